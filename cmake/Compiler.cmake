@@ -1,0 +1,29 @@
+# meshcoll_compile_options(<target>): the warnings, the sanitizer and the feature macro that every
+# C file of the project is compiled with.
+
+if(NOT MESHCOLL_SANITIZE MATCHES "^(|address|undefined)$")
+    message(FATAL_ERROR "MESHCOLL_SANITIZE is \"${MESHCOLL_SANITIZE}\": "
+            "expected nothing, address or undefined")
+endif()
+
+function(meshcoll_compile_options target)
+    target_compile_options(${target} PRIVATE
+        -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition
+        -Wpointer-arith -Wvla -Wwrite-strings -Wundef -Wimplicit-fallthrough
+        -Wformat=2 -Wno-format-nonliteral
+        $<$<BOOL:${MESHCOLL_WERROR}>:-Werror>)
+    # Empty, so that a file which says "#define _GNU_SOURCE" itself is no redefinition.
+    target_compile_definitions(${target} PRIVATE _GNU_SOURCE=)
+endfunction()
+
+# For all targets at once: a sanitizer in half a program finds nothing.
+if(MESHCOLL_SANITIZE STREQUAL "address")
+    add_compile_options(-fsanitize=address -fno-omit-frame-pointer)
+    add_link_options(-fsanitize=address)
+elseif(MESHCOLL_SANITIZE STREQUAL "undefined")
+    add_compile_options(-fsanitize=undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    add_link_options(-fsanitize=undefined)
+else()
+    add_link_options(-Wl,--no-undefined)
+endif()
+add_link_options(-Wl,--as-needed)

@@ -1,0 +1,54 @@
+# Everything comes from the distribution. What is missing is named all together, with the Debian
+# package that brings it; the build stops after the list.
+
+set(missing)
+set(missing_packages)
+macro(meshcoll_missing what package)
+    list(APPEND missing "  ${what} not found: apt-get install ${package}")
+    list(APPEND missing_packages ${package})
+endmacro()
+
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+find_package(Threads REQUIRED)
+
+find_package(MPI QUIET COMPONENTS C)
+if(NOT MPI_C_FOUND)
+    meshcoll_missing("MPI (C)" "libopenmpi-dev openmpi-bin")
+endif()
+
+find_package(PkgConfig QUIET)
+if(PkgConfig_FOUND)
+    # meshcoll_pkg(<prefix> <what to say> <module> <Debian package>)
+    macro(meshcoll_pkg prefix what module package)
+        pkg_check_modules(${prefix} QUIET IMPORTED_TARGET GLOBAL "${module}")
+        if(NOT ${prefix}_FOUND)
+            meshcoll_missing("${what}" ${package})
+        endif()
+    endmacro()
+
+    meshcoll_pkg(UCX "UCX >= 1.13" "ucx>=1.13" libucx-dev)
+    meshcoll_pkg(HWLOC "hwloc >= 2.4" "hwloc>=2.4" libhwloc-dev)
+    meshcoll_pkg(JANSSON "jansson >= 2.13" "jansson>=2.13" libjansson-dev)
+    if(MESHCOLL_BUILD_TESTS)
+        meshcoll_pkg(CRITERION "Criterion >= 2.4 (or -DMESHCOLL_BUILD_TESTS=OFF)"
+                     "criterion>=2.4" libcriterion-dev)
+    endif()
+else()
+    meshcoll_missing("pkg-config (UCX, hwloc, jansson and Criterion are looked up with it)"
+                     "pkg-config libucx-dev libhwloc-dev libjansson-dev libcriterion-dev")
+endif()
+
+if(missing)
+    list(JOIN missing "\n" missing)
+    list(JOIN missing_packages " " missing_packages)
+    message(FATAL_ERROR "meshcoll needs what is not on this machine:\n${missing}\n"
+            "All at once: apt-get install ${missing_packages}, or scripts/deps.sh")
+endif()
+
+# Only reported: nothing built here needs CUDA.
+find_package(CUDAToolkit QUIET)
+
+add_library(meshcoll_dependencies INTERFACE)
+target_link_libraries(meshcoll_dependencies INTERFACE
+    MPI::MPI_C PkgConfig::UCX PkgConfig::HWLOC PkgConfig::JANSSON Threads::Threads
+    ${CMAKE_DL_LIBS} m)

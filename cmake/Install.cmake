@@ -1,0 +1,27 @@
+# Library, headers, programs, CMake package and pkg-config file.
+
+include(CMakePackageConfigHelpers)
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/meshcoll)
+
+install(TARGETS meshcoll EXPORT meshcollTargets)
+install(DIRECTORY include/meshcoll DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+        FILES_MATCHING PATTERN "*.h")
+foreach(program IN ITEMS meshcoll_tool meshcoll_bench)
+    if(TARGET ${program})
+        install(TARGETS ${program})
+    endif()
+endforeach()
+
+install(EXPORT meshcollTargets NAMESPACE meshcoll:: DESTINATION ${package_dir})
+configure_package_config_file(cmake/meshcollConfig.cmake.in
+    ${PROJECT_BINARY_DIR}/meshcollConfig.cmake INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/meshcollConfigVersion.cmake
+    COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/meshcollConfig.cmake
+        ${PROJECT_BINARY_DIR}/meshcollConfigVersion.cmake DESTINATION ${package_dir})
+
+# Relative to the file itself, so that an installed tree can be moved.
+file(RELATIVE_PATH pc_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+configure_file(cmake/meshcoll.pc.in ${PROJECT_BINARY_DIR}/meshcoll.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/meshcoll.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -1,0 +1,148 @@
+# Tests, found by folder:
+#   tests/unit/test_*.c         one Criterion program each, label "unit"
+#   tests/mpi/test_*.c          one plain MPI program each, run as tests/mpi/CMakeLists.txt says,
+#                               label "mpi" (and "smoke": the few which run under sanitizers too)
+#   tests/{cli,lab}/test_*.sh   scripts; $MESHCOLL_BUILD_DIR says where the programs are, label =
+#                               folder; $MESHCOLL is the command
+#   tests/install/run.sh        label "install"
+#   tests/support/*.c           linked into every unit and MPI test
+# Exit code 77 means skipped: print one line that says why.
+
+set(skip_code 77)
+
+# A sanitizer must fail the test, and must not blame us for what MPI and UCX keep until exit.
+set(sanitizer_env UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1)
+set(sanitizer_mpi_env ${sanitizer_env})
+if(MESHCOLL_SANITIZE STREQUAL "address")
+    list(APPEND sanitizer_mpi_env ASAN_OPTIONS=detect_leaks=0)
+endif()
+# Leaks are found when Criterion has counted the test already: what is printed decides.
+set(sanitizer_fails)
+if(MESHCOLL_SANITIZE)
+    set(sanitizer_fails
+        FAIL_REGULAR_EXPRESSION "ERROR: (Address|Leak)Sanitizer|: runtime error: ")
+endif()
+
+if(NOT TARGET meshcoll_internal)
+    return()
+endif()
+
+file(GLOB support_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/support/*.c)
+if(support_sources)
+    add_library(meshcoll_test_support STATIC ${support_sources})
+    meshcoll_compile_options(meshcoll_test_support)
+    target_include_directories(meshcoll_test_support PUBLIC ${PROJECT_SOURCE_DIR}/tests)
+    target_link_libraries(meshcoll_test_support PUBLIC meshcoll_internal)
+endif()
+
+function(meshcoll_add_test_program target name source folder)
+    add_executable(${target} ${source})
+    meshcoll_compile_options(${target})
+    set_target_properties(${target} PROPERTIES
+        OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/${folder})
+    target_compile_definitions(${target} PRIVATE MC_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+    if(TARGET meshcoll_test_support)
+        target_link_libraries(${target} PRIVATE meshcoll_test_support)
+    endif()
+    target_link_libraries(${target} PRIVATE meshcoll_internal)
+endfunction()
+
+# Unit tests --------------------------------------------------------------------------------------
+
+file(GLOB unit_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/unit/test_*.c)
+foreach(source IN LISTS unit_sources)
+    get_filename_component(name ${source} NAME_WE)
+    meshcoll_add_test_program(${name} ${name} ${source} unit)
+    target_link_libraries(${name} PRIVATE PkgConfig::CRITERION)
+    # One process per core at most: ctest runs several of these programs at once.
+    add_test(NAME ${name} COMMAND ${name} --jobs=1)
+    set_tests_properties(${name} PROPERTIES
+        LABELS unit TIMEOUT 300 SKIP_RETURN_CODE ${skip_code} ENVIRONMENT "${sanitizer_env}"
+        ${sanitizer_fails})
+endforeach()
+
+# MPI tests ---------------------------------------------------------------------------------------
+
+execute_process(COMMAND id -u OUTPUT_VARIABLE uid OUTPUT_STRIP_TRAILING_WHITESPACE)
+execute_process(COMMAND ${MPIEXEC_EXECUTABLE} --version OUTPUT_VARIABLE mpirun_version ERROR_QUIET)
+if(mpirun_version MATCHES "Open MPI|OpenRTE")
+    # More ranks than cores, and no UCX below MPI: the UCX under test is our own. Without vader's
+    # single copy no ptrace right is needed, which containers do not give.
+    set(mpirun_flags --oversubscribe --bind-to none --mca mpi_yield_when_idle 1
+        --mca pml ob1 --mca btl self,vader,tcp --mca btl_vader_single_copy_mechanism none
+        --mca osc ^ucx)
+    if(uid STREQUAL "0")
+        list(APPEND mpirun_flags --allow-run-as-root)
+    endif()
+endif()
+
+# meshcoll_add_mpi_test(<name> <program> RANKS <n> [ARGS …] [ENV var=value …] [TIMEOUT s] [SMOKE])
+# Runs tests/mpi/<program>.c on n ranks of this machine.
+function(meshcoll_add_mpi_test name program)
+    cmake_parse_arguments(PARSE_ARGV 2 arg "SMOKE" "RANKS;TIMEOUT" "ARGS;ENV")
+    if(arg_UNPARSED_ARGUMENTS OR NOT arg_RANKS)
+        message(FATAL_ERROR "meshcoll_add_mpi_test(${name}): expected RANKS <n> [ARGS …] "
+                "[ENV …] [TIMEOUT s] [SMOKE], got \"${ARGN}\"")
+    endif()
+    if(NOT TARGET mpi_${program})
+        message(FATAL_ERROR "meshcoll_add_mpi_test(${name}): there is no tests/mpi/${program}.c")
+    endif()
+    if(NOT arg_TIMEOUT)
+        set(arg_TIMEOUT 120)
+    endif()
+    set(labels mpi)
+    if(arg_SMOKE)
+        list(APPEND labels smoke)
+    endif()
+
+    add_test(NAME mpi.${name} COMMAND ${MPIEXEC_EXECUTABLE} -n ${arg_RANKS} ${mpirun_flags}
+             $<TARGET_FILE:mpi_${program}> ${arg_ARGS})
+    set_tests_properties(mpi.${name} PROPERTIES
+        LABELS "${labels}" TIMEOUT ${arg_TIMEOUT} PROCESSORS ${arg_RANKS}
+        SKIP_RETURN_CODE ${skip_code} ENVIRONMENT "${sanitizer_mpi_env};${arg_ENV}"
+        ${sanitizer_fails})
+    set_property(GLOBAL APPEND PROPERTY meshcoll_mpi_registered ${program})
+endfunction()
+
+file(GLOB mpi_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/mpi/test_*.c)
+foreach(source IN LISTS mpi_sources)
+    get_filename_component(name ${source} NAME_WE)
+    meshcoll_add_test_program(mpi_${name} ${name} ${source} mpi)
+endforeach()
+add_subdirectory(${PROJECT_SOURCE_DIR}/tests/mpi)
+
+# A program without a row in the table still runs, on 4 ranks.
+get_property(registered GLOBAL PROPERTY meshcoll_mpi_registered)
+foreach(source IN LISTS mpi_sources)
+    get_filename_component(name ${source} NAME_WE)
+    if(NOT name IN_LIST registered)
+        meshcoll_add_mpi_test(${name} ${name} RANKS 4)
+    endif()
+endforeach()
+
+# Scripts -----------------------------------------------------------------------------------------
+
+set(script_env MESHCOLL_BUILD_DIR=${PROJECT_BINARY_DIR} MESHCOLL=${PROJECT_BINARY_DIR}/meshcoll)
+foreach(folder IN ITEMS cli lab)
+    file(GLOB scripts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${folder}/test_*.sh)
+    foreach(script IN LISTS scripts)
+        get_filename_component(name ${script} NAME_WE)
+        add_test(NAME ${folder}.${name} COMMAND bash ${script}
+                 WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+        set_tests_properties(${folder}.${name} PROPERTIES
+            LABELS ${folder} TIMEOUT 300 SKIP_RETURN_CODE ${skip_code}
+            ENVIRONMENT "${sanitizer_mpi_env};${script_env}")
+        if(folder STREQUAL "lab")
+            set_tests_properties(${folder}.${name} PROPERTIES RUN_SERIAL ON)
+        endif()
+    endforeach()
+endforeach()
+
+add_test(NAME install COMMAND bash ${PROJECT_SOURCE_DIR}/tests/install/run.sh
+         ${PROJECT_BINARY_DIR} ${CMAKE_C_COMPILER})
+set_tests_properties(install PROPERTIES LABELS install TIMEOUT 300 SKIP_RETURN_CODE ${skip_code})
+
+if(EXISTS ${PROJECT_SOURCE_DIR}/tests/bench/CMakeLists.txt)
+    add_subdirectory(${PROJECT_SOURCE_DIR}/tests/bench)
+endif()

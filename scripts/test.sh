@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# Everything a change has to pass: release build with all tests, unit and smoke tests under the
+# address and undefined-behaviour sanitizers, and the checks of the sources.
+# Closing line: "N passed, N failed, N skipped"; exit 1 when anything failed.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+jobs=${JOBS:-2}
+passed=0
+failed=0
+skipped=0
+
+say() { printf '\n== %s\n' "$*"; }
+
+# check <name> <command…>: one check, counted as one test
+check() {
+    local name=$1
+    shift
+    if "$@"; then
+        passed=$((passed + 1))
+    else
+        echo "FAILED: $name"
+        failed=$((failed + 1))
+    fi
+}
+
+quietly() { # quietly <command…>: output only when it fails
+    local log
+    log=$(mktemp)
+    if "$@" >"$log" 2>&1; then
+        rm -f "$log"
+        return 0
+    fi
+    tail -n 60 "$log"
+    rm -f "$log"
+    return 1
+}
+
+build() { # build <preset>
+    quietly cmake --preset "$1" && quietly cmake --build --preset "$1" --parallel "$jobs"
+}
+
+# tests <preset>: builds, runs the preset's tests, adds their counts to ours
+tests() {
+    local preset=$1 junit="$PWD/build/$1/junit.xml" summary counts
+    say "$preset: build"
+    if ! build "$preset"; then
+        echo "FAILED: the $preset build"
+        failed=$((failed + 1))
+        return 0
+    fi
+    say "$preset: tests"
+    rm -f "$junit"
+    # ctest's own exit status is not used: a run that dies leaves no file, and that is counted.
+    ctest --preset "$preset" --parallel "$jobs" --no-tests=error --output-junit "$junit" || true
+    if ! summary=$(scripts/ctest-summary.py "$junit"); then
+        echo "FAILED: ctest --preset $preset left no result"
+        failed=$((failed + 1))
+        return 0
+    fi
+    echo
+    sed '$d' <<<"$summary"
+    read -ra counts <<<"$(tail -n 1 <<<"$summary")"
+    passed=$((passed + counts[0]))
+    failed=$((failed + counts[1]))
+    skipped=$((skipped + counts[2]))
+}
+
+python_syntax() {
+    local files
+    mapfile -t files < <(find scripts tests bench -name '*.py' -type f 2>/dev/null | sort)
+    [ ${#files[@]} -eq 0 ] && return 0
+    python3 - "${files[@]}" <<'PYTHON' && echo "python: ${#files[@]} files parse"
+import ast, sys
+for name in sys.argv[1:]:
+    with open(name, encoding="utf-8") as file:
+        ast.parse(file.read(), name)
+PYTHON
+}
+
+shell_syntax() {
+    local file files bad=0
+    mapfile -t files < <(find scripts tests bench .ci -name '*.sh' -type f 2>/dev/null | sort)
+    for file in "${files[@]}" .ci/run; do
+        bash -n "$file" || bad=1
+    done
+    [ $bad -eq 0 ] && echo "shell: ${#files[@]} files parse"
+}
+
+scripts/deps.sh
+# A fresh build directory takes Ninja where it is; an old one keeps what it was made with.
+if [ -z "${CMAKE_GENERATOR:-}" ] && command -v ninja >/dev/null; then
+    export CMAKE_GENERATOR=Ninja
+fi
+
+say "sources"
+check arrows scripts/check-arrows.py
+check style scripts/check-style.sh
+check python python_syntax
+check shell shell_syntax
+
+tests release
+tests asan
+tests ubsan
+
+printf '\n%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
+[ "$failed" -eq 0 ]
