@@ -1,0 +1,209 @@
+/*
+ * meshcoll: collectives composed over a mesh of ranks.
+ *
+ * Every function returns MESHCOLL_OK (0) or a negative status; meshcoll_last_error() then has one
+ * line for a person. Outputs come last and are set only on success. Handles are opaque.
+ *
+ * Shapes follow NCCL: `count` counts elements of the whole vector for broadcast, reduce and
+ * allreduce, and of one rank's block for scatter, gather, allgather and reduce-scatter, whose
+ * other buffer holds size() blocks in rank order.
+ */
+#ifndef MESHCOLL_MESHCOLL_H
+#define MESHCOLL_MESHCOLL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define MESHCOLL_API __attribute__((visibility("default")))
+#else
+#define MESHCOLL_API
+#endif
+
+/* name, value, what it tells a person */
+#define MESHCOLL_STATUS_TABLE(X)                                                \
+    X(OK, 0, "success")                                                         \
+    X(IN_PROGRESS, 1, "not complete yet")                                       \
+    X(ERR_INVALID_ARG, -1, "an argument is outside what the function takes")    \
+    X(ERR_NO_MEMORY, -2, "out of memory")                                       \
+    X(ERR_PARSE, -3, "a text does not parse")                                   \
+    X(ERR_MESH, -4, "the mesh does not fit")                                    \
+    X(ERR_STRATEGY, -5, "the strategy does not fit the collective or the mesh") \
+    X(ERR_PLAN, -6, "a plan breaks its own rules")                              \
+    X(ERR_TRANSPORT, -7, "a transport failed")                                  \
+    X(ERR_UNSUPPORTED, -8, "not supported")                                     \
+    X(ERR_IO, -9, "a file could not be read or written")
+
+typedef enum {
+#define X(name, value, text) MESHCOLL_##name = value,
+    MESHCOLL_STATUS_TABLE(X)
+#undef X
+} meshcoll_status_t;
+
+/* name in texts, enumerator, placement before and after: see src/compose/placement.h */
+typedef enum {
+    MESHCOLL_BCAST,
+    MESHCOLL_REDUCE,
+    MESHCOLL_SCATTER,
+    MESHCOLL_GATHER,
+    MESHCOLL_ALLGATHER,
+    MESHCOLL_REDUCE_SCATTER,
+    MESHCOLL_ALLREDUCE,
+    MESHCOLL_COLLECTIVES /* how many there are */
+} meshcoll_collective_t;
+
+typedef enum {
+    MESHCOLL_FLOAT32,
+    MESHCOLL_FLOAT64,
+    MESHCOLL_INT32,
+    MESHCOLL_INT64,
+    MESHCOLL_DATATYPES
+} meshcoll_datatype_t;
+
+typedef enum { MESHCOLL_SUM, MESHCOLL_MIN, MESHCOLL_MAX, MESHCOLL_OPS } meshcoll_op_t;
+
+/* Text of a status, static. */
+MESHCOLL_API const char *meshcoll_status_string(int status);
+
+/* One line about the last failure in this thread; "" if there was none. Valid until the next call. */
+MESHCOLL_API const char *meshcoll_last_error(void);
+
+/* "major.minor.patch", static. */
+MESHCOLL_API const char *meshcoll_version(void);
+
+/* Name as in strategy texts ("bcast", "float32", "sum"), static; NULL when out of range. */
+MESHCOLL_API const char *meshcoll_collective_name(meshcoll_collective_t collective);
+MESHCOLL_API const char *meshcoll_datatype_name(meshcoll_datatype_t datatype);
+MESHCOLL_API const char *meshcoll_op_name(meshcoll_op_t op);
+
+/* Bytes of one element; 0 when out of range. */
+MESHCOLL_API size_t meshcoll_datatype_size(meshcoll_datatype_t datatype);
+
+/* A mesh of ranks with its transports, one handle per rank. */
+typedef struct meshcoll meshcoll_t;
+
+/* One started or startable operation. */
+typedef struct meshcoll_request meshcoll_request_t;
+
+/*
+ * How meshcoll_create builds the mesh. Zero-initialise and set `size` to sizeof(meshcoll_params_t);
+ * fields after `size` bytes read as their defaults, so that the struct can grow. NULL texts mean
+ * "not given"; texts are copied.
+ */
+typedef struct {
+    size_t size;
+    /* "box=4,gpu=8", outermost first; its extents multiply to the number of ranks. Default: env
+     * MESHCOLL_MESH, else found: ranks that can share memory form a box. */
+    const char *mesh;
+    /* link models: a preset's name, or a list per dimension, as `meshcoll plan --links` takes them.
+     * Default: env MESHCOLL_LINKS, else the preset named in docs/links.md as default. */
+    const char *links;
+    /* UCX transports per dimension, "box=tcp,self;gpu=sm,self". Default: env MESHCOLL_TRANSPORTS,
+     * else network transports on the dimensions between boxes and shared memory inside one. */
+    const char *transports;
+} meshcoll_params_t;
+
+/*
+ * Out-of-band allgather that meshcoll_create_oob uses to exchange addresses. `allgather` gathers
+ * `bytes` bytes of each rank into `out` (size * bytes, in rank order), and returns 0 on success. It
+ * is called only within meshcoll_create_oob and meshcoll_destroy (there as a barrier).
+ */
+typedef struct {
+    int rank, size;
+    void *context;
+    int (*allgather)(void *context, const void *in, void *out, size_t bytes);
+} meshcoll_oob_t;
+
+/* Collective over all ranks. Free with meshcoll_destroy. meshcoll/mpi.h makes one from an MPI
+ * communicator. Errors: ERR_MESH (the message names meshes that would fit), ERR_TRANSPORT, … */
+MESHCOLL_API int meshcoll_create_oob(const meshcoll_oob_t *oob, const meshcoll_params_t *params,
+                                     meshcoll_t **mesh);
+
+/* Collective over all ranks; NULL is allowed. Requests must be complete. */
+MESHCOLL_API void meshcoll_destroy(meshcoll_t *mesh);
+
+MESHCOLL_API int meshcoll_rank(const meshcoll_t *mesh);
+MESHCOLL_API int meshcoll_size(const meshcoll_t *mesh);
+
+/* The mesh's text, "box=4,gpu=8"; owned by the handle. */
+MESHCOLL_API const char *meshcoll_mesh_text(const meshcoll_t *mesh);
+
+/*
+ * Force a strategy for one collective on this mesh, on all ranks alike: a strategy text
+ * ("scatter:mst(box) bcast:mst(gpu) allgather:ring(box) segments=8"), a named entry ("option2",
+ * "flat-ring"), or NULL to let the planner choose again. The environment does the same for a whole
+ * run: MESHCOLL_STRATEGY_BCAST=…, MESHCOLL_STRATEGY_ALLREDUCE=… . The API wins over the
+ * environment. Errors: ERR_STRATEGY with the reason.
+ */
+MESHCOLL_API int meshcoll_set_strategy(meshcoll_t *mesh, meshcoll_collective_t collective,
+                                       const char *strategy);
+
+/*
+ * The seven collectives and barrier, blocking. Called by all ranks of the mesh in the same order.
+ * In place: where both buffers hold the whole vector, in == out; where one holds a block, it is
+ * this rank's block of the other (out == in + rank * count elements, or the reverse).
+ * `in` is never modified unless in place. Buffers a rank does not use may be NULL.
+ */
+MESHCOLL_API int meshcoll_bcast(meshcoll_t *mesh, const void *in, void *out, size_t count,
+                                meshcoll_datatype_t datatype, int root);
+MESHCOLL_API int meshcoll_reduce(meshcoll_t *mesh, const void *in, void *out, size_t count,
+                                 meshcoll_datatype_t datatype, meshcoll_op_t op, int root);
+MESHCOLL_API int meshcoll_scatter(meshcoll_t *mesh, const void *in, void *out, size_t count,
+                                  meshcoll_datatype_t datatype, int root);
+MESHCOLL_API int meshcoll_gather(meshcoll_t *mesh, const void *in, void *out, size_t count,
+                                 meshcoll_datatype_t datatype, int root);
+MESHCOLL_API int meshcoll_allgather(meshcoll_t *mesh, const void *in, void *out, size_t count,
+                                    meshcoll_datatype_t datatype);
+MESHCOLL_API int meshcoll_reduce_scatter(meshcoll_t *mesh, const void *in, void *out, size_t count,
+                                         meshcoll_datatype_t datatype, meshcoll_op_t op);
+MESHCOLL_API int meshcoll_allreduce(meshcoll_t *mesh, const void *in, void *out, size_t count,
+                                    meshcoll_datatype_t datatype, meshcoll_op_t op);
+MESHCOLL_API int meshcoll_barrier(meshcoll_t *mesh);
+
+/* One operation's arguments, for requests. `size` as in meshcoll_params_t. */
+typedef struct {
+    size_t size;
+    meshcoll_collective_t collective;
+    const void *in;
+    void *out;
+    size_t count;
+    meshcoll_datatype_t datatype;
+    meshcoll_op_t op;
+    int root;
+    /* forces a strategy for this request only; NULL: the mesh's or the planner's */
+    const char *strategy;
+} meshcoll_args_t;
+
+/*
+ * A persistent operation: plan, bind and allocate once; each start and wait repeats it on the same
+ * buffers without allocating. meshcoll_test returns MESHCOLL_IN_PROGRESS until it is complete.
+ * meshcoll_free releases a request that is not running.
+ */
+MESHCOLL_API int meshcoll_init(meshcoll_t *mesh, const meshcoll_args_t *args,
+                               meshcoll_request_t **request);
+MESHCOLL_API int meshcoll_start(meshcoll_request_t *request);
+MESHCOLL_API int meshcoll_test(meshcoll_request_t *request);
+MESHCOLL_API int meshcoll_wait(meshcoll_request_t *request);
+MESHCOLL_API void meshcoll_free(meshcoll_request_t *request);
+
+/* The strategy a request runs, as text; owned by the request. */
+MESHCOLL_API const char *meshcoll_request_strategy(const meshcoll_request_t *request);
+
+/* Time the cost model predicts for a request, in seconds. */
+MESHCOLL_API double meshcoll_request_predicted(const meshcoll_request_t *request);
+
+/*
+ * Payload bytes this rank has sent over links of dimension `dim` (0 = outermost) since the handle
+ * was made. A message between ranks that differ in several dimensions counts for the outermost.
+ */
+MESHCOLL_API uint64_t meshcoll_bytes_sent(const meshcoll_t *mesh, int dim);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,162 @@
+#include "base/base.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static _Thread_local char last_error[512];
+
+const char *meshcoll_last_error(void)
+{
+    return last_error;
+}
+
+const char *meshcoll_status_string(int status)
+{
+    switch (status) {
+#define X(name, value, text) \
+    case MESHCOLL_##name:    \
+        return text;
+        MESHCOLL_STATUS_TABLE(X)
+#undef X
+    default:
+        return "unknown status";
+    }
+}
+
+const char *meshcoll_version(void)
+{
+    return MESHCOLL_VERSION;
+}
+
+int mc_fail(int status, const char *format, ...)
+{
+    /* the arguments may point into last_error itself, when an error is passed on with more words */
+    char fresh[sizeof last_error];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(fresh, sizeof fresh, format, args);
+    va_end(args);
+    memcpy(last_error, fresh, sizeof last_error);
+    return status;
+}
+
+int mc_fail_memory(const char *what)
+{
+    return mc_fail(MESHCOLL_ERR_NO_MEMORY, "out of memory for %s", what);
+}
+
+mc_text_t mc_text(char *buffer, size_t capacity)
+{
+    if (capacity > 0)
+        buffer[0] = '\0';
+    return (mc_text_t){.at = buffer, .capacity = capacity};
+}
+
+void mc_text_add(mc_text_t *text, const char *format, ...)
+{
+    const size_t used = text->length < text->capacity ? text->length : text->capacity;
+    char *const end = text->capacity > 0 ? text->at + used : NULL;
+    va_list args;
+    va_start(args, format);
+    const int n = vsnprintf(end, text->capacity - used, format, args);
+    va_end(args);
+    if (n > 0)
+        text->length += (size_t)n;
+}
+
+int mc_bitmap_init(mc_bitmap_t *map, uint32_t bits)
+{
+    uint64_t *const word = calloc((size_t)bits / 64 + 1, sizeof *word);
+    if (!word)
+        return mc_fail_memory("a bitmap");
+    *map = (mc_bitmap_t){.word = word, .bits = bits};
+    return MESHCOLL_OK;
+}
+
+void mc_bitmap_free(mc_bitmap_t *map)
+{
+    free(map->word);
+    *map = (mc_bitmap_t){0};
+}
+
+/* The bits of word w that lie in [first, first + n). */
+static uint64_t mask_of(uint32_t w, uint32_t first, uint32_t n)
+{
+    const uint64_t lo = (uint64_t)w * 64, end = (uint64_t)first + n;
+    uint64_t mask = ~UINT64_C(0);
+    if (first > lo)
+        mask &= ~UINT64_C(0) << (first - lo);
+    if (end < lo + 64)
+        mask &= ~(~UINT64_C(0) << (end - lo));
+    return mask;
+}
+
+void mc_bitmap_set(mc_bitmap_t *map, uint32_t first, uint32_t n)
+{
+    for (uint32_t w = first / 64; n > 0 && w <= (first + n - 1) / 64; w++)
+        map->word[w] |= mask_of(w, first, n);
+}
+
+uint32_t mc_bitmap_count(const mc_bitmap_t *map, uint32_t first, uint32_t n)
+{
+    uint32_t count = 0;
+    for (uint32_t w = first / 64; n > 0 && w <= (first + n - 1) / 64; w++)
+        count += (uint32_t)__builtin_popcountll(map->word[w] & mask_of(w, first, n));
+    return count;
+}
+
+bool mc_bitmap_has(const mc_bitmap_t *map, uint32_t at)
+{
+    return (map->word[at / 64] >> (at % 64)) & 1;
+}
+
+double mc_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+int mc_parse_bytes(const char *text, uint64_t *bytes)
+{
+    static const char units[] = "KMGT";
+    char *end = NULL;
+    errno = 0;
+    const double number = isdigit((unsigned char)text[0]) ? strtod(text, &end) : -1;
+    double scale = 1;
+    if (end && *end) {
+        const char *unit = strchr(units, toupper((unsigned char)*end));
+        if (unit) {
+            for (const char *u = units; u <= unit; u++)
+                scale *= 1024;
+            end++;
+            if (*end == 'i')
+                end++;
+            if (*end == 'B')
+                end++;
+        } else if (*end == 'B') {
+            end++;
+        }
+    }
+    if (!end || *end || errno || number < 0 || number * scale >= 0x1p63)
+        return mc_fail(MESHCOLL_ERR_PARSE,
+                       "a size is a number with K, M or G behind it, as in 64M; got '%s'", text);
+    *bytes = (uint64_t)(number * scale);
+    return MESHCOLL_OK;
+}
+
+const char *mc_print_bytes(double bytes, char *buffer, size_t capacity)
+{
+    static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    size_t u = 0;
+    while (bytes >= 1024 && u + 1 < MC_COUNT(unit)) {
+        bytes /= 1024;
+        u++;
+    }
+    snprintf(buffer, capacity, "%.4g %s", bytes, unit[u]);
+    return buffer;
+}

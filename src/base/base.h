@@ -1,0 +1,56 @@
+/* What every folder may use: statuses with a text, checked arithmetic, bitmaps. */
+#ifndef MC_BASE_BASE_H
+#define MC_BASE_BASE_H
+
+#include <meshcoll/meshcoll.h>
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define MC_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#else
+#define MC_PRINTF(fmt, args)
+#endif
+
+#define MC_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Keeps the text for meshcoll_last_error() and returns `status`: `return mc_fail(…);`. */
+int mc_fail(int status, const char *format, ...) MC_PRINTF(2, 3);
+
+/* The same for memory: `what` could not be allocated. */
+int mc_fail_memory(const char *what);
+
+/* A text that grows in a caller's buffer; `length` counts what was wanted, as snprintf does. */
+typedef struct {
+    char *at;
+    size_t capacity, length;
+} mc_text_t;
+
+mc_text_t mc_text(char *buffer, size_t capacity);
+void mc_text_add(mc_text_t *text, const char *format, ...) MC_PRINTF(2, 3);
+
+/* A set of small integers. */
+typedef struct {
+    uint64_t *word;
+    uint32_t bits;
+} mc_bitmap_t;
+
+int mc_bitmap_init(mc_bitmap_t *map, uint32_t bits);
+void mc_bitmap_free(mc_bitmap_t *map);
+void mc_bitmap_set(mc_bitmap_t *map, uint32_t first, uint32_t n);
+/* How many of [first, first + n) are set. */
+uint32_t mc_bitmap_count(const mc_bitmap_t *map, uint32_t first, uint32_t n);
+bool mc_bitmap_has(const mc_bitmap_t *map, uint32_t at);
+
+/* Seconds of a monotonic clock. */
+double mc_now(void);
+
+/* "64M" to bytes: a number with K, M, G (powers of 1024) or none. */
+int mc_parse_bytes(const char *text, uint64_t *bytes);
+/* "64 MiB", "1.5 KiB", "12 B" into `buffer`, which is returned. */
+const char *mc_print_bytes(double bytes, char *buffer, size_t capacity);
+
+#endif

@@ -1,0 +1,177 @@
+#include "mesh/tile.h"
+
+#include <assert.h>
+
+mc_tile_t mc_tile_whole(uint32_t segment)
+{
+    mc_tile_t v = {.segment = segment};
+    for (int32_t d = 0; d < MC_MAX_DIMS; d++)
+        v.at[d] = MC_FREE;
+    return v;
+}
+
+mc_tile_t mc_freed(mc_tile_t v, mc_line_t l)
+{
+    for (int32_t d = l.dims.first; d < l.dims.first + l.dims.count; d++)
+        v.at[d] = MC_FREE;
+    v.cut = (mc_dims_t){0};
+    v.lo = v.len = 0;
+    return v;
+}
+
+mc_tile_t mc_slices(mc_tile_t v, mc_line_t l, int32_t lo, int32_t hi)
+{
+    assert(v.cut.count == 0 || v.cut.first == l.dims.first);
+    v = mc_freed(v, l);
+    v.cut = l.dims;
+    v.lo = lo;
+    v.len = hi - lo;
+    return v;
+}
+
+mc_tile_t mc_slice(mc_tile_t v, mc_line_t l, int32_t index)
+{
+    const int32_t i = mc_wrap(l, index);
+    return mc_slices(v, l, i, i + 1);
+}
+
+mc_tile_t mc_tile_settled(const mc_mesh_t *mesh, mc_tile_t v)
+{
+    if (v.cut.count == 0 || (v.len != 1 && v.len != mc_dims_extent(mesh, v.cut)))
+        return v;
+    int32_t index = v.lo;
+    for (int32_t d = v.cut.first + v.cut.count - 1; d >= v.cut.first; d--) {
+        v.at[d] = v.len == 1 ? index % mesh->dim[d].extent : MC_FREE;
+        index /= mesh->dim[d].extent;
+    }
+    v.cut = (mc_dims_t){0};
+    v.lo = v.len = 0;
+    return v;
+}
+
+bool mc_tile_equal(const mc_tile_t *a, const mc_tile_t *b)
+{
+    bool equal = a->segment == b->segment && a->cut.first == b->cut.first &&
+                 a->cut.count == b->cut.count && a->lo == b->lo && a->len == b->len;
+    for (int32_t d = 0; d < MC_MAX_DIMS; d++)
+        equal = equal && a->at[d] == b->at[d];
+    return equal;
+}
+
+int mc_layout_init(const mc_mesh_t *mesh, const bool cut[MC_MAX_DIMS],
+                   const int32_t order[MC_MAX_DIMS], uint32_t segments, mc_layout_t *layout)
+{
+    mc_layout_t l = {.mesh = *mesh, .segments = segments};
+    uint64_t stride = 1;
+    for (int32_t i = mesh->ndims - 1; i >= 0; i--) {
+        const int32_t d = order[i];
+        l.order[i] = d;
+        l.extent[d] = cut[d] ? mesh->dim[d].extent : 1;
+        l.stride[d] = (uint32_t)stride;
+        stride *= (uint64_t)l.extent[d];
+    }
+    l.per_segment = (uint32_t)stride;
+    /* half the numbers: SCRATCH numbers chunks aside from n_chunks on */
+    if (segments < 1 || stride * segments > UINT32_MAX / 2)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "a plan has 1 to 2^31 chunks; %u segments of %llu chunks do not fit",
+                       segments, (unsigned long long)stride);
+    *layout = l;
+    return MESHCOLL_OK;
+}
+
+uint32_t mc_layout_home(const mc_layout_t *layout, int32_t rank, uint32_t segment)
+{
+    int32_t coord[MC_MAX_DIMS];
+    uint32_t chunk = segment * layout->per_segment;
+    mc_mesh_coords(&layout->mesh, rank, coord);
+    for (int32_t d = 0; d < layout->mesh.ndims; d++)
+        if (layout->extent[d] > 1)
+            chunk += (uint32_t)coord[d] * layout->stride[d];
+    return chunk;
+}
+
+int32_t mc_layout_rank(const mc_layout_t *layout, uint32_t chunk)
+{
+    int32_t coord[MC_MAX_DIMS] = {0};
+    const uint32_t in_segment = chunk % layout->per_segment;
+    for (int32_t d = 0; d < layout->mesh.ndims; d++)
+        coord[d] = (int32_t)(in_segment / layout->stride[d] % (uint32_t)layout->extent[d]);
+    return mc_mesh_rank(&layout->mesh, coord);
+}
+
+/* Nested loops over chunks, innermost first; loops that continue each other are one. */
+typedef struct {
+    uint32_t first;
+    int32_t n;
+    struct {
+        uint32_t len, stride;
+    } level[MC_MAX_DIMS + 1];
+} nest_t;
+
+static void nest_add(nest_t *nest, uint32_t stride, uint32_t lo, uint32_t len)
+{
+    nest->first += lo * stride;
+    if (len == 1)
+        return;
+    if (nest->n > 0) {
+        const int32_t in = nest->n - 1;
+        if (nest->level[in].stride * nest->level[in].len == stride) {
+            nest->level[in].len *= len;
+            return;
+        }
+    }
+    nest->level[nest->n].len = len;
+    nest->level[nest->n].stride = stride;
+    nest->n++;
+}
+
+static nest_t nest_of(const mc_layout_t *layout, const mc_tile_t *v)
+{
+    nest_t nest = {.first = v->segment * layout->per_segment};
+    bool cut_done = false;
+    for (int32_t i = layout->mesh.ndims - 1; i >= 0; i--) {
+        const int32_t d = layout->order[i];
+        if (layout->extent[d] == 1)
+            continue;
+        if (mc_dims_has(v->cut, d)) {
+            /* merged dimensions follow each other in the layout: the innermost stands for all */
+            if (!cut_done)
+                nest_add(&nest, layout->stride[d], (uint32_t)v->lo, (uint32_t)v->len);
+            cut_done = true;
+        } else if (v->at[d] == MC_FREE) {
+            nest_add(&nest, layout->stride[d], 0, (uint32_t)layout->extent[d]);
+        } else {
+            nest_add(&nest, layout->stride[d], (uint32_t)v->at[d], 1);
+        }
+    }
+    return nest;
+}
+
+void mc_tile_ranges(const mc_layout_t *layout, const mc_tile_t *v,
+                    void (*each)(void *context, mc_range_t range), void *context)
+{
+    const nest_t nest = nest_of(layout, v);
+    mc_range_t range = {.first = nest.first, .run = 1, .nrun = 1};
+    int32_t level = 0;
+    if (level < nest.n && nest.level[level].stride == 1)
+        range.run = nest.level[level++].len;
+    if (level < nest.n) {
+        range.nrun = nest.level[level].len;
+        range.stride = nest.level[level++].stride;
+    }
+    uint32_t index[MC_MAX_DIMS + 1] = {0};
+    for (;;) {
+        each(context, range);
+        int32_t at = level;
+        for (; at < nest.n; at++) {
+            range.first += nest.level[at].stride;
+            if (++index[at] < nest.level[at].len)
+                break;
+            range.first -= nest.level[at].stride * nest.level[at].len;
+            index[at] = 0;
+        }
+        if (at >= nest.n)
+            return;
+    }
+}

@@ -1,0 +1,68 @@
+/*
+ * Tiles: coordinate ranges of the grid of chunks. The vector is cut into chunks laid out on the
+ * mesh; chunk k is at home on rank k. A tile is fixed to a coordinate or free in each dimension, and
+ * may be cut to an interval of one line besides (the slices that MST scatter passes on).
+ */
+#ifndef MC_MESH_TILE_H
+#define MC_MESH_TILE_H
+
+#include "mesh/mesh.h"
+
+enum { MC_FREE = -1 };
+
+typedef struct {
+    uint32_t segment;
+    int32_t at[MC_MAX_DIMS]; /* coordinate, or MC_FREE */
+    mc_dims_t cut;           /* dimensions with an interval; cut.count is 0 without one */
+    int32_t lo, len;         /* the interval, in indices of the line along `cut` */
+} mc_tile_t;
+
+/* The whole segment: free in every dimension. */
+mc_tile_t mc_tile_whole(uint32_t segment);
+/* v with the line's dimensions restricted to slices [lo, hi) of the line. */
+mc_tile_t mc_slices(mc_tile_t v, mc_line_t l, int32_t lo, int32_t hi);
+/* v with the line's dimensions fixed to slice `index`, taken modulo the line's length. */
+mc_tile_t mc_slice(mc_tile_t v, mc_line_t l, int32_t index);
+/* v with the line's dimensions free. */
+mc_tile_t mc_freed(mc_tile_t v, mc_line_t l);
+/* An interval of length 1 becomes fixed coordinates. */
+mc_tile_t mc_tile_settled(const mc_mesh_t *mesh, mc_tile_t v);
+bool mc_tile_equal(const mc_tile_t *a, const mc_tile_t *b);
+
+/*
+ * How chunks are numbered: segments slowest, then the cut dimensions in `order`, outermost first.
+ * Dimensions that no phase cuts have extent 1 here, so that a broadcast by MST alone has one chunk.
+ */
+typedef struct {
+    mc_mesh_t mesh;
+    int32_t order[MC_MAX_DIMS];     /* dimensions, outermost first: a permutation */
+    int32_t extent[MC_MAX_DIMS];    /* by dimension: the mesh's where cut, else 1 */
+    uint32_t stride[MC_MAX_DIMS];   /* by dimension: chunks per step */
+    uint32_t segments, per_segment; /* n_chunks = segments * per_segment */
+} mc_layout_t;
+
+/* Chunks first + i*stride … + run - 1, for i < nrun. */
+typedef struct {
+    uint32_t first, run, nrun, stride;
+} mc_range_t;
+
+/* `cut[d]`: dimension d is cut into slices; `order` as above. */
+int mc_layout_init(const mc_mesh_t *mesh, const bool cut[MC_MAX_DIMS],
+                   const int32_t order[MC_MAX_DIMS], uint32_t segments, mc_layout_t *layout);
+static inline uint32_t mc_layout_chunks(const mc_layout_t *layout)
+{
+    return layout->segments * layout->per_segment;
+}
+/* Chunk at home on `rank` in `segment`; where a dimension is not cut, its ranks share the chunk. */
+uint32_t mc_layout_home(const mc_layout_t *layout, int32_t rank, uint32_t segment);
+/* The rank chunk `chunk` is at home on (coordinate 0 along dimensions that are not cut). */
+int32_t mc_layout_rank(const mc_layout_t *layout, uint32_t chunk);
+
+/*
+ * The chunk ranges of a tile, in chunk order; calls `each` for every one. Nested strategies give
+ * one range; a tile that takes more than one stride gives several.
+ */
+void mc_tile_ranges(const mc_layout_t *layout, const mc_tile_t *v,
+                    void (*each)(void *context, mc_range_t range), void *context);
+
+#endif

@@ -1,0 +1,218 @@
+#include "mesh/tile.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+static mc_mesh_t mesh_of(const char *text)
+{
+    mc_mesh_t mesh;
+    cr_assert_eq(mc_mesh_parse(text, &mesh), 0, "%s: %s", text, meshcoll_last_error());
+    return mesh;
+}
+
+Test(mesh, text_round_trips)
+{
+    static const char *const texts[] = {"x=1", "box=4,gpu=8", "rack=2,box=3,gpu=5",
+                                        "a=2,b=1,c=3,d=7", "a=2,b=2,c=2,d=2,e=2,f=2"};
+    for (size_t i = 0; i < MC_COUNT(texts); i++) {
+        char buffer[256];
+        mc_text_t text = mc_text(buffer, sizeof buffer);
+        const mc_mesh_t mesh = mesh_of(texts[i]);
+        mc_mesh_print(&mesh, &text);
+        cr_assert_str_eq(buffer, texts[i]);
+        cr_assert_eq(mc_mesh_check(&mesh), 0);
+    }
+}
+
+Test(mesh, wrong_texts_are_refused_with_what_was_expected)
+{
+    static const char *const texts[] = {"",
+                                        "box",
+                                        "box=",
+                                        "box=0",
+                                        "box=-1",
+                                        "=4",
+                                        "box=4;gpu=2",
+                                        "box=4,",
+                                        "x=2,x=3",
+                                        "box=4 ",
+                                        "4=box",
+                                        "a=1,b=1,c=1,d=1,e=1,f=1,g=1",
+                                        "x=65536,y=65536",
+                                        "averyverylongname=3"};
+    for (size_t i = 0; i < MC_COUNT(texts); i++) {
+        mc_mesh_t mesh = {.size = -7};
+        cr_assert_eq(mc_mesh_parse(texts[i], &mesh), MESHCOLL_ERR_PARSE, "%s", texts[i]);
+        cr_assert_eq(mesh.size, -7, "the output is set on failure");
+        cr_assert(strstr(meshcoll_last_error(), "box=4,gpu=8"), "%s", meshcoll_last_error());
+    }
+}
+
+Test(mesh, a_mesh_that_contradicts_itself_is_found)
+{
+    mc_mesh_t mesh = mesh_of("box=4,gpu=8");
+    mesh.size = 31;
+    cr_assert_eq(mc_mesh_check(&mesh), MESHCOLL_ERR_MESH);
+    mesh = mesh_of("box=4,gpu=8");
+    mesh.ndims = 0;
+    cr_assert_eq(mc_mesh_check(&mesh), MESHCOLL_ERR_MESH);
+}
+
+Test(mesh, ranks_and_coordinates_are_inverse)
+{
+    const mc_mesh_t mesh = mesh_of("rack=3,box=2,gpu=5");
+    for (int32_t rank = 0; rank < mesh.size; rank++) {
+        int32_t coord[MC_MAX_DIMS];
+        mc_mesh_coords(&mesh, rank, coord);
+        cr_assert_eq(coord[0] * 10 + coord[1] * 5 + coord[2], rank);
+        cr_assert_eq(mc_mesh_rank(&mesh, coord), rank);
+    }
+}
+
+Test(mesh, level_is_the_outermost_dimension_that_differs)
+{
+    const mc_mesh_t mesh = mesh_of("rack=3,box=2,gpu=5");
+    cr_assert_eq(mc_mesh_level(&mesh, 7, 7), -1);
+    cr_assert_eq(mc_mesh_level(&mesh, 0, 4), 2);
+    cr_assert_eq(mc_mesh_level(&mesh, 4, 5), 1);
+    cr_assert_eq(mc_mesh_level(&mesh, 9, 10), 0);
+    cr_assert_eq(mc_mesh_level(&mesh, 0, 20), 0);
+}
+
+Test(mesh, lines_are_the_ranks_that_differ_in_their_dimensions)
+{
+    const mc_mesh_t mesh = mesh_of("rack=3,box=2,gpu=5");
+    const mc_line_t box = mc_mesh_line(&mesh, (mc_dims_t){1, 1}, 17, 8);
+    cr_assert_eq(box.len, 2);
+    cr_assert_eq(mc_line_rank(box, 0), 12);
+    cr_assert_eq(mc_line_rank(box, 1), 17);
+    cr_assert_eq(box.me, 1);
+    cr_assert_eq(box.root, 1, "the root's coordinate, also of a root on another line");
+    const mc_line_t merged = mc_mesh_line(&mesh, (mc_dims_t){0, 2}, 17, 0);
+    cr_assert_eq(merged.len, 6);
+    for (int32_t i = 0; i < 6; i++)
+        cr_assert_eq(mc_line_rank(merged, i), 2 + 5 * i);
+    cr_assert_eq(merged.me, 3);
+    cr_assert_eq(mc_right(merged), 22);
+    cr_assert_eq(mc_left(merged), 12);
+    const mc_line_t last = mc_mesh_line(&mesh, (mc_dims_t){0, 3}, 29, 0);
+    cr_assert_eq(mc_right(last), 0, "a line is a ring");
+}
+
+/* The chunks of a tile, marked by walking its ranges; fails where one comes twice. */
+typedef struct {
+    uint32_t seen[512], ranges;
+} seen_t;
+
+static void mark(void *context, mc_range_t r)
+{
+    seen_t *const seen = context;
+    seen->ranges++;
+    for (uint32_t i = 0; i < r.nrun; i++)
+        for (uint32_t c = 0; c < r.run; c++)
+            cr_assert_eq(seen->seen[r.first + i * r.stride + c]++, 0);
+}
+
+/* Is the rank's chunk in the tile, by its coordinates alone? */
+static bool inside(const mc_mesh_t *mesh, const mc_tile_t *v, int32_t rank)
+{
+    int32_t coord[MC_MAX_DIMS], index = 0;
+    mc_mesh_coords(mesh, rank, coord);
+    for (int32_t d = 0; d < mesh->ndims; d++) {
+        if (mc_dims_has(v->cut, d))
+            index = index * mesh->dim[d].extent + coord[d];
+        else if (v->at[d] != MC_FREE && v->at[d] != coord[d])
+            return false;
+    }
+    return v->cut.count == 0 || (index >= v->lo && index < v->lo + v->len);
+}
+
+static void check_tile(const mc_layout_t *layout, const mc_tile_t *v)
+{
+    seen_t seen = {0};
+    mc_tile_ranges(layout, v, mark, &seen);
+    for (int32_t rank = 0; rank < layout->mesh.size; rank++)
+        cr_assert_eq(seen.seen[mc_layout_home(layout, rank, v->segment)],
+                     inside(&layout->mesh, v, rank), "rank %d", rank);
+}
+
+Test(tile, ranges_are_the_chunks_of_the_ranks_inside)
+{
+    static const int32_t orders[][MC_MAX_DIMS] = {{0, 1, 2, 3}, {3, 2, 1, 0}, {1, 3, 0, 2}};
+    static const bool all[MC_MAX_DIMS] = {true, true, true, true};
+    const mc_mesh_t mesh = mesh_of("w=2,x=3,y=4,z=5");
+    for (size_t o = 0; o < MC_COUNT(orders); o++) {
+        mc_layout_t layout;
+        cr_assert_eq(mc_layout_init(&mesh, all, orders[o], 2, &layout), 0);
+        cr_assert_eq(mc_layout_chunks(&layout), 240);
+        for (unsigned fixed = 0; fixed < 16; fixed++) {
+            mc_tile_t v = mc_tile_whole(1);
+            for (int32_t d = 0; d < 4; d++)
+                v.at[d] = fixed >> d & 1 ? mesh.dim[d].extent - 1 : MC_FREE;
+            check_tile(&layout, &v);
+            for (int32_t d = 0; d < 4; d++) {
+                const mc_line_t l = mc_mesh_line(&mesh, (mc_dims_t){d, 1}, 7, 0);
+                for (int32_t lo = 0; lo < l.len; lo++)
+                    for (int32_t hi = lo + 1; hi <= l.len; hi++) {
+                        const mc_tile_t slices = mc_slices(v, l, lo, hi);
+                        check_tile(&layout, &slices);
+                    }
+            }
+        }
+    }
+}
+
+Test(tile, merged_lines_slice_across_their_dimensions)
+{
+    static const int32_t order[MC_MAX_DIMS] = {0, 1, 2};
+    static const bool all[MC_MAX_DIMS] = {true, true, true};
+    const mc_mesh_t mesh = mesh_of("x=3,y=1,z=5");
+    mc_layout_t layout;
+    cr_assert_eq(mc_layout_init(&mesh, all, order, 1, &layout), 0);
+    const mc_line_t l = mc_mesh_line(&mesh, (mc_dims_t){0, 3}, 0, 0);
+    for (int32_t lo = 0; lo < 15; lo++)
+        for (int32_t hi = lo + 1; hi <= 15; hi++) {
+            const mc_tile_t slices = mc_slices(mc_tile_whole(0), l, lo, hi);
+            check_tile(&layout, &slices);
+        }
+}
+
+Test(tile, a_slice_of_one_settles_to_coordinates)
+{
+    const mc_mesh_t mesh = mesh_of("x=3,y=2,z=5");
+    const mc_line_t l = mc_mesh_line(&mesh, (mc_dims_t){0, 2}, 0, 0);
+    const mc_tile_t v = mc_tile_settled(&mesh, mc_slice(mc_tile_whole(0), l, -1));
+    cr_assert_eq(v.at[0], 2);
+    cr_assert_eq(v.at[1], 1);
+    cr_assert_eq(v.at[2], MC_FREE);
+    const mc_tile_t whole = mc_tile_whole(0);
+    const mc_tile_t freed = mc_tile_settled(&mesh, mc_slices(v, l, 0, 6));
+    cr_assert(mc_tile_equal(&freed, &whole));
+}
+
+Test(layout, dimensions_that_are_not_cut_share_their_chunk)
+{
+    static const int32_t order[MC_MAX_DIMS] = {0, 1};
+    static const bool cut[MC_MAX_DIMS] = {true, false};
+    const mc_mesh_t mesh = mesh_of("box=4,gpu=8");
+    mc_layout_t layout;
+    cr_assert_eq(mc_layout_init(&mesh, cut, order, 3, &layout), 0);
+    cr_assert_eq(mc_layout_chunks(&layout), 12);
+    for (int32_t rank = 0; rank < mesh.size; rank++)
+        cr_assert_eq(mc_layout_home(&layout, rank, 2), 8u + (uint32_t)rank / 8);
+    cr_assert_eq(mc_layout_rank(&layout, 9), 8);
+}
+
+Test(base, sizes_parse_and_print)
+{
+    char buffer[32];
+    uint64_t bytes = 0;
+    cr_assert_eq(mc_parse_bytes("64M", &bytes), 0);
+    cr_assert_eq(bytes, 64u << 20);
+    cr_assert_eq(mc_parse_bytes("1.5KiB", &bytes), 0);
+    cr_assert_eq(bytes, 1536);
+    cr_assert_str_eq(mc_print_bytes(1536, buffer, sizeof buffer), "1.5 KiB");
+    static const char *const wrong[] = {"", "M", "-1", "64X", "1e99", "12 M"};
+    for (size_t i = 0; i < MC_COUNT(wrong); i++)
+        cr_assert_eq(mc_parse_bytes(wrong[i], &bytes), MESHCOLL_ERR_PARSE, "%s", wrong[i]);
+}
