@@ -1,0 +1,20 @@
+/*
+ * One-hop algorithms on one line. star: the root exchanges with everyone. full mesh: everyone with
+ * everyone, each starting with its right neighbour so that no two aim at the same rank.
+ */
+#ifndef MC_DIRECT_DIRECT_H
+#define MC_DIRECT_DIRECT_H
+
+#include "plan/builder.h"
+
+mc_tile_t mc_star_bcast(mc_builder_t *b, mc_line_t l, mc_tile_t v);
+mc_tile_t mc_star_reduce(mc_builder_t *b, mc_line_t l, mc_tile_t v);
+mc_tile_t mc_star_scatter(mc_builder_t *b, mc_line_t l, mc_tile_t v);
+mc_tile_t mc_star_gather(mc_builder_t *b, mc_line_t l, mc_tile_t v);
+
+mc_tile_t mc_fullmesh_allgather(mc_builder_t *b, mc_line_t l, mc_tile_t v);
+mc_tile_t mc_fullmesh_reduce_scatter(mc_builder_t *b, mc_line_t l, mc_tile_t v);
+/* Everyone sends all to everyone and adds in the order of the line, so that all get the same bits. */
+mc_tile_t mc_fullmesh_allreduce(mc_builder_t *b, mc_line_t l, mc_tile_t v);
+
+#endif

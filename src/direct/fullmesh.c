@@ -1,0 +1,53 @@
+#include "direct/direct.h"
+
+static int32_t right_by(mc_line_t l, int32_t k)
+{
+    return mc_line_rank(l, mc_wrap(l, l.me + k));
+}
+
+static int32_t left_by(mc_line_t l, int32_t k)
+{
+    return mc_line_rank(l, mc_wrap(l, l.me - k));
+}
+
+mc_tile_t mc_fullmesh_allgather(mc_builder_t *b, mc_line_t l, mc_tile_t v)
+{
+    for (int32_t k = 1; k < l.len; k++) {
+        mc_send(b, right_by(l, k), mc_slice(v, l, l.me));
+        mc_recv(b, left_by(l, k), mc_slice(v, l, l.me - k));
+    }
+    return mc_freed(v, l);
+}
+
+mc_tile_t mc_fullmesh_reduce_scatter(mc_builder_t *b, mc_line_t l, mc_tile_t v)
+{
+    for (int32_t k = 1; k < l.len; k++) {
+        mc_send(b, right_by(l, k), mc_slice(v, l, l.me + k));
+        mc_recv_reduce(b, left_by(l, k), mc_slice(v, l, l.me));
+    }
+    return mc_slice(v, l, l.me);
+}
+
+/* What comes before me on the line is summed aside first, if it is more than one vector; then mine,
+ * then the rest: (x0 + x1) + x2 + … everywhere. */
+static void sum_in_line_order(mc_builder_t *b, mc_line_t l, mc_tile_t v)
+{
+    if (l.me == 1) {
+        mc_recv_reduce(b, mc_line_rank(l, 0), v);
+    } else if (l.me > 1) {
+        mc_recv_aside(b, mc_line_rank(l, 0), v);
+        for (int32_t i = 1; i < l.me; i++)
+            mc_recv_reduce_aside(b, mc_line_rank(l, i), v);
+        mc_reduce_aside(b, v);
+    }
+    for (int32_t i = l.me + 1; i < l.len; i++)
+        mc_recv_reduce(b, mc_line_rank(l, i), v);
+}
+
+mc_tile_t mc_fullmesh_allreduce(mc_builder_t *b, mc_line_t l, mc_tile_t v)
+{
+    for (int32_t k = 1; k < l.len; k++)
+        mc_send(b, right_by(l, k), v);
+    sum_in_line_order(b, l, v);
+    return v;
+}

@@ -1,0 +1,30 @@
+/*
+ * Minimum-spanning-tree algorithms on one line: an interval of ranks is halved again and again; the
+ * half without the root gets one of its own, at its far end. Any length, any root; the messages of a
+ * turn never share a stretch of the line. Chan et al. 2007, §4 (MSTBcast and its kin).
+ */
+#ifndef MC_MST_MST_H
+#define MC_MST_MST_H
+
+#include "plan/builder.h"
+
+mc_tile_t mc_mst_bcast(mc_builder_t *b, mc_line_t l, mc_tile_t v);  /* log p (alpha + n beta) */
+mc_tile_t mc_mst_reduce(mc_builder_t *b, mc_line_t l, mc_tile_t v); /* … + log p n gamma */
+mc_tile_t mc_mst_scatter(mc_builder_t *b, mc_line_t l,
+                         mc_tile_t v); /* log p alpha + (p-1)/p n beta */
+mc_tile_t mc_mst_gather(mc_builder_t *b, mc_line_t l, mc_tile_t v);    /* the same */
+mc_tile_t mc_mst_allreduce(mc_builder_t *b, mc_line_t l, mc_tile_t v); /* reduce, then bcast */
+
+/* Both halves of [lo, hi], inclusive, and where each has its root. */
+typedef struct {
+    int32_t lo, mid, hi; /* [lo, mid] and [mid + 1, hi] */
+    int32_t near, far;   /* the root, and the root of the half that has none yet */
+} mc_halves_t;
+
+static inline mc_halves_t mc_halve(int32_t lo, int32_t hi, int32_t root)
+{
+    const int32_t mid = lo + (hi - lo) / 2;
+    return (mc_halves_t){lo, mid, hi, root, root <= mid ? hi : lo};
+}
+
+#endif

@@ -1,0 +1,248 @@
+#include "plan/builder.h"
+
+#include <stdlib.h>
+
+int mc_builder_init(mc_builder_t *b, const mc_layout_t *layout, meshcoll_collective_t collective,
+                    int32_t rank, int32_t root, mc_holds_t in, mc_holds_t out)
+{
+    mc_builder_t fresh = {
+        .head = {.layout = *layout,
+                 .collective = collective,
+                 .rank = rank,
+                 .root = root,
+                 .in = in,
+                 .out = out,
+                 .n_chunks = mc_layout_chunks(layout)},
+        .work = out == MC_HOLDS_WHOLE ? MC_OUT : MC_SCRATCH,
+    };
+    const int status = mc_bitmap_init(&fresh.done, fresh.head.n_chunks);
+    if (status)
+        return status;
+    *b = fresh;
+    return MESHCOLL_OK;
+}
+
+void mc_builder_free(mc_builder_t *b)
+{
+    free(b->step);
+    mc_bitmap_free(&b->done);
+    *b = (mc_builder_t){0};
+}
+
+static void append(mc_builder_t *b, mc_step_t step)
+{
+    if (b->status)
+        return;
+    if (b->n_steps == b->capacity) {
+        const uint32_t capacity = b->capacity ? 2 * b->capacity : 32;
+        mc_step_t *const grown = realloc(b->step, capacity * sizeof *grown);
+        if (!grown) {
+            b->status = mc_fail_memory("the steps of a plan");
+            return;
+        }
+        b->step = grown;
+        b->capacity = capacity;
+    }
+    b->step[b->n_steps++] = step;
+}
+
+static mc_step_t step_of(mc_op_t op, int32_t peer, mc_buffer_t src, mc_buffer_t dst, mc_range_t r)
+{
+    return (mc_step_t){.op = (uint8_t)op,
+                       .src = (uint8_t)src,
+                       .dst = (uint8_t)dst,
+                       .peer = peer,
+                       .first = r.first,
+                       .run = r.run,
+                       .nrun = r.nrun,
+                       .stride = r.stride,
+                       .to = r.first};
+}
+
+static uint32_t count_done(const mc_builder_t *b, mc_range_t r)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < r.nrun; i++)
+        count += mc_bitmap_count(&b->done, r.first + i * r.stride, r.run);
+    return count;
+}
+
+static void mark_done(mc_builder_t *b, mc_range_t r)
+{
+    for (uint32_t i = 0; i < r.nrun; i++)
+        mc_bitmap_set(&b->done, r.first + i * r.stride, r.run);
+}
+
+/* Copies what of [first, first + n) is not in `work` yet from IN. */
+static void bring(mc_builder_t *b, uint32_t first, uint32_t n)
+{
+    const uint32_t end = first + n;
+    for (uint32_t c = first; c < end; c++) {
+        if (mc_bitmap_has(&b->done, c))
+            continue;
+        uint32_t run = 1;
+        while (c + run < end && !mc_bitmap_has(&b->done, c + run))
+            run++;
+        const mc_range_t r = {.first = c, .run = run, .nrun = 1};
+        append(b, step_of(MC_OP_COPY, -1, MC_IN, b->work, r));
+        mark_done(b, r);
+        c += run - 1;
+    }
+}
+
+static void bring_range(mc_builder_t *b, mc_range_t r)
+{
+    for (uint32_t i = 0; i < r.nrun; i++)
+        bring(b, r.first + i * r.stride, r.run);
+}
+
+/* The buffer that holds this rank's newest value of `r`. A step reads one buffer only, so where the
+ * range stands in two, the rest is brought over first. */
+static mc_buffer_t place_of(mc_builder_t *b, mc_range_t r)
+{
+    const uint32_t done = count_done(b, r);
+    if (done == 0)
+        return MC_IN;
+    if (done < r.run * r.nrun)
+        bring_range(b, r);
+    return b->work;
+}
+
+typedef struct {
+    mc_builder_t *b;
+    int32_t peer;
+} call_t;
+
+static void each_range(mc_builder_t *b, int32_t peer, const mc_tile_t *v,
+                       void (*each)(void *call, mc_range_t range))
+{
+    call_t call = {.b = b, .peer = peer};
+    mc_tile_ranges(&b->head.layout, v, each, &call);
+}
+
+static void send_range(void *context, mc_range_t r)
+{
+    const call_t *const c = context;
+    append(c->b, step_of(MC_OP_SEND, c->peer, place_of(c->b, r), MC_IN, r));
+}
+
+static void recv_range(void *context, mc_range_t r)
+{
+    const call_t *const c = context;
+    append(c->b, step_of(MC_OP_RECV, c->peer, MC_IN, c->b->work, r));
+    mark_done(c->b, r);
+}
+
+static void recv_reduce_range(void *context, mc_range_t r)
+{
+    const call_t *const c = context;
+    append(c->b, step_of(MC_OP_RECV_REDUCE, c->peer, place_of(c->b, r), c->b->work, r));
+    mark_done(c->b, r);
+}
+
+static mc_range_t aside(const mc_builder_t *b, mc_range_t r)
+{
+    r.first += b->head.n_chunks;
+    return r;
+}
+
+static void recv_aside_range(void *context, mc_range_t r)
+{
+    const call_t *const c = context;
+    append(c->b, step_of(MC_OP_RECV, c->peer, MC_IN, MC_SCRATCH, aside(c->b, r)));
+}
+
+static void recv_reduce_aside_range(void *context, mc_range_t r)
+{
+    const call_t *const c = context;
+    append(c->b, step_of(MC_OP_RECV_REDUCE, c->peer, MC_SCRATCH, MC_SCRATCH, aside(c->b, r)));
+}
+
+static void reduce_aside_range(void *context, mc_range_t r)
+{
+    const call_t *const c = context;
+    bring_range(c->b, r);
+    mc_step_t step = step_of(MC_OP_REDUCE, -1, MC_SCRATCH, c->b->work, aside(c->b, r));
+    step.to = r.first;
+    append(c->b, step);
+}
+
+void mc_send(mc_builder_t *b, int32_t peer, mc_tile_t v)
+{
+    each_range(b, peer, &v, send_range);
+}
+
+void mc_recv(mc_builder_t *b, int32_t peer, mc_tile_t v)
+{
+    each_range(b, peer, &v, recv_range);
+}
+
+void mc_recv_reduce(mc_builder_t *b, int32_t peer, mc_tile_t v)
+{
+    each_range(b, peer, &v, recv_reduce_range);
+}
+
+void mc_recv_aside(mc_builder_t *b, int32_t peer, mc_tile_t v)
+{
+    each_range(b, peer, &v, recv_aside_range);
+}
+
+void mc_recv_reduce_aside(mc_builder_t *b, int32_t peer, mc_tile_t v)
+{
+    each_range(b, peer, &v, recv_reduce_aside_range);
+}
+
+void mc_reduce_aside(mc_builder_t *b, mc_tile_t v)
+{
+    each_range(b, -1, &v, reduce_aside_range);
+}
+
+static bool touches(mc_range_t r, uint32_t chunk)
+{
+    for (uint32_t i = 0; i < r.nrun; i++)
+        if (chunk - (r.first + i * r.stride) < r.run)
+            return true;
+    return false;
+}
+
+/* The step that last wrote `chunk` of SCRATCH, if it wrote nothing else and nobody reads it there
+ * after: it may as well write it elsewhere. */
+static mc_step_t *sole_writer(mc_builder_t *b, uint32_t chunk)
+{
+    for (uint32_t i = b->n_steps; i-- > b->segment_start;) {
+        mc_step_t *const s = &b->step[i];
+        const mc_op_t op = (mc_op_t)s->op;
+        if (mc_op_writes(op) && s->dst == MC_SCRATCH && touches(mc_step_to(s), chunk))
+            return s->run * s->nrun == 1 && op != MC_OP_REDUCE ? s : NULL;
+        if (mc_op_reads(op) && s->src == MC_SCRATCH && touches(mc_step_from(s), chunk))
+            return NULL;
+    }
+    return NULL;
+}
+
+static void settle_home(mc_builder_t *b, uint32_t chunk)
+{
+    const mc_range_t r = {.first = chunk, .run = 1, .nrun = 1};
+    mc_step_t *const writer = sole_writer(b, chunk);
+    if (writer)
+        writer->dst = MC_OUT;
+    else
+        append(b, step_of(MC_OP_COPY, -1, place_of(b, r), MC_OUT, r));
+}
+
+void mc_settle(mc_builder_t *b, uint32_t segment)
+{
+    const mc_layout_t *const layout = &b->head.layout;
+    if (b->head.out == MC_HOLDS_WHOLE)
+        bring(b, segment * layout->per_segment, layout->per_segment);
+    else if (b->head.out == MC_HOLDS_HOME)
+        settle_home(b, mc_layout_home(layout, b->head.rank, segment));
+    b->segment_start = b->n_steps;
+}
+
+int mc_seal(const mc_builder_t *b, mc_plan_t **plan)
+{
+    if (b->status)
+        return b->status;
+    return mc_seal_steps(&b->head, b->step, b->n_steps, plan);
+}

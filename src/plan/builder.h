@@ -1,0 +1,44 @@
+/*
+ * The builder takes the calls of a generator, in textbook order, and finds out where the data is:
+ * a chunk is read from IN until this rank has written it, and from the place written after that.
+ */
+#ifndef MC_PLAN_BUILDER_H
+#define MC_PLAN_BUILDER_H
+
+#include "plan/plan.h"
+
+typedef struct {
+    mc_plan_t head;   /* step, succ, … are unset until sealing */
+    mc_buffer_t work; /* OUT where it holds the whole vector, else SCRATCH */
+    mc_bitmap_t done; /* chunks that stand in `work` */
+    mc_step_t *step;
+    uint32_t n_steps, capacity;
+    uint32_t segment_start; /* first step of the segment being built */
+    int status;             /* the first failure; later calls do nothing */
+} mc_builder_t;
+
+int mc_builder_init(mc_builder_t *b, const mc_layout_t *layout, meshcoll_collective_t collective,
+                    int32_t rank, int32_t root, mc_holds_t in, mc_holds_t out);
+void mc_builder_free(mc_builder_t *b);
+
+/* What generators call. Chunks of `v` on both sides; the peer makes the matching call. */
+void mc_send(mc_builder_t *b, int32_t peer, mc_tile_t v);
+void mc_recv(mc_builder_t *b, int32_t peer, mc_tile_t v);
+void mc_recv_reduce(mc_builder_t *b, int32_t peer, mc_tile_t v); /* mine (+) the message */
+
+/* A second accumulator, for sums that must come in one order on every rank. */
+void mc_recv_aside(mc_builder_t *b, int32_t peer, mc_tile_t v);
+void mc_recv_reduce_aside(mc_builder_t *b, int32_t peer, mc_tile_t v); /* aside (+) the message */
+void mc_reduce_aside(mc_builder_t *b, mc_tile_t v);                    /* mine (+) aside, mine */
+
+/* The end of a segment: what OUT must hold and does not yet is copied there. */
+void mc_settle(mc_builder_t *b, uint32_t segment);
+
+/* Derives dependencies, numbers the messages of each pair and freezes. The builder stays the
+ * caller's to free. Returns the builder's first failure if it had one. */
+int mc_seal(const mc_builder_t *b, mc_plan_t **plan);
+
+/* For tests and tools: the same from bare steps (seq is renumbered). `head` as in a builder. */
+int mc_seal_steps(const mc_plan_t *head, const mc_step_t *step, uint32_t n_steps, mc_plan_t **plan);
+
+#endif

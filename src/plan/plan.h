@@ -1,0 +1,88 @@
+/*
+ * Plans: what one rank does in one collective, as steps over chunks. A plan knows no bytes, buffers
+ * or transports; count, datatype and addresses bind when it is started.
+ */
+#ifndef MC_PLAN_PLAN_H
+#define MC_PLAN_PLAN_H
+
+#include "mesh/tile.h"
+
+typedef enum {
+    MC_OP_SEND,        /* src[first…] goes to peer */
+    MC_OP_RECV,        /* dst[to…] = message from peer */
+    MC_OP_RECV_REDUCE, /* dst[to…] = src[first…] (+) message from peer */
+    MC_OP_COPY,        /* dst[to…] = src[first…] */
+    MC_OP_REDUCE,      /* dst[to…] = dst[to…] (+) src[first…] */
+    MC_OPS
+} mc_op_t;
+
+/* IN is read only. OUT and SCRATCH are written. Chunk c of IN and chunk c of OUT may be the same
+ * memory (in place). SCRATCH has chunks of its own: [0, n_chunks) as the vector's, and
+ * [n_chunks, 2 n_chunks) aside, each as long as the vector's chunk of the same number modulo. */
+typedef enum { MC_IN, MC_OUT, MC_SCRATCH, MC_BUFFERS } mc_buffer_t;
+
+typedef struct {
+    uint8_t op, src, dst, flags; /* mc_op_t, mc_buffer_t twice; flags are 0 */
+    int32_t peer;                /* rank; -1 when local */
+    uint32_t first, run, nrun,
+        stride;   /* chunks: nrun runs of `run`, `stride` apart, from `first` */
+    uint32_t to;  /* first chunk written, in the same shape */
+    uint32_t seq; /* ordinal among this rank's messages to (or from) the peer */
+} mc_step_t;
+_Static_assert(sizeof(mc_step_t) == 32, "a step is 32 bytes");
+
+/* How much of the vector a buffer of this rank holds. */
+typedef enum {
+    MC_HOLDS_NONE,
+    MC_HOLDS_HOME, /* the chunks at home on this rank, one block */
+    MC_HOLDS_WHOLE
+} mc_holds_t;
+
+/* Immutable once sealed; one allocation. */
+typedef struct {
+    mc_layout_t layout;
+    meshcoll_collective_t collective;
+    int32_t rank, root;
+    mc_holds_t in, out;
+    uint32_t n_chunks, n_steps, n_edges, n_peers;
+    uint32_t scratch_first, n_scratch; /* the chunks of SCRATCH in use: one range */
+    const mc_step_t *step;             /* program order is a topological order */
+    const uint32_t *succ_off, *succ;   /* successors of step i: succ[succ_off[i]…succ_off[i+1]) */
+    const uint32_t *n_pred;
+    const int32_t *peer; /* ranks this plan talks to, ascending */
+    size_t bytes;        /* of the allocation */
+} mc_plan_t;
+
+void mc_plan_free(mc_plan_t *plan); /* NULL is allowed */
+
+/* Names of ops and buffers as explain prints them. */
+const char *mc_op_name(mc_op_t op);
+const char *mc_buffer_name(mc_buffer_t buffer);
+static inline bool mc_op_sends(mc_op_t op)
+{
+    return op == MC_OP_SEND;
+}
+static inline bool mc_op_receives(mc_op_t op)
+{
+    return op == MC_OP_RECV || op == MC_OP_RECV_REDUCE;
+}
+/* Does the step read src[first…]? write dst[to…]? */
+static inline bool mc_op_reads(mc_op_t op)
+{
+    return op != MC_OP_RECV;
+}
+static inline bool mc_op_writes(mc_op_t op)
+{
+    return op != MC_OP_SEND;
+}
+/* The chunks a step reads, and those it writes. */
+static inline mc_range_t mc_step_from(const mc_step_t *s)
+{
+    return (mc_range_t){s->first, s->run, s->nrun, s->stride};
+}
+static inline mc_range_t mc_step_to(const mc_step_t *s)
+{
+    return (mc_range_t){s->to, s->run, s->nrun, s->stride};
+}
+
+#endif
