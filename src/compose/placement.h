@@ -1,0 +1,31 @@
+/*
+ * Placements: the state of the data along each dimension, and the 1D collectives that move it from
+ * one to another. A collective on the mesh takes every dimension from its first state to its last.
+ */
+#ifndef MC_COMPOSE_PLACEMENT_H
+#define MC_COMPOSE_PLACEMENT_H
+
+#include "mesh/mesh.h"
+
+typedef enum {
+    MC_ROOT,    /* only the root's coordinate has it */
+    MC_SHARD,   /* each coordinate has its slice */
+    MC_REPLICA, /* each has all of it */
+    MC_PARTIAL, /* each has an unreduced contribution */
+    MC_PLACEMENTS
+} mc_placement_t;
+
+typedef struct {
+    const char *name;
+    mc_placement_t from, to;
+    bool rooted, reduces;
+} mc_move_t;
+
+/* By meshcoll_collective_t; the same table serves the collective on the mesh and the 1D move. */
+extern const mc_move_t mc_moves[MESHCOLL_COLLECTIVES];
+
+const char *mc_placement_name(mc_placement_t placement);
+/* -1 if there is no such collective. */
+int mc_collective_find(const char *name, size_t n);
+
+#endif

@@ -1,0 +1,29 @@
+/*
+ * The 1D algorithms, one line each: what it does, its generator, its cost in closed form. Tests,
+ * benchmarks and the command pick up whatever stands here.
+ */
+#ifndef MC_COMPOSE_REGISTRY_H
+#define MC_COMPOSE_REGISTRY_H
+
+#include "compose/cost.h"
+#include "compose/placement.h"
+#include "plan/builder.h"
+
+typedef mc_tile_t (*mc_generator_t)(mc_builder_t *b, mc_line_t l, mc_tile_t v);
+
+typedef struct {
+    meshcoll_collective_t collective;
+    const char *name;
+    mc_generator_t generate;
+    mc_line_cost_t cost;
+    bool slices;    /* cuts the line's dimensions into slices, also where v ends uncut */
+    bool composite; /* the same as a path of others (named in docs); not enumerated again */
+} mc_algorithm_t;
+
+extern const mc_algorithm_t mc_algorithms[];
+extern const int32_t mc_n_algorithms;
+
+/* Index into mc_algorithms, or -1. */
+int32_t mc_algorithm_find(meshcoll_collective_t collective, const char *name, size_t n);
+
+#endif

@@ -1,0 +1,177 @@
+#include "compose/strategy.h"
+
+#include <string.h>
+
+static void begin(const mc_strategy_t *s, const mc_mesh_t *mesh, mc_placement_t state[MC_MAX_DIMS])
+{
+    for (int32_t d = 0; d < mesh->ndims; d++)
+        state[d] = mc_moves[s->collective].from;
+}
+
+static const mc_move_t *move_of(const mc_phase_t *phase)
+{
+    return &mc_moves[mc_algorithms[phase->algorithm].collective];
+}
+
+void mc_strategy_state(const mc_strategy_t *s, const mc_mesh_t *mesh, int32_t i,
+                       mc_placement_t state[MC_MAX_DIMS])
+{
+    begin(s, mesh, state);
+    for (int32_t p = 0; p < i; p++)
+        for (int32_t d = s->phase[p].dims.first;
+             d < s->phase[p].dims.first + s->phase[p].dims.count; d++)
+            state[d] = move_of(&s->phase[p])->to;
+}
+
+bool mc_strategy_equal(const mc_strategy_t *a, const mc_strategy_t *b)
+{
+    bool equal =
+        a->collective == b->collective && a->segments == b->segments && a->n_phases == b->n_phases;
+    for (int32_t i = 0; equal && i < a->n_phases; i++)
+        equal = a->phase[i].algorithm == b->phase[i].algorithm &&
+                a->phase[i].dims.first == b->phase[i].dims.first &&
+                a->phase[i].dims.count == b->phase[i].dims.count;
+    return equal;
+}
+
+static void print_phase(const mc_phase_t *phase, const mc_mesh_t *mesh, mc_text_t *text)
+{
+    mc_text_add(text, "%s:%s(", move_of(phase)->name, mc_algorithms[phase->algorithm].name);
+    mc_dims_print(mesh, phase->dims, text);
+    mc_text_add(text, ")");
+}
+
+void mc_strategy_print(const mc_strategy_t *s, const mc_mesh_t *mesh, mc_text_t *text)
+{
+    for (int32_t i = 0; i < s->n_phases; i++) {
+        if (i > 0)
+            mc_text_add(text, " ");
+        print_phase(&s->phase[i], mesh, text);
+    }
+    if (s->segments != 1)
+        mc_text_add(text, "%ssegments=%u", s->n_phases ? " " : "", s->segments);
+}
+
+/* What the check knows of one dimension: its state, and the states it has been in. */
+typedef struct {
+    mc_placement_t now;
+    unsigned been;
+} walk_t;
+
+static int check_move(const mc_strategy_t *s, const mc_mesh_t *mesh, int32_t i, int32_t d,
+                      walk_t *w)
+{
+    const mc_move_t *const move = move_of(&s->phase[i]);
+    char phase[128];
+    mc_text_t text = mc_text(phase, sizeof phase);
+    print_phase(&s->phase[i], mesh, &text);
+    if (w->now != move->from)
+        return mc_fail(MESHCOLL_ERR_STRATEGY, "phase %d, %s, starts from %s, but %s is %s there",
+                       i + 1, phase, mc_placement_name(move->from), mesh->dim[d].name,
+                       mc_placement_name(w->now));
+    if (w->been & 1u << move->to)
+        return mc_fail(MESHCOLL_ERR_STRATEGY, "phase %d, %s, takes %s back to %s, where it was",
+                       i + 1, phase, mesh->dim[d].name, mc_placement_name(move->to));
+    w->now = move->to;
+    w->been |= 1u << move->to;
+    return MESHCOLL_OK;
+}
+
+static int check_shape(const mc_strategy_t *s, const mc_mesh_t *mesh)
+{
+    if ((unsigned)s->collective >= MESHCOLL_COLLECTIVES)
+        return mc_fail(MESHCOLL_ERR_STRATEGY, "a strategy of no collective (%d)", s->collective);
+    if (s->segments < 1)
+        return mc_fail(MESHCOLL_ERR_STRATEGY, "segments is a number from 1 on");
+    if (s->n_phases < 0 || s->n_phases > MC_MAX_PHASES)
+        return mc_fail(MESHCOLL_ERR_STRATEGY, "a strategy has at most %d phases, not %d",
+                       MC_MAX_PHASES, s->n_phases);
+    for (int32_t i = 0; i < s->n_phases; i++) {
+        const mc_phase_t *const p = &s->phase[i];
+        if (p->algorithm < 0 || p->algorithm >= mc_n_algorithms || p->dims.first < 0 ||
+            p->dims.count < 1 || p->dims.first + p->dims.count > mesh->ndims)
+            return mc_fail(MESHCOLL_ERR_STRATEGY, "phase %d has no algorithm or no dimension",
+                           i + 1);
+    }
+    return MESHCOLL_OK;
+}
+
+/* Along a dimension of extent 1 every state is the same, so it may be left out or visited freely. */
+int mc_strategy_check(const mc_strategy_t *s, const mc_mesh_t *mesh)
+{
+    walk_t walk[MC_MAX_DIMS];
+    int status = check_shape(s, mesh);
+    if (status)
+        return status;
+    const mc_move_t *const whole = &mc_moves[s->collective];
+    for (int32_t d = 0; d < mesh->ndims; d++)
+        walk[d] = (walk_t){whole->from, 1u << whole->from};
+    for (int32_t i = 0; i < s->n_phases; i++)
+        for (int32_t d = 0; d < mesh->ndims && !status; d++)
+            if (mc_dims_has(s->phase[i].dims, d) && mesh->dim[d].extent > 1)
+                status = check_move(s, mesh, i, d, &walk[d]);
+    for (int32_t d = 0; d < mesh->ndims && !status; d++)
+        if (mesh->dim[d].extent > 1 && walk[d].now != whole->to)
+            status = mc_fail(MESHCOLL_ERR_STRATEGY, "%s must end with %s in state %s, but it is %s",
+                             whole->name, mesh->dim[d].name, mc_placement_name(whole->to),
+                             mc_placement_name(walk[d].now));
+    return status;
+}
+
+/* For each dimension, the first phase that cuts it into slices and the first that joins them. */
+typedef struct {
+    bool cut[MC_MAX_DIMS];
+    int32_t cut_at[MC_MAX_DIMS], joined_at[MC_MAX_DIMS];
+} cuts_t;
+
+static cuts_t find_cuts(const mc_strategy_t *s, const mc_mesh_t *mesh)
+{
+    cuts_t c = {0};
+    const mc_move_t *const whole = &mc_moves[s->collective];
+    for (int32_t d = 0; d < mesh->ndims; d++) {
+        c.cut[d] = whole->from == MC_SHARD || whole->to == MC_SHARD;
+        c.cut_at[d] = whole->from == MC_SHARD ? -1 : s->n_phases;
+        c.joined_at[d] = s->n_phases;
+        for (int32_t i = s->n_phases - 1; i >= 0; i--) {
+            if (!mc_dims_has(s->phase[i].dims, d) || !mc_algorithms[s->phase[i].algorithm].slices)
+                continue;
+            c.cut[d] = true;
+            if (move_of(&s->phase[i])->from != MC_SHARD && c.cut_at[d] >= 0)
+                c.cut_at[d] = i;
+            if (move_of(&s->phase[i])->to != MC_SHARD)
+                c.joined_at[d] = i;
+        }
+    }
+    return c;
+}
+
+static bool outside(const cuts_t *c, int32_t a, int32_t b)
+{
+    if (c->cut_at[a] != c->cut_at[b])
+        return c->cut_at[a] < c->cut_at[b];
+    return c->joined_at[a] > c->joined_at[b];
+}
+
+/* Who is cut first and joined last lies outermost: then what a rank owns is always one run of chunks. A
+ * merged line needs its dimensions side by side as in the mesh. */
+static void find_order(const mc_strategy_t *s, const mc_mesh_t *mesh, const cuts_t *c,
+                       int32_t order[MC_MAX_DIMS])
+{
+    bool merged = false;
+    for (int32_t i = 0; i < s->n_phases; i++)
+        merged = merged || s->phase[i].dims.count > 1;
+    for (int32_t d = 0; d < mesh->ndims; d++) {
+        int32_t at = d;
+        for (; at > 0 && !merged && outside(c, d, order[at - 1]); at--)
+            order[at] = order[at - 1];
+        order[at] = d;
+    }
+}
+
+int mc_strategy_layout(const mc_strategy_t *s, const mc_mesh_t *mesh, mc_layout_t *layout)
+{
+    int32_t order[MC_MAX_DIMS] = {0};
+    const cuts_t cuts = find_cuts(s, mesh);
+    find_order(s, mesh, &cuts, order);
+    return mc_layout_init(mesh, cuts.cut, order, s->segments, layout);
+}

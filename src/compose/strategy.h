@@ -1,0 +1,68 @@
+/*
+ * A strategy: phases in order, each `collective:algorithm(dimension)`, and the number of segments.
+ * "scatter:mst(box) bcast:mst(gpu) allgather:ring(box) segments=8". The same text everywhere.
+ */
+#ifndef MC_COMPOSE_STRATEGY_H
+#define MC_COMPOSE_STRATEGY_H
+
+#include "compose/registry.h"
+
+/* the longest simple path of one dimension has 3 moves (partial, shard, root, replica) */
+enum { MC_MAX_PHASES = 3 * MC_MAX_DIMS, MC_STRATEGY_TEXT = 64 * MC_MAX_PHASES };
+
+typedef struct {
+    int32_t algorithm; /* index into mc_algorithms */
+    mc_dims_t dims;
+} mc_phase_t;
+
+typedef struct {
+    meshcoll_collective_t collective;
+    uint32_t segments;
+    int32_t n_phases;
+    mc_phase_t phase[MC_MAX_PHASES];
+} mc_strategy_t;
+
+/* Takes a strategy text or a named entry ("option2", "flat-ring segments=4"), checked. */
+int mc_strategy_parse(const char *text, meshcoll_collective_t collective, const mc_mesh_t *mesh,
+                      mc_strategy_t *strategy);
+/* Text that parses back to the same; without "segments=" where it is 1. */
+void mc_strategy_print(const mc_strategy_t *strategy, const mc_mesh_t *mesh, mc_text_t *text);
+/* Does every dimension go from its first state to its last, each phase from the state it is in?
+ * Dimensions of extent 1 may be left out. */
+int mc_strategy_check(const mc_strategy_t *strategy, const mc_mesh_t *mesh);
+bool mc_strategy_equal(const mc_strategy_t *a, const mc_strategy_t *b);
+
+/* Named entries: "option1" …, "flat-mst", "flat-ring", …; the pattern's dimensions are filled in for
+ * the mesh. */
+typedef struct {
+    const char *name, *help;
+    meshcoll_collective_t collective;
+} mc_named_t;
+int32_t mc_named_count(void);
+const mc_named_t *mc_named_at(int32_t index);
+/* The named entry on this mesh, or ERR_STRATEGY with the reason why it has none. */
+int mc_strategy_named(const char *name, meshcoll_collective_t collective, const mc_mesh_t *mesh,
+                      mc_strategy_t *strategy);
+
+/* The placements before phase `i` (i == n_phases: at the end). */
+void mc_strategy_state(const mc_strategy_t *strategy, const mc_mesh_t *mesh, int32_t i,
+                       mc_placement_t state[MC_MAX_DIMS]);
+/* Which dimensions the strategy cuts, and the chunk order that keeps its tiles in one piece. */
+int mc_strategy_layout(const mc_strategy_t *strategy, const mc_mesh_t *mesh, mc_layout_t *layout);
+
+/* One rank's sealed plan. `root` is ignored by collectives without one. */
+int mc_strategy_plan(const mc_strategy_t *strategy, const mc_mesh_t *mesh, int32_t rank,
+                     int32_t root, mc_plan_t **plan);
+
+/*
+ * Every strategy of a collective on a mesh: every simple path of placements (no dimension is twice
+ * in one state), dimensions plain and merged, phases of different dimensions in every order; each
+ * algorithm that is no composite. `each` returns false to stop. Segments are 1.
+ * MC_PATHS_COVER gives each path with just enough strategies that every algorithm stands in every
+ * phase once; MC_PATHS_ALL gives the full product.
+ */
+typedef enum { MC_PATHS_COVER, MC_PATHS_ALL } mc_paths_t;
+int mc_strategy_each(meshcoll_collective_t collective, const mc_mesh_t *mesh, mc_paths_t which,
+                     bool (*each)(void *context, const mc_strategy_t *strategy), void *context);
+
+#endif

@@ -1,0 +1,325 @@
+/* Strategies from text, and the named entries. */
+#include "compose/strategy.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Which phases one line of a named entry stands for. */
+typedef enum {
+    MERGED,       /* one, along all dimensions as one */
+    INWARD,       /* one per dimension, outermost first */
+    OUTWARD,      /* one per dimension, innermost first */
+    INWARD_ABOVE, /* the same without the innermost */
+    OUTWARD_ABOVE,
+    INNERMOST
+} where_t;
+
+typedef struct {
+    meshcoll_collective_t collective;
+    const char *algorithm;
+    where_t where;
+} pattern_t;
+
+enum { MAX_PATTERNS = 3 };
+
+/* clang-format off */
+static const struct {
+    mc_named_t named;
+    int32_t n;
+    pattern_t pattern[MAX_PATTERNS];
+} entries[] = {
+    {{"option1", "MST broadcast in the root's column, then in all rows", MESHCOLL_BCAST}, 1,
+     {{MESHCOLL_BCAST, "mst", INWARD}}},
+    {{"option2", "scatter in the column, MST broadcast in rows, allgather in columns", MESHCOLL_BCAST}, 3,
+     {{MESHCOLL_SCATTER, "mst", INWARD_ABOVE}, {MESHCOLL_BCAST, "mst", INNERMOST}, {MESHCOLL_ALLGATHER, "ring", OUTWARD_ABOVE}}},
+    {{"option3", "scatter in the column and in rows, allgather in rows and in columns", MESHCOLL_BCAST}, 2,
+     {{MESHCOLL_SCATTER, "mst", INWARD}, {MESHCOLL_ALLGATHER, "ring", OUTWARD}}},
+    {{"flat-mst", "MST broadcast over all ranks as one line", MESHCOLL_BCAST}, 1,
+     {{MESHCOLL_BCAST, "mst", MERGED}}},
+    {{"flat-ring", "long-vector broadcast over all ranks as one line: MST scatter, ring allgather", MESHCOLL_BCAST}, 2,
+     {{MESHCOLL_SCATTER, "mst", MERGED}, {MESHCOLL_ALLGATHER, "ring", MERGED}}},
+    {{"flat-chain", "chain broadcast over all ranks as one line; give it segments", MESHCOLL_BCAST}, 1,
+     {{MESHCOLL_BCAST, "chain", MERGED}}},
+    {{"flat-star", "the root sends to every rank", MESHCOLL_BCAST}, 1,
+     {{MESHCOLL_BCAST, "star", MERGED}}},
+
+    {{"option1", "MST reduce in rows, then in the root's column", MESHCOLL_REDUCE}, 1,
+     {{MESHCOLL_REDUCE, "mst", OUTWARD}}},
+    {{"option2", "reduce-scatter in columns, MST reduce in rows, gather in the column", MESHCOLL_REDUCE}, 3,
+     {{MESHCOLL_REDUCE_SCATTER, "ring", INWARD_ABOVE}, {MESHCOLL_REDUCE, "mst", INNERMOST}, {MESHCOLL_GATHER, "mst", OUTWARD_ABOVE}}},
+    {{"option3", "reduce-scatter in rows and columns, gather in the column and in rows", MESHCOLL_REDUCE}, 2,
+     {{MESHCOLL_REDUCE_SCATTER, "ring", OUTWARD}, {MESHCOLL_GATHER, "mst", INWARD}}},
+    {{"flat-mst", "MST reduce over all ranks as one line", MESHCOLL_REDUCE}, 1,
+     {{MESHCOLL_REDUCE, "mst", MERGED}}},
+    {{"flat-ring", "long-vector reduce over all ranks as one line: ring reduce-scatter, MST gather", MESHCOLL_REDUCE}, 2,
+     {{MESHCOLL_REDUCE_SCATTER, "ring", MERGED}, {MESHCOLL_GATHER, "mst", MERGED}}},
+    {{"flat-chain", "chain reduce over all ranks as one line; give it segments", MESHCOLL_REDUCE}, 1,
+     {{MESHCOLL_REDUCE, "chain", MERGED}}},
+
+    {{"hierarchical", "MST scatter across boxes, then inside each", MESHCOLL_SCATTER}, 1,
+     {{MESHCOLL_SCATTER, "mst", INWARD}}},
+    {{"flat-mst", "MST scatter over all ranks as one line", MESHCOLL_SCATTER}, 1,
+     {{MESHCOLL_SCATTER, "mst", MERGED}}},
+    {{"flat-star", "the root sends each rank its block", MESHCOLL_SCATTER}, 1,
+     {{MESHCOLL_SCATTER, "star", MERGED}}},
+
+    {{"hierarchical", "MST gather inside each box, then across boxes", MESHCOLL_GATHER}, 1,
+     {{MESHCOLL_GATHER, "mst", OUTWARD}}},
+    {{"flat-mst", "MST gather over all ranks as one line", MESHCOLL_GATHER}, 1,
+     {{MESHCOLL_GATHER, "mst", MERGED}}},
+    {{"flat-star", "each rank sends its block to the root", MESHCOLL_GATHER}, 1,
+     {{MESHCOLL_GATHER, "star", MERGED}}},
+
+    {{"hierarchical", "ring allgather across boxes, then inside each", MESHCOLL_ALLGATHER}, 1,
+     {{MESHCOLL_ALLGATHER, "ring", INWARD}}},
+    {{"flat-ring", "ring allgather over all ranks as one line", MESHCOLL_ALLGATHER}, 1,
+     {{MESHCOLL_ALLGATHER, "ring", MERGED}}},
+    {{"flat-fullmesh", "everyone sends its block to everyone", MESHCOLL_ALLGATHER}, 1,
+     {{MESHCOLL_ALLGATHER, "fullmesh", MERGED}}},
+
+    {{"hierarchical", "ring reduce-scatter inside each box, then across boxes", MESHCOLL_REDUCE_SCATTER}, 1,
+     {{MESHCOLL_REDUCE_SCATTER, "ring", OUTWARD}}},
+    {{"flat-ring", "ring reduce-scatter over all ranks as one line", MESHCOLL_REDUCE_SCATTER}, 1,
+     {{MESHCOLL_REDUCE_SCATTER, "ring", MERGED}}},
+    {{"flat-fullmesh", "everyone sends everyone its slice", MESHCOLL_REDUCE_SCATTER}, 1,
+     {{MESHCOLL_REDUCE_SCATTER, "fullmesh", MERGED}}},
+
+    {{"hierarchical", "reduce-scatter inside the box, then across boxes, and allgather the same way back", MESHCOLL_ALLREDUCE}, 2,
+     {{MESHCOLL_REDUCE_SCATTER, "ring", OUTWARD}, {MESHCOLL_ALLGATHER, "ring", INWARD}}},
+    {{"option1", "MST reduce inside the box, then across boxes, and MST broadcast the same way back", MESHCOLL_ALLREDUCE}, 2,
+     {{MESHCOLL_REDUCE, "mst", OUTWARD}, {MESHCOLL_BCAST, "mst", INWARD}}},
+    {{"flat-ring", "ring allreduce over all ranks as one line", MESHCOLL_ALLREDUCE}, 2,
+     {{MESHCOLL_REDUCE_SCATTER, "ring", MERGED}, {MESHCOLL_ALLGATHER, "ring", MERGED}}},
+    {{"flat-mst", "MST reduce and MST broadcast over all ranks as one line", MESHCOLL_ALLREDUCE}, 2,
+     {{MESHCOLL_REDUCE, "mst", MERGED}, {MESHCOLL_BCAST, "mst", MERGED}}},
+    {{"flat-star", "reduce at rank 0, which sends the result back", MESHCOLL_ALLREDUCE}, 2,
+     {{MESHCOLL_REDUCE, "star", MERGED}, {MESHCOLL_BCAST, "star", MERGED}}},
+    {{"flat-fullmesh", "everyone sends all to everyone", MESHCOLL_ALLREDUCE}, 1,
+     {{MESHCOLL_ALLREDUCE, "fullmesh", MERGED}}},
+    {{"flat-chain", "the naive ring: the whole vector goes round twice", MESHCOLL_ALLREDUCE}, 2,
+     {{MESHCOLL_REDUCE, "chain", MERGED}, {MESHCOLL_BCAST, "chain", MERGED}}},
+};
+/* clang-format on */
+
+int32_t mc_named_count(void)
+{
+    return MC_COUNT(entries);
+}
+
+const mc_named_t *mc_named_at(int32_t index)
+{
+    return &entries[index].named;
+}
+
+static int add_phase(mc_strategy_t *s, int32_t algorithm, mc_dims_t dims)
+{
+    if (s->n_phases == MC_MAX_PHASES)
+        return mc_fail(MESHCOLL_ERR_STRATEGY, "a strategy has at most %d phases", MC_MAX_PHASES);
+    s->phase[s->n_phases++] = (mc_phase_t){algorithm, dims};
+    return MESHCOLL_OK;
+}
+
+static int add_pattern(mc_strategy_t *s, const mc_mesh_t *mesh, const pattern_t *pattern)
+{
+    const int32_t algorithm =
+        mc_algorithm_find(pattern->collective, pattern->algorithm, strlen(pattern->algorithm));
+    const int32_t n = mesh->ndims;
+    int32_t from = 0, count = n, width = 1;
+    bool inward = true;
+    switch (pattern->where) {
+    case MERGED:
+        width = n;
+        count = 1;
+        break;
+    case INWARD:
+        break;
+    case OUTWARD:
+        inward = false;
+        break;
+    case INWARD_ABOVE:
+        count = n - 1;
+        break;
+    case OUTWARD_ABOVE:
+        count = n - 1;
+        inward = false;
+        break;
+    case INNERMOST:
+        from = n - 1;
+        count = 1;
+        break;
+    }
+    int status = MESHCOLL_OK;
+    for (int32_t i = 0; i < count && !status; i++)
+        status = add_phase(s, algorithm, (mc_dims_t){from + (inward ? i : count - 1 - i), width});
+    return status;
+}
+
+/* Names of the entries of a collective, for a message. */
+static void list_named(meshcoll_collective_t collective, mc_text_t *text)
+{
+    for (size_t i = 0; i < MC_COUNT(entries); i++)
+        if (entries[i].named.collective == collective)
+            mc_text_add(text, "%s%s", text->length ? ", " : "", entries[i].named.name);
+}
+
+int mc_strategy_named(const char *name, meshcoll_collective_t collective, const mc_mesh_t *mesh,
+                      mc_strategy_t *strategy)
+{
+    mc_strategy_t s = {.collective = collective, .segments = 1};
+    for (size_t i = 0; i < MC_COUNT(entries); i++) {
+        if (entries[i].named.collective != collective || strcmp(entries[i].named.name, name) != 0)
+            continue;
+        int status = MESHCOLL_OK;
+        for (int32_t p = 0; p < entries[i].n && !status; p++)
+            status = add_pattern(&s, mesh, &entries[i].pattern[p]);
+        if (!status)
+            *strategy = s;
+        return status;
+    }
+    char known[512];
+    mc_text_t text = mc_text(known, sizeof known);
+    list_named(collective, &text);
+    return mc_fail(MESHCOLL_ERR_STRATEGY,
+                   "%s has no strategy named '%s'; named ones: %s; others are written "
+                   "collective:algorithm(dimension) …",
+                   mc_moves[collective].name, name, known);
+}
+
+/* A piece of text being read. */
+typedef struct {
+    const char *at;
+    size_t n;
+} word_t;
+
+static word_t next_word(const char **at)
+{
+    while (isspace((unsigned char)**at))
+        ++*at;
+    word_t w = {.at = *at};
+    while (w.at[w.n] && !isspace((unsigned char)w.at[w.n]))
+        w.n++;
+    *at += w.n;
+    return w;
+}
+
+static int fail_word(word_t w, const char *why)
+{
+    return mc_fail(MESHCOLL_ERR_STRATEGY,
+                   "a phase is written collective:algorithm(dimension), as in scatter:mst(box) or "
+                   "bcast:mst(box*gpu); '%.*s' %s",
+                   (int)w.n, w.at, why);
+}
+
+static int fail_algorithm(meshcoll_collective_t collective, word_t name)
+{
+    char known[256];
+    mc_text_t text = mc_text(known, sizeof known);
+    for (int32_t i = 0; i < mc_n_algorithms; i++)
+        if (mc_algorithms[i].collective == collective)
+            mc_text_add(&text, "%s%s", text.length ? ", " : "", mc_algorithms[i].name);
+    return mc_fail(MESHCOLL_ERR_STRATEGY, "%s has no algorithm '%.*s'; it has %s",
+                   mc_moves[collective].name, (int)name.n, name.at, known);
+}
+
+static int fail_dim(const mc_mesh_t *mesh, word_t name, const char *why)
+{
+    char known[MC_MAX_DIMS * (MC_DIM_NAME + 12)];
+    mc_text_t text = mc_text(known, sizeof known);
+    mc_mesh_print(mesh, &text);
+    return mc_fail(MESHCOLL_ERR_STRATEGY, "'%.*s' %s mesh %s", (int)name.n, name.at, why, known);
+}
+
+/* "box" or "box*gpu". */
+static int parse_dims(word_t text, const mc_mesh_t *mesh, mc_dims_t *dims)
+{
+    mc_dims_t found = {0};
+    for (size_t at = 0; at <= text.n;) {
+        word_t name = {.at = text.at + at};
+        while (at + name.n < text.n && name.at[name.n] != '*')
+            name.n++;
+        const int32_t d = mc_mesh_find(mesh, name.at, name.n);
+        if (d < 0)
+            return fail_dim(mesh, name, "is no dimension of");
+        if (found.count > 0 && d != found.first + found.count)
+            return fail_dim(mesh, text, "merges dimensions that do not follow each other in");
+        if (found.count++ == 0)
+            found.first = d;
+        at += name.n + 1;
+    }
+    *dims = found;
+    return MESHCOLL_OK;
+}
+
+static int parse_phase(word_t w, const mc_mesh_t *mesh, mc_strategy_t *s)
+{
+    const char *const colon = memchr(w.at, ':', w.n), *const open = memchr(w.at, '(', w.n);
+    if (!colon || !open || open < colon || w.at[w.n - 1] != ')')
+        return fail_word(w, "does not read so");
+    const int collective = mc_collective_find(w.at, (size_t)(colon - w.at));
+    if (collective < 0)
+        return fail_word(w, "names no collective (bcast, reduce, scatter, gather, allgather, "
+                            "reduce_scatter, allreduce)");
+    const word_t name = {colon + 1, (size_t)(open - colon - 1)};
+    const int32_t algorithm = mc_algorithm_find((meshcoll_collective_t)collective, name.at, name.n);
+    if (algorithm < 0)
+        return fail_algorithm((meshcoll_collective_t)collective, name);
+    mc_dims_t dims = {0};
+    const word_t inside = {open + 1, w.n - (size_t)(open + 1 - w.at) - 1};
+    const int status = parse_dims(inside, mesh, &dims);
+    return status ? status : add_phase(s, algorithm, dims);
+}
+
+static int parse_segments(word_t w, mc_strategy_t *s)
+{
+    static const size_t prefix = sizeof "segments=" - 1;
+    char *end;
+    const unsigned long n = strtoul(w.at + prefix, &end, 10);
+    if (!isdigit((unsigned char)w.at[prefix]) || end != w.at + w.n || n < 1 || n > UINT16_MAX)
+        return mc_fail(MESHCOLL_ERR_STRATEGY,
+                       "segments=K takes a number from 1 to 65535; got '%.*s'", (int)w.n, w.at);
+    s->segments = (uint32_t)n;
+    return MESHCOLL_OK;
+}
+
+static bool is_segments(word_t w)
+{
+    return w.n >= sizeof "segments=" - 1 && memcmp(w.at, "segments=", sizeof "segments=" - 1) == 0;
+}
+
+static int parse_named(word_t w, const mc_mesh_t *mesh, mc_strategy_t *s)
+{
+    char name[64];
+    if (w.n >= sizeof name)
+        return fail_word(w, "is no name either");
+    memcpy(name, w.at, w.n);
+    name[w.n] = '\0';
+    return mc_strategy_named(name, s->collective, mesh, s);
+}
+
+int mc_strategy_parse(const char *text, meshcoll_collective_t collective, const mc_mesh_t *mesh,
+                      mc_strategy_t *strategy)
+{
+    mc_strategy_t s = {.collective = collective, .segments = 1};
+    uint32_t words = 0;
+    bool named = false;
+    int status = MESHCOLL_OK;
+    for (word_t w = next_word(&text); w.n > 0 && !status; w = next_word(&text), words++) {
+        if (is_segments(w))
+            status = parse_segments(w, &s);
+        else if (named)
+            status = fail_word(w, "stands behind a named strategy, which takes only segments=K");
+        else if (words == 0 && !memchr(w.at, ':', w.n))
+            status = parse_named(w, mesh, &s), named = true;
+        else
+            status = parse_phase(w, mesh, &s);
+    }
+    if (!status && s.n_phases == 0)
+        status = mc_fail(MESHCOLL_ERR_STRATEGY,
+                         "a strategy has at least one phase, as in bcast:mst(box*gpu)");
+    if (!status)
+        status = mc_strategy_check(&s, mesh);
+    if (!status)
+        *strategy = s;
+    return status;
+}
