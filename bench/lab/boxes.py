@@ -1,0 +1,386 @@
+"""The boxes: namespaces, links, and what is known about them.
+
+The head is a holder process in namespaces of its own; every box is one too, inside the head's pid
+namespace. So killing one process, the head's holder, ends everything that ever ran in the lab.
+Holders are found by a mark in their environment, not by remembered pids: that stays right after
+any crash, and never hits a stranger that got an old pid.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import procs
+
+ROOT = "/run/meshcoll-lab"
+MARK = "MESHCOLL_LAB_HOLDER"
+HERE = os.path.dirname(os.path.realpath(__file__))
+NET = "10.77.0"            # every lab has it: no lab can see another, or the machine's own network
+SUBNET = f"{NET}.0/24"
+HEAD_ADDRESS = f"{NET}.254"
+MAX_BOXES = 200
+TOOLS = ("ip", "tc", "nsenter", "unshare", "mount", "env", "ipcrm", "find")
+
+
+class LabError(Exception):
+    """Said to a person in one line; status is the exit status."""
+
+    def __init__(self, message, status=1):
+        super().__init__(message)
+        self.status = status
+
+
+class CannotHere(LabError):
+    """This machine does not allow a lab."""
+
+    def __init__(self, message):
+        super().__init__(message, 3)
+
+
+def directory(name):
+    return os.path.join(ROOT, name)
+
+
+def address(index):
+    return f"{NET}.{index + 1}"
+
+
+def say(text):
+    print(f"lab: {text}", file=sys.stderr, flush=True)
+
+
+# --- what is there -------------------------------------------------------------------------------
+
+def marked():
+    """{lab: {box: holder pid}} and {lab: [pids that carry the mark but are no first process]}."""
+    holders, wrappers = {}, {}
+    for pid in procs.pids():
+        mark = procs.environ(pid).get(MARK)
+        if not mark or "/" not in mark or not procs.is_running(pid):
+            continue
+        lab, box = mark.split("/", 1)
+        if procs.nspid(pid)[-1:] == [1]:
+            holders.setdefault(lab, {})[box] = pid
+        else:
+            wrappers.setdefault(lab, []).append(pid)
+    return holders, wrappers
+
+
+class Lab:
+    """One lab as it is now."""
+
+    def __init__(self, name):
+        self.name = name
+        self.dir = directory(name)
+        holders, wrappers = marked()
+        self.holders = holders.get(name, {})
+        self.wrappers = wrappers.get(name, [])
+        self.config = read_json(os.path.join(self.dir, "config.json"))
+
+    def box_names(self):
+        return [f"box{i}" for i in range(self.config["boxes"])] if self.config else []
+
+    def missing(self):
+        return [b for b in ["head"] + self.box_names() if b not in self.holders]
+
+    @property
+    def state(self):
+        if not self.config and not self.holders and not self.wrappers:
+            return "down" if not os.path.isdir(self.dir) else "half-made"
+        if not self.config or not self.config.get("complete"):
+            return "half-made"
+        return "broken" if self.missing() else "up"
+
+    def spaces(self):
+        return procs.foreign_namespaces(self.holders.values())
+
+    def guests(self):
+        """Processes in the lab that are not its own."""
+        own = set(self.holders.values()) | set(self.wrappers)
+        return [p for p in procs.inside(self.spaces()) if p not in own]
+
+
+def require_up(name):
+    lab = Lab(name)
+    hint = "" if name == "lab" else f" --name {name}"
+    if lab.state == "up":
+        return lab
+    if lab.state == "down":
+        raise LabError(f"expected lab '{name}' to be up, it is down; run 'lab up{hint}' first")
+    what = f"{', '.join(lab.missing())} gone" if lab.state == "broken" else lab.state
+    raise LabError(f"expected lab '{name}' to be up, found it broken ({what}); "
+                   f"run 'lab down{hint}', then 'lab up'")
+
+
+def lab_names():
+    holders, wrappers = marked()
+    names = set(holders) | set(wrappers)
+    if os.path.isdir(ROOT):
+        names |= set(os.listdir(ROOT))
+    return sorted(names)
+
+
+def read_json(path):
+    try:
+        with open(path) as f:
+            return json.load(f)
+    except (OSError, ValueError):
+        return None
+
+
+def write_file(path, text):
+    """Whole or not at all, so that a crash leaves no half file."""
+    with open(path + ".new", "w") as f:
+        f.write(text)
+    os.replace(path + ".new", path)
+
+
+@contextlib.contextmanager
+def locked():
+    """One `up` or `down` at a time; the kernel drops the lock when its owner dies."""
+    os.makedirs(ROOT, exist_ok=True)
+    fd = os.open(ROOT, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)
+
+
+@contextlib.contextmanager
+def undisturbed():
+    """Taking down is not to be interrupted halfway by an impatient Ctrl-C."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = [signal.signal(n, signal.SIG_IGN) for n in numbers]
+    try:
+        yield
+    finally:
+        for n, handler in zip(numbers, before):
+            signal.signal(n, handler)
+
+
+# --- can this machine do it? ---------------------------------------------------------------------
+
+def require_machine():
+    """What can be told at once; the rest shows when it is tried."""
+    if not sys.platform.startswith("linux"):
+        raise CannotHere(f"a lab needs Linux namespaces, this is {sys.platform}")
+    if os.geteuid() != 0:
+        raise CannotHere(f"a lab needs root, this is user id {os.geteuid()}; run it with sudo")
+    missing = [tool for tool in TOOLS if not shutil.which(tool)]
+    if missing:
+        raise CannotHere(f"a lab needs the commands {', '.join(missing)}, not found in PATH; "
+                         "install iproute2 and util-linux")
+
+
+# --- up ------------------------------------------------------------------------------------------
+
+def settings_text(config):
+    rates = config["rates"]
+    rate = rates[0] if len(set(rates)) == 1 else ",".join(rates)
+    shaped = "unshaped" if rate == "none" else f"{rate} each way"
+    burst = "" if rate == "none" else f", burst {config['burst']}"
+    last = config["boxes"] - 1
+    return f"{config['boxes']} boxes (box0…box{last}, {address(0)}…{address(last)}), {shaped}{burst}"
+
+
+def up(config):
+    """Make the lab; True if it was made, False if it was there already."""
+    require_machine()
+    with locked():
+        lab = Lab(config["name"])
+        if lab.state == "up":
+            if all(lab.config[k] == config[k] for k in ("boxes", "rates", "burst")):
+                return False
+            raise LabError(f"lab '{lab.name}' is up already with other settings: "
+                           f"{settings_text(lab.config)}; run 'lab down' first, or give another --name")
+        if lab.state != "down":
+            say(f"lab '{lab.name}' was {lab.state}; clearing it away first")
+            teardown(lab)
+        try:
+            build(config)
+        except BaseException:
+            teardown(Lab(config["name"]))
+            raise
+    return True
+
+
+def build(config):
+    base = directory(config["name"])
+    os.makedirs(os.path.join(base, "tmp"))
+    write_file(os.path.join(base, "config.json"), json.dumps(config))
+    write_file(os.path.join(base, "hosts"), hosts_text(config["boxes"]))
+    head = start_holder(config["name"], "head", None)
+    in_net(head, f"""
+        ip link add lan type bridge stp_state 0 forward_delay 0
+        ip addr add {HEAD_ADDRESS}/24 dev lan
+        ip link set lan up""", "bridge")
+    for index in range(config["boxes"]):
+        box = start_holder(config["name"], f"box{index}", head)
+        write_file(os.path.join(base, f"pid.box{index}"), f"{procs.nspid(box)[-2]}\n")
+        plug_in(head, box, index, config["rates"][index], config["burst"])
+    write_file(os.path.join(base, "config.json"), json.dumps(dict(config, complete=True)))
+
+
+def hosts_text(boxes):
+    lines = ["127.0.0.1 localhost", f"{HEAD_ADDRESS} head"]
+    return "\n".join(lines + [f"{address(i)} box{i}" for i in range(boxes)]) + "\n"
+
+
+def start_holder(name, box, head):
+    """Start a holder (inside the head's namespaces, if a head is given); its pid as we see it."""
+    unshare = ["unshare", "--net", "--uts", "--ipc", "--pid", "--fork", "--mount",
+               "--propagation", "slave", "--mount-proc",
+               "sh", os.path.join(HERE, "holder.sh"), box, directory(name)]
+    if head:
+        # In the background, so that nsenter ends and the lab is one tree below the head.
+        unshare = ["nsenter", "-t", str(head), "-m", "-u", "-i", "-n", "-p",
+                   "sh", "-c", '"$@" &', "sh"] + unshare
+    child = subprocess.Popen(unshare, start_new_session=True, cwd="/", stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                             env=dict(os.environ, **{MARK: f"{name}/{box}"}))
+    said = []
+    for line in child.stdout:
+        if line.strip() == "ready":
+            break
+        said.append(line.strip())
+    else:
+        raise CannotHere("this machine allows no namespaces of one's own: "
+                         + ("; ".join(said) or "unshare failed without a word"))
+    if head:
+        child.wait()
+    return find_holder(name, box)
+
+
+def find_holder(name, box):
+    end = time.monotonic() + 2.0
+    while time.monotonic() < end:       # while it execs, its environment cannot be read
+        pid = marked()[0].get(name, {}).get(box)
+        if pid:
+            return pid
+        time.sleep(0.005)
+    raise LabError(f"{box} of lab '{name}' died while it was made; try again")
+
+
+def plug_in(head, box, index, rate, burst):
+    """A cable from the box to the switch. Its two ends send, so both are shaped."""
+    in_net(head, f"""
+        ip link add port{index} type veth peer name eth0 netns {box}
+        ip link set port{index} master lan up""", "veth pair")
+    in_net(box, f"""
+        ip addr add {address(index)}/24 dev eth0
+        ip link set eth0 up""", "address")
+    if rate != "none":
+        for pid, dev in ((box, "eth0"), (head, f"port{index}")):
+            in_net(pid, f"tc qdisc add dev {dev} root tbf rate {rate} burst {burst} latency 20ms",
+                   "shaping with tbf")
+
+
+def in_net(pid, script, what):
+    done = subprocess.run(["nsenter", "-t", str(pid), "-n", "sh", "-ec", script],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if done.returncode:
+        said = "; ".join(done.stderr.split("\n")).strip("; ")
+        raise CannotHere(f"this machine allows no {what} in a namespace: {said}")
+    return done.stdout
+
+
+# --- down ----------------------------------------------------------------------------------------
+
+def down(name):
+    """Take the lab down, whatever is left of it; True if there was something."""
+    if os.geteuid() != 0:
+        raise CannotHere("a lab needs root; nothing was done")
+    with locked():
+        lab = Lab(name)
+        if lab.state == "down":
+            return False
+        teardown(lab)
+    return True
+
+
+def teardown(lab):
+    with undisturbed():
+        spaces = lab.spaces()
+        procs.kill_until_none(lab.guests)     # first: their sockets then close over live links
+        remove_links(lab)
+        if "head" in lab.holders:
+            procs.kill([lab.holders["head"]])  # the kernel kills all that is below it
+
+        def left():
+            now = Lab(lab.name)
+            return list(now.holders.values()) + now.wrappers + procs.inside(spaces)
+
+        _, stayed = procs.kill_until_none(left)
+        shutil.rmtree(lab.dir, ignore_errors=True)
+    if stayed:
+        raise LabError(f"these processes do not die: {', '.join(map(str, stayed))}; "
+                       "look at them with 'ps', then 'lab down' again")
+
+
+def remove_links(lab):
+    """By hand, since a lingering socket can keep a network namespace and its links for minutes."""
+    head = lab.holders.get("head")
+    if not head or not procs.foreign_namespaces([head]):
+        return
+    subprocess.run(["nsenter", "-t", str(head), "-n", "sh", "-c",
+                    "for kind in veth bridge; do ip -o link show type $kind; done | "
+                    "sed 's/^[0-9]*: //; s/[@:].*//' | while read dev; do ip link del $dev; done"],
+                   stdin=subprocess.DEVNULL, capture_output=True)
+
+
+# --- check ---------------------------------------------------------------------------------------
+
+def check():
+    """Try all of it for real, small: two shaped boxes, a name, a command in each, and away again."""
+    require_machine()
+    name = f"check-{os.getpid()}"
+    config = make_config(name, 2, "200mbit", "64k")
+    up(config)
+    try:
+        lab = require_up(name)
+        for box in lab.box_names():
+            done = subprocess.run(["nsenter", "-t", str(lab.holders[box]), "-m", "-u", "-i", "-n", "-p",
+                                   "sh", "-c", "cat /proc/sys/kernel/hostname; getent hosts box1"],
+                                  stdin=subprocess.DEVNULL, capture_output=True, text=True)
+            got = done.stdout.split()
+            if got[:2] != [box, address(1)]:
+                raise CannotHere(f"expected {box} to know itself and box1, got {got} {done.stderr.strip()}")
+    finally:
+        down(name)
+
+
+RATE = re.compile(r"\d+(\.\d+)?([kmgt]?bit|[kmgt]?bps)")
+BURST = re.compile(r"\d+[km]?b?")
+NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,23}")
+
+
+def make_config(name, boxes, rate, burst):
+    """The settings, or a usage error that says what is wrong."""
+    rates = rate.lower().split(",")
+    if len(rates) == 1:
+        rates *= max(boxes, 1)
+    check_name(name)
+    if not 1 <= boxes <= MAX_BOXES:
+        raise LabError(f"expected --boxes between 1 and {MAX_BOXES}, got {boxes}", 2)
+    for one in rates:
+        if one != "none" and not RATE.fullmatch(one):
+            raise LabError(f"expected --rate like 200mbit, 1gbit or none, got '{one}'", 2)
+    if len(rates) != boxes:
+        raise LabError(f"expected --rate with one value or one per box ({boxes}), got {len(rates)}", 2)
+    if not BURST.fullmatch(burst):
+        raise LabError(f"expected --burst in bytes, like 64k, got '{burst}'", 2)
+    return {"name": name, "boxes": boxes, "rates": rates, "burst": burst}
+
+
+def check_name(name):
+    if not NAME.fullmatch(name):
+        raise LabError("expected --name of up to 24 lower-case letters, digits and '-', "
+                       f"got '{name}'", 2)
