@@ -28,13 +28,12 @@ mc_tile_t mc_fullmesh_reduce_scatter(mc_builder_t *b, mc_line_t l, mc_tile_t v)
     return mc_slice(v, l, l.me);
 }
 
-/* What comes before me on the line is summed aside first, if it is more than one vector; then mine,
- * then the rest: (x0 + x1) + x2 + … everywhere. */
+/* What comes before me on the line is summed aside, then mine is added, then the rest: x0 + x1 + x2 …
+ * everywhere. Aside also where it is one vector only: added to mine at once it would wait for my
+ * sends, and they for it. */
 static void sum_in_line_order(mc_builder_t *b, mc_line_t l, mc_tile_t v)
 {
-    if (l.me == 1) {
-        mc_recv_reduce(b, mc_line_rank(l, 0), v);
-    } else if (l.me > 1) {
+    if (l.me > 0) {
         mc_recv_aside(b, mc_line_rank(l, 0), v);
         for (int32_t i = 1; i < l.me; i++)
             mc_recv_reduce_aside(b, mc_line_rank(l, i), v);

@@ -1,0 +1,270 @@
+/*
+ * Dependencies, seen without sealing's eyes: for each chunk, who wrote it last and who has read it
+ * since, in program order; whatever must wait must be led to by edges.
+ */
+#include "plan/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const uint32_t NONE = UINT32_MAX;
+
+typedef struct {
+    uint32_t writer, readers; /* step, or NONE; first of a list in `pool`, or NONE */
+    bool used;                /* has anything read what the writer wrote? */
+} cell_t;
+
+typedef struct {
+    uint32_t step, next;
+} reader_t;
+
+/* Of one rank at a time; the arrays have room for the largest. */
+typedef struct {
+    const mc_plan_t *plan;
+    uint32_t *pred_off, *pred; /* edges turned round */
+    uint32_t *mark;            /* by step: 1 + the step last known to wait for it */
+    uint32_t *seen, *stack;    /* by step: the last search that came here */
+    uint32_t searches, home;   /* home: the rank's chunk of segment 0 */
+    cell_t *cell;              /* OUT, which is IN too where a rank has both, then SCRATCH */
+    reader_t *pool;
+    uint32_t n_pool, pool_capacity;
+} hazards_t;
+
+static void hazards_free(hazards_t *h)
+{
+    free(h->pool);
+    free(h->cell);
+    free(h->stack);
+    free(h->seen);
+    free(h->mark);
+    free(h->pred);
+    free(h->pred_off);
+}
+
+static int hazards_create(const mc_world_t *world, hazards_t *hazards)
+{
+    size_t steps = 0, edges = 0, cells = 0;
+    for (int32_t r = 0; r < world->n_ranks; r++) {
+        const mc_plan_t *const plan = world->plan[r];
+        const size_t rank_cells = (size_t)plan->n_chunks + plan->n_scratch;
+        steps = plan->n_steps > steps ? plan->n_steps : steps;
+        edges = plan->n_edges > edges ? plan->n_edges : edges;
+        cells = rank_cells > cells ? rank_cells : cells;
+    }
+    hazards_t h = {
+        .pred_off = malloc((steps + 2) * sizeof *h.pred_off),
+        .pred = malloc((edges + 1) * sizeof *h.pred),
+        .mark = malloc((steps + 1) * sizeof *h.mark),
+        .seen = malloc((steps + 1) * sizeof *h.seen),
+        .stack = malloc((steps + 1) * sizeof *h.stack),
+        .cell = malloc((cells + 1) * sizeof *h.cell),
+    };
+    if (!h.pred_off || !h.pred || !h.mark || !h.seen || !h.stack || !h.cell) {
+        hazards_free(&h);
+        return mc_fail_memory("the dependencies of a plan");
+    }
+    *hazards = h;
+    return MESHCOLL_OK;
+}
+
+/* Edges lead forward, and as many to each step as it counts. */
+static int check_edges(const hazards_t *h)
+{
+    const mc_plan_t *const plan = h->plan;
+    uint32_t *const counted = h->mark;
+    memset(counted, 0, (size_t)plan->n_steps * sizeof *counted);
+    bool in_range = plan->succ_off[0] == 0 && plan->succ_off[plan->n_steps] == plan->n_edges;
+    for (uint32_t i = 0; i < plan->n_steps; i++)
+        in_range = in_range && plan->succ_off[i] <= plan->succ_off[i + 1] &&
+                   plan->succ_off[i + 1] <= plan->n_edges;
+    if (!in_range)
+        return mc_fail(MESHCOLL_ERR_PLAN, "rank %d: the lists of successors are out of order",
+                       plan->rank);
+    for (uint32_t i = 0; i < plan->n_steps; i++)
+        for (uint32_t e = plan->succ_off[i]; e < plan->succ_off[i + 1]; e++) {
+            if (plan->succ[e] <= i || plan->succ[e] >= plan->n_steps)
+                return mc_fail_step(plan, i, "comes before step %u: expected a later one of %u",
+                                    plan->succ[e], plan->n_steps);
+            counted[plan->succ[e]]++;
+        }
+    for (uint32_t i = 0; i < plan->n_steps; i++)
+        if (counted[i] != plan->n_pred[i])
+            return mc_fail_step(plan, i, "waits for %u steps, its count says %u", counted[i],
+                                plan->n_pred[i]);
+    return MESHCOLL_OK;
+}
+
+static void turn_edges(const hazards_t *h)
+{
+    const mc_plan_t *const plan = h->plan;
+    uint32_t *const fill = h->pred_off + 1; /* ends as the offset of the next step */
+    h->pred_off[0] = fill[0] = 0;
+    for (uint32_t i = 0; i + 1 < plan->n_steps; i++)
+        fill[i + 1] = fill[i] + plan->n_pred[i];
+    for (uint32_t i = 0; i < plan->n_steps; i++)
+        for (uint32_t e = plan->succ_off[i]; e < plan->succ_off[i + 1]; e++)
+            h->pred[fill[plan->succ[e]]++] = i;
+}
+
+/* Does a path of edges lead from `early` to `late`? */
+static bool leads_to(hazards_t *h, uint32_t early, uint32_t late)
+{
+    uint32_t n = 0;
+    h->searches++;
+    h->stack[n++] = late;
+    while (n > 0) {
+        const uint32_t at = h->stack[--n];
+        for (uint32_t e = h->pred_off[at]; e < h->pred_off[at + 1]; e++) {
+            const uint32_t p = h->pred[e];
+            if (p == early)
+                return true;
+            /* edges lead forward: what is before `early` cannot come after it */
+            if (p > early && h->seen[p] != h->searches) {
+                h->seen[p] = h->searches;
+                h->stack[n++] = p;
+            }
+        }
+    }
+    return false;
+}
+
+/* `why`: what `late` does to what `early` did. */
+static int must_wait(hazards_t *h, uint32_t early, uint32_t late, const char *why)
+{
+    if (early == late || h->mark[early] == late + 1)
+        return MESHCOLL_OK;
+    if (!leads_to(h, early, late))
+        return mc_fail_step(h->plan, late, "%s step %u: expected a dependency, found none", why,
+                            early);
+    h->mark[early] = late + 1;
+    return MESHCOLL_OK;
+}
+
+/* Out of place a read of IN is no use of what was written to OUT. */
+static int read_input(hazards_t *h, cell_t *cell, uint32_t step)
+{
+    if (h->n_pool == h->pool_capacity) {
+        const uint32_t capacity = h->pool_capacity ? 2 * h->pool_capacity : 256;
+        reader_t *const pool = realloc(h->pool, capacity * sizeof *pool);
+        if (!pool)
+            return mc_fail_memory("the dependencies of a plan");
+        h->pool = pool;
+        h->pool_capacity = capacity;
+    }
+    h->pool[h->n_pool] = (reader_t){.step = step, .next = cell->readers};
+    cell->readers = h->n_pool++;
+    return cell->writer == NONE ? MESHCOLL_OK
+                                : must_wait(h, cell->writer, step, "reads what is written by");
+}
+
+static int read_cell(hazards_t *h, cell_t *cell, uint32_t step)
+{
+    cell->used = true;
+    return read_input(h, cell, step);
+}
+
+static int write_cell(hazards_t *h, cell_t *cell, uint32_t step)
+{
+    int status = MESHCOLL_OK;
+    if (cell->writer != NONE && !cell->used)
+        return mc_fail_step(h->plan, step,
+                            "overwrites what step %u wrote and nothing has read: expected no work "
+                            "for nothing",
+                            cell->writer);
+    for (uint32_t r = cell->readers; r != NONE && !status; r = h->pool[r].next)
+        status = must_wait(h, h->pool[r].step, step, "overwrites what is read by");
+    *cell = (cell_t){.writer = step, .readers = NONE};
+    return status;
+}
+
+static bool holds(const mc_plan_t *plan, mc_holds_t what, uint32_t home, uint32_t chunk)
+{
+    return what == MC_HOLDS_WHOLE ||
+           (what == MC_HOLDS_HOME && chunk % plan->layout.per_segment == home);
+}
+
+/* NULL where no write can meet it: chunks of IN that OUT does not share. */
+static cell_t *cell_of(const hazards_t *h, uint8_t buffer, uint32_t chunk)
+{
+    const mc_plan_t *const plan = h->plan;
+    if (buffer == MC_SCRATCH)
+        return &h->cell[plan->n_chunks + (chunk - plan->scratch_first)];
+    if (buffer == MC_IN &&
+        !(holds(plan, plan->in, h->home, chunk) && holds(plan, plan->out, h->home, chunk)))
+        return NULL;
+    return &h->cell[chunk];
+}
+
+static int each_cell(hazards_t *h, uint32_t step, uint8_t buffer, mc_range_t range,
+                     int (*each)(hazards_t *h, cell_t *cell, uint32_t step))
+{
+    int status = MESHCOLL_OK;
+    for (uint32_t i = 0; i < range.nrun; i++)
+        for (uint32_t j = 0; j < range.run && !status; j++) {
+            cell_t *const cell = cell_of(h, buffer, range.first + i * range.stride + j);
+            if (cell)
+                status = each(h, cell, step);
+        }
+    return status;
+}
+
+static int check_step(hazards_t *h, uint32_t step)
+{
+    const mc_step_t *const s = &h->plan->step[step];
+    const mc_op_t op = (mc_op_t)s->op;
+    int status = MESHCOLL_OK;
+    for (uint32_t e = h->pred_off[step]; e < h->pred_off[step + 1]; e++)
+        h->mark[h->pred[e]] = step + 1;
+    if (mc_op_reads(op))
+        status =
+            each_cell(h, step, s->src, mc_step_from(s), s->src == MC_IN ? read_input : read_cell);
+    if (op == MC_OP_REDUCE && !status)
+        status = each_cell(h, step, s->dst, mc_step_to(s), read_cell);
+    if (mc_op_writes(op) && !status)
+        status = each_cell(h, step, s->dst, mc_step_to(s), write_cell);
+    return status;
+}
+
+static int check_left_over(const hazards_t *h)
+{
+    const mc_plan_t *const plan = h->plan;
+    for (uint32_t i = 0; i < plan->n_scratch; i++) {
+        const cell_t *const cell = &h->cell[plan->n_chunks + i];
+        if (cell->writer != NONE && !cell->used)
+            return mc_fail_step(plan, cell->writer,
+                                "writes scratch[%u], which nothing reads: expected no work for "
+                                "nothing",
+                                plan->scratch_first + i);
+    }
+    return MESHCOLL_OK;
+}
+
+static int check_rank(hazards_t *h, const mc_plan_t *plan)
+{
+    h->plan = plan;
+    h->home = mc_layout_home(&plan->layout, plan->rank, 0);
+    int status = check_edges(h);
+    if (status)
+        return status;
+    turn_edges(h);
+    h->n_pool = h->searches = 0;
+    memset(h->mark, 0, (size_t)plan->n_steps * sizeof *h->mark);
+    memset(h->seen, 0, (size_t)plan->n_steps * sizeof *h->seen);
+    for (size_t i = 0; i < (size_t)plan->n_chunks + plan->n_scratch; i++)
+        h->cell[i] = (cell_t){.writer = NONE, .readers = NONE};
+    for (uint32_t i = 0; i < plan->n_steps && !status; i++)
+        status = check_step(h, i);
+    return status ? status : check_left_over(h);
+}
+
+int mc_check_dependencies(const mc_world_t *world)
+{
+    hazards_t h = {0};
+    int status = hazards_create(world, &h);
+    if (status)
+        return status;
+    for (int32_t r = 0; r < world->n_ranks && !status; r++)
+        status = check_rank(&h, world->plan[r]);
+    hazards_free(&h);
+    return status;
+}

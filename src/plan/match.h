@@ -1,0 +1,56 @@
+/*
+ * The messages of a world: which send belongs to which receive, and an order in which all ranks can
+ * run their steps when both sides of a message move at once.
+ */
+#ifndef MC_PLAN_MATCH_H
+#define MC_PLAN_MATCH_H
+
+#include "plan/world.h"
+
+#define MC_NO_STEP UINT32_MAX
+
+/* Steps are numbered through all ranks: step i of rank r is first[r] + i. */
+typedef struct {
+    uint32_t n_steps;  /* of all ranks */
+    uint32_t *first;   /* by rank, and n_steps at the end */
+    int32_t *rank;     /* by step */
+    uint32_t *partner; /* by step: the other side of its message, or MC_NO_STEP */
+    uint32_t *next;    /* by message step: the next one to (from) the same peer, or MC_NO_STEP */
+} mc_match_t;
+
+/* ERR_PLAN names the message that has no other side, or another on it. */
+int mc_match_create(const mc_world_t *world, mc_match_t *match);
+void mc_match_free(mc_match_t *match);
+
+/* Which messages of a rank must follow each other, besides what the dependencies ask. */
+typedef enum {
+    MC_IN_TURN_PER_PEER, /* those to one peer, and those from one */
+    MC_IN_TURN_PER_RANK  /* all it sends, and all it receives */
+} mc_turn_t;
+
+/*
+ * Calls `each` for the steps that wait for `step` directly. The two sides of a message are one step
+ * here, the send's: pass sends and local steps only, and these come back.
+ */
+void mc_match_each_after(const mc_world_t *world, const mc_match_t *match, mc_turn_t turn,
+                         uint32_t step, void (*each)(void *context, uint32_t step), void *context);
+/* Sends and local steps in an order that all of this allows; room for n_steps. ERR_PLAN names the
+ * steps that wait for each other. */
+int mc_match_order(const mc_world_t *world, const mc_match_t *match, mc_turn_t turn,
+                   uint32_t *order, uint32_t *n);
+
+/* The step behind a number. */
+static inline uint32_t mc_match_index(const mc_match_t *match, uint32_t step)
+{
+    return step - match->first[match->rank[step]];
+}
+static inline const mc_step_t *mc_match_step(const mc_world_t *world, const mc_match_t *match,
+                                             uint32_t step)
+{
+    return &world->plan[match->rank[step]]->step[mc_match_index(match, step)];
+}
+
+/* ERR_PLAN: "rank 3, step 5 (send -> 2 out[4] #0) <sentence>". */
+int mc_fail_step(const mc_plan_t *plan, uint32_t step, const char *format, ...) MC_PRINTF(3, 4);
+
+#endif

@@ -1,0 +1,391 @@
+/* The verifier's runs of a world: one fixed order in both placements, then random ones. */
+#include "plan/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAMED_RANKS = 16, VALUE_TEXT = 160 };
+
+typedef struct {
+    const mc_world_t *world;
+    const mc_match_t *match;
+    mc_machine_t *machine;
+    mc_value_t *final; /* what OUT holds at the end of the first run, rank by rank */
+    mc_value_t *known; /* by chunk: a value known to be the sum over all ranks */
+    int32_t *ranks;    /* that contribute to a value */
+    uint32_t *met;     /* by rank: the last value in which it was met */
+    uint32_t *waits;   /* by step, in a random order */
+    uint32_t *ready;   /* steps that wait for nothing */
+    size_t *letter;    /* by send: where its message lies in `post` */
+    mc_value_t *post;  /* messages under way, each with room of its own */
+    uint64_t random;
+    bool in_place;
+} runs_t;
+
+/* Chunks of a rank's OUT: first, first + every, … below the plan's. */
+typedef struct {
+    uint32_t first, every, end;
+} held_t;
+
+static held_t held_by(const mc_plan_t *plan)
+{
+    const mc_layout_t *const layout = &plan->layout;
+    if (plan->out == MC_HOLDS_HOME)
+        return (held_t){mc_layout_home(layout, plan->rank, 0), layout->per_segment, plan->n_chunks};
+    return (held_t){0, 1, plan->out == MC_HOLDS_WHOLE ? plan->n_chunks : 0};
+}
+
+static void runs_free(runs_t *r)
+{
+    free(r->post);
+    free(r->letter);
+    free(r->ready);
+    free(r->waits);
+    free(r->met);
+    free(r->ranks);
+    free(r->known);
+    free(r->final);
+    mc_machine_destroy(r->machine);
+}
+
+static int runs_create(const mc_world_t *world, const mc_match_t *match, runs_t *runs)
+{
+    runs_t r = {.world = world, .match = match};
+    const size_t ranks = (size_t)world->n_ranks, steps = match->n_steps;
+    const size_t chunks = world->plan[0]->n_chunks;
+    size_t held = 0;
+    for (size_t i = 0; i < ranks; i++) {
+        const held_t h = held_by(world->plan[i]);
+        held += h.end / h.every;
+    }
+    int status = mc_machine_create(world, false, &r.machine);
+    if (status)
+        return status;
+    r.final = malloc((held + 1) * sizeof *r.final);
+    r.known = calloc(chunks, sizeof *r.known);
+    r.ranks = malloc(ranks * sizeof *r.ranks);
+    r.met = calloc(ranks, sizeof *r.met);
+    r.waits = malloc((steps + 1) * sizeof *r.waits);
+    r.ready = malloc((steps + 1) * sizeof *r.ready);
+    if (!r.final || !r.known || !r.ranks || !r.met || !r.waits || !r.ready) {
+        runs_free(&r);
+        return mc_fail_memory("verifying a world");
+    }
+    *runs = r;
+    return MESHCOLL_OK;
+}
+
+/* What stands at the end ------------------------------------------------------------------------- */
+
+static const char *describe(const runs_t *r, mc_value_t value, char *buffer)
+{
+    mc_text_t text = mc_text(buffer, VALUE_TEXT);
+    int32_t ranks[NAMED_RANKS];
+    uint32_t n = 0;
+    const uint32_t chunk = mc_value_ranks(r->machine, value, ranks, NAMED_RANKS, &n);
+    if (n == 0) {
+        mc_text_add(&text, "nothing");
+        return buffer;
+    }
+    if (chunk == UINT32_MAX)
+        mc_text_add(&text, "mixed chunks of rank%s", n > 1 ? "s" : "");
+    else
+        mc_text_add(&text, "chunk %u of rank%s", chunk, n > 1 ? "s" : "");
+    for (uint32_t i = 0; i < n && i < NAMED_RANKS; i++)
+        mc_text_add(&text, " %d", ranks[i]);
+    if (n > NAMED_RANKS)
+        mc_text_add(&text, " ... (%u in all)", n);
+    return buffer;
+}
+
+/* The last step of the plan that writes OUT's chunk, or MC_NO_STEP. */
+static uint32_t last_writer(const mc_plan_t *plan, uint32_t chunk)
+{
+    for (uint32_t i = plan->n_steps; i-- > 0;) {
+        const mc_step_t *const s = &plan->step[i];
+        if (!mc_op_writes((mc_op_t)s->op) || s->dst != MC_OUT)
+            continue;
+        for (uint32_t k = 0; k < s->nrun; k++)
+            if (chunk - (s->to + k * s->stride) < s->run)
+                return i;
+    }
+    return MC_NO_STEP;
+}
+
+static int fail_final(const runs_t *r, int32_t rank, uint32_t chunk, mc_value_t found,
+                      const char *expected)
+{
+    char buffer[VALUE_TEXT];
+    const mc_plan_t *const plan = r->world->plan[rank];
+    const uint32_t writer = last_writer(plan, chunk);
+    const char *const where = r->in_place ? " (in place)" : "";
+    if (writer == MC_NO_STEP)
+        return mc_fail(MESHCOLL_ERR_PLAN, "rank %d: no step writes out[%u]%s: expected %s", rank,
+                       chunk, where, expected);
+    return mc_fail_step(plan, writer, "leaves %s in out[%u]%s: expected %s",
+                        describe(r, found, buffer), chunk, where, expected);
+}
+
+/* Is it the sum of `chunk` over all ranks, each once? */
+static bool is_whole_sum(runs_t *r, mc_value_t value, uint32_t chunk)
+{
+    const uint32_t size = (uint32_t)r->world->n_ranks;
+    uint32_t n = 0;
+    if (value == MC_NOTHING)
+        return false;
+    if (r->known[chunk] == value)
+        return true;
+    if (mc_value_ranks(r->machine, value, r->ranks, size, &n) != chunk || n != size)
+        return false;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t *const met = &r->met[r->ranks[i]];
+        if (*met == value)
+            return false;
+        *met = value;
+    }
+    r->known[chunk] = value;
+    return true;
+}
+
+static bool is_sum(meshcoll_collective_t collective)
+{
+    return collective == MESHCOLL_REDUCE || collective == MESHCOLL_REDUCE_SCATTER ||
+           collective == MESHCOLL_ALLREDUCE;
+}
+
+static bool is_rooted_source(meshcoll_collective_t collective)
+{
+    return collective == MESHCOLL_BCAST || collective == MESHCOLL_SCATTER;
+}
+
+static int check_final(runs_t *r, int32_t rank, uint32_t chunk)
+{
+    enum { EXPECTED = 64 };
+    char expected[EXPECTED];
+    const mc_plan_t *const plan = r->world->plan[rank];
+    const mc_value_t found = mc_machine_value(r->machine, rank, MC_OUT, chunk);
+    mc_text_t text = mc_text(expected, sizeof expected);
+    if (is_sum(plan->collective)) {
+        if (is_whole_sum(r, found, chunk))
+            return MESHCOLL_OK;
+        mc_text_add(&text, "chunk %u of each of %d ranks once", chunk, r->world->n_ranks);
+        return fail_final(r, rank, chunk, found, expected);
+    }
+    const int32_t source =
+        is_rooted_source(plan->collective) ? plan->root : mc_layout_rank(&plan->layout, chunk);
+    if (found == mc_machine_leaf(r->machine, source, chunk))
+        return MESHCOLL_OK;
+    mc_text_add(&text, "chunk %u of rank %d", chunk, source);
+    return fail_final(r, rank, chunk, found, expected);
+}
+
+/* The first run: right, and kept to compare the others with. */
+static int check_finals(runs_t *r)
+{
+    size_t at = 0;
+    for (int32_t rank = 0; rank < r->world->n_ranks; rank++) {
+        const held_t h = held_by(r->world->plan[rank]);
+        for (uint32_t chunk = h.first; chunk < h.end; chunk += h.every) {
+            const int status = check_final(r, rank, chunk);
+            if (status)
+                return status;
+            r->final[at++] = mc_machine_value(r->machine, rank, MC_OUT, chunk);
+        }
+    }
+    return MESHCOLL_OK;
+}
+
+/* Later runs: the same, down to the order of sums. */
+static int compare_finals(const runs_t *r, const char *which)
+{
+    char was[VALUE_TEXT], is[VALUE_TEXT];
+    size_t at = 0;
+    for (int32_t rank = 0; rank < r->world->n_ranks; rank++) {
+        const held_t h = held_by(r->world->plan[rank]);
+        for (uint32_t chunk = h.first; chunk < h.end; chunk += h.every, at++) {
+            const mc_value_t value = mc_machine_value(r->machine, rank, MC_OUT, chunk);
+            if (value != r->final[at])
+                return mc_fail(
+                    MESHCOLL_ERR_PLAN, "rank %d: out[%u] ends otherwise %s: expected %s, found %s",
+                    rank, chunk, which, describe(r, r->final[at], was), describe(r, value, is));
+        }
+    }
+    return MESHCOLL_OK;
+}
+
+/* Runs ------------------------------------------------------------------------------------------- */
+
+/* A copy onto its own value is work for nothing. */
+static int check_copy(const runs_t *r, int32_t rank, uint32_t step)
+{
+    const mc_plan_t *const plan = r->world->plan[rank];
+    const mc_step_t *const s = &plan->step[step];
+    for (uint32_t i = 0; s->op == MC_OP_COPY && i < s->nrun; i++)
+        for (uint32_t j = 0; j < s->run; j++) {
+            const uint32_t from = s->first + i * s->stride + j, to = s->to + i * s->stride + j;
+            const mc_value_t value = mc_machine_value(r->machine, rank, (mc_buffer_t)s->src, from);
+            if (value != MC_NOTHING &&
+                value == mc_machine_value(r->machine, rank, (mc_buffer_t)s->dst, to))
+                return mc_fail_step(plan, step, "writes %s[%u] what stands there already",
+                                    mc_buffer_name((mc_buffer_t)s->dst), to);
+        }
+    return MESHCOLL_OK;
+}
+
+static int run_one(const runs_t *r, uint32_t step)
+{
+    const mc_match_t *const match = r->match;
+    const int32_t rank = match->rank[step];
+    const uint32_t index = mc_match_index(match, step), recv = match->partner[step];
+    if (recv != MC_NO_STEP)
+        return mc_machine_message(r->machine, rank, index, match->rank[recv],
+                                  mc_match_index(match, recv));
+    const int status = r->in_place ? MESHCOLL_OK : check_copy(r, rank, index);
+    return status ? status : mc_machine_local(r->machine, rank, index);
+}
+
+static void start(runs_t *r, bool in_place)
+{
+    r->in_place = in_place;
+    mc_machine_reset(r->machine, in_place);
+}
+
+static int run_fixed(runs_t *r, const uint32_t *order, uint32_t n, bool in_place)
+{
+    int status = MESHCOLL_OK;
+    start(r, in_place);
+    for (uint32_t i = 0; i < n && !status; i++)
+        status = run_one(r, order[i]);
+    if (status)
+        return status;
+    return in_place ? compare_finals(r, "in place than out of place") : check_finals(r);
+}
+
+/* xorshift64 star */
+static uint32_t random_below(runs_t *r, uint32_t n)
+{
+    r->random ^= r->random >> 12;
+    r->random ^= r->random << 25;
+    r->random ^= r->random >> 27;
+    const uint32_t high = (uint32_t)((r->random * UINT64_C(0x2545f4914f6cdd1d)) >> 32);
+    return (uint32_t)(((uint64_t)high * n) >> 32);
+}
+
+/* Gives each message room of its own: any number may be under way. */
+static int lay_out_post(runs_t *r)
+{
+    const mc_match_t *const match = r->match;
+    size_t end = 0;
+    r->letter = malloc(((size_t)match->n_steps + 1) * sizeof *r->letter);
+    for (uint32_t i = 0; r->letter && i < match->n_steps; i++) {
+        const mc_step_t *const s = mc_match_step(r->world, match, i);
+        r->letter[i] = end;
+        if (mc_op_sends((mc_op_t)s->op))
+            end += (size_t)s->run * s->nrun;
+    }
+    r->post = malloc((end + 1) * sizeof *r->post);
+    return r->letter && r->post ? MESHCOLL_OK : mc_fail_memory("the messages of a world");
+}
+
+/* A receive waits for its send besides. */
+static uint32_t first_ready(const runs_t *r)
+{
+    uint32_t n = 0;
+    for (int32_t rank = 0; rank < r->world->n_ranks; rank++) {
+        const mc_plan_t *const plan = r->world->plan[rank];
+        const uint32_t first = r->match->first[rank];
+        for (uint32_t i = 0; i < plan->n_steps; i++) {
+            r->waits[first + i] =
+                plan->n_pred[i] + (mc_op_receives((mc_op_t)plan->step[i].op) ? 1 : 0);
+            if (r->waits[first + i] == 0)
+                r->ready[n++] = first + i;
+        }
+    }
+    return n;
+}
+
+static int run_alone(const runs_t *r, uint32_t step)
+{
+    const int32_t rank = r->match->rank[step];
+    const uint32_t index = mc_match_index(r->match, step);
+    const mc_op_t op = (mc_op_t)r->world->plan[rank]->step[index].op;
+    if (mc_op_sends(op))
+        return mc_machine_send(r->machine, rank, index, r->post + r->letter[step]);
+    if (mc_op_receives(op))
+        return mc_machine_recv(r->machine, rank, index,
+                               r->post + r->letter[r->match->partner[step]]);
+    return mc_machine_local(r->machine, rank, index);
+}
+
+static uint32_t release_after(const runs_t *r, uint32_t step, uint32_t n_ready)
+{
+    const int32_t rank = r->match->rank[step];
+    const mc_plan_t *const plan = r->world->plan[rank];
+    const uint32_t first = r->match->first[rank], index = step - first;
+    const uint32_t partner = r->match->partner[step];
+    if (mc_op_sends((mc_op_t)plan->step[index].op) && --r->waits[partner] == 0)
+        r->ready[n_ready++] = partner;
+    for (uint32_t e = plan->succ_off[index]; e < plan->succ_off[index + 1]; e++)
+        if (--r->waits[first + plan->succ[e]] == 0)
+            r->ready[n_ready++] = first + plan->succ[e];
+    return n_ready;
+}
+
+static int run_random(runs_t *r, bool in_place)
+{
+    start(r, in_place);
+    uint32_t n_ready = first_ready(r);
+    while (n_ready > 0) {
+        const uint32_t pick = random_below(r, n_ready);
+        const uint32_t step = r->ready[pick];
+        r->ready[pick] = r->ready[--n_ready];
+        const int status = run_alone(r, step);
+        if (status)
+            return status;
+        n_ready = release_after(r, step, n_ready);
+    }
+    return compare_finals(r, in_place ? "in another order of steps, in place"
+                                      : "in another order of steps");
+}
+
+/* Does any rank hold a chunk in IN and in OUT? */
+static bool shares_buffers(const mc_world_t *world)
+{
+    for (int32_t r = 0; r < world->n_ranks; r++)
+        if (world->plan[r]->in != MC_HOLDS_NONE && world->plan[r]->out != MC_HOLDS_NONE)
+            return true;
+    return false;
+}
+
+static int run_all(runs_t *r, const mc_verify_options_t *options)
+{
+    const bool in_place_too = shares_buffers(r->world);
+    uint32_t n = 0;
+    /* `ready` has the room, and is not needed yet */
+    int status = mc_match_order(r->world, r->match, MC_IN_TURN_PER_PEER, r->ready, &n);
+    if (!status)
+        status = run_fixed(r, r->ready, n, false);
+    if (!status && in_place_too)
+        status = run_fixed(r, r->ready, n, true);
+    if (!status && options->random_orders > 0)
+        status = lay_out_post(r);
+    r->random = options->seed * 2 + 1; /* never 0 */
+    for (uint32_t i = 0; i < options->random_orders && !status; i++) {
+        status = run_random(r, false);
+        if (!status && in_place_too)
+            status = run_random(r, true);
+    }
+    return status;
+}
+
+int mc_check_runs(const mc_world_t *world, const mc_match_t *match,
+                  const mc_verify_options_t *options)
+{
+    runs_t r = {0};
+    int status = runs_create(world, match, &r);
+    if (status)
+        return status;
+    status = run_all(&r, options);
+    runs_free(&r);
+    return status;
+}

@@ -1,0 +1,291 @@
+#include "plan/verify.h"
+#include "support/plans.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEXT = 2048 };
+
+static void expect_well(const plans_t *p, const char *what)
+{
+    const mc_world_t world = world_of(p);
+    cr_expect_eq(mc_verify(&world, NULL), MESHCOLL_OK, "%s: %s", what, meshcoll_last_error());
+}
+
+static void expect_fault(const plans_t *p, const char *sentence)
+{
+    const mc_world_t world = world_of(p);
+    cr_expect_eq(mc_verify(&world, NULL), MESHCOLL_ERR_PLAN);
+    cr_expect(strstr(meshcoll_last_error(), sentence), "expected \"%s\" in \"%s\"", sentence,
+              meshcoll_last_error());
+}
+
+/* Every path, algorithm, root and some segments on small meshes pass. */
+
+typedef struct {
+    const mc_mesh_t *mesh;
+    uint32_t worlds;
+} sweep_t;
+
+static bool verify_strategy(void *context, const mc_strategy_t *strategy)
+{
+    sweep_t *const sweep = context;
+    char name[TEXT];
+    mc_strategy_t s = *strategy;
+    for (s.segments = 1; s.segments <= 3; s.segments += 2)
+        for (int32_t root = 0; root < sweep->mesh->size; root += 3) {
+            plans_t p;
+            mc_text_t text = mc_text(name, sizeof name);
+            mc_strategy_print(&s, sweep->mesh, &text);
+            plans_make(&p, sweep->mesh, &s, root);
+            expect_well(&p, name);
+            plans_free(&p);
+            sweep->worlds++;
+        }
+    return true;
+}
+
+static void sweep_mesh(const char *mesh_text)
+{
+    mc_mesh_t mesh;
+    cr_assert_eq(mc_mesh_parse(mesh_text, &mesh), MESHCOLL_OK);
+    for (int c = 0; c < MESHCOLL_COLLECTIVES; c++) {
+        sweep_t sweep = {.mesh = &mesh};
+        cr_expect_eq(mc_strategy_each((meshcoll_collective_t)c, &mesh, MC_PATHS_COVER,
+                                      verify_strategy, &sweep),
+                     MESHCOLL_OK);
+        cr_expect_gt(sweep.worlds, 0);
+    }
+}
+
+Test(verify, passes_every_path_on_small_meshes)
+{
+    sweep_mesh("x=1");
+    sweep_mesh("x=2");
+    sweep_mesh("x=5");
+    sweep_mesh("box=2,gpu=3");
+    sweep_mesh("box=3,gpu=2");
+}
+
+Test(verify, passes_a_mesh_of_1024_ranks)
+{
+    static plans_t p;
+    plans_of(&p, &(case_t){"x=32,y=32", MESHCOLL_ALLREDUCE, 0,
+                           "reduce_scatter:ring(y) reduce_scatter:ring(x) "
+                           "allgather:ring(x) allgather:ring(y)"});
+    expect_well(&p, "32 x 32");
+    plans_free(&p);
+}
+
+/* Sealed plans changed by hand ------------------------------------------------------------------- */
+
+typedef struct {
+    mc_plan_t plan;
+    mc_step_t *step;
+    uint32_t *succ_off, *succ, *n_pred;
+    int32_t *peer;
+} loose_t;
+
+static void *copied(const void *from, size_t bytes)
+{
+    void *const to = malloc(bytes + 1);
+    memcpy(to, from, bytes);
+    return to;
+}
+
+static loose_t loose_copy(const mc_plan_t *plan)
+{
+    const size_t n = plan->n_steps;
+    loose_t l = {
+        .plan = *plan,
+        .step = copied(plan->step, n * sizeof *l.step),
+        .succ_off = copied(plan->succ_off, (n + 1) * sizeof *l.succ_off),
+        .succ = copied(plan->succ, plan->n_edges * sizeof *l.succ),
+        .n_pred = copied(plan->n_pred, n * sizeof *l.n_pred),
+        .peer = copied(plan->peer, plan->n_peers * sizeof *l.peer),
+    };
+    l.plan.step = l.step;
+    l.plan.succ_off = l.succ_off;
+    l.plan.succ = l.succ;
+    l.plan.n_pred = l.n_pred;
+    l.plan.peer = l.peer;
+    return l;
+}
+
+static void loose_free(loose_t *l)
+{
+    free(l->peer);
+    free(l->n_pred);
+    free(l->succ);
+    free(l->succ_off);
+    free(l->step);
+}
+
+static void expect_loose_fault(void (*spoil)(loose_t *l), const char *sentence)
+{
+    plans_t p;
+    plans_of(&p, &(case_t){"x=4", MESHCOLL_ALLREDUCE, 0, "allreduce:ring(x)"});
+    mc_plan_t *const whole = p.plan[1];
+    loose_t l = loose_copy(whole);
+    spoil(&l);
+    p.plan[1] = &l.plan;
+    expect_fault(&p, sentence);
+    p.plan[1] = whole;
+    loose_free(&l);
+    plans_free(&p);
+}
+
+static void spoil_count(loose_t *l)
+{
+    l->n_pred[2]++;
+}
+static void spoil_direction(loose_t *l)
+{
+    l->succ[l->succ_off[1]] = 1;
+}
+static void spoil_flags(loose_t *l)
+{
+    l->step[0].flags = 1;
+}
+static void spoil_seq(loose_t *l)
+{
+    l->step[2].seq = 0;
+}
+static void spoil_peers(loose_t *l)
+{
+    l->plan.n_peers = 1;
+}
+static void spoil_peer_order(loose_t *l)
+{
+    l->peer[1] = l->peer[0];
+}
+static void spoil_rank(loose_t *l)
+{
+    l->plan.rank = 2;
+}
+static void spoil_root(loose_t *l)
+{
+    l->plan.root = 2;
+}
+static void spoil_holds(loose_t *l)
+{
+    l->plan.out = MC_HOLDS_HOME;
+}
+static void spoil_op(loose_t *l)
+{
+    l->step[0].op = MC_OPS;
+}
+static void spoil_run(loose_t *l)
+{
+    l->step[0].run = 0;
+}
+static void spoil_bound(loose_t *l)
+{
+    l->step[0].first = 4;
+}
+static void spoil_input(loose_t *l)
+{
+    l->step[1].dst = MC_IN;
+}
+
+Test(verify, says_what_is_wrong_with_a_plan_of_its_own)
+{
+    expect_loose_fault(spoil_count, "rank 1, step 2 (send -> 2 out[0] #1) waits for 1 steps, its "
+                                    "count says 2");
+    expect_loose_fault(spoil_direction, "comes before step 1: expected a later one");
+    expect_loose_fault(spoil_flags, "flags 1");
+    expect_loose_fault(spoil_seq, "expected seq 1");
+    expect_loose_fault(spoil_peers, "talks to rank 2, which is not among the plan's peers");
+    expect_loose_fault(spoil_peer_order, "expected other ranks, ascending");
+    expect_loose_fault(spoil_rank, "rank 1: expected its plan for 4 ranks, found another's");
+    expect_loose_fault(spoil_root, "rank 1: its plan has another collective, root or layout");
+    expect_loose_fault(spoil_holds, "the whole vector in OUT");
+    expect_loose_fault(spoil_op, "expected an op below");
+    expect_loose_fault(spoil_run, "1 runs of 0 chunks");
+    expect_loose_fault(spoil_bound, "touches in[4..4]: expected within [0..3]");
+    expect_loose_fault(spoil_input, "writes IN, which is read only");
+}
+
+/* Plans by hand: an allreduce of two ranks and one chunk. ---------------------------------------- */
+
+#define SEND(peer_, src_)                                                     \
+    {                                                                         \
+        .op = MC_OP_SEND, .src = (src_), .peer = (peer_), .run = 1, .nrun = 1 \
+    }
+#define RECV(peer_, dst_)                                                     \
+    {                                                                         \
+        .op = MC_OP_RECV, .dst = (dst_), .peer = (peer_), .run = 1, .nrun = 1 \
+    }
+#define LOCAL(op_, src_, dst_)                                                     \
+    {                                                                              \
+        .op = (op_), .src = (src_), .dst = (dst_), .peer = -1, .run = 1, .nrun = 1 \
+    }
+#define ADD(peer_, src_, dst_)                                                            \
+    {                                                                                     \
+        .op = MC_OP_RECV_REDUCE, .src = (src_), .dst = (dst_), .peer = (peer_), .run = 1, \
+        .nrun = 1                                                                         \
+    }
+
+static void pair_of(plans_t *p, const mc_step_t *a, uint32_t n_a, const mc_step_t *b, uint32_t n_b)
+{
+    plans_t model;
+    plans_of(&model, &(case_t){"x=2", MESHCOLL_ALLREDUCE, 0, "allreduce:mst(x)"});
+    p->n = 2;
+    cr_assert_eq(mc_seal_steps(model.plan[0], a, n_a, &p->plan[0]), MESHCOLL_OK);
+    cr_assert_eq(mc_seal_steps(model.plan[1], b, n_b, &p->plan[1]), MESHCOLL_OK);
+    plans_free(&model);
+}
+
+#define EXPECT_PAIR_FAULT(a, b, sentence)             \
+    do {                                              \
+        plans_t p_;                                   \
+        pair_of(&p_, a, MC_COUNT(a), b, MC_COUNT(b)); \
+        expect_fault(&p_, sentence);                  \
+        plans_free(&p_);                              \
+    } while (0)
+
+Test(verify, says_what_is_wrong_with_a_world)
+{
+    const mc_step_t give[] = {SEND(1, MC_IN), RECV(1, MC_OUT)};
+    const mc_step_t take[] = {ADD(0, MC_IN, MC_OUT), SEND(0, MC_OUT)};
+    plans_t p;
+    pair_of(&p, give, MC_COUNT(give), take, MC_COUNT(take));
+    expect_well(&p, "by hand");
+    plans_free(&p);
+
+    const mc_step_t swap_0[] = {SEND(1, MC_IN), ADD(1, MC_IN, MC_OUT)};
+    const mc_step_t swap_1[] = {SEND(0, MC_IN), ADD(0, MC_IN, MC_OUT)};
+    EXPECT_PAIR_FAULT(swap_0, swap_1, "no progress: rank ");
+
+    /* right out of place only: what rank 0 sends is overwritten before in place */
+    const mc_step_t late[] = {ADD(1, MC_IN, MC_OUT), SEND(1, MC_IN)};
+    const mc_step_t early[] = {SEND(0, MC_IN), ADD(0, MC_IN, MC_OUT)};
+    EXPECT_PAIR_FAULT(late, early, "rank 1: out[0] ends otherwise in place than out of place");
+
+    const mc_step_t own[] = {ADD(0, MC_IN, MC_OUT), SEND(0, MC_SCRATCH)};
+    EXPECT_PAIR_FAULT(give, own,
+                      "rank 1, step 1 (send -> 0 scratch[0] #0) reads scratch[0], which "
+                      "nothing has written yet");
+
+    const mc_step_t waste[] = {LOCAL(MC_OP_COPY, MC_IN, MC_OUT), ADD(0, MC_IN, MC_OUT),
+                               SEND(0, MC_OUT)};
+    EXPECT_PAIR_FAULT(give, waste, "overwrites what step 0 wrote and nothing has read");
+
+    const mc_step_t left[] = {LOCAL(MC_OP_COPY, MC_IN, MC_SCRATCH), ADD(0, MC_IN, MC_OUT),
+                              SEND(0, MC_OUT)};
+    EXPECT_PAIR_FAULT(give, left, "writes scratch[0], which nothing reads");
+
+    const mc_step_t again[] = {ADD(0, MC_IN, MC_OUT), LOCAL(MC_OP_COPY, MC_OUT, MC_SCRATCH),
+                               LOCAL(MC_OP_COPY, MC_SCRATCH, MC_OUT), SEND(0, MC_OUT)};
+    EXPECT_PAIR_FAULT(give, again, "writes out[0] what stands there already");
+
+    const mc_step_t silent[] = {ADD(0, MC_IN, MC_OUT)};
+    EXPECT_PAIR_FAULT(give, silent, "rank 0, step 1 (recv <- 1 out[0] #0) has no send at rank 1");
+
+    const mc_step_t unsummed[] = {RECV(0, MC_OUT), SEND(0, MC_OUT)};
+    EXPECT_PAIR_FAULT(give, unsummed,
+                      "leaves chunk 0 of rank 0 in out[0]: expected chunk 0 of each "
+                      "of 2 ranks once");
+}
