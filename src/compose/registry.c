@@ -21,7 +21,7 @@ const mc_algorithm_t mc_algorithms[] = {
     {MESHCOLL_SCATTER,        "mst",      mc_mst_scatter,             mc_cost_mst_scatter,             true,  false},
     {MESHCOLL_SCATTER,        "star",     mc_star_scatter,            mc_cost_star_scatter,            true,  false},
     {MESHCOLL_GATHER,         "mst",      mc_mst_gather,              mc_cost_mst_scatter,             true,  false},
-    {MESHCOLL_GATHER,         "star",     mc_star_gather,             mc_cost_star_scatter,            true,  false},
+    {MESHCOLL_GATHER,         "star",     mc_star_gather,             mc_cost_star_gather,             true,  false},
     {MESHCOLL_ALLGATHER,      "ring",     mc_ring_allgather,          mc_cost_ring_allgather,          true,  false},
     {MESHCOLL_ALLGATHER,      "fullmesh", mc_fullmesh_allgather,      mc_cost_fullmesh_allgather,      true,  false},
     {MESHCOLL_REDUCE_SCATTER, "ring",     mc_ring_reduce_scatter,     mc_cost_ring_reduce_scatter,     true,  false},

@@ -1,0 +1,74 @@
+/* Lower bounds: what no strategy of the model can go below. */
+#include "compose/planner.h"
+
+#include <math.h>
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/* Messages one after another until one rank's data is on p, when each of them sends to `fan`. */
+static int32_t rounds(int32_t p, int64_t fan)
+{
+    int32_t n = 0;
+    for (int64_t reached = 1; reached < p; reached *= 1 + fan)
+        n++;
+    return n;
+}
+
+static double latency(const mc_mesh_t *mesh, const mc_links_t *links, int32_t top)
+{
+    double least = INFINITY;
+    bool wires = true;
+    for (int32_t d = top; d < mesh->ndims; d++)
+        if (mesh->dim[d].extent > 1) {
+            least = links->dim[d].alpha < least ? links->dim[d].alpha : least;
+            wires = wires && !links->dim[d].pulled;
+        }
+    const int32_t crossings =
+        links->dim[top].pulled ? 1 : rounds(mesh->dim[top].extent, mc_mesh_stride(mesh, top));
+    const double network = crossings * links->dim[top].alpha;
+    return wires ? larger(network, rounds(mesh->size, 1) * least) : network;
+}
+
+/* Multiple of n that must pass one box's ports. */
+static double volume(meshcoll_collective_t collective, double boxes, bool pulled)
+{
+    switch (collective) {
+    case MESHCOLL_BCAST:
+    case MESHCOLL_REDUCE:
+        return 1;
+    case MESHCOLL_ALLREDUCE:
+        return 2 * (boxes - 1) / boxes;
+    case MESHCOLL_SCATTER: /* receivers that pull do so all at once */
+        return pulled ? 1 / boxes : (boxes - 1) / boxes;
+    default:
+        return (boxes - 1) / boxes;
+    }
+}
+
+static double computation(const mc_mesh_t *mesh, const mc_links_t *links)
+{
+    double least = INFINITY;
+    for (int32_t d = 0; d < mesh->ndims; d++)
+        if (mesh->dim[d].extent > 1 && links->dim[d].gamma < least)
+            least = links->dim[d].gamma;
+    return (mesh->size - 1.0) / mesh->size * least;
+}
+
+double mc_lower_bound(meshcoll_collective_t collective, const mc_mesh_t *mesh,
+                      const mc_links_t *links, double n)
+{
+    int32_t top = 0;
+    while (top < mesh->ndims && mesh->dim[top].extent == 1)
+        top++;
+    if (top == mesh->ndims)
+        return 0;
+    const mc_link_t *const link = &links->dim[top];
+    const int32_t inside = mc_mesh_stride(mesh, top);
+    const int32_t ports = link->ports < inside ? link->ports : inside;
+    const double bytes = n * volume(collective, mesh->dim[top].extent, link->pulled);
+    const double bound = larger(latency(mesh, links, top), bytes * link->beta / ports);
+    return mc_moves[collective].reduces ? larger(bound, n * computation(mesh, links)) : bound;
+}

@@ -1,0 +1,46 @@
+/* Charges rounds of messages on a line to the dimensions they cross; for the cost functions. */
+#ifndef MC_COMPOSE_CHARGE_H
+#define MC_COMPOSE_CHARGE_H
+
+#include "compose/cost.h"
+
+/* Ranks of the line that agree in dimension `d` and all outer ones. */
+static inline int32_t mc_shape_block(const mc_line_shape_t *shape, int32_t d)
+{
+    const int32_t last = shape->line.dims.first + shape->line.dims.count;
+    int32_t block = 1;
+    for (int32_t e = d + 1; e < last; e++)
+        block *= shape->mesh->dim[e].extent;
+    return block;
+}
+
+/* Outermost dimension of the line that is longer than 1, the one a round of all ranks crosses. */
+static inline int32_t mc_shape_top(const mc_line_shape_t *shape)
+{
+    int32_t d = shape->line.dims.first;
+    while (d + 1 < shape->line.dims.first + shape->line.dims.count &&
+           shape->mesh->dim[d].extent == 1)
+        d++;
+    return d;
+}
+
+/* By how much a message of dimension `d` slows down when `crossings` of each line leave a box. */
+static inline mc_ratio_t mc_shape_slowed(const mc_line_shape_t *shape, int32_t d, int64_t crossings)
+{
+    const int64_t lines = crossings * shape->crowd[d];
+    return lines > shape->ports[d] ? mc_ratio(lines, shape->ports[d]) : mc_ratio(1, 1);
+}
+
+/* `rounds` messages of dimension `d` one after another, together `part` of the tile. */
+static inline void mc_charge(mc_cost_t *cost, const mc_line_shape_t *shape, int32_t d,
+                             int64_t rounds, mc_ratio_t part, mc_ratio_t slowed, bool reduces)
+{
+    mc_term_t *term = &cost->dim[d];
+    const mc_ratio_t moved = mc_ratio_mul(part, shape->share);
+    term->alpha = mc_ratio_add(term->alpha, mc_ratio(rounds, 1));
+    term->beta = mc_ratio_add(term->beta, mc_ratio_mul(moved, slowed));
+    if (reduces)
+        term->gamma = mc_ratio_add(term->gamma, moved);
+}
+
+#endif

@@ -1,0 +1,115 @@
+/* Exact fractions, and costs as sums of them. */
+#include "compose/cost.h"
+
+static int64_t gcd(int64_t a, int64_t b)
+{
+    while (b != 0) {
+        const int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a < 0 ? -a : a;
+}
+
+mc_ratio_t mc_ratio(int64_t num, int64_t den)
+{
+    if (num == 0 || den == 0)
+        return (mc_ratio_t){0, 1};
+    const int64_t common = den < 0 ? -gcd(num, den) : gcd(num, den);
+    return (mc_ratio_t){num / common, den / common};
+}
+
+mc_ratio_t mc_ratio_add(mc_ratio_t a, mc_ratio_t b)
+{
+    if (a.num == 0)
+        return b;
+    if (b.num == 0)
+        return a;
+    if (a.den == 1 && b.den == 1)
+        return (mc_ratio_t){a.num + b.num, 1};
+    const int64_t common = gcd(a.den, b.den);
+    return mc_ratio(a.num * (b.den / common) + b.num * (a.den / common), a.den / common * b.den);
+}
+
+/* Reduced across first: the products stay as small as the result. */
+mc_ratio_t mc_ratio_mul(mc_ratio_t a, mc_ratio_t b)
+{
+    if (a.num == 0 || b.num == 0)
+        return (mc_ratio_t){0, 1};
+    const int64_t left = gcd(a.num, b.den), right = gcd(b.num, a.den);
+    return (mc_ratio_t){(a.num / left) * (b.num / right), (a.den / right) * (b.den / left)};
+}
+
+bool mc_ratio_equal(mc_ratio_t a, mc_ratio_t b)
+{
+    return a.num == b.num && a.den == b.den;
+}
+
+double mc_ratio_value(mc_ratio_t a)
+{
+    return (double)a.num / (double)a.den;
+}
+
+mc_cost_t mc_cost_zero(void)
+{
+    mc_cost_t cost;
+    const mc_ratio_t none = {0, 1};
+    for (int32_t d = 0; d < MC_MAX_DIMS; d++)
+        cost.dim[d] = (mc_term_t){none, none, none};
+    return cost;
+}
+
+mc_cost_t mc_cost_add(const mc_cost_t *a, const mc_cost_t *b)
+{
+    mc_cost_t sum;
+    for (int32_t d = 0; d < MC_MAX_DIMS; d++) {
+        sum.dim[d].alpha = mc_ratio_add(a->dim[d].alpha, b->dim[d].alpha);
+        sum.dim[d].beta = mc_ratio_add(a->dim[d].beta, b->dim[d].beta);
+        sum.dim[d].gamma = mc_ratio_add(a->dim[d].gamma, b->dim[d].gamma);
+    }
+    return sum;
+}
+
+mc_cost_t mc_cost_share(const mc_cost_t *cost, mc_ratio_t share)
+{
+    mc_cost_t part = *cost;
+    for (int32_t d = 0; d < MC_MAX_DIMS; d++) {
+        part.dim[d].beta = mc_ratio_mul(part.dim[d].beta, share);
+        part.dim[d].gamma = mc_ratio_mul(part.dim[d].gamma, share);
+    }
+    return part;
+}
+
+double mc_term_seconds(const mc_term_t *term, const mc_link_t *link, double n)
+{
+    return mc_ratio_value(term->alpha) * link->alpha +
+           n * (mc_ratio_value(term->beta) * link->beta +
+                mc_ratio_value(term->gamma) * link->gamma);
+}
+
+double mc_cost_seconds(const mc_cost_t *cost, const mc_links_t *links, double n)
+{
+    double seconds = 0;
+    for (int32_t d = 0; d < links->ndims; d++)
+        seconds += mc_term_seconds(&cost->dim[d], &links->dim[d], n);
+    return seconds;
+}
+
+/* To 40 bits: what is equal on paper is equal here, in whatever order it was added up. */
+static double rounded(double seconds)
+{
+    const double carry = seconds * (0x1p13 + 1);
+    return carry - (carry - seconds);
+}
+
+double mc_phase_cost_seconds(const mc_phase_cost_t *cost, const mc_links_t *links,
+                             uint32_t segments, double n)
+{
+    const double piece = n / segments;
+    double busiest = 0;
+    for (int32_t d = 0; d < links->ndims; d++) {
+        const double busy = mc_term_seconds(&cost->busy.dim[d], &links->dim[d], piece);
+        busiest = busy > busiest ? busy : busiest;
+    }
+    return rounded(mc_cost_seconds(&cost->once, links, piece) + (segments - 1) * busiest);
+}

@@ -1,0 +1,93 @@
+/*
+ * Costs in closed form: for each dimension how many messages (times alpha), how many times n bytes
+ * (times beta) and how many times n bytes reduced (times gamma), as exact fractions.
+ */
+#ifndef MC_COMPOSE_COST_H
+#define MC_COMPOSE_COST_H
+
+#include "mesh/link.h"
+#include "mesh/mesh.h"
+
+/* A fraction in lowest terms, den > 0. */
+typedef struct {
+    int64_t num, den;
+} mc_ratio_t;
+
+mc_ratio_t mc_ratio(int64_t num, int64_t den);
+mc_ratio_t mc_ratio_add(mc_ratio_t a, mc_ratio_t b);
+mc_ratio_t mc_ratio_mul(mc_ratio_t a, mc_ratio_t b);
+bool mc_ratio_equal(mc_ratio_t a, mc_ratio_t b);
+double mc_ratio_value(mc_ratio_t a);
+
+/* alpha: messages one after another; beta, gamma: multiples of n, the bytes of the whole vector. */
+typedef struct {
+    mc_ratio_t alpha, beta, gamma;
+} mc_term_t;
+
+typedef struct {
+    mc_term_t dim[MC_MAX_DIMS];
+} mc_cost_t;
+
+/* `once`: from a segment's start to its end on every rank. `busy`: how long a segment keeps the
+ * busiest rank and its links, which is when the next segment can follow (smaller for a chain). */
+typedef struct {
+    mc_cost_t once, busy;
+} mc_phase_cost_t;
+
+/*
+ * What a line's cost depends on.
+ *   share      the fraction of n that the tile is when the line's dimensions are free (1 over the
+ *              extents of the other sharded dimensions)
+ *   crowd[d]   how many lines drive one box's link of dimension d at once
+ *   ports[d]   how many it carries at full rate: beta terms of d are multiplied by
+ *              max(1, crowd * crossings / ports), where crossings is how many messages of one line
+ *              leave or enter the same box in that round (1 on a plain line)
+ *   pulled[d]  the receivers do the copying
+ */
+typedef struct {
+    const mc_mesh_t *mesh;
+    mc_line_t line;
+    mc_ratio_t share;
+    int32_t crowd[MC_MAX_DIMS], ports[MC_MAX_DIMS];
+    bool pulled[MC_MAX_DIMS];
+} mc_line_shape_t;
+
+/* Cost of one 1D algorithm on the lines described by `shape`; part of the registry. A merged line
+ * charges each round to the outermost dimension that any of its messages crosses. */
+typedef mc_phase_cost_t (*mc_line_cost_t)(const mc_line_shape_t *shape);
+
+mc_phase_cost_t mc_cost_mst_bcast(const mc_line_shape_t *shape);
+mc_phase_cost_t mc_cost_mst_reduce(const mc_line_shape_t *shape);
+mc_phase_cost_t mc_cost_mst_scatter(const mc_line_shape_t *shape); /* and gather */
+mc_phase_cost_t mc_cost_mst_allreduce(const mc_line_shape_t *shape);
+mc_phase_cost_t mc_cost_ring_allgather(const mc_line_shape_t *shape);
+mc_phase_cost_t mc_cost_ring_reduce_scatter(const mc_line_shape_t *shape);
+mc_phase_cost_t mc_cost_ring_allreduce(const mc_line_shape_t *shape);
+mc_phase_cost_t mc_cost_long_bcast(const mc_line_shape_t *shape);
+mc_phase_cost_t mc_cost_long_reduce(const mc_line_shape_t *shape);
+mc_phase_cost_t mc_cost_chain_bcast(const mc_line_shape_t *shape);
+mc_phase_cost_t mc_cost_chain_reduce(const mc_line_shape_t *shape);
+mc_phase_cost_t mc_cost_star_bcast(const mc_line_shape_t *shape);
+mc_phase_cost_t mc_cost_star_reduce(const mc_line_shape_t *shape);
+mc_phase_cost_t mc_cost_star_scatter(const mc_line_shape_t *shape);
+/* As scatter on a wire; where the root pulls, it still takes one message after the other. */
+mc_phase_cost_t mc_cost_star_gather(const mc_line_shape_t *shape);
+/* A rank sends p-1 messages one after another (REFERENCE's table of ways counts one time step). */
+mc_phase_cost_t mc_cost_fullmesh_allgather(const mc_line_shape_t *shape);
+mc_phase_cost_t mc_cost_fullmesh_reduce_scatter(const mc_line_shape_t *shape);
+mc_phase_cost_t mc_cost_fullmesh_allreduce(const mc_line_shape_t *shape);
+
+mc_cost_t mc_cost_zero(void);
+mc_cost_t mc_cost_add(const mc_cost_t *a, const mc_cost_t *b);
+/* beta and gamma times `share`: the same messages with that part of the bytes. */
+mc_cost_t mc_cost_share(const mc_cost_t *cost, mc_ratio_t share);
+
+/* Seconds for n bytes: of one dimension, of all one after another. */
+double mc_term_seconds(const mc_term_t *term, const mc_link_t *link, double n);
+double mc_cost_seconds(const mc_cost_t *cost, const mc_links_t *links, double n);
+/* Seconds of phases whose costs add up to `cost`, in segments: the fill with n/segments, then
+ * (segments - 1) times the busiest link; rounded to 12 digits, so that equal costs tie. */
+double mc_phase_cost_seconds(const mc_phase_cost_t *cost, const mc_links_t *links,
+                             uint32_t segments, double n);
+
+#endif

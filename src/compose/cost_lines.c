@@ -1,0 +1,147 @@
+/* Costs of the ring, chain, star and full-mesh algorithms. */
+#include "compose/charge.h"
+
+static mc_phase_cost_t alike(mc_cost_t once)
+{
+    return (mc_phase_cost_t){once, once};
+}
+
+/* In every round each box of the outermost dimension has one message out and one in. */
+static mc_cost_t ring(const mc_line_shape_t *shape, bool reduces)
+{
+    mc_cost_t cost = mc_cost_zero();
+    const int32_t p = shape->line.len, d = mc_shape_top(shape);
+    mc_charge(&cost, shape, d, p - 1, mc_ratio(p - 1, p), mc_shape_slowed(shape, d, 1), reduces);
+    return cost;
+}
+
+mc_phase_cost_t mc_cost_ring_allgather(const mc_line_shape_t *shape)
+{
+    return alike(ring(shape, false));
+}
+
+mc_phase_cost_t mc_cost_ring_reduce_scatter(const mc_line_shape_t *shape)
+{
+    return alike(ring(shape, true));
+}
+
+mc_phase_cost_t mc_cost_ring_allreduce(const mc_line_shape_t *shape)
+{
+    const mc_cost_t down = ring(shape, true), up = ring(shape, false);
+    return alike(mc_cost_add(&down, &up));
+}
+
+/* Outermost dimension of the line in which indices i and j differ. */
+static int32_t level(const mc_line_shape_t *shape, int32_t i, int32_t j)
+{
+    int32_t d = shape->line.dims.first;
+    while (i / mc_shape_block(shape, d) == j / mc_shape_block(shape, d))
+        d++;
+    return d;
+}
+
+/* Hops of dimension `d` round the line, all but one, which is of dimension `missing`. */
+static int32_t hops(const mc_line_shape_t *shape, int32_t d, int32_t missing)
+{
+    const int32_t p = shape->line.len, block = mc_shape_block(shape, d);
+    const int32_t on_ring = p / block - p / (block * shape->mesh->dim[d].extent);
+    const int32_t last_to_first = d == mc_shape_top(shape);
+    return on_ring + last_to_first - (d == missing);
+}
+
+/* Each hop waits for the one before, starting at index `first`; a rank takes the next segment after
+ * one message. */
+static mc_phase_cost_t chain(const mc_line_shape_t *shape, int32_t first, bool reduces)
+{
+    mc_phase_cost_t cost = {mc_cost_zero(), mc_cost_zero()};
+    const int32_t p = shape->line.len;
+    if (p == 1)
+        return cost;
+    const int32_t missing = level(shape, first, (first + p - 1) % p);
+    for (int32_t i = 0; i < shape->line.dims.count; i++) {
+        const int32_t d = shape->line.dims.first + i, n = hops(shape, d, missing);
+        const mc_ratio_t slowed = mc_shape_slowed(shape, d, 1);
+        if (n == 0)
+            continue;
+        mc_charge(&cost.once, shape, d, n, mc_ratio(n, 1), slowed, reduces);
+        mc_charge(&cost.busy, shape, d, 1, mc_ratio(1, 1), slowed, reduces);
+    }
+    return cost;
+}
+
+mc_phase_cost_t mc_cost_chain_bcast(const mc_line_shape_t *shape)
+{
+    return chain(shape, shape->line.root, false);
+}
+
+mc_phase_cost_t mc_cost_chain_reduce(const mc_line_shape_t *shape)
+{
+    return chain(shape, (shape->line.root + 1) % shape->line.len, true);
+}
+
+/* The root handles p-1 messages of `part` one after the other; where receivers pull from it, all
+ * at once, and the ranks of one box share that box's ports. */
+static mc_phase_cost_t star(const mc_line_shape_t *shape, mc_ratio_t part, bool pulls, bool reduces)
+{
+    mc_cost_t cost = mc_cost_zero();
+    for (int32_t i = 0; i < shape->line.dims.count; i++) {
+        const int32_t d = shape->line.dims.first + i, block = mc_shape_block(shape, d);
+        const int32_t n = block * (shape->mesh->dim[d].extent - 1);
+        const bool at_once = pulls && shape->pulled[d] && n > 0;
+        const int32_t rounds = at_once ? 1 : n;
+        mc_charge(&cost, shape, d, rounds, mc_ratio_mul(mc_ratio(rounds, 1), part),
+                  mc_shape_slowed(shape, d, at_once ? block : 1), reduces);
+    }
+    return alike(cost);
+}
+
+mc_phase_cost_t mc_cost_star_bcast(const mc_line_shape_t *shape)
+{
+    return star(shape, mc_ratio(1, 1), true, false);
+}
+
+mc_phase_cost_t mc_cost_star_reduce(const mc_line_shape_t *shape)
+{
+    return star(shape, mc_ratio(1, 1), false, true);
+}
+
+mc_phase_cost_t mc_cost_star_scatter(const mc_line_shape_t *shape)
+{
+    return star(shape, mc_ratio(1, shape->line.len), true, false);
+}
+
+mc_phase_cost_t mc_cost_star_gather(const mc_line_shape_t *shape)
+{
+    return star(shape, mc_ratio(1, shape->line.len), false, false);
+}
+
+/* Round k sends to the k-th neighbour; of a box of s ranks min(k, s, p-k) messages leave. */
+static mc_phase_cost_t fullmesh(const mc_line_shape_t *shape, mc_ratio_t part, bool reduces)
+{
+    mc_cost_t cost = mc_cost_zero();
+    const int32_t p = shape->line.len, d = mc_shape_top(shape), s = mc_shape_block(shape, d);
+    const int64_t ports = shape->ports[d], crowd = shape->crowd[d];
+    int64_t slots = 0; /* messages, each as often as the ports are short of */
+    for (int32_t k = 1; k < p; k++) {
+        const int32_t near = k < p - k ? k : p - k, leave = near < s ? near : s;
+        slots += leave * crowd > ports ? leave * crowd : ports;
+    }
+    const mc_ratio_t slowed = p > 1 ? mc_ratio(slots, ports * (p - 1)) : mc_ratio(1, 1);
+    mc_charge(&cost, shape, d, p - 1, mc_ratio_mul(mc_ratio(p - 1, 1), part), slowed, reduces);
+    return alike(cost);
+}
+
+mc_phase_cost_t mc_cost_fullmesh_allgather(const mc_line_shape_t *shape)
+{
+    return fullmesh(shape, mc_ratio(1, shape->line.len), false);
+}
+
+mc_phase_cost_t mc_cost_fullmesh_reduce_scatter(const mc_line_shape_t *shape)
+{
+    return fullmesh(shape, mc_ratio(1, shape->line.len), true);
+}
+
+mc_phase_cost_t mc_cost_fullmesh_allreduce(const mc_line_shape_t *shape)
+{
+    return fullmesh(shape, mc_ratio(1, 1), true);
+}

@@ -1,0 +1,158 @@
+/*
+ * Costs of the MST algorithms. On a merged line the recursive halving of src/mst is walked: each
+ * depth is a round, charged to the outermost dimension that a message of it crosses.
+ */
+#include "compose/charge.h"
+#include "mst/mst.h"
+
+enum { MAX_ROUNDS = 32 };
+
+/* Messages of one dimension that leave or enter the same box: the one counted, and the most. */
+typedef struct {
+    int32_t box, n, most;
+} tally_t;
+
+typedef struct {
+    int32_t top;  /* outermost dimension crossed */
+    int32_t sent; /* slices that the root passes on, 0 once it has no one left to send to */
+    tally_t out[MC_MAX_DIMS], in[MC_MAX_DIMS];
+} round_t;
+
+typedef struct {
+    const mc_line_shape_t *shape;
+    int32_t block[MC_MAX_DIMS], n_rounds;
+    round_t round[MAX_ROUNDS];
+} walk_t;
+
+typedef enum { WHOLE, HALVES } passes_t;
+
+static int32_t log2_ceil(int32_t p)
+{
+    int32_t rounds = 0;
+    while ((int64_t)1 << rounds < p)
+        rounds++;
+    return rounds;
+}
+
+/* Intervals of a depth are walked left to right, so one box's messages come one after another. */
+static void count(tally_t *tally, int32_t box)
+{
+    tally->n = tally->box == box ? tally->n + 1 : 1;
+    tally->box = box;
+    if (tally->n > tally->most)
+        tally->most = tally->n;
+}
+
+static void note(walk_t *walk, int32_t depth, int32_t from, int32_t to, int32_t slices)
+{
+    round_t *round = &walk->round[depth];
+    int32_t d = walk->shape->line.dims.first;
+    while (from / walk->block[d] == to / walk->block[d])
+        d++;
+    if (depth >= walk->n_rounds)
+        walk->n_rounds = depth + 1;
+    if (d < round->top)
+        round->top = d;
+    if (from == walk->shape->line.root)
+        round->sent = slices;
+    count(&round->out[d], from / walk->block[d]);
+    count(&round->in[d], to / walk->block[d]);
+}
+
+static void halve(walk_t *walk, int32_t depth, int32_t lo, int32_t hi, int32_t root)
+{
+    if (lo == hi)
+        return;
+    const mc_halves_t h = mc_halve(lo, hi, root);
+    const bool near_left = h.near <= h.mid;
+    note(walk, depth, h.near, h.far, near_left ? h.hi - h.mid : h.mid - h.lo + 1);
+    halve(walk, depth + 1, h.lo, h.mid, near_left ? h.near : h.far);
+    halve(walk, depth + 1, h.mid + 1, h.hi, near_left ? h.far : h.near);
+}
+
+static void walk_init(walk_t *walk, const mc_line_shape_t *shape)
+{
+    const tally_t none = {-1, 0, 0};
+    walk->shape = shape;
+    walk->n_rounds = 0;
+    for (int32_t d = 0; d < MC_MAX_DIMS; d++)
+        walk->block[d] = mc_shape_block(shape, d);
+    for (int32_t r = 0; r < MAX_ROUNDS; r++) {
+        walk->round[r].top = MC_MAX_DIMS;
+        walk->round[r].sent = 0;
+        for (int32_t d = 0; d < MC_MAX_DIMS; d++)
+            walk->round[r].out[d] = walk->round[r].in[d] = none;
+    }
+}
+
+static mc_cost_t merged(const mc_line_shape_t *shape, passes_t passes, bool reduces)
+{
+    mc_cost_t cost = mc_cost_zero();
+    walk_t walk;
+    walk_init(&walk, shape);
+    halve(&walk, 0, 0, shape->line.len - 1, shape->line.root);
+    for (int32_t r = 0; r < walk.n_rounds; r++) {
+        const round_t *round = &walk.round[r];
+        const int32_t d = round->top, out = round->out[d].most, in = round->in[d].most;
+        const mc_ratio_t part =
+            passes == WHOLE ? mc_ratio(1, 1) : mc_ratio(round->sent, shape->line.len);
+        mc_charge(&cost, shape, d, 1, part, mc_shape_slowed(shape, d, out > in ? out : in),
+                  reduces);
+    }
+    return cost;
+}
+
+/* No round of a plain line has two messages of one line at a box: the textbook's formula. */
+static mc_cost_t plain(const mc_line_shape_t *shape, int32_t d, passes_t passes, bool reduces)
+{
+    mc_cost_t cost = mc_cost_zero();
+    const int32_t p = shape->line.len, rounds = log2_ceil(p);
+    const mc_ratio_t part = passes == WHOLE ? mc_ratio(rounds, 1) : mc_ratio(p - 1, p);
+    mc_charge(&cost, shape, d, rounds, part, mc_shape_slowed(shape, d, 1), reduces);
+    return cost;
+}
+
+/* The root is busy from a segment's start to its end: it sends or receives in every round. */
+static mc_phase_cost_t halving(const mc_line_shape_t *shape, passes_t passes, bool reduces)
+{
+    const int32_t top = mc_shape_top(shape);
+    const bool is_plain = mc_shape_block(shape, top) == 1;
+    const mc_cost_t once =
+        is_plain ? plain(shape, top, passes, reduces) : merged(shape, passes, reduces);
+    return (mc_phase_cost_t){once, once};
+}
+
+static mc_phase_cost_t then(mc_phase_cost_t a, mc_phase_cost_t b)
+{
+    return (mc_phase_cost_t){mc_cost_add(&a.once, &b.once), mc_cost_add(&a.busy, &b.busy)};
+}
+
+mc_phase_cost_t mc_cost_mst_bcast(const mc_line_shape_t *shape)
+{
+    return halving(shape, WHOLE, false);
+}
+
+mc_phase_cost_t mc_cost_mst_reduce(const mc_line_shape_t *shape)
+{
+    return halving(shape, WHOLE, true);
+}
+
+mc_phase_cost_t mc_cost_mst_scatter(const mc_line_shape_t *shape)
+{
+    return halving(shape, HALVES, false);
+}
+
+mc_phase_cost_t mc_cost_mst_allreduce(const mc_line_shape_t *shape)
+{
+    return then(mc_cost_mst_reduce(shape), mc_cost_mst_bcast(shape));
+}
+
+mc_phase_cost_t mc_cost_long_bcast(const mc_line_shape_t *shape)
+{
+    return then(mc_cost_mst_scatter(shape), mc_cost_ring_allgather(shape));
+}
+
+mc_phase_cost_t mc_cost_long_reduce(const mc_line_shape_t *shape)
+{
+    return then(mc_cost_ring_reduce_scatter(shape), mc_cost_mst_scatter(shape));
+}

@@ -1,0 +1,158 @@
+/* Every strategy: the paths through the graph of placements, depth first. */
+#include "compose/paths.h"
+
+static mc_choices_t choices_of(meshcoll_collective_t collective)
+{
+    mc_choices_t choices = {0};
+    for (int32_t i = 0; i < mc_n_algorithms && choices.n < MC_MAX_CHOICES; i++)
+        if (mc_algorithms[i].collective == collective && !mc_algorithms[i].composite)
+            choices.index[choices.n++] = i;
+    return choices;
+}
+
+mc_graph_t mc_graph(meshcoll_collective_t collective, const mc_mesh_t *mesh)
+{
+    mc_graph_t graph = {.from = mc_moves[collective].from, .to = mc_moves[collective].to};
+    for (int32_t d = 0; d < mesh->ndims; d++)
+        if (mesh->dim[d].extent > 1)
+            graph.dim[graph.n++] = d;
+    /* a single rank: one phase, so that there is something to print and to run */
+    if (graph.n == 0)
+        graph.dim[graph.n++] = 0;
+    for (int c = 0; c < MESHCOLL_COLLECTIVES; c++)
+        graph.choices[c] = choices_of((meshcoll_collective_t)c);
+    return graph;
+}
+
+mc_node_t mc_graph_start(const mc_graph_t *graph)
+{
+    mc_node_t node = {{0}, {0}};
+    for (int32_t i = 0; i < graph->n; i++) {
+        node.at[i] = (uint8_t)graph->from;
+        node.been[i] = (uint8_t)(1u << graph->from);
+    }
+    return node;
+}
+
+bool mc_graph_ended(const mc_graph_t *graph, const mc_node_t *node)
+{
+    for (int32_t i = 0; i < graph->n; i++)
+        if (node->at[i] != graph->to)
+            return false;
+    return true;
+}
+
+/* From root and shard every end but partial is one move away; from replica none is. */
+static bool leads_on(const mc_graph_t *graph, const mc_node_t *node, int32_t i,
+                     const mc_move_t *move)
+{
+    return node->at[i] == move->from && !(node->been[i] & 1u << move->to) &&
+           node->at[i] != graph->to && (move->to == graph->to || move->to != MC_REPLICA);
+}
+
+int32_t mc_graph_hops(const mc_graph_t *graph, const mc_node_t *node, mc_hop_t hop[MC_MAX_HOPS])
+{
+    int32_t n = 0;
+    for (int32_t first = 0; first < graph->n; first++)
+        for (int c = 0; c < MESHCOLL_COLLECTIVES; c++)
+            for (int32_t last = first; last < graph->n; last++) {
+                if (!leads_on(graph, node, last, &mc_moves[c]) || graph->choices[c].n == 0)
+                    break;
+                const mc_dims_t dims = {graph->dim[first],
+                                        graph->dim[last] - graph->dim[first] + 1};
+                hop[n++] = (mc_hop_t){(meshcoll_collective_t)c, first, last - first + 1, dims};
+            }
+    return n;
+}
+
+mc_node_t mc_graph_after(const mc_node_t *node, const mc_hop_t *hop)
+{
+    mc_node_t next = *node;
+    for (int32_t i = hop->first; i < hop->first + hop->count; i++) {
+        next.at[i] = (uint8_t)mc_moves[hop->collective].to;
+        next.been[i] |= (uint8_t)(1u << next.at[i]);
+    }
+    return next;
+}
+
+typedef struct {
+    const mc_graph_t *graph;
+    bool (*each)(void *context, const mc_strategy_t *strategy);
+    void *context;
+    mc_strategy_t strategy; /* the path so far */
+    meshcoll_collective_t moved[MC_MAX_PHASES];
+} walk_t;
+
+/* The path with every algorithm in every phase once: turn k takes each phase's k-th. */
+static bool cover(walk_t *w)
+{
+    int32_t turns = 1;
+    for (int32_t i = 0; i < w->strategy.n_phases; i++)
+        if (w->graph->choices[w->moved[i]].n > turns)
+            turns = w->graph->choices[w->moved[i]].n;
+    for (int32_t turn = 0; turn < turns; turn++) {
+        for (int32_t i = 0; i < w->strategy.n_phases; i++) {
+            const mc_choices_t *choices = &w->graph->choices[w->moved[i]];
+            w->strategy.phase[i].algorithm = choices->index[turn % choices->n];
+        }
+        if (!w->each(w->context, &w->strategy))
+            return false;
+    }
+    return true;
+}
+
+static bool walk_paths(walk_t *w, const mc_node_t *node)
+{
+    mc_hop_t hop[MC_MAX_HOPS];
+    if (mc_graph_ended(w->graph, node))
+        return cover(w);
+    const int32_t n = mc_graph_hops(w->graph, node, hop), i = w->strategy.n_phases++;
+    bool more = true;
+    for (int32_t h = 0; h < n && more; h++) {
+        const mc_node_t next = mc_graph_after(node, &hop[h]);
+        w->strategy.phase[i].dims = hop[h].dims;
+        w->moved[i] = hop[h].collective;
+        more = walk_paths(w, &next);
+    }
+    w->strategy.n_phases = i;
+    return more;
+}
+
+static bool walk_all(walk_t *w, const mc_node_t *node)
+{
+    mc_hop_t hop[MC_MAX_HOPS];
+    if (mc_graph_ended(w->graph, node))
+        return w->each(w->context, &w->strategy);
+    const int32_t n = mc_graph_hops(w->graph, node, hop), i = w->strategy.n_phases++;
+    bool more = true;
+    for (int32_t h = 0; h < n && more; h++) {
+        const mc_node_t next = mc_graph_after(node, &hop[h]);
+        const mc_choices_t *choices = &w->graph->choices[hop[h].collective];
+        w->strategy.phase[i].dims = hop[h].dims;
+        for (int32_t a = 0; a < choices->n && more; a++) {
+            w->strategy.phase[i].algorithm = choices->index[a];
+            more = walk_all(w, &next);
+        }
+    }
+    w->strategy.n_phases = i;
+    return more;
+}
+
+int mc_strategy_each(meshcoll_collective_t collective, const mc_mesh_t *mesh, mc_paths_t which,
+                     bool (*each)(void *context, const mc_strategy_t *strategy), void *context)
+{
+    const int status = mc_mesh_check(mesh);
+    if (status)
+        return status;
+    if ((unsigned)collective >= MESHCOLL_COLLECTIVES)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "there is no collective %d", (int)collective);
+    const mc_graph_t graph = mc_graph(collective, mesh);
+    const mc_node_t start = mc_graph_start(&graph);
+    walk_t walk = {.graph = &graph, .each = each, .context = context};
+    walk.strategy = (mc_strategy_t){.collective = collective, .segments = 1};
+    if (which == MC_PATHS_COVER)
+        walk_paths(&walk, &start);
+    else
+        walk_all(&walk, &start);
+    return MESHCOLL_OK;
+}

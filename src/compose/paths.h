@@ -1,0 +1,46 @@
+/*
+ * The graph that strategies are paths of: a node says for each dimension in which placement it is
+ * and has been; a hop is a 1D collective along one dimension, or along adjacent ones in the same
+ * placement. Dimensions of extent 1 do not count. Its order is the order of enumeration and
+ * breaks ties.
+ */
+#ifndef MC_COMPOSE_PATHS_H
+#define MC_COMPOSE_PATHS_H
+
+#include "compose/strategy.h"
+
+enum {
+    MC_MAX_LINES = MC_MAX_DIMS * (MC_MAX_DIMS + 1) / 2, /* plain and merged */
+    MC_MAX_HOPS = 3 * MC_MAX_LINES, /* a placement is left in three ways at most */
+    MC_MAX_CHOICES = 8
+};
+
+typedef struct {
+    int32_t n, index[MC_MAX_CHOICES];
+} mc_choices_t;
+
+typedef struct {
+    mc_placement_t from, to;
+    int32_t n, dim[MC_MAX_DIMS]; /* dimensions longer than 1, outermost first; at least one */
+    /* by collective: the algorithms that are no composite */
+    mc_choices_t choices[MESHCOLL_COLLECTIVES];
+} mc_graph_t;
+
+typedef struct {
+    uint8_t at[MC_MAX_DIMS], been[MC_MAX_DIMS]; /* by position in graph->dim; been: a bit each */
+} mc_node_t;
+
+typedef struct {
+    meshcoll_collective_t collective;
+    int32_t first, count; /* positions in graph->dim */
+    mc_dims_t dims;
+} mc_hop_t;
+
+mc_graph_t mc_graph(meshcoll_collective_t collective, const mc_mesh_t *mesh);
+mc_node_t mc_graph_start(const mc_graph_t *graph);
+bool mc_graph_ended(const mc_graph_t *graph, const mc_node_t *node);
+/* Hops from `node` from which the end can still be reached; how many. */
+int32_t mc_graph_hops(const mc_graph_t *graph, const mc_node_t *node, mc_hop_t hop[MC_MAX_HOPS]);
+mc_node_t mc_graph_after(const mc_node_t *node, const mc_hop_t *hop);
+
+#endif

@@ -1,0 +1,114 @@
+#include "compose/planner.h"
+
+#include "compose/search.h"
+
+#include <stdlib.h>
+
+static mc_line_shape_t shape_of(const mc_mesh_t *mesh, const mc_links_t *links, mc_dims_t dims,
+                                int32_t root, const mc_placement_t state[MC_MAX_DIMS])
+{
+    mc_line_shape_t shape = {.mesh = mesh, .share = {1, 1}};
+    int32_t crowd = 1; /* ranks inside one of the line's that run a line of their own */
+    shape.line = mc_mesh_line(mesh, dims, root, root);
+    for (int32_t d = 0; d < mesh->ndims; d++) {
+        const int32_t extent = mesh->dim[d].extent;
+        if (!mc_dims_has(dims, d) && state[d] == MC_SHARD)
+            shape.share = mc_ratio_mul(shape.share, mc_ratio(1, extent));
+        if (d >= dims.first + dims.count && state[d] != MC_ROOT)
+            crowd *= extent;
+    }
+    for (int32_t d = 0; d < mesh->ndims; d++) {
+        shape.crowd[d] = crowd;
+        shape.ports[d] = links->dim[d].ports;
+        shape.pulled[d] = links->dim[d].pulled;
+    }
+    return shape;
+}
+
+mc_phase_cost_t mc_phase_cost(int32_t algorithm, mc_dims_t dims, const mc_mesh_t *mesh,
+                              const mc_links_t *links, int32_t root,
+                              const mc_placement_t state[MC_MAX_DIMS])
+{
+    const mc_line_shape_t shape = shape_of(mesh, links, dims, root, state);
+    return mc_algorithms[algorithm].cost(&shape);
+}
+
+mc_phase_cost_t mc_strategy_phase_cost(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
+                                       const mc_links_t *links, int32_t root, int32_t i)
+{
+    mc_placement_t state[MC_MAX_DIMS];
+    const mc_phase_t *const phase = &strategy->phase[i];
+    mc_strategy_state(strategy, mesh, i, state);
+    return mc_phase_cost(phase->algorithm, phase->dims, mesh, links,
+                         mc_moves[strategy->collective].rooted ? root : 0, state);
+}
+
+double mc_strategy_seconds(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
+                           const mc_links_t *links, int32_t root, double n)
+{
+    mc_phase_cost_t sum = {mc_cost_zero(), mc_cost_zero()};
+    for (int32_t i = 0; i < strategy->n_phases; i++) {
+        const mc_phase_cost_t phase = mc_strategy_phase_cost(strategy, mesh, links, root, i);
+        sum.once = mc_cost_add(&sum.once, &phase.once);
+        sum.busy = mc_cost_add(&sum.busy, &phase.busy);
+    }
+    return mc_phase_cost_seconds(&sum, links, strategy->segments, n);
+}
+
+static int check(meshcoll_collective_t collective, const mc_mesh_t *mesh, const mc_links_t *links,
+                 const mc_planner_query_t *query)
+{
+    int status = mc_mesh_check(mesh);
+    if (!status)
+        status = mc_links_check(links, mesh);
+    if (status)
+        return status;
+    if ((unsigned)collective >= MESHCOLL_COLLECTIVES)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "there is no collective %d", (int)collective);
+    if (mc_moves[collective].rooted && (query->root < 0 || query->root >= mesh->size))
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "root %d is not one of %d ranks", query->root,
+                       mesh->size);
+    if (!(query->bytes >= 0))
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "a vector of %g bytes", query->bytes);
+    return MESHCOLL_OK;
+}
+
+static int32_t long_dims(const mc_mesh_t *mesh)
+{
+    int32_t n = 0;
+    for (int32_t d = 0; d < mesh->ndims; d++)
+        n += mesh->dim[d].extent > 1;
+    return n;
+}
+
+int mc_planner_rank(meshcoll_collective_t collective, const mc_mesh_t *mesh,
+                    const mc_links_t *links, const mc_planner_query_t *query, mc_ranked_t **ranked,
+                    uint32_t *n, uint32_t *considered)
+{
+    const int status = check(collective, mesh, links, query);
+    if (status)
+        return status;
+    if (long_dims(mesh) > 2)
+        return mc_search(collective, mesh, links, query, query->most ? query->most : MC_RANK_MOST,
+                         ranked, n, considered);
+    uint32_t found;
+    const int searched = mc_search(collective, mesh, links, query, 0, ranked, &found, considered);
+    if (!searched)
+        *n = query->most && query->most < found ? query->most : found;
+    return searched;
+}
+
+int mc_planner_best(meshcoll_collective_t collective, const mc_mesh_t *mesh,
+                    const mc_links_t *links, const mc_planner_query_t *query, mc_ranked_t *best)
+{
+    mc_ranked_t *ranked;
+    uint32_t n, considered;
+    int status = check(collective, mesh, links, query);
+    if (!status)
+        status = mc_search(collective, mesh, links, query, 1, &ranked, &n, &considered);
+    if (status)
+        return status;
+    *best = ranked[0];
+    free(ranked);
+    return MESHCOLL_OK;
+}

@@ -1,0 +1,66 @@
+/*
+ * Prices strategies with a link model and ranks them. Costs are added up as exact fractions, so
+ * strategies that cost the same tie exactly, on every rank and whatever the order of their phases.
+ */
+#ifndef MC_COMPOSE_PLANNER_H
+#define MC_COMPOSE_PLANNER_H
+
+#include "compose/strategy.h"
+
+/* Cost of phase `i`, and of all phases one after another, as exact terms. */
+mc_phase_cost_t mc_strategy_phase_cost(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
+                                       const mc_links_t *links, int32_t root, int32_t i);
+/* Seconds for n bytes: the fill of the first segment, then (segments - 1) times the busiest link,
+ * phases over one link added up, phases over different links side by side. */
+double mc_strategy_seconds(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
+                           const mc_links_t *links, int32_t root, double n);
+
+typedef struct {
+    mc_strategy_t strategy;
+    double seconds;
+} mc_ranked_t;
+
+/* What one algorithm costs along `dims` when the dimensions are in `state`. `root` is a rank; the
+ * collectives on the mesh that have no root pass through rank 0. */
+mc_phase_cost_t mc_phase_cost(int32_t algorithm, mc_dims_t dims, const mc_mesh_t *mesh,
+                              const mc_links_t *links, int32_t root,
+                              const mc_placement_t state[MC_MAX_DIMS]);
+
+/*
+ * Strategies with the best number of segments of each (powers of two up to max_segments, 32768 at
+ * most; the smaller one when equal), cheapest first; ties keep the enumeration's order. At most
+ * `most` are returned; `considered` says how many were priced. The caller frees *ranked by free().
+ *
+ * With one or two dimensions longer than 1 all strategies are priced, and most = 0 returns all of
+ * them. With more they are too many (3D allreduce: tens of millions). Branch and bound then finds
+ * the `most` cheapest of all (0: MC_RANK_MOST), exactly: see search.c. In three dimensions it takes
+ * milliseconds; from four on, where links are much alike, it may take seconds.
+ */
+enum { MC_RANK_MOST = 256 };
+typedef struct {
+    int32_t root;
+    double bytes; /* of the whole vector */
+    uint32_t max_segments;
+    uint32_t most;
+} mc_planner_query_t;
+int mc_planner_rank(meshcoll_collective_t collective, const mc_mesh_t *mesh,
+                    const mc_links_t *links, const mc_planner_query_t *query, mc_ranked_t **ranked,
+                    uint32_t *n, uint32_t *considered);
+/* The cheapest alone, the same as rank()[0], by branch and bound. */
+int mc_planner_best(meshcoll_collective_t collective, const mc_mesh_t *mesh,
+                    const mc_links_t *links, const mc_planner_query_t *query, mc_ranked_t *best);
+
+/*
+ * Lower bound of REFERENCE §5 in seconds for n bytes of the whole vector: the largest of
+ *   bandwidth    of the outermost dimension longer than 1: on one line the line's, between boxes
+ *                the NIC's, beta / min(ports, ranks of a box)
+ *   latency      ceil(log2 p) messages of the smallest alpha on wires; and between B boxes of G
+ *                ranks ceil(log(B) / log(1 + G)) of the network's, as G ranks can send at once (1
+ *                where receivers pull). The sum of ceil(log2 extent) alpha over dimensions is no
+ *                bound: a merged MST on 5 x 3 takes 4 rounds, not 3 + 2
+ *   computation  (p-1)/p n gamma of the fastest dimension, where it reduces
+ */
+double mc_lower_bound(meshcoll_collective_t collective, const mc_mesh_t *mesh,
+                      const mc_links_t *links, double n);
+
+#endif

@@ -1,0 +1,12 @@
+/* Branch and bound over the graph of placements; for the planner. */
+#ifndef MC_COMPOSE_SEARCH_H
+#define MC_COMPOSE_SEARCH_H
+
+#include "compose/planner.h"
+
+/* The `most` cheapest strategies, sorted (0: all). See mc_planner_rank. */
+int mc_search(meshcoll_collective_t collective, const mc_mesh_t *mesh, const mc_links_t *links,
+              const mc_planner_query_t *query, uint32_t most, mc_ranked_t **ranked, uint32_t *n,
+              uint32_t *considered);
+
+#endif

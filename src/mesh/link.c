@@ -1,0 +1,397 @@
+/* Link models from text and back. */
+#include "mesh/link.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A stretch of the text; parsing never copies it. */
+typedef struct {
+    const char *at;
+    size_t n;
+} word_t;
+
+typedef struct {
+    const char *name;
+    double value;
+} unit_t;
+
+/* Divisors, largest unit first: 7 / 1e6 is the double nearest to 7 us, 7 * 1e-6 need not be. */
+static const unit_t times[] = {{"s", 1}, {"ms", 1e3}, {"us", 1e6}, {"ns", 1e9}, {"ps", 1e12}};
+static const unit_t sizes[] = {
+    {"TB", 1e12},      {"GB", 1e9},       {"MB", 1e6},     {"KB", 1e3},
+    {"B", 1},          {"TiB", 0x1p40},   {"GiB", 0x1p30}, {"MiB", 0x1p20},
+    {"KiB", 0x1p10},   {"kB", 1e3},       {"bit", 0.125},  {"Tbit", 0.125e12},
+    {"Gbit", 0.125e9}, {"Mbit", 0.125e6}, {"Kbit", 125},   {"kbit", 125},
+};
+enum { DECIMAL_SIZES = 5 }; /* those printed */
+
+static word_t word_of(const char *text)
+{
+    return (word_t){text, strlen(text)};
+}
+
+/* Cuts the part before `separator` off `rest`. */
+static word_t cut(word_t *rest, char separator)
+{
+    const char *const end = rest->n ? memchr(rest->at, separator, rest->n) : NULL;
+    const word_t part = {rest->at, end ? (size_t)(end - rest->at) : rest->n};
+    const size_t used = end ? part.n + 1 : part.n;
+    rest->at += used;
+    rest->n -= used;
+    return part;
+}
+
+static bool is(word_t word, const char *name)
+{
+    return strlen(name) == word.n && memcmp(name, word.at, word.n) == 0;
+}
+
+static const unit_t *find_unit(word_t word, const unit_t *unit, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (is(word, unit[i].name))
+            return &unit[i];
+    return NULL;
+}
+
+/* The number at the start of `word`, which is moved behind it. */
+static bool take_number(word_t *word, double *number)
+{
+    char copy[64], *end;
+    const size_t n = word->n < sizeof copy - 1 ? word->n : sizeof copy - 1;
+    memcpy(copy, word->at, n);
+    copy[n] = '\0';
+    if (!isdigit((unsigned char)copy[0]) && copy[0] != '.')
+        return false;
+    *number = strtod(copy, &end);
+    word->at += end - copy;
+    word->n -= (size_t)(end - copy);
+    return end != copy && isfinite(*number);
+}
+
+static bool read_time(word_t word, double *seconds)
+{
+    double number;
+    if (!take_number(&word, &number))
+        return false;
+    const unit_t *const unit = find_unit(word, times, MC_COUNT(times));
+    if (number == 0 && word.n == 0)
+        *seconds = 0;
+    else if (unit)
+        *seconds = number / unit->value;
+    else
+        return false;
+    return true;
+}
+
+/* "40ns/KiB", "25GB/s", "200Mbit/s" or "0". */
+static bool read_per_byte(word_t word, double *seconds)
+{
+    double number;
+    if (!take_number(&word, &number))
+        return false;
+    if (number == 0 && word.n == 0) {
+        *seconds = 0;
+        return true;
+    }
+    const word_t above = cut(&word, '/');
+    const unit_t *const time = find_unit(above, times, MC_COUNT(times));
+    const unit_t *const below = find_unit(word, sizes, MC_COUNT(sizes));
+    const unit_t *const size = find_unit(above, sizes, MC_COUNT(sizes));
+    if (time && below)
+        *seconds = number / time->value / below->value;
+    else if (size && is(word, "s") && number > 0)
+        *seconds = 1 / (number * size->value);
+    else
+        return false;
+    return true;
+}
+
+static bool read_ports(word_t word, int32_t *ports)
+{
+    double number;
+    if (is(word, "all")) {
+        *ports = MC_PORTS_ALL;
+        return true;
+    }
+    if (!take_number(&word, &number) || word.n > 0 || number < 1 || number > MC_PORTS_ALL ||
+        number != (double)(int32_t)number)
+        return false;
+    *ports = (int32_t)number;
+    return true;
+}
+
+static bool read_yes_no(word_t word, bool *yes)
+{
+    *yes = is(word, "yes");
+    return *yes || is(word, "no");
+}
+
+static int fail_value(word_t field, word_t value, const char *wanted)
+{
+    return mc_fail(MESHCOLL_ERR_PARSE, "%.*s of a link is %s; got '%.*s'", (int)field.n, field.at,
+                   wanted, (int)value.n, value.at);
+}
+
+static int parse_field(word_t field, word_t value, mc_link_t *link)
+{
+    static const char per_byte[] = "a rate as in 25GB/s or 200Mbit/s, or a time as in 40ns/KiB";
+    if (is(field, "alpha"))
+        return read_time(value, &link->alpha)
+                   ? MESHCOLL_OK
+                   : fail_value(field, value, "a time as in 7us, 300ns or 1ms");
+    if (is(field, "beta") || is(field, "gamma"))
+        return read_per_byte(value, is(field, "beta") ? &link->beta : &link->gamma)
+                   ? MESHCOLL_OK
+                   : fail_value(field, value, per_byte);
+    if (is(field, "ports"))
+        return read_ports(value, &link->ports)
+                   ? MESHCOLL_OK
+                   : fail_value(field, value, "a number from 1 on, or all");
+    if (is(field, "pulled"))
+        return read_yes_no(value, &link->pulled) ? MESHCOLL_OK
+                                                 : fail_value(field, value, "yes or no");
+    return mc_fail(MESHCOLL_ERR_PARSE,
+                   "a link has alpha, beta, gamma, ports and pulled, but no '%.*s'", (int)field.n,
+                   field.at);
+}
+
+static const mc_link_preset_t *find_link(word_t name)
+{
+    for (int32_t i = 0; i < mc_n_link_presets; i++)
+        if (is(name, mc_link_presets[i].name))
+            return &mc_link_presets[i];
+    return NULL;
+}
+
+static const mc_cluster_preset_t *find_cluster(word_t name)
+{
+    for (int32_t i = 0; i < mc_n_cluster_presets; i++)
+        if (is(name, mc_cluster_presets[i].name))
+            return &mc_cluster_presets[i];
+    return NULL;
+}
+
+static int fail_preset(word_t name, bool clusters)
+{
+    char buffer[400];
+    mc_text_t names = mc_text(buffer, sizeof buffer);
+    for (int32_t i = 0; clusters && i < mc_n_cluster_presets; i++)
+        mc_text_add(&names, "%s%s", i ? ", " : "", mc_cluster_presets[i].name);
+    for (int32_t i = 0; i < mc_n_link_presets; i++)
+        mc_text_add(&names, "%s%s", names.length ? ", " : "", mc_link_presets[i].name);
+    return mc_fail(MESHCOLL_ERR_PARSE, "there is no link preset '%.*s'; there are %s", (int)name.n,
+                   name.at, buffer);
+}
+
+/* "PRESET;field:value;…": changes what it names in `link`. */
+static int parse_link(word_t text, mc_link_t *link)
+{
+    bool first = true;
+    do {
+        word_t value = cut(&text, ';');
+        const word_t whole = value, name = cut(&value, ':');
+        const mc_link_preset_t *const preset = first ? find_link(name) : NULL;
+        const bool field = name.n < whole.n;
+        if (!field && !preset)
+            return first
+                       ? fail_preset(whole, false)
+                       : mc_fail(MESHCOLL_ERR_PARSE, "a field of a link is FIELD:VALUE; got '%.*s'",
+                                 (int)whole.n, whole.at);
+        const int status = field ? parse_field(name, value, link) : MESHCOLL_OK;
+        if (status)
+            return status;
+        if (!field)
+            *link = preset->link;
+        first = false;
+    } while (text.n > 0);
+    return MESHCOLL_OK;
+}
+
+/* Dimensions [0, n) are between boxes. */
+static int32_t network_dims(const mc_mesh_t *mesh)
+{
+    const int32_t box = mc_mesh_find(mesh, "box", 3);
+    if (box >= 0)
+        return box + 1;
+    return mc_mesh_find(mesh, "gpu", 3) == 0 ? 0 : 1;
+}
+
+static int fill_cluster(const mc_cluster_preset_t *cluster, const mc_mesh_t *mesh,
+                        mc_links_t *links)
+{
+    const int32_t network = network_dims(mesh);
+    int status = MESHCOLL_OK;
+    for (int32_t d = 0; d < mesh->ndims && !status; d++)
+        status =
+            parse_link(word_of(d < network ? cluster->network : cluster->inside), &links->dim[d]);
+    return status;
+}
+
+static int parse_base(word_t name, const mc_mesh_t *mesh, mc_links_t *links)
+{
+    const mc_cluster_preset_t *const cluster = find_cluster(name);
+    const mc_link_preset_t *const preset = find_link(name);
+    if (cluster)
+        return fill_cluster(cluster, mesh, links);
+    if (!preset)
+        return fail_preset(name, true);
+    for (int32_t d = 0; d < mesh->ndims; d++)
+        links->dim[d] = preset->link;
+    return MESHCOLL_OK;
+}
+
+static int parse_dim(word_t item, const mc_mesh_t *mesh, mc_links_t *links, bool given[])
+{
+    const word_t whole = item, name = cut(&item, '=');
+    char buffer[MC_MAX_DIMS * (MC_DIM_NAME + 12)];
+    mc_text_t text = mc_text(buffer, sizeof buffer);
+    const int32_t d = mc_mesh_find(mesh, name.at, name.n);
+    if (name.n == whole.n)
+        return mc_fail(MESHCOLL_ERR_PARSE,
+                       "links are DIMENSION=LINK,…, a preset's name first if at all; got '%.*s'",
+                       (int)whole.n, whole.at);
+    if (d < 0) {
+        mc_mesh_print(mesh, &text);
+        return mc_fail(MESHCOLL_ERR_PARSE, "links for '%.*s', which the mesh %s does not have",
+                       (int)name.n, name.at, buffer);
+    }
+    if (given[d])
+        return mc_fail(MESHCOLL_ERR_PARSE, "dimension %s has two links", mesh->dim[d].name);
+    given[d] = true;
+    return parse_link(item, &links->dim[d]);
+}
+
+/* Nothing may be missing where messages are sent. */
+static int complete(const mc_mesh_t *mesh, mc_links_t *links)
+{
+    for (int32_t d = 0; d < mesh->ndims; d++) {
+        mc_link_t *const link = &links->dim[d];
+        const bool missing = isnan(link->alpha) || isnan(link->beta);
+        if (missing && mesh->dim[d].extent > 1)
+            return mc_fail(MESHCOLL_ERR_PARSE,
+                           "the link of dimension %s needs a preset, or alpha and beta",
+                           mesh->dim[d].name);
+        if (missing)
+            *link = (mc_link_t){.ports = 1};
+    }
+    return MESHCOLL_OK;
+}
+
+int mc_links_parse(const char *text, const mc_mesh_t *mesh, mc_links_t *links)
+{
+    const mc_link_t unknown = {NAN, NAN, 0, 1, false};
+    mc_links_t all = {.ndims = mesh->ndims};
+    bool given[MC_MAX_DIMS] = {false};
+    for (int32_t d = 0; d < mesh->ndims; d++)
+        all.dim[d] = unknown;
+    word_t rest = word_of(text && *text ? text : mc_cluster_presets[0].name);
+    const word_t whole = rest, first = cut(&rest, ',');
+    int status = MESHCOLL_OK;
+    if (first.n > 0 && !memchr(first.at, '=', first.n))
+        status = parse_base(first, mesh, &all);
+    else
+        rest = whole;
+    while (!status && rest.n > 0)
+        status = parse_dim(cut(&rest, ','), mesh, &all, given);
+    if (!status)
+        status = complete(mesh, &all);
+    if (!status)
+        status = mc_links_check(&all, mesh);
+    if (!status)
+        *links = all;
+    return status;
+}
+
+/* Does `number` with so many digits read as `same`? */
+static bool written(double number, int digits, const char *unit, bool (*read)(word_t, double *),
+                    double same, char buffer[64])
+{
+    double again;
+    snprintf(buffer, 64, "%.*g%s", digits, number, unit);
+    return read(word_of(buffer), &again) && again == same;
+}
+
+static const unit_t *time_unit(double seconds)
+{
+    size_t u = 0;
+    while (u + 1 < MC_COUNT(times) && seconds * times[u].value < 1)
+        u++;
+    return &times[u];
+}
+
+static void print_time(double seconds, mc_text_t *text)
+{
+    char buffer[64] = "0";
+    const unit_t *const unit = time_unit(seconds);
+    bool done = seconds == 0;
+    for (int digits = 3; digits <= 17 && !done; digits++)
+        done = written(seconds * unit->value, digits, unit->name, read_time, seconds, buffer);
+    if (!done)
+        snprintf(buffer, sizeof buffer, "%.17gs", seconds);
+    mc_text_add(text, "%s", buffer);
+}
+
+/* As a rate or as a time, whichever takes fewer digits. */
+static void print_per_byte(double seconds, mc_text_t *text)
+{
+    char buffer[64] = "0", rate_name[8], time_name[8];
+    const unit_t *const time = time_unit(seconds);
+    size_t u = 0;
+    while (u + 1 < DECIMAL_SIZES && seconds * sizes[u].value > 1)
+        u++;
+    const double rate = 1 / seconds / sizes[u].value, per_byte = seconds * time->value;
+    snprintf(rate_name, sizeof rate_name, "%s/s", sizes[u].name);
+    snprintf(time_name, sizeof time_name, "%s/B", time->name);
+    bool done = seconds == 0;
+    for (int digits = 3; digits <= 17 && !done; digits++)
+        done = written(rate, digits, rate_name, read_per_byte, seconds, buffer) ||
+               written(per_byte, digits, time_name, read_per_byte, seconds, buffer);
+    if (!done)
+        snprintf(buffer, sizeof buffer, "%.17gs/B", seconds);
+    mc_text_add(text, "%s", buffer);
+}
+
+void mc_links_print(const mc_links_t *links, const mc_mesh_t *mesh, mc_text_t *text)
+{
+    for (int32_t d = 0; d < links->ndims; d++) {
+        const mc_link_t *const link = &links->dim[d];
+        mc_text_add(text, "%s%s=alpha:", d ? "," : "", mesh->dim[d].name);
+        print_time(link->alpha, text);
+        mc_text_add(text, ";beta:");
+        print_per_byte(link->beta, text);
+        mc_text_add(text, ";gamma:");
+        print_per_byte(link->gamma, text);
+        if (link->ports == MC_PORTS_ALL)
+            mc_text_add(text, ";ports:all");
+        else
+            mc_text_add(text, ";ports:%d", link->ports);
+        mc_text_add(text, ";pulled:%s", link->pulled ? "yes" : "no");
+    }
+}
+
+static bool usable(double number)
+{
+    return isfinite(number) && number >= 0;
+}
+
+int mc_links_check(const mc_links_t *links, const mc_mesh_t *mesh)
+{
+    if (links->ndims != mesh->ndims)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "links of %d dimensions for a mesh of %d",
+                       links->ndims, mesh->ndims);
+    for (int32_t d = 0; d < links->ndims; d++) {
+        const mc_link_t *const link = &links->dim[d];
+        if (!usable(link->alpha) || !usable(link->beta) || !usable(link->gamma))
+            return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                           "alpha, beta and gamma of dimension %s are finite and not negative",
+                           mesh->dim[d].name);
+        if (link->ports < 1)
+            return mc_fail(MESHCOLL_ERR_INVALID_ARG, "dimension %s has at least one port, not %d",
+                           mesh->dim[d].name, link->ports);
+    }
+    return MESHCOLL_OK;
+}

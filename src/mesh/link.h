@@ -1,0 +1,52 @@
+/*
+ * Link models: alpha, beta, gamma and ports per dimension, from named presets that say where their
+ * numbers come from, or given by hand. The grammar and the presets stand in docs/links.md.
+ */
+#ifndef MC_MESH_LINK_H
+#define MC_MESH_LINK_H
+
+#include "mesh/mesh.h"
+
+enum { MC_PORTS_ALL = INT32_MAX }; /* every rank has a port of its own: written "all" */
+
+typedef struct {
+    double alpha;  /* seconds per message */
+    double beta;   /* seconds per byte */
+    double gamma;  /* seconds per byte reduced */
+    int32_t ports; /* lines of this dimension one box drives at full rate */
+    bool pulled;   /* the receiver copies: shared memory, NVLink */
+} mc_link_t;
+
+typedef struct {
+    int32_t ndims;
+    mc_link_t dim[MC_MAX_DIMS];
+} mc_links_t;
+
+typedef struct {
+    const char *name, *provenance;
+    mc_link_t link;
+} mc_link_preset_t;
+
+/* `network` is the link of the dimensions down to the one named "box" (without one: of the
+ * outermost, unless it is named "gpu"), `inside` the link of the others. */
+typedef struct {
+    const char *name, *provenance;
+    const char *network, *inside; /* link presets */
+} mc_cluster_preset_t;
+
+extern const mc_link_preset_t mc_link_presets[];
+extern const int32_t mc_n_link_presets;
+extern const mc_cluster_preset_t mc_cluster_presets[]; /* the first one is the default */
+extern const int32_t mc_n_cluster_presets;
+
+/*
+ * A cluster preset ("lab", "dgx-h100") or one link preset for all dimensions ("uniform"); links per
+ * dimension, by preset, by hand or both ("box=ethernet-25g;ports:2,gpu=alpha:1us;beta:10GB/s"); or
+ * the first, then links that differ ("dgx-h100,box=ports:4"). NULL or "": the default preset.
+ */
+int mc_links_parse(const char *text, const mc_mesh_t *mesh, mc_links_t *links);
+/* By hand in full; parses back to the same numbers. */
+void mc_links_print(const mc_links_t *links, const mc_mesh_t *mesh, mc_text_t *text);
+int mc_links_check(const mc_links_t *links, const mc_mesh_t *mesh);
+
+#endif

@@ -1,0 +1,287 @@
+/* Costs of the 1D algorithms against REFERENCE §2, coefficient by coefficient. */
+#include "compose/registry.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+static mc_ratio_t r(int64_t num, int64_t den)
+{
+    return mc_ratio(num, den);
+}
+
+static int32_t lg(int32_t p)
+{
+    int32_t n = 0;
+    while (1 << n < p)
+        n++;
+    return n;
+}
+
+/* Lines along all dimensions of a mesh, whole vector, a port for every rank. */
+static mc_line_shape_t shape_of(mc_mesh_t *mesh, const char *text, int32_t root)
+{
+    cr_assert_eq(mc_mesh_parse(text, mesh), MESHCOLL_OK);
+    mc_line_shape_t shape = {.mesh = mesh, .share = {1, 1}};
+    shape.line = mc_mesh_line(mesh, (mc_dims_t){0, mesh->ndims}, root, root);
+    for (int32_t d = 0; d < MC_MAX_DIMS; d++) {
+        shape.crowd[d] = 1;
+        shape.ports[d] = MC_PORTS_ALL;
+    }
+    return shape;
+}
+
+static void expect_term(const mc_term_t *term, mc_ratio_t alpha, mc_ratio_t beta, mc_ratio_t gamma,
+                        const char *what)
+{
+    cr_expect(mc_ratio_equal(term->alpha, alpha), "%s: alpha %ld/%ld, not %ld/%ld", what,
+              (long)term->alpha.num, (long)term->alpha.den, (long)alpha.num, (long)alpha.den);
+    cr_expect(mc_ratio_equal(term->beta, beta), "%s: beta %ld/%ld, not %ld/%ld", what,
+              (long)term->beta.num, (long)term->beta.den, (long)beta.num, (long)beta.den);
+    cr_expect(mc_ratio_equal(term->gamma, gamma), "%s: gamma %ld/%ld, not %ld/%ld", what,
+              (long)term->gamma.num, (long)term->gamma.den, (long)gamma.num, (long)gamma.den);
+}
+
+typedef struct {
+    const char *name;
+    mc_line_cost_t cost;
+    mc_ratio_t alpha, beta, gamma;
+} row_t;
+
+static mc_term_t total(const mc_cost_t *cost)
+{
+    mc_term_t sum = {{0, 1}, {0, 1}, {0, 1}};
+    for (int32_t d = 0; d < MC_MAX_DIMS; d++) {
+        sum.alpha = mc_ratio_add(sum.alpha, cost->dim[d].alpha);
+        sum.beta = mc_ratio_add(sum.beta, cost->dim[d].beta);
+        sum.gamma = mc_ratio_add(sum.gamma, cost->dim[d].gamma);
+    }
+    return sum;
+}
+
+static mc_ratio_t times(mc_ratio_t a, int64_t by)
+{
+    return mc_ratio_mul(a, mc_ratio(by, 1));
+}
+
+/* REFERENCE §2 for p ranks; calls `see` with each row. */
+static void each_row(int32_t p, void (*see)(const row_t *row, const void *context),
+                     const void *context)
+{
+    const mc_ratio_t none = r(0, 1), logs = r(lg(p), 1), hops = r(p - 1, 1), part = r(p - 1, p);
+    const row_t rows[] = {
+        {"mst bcast", mc_cost_mst_bcast, logs, logs, none},
+        {"mst reduce", mc_cost_mst_reduce, logs, logs, logs},
+        {"mst scatter", mc_cost_mst_scatter, logs, part, none},
+        {"ring allgather", mc_cost_ring_allgather, hops, part, none},
+        {"ring reduce-scatter", mc_cost_ring_reduce_scatter, hops, part, part},
+        {"long bcast", mc_cost_long_bcast, r(lg(p) + p - 1, 1), times(part, 2), none},
+        {"long reduce", mc_cost_long_reduce, r(lg(p) + p - 1, 1), times(part, 2), part},
+        {"ring allreduce", mc_cost_ring_allreduce, times(hops, 2), times(part, 2), part},
+        {"mst allreduce", mc_cost_mst_allreduce, times(logs, 2), times(logs, 2), logs},
+        {"chain bcast", mc_cost_chain_bcast, hops, hops, none},
+        {"chain reduce", mc_cost_chain_reduce, hops, hops, hops},
+        {"star bcast", mc_cost_star_bcast, hops, hops, none},
+        {"star reduce", mc_cost_star_reduce, hops, hops, hops},
+        {"star scatter", mc_cost_star_scatter, hops, part, none},
+        {"star gather", mc_cost_star_gather, hops, part, none},
+        {"full-mesh allgather", mc_cost_fullmesh_allgather, hops, part, none},
+        {"full-mesh reduce-scatter", mc_cost_fullmesh_reduce_scatter, hops, part, part},
+        {"full-mesh allreduce", mc_cost_fullmesh_allreduce, hops, hops, hops},
+    };
+    for (size_t i = 0; i < MC_COUNT(rows); i++)
+        see(&rows[i], context);
+}
+
+static void see_plain(const row_t *row, const void *context)
+{
+    mc_line_shape_t shape = *(const mc_line_shape_t *)context;
+    char what[64];
+    snprintf(what, sizeof what, "%s, p=%d root=%d", row->name, shape.line.len, shape.line.root);
+    const mc_phase_cost_t cost = row->cost(&shape);
+    expect_term(&cost.once.dim[0], row->alpha, row->beta, row->gamma, what);
+    shape.share = mc_ratio(1, 7);
+    const mc_phase_cost_t less = row->cost(&shape);
+    expect_term(&less.once.dim[0], row->alpha, mc_ratio_mul(row->beta, shape.share),
+                mc_ratio_mul(row->gamma, shape.share), what);
+}
+
+Test(cost, plain_lines_cost_what_the_textbook_says)
+{
+    for (int32_t p = 1; p <= 33; p++)
+        for (int32_t root = 0; root < p; root += 1 + p / 3) {
+            mc_mesh_t mesh;
+            char text[32];
+            snprintf(text, sizeof text, "x=%d", p);
+            const mc_line_shape_t shape = shape_of(&mesh, text, root);
+            each_row(p, see_plain, &shape);
+        }
+}
+
+static void see_merged(const row_t *row, const void *context)
+{
+    const mc_line_shape_t *const shape = context;
+    char what[64];
+    snprintf(what, sizeof what, "%s, merged p=%d root=%d", row->name, shape->line.len,
+             shape->line.root);
+    const mc_phase_cost_t cost = row->cost(shape);
+    const mc_term_t sum = total(&cost.once);
+    expect_term(&sum, row->alpha, row->beta, row->gamma, what);
+}
+
+Test(cost, merged_lines_cost_the_same_in_all)
+{
+    static const char *const text[] = {"a=2,b=3",     "a=3,b=3",     "a=5,b=3", "a=4,b=8",
+                                       "a=3,b=1,c=4", "a=2,b=3,c=4", "a=1,b=6", "a=7,b=1"};
+    for (size_t i = 0; i < MC_COUNT(text); i++) {
+        mc_mesh_t mesh;
+        const int32_t p = shape_of(&mesh, text[i], 0).line.len;
+        for (int32_t root = 0; root < p; root++) {
+            const mc_line_shape_t shape = shape_of(&mesh, text[i], root);
+            each_row(p, see_merged, &shape);
+        }
+    }
+}
+
+/* The chain with k segments: once(n/k) + (k-1) busy(n/k) = (p-2+k)(alpha + n/k beta). */
+Test(cost, chain_pipelines)
+{
+    for (int32_t p = 2; p <= 33; p++)
+        for (int32_t k = 1; k <= 16; k++) {
+            mc_mesh_t mesh;
+            char text[32];
+            snprintf(text, sizeof text, "x=%d", p);
+            const mc_line_shape_t shape = shape_of(&mesh, text, p / 2);
+            const mc_phase_cost_t cost = mc_cost_chain_bcast(&shape);
+            const mc_term_t once = cost.once.dim[0], busy = cost.busy.dim[0];
+            const mc_ratio_t alpha = mc_ratio_add(once.alpha, times(busy.alpha, k - 1));
+            const mc_ratio_t beta = mc_ratio_add(once.beta, times(busy.beta, k - 1));
+            cr_expect(mc_ratio_equal(alpha, r(p - 2 + k, 1)));
+            cr_expect(mc_ratio_equal(mc_ratio_mul(beta, r(1, k)), r(p - 2 + k, k)));
+            const mc_links_t links = {1, {{3e-6, 2e-9, 0, 1, false}}};
+            const double seconds = mc_phase_cost_seconds(&cost, &links, (uint32_t)k, 1e6);
+            cr_expect_float_eq(seconds, (p - 2 + k) * (3e-6 + 1e6 / k * 2e-9), 1e-12);
+        }
+}
+
+Test(cost, busiest_rank_of_the_others_is_busy_all_the_time)
+{
+    for (int32_t i = 0; i < mc_n_algorithms; i++) {
+        mc_mesh_t mesh;
+        const mc_line_shape_t shape = shape_of(&mesh, "x=6", 2);
+        const mc_phase_cost_t cost = mc_algorithms[i].cost(&shape);
+        if (strcmp(mc_algorithms[i].name, "chain") == 0)
+            continue;
+        const mc_term_t *const once = &cost.once.dim[0];
+        expect_term(&cost.busy.dim[0], once->alpha, once->beta, once->gamma, mc_algorithms[i].name);
+    }
+}
+
+/* Where receivers copy, all do so at once; the root that reduces or gathers copies alone. */
+Test(cost, stars_on_pulled_links)
+{
+    mc_mesh_t mesh;
+    mc_line_shape_t shape = shape_of(&mesh, "x=8", 3);
+    shape.pulled[0] = true;
+    const mc_phase_cost_t bcast = mc_cost_star_bcast(&shape), reduce = mc_cost_star_reduce(&shape);
+    const mc_phase_cost_t scatter = mc_cost_star_scatter(&shape);
+    const mc_phase_cost_t gather = mc_cost_star_gather(&shape);
+    expect_term(&bcast.once.dim[0], r(1, 1), r(1, 1), r(0, 1), "bcast");
+    expect_term(&reduce.once.dim[0], r(7, 1), r(7, 1), r(7, 1), "reduce");
+    expect_term(&scatter.once.dim[0], r(1, 1), r(1, 8), r(0, 1), "scatter");
+    expect_term(&gather.once.dim[0], r(7, 1), r(7, 8), r(0, 1), "gather");
+}
+
+Test(cost, lines_that_share_ports_wait_for_each_other)
+{
+    mc_mesh_t mesh;
+    mc_line_shape_t shape = shape_of(&mesh, "x=4", 0);
+    shape.crowd[0] = 8;
+    shape.ports[0] = 3;
+    const mc_phase_cost_t bcast = mc_cost_mst_bcast(&shape);
+    const mc_phase_cost_t ring = mc_cost_ring_reduce_scatter(&shape);
+    expect_term(&bcast.once.dim[0], r(2, 1), r(16, 3), r(0, 1), "mst bcast");
+    expect_term(&ring.once.dim[0], r(3, 1), r(2, 1), r(3, 4), "ring reduce-scatter");
+    shape.ports[0] = 8;
+    const mc_phase_cost_t enough = mc_cost_mst_bcast(&shape);
+    expect_term(&enough.once.dim[0], r(2, 1), r(2, 1), r(0, 1), "enough ports");
+}
+
+/* 4 x 8: two rounds between boxes, three inside. 3 x 3 from rank 4: halves 0-4 and 5-8 cut through
+ * boxes, so three rounds cross and one does not. */
+Test(cost, merged_mst_is_charged_round_by_round)
+{
+    mc_mesh_t mesh;
+    const mc_ratio_t none = r(0, 1);
+    const mc_line_shape_t even = shape_of(&mesh, "box=4,gpu=8", 0);
+    const mc_phase_cost_t bcast = mc_cost_mst_bcast(&even), scatter = mc_cost_mst_scatter(&even);
+    expect_term(&bcast.once.dim[0], r(2, 1), r(2, 1), none, "4 x 8, box");
+    expect_term(&bcast.once.dim[1], r(3, 1), r(3, 1), none, "4 x 8, gpu");
+    expect_term(&scatter.once.dim[0], r(2, 1), r(3, 4), none, "4 x 8 scatter, box");
+    expect_term(&scatter.once.dim[1], r(3, 1), r(7, 32), none, "4 x 8 scatter, gpu");
+    const mc_line_shape_t odd = shape_of(&mesh, "box=3,gpu=3", 4);
+    const mc_phase_cost_t reduce = mc_cost_mst_reduce(&odd);
+    expect_term(&reduce.once.dim[0], r(3, 1), r(3, 1), r(3, 1), "3 x 3, box");
+    expect_term(&reduce.once.dim[1], r(1, 1), r(1, 1), r(1, 1), "3 x 3, gpu");
+}
+
+/* One message of the ring leaves each box at a time; of the full mesh up to the ranks of a box. */
+Test(cost, merged_rounds_count_crossings)
+{
+    mc_mesh_t mesh;
+    mc_line_shape_t shape = shape_of(&mesh, "box=2,gpu=4", 0);
+    shape.ports[0] = 1;
+    const mc_phase_cost_t ring = mc_cost_ring_allgather(&shape);
+    const mc_phase_cost_t full = mc_cost_fullmesh_allgather(&shape);
+    expect_term(&ring.once.dim[0], r(7, 1), r(7, 8), r(0, 1), "ring");
+    expect_term(&full.once.dim[0], r(7, 1), r(1 + 2 + 3 + 4 + 3 + 2 + 1, 8), r(0, 1), "full mesh");
+    shape.ports[0] = 2;
+    const mc_phase_cost_t two = mc_cost_fullmesh_allgather(&shape);
+    expect_term(&two.once.dim[0], r(7, 1), r(2 + 2 + 3 + 4 + 3 + 2 + 2, 16), r(0, 1), "two ports");
+    expect_term(&two.once.dim[1], r(0, 1), r(0, 1), r(0, 1), "inside");
+}
+
+Test(cost, merged_chains_and_stars_are_charged_hop_by_hop)
+{
+    mc_mesh_t mesh;
+    const mc_ratio_t none = r(0, 1);
+    const mc_line_shape_t inner = shape_of(&mesh, "box=3,gpu=4", 5);
+    const mc_phase_cost_t chain = mc_cost_chain_bcast(&inner), star = mc_cost_star_bcast(&inner);
+    expect_term(&chain.once.dim[0], r(3, 1), r(3, 1), none, "chain from the middle, box");
+    expect_term(&chain.once.dim[1], r(8, 1), r(8, 1), none, "chain from the middle, gpu");
+    expect_term(&chain.busy.dim[0], r(1, 1), r(1, 1), none, "chain busy, box");
+    expect_term(&chain.busy.dim[1], r(1, 1), r(1, 1), none, "chain busy, gpu");
+    expect_term(&star.once.dim[0], r(8, 1), r(8, 1), none, "star, box");
+    expect_term(&star.once.dim[1], r(3, 1), r(3, 1), none, "star, gpu");
+    const mc_line_shape_t edge = shape_of(&mesh, "box=3,gpu=4", 4);
+    const mc_phase_cost_t down = mc_cost_chain_bcast(&edge), up = mc_cost_chain_reduce(&edge);
+    expect_term(&down.once.dim[0], r(2, 1), r(2, 1), none, "chain from a box's first, box");
+    expect_term(&up.once.dim[0], r(3, 1), r(3, 1), r(3, 1), "chain to a box's first, box");
+}
+
+Test(cost, ratios_are_exact)
+{
+    cr_expect(mc_ratio_equal(mc_ratio(6, -4), (mc_ratio_t){-3, 2}));
+    cr_expect(mc_ratio_equal(mc_ratio(0, 5), (mc_ratio_t){0, 1}));
+    cr_expect(mc_ratio_equal(mc_ratio_add(r(1, 3), r(1, 6)), r(1, 2)));
+    cr_expect(mc_ratio_equal(mc_ratio_add(r(1, 3), r(-1, 3)), r(0, 1)));
+    cr_expect(mc_ratio_equal(mc_ratio_mul(r(4, 9), r(3, 8)), r(1, 6)));
+    const int64_t big = INT64_C(3000000000);
+    cr_expect(mc_ratio_equal(mc_ratio_mul(r(big, 7), r(7, big)), r(1, 1)));
+    mc_ratio_t sum = r(0, 1);
+    for (int32_t i = 0; i < 300000; i++)
+        sum = mc_ratio_add(sum, r(1, 300000));
+    cr_expect(mc_ratio_equal(sum, r(1, 1)));
+    cr_expect_float_eq(mc_ratio_value(r(1, 3)), 1.0 / 3, 0);
+}
+
+Test(cost, seconds_take_each_dimension_its_link)
+{
+    const mc_links_t links = {2, {{1, 10, 100, 1, false}, {1000, 1e4, 1e5, 1, false}}};
+    mc_cost_t cost = mc_cost_zero();
+    cost.dim[0] = (mc_term_t){r(2, 1), r(1, 2), r(1, 4)};
+    cost.dim[1] = (mc_term_t){r(3, 1), r(0, 1), r(1, 8)};
+    cr_expect_float_eq(mc_cost_seconds(&cost, &links, 8), 2 + 40 + 200 + 3000 + 1e5, 1e-9);
+    const mc_cost_t both = mc_cost_add(&cost, &cost), half = mc_cost_share(&both, r(1, 2));
+    cr_expect_float_eq(mc_cost_seconds(&half, &links, 8), 4 + 40 + 200 + 6000 + 1e5, 1e-9);
+}

@@ -1,0 +1,506 @@
+/* Strategies priced: REFERENCE §3 to §5, and the planner against the whole enumeration. */
+#include "compose/planner.h"
+
+#include "support/plans.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double KiB = 1024, MiB = 1024 * 1024;
+
+typedef struct {
+    mc_mesh_t mesh;
+    mc_links_t links;
+} place_t;
+
+static place_t place_of(const char *mesh, const char *links)
+{
+    place_t at;
+    cr_assert_eq(mc_mesh_parse(mesh, &at.mesh), MESHCOLL_OK, "%s", meshcoll_last_error());
+    cr_assert_eq(mc_links_parse(links, &at.mesh, &at.links), MESHCOLL_OK, "%s",
+                 meshcoll_last_error());
+    return at;
+}
+
+static mc_strategy_t strategy_of(const place_t *at, meshcoll_collective_t collective,
+                                 const char *text)
+{
+    mc_strategy_t strategy;
+    cr_assert_eq(mc_strategy_parse(text, collective, &at->mesh, &strategy), MESHCOLL_OK, "%s: %s",
+                 text, meshcoll_last_error());
+    return strategy;
+}
+
+static double seconds_of(const place_t *at, meshcoll_collective_t collective, const char *text,
+                         double n)
+{
+    const mc_strategy_t strategy = strategy_of(at, collective, text);
+    return mc_strategy_seconds(&strategy, &at->mesh, &at->links, 0, n);
+}
+
+/* Terms of all phases and dimensions added up: the textbook's formula on uniform links. */
+static mc_term_t total_of(const place_t *at, meshcoll_collective_t collective, const char *text)
+{
+    mc_term_t sum = {{0, 1}, {0, 1}, {0, 1}};
+    const mc_strategy_t strategy = strategy_of(at, collective, text);
+    for (int32_t i = 0; i < strategy.n_phases; i++) {
+        const mc_phase_cost_t cost = mc_strategy_phase_cost(&strategy, &at->mesh, &at->links, 0, i);
+        for (int32_t d = 0; d < at->mesh.ndims; d++) {
+            sum.alpha = mc_ratio_add(sum.alpha, cost.once.dim[d].alpha);
+            sum.beta = mc_ratio_add(sum.beta, cost.once.dim[d].beta);
+            sum.gamma = mc_ratio_add(sum.gamma, cost.once.dim[d].gamma);
+        }
+    }
+    return sum;
+}
+
+static void expect_formula(const place_t *at, meshcoll_collective_t collective, const char *text,
+                           int64_t alpha, mc_ratio_t beta)
+{
+    const mc_term_t sum = total_of(at, collective, text);
+    cr_expect(mc_ratio_equal(sum.alpha, mc_ratio(alpha, 1)), "%s: alpha %ld, not %ld", text,
+              (long)sum.alpha.num, (long)alpha);
+    cr_expect(mc_ratio_equal(sum.beta, beta), "%s: beta %ld/%ld, not %ld/%ld", text,
+              (long)sum.beta.num, (long)sum.beta.den, (long)beta.num, (long)beta.den);
+}
+
+static int32_t lg(int32_t p)
+{
+    int32_t n = 0;
+    while (1 << n < p)
+        n++;
+    return n;
+}
+
+/* REFERENCE §3: the column is the outermost dimension, c ranks; rows have r. */
+Test(planner, broadcast_options_cost_what_the_textbook_says)
+{
+    static const int32_t extent[] = {2, 3, 4, 5, 7, 8, 16, 31};
+    for (size_t i = 0; i < MC_COUNT(extent); i++)
+        for (size_t j = 0; j < MC_COUNT(extent); j++) {
+            const int32_t c = extent[i], r = extent[j], p = r * c, logs = lg(c) + lg(r);
+            char text[32];
+            snprintf(text, sizeof text, "box=%d,gpu=%d", c, r);
+            const place_t at = place_of(text, "uniform");
+            expect_formula(&at, MESHCOLL_BCAST, "option1", logs, mc_ratio(logs, 1));
+            expect_formula(&at, MESHCOLL_BCAST, "option2", logs + c - 1,
+                           mc_ratio_add(mc_ratio(2 * (c - 1), c), mc_ratio(lg(r), c)));
+            expect_formula(&at, MESHCOLL_BCAST, "option3", logs + r + c - 2,
+                           mc_ratio(2 * (p - 1), p));
+        }
+}
+
+/* The same construction in three dimensions. */
+Test(planner, three_dimensions_cost_what_the_construction_says)
+{
+    const place_t at = place_of("x=3,y=4,z=5", "uniform");
+    const int32_t logs = lg(3) + lg(4) + lg(5);
+    expect_formula(&at, MESHCOLL_BCAST, "option2", logs + 2 + 3,
+                   mc_ratio_add(mc_ratio(2 * 11, 12), mc_ratio(lg(5), 12)));
+    expect_formula(&at, MESHCOLL_BCAST, "option3", logs + 2 + 3 + 4, mc_ratio(2 * 59, 60));
+    expect_formula(&at, MESHCOLL_ALLREDUCE,
+                   "reduce_scatter:ring(x) reduce_scatter:ring(y) reduce_scatter:ring(z) "
+                   "allgather:ring(z) allgather:ring(y) allgather:ring(x)",
+                   2 * (2 + 3 + 4), mc_ratio(2 * 59, 60));
+}
+
+/* 8 x 8: option 1 wins at 1 KiB and option 3 at 64 MiB, 2 lies between; each pair crosses where the
+ * formulas do, for any alpha and beta. */
+Test(planner, options_cross_where_the_formulas_say)
+{
+    static const char *const links[] = {"uniform", "uniform,box=alpha:20us;beta:1Gbit/s,"
+                                                   "gpu=alpha:20us;beta:1Gbit/s"};
+    for (size_t i = 0; i < MC_COUNT(links); i++) {
+        const place_t at = place_of("box=8,gpu=8", links[i]);
+        const double ratio = at.links.dim[0].alpha / at.links.dim[0].beta;
+        /* option 1: 6a + 6nb; 2: 13a + (14+3)/8 nb; 3: 20a + 126/64 nb */
+        const double from1to2 = 7 / (6 - 17.0 / 8) * ratio,
+                     from1to3 = 14 / (6 - 126.0 / 64) * ratio;
+        const double from2to3 = 7 / (17.0 / 8 - 126.0 / 64) * ratio;
+        cr_expect_lt(from1to2, from1to3);
+        cr_expect_lt(from1to3, from2to3);
+        const double at12[] = {seconds_of(&at, MESHCOLL_BCAST, "option1", from1to2),
+                               seconds_of(&at, MESHCOLL_BCAST, "option2", from1to2)};
+        const double at13[] = {seconds_of(&at, MESHCOLL_BCAST, "option1", from1to3),
+                               seconds_of(&at, MESHCOLL_BCAST, "option3", from1to3)};
+        const double at23[] = {seconds_of(&at, MESHCOLL_BCAST, "option2", from2to3),
+                               seconds_of(&at, MESHCOLL_BCAST, "option3", from2to3)};
+        cr_expect_float_eq(at12[0] / at12[1], 1, 1e-12);
+        cr_expect_float_eq(at13[0] / at13[1], 1, 1e-12);
+        cr_expect_float_eq(at23[0] / at23[1], 1, 1e-12);
+        cr_expect(from1to2 > KiB && from2to3 < 64 * MiB, "%g %g", from1to2, from2to3);
+        cr_expect_lt(seconds_of(&at, MESHCOLL_BCAST, "option1", KiB),
+                     seconds_of(&at, MESHCOLL_BCAST, "option2", KiB));
+        cr_expect_lt(seconds_of(&at, MESHCOLL_BCAST, "option2", KiB),
+                     seconds_of(&at, MESHCOLL_BCAST, "option3", KiB));
+        cr_expect_gt(seconds_of(&at, MESHCOLL_BCAST, "option1", 64 * MiB),
+                     seconds_of(&at, MESHCOLL_BCAST, "option2", 64 * MiB));
+        cr_expect_gt(seconds_of(&at, MESHCOLL_BCAST, "option2", 64 * MiB),
+                     seconds_of(&at, MESHCOLL_BCAST, "option3", 64 * MiB));
+    }
+}
+
+/* REFERENCE §4. */
+Test(planner, worked_numbers)
+{
+    const double gradients = 300e6 * 4;
+    const place_t two = place_of("x=2", "x=alpha:0;beta:1GB/s");
+    const place_t ten = place_of("x=10", "x=alpha:0;beta:1GB/s");
+    const char *star = "reduce:star(x) bcast:star(x)";
+    cr_expect_float_eq(seconds_of(&two, MESHCOLL_REDUCE, "reduce:star(x)", gradients), 1.2, 1e-9);
+    cr_expect_float_eq(seconds_of(&ten, MESHCOLL_REDUCE, "reduce:star(x)", gradients), 10.8, 1e-9);
+    cr_expect_float_eq(seconds_of(&ten, MESHCOLL_ALLREDUCE, star, gradients), 21.6, 1e-9);
+
+    const place_t boxes = place_of("box=5,gpu=8", "box=alpha:0;beta:6GB/s,gpu=alpha:0;beta:6GB/s");
+    const double ring = seconds_of(&boxes, MESHCOLL_ALLREDUCE, "flat-ring", gradients);
+    cr_expect_float_eq(ring, 2 * 39 / 40.0 * 1.2 / 6, 1e-9);
+    cr_expect_float_eq(ring, 0.4, 0.02);
+    const mc_term_t forty = total_of(&boxes, MESHCOLL_ALLREDUCE, "flat-ring");
+    cr_expect_float_eq(mc_ratio_value(forty.beta) * gradients, 2.4e9, 0.1e9);
+
+    const place_t eight = place_of("x=8", "uniform");
+    const mc_term_t steps = total_of(&eight, MESHCOLL_ALLREDUCE, "allreduce:ring(x)");
+    const mc_term_t tree = total_of(&eight, MESHCOLL_ALLREDUCE, "allreduce:mst(x)");
+    cr_expect(mc_ratio_equal(steps.alpha, mc_ratio(14, 1)));
+    cr_expect(mc_ratio_equal(tree.alpha, mc_ratio(6, 1)));
+
+    const place_t gpt3 = place_of("x=8", "x=alpha:0;beta:1GB/s");
+    const double bytes = mc_lower_bound(MESHCOLL_ALLREDUCE, &gpt3.mesh, &gpt3.links, 350e9) * 1e9;
+    cr_expect_float_eq(bytes, 2 * 7 / 8.0 * 350e9, 1);
+    cr_expect_float_eq(seconds_of(&gpt3, MESHCOLL_ALLREDUCE, "allreduce:ring(x)", 350e9) * 1e9,
+                       bytes, 1);
+}
+
+/* Eight GPUs behind one NIC: slices side by side fill it, whole vectors wait for each other. */
+Test(planner, lines_of_a_box_share_its_ports)
+{
+    static const char pattern[] = "box=alpha:0;beta:1GB/s;ports:%s,gpu=alpha:0;beta:0";
+    static const struct {
+        const char *ports;
+        double slices, whole, rooted;
+    } row[] = {{"1", 0.75, 16, 2}, {"2", 0.375, 8, 2}, {"all", 0.75 / 8, 2, 2}};
+    for (size_t i = 0; i < MC_COUNT(row); i++) {
+        char text[128];
+        snprintf(text, sizeof text, pattern, row[i].ports);
+        const place_t at = place_of("box=4,gpu=8", text);
+        const char *slices = "allgather:ring(box) allgather:ring(gpu)";
+        const char *whole = "bcast:mst(gpu) bcast:mst(box)", *rooted = "option1";
+        cr_expect_float_eq(seconds_of(&at, MESHCOLL_ALLGATHER, slices, 1e9), row[i].slices, 1e-9);
+        cr_expect_float_eq(seconds_of(&at, MESHCOLL_BCAST, whole, 1e9), row[i].whole, 1e-9);
+        cr_expect_float_eq(seconds_of(&at, MESHCOLL_BCAST, rooted, 1e9), row[i].rooted, 1e-9);
+    }
+}
+
+/* Fill, then the busiest link: phases over one link add up, over different ones overlap. */
+Test(planner, pipelines_cost_fill_and_busiest_link)
+{
+    const place_t at = place_of("box=4,gpu=8", "box=alpha:1ms;beta:1MB/s,gpu=alpha:2ms;beta:2MB/s");
+    const char *text = "scatter:mst(box) bcast:mst(gpu) allgather:ring(box) segments=10";
+    const double n = 1e5, box = (2 + 3) * 1e-3 + 2 * 3 / 4.0 * n * 1e-6;
+    const double gpu = 3 * (2e-3 + n / 4 * 0.5e-6), crowded = 8 * 3 / 4.0 * n * 1e-6;
+    /* the scatter is the root's line alone, the allgather runs on all 8 lines of a port */
+    const double network = box - 3 / 4.0 * n * 1e-6 + crowded;
+    cr_expect_float_eq(seconds_of(&at, MESHCOLL_BCAST, text, 10 * n), network + gpu + 9 * network,
+                       1e-9);
+    const char *chain = "bcast:chain(box) bcast:chain(gpu) segments=10";
+    cr_expect_float_eq(seconds_of(&at, MESHCOLL_BCAST, chain, 10 * n),
+                       3 * 0.101 + 7 * 0.052 + 9 * 0.101, 1e-9);
+}
+
+typedef struct {
+    const place_t *at;
+    const mc_planner_query_t *query;
+    mc_ranked_t best;
+    uint32_t n;
+} scan_t;
+
+static bool keep_cheapest(void *context, const mc_strategy_t *strategy)
+{
+    scan_t *const scan = context;
+    mc_ranked_t mine = {*strategy, INFINITY};
+    for (uint32_t k = 1; k <= scan->query->max_segments; k *= 2) {
+        mc_strategy_t cut = *strategy;
+        cut.segments = k;
+        const double seconds = mc_strategy_seconds(&cut, &scan->at->mesh, &scan->at->links,
+                                                   scan->query->root, scan->query->bytes);
+        if (seconds < mine.seconds)
+            mine = (mc_ranked_t){cut, seconds};
+    }
+    if (scan->n++ == 0 || mine.seconds < scan->best.seconds)
+        scan->best = mine;
+    return true;
+}
+
+static void expect_best(const place_t *at, meshcoll_collective_t collective, double bytes,
+                        int32_t root, uint32_t max_segments)
+{
+    char text[MC_STRATEGY_TEXT], other[MC_STRATEGY_TEXT];
+    const mc_planner_query_t query = {.root = root, .bytes = bytes, .max_segments = max_segments};
+    scan_t scan = {.at = at, .query = &query};
+    mc_ranked_t best;
+    cr_assert_eq(mc_strategy_each(collective, &at->mesh, MC_PATHS_ALL, keep_cheapest, &scan), 0);
+    cr_assert_eq(mc_planner_best(collective, &at->mesh, &at->links, &query, &best), MESHCOLL_OK);
+    mc_text_t a = mc_text(text, sizeof text), b = mc_text(other, sizeof other);
+    mc_strategy_print(&best.strategy, &at->mesh, &a);
+    mc_strategy_print(&scan.best.strategy, &at->mesh, &b);
+    cr_expect(mc_strategy_equal(&best.strategy, &scan.best.strategy),
+              "%g B: %s %.17g, not %s %.17g", bytes, text, best.seconds, other, scan.best.seconds);
+    cr_expect_eq(best.seconds, scan.best.seconds);
+}
+
+static const char *const link_texts[] = {
+    "lab",
+    "generic",
+    "dgx-h100",
+    "uniform",
+    "uniform,box=alpha:3us;ports:2,gpu=alpha:100ns;beta:7GB/s;gamma:3GB/s",
+};
+
+/* Everything there is on one and two dimensions and a small third. */
+Test(planner, best_is_the_cheapest_of_all)
+{
+    static const double bytes[] = {0, 8, 3000, 1e5, 4e6, 1e9};
+    for (size_t l = 0; l < MC_COUNT(link_texts); l++) {
+        const place_t at = place_of("box=3,gpu=4", link_texts[l]);
+        for (int c = 0; c < MESHCOLL_ALLREDUCE; c++)
+            for (size_t b = 0; b < MC_COUNT(bytes); b++)
+                expect_best(&at, (meshcoll_collective_t)c, bytes[b], 5, 64);
+    }
+}
+
+Test(planner, best_allreduce_is_the_cheapest_of_all)
+{
+    for (size_t l = 0; l < MC_COUNT(link_texts); l++) {
+        const place_t at = place_of("box=3,gpu=4", link_texts[l]);
+        expect_best(&at, MESHCOLL_ALLREDUCE, l % 2 ? 64 : 1e6, 0, 8);
+    }
+}
+
+Test(planner, best_in_three_dimensions_is_the_cheapest_of_all)
+{
+    const place_t lab = place_of("rack=2,box=3,gpu=2", "lab");
+    const place_t alike = place_of("x=2,y=2,z=3", "uniform");
+    expect_best(&lab, MESHCOLL_BCAST, 1e6, 7, 16);
+    expect_best(&lab, MESHCOLL_REDUCE, 1e4, 0, 4);
+    expect_best(&alike, MESHCOLL_BCAST, 2e4, 3, 4);
+}
+
+static void expect_ranked(const place_t *at, meshcoll_collective_t collective, uint32_t most)
+{
+    const mc_planner_query_t query = {.bytes = 1e5, .max_segments = 16, .most = most};
+    mc_ranked_t *ranked, best;
+    uint32_t n, considered;
+    cr_assert_eq(
+        mc_planner_rank(collective, &at->mesh, &at->links, &query, &ranked, &n, &considered), 0);
+    cr_assert_eq(mc_planner_best(collective, &at->mesh, &at->links, &query, &best), MESHCOLL_OK);
+    cr_expect_gt(n, 0u);
+    cr_expect_geq(considered, n);
+    cr_expect(n <= most || most == 0);
+    cr_expect(mc_strategy_equal(&ranked[0].strategy, &best.strategy));
+    cr_expect_eq(ranked[0].seconds, best.seconds);
+    for (uint32_t i = 0; i < n; i++) {
+        cr_expect_eq(mc_strategy_check(&ranked[i].strategy, &at->mesh), MESHCOLL_OK);
+        cr_expect_eq(ranked[i].seconds,
+                     mc_strategy_seconds(&ranked[i].strategy, &at->mesh, &at->links, 0, 1e5));
+        cr_assert(i == 0 || ranked[i - 1].seconds <= ranked[i].seconds);
+        cr_assert(i == 0 || !mc_strategy_equal(&ranked[i - 1].strategy, &ranked[i].strategy));
+    }
+    free(ranked);
+}
+
+Test(planner, rank_is_sorted_and_starts_with_the_best)
+{
+    static const char *const mesh[] = {"x=5",         "box=2,gpu=3", "box=1,gpu=1",    "gpu=1",
+                                       "a=2,b=3,c=2", "box=4,gpu=1", "a=2,b=2,c=3,d=2"};
+    for (size_t m = 0; m < MC_COUNT(mesh); m++) {
+        const place_t at = place_of(mesh[m], "lab");
+        for (int c = 0; c < MESHCOLL_COLLECTIVES; c++) {
+            expect_ranked(&at, (meshcoll_collective_t)c, 10);
+            if (m < 5 && c != MESHCOLL_ALLREDUCE)
+                expect_ranked(&at, (meshcoll_collective_t)c, 0);
+        }
+    }
+}
+
+/* Branch and bound finds the same first ones as the sorted whole. */
+static bool take(void *context, const mc_strategy_t *strategy)
+{
+    mc_ranked_t **const next = context;
+    (*next)->strategy = *strategy;
+    (*next)++;
+    return true;
+}
+
+static int by_seconds(const void *left, const void *right)
+{
+    const mc_ranked_t *const a = left, *const b = right;
+    return a->seconds < b->seconds ? -1 : a->seconds > b->seconds;
+}
+
+Test(planner, first_ones_in_three_dimensions_are_exact)
+{
+    enum { ALL = 15661, MOST = 100 };
+    const place_t at = place_of("a=2,b=3,c=2", "lab");
+    const mc_planner_query_t query = {.root = 4, .bytes = 3e5, .max_segments = 1, .most = MOST};
+    mc_ranked_t *const all = calloc(ALL, sizeof *all), *next = all, *ranked;
+    uint32_t n, considered;
+    cr_assert_not_null(all);
+    mc_strategy_each(MESHCOLL_BCAST, &at.mesh, MC_PATHS_ALL, take, &next);
+    cr_assert_eq(next - all, ALL);
+    for (uint32_t i = 0; i < ALL; i++)
+        all[i].seconds = mc_strategy_seconds(&all[i].strategy, &at.mesh, &at.links, 4, 3e5);
+    qsort(all, ALL, sizeof *all, by_seconds);
+    cr_assert_eq(
+        mc_planner_rank(MESHCOLL_BCAST, &at.mesh, &at.links, &query, &ranked, &n, &considered),
+        MESHCOLL_OK);
+    cr_assert_eq(n, MOST);
+    for (uint32_t i = 0; i < MOST; i++)
+        cr_expect_eq(ranked[i].seconds, all[i].seconds, "%u", i);
+    free(ranked);
+    free(all);
+}
+
+Test(planner, refuses_what_it_cannot_price)
+{
+    const place_t at = place_of("box=2,gpu=3", "lab");
+    mc_planner_query_t query = {.root = 6, .bytes = 10, .max_segments = 1};
+    mc_ranked_t best = {.seconds = -1};
+    cr_expect_eq(mc_planner_best(MESHCOLL_BCAST, &at.mesh, &at.links, &query, &best),
+                 MESHCOLL_ERR_INVALID_ARG);
+    cr_expect_eq(mc_planner_best(MESHCOLL_ALLREDUCE, &at.mesh, &at.links, &query, &best), 0);
+    query = (mc_planner_query_t){.bytes = NAN, .max_segments = 1};
+    best.seconds = -1;
+    cr_expect_eq(mc_planner_best(MESHCOLL_BCAST, &at.mesh, &at.links, &query, &best),
+                 MESHCOLL_ERR_INVALID_ARG);
+    cr_expect_eq(best.seconds, -1.0);
+    const mc_links_t other = place_of("x=2", "lab").links;
+    query.bytes = 1;
+    cr_expect_lt(mc_planner_best(MESHCOLL_BCAST, &at.mesh, &other, &query, &best), 0);
+}
+
+/* REFERENCE §5: one line, then boxes. */
+Test(planner, lower_bounds)
+{
+    const place_t line = place_of("x=5", "x=alpha:1ms;beta:1KB/s;gamma:2KB/s");
+    const place_t boxes = place_of("box=4,gpu=8", "lab");
+    const place_t rails = place_of("box=4,gpu=8", "box=alpha:1us;beta:1GB/s;ports:4,gpu=shm");
+    static const double line_part[] = {1, 1, 0.8, 0.8, 0.8, 0.8, 1.6};
+    static const double box_part[] = {1, 1, 0.75, 0.75, 0.75, 0.75, 1.5};
+    for (int c = 0; c < MESHCOLL_COLLECTIVES; c++) {
+        const meshcoll_collective_t collective = (meshcoll_collective_t)c;
+        cr_expect_float_eq(mc_lower_bound(collective, &line.mesh, &line.links, 1e6),
+                           line_part[c] * 1e3, 1e-9);
+        cr_expect_float_eq(mc_lower_bound(collective, &boxes.mesh, &boxes.links, 1e6),
+                           box_part[c] * 0.04, 1e-12);
+        cr_expect_float_eq(mc_lower_bound(collective, &rails.mesh, &rails.links, 1e9),
+                           box_part[c] / 4, 1e-12);
+        cr_expect_float_eq(mc_lower_bound(collective, &line.mesh, &line.links, 0), 3e-3, 1e-12);
+    }
+    const place_t sums = place_of("x=4", "x=alpha:0;beta:1GB/s;gamma:1KB/s");
+    cr_expect_float_eq(mc_lower_bound(MESHCOLL_REDUCE, &sums.mesh, &sums.links, 1e3), 0.75, 1e-9);
+    cr_expect_lt(mc_lower_bound(MESHCOLL_BCAST, &sums.mesh, &sums.links, 1e3), 0.75);
+    const place_t one = place_of("box=1,gpu=1", "lab");
+    cr_expect_eq(mc_lower_bound(MESHCOLL_BCAST, &one.mesh, &one.links, 1e6), 0.0);
+}
+
+Test(planner, nothing_goes_below_the_bound_and_the_lab_comes_near)
+{
+    static const char *const mesh[] = {"box=7", "box=4,gpu=4", "box=5,gpu=3", "box=2,gpu=2,core=3"};
+    for (size_t m = 0; m < MC_COUNT(mesh); m++)
+        for (size_t l = 0; l < 4; l++)
+            for (double n = 1; n < 1e10; n *= 100)
+                for (int c = 0; c < MESHCOLL_COLLECTIVES; c++) {
+                    const place_t at = place_of(mesh[m], link_texts[l]);
+                    const mc_planner_query_t query = {.bytes = n, .max_segments = 256};
+                    const meshcoll_collective_t which = (meshcoll_collective_t)c;
+                    const double bound = mc_lower_bound(which, &at.mesh, &at.links, n);
+                    mc_ranked_t best;
+                    cr_assert_eq(mc_planner_best(which, &at.mesh, &at.links, &query, &best), 0);
+                    cr_expect_geq(best.seconds, bound * (1 - 1e-12), "%s %s %s %g", mesh[m],
+                                  link_texts[l], meshcoll_collective_name(which), n);
+                    if (m < 3 && l == 0 && n > 1e7)
+                        cr_expect_leq(best.seconds, bound * 1.1, "%s %s %g: %g, bound %g", mesh[m],
+                                      meshcoll_collective_name(which), n, best.seconds, bound);
+                }
+}
+
+/* Parts of the vector that leave or enter the busiest box. */
+static double busiest_box(const plans_t *plans, int32_t boxes)
+{
+    const int32_t inside = plans->n / boxes;
+    double out[MOST_RANKS] = {0}, in[MOST_RANKS] = {0}, most = 0;
+    for (int32_t rank = 0; rank < plans->n; rank++)
+        for (uint32_t i = 0; i < plans->plan[rank]->n_steps; i++) {
+            const mc_step_t *const step = &plans->plan[rank]->step[i];
+            if (!mc_op_sends((mc_op_t)step->op) || step->peer / inside == rank / inside)
+                continue;
+            const double part = (double)step->run * step->nrun / plans->plan[rank]->n_chunks;
+            out[rank / inside] += part;
+            in[step->peer / inside] += part;
+        }
+    for (int32_t box = 0; box < boxes; box++)
+        most = fmax(most, fmax(out[box], in[box]));
+    return most;
+}
+
+/* A full-mesh allreduce receives in the order of the line, so that all ranks get one sum, while its
+ * messages are sent in another order: in a trace they wait for each other. */
+static bool waits_in_order(const mc_strategy_t *strategy)
+{
+    for (int32_t i = 0; i < strategy->n_phases; i++)
+        if (mc_algorithms[strategy->phase[i].algorithm].collective == MESHCOLL_ALLREDUCE)
+            return true;
+    return false;
+}
+
+typedef struct {
+    place_t at;
+    int32_t root;
+} trial_t;
+
+static bool compare_with_plans(void *context, const mc_strategy_t *strategy)
+{
+    const trial_t *const trial = context;
+    const mc_mesh_t *const mesh = &trial->at.mesh;
+    char text[MC_STRATEGY_TEXT];
+    mc_text_t printed = mc_text(text, sizeof text);
+    mc_strategy_print(strategy, mesh, &printed);
+    double alpha = 0, beta = 0;
+    for (int32_t i = 0; i < strategy->n_phases; i++) {
+        const mc_phase_cost_t cost =
+            mc_strategy_phase_cost(strategy, mesh, &trial->at.links, trial->root, i);
+        for (int32_t d = 0; d < mesh->ndims; d++)
+            alpha += mc_ratio_value(cost.once.dim[d].alpha);
+        beta += mc_ratio_value(cost.once.dim[0].beta);
+    }
+    plans_t plans;
+    mc_times_t times;
+    plans_make(&plans, mesh, strategy, trial->root);
+    const mc_world_t world = world_of(&plans);
+    cr_assert_eq(mc_world_times(&world, &times), MESHCOLL_OK, "%s: %s", text,
+                 meshcoll_last_error());
+    if (!waits_in_order(strategy))
+        cr_assert_eq(times.n_times, alpha, "%s takes %u steps, not %g", text, times.n_times, alpha);
+    const double moved = busiest_box(&plans, mesh->dim[0].extent);
+    cr_assert_leq(moved, beta * (1 + 1e-12), "%s moves %g, beyond %g", text, moved, beta);
+    mc_times_free(&times, plans.n);
+    plans_free(&plans);
+    return true;
+}
+
+/* The schedules themselves: as many time steps as alpha says, and never more through the one NIC of
+ * a box than beta says. */
+Test(planner, plans_do_what_the_costs_say)
+{
+    static const char *const mesh[] = {"box=2", "box=5", "box=8", "box=3,gpu=4", "box=5,gpu=2"};
+    for (size_t m = 0; m < MC_COUNT(mesh); m++) {
+        trial_t trial = {.at = place_of(mesh[m], "uniform,box=ports:1")};
+        const int32_t size = trial.at.mesh.size;
+        for (int c = 0; c < MESHCOLL_COLLECTIVES; c++)
+            for (trial.root = 0; trial.root < size; trial.root += 1 + size / 2)
+                mc_strategy_each((meshcoll_collective_t)c, &trial.at.mesh, MC_PATHS_COVER,
+                                 compare_with_plans, &trial);
+    }
+}
