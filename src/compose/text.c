@@ -12,7 +12,10 @@ typedef enum {
     OUTWARD,      /* one per dimension, innermost first */
     INWARD_ABOVE, /* the same without the innermost */
     OUTWARD_ABOVE,
-    INNERMOST
+    INWARD_BELOW, /* the same without the outermost */
+    OUTWARD_BELOW,
+    INNERMOST,
+    OUTERMOST
 } where_t;
 
 typedef struct {
@@ -35,6 +38,10 @@ static const struct {
      {{MESHCOLL_SCATTER, "mst", INWARD_ABOVE}, {MESHCOLL_BCAST, "mst", INNERMOST}, {MESHCOLL_ALLGATHER, "ring", OUTWARD_ABOVE}}},
     {{"option3", "scatter in the column and in rows, allgather in rows and in columns", MESHCOLL_BCAST}, 2,
      {{MESHCOLL_SCATTER, "mst", INWARD}, {MESHCOLL_ALLGATHER, "ring", OUTWARD}}},
+    {{"option2-inner", "option 2 with the innermost dimension as the column: scatter inside the box first", MESHCOLL_BCAST}, 3,
+     {{MESHCOLL_SCATTER, "mst", OUTWARD_BELOW}, {MESHCOLL_BCAST, "mst", OUTERMOST}, {MESHCOLL_ALLGATHER, "ring", INWARD_BELOW}}},
+    {{"option3-inner", "option 3 with the innermost dimension as the column: allgather inside the box last", MESHCOLL_BCAST}, 2,
+     {{MESHCOLL_SCATTER, "mst", OUTWARD}, {MESHCOLL_ALLGATHER, "ring", INWARD}}},
     {{"flat-mst", "MST broadcast over all ranks as one line", MESHCOLL_BCAST}, 1,
      {{MESHCOLL_BCAST, "mst", MERGED}}},
     {{"flat-ring", "long-vector broadcast over all ranks as one line: MST scatter, ring allgather", MESHCOLL_BCAST}, 2,
@@ -120,38 +127,46 @@ static int add_phase(mc_strategy_t *s, int32_t algorithm, mc_dims_t dims)
     return MESHCOLL_OK;
 }
 
+/* `count` phases along `width` dimensions each, the outermost at `from`. */
+typedef struct {
+    int32_t from, count, width;
+    bool inward;
+} span_t;
+
+static span_t span_of(where_t where, int32_t n)
+{
+    switch (where) {
+    case MERGED:
+        return (span_t){0, 1, n, true};
+    case INWARD:
+        return (span_t){0, n, 1, true};
+    case OUTWARD:
+        return (span_t){0, n, 1, false};
+    case INWARD_ABOVE:
+        return (span_t){0, n - 1, 1, true};
+    case OUTWARD_ABOVE:
+        return (span_t){0, n - 1, 1, false};
+    case INWARD_BELOW:
+        return (span_t){1, n - 1, 1, true};
+    case OUTWARD_BELOW:
+        return (span_t){1, n - 1, 1, false};
+    case INNERMOST:
+        return (span_t){n - 1, 1, 1, true};
+    default:
+        return (span_t){0, 1, 1, true};
+    }
+}
+
 static int add_pattern(mc_strategy_t *s, const mc_mesh_t *mesh, const pattern_t *pattern)
 {
     const int32_t algorithm =
         mc_algorithm_find(pattern->collective, pattern->algorithm, strlen(pattern->algorithm));
-    const int32_t n = mesh->ndims;
-    int32_t from = 0, count = n, width = 1;
-    bool inward = true;
-    switch (pattern->where) {
-    case MERGED:
-        width = n;
-        count = 1;
-        break;
-    case INWARD:
-        break;
-    case OUTWARD:
-        inward = false;
-        break;
-    case INWARD_ABOVE:
-        count = n - 1;
-        break;
-    case OUTWARD_ABOVE:
-        count = n - 1;
-        inward = false;
-        break;
-    case INNERMOST:
-        from = n - 1;
-        count = 1;
-        break;
-    }
+    const span_t span = span_of(pattern->where, mesh->ndims);
     int status = MESHCOLL_OK;
-    for (int32_t i = 0; i < count && !status; i++)
-        status = add_phase(s, algorithm, (mc_dims_t){from + (inward ? i : count - 1 - i), width});
+    for (int32_t i = 0; i < span.count && !status; i++)
+        status =
+            add_phase(s, algorithm,
+                      (mc_dims_t){span.from + (span.inward ? i : span.count - 1 - i), span.width});
     return status;
 }
 

@@ -48,6 +48,10 @@ Test(strategy, named_entries_are_the_textbooks_options)
     expect_text("box=4,gpu=8", MESHCOLL_BCAST, "option3 segments=4",
                 "scatter:mst(box) scatter:mst(gpu) allgather:ring(gpu) allgather:ring(box) "
                 "segments=4");
+    expect_text("box=4,gpu=8", MESHCOLL_BCAST, "option2-inner",
+                "scatter:mst(gpu) bcast:mst(box) allgather:ring(gpu)");
+    expect_text("box=4,gpu=8", MESHCOLL_BCAST, "option3-inner",
+                "scatter:mst(gpu) scatter:mst(box) allgather:ring(box) allgather:ring(gpu)");
     expect_text("x=2,y=3,z=4", MESHCOLL_BCAST, "option2",
                 "scatter:mst(x) scatter:mst(y) bcast:mst(z) allgather:ring(y) allgather:ring(x)");
     expect_text("x=2,y=3,z=4", MESHCOLL_BCAST, "option3",

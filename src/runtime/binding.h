@@ -1,0 +1,65 @@
+/*
+ * A binding gives a plan's chunks bytes: which elements a chunk has, and where each buffer keeps it.
+ *
+ * Whole-vector collectives (bcast, reduce, allreduce): `count` elements are cut evenly over the
+ * chunks in chunk order, the first `count % n_chunks` chunks one longer; no interface fixes the
+ * order, so that ranges of chunks are ranges of bytes.
+ * Block collectives: the block of rank r is `count` elements at r * count, and segment s is the
+ * s-th piece of each block, cut evenly. A buffer that holds one block has it at offset 0.
+ * SCRATCH has the chunks in use back to back, in chunk order. Chunks may be empty.
+ */
+#ifndef MC_RUNTIME_BINDING_H
+#define MC_RUNTIME_BINDING_H
+
+#include "plan/plan.h"
+#include "runtime/datatype.h"
+#include "transport/transport.h"
+
+/* What an operation is bound to. */
+typedef struct {
+    const void *in;
+    void *out;
+    size_t count;
+    meshcoll_datatype_t datatype;
+    meshcoll_op_t op;
+} mc_operands_t;
+
+/* A step's bytes: spans [at, at + n) of `from` (what it reads) and of `to` (what it writes), piece
+ * by piece of the same length where it does both. */
+typedef struct {
+    uint32_t at, n;
+    size_t bytes;
+} mc_bound_t;
+
+/* Memory that grows and is reused: scratch, then staging. */
+typedef struct {
+    char *base;
+    size_t bytes;
+} mc_workspace_t;
+
+int mc_workspace_reserve(mc_workspace_t *workspace, size_t bytes);
+void mc_workspace_free(mc_workspace_t *workspace);
+
+typedef struct {
+    const mc_plan_t *plan;
+    /* by rank: whose block of the user's buffers it is; NULL: its own */
+    const int32_t *block_of;
+    mc_operands_t operands;
+    mc_kernel_t kernel;
+    size_t element;
+    mc_bound_t *step;
+    mc_span_t *from, *to;
+    uint32_t n_spans, capacity;
+    size_t scratch_bytes;
+    size_t staged_bytes; /* of the largest message to be reduced */
+    char *scratch;
+} mc_binding_t;
+
+int mc_binding_init(mc_binding_t *b, const mc_plan_t *plan);
+void mc_binding_free(mc_binding_t *b);
+
+/* Sizes first: what memory it will take. Then the addresses, scratch at `scratch` (aligned). */
+void mc_binding_measure(mc_binding_t *b, const mc_operands_t *operands);
+int mc_binding_place(mc_binding_t *b, char *scratch);
+
+#endif

@@ -1,0 +1,96 @@
+/* Creation with the caller's own means to gather: who shares a machine is found by what it shows. */
+#include "runtime/handle.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* FNV-1a */
+static uint64_t hash(uint64_t h, const void *data, size_t n)
+{
+    const unsigned char *const byte = data;
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ byte[i]) * UINT64_C(0x100000001b3);
+    return h;
+}
+
+static uint64_t hash_path(uint64_t h, const char *path)
+{
+    struct stat s;
+    if (stat(path, &s) == 0) {
+        h = hash(h, &s.st_dev, sizeof s.st_dev);
+        h = hash(h, &s.st_ino, sizeof s.st_ino);
+    }
+    return h;
+}
+
+/* Equal for ranks that can share memory: the same kernel, IPC namespace and /dev/shm. */
+static uint64_t machine_id(void)
+{
+    char text[256] = "";
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    FILE *const boot = fopen("/proc/sys/kernel/random/boot_id", "r");
+    if (boot) {
+        const size_t n = fread(text, 1, sizeof text, boot);
+        fclose(boot);
+        h = hash(h, text, n);
+    }
+    if (gethostname(text, sizeof text - 1) == 0)
+        h = hash(h, text, strlen(text));
+    h = hash_path(h, "/proc/self/ns/ipc");
+    return hash_path(h, "/dev/shm");
+}
+
+/* Ids to the lowest rank of each; `seen` lists the ranks that were the first of theirs. */
+static void number_machines(const uint64_t *id, int32_t n, int32_t *seen, int32_t *machine)
+{
+    int32_t n_seen = 0;
+    for (int32_t r = 0; r < n; r++) {
+        int32_t i = n_seen - 1;
+        while (i >= 0 && id[seen[i]] != id[r])
+            i--;
+        if (i < 0)
+            seen[i = n_seen++] = r;
+        machine[r] = seen[i];
+    }
+}
+
+static int find_machines(const meshcoll_oob_t *oob, int32_t *machine)
+{
+    const size_t n = (size_t)oob->size;
+    const uint64_t mine = machine_id();
+    uint64_t *const id = calloc(n, sizeof *id);
+    int32_t *const seen = calloc(n, sizeof *seen);
+    int status = MESHCOLL_OK;
+    if (!id || !seen)
+        status = mc_fail_memory("machines");
+    else if (oob->allgather(oob->context, &mine, id, sizeof mine))
+        status = mc_fail(MESHCOLL_ERR_TRANSPORT, "the out-of-band allgather failed");
+    else
+        number_machines(id, oob->size, seen, machine);
+    free(seen);
+    free(id);
+    return status;
+}
+
+int meshcoll_create_oob(const meshcoll_oob_t *oob, const meshcoll_params_t *params,
+                        meshcoll_t **mesh)
+{
+    if (!oob || !mesh || !oob->allgather || oob->size < 1 || oob->rank < 0 ||
+        oob->rank >= oob->size)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "meshcoll_create_oob: expected an allgather, rank 0 to size - 1 and a place "
+                       "for the mesh");
+    int32_t *const machine = calloc((size_t)oob->size, sizeof *machine);
+    if (!machine)
+        return mc_fail_memory("machines");
+    int status = find_machines(oob, machine);
+    if (!status) {
+        const mc_creation_t creation = {.oob = *oob, .machine = machine, .params = params};
+        status = mc_handle_create(&creation, mesh);
+    }
+    free(machine);
+    return status;
+}

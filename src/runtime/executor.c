@@ -1,0 +1,417 @@
+#include "runtime/executor.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Messages under way per peer: enough that the wire never waits for this rank, few enough that the
+ * first segments go first. Receives cost nothing while they wait, and spare a copy. */
+enum { SEND_WINDOW = 2, RECV_WINDOW = 16 };
+
+/* Memory for messages to be reduced: two at least, and more as long as they are small. */
+enum { STAGING_BYTES = 1 << 20, ALIGN = 64 };
+
+/* Local work between two looks at the transports. */
+enum { TURN_BYTES = 1 << 18 };
+
+static const mc_step_t *step_of(const mc_executor_t *x, uint32_t t)
+{
+    return &x->plan->step[t];
+}
+
+static bool is_message(const mc_executor_t *x, uint32_t t)
+{
+    const mc_op_t op = (mc_op_t)step_of(x, t)->op;
+    return (mc_op_sends(op) || mc_op_receives(op)) && x->binding->step[t].bytes > 0;
+}
+
+static bool is_staged(const mc_executor_t *x, uint32_t t)
+{
+    return step_of(x, t)->op == MC_OP_RECV_REDUCE && x->binding->step[t].bytes > 0;
+}
+
+static uint32_t lane_of(const mc_plan_t *plan, const mc_step_t *s)
+{
+    uint32_t lo = 0, hi = plan->n_peers;
+    while (hi - lo > 1) {
+        const uint32_t mid = (lo + hi) / 2;
+        if (plan->peer[mid] <= s->peer)
+            lo = mid;
+        else
+            hi = mid;
+    }
+    return 2 * lo + (mc_op_sends((mc_op_t)s->op) ? 1 : 0);
+}
+
+static void init_lanes(mc_executor_t *x, const mc_wiring_t *w)
+{
+    for (uint32_t p = 0; p < x->plan->n_peers; p++) {
+        x->lane[2 * p] = (mc_lane_t){.peer = w->peer[p],
+                                     .tag = mc_tag(x->plan->peer[p], w->operation, 0),
+                                     .window = RECV_WINDOW};
+        x->lane[2 * p + 1] = (mc_lane_t){.peer = w->peer[p],
+                                         .bytes_sent = w->bytes_sent[p],
+                                         .tag = mc_tag(w->rank, w->operation, 0),
+                                         .window = SEND_WINDOW};
+    }
+}
+
+int mc_executor_init(mc_executor_t *x, const mc_plan_t *plan, const mc_wiring_t *wiring)
+{
+    const size_t n = plan->n_steps, lanes = 2 * (size_t)plan->n_peers;
+    const size_t bytes =
+        n * sizeof(mc_task_t) + lanes * sizeof(mc_lane_t) + 4 * n * sizeof(uint32_t);
+    char *const memory = calloc(1, bytes + 1);
+    if (!memory)
+        return mc_fail_memory("an executor");
+    *x = (mc_executor_t){.plan = plan, .n_lanes = (uint32_t)lanes};
+    x->task = (mc_task_t *)memory;
+    x->lane = (mc_lane_t *)(x->task + n);
+    x->queue = (uint32_t *)(x->lane + lanes);
+    x->heap = x->queue + n;
+    x->staged = x->heap + n;
+    x->slot = x->staged + n;
+    init_lanes(x, wiring);
+    for (uint32_t t = 0; t < n; t++) {
+        x->task[t].io.finished = &x->finished;
+        if (plan->step[t].peer >= 0)
+            x->task[t].lane = lane_of(plan, &plan->step[t]);
+    }
+    return MESHCOLL_OK;
+}
+
+void mc_executor_free(mc_executor_t *x)
+{
+    free(x->task);
+    *x = (mc_executor_t){0};
+}
+
+/* Which messages go through which lane, by their numbers; empty ones through none. */
+static void fill_lanes(mc_executor_t *x)
+{
+    for (uint32_t l = 0; l < x->n_lanes; l++)
+        x->lane[l].n = 0;
+    for (uint32_t t = 0; t < x->plan->n_steps; t++)
+        if (is_message(x, t))
+            x->lane[x->task[t].lane].n++;
+    uint32_t first = 0;
+    for (uint32_t l = 0; l < x->n_lanes; l++) {
+        x->lane[l].first = first;
+        first += x->lane[l].n;
+        x->lane[l].n = 0;
+    }
+    for (uint32_t t = 0; t < x->plan->n_steps; t++) {
+        mc_lane_t *const lane = &x->lane[x->task[t].lane];
+        if (is_message(x, t))
+            x->queue[lane->first + lane->n++] = t;
+    }
+}
+
+/* Index of the transport's port; there is one transport per dimension at most. */
+static uint32_t port_of(mc_executor_t *x, mc_transport_t *t)
+{
+    uint32_t i = 0;
+    while (i < x->n_ports && x->port[i].transport != t)
+        i++;
+    if (i == x->n_ports)
+        x->port[x->n_ports++] = (mc_port_t){.transport = t, .flush.finished = &x->flushed};
+    return i;
+}
+
+size_t mc_executor_measure(mc_executor_t *x, const mc_binding_t *binding)
+{
+    x->binding = binding;
+    x->n_staged = 0;
+    fill_lanes(x);
+    x->n_ports = 0;
+    for (uint32_t l = 1; l < x->n_lanes; l += 2)
+        if (x->lane[l].n > 0)
+            x->lane[l].port = port_of(x, x->lane[l].peer->transport);
+    for (uint32_t t = 0; t < x->plan->n_steps; t++)
+        if (is_staged(x, t))
+            x->staged[x->n_staged++] = t;
+    x->slot_bytes = (binding->staged_bytes + ALIGN - 1) / ALIGN * ALIGN;
+    const size_t fit = x->slot_bytes ? STAGING_BYTES / x->slot_bytes : 0;
+    const size_t wanted = fit < 2 ? 2 : fit;
+    x->n_slots = wanted < x->n_staged ? (uint32_t)wanted : x->n_staged;
+    return x->n_slots * x->slot_bytes;
+}
+
+void mc_executor_bind(mc_executor_t *x, char *staging)
+{
+    x->staging = staging;
+}
+
+/* Ready local steps: a binary heap -------------------------------------------------------------- */
+
+static void heap_push(mc_executor_t *x, uint32_t t)
+{
+    uint32_t at = x->n_heap++;
+    for (; at > 0 && x->heap[(at - 1) / 2] > t; at = (at - 1) / 2)
+        x->heap[at] = x->heap[(at - 1) / 2];
+    x->heap[at] = t;
+}
+
+static uint32_t heap_pop(mc_executor_t *x)
+{
+    const uint32_t top = x->heap[0], last = x->heap[--x->n_heap];
+    uint32_t at = 0;
+    for (uint32_t child; (child = 2 * at + 1) < x->n_heap; at = child) {
+        if (child + 1 < x->n_heap && x->heap[child + 1] < x->heap[child])
+            child++;
+        if (x->heap[child] >= last)
+            break;
+        x->heap[at] = x->heap[child];
+    }
+    x->heap[at] = last;
+    return top;
+}
+
+/* Messages -------------------------------------------------------------------------------------- */
+
+static void fail(mc_executor_t *x, int status)
+{
+    if (x->state != MC_FAILED)
+        x->status = status;
+    x->state = MC_FAILED;
+}
+
+static void send_or_recv(mc_executor_t *x, mc_lane_t *lane, uint32_t t)
+{
+    const mc_bound_t *const b = &x->binding->step[t];
+    const mc_step_t *const s = step_of(x, t);
+    mc_task_t *const task = &x->task[t];
+    const mc_transport_ops_t *const ops = lane->peer->transport->ops;
+    mc_message_t m = {.tag = lane->tag | (s->seq & ((UINT32_C(1) << MC_TAG_SEQ_BITS) - 1)),
+                      .n_spans = b->n,
+                      .bytes = b->bytes};
+    int status;
+    if (lane->bytes_sent) {
+        m.span = &x->binding->from[b->at];
+        *lane->bytes_sent += b->bytes;
+        status = ops->send(lane->peer, &m, &task->io);
+    } else {
+        m.span = task->staged.at ? &task->staged : &x->binding->to[b->at];
+        m.n_spans = task->staged.at ? 1 : b->n;
+        status = ops->recv(lane->peer, &m, &task->io);
+    }
+    if (status < 0)
+        fail(x, status);
+    else if (status == MESHCOLL_OK)
+        mc_io_finish(&task->io, MESHCOLL_OK);
+}
+
+static bool can_start(const mc_executor_t *x, const mc_lane_t *lane)
+{
+    if (lane->next == lane->n || lane->n_flying == lane->window)
+        return false;
+    const uint32_t t = x->queue[lane->first + lane->next];
+    if (step_of(x, t)->op == MC_OP_RECV_REDUCE)
+        return x->task[t].staged.at;
+    return x->task[t].waits == 0;
+}
+
+static void start_next(mc_executor_t *x, mc_lane_t *lane)
+{
+    const uint32_t t = x->queue[lane->first + lane->next++];
+    lane->n_flying++;
+    if (lane->bytes_sent)
+        x->port[lane->port].n_flying++;
+    send_or_recv(x, lane, t);
+}
+
+/* The send that is first in program order, when nothing is on the wire. */
+static void pump_port(mc_executor_t *x, uint32_t port)
+{
+    mc_lane_t *first = NULL;
+    if (x->port[port].n_flying > 0)
+        return;
+    for (uint32_t l = 1; l < x->n_lanes; l += 2) {
+        mc_lane_t *const lane = &x->lane[l];
+        if (lane->port == port && can_start(x, lane) &&
+            (!first || x->queue[lane->first + lane->next] < x->queue[first->first + first->next]))
+            first = lane;
+    }
+    if (first)
+        start_next(x, first);
+}
+
+static void pump(mc_executor_t *x, mc_lane_t *lane)
+{
+    if (lane->bytes_sent && lane->n > 0 && x->port[lane->port].transport->streams)
+        pump_port(x, lane->port);
+    else
+        while (can_start(x, lane))
+            start_next(x, lane);
+}
+
+/* Gives free slots to the next steps that want one. */
+static void grant_slots(mc_executor_t *x)
+{
+    while (x->n_free > 0 && x->next_staged < x->n_staged) {
+        const uint32_t t = x->staged[x->next_staged++];
+        mc_task_t *const task = &x->task[t];
+        task->staged.at = x->staging + x->slot[--x->n_free] * x->slot_bytes;
+        task->staged.bytes = x->binding->step[t].bytes;
+        pump(x, &x->lane[task->lane]);
+    }
+}
+
+static void return_slot(mc_executor_t *x, mc_task_t *task)
+{
+    const size_t offset = (size_t)((char *)task->staged.at - x->staging);
+    x->slot[x->n_free++] = (uint32_t)(offset / x->slot_bytes);
+    task->staged.at = NULL;
+}
+
+/* Steps ----------------------------------------------------------------------------------------- */
+
+static void complete(mc_executor_t *x, uint32_t t)
+{
+    const mc_plan_t *const plan = x->plan;
+    x->n_left--;
+    for (uint32_t e = plan->succ_off[t]; e < plan->succ_off[t + 1]; e++) {
+        const uint32_t next = plan->succ[e];
+        if (--x->task[next].waits > 0)
+            continue;
+        if (is_message(x, next) && !is_staged(x, next))
+            pump(x, &x->lane[x->task[next].lane]);
+        else
+            heap_push(x, next);
+    }
+}
+
+static void run_local(mc_executor_t *x, uint32_t t)
+{
+    const mc_binding_t *const b = x->binding;
+    const mc_bound_t *const bound = &b->step[t];
+    const mc_span_t *const from = &b->from[bound->at], *const to = &b->to[bound->at];
+    const char *message = x->task[t].staged.at;
+    switch (step_of(x, t)->op) {
+    case MC_OP_COPY:
+        for (uint32_t i = 0; i < bound->n; i++)
+            if (to[i].at != from[i].at)
+                memcpy(to[i].at, from[i].at, to[i].bytes);
+        break;
+    case MC_OP_REDUCE:
+        for (uint32_t i = 0; i < bound->n; i++)
+            b->kernel(to[i].at, to[i].at, from[i].at, to[i].bytes / b->element);
+        break;
+    case MC_OP_RECV_REDUCE:
+        for (uint32_t i = 0; i < bound->n; message += to[i++].bytes)
+            b->kernel(to[i].at, from[i].at, message, to[i].bytes / b->element);
+        break;
+    default: /* a message of no bytes */
+        break;
+    }
+    if (x->task[t].staged.at) {
+        return_slot(x, &x->task[t]);
+        grant_slots(x);
+    }
+    complete(x, t);
+}
+
+static void message_done(mc_executor_t *x, mc_io_t *io)
+{
+    mc_task_t *const task = (mc_task_t *)io;
+    const uint32_t t = (uint32_t)(task - x->task);
+    mc_lane_t *const lane = &x->lane[task->lane];
+    if (io->status < 0)
+        fail(x, mc_fail(io->status, "a message %s rank %d failed", lane->bytes_sent ? "to" : "from",
+                        lane->peer->rank));
+    lane->n_flying--;
+    if (lane->bytes_sent)
+        x->port[lane->port].n_flying--;
+    if (!task->staged.at)
+        complete(x, t);
+    else if (--task->waits == 0)
+        heap_push(x, t);
+    pump(x, lane);
+}
+
+/* Start, advance, end --------------------------------------------------------------------------- */
+
+static void reset(mc_executor_t *x)
+{
+    x->finished = x->flushed = (mc_io_queue_t){0};
+    x->n_heap = 0;
+    x->n_left = x->plan->n_steps;
+    for (uint32_t l = 0; l < x->n_lanes; l++)
+        x->lane[l].next = x->lane[l].n_flying = 0;
+    for (uint32_t t = 0; t < x->plan->n_steps; t++) {
+        x->task[t].waits = x->plan->n_pred[t] + (is_staged(x, t) ? 1 : 0);
+        x->task[t].staged.at = NULL;
+    }
+    for (uint32_t p = 0; p < x->n_ports; p++)
+        x->port[p].n_flying = 0;
+    x->next_staged = 0;
+    x->n_free = x->n_slots;
+    for (uint32_t i = 0; i < x->n_slots; i++)
+        x->slot[i] = x->n_slots - 1 - i;
+}
+
+int mc_executor_start(mc_executor_t *x)
+{
+    if (x->state == MC_FAILED)
+        return x->status;
+    reset(x);
+    x->state = MC_RUNNING;
+    grant_slots(x);
+    for (uint32_t l = 0; l < x->n_lanes; l += 2)
+        pump(x, &x->lane[l]);
+    for (uint32_t t = 0; t < x->plan->n_steps; t++) {
+        if (x->task[t].waits > 0)
+            continue;
+        if (!is_message(x, t))
+            heap_push(x, t);
+        else if (mc_op_sends((mc_op_t)step_of(x, t)->op))
+            pump(x, &x->lane[x->task[t].lane]);
+    }
+    return x->state == MC_FAILED ? x->status : MESHCOLL_OK;
+}
+
+static void start_flushes(mc_executor_t *x)
+{
+    x->state = MC_FLUSHING;
+    x->n_left = 0;
+    for (uint32_t p = 0; p < x->n_ports; p++) {
+        mc_transport_t *const t = x->port[p].transport;
+        const int status = t->ops->flush ? t->ops->flush(t, &x->port[p].flush) : MESHCOLL_OK;
+        if (status < 0)
+            fail(x, status);
+        else if (status == MESHCOLL_IN_PROGRESS)
+            x->n_left++;
+    }
+}
+
+static void drain(mc_executor_t *x)
+{
+    size_t turn = 0;
+    for (mc_io_t *io; (io = mc_io_pop(&x->finished));)
+        message_done(x, io);
+    while (x->n_heap > 0 && turn < TURN_BYTES) {
+        const uint32_t t = heap_pop(x);
+        turn += x->binding->step[t].bytes;
+        run_local(x, t);
+        for (mc_io_t *io; (io = mc_io_pop(&x->finished));)
+            message_done(x, io);
+    }
+}
+
+int mc_executor_advance(mc_executor_t *x)
+{
+    if (x->state == MC_RUNNING) {
+        drain(x);
+        if (x->n_left == 0 && x->state == MC_RUNNING)
+            start_flushes(x);
+    }
+    if (x->state == MC_FLUSHING) {
+        for (mc_io_t *io; (io = mc_io_pop(&x->flushed)); x->n_left--)
+            if (io->status < 0)
+                fail(x, mc_fail(io->status, "sending failed"));
+        if (x->n_left == 0 && x->state == MC_FLUSHING)
+            x->state = MC_IDLE;
+    }
+    if (x->state == MC_FAILED)
+        return x->status;
+    return x->state == MC_IDLE ? MESHCOLL_OK : MESHCOLL_IN_PROGRESS;
+}

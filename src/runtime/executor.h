@@ -1,0 +1,93 @@
+/*
+ * The executor runs a bound plan over connections: steps start when what they depend on is done,
+ * the first in program order first; messages of a pair in the order of their numbers, a bounded
+ * window of them at once per peer and direction. Nothing is allocated from start to end.
+ *
+ * Messages to be reduced come into slots of staging. They are awaited before their operand is
+ * ready, and slots are given out in program order: the first step that is not done has one, so that
+ * slots never stop a schedule that goes through in program order.
+ */
+#ifndef MC_RUNTIME_EXECUTOR_H
+#define MC_RUNTIME_EXECUTOR_H
+
+#include "runtime/binding.h"
+
+/* One peer and direction. */
+typedef struct {
+    mc_peer_t *peer;
+    uint64_t *bytes_sent;    /* counter of the dimension between; NULL: receives */
+    uint64_t tag;            /* of message 0 */
+    uint32_t first, n;       /* its messages in mc_executor_t.queue, as they are numbered */
+    uint32_t next, n_flying; /* the next to start, and how many are under way */
+    uint32_t window;
+    uint32_t port; /* of sends */
+} mc_lane_t;
+
+/*
+ * What sends of one dimension go through. Where sends stream, one goes at a time, the first in program
+ * order first: two peers' messages at once would share the wire, and the first arrive as late as the
+ * second. Where a send waits for its receiver, only the peer's window holds it back.
+ */
+typedef struct {
+    mc_transport_t *transport;
+    uint32_t n_flying;
+    mc_io_t flush;
+} mc_port_t;
+
+typedef struct {
+    mc_io_t io;
+    mc_span_t staged; /* where a message to be reduced comes to; at is NULL without a slot */
+    uint32_t waits;   /* for so many steps and messages */
+    uint32_t lane;
+} mc_task_t;
+
+typedef enum { MC_IDLE, MC_RUNNING, MC_FLUSHING, MC_FAILED } mc_phase_state_t;
+
+typedef struct {
+    const mc_plan_t *plan;
+    const mc_binding_t *binding;
+    mc_phase_state_t state;
+    int status;
+    uint32_t n_left; /* steps, then flushes */
+    mc_task_t *task; /* by step */
+    mc_lane_t *lane; /* per peer: receives, sends */
+    uint32_t n_lanes;
+    uint32_t *queue; /* steps by lane */
+    uint32_t *heap;  /* local steps that are ready, the first in program order on top */
+    uint32_t n_heap;
+    uint32_t *staged; /* steps that want a slot, in program order */
+    uint32_t n_staged, next_staged;
+    uint32_t *slot; /* free ones */
+    uint32_t n_slots, n_free;
+    char *staging;
+    size_t slot_bytes;
+    mc_port_t port[MC_MAX_DIMS];
+    uint32_t n_ports;
+    mc_io_queue_t finished, flushed;
+} mc_executor_t;
+
+/* Connections by plan->peer, and the counters their bytes are added to. */
+typedef struct {
+    int32_t rank;
+    uint32_t operation; /* the same number on all ranks */
+    mc_peer_t *const *peer;
+    uint64_t *const *bytes_sent;
+} mc_wiring_t;
+
+int mc_executor_init(mc_executor_t *x, const mc_plan_t *plan, const mc_wiring_t *wiring);
+void mc_executor_free(mc_executor_t *x);
+
+/* Bytes of staging for a measured binding; the binding is used from here on. */
+size_t mc_executor_measure(mc_executor_t *x, const mc_binding_t *binding);
+/* After each (re)binding; `staging` is aligned. */
+void mc_executor_bind(mc_executor_t *x, char *staging);
+
+int mc_executor_start(mc_executor_t *x);
+/* Goes on with what the transports have finished. OK when complete, IN_PROGRESS, or an error. */
+int mc_executor_advance(mc_executor_t *x);
+static inline bool mc_executor_has_work(const mc_executor_t *x)
+{
+    return x->finished.first || x->n_heap > 0 || x->flushed.first;
+}
+
+#endif

@@ -1,0 +1,83 @@
+#include "runtime/greet.h"
+
+#include "runtime/wait.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* One byte each way. */
+typedef struct {
+    mc_io_t sent, received;
+    char out, in;
+    mc_span_t from, to;
+} greeting_t;
+
+/* What is still to come of a round. */
+typedef struct {
+    mc_io_queue_t finished;
+    uint32_t n_left;
+} round_t;
+
+static int count(round_t *round, int status)
+{
+    if (status == MESHCOLL_IN_PROGRESS)
+        round->n_left++;
+    return status < 0 ? status : MESHCOLL_OK;
+}
+
+static int greet_one(const meshcoll_t *h, mc_peer_t *peer, uint32_t seq, round_t *round,
+                     greeting_t *g)
+{
+    const mc_transport_ops_t *const ops = peer->transport->ops;
+    g->sent.finished = g->received.finished = &round->finished;
+    g->from = (mc_span_t){&g->out, 1};
+    g->to = (mc_span_t){&g->in, 1};
+    const mc_message_t recv = {mc_tag(peer->rank, MC_TAG_GREETING, seq), &g->to, 1, 1};
+    const mc_message_t send = {mc_tag(h->rank, MC_TAG_GREETING, seq), &g->from, 1, 1};
+    const int status = count(round, ops->recv(peer, &recv, &g->received));
+    return status ? status : count(round, ops->send(peer, &send, &g->sent));
+}
+
+static int finish_round(meshcoll_t *h, round_t *round)
+{
+    int status = MESHCOLL_OK;
+    mc_waiting_t waiting = {0};
+    while (round->n_left > 0) {
+        mc_io_t *const io = mc_io_pop(&round->finished);
+        if (!io) {
+            mc_wait_turn(h, &waiting);
+            continue;
+        }
+        round->n_left--;
+        if (io->status < 0)
+            status = mc_fail(io->status, "a new connection failed");
+    }
+    return status;
+}
+
+static int run_round(meshcoll_t *h, mc_peer_t *const *peer, uint32_t n, uint32_t seq,
+                     greeting_t *greeting)
+{
+    round_t round = {0};
+    int status = MESHCOLL_OK;
+    for (uint32_t i = 0; i < n && !status; i++)
+        if (!peer[i]->greeted && peer[i]->transport->greets)
+            status = greet_one(h, peer[i], seq, &round, &greeting[i]);
+    const int finished = finish_round(h, &round);
+    return status ? status : finished;
+}
+
+int mc_greet(meshcoll_t *h, mc_peer_t *const *peer, uint32_t n)
+{
+    greeting_t *const greeting = calloc((size_t)n + 1, sizeof *greeting);
+    if (!greeting)
+        return mc_fail_memory("greeting new connections");
+    /* the second round tells each side that the other has heard it */
+    int status = run_round(h, peer, n, 0, greeting);
+    if (!status)
+        status = run_round(h, peer, n, 1, greeting);
+    for (uint32_t i = 0; i < n && !status; i++)
+        peer[i]->greeted = true;
+    free(greeting);
+    return status;
+}

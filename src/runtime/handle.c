@@ -1,0 +1,314 @@
+#include "runtime/handle.h"
+
+#include "runtime/boxes.h"
+#include "runtime/request.h"
+#include "transport/ucx.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* A sleep ends at the latest after this: what a transport forgets to announce is seen then. */
+enum { SLEEP_MS = 10, BLIND_SLEEP_NS = 50 * 1000 };
+
+/* Opening --------------------------------------------------------------------------------------- */
+
+int mc_handle_open(const mc_mesh_t *mesh, int32_t rank, const mc_settings_t *settings,
+                   meshcoll_t **handle)
+{
+    meshcoll_t *const h = calloc(1, sizeof *h);
+    if (!h)
+        return mc_fail_memory("a mesh");
+    h->rank = rank;
+    h->mesh = *mesh;
+    mc_text_t text = mc_text(h->text, sizeof h->text);
+    mc_mesh_print(mesh, &text);
+    int status = mc_links_parse(settings->links, mesh, &h->links);
+    if (!status)
+        status = mc_choice_init(&h->choice, settings, mesh);
+    if (status) {
+        free(h);
+        return status;
+    }
+    *handle = h;
+    return MESHCOLL_OK;
+}
+
+static int find_mesh(const mc_creation_t *c, const mc_settings_t *settings, mc_mesh_t *mesh)
+{
+    if (settings->mesh)
+        return mc_mesh_fit(settings->mesh, c->oob.size, mesh);
+    return mc_boxes_mesh(c->machine, c->oob.size, mesh);
+}
+
+static int open_transports(meshcoll_t *h, const mc_creation_t *c, const mc_settings_t *settings)
+{
+    char tls[MC_MAX_DIMS][MC_TLS_TEXT];
+    int status = mc_boxes_transports(settings->transports, c->machine, &h->mesh, tls);
+    for (int32_t d = 0; d < h->mesh.ndims && !status; d++) {
+        if (h->mesh.dim[d].extent == 1)
+            continue;
+        const mc_ucx_params_t params = {.tls = tls[d], .dim = h->mesh.dim[d].name};
+        status = mc_ucx_create(&params, &h->transport[d]);
+    }
+    return status;
+}
+
+/* Addresses: each rank's, by dimension, with a length before each ------------------------------- */
+
+static size_t packed_address_bytes(const meshcoll_t *h)
+{
+    size_t bytes = 0;
+    for (int32_t d = 0; d < h->mesh.ndims; d++)
+        bytes +=
+            sizeof(uint64_t) + (h->transport[d] ? (h->transport[d]->address_bytes + 7) / 8 * 8 : 0);
+    return bytes;
+}
+
+static void pack_addresses(const meshcoll_t *h, char *at)
+{
+    for (int32_t d = 0; d < h->mesh.ndims; d++) {
+        const mc_transport_t *const t = h->transport[d];
+        const uint64_t bytes = t ? t->address_bytes : 0;
+        memcpy(at, &bytes, sizeof bytes);
+        if (bytes)
+            memcpy(at + sizeof bytes, t->address, bytes);
+        at += sizeof bytes + (bytes + 7) / 8 * 8;
+    }
+}
+
+static const void *address_of(const meshcoll_t *h, int32_t rank, int32_t dim)
+{
+    if (!h->addresses)
+        return NULL;
+    const char *at = h->addresses + (size_t)rank * h->address_stride;
+    for (int32_t d = 0; d < dim; d++) {
+        uint64_t bytes;
+        memcpy(&bytes, at, sizeof bytes);
+        at += sizeof bytes + (bytes + 7) / 8 * 8;
+    }
+    return at + sizeof(uint64_t);
+}
+
+static int gather(const meshcoll_oob_t *oob, const void *in, void *out, size_t bytes)
+{
+    if (oob->allgather(oob->context, in, out, bytes))
+        return mc_fail(MESHCOLL_ERR_TRANSPORT, "the out-of-band allgather failed");
+    return MESHCOLL_OK;
+}
+
+static int share_addresses(meshcoll_t *h)
+{
+    const size_t p = (size_t)h->mesh.size;
+    uint64_t most = 0, mine = packed_address_bytes(h);
+    uint64_t *const sizes = calloc(p, sizeof *sizes);
+    int status = sizes ? gather(&h->oob, &mine, sizes, sizeof mine) : mc_fail_memory("addresses");
+    for (size_t r = 0; r < p && !status; r++)
+        most = sizes[r] > most ? sizes[r] : most;
+    free(sizes);
+    if (status)
+        return status;
+    char *const own = calloc(1, most);
+    h->addresses = malloc(p * most);
+    h->address_stride = most;
+    if (own && h->addresses) {
+        pack_addresses(h, own);
+        status = gather(&h->oob, own, h->addresses, most);
+    } else {
+        status = mc_fail_memory("addresses");
+    }
+    free(own);
+    return status;
+}
+
+/* Creating and destroying ----------------------------------------------------------------------- */
+
+static void handle_free(meshcoll_t *h)
+{
+    for (int32_t d = 0; d < h->mesh.ndims; d++)
+        if (h->transport[d])
+            h->transport[d]->ops->close(h->transport[d]);
+    free(h->addresses);
+    free(h->peer);
+    mc_workspace_free(&h->workspace);
+    free(h);
+}
+
+static int create(const mc_creation_t *c, mc_settings_t *settings, meshcoll_t **handle)
+{
+    mc_mesh_t mesh;
+    meshcoll_t *h = NULL;
+    int status = mc_settings_share(&c->oob, settings);
+    if (status)
+        return status;
+    status = find_mesh(c, settings, &mesh);
+    if (!status)
+        status = mc_handle_open(&mesh, c->oob.rank, settings, &h);
+    if (!status)
+        status = open_transports(h, c, settings);
+    status = mc_agree(&c->oob, status);
+    if (!status) {
+        h->oob = c->oob;
+        status = share_addresses(h);
+    }
+    if (status) {
+        if (h)
+            handle_free(h);
+        return status;
+    }
+    h->free_context = c->free_context;
+    *handle = h;
+    return MESHCOLL_OK;
+}
+
+int mc_handle_create(const mc_creation_t *creation, meshcoll_t **mesh)
+{
+    mc_settings_t settings = {0};
+    const meshcoll_oob_t *const oob = &creation->oob;
+    const int status = mc_agree(oob, mc_settings_read(creation->params, &settings));
+    const int created = status ? status : create(creation, &settings, mesh);
+    mc_settings_free(&settings);
+    return created;
+}
+
+static void oob_barrier(const meshcoll_t *h)
+{
+    char *const all = h->oob.allgather ? malloc((size_t)h->mesh.size) : NULL;
+    const char one = 1;
+    if (all)
+        h->oob.allgather(h->oob.context, &one, all, 1);
+    free(all);
+}
+
+void meshcoll_destroy(meshcoll_t *mesh)
+{
+    if (!mesh)
+        return;
+    /* nobody closes what somebody still sends through */
+    oob_barrier(mesh);
+    for (int i = 0; i < MC_CACHED_REQUESTS; i++)
+        meshcoll_free(mesh->cached[i]);
+    meshcoll_free(mesh->barrier);
+    if (mesh->free_context)
+        mesh->free_context(mesh->oob.context);
+    handle_free(mesh);
+}
+
+/* Connections ----------------------------------------------------------------------------------- */
+
+static uint32_t find_peer(const meshcoll_t *h, int32_t rank)
+{
+    uint32_t lo = 0, hi = h->n_peers;
+    while (lo < hi) {
+        const uint32_t mid = (lo + hi) / 2;
+        if (h->peer[mid]->rank < rank)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+static void poll_transport(meshcoll_t *h, mc_transport_t *t)
+{
+    for (int32_t i = 0; i < h->n_polled; i++)
+        if (h->polled[i] == t)
+            return;
+    h->polled[h->n_polled++] = t; /* at most one per dimension */
+}
+
+int mc_handle_connect(meshcoll_t *h, int32_t rank, mc_peer_t **peer)
+{
+    const uint32_t at = find_peer(h, rank);
+    if (at < h->n_peers && h->peer[at]->rank == rank) {
+        *peer = h->peer[at];
+        return MESHCOLL_OK;
+    }
+    if (h->n_peers == h->peer_capacity) {
+        const uint32_t capacity = h->peer_capacity ? 2 * h->peer_capacity : 16;
+        mc_peer_t **const grown = realloc(h->peer, capacity * sizeof *grown);
+        if (!grown)
+            return mc_fail_memory("connections");
+        h->peer = grown;
+        h->peer_capacity = capacity;
+    }
+    const int32_t dim = mc_mesh_level(&h->mesh, h->rank, rank);
+    mc_transport_t *const t = h->transport[dim];
+    const int status = t->ops->connect(t, rank, address_of(h, rank, dim), peer);
+    if (status)
+        return status;
+    memmove(&h->peer[at + 1], &h->peer[at], (h->n_peers - at) * sizeof(mc_peer_t *));
+    h->peer[at] = *peer;
+    h->n_peers++;
+    poll_transport(h, t);
+    return MESHCOLL_OK;
+}
+
+/* Progress -------------------------------------------------------------------------------------- */
+
+static uint32_t advance_running(meshcoll_t *h)
+{
+    uint32_t n = 0;
+    for (meshcoll_request_t **at = &h->running; *at;) {
+        meshcoll_request_t *const r = *at;
+        if (mc_executor_has_work(&r->executor)) {
+            r->status = mc_executor_advance(&r->executor);
+            n++;
+        }
+        if (r->status == MESHCOLL_IN_PROGRESS) {
+            at = &r->next;
+        } else {
+            *at = r->next;
+            r->running = false;
+        }
+    }
+    return n;
+}
+
+uint32_t mc_handle_progress(meshcoll_t *h)
+{
+    uint32_t n = 0;
+    for (int32_t i = 0; i < h->n_polled; i++)
+        n += h->polled[i]->ops->progress(h->polled[i]);
+    return n + advance_running(h);
+}
+
+void mc_handle_sleep(meshcoll_t *h)
+{
+    struct pollfd fds[MC_MAX_DIMS];
+    bool blind = h->n_polled == 0;
+    for (int32_t i = 0; i < h->n_polled; i++) {
+        mc_transport_t *const t = h->polled[i];
+        fds[i] = (struct pollfd){.fd = t->fd, .events = POLLIN};
+        blind = blind || t->fd < 0;
+        if (t->ops->arm(t) == MESHCOLL_IN_PROGRESS && t->fd >= 0)
+            return;
+    }
+    if (blind)
+        nanosleep(&(struct timespec){.tv_nsec = BLIND_SLEEP_NS}, NULL);
+    else
+        poll(fds, (nfds_t)h->n_polled, SLEEP_MS);
+}
+
+/* Asking ---------------------------------------------------------------------------------------- */
+
+int meshcoll_rank(const meshcoll_t *mesh)
+{
+    return mesh->rank;
+}
+
+int meshcoll_size(const meshcoll_t *mesh)
+{
+    return mesh->mesh.size;
+}
+
+const char *meshcoll_mesh_text(const meshcoll_t *mesh)
+{
+    return mesh->text;
+}
+
+uint64_t meshcoll_bytes_sent(const meshcoll_t *mesh, int dim)
+{
+    return dim >= 0 && dim < mesh->mesh.ndims ? mesh->bytes_sent[dim] : 0;
+}

@@ -1,0 +1,155 @@
+#include "runtime/settings.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N_TEXTS = 3 + MESHCOLL_COLLECTIVES };
+
+/* Texts as a list, and how they travel: each with a byte before it that says whether it is given. */
+static void list_texts(mc_settings_t *s, const char **list[N_TEXTS])
+{
+    list[0] = &s->mesh;
+    list[1] = &s->links;
+    list[2] = &s->transports;
+    for (int c = 0; c < MESHCOLL_COLLECTIVES; c++)
+        list[3 + c] = &s->strategy[c];
+}
+
+static size_t packed_bytes(mc_settings_t *s)
+{
+    const char **list[N_TEXTS];
+    size_t bytes = 0;
+    list_texts(s, list);
+    for (int i = 0; i < N_TEXTS; i++)
+        bytes += 2 + (*list[i] ? strlen(*list[i]) : 0);
+    return bytes;
+}
+
+static void pack(mc_settings_t *s, char *at)
+{
+    const char **list[N_TEXTS];
+    list_texts(s, list);
+    for (int i = 0; i < N_TEXTS; i++) {
+        const char *const text = *list[i] ? *list[i] : "";
+        *at++ = *list[i] ? '+' : '-';
+        memcpy(at, text, strlen(text) + 1);
+        at += strlen(text) + 1;
+    }
+}
+
+static void unpack(mc_settings_t *s, char *memory)
+{
+    const char **list[N_TEXTS];
+    const char *at = memory;
+    free(s->memory);
+    s->memory = memory;
+    list_texts(s, list);
+    for (int i = 0; i < N_TEXTS; i++) {
+        *list[i] = *at == '+' ? at + 1 : NULL;
+        at += strlen(at) + 1;
+    }
+}
+
+static const char *given(const char *name)
+{
+    const char *const value = getenv(name);
+    return value && *value ? value : NULL;
+}
+
+static const char *strategy_given(meshcoll_collective_t collective)
+{
+    char name[64] = "MESHCOLL_STRATEGY_";
+    size_t n = strlen(name);
+    for (const char *c = meshcoll_collective_name(collective); *c && n + 1 < sizeof name; c++)
+        name[n++] = (char)toupper((unsigned char)*c);
+    name[n] = '\0';
+    return given(name);
+}
+
+int mc_settings_read(const meshcoll_params_t *params, mc_settings_t *settings)
+{
+    meshcoll_params_t p = {0};
+    if (params && params->size < offsetof(meshcoll_params_t, mesh))
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "meshcoll_params_t.size is %zu: set it to "
+                       "sizeof(meshcoll_params_t) and zero the rest",
+                       params->size);
+    if (params)
+        memcpy(&p, params, params->size < sizeof p ? params->size : sizeof p);
+    mc_settings_t s = {
+        .mesh = p.mesh ? p.mesh : given("MESHCOLL_MESH"),
+        .links = p.links ? p.links : given("MESHCOLL_LINKS"),
+        .transports = p.transports ? p.transports : given("MESHCOLL_TRANSPORTS"),
+    };
+    for (int c = 0; c < MESHCOLL_COLLECTIVES; c++)
+        s.strategy[c] = strategy_given((meshcoll_collective_t)c);
+    char *const memory = malloc(packed_bytes(&s));
+    if (!memory)
+        return mc_fail_memory("settings");
+    pack(&s, memory);
+    unpack(&s, memory);
+    *settings = s;
+    return MESHCOLL_OK;
+}
+
+void mc_settings_free(mc_settings_t *settings)
+{
+    free(settings->memory);
+    *settings = (mc_settings_t){0};
+}
+
+static int fail_oob(void)
+{
+    return mc_fail(MESHCOLL_ERR_TRANSPORT, "the out-of-band allgather failed");
+}
+
+int mc_settings_share(const meshcoll_oob_t *oob, mc_settings_t *settings)
+{
+    const size_t p = (size_t)oob->size;
+    uint64_t mine = packed_bytes(settings);
+    uint64_t *const sizes = malloc(p * sizeof *sizes);
+    if (!sizes)
+        return mc_fail_memory("settings");
+    int status = oob->allgather(oob->context, &mine, sizes, sizeof mine) ? fail_oob() : 0;
+    const size_t bytes = status ? 0 : sizes[0];
+    free(sizes);
+    if (status)
+        return status;
+    /* an allgather is all there is: the others add nothing to rank 0's */
+    char *const own = calloc(1, bytes), *const all = malloc(p * bytes);
+    if (own && all) {
+        if (oob->rank == 0)
+            pack(settings, own);
+        status = oob->allgather(oob->context, own, all, bytes) ? fail_oob() : 0;
+    } else {
+        status = mc_fail_memory("settings");
+    }
+    free(own);
+    if (status) {
+        free(all);
+        return status;
+    }
+    unpack(settings, all);
+    return MESHCOLL_OK;
+}
+
+int mc_agree(const meshcoll_oob_t *oob, int status)
+{
+    const int32_t mine = status;
+    int32_t *const all = malloc((size_t)oob->size * sizeof *all);
+    if (!all)
+        return mc_fail_memory("statuses");
+    int agreed = oob->allgather(oob->context, &mine, all, sizeof mine) ? fail_oob() : 0;
+    int32_t failed = 0;
+    while (!agreed && failed < oob->size && all[failed] == MESHCOLL_OK)
+        failed++;
+    if (!agreed && failed < oob->size)
+        /* whoever failed has a better word for it */
+        agreed = status ? status
+                        : mc_fail(all[failed], "rank %d failed: %s", failed,
+                                  meshcoll_status_string(all[failed]));
+    free(all);
+    return agreed;
+}

@@ -1,0 +1,26 @@
+/*
+ * What the user chose for a mesh, by parameters or environment. All ranks take rank 0's, so that
+ * they plan alike; it is read when the mesh is created and never after.
+ */
+#ifndef MC_RUNTIME_SETTINGS_H
+#define MC_RUNTIME_SETTINGS_H
+
+#include "base/base.h"
+
+/* Texts, NULL where not given. One allocation behind `memory`. */
+typedef struct {
+    const char *mesh, *links, *transports;
+    const char *strategy[MESHCOLL_COLLECTIVES];
+    char *memory;
+} mc_settings_t;
+
+/* From this process's parameters (may be NULL) and environment. */
+int mc_settings_read(const meshcoll_params_t *params, mc_settings_t *settings);
+/* Rank 0's to all. Collective. */
+int mc_settings_share(const meshcoll_oob_t *oob, mc_settings_t *settings);
+void mc_settings_free(mc_settings_t *settings);
+
+/* MESHCOLL_ERR_… of the rank that failed first if any did, else OK. Collective. */
+int mc_agree(const meshcoll_oob_t *oob, int status);
+
+#endif

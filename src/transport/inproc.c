@@ -1,0 +1,206 @@
+#include "transport/inproc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A message that waits for its other half. */
+typedef struct half {
+    struct half *next;
+    mc_message_t message;
+    mc_io_t *io;
+    int32_t rank; /* whose io it is */
+} half_t;
+
+typedef struct {
+    half_t *first, **end;
+} halves_t;
+
+typedef struct {
+    mc_transport_t transport;
+    struct hub *hub;
+    int32_t rank;
+    halves_t sent, awaited;  /* to this rank, without the other half */
+    mc_io_queue_t completed; /* by the others, until this rank makes progress */
+    mc_peer_t **peers;
+} seat_t;
+
+typedef struct hub {
+    int32_t n, n_open;
+    half_t *spare;
+    seat_t seat[];
+} hub_t;
+
+static seat_t *seat_of(mc_transport_t *t)
+{
+    return (seat_t *)t;
+}
+
+static int inproc_connect(mc_transport_t *t, int32_t rank, const void *address, mc_peer_t **peer)
+{
+    (void)address;
+    seat_t *const seat = seat_of(t);
+    if (!seat->peers[rank]) {
+        mc_peer_t *const fresh = malloc(sizeof *fresh);
+        if (!fresh)
+            return mc_fail_memory("a connection");
+        *fresh = (mc_peer_t){.transport = t, .rank = rank};
+        seat->peers[rank] = fresh;
+    }
+    *peer = seat->peers[rank];
+    return MESHCOLL_OK;
+}
+
+static int add_half(hub_t *hub, halves_t *list, const mc_message_t *message, mc_io_t *io,
+                    int32_t rank)
+{
+    half_t *half = hub->spare;
+    if (half)
+        hub->spare = half->next;
+    else if (!(half = malloc(sizeof *half)))
+        return mc_fail_memory("a message");
+    *half = (half_t){.message = *message, .io = io, .rank = rank};
+    *list->end = half;
+    list->end = &half->next;
+    return MESHCOLL_IN_PROGRESS;
+}
+
+/* Takes the oldest half with that tag out of the list. */
+static half_t *take_half(halves_t *list, uint64_t tag)
+{
+    for (half_t **at = &list->first; *at; at = &(*at)->next) {
+        half_t *const half = *at;
+        if (half->message.tag != tag)
+            continue;
+        *at = half->next;
+        if (!*at)
+            list->end = at;
+        return half;
+    }
+    return NULL;
+}
+
+static int move_bytes(const mc_message_t *to, const mc_message_t *from)
+{
+    if (to->bytes != from->bytes)
+        return mc_fail(MESHCOLL_ERR_TRANSPORT, "a message of %zu bytes came where %zu were awaited",
+                       from->bytes, to->bytes);
+    uint32_t i = 0, k = 0;
+    size_t at_i = 0, at_k = 0;
+    while (i < from->n_spans && k < to->n_spans) {
+        const mc_span_t *const s = &from->span[i], *const d = &to->span[k];
+        const size_t left_i = s->bytes - at_i, left_k = d->bytes - at_k;
+        const size_t n = left_i < left_k ? left_i : left_k;
+        memcpy((char *)d->at + at_k, (const char *)s->at + at_i, n);
+        at_i = n == left_i ? (i++, 0) : at_i + n;
+        at_k = n == left_k ? (k++, 0) : at_k + n;
+    }
+    return MESHCOLL_OK;
+}
+
+/* The other half is done, in its own rank's time. */
+static int settle(hub_t *hub, half_t *other, int status)
+{
+    mc_io_t *const io = other->io;
+    mc_io_queue_t *const q = io->finished;
+    io->finished = &hub->seat[other->rank].completed;
+    mc_io_finish(io, status);
+    io->finished = q;
+    other->next = hub->spare;
+    hub->spare = other;
+    return status;
+}
+
+static int inproc_send(mc_peer_t *peer, const mc_message_t *message, mc_io_t *io)
+{
+    seat_t *const me = seat_of(peer->transport), *const to = &me->hub->seat[peer->rank];
+    half_t *const half = take_half(&to->awaited, message->tag);
+    if (!half)
+        return add_half(me->hub, &to->sent, message, io, me->rank);
+    return settle(me->hub, half, move_bytes(&half->message, message));
+}
+
+static int inproc_recv(mc_peer_t *peer, const mc_message_t *message, mc_io_t *io)
+{
+    seat_t *const me = seat_of(peer->transport);
+    half_t *const half = take_half(&me->sent, message->tag);
+    if (!half)
+        return add_half(me->hub, &me->awaited, message, io, me->rank);
+    return settle(me->hub, half, move_bytes(message, &half->message));
+}
+
+static uint32_t inproc_progress(mc_transport_t *t)
+{
+    uint32_t n = 0;
+    for (mc_io_t *io; (io = mc_io_pop(&seat_of(t)->completed)); n++)
+        mc_io_finish(io, io->status);
+    return n;
+}
+
+static int inproc_arm(mc_transport_t *t)
+{
+    (void)t;
+    return MESHCOLL_IN_PROGRESS;
+}
+
+static void free_halves(half_t *half)
+{
+    while (half) {
+        half_t *const next = half->next;
+        free(half);
+        half = next;
+    }
+}
+
+static void hub_free(hub_t *hub)
+{
+    for (int32_t i = 0; i < hub->n; i++) {
+        free_halves(hub->seat[i].sent.first);
+        free_halves(hub->seat[i].awaited.first);
+        for (int32_t k = 0; hub->seat[i].peers && k < hub->n; k++)
+            free(hub->seat[i].peers[k]);
+        free(hub->seat[i].peers);
+    }
+    free_halves(hub->spare);
+    free(hub);
+}
+
+static void inproc_close(mc_transport_t *t)
+{
+    hub_t *const hub = seat_of(t)->hub;
+    if (--hub->n_open == 0)
+        hub_free(hub);
+}
+
+static const mc_transport_ops_t inproc_ops = {
+    .name = "inproc",
+    .connect = inproc_connect,
+    .send = inproc_send,
+    .recv = inproc_recv,
+    .progress = inproc_progress,
+    .arm = inproc_arm,
+    .close = inproc_close,
+};
+
+int mc_inproc_hub(int32_t n, mc_transport_t **transports)
+{
+    hub_t *const hub = calloc(1, sizeof *hub + (size_t)n * sizeof hub->seat[0]);
+    if (!hub)
+        return mc_fail_memory("an inproc hub");
+    hub->n = hub->n_open = n;
+    for (int32_t i = 0; i < n; i++) {
+        seat_t *const seat = &hub->seat[i];
+        seat->transport = (mc_transport_t){.ops = &inproc_ops, .fd = -1};
+        seat->hub = hub;
+        seat->rank = i;
+        seat->sent.end = &seat->sent.first;
+        seat->awaited.end = &seat->awaited.first;
+        seat->peers = calloc((size_t)n, sizeof(mc_peer_t *));
+        if (!seat->peers) {
+            hub_free(hub);
+            return mc_fail_memory("an inproc hub");
+        }
+    }
+    for (int32_t i = 0; i < n; i++)
+        transports[i] = &hub->seat[i].transport;
+    return MESHCOLL_OK;
+}

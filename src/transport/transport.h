@@ -1,0 +1,106 @@
+/*
+ * Transports: ways to move messages between ranks. One transport serves one dimension of the mesh;
+ * a connection is made when a plan first needs the peer. Messages match by tag, which says who
+ * sent it, in which operation, and which of the pair's messages it is; both ends know its length.
+ */
+#ifndef MC_TRANSPORT_TRANSPORT_H
+#define MC_TRANSPORT_TRANSPORT_H
+
+#include "base/base.h"
+
+/* Bytes in one piece; the same in memory as UCX's and the kernel's scatter lists. */
+typedef struct {
+    void *at;
+    size_t bytes;
+} mc_span_t;
+
+/* A message under way. The transport puts it on `finished`, in order of completion. */
+typedef struct mc_io mc_io_t;
+typedef struct {
+    mc_io_t *first, *last;
+} mc_io_queue_t;
+struct mc_io {
+    mc_io_t *next;
+    mc_io_queue_t *finished;
+    int status;
+};
+
+static inline void mc_io_finish(mc_io_t *io, int status)
+{
+    mc_io_queue_t *const q = io->finished;
+    io->status = status;
+    io->next = NULL;
+    if (q->first)
+        q->last->next = io;
+    else
+        q->first = io;
+    q->last = io;
+}
+static inline mc_io_t *mc_io_pop(mc_io_queue_t *q)
+{
+    mc_io_t *const io = q->first;
+    if (io)
+        q->first = io->next;
+    return io;
+}
+
+/*
+ * Tags. Operations are numbered alike on all ranks, as they are made in the same order; messages
+ * of a pair within one are sent and awaited in order, so numbers may wrap.
+ */
+enum { MC_TAG_SOURCE_BITS = 22, MC_TAG_OPERATION_BITS = 22, MC_TAG_SEQ_BITS = 20 };
+/* The operation that greets new connections; no other has its number. */
+enum { MC_TAG_GREETING = (1 << MC_TAG_OPERATION_BITS) - 1 };
+static inline uint64_t mc_tag(int32_t source, uint32_t operation, uint32_t seq)
+{
+    const uint64_t op = operation & ((UINT32_C(1) << MC_TAG_OPERATION_BITS) - 1);
+    return ((uint64_t)source << (MC_TAG_OPERATION_BITS + MC_TAG_SEQ_BITS)) |
+           (op << MC_TAG_SEQ_BITS) | (seq & ((UINT32_C(1) << MC_TAG_SEQ_BITS) - 1));
+}
+
+typedef struct mc_transport mc_transport_t;
+typedef struct {
+    mc_transport_t *transport;
+    int32_t rank;
+    bool greeted; /* it stands in both directions */
+} mc_peer_t;      /* a connection; transports append what is theirs */
+
+/* What a message consists of. `span` stays valid until it is complete. */
+typedef struct {
+    uint64_t tag;
+    const mc_span_t *span;
+    uint32_t n_spans;
+    size_t bytes; /* of all spans */
+} mc_message_t;
+
+/*
+ * send, recv and flush return OK when complete at once (`io` is not used then), IN_PROGRESS when
+ * `io` will be on its queue later, or an error.
+ */
+typedef struct {
+    const char *name;
+    /* `address` is the peer's transport's; connections live until the transport is closed */
+    int (*connect)(mc_transport_t *t, int32_t rank, const void *address, mc_peer_t **peer);
+    int (*send)(mc_peer_t *peer, const mc_message_t *message, mc_io_t *io);
+    int (*recv)(mc_peer_t *peer, const mc_message_t *message, mc_io_t *io);
+    /* Complete when nothing sent so far needs more progress by this rank, so that it may go and do
+     * something else; it must not wait for the peer's progress. NULL: completed sends are that far. */
+    int (*flush)(mc_transport_t *t, mc_io_t *io);
+    /* Moves what can move; how many events there were. */
+    uint32_t (*progress)(mc_transport_t *t);
+    /* OK: `fd` becomes readable at the next event. IN_PROGRESS: there are events already. */
+    int (*arm)(mc_transport_t *t);
+    /* Frees the transport and its connections, when all operations are complete on all ranks. */
+    void (*close)(mc_transport_t *t);
+} mc_transport_ops_t;
+
+struct mc_transport {
+    const mc_transport_ops_t *ops;
+    const void *address; /* to hand to the peers */
+    size_t address_bytes;
+    bool greets;  /* a connection needs both ends' progress to stand */
+    int fd;       /* -1: progress is all there is */
+    bool streams; /* a send completes without its receiver, when the wire has taken it */
+};
+
+#endif

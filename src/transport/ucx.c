@@ -1,0 +1,253 @@
+#include "transport/ucx.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <ucp/api/ucp.h>
+
+/* The executor hands its scatter lists to UCX as they are. */
+_Static_assert(sizeof(mc_span_t) == sizeof(ucp_dt_iov_t), "spans are UCX's scatter lists");
+_Static_assert(offsetof(mc_span_t, at) == offsetof(ucp_dt_iov_t, buffer), "the address is first");
+_Static_assert(offsetof(mc_span_t, bytes) == offsetof(ucp_dt_iov_t, length), "the length is last");
+
+typedef struct link {
+    mc_peer_t peer;
+    ucp_ep_h ep;
+    struct link *next;
+} link_t;
+
+typedef struct {
+    mc_transport_t transport;
+    ucp_context_h context;
+    ucp_worker_h worker;
+    ucp_address_t *address;
+    link_t *links;
+    char dim[32];
+} ucx_t;
+
+static int fail_ucx(const ucx_t *ucx, const char *what, ucs_status_t status)
+{
+    return mc_fail(MESHCOLL_ERR_TRANSPORT, "UCX for dimension %s: %s: %s", ucx->dim, what,
+                   ucs_status_string(status));
+}
+
+static ucx_t *ucx_of(mc_transport_t *t)
+{
+    return (ucx_t *)t;
+}
+
+static int ucx_connect(mc_transport_t *t, int32_t rank, const void *address, mc_peer_t **peer)
+{
+    ucx_t *const ucx = ucx_of(t);
+    link_t *const link = calloc(1, sizeof *link);
+    if (!link)
+        return mc_fail_memory("a connection");
+    const ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS,
+                                    .address = address};
+    const ucs_status_t status = ucp_ep_create(ucx->worker, &params, &link->ep);
+    if (status != UCS_OK) {
+        free(link);
+        return mc_fail(MESHCOLL_ERR_TRANSPORT, "UCX for dimension %s: no connection to rank %d: %s",
+                       ucx->dim, rank, ucs_status_string(status));
+    }
+    link->peer = (mc_peer_t){.transport = t, .rank = rank};
+    link->next = ucx->links;
+    ucx->links = link;
+    *peer = &link->peer;
+    return MESHCOLL_OK;
+}
+
+static void sent(void *request, ucs_status_t status, void *io)
+{
+    mc_io_finish(io, status == UCS_OK ? MESHCOLL_OK : MESHCOLL_ERR_TRANSPORT);
+    ucp_request_free(request);
+}
+
+static void received(void *request, ucs_status_t status, const ucp_tag_recv_info_t *info, void *io)
+{
+    (void)info;
+    mc_io_finish(io, status == UCS_OK ? MESHCOLL_OK : MESHCOLL_ERR_TRANSPORT);
+    ucp_request_free(request);
+}
+
+static ucp_request_param_t param_of(const mc_message_t *m, mc_io_t *io)
+{
+    const bool list = m->n_spans > 1;
+    return (ucp_request_param_t){
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
+                        UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_MEMORY_TYPE,
+        .datatype = list ? ucp_dt_make_iov() : ucp_dt_make_contig(1),
+        .memory_type = UCS_MEMORY_TYPE_HOST,
+        .user_data = io,
+    };
+}
+
+static int started(const ucx_t *ucx, const char *what, ucs_status_ptr_t request)
+{
+    if (!request)
+        return MESHCOLL_OK;
+    if (UCS_PTR_IS_ERR(request))
+        return fail_ucx(ucx, what, UCS_PTR_STATUS(request));
+    return MESHCOLL_IN_PROGRESS;
+}
+
+static int ucx_send(mc_peer_t *peer, const mc_message_t *m, mc_io_t *io)
+{
+    ucp_request_param_t param = param_of(m, io);
+    param.cb.send = sent;
+    const bool list = m->n_spans > 1;
+    return started(ucx_of(peer->transport), "send",
+                   ucp_tag_send_nbx(((link_t *)peer)->ep, list ? (void *)m->span : m->span->at,
+                                    list ? m->n_spans : m->bytes, m->tag, &param));
+}
+
+static int ucx_recv(mc_peer_t *peer, const mc_message_t *m, mc_io_t *io)
+{
+    ucx_t *const ucx = ucx_of(peer->transport);
+    ucp_request_param_t param = param_of(m, io);
+    param.cb.recv = received;
+    const bool list = m->n_spans > 1;
+    return started(ucx, "receive",
+                   ucp_tag_recv_nbx(ucx->worker, list ? (void *)m->span : m->span->at,
+                                    list ? m->n_spans : m->bytes, m->tag, ~UINT64_C(0), &param));
+}
+
+/*
+ * A send may complete with its end still in UCX's buffer, where the socket took no more. The worker's
+ * flush sees that through its interfaces (FLUSH_WORKER_EPS=n below). A flush of the endpoint would
+ * ask the peer, who may have left already.
+ */
+static int ucx_flush(mc_transport_t *t, mc_io_t *io)
+{
+    const ucp_request_param_t param = {.op_attr_mask =
+                                           UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+                                       .cb.send = sent,
+                                       .user_data = io};
+    return started(ucx_of(t), "flush", ucp_worker_flush_nbx(ucx_of(t)->worker, &param));
+}
+
+static uint32_t ucx_progress(mc_transport_t *t)
+{
+    return ucp_worker_progress(ucx_of(t)->worker);
+}
+
+static int ucx_arm(mc_transport_t *t)
+{
+    const ucs_status_t status = ucp_worker_arm(ucx_of(t)->worker);
+    if (status == UCS_ERR_BUSY)
+        return MESHCOLL_IN_PROGRESS;
+    return status == UCS_OK ? MESHCOLL_OK : fail_ucx(ucx_of(t), "arm", status);
+}
+
+/* The worker takes its endpoints along. Closing each would flush it, which asks for the progress of
+ * peers that make none any more; nothing is under way here. */
+static void ucx_close(mc_transport_t *t)
+{
+    ucx_t *const ucx = ucx_of(t);
+    while (ucx->links) {
+        link_t *const link = ucx->links;
+        ucx->links = link->next;
+        free(link);
+    }
+    if (ucx->address)
+        ucp_worker_release_address(ucx->worker, ucx->address);
+    if (ucx->worker)
+        ucp_worker_destroy(ucx->worker);
+    if (ucx->context)
+        ucp_cleanup(ucx->context);
+    free(ucx);
+}
+
+/*
+ * Over TCP a rendezvous costs a round trip that waits behind the data queued in the link, for every
+ * segment of a pipeline; eager messages stream (LAB.md: 1.11 of the bound instead of 2.0). So they
+ * are eager of any size, unless the user says otherwise. RDMA and shared memory keep UCX's own
+ * threshold: their rendezvous saves a copy.
+ */
+static bool streams(const char *tls)
+{
+    return (strstr(tls, "tcp") || strcmp(tls, "^sm") == 0) && !strstr(tls, "rc") &&
+           !strstr(tls, "dc") && !strstr(tls, "ud") && !strstr(tls, "ib") &&
+           access("/sys/class/infiniband", F_OK) != 0;
+}
+
+static ucs_status_t configure(const char *tls, bool stream, ucp_config_t *config)
+{
+    ucs_status_t status = ucp_config_modify(config, "TLS", tls);
+    if (status == UCS_OK)
+        status = ucp_config_modify(config, "FLUSH_WORKER_EPS", "n");
+    if (status == UCS_OK && stream)
+        status = ucp_config_modify(config, "RNDV_THRESH", "inf");
+    return status;
+}
+
+static int open_context(ucx_t *ucx, const mc_ucx_params_t *params)
+{
+    ucp_config_t *config;
+    ucs_status_t status = ucp_config_read(NULL, NULL, &config);
+    if (status != UCS_OK)
+        return fail_ucx(ucx, "reading its configuration", status);
+    ucx->transport.streams = streams(params->tls) && !getenv("UCX_RNDV_THRESH");
+    status = configure(params->tls, ucx->transport.streams, config);
+    const ucp_params_t p = {.field_mask = UCP_PARAM_FIELD_FEATURES,
+                            .features = UCP_FEATURE_TAG | UCP_FEATURE_WAKEUP};
+    if (status == UCS_OK)
+        status = ucp_init(&p, config, &ucx->context);
+    ucp_config_release(config);
+    if (status != UCS_OK)
+        return mc_fail(MESHCOLL_ERR_TRANSPORT,
+                       "UCX for dimension %s: no context with transports '%s': %s; `ucx_info -d` "
+                       "lists what there is, MESHCOLL_TRANSPORTS=\"%s=…\" chooses",
+                       ucx->dim, params->tls, ucs_status_string(status), ucx->dim);
+    return MESHCOLL_OK;
+}
+
+static int open_worker(ucx_t *ucx)
+{
+    const ucp_worker_params_t params = {.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
+                                        .thread_mode = UCS_THREAD_MODE_SINGLE};
+    ucs_status_t status = ucp_worker_create(ucx->context, &params, &ucx->worker);
+    if (status != UCS_OK)
+        return fail_ucx(ucx, "no worker", status);
+    size_t bytes = 0;
+    status = ucp_worker_get_address(ucx->worker, &ucx->address, &bytes);
+    if (status != UCS_OK)
+        return fail_ucx(ucx, "no address", status);
+    ucx->transport.address = ucx->address;
+    ucx->transport.address_bytes = bytes;
+    /* without an event descriptor waiting is polling */
+    if (ucp_worker_get_efd(ucx->worker, &ucx->transport.fd) != UCS_OK)
+        ucx->transport.fd = -1;
+    return MESHCOLL_OK;
+}
+
+static const mc_transport_ops_t ucx_ops = {
+    .name = "ucx",
+    .connect = ucx_connect,
+    .send = ucx_send,
+    .recv = ucx_recv,
+    .flush = ucx_flush,
+    .progress = ucx_progress,
+    .arm = ucx_arm,
+    .close = ucx_close,
+};
+
+int mc_ucx_create(const mc_ucx_params_t *params, mc_transport_t **transport)
+{
+    ucx_t *const ucx = calloc(1, sizeof *ucx);
+    if (!ucx)
+        return mc_fail_memory("a transport");
+    ucx->transport = (mc_transport_t){.ops = &ucx_ops, .greets = true, .fd = -1};
+    snprintf(ucx->dim, sizeof ucx->dim, "%s", params->dim);
+    int status = open_context(ucx, params);
+    if (!status)
+        status = open_worker(ucx);
+    if (status) {
+        ucx_close(&ucx->transport);
+        return status;
+    }
+    *transport = &ucx->transport;
+    return MESHCOLL_OK;
+}

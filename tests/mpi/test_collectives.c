@@ -1,0 +1,182 @@
+/*
+ * Every collective over the real transports, called by all ranks of an MPI world.
+ *
+ * usage: test_collectives MESH [SAMPLE]     MESH "" lets the boxes be found
+ * One line per collective and one in the end; exit 1 on any mismatch.
+ */
+#include <meshcoll/mpi.h>
+
+#include "mesh/mesh.h"
+#include "support/case.h"
+#include "support/strategies.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int rank, size;
+static meshcoll_t *mesh;
+static unsigned long n_run;
+
+static _Noreturn void stop(const char *what)
+{
+    fprintf(stderr, "rank %d: %s: %s\n", rank, what, meshcoll_last_error());
+    MPI_Abort(MPI_COMM_WORLD, 1);
+    abort();
+}
+
+static int call(const mc_case_t *c, const mc_case_rank_t *r)
+{
+    switch (c->collective) {
+    case MESHCOLL_BCAST:
+        return meshcoll_bcast(mesh, r->in, r->out, c->count, c->datatype, c->root);
+    case MESHCOLL_REDUCE:
+        return meshcoll_reduce(mesh, r->in, r->out, c->count, c->datatype, c->op, c->root);
+    case MESHCOLL_SCATTER:
+        return meshcoll_scatter(mesh, r->in, r->out, c->count, c->datatype, c->root);
+    case MESHCOLL_GATHER:
+        return meshcoll_gather(mesh, r->in, r->out, c->count, c->datatype, c->root);
+    case MESHCOLL_ALLGATHER:
+        return meshcoll_allgather(mesh, r->in, r->out, c->count, c->datatype);
+    case MESHCOLL_REDUCE_SCATTER:
+        return meshcoll_reduce_scatter(mesh, r->in, r->out, c->count, c->datatype, c->op);
+    default:
+        return meshcoll_allreduce(mesh, r->in, r->out, c->count, c->datatype, c->op);
+    }
+}
+
+/* Once by a blocking call, twice by a persistent request. */
+static void run_case(const mc_case_t *c, const char *strategy)
+{
+    char what[128], name[512], why[128] = "";
+    mc_case_rank_t r;
+    meshcoll_request_t *request;
+    snprintf(name, sizeof name, "%s on %s: %s", mc_case_print(c, what, sizeof what),
+             meshcoll_mesh_text(mesh), strategy ? strategy : "the planner's");
+    if (meshcoll_set_strategy(mesh, c->collective, strategy))
+        stop(name);
+    if (mc_case_open(c, rank, size, &r))
+        stop("no memory");
+    if (call(c, &r))
+        stop(name);
+    if (mc_case_check(c, &r, why, sizeof why)) {
+        fprintf(stderr, "%s: %s\n", name, why);
+        stop("wrong");
+    }
+    const meshcoll_args_t args = mc_case_args(c, &r, strategy);
+    if (meshcoll_init(mesh, &args, &request))
+        stop(name);
+    for (int again = 0; again < 2; again++) {
+        mc_case_fill(c, &r);
+        if (meshcoll_start(request) || meshcoll_wait(request))
+            stop(name);
+        if (mc_case_check(c, &r, why, sizeof why)) {
+            fprintf(stderr, "%s: %s, start %d\n", name, why, again);
+            stop("wrong");
+        }
+    }
+    meshcoll_free(request);
+    mc_case_close(&r);
+    n_run++;
+}
+
+static mc_case_t turn_case(meshcoll_collective_t collective, size_t count, unsigned turn)
+{
+    const int roots[] = {0, size - 1, size / 2, size / 3};
+    return (mc_case_t){.collective = collective,
+                       .count = count,
+                       .datatype = (meshcoll_datatype_t)(turn % MESHCOLL_DATATYPES),
+                       .op = mc_case_reduces(collective) ? (meshcoll_op_t)(turn / 4 % MESHCOLL_OPS)
+                                                         : MESHCOLL_SUM,
+                       .root = mc_case_is_rooted(collective) ? roots[turn / 2 % 4] : 0,
+                       .in_place = turn % 3 == 0,
+                       .bare = turn % 5 < 3};
+}
+
+/* Eager and rendezvous, one fragment and several, contiguous and not. */
+static const size_t counts[] = {0, 1, 3, 100, 1500, 20000};
+
+static void sweep_collective(meshcoll_collective_t collective, const mc_mesh_t *m, int most)
+{
+    char text[2048];
+    unsigned turn = 0;
+    mc_sample_t sample;
+    if (mc_sample_open(collective, m, most, &sample))
+        stop("no memory");
+    for (int i = 0; i < sample.n; i++, turn++) {
+        if (strstr(sample.text[i], "segments="))
+            continue;
+        for (size_t k = 0; k < sizeof counts / sizeof counts[0]; k++, turn++) {
+            const mc_case_t c = turn_case(collective, counts[k], turn);
+            snprintf(text, sizeof text, "%s%s", sample.text[i], turn % 2 ? " segments=3" : "");
+            run_case(&c, text);
+        }
+    }
+    for (size_t k = 0; k < sizeof counts / sizeof counts[0]; k++, turn++) {
+        const mc_case_t c = turn_case(collective, counts[k], turn);
+        run_case(&c, NULL);
+    }
+    if (rank == 0)
+        printf("%-14s %d strategies\n", meshcoll_collective_name(collective), sample.n);
+    mc_sample_close(&sample);
+}
+
+/* Several at once, started and waited for in other orders on other ranks. */
+static void run_together(void)
+{
+    enum { AT_ONCE = 4 };
+    meshcoll_request_t *request[AT_ONCE];
+    mc_case_rank_t r[AT_ONCE];
+    mc_case_t c[AT_ONCE];
+    char why[128] = "";
+    for (int i = 0; i < AT_ONCE; i++) {
+        c[i] = turn_case(i % 2 ? MESHCOLL_ALLREDUCE : MESHCOLL_ALLGATHER, 5000, (unsigned)i);
+        if (mc_case_open(&c[i], rank, size, &r[i]))
+            stop("no memory");
+        const meshcoll_args_t args = mc_case_args(&c[i], &r[i], NULL);
+        if (meshcoll_init(mesh, &args, &request[i]))
+            stop("several at once");
+    }
+    for (int i = 0; i < AT_ONCE; i++)
+        if (meshcoll_start(request[(i + rank) % AT_ONCE]))
+            stop("several at once");
+    for (int i = 0; i < AT_ONCE; i++)
+        if (meshcoll_wait(request[(AT_ONCE - 1 + rank - i + size * AT_ONCE) % AT_ONCE]))
+            stop("several at once");
+    for (int i = 0; i < AT_ONCE; i++) {
+        if (mc_case_check(&c[i], &r[i], why, sizeof why)) {
+            fprintf(stderr, "several at once: %s\n", why);
+            stop("wrong");
+        }
+        meshcoll_free(request[i]);
+        mc_case_close(&r[i]);
+    }
+    n_run += AT_ONCE;
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    const char *const text = argc > 1 && argv[1][0] ? argv[1] : NULL;
+    const int most = argc > 2 ? atoi(argv[2]) : 4;
+    const meshcoll_params_t params = {.size = sizeof params, .mesh = text};
+    const double begin = MPI_Wtime();
+    mc_mesh_t m;
+    if (meshcoll_create(MPI_COMM_WORLD, &params, &mesh) ||
+        mc_mesh_parse(meshcoll_mesh_text(mesh), &m))
+        stop("meshcoll_create");
+    for (int c = 0; c < MESHCOLL_COLLECTIVES; c++)
+        sweep_collective((meshcoll_collective_t)c, &m, most);
+    run_together();
+    for (int i = 0; i < 10; i++)
+        if (meshcoll_barrier(mesh))
+            stop("barrier");
+    if (rank == 0)
+        printf("test_collectives: %s on %d ranks: %lu cases right in %.1f s\n",
+               meshcoll_mesh_text(mesh), size, n_run, MPI_Wtime() - begin);
+    meshcoll_destroy(mesh);
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,255 @@
+#include "support/case.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GUARD = 64, FILL = 0xA5 };
+
+/* What a rank holds of the vector before and after. */
+typedef enum { NOTHING, BLOCK, WHOLE } share_t;
+
+static const struct {
+    bool rooted, reduces, blocks;
+    share_t in, in_root, out, out_root;
+} shape[MESHCOLL_COLLECTIVES] = {
+    [MESHCOLL_BCAST] = {true, false, false, NOTHING, WHOLE, WHOLE, WHOLE},
+    [MESHCOLL_REDUCE] = {true, true, false, WHOLE, WHOLE, NOTHING, WHOLE},
+    [MESHCOLL_SCATTER] = {true, false, true, NOTHING, WHOLE, BLOCK, BLOCK},
+    [MESHCOLL_GATHER] = {true, false, true, BLOCK, BLOCK, NOTHING, WHOLE},
+    [MESHCOLL_ALLGATHER] = {false, false, true, BLOCK, BLOCK, WHOLE, WHOLE},
+    [MESHCOLL_REDUCE_SCATTER] = {false, true, true, WHOLE, WHOLE, BLOCK, BLOCK},
+    [MESHCOLL_ALLREDUCE] = {false, true, false, WHOLE, WHOLE, WHOLE, WHOLE},
+};
+
+bool mc_case_is_rooted(meshcoll_collective_t collective)
+{
+    return shape[collective].rooted;
+}
+
+bool mc_case_reduces(meshcoll_collective_t collective)
+{
+    return shape[collective].reduces;
+}
+
+static void set(meshcoll_datatype_t type, void *at, size_t i, int value)
+{
+    switch (type) {
+    case MESHCOLL_FLOAT32:
+        ((float *)at)[i] = (float)value;
+        break;
+    case MESHCOLL_FLOAT64:
+        ((double *)at)[i] = value;
+        break;
+    case MESHCOLL_INT32:
+        ((int32_t *)at)[i] = value;
+        break;
+    default:
+        ((int64_t *)at)[i] = value;
+        break;
+    }
+}
+
+static double get(meshcoll_datatype_t type, const void *at, size_t i)
+{
+    switch (type) {
+    case MESHCOLL_FLOAT32:
+        return (double)((const float *)at)[i];
+    case MESHCOLL_FLOAT64:
+        return ((const double *)at)[i];
+    case MESHCOLL_INT32:
+        return ((const int32_t *)at)[i];
+    default:
+        return (double)((const int64_t *)at)[i];
+    }
+}
+
+/* Element i of the vector that rank `rank` gives; for blocks that a rank gives, i counts there. */
+static int value(int rank, size_t i)
+{
+    return (int)((i * 5 + (size_t)rank * 7 + i / 13) % 23) - 9;
+}
+
+static int reduced(const mc_case_t *c, int size, size_t i)
+{
+    int sum = value(0, i);
+    for (int r = 1; r < size; r++) {
+        const int v = value(r, i);
+        if (c->op == MESHCOLL_SUM)
+            sum += v;
+        else if (c->op == MESHCOLL_MIN ? v < sum : v > sum)
+            sum = v;
+    }
+    return sum;
+}
+
+static int wanted(const mc_case_t *c, const mc_case_rank_t *r, size_t i)
+{
+    const size_t mine = (size_t)r->rank * c->count + i;
+    switch (c->collective) {
+    case MESHCOLL_BCAST:
+        return value(c->root, i);
+    case MESHCOLL_SCATTER:
+        return value(c->root, mine);
+    case MESHCOLL_GATHER:
+    case MESHCOLL_ALLGATHER:
+        return value((int)(i / c->count), i % c->count);
+    case MESHCOLL_REDUCE_SCATTER:
+        return reduced(c, r->size, mine);
+    default:
+        return reduced(c, r->size, i);
+    }
+}
+
+static share_t share_in(const mc_case_t *c, int rank)
+{
+    return rank == c->root ? shape[c->collective].in_root : shape[c->collective].in;
+}
+
+static share_t share_out(const mc_case_t *c, int rank)
+{
+    return rank == c->root ? shape[c->collective].out_root : shape[c->collective].out;
+}
+
+static size_t elements(const mc_case_t *c, share_t share, int size)
+{
+    if (share == WHOLE && shape[c->collective].blocks)
+        return c->count * (size_t)size;
+    return c->count;
+}
+
+/* The memory of the other buffer that this one lies in, when in place. */
+static void place(const mc_case_t *c, mc_case_rank_t *r)
+{
+    const size_t block = (size_t)r->rank * c->count * meshcoll_datatype_size(c->datatype);
+    const share_t in = share_in(c, r->rank), out = share_out(c, r->rank);
+    if (!c->in_place || !r->uses_in || !r->uses_out)
+        return;
+    if (in == BLOCK)
+        r->in = (char *)r->out + block;
+    else if (out == BLOCK)
+        r->out = (char *)r->in + block;
+    else
+        r->in = r->out;
+}
+
+static bool shares_memory(const mc_case_t *c, const mc_case_rank_t *r)
+{
+    return c->in_place && r->uses_in && r->uses_out;
+}
+
+int mc_case_open(const mc_case_t *c, int rank, int size, mc_case_rank_t *r)
+{
+    const share_t share[2] = {share_in(c, rank), share_out(c, rank)};
+    *r = (mc_case_rank_t){.rank = rank, .size = size};
+    for (int k = 0; k < 2; k++) {
+        r->bytes[k] = elements(c, share[k], size) * meshcoll_datatype_size(c->datatype);
+        r->memory[k] = malloc(r->bytes[k] + 2 * GUARD);
+        if (!r->memory[k])
+            return -1;
+    }
+    r->uses_in = share[0] != NOTHING;
+    r->uses_out = share[1] != NOTHING;
+    r->in = r->uses_in || !c->bare ? r->memory[0] + GUARD : NULL;
+    r->out = r->uses_out || !c->bare ? r->memory[1] + GUARD : NULL;
+    place(c, r);
+    mc_case_fill(c, r);
+    return 0;
+}
+
+void mc_case_fill(const mc_case_t *c, mc_case_rank_t *r)
+{
+    for (int k = 0; k < 2; k++)
+        memset(r->memory[k], FILL, r->bytes[k] + 2 * GUARD);
+    const size_t n = elements(c, share_in(c, r->rank), r->size);
+    for (size_t i = 0; r->uses_in && i < n; i++)
+        set(c->datatype, r->in, i, value(r->rank, i));
+}
+
+static int check_out(const mc_case_t *c, const mc_case_rank_t *r, char *why, size_t capacity)
+{
+    const size_t n = elements(c, share_out(c, r->rank), r->size);
+    for (size_t i = 0; r->uses_out && i < n; i++) {
+        const double got = get(c->datatype, r->out, i);
+        if (got != wanted(c, r, i)) {
+            snprintf(why, capacity, "rank %d: out[%zu] is %g, expected %d", r->rank, i, got,
+                     wanted(c, r, i));
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* Inputs, save what in place makes an output. */
+static int check_in(const mc_case_t *c, const mc_case_rank_t *r, char *why, size_t capacity)
+{
+    const size_t n = elements(c, share_in(c, r->rank), r->size);
+    const size_t size = meshcoll_datatype_size(c->datatype);
+    const char *const out = r->out, *const out_end = out + r->bytes[1];
+    for (size_t i = 0; r->uses_in && i < n; i++) {
+        const char *const at = (const char *)r->in + i * size;
+        if (shares_memory(c, r) && at >= out && at < out_end)
+            continue;
+        if (get(c->datatype, r->in, i) != value(r->rank, i)) {
+            snprintf(why, capacity, "rank %d: in[%zu] was modified", r->rank, i);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int check_fill(const mc_case_rank_t *r, int k, size_t from, size_t to, char *why,
+                      size_t capacity)
+{
+    for (size_t i = from; i < to; i++)
+        if ((unsigned char)r->memory[k][i] != FILL) {
+            snprintf(why, capacity, "rank %d: byte %td of %s was written", r->rank,
+                     (ptrdiff_t)i - GUARD, k ? "out" : "in");
+            return -1;
+        }
+    return 0;
+}
+
+int mc_case_check(const mc_case_t *c, const mc_case_rank_t *r, char *why, size_t capacity)
+{
+    const bool used[2] = {r->uses_in, r->uses_out};
+    int bad = check_out(c, r, why, capacity);
+    if (!bad)
+        bad = check_in(c, r, why, capacity);
+    for (int k = 0; k < 2 && !bad; k++) {
+        const size_t body = used[k] ? GUARD : GUARD + r->bytes[k];
+        bad = check_fill(r, k, 0, body, why, capacity);
+        if (!bad)
+            bad = check_fill(r, k, GUARD + r->bytes[k], 2 * GUARD + r->bytes[k], why, capacity);
+    }
+    return bad;
+}
+
+void mc_case_close(mc_case_rank_t *r)
+{
+    free(r->memory[0]);
+    free(r->memory[1]);
+    *r = (mc_case_rank_t){0};
+}
+
+meshcoll_args_t mc_case_args(const mc_case_t *c, const mc_case_rank_t *r, const char *strategy)
+{
+    return (meshcoll_args_t){.size = sizeof(meshcoll_args_t),
+                             .collective = c->collective,
+                             .in = r->in,
+                             .out = r->out,
+                             .count = c->count,
+                             .datatype = c->datatype,
+                             .op = c->op,
+                             .root = c->root,
+                             .strategy = strategy};
+}
+
+const char *mc_case_print(const mc_case_t *c, char *buffer, size_t capacity)
+{
+    snprintf(buffer, capacity, "%s %s %s count %zu root %d%s%s",
+             meshcoll_collective_name(c->collective), meshcoll_datatype_name(c->datatype),
+             meshcoll_op_name(c->op), c->count, c->root, c->in_place ? " in place" : "",
+             c->bare ? " bare" : "");
+    return buffer;
+}

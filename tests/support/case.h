@@ -1,0 +1,46 @@
+/*
+ * One collective on one rank: buffers filled with what rank and place say, guarded, and checked
+ * against the plain definition. Values are small integers, so that sums are exact in any type.
+ */
+#ifndef MC_TEST_CASE_H
+#define MC_TEST_CASE_H
+
+#include <meshcoll/meshcoll.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct {
+    meshcoll_collective_t collective;
+    meshcoll_datatype_t datatype;
+    meshcoll_op_t op;
+    size_t count;
+    int root;
+    bool in_place;
+    bool bare; /* buffers a rank does not use are NULL, else there and to be left alone */
+} mc_case_t;
+
+typedef struct {
+    int rank, size;
+    void *in, *out;  /* to hand to the call */
+    char *memory[2]; /* of in and out, guards around them */
+    size_t bytes[2]; /* without the guards */
+    bool uses_in, uses_out;
+} mc_case_rank_t;
+
+bool mc_case_is_rooted(meshcoll_collective_t collective);
+bool mc_case_reduces(meshcoll_collective_t collective);
+
+/* 0, or -1 without memory. */
+int mc_case_open(const mc_case_t *c, int rank, int size, mc_case_rank_t *r);
+/* Writes inputs and guards anew, to run it again. */
+void mc_case_fill(const mc_case_t *c, mc_case_rank_t *r);
+/* 0, or -1 with one line in `why`. */
+int mc_case_check(const mc_case_t *c, const mc_case_rank_t *r, char *why, size_t capacity);
+void mc_case_close(mc_case_rank_t *r);
+
+meshcoll_args_t mc_case_args(const mc_case_t *c, const mc_case_rank_t *r, const char *strategy);
+/* "allreduce int32 sum count 7 root 0 in place" */
+const char *mc_case_print(const mc_case_t *c, char *buffer, size_t capacity);
+
+#endif

@@ -1,0 +1,411 @@
+/* From the call to the wire, all ranks in this process: every collective, strategy and shape. */
+#include "mesh/mesh.h"
+#include "runtime/boxes.h"
+#include "runtime/inproc.h"
+#include "support/case.h"
+#include "support/strategies.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_RANKS = 16, SAMPLE = 12 };
+
+/* More turns than any of these takes: whoever needs them hangs. */
+enum { MOST_TURNS = 200000 };
+
+typedef struct {
+    meshcoll_t *rank[MOST_RANKS];
+    mc_mesh_t mesh;
+    const char *text;
+} world_t;
+
+static void world_open(world_t *w, const char *text)
+{
+    w->text = text;
+    cr_assert(mc_mesh_parse(text, &w->mesh) == MESHCOLL_OK);
+    cr_assert(w->mesh.size <= MOST_RANKS);
+    cr_assert(mc_inproc_create(text, NULL, w->rank) == MESHCOLL_OK, "%s", meshcoll_last_error());
+}
+
+static void world_close(world_t *w)
+{
+    for (int r = 0; r < w->mesh.size; r++)
+        meshcoll_destroy(w->rank[r]);
+}
+
+typedef struct {
+    mc_case_rank_t buffers[MOST_RANKS];
+    meshcoll_request_t *request[MOST_RANKS];
+    char name[512];
+} run_t;
+
+static void run_open(const world_t *w, const mc_case_t *c, const char *strategy, run_t *run)
+{
+    char what[128];
+    snprintf(run->name, sizeof run->name, "%s on %s: %s", mc_case_print(c, what, sizeof what),
+             w->text, strategy ? strategy : "the planner's");
+    for (int r = 0; r < w->mesh.size; r++) {
+        cr_assert(mc_case_open(c, r, w->mesh.size, &run->buffers[r]) == 0);
+        const meshcoll_args_t args = mc_case_args(c, &run->buffers[r], strategy);
+        cr_assert(meshcoll_init(w->rank[r], &args, &run->request[r]) == MESHCOLL_OK, "%s: %s",
+                  run->name, meshcoll_last_error());
+    }
+}
+
+static void run_start(const world_t *w, run_t *run)
+{
+    for (int r = 0; r < w->mesh.size; r++)
+        cr_assert(meshcoll_start(run->request[r]) == MESHCOLL_OK, "%s: rank %d: %s", run->name, r,
+                  meshcoll_last_error());
+}
+
+static void run_finish(const world_t *w, run_t *run)
+{
+    int left = w->mesh.size;
+    for (int turn = 0; left > 0; turn++) {
+        left = 0;
+        for (int r = 0; r < w->mesh.size; r++) {
+            const int status = meshcoll_test(run->request[r]);
+            cr_assert(status >= 0, "%s: rank %d: %s", run->name, r, meshcoll_last_error());
+            left += status == MESHCOLL_IN_PROGRESS;
+        }
+        cr_assert(turn < MOST_TURNS, "%s: hangs", run->name);
+    }
+}
+
+static void run_check(const world_t *w, const mc_case_t *c, const run_t *run)
+{
+    char why[128];
+    for (int r = 0; r < w->mesh.size; r++)
+        cr_assert(mc_case_check(c, &run->buffers[r], why, sizeof why) == 0, "%s: %s", run->name,
+                  why);
+}
+
+static void run_close(const world_t *w, run_t *run)
+{
+    for (int r = 0; r < w->mesh.size; r++) {
+        meshcoll_free(run->request[r]);
+        mc_case_close(&run->buffers[r]);
+    }
+}
+
+static void run_case(const world_t *w, const mc_case_t *c, const char *strategy)
+{
+    run_t run;
+    run_open(w, c, strategy, &run);
+    run_start(w, &run);
+    run_finish(w, &run);
+    run_check(w, c, &run);
+    run_close(w, &run);
+}
+
+/* The sweep ------------------------------------------------------------------------------------- */
+
+static const size_t counts[] = {0, 1, 2, 3, 7, 16, 100, 1000};
+
+/* Datatype, operation, place and root change from case to case, so that a sweep over strategies,
+ * segments and counts sees all of them together without their full product. */
+static mc_case_t turn_case(meshcoll_collective_t collective, size_t count, int size, unsigned turn)
+{
+    const int roots[] = {0, size - 1, size / 2, size / 3};
+    return (mc_case_t){.collective = collective,
+                       .count = count,
+                       .datatype = (meshcoll_datatype_t)(turn % MESHCOLL_DATATYPES),
+                       .op = mc_case_reduces(collective) ? (meshcoll_op_t)(turn / 4 % MESHCOLL_OPS)
+                                                         : MESHCOLL_SUM,
+                       .root = mc_case_is_rooted(collective) ? roots[turn / 2 % 4] : 0,
+                       .in_place = turn % 3 == 0,
+                       .bare = turn % 5 < 3};
+}
+
+static void sweep_strategy(const world_t *w, meshcoll_collective_t collective, const char *strategy,
+                           unsigned *turn)
+{
+    char text[2048];
+    for (int segments = 1; segments <= 3; segments += 2) {
+        snprintf(text, sizeof text, "%s%s", strategy, segments > 1 ? " segments=3" : "");
+        for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++, ++*turn) {
+            const mc_case_t c = turn_case(collective, counts[i], w->mesh.size, *turn);
+            run_case(w, &c, text);
+        }
+    }
+}
+
+static void sweep(const char *mesh)
+{
+    world_t w;
+    unsigned turn = 0;
+    world_open(&w, mesh);
+    for (int k = 0; k < MESHCOLL_COLLECTIVES; k++) {
+        const meshcoll_collective_t collective = (meshcoll_collective_t)k;
+        mc_sample_t sample;
+        cr_assert(mc_sample_open(collective, &w.mesh, SAMPLE, &sample) == 0);
+        for (int i = 0; i < sample.n; i++, turn++)
+            if (!strstr(sample.text[i], "segments="))
+                sweep_strategy(&w, collective, sample.text[i], &turn);
+        mc_sample_close(&sample);
+    }
+    world_close(&w);
+}
+
+Test(runtime, one_rank)
+{
+    sweep("gpu=1");
+    sweep("box=1,gpu=1");
+}
+
+Test(runtime, one_dimension)
+{
+    sweep("gpu=2");
+    sweep("gpu=5");
+    sweep("gpu=8");
+}
+
+Test(runtime, two_dimensions)
+{
+    sweep("box=2,gpu=2");
+    sweep("box=3,gpu=4");
+    sweep("box=5,gpu=2");
+}
+
+Test(runtime, two_dimensions_with_ones)
+{
+    sweep("box=1,gpu=4");
+    sweep("box=3,gpu=1");
+}
+
+Test(runtime, three_dimensions)
+{
+    sweep("rack=2,box=2,gpu=2");
+    sweep("rack=2,box=3,gpu=2");
+    sweep("x=2,y=1,z=3");
+}
+
+/* The rest -------------------------------------------------------------------------------------- */
+
+Test(runtime, planner_chooses)
+{
+    static const size_t sizes[] = {1, 100, 5000};
+    world_t w;
+    world_open(&w, "box=2,gpu=3");
+    for (int k = 0; k < MESHCOLL_COLLECTIVES; k++)
+        for (size_t i = 0; i < 3; i++) {
+            const mc_case_t c =
+                turn_case((meshcoll_collective_t)k, sizes[i], w.mesh.size, (unsigned)(k * 3) + 1);
+            run_case(&w, &c, NULL);
+        }
+    world_close(&w);
+}
+
+Test(runtime, requests_run_again)
+{
+    const mc_case_t c = {.collective = MESHCOLL_ALLREDUCE, .count = 50, .datatype = MESHCOLL_INT32};
+    world_t w;
+    run_t run;
+    world_open(&w, "box=2,gpu=3");
+    run_open(&w, &c, "flat-ring segments=3", &run);
+    for (int again = 0; again < 5; again++) {
+        for (int r = 0; r < w.mesh.size; r++)
+            mc_case_fill(&c, &run.buffers[r]);
+        run_start(&w, &run);
+        run_finish(&w, &run);
+        run_check(&w, &c, &run);
+    }
+    run_close(&w, &run);
+    world_close(&w);
+}
+
+/* Two operations under way at once, with the same peers, do not take each other's messages, though
+ * the ranks start and drive them in different orders. */
+Test(runtime, operations_do_not_mix)
+{
+    const mc_case_t c = {.collective = MESHCOLL_ALLREDUCE, .count = 60, .datatype = MESHCOLL_INT64};
+    const mc_case_t d = {.collective = MESHCOLL_ALLREDUCE,
+                         .count = 60,
+                         .datatype = MESHCOLL_INT64,
+                         .op = MESHCOLL_MAX};
+    world_t w;
+    run_t a, b;
+    world_open(&w, "box=3,gpu=2");
+    run_open(&w, &c, "flat-ring segments=3", &a);
+    run_open(&w, &d, "flat-ring segments=3", &b);
+    for (int r = 0; r < w.mesh.size; r++) {
+        run_t *const first = r % 2 ? &a : &b, *const second = r % 2 ? &b : &a;
+        cr_assert(meshcoll_start(first->request[r]) == MESHCOLL_OK);
+        cr_assert(meshcoll_start(second->request[r]) == MESHCOLL_OK);
+    }
+    run_finish(&w, &b);
+    run_finish(&w, &a);
+    run_check(&w, &c, &a);
+    run_check(&w, &d, &b);
+    run_close(&w, &a);
+    run_close(&w, &b);
+    world_close(&w);
+}
+
+/* An in-box bcast sends nothing over the network but once per box; bytes are the vector's. */
+Test(runtime, bytes_by_dimension)
+{
+    const mc_case_t c = {.collective = MESHCOLL_BCAST, .count = 100, .datatype = MESHCOLL_FLOAT32};
+    world_t w;
+    uint64_t box = 0, gpu = 0;
+    world_open(&w, "box=4,gpu=2");
+    run_case(&w, &c, "bcast:mst(box) bcast:mst(gpu)");
+    for (int r = 0; r < w.mesh.size; r++) {
+        box += meshcoll_bytes_sent(w.rank[r], 0);
+        gpu += meshcoll_bytes_sent(w.rank[r], 1);
+    }
+    cr_assert(box == 3 * 400, "box: %llu", (unsigned long long)box);
+    cr_assert(gpu == 4 * 400, "gpu: %llu", (unsigned long long)gpu);
+    world_close(&w);
+}
+
+Test(runtime, strategies_are_forced)
+{
+    world_t w;
+    int32_t in = 3, out = 0;
+    meshcoll_request_t *request;
+    const meshcoll_args_t args = {.size = sizeof args,
+                                  .collective = MESHCOLL_ALLREDUCE,
+                                  .in = &in,
+                                  .out = &out,
+                                  .count = 1,
+                                  .datatype = MESHCOLL_INT32};
+    world_open(&w, "box=2,gpu=2");
+    cr_assert(meshcoll_set_strategy(w.rank[0], MESHCOLL_ALLREDUCE, "flat-mst") == MESHCOLL_OK, "%s",
+              meshcoll_last_error());
+    cr_assert(meshcoll_init(w.rank[0], &args, &request) == MESHCOLL_OK);
+    cr_assert_not_null(strstr(meshcoll_request_strategy(request), "mst(box*gpu)"), "%s",
+                       meshcoll_request_strategy(request));
+    cr_assert(meshcoll_request_predicted(request) > 0);
+    meshcoll_free(request);
+    cr_assert(meshcoll_set_strategy(w.rank[0], MESHCOLL_ALLREDUCE, "bcast:mst(gpu)") < 0);
+    cr_assert(strlen(meshcoll_last_error()) > 0);
+    cr_assert(meshcoll_set_strategy(w.rank[0], MESHCOLL_ALLREDUCE, NULL) == MESHCOLL_OK);
+    world_close(&w);
+}
+
+Test(runtime, environment_forces_strategies)
+{
+    world_t w;
+    setenv("MESHCOLL_STRATEGY_REDUCE_SCATTER", "flat-ring segments=2", 1);
+    world_open(&w, "box=2,gpu=2");
+    unsetenv("MESHCOLL_STRATEGY_REDUCE_SCATTER");
+    const mc_case_t c = {
+        .collective = MESHCOLL_REDUCE_SCATTER, .count = 5, .datatype = MESHCOLL_INT32};
+    run_t run;
+    run_open(&w, &c, NULL, &run);
+    cr_assert_not_null(strstr(meshcoll_request_strategy(run.request[0]), "ring(box*gpu)"));
+    cr_assert_not_null(strstr(meshcoll_request_strategy(run.request[0]), "segments=2"));
+    run_close(&w, &run);
+    world_close(&w);
+    meshcoll_t *ranks[4];
+    setenv("MESHCOLL_STRATEGY_BCAST", "nonsense", 1);
+    cr_assert(mc_inproc_create("box=2,gpu=2", NULL, ranks) < 0);
+    cr_assert_not_null(strstr(meshcoll_last_error(), "bcast"), "%s", meshcoll_last_error());
+    unsetenv("MESHCOLL_STRATEGY_BCAST");
+}
+
+Test(runtime, arguments_are_checked)
+{
+    world_t w;
+    float v[64] = {0};
+    meshcoll_request_t *request = NULL;
+    const meshcoll_args_t good = {.size = sizeof good,
+                                  .collective = MESHCOLL_ALLGATHER,
+                                  .in = v,
+                                  .out = v + 8,
+                                  .count = 2,
+                                  .datatype = MESHCOLL_FLOAT32};
+    world_open(&w, "box=2,gpu=2");
+    meshcoll_args_t a[8];
+    for (int i = 0; i < 8; i++)
+        a[i] = good;
+    a[0].size = 0;
+    a[1].collective = MESHCOLL_COLLECTIVES;
+    a[2].datatype = MESHCOLL_DATATYPES;
+    a[3].in = NULL;
+    a[4].out = NULL;
+    a[5].count = SIZE_MAX / 8;
+    a[6].in = v + 9; /* overlaps out, and is not its block */
+    a[7].collective = MESHCOLL_BCAST;
+    a[7].root = 4;
+    for (int i = 0; i < 8; i++) {
+        cr_expect(meshcoll_init(w.rank[0], &a[i], &request) == MESHCOLL_ERR_INVALID_ARG, "case %d",
+                  i);
+        cr_expect(strlen(meshcoll_last_error()) > 0);
+    }
+    cr_assert_null(request);
+    cr_assert(meshcoll_init(w.rank[0], &good, &request) == MESHCOLL_OK);
+    meshcoll_free(request);
+    world_close(&w);
+}
+
+/* Boxes and transports --------------------------------------------------------------------------- */
+
+static void check_boxes(const int32_t *machine, int32_t size, const char *wanted)
+{
+    char buffer[128];
+    mc_mesh_t mesh;
+    mc_text_t text = mc_text(buffer, sizeof buffer);
+    const int status = mc_boxes_mesh(machine, size, &mesh);
+    if (!wanted) {
+        cr_expect(status == MESHCOLL_ERR_MESH);
+        cr_expect_not_null(strstr(meshcoll_last_error(), "MESHCOLL_MESH="));
+        return;
+    }
+    cr_assert(status == MESHCOLL_OK, "%s", meshcoll_last_error());
+    mc_mesh_print(&mesh, &text);
+    cr_expect_str_eq(buffer, wanted);
+}
+
+Test(boxes, make_a_mesh)
+{
+    check_boxes((const int32_t[]){0, 0, 0, 0}, 4, "gpu=4");
+    check_boxes((const int32_t[]){0, 0, 2, 2}, 4, "box=2,gpu=2");
+    check_boxes((const int32_t[]){0, 1, 2}, 3, "box=3");
+    check_boxes((const int32_t[]){0}, 1, "gpu=1");
+    check_boxes((const int32_t[]){0, 0, 0, 3, 3}, 5, NULL);
+    check_boxes((const int32_t[]){0, 3, 3, 3}, 4, NULL);
+    check_boxes((const int32_t[]){0, 1, 0, 1}, 4, NULL);
+}
+
+Test(boxes, meshes_that_would_fit_are_named)
+{
+    mc_mesh_t mesh;
+    cr_assert(mc_mesh_fit("box=3,gpu=4", 12, &mesh) == MESHCOLL_OK);
+    cr_assert(mc_mesh_fit("box=3,gpu=3", 12, &mesh) == MESHCOLL_ERR_MESH);
+    cr_expect_not_null(strstr(meshcoll_last_error(), "box=2,gpu=6 or box=3,gpu=4 or"), "%s",
+                       meshcoll_last_error());
+    cr_assert(mc_mesh_fit("box=3,gpu=3", 7, &mesh) == MESHCOLL_ERR_MESH);
+    cr_expect_not_null(strstr(meshcoll_last_error(), "rank=7 would fit"));
+}
+
+static void check_transports(const char *mesh_text, const int32_t *machine, const char *text,
+                             const char *kinds)
+{
+    char tls[MC_MAX_DIMS][MC_TLS_TEXT];
+    mc_mesh_t mesh;
+    cr_assert(mc_mesh_parse(mesh_text, &mesh) == MESHCOLL_OK);
+    cr_assert(mc_boxes_transports(text, machine, &mesh, tls) == MESHCOLL_OK);
+    for (int32_t d = 0; d < mesh.ndims; d++)
+        cr_expect((strstr(tls[d], "posix") != NULL) == (kinds[d] == 's'), "%s, dimension %d: %s",
+                  mesh_text, d, tls[d]);
+}
+
+Test(boxes, transports_follow_the_rule)
+{
+    static const int32_t one[8] = {0}, two[8] = {0, 0, 0, 0, 4, 4, 4, 4},
+                         four[8] = {0, 0, 2, 2, 4, 4, 6, 6};
+    check_transports("gpu=8", one, NULL, "s");
+    check_transports("gpu=8", two, NULL, "n");
+    check_transports("box=2,gpu=4", one, NULL, "ns");
+    check_transports("box=2,gpu=4", two, NULL, "ns");
+    check_transports("box=2,gpu=4", four, NULL, "nn");
+    check_transports("rack=2,box=2,gpu=2", one, NULL, "nss");
+    check_transports("rack=2,box=2,gpu=2", four, NULL, "nns");
+    check_transports("box=2,gpu=4", one, "gpu=tcp,self", "nn");
+    check_transports("box=2,gpu=4", one, "box=posix,self;gpu=tcp,self", "sn");
+}
