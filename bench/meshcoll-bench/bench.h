@@ -1,0 +1,133 @@
+/* meshcoll-bench: what its files share. One process per rank; rank 0 alone prints and writes. */
+#ifndef BENCH_BENCH_H
+#define BENCH_BENCH_H
+
+#include "compose/planner.h"
+#include "mesh/link.h"
+
+#include <mpi.h>
+#include <stdio.h>
+
+/* What the command line says. */
+typedef struct {
+    meshcoll_collective_t collective;
+    meshcoll_datatype_t datatype;
+    meshcoll_op_t op;
+    int root;
+    const char *mesh, *links, *transports; /* NULL: not given */
+    const char *strategies, *rate, *csv, *json;
+    double rate_bytes; /* of `rate`, bytes per second; 0: not given */
+    uint64_t begin, end;
+    double factor;
+    int warmup, iterations;
+    double min_time, max_time; /* seconds a row takes; max_time 0: as long as it takes */
+    bool in_place, check, flat_mpi, help;
+} options_t;
+
+/* Status 0, or ERR_INVALID_ARG with the error's text set. */
+int options_parse(int argc, char **argv, options_t *options);
+void options_usage(FILE *to);
+
+/* What is measured: one strategy, the planner's choice, or the MPI library's own. */
+typedef enum { PLANNED, FORCED, MPI_OWN } kind_t;
+
+typedef struct {
+    kind_t kind;
+    char *label; /* "option2", "best", "mpi", or the strategy's text */
+} contender_t;
+
+typedef struct {
+    contender_t *at;
+    int n;
+} contenders_t;
+
+/* Spells out `--strategies` and `--flat`. */
+int contenders_make(const options_t *options, const mc_mesh_t *mesh, contenders_t *contenders);
+void contenders_free(contenders_t *contenders);
+
+/* Where one collective's data lies on this rank. Elements [first, first + n) of the whole vector. */
+typedef struct {
+    char *at; /* NULL: not used on this rank */
+    size_t n, first;
+} span_t;
+
+typedef struct {
+    span_t in, out;
+    size_t count; /* the API's count: of the whole vector, or of one block */
+    size_t whole; /* elements of the whole vector */
+} view_t;
+
+/* One row of the table; times in seconds, NAN where there is none. */
+typedef struct {
+    uint64_t bytes;
+    size_t count;
+    const char *label;
+    char *strategy; /* owned; "mpi" for the library's own */
+    bool own_mpi;
+    int iterations;
+    double predicted, median, min, p99, bound;
+    double sent[MC_MAX_DIMS]; /* bytes across the dimension, the busiest box, one iteration */
+    bool checked;
+    uint64_t wrong;
+} row_t;
+
+typedef struct {
+    options_t options;
+    meshcoll_t *handle;
+    mc_mesh_t mesh;
+    mc_links_t links, bound_links; /* the second with the network's stated rate */
+    int rank, size;
+    MPI_Comm box[MC_MAX_DIMS]; /* the ranks that share coordinates 0…d */
+    char *in, *out;            /* room for the largest size, with guards */
+    size_t room;
+    uint64_t salt; /* of the next data pattern */
+    contenders_t contenders;
+    row_t *row; /* rank 0 */
+    int n_rows;
+} bench_t;
+
+/* One line on standard error, then the whole program ends. */
+_Noreturn void die(const char *format, ...) MC_PRINTF(1, 2);
+
+enum { GUARD = 64, PAGE = 4096 };
+/* data.c: what the buffers hold, and whether it is right. */
+bool collective_reduces(meshcoll_collective_t collective);
+bool collective_has_root(meshcoll_collective_t collective);
+/* Elements of the whole vector at about `bytes`, so that the blocks are equal. */
+size_t data_whole(const bench_t *bench, uint64_t bytes);
+/* Why this many ranks cannot be checked exactly; NULL when they can. */
+const char *data_inexact(const options_t *options, int ranks);
+view_t data_view(const bench_t *bench, size_t whole);
+/* Fresh data that depends on rank and index, poison elsewhere. */
+void data_fill(bench_t *bench, const view_t *view);
+/* Wrong elements on this rank; a changed input and bytes written beside a buffer count too. */
+uint64_t data_wrong(const bench_t *bench, const view_t *view);
+/* What is sent and received while it is timed: zeros. */
+void data_clear(const bench_t *bench, const view_t *view);
+
+/* own_mpi.c: can MPI's int count so many elements? */
+bool own_mpi_fits(const bench_t *bench, size_t whole);
+/* MPI_Bcast has one buffer, and MPI_Reduce_scatter_block leaves its block at the buffer's start. */
+view_t own_mpi_view(const bench_t *bench, const view_t *view);
+void own_mpi_run(const bench_t *bench, const view_t *view);
+
+/* measure.c: one row per contender at this size, appended on rank 0. Returns wrong elements. */
+uint64_t measure_size(bench_t *bench, size_t whole);
+
+/* meta.c */
+typedef struct {
+    char date[32], cpu[128], host[64], mpi[256], ucx[64], links[512], command[4096];
+    int cores;
+} meta_t;
+void meta_make(const bench_t *bench, int argc, char **argv, meta_t *meta);
+
+/* table.c, files.c */
+void table_head(const bench_t *bench, const meta_t *meta);
+void table_row(const bench_t *bench, const row_t *row);
+void table_foot(const bench_t *bench);
+void csv_head(const bench_t *bench, const meta_t *meta, FILE *file);
+void csv_row(const bench_t *bench, const row_t *row, FILE *file);
+/* The whole file anew, after each size: what a killed run has measured is kept. */
+int json_write(const bench_t *bench, const meta_t *meta, const char *path);
+
+#endif

@@ -1,0 +1,197 @@
+/* The same numbers for programs: CSV and JSON, with the same names. docs/bench.md lists them. */
+#include "bench.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern char **environ;
+
+static const char *op_of(const options_t *o)
+{
+    return collective_reduces(o->collective) ? meshcoll_op_name(o->op) : NULL;
+}
+
+/* NULL becomes null, and text that is no UTF-8 too. */
+static json_t *text(const char *t)
+{
+    json_t *const value = t ? json_string(t) : NULL;
+    return value ? value : json_null();
+}
+
+static json_t *number(double x)
+{
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+static json_t *integer(double x)
+{
+    return isfinite(x) ? json_integer((json_int_t)llround(x)) : json_null();
+}
+
+/* The variables that change how it runs. */
+static json_t *environment(void)
+{
+    json_t *const all = json_object();
+    for (char **at = environ; *at; at++) {
+        const char *const equals = strchr(*at, '=');
+        char name[128];
+        if (!equals || (strncmp(*at, "MESHCOLL_", 9) != 0 && strncmp(*at, "UCX_", 4) != 0))
+            continue;
+        snprintf(name, sizeof name, "%.*s", (int)(equals - *at), *at);
+        json_object_set_new(all, name, text(equals + 1));
+    }
+    return all;
+}
+
+static json_t *dims(const bench_t *bench)
+{
+    json_t *const all = json_array();
+    for (int32_t d = 0; d < bench->mesh.ndims; d++)
+        json_array_append_new(all, json_pack("{s:s, s:i}", "name", bench->mesh.dim[d].name,
+                                             "extent", (int)bench->mesh.dim[d].extent));
+    return all;
+}
+
+static json_t *make_meta(const bench_t *bench, const meta_t *meta)
+{
+    const options_t *const o = &bench->options;
+    json_t *const all = json_object();
+    json_object_set_new(all, "program", text("meshcoll-bench"));
+    json_object_set_new(all, "version", text(meshcoll_version()));
+    json_object_set_new(all, "date", text(meta->date));
+    json_object_set_new(all, "command", text(meta->command));
+    json_object_set_new(all, "collective", text(meshcoll_collective_name(o->collective)));
+    json_object_set_new(all, "datatype", text(meshcoll_datatype_name(o->datatype)));
+    json_object_set_new(all, "op", text(op_of(o)));
+    json_object_set_new(all, "root",
+                        collective_has_root(o->collective) ? json_integer(o->root) : json_null());
+    json_object_set_new(all, "in_place", json_boolean(o->in_place));
+    json_object_set_new(all, "mesh", text(meshcoll_mesh_text(bench->handle)));
+    json_object_set_new(all, "dims", dims(bench));
+    json_object_set_new(all, "ranks", json_integer(bench->size));
+    json_object_set_new(all, "links", text(meta->links));
+    json_object_set_new(all, "rate", text(o->rate));
+    json_object_set_new(all, "warmup", json_integer(o->warmup));
+    json_object_set_new(all, "iterations", json_integer(o->iterations));
+    json_object_set_new(all, "min_time_s", json_real(o->min_time));
+    json_object_set_new(all, "max_time_s", o->max_time > 0 ? json_real(o->max_time) : json_null());
+    json_object_set_new(all, "check", json_boolean(o->check));
+    json_object_set_new(all, "mpi", text(meta->mpi));
+    json_object_set_new(all, "ucx", text(meta->ucx));
+    json_object_set_new(all, "host", text(meta->host));
+    json_object_set_new(all, "cpu", text(meta->cpu));
+    json_object_set_new(all, "cores", json_integer(meta->cores));
+    json_object_set_new(all, "env", environment());
+    return all;
+}
+
+static json_t *make_row(const bench_t *bench, const row_t *row)
+{
+    json_t *const all = json_object();
+    json_object_set_new(all, "bytes", json_integer((json_int_t)row->bytes));
+    json_object_set_new(all, "count", json_integer((json_int_t)row->count));
+    json_object_set_new(all, "label", text(row->label));
+    json_object_set_new(all, "strategy", text(row->strategy));
+    json_object_set_new(all, "iterations", json_integer(row->iterations));
+    json_object_set_new(all, "predicted_s", number(row->predicted));
+    json_object_set_new(all, "median_s", number(row->median));
+    json_object_set_new(all, "min_s", number(row->min));
+    json_object_set_new(all, "p99_s", number(row->p99));
+    json_object_set_new(all, "bound_s", number(row->bound));
+    json_object_set_new(all, "ratio", number(row->bound > 0 ? row->median / row->bound : NAN));
+    for (int32_t d = 0; d < bench->mesh.ndims; d++) {
+        char name[MC_DIM_NAME + 8];
+        snprintf(name, sizeof name, "sent_%s", bench->mesh.dim[d].name);
+        json_object_set_new(all, name, integer(row->sent[d]));
+    }
+    json_object_set_new(all, "wrong",
+                        row->checked ? json_integer((json_int_t)row->wrong) : json_null());
+    return all;
+}
+
+int json_write(const bench_t *bench, const meta_t *meta, const char *path)
+{
+    json_t *const rows = json_array();
+    for (int i = 0; i < bench->n_rows; i++)
+        json_array_append_new(rows, make_row(bench, &bench->row[i]));
+    json_t *const all = json_object();
+    json_object_set_new(all, "meta", make_meta(bench, meta));
+    json_object_set_new(all, "rows", rows);
+
+    char fresh[4096];
+    snprintf(fresh, sizeof fresh, "%s.tmp", path);
+    const bool written = json_dump_file(all, fresh, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) == 0 &&
+                         rename(fresh, path) == 0;
+    json_decref(all);
+    if (!written)
+        return mc_fail(MESHCOLL_ERR_IO, "--json: %s cannot be written: %s", path, strerror(errno));
+    return MESHCOLL_OK;
+}
+
+static void print_value(FILE *file, const json_t *value)
+{
+    switch (json_typeof(value)) {
+    case JSON_STRING:
+        fputc('"', file);
+        for (const char *at = json_string_value(value); *at; at++)
+            fprintf(file, *at == '"' ? "\"\"" : "%c", *at);
+        fputc('"', file);
+        return;
+    case JSON_INTEGER:
+        fprintf(file, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+        return;
+    case JSON_REAL:
+        fprintf(file, "%.9g", json_real_value(value));
+        return;
+    default: /* null: an empty field */
+        return;
+    }
+}
+
+/* Comment lines with the JSON's meta, then the names; a row's JSON keeps their order. */
+void csv_head(const bench_t *bench, const meta_t *meta, FILE *file)
+{
+    json_t *const all = make_meta(bench, meta);
+    const char *key;
+    json_t *value;
+    json_object_foreach(all, key, value)
+    {
+        char *const dumped = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+        fprintf(file, "# %s: %s\n", key, dumped ? dumped : "null");
+        free(dumped);
+    }
+    json_decref(all);
+
+    const row_t none = {.label = "", .strategy = NULL};
+    json_t *const row = make_row(bench, &none);
+    bool first = true;
+    json_object_foreach(row, key, value)
+    {
+        fprintf(file, "%s%s", first ? "" : ",", key);
+        first = false;
+    }
+    fputc('\n', file);
+    json_decref(row);
+    fflush(file);
+}
+
+void csv_row(const bench_t *bench, const row_t *row, FILE *file)
+{
+    json_t *const all = make_row(bench, row);
+    const char *key;
+    json_t *value;
+    bool first = true;
+    json_object_foreach(all, key, value)
+    {
+        if (!first)
+            fputc(',', file);
+        print_value(file, value);
+        first = false;
+    }
+    fputc('\n', file);
+    json_decref(all);
+    fflush(file);
+}

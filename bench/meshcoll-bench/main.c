@@ -1,0 +1,208 @@
+/* meshcoll-bench: times collectives, strategy by strategy, and checks every result. */
+#include "bench.h"
+
+#include <meshcoll/mpi.h>
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EXIT_WRONG = 1, EXIT_USAGE = 2 };
+
+void die(const char *format, ...)
+{
+    int rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    va_list args;
+    va_start(args, format);
+    fprintf(stderr, "meshcoll-bench: rank %d: ", rank);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    va_end(args);
+    MPI_Abort(MPI_COMM_WORLD, EXIT_WRONG);
+    abort();
+}
+
+/* What all ranks find alike is said once. */
+static int refuse(int rank, int status)
+{
+    if (rank == 0)
+        fprintf(stderr, "meshcoll-bench: %s\n", meshcoll_last_error());
+    return status;
+}
+
+static void print_row(const bench_t *bench, const row_t *row, FILE *csv)
+{
+    table_row(bench, row);
+    if (csv)
+        csv_row(bench, row, csv);
+}
+
+static bool fits(const bench_t *bench, size_t whole)
+{
+    if (own_mpi_fits(bench, whole))
+        return true;
+    if (bench->rank == 0)
+        printf("# %zu elements are more than MPI counts: stopping here\n", whole);
+    return false;
+}
+
+static uint64_t measure_all(bench_t *bench, const meta_t *meta, FILE *csv)
+{
+    const options_t *const o = &bench->options;
+    uint64_t wrong = 0;
+    size_t last = 0;
+    for (double bytes = (double)o->begin; bytes < (double)o->end + 0.5; bytes *= o->factor) {
+        const size_t whole = data_whole(bench, (uint64_t)bytes);
+        if (whole == last) /* two sizes that round to one */
+            continue;
+        if (!fits(bench, whole))
+            break;
+        last = whole;
+        const int before = bench->n_rows;
+        wrong += measure_size(bench, whole);
+        for (int i = before; i < bench->n_rows; i++)
+            print_row(bench, &bench->row[i], csv);
+        if (bench->rank == 0 && o->json && json_write(bench, meta, o->json) != MESHCOLL_OK)
+            die("%s", meshcoll_last_error());
+    }
+    return wrong;
+}
+
+static char *allocate(size_t room)
+{
+    char *const buffer = aligned_alloc(PAGE, room);
+    if (!buffer)
+        die("out of memory for a buffer of %zu bytes", room);
+    memset(buffer, 0, room);
+    return buffer;
+}
+
+static void make_buffers(bench_t *bench)
+{
+    const size_t bytes =
+        data_whole(bench, bench->options.end) * meshcoll_datatype_size(bench->options.datatype);
+    const size_t room = (bytes + PAGE - 1) / PAGE * PAGE + 2 * PAGE;
+    bench->in = allocate(room);
+    bench->out = allocate(room);
+}
+
+/* The links with the stated rate of a box's network, all its ports together. */
+static mc_links_t bound_links(const bench_t *bench)
+{
+    mc_links_t links = bench->links;
+    int32_t top = 0;
+    while (top < links.ndims - 1 && bench->mesh.dim[top].extent == 1)
+        top++;
+    if (bench->options.rate) {
+        links.dim[top].beta = 1 / bench->options.rate_bytes;
+        links.dim[top].ports = 1;
+    }
+    return links;
+}
+
+static int make_bench(bench_t *bench)
+{
+    options_t *const o = &bench->options;
+    int status = mc_mesh_parse(meshcoll_mesh_text(bench->handle), &bench->mesh);
+    if (status != MESHCOLL_OK)
+        return status;
+    if (o->root >= bench->size)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--root: expected a rank from 0 to %d; came %d",
+                       bench->size - 1, o->root);
+    if (data_inexact(o, bench->size))
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s", data_inexact(o, bench->size));
+
+    const char *const links = o->links ? o->links : getenv("MESHCOLL_LINKS");
+    status = mc_links_parse(links, &bench->mesh, &bench->links);
+    if (status != MESHCOLL_OK)
+        return status;
+    bench->bound_links = bound_links(bench);
+
+    status = contenders_make(o, &bench->mesh, &bench->contenders);
+    if (status != MESHCOLL_OK)
+        return status;
+    for (int32_t d = 0; d < bench->mesh.ndims; d++)
+        MPI_Comm_split(MPI_COMM_WORLD, bench->rank / mc_mesh_stride(&bench->mesh, d), bench->rank,
+                       &bench->box[d]);
+    /* "best" is the planner's choice, whatever the environment forces */
+    return meshcoll_set_strategy(bench->handle, o->collective, NULL);
+}
+
+static int run_bench(bench_t *bench, int argc, char **argv)
+{
+    const options_t *const o = &bench->options;
+    meta_t meta;
+    FILE *csv = NULL;
+    meta_make(bench, argc, argv, &meta);
+    if (bench->rank == 0 && o->csv) {
+        csv = fopen(o->csv, "w");
+        if (!csv)
+            die("--csv: %s cannot be written", o->csv);
+        csv_head(bench, &meta, csv);
+    }
+    if (bench->rank == 0 && o->json && json_write(bench, &meta, o->json) != MESHCOLL_OK)
+        die("%s", meshcoll_last_error());
+    if (bench->rank == 0)
+        table_head(bench, &meta);
+
+    make_buffers(bench);
+    const uint64_t wrong = measure_all(bench, &meta, csv);
+    if (bench->rank == 0)
+        table_foot(bench);
+    if (csv)
+        fclose(csv);
+    return wrong > 0 ? EXIT_WRONG : 0;
+}
+
+static void free_bench(bench_t *bench)
+{
+    for (int i = 0; i < bench->n_rows; i++)
+        free(bench->row[i].strategy);
+    free(bench->row);
+    free(bench->in);
+    free(bench->out);
+    for (int32_t d = 0; d < bench->mesh.ndims; d++)
+        if (bench->box[d] != MPI_COMM_NULL)
+            MPI_Comm_free(&bench->box[d]);
+    contenders_free(&bench->contenders);
+    meshcoll_destroy(bench->handle);
+}
+
+static int run_main(int argc, char **argv, int rank, int size)
+{
+    bench_t bench = {.rank = rank, .size = size};
+    for (int d = 0; d < MC_MAX_DIMS; d++)
+        bench.box[d] = MPI_COMM_NULL;
+    if (options_parse(argc, argv, &bench.options) != MESHCOLL_OK)
+        return refuse(rank, EXIT_USAGE);
+    if (bench.options.help) {
+        if (rank == 0)
+            options_usage(stdout);
+        return 0;
+    }
+    const meshcoll_params_t params = {.size = sizeof params,
+                                      .mesh = bench.options.mesh,
+                                      .links = bench.options.links,
+                                      .transports = bench.options.transports};
+    const int status = meshcoll_create(MPI_COMM_WORLD, &params, &bench.handle);
+    if (status == MESHCOLL_ERR_TRANSPORT || status == MESHCOLL_ERR_NO_MEMORY)
+        die("%s", meshcoll_last_error()); /* this rank's own trouble */
+    if (status != MESHCOLL_OK)
+        return refuse(rank, EXIT_USAGE);
+    const int code = make_bench(&bench) == MESHCOLL_OK ? run_bench(&bench, argc, argv)
+                                                       : refuse(rank, EXIT_USAGE);
+    free_bench(&bench);
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    int rank, size;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    const int code = run_main(argc, argv, rank, size);
+    MPI_Finalize();
+    return code;
+}

@@ -1,0 +1,263 @@
+/*
+ * Measuring one size. All strategies take turns, round by round, so that whatever else the machine
+ * does hits them alike. The time of an iteration is that of its slowest rank.
+ */
+#include "bench.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LEAST_ROUNDS = 3 };
+
+/* One contender at one size. */
+typedef struct {
+    const contender_t *who;
+    meshcoll_request_t *request; /* NULL for the library's own */
+    double *time;                /* per iteration, on this rank */
+    int n, capacity;
+    double elapsed;
+    uint64_t sent[MC_MAX_DIMS], wrong;
+} lane_t;
+
+static void check_status(int status, const lane_t *lane, const char *what)
+{
+    if (status != MESHCOLL_OK)
+        die("%s of \"%s\": %s", what, lane->who->label, meshcoll_last_error());
+}
+
+static void open_lane(const bench_t *bench, const view_t *view, lane_t *lane)
+{
+    const options_t *const o = &bench->options;
+    if (lane->who->kind == MPI_OWN)
+        return;
+    const meshcoll_args_t args = {
+        .size = sizeof args,
+        .collective = o->collective,
+        .in = view->in.at,
+        .out = view->out.at,
+        .count = view->count,
+        .datatype = o->datatype,
+        .op = o->op,
+        .root = o->root,
+        .strategy = lane->who->kind == FORCED ? lane->who->label : NULL,
+    };
+    check_status(meshcoll_init(bench->handle, &args, &lane->request), lane, "initialisation");
+}
+
+static void run(const bench_t *bench, const view_t *view, const lane_t *lane)
+{
+    if (!lane->request) {
+        own_mpi_run(bench, view);
+        return;
+    }
+    check_status(meshcoll_start(lane->request), lane, "start");
+    check_status(meshcoll_wait(lane->request), lane, "wait");
+}
+
+static void run_checked(bench_t *bench, const view_t *view, lane_t *lane)
+{
+    const view_t mine = lane->request ? *view : own_mpi_view(bench, view);
+    data_fill(bench, &mine);
+    MPI_Barrier(MPI_COMM_WORLD);
+    run(bench, &mine, lane);
+    const uint64_t wrong = data_wrong(bench, &mine);
+    uint64_t all;
+    MPI_Allreduce(&wrong, &all, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+    lane->wrong += all;
+}
+
+static void check_all(bench_t *bench, const view_t *view, lane_t *lane, int n)
+{
+    if (!bench->options.check)
+        return;
+    for (int i = 0; i < n; i++)
+        run_checked(bench, view, &lane[i]);
+}
+
+static void keep_time(lane_t *lane, double seconds)
+{
+    if (lane->n == lane->capacity) {
+        const int capacity = lane->capacity ? 2 * lane->capacity : 64;
+        double *const grown = realloc(lane->time, (size_t)capacity * sizeof *grown);
+        if (!grown)
+            die("out of memory for %d times", capacity);
+        lane->time = grown;
+        lane->capacity = capacity;
+    }
+    lane->time[lane->n++] = seconds;
+    lane->elapsed += seconds;
+}
+
+static void run_timed(const bench_t *bench, const view_t *view, lane_t *lane)
+{
+    uint64_t before[MC_MAX_DIMS];
+    for (int32_t d = 0; d < bench->mesh.ndims; d++)
+        before[d] = meshcoll_bytes_sent(bench->handle, d);
+    MPI_Barrier(MPI_COMM_WORLD);
+    const double begin = mc_now();
+    run(bench, view, lane);
+    keep_time(lane, mc_now() - begin);
+    for (int32_t d = 0; d < bench->mesh.ndims; d++)
+        lane->sent[d] += meshcoll_bytes_sent(bench->handle, d) - before[d];
+}
+
+/* Is another round wanted? Rank 0's clock decides for all. */
+static char wants_more(const options_t *o, const lane_t *lane)
+{
+    const int least = o->iterations < LEAST_ROUNDS ? o->iterations : LEAST_ROUNDS;
+    if (o->max_time > 0 && lane->n >= least && lane->elapsed >= o->max_time)
+        return 0;
+    return lane->n < o->iterations || lane->elapsed < o->min_time;
+}
+
+static void run_rounds(const bench_t *bench, const view_t *view, lane_t *lane, int n)
+{
+    char *const more = malloc((size_t)n);
+    if (!more)
+        die("out of memory for %d strategies", n);
+    for (bool any = true; any;) {
+        for (int i = 0; i < n; i++)
+            more[i] = wants_more(&bench->options, &lane[i]);
+        MPI_Bcast(more, n, MPI_CHAR, 0, MPI_COMM_WORLD);
+        any = false;
+        for (int i = 0; i < n; i++)
+            if (more[i]) {
+                run_timed(bench, view, &lane[i]);
+                any = true;
+            }
+    }
+    free(more);
+}
+
+static int compare(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(const double *sorted, int n)
+{
+    return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
+}
+
+/* The busiest box's bytes across dimension d in one iteration; all ranks call. */
+static double busiest(const bench_t *bench, const lane_t *lane, int32_t d)
+{
+    uint64_t sum, most;
+    MPI_Allreduce(&lane->sent[d], &sum, 1, MPI_UINT64_T, MPI_SUM, bench->box[d]);
+    MPI_Allreduce(&sum, &most, 1, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD);
+    return (double)most / lane->n;
+}
+
+static void add_row(bench_t *bench, const row_t *row)
+{
+    row_t *const grown = realloc(bench->row, (size_t)(bench->n_rows + 1) * sizeof *grown);
+    if (!grown)
+        die("out of memory for the rows");
+    bench->row = grown;
+    bench->row[bench->n_rows++] = *row;
+}
+
+static void make_row(bench_t *bench, const view_t *view, const lane_t *lane, row_t *row)
+{
+    const options_t *const o = &bench->options;
+    const uint64_t bytes = view->whole * meshcoll_datatype_size(o->datatype);
+    *row = (row_t){.bytes = bytes,
+                   .count = view->count,
+                   .label = lane->who->label,
+                   .own_mpi = !lane->request,
+                   .iterations = lane->n,
+                   .predicted = NAN,
+                   .checked = o->check,
+                   .wrong = lane->wrong};
+    row->bound = mc_lower_bound(o->collective, &bench->mesh, &bench->bound_links, (double)bytes);
+    if (lane->request)
+        row->predicted = meshcoll_request_predicted(lane->request);
+    row->strategy = strdup(lane->request ? meshcoll_request_strategy(lane->request) : "mpi");
+    if (!row->strategy)
+        die("out of memory for the rows");
+}
+
+/* Brings the ranks' times together and appends the row on rank 0. */
+static void close_lane(bench_t *bench, const view_t *view, lane_t *lane)
+{
+    row_t row;
+    make_row(bench, view, lane, &row);
+    for (int32_t d = 0; d < bench->mesh.ndims; d++)
+        row.sent[d] = lane->request ? busiest(bench, lane, d) : NAN;
+
+    double *const slowest = malloc((size_t)lane->n * sizeof *slowest);
+    if (!slowest)
+        die("out of memory for %d times", lane->n);
+    MPI_Reduce(lane->time, slowest, lane->n, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    if (bench->rank == 0) {
+        qsort(slowest, (size_t)lane->n, sizeof *slowest, compare);
+        row.min = slowest[0];
+        row.median = median(slowest, lane->n);
+        row.p99 = slowest[(int)ceil(0.99 * lane->n) - 1];
+        add_row(bench, &row);
+    } else {
+        free(row.strategy);
+    }
+    free(slowest);
+    free(lane->time);
+    meshcoll_free(lane->request);
+}
+
+static uint64_t measure_lanes(bench_t *bench, const view_t *view, lane_t *lane, int n)
+{
+    for (int i = 0; i < n; i++)
+        open_lane(bench, view, &lane[i]);
+    check_all(bench, view, lane, n);
+    data_clear(bench, view);
+    for (int round = 0; round < bench->options.warmup; round++)
+        for (int i = 0; i < n; i++) {
+            MPI_Barrier(MPI_COMM_WORLD);
+            run(bench, view, &lane[i]);
+        }
+    run_rounds(bench, view, lane, n);
+    check_all(bench, view, lane, n);
+
+    uint64_t wrong = 0;
+    for (int i = 0; i < n; i++) {
+        wrong += lane[i].wrong;
+        close_lane(bench, view, &lane[i]);
+    }
+    return wrong;
+}
+
+/* How many requests may stand side by side: each can hold scratch of the vector's size, and all ranks
+ * may share one machine. All ranks must agree. */
+static int lanes_together(const bench_t *bench, size_t bytes)
+{
+    const double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    const double each = 2.0 * (double)bytes * bench->size;
+    int together = bench->contenders.n;
+    if (each * together > memory / 4)
+        together = memory / 4 < each ? 1 : (int)(memory / 4 / each);
+    int least;
+    MPI_Allreduce(&together, &least, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    return least;
+}
+
+uint64_t measure_size(bench_t *bench, size_t whole)
+{
+    const view_t view = data_view(bench, whole);
+    const contenders_t *const all = &bench->contenders;
+    const int together =
+        lanes_together(bench, whole * meshcoll_datatype_size(bench->options.datatype));
+    uint64_t wrong = 0;
+    for (int first = 0; first < all->n; first += together) {
+        const int n = all->n - first < together ? all->n - first : together;
+        lane_t *const lane = calloc((size_t)n, sizeof *lane);
+        if (!lane)
+            die("out of memory for %d strategies", n);
+        for (int i = 0; i < n; i++)
+            lane[i].who = &all->at[first + i];
+        wrong += measure_lanes(bench, &view, lane, n);
+        free(lane);
+    }
+    return wrong;
+}

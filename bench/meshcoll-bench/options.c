@@ -1,0 +1,301 @@
+/* The command line. */
+#include "bench.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage[] =
+    "usage: mpirun -n RANKS meshcoll-bench [OPTIONS]\n"
+    "\n"
+    "what runs\n"
+    "  --collective NAME      bcast (default), reduce, scatter, gather, allgather, allreduce,\n"
+    "                         reduce_scatter\n"
+    "  --mesh TEXT            box=4,gpu=4: dimensions, outermost first; default: found\n"
+    "  --links TEXT           link models, as `meshcoll plan --links` takes them\n"
+    "  --transports TEXT      UCX transports per dimension, box=tcp,self;gpu=sm,self\n"
+    "  --strategies LIST      separated by commas or newlines (default: best,named):\n"
+    "                           best     what the planner picks at each size\n"
+    "                           named    every named entry of the collective on this mesh\n"
+    "                           all      every path, with every algorithm in every phase once\n"
+    "                           option2  a named entry\n"
+    "                           \"bcast:mst(box) bcast:mst(gpu) segments=4\"  a strategy's text\n"
+    "  --flat mpi             the MPI library's own collective too, on the same buffers\n"
+    "  --datatype NAME        float32 (default), float64, int32, int64\n"
+    "  --op NAME              sum (default), min, max\n"
+    "  --root RANK            0\n"
+    "  --in-place             input and output in one buffer\n"
+    "\n"
+    "sizes, of the whole vector for every collective\n"
+    "  -b, --begin BYTES      1K\n"
+    "  -e, --end BYTES        8M\n"
+    "  -f, --factor F         4, from one size to the next\n"
+    "\n"
+    "how often\n"
+    "  -w, --warmup N         5 rounds that do not count\n"
+    "  -n, --iterations N     20 rounds; in each round every strategy runs once\n"
+    "  --min-time SECONDS     more rounds until a row has taken that long\n"
+    "  --max-time SECONDS     fewer rounds, but 3, when a row has taken that long\n"
+    "  -c, --check 0|1        1: compare every element, before and after the timed rounds\n"
+    "\n"
+    "what comes out\n"
+    "  --rate RATE            200mbit: what a box's network really carries each way; for the\n"
+    "                         lower bound only\n"
+    "  --csv FILE, --json FILE\n"
+    "\n"
+    "exit status: 0 all well, 1 wrong elements or a failure, 2 wrong usage\n";
+
+enum {
+    OPT_COLLECTIVE = 256,
+    OPT_MESH,
+    OPT_LINKS,
+    OPT_TRANSPORTS,
+    OPT_STRATEGIES,
+    OPT_FLAT,
+    OPT_DATATYPE,
+    OPT_OP,
+    OPT_ROOT,
+    OPT_IN_PLACE,
+    OPT_MIN_TIME,
+    OPT_MAX_TIME,
+    OPT_RATE,
+    OPT_CSV,
+    OPT_JSON
+};
+
+static const struct option longs[] = {
+    {"collective", required_argument, NULL, OPT_COLLECTIVE},
+    {"mesh", required_argument, NULL, OPT_MESH},
+    {"links", required_argument, NULL, OPT_LINKS},
+    {"transports", required_argument, NULL, OPT_TRANSPORTS},
+    {"strategies", required_argument, NULL, OPT_STRATEGIES},
+    {"flat", required_argument, NULL, OPT_FLAT},
+    {"datatype", required_argument, NULL, OPT_DATATYPE},
+    {"op", required_argument, NULL, OPT_OP},
+    {"root", required_argument, NULL, OPT_ROOT},
+    {"in-place", no_argument, NULL, OPT_IN_PLACE},
+    {"begin", required_argument, NULL, 'b'},
+    {"end", required_argument, NULL, 'e'},
+    {"factor", required_argument, NULL, 'f'},
+    {"warmup", required_argument, NULL, 'w'},
+    {"iterations", required_argument, NULL, 'n'},
+    {"min-time", required_argument, NULL, OPT_MIN_TIME},
+    {"max-time", required_argument, NULL, OPT_MAX_TIME},
+    {"check", required_argument, NULL, 'c'},
+    {"rate", required_argument, NULL, OPT_RATE},
+    {"csv", required_argument, NULL, OPT_CSV},
+    {"json", required_argument, NULL, OPT_JSON},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+void options_usage(FILE *to)
+{
+    fputs(usage, to);
+}
+
+static const char *collective_name(int i)
+{
+    return meshcoll_collective_name((meshcoll_collective_t)i);
+}
+
+static const char *datatype_name(int i)
+{
+    return meshcoll_datatype_name((meshcoll_datatype_t)i);
+}
+
+static const char *op_name(int i)
+{
+    return meshcoll_op_name((meshcoll_op_t)i);
+}
+
+/* Index of `text` among n names, or an error that lists them. */
+static int parse_name(const char *option, const char *text, const char *(*name)(int), int n,
+                      int *found)
+{
+    char all[256];
+    mc_text_t list = mc_text(all, sizeof all);
+    for (int i = 0; i < n; i++) {
+        if (strcmp(text, name(i)) == 0) {
+            *found = i;
+            return MESHCOLL_OK;
+        }
+        mc_text_add(&list, "%s%s", i ? ", " : "", name(i));
+    }
+    return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s: expected one of %s; came \"%s\"", option, all,
+                   text);
+}
+
+static int parse_int(const char *option, const char *text, int least, int *value)
+{
+    char *end;
+    errno = 0;
+    const long number = strtol(text, &end, 10);
+    if (errno || end == text || *end || number < least || number > 1000000000)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s: expected a whole number from %d; came \"%s\"",
+                       option, least, text);
+    *value = (int)number;
+    return MESHCOLL_OK;
+}
+
+static int parse_number(const char *option, const char *text, double least, double *value)
+{
+    char *end;
+    const double number = strtod(text, &end);
+    if (end == text || *end || !(number >= least && number <= 1e9))
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s: expected a number from %g; came \"%s\"",
+                       option, least, text);
+    *value = number;
+    return MESHCOLL_OK;
+}
+
+static int parse_bytes(const char *option, const char *text, uint64_t *bytes)
+{
+    if (mc_parse_bytes(text, bytes) != MESHCOLL_OK || *bytes == 0)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "%s: expected bytes such as 1024, 64K or 8M; came "
+                       "\"%s\"",
+                       option, text);
+    return MESHCOLL_OK;
+}
+
+/* "200mbit" as tc writes rates: powers of 1000, bits per second. */
+static int parse_rate(const char *text, double *bytes_per_second)
+{
+    static const char *const unit[] = {"bit", "kbit", "mbit", "gbit", "tbit"};
+    char *end;
+    double scale = 1.0 / 8;
+    const double number = strtod(text, &end);
+    for (size_t i = 0; i < MC_COUNT(unit); i++, scale *= 1000)
+        if (end != text && number > 0 && strcmp(end, unit[i]) == 0) {
+            *bytes_per_second = number * scale;
+            return MESHCOLL_OK;
+        }
+    return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                   "--rate: expected a rate such as 200mbit or 25gbit; "
+                   "came \"%s\"",
+                   text);
+}
+
+static int parse_flat(const char *text, bool *flat)
+{
+    if (strcmp(text, "mpi") != 0)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--flat: expected mpi; came \"%s\"", text);
+    *flat = true;
+    return MESHCOLL_OK;
+}
+
+static int parse_check(const char *text, bool *check)
+{
+    if (strcmp(text, "0") != 0 && strcmp(text, "1") != 0)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "-c: expected 0 or 1; came \"%s\"", text);
+    *check = text[0] == '1';
+    return MESHCOLL_OK;
+}
+
+static int parse_option(int which, options_t *o)
+{
+    const char *const text = optarg;
+    int index = 0, status;
+    switch (which) {
+    case OPT_COLLECTIVE:
+        status = parse_name("--collective", text, collective_name, MESHCOLL_COLLECTIVES, &index);
+        o->collective = (meshcoll_collective_t)index;
+        return status;
+    case OPT_DATATYPE:
+        status = parse_name("--datatype", text, datatype_name, MESHCOLL_DATATYPES, &index);
+        o->datatype = (meshcoll_datatype_t)index;
+        return status;
+    case OPT_OP:
+        status = parse_name("--op", text, op_name, MESHCOLL_OPS, &index);
+        o->op = (meshcoll_op_t)index;
+        return status;
+    case OPT_MESH:
+        o->mesh = text;
+        return MESHCOLL_OK;
+    case OPT_LINKS:
+        o->links = text;
+        return MESHCOLL_OK;
+    case OPT_TRANSPORTS:
+        o->transports = text;
+        return MESHCOLL_OK;
+    case OPT_STRATEGIES:
+        o->strategies = text;
+        return MESHCOLL_OK;
+    case OPT_CSV:
+        o->csv = text;
+        return MESHCOLL_OK;
+    case OPT_JSON:
+        o->json = text;
+        return MESHCOLL_OK;
+    case OPT_FLAT:
+        return parse_flat(text, &o->flat_mpi);
+    case OPT_ROOT:
+        return parse_int("--root", text, 0, &o->root);
+    case OPT_IN_PLACE:
+        o->in_place = true;
+        return MESHCOLL_OK;
+    case 'b':
+        return parse_bytes("-b", text, &o->begin);
+    case 'e':
+        return parse_bytes("-e", text, &o->end);
+    case 'f':
+        return parse_number("-f", text, 1.01, &o->factor);
+    case 'w':
+        return parse_int("-w", text, 0, &o->warmup);
+    case 'n':
+        return parse_int("-n", text, 1, &o->iterations);
+    case OPT_MIN_TIME:
+        return parse_number("--min-time", text, 0, &o->min_time);
+    case OPT_MAX_TIME:
+        return parse_number("--max-time", text, 0, &o->max_time);
+    case 'c':
+        return parse_check(text, &o->check);
+    case OPT_RATE:
+        o->rate = text;
+        return parse_rate(text, &o->rate_bytes);
+    default: /* -h */
+        o->help = true;
+        return MESHCOLL_OK;
+    }
+}
+
+int options_parse(int argc, char **argv, options_t *options)
+{
+    options_t o = {
+        .collective = MESHCOLL_BCAST,
+        .datatype = MESHCOLL_FLOAT32,
+        .op = MESHCOLL_SUM,
+        .strategies = "best,named",
+        .begin = 1024,
+        .end = 8 << 20,
+        .factor = 4,
+        .warmup = 5,
+        .iterations = 20,
+        .check = true,
+    };
+    opterr = 0;
+    for (;;) {
+        const int which = getopt_long(argc, argv, ":b:e:f:w:n:c:h", longs, NULL);
+        if (which == -1)
+            break;
+        if (which == ':')
+            return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                           "%s: a value is missing; --help shows them all", argv[optind - 1]);
+        if (which == '?')
+            return mc_fail(MESHCOLL_ERR_INVALID_ARG, "no such option: %s; --help shows them all",
+                           argv[optind - 1]);
+        const int status = parse_option(which, &o);
+        if (status != MESHCOLL_OK)
+            return status;
+    }
+    if (optind < argc)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "expected options only; came \"%s\"",
+                       argv[optind]);
+    if (o.begin > o.end)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "-b is larger than -e: no size to measure");
+    *options = o;
+    return MESHCOLL_OK;
+}

@@ -1,0 +1,108 @@
+#!/usr/bin/env bash
+# The benchmarks on a tiny range: exit status, tables, JSON and CSV, the picture.
+# usage: run.sh collectives|usage|plot|plan SOURCE BUILD MPIRUN…
+set -euo pipefail
+
+what=$1 source=$2 build=$3
+shift 3
+run=("$@")
+bench=$build/meshcoll-bench
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+
+fail() {
+    echo "FAILED: $*" >&2
+    exit 1
+}
+
+tiny() { # tiny COLLECTIVE OPTIONS…
+    "${run[@]}" "$bench" --collective "$1" --mesh box=2,gpu=2 --links lab -b 64 -e 4K -f 8 -w 1 -n 3 \
+        "${@:2}"
+}
+
+check_numbers() { # check_numbers FILE COLLECTIVE: JSON and CSV agree, and nothing is wrong
+    python3 - "$1" "$2" <<'PYTHON'
+import csv, json, sys
+
+path, collective = sys.argv[1:]
+whole = json.load(open(path + ".json", encoding="utf-8"))
+meta, rows = whole["meta"], whole["rows"]
+assert meta["collective"] == collective and meta["mesh"] == "box=2,gpu=2" and meta["ranks"] == 4, meta
+assert {row["bytes"] for row in rows} == {64, 512, 4096}, rows
+assert {"best", "mpi"} < {row["label"] for row in rows}, rows
+for row in rows:
+    assert row["wrong"] == 0, row
+    assert 0 < row["min_s"] <= row["median_s"] <= row["p99_s"], row
+    assert row["iterations"] == 3 and row["bound_s"] > 0, row
+    if row["label"] == "mpi":
+        assert row["predicted_s"] is None and row["sent_box"] is None, row
+    else:
+        assert row["predicted_s"] > 0 and row["sent_box"] > 0, row
+lines = [line for line in open(path + ".csv", encoding="utf-8") if not line.startswith("#")]
+table = list(csv.DictReader(lines))
+assert [row["label"] for row in table] == [row["label"] for row in rows], table
+assert all(list(a) == list(b) for a, b in zip(table, rows)), "CSV and JSON differ in columns"
+PYTHON
+}
+
+test_collectives() {
+    local collective
+    for collective in bcast reduce scatter gather allgather reduce_scatter allreduce; do
+        tiny "$collective" --root 2 --strategies best,named --flat mpi --json "$out/a.json" \
+            --csv "$out/a.csv" >"$out/table" || { cat "$out/table"; fail "$collective"; }
+        check_numbers "$out/a" "$collective" || fail "numbers of $collective"
+        grep -q '^# every result was right' "$out/table" || fail "$collective: no closing line"
+        tiny "$collective" --root 1 --strategies named --flat mpi --in-place --datatype int64 \
+            --op max >"$out/table" || { cat "$out/table"; fail "$collective in place"; }
+    done
+    tiny bcast --strategies all -n 1 -w 0 >"$out/table" || { cat "$out/table"; fail "all strategies"; }
+    tiny allreduce --op min --datatype float64 --strategies best --min-time 0.05 --max-time 1 \
+        >"$out/table" || { cat "$out/table"; fail "min-time"; }
+}
+
+refuses() { # refuses PATTERN COMMAND…: exit status 2 and one line of our own that matches
+    local pattern=$1 code=0
+    shift
+    "$@" >"$out/table" 2>"$out/errors" || code=$?
+    [ $code -eq 2 ] || fail "expected exit status 2, came $code: ${*: -3}"
+    [ "$(grep -c '^meshcoll-bench: ' "$out/errors")" -eq 1 ] || fail "not one line: ${*: -3}"
+    grep -q "^meshcoll-bench: .*$pattern" "$out/errors" || { cat "$out/errors"; fail "$pattern"; }
+}
+
+test_usage() {
+    refuses 'expected one of bcast' tiny allsum
+    refuses 'no such option: --speed' tiny bcast --speed 3
+    refuses 'came "fast"' tiny bcast --rate fast
+    refuses 'no size' tiny bcast -b 1M -e 1K
+    refuses '.' tiny bcast --strategies 'bcast:mst(nowhere)'
+    refuses '.' tiny bcast --mesh box=3,gpu=2
+    "${run[@]}" "$bench" --help | grep -q -- '--strategies' || fail "--help"
+}
+
+test_plot() {
+    local python
+    for python in python3 /usr/bin/python3 none; do
+        "$python" -c 'import matplotlib' 2>/dev/null && break
+    done
+    if [ "$python" = none ]; then
+        echo "skipped: no python3 here has matplotlib (apt-get install python3-matplotlib)"
+        exit 77
+    fi
+    tiny bcast --strategies best,named --flat mpi --json "$out/b.json" --csv "$out/b.csv" >/dev/null
+    "$python" "$source/bench/plot.py" "$out/b.json" -o "$out/b.svg" -o "$out/b.png"
+    "$python" "$source/bench/plot.py" "$out/b.csv" -o "$out/c.svg" --only best,mpi
+    grep -q '<svg' "$out/b.svg" || fail "b.svg is no SVG"
+    grep -q 'box=2,gpu=2' "$out/c.svg" || fail "the title of c.svg does not name the mesh"
+    [ "$(head -c 4 "$out/b.png" | tail -c 3)" = PNG ] || fail "b.png is no PNG"
+    echo '{}' >"$out/empty.json"
+    "$python" "$source/bench/plot.py" "$out/empty.json" 2>"$out/errors" && fail "took an empty file"
+    grep -q '^plot.py: ' "$out/errors" || fail "no word about an empty file"
+}
+
+test_plan() {
+    "$build/meshcoll-bench-plan" --quick >"$out/table" || fail "exit status $?"
+    # sizes are the same on every machine; times are not
+    [ "$(grep -c '^pass: .* bytes' "$out/table")" -eq 2 ] || { cat "$out/table"; fail "plan sizes"; }
+}
+
+"test_$what"
