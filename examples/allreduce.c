@@ -24,9 +24,9 @@ static int sum_gradients(meshcoll_t *mesh)
         return MESHCOLL_ERR_NO_MEMORY;
     for (int i = 0; i < COUNT; i++)
         gradient[i] = (float)(meshcoll_rank(mesh) + i % 7);
-    const int status = check(
-        meshcoll_allreduce(mesh, gradient, gradient, COUNT, MESHCOLL_FLOAT32, MESHCOLL_SUM),
-        "meshcoll_allreduce");
+    const int status =
+        check(meshcoll_allreduce(mesh, gradient, gradient, COUNT, MESHCOLL_FLOAT32, MESHCOLL_SUM),
+              "meshcoll_allreduce");
     if (!status && meshcoll_rank(mesh) == 0)
         printf("%d ranks as %s: sum of element 0 is %g\n", meshcoll_size(mesh),
                meshcoll_mesh_text(mesh), (double)gradient[0]);

@@ -1,0 +1,37 @@
+/* What `meshcoll plan` was asked. */
+#ifndef MC_TOOLS_PLAN_REQUEST_H
+#define MC_TOOLS_PLAN_REQUEST_H
+
+#include "tools/show.h"
+
+typedef struct {
+    const mc_command_t *command;
+    meshcoll_collective_t collective;
+    mc_mesh_t mesh;
+    mc_links_t links;
+    const char *links_text; /* as given, or the default preset's name */
+    int32_t root, top, max_segments;
+    uint64_t bytes;
+    const mc_strategy_t *strategy; /* only this one is priced; NULL: all */
+    bool phases, json;
+} mc_plan_request_t;
+
+static inline mc_planner_query_t mc_plan_query(const mc_plan_request_t *r, double bytes)
+{
+    return (mc_planner_query_t){.root = r->root,
+                                .bytes = bytes,
+                                .max_segments = (uint32_t)r->max_segments,
+                                .most = (uint32_t)r->top};
+}
+
+/* Collective, mesh, root and links, as the first lines of what is printed. */
+void mc_plan_print_head(const mc_plan_request_t *request, const char *what);
+/* The same as an object, which the rest is added to. */
+json_t *mc_plan_json_head(const mc_plan_request_t *request);
+
+/* One size: the ranking, or what one strategy costs. Exit statuses. */
+int mc_plan_rank(const mc_plan_request_t *request);
+/* From size to size: where the best one changes, where options 1, 2 and 3 cross. */
+int mc_plan_sweep(const mc_plan_request_t *request, uint64_t from, uint64_t to);
+
+#endif

@@ -1,0 +1,143 @@
+#include "tools/show.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+const char *mc_show_mesh(const mc_mesh_t *mesh, char buffer[MC_MESH_TEXT])
+{
+    mc_text_t text = mc_text(buffer, MC_MESH_TEXT);
+    mc_mesh_print(mesh, &text);
+    return buffer;
+}
+
+const char *mc_show_strategy(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
+                             char buffer[MC_STRATEGY_TEXT])
+{
+    mc_text_t text = mc_text(buffer, MC_STRATEGY_TEXT);
+    mc_strategy_print(strategy, mesh, &text);
+    return buffer;
+}
+
+const char *mc_show_phase(const mc_strategy_t *strategy, const mc_mesh_t *mesh, int32_t phase,
+                          char buffer[MC_STRATEGY_TEXT])
+{
+    mc_strategy_t one = {.collective = strategy->collective, .segments = 1, .n_phases = 1};
+    one.phase[0] = strategy->phase[phase];
+    return mc_show_strategy(&one, mesh, buffer);
+}
+
+const char *mc_show_ratio(mc_ratio_t ratio, char buffer[MC_NUMBER_TEXT])
+{
+    mc_text_t text = mc_text(buffer, MC_NUMBER_TEXT);
+    mc_text_add(&text, "%" PRId64, ratio.num);
+    if (ratio.den != 1)
+        mc_text_add(&text, "/%" PRId64, ratio.den);
+    return buffer;
+}
+
+/* "α", "3α", "7/8 nβ" */
+static void add_product(mc_text_t *text, mc_ratio_t ratio, const char *symbol)
+{
+    char number[MC_NUMBER_TEXT];
+    if (ratio.num == 0)
+        return;
+    mc_text_add(text, "%s", text->length > 0 ? " + " : "");
+    if (ratio.num != 1 || ratio.den != 1)
+        mc_text_add(text, "%s%s", mc_show_ratio(ratio, number), ratio.den == 1 ? "" : " ");
+    mc_text_add(text, "%s", symbol);
+}
+
+const char *mc_show_term(const mc_term_t *term, char buffer[MC_TERM_TEXT])
+{
+    mc_text_t text = mc_text(buffer, MC_TERM_TEXT);
+    add_product(&text, term->alpha, "α");
+    add_product(&text, term->beta, "nβ");
+    add_product(&text, term->gamma, "nγ");
+    if (text.length == 0)
+        mc_text_add(&text, "-");
+    return buffer;
+}
+
+const char *mc_show_ports(int32_t ports, char buffer[MC_NUMBER_TEXT])
+{
+    mc_text_t text = mc_text(buffer, MC_NUMBER_TEXT);
+    if (ports == MC_PORTS_ALL)
+        mc_text_add(&text, "one for every rank");
+    else
+        mc_text_add(&text, "%d for each box", ports);
+    return buffer;
+}
+
+void mc_add_seconds(mc_table_t *table, double seconds)
+{
+    char number[MC_NUMBER_TEXT];
+    mc_table_add(table, "%s", mc_print_seconds(seconds, number, sizeof number));
+}
+
+int mc_show_links(const mc_mesh_t *mesh, const mc_links_t *links)
+{
+    char number[MC_NUMBER_TEXT];
+    mc_table_t table = mc_table("lrrrll");
+    static const char *const head[] = {"link",         "α, a message", "1/β, bandwidth",
+                                       "1/γ, summing", "ports",        ""};
+    for (size_t i = 0; i < MC_COUNT(head); i++)
+        mc_table_add(&table, "%s", head[i]);
+    for (int32_t d = 0; d < mesh->ndims; d++) {
+        const mc_link_t *const link = &links->dim[d];
+        mc_table_add(&table, "%s", mesh->dim[d].name);
+        mc_add_seconds(&table, link->alpha);
+        mc_table_add(&table, "%.4g GB/s", 1e-9 / link->beta);
+        mc_table_add(&table, "%.4g GB/s", 1e-9 / link->gamma);
+        mc_table_add(&table, "%s", mc_show_ports(link->ports, number));
+        mc_table_add(&table, "%s", link->pulled ? "the receivers copy" : "");
+    }
+    return mc_table_print(&table, 2, stdout);
+}
+
+json_t *mc_json_mesh(const mc_mesh_t *mesh)
+{
+    char text[MC_MESH_TEXT];
+    json_t *const dims = json_array();
+    for (int32_t d = 0; d < mesh->ndims; d++)
+        json_array_append_new(dims, json_pack("{s:s, s:i}", "name", mesh->dim[d].name, "extent",
+                                              (int)mesh->dim[d].extent));
+    return json_pack("{s:s, s:i, s:o}", "text", mc_show_mesh(mesh, text), "ranks", (int)mesh->size,
+                     "dims", dims);
+}
+
+json_t *mc_json_links(const mc_mesh_t *mesh, const mc_links_t *links)
+{
+    json_t *const dims = json_array();
+    for (int32_t d = 0; d < mesh->ndims; d++) {
+        const mc_link_t *const link = &links->dim[d];
+        json_t *const ports =
+            link->ports == MC_PORTS_ALL ? json_string("all") : json_integer(link->ports);
+        json_array_append_new(dims,
+                              json_pack("{s:s, s:f, s:f, s:f, s:o, s:b}", "dim", mesh->dim[d].name,
+                                        "alpha", link->alpha, "beta", link->beta, "gamma",
+                                        link->gamma, "ports", ports, "pulled", (int)link->pulled));
+    }
+    return dims;
+}
+
+json_t *mc_json_cost(const mc_mesh_t *mesh, const mc_cost_t *cost)
+{
+    char alpha[MC_NUMBER_TEXT], beta[MC_NUMBER_TEXT], gamma[MC_NUMBER_TEXT];
+    json_t *const dims = json_array();
+    for (int32_t d = 0; d < mesh->ndims; d++)
+        json_array_append_new(dims, json_pack("{s:s, s:s, s:s, s:s}", "dim", mesh->dim[d].name,
+                                              "alpha", mc_show_ratio(cost->dim[d].alpha, alpha),
+                                              "beta", mc_show_ratio(cost->dim[d].beta, beta),
+                                              "gamma", mc_show_ratio(cost->dim[d].gamma, gamma)));
+    return dims;
+}
+
+int mc_json_print(json_t *json)
+{
+    const int failed = !json || json_dumpf(json, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+    json_decref(json);
+    putchar('\n');
+    if (failed)
+        fprintf(stderr, "meshcoll: the JSON could not be written\n");
+    return failed ? MC_EXIT_FAILED : MC_EXIT_OK;
+}

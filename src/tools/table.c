@@ -1,0 +1,118 @@
+#include "tools/table.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+mc_table_t mc_table(const char *align)
+{
+    return (mc_table_t){.align = align, .columns = (int)strlen(align)};
+}
+
+static bool has_room(mc_table_t *table)
+{
+    if (table->n_cells < table->capacity)
+        return true;
+    const int capacity = table->capacity ? 2 * table->capacity : 64;
+    char **const cell = realloc(table->cell, (size_t)capacity * sizeof *cell);
+    if (!cell)
+        return false;
+    table->cell = cell;
+    table->capacity = capacity;
+    return true;
+}
+
+void mc_table_add(mc_table_t *table, const char *format, ...)
+{
+    char *text = NULL;
+    va_list args;
+    if (table->failed)
+        return;
+    va_start(args, format);
+    const int n = vasprintf(&text, format, args);
+    va_end(args);
+    table->failed = n < 0 || !has_room(table);
+    if (!table->failed)
+        table->cell[table->n_cells++] = text;
+    else if (n >= 0)
+        free(text);
+}
+
+int mc_text_width(const char *text)
+{
+    int width = 0;
+    for (; *text; text++)
+        width += ((unsigned char)*text & 0xc0) != 0x80; /* not inside of a character */
+    return width;
+}
+
+static int width_of(const mc_table_t *table, int column)
+{
+    int widest = 0;
+    for (int i = column; i < table->n_cells; i += table->columns) {
+        const int width = mc_text_width(table->cell[i]);
+        widest = width > widest ? width : widest;
+    }
+    return widest;
+}
+
+/* Spaces are written before the text that follows, so that no line ends with one. */
+static void print_row(const mc_table_t *table, int first, const int *width, int indent, FILE *out)
+{
+    int due = indent;
+    for (int c = 0; c < table->columns && first + c < table->n_cells; c++) {
+        const char *const text = table->cell[first + c];
+        const int gap = width[c] - mc_text_width(text);
+        const bool right = table->align[c] == 'r';
+        if (*text)
+            fprintf(out, "%*s%s", due + (right ? gap : 0), "", text);
+        due = (*text ? (right ? 0 : gap) : due + width[c]) + 2;
+    }
+    fputc('\n', out);
+}
+
+int mc_table_print(mc_table_t *table, int indent, FILE *out)
+{
+    enum { MAX_COLUMNS = 16 };
+    int width[MAX_COLUMNS] = {0};
+    for (int c = 0; c < table->columns && c < MAX_COLUMNS; c++)
+        width[c] = width_of(table, c);
+    for (int i = 0; i < table->n_cells; i += table->columns)
+        print_row(table, i, width, indent, out);
+    for (int i = 0; i < table->n_cells; i++)
+        free(table->cell[i]);
+    free(table->cell);
+    const bool failed = table->failed;
+    *table = mc_table(table->align);
+    return failed ? mc_fail_memory("a table") : MESHCOLL_OK;
+}
+
+const char *mc_print_seconds(double seconds, char *buffer, size_t capacity)
+{
+    static const struct {
+        const char *name;
+        double seconds;
+    } unit[] = {{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}};
+    size_t u = 0;
+    /* 999.6 us is 1 ms when it is printed with three digits */
+    while (u + 1 < MC_COUNT(unit) && seconds < 0.9995 * unit[u].seconds)
+        u++;
+    const double value = seconds / unit[u].seconds;
+    int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+    if (seconds <= 0)
+        snprintf(buffer, capacity, "0 s");
+    else
+        snprintf(buffer, capacity, "%.*f %s", decimals, value, unit[u].name);
+    return buffer;
+}
+
+const char *mc_print_count(uint64_t count, char *buffer, size_t capacity)
+{
+    char digits[32];
+    const int n = snprintf(digits, sizeof digits, "%" PRIu64, count);
+    mc_text_t text = mc_text(buffer, capacity);
+    for (int i = 0; i < n; i++)
+        mc_text_add(&text, "%s%c", i > 0 && (n - i) % 3 == 0 ? "," : "", digits[i]);
+    return buffer;
+}

@@ -1,0 +1,35 @@
+/* meshcoll tune: the links of this cluster measured, under load, through the library's own runtime. */
+#ifndef MC_TOOLS_TUNE_H
+#define MC_TOOLS_TUNE_H
+
+#include "runtime/tuned.h"
+#include "tools/tool.h"
+
+extern const mc_command_t mc_tune_command;
+
+/* What was seen along one dimension; zeros where it is 1 long. */
+typedef struct {
+    int32_t lines;          /* of this dimension through one box */
+    double alpha;           /* seconds a message, all lines of all boxes at once */
+    double together, alone; /* seconds a byte of one line: all at once, one a box */
+    uint64_t bytes;         /* of the largest message */
+} mc_seen_t;
+
+typedef struct {
+    mc_seen_t dim[MC_MAX_DIMS];
+    double gamma; /* seconds a byte reduced, all ranks at once */
+    int32_t rounds;
+    double seconds;
+} mc_tuning_t;
+
+/* Collective over MPI_COMM_WORLD, whose ranks form the cluster; takes about `seconds`. A failure ends
+ * all ranks. */
+void mc_tune_measure(const mc_mesh_t *mesh, const mc_cluster_t *cluster, double seconds,
+                     mc_tuning_t *tuning);
+/* One line on stderr, and the end of all ranks. */
+_Noreturn void mc_tune_die(const char *what);
+
+/* What was seen as the cost model's links; what was not measured is the default's. */
+int mc_tune_links(const mc_cluster_t *cluster, const mc_tuning_t *tuning, mc_links_t *links);
+
+#endif

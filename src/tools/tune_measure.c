@@ -1,0 +1,340 @@
+/*
+ * Measuring. Along each dimension every line is a mesh of its own, on the transports it has in the
+ * whole; what runs on it is a ring allgather, in which every rank sends and receives all the time.
+ * Ranks that have a rest sleep in a barrier of the whole mesh and take no processor. All series take
+ * turns, round by round, so that whatever else the machine does hits them alike.
+ */
+#include "tools/tune.h"
+
+#include <meshcoll/mpi.h>
+
+#include "runtime/datatype.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    SMALL_BYTES = 8,               /* of a message */
+    FIRST_LARGE_BYTES = 256 << 10, /* so that a quarter of it is no short message yet */
+    MOST_BYTES = 32 << 20,         /* of all blocks of a line */
+    SUM_BYTES = 1 << 20,           /* of a vector summed in memory */
+    MOST_REPEATS = 1 << 20,
+    MOST_ROUNDS = 1000
+};
+static const double least_batch = 10e-3; /* seconds: the ranks start a batch a little apart */
+static const double least_sums = 40e-3;  /* more: processes that share a core take long turns */
+
+/* Three messages, one line alone or all at once. */
+typedef enum { SMALL, QUARTER, LARGE, REQUESTS } size_index_t;
+typedef enum { SMALL_ALL, QUARTER_ALL, LARGE_ALL, QUARTER_ALONE, LARGE_ALONE, SERIES } series_index_t;
+static const struct {
+    size_index_t request;
+    bool alone;
+} kinds[SERIES] = {{SMALL, false}, {QUARTER, false}, {LARGE, false}, {QUARTER, true}, {LARGE, true}};
+
+typedef struct {
+    int32_t repeats; /* in one batch */
+    double time[MOST_ROUNDS];
+    int32_t n;
+} series_t;
+
+/* One dimension, and this rank's line in it. */
+typedef struct {
+    const char *name;
+    int32_t extent, lines;
+    bool among_alone; /* is this line the one of its box that runs alone? */
+    MPI_Comm comm;
+    meshcoll_t *line;
+    char *buffer;
+    size_t bytes; /* of the large message */
+    meshcoll_request_t *request[REQUESTS];
+    series_t series[SERIES];
+} dim_t;
+
+typedef struct {
+    meshcoll_t *whole;
+    dim_t *dim[MC_MAX_DIMS];
+    int32_t n_dims; /* those longer than 1 */
+    float *sums;    /* three vectors */
+    series_t sum;
+    double begin, seconds;
+    bool shows; /* progress, on a terminal */
+} tuner_t;
+
+void mc_tune_die(const char *what)
+{
+    fprintf(stderr, "meshcoll tune: %s: %s\n", what, meshcoll_last_error());
+    MPI_Abort(MPI_COMM_WORLD, MC_EXIT_FAILED);
+    exit(MC_EXIT_FAILED);
+}
+
+static void check(int status, const char *what)
+{
+    if (status != MESHCOLL_OK)
+        mc_tune_die(what);
+}
+
+static void *allocate(size_t bytes)
+{
+    void *const memory = calloc(1, bytes);
+    if (!memory)
+        check(mc_fail_memory("the vectors"), "memory");
+    return memory;
+}
+
+/* The largest of all ranks' numbers: the slowest one's time, and the same decision everywhere. */
+static double most(const tuner_t *t, double mine)
+{
+    double all;
+    check(meshcoll_allreduce(t->whole, &mine, &all, 1, MESHCOLL_FLOAT64, MESHCOLL_MAX), "a time");
+    return all;
+}
+
+static void show(const tuner_t *t, const char *what)
+{
+    enum { WIDTH = 30 };
+    static const char full[] = "##############################";
+    if (!t->shows)
+        return;
+    double part = (mc_now() - t->begin) / t->seconds;
+    part = part < 1 ? part : 1;
+    fprintf(stderr, "\rmeshcoll tune: [%-*.*s] %3.0f %%  %-16s", WIDTH, (int)(part * WIDTH), full,
+            100 * part, what);
+}
+
+/* Batches ---------------------------------------------------------------------------------------- */
+
+static double batch(const tuner_t *t, meshcoll_request_t *request, int32_t repeats)
+{
+    check(meshcoll_barrier(t->whole), "a barrier");
+    const double begin = mc_now();
+    for (int32_t i = 0; request && i < repeats; i++) {
+        check(meshcoll_start(request), "a start");
+        check(meshcoll_wait(request), "a message");
+    }
+    return most(t, request ? mc_now() - begin : 0) / repeats;
+}
+
+static double batch_of(const tuner_t *t, const dim_t *d, series_index_t s, int32_t repeats)
+{
+    const bool mine = !kinds[s].alone || d->among_alone;
+    return batch(t, mine ? d->request[kinds[s].request] : NULL, repeats);
+}
+
+static double sum_batch(const tuner_t *t, int32_t repeats)
+{
+    const size_t n = SUM_BYTES / sizeof(float);
+    const mc_kernel_t add = mc_kernel(MESHCOLL_FLOAT32, MESHCOLL_SUM);
+    check(meshcoll_barrier(t->whole), "a barrier");
+    const double begin = mc_now();
+    for (int32_t i = 0; i < repeats; i++)
+        add(t->sums, t->sums + n, t->sums + 2 * n, n);
+    return most(t, mc_now() - begin) / repeats;
+}
+
+/* How often, so that a batch takes long enough to be timed. */
+static int32_t repeats_for(double least, double once)
+{
+    if (once * MOST_REPEATS < least)
+        return MOST_REPEATS;
+    return once < least ? (int32_t)(least / once) + 1 : 1;
+}
+
+static void keep(series_t *s, double time)
+{
+    if (s->n < MOST_ROUNDS)
+        s->time[s->n++] = time;
+}
+
+/* Opening ---------------------------------------------------------------------------------------- */
+
+static void open_whole(tuner_t *t, const mc_cluster_t *c)
+{
+    char mesh[MC_CLUSTER_TEXT], transports[MC_MAX_DIMS * (MC_DIM_NAME + MC_TLS_TEXT)];
+    mc_text_t mesh_text = mc_text(mesh, sizeof mesh);
+    mc_text_t transports_text = mc_text(transports, sizeof transports);
+    mc_mesh_print(&c->mesh, &mesh_text);
+    mc_cluster_print_transports(c, &transports_text);
+    /* with links by name nothing is looked up in the file that is to be written */
+    const meshcoll_params_t params = {.size = sizeof params,
+                                      .mesh = mesh,
+                                      .links = mc_cluster_presets[0].name,
+                                      .transports = transports};
+    check(meshcoll_create(MPI_COMM_WORLD, &params, &t->whole), "the mesh");
+}
+
+static meshcoll_request_t *request_of(const dim_t *d, size_t bytes)
+{
+    meshcoll_request_t *request;
+    char strategy[64];
+    snprintf(strategy, sizeof strategy, "allgather:ring(%s)", d->name);
+    const meshcoll_args_t args = {.size = sizeof args,
+                                  .collective = MESHCOLL_ALLGATHER,
+                                  .in = d->buffer + bytes * (size_t)meshcoll_rank(d->line),
+                                  .out = d->buffer,
+                                  .count = bytes / sizeof(float),
+                                  .datatype = MESHCOLL_FLOAT32,
+                                  .strategy = strategy};
+    check(meshcoll_init(d->line, &args, &request), strategy);
+    return request;
+}
+
+static dim_t *dim_open(const mc_cluster_t *c, int32_t index)
+{
+    char mesh[64], transports[MC_DIM_NAME + MC_TLS_TEXT + 2];
+    int32_t rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    dim_t *const d = allocate(sizeof *d);
+    d->name = c->mesh.dim[index].name;
+    d->extent = c->mesh.dim[index].extent;
+    d->lines = mc_mesh_stride(&c->mesh, index);
+    d->among_alone = rank % d->lines == 0;
+    const mc_line_t line = mc_mesh_line(&c->mesh, (mc_dims_t){index, 1}, rank, 0);
+    if (MPI_Comm_split(MPI_COMM_WORLD, line.base, line.me, &d->comm) != MPI_SUCCESS)
+        check(mc_fail(MESHCOLL_ERR_TRANSPORT, "MPI cannot split its ranks"), d->name);
+    snprintf(mesh, sizeof mesh, "%s=%d", d->name, d->extent);
+    snprintf(transports, sizeof transports, "%s=%s", d->name, c->tls[index]);
+    const meshcoll_params_t params = {.size = sizeof params,
+                                      .mesh = mesh,
+                                      .links = mc_cluster_presets[0].name,
+                                      .transports = transports};
+    check(meshcoll_create(d->comm, &params, &d->line), mesh);
+    return d;
+}
+
+/* The small message connects and warms up; the large one grows until it takes `enough` seconds. */
+static void find_sizes(const tuner_t *t, dim_t *d, double enough)
+{
+    const size_t p = (size_t)d->extent;
+    d->bytes = FIRST_LARGE_BYTES;
+    d->buffer = allocate(p * d->bytes > MOST_BYTES ? p * d->bytes : MOST_BYTES);
+    d->request[SMALL] = request_of(d, SMALL_BYTES);
+    d->request[QUARTER] = request_of(d, d->bytes / 4);
+    for (int i = 0; i < 3; i++)
+        batch_of(t, d, SMALL_ALL, 1);
+    for (;;) {
+        d->request[LARGE] = request_of(d, d->bytes);
+        const double once = batch_of(t, d, LARGE_ALL, 1);
+        if (once >= enough || 2 * d->bytes * p > MOST_BYTES)
+            break;
+        d->bytes *= 2;
+        meshcoll_free(d->request[LARGE]);
+    }
+    meshcoll_free(d->request[QUARTER]);
+    d->request[QUARTER] = request_of(d, d->bytes / 4);
+    for (int s = 0; s < SERIES; s++)
+        d->series[s].repeats = repeats_for(least_batch, batch_of(t, d, (series_index_t)s, 1));
+}
+
+static void dim_close(dim_t *d)
+{
+    for (int r = 0; r < REQUESTS; r++)
+        meshcoll_free(d->request[r]);
+    meshcoll_destroy(d->line);
+    MPI_Comm_free(&d->comm);
+    free(d->buffer);
+    free(d);
+}
+
+/* Rounds ----------------------------------------------------------------------------------------- */
+
+static void run_round(tuner_t *t)
+{
+    for (int32_t i = 0; i < t->n_dims; i++) {
+        dim_t *const d = t->dim[i];
+        show(t, d->name);
+        for (int s = 0; s < SERIES; s++)
+            if (!kinds[s].alone || d->lines > 1)
+                keep(&d->series[s], batch_of(t, d, (series_index_t)s, d->series[s].repeats));
+    }
+    show(t, "summing");
+    keep(&t->sum, sum_batch(t, t->sum.repeats));
+}
+
+/* As many as there is time for, and one at least. */
+static int32_t run_rounds(tuner_t *t)
+{
+    int32_t rounds = 0;
+    double longest = 0;
+    for (double now = most(t, mc_now() - t->begin);
+         rounds == 0 || (now + longest < t->seconds && rounds < MOST_ROUNDS); rounds++) {
+        const double before = now;
+        run_round(t);
+        now = most(t, mc_now() - t->begin);
+        longest = now - before > longest ? now - before : longest;
+    }
+    return rounds;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(series_t *s)
+{
+    if (s->n == 0)
+        return 0;
+    qsort(s->time, (size_t)s->n, sizeof *s->time, compare);
+    return (s->time[(s->n - 1) / 2] + s->time[s->n / 2]) / 2;
+}
+
+/* Seconds a byte, of the p-1 messages one after the other in a ring. */
+static double slope(const dim_t *d, double quarter, double large)
+{
+    const double messages = d->extent - 1, bytes = (double)d->bytes;
+    if (large > quarter)
+        return (large - quarter) / messages / (bytes * 3 / 4);
+    return large / messages / bytes; /* nothing but noise between the two */
+}
+
+static mc_seen_t seen(dim_t *d)
+{
+    double time[SERIES];
+    for (int s = 0; s < SERIES; s++)
+        time[s] = median(&d->series[s]);
+    mc_seen_t seen = {.lines = d->lines,
+                      .alpha = time[SMALL_ALL] / (d->extent - 1),
+                      .together = slope(d, time[QUARTER_ALL], time[LARGE_ALL]),
+                      .bytes = d->bytes};
+    seen.alone = d->lines > 1 ? slope(d, time[QUARTER_ALONE], time[LARGE_ALONE]) : seen.together;
+    return seen;
+}
+
+void mc_tune_measure(const mc_mesh_t *mesh, const mc_cluster_t *cluster, double seconds,
+                     mc_tuning_t *tuning)
+{
+    /* a round takes about two and a half times the large messages of all dimensions */
+    const double enough = seconds / 40;
+    tuner_t *const t = allocate(sizeof *t);
+    mc_tuning_t result = {0};
+    t->seconds = seconds;
+    t->begin = mc_now();
+    open_whole(t, cluster);
+    t->shows = meshcoll_rank(t->whole) == 0 && isatty(STDERR_FILENO);
+    show(t, "connecting");
+    t->sums = allocate(3 * SUM_BYTES);
+    t->sum.repeats = repeats_for(least_sums, sum_batch(t, 8));
+    for (int32_t d = 0; d < mesh->ndims; d++)
+        if (mesh->dim[d].extent > 1)
+            t->dim[t->n_dims++] = dim_open(cluster, d);
+    for (int32_t i = 0; i < t->n_dims; i++)
+        find_sizes(t, t->dim[i], enough / t->n_dims);
+
+    result.rounds = run_rounds(t);
+    result.gamma = median(&t->sum) / SUM_BYTES;
+    result.seconds = mc_now() - t->begin;
+    for (int32_t d = 0, i = 0; d < mesh->ndims; d++)
+        if (mesh->dim[d].extent > 1)
+            result.dim[d] = seen(t->dim[i++]);
+    if (t->shows)
+        fprintf(stderr, "\r%72s\r", "");
+    for (int32_t i = 0; i < t->n_dims; i++)
+        dim_close(t->dim[i]);
+    meshcoll_destroy(t->whole);
+    free(t->sums);
+    free(t);
+    *tuning = result;
+}

@@ -1,0 +1,57 @@
+# Helpers of the command's tests. $MESHCOLL is the command, $MESHCOLL_BUILD_DIR where it lies.
+set -u
+MESHCOLL=${MESHCOLL:-${MESHCOLL_BUILD_DIR:-build/release}/meshcoll}
+failures=0
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+fail() {
+    printf 'FAILED: %s\n' "$*"
+    failures=$((failures + 1))
+}
+
+# run STATUS ARGUMENT…: runs the command; leaves $out and $err.
+run() {
+    local want=$1 got=0
+    shift
+    "$MESHCOLL" "$@" >"$scratch/out" 2>"$scratch/err" </dev/null || got=$?
+    out=$(cat "$scratch/out") err=$(cat "$scratch/err")
+    [ $got -eq "$want" ] || fail "meshcoll $*: exit status $got, expected $want: $err"
+}
+
+# refused TEXT ARGUMENT…: exit status 2, nothing on stdout, one line on stderr that holds TEXT.
+refused() {
+    local text=$1
+    shift
+    run 2 "$@"
+    [ -z "$out" ] || fail "meshcoll $*: refused, but printed: $out"
+    [ "$(wc -l <"$scratch/err")" -eq 1 ] || fail "meshcoll $*: expected one line, got: $err"
+    [[ $err == *"$text"* ]] || fail "meshcoll $*: expected '$text' in: $err"
+}
+
+# Spaces squeezed, for comparing tables.
+squeezed() {
+    tr -s ' ' <<<"$1" | sed 's/ $//; s/^ //'
+}
+
+# has TEXT: $out has it, spaces squeezed.
+has() {
+    [[ $(squeezed "$out") == *"$1"* ]] || fail "expected '$1' in:"$'\n'"$out"
+}
+
+# query EXPRESSION: the Python expression on the JSON j in $out.
+query() {
+    python3 -c 'import json, sys; j = json.load(sys.stdin); print(eval(sys.argv[1]))' "$1" <<<"$out" 2>&1
+}
+
+# gives EXPRESSION VALUE
+gives() {
+    local got
+    got=$(query "$1")
+    [ "$got" = "$2" ] || fail "$1 is '$got', expected '$2'"
+}
+
+finish() {
+    [ $failures -eq 0 ] && echo "all well"
+    exit $((failures > 0))
+}

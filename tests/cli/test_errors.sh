@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# What does not fit is refused: exit status 2 and one line that says what was expected.
+. "$(dirname "$0")/lib.sh"
+
+bcast=(plan bcast --mesh box=4,gpu=8)
+ring=(trace allreduce --mesh x=4 --strategy allreduce:ring)
+
+refused "expected one of plan, trace, verify, count, list, help" paln
+refused "there is no command 'nonsense'" help nonsense
+
+refused "which collective? expected one of bcast, reduce" plan --mesh x=4 --bytes 1K
+refused "there is no collective 'broadcast'; expected one of bcast" plan broadcast --mesh x=4 --bytes 1
+refused "--mesh is missing" plan bcast --bytes 1K
+refused "as in box=4,gpu=8" plan bcast --mesh 4x8 --bytes 1K
+refused "as in box=4,gpu=8" plan bcast --mesh box=0 --bytes 1K
+refused "as in box=4,gpu=8" plan bcast --mesh "x=4
+y=2" --bytes 1K
+refused "--bytes is missing" "${bcast[@]}"
+refused "a number with K, M or G behind it" "${bcast[@]}" --bytes lots
+refused "a number with K, M or G behind it" "${bcast[@]}" --bytes -1
+refused "--bytes needs a value" "${bcast[@]}" --bytes
+refused "there is no option '--byte-count'; expected one of --mesh, --bytes" "${bcast[@]}" --byte-count 3
+refused "there is no option '-x'" "${bcast[@]}" -x
+refused "one argument too many" "${bcast[@]}" reduce --bytes 1K
+refused "--top takes a number from 1" "${bcast[@]}" --bytes 1K --top 0
+refused "--top takes a number from 1" "${bcast[@]}" --bytes 1K --top ten
+refused "--root takes a rank from 0 to 31; got '32'" "${bcast[@]}" --bytes 1K --root 32
+refused "--root takes a rank from 0 to 31; got '-1'" "${bcast[@]}" --bytes 1K --root -1
+refused "allreduce has no root" plan allreduce --mesh x=4 --bytes 1K --root 1
+refused "no strategy named 'option9'" "${bcast[@]}" --bytes 1K --strategy option9
+refused "has no algorithm 'rings'" "${bcast[@]}" --bytes 1K --strategy "bcast:rings(box)"
+refused "is no dimension of mesh box=4,gpu=8" "${bcast[@]}" --bytes 1K --strategy "bcast:mst(rack)"
+refused "must end with gpu in state replica" "${bcast[@]}" --bytes 1K --strategy "bcast:mst(box)"
+refused "" "${bcast[@]}" --bytes 1K --links no-such-links
+refused "two sizes, as in 1K..64M" "${bcast[@]}" --sweep 1K
+refused "to a larger one" "${bcast[@]}" --sweep 1M..1K
+refused "--sweep goes without --bytes" "${bcast[@]}" --sweep 1K..1M --bytes 3
+
+refused "--strategy is missing" trace allreduce --mesh x=4
+refused "--rank goes with --explain" "${ring[@]}" --rank 1
+refused "--rank takes a rank from 0 to 3" "${ring[@]}" --explain --rank 4
+refused "--width takes a number" "${ring[@]}" --width 3
+
+refused "expected either --mesh MESH" verify
+refused "--all goes without --mesh" verify --all --mesh x=4
+refused "--strategy goes with a collective" verify --mesh x=4 --strategy bcast:mst
+refused "--root goes with a collective" verify --all --root 3
+refused "--dims takes 1, 2 and 3" verify --all --dims 4
+refused "--dims takes 1, 2 and 3" verify --all --dims 1,
+refused "as in box=4,gpu=8" verify --all --large 32y32
+refused "--root takes a rank" verify bcast --mesh x=4 --root some
+
+refused "--ranks takes a number from 2" count --ranks 1
+refused "--bytes: a size is a number" count --bytes much
+refused "one argument too many" count 8
+refused "there is no list of 'presets'" list presets
+
+# Without arguments: how it is used, and not successful.
+run 2
+[[ $err == *"usage: meshcoll COMMAND"* ]] || fail "no usage in: $err"
+
+# Help is no error, for each command.
+run 0 --help
+for command in plan trace verify count list; do
+    has "$command "
+    run 0 help $command
+    has "examples:"
+    help=$out
+    run 0 $command --help
+    [ "$out" = "$help" ] || fail "help $command and $command --help differ"
+    run 0 --help
+done
+run 0 --version
+[[ $out =~ ^meshcoll\ [0-9]+\.[0-9]+\.[0-9]+$ ]] || fail "a strange version: $out"
+
+# A full disk is told.
+if [ -w /dev/full ]; then
+    got=0
+    "$MESHCOLL" list >/dev/full 2>/dev/null || got=$?
+    [ $got -eq 1 ] || fail "a full disk: exit status $got, expected 1"
+fi
+finish

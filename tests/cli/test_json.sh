@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Each command's JSON parses and has the keys docs/command.md promises.
+. "$(dirname "$0")/lib.sh"
+
+# keys EXPRESSION KEY…
+keys() {
+    local expression=$1 key
+    shift
+    for key in "$@"; do
+        gives "'$key' in $expression" True
+    done
+}
+
+run 0 plan bcast --mesh box=2,gpu=4 --bytes 1M --root 3 --json
+keys j command collective mesh links_given links root bytes lower_bound_seconds best_seconds considered strategies
+keys 'j["strategies"][0]' strategy segments seconds times_best times_bound terms phases
+keys 'j["strategies"][0]["phases"][0]' phase segment_seconds terms busy_terms
+keys 'j["links"][0]' dim alpha beta gamma ports pulled
+keys 'j["mesh"]' text ranks dims
+
+run 0 plan bcast --mesh box=2,gpu=4 --sweep 1K..1M --json
+keys j sweep best crossings
+keys 'j["best"][0]' from to strategy least_segments most_segments seconds_from seconds_to
+keys 'j["crossings"][0]' between bytes cheaper_below cheaper_above
+
+run 0 trace allreduce --mesh x=3 --strategy allreduce:ring --json
+keys j command collective mesh strategy start steps
+gives 'j["start"][1]' "['a1', 'b1', 'c1']"
+gives 'len(j["steps"])' 4
+gives 'j["steps"][0]["state"][1][0]' a1a0
+gives 'j["steps"][0]["messages"][0]' "{'from': 0, 'to': 1, 'chunks': 'a'}"
+
+run 0 trace allreduce --mesh x=3 --strategy allreduce:ring --explain --rank 1 --json
+gives '[p["rank"] for p in j["plans"]]' "[1]"
+gives 'j["plans"][0]["steps"][0].startswith("send -> 2")' True
+
+run 0 verify bcast --mesh x=3,y=2 --json
+keys j command collectives in_all seconds complete failure
+gives 'j["complete"], j["failure"]' "(True, None)"
+gives 'j["collectives"][0]["collective"], j["in_all"]["meshes"]' "('bcast', 1)"
+gives 'j["in_all"]["worlds"] == 6 * j["in_all"]["strategies"]' True
+
+run 0 count --json
+keys j command ranks bytes unit ways
+keys 'j["ways"][0]' way strategy counted estimate note
+
+run 0 list --json
+keys j command mesh collectives algorithms strategies links
+gives 'len(j["collectives"])' 7
+keys 'j["links"]["links"][0]' name provenance alpha beta gamma ports pulled
+keys 'j["links"]["clusters"][0]' name provenance network inside
+gives 'all(s["strategy"] for s in j["strategies"])' True
+run 0 list links --json
+gives '"collectives" in j' False
+finish

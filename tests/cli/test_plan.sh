@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# Rankings, terms and crossings, on links simple enough to check by hand.
+. "$(dirname "$0")/lib.sh"
+
+# α = 1 us, β = 1 ns/B everywhere, a port for every rank.
+mesh=(--mesh box=8,gpu=8 --links uniform)
+
+run 0 plan bcast "${mesh[@]}" --bytes 64M --top 4
+has "bcast of 64 MiB on box=8,gpu=8, 64 ranks, root 0"
+has "# time / best / bound strategy"
+has "4 "
+has "all phases"
+[ "$(grep -c '^ *[0-9]* .*(.*)' <<<"$out")" -ge 4 ] || fail "expected 4 strategies in:"$'\n'"$out"
+
+# Option 2 costs (log c + log r + c-1) α and [2(c-1)/c + log r / c] nβ.
+run 0 plan bcast "${mesh[@]}" --bytes 1M --strategy option2
+has "scatter:mst(box) 3α + 7/8 nβ -"
+has "bcast:mst(gpu) - 3α + 3/8 nβ"
+has "allgather:ring(box) 7α + 7/8 nβ -"
+has "all phases 10α + 7/4 nβ 3α + 3/8 nβ"
+run 0 plan bcast "${mesh[@]}" --bytes 1000000 --strategy option2 --json
+gives 'round(j["strategies"][0]["seconds"] * 1e9)' $((13 * 1000 + 2125000))
+gives 'j["strategies"][0]["phases"][0]["terms"][0]' "{'dim': 'box', 'alpha': '3', 'beta': '7/8', 'gamma': '0'}"
+gives 'j["lower_bound_seconds"] <= j["best_seconds"] <= j["strategies"][0]["seconds"]' True
+
+# A strategy that reduces says what summing costs.
+run 0 plan allreduce "${mesh[@]}" --bytes 1M --strategy flat-ring
+has "reduce_scatter:ring(box*gpu) 63α + 63/64 nβ + 63/64 nγ"
+
+# Segments: the fill, then one after the other.
+run 0 plan bcast --mesh x=4 --links uniform --bytes 4M --strategy "bcast:chain(x) segments=4"
+has "n = 1 MiB, the bytes of one segment"
+has "then 3 more segments"
+
+# The ranking is in order, within what was asked for, and starts with the best.
+run 0 plan allreduce --mesh box=4,gpu=4 --bytes 1M --json --top 50
+gives 'len(j["strategies"])' 50
+gives 'all(a["seconds"] <= b["seconds"] for a, b in zip(j["strategies"], j["strategies"][1:]))' True
+gives 'j["strategies"][0]["times_best"]' 1.0
+gives 'min(s["times_bound"] for s in j["strategies"]) >= 1' True
+gives 'j["considered"] > 1000' True
+
+# Where options cross: option 1 has 6α + 6nβ, 2 has 13α + 17/8 nβ, 3 has 20α + 63/32 nβ.
+run 0 plan bcast "${mesh[@]}" --sweep 1K..64M
+has "option1 and option2 cross at 1.764 KiB (1806 bytes): option1 is cheaper below, option2 above"
+has "option2 and option3 cross at 43.75 KiB (44800 bytes): option2 is cheaper below, option3 above"
+has "1 KiB"
+has "bcast:mst(box)"
+run 0 plan bcast "${mesh[@]}" --sweep 1K..64M --json
+gives '[round(c["bytes"]) for c in j["crossings"]]' "[1806, 3473, 44800]"
+gives 'j["best"][0]["from"], j["best"][-1]["to"]' "(1024, 67108864)"
+gives 'all(a["to"] + 1 == b["from"] for a, b in zip(j["best"], j["best"][1:]))' True
+gives 'all(a["strategy"] != b["strategy"] for a, b in zip(j["best"], j["best"][1:]))' True
+
+# On one dimension options 1 and 2 are the same.
+run 0 plan bcast --mesh x=8 --links uniform --sweep 1K..1M
+has "option1 and option2 cost the same at every size"
+
+# Three dimensions and one rank are no special cases.
+run 0 plan bcast --mesh rack=2,box=4,gpu=8 --bytes 1M --top 3
+run 0 plan allreduce --mesh x=1 --bytes 1M
+run 0 plan gather --mesh box=2,gpu=3 --bytes 0 --root 4
+run 0 plan reduce-scatter --mesh box=2,gpu=3 --bytes 1K --phases
+finish
