@@ -48,6 +48,32 @@ static double volume(meshcoll_collective_t collective, double boxes, bool pulled
     }
 }
 
+/* Multiple of n that some rank must receive, whoever sends it. */
+static double received(meshcoll_collective_t collective, double ranks)
+{
+    switch (collective) {
+    case MESHCOLL_BCAST:
+    case MESHCOLL_REDUCE:
+    case MESHCOLL_ALLREDUCE:
+        return 1;
+    case MESHCOLL_GATHER:
+    case MESHCOLL_ALLGATHER:
+        return (ranks - 1) / ranks;
+    default:
+        return 1 / ranks;
+    }
+}
+
+/* Bytes a second a rank can receive over the links of all its dimensions at once. */
+static double inflow(const mc_mesh_t *mesh, const mc_links_t *links)
+{
+    double rate = 0;
+    for (int32_t d = 0; d < mesh->ndims; d++)
+        if (mesh->dim[d].extent > 1)
+            rate += 1 / links->dim[d].beta;
+    return rate;
+}
+
 static double computation(const mc_mesh_t *mesh, const mc_links_t *links)
 {
     double least = INFINITY;
@@ -69,6 +95,8 @@ double mc_lower_bound(meshcoll_collective_t collective, const mc_mesh_t *mesh,
     const int32_t inside = mc_mesh_stride(mesh, top);
     const int32_t ports = link->ports < inside ? link->ports : inside;
     const double bytes = n * volume(collective, mesh->dim[top].extent, link->pulled);
-    const double bound = larger(latency(mesh, links, top), bytes * link->beta / ports);
+    const double passed = bytes * link->beta / ports;
+    const double taken = n * received(collective, mesh->size) / inflow(mesh, links);
+    const double bound = larger(latency(mesh, links, top), larger(passed, taken));
     return mc_moves[collective].reduces ? larger(bound, n * computation(mesh, links)) : bound;
 }

@@ -268,20 +268,23 @@ static int parse_dims(word_t text, const mc_mesh_t *mesh, mc_dims_t *dims)
 
 static int parse_phase(word_t w, const mc_mesh_t *mesh, mc_strategy_t *s)
 {
-    const char *const colon = memchr(w.at, ':', w.n), *const open = memchr(w.at, '(', w.n);
-    if (!colon || !open || open < colon || w.at[w.n - 1] != ')')
+    const char *const colon = memchr(w.at, ':', w.n), *const end = w.at + w.n;
+    const char *const open = memchr(w.at, '(', w.n), *const name_end = open ? open : end;
+    if (!colon || name_end < colon || (open && end[-1] != ')'))
         return fail_word(w, "does not read so");
     const int collective = mc_collective_find(w.at, (size_t)(colon - w.at));
     if (collective < 0)
         return fail_word(w, "names no collective (bcast, reduce, scatter, gather, allgather, "
                             "reduce_scatter, allreduce)");
-    const word_t name = {colon + 1, (size_t)(open - colon - 1)};
+    const word_t name = {colon + 1, (size_t)(name_end - colon - 1)};
     const int32_t algorithm = mc_algorithm_find((meshcoll_collective_t)collective, name.at, name.n);
     if (algorithm < 0)
         return fail_algorithm((meshcoll_collective_t)collective, name);
-    mc_dims_t dims = {0};
-    const word_t inside = {open + 1, w.n - (size_t)(open + 1 - w.at) - 1};
-    const int status = parse_dims(inside, mesh, &dims);
+    /* without dimensions: along all of them, as one line */
+    mc_dims_t dims = {0, mesh->ndims};
+    int status = MESHCOLL_OK;
+    if (open)
+        status = parse_dims((word_t){open + 1, (size_t)(end - open) - 2}, mesh, &dims);
     return status ? status : add_phase(s, algorithm, dims);
 }
 

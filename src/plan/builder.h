@@ -29,7 +29,7 @@ void mc_recv_reduce(mc_builder_t *b, int32_t peer, mc_tile_t v); /* mine (+) the
 /* A second accumulator, for sums that must come in one order on every rank. */
 void mc_recv_aside(mc_builder_t *b, int32_t peer, mc_tile_t v);
 void mc_recv_reduce_aside(mc_builder_t *b, int32_t peer, mc_tile_t v); /* aside (+) the message */
-void mc_reduce_aside(mc_builder_t *b, mc_tile_t v);                    /* mine (+) aside, mine */
+void mc_reduce_aside(mc_builder_t *b, mc_tile_t v);                    /* mine = aside (+) mine */
 
 /* The end of a segment: what OUT must hold and does not yet is copied there. */
 void mc_settle(mc_builder_t *b, uint32_t segment);

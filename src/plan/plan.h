@@ -12,7 +12,7 @@ typedef enum {
     MC_OP_RECV,        /* dst[to…] = message from peer */
     MC_OP_RECV_REDUCE, /* dst[to…] = src[first…] (+) message from peer */
     MC_OP_COPY,        /* dst[to…] = src[first…] */
-    MC_OP_REDUCE,      /* dst[to…] = dst[to…] (+) src[first…] */
+    MC_OP_REDUCE,      /* dst[to…] = src[first…] (+) dst[to…] */
     MC_OPS
 } mc_op_t;
 

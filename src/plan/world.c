@@ -352,9 +352,9 @@ static int result_of(mc_machine_t *m, int32_t rank, uint32_t step, uint32_t from
         status = read_chunk(m, rank, step, s->src, from, &left);
         break;
     case MC_OP_REDUCE:
-        status = read_chunk(m, rank, step, s->dst, to, &left);
+        status = read_chunk(m, rank, step, s->src, from, &left);
         if (!status)
-            status = read_chunk(m, rank, step, s->src, from, &right);
+            status = read_chunk(m, rank, step, s->dst, to, &right);
         break;
     case MC_OP_SEND:
     case MC_OPS:

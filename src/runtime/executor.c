@@ -294,7 +294,7 @@ static void run_local(mc_executor_t *x, uint32_t t)
         break;
     case MC_OP_REDUCE:
         for (uint32_t i = 0; i < bound->n; i++)
-            b->kernel(to[i].at, to[i].at, from[i].at, to[i].bytes / b->element);
+            b->kernel(to[i].at, from[i].at, to[i].at, to[i].bytes / b->element);
         break;
     case MC_OP_RECV_REDUCE:
         for (uint32_t i = 0; i < bound->n; message += to[i++].bytes)

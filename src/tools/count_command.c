@@ -1,6 +1,5 @@
 /* Five ways to allreduce, counted from their plans, beside the usual estimates. */
 #include "tools/show.h"
-#include "tools/times.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -167,7 +166,7 @@ static int count_way(const way_t *way, const mc_mesh_t *mesh, counts_t *counts)
     if (status)
         return status;
     const mc_world_t world = mc_plans_world(&plans);
-    status = mc_tool_times(&world, &times);
+    status = mc_world_times(&world, &times);
     if (!status) {
         status = count_world(&world, &times, counts);
         mc_times_free(&times, world.n_ranks);

@@ -89,33 +89,11 @@ int mc_read_root(const mc_command_t *command, const char *text, meshcoll_collect
     return MC_GO_ON;
 }
 
-/* "allreduce:ring" without a dimension means all of them, as one line. */
-static void fill_in_dims(const char *text, const mc_mesh_t *mesh, mc_text_t *full)
-{
-    while (*text) {
-        const size_t gap = strspn(text, " \t\n"), n = strcspn(text + gap, " \t\n");
-        const char *const word = text + gap;
-        mc_text_add(full, "%.*s%.*s", (int)gap, text, (int)n, word);
-        if (memchr(word, ':', n) && !memchr(word, '(', n)) {
-            mc_text_add(full, "(");
-            mc_dims_print(mesh, (mc_dims_t){0, mesh->ndims}, full);
-            mc_text_add(full, ")");
-        }
-        text = word + n;
-    }
-}
-
 int mc_read_strategy(const mc_command_t *command, const char *text,
                      meshcoll_collective_t collective, const mc_mesh_t *mesh,
                      mc_strategy_t *strategy)
 {
-    char full[2 * MC_STRATEGY_TEXT];
-    mc_text_t room = mc_text(full, sizeof full);
-    fill_in_dims(text, mesh, &room);
-    if (room.length >= sizeof full)
-        return mc_tool_refuse(command, "--strategy is longer than %d characters",
-                              (int)sizeof full - 1);
-    const int status = mc_strategy_parse(full, collective, mesh, strategy);
+    const int status = mc_strategy_parse(text, collective, mesh, strategy);
     return status ? mc_tool_fail(command, status) : MC_GO_ON;
 }
 

@@ -1,7 +1,6 @@
 #include "tools/trace.h"
 
 #include "plan/match.h"
-#include "tools/times.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -164,7 +163,7 @@ static int run_create(const mc_world_t *world, run_t *run)
     if (!status)
         status = mc_match_create(world, &run->match);
     if (!status)
-        status = mc_tool_times(world, &run->times);
+        status = mc_world_times(world, &run->times);
     if (status)
         return status;
     run->message = calloc((size_t)run->match.n_steps + 1, sizeof *run->message);

@@ -32,6 +32,7 @@ Test(strategy, text_round_trips)
                 "scatter:mst(box) bcast:mst(gpu) allgather:ring(box) segments=8");
     expect_text("box=4,gpu=8", MESHCOLL_BCAST, "segments=1 bcast:mst(box*gpu)",
                 "bcast:mst(box*gpu)");
+    expect_text("box=4,gpu=8", MESHCOLL_ALLREDUCE, "allreduce:ring", "allreduce:ring(box*gpu)");
     expect_text("a=2,b=3,c=4,d=5", MESHCOLL_ALLREDUCE,
                 "reduce_scatter:ring(c*d) allreduce:fullmesh(a*b) allgather:fullmesh(c) "
                 "allgather:ring(d)",
@@ -91,7 +92,8 @@ Test(strategy, wrong_texts_are_refused_with_the_reason)
 {
     expect_refusal("", MESHCOLL_BCAST, "at least one phase");
     expect_refusal("option9", MESHCOLL_BCAST, "option1, option2, option3");
-    expect_refusal("bcast:mst", MESHCOLL_BCAST, "collective:algorithm(dimension)");
+    expect_refusal("bcast:mst(box", MESHCOLL_BCAST, "collective:algorithm(dimension)");
+    expect_refusal("(box):bcast", MESHCOLL_BCAST, "collective:algorithm(dimension)");
     expect_refusal("bcast:mst(node)", MESHCOLL_BCAST, "no dimension of mesh box=4,gpu=8");
     expect_refusal("bcast:mst(gpu*box)", MESHCOLL_BCAST, "do not follow each other");
     expect_refusal("bcast:ring(box)", MESHCOLL_BCAST, "it has mst, chain, star, long");

@@ -1,0 +1,93 @@
+/*
+ * One strategy gives all ranks the same bits, whatever is added: sums that round, minima and maxima of
+ * values that do not commute (NaN, signed zeros).
+ */
+#include "compose/strategy.h"
+#include "runtime/inproc.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+enum { RANKS = 6, COUNT = 24 };
+
+typedef struct {
+    meshcoll_t *rank[RANKS];
+    mc_mesh_t mesh;
+    meshcoll_op_t op;
+    uint32_t strategies;
+} world_t;
+
+static float value_of(int rank, int i)
+{
+    static const float odd[] = {NAN, -0.0f, 0.0f, 1.0f / 3, -2.5f, 1e8f, 3.7e-3f};
+    return odd[(rank * 5 + i * 3) % (int)MC_COUNT(odd)] * (i % 4 ? 1.0f : (float)(rank + 1));
+}
+
+static void run(meshcoll_request_t *const request[RANKS])
+{
+    for (int r = 0; r < RANKS; r++)
+        cr_assert_eq(meshcoll_start(request[r]), MESHCOLL_OK);
+    for (int left = 1, turns = 0; left; turns++) {
+        left = 0;
+        for (int r = 0; r < RANKS; r++)
+            left += meshcoll_test(request[r]) == MESHCOLL_IN_PROGRESS;
+        cr_assert_lt(turns, 100000, "%s hangs", meshcoll_request_strategy(request[0]));
+    }
+}
+
+static bool check(void *context, const mc_strategy_t *strategy)
+{
+    world_t *const w = context;
+    char text[MC_STRATEGY_TEXT];
+    float in[RANKS][COUNT], out[RANKS][COUNT];
+    meshcoll_request_t *request[RANKS];
+    mc_text_t printed = mc_text(text, sizeof text);
+    mc_strategy_print(strategy, &w->mesh, &printed);
+    for (int r = 0; r < RANKS; r++) {
+        for (int i = 0; i < COUNT; i++)
+            in[r][i] = value_of(r, i);
+        const meshcoll_args_t args = {.size = sizeof args,
+                                      .collective = MESHCOLL_ALLREDUCE,
+                                      .in = in[r],
+                                      .out = out[r],
+                                      .count = COUNT,
+                                      .datatype = MESHCOLL_FLOAT32,
+                                      .op = w->op,
+                                      .strategy = text};
+        cr_assert_eq(meshcoll_init(w->rank[r], &args, &request[r]), MESHCOLL_OK, "%s",
+                     meshcoll_last_error());
+    }
+    run(request);
+    for (int r = 0; r < RANKS; r++) {
+        cr_assert_eq(memcmp(out[r], out[0], sizeof out[0]), 0, "%s, %s: rank %d differs", text,
+                     meshcoll_op_name(w->op), r);
+        meshcoll_free(request[r]);
+    }
+    w->strategies++;
+    return true;
+}
+
+static void check_mesh(const char *mesh, mc_paths_t which)
+{
+    for (int op = 0; op < MESHCOLL_OPS; op++) {
+        world_t w = {.op = (meshcoll_op_t)op};
+        cr_assert_eq(mc_mesh_parse(mesh, &w.mesh), 0);
+        cr_assert_eq(mc_inproc_create(mesh, NULL, w.rank), MESHCOLL_OK);
+        cr_assert_eq(mc_strategy_each(MESHCOLL_ALLREDUCE, &w.mesh, which, check, &w), 0);
+        cr_assert_gt(w.strategies, 10);
+        for (int r = 0; r < RANKS; r++)
+            meshcoll_destroy(w.rank[r]);
+    }
+}
+
+Test(bits, are_the_same_on_all_ranks_of_a_line)
+{
+    check_mesh("x=6", MC_PATHS_ALL);
+}
+
+Test(bits, are_the_same_on_all_ranks_of_a_grid)
+{
+    check_mesh("box=2,gpu=3", MC_PATHS_COVER);
+    check_mesh("box=3,gpu=2", MC_PATHS_COVER);
+}
