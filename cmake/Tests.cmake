@@ -139,6 +139,11 @@ foreach(folder IN ITEMS cli lab)
     endforeach()
 endforeach()
 
+# The long one; serial, because it takes all cores itself.
+add_test(NAME verify.all COMMAND bash ${PROJECT_SOURCE_DIR}/tests/cli/verify_all.sh)
+set_tests_properties(verify.all PROPERTIES
+    LABELS verify TIMEOUT 900 RUN_SERIAL ON ENVIRONMENT "${script_env}")
+
 add_test(NAME install COMMAND bash ${PROJECT_SOURCE_DIR}/tests/install/run.sh
          ${PROJECT_BINARY_DIR} ${CMAKE_C_COMPILER})
 set_tests_properties(install PROPERTIES LABELS install TIMEOUT 300 SKIP_RETURN_CODE ${skip_code})
