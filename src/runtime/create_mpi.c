@@ -1,7 +1,7 @@
 /* Creation from an MPI communicator: MPI gathers, and knows which ranks share memory. */
 #include <meshcoll/mpi.h>
 
-#include "runtime/handle.h"
+#include "runtime/tuned.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static int create(MPI_Comm *comm, mc_creation_t *creation, int32_t *machine, mes
     MPI_Comm_rank(*comm, &creation->oob.rank);
     MPI_Comm_size(*comm, &creation->oob.size);
     const int status = find_machines(*comm, creation->oob.rank, machine);
-    return status ? status : mc_handle_create(creation, mesh);
+    return status ? status : mc_tuned_create(creation, mesh);
 }
 
 int meshcoll_create(MPI_Comm comm, const meshcoll_params_t *params, meshcoll_t **mesh)

@@ -1,5 +1,5 @@
 /* Creation with the caller's own means to gather: who shares a machine is found by what it shows. */
-#include "runtime/handle.h"
+#include "runtime/tuned.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,7 +89,7 @@ int meshcoll_create_oob(const meshcoll_oob_t *oob, const meshcoll_params_t *para
     int status = find_machines(oob, machine);
     if (!status) {
         const mc_creation_t creation = {.oob = *oob, .machine = machine, .params = params};
-        status = mc_handle_create(&creation, mesh);
+        status = mc_tuned_create(&creation, mesh);
     }
     free(machine);
     return status;

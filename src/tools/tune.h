@@ -24,8 +24,7 @@ typedef struct {
 
 /* Collective over MPI_COMM_WORLD, whose ranks form the cluster; takes about `seconds`. A failure ends
  * all ranks. */
-void mc_tune_measure(const mc_mesh_t *mesh, const mc_cluster_t *cluster, double seconds,
-                     mc_tuning_t *tuning);
+void mc_tune_measure(const mc_cluster_t *cluster, double seconds, mc_tuning_t *tuning);
 /* One line on stderr, and the end of all ranks. */
 _Noreturn void mc_tune_die(const char *what);
 

@@ -10,28 +10,39 @@
 
 #include "runtime/datatype.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 enum {
-    SMALL_BYTES = 8,               /* of a message */
-    FIRST_LARGE_BYTES = 256 << 10, /* so that a quarter of it is no short message yet */
-    MOST_BYTES = 32 << 20,         /* of all blocks of a line */
-    SUM_BYTES = 1 << 20,           /* of a vector summed in memory */
+    SMALL_BYTES = 8, /* of a message */
+    LEAST_LARGE_BYTES =
+        1 << 20,           /* shapers and buffers let short bursts pass faster than the rest */
+    MOST_BYTES = 32 << 20, /* of all blocks of a line */
+    SUM_BYTES = 1 << 20,   /* of a vector summed in memory */
     MOST_REPEATS = 1 << 20,
     MOST_ROUNDS = 1000
 };
 static const double least_batch = 10e-3; /* seconds: the ranks start a batch a little apart */
-static const double least_sums = 40e-3;  /* more: processes that share a core take long turns */
+/* More: nothing couples these, and ranks that share a core take turns of milliseconds. */
+static const double least_sums = 100e-3;
 
 /* Three messages, one line alone or all at once. */
 typedef enum { SMALL, QUARTER, LARGE, REQUESTS } size_index_t;
-typedef enum { SMALL_ALL, QUARTER_ALL, LARGE_ALL, QUARTER_ALONE, LARGE_ALONE, SERIES } series_index_t;
+typedef enum {
+    SMALL_ALL,
+    QUARTER_ALL,
+    LARGE_ALL,
+    QUARTER_ALONE,
+    LARGE_ALONE,
+    SERIES
+} series_index_t;
 static const struct {
     size_index_t request;
     bool alone;
-} kinds[SERIES] = {{SMALL, false}, {QUARTER, false}, {LARGE, false}, {QUARTER, true}, {LARGE, true}};
+} kinds[SERIES] = {
+    {SMALL, false}, {QUARTER, false}, {LARGE, false}, {QUARTER, true}, {LARGE, true}};
 
 typedef struct {
     int32_t repeats; /* in one batch */
@@ -91,6 +102,20 @@ static double most(const tuner_t *t, double mine)
     return all;
 }
 
+/* mpirun gives its ranks a pipe; what comes out of it goes where mpirun's own stderr goes. */
+static bool has_terminal(void)
+{
+    char path[64];
+    if (isatty(STDERR_FILENO))
+        return true;
+    snprintf(path, sizeof path, "/proc/%ld/fd/2", (long)getppid());
+    const int fd = open(path, O_WRONLY | O_NOCTTY | O_NONBLOCK);
+    const bool is_terminal = fd >= 0 && isatty(fd);
+    if (fd >= 0)
+        close(fd);
+    return is_terminal;
+}
+
 static void show(const tuner_t *t, const char *what)
 {
     enum { WIDTH = 30 };
@@ -133,12 +158,20 @@ static double sum_batch(const tuner_t *t, int32_t repeats)
     return most(t, mc_now() - begin) / repeats;
 }
 
-/* How often, so that a batch takes long enough to be timed. */
-static int32_t repeats_for(double least, double once)
+static int32_t find_sum_repeats(const tuner_t *t)
 {
-    if (once * MOST_REPEATS < least)
+    int32_t repeats = 8;
+    while (repeats < MOST_REPEATS && sum_batch(t, repeats) * repeats < least_sums)
+        repeats *= 2;
+    return repeats;
+}
+
+/* How often, so that a batch takes long enough to be timed. */
+static int32_t repeats_for(double once)
+{
+    if (once * MOST_REPEATS < least_batch)
         return MOST_REPEATS;
-    return once < least ? (int32_t)(least / once) + 1 : 1;
+    return once < least_batch ? (int32_t)(least_batch / once) + 1 : 1;
 }
 
 static void keep(series_t *s, double time)
@@ -207,8 +240,8 @@ static dim_t *dim_open(const mc_cluster_t *c, int32_t index)
 static void find_sizes(const tuner_t *t, dim_t *d, double enough)
 {
     const size_t p = (size_t)d->extent;
-    d->bytes = FIRST_LARGE_BYTES;
-    d->buffer = allocate(p * d->bytes > MOST_BYTES ? p * d->bytes : MOST_BYTES);
+    d->bytes = p * LEAST_LARGE_BYTES > MOST_BYTES ? MOST_BYTES / p / 16 * 16 : LEAST_LARGE_BYTES;
+    d->buffer = allocate(MOST_BYTES);
     d->request[SMALL] = request_of(d, SMALL_BYTES);
     d->request[QUARTER] = request_of(d, d->bytes / 4);
     for (int i = 0; i < 3; i++)
@@ -224,7 +257,7 @@ static void find_sizes(const tuner_t *t, dim_t *d, double enough)
     meshcoll_free(d->request[QUARTER]);
     d->request[QUARTER] = request_of(d, d->bytes / 4);
     for (int s = 0; s < SERIES; s++)
-        d->series[s].repeats = repeats_for(least_batch, batch_of(t, d, (series_index_t)s, 1));
+        d->series[s].repeats = repeats_for(batch_of(t, d, (series_index_t)s, 1));
 }
 
 static void dim_close(dim_t *d)
@@ -303,9 +336,9 @@ static mc_seen_t seen(dim_t *d)
     return seen;
 }
 
-void mc_tune_measure(const mc_mesh_t *mesh, const mc_cluster_t *cluster, double seconds,
-                     mc_tuning_t *tuning)
+void mc_tune_measure(const mc_cluster_t *cluster, double seconds, mc_tuning_t *tuning)
 {
+    const mc_mesh_t *const mesh = &cluster->mesh;
     /* a round takes about two and a half times the large messages of all dimensions */
     const double enough = seconds / 40;
     tuner_t *const t = allocate(sizeof *t);
@@ -313,10 +346,10 @@ void mc_tune_measure(const mc_mesh_t *mesh, const mc_cluster_t *cluster, double 
     t->seconds = seconds;
     t->begin = mc_now();
     open_whole(t, cluster);
-    t->shows = meshcoll_rank(t->whole) == 0 && isatty(STDERR_FILENO);
+    t->shows = meshcoll_rank(t->whole) == 0 && has_terminal();
     show(t, "connecting");
     t->sums = allocate(3 * SUM_BYTES);
-    t->sum.repeats = repeats_for(least_sums, sum_batch(t, 8));
+    t->sum.repeats = find_sum_repeats(t);
     for (int32_t d = 0; d < mesh->ndims; d++)
         if (mesh->dim[d].extent > 1)
             t->dim[t->n_dims++] = dim_open(cluster, d);

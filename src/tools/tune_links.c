@@ -1,0 +1,67 @@
+/* From what was seen to alpha, beta, gamma and ports. */
+#include "tools/tune.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* To three digits, more were never measured; in the unit in which it is printed, where it then stays
+ * short. */
+static double rounded(double seconds)
+{
+    char text[32];
+    double unit = 1;
+    while (unit < 1e12 && seconds * unit < 1)
+        unit *= 1e3;
+    snprintf(text, sizeof text, "%.3g", seconds * unit);
+    return strtod(text, NULL) / unit;
+}
+
+/* Do all of these transports stay in one machine's memory, where the receiver copies? */
+static bool is_shared_memory(const char *tls)
+{
+    static const char *const memory[] = {"self", "sm",  "shm",  "mm",    "posix",
+                                         "sysv", "cma", "knem", "xpmem", "memory"};
+    for (const char *at = tls; *at;) {
+        const size_t n = strcspn(at, ",");
+        size_t i = 0;
+        while (i < MC_COUNT(memory) && (strlen(memory[i]) != n || strncmp(at, memory[i], n) != 0))
+            i++;
+        if (i == MC_COUNT(memory))
+            return false;
+        at += at[n] ? n + 1 : n;
+    }
+    return true;
+}
+
+/* Lines that run at once as fast as one does alone. */
+static int32_t ports_of(const mc_seen_t *seen)
+{
+    const double ports = round(seen->lines * seen->alone / seen->together);
+    if (!(ports >= 1))
+        return 1;
+    return ports < seen->lines ? (int32_t)ports : seen->lines;
+}
+
+int mc_tune_links(const mc_cluster_t *cluster, const mc_tuning_t *tuning, mc_links_t *links)
+{
+    mc_links_t found;
+    const int status = mc_links_parse(NULL, &cluster->mesh, &found);
+    if (status)
+        return status;
+    for (int32_t d = 0; d < cluster->mesh.ndims; d++) {
+        const mc_seen_t *const seen = &tuning->dim[d];
+        if (cluster->mesh.dim[d].extent == 1)
+            continue;
+        const int32_t ports = ports_of(seen);
+        /* such that all lines at once, which the model makes lines / ports as slow, cost what they
+         * were seen to */
+        found.dim[d] = (mc_link_t){.alpha = rounded(seen->alpha),
+                                   .beta = rounded(seen->together * ports / seen->lines),
+                                   .gamma = rounded(tuning->gamma),
+                                   .ports = ports,
+                                   .pulled = is_shared_memory(cluster->tls[d])};
+    }
+    *links = found;
+    return mc_links_check(links, &cluster->mesh);
+}

@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# meshcoll tune on four ranks of this machine: what it prints and keeps, and that a mesh finds it.
+. "$(dirname "$0")/lib.sh"
+
+build=${MESHCOLL_BUILD_DIR:-build/release}
+mpirun=$(sed -n 's/^MPIEXEC_EXECUTABLE:[^=]*=//p' "$build/CMakeCache.txt")
+flags=(-n 4)
+if "$mpirun" --version 2>/dev/null | grep -q 'Open MPI\|OpenRTE'; then
+    flags+=(--oversubscribe --bind-to none --mca mpi_yield_when_idle 1 --mca pml ob1
+        --mca btl self,vader,tcp --mca btl_vader_single_copy_mechanism none --mca osc '^ucx')
+    if [ "$(id -u)" -eq 0 ]; then flags+=(--allow-run-as-root); fi
+fi
+unset MESHCOLL_LINKS MESHCOLL_MESH MESHCOLL_TRANSPORTS
+export MESHCOLL_TUNE_FILE=$scratch/deep/links.json
+
+# ranks STATUS COMMAND…: on four ranks; leaves $out and $err
+ranks() {
+    local want=$1 got=0
+    shift
+    "$mpirun" "${flags[@]}" "$@" >"$scratch/out" 2>"$scratch/err" </dev/null || got=$?
+    out=$(cat "$scratch/out") err=$(cat "$scratch/err")
+    [ $got -eq "$want" ] || fail "$*: exit status $got, expected $want: $err"
+}
+
+begin=$(date +%s)
+ranks 0 "$MESHCOLL" tune --mesh box=2,gpu=2 --seconds 3
+[ $(($(date +%s) - begin)) -lt 20 ] || fail "three seconds took $(($(date +%s) - begin))"
+has "links of box=2,gpu=2 on 1 machine with "
+has "kept in $MESHCOLL_TUNE_FILE"
+[ "$(grep -c '^as text: ' <<<"$out")" -eq 1 ] || fail "expected one rank's words in:"$'\n'"$out"
+[[ $err != *$'\r'* ]] || fail "a progress bar, but no terminal"
+links=$(sed -n 's/^as text: //p' <<<"$out")
+
+# Every number is one: measured, positive, and of a kind the text form has.
+[[ $links =~ ^box=alpha:[0-9.]+[a-z]*s\;beta:[0-9.]+.*\;pulled:no,gpu=alpha:[0-9.]+[a-z]*s\;beta:.*\;pulled:yes$ ]] ||
+    fail "strange links: $links"
+run 0 plan allreduce --mesh box=2,gpu=2 --links "$links" --bytes 1M --json
+gives 'all(l["alpha"] > 0 and l["beta"] > 0 and l["gamma"] > 0 for l in j["links"])' True
+gives '[l["ports"] in (1, 2) for l in j["links"]]' "[True, True]"
+
+# A mesh of these ranks takes them without being told to.
+ranks 0 "$build/tests/mpi/test_tuned" box=2,gpu=2 "$links"
+
+# A second mesh has an entry beside it; tuned twice, it is replaced.
+for _ in 1 2; do
+    ranks 0 "$MESHCOLL" tune --mesh gpu=4 --seconds 1 --json
+    gives 'j["command"], j["mesh"]["text"], j["links"][0]["dim"]' "('tune', 'gpu=4', 'gpu')"
+    gives 'sorted(j)' "['cluster', 'command', 'file', 'links', 'links_text', 'measured', 'mesh', 'rounds', 'seconds']"
+done
+out=$(cat "$MESHCOLL_TUNE_FILE")
+gives 'sorted(e["mesh"] for e in j["clusters"].values())' "['box=2,gpu=2', 'gpu=4']"
+gives 'all({"links", "ranks", "machines", "cpu", "cores", "transports", "date", "command", "provenance"} < set(e) for e in j["clusters"].values())' True
+ranks 0 "$build/tests/mpi/test_tuned" box=2,gpu=2 "$links"
+
+# What cannot be is told by one rank, before anything is measured.
+tuning_refused() { # tuning_refused STATUS TEXT ARGUMENT…
+    local status=$1 text=$2
+    shift 2
+    ranks "$status" "$MESHCOLL" tune "$@"
+    [ "$(grep -c '^meshcoll tune: ' <<<"$err")" -eq 1 ] || fail "expected one line from us, got: $err"
+    [[ $err == *"meshcoll tune: "*"$text"* ]] || fail "expected '$text' in: $err"
+}
+tuning_refused 2 "box=2,gpu=2 would fit" --mesh box=2,gpu=3
+tuning_refused 2 "--seconds takes a number from 1 to 600" --seconds 0
+tuning_refused 2 "one argument too many" box=4
+echo '{"version": 1,' >"$scratch/broken.json"
+tuning_refused 1 "broken.json is no file of tuned links" --file "$scratch/broken.json"
+[ "$(cat "$scratch/broken.json")" = '{"version": 1,' ] || fail "a broken file was overwritten"
+tuning_refused 1 "cannot be written" --mesh gpu=4 --seconds 1 --file /proc/meshcoll/links.json
+
+run 0 tune --help
+has "--seconds N"
+has "examples:"
+finish

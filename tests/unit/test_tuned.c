@@ -1,0 +1,211 @@
+#include "runtime/tuned.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char fast[] = "box=alpha:7us;beta:25MB/s;gamma:1GB/s;ports:1;pulled:no,"
+                           "gpu=alpha:2us;beta:450GB/s;gamma:0.9ps/B;ports:all;pulled:yes";
+static const char slow[] = "box=alpha:70us;beta:40ns/B;gamma:0;ports:2;pulled:no,"
+                           "gpu=alpha:2us;beta:1GB/s;gamma:0;ports:1;pulled:yes";
+
+static char folder[64], path[128];
+
+static void open_folder(void)
+{
+    strcpy(folder, "/tmp/meshcoll-tuned-XXXXXX");
+    cr_assert_not_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/links.json", folder);
+}
+
+static void close_folder(void)
+{
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    cr_expect_eq(system(command), 0);
+}
+
+TestSuite(tuned, .init = open_folder, .fini = close_folder);
+
+static mc_cluster_t cluster_of(const char *mesh, const char *transports)
+{
+    static const int32_t machine[] = {0, 0, 2, 2};
+    const mc_settings_t settings = {.mesh = mesh, .transports = transports};
+    mc_cluster_t cluster;
+    cr_assert_eq(mc_cluster_find(&settings, machine, 4, &cluster), MESHCOLL_OK, "%s",
+                 meshcoll_last_error());
+    return cluster;
+}
+
+static int write_links(const mc_cluster_t *cluster, const char *links)
+{
+    const mc_tuned_t tuned = {.links = links,
+                              .date = "2026-01-02T03:04:05Z",
+                              .command = "meshcoll tune",
+                              .provenance = "a test"};
+    return mc_tuned_write(path, cluster, &tuned);
+}
+
+static void expect_links(const mc_cluster_t *cluster, const char *expected)
+{
+    char *links = NULL;
+    cr_assert_eq(mc_tuned_read(path, cluster, &links), MESHCOLL_OK, "%s", meshcoll_last_error());
+    if (expected)
+        cr_expect(links && strcmp(links, expected) == 0, "%s", links ? links : "none");
+    else
+        cr_expect_null(links, "%s", links);
+    free(links);
+}
+
+static void put(const char *text)
+{
+    FILE *const file = fopen(path, "w");
+    cr_assert(file && fputs(text, file) >= 0);
+    fclose(file);
+}
+
+static void expect_content(const char *expected)
+{
+    char text[4096] = "";
+    FILE *const file = fopen(path, "r");
+    cr_assert_not_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    cr_expect(strstr(text, expected), "'%s' is not in %s", expected, text);
+}
+
+Test(tuned, a_cluster_is_what_its_numbers_depend_on)
+{
+    char text[MC_CLUSTER_TEXT];
+    mc_text_t printed = mc_text(text, sizeof text);
+    const mc_cluster_t found = cluster_of(NULL, "box=tcp,self");
+    mc_cluster_print(&found, &printed);
+    cr_expect_eq(found.machines, 2);
+    cr_expect_gt(found.cores, 0);
+    cr_expect_eq(strncmp(text, "box=2,gpu=2 on 2 machines with ", 31), 0, "%s", text);
+    cr_expect_not_null(strstr(text, ", box=tcp,self;gpu=posix"), "%s", text);
+}
+
+Test(tuned, what_is_written_is_found_again)
+{
+    const mc_cluster_t cluster = cluster_of("box=2,gpu=2", NULL);
+    expect_links(&cluster, NULL);
+    cr_assert_eq(write_links(&cluster, fast), MESHCOLL_OK, "%s", meshcoll_last_error());
+    expect_links(&cluster, fast);
+    cr_assert_eq(write_links(&cluster, slow), MESHCOLL_OK, "%s", meshcoll_last_error());
+    expect_links(&cluster, slow);
+    expect_content("\"provenance\": \"a test\"");
+    expect_content("\"machines\": 2");
+}
+
+Test(tuned, clusters_do_not_disturb_each_other)
+{
+    const mc_cluster_t one = cluster_of("box=2,gpu=2", NULL), flat = cluster_of("gpu=4", NULL),
+                       wired = cluster_of("box=2,gpu=2", "gpu=tcp,self");
+    mc_cluster_t other = one;
+    strcpy(other.cpu, "another processor");
+    cr_assert_eq(write_links(&one, fast), MESHCOLL_OK);
+    expect_links(&flat, NULL);
+    expect_links(&wired, NULL);
+    expect_links(&other, NULL);
+    cr_assert_eq(write_links(&other, slow), MESHCOLL_OK);
+    cr_assert_eq(write_links(&flat, "gpu=alpha:1us;beta:1ns/B"), MESHCOLL_OK);
+    expect_links(&one, fast);
+    expect_links(&other, slow);
+    expect_links(&flat, "gpu=alpha:1us;beta:1ns/B");
+    expect_links(&wired, NULL);
+}
+
+Test(tuned, folders_are_made_and_nothing_is_left_beside)
+{
+    const mc_cluster_t cluster = cluster_of("gpu=4", NULL);
+    char command[192];
+    snprintf(path, sizeof path, "%s/deep/er/links.json", folder);
+    cr_assert_eq(write_links(&cluster, "shm"), MESHCOLL_OK, "%s", meshcoll_last_error());
+    expect_links(&cluster, "shm");
+    snprintf(command, sizeof command, "test \"$(ls %s/deep/er)\" = links.json", folder);
+    cr_expect_eq(system(command), 0);
+}
+
+static void expect_broken(const char *content, const char *why)
+{
+    const mc_cluster_t cluster = cluster_of("gpu=4", NULL);
+    char *links = (char *)fast;
+    put(content);
+    cr_expect_eq(mc_tuned_read(path, &cluster, &links), MESHCOLL_ERR_PARSE, "%s", content);
+    cr_expect_not_null(strstr(meshcoll_last_error(), why), "'%s' lacks '%s'", meshcoll_last_error(),
+                       why);
+    cr_expect_not_null(strstr(meshcoll_last_error(), path));
+    cr_expect_eq(links, fast, "the output was set");
+}
+
+Test(tuned, a_broken_file_is_told_and_stays)
+{
+    static const char *const broken[] = {"{\"version\": 1, \"clus", "[1, 2]",
+                                         "{\"version\": 7, \"clusters\": {}}",
+                                         "{\"version\": 1, \"clusters\": []}"};
+    const mc_cluster_t cluster = cluster_of("gpu=4", NULL);
+    for (size_t i = 0; i < MC_COUNT(broken); i++) {
+        expect_broken(broken[i], i == 0 ? "line 1" : "expected \"version\": 1");
+        cr_expect_eq(write_links(&cluster, "shm"), MESHCOLL_ERR_PARSE);
+        expect_content(broken[i]);
+    }
+}
+
+Test(tuned, a_broken_entry_is_told)
+{
+    char content[1024], key[MC_CLUSTER_TEXT];
+    mc_text_t text = mc_text(key, sizeof key);
+    const mc_cluster_t cluster = cluster_of("gpu=4", NULL);
+    mc_cluster_print(&cluster, &text);
+    snprintf(content, sizeof content, "{\"version\": 1, \"clusters\": {\"%s\": {\"date\": \"\"}}}",
+             key);
+    expect_broken(content, "has no \"links\"");
+    snprintf(content, sizeof content,
+             "{\"version\": 1, \"clusters\": {\"%s\": {\"links\": \"gpu=alpha:7\"}}}", key);
+    expect_broken(content, "a time as in 7us");
+    /* the entry is this cluster's own: tuning puts it right */
+    cr_expect_eq(write_links(&cluster, "shm"), MESHCOLL_OK, "%s", meshcoll_last_error());
+    expect_links(&cluster, "shm");
+}
+
+Test(tuned, what_cannot_be_written_is_told)
+{
+    const mc_cluster_t cluster = cluster_of("gpu=4", NULL);
+    /* holds for root too */
+    snprintf(path, sizeof path, "/proc/meshcoll/links.json");
+    cr_expect_eq(write_links(&cluster, "shm"), MESHCOLL_ERR_IO);
+    cr_expect_not_null(strstr(meshcoll_last_error(), path), "%s", meshcoll_last_error());
+    snprintf(path, sizeof path, "%s/file/links.json", folder);
+    char file[128];
+    snprintf(file, sizeof file, "%s/file", folder);
+    fclose(fopen(file, "w"));
+    cr_expect_eq(write_links(&cluster, "shm"), MESHCOLL_ERR_IO);
+    cr_expect_not_null(strstr(meshcoll_last_error(), "cannot be written"));
+}
+
+static void expect_path(const char *expected)
+{
+    char found[MC_TUNED_PATH];
+    cr_assert_eq(mc_tuned_path(found), MESHCOLL_OK);
+    cr_expect_str_eq(found, expected, "%s", found);
+}
+
+Test(tuned, where_the_file_is)
+{
+    char found[MC_TUNED_PATH];
+    setenv("MESHCOLL_TUNE_FILE", "there.json", 1);
+    setenv("XDG_CONFIG_HOME", "/etc/xdg", 1);
+    setenv("HOME", "/home/me", 1);
+    expect_path("there.json");
+    setenv("MESHCOLL_TUNE_FILE", "", 1);
+    expect_path("/etc/xdg/meshcoll/links.json");
+    unsetenv("XDG_CONFIG_HOME");
+    expect_path("/home/me/.config/meshcoll/links.json");
+    unsetenv("HOME");
+    cr_expect_eq(mc_tuned_path(found), MESHCOLL_ERR_IO);
+    cr_expect_not_null(strstr(meshcoll_last_error(), "MESHCOLL_TUNE_FILE"));
+}
