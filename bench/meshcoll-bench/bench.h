@@ -15,9 +15,9 @@ typedef struct {
     meshcoll_op_t op;
     int root;
     const char *mesh, *links, *transports; /* NULL: not given */
-    const char *strategies, *rate, *csv, *json;
-    double rate_bytes; /* of `rate`, bytes per second; 0: not given */
-    uint64_t begin, end;
+    const char *strategies, *rate, *csv, *json, *timeline;
+    double rate_bytes;                   /* of `rate`, bytes per second; 0: not given */
+    uint64_t begin, end, timeline_bytes; /* the last 0: the largest size */
     double factor;
     int warmup, iterations;
     double min_time, max_time; /* seconds a row takes; max_time 0: as long as it takes */
@@ -80,6 +80,7 @@ typedef struct {
     MPI_Comm box[MC_MAX_DIMS]; /* the ranks that share coordinates 0…d */
     char *in, *out;            /* room for the largest size, with guards */
     size_t room;
+    size_t whole;  /* elements of the size measured last */
     uint64_t salt; /* of the next data pattern */
     contenders_t contenders;
     row_t *row; /* rank 0 */
@@ -111,7 +112,10 @@ bool own_mpi_fits(const bench_t *bench, size_t whole);
 view_t own_mpi_view(const bench_t *bench, const view_t *view);
 void own_mpi_run(const bench_t *bench, const view_t *view);
 
-/* measure.c: one row per contender at this size, appended on rank 0. Returns wrong elements. */
+/* measure.c: a contender's persistent request, not for the library's own; and one run of it. */
+meshcoll_request_t *request_open(const bench_t *bench, const view_t *view, const contender_t *who);
+void request_run(meshcoll_request_t *request, const contender_t *who);
+/* One row per contender at this size, appended on rank 0. Returns wrong elements. */
 uint64_t measure_size(bench_t *bench, size_t whole);
 
 /* meta.c */
@@ -120,6 +124,9 @@ typedef struct {
     int cores;
 } meta_t;
 void meta_make(const bench_t *bench, int argc, char **argv, meta_t *meta);
+
+/* timeline.c: records one run of each strategy and writes the files of --timeline. */
+void timeline_all(bench_t *bench, const meta_t *meta);
 
 /* table.c, files.c */
 void table_head(const bench_t *bench, const meta_t *meta);

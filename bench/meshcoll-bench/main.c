@@ -1,6 +1,8 @@
 /* meshcoll-bench: times collectives, strategy by strategy, and checks every result. */
 #include "bench.h"
 
+#include "runtime/handle.h"
+
 #include <meshcoll/mpi.h>
 
 #include <stdarg.h>
@@ -58,7 +60,7 @@ static uint64_t measure_all(bench_t *bench, const meta_t *meta, FILE *csv)
             continue;
         if (!fits(bench, whole))
             break;
-        last = whole;
+        bench->whole = last = whole;
         const int before = bench->n_rows;
         wrong += measure_size(bench, whole);
         for (int i = before; i < bench->n_rows; i++)
@@ -80,8 +82,9 @@ static char *allocate(size_t room)
 
 static void make_buffers(bench_t *bench)
 {
-    const size_t bytes =
-        data_whole(bench, bench->options.end) * meshcoll_datatype_size(bench->options.datatype);
+    const options_t *const o = &bench->options;
+    const uint64_t most = o->timeline_bytes > o->end ? o->timeline_bytes : o->end;
+    const size_t bytes = data_whole(bench, most) * meshcoll_datatype_size(o->datatype);
     const size_t room = (bytes + PAGE - 1) / PAGE * PAGE + 2 * PAGE;
     bench->in = allocate(room);
     bench->out = allocate(room);
@@ -113,10 +116,7 @@ static int make_bench(bench_t *bench)
     if (data_inexact(o, bench->size))
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s", data_inexact(o, bench->size));
 
-    const char *const links = o->links ? o->links : getenv("MESHCOLL_LINKS");
-    status = mc_links_parse(links, &bench->mesh, &bench->links);
-    if (status != MESHCOLL_OK)
-        return status;
+    bench->links = bench->handle->links;
     bench->bound_links = bound_links(bench);
 
     status = contenders_make(o, &bench->mesh, &bench->contenders);
@@ -150,6 +150,8 @@ static int run_bench(bench_t *bench, int argc, char **argv)
     const uint64_t wrong = measure_all(bench, &meta, csv);
     if (bench->rank == 0)
         table_foot(bench);
+    if (o->timeline)
+        timeline_all(bench, &meta);
     if (csv)
         fclose(csv);
     return wrong > 0 ? EXIT_WRONG : 0;

@@ -21,17 +21,16 @@ typedef struct {
     uint64_t sent[MC_MAX_DIMS], wrong;
 } lane_t;
 
-static void check_status(int status, const lane_t *lane, const char *what)
+static void check_status(int status, const contender_t *who, const char *what)
 {
     if (status != MESHCOLL_OK)
-        die("%s of \"%s\": %s", what, lane->who->label, meshcoll_last_error());
+        die("%s of \"%s\": %s", what, who->label, meshcoll_last_error());
 }
 
-static void open_lane(const bench_t *bench, const view_t *view, lane_t *lane)
+meshcoll_request_t *request_open(const bench_t *bench, const view_t *view, const contender_t *who)
 {
     const options_t *const o = &bench->options;
-    if (lane->who->kind == MPI_OWN)
-        return;
+    meshcoll_request_t *request;
     const meshcoll_args_t args = {
         .size = sizeof args,
         .collective = o->collective,
@@ -41,19 +40,24 @@ static void open_lane(const bench_t *bench, const view_t *view, lane_t *lane)
         .datatype = o->datatype,
         .op = o->op,
         .root = o->root,
-        .strategy = lane->who->kind == FORCED ? lane->who->label : NULL,
+        .strategy = who->kind == FORCED ? who->label : NULL,
     };
-    check_status(meshcoll_init(bench->handle, &args, &lane->request), lane, "initialisation");
+    check_status(meshcoll_init(bench->handle, &args, &request), who, "initialisation");
+    return request;
+}
+
+void request_run(meshcoll_request_t *request, const contender_t *who)
+{
+    check_status(meshcoll_start(request), who, "start");
+    check_status(meshcoll_wait(request), who, "wait");
 }
 
 static void run(const bench_t *bench, const view_t *view, const lane_t *lane)
 {
-    if (!lane->request) {
+    if (lane->request)
+        request_run(lane->request, lane->who);
+    else
         own_mpi_run(bench, view);
-        return;
-    }
-    check_status(meshcoll_start(lane->request), lane, "start");
-    check_status(meshcoll_wait(lane->request), lane, "wait");
 }
 
 static void run_checked(bench_t *bench, const view_t *view, lane_t *lane)
@@ -209,7 +213,8 @@ static void close_lane(bench_t *bench, const view_t *view, lane_t *lane)
 static uint64_t measure_lanes(bench_t *bench, const view_t *view, lane_t *lane, int n)
 {
     for (int i = 0; i < n; i++)
-        open_lane(bench, view, &lane[i]);
+        if (lane[i].who->kind != MPI_OWN)
+            lane[i].request = request_open(bench, view, lane[i].who);
     check_all(bench, view, lane, n);
     data_clear(bench, view);
     for (int round = 0; round < bench->options.warmup; round++)

@@ -44,6 +44,10 @@ static const char usage[] =
     "  --rate RATE            200mbit: what a box's network really carries each way; for the\n"
     "                         lower bound only\n"
     "  --csv FILE, --json FILE\n"
+    "  --timeline FILE        one run of each strategy, step by step, to FILE.json: for Perfetto,\n"
+    "                         chrome://tracing and bench/timeline.py; several strategies:\n"
+    "                         FILE-1-NAME.json, …\n"
+    "  --timeline-bytes BYTES the size of that run (default: the largest)\n"
     "\n"
     "exit status: 0 all well, 1 wrong elements or a failure, 2 wrong usage\n";
 
@@ -62,7 +66,9 @@ enum {
     OPT_MAX_TIME,
     OPT_RATE,
     OPT_CSV,
-    OPT_JSON
+    OPT_JSON,
+    OPT_TIMELINE,
+    OPT_TIMELINE_BYTES
 };
 
 static const struct option longs[] = {
@@ -87,6 +93,8 @@ static const struct option longs[] = {
     {"rate", required_argument, NULL, OPT_RATE},
     {"csv", required_argument, NULL, OPT_CSV},
     {"json", required_argument, NULL, OPT_JSON},
+    {"timeline", required_argument, NULL, OPT_TIMELINE},
+    {"timeline-bytes", required_argument, NULL, OPT_TIMELINE_BYTES},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
@@ -230,6 +238,11 @@ static int parse_option(int which, options_t *o)
     case OPT_JSON:
         o->json = text;
         return MESHCOLL_OK;
+    case OPT_TIMELINE:
+        o->timeline = text;
+        return MESHCOLL_OK;
+    case OPT_TIMELINE_BYTES:
+        return parse_bytes("--timeline-bytes", text, &o->timeline_bytes);
     case OPT_FLAT:
         return parse_flat(text, &o->flat_mpi);
     case OPT_ROOT:

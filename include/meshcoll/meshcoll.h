@@ -2,7 +2,14 @@
  * meshcoll: collectives composed over a mesh of ranks.
  *
  * Every function returns MESHCOLL_OK (0) or a negative status; meshcoll_last_error() then has one
- * line for a person. Outputs come last and are set only on success. Handles are opaque.
+ * line for a person. Functions that make a handle return it through their last argument, set only
+ * on success. Handles are opaque. Buffers are host memory today.
+ *
+ * One thread at a time uses a mesh and its requests, and whoever starts a request also waits for it:
+ * a thread that waits moves on everything it has started, on all its meshes.
+ *
+ * After a failed run a mesh runs nothing more, and the buffers of that run must stay until
+ * meshcoll_destroy. A rank that fails alone leaves its peers waiting today.
  *
  * Shapes follow NCCL: `count` counts elements of the whole vector for broadcast, reduce and
  * allreduce, and of one rank's block for scatter, gather, allgather and reduce-scatter, whose
@@ -90,9 +97,9 @@ typedef struct meshcoll meshcoll_t;
 typedef struct meshcoll_request meshcoll_request_t;
 
 /*
- * How meshcoll_create builds the mesh. Zero-initialise and set `size` to sizeof(meshcoll_params_t);
- * fields after `size` bytes read as their defaults, so that the struct can grow. NULL texts mean
- * "not given"; texts are copied.
+ * How meshcoll_create builds the mesh; rank 0's parameters and environment hold for all ranks.
+ * Zero-initialise and set `size` to sizeof(meshcoll_params_t); fields after `size` bytes read as
+ * their defaults, so that the struct can grow. NULL texts mean "not given"; texts are copied.
  */
 typedef struct {
     size_t size;
@@ -110,7 +117,8 @@ typedef struct {
 /*
  * Out-of-band allgather that meshcoll_create_oob uses to exchange addresses. `allgather` gathers
  * `bytes` bytes of each rank into `out` (size * bytes, in rank order), and returns 0 on success. It
- * is called only within meshcoll_create_oob and meshcoll_destroy (there as a barrier).
+ * is called only within meshcoll_create_oob and meshcoll_destroy (there as a barrier); `context` must
+ * live until then.
  */
 typedef struct {
     int rank, size;
@@ -123,7 +131,8 @@ typedef struct {
 MESHCOLL_API int meshcoll_create_oob(const meshcoll_oob_t *oob, const meshcoll_params_t *params,
                                      meshcoll_t **mesh);
 
-/* Collective over all ranks; NULL is allowed. Requests must be complete. */
+/* Collective over all ranks; NULL is allowed. Requests should be complete: those that still run are
+ * given up, which meshcoll_last_error() tells, and can then only be freed. */
 MESHCOLL_API void meshcoll_destroy(meshcoll_t *mesh);
 
 MESHCOLL_API int meshcoll_rank(const meshcoll_t *mesh);
@@ -181,7 +190,9 @@ typedef struct {
 /*
  * A persistent operation: plan, bind and allocate once; each start and wait repeats it on the same
  * buffers without allocating. meshcoll_test returns MESHCOLL_IN_PROGRESS until it is complete.
- * meshcoll_free releases a request that is not running.
+ * meshcoll_init is collective and may block, as new connections are greeted: all ranks call it in the
+ * same order, relative to each other and to the blocking calls. Starts may come in any order.
+ * meshcoll_free on a running request releases it when it is complete.
  */
 MESHCOLL_API int meshcoll_init(meshcoll_t *mesh, const meshcoll_args_t *args,
                                meshcoll_request_t **request);

@@ -24,6 +24,12 @@ typedef struct {
 /* By meshcoll_collective_t; the same table serves the collective on the mesh and the 1D move. */
 extern const mc_move_t mc_moves[MESHCOLL_COLLECTIVES];
 
+/* Is one buffer a block per rank? */
+static inline bool mc_move_has_blocks(const mc_move_t *move)
+{
+    return move->from == MC_SHARD || move->to == MC_SHARD;
+}
+
 const char *mc_placement_name(mc_placement_t placement);
 /* -1 if there is no such collective. */
 int mc_collective_find(const char *name, size_t n);

@@ -13,9 +13,8 @@ static needs_t needs_of(const meshcoll_t *h, const meshcoll_args_t *a)
 {
     const mc_move_t *const move = &mc_moves[a->collective];
     const bool at_root = h->rank == a->root;
-    const bool has_blocks = move->from == MC_SHARD || move->to == MC_SHARD;
     const size_t one = a->count * meshcoll_datatype_size(a->datatype);
-    const size_t whole = has_blocks ? one * (size_t)h->mesh.size : one;
+    const size_t whole = mc_move_has_blocks(move) ? one * (size_t)h->mesh.size : one;
     needs_t n = {.in = whole, .out = whole};
     if (move->from == MC_SHARD)
         n.in = one;
@@ -67,7 +66,8 @@ static int check_count(const meshcoll_t *h, const meshcoll_args_t *a)
 int mc_args_check(const meshcoll_t *h, const meshcoll_args_t *given, meshcoll_args_t *args)
 {
     meshcoll_args_t a = {0};
-    if (given->size < offsetof(meshcoll_args_t, strategy))
+    /* with or without `strategy`; a size in between is a mistake, and half a pointer */
+    if (given->size != offsetof(meshcoll_args_t, strategy) && given->size < sizeof a)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "meshcoll_args_t.size is %zu: set it to sizeof(meshcoll_args_t)",
                        given->size);

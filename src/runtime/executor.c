@@ -13,6 +13,12 @@ enum { STAGING_BYTES = 1 << 20, ALIGN = 64 };
 /* Local work between two looks at the transports. */
 enum { TURN_BYTES = 1 << 18 };
 
+/* A flush waits for everything that was sent through its transport, also for what other requests
+ * sent to receivers that are not there yet; waiting on would be a deadlock where those wait for this
+ * request's end. So while others run it is given up after so many looks in which nothing happened:
+ * those a waiting rank makes before it sleeps, and a few sleeps, in which a wire takes something. */
+enum { FLUSH_LOOKS = 84 };
+
 static const mc_step_t *step_of(const mc_executor_t *x, uint32_t t)
 {
     return &x->plan->step[t];
@@ -113,7 +119,7 @@ static uint32_t port_of(mc_executor_t *x, mc_transport_t *t)
     while (i < x->n_ports && x->port[i].transport != t)
         i++;
     if (i == x->n_ports)
-        x->port[x->n_ports++] = (mc_port_t){.transport = t, .flush.finished = &x->flushed};
+        x->port[x->n_ports++] = (mc_port_t){.transport = t};
     return i;
 }
 
@@ -185,6 +191,7 @@ static void send_or_recv(mc_executor_t *x, mc_lane_t *lane, uint32_t t)
                       .n_spans = b->n,
                       .bytes = b->bytes};
     int status;
+    mc_timeline_mark(x->timeline, t, MC_POSTED);
     if (lane->bytes_sent) {
         m.span = &x->binding->from[b->at];
         *lane->bytes_sent += b->bytes;
@@ -269,10 +276,12 @@ static void complete(mc_executor_t *x, uint32_t t)
 {
     const mc_plan_t *const plan = x->plan;
     x->n_left--;
+    mc_timeline_mark(x->timeline, t, MC_ENDED);
     for (uint32_t e = plan->succ_off[t]; e < plan->succ_off[t + 1]; e++) {
         const uint32_t next = plan->succ[e];
         if (--x->task[next].waits > 0)
             continue;
+        mc_timeline_mark(x->timeline, next, MC_READY);
         if (is_message(x, next) && !is_staged(x, next))
             pump(x, &x->lane[x->task[next].lane]);
         else
@@ -286,6 +295,7 @@ static void run_local(mc_executor_t *x, uint32_t t)
     const mc_bound_t *const bound = &b->step[t];
     const mc_span_t *const from = &b->from[bound->at], *const to = &b->to[bound->at];
     const char *message = x->task[t].staged.at;
+    mc_timeline_mark(x->timeline, t, MC_BEGUN);
     switch (step_of(x, t)->op) {
     case MC_OP_COPY:
         for (uint32_t i = 0; i < bound->n; i++)
@@ -315,16 +325,18 @@ static void message_done(mc_executor_t *x, mc_io_t *io)
     mc_task_t *const task = (mc_task_t *)io;
     const uint32_t t = (uint32_t)(task - x->task);
     mc_lane_t *const lane = &x->lane[task->lane];
+    mc_timeline_mark(x->timeline, t, MC_ARRIVED);
     if (io->status < 0)
-        fail(x, mc_fail(io->status, "a message %s rank %d failed", lane->bytes_sent ? "to" : "from",
-                        lane->peer->rank));
+        fail(x, io->status);
     lane->n_flying--;
     if (lane->bytes_sent)
         x->port[lane->port].n_flying--;
-    if (!task->staged.at)
+    if (!task->staged.at) {
         complete(x, t);
-    else if (--task->waits == 0)
+    } else if (--task->waits == 0) {
+        mc_timeline_mark(x->timeline, t, MC_READY);
         heap_push(x, t);
+    }
     pump(x, lane);
 }
 
@@ -332,7 +344,9 @@ static void message_done(mc_executor_t *x, mc_io_t *io)
 
 static void reset(mc_executor_t *x)
 {
-    x->finished = x->flushed = (mc_io_queue_t){0};
+    if (x->timeline)
+        mc_timeline_begin(x->timeline);
+    x->finished = (mc_io_queue_t){0};
     x->n_heap = 0;
     x->n_left = x->plan->n_steps;
     for (uint32_t l = 0; l < x->n_lanes; l++)
@@ -340,6 +354,8 @@ static void reset(mc_executor_t *x)
     for (uint32_t t = 0; t < x->plan->n_steps; t++) {
         x->task[t].waits = x->plan->n_pred[t] + (is_staged(x, t) ? 1 : 0);
         x->task[t].staged.at = NULL;
+        if (x->task[t].waits == 0)
+            mc_timeline_mark(x->timeline, t, MC_READY);
     }
     for (uint32_t p = 0; p < x->n_ports; p++)
         x->port[p].n_flying = 0;
@@ -372,14 +388,34 @@ int mc_executor_start(mc_executor_t *x)
 static void start_flushes(mc_executor_t *x)
 {
     x->state = MC_FLUSHING;
-    x->n_left = 0;
+    x->n_left = x->looks = 0;
     for (uint32_t p = 0; p < x->n_ports; p++) {
         mc_transport_t *const t = x->port[p].transport;
-        const int status = t->ops->flush ? t->ops->flush(t, &x->port[p].flush) : MESHCOLL_OK;
+        const int status =
+            t->ops->flush ? t->ops->flush(t, !x->shared, &x->port[p].flush) : MESHCOLL_OK;
         if (status < 0)
             fail(x, status);
         else if (status == MESHCOLL_IN_PROGRESS)
             x->n_left++;
+    }
+}
+
+static void poll_flushes(mc_executor_t *x)
+{
+    const bool given_up = x->state == MC_FAILED || (x->shared && x->looks > FLUSH_LOOKS);
+    for (uint32_t p = 0; p < x->n_ports; p++) {
+        mc_port_t *const port = &x->port[p];
+        if (!port->flush)
+            continue;
+        const int status = port->transport->ops->flushed(port->transport, port->flush);
+        if (status == MESHCOLL_IN_PROGRESS && !given_up)
+            continue;
+        if (status == MESHCOLL_IN_PROGRESS)
+            port->transport->ops->drop_flush(port->transport, port->flush);
+        port->flush = NULL;
+        x->n_left--;
+        if (status < 0)
+            fail(x, status);
     }
 }
 
@@ -405,11 +441,12 @@ int mc_executor_advance(mc_executor_t *x)
             start_flushes(x);
     }
     if (x->state == MC_FLUSHING) {
-        for (mc_io_t *io; (io = mc_io_pop(&x->flushed)); x->n_left--)
-            if (io->status < 0)
-                fail(x, mc_fail(io->status, "sending failed"));
-        if (x->n_left == 0 && x->state == MC_FLUSHING)
+        poll_flushes(x);
+        if (x->n_left == 0 && x->state == MC_FLUSHING) {
             x->state = MC_IDLE;
+            if (x->timeline)
+                x->timeline->ended = mc_now();
+        }
     }
     if (x->state == MC_FAILED)
         return x->status;

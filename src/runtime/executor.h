@@ -11,6 +11,7 @@
 #define MC_RUNTIME_EXECUTOR_H
 
 #include "runtime/binding.h"
+#include "runtime/timeline.h"
 
 /* One peer and direction. */
 typedef struct {
@@ -31,7 +32,7 @@ typedef struct {
 typedef struct {
     mc_transport_t *transport;
     uint32_t n_flying;
-    mc_io_t flush;
+    void *flush; /* under way; NULL: none */
 } mc_port_t;
 
 typedef struct {
@@ -63,7 +64,10 @@ typedef struct {
     size_t slot_bytes;
     mc_port_t port[MC_MAX_DIMS];
     uint32_t n_ports;
-    mc_io_queue_t finished, flushed;
+    mc_io_queue_t finished;
+    bool shared;             /* other requests run on the handle */
+    uint32_t looks;          /* of a flush, so many in which nothing happened while others ran */
+    mc_timeline_t *timeline; /* of this plan's steps; NULL: nothing is recorded */
 } mc_executor_t;
 
 /* Connections by plan->peer, and the counters their bytes are added to. */
@@ -87,7 +91,7 @@ int mc_executor_start(mc_executor_t *x);
 int mc_executor_advance(mc_executor_t *x);
 static inline bool mc_executor_has_work(const mc_executor_t *x)
 {
-    return x->finished.first || x->n_heap > 0 || x->flushed.first;
+    return x->finished.first || x->n_heap > 0;
 }
 
 #endif

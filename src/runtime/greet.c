@@ -12,10 +12,11 @@ typedef struct {
     mc_span_t from, to;
 } greeting_t;
 
-/* What is still to come of a round. */
+/* What is still to come of a round, and its greetings. */
 typedef struct {
     mc_io_queue_t finished;
     uint32_t n_left;
+    greeting_t greeting[];
 } round_t;
 
 static int count(round_t *round, int status)
@@ -40,7 +41,6 @@ static int greet_one(const meshcoll_t *h, mc_peer_t *peer, uint32_t seq, round_t
 
 static int finish_round(meshcoll_t *h, round_t *round)
 {
-    int status = MESHCOLL_OK;
     mc_waiting_t waiting = {0};
     while (round->n_left > 0) {
         mc_io_t *const io = mc_io_pop(&round->finished);
@@ -50,34 +50,35 @@ static int finish_round(meshcoll_t *h, round_t *round)
         }
         round->n_left--;
         if (io->status < 0)
-            status = mc_fail(io->status, "a new connection failed");
+            return io->status;
     }
-    return status;
+    return MESHCOLL_OK;
 }
 
+/* After an error the rest of the round is not waited for: it may never come. */
 static int run_round(meshcoll_t *h, mc_peer_t *const *peer, uint32_t n, uint32_t seq,
-                     greeting_t *greeting)
+                     round_t *round)
 {
-    round_t round = {0};
     int status = MESHCOLL_OK;
     for (uint32_t i = 0; i < n && !status; i++)
         if (!peer[i]->greeted && peer[i]->transport->greets)
-            status = greet_one(h, peer[i], seq, &round, &greeting[i]);
-    const int finished = finish_round(h, &round);
-    return status ? status : finished;
+            status = greet_one(h, peer[i], seq, round, &round->greeting[i]);
+    return status ? status : finish_round(h, round);
 }
 
 int mc_greet(meshcoll_t *h, mc_peer_t *const *peer, uint32_t n)
 {
-    greeting_t *const greeting = calloc((size_t)n + 1, sizeof *greeting);
-    if (!greeting)
+    round_t *const round = calloc(1, sizeof *round + (size_t)n * sizeof round->greeting[0]);
+    if (!round)
         return mc_fail_memory("greeting new connections");
     /* the second round tells each side that the other has heard it */
-    int status = run_round(h, peer, n, 0, greeting);
+    int status = run_round(h, peer, n, 0, round);
     if (!status)
-        status = run_round(h, peer, n, 1, greeting);
+        status = run_round(h, peer, n, 1, round);
     for (uint32_t i = 0; i < n && !status; i++)
         peer[i]->greeted = true;
-    free(greeting);
+    /* where something is still under way, transports write to it, and it stays */
+    if (round->n_left == 0)
+        free(round);
     return status;
 }

@@ -5,12 +5,18 @@
 #include "transport/ucx.h"
 
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 /* A sleep ends at the latest after this: what a transport forgets to announce is seen then. */
 enum { SLEEP_MS = 10, BLIND_SLEEP_NS = 50 * 1000 };
+/* Descriptors watched by one sleep; with more it is a blind one. */
+enum { MOST_FDS = 16 * MC_MAX_DIMS };
+
+/* Handles that run something, started in this thread. */
+static _Thread_local meshcoll_t *busy;
 
 /* Opening --------------------------------------------------------------------------------------- */
 
@@ -124,11 +130,46 @@ static int share_addresses(meshcoll_t *h)
 
 /* Creating and destroying ----------------------------------------------------------------------- */
 
+/* The list's requests outlive the handle, as the user's; how many were still running. Nothing writes
+ * to them any more. */
+static uint32_t give_up(meshcoll_request_t *list)
+{
+    uint32_t n = 0;
+    for (meshcoll_request_t *r = list, *next; r; r = next) {
+        next = r->next;
+        n += r->running;
+        r->mesh = NULL;
+        if (r->running)
+            r->status = MESHCOLL_ERR_INVALID_ARG;
+        r->running = false;
+        if (r->released)
+            meshcoll_free(r);
+    }
+    return n;
+}
+
+static void leave_busy(meshcoll_t *h)
+{
+    meshcoll_t **at = &busy;
+    while (*at && *at != h)
+        at = &(*at)->next_busy;
+    if (*at)
+        *at = h->next_busy;
+}
+
 static void handle_free(meshcoll_t *h)
 {
+    leave_busy(h);
     for (int32_t d = 0; d < h->mesh.ndims; d++)
         if (h->transport[d])
             h->transport[d]->ops->close(h->transport[d]);
+    give_up(h->failed);
+    const uint32_t n = give_up(h->running);
+    if (n > 0)
+        mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                "meshcoll_destroy: %u requests were still running and were given up; what their "
+                "buffers hold is undefined",
+                n);
     free(h->addresses);
     free(h->peer);
     mc_workspace_free(&h->workspace);
@@ -166,6 +207,9 @@ int mc_handle_create(const mc_creation_t *creation, meshcoll_t **mesh)
 {
     mc_settings_t settings = {0};
     const meshcoll_oob_t *const oob = &creation->oob;
+    if (oob->size > 1 << MC_TAG_SOURCE_BITS)
+        return mc_fail(MESHCOLL_ERR_UNSUPPORTED, "%d ranks are too many: a mesh has at most %d",
+                       oob->size, 1 << MC_TAG_SOURCE_BITS);
     const int status = mc_agree(oob, mc_settings_read(creation->params, &settings));
     const int created = status ? status : create(creation, &settings, mesh);
     mc_settings_free(&settings);
@@ -247,68 +291,144 @@ int mc_handle_connect(meshcoll_t *h, int32_t rank, mc_peer_t **peer)
 
 /* Progress -------------------------------------------------------------------------------------- */
 
-static uint32_t advance_running(meshcoll_t *h)
+void mc_handle_break(meshcoll_t *h, int status)
+{
+    if (h->broken)
+        return;
+    h->broken = status;
+    snprintf(h->why, sizeof h->why, "%s", meshcoll_last_error());
+}
+
+int mc_handle_check(const meshcoll_t *h)
+{
+    return h->broken ? mc_fail(h->broken, "this mesh failed before: %s; destroy it", h->why)
+                     : MESHCOLL_OK;
+}
+
+void mc_handle_enlist(meshcoll_t *h, meshcoll_request_t *r)
+{
+    meshcoll_request_t **at = &h->running;
+    if (!*at) {
+        h->next_busy = busy;
+        busy = h;
+    }
+    while (*at)
+        at = &(*at)->next;
+    r->next = NULL;
+    *at = r;
+}
+
+/* Moves one request on, after a look with so many events; whether anything happened. */
+static bool advance(meshcoll_request_t *r, bool shared, uint32_t events)
+{
+    mc_executor_t *const x = &r->executor;
+    const bool has_work = mc_executor_has_work(x);
+    x->shared = shared;
+    if (x->state == MC_FLUSHING)
+        x->looks += shared && events == 0;
+    else if (!has_work)
+        return false;
+    r->status = mc_executor_advance(x);
+    return has_work || r->status != MESHCOLL_IN_PROGRESS;
+}
+
+/* A look at a handle's transports and running requests. */
+static uint32_t look(meshcoll_t *h)
 {
     uint32_t n = 0;
+    for (int32_t i = 0; i < h->n_polled; i++)
+        n += h->polled[i]->ops->progress(h->polled[i]);
+    if (!h->running)
+        return n;
     for (meshcoll_request_t **at = &h->running; *at;) {
         meshcoll_request_t *const r = *at;
-        if (mc_executor_has_work(&r->executor)) {
-            r->status = mc_executor_advance(&r->executor);
-            n++;
-        }
+        n += advance(r, h->running->next, n);
         if (r->status == MESHCOLL_IN_PROGRESS) {
             at = &r->next;
         } else {
             *at = r->next;
-            r->running = false;
+            mc_request_ended(r);
         }
     }
+    if (!h->running)
+        leave_busy(h);
     return n;
 }
 
 uint32_t mc_handle_progress(meshcoll_t *h)
 {
-    uint32_t n = 0;
-    for (int32_t i = 0; i < h->n_polled; i++)
-        n += h->polled[i]->ops->progress(h->polled[i]);
-    return n + advance_running(h);
+    uint32_t n = look(h);
+    for (meshcoll_t *other = busy, *next; other; other = next) {
+        next = other->next_busy;
+        if (other != h)
+            n += look(other);
+    }
+    return n;
+}
+
+/* Descriptors to sleep on. */
+typedef struct {
+    struct pollfd fd[MOST_FDS];
+    nfds_t n;
+    bool blind, ready; /* not all have one; there are events already */
+} watch_t;
+
+static void watch(watch_t *w, const meshcoll_t *h)
+{
+    for (int32_t i = 0; i < h->n_polled && !w->ready; i++) {
+        mc_transport_t *const t = h->polled[i];
+        if (t->fd < 0 || w->n == MOST_FDS)
+            w->blind = true;
+        else
+            w->fd[w->n++] = (struct pollfd){.fd = t->fd, .events = POLLIN};
+        w->ready = t->ops->arm(t) == MESHCOLL_IN_PROGRESS && t->fd >= 0;
+    }
 }
 
 void mc_handle_sleep(meshcoll_t *h)
 {
-    struct pollfd fds[MC_MAX_DIMS];
-    bool blind = h->n_polled == 0;
-    for (int32_t i = 0; i < h->n_polled; i++) {
-        mc_transport_t *const t = h->polled[i];
-        fds[i] = (struct pollfd){.fd = t->fd, .events = POLLIN};
-        blind = blind || t->fd < 0;
-        if (t->ops->arm(t) == MESHCOLL_IN_PROGRESS && t->fd >= 0)
-            return;
-    }
-    if (blind)
+    watch_t w;
+    w.n = 0;
+    w.blind = w.ready = false;
+    watch(&w, h);
+    for (const meshcoll_t *other = busy; other; other = other->next_busy)
+        if (other != h)
+            watch(&w, other);
+    if (w.ready)
+        return;
+    if (w.blind || w.n == 0)
         nanosleep(&(struct timespec){.tv_nsec = BLIND_SLEEP_NS}, NULL);
     else
-        poll(fds, (nfds_t)h->n_polled, SLEEP_MS);
+        poll(w.fd, w.n, SLEEP_MS);
 }
 
 /* Asking ---------------------------------------------------------------------------------------- */
 
+static int no_mesh(const char *function)
+{
+    return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s: the mesh is NULL", function);
+}
+
 int meshcoll_rank(const meshcoll_t *mesh)
 {
-    return mesh->rank;
+    return mesh ? mesh->rank : no_mesh("meshcoll_rank");
 }
 
 int meshcoll_size(const meshcoll_t *mesh)
 {
-    return mesh->mesh.size;
+    return mesh ? mesh->mesh.size : no_mesh("meshcoll_size");
 }
 
 const char *meshcoll_mesh_text(const meshcoll_t *mesh)
 {
-    return mesh->text;
+    if (!mesh)
+        no_mesh("meshcoll_mesh_text");
+    return mesh ? mesh->text : NULL;
 }
 
 uint64_t meshcoll_bytes_sent(const meshcoll_t *mesh, int dim)
 {
-    return dim >= 0 && dim < mesh->mesh.ndims ? mesh->bytes_sent[dim] : 0;
+    if (!mesh)
+        no_mesh("meshcoll_bytes_sent");
+    return mesh && dim >= 0 && dim < mesh->mesh.ndims ? mesh->bytes_sent[dim] : 0;
 }

@@ -29,8 +29,13 @@ struct meshcoll {
     uint32_t n_peers, peer_capacity;
     uint64_t bytes_sent[MC_MAX_DIMS];
 
+    int broken;    /* status of the first run that failed; there is no other after it */
+    char why[400]; /* its text */
+
     uint32_t next_operation;                        /* made in the same order on all ranks */
     meshcoll_request_t *running;                    /* a list, the oldest first */
+    meshcoll_request_t *failed;                     /* transports may still write to these */
+    meshcoll_t *next_busy;                          /* in the thread's list of handles that run */
     meshcoll_request_t *cached[MC_CACHED_REQUESTS]; /* of the blocking calls, the latest first */
     mc_workspace_t workspace;                       /* theirs: one runs at a time */
     meshcoll_request_t *barrier;
@@ -54,9 +59,19 @@ int mc_handle_open(const mc_mesh_t *mesh, int32_t rank, const mc_settings_t *set
 /* The connection to a rank, made when first asked for. */
 int mc_handle_connect(meshcoll_t *h, int32_t rank, mc_peer_t **peer);
 
-/* Moves messages and all running requests on; how many events there were. */
+/* After a failed run, whose text meshcoll_last_error() has. */
+void mc_handle_break(meshcoll_t *h, int status);
+/* The error of a handle that is broken. */
+int mc_handle_check(const meshcoll_t *h);
+
+/* Puts a started request last among the running ones. */
+void mc_handle_enlist(meshcoll_t *h, meshcoll_request_t *r);
+
+/* Moves messages and all running requests on, of this handle and all others that run something in
+ * this thread: peers may wait in one of those for what this rank waits for here. How many events
+ * there were. */
 uint32_t mc_handle_progress(meshcoll_t *h);
-/* Sleeps until a transport has news, or a little while. */
+/* Sleeps until a transport of them has news, or a little while. */
 void mc_handle_sleep(meshcoll_t *h);
 
 #endif

@@ -17,7 +17,10 @@ static int connect_peers(meshcoll_t *h, const mc_plan_t *plan, mc_peer_t **peer,
             return status;
         counter[i] = &h->bytes_sent[mc_mesh_level(&h->mesh, h->rank, plan->peer[i])];
     }
-    return mc_greet(h, peer, plan->n_peers);
+    const int status = mc_greet(h, peer, plan->n_peers);
+    if (status)
+        mc_handle_break(h, status);
+    return status;
 }
 
 static uint32_t next_operation(meshcoll_t *h)
@@ -122,8 +125,7 @@ int mc_request_create(meshcoll_t *h, const meshcoll_args_t *args, const mc_ranke
 
 static int choose(meshcoll_t *h, const meshcoll_args_t *a, mc_ranked_t *choice)
 {
-    const mc_move_t *const move = &mc_moves[a->collective];
-    const bool has_blocks = move->from == MC_SHARD || move->to == MC_SHARD;
+    const bool has_blocks = mc_move_has_blocks(&mc_moves[a->collective]);
     const mc_wish_t wish = {.collective = a->collective,
                             .root = a->root,
                             .bytes = a->count * meshcoll_datatype_size(a->datatype) *
@@ -138,7 +140,9 @@ int meshcoll_init(meshcoll_t *mesh, const meshcoll_args_t *args, meshcoll_reques
     mc_ranked_t choice;
     if (!mesh || !args || !request)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_init: mesh, args or request is NULL");
-    int status = mc_args_check(mesh, args, &a);
+    int status = mc_handle_check(mesh);
+    if (!status)
+        status = mc_args_check(mesh, args, &a);
     if (!status)
         status = choose(mesh, &a, &choice);
     if (!status)
@@ -148,44 +152,66 @@ int meshcoll_init(meshcoll_t *mesh, const meshcoll_args_t *args, meshcoll_reques
 
 void meshcoll_free(meshcoll_request_t *request)
 {
-    /* what runs is still written to; it stays until it is complete */
-    if (!request || request->running)
+    if (!request)
         return;
-    /* a transport may still write to what a failed run left under way: that memory stays */
-    if (request->executor.state == MC_IDLE) {
-        mc_executor_free(&request->executor);
-        mc_workspace_free(&request->own);
-        mc_binding_free(&request->binding);
-        mc_plan_free(request->plan);
+    /* transports may still write to what runs, until it is complete, and to what a failed run left
+     * under way, until they are closed */
+    if (request->running || (request->mesh && request->executor.state != MC_IDLE)) {
+        if (request->running)
+            mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                    "meshcoll_free: the request is still running; it is released when it is "
+                    "complete, and its buffers must stay until then");
+        request->released = true;
+        return;
     }
+    mc_executor_free(&request->executor);
+    mc_workspace_free(&request->own);
+    mc_binding_free(&request->binding);
+    mc_plan_free(request->plan);
     free(request->text);
     free(request);
 }
 
 /* Running --------------------------------------------------------------------------------------- */
 
-static void enlist(meshcoll_request_t *r)
+void mc_request_ended(meshcoll_request_t *r)
 {
-    meshcoll_request_t **at = &r->mesh->running;
-    while (*at)
-        at = &(*at)->next;
-    r->next = NULL;
-    *at = r;
+    meshcoll_t *const h = r->mesh;
+    r->running = false;
+    if (r->status < 0) {
+        mc_handle_break(h, r->status);
+        r->next = h->failed;
+        h->failed = r;
+    } else if (r->released) {
+        meshcoll_free(r);
+    }
 }
 
 static int start(meshcoll_request_t *r)
 {
+    const int broken = mc_handle_check(r->mesh);
+    if (broken)
+        return broken;
     if (!r->plan)
         return r->status = MESHCOLL_OK;
-    const int status = mc_executor_start(&r->executor);
-    if (status)
-        return r->status = status;
-    r->status = mc_executor_advance(&r->executor);
+    r->executor.shared = r->mesh->running;
+    r->status = mc_executor_start(&r->executor);
+    if (!r->status)
+        r->status = mc_executor_advance(&r->executor);
+    if (r->status < 0) {
+        mc_request_ended(r);
+        return r->status;
+    }
     if (r->status == MESHCOLL_IN_PROGRESS) {
         r->running = true;
-        enlist(r);
+        mc_handle_enlist(r->mesh, r);
     }
-    return r->status < 0 ? r->status : MESHCOLL_OK;
+    return MESHCOLL_OK;
+}
+
+void mc_request_record(meshcoll_request_t *r, mc_timeline_t *timeline)
+{
+    r->executor.timeline = timeline;
 }
 
 int meshcoll_start(meshcoll_request_t *request)
@@ -194,6 +220,8 @@ int meshcoll_start(meshcoll_request_t *request)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_start: request is NULL");
     if (request->running)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_start: the request is still running");
+    if (!request->mesh)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_start: the request's mesh is destroyed");
     return start(request);
 }
 
@@ -223,12 +251,16 @@ int meshcoll_wait(meshcoll_request_t *request)
 
 const char *meshcoll_request_strategy(const meshcoll_request_t *request)
 {
-    return request->text;
+    if (!request)
+        mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_request_strategy: request is NULL");
+    return request ? request->text : NULL;
 }
 
 double meshcoll_request_predicted(const meshcoll_request_t *request)
 {
-    return request->choice.seconds;
+    if (!request)
+        mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_request_predicted: request is NULL");
+    return request ? request->choice.seconds : 0;
 }
 
 /* Blocking calls -------------------------------------------------------------------------------- */
@@ -279,7 +311,9 @@ int mc_run(meshcoll_t *h, const meshcoll_args_t *given)
     meshcoll_request_t *r = NULL;
     if (!h)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "the mesh is NULL");
-    int status = mc_args_check(h, given, &a);
+    int status = mc_handle_check(h);
+    if (!status)
+        status = mc_args_check(h, given, &a);
     if (status || a.count == 0)
         return status;
     status = choose(h, &a, &choice);
@@ -301,8 +335,8 @@ int mc_run_barrier(meshcoll_t *h)
                                   .datatype = MESHCOLL_INT32};
     const mc_wish_t wish = {
         .collective = MESHCOLL_ALLREDUCE, .bytes = sizeof h->arrived, .unforced = true};
-    int status = MESHCOLL_OK;
-    if (!h->barrier) {
+    int status = mc_handle_check(h);
+    if (!status && !h->barrier) {
         mc_ranked_t choice;
         status = mc_choose(&h->choice, &h->mesh, &h->links, &wish, &choice);
         if (!status)

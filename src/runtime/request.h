@@ -5,8 +5,8 @@
 #include "runtime/handle.h"
 
 struct meshcoll_request {
-    meshcoll_t *mesh;
-    meshcoll_request_t *next; /* in the handle's list of what runs */
+    meshcoll_t *mesh;         /* NULL once that is destroyed, where the request was in a list */
+    meshcoll_request_t *next; /* in the handle's list of what runs, or of what failed */
     meshcoll_collective_t collective;
     int32_t root;
     mc_operands_t operands;
@@ -17,7 +17,8 @@ struct meshcoll_request {
     mc_executor_t executor;
     mc_workspace_t own, *workspace;
     bool running;
-    int status; /* of the last run */
+    bool released; /* by its owner, and kept because transports may write to it */
+    int status;    /* of the last run */
 };
 
 /* The arguments of a call, checked: *args with defaults for what is not given. */
@@ -28,6 +29,12 @@ int mc_request_create(meshcoll_t *h, const meshcoll_args_t *args, const mc_ranke
                       mc_workspace_t *workspace, meshcoll_request_t **request);
 /* Other operands for the same collective, root and strategy. */
 int mc_request_bind(meshcoll_request_t *r, const mc_operands_t *operands);
+
+/* After a run, complete or failed; it is in no list. */
+void mc_request_ended(meshcoll_request_t *r);
+
+/* Records its runs from the next start on, into a timeline of its plan; NULL: no more. */
+void mc_request_record(meshcoll_request_t *r, mc_timeline_t *timeline);
 
 /* Checks, chooses, and runs to the end, with a request from the handle's cache. */
 int mc_run(meshcoll_t *h, const meshcoll_args_t *given);

@@ -68,10 +68,18 @@ static const char *strategy_given(meshcoll_collective_t collective)
     return given(name);
 }
 
+/* Fields are given whole, from the first on. */
+static bool is_size(size_t size)
+{
+    return size == offsetof(meshcoll_params_t, mesh) ||
+           size == offsetof(meshcoll_params_t, links) ||
+           size == offsetof(meshcoll_params_t, transports) || size >= sizeof(meshcoll_params_t);
+}
+
 int mc_settings_read(const meshcoll_params_t *params, mc_settings_t *settings)
 {
     meshcoll_params_t p = {0};
-    if (params && params->size < offsetof(meshcoll_params_t, mesh))
+    if (params && !is_size(params->size))
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "meshcoll_params_t.size is %zu: set it to "
                        "sizeof(meshcoll_params_t) and zero the rest",

@@ -1,5 +1,6 @@
 #include "transport/inproc.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,7 @@ typedef struct {
     int32_t rank;
     halves_t sent, awaited;  /* to this rank, without the other half */
     mc_io_queue_t completed; /* by the others, until this rank makes progress */
+    char why[160];           /* one of those failed */
     mc_peer_t **peers;
 } seat_t;
 
@@ -79,11 +81,13 @@ static half_t *take_half(halves_t *list, uint64_t tag)
     return NULL;
 }
 
-static int move_bytes(const mc_message_t *to, const mc_message_t *from)
+static int move_bytes(const mc_message_t *to, const mc_message_t *from, int32_t from_rank)
 {
     if (to->bytes != from->bytes)
-        return mc_fail(MESHCOLL_ERR_TRANSPORT, "a message of %zu bytes came where %zu were awaited",
-                       from->bytes, to->bytes);
+        return mc_fail(MESHCOLL_ERR_TRANSPORT,
+                       "a message of %zu bytes came from rank %d where %zu were awaited: do the "
+                       "ranks agree about the count?",
+                       from->bytes, from_rank, to->bytes);
     uint32_t i = 0, k = 0;
     size_t at_i = 0, at_k = 0;
     while (i < from->n_spans && k < to->n_spans) {
@@ -102,7 +106,10 @@ static int settle(hub_t *hub, half_t *other, int status)
 {
     mc_io_t *const io = other->io;
     mc_io_queue_t *const q = io->finished;
-    io->finished = &hub->seat[other->rank].completed;
+    seat_t *const seat = &hub->seat[other->rank];
+    if (status < 0)
+        snprintf(seat->why, sizeof seat->why, "%s", meshcoll_last_error());
+    io->finished = &seat->completed;
     mc_io_finish(io, status);
     io->finished = q;
     other->next = hub->spare;
@@ -116,7 +123,7 @@ static int inproc_send(mc_peer_t *peer, const mc_message_t *message, mc_io_t *io
     half_t *const half = take_half(&to->awaited, message->tag);
     if (!half)
         return add_half(me->hub, &to->sent, message, io, me->rank);
-    return settle(me->hub, half, move_bytes(&half->message, message));
+    return settle(me->hub, half, move_bytes(&half->message, message, me->rank));
 }
 
 static int inproc_recv(mc_peer_t *peer, const mc_message_t *message, mc_io_t *io)
@@ -125,14 +132,14 @@ static int inproc_recv(mc_peer_t *peer, const mc_message_t *message, mc_io_t *io
     half_t *const half = take_half(&me->sent, message->tag);
     if (!half)
         return add_half(me->hub, &me->awaited, message, io, me->rank);
-    return settle(me->hub, half, move_bytes(message, &half->message));
+    return settle(me->hub, half, move_bytes(message, &half->message, peer->rank));
 }
 
 static uint32_t inproc_progress(mc_transport_t *t)
 {
     uint32_t n = 0;
     for (mc_io_t *io; (io = mc_io_pop(&seat_of(t)->completed)); n++)
-        mc_io_finish(io, io->status);
+        mc_io_finish(io, io->status < 0 ? mc_fail(io->status, "%s", seat_of(t)->why) : io->status);
     return n;
 }
 
@@ -164,15 +171,34 @@ static void hub_free(hub_t *hub)
     free(hub);
 }
 
+/* What a rank left under way goes with it. */
+static void drop_halves(hub_t *hub, halves_t *list, int32_t rank)
+{
+    half_t **at = &list->first;
+    for (half_t *half; (half = *at);) {
+        if (half->rank != rank) {
+            at = &half->next;
+            continue;
+        }
+        *at = half->next;
+        half->next = hub->spare;
+        hub->spare = half;
+    }
+    list->end = at;
+}
+
 static void inproc_close(mc_transport_t *t)
 {
     hub_t *const hub = seat_of(t)->hub;
+    for (int32_t i = 0; i < hub->n; i++) {
+        drop_halves(hub, &hub->seat[i].sent, seat_of(t)->rank);
+        drop_halves(hub, &hub->seat[i].awaited, seat_of(t)->rank);
+    }
     if (--hub->n_open == 0)
         hub_free(hub);
 }
 
 static const mc_transport_ops_t inproc_ops = {
-    .name = "inproc",
     .connect = inproc_connect,
     .send = inproc_send,
     .recv = inproc_recv,

@@ -22,7 +22,10 @@ typedef struct {
 struct mc_io {
     mc_io_t *next;
     mc_io_queue_t *finished;
-    int status;
+    int status; /* of an error the text is kept for meshcoll_last_error() */
+    /* of receives, by transports that learn only at the end what came */
+    int32_t from;
+    size_t awaited;
 };
 
 static inline void mc_io_finish(mc_io_t *io, int status)
@@ -74,18 +77,22 @@ typedef struct {
 } mc_message_t;
 
 /*
- * send, recv and flush return OK when complete at once (`io` is not used then), IN_PROGRESS when
- * `io` will be on its queue later, or an error.
+ * send and recv return OK when complete at once (`io` is not used then), IN_PROGRESS when `io` will be
+ * on its queue later, or an error. A message of another length than awaited is an error.
  */
 typedef struct {
-    const char *name;
     /* `address` is the peer's transport's; connections live until the transport is closed */
     int (*connect)(mc_transport_t *t, int32_t rank, const void *address, mc_peer_t **peer);
     int (*send)(mc_peer_t *peer, const mc_message_t *message, mc_io_t *io);
     int (*recv)(mc_peer_t *peer, const mc_message_t *message, mc_io_t *io);
     /* Complete when nothing sent so far needs more progress by this rank, so that it may go and do
-     * something else; it must not wait for the peer's progress. NULL: completed sends are that far. */
-    int (*flush)(mc_transport_t *t, mc_io_t *io);
+     * something else; it waits for whatever was sent before, whoever sent it. IN_PROGRESS sets
+     * *flush, to be asked after with flushed() until that returns something else, or to be dropped.
+     * Unless `must`, it is OK at once behind a flush that was dropped and is not complete yet. NULL:
+     * completed sends are that far. */
+    int (*flush)(mc_transport_t *t, bool must, void **flush);
+    int (*flushed)(mc_transport_t *t, void *flush);
+    void (*drop_flush)(mc_transport_t *t, void *flush);
     /* Moves what can move; how many events there were. */
     uint32_t (*progress)(mc_transport_t *t);
     /* OK: `fd` becomes readable at the next event. IN_PROGRESS: there are events already. */

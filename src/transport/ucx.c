@@ -24,6 +24,7 @@ typedef struct {
     ucp_worker_h worker;
     ucp_address_t *address;
     link_t *links;
+    void *dropped; /* the last flush that was given up */
     char dim[32];
 } ucx_t;
 
@@ -61,14 +62,29 @@ static int ucx_connect(mc_transport_t *t, int32_t rank, const void *address, mc_
 
 static void sent(void *request, ucs_status_t status, void *io)
 {
-    mc_io_finish(io, status == UCS_OK ? MESHCOLL_OK : MESHCOLL_ERR_TRANSPORT);
+    mc_io_finish(io, status == UCS_OK ? MESHCOLL_OK
+                                      : mc_fail(MESHCOLL_ERR_TRANSPORT, "UCX: a message failed: %s",
+                                                ucs_status_string(status)));
     ucp_request_free(request);
+}
+
+/* What came against what was awaited. */
+static int check_received(ucs_status_t status, size_t bytes, const mc_io_t *io)
+{
+    if ((status == UCS_OK || status == UCS_ERR_MESSAGE_TRUNCATED) && bytes != io->awaited)
+        return mc_fail(MESHCOLL_ERR_TRANSPORT,
+                       "a message of %zu bytes came from rank %d where %zu were awaited: do the "
+                       "ranks agree about the count?",
+                       bytes, io->from, io->awaited);
+    if (status != UCS_OK)
+        return mc_fail(MESHCOLL_ERR_TRANSPORT, "UCX: a message from rank %d failed: %s", io->from,
+                       ucs_status_string(status));
+    return MESHCOLL_OK;
 }
 
 static void received(void *request, ucs_status_t status, const ucp_tag_recv_info_t *info, void *io)
 {
-    (void)info;
-    mc_io_finish(io, status == UCS_OK ? MESHCOLL_OK : MESHCOLL_ERR_TRANSPORT);
+    mc_io_finish(io, check_received(status, info->length, io));
     ucp_request_free(request);
 }
 
@@ -107,7 +123,11 @@ static int ucx_recv(mc_peer_t *peer, const mc_message_t *m, mc_io_t *io)
 {
     ucx_t *const ucx = ucx_of(peer->transport);
     ucp_request_param_t param = param_of(m, io);
+    /* UCX 1.13 tells the callback how long the message was, but not the caller it returns to */
+    param.op_attr_mask |= UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
     param.cb.recv = received;
+    io->from = peer->rank;
+    io->awaited = m->bytes;
     const bool list = m->n_spans > 1;
     return started(ucx, "receive",
                    ucp_tag_recv_nbx(ucx->worker, list ? (void *)m->span : m->span->at,
@@ -118,14 +138,46 @@ static int ucx_recv(mc_peer_t *peer, const mc_message_t *m, mc_io_t *io)
  * A send may complete with its end still in UCX's buffer, where the socket took no more. The worker's
  * flush sees that through its interfaces (FLUSH_WORKER_EPS=n below). A flush of the endpoint would
  * ask the peer, who may have left already.
+ *
+ * UCX cannot cancel a flush. One that was dropped is remembered, so that others need not be begun
+ * behind it, which would pile up.
  */
-static int ucx_flush(mc_transport_t *t, mc_io_t *io)
+static bool is_stuck(ucx_t *ucx)
 {
-    const ucp_request_param_t param = {.op_attr_mask =
-                                           UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
-                                       .cb.send = sent,
-                                       .user_data = io};
-    return started(ucx_of(t), "flush", ucp_worker_flush_nbx(ucx_of(t)->worker, &param));
+    if (ucx->dropped && ucp_request_check_status(ucx->dropped) != UCS_INPROGRESS) {
+        ucp_request_free(ucx->dropped);
+        ucx->dropped = NULL;
+    }
+    return ucx->dropped;
+}
+
+static int ucx_flush(mc_transport_t *t, bool must, void **flush)
+{
+    const ucp_request_param_t param = {0};
+    if (!must && is_stuck(ucx_of(t)))
+        return MESHCOLL_OK;
+    const ucs_status_ptr_t request = ucp_worker_flush_nbx(ucx_of(t)->worker, &param);
+    const int status = started(ucx_of(t), "flush", request);
+    if (status == MESHCOLL_IN_PROGRESS)
+        *flush = request;
+    return status;
+}
+
+static int ucx_flushed(mc_transport_t *t, void *flush)
+{
+    const ucs_status_t status = ucp_request_check_status(flush);
+    if (status == UCS_INPROGRESS)
+        return MESHCOLL_IN_PROGRESS;
+    ucp_request_free(flush);
+    return status == UCS_OK ? MESHCOLL_OK : fail_ucx(ucx_of(t), "flush", status);
+}
+
+static void ucx_drop_flush(mc_transport_t *t, void *flush)
+{
+    if (is_stuck(ucx_of(t)))
+        ucp_request_free(flush);
+    else
+        ucx_of(t)->dropped = flush;
 }
 
 static uint32_t ucx_progress(mc_transport_t *t)
@@ -151,6 +203,8 @@ static void ucx_close(mc_transport_t *t)
         ucx->links = link->next;
         free(link);
     }
+    if (ucx->dropped)
+        ucp_request_free(ucx->dropped);
     if (ucx->address)
         ucp_worker_release_address(ucx->worker, ucx->address);
     if (ucx->worker)
@@ -224,11 +278,12 @@ static int open_worker(ucx_t *ucx)
 }
 
 static const mc_transport_ops_t ucx_ops = {
-    .name = "ucx",
     .connect = ucx_connect,
     .send = ucx_send,
     .recv = ucx_recv,
     .flush = ucx_flush,
+    .flushed = ucx_flushed,
+    .drop_flush = ucx_drop_flush,
     .progress = ucx_progress,
     .arm = ucx_arm,
     .close = ucx_close,

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The benchmarks on a tiny range: exit status, tables, JSON and CSV, the picture.
-# usage: run.sh collectives|usage|plot|plan SOURCE BUILD MPIRUN…
+# usage: run.sh collectives|usage|plot|plan|timeline SOURCE BUILD MPIRUN…
 set -euo pipefail
 
 what=$1 source=$2 build=$3
@@ -74,6 +74,7 @@ test_usage() {
     refuses 'no such option: --speed' tiny bcast --speed 3
     refuses 'came "fast"' tiny bcast --rate fast
     refuses 'no size' tiny bcast -b 1M -e 1K
+    refuses '--timeline-bytes' tiny bcast --timeline-bytes many
     refuses '.' tiny bcast --strategies 'bcast:mst(nowhere)'
     refuses '.' tiny bcast --mesh box=3,gpu=2
     "${run[@]}" "$bench" --help | grep -q -- '--strategies' || fail "--help"
@@ -103,6 +104,79 @@ test_plan() {
     "$build/meshcoll-bench-plan" --quick >"$out/table" || fail "exit status $?"
     # sizes are the same on every machine; times are not
     [ "$(grep -c '^pass: .* bytes' "$out/table")" -eq 2 ] || { cat "$out/table"; fail "plan sizes"; }
+}
+
+check_timeline() { # check_timeline FILE COLLECTIVE BYTES: steps, both ends of messages, numbers, picture
+    python3 - "$@" <<'PYTHON'
+import json, sys, xml.etree.ElementTree as tree
+
+path, collective, size = sys.argv[1:]
+whole = json.load(open(path + ".json", encoding="utf-8"))
+about, events = whole["otherData"], whole["traceEvents"]
+assert about["collective"] == collective and about["bytes"] == int(size), about
+assert about["mesh"] == "box=2,gpu=2" and about["ranks"] == 4 and about["seconds"] > 0, about
+
+spans = [event for event in events if event["ph"] == "X"]
+slack = 0.01 + about["clock_error_s"] * 1e6     # µs; times are rounded
+steps, ends, lanes = {}, {}, {}
+for e in spans:
+    args = e["args"]
+    key = "local" if e["cat"] == "local" else "message"
+    assert key not in steps.setdefault((e["pid"], args["step"]), {}), e     # every step once …
+    steps[e["pid"], args["step"]][key] = e
+    assert e["dur"] >= 0 and -slack <= e["ts"] <= about["seconds"] * 1e6 + slack, e
+    assert args["ready_us"] > -slack, e
+    if key == "message":
+        pair = (e["pid"], args["peer"]) if e["name"] == "send" else (args["peer"], e["pid"])
+        assert e["name"] not in ends.setdefault((*pair, args["message"]), {}), e
+        ends[(*pair, args["message"])][e["name"]] = e
+        lanes.setdefault((e["pid"], e["tid"]), []).append((e["ts"], e["ts"] + e["dur"]))
+for rank in range(4):                                                       # … of every rank
+    numbers = sorted(step for pid, step in steps if pid == rank)
+    assert numbers and numbers == list(range(len(numbers))), (rank, numbers)
+for both in steps.values():
+    if len(both) == 2:      # a message, and its reduction after it
+        message, local = both["message"], both["local"]
+        assert message["args"]["op"] == "recv_reduce" and local["name"] == "reduce", both
+        assert local["ts"] >= message["ts"] + message["dur"] - slack, both
+assert ends
+for pair, both in ends.items():
+    send, recv = both["send"], both["recv"]
+    assert send["args"]["bytes"] == recv["args"]["bytes"] > 0, pair
+    assert send["args"]["dim"] == recv["args"]["dim"], pair
+    assert recv["ts"] >= send["ts"] - slack, (pair, send, recv)
+    assert recv["ts"] + recv["dur"] >= send["ts"] - slack, (pair, send, recv)
+for lane in lanes.values():                     # Perfetto wants no overlap within a thread
+    lane.sort()
+    assert all(b[0] >= a[1] - slack for a, b in zip(lane, lane[1:])), lane
+busy = sorted(dim["busy"] for dim in about["dims"])
+assert 0 < busy[-1] <= 1 and 0 <= about["two_at_once"] <= busy[-2] + 1e-9, about
+assert len(about["boxes"]) == 2, about
+
+drawn = tree.parse(path + ".svg").getroot()
+titles = [t.text for t in drawn.iter("{http://www.w3.org/2000/svg}title") if "step" in t.text]
+assert len(titles) == len(spans), (len(titles), len(spans))
+PYTHON
+}
+
+test_timeline() {
+    tiny allreduce --strategies "reduce_scatter:ring(gpu) allreduce:ring(box) allgather:ring(gpu),flat-mst" \
+        --flat mpi --timeline "$out/a" >"$out/table" || { cat "$out/table"; fail "allreduce"; }
+    [ "$(grep -c 'two at once' "$out/table")" -eq 2 ] || { cat "$out/table"; fail "no numbers"; }
+    ls "$out"/a-*.json >"$out/list"
+    [ "$(wc -l <"$out/list")" -eq 2 ] || { cat "$out/list"; fail "not one file per strategy"; }
+    tiny bcast --strategies 'bcast:chain(box) bcast:star(gpu) segments=4' --timeline "$out/b" \
+        --timeline-bytes 64K >"$out/table" || { cat "$out/table"; fail "bcast"; }
+    "$source/bench/timeline.py" "$out"/a-*.json "$out/b.json" || fail "timeline.py"
+    while read -r file; do
+        check_timeline "${file%.json}" allreduce 4096 || fail "$file"
+    done <"$out/list"
+    check_timeline "$out/b" bcast 65536 || fail "b.json"
+    "$source/bench/timeline.py" "$out/b.json" --ranks 2-3 --from 0.01 --to 0.02 -o "$out/c.svg"
+    grep -q '</svg>' "$out/c.svg" || fail "c.svg is no SVG"
+    echo '{}' >"$out/empty.json"
+    "$source/bench/timeline.py" "$out/empty.json" 2>"$out/errors" && fail "took an empty file"
+    grep -q '^timeline.py: ' "$out/errors" || fail "no word about an empty file"
 }
 
 "test_$what"

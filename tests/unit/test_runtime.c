@@ -1,6 +1,7 @@
 /* From the call to the wire, all ranks in this process: every collective, strategy and shape. */
 #include "mesh/mesh.h"
 #include "runtime/boxes.h"
+#include "runtime/handle.h"
 #include "runtime/inproc.h"
 #include "support/case.h"
 #include "support/strategies.h"
@@ -341,6 +342,134 @@ Test(runtime, arguments_are_checked)
     cr_assert(meshcoll_init(w.rank[0], &good, &request) == MESHCOLL_OK);
     meshcoll_free(request);
     world_close(&w);
+}
+
+Test(runtime, sizes_end_with_a_field)
+{
+    world_t w;
+    int32_t v = 1;
+    meshcoll_request_t *request = NULL;
+    meshcoll_args_t a = {.size = sizeof a,
+                         .collective = MESHCOLL_ALLREDUCE,
+                         .in = &v,
+                         .out = &v,
+                         .count = 1,
+                         .datatype = MESHCOLL_INT32};
+    world_open(&w, "gpu=2");
+    a.size = offsetof(meshcoll_args_t, strategy) + 1;
+    cr_expect(meshcoll_init(w.rank[0], &a, &request) == MESHCOLL_ERR_INVALID_ARG);
+    a.size = offsetof(meshcoll_args_t, strategy);
+    cr_assert(meshcoll_init(w.rank[0], &a, &request) == MESHCOLL_OK, "%s", meshcoll_last_error());
+    meshcoll_free(request);
+    world_close(&w);
+    meshcoll_t *ranks[2];
+    const meshcoll_params_t p = {.size = offsetof(meshcoll_params_t, links) - 1};
+    cr_expect(mc_inproc_create("gpu=2", &p, ranks) == MESHCOLL_ERR_INVALID_ARG);
+}
+
+Test(runtime, null_is_answered)
+{
+    cr_expect(meshcoll_rank(NULL) < 0);
+    cr_expect(meshcoll_size(NULL) < 0);
+    cr_expect_null(meshcoll_mesh_text(NULL));
+    cr_expect(meshcoll_bytes_sent(NULL, 0) == 0);
+    cr_expect_null(meshcoll_request_strategy(NULL));
+    cr_expect(meshcoll_request_predicted(NULL) == 0);
+    cr_expect_not_null(strstr(meshcoll_last_error(), "NULL"));
+}
+
+static int no_allgather(void *context, const void *in, void *out, size_t bytes)
+{
+    (void)context, (void)in, (void)out, (void)bytes;
+    return 1;
+}
+
+Test(runtime, ranks_fit_into_tags)
+{
+    meshcoll_t *mesh = NULL;
+    const mc_creation_t creation = {
+        .oob = {.size = (1 << MC_TAG_SOURCE_BITS) + 1, .allgather = no_allgather}};
+    cr_expect(mc_handle_create(&creation, &mesh) == MESHCOLL_ERR_UNSUPPORTED);
+}
+
+/* Failure and giving up ------------------------------------------------------------------------- */
+
+enum { PART = 9000 };
+
+static meshcoll_request_t *sum_request(meshcoll_t *mesh, float *in, float *out, size_t count)
+{
+    meshcoll_request_t *request = NULL;
+    const meshcoll_args_t args = {.size = sizeof args,
+                                  .collective = MESHCOLL_ALLREDUCE,
+                                  .in = in,
+                                  .out = out,
+                                  .count = count,
+                                  .datatype = MESHCOLL_FLOAT32,
+                                  .strategy = "flat-fullmesh"};
+    cr_assert(meshcoll_init(mesh, &args, &request) == MESHCOLL_OK, "%s", meshcoll_last_error());
+    return request;
+}
+
+/* Rank 1 has another count. What the others post stays written to after they have failed and were
+ * freed, until their handles go. */
+Test(runtime, a_failed_run_breaks_the_mesh)
+{
+    static float in[3][PART], out[3][PART];
+    meshcoll_request_t *q[3], *p[3];
+    world_t w;
+    world_open(&w, "gpu=3");
+    for (int r = 0; r < 3; r++) {
+        q[r] = sum_request(w.rank[r], in[r], out[r], r == 1 ? 6000 : 9000);
+        p[r] = sum_request(w.rank[r], in[r], out[r], 10);
+    }
+    cr_assert(meshcoll_start(q[0]) == MESHCOLL_OK);
+    cr_assert(meshcoll_start(q[1]) == MESHCOLL_ERR_TRANSPORT);
+    cr_expect_not_null(strstr(meshcoll_last_error(), "were awaited: do the ranks agree"), "%s",
+                       meshcoll_last_error());
+    cr_assert(meshcoll_test(q[0]) == MESHCOLL_ERR_TRANSPORT);
+    meshcoll_free(q[0]);
+    cr_assert(meshcoll_start(p[0]) == MESHCOLL_ERR_TRANSPORT);
+    cr_expect_not_null(strstr(meshcoll_last_error(), "this mesh failed before: a message of"), "%s",
+                       meshcoll_last_error());
+    cr_assert(meshcoll_barrier(w.rank[0]) == MESHCOLL_ERR_TRANSPORT);
+    meshcoll_start(q[2]); /* sends to what rank 0 has freed */
+    for (int r = 0; r < 3; r++) {
+        meshcoll_test(q[2]);
+        meshcoll_free(p[r]);
+    }
+    meshcoll_free(q[1]);
+    world_close(&w);
+    meshcoll_free(q[2]); /* after its mesh */
+}
+
+Test(runtime, running_requests_are_freed_late)
+{
+    static float in[2][PART], out[2][PART];
+    meshcoll_request_t *q[2], *p;
+    world_t w;
+    world_open(&w, "gpu=2");
+    for (int r = 0; r < 2; r++)
+        q[r] = sum_request(w.rank[r], in[r], out[r], PART);
+    p = sum_request(w.rank[0], in[0], out[0], 10);
+    in[0][PART - 1] = 1;
+    in[1][PART - 1] = 2;
+    cr_assert(meshcoll_start(q[0]) == MESHCOLL_OK);
+    meshcoll_free(q[0]);
+    cr_expect_not_null(strstr(meshcoll_last_error(), "still running"), "%s", meshcoll_last_error());
+    cr_assert(meshcoll_start(p) == MESHCOLL_OK);
+    cr_assert(meshcoll_start(q[1]) == MESHCOLL_OK);
+    for (int turn = 0; meshcoll_test(q[1]) == MESHCOLL_IN_PROGRESS && turn < MOST_TURNS; turn++)
+        meshcoll_test(p);
+    meshcoll_test(p);
+    cr_expect(out[0][PART - 1] == 3 && out[1][PART - 1] == 3);
+    meshcoll_free(q[1]);
+    meshcoll_destroy(w.rank[0]);
+    cr_expect_not_null(strstr(meshcoll_last_error(), "1 requests were still running"), "%s",
+                       meshcoll_last_error());
+    cr_expect(meshcoll_wait(p) == MESHCOLL_ERR_INVALID_ARG);
+    cr_expect(meshcoll_start(p) == MESHCOLL_ERR_INVALID_ARG);
+    meshcoll_free(p);
+    meshcoll_destroy(w.rank[1]);
 }
 
 /* Boxes and transports --------------------------------------------------------------------------- */

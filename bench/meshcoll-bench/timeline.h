@@ -1,0 +1,57 @@
+/* --timeline: what one run of a strategy did, step by step, brought together on rank 0. */
+#ifndef BENCH_TIMELINE_H
+#define BENCH_TIMELINE_H
+
+#include "bench.h"
+
+#include "runtime/timeline.h"
+
+/* So many messages at once of one rank, dimension and direction stand apart. */
+enum { LANE_ROWS = 32 };
+
+/* One step of one rank. Seconds; on rank 0 they count from the first rank's start. */
+typedef struct {
+    int32_t rank, peer, level, phase; /* level: the dimension a message crosses, -1: none;
+                                         phase: -1 where the dimension does not tell it */
+    uint32_t step, op, segment, seq;
+    mc_range_t chunks;
+    uint64_t bytes;
+    double at[MC_MOMENTS];
+    double from; /* of a received message: when it was under way and nothing else of its pair was */
+    int32_t row; /* messages that cross a dimension at once stand in rows of their own */
+} event_t;
+
+typedef struct {
+    const char *label, *strategy;
+    uint64_t bytes; /* of the whole vector */
+    event_t *event; /* by rank, then by step */
+    size_t n;
+    double seconds;                 /* from the first rank's start to the last one's end */
+    double clock_error;             /* of the times of one rank against another's */
+    double busy[MC_MAX_DIMS], both; /* shares of the run, the average box */
+    double *box_busy, *box_both;    /* by box, then by dimension; by box */
+    int n_boxes;
+} trace_t;
+
+/* trace.c: finds what belongs together: `from` and `row` of events, busy, both. */
+void trace_finish(const bench_t *bench, trace_t *trace);
+void trace_free(trace_t *trace);
+/* trace_file.c: Chrome's trace format. */
+void trace_write(const bench_t *bench, const meta_t *meta, const trace_t *trace, const char *path);
+
+static inline bool event_sends(const event_t *e)
+{
+    return mc_op_sends((mc_op_t)e->op);
+}
+/* Was it a message? Empty ones are not sent. */
+static inline bool event_is_message(const event_t *e)
+{
+    return e->at[MC_POSTED] != 0;
+}
+/* From when to when a message is drawn; a receive from when its sender had begun. */
+static inline double event_from(const event_t *e)
+{
+    return event_sends(e) ? e->at[MC_POSTED] : e->from;
+}
+
+#endif
