@@ -107,7 +107,8 @@ typedef struct {
      * MESHCOLL_MESH, else found: ranks that can share memory form a box. */
     const char *mesh;
     /* link models: a preset's name, or a list per dimension, as `meshcoll plan --links` takes them.
-     * Default: env MESHCOLL_LINKS, else the preset named in docs/links.md as default. */
+     * Default: env MESHCOLL_LINKS, else what `meshcoll tune` measured on this cluster, else the
+     * preset named in docs/links.md as default. */
     const char *links;
     /* UCX transports per dimension, "box=tcp,self;gpu=sm,self". Default: env MESHCOLL_TRANSPORTS,
      * else network transports on the dimensions between boxes and shared memory inside one. */
