@@ -103,13 +103,8 @@ void mc_binding_measure(mc_binding_t *b, const mc_operands_t *operands)
     b->kernel = mc_kernel(operands->datatype, operands->op);
     b->element = meshcoll_datatype_size(operands->datatype);
     b->scratch_bytes = bytes_of(b, plan->scratch_first, plan->n_scratch);
-    b->staged_bytes = 0;
-    for (uint32_t i = 0; i < plan->n_steps; i++) {
-        const size_t bytes = step_bytes(b, &plan->step[i]);
-        b->step[i].bytes = bytes;
-        if (plan->step[i].op == MC_OP_RECV_REDUCE && bytes > b->staged_bytes)
-            b->staged_bytes = bytes;
-    }
+    for (uint32_t i = 0; i < plan->n_steps; i++)
+        b->step[i].bytes = step_bytes(b, &plan->step[i]);
 }
 
 /* How many of the chunks [c, c + n) lie back to back where the user has whole blocks. */

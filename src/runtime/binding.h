@@ -51,7 +51,6 @@ typedef struct {
     mc_span_t *from, *to;
     uint32_t n_spans, capacity;
     size_t scratch_bytes;
-    size_t staged_bytes; /* of the largest message to be reduced */
     char *scratch;
 } mc_binding_t;
 

@@ -115,7 +115,7 @@ static const char *network_tls(void)
 
 static const char *in_box_tls(void)
 {
-    return "posix,sysv,cma,self";
+    return "shm";
 }
 
 /* Do all ranks that differ in dimension d or further in only share a machine? */

@@ -32,7 +32,9 @@ static bool is_message(const mc_executor_t *x, uint32_t t)
 
 static bool is_staged(const mc_executor_t *x, uint32_t t)
 {
-    return step_of(x, t)->op == MC_OP_RECV_REDUCE && x->binding->step[t].bytes > 0;
+    const mc_peer_t *const peer = x->lane[x->task[t].lane].peer;
+    return step_of(x, t)->op == MC_OP_RECV_REDUCE && x->binding->step[t].bytes > 0 &&
+           !peer->transport->ops->recv_reduce;
 }
 
 static uint32_t lane_of(const mc_plan_t *plan, const mc_step_t *s)
@@ -123,6 +125,17 @@ static uint32_t port_of(mc_executor_t *x, mc_transport_t *t)
     return i;
 }
 
+/* Bytes of the largest message that waits in memory to be reduced. */
+static size_t most_staged(const mc_executor_t *x)
+{
+    size_t most = 0;
+    for (uint32_t i = 0; i < x->n_staged; i++) {
+        const size_t bytes = x->binding->step[x->staged[i]].bytes;
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
 size_t mc_executor_measure(mc_executor_t *x, const mc_binding_t *binding)
 {
     x->binding = binding;
@@ -135,7 +148,7 @@ size_t mc_executor_measure(mc_executor_t *x, const mc_binding_t *binding)
     for (uint32_t t = 0; t < x->plan->n_steps; t++)
         if (is_staged(x, t))
             x->staged[x->n_staged++] = t;
-    x->slot_bytes = (binding->staged_bytes + ALIGN - 1) / ALIGN * ALIGN;
+    x->slot_bytes = (most_staged(x) + ALIGN - 1) / ALIGN * ALIGN;
     const size_t fit = x->slot_bytes ? STAGING_BYTES / x->slot_bytes : 0;
     const size_t wanted = fit < 2 ? 2 : fit;
     x->n_slots = wanted < x->n_staged ? (uint32_t)wanted : x->n_staged;
@@ -181,6 +194,25 @@ static void fail(mc_executor_t *x, int status)
     x->state = MC_FAILED;
 }
 
+/* The next piece of a message onto what this rank has. */
+static void reduce_piece(void *context, mc_io_t *io, const void *piece, size_t bytes)
+{
+    const mc_executor_t *const x = context;
+    const mc_binding_t *const b = x->binding;
+    mc_task_t *const task = (mc_task_t *)io;
+    const char *message = piece;
+    while (bytes > 0) {
+        const mc_span_t from = b->from[task->span], to = b->to[task->span];
+        const size_t left = to.bytes - task->reduced, n = left < bytes ? left : bytes;
+        b->kernel((char *)to.at + task->reduced, (char *)from.at + task->reduced, message,
+                  n / b->element);
+        message += n;
+        bytes -= n;
+        task->reduced = n < left ? task->reduced + n : 0;
+        task->span += n == left;
+    }
+}
+
 static void send_or_recv(mc_executor_t *x, mc_lane_t *lane, uint32_t t)
 {
     const mc_bound_t *const b = &x->binding->step[t];
@@ -196,6 +228,11 @@ static void send_or_recv(mc_executor_t *x, mc_lane_t *lane, uint32_t t)
         m.span = &x->binding->from[b->at];
         *lane->bytes_sent += b->bytes;
         status = ops->send(lane->peer, &m, &task->io);
+    } else if (s->op == MC_OP_RECV_REDUCE && !task->staged.at) {
+        const mc_reducer_t reducer = {.reduce = reduce_piece, .context = x};
+        task->span = b->at;
+        task->reduced = 0;
+        status = ops->recv_reduce(lane->peer, &m, &reducer, &task->io);
     } else {
         m.span = task->staged.at ? &task->staged : &x->binding->to[b->at];
         m.n_spans = task->staged.at ? 1 : b->n;
@@ -212,9 +249,7 @@ static bool can_start(const mc_executor_t *x, const mc_lane_t *lane)
     if (lane->next == lane->n || lane->n_flying == lane->window)
         return false;
     const uint32_t t = x->queue[lane->first + lane->next];
-    if (step_of(x, t)->op == MC_OP_RECV_REDUCE)
-        return x->task[t].staged.at;
-    return x->task[t].waits == 0;
+    return is_staged(x, t) ? (bool)x->task[t].staged.at : x->task[t].waits == 0;
 }
 
 static void start_next(mc_executor_t *x, mc_lane_t *lane)

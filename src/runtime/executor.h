@@ -40,6 +40,8 @@ typedef struct {
     mc_span_t staged; /* where a message to be reduced comes to; at is NULL without a slot */
     uint32_t waits;   /* for so many steps and messages */
     uint32_t lane;
+    uint32_t span;  /* of a message that is reduced as it comes: where it has got to */
+    size_t reduced; /* bytes of that span */
 } mc_task_t;
 
 typedef enum { MC_IDLE, MC_RUNNING, MC_FLUSHING, MC_FAILED } mc_phase_state_t;

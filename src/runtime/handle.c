@@ -2,6 +2,7 @@
 
 #include "runtime/boxes.h"
 #include "runtime/request.h"
+#include "transport/shm.h"
 #include "transport/ucx.h"
 
 #include <poll.h>
@@ -48,16 +49,60 @@ static int find_mesh(const mc_creation_t *c, const mc_settings_t *settings, mc_m
     return mc_boxes_mesh(c->machine, c->oob.size, mesh);
 }
 
+/* The ranks that differ from this one in dimension d or further in, on one machine. */
+static int open_shm(meshcoll_t *h, const int32_t *machine, int32_t d, mc_shm_access_t access)
+{
+    const int32_t n = mc_mesh_stride(&h->mesh, d) * h->mesh.dim[d].extent;
+    const mc_shm_params_t params = {.dim = h->mesh.dim[d].name,
+                                    .base = h->rank - h->rank % n,
+                                    .n = n,
+                                    .rank = h->rank,
+                                    .access = access};
+    for (int32_t r = params.base; r < params.base + n; r++)
+        if (machine[r] != machine[h->rank])
+            return mc_fail(MESHCOLL_ERR_TRANSPORT,
+                           "dimension %s joins ranks %d and %d, which are on different machines: "
+                           "its transport cannot be shm; MESHCOLL_TRANSPORTS=\"%s=tcp,self\" can",
+                           params.dim, h->rank, r, params.dim);
+    return mc_shm_create(&params, &h->transport[d]);
+}
+
+static bool is_shm(const char *tls)
+{
+    return strcmp(tls, "shm") == 0 || strcmp(tls, "shm:copy") == 0;
+}
+
+/* What shm may do, asked once where a dimension uses it. Collective: all have the same settings. */
+static int find_access(const meshcoll_t *h, const mc_creation_t *c,
+                       char tls[MC_MAX_DIMS][MC_TLS_TEXT], mc_shm_access_t *access)
+{
+    bool wanted = false;
+    for (int32_t d = 0; d < h->mesh.ndims; d++)
+        wanted = wanted || (h->mesh.dim[d].extent > 1 && is_shm(tls[d]));
+    return wanted ? mc_shm_probe(&c->oob, c->machine, access) : MESHCOLL_OK;
+}
+
+static int open_transport(meshcoll_t *h, const mc_creation_t *c, int32_t d, const char *tls,
+                          mc_shm_access_t access)
+{
+    if (is_shm(tls) && access != MC_SHM_NONE)
+        return open_shm(h, c->machine, d, strcmp(tls, "shm") == 0 ? access : MC_SHM_COPY);
+    /* processes that cannot reach each other through /proc may still share memory by name */
+    const mc_ucx_params_t params = {.tls = is_shm(tls) ? "posix,sysv,cma,self" : tls,
+                                    .dim = h->mesh.dim[d].name};
+    return mc_ucx_create(&params, &h->transport[d]);
+}
+
 static int open_transports(meshcoll_t *h, const mc_creation_t *c, const mc_settings_t *settings)
 {
     char tls[MC_MAX_DIMS][MC_TLS_TEXT];
+    mc_shm_access_t access = MC_SHM_NONE;
     int status = mc_boxes_transports(settings->transports, c->machine, &h->mesh, tls);
-    for (int32_t d = 0; d < h->mesh.ndims && !status; d++) {
-        if (h->mesh.dim[d].extent == 1)
-            continue;
-        const mc_ucx_params_t params = {.tls = tls[d], .dim = h->mesh.dim[d].name};
-        status = mc_ucx_create(&params, &h->transport[d]);
-    }
+    if (!status)
+        status = find_access(h, c, tls, &access);
+    for (int32_t d = 0; d < h->mesh.ndims && !status; d++)
+        if (h->mesh.dim[d].extent > 1)
+            status = open_transport(h, c, d, tls[d], access);
     return status;
 }
 

@@ -14,30 +14,55 @@ typedef struct {
     size_t bytes;
 } mc_span_t;
 
-/* A message under way. The transport puts it on `finished`, in order of completion. */
+/* What a message consists of. `span` stays valid until it is complete. */
+typedef struct {
+    uint64_t tag;
+    const mc_span_t *span;
+    uint32_t n_spans;
+    size_t bytes; /* of all spans */
+} mc_message_t;
+
 typedef struct mc_io mc_io_t;
+
+/* Takes a message piece by piece, from its first byte to its last, where it lies: in the peer's memory,
+ * or in a buffer that is still in the cache. Pieces end between elements. */
+typedef struct {
+    void (*reduce)(void *context, mc_io_t *io, const void *piece, size_t bytes);
+    void *context;
+} mc_reducer_t;
+
+/* A message under way. The transport puts it on `finished`, in order of completion. */
 typedef struct {
     mc_io_t *first, *last;
 } mc_io_queue_t;
 struct mc_io {
-    mc_io_t *next;
+    mc_io_t *next; /* of whichever list it is in */
     mc_io_queue_t *finished;
     int status; /* of an error the text is kept for meshcoll_last_error() */
     /* of receives, by transports that learn only at the end what came */
     int32_t from;
     size_t awaited;
+    /* by transports that move the bytes themselves */
+    mc_message_t message; /* its spans: those that are left */
+    mc_reducer_t reducer; /* reduce is NULL where bytes are written to the message's spans */
+    size_t done, at;      /* bytes: of the message, of its first span that is left */
+    uint64_t offer[3];    /* what the peer said of its end */
+    size_t offer_at;
 };
 
-static inline void mc_io_finish(mc_io_t *io, int status)
+static inline void mc_io_append(mc_io_queue_t *q, mc_io_t *io)
 {
-    mc_io_queue_t *const q = io->finished;
-    io->status = status;
     io->next = NULL;
     if (q->first)
         q->last->next = io;
     else
         q->first = io;
     q->last = io;
+}
+static inline void mc_io_finish(mc_io_t *io, int status)
+{
+    io->status = status;
+    mc_io_append(io->finished, io);
 }
 static inline mc_io_t *mc_io_pop(mc_io_queue_t *q)
 {
@@ -68,14 +93,6 @@ typedef struct {
     bool greeted; /* it stands in both directions */
 } mc_peer_t;      /* a connection; transports append what is theirs */
 
-/* What a message consists of. `span` stays valid until it is complete. */
-typedef struct {
-    uint64_t tag;
-    const mc_span_t *span;
-    uint32_t n_spans;
-    size_t bytes; /* of all spans */
-} mc_message_t;
-
 /*
  * send and recv return OK when complete at once (`io` is not used then), IN_PROGRESS when `io` will be
  * on its queue later, or an error. A message of another length than awaited is an error.
@@ -85,6 +102,10 @@ typedef struct {
     int (*connect)(mc_transport_t *t, int32_t rank, const void *address, mc_peer_t **peer);
     int (*send)(mc_peer_t *peer, const mc_message_t *message, mc_io_t *io);
     int (*recv)(mc_peer_t *peer, const mc_message_t *message, mc_io_t *io);
+    /* The message goes to the reducer, whose operands are ready; its spans are not used. NULL: it is
+     * received into memory, and reduced from there. */
+    int (*recv_reduce)(mc_peer_t *peer, const mc_message_t *message, const mc_reducer_t *reducer,
+                       mc_io_t *io);
     /* Complete when nothing sent so far needs more progress by this rank, so that it may go and do
      * something else; it waits for whatever was sent before, whoever sent it. IN_PROGRESS sets
      * *flush, to be asked after with flushed() until that returns something else, or to be dropped.

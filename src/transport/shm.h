@@ -1,0 +1,31 @@
+/*
+ * Messages between the ranks of one machine: small ones through slots in shared memory, each in one
+ * cache line with its flag; large ones read by the receiver straight from the sender's memory
+ * (process_vm_readv), or where that is not allowed, in pieces through the slots. What is to be
+ * reduced is reduced from there, a piece at a time.
+ */
+#ifndef MC_TRANSPORT_SHM_H
+#define MC_TRANSPORT_SHM_H
+
+#include "transport/transport.h"
+
+/* What the ranks of a machine may do with each other's memory. */
+typedef enum {
+    MC_SHM_NONE, /* not even share some */
+    MC_SHM_COPY, /* share memory, but not read what is not shared */
+    MC_SHM_READ
+} mc_shm_access_t;
+
+typedef struct {
+    const char *dim;        /* the dimension's name, for error messages */
+    int32_t base, n;        /* ranks [base, base + n) are on this machine */
+    int32_t rank;           /* this one */
+    mc_shm_access_t access; /* COPY or READ, alike on all */
+} mc_shm_params_t;
+
+int mc_shm_create(const mc_shm_params_t *params, mc_transport_t **transport);
+
+/* What this rank may do with the lowest rank on its machine (boxes.h). Collective. */
+int mc_shm_probe(const meshcoll_oob_t *oob, const int32_t *machine, mc_shm_access_t *access);
+
+#endif

@@ -1,0 +1,196 @@
+#include "transport/shm_memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+_Static_assert(sizeof(mc_shm_slot_t) == 64, "a slot is a cache line");
+_Static_assert(sizeof(mc_span_t) == sizeof(struct iovec), "spans are the kernel's scatter lists");
+
+static int fail_errno(const char *what)
+{
+    return mc_fail(MESHCOLL_ERR_TRANSPORT, "shared memory: %s: %s", what, strerror(errno));
+}
+
+static size_t segment_bytes(int32_t n)
+{
+    return sizeof(mc_shm_segment_t) + (size_t)n * sizeof(mc_shm_channel_t);
+}
+
+static int map(int fd, int32_t n, mc_shm_mapping_t *mapping)
+{
+    const size_t bytes = segment_bytes(n);
+    void *const at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (at == MAP_FAILED)
+        return fail_errno("mapping a segment");
+    *mapping = (mc_shm_mapping_t){.segment = at, .bytes = bytes};
+    return MESHCOLL_OK;
+}
+
+int mc_shm_memory_create(int32_t n, mc_shm_mapping_t *mapping, mc_shm_address_t *address)
+{
+    uint64_t cookie;
+    mc_shm_mapping_t fresh;
+    if (getrandom(&cookie, sizeof cookie, 0) != (ssize_t)sizeof cookie)
+        return fail_errno("a random number");
+    const int fd = memfd_create("meshcoll", MFD_CLOEXEC);
+    if (fd < 0)
+        return fail_errno("a memory file");
+    int status = MESHCOLL_OK;
+    if (ftruncate(fd, (off_t)segment_bytes(n)) != 0)
+        status = fail_errno("its size");
+    if (!status)
+        status = map(fd, n, &fresh);
+    if (status) {
+        close(fd);
+        return status;
+    }
+    /* where only parents may trace their children (Yama), ranks allow each other to read them */
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+    fresh.segment->cookie = cookie;
+    *mapping = fresh;
+    *address = (mc_shm_address_t){
+        .cookie = cookie, .at = (uintptr_t)fresh.segment, .pid = getpid(), .fd = fd};
+    return MESHCOLL_OK;
+}
+
+int mc_shm_memory_open(const mc_shm_address_t *address, int32_t n, mc_shm_mapping_t *mapping)
+{
+    char path[64];
+    mc_shm_mapping_t opened;
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)address->pid, address->fd);
+    const int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return fail_errno(path);
+    const int status = map(fd, n, &opened);
+    close(fd);
+    if (status)
+        return status;
+    if (opened.segment->cookie != address->cookie) {
+        mc_shm_memory_close(&opened);
+        return mc_fail(MESHCOLL_ERR_TRANSPORT, "shared memory: %s is not the segment expected",
+                       path);
+    }
+    *mapping = opened;
+    return MESHCOLL_OK;
+}
+
+void mc_shm_memory_close(const mc_shm_mapping_t *mapping)
+{
+    if (mapping->segment)
+        munmap(mapping->segment, mapping->bytes);
+}
+
+bool mc_shm_memory_readable(const mc_shm_address_t *address)
+{
+    uint64_t cookie = 0;
+    const struct iovec here = {&cookie, sizeof cookie};
+    const struct iovec there = {(void *)(uintptr_t)address->at, sizeof cookie}; /* NOLINT */
+    return process_vm_readv(address->pid, &here, 1, &there, 1, 0) == (ssize_t)sizeof cookie &&
+           cookie == address->cookie;
+}
+
+/* Bells ----------------------------------------------------------------------------------------- */
+
+/* In the abstract namespace, which leaves no file behind; its length. */
+static socklen_t bell_name(const mc_shm_address_t *address, struct sockaddr_un *name)
+{
+    *name = (struct sockaddr_un){.sun_family = AF_UNIX};
+    const int n = snprintf(name->sun_path + 1, sizeof name->sun_path - 1, "meshcoll-%016llx",
+                           (unsigned long long)address->cookie);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+}
+
+int mc_shm_bell_open(const mc_shm_address_t *address, int *fd)
+{
+    struct sockaddr_un name;
+    const socklen_t length = bell_name(address, &name);
+    const int bell = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (bell < 0)
+        return fail_errno("a socket");
+    if (bind(bell, (const struct sockaddr *)&name, length) != 0) {
+        close(bell);
+        return fail_errno("a socket's name");
+    }
+    *fd = bell;
+    return MESHCOLL_OK;
+}
+
+/* A bell that cannot be rung wakes by itself: sleeps are short (handle.c). */
+void mc_shm_bell_ring(int fd, const mc_shm_address_t *address)
+{
+    struct sockaddr_un name;
+    const socklen_t length = bell_name(address, &name);
+    (void)!sendto(fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)&name, length);
+}
+
+void mc_shm_bell_quiet(int fd)
+{
+    char byte;
+    while (recv(fd, &byte, 1, MSG_DONTWAIT) >= 0)
+        ;
+}
+
+/* Probing --------------------------------------------------------------------------------------- */
+
+static int gather(const meshcoll_oob_t *oob, const void *in, void *out, size_t bytes)
+{
+    if (oob->allgather(oob->context, in, out, bytes))
+        return mc_fail(MESHCOLL_ERR_TRANSPORT, "the out-of-band allgather failed");
+    return MESHCOLL_OK;
+}
+
+static mc_shm_access_t access_to(const mc_shm_address_t *address)
+{
+    mc_shm_mapping_t mapping;
+    if (address->pid == 0 || mc_shm_memory_open(address, 0, &mapping))
+        return MC_SHM_NONE;
+    mc_shm_memory_close(&mapping);
+    return mc_shm_memory_readable(address) ? MC_SHM_READ : MC_SHM_COPY;
+}
+
+static int probe(const meshcoll_oob_t *oob, const int32_t *machine, mc_shm_address_t *address,
+                 int32_t *found, mc_shm_access_t *access)
+{
+    mc_shm_mapping_t mapping = {0};
+    mc_shm_address_t mine = {0};
+    /* a rank that cannot make one says so by an address without a process */
+    if (mc_shm_memory_create(0, &mapping, &mine))
+        mine = (mc_shm_address_t){0};
+    int status = gather(oob, &mine, address, sizeof mine);
+    if (!status) {
+        const int32_t own = (int32_t)access_to(&address[machine[oob->rank]]);
+        status = gather(oob, &own, found, sizeof own);
+    }
+    mc_shm_memory_close(&mapping);
+    if (mine.pid)
+        close(mine.fd);
+    if (status)
+        return status;
+    int32_t least = MC_SHM_READ;
+    for (int32_t r = 0; r < oob->size; r++)
+        least = found[r] < least ? found[r] : least;
+    *access = (mc_shm_access_t)least;
+    return MESHCOLL_OK;
+}
+
+int mc_shm_probe(const meshcoll_oob_t *oob, const int32_t *machine, mc_shm_access_t *access)
+{
+    mc_shm_address_t *const address = calloc((size_t)oob->size, sizeof *address);
+    int32_t *const found = calloc((size_t)oob->size, sizeof *found);
+    const int status = address && found ? probe(oob, machine, address, found, access)
+                                        : mc_fail_memory("asking about shared memory");
+    free(found);
+    free(address);
+    return status;
+}

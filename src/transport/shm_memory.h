@@ -1,0 +1,77 @@
+/*
+ * Segments of shared memory, one per rank and transport. Others find it as a descriptor of its owner,
+ * /proc/PID/fd/N, so that nothing is left behind however a process ends. It has a channel for
+ * each rank of the machine that may send to the owner.
+ */
+#ifndef MC_TRANSPORT_SHM_MEMORY_H
+#define MC_TRANSPORT_SHM_MEMORY_H
+
+#include "transport/shm.h"
+
+#include <stdatomic.h>
+#include <sys/types.h>
+
+/* A message of up to MC_SHM_LINE bytes is in its slot's cache line, one of up to MC_SHM_PAGE in the
+ * page of that slot. Above, one copy and a system call cost less than two copies: on a 2-core
+ * 2.x GHz Xeon reading 8 KiB took 2.0 us, copying it 1.1 us. */
+enum { MC_SHM_SLOTS = 16, MC_SHM_LINE = 40, MC_SHM_PAGE = 8192 };
+
+typedef enum {
+    MC_SHM_MESSAGE, /* of `bytes`, whole */
+    MC_SHM_OFFER,   /* of `bytes`, in the sender's memory: word = {its io, data, 0} or {its io,
+                       spans, how many} */
+    MC_SHM_TAKEN,   /* to the sender: word = {its io}; the receiver has read it */
+    MC_SHM_GIVE,    /* to the sender: word = {its io, the receiver's io}; give it in pieces */
+    MC_SHM_PIECE    /* of a message: tag = the receiver's io */
+} mc_shm_kind_t;
+
+/* One cache line. It holds something new when `turn` is the lap its reader is in. */
+typedef struct {
+    _Atomic uint32_t turn;
+    uint32_t kind;
+    uint64_t tag, bytes;
+    union {
+        char data[MC_SHM_LINE];
+        uint64_t word[3];
+    };
+} mc_shm_slot_t;
+
+/* From one rank to one other, who owns the memory. */
+typedef struct {
+    _Alignas(64) _Atomic uint64_t taken; /* slots its reader is done with */
+    _Atomic uint32_t wanted;             /* its writer sleeps until there is room */
+    _Alignas(64) mc_shm_slot_t slot[MC_SHM_SLOTS];
+    _Alignas(4096) char page[MC_SHM_SLOTS][MC_SHM_PAGE];
+} mc_shm_channel_t;
+
+typedef struct {
+    uint64_t cookie; /* random: a descriptor of that number may be another's by now */
+    _Alignas(64) _Atomic uint32_t asleep; /* its owner waits for a datagram */
+    _Alignas(4096) mc_shm_channel_t from[];
+} mc_shm_segment_t;
+
+/* What others need to find it. */
+typedef struct {
+    uint64_t cookie, at; /* `at`: where the owner has it */
+    pid_t pid;
+    int32_t fd;
+} mc_shm_address_t;
+
+typedef struct {
+    mc_shm_segment_t *segment;
+    size_t bytes;
+} mc_shm_mapping_t;
+
+int mc_shm_memory_create(int32_t n, mc_shm_mapping_t *mapping, mc_shm_address_t *address);
+int mc_shm_memory_open(const mc_shm_address_t *address, int32_t n, mc_shm_mapping_t *mapping);
+void mc_shm_memory_close(const mc_shm_mapping_t *mapping);
+
+/* Datagram sockets by which sleepers are woken; names follow the cookies. */
+int mc_shm_bell_open(const mc_shm_address_t *address, int *fd);
+void mc_shm_bell_ring(int fd, const mc_shm_address_t *address);
+void mc_shm_bell_quiet(int fd);
+
+/* May this process read the owner's memory? */
+bool mc_shm_memory_readable(const mc_shm_address_t *address);
+
+#endif

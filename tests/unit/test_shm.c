@@ -1,0 +1,298 @@
+/* Two and more ends of the shared-memory transport in one process, which reads its own memory. */
+#include "transport/shm.h"
+
+#include <criterion/criterion.h>
+#include <poll.h>
+#include <string.h>
+
+enum { RANKS = 2, MOST = 1 << 20 };
+
+typedef struct {
+    mc_transport_t *t[RANKS];
+    mc_peer_t *peer[RANKS]; /* to the other */
+    mc_io_queue_t finished[RANKS];
+} pair_t;
+
+static pair_t open_pair(mc_shm_access_t access)
+{
+    pair_t p = {0};
+    for (int32_t r = 0; r < RANKS; r++) {
+        const mc_shm_params_t params = {
+            .dim = "gpu", .base = 4, .n = RANKS, .rank = 4 + r, .access = access};
+        cr_assert_eq(mc_shm_create(&params, &p.t[r]), MESHCOLL_OK, "%s", meshcoll_last_error());
+    }
+    for (int r = 0; r < RANKS; r++)
+        cr_assert_eq(p.t[r]->ops->connect(p.t[r], 5 - r, p.t[1 - r]->address, &p.peer[r]),
+                     MESHCOLL_OK, "%s", meshcoll_last_error());
+    return p;
+}
+
+static void close_pair(pair_t *p)
+{
+    for (int r = 0; r < RANKS; r++)
+        p->t[r]->ops->close(p->t[r]);
+}
+
+static mc_io_t io_of(pair_t *p, int r)
+{
+    return (mc_io_t){.finished = &p->finished[r]};
+}
+
+static void progress(pair_t *p, int turns)
+{
+    for (int i = 0; i < turns; i++)
+        for (int r = 0; r < RANKS; r++)
+            p->t[r]->ops->progress(p->t[r]);
+}
+
+/* Both ends' queues until `sent` and `received` are in them. */
+static void finish(pair_t *p, int sent, int received)
+{
+    for (int turn = 0; turn < 1000 && (sent || received); turn++) {
+        progress(p, 1);
+        for (mc_io_t *io; (io = mc_io_pop(&p->finished[0])); sent--)
+            cr_assert_eq(io->status, MESHCOLL_OK, "%s", meshcoll_last_error());
+        for (mc_io_t *io; (io = mc_io_pop(&p->finished[1])); received--)
+            cr_assert_eq(io->status, MESHCOLL_OK, "%s", meshcoll_last_error());
+    }
+    cr_assert_eq(sent, 0);
+    cr_assert_eq(received, 0);
+}
+
+static unsigned char *pattern(size_t n, unsigned salt)
+{
+    unsigned char *const at = malloc(n + 1);
+    cr_assert(at);
+    for (size_t i = 0; i < n; i++)
+        at[i] = (unsigned char)(i * 31 + i / 251 + salt);
+    return at;
+}
+
+/* Cuts n bytes at `at` into `k` spans of different lengths. */
+static uint32_t cut(unsigned char *at, size_t n, uint32_t k, mc_span_t *span)
+{
+    size_t done = 0;
+    for (uint32_t i = 0; i < k; i++) {
+        const size_t part = i + 1 == k ? n - done : n / k / (1 + i % 3);
+        span[i] = (mc_span_t){at + done, part};
+        done += part;
+    }
+    return k;
+}
+
+/* One message, posted before or after it was sent, from `from` spans to `to` spans. */
+static void move(pair_t *p, size_t n, uint32_t from, uint32_t to, bool early)
+{
+    mc_span_t out[64], in[64];
+    unsigned char *const a = pattern(n, 7), *const b = pattern(n, 99);
+    const mc_message_t send = {42, out, cut(a, n, from, out), n};
+    const mc_message_t recv = {42, in, cut(b, n, to, in), n};
+    mc_io_t sent = io_of(p, 0), received = io_of(p, 1);
+    int r = MESHCOLL_IN_PROGRESS;
+    if (!early)
+        r = p->t[1]->ops->recv(p->peer[1], &recv, &received);
+    const int s = p->t[0]->ops->send(p->peer[0], &send, &sent);
+    if (early) {
+        progress(p, 3);
+        r = p->t[1]->ops->recv(p->peer[1], &recv, &received);
+    }
+    cr_assert_geq(s, 0);
+    cr_assert_geq(r, 0);
+    finish(p, s == MESHCOLL_IN_PROGRESS, r == MESHCOLL_IN_PROGRESS);
+    cr_assert_arr_eq(a, b, n, "%zu bytes, %u spans to %u", n, from, to);
+    free(a);
+    free(b);
+}
+
+static void move_all(mc_shm_access_t access)
+{
+    static const size_t bytes[] = {1, 40, 41, 4096, 8192, 8193, 65536, 300001, MOST};
+    static const uint32_t spans[] = {1, 2, 17, 64};
+    pair_t p = open_pair(access);
+    for (size_t b = 0; b < MC_COUNT(bytes); b++)
+        for (size_t f = 0; f < MC_COUNT(spans); f++)
+            for (size_t t = 0; t < MC_COUNT(spans); t++)
+                if (bytes[b] >= 4096 || spans[f] * spans[t] == 1)
+                    for (int early = 0; early < 2; early++)
+                        move(&p, bytes[b], spans[f], spans[t], early);
+    close_pair(&p);
+}
+
+Test(shm, moves_messages_of_all_shapes_by_reading)
+{
+    move_all(MC_SHM_READ);
+}
+
+Test(shm, moves_messages_of_all_shapes_in_pieces)
+{
+    move_all(MC_SHM_COPY);
+}
+
+typedef struct {
+    uint64_t sum;
+    size_t bytes;
+} summed_t;
+
+static void sum_up(void *context, mc_io_t *io, const void *piece, size_t bytes)
+{
+    summed_t *const s = context;
+    const uint32_t *const v = piece;
+    (void)io;
+    cr_assert_eq(bytes % sizeof *v, 0, "a piece ends within an element");
+    for (size_t i = 0; i < bytes / sizeof *v; i++)
+        s->sum += (s->bytes / sizeof *v + i + 1) * v[i];
+    s->bytes += bytes;
+}
+
+static void reduce_all(mc_shm_access_t access)
+{
+    static const size_t bytes[] = {4, 40, 4000, 8192, 70000, MOST};
+    pair_t p = open_pair(access);
+    for (size_t b = 0; b < MC_COUNT(bytes); b++)
+        for (uint32_t spans = 1; spans < 40; spans += 19) {
+            summed_t got = {0}, wanted = {0};
+            mc_span_t out[64];
+            unsigned char *const a = pattern(bytes[b], 3);
+            uint32_t k = spans;
+            for (uint32_t i = 0; i < k; i++) /* of whole elements */
+                out[i] = (mc_span_t){a + bytes[b] / 4 * i / k * 4,
+                                     (bytes[b] / 4 * (i + 1) / k - bytes[b] / 4 * i / k) * 4};
+            const mc_message_t m = {1, out, k, bytes[b]};
+            const mc_reducer_t reducer = {sum_up, &got};
+            mc_io_t sent = io_of(&p, 0), received = io_of(&p, 1);
+            const int r = p.t[1]->ops->recv_reduce(p.peer[1], &m, &reducer, &received);
+            const int s = p.t[0]->ops->send(p.peer[0], &m, &sent);
+            finish(&p, s == MESHCOLL_IN_PROGRESS, r == MESHCOLL_IN_PROGRESS);
+            sum_up(&wanted, NULL, a, bytes[b]);
+            cr_assert_eq(got.bytes, bytes[b]);
+            cr_assert_eq(got.sum, wanted.sum, "%zu bytes from %u spans", bytes[b], spans);
+            free(a);
+        }
+    close_pair(&p);
+}
+
+Test(shm, reduces_from_the_peers_memory)
+{
+    reduce_all(MC_SHM_READ);
+}
+
+Test(shm, reduces_from_pieces)
+{
+    reduce_all(MC_SHM_COPY);
+}
+
+/* More than all slots, of all kinds, awaited in the reverse order. */
+static void flood(mc_shm_access_t access)
+{
+    enum { MESSAGES = 100 };
+    static const size_t bytes[] = {8, 5000, 20000};
+    static unsigned char in[MESSAGES][20000];
+    static mc_io_t sent[MESSAGES], received[MESSAGES];
+    static mc_span_t out_span[MESSAGES], in_span[MESSAGES];
+    pair_t p = open_pair(access);
+    unsigned char *const out = pattern(20000 + MESSAGES, 1);
+    int n_sent = 0, n_received = 0;
+    for (int i = 0; i < MESSAGES; i++) {
+        out_span[i] = (mc_span_t){out + i, bytes[i % 3]};
+        const mc_message_t m = {(uint64_t)i, &out_span[i], 1, bytes[i % 3]};
+        sent[i] = io_of(&p, 0);
+        n_sent += p.t[0]->ops->send(p.peer[0], &m, &sent[i]) == MESHCOLL_IN_PROGRESS;
+    }
+    progress(&p, 20);
+    for (int i = MESSAGES - 1; i >= 0; i--) {
+        in_span[i] = (mc_span_t){in[i], bytes[i % 3]};
+        const mc_message_t m = {(uint64_t)i, &in_span[i], 1, bytes[i % 3]};
+        received[i] = io_of(&p, 1);
+        n_received += p.t[1]->ops->recv(p.peer[1], &m, &received[i]) == MESHCOLL_IN_PROGRESS;
+    }
+    for (mc_io_t *io; (io = mc_io_pop(&p.finished[0])); n_sent--)
+        cr_assert_eq(io->status, MESHCOLL_OK);
+    finish(&p, n_sent, n_received);
+    for (int i = 0; i < MESSAGES; i++)
+        cr_assert_arr_eq(in[i], out + i, bytes[i % 3], "message %d", i);
+    free(out);
+    close_pair(&p);
+}
+
+Test(shm, keeps_what_comes_early_when_reading)
+{
+    flood(MC_SHM_READ);
+}
+
+Test(shm, keeps_what_comes_early_in_pieces)
+{
+    flood(MC_SHM_COPY);
+}
+
+static void mismatch(size_t sent_bytes)
+{
+    pair_t p = open_pair(MC_SHM_READ);
+    unsigned char *const a = pattern(MOST, 1), *const b = pattern(MOST, 2);
+    const mc_span_t out = {a, sent_bytes}, in = {b, sent_bytes / 2};
+    const mc_message_t send = {5, &out, 1, out.bytes}, recv = {5, &in, 1, in.bytes};
+    mc_io_t sent = io_of(&p, 0), received = io_of(&p, 1);
+    cr_assert_eq(p.t[1]->ops->recv(p.peer[1], &recv, &received), MESHCOLL_IN_PROGRESS);
+    cr_assert_geq(p.t[0]->ops->send(p.peer[0], &send, &sent), 0);
+    progress(&p, 3);
+    const mc_io_t *const io = mc_io_pop(&p.finished[1]);
+    cr_assert_eq(io, &received);
+    cr_assert_eq(io->status, MESHCOLL_ERR_TRANSPORT);
+    cr_assert(strstr(meshcoll_last_error(), "from rank 4"), "%s", meshcoll_last_error());
+    free(a);
+    free(b);
+    close_pair(&p);
+}
+
+Test(shm, tells_of_messages_of_another_length)
+{
+    mismatch(64);
+    mismatch(MOST);
+}
+
+Test(shm, wakes_who_sleeps)
+{
+    pair_t p = open_pair(MC_SHM_READ);
+    unsigned char byte = 1, got = 0;
+    const mc_span_t out = {&byte, 1}, in = {&got, 1};
+    const mc_message_t send = {5, &out, 1, 1}, recv = {5, &in, 1, 1};
+    mc_io_t sent = io_of(&p, 0), received = io_of(&p, 1);
+    struct pollfd fd = {.fd = p.t[1]->fd, .events = POLLIN};
+    for (int again = 0; again < 2; again++) {
+        p.t[1]->ops->recv(p.peer[1], &recv, &received);
+        cr_assert_eq(p.t[1]->ops->arm(p.t[1]), MESHCOLL_OK);
+        cr_assert_eq(poll(&fd, 1, 0), 0);
+        cr_assert_eq(p.t[0]->ops->send(p.peer[0], &send, &sent), MESHCOLL_OK);
+        cr_assert_eq(poll(&fd, 1, 1000), 1);
+        cr_assert_eq(p.t[1]->ops->arm(p.t[1]), MESHCOLL_IN_PROGRESS, "there is a message already");
+        finish(&p, 0, 1);
+    }
+    close_pair(&p);
+}
+
+/* A sender that waits for room is woken when there is some. */
+Test(shm, wakes_who_waits_for_room)
+{
+    enum { MESSAGES = 40 };
+    static mc_io_t sent[MESSAGES], received[MESSAGES];
+    pair_t p = open_pair(MC_SHM_READ);
+    unsigned char byte = 1, got = 0;
+    const mc_span_t out = {&byte, 1}, in = {&got, 1};
+    struct pollfd fd = {.fd = p.t[0]->fd, .events = POLLIN};
+    int flying = 0;
+    for (int i = 0; i < MESSAGES; i++) {
+        const mc_message_t m = {5, &out, 1, 1};
+        sent[i] = io_of(&p, 0);
+        flying += p.t[0]->ops->send(p.peer[0], &m, &sent[i]) == MESHCOLL_IN_PROGRESS;
+    }
+    cr_assert_gt(flying, 0);
+    cr_assert_eq(p.t[0]->ops->arm(p.t[0]), MESHCOLL_OK);
+    for (int i = 0; i < MESSAGES; i++) {
+        const mc_message_t m = {5, &in, 1, 1};
+        received[i] = io_of(&p, 1);
+        p.t[1]->ops->recv(p.peer[1], &m, &received[i]);
+    }
+    p.t[1]->ops->progress(p.t[1]);
+    cr_assert_eq(poll(&fd, 1, 1000), 1);
+    finish(&p, flying, MESSAGES);
+    close_pair(&p);
+}
