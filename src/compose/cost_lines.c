@@ -115,17 +115,30 @@ mc_phase_cost_t mc_cost_star_gather(const mc_line_shape_t *shape)
     return star(shape, mc_ratio(1, shape->line.len), false, false);
 }
 
+/* 1 + 2 + … + n. */
+static int64_t sum_to(int64_t n)
+{
+    return n * (n + 1) / 2;
+}
+
+/* Sum over k = 1 … n of what min(k, s) messages of `crowd` lines each take of the ports, which is
+ * `ports` as long as these are enough. */
+static int64_t slots_to(int64_t n, int64_t s, int64_t crowd, int64_t ports)
+{
+    const int64_t enough = ports / crowd;
+    if (s <= enough)
+        return n * ports;
+    const int64_t low = n < enough ? n : enough, top = n < s ? n : s;
+    return low * ports + crowd * (sum_to(top) - sum_to(low) + (n - top) * s);
+}
+
 /* Round k sends to the k-th neighbour; of a box of s ranks min(k, s, p-k) messages leave. */
 static mc_phase_cost_t fullmesh(const mc_line_shape_t *shape, mc_ratio_t part, bool reduces)
 {
     mc_cost_t cost = mc_cost_zero();
     const int32_t p = shape->line.len, d = mc_shape_top(shape), s = mc_shape_block(shape, d);
     const int64_t ports = shape->ports[d], crowd = shape->crowd[d];
-    int64_t slots = 0; /* messages, each as often as the ports are short of */
-    for (int32_t k = 1; k < p; k++) {
-        const int32_t near = k < p - k ? k : p - k, leave = near < s ? near : s;
-        slots += leave * crowd > ports ? leave * crowd : ports;
-    }
+    const int64_t slots = slots_to((p - 1) / 2, s, crowd, ports) + slots_to(p / 2, s, crowd, ports);
     const mc_ratio_t slowed = p > 1 ? mc_ratio(slots, ports * (p - 1)) : mc_ratio(1, 1);
     mc_charge(&cost, shape, d, p - 1, mc_ratio_mul(mc_ratio(p - 1, 1), part), slowed, reduces);
     return alike(cost);

@@ -1,6 +1,7 @@
 /*
  * Costs of the MST algorithms. On a merged line the recursive halving of src/mst is walked: each
- * depth is a round, charged to the outermost dimension that a message of it crosses.
+ * depth is a round, charged to the outermost dimension that a message of it crosses. What is walked
+ * follows the number of boxes that are cut in different ways, not of ranks.
  */
 #include "compose/charge.h"
 #include "mst/mst.h"
@@ -21,6 +22,9 @@ typedef struct {
 typedef struct {
     const mc_line_shape_t *shape;
     int32_t block[MC_MAX_DIMS], n_rounds;
+    int32_t inner; /* innermost dimension longer than 1 */
+    /* depths at which a whole block was walked, its root at the left or the right end */
+    uint32_t seen[MC_MAX_DIMS][2];
     round_t round[MAX_ROUNDS];
 } walk_t;
 
@@ -59,9 +63,44 @@ static void note(walk_t *walk, int32_t depth, int32_t from, int32_t to, int32_t 
     count(&round->in[d], to / walk->block[d]);
 }
 
+/* Ranks of one line of the innermost dimension: each sends or receives one message a round. */
+static bool inside(walk_t *walk, int32_t depth, int32_t lo, int32_t hi)
+{
+    const int32_t line = walk->shape->mesh->dim[walk->inner].extent;
+    if (lo / line != hi / line)
+        return false;
+    for (int32_t r = depth, end = depth + log2_ceil(hi - lo + 1); r < end; r++) {
+        round_t *const round = &walk->round[r];
+        round->top = walk->inner < round->top ? walk->inner : round->top;
+        round->out[walk->inner].most = round->in[walk->inner].most = 1;
+        walk->n_rounds = r >= walk->n_rounds ? r + 1 : walk->n_rounds;
+    }
+    return true;
+}
+
+/* A block of one box, or of several: inside of it all messages are as in one before. */
+static bool as_before(walk_t *walk, int32_t depth, int32_t lo, int32_t hi, int32_t root)
+{
+    for (int32_t d = walk->shape->line.dims.first; d < walk->inner; d++) {
+        const int32_t block = walk->block[d];
+        if (hi - lo + 1 != block || lo % block != 0)
+            continue;
+        uint32_t *const seen = &walk->seen[d][root == hi];
+        if (*seen >> depth & 1)
+            return true;
+        *seen |= UINT32_C(1) << depth;
+        return false;
+    }
+    return false;
+}
+
 static void halve(walk_t *walk, int32_t depth, int32_t lo, int32_t hi, int32_t root)
 {
     if (lo == hi)
+        return;
+    /* halves without the line's root have theirs at an end */
+    if (root != walk->shape->line.root &&
+        (inside(walk, depth, lo, hi) || as_before(walk, depth, lo, hi, root)))
         return;
     const mc_halves_t h = mc_halve(lo, hi, root);
     const bool near_left = h.near <= h.mid;
@@ -73,13 +112,15 @@ static void halve(walk_t *walk, int32_t depth, int32_t lo, int32_t hi, int32_t r
 static void walk_init(walk_t *walk, const mc_line_shape_t *shape)
 {
     const tally_t none = {-1, 0, 0};
-    walk->shape = shape;
-    walk->n_rounds = 0;
+    *walk = (walk_t){.shape = shape};
+    for (int32_t d = shape->line.dims.first; d < shape->line.dims.first + shape->line.dims.count;
+         d++)
+        if (shape->mesh->dim[d].extent > 1)
+            walk->inner = d;
     for (int32_t d = 0; d < MC_MAX_DIMS; d++)
         walk->block[d] = mc_shape_block(shape, d);
     for (int32_t r = 0; r < MAX_ROUNDS; r++) {
         walk->round[r].top = MC_MAX_DIMS;
-        walk->round[r].sent = 0;
         for (int32_t d = 0; d < MC_MAX_DIMS; d++)
             walk->round[r].out[d] = walk->round[r].in[d] = none;
     }

@@ -1,0 +1,249 @@
+#include "compose/priced.h"
+
+#include "compose/planner.h"
+
+#include <stdlib.h>
+
+enum { NODE_BITS = 3, FIRST_ROOM = 64 };
+
+/* What is needed to build: where things stand already, as index + 1, or 0. */
+typedef struct {
+    mc_priced_t *p;
+    const mc_mesh_t *mesh;
+    const mc_links_t *links;
+    int32_t root, room_prices, room_steps, room_groups, room_hops, room_nodes;
+    int32_t *node;  /* by code */
+    int32_t *group; /* by collective, line, which inner dimensions are in use, which are cut */
+    int32_t *price; /* by line, which inner dimensions are in use, algorithm */
+} build_t;
+
+/* A hop seen from its node: everything its prices depend on. */
+typedef struct {
+    size_t line;           /* of first and last position */
+    uint32_t used, shards; /* bits by position: in use inside of the line; cut outside of it */
+    int64_t parts;
+} site_t;
+
+/* The array with room for one more, or NULL. */
+static void *roomy(void *array, int32_t n, int32_t *room, size_t size)
+{
+    if (n < *room)
+        return array;
+    const int32_t wanted = *room ? 2 * *room : FIRST_ROOM;
+    void *const grown = realloc(array, (size_t)wanted * size);
+    if (grown)
+        *room = wanted;
+    return grown;
+}
+
+static site_t site_of(const build_t *b, const mc_node_t *node, const mc_hop_t *hop)
+{
+    const mc_graph_t *const graph = &b->p->graph;
+    const int32_t last = hop->first + hop->count - 1;
+    site_t site = {.line = (size_t)(hop->first * graph->n + last), .parts = 1};
+    for (int32_t i = 0; i < graph->n; i++) {
+        const bool outside = i < hop->first || i > last;
+        if (outside && node->at[i] == MC_SHARD) {
+            site.shards |= 1u << i;
+            site.parts *= b->mesh->dim[graph->dim[i]].extent;
+        }
+        if (i > last && node->at[i] != MC_ROOT)
+            site.used |= 1u << i;
+    }
+    return site;
+}
+
+static double seconds_per_byte(const mc_term_t *term, const mc_link_t *link)
+{
+    const mc_term_t bytes_only = {{0, 1}, term->beta, term->gamma};
+    return mc_term_seconds(&bytes_only, link, 1);
+}
+
+/* Shares come in as a factor, so that cut dimensions are priced as whole. */
+static mc_price_t priced(const build_t *b, const mc_node_t *node, const mc_hop_t *hop,
+                         int32_t algorithm)
+{
+    const mc_graph_t *const graph = &b->p->graph;
+    mc_price_t price = {0};
+    mc_placement_t state[MC_MAX_DIMS];
+    for (int32_t d = 0; d < b->mesh->ndims; d++)
+        state[d] = graph->from == MC_SHARD ? MC_REPLICA : graph->from;
+    for (int32_t i = 0; i < graph->n; i++)
+        state[graph->dim[i]] = node->at[i] == MC_SHARD ? MC_REPLICA : (mc_placement_t)node->at[i];
+    price.exact = mc_phase_cost(algorithm, hop->dims, b->mesh, b->links, b->root, state);
+    for (int32_t i = 0; i < graph->n; i++) {
+        const int32_t d = graph->dim[i];
+        const mc_link_t *const link = &b->links->dim[d];
+        const mc_term_t *const once = &price.exact.once.dim[d], *busy = &price.exact.busy.dim[d];
+        price.fixed += mc_term_seconds(once, link, 0);
+        price.per_byte += seconds_per_byte(once, link);
+        price.busy_fixed[i] = mc_term_seconds(busy, link, 0);
+        price.busy_per_byte[i] = seconds_per_byte(busy, link);
+    }
+    return price;
+}
+
+/* Index of the price, or -1. */
+static int32_t price_of(build_t *b, const mc_node_t *node, const mc_hop_t *hop, const site_t *site,
+                        int32_t algorithm)
+{
+    mc_priced_t *const p = b->p;
+    const size_t line = (site->line << p->graph.n) + site->used;
+    int32_t *const known = &b->price[line * (size_t)mc_n_algorithms + (size_t)algorithm];
+    if (*known)
+        return *known - 1;
+    mc_price_t *const price = roomy(p->price, p->n_prices, &b->room_prices, sizeof *price);
+    if (!price)
+        return -1;
+    p->price = price;
+    p->price[p->n_prices] = priced(b, node, hop, algorithm);
+    *known = ++p->n_prices;
+    return *known - 1;
+}
+
+/* Index of the hop's group, or -1. */
+static int32_t group_of(build_t *b, const mc_node_t *node, const mc_hop_t *hop)
+{
+    mc_priced_t *const p = b->p;
+    const int32_t n = p->graph.n;
+    const site_t site = site_of(b, node, hop);
+    const size_t line = site.line * MESHCOLL_COLLECTIVES + (size_t)hop->collective;
+    int32_t *const known = &b->group[(((line << n) + site.used) << n) + site.shards];
+    if (*known)
+        return *known - 1;
+    const mc_choices_t *const choices = &p->graph.choices[hop->collective];
+    mc_priced_group_t *const group = roomy(p->group, p->n_groups, &b->room_groups, sizeof *group);
+    if (!group)
+        return -1;
+    p->group = group;
+    group[p->n_groups] = (mc_priced_group_t){p->n_steps, choices->n};
+    for (int32_t a = 0; a < choices->n; a++) {
+        const int32_t price = price_of(b, node, hop, &site, choices->index[a]);
+        mc_priced_step_t *const step = roomy(p->step, p->n_steps, &b->room_steps, sizeof *step);
+        if (step)
+            p->step = step;
+        if (!step || price < 0)
+            return -1;
+        step[p->n_steps++] = (mc_priced_step_t){price, {choices->index[a], hop->dims}, site.parts};
+    }
+    *known = ++p->n_groups;
+    return *known - 1;
+}
+
+/* What lies ahead: where each dimension is, and, unless it has arrived, whether it has been in the
+ * other of root and shard. */
+static uint32_t code_of(const mc_graph_t *graph, const mc_node_t *node)
+{
+    uint32_t code = 0;
+    for (int32_t i = 0; i < graph->n; i++) {
+        const uint32_t other = node->at[i] == MC_ROOT ? MC_SHARD : MC_ROOT;
+        const bool turned = node->at[i] != graph->to && (node->been[i] & 1u << other);
+        code = code << NODE_BITS | (uint32_t)node->at[i] << 1 | turned;
+    }
+    return code;
+}
+
+/* Adds `node` and all that come after it; its index, or -1. */
+static int32_t add_node(build_t *b, const mc_node_t *node)
+{
+    mc_priced_t *const p = b->p;
+    mc_hop_t hop[MC_MAX_HOPS];
+    int32_t next[MC_MAX_HOPS];
+    int32_t *const known = &b->node[code_of(&p->graph, node)];
+    if (*known)
+        return *known - 1;
+    const int32_t n = mc_graph_hops(&p->graph, node, hop);
+    for (int32_t h = 0; h < n; h++) {
+        const mc_node_t after = mc_graph_after(node, &hop[h]);
+        if ((next[h] = add_node(b, &after)) < 0)
+            return -1;
+    }
+    for (int32_t h = 0; h < n; h++) {
+        const int32_t group = group_of(b, node, &hop[h]);
+        mc_priced_hop_t *const out = roomy(p->hop, p->n_hops, &b->room_hops, sizeof *out);
+        if (out)
+            p->hop = out;
+        if (!out || group < 0)
+            return -1;
+        out[p->n_hops++] = (mc_priced_hop_t){next[h], group};
+    }
+    /* room for the end of the last node's hops too */
+    int32_t *const first = roomy(p->first_hop, p->n_nodes + 1, &b->room_nodes, sizeof *first);
+    if (!first)
+        return -1;
+    p->first_hop = first;
+    first[p->n_nodes] = p->n_hops - n;
+    first[++p->n_nodes] = p->n_hops;
+    *known = p->n_nodes;
+    return *known - 1;
+}
+
+int mc_priced_init(mc_priced_t *p, meshcoll_collective_t collective, const mc_mesh_t *mesh,
+                   const mc_links_t *links, int32_t root)
+{
+    *p = (mc_priced_t){.graph = mc_graph(collective, mesh)};
+    build_t b = {.p = p, .mesh = mesh, .links = links, .root = root};
+    const mc_node_t start = mc_graph_start(&p->graph);
+    const int32_t n = p->graph.n;
+    const size_t lines = (size_t)(n * n);
+    b.node = calloc((size_t)1 << (NODE_BITS * n), sizeof *b.node);
+    b.group = calloc((lines * MESHCOLL_COLLECTIVES) << (2 * n), sizeof *b.group);
+    b.price = calloc((lines * (size_t)mc_n_algorithms) << n, sizeof *b.price);
+    const bool done = b.node && b.group && b.price && add_node(&b, &start) >= 0;
+    free(b.price);
+    free(b.group);
+    free(b.node);
+    if (done)
+        return MESHCOLL_OK;
+    mc_priced_free(p);
+    return mc_fail_memory("the planner's graph");
+}
+
+void mc_priced_free(mc_priced_t *p)
+{
+    free(p->price);
+    free(p->step);
+    free(p->group);
+    free(p->hop);
+    free(p->first_hop);
+    *p = (mc_priced_t){0};
+}
+
+/* Is `a` nowhere dearer than `b`, for any bytes and segments? */
+static bool no_dearer(const mc_price_t *a, const mc_price_t *b, int32_t n)
+{
+    if (a->fixed > b->fixed || a->per_byte > b->per_byte)
+        return false;
+    for (int32_t i = 0; i < n; i++)
+        if (a->busy_fixed[i] > b->busy_fixed[i] || a->busy_per_byte[i] > b->busy_per_byte[i])
+            return false;
+    return true;
+}
+
+static bool is_needless(const mc_priced_t *p, const mc_priced_group_t *group, int32_t i,
+                        double margin)
+{
+    const mc_price_t *const mine = &p->price[p->step[i].price];
+    for (int32_t k = group->first; k < group->first + group->n; k++) {
+        const mc_price_t *const other = &p->price[p->step[k].price];
+        const bool decides = k < i || other->fixed + margin < mine->fixed;
+        if (k != i && decides && no_dearer(other, mine, p->graph.n))
+            return true;
+    }
+    return false;
+}
+
+void mc_priced_prune(mc_priced_t *p, double margin)
+{
+    for (int32_t g = 0; g < p->n_groups; g++) {
+        mc_priced_group_t *const group = &p->group[g];
+        mc_priced_step_t kept[MC_MAX_CHOICES];
+        int32_t n = 0;
+        for (int32_t i = group->first; i < group->first + group->n; i++)
+            if (!is_needless(p, group, i, margin))
+                kept[n++] = p->step[i];
+        for (int32_t i = 0; i < n; i++)
+            p->step[group->first + i] = kept[i];
+        group->n = n;
+    }
+}

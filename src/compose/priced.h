@@ -1,0 +1,57 @@
+/*
+ * The graph of placements in arrays, with a price on every hop; for the search. It depends on mesh,
+ * links and root, not on the bytes.
+ */
+#ifndef MC_COMPOSE_PRICED_H
+#define MC_COMPOSE_PRICED_H
+
+#include "compose/paths.h"
+
+/* An algorithm along certain dimensions with the whole vector; a share is a factor on the bytes. */
+typedef struct {
+    mc_phase_cost_t exact;
+    double fixed, per_byte; /* seconds of a segment */
+    /* by position in graph.dim: seconds that it keeps the dimension's links */
+    double busy_fixed[MC_MAX_DIMS], busy_per_byte[MC_MAX_DIMS];
+} mc_price_t;
+
+/* One phase with 1/parts of the vector. */
+typedef struct {
+    int32_t price;
+    mc_phase_t phase;
+    int64_t parts;
+} mc_priced_step_t;
+
+/* Steps that lead from the same to the same: one algorithm each, in the order of enumeration. */
+typedef struct {
+    int32_t first, n;
+} mc_priced_group_t;
+
+typedef struct {
+    int32_t next, group;
+} mc_priced_hop_t;
+
+/* Hops of node i: [first_hop[i], first_hop[i + 1]), in the order of enumeration, to nodes of lower
+ * numbers. The start is the last node; nodes without hops are ends. */
+typedef struct {
+    mc_graph_t graph;
+    int32_t n_prices, n_steps, n_groups, n_hops, n_nodes;
+    mc_price_t *price;
+    mc_priced_step_t *step;
+    mc_priced_group_t *group;
+    mc_priced_hop_t *hop;
+    int32_t *first_hop;
+} mc_priced_t;
+
+int mc_priced_init(mc_priced_t *p, meshcoll_collective_t collective, const mc_mesh_t *mesh,
+                   const mc_links_t *links, int32_t root);
+void mc_priced_free(mc_priced_t *p);
+
+/*
+ * Takes out of each group the steps that no cheapest path needs, whatever the bytes and segments:
+ * those that an earlier one of the group is nowhere dearer than; and those that another one is nowhere
+ * dearer than, and cheaper by at least `margin` seconds.
+ */
+void mc_priced_prune(mc_priced_t *p, double margin);
+
+#endif
