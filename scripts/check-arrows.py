@@ -17,15 +17,17 @@ MAY = {
     "ring": ["base", "mesh", "plan"],
     "mst": ["base", "mesh", "plan"],
     "direct": ["base", "mesh", "plan"],
-    "compose": ["base", "mesh", "plan", "ring", "mst", "direct"],
+    "doubling": ["base", "mesh", "plan"],
+    "compose": ["base", "mesh", "plan", "ring", "mst", "direct", "doubling"],
     "transport": ["base", "mesh"],
-    "runtime": ["base", "mesh", "plan", "ring", "mst", "direct", "compose", "transport"],
+    "runtime": ["base", "mesh", "plan", "ring", "mst", "direct", "doubling", "compose",
+                "transport"],
 }
 MAY["tools"] = list(MAY)
 
 # Algorithms do arithmetic on ranks and chunks: nothing that moves or reads bytes.
 OUTSIDE = re.compile(r"^(mpi|ucp/|ucs/|uct/|cuda|nccl|hwloc|pthread|sys/socket)")
-PURE = ["base", "plan", "ring", "mst", "direct", "compose"]
+PURE = ["base", "plan", "ring", "mst", "direct", "doubling", "compose"]
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 

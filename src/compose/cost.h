@@ -77,6 +77,12 @@ mc_phase_cost_t mc_cost_fullmesh_allgather(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_fullmesh_reduce_scatter(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_fullmesh_allreduce(const mc_line_shape_t *shape);
 
+/* On lengths that are no power of two with the exchange before and after: see src/doubling. */
+mc_phase_cost_t mc_cost_doubling_allreduce(const mc_line_shape_t *shape);
+mc_phase_cost_t mc_cost_halving_reduce_scatter(const mc_line_shape_t *shape);
+mc_phase_cost_t mc_cost_doubling_allgather(const mc_line_shape_t *shape);
+mc_phase_cost_t mc_cost_bruck_allgather(const mc_line_shape_t *shape);
+
 mc_cost_t mc_cost_zero(void);
 mc_cost_t mc_cost_add(const mc_cost_t *a, const mc_cost_t *b);
 /* beta and gamma times `share`: the same messages with that part of the bytes. */

@@ -2,6 +2,7 @@
 
 #include "compose/composite.h"
 #include "direct/direct.h"
+#include "doubling/doubling.h"
 #include "mst/mst.h"
 #include "ring/ring.h"
 
@@ -24,9 +25,13 @@ const mc_algorithm_t mc_algorithms[] = {
     {MESHCOLL_GATHER,         "star",     mc_star_gather,             mc_cost_star_gather,             true,  false},
     {MESHCOLL_ALLGATHER,      "ring",     mc_ring_allgather,          mc_cost_ring_allgather,          true,  false},
     {MESHCOLL_ALLGATHER,      "fullmesh", mc_fullmesh_allgather,      mc_cost_fullmesh_allgather,      true,  false},
+    {MESHCOLL_ALLGATHER,      "doubling", mc_doubling_allgather,      mc_cost_doubling_allgather,      true,  false},
+    {MESHCOLL_ALLGATHER,      "bruck",    mc_bruck_allgather,         mc_cost_bruck_allgather,         true,  false},
     {MESHCOLL_REDUCE_SCATTER, "ring",     mc_ring_reduce_scatter,     mc_cost_ring_reduce_scatter,     true,  false},
     {MESHCOLL_REDUCE_SCATTER, "fullmesh", mc_fullmesh_reduce_scatter, mc_cost_fullmesh_reduce_scatter, true,  false},
+    {MESHCOLL_REDUCE_SCATTER, "halving",  mc_halving_reduce_scatter, mc_cost_halving_reduce_scatter,  true,  false},
     {MESHCOLL_ALLREDUCE,      "fullmesh", mc_fullmesh_allreduce,      mc_cost_fullmesh_allreduce,      false, false},
+    {MESHCOLL_ALLREDUCE,      "doubling", mc_doubling_allreduce,      mc_cost_doubling_allreduce,      false, false},
     {MESHCOLL_ALLREDUCE,      "ring",     mc_ring_allreduce,          mc_cost_ring_allreduce,          true,  true},
     {MESHCOLL_ALLREDUCE,      "mst",      mc_mst_allreduce,           mc_cost_mst_allreduce,           false, true},
 };

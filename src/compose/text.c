@@ -84,6 +84,8 @@ static const struct {
      {{MESHCOLL_ALLGATHER, "ring", MERGED}}},
     {{"flat-fullmesh", "everyone sends its block to everyone", MESHCOLL_ALLGATHER}, 1,
      {{MESHCOLL_ALLGATHER, "fullmesh", MERGED}}},
+    {{"flat-bruck", "Bruck's dissemination over all ranks as one line", MESHCOLL_ALLGATHER}, 1,
+     {{MESHCOLL_ALLGATHER, "bruck", MERGED}}},
 
     {{"hierarchical", "ring reduce-scatter inside each box, then across boxes", MESHCOLL_REDUCE_SCATTER}, 1,
      {{MESHCOLL_REDUCE_SCATTER, "ring", OUTWARD}}},
@@ -91,6 +93,8 @@ static const struct {
      {{MESHCOLL_REDUCE_SCATTER, "ring", MERGED}}},
     {{"flat-fullmesh", "everyone sends everyone its slice", MESHCOLL_REDUCE_SCATTER}, 1,
      {{MESHCOLL_REDUCE_SCATTER, "fullmesh", MERGED}}},
+    {{"flat-halving", "recursive halving over all ranks as one line", MESHCOLL_REDUCE_SCATTER}, 1,
+     {{MESHCOLL_REDUCE_SCATTER, "halving", MERGED}}},
 
     {{"hierarchical", "reduce-scatter inside the box, then across boxes, and allgather the same way back", MESHCOLL_ALLREDUCE}, 2,
      {{MESHCOLL_REDUCE_SCATTER, "ring", OUTWARD}, {MESHCOLL_ALLGATHER, "ring", INWARD}}},
@@ -104,6 +108,8 @@ static const struct {
      {{MESHCOLL_REDUCE, "star", MERGED}, {MESHCOLL_BCAST, "star", MERGED}}},
     {{"flat-fullmesh", "everyone sends all to everyone", MESHCOLL_ALLREDUCE}, 1,
      {{MESHCOLL_ALLREDUCE, "fullmesh", MERGED}}},
+    {{"flat-doubling", "recursive doubling over all ranks as one line, for short vectors", MESHCOLL_ALLREDUCE}, 1,
+     {{MESHCOLL_ALLREDUCE, "doubling", MERGED}}},
     {{"flat-chain", "the naive ring: the whole vector goes round twice", MESHCOLL_ALLREDUCE}, 2,
      {{MESHCOLL_REDUCE, "chain", MERGED}, {MESHCOLL_BCAST, "chain", MERGED}}},
 };

@@ -158,13 +158,24 @@ static void recv_reduce_aside_range(void *context, mc_range_t r)
     append(c->b, step_of(MC_OP_RECV_REDUCE, c->peer, MC_SCRATCH, MC_SCRATCH, aside(c->b, r)));
 }
 
+static void add_aside(mc_builder_t *b, mc_op_t op, mc_range_t r)
+{
+    bring_range(b, r);
+    mc_step_t step = step_of(op, -1, MC_SCRATCH, b->work, aside(b, r));
+    step.to = r.first;
+    append(b, step);
+}
+
 static void reduce_aside_range(void *context, mc_range_t r)
 {
     const call_t *const c = context;
-    bring_range(c->b, r);
-    mc_step_t step = step_of(MC_OP_REDUCE, -1, MC_SCRATCH, c->b->work, aside(c->b, r));
-    step.to = r.first;
-    append(c->b, step);
+    add_aside(c->b, MC_OP_REDUCE, r);
+}
+
+static void reduce_behind_range(void *context, mc_range_t r)
+{
+    const call_t *const c = context;
+    add_aside(c->b, MC_OP_REDUCE_BEHIND, r);
 }
 
 void mc_send(mc_builder_t *b, int32_t peer, mc_tile_t v)
@@ -197,6 +208,11 @@ void mc_reduce_aside(mc_builder_t *b, mc_tile_t v)
     each_range(b, -1, &v, reduce_aside_range);
 }
 
+void mc_reduce_behind(mc_builder_t *b, mc_tile_t v)
+{
+    each_range(b, -1, &v, reduce_behind_range);
+}
+
 static bool touches(mc_range_t r, uint32_t chunk)
 {
     for (uint32_t i = 0; i < r.nrun; i++)
@@ -213,7 +229,7 @@ static mc_step_t *sole_writer(mc_builder_t *b, uint32_t chunk)
         mc_step_t *const s = &b->step[i];
         const mc_op_t op = (mc_op_t)s->op;
         if (mc_op_writes(op) && s->dst == MC_SCRATCH && touches(mc_step_to(s), chunk))
-            return s->run * s->nrun == 1 && op != MC_OP_REDUCE ? s : NULL;
+            return s->run * s->nrun == 1 && !mc_op_adds(op) ? s : NULL;
         if (mc_op_reads(op) && s->src == MC_SCRATCH && touches(mc_step_from(s), chunk))
             return NULL;
     }

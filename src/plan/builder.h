@@ -30,6 +30,7 @@ void mc_recv_reduce(mc_builder_t *b, int32_t peer, mc_tile_t v); /* mine (+) the
 void mc_recv_aside(mc_builder_t *b, int32_t peer, mc_tile_t v);
 void mc_recv_reduce_aside(mc_builder_t *b, int32_t peer, mc_tile_t v); /* aside (+) the message */
 void mc_reduce_aside(mc_builder_t *b, mc_tile_t v);                    /* mine = aside (+) mine */
+void mc_reduce_behind(mc_builder_t *b, mc_tile_t v);                   /* mine = mine (+) aside */
 
 /* The end of a segment: what OUT must hold and does not yet is copied there. */
 void mc_settle(mc_builder_t *b, uint32_t segment);

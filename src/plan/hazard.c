@@ -218,7 +218,7 @@ static int check_step(hazards_t *h, uint32_t step)
     if (mc_op_reads(op))
         status =
             each_cell(h, step, s->src, mc_step_from(s), s->src == MC_IN ? read_input : read_cell);
-    if (op == MC_OP_REDUCE && !status)
+    if (mc_op_adds(op) && !status)
         status = each_cell(h, step, s->dst, mc_step_to(s), read_cell);
     if (mc_op_writes(op) && !status)
         status = each_cell(h, step, s->dst, mc_step_to(s), write_cell);

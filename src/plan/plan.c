@@ -9,7 +9,8 @@ void mc_plan_free(mc_plan_t *plan)
 
 const char *mc_op_name(mc_op_t op)
 {
-    static const char *const name[] = {"send", "recv", "recv_reduce", "copy", "reduce"};
+    static const char *const name[] = {"send", "recv",   "recv_reduce",
+                                       "copy", "reduce", "reduce_behind"};
     return (size_t)op < MC_COUNT(name) ? name[op] : "?";
 }
 

@@ -8,11 +8,12 @@
 #include "mesh/tile.h"
 
 typedef enum {
-    MC_OP_SEND,        /* src[first…] goes to peer */
-    MC_OP_RECV,        /* dst[to…] = message from peer */
-    MC_OP_RECV_REDUCE, /* dst[to…] = src[first…] (+) message from peer */
-    MC_OP_COPY,        /* dst[to…] = src[first…] */
-    MC_OP_REDUCE,      /* dst[to…] = src[first…] (+) dst[to…] */
+    MC_OP_SEND,          /* src[first…] goes to peer */
+    MC_OP_RECV,          /* dst[to…] = message from peer */
+    MC_OP_RECV_REDUCE,   /* dst[to…] = src[first…] (+) message from peer */
+    MC_OP_COPY,          /* dst[to…] = src[first…] */
+    MC_OP_REDUCE,        /* dst[to…] = src[first…] (+) dst[to…] */
+    MC_OP_REDUCE_BEHIND, /* dst[to…] = dst[to…] (+) src[first…] */
     MC_OPS
 } mc_op_t;
 
@@ -74,6 +75,11 @@ static inline bool mc_op_reads(mc_op_t op)
 static inline bool mc_op_writes(mc_op_t op)
 {
     return op != MC_OP_SEND;
+}
+/* Does it add to what stands at dst[to…]? */
+static inline bool mc_op_adds(mc_op_t op)
+{
+    return op == MC_OP_REDUCE || op == MC_OP_REDUCE_BEHIND;
 }
 /* The chunks a step reads, and those it writes. */
 static inline mc_range_t mc_step_from(const mc_step_t *s)

@@ -166,9 +166,12 @@ static int check_final(runs_t *r, int32_t rank, uint32_t chunk)
     const mc_value_t found = mc_machine_value(r->machine, rank, MC_OUT, chunk);
     mc_text_t text = mc_text(expected, sizeof expected);
     if (is_sum(plan->collective)) {
-        if (is_whole_sum(r, found, chunk))
+        const mc_value_t elsewhere = r->known[chunk];
+        if (is_whole_sum(r, found, chunk) && (!elsewhere || found == elsewhere))
             return MESHCOLL_OK;
         mc_text_add(&text, "chunk %u of each of %d ranks once", chunk, r->world->n_ranks);
+        if (r->known[chunk] != elsewhere)
+            mc_text_add(&text, ", in the same order as elsewhere");
         return fail_final(r, rank, chunk, found, expected);
     }
     const int32_t source =

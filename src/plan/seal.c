@@ -215,7 +215,7 @@ static int derive_edges(sealing_t *s, const mc_step_t *step, uint32_t n)
         const mc_op_t op = (mc_op_t)step[i].op;
         if (mc_op_reads(op))
             status = each_cell(s, step[i].src, mc_step_from(&step[i]), i, read_cell);
-        if (op == MC_OP_REDUCE && !status)
+        if (mc_op_adds(op) && !status)
             status = each_cell(s, step[i].dst, mc_step_to(&step[i]), i, read_cell);
         if (mc_op_writes(op) && !status)
             status = each_cell(s, step[i].dst, mc_step_to(&step[i]), i, write_cell);

@@ -356,6 +356,11 @@ static int result_of(mc_machine_t *m, int32_t rank, uint32_t step, uint32_t from
         if (!status)
             status = read_chunk(m, rank, step, s->dst, to, &right);
         break;
+    case MC_OP_REDUCE_BEHIND:
+        status = read_chunk(m, rank, step, s->dst, to, &left);
+        if (!status)
+            status = read_chunk(m, rank, step, s->src, from, &right);
+        break;
     case MC_OP_SEND:
     case MC_OPS:
         return mc_fail_step(m->plan[rank], step, "writes nothing");

@@ -341,6 +341,10 @@ static void run_local(mc_executor_t *x, uint32_t t)
         for (uint32_t i = 0; i < bound->n; i++)
             b->kernel(to[i].at, from[i].at, to[i].at, to[i].bytes / b->element);
         break;
+    case MC_OP_REDUCE_BEHIND:
+        for (uint32_t i = 0; i < bound->n; i++)
+            b->kernel(to[i].at, to[i].at, from[i].at, to[i].bytes / b->element);
+        break;
     case MC_OP_RECV_REDUCE:
         for (uint32_t i = 0; i < bound->n; message += to[i++].bytes)
             b->kernel(to[i].at, from[i].at, message, to[i].bytes / b->element);

@@ -78,6 +78,9 @@ static const char *told_of(const char *name)
         {"star", "the root and every other rank, one after the other"},
         {"ring", "slices go round, each rank passes on the one that came: p-1 steps each way"},
         {"fullmesh", "everyone with everyone directly, p-1 messages"},
+        {"doubling", "partners 1, 2, 4, … apart exchange all they have: log p steps"},
+        {"halving", "partners …, 4, 2, 1 apart exchange half of what is left: log p steps"},
+        {"bruck", "each passes all it has to the rank 1, 2, 4, … before it: log p steps, any p"},
         {"long", "for long vectors: in slices, a tree at the root's end and a ring at the other"},
     };
     for (size_t i = 0; i < MC_COUNT(tale); i++)

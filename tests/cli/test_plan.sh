@@ -45,7 +45,7 @@ run 0 plan bcast "${mesh[@]}" --sweep 1K..64M
 has "option1 and option2 cross at 1.764 KiB (1806 bytes): option1 is cheaper below, option2 above"
 has "option2 and option3 cross at 43.75 KiB (44800 bytes): option2 is cheaper below, option3 above"
 has "1 KiB"
-has "bcast:mst(box)"
+has "scatter:mst(box) bcast:mst(gpu) allgather:doubling(box)"
 run 0 plan bcast "${mesh[@]}" --sweep 1K..64M --json
 gives '[round(c["bytes"]) for c in j["crossings"]]' "[1806, 3473, 44800]"
 gives 'j["best"][0]["from"], j["best"][-1]["to"]' "(1024, 67108864)"

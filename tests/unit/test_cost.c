@@ -64,6 +64,33 @@ static mc_ratio_t times(mc_ratio_t a, int64_t by)
     return mc_ratio_mul(a, mc_ratio(by, 1));
 }
 
+/* Thakur et al. 2005 and Bruck et al. 1997: on powers of two log p rounds; else a pair's surplus rank
+ * gives before and gets after, and its neighbour stands for two slices in each round. */
+static void each_doubling_row(int32_t p, void (*see)(const row_t *row, const void *context),
+                              const void *context)
+{
+    const mc_ratio_t none = r(0, 1), one = r(1, 1), slice = r(1, p);
+    int32_t power = 1, rounds = 0, slices = 0;
+    for (; 2 * power <= p; power *= 2, rounds++)
+        slices += power < p - (1 << lg(p)) / 2 ? 2 * power : power + p - (1 << lg(p)) / 2;
+    const bool even = power == p;
+    const mc_ratio_t all = r(rounds, 1), steps = even ? all : r(rounds + 2, 1);
+    const mc_ratio_t halves = even ? r(p - 1, p) : r(slices, p);
+    const mc_ratio_t before = even ? halves : mc_ratio_add(halves, one);
+    const row_t rows[] = {
+        {"doubling allreduce", mc_cost_doubling_allreduce, steps, even ? all : r(rounds + 2, 1),
+         even ? all : r(rounds + 1, 1)},
+        {"halving reduce-scatter", mc_cost_halving_reduce_scatter, steps,
+         even ? halves : mc_ratio_add(before, slice), before},
+        {"doubling allgather", mc_cost_doubling_allgather, steps,
+         even ? halves : mc_ratio_add(before, slice), none},
+        {"bruck allgather", mc_cost_bruck_allgather,
+         r(p < 3 ? p - 1 : 2 * lg(p) - 1 - (p == 1 + (1 << (lg(p) - 1))), 1), r(p - 1, p), none},
+    };
+    for (size_t i = 0; i < MC_COUNT(rows); i++)
+        see(&rows[i], context);
+}
+
 /* REFERENCE §2 for p ranks; calls `see` with each row. */
 static void each_row(int32_t p, void (*see)(const row_t *row, const void *context),
                      const void *context)
@@ -91,6 +118,7 @@ static void each_row(int32_t p, void (*see)(const row_t *row, const void *contex
     };
     for (size_t i = 0; i < MC_COUNT(rows); i++)
         see(&rows[i], context);
+    each_doubling_row(p, see, context);
 }
 
 static void see_plain(const row_t *row, const void *context)

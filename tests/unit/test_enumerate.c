@@ -89,7 +89,7 @@ Test(enumerate, all_check_and_none_stands_twice)
 /* The paths of one dimension, times the algorithms of their moves. */
 Test(enumerate, one_dimension_by_hand)
 {
-    const size_t bcast = 3, reduce = 3, scatter = 2, gather = 2, allgather = 2, rs = 2, direct = 1;
+    const size_t bcast = 3, reduce = 3, scatter = 2, gather = 2, allgather = 4, rs = 3, direct = 2;
     cr_expect_eq(count_of("x=8", MESHCOLL_BCAST, MC_PATHS_ALL), bcast + scatter * allgather);
     cr_expect_eq(count_of("x=8", MESHCOLL_REDUCE, MC_PATHS_ALL), reduce + rs * gather);
     cr_expect_eq(count_of("x=8", MESHCOLL_SCATTER, MC_PATHS_ALL), scatter);
@@ -99,8 +99,8 @@ Test(enumerate, one_dimension_by_hand)
     cr_expect_eq(count_of("x=8", MESHCOLL_ALLREDUCE, MC_PATHS_ALL),
                  direct + rs * allgather + reduce * bcast + reduce * scatter * allgather +
                      rs * gather * bcast);
-    cr_expect_eq(count_of("x=8", MESHCOLL_BCAST, MC_PATHS_COVER), 3u + 2u);
-    cr_expect_eq(count_of("x=8", MESHCOLL_ALLREDUCE, MC_PATHS_COVER), 1u + 2u + 3u + 3u + 3u);
+    cr_expect_eq(count_of("x=8", MESHCOLL_BCAST, MC_PATHS_COVER), 3u + 4u);
+    cr_expect_eq(count_of("x=8", MESHCOLL_ALLREDUCE, MC_PATHS_COVER), 2u + 4u + 3u + 4u + 3u);
 }
 
 /* Scatter on two dimensions: either first, or merged. */
@@ -110,8 +110,8 @@ Test(enumerate, two_dimensions_by_hand)
     cr_expect_eq(count_of("a=2,b=2", MESHCOLL_SCATTER, MC_PATHS_COVER), 2u * 2 + 2);
     /* both direct: 2 orders or merged; one cut: 3 interleavings; both cut: 6 and those with merged
      * moves: both, only the scatter, only the allgather */
-    const size_t direct = 2 * 9 + 3, one = 2 * 3 * 12, plain = 6 * 16;
-    const size_t merged = 4 + 2 * (2 * 4 + 2 * 4);
+    const size_t direct = 2 * 9 + 3, one = 2 * 3 * 24, plain = 6 * 64;
+    const size_t merged = 2 * 4 + 2 * (2 * 16) + 4 * (2 * 4);
     cr_expect_eq(count_of("a=2,b=2", MESHCOLL_BCAST, MC_PATHS_ALL), direct + one + plain + merged);
 }
 

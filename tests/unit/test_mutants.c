@@ -24,6 +24,11 @@ static const case_t cases[] = {
     {"x=4", MESHCOLL_REDUCE, 2, "reduce:chain(x) segments=2"},
     {"x=6", MESHCOLL_SCATTER, 5, "scatter:mst(x)"},
     {"x=4", MESHCOLL_REDUCE_SCATTER, 0, "reduce_scatter:fullmesh(x)"},
+    {"x=4", MESHCOLL_ALLREDUCE, 0, "allreduce:doubling(x)"},
+    {"x=5", MESHCOLL_ALLREDUCE, 0, "allreduce:doubling(x)"},
+    {"x=6", MESHCOLL_REDUCE_SCATTER, 0, "reduce_scatter:halving(x)"},
+    {"x=6", MESHCOLL_ALLGATHER, 0, "allgather:doubling(x)"},
+    {"x=5", MESHCOLL_ALLGATHER, 0, "allgather:bruck(x)"},
     {"box=2,gpu=2", MESHCOLL_ALLGATHER, 0, "allgather:ring(gpu) allgather:ring(box) segments=2"},
     {"box=2,gpu=2", MESHCOLL_ALLREDUCE, 0,
      "reduce_scatter:ring(gpu) allreduce:mst(box) allgather:ring(gpu)"},
@@ -122,11 +127,15 @@ static void redirect_chunks(mutation_t *m, const mc_step_t step)
     }
 }
 
-/* What a broadcast's root has in OUT is what it has in IN: reading it there is no fault. */
-static bool same_values(const mutation_t *m, uint8_t buffer)
+/* What a broadcast's root has in OUT is what it has in IN, as is a rank's own slice in an allgather:
+ * reading it there is no fault. */
+static bool same_values(const mutation_t *m, const mc_step_t *step, uint8_t buffer)
 {
     const mc_plan_t *const plan = m->p->plan[m->rank];
-    return plan->collective == MESHCOLL_BCAST && m->rank == plan->root && buffer == MC_IN;
+    const bool own_slice = plan->collective == MESHCOLL_ALLGATHER && step->run * step->nrun == 1 &&
+                           step->first == mc_layout_home(&plan->layout, m->rank, 0);
+    const bool own_vector = plan->collective == MESHCOLL_BCAST && m->rank == plan->root;
+    return buffer == MC_IN && (own_slice || own_vector);
 }
 
 static void redirect_buffers(mutation_t *m, const mc_step_t step)
@@ -135,7 +144,7 @@ static void redirect_buffers(mutation_t *m, const mc_step_t step)
     for (uint8_t buffer = 0; buffer < MC_BUFFERS; buffer++) {
         mc_step_t other = step;
         other.src = buffer;
-        if (mc_op_reads(op) && buffer != step.src && !same_values(m, buffer))
+        if (mc_op_reads(op) && buffer != step.src && !same_values(m, &step, buffer))
             change(m, other, "reading another buffer");
         other = step;
         other.dst = buffer;

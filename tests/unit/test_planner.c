@@ -1,6 +1,8 @@
 /* Strategies priced: REFERENCE §3 to §5, and the planner against the whole enumeration. */
 #include "compose/planner.h"
 
+#include "direct/direct.h"
+#include "doubling/doubling.h"
 #include "support/plans.h"
 
 #include <math.h>
@@ -339,19 +341,28 @@ static int by_seconds(const void *left, const void *right)
     return a->seconds < b->seconds ? -1 : a->seconds > b->seconds;
 }
 
+static bool count_one(void *context, const mc_strategy_t *strategy)
+{
+    (void)strategy;
+    ++*(size_t *)context;
+    return true;
+}
+
 Test(planner, first_ones_in_three_dimensions_are_exact)
 {
-    enum { ALL = 15661, MOST = 100 };
+    enum { MOST = 100 };
+    size_t all_n = 0;
     const place_t at = place_of("a=2,b=3,c=2", "lab");
     const mc_planner_query_t query = {.root = 4, .bytes = 3e5, .max_segments = 1, .most = MOST};
-    mc_ranked_t *const all = calloc(ALL, sizeof *all), *next = all, *ranked;
+    mc_strategy_each(MESHCOLL_BCAST, &at.mesh, MC_PATHS_ALL, count_one, &all_n);
+    mc_ranked_t *const all = calloc(all_n, sizeof *all), *next = all, *ranked;
     uint32_t n, considered;
+    cr_assert_gt(all_n, 15661u); /* so many with two algorithms for each allgather */
     cr_assert_not_null(all);
     mc_strategy_each(MESHCOLL_BCAST, &at.mesh, MC_PATHS_ALL, take, &next);
-    cr_assert_eq(next - all, ALL);
-    for (uint32_t i = 0; i < ALL; i++)
+    for (size_t i = 0; i < all_n; i++)
         all[i].seconds = mc_strategy_seconds(&all[i].strategy, &at.mesh, &at.links, 4, 3e5);
-    qsort(all, ALL, sizeof *all, by_seconds);
+    qsort(all, all_n, sizeof *all, by_seconds);
     cr_assert_eq(
         mc_planner_rank(MESHCOLL_BCAST, &at.mesh, &at.links, &query, &ranked, &n, &considered),
         MESHCOLL_OK);
@@ -450,8 +461,20 @@ static double busiest_box(const plans_t *plans, int32_t boxes)
 static bool waits_in_order(const mc_strategy_t *strategy)
 {
     for (int32_t i = 0; i < strategy->n_phases; i++)
-        if (mc_algorithms[strategy->phase[i].algorithm].collective == MESHCOLL_ALLREDUCE)
+        if (mc_algorithms[strategy->phase[i].algorithm].generate == mc_fullmesh_allreduce)
             return true;
+    return false;
+}
+
+/* Ranks that have less to do than the others begin the next phase before these. */
+static bool may_overlap(const mc_strategy_t *strategy)
+{
+    for (int32_t i = 0; i < strategy->n_phases && strategy->n_phases > 1; i++) {
+        const mc_generator_t made_by = mc_algorithms[strategy->phase[i].algorithm].generate;
+        if (made_by == mc_bruck_allgather || made_by == mc_doubling_allgather ||
+            made_by == mc_halving_reduce_scatter || made_by == mc_doubling_allreduce)
+            return true;
+    }
     return false;
 }
 
@@ -481,7 +504,10 @@ static bool compare_with_plans(void *context, const mc_strategy_t *strategy)
     const mc_world_t world = world_of(&plans);
     cr_assert_eq(mc_world_times(&world, &times), MESHCOLL_OK, "%s: %s", text,
                  meshcoll_last_error());
-    if (!waits_in_order(strategy))
+    if (!waits_in_order(strategy) && may_overlap(strategy))
+        cr_assert_leq(times.n_times, alpha, "%s takes %u steps, beyond %g", text, times.n_times,
+                      alpha);
+    else if (!waits_in_order(strategy))
         cr_assert_eq(times.n_times, alpha, "%s takes %u steps, not %g", text, times.n_times, alpha);
     const double moved = busiest_box(&plans, mesh->dim[0].extent);
     cr_assert_leq(moved, beta * (1 + 1e-12), "%s moves %g, beyond %g", text, moved, beta);

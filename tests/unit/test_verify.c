@@ -221,7 +221,11 @@ Test(verify, says_what_is_wrong_with_a_world)
     /* right out of place only: what rank 0 sends is overwritten before in place */
     const mc_step_t late[] = {ADD(1, MC_IN, MC_OUT), SEND(1, MC_IN)};
     const mc_step_t early[] = {SEND(0, MC_IN), ADD(0, MC_IN, MC_OUT)};
-    EXPECT_PAIR_FAULT(late, early, "rank 1: out[0] ends otherwise in place than out of place");
+    const mc_step_t behind[] = {SEND(0, MC_IN), RECV(0, MC_SCRATCH),
+                                LOCAL(MC_OP_COPY, MC_IN, MC_OUT),
+                                LOCAL(MC_OP_REDUCE, MC_SCRATCH, MC_OUT)};
+    EXPECT_PAIR_FAULT(late, early, "in the same order as elsewhere");
+    EXPECT_PAIR_FAULT(late, behind, "rank 1: out[0] ends otherwise in place than out of place");
 
     const mc_step_t own[] = {ADD(0, MC_IN, MC_OUT), SEND(0, MC_SCRATCH)};
     EXPECT_PAIR_FAULT(give, own,

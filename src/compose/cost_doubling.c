@@ -1,0 +1,113 @@
+/* Costs of recursive doubling and halving, and of Bruck's allgather. */
+#include "compose/charge.h"
+#include "doubling/doubling.h"
+
+static mc_phase_cost_t alike(mc_cost_t once)
+{
+    return (mc_phase_cost_t){once, once};
+}
+
+/* Outermost dimension of the line in which indices i and j differ. */
+static int32_t level(const mc_line_shape_t *shape, int32_t i, int32_t j)
+{
+    int32_t d = shape->line.dims.first;
+    while (i / mc_shape_block(shape, d) == j / mc_shape_block(shape, d))
+        d++;
+    return d;
+}
+
+/* Messages between members m apart that leave (and enter) one box of dimension d: the most. */
+static int32_t crossings(const mc_line_shape_t *shape, mc_core_t c, int32_t m, int32_t d)
+{
+    const int32_t block = mc_shape_block(shape, d);
+    int32_t box = -1, n = 0, most = 0;
+    for (int32_t v = 0; v < c.size; v++) {
+        const int32_t from = mc_core_index(c, v), to = mc_core_index(c, v ^ m);
+        if (from / block != box)
+            n = 0;
+        box = from / block;
+        n += level(shape, from, to) == d;
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+/* All members exchange `part` with the one m apart. */
+static void charge_round(mc_cost_t *cost, const mc_line_shape_t *shape, mc_core_t c, int32_t m,
+                         mc_ratio_t part, bool reduces)
+{
+    int32_t top = MC_MAX_DIMS;
+    for (int32_t v = 0; v < c.size; v++) {
+        const int32_t d = level(shape, mc_core_index(c, v), mc_core_index(c, v ^ m));
+        top = d < top ? d : top;
+    }
+    const int32_t n = mc_shape_block(shape, top) == 1 ? 1 : crossings(shape, c, m, top);
+    mc_charge(cost, shape, top, 1, part, mc_shape_slowed(shape, top, n), reduces);
+}
+
+/* Surplus ranks give `part` to their neighbours, or get it; of a box one message leaves at most. */
+static void charge_surplus(mc_cost_t *cost, const mc_line_shape_t *shape, mc_core_t c,
+                           mc_ratio_t part, bool reduces)
+{
+    int32_t top = MC_MAX_DIMS;
+    for (int32_t v = 0; v < c.surplus; v++) {
+        const int32_t d = level(shape, 2 * v, 2 * v + 1);
+        top = d < top ? d : top;
+    }
+    if (c.surplus > 0)
+        mc_charge(cost, shape, top, 1, part, mc_shape_slowed(shape, top, 1), reduces);
+}
+
+/* The largest run of slices that m members of the core stand for: the first. */
+static mc_ratio_t largest_block(const mc_line_shape_t *shape, mc_core_t c, int32_t m)
+{
+    return mc_ratio(mc_core_index(c, m), shape->line.len);
+}
+
+mc_phase_cost_t mc_cost_doubling_allreduce(const mc_line_shape_t *shape)
+{
+    mc_cost_t cost = mc_cost_zero();
+    const mc_core_t c = mc_core(shape->line.len);
+    charge_surplus(&cost, shape, c, mc_ratio(1, 1), true);
+    for (int32_t m = 1; m < c.size; m *= 2)
+        charge_round(&cost, shape, c, m, mc_ratio(1, 1), true);
+    charge_surplus(&cost, shape, c, mc_ratio(1, 1), false);
+    return alike(cost);
+}
+
+mc_phase_cost_t mc_cost_halving_reduce_scatter(const mc_line_shape_t *shape)
+{
+    mc_cost_t cost = mc_cost_zero();
+    const mc_core_t c = mc_core(shape->line.len);
+    charge_surplus(&cost, shape, c, mc_ratio(1, 1), true);
+    for (int32_t m = c.size / 2; m > 0; m /= 2)
+        charge_round(&cost, shape, c, m, largest_block(shape, c, m), true);
+    charge_surplus(&cost, shape, c, mc_ratio(1, shape->line.len), false);
+    return alike(cost);
+}
+
+mc_phase_cost_t mc_cost_doubling_allgather(const mc_line_shape_t *shape)
+{
+    mc_cost_t cost = mc_cost_zero();
+    const mc_core_t c = mc_core(shape->line.len);
+    charge_surplus(&cost, shape, c, mc_ratio(1, shape->line.len), false);
+    for (int32_t m = 1; m < c.size; m *= 2)
+        charge_round(&cost, shape, c, m, largest_block(shape, c, m), false);
+    charge_surplus(&cost, shape, c, mc_ratio(1, 1), false);
+    return alike(cost);
+}
+
+/* A round's slices are two messages at ranks whose slices run over the line's end; the last rank's
+ * do in every round but the first. In the round of k, min(k, s, p-k) ranks of a box of s send out of
+ * it. */
+mc_phase_cost_t mc_cost_bruck_allgather(const mc_line_shape_t *shape)
+{
+    mc_cost_t cost = mc_cost_zero();
+    const int32_t p = shape->line.len, d = mc_shape_top(shape), s = mc_shape_block(shape, d);
+    for (int32_t k = 1; k < p; k *= 2) {
+        const int32_t n = k < p - k ? k : p - k, leave = n < s ? n : s;
+        mc_charge(&cost, shape, d, n > 1 ? 2 : 1, mc_ratio(n, p), mc_shape_slowed(shape, d, leave),
+                  false);
+    }
+    return alike(cost);
+}

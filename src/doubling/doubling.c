@@ -1,0 +1,101 @@
+#include "doubling/doubling.h"
+
+static int32_t rank_of(mc_line_t l, mc_core_t c, int32_t member)
+{
+    return mc_line_rank(l, mc_core_index(c, member));
+}
+
+/* The slices of `n` members from `first` on. */
+static mc_tile_t block(mc_line_t l, mc_core_t c, mc_tile_t v, int32_t first, int32_t n)
+{
+    return mc_slices(v, l, mc_core_index(c, first), mc_core_index(c, first + n));
+}
+
+/* The other of a pair; only where mc_core_is_surplus, or stands_for_two. */
+static int32_t surplus(mc_line_t l)
+{
+    return mc_line_rank(l, l.me + 1);
+}
+
+static int32_t stand_in(mc_line_t l)
+{
+    return mc_line_rank(l, l.me - 1);
+}
+
+static bool stands_for_two(mc_line_t l, mc_core_t c)
+{
+    return l.me < 2 * c.surplus && l.me % 2 == 0;
+}
+
+/* The sum is made aside what is sent: in its place it would wait for the send, and the partner's for
+ * it. */
+static void exchange_sums(mc_builder_t *b, mc_line_t l, mc_core_t c, mc_tile_t v)
+{
+    const int32_t me = mc_core_member(c, l.me);
+    for (int32_t m = 1; m < c.size; m *= 2) {
+        mc_send(b, rank_of(l, c, me ^ m), v);
+        mc_recv_aside(b, rank_of(l, c, me ^ m), v);
+        if (me & m)
+            mc_reduce_aside(b, v);
+        else
+            mc_reduce_behind(b, v);
+    }
+}
+
+mc_tile_t mc_doubling_allreduce(mc_builder_t *b, mc_line_t l, mc_tile_t v)
+{
+    const mc_core_t c = mc_core(l.len);
+    if (mc_core_is_surplus(c, l.me)) {
+        mc_send(b, stand_in(l), v);
+        mc_recv(b, stand_in(l), v);
+        return v;
+    }
+    if (stands_for_two(l, c))
+        mc_recv_reduce(b, surplus(l), v);
+    exchange_sums(b, l, c, v);
+    if (stands_for_two(l, c))
+        mc_send(b, surplus(l), v);
+    return v;
+}
+
+mc_tile_t mc_halving_reduce_scatter(mc_builder_t *b, mc_line_t l, mc_tile_t v)
+{
+    const mc_core_t c = mc_core(l.len);
+    const int32_t me = mc_core_member(c, l.me);
+    if (mc_core_is_surplus(c, l.me)) {
+        mc_send(b, stand_in(l), v);
+        mc_recv(b, stand_in(l), mc_slice(v, l, l.me));
+        return mc_slice(v, l, l.me);
+    }
+    if (stands_for_two(l, c))
+        mc_recv_reduce(b, surplus(l), v);
+    for (int32_t m = c.size / 2; m > 0; m /= 2) {
+        const int32_t mine = me & ~(m - 1), other = mine ^ m;
+        mc_send(b, rank_of(l, c, me ^ m), block(l, c, v, other, m));
+        mc_recv_reduce(b, rank_of(l, c, me ^ m), block(l, c, v, mine, m));
+    }
+    if (stands_for_two(l, c))
+        mc_send(b, surplus(l), mc_slice(v, l, l.me + 1));
+    return mc_slice(v, l, l.me);
+}
+
+mc_tile_t mc_doubling_allgather(mc_builder_t *b, mc_line_t l, mc_tile_t v)
+{
+    const mc_core_t c = mc_core(l.len);
+    const int32_t me = mc_core_member(c, l.me);
+    if (mc_core_is_surplus(c, l.me)) {
+        mc_send(b, stand_in(l), mc_slice(v, l, l.me));
+        mc_recv(b, stand_in(l), mc_freed(v, l));
+        return mc_freed(v, l);
+    }
+    if (stands_for_two(l, c))
+        mc_recv(b, surplus(l), mc_slice(v, l, l.me + 1));
+    for (int32_t m = 1; m < c.size; m *= 2) {
+        const int32_t mine = me & ~(m - 1), other = mine ^ m;
+        mc_send(b, rank_of(l, c, me ^ m), block(l, c, v, mine, m));
+        mc_recv(b, rank_of(l, c, me ^ m), block(l, c, v, other, m));
+    }
+    if (stands_for_two(l, c))
+        mc_send(b, surplus(l), mc_freed(v, l));
+    return mc_freed(v, l);
+}
