@@ -43,4 +43,14 @@ static inline void mc_charge(mc_cost_t *cost, const mc_line_shape_t *shape, int3
         term->gamma = mc_ratio_add(term->gamma, moved);
 }
 
+/* The same where no message waits for the one before: only the first takes alpha. */
+static inline void mc_charge_row(mc_cost_t *cost, const mc_line_shape_t *shape, int32_t d,
+                                 int64_t messages, mc_ratio_t part, mc_ratio_t slowed, bool reduces)
+{
+    mc_term_t *const term = &cost->dim[d];
+    mc_charge(cost, shape, d, messages, part, slowed, reduces);
+    if (messages > 1)
+        term->row = mc_ratio_add(term->row, mc_ratio(messages - 1, 1));
+}
+
 #endif

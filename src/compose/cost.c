@@ -55,7 +55,7 @@ mc_cost_t mc_cost_zero(void)
     mc_cost_t cost;
     const mc_ratio_t none = {0, 1};
     for (int32_t d = 0; d < MC_MAX_DIMS; d++)
-        cost.dim[d] = (mc_term_t){none, none, none};
+        cost.dim[d] = (mc_term_t){none, none, none, none};
     return cost;
 }
 
@@ -66,6 +66,7 @@ mc_cost_t mc_cost_add(const mc_cost_t *a, const mc_cost_t *b)
         sum.dim[d].alpha = mc_ratio_add(a->dim[d].alpha, b->dim[d].alpha);
         sum.dim[d].beta = mc_ratio_add(a->dim[d].beta, b->dim[d].beta);
         sum.dim[d].gamma = mc_ratio_add(a->dim[d].gamma, b->dim[d].gamma);
+        sum.dim[d].row = mc_ratio_add(a->dim[d].row, b->dim[d].row);
     }
     return sum;
 }
@@ -83,6 +84,7 @@ mc_cost_t mc_cost_share(const mc_cost_t *cost, mc_ratio_t share)
 double mc_term_seconds(const mc_term_t *term, const mc_link_t *link, double n)
 {
     return mc_ratio_value(term->alpha) * link->alpha +
+           mc_ratio_value(term->row) * (link->gap - link->alpha) +
            n * (mc_ratio_value(term->beta) * link->beta +
                 mc_ratio_value(term->gamma) * link->gamma);
 }

@@ -19,9 +19,11 @@ mc_ratio_t mc_ratio_mul(mc_ratio_t a, mc_ratio_t b);
 bool mc_ratio_equal(mc_ratio_t a, mc_ratio_t b);
 double mc_ratio_value(mc_ratio_t a);
 
-/* alpha: messages one after another; beta, gamma: multiples of n, the bytes of the whole vector. */
+/* alpha: messages one after another; row: those among them that follow one of the same rank in a row
+ * without waiting for it, and take a gap instead of alpha (Culler et al. 1993, LogP; the textbook has
+ * alpha for both); beta, gamma: multiples of n, the bytes of the whole vector. */
 typedef struct {
-    mc_ratio_t alpha, beta, gamma;
+    mc_ratio_t alpha, beta, gamma, row;
 } mc_term_t;
 
 typedef struct {
@@ -29,7 +31,8 @@ typedef struct {
 } mc_cost_t;
 
 /* `once`: from a segment's start to its end on every rank. `busy`: how long a segment keeps the
- * busiest rank and its links, which is when the next segment can follow (smaller for a chain). */
+ * busiest rank and its links, which is when the next segment can follow (smaller for a chain). The
+ * next segment's messages do not wait for this one's: all of busy's are in a row (mc_phase_cost). */
 typedef struct {
     mc_cost_t once, busy;
 } mc_phase_cost_t;

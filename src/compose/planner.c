@@ -30,7 +30,10 @@ mc_phase_cost_t mc_phase_cost(int32_t algorithm, mc_dims_t dims, const mc_mesh_t
                               const mc_placement_t state[MC_MAX_DIMS])
 {
     const mc_line_shape_t shape = shape_of(mesh, links, dims, root, state);
-    return mc_algorithms[algorithm].cost(&shape);
+    mc_phase_cost_t cost = mc_algorithms[algorithm].cost(&shape);
+    for (int32_t d = 0; d < mesh->ndims; d++)
+        cost.busy.dim[d].row = cost.busy.dim[d].alpha;
+    return cost;
 }
 
 mc_phase_cost_t mc_strategy_phase_cost(const mc_strategy_t *strategy, const mc_mesh_t *mesh,

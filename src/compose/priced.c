@@ -55,7 +55,7 @@ static site_t site_of(const build_t *b, const mc_node_t *node, const mc_hop_t *h
 
 static double seconds_per_byte(const mc_term_t *term, const mc_link_t *link)
 {
-    const mc_term_t bytes_only = {{0, 1}, term->beta, term->gamma};
+    const mc_term_t bytes_only = {{0, 1}, term->beta, term->gamma, {0, 1}};
     return mc_term_seconds(&bytes_only, link, 1);
 }
 

@@ -139,8 +139,8 @@ static int fail_value(word_t field, word_t value, const char *wanted)
 static int parse_field(word_t field, word_t value, mc_link_t *link)
 {
     static const char per_byte[] = "a rate as in 25GB/s or 200Mbit/s, or a time as in 40ns/KiB";
-    if (is(field, "alpha"))
-        return read_time(value, &link->alpha)
+    if (is(field, "alpha") || is(field, "gap"))
+        return read_time(value, is(field, "alpha") ? &link->alpha : &link->gap)
                    ? MESHCOLL_OK
                    : fail_value(field, value, "a time as in 7us, 300ns or 1ms");
     if (is(field, "beta") || is(field, "gamma"))
@@ -155,8 +155,8 @@ static int parse_field(word_t field, word_t value, mc_link_t *link)
         return read_yes_no(value, &link->pulled) ? MESHCOLL_OK
                                                  : fail_value(field, value, "yes or no");
     return mc_fail(MESHCOLL_ERR_PARSE,
-                   "a link has alpha, beta, gamma, ports and pulled, but no '%.*s'", (int)field.n,
-                   field.at);
+                   "a link has alpha, gap, beta, gamma, ports and pulled, but no '%.*s'",
+                   (int)field.n, field.at);
 }
 
 static const mc_link_preset_t *find_link(word_t name)
@@ -187,6 +187,15 @@ static int fail_preset(word_t name, bool clusters)
                    name.at, buffer);
 }
 
+/* What is not known yet is NAN. */
+static mc_link_t of_preset(const mc_link_preset_t *preset)
+{
+    mc_link_t link = preset->link;
+    if (link.gap == 0)
+        link.gap = NAN;
+    return link;
+}
+
 /* "PRESET;field:value;…": changes what it names in `link`. */
 static int parse_link(word_t text, mc_link_t *link)
 {
@@ -205,7 +214,7 @@ static int parse_link(word_t text, mc_link_t *link)
         if (status)
             return status;
         if (!field)
-            *link = preset->link;
+            *link = of_preset(preset);
         first = false;
     } while (text.n > 0);
     return MESHCOLL_OK;
@@ -240,7 +249,7 @@ static int parse_base(word_t name, const mc_mesh_t *mesh, mc_links_t *links)
     if (!preset)
         return fail_preset(name, true);
     for (int32_t d = 0; d < mesh->ndims; d++)
-        links->dim[d] = preset->link;
+        links->dim[d] = of_preset(preset);
     return MESHCOLL_OK;
 }
 
@@ -277,13 +286,15 @@ static int complete(const mc_mesh_t *mesh, mc_links_t *links)
                            mesh->dim[d].name);
         if (missing)
             *link = (mc_link_t){.ports = 1};
+        if (isnan(link->gap))
+            link->gap = link->alpha;
     }
     return MESHCOLL_OK;
 }
 
 int mc_links_parse(const char *text, const mc_mesh_t *mesh, mc_links_t *links)
 {
-    const mc_link_t unknown = {NAN, NAN, 0, 1, false};
+    const mc_link_t unknown = {NAN, NAN, 0, 1, false, NAN};
     mc_links_t all = {.ndims = mesh->ndims};
     bool given[MC_MAX_DIMS] = {false};
     for (int32_t d = 0; d < mesh->ndims; d++)
@@ -361,6 +372,10 @@ void mc_links_print(const mc_links_t *links, const mc_mesh_t *mesh, mc_text_t *t
         const mc_link_t *const link = &links->dim[d];
         mc_text_add(text, "%s%s=alpha:", d ? "," : "", mesh->dim[d].name);
         print_time(link->alpha, text);
+        if (link->gap != link->alpha) {
+            mc_text_add(text, ";gap:");
+            print_time(link->gap, text);
+        }
         mc_text_add(text, ";beta:");
         print_per_byte(link->beta, text);
         mc_text_add(text, ";gamma:");
@@ -385,9 +400,10 @@ int mc_links_check(const mc_links_t *links, const mc_mesh_t *mesh)
                        links->ndims, mesh->ndims);
     for (int32_t d = 0; d < links->ndims; d++) {
         const mc_link_t *const link = &links->dim[d];
-        if (!usable(link->alpha) || !usable(link->beta) || !usable(link->gamma))
+        if (!usable(link->alpha) || !usable(link->beta) || !usable(link->gamma) ||
+            !usable(link->gap))
             return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                           "alpha, beta and gamma of dimension %s are finite and not negative",
+                           "alpha, gap, beta and gamma of dimension %s are finite and not negative",
                            mesh->dim[d].name);
         if (link->ports < 1)
             return mc_fail(MESHCOLL_ERR_INVALID_ARG, "dimension %s has at least one port, not %d",

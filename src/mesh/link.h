@@ -15,6 +15,8 @@ typedef struct {
     double gamma;  /* seconds per byte reduced */
     int32_t ports; /* lines of this dimension one box drives at full rate */
     bool pulled;   /* the receiver copies: shared memory, NVLink */
+    double gap; /* seconds between two messages of a rank in a row, neither waiting for the other;
+                      of presets: 0 where it is not known, and alpha is taken */
 } mc_link_t;
 
 typedef struct {

@@ -11,6 +11,7 @@ extern const mc_command_t mc_tune_command;
 typedef struct {
     int32_t lines;          /* of this dimension through one box */
     double alpha;           /* seconds a message, all lines of all boxes at once */
+    double gap;             /* seconds a message of those that do not wait for each other */
     double together, alone; /* seconds a byte of one line: all at once, one a box */
     uint64_t bytes;         /* of the largest message */
 } mc_seen_t;

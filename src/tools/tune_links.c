@@ -1,4 +1,4 @@
-/* From what was seen to alpha, beta, gamma and ports. */
+/* From what was seen to alpha, gap, beta, gamma and ports. */
 #include "tools/tune.h"
 
 #include <math.h>
@@ -20,8 +20,8 @@ static double rounded(double seconds)
 /* Do all of these transports stay in one machine's memory, where the receiver copies? */
 static bool is_shared_memory(const char *tls)
 {
-    static const char *const memory[] = {"self", "sm",  "shm",  "mm",    "posix",
-                                         "sysv", "cma", "knem", "xpmem", "memory"};
+    static const char *const memory[] = {"self", "sm",   "shm",   "mm",     "posix",   "sysv",
+                                         "cma",  "knem", "xpmem", "memory", "shm:copy"};
     for (const char *at = tls; *at;) {
         const size_t n = strcspn(at, ",");
         size_t i = 0;
@@ -57,6 +57,7 @@ int mc_tune_links(const mc_cluster_t *cluster, const mc_tuning_t *tuning, mc_lin
         /* such that all lines at once, which the model makes lines / ports as slow, cost what they
          * were seen to */
         found.dim[d] = (mc_link_t){.alpha = rounded(seen->alpha),
+                                   .gap = rounded(seen->gap),
                                    .beta = rounded(seen->together * ports / seen->lines),
                                    .gamma = rounded(tuning->gamma),
                                    .ports = ports,

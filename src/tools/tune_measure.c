@@ -16,7 +16,8 @@
 #include <unistd.h>
 
 enum {
-    SMALL_BYTES = 8, /* of a message */
+    SMALL_BYTES = 8,    /* of a message */
+    ROW_MESSAGES = 128, /* segments, none of which waits for another */
     LEAST_LARGE_BYTES =
         1 << 20,           /* shapers and buffers let short bursts pass faster than the rest */
     MOST_BYTES = 32 << 20, /* of all blocks of a line */
@@ -28,10 +29,11 @@ static const double least_batch = 10e-3; /* seconds: the ranks start a batch a l
 /* More: nothing couples these, and ranks that share a core take turns of milliseconds. */
 static const double least_sums = 100e-3;
 
-/* Three messages, one line alone or all at once. */
-typedef enum { SMALL, QUARTER, LARGE, REQUESTS } size_index_t;
+/* Three messages and a row of small ones, one line alone or all at once. */
+typedef enum { SMALL, ROW, QUARTER, LARGE, REQUESTS } size_index_t;
 typedef enum {
     SMALL_ALL,
+    ROW_ALL,
     QUARTER_ALL,
     LARGE_ALL,
     QUARTER_ALONE,
@@ -41,8 +43,8 @@ typedef enum {
 static const struct {
     size_index_t request;
     bool alone;
-} kinds[SERIES] = {
-    {SMALL, false}, {QUARTER, false}, {LARGE, false}, {QUARTER, true}, {LARGE, true}};
+} kinds[SERIES] = {{SMALL, false}, {ROW, false},    {QUARTER, false},
+                   {LARGE, false}, {QUARTER, true}, {LARGE, true}};
 
 typedef struct {
     int32_t repeats; /* in one batch */
@@ -197,11 +199,11 @@ static void open_whole(tuner_t *t, const mc_cluster_t *c)
     check(meshcoll_create(MPI_COMM_WORLD, &params, &t->whole), "the mesh");
 }
 
-static meshcoll_request_t *request_of(const dim_t *d, size_t bytes)
+static meshcoll_request_t *request_of(const dim_t *d, size_t bytes, int32_t segments)
 {
     meshcoll_request_t *request;
     char strategy[64];
-    snprintf(strategy, sizeof strategy, "allgather:ring(%s)", d->name);
+    snprintf(strategy, sizeof strategy, "allgather:ring(%s) segments=%d", d->name, segments);
     const meshcoll_args_t args = {.size = sizeof args,
                                   .collective = MESHCOLL_ALLGATHER,
                                   .in = d->buffer + bytes * (size_t)meshcoll_rank(d->line),
@@ -242,12 +244,13 @@ static void find_sizes(const tuner_t *t, dim_t *d, double enough)
     const size_t p = (size_t)d->extent;
     d->bytes = p * LEAST_LARGE_BYTES > MOST_BYTES ? MOST_BYTES / p / 16 * 16 : LEAST_LARGE_BYTES;
     d->buffer = allocate(MOST_BYTES);
-    d->request[SMALL] = request_of(d, SMALL_BYTES);
-    d->request[QUARTER] = request_of(d, d->bytes / 4);
+    d->request[SMALL] = request_of(d, SMALL_BYTES, 1);
+    d->request[ROW] = request_of(d, ROW_MESSAGES * SMALL_BYTES, ROW_MESSAGES);
+    d->request[QUARTER] = request_of(d, d->bytes / 4, 1);
     for (int i = 0; i < 3; i++)
         batch_of(t, d, SMALL_ALL, 1);
     for (;;) {
-        d->request[LARGE] = request_of(d, d->bytes);
+        d->request[LARGE] = request_of(d, d->bytes, 1);
         const double once = batch_of(t, d, LARGE_ALL, 1);
         if (once >= enough || 2 * d->bytes * p > MOST_BYTES)
             break;
@@ -255,7 +258,7 @@ static void find_sizes(const tuner_t *t, dim_t *d, double enough)
         meshcoll_free(d->request[LARGE]);
     }
     meshcoll_free(d->request[QUARTER]);
-    d->request[QUARTER] = request_of(d, d->bytes / 4);
+    d->request[QUARTER] = request_of(d, d->bytes / 4, 1);
     for (int s = 0; s < SERIES; s++)
         d->series[s].repeats = repeats_for(batch_of(t, d, (series_index_t)s, 1));
 }
@@ -323,6 +326,14 @@ static double slope(const dim_t *d, double quarter, double large)
     return large / messages / bytes; /* nothing but noise between the two */
 }
 
+/* Seconds a message, of those that a ring sends after its first segment. */
+static double gap(const dim_t *d, double small, double row)
+{
+    const double messages = (d->extent - 1) * (ROW_MESSAGES - 1);
+    /* nothing but noise between the two: what they take at most */
+    return (row > small ? row - small : row) / messages;
+}
+
 static mc_seen_t seen(dim_t *d)
 {
     double time[SERIES];
@@ -330,6 +341,7 @@ static mc_seen_t seen(dim_t *d)
         time[s] = median(&d->series[s]);
     mc_seen_t seen = {.lines = d->lines,
                       .alpha = time[SMALL_ALL] / (d->extent - 1),
+                      .gap = gap(d, time[SMALL_ALL], time[ROW_ALL]),
                       .together = slope(d, time[QUARTER_ALL], time[LARGE_ALL]),
                       .bytes = d->bytes};
     seen.alone = d->lines > 1 ? slope(d, time[QUARTER_ALONE], time[LARGE_ALONE]) : seen.together;

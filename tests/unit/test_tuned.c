@@ -86,7 +86,7 @@ Test(tuned, a_cluster_is_what_its_numbers_depend_on)
     cr_expect_eq(found.machines, 2);
     cr_expect_gt(found.cores, 0);
     cr_expect_eq(strncmp(text, "box=2,gpu=2 on 2 machines with ", 31), 0, "%s", text);
-    cr_expect_not_null(strstr(text, ", box=tcp,self;gpu=posix"), "%s", text);
+    cr_expect_not_null(strstr(text, ", box=tcp,self;gpu=shm"), "%s", text);
 }
 
 Test(tuned, what_is_written_is_found_again)
