@@ -426,6 +426,16 @@ static void explore_all(search_t *s)
     explore(s, start_of(s), 0, &empty);
 }
 
+/* The number of segments that may be the cheapest of those left, or -1. */
+static int32_t next_cut(const search_t *s)
+{
+    int32_t next = 0;
+    for (int32_t c = 1; c < s->n_cuts; c++)
+        if (s->cut[c].bound < s->cut[next].bound)
+            next = c;
+    return s->cut[next].bound * (1 - SLACK) <= s->limit ? next : -1;
+}
+
 /* The cheapest: each number of segments alone, within what a good strategy costs. */
 static void find_best(search_t *s)
 {
@@ -441,12 +451,11 @@ static void find_best(search_t *s)
     if (!s->status && !s->last_mark)
         s->status = mc_fail_memory("the planner's marks");
     s->limit = good * (1 + SLACK);
-    for (int32_t c = 0; c < s->n_cuts && !s->status; c++) {
-        if (s->cut[c].bound * (1 - SLACK) > s->limit)
-            continue;
+    for (int32_t c; !s->status && (c = next_cut(s)) >= 0;) {
         s->first_cut = c;
         s->end_cut = c + 1;
         explore_all(s);
+        drop_cut(&s->cut[c]);
     }
 }
 

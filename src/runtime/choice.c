@@ -5,19 +5,25 @@
 /* How far the planner cuts a vector; it prices each power of two up to this. */
 enum { MAX_SEGMENTS = 256 };
 
+/* All are forgotten: this happens rarely, and leaves no holes. */
+static void forget(mc_choice_t *choice)
+{
+    memset(choice->bucket, 0, sizeof choice->bucket);
+    choice->n_memory = 0;
+}
+
 int mc_choice_force(mc_choice_t *choice, meshcoll_collective_t collective, const char *strategy,
                     const mc_mesh_t *mesh)
 {
     mc_strategy_t parsed;
-    if (!strategy) {
-        choice->is_forced[collective] = false;
-        return MESHCOLL_OK;
+    if (strategy) {
+        const int status = mc_strategy_parse(strategy, collective, mesh, &parsed);
+        if (status)
+            return status;
+        choice->forced[collective] = parsed;
     }
-    const int status = mc_strategy_parse(strategy, collective, mesh, &parsed);
-    if (status)
-        return status;
-    choice->forced[collective] = parsed;
-    choice->is_forced[collective] = true;
+    choice->is_forced[collective] = strategy != NULL;
+    forget(choice);
     return MESHCOLL_OK;
 }
 
@@ -33,57 +39,110 @@ int mc_choice_init(mc_choice_t *choice, const mc_settings_t *settings, const mc_
     return MESHCOLL_OK;
 }
 
-static const mc_memory_t *remember(mc_choice_t *choice, const mc_wish_t *wish)
+void mc_choice_forget_request(mc_choice_t *choice, const meshcoll_request_t *request)
 {
-    for (int i = 0; i < MC_REMEMBERED && choice->memory[i].set; i++) {
-        const mc_memory_t found = choice->memory[i];
-        if (found.collective != wish->collective || found.root != wish->root ||
-            found.bytes != wish->bytes)
-            continue;
-        if (i > 0) {
-            memmove(&choice->memory[1], &choice->memory[0], (size_t)i * sizeof found);
-            choice->memory[0] = found;
-        }
-        return &choice->memory[0];
+    for (int32_t i = 0; i < choice->n_memory; i++)
+        if (choice->memory[i].request == request)
+            choice->memory[i].request = NULL;
+}
+
+/* Sizes are often powers of two: the upper bits of a product differ for them. */
+static int32_t *bucket_of(mc_choice_t *choice, meshcoll_collective_t collective, int32_t root,
+                          uint64_t bytes)
+{
+    const uint64_t key = bytes ^ (uint64_t)(uint32_t)root << 40 ^ (uint64_t)collective << 32;
+    return &choice->bucket[key * UINT64_C(0x9e3779b97f4a7c15) >> 32 & (MC_CHOICE_BUCKETS - 1)];
+}
+
+static mc_memory_t *remember(mc_choice_t *choice, const mc_wish_t *wish)
+{
+    mc_memory_t *m;
+    const int32_t first = *bucket_of(choice, wish->collective, wish->root, wish->bytes);
+    for (int32_t i = first; i; i = m->next) {
+        m = &choice->memory[i - 1];
+        if (m->bytes == wish->bytes && m->collective == wish->collective && m->root == wish->root &&
+            m->unforced == wish->unforced)
+            return m;
     }
     return NULL;
 }
 
-static int plan_best(mc_choice_t *choice, const mc_mesh_t *mesh, const mc_links_t *links,
-                     const mc_wish_t *wish, mc_ranked_t *chosen)
+/* The place of the one that was not used for longest, taken out of its bucket. */
+static mc_memory_t *oldest(mc_choice_t *choice)
 {
-    const mc_memory_t *const known = remember(choice, wish);
-    if (known) {
-        *chosen = known->best;
+    mc_memory_t *found = &choice->memory[0];
+    for (int32_t i = 1; i < choice->n_memory; i++)
+        if (choice->memory[i].used < found->used)
+            found = &choice->memory[i];
+    int32_t *at = bucket_of(choice, found->collective, found->root, found->bytes);
+    while (*at - 1 != found - choice->memory)
+        at = &choice->memory[*at - 1].next;
+    *at = found->next;
+    return found;
+}
+
+static mc_memory_t *add(mc_choice_t *choice, const mc_wish_t *wish, const mc_ranked_t *best)
+{
+    mc_memory_t *const m =
+        choice->n_memory < MC_REMEMBERED ? &choice->memory[choice->n_memory++] : oldest(choice);
+    int32_t *const bucket = bucket_of(choice, wish->collective, wish->root, wish->bytes);
+    *m = (mc_memory_t){.collective = wish->collective,
+                       .root = wish->root,
+                       .bytes = wish->bytes,
+                       .unforced = wish->unforced,
+                       .best = *best,
+                       .next = *bucket};
+    *bucket = (int32_t)(m - choice->memory) + 1;
+    return m;
+}
+
+static void price(const mc_mesh_t *mesh, const mc_links_t *links, const mc_wish_t *wish,
+                  mc_ranked_t *r)
+{
+    r->seconds = mc_strategy_seconds(&r->strategy, mesh, links, wish->root, (double)wish->bytes);
+}
+
+static int choose_anew(const mc_choice_t *choice, const mc_mesh_t *mesh, const mc_links_t *links,
+                       const mc_wish_t *wish, mc_ranked_t *best)
+{
+    if (choice->is_forced[wish->collective] && !wish->unforced) {
+        best->strategy = choice->forced[wish->collective];
+        price(mesh, links, wish, best);
         return MESHCOLL_OK;
     }
     const mc_planner_query_t query = {
         .root = wish->root, .bytes = (double)wish->bytes, .max_segments = MAX_SEGMENTS};
-    mc_memory_t fresh = {
-        .collective = wish->collective, .root = wish->root, .bytes = wish->bytes, .set = true};
-    const int status = mc_planner_best(wish->collective, mesh, links, &query, &fresh.best);
+    return mc_planner_best(wish->collective, mesh, links, &query, best);
+}
+
+/* A text is parsed at each call; it is not remembered. */
+static int choose_asked(mc_choice_t *choice, const mc_mesh_t *mesh, const mc_links_t *links,
+                        const mc_wish_t *wish, mc_memory_t **chosen)
+{
+    mc_ranked_t *const r = &choice->asked.best;
+    const int status = mc_strategy_parse(wish->strategy, wish->collective, mesh, &r->strategy);
     if (status)
         return status;
-    memmove(&choice->memory[1], &choice->memory[0], (MC_REMEMBERED - 1) * sizeof fresh);
-    choice->memory[0] = fresh;
-    *chosen = fresh.best;
+    price(mesh, links, wish, r);
+    choice->asked.request = NULL;
+    *chosen = &choice->asked;
     return MESHCOLL_OK;
 }
 
 int mc_choose(mc_choice_t *choice, const mc_mesh_t *mesh, const mc_links_t *links,
-              const mc_wish_t *wish, mc_ranked_t *chosen)
+              const mc_wish_t *wish, mc_memory_t **chosen)
 {
-    mc_ranked_t r = {0};
-    if (wish->strategy) {
-        const int status = mc_strategy_parse(wish->strategy, wish->collective, mesh, &r.strategy);
+    if (wish->strategy)
+        return choose_asked(choice, mesh, links, wish, chosen);
+    mc_memory_t *m = remember(choice, wish);
+    if (!m) {
+        mc_ranked_t best;
+        const int status = choose_anew(choice, mesh, links, wish, &best);
         if (status)
             return status;
-    } else if (choice->is_forced[wish->collective] && !wish->unforced) {
-        r.strategy = choice->forced[wish->collective];
-    } else {
-        return plan_best(choice, mesh, links, wish, chosen);
+        m = add(choice, wish, &best);
     }
-    r.seconds = mc_strategy_seconds(&r.strategy, mesh, links, wish->root, (double)wish->bytes);
-    *chosen = r;
+    m->used = ++choice->now;
+    *chosen = m;
     return MESHCOLL_OK;
 }

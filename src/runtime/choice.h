@@ -5,21 +5,29 @@
 #include "compose/planner.h"
 #include "runtime/settings.h"
 
-enum { MC_REMEMBERED = 64 };
+enum { MC_REMEMBERED = 64, MC_CHOICE_BUCKETS = 128 };
 
+/* A choice made before. It depends on nothing but the calls made so far, which all ranks make alike. */
 typedef struct {
     meshcoll_collective_t collective;
     int32_t root;
     uint64_t bytes;
-    bool set;
+    bool unforced;
     mc_ranked_t best;
+    uint64_t used;               /* when last, in choices */
+    int32_t next;                /* in its bucket, as index + 1 */
+    meshcoll_request_t *request; /* the runtime's that serves it, where there is one */
 } mc_memory_t;
 
 typedef struct {
     bool is_forced[MESHCOLL_COLLECTIVES];
     mc_strategy_t forced[MESHCOLL_COLLECTIVES];
-    /* by exact size, the latest first: every rank forgets the same ones */
+    /* by exact size; the one that was not used for longest is forgotten first, on every rank */
     mc_memory_t memory[MC_REMEMBERED];
+    int32_t bucket[MC_CHOICE_BUCKETS]; /* first of those that share a hash, as index + 1 */
+    int32_t n_memory;
+    uint64_t now;
+    mc_memory_t asked; /* for a strategy given with a call */
 } mc_choice_t;
 
 /* Takes over the strategies of the environment. */
@@ -35,7 +43,10 @@ typedef struct {
     bool unforced;        /* the planner's, whatever is forced */
 } mc_wish_t;
 
+/* *chosen is the choice's, until the next call. */
 int mc_choose(mc_choice_t *choice, const mc_mesh_t *mesh, const mc_links_t *links,
-              const mc_wish_t *wish, mc_ranked_t *chosen);
+              const mc_wish_t *wish, mc_memory_t **chosen);
+/* Before a request is freed. */
+void mc_choice_forget_request(mc_choice_t *choice, const meshcoll_request_t *request);
 
 #endif

@@ -123,7 +123,7 @@ int mc_request_create(meshcoll_t *h, const meshcoll_args_t *args, const mc_ranke
     return MESHCOLL_OK;
 }
 
-static int choose(meshcoll_t *h, const meshcoll_args_t *a, mc_ranked_t *choice)
+static int choose(meshcoll_t *h, const meshcoll_args_t *a, mc_memory_t **choice)
 {
     const bool has_blocks = mc_move_has_blocks(&mc_moves[a->collective]);
     const mc_wish_t wish = {.collective = a->collective,
@@ -137,7 +137,7 @@ static int choose(meshcoll_t *h, const meshcoll_args_t *a, mc_ranked_t *choice)
 int meshcoll_init(meshcoll_t *mesh, const meshcoll_args_t *args, meshcoll_request_t **request)
 {
     meshcoll_args_t a;
-    mc_ranked_t choice;
+    mc_memory_t *choice;
     if (!mesh || !args || !request)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_init: mesh, args or request is NULL");
     int status = mc_handle_check(mesh);
@@ -146,7 +146,7 @@ int meshcoll_init(meshcoll_t *mesh, const meshcoll_args_t *args, meshcoll_reques
     if (!status)
         status = choose(mesh, &a, &choice);
     if (!status)
-        status = mc_request_create(mesh, &a, &choice, NULL, request);
+        status = mc_request_create(mesh, &a, &choice->best, NULL, request);
     return status;
 }
 
@@ -269,7 +269,8 @@ double meshcoll_request_predicted(const meshcoll_request_t *request)
 static void to_front(meshcoll_t *h, int i)
 {
     meshcoll_request_t *const r = h->cached[i];
-    memmove(&h->cached[1], &h->cached[0], (size_t)i * sizeof h->cached[0]);
+    if (i > 0)
+        memmove(&h->cached[1], &h->cached[0], (size_t)i * sizeof h->cached[0]);
     h->cached[0] = r;
 }
 
@@ -279,35 +280,54 @@ static bool serves(const meshcoll_request_t *r, const meshcoll_args_t *a, const 
            mc_strategy_equal(&r->choice.strategy, &choice->strategy);
 }
 
-/* Every rank makes and drops the same requests, so that operation numbers agree. */
-static int from_cache(meshcoll_t *h, const meshcoll_args_t *a, const mc_ranked_t *choice,
-                      meshcoll_request_t **request)
+/* Where the request that serves a call stands, or the first free place, or MC_CACHED_REQUESTS. */
+static int find_cached(const meshcoll_t *h, const meshcoll_args_t *a, const mc_memory_t *choice)
 {
     int i = 0;
-    while (i < MC_CACHED_REQUESTS && h->cached[i] && !serves(h->cached[i], a, choice))
-        i++;
+    if (choice->request)
+        while (i < MC_CACHED_REQUESTS && h->cached[i] != choice->request)
+            i++;
+    else
+        while (i < MC_CACHED_REQUESTS && h->cached[i] && !serves(h->cached[i], a, &choice->best))
+            i++;
+    return i;
+}
+
+/*
+ * Every rank makes and drops the same requests, so that operation numbers agree: which one serves a
+ * call follows from collective, root and strategy, and the one that was not used for longest goes first.
+ * All of it depends on arguments that are the same on all ranks and on their order, never on addresses
+ * or times. Sizes of one strategy share a request. That a choice remembers its request only saves
+ * looking for it.
+ */
+static int from_cache(meshcoll_t *h, const meshcoll_args_t *a, mc_memory_t *choice,
+                      meshcoll_request_t **request)
+{
+    const int i = find_cached(h, a, choice);
     if (i < MC_CACHED_REQUESTS && h->cached[i]) {
         const mc_operands_t operands = operands_of(a);
         to_front(h, i);
-        *request = h->cached[0];
+        *request = choice->request = h->cached[0];
         return mc_request_bind(*request, &operands);
     }
     meshcoll_request_t *fresh;
-    const int status = mc_request_create(h, a, choice, &h->workspace, &fresh);
+    const int status = mc_request_create(h, a, &choice->best, &h->workspace, &fresh);
     if (status)
         return status;
     const int last = i < MC_CACHED_REQUESTS ? i : MC_CACHED_REQUESTS - 1;
+    if (h->cached[last])
+        mc_choice_forget_request(&h->choice, h->cached[last]);
     meshcoll_free(h->cached[last]);
     h->cached[last] = fresh;
     to_front(h, last);
-    *request = fresh;
+    *request = choice->request = fresh;
     return MESHCOLL_OK;
 }
 
 int mc_run(meshcoll_t *h, const meshcoll_args_t *given)
 {
     meshcoll_args_t a;
-    mc_ranked_t choice;
+    mc_memory_t *choice;
     meshcoll_request_t *r = NULL;
     if (!h)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "the mesh is NULL");
@@ -318,7 +338,7 @@ int mc_run(meshcoll_t *h, const meshcoll_args_t *given)
         return status;
     status = choose(h, &a, &choice);
     if (!status)
-        status = from_cache(h, &a, &choice, &r);
+        status = from_cache(h, &a, choice, &r);
     if (!status)
         status = start(r);
     return status ? status : wait_for(r);
@@ -337,10 +357,10 @@ int mc_run_barrier(meshcoll_t *h)
         .collective = MESHCOLL_ALLREDUCE, .bytes = sizeof h->arrived, .unforced = true};
     int status = mc_handle_check(h);
     if (!status && !h->barrier) {
-        mc_ranked_t choice;
+        mc_memory_t *choice;
         status = mc_choose(&h->choice, &h->mesh, &h->links, &wish, &choice);
         if (!status)
-            status = mc_request_create(h, &args, &choice, NULL, &h->barrier);
+            status = mc_request_create(h, &args, &choice->best, NULL, &h->barrier);
     }
     if (!status)
         status = start(h->barrier);

@@ -289,6 +289,47 @@ Test(planner, best_in_three_dimensions_is_the_cheapest_of_all)
     expect_best(&alike, MESHCOLL_BCAST, 2e4, 3, 4);
 }
 
+/* Alike in all dimensions: whole families of strategies cost the same, and the first one is named. */
+Test(planner, best_of_exact_ties_is_the_first)
+{
+    static const double bytes[] = {0, 3e4, 1e9};
+    const place_t two = place_of("x=4,y=4", "uniform"), three = place_of("x=2,y=2,z=2", "tpu-v4");
+    for (size_t b = 0; b < MC_COUNT(bytes); b++) {
+        for (int c = 0; c < MESHCOLL_ALLREDUCE; c++)
+            expect_best(&two, (meshcoll_collective_t)c, bytes[b], 5, 16);
+        expect_best(&two, MESHCOLL_ALLREDUCE, bytes[b], 0, b == 1 ? 8 : 1);
+        expect_best(&three, MESHCOLL_SCATTER, bytes[b], 3, 8);
+        expect_best(&three, MESHCOLL_ALLGATHER, bytes[b], 0, 8);
+    }
+}
+
+/* Two ways to search: each number of segments alone, and all at once without leaving ties. */
+Test(planner, best_is_what_rank_has_first)
+{
+    static const char *const mesh[] = {"x=2,y=2,z=2", "x=3,y=4,z=5", "x=32,y=32,z=32"};
+    static const double bytes[] = {8, 3e4, 1e6, 1e9};
+    for (size_t m = 0; m < MC_COUNT(mesh); m++)
+        for (size_t l = 0; l < MC_COUNT(link_texts) - 1; l++) {
+            const place_t at = place_of(mesh[m], link_texts[l]);
+            for (int c = 0; c < MESHCOLL_COLLECTIVES; c++)
+                for (size_t b = 0; b < MC_COUNT(bytes); b++) {
+                    const meshcoll_collective_t which = (meshcoll_collective_t)c;
+                    const mc_planner_query_t query = {
+                        .root = 7, .bytes = bytes[b], .max_segments = 64, .most = 2};
+                    mc_ranked_t *ranked, best;
+                    uint32_t n, considered;
+                    cr_assert_eq(mc_planner_rank(which, &at.mesh, &at.links, &query, &ranked, &n,
+                                                 &considered),
+                                 MESHCOLL_OK);
+                    cr_assert_eq(mc_planner_best(which, &at.mesh, &at.links, &query, &best), 0);
+                    cr_expect(mc_strategy_equal(&ranked[0].strategy, &best.strategy), "%s %s %s %g",
+                              mesh[m], link_texts[l], meshcoll_collective_name(which), bytes[b]);
+                    cr_expect_eq(ranked[0].seconds, best.seconds);
+                    free(ranked);
+                }
+        }
+}
+
 static void expect_ranked(const place_t *at, meshcoll_collective_t collective, uint32_t most)
 {
     const mc_planner_query_t query = {.bytes = 1e5, .max_segments = 16, .most = most};

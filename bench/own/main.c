@@ -1,0 +1,226 @@
+/*
+ * meshcoll-bench-own: what the library itself spends on a small operation, beside the transport. All
+ * ranks of a mesh run in this process over the transport of the tests, which moves bytes by memcpy;
+ * bench/own/instructions.sh counts the instructions of the same runs, function by function.
+ */
+#include "runtime/inproc.h"
+
+#include "base/base.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char usage[] =
+    "usage: meshcoll-bench-own [-n OPERATIONS] [--mesh M --collective C]\n"
+    "\n"
+    "Starts and completes operations of 8 bytes on all ranks of small meshes in this process, and\n"
+    "prints nanoseconds per operation and rank: medians of 21 turns. With --mesh and --collective\n"
+    "one row only, in one turn, for bench/own/instructions.sh.\n"
+    "\n"
+    "  -n N            operations a turn (1000)\n"
+    "  --mesh M        \"x=4,y=4\", 64 ranks at most\n"
+    "  --collective C  allreduce, bcast; \"blocking\": allreduce by the blocking call, on one "
+    "rank\n";
+
+enum { MOST_RANKS = 64, TURNS = 21, CALL = -1 };
+
+typedef struct {
+    const char *mesh;
+    int collective; /* or CALL */
+} case_t;
+
+static const case_t cases[] = {
+    {"x=1", CALL},
+    {"x=2", MESHCOLL_ALLREDUCE},
+    {"x=4", MESHCOLL_ALLREDUCE},
+    {"x=8", MESHCOLL_ALLREDUCE},
+    {"x=4,y=4", MESHCOLL_ALLREDUCE},
+    {"x=2", MESHCOLL_BCAST},
+    {"x=4", MESHCOLL_BCAST},
+    {"x=8", MESHCOLL_BCAST},
+    {"x=4,y=4", MESHCOLL_BCAST},
+};
+
+typedef struct {
+    int n;
+    meshcoll_t *rank[MOST_RANKS];
+    meshcoll_request_t *request[MOST_RANKS];
+    double in[MOST_RANKS], out[MOST_RANKS];
+    double started, ended; /* seconds of a turn */
+} world_t;
+
+static int check(int status)
+{
+    if (status >= 0)
+        return status;
+    fprintf(stderr, "meshcoll-bench-own: %s\n", meshcoll_last_error());
+    exit(1);
+}
+
+static void open_world(world_t *w, const case_t *c)
+{
+    *w = (world_t){0};
+    check(mc_inproc_create(c->mesh, NULL, w->rank));
+    w->n = meshcoll_size(w->rank[0]);
+    for (int r = 0; r < w->n; r++) {
+        w->in[r] = r + 1;
+        const meshcoll_args_t args = {.size = sizeof args,
+                                      .collective = c->collective == CALL
+                                                        ? MESHCOLL_ALLREDUCE
+                                                        : (meshcoll_collective_t)c->collective,
+                                      .in = &w->in[r],
+                                      .out = &w->out[r],
+                                      .count = 1,
+                                      .datatype = MESHCOLL_FLOAT64};
+        check(meshcoll_init(w->rank[r], &args, &w->request[r]));
+    }
+}
+
+static void close_world(world_t *w)
+{
+    for (int r = 0; r < w->n; r++)
+        meshcoll_free(w->request[r]);
+    for (int r = 0; r < w->n; r++)
+        meshcoll_destroy(w->rank[r]);
+}
+
+/* The script counts what these call: they stay functions of their own. */
+__attribute__((noinline)) void own_persistent(world_t *w, int operations);
+__attribute__((noinline)) void own_blocking(world_t *w, int operations);
+
+void own_persistent(world_t *w, int operations)
+{
+    w->started = w->ended = 0;
+    for (int i = 0; i < operations; i++) {
+        const double begin = mc_now();
+        for (int r = 0; r < w->n; r++)
+            check(meshcoll_start(w->request[r]));
+        const double between = mc_now();
+        for (int left = w->n; left > 0;) {
+            left = 0;
+            for (int r = 0; r < w->n; r++)
+                left += check(meshcoll_test(w->request[r])) == MESHCOLL_IN_PROGRESS;
+        }
+        w->started += between - begin;
+        w->ended += mc_now() - between;
+    }
+}
+
+void own_blocking(world_t *w, int operations)
+{
+    const double begin = mc_now();
+    for (int i = 0; i < operations; i++)
+        check(meshcoll_allreduce(w->rank[0], &w->in[0], &w->out[0], 1, MESHCOLL_FLOAT64,
+                                 MESHCOLL_SUM));
+    w->started = mc_now() - begin;
+    w->ended = 0;
+}
+
+static void run(world_t *w, const case_t *c, int operations)
+{
+    if (c->collective == CALL)
+        own_blocking(w, operations);
+    else
+        own_persistent(w, operations);
+}
+
+static bool is_right(const world_t *w, const case_t *c)
+{
+    const double wanted = c->collective == MESHCOLL_BCAST ? 1 : w->n * (w->n + 1) / 2.0;
+    for (int r = 0; r < w->n; r++)
+        if (w->out[r] != wanted)
+            return false;
+    return true;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double time[TURNS])
+{
+    qsort(time, TURNS, sizeof *time, compare);
+    return time[TURNS / 2];
+}
+
+static const char *name_of(const case_t *c)
+{
+    return c->collective == CALL ? "blocking"
+                                 : meshcoll_collective_name((meshcoll_collective_t)c->collective);
+}
+
+static int measure(const case_t *c, int operations, int turns)
+{
+    static world_t w;
+    double start[TURNS], end[TURNS];
+    open_world(&w, c);
+    if (turns > 1)
+        run(&w, c, operations / 10 + 1);
+    for (int t = 0; t < turns; t++) {
+        run(&w, c, operations);
+        start[t] = w.started * 1e9 / operations / w.n;
+        end[t] = w.ended * 1e9 / operations / w.n;
+    }
+    const bool right = is_right(&w, c);
+    if (turns == TURNS)
+        printf("%-10s %-10s %10.0f %10.0f   %s\n", c->mesh, name_of(c), median(start), median(end),
+               meshcoll_request_strategy(w.request[0]));
+    close_world(&w);
+    if (!right)
+        fprintf(stderr, "meshcoll-bench-own: %s on %s: a wrong result\n", name_of(c), c->mesh);
+    return right ? 0 : 1;
+}
+
+static int fail(const char *what)
+{
+    fprintf(stderr, "meshcoll-bench-own: %s; --help shows the options\n", what);
+    return 2;
+}
+
+static int one(const char *mesh, const char *collective, int operations)
+{
+    for (size_t i = 0; i < MC_COUNT(cases); i++) {
+        const case_t c = {mesh, cases[i].collective};
+        const char *const name = name_of(&c);
+        const char *a = name, *b = collective;
+        while (*a && *a == *b)
+            a++, b++;
+        if (*a == *b)
+            return measure(&c, operations, 1);
+    }
+    return fail("--collective: expected allreduce, bcast or blocking");
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option longs[] = {{"mesh", required_argument, NULL, 'm'},
+                                          {"collective", required_argument, NULL, 'c'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {NULL, 0, NULL, 0}};
+    const char *mesh = NULL, *collective = NULL;
+    int operations = 1000, status = 0, which;
+    opterr = 0;
+    while ((which = getopt_long(argc, argv, "n:h", longs, NULL)) != -1) {
+        if (which == 'h')
+            return fputs(usage, stdout) < 0;
+        if (which == 'm')
+            mesh = optarg;
+        else if (which == 'c')
+            collective = optarg;
+        else if (which != 'n' || (operations = atoi(optarg)) < 1)
+            return fail("no such option, or its value is missing or wrong");
+    }
+    if (optind < argc || !mesh != !collective)
+        return fail("expected -n, or --mesh and --collective together");
+    if (mesh)
+        return one(mesh, collective, operations);
+    printf("meshcoll-bench-own %s: ns per operation of 8 bytes and rank, medians of %d times %d\n",
+           meshcoll_version(), TURNS, operations);
+    printf("%-10s %-10s %10s %10s   %s\n", "mesh", "collective", "start", "to the end", "strategy");
+    for (size_t i = 0; i < MC_COUNT(cases) && !status; i++)
+        status = measure(&cases[i], operations, TURNS);
+    return status;
+}

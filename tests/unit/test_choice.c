@@ -1,0 +1,105 @@
+/* Choices are remembered by exact size, bounded in number, and forgotten alike by whoever asks alike. */
+#include "runtime/choice.h"
+
+#include <criterion/criterion.h>
+
+typedef struct {
+    mc_mesh_t mesh;
+    mc_links_t links;
+    mc_choice_t choice;
+} place_t;
+
+static void begin(place_t *at)
+{
+    *at = (place_t){0};
+    cr_assert_eq(mc_mesh_parse("box=3,gpu=4", &at->mesh), MESHCOLL_OK);
+    cr_assert_eq(mc_links_parse("lab", &at->mesh, &at->links), MESHCOLL_OK);
+}
+
+static mc_memory_t *choose(place_t *at, const mc_wish_t *wish)
+{
+    mc_memory_t *chosen = NULL;
+    cr_assert_eq(mc_choose(&at->choice, &at->mesh, &at->links, wish, &chosen), MESHCOLL_OK, "%s",
+                 meshcoll_last_error());
+    return chosen;
+}
+
+static mc_memory_t *bcast_of(place_t *at, uint64_t bytes, int32_t root)
+{
+    return choose(at, &(mc_wish_t){.collective = MESHCOLL_BCAST, .bytes = bytes, .root = root});
+}
+
+static meshcoll_request_t *mark(int i)
+{
+    static char place[4 * MC_REMEMBERED];
+    return (meshcoll_request_t *)&place[i]; /* an address, never looked into */
+}
+
+Test(choice, is_the_planners_and_is_remembered)
+{
+    place_t at;
+    begin(&at);
+    const mc_planner_query_t query = {.root = 5, .bytes = 1e6, .max_segments = 256};
+    mc_ranked_t best;
+    cr_assert_eq(mc_planner_best(MESHCOLL_BCAST, &at.mesh, &at.links, &query, &best), MESHCOLL_OK);
+    mc_memory_t *const first = bcast_of(&at, 1000000, 5);
+    cr_expect(mc_strategy_equal(&first->best.strategy, &best.strategy));
+    cr_expect_eq(first->best.seconds, best.seconds);
+    first->request = mark(0);
+    cr_expect_neq(bcast_of(&at, 1000000, 4), first);
+    cr_expect_neq(bcast_of(&at, 1000001, 5), first);
+    cr_expect_neq(
+        choose(&at, &(mc_wish_t){.collective = MESHCOLL_REDUCE, .bytes = 1000000, .root = 5}),
+        first);
+    cr_expect_eq(bcast_of(&at, 1000000, 5), first);
+    cr_expect_eq(first->request, mark(0));
+    mc_choice_forget_request(&at.choice, mark(0));
+    cr_expect_null(bcast_of(&at, 1000000, 5)->request);
+}
+
+/* The one that was not asked for longest goes, whatever buckets they share. */
+Test(choice, forgets_the_oldest)
+{
+    enum { N = 3 * MC_REMEMBERED };
+    place_t at;
+    int last[N / 2] = {0}; /* by size: when last asked for, or 0 */
+    begin(&at);
+    for (int now = 1; now < 20 * N; now++) {
+        const int which = (now * now + now / 7) % (N / 2);
+        int younger = 0;
+        for (int i = 0; i < N / 2; i++)
+            younger += last[i] > last[which];
+        const bool known = last[which] && younger < MC_REMEMBERED;
+        mc_memory_t *const m = bcast_of(&at, (uint64_t)which * 8, 0);
+        cr_assert_eq(m->request == mark(which), known, "%d at %d", which, now);
+        cr_assert_eq(m->bytes, (uint64_t)which * 8);
+        m->request = mark(which);
+        last[which] = now;
+    }
+}
+
+Test(choice, forced_ones_hold_until_they_are_not)
+{
+    place_t at;
+    mc_strategy_t forced;
+    begin(&at);
+    const char *const text = "bcast:chain(box) bcast:star(gpu) segments=2";
+    cr_assert_eq(mc_strategy_parse(text, MESHCOLL_BCAST, &at.mesh, &forced), MESHCOLL_OK);
+    const mc_ranked_t best = bcast_of(&at, 64, 0)->best;
+    cr_assert_not(mc_strategy_equal(&best.strategy, &forced));
+    cr_assert_eq(mc_choice_force(&at.choice, MESHCOLL_BCAST, text, &at.mesh), MESHCOLL_OK);
+    mc_memory_t *const m = bcast_of(&at, 64, 0);
+    cr_expect(mc_strategy_equal(&m->best.strategy, &forced));
+    cr_expect_eq(m->best.seconds, mc_strategy_seconds(&forced, &at.mesh, &at.links, 0, 64));
+    cr_expect_eq(bcast_of(&at, 64, 0), m);
+    const mc_wish_t unforced = {.collective = MESHCOLL_BCAST, .bytes = 64, .unforced = true};
+    cr_expect(mc_strategy_equal(&choose(&at, &unforced)->best.strategy, &best.strategy));
+    cr_expect(mc_strategy_equal(&bcast_of(&at, 64, 0)->best.strategy, &forced));
+    cr_assert_lt(mc_choice_force(&at.choice, MESHCOLL_BCAST, "nonsense", &at.mesh), 0);
+    cr_expect(mc_strategy_equal(&bcast_of(&at, 64, 0)->best.strategy, &forced));
+    cr_assert_eq(mc_choice_force(&at.choice, MESHCOLL_BCAST, NULL, &at.mesh), MESHCOLL_OK);
+    cr_expect(mc_strategy_equal(&bcast_of(&at, 64, 0)->best.strategy, &best.strategy));
+    const mc_wish_t asked = {.collective = MESHCOLL_BCAST, .bytes = 64, .strategy = text};
+    cr_expect(mc_strategy_equal(&choose(&at, &asked)->best.strategy, &forced));
+    cr_expect(mc_strategy_equal(&bcast_of(&at, 64, 0)->best.strategy, &best.strategy));
+}

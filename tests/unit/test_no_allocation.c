@@ -1,0 +1,136 @@
+/* From start to wait nothing is allocated, and nothing is freed. */
+#include "base/base.h"
+#include "runtime/inproc.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
+
+enum { MOST_RANKS = 16, RUNS = 3, MOST_COUNT = 3000 };
+
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t n, size_t size);
+void *__libc_realloc(void *old, size_t size);
+void *__libc_memalign(size_t alignment, size_t size);
+void __libc_free(void *at);
+
+static bool counting;
+static unsigned n_calls;
+
+static void count(void)
+{
+    n_calls += counting;
+}
+
+void *malloc(size_t size)
+{
+    count();
+    return __libc_malloc(size);
+}
+
+void *calloc(size_t n, size_t size)
+{
+    count();
+    return __libc_calloc(n, size);
+}
+
+void *realloc(void *old, size_t size)
+{
+    count();
+    return __libc_realloc(old, size);
+}
+
+void *aligned_alloc(size_t alignment, size_t size)
+{
+    count();
+    return __libc_memalign(alignment, size);
+}
+
+int posix_memalign(void **at, size_t alignment, size_t size)
+{
+    count();
+    *at = __libc_memalign(alignment, size);
+    return *at ? 0 : 12;
+}
+
+void free(void *at)
+{
+    count();
+    __libc_free(at);
+}
+
+/* All ranks' requests from start to end. */
+static void run(meshcoll_request_t **request, int n)
+{
+    int left = n;
+    for (int r = 0; r < n; r++)
+        cr_assert_eq(meshcoll_start(request[r]), MESHCOLL_OK);
+    while (left > 0) {
+        left = 0;
+        for (int r = 0; r < n; r++)
+            left += meshcoll_test(request[r]) == MESHCOLL_IN_PROGRESS;
+    }
+}
+
+static void expect_none(const char *mesh, const meshcoll_args_t *args)
+{
+    meshcoll_t *rank[MOST_RANKS] = {0};
+    meshcoll_request_t *request[MOST_RANKS];
+    static float in[MOST_RANKS][MOST_COUNT * MOST_RANKS], out[MOST_RANKS][MOST_COUNT * MOST_RANKS];
+    cr_assert_eq(mc_inproc_create(mesh, NULL, rank), MESHCOLL_OK, "%s", meshcoll_last_error());
+    const int n = meshcoll_size(rank[0]);
+    for (int r = 0; r < n; r++) {
+        meshcoll_args_t a = *args;
+        a.in = in[r];
+        a.out = out[r];
+        cr_assert_eq(meshcoll_init(rank[r], &a, &request[r]), MESHCOLL_OK, "%s",
+                     meshcoll_last_error());
+    }
+    run(request, n); /* the transport of these tests takes memory for its first messages */
+    n_calls = 0;
+    counting = true;
+    for (int again = 0; again < RUNS; again++)
+        run(request, n);
+    counting = false;
+    cr_expect_eq(n_calls, 0u, "%s: %u calls of malloc and its kin, in %s", mesh, n_calls,
+                 meshcoll_request_strategy(request[0]));
+    for (int r = 0; r < n; r++)
+        meshcoll_free(request[r]);
+    for (int r = 0; r < n; r++)
+        meshcoll_destroy(rank[r]);
+}
+
+Test(no_allocation, from_start_to_wait)
+{
+    static const char *const mesh[] = {"x=1", "x=5", "x=2,y=4", "x=2,y=2,z=3"};
+    static const size_t counts[] = {0, 1, 2, MOST_COUNT};
+    for (size_t m = 0; m < MC_COUNT(mesh); m++)
+        for (int c = 0; c < MESHCOLL_COLLECTIVES; c++)
+            for (size_t i = 0; i < MC_COUNT(counts); i++) {
+                const meshcoll_args_t args = {.size = sizeof args,
+                                              .collective = (meshcoll_collective_t)c,
+                                              .count = counts[i],
+                                              .datatype = MESHCOLL_FLOAT32};
+                expect_none(mesh[m], &args);
+            }
+}
+
+/* The count itself counts. */
+Test(no_allocation, is_noticed)
+{
+    n_calls = 0;
+    counting = true;
+    void *volatile at = malloc(8);
+    free(at);
+    counting = false;
+    cr_expect_eq(n_calls, 2u);
+}
+
+#else
+
+Test(no_allocation, needs_glibc_and_its_own_allocator)
+{
+}
+
+#endif
