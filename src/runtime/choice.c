@@ -2,13 +2,11 @@
 
 #include <string.h>
 
-/* How far the planner cuts a vector; it prices each power of two up to this. */
-enum { MAX_SEGMENTS = 256 };
-
 int mc_choice_force(mc_choice_t *choice, meshcoll_collective_t collective, const char *strategy,
                     const mc_mesh_t *mesh)
 {
     mc_strategy_t parsed;
+    choice->by_environment[collective] = false;
     if (!strategy) {
         choice->is_forced[collective] = false;
         return MESHCOLL_OK;
@@ -29,6 +27,7 @@ int mc_choice_init(mc_choice_t *choice, const mc_settings_t *settings, const mc_
         if (status)
             return mc_fail(status, "the environment's strategy for %s: %s",
                            meshcoll_collective_name(collective), meshcoll_last_error());
+        choice->by_environment[c] = settings->strategy[c];
     }
     return MESHCOLL_OK;
 }
@@ -58,7 +57,7 @@ static int plan_best(mc_choice_t *choice, const mc_mesh_t *mesh, const mc_links_
         return MESHCOLL_OK;
     }
     const mc_planner_query_t query = {
-        .root = wish->root, .bytes = (double)wish->bytes, .max_segments = MAX_SEGMENTS};
+        .root = wish->root, .bytes = (double)wish->bytes, .max_segments = MC_MAX_SEGMENTS};
     mc_memory_t fresh = {
         .collective = wish->collective, .root = wish->root, .bytes = wish->bytes, .set = true};
     const int status = mc_planner_best(wish->collective, mesh, links, &query, &fresh.best);
