@@ -113,6 +113,9 @@ typedef struct {
     /* UCX transports per dimension, "box=tcp,self;gpu=sm,self". Default: env MESHCOLL_TRANSPORTS,
      * else network transports on the dimensions between boxes and shared memory inside one. */
     const char *transports;
+    /* what meshcoll_explain is to tell: "1", "factor:3", "report.txt"; docs/explain.md has the
+     * grammar. Default: env MESHCOLL_EXPLAIN, else nothing is recorded. */
+    const char *explain;
 } meshcoll_params_t;
 
 /*
@@ -207,6 +210,15 @@ MESHCOLL_API const char *meshcoll_request_strategy(const meshcoll_request_t *req
 
 /* Time the cost model predicts for a request, in seconds. */
 MESHCOLL_API double meshcoll_request_predicted(const meshcoll_request_t *request);
+
+/*
+ * For people: for each call this rank has run so far (collective, bytes, root, strategy) why that
+ * strategy, what was predicted and what was measured, phase by phase. The text is the caller's to
+ * free(). Not collective; complete requests only count. Errors: ERR_INVALID_ARG where the mesh was
+ * created without MESHCOLL_EXPLAIN or meshcoll_params_t.explain. At meshcoll_destroy rank 0 prints its
+ * own by itself.
+ */
+MESHCOLL_API int meshcoll_explain(const meshcoll_t *mesh, char **text);
 
 /*
  * Payload bytes this rank has sent over links of dimension `dim` (0 = outermost) since the handle

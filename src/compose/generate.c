@@ -52,6 +52,7 @@ static void add_segment(mc_builder_t *b, const mc_strategy_t *s, const mc_mesh_t
             continue;
         const mc_line_t line = mc_mesh_line(mesh, phase->dims, rank, root);
         const mc_tile_t owned = owned_tile(mesh, state, coord, segment);
+        b->phase = (uint8_t)i;
         mc_algorithms[phase->algorithm].generate(b, line, owned);
     }
     mc_settle(b, segment);

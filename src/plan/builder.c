@@ -43,6 +43,7 @@ static void append(mc_builder_t *b, mc_step_t step)
         b->step = grown;
         b->capacity = capacity;
     }
+    step.phase = b->phase;
     b->step[b->n_steps++] = step;
 }
 

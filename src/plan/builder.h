@@ -13,6 +13,7 @@ typedef struct {
     mc_bitmap_t done; /* chunks that stand in `work` */
     mc_step_t *step;
     uint32_t n_steps, capacity;
+    uint8_t phase;          /* of the steps that follow */
     uint32_t segment_start; /* first step of the segment being built */
     int status;             /* the first failure; later calls do nothing */
 } mc_builder_t;

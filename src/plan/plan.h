@@ -23,8 +23,9 @@ typedef enum {
 typedef enum { MC_IN, MC_OUT, MC_SCRATCH, MC_BUFFERS } mc_buffer_t;
 
 typedef struct {
-    uint8_t op, src, dst, flags; /* mc_op_t, mc_buffer_t twice; flags are 0 */
-    int32_t peer;                /* rank; -1 when local */
+    uint8_t op, src, dst; /* mc_op_t, mc_buffer_t twice */
+    uint8_t phase;        /* of the strategy, from 0; what settles a segment is its last one's */
+    int32_t peer;         /* rank; -1 when local */
     uint32_t first, run, nrun,
         stride;   /* chunks: nrun runs of `run`, `stride` apart, from `first` */
     uint32_t to;  /* first chunk written, in the same shape */

@@ -2,9 +2,6 @@
 
 #include <string.h>
 
-/* How far the planner cuts a vector; it prices each power of two up to this. */
-enum { MAX_SEGMENTS = 256 };
-
 /* All are forgotten: this happens rarely, and leaves no holes. */
 static void forget(mc_choice_t *choice)
 {
@@ -22,6 +19,7 @@ int mc_choice_force(mc_choice_t *choice, meshcoll_collective_t collective, const
             return status;
         choice->forced[collective] = parsed;
     }
+    choice->by_environment[collective] = false;
     choice->is_forced[collective] = strategy != NULL;
     forget(choice);
     return MESHCOLL_OK;
@@ -35,6 +33,7 @@ int mc_choice_init(mc_choice_t *choice, const mc_settings_t *settings, const mc_
         if (status)
             return mc_fail(status, "the environment's strategy for %s: %s",
                            meshcoll_collective_name(collective), meshcoll_last_error());
+        choice->by_environment[c] = settings->strategy[c];
     }
     return MESHCOLL_OK;
 }
@@ -111,7 +110,7 @@ static int choose_anew(const mc_choice_t *choice, const mc_mesh_t *mesh, const m
         return MESHCOLL_OK;
     }
     const mc_planner_query_t query = {
-        .root = wish->root, .bytes = (double)wish->bytes, .max_segments = MAX_SEGMENTS};
+        .root = wish->root, .bytes = (double)wish->bytes, .max_segments = MC_MAX_SEGMENTS};
     return mc_planner_best(wish->collective, mesh, links, &query, best);
 }
 

@@ -20,7 +20,7 @@ typedef struct {
 } mc_memory_t;
 
 typedef struct {
-    bool is_forced[MESHCOLL_COLLECTIVES];
+    bool is_forced[MESHCOLL_COLLECTIVES], by_environment[MESHCOLL_COLLECTIVES];
     mc_strategy_t forced[MESHCOLL_COLLECTIVES];
     /* by exact size; the one that was not used for longest is forgotten first, on every rank */
     mc_memory_t memory[MC_REMEMBERED];
@@ -29,6 +29,9 @@ typedef struct {
     uint64_t now;
     mc_memory_t asked; /* for a strategy given with a call */
 } mc_choice_t;
+
+/* How far the planner cuts a vector; it prices each power of two up to this. */
+enum { MC_MAX_SEGMENTS = 256 };
 
 /* Takes over the strategies of the environment. */
 int mc_choice_init(mc_choice_t *choice, const mc_settings_t *settings, const mc_mesh_t *mesh);

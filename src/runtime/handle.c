@@ -1,6 +1,7 @@
 #include "runtime/handle.h"
 
 #include "runtime/boxes.h"
+#include "runtime/explain.h"
 #include "runtime/request.h"
 #include "transport/shm.h"
 #include "transport/ucx.h"
@@ -34,6 +35,8 @@ int mc_handle_open(const mc_mesh_t *mesh, int32_t rank, const mc_settings_t *set
     int status = mc_links_parse(settings->links, mesh, &h->links);
     if (!status)
         status = mc_choice_init(&h->choice, settings, mesh);
+    if (!status)
+        status = mc_explain_create(settings, &h->explain);
     if (status) {
         free(h);
         return status;
@@ -215,6 +218,7 @@ static void handle_free(meshcoll_t *h)
                 "meshcoll_destroy: %u requests were still running and were given up; what their "
                 "buffers hold is undefined",
                 n);
+    mc_explain_destroy(h->explain);
     free(h->addresses);
     free(h->peer);
     mc_workspace_free(&h->workspace);
@@ -256,6 +260,8 @@ int mc_handle_create(const mc_creation_t *creation, meshcoll_t **mesh)
         return mc_fail(MESHCOLL_ERR_UNSUPPORTED, "%d ranks are too many: a mesh has at most %d",
                        oob->size, 1 << MC_TAG_SOURCE_BITS);
     const int status = mc_agree(oob, mc_settings_read(creation->params, &settings));
+    if (!status && creation->tuned)
+        settings.links_from = creation->tuned;
     const int created = status ? status : create(creation, &settings, mesh);
     mc_settings_free(&settings);
     return created;
@@ -276,6 +282,8 @@ void meshcoll_destroy(meshcoll_t *mesh)
         return;
     /* nobody closes what somebody still sends through */
     oob_barrier(mesh);
+    if (mesh->explain)
+        mc_explain_print(mesh);
     for (int i = 0; i < MC_CACHED_REQUESTS; i++)
         meshcoll_free(mesh->cached[i]);
     meshcoll_free(mesh->barrier);

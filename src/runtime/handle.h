@@ -39,7 +39,8 @@ struct meshcoll {
     meshcoll_request_t *cached[MC_CACHED_REQUESTS]; /* of the blocking calls, the latest first */
     mc_workspace_t workspace;                       /* theirs: one runs at a time */
     meshcoll_request_t *barrier;
-    int32_t arrived; /* what a barrier adds up */
+    int32_t arrived;            /* what a barrier adds up */
+    struct mc_explain *explain; /* NULL: nothing is recorded */
 };
 
 /* What creation starts from. `machine` as in boxes.h; both stay the caller's. */
@@ -48,6 +49,7 @@ typedef struct {
     void (*free_context)(void *context);
     const int32_t *machine;
     const meshcoll_params_t *params;
+    const char *tuned; /* the file that params->links were read from; NULL: they were not */
 } mc_creation_t;
 
 /* Collective. */

@@ -1,5 +1,6 @@
 #include "runtime/request.h"
 
+#include "runtime/explain.h"
 #include "runtime/greet.h"
 #include "runtime/wait.h"
 
@@ -84,7 +85,7 @@ int mc_request_bind(meshcoll_request_t *r, const mc_operands_t *operands)
         return status;
     mc_executor_bind(&r->executor, r->workspace->base ? r->workspace->base + scratch : NULL);
     r->operands = *operands;
-    return MESHCOLL_OK;
+    return r->watch ? mc_explain_bound(r) : MESHCOLL_OK;
 }
 
 static mc_operands_t operands_of(const meshcoll_args_t *a)
@@ -112,6 +113,8 @@ int mc_request_create(meshcoll_t *h, const meshcoll_args_t *args, const mc_ranke
             status = mc_binding_init(&r->binding, r->plan);
         if (!status)
             status = init_executor(r);
+        if (!status && h->explain)
+            status = mc_explain_watch(r, args->strategy);
         if (!status)
             status = mc_request_bind(r, &operands);
     }
@@ -164,6 +167,7 @@ void meshcoll_free(meshcoll_request_t *request)
         request->released = true;
         return;
     }
+    mc_explain_forget(request->watch);
     mc_executor_free(&request->executor);
     mc_workspace_free(&request->own);
     mc_binding_free(&request->binding);
@@ -178,6 +182,8 @@ void mc_request_ended(meshcoll_request_t *r)
 {
     meshcoll_t *const h = r->mesh;
     r->running = false;
+    if (r->watch && r->status == MESHCOLL_OK)
+        mc_explain_ran(r);
     if (r->status < 0) {
         mc_handle_break(h, r->status);
         r->next = h->failed;
@@ -205,13 +211,15 @@ static int start(meshcoll_request_t *r)
     if (r->status == MESHCOLL_IN_PROGRESS) {
         r->running = true;
         mc_handle_enlist(r->mesh, r);
+    } else if (r->watch) {
+        mc_explain_ran(r);
     }
     return MESHCOLL_OK;
 }
 
 void mc_request_record(meshcoll_request_t *r, mc_timeline_t *timeline)
 {
-    r->executor.timeline = timeline;
+    r->executor.timeline = timeline || !r->watch ? timeline : &r->watch->timeline;
 }
 
 int meshcoll_start(meshcoll_request_t *request)

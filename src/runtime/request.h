@@ -17,8 +17,9 @@ struct meshcoll_request {
     mc_executor_t executor;
     mc_workspace_t own, *workspace;
     bool running;
-    bool released; /* by its owner, and kept because transports may write to it */
-    int status;    /* of the last run */
+    bool released;          /* by its owner, and kept because transports may write to it */
+    int status;             /* of the last run */
+    struct mc_watch *watch; /* of explain; NULL: nothing is recorded */
 };
 
 /* The arguments of a call, checked: *args with defaults for what is not given. */

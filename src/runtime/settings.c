@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_TEXTS = 3 + MESHCOLL_COLLECTIVES };
+enum { N_TEXTS = 5 + MESHCOLL_COLLECTIVES };
 
 /* Texts as a list, and how they travel: each with a byte before it that says whether it is given. */
 static void list_texts(mc_settings_t *s, const char **list[N_TEXTS])
@@ -13,8 +13,10 @@ static void list_texts(mc_settings_t *s, const char **list[N_TEXTS])
     list[0] = &s->mesh;
     list[1] = &s->links;
     list[2] = &s->transports;
+    list[3] = &s->explain;
+    list[4] = &s->links_from;
     for (int c = 0; c < MESHCOLL_COLLECTIVES; c++)
-        list[3 + c] = &s->strategy[c];
+        list[5 + c] = &s->strategy[c];
 }
 
 static size_t packed_bytes(mc_settings_t *s)
@@ -73,7 +75,8 @@ static bool is_size(size_t size)
 {
     return size == offsetof(meshcoll_params_t, mesh) ||
            size == offsetof(meshcoll_params_t, links) ||
-           size == offsetof(meshcoll_params_t, transports) || size >= sizeof(meshcoll_params_t);
+           size == offsetof(meshcoll_params_t, transports) ||
+           size == offsetof(meshcoll_params_t, explain) || size >= sizeof(meshcoll_params_t);
 }
 
 int mc_settings_read(const meshcoll_params_t *params, mc_settings_t *settings)
@@ -90,7 +93,10 @@ int mc_settings_read(const meshcoll_params_t *params, mc_settings_t *settings)
         .mesh = p.mesh ? p.mesh : given("MESHCOLL_MESH"),
         .links = p.links ? p.links : given("MESHCOLL_LINKS"),
         .transports = p.transports ? p.transports : given("MESHCOLL_TRANSPORTS"),
+        .explain = p.explain ? p.explain : given("MESHCOLL_EXPLAIN"),
     };
+    if (s.links)
+        s.links_from = p.links ? "given to meshcoll_create" : "given by MESHCOLL_LINKS";
     for (int c = 0; c < MESHCOLL_COLLECTIVES; c++)
         s.strategy[c] = strategy_given((meshcoll_collective_t)c);
     char *const memory = malloc(packed_bytes(&s));

@@ -7,9 +7,13 @@
 
 #include "base/base.h"
 
+/* How settings.links_from begins where the links are those of a tuned file. */
+#define MC_TUNED_FROM "measured by meshcoll tune"
+
 /* Texts, NULL where not given. One allocation behind `memory`. */
 typedef struct {
-    const char *mesh, *links, *transports;
+    const char *mesh, *links, *transports, *explain;
+    const char *links_from; /* where the links were found, for people; NULL: nowhere */
     const char *strategy[MESHCOLL_COLLECTIVES];
     char *memory;
 } mc_settings_t;

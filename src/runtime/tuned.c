@@ -269,11 +269,12 @@ int mc_tuned_create(const mc_creation_t *creation, meshcoll_t **mesh)
     mc_creation_t tuned = *creation;
     meshcoll_params_t params = {0};
     mc_settings_t settings = {0};
-    char *links = NULL;
+    char *links = NULL, path[MC_TUNED_PATH], from[MC_TUNED_PATH + 64];
     /* the others take rank 0's */
     if (creation->oob.rank == 0 && !mc_settings_read(creation->params, &settings))
         links = find_links(creation, &settings);
-    if (links) {
+    if (links && !mc_tuned_path(path)) {
+        snprintf(from, sizeof from, MC_TUNED_FROM ", in %s", path);
         const meshcoll_params_t *const given_params = creation->params;
         const size_t most = sizeof params;
         if (given_params)
@@ -281,6 +282,7 @@ int mc_tuned_create(const mc_creation_t *creation, meshcoll_t **mesh)
         params.size = sizeof params;
         params.links = links;
         tuned.params = &params;
+        tuned.tuned = from;
     }
     const int status = mc_handle_create(&tuned, mesh);
     free(links);

@@ -2,8 +2,8 @@
 #ifndef MC_TOOLS_SHOW_H
 #define MC_TOOLS_SHOW_H
 
+#include "base/table.h"
 #include "compose/planner.h"
-#include "tools/table.h"
 #include "tools/tool.h"
 
 enum { MC_MESH_TEXT = MC_MAX_DIMS * (MC_DIM_NAME + 12), MC_NUMBER_TEXT = 64, MC_TERM_TEXT = 128 };

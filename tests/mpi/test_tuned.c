@@ -36,6 +36,25 @@ static void expect(const char *what, const meshcoll_params_t *params, const char
     meshcoll_destroy(mesh);
 }
 
+/* A report says where links come from; all ranks know. */
+static void expect_origin(const meshcoll_params_t *given, const char *origin)
+{
+    meshcoll_params_t params = *given;
+    meshcoll_t *mesh;
+    char *text;
+    params.explain = "/dev/null";
+    if (meshcoll_create(MPI_COMM_WORLD, &params, &mesh) || meshcoll_explain(mesh, &text)) {
+        printf("rank %d: %s\n", rank, meshcoll_last_error());
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    if (!strstr(text, origin)) {
+        printf("rank %d: expected \"%s\" in:\n%s", rank, origin, text);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    free(text);
+    meshcoll_destroy(mesh);
+}
+
 /* As `meshcoll tune` would, for ranks of one machine. */
 static void write_file(const char *path)
 {
@@ -70,6 +89,7 @@ static void test_all(void)
     /* only rank 0 has the file, as on a cluster without shared homes */
     setenv("MESHCOLL_TUNE_FILE", "/nowhere/links.json", 1);
     expect("no file", &grid, NULL);
+    expect_origin(&grid, "links: the preset generic, which is the default");
     if (rank == 0) {
         close(mkstemp(path)); /* a name of our own */
         unlink(path);
@@ -77,10 +97,12 @@ static void test_all(void)
         setenv("MESHCOLL_TUNE_FILE", path, 1);
     }
     expect("the file", &grid, tuned_links);
+    expect_origin(&grid, "links: measured by meshcoll tune, in /tmp/meshcoll-tuned-");
     expect("another mesh", &flat, NULL);
     expect("links as a parameter", &given, "lab");
     setenv("MESHCOLL_LINKS", "generic", 1);
     expect("links in the environment", &grid, "generic");
+    expect_origin(&grid, "links: generic, given by MESHCOLL_LINKS");
     unsetenv("MESHCOLL_LINKS");
     if (rank == 0)
         break_file(path);

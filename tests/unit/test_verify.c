@@ -104,10 +104,6 @@ static void spoil_direction(loose_t *l)
 {
     l->succ[l->succ_off[1]] = 1;
 }
-static void spoil_flags(loose_t *l)
-{
-    l->step[0].flags = 1;
-}
 static void spoil_seq(loose_t *l)
 {
     l->step[2].seq = 0;
@@ -154,7 +150,6 @@ Test(verify, says_what_is_wrong_with_a_plan_of_its_own)
     expect_loose_fault(spoil_count, "rank 1, step 2 (send -> 2 out[0] #1) waits for 1 steps, its "
                                     "count says 2");
     expect_loose_fault(spoil_direction, "comes before step 1: expected a later one");
-    expect_loose_fault(spoil_flags, "flags 1");
     expect_loose_fault(spoil_seq, "expected seq 1");
     expect_loose_fault(spoil_peers, "talks to rank 2, which is not among the plan's peers");
     expect_loose_fault(spoil_peer_order, "expected other ranks, ascending");

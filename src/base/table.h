@@ -1,6 +1,6 @@
 /* Columns that align, for text with Greek letters in it too. */
-#ifndef MC_TOOLS_TABLE_H
-#define MC_TOOLS_TABLE_H
+#ifndef MC_BASE_TABLE_H
+#define MC_BASE_TABLE_H
 
 #include "base/base.h"
 

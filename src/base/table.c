@@ -1,4 +1,4 @@
-#include "tools/table.h"
+#include "base/table.h"
 
 #include <inttypes.h>
 #include <math.h>
