@@ -17,7 +17,7 @@ enum { TURN_BYTES = 1 << 18 };
  * sent to receivers that are not there yet; waiting on would be a deadlock where those wait for this
  * request's end. So while others run it is given up after so many looks in which nothing happened:
  * those a waiting rank makes before it sleeps, and a few sleeps, in which a wire takes something. */
-enum { FLUSH_LOOKS = 84 };
+enum { FLUSH_SLEEPS = 4 };
 
 static const mc_step_t *step_of(const mc_executor_t *x, uint32_t t)
 {
@@ -441,7 +441,8 @@ static void start_flushes(mc_executor_t *x)
 
 static void poll_flushes(mc_executor_t *x)
 {
-    const bool given_up = x->state == MC_FAILED || (x->shared && x->looks > FLUSH_LOOKS);
+    const bool given_up =
+        x->state == MC_FAILED || (x->shared && x->looks > x->looks_awake + FLUSH_SLEEPS);
     for (uint32_t p = 0; p < x->n_ports; p++) {
         mc_port_t *const port = &x->port[p];
         if (!port->flush)
