@@ -13,7 +13,8 @@
  *
  * Shapes follow NCCL: `count` counts elements of the whole vector for broadcast, reduce and
  * allreduce, and of one rank's block for scatter, gather, allgather and reduce-scatter, whose
- * other buffer holds size() blocks in rank order.
+ * other buffer holds size() blocks in rank order. Of alltoall it counts the elements of one block
+ * too; both buffers hold size() of them: in by destination, out by source.
  */
 #ifndef MESHCOLL_MESHCOLL_H
 #define MESHCOLL_MESHCOLL_H
@@ -60,6 +61,7 @@ typedef enum {
     MESHCOLL_ALLGATHER,
     MESHCOLL_REDUCE_SCATTER,
     MESHCOLL_ALLREDUCE,
+    MESHCOLL_ALLTOALL,
     MESHCOLL_COLLECTIVES /* how many there are */
 } meshcoll_collective_t;
 
@@ -153,8 +155,8 @@ MESHCOLL_API int meshcoll_set_strategy(meshcoll_t *mesh, meshcoll_collective_t c
                                        const char *strategy);
 
 /*
- * The seven collectives and barrier, blocking. Called by all ranks of the mesh in the same order.
- * In place: where both buffers hold the whole vector, in == out; where one holds a block, it is
+ * The eight collectives and barrier, blocking. Called by all ranks of the mesh in the same order.
+ * In place: where both buffers hold the whole vector, or a block for every rank, in == out; where one holds a block, it is
  * this rank's block of the other (out == in + rank * count elements, or the reverse).
  * `in` is never modified unless in place. Buffers a rank does not use may be NULL.
  */
@@ -172,6 +174,8 @@ MESHCOLL_API int meshcoll_reduce_scatter(meshcoll_t *mesh, const void *in, void 
                                          meshcoll_datatype_t datatype, meshcoll_op_t op);
 MESHCOLL_API int meshcoll_allreduce(meshcoll_t *mesh, const void *in, void *out, size_t count,
                                     meshcoll_datatype_t datatype, meshcoll_op_t op);
+MESHCOLL_API int meshcoll_alltoall(meshcoll_t *mesh, const void *in, void *out, size_t count,
+                                   meshcoll_datatype_t datatype);
 MESHCOLL_API int meshcoll_barrier(meshcoll_t *mesh);
 
 /* One operation's arguments, for requests. `size` as in meshcoll_params_t. */

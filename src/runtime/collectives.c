@@ -68,6 +68,13 @@ int meshcoll_allreduce(meshcoll_t *mesh, const void *in, void *out, size_t count
     return mc_run(mesh, &a);
 }
 
+int meshcoll_alltoall(meshcoll_t *mesh, const void *in, void *out, size_t count,
+                      meshcoll_datatype_t datatype)
+{
+    const meshcoll_args_t a = args_of(MESHCOLL_ALLTOALL, in, out, count, datatype);
+    return mc_run(mesh, &a);
+}
+
 /* Nobody has the sum before everybody has given. */
 int meshcoll_barrier(meshcoll_t *mesh)
 {
