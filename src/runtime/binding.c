@@ -21,17 +21,82 @@ void mc_workspace_free(mc_workspace_t *workspace)
     *workspace = (mc_workspace_t){0};
 }
 
+static bool brings_out(const mc_step_t *s)
+{
+    return s->op == MC_OP_COPY && s->src == MC_SCRATCH && s->dst == MC_OUT && s->first == s->to;
+}
+
+/* Backwards: what is written to SCRATCH after its copy to OUT is met before it. */
+static void note_write(mc_binding_t *b, mc_bitmap_t *spoiled, const mc_step_t *s, uint32_t chunk)
+{
+    const bool taken = mc_bitmap_has(&b->lent, chunk);
+    if (brings_out(s) && !taken && !mc_bitmap_has(spoiled, chunk))
+        mc_bitmap_set(&b->lent, chunk, 1);
+    else if (s->dst == MC_OUT || !taken)
+        mc_bitmap_set(spoiled, chunk, 1);
+}
+
+static bool is_lent(const mc_binding_t *b, uint32_t chunk)
+{
+    return chunk < b->lent.bits && mc_bitmap_has(&b->lent, chunk);
+}
+
+static void find_lent(mc_binding_t *b, mc_bitmap_t *spoiled)
+{
+    const mc_plan_t *const plan = b->plan;
+    for (uint32_t i = plan->n_steps; i-- > 0;) {
+        const mc_step_t *const s = &plan->step[i];
+        for (uint32_t k = 0; mc_op_writes((mc_op_t)s->op) && k < s->nrun; k++)
+            for (uint32_t c = s->to + k * s->stride, j = 0; j < s->run; j++)
+                if (c + j < plan->n_chunks)
+                    note_write(b, spoiled, s, c + j);
+    }
+    for (uint32_t w = 0; w < spoiled->bits / 64 + 1; w++)
+        b->lent.word[w] &= ~spoiled->word[w];
+    b->all_lent = true;
+    for (uint32_t i = 0; i < plan->n_steps; i++) {
+        const mc_step_t *const s = &plan->step[i];
+        for (uint32_t k = 0; mc_op_writes((mc_op_t)s->op) && s->dst == MC_SCRATCH && k < s->nrun;
+             k++)
+            for (uint32_t j = 0; j < s->run; j++)
+                b->all_lent = b->all_lent && is_lent(b, s->to + k * s->stride + j);
+    }
+}
+
+static int init_lent(mc_binding_t *b)
+{
+    const mc_plan_t *const plan = b->plan;
+    uint32_t i = 0;
+    while (i < plan->n_steps && !brings_out(&plan->step[i]))
+        i++;
+    if (i == plan->n_steps || plan->in != MC_HOLDS_WHOLE || plan->out != MC_HOLDS_WHOLE)
+        return MESHCOLL_OK;
+    mc_bitmap_t spoiled;
+    int status = mc_bitmap_init(&spoiled, plan->n_chunks);
+    if (status)
+        return status;
+    status = mc_bitmap_init(&b->lent, plan->n_chunks);
+    if (!status)
+        find_lent(b, &spoiled);
+    mc_bitmap_free(&spoiled);
+    return status;
+}
+
 int mc_binding_init(mc_binding_t *b, const mc_plan_t *plan)
 {
     mc_bound_t *const step = calloc((size_t)plan->n_steps + 1, sizeof *step);
     if (!step)
         return mc_fail_memory("a binding");
     *b = (mc_binding_t){.plan = plan, .step = step};
-    return MESHCOLL_OK;
+    const int status = init_lent(b);
+    if (status)
+        mc_binding_free(b);
+    return status;
 }
 
 void mc_binding_free(mc_binding_t *b)
 {
+    mc_bitmap_free(&b->lent);
     free(b->from);
     free(b->to);
     free(b->step);
@@ -102,7 +167,9 @@ void mc_binding_measure(mc_binding_t *b, const mc_operands_t *operands)
     b->operands = *operands;
     b->kernel = mc_kernel(operands->datatype, operands->op);
     b->element = meshcoll_datatype_size(operands->datatype);
-    b->scratch_bytes = bytes_of(b, plan->scratch_first, plan->n_scratch);
+    b->lends = b->lent.bits > 0 && operands->in != operands->out;
+    b->scratch_bytes =
+        b->lends && b->all_lent ? 0 : bytes_of(b, plan->scratch_first, plan->n_scratch);
     b->staged_bytes = 0;
     for (uint32_t i = 0; i < plan->n_steps; i++) {
         const size_t bytes = step_bytes(b, &plan->step[i]);
@@ -135,10 +202,23 @@ static char *block_at(const mc_binding_t *b, const char *base, bool whole, uint3
     return (char *)base + element * b->element;
 }
 
+/* How many of the `n` chunks of SCRATCH from `c` on lie where c lies, in OUT or not. */
+static uint32_t lent_alike(const mc_binding_t *b, uint32_t c, uint32_t n)
+{
+    uint32_t alike = 1;
+    while (alike < n && is_lent(b, c + alike) == is_lent(b, c))
+        alike++;
+    return alike;
+}
+
 /* Address of chunk c in a buffer; *n is cut to how many chunks follow it there without a gap. */
 static char *chunk_at(const mc_binding_t *b, mc_buffer_t buffer, uint32_t c, uint32_t *n)
 {
     const mc_plan_t *const plan = b->plan;
+    if (buffer == MC_SCRATCH && b->lends) {
+        *n = lent_alike(b, c, *n);
+        buffer = is_lent(b, c) ? MC_OUT : MC_SCRATCH;
+    }
     if (buffer == MC_SCRATCH)
         return b->scratch + bytes_of(b, plan->scratch_first, c - plan->scratch_first);
     const char *const base = buffer == MC_IN ? b->operands.in : b->operands.out;

@@ -7,6 +7,8 @@
  * Block collectives: the block of rank r is `count` elements at r * count, and segment s is the
  * s-th piece of each block, cut evenly. A buffer that holds one block has it at offset 0.
  * SCRATCH has the chunks in use back to back, in chunk order. Chunks may be empty.
+ * Out of place, a chunk of SCRATCH that is done when it is copied to OUT, where nothing else writes
+ * it, lies in OUT from the start: it is received where it stays, and the copy is none.
  */
 #ifndef MC_RUNTIME_BINDING_H
 #define MC_RUNTIME_BINDING_H
@@ -44,6 +46,9 @@ typedef struct {
     const mc_plan_t *plan;
     /* by rank: whose block of the user's buffers it is; NULL: its own */
     const int32_t *block_of;
+    mc_bitmap_t lent; /* chunks of SCRATCH that OUT has room for out of place; empty: none */
+    bool lends;       /* in this placement */
+    bool all_lent;    /* all chunks of SCRATCH that are in use */
     mc_operands_t operands;
     mc_kernel_t kernel;
     size_t element;
