@@ -178,6 +178,35 @@ MESHCOLL_API int meshcoll_alltoall(meshcoll_t *mesh, const void *in, void *out, 
                                    meshcoll_datatype_t datatype);
 MESHCOLL_API int meshcoll_barrier(meshcoll_t *mesh);
 
+/*
+ * The same with blocks of unequal sizes: rank r's has counts[r] elements and starts displs[r] elements
+ * into the buffer that holds all blocks. displs NULL: back to back in rank order. Both arrays have
+ * size() entries and are read before the call returns. Blocks of an output must not overlap.
+ *
+ * Unlike in MPI, all ranks give the same `counts`, also where they are not the root: a block may pass
+ * other ranks on its way. displs are for the ranks that have the buffer. `count` is counts[rank].
+ * In place: this rank's block of the other buffer (out == in + displs[rank] elements, or the reverse).
+ *
+ * Of an alltoallv a rank knows its own counts only: in_counts[r] elements go to rank r, where they are
+ * its out_counts of this rank. So it goes straight from rank to rank, whatever strategy is forced for
+ * alltoall. In place: in == out, with the same counts and displs for both.
+ */
+MESHCOLL_API int meshcoll_scatterv(meshcoll_t *mesh, const void *in, const size_t *counts,
+                                   const size_t *displs, void *out, size_t count,
+                                   meshcoll_datatype_t datatype, int root);
+MESHCOLL_API int meshcoll_gatherv(meshcoll_t *mesh, const void *in, size_t count, void *out,
+                                  const size_t *counts, const size_t *displs,
+                                  meshcoll_datatype_t datatype, int root);
+MESHCOLL_API int meshcoll_allgatherv(meshcoll_t *mesh, const void *in, size_t count, void *out,
+                                     const size_t *counts, const size_t *displs,
+                                     meshcoll_datatype_t datatype);
+MESHCOLL_API int meshcoll_reduce_scatterv(meshcoll_t *mesh, const void *in, void *out,
+                                          const size_t *counts, meshcoll_datatype_t datatype,
+                                          meshcoll_op_t op);
+MESHCOLL_API int meshcoll_alltoallv(meshcoll_t *mesh, const void *in, const size_t *in_counts,
+                                    const size_t *in_displs, void *out, const size_t *out_counts,
+                                    const size_t *out_displs, meshcoll_datatype_t datatype);
+
 /* One operation's arguments, for requests. `size` as in meshcoll_params_t. */
 typedef struct {
     size_t size;
@@ -190,6 +219,10 @@ typedef struct {
     int root;
     /* forces a strategy for this request only; NULL: the mesh's or the planner's */
     const char *strategy;
+    /* blocks of unequal sizes, as the v-variants take them: NULL for equal ones. Read by meshcoll_init,
+     * not later. Of alltoall, `counts` and `displs` are out's. */
+    const size_t *counts, *displs;
+    const size_t *in_counts, *in_displs;
 } meshcoll_args_t;
 
 /*
