@@ -167,7 +167,7 @@ static void finish(meshcoll_request_t *const *request, int n, const char *name)
 static void run_once(const world_t *w, run_t *run, const char *strategy)
 {
     meshcoll_request_t *request[RANKS];
-    char name[512];
+    char name[2304];
     snprintf(name, sizeof name, "%s: %s%s%s", meshcoll_collective_name(run->collective),
              strategy ? strategy : "the planner's", run->in_place ? ", in place" : "",
              run->packed ? ", packed" : "");
