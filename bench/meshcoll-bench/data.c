@@ -16,6 +16,7 @@ enum { FACTORS = 4, EXACT_BITS = 24, BASE_BITS = 20, POISON = 0xA5, GUARD_BYTE =
 /* Who has a buffer, and how much of the vector it holds. */
 static const struct {
     bool in_root, in_block, out_root, out_block, reduces;
+    bool blocks; /* a block for every rank on both sides */
 } shape[MESHCOLL_COLLECTIVES] = {
     [MESHCOLL_BCAST] = {.in_root = true},
     [MESHCOLL_REDUCE] = {.out_root = true, .reduces = true},
@@ -24,6 +25,7 @@ static const struct {
     [MESHCOLL_ALLGATHER] = {.in_block = true},
     [MESHCOLL_REDUCE_SCATTER] = {.out_block = true, .reduces = true},
     [MESHCOLL_ALLREDUCE] = {.reduces = true},
+    [MESHCOLL_ALLTOALL] = {.blocks = true},
 };
 
 typedef struct {
@@ -43,7 +45,7 @@ bool collective_has_root(meshcoll_collective_t collective)
 
 static bool has_blocks(meshcoll_collective_t collective)
 {
-    return shape[collective].in_block || shape[collective].out_block;
+    return shape[collective].in_block || shape[collective].out_block || shape[collective].blocks;
 }
 
 size_t data_whole(const bench_t *bench, uint64_t bytes)
@@ -179,6 +181,16 @@ static uint64_t origin(const bench_t *bench, const view_t *view, size_t j)
     return (uint64_t)bench->options.root;
 }
 
+/* What element j of the result must be. */
+static uint64_t right(const bench_t *bench, const view_t *view, const pattern_t *p, size_t j)
+{
+    if (shape[bench->options.collective].reduces)
+        return reduced(p, j);
+    if (shape[bench->options.collective].blocks) /* it lies by destination where it comes from */
+        return value(p, j / view->count, (size_t)bench->rank * view->count + j % view->count);
+    return value(p, origin(bench, view, j), j);
+}
+
 static void guard(const bench_t *bench, const span_t *s)
 {
     if (!s->at)
@@ -225,13 +237,10 @@ void data_fill(bench_t *bench, const view_t *view)
 
 static uint64_t wrong_out(const bench_t *bench, const view_t *view, const pattern_t *p)
 {
-    const bool reduces = shape[bench->options.collective].reduces;
     uint64_t wrong = 0;
-    for (size_t i = 0; view->out.at && i < view->out.n; i++) {
-        const size_t j = view->out.first + i;
-        const uint64_t right = reduces ? reduced(p, j) : value(p, origin(bench, view, j), j);
-        wrong += !is(bench->options.datatype, view->out.at, i, right);
-    }
+    for (size_t i = 0; view->out.at && i < view->out.n; i++)
+        wrong += !is(bench->options.datatype, view->out.at, i,
+                     right(bench, view, p, view->out.first + i));
     return wrong;
 }
 

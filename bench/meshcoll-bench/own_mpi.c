@@ -75,6 +75,9 @@ void own_mpi_run(const bench_t *bench, const view_t *view)
     case MESHCOLL_REDUCE_SCATTER:
         MPI_Reduce_scatter_block(in, out, n, type, op, comm);
         return;
+    case MESHCOLL_ALLTOALL:
+        MPI_Alltoall(in, n, type, out, n, type, comm);
+        return;
     default:
         MPI_Allreduce(in, out, n, type, op, comm);
     }

@@ -13,7 +13,8 @@
  *
  * Shapes follow NCCL: `count` counts elements of the whole vector for broadcast, reduce and
  * allreduce, and of one rank's block for scatter, gather, allgather and reduce-scatter, whose
- * other buffer holds size() blocks in rank order.
+ * other buffer holds size() blocks in rank order. Of alltoall it counts the elements of one block
+ * too; both buffers hold size() of them: in by destination, out by source.
  */
 #ifndef MESHCOLL_MESHCOLL_H
 #define MESHCOLL_MESHCOLL_H
@@ -60,6 +61,7 @@ typedef enum {
     MESHCOLL_ALLGATHER,
     MESHCOLL_REDUCE_SCATTER,
     MESHCOLL_ALLREDUCE,
+    MESHCOLL_ALLTOALL,
     MESHCOLL_COLLECTIVES /* how many there are */
 } meshcoll_collective_t;
 
@@ -156,8 +158,8 @@ MESHCOLL_API int meshcoll_set_strategy(meshcoll_t *mesh, meshcoll_collective_t c
                                        const char *strategy);
 
 /*
- * The seven collectives and barrier, blocking. Called by all ranks of the mesh in the same order.
- * In place: where both buffers hold the whole vector, in == out; where one holds a block, it is
+ * The eight collectives and barrier, blocking. Called by all ranks of the mesh in the same order.
+ * In place: where both buffers hold the whole vector, or a block for every rank, in == out; where one holds a block, it is
  * this rank's block of the other (out == in + rank * count elements, or the reverse).
  * `in` is never modified unless in place. Buffers a rank does not use may be NULL.
  */
@@ -175,7 +177,38 @@ MESHCOLL_API int meshcoll_reduce_scatter(meshcoll_t *mesh, const void *in, void 
                                          meshcoll_datatype_t datatype, meshcoll_op_t op);
 MESHCOLL_API int meshcoll_allreduce(meshcoll_t *mesh, const void *in, void *out, size_t count,
                                     meshcoll_datatype_t datatype, meshcoll_op_t op);
+MESHCOLL_API int meshcoll_alltoall(meshcoll_t *mesh, const void *in, void *out, size_t count,
+                                   meshcoll_datatype_t datatype);
 MESHCOLL_API int meshcoll_barrier(meshcoll_t *mesh);
+
+/*
+ * The same with blocks of unequal sizes: rank r's has counts[r] elements and starts displs[r] elements
+ * into the buffer that holds all blocks. displs NULL: back to back in rank order. Both arrays have
+ * size() entries and are read before the call returns. Blocks of an output must not overlap.
+ *
+ * Unlike in MPI, all ranks give the same `counts`, also where they are not the root: a block may pass
+ * other ranks on its way. displs are for the ranks that have the buffer. `count` is counts[rank].
+ * In place: this rank's block of the other buffer (out == in + displs[rank] elements, or the reverse).
+ *
+ * Of an alltoallv a rank knows its own counts only: in_counts[r] elements go to rank r, where they are
+ * its out_counts of this rank. So it goes straight from rank to rank, whatever strategy is forced for
+ * alltoall. In place: in == out, with the same counts and displs for both.
+ */
+MESHCOLL_API int meshcoll_scatterv(meshcoll_t *mesh, const void *in, const size_t *counts,
+                                   const size_t *displs, void *out, size_t count,
+                                   meshcoll_datatype_t datatype, int root);
+MESHCOLL_API int meshcoll_gatherv(meshcoll_t *mesh, const void *in, size_t count, void *out,
+                                  const size_t *counts, const size_t *displs,
+                                  meshcoll_datatype_t datatype, int root);
+MESHCOLL_API int meshcoll_allgatherv(meshcoll_t *mesh, const void *in, size_t count, void *out,
+                                     const size_t *counts, const size_t *displs,
+                                     meshcoll_datatype_t datatype);
+MESHCOLL_API int meshcoll_reduce_scatterv(meshcoll_t *mesh, const void *in, void *out,
+                                          const size_t *counts, meshcoll_datatype_t datatype,
+                                          meshcoll_op_t op);
+MESHCOLL_API int meshcoll_alltoallv(meshcoll_t *mesh, const void *in, const size_t *in_counts,
+                                    const size_t *in_displs, void *out, const size_t *out_counts,
+                                    const size_t *out_displs, meshcoll_datatype_t datatype);
 
 /* One operation's arguments, for requests. `size` as in meshcoll_params_t. */
 typedef struct {
@@ -189,6 +222,10 @@ typedef struct {
     int root;
     /* forces a strategy for this request only; NULL: the mesh's or the planner's */
     const char *strategy;
+    /* blocks of unequal sizes, as the v-variants take them: NULL for equal ones. Read by meshcoll_init,
+     * not later. Of alltoall, `counts` and `displs` are out's. */
+    const size_t *counts, *displs;
+    const size_t *in_counts, *in_displs;
 } meshcoll_args_t;
 
 /*

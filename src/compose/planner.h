@@ -52,7 +52,8 @@ int mc_planner_best(meshcoll_collective_t collective, const mc_mesh_t *mesh,
                     const mc_links_t *links, const mc_planner_query_t *query, mc_ranked_t *best);
 
 /*
- * Lower bound of REFERENCE §5 in seconds for n bytes of the whole vector: the largest of
+ * Lower bound of REFERENCE §5 in seconds for n bytes of the whole vector (alltoall: of what one
+ * rank sends): the largest of
  *   bandwidth    of the outermost dimension longer than 1: on one line the line's, between boxes
  *                the NIC's, beta / min(ports, ranks of a box)
  *   inflow       what some rank must receive (of a broadcast all n), over all its links at once

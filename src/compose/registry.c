@@ -34,6 +34,7 @@ const mc_algorithm_t mc_algorithms[] = {
     {MESHCOLL_ALLREDUCE,      "doubling", mc_doubling_allreduce,      mc_cost_doubling_allreduce,      false, false},
     {MESHCOLL_ALLREDUCE,      "ring",     mc_ring_allreduce,          mc_cost_ring_allreduce,          true,  true},
     {MESHCOLL_ALLREDUCE,      "mst",      mc_mst_allreduce,           mc_cost_mst_allreduce,           false, true},
+    {MESHCOLL_ALLTOALL,       "pairwise", mc_pairwise_alltoall,       mc_cost_pairwise_alltoall,       true,  false},
 };
 /* clang-format on */
 const int32_t mc_n_algorithms = MC_COUNT(mc_algorithms);

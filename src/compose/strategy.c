@@ -153,11 +153,12 @@ static bool outside(const cuts_t *c, int32_t a, int32_t b)
 }
 
 /* Who is cut first and joined last lies outermost: then what a rank owns is always one run of chunks. A
- * merged line needs its dimensions side by side as in the mesh. */
+ * merged line needs its dimensions side by side as in the mesh. An alltoall cuts all of them from
+ * start to end, and keeps the order of the user's blocks. */
 static void find_order(const mc_strategy_t *s, const mc_mesh_t *mesh, const cuts_t *c,
                        int32_t order[MC_MAX_DIMS])
 {
-    bool merged = false;
+    bool merged = s->collective == MESHCOLL_ALLTOALL;
     for (int32_t i = 0; i < s->n_phases; i++)
         merged = merged || s->phase[i].dims.count > 1;
     for (int32_t d = 0; d < mesh->ndims; d++) {

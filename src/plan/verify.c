@@ -16,6 +16,7 @@ static const buffers_t buffers[MESHCOLL_COLLECTIVES] = {
     [MESHCOLL_ALLGATHER] = {MC_HOLDS_HOME, MC_HOLDS_HOME, MC_HOLDS_WHOLE, MC_HOLDS_WHOLE},
     [MESHCOLL_REDUCE_SCATTER] = {MC_HOLDS_WHOLE, MC_HOLDS_WHOLE, MC_HOLDS_HOME, MC_HOLDS_HOME},
     [MESHCOLL_ALLREDUCE] = {MC_HOLDS_WHOLE, MC_HOLDS_WHOLE, MC_HOLDS_WHOLE, MC_HOLDS_WHOLE},
+    [MESHCOLL_ALLTOALL] = {MC_HOLDS_WHOLE, MC_HOLDS_WHOLE, MC_HOLDS_WHOLE, MC_HOLDS_WHOLE},
 };
 
 static bool same_layout(const mc_layout_t *a, const mc_layout_t *b)
@@ -39,7 +40,8 @@ static int check_buffers(const mc_plan_t *plan)
         return mc_fail(MESHCOLL_ERR_PLAN,
                        "rank %d: the plan of a %s must hold %s in IN and %s in OUT here",
                        plan->rank, meshcoll_collective_name(plan->collective), name[in], name[out]);
-    const bool blocks = in == MC_HOLDS_HOME || out == MC_HOLDS_HOME;
+    const bool blocks =
+        in == MC_HOLDS_HOME || out == MC_HOLDS_HOME || plan->collective == MESHCOLL_ALLTOALL;
     if (blocks && plan->layout.per_segment != (uint32_t)plan->layout.mesh.size)
         return mc_fail(MESHCOLL_ERR_PLAN,
                        "rank %d: a %s cuts the vector into a chunk for each of %d ranks, found %u",

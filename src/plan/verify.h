@@ -5,7 +5,8 @@
  * one per peer and direction, and that any order the dependencies allow gives the same. Work for
  * nothing is an error too: a copy of what already stands there, and a value that is overwritten, or
  * left in SCRATCH, before anything reads it. (A message may bring what its receiver has: an
- * allgather after an MST scatter does, and its cost says so.)
+ * allgather after an MST scatter does, and its cost says so. A copy from one half of SCRATCH to the
+ * other may find its value there: an alltoall in four phases and more.)
  */
 #ifndef MC_PLAN_VERIFY_H
 #define MC_PLAN_VERIFY_H

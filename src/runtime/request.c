@@ -61,7 +61,7 @@ static int print_strategy(meshcoll_request_t *r)
 static bool same_operands(const mc_operands_t *a, const mc_operands_t *b)
 {
     return a->in == b->in && a->out == b->out && a->count == b->count &&
-           a->datatype == b->datatype && a->op == b->op;
+           a->datatype == b->datatype && a->op == b->op && !a->out_counts && !b->out_counts;
 }
 
 static size_t aligned(size_t bytes)
@@ -75,10 +75,12 @@ int mc_request_bind(meshcoll_request_t *r, const mc_operands_t *operands)
     if (same_operands(&r->operands, operands) && r->binding.scratch == r->workspace->base)
         return MESHCOLL_OK;
     r->operands = (mc_operands_t){0};
-    mc_binding_measure(&r->binding, operands);
+    int status = mc_binding_measure(&r->binding, operands);
+    if (status)
+        return status;
     const size_t staging = mc_executor_measure(&r->executor, &r->binding);
     const size_t scratch = aligned(r->binding.scratch_bytes);
-    int status = mc_workspace_reserve(r->workspace, scratch + staging);
+    status = mc_workspace_reserve(r->workspace, scratch + staging);
     if (!status)
         status = mc_binding_place(&r->binding, r->workspace->base);
     if (status)
@@ -90,8 +92,19 @@ int mc_request_bind(meshcoll_request_t *r, const mc_operands_t *operands)
 
 static mc_operands_t operands_of(const meshcoll_args_t *a)
 {
-    return (mc_operands_t){
-        .in = a->in, .out = a->out, .count = a->count, .datatype = a->datatype, .op = a->op};
+    const mc_placement_t from = mc_moves[a->collective].from;
+    const bool each = a->in_counts; /* of both buffers; else displs are the whole one's */
+    return (mc_operands_t){.in = a->in,
+                           .out = a->out,
+                           .count = a->count,
+                           .datatype = a->datatype,
+                           .op = a->op,
+                           .in_counts = each ? a->in_counts : a->counts,
+                           .in_displs = each               ? a->in_displs
+                                        : from == MC_SHARD ? NULL
+                                                           : a->displs,
+                           .out_counts = a->counts,
+                           .out_displs = each || from == MC_SHARD ? a->displs : NULL};
 }
 
 int mc_request_create(meshcoll_t *h, const meshcoll_args_t *args, const mc_ranked_t *choice,
@@ -126,9 +139,30 @@ int mc_request_create(meshcoll_t *h, const meshcoll_args_t *args, const mc_ranke
     return MESHCOLL_OK;
 }
 
+/* A block that passes other ranks needs its size there, and of an alltoall nobody knows all sizes. */
+static int choose_direct(meshcoll_t *h, const meshcoll_args_t *a, mc_memory_t **choice)
+{
+    const mc_wish_t wish = {.collective = a->collective,
+                            .bytes = a->count * meshcoll_datatype_size(a->datatype),
+                            .strategy = a->strategy ? a->strategy : "flat-pairwise"};
+    mc_memory_t *c;
+    const int status = mc_choose(&h->choice, &h->mesh, &h->links, &wish, &c);
+    if (status)
+        return status;
+    if (c->best.strategy.n_phases != 1)
+        return mc_fail(MESHCOLL_ERR_STRATEGY,
+                       "alltoallv goes straight from rank to rank: expected one phase along all "
+                       "dimensions, as in flat-pairwise; got '%s'",
+                       a->strategy);
+    *choice = c;
+    return MESHCOLL_OK;
+}
+
 static int choose(meshcoll_t *h, const meshcoll_args_t *a, mc_memory_t **choice)
 {
-    const bool has_blocks = mc_move_has_blocks(&mc_moves[a->collective]);
+    if (a->in_counts)
+        return choose_direct(h, a, choice);
+    const bool has_blocks = mc_move_has_blocks(&mc_moves[a->collective]) && !a->counts;
     const mc_wish_t wish = {.collective = a->collective,
                             .root = a->root,
                             .bytes = a->count * meshcoll_datatype_size(a->datatype) *

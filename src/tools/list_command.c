@@ -34,6 +34,8 @@ static const char *const told[MC_PLACEMENTS] = {
     [MC_SHARD] = "a slice on each rank",
     [MC_REPLICA] = "all of it on each rank",
     [MC_PARTIAL] = "a vector to be summed on each rank",
+    [MC_SOURCE] = "a block for every rank on each rank",
+    [MC_DESTINATION] = "a block from every rank on each rank",
 };
 
 static int print_collectives(const mc_mesh_t *mesh)

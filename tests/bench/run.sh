@@ -47,7 +47,7 @@ PYTHON
 
 test_collectives() {
     local collective
-    for collective in bcast reduce scatter gather allgather reduce_scatter allreduce; do
+    for collective in bcast reduce scatter gather allgather reduce_scatter allreduce alltoall; do
         tiny "$collective" --root 2 --strategies best,named --flat mpi --json "$out/a.json" \
             --csv "$out/a.csv" >"$out/table" || { cat "$out/table"; fail "$collective"; }
         check_numbers "$out/a" "$collective" || fail "numbers of $collective"

@@ -40,6 +40,8 @@ static int call(const mc_case_t *c, const mc_case_rank_t *r)
         return meshcoll_allgather(mesh, r->in, r->out, c->count, c->datatype);
     case MESHCOLL_REDUCE_SCATTER:
         return meshcoll_reduce_scatter(mesh, r->in, r->out, c->count, c->datatype, c->op);
+    case MESHCOLL_ALLTOALL:
+        return meshcoll_alltoall(mesh, r->in, r->out, c->count, c->datatype);
     default:
         return meshcoll_allreduce(mesh, r->in, r->out, c->count, c->datatype, c->op);
     }

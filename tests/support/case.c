@@ -20,6 +20,7 @@ static const struct {
     [MESHCOLL_ALLGATHER] = {false, false, true, BLOCK, BLOCK, WHOLE, WHOLE},
     [MESHCOLL_REDUCE_SCATTER] = {false, true, true, WHOLE, WHOLE, BLOCK, BLOCK},
     [MESHCOLL_ALLREDUCE] = {false, true, false, WHOLE, WHOLE, WHOLE, WHOLE},
+    [MESHCOLL_ALLTOALL] = {false, false, true, WHOLE, WHOLE, WHOLE, WHOLE},
 };
 
 bool mc_case_is_rooted(meshcoll_collective_t collective)
@@ -96,6 +97,8 @@ static int wanted(const mc_case_t *c, const mc_case_rank_t *r, size_t i)
         return value((int)(i / c->count), i % c->count);
     case MESHCOLL_REDUCE_SCATTER:
         return reduced(c, r->size, mine);
+    case MESHCOLL_ALLTOALL:
+        return value((int)(i / c->count), (size_t)r->rank * c->count + i % c->count);
     default:
         return reduced(c, r->size, i);
     }
