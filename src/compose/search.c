@@ -522,7 +522,7 @@ int mc_search(meshcoll_collective_t collective, const mc_mesh_t *mesh, const mc_
 {
     search_t s = {.mesh = mesh, .links = links, .bytes = query->bytes, .most = most};
     s.root = mc_moves[collective].rooted ? query->root : 0;
-    s.graph = mc_graph(collective, mesh);
+    s.graph = mc_graph(collective, mesh, query->in_order);
     s.strategy.collective = collective;
     add_means(&s);
     for (s.n_cuts = 1; s.n_cuts < MAX_CUTS && segments_of(s.n_cuts) <= query->max_segments;)

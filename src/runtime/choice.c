@@ -38,7 +38,7 @@ static const mc_memory_t *remember(mc_choice_t *choice, const mc_wish_t *wish)
     for (int i = 0; i < MC_REMEMBERED && choice->memory[i].set; i++) {
         const mc_memory_t found = choice->memory[i];
         if (found.collective != wish->collective || found.root != wish->root ||
-            found.bytes != wish->bytes)
+            found.bytes != wish->bytes || found.in_order != wish->in_order)
             continue;
         if (i > 0) {
             memmove(&choice->memory[1], &choice->memory[0], (size_t)i * sizeof found);
@@ -57,10 +57,15 @@ static int plan_best(mc_choice_t *choice, const mc_mesh_t *mesh, const mc_links_
         *chosen = known->best;
         return MESHCOLL_OK;
     }
-    const mc_planner_query_t query = {
-        .root = wish->root, .bytes = (double)wish->bytes, .max_segments = MAX_SEGMENTS};
-    mc_memory_t fresh = {
-        .collective = wish->collective, .root = wish->root, .bytes = wish->bytes, .set = true};
+    const mc_planner_query_t query = {.root = wish->root,
+                                      .bytes = (double)wish->bytes,
+                                      .max_segments = MAX_SEGMENTS,
+                                      .in_order = wish->in_order};
+    mc_memory_t fresh = {.collective = wish->collective,
+                         .root = wish->root,
+                         .bytes = wish->bytes,
+                         .in_order = wish->in_order,
+                         .set = true};
     const int status = mc_planner_best(wish->collective, mesh, links, &query, &fresh.best);
     if (status)
         return status;
@@ -68,6 +73,23 @@ static int plan_best(mc_choice_t *choice, const mc_mesh_t *mesh, const mc_links_
     choice->memory[0] = fresh;
     *chosen = fresh.best;
     return MESHCOLL_OK;
+}
+
+/* Says after the reason, which is the last error, what would do. */
+static int fail_order(mc_choice_t *choice, const mc_mesh_t *mesh, const mc_links_t *links,
+                      const mc_wish_t *wish)
+{
+    enum { ROOM = 256 };
+    char why[ROOM], instead[MC_STRATEGY_TEXT];
+    mc_ranked_t best;
+    mc_text_t reason = mc_text(why, sizeof why), text = mc_text(instead, sizeof instead);
+    mc_text_add(&reason, "%s", meshcoll_last_error());
+    const int status = plan_best(choice, mesh, links, wish, &best);
+    if (status)
+        return status;
+    mc_strategy_print(&best.strategy, mesh, &text);
+    return mc_fail(MESHCOLL_ERR_STRATEGY, "the operation does not commute, and %s; \"%s\" does",
+                   why, instead);
 }
 
 int mc_choose(mc_choice_t *choice, const mc_mesh_t *mesh, const mc_links_t *links,
@@ -83,6 +105,8 @@ int mc_choose(mc_choice_t *choice, const mc_mesh_t *mesh, const mc_links_t *link
     } else {
         return plan_best(choice, mesh, links, wish, chosen);
     }
+    if (wish->in_order && mc_strategy_check_order(&r.strategy, mesh))
+        return fail_order(choice, mesh, links, wish);
     r.seconds = mc_strategy_seconds(&r.strategy, mesh, links, wish->root, (double)wish->bytes);
     *chosen = r;
     return MESHCOLL_OK;

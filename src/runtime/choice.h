@@ -11,6 +11,7 @@ typedef struct {
     meshcoll_collective_t collective;
     int32_t root;
     uint64_t bytes;
+    bool in_order;
     bool set;
     mc_ranked_t best;
 } mc_memory_t;
@@ -33,6 +34,7 @@ typedef struct {
     uint64_t bytes;       /* of the whole vector */
     const char *strategy; /* for this operation only; NULL: none */
     bool unforced;        /* the planner's, whatever is forced */
+    bool in_order;        /* reduced in the order of ranks */
 } mc_wish_t;
 
 int mc_choose(mc_choice_t *choice, const mc_mesh_t *mesh, const mc_links_t *links,

@@ -289,6 +289,13 @@ static void complete(mc_executor_t *x, uint32_t t)
     }
 }
 
+static void reduce_message(const mc_binding_t *b, const mc_step_t *s, void *to, const void *from,
+                           const void *message, size_t bytes)
+{
+    const bool first = s->flags & MC_MESSAGE_FIRST;
+    mc_reduce(&b->reducer, to, first ? message : from, first ? from : message, bytes / b->element);
+}
+
 static void run_local(mc_executor_t *x, uint32_t t)
 {
     const mc_binding_t *const b = x->binding;
@@ -304,11 +311,11 @@ static void run_local(mc_executor_t *x, uint32_t t)
         break;
     case MC_OP_REDUCE:
         for (uint32_t i = 0; i < bound->n; i++)
-            b->kernel(to[i].at, from[i].at, to[i].at, to[i].bytes / b->element);
+            mc_reduce(&b->reducer, to[i].at, from[i].at, to[i].at, to[i].bytes / b->element);
         break;
     case MC_OP_RECV_REDUCE:
         for (uint32_t i = 0; i < bound->n; message += to[i++].bytes)
-            b->kernel(to[i].at, from[i].at, message, to[i].bytes / b->element);
+            reduce_message(b, step_of(x, t), to[i].at, from[i].at, message, to[i].bytes);
         break;
     default: /* a message of no bytes */
         break;
@@ -444,6 +451,7 @@ int mc_executor_advance(mc_executor_t *x)
         poll_flushes(x);
         if (x->n_left == 0 && x->state == MC_FLUSHING) {
             x->state = MC_IDLE;
+            mc_binding_finish(x->binding);
             if (x->timeline)
                 x->timeline->ended = mc_now();
         }
