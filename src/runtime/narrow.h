@@ -7,24 +7,24 @@
 #define MC_RUNTIME_NARROW_H
 
 #include <stdint.h>
-#include <string.h>
 
 enum { FLOAT_MANTISSA = 23, FLOAT_BIAS = 127 };
 #define FLOAT_INFINITY UINT32_C(0x7f800000)
 #define FLOAT_QUIET    UINT32_C(0x00400000)
 
+typedef union {
+    float f;
+    uint32_t bits;
+} single_t;
+
 static inline uint32_t bits_of(float f)
 {
-    uint32_t bits;
-    memcpy(&bits, &f, sizeof bits);
-    return bits;
+    return (single_t){.f = f}.bits;
 }
 
 static inline float float_of(uint32_t bits)
 {
-    float f;
-    memcpy(&f, &bits, sizeof f);
-    return f;
+    return (single_t){.bits = bits}.f;
 }
 
 /* The float32 with the sign-less bits `h`, of a finite number. */
