@@ -320,6 +320,19 @@ Test(datatype, every_addition_rounds)
     cr_assert_eq(e5m2, 0x7c, "infinity stays");
 }
 
+/* NCCL adds float8 in float16: one rounding more, which changes nothing. */
+Test(datatype, float8_sums_are_the_same_by_way_of_float16)
+{
+    for (int i = 0; i < 256 * 256; i++) {
+        const uint8_t x = (uint8_t)i, y = (uint8_t)(i >> 8);
+        const float p = float8_e4m3_wide(x) + float8_e4m3_wide(y);
+        const float q = float8_e5m2_wide(x) + float8_e5m2_wide(y);
+        const float p16 = float16_wide(float16_narrow(p)), q16 = float16_wide(float16_narrow(q));
+        cr_assert(isnan(p) || float8_e4m3_narrow(p) == float8_e4m3_narrow(p16));
+        cr_assert(!isfinite(q16) || float8_e5m2_narrow(q) == float8_e5m2_narrow(q16));
+    }
+}
+
 /* p-1 roundings of at most half a unit each: the bound of docs/datatypes.md. */
 Test(datatype, error_of_a_sum_is_bounded)
 {
