@@ -57,6 +57,16 @@ typedef struct {
     size_t whole; /* elements of the whole vector */
 } view_t;
 
+/* A whole number, and the second part of what has two. */
+typedef struct {
+    uint64_t a, b;
+} pair_t;
+
+int element_exact_bits(meshcoll_datatype_t datatype);
+bool element_is_complex(meshcoll_datatype_t datatype);
+void element_put(meshcoll_datatype_t datatype, char *at, pair_t number);
+bool element_is(meshcoll_datatype_t datatype, const char *at, pair_t number);
+
 /* One row of the table; times in seconds, NAN where there is none. */
 typedef struct {
     uint64_t bytes;
@@ -107,6 +117,8 @@ uint64_t data_wrong(const bench_t *bench, const view_t *view);
 void data_clear(const bench_t *bench, const view_t *view);
 
 /* own_mpi.c: can MPI's int count so many elements? */
+/* The datatype or operation that MPI does not have, or NULL. */
+const char *own_mpi_lacks(const options_t *options);
 bool own_mpi_fits(const bench_t *bench, size_t whole);
 /* MPI_Bcast has one buffer, and MPI_Reduce_scatter_block leaves its block at the buffer's start. */
 view_t own_mpi_view(const bench_t *bench, const view_t *view);

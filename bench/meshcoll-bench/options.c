@@ -23,8 +23,8 @@ static const char usage[] =
     "                           option2  a named entry\n"
     "                           \"bcast:mst(box) bcast:mst(gpu) segments=4\"  a strategy's text\n"
     "  --flat mpi             the MPI library's own collective too, on the same buffers\n"
-    "  --datatype NAME        float32 (default), float64, int32, int64\n"
-    "  --op NAME              sum (default), min, max\n"
+    "  --datatype NAME        float32 (default), float16, int64, … (docs/datatypes.md)\n"
+    "  --op NAME              sum (default), avg, min, band, … (docs/datatypes.md)\n"
     "  --root RANK            0\n"
     "  --in-place             input and output in one buffer\n"
     "\n"
@@ -123,7 +123,7 @@ static const char *op_name(int i)
 static int parse_name(const char *option, const char *text, const char *(*name)(int), int n,
                       int *found)
 {
-    char all[256];
+    char all[512];
     mc_text_t list = mc_text(all, sizeof all);
     for (int i = 0; i < n; i++) {
         if (strcmp(text, name(i)) == 0) {
@@ -307,6 +307,11 @@ int options_parse(int argc, char **argv, options_t *options)
     if (optind < argc)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "expected options only; came \"%s\"",
                        argv[optind]);
+    if (collective_reduces(o.collective) && meshcoll_op_check(o.op, o.datatype))
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--op: %s", meshcoll_last_error());
+    if (o.flat_mpi && own_mpi_lacks(&o))
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--flat mpi: MPI has no %s; leave it out",
+                       own_mpi_lacks(&o));
     if (o.begin > o.end)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "-b is larger than -e: no size to measure");
     *options = o;

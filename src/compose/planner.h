@@ -43,6 +43,7 @@ typedef struct {
     double bytes; /* of the whole vector */
     uint32_t max_segments;
     uint32_t most;
+    bool in_order; /* only strategies that reduce in the order of ranks */
 } mc_planner_query_t;
 int mc_planner_rank(meshcoll_collective_t collective, const mc_mesh_t *mesh,
                     const mc_links_t *links, const mc_planner_query_t *query, mc_ranked_t **ranked,

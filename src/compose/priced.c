@@ -180,9 +180,9 @@ static int32_t add_node(build_t *b, const mc_node_t *node)
 }
 
 int mc_priced_init(mc_priced_t *p, meshcoll_collective_t collective, const mc_mesh_t *mesh,
-                   const mc_links_t *links, int32_t root)
+                   const mc_links_t *links, int32_t root, bool in_order)
 {
-    *p = (mc_priced_t){.graph = mc_graph(collective, mesh)};
+    *p = (mc_priced_t){.graph = mc_graph(collective, mesh, in_order)};
     build_t b = {.p = p, .mesh = mesh, .links = links, .root = root};
     const mc_node_t start = mc_graph_start(&p->graph);
     const int32_t n = p->graph.n;

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+enum { PHASE_TEXT = 128 };
+
 static void begin(const mc_strategy_t *s, const mc_mesh_t *mesh, mc_placement_t state[MC_MAX_DIMS])
 {
     for (int32_t d = 0; d < mesh->ndims; d++)
@@ -62,7 +64,7 @@ static int check_move(const mc_strategy_t *s, const mc_mesh_t *mesh, int32_t i, 
                       walk_t *w)
 {
     const mc_move_t *const move = move_of(&s->phase[i]);
-    char phase[128];
+    char phase[PHASE_TEXT];
     mc_text_t text = mc_text(phase, sizeof phase);
     print_phase(&s->phase[i], mesh, &text);
     if (w->now != move->from)
@@ -116,6 +118,32 @@ int mc_strategy_check(const mc_strategy_t *s, const mc_mesh_t *mesh)
                              whole->name, mesh->dim[d].name, mc_placement_name(whole->to),
                              mc_placement_name(walk[d].now));
     return status;
+}
+
+int mc_strategy_check_order(const mc_strategy_t *s, const mc_mesh_t *mesh)
+{
+    int32_t unreduced = mesh->ndims - 1; /* the innermost */
+    for (int32_t i = 0; i < s->n_phases && mc_moves[s->collective].reduces; i++) {
+        const mc_phase_t *const p = &s->phase[i];
+        const int32_t last = p->dims.first + p->dims.count - 1;
+        char phase[PHASE_TEXT];
+        mc_text_t text = mc_text(phase, sizeof phase);
+        if (!move_of(p)->reduces || mc_mesh_line(mesh, p->dims, 0, 0).len == 1)
+            continue;
+        print_phase(p, mesh, &text);
+        if (!mc_algorithms[p->algorithm].keeps_order)
+            return mc_fail(MESHCOLL_ERR_STRATEGY,
+                           "phase %d, %s, does not reduce in the order of ranks", i + 1, phase);
+        while (unreduced > last && mesh->dim[unreduced].extent == 1)
+            unreduced--;
+        if (unreduced > last)
+            return mc_fail(MESHCOLL_ERR_STRATEGY,
+                           "phase %d, %s, comes before %s is reduced: the order of ranks is kept "
+                           "from the innermost dimension outwards",
+                           i + 1, phase, mesh->dim[unreduced].name);
+        unreduced = p->dims.first - 1;
+    }
+    return MESHCOLL_OK;
 }
 
 /* For each dimension, the first phase that cuts it into slices and the first that joins them. */

@@ -141,6 +141,15 @@ static void recv_reduce_range(void *context, mc_range_t r)
     mark_done(c->b, r);
 }
 
+static void recv_reduce_before_range(void *context, mc_range_t r)
+{
+    mc_builder_t *const b = ((const call_t *)context)->b;
+    const uint32_t before = b->n_steps;
+    recv_reduce_range(context, r);
+    if (b->n_steps > before)
+        b->step[b->n_steps - 1].flags = MC_MESSAGE_FIRST;
+}
+
 static mc_range_t aside(const mc_builder_t *b, mc_range_t r)
 {
     r.first += b->head.n_chunks;
@@ -192,6 +201,11 @@ void mc_recv(mc_builder_t *b, int32_t peer, mc_tile_t v)
 void mc_recv_reduce(mc_builder_t *b, int32_t peer, mc_tile_t v)
 {
     each_range(b, peer, &v, recv_reduce_range);
+}
+
+void mc_recv_reduce_before(mc_builder_t *b, int32_t peer, mc_tile_t v)
+{
+    each_range(b, peer, &v, recv_reduce_before_range);
 }
 
 void mc_recv_aside(mc_builder_t *b, int32_t peer, mc_tile_t v)

@@ -26,7 +26,8 @@ void mc_builder_free(mc_builder_t *b);
 /* What generators call. Chunks of `v` on both sides; the peer makes the matching call. */
 void mc_send(mc_builder_t *b, int32_t peer, mc_tile_t v);
 void mc_recv(mc_builder_t *b, int32_t peer, mc_tile_t v);
-void mc_recv_reduce(mc_builder_t *b, int32_t peer, mc_tile_t v); /* mine (+) the message */
+void mc_recv_reduce(mc_builder_t *b, int32_t peer, mc_tile_t v);        /* mine (+) the message */
+void mc_recv_reduce_before(mc_builder_t *b, int32_t peer, mc_tile_t v); /* the message (+) mine */
 
 /* A second accumulator, for sums that must come in one order on every rank. */
 void mc_recv_aside(mc_builder_t *b, int32_t peer, mc_tile_t v);

@@ -19,7 +19,7 @@ typedef struct {
     size_t *letter;    /* by send: where its message lies in `post` */
     mc_value_t *post;  /* messages under way, each with room of its own */
     uint64_t random;
-    bool in_place;
+    bool in_place, in_order;
 } runs_t;
 
 /* Chunks of a rank's OUT: first, first + every, … below the plan's. */
@@ -126,7 +126,7 @@ static int fail_final(const runs_t *r, int32_t rank, uint32_t chunk, mc_value_t 
                         describe(r, found, buffer), chunk, where, expected);
 }
 
-/* Is it the sum of `chunk` over all ranks, each once? */
+/* Is it the sum of `chunk` over all ranks, each once, and in order where that is wanted? */
 static bool is_whole_sum(runs_t *r, mc_value_t value, uint32_t chunk)
 {
     const uint32_t size = (uint32_t)r->world->n_ranks;
@@ -139,7 +139,7 @@ static bool is_whole_sum(runs_t *r, mc_value_t value, uint32_t chunk)
         return false;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t *const met = &r->met[r->ranks[i]];
-        if (*met == value)
+        if (*met == value || (r->in_order && r->ranks[i] != (int32_t)i))
             return false;
         *met = value;
     }
@@ -181,6 +181,8 @@ static int check_final(runs_t *r, int32_t rank, uint32_t chunk)
         mc_text_add(&text, "chunk %u of each of %d ranks once", chunk, r->world->n_ranks);
         if (r->known[chunk] != elsewhere)
             mc_text_add(&text, ", in the same order as elsewhere");
+        if (r->in_order)
+            mc_text_add(&text, ", in the order of ranks");
         return fail_final(r, rank, chunk, found, expected);
     }
     const int32_t source =
@@ -400,6 +402,7 @@ int mc_check_runs(const mc_world_t *world, const mc_match_t *match,
     int status = runs_create(world, match, &r);
     if (status)
         return status;
+    r.in_order = options->in_order;
     status = run_all(&r, options);
     runs_free(&r);
     return status;

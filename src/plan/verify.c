@@ -113,8 +113,10 @@ static int check_step(const mc_plan_t *plan, uint32_t step)
 {
     const mc_step_t *const s = &plan->step[step];
     const mc_op_t op = (mc_op_t)s->op;
-    if (s->op >= MC_OPS)
-        return mc_fail_step(plan, step, "has op %u: expected an op below %d", s->op, MC_OPS);
+    const uint8_t allowed = s->op == MC_OP_RECV_REDUCE ? MC_MESSAGE_FIRST : 0;
+    if (s->op >= MC_OPS || (s->flags & ~allowed))
+        return mc_fail_step(plan, step, "has op %u and flags %u: expected an op below %d and %s%u",
+                            s->op, s->flags, MC_OPS, allowed ? "at most " : "", allowed);
     int status = check_peer(plan, step);
     if (!status && mc_op_reads(op))
         status = check_range(plan, step, s->src, mc_step_from(s));

@@ -16,6 +16,7 @@
 typedef struct {
     uint32_t random_orders; /* random dependency-respecting runs besides the two fixed ones */
     uint64_t seed;
+    bool in_order; /* sums must also name their ranks in order, 0 (+) 1 (+) 2 … */
 } mc_verify_options_t;
 
 /* ERR_PLAN with the first fault as a sentence: rank, step and what was expected. NULL options: one

@@ -182,9 +182,9 @@ int mc_args_check(const meshcoll_t *h, const meshcoll_args_t *given, meshcoll_ar
                        (int)a.datatype);
     if (!move->reduces)
         a.op = MESHCOLL_SUM;
-    if ((unsigned)a.op >= MESHCOLL_OPS)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s: there is no operation %d", move->name,
-                       (int)a.op);
+    const int fits = move->reduces ? meshcoll_op_check(a.op, a.datatype) : MESHCOLL_OK;
+    if (fits)
+        return fits;
     if (!move->rooted)
         a.root = 0;
     if (a.root < 0 || a.root >= h->mesh.size)

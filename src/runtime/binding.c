@@ -183,7 +183,7 @@ int mc_binding_measure(mc_binding_t *b, const mc_operands_t *operands)
     if (status)
         return status;
     b->operands = *operands;
-    b->kernel = mc_kernel(operands->datatype, operands->op);
+    b->reducer = mc_reducer(operands->datatype, operands->op);
     b->element = meshcoll_datatype_size(operands->datatype);
     b->lends = b->lent.bits > 0 && operands->in != operands->out;
     b->scratch_bytes =
@@ -321,4 +321,13 @@ int mc_binding_place(mc_binding_t *b, char *scratch)
         }
     }
     return MESHCOLL_OK;
+}
+
+void mc_binding_finish(const mc_binding_t *b)
+{
+    const mc_plan_t *const plan = b->plan;
+    const int32_t ranks = plan->layout.mesh.size;
+    /* a reduced vector or block has `count` elements wherever it is */
+    if (b->reducer.divide && plan->out != MC_HOLDS_NONE && ranks > 1)
+        b->reducer.divide(b->operands.out, b->operands.count, ranks);
 }

@@ -57,7 +57,7 @@ typedef struct {
     bool lends;            /* in this placement */
     bool all_lent;         /* all chunks of SCRATCH that are in use */
     mc_operands_t operands;
-    mc_kernel_t kernel;
+    mc_reducer_t reducer;
     size_t element;
     mc_bound_t *step;
     mc_span_t *from, *to;
@@ -72,5 +72,8 @@ void mc_binding_free(mc_binding_t *b);
 /* Sizes first: what memory it will take. Then the addresses, scratch at `scratch` (aligned). */
 int mc_binding_measure(mc_binding_t *b, const mc_operands_t *operands);
 int mc_binding_place(mc_binding_t *b, char *scratch);
+
+/* After a run, once: what the operation does to this rank's results, as an average divides them. */
+void mc_binding_finish(const mc_binding_t *b);
 
 #endif

@@ -167,7 +167,8 @@ static int choose(meshcoll_t *h, const meshcoll_args_t *a, mc_memory_t **choice)
                             .root = a->root,
                             .bytes = a->count * meshcoll_datatype_size(a->datatype) *
                                      (has_blocks ? (uint64_t)h->mesh.size : 1),
-                            .strategy = a->strategy};
+                            .strategy = a->strategy,
+                            .in_order = !mc_op_commutes(a->op)};
     return mc_choose(&h->choice, &h->mesh, &h->links, &wish, choice);
 }
 

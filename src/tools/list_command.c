@@ -102,7 +102,9 @@ static int print_algorithms(const mc_mesh_t *mesh)
         const mc_algorithm_t *const a = &mc_algorithms[i];
         mc_table_add(&table, "%s:%s", mc_moves[a->collective].name, a->name);
         mc_table_add(&table, "%s", told_of(a->name));
-        mc_table_add(&table, "%s", a->composite ? "(made of two others)" : "");
+        mc_table_add(&table, "%s%s%s", a->composite ? "(made of two others)" : "",
+                     a->composite && a->keeps_order ? " " : "",
+                     a->keeps_order ? "(keeps the order of ranks)" : "");
     }
     return print_table(&table);
 }
@@ -113,10 +115,10 @@ static json_t *json_algorithms(const mc_mesh_t *mesh)
     (void)mesh;
     for (int32_t i = 0; i < mc_n_algorithms; i++) {
         const mc_algorithm_t *const a = &mc_algorithms[i];
-        json_array_append_new(list,
-                              json_pack("{s:s, s:s, s:b, s:b}", "collective",
-                                        mc_moves[a->collective].name, "name", a->name, "slices",
-                                        (int)a->slices, "composite", (int)a->composite));
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:b, s:b, s:b}", "collective", mc_moves[a->collective].name,
+                            "name", a->name, "slices", (int)a->slices, "composite",
+                            (int)a->composite, "keeps_order", (int)a->keeps_order));
     }
     return list;
 }

@@ -183,8 +183,8 @@ static int shm_send(mc_peer_t *peer, const mc_message_t *m, mc_io_t *io)
 
 static void take_bytes(mc_io_t *io, const char *data, size_t n)
 {
-    if (io->reducer.reduce)
-        io->reducer.reduce(io->reducer.context, io, data, n);
+    if (io->taker.take)
+        io->taker.take(io->taker.context, io, data, n);
     else
         mc_shm_move(io, (char *)data, n, true);
     io->done += n;
@@ -298,15 +298,15 @@ static int receive(link_t *link, mc_io_t *io)
 static int shm_recv(mc_peer_t *peer, const mc_message_t *m, mc_io_t *io)
 {
     io->message = *m;
-    io->reducer.reduce = NULL;
+    io->taker.take = NULL;
     return receive((link_t *)peer, io);
 }
 
-static int shm_recv_reduce(mc_peer_t *peer, const mc_message_t *m, const mc_reducer_t *reducer,
+static int shm_recv_reduce(mc_peer_t *peer, const mc_message_t *m, const mc_taker_t *taker,
                            mc_io_t *io)
 {
     io->message = *m;
-    io->reducer = *reducer;
+    io->taker = *taker;
     return receive((link_t *)peer, io);
 }
 

@@ -91,7 +91,7 @@ static void move_peer_spans(mc_io_t *io, const mc_span_t *list, const cursor_t *
 /* Where this rank wants it: `most` bytes at most. */
 static pieces_t own_pieces(mc_io_t *io, size_t most, char *piece)
 {
-    if (io->reducer.reduce) {
+    if (io->taker.take) {
         const size_t bytes = most < MC_SHM_PIECE_BYTES ? most : MC_SHM_PIECE_BYTES;
         return (pieces_t){.v = {{piece, bytes}}, .n = 1, .bytes = bytes};
     }
@@ -117,8 +117,8 @@ ssize_t mc_shm_read(pid_t pid, mc_io_t *io, size_t most, char *piece)
     if (got != (ssize_t)own.bytes)
         return -1;
     move_peer_spans(io, list, &there);
-    if (io->reducer.reduce)
-        io->reducer.reduce(io->reducer.context, io, piece, own.bytes);
+    if (io->taker.take)
+        io->taker.take(io->taker.context, io, piece, own.bytes);
     io->done += own.bytes;
     return got;
 }

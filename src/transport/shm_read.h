@@ -11,7 +11,7 @@
 enum { MC_SHM_PIECE_BYTES = 1 << 16 };
 
 /* The next `most` bytes at most of what was offered to `io`: to its spans, or through `piece` (of
- * MC_SHM_PIECE_BYTES bytes) to its reducer. How many, or -1 with errno. */
+ * MC_SHM_PIECE_BYTES bytes) to its taker. How many, or -1 with errno. */
 ssize_t mc_shm_read(pid_t pid, mc_io_t *io, size_t most, char *piece);
 
 /* The next n bytes of the message's spans, from `data` (out of it) or to it. */

@@ -60,6 +60,26 @@ test_collectives() {
         >"$out/table" || { cat "$out/table"; fail "min-time"; }
 }
 
+test_datatypes() { # every datatype, and every operation with some of them
+    local pair
+    for pair in int8:sum int16:prod uint8:bor uint16:band uint32:lxor uint64:max int32:land int8:lor \
+        float16:sum bfloat16:sum float8_e4m3:sum float8_e5m2:sum float16:avg bfloat16:prod \
+        float32:avg int64:avg complex64:sum complex64:prod complex128:avg uint8:bxor \
+        float32_int32:minloc float64_int32:maxloc int32_int32:maxloc int64_int32:minloc \
+        float64_int64:minloc int64_int64:maxloc; do
+        tiny allreduce --datatype "${pair%:*}" --op "${pair#*:}" --strategies best,flat-ring -n 1 -w 0 \
+            >"$out/table" || { cat "$out/table"; fail "$pair"; }
+        grep -q '^# every result was right' "$out/table" || fail "$pair: no closing line"
+    done
+    for pair in complex128:prod float64_int32:minloc uint16:bxor; do
+        tiny reduce_scatter --datatype "${pair%:*}" --op "${pair#*:}" --strategies best --flat mpi -n 1 -w 0 \
+            >"$out/table" || { cat "$out/table"; fail "$pair beside MPI"; }
+    done
+    refuses 'float16 takes sum, min, max, prod, avg' tiny allreduce --datatype float16 --op band
+    refuses 'MPI has no bfloat16' tiny allreduce --datatype bfloat16 --flat mpi
+    refuses 'MPI has no avg' tiny allreduce --op avg --flat mpi
+}
+
 refuses() { # refuses PATTERN COMMAND…: exit status 2 and one line of our own that matches
     local pattern=$1 code=0
     shift
