@@ -203,7 +203,11 @@ def launch_ours(session, cluster, contender, batch, taker):
     s = session.settings
     options = ["-n", str(s["iterations"]), "--max-time", f"{s['cell_seconds']:g}", "-w", str(s["warmup"])]
 
+    tuned = session.store.data["tunes"][cluster.key]
+
     def take(rows, meta):
+        if meta["links"] != tuned["links"]:
+            tuned["trouble"] = f"meshcoll-bench had other links than the tuned ones: {meta['links']}"
         taker.library(f"{meta['version']}, UCX {meta['ucx']}")
         for row in rows:
             taker.take(collective, row)

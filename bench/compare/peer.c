@@ -37,14 +37,14 @@ static const struct {
     const char *name;
     bool in_root, in_block, out_root, out_block, reduces;
 } shape[KINDS] = {
-    [BCAST] = {"bcast", .in_root = true},
-    [REDUCE] = {"reduce", .out_root = true, .reduces = true},
-    [SCATTER] = {"scatter", .in_root = true, .out_block = true},
-    [GATHER] = {"gather", .in_block = true, .out_root = true},
-    [ALLGATHER] = {"allgather", .in_block = true},
-    [REDUCE_SCATTER] = {"reduce_scatter", .out_block = true, .reduces = true},
-    [ALLREDUCE] = {"allreduce", .reduces = true},
-    [ALLTOALL] = {"alltoall"},
+    [BCAST] = {.name = "bcast", .in_root = true},
+    [REDUCE] = {.name = "reduce", .out_root = true, .reduces = true},
+    [SCATTER] = {.name = "scatter", .in_root = true, .out_block = true},
+    [GATHER] = {.name = "gather", .in_block = true, .out_root = true},
+    [ALLGATHER] = {.name = "allgather", .in_block = true},
+    [REDUCE_SCATTER] = {.name = "reduce_scatter", .out_block = true, .reduces = true},
+    [ALLREDUCE] = {.name = "allreduce", .reduces = true},
+    [ALLTOALL] = {.name = "alltoall"},
 };
 
 typedef struct {

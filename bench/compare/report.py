@@ -60,6 +60,10 @@ def spread_text(times):
     return f"{time_text(times.median)} ({time_text(times.low)} to {time_text(times.high)})"
 
 
+def count_text(cells):
+    return "1 cell" if cells == 1 else f"{cells} cells"
+
+
 def table(head, rows):
     yield "| " + " | ".join(head) + " |"
     yield "|" + "---|" * len(head)
@@ -204,6 +208,7 @@ def tried_part(cells):
 def failures(store, measured):
     """Rows of what has no time or a wrong result, and why."""
     rows = [row for cluster, cells in measured for row in never_begun(store, cluster, cells)]
+    rows += [[key, "meshcoll", "links", one["trouble"]] for key, one in store.data["tunes"].items() if "trouble" in one]
     rows += [[c["cluster"], f"{c['contender']}, round {c['round']}",
               f"{c['collective']} {grid.size_text(c['bytes'])}", c["failed"]]
              for c in store.data["cells"] if "failed" in c]
@@ -231,14 +236,15 @@ def never_begun(store, cluster, cells):
     """A record says why a cell failed; those without one were not come to."""
     lost = [cell for cell in cells if not cell.times]
     if lost:
-        yield [cluster.key, "all", f"{len(lost)} cells", why_not(store, cluster)]
+        yield [cluster.key, "all", count_text(len(lost)), why_not(store, cluster)]
     rounds = {c["round"] for cell in cells for t in cell.times.values() for c in t.cells + t.failed}
     missing = set(range(1, store.data["settings"]["rounds"] + 1)) - rounds
     if missing and not len(lost) == len(cells):
         yield [cluster.key, "all", "round " + ", ".join(map(str, sorted(missing))), why_not(store, cluster)]
     looked = [cell for cell in cells if cell.regret]
-    if store.data["settings"]["regret"] and len(looked) + len(lost) < len(cells):
-        yield [cluster.key, "regret", f"{len(cells) - len(looked) - len(lost)} cells", why_not(store, cluster)]
+    left = len(cells) - len(looked) - len(lost)
+    if store.data["settings"]["regret"] and left > 0:
+        yield [cluster.key, "regret", count_text(left), why_not(store, cluster)]
 
 
 def commands(store):
