@@ -107,10 +107,10 @@ def draw_cluster(store, cluster, out):
     """The files drawn. Over the bound only where it bounds anything: above the shaper's burst."""
     cells = stats.cells_of(store, cluster)
     large = [cell for cell in cells if cell.size > stats.BURST]
-    wanted = [("bound", f"{cluster.title()}: time over the lower bound (lower is better)", large, over_bound),
-              ("peer", f"{cluster.title()}: time over the best peer (lower is better)", cells, over_peer)]
-    for kind, title, drawn, reference in wanted:
+    wanted = [("bound", "the lower bound", large, over_bound), ("peer", "the best peer", cells, over_peer)]
+    for kind, what, drawn, reference in wanted:
         name = f"{cluster.key}-{kind}.svg"
+        title = f"{cluster.title()}: time over {what} (lower is better; above {HIGHEST} not shown)"
         if draw(title, drawn, reference, os.path.join(out, name)):
             yield name
 
