@@ -16,6 +16,7 @@ typedef struct {
     int root;
     const char *mesh, *links, *transports; /* NULL: not given */
     const char *strategies, *rate, *csv, *json, *timeline;
+    const char *sizes;                   /* instead of begin, end and factor; ascending */
     double rate_bytes;                   /* of `rate`, bytes per second; 0: not given */
     uint64_t begin, end, timeline_bytes; /* the last 0: the largest size */
     double factor;
@@ -27,6 +28,8 @@ typedef struct {
 /* Status 0, or ERR_INVALID_ARG with the error's text set. */
 int options_parse(int argc, char **argv, options_t *options);
 void options_usage(FILE *to);
+/* Item i of --sizes; *bytes stays as it is behind the last. */
+int options_size(const options_t *options, int i, uint64_t *bytes);
 
 /* What is measured: one strategy, the planner's choice, or the MPI library's own. */
 typedef enum { PLANNED, FORCED, MPI_OWN } kind_t;

@@ -32,6 +32,7 @@ static const char usage[] =
     "  -b, --begin BYTES      1K\n"
     "  -e, --end BYTES        8M\n"
     "  -f, --factor F         4, from one size to the next\n"
+    "  --sizes LIST           these instead, ascending: 8,64,1M\n"
     "\n"
     "how often\n"
     "  -w, --warmup N         5 rounds that do not count\n"
@@ -65,6 +66,7 @@ enum {
     OPT_MIN_TIME,
     OPT_MAX_TIME,
     OPT_RATE,
+    OPT_SIZES,
     OPT_CSV,
     OPT_JSON,
     OPT_TIMELINE,
@@ -91,6 +93,7 @@ static const struct option longs[] = {
     {"max-time", required_argument, NULL, OPT_MAX_TIME},
     {"check", required_argument, NULL, 'c'},
     {"rate", required_argument, NULL, OPT_RATE},
+    {"sizes", required_argument, NULL, OPT_SIZES},
     {"csv", required_argument, NULL, OPT_CSV},
     {"json", required_argument, NULL, OPT_JSON},
     {"timeline", required_argument, NULL, OPT_TIMELINE},
@@ -169,6 +172,41 @@ static int parse_bytes(const char *option, const char *text, uint64_t *bytes)
     return MESHCOLL_OK;
 }
 
+int options_size(const options_t *o, int i, uint64_t *bytes)
+{
+    const char *at = o->sizes;
+    for (; at && i > 0; i--) {
+        at = strchr(at, ',');
+        at += at != NULL;
+    }
+    if (!at)
+        return MESHCOLL_OK;
+    char item[64];
+    snprintf(item, sizeof item, "%.*s", (int)strcspn(at, ","), at);
+    return parse_bytes("--sizes", item, bytes);
+}
+
+/* All of them are read here, so that a wrong one is told before anything is measured. */
+static int parse_sizes(const char *text, options_t *o)
+{
+    o->sizes = text;
+    uint64_t last = 0;
+    for (int i = 0;; i++) {
+        uint64_t bytes = 0;
+        const int status = options_size(o, i, &bytes);
+        if (status != MESHCOLL_OK)
+            return status;
+        if (bytes == 0)
+            break;
+        if (bytes <= last)
+            return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                           "--sizes: expected each larger than the one before; came \"%s\"", text);
+        o->begin = i == 0 ? bytes : o->begin;
+        o->end = last = bytes;
+    }
+    return MESHCOLL_OK;
+}
+
 /* "200mbit" as tc writes rates: powers of 1000, bits per second. */
 static int parse_rate(const char *text, double *bytes_per_second)
 {
@@ -243,6 +281,8 @@ static int parse_option(int which, options_t *o)
         return MESHCOLL_OK;
     case OPT_TIMELINE_BYTES:
         return parse_bytes("--timeline-bytes", text, &o->timeline_bytes);
+    case OPT_SIZES:
+        return parse_sizes(text, o);
     case OPT_FLAT:
         return parse_flat(text, &o->flat_mpi);
     case OPT_ROOT:

@@ -55,6 +55,9 @@ test_collectives() {
         tiny "$collective" --root 1 --strategies named --flat mpi --in-place --datatype int64 \
             --op max >"$out/table" || { cat "$out/table"; fail "$collective in place"; }
     done
+    tiny bcast --strategies best --sizes 8,1K,3000 --csv "$out/s.csv" >"$out/table" || fail "--sizes"
+    [ "$(grep -v '^#' "$out/s.csv" | cut -d, -f1 | paste -sd' ')" = "bytes 8 1024 3000" ] ||
+        { cat "$out/s.csv"; fail "--sizes"; }
     tiny bcast --strategies all -n 1 -w 0 >"$out/table" || { cat "$out/table"; fail "all strategies"; }
     tiny allreduce --op min --datatype float64 --strategies best --min-time 0.05 --max-time 1 \
         >"$out/table" || { cat "$out/table"; fail "min-time"; }
@@ -94,6 +97,8 @@ test_usage() {
     refuses 'no such option: --speed' tiny bcast --speed 3
     refuses 'came "fast"' tiny bcast --rate fast
     refuses 'no size' tiny bcast -b 1M -e 1K
+    refuses '--sizes: expected each larger' tiny bcast --sizes 64,8
+    refuses '--sizes: expected bytes' tiny bcast --sizes 8,many
     refuses '--timeline-bytes' tiny bcast --timeline-bytes many
     refuses '.' tiny bcast --strategies 'bcast:mst(nowhere)'
     refuses '.' tiny bcast --mesh box=3,gpu=2
