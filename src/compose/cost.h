@@ -78,6 +78,8 @@ mc_phase_cost_t mc_cost_fullmesh_reduce_scatter(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_fullmesh_allreduce(const mc_line_shape_t *shape);
 /* p-1 rounds of n/p: n is what one rank sends, and no phase makes it smaller. */
 mc_phase_cost_t mc_cost_pairwise_alltoall(const mc_line_shape_t *shape);
+/* For each prime factor f of p: f-1 rounds of n/f. */
+mc_phase_cost_t mc_cost_digits_alltoall(const mc_line_shape_t *shape);
 
 mc_cost_t mc_cost_zero(void);
 mc_cost_t mc_cost_add(const mc_cost_t *a, const mc_cost_t *b);
