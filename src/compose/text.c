@@ -117,6 +117,8 @@ static const struct {
      {{MESHCOLL_ALLTOALL, "pairwise", OUTWARD}}},
     {{"flat-pairwise", "everyone sends everyone its block", MESHCOLL_ALLTOALL}, 1,
      {{MESHCOLL_ALLTOALL, "pairwise", MERGED}}},
+    {{"flat-digits", "store and forward in few rounds, for small blocks", MESHCOLL_ALLTOALL}, 1,
+     {{MESHCOLL_ALLTOALL, "digits", MERGED}}},
 };
 /* clang-format on */
 

@@ -15,7 +15,7 @@ mc_tile_t mc_freed(mc_tile_t v, mc_line_t l)
     for (int32_t d = l.dims.first; d < l.dims.first + l.dims.count; d++)
         v.at[d] = MC_FREE;
     v.cut = (mc_dims_t){0};
-    v.lo = v.len = 0;
+    v.lo = v.len = v.every = 0;
     return v;
 }
 
@@ -35,9 +35,16 @@ mc_tile_t mc_slice(mc_tile_t v, mc_line_t l, int32_t index)
     return mc_slices(v, l, i, i + 1);
 }
 
+mc_tile_t mc_digit(mc_tile_t v, mc_line_t l, int32_t unit, int32_t radix, int32_t digit)
+{
+    v = mc_slices(v, l, digit * unit, (digit + 1) * unit);
+    v.every = unit * radix < l.len ? unit * radix : 0;
+    return v;
+}
+
 mc_tile_t mc_tile_settled(const mc_mesh_t *mesh, mc_tile_t v)
 {
-    if (v.cut.count == 0 || (v.len != 1 && v.len != mc_dims_extent(mesh, v.cut)))
+    if (v.cut.count == 0 || v.every || (v.len != 1 && v.len != mc_dims_extent(mesh, v.cut)))
         return v;
     int32_t index = v.lo;
     for (int32_t d = v.cut.first + v.cut.count - 1; d >= v.cut.first; d--) {
@@ -52,7 +59,8 @@ mc_tile_t mc_tile_settled(const mc_mesh_t *mesh, mc_tile_t v)
 bool mc_tile_equal(const mc_tile_t *a, const mc_tile_t *b)
 {
     bool equal = a->segment == b->segment && a->cut.first == b->cut.first &&
-                 a->cut.count == b->cut.count && a->lo == b->lo && a->len == b->len;
+                 a->cut.count == b->cut.count && a->lo == b->lo && a->len == b->len &&
+                 a->every == b->every;
     for (int32_t d = 0; d < MC_MAX_DIMS; d++)
         equal = equal && a->at[d] == b->at[d];
     return equal;
@@ -106,7 +114,7 @@ typedef struct {
     int32_t n;
     struct {
         uint32_t len, stride;
-    } level[MC_MAX_DIMS + 1];
+    } level[MC_MAX_DIMS + 2];
 } nest_t;
 
 static void nest_add(nest_t *nest, uint32_t stride, uint32_t lo, uint32_t len)
@@ -126,6 +134,15 @@ static void nest_add(nest_t *nest, uint32_t stride, uint32_t lo, uint32_t len)
     nest->n++;
 }
 
+static void nest_add_cut(nest_t *nest, const mc_layout_t *layout, const mc_tile_t *v, int32_t d)
+{
+    nest_add(nest, layout->stride[d], (uint32_t)v->lo, (uint32_t)v->len);
+    if (v->every) {
+        const uint32_t again = (uint32_t)(mc_dims_extent(&layout->mesh, v->cut) / v->every);
+        nest_add(nest, layout->stride[d] * (uint32_t)v->every, 0, again);
+    }
+}
+
 static nest_t nest_of(const mc_layout_t *layout, const mc_tile_t *v)
 {
     nest_t nest = {.first = v->segment * layout->per_segment};
@@ -137,7 +154,7 @@ static nest_t nest_of(const mc_layout_t *layout, const mc_tile_t *v)
         if (mc_dims_has(v->cut, d)) {
             /* merged dimensions follow each other in the layout: the innermost stands for all */
             if (!cut_done)
-                nest_add(&nest, layout->stride[d], (uint32_t)v->lo, (uint32_t)v->len);
+                nest_add_cut(&nest, layout, v, d);
             cut_done = true;
         } else if (v->at[d] == MC_FREE) {
             nest_add(&nest, layout->stride[d], 0, (uint32_t)layout->extent[d]);
@@ -160,7 +177,7 @@ void mc_tile_ranges(const mc_layout_t *layout, const mc_tile_t *v,
         range.nrun = nest.level[level].len;
         range.stride = nest.level[level++].stride;
     }
-    uint32_t index[MC_MAX_DIMS + 1] = {0};
+    uint32_t index[MC_MAX_DIMS + 2] = {0};
     for (;;) {
         each(context, range);
         int32_t at = level;

@@ -15,6 +15,7 @@ typedef struct {
     int32_t at[MC_MAX_DIMS]; /* coordinate, or MC_FREE */
     mc_dims_t cut;           /* dimensions with an interval; cut.count is 0 without one */
     int32_t lo, len;         /* the interval, in indices of the line along `cut` */
+    int32_t every;           /* 0, or the interval comes again every so many indices */
 } mc_tile_t;
 
 /* The whole segment: free in every dimension. */
@@ -23,6 +24,9 @@ mc_tile_t mc_tile_whole(uint32_t segment);
 mc_tile_t mc_slices(mc_tile_t v, mc_line_t l, int32_t lo, int32_t hi);
 /* v with the line's dimensions fixed to slice `index`, taken modulo the line's length. */
 mc_tile_t mc_slice(mc_tile_t v, mc_line_t l, int32_t index);
+/* v with the slices of the line whose index has this digit: index / unit % radix == digit. unit * radix
+ * divides the line's length. */
+mc_tile_t mc_digit(mc_tile_t v, mc_line_t l, int32_t unit, int32_t radix, int32_t digit);
 /* v with the line's dimensions free. */
 mc_tile_t mc_freed(mc_tile_t v, mc_line_t l);
 /* An interval of length 1 becomes fixed coordinates. */

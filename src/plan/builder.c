@@ -318,18 +318,21 @@ static void bring_out(mc_builder_t *b)
 
 void mc_give(mc_builder_t *b, int32_t peer, mc_tile_t v)
 {
-    each_range(b, peer, &v, give_range);
+    if (!b->counting)
+        each_range(b, peer, &v, give_range);
 }
 
 void mc_take(mc_builder_t *b, int32_t peer, mc_tile_t v)
 {
-    each_range(b, peer, &v, take_range);
+    if (!b->counting)
+        each_range(b, peer, &v, take_range);
 }
 
 void mc_keep(mc_builder_t *b, mc_tile_t v)
 {
-    each_range(b, -1, &v, keep_range);
-    if (b->turns == 1)
+    if (!b->counting)
+        each_range(b, -1, &v, keep_range);
+    if (!b->counting && b->turns == 1)
         bring_out(b);
     b->turn++;
 }
@@ -337,12 +340,15 @@ void mc_keep(mc_builder_t *b, mc_tile_t v)
 void mc_settle(mc_builder_t *b, uint32_t segment)
 {
     const mc_layout_t *const layout = &b->head.layout;
-    if (b->turn > 0)
-        b->turn = 0; /* it stands in OUT */
+    if (b->counting)
+        b->turns = b->turn;
+    if (b->counting || b->turn > 0) /* it stands in OUT */
+        b->turn = 0;
     else if (b->head.out == MC_HOLDS_WHOLE)
         bring(b, segment * layout->per_segment, layout->per_segment);
     else if (b->head.out == MC_HOLDS_HOME)
         settle_home(b, mc_layout_home(layout, b->head.rank, segment));
+    b->counting = false;
     b->segment_start = b->n_steps;
 }
 

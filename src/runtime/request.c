@@ -149,11 +149,13 @@ static int choose_direct(meshcoll_t *h, const meshcoll_args_t *a, mc_memory_t **
     const int status = mc_choose(&h->choice, &h->mesh, &h->links, &wish, &c);
     if (status)
         return status;
-    if (c->best.strategy.n_phases != 1)
-        return mc_fail(MESHCOLL_ERR_STRATEGY,
-                       "alltoallv goes straight from rank to rank: expected one phase along all "
-                       "dimensions, as in flat-pairwise; got '%s'",
-                       a->strategy);
+    if (c->best.strategy.n_phases != 1 ||
+        c->best.strategy.phase[0].algorithm != mc_algorithm_find(MESHCOLL_ALLTOALL, "pairwise", 8))
+        return mc_fail(
+            MESHCOLL_ERR_STRATEGY,
+            "alltoallv goes straight from rank to rank: expected one pairwise phase along "
+            "all dimensions, flat-pairwise; got '%s'",
+            a->strategy);
     *choice = c;
     return MESHCOLL_OK;
 }

@@ -296,6 +296,8 @@ Test(blocks, tables_are_checked)
     a.in_counts = counts;
     a.strategy = "hierarchical";
     expect_refused(rank[1], &a, "straight from rank to rank");
+    a.strategy = "flat-digits";
+    expect_refused(rank[1], &a, "straight from rank to rank");
     a.strategy = NULL;
     a.in = a.out;
     a.in_displs = other;
