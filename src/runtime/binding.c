@@ -116,10 +116,10 @@ void mc_binding_measure(mc_binding_t *b, const mc_operands_t *operands)
 static uint32_t blocks_together(const mc_binding_t *b, uint32_t n)
 {
     const mc_layout_t *const l = &b->plan->layout;
-    if (l->segments > 1 || b->block_of)
+    if (l->segments > 1 || b->block_of) /* two sides have two segments at least */
         return 1;
     for (int32_t d = 0; d < l->mesh.ndims; d++)
-        if (l->order[d] != d)
+        if (l->order[0][d] != d)
             return 1;
     return n;
 }

@@ -130,14 +130,14 @@ Test(strategy, chunks_are_ordered_as_the_strategy_nests)
     mc_layout_t layout;
     cr_assert_eq(mc_strategy_parse("hierarchical", MESHCOLL_ALLREDUCE, &mesh, &s), 0);
     cr_assert_eq(mc_strategy_layout(&s, &mesh, &layout), 0);
-    cr_assert_eq(layout.stride[1], 4);
-    cr_assert_eq(layout.stride[0], 1);
+    cr_assert_eq(layout.stride[0][1], 4);
+    cr_assert_eq(layout.stride[0][0], 1);
     cr_assert_eq(mc_strategy_parse("option3", MESHCOLL_BCAST, &mesh, &s), 0);
     cr_assert_eq(mc_strategy_layout(&s, &mesh, &layout), 0);
-    cr_assert_eq(layout.stride[1], 1);
+    cr_assert_eq(layout.stride[0][1], 1);
     cr_assert_eq(mc_strategy_parse("hierarchical", MESHCOLL_ALLGATHER, &mesh, &s), 0);
     cr_assert_eq(mc_strategy_layout(&s, &mesh, &layout), 0);
-    cr_assert_eq(layout.stride[0], 1, "box is joined first, so it lies innermost");
+    cr_assert_eq(layout.stride[0][0], 1, "box is joined first, so it lies innermost");
 }
 
 Test(strategy, every_algorithm_is_found_by_its_name)
