@@ -1,6 +1,7 @@
 #include "plan/builder.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 int mc_builder_init(mc_builder_t *b, const mc_layout_t *layout, meshcoll_collective_t collective,
                     int32_t rank, int32_t root, mc_holds_t in, mc_holds_t out)
@@ -209,7 +210,9 @@ static bool touches(mc_range_t r, uint32_t chunk)
  * after: it may as well write it elsewhere. */
 static mc_step_t *sole_writer(mc_builder_t *b, uint32_t chunk)
 {
-    for (uint32_t i = b->n_steps; i-- > b->segment_start;) {
+    if (!mc_bitmap_has(&b->done, chunk))
+        return NULL;
+    for (uint32_t i = b->n_steps; i-- > 0;) {
         mc_step_t *const s = &b->step[i];
         const mc_op_t op = (mc_op_t)s->op;
         if (mc_op_writes(op) && s->dst == MC_SCRATCH && touches(mc_step_to(s), chunk))
@@ -237,7 +240,31 @@ void mc_settle(mc_builder_t *b, uint32_t segment)
         bring(b, segment * layout->per_segment, layout->per_segment);
     else if (b->head.out == MC_HOLDS_HOME)
         settle_home(b, mc_layout_home(layout, b->head.rank, segment));
-    b->segment_start = b->n_steps;
+}
+
+/* As a merge of fractions: step i of n comes at (2i + 1) / 2n of the way. */
+static void merge_steps(const mc_step_t *a, uint64_t n, const mc_step_t *z, uint64_t m,
+                        mc_step_t *merged)
+{
+    for (uint64_t i = 0, k = 0; i + k < n + m;) {
+        const bool from_a = k == m || (i < n && (2 * i + 1) * m <= (2 * k + 1) * n);
+        *merged++ = from_a ? a[i++] : z[k++];
+    }
+}
+
+void mc_alternate(mc_builder_t *b, uint32_t start, uint32_t middle)
+{
+    const uint32_t n = middle - start, m = b->n_steps - middle;
+    if (b->status || n == 0 || m == 0)
+        return;
+    mc_step_t *const merged = malloc((size_t)(n + m) * sizeof *merged);
+    if (!merged) {
+        b->status = mc_fail_memory("the steps of a plan");
+        return;
+    }
+    merge_steps(b->step + start, n, b->step + middle, m, merged);
+    memcpy(b->step + start, merged, (size_t)(n + m) * sizeof *merged);
+    free(merged);
 }
 
 int mc_seal(const mc_builder_t *b, mc_plan_t **plan)

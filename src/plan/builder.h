@@ -13,8 +13,7 @@ typedef struct {
     mc_bitmap_t done; /* chunks that stand in `work` */
     mc_step_t *step;
     uint32_t n_steps, capacity;
-    uint32_t segment_start; /* first step of the segment being built */
-    int status;             /* the first failure; later calls do nothing */
+    int status; /* the first failure; later calls do nothing */
 } mc_builder_t;
 
 int mc_builder_init(mc_builder_t *b, const mc_layout_t *layout, meshcoll_collective_t collective,
@@ -30,6 +29,10 @@ void mc_recv_reduce(mc_builder_t *b, int32_t peer, mc_tile_t v); /* mine (+) the
 void mc_recv_aside(mc_builder_t *b, int32_t peer, mc_tile_t v);
 void mc_recv_reduce_aside(mc_builder_t *b, int32_t peer, mc_tile_t v); /* aside (+) the message */
 void mc_reduce_aside(mc_builder_t *b, mc_tile_t v);                    /* mine = aside (+) mine */
+
+/* Lets steps [start, middle), of some segments, and those from `middle` on, of others, take turns in
+ * program order, each in its own order. */
+void mc_alternate(mc_builder_t *b, uint32_t start, uint32_t middle);
 
 /* The end of a segment: what OUT must hold and does not yet is copied there. */
 void mc_settle(mc_builder_t *b, uint32_t segment);

@@ -26,7 +26,7 @@ typedef struct {
     uint32_t *seen, *stack;    /* by step: the last search that came here */
     uint32_t searches;
     uint32_t home[MC_MAX_SIDES]; /* the rank's chunk in a segment of each side */
-    cell_t *cell;              /* OUT, which is IN too where a rank has both, then SCRATCH */
+    cell_t *cell;                /* OUT, which is IN too where a rank has both, then SCRATCH */
     reader_t *pool;
     uint32_t n_pool, pool_capacity;
 } hazards_t;
@@ -245,8 +245,7 @@ static int check_rank(hazards_t *h, const mc_plan_t *plan)
 {
     h->plan = plan;
     for (uint32_t side = 0; side < plan->layout.sides; side++)
-        h->home[side] =
-            mc_layout_home(&plan->layout, plan->rank, side) % plan->layout.per_segment;
+        h->home[side] = mc_layout_home(&plan->layout, plan->rank, side) % plan->layout.per_segment;
     int status = check_edges(h);
     if (status)
         return status;
