@@ -149,6 +149,7 @@ typedef struct {
     const mc_mesh_t *mesh;
     const mc_links_t *links;
     const mc_planner_query_t *query;
+    double limit; /* seconds of the best of one side */
     int32_t n_long, long_dim[MC_MAX_DIMS];
     mc_strategy_t path[MAX_ORDERS]; /* of one side, the one after which the others are made first */
     flow_t flow[MAX_ORDERS];
@@ -240,11 +241,20 @@ static bool is_found(const pairing_t *p, const mc_strategy_t *pair)
     return false;
 }
 
+/* Does a link have more to carry than can be worth it, however many segments there are? */
+static bool hopeless(const pairing_t *p, const flow_t *a, const flow_t *b)
+{
+    for (int32_t d = 0; d < MC_MAX_DIMS; d++)
+        if ((a->busy[d].per_byte + b->busy[d].per_byte) * p->query->bytes / 2 > p->limit)
+            return true;
+    return false;
+}
+
 /* Keeps the pair with its best number of segments. */
 static void try_pair(pairing_t *p, int32_t a, int32_t b)
 {
     mc_ranked_t best = {.seconds = INFINITY};
-    if (!join(&p->path[a], &p->path[b], &best.strategy))
+    if (hopeless(p, &p->flow[a], &p->flow[b]) || !join(&p->path[a], &p->path[b], &best.strategy))
         return;
     for (uint32_t k = 2; k <= p->query->max_segments && k <= MC_MOST_SEGMENTS; k *= 2) {
         const double seconds = seconds_of(&p->flow[a], &p->flow[b], k, p->query->bytes);
@@ -296,16 +306,29 @@ static int try_cheapest(pairing_t *p)
     return MESHCOLL_OK;
 }
 
+/* Where a pipeline keeps its link as busy as any strategy must, what is left to win is less than the
+ * time of a segment: a network much slower than the links inside its boxes. */
+static bool is_limited(const mc_ranked_t *best, double bound)
+{
+    const uint32_t segments = best->strategy.segments;
+    return best->seconds <= bound ||
+           (segments > 2 && best->seconds - bound < best->seconds / segments);
+}
+
 int mc_sides_candidates(meshcoll_collective_t collective, const mc_mesh_t *mesh,
                         const mc_links_t *links, const mc_planner_query_t *query,
                         const mc_ranked_t *best, mc_ranked_t **ranked, uint32_t *n)
 {
-    pairing_t p = {.collective = collective, .mesh = mesh, .links = links, .query = query};
+    pairing_t p = {.collective = collective,
+                   .mesh = mesh,
+                   .links = links,
+                   .query = query,
+                   .limit = best->seconds};
     find_long(&p);
     *ranked = NULL;
     *n = 0;
     if (p.n_long < 2 || query->max_segments < 2 ||
-        best->seconds <= mc_lower_bound(collective, mesh, links, query->bytes))
+        is_limited(best, mc_lower_bound(collective, mesh, links, query->bytes)))
         return MESHCOLL_OK;
     p.found = malloc(MOST_FOUND * sizeof *p.found);
     if (!p.found)

@@ -242,13 +242,45 @@ void mc_settle(mc_builder_t *b, uint32_t segment)
         settle_home(b, mc_layout_home(layout, b->head.rank, segment));
 }
 
-/* As a merge of fractions: step i of n comes at (2i + 1) / 2n of the way. */
-static void merge_steps(const mc_step_t *a, uint64_t n, const mc_step_t *z, uint64_t m,
+/* Whether a turn begins at `i`: what a rank sends, then what it receives, is one. Cut anywhere else,
+ * its messages could be in another order among its sends than among the receives of its peers. */
+static bool begins_turn(const mc_step_t *step, uint32_t i)
+{
+    return i == 0 ||
+           (mc_op_receives((mc_op_t)step[i - 1].op) && !mc_op_receives((mc_op_t)step[i].op));
+}
+
+static uint32_t count_turns(const mc_step_t *step, uint32_t n)
+{
+    uint32_t turns = 0;
+    for (uint32_t i = 0; i < n; i++)
+        turns += begins_turn(step, i);
+    return turns;
+}
+
+/* Copies the turn that begins at `i`; where the next one does. */
+static uint32_t copy_turn(const mc_step_t *step, uint32_t i, uint32_t n, mc_step_t **to)
+{
+    do
+        *(*to)++ = step[i++];
+    while (i < n && !begins_turn(step, i));
+    return i;
+}
+
+/* Turn t of n comes at (2t + 1) / 2n of the way. */
+static void merge_turns(const mc_step_t *a, uint32_t n, const mc_step_t *b, uint32_t m,
                         mc_step_t *merged)
 {
-    for (uint64_t i = 0, k = 0; i + k < n + m;) {
-        const bool from_a = k == m || (i < n && (2 * i + 1) * m <= (2 * k + 1) * n);
-        *merged++ = from_a ? a[i++] : z[k++];
+    const uint64_t turns = count_turns(a, n), others = count_turns(b, m);
+    uint64_t t = 0, o = 0;
+    for (uint32_t i = 0, k = 0; i < n || k < m;) {
+        if (k == m || (i < n && (2 * t + 1) * others <= (2 * o + 1) * turns)) {
+            i = copy_turn(a, i, n, &merged);
+            t++;
+        } else {
+            k = copy_turn(b, k, m, &merged);
+            o++;
+        }
     }
 }
 
@@ -262,7 +294,7 @@ void mc_alternate(mc_builder_t *b, uint32_t start, uint32_t middle)
         b->status = mc_fail_memory("the steps of a plan");
         return;
     }
-    merge_steps(b->step + start, n, b->step + middle, m, merged);
+    merge_turns(b->step + start, n, b->step + middle, m, merged);
     memcpy(b->step + start, merged, (size_t)(n + m) * sizeof *merged);
     free(merged);
 }

@@ -30,8 +30,8 @@ void mc_recv_aside(mc_builder_t *b, int32_t peer, mc_tile_t v);
 void mc_recv_reduce_aside(mc_builder_t *b, int32_t peer, mc_tile_t v); /* aside (+) the message */
 void mc_reduce_aside(mc_builder_t *b, mc_tile_t v);                    /* mine = aside (+) mine */
 
-/* Lets steps [start, middle), of some segments, and those from `middle` on, of others, take turns in
- * program order, each in its own order. */
+/* Lets steps [start, middle), of some segments, and those from `middle` on, of others, alternate in
+ * program order, each in its own order: a turn (sends, then receives) of the one, one of the other. */
 void mc_alternate(mc_builder_t *b, uint32_t start, uint32_t middle);
 
 /* The end of a segment: what OUT must hold and does not yet is copied there. */
