@@ -154,11 +154,12 @@ typedef struct {
     mc_strategy_t path[MAX_ORDERS]; /* of one side, the one after which the others are made first */
     flow_t flow[MAX_ORDERS];
     int32_t n_paths;
+    bool many_messages; /* the ranks' own time limits a pair: fewer messages may be better */
     mc_ranked_t *found;
     uint32_t n_found;
 } pairing_t;
 
-enum { MAX_BASES = 2, MOST_FOUND = MAX_BASES * MAX_ORDERS * (MAX_ORDERS - 1) };
+enum { MAX_BASES = 3, MOST_FOUND = MAX_BASES * MAX_ORDERS * (MAX_ORDERS - 1) };
 
 static void find_long(pairing_t *p)
 {
@@ -256,6 +257,8 @@ static void try_pair(pairing_t *p, int32_t a, int32_t b)
     mc_ranked_t best = {.seconds = INFINITY};
     if (hopeless(p, &p->flow[a], &p->flow[b]) || !join(&p->path[a], &p->path[b], &best.strategy))
         return;
+    if (pace_of(&p->flow[a], &p->flow[b], p->query->bytes / 2).busiest < 0)
+        p->many_messages = true;
     for (uint32_t k = 2; k <= p->query->max_segments && k <= MC_MOST_SEGMENTS; k *= 2) {
         const double seconds = seconds_of(&p->flow[a], &p->flow[b], k, p->query->bytes);
         if (seconds < best.seconds) {
@@ -289,15 +292,16 @@ static int try_torus(pairing_t *p)
     return MESHCOLL_OK;
 }
 
-static int try_cheapest(pairing_t *p)
+/* The cheapest path in one segment for that part of the vector. */
+static int try_cheapest(pairing_t *p, double part)
 {
-    mc_planner_query_t half = *p->query;
+    mc_planner_query_t one = *p->query;
     mc_ranked_t *ranked;
     uint32_t n, considered;
-    half.bytes /= 2;
-    half.max_segments = 1;
+    one.bytes *= part;
+    one.max_segments = 1;
     const int status =
-        mc_search(p->collective, p->mesh, p->links, &half, 1, &ranked, &n, &considered);
+        mc_search(p->collective, p->mesh, p->links, &one, 1, &ranked, &n, &considered);
     if (status)
         return status;
     if (n > 0)
@@ -335,7 +339,9 @@ int mc_sides_candidates(meshcoll_collective_t collective, const mc_mesh_t *mesh,
         return mc_fail_memory("strategies of two sides");
     int status = try_torus(&p);
     if (!status)
-        status = try_cheapest(&p);
+        status = try_cheapest(&p, 1.0 / 2);
+    if (!status && p.many_messages)
+        status = try_cheapest(&p, 1.0 / 4); /* which weighs messages twice as much */
     if (status || p.n_found == 0) {
         free(p.found);
         return status;
