@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Seconds for a piece: fixed + per_byte * bytes. */
 typedef struct {
@@ -279,6 +280,15 @@ static void try_base(pairing_t *p, const mc_strategy_t *base)
                 try_pair(p, a, b);
 }
 
+/* A collective that has no torus is not cut into two sides. */
+static bool has_torus(meshcoll_collective_t collective)
+{
+    for (int32_t i = 0; i < mc_named_count(); i++)
+        if (mc_named_at(i)->collective == collective && strcmp(mc_named_at(i)->name, "torus") == 0)
+            return true;
+    return false;
+}
+
 static int try_torus(pairing_t *p)
 {
     mc_strategy_t torus;
@@ -331,7 +341,7 @@ int mc_sides_candidates(meshcoll_collective_t collective, const mc_mesh_t *mesh,
     find_long(&p);
     *ranked = NULL;
     *n = 0;
-    if (p.n_long < 2 || query->max_segments < 2 ||
+    if (p.n_long < 2 || query->max_segments < 2 || !has_torus(collective) ||
         is_limited(best, mc_lower_bound(collective, mesh, links, query->bytes)))
         return MESHCOLL_OK;
     p.found = malloc(MOST_FOUND * sizeof *p.found);

@@ -28,9 +28,11 @@ double mc_sides_seconds(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
  * Strategies of two sides that may be the best, each with its best number of segments, in a fixed
  * order. Both sides of one are the same path with the dimensions in other orders: that of the named
  * strategy "torus", and the cheapest path for half of the vector in one segment (what a side takes
- * where the other is never in its way); for a quarter too, where messages weigh more than bytes. `best` is the cheapest strategy of one side: none are given
- * that cannot be cheaper for what a link must carry, and none at all where less than the time of a
- * segment is between it and the lower bound. The caller frees *ranked by free(); NULL where there are none.
+ * where the other is never in its way); for a quarter too, where messages weigh more than bytes.
+ * `best` is the cheapest strategy of one side: none are given that cannot be cheaper for what a link
+ * must carry, and none at all where less than the time of a segment is between it and the lower
+ * bound, nor for a collective without a torus. The caller frees *ranked by free(); NULL where there
+ * are none.
  */
 int mc_sides_candidates(meshcoll_collective_t collective, const mc_mesh_t *mesh,
                         const mc_links_t *links, const mc_planner_query_t *query,
