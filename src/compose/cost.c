@@ -97,8 +97,7 @@ double mc_cost_seconds(const mc_cost_t *cost, const mc_links_t *links, double n)
     return seconds;
 }
 
-/* To 40 bits: what is equal on paper is equal here, in whatever order it was added up. */
-static double rounded(double seconds)
+double mc_cost_rounded(double seconds)
 {
     const double carry = seconds * (0x1p13 + 1);
     return carry - (carry - seconds);
@@ -113,5 +112,5 @@ double mc_phase_cost_seconds(const mc_phase_cost_t *cost, const mc_links_t *link
         const double busy = mc_term_seconds(&cost->busy.dim[d], &links->dim[d], piece);
         busiest = busy > busiest ? busy : busiest;
     }
-    return rounded(mc_cost_seconds(&cost->once, links, piece) + (segments - 1) * busiest);
+    return mc_cost_rounded(mc_cost_seconds(&cost->once, links, piece) + (segments - 1) * busiest);
 }

@@ -98,6 +98,8 @@ mc_cost_t mc_cost_share(const mc_cost_t *cost, mc_ratio_t share);
 /* Seconds for n bytes: of one dimension, of all one after another. */
 double mc_term_seconds(const mc_term_t *term, const mc_link_t *link, double n);
 double mc_cost_seconds(const mc_cost_t *cost, const mc_links_t *links, double n);
+/* To 40 bits: what is equal on paper is equal here, in whatever order it was added up. */
+double mc_cost_rounded(double seconds);
 /* Seconds of phases whose costs add up to `cost`, in segments: the fill with n/segments, then
  * (segments - 1) times the busiest link; rounded to 12 digits, so that equal costs tie. */
 double mc_phase_cost_seconds(const mc_phase_cost_t *cost, const mc_links_t *links,

@@ -46,6 +46,10 @@ void mc_give(mc_builder_t *b, int32_t peer, mc_tile_t v);
 void mc_take(mc_builder_t *b, int32_t peer, mc_tile_t v);
 void mc_keep(mc_builder_t *b, mc_tile_t v);
 
+/* Lets steps [start, middle), of some segments, and those from `middle` on, of others, alternate in
+ * program order, each in its own order: a turn (sends, then receives) of the one, one of the other. */
+void mc_alternate(mc_builder_t *b, uint32_t start, uint32_t middle);
+
 /* The end of a segment: what OUT must hold and does not yet is copied there. */
 void mc_settle(mc_builder_t *b, uint32_t segment);
 

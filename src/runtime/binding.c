@@ -200,7 +200,7 @@ static uint32_t blocks_together(const mc_binding_t *b, uint32_t n)
     if (l->segments > 1 || b->block_of || b->blocks[0].before)
         return 1;
     for (int32_t d = 0; d < l->mesh.ndims; d++)
-        if (l->order[d] != d)
+        if (l->order[0][d] != d)
             return 1;
     return n;
 }

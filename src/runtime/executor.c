@@ -7,7 +7,7 @@
  * first segments go first. Receives cost nothing while they wait, and spare a copy. */
 enum { SEND_WINDOW = 2, RECV_WINDOW = 16 };
 
-/* Memory for messages to be reduced: two at least, and more as long as they are small. */
+/* Memory for messages to be reduced: two a side at least, and more as long as they are small. */
 enum { STAGING_BYTES = 1 << 20, ALIGN = 64 };
 
 /* Local work between two looks at the transports. */
@@ -150,7 +150,8 @@ size_t mc_executor_measure(mc_executor_t *x, const mc_binding_t *binding)
             x->staged[x->n_staged++] = t;
     x->slot_bytes = (most_staged(x) + ALIGN - 1) / ALIGN * ALIGN;
     const size_t fit = x->slot_bytes ? STAGING_BYTES / x->slot_bytes : 0;
-    const size_t wanted = fit < 2 ? 2 : fit;
+    const size_t least = 2 * (size_t)x->plan->layout.sides; /* sides go on side by side */
+    const size_t wanted = fit < least ? least : fit;
     x->n_slots = wanted < x->n_staged ? (uint32_t)wanted : x->n_staged;
     return x->n_slots * x->slot_bytes;
 }

@@ -112,7 +112,8 @@ static void sweep_collective(meshcoll_collective_t collective, const mc_mesh_t *
             continue;
         for (size_t k = 0; k < sizeof counts / sizeof counts[0]; k++, turn++) {
             const mc_case_t c = turn_case(collective, counts[k], turn);
-            snprintf(text, sizeof text, "%s%s", sample.text[i], turn % 2 ? " segments=3" : "");
+            const char *const more = strchr(sample.text[i], '|') ? " segments=4" : " segments=3";
+            snprintf(text, sizeof text, "%s%s", sample.text[i], turn % 2 ? more : "");
             run_case(&c, text);
         }
     }

@@ -128,7 +128,8 @@ static void sweep_strategy(const world_t *w, meshcoll_collective_t collective, c
 {
     char text[2048];
     for (int segments = 1; segments <= 3; segments += 2) {
-        snprintf(text, sizeof text, "%s%s", strategy, segments > 1 ? " segments=3" : "");
+        const char *const more = strchr(strategy, '|') ? " segments=4" : " segments=3";
+        snprintf(text, sizeof text, "%s%s", strategy, segments > 1 ? more : "");
         for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++, ++*turn) {
             const mc_case_t c = turn_case(collective, counts[i], w->mesh.size, *turn);
             run_case(w, &c, text);
