@@ -14,6 +14,10 @@
  * Shapes follow NCCL: `count` counts elements of the whole vector for broadcast, reduce and
  * allreduce, and of one rank's block for scatter, gather, allgather and reduce-scatter, whose
  * other buffer holds size() blocks in rank order.
+ *
+ * Ranks are the caller's everywhere (of the communicator, or of meshcoll_oob_t): arguments, blocks
+ * and messages. Where they do not run box by box, the mesh places them in another order, which
+ * only the order of the summands shows.
  */
 #ifndef MESHCOLL_MESHCOLL_H
 #define MESHCOLL_MESHCOLL_H
@@ -103,8 +107,10 @@ typedef struct meshcoll_request meshcoll_request_t;
  */
 typedef struct {
     size_t size;
-    /* "box=4,gpu=8", outermost first; its extents multiply to the number of ranks. Default: env
-     * MESHCOLL_MESH, else found: ranks that can share memory form a box. */
+    /* "box=4,gpu=8", outermost first; its extents multiply to the number of ranks, which fill it in
+     * their order; but where its dimension "box" is as long as there are boxes, box by box. Default: env
+     * MESHCOLL_MESH, else found, box by box: ranks that can share memory form a box, and where each
+     * NUMA node (or socket) of every box has as many ranks bound to it, these a "numa" (or "socket"). */
     const char *mesh;
     /* link models: a preset's name, or a list per dimension, as `meshcoll plan --links` takes them.
      * Default: env MESHCOLL_LINKS, else what `meshcoll tune` measured on this cluster, else the
@@ -141,6 +147,9 @@ MESHCOLL_API int meshcoll_size(const meshcoll_t *mesh);
 
 /* The mesh's text, "box=4,gpu=8"; owned by the handle. */
 MESHCOLL_API const char *meshcoll_mesh_text(const meshcoll_t *mesh);
+
+/* Where a rank stands along dimension `dim` (0 = outermost), from 0 on; an error if there is no such. */
+MESHCOLL_API int meshcoll_coord(const meshcoll_t *mesh, int rank, int dim);
 
 /*
  * Force a strategy for one collective on this mesh, on all ranks alike: a strategy text

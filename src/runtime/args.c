@@ -12,7 +12,7 @@ typedef struct {
 static needs_t needs_of(const meshcoll_t *h, const meshcoll_args_t *a)
 {
     const mc_move_t *const move = &mc_moves[a->collective];
-    const bool at_root = h->rank == a->root;
+    const bool at_root = meshcoll_rank(h) == a->root;
     const size_t one = a->count * meshcoll_datatype_size(a->datatype);
     const size_t whole = mc_move_has_blocks(move) ? one * (size_t)h->mesh.size : one;
     needs_t n = {.in = whole, .out = whole};
@@ -31,17 +31,18 @@ static int check_buffers(const meshcoll_t *h, const meshcoll_args_t *a)
 {
     const char *const name = meshcoll_collective_name(a->collective);
     const needs_t n = needs_of(h, a);
+    const int32_t rank = meshcoll_rank(h);
     if (n.in && !a->in)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                       "%s: in is NULL where rank %d has %zu bytes to give", name, h->rank, n.in);
+                       "%s: in is NULL where rank %d has %zu bytes to give", name, rank, n.in);
     if (n.out && !a->out)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s: out is NULL where rank %d gets %zu bytes",
-                       name, h->rank, n.out);
+                       name, rank, n.out);
     const char *const in = a->in;
     char *const out = a->out;
     if (!n.in || !n.out || in + n.in <= out || out + n.out <= in)
         return MESHCOLL_OK;
-    const size_t block = (size_t)h->rank * (n.in < n.out ? n.in : n.out);
+    const size_t block = (size_t)rank * (n.in < n.out ? n.in : n.out);
     const char *const wanted_in = n.in < n.out ? out + block : n.in == n.out ? out : in;
     const char *const wanted_out = n.out < n.in ? in + block : out;
     if (in != wanted_in || out != wanted_out)
@@ -93,6 +94,8 @@ int mc_args_check(const meshcoll_t *h, const meshcoll_args_t *given, meshcoll_ar
         status = check_buffers(h, &a);
     if (status)
         return status;
+    if (move->rooted)
+        a.root = mc_mesh_rank_of(&h->order, a.root);
     *args = a;
     return MESHCOLL_OK;
 }

@@ -32,10 +32,10 @@ TestSuite(tuned, .init = open_folder, .fini = close_folder);
 
 static mc_cluster_t cluster_of(const char *mesh, const char *transports)
 {
-    static const int32_t machine[] = {0, 0, 2, 2};
+    static const mc_place_t place[] = {{0, -1, -1}, {0, -1, -1}, {2, -1, -1}, {2, -1, -1}};
     const mc_settings_t settings = {.mesh = mesh, .transports = transports};
     mc_cluster_t cluster;
-    cr_assert_eq(mc_cluster_find(&settings, machine, 4, &cluster), MESHCOLL_OK, "%s",
+    cr_assert_eq(mc_cluster_find(&settings, place, 4, &cluster), MESHCOLL_OK, "%s",
                  meshcoll_last_error());
     return cluster;
 }
@@ -86,7 +86,7 @@ Test(tuned, a_cluster_is_what_its_numbers_depend_on)
     cr_expect_eq(found.machines, 2);
     cr_expect_gt(found.cores, 0);
     cr_expect_eq(strncmp(text, "box=2,gpu=2 on 2 machines with ", 31), 0, "%s", text);
-    cr_expect_not_null(strstr(text, ", box=tcp,self;gpu=posix"), "%s", text);
+    cr_expect_not_null(strstr(text, ", box=tcp,self;gpu=shm"), "%s", text);
 }
 
 Test(tuned, what_is_written_is_found_again)
