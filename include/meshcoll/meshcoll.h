@@ -138,8 +138,20 @@ typedef struct {
 MESHCOLL_API int meshcoll_create_oob(const meshcoll_oob_t *oob, const meshcoll_params_t *params,
                                      meshcoll_t **mesh);
 
-/* Collective over all ranks; NULL is allowed. Requests should be complete: those that still run are
- * given up, which meshcoll_last_error() tells, and can then only be freed. */
+/*
+ * The sub-mesh of the ranks that agree with this one in all dimensions but `dims` ("gpu", "box,gpu"):
+ * of dp=2,tp=4 the dimensions "tp" give two tensor-parallel groups of four, "dp" four data-parallel groups
+ * of two. Its dimensions are in the order of `mesh`, its ranks row by row. It may be used beside `mesh`
+ * and other sub-meshes, and split again. Links are those of `mesh`, priced as if all sub-meshes of the
+ * split ran at once; strategies of the environment hold where they fit it.
+ * Collective over `mesh`, as is its meshcoll_destroy, which belongs before that of `mesh`: destroying
+ * `mesh` destroys the sub-meshes it still has.
+ */
+MESHCOLL_API int meshcoll_split(meshcoll_t *mesh, const char *dims, meshcoll_t **sub);
+
+/* Collective over all ranks (of a sub-mesh: over the ranks of the mesh it was split from); NULL is
+ * allowed. Requests should be complete: those that still run are given up, which
+ * meshcoll_last_error() tells, and can then only be freed. */
 MESHCOLL_API void meshcoll_destroy(meshcoll_t *mesh);
 
 MESHCOLL_API int meshcoll_rank(const meshcoll_t *mesh);

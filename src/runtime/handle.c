@@ -131,6 +131,7 @@ static void handle_free(meshcoll_t *h)
     free(h->peer);
     free(h->machine);
     mc_order_free(&h->order);
+    mc_settings_free(&h->settings);
     mc_workspace_free(&h->workspace);
     free(h);
 }
@@ -154,6 +155,8 @@ static int create(const mc_creation_t *c, mc_settings_t *settings, meshcoll_t **
         return status;
     }
     h->free_context = c->free_context;
+    h->settings = *settings;
+    *settings = (mc_settings_t){0};
     *handle = h;
     return MESHCOLL_OK;
 }
@@ -171,6 +174,31 @@ int mc_handle_create(const mc_creation_t *creation, meshcoll_t **mesh)
     return created;
 }
 
+static void leave_parent(meshcoll_t *h)
+{
+    if (!h->parent)
+        return;
+    meshcoll_t **at = &h->parent->children;
+    while (*at != h)
+        at = &(*at)->sibling;
+    *at = h->sibling;
+}
+
+void mc_handle_close(meshcoll_t *h)
+{
+    if (!h)
+        return;
+    while (h->children)
+        mc_handle_close(h->children);
+    leave_parent(h);
+    for (int i = 0; i < MC_CACHED_REQUESTS; i++)
+        meshcoll_free(h->cached[i]);
+    meshcoll_free(h->barrier);
+    if (h->free_context)
+        h->free_context(h->oob.context);
+    handle_free(h);
+}
+
 static void oob_barrier(const meshcoll_t *h)
 {
     char *const all = h->oob.allgather ? malloc((size_t)h->mesh.size) : NULL;
@@ -184,14 +212,13 @@ void meshcoll_destroy(meshcoll_t *mesh)
 {
     if (!mesh)
         return;
-    /* nobody closes what somebody still sends through */
-    oob_barrier(mesh);
-    for (int i = 0; i < MC_CACHED_REQUESTS; i++)
-        meshcoll_free(mesh->cached[i]);
-    meshcoll_free(mesh->barrier);
-    if (mesh->free_context)
-        mesh->free_context(mesh->oob.context);
-    handle_free(mesh);
+    /* nobody closes what somebody still sends through; where the parent has failed there is no
+     * asking, and nothing to lose */
+    if (mesh->parent)
+        (void)mc_run_barrier(mesh->parent);
+    else
+        oob_barrier(mesh);
+    mc_handle_close(mesh);
 }
 
 /* Progress -------------------------------------------------------------------------------------- */

@@ -19,7 +19,12 @@ struct meshcoll {
     mc_links_t links;
     mc_choice_t choice;
 
-    /* allgather is NULL where all ranks are in one process */
+    /* of a sub-mesh; it closes before its parent */
+    meshcoll_t *parent, *sibling;
+    meshcoll_t *children;   /* a list, the latest first */
+    mc_settings_t settings; /* of a mesh that was not split off */
+
+    /* allgather is NULL where all ranks are in one process, and of a sub-mesh */
     meshcoll_oob_t oob;
     void (*free_context)(void *context);
 
@@ -61,6 +66,9 @@ int mc_handle_create(const mc_creation_t *creation, meshcoll_t **mesh);
 /* A handle without transports, from settings; rank `rank` of `mesh`. */
 int mc_handle_open(const mc_mesh_t *mesh, int32_t rank, const mc_settings_t *settings,
                    meshcoll_t **handle);
+
+/* Closes and frees it with its sub-meshes, when nobody sends to it any more; NULL is allowed. */
+void mc_handle_close(meshcoll_t *h);
 
 /* The connection to a rank, made when first asked for. */
 int mc_handle_connect(meshcoll_t *h, int32_t rank, mc_peer_t **peer);
