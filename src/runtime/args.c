@@ -12,7 +12,7 @@ typedef struct {
 static needs_t needs_of(const meshcoll_t *h, const meshcoll_args_t *a)
 {
     const mc_move_t *const move = &mc_moves[a->collective];
-    const bool at_root = meshcoll_rank(h) == a->root;
+    const bool at_root = mc_comm_rank_of(&h->order, h->rank) == a->root;
     const size_t one = a->count * meshcoll_datatype_size(a->datatype);
     const size_t whole = mc_move_has_blocks(move) ? one * (size_t)h->mesh.size : one;
     needs_t n = {.in = whole, .out = whole};
@@ -31,7 +31,7 @@ static int check_buffers(const meshcoll_t *h, const meshcoll_args_t *a)
 {
     const char *const name = meshcoll_collective_name(a->collective);
     const needs_t n = needs_of(h, a);
-    const int32_t rank = meshcoll_rank(h);
+    const int32_t rank = mc_comm_rank_of(&h->order, h->rank);
     if (n.in && !a->in)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "%s: in is NULL where rank %d has %zu bytes to give", name, rank, n.in);
