@@ -114,7 +114,15 @@ static void shift(event_t *event, size_t n, double by)
 
 /* All ranks' steps ------------------------------------------------------------------------------ */
 
-/* By rank; on rank 0 the count of all. */
+static int compare_steps(const void *a, const void *b)
+{
+    const event_t *const x = a, *const y = b;
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
+    return (x->step > y->step) - (x->step < y->step);
+}
+
+/* By mesh rank, which is what events have; on rank 0 the count of all. */
 static size_t gather_events(const bench_t *bench, const event_t *mine, uint32_t n, event_t **all)
 {
     const bool root = bench->rank == 0;
@@ -140,6 +148,8 @@ static size_t gather_events(const bench_t *bench, const event_t *mine, uint32_t 
     MPI_Gatherv(mine, count, type, *all, counts, first, type, 0, MPI_COMM_WORLD);
     MPI_Type_free(&type);
     free(counts);
+    if (root)
+        qsort(*all, total, sizeof **all, compare_steps);
     return total;
 }
 

@@ -124,6 +124,7 @@ int mc_request_create(meshcoll_t *h, const meshcoll_args_t *args, const mc_ranke
         status = mc_strategy_plan(&choice->strategy, &h->mesh, h->rank, args->root, &r->plan);
         if (!status)
             status = mc_binding_init(&r->binding, r->plan);
+        r->binding.block_of = h->order.comm_rank;
         if (!status)
             status = init_executor(r);
         if (!status && h->explain)
@@ -165,6 +166,12 @@ static int choose(meshcoll_t *h, const meshcoll_args_t *a, mc_memory_t **choice)
     if (a->in_counts)
         return choose_direct(h, a, choice);
     const bool has_blocks = mc_move_has_blocks(&mc_moves[a->collective]) && !a->counts;
+    if (!mc_op_commutes(a->op) && h->order.comm_rank)
+        return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
+                       "the operation does not commute, and the ranks do not stand in the mesh in "
+                       "their order: start them box by box, or take them as one line: "
+                       "MESHCOLL_MESH=rank=%d",
+                       h->mesh.size);
     const mc_wish_t wish = {.collective = a->collective,
                             .root = a->root,
                             .bytes = a->count * meshcoll_datatype_size(a->datatype) *
