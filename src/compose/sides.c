@@ -38,10 +38,18 @@ static seconds_t of_term(const mc_term_t *term, const mc_link_t *link)
     return (seconds_t){mc_term_seconds(term, link, 0), mc_term_seconds(&bytes_only, link, 1)};
 }
 
-static seconds_t own_of_term(const mc_term_t *term, const mc_link_t *link)
+/* What a link is busy with, and its ranks; by the textbook, where that is one, they have messages and
+ * sums of their own all the same. */
+static void busy_of_term(const mc_term_t *term, const mc_link_t *link, seconds_t *held,
+                         seconds_t *own)
 {
+    const mc_term_t bytes_only = {{0, 1}, term->beta, term->gamma, {0, 1}};
     const mc_term_t no_wire = {term->alpha, {0, 1}, term->gamma, term->row};
-    return of_term(&no_wire, link);
+    const mc_busy_t fixed = mc_term_busy(term, link, 0);
+    const mc_busy_t per_byte = mc_term_busy(&bytes_only, link, 1);
+    *held = (seconds_t){fixed.link, per_byte.link};
+    *own =
+        link->gap == link->alpha ? of_term(&no_wire, link) : (seconds_t){fixed.own, per_byte.own};
 }
 
 static void add_phase(flow_t *flow, const mc_phase_cost_t *cost, const mc_links_t *links)
@@ -51,12 +59,13 @@ static void add_phase(flow_t *flow, const mc_phase_cost_t *cost, const mc_links_
         const mc_term_t *const once = &cost->once.dim[d], *const busy = &cost->busy.dim[d];
         if (once->alpha.num == 0)
             continue;
-        const seconds_t held = of_term(busy, &links->dim[d]);
+        seconds_t held, own;
+        busy_of_term(busy, &links->dim[d], &held, &own);
         flow->phase[i].links |= 1u << d;
         flow->phase[i].once = both(flow->phase[i].once, of_term(once, &links->dim[d]));
-        flow->phase[i].busy = both(flow->phase[i].busy, held);
+        flow->phase[i].busy = both(flow->phase[i].busy, of_term(busy, &links->dim[d]));
         flow->busy[d] = both(flow->busy[d], held);
-        flow->own = both(flow->own, own_of_term(busy, &links->dim[d]));
+        flow->own = both(flow->own, own);
     }
 }
 

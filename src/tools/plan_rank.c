@@ -76,34 +76,18 @@ static void add_cost_row(mc_table_t *table, const ranking_t *k, const mc_strateg
     mc_add_seconds(table, mc_cost_seconds(cost, &r->links, piece_of(k, s)));
 }
 
-/* The link that is the longest busy with a segment. */
-static int32_t busiest(const ranking_t *k, const mc_strategy_t *s, const mc_cost_t *busy,
-                       double *seconds)
-{
-    const mc_plan_request_t *const r = k->request;
-    int32_t found = 0;
-    *seconds = 0;
-    for (int32_t d = 0; d < r->mesh.ndims; d++) {
-        const double t = mc_term_seconds(&busy->dim[d], &r->links.dim[d], piece_of(k, s));
-        if (t > *seconds) {
-            *seconds = t;
-            found = d;
-        }
-    }
-    return found;
-}
-
 static void print_pipelining(const ranking_t *k, const mc_strategy_t *s, const mc_cost_t *busy)
 {
     char each[MC_NUMBER_TEXT], all[MC_NUMBER_TEXT];
-    double seconds;
-    const int32_t d = busiest(k, s, busy, &seconds);
+    int32_t d;
+    const double seconds = mc_cost_busy(busy, &k->request->links, piece_of(k, s), &d);
     const double total = mc_strategy_seconds(s, &k->request->mesh, &k->request->links,
                                              k->request->root, (double)k->request->bytes);
-    printf("  then %u more segments, one every %s, as long as each keeps the links of %s busy:"
-           " %s in all\n",
-           s->segments - 1, mc_print_seconds(seconds, each, sizeof each),
-           k->request->mesh.dim[d].name, mc_print_seconds(total, all, sizeof all));
+    printf(
+        "  then %u more segments, one every %s, as long as each keeps the %s%s busy: %s in all\n",
+        s->segments - 1, mc_print_seconds(seconds, each, sizeof each),
+        d < 0 ? "ranks themselves" : "links of ", d < 0 ? "" : k->request->mesh.dim[d].name,
+        mc_print_seconds(total, all, sizeof all));
 }
 
 /* Side by side: the first two segments, and how often two more follow. */
