@@ -53,4 +53,15 @@ static inline void mc_charge_row(mc_cost_t *cost, const mc_line_shape_t *shape, 
         term->row = mc_ratio_add(term->row, mc_ratio(messages - 1, 1));
 }
 
+/* `part` of the tile comes to a rank from `senders` others, who do not wait for each other. */
+static inline void mc_charge_incast(mc_cost_t *cost, const mc_line_shape_t *shape, int32_t d,
+                                    int64_t senders, mc_ratio_t part, mc_ratio_t slowed)
+{
+    mc_term_t *const term = &cost->dim[d];
+    if (senders < 2)
+        return;
+    const mc_ratio_t moved = mc_ratio_mul(mc_ratio_mul(part, shape->share), slowed);
+    term->incast = mc_ratio_add(term->incast, mc_ratio_mul(moved, mc_ratio(senders - 1, senders)));
+}
+
 #endif

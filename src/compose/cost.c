@@ -55,7 +55,7 @@ mc_cost_t mc_cost_zero(void)
     mc_cost_t cost;
     const mc_ratio_t none = {0, 1};
     for (int32_t d = 0; d < MC_MAX_DIMS; d++)
-        cost.dim[d] = (mc_term_t){none, none, none, none};
+        cost.dim[d] = (mc_term_t){none, none, none, none, none};
     return cost;
 }
 
@@ -67,6 +67,7 @@ mc_cost_t mc_cost_add(const mc_cost_t *a, const mc_cost_t *b)
         sum.dim[d].beta = mc_ratio_add(a->dim[d].beta, b->dim[d].beta);
         sum.dim[d].gamma = mc_ratio_add(a->dim[d].gamma, b->dim[d].gamma);
         sum.dim[d].row = mc_ratio_add(a->dim[d].row, b->dim[d].row);
+        sum.dim[d].incast = mc_ratio_add(a->dim[d].incast, b->dim[d].incast);
     }
     return sum;
 }
@@ -77,16 +78,22 @@ mc_cost_t mc_cost_share(const mc_cost_t *cost, mc_ratio_t share)
     for (int32_t d = 0; d < MC_MAX_DIMS; d++) {
         part.dim[d].beta = mc_ratio_mul(part.dim[d].beta, share);
         part.dim[d].gamma = mc_ratio_mul(part.dim[d].gamma, share);
+        part.dim[d].incast = mc_ratio_mul(part.dim[d].incast, share);
     }
     return part;
+}
+
+/* On the wire, of all bytes of a vector of one. */
+static double bytes_seconds(const mc_term_t *term, const mc_link_t *link)
+{
+    return (mc_ratio_value(term->beta) + mc_ratio_value(term->incast) * link->incast) * link->beta;
 }
 
 double mc_term_seconds(const mc_term_t *term, const mc_link_t *link, double n)
 {
     return mc_ratio_value(term->alpha) * link->alpha +
            mc_ratio_value(term->row) * (link->gap - link->alpha) +
-           n * (mc_ratio_value(term->beta) * link->beta +
-                mc_ratio_value(term->gamma) * link->gamma);
+           n * (bytes_seconds(term, link) + mc_ratio_value(term->gamma) * link->gamma);
 }
 
 double mc_cost_seconds(const mc_cost_t *cost, const mc_links_t *links, double n)
@@ -106,7 +113,7 @@ double mc_cost_rounded(double seconds)
 mc_busy_t mc_term_busy(const mc_term_t *busy, const mc_link_t *link, double n)
 {
     const double all = mc_term_seconds(busy, link, n);
-    const double bytes = n * mc_ratio_value(busy->beta) * link->beta;
+    const double bytes = n * bytes_seconds(busy, link);
     if (link->gap == link->alpha)
         return (mc_busy_t){all, 0};
     return link->pulled ? (mc_busy_t){all, all} : (mc_busy_t){bytes, all - bytes};

@@ -21,9 +21,10 @@ double mc_ratio_value(mc_ratio_t a);
 
 /* alpha: messages one after another; row: those among them that follow one of the same rank in a row
  * without waiting for it, and take a gap instead of alpha (Culler et al. 1993, LogP; the textbook has
- * alpha for both); beta, gamma: multiples of n, the bytes of the whole vector. */
+ * alpha for both); beta, gamma: multiples of n, the bytes of the whole vector; incast:
+ * those of beta that come from s ranks at once, times 1 - 1/s. */
 typedef struct {
-    mc_ratio_t alpha, beta, gamma, row;
+    mc_ratio_t alpha, beta, gamma, row, incast;
 } mc_term_t;
 
 typedef struct {

@@ -32,6 +32,14 @@ static int32_t crossings(const mc_line_shape_t *shape, mc_core_t c, int32_t m, i
     return most;
 }
 
+static int32_t rounds_of(mc_core_t c)
+{
+    int32_t rounds = 0;
+    while (1 << rounds < c.size)
+        rounds++;
+    return rounds;
+}
+
 /* All members exchange `part` with the one m apart. */
 static void charge_round(mc_cost_t *cost, const mc_line_shape_t *shape, mc_core_t c, int32_t m,
                          mc_ratio_t part, bool reduces)
@@ -42,7 +50,10 @@ static void charge_round(mc_cost_t *cost, const mc_line_shape_t *shape, mc_core_
         top = d < top ? d : top;
     }
     const int32_t n = mc_shape_block(shape, top) == 1 ? 1 : crossings(shape, c, m, top);
-    mc_charge(cost, shape, top, 1, part, mc_shape_slowed(shape, top, n), reduces);
+    const mc_ratio_t slowed = mc_shape_slowed(shape, top, n);
+    mc_charge(cost, shape, top, 1, part, slowed, reduces);
+    /* one segment's rounds and the next one's have different partners */
+    mc_charge_incast(cost, shape, top, rounds_of(c), part, slowed);
 }
 
 /* Surplus ranks give `part` to their neighbours, or get it; of a box one message leaves at most. */
@@ -104,10 +115,14 @@ mc_phase_cost_t mc_cost_bruck_allgather(const mc_line_shape_t *shape)
 {
     mc_cost_t cost = mc_cost_zero();
     const int32_t p = shape->line.len, d = mc_shape_top(shape), s = mc_shape_block(shape, d);
+    int32_t rounds = 0;
+    for (int32_t k = 1; k < p; k *= 2)
+        rounds++;
     for (int32_t k = 1; k < p; k *= 2) {
         const int32_t n = k < p - k ? k : p - k, leave = n < s ? n : s;
-        mc_charge(&cost, shape, d, n > 1 ? 2 : 1, mc_ratio(n, p), mc_shape_slowed(shape, d, leave),
-                  false);
+        const mc_ratio_t slowed = mc_shape_slowed(shape, d, leave);
+        mc_charge(&cost, shape, d, n > 1 ? 2 : 1, mc_ratio(n, p), slowed, false);
+        mc_charge_incast(&cost, shape, d, rounds, mc_ratio(n, p), slowed);
     }
     return alike(cost);
 }

@@ -89,8 +89,11 @@ static mc_phase_cost_t star(const mc_line_shape_t *shape, mc_ratio_t part, bool 
         const int32_t n = block * (shape->mesh->dim[d].extent - 1);
         const bool at_once = pulls && shape->pulled[d] && n > 0;
         const int32_t rounds = at_once ? 1 : n;
-        mc_charge_row(&cost, shape, d, rounds, mc_ratio_mul(mc_ratio(rounds, 1), part),
-                      mc_shape_slowed(shape, d, at_once ? block : 1), reduces);
+        const mc_ratio_t moved = mc_ratio_mul(mc_ratio(rounds, 1), part);
+        const mc_ratio_t slowed = mc_shape_slowed(shape, d, at_once ? block : 1);
+        mc_charge_row(&cost, shape, d, rounds, moved, slowed, reduces);
+        if (!pulls) /* the root takes from all */
+            mc_charge_incast(&cost, shape, d, n, moved, slowed);
     }
     return alike(cost);
 }
@@ -140,7 +143,9 @@ static mc_phase_cost_t fullmesh(const mc_line_shape_t *shape, mc_ratio_t part, b
     const int64_t ports = shape->ports[d], crowd = shape->crowd[d];
     const int64_t slots = slots_to((p - 1) / 2, s, crowd, ports) + slots_to(p / 2, s, crowd, ports);
     const mc_ratio_t slowed = p > 1 ? mc_ratio(slots, ports * (p - 1)) : mc_ratio(1, 1);
-    mc_charge_row(&cost, shape, d, p - 1, mc_ratio_mul(mc_ratio(p - 1, 1), part), slowed, reduces);
+    const mc_ratio_t moved = mc_ratio_mul(mc_ratio(p - 1, 1), part);
+    mc_charge_row(&cost, shape, d, p - 1, moved, slowed, reduces);
+    mc_charge_incast(&cost, shape, d, p - 1, moved, slowed);
     return alike(cost);
 }
 

@@ -55,7 +55,7 @@ static site_t site_of(const build_t *b, const mc_node_t *node, const mc_hop_t *h
 
 static double seconds_per_byte(const mc_term_t *term, const mc_link_t *link)
 {
-    const mc_term_t bytes_only = {{0, 1}, term->beta, term->gamma, {0, 1}};
+    const mc_term_t bytes_only = {{0, 1}, term->beta, term->gamma, {0, 1}, term->incast};
     return mc_term_seconds(&bytes_only, link, 1);
 }
 
@@ -78,7 +78,7 @@ static mc_price_t priced(const build_t *b, const mc_node_t *node, const mc_hop_t
         price.fixed += mc_term_seconds(once, link, 0);
         price.per_byte += seconds_per_byte(once, link);
         const mc_busy_t fixed = mc_term_busy(busy, link, 0);
-        const mc_term_t bytes_only = {{0, 1}, busy->beta, busy->gamma, {0, 1}};
+        const mc_term_t bytes_only = {{0, 1}, busy->beta, busy->gamma, {0, 1}, busy->incast};
         const mc_busy_t per_byte = mc_term_busy(&bytes_only, link, 1);
         price.busy_fixed[i] = fixed.link;
         price.busy_per_byte[i] = per_byte.link;

@@ -110,6 +110,11 @@ static bool read_per_byte(word_t word, double *seconds)
     return true;
 }
 
+static bool read_share(word_t word, double *share)
+{
+    return take_number(&word, share) && word.n == 0;
+}
+
 static bool read_ports(word_t word, int32_t *ports)
 {
     double number;
@@ -147,6 +152,10 @@ static int parse_field(word_t field, word_t value, mc_link_t *link)
         return read_per_byte(value, is(field, "beta") ? &link->beta : &link->gamma)
                    ? MESHCOLL_OK
                    : fail_value(field, value, per_byte);
+    if (is(field, "incast"))
+        return read_share(value, &link->incast)
+                   ? MESHCOLL_OK
+                   : fail_value(field, value, "a share of beta as in 0.2, or 0");
     if (is(field, "ports"))
         return read_ports(value, &link->ports)
                    ? MESHCOLL_OK
@@ -155,7 +164,7 @@ static int parse_field(word_t field, word_t value, mc_link_t *link)
         return read_yes_no(value, &link->pulled) ? MESHCOLL_OK
                                                  : fail_value(field, value, "yes or no");
     return mc_fail(MESHCOLL_ERR_PARSE,
-                   "a link has alpha, gap, beta, gamma, ports and pulled, but no '%.*s'",
+                   "a link has alpha, gap, beta, gamma, incast, ports and pulled, but no '%.*s'",
                    (int)field.n, field.at);
 }
 
@@ -294,7 +303,7 @@ static int complete(const mc_mesh_t *mesh, mc_links_t *links)
 
 int mc_links_parse(const char *text, const mc_mesh_t *mesh, mc_links_t *links)
 {
-    const mc_link_t unknown = {NAN, NAN, 0, 1, false, NAN};
+    const mc_link_t unknown = {NAN, NAN, 0, 1, false, NAN, 0};
     mc_links_t all = {.ndims = mesh->ndims};
     bool given[MC_MAX_DIMS] = {false};
     for (int32_t d = 0; d < mesh->ndims; d++)
@@ -332,6 +341,16 @@ static const unit_t *time_unit(double seconds)
     while (u + 1 < MC_COUNT(times) && seconds * times[u].value < 1)
         u++;
     return &times[u];
+}
+
+static void print_share(double share, mc_text_t *text)
+{
+    char buffer[32];
+    int digits = 1;
+    do
+        snprintf(buffer, sizeof buffer, "%.*g", digits, share);
+    while (strtod(buffer, NULL) != share && digits++ < 17);
+    mc_text_add(text, ";incast:%s", buffer);
 }
 
 static void print_time(double seconds, mc_text_t *text)
@@ -380,6 +399,8 @@ void mc_links_print(const mc_links_t *links, const mc_mesh_t *mesh, mc_text_t *t
         print_per_byte(link->beta, text);
         mc_text_add(text, ";gamma:");
         print_per_byte(link->gamma, text);
+        if (link->incast != 0)
+            print_share(link->incast, text);
         if (link->ports == MC_PORTS_ALL)
             mc_text_add(text, ";ports:all");
         else
@@ -401,10 +422,11 @@ int mc_links_check(const mc_links_t *links, const mc_mesh_t *mesh)
     for (int32_t d = 0; d < links->ndims; d++) {
         const mc_link_t *const link = &links->dim[d];
         if (!usable(link->alpha) || !usable(link->beta) || !usable(link->gamma) ||
-            !usable(link->gap))
-            return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                           "alpha, gap, beta and gamma of dimension %s are finite and not negative",
-                           mesh->dim[d].name);
+            !usable(link->gap) || !usable(link->incast))
+            return mc_fail(
+                MESHCOLL_ERR_INVALID_ARG,
+                "alpha, gap, beta, gamma and incast of dimension %s are finite and not negative",
+                mesh->dim[d].name);
         if (link->ports < 1)
             return mc_fail(MESHCOLL_ERR_INVALID_ARG, "dimension %s has at least one port, not %d",
                            mesh->dim[d].name, link->ports);

@@ -17,6 +17,8 @@ typedef struct {
     bool pulled;   /* the receiver copies: shared memory, NVLink */
     double gap; /* seconds between two messages of a rank in a row, neither waiting for the other;
                       of presets: 0 where it is not known, and alpha is taken */
+    double incast; /* by how much of beta bytes are slower that come from very many ranks at once;
+                      from s ranks, 1 - 1/s of that */
 } mc_link_t;
 
 typedef struct {

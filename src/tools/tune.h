@@ -12,6 +12,7 @@ typedef struct {
     int32_t lines;          /* of this dimension through one box */
     double alpha;           /* seconds a message, all lines of all boxes at once */
     double gap;             /* seconds a message of those that do not wait for each other */
+    double incast;          /* by how much of together bytes from all at once are slower */
     double together, alone; /* seconds a byte of one line: all at once, one a box */
     uint64_t bytes;         /* of the largest message */
 } mc_seen_t;

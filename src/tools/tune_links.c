@@ -58,6 +58,7 @@ int mc_tune_links(const mc_cluster_t *cluster, const mc_tuning_t *tuning, mc_lin
          * were seen to */
         found.dim[d] = (mc_link_t){.alpha = rounded(seen->alpha),
                                    .gap = rounded(seen->gap),
+                                   .incast = floor(seen->incast * 100 + 0.5) / 100,
                                    .beta = rounded(seen->together * ports / seen->lines),
                                    .gamma = rounded(tuning->gamma),
                                    .ports = ports,

@@ -16,7 +16,8 @@
 #include <unistd.h>
 
 enum {
-    SMALL_BYTES = 8,    /* of a message */
+    SMALL_BYTES = 8, /* of a message */
+    FROM_ALL_SEGMENTS = 16,
     ROW_MESSAGES = 128, /* segments, none of which waits for another */
     LEAST_LARGE_BYTES =
         1 << 20,           /* shapers and buffers let short bursts pass faster than the rest */
@@ -30,12 +31,13 @@ static const double least_batch = 10e-3; /* seconds: the ranks start a batch a l
 static const double least_sums = 100e-3;
 
 /* Three messages and a row of small ones, one line alone or all at once. */
-typedef enum { SMALL, ROW, QUARTER, LARGE, REQUESTS } size_index_t;
+typedef enum { SMALL, ROW, QUARTER, LARGE, FROM_ALL, REQUESTS } size_index_t;
 typedef enum {
     SMALL_ALL,
     ROW_ALL,
     QUARTER_ALL,
     LARGE_ALL,
+    FROM_ALL_ALL,
     QUARTER_ALONE,
     LARGE_ALONE,
     SERIES
@@ -43,8 +45,8 @@ typedef enum {
 static const struct {
     size_index_t request;
     bool alone;
-} kinds[SERIES] = {{SMALL, false}, {ROW, false},    {QUARTER, false},
-                   {LARGE, false}, {QUARTER, true}, {LARGE, true}};
+} kinds[SERIES] = {{SMALL, false},    {ROW, false},    {QUARTER, false}, {LARGE, false},
+                   {FROM_ALL, false}, {QUARTER, true}, {LARGE, true}};
 
 typedef struct {
     int32_t repeats; /* in one batch */
@@ -199,11 +201,13 @@ static void open_whole(tuner_t *t, const mc_cluster_t *c)
     check(meshcoll_create(MPI_COMM_WORLD, &params, &t->whole), "the mesh");
 }
 
-static meshcoll_request_t *request_of(const dim_t *d, size_t bytes, int32_t segments)
+static meshcoll_request_t *request_of(const dim_t *d, const char *algorithm, size_t bytes,
+                                      int32_t segments)
 {
     meshcoll_request_t *request;
     char strategy[64];
-    snprintf(strategy, sizeof strategy, "allgather:ring(%s) segments=%d", d->name, segments);
+    snprintf(strategy, sizeof strategy, "allgather:%s(%s) segments=%d", algorithm, d->name,
+             segments);
     const meshcoll_args_t args = {.size = sizeof args,
                                   .collective = MESHCOLL_ALLGATHER,
                                   .in = d->buffer + bytes * (size_t)meshcoll_rank(d->line),
@@ -243,21 +247,23 @@ static void find_sizes(const tuner_t *t, dim_t *d, double enough)
     const size_t p = (size_t)d->extent;
     d->bytes = p * LEAST_LARGE_BYTES > MOST_BYTES ? MOST_BYTES / p / 16 * 16 : LEAST_LARGE_BYTES;
     d->buffer = allocate(MOST_BYTES);
-    d->request[SMALL] = request_of(d, SMALL_BYTES, 1);
-    d->request[ROW] = request_of(d, ROW_MESSAGES * SMALL_BYTES, ROW_MESSAGES);
-    d->request[QUARTER] = request_of(d, d->bytes / 4, 1);
+    d->request[SMALL] = request_of(d, "ring", SMALL_BYTES, 1);
+    d->request[ROW] = request_of(d, "ring", ROW_MESSAGES * SMALL_BYTES, ROW_MESSAGES);
+    d->request[QUARTER] = request_of(d, "ring", d->bytes / 4, 1);
     for (int i = 0; i < 3; i++)
         batch_of(t, d, SMALL_ALL, 1);
     for (;;) {
-        d->request[LARGE] = request_of(d, d->bytes, 1);
+        d->request[LARGE] = request_of(d, "ring", d->bytes, 1);
         const double once = batch_of(t, d, LARGE_ALL, 1);
         if (once >= enough || 2 * d->bytes * p > MOST_BYTES)
             break;
         d->bytes *= 2;
         meshcoll_free(d->request[LARGE]);
     }
+    /* in segments, as in one all ranks send to the first neighbour, then to the second, … */
+    d->request[FROM_ALL] = request_of(d, "fullmesh", d->bytes, FROM_ALL_SEGMENTS);
     meshcoll_free(d->request[QUARTER]);
-    d->request[QUARTER] = request_of(d, d->bytes / 4, 1);
+    d->request[QUARTER] = request_of(d, "ring", d->bytes / 4, 1);
     for (int s = 0; s < SERIES; s++)
         d->series[s].repeats = repeats_for(batch_of(t, d, (series_index_t)s, 1));
 }
@@ -333,6 +339,13 @@ static double gap(const dim_t *d, double small, double row)
     return (row > small ? row - small : row) / messages;
 }
 
+/* From p-1 ranks it is 1 - 1/(p-1) of what it is from very many. */
+static double incast(const dim_t *d, double large, double from_all)
+{
+    const double senders = d->extent - 1;
+    return senders > 1 && from_all > large ? (from_all / large - 1) / (1 - 1 / senders) : 0;
+}
+
 static mc_seen_t seen(dim_t *d)
 {
     double time[SERIES];
@@ -341,6 +354,7 @@ static mc_seen_t seen(dim_t *d)
     mc_seen_t seen = {.lines = d->lines,
                       .alpha = time[SMALL_ALL] / (d->extent - 1),
                       .gap = gap(d, time[SMALL_ALL], time[ROW_ALL]),
+                      .incast = incast(d, time[LARGE_ALL], time[FROM_ALL_ALL]),
                       .together = slope(d, time[QUARTER_ALL], time[LARGE_ALL]),
                       .bytes = d->bytes};
     seen.alone = d->lines > 1 ? slope(d, time[QUARTER_ALONE], time[LARGE_ALONE]) : seen.together;
