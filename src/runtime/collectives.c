@@ -1,5 +1,5 @@
 /* The blocking calls: each says what it is, and runs. */
-#include "runtime/request.h"
+#include "runtime/calls.h"
 
 static meshcoll_args_t args_of(meshcoll_collective_t collective, const void *in, void *out,
                                size_t count, meshcoll_datatype_t datatype)
@@ -66,12 +66,6 @@ int meshcoll_allreduce(meshcoll_t *mesh, const void *in, void *out, size_t count
     meshcoll_args_t a = args_of(MESHCOLL_ALLREDUCE, in, out, count, datatype);
     a.op = op;
     return mc_run(mesh, &a);
-}
-
-/* Nobody has the sum before everybody has given. */
-int meshcoll_barrier(meshcoll_t *mesh)
-{
-    return mc_run_barrier(mesh);
 }
 
 int meshcoll_set_strategy(meshcoll_t *mesh, meshcoll_collective_t collective, const char *strategy)

@@ -1,6 +1,7 @@
 #include "runtime/handle.h"
 
 #include "runtime/boxes.h"
+#include "runtime/calls.h"
 #include "runtime/explain.h"
 #include "runtime/request.h"
 #include "transport/shm.h"
@@ -178,20 +179,20 @@ static int share_addresses(meshcoll_t *h)
 
 /* Creating and destroying ----------------------------------------------------------------------- */
 
-/* The list's requests outlive the handle, as the user's; how many were still running. Nothing writes
- * to them any more. */
+/* Requests outlive the handle, as the user's; how many were still running. Nothing writes to them
+ * any more. */
 static uint32_t give_up(meshcoll_request_t *list)
 {
     uint32_t n = 0;
     for (meshcoll_request_t *r = list, *next; r; r = next) {
-        next = r->next;
+        next = r->next_of_all;
         n += r->running;
         r->mesh = NULL;
         if (r->running)
             r->status = MESHCOLL_ERR_INVALID_ARG;
         r->running = false;
         if (r->released)
-            meshcoll_free(r);
+            mc_request_drop(r);
     }
     return n;
 }
@@ -211,8 +212,7 @@ static void handle_free(meshcoll_t *h)
     for (int32_t d = 0; d < h->mesh.ndims; d++)
         if (h->transport[d])
             h->transport[d]->ops->close(h->transport[d]);
-    give_up(h->failed);
-    const uint32_t n = give_up(h->running);
+    const uint32_t n = give_up(h->all);
     if (n > 0)
         mc_fail(MESHCOLL_ERR_INVALID_ARG,
                 "meshcoll_destroy: %u requests were still running and were given up; what their "
@@ -221,7 +221,7 @@ static void handle_free(meshcoll_t *h)
     mc_explain_destroy(h->explain);
     free(h->addresses);
     free(h->peer);
-    mc_workspace_free(&h->workspace);
+    mc_calls_free_memory(h);
     free(h);
 }
 
@@ -284,9 +284,7 @@ void meshcoll_destroy(meshcoll_t *mesh)
     oob_barrier(mesh);
     if (mesh->explain)
         mc_explain_print(mesh);
-    for (int i = 0; i < MC_CACHED_REQUESTS; i++)
-        meshcoll_free(mesh->cached[i]);
-    meshcoll_free(mesh->barrier);
+    mc_calls_forget(mesh);
     if (mesh->free_context)
         mesh->free_context(mesh->oob.context);
     handle_free(mesh);

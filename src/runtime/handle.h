@@ -32,15 +32,14 @@ struct meshcoll {
     int broken;    /* status of the first run that failed; there is no other after it */
     char why[400]; /* its text */
 
-    uint32_t next_operation;                        /* made in the same order on all ranks */
+    uint32_t n_calls, n_persistent;                 /* numbered so far: see calls.h */
+    meshcoll_request_t *all;                        /* a list of all there are */
     meshcoll_request_t *running;                    /* a list, the oldest first */
-    meshcoll_request_t *failed;                     /* transports may still write to these */
     meshcoll_t *next_busy;                          /* in the thread's list of handles that run */
-    meshcoll_request_t *cached[MC_CACHED_REQUESTS]; /* of the blocking calls, the latest first */
-    mc_workspace_t workspace;                       /* theirs: one runs at a time */
-    meshcoll_request_t *barrier;
-    int32_t arrived;            /* what a barrier adds up */
-    struct mc_explain *explain; /* NULL: nothing is recorded */
+    meshcoll_request_t *cached[MC_CACHED_REQUESTS]; /* for calls, the latest first */
+    mc_workspace_t *spare, *last_spare;             /* memory of calls that are complete */
+    int32_t arrived;                                /* what a barrier adds up */
+    struct mc_explain *explain;                     /* NULL: nothing is recorded */
 };
 
 /* What creation starts from. `machine` as in boxes.h; both stay the caller's. */

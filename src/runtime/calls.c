@@ -1,0 +1,282 @@
+#include "runtime/calls.h"
+
+#include "runtime/explain.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Numbers --------------------------------------------------------------------------------------- */
+
+enum { HALF = 1 << (MC_TAG_OPERATION_BITS - 1) };
+
+uint32_t mc_next_call(meshcoll_t *h)
+{
+    return h->n_calls++ % HALF;
+}
+
+uint32_t mc_next_persistent(meshcoll_t *h)
+{
+    return HALF + h->n_persistent++ % (MC_TAG_GREETING - HALF);
+}
+
+/* Memory ---------------------------------------------------------------------------------------- */
+
+/* First in, first out: a loop that starts the same calls again finds each where it was bound before,
+ * and binds nothing. */
+mc_workspace_t *mc_take_memory(meshcoll_t *h)
+{
+    mc_workspace_t *const w = h->spare;
+    if (!w) {
+        mc_workspace_t *const fresh = calloc(1, sizeof *fresh);
+        if (!fresh)
+            mc_fail_memory("scratch");
+        return fresh;
+    }
+    h->spare = w->next;
+    return w;
+}
+
+void mc_return_memory(meshcoll_t *h, mc_workspace_t *workspace)
+{
+    workspace->next = NULL;
+    if (h->spare)
+        h->last_spare->next = workspace;
+    else
+        h->spare = workspace;
+    h->last_spare = workspace;
+}
+
+void mc_calls_free_memory(meshcoll_t *h)
+{
+    while (h->spare) {
+        mc_workspace_t *const w = h->spare;
+        h->spare = w->next;
+        mc_workspace_free(w);
+        free(w);
+    }
+}
+
+/* The requests that serve calls ----------------------------------------------------------------- */
+
+/* Moves entry i of the cache to the front. */
+static void to_front(meshcoll_t *h, int i)
+{
+    meshcoll_request_t *const r = h->cached[i];
+    if (i > 0)
+        memmove(&h->cached[1], &h->cached[0], (size_t)i * sizeof h->cached[0]);
+    h->cached[0] = r;
+}
+
+static bool serves(const meshcoll_request_t *r, const meshcoll_args_t *a, const mc_ranked_t *choice)
+{
+    return !r->taken && r->collective == a->collective && r->root == a->root &&
+           mc_strategy_equal(&r->choice.strategy, &choice->strategy);
+}
+
+/* That a choice remembers its request only saves looking for it. */
+static meshcoll_request_t *find_cached(meshcoll_t *h, const meshcoll_args_t *a, mc_memory_t *choice)
+{
+    const meshcoll_request_t *const known =
+        choice->request && !choice->request->taken ? choice->request : NULL;
+    for (int i = 0; i < MC_CACHED_REQUESTS && h->cached[i]; i++)
+        if (known ? h->cached[i] == known : serves(h->cached[i], a, &choice->best)) {
+            to_front(h, i);
+            return choice->request = h->cached[0];
+        }
+    return NULL;
+}
+
+static void uncache(meshcoll_t *h, int i)
+{
+    meshcoll_request_t *const r = h->cached[i];
+    mc_choice_forget_request(&h->choice, r);
+    r->cached = false;
+    if (!r->taken)
+        mc_request_destroy(r);
+    h->cached[i] = NULL;
+}
+
+/* In the first free place, or that of the one that was not used for longest. Where all serve calls,
+ * it stays outside, and goes when its call is complete. */
+static void add_cached(meshcoll_t *h, meshcoll_request_t *r)
+{
+    int i = 0;
+    while (i < MC_CACHED_REQUESTS && h->cached[i])
+        i++;
+    if (i == MC_CACHED_REQUESTS) {
+        while (i > 0 && h->cached[i - 1]->taken)
+            i--;
+        if (i-- == 0)
+            return;
+        uncache(h, i);
+    }
+    r->cached = true;
+    h->cached[i] = r;
+    to_front(h, i);
+}
+
+static int find_or_make(meshcoll_t *h, const meshcoll_args_t *a, mc_memory_t *choice,
+                        meshcoll_request_t **request)
+{
+    meshcoll_request_t *r = find_cached(h, a, choice);
+    if (!r) {
+        const mc_ranked_t best = choice->best;
+        const int status = mc_request_create(h, a, &best, &r);
+        if (status)
+            return status;
+        /* nothing to do has no plan to keep */
+        if (r->plan)
+            add_cached(h, r);
+    }
+    *request = r;
+    return MESHCOLL_OK;
+}
+
+static int bind(meshcoll_request_t *r, const meshcoll_args_t *a)
+{
+    const mc_operands_t operands = mc_operands_of(a);
+    if (!r->plan)
+        return MESHCOLL_OK;
+    r->workspace = mc_take_memory(r->mesh);
+    if (!r->workspace)
+        return MESHCOLL_ERR_NO_MEMORY;
+    if (r->watch)
+        mc_explain_forced(r, a->strategy);
+    return mc_request_bind(r, &operands);
+}
+
+int mc_call_choose(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, mc_memory_t **choice)
+{
+    const bool has_blocks = mc_move_has_blocks(&mc_moves[a->collective]);
+    const mc_wish_t wish = {.collective = a->collective,
+                            .root = a->root,
+                            .bytes = a->count * meshcoll_datatype_size(a->datatype) *
+                                     (has_blocks ? (uint64_t)h->mesh.size : 1),
+                            .strategy = a->strategy,
+                            .unforced = is_barrier};
+    return mc_choose(&h->choice, &h->mesh, &h->links, &wish, choice);
+}
+
+int mc_call_start(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, uint32_t number,
+                  meshcoll_request_t **request)
+{
+    mc_memory_t *choice;
+    meshcoll_request_t *r;
+    int status = mc_call_choose(h, a, is_barrier, &choice);
+    if (!status)
+        status = find_or_make(h, a, choice, &r);
+    if (status)
+        return status;
+    r->taken = true;
+    r->operation = number;
+    status = bind(r, a);
+    if (!status)
+        status = mc_request_start(r);
+    if (status) {
+        mc_request_drop(r);
+        return status;
+    }
+    *request = r;
+    return MESHCOLL_OK;
+}
+
+void mc_call_release(meshcoll_request_t *r)
+{
+    meshcoll_t *const h = r->mesh;
+    r->taken = r->released = false;
+    if (h && r->workspace) {
+        mc_return_memory(h, r->workspace);
+        r->workspace = NULL;
+    }
+    if (!r->cached)
+        mc_request_destroy(r);
+}
+
+void mc_calls_forget(meshcoll_t *h)
+{
+    for (int i = 0; i < MC_CACHED_REQUESTS; i++)
+        if (h->cached[i])
+            uncache(h, i);
+}
+
+/* Calls ----------------------------------------------------------------------------------------- */
+
+/* What both ways of calling begin with. Whoever fails here has taken its number, so that the next
+ * call has the same one on all ranks. */
+static int enter(meshcoll_t *h, const meshcoll_args_t *given, uint32_t *number, meshcoll_args_t *a)
+{
+    *number = mc_next_call(h);
+    const int status = mc_handle_check(h);
+    return status ? status : mc_args_check(h, given, a);
+}
+
+static int no_mesh(void)
+{
+    return mc_fail(MESHCOLL_ERR_INVALID_ARG, "the mesh is NULL");
+}
+
+static int run(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, uint32_t number)
+{
+    meshcoll_request_t *r;
+    const int status = mc_call_start(h, a, is_barrier, number, &r);
+    if (status)
+        return status;
+    mc_request_await(r);
+    return mc_request_tell(r);
+}
+
+int mc_run(meshcoll_t *h, const meshcoll_args_t *given)
+{
+    meshcoll_args_t a;
+    uint32_t number;
+    if (!h)
+        return no_mesh();
+    const int status = enter(h, given, &number, &a);
+    return status || a.count == 0 ? status : run(h, &a, false, number);
+}
+
+int mc_begin(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t **request)
+{
+    meshcoll_args_t a;
+    uint32_t number;
+    if (!h)
+        return no_mesh();
+    if (!request)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "a call that does not wait: request is NULL");
+    const int status = enter(h, given, &number, &a);
+    return status ? status : mc_call_start(h, &a, false, number, request);
+}
+
+/* Nobody has the sum before everybody has given. Whatever is forced for allreduce, it is the planner's
+ * cheapest sum of one element. */
+static meshcoll_args_t barrier_of(meshcoll_t *h)
+{
+    return (meshcoll_args_t){.size = sizeof(meshcoll_args_t),
+                             .collective = MESHCOLL_ALLREDUCE,
+                             .in = &h->arrived,
+                             .out = &h->arrived,
+                             .count = 1,
+                             .datatype = MESHCOLL_INT32};
+}
+
+int meshcoll_barrier(meshcoll_t *mesh)
+{
+    meshcoll_args_t a;
+    uint32_t number;
+    if (!mesh)
+        return no_mesh();
+    const meshcoll_args_t given = barrier_of(mesh);
+    const int status = enter(mesh, &given, &number, &a);
+    return status ? status : run(mesh, &a, true, number);
+}
+
+int meshcoll_ibarrier(meshcoll_t *mesh, meshcoll_request_t **request)
+{
+    meshcoll_args_t a;
+    uint32_t number;
+    if (!mesh || !request)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_ibarrier: mesh or request is NULL");
+    const meshcoll_args_t given = barrier_of(mesh);
+    const int status = enter(mesh, &given, &number, &a);
+    return status ? status : mc_call_start(mesh, &a, true, number, request);
+}
