@@ -16,6 +16,7 @@ typedef struct {
     int root;
     const char *mesh, *links, *transports; /* NULL: not given */
     const char *strategies, *rate, *csv, *json, *timeline;
+    const char *sizes;                   /* instead of begin, end and factor; ascending */
     double rate_bytes;                   /* of `rate`, bytes per second; 0: not given */
     uint64_t begin, end, timeline_bytes; /* the last 0: the largest size */
     double factor;
@@ -27,6 +28,8 @@ typedef struct {
 /* Status 0, or ERR_INVALID_ARG with the error's text set. */
 int options_parse(int argc, char **argv, options_t *options);
 void options_usage(FILE *to);
+/* Item i of --sizes; *bytes stays as it is behind the last. */
+int options_size(const options_t *options, int i, uint64_t *bytes);
 
 /* What is measured: one strategy, the planner's choice, or the MPI library's own. */
 typedef enum { PLANNED, FORCED, MPI_OWN } kind_t;
@@ -56,6 +59,16 @@ typedef struct {
     size_t count; /* the API's count: of the whole vector, or of one block */
     size_t whole; /* elements of the whole vector */
 } view_t;
+
+/* A whole number, and the second part of what has two. */
+typedef struct {
+    uint64_t a, b;
+} pair_t;
+
+int element_exact_bits(meshcoll_datatype_t datatype);
+bool element_is_complex(meshcoll_datatype_t datatype);
+void element_put(meshcoll_datatype_t datatype, char *at, pair_t number);
+bool element_is(meshcoll_datatype_t datatype, const char *at, pair_t number);
 
 /* One row of the table; times in seconds, NAN where there is none. */
 typedef struct {
@@ -107,6 +120,8 @@ uint64_t data_wrong(const bench_t *bench, const view_t *view);
 void data_clear(const bench_t *bench, const view_t *view);
 
 /* own_mpi.c: can MPI's int count so many elements? */
+/* The datatype or operation that MPI does not have, or NULL. */
+const char *own_mpi_lacks(const options_t *options);
 bool own_mpi_fits(const bench_t *bench, size_t whole);
 /* MPI_Bcast has one buffer, and MPI_Reduce_scatter_block leaves its block at the buffer's start. */
 view_t own_mpi_view(const bench_t *bench, const view_t *view);

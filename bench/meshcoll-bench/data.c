@@ -4,18 +4,21 @@
  *     a(j) + k(j) * ((r + turn(j)) mod P)
  *
  * with a, k and turn drawn from a hash of j. Over all ranks the bracket takes each of 0…P-1 once, so
- * sum, minimum and maximum have closed forms, and a missing or doubled contribution shows. All values
- * and partial sums are whole numbers that float32 holds exactly.
+ * sum, average, minimum and maximum have closed forms, and a missing or doubled contribution shows. All
+ * values and partial sums are whole numbers that the datatype holds exactly; sums of integers may
+ * wrap. For products, logical and bitwise operations one rank, changing with j, gives what comes out,
+ * and the others what changes nothing.
  */
 #include "bench.h"
 
 #include <string.h>
 
-enum { FACTORS = 4, EXACT_BITS = 24, BASE_BITS = 20, POISON = 0xA5, GUARD_BYTE = 0x5A };
+enum { FACTORS = 4, BASE_BITS = 20, POISON = 0xA5, GUARD_BYTE = 0x5A };
 
 /* Who has a buffer, and how much of the vector it holds. */
 static const struct {
     bool in_root, in_block, out_root, out_block, reduces;
+    bool blocks; /* a block for every rank on both sides */
 } shape[MESHCOLL_COLLECTIVES] = {
     [MESHCOLL_BCAST] = {.in_root = true},
     [MESHCOLL_REDUCE] = {.out_root = true, .reduces = true},
@@ -24,12 +27,21 @@ static const struct {
     [MESHCOLL_ALLGATHER] = {.in_block = true},
     [MESHCOLL_REDUCE_SCATTER] = {.out_block = true, .reduces = true},
     [MESHCOLL_ALLREDUCE] = {.reduces = true},
+    [MESHCOLL_ALLTOALL] = {.blocks = true},
 };
 
 typedef struct {
-    uint64_t salt, base_mask, ranks;
+    uint64_t salt, ranks, base_mask, factors, even; /* factors are multiples of `even` */
+    meshcoll_datatype_t datatype;
     meshcoll_op_t op;
 } pattern_t;
+
+static uint64_t mix(uint64_t x)
+{
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
 
 bool collective_reduces(meshcoll_collective_t collective)
 {
@@ -43,7 +55,7 @@ bool collective_has_root(meshcoll_collective_t collective)
 
 static bool has_blocks(meshcoll_collective_t collective)
 {
-    return shape[collective].in_block || shape[collective].out_block;
+    return shape[collective].in_block || shape[collective].out_block || shape[collective].blocks;
 }
 
 size_t data_whole(const bench_t *bench, uint64_t bytes)
@@ -53,23 +65,45 @@ size_t data_whole(const bench_t *bench, uint64_t bytes)
     return elements < parts ? parts : elements / parts * parts;
 }
 
-/* Largest a(j) for which every partial sum is exact, as a mask of low bits; 0: there is none. */
-static uint64_t base_mask(const options_t *options, uint64_t ranks)
+static bool is_integer(meshcoll_datatype_t datatype)
 {
-    const bool sums = shape[options->collective].reduces && options->op == MESHCOLL_SUM;
-    const uint64_t terms = sums ? ranks : 1;
-    const uint64_t spread = FACTORS * (sums ? ranks * (ranks - 1) / 2 : ranks - 1);
-    int bits = BASE_BITS;
-    while (bits > 0 && terms * ((UINT64_C(1) << bits) - 1) + spread > UINT64_C(1) << EXACT_BITS)
-        bits--;
-    return (UINT64_C(1) << bits) - 1;
+    return (datatype >= MESHCOLL_INT32 && datatype <= MESHCOLL_UINT64);
+}
+
+/* The widest pattern for which every partial sum is exact; base_mask and factors, or false. */
+static bool fit(pattern_t *p, bool reduces)
+{
+    const bool sums = reduces && (p->op == MESHCOLL_SUM || p->op == MESHCOLL_AVG);
+    const bool wraps = p->op == MESHCOLL_SUM && is_integer(p->datatype);
+    const uint64_t terms = sums ? p->ranks : 1;
+    const uint64_t turns = sums ? p->ranks * (p->ranks - 1) / 2 : p->ranks - 1;
+    const int limit = wraps ? BASE_BITS + 4 : element_exact_bits(p->datatype);
+    p->even = p->op == MESHCOLL_AVG ? 2 : 1;
+    for (p->factors = FACTORS; p->factors > 0; p->factors--)
+        for (int bits = BASE_BITS; bits >= 0; bits--) {
+            p->base_mask = (UINT64_C(1) << bits) - 1;
+            if (terms * p->base_mask + p->factors * p->even * turns < UINT64_C(1) << limit)
+                return true;
+        }
+    return false;
+}
+
+static pattern_t pattern_for(const options_t *o, int ranks, uint64_t salt, bool *fits)
+{
+    pattern_t p = {.salt = mix(salt), .ranks = (uint64_t)ranks, .datatype = o->datatype};
+    p.op = shape[o->collective].reduces ? o->op : MESHCOLL_SUM;
+    *fits = fit(&p, shape[o->collective].reduces);
+    return p;
 }
 
 const char *data_inexact(const options_t *options, int ranks)
 {
-    if (!options->check || base_mask(options, (uint64_t)ranks) > 0)
-        return NULL;
-    return "so many ranks make sums that float32 does not hold exactly; measure with -c 0";
+    bool fits = true;
+    if (options->check)
+        pattern_for(options, ranks, 0, &fits);
+    return fits ? NULL
+                : "so many ranks make results that the datatype does not hold exactly; measure "
+                  "with -c 0";
 }
 
 static span_t span(const bench_t *bench, char *buffer, bool block, size_t whole)
@@ -105,70 +139,103 @@ view_t data_view(const bench_t *bench, size_t whole)
     return view;
 }
 
-static uint64_t mix(uint64_t x)
+/* What the one rank gives, and the others: NONE for operations where all count. */
+typedef struct {
+    uint64_t neutral, least, values;
+} picked_t;
+
+static bool picks(meshcoll_op_t op, picked_t *p)
 {
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
+    switch (op) {
+    case MESHCOLL_PROD:
+        *p = (picked_t){.neutral = 1, .least = 1, .values = 7};
+        return true;
+    case MESHCOLL_LAND:
+        *p = (picked_t){.neutral = 1, .values = 2};
+        return true;
+    case MESHCOLL_LOR:
+    case MESHCOLL_LXOR:
+        *p = (picked_t){.values = 2};
+        return true;
+    case MESHCOLL_BAND:
+        *p = (picked_t){.neutral = 127, .values = 128};
+        return true;
+    case MESHCOLL_BOR:
+    case MESHCOLL_BXOR:
+        *p = (picked_t){.values = 128};
+        return true;
+    default:
+        return false;
+    }
 }
 
-static uint64_t value(const pattern_t *p, uint64_t rank, uint64_t j)
+static uint64_t one_value(const pattern_t *p, uint64_t rank, uint64_t j)
 {
-    const uint64_t hash = mix(p->salt + j);
-    const uint64_t factor = 1 + (hash >> BASE_BITS) % FACTORS;
-    return (hash & p->base_mask) + factor * ((rank + (hash >> 32)) % p->ranks);
+    const uint64_t hash = mix(p->salt + j), turn = (rank + (hash >> 32)) % p->ranks;
+    const uint64_t factor = p->even * (1 + (hash >> BASE_BITS) % p->factors);
+    picked_t picked;
+    if (picks(p->op, &picked))
+        return turn ? picked.neutral : picked.least + hash % picked.values;
+    return (hash & p->base_mask) + factor * turn;
 }
 
-static uint64_t reduced(const pattern_t *p, uint64_t j)
+static uint64_t one_result(const pattern_t *p, uint64_t j)
 {
     const uint64_t hash = mix(p->salt + j);
-    const uint64_t base = hash & p->base_mask, factor = 1 + (hash >> BASE_BITS) % FACTORS;
+    const uint64_t base = hash & p->base_mask;
+    const uint64_t factor = p->even * (1 + (hash >> BASE_BITS) % p->factors);
+    picked_t picked;
+    if (picks(p->op, &picked))
+        return picked.least + hash % picked.values;
     switch (p->op) {
     case MESHCOLL_MIN:
+    case MESHCOLL_MINLOC:
         return base;
     case MESHCOLL_MAX:
+    case MESHCOLL_MAXLOC:
         return base + factor * (p->ranks - 1);
+    case MESHCOLL_AVG:
+        return base + factor * (p->ranks - 1) / 2;
     default:
         return p->ranks * base + factor * (p->ranks * (p->ranks - 1) / 2);
     }
 }
 
+/* The rank whose turn it is. */
+static uint64_t rank_of(const pattern_t *p, uint64_t j, uint64_t turn)
+{
+    const uint64_t shift = (mix(p->salt + j) >> 32) % p->ranks;
+    return (p->ranks + turn - shift) % p->ranks;
+}
+
+/* Imaginary parts are those of other elements, or 0 in products. */
+static const uint64_t IMAGINARY = UINT64_C(1) << 48;
+
+static bool has_imaginary(const pattern_t *p)
+{
+    return element_is_complex(p->datatype) && p->op != MESHCOLL_PROD;
+}
+
+static pair_t value(const pattern_t *p, uint64_t rank, uint64_t j)
+{
+    pair_t v = {one_value(p, rank, j), has_imaginary(p) ? one_value(p, rank, j + IMAGINARY) : 0};
+    if (p->op == MESHCOLL_MINLOC || p->op == MESHCOLL_MAXLOC)
+        v.b = rank;
+    return v;
+}
+
+static pair_t reduced(const pattern_t *p, uint64_t j)
+{
+    pair_t v = {one_result(p, j), has_imaginary(p) ? one_result(p, j + IMAGINARY) : 0};
+    if (p->op == MESHCOLL_MINLOC || p->op == MESHCOLL_MAXLOC)
+        v.b = rank_of(p, j, p->op == MESHCOLL_MINLOC ? 0 : p->ranks - 1);
+    return v;
+}
+
 static pattern_t pattern_of(const bench_t *bench)
 {
-    const options_t *const o = &bench->options;
-    return (pattern_t){mix(bench->salt), base_mask(o, (uint64_t)bench->size), (uint64_t)bench->size,
-                       o->op};
-}
-
-static void put(meshcoll_datatype_t datatype, void *at, size_t i, uint64_t number)
-{
-    switch (datatype) {
-    case MESHCOLL_FLOAT32:
-        ((float *)at)[i] = (float)number;
-        return;
-    case MESHCOLL_FLOAT64:
-        ((double *)at)[i] = (double)number;
-        return;
-    case MESHCOLL_INT32:
-        ((int32_t *)at)[i] = (int32_t)number;
-        return;
-    default:
-        ((int64_t *)at)[i] = (int64_t)number;
-    }
-}
-
-static bool is(meshcoll_datatype_t datatype, const void *at, size_t i, uint64_t number)
-{
-    switch (datatype) {
-    case MESHCOLL_FLOAT32:
-        return ((const float *)at)[i] == (float)number;
-    case MESHCOLL_FLOAT64:
-        return ((const double *)at)[i] == (double)number;
-    case MESHCOLL_INT32:
-        return ((const int32_t *)at)[i] == (int32_t)number;
-    default:
-        return ((const int64_t *)at)[i] == (int64_t)number;
-    }
+    bool fits;
+    return pattern_for(&bench->options, bench->size, bench->salt, &fits);
 }
 
 /* Element j of the result: of which rank, when nothing is reduced. */
@@ -177,6 +244,16 @@ static uint64_t origin(const bench_t *bench, const view_t *view, size_t j)
     if (shape[bench->options.collective].in_block)
         return j / view->count;
     return (uint64_t)bench->options.root;
+}
+
+/* What element j of the result must be. */
+static pair_t right(const bench_t *bench, const view_t *view, const pattern_t *p, size_t j)
+{
+    if (shape[bench->options.collective].reduces)
+        return reduced(p, j);
+    if (shape[bench->options.collective].blocks) /* it lies by destination where it comes from */
+        return value(p, j / view->count, (size_t)bench->rank * view->count + j % view->count);
+    return value(p, origin(bench, view, j), j);
 }
 
 static void guard(const bench_t *bench, const span_t *s)
@@ -213,8 +290,10 @@ void data_fill(bench_t *bench, const view_t *view)
     const pattern_t p = pattern_of(bench);
     if (view->out.at)
         memset(view->out.at, POISON, view->out.n * meshcoll_datatype_size(datatype));
+    const size_t element = meshcoll_datatype_size(datatype);
     for (size_t i = 0; view->in.at && i < view->in.n; i++)
-        put(datatype, view->in.at, i, value(&p, (uint64_t)bench->rank, view->in.first + i));
+        element_put(datatype, view->in.at + i * element,
+                    value(&p, (uint64_t)bench->rank, view->in.first + i));
     if (shared(bench, view)) {
         guard(bench, outer(view));
     } else {
@@ -225,22 +304,21 @@ void data_fill(bench_t *bench, const view_t *view)
 
 static uint64_t wrong_out(const bench_t *bench, const view_t *view, const pattern_t *p)
 {
-    const bool reduces = shape[bench->options.collective].reduces;
+    const size_t element = meshcoll_datatype_size(bench->options.datatype);
     uint64_t wrong = 0;
-    for (size_t i = 0; view->out.at && i < view->out.n; i++) {
-        const size_t j = view->out.first + i;
-        const uint64_t right = reduces ? reduced(p, j) : value(p, origin(bench, view, j), j);
-        wrong += !is(bench->options.datatype, view->out.at, i, right);
-    }
+    for (size_t i = 0; view->out.at && i < view->out.n; i++)
+        wrong += !element_is(bench->options.datatype, view->out.at + i * element,
+                             right(bench, view, p, view->out.first + i));
     return wrong;
 }
 
 static uint64_t wrong_in(const bench_t *bench, const view_t *view, const pattern_t *p)
 {
+    const size_t element = meshcoll_datatype_size(bench->options.datatype);
     uint64_t wrong = 0;
     for (size_t i = 0; view->in.at && i < view->in.n; i++)
-        wrong += !is(bench->options.datatype, view->in.at, i,
-                     value(p, (uint64_t)bench->rank, view->in.first + i));
+        wrong += !element_is(bench->options.datatype, view->in.at + i * element,
+                             value(p, (uint64_t)bench->rank, view->in.first + i));
     return wrong;
 }
 

@@ -49,12 +49,23 @@ static bool fits(const bench_t *bench, size_t whole)
     return false;
 }
 
+/* Size number `at`, `last` the one before; 0: there are no more. */
+static double next_size(const options_t *o, int at, double last)
+{
+    uint64_t listed = 0;
+    if (o->sizes)
+        return options_size(o, at, &listed) == MESHCOLL_OK ? (double)listed : 0;
+    const double bytes = at == 0 ? (double)o->begin : last * o->factor;
+    return bytes < (double)o->end + 0.5 ? bytes : 0;
+}
+
 static uint64_t measure_all(bench_t *bench, const meta_t *meta, FILE *csv)
 {
     const options_t *const o = &bench->options;
     uint64_t wrong = 0;
     size_t last = 0;
-    for (double bytes = (double)o->begin; bytes < (double)o->end + 0.5; bytes *= o->factor) {
+    double bytes = 0;
+    for (int at = 0; (bytes = next_size(o, at, bytes)) > 0; at++) {
         const size_t whole = data_whole(bench, (uint64_t)bytes);
         if (whole == last) /* two sizes that round to one */
             continue;

@@ -12,7 +12,7 @@ static const char usage[] =
     "\n"
     "what runs\n"
     "  --collective NAME      bcast (default), reduce, scatter, gather, allgather, allreduce,\n"
-    "                         reduce_scatter\n"
+    "                         reduce_scatter, alltoall\n"
     "  --mesh TEXT            box=4,gpu=4: dimensions, outermost first; default: found\n"
     "  --links TEXT           link models, as `meshcoll plan --links` takes them\n"
     "  --transports TEXT      UCX transports per dimension, box=tcp,self;gpu=sm,self\n"
@@ -23,15 +23,16 @@ static const char usage[] =
     "                           option2  a named entry\n"
     "                           \"bcast:mst(box) bcast:mst(gpu) segments=4\"  a strategy's text\n"
     "  --flat mpi             the MPI library's own collective too, on the same buffers\n"
-    "  --datatype NAME        float32 (default), float64, int32, int64\n"
-    "  --op NAME              sum (default), min, max\n"
+    "  --datatype NAME        float32 (default), float16, int64, … (docs/datatypes.md)\n"
+    "  --op NAME              sum (default), avg, min, band, … (docs/datatypes.md)\n"
     "  --root RANK            0\n"
     "  --in-place             input and output in one buffer\n"
     "\n"
-    "sizes, of the whole vector for every collective\n"
+    "sizes, of the whole vector for every collective; alltoall: of what one rank sends\n"
     "  -b, --begin BYTES      1K\n"
     "  -e, --end BYTES        8M\n"
     "  -f, --factor F         4, from one size to the next\n"
+    "  --sizes LIST           these instead, ascending: 8,64,1M\n"
     "\n"
     "how often\n"
     "  -w, --warmup N         5 rounds that do not count\n"
@@ -65,6 +66,7 @@ enum {
     OPT_MIN_TIME,
     OPT_MAX_TIME,
     OPT_RATE,
+    OPT_SIZES,
     OPT_CSV,
     OPT_JSON,
     OPT_TIMELINE,
@@ -91,6 +93,7 @@ static const struct option longs[] = {
     {"max-time", required_argument, NULL, OPT_MAX_TIME},
     {"check", required_argument, NULL, 'c'},
     {"rate", required_argument, NULL, OPT_RATE},
+    {"sizes", required_argument, NULL, OPT_SIZES},
     {"csv", required_argument, NULL, OPT_CSV},
     {"json", required_argument, NULL, OPT_JSON},
     {"timeline", required_argument, NULL, OPT_TIMELINE},
@@ -123,7 +126,7 @@ static const char *op_name(int i)
 static int parse_name(const char *option, const char *text, const char *(*name)(int), int n,
                       int *found)
 {
-    char all[256];
+    char all[512];
     mc_text_t list = mc_text(all, sizeof all);
     for (int i = 0; i < n; i++) {
         if (strcmp(text, name(i)) == 0) {
@@ -166,6 +169,41 @@ static int parse_bytes(const char *option, const char *text, uint64_t *bytes)
                        "%s: expected bytes such as 1024, 64K or 8M; came "
                        "\"%s\"",
                        option, text);
+    return MESHCOLL_OK;
+}
+
+int options_size(const options_t *o, int i, uint64_t *bytes)
+{
+    const char *at = o->sizes;
+    for (; at && i > 0; i--) {
+        at = strchr(at, ',');
+        at += at != NULL;
+    }
+    if (!at)
+        return MESHCOLL_OK;
+    char item[64];
+    snprintf(item, sizeof item, "%.*s", (int)strcspn(at, ","), at);
+    return parse_bytes("--sizes", item, bytes);
+}
+
+/* All of them are read here, so that a wrong one is told before anything is measured. */
+static int parse_sizes(const char *text, options_t *o)
+{
+    o->sizes = text;
+    uint64_t last = 0;
+    for (int i = 0;; i++) {
+        uint64_t bytes = 0;
+        const int status = options_size(o, i, &bytes);
+        if (status != MESHCOLL_OK)
+            return status;
+        if (bytes == 0)
+            break;
+        if (bytes <= last)
+            return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                           "--sizes: expected each larger than the one before; came \"%s\"", text);
+        o->begin = i == 0 ? bytes : o->begin;
+        o->end = last = bytes;
+    }
     return MESHCOLL_OK;
 }
 
@@ -243,6 +281,8 @@ static int parse_option(int which, options_t *o)
         return MESHCOLL_OK;
     case OPT_TIMELINE_BYTES:
         return parse_bytes("--timeline-bytes", text, &o->timeline_bytes);
+    case OPT_SIZES:
+        return parse_sizes(text, o);
     case OPT_FLAT:
         return parse_flat(text, &o->flat_mpi);
     case OPT_ROOT:
@@ -307,6 +347,11 @@ int options_parse(int argc, char **argv, options_t *options)
     if (optind < argc)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "expected options only; came \"%s\"",
                        argv[optind]);
+    if (collective_reduces(o.collective) && meshcoll_op_check(o.op, o.datatype))
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--op: %s", meshcoll_last_error());
+    if (o.flat_mpi && own_mpi_lacks(&o))
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--flat mpi: MPI has no %s; leave it out",
+                       own_mpi_lacks(&o));
     if (o.begin > o.end)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "-b is larger than -e: no size to measure");
     *options = o;

@@ -13,7 +13,8 @@
  *
  * Shapes follow NCCL: `count` counts elements of the whole vector for broadcast, reduce and
  * allreduce, and of one rank's block for scatter, gather, allgather and reduce-scatter, whose
- * other buffer holds size() blocks in rank order.
+ * other buffer holds size() blocks in rank order. Of alltoall it counts the elements of one block
+ * too; both buffers hold size() of them: in by destination, out by source.
  */
 #ifndef MESHCOLL_MESHCOLL_H
 #define MESHCOLL_MESHCOLL_H
@@ -60,18 +61,58 @@ typedef enum {
     MESHCOLL_ALLGATHER,
     MESHCOLL_REDUCE_SCATTER,
     MESHCOLL_ALLREDUCE,
+    MESHCOLL_ALLTOALL,
     MESHCOLL_COLLECTIVES /* how many there are */
 } meshcoll_collective_t;
 
+/* Elements, in host byte order; their names in texts are "float32", "float8_e4m3", "float32_int32", …
+ * docs/datatypes.md says which operations each takes, and what is rounded where. */
 typedef enum {
     MESHCOLL_FLOAT32,
     MESHCOLL_FLOAT64,
     MESHCOLL_INT32,
     MESHCOLL_INT64,
+    MESHCOLL_INT8,
+    MESHCOLL_INT16,
+    MESHCOLL_UINT8,
+    MESHCOLL_UINT16,
+    MESHCOLL_UINT32,
+    MESHCOLL_UINT64,
+    MESHCOLL_FLOAT16,     /* IEEE 754 binary16 */
+    MESHCOLL_BFLOAT16,    /* the upper half of a float32 */
+    MESHCOLL_FLOAT8_E4M3, /* OCP E4M3: no infinities, as float8_e4m3fn */
+    MESHCOLL_FLOAT8_E5M2, /* OCP E5M2 */
+    MESHCOLL_COMPLEX64,   /* two float32: real, imaginary */
+    MESHCOLL_COMPLEX128,  /* two float64 */
+    /* value and index, for minloc and maxloc: a C struct of the two, padding included */
+    MESHCOLL_FLOAT32_INT32, /* MPI_FLOAT_INT */
+    MESHCOLL_FLOAT64_INT32, /* MPI_DOUBLE_INT */
+    MESHCOLL_INT32_INT32,   /* MPI_2INT */
+    MESHCOLL_INT64_INT32,   /* MPI_LONG_INT, where long has 64 bits */
+    MESHCOLL_FLOAT64_INT64,
+    MESHCOLL_INT64_INT64,
     MESHCOLL_DATATYPES
 } meshcoll_datatype_t;
 
-typedef enum { MESHCOLL_SUM, MESHCOLL_MIN, MESHCOLL_MAX, MESHCOLL_OPS } meshcoll_op_t;
+/* Operations of the library, then those of meshcoll_op_create. */
+typedef enum {
+    MESHCOLL_SUM,
+    MESHCOLL_MIN,
+    MESHCOLL_MAX,
+    MESHCOLL_PROD,
+    MESHCOLL_AVG,  /* the sum, divided once by the number of ranks at the end; integers truncate */
+    MESHCOLL_LAND, /* logical: 0 or 1 */
+    MESHCOLL_LOR,
+    MESHCOLL_LXOR,
+    MESHCOLL_BAND, /* bitwise */
+    MESHCOLL_BOR,
+    MESHCOLL_BXOR,
+    MESHCOLL_MINLOC, /* the smallest value, and the lowest index that has it */
+    MESHCOLL_MAXLOC,
+    MESHCOLL_OPS,              /* how many the library has */
+    MESHCOLL_OP_USER = 1 << 8, /* users' operations have this value and above */
+    MESHCOLL_OP_LAST = 0x7fffffff
+} meshcoll_op_t;
 
 /* Text of a status, static. */
 MESHCOLL_API const char *meshcoll_status_string(int status);
@@ -82,13 +123,39 @@ MESHCOLL_API const char *meshcoll_last_error(void);
 /* "major.minor.patch", static. */
 MESHCOLL_API const char *meshcoll_version(void);
 
-/* Name as in strategy texts ("bcast", "float32", "sum"), static; NULL when out of range. */
+/* Name as in texts ("bcast", "float32", "sum"), static; NULL when out of range. Operations of users are
+ * all named "user". */
 MESHCOLL_API const char *meshcoll_collective_name(meshcoll_collective_t collective);
 MESHCOLL_API const char *meshcoll_datatype_name(meshcoll_datatype_t datatype);
 MESHCOLL_API const char *meshcoll_op_name(meshcoll_op_t op);
 
 /* Bytes of one element; 0 when out of range. */
 MESHCOLL_API size_t meshcoll_datatype_size(meshcoll_datatype_t datatype);
+
+/*
+ * A user's operation: dst[i] = a[i] (op) b[i] for `count` elements of `datatype`. `dst` is a, b, or
+ * overlaps neither; a's contributions come from lower ranks than b's unless the operation commutes.
+ * It must be associative, and give the same for the same operands on every rank. It is called
+ * within calls into meshcoll, with parts of the vector of any length, and must not call meshcoll.
+ */
+typedef void (*meshcoll_op_fn_t)(void *context, void *dst, const void *a, const void *b,
+                                 size_t count, meshcoll_datatype_t datatype);
+
+/*
+ * Makes an operation for all datatypes and meshes of this process. One that does not commute is
+ * reduced in the order of ranks: x0 (op) x1 (op) … ; then only strategies that keep it are used.
+ * `context` goes to every call, and stays the caller's. All ranks create the same operations with
+ * the same `commutative`; handles may differ between ranks. Errors: ERR_NO_MEMORY when there are too
+ * many at once.
+ */
+MESHCOLL_API int meshcoll_op_create(meshcoll_op_fn_t function, int commutative, void *context,
+                                    meshcoll_op_t *op);
+/* No call takes it any more; persistent requests made with it still run, so that `function` and
+ * `context` must outlive those. ERR_INVALID_ARG where it is none that was created. */
+MESHCOLL_API int meshcoll_op_free(meshcoll_op_t op);
+
+/* MESHCOLL_OK where `op` takes `datatype`, else an error whose text says what would fit. */
+MESHCOLL_API int meshcoll_op_check(meshcoll_op_t op, meshcoll_datatype_t datatype);
 
 /* A mesh of ranks with its transports, one handle per rank. */
 typedef struct meshcoll meshcoll_t;
@@ -156,8 +223,8 @@ MESHCOLL_API int meshcoll_set_strategy(meshcoll_t *mesh, meshcoll_collective_t c
                                        const char *strategy);
 
 /*
- * The seven collectives and barrier, blocking. Called by all ranks of the mesh in the same order.
- * In place: where both buffers hold the whole vector, in == out; where one holds a block, it is
+ * The eight collectives and barrier, blocking. Called by all ranks of the mesh in the same order.
+ * In place: where both buffers hold the whole vector, or a block for every rank, in == out; where one holds a block, it is
  * this rank's block of the other (out == in + rank * count elements, or the reverse).
  * `in` is never modified unless in place. Buffers a rank does not use may be NULL.
  */
@@ -175,7 +242,38 @@ MESHCOLL_API int meshcoll_reduce_scatter(meshcoll_t *mesh, const void *in, void 
                                          meshcoll_datatype_t datatype, meshcoll_op_t op);
 MESHCOLL_API int meshcoll_allreduce(meshcoll_t *mesh, const void *in, void *out, size_t count,
                                     meshcoll_datatype_t datatype, meshcoll_op_t op);
+MESHCOLL_API int meshcoll_alltoall(meshcoll_t *mesh, const void *in, void *out, size_t count,
+                                   meshcoll_datatype_t datatype);
 MESHCOLL_API int meshcoll_barrier(meshcoll_t *mesh);
+
+/*
+ * The same with blocks of unequal sizes: rank r's has counts[r] elements and starts displs[r] elements
+ * into the buffer that holds all blocks. displs NULL: back to back in rank order. Both arrays have
+ * size() entries and are read before the call returns. Blocks of an output must not overlap.
+ *
+ * Unlike in MPI, all ranks give the same `counts`, also where they are not the root: a block may pass
+ * other ranks on its way. displs are for the ranks that have the buffer. `count` is counts[rank].
+ * In place: this rank's block of the other buffer (out == in + displs[rank] elements, or the reverse).
+ *
+ * Of an alltoallv a rank knows its own counts only: in_counts[r] elements go to rank r, where they are
+ * its out_counts of this rank. So it goes straight from rank to rank, whatever strategy is forced for
+ * alltoall. In place: in == out, with the same counts and displs for both.
+ */
+MESHCOLL_API int meshcoll_scatterv(meshcoll_t *mesh, const void *in, const size_t *counts,
+                                   const size_t *displs, void *out, size_t count,
+                                   meshcoll_datatype_t datatype, int root);
+MESHCOLL_API int meshcoll_gatherv(meshcoll_t *mesh, const void *in, size_t count, void *out,
+                                  const size_t *counts, const size_t *displs,
+                                  meshcoll_datatype_t datatype, int root);
+MESHCOLL_API int meshcoll_allgatherv(meshcoll_t *mesh, const void *in, size_t count, void *out,
+                                     const size_t *counts, const size_t *displs,
+                                     meshcoll_datatype_t datatype);
+MESHCOLL_API int meshcoll_reduce_scatterv(meshcoll_t *mesh, const void *in, void *out,
+                                          const size_t *counts, meshcoll_datatype_t datatype,
+                                          meshcoll_op_t op);
+MESHCOLL_API int meshcoll_alltoallv(meshcoll_t *mesh, const void *in, const size_t *in_counts,
+                                    const size_t *in_displs, void *out, const size_t *out_counts,
+                                    const size_t *out_displs, meshcoll_datatype_t datatype);
 
 /* One operation's arguments, for requests. `size` as in meshcoll_params_t. */
 typedef struct {
@@ -189,6 +287,10 @@ typedef struct {
     int root;
     /* forces a strategy for this request only; NULL: the mesh's or the planner's */
     const char *strategy;
+    /* blocks of unequal sizes, as the v-variants take them: NULL for equal ones. Read by meshcoll_init,
+     * not later. Of alltoall, `counts` and `displs` are out's. */
+    const size_t *counts, *displs;
+    const size_t *in_counts, *in_displs;
 } meshcoll_args_t;
 
 /*

@@ -97,16 +97,35 @@ static uint64_t mask_of(uint32_t w, uint32_t first, uint32_t n)
 
 void mc_bitmap_set(mc_bitmap_t *map, uint32_t first, uint32_t n)
 {
-    for (uint32_t w = first / 64; n > 0 && w <= (first + n - 1) / 64; w++)
-        map->word[w] |= mask_of(w, first, n);
+    if (n == 0)
+        return;
+    const uint32_t w = first / 64, last = (first + n - 1) / 64;
+    map->word[w] |= mask_of(w, first, n);
+    if (w == last)
+        return;
+    memset(&map->word[w + 1], 0xff, (last - w - 1) * sizeof *map->word);
+    map->word[last] |= mask_of(last, first, n);
+}
+
+/* Most words of long runs are empty or full. */
+static uint32_t bits_in(uint64_t word)
+{
+    if (word == 0 || word == UINT64_MAX)
+        return word ? 64 : 0;
+    return (uint32_t)__builtin_popcountll(word);
 }
 
 uint32_t mc_bitmap_count(const mc_bitmap_t *map, uint32_t first, uint32_t n)
 {
-    uint32_t count = 0;
-    for (uint32_t w = first / 64; n > 0 && w <= (first + n - 1) / 64; w++)
-        count += (uint32_t)__builtin_popcountll(map->word[w] & mask_of(w, first, n));
-    return count;
+    if (n == 0)
+        return 0;
+    const uint32_t w = first / 64, last = (first + n - 1) / 64;
+    uint32_t count = bits_in(map->word[w] & mask_of(w, first, n));
+    if (w == last)
+        return count;
+    for (uint32_t i = w + 1; i < last; i++)
+        count += bits_in(map->word[i]);
+    return count + bits_in(map->word[last] & mask_of(last, first, n));
 }
 
 bool mc_bitmap_has(const mc_bitmap_t *map, uint32_t at)

@@ -32,8 +32,8 @@ static double latency(const mc_mesh_t *mesh, const mc_links_t *links, int32_t to
     return wires ? larger(network, rounds(mesh->size, 1) * least) : network;
 }
 
-/* Multiple of n that must pass one box's ports. */
-static double volume(meshcoll_collective_t collective, double boxes, bool pulled)
+/* Multiple of n that must pass one box's ports; `inside`: ranks of a box. */
+static double volume(meshcoll_collective_t collective, double boxes, double inside, bool pulled)
 {
     switch (collective) {
     case MESHCOLL_BCAST:
@@ -41,6 +41,8 @@ static double volume(meshcoll_collective_t collective, double boxes, bool pulled
         return 1;
     case MESHCOLL_ALLREDUCE:
         return 2 * (boxes - 1) / boxes;
+    case MESHCOLL_ALLTOALL: /* each rank has an n of its own */
+        return inside * (boxes - 1) / boxes;
     case MESHCOLL_SCATTER: /* receivers that pull do so all at once */
         return pulled ? 1 / boxes : (boxes - 1) / boxes;
     default:
@@ -58,6 +60,7 @@ static double received(meshcoll_collective_t collective, double ranks)
         return 1;
     case MESHCOLL_GATHER:
     case MESHCOLL_ALLGATHER:
+    case MESHCOLL_ALLTOALL:
         return (ranks - 1) / ranks;
     default:
         return 1 / ranks;
@@ -94,7 +97,7 @@ double mc_lower_bound(meshcoll_collective_t collective, const mc_mesh_t *mesh,
     const mc_link_t *const link = &links->dim[top];
     const int32_t inside = mc_mesh_stride(mesh, top);
     const int32_t ports = link->ports < inside ? link->ports : inside;
-    const double bytes = n * volume(collective, mesh->dim[top].extent, link->pulled);
+    const double bytes = n * volume(collective, mesh->dim[top].extent, inside, link->pulled);
     const double passed = bytes * link->beta / ports;
     const double taken = n * received(collective, mesh->size) / inflow(mesh, links);
     const double bound = larger(latency(mesh, links, top), larger(passed, taken));

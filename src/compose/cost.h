@@ -79,6 +79,8 @@ mc_phase_cost_t mc_cost_star_gather(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_fullmesh_allgather(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_fullmesh_reduce_scatter(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_fullmesh_allreduce(const mc_line_shape_t *shape);
+/* p-1 rounds of n/p: n is what one rank sends, and no phase makes it smaller. */
+mc_phase_cost_t mc_cost_pairwise_alltoall(const mc_line_shape_t *shape);
 
 /* On lengths that are no power of two with the exchange before and after: see src/doubling. */
 mc_phase_cost_t mc_cost_doubling_allreduce(const mc_line_shape_t *shape);

@@ -154,6 +154,11 @@ mc_phase_cost_t mc_cost_fullmesh_reduce_scatter(const mc_line_shape_t *shape)
     return fullmesh(shape, mc_ratio(1, shape->line.len), true);
 }
 
+mc_phase_cost_t mc_cost_pairwise_alltoall(const mc_line_shape_t *shape)
+{
+    return fullmesh(shape, mc_ratio(1, shape->line.len), false);
+}
+
 mc_phase_cost_t mc_cost_fullmesh_allreduce(const mc_line_shape_t *shape)
 {
     return fullmesh(shape, mc_ratio(1, 1), true);

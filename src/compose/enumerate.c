@@ -1,18 +1,20 @@
 /* Every strategy: the paths through the graph of placements, depth first. */
 #include "compose/paths.h"
 
-static mc_choices_t choices_of(meshcoll_collective_t collective)
+static mc_choices_t choices_of(meshcoll_collective_t collective, bool in_order)
 {
     mc_choices_t choices = {0};
     for (int32_t i = 0; i < mc_n_algorithms && choices.n < MC_MAX_CHOICES; i++)
-        if (mc_algorithms[i].collective == collective && !mc_algorithms[i].composite)
+        if (mc_algorithms[i].collective == collective && !mc_algorithms[i].composite &&
+            (!in_order || !mc_moves[collective].reduces || mc_algorithms[i].keeps_order))
             choices.index[choices.n++] = i;
     return choices;
 }
 
-mc_graph_t mc_graph(meshcoll_collective_t collective, const mc_mesh_t *mesh)
+mc_graph_t mc_graph(meshcoll_collective_t collective, const mc_mesh_t *mesh, bool in_order)
 {
-    mc_graph_t graph = {.from = mc_moves[collective].from, .to = mc_moves[collective].to};
+    mc_graph_t graph = {
+        .from = mc_moves[collective].from, .to = mc_moves[collective].to, .in_order = in_order};
     for (int32_t d = 0; d < mesh->ndims; d++)
         if (mesh->dim[d].extent > 1)
             graph.dim[graph.n++] = d;
@@ -20,7 +22,7 @@ mc_graph_t mc_graph(meshcoll_collective_t collective, const mc_mesh_t *mesh)
     if (graph.n == 0)
         graph.dim[graph.n++] = 0;
     for (int c = 0; c < MESHCOLL_COLLECTIVES; c++)
-        graph.choices[c] = choices_of((meshcoll_collective_t)c);
+        graph.choices[c] = choices_of((meshcoll_collective_t)c, in_order);
     return graph;
 }
 
@@ -50,6 +52,15 @@ static bool leads_on(const mc_graph_t *graph, const mc_node_t *node, int32_t i,
            node->at[i] != graph->to && (move->to == graph->to || move->to != MC_REPLICA);
 }
 
+/* Is a dimension inside of `i` still to be reduced? */
+static bool unreduced_inside(const mc_graph_t *graph, const mc_node_t *node, int32_t i)
+{
+    while (++i < graph->n)
+        if (node->at[i] == MC_PARTIAL)
+            return true;
+    return false;
+}
+
 int32_t mc_graph_hops(const mc_graph_t *graph, const mc_node_t *node, mc_hop_t hop[MC_MAX_HOPS])
 {
     int32_t n = 0;
@@ -58,6 +69,8 @@ int32_t mc_graph_hops(const mc_graph_t *graph, const mc_node_t *node, mc_hop_t h
             for (int32_t last = first; last < graph->n; last++) {
                 if (!leads_on(graph, node, last, &mc_moves[c]) || graph->choices[c].n == 0)
                     break;
+                if (graph->in_order && mc_moves[c].reduces && unreduced_inside(graph, node, last))
+                    continue;
                 const mc_dims_t dims = {graph->dim[first],
                                         graph->dim[last] - graph->dim[first] + 1};
                 hop[n++] = (mc_hop_t){(meshcoll_collective_t)c, first, last - first + 1, dims};
@@ -146,7 +159,7 @@ int mc_strategy_each(meshcoll_collective_t collective, const mc_mesh_t *mesh, mc
         return status;
     if ((unsigned)collective >= MESHCOLL_COLLECTIVES)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "there is no collective %d", (int)collective);
-    const mc_graph_t graph = mc_graph(collective, mesh);
+    const mc_graph_t graph = mc_graph(collective, mesh, false);
     const mc_node_t start = mc_graph_start(&graph);
     walk_t walk = {.graph = &graph, .each = each, .context = context};
     walk.strategy = (mc_strategy_t){.collective = collective, .segments = 1};

@@ -78,6 +78,7 @@ int mc_strategy_plan(const mc_strategy_t *strategy, const mc_mesh_t *mesh, int32
                                  held(move->from, rank == root), held(move->to, rank == root));
     if (status)
         return status;
+    b.turns = strategy->n_phases;
     for (uint32_t segment = 0; segment < strategy->segments; segment++)
         add_segment(&b, strategy, mesh, segment);
     status = mc_seal(&b, plan);

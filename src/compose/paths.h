@@ -22,6 +22,7 @@ typedef struct {
 typedef struct {
     mc_placement_t from, to;
     int32_t n, dim[MC_MAX_DIMS]; /* dimensions longer than 1, outermost first; at least one */
+    bool in_order; /* only what reduces in the order of ranks: inner dimensions before outer ones */
     /* by collective: the algorithms that are no composite */
     mc_choices_t choices[MESHCOLL_COLLECTIVES];
 } mc_graph_t;
@@ -36,7 +37,7 @@ typedef struct {
     mc_dims_t dims;
 } mc_hop_t;
 
-mc_graph_t mc_graph(meshcoll_collective_t collective, const mc_mesh_t *mesh);
+mc_graph_t mc_graph(meshcoll_collective_t collective, const mc_mesh_t *mesh, bool in_order);
 mc_node_t mc_graph_start(const mc_graph_t *graph);
 bool mc_graph_ended(const mc_graph_t *graph, const mc_node_t *node);
 /* Hops from `node` from which the end can still be reached; how many. */

@@ -10,11 +10,13 @@ const mc_move_t mc_moves[MESHCOLL_COLLECTIVES] = {
     [MESHCOLL_ALLGATHER] = {"allgather", MC_SHARD, MC_REPLICA, false, false},
     [MESHCOLL_REDUCE_SCATTER] = {"reduce_scatter", MC_PARTIAL, MC_SHARD, false, true},
     [MESHCOLL_ALLREDUCE] = {"allreduce", MC_PARTIAL, MC_REPLICA, false, true},
+    [MESHCOLL_ALLTOALL] = {"alltoall", MC_SOURCE, MC_DESTINATION, false, false},
 };
 
 const char *mc_placement_name(mc_placement_t placement)
 {
-    static const char *const name[] = {"root", "shard", "replica", "partial"};
+    static const char *const name[] = {"root",    "shard",  "replica",
+                                       "partial", "source", "destination"};
     return (size_t)placement < MC_COUNT(name) ? name[placement] : "?";
 }
 

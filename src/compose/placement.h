@@ -8,10 +8,12 @@
 #include "mesh/mesh.h"
 
 typedef enum {
-    MC_ROOT,    /* only the root's coordinate has it */
-    MC_SHARD,   /* each coordinate has its slice */
-    MC_REPLICA, /* each has all of it */
-    MC_PARTIAL, /* each has an unreduced contribution */
+    MC_ROOT,        /* only the root's coordinate has it */
+    MC_SHARD,       /* each coordinate has its slice */
+    MC_REPLICA,     /* each has all of it */
+    MC_PARTIAL,     /* each has an unreduced contribution */
+    MC_SOURCE,      /* each has what comes from its coordinate: blocks by destination */
+    MC_DESTINATION, /* each has what goes to its coordinate: blocks by source */
     MC_PLACEMENTS
 } mc_placement_t;
 
@@ -24,10 +26,10 @@ typedef struct {
 /* By meshcoll_collective_t; the same table serves the collective on the mesh and the 1D move. */
 extern const mc_move_t mc_moves[MESHCOLL_COLLECTIVES];
 
-/* Is one buffer a block per rank? */
+/* Does a buffer consist of a block per rank? */
 static inline bool mc_move_has_blocks(const mc_move_t *move)
 {
-    return move->from == MC_SHARD || move->to == MC_SHARD;
+    return move->from == MC_SHARD || move->to == MC_SHARD || move->to == MC_DESTINATION;
 }
 
 const char *mc_placement_name(mc_placement_t placement);

@@ -34,7 +34,8 @@ mc_phase_cost_t mc_phase_cost(int32_t algorithm, mc_dims_t dims, const mc_mesh_t
  * With one or two dimensions longer than 1 all strategies are priced, and most = 0 returns all of
  * them. With more they are too many (3D allreduce: tens of millions). Branch and bound then finds
  * the `most` cheapest of all (0: MC_RANK_MOST), exactly: see search.c. In three dimensions it takes
- * milliseconds; from four on, where links are much alike, it may take seconds.
+ * milliseconds; from four on, where links are much alike, it may take seconds. The cheapest alone
+ * takes less than a millisecond, and tens of them: docs/bench.md.
  */
 enum { MC_RANK_MOST = 256 };
 typedef struct {
@@ -42,6 +43,7 @@ typedef struct {
     double bytes; /* of the whole vector */
     uint32_t max_segments;
     uint32_t most;
+    bool in_order; /* only strategies that reduce in the order of ranks */
 } mc_planner_query_t;
 int mc_planner_rank(meshcoll_collective_t collective, const mc_mesh_t *mesh,
                     const mc_links_t *links, const mc_planner_query_t *query, mc_ranked_t **ranked,
@@ -51,7 +53,8 @@ int mc_planner_best(meshcoll_collective_t collective, const mc_mesh_t *mesh,
                     const mc_links_t *links, const mc_planner_query_t *query, mc_ranked_t *best);
 
 /*
- * Lower bound of REFERENCE §5 in seconds for n bytes of the whole vector: the largest of
+ * Lower bound of REFERENCE §5 in seconds for n bytes of the whole vector (alltoall: of what one
+ * rank sends): the largest of
  *   bandwidth    of the outermost dimension longer than 1: on one line the line's, between boxes
  *                the NIC's, beta / min(ports, ranks of a box)
  *   inflow       what some rank must receive (of a broadcast all n), over all its links at once

@@ -138,7 +138,8 @@ static uint32_t code_of(const mc_graph_t *graph, const mc_node_t *node)
     for (int32_t i = 0; i < graph->n; i++) {
         const uint32_t other = node->at[i] == MC_ROOT ? MC_SHARD : MC_ROOT;
         const bool turned = node->at[i] != graph->to && (node->been[i] & 1u << other);
-        code = code << NODE_BITS | (uint32_t)node->at[i] << 1 | turned;
+        /* source and destination meet none of the others */
+        code = code << NODE_BITS | (node->at[i] & 3u) << 1 | turned;
     }
     return code;
 }
@@ -179,9 +180,9 @@ static int32_t add_node(build_t *b, const mc_node_t *node)
 }
 
 int mc_priced_init(mc_priced_t *p, meshcoll_collective_t collective, const mc_mesh_t *mesh,
-                   const mc_links_t *links, int32_t root)
+                   const mc_links_t *links, int32_t root, bool in_order)
 {
-    *p = (mc_priced_t){.graph = mc_graph(collective, mesh)};
+    *p = (mc_priced_t){.graph = mc_graph(collective, mesh, in_order)};
     build_t b = {.p = p, .mesh = mesh, .links = links, .root = root};
     const mc_node_t start = mc_graph_start(&p->graph);
     const int32_t n = p->graph.n;

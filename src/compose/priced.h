@@ -44,7 +44,7 @@ typedef struct {
 } mc_priced_t;
 
 int mc_priced_init(mc_priced_t *p, meshcoll_collective_t collective, const mc_mesh_t *mesh,
-                   const mc_links_t *links, int32_t root);
+                   const mc_links_t *links, int32_t root, bool in_order);
 void mc_priced_free(mc_priced_t *p);
 
 /*

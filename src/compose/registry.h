@@ -16,8 +16,9 @@ typedef struct {
     const char *name;
     mc_generator_t generate;
     mc_line_cost_t cost;
-    bool slices;    /* cuts the line's dimensions into slices, also where v ends uncut */
-    bool composite; /* the same as a path of others (named in docs); not enumerated again */
+    bool slices;      /* cuts the line's dimensions into slices, also where v ends uncut */
+    bool composite;   /* the same as a path of others (named in docs); not enumerated again */
+    bool keeps_order; /* reduces in the order of the line, whatever its root: x0 (+) x1 (+) x2 … */
 } mc_algorithm_t;
 
 extern const mc_algorithm_t mc_algorithms[];

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+enum { PHASE_TEXT = 128 };
+
 static void begin(const mc_strategy_t *s, const mc_mesh_t *mesh, mc_placement_t state[MC_MAX_DIMS])
 {
     for (int32_t d = 0; d < mesh->ndims; d++)
@@ -62,7 +64,7 @@ static int check_move(const mc_strategy_t *s, const mc_mesh_t *mesh, int32_t i, 
                       walk_t *w)
 {
     const mc_move_t *const move = move_of(&s->phase[i]);
-    char phase[128];
+    char phase[PHASE_TEXT];
     mc_text_t text = mc_text(phase, sizeof phase);
     print_phase(&s->phase[i], mesh, &text);
     if (w->now != move->from)
@@ -118,6 +120,32 @@ int mc_strategy_check(const mc_strategy_t *s, const mc_mesh_t *mesh)
     return status;
 }
 
+int mc_strategy_check_order(const mc_strategy_t *s, const mc_mesh_t *mesh)
+{
+    int32_t unreduced = mesh->ndims - 1; /* the innermost */
+    for (int32_t i = 0; i < s->n_phases && mc_moves[s->collective].reduces; i++) {
+        const mc_phase_t *const p = &s->phase[i];
+        const int32_t last = p->dims.first + p->dims.count - 1;
+        char phase[PHASE_TEXT];
+        mc_text_t text = mc_text(phase, sizeof phase);
+        if (!move_of(p)->reduces || mc_mesh_line(mesh, p->dims, 0, 0).len == 1)
+            continue;
+        print_phase(p, mesh, &text);
+        if (!mc_algorithms[p->algorithm].keeps_order)
+            return mc_fail(MESHCOLL_ERR_STRATEGY,
+                           "phase %d, %s, does not reduce in the order of ranks", i + 1, phase);
+        while (unreduced > last && mesh->dim[unreduced].extent == 1)
+            unreduced--;
+        if (unreduced > last)
+            return mc_fail(MESHCOLL_ERR_STRATEGY,
+                           "phase %d, %s, comes before %s is reduced: the order of ranks is kept "
+                           "from the innermost dimension outwards",
+                           i + 1, phase, mesh->dim[unreduced].name);
+        unreduced = p->dims.first - 1;
+    }
+    return MESHCOLL_OK;
+}
+
 /* For each dimension, the first phase that cuts it into slices and the first that joins them. */
 typedef struct {
     bool cut[MC_MAX_DIMS];
@@ -153,11 +181,12 @@ static bool outside(const cuts_t *c, int32_t a, int32_t b)
 }
 
 /* Who is cut first and joined last lies outermost: then what a rank owns is always one run of chunks. A
- * merged line needs its dimensions side by side as in the mesh. */
+ * merged line needs its dimensions side by side as in the mesh. An alltoall cuts all of them from
+ * start to end, and keeps the order of the user's blocks. */
 static void find_order(const mc_strategy_t *s, const mc_mesh_t *mesh, const cuts_t *c,
                        int32_t order[MC_MAX_DIMS])
 {
-    bool merged = false;
+    bool merged = s->collective == MESHCOLL_ALLTOALL;
     for (int32_t i = 0; i < s->n_phases; i++)
         merged = merged || s->phase[i].dims.count > 1;
     for (int32_t d = 0; d < mesh->ndims; d++) {

@@ -30,6 +30,11 @@ void mc_strategy_print(const mc_strategy_t *strategy, const mc_mesh_t *mesh, mc_
 /* Does every dimension go from its first state to its last, each phase from the state it is in?
  * Dimensions of extent 1 may be left out. */
 int mc_strategy_check(const mc_strategy_t *strategy, const mc_mesh_t *mesh);
+/* Does it reduce in the order of ranks, as operations that do not commute need? ERR_STRATEGY says
+ * which phase does not. True of algorithms that keep the order of their line, when inner dimensions
+ * are reduced before outer ones: then what is added up are neighbouring runs of ranks. The
+ * strategy was checked. */
+int mc_strategy_check_order(const mc_strategy_t *strategy, const mc_mesh_t *mesh);
 bool mc_strategy_equal(const mc_strategy_t *a, const mc_strategy_t *b);
 
 /* Named entries: "option1" …, "flat-mst", "flat-ring", …; the pattern's dimensions are filled in for

@@ -112,6 +112,11 @@ static const struct {
      {{MESHCOLL_ALLREDUCE, "doubling", MERGED}}},
     {{"flat-chain", "the naive ring: the whole vector goes round twice", MESHCOLL_ALLREDUCE}, 2,
      {{MESHCOLL_REDUCE, "chain", MERGED}, {MESHCOLL_BCAST, "chain", MERGED}}},
+
+    {{"hierarchical", "exchange inside each box, then one larger message for each pair of boxes and place in the box", MESHCOLL_ALLTOALL}, 1,
+     {{MESHCOLL_ALLTOALL, "pairwise", OUTWARD}}},
+    {{"flat-pairwise", "everyone sends everyone its block", MESHCOLL_ALLTOALL}, 1,
+     {{MESHCOLL_ALLTOALL, "pairwise", MERGED}}},
 };
 /* clang-format on */
 
@@ -281,7 +286,7 @@ static int parse_phase(word_t w, const mc_mesh_t *mesh, mc_strategy_t *s)
     const int collective = mc_collective_find(w.at, (size_t)(colon - w.at));
     if (collective < 0)
         return fail_word(w, "names no collective (bcast, reduce, scatter, gather, allgather, "
-                            "reduce_scatter, allreduce)");
+                            "reduce_scatter, allreduce, alltoall)");
     const word_t name = {colon + 1, (size_t)(name_end - colon - 1)};
     const int32_t algorithm = mc_algorithm_find((meshcoll_collective_t)collective, name.at, name.n);
     if (algorithm < 0)

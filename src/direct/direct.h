@@ -17,4 +17,8 @@ mc_tile_t mc_fullmesh_reduce_scatter(mc_builder_t *b, mc_line_t l, mc_tile_t v);
 /* Everyone sends all to everyone and adds in the order of the line, so that all get the same bits. */
 mc_tile_t mc_fullmesh_allreduce(mc_builder_t *b, mc_line_t l, mc_tile_t v);
 
+/* Pairwise exchange: in round k everyone sends to the k-th on the right and receives from the k-th on
+ * the left. Slice j holds what is for rank j before, what is from rank j after. */
+mc_tile_t mc_pairwise_alltoall(mc_builder_t *b, mc_line_t l, mc_tile_t v);
+
 #endif

@@ -43,6 +43,16 @@ static void sum_in_line_order(mc_builder_t *b, mc_line_t l, mc_tile_t v)
         mc_recv_reduce(b, mc_line_rank(l, i), v);
 }
 
+mc_tile_t mc_pairwise_alltoall(mc_builder_t *b, mc_line_t l, mc_tile_t v)
+{
+    for (int32_t k = 1; k < l.len; k++) {
+        mc_give(b, right_by(l, k), mc_slice(v, l, l.me + k));
+        mc_take(b, left_by(l, k), mc_slice(v, l, l.me - k));
+    }
+    mc_keep(b, mc_slice(v, l, l.me));
+    return v;
+}
+
 mc_tile_t mc_fullmesh_allreduce(mc_builder_t *b, mc_line_t l, mc_tile_t v)
 {
     for (int32_t k = 1; k < l.len; k++)

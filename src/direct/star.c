@@ -18,8 +18,11 @@ mc_tile_t mc_star_reduce(mc_builder_t *b, mc_line_t l, mc_tile_t v)
 {
     if (l.me != l.root)
         mc_send(b, mc_line_rank(l, l.root), v);
-    for (int32_t k = 1; k < l.len && l.me == l.root; k++)
-        mc_recv_reduce(b, mc_line_rank(l, index_after_root(l, k)), v);
+    /* from the root outwards on either side, so that the sum is in line order */
+    for (int32_t i = l.root - 1; i >= 0 && l.me == l.root; i--)
+        mc_recv_reduce_before(b, mc_line_rank(l, i), v);
+    for (int32_t i = l.root + 1; i < l.len && l.me == l.root; i++)
+        mc_recv_reduce(b, mc_line_rank(l, i), v);
     return v;
 }
 

@@ -35,6 +35,7 @@ static void bcast(mc_builder_t *b, mc_line_t l, mc_tile_t v, part_t p)
     bcast(b, l, v, my_half(h, l));
 }
 
+/* The left half's sum comes first: what is added up is in line order, whoever is the root. */
 static void reduce(mc_builder_t *b, mc_line_t l, mc_tile_t v, part_t p)
 {
     if (p.lo == p.hi)
@@ -43,8 +44,10 @@ static void reduce(mc_builder_t *b, mc_line_t l, mc_tile_t v, part_t p)
     reduce(b, l, v, my_half(h, l));
     if (l.me == h.far)
         mc_send(b, mc_line_rank(l, h.near), v);
-    if (l.me == h.near)
+    if (l.me == h.near && h.near < h.far)
         mc_recv_reduce(b, mc_line_rank(l, h.far), v);
+    if (l.me == h.near && h.near > h.far)
+        mc_recv_reduce_before(b, mc_line_rank(l, h.far), v);
 }
 
 static void scatter(mc_builder_t *b, mc_line_t l, mc_tile_t v, part_t p)

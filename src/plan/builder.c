@@ -141,6 +141,15 @@ static void recv_reduce_range(void *context, mc_range_t r)
     mark_done(c->b, r);
 }
 
+static void recv_reduce_before_range(void *context, mc_range_t r)
+{
+    mc_builder_t *const b = ((const call_t *)context)->b;
+    const uint32_t before = b->n_steps;
+    recv_reduce_range(context, r);
+    if (b->n_steps > before)
+        b->step[b->n_steps - 1].flags = MC_MESSAGE_FIRST;
+}
+
 static mc_range_t aside(const mc_builder_t *b, mc_range_t r)
 {
     r.first += b->head.n_chunks;
@@ -192,6 +201,11 @@ void mc_recv(mc_builder_t *b, int32_t peer, mc_tile_t v)
 void mc_recv_reduce(mc_builder_t *b, int32_t peer, mc_tile_t v)
 {
     each_range(b, peer, &v, recv_reduce_range);
+}
+
+void mc_recv_reduce_before(mc_builder_t *b, int32_t peer, mc_tile_t v)
+{
+    each_range(b, peer, &v, recv_reduce_before_range);
 }
 
 void mc_recv_aside(mc_builder_t *b, int32_t peer, mc_tile_t v)
@@ -247,10 +261,85 @@ static void settle_home(mc_builder_t *b, uint32_t chunk)
         append(b, step_of(MC_OP_COPY, -1, place_of(b, r), MC_OUT, r));
 }
 
+/* Where the chunks stand after `turn` phases. SCRATCH's halves take turns between IN and OUT. After a
+ * single phase they are in SCRATCH too: in place IN's chunk goes to the rank whose chunk takes its
+ * room, and either of the two would wait for the other. */
+static mc_buffer_t stand_of(const mc_builder_t *b, int32_t turn, uint32_t *offset)
+{
+    *offset = 0;
+    if (turn == 0)
+        return MC_IN;
+    if (turn == b->turns && turn > 1)
+        return MC_OUT;
+    *offset = turn % 2 ? 0 : b->head.n_chunks;
+    return MC_SCRATCH;
+}
+
+static void give_range(void *context, mc_range_t r)
+{
+    const call_t *const c = context;
+    uint32_t offset;
+    const mc_buffer_t src = stand_of(c->b, c->b->turn, &offset);
+    r.first += offset;
+    append(c->b, step_of(MC_OP_SEND, c->peer, src, MC_IN, r));
+}
+
+static void take_range(void *context, mc_range_t r)
+{
+    const call_t *const c = context;
+    uint32_t offset;
+    const mc_buffer_t dst = stand_of(c->b, c->b->turn + 1, &offset);
+    r.first += offset;
+    append(c->b, step_of(MC_OP_RECV, c->peer, MC_IN, dst, r));
+}
+
+static void keep_range(void *context, mc_range_t r)
+{
+    const call_t *const c = context;
+    uint32_t from, to = 0;
+    const mc_buffer_t src = stand_of(c->b, c->b->turn, &from);
+    const mc_buffer_t dst = c->b->turns > 1 ? stand_of(c->b, c->b->turn + 1, &to) : MC_OUT;
+    mc_step_t step = step_of(MC_OP_COPY, -1, src, dst, r);
+    step.first += from;
+    step.to += to;
+    append(c->b, step);
+}
+
+/* What a single phase has received goes from SCRATCH to OUT, after all sends. */
+static void bring_out(mc_builder_t *b)
+{
+    const uint32_t end = b->n_steps;
+    for (uint32_t i = b->segment_start; i < end; i++) {
+        const mc_step_t s = b->step[i];
+        if (s.op == MC_OP_RECV)
+            append(b, step_of(MC_OP_COPY, -1, MC_SCRATCH, MC_OUT, mc_step_to(&s)));
+    }
+}
+
+void mc_give(mc_builder_t *b, int32_t peer, mc_tile_t v)
+{
+    each_range(b, peer, &v, give_range);
+}
+
+void mc_take(mc_builder_t *b, int32_t peer, mc_tile_t v)
+{
+    each_range(b, peer, &v, take_range);
+}
+
+void mc_keep(mc_builder_t *b, mc_tile_t v)
+{
+    each_range(b, -1, &v, keep_range);
+    if (b->turns == 1)
+        bring_out(b);
+    b->turn++;
+}
+
 void mc_settle(mc_builder_t *b, uint32_t segment)
 {
     const mc_layout_t *const layout = &b->head.layout;
-    if (b->head.out == MC_HOLDS_WHOLE)
+    if (b->turn > 0)
+        b->turn = 0; /* it stands in OUT */
+    else if (b->head.out == MC_HOLDS_WHOLE)
         bring(b, segment * layout->per_segment, layout->per_segment);
     else if (b->head.out == MC_HOLDS_HOME)
         settle_home(b, mc_layout_home(layout, b->head.rank, segment));

@@ -15,6 +15,7 @@ typedef struct {
     uint32_t n_steps, capacity;
     uint8_t phase;          /* of the steps that follow */
     uint32_t segment_start; /* first step of the segment being built */
+    int32_t turns, turn;    /* alltoall: phases of a segment, and those that are built */
     int status;             /* the first failure; later calls do nothing */
 } mc_builder_t;
 
@@ -25,13 +26,23 @@ void mc_builder_free(mc_builder_t *b);
 /* What generators call. Chunks of `v` on both sides; the peer makes the matching call. */
 void mc_send(mc_builder_t *b, int32_t peer, mc_tile_t v);
 void mc_recv(mc_builder_t *b, int32_t peer, mc_tile_t v);
-void mc_recv_reduce(mc_builder_t *b, int32_t peer, mc_tile_t v); /* mine (+) the message */
+void mc_recv_reduce(mc_builder_t *b, int32_t peer, mc_tile_t v);        /* mine (+) the message */
+void mc_recv_reduce_before(mc_builder_t *b, int32_t peer, mc_tile_t v); /* the message (+) mine */
 
 /* A second accumulator, for sums that must come in one order on every rank. */
 void mc_recv_aside(mc_builder_t *b, int32_t peer, mc_tile_t v);
 void mc_recv_reduce_aside(mc_builder_t *b, int32_t peer, mc_tile_t v); /* aside (+) the message */
 void mc_reduce_aside(mc_builder_t *b, mc_tile_t v);                    /* mine = aside (+) mine */
 void mc_reduce_behind(mc_builder_t *b, mc_tile_t v);                   /* mine = mine (+) aside */
+
+/*
+ * Alltoall. A block arrives in another chunk than it left from (by destination there, by source
+ * here), so a phase sends what stands in one buffer and receives into the next: give and take as the
+ * textbook does, then keep what stays, which ends the phase. `turns` phases lead from IN to OUT.
+ */
+void mc_give(mc_builder_t *b, int32_t peer, mc_tile_t v);
+void mc_take(mc_builder_t *b, int32_t peer, mc_tile_t v);
+void mc_keep(mc_builder_t *b, mc_tile_t v);
 
 /* The end of a segment: what OUT must hold and does not yet is copied there. */
 void mc_settle(mc_builder_t *b, uint32_t segment);

@@ -34,6 +34,8 @@ static void add_range(mc_text_t *text, uint8_t buffer, mc_range_t r)
 static void add_chunks(mc_text_t *text, const mc_step_t *s)
 {
     const mc_op_t op = (mc_op_t)s->op;
+    if (s->flags & MC_MESSAGE_FIRST)
+        mc_text_add(text, "message + ");
     if (mc_op_reads(op))
         add_range(text, s->src, mc_step_from(s));
     if (mc_op_reads(op) && mc_op_writes(op))

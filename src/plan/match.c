@@ -151,14 +151,23 @@ static bool same_shape(mc_range_t a, mc_range_t b)
     return a.run == b.run && a.nrun == b.nrun && (a.nrun == 1 || a.stride == b.stride);
 }
 
+/* What two chunks that are one message's must agree in. An alltoall's change their numbers on the way,
+ * but not their segment, and are all of one size there. */
+static bool same_chunk(const mc_plan_t *plan, uint32_t a, uint32_t b)
+{
+    const uint32_t n = plan->n_chunks, per_segment = plan->layout.per_segment;
+    return plan->collective == MESHCOLL_ALLTOALL ? a % n / per_segment == b % n / per_segment
+                                                 : a % n == b % n;
+}
+
 /* Do both sides speak of the same chunks of the vector? `k`: the first that differs. */
-static bool same_chunks(mc_range_t a, mc_range_t b, uint32_t n_chunks, uint64_t *k)
+static bool same_chunks(const mc_plan_t *plan, mc_range_t a, mc_range_t b, uint64_t *k)
 {
     const uint64_t n = (uint64_t)a.run * a.nrun;
     *k = 0;
-    if (same_shape(a, b))
-        return a.first % n_chunks == b.first % n_chunks;
-    while (*k < n && chunk_at(a, *k) % n_chunks == chunk_at(b, *k) % n_chunks)
+    if (same_shape(a, b) && plan->collective != MESHCOLL_ALLTOALL)
+        return a.first % plan->n_chunks == b.first % plan->n_chunks;
+    while (*k < n && same_chunk(plan, chunk_at(a, *k), chunk_at(b, *k)))
         ++*k;
     return *k == n;
 }
@@ -187,7 +196,7 @@ static int check_pair(const matching_t *m, uint32_t send, uint32_t recv, uint32_
         return mc_fail_step(to, at, "expects %u chunks, rank %d's step %u sends %u", b.run * b.nrun,
                             m->match.rank[send], mc_match_index(&m->match, send), a.run * a.nrun);
     uint64_t k = 0;
-    if (!same_chunks(a, b, to->n_chunks, &k))
+    if (!same_chunks(to, a, b, &k))
         return mc_fail_step(to, at, "expects chunk %u, rank %d's step %u sends chunk %u",
                             chunk_at(b, k) % to->n_chunks, m->match.rank[send],
                             mc_match_index(&m->match, send), chunk_at(a, k) % to->n_chunks);

@@ -17,15 +17,20 @@ typedef enum {
     MC_OPS
 } mc_op_t;
 
+/* The message is the first operand: dst[to…] = message from peer (+) src[first…]. */
+enum { MC_MESSAGE_FIRST = 1 };
+
 /* IN is read only. OUT and SCRATCH are written. Chunk c of IN and chunk c of OUT may be the same
  * memory (in place). SCRATCH has chunks of its own: [0, n_chunks) as the vector's, and
  * [n_chunks, 2 n_chunks) aside, each as long as the vector's chunk of the same number modulo. */
 typedef enum { MC_IN, MC_OUT, MC_SCRATCH, MC_BUFFERS } mc_buffer_t;
 
 typedef struct {
-    uint8_t op, src, dst; /* mc_op_t, mc_buffer_t twice */
-    uint8_t phase;        /* of the strategy, from 0; what settles a segment is its last one's */
-    int32_t peer;         /* rank; -1 when local */
+    uint8_t op;               /* mc_op_t */
+    uint8_t src : 4, dst : 4; /* mc_buffer_t */
+    uint8_t flags;            /* of a receive-reduce MC_MESSAGE_FIRST */
+    uint8_t phase; /* of the strategy, from 0; what settles a segment is its last one's */
+    int32_t peer;  /* rank; -1 when local */
     uint32_t first, run, nrun,
         stride;   /* chunks: nrun runs of `run`, `stride` apart, from `first` */
     uint32_t to;  /* first chunk written, in the same shape */

@@ -16,6 +16,7 @@ static const buffers_t buffers[MESHCOLL_COLLECTIVES] = {
     [MESHCOLL_ALLGATHER] = {MC_HOLDS_HOME, MC_HOLDS_HOME, MC_HOLDS_WHOLE, MC_HOLDS_WHOLE},
     [MESHCOLL_REDUCE_SCATTER] = {MC_HOLDS_WHOLE, MC_HOLDS_WHOLE, MC_HOLDS_HOME, MC_HOLDS_HOME},
     [MESHCOLL_ALLREDUCE] = {MC_HOLDS_WHOLE, MC_HOLDS_WHOLE, MC_HOLDS_WHOLE, MC_HOLDS_WHOLE},
+    [MESHCOLL_ALLTOALL] = {MC_HOLDS_WHOLE, MC_HOLDS_WHOLE, MC_HOLDS_WHOLE, MC_HOLDS_WHOLE},
 };
 
 static bool same_layout(const mc_layout_t *a, const mc_layout_t *b)
@@ -39,7 +40,8 @@ static int check_buffers(const mc_plan_t *plan)
         return mc_fail(MESHCOLL_ERR_PLAN,
                        "rank %d: the plan of a %s must hold %s in IN and %s in OUT here",
                        plan->rank, meshcoll_collective_name(plan->collective), name[in], name[out]);
-    const bool blocks = in == MC_HOLDS_HOME || out == MC_HOLDS_HOME;
+    const bool blocks =
+        in == MC_HOLDS_HOME || out == MC_HOLDS_HOME || plan->collective == MESHCOLL_ALLTOALL;
     if (blocks && plan->layout.per_segment != (uint32_t)plan->layout.mesh.size)
         return mc_fail(MESHCOLL_ERR_PLAN,
                        "rank %d: a %s cuts the vector into a chunk for each of %d ranks, found %u",
@@ -111,8 +113,10 @@ static int check_step(const mc_plan_t *plan, uint32_t step)
 {
     const mc_step_t *const s = &plan->step[step];
     const mc_op_t op = (mc_op_t)s->op;
-    if (s->op >= MC_OPS)
-        return mc_fail_step(plan, step, "has op %u: expected an op below %d", s->op, MC_OPS);
+    const uint8_t allowed = s->op == MC_OP_RECV_REDUCE ? MC_MESSAGE_FIRST : 0;
+    if (s->op >= MC_OPS || (s->flags & ~allowed))
+        return mc_fail_step(plan, step, "has op %u and flags %u: expected an op below %d and %s%u",
+                            s->op, s->flags, MC_OPS, allowed ? "at most " : "", allowed);
     int status = check_peer(plan, step);
     if (!status && mc_op_reads(op))
         status = check_range(plan, step, s->src, mc_step_from(s));

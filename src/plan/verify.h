@@ -5,7 +5,8 @@
  * one per peer and direction, and that any order the dependencies allow gives the same. Work for
  * nothing is an error too: a copy of what already stands there, and a value that is overwritten, or
  * left in SCRATCH, before anything reads it. (A message may bring what its receiver has: an
- * allgather after an MST scatter does, and its cost says so.)
+ * allgather after an MST scatter does, and its cost says so. A copy from one half of SCRATCH to the
+ * other may find its value there: an alltoall in four phases and more.)
  */
 #ifndef MC_PLAN_VERIFY_H
 #define MC_PLAN_VERIFY_H
@@ -15,6 +16,7 @@
 typedef struct {
     uint32_t random_orders; /* random dependency-respecting runs besides the two fixed ones */
     uint64_t seed;
+    bool in_order; /* sums must also name their ranks in order, 0 (+) 1 (+) 2 … */
 } mc_verify_options_t;
 
 /* ERR_PLAN with the first fault as a sentence: rank, step and what was expected. NULL options: one

@@ -365,7 +365,9 @@ static int result_of(mc_machine_t *m, int32_t rank, uint32_t step, uint32_t from
     case MC_OPS:
         return mc_fail_step(m->plan[rank], step, "writes nothing");
     }
-    return status ? status : add(m, left, right, value);
+    if (status)
+        return status;
+    return s->flags & MC_MESSAGE_FIRST ? add(m, right, left, value) : add(m, left, right, value);
 }
 
 /* Runs a step that writes, chunk by chunk. */

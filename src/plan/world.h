@@ -40,8 +40,8 @@ uint32_t mc_value_ranks(const mc_machine_t *m, mc_value_t value, int32_t *ranks,
 
 /*
  * Run one step; `step` is its index in the rank's plan. A message is one local action (send), then
- * another (recv), or both at once. RECV_REDUCE adds the message to the local operand, REDUCE src to
- * dst: the sum names dst's or the local operand's ranks first. ERR_PLAN with a sentence when a step
+ * another (recv), or both at once. RECV_REDUCE adds the message to the local operand, REDUCE dst to
+ * src: the sum names src's ranks first, or the message's where the step says so. ERR_PLAN with a sentence when a step
  * reads nothing, writes outside, ….
  */
 int mc_machine_local(mc_machine_t *m, int32_t rank, uint32_t step);

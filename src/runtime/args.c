@@ -4,27 +4,86 @@
 
 #include <string.h>
 
-/* Bytes of the input and output buffers this rank uses. */
+/* Bytes of the input and output buffers this rank uses, and where its block lies in the larger. */
 typedef struct {
-    size_t in, out;
+    size_t in, out, block;
 } needs_t;
+
+/* Elements up to the end of the last block; *start: where this rank's starts. */
+static size_t extent_of(const meshcoll_t *h, const size_t *counts, const size_t *displs,
+                        size_t *start)
+{
+    size_t end = 0, next = 0;
+    for (int32_t r = 0; r < h->mesh.size; r++) {
+        const size_t at = displs ? displs[r] : next;
+        next += counts[r];
+        if (r == h->rank)
+            *start = at;
+        if (counts[r] > 0 && at + counts[r] > end)
+            end = at + counts[r];
+    }
+    return end;
+}
 
 static needs_t needs_of(const meshcoll_t *h, const meshcoll_args_t *a)
 {
     const mc_move_t *const move = &mc_moves[a->collective];
-    const bool at_root = h->rank == a->root;
-    const size_t one = a->count * meshcoll_datatype_size(a->datatype);
-    const size_t whole = mc_move_has_blocks(move) ? one * (size_t)h->mesh.size : one;
-    needs_t n = {.in = whole, .out = whole};
+    const bool at_root = h->rank == a->root, blocks = mc_move_has_blocks(move);
+    const size_t element = meshcoll_datatype_size(a->datatype), rank = (size_t)h->rank;
+    size_t own = a->counts ? a->counts[rank] : a->count, start = rank * own;
+    size_t whole = blocks ? own * (size_t)h->mesh.size : own, sent = whole;
+    if (a->counts)
+        whole = sent = extent_of(h, a->counts, a->displs, &start);
+    if (a->in_counts)
+        sent = extent_of(h, a->in_counts, a->in_displs, &start);
+    needs_t n = {.in = sent * element, .out = whole * element, .block = start * element};
     if (move->from == MC_SHARD)
-        n.in = one;
+        n.in = own * element;
     else if (move->from == MC_ROOT && !at_root)
         n.in = 0;
     if (move->to == MC_SHARD)
-        n.out = one;
+        n.out = own * element;
     else if (move->to == MC_ROOT && !at_root)
         n.out = 0;
     return n;
+}
+
+/* In place both tables of an alltoallv must say the same. */
+static bool same_blocks(const meshcoll_t *h, const meshcoll_args_t *a)
+{
+    size_t in = 0, out = 0;
+    bool same = true;
+    for (int32_t r = 0; a->in_counts && r < h->mesh.size && same; r++) {
+        same = a->in_counts[r] == a->counts[r] &&
+               (a->in_displs ? a->in_displs[r] : in) == (a->displs ? a->displs[r] : out);
+        in += a->in_counts[r];
+        out += a->counts[r];
+    }
+    return same;
+}
+
+static int check_place(const meshcoll_t *h, const meshcoll_args_t *a, const needs_t *n)
+{
+    const mc_move_t *const move = &mc_moves[a->collective];
+    const char *const in = a->in;
+    char *const out = a->out;
+    if (!n->in || !n->out || in + n->in <= out || out + n->out <= in)
+        return MESHCOLL_OK;
+    const bool in_block = move->from == MC_SHARD, out_block = move->to == MC_SHARD;
+    const char *const wanted_in = in_block ? out + n->block : out_block ? in : out;
+    const char *const wanted_out = out_block ? in + n->block : out;
+    const char *const start = a->counts ? "displs[rank]" : "rank * count";
+    if (in != wanted_in || out != wanted_out)
+        return mc_fail(
+            MESHCOLL_ERR_INVALID_ARG, "%s: in and out overlap; in place means %s%s%s", move->name,
+            in_block    ? "in == out + "
+            : out_block ? "out == in + "
+                        : "in == out",
+            in_block || out_block ? start : "", in_block || out_block ? " elements" : "");
+    if (!same_blocks(h, a))
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "%s: in place, in and out have the same counts and displs", move->name);
+    return MESHCOLL_OK;
 }
 
 static int check_buffers(const meshcoll_t *h, const meshcoll_args_t *a)
@@ -37,19 +96,7 @@ static int check_buffers(const meshcoll_t *h, const meshcoll_args_t *a)
     if (n.out && !a->out)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s: out is NULL where rank %d gets %zu bytes",
                        name, h->rank, n.out);
-    const char *const in = a->in;
-    char *const out = a->out;
-    if (!n.in || !n.out || in + n.in <= out || out + n.out <= in)
-        return MESHCOLL_OK;
-    const size_t block = (size_t)h->rank * (n.in < n.out ? n.in : n.out);
-    const char *const wanted_in = n.in < n.out ? out + block : n.in == n.out ? out : in;
-    const char *const wanted_out = n.out < n.in ? in + block : out;
-    if (in != wanted_in || out != wanted_out)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s: in and out overlap; in place means %s", name,
-                       n.in == n.out  ? "in == out"
-                       : n.in < n.out ? "in == out + rank * count elements"
-                                      : "out == in + rank * count elements");
-    return MESHCOLL_OK;
+    return check_place(h, a, &n);
 }
 
 static int check_count(const meshcoll_t *h, const meshcoll_args_t *a)
@@ -63,11 +110,66 @@ static int check_count(const meshcoll_t *h, const meshcoll_args_t *a)
     return MESHCOLL_OK;
 }
 
+/* The elements of all blocks; each below a limit at which no sum of them overflows. */
+static int add_counts(const meshcoll_t *h, const meshcoll_args_t *a, const size_t *counts,
+                      const size_t *displs, size_t *total)
+{
+    const size_t ranks = (size_t)h->mesh.size;
+    const size_t most = SIZE_MAX / 4 / ranks / meshcoll_datatype_size(a->datatype);
+    size_t sum = 0;
+    for (size_t r = 0; r < ranks; r++) {
+        if (counts[r] > most || (displs && displs[r] > most * ranks))
+            return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                           "%s: rank %zu's block of %zu elements at %zu overflows; at most %zu",
+                           meshcoll_collective_name(a->collective), r, counts[r],
+                           displs ? displs[r] : 0, most);
+        sum += counts[r];
+    }
+    *total = sum;
+    return MESHCOLL_OK;
+}
+
+/* Blocks of unequal sizes; `count` becomes what all ranks know: the elements of all blocks. */
+static int check_blocks(const meshcoll_t *h, meshcoll_args_t *a)
+{
+    const mc_move_t *const move = &mc_moves[a->collective];
+    const bool exchange = a->collective == MESHCOLL_ALLTOALL;
+    const size_t rank = (size_t)h->rank;
+    size_t sent = 0, total = 0;
+    if (!a->counts || !mc_move_has_blocks(move) || exchange != (a->in_counts != NULL))
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "%s: counts of blocks are for scatter, gather, allgather and "
+                       "reduce_scatter; alltoall takes in_counts too",
+                       move->name);
+    int status = add_counts(h, a, a->counts, a->displs, &total);
+    if (!status && exchange)
+        status = add_counts(h, a, a->in_counts, a->in_displs, &sent);
+    if (status)
+        return status;
+    if (exchange && a->in_counts[rank] != a->counts[rank])
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "%s: rank %zu sends itself %zu elements, and expects %zu", move->name, rank,
+                       a->in_counts[rank], a->counts[rank]);
+    if (!exchange && a->count != a->counts[rank])
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "%s: count is %zu, but counts[%zu], of this rank, is %zu", move->name,
+                       a->count, rank, a->counts[rank]);
+    /* of an alltoall others may have something where this rank has nothing */
+    a->count = exchange ? total + sent + 1 : total;
+    return MESHCOLL_OK;
+}
+
+/* Fields are given whole: without any of the later ones, or with all. */
+static bool is_size(size_t size)
+{
+    return size == offsetof(meshcoll_args_t, strategy) ||
+           size == offsetof(meshcoll_args_t, counts) || size >= sizeof(meshcoll_args_t);
+}
+
 int mc_args_check(const meshcoll_t *h, const meshcoll_args_t *given, meshcoll_args_t *args)
 {
     meshcoll_args_t a = {0};
-    /* with or without `strategy`; a size in between is a mistake, and half a pointer */
-    if (given->size != offsetof(meshcoll_args_t, strategy) && given->size < sizeof a)
+    if (!is_size(given->size))
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "meshcoll_args_t.size is %zu: set it to sizeof(meshcoll_args_t)",
                        given->size);
@@ -80,15 +182,15 @@ int mc_args_check(const meshcoll_t *h, const meshcoll_args_t *given, meshcoll_ar
                        (int)a.datatype);
     if (!move->reduces)
         a.op = MESHCOLL_SUM;
-    if ((unsigned)a.op >= MESHCOLL_OPS)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s: there is no operation %d", move->name,
-                       (int)a.op);
+    const int fits = move->reduces ? meshcoll_op_check(a.op, a.datatype) : MESHCOLL_OK;
+    if (fits)
+        return fits;
     if (!move->rooted)
         a.root = 0;
     if (a.root < 0 || a.root >= h->mesh.size)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s: expected a root from 0 to %d, got %d",
                        move->name, h->mesh.size - 1, a.root);
-    int status = check_count(h, &a);
+    int status = a.counts || a.in_counts ? check_blocks(h, &a) : check_count(h, &a);
     if (!status && a.count > 0)
         status = check_buffers(h, &a);
     if (status)

@@ -22,17 +22,84 @@ void mc_workspace_free(mc_workspace_t *workspace)
     *workspace = (mc_workspace_t){0};
 }
 
+static bool brings_out(const mc_step_t *s)
+{
+    return s->op == MC_OP_COPY && s->src == MC_SCRATCH && s->dst == MC_OUT && s->first == s->to;
+}
+
+/* Backwards: what is written to SCRATCH after its copy to OUT is met before it. */
+static void note_write(mc_binding_t *b, mc_bitmap_t *spoiled, const mc_step_t *s, uint32_t chunk)
+{
+    const bool taken = mc_bitmap_has(&b->lent, chunk);
+    if (brings_out(s) && !taken && !mc_bitmap_has(spoiled, chunk))
+        mc_bitmap_set(&b->lent, chunk, 1);
+    else if (s->dst == MC_OUT || !taken)
+        mc_bitmap_set(spoiled, chunk, 1);
+}
+
+static bool is_lent(const mc_binding_t *b, uint32_t chunk)
+{
+    return chunk < b->lent.bits && mc_bitmap_has(&b->lent, chunk);
+}
+
+static void find_lent(mc_binding_t *b, mc_bitmap_t *spoiled)
+{
+    const mc_plan_t *const plan = b->plan;
+    for (uint32_t i = plan->n_steps; i-- > 0;) {
+        const mc_step_t *const s = &plan->step[i];
+        for (uint32_t k = 0; mc_op_writes((mc_op_t)s->op) && k < s->nrun; k++)
+            for (uint32_t c = s->to + k * s->stride, j = 0; j < s->run; j++)
+                if (c + j < plan->n_chunks)
+                    note_write(b, spoiled, s, c + j);
+    }
+    for (uint32_t w = 0; w < spoiled->bits / 64 + 1; w++)
+        b->lent.word[w] &= ~spoiled->word[w];
+    b->all_lent = true;
+    for (uint32_t i = 0; i < plan->n_steps; i++) {
+        const mc_step_t *const s = &plan->step[i];
+        for (uint32_t k = 0; mc_op_writes((mc_op_t)s->op) && s->dst == MC_SCRATCH && k < s->nrun;
+             k++)
+            for (uint32_t j = 0; j < s->run; j++)
+                b->all_lent = b->all_lent && is_lent(b, s->to + k * s->stride + j);
+    }
+}
+
+static int init_lent(mc_binding_t *b)
+{
+    const mc_plan_t *const plan = b->plan;
+    uint32_t i = 0;
+    while (i < plan->n_steps && !brings_out(&plan->step[i]))
+        i++;
+    if (i == plan->n_steps || plan->in != MC_HOLDS_WHOLE || plan->out != MC_HOLDS_WHOLE)
+        return MESHCOLL_OK;
+    mc_bitmap_t spoiled;
+    int status = mc_bitmap_init(&spoiled, plan->n_chunks);
+    if (status)
+        return status;
+    status = mc_bitmap_init(&b->lent, plan->n_chunks);
+    if (!status)
+        find_lent(b, &spoiled);
+    mc_bitmap_free(&spoiled);
+    return status;
+}
+
 int mc_binding_init(mc_binding_t *b, const mc_plan_t *plan)
 {
     mc_bound_t *const step = calloc((size_t)plan->n_steps + 1, sizeof *step);
     if (!step)
         return mc_fail_memory("a binding");
     *b = (mc_binding_t){.plan = plan, .step = step};
-    return MESHCOLL_OK;
+    const int status = init_lent(b);
+    if (status)
+        mc_binding_free(b);
+    return status;
 }
 
 void mc_binding_free(mc_binding_t *b)
 {
+    mc_blocks_free(&b->blocks[0]);
+    mc_blocks_free(&b->blocks[1]);
+    mc_bitmap_free(&b->lent);
     free(b->from);
     free(b->to);
     free(b->step);
@@ -52,40 +119,43 @@ static bool has_blocks(const mc_plan_t *plan)
     }
 }
 
-/* Elements in the first k of n even parts. */
-static size_t even_start(size_t count, uint32_t n, uint32_t k)
+static const mc_blocks_t *blocks_of(const mc_binding_t *b, mc_buffer_t buffer)
 {
-    const size_t longer = count % n;
-    return count / n * k + (k < longer ? k : longer);
-}
-
-static size_t even_part(size_t count, uint32_t n, uint32_t k)
-{
-    return count / n + (k < count % n);
+    return &b->blocks[buffer == MC_IN ? 0 : 1];
 }
 
 /* Elements before chunk c of the vector, in chunk order. */
-static size_t elements_before(const mc_binding_t *b, uint32_t c)
+static size_t elements_before(const mc_binding_t *b, mc_buffer_t buffer, uint32_t c)
 {
     const mc_layout_t *const l = &b->plan->layout;
+    const mc_blocks_t *const blocks = blocks_of(b, buffer);
     const size_t count = b->operands.count;
     if (!has_blocks(b->plan))
-        return even_start(count, b->plan->n_chunks, c);
+        return mc_even_start(count, b->plan->n_chunks, c);
+    if (blocks->before)
+        return blocks->before[c];
     const uint32_t segment = c / l->per_segment, home = c % l->per_segment;
-    const size_t whole = even_start(count, l->segments, segment) * l->per_segment;
-    return home ? whole + even_part(count, l->segments, segment) * home : whole;
+    const size_t whole = mc_even_start(count, l->segments, segment) * l->per_segment;
+    return home ? whole + mc_even_part(count, l->segments, segment) * home : whole;
 }
 
 /* The same over the chunks of SCRATCH, where the vector's come twice. */
-static size_t scratch_before(const mc_binding_t *b, uint32_t c)
+static size_t all_before(const mc_binding_t *b, mc_buffer_t buffer, uint32_t c)
 {
     const uint32_t n = b->plan->n_chunks;
-    return c <= n ? elements_before(b, c) : elements_before(b, n) + elements_before(b, c - n);
+    return c <= n ? elements_before(b, buffer, c)
+                  : elements_before(b, buffer, n) + elements_before(b, buffer, c - n);
 }
 
-static size_t bytes_of(const mc_binding_t *b, uint32_t first, uint32_t n)
+static size_t bytes_of(const mc_binding_t *b, mc_buffer_t buffer, uint32_t first, uint32_t n)
 {
-    return (scratch_before(b, first + n) - scratch_before(b, first)) * b->element;
+    return (all_before(b, buffer, first + n) - all_before(b, buffer, first)) * b->element;
+}
+
+/* What a step reads, or else writes, says how much it moves. */
+static mc_buffer_t buffer_of(const mc_step_t *s)
+{
+    return (mc_buffer_t)(mc_op_reads((mc_op_t)s->op) ? s->src : s->dst);
 }
 
 static size_t step_bytes(const mc_binding_t *b, const mc_step_t *s)
@@ -93,26 +163,42 @@ static size_t step_bytes(const mc_binding_t *b, const mc_step_t *s)
     const uint32_t first = mc_op_reads((mc_op_t)s->op) ? s->first : s->to;
     size_t bytes = 0;
     for (uint32_t i = 0; i < s->nrun; i++)
-        bytes += bytes_of(b, first + i * s->stride, s->run);
+        bytes += bytes_of(b, buffer_of(s), first + i * s->stride, s->run);
     return bytes;
 }
 
-void mc_binding_measure(mc_binding_t *b, const mc_operands_t *operands)
+static int fill_blocks(mc_binding_t *b, const mc_operands_t *o)
+{
+    const mc_layout_t *const layout = &b->plan->layout;
+    const int status =
+        mc_blocks_fill(layout, b->block_of, o->in_counts, o->in_displs, &b->blocks[0]);
+    return status
+               ? status
+               : mc_blocks_fill(layout, b->block_of, o->out_counts, o->out_displs, &b->blocks[1]);
+}
+
+int mc_binding_measure(mc_binding_t *b, const mc_operands_t *operands)
 {
     const mc_plan_t *const plan = b->plan;
+    const int status = fill_blocks(b, operands);
+    if (status)
+        return status;
     b->operands = *operands;
-    b->kernel = mc_kernel(operands->datatype, operands->op);
+    b->reducer = mc_reducer(operands->datatype, operands->op);
     b->element = meshcoll_datatype_size(operands->datatype);
-    b->scratch_bytes = bytes_of(b, plan->scratch_first, plan->n_scratch);
+    b->lends = b->lent.bits > 0 && operands->in != operands->out;
+    b->scratch_bytes =
+        b->lends && b->all_lent ? 0 : bytes_of(b, MC_SCRATCH, plan->scratch_first, plan->n_scratch);
     for (uint32_t i = 0; i < plan->n_steps; i++)
         b->step[i].bytes = step_bytes(b, &plan->step[i]);
+    return MESHCOLL_OK;
 }
 
 /* How many of the chunks [c, c + n) lie back to back where the user has whole blocks. */
 static uint32_t blocks_together(const mc_binding_t *b, uint32_t n)
 {
     const mc_layout_t *const l = &b->plan->layout;
-    if (l->segments > 1 || b->block_of)
+    if (l->segments > 1 || b->block_of || b->blocks[0].before)
         return 1;
     for (int32_t d = 0; d < l->mesh.ndims; d++)
         if (l->order[d] != d)
@@ -120,29 +206,47 @@ static uint32_t blocks_together(const mc_binding_t *b, uint32_t n)
     return n;
 }
 
-static char *block_at(const mc_binding_t *b, const char *base, bool whole, uint32_t c)
+static char *block_at(const mc_binding_t *b, mc_buffer_t buffer, bool whole, uint32_t c)
 {
     const mc_layout_t *const l = &b->plan->layout;
-    size_t element = even_start(b->operands.count, l->segments, c / l->per_segment);
-    if (whole) {
+    const mc_blocks_t *const blocks = blocks_of(b, buffer);
+    const uint32_t segment = c / l->per_segment, home = c % l->per_segment;
+    const size_t count = blocks->before ? blocks->count[home] : b->operands.count;
+    size_t element = mc_even_start(count, l->segments, segment);
+    if (whole && blocks->before) {
+        element += blocks->start[home];
+    } else if (whole) {
         const int32_t rank = mc_layout_rank(l, c);
-        element += (size_t)(b->block_of ? b->block_of[rank] : rank) * b->operands.count;
+        element += (size_t)(b->block_of ? b->block_of[rank] : rank) * count;
     }
-    return (char *)base + element * b->element;
+    return (char *)(buffer == MC_IN ? b->operands.in : b->operands.out) + element * b->element;
+}
+
+/* How many of the `n` chunks of SCRATCH from `c` on lie where c lies, in OUT or not. */
+static uint32_t lent_alike(const mc_binding_t *b, uint32_t c, uint32_t n)
+{
+    uint32_t alike = 1;
+    while (alike < n && is_lent(b, c + alike) == is_lent(b, c))
+        alike++;
+    return alike;
 }
 
 /* Address of chunk c in a buffer; *n is cut to how many chunks follow it there without a gap. */
 static char *chunk_at(const mc_binding_t *b, mc_buffer_t buffer, uint32_t c, uint32_t *n)
 {
     const mc_plan_t *const plan = b->plan;
+    if (buffer == MC_SCRATCH && b->lends) {
+        *n = lent_alike(b, c, *n);
+        buffer = is_lent(b, c) ? MC_OUT : MC_SCRATCH;
+    }
     if (buffer == MC_SCRATCH)
-        return b->scratch + bytes_of(b, plan->scratch_first, c - plan->scratch_first);
-    const char *const base = buffer == MC_IN ? b->operands.in : b->operands.out;
+        return b->scratch + bytes_of(b, MC_SCRATCH, plan->scratch_first, c - plan->scratch_first);
     if (!has_blocks(plan))
-        return (char *)base + elements_before(b, c) * b->element;
+        return (char *)(buffer == MC_IN ? b->operands.in : b->operands.out) +
+               elements_before(b, buffer, c) * b->element;
     const bool whole = (buffer == MC_IN ? plan->in : plan->out) == MC_HOLDS_WHOLE;
     *n = whole ? blocks_together(b, *n) : 1;
-    return block_at(b, base, whole, c);
+    return block_at(b, buffer, whole, c);
 }
 
 static int grow_spans(mc_binding_t *b)
@@ -193,7 +297,8 @@ static int place_run(mc_binding_t *b, const mc_step_t *s, mc_bound_t *step, uint
         const uint32_t first = s->first + offset + done, to = s->to + offset + done;
         char *const f = reads ? chunk_at(b, (mc_buffer_t)s->src, first, &n) : NULL;
         char *const t = writes ? chunk_at(b, (mc_buffer_t)s->dst, to, &n) : NULL;
-        const int status = add_piece(b, step, f, t, bytes_of(b, reads ? first : to, n));
+        const int status =
+            add_piece(b, step, f, t, bytes_of(b, buffer_of(s), reads ? first : to, n));
         if (status)
             return status;
         done += n;
@@ -217,4 +322,13 @@ int mc_binding_place(mc_binding_t *b, char *scratch)
         }
     }
     return MESHCOLL_OK;
+}
+
+void mc_binding_finish(const mc_binding_t *b)
+{
+    const mc_plan_t *const plan = b->plan;
+    const int32_t ranks = plan->layout.mesh.size;
+    /* a reduced vector or block has `count` elements wherever it is */
+    if (b->reducer.divide && plan->out != MC_HOLDS_NONE && ranks > 1)
+        b->reducer.divide(b->operands.out, b->operands.count, ranks);
 }

@@ -5,13 +5,17 @@
  * chunks in chunk order, the first `count % n_chunks` chunks one longer; no interface fixes the
  * order, so that ranges of chunks are ranges of bytes.
  * Block collectives: the block of rank r is `count` elements at r * count, and segment s is the
- * s-th piece of each block, cut evenly. A buffer that holds one block has it at offset 0.
+ * s-th piece of each block, cut evenly. The v-variants give each block a count and a displacement of
+ * its own. A buffer that holds one block has it at offset 0.
  * SCRATCH has the chunks in use back to back, in chunk order. Chunks may be empty.
+ * Out of place, a chunk of SCRATCH that is done when it is copied to OUT, where nothing else writes
+ * it, lies in OUT from the start: it is received where it stays, and the copy is none.
  */
 #ifndef MC_RUNTIME_BINDING_H
 #define MC_RUNTIME_BINDING_H
 
 #include "plan/plan.h"
+#include "runtime/blocks.h"
 #include "runtime/datatype.h"
 #include "transport/transport.h"
 
@@ -22,6 +26,10 @@ typedef struct {
     size_t count;
     meshcoll_datatype_t datatype;
     meshcoll_op_t op;
+    /* v-variants, by rank in elements: blocks of IN, and of OUT and SCRATCH. Where a buffer holds one
+     * block, its count is this rank's; displs NULL: back to back. Counts NULL: all are `count`. They
+     * are read when the binding is measured, not later. */
+    const size_t *in_counts, *in_displs, *out_counts, *out_displs;
 } mc_operands_t;
 
 /* A step's bytes: spans [at, at + n) of `from` (what it reads) and of `to` (what it writes), piece
@@ -45,8 +53,12 @@ typedef struct {
     const mc_plan_t *plan;
     /* by rank: whose block of the user's buffers it is; NULL: its own */
     const int32_t *block_of;
+    mc_blocks_t blocks[2]; /* of unequal sizes, of IN and of OUT; empty: all are alike */
+    mc_bitmap_t lent;      /* chunks of SCRATCH that OUT has room for out of place; empty: none */
+    bool lends;            /* in this placement */
+    bool all_lent;         /* all chunks of SCRATCH that are in use */
     mc_operands_t operands;
-    mc_kernel_t kernel;
+    mc_reducer_t reducer;
     size_t element;
     mc_bound_t *step;
     mc_span_t *from, *to;
@@ -59,7 +71,10 @@ int mc_binding_init(mc_binding_t *b, const mc_plan_t *plan);
 void mc_binding_free(mc_binding_t *b);
 
 /* Sizes first: what memory it will take. Then the addresses, scratch at `scratch` (aligned). */
-void mc_binding_measure(mc_binding_t *b, const mc_operands_t *operands);
+int mc_binding_measure(mc_binding_t *b, const mc_operands_t *operands);
 int mc_binding_place(mc_binding_t *b, char *scratch);
+
+/* After a run, once: what the operation does to this rank's results, as an average divides them. */
+void mc_binding_finish(const mc_binding_t *b);
 
 #endif

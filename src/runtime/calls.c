@@ -145,15 +145,37 @@ static int bind(meshcoll_request_t *r, const meshcoll_args_t *a)
     return mc_request_bind(r, &operands);
 }
 
+/* A block that passes other ranks needs its size there, and of an alltoall nobody knows all sizes. */
+static int choose_direct(meshcoll_t *h, const meshcoll_args_t *a, mc_memory_t **choice)
+{
+    const mc_wish_t wish = {.collective = a->collective,
+                            .bytes = a->count * meshcoll_datatype_size(a->datatype),
+                            .strategy = a->strategy ? a->strategy : "flat-pairwise"};
+    mc_memory_t *c;
+    const int status = mc_choose(&h->choice, &h->mesh, &h->links, &wish, &c);
+    if (status)
+        return status;
+    if (c->best.strategy.n_phases != 1)
+        return mc_fail(MESHCOLL_ERR_STRATEGY,
+                       "alltoallv goes straight from rank to rank: expected one phase along all "
+                       "dimensions, as in flat-pairwise; got '%s'",
+                       a->strategy);
+    *choice = c;
+    return MESHCOLL_OK;
+}
+
 int mc_call_choose(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, mc_memory_t **choice)
 {
-    const bool has_blocks = mc_move_has_blocks(&mc_moves[a->collective]);
+    if (a->in_counts)
+        return choose_direct(h, a, choice);
+    const bool has_blocks = mc_move_has_blocks(&mc_moves[a->collective]) && !a->counts;
     const mc_wish_t wish = {.collective = a->collective,
                             .root = a->root,
                             .bytes = a->count * meshcoll_datatype_size(a->datatype) *
                                      (has_blocks ? (uint64_t)h->mesh.size : 1),
                             .strategy = a->strategy,
-                            .unforced = is_barrier};
+                            .unforced = is_barrier,
+                            .in_order = !mc_op_commutes(a->op)};
     return mc_choose(&h->choice, &h->mesh, &h->links, &wish, choice);
 }
 

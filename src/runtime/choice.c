@@ -60,7 +60,7 @@ static mc_memory_t *remember(mc_choice_t *choice, const mc_wish_t *wish)
     for (int32_t i = first; i; i = m->next) {
         m = &choice->memory[i - 1];
         if (m->bytes == wish->bytes && m->collective == wish->collective && m->root == wish->root &&
-            m->unforced == wish->unforced)
+            m->unforced == wish->unforced && m->in_order == wish->in_order)
             return m;
     }
     return NULL;
@@ -89,6 +89,7 @@ static mc_memory_t *add(mc_choice_t *choice, const mc_wish_t *wish, const mc_ran
                        .root = wish->root,
                        .bytes = wish->bytes,
                        .unforced = wish->unforced,
+                       .in_order = wish->in_order,
                        .best = *best,
                        .next = *bucket};
     *bucket = (int32_t)(m - choice->memory) + 1;
@@ -101,17 +102,45 @@ static void price(const mc_mesh_t *mesh, const mc_links_t *links, const mc_wish_
     r->seconds = mc_strategy_seconds(&r->strategy, mesh, links, wish->root, (double)wish->bytes);
 }
 
+/* The planner's cheapest. */
+static int plan_best(const mc_mesh_t *mesh, const mc_links_t *links, const mc_wish_t *wish,
+                     mc_ranked_t *best)
+{
+    const mc_planner_query_t query = {.root = wish->root,
+                                      .bytes = (double)wish->bytes,
+                                      .max_segments = MC_MAX_SEGMENTS,
+                                      .in_order = wish->in_order};
+    return mc_planner_best(wish->collective, mesh, links, &query, best);
+}
+
+/* A strategy that somebody wants may not keep the order; what would do is said after the reason. */
+static int check_order(const mc_mesh_t *mesh, const mc_links_t *links, const mc_wish_t *wish,
+                       const mc_strategy_t *wanted)
+{
+    enum { ROOM = 256 };
+    char why[ROOM], instead[MC_STRATEGY_TEXT];
+    mc_ranked_t best;
+    mc_text_t reason = mc_text(why, sizeof why), text = mc_text(instead, sizeof instead);
+    if (!wish->in_order || !mc_strategy_check_order(wanted, mesh))
+        return MESHCOLL_OK;
+    mc_text_add(&reason, "%s", meshcoll_last_error());
+    const int status = plan_best(mesh, links, wish, &best);
+    if (status)
+        return status;
+    mc_strategy_print(&best.strategy, mesh, &text);
+    return mc_fail(MESHCOLL_ERR_STRATEGY, "the operation does not commute, and %s; \"%s\" does",
+                   why, instead);
+}
+
 static int choose_anew(const mc_choice_t *choice, const mc_mesh_t *mesh, const mc_links_t *links,
                        const mc_wish_t *wish, mc_ranked_t *best)
 {
     if (choice->is_forced[wish->collective] && !wish->unforced) {
         best->strategy = choice->forced[wish->collective];
         price(mesh, links, wish, best);
-        return MESHCOLL_OK;
+        return check_order(mesh, links, wish, &best->strategy);
     }
-    const mc_planner_query_t query = {
-        .root = wish->root, .bytes = (double)wish->bytes, .max_segments = MC_MAX_SEGMENTS};
-    return mc_planner_best(wish->collective, mesh, links, &query, best);
+    return plan_best(mesh, links, wish, best);
 }
 
 /* A text is parsed at each call; it is not remembered. */
@@ -119,7 +148,9 @@ static int choose_asked(mc_choice_t *choice, const mc_mesh_t *mesh, const mc_lin
                         const mc_wish_t *wish, mc_memory_t **chosen)
 {
     mc_ranked_t *const r = &choice->asked.best;
-    const int status = mc_strategy_parse(wish->strategy, wish->collective, mesh, &r->strategy);
+    int status = mc_strategy_parse(wish->strategy, wish->collective, mesh, &r->strategy);
+    if (!status)
+        status = check_order(mesh, links, wish, &r->strategy);
     if (status)
         return status;
     price(mesh, links, wish, r);

@@ -12,7 +12,7 @@ typedef struct {
     meshcoll_collective_t collective;
     int32_t root;
     uint64_t bytes;
-    bool unforced;
+    bool unforced, in_order;
     mc_ranked_t best;
     uint64_t used;               /* when last, in choices */
     int32_t next;                /* in its bucket, as index + 1 */
@@ -44,6 +44,7 @@ typedef struct {
     uint64_t bytes;       /* of the whole vector */
     const char *strategy; /* for this operation only; NULL: none */
     bool unforced;        /* the planner's, whatever is forced */
+    bool in_order;        /* reduced in the order of ranks */
 } mc_wish_t;
 
 /* *chosen is the choice's, until the next call. */

@@ -1,79 +1,121 @@
 #include "runtime/datatype.h"
 
-/* dst is a, b or neither, element by element: nothing is carried from one turn to the next, but
- * the compiler cannot know. */
-#if defined(__clang__)
-#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
-#elif defined(__GNUC__)
-#define INDEPENDENT _Pragma("GCC ivdep")
-#else
-#define INDEPENDENT
-#endif
-
-#define SUM(a, b) ((a) + (b))
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
-#define MAX(a, b) ((a) > (b) ? (a) : (b))
-
-#define KERNEL(name, type, OP)                                          \
-    static void name(void *dst, const void *a, const void *b, size_t n) \
-    {                                                                   \
-        type *const d = dst;                                            \
-        const type *const x = a, *const y = b;                          \
-        INDEPENDENT                                                     \
-        for (size_t i = 0; i < n; i++)                                  \
-            d[i] = OP(x[i], y[i]);                                      \
+#define PAIR(name, value, index) \
+    {                            \
+#name, sizeof(struct {   \
+            value v;             \
+            index i;             \
+        })                       \
     }
 
-/* sums of integers are unsigned: the same bits, and overflow wraps */
-#define KERNELS(name, type, sum_type) \
-    KERNEL(name##_sum, sum_type, SUM) \
-    KERNEL(name##_min, type, MIN)     \
-    KERNEL(name##_max, type, MAX)
-
-KERNELS(float32, float, float)
-KERNELS(float64, double, double)
-KERNELS(int32, int32_t, uint32_t)
-KERNELS(int64, int64_t, uint64_t)
-
-#define ROW(name, type)                        \
-    {                                          \
-#name, sizeof(type),                   \
-        {                                      \
-            name##_sum, name##_min, name##_max \
-        }                                      \
-    }
-
+/* clang-format off */
 static const struct {
     const char *name;
     size_t size;
-    mc_kernel_t kernel[MESHCOLL_OPS];
 } datatypes[MESHCOLL_DATATYPES] = {
-    [MESHCOLL_FLOAT32] = ROW(float32, float),
-    [MESHCOLL_FLOAT64] = ROW(float64, double),
-    [MESHCOLL_INT32] = ROW(int32, int32_t),
-    [MESHCOLL_INT64] = ROW(int64, int64_t),
+    [MESHCOLL_FLOAT32] = {"float32", 4},
+    [MESHCOLL_FLOAT64] = {"float64", 8},
+    [MESHCOLL_INT32] = {"int32", 4},
+    [MESHCOLL_INT64] = {"int64", 8},
+    [MESHCOLL_INT8] = {"int8", 1},
+    [MESHCOLL_INT16] = {"int16", 2},
+    [MESHCOLL_UINT8] = {"uint8", 1},
+    [MESHCOLL_UINT16] = {"uint16", 2},
+    [MESHCOLL_UINT32] = {"uint32", 4},
+    [MESHCOLL_UINT64] = {"uint64", 8},
+    [MESHCOLL_FLOAT16] = {"float16", 2},
+    [MESHCOLL_BFLOAT16] = {"bfloat16", 2},
+    [MESHCOLL_FLOAT8_E4M3] = {"float8_e4m3", 1},
+    [MESHCOLL_FLOAT8_E5M2] = {"float8_e5m2", 1},
+    [MESHCOLL_COMPLEX64] = {"complex64", 8},
+    [MESHCOLL_COMPLEX128] = {"complex128", 16},
+    [MESHCOLL_FLOAT32_INT32] = PAIR(float32_int32, float, int32_t),
+    [MESHCOLL_FLOAT64_INT32] = PAIR(float64_int32, double, int32_t),
+    [MESHCOLL_INT32_INT32] = PAIR(int32_int32, int32_t, int32_t),
+    [MESHCOLL_INT64_INT32] = PAIR(int64_int32, int64_t, int32_t),
+    [MESHCOLL_FLOAT64_INT64] = PAIR(float64_int64, double, int64_t),
+    [MESHCOLL_INT64_INT64] = PAIR(int64_int64, int64_t, int64_t),
 };
 
-static const char *const ops[MESHCOLL_OPS] = {"sum", "min", "max"};
-
-mc_kernel_t mc_kernel(meshcoll_datatype_t datatype, meshcoll_op_t op)
-{
-    if ((unsigned)datatype >= MESHCOLL_DATATYPES || (unsigned)op >= MESHCOLL_OPS)
-        return NULL;
-    return datatypes[datatype].kernel[op];
-}
+static const char *const ops[MESHCOLL_OPS] = {
+    [MESHCOLL_SUM] = "sum",   [MESHCOLL_MIN] = "min",   [MESHCOLL_MAX] = "max",
+    [MESHCOLL_PROD] = "prod", [MESHCOLL_AVG] = "avg",   [MESHCOLL_LAND] = "land",
+    [MESHCOLL_LOR] = "lor",   [MESHCOLL_LXOR] = "lxor", [MESHCOLL_BAND] = "band",
+    [MESHCOLL_BOR] = "bor",   [MESHCOLL_BXOR] = "bxor", [MESHCOLL_MINLOC] = "minloc",
+    [MESHCOLL_MAXLOC] = "maxloc",
+};
+/* clang-format on */
 
 const char *meshcoll_datatype_name(meshcoll_datatype_t datatype)
 {
     return (unsigned)datatype < MESHCOLL_DATATYPES ? datatypes[datatype].name : NULL;
 }
 
-const char *meshcoll_op_name(meshcoll_op_t op)
-{
-    return (unsigned)op < MESHCOLL_OPS ? ops[op] : NULL;
-}
-
 size_t meshcoll_datatype_size(meshcoll_datatype_t datatype)
 {
     return (unsigned)datatype < MESHCOLL_DATATYPES ? datatypes[datatype].size : 0;
+}
+
+const char *meshcoll_op_name(meshcoll_op_t op)
+{
+    if ((unsigned)op < MESHCOLL_OPS)
+        return ops[op];
+    return mc_user_op_find(op, NULL) ? "user" : NULL;
+}
+
+mc_kernel_t mc_kernel(meshcoll_datatype_t datatype, meshcoll_op_t op)
+{
+    if ((unsigned)datatype >= MESHCOLL_DATATYPES || (unsigned)op >= MESHCOLL_OPS)
+        return NULL;
+    return mc_kernels_best()->kernel[datatype][op];
+}
+
+mc_reducer_t mc_reducer(meshcoll_datatype_t datatype, meshcoll_op_t op)
+{
+    mc_reducer_t r = {.datatype = datatype, .kernel = mc_kernel(datatype, op)};
+    mc_user_op_t user;
+    if (op == MESHCOLL_AVG)
+        r.divide = mc_kernels_best()->divide[datatype];
+    if (!r.kernel && mc_user_op_find(op, &user)) {
+        r.function = user.function;
+        r.context = user.context;
+    }
+    return r;
+}
+
+bool mc_op_commutes(meshcoll_op_t op)
+{
+    mc_user_op_t user;
+    return !mc_user_op_find(op, &user) || user.commutative;
+}
+
+static int fail_combination(meshcoll_op_t op, meshcoll_datatype_t datatype)
+{
+    enum { ROOM = 256 };
+    char op_room[ROOM], type_room[ROOM];
+    mc_text_t fitting = mc_text(op_room, sizeof op_room);
+    mc_text_t types = mc_text(type_room, sizeof type_room);
+    for (int o = 0; o < MESHCOLL_OPS; o++)
+        if (mc_kernel(datatype, (meshcoll_op_t)o))
+            mc_text_add(&fitting, "%s%s", fitting.length ? ", " : "", ops[o]);
+    for (int t = 0; t < MESHCOLL_DATATYPES; t++)
+        if (mc_kernel((meshcoll_datatype_t)t, op))
+            mc_text_add(&types, "%s%s", types.length ? ", " : "", datatypes[t].name);
+    return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
+                   "%s does not take %s: %s takes %s and users' operations; %s takes %s", ops[op],
+                   datatypes[datatype].name, datatypes[datatype].name, op_room, ops[op], type_room);
+}
+
+int meshcoll_op_check(meshcoll_op_t op, meshcoll_datatype_t datatype)
+{
+    if ((unsigned)datatype >= MESHCOLL_DATATYPES)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "there is no datatype %d", (int)datatype);
+    if (mc_kernel(datatype, op) || mc_user_op_find(op, NULL))
+        return MESHCOLL_OK;
+    if ((unsigned)op >= MESHCOLL_OPS)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "there is no operation %d: expected one of the library's or one that "
+                       "meshcoll_op_create made and nobody freed",
+                       (int)op);
+    return fail_combination(op, datatype);
 }

@@ -17,7 +17,7 @@ enum { TURN_BYTES = 1 << 18 };
  * sent to receivers that are not there yet; waiting on would be a deadlock where those wait for this
  * request's end. So while others run it is given up after so many looks in which nothing happened:
  * those a waiting rank makes before it sleeps, and a few sleeps, in which a wire takes something. */
-enum { FLUSH_LOOKS = 84 };
+enum { FLUSH_SLEEPS = 4 };
 
 static const mc_step_t *step_of(const mc_executor_t *x, uint32_t t)
 {
@@ -193,18 +193,26 @@ static void fail(mc_executor_t *x, int status)
     x->state = MC_FAILED;
 }
 
+static void reduce_message(const mc_binding_t *b, const mc_step_t *s, void *to, const void *from,
+                           const void *message, size_t bytes)
+{
+    const bool first = s->flags & MC_MESSAGE_FIRST;
+    mc_reduce(&b->reducer, to, first ? message : from, first ? from : message, bytes / b->element);
+}
+
 /* The next piece of a message onto what this rank has. */
 static void reduce_piece(void *context, mc_io_t *io, const void *piece, size_t bytes)
 {
     const mc_executor_t *const x = context;
     const mc_binding_t *const b = x->binding;
     mc_task_t *const task = (mc_task_t *)io;
+    const mc_step_t *const step = step_of(x, (uint32_t)(task - x->task));
     const char *message = piece;
     while (bytes > 0) {
         const mc_span_t from = b->from[task->span], to = b->to[task->span];
         const size_t left = to.bytes - task->reduced, n = left < bytes ? left : bytes;
-        b->kernel((char *)to.at + task->reduced, (char *)from.at + task->reduced, message,
-                  n / b->element);
+        reduce_message(b, step, (char *)to.at + task->reduced, (char *)from.at + task->reduced,
+                       message, n);
         message += n;
         bytes -= n;
         task->reduced = n < left ? task->reduced + n : 0;
@@ -229,10 +237,10 @@ static void send_or_recv(mc_executor_t *x, mc_lane_t *lane, uint32_t t)
         *lane->bytes_sent += b->bytes;
         status = ops->send(lane->peer, &m, &task->io);
     } else if (s->op == MC_OP_RECV_REDUCE && !task->staged.at) {
-        const mc_reducer_t reducer = {.reduce = reduce_piece, .context = x};
+        const mc_taker_t taker = {.take = reduce_piece, .context = x};
         task->span = b->at;
         task->reduced = 0;
-        status = ops->recv_reduce(lane->peer, &m, &reducer, &task->io);
+        status = ops->recv_reduce(lane->peer, &m, &taker, &task->io);
     } else {
         m.span = task->staged.at ? &task->staged : &x->binding->to[b->at];
         m.n_spans = task->staged.at ? 1 : b->n;
@@ -339,15 +347,15 @@ static void run_local(mc_executor_t *x, uint32_t t)
         break;
     case MC_OP_REDUCE:
         for (uint32_t i = 0; i < bound->n; i++)
-            b->kernel(to[i].at, from[i].at, to[i].at, to[i].bytes / b->element);
+            mc_reduce(&b->reducer, to[i].at, from[i].at, to[i].at, to[i].bytes / b->element);
         break;
     case MC_OP_REDUCE_BEHIND:
         for (uint32_t i = 0; i < bound->n; i++)
-            b->kernel(to[i].at, to[i].at, from[i].at, to[i].bytes / b->element);
+            mc_reduce(&b->reducer, to[i].at, to[i].at, from[i].at, to[i].bytes / b->element);
         break;
     case MC_OP_RECV_REDUCE:
         for (uint32_t i = 0; i < bound->n; message += to[i++].bytes)
-            b->kernel(to[i].at, from[i].at, message, to[i].bytes / b->element);
+            reduce_message(b, step_of(x, t), to[i].at, from[i].at, message, to[i].bytes);
         break;
     default: /* a message of no bytes */
         break;
@@ -442,7 +450,8 @@ static void start_flushes(mc_executor_t *x)
 
 static void poll_flushes(mc_executor_t *x)
 {
-    const bool given_up = x->state == MC_FAILED || (x->shared && x->looks > FLUSH_LOOKS);
+    const bool given_up =
+        x->state == MC_FAILED || (x->shared && x->looks > x->looks_awake + FLUSH_SLEEPS);
     for (uint32_t p = 0; p < x->n_ports; p++) {
         mc_port_t *const port = &x->port[p];
         if (!port->flush)
@@ -484,6 +493,7 @@ int mc_executor_advance(mc_executor_t *x)
         poll_flushes(x);
         if (x->n_left == 0 && x->state == MC_FLUSHING) {
             x->state = MC_IDLE;
+            mc_binding_finish(x->binding);
             if (x->timeline)
                 x->timeline->ended = mc_now();
         }

@@ -70,6 +70,7 @@ typedef struct {
     mc_io_queue_t finished;
     bool shared;             /* other requests run on the handle */
     uint32_t looks;          /* of a flush, so many in which nothing happened while others ran */
+    uint32_t looks_awake;    /* those a waiting rank makes before it sleeps */
     mc_timeline_t *timeline; /* of this plan's steps; NULL: nothing is recorded */
 } mc_executor_t;
 

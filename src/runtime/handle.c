@@ -2,8 +2,10 @@
 
 #include "runtime/boxes.h"
 #include "runtime/calls.h"
+#include "runtime/crowd.h"
 #include "runtime/explain.h"
 #include "runtime/request.h"
+#include "runtime/wait.h"
 #include "transport/shm.h"
 #include "transport/ucx.h"
 
@@ -229,6 +231,7 @@ static int create(const mc_creation_t *c, mc_settings_t *settings, meshcoll_t **
 {
     mc_mesh_t mesh;
     meshcoll_t *h = NULL;
+    double crowd = 0;
     int status = mc_settings_share(&c->oob, settings);
     if (status)
         return status;
@@ -238,7 +241,10 @@ static int create(const mc_creation_t *c, mc_settings_t *settings, meshcoll_t **
     if (!status)
         status = open_transports(h, c, settings);
     status = mc_agree(&c->oob, status);
+    if (!status)
+        status = mc_crowd_find(&c->oob, c->machine, &crowd);
     if (!status) {
+        h->crowded = crowd > 1;
         h->oob = c->oob;
         status = share_addresses(h);
     }
@@ -375,6 +381,7 @@ static bool advance(meshcoll_request_t *r, bool shared, uint32_t events)
     mc_executor_t *const x = &r->executor;
     const bool has_work = mc_executor_has_work(x);
     x->shared = shared;
+    x->looks_awake = mc_wait_looks(r->mesh) + MC_WAIT_YIELDS;
     if (x->state == MC_FLUSHING)
         x->looks += shared && events == 0;
     else if (!has_work)

@@ -29,6 +29,8 @@ struct meshcoll {
     uint32_t n_peers, peer_capacity;
     uint64_t bytes_sent[MC_MAX_DIMS];
 
+    bool crowded; /* more ranks than cores */
+
     int broken;    /* status of the first run that failed; there is no other after it */
     char why[400]; /* its text */
 

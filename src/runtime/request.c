@@ -54,7 +54,7 @@ static int print_strategy(meshcoll_request_t *r)
 static bool same_operands(const mc_operands_t *a, const mc_operands_t *b)
 {
     return a->in == b->in && a->out == b->out && a->count == b->count &&
-           a->datatype == b->datatype && a->op == b->op;
+           a->datatype == b->datatype && a->op == b->op && !a->out_counts && !b->out_counts;
 }
 
 static size_t aligned(size_t bytes)
@@ -69,11 +69,13 @@ int mc_request_bind(meshcoll_request_t *r, const mc_operands_t *operands)
         r->needs <= r->workspace->bytes)
         return MESHCOLL_OK;
     r->operands = (mc_operands_t){0};
-    mc_binding_measure(&r->binding, operands);
+    int status = mc_binding_measure(&r->binding, operands);
+    if (status)
+        return status;
     const size_t staging = mc_executor_measure(&r->executor, &r->binding);
     const size_t scratch = aligned(r->binding.scratch_bytes);
     r->needs = scratch + staging;
-    int status = mc_workspace_reserve(r->workspace, r->needs);
+    status = mc_workspace_reserve(r->workspace, r->needs);
     if (!status)
         status = mc_binding_place(&r->binding, r->workspace->base);
     if (status)
@@ -81,6 +83,23 @@ int mc_request_bind(meshcoll_request_t *r, const mc_operands_t *operands)
     mc_executor_bind(&r->executor, r->workspace->base ? r->workspace->base + scratch : NULL);
     r->operands = *operands;
     return r->watch ? mc_explain_bound(r) : MESHCOLL_OK;
+}
+
+mc_operands_t mc_operands_of(const meshcoll_args_t *a)
+{
+    const mc_placement_t from = mc_moves[a->collective].from;
+    const bool each = a->in_counts; /* of both buffers; else displs are the whole one's */
+    return (mc_operands_t){.in = a->in,
+                           .out = a->out,
+                           .count = a->count,
+                           .datatype = a->datatype,
+                           .op = a->op,
+                           .in_counts = each ? a->in_counts : a->counts,
+                           .in_displs = each               ? a->in_displs
+                                        : from == MC_SHARD ? NULL
+                                                           : a->displs,
+                           .out_counts = a->counts,
+                           .out_displs = each || from == MC_SHARD ? a->displs : NULL};
 }
 
 static void enlist(meshcoll_t *h, meshcoll_request_t *r)

@@ -30,11 +30,7 @@ struct meshcoll_request {
 
 /* The arguments of a call, checked: *args with defaults for what is not given. */
 int mc_args_check(const meshcoll_t *h, const meshcoll_args_t *given, meshcoll_args_t *args);
-static inline mc_operands_t mc_operands_of(const meshcoll_args_t *a)
-{
-    return (mc_operands_t){
-        .in = a->in, .out = a->out, .count = a->count, .datatype = a->datatype, .op = a->op};
-}
+mc_operands_t mc_operands_of(const meshcoll_args_t *a);
 
 /* Planned and wired, not bound. */
 int mc_request_create(meshcoll_t *h, const meshcoll_args_t *args, const mc_ranked_t *choice,

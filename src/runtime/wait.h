@@ -1,7 +1,7 @@
 /*
  * How a rank waits. With more ranks than cores a rank that only spins starves the one it waits for,
- * and one that sleeps at once pays a wake-up for every message: look some times, then let others
- * run, then sleep until a transport has news.
+ * and one that sleeps at once pays a wake-up for every message: look some times (crowd.h), then let
+ * others run, then sleep until a transport has news.
  */
 #ifndef MC_RUNTIME_WAIT_H
 #define MC_RUNTIME_WAIT_H
@@ -10,11 +10,17 @@
 
 #include <sched.h>
 
-enum { MC_WAIT_LOOKS = 16, MC_WAIT_YIELDS = 64 };
+/* On a core of its own a rank looks for about as long as waking up would take. */
+enum { MC_WAIT_LOOKS = 1000, MC_WAIT_LOOKS_CROWDED = 2, MC_WAIT_YIELDS = 64 };
 
 typedef struct {
     uint32_t idle; /* looks since something happened */
 } mc_waiting_t;
+
+static inline uint32_t mc_wait_looks(const meshcoll_t *h)
+{
+    return h->crowded ? MC_WAIT_LOOKS_CROWDED : MC_WAIT_LOOKS;
+}
 
 static inline void mc_wait_turn(meshcoll_t *h, mc_waiting_t *w)
 {
@@ -22,10 +28,11 @@ static inline void mc_wait_turn(meshcoll_t *h, mc_waiting_t *w)
         w->idle = 0;
         return;
     }
+    const uint32_t looks = mc_wait_looks(h);
     w->idle++;
-    if (w->idle > MC_WAIT_LOOKS + MC_WAIT_YIELDS)
+    if (w->idle > looks + MC_WAIT_YIELDS)
         mc_handle_sleep(h);
-    else if (w->idle > MC_WAIT_LOOKS)
+    else if (w->idle > looks)
         sched_yield();
 }
 

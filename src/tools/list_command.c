@@ -34,6 +34,8 @@ static const char *const told[MC_PLACEMENTS] = {
     [MC_SHARD] = "a slice on each rank",
     [MC_REPLICA] = "all of it on each rank",
     [MC_PARTIAL] = "a vector to be summed on each rank",
+    [MC_SOURCE] = "a block for every rank on each rank",
+    [MC_DESTINATION] = "a block from every rank on each rank",
 };
 
 static int print_collectives(const mc_mesh_t *mesh)
@@ -100,7 +102,9 @@ static int print_algorithms(const mc_mesh_t *mesh)
         const mc_algorithm_t *const a = &mc_algorithms[i];
         mc_table_add(&table, "%s:%s", mc_moves[a->collective].name, a->name);
         mc_table_add(&table, "%s", told_of(a->name));
-        mc_table_add(&table, "%s", a->composite ? "(made of two others)" : "");
+        mc_table_add(&table, "%s%s%s", a->composite ? "(made of two others)" : "",
+                     a->composite && a->keeps_order ? " " : "",
+                     a->keeps_order ? "(keeps the order of ranks)" : "");
     }
     return print_table(&table);
 }
@@ -111,10 +115,10 @@ static json_t *json_algorithms(const mc_mesh_t *mesh)
     (void)mesh;
     for (int32_t i = 0; i < mc_n_algorithms; i++) {
         const mc_algorithm_t *const a = &mc_algorithms[i];
-        json_array_append_new(list,
-                              json_pack("{s:s, s:s, s:b, s:b}", "collective",
-                                        mc_moves[a->collective].name, "name", a->name, "slices",
-                                        (int)a->slices, "composite", (int)a->composite));
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:b, s:b, s:b}", "collective", mc_moves[a->collective].name,
+                            "name", a->name, "slices", (int)a->slices, "composite",
+                            (int)a->composite, "keeps_order", (int)a->keeps_order));
     }
     return list;
 }

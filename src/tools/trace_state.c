@@ -27,15 +27,32 @@ typedef struct {
     mc_times_t times;
     mc_match_t match;
     mc_value_t **message; /* by step: what a send of this time step took along */
+    bool *aside;          /* [rank * n_chunks + chunk]: written last in SCRATCH's second half */
 } run_t;
 
-static mc_value_t newest(const mc_machine_t *m, int32_t rank, uint32_t chunk)
+static mc_value_t newest(const run_t *run, int32_t rank, uint32_t chunk)
 {
     static const mc_buffer_t order[] = {MC_OUT, MC_SCRATCH, MC_IN};
+    const uint32_t n = run->world->plan[0]->n_chunks;
     mc_value_t value = MC_NOTHING;
+    if (run->aside[(size_t)rank * n + chunk])
+        return mc_machine_value(run->machine, rank, MC_SCRATCH, n + chunk);
     for (size_t i = 0; i < MC_COUNT(order) && value == MC_NOTHING; i++)
-        value = mc_machine_value(m, rank, order[i], chunk);
+        value = mc_machine_value(run->machine, rank, order[i], chunk);
     return value;
+}
+
+/* An alltoall's chunks stand in SCRATCH's halves by turns; a sum kept aside is shown in no column. */
+static void note_place(const run_t *run, int32_t rank, uint32_t step)
+{
+    const mc_plan_t *const plan = run->world->plan[rank];
+    const mc_step_t *const s = &plan->step[step];
+    const uint32_t n = plan->n_chunks;
+    for (uint32_t i = 0; plan->collective == MESHCOLL_ALLTOALL && i < s->nrun; i++)
+        for (uint32_t j = 0; j < s->run; j++) {
+            const uint32_t to = s->to + i * s->stride + j;
+            run->aside[(size_t)rank * n + to % n] = to >= n;
+        }
 }
 
 /* "a1a0": the chunk with each rank that contributed, in the order of the sum. */
@@ -73,9 +90,14 @@ static int take_state(const run_t *run, const mc_trace_t *trace, mc_trace_state_
         return mc_fail_memory("a trace");
     for (int32_t r = 0; r < trace->n_ranks; r++)
         for (uint32_t c = 0; c < n && !status; c++)
-            status =
-                describe(run->machine, newest(run->machine, r, c), &state->cell[(size_t)r * n + c]);
+            status = describe(run->machine, newest(run, r, c), &state->cell[(size_t)r * n + c]);
     return status;
+}
+
+static int run_local(const run_t *run, int32_t rank, uint32_t step)
+{
+    note_place(run, rank, step);
+    return mc_machine_local(run->machine, rank, step);
 }
 
 /* Local steps of a time step, all ranks, in program order. */
@@ -86,7 +108,7 @@ static int run_locals(const run_t *run, uint32_t time)
         const mc_plan_t *const plan = run->world->plan[r];
         for (uint32_t i = 0; i < plan->n_steps && !status; i++)
             if (plan->step[i].peer < 0 && run->times.time[r][i] == time)
-                status = mc_machine_local(run->machine, r, i);
+                status = run_local(run, r, i);
     }
     return status;
 }
@@ -122,6 +144,7 @@ static int run_messages(const run_t *run, uint32_t time, mc_trace_state_t *state
         for (uint32_t i = 0; i < plan->n_steps && !status; i++)
             if (mc_op_receives((mc_op_t)plan->step[i].op) && run->times.time[r][i] == time) {
                 const uint32_t send = run->match.partner[run->match.first[r] + i];
+                note_place(run, r, i);
                 status = mc_machine_recv(run->machine, r, i, run->message[send]);
             }
     }
@@ -151,6 +174,7 @@ static void run_free(run_t *run)
     for (uint32_t i = 0; run->message && i < run->match.n_steps; i++)
         free(run->message[i]);
     free(run->message);
+    free(run->aside);
     mc_times_free(&run->times, run->world->n_ranks);
     mc_match_free(&run->match);
     mc_machine_destroy(run->machine);
@@ -167,7 +191,8 @@ static int run_create(const mc_world_t *world, run_t *run)
     if (status)
         return status;
     run->message = calloc((size_t)run->match.n_steps + 1, sizeof *run->message);
-    return run->message ? MESHCOLL_OK : mc_fail_memory("a trace");
+    run->aside = calloc((size_t)world->n_ranks * world->plan[0]->n_chunks + 1, sizeof *run->aside);
+    return run->message && run->aside ? MESHCOLL_OK : mc_fail_memory("a trace");
 }
 
 int mc_trace_create(const mc_world_t *world, mc_trace_t *trace)

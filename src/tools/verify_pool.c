@@ -65,7 +65,9 @@ static int verify_world(const mc_verify_job_t *job, const mc_mesh_t *mesh,
     if (status)
         return status;
     const mc_world_t world = mc_plans_world(&plans);
-    status = mc_verify(&world, &job->options);
+    mc_verify_options_t options = job->options;
+    options.in_order = mc_strategy_check_order(strategy, mesh) == MESHCOLL_OK;
+    status = mc_verify(&world, &options);
     mc_plans_free(&plans);
     return status;
 }

@@ -1,20 +1,16 @@
 #include "transport/shm.h"
 
 #include "transport/shm_memory.h"
+#include "transport/shm_read.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
-/* Bytes read for one message between two looks at everything else, and for one piece to be reduced,
- * which then lies in the core's cache. Reading costs 0.4 us a call besides its bytes. */
-enum { TURN_BYTES = 1 << 18, PIECE_BYTES = 1 << 16 };
-
-/* Scatter lists handed to the kernel at once. */
-enum { MOST_SPANS = 16 };
+/* Bytes read for one message between two looks at everything else. */
+enum { TURN_BYTES = 1 << 18 };
 
 /* A message that came before it was awaited. */
 typedef struct early {
@@ -46,7 +42,7 @@ typedef struct {
     mc_shm_address_t address;
     link_t *links;
     early_t *spare;
-    char piece[PIECE_BYTES]; /* last: it need not be in the cache where nothing is reduced */
+    char piece[MC_SHM_PIECE_BYTES]; /* last: it need not be in the cache where nothing is reduced */
 } shm_t;
 
 static shm_t *shm_of(const link_t *link)
@@ -99,26 +95,6 @@ static void gather_spans(char *to, const mc_message_t *m)
         memcpy(to, m->span[i].at, m->span[i].bytes);
 }
 
-/* The next n bytes of the message's spans, from or to `data`. */
-static void move_part(mc_io_t *io, char *data, size_t n, bool out)
-{
-    while (n > 0) {
-        const mc_span_t s = *io->message.span;
-        const size_t left = s.bytes - io->at, part = left < n ? left : n;
-        if (out)
-            memcpy((char *)s.at + io->at, data, part);
-        else
-            memcpy(data, (char *)s.at + io->at, part);
-        data += part;
-        n -= part;
-        io->at += part;
-        if (part == left) {
-            io->message.span++;
-            io->at = 0;
-        }
-    }
-}
-
 /* Sending --------------------------------------------------------------------------------------- */
 
 static void write_message(link_t *link, mc_shm_slot_t *slot, const mc_message_t *m)
@@ -149,7 +125,7 @@ static uint32_t give_pieces(link_t *link, mc_io_t *io)
     for (mc_shm_slot_t *slot; io->done < io->message.bytes && (slot = free_slot(link)); n++) {
         const size_t left = io->message.bytes - io->done;
         const size_t part = left < MC_SHM_PAGE ? left : MC_SHM_PAGE;
-        move_part(io, page_of(link->out, link->n_out), part, false);
+        mc_shm_move(io, page_of(link->out, link->n_out), part, false);
         slot->kind = MC_SHM_PIECE;
         slot->tag = io->offer[0];
         slot->bytes = part;
@@ -207,10 +183,10 @@ static int shm_send(mc_peer_t *peer, const mc_message_t *m, mc_io_t *io)
 
 static void take_bytes(mc_io_t *io, const char *data, size_t n)
 {
-    if (io->reducer.reduce)
-        io->reducer.reduce(io->reducer.context, io, data, n);
+    if (io->taker.take)
+        io->taker.take(io->taker.context, io, data, n);
     else
-        move_part(io, (char *)data, n, true);
+        mc_shm_move(io, (char *)data, n, true);
     io->done += n;
 }
 
@@ -246,112 +222,12 @@ static void finish_read(link_t *link, mc_io_t *io)
         mc_io_append(&link->replies, io);
 }
 
-/* A list of spans that is gone through. */
-typedef struct {
-    const mc_span_t *span;
-    uint32_t n;
-    size_t at; /* bytes of the first */
-} cursor_t;
-
-/* What one call moves. */
-typedef struct {
-    struct iovec v[MOST_SPANS];
-    uint32_t n;
-    size_t bytes;
-} pieces_t;
-
-/* The next pieces, `most` bytes of them at most. */
-static pieces_t cut(cursor_t *c, size_t most)
-{
-    pieces_t p = {.n = 0};
-    while (c->n > 0 && p.bytes < most && p.n < MOST_SPANS) {
-        const size_t left = c->span->bytes - c->at;
-        const size_t part = left < most - p.bytes ? left : most - p.bytes;
-        p.v[p.n++] = (struct iovec){(char *)c->span->at + c->at, part};
-        p.bytes += part;
-        c->at += part;
-        if (part == left) {
-            c->span++;
-            c->n--;
-            c->at = 0;
-        }
-    }
-    return p;
-}
-
-/* The first of the spans that are left at the peer, read into `list` where they are in a list there;
- * 0 or an errno. */
-static int peer_spans(const link_t *link, const mc_io_t *io, mc_span_t list[MOST_SPANS],
-                      cursor_t *c)
-{
-    const uint64_t n = io->offer[2];
-    *c = (cursor_t){.span = list, .n = 1};
-    if (n == 0) {
-        list[0] = (mc_span_t){(char *)(uintptr_t)io->offer[1] + io->done, /* NOLINT */
-                              io->message.bytes - io->done};
-        return 0;
-    }
-    c->n = n < MOST_SPANS ? (uint32_t)n : MOST_SPANS;
-    c->at = io->offer_at;
-    const size_t bytes = c->n * sizeof list[0];
-    const struct iovec here = {list, bytes};
-    const struct iovec there = {(void *)(uintptr_t)io->offer[1], bytes}; /* NOLINT */
-    return process_vm_readv(link->address.pid, &here, 1, &there, 1, 0) == (ssize_t)bytes ? 0
-                                                                                         : errno;
-}
-
-static void move_peer_spans(mc_io_t *io, const mc_span_t *list, const cursor_t *c)
-{
-    const uint64_t passed = (uint64_t)(c->span - list);
-    if (io->offer[2] == 0)
-        return;
-    io->offer[1] += passed * sizeof *list;
-    io->offer[2] -= passed;
-    io->offer_at = c->at;
-}
-
-/* Where this rank wants it: `most` bytes at most. */
-static pieces_t own_pieces(const shm_t *shm, mc_io_t *io, size_t most)
-{
-    if (io->reducer.reduce) {
-        const size_t bytes = most < PIECE_BYTES ? most : PIECE_BYTES;
-        return (pieces_t){.v = {{(char *)shm->piece, bytes}}, .n = 1, .bytes = bytes};
-    }
-    cursor_t c = {io->message.span, io->message.n_spans, io->at};
-    const pieces_t own = cut(&c, most);
-    io->message.span = c.span;
-    io->message.n_spans = c.n;
-    io->at = c.at;
-    return own;
-}
-
-/* One call's worth from the peer's memory: bytes, or -1 with errno. */
-static ssize_t read_some(const link_t *link, mc_io_t *io, size_t most)
-{
-    const shm_t *const shm = shm_of(link);
-    mc_span_t list[MOST_SPANS];
-    cursor_t there;
-    errno = peer_spans(link, io, list, &there);
-    if (errno)
-        return -1;
-    cursor_t ahead = there;
-    const pieces_t own = own_pieces(shm, io, cut(&ahead, most).bytes);
-    const pieces_t peers = cut(&there, own.bytes);
-    const ssize_t got = process_vm_readv(link->address.pid, own.v, own.n, peers.v, peers.n, 0);
-    if (got != (ssize_t)own.bytes)
-        return -1;
-    move_peer_spans(io, list, &there);
-    if (io->reducer.reduce)
-        io->reducer.reduce(io->reducer.context, io, shm->piece, own.bytes);
-    io->done += own.bytes;
-    return got;
-}
-
 /* Reads on; whether it is complete or has failed, and is no receive any more. */
 static bool read_on(link_t *link, mc_io_t *io)
 {
     for (size_t turn = 0; turn < TURN_BYTES && io->done < io->message.bytes;) {
-        const ssize_t got = read_some(link, io, TURN_BYTES - turn);
+        const ssize_t got =
+            mc_shm_read(link->address.pid, io, TURN_BYTES - turn, shm_of(link)->piece);
         if (got <= 0) {
             io->status = mc_fail(MESHCOLL_ERR_TRANSPORT,
                                  "dimension %s: reading the memory of rank %d (process %d): %s; "
@@ -422,15 +298,15 @@ static int receive(link_t *link, mc_io_t *io)
 static int shm_recv(mc_peer_t *peer, const mc_message_t *m, mc_io_t *io)
 {
     io->message = *m;
-    io->reducer.reduce = NULL;
+    io->taker.take = NULL;
     return receive((link_t *)peer, io);
 }
 
-static int shm_recv_reduce(mc_peer_t *peer, const mc_message_t *m, const mc_reducer_t *reducer,
+static int shm_recv_reduce(mc_peer_t *peer, const mc_message_t *m, const mc_taker_t *taker,
                            mc_io_t *io)
 {
     io->message = *m;
-    io->reducer = *reducer;
+    io->taker = *taker;
     return receive((link_t *)peer, io);
 }
 

@@ -27,9 +27,9 @@ typedef struct mc_io mc_io_t;
 /* Takes a message piece by piece, from its first byte to its last, where it lies: in the peer's memory,
  * or in a buffer that is still in the cache. Pieces end between elements. */
 typedef struct {
-    void (*reduce)(void *context, mc_io_t *io, const void *piece, size_t bytes);
+    void (*take)(void *context, mc_io_t *io, const void *piece, size_t bytes);
     void *context;
-} mc_reducer_t;
+} mc_taker_t;
 
 /* A message under way. The transport puts it on `finished`, in order of completion. */
 typedef struct {
@@ -44,7 +44,7 @@ struct mc_io {
     size_t awaited;
     /* by transports that move the bytes themselves */
     mc_message_t message; /* its spans: those that are left */
-    mc_reducer_t reducer; /* reduce is NULL where bytes are written to the message's spans */
+    mc_taker_t taker;     /* reduce is NULL where bytes are written to the message's spans */
     size_t done, at;      /* bytes: of the message, of its first span that is left */
     uint64_t offer[3];    /* what the peer said of its end */
     size_t offer_at;
@@ -102,9 +102,9 @@ typedef struct {
     int (*connect)(mc_transport_t *t, int32_t rank, const void *address, mc_peer_t **peer);
     int (*send)(mc_peer_t *peer, const mc_message_t *message, mc_io_t *io);
     int (*recv)(mc_peer_t *peer, const mc_message_t *message, mc_io_t *io);
-    /* The message goes to the reducer, whose operands are ready; its spans are not used. NULL: it is
+    /* The message goes to the taker, whose operands are ready; its spans are not used. NULL: it is
      * received into memory, and reduced from there. */
-    int (*recv_reduce)(mc_peer_t *peer, const mc_message_t *message, const mc_reducer_t *reducer,
+    int (*recv_reduce)(mc_peer_t *peer, const mc_message_t *message, const mc_taker_t *taker,
                        mc_io_t *io);
     /* Complete when nothing sent so far needs more progress by this rank, so that it may go and do
      * something else; it waits for whatever was sent before, whoever sent it. IN_PROGRESS sets

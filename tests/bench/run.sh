@@ -47,7 +47,7 @@ PYTHON
 
 test_collectives() {
     local collective
-    for collective in bcast reduce scatter gather allgather reduce_scatter allreduce; do
+    for collective in bcast reduce scatter gather allgather reduce_scatter allreduce alltoall; do
         tiny "$collective" --root 2 --strategies best,named --flat mpi --json "$out/a.json" \
             --csv "$out/a.csv" >"$out/table" || { cat "$out/table"; fail "$collective"; }
         check_numbers "$out/a" "$collective" || fail "numbers of $collective"
@@ -55,9 +55,32 @@ test_collectives() {
         tiny "$collective" --root 1 --strategies named --flat mpi --in-place --datatype int64 \
             --op max >"$out/table" || { cat "$out/table"; fail "$collective in place"; }
     done
+    tiny bcast --strategies best --sizes 8,1K,3000 --csv "$out/s.csv" >"$out/table" || fail "--sizes"
+    [ "$(grep -v '^#' "$out/s.csv" | cut -d, -f1 | paste -sd' ')" = "bytes 8 1024 3000" ] ||
+        { cat "$out/s.csv"; fail "--sizes"; }
     tiny bcast --strategies all -n 1 -w 0 >"$out/table" || { cat "$out/table"; fail "all strategies"; }
     tiny allreduce --op min --datatype float64 --strategies best --min-time 0.05 --max-time 1 \
         >"$out/table" || { cat "$out/table"; fail "min-time"; }
+}
+
+test_datatypes() { # every datatype, and every operation with some of them
+    local pair
+    for pair in int8:sum int16:prod uint8:bor uint16:band uint32:lxor uint64:max int32:land int8:lor \
+        float16:sum bfloat16:sum float8_e4m3:sum float8_e5m2:sum float16:avg bfloat16:prod \
+        float32:avg int64:avg complex64:sum complex64:prod complex128:avg uint8:bxor \
+        float32_int32:minloc float64_int32:maxloc int32_int32:maxloc int64_int32:minloc \
+        float64_int64:minloc int64_int64:maxloc; do
+        tiny allreduce --datatype "${pair%:*}" --op "${pair#*:}" --strategies best,flat-ring -n 1 -w 0 \
+            >"$out/table" || { cat "$out/table"; fail "$pair"; }
+        grep -q '^# every result was right' "$out/table" || fail "$pair: no closing line"
+    done
+    for pair in complex128:prod float64_int32:minloc uint16:bxor; do
+        tiny reduce_scatter --datatype "${pair%:*}" --op "${pair#*:}" --strategies best --flat mpi -n 1 -w 0 \
+            >"$out/table" || { cat "$out/table"; fail "$pair beside MPI"; }
+    done
+    refuses 'float16 takes sum, min, max, prod, avg' tiny allreduce --datatype float16 --op band
+    refuses 'MPI has no bfloat16' tiny allreduce --datatype bfloat16 --flat mpi
+    refuses 'MPI has no avg' tiny allreduce --op avg --flat mpi
 }
 
 refuses() { # refuses PATTERN COMMAND…: exit status 2 and one line of our own that matches
@@ -74,6 +97,8 @@ test_usage() {
     refuses 'no such option: --speed' tiny bcast --speed 3
     refuses 'came "fast"' tiny bcast --rate fast
     refuses 'no size' tiny bcast -b 1M -e 1K
+    refuses '--sizes: expected each larger' tiny bcast --sizes 64,8
+    refuses '--sizes: expected bytes' tiny bcast --sizes 8,many
     refuses '--timeline-bytes' tiny bcast --timeline-bytes many
     refuses '.' tiny bcast --strategies 'bcast:mst(nowhere)'
     refuses '.' tiny bcast --mesh box=3,gpu=2

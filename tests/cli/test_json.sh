@@ -46,7 +46,7 @@ keys 'j["ways"][0]' way strategy counted estimate note
 
 run 0 list --json
 keys j command mesh collectives algorithms strategies links
-gives 'len(j["collectives"])' 7
+gives 'len(j["collectives"])' 8
 keys 'j["links"]["links"][0]' name provenance alpha beta gamma ports pulled
 keys 'j["links"]["clusters"][0]' name provenance network inside
 gives 'all(s["strategy"] for s in j["strategies"])' True

@@ -14,13 +14,13 @@ has "reduce 1 1 1"
 
 # All strategies of all collectives; every root, and in three segments too.
 run 0 verify --mesh x=2,y=2 --jobs 1
-for collective in bcast reduce scatter gather allgather reduce_scatter allreduce "in all"; do
+for collective in bcast reduce scatter gather allgather reduce_scatter allreduce alltoall "in all"; do
     has "$collective "
 done
 run 0 verify --all --max-ranks 6 --dims 1,2 --large none --json
 gives 'j["complete"]' True
-# 6 lines and 1 + 2 + 2 + 3 + 2 + 4 grids, for each of 7 collectives
-gives 'j["in_all"]["meshes"]' $((7 * 20))
+# 6 lines and 1 + 2 + 2 + 3 + 2 + 4 grids, for each of 8 collectives
+gives 'j["in_all"]["meshes"]' $((8 * 20))
 run 0 verify gather --all --max-ranks 12 --large 4x5x3
 has "gather "
 

@@ -8,6 +8,7 @@
 
 #include "mesh/mesh.h"
 #include "support/case.h"
+#include "support/element.h"
 #include "support/strategies.h"
 
 #include <stdio.h>
@@ -40,6 +41,8 @@ static int call(const mc_case_t *c, const mc_case_rank_t *r)
         return meshcoll_allgather(mesh, r->in, r->out, c->count, c->datatype);
     case MESHCOLL_REDUCE_SCATTER:
         return meshcoll_reduce_scatter(mesh, r->in, r->out, c->count, c->datatype, c->op);
+    case MESHCOLL_ALLTOALL:
+        return meshcoll_alltoall(mesh, r->in, r->out, c->count, c->datatype);
     default:
         return meshcoll_allreduce(mesh, r->in, r->out, c->count, c->datatype, c->op);
     }
@@ -83,10 +86,11 @@ static void run_case(const mc_case_t *c, const char *strategy)
 static mc_case_t turn_case(meshcoll_collective_t collective, size_t count, unsigned turn)
 {
     const int roots[] = {0, size - 1, size / 2, size / 3};
+    const meshcoll_datatype_t type = (meshcoll_datatype_t)(turn % MESHCOLL_DATATYPES);
     return (mc_case_t){.collective = collective,
                        .count = count,
-                       .datatype = (meshcoll_datatype_t)(turn % MESHCOLL_DATATYPES),
-                       .op = mc_case_reduces(collective) ? (meshcoll_op_t)(turn / 4 % MESHCOLL_OPS)
+                       .datatype = type,
+                       .op = mc_case_reduces(collective) ? mc_element_op(type, (int)(turn / 4))
                                                          : MESHCOLL_SUM,
                        .root = mc_case_is_rooted(collective) ? roots[turn / 2 % 4] : 0,
                        .in_place = turn % 3 == 0,

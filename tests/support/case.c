@@ -1,5 +1,8 @@
 #include "support/case.h"
 
+#include "support/element.h"
+
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +23,7 @@ static const struct {
     [MESHCOLL_ALLGATHER] = {false, false, true, BLOCK, BLOCK, WHOLE, WHOLE},
     [MESHCOLL_REDUCE_SCATTER] = {false, true, true, WHOLE, WHOLE, BLOCK, BLOCK},
     [MESHCOLL_ALLREDUCE] = {false, true, false, WHOLE, WHOLE, WHOLE, WHOLE},
+    [MESHCOLL_ALLTOALL] = {false, false, true, WHOLE, WHOLE, WHOLE, WHOLE},
 };
 
 bool mc_case_is_rooted(meshcoll_collective_t collective)
@@ -32,73 +36,136 @@ bool mc_case_reduces(meshcoll_collective_t collective)
     return shape[collective].reduces;
 }
 
-static void set(meshcoll_datatype_t type, void *at, size_t i, int value)
+static bool is_unsigned(meshcoll_datatype_t type)
 {
-    switch (type) {
-    case MESHCOLL_FLOAT32:
-        ((float *)at)[i] = (float)value;
-        break;
-    case MESHCOLL_FLOAT64:
-        ((double *)at)[i] = value;
-        break;
-    case MESHCOLL_INT32:
-        ((int32_t *)at)[i] = value;
-        break;
-    default:
-        ((int64_t *)at)[i] = value;
-        break;
-    }
+    return type >= MESHCOLL_UINT8 && type <= MESHCOLL_UINT64;
 }
 
-static double get(meshcoll_datatype_t type, const void *at, size_t i)
+/* Small enough that sums over some 20 ranks are exact in any order, whatever the type. */
+static int summand(const mc_case_t *c, int seed)
 {
-    switch (type) {
-    case MESHCOLL_FLOAT32:
-        return (double)((const float *)at)[i];
-    case MESHCOLL_FLOAT64:
-        return ((const double *)at)[i];
-    case MESHCOLL_INT32:
-        return ((const int32_t *)at)[i];
-    default:
-        return (double)((const int64_t *)at)[i];
-    }
+    const bool small = meshcoll_datatype_size(c->datatype) == 1;
+    const bool counts = c->op == MESHCOLL_AVG && is_unsigned(c->datatype);
+    if (small && (mc_is_narrow(c->datatype) || c->op == MESHCOLL_AVG))
+        return seed % 3 - !counts;
+    return seed % 23 - (counts ? 0 : 9);
+}
+
+/* 1, i, -1, -i in turn; without imaginary parts 1 and -1, and seldom 2. */
+static mc_number_t factor(const mc_case_t *c, int seed)
+{
+    static const mc_number_t unit[] = {{1, 0}, {0, 1}, {-1, 0}, {0, -1}};
+    if (mc_is_complex(c->datatype))
+        return unit[seed % 4];
+    return (mc_number_t){seed % 11 == 0 ? 2 : seed % 2 ? -1 : 1, 0};
 }
 
 /* Element i of the vector that rank `rank` gives; for blocks that a rank gives, i counts there. */
-static int value(int rank, size_t i)
+static mc_number_t value(const mc_case_t *c, int rank, int size, size_t i)
 {
-    return (int)((i * 5 + (size_t)rank * 7 + i / 13) % 23) - 9;
-}
-
-static int reduced(const mc_case_t *c, int size, size_t i)
-{
-    int sum = value(0, i);
-    for (int r = 1; r < size; r++) {
-        const int v = value(r, i);
-        if (c->op == MESHCOLL_SUM)
-            sum += v;
-        else if (c->op == MESHCOLL_MIN ? v < sum : v > sum)
-            sum = v;
+    const int seed = (int)(i * 5 + (size_t)rank * 7 + i / 13);
+    if (mc_is_pair(c->datatype))
+        return (mc_number_t){seed % 5 - 2, rank};
+    switch (shape[c->collective].reduces ? c->op : MESHCOLL_SUM) {
+    case MESHCOLL_MIN:
+    case MESHCOLL_MAX:
+        return (mc_number_t){seed % 23 - (is_unsigned(c->datatype) ? 0 : 9), 0};
+    case MESHCOLL_PROD:
+        return factor(c, seed);
+    case MESHCOLL_LAND:
+        return (mc_number_t){seed % (size + 1) ? seed % 3 + 1 : 0, 0};
+    case MESHCOLL_LOR:
+        return (mc_number_t){seed % (size + 1) ? 0 : 5, 0};
+    case MESHCOLL_LXOR:
+        return (mc_number_t){seed / 2 % 2 * 3, 0};
+    case MESHCOLL_BAND:
+        return (mc_number_t){(seed * 37 | (seed % 3 ? 85 : 42)) & 127, 0};
+    case MESHCOLL_BOR:
+    case MESHCOLL_BXOR:
+        return (mc_number_t){seed * 37 & 127, 0};
+    default:
+        return (mc_number_t){summand(c, seed), mc_is_complex(c->datatype) ? seed % 5 - 2 : 0};
     }
-    return sum;
 }
 
-static int wanted(const mc_case_t *c, const mc_case_rank_t *r, size_t i)
+static mc_number_t combined(meshcoll_op_t op, mc_number_t x, mc_number_t y)
+{
+    const int64_t m = (int64_t)x.a, n = (int64_t)y.a;
+    switch (op) {
+    case MESHCOLL_MIN:
+        return y.a < x.a ? y : x;
+    case MESHCOLL_MAX:
+        return y.a > x.a ? y : x;
+    case MESHCOLL_PROD:
+        return (mc_number_t){x.a * y.a - x.b * y.b, x.a * y.b + x.b * y.a};
+    case MESHCOLL_LAND:
+        return (mc_number_t){m && n, 0};
+    case MESHCOLL_LOR:
+        return (mc_number_t){m || n, 0};
+    case MESHCOLL_LXOR:
+        return (mc_number_t){!m != !n, 0};
+    case MESHCOLL_BAND:
+        return (mc_number_t){(double)(m & n), 0};
+    case MESHCOLL_BOR:
+        return (mc_number_t){(double)(m | n), 0};
+    case MESHCOLL_BXOR:
+        return (mc_number_t){(double)(m ^ n), 0};
+    case MESHCOLL_MINLOC: /* indices ascend */
+        return y.a < x.a ? y : x;
+    case MESHCOLL_MAXLOC:
+        return y.a > x.a ? y : x;
+    default:
+        return (mc_number_t){x.a + y.a, x.b + y.b};
+    }
+}
+
+/* As the type divides: in float64 where it is that, in float32, or with integers. */
+static double divided(meshcoll_datatype_t type, double x, int by)
+{
+    if (mc_is_integer(type))
+        return trunc(x / by);
+    if (type == MESHCOLL_FLOAT64 || type == MESHCOLL_COMPLEX128)
+        return x / by;
+    return (double)((float)x / (float)by);
+}
+
+static mc_number_t reduced(const mc_case_t *c, int size, size_t i)
+{
+    mc_number_t all = value(c, 0, size, i);
+    for (int r = 1; r < size; r++)
+        all = combined(c->op, all, value(c, r, size, i));
+    if (c->op == MESHCOLL_AVG && size > 1)
+        all = (mc_number_t){divided(c->datatype, all.a, size), divided(c->datatype, all.b, size)};
+    return all;
+}
+
+static mc_number_t wanted(const mc_case_t *c, const mc_case_rank_t *r, size_t i)
 {
     const size_t mine = (size_t)r->rank * c->count + i;
     switch (c->collective) {
     case MESHCOLL_BCAST:
-        return value(c->root, i);
+        return value(c, c->root, r->size, i);
     case MESHCOLL_SCATTER:
-        return value(c->root, mine);
+        return value(c, c->root, r->size, mine);
     case MESHCOLL_GATHER:
     case MESHCOLL_ALLGATHER:
-        return value((int)(i / c->count), i % c->count);
+        return value(c, (int)(i / c->count), r->size, i % c->count);
     case MESHCOLL_REDUCE_SCATTER:
         return reduced(c, r->size, mine);
+    case MESHCOLL_ALLTOALL:
+        return value(c, (int)(i / c->count), r->size, (size_t)r->rank * c->count + i % c->count);
     default:
         return reduced(c, r->size, i);
     }
+}
+
+/* Does element i hold what a number becomes in its type? */
+static bool holds(meshcoll_datatype_t type, const void *at, size_t i, mc_number_t number)
+{
+    _Alignas(16) char one[16] = {0};
+    const size_t size = meshcoll_datatype_size(type);
+    mc_element_set(type, one, 0, number);
+    return mc_element_same(type, (const char *)at + i * size, one, 0);
 }
 
 static share_t share_in(const mc_case_t *c, int rank)
@@ -163,17 +230,18 @@ void mc_case_fill(const mc_case_t *c, mc_case_rank_t *r)
         memset(r->memory[k], FILL, r->bytes[k] + 2 * GUARD);
     const size_t n = elements(c, share_in(c, r->rank), r->size);
     for (size_t i = 0; r->uses_in && i < n; i++)
-        set(c->datatype, r->in, i, value(r->rank, i));
+        mc_element_set(c->datatype, r->in, i, value(c, r->rank, r->size, i));
 }
 
 static int check_out(const mc_case_t *c, const mc_case_rank_t *r, char *why, size_t capacity)
 {
     const size_t n = elements(c, share_out(c, r->rank), r->size);
     for (size_t i = 0; r->uses_out && i < n; i++) {
-        const double got = get(c->datatype, r->out, i);
-        if (got != wanted(c, r, i)) {
-            snprintf(why, capacity, "rank %d: out[%zu] is %g, expected %d", r->rank, i, got,
-                     wanted(c, r, i));
+        const mc_number_t right = wanted(c, r, i);
+        if (!holds(c->datatype, r->out, i, right)) {
+            const mc_number_t got = mc_element_get(c->datatype, r->out, i);
+            snprintf(why, capacity, "rank %d: out[%zu] is %g %g, expected %g %g", r->rank, i, got.a,
+                     got.b, right.a, right.b);
             return -1;
         }
     }
@@ -190,7 +258,7 @@ static int check_in(const mc_case_t *c, const mc_case_rank_t *r, char *why, size
         const char *const at = (const char *)r->in + i * size;
         if (shares_memory(c, r) && at >= out && at < out_end)
             continue;
-        if (get(c->datatype, r->in, i) != value(r->rank, i)) {
+        if (!holds(c->datatype, r->in, i, value(c, r->rank, r->size, i))) {
             snprintf(why, capacity, "rank %d: in[%zu] was modified", r->rank, i);
             return -1;
         }

@@ -1,6 +1,6 @@
 /*
  * One collective on one rank: buffers filled with what rank and place say, guarded, and checked
- * against the plain definition. Values are small integers, so that sums are exact in any type.
+ * against the plain definition. Values are such that the result is exact in any type and order.
  */
 #ifndef MC_TEST_CASE_H
 #define MC_TEST_CASE_H

@@ -114,6 +114,7 @@ static void each_row(int32_t p, void (*see)(const row_t *row, const void *contex
         {"star gather", mc_cost_star_gather, hops, part, none},
         {"full-mesh allgather", mc_cost_fullmesh_allgather, hops, part, none},
         {"full-mesh reduce-scatter", mc_cost_fullmesh_reduce_scatter, hops, part, part},
+        {"pairwise alltoall", mc_cost_pairwise_alltoall, hops, part, none},
         {"full-mesh allreduce", mc_cost_fullmesh_allreduce, hops, hops, hops},
     };
     for (size_t i = 0; i < MC_COUNT(rows); i++)

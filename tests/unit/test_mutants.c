@@ -32,6 +32,10 @@ static const case_t cases[] = {
     {"box=2,gpu=2", MESHCOLL_ALLGATHER, 0, "allgather:ring(gpu) allgather:ring(box) segments=2"},
     {"box=2,gpu=2", MESHCOLL_ALLREDUCE, 0,
      "reduce_scatter:ring(gpu) allreduce:mst(box) allgather:ring(gpu)"},
+    {"x=4", MESHCOLL_ALLTOALL, 0, "alltoall:pairwise(x)"},
+    {"box=2,gpu=3", MESHCOLL_ALLTOALL, 0, "hierarchical"},
+    {"x=2,y=2,z=2", MESHCOLL_ALLTOALL, 0,
+     "alltoall:pairwise(x) alltoall:pairwise(z) alltoall:pairwise(y)"},
 };
 
 typedef struct {

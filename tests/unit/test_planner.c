@@ -438,8 +438,8 @@ Test(planner, lower_bounds)
     const place_t line = place_of("x=5", "x=alpha:1ms;beta:1KB/s;gamma:2KB/s");
     const place_t boxes = place_of("box=4,gpu=8", "lab");
     const place_t rails = place_of("box=4,gpu=8", "box=alpha:1us;beta:1GB/s;ports:4,gpu=shm");
-    static const double line_part[] = {1, 1, 0.8, 0.8, 0.8, 0.8, 1.6};
-    static const double box_part[] = {1, 1, 0.75, 0.75, 0.75, 0.75, 1.5};
+    static const double line_part[] = {1, 1, 0.8, 0.8, 0.8, 0.8, 1.6, 0.8};
+    static const double box_part[] = {1, 1, 0.75, 0.75, 0.75, 0.75, 1.5, 8 * 0.75};
     for (int c = 0; c < MESHCOLL_COLLECTIVES; c++) {
         const meshcoll_collective_t collective = (meshcoll_collective_t)c;
         cr_expect_float_eq(mc_lower_bound(collective, &line.mesh, &line.links, 1e6),

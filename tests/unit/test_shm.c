@@ -158,9 +158,9 @@ static void reduce_all(mc_shm_access_t access)
                 out[i] = (mc_span_t){a + bytes[b] / 4 * i / k * 4,
                                      (bytes[b] / 4 * (i + 1) / k - bytes[b] / 4 * i / k) * 4};
             const mc_message_t m = {1, out, k, bytes[b]};
-            const mc_reducer_t reducer = {sum_up, &got};
+            const mc_taker_t taker = {sum_up, &got};
             mc_io_t sent = io_of(&p, 0), received = io_of(&p, 1);
-            const int r = p.t[1]->ops->recv_reduce(p.peer[1], &m, &reducer, &received);
+            const int r = p.t[1]->ops->recv_reduce(p.peer[1], &m, &taker, &received);
             const int s = p.t[0]->ops->send(p.peer[0], &m, &sent);
             finish(&p, s == MESHCOLL_IN_PROGRESS, r == MESHCOLL_IN_PROGRESS);
             sum_up(&wanted, NULL, a, bytes[b]);

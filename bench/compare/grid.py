@@ -1,0 +1,98 @@
+"""What is compared: collectives, sizes and clusters, and the lower bound of a cell."""
+
+import math
+import re
+
+ELEMENT = 4                     # bytes: float32 throughout
+SIZES = "8,64,512,4K,32K,256K,1M,8M,64M"
+QUICK_SIZES = "64,32K,256K"
+DIM_NAMES = {1: ["gpu"], 2: ["box", "gpu"], 3: ["rack", "box", "gpu"]}
+WITH_BLOCKS = {"scatter", "gather", "allgather", "reduce_scatter", "alltoall"}
+
+
+class UsageError(Exception):
+    pass
+
+
+def parse_bytes(text):
+    match = re.fullmatch(r"(\d+)([KMG]?)", text.strip(), re.I)
+    if not match or int(match[1]) == 0:
+        raise UsageError(f"expected sizes like 512, 64K or 8M, came '{text}'")
+    return int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2].upper()]
+
+
+def parse_sizes(text):
+    return sorted({parse_bytes(item) for item in text.split(",")})
+
+
+def parse_rate(text):
+    """Bytes per second of '200mbit', as tc writes it; None for none."""
+    if text == "none":
+        return None
+    match = re.fullmatch(r"([\d.]+)([kmgt]?)bit", text)
+    if not match or float(match[1]) == 0:
+        raise UsageError(f"expected a rate like 200mbit or none, came '{text}'")
+    return float(match[1]) * 1000 ** " kmgt".index(match[2] or " ") / 8
+
+
+def size_text(count):
+    for unit, shift in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
+        if count >= 1 << shift and count % (1 << shift) == 0:
+            return f"{count >> shift} {unit}"
+    return f"{count} B" if count < 10240 else f"{count / 1024:.1f} KiB"
+
+
+class Cluster:
+    """Ranks in boxes of the lab, or all in this one box without shaping. Its key names it in the results."""
+
+    def __init__(self, key, extents, rate):
+        self.key, self.extents, self.rate = key, extents, rate
+        self.ranks = math.prod(extents)
+        self.boxes = math.prod(extents[:-1]) if rate != "one-box" else 1
+        self.in_lab = rate != "one-box"
+        self.mesh = ",".join(f"{name}={n}" for name, n in zip(DIM_NAMES[len(extents)], extents)) \
+            if self.in_lab else None             # one box: what meshcoll finds
+        self.bytes_per_second = parse_rate(rate) if self.in_lab else None
+
+    def title(self):
+        if not self.in_lab:
+            return f"one box, {self.ranks} ranks, not shaped"
+        return f"{self.key}: {self.boxes} boxes of {self.extents[-1]} ranks, {self.rate}"
+
+    def bound(self, collective, size):
+        """Seconds no algorithm can go below where the boxes' network is the bottleneck; None without one.
+        REFERENCE.md §5 (Chan et al., 2007), one full-duplex NIC per box."""
+        if not self.bytes_per_second or self.boxes < 2:
+            return None
+        others = (self.boxes - 1) / self.boxes
+        times = {"bcast": 1, "reduce": 1, "allreduce": 2 * others,
+                 "alltoall": self.extents[-1] * others}.get(collective, others)
+        return times * size / self.bytes_per_second
+
+    def sizes(self, collective, wanted):
+        """What is really measured: blocks are equal, as meshcoll-bench rounds; sizes that become one are one."""
+        parts = self.ranks if collective in WITH_BLOCKS else 1
+        return sorted({max(size // ELEMENT // parts, 1) * parts * ELEMENT for size in wanted})
+
+
+def lab_cluster(text, rate):
+    try:
+        extents = [int(n) for n in text.split("x")]
+    except ValueError:
+        extents = []
+    if not 2 <= len(extents) <= 3 or min(extents) < 1 or math.prod(extents) < 2:
+        raise UsageError(f"expected --meshes like 4x4 or 2x2x4 (boxes x ranks in a box), came '{text}'")
+    return Cluster(text, extents, rate)
+
+
+def one_box(text):
+    if not text.isdigit() or int(text) < 2:
+        raise UsageError(f"expected --one-box like 2,4,8 ranks, came '{text}'")
+    return Cluster(f"one-box-{text}", [int(text)], "one-box")
+
+
+def clusters(settings):
+    def split(text):
+        return [item.strip() for item in text.split(",") if item.strip() and item != "none"]
+    return ([lab_cluster(text, settings["rate"]) for text in split(settings["meshes"])] +
+            [one_box(text) for text in split(settings["one_box"])])

@@ -1,0 +1,378 @@
+/*
+ * An MPI library's own collectives, timed and checked as meshcoll-bench times and checks ours: plain
+ * MPI, compiled once against each library by peers.sh, started by compare.
+ *
+ *     mpirun -n RANKS peer [-n ITERATIONS] [-t SECONDS] [-w WARMUP] COLLECTIVE:BYTES…
+ *
+ * A cell is a collective and the bytes of its whole vector (alltoall: of one rank's send buffer), a
+ * multiple of 4, and of 4 × ranks where ranks hold blocks. Rank 0 prints a JSON object a line: the
+ * library's version, then for each cell one when it begins and one with its times.
+ */
+#include <math.h>
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LEAST_ROUNDS = 3, BASE_BITS = 16, FACTORS = 4, MOST_RANKS = 128, POISON = 0xA5 };
+
+typedef enum {
+    BCAST,
+    REDUCE,
+    SCATTER,
+    GATHER,
+    ALLGATHER,
+    REDUCE_SCATTER,
+    ALLREDUCE,
+    ALLTOALL,
+    KINDS
+} kind_t;
+
+/* Who has a buffer, and how much of the vector it holds. */
+static const struct {
+    const char *name;
+    bool in_root, in_block, out_root, out_block, reduces;
+} shape[KINDS] = {
+    [BCAST] = {.name = "bcast", .in_root = true},
+    [REDUCE] = {.name = "reduce", .out_root = true, .reduces = true},
+    [SCATTER] = {.name = "scatter", .in_root = true, .out_block = true},
+    [GATHER] = {.name = "gather", .in_block = true, .out_root = true},
+    [ALLGATHER] = {.name = "allgather", .in_block = true},
+    [REDUCE_SCATTER] = {.name = "reduce_scatter", .out_block = true, .reduces = true},
+    [ALLREDUCE] = {.name = "allreduce", .reduces = true},
+    [ALLTOALL] = {.name = "alltoall"},
+};
+
+typedef struct {
+    kind_t kind;
+    size_t whole; /* elements */
+} cell_t;
+
+typedef struct {
+    int iterations, warmup;
+    double seconds;
+    cell_t *cell;
+    int n_cells;
+} options_t;
+
+/* Elements [first, first + n) of the whole vector; `at` NULL: not on this rank. */
+typedef struct {
+    float *at;
+    size_t n, first;
+} span_t;
+
+typedef struct {
+    cell_t cell;
+    int count; /* what MPI is given */
+    span_t in, out;
+} view_t;
+
+static int rank, size;
+
+static void die(const char *what, const char *text)
+{
+    fprintf(stderr, "peer: rank %d: %s%s\n", rank, what, text);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+    exit(1);
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void *allocate(size_t bytes)
+{
+    void *const at = malloc(bytes ? bytes : 1);
+    if (!at)
+        die("out of memory", "");
+    memset(at, 0, bytes);
+    return at;
+}
+
+/* --- the command line ------------------------------------------------------------------------- */
+
+static bool has_blocks(kind_t kind)
+{
+    return shape[kind].in_block || shape[kind].out_block || kind == ALLTOALL;
+}
+
+static cell_t parse_cell(const char *text)
+{
+    const char *const colon = strchr(text, ':');
+    for (int k = 0; colon && k < KINDS; k++) {
+        const size_t n = strlen(shape[k].name);
+        if (n != (size_t)(colon - text) || strncmp(text, shape[k].name, n) != 0)
+            continue;
+        char *end;
+        const unsigned long long bytes = strtoull(colon + 1, &end, 10);
+        const unsigned long long unit =
+            sizeof(float) * (has_blocks((kind_t)k) ? (unsigned)size : 1U);
+        if (end == colon + 1 || *end || bytes == 0 || bytes % unit || bytes / 4 > INT32_MAX)
+            break;
+        return (cell_t){(kind_t)k, (size_t)(bytes / sizeof(float))};
+    }
+    die("expected COLLECTIVE:BYTES, with blocks that are equal; came ", text);
+    return (cell_t){BCAST, 0};
+}
+
+static options_t parse(int argc, char **argv)
+{
+    options_t o = {.iterations = 20, .warmup = 0, .seconds = 1};
+    for (int which; (which = getopt(argc, argv, "n:t:w:")) != -1;) {
+        if (which == 'n')
+            o.iterations = atoi(optarg);
+        else if (which == 't')
+            o.seconds = atof(optarg);
+        else if (which == 'w')
+            o.warmup = atoi(optarg);
+        else
+            die("no such option; expected -n, -t or -w", "");
+    }
+    if (o.iterations < 1 || o.warmup < 0 || !(o.seconds > 0))
+        die("expected -n from 1, -t above 0, -w from 0", "");
+    o.n_cells = argc - optind;
+    o.cell = allocate((size_t)o.n_cells * sizeof *o.cell);
+    for (int i = 0; i < o.n_cells; i++)
+        o.cell[i] = parse_cell(argv[optind + i]);
+    return o;
+}
+
+/* --- data whose right result is known without communicating: see meshcoll-bench's data.c --------- */
+
+static uint64_t mix(uint64_t x)
+{
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+static float value(int from, size_t j)
+{
+    const uint64_t hash = mix(j + 1);
+    const uint64_t base = hash & ((1U << BASE_BITS) - 1),
+                   factor = 1 + (hash >> BASE_BITS) % FACTORS;
+    return (float)(base + factor * (((uint64_t)from + (hash >> 32)) % (uint64_t)size));
+}
+
+static float summed(size_t j)
+{
+    const uint64_t hash = mix(j + 1), p = (uint64_t)size;
+    const uint64_t base = hash & ((1U << BASE_BITS) - 1),
+                   factor = 1 + (hash >> BASE_BITS) % FACTORS;
+    return (float)(p * base + factor * (p * (p - 1) / 2));
+}
+
+static float right(const view_t *view, size_t i)
+{
+    const kind_t kind = view->cell.kind;
+    const size_t j = view->out.first + i, count = (size_t)view->count;
+    if (kind == ALLTOALL)
+        return value((int)(i / count), (size_t)rank * count + i % count);
+    if (shape[kind].reduces)
+        return summed(j);
+    return value(shape[kind].in_block ? (int)(j / count) : 0, j);
+}
+
+static void fill(const view_t *view)
+{
+    if (view->out.at)
+        memset(view->out.at, POISON, view->out.n * sizeof(float));
+    for (size_t i = 0; view->in.at && i < view->in.n; i++)
+        view->in.at[i] = value(rank, view->in.first + i);
+}
+
+static unsigned long long wrong(const view_t *view)
+{
+    unsigned long long mine = 0, all;
+    for (size_t i = 0; view->out.at && i < view->out.n; i++)
+        mine += view->out.at[i] != right(view, i);
+    MPI_Allreduce(&mine, &all, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
+    return all;
+}
+
+/* What is timed carries zeros, as in meshcoll-bench: sums stay finite. All pages are touched. */
+static void clear(const view_t *view)
+{
+    if (view->in.at)
+        memset(view->in.at, 0, view->in.n * sizeof(float));
+    if (view->out.at)
+        memset(view->out.at, 0, view->out.n * sizeof(float));
+}
+
+static view_t view_of(cell_t cell, float *in, float *out)
+{
+    const size_t block = cell.whole / (size_t)size;
+    view_t view = {.cell = cell, .count = (int)(has_blocks(cell.kind) ? block : cell.whole)};
+    if (!shape[cell.kind].in_root || rank == 0) {
+        const bool part = shape[cell.kind].in_block;
+        view.in = (span_t){in, part ? block : cell.whole, part ? (size_t)rank * block : 0};
+    }
+    if (!shape[cell.kind].out_root || rank == 0) {
+        const bool part = shape[cell.kind].out_block;
+        view.out = (span_t){out, part ? block : cell.whole, part ? (size_t)rank * block : 0};
+    }
+    if (cell.kind == BCAST && rank == 0) /* one buffer */
+        view.out.at = NULL;
+    return view;
+}
+
+/* --- measuring -------------------------------------------------------------------------------- */
+
+static void run(const view_t *view)
+{
+    const MPI_Comm comm = MPI_COMM_WORLD;
+    const int n = view->count;
+    float *const in = view->in.at, *const out = view->out.at;
+    switch (view->cell.kind) {
+    case BCAST:
+        MPI_Bcast(in ? in : out, n, MPI_FLOAT, 0, comm);
+        return;
+    case REDUCE:
+        MPI_Reduce(in, out, n, MPI_FLOAT, MPI_SUM, 0, comm);
+        return;
+    case SCATTER:
+        MPI_Scatter(in, n, MPI_FLOAT, out, n, MPI_FLOAT, 0, comm);
+        return;
+    case GATHER:
+        MPI_Gather(in, n, MPI_FLOAT, out, n, MPI_FLOAT, 0, comm);
+        return;
+    case ALLGATHER:
+        MPI_Allgather(in, n, MPI_FLOAT, out, n, MPI_FLOAT, comm);
+        return;
+    case REDUCE_SCATTER:
+        MPI_Reduce_scatter_block(in, out, n, MPI_FLOAT, MPI_SUM, comm);
+        return;
+    case ALLTOALL:
+        MPI_Alltoall(in, n, MPI_FLOAT, out, n, MPI_FLOAT, comm);
+        return;
+    default:
+        MPI_Allreduce(in, out, n, MPI_FLOAT, MPI_SUM, comm);
+    }
+}
+
+static double run_after_barrier(const view_t *view)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    const double begin = now();
+    run(view);
+    return now() - begin;
+}
+
+/* Rank 0's clock decides for all whether there is another round, as in meshcoll-bench. */
+static int run_rounds(const options_t *o, const view_t *view, double *time)
+{
+    const int least = o->iterations < LEAST_ROUNDS ? o->iterations : LEAST_ROUNDS;
+    double elapsed = 0;
+    for (int n = 0;; n++) {
+        char more = n < o->iterations && (n < least || elapsed < o->seconds);
+        MPI_Bcast(&more, 1, MPI_CHAR, 0, MPI_COMM_WORLD);
+        if (!more)
+            return n;
+        time[n] = run_after_barrier(view);
+        elapsed += time[n];
+    }
+}
+
+static int compare(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void print_cell(const view_t *view, double *slowest, int n, unsigned long long bad)
+{
+    qsort(slowest, (size_t)n, sizeof *slowest, compare);
+    const double median = n % 2 ? slowest[n / 2] : (slowest[n / 2 - 1] + slowest[n / 2]) / 2;
+    printf(
+        "{\"cell\": \"%s\", \"bytes\": %zu, \"count\": %d, \"iterations\": %d, \"median_s\": %.9g, "
+        "\"min_s\": %.9g, \"p99_s\": %.9g, \"wrong\": %llu}\n",
+        shape[view->cell.kind].name, view->cell.whole * sizeof(float), view->count, n, median,
+        slowest[0], slowest[(int)ceil(0.99 * n) - 1], bad);
+    fflush(stdout);
+}
+
+static void measure(const options_t *o, const view_t *view)
+{
+    if (rank == 0) {
+        printf("{\"begin\": \"%s\", \"bytes\": %zu}\n", shape[view->cell.kind].name,
+               view->cell.whole * sizeof(float));
+        fflush(stdout);
+    }
+    fill(view);
+    run_after_barrier(view);
+    const unsigned long long bad = wrong(view);
+    clear(view);
+    for (int i = 0; i < o->warmup; i++)
+        run_after_barrier(view);
+
+    double *const time = allocate((size_t)o->iterations * sizeof *time);
+    double *const slowest = allocate((size_t)o->iterations * sizeof *slowest);
+    const int n = run_rounds(o, view, time);
+    MPI_Reduce(time, slowest, n, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    if (rank == 0)
+        print_cell(view, slowest, n, bad);
+    free(time);
+    free(slowest);
+}
+
+static void print_library(void)
+{
+    char text[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length;
+    MPI_Get_library_version(text, &length);
+    text[strcspn(text, "\n")] = '\0';
+    for (char *at = text; *at; at++)
+        if (*at < ' ' || *at == '"' || *at == '\\')
+            *at = ' ';
+    printf("{\"library\": \"%s\", \"ranks\": %d}\n", text, size);
+    fflush(stdout);
+}
+
+static void measure_all(const options_t *o)
+{
+    size_t most = 0;
+    for (int i = 0; i < o->n_cells; i++)
+        most = o->cell[i].whole > most ? o->cell[i].whole : most;
+    float *const in = allocate(most * sizeof *in), *const out = allocate(most * sizeof *out);
+    for (int i = 0; i < o->n_cells; i++) {
+        const view_t view = view_of(o->cell[i], in, out);
+        measure(o, &view);
+    }
+    free(in);
+    free(out);
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (size > MOST_RANKS)
+        die("float32 holds the checked sums of up to 128 ranks exactly, not of more", "");
+    const options_t o = parse(argc, argv);
+    if (rank == 0)
+        print_library();
+    measure_all(&o);
+    free(o.cell);
+    if (rank == 0) {
+        printf("{\"done\": true}\n");
+        fflush(stdout);
+    }
+    /* MPICH 4.0.2 over UCX/TCP hangs in MPI_Finalize in up to half of all runs: ranks already in its
+     * PMI barrier no longer answer the last one's disconnect (pmodels/mpich pull request 6596). All is
+     * printed by now, and nobody may leave while another still communicates. */
+    MPI_Barrier(MPI_COMM_WORLD);
+#ifdef MPICH
+    usleep(100000);
+    _exit(0);
+#endif
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,128 @@
+"""SVGs of a cluster, a panel per collective: time over the bound, and over the best peer, by size.
+
+    plots.py RESULTS.json DIR        prints a line for each: cluster, tab, file name
+"""
+
+import os
+import sys
+
+sys.dont_write_bytecode = True
+
+import matplotlib       # noqa: E402
+
+matplotlib.use("svg")
+import matplotlib.pyplot as plt     # noqa: E402
+from matplotlib.ticker import FuncFormatter  # noqa: E402
+
+import grid             # noqa: E402
+import stats            # noqa: E402
+from contenders import OURS     # noqa: E402
+from store import Store     # noqa: E402
+
+# Okabe and Ito's colours, told apart by all eyes; markers and dashes tell them apart without colour.
+STYLE = {
+    OURS: ("#000000", "o", "-"), "ompi-tcp": ("#E69F00", "s", "--"), "ompi-tcp-han": ("#D55E00", "D", "--"),
+    "ompi-vader": ("#E69F00", "s", "--"), "ompi-ucx": ("#56B4E9", "^", "-."), "ompi-ucx-han": ("#0072B2", "v", "-."),
+    "ompi-sm": ("#D55E00", "D", "--"), "mpich": ("#CC79A7", "x", ":"), "mpich-yield": ("#009E73", "P", ":"),
+}
+
+
+LOWEST, HIGHEST = 0.3, 30       # what is further off is drawn outside, not seen: it would squeeze the rest
+TICKS = (0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 7, 10, 15, 20, 30)
+
+
+def short_size(size):
+    return grid.size_text(size).replace("iB", "").replace(" ", "")
+
+
+def over_bound(cell):
+    return cell.bound
+
+
+def over_peer(cell):
+    return cell.peers[cell.best_peer].median if cell.best_peer else None
+
+
+def draw_contender(axes, name, points):
+    colour, marker, dashes = STYLE.get(name, ("#999999", ".", "-"))
+    spread = [[(times.median - times.low) / base for _, times, base in points],
+              [(times.high - times.median) / base for _, times, base in points]]
+    mine = name == OURS
+    axes.errorbar([size for size, _, _ in points], [times.median / base for _, times, base in points], yerr=spread,
+                  color=colour, marker=marker, linestyle=dashes, markersize=4.5, linewidth=2 if mine else 1.2,
+                  elinewidth=0.8, label=name, zorder=3 if mine else 2)
+    return [times.median / base for _, times, base in points]
+
+
+def draw_panel(axes, collective, cells, names, reference):
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    seen = [1]
+    for name in names:
+        points = [(cell.size, cell.times[name], reference(cell)) for cell in cells
+                  if name in cell.times and cell.times[name].median]
+        seen += draw_contender(axes, name, points) if points else []
+    low, high = max(min(seen) * 0.85, LOWEST), min(max(seen) * 1.15, HIGHEST)
+    axes.set_ylim(low, high)
+    axes.axhline(1, color="#777777", linewidth=0.9, zorder=1)
+    axes.set_xticks([cell.size for cell in cells])
+    axes.set_xticklabels([short_size(cell.size) for cell in cells], fontsize=7, rotation=45)
+    axes.set_yticks([tick for tick in TICKS if low <= tick <= high])
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.minorticks_off()
+    axes.tick_params(axis="y", labelsize=8)
+    axes.grid(True, color="#dddddd", linewidth=0.5)
+    axes.set_title(collective, fontsize=10)
+
+
+def draw(title, cells, reference, path):
+    """False when there is nothing to draw."""
+    cells = [cell for cell in cells if cell.times and reference(cell)]
+    names = sorted({name for cell in cells for name in cell.times}, key=lambda name: (name != OURS, name))
+    collectives = list(dict.fromkeys(cell.collective for cell in cells))
+    if not collectives:
+        return False
+    columns = min(4, len(collectives))
+    rows = -(-len(collectives) // columns)
+    height = 2.7 * rows + 1.5
+    figure, panels = plt.subplots(rows, columns, figsize=(max(3.4 * columns, 7.5), height), squeeze=False)
+    flat = [axes for row in panels for axes in row]
+    for axes in flat[len(collectives):]:
+        axes.set_visible(False)
+    for axes, collective in zip(flat, collectives):
+        draw_panel(axes, collective, [cell for cell in cells if cell.collective == collective], names, reference)
+    handles = {label: handle for axes in flat for handle, label in zip(*axes.get_legend_handles_labels())}
+    figure.suptitle(title, fontsize=11, y=1 - 0.12 / height)
+    figure.legend(list(handles.values()), list(handles), loc="upper center", ncol=4, fontsize=8, frameon=False,
+                  bbox_to_anchor=(0.5, 1 - 0.35 / height))
+    figure.supxlabel("bytes of the whole vector (alltoall: of one rank's send buffer)", fontsize=8,
+                     y=0.06 / height)
+    figure.tight_layout(rect=(0, 0.28 / height, 1, 1 - 0.8 / height))
+    figure.savefig(path, format="svg")
+    plt.close(figure)
+    return True
+
+
+def draw_cluster(store, cluster, out):
+    """The files drawn. Over the bound only where it bounds anything: above the shaper's burst."""
+    cells = stats.cells_of(store, cluster)
+    large = [cell for cell in cells if cell.size > stats.BURST]
+    wanted = [("bound", "the lower bound", large, over_bound), ("peer", "the best peer", cells, over_peer)]
+    for kind, what, drawn, reference in wanted:
+        name = f"{cluster.key}-{kind}.svg"
+        title = f"{cluster.title()}: time over {what} (lower is better; above {HIGHEST} not shown)"
+        if draw(title, drawn, reference, os.path.join(out, name)):
+            yield name
+
+
+def main():
+    store, out = Store.load(sys.argv[1]), sys.argv[2]
+    plt.rcParams["svg.fonttype"] = "none"       # text stays text
+    plt.rcParams["svg.hashsalt"] = "meshcoll"   # the same results give the same file
+    for cluster in grid.clusters(store.data["settings"]):
+        for name in draw_cluster(store, cluster, out):
+            print(f"{cluster.key}\t{name}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+"""Regret of the planner's choice: its time over that of the best strategy, all plausible ones tried.
+
+First all are screened, in turn, with few iterations. Where another one than the choice was faster, the
+choice and the fastest are measured again, in turn, with more: the least of many noisy times is too small,
+and a winner's luck does not come twice. The second times are the ones that count."""
+
+import json
+
+import programs
+from contenders import ours
+from measure import OutOfTime, bench
+from store import now
+
+FINALISTS = 3
+CLOSE = 0.99        # another one must have been faster than so much of the choice's time to be looked at again
+
+
+def measure_regrets(session, cluster):
+    for collective, size in session.wanted(cluster):
+        have = session.store.regret(cluster.key, collective, size)
+        if have and "failed" not in have:
+            continue
+        try:
+            record = measure_cell(session, cluster, collective, size)
+        except OutOfTime:
+            record = {"failed": f"the budget of {session.settings['budget']:g} s was over"}
+            session.store.add_regret(cluster.key, collective, size, record)
+            raise
+        except BaseException:
+            session.store.add_regret(cluster.key, collective, size, {"failed": "interrupted"})
+            raise
+        session.store.add_regret(cluster.key, collective, size, {**record, "date": now()})
+        session.say(f"{cluster.key} {collective} {size}: " + (record.get("failed") or
+                    f"regret {100 * record['regret']:.1f} %, best {record['best']}"))
+
+
+def measure_cell(session, cluster, collective, size):
+    expected, top, named, left_out = candidates(session, cluster, collective, size)
+    contender = ours(cluster, session.tune_file)
+    s = session.settings
+    # one time of a long operation is worth as much as many of a short one
+    dear = expected > s["cell_seconds"] / 4
+    few = ["-n", "1" if dear else str(s["iterations"]), "--max-time", f"{s['cell_seconds'] / 4:g}", "-w", "0"]
+    rows = []
+
+    def race(strategies, options):
+        rows.clear()
+        return bench(session, cluster, contender, collective, [size], ["best", *strategies], options,
+                     lambda found, _meta: rows.extend(found))
+    outcome = race([*top, *named], few)
+    tried = by_text(rows)
+    choice = next((row["strategy"] for row in rows if row["label"] == "best"), None)
+    if choice is None:
+        return {"failed": outcome.reason()}
+    record = {"choice": choice, "tried": list(tried.values()), "left_out": left_out}
+    if outcome.status != 0:
+        record["trouble"] = outcome.reason()
+    finalists = faster(tried, choice)
+    if finalists:
+        more = ["-n", str(max(s["iterations"], 5)), "--max-time", f"{s['cell_seconds']:g}", "-w", str(s["warmup"])]
+        outcome = race(finalists, more)
+        final = by_text(rows)
+        if choice not in final or len(final) < 2:
+            return {**record, "failed": f"second look: {outcome.reason()}"}
+        record["final"] = list(final.values())
+        tried = final
+    good = {text: row["median_s"] for text, row in tried.items() if not row["wrong"]}
+    if choice not in good:
+        return {**record, "failed": f"the choice gave {tried[choice]['wrong']} wrong elements"}
+    best = min(good, key=good.get) if finalists else choice
+    return {**record, "best": best, "regret": good[choice] / good[best] - 1}
+
+
+def faster(tried, choice):
+    limit = CLOSE * tried[choice]["median_s"]
+    found = [text for text, row in tried.items() if text != choice and not row["wrong"] and row["median_s"] < limit]
+    return sorted(found, key=lambda text: tried[text]["median_s"])[:FINALISTS]
+
+
+def by_text(rows):
+    """One row for each strategy's text: a name and its text are the same strategy."""
+    found = {}
+    for row in rows:
+        kept = {key: row[key] for key in ("strategy", "label", "median_s", "min_s", "iterations", "predicted_s",
+                                          "wrong")}
+        found.setdefault(row["strategy"], kept)
+    return found
+
+
+def candidates(session, cluster, collective, size):
+    """What the cheapest should take, the planner's top N but the first (that is the choice itself), named
+    strategies that are none of them, and the names of those priced too high to be plausible."""
+    tuned = session.store.data["tunes"][cluster.key]
+    command = [session.tool("meshcoll"), "plan", collective, "--mesh", tuned["mesh"], "--links", tuned["links"],
+               "--bytes", str(size), "--json"]
+
+    def plan(*more):
+        return json.loads(programs.output_of([*command, *more]) or '{"strategies": []}')["strategies"]
+    ranked = plan("--top", str(session.settings["top"]))
+    top = [one["strategy"] for one in ranked]
+    named, left_out = [], []
+    for one in named_strategies(session, tuned["mesh"], collective):
+        if one["strategy"] in top:
+            continue
+        priced = plan("--strategy", one["strategy"])
+        limit = session.settings["plausible"]
+        if priced and ranked and priced[0]["seconds"] > limit * ranked[0]["seconds"]:
+            left_out.append(one["name"])
+        else:
+            named.append(one["name"])
+    return ranked[0]["seconds"] if ranked else 0, top[1:], named, left_out
+
+
+def named_strategies(session, mesh, collective):
+    listed = programs.output_of([session.tool("meshcoll"), "list", "strategies", "--mesh", mesh, "--json"])
+    return [one for one in json.loads(listed or '{"strategies": []}')["strategies"]
+            if one["collective"] == collective and one["strategy"]]

@@ -1,0 +1,293 @@
+"""The report in markdown, from the results alone."""
+
+import os
+import statistics
+import subprocess
+import sys
+
+import grid
+import stats
+from contenders import HERE, OURS
+
+METHOD = """\
+Every contender runs in turn, round by round, all its cells of a round in as few launches as can be; the next
+round begins with another one. In a cell the first run is checked, element by element, and warms up; {warmup} more
+that do not count follow, then up to {iterations} timed ones, fewer (but 3) when they have taken {cell_seconds:g} s. An
+iteration is a barrier, then the operation; its time is that of the slowest rank. A round's time is the median
+over its iterations, a cell's the median over rounds, and *spread* the fastest and the slowest round. float32,
+sum, root 0, out of place; sizes are of the whole vector (alltoall: of one rank's send buffer), rounded so that
+blocks are equal. Buffers are touched before they are timed, and timed with zeros in them. meshcoll runs through
+persistent requests, the peers through their blocking calls.
+
+*Bound* is what a box's NIC must carry, at the stated rate: n, (B-1)/B n, 2(B-1)/B n for allreduce and G(B-1)/B n
+for alltoall, with B boxes of G ranks. The lab's shaper lets some 64 KiB pass above the rate: at sizes up to
+that the bound bounds nothing, and a little above ratios below 1 are possible.
+
+*Best peer* is the fastest variant of the cell, whichever it is. In cells that take longer than {cell_seconds:g} s,
+variants beyond {prune:g} times the best of round 1 are not run again (0: all are). *Regret* is the choice's time
+over that of the fastest of all strategies tried, less 1: the planner's {top} cheapest and the named ones priced
+within {plausible:g} times the cheapest. Where another was faster than the choice, it and the choice were measured
+again, in turn, and these second times count. *Model* is predicted over measured, with links that `meshcoll
+tune` measured in the same session.
+
+More: docs/performance.md."""
+
+
+# --- small pieces ------------------------------------------------------------------------------------------------
+
+def time_text(seconds):
+    if seconds is None:
+        return "-"
+    for unit, scale in (("s", 1), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= scale:
+            return f"{seconds / scale:.3g} {unit}"
+    return f"{seconds / 1e-6:.2f} us"
+
+
+def ratio_text(value):
+    return "-" if value is None else f"{value:.2f}"
+
+
+def percent_text(value):
+    return "-" if value is None else f"{100 * value:.1f} %"
+
+
+def spread_text(times):
+    if times.median is None:
+        return "-"
+    if len(times.cells) < 2:
+        return f"{time_text(times.median)} (1 round)"
+    return f"{time_text(times.median)} ({time_text(times.low)} to {time_text(times.high)})"
+
+
+def count_text(cells):
+    return "1 cell" if cells == 1 else f"{cells} cells"
+
+
+def table(head, rows):
+    yield "| " + " | ".join(head) + " |"
+    yield "|" + "---|" * len(head)
+    for row in rows:
+        yield "| " + " | ".join(str(one).replace("|", "\\|") for one in row) + " |"
+    yield ""
+
+
+# --- the parts ---------------------------------------------------------------------------------------------------
+
+def head(store):
+    data = store.data
+    m, s = data["machine"], data["settings"]
+    yield "# meshcoll compared with Open MPI and MPICH"
+    yield ""
+    if s["quick"]:
+        yield "**A quick run: few sizes, short rounds. It shows that the comparison works, not how fast anything is.**"
+        yield ""
+    busy = m["load_before"] > m["cores"] / 2
+    yield from table(["", ""], [
+        ["date", f"{m['date']} to {data['events'][-1].split(' ')[0] if data['events'] else '-'}"],
+        ["how it ended", data["events"][-1].partition(" ")[2] if data["events"] else "-"],
+        ["command", f"`{m['command']}`"],
+        ["machine", f"{m['host']}: {m['cpu']}, {m['cores']} cores, {m['memory_bytes'] / 2**30:.0f} GiB, {m['system']}"],
+        ["load before", f"{m['load_before']:.2f}" + (": **the machine was busy with other work**" if busy else "")],
+        ["load after", f"{m['load_after']:.2f}" if "load_after" in m else "-"],
+        ["meshcoll", f"{m['meshcoll']}, commit {m['commit']}, {m['compiler']}"],
+        *([library, one["version"]] for library, one in data["contenders"].items() if "version" in one),
+        *([f"{name}: missing", why] for name, why in data.get("missing", {}).items()),
+    ])
+
+
+def summary(found):
+    yield "## Targets"
+    yield ""
+    yield "For 4x4 at 200 Mbit/s and one box; other meshes are held against the same numbers. What is shown is the " \
+          "worst cell, and how many hold."
+    yield ""
+    yield from table(["target", "measured", ""], [[t.text, t.measured(), t.verdict()] for t in found])
+    missed = [t for t in found if t.misses]
+    yield "### Misses"
+    yield ""
+    if not missed:
+        yield "None among what was measured." if any(t.values for t in found) else "Nothing was measured."
+        yield ""
+    for target in missed:
+        def show(value, unit=target.unit):
+            return percent_text(value) if unit == "%" else ratio_text(value)
+        ordered = sorted(target.misses, key=lambda miss: -miss[1] / miss[2])
+        yield f"- {target.text}: " + ", ".join(f"{what} {show(value)}" for what, value, _ in ordered)
+    if missed:
+        yield ""
+
+
+def mesh_part(store, cluster, cells, drawn):
+    yield f"## {cluster.title()}"
+    yield ""
+    tuned = store.data["tunes"].get(cluster.key, {})
+    if "links" in tuned:
+        yield f"meshcoll's mesh `{tuned['mesh']}`, links as tuned: `{tuned['links']}`."
+    else:
+        yield f"Not measured: {why_not(store, cluster)}."
+    yield ""
+    yield from crowding(cluster, store.data["machine"]["cores"])
+    if not any(cell.times for cell in cells):
+        return
+    for plot in drawn:
+        yield f"![{cluster.title()}]({plot})"
+        yield ""
+    yield from table(["collective", "size", "meshcoll (spread)", "/ bound", "/ best peer", "best peer", "regret",
+                      "model", "strategy"], map(cell_row, cells))
+    yield "All contenders, medians; the best peer in bold:"
+    yield ""
+    yield from contenders_table(cells)
+    yield from tried_part(cells)
+
+
+def why_not(store, cluster):
+    """What was told of the cluster last, or how the run ended."""
+    failed = store.data["tunes"].get(cluster.key, {}).get("failed")
+    told = [event.partition(f" {cluster.key}: ")[2] for event in store.data["events"] if f" {cluster.key}: " in event]
+    return failed or (told or [store.data["events"][-1].partition(" ")[2]])[-1]
+
+
+def crowding(cluster, cores):
+    if cluster.ranks > cores:
+        yield f"{cluster.ranks} ranks on {cores} cores: for small messages, who waits how decides, not the " \
+              "algorithm. Open MPI yields (`mpi_yield_when_idle`). MPICH 4.0.2 spins, and as `mpich` its " \
+              "small-message times mean nothing here; `mpich-yield` gives the core away when UCX finds nothing " \
+              "to do (bench/compare/yield.c)."
+        yield ""
+
+
+def cell_row(cell):
+    ours = spread_text(cell.ours) if cell.ours.median else failure(cell.ours)
+    best = f"{cell.best_peer} {time_text(cell.peers[cell.best_peer].median)}" if cell.best_peer else "-"
+    regret = percent_text(cell.regret.get("regret")) if "failed" not in cell.regret else "failed"
+    strategy = cell.ours.last("strategy")
+    return [cell.collective, grid.size_text(cell.size), ours, ratio_text(cell.over_bound()),
+            ratio_text(cell.over_peer()), best, regret, ratio_text(cell.model()), f"`{strategy}`" if strategy else "-"]
+
+
+def failure(times):
+    return f"failed: {times.failed[-1]['failed']}" if times.failed else "not measured"
+
+
+def contenders_table(cells):
+    names = list(dict.fromkeys(name for cell in cells for name in cell.times))
+    names.sort(key=lambda name: name != OURS)
+
+    def show(cell, name):
+        times = cell.times.get(name)
+        if times is None:
+            return "not measured"
+        if times.median is None:
+            return "failed"
+        text = time_text(times.median)
+        return f"**{text}**" if name == cell.best_peer else text
+    yield from table(["collective", "size", "bound", *names],
+                     [[cell.collective, grid.size_text(cell.size), time_text(cell.bound),
+                       *(show(cell, name) for name in names)] for cell in cells])
+
+
+def tried_part(cells):
+    """Where another strategy was faster than the choice by more than noise explains."""
+    rows = [[cell.name(), percent_text(cell.regret["regret"]), f"`{cell.regret['choice']}`",
+             f"`{cell.regret['best']}`", len(cell.regret["tried"])]
+            for cell in cells if cell.regret.get("regret", 0) > 0.02]
+    tried = [len(cell.regret["tried"]) for cell in cells if "tried" in cell.regret]
+    left = sum(len(cell.regret.get("left_out", [])) for cell in cells)
+    if tried:
+        yield f"Regret: {statistics.median(tried):.0f} strategies tried in the median cell; {left} named ones, over " \
+              "all cells, were priced too high to be tried. Cells above 2 %:"
+        yield ""
+        if rows:
+            yield from table(["cell", "regret", "choice", "fastest", "tried"], rows)
+        else:
+            yield "None."
+            yield ""
+
+
+def failures(store, measured):
+    """Rows of what has no time or a wrong result, and why."""
+    rows = [row for cluster, cells in measured for row in never_begun(store, cluster, cells)]
+    rows += [[key, "meshcoll", "links", one["trouble"]] for key, one in store.data["tunes"].items() if "trouble" in one]
+    rows += [[c["cluster"], f"{c['contender']}, round {c['round']}",
+              f"{c['collective']} {grid.size_text(c['bytes'])}", c["failed"]]
+             for c in store.data["cells"] if "failed" in c]
+    for key, regret in store.data["regrets"].items():
+        cluster, collective, size = key.split(" ")
+        name = f"{collective} {grid.size_text(int(size))}"
+        if "failed" in regret or "trouble" in regret:
+            rows.append([cluster, "regret", name, regret.get("failed") or regret["trouble"]])
+        rows += [[cluster, f"regret, `{row['strategy']}`", name, f"{row['wrong']} wrong elements"]
+                 for row in regret.get("tried", []) + regret.get("final", []) if row["wrong"]]
+    return rows
+
+
+def failures_part(rows):
+    yield "## What failed or was left out"
+    yield ""
+    if rows:
+        yield from table(["cluster", "who", "what", "why"], rows)
+    else:
+        yield "Nothing: every cell was measured and every result was right."
+        yield ""
+
+
+def never_begun(store, cluster, cells):
+    """A record says why a cell failed; those without one were not come to."""
+    lost = [cell for cell in cells if not cell.times]
+    if lost:
+        yield [cluster.key, "all", count_text(len(lost)), why_not(store, cluster)]
+    rounds = {c["round"] for cell in cells for t in cell.times.values() for c in t.cells + t.failed}
+    missing = set(range(1, store.data["settings"]["rounds"] + 1)) - rounds
+    if missing and not len(lost) == len(cells):
+        yield [cluster.key, "all", "round " + ", ".join(map(str, sorted(missing))), why_not(store, cluster)]
+    looked = [cell for cell in cells if cell.regret]
+    left = len(cells) - len(looked) - len(lost)
+    if store.data["settings"]["regret"] and left > 0:
+        yield [cluster.key, "regret", count_text(left), why_not(store, cluster)]
+
+
+def commands(store):
+    yield "## Flags"
+    yield ""
+    yield "Caller's settings of MESHCOLL, UCX, Open MPI and MPICH are not passed on. In the lab `lab run` adds its own " \
+          "flags, `lab run --dry-run …` shows them: for Open MPI mpi_yield_when_idle, ob1 over TCP and vader or UCX; " \
+          "for all UCX_TLS=self,sm,tcp and UCX_NET_DEVICES=eth0."
+    yield ""
+    for cluster, all_of in store.data["contenders"].get("commands", {}).items():
+        yield from table([cluster, "", "command"],
+                         [[name, f"{one['library']}: {one['what']}", f"`{one['command']}`"]
+                          for name, one in all_of.items()])
+
+
+def plots(store, out, say):
+    """Cluster key → files; matplotlib may be in another python3 than ours."""
+    for python in (sys.executable, "/usr/bin/python3"):
+        if subprocess.run([python, "-c", "import matplotlib"], capture_output=True, check=False).returncode == 0:
+            done = subprocess.run([python, os.path.join(HERE, "plots.py"), store.path, out], capture_output=True,
+                                  text=True, check=False)
+            if done.returncode == 0:
+                pairs = [line.split("\t") for line in done.stdout.splitlines()]
+                return {key: [name for other, name in pairs if other == key] for key, _ in pairs}
+            say(f"no plots: {done.stderr.strip().splitlines()[-1:]}")
+            return {}
+    say("no plots: no python3 here has matplotlib (apt-get install python3-matplotlib)")
+    return {}
+
+
+def write(store, out, say):
+    """report.md and the plots; exit status 0, or 1 where something could not be measured."""
+    s = store.data["settings"]
+    measured = [(cluster, stats.cells_of(store, cluster)) for cluster in grid.clusters(s)]
+    drawn = plots(store, out, say)
+    found = stats.targets(measured)
+    lines = list(head(store)) + list(summary(found))
+    for cluster, cells in measured:
+        lines += mesh_part(store, cluster, cells, drawn.get(cluster.key, []))
+    lost = failures(store, measured)
+    lines += list(failures_part(lost)) + list(commands(store)) + ["## Method", "", METHOD.format(**s), ""]
+    path = os.path.join(out, "report.md")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("\n".join(lines))
+    say(f"wrote {path}" + "".join(f", {name}" for names in drawn.values() for name in names))
+    return 1 if lost else 0

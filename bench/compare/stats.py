@@ -1,0 +1,152 @@
+"""From records to what the report says of a cell, and the targets."""
+
+import math
+import statistics
+
+import grid
+from contenders import OURS
+
+BURST = 64 << 10        # the lab's shaper lets messages up to about this pass above the rate
+
+
+class Times:
+    """The medians of a contender's rounds in one cell."""
+
+    def __init__(self, cells):
+        self.cells = [cell for cell in cells if "failed" not in cell]
+        self.failed = [cell for cell in cells if "failed" in cell]
+        values = [cell["median_s"] for cell in self.cells]
+        self.median = statistics.median(values) if values else None
+        self.low, self.high = (min(values), max(values)) if values else (None, None)
+
+    def last(self, key):
+        return self.cells[-1].get(key) if self.cells else None
+
+
+class Cell:
+    """A collective and a size on a cluster: all contenders, the bound, the regret."""
+
+    def __init__(self, cluster, collective, size, by_contender, regret):
+        self.cluster, self.collective, self.size = cluster, collective, size
+        self.bound = cluster.bound(collective, size)
+        self.times = {name: Times(cells) for name, cells in by_contender.items()}
+        self.ours = self.times.get(OURS, Times([]))
+        self.peers = {name: t for name, t in self.times.items() if name != OURS and t.median}
+        self.best_peer = min(self.peers, key=lambda name: self.peers[name].median) if self.peers else None
+        self.regret = regret or {}
+
+    def over_bound(self, name=OURS):
+        time = self.times[name].median if name in self.times else None
+        return time / self.bound if time and self.bound else None
+
+    def over_peer(self):
+        if not self.best_peer or not self.ours.median:
+            return None
+        return self.ours.median / self.peers[self.best_peer].median
+
+    def model(self):
+        """Predicted over measured, of the planner's choice."""
+        predicted = self.ours.last("predicted_s")
+        return predicted / self.ours.median if predicted and self.ours.median else None
+
+    def name(self):
+        return f"{self.collective} {grid.size_text(self.size)}"
+
+
+def cells_of(store, cluster):
+    found, names = {}, store.data["collectives"]
+    wanted = [(c, size) for c in names for size in cluster.sizes(c, store.data["settings"]["sizes"])]
+    for record in store.data["cells"]:
+        if record["cluster"] == cluster.key:
+            by = found.setdefault((record["collective"], record["bytes"]), {})
+            by.setdefault(record["contender"], []).append(record)
+    return [Cell(cluster, *key, found.get(key, {}), store.regret(cluster.key, *key)) for key in wanted]
+
+
+def model_of_tried(cells):
+    """Predicted over measured of every strategy tried for regret above the burst."""
+    return [row["predicted_s"] / row["median_s"] for cell in cells if cell.size > BURST
+            for row in {r["strategy"]: r for r in cell.regret.get("tried", []) + cell.regret.get("final", [])}.values()
+            if row["predicted_s"]]
+
+
+def geometric_mean(values):
+    return math.exp(statistics.fmean(math.log(value) for value in values))
+
+
+# --- the targets -------------------------------------------------------------------------------------------------
+
+class Target:
+    """`values` are (what, value, limit) of every cell it is about; met when all are within theirs."""
+
+    def __init__(self, text, values, unit="", summary="worst", expected=None):
+        self.text, self.values, self.unit, self.summary = text, values, unit, summary
+        self.misses = [(what, value, limit) for what, value, limit in values if value > limit]
+        self.lacking = max((expected if expected is not None else len(values)) - len(values), 0)
+
+    def verdict(self):
+        if not self.values:
+            return "not measured"
+        if self.misses:
+            return "**missed**"
+        return "met" if not self.lacking else "met so far"
+
+    def measured(self):
+        if not self.values:
+            return "-"
+        what, value, _ = max(self.values, key=lambda one: one[1] / one[2])
+        text = f"{100 * value:.1f} %" if self.unit == "%" else f"{value:.2f}"
+        held = f", {len(self.values) - len(self.misses)} of {len(self.values)}" if len(self.values) > 1 else ""
+        lacks = f", {self.lacking} not measured" if self.lacking else ""
+        return (f"{text} ({what}){held}" if self.summary == "worst" else f"{text} over {what}") + lacks
+
+
+def targets(cells_by_cluster):
+    found = []
+    for cluster, cells in cells_by_cluster:
+        if cluster.in_lab:
+            found += lab_targets(cluster, cells)
+        found += peer_targets(cluster, cells) + planner_targets(cluster, cells)
+    return found
+
+
+def lab_targets(cluster, cells):
+    found = []
+    for size, limit in ((8 << 20, 1.10), (1 << 20, 1.25)):
+        # blocks are rounded down: at 3 boxes of 3 "1 MiB" is a little less
+        near = [cell for cell in cells if 0.99 * size <= cell.size <= size and cell.bound]
+        values = [(cell.collective, cell.over_bound(), limit) for cell in near if cell.over_bound()]
+        found.append(Target(f"{cluster.key}: time over bound at {grid.size_text(size)} <= {limit:.2f}", values,
+                            expected=len(near)))
+    return found
+
+
+def peer_targets(cluster, cells):
+    values = [(cell.name(), cell.over_peer(), 1.0) for cell in cells if cell.over_peer()]
+    found = [Target(f"{cluster.key}: time over best peer <= 1.00 in every cell", values, expected=len(cells))]
+    if cluster.in_lab:
+        slow = [cell for cell in cells if cell.size > BURST and cell.best_peer
+                and (cell.over_bound(cell.best_peer) or 0) > 1.6]
+        values = [(cell.name(), cell.over_peer(), 0.6) for cell in slow if cell.over_peer()]
+        found.append(Target(f"{cluster.key}: time over best peer <= 0.60 where that is above 1.6 of the bound "
+                            f"(above {grid.size_text(BURST)})", values, expected=len(slow)))
+    return found
+
+
+def planner_targets(cluster, cells):
+    regrets = [(cell.name(), cell.regret["regret"], 0.20) for cell in cells if "regret" in cell.regret]
+    found = []
+    if regrets:
+        mean = geometric_mean([1 + value for _, value, _ in regrets]) - 1
+        found.append(Target(f"{cluster.key}: regret, geometric mean <= 5 %", [(f"{len(regrets)} cells", mean, 0.05)],
+                            "%", "mean"))
+    else:
+        found.append(Target(f"{cluster.key}: regret, geometric mean <= 5 %", []))
+    found.append(Target(f"{cluster.key}: regret, worst <= 20 %", regrets, "%", expected=len(cells)))
+    chosen = [cell.model() for cell in cells if cell.size > BURST and cell.model()]
+    for what, ratios in (("the planner's choices", chosen), ("all strategies tried", model_of_tried(cells))):
+        errors = [abs(ratio - 1) for ratio in ratios]
+        value = [(f"{len(errors)} times", statistics.median(errors), 0.15)] if errors else []
+        found.append(Target(f"{cluster.key}: model error above {grid.size_text(BURST)}, median <= 15 % ({what})",
+                            value, "%", "mean"))
+    return found

@@ -1,0 +1,55 @@
+#include "runtime/blocks.h"
+
+#include <stdlib.h>
+
+void mc_blocks_free(mc_blocks_t *blocks)
+{
+    free(blocks->memory);
+    *blocks = (mc_blocks_t){0};
+}
+
+/* By rank, when blocks lie back to back. */
+static void fill_starts(const mc_layout_t *l, const size_t *counts, size_t *start)
+{
+    size_t end = 0;
+    for (int32_t r = 0; r < l->mesh.size; r++) {
+        start[r] = end;
+        end += counts[r];
+    }
+}
+
+static void fill(const mc_layout_t *l, const int32_t *block_of, const size_t *counts,
+                 const size_t *displs, const mc_blocks_t *b)
+{
+    for (uint32_t c = 0; c < l->per_segment; c++) {
+        const int32_t home = mc_layout_rank(l, c);
+        const int32_t rank = block_of ? block_of[home] : home;
+        b->start[c] = displs[rank];
+        b->count[c] = counts[rank];
+    }
+    b->before[0] = 0;
+    for (uint32_t c = 0; c < mc_layout_chunks(l); c++)
+        b->before[c + 1] = b->before[c] + mc_even_part(b->count[c % l->per_segment], l->segments,
+                                                       c / l->per_segment);
+}
+
+int mc_blocks_fill(const mc_layout_t *layout, const int32_t *block_of, const size_t *counts,
+                   const size_t *displs, mc_blocks_t *blocks)
+{
+    const size_t ends = (size_t)mc_layout_chunks(layout) + 1, n = layout->per_segment;
+    const size_t ranks = (size_t)layout->mesh.size;
+    size_t *memory = blocks->memory;
+    *blocks = (mc_blocks_t){.memory = memory};
+    if (!counts)
+        return MESHCOLL_OK;
+    if (!memory)
+        memory = malloc((ends + 2 * n + ranks) * sizeof *memory);
+    if (!memory)
+        return mc_fail_memory("blocks of unequal sizes");
+    *blocks = (mc_blocks_t){memory, memory, memory + ends, memory + ends + n};
+    size_t *const packed = memory + ends + 2 * n;
+    if (!displs)
+        fill_starts(layout, counts, packed);
+    fill(layout, block_of, counts, displs ? displs : packed, blocks);
+    return MESHCOLL_OK;
+}

@@ -1,0 +1,34 @@
+/* Where blocks of unequal sizes lie, for the v-variants: tables for one buffer. */
+#ifndef MC_RUNTIME_BLOCKS_H
+#define MC_RUNTIME_BLOCKS_H
+
+#include "plan/plan.h"
+
+/* Tables are NULL where blocks are alike; the memory stays for the next filling. */
+typedef struct {
+    size_t *memory;
+    size_t *before; /* by chunk, and one more: elements of the chunks before it */
+    size_t *start; /* by chunk of segment 0: the element its block starts at in the user's buffer */
+    size_t *count; /* by chunk of segment 0: elements of its block */
+} mc_blocks_t;
+
+/*
+ * `counts` and `displs` in elements, by rank; displs NULL: back to back. `block_of` as in a binding.
+ * `blocks` is zero at first, and then serves one layout; with counts NULL it is emptied.
+ */
+int mc_blocks_fill(const mc_layout_t *layout, const int32_t *block_of, const size_t *counts,
+                   const size_t *displs, mc_blocks_t *blocks);
+void mc_blocks_free(mc_blocks_t *blocks);
+
+/* Elements in the first k of n even parts, and in the k-th. */
+static inline size_t mc_even_start(size_t count, uint32_t n, uint32_t k)
+{
+    const size_t longer = count % n;
+    return count / n * k + (k < longer ? k : longer);
+}
+static inline size_t mc_even_part(size_t count, uint32_t n, uint32_t k)
+{
+    return count / n + (k < count % n);
+}
+
+#endif

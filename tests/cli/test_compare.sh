@@ -1,0 +1,113 @@
+#!/usr/bin/env bash
+# bench/compare on a tiny grid, two ranks of this machine: what it measures, keeps and reports.
+# No root and no lab: that part is tried where the report says that there was none.
+. "$(dirname "$0")/lib.sh"
+
+build=${MESHCOLL_BUILD_DIR:-build/release}
+compare=bench/compare/compare
+
+skip() {
+    echo "skipped: $*"
+    exit 77
+}
+
+[ -x "$build/meshcoll-bench" ] || skip "meshcoll-bench is not built"
+command -v mpirun.openmpi mpicc.openmpi >/dev/null || skip "no mpirun.openmpi and mpicc.openmpi here"
+for sanitizer in address undefined; do
+    grep -q "^MESHCOLL_SANITIZE:.*=$sanitizer" "$build/CMakeCache.txt" && skip "timings under a sanitizer"
+done
+
+# compares STATUS ARGUMENT…: leaves $out and $err
+compares() {
+    local want=$1 got=0
+    shift
+    "$compare" --build "$build" --peers "$scratch/peers" -o "$scratch/out" "$@" \
+        >"$scratch/stdout" 2>"$scratch/stderr" </dev/null || got=$?
+    out=$(cat "$scratch/stdout") err=$(cat "$scratch/stderr")
+    [ $got -eq "$want" ] || fail "compare $*: exit status $got, expected $want: $err $out"
+}
+
+# The results in $out, for `gives`.
+results() {
+    out=$(cat "$scratch/out/results.json")
+}
+
+# in_report TEXT
+in_report() {
+    grep -qF -- "$1" "$scratch/out/report.md" || fail "expected '$1' in the report:"$'\n'"$(cat "$scratch/out/report.md")"
+}
+
+# Peers without the network: Open MPI alone, and the report says why.
+mkdir "$scratch/peers" "$scratch/bin"
+printf '#!/bin/sh\necho "E: no network in this test" >&2\nexit 100\n' >"$scratch/bin/apt-get"
+chmod +x "$scratch/bin/apt-get"
+PATH=$scratch/bin:$PATH bench/compare/peers.sh "$scratch/peers" >"$scratch/said" 2>&1 ||
+    fail "peers.sh: $(cat "$scratch/said")"
+grep -q 'mpich is missing: apt-get download failed: E: no network' "$scratch/said" || fail "peers.sh said: $(cat "$scratch/said")"
+
+# shellcheck disable=SC2054  # the commas are compare's own
+grid=(--meshes none --one-box 2 --collectives reduce_scatter --sizes 64,4K --rounds 2 --iterations 3
+    --cell-seconds 0.1 --top 2 --tune-seconds 1 --prune 0)
+compares 0 "${grid[@]}"
+results
+gives 'len(j["cells"])' 16 # meshcoll and three variants of Open MPI; rounds, collectives, sizes
+gives 'sorted({c["contender"] for c in j["cells"]})' "['meshcoll', 'ompi-sm', 'ompi-ucx', 'ompi-vader']"
+gives 'any("failed" in c or c["wrong"] or not 0 < c["min_s"] <= c["median_s"] <= c["p99_s"] for c in j["cells"])' False
+gives 'all(c["predicted_s"] > 0 and c["strategy"] for c in j["cells"] if c["contender"] == "meshcoll")' True
+gives 'len(j["regrets"]), all(r["regret"] >= 0 and len(r["tried"]) > 1 for r in j["regrets"].values())' '(2, True)'
+gives 'j["collectives"], j["events"][-1].split(" ")[1]' "(['reduce_scatter'], 'done')"
+in_report '| mpich: missing | apt-get download failed: E: no network'
+in_report '| one-box-2: time over best peer <= 1.00 in every cell |'
+in_report '| one-box-2: regret, worst <= 20 % |'
+in_report '## one box, 2 ranks, not shaped'
+in_report 'Nothing: every cell was measured and every result was right.'
+in_report 'mpi_yield_when_idle'
+[ "$(grep -cE '^\| reduce_scatter \| (64 B|4 KiB) \|' "$scratch/out/report.md")" -eq 4 ] ||
+    fail "expected 2 cells in two tables"
+if [ -e "$scratch/out/one-box-2-peer.svg" ]; then
+    python3 -c 'import sys, xml.etree.ElementTree as t; t.parse(sys.argv[1])' "$scratch/out/one-box-2-peer.svg" ||
+        fail "the plot is no XML"
+fi
+
+# Cut off: what is lost is measured again, the rest is kept.
+python3 - "$scratch/out/results.json" <<'PYTHON'
+import json, sys
+whole = json.load(open(sys.argv[1]))
+kept = [c for c in whole["cells"] if c["contender"] != "ompi-ucx" or c["round"] == 1]
+kept[0] = dict(kept[0], failed="made up by the test")
+whole["cells"], whole["regrets"] = kept, dict(list(whole["regrets"].items())[1:])
+json.dump(whole, open(sys.argv[1], "w"))
+PYTHON
+compares 1 --report-only
+in_report 'made up by the test'
+before=$(grep -c '"date"' "$scratch/out/results.json")
+compares 0 --resume
+results
+gives 'len(j["cells"]), len(j["regrets"]), sum("failed" in c for c in j["cells"])' '(16, 2, 0)'
+[ "$(grep -c '"date"' "$scratch/out/results.json")" -gt "$before" ] || fail "nothing was measured again"
+compares 0 --report-only
+
+# Out of time: every cell that was asked for says so.
+compares 1 "${grid[@]}" --budget 0.01
+in_report 'ended early: the budget of 0.01 s was over'
+in_report '| one-box-2: time over best peer <= 1.00 in every cell | - | not measured |'
+in_report '| one-box-2 | all | 2 cells | ended early: the budget of 0.01 s was over |'
+
+# A hanging or dying program is told, with its reason.
+printf '#!/bin/sh\n[ "$1" = tune ] || exec "%s" "$@"\necho "meshcoll tune: expected luck" >&2\nexit 1\n' \
+    "$(realpath "$build")/meshcoll" >"$scratch/bin/meshcoll"
+ln -s "$(realpath "$build")/meshcoll-bench" "$scratch/bin/meshcoll-bench"
+chmod +x "$scratch/bin/meshcoll"
+compares 1 "${grid[@]}" --build "$scratch/bin"
+in_report '| one-box-2 | all | 2 cells | meshcoll tune: exit status 1: meshcoll tune: expected luck |'
+
+compares 2 --meshes none --one-box none
+[[ $err == *"expected something to measure on"* ]] || fail "said: $err"
+compares 2 --sizes 12Q
+compares 2 --meshes 4x
+compares 2 --resume --sizes 64
+compares 3 --build "$scratch" --one-box 2
+compares 2 --tune-seconds 0.5
+compares 2 --collectives bcast,allsum
+[[ $err == *"expected --collectives of bcast, "*"; came 'allsum'"* ]] || fail "said: $err"
+finish

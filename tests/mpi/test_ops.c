@@ -1,0 +1,163 @@
+/* The pair types as MPI programs declare them, and a user's operation that does not commute, beside
+ * MPI's own results. */
+#include <meshcoll/mpi.h>
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COUNT = 1013 };
+
+static int rank, size, n_run;
+static meshcoll_t *mesh;
+
+static void stop(const char *why)
+{
+    fprintf(stderr, "rank %d: %s: %s\n", rank, why, meshcoll_last_error());
+    MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+static void expect_same(const char *what, const void *got, const void *right, size_t bytes)
+{
+    if (memcmp(got, right, bytes) != 0)
+        stop(what);
+    n_run++;
+}
+
+/* Pairs: many ties, so that the lowest index matters. */
+#define CHECK_PAIR(value_type, datatype, mpi_type)                                    \
+    static void check_##datatype(void)                                                \
+    {                                                                                 \
+        struct {                                                                      \
+            value_type value;                                                         \
+            int index;                                                                \
+        } in[COUNT], out[COUNT], right[COUNT];                                        \
+        const MPI_Op mpi_op[] = {MPI_MINLOC, MPI_MAXLOC};                             \
+        const meshcoll_op_t op[] = {MESHCOLL_MINLOC, MESHCOLL_MAXLOC};                \
+        for (int k = 0; k < 2; k++) {                                                 \
+            memset(in, 0, sizeof in);                                                 \
+            memset(out, 0, sizeof out);                                               \
+            memset(right, 0, sizeof right);                                           \
+            for (int i = 0; i < COUNT; i++) {                                         \
+                in[i].value = (value_type)((rank * 7 + i * 5) % 3);                   \
+                in[i].index = size - rank;                                            \
+            }                                                                         \
+            if (meshcoll_allreduce(mesh, in, out, COUNT, datatype, op[k]))            \
+                stop(#datatype);                                                      \
+            MPI_Allreduce(in, right, COUNT, mpi_type, mpi_op[k], MPI_COMM_WORLD);     \
+            for (int i = 0; i < COUNT; i++)                                           \
+                if (out[i].value < right[i].value || out[i].value > right[i].value || \
+                    out[i].index != right[i].index)                                   \
+                    stop(#datatype " differs from MPI's");                            \
+            n_run++;                                                                  \
+        }                                                                             \
+    }
+
+CHECK_PAIR(float, MESHCOLL_FLOAT32_INT32, MPI_FLOAT_INT)
+CHECK_PAIR(double, MESHCOLL_FLOAT64_INT32, MPI_DOUBLE_INT)
+CHECK_PAIR(int, MESHCOLL_INT32_INT32, MPI_2INT)
+CHECK_PAIR(long, MESHCOLL_INT64_INT32, MPI_LONG_INT)
+
+/* x -> a x + b modulo 2^32: one after the other, which does not commute. */
+typedef struct {
+    uint32_t a, b;
+} affine_t;
+
+static affine_t after(affine_t first, affine_t second)
+{
+    return (affine_t){first.a * second.a, first.b * second.a + second.b};
+}
+
+static void compose(void *context, void *dst, const void *a, const void *b, size_t count,
+                    meshcoll_datatype_t datatype)
+{
+    affine_t *const d = dst;
+    const affine_t *const x = a, *const y = b;
+    if (datatype != MESHCOLL_UINT64)
+        stop("another datatype than asked for");
+    ++*(int *)context;
+    for (size_t i = 0; i < count; i++)
+        d[i] = after(x[i], y[i]);
+}
+
+static void mpi_compose(void *in, void *inout, int *count, MPI_Datatype *datatype)
+{
+    (void)datatype;
+    affine_t *const d = inout;
+    const affine_t *const x = in;
+    for (int i = 0; i < *count; i++)
+        d[i] = after(x[i], d[i]);
+}
+
+static void fill(affine_t *in, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        in[i] =
+            (affine_t){2 * (uint32_t)i + (uint32_t)rank + 3, (uint32_t)(rank * 11) + (uint32_t)i};
+}
+
+/* Blocking calls on one handle, with operations in turn: what is kept from one call must not serve the
+ * next where the operation wants another strategy. */
+static void check_users(void)
+{
+    affine_t *const in = malloc((size_t)size * COUNT * sizeof *in);
+    affine_t out[COUNT], right[COUNT];
+    int calls = 0;
+    meshcoll_op_t op;
+    MPI_Op mpi_op;
+    MPI_Op_create(mpi_compose, 0, &mpi_op);
+    if (!in || meshcoll_op_create(compose, 0, &calls, &op))
+        stop("an operation");
+    for (int turn = 0; turn < 3; turn++) {
+        fill(in, (size_t)size * COUNT);
+        if (meshcoll_allreduce(mesh, in, out, COUNT, MESHCOLL_UINT64, MESHCOLL_BXOR))
+            stop("bxor");
+        MPI_Allreduce(in, right, COUNT, MPI_UINT64_T, MPI_BXOR, MPI_COMM_WORLD);
+        expect_same("bxor differs from MPI's", out, right, sizeof out);
+        if (meshcoll_allreduce(mesh, in, out, COUNT, MESHCOLL_UINT64, op))
+            stop("allreduce");
+        MPI_Allreduce(in, right, COUNT, MPI_UINT64_T, mpi_op, MPI_COMM_WORLD);
+        expect_same("a user's allreduce differs from MPI's", out, right, sizeof out);
+        for (int root = 0; root < size; root++) {
+            if (meshcoll_reduce(mesh, in, out, COUNT, MESHCOLL_UINT64, op, root))
+                stop("reduce");
+            MPI_Reduce(in, right, COUNT, MPI_UINT64_T, mpi_op, root, MPI_COMM_WORLD);
+            if (rank == root)
+                expect_same("a user's reduce differs from MPI's", out, right, sizeof out);
+        }
+        if (meshcoll_reduce_scatter(mesh, in, out, COUNT, MESHCOLL_UINT64, op))
+            stop("reduce_scatter");
+        MPI_Reduce_scatter_block(in, right, COUNT, MPI_UINT64_T, mpi_op, MPI_COMM_WORLD);
+        expect_same("a user's reduce_scatter differs from MPI's", out, right, sizeof out);
+    }
+    if (calls == 0 && size > 1 && rank == 0)
+        stop("the user's function was never called");
+    if (meshcoll_op_free(op))
+        stop("meshcoll_op_free");
+    if (meshcoll_allreduce(mesh, in, out, COUNT, MESHCOLL_UINT64, op) != MESHCOLL_ERR_INVALID_ARG)
+        stop("an operation that was freed is taken");
+    MPI_Op_free(&mpi_op);
+    free(in);
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    const meshcoll_params_t params = {.size = sizeof params, .mesh = argc > 1 ? argv[1] : NULL};
+    if (meshcoll_create(MPI_COMM_WORLD, &params, &mesh))
+        stop("meshcoll_create");
+    check_MESHCOLL_FLOAT32_INT32();
+    check_MESHCOLL_FLOAT64_INT32();
+    check_MESHCOLL_INT32_INT32();
+    if (sizeof(long) == sizeof(int64_t))
+        check_MESHCOLL_INT64_INT32();
+    check_users();
+    meshcoll_destroy(mesh);
+    if (rank == 0)
+        printf("%d results as MPI's\n", n_run);
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,312 @@
+/* The v-variants: blocks of unequal sizes, empty ones among them, with gaps between and in any order. */
+#include "runtime/inproc.h"
+#include "runtime/request.h"
+#include "support/strategies.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { RANKS = 12, ROOM = 1024, FILL = -77, SAMPLE = 8 };
+
+typedef struct {
+    meshcoll_t *rank[RANKS];
+    mc_mesh_t mesh;
+    int n;
+} world_t;
+
+typedef struct {
+    meshcoll_collective_t collective;
+    int n, root;
+    bool in_place, packed;
+    /* by rank: the tables it gives; [0]: of in, which only alltoall has, [1]: `counts` and `displs` */
+    size_t counts[2][RANKS][RANKS], displs[2][RANKS][RANKS];
+    int32_t memory[2][RANKS][ROOM];
+    const int32_t *in[RANKS];
+    int32_t *out[RANKS];
+} run_t;
+
+static int32_t value(int rank, size_t i)
+{
+    return (int32_t)(i * 5 + (size_t)rank * 1000);
+}
+
+static const mc_move_t *move_of(const run_t *run)
+{
+    return &mc_moves[run->collective];
+}
+
+/* Back to back in rank order, or the last rank first and two elements between. */
+static void lay_out(const run_t *run, const size_t *counts, size_t *displs)
+{
+    size_t end = 0;
+    for (int i = 0; i < run->n; i++) {
+        const int r = run->packed ? i : run->n - 1 - i;
+        displs[r] = end;
+        end += counts[r] + (run->packed ? 0 : 2);
+    }
+    cr_assert_lt(end, ROOM);
+}
+
+/* How many elements rank `from` has for rank `to`; the same both ways where it is in place. */
+static size_t exchanged(const run_t *run, int from, int to)
+{
+    return (size_t)(run->in_place ? from + to : from * 3 + to * 5) % 4;
+}
+
+static void make_tables(run_t *run, size_t scale)
+{
+    const bool exchange = run->collective == MESHCOLL_ALLTOALL;
+    for (int r = 0; r < run->n; r++) {
+        for (int s = 0; s < run->n; s++) {
+            run->counts[0][r][s] = scale * exchanged(run, r, s);
+            run->counts[1][r][s] =
+                scale * (exchange ? exchanged(run, s, r) : (size_t)(s * 7 + 3) % 5);
+        }
+        for (int k = 0; k < 2; k++)
+            lay_out(run, run->counts[k][r], run->displs[k][r]);
+    }
+}
+
+static void place(run_t *run, int r)
+{
+    const mc_move_t *const move = move_of(run);
+    const bool has_in = move->from != MC_ROOT || r == run->root;
+    const bool has_out = move->to != MC_ROOT || r == run->root;
+    run->in[r] = has_in ? run->memory[0][r] : NULL;
+    run->out[r] = has_out ? run->memory[1][r] : NULL;
+    if (!run->in_place || !has_in || !has_out)
+        return;
+    if (move->to == MC_SHARD)
+        run->out[r] = run->memory[0][r] + run->displs[1][r][r];
+    else
+        run->in[r] = run->memory[1][r] + (move->from == MC_SHARD ? run->displs[1][r][r] : 0);
+}
+
+static void fill(run_t *run)
+{
+    for (int r = 0; r < run->n; r++) {
+        for (int i = 0; i < ROOM; i++)
+            run->memory[0][r][i] = run->memory[1][r][i] = FILL;
+        place(run, r);
+        const size_t most = move_of(run)->from == MC_SHARD ? run->counts[1][r][r] : ROOM;
+        for (size_t i = 0; run->in[r] && i < most; i++)
+            ((int32_t *)run->in[r])[i] = value(r, i);
+    }
+}
+
+/* Element k of rank s's block (or the one for s) in what rank r gets. */
+static int32_t wanted(const run_t *run, int r, int s, size_t k)
+{
+    const size_t mine = run->displs[1][r][r] + k;
+    int32_t sum = 0;
+    switch (run->collective) {
+    case MESHCOLL_SCATTER:
+        return value(run->root, mine);
+    case MESHCOLL_REDUCE_SCATTER:
+        for (int t = 0; t < run->n; t++)
+            sum += value(t, mine);
+        return sum;
+    case MESHCOLL_ALLTOALL:
+        return value(s, run->displs[0][s][r] + k);
+    default:
+        return value(s, k);
+    }
+}
+
+static void check(const run_t *run, const char *name)
+{
+    const bool blocks = move_of(run)->to != MC_SHARD;
+    for (int r = 0; r < run->n; r++) {
+        int32_t right[ROOM];
+        if (!run->out[r])
+            continue;
+        memcpy(right, run->out[r], sizeof right / (blocks ? 1 : 4));
+        for (int i = 0; i < ROOM && !run->in_place; i++)
+            right[i] = FILL;
+        for (int s = blocks ? 0 : r; s < (blocks ? run->n : r + 1); s++)
+            for (size_t k = 0; k < run->counts[1][r][s]; k++)
+                right[(blocks ? run->displs[1][r][s] : 0) + k] = wanted(run, r, s, k);
+        for (int i = 0; i < ROOM / (blocks ? 1 : 4); i++)
+            cr_assert_eq(run->out[r][i], right[i], "%s: rank %d: out[%d] is %d, expected %d", name,
+                         r, i, run->out[r][i], right[i]);
+    }
+}
+
+static meshcoll_args_t args_of(const run_t *run, int r, const char *strategy)
+{
+    const bool exchange = run->collective == MESHCOLL_ALLTOALL;
+    return (meshcoll_args_t){.size = sizeof(meshcoll_args_t),
+                             .collective = run->collective,
+                             .in = run->in[r],
+                             .out = run->out[r],
+                             .count = exchange ? 0 : run->counts[1][r][r],
+                             .datatype = MESHCOLL_INT32,
+                             .root = run->root,
+                             .strategy = strategy,
+                             .counts = run->counts[1][r],
+                             .displs = run->packed ? NULL : run->displs[1][r],
+                             .in_counts = exchange ? run->counts[0][r] : NULL,
+                             .in_displs = exchange && !run->packed ? run->displs[0][r] : NULL};
+}
+
+static void finish(meshcoll_request_t *const *request, int n, const char *name)
+{
+    int left = n;
+    for (int turn = 0; left > 0; turn++) {
+        left = 0;
+        for (int r = 0; r < n; r++) {
+            const int status = meshcoll_test(request[r]);
+            cr_assert_geq(status, 0, "%s: %s", name, meshcoll_last_error());
+            left += status == MESHCOLL_IN_PROGRESS;
+        }
+        cr_assert_lt(turn, 100000, "%s: hangs", name);
+    }
+}
+
+static void run_once(const world_t *w, run_t *run, const char *strategy)
+{
+    meshcoll_request_t *request[RANKS];
+    char name[2304];
+    snprintf(name, sizeof name, "%s: %s%s%s", meshcoll_collective_name(run->collective),
+             strategy ? strategy : "the planner's", run->in_place ? ", in place" : "",
+             run->packed ? ", packed" : "");
+    fill(run);
+    for (int r = 0; r < w->n; r++) {
+        const meshcoll_args_t args = args_of(run, r, strategy);
+        cr_assert_eq(meshcoll_init(w->rank[r], &args, &request[r]), MESHCOLL_OK, "%s: rank %d: %s",
+                     name, r, meshcoll_last_error());
+    }
+    for (int r = 0; r < w->n; r++)
+        cr_assert_eq(meshcoll_start(request[r]), MESHCOLL_OK);
+    finish(request, w->n, name);
+    check(run, name);
+    for (int r = 0; r < w->n; r++)
+        meshcoll_free(request[r]);
+}
+
+static void sweep_strategy(const world_t *w, run_t *run, const char *strategy)
+{
+    static const size_t scale[] = {0, 1, 9};
+    char text[2048];
+    for (size_t i = 0; i < MC_COUNT(scale); i++)
+        for (int how = 0; how < 4; how++) {
+            run->in_place = how & 1;
+            run->packed = how & 2;
+            make_tables(run, scale[i]);
+            snprintf(text, sizeof text, "%s%s", strategy ? strategy : "",
+                     strategy && how > 1 ? " segments=3" : "");
+            run_once(w, run, strategy ? text : NULL);
+        }
+}
+
+static void sweep(const char *mesh, meshcoll_collective_t collective)
+{
+    static run_t run;
+    world_t w;
+    mc_sample_t sample;
+    cr_assert_eq(mc_mesh_parse(mesh, &w.mesh), MESHCOLL_OK);
+    cr_assert_eq(mc_inproc_create(mesh, NULL, w.rank), MESHCOLL_OK, "%s", meshcoll_last_error());
+    w.n = w.mesh.size;
+    run = (run_t){.collective = collective, .n = w.n};
+    run.root = mc_moves[collective].rooted ? w.n / 2 : 0;
+    cr_assert_eq(mc_sample_open(collective, &w.mesh, SAMPLE, &sample), 0);
+    for (int i = 0; i < sample.n && collective != MESHCOLL_ALLTOALL; i++)
+        if (!strstr(sample.text[i], "segments="))
+            sweep_strategy(&w, &run, sample.text[i]);
+    if (collective == MESHCOLL_ALLTOALL)
+        sweep_strategy(&w, &run, "flat-pairwise");
+    sweep_strategy(&w, &run, NULL);
+    mc_sample_close(&sample);
+    for (int r = 0; r < w.n; r++)
+        meshcoll_destroy(w.rank[r]);
+}
+
+static void sweep_meshes(meshcoll_collective_t collective)
+{
+    sweep("gpu=1", collective);
+    sweep("gpu=5", collective);
+    sweep("box=3,gpu=4", collective);
+    sweep("x=2,y=3,z=2", collective);
+}
+
+Test(blocks, scatterv)
+{
+    sweep_meshes(MESHCOLL_SCATTER);
+}
+
+Test(blocks, gatherv)
+{
+    sweep_meshes(MESHCOLL_GATHER);
+}
+
+Test(blocks, allgatherv)
+{
+    sweep_meshes(MESHCOLL_ALLGATHER);
+}
+
+Test(blocks, reduce_scatterv)
+{
+    sweep_meshes(MESHCOLL_REDUCE_SCATTER);
+}
+
+Test(blocks, alltoallv)
+{
+    sweep_meshes(MESHCOLL_ALLTOALL);
+}
+
+static void expect_refused(meshcoll_t *mesh, const meshcoll_args_t *args, const char *why)
+{
+    meshcoll_request_t *request;
+    cr_expect_lt(meshcoll_init(mesh, args, &request), 0);
+    cr_expect(strstr(meshcoll_last_error(), why), "expected \"%s\" in \"%s\"", why,
+              meshcoll_last_error());
+}
+
+Test(blocks, tables_are_checked)
+{
+    const size_t counts[] = {1, 2, 3, 4}, other[] = {4, 3, 2, 1}, huge[] = {1, 2, SIZE_MAX / 8, 4};
+    int32_t v[64] = {0};
+    meshcoll_t *rank[4];
+    cr_assert_eq(mc_inproc_create("box=2,gpu=2", NULL, rank), MESHCOLL_OK);
+    const meshcoll_args_t good = {.size = sizeof good,
+                                  .collective = MESHCOLL_ALLGATHER,
+                                  .in = v,
+                                  .out = v + 32,
+                                  .count = 2,
+                                  .datatype = MESHCOLL_INT32,
+                                  .counts = counts};
+    meshcoll_args_t a = good;
+    a.count = 3;
+    expect_refused(rank[1], &a, "count is 3, but counts[1], of this rank, is 2");
+    a = good;
+    a.collective = MESHCOLL_BCAST;
+    expect_refused(rank[1], &a, "counts of blocks are for");
+    a = good;
+    a.counts = huge;
+    expect_refused(rank[1], &a, "overflows");
+    a = good;
+    a.in = v + 32 + 2;
+    expect_refused(rank[1], &a, "in == out + displs[rank] elements");
+    a = good;
+    a.collective = MESHCOLL_ALLTOALL;
+    expect_refused(rank[1], &a, "takes in_counts too");
+    a.in_counts = other;
+    expect_refused(rank[1], &a, "sends itself 3 elements, and expects 2");
+    a.in_counts = counts;
+    a.strategy = "hierarchical";
+    expect_refused(rank[1], &a, "straight from rank to rank");
+    a.strategy = NULL;
+    a.in = a.out;
+    a.in_displs = other;
+    expect_refused(rank[1], &a, "the same counts and displs");
+    cr_expect_lt(meshcoll_allgatherv(rank[0], v, 1, v + 32, NULL, NULL, MESHCOLL_INT32), 0);
+    cr_expect(strstr(meshcoll_last_error(), "allgatherv: counts are NULL"));
+    a = good;
+    a.size = offsetof(meshcoll_args_t, counts); /* of before there were tables */
+    meshcoll_request_t *request;
+    cr_expect_eq(meshcoll_init(rank[1], &a, &request), MESHCOLL_OK, "%s", meshcoll_last_error());
+    meshcoll_free(request);
+    for (int r = 0; r < 4; r++)
+        meshcoll_destroy(rank[r]);
+}
