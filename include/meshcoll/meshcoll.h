@@ -336,6 +336,26 @@ MESHCOLL_API int meshcoll_ireduce_scatter(meshcoll_t *mesh, const void *in, void
 MESHCOLL_API int meshcoll_iallreduce(meshcoll_t *mesh, const void *in, void *out, size_t count,
                                      meshcoll_datatype_t datatype, meshcoll_op_t op,
                                      meshcoll_request_t **request);
+MESHCOLL_API int meshcoll_ialltoall(meshcoll_t *mesh, const void *in, void *out, size_t count,
+                                    meshcoll_datatype_t datatype, meshcoll_request_t **request);
+MESHCOLL_API int meshcoll_iscatterv(meshcoll_t *mesh, const void *in, const size_t *counts,
+                                    const size_t *displs, void *out, size_t count,
+                                    meshcoll_datatype_t datatype, int root,
+                                    meshcoll_request_t **request);
+MESHCOLL_API int meshcoll_igatherv(meshcoll_t *mesh, const void *in, size_t count, void *out,
+                                   const size_t *counts, const size_t *displs,
+                                   meshcoll_datatype_t datatype, int root,
+                                   meshcoll_request_t **request);
+MESHCOLL_API int meshcoll_iallgatherv(meshcoll_t *mesh, const void *in, size_t count, void *out,
+                                      const size_t *counts, const size_t *displs,
+                                      meshcoll_datatype_t datatype, meshcoll_request_t **request);
+MESHCOLL_API int meshcoll_ireduce_scatterv(meshcoll_t *mesh, const void *in, void *out,
+                                           const size_t *counts, meshcoll_datatype_t datatype,
+                                           meshcoll_op_t op, meshcoll_request_t **request);
+MESHCOLL_API int meshcoll_ialltoallv(meshcoll_t *mesh, const void *in, const size_t *in_counts,
+                                     const size_t *in_displs, void *out, const size_t *out_counts,
+                                     const size_t *out_displs, meshcoll_datatype_t datatype,
+                                     meshcoll_request_t **request);
 MESHCOLL_API int meshcoll_ibarrier(meshcoll_t *mesh, meshcoll_request_t **request);
 
 /*
@@ -356,6 +376,25 @@ MESHCOLL_API int meshcoll_waitall(int n, meshcoll_request_t **requests);
 MESHCOLL_API int meshcoll_testall(int n, meshcoll_request_t **requests);
 MESHCOLL_API int meshcoll_waitany(int n, meshcoll_request_t **requests, int *index);
 MESHCOLL_API int meshcoll_testany(int n, meshcoll_request_t **requests, int *index);
+
+/*
+ * A group: the calls on this mesh between begin and end, blocking or not, only note what they are
+ * asked; end starts them all and waits until all are complete. So a call in a group returns at once,
+ * and one that does not wait sets *request to NULL. Buffers, and the arrays and texts given to a call,
+ * must stay until the end; what a call gets must be no other call's in the same group.
+ *
+ * Small calls of the same collective, datatype, operation and root are packed into one, where the
+ * links say that this is cheaper; each element's result is that of one call over their vectors laid end
+ * to end. All ranks make the same calls in the same order in a group, and end it at the same place
+ * among their other calls.
+ *
+ * Groups do not nest (ERR_INVALID_ARG), and belong to one thread. Persistent requests are not part of
+ * them: meshcoll_init, start and wait act at once. Where a call in the group was refused, end starts
+ * none and returns its status. meshcoll_destroy forgets the calls of an open group, which
+ * meshcoll_last_error() tells.
+ */
+MESHCOLL_API int meshcoll_group_begin(meshcoll_t *mesh);
+MESHCOLL_API int meshcoll_group_end(meshcoll_t *mesh);
 
 /* Of a persistent request, or of a call that nobody will wait for; NULL is allowed. One that runs is
  * released when it is complete, and its buffers must stay until then. */

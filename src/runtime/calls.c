@@ -1,6 +1,7 @@
 #include "runtime/calls.h"
 
 #include "runtime/explain.h"
+#include "runtime/group.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -179,17 +180,22 @@ int mc_call_choose(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, mc_
     return mc_choose(&h->choice, &h->mesh, &h->links, &wish, choice);
 }
 
-int mc_call_start(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, uint32_t number,
+int mc_call_start(meshcoll_t *h, const mc_asked_t *asked, uint32_t number,
                   meshcoll_request_t **request)
 {
+    const meshcoll_args_t *const a = &asked->args;
     mc_memory_t *choice;
     meshcoll_request_t *r;
-    int status = mc_call_choose(h, a, is_barrier, &choice);
+    int status = mc_call_choose(h, a, asked->is_barrier, &choice);
     if (!status)
         status = find_or_make(h, a, choice, &r);
-    if (status)
+    if (status) {
+        if (asked->staging)
+            mc_return_memory(h, asked->staging);
         return status;
+    }
     r->taken = true;
+    r->staging = asked->staging;
     r->operation = number;
     status = bind(r, a);
     if (!status)
@@ -202,13 +208,19 @@ int mc_call_start(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, uint
     return MESHCOLL_OK;
 }
 
+static void return_memory(meshcoll_t *h, mc_workspace_t **workspace)
+{
+    if (*workspace)
+        mc_return_memory(h, *workspace);
+    *workspace = NULL;
+}
+
 void mc_call_release(meshcoll_request_t *r)
 {
-    meshcoll_t *const h = r->mesh;
     r->taken = r->released = false;
-    if (h && r->workspace) {
-        mc_return_memory(h, r->workspace);
-        r->workspace = NULL;
+    if (r->mesh) {
+        return_memory(r->mesh, &r->workspace);
+        return_memory(r->mesh, &r->staging);
     }
     if (!r->cached)
         mc_request_destroy(r);
@@ -225,11 +237,42 @@ void mc_calls_forget(meshcoll_t *h)
 
 /* What both ways of calling begin with. Whoever fails here has taken its number, so that the next
  * call has the same one on all ranks. */
-static int enter(meshcoll_t *h, const meshcoll_args_t *given, uint32_t *number, meshcoll_args_t *a)
+static int enter(meshcoll_t *h, const meshcoll_args_t *given, uint32_t *number, mc_asked_t *asked)
 {
     *number = mc_next_call(h);
     const int status = mc_handle_check(h);
-    return status ? status : mc_args_check(h, given, a);
+    return status ? status : mc_args_check(h, given, &asked->args);
+}
+
+static int run(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier)
+{
+    mc_asked_t asked = {.is_barrier = is_barrier};
+    meshcoll_request_t *r;
+    uint32_t number;
+    if (h->group_open)
+        return mc_group_add(h, given, is_barrier);
+    int status = enter(h, given, &number, &asked);
+    if (status || asked.args.count == 0)
+        return status;
+    status = mc_call_start(h, &asked, number, &r);
+    if (status)
+        return status;
+    mc_request_await(r);
+    return mc_request_tell(r);
+}
+
+static int begin(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier,
+                 meshcoll_request_t **request)
+{
+    mc_asked_t asked = {.is_barrier = is_barrier};
+    uint32_t number;
+    if (h->group_open) {
+        /* the group's end is its end too */
+        *request = NULL;
+        return mc_group_add(h, given, is_barrier);
+    }
+    const int status = enter(h, given, &number, &asked);
+    return status ? status : mc_call_start(h, &asked, number, request);
 }
 
 static int no_mesh(void)
@@ -237,36 +280,25 @@ static int no_mesh(void)
     return mc_fail(MESHCOLL_ERR_INVALID_ARG, "the mesh is NULL");
 }
 
-static int run(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, uint32_t number)
+static int check_begin(const meshcoll_t *h, meshcoll_request_t *const *request)
 {
-    meshcoll_request_t *r;
-    const int status = mc_call_start(h, a, is_barrier, number, &r);
-    if (status)
-        return status;
-    mc_request_await(r);
-    return mc_request_tell(r);
+    if (!h)
+        return no_mesh();
+    if (!request)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "a call that does not wait needs a place for its request: it is NULL");
+    return MESHCOLL_OK;
 }
 
 int mc_run(meshcoll_t *h, const meshcoll_args_t *given)
 {
-    meshcoll_args_t a;
-    uint32_t number;
-    if (!h)
-        return no_mesh();
-    const int status = enter(h, given, &number, &a);
-    return status || a.count == 0 ? status : run(h, &a, false, number);
+    return h ? run(h, given, false) : no_mesh();
 }
 
 int mc_begin(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t **request)
 {
-    meshcoll_args_t a;
-    uint32_t number;
-    if (!h)
-        return no_mesh();
-    if (!request)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "a call that does not wait: request is NULL");
-    const int status = enter(h, given, &number, &a);
-    return status ? status : mc_call_start(h, &a, false, number, request);
+    const int status = check_begin(h, request);
+    return status ? status : begin(h, given, false, request);
 }
 
 /* Nobody has the sum before everybody has given. Whatever is forced for allreduce, it is the planner's
@@ -283,22 +315,17 @@ static meshcoll_args_t barrier_of(meshcoll_t *h)
 
 int meshcoll_barrier(meshcoll_t *mesh)
 {
-    meshcoll_args_t a;
-    uint32_t number;
     if (!mesh)
         return no_mesh();
-    const meshcoll_args_t given = barrier_of(mesh);
-    const int status = enter(mesh, &given, &number, &a);
-    return status ? status : run(mesh, &a, true, number);
+    const meshcoll_args_t a = barrier_of(mesh);
+    return run(mesh, &a, true);
 }
 
 int meshcoll_ibarrier(meshcoll_t *mesh, meshcoll_request_t **request)
 {
-    meshcoll_args_t a;
-    uint32_t number;
-    if (!mesh || !request)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_ibarrier: mesh or request is NULL");
-    const meshcoll_args_t given = barrier_of(mesh);
-    const int status = enter(mesh, &given, &number, &a);
-    return status ? status : mc_call_start(mesh, &a, true, number, request);
+    const int status = check_begin(mesh, request);
+    if (status)
+        return status;
+    const meshcoll_args_t a = barrier_of(mesh);
+    return begin(mesh, &a, true, request);
 }

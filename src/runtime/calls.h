@@ -28,14 +28,21 @@ uint32_t mc_next_persistent(meshcoll_t *h);
 /* The strategy of a call whose arguments are checked; *choice is the handle's, until the next. */
 int mc_call_choose(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, mc_memory_t **choice);
 
-/* Starts an operation with a request of the handle's; arguments are checked. `number` of
- * mc_next_call. The request is the caller's until mc_request_tell or mc_request_drop. */
-int mc_call_start(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, uint32_t number,
+/* What a call asks for; arguments are checked. */
+typedef struct {
+    meshcoll_args_t args;
+    bool is_barrier;
+    mc_workspace_t *staging; /* given over to whoever starts it; NULL: none */
+} mc_asked_t;
+
+/* Starts an operation with a request of the handle's. `number` of mc_next_call. The request is the
+ * caller's until mc_request_tell or mc_request_drop. */
+int mc_call_start(meshcoll_t *h, const mc_asked_t *asked, uint32_t number,
                   meshcoll_request_t **request);
 /* A call's request that has ended, back to the handle's. */
 void mc_call_release(meshcoll_request_t *r);
 
-/* Checks, chooses, and runs to the end. */
+/* Checks, chooses, and runs to the end; in a group only checks. */
 int mc_run(meshcoll_t *h, const meshcoll_args_t *given);
 /* The same without waiting. */
 int mc_begin(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t **request);

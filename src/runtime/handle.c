@@ -4,6 +4,7 @@
 #include "runtime/calls.h"
 #include "runtime/crowd.h"
 #include "runtime/explain.h"
+#include "runtime/group.h"
 #include "runtime/request.h"
 #include "runtime/wait.h"
 #include "transport/shm.h"
@@ -224,6 +225,7 @@ static void handle_free(meshcoll_t *h)
     free(h->addresses);
     free(h->peer);
     mc_calls_free_memory(h);
+    mc_group_free(h);
     free(h);
 }
 
@@ -291,6 +293,9 @@ void meshcoll_destroy(meshcoll_t *mesh)
     if (mesh->explain)
         mc_explain_print(mesh);
     mc_calls_forget(mesh);
+    if (mesh->group_open)
+        mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                "meshcoll_destroy: a group was open; its %u calls were not made", mesh->group->n);
     if (mesh->free_context)
         mesh->free_context(mesh->oob.context);
     handle_free(mesh);

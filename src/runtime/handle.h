@@ -40,6 +40,8 @@ struct meshcoll {
     meshcoll_t *next_busy;                          /* in the thread's list of handles that run */
     meshcoll_request_t *cached[MC_CACHED_REQUESTS]; /* for calls, the latest first */
     mc_workspace_t *spare, *last_spare;             /* memory of calls that are complete */
+    struct mc_group *group;                         /* NULL: none yet */
+    bool group_open;                                /* calls are collected */
     int32_t arrived;                                /* what a barrier adds up */
     struct mc_explain *explain;                     /* NULL: nothing is recorded */
 };

@@ -149,16 +149,24 @@ int mc_request_create(meshcoll_t *h, const meshcoll_args_t *args, const mc_ranke
     return MESHCOLL_OK;
 }
 
+/* Of a call whose handle is gone. */
+static void free_memory(mc_workspace_t *workspace)
+{
+    if (!workspace)
+        return;
+    mc_workspace_free(workspace);
+    free(workspace);
+}
+
 void mc_request_destroy(meshcoll_request_t *r)
 {
     if (r->mesh)
         unlist(r);
     mc_explain_forget(r->watch);
     mc_executor_free(&r->executor);
-    if (r->workspace && r->workspace != &r->own) { /* its handle is gone */
-        mc_workspace_free(r->workspace);
-        free(r->workspace);
-    }
+    if (r->workspace != &r->own)
+        free_memory(r->workspace);
+    free_memory(r->staging);
     mc_workspace_free(&r->own);
     mc_binding_free(&r->binding);
     mc_plan_free(r->plan);

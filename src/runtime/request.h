@@ -18,6 +18,7 @@ struct meshcoll_request {
     size_t needs; /* bytes of workspace, as bound */
     mc_executor_t executor;
     mc_workspace_t own, *workspace; /* NULL: none at the moment */
+    mc_workspace_t *staging;        /* of calls packed into this one; NULL: none */
     uint32_t operation;             /* the next run's number, the same on all ranks */
     bool persistent;                /* of meshcoll_init; else it serves calls, see calls.h */
     bool cached, taken;             /* one of the handle's; it serves a call now */
