@@ -6,7 +6,10 @@
  * on success. Handles are opaque. Buffers are host memory today.
  *
  * One thread at a time uses a mesh and its requests, and whoever starts a request also waits for it:
- * a thread that waits moves on everything it has started, on all its meshes.
+ * a thread that waits moves on everything it has started, on all its meshes. With a progress thread, or
+ * MESHCOLL_THREADS=multiple, any thread may call at any time and wait for any request, each request
+ * for one thread at a time; that calls come in the same order on all ranks stays the program's task,
+ * and creating and destroying a mesh is for one thread.
  *
  * After a failed run a mesh runs nothing more, and the buffers of that run must stay until
  * meshcoll_destroy. A rank that fails alone leaves its peers waiting today.
@@ -183,6 +186,13 @@ typedef struct {
     /* what meshcoll_explain is to tell: "1", "factor:3", "report.txt"; docs/explain.md has the
      * grammar. Default: env MESHCOLL_EXPLAIN, else nothing is recorded. */
     const char *explain;
+    /* who moves messages on while the program computes: "none", each call for itself, or "thread", a
+     * thread of the mesh's own, which sleeps while nothing is to do. Default: env MESHCOLL_PROGRESS,
+     * else "none". */
+    const char *progress;
+    /* "single": one thread at a time uses the mesh and its requests; "multiple": any. With a progress
+     * thread any may. Default: env MESHCOLL_THREADS, else "single". */
+    const char *threads;
 } meshcoll_params_t;
 
 /*

@@ -2,6 +2,7 @@
 
 #include "runtime/explain.h"
 #include "runtime/group.h"
+#include "runtime/threads.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -292,13 +293,23 @@ static int check_begin(const meshcoll_t *h, meshcoll_request_t *const *request)
 
 int mc_run(meshcoll_t *h, const meshcoll_args_t *given)
 {
-    return h ? run(h, given, false) : no_mesh();
+    if (!h)
+        return no_mesh();
+    mc_lock(h);
+    const int status = run(h, given, false);
+    mc_unlock(h);
+    return status;
 }
 
 int mc_begin(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t **request)
 {
-    const int status = check_begin(h, request);
-    return status ? status : begin(h, given, false, request);
+    int status = check_begin(h, request);
+    if (status)
+        return status;
+    mc_lock(h);
+    status = begin(h, given, false, request);
+    mc_unlock(h);
+    return status;
 }
 
 /* Nobody has the sum before everybody has given. Whatever is forced for allreduce, it is the planner's
@@ -318,14 +329,20 @@ int meshcoll_barrier(meshcoll_t *mesh)
     if (!mesh)
         return no_mesh();
     const meshcoll_args_t a = barrier_of(mesh);
-    return run(mesh, &a, true);
+    mc_lock(mesh);
+    const int status = run(mesh, &a, true);
+    mc_unlock(mesh);
+    return status;
 }
 
 int meshcoll_ibarrier(meshcoll_t *mesh, meshcoll_request_t **request)
 {
-    const int status = check_begin(mesh, request);
+    int status = check_begin(mesh, request);
     if (status)
         return status;
     const meshcoll_args_t a = barrier_of(mesh);
-    return begin(mesh, &a, true, request);
+    mc_lock(mesh);
+    status = begin(mesh, &a, true, request);
+    mc_unlock(mesh);
+    return status;
 }

@@ -1,26 +1,35 @@
 #include "runtime/group.h"
 
 #include "compose/planner.h"
+#include "runtime/threads.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* Opening and collecting ------------------------------------------------------------------------- */
 
+static int open_group(meshcoll_t *h)
+{
+    if (h->group_open)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "meshcoll_group_begin: a group is open on this mesh already, and groups do "
+                       "not nest: end it first");
+    if (!h->group && !(h->group = calloc(1, sizeof *h->group)))
+        return mc_fail_memory("a group");
+    h->group->n = 0;
+    h->group->failed = MESHCOLL_OK;
+    h->group_open = true;
+    return MESHCOLL_OK;
+}
+
 int meshcoll_group_begin(meshcoll_t *mesh)
 {
     if (!mesh)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_group_begin: the mesh is NULL");
-    if (mesh->group_open)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                       "meshcoll_group_begin: a group is open on this mesh already, and groups do "
-                       "not nest: end it first");
-    if (!mesh->group && !(mesh->group = calloc(1, sizeof *mesh->group)))
-        return mc_fail_memory("a group");
-    mesh->group->n = 0;
-    mesh->group->failed = MESHCOLL_OK;
-    mesh->group_open = true;
-    return MESHCOLL_OK;
+    mc_lock(mesh);
+    const int status = open_group(mesh);
+    mc_unlock(mesh);
+    return status;
 }
 
 static void *grown(void *array, size_t n, size_t bytes)
@@ -258,24 +267,32 @@ static int finish(meshcoll_t *h, int status)
     return status;
 }
 
-int meshcoll_group_end(meshcoll_t *mesh)
+static int close_group(meshcoll_t *h)
 {
-    if (!mesh)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_group_end: the mesh is NULL");
-    if (!mesh->group_open)
+    mc_group_t *const g = h->group;
+    if (!h->group_open)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "meshcoll_group_end: no group is open on this mesh");
-    mc_group_t *const g = mesh->group;
     int status = g->failed;
-    mesh->group_open = false;
+    h->group_open = false;
     g->n_requests = 0;
     if (status)
         return mc_fail(status, "meshcoll_group_end: a call in this group was refused, so none was "
                                "started; what that call returned says why");
     for (uint32_t i = 0; i < g->n && !status; i++)
         if (!g->member[i].begun) {
-            chain(mesh, i);
-            status = begin(mesh, i);
+            chain(h, i);
+            status = begin(h, i);
         }
-    return finish(mesh, status);
+    return finish(h, status);
+}
+
+int meshcoll_group_end(meshcoll_t *mesh)
+{
+    if (!mesh)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_group_end: the mesh is NULL");
+    mc_lock(mesh);
+    const int status = close_group(mesh);
+    mc_unlock(mesh);
+    return status;
 }

@@ -6,23 +6,13 @@
 #include "runtime/explain.h"
 #include "runtime/group.h"
 #include "runtime/request.h"
-#include "runtime/wait.h"
+#include "runtime/threads.h"
 #include "transport/shm.h"
 #include "transport/ucx.h"
 
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-/* A sleep ends at the latest after this: what a transport forgets to announce is seen then. */
-enum { SLEEP_MS = 10, BLIND_SLEEP_NS = 50 * 1000 };
-/* Descriptors watched by one sleep; with more it is a blind one. */
-enum { MOST_FDS = 16 * MC_MAX_DIMS };
-
-/* Handles that run something, started in this thread. */
-static _Thread_local meshcoll_t *busy;
 
 /* Opening --------------------------------------------------------------------------------------- */
 
@@ -41,7 +31,10 @@ int mc_handle_open(const mc_mesh_t *mesh, int32_t rank, const mc_settings_t *set
         status = mc_choice_init(&h->choice, settings, mesh);
     if (!status)
         status = mc_explain_create(settings, &h->explain);
+    if (!status)
+        status = mc_threads_open(h, settings);
     if (status) {
+        mc_explain_destroy(h->explain);
         free(h);
         return status;
     }
@@ -96,7 +89,8 @@ static int open_transport(meshcoll_t *h, const mc_creation_t *c, int32_t d, cons
         return open_shm(h, c->machine, d, strcmp(tls, "shm") == 0 ? access : MC_SHM_COPY);
     /* processes that cannot reach each other through /proc may still share memory by name */
     const mc_ucx_params_t params = {.tls = is_shm(tls) ? "posix,sysv,cma,self" : tls,
-                                    .dim = h->mesh.dim[d].name};
+                                    .dim = h->mesh.dim[d].name,
+                                    .threads = h->threads != NULL};
     return mc_ucx_create(&params, &h->transport[d]);
 }
 
@@ -200,18 +194,10 @@ static uint32_t give_up(meshcoll_request_t *list)
     return n;
 }
 
-static void leave_busy(meshcoll_t *h)
-{
-    meshcoll_t **at = &busy;
-    while (*at && *at != h)
-        at = &(*at)->next_busy;
-    if (*at)
-        *at = h->next_busy;
-}
-
 static void handle_free(meshcoll_t *h)
 {
-    leave_busy(h);
+    mc_handle_leave(h);
+    mc_threads_close(h);
     for (int32_t d = 0; d < h->mesh.ndims; d++)
         if (h->transport[d])
             h->transport[d]->ops->close(h->transport[d]);
@@ -246,7 +232,9 @@ static int create(const mc_creation_t *c, mc_settings_t *settings, meshcoll_t **
     if (!status)
         status = mc_crowd_find(&c->oob, c->machine, &crowd);
     if (!status) {
+        mc_lock(h);
         h->crowded = crowd > 1;
+        mc_unlock(h);
         h->oob = c->oob;
         status = share_addresses(h);
     }
@@ -290,6 +278,7 @@ void meshcoll_destroy(meshcoll_t *mesh)
         return;
     /* nobody closes what somebody still sends through */
     oob_barrier(mesh);
+    mc_threads_close(mesh);
     if (mesh->explain)
         mc_explain_print(mesh);
     mc_calls_forget(mesh);
@@ -367,104 +356,6 @@ int mc_handle_check(const meshcoll_t *h)
                      : MESHCOLL_OK;
 }
 
-void mc_handle_enlist(meshcoll_t *h, meshcoll_request_t *r)
-{
-    meshcoll_request_t **at = &h->running;
-    if (!*at) {
-        h->next_busy = busy;
-        busy = h;
-    }
-    while (*at)
-        at = &(*at)->next;
-    r->next = NULL;
-    *at = r;
-}
-
-/* Moves one request on, after a look with so many events; whether anything happened. */
-static bool advance(meshcoll_request_t *r, bool shared, uint32_t events)
-{
-    mc_executor_t *const x = &r->executor;
-    const bool has_work = mc_executor_has_work(x);
-    x->shared = shared;
-    x->looks_awake = mc_wait_looks(r->mesh) + MC_WAIT_YIELDS;
-    if (x->state == MC_FLUSHING)
-        x->looks += shared && events == 0;
-    else if (!has_work)
-        return false;
-    r->status = mc_executor_advance(x);
-    return has_work || r->status != MESHCOLL_IN_PROGRESS;
-}
-
-/* A look at a handle's transports and running requests. */
-static uint32_t look(meshcoll_t *h)
-{
-    uint32_t n = 0;
-    for (int32_t i = 0; i < h->n_polled; i++)
-        n += h->polled[i]->ops->progress(h->polled[i]);
-    if (!h->running)
-        return n;
-    for (meshcoll_request_t **at = &h->running; *at;) {
-        meshcoll_request_t *const r = *at;
-        n += advance(r, h->running->next, n);
-        if (r->status == MESHCOLL_IN_PROGRESS) {
-            at = &r->next;
-        } else {
-            *at = r->next;
-            mc_request_ended(r);
-        }
-    }
-    if (!h->running)
-        leave_busy(h);
-    return n;
-}
-
-uint32_t mc_handle_progress(meshcoll_t *h)
-{
-    uint32_t n = look(h);
-    for (meshcoll_t *other = busy, *next; other; other = next) {
-        next = other->next_busy;
-        if (other != h)
-            n += look(other);
-    }
-    return n;
-}
-
-/* Descriptors to sleep on. */
-typedef struct {
-    struct pollfd fd[MOST_FDS];
-    nfds_t n;
-    bool blind, ready; /* not all have one; there are events already */
-} watch_t;
-
-static void watch(watch_t *w, const meshcoll_t *h)
-{
-    for (int32_t i = 0; i < h->n_polled && !w->ready; i++) {
-        mc_transport_t *const t = h->polled[i];
-        if (t->fd < 0 || w->n == MOST_FDS)
-            w->blind = true;
-        else
-            w->fd[w->n++] = (struct pollfd){.fd = t->fd, .events = POLLIN};
-        w->ready = t->ops->arm(t) == MESHCOLL_IN_PROGRESS && t->fd >= 0;
-    }
-}
-
-void mc_handle_sleep(meshcoll_t *h)
-{
-    watch_t w;
-    w.n = 0;
-    w.blind = w.ready = false;
-    watch(&w, h);
-    for (const meshcoll_t *other = busy; other; other = other->next_busy)
-        if (other != h)
-            watch(&w, other);
-    if (w.ready)
-        return;
-    if (w.blind || w.n == 0)
-        nanosleep(&(struct timespec){.tv_nsec = BLIND_SLEEP_NS}, NULL);
-    else
-        poll(w.fd, w.n, SLEEP_MS);
-}
-
 /* Asking ---------------------------------------------------------------------------------------- */
 
 static int no_mesh(const char *function)
@@ -493,5 +384,10 @@ uint64_t meshcoll_bytes_sent(const meshcoll_t *mesh, int dim)
 {
     if (!mesh)
         no_mesh("meshcoll_bytes_sent");
-    return mesh && dim >= 0 && dim < mesh->mesh.ndims ? mesh->bytes_sent[dim] : 0;
+    if (!mesh || dim < 0 || dim >= mesh->mesh.ndims)
+        return 0;
+    mc_lock(mesh);
+    const uint64_t bytes = mesh->bytes_sent[dim];
+    mc_unlock(mesh);
+    return bytes;
 }

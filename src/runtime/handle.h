@@ -40,6 +40,7 @@ struct meshcoll {
     meshcoll_t *next_busy;                          /* in the thread's list of handles that run */
     meshcoll_request_t *cached[MC_CACHED_REQUESTS]; /* for calls, the latest first */
     mc_workspace_t *spare, *last_spare;             /* memory of calls that are complete */
+    struct mc_threads *threads;                     /* NULL: one thread at a time, and no lock */
     struct mc_group *group;                         /* NULL: none yet */
     bool group_open;                                /* calls are collected */
     int32_t arrived;                                /* what a barrier adds up */
@@ -69,12 +70,14 @@ void mc_handle_break(meshcoll_t *h, int status);
 /* The error of a handle that is broken. */
 int mc_handle_check(const meshcoll_t *h);
 
+/* Out of the thread's list of handles that run something. */
+void mc_handle_leave(meshcoll_t *h);
 /* Puts a started request last among the running ones. */
 void mc_handle_enlist(meshcoll_t *h, meshcoll_request_t *r);
 
 /* Moves messages and all running requests on, of this handle and all others that run something in
  * this thread: peers may wait in one of those for what this rank waits for here. How many events
- * there were. */
+ * there were. A handle's lock (threads.h) is held in all of these. */
 uint32_t mc_handle_progress(meshcoll_t *h);
 /* Sleeps until a transport of them has news, or a little while. */
 void mc_handle_sleep(meshcoll_t *h);

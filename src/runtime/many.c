@@ -1,5 +1,6 @@
 /* Several requests at once. Their meshes may differ. */
 #include "runtime/request.h"
+#include "runtime/threads.h"
 #include "runtime/wait.h"
 
 #include <time.h>
@@ -13,11 +14,21 @@ static bool is_idle(const meshcoll_request_t *r)
     return !r || !r->active;
 }
 
+static bool runs(const meshcoll_request_t *r)
+{
+    if (is_idle(r))
+        return false;
+    mc_lock(r->mesh);
+    const bool running = r->running;
+    mc_unlock(r->mesh);
+    return running;
+}
+
 /* -1: none. */
 static int find_ended(int n, meshcoll_request_t *const *request)
 {
     for (int i = 0; i < n; i++)
-        if (!is_idle(request[i]) && !request[i]->running)
+        if (!is_idle(request[i]) && !runs(request[i]))
             return i;
     return -1;
 }
@@ -26,46 +37,81 @@ static int count_running(int n, meshcoll_request_t *const *request)
 {
     int running = 0;
     for (int i = 0; i < n; i++)
-        running += !is_idle(request[i]) && request[i]->running;
+        running += runs(request[i]);
     return running;
+}
+
+static int count_active(int n, meshcoll_request_t *const *request)
+{
+    int active = 0;
+    for (int i = 0; i < n; i++)
+        active += !is_idle(request[i]);
+    return active;
 }
 
 static void look(int n, meshcoll_request_t *const *request)
 {
     const meshcoll_t *last = NULL;
     for (int i = 0; i < n; i++)
-        if (!is_idle(request[i]) && request[i]->running && request[i]->mesh != last) {
+        if (runs(request[i]) && request[i]->mesh != last) {
             last = request[i]->mesh;
+            mc_lock(last);
             mc_handle_progress(request[i]->mesh);
+            mc_unlock(last);
         }
 }
 
 /* Tells its owner; an entry that was a call's is NULL from here on. */
 static int tell(meshcoll_request_t **request)
 {
+    const meshcoll_t *const h = (*request)->mesh;
     const bool goes = !(*request)->persistent;
+    mc_lock(h);
     const int status = mc_request_tell(*request);
+    mc_unlock(h);
     if (goes)
         *request = NULL;
     return status;
 }
 
-/* Waits a while for any of those that run. */
-static void turn(int n, meshcoll_request_t *const *request, mc_waiting_t *waiting)
+/* The mesh of all that run, which are *running; NULL where they are of several. */
+static meshcoll_t *common_mesh(int n, meshcoll_request_t *const *request, int *running)
 {
     meshcoll_t *mesh = NULL;
     bool several = false;
+    *running = 0;
     for (int i = 0; i < n; i++)
-        if (!is_idle(request[i]) && request[i]->running) {
+        if (runs(request[i])) {
             several = several || (mesh && request[i]->mesh != mesh);
             mesh = request[i]->mesh;
+            ++*running;
         }
-    if (!several) {
-        mc_wait_turn(mesh, waiting);
-        return;
+    return several ? NULL : mesh;
+}
+
+/* With the lock of the mesh that they are all of. */
+static bool still_run(int n, meshcoll_request_t *const *request, int running)
+{
+    for (int i = 0; i < n; i++)
+        running -= !is_idle(request[i]) && request[i]->running;
+    return running == 0;
+}
+
+/* Waits a while for any of those that run; `seen` of them did, and what ended since then tells nobody
+ * any more. */
+static void turn(int n, meshcoll_request_t *const *request, int seen, mc_waiting_t *waiting)
+{
+    int running;
+    meshcoll_t *const mesh = common_mesh(n, request, &running);
+    if (mesh) {
+        mc_lock(mesh);
+        if (running == seen && still_run(n, request, running))
+            mc_wait_turn(mesh, waiting);
+        mc_unlock(mesh);
+    } else if (running > 0 && running == seen) {
+        look(n, request);
+        nanosleep(&(struct timespec){.tv_nsec = BETWEEN_NS}, NULL);
     }
-    look(n, request);
-    nanosleep(&(struct timespec){.tv_nsec = BETWEEN_NS}, NULL);
 }
 
 static int check(int n, meshcoll_request_t *const *request, const char *function)
@@ -90,7 +136,7 @@ static int tell_all(int n, meshcoll_request_t **request)
 static int find_failed(int n, meshcoll_request_t *const *request)
 {
     for (int i = 0; i < n; i++)
-        if (!is_idle(request[i]) && !request[i]->running && request[i]->status < 0)
+        if (!is_idle(request[i]) && !runs(request[i]) && request[i]->status < 0)
             return i;
     return -1;
 }
@@ -101,11 +147,11 @@ int meshcoll_waitall(int n, meshcoll_request_t **requests)
     const int status = check(n, requests, "meshcoll_waitall");
     if (status)
         return status;
-    while (count_running(n, requests) > 0) {
+    for (int seen; (seen = count_running(n, requests)) > 0;) {
         const int failed = find_failed(n, requests);
         if (failed >= 0)
             return tell(&requests[failed]);
-        turn(n, requests, &waiting);
+        turn(n, requests, seen, &waiting);
     }
     return tell_all(n, requests);
 }
@@ -137,8 +183,8 @@ int meshcoll_waitany(int n, meshcoll_request_t **requests, int *index)
     if (status)
         return status;
     int ended;
-    while ((ended = find_ended(n, requests)) < 0 && count_running(n, requests) > 0)
-        turn(n, requests, &waiting);
+    while ((ended = find_ended(n, requests)) < 0 && count_active(n, requests) > 0)
+        turn(n, requests, count_active(n, requests), &waiting);
     *index = ended;
     return ended < 0 ? MESHCOLL_OK : tell(&requests[ended]);
 }
@@ -150,7 +196,7 @@ int meshcoll_testany(int n, meshcoll_request_t **requests, int *index)
         return status;
     look(n, requests);
     const int ended = find_ended(n, requests);
-    if (ended < 0 && count_running(n, requests) > 0)
+    if (ended < 0 && count_active(n, requests) > 0)
         return MESHCOLL_IN_PROGRESS;
     *index = ended;
     return ended < 0 ? MESHCOLL_OK : tell(&requests[ended]);

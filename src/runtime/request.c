@@ -3,6 +3,7 @@
 #include "runtime/calls.h"
 #include "runtime/explain.h"
 #include "runtime/greet.h"
+#include "runtime/threads.h"
 #include "runtime/wait.h"
 
 #include <stdlib.h>
@@ -204,10 +205,14 @@ int meshcoll_init(meshcoll_t *mesh, const meshcoll_args_t *args, meshcoll_reques
     meshcoll_args_t a;
     if (!mesh || !args || !request)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_init: mesh, args or request is NULL");
+    mc_lock(mesh);
     int status = mc_handle_check(mesh);
     if (!status)
         status = mc_args_check(mesh, args, &a);
-    return status ? status : init(mesh, &a, request);
+    if (!status)
+        status = init(mesh, &a, request);
+    mc_unlock(mesh);
+    return status;
 }
 
 void mc_request_drop(meshcoll_request_t *r)
@@ -233,13 +238,17 @@ static int check_owned(const meshcoll_request_t *r, const char *function)
 
 void meshcoll_free(meshcoll_request_t *request)
 {
-    if (!request || check_owned(request, "meshcoll_free"))
+    if (!request)
         return;
+    const meshcoll_t *const h = request->mesh;
+    mc_lock(h);
     if (request->running)
         mc_fail(MESHCOLL_ERR_INVALID_ARG,
                 "meshcoll_free: the request is still running; it is released when it is "
                 "complete, and its buffers must stay until then");
-    mc_request_drop(request);
+    if (!check_owned(request, "meshcoll_free"))
+        mc_request_drop(request);
+    mc_unlock(h);
 }
 
 /* Running --------------------------------------------------------------------------------------- */
@@ -250,6 +259,8 @@ void mc_request_ended(meshcoll_request_t *r)
     r->running = false;
     if (r->watch && r->status == MESHCOLL_OK)
         mc_explain_ran(r);
+    if (h->threads)
+        mc_threads_tell(h->threads);
     if (r->status < 0)
         mc_handle_break(h, r->status);
     else if (r->released)
@@ -262,6 +273,8 @@ int mc_request_start(meshcoll_request_t *r)
     if (broken)
         return broken;
     r->active = true;
+    if (r->mesh->threads)
+        mc_threads_wake(r->mesh->threads);
     if (!r->plan)
         return r->status = MESHCOLL_OK;
     r->executor.shared = r->mesh->running;
@@ -290,19 +303,26 @@ int meshcoll_start(meshcoll_request_t *request)
 {
     if (!request)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_start: request is NULL");
-    if (request->running)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_start: the request is still running");
     if (!request->mesh)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_start: the request's mesh is destroyed");
     if (!request->persistent)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "meshcoll_start: only a request of meshcoll_init can be started");
-    return mc_request_start(request);
+    const meshcoll_t *const h = request->mesh;
+    mc_lock(h);
+    const int status = request->running ? mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                                                  "meshcoll_start: the request is still running")
+                                        : mc_request_start(request);
+    mc_unlock(h);
+    return status;
 }
 
 int mc_request_tell(meshcoll_request_t *r)
 {
     const int status = r->status;
+    /* it may have failed in another thread, which has the text */
+    if (status < 0 && r->mesh && r->mesh->threads)
+        mc_fail(status, "%s", r->mesh->why);
     r->active = false;
     if (!r->persistent)
         mc_request_drop(r);
@@ -313,12 +333,15 @@ int meshcoll_test(meshcoll_request_t *request)
 {
     if (!request)
         return MESHCOLL_OK;
-    const int status = check_owned(request, "meshcoll_test");
-    if (status)
-        return status;
+    const meshcoll_t *const h = request->mesh;
+    mc_lock(h);
+    int status = check_owned(request, "meshcoll_test");
     if (request->running)
         mc_handle_progress(request->mesh);
-    return request->running ? MESHCOLL_IN_PROGRESS : mc_request_tell(request);
+    if (!status)
+        status = request->running ? MESHCOLL_IN_PROGRESS : mc_request_tell(request);
+    mc_unlock(h);
+    return status;
 }
 
 int mc_request_await(meshcoll_request_t *r)
@@ -333,11 +356,15 @@ int meshcoll_wait(meshcoll_request_t *request)
 {
     if (!request)
         return MESHCOLL_OK;
-    const int status = check_owned(request, "meshcoll_wait");
-    if (status)
-        return status;
-    mc_request_await(request);
-    return mc_request_tell(request);
+    const meshcoll_t *const h = request->mesh;
+    mc_lock(h);
+    int status = check_owned(request, "meshcoll_wait");
+    if (!status) {
+        mc_request_await(request);
+        status = mc_request_tell(request);
+    }
+    mc_unlock(h);
+    return status;
 }
 
 const char *meshcoll_request_strategy(const meshcoll_request_t *request)
