@@ -125,6 +125,18 @@ foreach(source IN LISTS mpi_sources)
 endforeach()
 add_subdirectory(${PROJECT_SOURCE_DIR}/tests/mpi)
 
+# The examples are right when they say so by their exit status.
+file(GLOB example_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/examples/*.c)
+foreach(source IN LISTS example_sources)
+    get_filename_component(name ${source} NAME_WE)
+    if(TARGET example_${name})
+        add_test(NAME example.${name} COMMAND ${MPIEXEC_EXECUTABLE} -n 4 ${mpirun_flags}
+                 $<TARGET_FILE:example_${name}>)
+        set_tests_properties(example.${name} PROPERTIES
+            LABELS mpi TIMEOUT 60 PROCESSORS 4 ENVIRONMENT "MESHCOLL_MESH=box=2,gpu=2")
+    endif()
+endforeach()
+
 # A program without a row in the table still runs, on 4 ranks.
 get_property(registered GLOBAL PROPERTY meshcoll_mpi_registered)
 foreach(source IN LISTS mpi_sources)
