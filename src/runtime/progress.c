@@ -81,7 +81,7 @@ uint32_t mc_handle_progress(meshcoll_t *h)
         if (other != h)
             n += mc_handle_look(other);
     }
-    return n + mc_threads_look_at_others(h);
+    return mc_threads_others_run(h) ? n + mc_threads_look_at_others(h) : n;
 }
 
 bool mc_handle_others_run(const meshcoll_t *h)

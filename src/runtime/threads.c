@@ -13,7 +13,7 @@
 /* Those that any thread moves on. */
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static meshcoll_t *list;
-static _Atomic int n_listed;
+_Atomic int mc_threads_n_listed;
 
 enum { NAP_NS = 50 * 1000 };
 
@@ -86,12 +86,6 @@ static void nap(mc_threads_t *t)
     mc_threads_lock(t);
 }
 
-bool mc_threads_others_run(const meshcoll_t *h)
-{
-    const int own = h->threads && !h->threads->has_thread;
-    return atomic_load_explicit(&n_listed, memory_order_relaxed) > own;
-}
-
 static void wait_for_news(mc_threads_t *t)
 {
     t->n_waiting++;
@@ -139,7 +133,7 @@ static uint32_t look_at(meshcoll_t *h)
 uint32_t mc_threads_look_at_others(const meshcoll_t *h)
 {
     uint32_t n = 0;
-    if (!mc_threads_others_run(h) || pthread_mutex_trylock(&list_lock))
+    if (pthread_mutex_trylock(&list_lock))
         return 0;
     for (meshcoll_t *other = list; other; other = other->threads->next)
         if (other != h)
@@ -153,7 +147,7 @@ static void enter_list(meshcoll_t *h)
     pthread_mutex_lock(&list_lock);
     h->threads->next = list;
     list = h;
-    atomic_fetch_add_explicit(&n_listed, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&mc_threads_n_listed, 1, memory_order_relaxed);
     pthread_mutex_unlock(&list_lock);
 }
 
@@ -165,7 +159,7 @@ static void leave_list(const meshcoll_t *h)
         at = &(*at)->threads->next;
     if (*at) {
         *at = h->threads->next;
-        atomic_fetch_sub_explicit(&n_listed, 1, memory_order_relaxed);
+        atomic_fetch_sub_explicit(&mc_threads_n_listed, 1, memory_order_relaxed);
     }
     pthread_mutex_unlock(&list_lock);
 }

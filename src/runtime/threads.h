@@ -61,7 +61,12 @@ void mc_threads_tell(mc_threads_t *t);
 
 /* Are there handles that any thread moves on, but `h`? No sleeper watches their descriptors. And a
  * look at them; how many events there were. */
-bool mc_threads_others_run(const meshcoll_t *h);
+extern _Atomic int mc_threads_n_listed;
+static inline bool mc_threads_others_run(const meshcoll_t *h)
+{
+    const int own = h->threads && !h->threads->has_thread;
+    return atomic_load_explicit(&mc_threads_n_listed, memory_order_relaxed) > own;
+}
 uint32_t mc_threads_look_at_others(const meshcoll_t *h);
 
 #endif
