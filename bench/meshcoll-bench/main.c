@@ -134,8 +134,8 @@ static int make_bench(bench_t *bench)
     if (status != MESHCOLL_OK)
         return status;
     for (int32_t d = 0; d < bench->mesh.ndims; d++)
-        MPI_Comm_split(MPI_COMM_WORLD, bench->rank / mc_mesh_stride(&bench->mesh, d), bench->rank,
-                       &bench->box[d]);
+        MPI_Comm_split(MPI_COMM_WORLD, bench->handle->rank / mc_mesh_stride(&bench->mesh, d),
+                       bench->handle->rank, &bench->box[d]);
     /* "best" is the planner's choice, whatever the environment forces */
     return meshcoll_set_strategy(bench->handle, o->collective, NULL);
 }

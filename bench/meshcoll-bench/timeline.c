@@ -58,11 +58,12 @@ static clock_offset_t align_clocks(const bench_t *bench)
 
 /* One rank's steps ------------------------------------------------------------------------------ */
 
-/* The phase whose dimensions have `level`, if it is the only one. */
-static int32_t phase_of(const mc_strategy_t *strategy, int32_t level)
+/* The phase of the segment's side whose dimensions have `level`, if it is the only one. */
+static int32_t phase_of(const mc_strategy_t *strategy, uint32_t segment, int32_t level)
 {
     int32_t found = -1;
-    for (int32_t i = 0; i < strategy->n_phases; i++)
+    const int32_t side = (int32_t)(segment % (uint32_t)mc_strategy_sides(strategy));
+    for (int32_t i = mc_side_first(strategy, side); i < mc_side_end(strategy, side); i++)
         if (mc_dims_has(strategy->phase[i].dims, level)) {
             if (found >= 0)
                 return -1;
@@ -87,7 +88,7 @@ static event_t make_event(const meshcoll_request_t *r, const mc_timeline_t *time
     e.segment = e.chunks.first % plan->n_chunks / plan->layout.per_segment;
     if (s->peer >= 0) {
         e.level = mc_mesh_level(&r->mesh->mesh, plan->rank, s->peer);
-        e.phase = phase_of(&r->choice.strategy, e.level);
+        e.phase = phase_of(&r->choice.strategy, e.segment, e.level);
     }
     memcpy(e.at, timeline->step[t].at, sizeof e.at);
     return e;
@@ -113,7 +114,15 @@ static void shift(event_t *event, size_t n, double by)
 
 /* All ranks' steps ------------------------------------------------------------------------------ */
 
-/* By rank; on rank 0 the count of all. */
+static int compare_steps(const void *a, const void *b)
+{
+    const event_t *const x = a, *const y = b;
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
+    return (x->step > y->step) - (x->step < y->step);
+}
+
+/* By mesh rank, which is what events have; on rank 0 the count of all. */
 static size_t gather_events(const bench_t *bench, const event_t *mine, uint32_t n, event_t **all)
 {
     const bool root = bench->rank == 0;
@@ -139,6 +148,8 @@ static size_t gather_events(const bench_t *bench, const event_t *mine, uint32_t 
     MPI_Gatherv(mine, count, type, *all, counts, first, type, 0, MPI_COMM_WORLD);
     MPI_Type_free(&type);
     free(counts);
+    if (root)
+        qsort(*all, total, sizeof **all, compare_steps);
     return total;
 }
 

@@ -3,6 +3,7 @@
  * thread per dimension and direction, more where messages overlap, and one for local work. Times are
  * microseconds. docs/bench.md lists the fields.
  */
+#include "runtime/handle.h"
 #include "timeline.h"
 
 #include <errno.h>
@@ -37,7 +38,7 @@ static void add_rank(const bench_t *bench, int rank, json_t *all)
     mc_mesh_coords(&bench->mesh, rank, coord);
     for (int32_t d = 0; d < bench->mesh.ndims; d++)
         mc_text_add(&text, "%s%s %d", d ? ", " : "", bench->mesh.dim[d].name, coord[d]);
-    mc_text_add(&text, " (rank %d)", rank);
+    mc_text_add(&text, " (rank %d)", mc_comm_rank_of(&bench->handle->order, rank));
     json_array_append_new(all, name_of("process_name", rank, 0, name));
     json_array_append_new(all,
                           json_pack("{s:s, s:s, s:i, s:{s:i}}", "ph", "M", "name",

@@ -18,6 +18,10 @@
  * allreduce, and of one rank's block for scatter, gather, allgather and reduce-scatter, whose
  * other buffer holds size() blocks in rank order. Of alltoall it counts the elements of one block
  * too; both buffers hold size() of them: in by destination, out by source.
+ *
+ * Ranks are the caller's everywhere (of the communicator, or of meshcoll_oob_t): arguments, blocks
+ * and messages. Where they do not run box by box, the mesh places them in another order, which
+ * only the order of the summands shows.
  */
 #ifndef MESHCOLL_MESHCOLL_H
 #define MESHCOLL_MESHCOLL_H
@@ -173,8 +177,10 @@ typedef struct meshcoll_request meshcoll_request_t;
  */
 typedef struct {
     size_t size;
-    /* "box=4,gpu=8", outermost first; its extents multiply to the number of ranks. Default: env
-     * MESHCOLL_MESH, else found: ranks that can share memory form a box. */
+    /* "box=4,gpu=8", outermost first; its extents multiply to the number of ranks, which fill it in
+     * their order; but where its dimension "box" is as long as there are boxes, box by box. Default: env
+     * MESHCOLL_MESH, else found, box by box: ranks that can share memory form a box, and where each
+     * NUMA node (or socket) of every box has as many ranks bound to it, these a "numa" (or "socket"). */
     const char *mesh;
     /* link models: a preset's name, or a list per dimension, as `meshcoll plan --links` takes them.
      * Default: env MESHCOLL_LINKS, else what `meshcoll tune` measured on this cluster, else the
@@ -212,8 +218,20 @@ typedef struct {
 MESHCOLL_API int meshcoll_create_oob(const meshcoll_oob_t *oob, const meshcoll_params_t *params,
                                      meshcoll_t **mesh);
 
-/* Collective over all ranks; NULL is allowed. Requests should be complete: those that still run are
- * given up, which meshcoll_last_error() tells, and can then only be freed. */
+/*
+ * The sub-mesh of the ranks that agree with this one in all dimensions but `dims` ("gpu", "box,gpu"):
+ * of dp=2,tp=4 the dimensions "tp" give two tensor-parallel groups of four, "dp" four data-parallel groups
+ * of two. Its dimensions are in the order of `mesh`, its ranks row by row. It may be used beside `mesh`
+ * and other sub-meshes, and split again. Links are those of `mesh`, priced as if all sub-meshes of the
+ * split ran at once; strategies of the environment hold where they fit it.
+ * Collective over `mesh`, as is its meshcoll_destroy, which belongs before that of `mesh`: destroying
+ * `mesh` destroys the sub-meshes it still has.
+ */
+MESHCOLL_API int meshcoll_split(meshcoll_t *mesh, const char *dims, meshcoll_t **sub);
+
+/* Collective over all ranks (of a sub-mesh: over the ranks of the mesh it was split from); NULL is
+ * allowed. Requests should be complete: those that still run are given up, which
+ * meshcoll_last_error() tells, and can then only be freed. */
 MESHCOLL_API void meshcoll_destroy(meshcoll_t *mesh);
 
 MESHCOLL_API int meshcoll_rank(const meshcoll_t *mesh);
@@ -221,6 +239,9 @@ MESHCOLL_API int meshcoll_size(const meshcoll_t *mesh);
 
 /* The mesh's text, "box=4,gpu=8"; owned by the handle. */
 MESHCOLL_API const char *meshcoll_mesh_text(const meshcoll_t *mesh);
+
+/* Where a rank stands along dimension `dim` (0 = outermost), from 0 on; an error if there is no such. */
+MESHCOLL_API int meshcoll_coord(const meshcoll_t *mesh, int rank, int dim);
 
 /*
  * Force a strategy for one collective on this mesh, on all ranks alike: a strategy text

@@ -97,21 +97,43 @@ double mc_cost_seconds(const mc_cost_t *cost, const mc_links_t *links, double n)
     return seconds;
 }
 
-/* To 40 bits: what is equal on paper is equal here, in whatever order it was added up. */
-static double rounded(double seconds)
+double mc_cost_rounded(double seconds)
 {
     const double carry = seconds * (0x1p13 + 1);
     return carry - (carry - seconds);
+}
+
+mc_busy_t mc_term_busy(const mc_term_t *busy, const mc_link_t *link, double n)
+{
+    const double all = mc_term_seconds(busy, link, n);
+    const double bytes = n * mc_ratio_value(busy->beta) * link->beta;
+    if (link->gap == link->alpha)
+        return (mc_busy_t){all, 0};
+    return link->pulled ? (mc_busy_t){all, all} : (mc_busy_t){bytes, all - bytes};
+}
+
+double mc_cost_busy(const mc_cost_t *busy, const mc_links_t *links, double n, int32_t *busiest)
+{
+    double most = 0, own = 0;
+    *busiest = 0;
+    for (int32_t d = 0; d < links->ndims; d++) {
+        const mc_busy_t b = mc_term_busy(&busy->dim[d], &links->dim[d], n);
+        own += b.own;
+        if (b.link > most) {
+            most = b.link;
+            *busiest = d;
+        }
+    }
+    if (own > most)
+        *busiest = -1;
+    return own > most ? own : most;
 }
 
 double mc_phase_cost_seconds(const mc_phase_cost_t *cost, const mc_links_t *links,
                              uint32_t segments, double n)
 {
     const double piece = n / segments;
-    double busiest = 0;
-    for (int32_t d = 0; d < links->ndims; d++) {
-        const double busy = mc_term_seconds(&cost->busy.dim[d], &links->dim[d], piece);
-        busiest = busy > busiest ? busy : busiest;
-    }
-    return rounded(mc_cost_seconds(&cost->once, links, piece) + (segments - 1) * busiest);
+    int32_t dim;
+    const double busiest = mc_cost_busy(&cost->busy, links, piece, &dim);
+    return mc_cost_rounded(mc_cost_seconds(&cost->once, links, piece) + (segments - 1) * busiest);
 }

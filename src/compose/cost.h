@@ -81,6 +81,8 @@ mc_phase_cost_t mc_cost_fullmesh_reduce_scatter(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_fullmesh_allreduce(const mc_line_shape_t *shape);
 /* p-1 rounds of n/p: n is what one rank sends, and no phase makes it smaller. */
 mc_phase_cost_t mc_cost_pairwise_alltoall(const mc_line_shape_t *shape);
+/* For each prime factor f of p: f-1 rounds of n/f. */
+mc_phase_cost_t mc_cost_digits_alltoall(const mc_line_shape_t *shape);
 
 /* On lengths that are no power of two with the exchange before and after: see src/doubling. */
 mc_phase_cost_t mc_cost_doubling_allreduce(const mc_line_shape_t *shape);
@@ -96,6 +98,21 @@ mc_cost_t mc_cost_share(const mc_cost_t *cost, mc_ratio_t share);
 /* Seconds for n bytes: of one dimension, of all one after another. */
 double mc_term_seconds(const mc_term_t *term, const mc_link_t *link, double n);
 double mc_cost_seconds(const mc_cost_t *cost, const mc_links_t *links, double n);
+/* To 40 bits: what is equal on paper is equal here, in whatever order it was added up. */
+double mc_cost_rounded(double seconds);
+/*
+ * What a segment keeps busy, in seconds. By the textbook a link, with its messages and its bytes. Where
+ * the gap is known (it is not alpha), a wire carries the bytes while its ranks are at the next message:
+ * then the wire has the bytes, and the ranks' own time the messages and sums; a pulled link's bytes are
+ * its ranks' work too.
+ */
+typedef struct {
+    double link, own;
+} mc_busy_t;
+mc_busy_t mc_term_busy(const mc_term_t *busy, const mc_link_t *link, double n);
+/* The largest of all links' and the sum of the ranks' own; *busiest: the dimension, -1: the ranks. */
+double mc_cost_busy(const mc_cost_t *busy, const mc_links_t *links, double n, int32_t *busiest);
+
 /* Seconds of phases whose costs add up to `cost`, in segments: the fill with n/segments, then
  * (segments - 1) times the busiest link; rounded to 12 digits, so that equal costs tie. */
 double mc_phase_cost_seconds(const mc_phase_cost_t *cost, const mc_links_t *links,

@@ -1,5 +1,7 @@
 /* From a strategy to one rank's plan: a fold of its phases over the tile the rank owns. */
 #include "compose/strategy.h"
+#include "direct/direct.h"
+#include "ring/ring.h"
 
 #include <assert.h>
 
@@ -37,25 +39,85 @@ static bool takes_part(const mc_mesh_t *mesh, mc_dims_t dims,
     return true;
 }
 
-static void add_segment(mc_builder_t *b, const mc_strategy_t *s, const mc_mesh_t *mesh,
-                        uint32_t segment)
+static void add_phase(mc_builder_t *b, const mc_strategy_t *s, const mc_mesh_t *mesh,
+                      uint32_t segment, int32_t i)
 {
+    const mc_phase_t *const phase = &s->phase[i];
     const int32_t rank = b->head.rank, root = b->head.root;
     int32_t coord[MC_MAX_DIMS], root_coord[MC_MAX_DIMS];
     mc_placement_t state[MC_MAX_DIMS];
     mc_mesh_coords(mesh, rank, coord);
     mc_mesh_coords(mesh, root, root_coord);
-    for (int32_t i = 0; i < s->n_phases; i++) {
-        const mc_phase_t *const phase = &s->phase[i];
-        mc_strategy_state(s, mesh, i, state);
-        if (!takes_part(mesh, phase->dims, state, coord, root_coord))
-            continue;
-        const mc_line_t line = mc_mesh_line(mesh, phase->dims, rank, root);
-        const mc_tile_t owned = owned_tile(mesh, state, coord, segment);
-        b->phase = (uint8_t)i;
-        mc_algorithms[phase->algorithm].generate(b, line, owned);
-    }
+    mc_strategy_state(s, mesh, i, state);
+    if (!takes_part(mesh, phase->dims, state, coord, root_coord))
+        return;
+    const mc_line_t line = mc_mesh_line(mesh, phase->dims, rank, root);
+    const mc_tile_t owned = owned_tile(mesh, state, coord, segment);
+    b->phase = (uint8_t)i;
+    mc_algorithms[phase->algorithm].generate(b, line, owned);
+}
+
+static void add_segment(mc_builder_t *b, const mc_strategy_t *s, const mc_mesh_t *mesh,
+                        uint32_t segment)
+{
+    for (int32_t i = 0; i < s->n_phases; i++)
+        add_phase(b, s, mesh, segment, i);
     mc_settle(b, segment);
+}
+
+/* All ranks of a line take equally many turns, whatever its length. */
+static bool in_step(const mc_phase_t *phase)
+{
+    const mc_generator_t generate = mc_algorithms[phase->algorithm].generate;
+    return generate == mc_ring_allgather || generate == mc_ring_reduce_scatter ||
+           generate == mc_fullmesh_allgather || generate == mc_fullmesh_reduce_scatter;
+}
+
+/* Two such phases on links of different dimensions may alternate: all ranks still agree on one order
+ * of all messages. */
+static bool may_alternate(const mc_phase_t *a, const mc_phase_t *b)
+{
+    const bool apart = a->dims.first + a->dims.count <= b->dims.first ||
+                       b->dims.first + b->dims.count <= a->dims.first;
+    return apart && in_step(a) && in_step(b);
+}
+
+static int32_t side_length(const mc_strategy_t *s, int32_t side)
+{
+    return mc_side_end(s, side) - mc_side_first(s, side);
+}
+
+/* The i-th phase of each side, for the segments of one turn. */
+static void add_both(mc_builder_t *b, const mc_strategy_t *s, const mc_mesh_t *mesh, uint32_t turn,
+                     int32_t i)
+{
+    const uint32_t start = b->n_steps;
+    uint32_t middle = start;
+    for (int32_t side = 0; side < 2; side++) {
+        middle = side ? b->n_steps : middle;
+        if (i < side_length(s, side))
+            add_phase(b, s, mesh, 2 * turn + (uint32_t)side, mc_side_first(s, side) + i);
+    }
+    if (i < side_length(s, 0) && i < side_length(s, 1) &&
+        may_alternate(&s->phase[i], &s->phase[s->second + i]))
+        mc_alternate(b, start, middle);
+    for (int32_t side = 0; side < 2; side++)
+        if (i == side_length(s, side) - 1)
+            mc_settle(b, 2 * turn + (uint32_t)side);
+}
+
+/* Messages between two ranks go in program order, and both sides use the links of a dimension: phase
+ * by phase, so that neither waits behind a later phase of the other. One turn enters after the
+ * other, older ones first: its first phases are on their way during the second ones of those. */
+static void add_waves(mc_builder_t *b, const mc_strategy_t *s, const mc_mesh_t *mesh)
+{
+    const uint32_t turns = s->segments / 2;
+    const int32_t a = side_length(s, 0), z = side_length(s, 1);
+    const uint32_t longest = (uint32_t)(a > z ? a : z);
+    for (uint32_t wave = 0; wave + 1 < turns + longest; wave++)
+        for (uint32_t turn = wave < longest ? 0 : wave - longest + 1; turn <= wave && turn < turns;
+             turn++)
+            add_both(b, s, mesh, turn, (int32_t)(wave - turn));
 }
 
 int mc_strategy_plan(const mc_strategy_t *strategy, const mc_mesh_t *mesh, int32_t rank,
@@ -78,9 +140,14 @@ int mc_strategy_plan(const mc_strategy_t *strategy, const mc_mesh_t *mesh, int32
                                  held(move->from, rank == root), held(move->to, rank == root));
     if (status)
         return status;
-    b.turns = strategy->n_phases;
-    for (uint32_t segment = 0; segment < strategy->segments; segment++)
-        add_segment(&b, strategy, mesh, segment);
+    b.counting = move->to == MC_DESTINATION;
+    if (b.counting) /* a segment without steps */
+        add_segment(&b, strategy, mesh, 0);
+    if (mc_strategy_sides(strategy) > 1)
+        add_waves(&b, strategy, mesh);
+    else
+        for (uint32_t segment = 0; segment < strategy->segments; segment++)
+            add_segment(&b, strategy, mesh, segment);
     status = mc_seal(&b, plan);
     mc_builder_free(&b);
     return status;

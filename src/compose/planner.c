@@ -1,6 +1,7 @@
 #include "compose/planner.h"
 
 #include "compose/search.h"
+#include "compose/sides.h"
 
 #include <stdlib.h>
 
@@ -50,6 +51,8 @@ double mc_strategy_seconds(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
                            const mc_links_t *links, int32_t root, double n)
 {
     mc_phase_cost_t sum = {mc_cost_zero(), mc_cost_zero()};
+    if (mc_strategy_sides(strategy) > 1)
+        return mc_sides_seconds(strategy, mesh, links, root, n);
     for (int32_t i = 0; i < strategy->n_phases; i++) {
         const mc_phase_cost_t phase = mc_strategy_phase_cost(strategy, mesh, links, root, i);
         sum.once = mc_cost_add(&sum.once, &phase.once);
@@ -84,21 +87,65 @@ static int32_t long_dims(const mc_mesh_t *mesh)
     return n;
 }
 
+/* Puts `more`, sorted or not, among the `n` sorted ones, behind those that cost the same. */
+static int add_ranked(mc_ranked_t **ranked, uint32_t *n, const mc_ranked_t *more, uint32_t n_more)
+{
+    mc_ranked_t *const list = realloc(*ranked, ((size_t)*n + n_more) * sizeof *list);
+    if (!list)
+        return mc_fail_memory("the planner's list of strategies");
+    *ranked = list;
+    for (uint32_t i = 0; i < n_more; i++) {
+        uint32_t place = (*n)++;
+        for (; place > 0 && list[place - 1].seconds > more[i].seconds; place--)
+            list[place] = list[place - 1];
+        list[place] = more[i];
+    }
+    return MESHCOLL_OK;
+}
+
+static int add_sides(meshcoll_collective_t collective, const mc_mesh_t *mesh,
+                     const mc_links_t *links, const mc_planner_query_t *query, mc_ranked_t **ranked,
+                     uint32_t *n, uint32_t *considered)
+{
+    mc_ranked_t *pair;
+    uint32_t n_pairs;
+    if (query->one_side || query->in_order) /* rings, of which sides are made, keep no order */
+        return MESHCOLL_OK;
+    int status = mc_sides_candidates(collective, mesh, links, query, *ranked, &pair, &n_pairs);
+    if (status || n_pairs == 0)
+        return status;
+    status = add_ranked(ranked, n, pair, n_pairs);
+    *considered += n_pairs;
+    free(pair);
+    return status;
+}
+
 int mc_planner_rank(meshcoll_collective_t collective, const mc_mesh_t *mesh,
                     const mc_links_t *links, const mc_planner_query_t *query, mc_ranked_t **ranked,
                     uint32_t *n, uint32_t *considered)
 {
-    const int status = check(collective, mesh, links, query);
+    mc_ranked_t *list;
+    uint32_t found, priced, most = query->most;
+    int status = check(collective, mesh, links, query);
     if (status)
         return status;
-    if (long_dims(mesh) > 2)
-        return mc_search(collective, mesh, links, query, query->most ? query->most : MC_RANK_MOST,
-                         ranked, n, considered);
-    uint32_t found;
-    const int searched = mc_search(collective, mesh, links, query, 0, ranked, &found, considered);
-    if (!searched)
-        *n = query->most && query->most < found ? query->most : found;
-    return searched;
+    if (long_dims(mesh) > 2) {
+        most = most ? most : MC_RANK_MOST;
+        status = mc_search(collective, mesh, links, query, most, &list, &found, &priced);
+    } else {
+        status = mc_search(collective, mesh, links, query, 0, &list, &found, &priced);
+    }
+    if (status)
+        return status;
+    status = add_sides(collective, mesh, links, query, &list, &found, &priced);
+    if (status) {
+        free(list);
+        return status;
+    }
+    *ranked = list;
+    *n = most && most < found ? most : found;
+    *considered = priced;
+    return MESHCOLL_OK;
 }
 
 int mc_planner_best(meshcoll_collective_t collective, const mc_mesh_t *mesh,
@@ -111,7 +158,9 @@ int mc_planner_best(meshcoll_collective_t collective, const mc_mesh_t *mesh,
         status = mc_search(collective, mesh, links, query, 1, &ranked, &n, &considered);
     if (status)
         return status;
-    *best = ranked[0];
+    status = add_sides(collective, mesh, links, query, &ranked, &n, &considered);
+    if (!status)
+        *best = ranked[0];
     free(ranked);
-    return MESHCOLL_OK;
+    return status;
 }

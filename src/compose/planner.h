@@ -7,11 +7,12 @@
 
 #include "compose/strategy.h"
 
-/* Cost of phase `i`, and of all phases one after another, as exact terms. */
+/* Cost of phase `i`, as exact terms. */
 mc_phase_cost_t mc_strategy_phase_cost(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
                                        const mc_links_t *links, int32_t root, int32_t i);
 /* Seconds for n bytes: the fill of the first segment, then (segments - 1) times the busiest link,
- * phases over one link added up, phases over different links side by side. */
+ * phases over one link added up, phases over different links side by side. With two sides, see
+ * sides.h. */
 double mc_strategy_seconds(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
                            const mc_links_t *links, int32_t root, double n);
 
@@ -26,10 +27,16 @@ mc_phase_cost_t mc_phase_cost(int32_t algorithm, mc_dims_t dims, const mc_mesh_t
                               const mc_links_t *links, int32_t root,
                               const mc_placement_t state[MC_MAX_DIMS]);
 
+/* Powers of two up to this are tried as numbers of segments. */
+enum { MC_MOST_SEGMENTS = 32768 };
+
 /*
  * Strategies with the best number of segments of each (powers of two up to max_segments, 32768 at
  * most; the smaller one when equal), cheapest first; ties keep the enumeration's order. At most
  * `most` are returned; `considered` says how many were priced. The caller frees *ranked by free().
+ *
+ * Among them are strategies of two sides that may be the best, behind those of one side that cost
+ * the same; see sides.h. All that follows is said of those of one side.
  *
  * With one or two dimensions longer than 1 all strategies are priced, and most = 0 returns all of
  * them. With more they are too many (3D allreduce: tens of millions). Branch and bound then finds
@@ -44,11 +51,12 @@ typedef struct {
     uint32_t max_segments;
     uint32_t most;
     bool in_order; /* only strategies that reduce in the order of ranks */
+    bool one_side; /* leaves those of two sides out */
 } mc_planner_query_t;
 int mc_planner_rank(meshcoll_collective_t collective, const mc_mesh_t *mesh,
                     const mc_links_t *links, const mc_planner_query_t *query, mc_ranked_t **ranked,
                     uint32_t *n, uint32_t *considered);
-/* The cheapest alone, the same as rank()[0], by branch and bound. */
+/* The cheapest alone, the same as rank()[0]. */
 int mc_planner_best(meshcoll_collective_t collective, const mc_mesh_t *mesh,
                     const mc_links_t *links, const mc_planner_query_t *query, mc_ranked_t *best);
 

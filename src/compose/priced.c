@@ -77,8 +77,13 @@ static mc_price_t priced(const build_t *b, const mc_node_t *node, const mc_hop_t
         const mc_term_t *const once = &price.exact.once.dim[d], *busy = &price.exact.busy.dim[d];
         price.fixed += mc_term_seconds(once, link, 0);
         price.per_byte += seconds_per_byte(once, link);
-        price.busy_fixed[i] = mc_term_seconds(busy, link, 0);
-        price.busy_per_byte[i] = seconds_per_byte(busy, link);
+        const mc_busy_t fixed = mc_term_busy(busy, link, 0);
+        const mc_term_t bytes_only = {{0, 1}, busy->beta, busy->gamma, {0, 1}};
+        const mc_busy_t per_byte = mc_term_busy(&bytes_only, link, 1);
+        price.busy_fixed[i] = fixed.link;
+        price.busy_per_byte[i] = per_byte.link;
+        price.busy_fixed[graph->n] += fixed.own;
+        price.busy_per_byte[graph->n] += per_byte.own;
     }
     return price;
 }
@@ -215,7 +220,7 @@ static bool no_dearer(const mc_price_t *a, const mc_price_t *b, int32_t n)
 {
     if (a->fixed > b->fixed || a->per_byte > b->per_byte)
         return false;
-    for (int32_t i = 0; i < n; i++)
+    for (int32_t i = 0; i <= n; i++)
         if (a->busy_fixed[i] > b->busy_fixed[i] || a->busy_per_byte[i] > b->busy_per_byte[i])
             return false;
     return true;

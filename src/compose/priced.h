@@ -11,8 +11,9 @@
 typedef struct {
     mc_phase_cost_t exact;
     double fixed, per_byte; /* seconds of a segment */
-    /* by position in graph.dim: seconds that it keeps the dimension's links */
-    double busy_fixed[MC_MAX_DIMS], busy_per_byte[MC_MAX_DIMS];
+    /* seconds that it keeps something busy: by position in graph.dim the links, behind them the ranks
+     * themselves (mc_busy_t) */
+    double busy_fixed[MC_MAX_DIMS + 1], busy_per_byte[MC_MAX_DIMS + 1];
 } mc_price_t;
 
 /* One phase with 1/parts of the vector. */

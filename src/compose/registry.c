@@ -35,6 +35,7 @@ const mc_algorithm_t mc_algorithms[] = {
     {MESHCOLL_ALLREDUCE,      "ring",     mc_ring_allreduce,          mc_cost_ring_allreduce,          true,  true,  false},
     {MESHCOLL_ALLREDUCE,      "mst",      mc_mst_allreduce,           mc_cost_mst_allreduce,           false, true,  true},
     {MESHCOLL_ALLTOALL,       "pairwise", mc_pairwise_alltoall,       mc_cost_pairwise_alltoall,       true,  false, false},
+    {MESHCOLL_ALLTOALL,       "digits",   mc_digits_alltoall,         mc_cost_digits_alltoall,         true,  false, false},
 };
 /* clang-format on */
 const int32_t mc_n_algorithms = MC_COUNT(mc_algorithms);

@@ -1,9 +1,9 @@
 /*
  * Depth first through the graph of placements, in the order of enumeration. For each number of
- * segments, what a path costs is fill + (segments - 1) * max over dimensions of busy. The maximum
+ * segments, what a path costs is fill + (segments - 1) * max over links and ranks of busy. The maximum
  * is no less than any weighted mean, and with a mean in its place the cost is a sum over phases:
  * the cheapest way to the end is then known for every node. A path is left whose cheapest end, by
- * one of the means (each dimension alone, two and two, all), is dearer than what was found.
+ * one of the means (each alone, two and two, all), is dearer than what was found.
  *
  * Where one strategy is wanted, each number of segments is searched alone: most are left at once,
  * because the start's cheapest end is dearer than what another number of segments gives; and a path is
@@ -17,9 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_MEANS = MC_MAX_DIMS * (MC_MAX_DIMS + 1) / 2 + 1 };
+enum { MAX_BUSY = MC_MAX_DIMS + 1, MAX_MEANS = MAX_BUSY * (MAX_BUSY + 1) / 2 + 1 };
 enum { MAX_CUTS = 16, FIRST_FOUND = 64, FIRST_MARKS = 256, MOST_MARKS = 64 };
-enum { LOADS = MC_MAX_DIMS + 1 };
+enum { LOADS = MAX_BUSY + 1 };
 
 /* Sums of seconds are compared after rounding of this much; the prices of ends are exact. */
 static const double SLACK = 1e-9;
@@ -27,7 +27,7 @@ static const double SLACK = 1e-9;
 /* The first limit when several are wanted. */
 static const double FIRST_EXCESS = 0.02;
 
-/* A number of segments. A load is fill, then busy times (segments - 1) by dimension: 1 + graph.n
+/* A number of segments. A load is fill, then busy times (segments - 1) by link and of the ranks: 1 + n_busy
  * seconds, of a step or of a path. */
 typedef struct {
     double *load;  /* by step */
@@ -58,8 +58,9 @@ typedef struct {
     double bytes;
     mc_priced_t graph;
     int32_t n_means;
-    double mean[MAX_MEANS][MC_MAX_DIMS]; /* weights, by position in graph.dim */
-    int32_t n_cuts, first_cut, end_cut;  /* all there are; those that are searched now */
+    int32_t n_busy;                   /* the links of graph.dim, and the ranks where they may be */
+    double mean[MAX_MEANS][MAX_BUSY]; /* weights */
+    int32_t n_cuts, first_cut, end_cut; /* all there are; those that are searched now */
     cut_t cut[MAX_CUTS];
     double *weight, *ahead; /* by group, by node: of one mean */
 
@@ -84,7 +85,7 @@ static uint32_t segments_of(int32_t c)
 
 static int32_t loads_of(const search_t *s)
 {
-    return s->graph.graph.n + 1;
+    return s->n_busy + 1;
 }
 
 static int32_t start_of(const search_t *s)
@@ -119,7 +120,7 @@ static void add_mean(search_t *s, int32_t first, int32_t second)
 /* All first: it leaves most at once. */
 static void add_means(search_t *s)
 {
-    const int32_t n = s->graph.graph.n;
+    const int32_t n = s->n_busy;
     for (int32_t i = 0; i < n && n > 2; i++)
         s->mean[0][i] = 1.0 / n;
     s->n_means = n > 2;
@@ -137,7 +138,7 @@ static void fill_loads(search_t *s, int32_t c)
         const mc_price_t *const price = &s->graph.price[step->price];
         const double bytes = s->bytes / (double)step->parts / segments;
         *load++ = price->fixed + price->per_byte * bytes;
-        for (int32_t d = 0; d < s->graph.graph.n; d++)
+        for (int32_t d = 0; d < s->n_busy; d++)
             *load++ = (segments - 1) * (price->busy_fixed[d] + price->busy_per_byte[d] * bytes);
     }
 }
@@ -145,7 +146,7 @@ static void fill_loads(search_t *s, int32_t c)
 static double weighted(const search_t *s, int32_t m, const double *load)
 {
     double sum = load[0];
-    for (int32_t i = 0; i < s->graph.graph.n; i++)
+    for (int32_t i = 0; i < s->n_busy; i++)
         sum += s->mean[m][i] * load[1 + i];
     return sum;
 }
@@ -153,7 +154,7 @@ static double weighted(const search_t *s, int32_t m, const double *load)
 static double whole(const search_t *s, const double *load)
 {
     double busiest = 0;
-    for (int32_t i = 0; i < s->graph.graph.n; i++)
+    for (int32_t i = 0; i < s->n_busy; i++)
         busiest = load[1 + i] > busiest ? load[1 + i] : busiest;
     return load[0] + busiest;
 }
@@ -512,6 +513,15 @@ static void release(search_t *s)
     mc_priced_free(&s->graph);
 }
 
+/* By the textbook the links' time is all there is. */
+static int32_t ranks_count(const mc_links_t *links)
+{
+    for (int32_t d = 0; d < links->ndims; d++)
+        if (links->dim[d].gap != links->dim[d].alpha)
+            return 1;
+    return 0;
+}
+
 int mc_search(meshcoll_collective_t collective, const mc_mesh_t *mesh, const mc_links_t *links,
               const mc_planner_query_t *query, uint32_t most, mc_ranked_t **ranked, uint32_t *n,
               uint32_t *considered)
@@ -522,6 +532,7 @@ int mc_search(meshcoll_collective_t collective, const mc_mesh_t *mesh, const mc_
     s.status = mc_priced_init(&s.graph, collective, mesh, links, root, query->in_order);
     if (s.status)
         return s.status;
+    s.n_busy = s.graph.graph.n + ranks_count(links);
     add_means(&s);
     for (s.n_cuts = 1; s.n_cuts < MAX_CUTS && segments_of(s.n_cuts) <= query->max_segments;)
         s.n_cuts++;

@@ -19,7 +19,7 @@ void mc_strategy_state(const mc_strategy_t *s, const mc_mesh_t *mesh, int32_t i,
                        mc_placement_t state[MC_MAX_DIMS])
 {
     begin(s, mesh, state);
-    for (int32_t p = 0; p < i; p++)
+    for (int32_t p = i >= s->second ? s->second : 0; p < i; p++)
         for (int32_t d = s->phase[p].dims.first;
              d < s->phase[p].dims.first + s->phase[p].dims.count; d++)
             state[d] = move_of(&s->phase[p])->to;
@@ -27,8 +27,8 @@ void mc_strategy_state(const mc_strategy_t *s, const mc_mesh_t *mesh, int32_t i,
 
 bool mc_strategy_equal(const mc_strategy_t *a, const mc_strategy_t *b)
 {
-    bool equal =
-        a->collective == b->collective && a->segments == b->segments && a->n_phases == b->n_phases;
+    bool equal = a->collective == b->collective && a->segments == b->segments &&
+                 a->n_phases == b->n_phases && a->second == b->second;
     for (int32_t i = 0; equal && i < a->n_phases; i++)
         equal = a->phase[i].algorithm == b->phase[i].algorithm &&
                 a->phase[i].dims.first == b->phase[i].dims.first &&
@@ -47,10 +47,10 @@ void mc_strategy_print(const mc_strategy_t *s, const mc_mesh_t *mesh, mc_text_t 
 {
     for (int32_t i = 0; i < s->n_phases; i++) {
         if (i > 0)
-            mc_text_add(text, " ");
+            mc_text_add(text, i == s->second ? " | " : " ");
         print_phase(&s->phase[i], mesh, text);
     }
-    if (s->segments != 1)
+    if (s->segments != (uint32_t)mc_strategy_sides(s))
         mc_text_add(text, "%ssegments=%u", s->n_phases ? " " : "", s->segments);
 }
 
@@ -60,20 +60,30 @@ typedef struct {
     unsigned been;
 } walk_t;
 
+/* "", or "on the second side, ", for messages. */
+static const char *side_name(const mc_strategy_t *s, int32_t side)
+{
+    static const char *const name[] = {"on the first side, ", "on the second side, "};
+    return mc_strategy_sides(s) == 1 ? "" : name[side];
+}
+
 static int check_move(const mc_strategy_t *s, const mc_mesh_t *mesh, int32_t i, int32_t d,
                       walk_t *w)
 {
     const mc_move_t *const move = move_of(&s->phase[i]);
+    const int32_t side = s->second > 0 && i >= s->second ? 1 : 0;
+    const int32_t number = i - mc_side_first(s, side) + 1;
     char phase[PHASE_TEXT];
     mc_text_t text = mc_text(phase, sizeof phase);
     print_phase(&s->phase[i], mesh, &text);
     if (w->now != move->from)
-        return mc_fail(MESHCOLL_ERR_STRATEGY, "phase %d, %s, starts from %s, but %s is %s there",
-                       i + 1, phase, mc_placement_name(move->from), mesh->dim[d].name,
-                       mc_placement_name(w->now));
+        return mc_fail(MESHCOLL_ERR_STRATEGY, "%sphase %d, %s, starts from %s, but %s is %s there",
+                       side_name(s, side), number, phase, mc_placement_name(move->from),
+                       mesh->dim[d].name, mc_placement_name(w->now));
     if (w->been & 1u << move->to)
-        return mc_fail(MESHCOLL_ERR_STRATEGY, "phase %d, %s, takes %s back to %s, where it was",
-                       i + 1, phase, mesh->dim[d].name, mc_placement_name(move->to));
+        return mc_fail(MESHCOLL_ERR_STRATEGY, "%sphase %d, %s, takes %s back to %s, where it was",
+                       side_name(s, side), number, phase, mesh->dim[d].name,
+                       mc_placement_name(move->to));
     w->now = move->to;
     w->been |= 1u << move->to;
     return MESHCOLL_OK;
@@ -85,9 +95,23 @@ static int check_shape(const mc_strategy_t *s, const mc_mesh_t *mesh)
         return mc_fail(MESHCOLL_ERR_STRATEGY, "a strategy of no collective (%d)", s->collective);
     if (s->segments < 1)
         return mc_fail(MESHCOLL_ERR_STRATEGY, "segments is a number from 1 on");
-    if (s->n_phases < 0 || s->n_phases > MC_MAX_PHASES)
-        return mc_fail(MESHCOLL_ERR_STRATEGY, "a strategy has at most %d phases, not %d",
-                       MC_MAX_PHASES, s->n_phases);
+    if (s->second < 0 || s->second > s->n_phases)
+        return mc_fail(MESHCOLL_ERR_STRATEGY, "the second side starts behind the last phase");
+    for (int32_t side = 0; side < mc_strategy_sides(s); side++) {
+        const int32_t n = mc_side_end(s, side) - mc_side_first(s, side);
+        if (n < 0 || n > MC_MAX_PHASES)
+            return mc_fail(MESHCOLL_ERR_STRATEGY,
+                           "a side of a strategy has at most %d phases, not %d", MC_MAX_PHASES, n);
+    }
+    if (s->collective == MESHCOLL_ALLTOALL && mc_strategy_sides(s) > 1)
+        return mc_fail(MESHCOLL_ERR_STRATEGY,
+                       "an alltoall has one side: all its chunks keep the order of the user's "
+                       "blocks");
+    if (s->segments % (uint32_t)mc_strategy_sides(s) != 0)
+        return mc_fail(MESHCOLL_ERR_STRATEGY,
+                       "two sides share the segments, so there is an even number of them, "
+                       "segments=2 at least; got %u",
+                       s->segments);
     for (int32_t i = 0; i < s->n_phases; i++) {
         const mc_phase_t *const p = &s->phase[i];
         if (p->algorithm < 0 || p->algorithm >= mc_n_algorithms || p->dims.first < 0 ||
@@ -98,32 +122,31 @@ static int check_shape(const mc_strategy_t *s, const mc_mesh_t *mesh)
     return MESHCOLL_OK;
 }
 
-/* Along a dimension of extent 1 every state is the same, so it may be left out or visited freely. */
-int mc_strategy_check(const mc_strategy_t *s, const mc_mesh_t *mesh)
+static int check_side(const mc_strategy_t *s, const mc_mesh_t *mesh, int32_t side)
 {
     walk_t walk[MC_MAX_DIMS];
-    int status = check_shape(s, mesh);
-    if (status)
-        return status;
+    int status = MESHCOLL_OK;
     const mc_move_t *const whole = &mc_moves[s->collective];
     for (int32_t d = 0; d < mesh->ndims; d++)
         walk[d] = (walk_t){whole->from, 1u << whole->from};
-    for (int32_t i = 0; i < s->n_phases; i++)
+    for (int32_t i = mc_side_first(s, side); i < mc_side_end(s, side); i++)
         for (int32_t d = 0; d < mesh->ndims && !status; d++)
             if (mc_dims_has(s->phase[i].dims, d) && mesh->dim[d].extent > 1)
                 status = check_move(s, mesh, i, d, &walk[d]);
     for (int32_t d = 0; d < mesh->ndims && !status; d++)
         if (mesh->dim[d].extent > 1 && walk[d].now != whole->to)
-            status = mc_fail(MESHCOLL_ERR_STRATEGY, "%s must end with %s in state %s, but it is %s",
-                             whole->name, mesh->dim[d].name, mc_placement_name(whole->to),
-                             mc_placement_name(walk[d].now));
+            status =
+                mc_fail(MESHCOLL_ERR_STRATEGY, "%s%s must end with %s in state %s, but it is %s",
+                        side_name(s, side), whole->name, mesh->dim[d].name,
+                        mc_placement_name(whole->to), mc_placement_name(walk[d].now));
     return status;
 }
 
-int mc_strategy_check_order(const mc_strategy_t *s, const mc_mesh_t *mesh)
+static int check_side_order(const mc_strategy_t *s, const mc_mesh_t *mesh, int32_t side)
 {
+    const int32_t end = mc_moves[s->collective].reduces ? mc_side_end(s, side) : 0;
     int32_t unreduced = mesh->ndims - 1; /* the innermost */
-    for (int32_t i = 0; i < s->n_phases && mc_moves[s->collective].reduces; i++) {
+    for (int32_t i = mc_side_first(s, side); i < end; i++) {
         const mc_phase_t *const p = &s->phase[i];
         const int32_t last = p->dims.first + p->dims.count - 1;
         char phase[PHASE_TEXT];
@@ -147,20 +170,41 @@ int mc_strategy_check_order(const mc_strategy_t *s, const mc_mesh_t *mesh)
 }
 
 /* For each dimension, the first phase that cuts it into slices and the first that joins them. */
+
+int mc_strategy_check_order(const mc_strategy_t *s, const mc_mesh_t *mesh)
+{
+    int status = MESHCOLL_OK;
+    for (int32_t side = 0; side < mc_strategy_sides(s) && !status; side++)
+        status = check_side_order(s, mesh, side);
+    return status;
+}
+
+/* Along a dimension of extent 1 every state is the same, so it may be left out or visited freely. */
+int mc_strategy_check(const mc_strategy_t *s, const mc_mesh_t *mesh)
+{
+    int status = check_shape(s, mesh);
+    for (int32_t side = 0; !status && side < mc_strategy_sides(s); side++)
+        status = check_side(s, mesh, side);
+    return status;
+}
+
+/* For each dimension, the first phase of a side that cuts it into slices and the first that joins
+ * them. */
 typedef struct {
     bool cut[MC_MAX_DIMS];
     int32_t cut_at[MC_MAX_DIMS], joined_at[MC_MAX_DIMS];
 } cuts_t;
 
-static cuts_t find_cuts(const mc_strategy_t *s, const mc_mesh_t *mesh)
+static cuts_t find_cuts(const mc_strategy_t *s, const mc_mesh_t *mesh, int32_t side)
 {
     cuts_t c = {0};
+    const int32_t first = mc_side_first(s, side), end = mc_side_end(s, side);
     const mc_move_t *const whole = &mc_moves[s->collective];
     for (int32_t d = 0; d < mesh->ndims; d++) {
         c.cut[d] = whole->from == MC_SHARD || whole->to == MC_SHARD;
-        c.cut_at[d] = whole->from == MC_SHARD ? -1 : s->n_phases;
-        c.joined_at[d] = s->n_phases;
-        for (int32_t i = s->n_phases - 1; i >= 0; i--) {
+        c.cut_at[d] = whole->from == MC_SHARD ? -1 : end;
+        c.joined_at[d] = end;
+        for (int32_t i = end - 1; i >= first; i--) {
             if (!mc_dims_has(s->phase[i].dims, d) || !mc_algorithms[s->phase[i].algorithm].slices)
                 continue;
             c.cut[d] = true;
@@ -183,11 +227,11 @@ static bool outside(const cuts_t *c, int32_t a, int32_t b)
 /* Who is cut first and joined last lies outermost: then what a rank owns is always one run of chunks. A
  * merged line needs its dimensions side by side as in the mesh. An alltoall cuts all of them from
  * start to end, and keeps the order of the user's blocks. */
-static void find_order(const mc_strategy_t *s, const mc_mesh_t *mesh, const cuts_t *c,
+static void find_order(const mc_strategy_t *s, const mc_mesh_t *mesh, int32_t side, const cuts_t *c,
                        int32_t order[MC_MAX_DIMS])
 {
     bool merged = s->collective == MESHCOLL_ALLTOALL;
-    for (int32_t i = 0; i < s->n_phases; i++)
+    for (int32_t i = mc_side_first(s, side); i < mc_side_end(s, side); i++)
         merged = merged || s->phase[i].dims.count > 1;
     for (int32_t d = 0; d < mesh->ndims; d++) {
         int32_t at = d;
@@ -199,8 +243,20 @@ static void find_order(const mc_strategy_t *s, const mc_mesh_t *mesh, const cuts
 
 int mc_strategy_layout(const mc_strategy_t *s, const mc_mesh_t *mesh, mc_layout_t *layout)
 {
-    int32_t order[MC_MAX_DIMS] = {0};
-    const cuts_t cuts = find_cuts(s, mesh);
-    find_order(s, mesh, &cuts, order);
-    return mc_layout_init(mesh, cuts.cut, order, s->segments, layout);
+    int32_t order[MC_MAX_SIDES][MC_MAX_DIMS] = {{0}};
+    bool cut[MC_MAX_DIMS] = {false}; /* by either side: segments have equally many chunks */
+    mc_layout_t l;
+    for (int32_t side = 0; side < mc_strategy_sides(s); side++) {
+        const cuts_t cuts = find_cuts(s, mesh, side);
+        find_order(s, mesh, side, &cuts, order[side]);
+        for (int32_t d = 0; d < mesh->ndims; d++)
+            cut[d] = cut[d] || cuts.cut[d];
+    }
+    const int status = mc_layout_init(mesh, cut, order[0], s->segments, &l);
+    if (status)
+        return status;
+    if (mc_strategy_sides(s) > 1)
+        mc_layout_add_side(&l, order[1]);
+    *layout = l;
+    return MESHCOLL_OK;
 }

@@ -1,6 +1,8 @@
 /*
  * A strategy: phases in order, each `collective:algorithm(dimension)`, and the number of segments.
  * "scatter:mst(box) bcast:mst(gpu) allgather:ring(box) segments=8". The same text everywhere.
+ * It may have two sides, "A | B": each takes half of the vector, every other segment, by phases of
+ * its own, so that one is on the links of one dimension while the other is on another's.
  */
 #ifndef MC_COMPOSE_STRATEGY_H
 #define MC_COMPOSE_STRATEGY_H
@@ -8,7 +10,10 @@
 #include "compose/registry.h"
 
 /* the longest simple path of one dimension has 3 moves (partial, shard, root, replica) */
-enum { MC_MAX_PHASES = 3 * MC_MAX_DIMS, MC_STRATEGY_TEXT = 64 * MC_MAX_PHASES };
+enum {
+    MC_MAX_PHASES = 3 * MC_MAX_DIMS, /* of a side */
+    MC_STRATEGY_TEXT = 64 * MC_MAX_SIDES * MC_MAX_PHASES
+};
 
 typedef struct {
     int32_t algorithm; /* index into mc_algorithms */
@@ -17,18 +22,33 @@ typedef struct {
 
 typedef struct {
     meshcoll_collective_t collective;
-    uint32_t segments;
-    int32_t n_phases;
-    mc_phase_t phase[MC_MAX_PHASES];
+    uint32_t segments; /* even where there are two sides: they take turns */
+    int32_t n_phases;  /* of both sides */
+    int32_t second;    /* where the second side's phases start; 0: there is one side */
+    mc_phase_t phase[MC_MAX_SIDES * MC_MAX_PHASES];
 } mc_strategy_t;
+
+static inline int32_t mc_strategy_sides(const mc_strategy_t *s)
+{
+    return s->second > 0 ? 2 : 1;
+}
+/* A side's phases are [first, end). */
+static inline int32_t mc_side_first(const mc_strategy_t *s, int32_t side)
+{
+    return side > 0 ? s->second : 0;
+}
+static inline int32_t mc_side_end(const mc_strategy_t *s, int32_t side)
+{
+    return side == 0 && s->second > 0 ? s->second : s->n_phases;
+}
 
 /* Takes a strategy text or a named entry ("option2", "flat-ring segments=4"), checked. */
 int mc_strategy_parse(const char *text, meshcoll_collective_t collective, const mc_mesh_t *mesh,
                       mc_strategy_t *strategy);
-/* Text that parses back to the same; without "segments=" where it is 1. */
+/* Text that parses back to the same; without "segments=" where it is as many as there are sides. */
 void mc_strategy_print(const mc_strategy_t *strategy, const mc_mesh_t *mesh, mc_text_t *text);
-/* Does every dimension go from its first state to its last, each phase from the state it is in?
- * Dimensions of extent 1 may be left out. */
+/* Does every dimension go from its first state to its last, on each side, each phase from the state
+ * it is in? Dimensions of extent 1 may be left out. */
 int mc_strategy_check(const mc_strategy_t *strategy, const mc_mesh_t *mesh);
 /* Does it reduce in the order of ranks, as operations that do not commute need? ERR_STRATEGY says
  * which phase does not. True of algorithms that keep the order of their line, when inner dimensions
@@ -49,7 +69,7 @@ const mc_named_t *mc_named_at(int32_t index);
 int mc_strategy_named(const char *name, meshcoll_collective_t collective, const mc_mesh_t *mesh,
                       mc_strategy_t *strategy);
 
-/* The placements before phase `i` (i == n_phases: at the end). */
+/* The placements before phase `i` of its side (i == n_phases: at the end). */
 void mc_strategy_state(const mc_strategy_t *strategy, const mc_mesh_t *mesh, int32_t i,
                        mc_placement_t state[MC_MAX_DIMS]);
 /* Which dimensions the strategy cuts, and the chunk order that keeps its tiles in one piece. */

@@ -15,7 +15,8 @@ typedef enum {
     INWARD_BELOW, /* the same without the outermost */
     OUTWARD_BELOW,
     INNERMOST,
-    OUTERMOST
+    OUTERMOST,
+    ON_SECOND = 0x100 /* and on the second side */
 } where_t;
 
 typedef struct {
@@ -24,7 +25,7 @@ typedef struct {
     where_t where;
 } pattern_t;
 
-enum { MAX_PATTERNS = 3 };
+enum { MAX_PATTERNS = 4 };
 
 /* clang-format off */
 static const struct {
@@ -50,6 +51,8 @@ static const struct {
      {{MESHCOLL_BCAST, "chain", MERGED}}},
     {{"flat-star", "the root sends to every rank", MESHCOLL_BCAST}, 1,
      {{MESHCOLL_BCAST, "star", MERGED}}},
+    {{"torus", "scatter and allgather in both orders of dimensions side by side, half of the vector each", MESHCOLL_BCAST}, 4,
+     {{MESHCOLL_SCATTER, "mst", INWARD}, {MESHCOLL_ALLGATHER, "ring", OUTWARD}, {MESHCOLL_SCATTER, "mst", OUTWARD | ON_SECOND}, {MESHCOLL_ALLGATHER, "ring", INWARD | ON_SECOND}}},
 
     {{"option1", "MST reduce in rows, then in the root's column", MESHCOLL_REDUCE}, 1,
      {{MESHCOLL_REDUCE, "mst", OUTWARD}}},
@@ -63,6 +66,8 @@ static const struct {
      {{MESHCOLL_REDUCE_SCATTER, "ring", MERGED}, {MESHCOLL_GATHER, "mst", MERGED}}},
     {{"flat-chain", "chain reduce over all ranks as one line; give it segments", MESHCOLL_REDUCE}, 1,
      {{MESHCOLL_REDUCE, "chain", MERGED}}},
+    {{"torus", "reduce-scatter and gather in both orders of dimensions side by side, half of the vector each", MESHCOLL_REDUCE}, 4,
+     {{MESHCOLL_REDUCE_SCATTER, "ring", OUTWARD}, {MESHCOLL_GATHER, "mst", INWARD}, {MESHCOLL_REDUCE_SCATTER, "ring", INWARD | ON_SECOND}, {MESHCOLL_GATHER, "mst", OUTWARD | ON_SECOND}}},
 
     {{"hierarchical", "MST scatter across boxes, then inside each", MESHCOLL_SCATTER}, 1,
      {{MESHCOLL_SCATTER, "mst", INWARD}}},
@@ -70,6 +75,8 @@ static const struct {
      {{MESHCOLL_SCATTER, "mst", MERGED}}},
     {{"flat-star", "the root sends each rank its block", MESHCOLL_SCATTER}, 1,
      {{MESHCOLL_SCATTER, "star", MERGED}}},
+    {{"torus", "MST scatter in both orders of dimensions side by side, half of each block each", MESHCOLL_SCATTER}, 2,
+     {{MESHCOLL_SCATTER, "mst", INWARD}, {MESHCOLL_SCATTER, "mst", OUTWARD | ON_SECOND}}},
 
     {{"hierarchical", "MST gather inside each box, then across boxes", MESHCOLL_GATHER}, 1,
      {{MESHCOLL_GATHER, "mst", OUTWARD}}},
@@ -77,6 +84,8 @@ static const struct {
      {{MESHCOLL_GATHER, "mst", MERGED}}},
     {{"flat-star", "each rank sends its block to the root", MESHCOLL_GATHER}, 1,
      {{MESHCOLL_GATHER, "star", MERGED}}},
+    {{"torus", "MST gather in both orders of dimensions side by side, half of each block each", MESHCOLL_GATHER}, 2,
+     {{MESHCOLL_GATHER, "mst", OUTWARD}, {MESHCOLL_GATHER, "mst", INWARD | ON_SECOND}}},
 
     {{"hierarchical", "ring allgather across boxes, then inside each", MESHCOLL_ALLGATHER}, 1,
      {{MESHCOLL_ALLGATHER, "ring", INWARD}}},
@@ -86,6 +95,8 @@ static const struct {
      {{MESHCOLL_ALLGATHER, "fullmesh", MERGED}}},
     {{"flat-bruck", "Bruck's dissemination over all ranks as one line", MESHCOLL_ALLGATHER}, 1,
      {{MESHCOLL_ALLGATHER, "bruck", MERGED}}},
+    {{"torus", "ring allgather in both orders of dimensions side by side, half of each block each", MESHCOLL_ALLGATHER}, 2,
+     {{MESHCOLL_ALLGATHER, "ring", INWARD}, {MESHCOLL_ALLGATHER, "ring", OUTWARD | ON_SECOND}}},
 
     {{"hierarchical", "ring reduce-scatter inside each box, then across boxes", MESHCOLL_REDUCE_SCATTER}, 1,
      {{MESHCOLL_REDUCE_SCATTER, "ring", OUTWARD}}},
@@ -95,6 +106,8 @@ static const struct {
      {{MESHCOLL_REDUCE_SCATTER, "fullmesh", MERGED}}},
     {{"flat-halving", "recursive halving over all ranks as one line", MESHCOLL_REDUCE_SCATTER}, 1,
      {{MESHCOLL_REDUCE_SCATTER, "halving", MERGED}}},
+    {{"torus", "ring reduce-scatter in both orders of dimensions side by side, half of each block each", MESHCOLL_REDUCE_SCATTER}, 2,
+     {{MESHCOLL_REDUCE_SCATTER, "ring", OUTWARD}, {MESHCOLL_REDUCE_SCATTER, "ring", INWARD | ON_SECOND}}},
 
     {{"hierarchical", "reduce-scatter inside the box, then across boxes, and allgather the same way back", MESHCOLL_ALLREDUCE}, 2,
      {{MESHCOLL_REDUCE_SCATTER, "ring", OUTWARD}, {MESHCOLL_ALLGATHER, "ring", INWARD}}},
@@ -117,6 +130,10 @@ static const struct {
      {{MESHCOLL_ALLTOALL, "pairwise", OUTWARD}}},
     {{"flat-pairwise", "everyone sends everyone its block", MESHCOLL_ALLTOALL}, 1,
      {{MESHCOLL_ALLTOALL, "pairwise", MERGED}}},
+    {{"flat-digits", "store and forward in few rounds, for small blocks", MESHCOLL_ALLTOALL}, 1,
+     {{MESHCOLL_ALLTOALL, "digits", MERGED}}},
+    {{"torus", "reduce-scatter and allgather in both orders of dimensions side by side, half of the vector each", MESHCOLL_ALLREDUCE}, 4,
+     {{MESHCOLL_REDUCE_SCATTER, "ring", OUTWARD}, {MESHCOLL_ALLGATHER, "ring", INWARD}, {MESHCOLL_REDUCE_SCATTER, "ring", INWARD | ON_SECOND}, {MESHCOLL_ALLGATHER, "ring", OUTWARD | ON_SECOND}}},
 };
 /* clang-format on */
 
@@ -132,8 +149,9 @@ const mc_named_t *mc_named_at(int32_t index)
 
 static int add_phase(mc_strategy_t *s, int32_t algorithm, mc_dims_t dims)
 {
-    if (s->n_phases == MC_MAX_PHASES)
-        return mc_fail(MESHCOLL_ERR_STRATEGY, "a strategy has at most %d phases", MC_MAX_PHASES);
+    if (s->n_phases - s->second == MC_MAX_PHASES)
+        return mc_fail(MESHCOLL_ERR_STRATEGY, "a side of a strategy has at most %d phases",
+                       MC_MAX_PHASES);
     s->phase[s->n_phases++] = (mc_phase_t){algorithm, dims};
     return MESHCOLL_OK;
 }
@@ -172,7 +190,7 @@ static int add_pattern(mc_strategy_t *s, const mc_mesh_t *mesh, const pattern_t 
 {
     const int32_t algorithm =
         mc_algorithm_find(pattern->collective, pattern->algorithm, strlen(pattern->algorithm));
-    const span_t span = span_of(pattern->where, mesh->ndims);
+    const span_t span = span_of((where_t)(pattern->where & ~(unsigned)ON_SECOND), mesh->ndims);
     int status = MESHCOLL_OK;
     for (int32_t i = 0; i < span.count && !status; i++)
         status =
@@ -197,8 +215,12 @@ int mc_strategy_named(const char *name, meshcoll_collective_t collective, const 
         if (entries[i].named.collective != collective || strcmp(entries[i].named.name, name) != 0)
             continue;
         int status = MESHCOLL_OK;
-        for (int32_t p = 0; p < entries[i].n && !status; p++)
+        for (int32_t p = 0; p < entries[i].n && !status; p++) {
+            if (s.second == 0 && entries[i].pattern[p].where & ON_SECOND)
+                s.second = s.n_phases;
             status = add_pattern(&s, mesh, &entries[i].pattern[p]);
+        }
+        s.segments = (uint32_t)mc_strategy_sides(&s);
         if (!status)
             *strategy = s;
         return status;
@@ -218,13 +240,17 @@ typedef struct {
     size_t n;
 } word_t;
 
+/* "|" is a word also where it touches others. */
 static word_t next_word(const char **at)
 {
     while (isspace((unsigned char)**at))
         ++*at;
-    word_t w = {.at = *at};
-    while (w.at[w.n] && !isspace((unsigned char)w.at[w.n]))
+    word_t w = {.at = *at, .n = **at == '|'};
+    while (w.n != 1 || *w.at != '|') {
+        if (!w.at[w.n] || w.at[w.n] == '|' || isspace((unsigned char)w.at[w.n]))
+            break;
         w.n++;
+    }
     *at += w.n;
     return w;
 }
@@ -316,39 +342,84 @@ static bool is_segments(word_t w)
     return w.n >= sizeof "segments=" - 1 && memcmp(w.at, "segments=", sizeof "segments=" - 1) == 0;
 }
 
+/* Begins the second side. */
+static int parse_bar(mc_strategy_t *s)
+{
+    if (s->second > 0)
+        return mc_fail(MESHCOLL_ERR_STRATEGY,
+                       "a strategy has one side or two, so '|' stands in it once at most, and not "
+                       "beside a name that has two");
+    if (s->n_phases == 0)
+        return mc_fail(MESHCOLL_ERR_STRATEGY,
+                       "in front of '|' the first side has at least one phase, as in "
+                       "bcast:mst(x) bcast:mst(y) | bcast:mst(y) bcast:mst(x)");
+    s->second = s->n_phases;
+    return MESHCOLL_OK;
+}
+
 static int parse_named(word_t w, const mc_mesh_t *mesh, mc_strategy_t *s)
 {
     char name[64];
+    mc_strategy_t named;
     if (w.n >= sizeof name)
         return fail_word(w, "is no name either");
     memcpy(name, w.at, w.n);
     name[w.n] = '\0';
-    return mc_strategy_named(name, s->collective, mesh, s);
+    int status = mc_strategy_named(name, s->collective, mesh, &named);
+    if (status)
+        return status;
+    if (named.second > 0 && s->second > 0)
+        return parse_bar(s);
+    if (named.second > 0)
+        s->second = named.second;
+    for (int32_t i = 0; i < named.n_phases; i++)
+        s->phase[s->n_phases++] = named.phase[i];
+    return MESHCOLL_OK;
+}
+
+/* What has been read. `side_from`: where the side being read starts; `named`: by name. */
+typedef struct {
+    mc_strategy_t strategy;
+    int32_t side_from;
+    bool named;
+} reading_t;
+
+static int parse_word(reading_t *r, word_t w, const mc_mesh_t *mesh)
+{
+    mc_strategy_t *const s = &r->strategy;
+    if (is_segments(w))
+        return parse_segments(w, s);
+    if (w.n == 1 && *w.at == '|') {
+        const int status = parse_bar(s);
+        r->side_from = s->n_phases;
+        r->named = false;
+        return status;
+    }
+    if (r->named)
+        return fail_word(w, "stands behind a named strategy, which takes only segments=K");
+    if (s->n_phases > r->side_from || memchr(w.at, ':', w.n))
+        return parse_phase(w, mesh, s);
+    r->named = true;
+    return parse_named(w, mesh, s);
 }
 
 int mc_strategy_parse(const char *text, meshcoll_collective_t collective, const mc_mesh_t *mesh,
                       mc_strategy_t *strategy)
 {
-    mc_strategy_t s = {.collective = collective, .segments = 1};
-    uint32_t words = 0;
-    bool named = false;
+    reading_t r = {.strategy = {.collective = collective}};
+    mc_strategy_t *const s = &r.strategy;
     int status = MESHCOLL_OK;
-    for (word_t w = next_word(&text); w.n > 0 && !status; w = next_word(&text), words++) {
-        if (is_segments(w))
-            status = parse_segments(w, &s);
-        else if (named)
-            status = fail_word(w, "stands behind a named strategy, which takes only segments=K");
-        else if (words == 0 && !memchr(w.at, ':', w.n))
-            status = parse_named(w, mesh, &s), named = true;
-        else
-            status = parse_phase(w, mesh, &s);
-    }
-    if (!status && s.n_phases == 0)
-        status = mc_fail(MESHCOLL_ERR_STRATEGY,
-                         "a strategy has at least one phase, as in bcast:mst(box*gpu)");
+    for (word_t w = next_word(&text); w.n > 0 && !status; w = next_word(&text))
+        status = parse_word(&r, w, mesh);
+    if (!status && s->n_phases == r.side_from)
+        status =
+            mc_fail(MESHCOLL_ERR_STRATEGY, "a %s has at least one phase, as in bcast:mst(box*gpu)",
+                    s->second > 0 ? "side of a strategy" : "strategy");
+    if (s->segments == 0) /* not given */
+        s->segments = (uint32_t)mc_strategy_sides(s);
     if (!status)
-        status = mc_strategy_check(&s, mesh);
+        status = mc_strategy_check(s, mesh);
     if (!status)
-        *strategy = s;
+        *strategy = *s;
     return status;
 }

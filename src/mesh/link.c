@@ -226,7 +226,7 @@ static int32_t network_dims(const mc_mesh_t *mesh)
     const int32_t box = mc_mesh_find(mesh, "box", 3);
     if (box >= 0)
         return box + 1;
-    return mc_mesh_find(mesh, "gpu", 3) == 0 ? 0 : 1;
+    return mc_dim_is_inside(&mesh->dim[0]) ? 0 : 1;
 }
 
 static int fill_cluster(const mc_cluster_preset_t *cluster, const mc_mesh_t *mesh,

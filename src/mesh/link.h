@@ -30,7 +30,7 @@ typedef struct {
 } mc_link_preset_t;
 
 /* `network` is the link of the dimensions down to the one named "box" (without one: of the
- * outermost, unless it is named "gpu"), `inside` the link of the others. */
+ * outermost, unless that is inside a box by its name), `inside` the link of the others. */
 typedef struct {
     const char *name, *provenance;
     const char *network, *inside; /* link presets */

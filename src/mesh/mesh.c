@@ -124,6 +124,12 @@ int32_t mc_mesh_find(const mc_mesh_t *mesh, const char *name, size_t n)
     return -1;
 }
 
+bool mc_dim_is_inside(const mc_dim_t *dim)
+{
+    return strcmp(dim->name, "numa") == 0 || strcmp(dim->name, "socket") == 0 ||
+           strcmp(dim->name, "gpu") == 0;
+}
+
 int32_t mc_mesh_level(const mc_mesh_t *mesh, int32_t a, int32_t b)
 {
     int32_t level = -1;

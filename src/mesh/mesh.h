@@ -41,6 +41,8 @@ int32_t mc_mesh_rank(const mc_mesh_t *mesh, const int32_t coord[MC_MAX_DIMS]);
 int32_t mc_mesh_stride(const mc_mesh_t *mesh, int32_t dim);
 /* Dimension of that name (the first `n` characters of it), or -1. */
 int32_t mc_mesh_find(const mc_mesh_t *mesh, const char *name, size_t n);
+/* Is it named as part of one box: "numa", "socket" or "gpu"? */
+bool mc_dim_is_inside(const mc_dim_t *dim);
 /* Outermost dimension in which two ranks differ, whose link joins them; -1 for a rank and itself. */
 int32_t mc_mesh_level(const mc_mesh_t *mesh, int32_t a, int32_t b);
 

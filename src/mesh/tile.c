@@ -15,7 +15,7 @@ mc_tile_t mc_freed(mc_tile_t v, mc_line_t l)
     for (int32_t d = l.dims.first; d < l.dims.first + l.dims.count; d++)
         v.at[d] = MC_FREE;
     v.cut = (mc_dims_t){0};
-    v.lo = v.len = 0;
+    v.lo = v.len = v.every = 0;
     return v;
 }
 
@@ -35,9 +35,16 @@ mc_tile_t mc_slice(mc_tile_t v, mc_line_t l, int32_t index)
     return mc_slices(v, l, i, i + 1);
 }
 
+mc_tile_t mc_digit(mc_tile_t v, mc_line_t l, int32_t unit, int32_t radix, int32_t digit)
+{
+    v = mc_slices(v, l, digit * unit, (digit + 1) * unit);
+    v.every = unit * radix < l.len ? unit * radix : 0;
+    return v;
+}
+
 mc_tile_t mc_tile_settled(const mc_mesh_t *mesh, mc_tile_t v)
 {
-    if (v.cut.count == 0 || (v.len != 1 && v.len != mc_dims_extent(mesh, v.cut)))
+    if (v.cut.count == 0 || v.every || (v.len != 1 && v.len != mc_dims_extent(mesh, v.cut)))
         return v;
     int32_t index = v.lo;
     for (int32_t d = v.cut.first + v.cut.count - 1; d >= v.cut.first; d--) {
@@ -52,7 +59,8 @@ mc_tile_t mc_tile_settled(const mc_mesh_t *mesh, mc_tile_t v)
 bool mc_tile_equal(const mc_tile_t *a, const mc_tile_t *b)
 {
     bool equal = a->segment == b->segment && a->cut.first == b->cut.first &&
-                 a->cut.count == b->cut.count && a->lo == b->lo && a->len == b->len;
+                 a->cut.count == b->cut.count && a->lo == b->lo && a->len == b->len &&
+                 a->every == b->every;
     for (int32_t d = 0; d < MC_MAX_DIMS; d++)
         equal = equal && a->at[d] == b->at[d];
     return equal;
@@ -62,41 +70,54 @@ int mc_layout_init(const mc_mesh_t *mesh, const bool cut[MC_MAX_DIMS],
                    const int32_t order[MC_MAX_DIMS], uint32_t segments, mc_layout_t *layout)
 {
     mc_layout_t l = {.mesh = *mesh, .segments = segments};
-    uint64_t stride = 1;
-    for (int32_t i = mesh->ndims - 1; i >= 0; i--) {
-        const int32_t d = order[i];
-        l.order[i] = d;
+    uint64_t chunks = 1;
+    for (int32_t d = 0; d < mesh->ndims; d++) {
         l.extent[d] = cut[d] ? mesh->dim[d].extent : 1;
-        l.stride[d] = (uint32_t)stride;
-        stride *= (uint64_t)l.extent[d];
+        chunks *= (uint64_t)l.extent[d];
     }
-    l.per_segment = (uint32_t)stride;
+    l.per_segment = (uint32_t)chunks;
     /* half the numbers: SCRATCH numbers chunks aside from n_chunks on */
-    if (segments < 1 || stride * segments > UINT32_MAX / 2)
+    if (segments < 1 || chunks * segments > UINT32_MAX / 2)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "a plan has 1 to 2^31 chunks; %u segments of %llu chunks do not fit",
-                       segments, (unsigned long long)stride);
+                       segments, (unsigned long long)chunks);
+    mc_layout_add_side(&l, order);
     *layout = l;
     return MESHCOLL_OK;
+}
+
+void mc_layout_add_side(mc_layout_t *layout, const int32_t order[MC_MAX_DIMS])
+{
+    const uint32_t side = layout->sides++;
+    uint32_t stride = 1;
+    assert(side < MC_MAX_SIDES);
+    for (int32_t i = layout->mesh.ndims - 1; i >= 0; i--) {
+        const int32_t d = order[i];
+        layout->order[side][i] = d;
+        layout->stride[side][d] = stride;
+        stride *= (uint32_t)layout->extent[d];
+    }
 }
 
 uint32_t mc_layout_home(const mc_layout_t *layout, int32_t rank, uint32_t segment)
 {
     int32_t coord[MC_MAX_DIMS];
+    const uint32_t *const stride = layout->stride[mc_layout_side(layout, segment)];
     uint32_t chunk = segment * layout->per_segment;
     mc_mesh_coords(&layout->mesh, rank, coord);
     for (int32_t d = 0; d < layout->mesh.ndims; d++)
         if (layout->extent[d] > 1)
-            chunk += (uint32_t)coord[d] * layout->stride[d];
+            chunk += (uint32_t)coord[d] * stride[d];
     return chunk;
 }
 
 int32_t mc_layout_rank(const mc_layout_t *layout, uint32_t chunk)
 {
     int32_t coord[MC_MAX_DIMS] = {0};
-    const uint32_t in_segment = chunk % layout->per_segment;
+    const uint32_t segment = chunk / layout->per_segment, in_segment = chunk % layout->per_segment;
+    const uint32_t *const stride = layout->stride[mc_layout_side(layout, segment)];
     for (int32_t d = 0; d < layout->mesh.ndims; d++)
-        coord[d] = (int32_t)(in_segment / layout->stride[d] % (uint32_t)layout->extent[d]);
+        coord[d] = (int32_t)(in_segment / stride[d] % (uint32_t)layout->extent[d]);
     return mc_mesh_rank(&layout->mesh, coord);
 }
 
@@ -106,7 +127,7 @@ typedef struct {
     int32_t n;
     struct {
         uint32_t len, stride;
-    } level[MC_MAX_DIMS + 1];
+    } level[MC_MAX_DIMS + 2];
 } nest_t;
 
 static void nest_add(nest_t *nest, uint32_t stride, uint32_t lo, uint32_t len)
@@ -126,23 +147,35 @@ static void nest_add(nest_t *nest, uint32_t stride, uint32_t lo, uint32_t len)
     nest->n++;
 }
 
+static void nest_add_cut(nest_t *nest, const mc_layout_t *layout, uint32_t stride,
+                         const mc_tile_t *v)
+{
+    nest_add(nest, stride, (uint32_t)v->lo, (uint32_t)v->len);
+    if (v->every) {
+        const uint32_t again = (uint32_t)(mc_dims_extent(&layout->mesh, v->cut) / v->every);
+        nest_add(nest, stride * (uint32_t)v->every, 0, again);
+    }
+}
+
 static nest_t nest_of(const mc_layout_t *layout, const mc_tile_t *v)
 {
     nest_t nest = {.first = v->segment * layout->per_segment};
+    const uint32_t side = mc_layout_side(layout, v->segment);
+    const uint32_t *const stride = layout->stride[side];
     bool cut_done = false;
     for (int32_t i = layout->mesh.ndims - 1; i >= 0; i--) {
-        const int32_t d = layout->order[i];
+        const int32_t d = layout->order[side][i];
         if (layout->extent[d] == 1)
             continue;
         if (mc_dims_has(v->cut, d)) {
             /* merged dimensions follow each other in the layout: the innermost stands for all */
             if (!cut_done)
-                nest_add(&nest, layout->stride[d], (uint32_t)v->lo, (uint32_t)v->len);
+                nest_add_cut(&nest, layout, stride[d], v);
             cut_done = true;
         } else if (v->at[d] == MC_FREE) {
-            nest_add(&nest, layout->stride[d], 0, (uint32_t)layout->extent[d]);
+            nest_add(&nest, stride[d], 0, (uint32_t)layout->extent[d]);
         } else {
-            nest_add(&nest, layout->stride[d], (uint32_t)v->at[d], 1);
+            nest_add(&nest, stride[d], (uint32_t)v->at[d], 1);
         }
     }
     return nest;
@@ -160,7 +193,7 @@ void mc_tile_ranges(const mc_layout_t *layout, const mc_tile_t *v,
         range.nrun = nest.level[level].len;
         range.stride = nest.level[level++].stride;
     }
-    uint32_t index[MC_MAX_DIMS + 1] = {0};
+    uint32_t index[MC_MAX_DIMS + 2] = {0};
     for (;;) {
         each(context, range);
         int32_t at = level;

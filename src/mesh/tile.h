@@ -15,6 +15,7 @@ typedef struct {
     int32_t at[MC_MAX_DIMS]; /* coordinate, or MC_FREE */
     mc_dims_t cut;           /* dimensions with an interval; cut.count is 0 without one */
     int32_t lo, len;         /* the interval, in indices of the line along `cut` */
+    int32_t every;           /* 0, or the interval comes again every so many indices */
 } mc_tile_t;
 
 /* The whole segment: free in every dimension. */
@@ -23,21 +24,29 @@ mc_tile_t mc_tile_whole(uint32_t segment);
 mc_tile_t mc_slices(mc_tile_t v, mc_line_t l, int32_t lo, int32_t hi);
 /* v with the line's dimensions fixed to slice `index`, taken modulo the line's length. */
 mc_tile_t mc_slice(mc_tile_t v, mc_line_t l, int32_t index);
+/* v with the slices of the line whose index has this digit: index / unit % radix == digit. unit * radix
+ * divides the line's length. */
+mc_tile_t mc_digit(mc_tile_t v, mc_line_t l, int32_t unit, int32_t radix, int32_t digit);
 /* v with the line's dimensions free. */
 mc_tile_t mc_freed(mc_tile_t v, mc_line_t l);
 /* An interval of length 1 becomes fixed coordinates. */
 mc_tile_t mc_tile_settled(const mc_mesh_t *mesh, mc_tile_t v);
 bool mc_tile_equal(const mc_tile_t *a, const mc_tile_t *b);
 
+enum { MC_MAX_SIDES = 2 };
+
 /*
  * How chunks are numbered: segments slowest, then the cut dimensions in `order`, outermost first.
  * Dimensions that no phase cuts have extent 1 here, so that a broadcast by MST alone has one chunk.
+ * With two sides, segments go by them in turn, and each side nests the dimensions in its own order.
  */
 typedef struct {
     mc_mesh_t mesh;
-    int32_t order[MC_MAX_DIMS];     /* dimensions, outermost first: a permutation */
+    uint32_t sides; /* 1 or 2; segment s goes by side s % sides */
+    /* by side: dimensions, outermost first, a permutation; and by dimension, chunks per step */
+    int32_t order[MC_MAX_SIDES][MC_MAX_DIMS];
+    uint32_t stride[MC_MAX_SIDES][MC_MAX_DIMS];
     int32_t extent[MC_MAX_DIMS];    /* by dimension: the mesh's where cut, else 1 */
-    uint32_t stride[MC_MAX_DIMS];   /* by dimension: chunks per step */
     uint32_t segments, per_segment; /* n_chunks = segments * per_segment */
 } mc_layout_t;
 
@@ -49,9 +58,15 @@ typedef struct {
 /* `cut[d]`: dimension d is cut into slices; `order` as above. */
 int mc_layout_init(const mc_mesh_t *mesh, const bool cut[MC_MAX_DIMS],
                    const int32_t order[MC_MAX_DIMS], uint32_t segments, mc_layout_t *layout);
+/* Gives a layout of one side the second one. */
+void mc_layout_add_side(mc_layout_t *layout, const int32_t order[MC_MAX_DIMS]);
 static inline uint32_t mc_layout_chunks(const mc_layout_t *layout)
 {
     return layout->segments * layout->per_segment;
+}
+static inline uint32_t mc_layout_side(const mc_layout_t *layout, uint32_t segment)
+{
+    return segment % layout->sides;
 }
 /* Chunk at home on `rank` in `segment`; where a dimension is not cut, its ranks share the chunk. */
 uint32_t mc_layout_home(const mc_layout_t *layout, int32_t rank, uint32_t segment);

@@ -1,6 +1,7 @@
 #include "plan/builder.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 int mc_builder_init(mc_builder_t *b, const mc_layout_t *layout, meshcoll_collective_t collective,
                     int32_t rank, int32_t root, mc_holds_t in, mc_holds_t out)
@@ -240,7 +241,9 @@ static bool touches(mc_range_t r, uint32_t chunk)
  * after: it may as well write it elsewhere. */
 static mc_step_t *sole_writer(mc_builder_t *b, uint32_t chunk)
 {
-    for (uint32_t i = b->n_steps; i-- > b->segment_start;) {
+    if (!mc_bitmap_has(&b->done, chunk))
+        return NULL;
+    for (uint32_t i = b->n_steps; i-- > 0;) {
         mc_step_t *const s = &b->step[i];
         const mc_op_t op = (mc_op_t)s->op;
         if (mc_op_writes(op) && s->dst == MC_SCRATCH && touches(mc_step_to(s), chunk))
@@ -318,18 +321,21 @@ static void bring_out(mc_builder_t *b)
 
 void mc_give(mc_builder_t *b, int32_t peer, mc_tile_t v)
 {
-    each_range(b, peer, &v, give_range);
+    if (!b->counting)
+        each_range(b, peer, &v, give_range);
 }
 
 void mc_take(mc_builder_t *b, int32_t peer, mc_tile_t v)
 {
-    each_range(b, peer, &v, take_range);
+    if (!b->counting)
+        each_range(b, peer, &v, take_range);
 }
 
 void mc_keep(mc_builder_t *b, mc_tile_t v)
 {
-    each_range(b, -1, &v, keep_range);
-    if (b->turns == 1)
+    if (!b->counting)
+        each_range(b, -1, &v, keep_range);
+    if (!b->counting && b->turns == 1)
         bring_out(b);
     b->turn++;
 }
@@ -337,13 +343,73 @@ void mc_keep(mc_builder_t *b, mc_tile_t v)
 void mc_settle(mc_builder_t *b, uint32_t segment)
 {
     const mc_layout_t *const layout = &b->head.layout;
-    if (b->turn > 0)
-        b->turn = 0; /* it stands in OUT */
+    if (b->counting)
+        b->turns = b->turn;
+    if (b->counting || b->turn > 0) /* it stands in OUT */
+        b->turn = 0;
     else if (b->head.out == MC_HOLDS_WHOLE)
         bring(b, segment * layout->per_segment, layout->per_segment);
     else if (b->head.out == MC_HOLDS_HOME)
         settle_home(b, mc_layout_home(layout, b->head.rank, segment));
+    b->counting = false;
     b->segment_start = b->n_steps;
+}
+
+/* Whether a turn begins at `i`: what a rank sends, then what it receives, is one. Cut anywhere else,
+ * its messages could be in another order among its sends than among the receives of its peers. */
+static bool begins_turn(const mc_step_t *step, uint32_t i)
+{
+    return i == 0 ||
+           (mc_op_receives((mc_op_t)step[i - 1].op) && !mc_op_receives((mc_op_t)step[i].op));
+}
+
+static uint32_t count_turns(const mc_step_t *step, uint32_t n)
+{
+    uint32_t turns = 0;
+    for (uint32_t i = 0; i < n; i++)
+        turns += begins_turn(step, i);
+    return turns;
+}
+
+/* Copies the turn that begins at `i`; where the next one does. */
+static uint32_t copy_turn(const mc_step_t *step, uint32_t i, uint32_t n, mc_step_t **to)
+{
+    do
+        *(*to)++ = step[i++];
+    while (i < n && !begins_turn(step, i));
+    return i;
+}
+
+/* Turn t of n comes at (2t + 1) / 2n of the way. */
+static void merge_turns(const mc_step_t *a, uint32_t n, const mc_step_t *b, uint32_t m,
+                        mc_step_t *merged)
+{
+    const uint64_t turns = count_turns(a, n), others = count_turns(b, m);
+    uint64_t t = 0, o = 0;
+    for (uint32_t i = 0, k = 0; i < n || k < m;) {
+        if (k == m || (i < n && (2 * t + 1) * others <= (2 * o + 1) * turns)) {
+            i = copy_turn(a, i, n, &merged);
+            t++;
+        } else {
+            k = copy_turn(b, k, m, &merged);
+            o++;
+        }
+    }
+}
+
+void mc_alternate(mc_builder_t *b, uint32_t start, uint32_t middle)
+{
+    const uint32_t n = middle - start, m = b->n_steps - middle;
+    if (b->status || n == 0 || m == 0)
+        return;
+    mc_step_t *const merged = malloc((size_t)(n + m) * sizeof *merged);
+    if (!merged) {
+        b->status = mc_fail_memory("the steps of a plan");
+        return;
+    }
+    merge_turns(b->step + start, n, b->step + middle, m, merged);
+    memcpy(b->step + start, merged, (size_t)(n + m) * sizeof *merged);
+    free(merged);
 }
 
 int mc_seal(const mc_builder_t *b, mc_plan_t **plan)

@@ -16,6 +16,7 @@ typedef struct {
     uint8_t phase;          /* of the steps that follow */
     uint32_t segment_start; /* first step of the segment being built */
     int32_t turns, turn;    /* alltoall: phases of a segment, and those that are built */
+    bool counting;          /* the segment being built only counts its phases */
     int status;             /* the first failure; later calls do nothing */
 } mc_builder_t;
 
@@ -38,11 +39,16 @@ void mc_reduce_behind(mc_builder_t *b, mc_tile_t v);                   /* mine =
 /*
  * Alltoall. A block arrives in another chunk than it left from (by destination there, by source
  * here), so a phase sends what stands in one buffer and receives into the next: give and take as the
- * textbook does, then keep what stays, which ends the phase. `turns` phases lead from IN to OUT.
+ * textbook does, then keep what stays, which ends the phase. Which phase is the last must be known:
+ * a first segment is built with `counting`.
  */
 void mc_give(mc_builder_t *b, int32_t peer, mc_tile_t v);
 void mc_take(mc_builder_t *b, int32_t peer, mc_tile_t v);
 void mc_keep(mc_builder_t *b, mc_tile_t v);
+
+/* Lets steps [start, middle), of some segments, and those from `middle` on, of others, alternate in
+ * program order, each in its own order: a turn (sends, then receives) of the one, one of the other. */
+void mc_alternate(mc_builder_t *b, uint32_t start, uint32_t middle);
 
 /* The end of a segment: what OUT must hold and does not yet is copied there. */
 void mc_settle(mc_builder_t *b, uint32_t segment);

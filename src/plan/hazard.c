@@ -24,8 +24,9 @@ typedef struct {
     uint32_t *pred_off, *pred; /* edges turned round */
     uint32_t *mark;            /* by step: 1 + the step last known to wait for it */
     uint32_t *seen, *stack;    /* by step: the last search that came here */
-    uint32_t searches, home;   /* home: the rank's chunk of segment 0 */
-    cell_t *cell;              /* OUT, which is IN too where a rank has both, then SCRATCH */
+    uint32_t searches;
+    uint32_t home[MC_MAX_SIDES]; /* the rank's chunk in a segment of each side */
+    cell_t *cell;                /* OUT, which is IN too where a rank has both, then SCRATCH */
     reader_t *pool;
     uint32_t n_pool, pool_capacity;
 } hazards_t;
@@ -177,10 +178,12 @@ static int write_cell(hazards_t *h, cell_t *cell, uint32_t step)
     return status;
 }
 
-static bool holds(const mc_plan_t *plan, mc_holds_t what, uint32_t home, uint32_t chunk)
+static bool holds(const hazards_t *h, mc_holds_t what, uint32_t chunk)
 {
+    const mc_layout_t *const l = &h->plan->layout;
     return what == MC_HOLDS_WHOLE ||
-           (what == MC_HOLDS_HOME && chunk % plan->layout.per_segment == home);
+           (what == MC_HOLDS_HOME &&
+            chunk % l->per_segment == h->home[mc_layout_side(l, chunk / l->per_segment)]);
 }
 
 /* NULL where no write can meet it: chunks of IN that OUT does not share. */
@@ -189,8 +192,7 @@ static cell_t *cell_of(const hazards_t *h, uint8_t buffer, uint32_t chunk)
     const mc_plan_t *const plan = h->plan;
     if (buffer == MC_SCRATCH)
         return &h->cell[plan->n_chunks + (chunk - plan->scratch_first)];
-    if (buffer == MC_IN &&
-        !(holds(plan, plan->in, h->home, chunk) && holds(plan, plan->out, h->home, chunk)))
+    if (buffer == MC_IN && !(holds(h, plan->in, chunk) && holds(h, plan->out, chunk)))
         return NULL;
     return &h->cell[chunk];
 }
@@ -242,7 +244,8 @@ static int check_left_over(const hazards_t *h)
 static int check_rank(hazards_t *h, const mc_plan_t *plan)
 {
     h->plan = plan;
-    h->home = mc_layout_home(&plan->layout, plan->rank, 0);
+    for (uint32_t side = 0; side < plan->layout.sides; side++)
+        h->home[side] = mc_layout_home(&plan->layout, plan->rank, side) % plan->layout.per_segment;
     int status = check_edges(h);
     if (status)
         return status;

@@ -22,17 +22,17 @@ typedef struct {
     bool in_place, in_order;
 } runs_t;
 
-/* Chunks of a rank's OUT: first, first + every, … below the plan's. */
-typedef struct {
-    uint32_t first, every, end;
-} held_t;
-
-static held_t held_by(const mc_plan_t *plan)
+/* How many chunks a rank's OUT has, and which is the k-th of them. */
+static uint32_t n_held(const mc_plan_t *plan)
 {
-    const mc_layout_t *const layout = &plan->layout;
     if (plan->out == MC_HOLDS_HOME)
-        return (held_t){mc_layout_home(layout, plan->rank, 0), layout->per_segment, plan->n_chunks};
-    return (held_t){0, 1, plan->out == MC_HOLDS_WHOLE ? plan->n_chunks : 0};
+        return plan->layout.segments;
+    return plan->out == MC_HOLDS_WHOLE ? plan->n_chunks : 0;
+}
+
+static uint32_t held_at(const mc_plan_t *plan, uint32_t k)
+{
+    return plan->out == MC_HOLDS_HOME ? mc_layout_home(&plan->layout, plan->rank, k) : k;
 }
 
 static void runs_free(runs_t *r)
@@ -54,10 +54,8 @@ static int runs_create(const mc_world_t *world, const mc_match_t *match, runs_t 
     const size_t ranks = (size_t)world->n_ranks, steps = match->n_steps;
     const size_t chunks = world->plan[0]->n_chunks;
     size_t held = 0;
-    for (size_t i = 0; i < ranks; i++) {
-        const held_t h = held_by(world->plan[i]);
-        held += h.end / h.every;
-    }
+    for (size_t i = 0; i < ranks; i++)
+        held += n_held(world->plan[i]);
     int status = mc_machine_create(world, false, &r.machine);
     if (status)
         return status;
@@ -199,8 +197,9 @@ static int check_finals(runs_t *r)
 {
     size_t at = 0;
     for (int32_t rank = 0; rank < r->world->n_ranks; rank++) {
-        const held_t h = held_by(r->world->plan[rank]);
-        for (uint32_t chunk = h.first; chunk < h.end; chunk += h.every) {
+        const mc_plan_t *const plan = r->world->plan[rank];
+        for (uint32_t k = 0; k < n_held(plan); k++) {
+            const uint32_t chunk = held_at(plan, k);
             const int status = check_final(r, rank, chunk);
             if (status)
                 return status;
@@ -216,8 +215,9 @@ static int compare_finals(const runs_t *r, const char *which)
     char was[VALUE_TEXT], is[VALUE_TEXT];
     size_t at = 0;
     for (int32_t rank = 0; rank < r->world->n_ranks; rank++) {
-        const held_t h = held_by(r->world->plan[rank]);
-        for (uint32_t chunk = h.first; chunk < h.end; chunk += h.every, at++) {
+        const mc_plan_t *const plan = r->world->plan[rank];
+        for (uint32_t k = 0; k < n_held(plan); k++, at++) {
+            const uint32_t chunk = held_at(plan, k);
             const mc_value_t value = mc_machine_value(r->machine, rank, MC_OUT, chunk);
             if (value != r->final[at])
                 return mc_fail(

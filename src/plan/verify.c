@@ -22,10 +22,13 @@ static const buffers_t buffers[MESHCOLL_COLLECTIVES] = {
 static bool same_layout(const mc_layout_t *a, const mc_layout_t *b)
 {
     bool same = a->segments == b->segments && a->per_segment == b->per_segment &&
-                a->mesh.ndims == b->mesh.ndims && a->mesh.size == b->mesh.size;
+                a->sides == b->sides && a->mesh.ndims == b->mesh.ndims &&
+                a->mesh.size == b->mesh.size;
     for (int32_t d = 0; same && d < a->mesh.ndims; d++)
-        same = a->mesh.dim[d].extent == b->mesh.dim[d].extent && a->extent[d] == b->extent[d] &&
-               a->stride[d] == b->stride[d];
+        same = a->mesh.dim[d].extent == b->mesh.dim[d].extent && a->extent[d] == b->extent[d];
+    for (uint32_t side = 0; same && side < a->sides; side++)
+        for (int32_t d = 0; same && d < a->mesh.ndims; d++)
+            same = a->stride[side][d] == b->stride[side][d];
     return same;
 }
 

@@ -22,7 +22,8 @@ static const uint32_t MIXED = UINT32_MAX;
 
 typedef struct {
     size_t out, scratch; /* where the rank's cells start */
-    uint32_t home;       /* its chunk of segment 0 */
+    /* its chunk in a segment of each side */
+    uint32_t home[MC_MAX_SIDES];
 } place_t;
 
 struct mc_machine {
@@ -66,7 +67,9 @@ static void lay_out(mc_machine_t *m, uint32_t *longest)
         const uint32_t n = longest_step(plan);
         m->place[r].out = m->n_cells;
         m->place[r].scratch = m->n_cells += cells_of(plan, plan->out);
-        m->place[r].home = mc_layout_home(&plan->layout, r, 0);
+        for (uint32_t side = 0; side < plan->layout.sides; side++)
+            m->place[r].home[side] =
+                mc_layout_home(&plan->layout, r, side) % plan->layout.per_segment;
         m->n_cells += plan->n_scratch;
         *longest = n > *longest ? n : *longest;
     }
@@ -121,9 +124,11 @@ void mc_machine_destroy(mc_machine_t *m)
 
 static bool holds(const mc_machine_t *m, int32_t rank, mc_holds_t what, uint32_t chunk)
 {
+    const mc_layout_t *const l = &m->plan[rank]->layout;
     if (what == MC_HOLDS_HOME)
         return chunk < m->n_chunks &&
-               chunk % m->plan[rank]->layout.per_segment == m->place[rank].home;
+               chunk % l->per_segment ==
+                   m->place[rank].home[mc_layout_side(l, chunk / l->per_segment)];
     return what == MC_HOLDS_WHOLE && chunk < m->n_chunks;
 }
 
@@ -178,10 +183,11 @@ static void share_buffers(mc_machine_t *m, int32_t rank)
     const bool home_only = plan->in == MC_HOLDS_HOME || plan->out == MC_HOLDS_HOME;
     if (plan->in == MC_HOLDS_NONE || plan->out == MC_HOLDS_NONE)
         return;
-    const uint32_t first = home_only ? m->place[rank].home : 0;
-    const uint32_t step = home_only ? plan->layout.per_segment : 1;
-    for (uint32_t chunk = first; chunk < m->n_chunks; chunk += step)
+    const uint32_t n = home_only ? plan->layout.segments : m->n_chunks;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t chunk = home_only ? mc_layout_home(&plan->layout, rank, i) : i;
         m->cell[out_cell(m, rank, chunk)] = mc_machine_leaf(m, rank, chunk);
+    }
 }
 
 void mc_machine_reset(mc_machine_t *m, bool in_place)

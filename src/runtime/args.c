@@ -9,6 +9,11 @@ typedef struct {
     size_t in, out, block;
 } needs_t;
 
+static int32_t own_rank(const meshcoll_t *h)
+{
+    return mc_comm_rank_of(&h->order, h->rank);
+}
+
 /* Elements up to the end of the last block; *start: where this rank's starts. */
 static size_t extent_of(const meshcoll_t *h, const size_t *counts, const size_t *displs,
                         size_t *start)
@@ -17,7 +22,7 @@ static size_t extent_of(const meshcoll_t *h, const size_t *counts, const size_t 
     for (int32_t r = 0; r < h->mesh.size; r++) {
         const size_t at = displs ? displs[r] : next;
         next += counts[r];
-        if (r == h->rank)
+        if (r == own_rank(h))
             *start = at;
         if (counts[r] > 0 && at + counts[r] > end)
             end = at + counts[r];
@@ -28,8 +33,8 @@ static size_t extent_of(const meshcoll_t *h, const size_t *counts, const size_t 
 static needs_t needs_of(const meshcoll_t *h, const meshcoll_args_t *a)
 {
     const mc_move_t *const move = &mc_moves[a->collective];
-    const bool at_root = h->rank == a->root, blocks = mc_move_has_blocks(move);
-    const size_t element = meshcoll_datatype_size(a->datatype), rank = (size_t)h->rank;
+    const bool at_root = own_rank(h) == a->root, blocks = mc_move_has_blocks(move);
+    const size_t element = meshcoll_datatype_size(a->datatype), rank = (size_t)own_rank(h);
     size_t own = a->counts ? a->counts[rank] : a->count, start = rank * own;
     size_t whole = blocks ? own * (size_t)h->mesh.size : own, sent = whole;
     if (a->counts)
@@ -90,12 +95,13 @@ static int check_buffers(const meshcoll_t *h, const meshcoll_args_t *a)
 {
     const char *const name = meshcoll_collective_name(a->collective);
     const needs_t n = needs_of(h, a);
+    const int32_t rank = own_rank(h);
     if (n.in && !a->in)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                       "%s: in is NULL where rank %d has %zu bytes to give", name, h->rank, n.in);
+                       "%s: in is NULL where rank %d has %zu bytes to give", name, rank, n.in);
     if (n.out && !a->out)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s: out is NULL where rank %d gets %zu bytes",
-                       name, h->rank, n.out);
+                       name, rank, n.out);
     return check_place(h, a, &n);
 }
 
@@ -134,7 +140,7 @@ static int check_blocks(const meshcoll_t *h, meshcoll_args_t *a)
 {
     const mc_move_t *const move = &mc_moves[a->collective];
     const bool exchange = a->collective == MESHCOLL_ALLTOALL;
-    const size_t rank = (size_t)h->rank;
+    const size_t rank = (size_t)own_rank(h);
     size_t sent = 0, total = 0;
     if (!a->counts || !mc_move_has_blocks(move) || exchange != (a->in_counts != NULL))
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
@@ -195,6 +201,8 @@ int mc_args_check(const meshcoll_t *h, const meshcoll_args_t *given, meshcoll_ar
         status = check_buffers(h, &a);
     if (status)
         return status;
+    if (move->rooted)
+        a.root = mc_mesh_rank_of(&h->order, a.root);
     *args = a;
     return MESHCOLL_OK;
 }

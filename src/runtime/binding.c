@@ -201,7 +201,7 @@ static uint32_t blocks_together(const mc_binding_t *b, uint32_t n)
     if (l->segments > 1 || b->block_of || b->blocks[0].before)
         return 1;
     for (int32_t d = 0; d < l->mesh.ndims; d++)
-        if (l->order[d] != d)
+        if (l->order[0][d] != d)
             return 1;
     return n;
 }
@@ -210,7 +210,7 @@ static char *block_at(const mc_binding_t *b, mc_buffer_t buffer, bool whole, uin
 {
     const mc_layout_t *const l = &b->plan->layout;
     const mc_blocks_t *const blocks = blocks_of(b, buffer);
-    const uint32_t segment = c / l->per_segment, home = c % l->per_segment;
+    const uint32_t segment = c / l->per_segment, home = c % mc_blocks_period(l);
     const size_t count = blocks->before ? blocks->count[home] : b->operands.count;
     size_t element = mc_even_start(count, l->segments, segment);
     if (whole && blocks->before) {

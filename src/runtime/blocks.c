@@ -21,7 +21,8 @@ static void fill_starts(const mc_layout_t *l, const size_t *counts, size_t *star
 static void fill(const mc_layout_t *l, const int32_t *block_of, const size_t *counts,
                  const size_t *displs, const mc_blocks_t *b)
 {
-    for (uint32_t c = 0; c < l->per_segment; c++) {
+    const uint32_t n = mc_blocks_period(l);
+    for (uint32_t c = 0; c < n; c++) {
         const int32_t home = mc_layout_rank(l, c);
         const int32_t rank = block_of ? block_of[home] : home;
         b->start[c] = displs[rank];
@@ -29,14 +30,14 @@ static void fill(const mc_layout_t *l, const int32_t *block_of, const size_t *co
     }
     b->before[0] = 0;
     for (uint32_t c = 0; c < mc_layout_chunks(l); c++)
-        b->before[c + 1] = b->before[c] + mc_even_part(b->count[c % l->per_segment], l->segments,
-                                                       c / l->per_segment);
+        b->before[c + 1] =
+            b->before[c] + mc_even_part(b->count[c % n], l->segments, c / l->per_segment);
 }
 
 int mc_blocks_fill(const mc_layout_t *layout, const int32_t *block_of, const size_t *counts,
                    const size_t *displs, mc_blocks_t *blocks)
 {
-    const size_t ends = (size_t)mc_layout_chunks(layout) + 1, n = layout->per_segment;
+    const size_t ends = (size_t)mc_layout_chunks(layout) + 1, n = mc_blocks_period(layout);
     const size_t ranks = (size_t)layout->mesh.size;
     size_t *memory = blocks->memory;
     *blocks = (mc_blocks_t){.memory = memory};

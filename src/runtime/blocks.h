@@ -8,8 +8,8 @@
 typedef struct {
     size_t *memory;
     size_t *before; /* by chunk, and one more: elements of the chunks before it */
-    size_t *start; /* by chunk of segment 0: the element its block starts at in the user's buffer */
-    size_t *count; /* by chunk of segment 0: elements of its block */
+    size_t *start; /* by chunk of each side: the element its block starts at in the user's buffer */
+    size_t *count; /* by chunk of each side: elements of its block */
 } mc_blocks_t;
 
 /*
@@ -19,6 +19,12 @@ typedef struct {
 int mc_blocks_fill(const mc_layout_t *layout, const int32_t *block_of, const size_t *counts,
                    const size_t *displs, mc_blocks_t *blocks);
 void mc_blocks_free(mc_blocks_t *blocks);
+
+/* After so many chunks the same ranks' come again: after one segment of each side. */
+static inline uint32_t mc_blocks_period(const mc_layout_t *layout)
+{
+    return layout->sides * layout->per_segment;
+}
 
 /* Elements in the first k of n even parts, and in the k-th. */
 static inline size_t mc_even_start(size_t count, uint32_t n, uint32_t k)

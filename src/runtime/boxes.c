@@ -1,62 +1,245 @@
 #include "runtime/boxes.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 /* Names at most so many sizes or meshes in a message. */
 enum { MOST_NAMED = 8 };
 
-/* The mesh found ------------------------------------------------------------------------------- */
+/* Ranks by where they run ------------------------------------------------------------------------ */
 
-static void add_sizes(const int32_t *machine, int32_t size, mc_text_t *text)
+/* Domain: NUMA node or socket; 0 where that does not matter. */
+typedef struct {
+    int32_t machine, domain, rank;
+} seat_t;
+
+static int compare_seats(const void *a, const void *b)
 {
-    int32_t named = 0;
-    for (int32_t r = 0; r < size; r++) {
-        if (machine[r] != r)
-            continue;
-        int32_t ranks = 0;
-        for (int32_t k = r; k < size; k++)
-            ranks += machine[k] == r;
-        if (named == MOST_NAMED)
-            mc_text_add(text, ", …");
-        else if (named < MOST_NAMED)
-            mc_text_add(text, "%s%d", named ? ", " : "", ranks);
-        named++;
-    }
+    const seat_t *const s = a, *const t = b;
+    if (s->machine != t->machine)
+        return s->machine < t->machine ? -1 : 1;
+    if (s->domain != t->domain)
+        return s->domain < t->domain ? -1 : 1;
+    return (s->rank > t->rank) - (s->rank < t->rank);
 }
 
-static int fail_boxes(const int32_t *machine, int32_t size, int32_t stray)
+static int compare_ranks(const void *a, const void *b)
+{
+    const seat_t *const s = a, *const t = b;
+    return (s->rank > t->rank) - (s->rank < t->rank);
+}
+
+/* Domains by node or by package; false where a rank has none. */
+static bool set_domains(seat_t *seat, const mc_place_t *place, int32_t n, bool by_node)
+{
+    for (int32_t i = 0; i < n; i++) {
+        const mc_place_t *const p = &place[seat[i].rank];
+        seat[i].domain = by_node ? p->node : p->package;
+        if (seat[i].domain < 0)
+            return false;
+    }
+    return true;
+}
+
+static void sort_by_machine(seat_t *seat, int32_t n)
+{
+    for (int32_t i = 0; i < n; i++)
+        seat[i].domain = 0;
+    qsort(seat, (size_t)n, sizeof *seat, compare_seats);
+}
+
+/* How many ranks each machine, or each domain of each machine, has; 0 where they differ. */
+static int32_t ranks_each(const seat_t *seat, int32_t n)
+{
+    int32_t each = 0, run = 0;
+    for (int32_t i = 0; i < n; i++) {
+        run++;
+        if (i + 1 < n && seat[i + 1].machine == seat[i].machine &&
+            seat[i + 1].domain == seat[i].domain)
+            continue;
+        if (each && run != each)
+            return 0;
+        each = run;
+        run = 0;
+    }
+    return each;
+}
+
+/* What was found. */
+typedef struct {
+    int32_t box;      /* ranks a box; 0: boxes differ */
+    int32_t domain;   /* ranks of each of its domains; 0: they are no dimension */
+    const char *name; /* of that dimension */
+} sizes_t;
+
+/* Leaves the seats sorted by machine and, if there is such a dimension, by domain. */
+static sizes_t find_sizes(seat_t *seat, const mc_place_t *place, int32_t n)
+{
+    static const char *const names[] = {"socket", "numa"};
+    sort_by_machine(seat, n);
+    sizes_t sizes = {.box = ranks_each(seat, n)};
+    for (int by_node = 1; by_node >= 0 && sizes.box; by_node--) {
+        if (!set_domains(seat, place, n, by_node))
+            continue;
+        qsort(seat, (size_t)n, sizeof *seat, compare_seats);
+        const int32_t each = ranks_each(seat, n);
+        if (each && each < sizes.box) {
+            sizes.domain = each;
+            sizes.name = names[by_node];
+            return sizes;
+        }
+    }
+    sort_by_machine(seat, n);
+    return sizes;
+}
+
+/* The mesh found ------------------------------------------------------------------------------- */
+
+static int fail_boxes(const seat_t *seat, int32_t n)
 {
     char found[160];
     mc_text_t text = mc_text(found, sizeof found);
-    add_sizes(machine, size, &text);
+    int32_t named = 0, ranks = 0;
+    for (int32_t i = 0; i < n && named <= MOST_NAMED; i++) {
+        ranks++;
+        if (i + 1 < n && seat[i + 1].machine == seat[i].machine)
+            continue;
+        if (named == MOST_NAMED)
+            mc_text_add(&text, ", …");
+        else
+            mc_text_add(&text, "%s%d", named ? ", " : "", ranks);
+        named++;
+        ranks = 0;
+    }
     return mc_fail(
         MESHCOLL_ERR_MESH,
-        "expected boxes of one size with ranks placed box by box; found boxes of %s ranks "
-        "and rank %d out of line; start equal numbers per box in order (mpirun --map-by "
-        "ppr:N:node, MPICH -ppn N), or take them as one line: MESHCOLL_MESH=rank=%d",
-        found, stray, size);
+        "expected boxes of one size; found boxes of %s ranks; start equal numbers on all "
+        "(mpirun --map-by ppr:N:node, MPICH -ppn N), or take all ranks as one line: "
+        "MESHCOLL_MESH=rank=%d",
+        found, n);
 }
 
-int mc_boxes_mesh(const int32_t *machine, int32_t size, mc_mesh_t *mesh)
+static int mesh_of(const sizes_t *sizes, int32_t n, mc_mesh_t *mesh)
 {
-    char text[64];
-    int32_t gpus = 0;
-    while (gpus < size && machine[gpus] == 0)
-        gpus++;
+    char buffer[96];
+    mc_text_t text = mc_text(buffer, sizeof buffer);
+    const int32_t boxes = n / sizes->box, gpus = sizes->domain ? sizes->domain : sizes->box;
+    if (boxes > 1)
+        mc_text_add(&text, ",box=%d", boxes);
+    if (sizes->domain)
+        mc_text_add(&text, ",%s=%d", sizes->name, sizes->box / sizes->domain);
+    if (gpus > 1 || text.length == 0)
+        mc_text_add(&text, ",gpu=%d", gpus);
+    return mc_mesh_parse(buffer + 1, mesh);
+}
+
+/* Does dimension `name` of a mesh given hold `inner` ranks a step, `all` in all? */
+static bool is_dim(const mc_mesh_t *mesh, const char *name, int32_t inner, int32_t all)
+{
+    const int32_t d = name ? mc_mesh_find(mesh, name, strlen(name)) : -1;
+    if (d < 0 || inner == 0)
+        return false;
+    const int32_t stride = mc_mesh_stride(mesh, d);
+    return stride == inner && (all == 0 || stride * mesh->dim[d].extent == all);
+}
+
+/* The seats of a mesh given, from the order of find_sizes. */
+static void order_given(const mc_mesh_t *mesh, const sizes_t *sizes, seat_t *seat)
+{
+    const bool boxes = sizes->box == mesh->size || is_dim(mesh, "box", sizes->box, 0);
+    if (!boxes)
+        qsort(seat, (size_t)mesh->size, sizeof *seat, compare_ranks);
+    else if (!is_dim(mesh, sizes->name, sizes->domain, sizes->box))
+        sort_by_machine(seat, mesh->size);
+}
+
+/* Arranging -------------------------------------------------------------------------------------- */
+
+void mc_order_free(mc_order_t *order)
+{
+    free(order->mesh_rank);
+    free(order->comm_rank);
+    *order = (mc_order_t){0};
+}
+
+void mc_arranged_free(mc_arranged_t *arranged)
+{
+    mc_order_free(&arranged->order);
+    free(arranged->machine);
+    *arranged = (mc_arranged_t){0};
+}
+
+static bool in_order(const seat_t *seat, int32_t n)
+{
+    for (int32_t i = 0; i < n; i++)
+        if (seat[i].rank != i)
+            return false;
+    return true;
+}
+
+static int set_order(const seat_t *seat, int32_t n, mc_order_t *order)
+{
+    if (in_order(seat, n))
+        return MESHCOLL_OK;
+    order->mesh_rank = calloc((size_t)n, sizeof *order->mesh_rank);
+    order->comm_rank = calloc((size_t)n, sizeof *order->comm_rank);
+    if (!order->mesh_rank || !order->comm_rank)
+        return mc_fail_memory("the order of the ranks");
+    for (int32_t i = 0; i < n; i++) {
+        order->comm_rank[i] = seat[i].rank;
+        order->mesh_rank[seat[i].rank] = i;
+    }
+    return MESHCOLL_OK;
+}
+
+/* Through a table of the first seat of each machine, which is named by a rank. */
+static int set_machines(const seat_t *seat, int32_t n, int32_t **machine)
+{
+    int32_t *const found = calloc((size_t)n, sizeof *found);
+    int32_t *const first = calloc((size_t)n, sizeof *first);
+    if (found && first) {
+        for (int32_t i = n - 1; i >= 0; i--)
+            first[seat[i].machine] = i;
+        for (int32_t i = 0; i < n; i++)
+            found[i] = first[seat[i].machine];
+    }
+    const bool good = found && first;
+    free(first);
+    *machine = found;
+    return good ? MESHCOLL_OK : mc_fail_memory("machines");
+}
+
+static int arrange(const char *text, const mc_place_t *place, int32_t size, seat_t *seat,
+                   mc_arranged_t *a)
+{
     for (int32_t r = 0; r < size; r++)
-        if (machine[r] != r / gpus * gpus)
-            return fail_boxes(machine, size, r);
-    if (size % gpus != 0)
-        return fail_boxes(machine, size, size - 1);
-    if (gpus == size)
-        snprintf(text, sizeof text, "gpu=%d", gpus);
-    else if (gpus == 1)
-        snprintf(text, sizeof text, "box=%d", size);
-    else
-        snprintf(text, sizeof text, "box=%d,gpu=%d", size / gpus, gpus);
-    return mc_mesh_parse(text, mesh);
+        seat[r] = (seat_t){.machine = place[r].machine, .rank = r};
+    const sizes_t sizes = find_sizes(seat, place, size);
+    if (!text && sizes.box == 0)
+        return fail_boxes(seat, size);
+    int status = text ? mc_mesh_fit(text, size, &a->mesh) : mesh_of(&sizes, size, &a->mesh);
+    if (status)
+        return status;
+    if (text)
+        order_given(&a->mesh, &sizes, seat);
+    status = set_order(seat, size, &a->order);
+    return status ? status : set_machines(seat, size, &a->machine);
+}
+
+int mc_arrange(const char *text, const mc_place_t *place, int32_t size, mc_arranged_t *arranged)
+{
+    mc_arranged_t a = {0};
+    seat_t *const seat = calloc((size_t)size, sizeof *seat);
+    const int status = seat ? arrange(text, place, size, seat, &a) : mc_fail_memory("places");
+    free(seat);
+    if (status) {
+        mc_arranged_free(&a);
+        return status;
+    }
+    *arranged = a;
+    return MESHCOLL_OK;
 }
 
 /* A mesh given ---------------------------------------------------------------------------------- */
@@ -130,7 +313,8 @@ static bool share_machine(const int32_t *machine, const mc_mesh_t *mesh, int32_t
 
 static const char *rule_tls(const int32_t *machine, const mc_mesh_t *mesh, int32_t d)
 {
-    if ((d == 0 && mesh->ndims > 1) || !share_machine(machine, mesh, d))
+    if ((d == 0 && mesh->ndims > 1 && !mc_dim_is_inside(&mesh->dim[0])) ||
+        !share_machine(machine, mesh, d))
         return network_tls();
     return in_box_tls();
 }

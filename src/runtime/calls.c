@@ -1,5 +1,6 @@
 #include "runtime/calls.h"
 
+#include "compose/registry.h"
 #include "runtime/explain.h"
 #include "runtime/group.h"
 #include "runtime/threads.h"
@@ -157,11 +158,13 @@ static int choose_direct(meshcoll_t *h, const meshcoll_args_t *a, mc_memory_t **
     const int status = mc_choose(&h->choice, &h->mesh, &h->links, &wish, &c);
     if (status)
         return status;
-    if (c->best.strategy.n_phases != 1)
-        return mc_fail(MESHCOLL_ERR_STRATEGY,
-                       "alltoallv goes straight from rank to rank: expected one phase along all "
-                       "dimensions, as in flat-pairwise; got '%s'",
-                       a->strategy);
+    if (c->best.strategy.n_phases != 1 ||
+        c->best.strategy.phase[0].algorithm != mc_algorithm_find(MESHCOLL_ALLTOALL, "pairwise", 8))
+        return mc_fail(
+            MESHCOLL_ERR_STRATEGY,
+            "alltoallv goes straight from rank to rank: expected one pairwise phase along "
+            "all dimensions, flat-pairwise; got '%s'",
+            a->strategy);
     *choice = c;
     return MESHCOLL_OK;
 }
@@ -171,6 +174,12 @@ int mc_call_choose(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, mc_
     if (a->in_counts)
         return choose_direct(h, a, choice);
     const bool has_blocks = mc_move_has_blocks(&mc_moves[a->collective]) && !a->counts;
+    if (!mc_op_commutes(a->op) && h->order.comm_rank)
+        return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
+                       "the operation does not commute, and the ranks do not stand in the mesh in "
+                       "their order: start them box by box, or take them as one line: "
+                       "MESHCOLL_MESH=rank=%d",
+                       h->mesh.size);
     const mc_wish_t wish = {.collective = a->collective,
                             .root = a->root,
                             .bytes = a->count * meshcoll_datatype_size(a->datatype) *

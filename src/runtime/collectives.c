@@ -115,7 +115,7 @@ int meshcoll_allgatherv(meshcoll_t *mesh, const void *in, size_t count, void *ou
 int meshcoll_reduce_scatterv(meshcoll_t *mesh, const void *in, void *out, const size_t *counts,
                              meshcoll_datatype_t datatype, meshcoll_op_t op)
 {
-    const size_t count = mesh && counts ? counts[mesh->rank] : 0;
+    const size_t count = mesh && counts ? counts[meshcoll_rank(mesh)] : 0;
     meshcoll_args_t a = args_of(MESHCOLL_REDUCE_SCATTER, in, out, count, datatype);
     a.op = op;
     return run_blocks(mesh, &a, counts, NULL);

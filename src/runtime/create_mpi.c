@@ -1,12 +1,13 @@
 /* Creation from an MPI communicator: MPI gathers, and knows which ranks share memory. */
 #include <meshcoll/mpi.h>
 
+#include "runtime/places_mpi.h"
 #include "runtime/tuned.h"
 
 #include <limits.h>
 #include <stdlib.h>
 
-static int mpi_allgather(void *context, const void *in, void *out, size_t bytes)
+int mc_mpi_allgather(void *context, const void *in, void *out, size_t bytes)
 {
     const MPI_Comm *const comm = context;
     if (bytes > INT_MAX)
@@ -31,33 +32,43 @@ static int find_machines(MPI_Comm comm, int32_t rank, int32_t *machine)
                   : MESHCOLL_OK;
 }
 
-static int create(MPI_Comm *comm, mc_creation_t *creation, int32_t *machine, meshcoll_t **mesh)
+int mc_mpi_places(MPI_Comm comm, mc_place_t **place)
 {
-    creation->oob = (meshcoll_oob_t){.context = comm, .allgather = mpi_allgather};
-    MPI_Comm_rank(*comm, &creation->oob.rank);
-    MPI_Comm_size(*comm, &creation->oob.size);
-    const int status = find_machines(*comm, creation->oob.rank, machine);
-    return status ? status : mc_tuned_create(creation, mesh);
+    meshcoll_oob_t oob = {.context = &comm, .allgather = mc_mpi_allgather};
+    MPI_Comm_rank(comm, &oob.rank);
+    MPI_Comm_size(comm, &oob.size);
+    int32_t *const machine = calloc((size_t)oob.size, sizeof *machine);
+    int status = machine ? find_machines(comm, oob.rank, machine) : mc_fail_memory("machines");
+    if (!status)
+        status = mc_places_find(&oob, machine, place);
+    free(machine);
+    return status;
 }
 
 int meshcoll_create(MPI_Comm comm, const meshcoll_params_t *params, meshcoll_t **mesh)
 {
-    int ready = 0, size = 0;
+    int ready = 0;
     if (MPI_Initialized(&ready) != MPI_SUCCESS || !ready || comm == MPI_COMM_NULL || !mesh)
         return mc_fail(
             MESHCOLL_ERR_INVALID_ARG,
             "meshcoll_create: expected MPI to be initialised, a communicator and a place "
             "for the mesh");
-    MPI_Comm_size(comm, &size);
     MPI_Comm *const own = malloc(sizeof *own);
-    int32_t *const machine = calloc((size_t)size, sizeof *machine);
-    int status = own && machine ? MESHCOLL_OK : mc_fail_memory("a mesh");
+    if (!own)
+        return mc_fail_memory("a mesh");
+    *own = comm;
+    mc_place_t *place = NULL;
+    int status = mc_mpi_places(comm, &place);
     if (!status) {
-        *own = comm;
-        mc_creation_t creation = {.machine = machine, .params = params, .free_context = free};
-        status = create(own, &creation, machine, mesh);
+        mc_creation_t creation = {.oob = {.context = own, .allgather = mc_mpi_allgather},
+                                  .place = place,
+                                  .params = params,
+                                  .free_context = free};
+        MPI_Comm_rank(comm, &creation.oob.rank);
+        MPI_Comm_size(comm, &creation.oob.size);
+        status = mc_tuned_create(&creation, mesh);
     }
-    free(machine);
+    free(place);
     if (status)
         free(own);
     return status;

@@ -1,4 +1,5 @@
 /* Creation with the caller's own means to gather: who shares a machine is found by what it shows. */
+#include "runtime/places.h"
 #include "runtime/tuned.h"
 
 #include <stdio.h>
@@ -86,11 +87,15 @@ int meshcoll_create_oob(const meshcoll_oob_t *oob, const meshcoll_params_t *para
     int32_t *const machine = calloc((size_t)oob->size, sizeof *machine);
     if (!machine)
         return mc_fail_memory("machines");
+    mc_place_t *place = NULL;
     int status = find_machines(oob, machine);
+    if (!status)
+        status = mc_places_find(oob, machine, &place);
     if (!status) {
-        const mc_creation_t creation = {.oob = *oob, .machine = machine, .params = params};
+        const mc_creation_t creation = {.oob = *oob, .place = place, .params = params};
         status = mc_tuned_create(&creation, mesh);
     }
+    free(place);
     free(machine);
     return status;
 }

@@ -7,7 +7,7 @@
  * first segments go first. Receives cost nothing while they wait, and spare a copy. */
 enum { SEND_WINDOW = 2, RECV_WINDOW = 16 };
 
-/* Memory for messages to be reduced: two at least, and more as long as they are small. */
+/* Memory for messages to be reduced: two a side at least, and more as long as they are small. */
 enum { STAGING_BYTES = 1 << 20, ALIGN = 64 };
 
 /* Local work between two looks at the transports. */
@@ -32,12 +32,11 @@ static bool is_message(const mc_executor_t *x, uint32_t t)
 
 static bool is_staged(const mc_executor_t *x, uint32_t t)
 {
-    const mc_peer_t *const peer = x->lane[x->task[t].lane].peer;
     return step_of(x, t)->op == MC_OP_RECV_REDUCE && x->binding->step[t].bytes > 0 &&
-           !peer->transport->ops->recv_reduce;
+           !x->lane[x->task[t].lane].peer->transport->ops->recv_reduce;
 }
 
-static uint32_t lane_of(const mc_plan_t *plan, const mc_step_t *s)
+static uint32_t peer_of(const mc_plan_t *plan, const mc_step_t *s)
 {
     uint32_t lo = 0, hi = plan->n_peers;
     while (hi - lo > 1) {
@@ -47,42 +46,75 @@ static uint32_t lane_of(const mc_plan_t *plan, const mc_step_t *s)
         else
             hi = mid;
     }
-    return 2 * lo + (mc_op_sends((mc_op_t)s->op) ? 1 : 0);
+    return lo;
 }
 
-static void init_lanes(mc_executor_t *x, const mc_wiring_t *w)
+/* Gives each peer and phase in one direction a lane where there are messages, and the steps theirs.
+ * `lane` has room for all; `number` is a table by peer and phase, of zeros. How many lanes. */
+static uint32_t add_lanes(const mc_plan_t *plan, const mc_wiring_t *w, bool sends, uint32_t phases,
+                          uint32_t first, uint32_t *number, mc_lane_t *lane, mc_task_t *task)
 {
-    for (uint32_t p = 0; p < x->plan->n_peers; p++) {
-        x->lane[2 * p] = (mc_lane_t){
-            .peer = w->peer[p], .tag = mc_tag(x->plan->peer[p], 0, 0), .window = RECV_WINDOW};
-        x->lane[2 * p + 1] = (mc_lane_t){.peer = w->peer[p],
-                                         .bytes_sent = w->bytes_sent[p],
-                                         .tag = mc_tag(w->rank, 0, 0),
-                                         .window = SEND_WINDOW};
+    uint32_t n = first;
+    for (uint32_t t = 0; t < plan->n_steps; t++) {
+        const mc_step_t *const s = &plan->step[t];
+        if (!(sends ? mc_op_sends((mc_op_t)s->op) : mc_op_receives((mc_op_t)s->op)))
+            continue;
+        const uint32_t peer = peer_of(plan, s), at = peer * phases + s->phase;
+        if (!number[at]) {
+            if (lane && sends)
+                lane[n] = (mc_lane_t){.peer = w->peer[peer],
+                                      .bytes_sent = w->bytes_sent[peer],
+                                      .tag = mc_tag(w->rank, 0, 0),
+                                      .window = SEND_WINDOW};
+            else if (lane)
+                lane[n] = (mc_lane_t){.peer = w->peer[peer],
+                                      .tag = mc_tag(plan->peer[peer], 0, 0),
+                                      .window = RECV_WINDOW};
+            number[at] = ++n;
+        }
+        if (task)
+            task[t].lane = number[at] - 1;
     }
+    memset(number, 0, (size_t)plan->n_peers * phases * sizeof *number);
+    return n;
+}
+
+static uint32_t phases_of(const mc_plan_t *plan)
+{
+    uint32_t most = 0;
+    for (uint32_t t = 0; t < plan->n_steps; t++)
+        most = plan->step[t].phase > most ? plan->step[t].phase : most;
+    return most + 1;
 }
 
 int mc_executor_init(mc_executor_t *x, const mc_plan_t *plan, const mc_wiring_t *wiring)
 {
-    const size_t n = plan->n_steps, lanes = 2 * (size_t)plan->n_peers;
+    const size_t n = plan->n_steps;
+    const uint32_t phases = phases_of(plan);
+    uint32_t *const number = calloc((size_t)plan->n_peers * phases + 1, sizeof *number);
+    if (!number)
+        return mc_fail_memory("an executor");
+    const uint32_t sends = add_lanes(plan, wiring, true, phases, 0, number, NULL, NULL);
+    const uint32_t lanes = add_lanes(plan, wiring, false, phases, sends, number, NULL, NULL);
     const size_t bytes =
         n * sizeof(mc_task_t) + lanes * sizeof(mc_lane_t) + 4 * n * sizeof(uint32_t);
     char *const memory = calloc(1, bytes + 1);
-    if (!memory)
+    if (!memory) {
+        free(number);
         return mc_fail_memory("an executor");
-    *x = (mc_executor_t){.plan = plan, .n_lanes = (uint32_t)lanes};
+    }
+    *x = (mc_executor_t){.plan = plan, .n_lanes = lanes, .n_sending = sends};
     x->task = (mc_task_t *)memory;
     x->lane = (mc_lane_t *)(x->task + n);
     x->queue = (uint32_t *)(x->lane + lanes);
     x->heap = x->queue + n;
     x->staged = x->heap + n;
     x->slot = x->staged + n;
-    init_lanes(x, wiring);
-    for (uint32_t t = 0; t < n; t++) {
+    add_lanes(plan, wiring, true, phases, 0, number, x->lane, x->task);
+    add_lanes(plan, wiring, false, phases, sends, number, x->lane, x->task);
+    for (uint32_t t = 0; t < n; t++)
         x->task[t].io.finished = &x->finished;
-        if (plan->step[t].peer >= 0)
-            x->task[t].lane = lane_of(plan, &plan->step[t]);
-    }
+    free(number);
     return MESHCOLL_OK;
 }
 
@@ -141,7 +173,7 @@ size_t mc_executor_measure(mc_executor_t *x, const mc_binding_t *binding)
     x->n_staged = 0;
     fill_lanes(x);
     x->n_ports = 0;
-    for (uint32_t l = 1; l < x->n_lanes; l += 2)
+    for (uint32_t l = 0; l < x->n_sending; l++)
         if (x->lane[l].n > 0)
             x->lane[l].port = port_of(x, x->lane[l].peer->transport);
     for (uint32_t t = 0; t < x->plan->n_steps; t++)
@@ -149,7 +181,8 @@ size_t mc_executor_measure(mc_executor_t *x, const mc_binding_t *binding)
             x->staged[x->n_staged++] = t;
     x->slot_bytes = (most_staged(x) + ALIGN - 1) / ALIGN * ALIGN;
     const size_t fit = x->slot_bytes ? STAGING_BYTES / x->slot_bytes : 0;
-    const size_t wanted = fit < 2 ? 2 : fit;
+    const size_t least = 2 * (size_t)x->plan->layout.sides; /* sides go on side by side */
+    const size_t wanted = fit < least ? least : fit;
     x->n_slots = wanted < x->n_staged ? (uint32_t)wanted : x->n_staged;
     return x->n_slots * x->slot_bytes;
 }
@@ -275,7 +308,7 @@ static void pump_port(mc_executor_t *x, uint32_t port)
     mc_lane_t *first = NULL;
     if (x->port[port].n_flying > 0)
         return;
-    for (uint32_t l = 1; l < x->n_lanes; l += 2) {
+    for (uint32_t l = 0; l < x->n_sending; l++) {
         mc_lane_t *const lane = &x->lane[l];
         if (lane->port == port && can_start(x, lane) &&
             (!first || x->queue[lane->first + lane->next] < x->queue[first->first + first->next]))
@@ -420,7 +453,7 @@ int mc_executor_start(mc_executor_t *x, uint32_t operation)
     reset(x);
     x->state = MC_RUNNING;
     grant_slots(x);
-    for (uint32_t l = 0; l < x->n_lanes; l += 2)
+    for (uint32_t l = x->n_sending; l < x->n_lanes; l++)
         pump(x, &x->lane[l]);
     for (uint32_t t = 0; t < x->plan->n_steps; t++) {
         if (x->task[t].waits > 0)

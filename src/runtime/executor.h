@@ -1,7 +1,9 @@
 /*
  * The executor runs a bound plan over connections: steps start when what they depend on is done,
- * the first in program order first; messages of a pair in the order of their numbers, a bounded
- * window of them at once per peer and direction. Nothing is allocated from start to end.
+ * the first in program order first; messages of a pair and phase in the order of their numbers, a
+ * bounded window of them at once in each direction. Phases do not wait for each other there: one
+ * segment's allgather would hold up the next one's reduce-scatter to the same peer. Nothing is
+ * allocated from start to end.
  *
  * Messages to be reduced come into slots of staging. They are awaited before their operand is
  * ready, and slots are given out in program order: the first step that is not done has one, so that
@@ -13,7 +15,7 @@
 #include "runtime/binding.h"
 #include "runtime/timeline.h"
 
-/* One peer and direction. */
+/* One peer, phase and direction. */
 typedef struct {
     mc_peer_t *peer;
     uint64_t *bytes_sent;    /* counter of the dimension between; NULL: receives */
@@ -51,13 +53,13 @@ typedef struct {
     const mc_binding_t *binding;
     mc_phase_state_t state;
     int status;
-    uint64_t operation; /* of this run, as part of its tags */
-    uint32_t n_left;    /* steps, then flushes */
-    mc_task_t *task;    /* by step */
-    mc_lane_t *lane;    /* per peer: receives, sends */
-    uint32_t n_lanes;
-    uint32_t *queue; /* steps by lane */
-    uint32_t *heap;  /* local steps that are ready, the first in program order on top */
+    uint64_t operation;          /* of this run, as part of its tags */
+    uint32_t n_left;             /* steps, then flushes */
+    mc_task_t *task;             /* by step */
+    mc_lane_t *lane;             /* per peer: receives, sends */
+    uint32_t n_lanes, n_sending; /* those that send come first */
+    uint32_t *queue;             /* steps by lane */
+    uint32_t *heap;              /* local steps that are ready, the first in program order on top */
     uint32_t n_heap;
     uint32_t *staged; /* steps that want a slot, in program order */
     uint32_t n_staged, next_staged;

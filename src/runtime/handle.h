@@ -3,27 +3,38 @@
 #define MC_RUNTIME_HANDLE_H
 
 #include "mesh/link.h"
+#include "runtime/boxes.h"
 #include "runtime/choice.h"
 #include "runtime/executor.h"
 #include "runtime/settings.h"
+#include "transport/shm.h"
 
 enum { MC_CACHED_REQUESTS = 32 };
 
 struct meshcoll {
-    int32_t rank;
+    int32_t rank; /* in the mesh, as all ranks below this line; callers know comm_rank_of it */
     mc_mesh_t mesh;
+    mc_order_t order;
     char text[MC_MAX_DIMS * (MC_DIM_NAME + 12)];
     mc_links_t links;
     mc_choice_t choice;
 
-    /* allgather is NULL where all ranks are in one process */
+    /* of a sub-mesh; it closes before its parent */
+    meshcoll_t *parent, *sibling;
+    meshcoll_t *children;   /* a list, the latest first */
+    mc_settings_t settings; /* of a mesh that was not split off */
+
+    /* allgather is NULL where all ranks are in one process, and of a sub-mesh */
     meshcoll_oob_t oob;
     void (*free_context)(void *context);
 
+    int32_t *machine; /* the lowest rank on the same one; NULL: all in one process */
+    char tls[MC_MAX_DIMS][MC_TLS_TEXT];
+    mc_shm_access_t access;
     mc_transport_t *transport[MC_MAX_DIMS]; /* NULL along dimensions of extent 1 */
     mc_transport_t *polled[MC_MAX_DIMS];    /* those with connections */
     int32_t n_polled;
-    char *addresses; /* of all ranks' transports, `address_stride` apart */
+    char *addresses; /* of all ranks' transports, `address_stride` apart, as they were gathered */
     size_t address_stride;
     mc_peer_t **peer; /* by rank, ascending */
     uint32_t n_peers, peer_capacity;
@@ -47,11 +58,11 @@ struct meshcoll {
     struct mc_explain *explain;                     /* NULL: nothing is recorded */
 };
 
-/* What creation starts from. `machine` as in boxes.h; both stay the caller's. */
+/* What creation starts from. `place` and `params` stay the caller's. */
 typedef struct {
     meshcoll_oob_t oob; /* `context` is freed with `free_context` when the handle is */
     void (*free_context)(void *context);
-    const int32_t *machine;
+    const mc_place_t *place; /* by rank of `oob` */
     const meshcoll_params_t *params;
     const char *tuned; /* the file that params->links were read from; NULL: they were not */
 } mc_creation_t;
@@ -61,6 +72,9 @@ int mc_handle_create(const mc_creation_t *creation, meshcoll_t **mesh);
 /* A handle without transports, from settings; rank `rank` of `mesh`. */
 int mc_handle_open(const mc_mesh_t *mesh, int32_t rank, const mc_settings_t *settings,
                    meshcoll_t **handle);
+
+/* Closes and frees it with its sub-meshes, when nobody sends to it any more; NULL is allowed. */
+void mc_handle_close(meshcoll_t *h);
 
 /* The connection to a rank, made when first asked for. */
 int mc_handle_connect(meshcoll_t *h, int32_t rank, mc_peer_t **peer);

@@ -137,6 +137,7 @@ int mc_request_create(meshcoll_t *h, const meshcoll_args_t *args, const mc_ranke
         status = mc_strategy_plan(&choice->strategy, &h->mesh, h->rank, args->root, &r->plan);
         if (!status)
             status = mc_binding_init(&r->binding, r->plan);
+        r->binding.block_of = h->order.comm_rank;
         if (!status)
             status = init_executor(r);
         if (!status && h->explain)

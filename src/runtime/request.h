@@ -29,7 +29,8 @@ struct meshcoll_request {
     struct mc_watch *watch; /* of explain; NULL: nothing is recorded */
 };
 
-/* The arguments of a call, checked: *args with defaults for what is not given. */
+/* The arguments of a call, checked: *args with defaults for what is not given, and the root as the
+ * mesh numbers it. */
 int mc_args_check(const meshcoll_t *h, const meshcoll_args_t *given, meshcoll_args_t *args);
 mc_operands_t mc_operands_of(const meshcoll_args_t *a);
 

@@ -30,21 +30,24 @@ static void find_cpu(char cpu[MC_CPU_TEXT])
         fclose(file);
 }
 
-int mc_cluster_find(const mc_settings_t *settings, const int32_t *machine, int32_t size,
+int mc_cluster_find(const mc_settings_t *settings, const mc_place_t *place, int32_t size,
                     mc_cluster_t *cluster)
 {
     mc_cluster_t c;
+    mc_arranged_t a;
     memset(&c, 0, sizeof c);
-    int status = settings->mesh ? mc_mesh_fit(settings->mesh, size, &c.mesh)
-                                : mc_boxes_mesh(machine, size, &c.mesh);
-    if (!status)
-        status = mc_boxes_transports(settings->transports, machine, &c.mesh, c.tls);
+    int status = mc_arrange(settings->mesh, place, size, &a);
+    if (status)
+        return status;
+    c.mesh = a.mesh;
+    status = mc_boxes_transports(settings->transports, a.machine, &c.mesh, c.tls);
+    mc_arranged_free(&a);
     if (status)
         return status;
     find_cpu(c.cpu);
     c.cores = (int32_t)sysconf(_SC_NPROCESSORS_ONLN);
     for (int32_t r = 0; r < size; r++)
-        c.machines += machine[r] == r;
+        c.machines += place[r].machine == r;
     *cluster = c;
     return MESHCOLL_OK;
 }
@@ -257,7 +260,7 @@ static char *find_links(const mc_creation_t *c, const mc_settings_t *settings)
     char path[MC_TUNED_PATH], *links = NULL;
     mc_cluster_t cluster;
     if (settings->links || mc_tuned_path(path) || access(path, F_OK) != 0 ||
-        mc_cluster_find(settings, c->machine, c->oob.size, &cluster))
+        mc_cluster_find(settings, c->place, c->oob.size, &cluster))
         return NULL;
     if (mc_tuned_read(path, &cluster, &links))
         fprintf(stderr, "meshcoll: %s; taking the default links\n", meshcoll_last_error());

@@ -19,8 +19,8 @@ typedef struct {
     int32_t cores, machines;
 } mc_cluster_t;
 
-/* The cluster that ranks on these machines (boxes.h) form with these settings. */
-int mc_cluster_find(const mc_settings_t *settings, const int32_t *machine, int32_t size,
+/* The cluster that ranks at these places form with these settings. */
+int mc_cluster_find(const mc_settings_t *settings, const mc_place_t *place, int32_t size,
                     mc_cluster_t *cluster);
 /* "box=4,gpu=4 on 4 machines with 2 cores of …, box=tcp,self;gpu=posix,…": the key in the file. */
 void mc_cluster_print(const mc_cluster_t *cluster, mc_text_t *text);

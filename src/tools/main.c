@@ -1,12 +1,13 @@
 /* The command `meshcoll`: a table of subcommands. */
 #include "tools/tool.h"
+#include "tools/topo.h"
 #include "tools/tune.h"
 
 #include <string.h>
 
 static const mc_command_t *const commands[] = {
-    &mc_plan_command,  &mc_trace_command, &mc_verify_command,
-    &mc_count_command, &mc_list_command,  &mc_tune_command,
+    &mc_plan_command, &mc_trace_command, &mc_verify_command, &mc_count_command,
+    &mc_list_command, &mc_topo_command,  &mc_tune_command,
 };
 
 static int print_help(FILE *out)

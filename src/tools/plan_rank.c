@@ -1,4 +1,5 @@
 /* The ranking for one size, and the terms of each phase. */
+#include "compose/sides.h"
 #include "tools/plan_request.h"
 
 #include <inttypes.h>
@@ -52,10 +53,11 @@ static mc_phase_cost_t phase_cost(const ranking_t *k, const mc_strategy_t *s, in
     return mc_strategy_phase_cost(s, &r->mesh, &r->links, r->root, phase);
 }
 
-static mc_phase_cost_t total_cost(const ranking_t *k, const mc_strategy_t *s)
+/* Of one side, a segment through all its phases. */
+static mc_phase_cost_t side_cost(const ranking_t *k, const mc_strategy_t *s, int32_t side)
 {
     mc_phase_cost_t sum = {mc_cost_zero(), mc_cost_zero()};
-    for (int32_t i = 0; i < s->n_phases; i++) {
+    for (int32_t i = mc_side_first(s, side); i < mc_side_end(s, side); i++) {
         const mc_phase_cost_t phase = phase_cost(k, s, i);
         sum.once = mc_cost_add(&sum.once, &phase.once);
         sum.busy = mc_cost_add(&sum.busy, &phase.busy);
@@ -74,41 +76,63 @@ static void add_cost_row(mc_table_t *table, const ranking_t *k, const mc_strateg
     mc_add_seconds(table, mc_cost_seconds(cost, &r->links, piece_of(k, s)));
 }
 
-/* The link that is the longest busy with a segment. */
-static int32_t busiest(const ranking_t *k, const mc_strategy_t *s, const mc_cost_t *busy,
-                       double *seconds)
-{
-    const mc_plan_request_t *const r = k->request;
-    int32_t found = 0;
-    *seconds = 0;
-    for (int32_t d = 0; d < r->mesh.ndims; d++) {
-        const double t = mc_term_seconds(&busy->dim[d], &r->links.dim[d], piece_of(k, s));
-        if (t > *seconds) {
-            *seconds = t;
-            found = d;
-        }
-    }
-    return found;
-}
-
 static void print_pipelining(const ranking_t *k, const mc_strategy_t *s, const mc_cost_t *busy)
 {
     char each[MC_NUMBER_TEXT], all[MC_NUMBER_TEXT];
-    double seconds;
-    const int32_t d = busiest(k, s, busy, &seconds);
+    int32_t d;
+    const double seconds = mc_cost_busy(busy, &k->request->links, piece_of(k, s), &d);
     const double total = mc_strategy_seconds(s, &k->request->mesh, &k->request->links,
                                              k->request->root, (double)k->request->bytes);
-    printf("  then %u more segments, one every %s, as long as each keeps the links of %s busy:"
-           " %s in all\n",
-           s->segments - 1, mc_print_seconds(seconds, each, sizeof each),
-           k->request->mesh.dim[d].name, mc_print_seconds(total, all, sizeof all));
+    printf(
+        "  then %u more segments, one every %s, as long as each keeps the %s%s busy: %s in all\n",
+        s->segments - 1, mc_print_seconds(seconds, each, sizeof each),
+        d < 0 ? "ranks themselves" : "links of ", d < 0 ? "" : k->request->mesh.dim[d].name,
+        mc_print_seconds(total, all, sizeof all));
+}
+
+/* Side by side: the first two segments, and how often two more follow. */
+static void print_sides(const ranking_t *k, const mc_strategy_t *s)
+{
+    const mc_plan_request_t *const r = k->request;
+    const double n = (double)r->bytes;
+    char fill[MC_NUMBER_TEXT], each[MC_NUMBER_TEXT], all[MC_NUMBER_TEXT];
+    const mc_pace_t pace = mc_sides_pace(s, &r->mesh, &r->links, r->root, n);
+    const double total = mc_strategy_seconds(s, &r->mesh, &r->links, r->root, n);
+    printf("  a segment of each side, side by side: %s",
+           mc_print_seconds(pace.fill, fill, sizeof fill));
+    if (s->segments > 2) {
+        printf("; then %u more of each, two every %s, as long as ", s->segments / 2 - 1,
+               mc_print_seconds(pace.every, each, sizeof each));
+        if (pace.busiest < 0)
+            printf("they take a rank's own time");
+        else
+            printf("they keep the links of %s busy", r->mesh.dim[pace.busiest].name);
+        printf(": %s in all", mc_print_seconds(total, all, sizeof all));
+    }
+    putchar('\n');
+}
+
+static void add_side_rows(mc_table_t *table, const ranking_t *k, const mc_strategy_t *s,
+                          int32_t side)
+{
+    char phase[MC_STRATEGY_TEXT], name[MC_STRATEGY_TEXT + 4];
+    const char *const mark = mc_strategy_sides(s) == 1 ? "" : side == 0 ? "A " : "B ";
+    for (int32_t i = mc_side_first(s, side); i < mc_side_end(s, side); i++) {
+        const mc_phase_cost_t cost = phase_cost(k, s, i);
+        mc_show_phase(s, &k->request->mesh, i, phase);
+        snprintf(name, sizeof name, "%s%s", mark, phase);
+        add_cost_row(table, k, s, name, &cost.once);
+    }
+    const mc_phase_cost_t total = side_cost(k, s, side);
+    snprintf(name, sizeof name, "%sall phases", mark);
+    add_cost_row(table, k, s, name, &total.once);
 }
 
 static int print_phases(const ranking_t *k, const mc_strategy_t *s)
 {
     const mc_plan_request_t *const r = k->request;
-    char align[MC_MAX_DIMS + 3] = "l", name[MC_STRATEGY_TEXT];
-    const mc_phase_cost_t total = total_cost(k, s);
+    const int32_t sides = mc_strategy_sides(s);
+    char align[MC_MAX_DIMS + 3] = "l";
     memset(align + 1, 'l', (size_t)r->mesh.ndims);
     align[1 + r->mesh.ndims] = 'r';
     mc_table_t table = mc_table(align);
@@ -116,14 +140,15 @@ static int print_phases(const ranking_t *k, const mc_strategy_t *s)
     for (int32_t d = 0; d < r->mesh.ndims; d++)
         mc_table_add(&table, "links of %s", r->mesh.dim[d].name);
     mc_table_add(&table, "%s", s->segments > 1 ? "a segment" : "time");
-    for (int32_t i = 0; i < s->n_phases; i++) {
-        const mc_phase_cost_t cost = phase_cost(k, s, i);
-        add_cost_row(&table, k, s, mc_show_phase(s, &r->mesh, i, name), &cost.once);
-    }
-    add_cost_row(&table, k, s, "all phases", &total.once);
+    for (int32_t side = 0; side < sides; side++)
+        add_side_rows(&table, k, s, side);
     const int status = mc_table_print(&table, 2, stdout);
-    if (s->segments > 1)
+    if (sides > 1) {
+        print_sides(k, s);
+    } else if (s->segments > 1) {
+        const mc_phase_cost_t total = side_cost(k, s, 0);
         print_pipelining(k, s, &total.busy);
+    }
     return status;
 }
 
@@ -231,8 +256,9 @@ static json_t *json_phases(const ranking_t *k, const mc_strategy_t *s)
         const mc_phase_cost_t cost = phase_cost(k, s, i);
         const double seconds = mc_cost_seconds(&cost.once, &r->links, piece_of(k, s));
         json_array_append_new(phases,
-                              json_pack("{s:s, s:f, s:o, s:o}", "phase",
-                                        mc_show_phase(s, &r->mesh, i, name), "segment_seconds",
+                              json_pack("{s:s, s:i, s:f, s:o, s:o}", "phase",
+                                        mc_show_phase(s, &r->mesh, i, name), "side",
+                                        s->second > 0 && i >= s->second ? 2 : 1, "segment_seconds",
                                         seconds, "terms", mc_json_cost(&r->mesh, &cost.once),
                                         "busy_terms", mc_json_cost(&r->mesh, &cost.busy)));
     }
@@ -242,7 +268,11 @@ static json_t *json_phases(const ranking_t *k, const mc_strategy_t *s)
 static json_t *json_strategy(const ranking_t *k, const mc_ranked_t *ranked)
 {
     char text[MC_STRATEGY_TEXT];
-    const mc_phase_cost_t total = total_cost(k, &ranked->strategy);
+    mc_phase_cost_t total = side_cost(k, &ranked->strategy, 0);
+    if (mc_strategy_sides(&ranked->strategy) > 1) {
+        const mc_phase_cost_t second = side_cost(k, &ranked->strategy, 1);
+        total.once = mc_cost_add(&total.once, &second.once);
+    }
     return json_pack("{s:s, s:i, s:f, s:f, s:o, s:o, s:o}", "strategy",
                      mc_show_strategy(&ranked->strategy, &k->request->mesh, text), "segments",
                      (int)ranked->strategy.segments, "seconds", ranked->seconds, "times_best",

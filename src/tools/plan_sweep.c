@@ -30,7 +30,7 @@ static int best_at(const sweep_t *sweep, uint64_t bytes, mc_ranked_t *best)
 static bool same_phases(const mc_strategy_t *a, const mc_strategy_t *b)
 {
     mc_strategy_t one = *a, other = *b;
-    one.segments = other.segments = 1;
+    one.segments = other.segments = 2; /* goes with one side and with two */
     return mc_strategy_equal(&one, &other);
 }
 
@@ -216,7 +216,7 @@ static int print_text(const sweep_t *sweep, uint64_t from, uint64_t to)
     for (size_t i = 0; i < sweep->n; i++) {
         const stretch_t *const s = &sweep->stretch[i];
         mc_strategy_t phases = s->first.strategy;
-        phases.segments = 1;
+        phases.segments = (uint32_t)mc_strategy_sides(&phases);
         mc_table_add(&table, "%s", show_size(s->from, first));
         mc_table_add(&table, "%s", show_size(s->to, last));
         mc_add_seconds(&table, s->first.seconds);
@@ -254,7 +254,7 @@ static int print_json(const sweep_t *sweep, uint64_t from, uint64_t to)
     for (size_t i = 0; i < sweep->n; i++) {
         const stretch_t *const s = &sweep->stretch[i];
         mc_strategy_t phases = s->first.strategy;
-        phases.segments = 1;
+        phases.segments = (uint32_t)mc_strategy_sides(&phases);
         json_array_append_new(
             list, json_pack("{s:I, s:I, s:s, s:i, s:i, s:f, s:f}", "from", (json_int_t)s->from,
                             "to", (json_int_t)s->to, "strategy",

@@ -168,8 +168,8 @@ static void print_messages(const mc_trace_t *trace)
 /* Does chunk k of each segment belong to rank k? */
 static bool in_rank_order(const mc_layout_t *layout)
 {
-    for (uint32_t c = 0; c < layout->per_segment; c++)
-        if (mc_layout_rank(layout, c) != (int32_t)c)
+    for (uint32_t c = 0; c < layout->sides * layout->per_segment; c++)
+        if (mc_layout_rank(layout, c) != (int32_t)(c % layout->per_segment))
             return false;
     return true;
 }
@@ -179,10 +179,11 @@ static void print_homes(const mc_layout_t *layout)
     char name[MC_CHUNK_TEXT];
     if (layout->per_segment != (uint32_t)layout->mesh.size || in_rank_order(layout))
         return;
+    const uint32_t shown = layout->sides * layout->per_segment; /* further segments are alike */
     printf("chunks and the ranks they are at home on:");
-    for (uint32_t c = 0; c < layout->per_segment; c++)
+    for (uint32_t c = 0; c < shown; c++)
         printf(" %s %d%s", mc_chunk_name(c, name), mc_layout_rank(layout, c),
-               c + 1 < layout->per_segment ? "," : "\n");
+               c + 1 < shown ? "," : "\n");
 }
 
 static void print_head(const request_t *r, const mc_trace_t *trace)

@@ -1,7 +1,6 @@
+#include "runtime/places_mpi.h"
 #include "tools/show.h"
 #include "tools/tune.h"
-
-#include <mpi.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,24 +39,7 @@ typedef struct {
 
 /* Before -------------------------------------------------------------------------------------------*/
 
-/* The lowest rank that shares memory with each rank. */
-static int32_t *find_machines(int32_t rank, int32_t size)
-{
-    MPI_Comm box;
-    int32_t lowest = rank;
-    int32_t *const machine = calloc((size_t)size, sizeof *machine);
-    if (!machine) {
-        mc_fail_memory("machines");
-        mc_tune_die("start");
-    }
-    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &box);
-    MPI_Bcast(&lowest, 1, MPI_INT32_T, 0, box);
-    MPI_Comm_free(&box);
-    MPI_Allgather(&lowest, 1, MPI_INT32_T, machine, 1, MPI_INT32_T, MPI_COMM_WORLD);
-    return machine;
-}
-
-static int find_cluster(const request_t *r, const int32_t *machine, mc_cluster_t *cluster)
+static int find_cluster(const request_t *r, const mc_place_t *place, mc_cluster_t *cluster)
 {
     int32_t size;
     mc_settings_t settings = {0};
@@ -69,7 +51,7 @@ static int find_cluster(const request_t *r, const int32_t *machine, mc_cluster_t
                               "16 meshcoll tune --mesh box=4,gpu=4");
     int status = mc_settings_read(&params, &settings);
     if (!status)
-        status = mc_cluster_find(&settings, machine, size, cluster);
+        status = mc_cluster_find(&settings, place, size, cluster);
     mc_settings_free(&settings);
     return status ? mc_tool_fail(r->self, status) : MC_GO_ON;
 }
@@ -210,11 +192,11 @@ static int report(const request_t *r, const setup_t *s, const mc_tuning_t *tunin
     return MC_EXIT_OK;
 }
 
-static setup_t set_up(int argc, char **argv, const int32_t *machine, request_t *r)
+static setup_t set_up(int argc, char **argv, const mc_place_t *place, request_t *r)
 {
     setup_t s = {.exit = read_options(argc, argv, r), .seconds = r->seconds};
     if (s.exit == MC_GO_ON)
-        s.exit = find_cluster(r, machine, &s.cluster);
+        s.exit = find_cluster(r, place, &s.cluster);
     if (s.exit == MC_GO_ON)
         s.exit = find_file(r, &s.cluster);
     return s;
@@ -222,16 +204,17 @@ static setup_t set_up(int argc, char **argv, const int32_t *machine, request_t *
 
 static int tune(const mc_command_t *self, int argc, char **argv)
 {
-    int32_t rank, size;
+    int32_t rank;
     mc_tuning_t tuning;
+    mc_place_t *place = NULL;
     setup_t s = {0};
     request_t r = {.self = self};
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    int32_t *const machine = find_machines(rank, size);
+    if (mc_mpi_places(MPI_COMM_WORLD, &place))
+        mc_tune_die("start");
     if (rank == 0)
-        s = set_up(argc, argv, machine, &r);
-    free(machine);
+        s = set_up(argc, argv, place, &r);
+    free(place);
     MPI_Bcast(&s, (int)sizeof s, MPI_BYTE, 0, MPI_COMM_WORLD);
     if (s.exit != MC_GO_ON)
         return s.exit;

@@ -215,11 +215,10 @@ static meshcoll_request_t *request_of(const dim_t *d, size_t bytes, int32_t segm
     return request;
 }
 
-static dim_t *dim_open(const mc_cluster_t *c, int32_t index)
+/* `rank` in the mesh. */
+static dim_t *dim_open(const mc_cluster_t *c, int32_t index, int32_t rank)
 {
     char mesh[64], transports[MC_DIM_NAME + MC_TLS_TEXT + 2];
-    int32_t rank;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     dim_t *const d = allocate(sizeof *d);
     d->name = c->mesh.dim[index].name;
     d->extent = c->mesh.dim[index].extent;
@@ -364,7 +363,7 @@ void mc_tune_measure(const mc_cluster_t *cluster, double seconds, mc_tuning_t *t
     t->sum.repeats = find_sum_repeats(t);
     for (int32_t d = 0; d < mesh->ndims; d++)
         if (mesh->dim[d].extent > 1)
-            t->dim[t->n_dims++] = dim_open(cluster, d);
+            t->dim[t->n_dims++] = dim_open(cluster, d, t->whole->rank);
     for (int32_t i = 0; i < t->n_dims; i++)
         find_sizes(t, t->dim[i], enough / t->n_dims);
 

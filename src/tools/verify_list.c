@@ -104,6 +104,8 @@ typedef struct {
     void *context;
     bool stopped;
     uint32_t number, every; /* a sample: each `every`-th */
+    uint32_t passed;        /* paths, for pairs of them */
+    mc_strategy_t kept;     /* the last that was paired */
 } sieve_t;
 
 static bool pass(void *context, const mc_strategy_t *strategy)
@@ -111,6 +113,27 @@ static bool pass(void *context, const mc_strategy_t *strategy)
     sieve_t *const s = context;
     if (s->number++ % s->every == 0 && !s->stopped)
         s->stopped = !s->each(s->context, strategy);
+    return !s->stopped;
+}
+
+/* All pairs of paths are too many. Each `EVERY`-th is paired with the one before it that was, from
+ * another one on for each size of mesh, so that every path has its turn on some. */
+static bool pass_with_sides(void *context, const mc_strategy_t *strategy)
+{
+    enum { EVERY = 29 }; /* prime, as SAMPLE */
+    sieve_t *const s = context;
+    const bool chosen = s->passed++ % EVERY == 0;
+    if (!pass(s, strategy) || !chosen)
+        return !s->stopped;
+    mc_strategy_t pair = s->kept;
+    s->kept = *strategy;
+    if (pair.n_phases == 0)
+        return true;
+    pair.second = pair.n_phases;
+    pair.segments = 2;
+    for (int32_t i = 0; i < strategy->n_phases; i++)
+        pair.phase[pair.n_phases++] = strategy->phase[i];
+    s->stopped = !s->each(s->context, &pair);
     return !s->stopped;
 }
 
@@ -146,14 +169,17 @@ static void pass_composites(sieve_t *s, meshcoll_collective_t collective, const 
     }
 }
 
-static void pass_named(sieve_t *s, meshcoll_collective_t collective, const mc_mesh_t *mesh)
+/* The named entries; only those of two sides, or all. */
+static void pass_named(sieve_t *s, meshcoll_collective_t collective, const mc_mesh_t *mesh,
+                       bool all)
 {
     mc_strategy_t strategy;
     for (int32_t i = 0; i < mc_named_count(); i++) {
         const mc_named_t *const named = mc_named_at(i);
         s->number = 0;
         if (named->collective == collective &&
-            !mc_strategy_named(named->name, collective, mesh, &strategy))
+            !mc_strategy_named(named->name, collective, mesh, &strategy) &&
+            (all || mc_strategy_sides(&strategy) > 1))
             pass(s, &strategy);
     }
 }
@@ -165,10 +191,13 @@ int mc_verify_each(meshcoll_collective_t collective, const mc_verify_mesh_t *mes
     sieve_t s = {.each = each, .context = context, .every = 1};
     const mc_paths_t which = mesh->breadth == MC_BREADTH_EVERY ? MC_PATHS_ALL : MC_PATHS_COVER;
     pass_composites(&s, collective, &mesh->mesh);
-    if (mesh->breadth == MC_BREADTH_SAMPLE) {
-        pass_named(&s, collective, &mesh->mesh);
+    const bool sample = mesh->breadth == MC_BREADTH_SAMPLE;
+    pass_named(&s, collective, &mesh->mesh, sample);
+    if (sample) {
         s.every = SAMPLE;
         s.number = 1; /* the first one is named */
     }
-    return mc_strategy_each(collective, &mesh->mesh, which, pass, &s);
+    s.passed = (uint32_t)mesh->mesh.size;
+    return mc_strategy_each(collective, &mesh->mesh, which,
+                            sample || long_dims(&mesh->mesh) < 2 ? pass : pass_with_sides, &s);
 }

@@ -100,13 +100,13 @@ static bool verify_strategy(worker_t *w, const mc_strategy_t *strategy)
 
 static bool verify_both(void *context, const mc_strategy_t *strategy)
 {
-    enum { SEGMENTS = 3 };
+    enum { SEGMENTS = 3, SIDES_SEGMENTS = 4 };
     worker_t *const w = context;
     const mc_verify_item_t *const item = &w->job->item[w->desk->item];
     mc_strategy_t cut = *strategy;
     if (w->number++ % item->stripes != item->stripe)
         return true;
-    cut.segments = SEGMENTS;
+    cut.segments = mc_strategy_sides(strategy) > 1 ? SIDES_SEGMENTS : SEGMENTS;
     return verify_strategy(w, strategy) && (!item->mesh->segments || verify_strategy(w, &cut));
 }
 

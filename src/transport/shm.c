@@ -50,6 +50,11 @@ static shm_t *shm_of(const link_t *link)
     return (shm_t *)link->peer.transport;
 }
 
+static int32_t known_as(const link_t *link)
+{
+    return mc_transport_known_as(link->peer.transport, link->peer.rank);
+}
+
 /* Slots ----------------------------------------------------------------------------------------- */
 
 static uint32_t lap_of(uint64_t n)
@@ -197,7 +202,7 @@ static int check_length(const link_t *link, const mc_io_t *io, uint64_t bytes)
     return mc_fail(MESHCOLL_ERR_TRANSPORT,
                    "a message of %llu bytes came from rank %d where %zu were awaited: do the ranks "
                    "agree about the count?",
-                   (unsigned long long)bytes, link->peer.rank, io->message.bytes);
+                   (unsigned long long)bytes, known_as(link), io->message.bytes);
 }
 
 /* Tells the sender that its message is read, or asks for it; false: there is no room yet. */
@@ -232,7 +237,7 @@ static bool read_on(link_t *link, mc_io_t *io)
             io->status = mc_fail(MESHCOLL_ERR_TRANSPORT,
                                  "dimension %s: reading the memory of rank %d (process %d): %s; "
                                  "MESHCOLL_TRANSPORTS=\"%s=shm:copy\" does without",
-                                 shm_of(link)->dim, link->peer.rank, (int)link->address.pid,
+                                 shm_of(link)->dim, known_as(link), (int)link->address.pid,
                                  strerror(errno), shm_of(link)->dim);
             finish_read(link, io);
             return true;
@@ -517,8 +522,8 @@ static int shm_connect(mc_transport_t *t, int32_t rank, const void *address, mc_
     const int status = mc_shm_memory_open(&link->address, p->n, &link->mapping);
     if (status) {
         free(link);
-        return mc_fail(status, "dimension %s: no connection to rank %d: %s", shm->dim, rank,
-                       meshcoll_last_error());
+        return mc_fail(status, "dimension %s: no connection to rank %d: %s", shm->dim,
+                       mc_transport_known_as(t, rank), meshcoll_last_error());
     }
     link->peer = (mc_peer_t){.transport = t, .rank = rank};
     link->in = &shm->mapping.segment->from[rank - p->base];

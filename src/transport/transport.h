@@ -39,7 +39,7 @@ struct mc_io {
     mc_io_t *next; /* of whichever list it is in */
     mc_io_queue_t *finished;
     int status; /* of an error the text is kept for meshcoll_last_error() */
-    /* of receives, by transports that learn only at the end what came */
+    /* of receives, by transports that learn only at the end what came; `from` for messages */
     int32_t from;
     size_t awaited;
     /* by transports that move the bytes themselves */
@@ -124,11 +124,17 @@ typedef struct {
 
 struct mc_transport {
     const mc_transport_ops_t *ops;
-    const void *address; /* to hand to the peers */
+    const int32_t *known_as; /* by rank: its number in messages for people; NULL: the same */
+    const void *address;     /* to hand to the peers */
     size_t address_bytes;
     bool greets;  /* a connection needs both ends' progress to stand */
     int fd;       /* -1: progress is all there is */
     bool streams; /* a send completes without its receiver, when the wire has taken it */
 };
+
+static inline int32_t mc_transport_known_as(const mc_transport_t *t, int32_t rank)
+{
+    return t->known_as ? t->known_as[rank] : rank;
+}
 
 #endif

@@ -51,7 +51,7 @@ static int ucx_connect(mc_transport_t *t, int32_t rank, const void *address, mc_
     if (status != UCS_OK) {
         free(link);
         return mc_fail(MESHCOLL_ERR_TRANSPORT, "UCX for dimension %s: no connection to rank %d: %s",
-                       ucx->dim, rank, ucs_status_string(status));
+                       ucx->dim, mc_transport_known_as(t, rank), ucs_status_string(status));
     }
     link->peer = (mc_peer_t){.transport = t, .rank = rank};
     link->next = ucx->links;
@@ -126,7 +126,7 @@ static int ucx_recv(mc_peer_t *peer, const mc_message_t *m, mc_io_t *io)
     /* UCX 1.13 tells the callback how long the message was, but not the caller it returns to */
     param.op_attr_mask |= UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
     param.cb.recv = received;
-    io->from = peer->rank;
+    io->from = mc_transport_known_as(peer->transport, peer->rank);
     io->awaited = m->bytes;
     const bool list = m->n_spans > 1;
     return started(ucx, "receive",

@@ -52,6 +52,18 @@ gives 'j["best"][0]["from"], j["best"][-1]["to"]' "(1024, 67108864)"
 gives 'all(a["to"] + 1 == b["from"] for a, b in zip(j["best"], j["best"][1:]))' True
 gives 'all(a["strategy"] != b["strategy"] for a, b in zip(j["best"], j["best"][1:]))' True
 
+# Two sides: half of the vector each, in half the time of the flat ring where links are alike.
+run 0 plan allreduce --mesh x=4,y=4 --links uniform --bytes 64M --strategy torus
+has "n = 32 MiB, the bytes of one segment"
+has "A reduce_scatter:ring(y) - 3α + 3/4 nβ + 3/4 nγ"
+has "B all phases 6α + 3/2 nβ + 3/4 nγ 6α + 3/8 nβ + 3/16 nγ"
+has "a segment of each side, side by side: 66.1 ms"
+run 0 plan allreduce --mesh x=8,y=8 --links uniform --bytes 64M --json
+gives '" | " in j["strategies"][0]["strategy"]' True
+gives '[p["side"] for p in j["strategies"][0]["phases"]]' "[1, 1, 1, 1, 2, 2, 2, 2]"
+run 0 plan allreduce --mesh box=8,gpu=8 --links lab --bytes 64M --json
+gives '"|" in j["strategies"][0]["strategy"]' False
+
 # On one dimension options 1 and 2 are the same.
 run 0 plan bcast --mesh x=8 --links uniform --sweep 1K..1M
 has "option1 and option2 cost the same at every size"

@@ -40,6 +40,13 @@ run 0 trace scatter --mesh x=3 --strategy scatter:mst --root 2
 has "rank 2 a2 b2 c2"
 has "rank 0 - - -"
 
+# An alltoall: blocks by destination become blocks by source, dimension by dimension; of three phases
+# the second's are in the other half of SCRATCH.
+run 0 trace alltoall --mesh box=2,gpu=2 --strategy hierarchical --width 120
+has "rank 1 a1 b1 c1 d1 b0 b1 d0 d1 b0 b1 b2 b3"
+run 0 trace alltoall --mesh x=2,y=2,z=2 --strategy hierarchical --width 200
+has "rank 0 a0 b0 c0 d0 e0 f0 g0 h0 a0 a1 c0 c1 e0 e1 g0 g1 a0 a1 a2 a3 e0 e1 e2 e3 a0 a1 a2 a3 a4 a5 a6 a7"
+
 # More chunks than letters.
 run 0 trace allgather --mesh x=28 --strategy allgather:ring --width 500
 has "z25"

@@ -1,14 +1,16 @@
 /*
  * Every collective over the real transports, called by all ranks of an MPI world.
  *
- * usage: test_collectives MESH [SAMPLE]     MESH "" lets the boxes be found
+ * usage: test_collectives MESH [SAMPLE [BOXES NODES STEP]]     MESH "-" lets the boxes be found
+ * With BOXES the ranks are shuffled, and take themselves for so many boxes (support/shuffled.h).
  * One line per collective and one in the end; exit 1 on any mismatch.
  */
 #include <meshcoll/mpi.h>
 
-#include "mesh/mesh.h"
+#include "runtime/handle.h"
 #include "support/case.h"
 #include "support/element.h"
+#include "support/shuffled.h"
 #include "support/strategies.h"
 
 #include <stdio.h>
@@ -112,7 +114,8 @@ static void sweep_collective(meshcoll_collective_t collective, const mc_mesh_t *
             continue;
         for (size_t k = 0; k < sizeof counts / sizeof counts[0]; k++, turn++) {
             const mc_case_t c = turn_case(collective, counts[k], turn);
-            snprintf(text, sizeof text, "%s%s", sample.text[i], turn % 2 ? " segments=3" : "");
+            const char *const more = strchr(sample.text[i], '|') ? " segments=4" : " segments=3";
+            snprintf(text, sizeof text, "%s%s", sample.text[i], turn % 2 ? more : "");
             run_case(&c, text);
         }
     }
@@ -158,17 +161,51 @@ static void run_together(void)
     n_run += AT_ONCE;
 }
 
+/* All ranks with this one's outermost coordinate are from the same part of the world. */
+static int check_box(int boxes)
+{
+    int world, *part = calloc((size_t)size, sizeof *part), status = MESHCOLL_OK;
+    MPI_Comm_rank(MPI_COMM_WORLD, &world);
+    const int mine = world / (size / boxes);
+    const mc_order_t *const o = &mesh->order;
+    if (!part || mesh->oob.allgather(mesh->oob.context, &mine, part, sizeof mine))
+        stop("parts of the world");
+    for (int r = 0; r < size && boxes > 1; r++)
+        if ((meshcoll_coord(mesh, r, 0) == meshcoll_coord(mesh, rank, 0)) != (part[r] == mine))
+            status = mc_fail(MESHCOLL_ERR_MESH, "rank %d stands at %d", r, mc_mesh_rank_of(o, r));
+    free(part);
+    return status;
+}
+
+/* The mesh of shuffled boxes, which must not be in the order of the communicator. */
+static int create_shuffled(char **argv, const meshcoll_params_t *params, MPI_Comm *comm)
+{
+    const mc_shuffle_t shuffle = {atoi(argv[3]), atoi(argv[4]), atoi(argv[5])};
+    *comm = mc_shuffled_world(&shuffle);
+    MPI_Comm_rank(*comm, &rank);
+    const int status = mc_shuffled_create(*comm, &shuffle, params, &mesh);
+    if (status)
+        return status;
+    if (!mesh->order.comm_rank)
+        return mc_fail(MESHCOLL_ERR_MESH, "%s stands in order", meshcoll_mesh_text(mesh));
+    if (meshcoll_coord(mesh, size, 0) >= 0 || meshcoll_coord(mesh, 0, MC_MAX_DIMS) >= 0)
+        return mc_fail(MESHCOLL_ERR_MESH, "there are coordinates of no rank or no dimension");
+    return check_box(shuffle.boxes);
+}
+
 int main(int argc, char **argv)
 {
+    MPI_Comm comm = MPI_COMM_WORLD;
     MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    const char *const text = argc > 1 && argv[1][0] ? argv[1] : NULL;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    const char *const text = argc > 1 && strcmp(argv[1], "-") != 0 ? argv[1] : NULL;
     const int most = argc > 2 ? atoi(argv[2]) : 4;
     const meshcoll_params_t params = {.size = sizeof params, .mesh = text};
     const double begin = MPI_Wtime();
     mc_mesh_t m;
-    if (meshcoll_create(MPI_COMM_WORLD, &params, &mesh) ||
+    if ((argc > 5 ? create_shuffled(argv, &params, &comm)
+                  : meshcoll_create(comm, &params, &mesh)) ||
         mc_mesh_parse(meshcoll_mesh_text(mesh), &m))
         stop("meshcoll_create");
     for (int c = 0; c < MESHCOLL_COLLECTIVES; c++)
@@ -180,7 +217,11 @@ int main(int argc, char **argv)
     if (rank == 0)
         printf("test_collectives: %s on %d ranks: %lu cases right in %.1f s\n",
                meshcoll_mesh_text(mesh), size, n_run, MPI_Wtime() - begin);
+    if (meshcoll_rank(mesh) != rank)
+        stop("its rank");
     meshcoll_destroy(mesh);
+    if (comm != MPI_COMM_WORLD)
+        MPI_Comm_free(&comm);
     MPI_Finalize();
     return 0;
 }

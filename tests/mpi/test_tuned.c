@@ -58,17 +58,17 @@ static void expect_origin(const meshcoll_params_t *given, const char *origin)
 /* As `meshcoll tune` would, for ranks of one machine. */
 static void write_file(const char *path)
 {
-    int32_t *const machine = calloc((size_t)size, sizeof *machine);
+    mc_place_t *const place = calloc((size_t)size, sizeof *place);
     const mc_settings_t settings = {.mesh = "box=2,gpu=2"};
     const mc_tuned_t tuned = {
         .links = tuned_links, .date = "today", .command = "test_tuned", .provenance = "a test"};
     mc_cluster_t cluster;
-    if (!machine || mc_cluster_find(&settings, machine, size, &cluster) ||
+    if (!place || mc_cluster_find(&settings, place, size, &cluster) ||
         mc_tuned_write(path, &cluster, &tuned)) {
         printf("%s\n", meshcoll_last_error());
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
-    free(machine);
+    free(place);
 }
 
 static void break_file(const char *path)

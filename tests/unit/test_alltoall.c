@@ -36,8 +36,9 @@ Test(alltoall, has_one_message_for_each_pair_and_phase)
 {
     static const char *const strategy[] = {
         "alltoall:pairwise(y) alltoall:pairwise(x) alltoall:pairwise(z)",
-        "alltoall:pairwise(z) alltoall:pairwise(x*y)", "hierarchical", "flat-pairwise"};
-    static const uint32_t messages[] = {1 + 2 + 3, 3 + 5, 1 + 2 + 3, 23};
+        "alltoall:pairwise(z) alltoall:pairwise(x*y)", "hierarchical", "flat-pairwise",
+        "flat-digits"};
+    static const uint32_t messages[] = {1 + 2 + 3, 3 + 5, 1 + 2 + 3, 23, 1 + 1 + 1 + 2};
     for (size_t i = 0; i < MC_COUNT(strategy); i++) {
         plans_t p;
         plans_of(&p, &(case_t){"x=2,y=3,z=4", MESHCOLL_ALLTOALL, 0, strategy[i]});

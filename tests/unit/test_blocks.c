@@ -195,7 +195,8 @@ static void sweep_strategy(const world_t *w, run_t *run, const char *strategy)
             run->packed = how & 2;
             make_tables(run, scale[i]);
             snprintf(text, sizeof text, "%s%s", strategy ? strategy : "",
-                     strategy && how > 1 ? " segments=3" : "");
+                     strategy && how > 1 ? (strchr(strategy, '|') ? " segments=4" : " segments=3")
+                                         : "");
             run_once(w, run, strategy ? text : NULL);
         }
 }
@@ -295,6 +296,8 @@ Test(blocks, tables_are_checked)
     expect_refused(rank[1], &a, "sends itself 3 elements, and expects 2");
     a.in_counts = counts;
     a.strategy = "hierarchical";
+    expect_refused(rank[1], &a, "straight from rank to rank");
+    a.strategy = "flat-digits";
     expect_refused(rank[1], &a, "straight from rank to rank");
     a.strategy = NULL;
     a.in = a.out;

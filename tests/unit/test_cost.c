@@ -96,6 +96,12 @@ static void each_row(int32_t p, void (*see)(const row_t *row, const void *contex
                      const void *context)
 {
     const mc_ratio_t none = r(0, 1), logs = r(lg(p), 1), hops = r(p - 1, 1), part = r(p - 1, p);
+    mc_ratio_t rounds = none, moved = none; /* by the prime factors of p */
+    for (int32_t f = 2, left = p; left > 1; f++)
+        for (; left % f == 0; left /= f) {
+            rounds = mc_ratio_add(rounds, r(f - 1, 1));
+            moved = mc_ratio_add(moved, r(f - 1, f));
+        }
     const row_t rows[] = {
         {"mst bcast", mc_cost_mst_bcast, logs, logs, none},
         {"mst reduce", mc_cost_mst_reduce, logs, logs, logs},
@@ -114,6 +120,7 @@ static void each_row(int32_t p, void (*see)(const row_t *row, const void *contex
         {"star gather", mc_cost_star_gather, hops, part, none},
         {"full-mesh allgather", mc_cost_fullmesh_allgather, hops, part, none},
         {"full-mesh reduce-scatter", mc_cost_fullmesh_reduce_scatter, hops, part, part},
+        {"alltoall by digits", mc_cost_digits_alltoall, rounds, moved, none},
         {"pairwise alltoall", mc_cost_pairwise_alltoall, hops, part, none},
         {"full-mesh allreduce", mc_cost_fullmesh_allreduce, hops, hops, hops},
     };

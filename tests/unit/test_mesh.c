@@ -162,6 +162,34 @@ Test(tile, ranges_are_the_chunks_of_the_ranks_inside)
     }
 }
 
+/* Two sides: each numbers its segments in its own order, and finds its way back. */
+Test(tile, each_side_nests_in_its_own_order)
+{
+    static const int32_t orders[][MC_MAX_DIMS] = {{0, 1, 2}, {2, 0, 1}};
+    static const bool all[MC_MAX_DIMS] = {true, true, true};
+    const mc_mesh_t mesh = mesh_of("x=3,y=2,z=5");
+    mc_layout_t layout;
+    cr_assert_eq(mc_layout_init(&mesh, all, orders[0], 4, &layout), 0);
+    mc_layout_add_side(&layout, orders[1]);
+    for (uint32_t segment = 0; segment < 4; segment++) {
+        mc_tile_t v = mc_tile_whole(segment);
+        const int32_t outermost = orders[segment % 2][0];
+        for (int32_t rank = 0; rank < mesh.size; rank++) {
+            const uint32_t home = mc_layout_home(&layout, rank, segment);
+            cr_assert_eq(mc_layout_rank(&layout, home), rank);
+            cr_assert_eq(home / layout.per_segment, segment);
+        }
+        v.at[outermost] = 1;
+        check_tile(&layout, &v);
+        seen_t seen = {0};
+        mc_tile_ranges(&layout, &v, mark, &seen);
+        cr_assert_eq(seen.ranges, 1);
+        v.at[outermost] = MC_FREE;
+        v.at[1] = 1;
+        check_tile(&layout, &v);
+    }
+}
+
 Test(tile, merged_lines_slice_across_their_dimensions)
 {
     static const int32_t order[MC_MAX_DIMS] = {0, 1, 2};

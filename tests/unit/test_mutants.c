@@ -34,6 +34,7 @@ static const case_t cases[] = {
      "reduce_scatter:ring(gpu) allreduce:mst(box) allgather:ring(gpu)"},
     {"x=4", MESHCOLL_ALLTOALL, 0, "alltoall:pairwise(x)"},
     {"box=2,gpu=3", MESHCOLL_ALLTOALL, 0, "hierarchical"},
+    {"x=6", MESHCOLL_ALLTOALL, 0, "alltoall:digits(x)"},
     {"x=2,y=2,z=2", MESHCOLL_ALLTOALL, 0,
      "alltoall:pairwise(x) alltoall:pairwise(z) alltoall:pairwise(y)"},
 };

@@ -25,7 +25,8 @@ static bool in_order(const mc_mesh_t *mesh, const mc_strategy_t *s, int32_t root
     plans_make(&p, mesh, s, root);
     const mc_world_t world = world_of(&p);
     const int status = mc_verify(&world, &options);
-    cr_assert(!status || strstr(meshcoll_last_error(), "in the order of ranks"), "%s", meshcoll_last_error());
+    cr_assert(!status || strstr(meshcoll_last_error(), "in the order of ranks"), "%s",
+              meshcoll_last_error());
     plans_free(&p);
     return !status;
 }

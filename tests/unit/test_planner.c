@@ -239,7 +239,8 @@ static void expect_best(const place_t *at, meshcoll_collective_t collective, dou
                         int32_t root, uint32_t max_segments)
 {
     char text[MC_STRATEGY_TEXT], other[MC_STRATEGY_TEXT];
-    const mc_planner_query_t query = {.root = root, .bytes = bytes, .max_segments = max_segments};
+    const mc_planner_query_t query = {
+        .root = root, .bytes = bytes, .max_segments = max_segments, .one_side = true};
     scan_t scan = {.at = at, .query = &query};
     mc_ranked_t best;
     cr_assert_eq(mc_strategy_each(collective, &at->mesh, MC_PATHS_ALL, keep_cheapest, &scan), 0);

@@ -1,6 +1,5 @@
 /* From the call to the wire, all ranks in this process: every collective, strategy and shape. */
 #include "mesh/mesh.h"
-#include "runtime/boxes.h"
 #include "runtime/handle.h"
 #include "runtime/inproc.h"
 #include "support/case.h"
@@ -128,7 +127,8 @@ static void sweep_strategy(const world_t *w, meshcoll_collective_t collective, c
 {
     char text[2048];
     for (int segments = 1; segments <= 3; segments += 2) {
-        snprintf(text, sizeof text, "%s%s", strategy, segments > 1 ? " segments=3" : "");
+        const char *const more = strchr(strategy, '|') ? " segments=4" : " segments=3";
+        snprintf(text, sizeof text, "%s%s", strategy, segments > 1 ? more : "");
         for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++, ++*turn) {
             const mc_case_t c = turn_case(collective, counts[i], w->mesh.size, *turn);
             run_case(w, &c, text);
@@ -373,6 +373,7 @@ Test(runtime, null_is_answered)
 {
     cr_expect(meshcoll_rank(NULL) < 0);
     cr_expect(meshcoll_size(NULL) < 0);
+    cr_expect(meshcoll_coord(NULL, 0, 0) < 0);
     cr_expect_null(meshcoll_mesh_text(NULL));
     cr_expect(meshcoll_bytes_sent(NULL, 0) == 0);
     cr_expect_null(meshcoll_request_strategy(NULL));
@@ -472,71 +473,4 @@ Test(runtime, running_requests_are_freed_late)
     cr_expect(meshcoll_start(p) == MESHCOLL_ERR_INVALID_ARG);
     meshcoll_free(p);
     meshcoll_destroy(w.rank[1]);
-}
-
-/* Boxes and transports --------------------------------------------------------------------------- */
-
-static void check_boxes(const int32_t *machine, int32_t size, const char *wanted)
-{
-    char buffer[128];
-    mc_mesh_t mesh;
-    mc_text_t text = mc_text(buffer, sizeof buffer);
-    const int status = mc_boxes_mesh(machine, size, &mesh);
-    if (!wanted) {
-        cr_expect(status == MESHCOLL_ERR_MESH);
-        cr_expect_not_null(strstr(meshcoll_last_error(), "MESHCOLL_MESH="));
-        return;
-    }
-    cr_assert(status == MESHCOLL_OK, "%s", meshcoll_last_error());
-    mc_mesh_print(&mesh, &text);
-    cr_expect_str_eq(buffer, wanted);
-}
-
-Test(boxes, make_a_mesh)
-{
-    check_boxes((const int32_t[]){0, 0, 0, 0}, 4, "gpu=4");
-    check_boxes((const int32_t[]){0, 0, 2, 2}, 4, "box=2,gpu=2");
-    check_boxes((const int32_t[]){0, 1, 2}, 3, "box=3");
-    check_boxes((const int32_t[]){0}, 1, "gpu=1");
-    check_boxes((const int32_t[]){0, 0, 0, 3, 3}, 5, NULL);
-    check_boxes((const int32_t[]){0, 3, 3, 3}, 4, NULL);
-    check_boxes((const int32_t[]){0, 1, 0, 1}, 4, NULL);
-}
-
-Test(boxes, meshes_that_would_fit_are_named)
-{
-    mc_mesh_t mesh;
-    cr_assert(mc_mesh_fit("box=3,gpu=4", 12, &mesh) == MESHCOLL_OK);
-    cr_assert(mc_mesh_fit("box=3,gpu=3", 12, &mesh) == MESHCOLL_ERR_MESH);
-    cr_expect_not_null(strstr(meshcoll_last_error(), "box=2,gpu=6 or box=3,gpu=4 or"), "%s",
-                       meshcoll_last_error());
-    cr_assert(mc_mesh_fit("box=3,gpu=3", 7, &mesh) == MESHCOLL_ERR_MESH);
-    cr_expect_not_null(strstr(meshcoll_last_error(), "rank=7 would fit"));
-}
-
-static void check_transports(const char *mesh_text, const int32_t *machine, const char *text,
-                             const char *kinds)
-{
-    char tls[MC_MAX_DIMS][MC_TLS_TEXT];
-    mc_mesh_t mesh;
-    cr_assert(mc_mesh_parse(mesh_text, &mesh) == MESHCOLL_OK);
-    cr_assert(mc_boxes_transports(text, machine, &mesh, tls) == MESHCOLL_OK);
-    for (int32_t d = 0; d < mesh.ndims; d++)
-        cr_expect((strstr(tls[d], "shm") || strstr(tls[d], "posix")) == (kinds[d] == 's'),
-                  "%s, dimension %d: %s", mesh_text, d, tls[d]);
-}
-
-Test(boxes, transports_follow_the_rule)
-{
-    static const int32_t one[8] = {0}, two[8] = {0, 0, 0, 0, 4, 4, 4, 4},
-                         four[8] = {0, 0, 2, 2, 4, 4, 6, 6};
-    check_transports("gpu=8", one, NULL, "s");
-    check_transports("gpu=8", two, NULL, "n");
-    check_transports("box=2,gpu=4", one, NULL, "ns");
-    check_transports("box=2,gpu=4", two, NULL, "ns");
-    check_transports("box=2,gpu=4", four, NULL, "nn");
-    check_transports("rack=2,box=2,gpu=2", one, NULL, "nss");
-    check_transports("rack=2,box=2,gpu=2", four, NULL, "nns");
-    check_transports("box=2,gpu=4", one, "gpu=tcp,self", "nn");
-    check_transports("box=2,gpu=4", one, "box=posix,self;gpu=tcp,self", "sn");
 }

@@ -224,20 +224,22 @@ Test(shm, keeps_what_comes_early_in_pieces)
     flood(MC_SHM_COPY);
 }
 
-static void mismatch(size_t sent_bytes)
+/* `known_as`: numbers for messages, by rank. */
+static void mismatch(size_t sent_bytes, const int32_t *known_as, const char *said)
 {
     pair_t p = open_pair(MC_SHM_READ);
     unsigned char *const a = pattern(MOST, 1), *const b = pattern(MOST, 2);
     const mc_span_t out = {a, sent_bytes}, in = {b, sent_bytes / 2};
     const mc_message_t send = {5, &out, 1, out.bytes}, recv = {5, &in, 1, in.bytes};
     mc_io_t sent = io_of(&p, 0), received = io_of(&p, 1);
+    p.t[1]->known_as = known_as;
     cr_assert_eq(p.t[1]->ops->recv(p.peer[1], &recv, &received), MESHCOLL_IN_PROGRESS);
     cr_assert_geq(p.t[0]->ops->send(p.peer[0], &send, &sent), 0);
     progress(&p, 3);
     const mc_io_t *const io = mc_io_pop(&p.finished[1]);
     cr_assert_eq(io, &received);
     cr_assert_eq(io->status, MESHCOLL_ERR_TRANSPORT);
-    cr_assert(strstr(meshcoll_last_error(), "from rank 4"), "%s", meshcoll_last_error());
+    cr_assert(strstr(meshcoll_last_error(), said), "%s", meshcoll_last_error());
     free(a);
     free(b);
     close_pair(&p);
@@ -245,8 +247,9 @@ static void mismatch(size_t sent_bytes)
 
 Test(shm, tells_of_messages_of_another_length)
 {
-    mismatch(64);
-    mismatch(MOST);
+    mismatch(64, NULL, "from rank 4 ");
+    mismatch(MOST, NULL, "from rank 4 ");
+    mismatch(64, (const int32_t[]){0, 0, 0, 0, 17, 0}, "from rank 17 ");
 }
 
 Test(shm, wakes_who_sleeps)

@@ -1,6 +1,7 @@
 #include "compose/strategy.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <string.h>
 
 static mc_mesh_t mesh_of(const char *text)
@@ -38,6 +39,44 @@ Test(strategy, text_round_trips)
                 "allgather:ring(d)",
                 "reduce_scatter:ring(c*d) allreduce:fullmesh(a*b) allgather:fullmesh(c) "
                 "allgather:ring(d)");
+}
+
+/* Two sides: the bar may touch its neighbours, and either side may be a name. */
+Test(strategy, text_of_two_sides_round_trips)
+{
+    static const char torus[] = "reduce_scatter:ring(x) allreduce:ring(y) allgather:ring(x) | "
+                                "reduce_scatter:ring(y) allreduce:ring(x) allgather:ring(y)";
+    char text[MC_STRATEGY_TEXT];
+    expect_text("x=4,y=4", MESHCOLL_ALLREDUCE, torus, torus);
+    snprintf(text, sizeof text, "segments=2 %s", torus);
+    expect_text("x=4,y=4", MESHCOLL_ALLREDUCE, text, torus);
+    snprintf(text, sizeof text, "%s segments=6", torus);
+    expect_text("x=4,y=4", MESHCOLL_ALLREDUCE, text, text);
+    expect_text("box=4,gpu=8", MESHCOLL_BCAST, "option1|bcast:chain(box*gpu)",
+                "bcast:mst(box) bcast:mst(gpu) | bcast:chain(box*gpu)");
+    expect_text("box=4,gpu=8", MESHCOLL_BCAST, "option2 | option2-inner segments=4",
+                "scatter:mst(box) bcast:mst(gpu) allgather:ring(box) | scatter:mst(gpu) "
+                "bcast:mst(box) allgather:ring(gpu) segments=4");
+    expect_text("x=2,y=3,z=4", MESHCOLL_ALLGATHER, "torus",
+                "allgather:ring(x) allgather:ring(y) allgather:ring(z) | allgather:ring(z) "
+                "allgather:ring(y) allgather:ring(x)");
+}
+
+Test(strategy, sides_make_a_difference)
+{
+    const mc_mesh_t mesh = mesh_of("x=2,y=3");
+    mc_strategy_t one, two;
+    cr_assert_eq(mc_strategy_parse("option1 | option3", MESHCOLL_BCAST, &mesh, &one), 0);
+    two = one;
+    cr_assert(mc_strategy_equal(&one, &two));
+    two.second = 1;
+    cr_assert_not(mc_strategy_equal(&one, &two));
+    cr_assert_eq(mc_strategy_check(&two, &mesh), MESHCOLL_ERR_STRATEGY);
+    two.second = 7;
+    cr_assert_eq(mc_strategy_check(&two, &mesh), MESHCOLL_ERR_STRATEGY);
+    two = one;
+    two.segments = 3;
+    cr_assert_eq(mc_strategy_check(&two, &mesh), MESHCOLL_ERR_STRATEGY);
 }
 
 /* REFERENCE §3, and its continuation to three dimensions. */
@@ -108,6 +147,19 @@ Test(strategy, wrong_texts_are_refused_with_the_reason)
     expect_refusal("bcast:mst(box*gpu) segments=x", MESHCOLL_BCAST, "from 1 to 65535");
     expect_refusal("option1 bcast:mst(box)", MESHCOLL_BCAST, "behind a named strategy");
     expect_refusal("allgather:ring(box*gpu)", MESHCOLL_ALLREDUCE, "box is partial there");
+    expect_refusal("option1 | bcast:mst(box)", MESHCOLL_BCAST,
+                   "on the second side, bcast must end with gpu in state replica");
+    expect_refusal("bcast:mst(box) | option1", MESHCOLL_BCAST,
+                   "on the first side, bcast must end with gpu in state replica");
+    expect_refusal("option1 | bcast:mst(box) bcast:mst(box)", MESHCOLL_BCAST,
+                   "on the second side, phase 2, bcast:mst(box), starts from root");
+    expect_refusal("| option1", MESHCOLL_BCAST, "the first side has at least one phase");
+    expect_refusal("option1 |", MESHCOLL_BCAST, "a side of a strategy has at least one phase");
+    expect_refusal("option1 | option2 | option3", MESHCOLL_BCAST, "'|' stands in it once");
+    expect_refusal("torus | option1", MESHCOLL_BCAST, "not beside a name that has two");
+    expect_refusal("option1 | torus", MESHCOLL_BCAST, "not beside a name that has two");
+    expect_refusal("option1 | option3 segments=3", MESHCOLL_BCAST, "an even number");
+    expect_refusal("torus segments=1", MESHCOLL_BCAST, "segments=2 at least; got 1");
 }
 
 Test(strategy, too_many_phases_are_refused)
@@ -130,14 +182,33 @@ Test(strategy, chunks_are_ordered_as_the_strategy_nests)
     mc_layout_t layout;
     cr_assert_eq(mc_strategy_parse("hierarchical", MESHCOLL_ALLREDUCE, &mesh, &s), 0);
     cr_assert_eq(mc_strategy_layout(&s, &mesh, &layout), 0);
-    cr_assert_eq(layout.stride[1], 4);
-    cr_assert_eq(layout.stride[0], 1);
+    cr_assert_eq(layout.stride[0][1], 4);
+    cr_assert_eq(layout.stride[0][0], 1);
     cr_assert_eq(mc_strategy_parse("option3", MESHCOLL_BCAST, &mesh, &s), 0);
     cr_assert_eq(mc_strategy_layout(&s, &mesh, &layout), 0);
-    cr_assert_eq(layout.stride[1], 1);
+    cr_assert_eq(layout.stride[0][1], 1);
     cr_assert_eq(mc_strategy_parse("hierarchical", MESHCOLL_ALLGATHER, &mesh, &s), 0);
     cr_assert_eq(mc_strategy_layout(&s, &mesh, &layout), 0);
-    cr_assert_eq(layout.stride[0], 1, "box is joined first, so it lies innermost");
+    cr_assert_eq(layout.stride[0][0], 1, "box is joined first, so it lies innermost");
+}
+
+/* A dimension that one side cuts is cut in both; it lies innermost where nothing cuts it. */
+Test(strategy, each_side_orders_its_chunks)
+{
+    const mc_mesh_t mesh = mesh_of("box=4,gpu=8");
+    mc_strategy_t s;
+    mc_layout_t layout;
+    cr_assert_eq(mc_strategy_parse("torus", MESHCOLL_ALLREDUCE, &mesh, &s), 0);
+    cr_assert_eq(mc_strategy_layout(&s, &mesh, &layout), 0);
+    cr_assert_eq(layout.sides, 2);
+    cr_assert_eq(layout.per_segment, 32);
+    cr_assert_eq(layout.stride[0][1], 4);
+    cr_assert_eq(layout.stride[1][0], 8);
+    cr_assert_eq(mc_strategy_parse("scatter:mst(gpu) bcast:mst(box) allgather:ring(gpu) | option1",
+                                   MESHCOLL_BCAST, &mesh, &s),
+                 0);
+    cr_assert_eq(mc_strategy_layout(&s, &mesh, &layout), 0);
+    cr_assert_eq(layout.per_segment, 8);
 }
 
 Test(strategy, every_algorithm_is_found_by_its_name)

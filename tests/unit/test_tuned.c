@@ -32,10 +32,10 @@ TestSuite(tuned, .init = open_folder, .fini = close_folder);
 
 static mc_cluster_t cluster_of(const char *mesh, const char *transports)
 {
-    static const int32_t machine[] = {0, 0, 2, 2};
+    static const mc_place_t place[] = {{0, -1, -1}, {0, -1, -1}, {2, -1, -1}, {2, -1, -1}};
     const mc_settings_t settings = {.mesh = mesh, .transports = transports};
     mc_cluster_t cluster;
-    cr_assert_eq(mc_cluster_find(&settings, machine, 4, &cluster), MESHCOLL_OK, "%s",
+    cr_assert_eq(mc_cluster_find(&settings, place, 4, &cluster), MESHCOLL_OK, "%s",
                  meshcoll_last_error());
     return cluster;
 }

@@ -1,0 +1,50 @@
+/* Cost of the alltoall by digits. */
+#include "compose/charge.h"
+#include "direct/direct.h"
+
+/* One round: everyone sends to the rank whose digit is `k` higher, modulo the radix. */
+typedef struct {
+    int32_t len, unit, radix, k;
+} round_t;
+
+static int32_t partner(const round_t *r, int32_t index, int32_t by)
+{
+    const int32_t digit = index / r->unit % r->radix;
+    return index + ((digit + by) % r->radix - digit) * r->unit;
+}
+
+/* Messages that leave, or enter, the box of `block` ranks with the most of them. */
+static int32_t crossings(const round_t *r, int32_t block)
+{
+    int32_t most = 0;
+    for (int32_t first = 0; first < r->len; first += block) {
+        int32_t out = 0, in = 0;
+        for (int32_t i = first; i < first + block; i++) {
+            out += partner(r, i, r->k) / block != i / block;
+            in += partner(r, i, r->radix - r->k) / block != i / block;
+        }
+        most = out > most ? out : most;
+        most = in > most ? in : most;
+    }
+    return most;
+}
+
+static void charge_round(mc_cost_t *cost, const mc_line_shape_t *shape, const round_t *r)
+{
+    int32_t d = mc_shape_top(shape), n = crossings(r, mc_shape_block(shape, d));
+    while (n == 0)
+        n = crossings(r, mc_shape_block(shape, ++d));
+    mc_charge(cost, shape, d, 1, mc_ratio(1, r->radix), mc_shape_slowed(shape, d, n), false);
+}
+
+mc_phase_cost_t mc_cost_digits_alltoall(const mc_line_shape_t *shape)
+{
+    mc_cost_t cost = mc_cost_zero();
+    round_t r = {.len = shape->line.len, .unit = 1};
+    for (; r.unit < r.len; r.unit *= r.radix) {
+        r.radix = mc_digits_radix(r.len, r.unit);
+        for (r.k = 1; r.k < r.radix; r.k++)
+            charge_round(&cost, shape, &r);
+    }
+    return (mc_phase_cost_t){cost, cost};
+}

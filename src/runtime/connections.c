@@ -1,0 +1,183 @@
+#include "runtime/connections.h"
+
+#include "transport/ucx.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Transports ------------------------------------------------------------------------------------ */
+
+/* The ranks that differ from this one in dimension d or further in, on one machine. */
+static int open_shm(meshcoll_t *h, int32_t d, mc_shm_access_t access)
+{
+    const int32_t n = mc_mesh_stride(&h->mesh, d) * h->mesh.dim[d].extent;
+    const mc_shm_params_t params = {.dim = h->mesh.dim[d].name,
+                                    .base = h->rank - h->rank % n,
+                                    .n = n,
+                                    .rank = h->rank,
+                                    .access = access};
+    for (int32_t r = params.base; r < params.base + n; r++)
+        if (h->machine[r] != h->machine[h->rank])
+            return mc_fail(MESHCOLL_ERR_TRANSPORT,
+                           "dimension %s joins ranks %d and %d, which are on different machines: "
+                           "its transport cannot be shm; MESHCOLL_TRANSPORTS=\"%s=tcp,self\" can",
+                           params.dim, mc_comm_rank_of(&h->order, h->rank),
+                           mc_comm_rank_of(&h->order, r), params.dim);
+    return mc_shm_create(&params, &h->transport[d]);
+}
+
+static bool is_shm(const char *tls)
+{
+    return strcmp(tls, "shm") == 0 || strcmp(tls, "shm:copy") == 0;
+}
+
+bool mc_connections_want_shm(const meshcoll_t *h)
+{
+    for (int32_t d = 0; d < h->mesh.ndims; d++)
+        if (h->mesh.dim[d].extent > 1 && is_shm(h->tls[d]))
+            return true;
+    return false;
+}
+
+static int open_transport(meshcoll_t *h, int32_t d)
+{
+    const char *const tls = h->tls[d];
+    if (is_shm(tls) && h->access != MC_SHM_NONE)
+        return open_shm(h, d, strcmp(tls, "shm") == 0 ? h->access : MC_SHM_COPY);
+    /* processes that cannot reach each other through /proc may still share memory by name */
+    const mc_ucx_params_t params = {.tls = is_shm(tls) ? "posix,sysv,cma,self" : tls,
+                                    .dim = h->mesh.dim[d].name,
+                                    .threads = h->threads != NULL};
+    return mc_ucx_create(&params, &h->transport[d]);
+}
+
+int mc_connections_open(meshcoll_t *h)
+{
+    int status = MESHCOLL_OK;
+    for (int32_t d = 0; d < h->mesh.ndims && !status; d++) {
+        if (h->mesh.dim[d].extent == 1)
+            continue;
+        status = open_transport(h, d);
+        if (!status)
+            h->transport[d]->known_as = h->order.comm_rank;
+    }
+    return status;
+}
+
+/* Addresses: each rank's, by dimension, with a length before each ------------------------------- */
+
+size_t mc_addresses_bytes(const meshcoll_t *h)
+{
+    size_t bytes = 0;
+    for (int32_t d = 0; d < h->mesh.ndims; d++)
+        bytes +=
+            sizeof(uint64_t) + (h->transport[d] ? (h->transport[d]->address_bytes + 7) / 8 * 8 : 0);
+    return bytes;
+}
+
+void mc_addresses_pack(const meshcoll_t *h, char *at)
+{
+    for (int32_t d = 0; d < h->mesh.ndims; d++) {
+        const mc_transport_t *const t = h->transport[d];
+        const uint64_t bytes = t ? t->address_bytes : 0;
+        memcpy(at, &bytes, sizeof bytes);
+        if (bytes)
+            memcpy(at + sizeof bytes, t->address, bytes);
+        at += sizeof bytes + (bytes + 7) / 8 * 8;
+    }
+}
+
+static const void *address_of(const meshcoll_t *h, int32_t rank, int32_t dim)
+{
+    if (!h->addresses)
+        return NULL;
+    const size_t gathered = (size_t)mc_comm_rank_of(&h->order, rank);
+    const char *at = h->addresses + gathered * h->address_stride;
+    for (int32_t d = 0; d < dim; d++) {
+        uint64_t bytes;
+        memcpy(&bytes, at, sizeof bytes);
+        at += sizeof bytes + (bytes + 7) / 8 * 8;
+    }
+    return at + sizeof(uint64_t);
+}
+
+static int gather(const meshcoll_oob_t *oob, const void *in, void *out, size_t bytes)
+{
+    if (oob->allgather(oob->context, in, out, bytes))
+        return mc_fail(MESHCOLL_ERR_TRANSPORT, "the out-of-band allgather failed");
+    return MESHCOLL_OK;
+}
+
+int mc_addresses_share(meshcoll_t *h)
+{
+    const size_t p = (size_t)h->mesh.size;
+    uint64_t most = 0, mine = mc_addresses_bytes(h);
+    uint64_t *const sizes = calloc(p, sizeof *sizes);
+    int status = sizes ? gather(&h->oob, &mine, sizes, sizeof mine) : mc_fail_memory("addresses");
+    for (size_t r = 0; r < p && !status; r++)
+        most = sizes[r] > most ? sizes[r] : most;
+    free(sizes);
+    if (status)
+        return status;
+    char *const own = calloc(1, most);
+    h->addresses = malloc(p * most);
+    h->address_stride = most;
+    if (own && h->addresses) {
+        mc_addresses_pack(h, own);
+        status = gather(&h->oob, own, h->addresses, most);
+    } else {
+        status = mc_fail_memory("addresses");
+    }
+    free(own);
+    return status;
+}
+
+/* Connections ----------------------------------------------------------------------------------- */
+
+static uint32_t find_peer(const meshcoll_t *h, int32_t rank)
+{
+    uint32_t lo = 0, hi = h->n_peers;
+    while (lo < hi) {
+        const uint32_t mid = (lo + hi) / 2;
+        if (h->peer[mid]->rank < rank)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+static void poll_transport(meshcoll_t *h, mc_transport_t *t)
+{
+    for (int32_t i = 0; i < h->n_polled; i++)
+        if (h->polled[i] == t)
+            return;
+    h->polled[h->n_polled++] = t; /* at most one per dimension */
+}
+
+int mc_handle_connect(meshcoll_t *h, int32_t rank, mc_peer_t **peer)
+{
+    const uint32_t at = find_peer(h, rank);
+    if (at < h->n_peers && h->peer[at]->rank == rank) {
+        *peer = h->peer[at];
+        return MESHCOLL_OK;
+    }
+    if (h->n_peers == h->peer_capacity) {
+        const uint32_t capacity = h->peer_capacity ? 2 * h->peer_capacity : 16;
+        mc_peer_t **const grown = realloc(h->peer, capacity * sizeof *grown);
+        if (!grown)
+            return mc_fail_memory("connections");
+        h->peer = grown;
+        h->peer_capacity = capacity;
+    }
+    const int32_t dim = mc_mesh_level(&h->mesh, h->rank, rank);
+    mc_transport_t *const t = h->transport[dim];
+    const int status = t->ops->connect(t, rank, address_of(h, rank, dim), peer);
+    if (status)
+        return status;
+    memmove(&h->peer[at + 1], &h->peer[at], (h->n_peers - at) * sizeof(mc_peer_t *));
+    h->peer[at] = *peer;
+    h->n_peers++;
+    poll_transport(h, t);
+    return MESHCOLL_OK;
+}

@@ -1,0 +1,18 @@
+/* The transports of a handle, their addresses, and connections over them. */
+#ifndef MC_RUNTIME_CONNECTIONS_H
+#define MC_RUNTIME_CONNECTIONS_H
+
+#include "runtime/handle.h"
+
+/* Does a dimension's transport want to know what shm may do (h->access)? */
+bool mc_connections_want_shm(const meshcoll_t *h);
+/* As h->tls says, along dimensions longer than 1. */
+int mc_connections_open(meshcoll_t *h);
+
+/* This rank's addresses by dimension, packed for others; a multiple of 8 bytes. */
+size_t mc_addresses_bytes(const meshcoll_t *h);
+void mc_addresses_pack(const meshcoll_t *h, char *at);
+/* All ranks', through the handle's out-of-band allgather. Collective. */
+int mc_addresses_share(meshcoll_t *h);
+
+#endif

@@ -1,0 +1,21 @@
+/* Where ranks run, as hwloc and the operating system tell it. */
+#ifndef MC_RUNTIME_PLACES_H
+#define MC_RUNTIME_PLACES_H
+
+#include "runtime/boxes.h"
+
+enum { MC_CPUS_TEXT = 64 };
+
+/* What this process is bound to. */
+typedef struct {
+    int32_t node, package;   /* as the operating system numbers them; -1: to more than one */
+    char cpus[MC_CPUS_TEXT]; /* "0-3,8"; "" where it is not bound at all */
+} mc_bound_to_t;
+
+void mc_bound_to_find(mc_bound_to_t *bound);
+
+/* Places of all ranks, the caller's to free. `machine[r]`: the lowest rank that shares memory with
+ * rank r. Collective. */
+int mc_places_find(const meshcoll_oob_t *oob, const int32_t *machine, mc_place_t **place);
+
+#endif

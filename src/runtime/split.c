@@ -1,0 +1,242 @@
+/*
+ * Sub-meshes. A sub-mesh has transports of its own, so that its messages never meet the parent's or
+ * its siblings'; what its ranks must know of each other goes through the parent's own collectives.
+ */
+#include "runtime/connections.h"
+#include "runtime/request.h"
+#include "runtime/threads.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Which ranks ------------------------------------------------------------------------------------ */
+
+typedef struct {
+    const meshcoll_t *parent;
+    mc_mesh_t mesh;
+    int32_t dim[MC_MAX_DIMS]; /* of the parent, by dimension */
+    int32_t *member;          /* mesh ranks of the parent, by rank */
+    int32_t rank;             /* this one */
+} part_t;
+
+static int fail_dims(const meshcoll_t *h, const char *dims)
+{
+    return mc_fail(
+        MESHCOLL_ERR_INVALID_ARG,
+        "meshcoll_split: expected some of the dimensions of %s, once each, as in \"%s\"; "
+        "got \"%s\"",
+        h->text, h->mesh.dim[h->mesh.ndims - 1].name, dims);
+}
+
+/* "box,gpu" */
+static int parse_dims(const meshcoll_t *h, const char *dims, bool chosen[MC_MAX_DIMS])
+{
+    for (const char *at = dims;;) {
+        const size_t n = strcspn(at, ",");
+        const int32_t d = mc_mesh_find(&h->mesh, at, n);
+        if (d < 0 || chosen[d])
+            return fail_dims(h, dims);
+        chosen[d] = true;
+        if (!at[n])
+            return MESHCOLL_OK;
+        at += n + 1;
+    }
+}
+
+static void choose_dims(part_t *p, const bool chosen[MC_MAX_DIMS])
+{
+    p->mesh = (mc_mesh_t){.size = 1};
+    for (int32_t d = 0; d < p->parent->mesh.ndims; d++) {
+        if (!chosen[d])
+            continue;
+        p->dim[p->mesh.ndims] = d;
+        p->mesh.dim[p->mesh.ndims++] = p->parent->mesh.dim[d];
+        p->mesh.size *= p->parent->mesh.dim[d].extent;
+    }
+}
+
+static int find_members(part_t *p)
+{
+    int32_t at[MC_MAX_DIMS], own[MC_MAX_DIMS];
+    p->member = calloc((size_t)p->mesh.size, sizeof *p->member);
+    if (!p->member)
+        return mc_fail_memory("a sub-mesh");
+    mc_mesh_coords(&p->parent->mesh, p->parent->rank, at);
+    for (int32_t r = 0; r < p->mesh.size; r++) {
+        mc_mesh_coords(&p->mesh, r, own);
+        for (int32_t k = 0; k < p->mesh.ndims; k++)
+            at[p->dim[k]] = own[k];
+        p->member[r] = mc_mesh_rank(&p->parent->mesh, at);
+        if (p->member[r] == p->parent->rank)
+            p->rank = r;
+    }
+    return MESHCOLL_OK;
+}
+
+/* What it has from its parent --------------------------------------------------------------------- */
+
+/* The sub-meshes of a split mostly run at once, and share what the parent's lines share. */
+static mc_link_t share_link(const part_t *p, int32_t k)
+{
+    mc_link_t link = p->parent->links.dim[p->dim[k]];
+    const int32_t at_once =
+        mc_mesh_stride(&p->parent->mesh, p->dim[k]) / mc_mesh_stride(&p->mesh, k);
+    if (link.ports == MC_PORTS_ALL)
+        return link;
+    if (at_once > link.ports) {
+        link.beta *= (double)at_once / link.ports;
+        link.ports = 1;
+    } else {
+        link.ports /= at_once;
+    }
+    return link;
+}
+
+/* Strategies of the environment, where they fit: one of all dimensions does not fit a part of them. */
+static void take_strategies(meshcoll_t *h)
+{
+    const meshcoll_t *root = h->parent;
+    while (root->parent)
+        root = root->parent;
+    for (int c = 0; c < MESHCOLL_COLLECTIVES; c++)
+        if (root->settings.strategy[c])
+            (void)mc_choice_force(&h->choice, (meshcoll_collective_t)c, root->settings.strategy[c],
+                                  &h->mesh);
+}
+
+/* The first of its ranks on the same machine. */
+static int take_machines(const part_t *p, meshcoll_t *h)
+{
+    int32_t *const first = malloc((size_t)p->parent->mesh.size * sizeof *first);
+    h->machine = calloc((size_t)p->mesh.size, sizeof *h->machine);
+    const bool good = first && h->machine;
+    for (int32_t r = p->mesh.size - 1; good && r >= 0; r--)
+        first[p->parent->machine[p->member[r]]] = r;
+    for (int32_t r = 0; good && r < p->mesh.size; r++)
+        h->machine[r] = first[p->parent->machine[p->member[r]]];
+    free(first);
+    return good ? MESHCOLL_OK : mc_fail_memory("machines");
+}
+
+static int open_part(const part_t *p, meshcoll_t *parent, meshcoll_t **handle)
+{
+    const mc_settings_t none = {0};
+    meshcoll_t *h;
+    int status = mc_handle_open(&p->mesh, p->rank, &none, &h);
+    if (status)
+        return status;
+    h->parent = parent;
+    h->sibling = parent->children;
+    parent->children = h;
+    h->access = parent->access;
+    mc_lock(h);
+    h->crowded = parent->crowded;
+    mc_unlock(h);
+    for (int32_t k = 0; k < p->mesh.ndims; k++) {
+        h->links.dim[k] = share_link(p, k);
+        memcpy(h->tls[k], parent->tls[p->dim[k]], sizeof h->tls[k]);
+    }
+    take_strategies(h);
+    *handle = h;
+    status = take_machines(p, h);
+    return status ? status : mc_connections_open(h);
+}
+
+/* What its ranks tell each other ------------------------------------------------------------------ */
+
+/* The statuses of all the parent's ranks, or the first that is not OK. */
+static int agree(meshcoll_t *parent, int status)
+{
+    const int32_t mine = status;
+    int32_t worst = 0;
+    char why[256] = "";
+    if (status) {
+        mc_text_t text = mc_text(why, sizeof why);
+        mc_text_add(&text, "%s", meshcoll_last_error());
+    }
+    const int failed = meshcoll_allreduce(parent, &mine, &worst, 1, MESHCOLL_INT32, MESHCOLL_MIN);
+    if (status)
+        return mc_fail(status, "%s", why);
+    if (failed || !worst)
+        return failed;
+    return mc_fail(worst, "meshcoll_split: another rank failed: %s", meshcoll_status_string(worst));
+}
+
+static int gather_all(meshcoll_t *parent, const meshcoll_t *h, int64_t bytes, char **all)
+{
+    char *const own = calloc(1, (size_t)bytes);
+    char *const gathered = malloc((size_t)bytes * (size_t)parent->mesh.size);
+    int status = agree(parent, own && gathered ? MESHCOLL_OK : mc_fail_memory("addresses"));
+    if (!status) {
+        mc_addresses_pack(h, own);
+        status = meshcoll_allgather(parent, own, gathered, (size_t)bytes / sizeof(int64_t),
+                                    MESHCOLL_INT64);
+    }
+    free(own);
+    if (status) {
+        free(gathered);
+        return status;
+    }
+    *all = gathered;
+    return MESHCOLL_OK;
+}
+
+static int share_addresses(const part_t *p, meshcoll_t *parent, meshcoll_t *h)
+{
+    char *all = NULL;
+    int64_t mine = (int64_t)mc_addresses_bytes(h), most = 0;
+    int status = meshcoll_allreduce(parent, &mine, &most, 1, MESHCOLL_INT64, MESHCOLL_MAX);
+    if (!status)
+        status = gather_all(parent, h, most, &all);
+    if (status)
+        return status;
+    const size_t bytes = (size_t)most;
+    h->address_stride = bytes;
+    h->addresses = malloc(bytes * (size_t)p->mesh.size);
+    for (int32_t r = 0; h->addresses && r < p->mesh.size; r++) {
+        const int32_t from = mc_comm_rank_of(&parent->order, p->member[r]);
+        memcpy(h->addresses + (size_t)r * bytes, all + (size_t)from * bytes, bytes);
+    }
+    free(all);
+    return h->addresses ? MESHCOLL_OK : mc_fail_memory("addresses");
+}
+
+/* Splitting --------------------------------------------------------------------------------------- */
+
+/* A handle that failed half-way is in the parent's list and has no other's messages: it may go. */
+static int make(part_t *p, meshcoll_t *parent, meshcoll_t **sub)
+{
+    meshcoll_t *h = NULL;
+    int status = find_members(p);
+    if (!status)
+        status = open_part(p, parent, &h);
+    status = agree(parent, status);
+    if (!status)
+        status = agree(parent, share_addresses(p, parent, h));
+    if (status) {
+        mc_handle_close(h);
+        return status;
+    }
+    *sub = h;
+    return MESHCOLL_OK;
+}
+
+int meshcoll_split(meshcoll_t *mesh, const char *dims, meshcoll_t **sub)
+{
+    part_t p = {.parent = mesh};
+    bool chosen[MC_MAX_DIMS] = {false};
+    if (!mesh || !dims || !sub)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_split: mesh, dims or sub is NULL");
+    if (!mesh->machine)
+        return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
+                       "meshcoll_split: a mesh in one process cannot be split");
+    int status = mc_handle_check(mesh);
+    if (!status)
+        status = parse_dims(mesh, dims, chosen);
+    if (status)
+        return status;
+    choose_dims(&p, chosen);
+    status = make(&p, mesh, sub);
+    free(p.member);
+    return status;
+}

@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# meshcoll topo: a mesh given, ranks of this machine, and ranks bound to NUMA nodes that hwloc is told of.
+. "$(dirname "$0")/lib.sh"
+
+build=${MESHCOLL_BUILD_DIR:-build/release}
+mpirun=$(sed -n 's/^MPIEXEC_EXECUTABLE:[^=]*=//p' "$build/CMakeCache.txt")
+flags=(-n 4)
+if "$mpirun" --version 2>/dev/null | grep -q 'Open MPI\|OpenRTE'; then
+    flags+=(--oversubscribe --bind-to none --mca mpi_yield_when_idle 1 --mca pml ob1
+        --mca btl self,vader,tcp --mca btl_vader_single_copy_mechanism none --mca osc '^ucx')
+    if [ "$(id -u)" -eq 0 ]; then flags+=(--allow-run-as-root); fi
+fi
+unset MESHCOLL_LINKS MESHCOLL_MESH MESHCOLL_TRANSPORTS HWLOC_SYNTHETIC HWLOC_THISSYSTEM
+export MESHCOLL_TUNE_FILE=$scratch/links.json
+
+# ranks STATUS COMMAND…: on four ranks; leaves $out and $err
+ranks() {
+    local want=$1 got=0
+    shift
+    "$mpirun" "${flags[@]}" "$@" >"$scratch/out" 2>"$scratch/err" </dev/null || got=$?
+    out=$(cat "$scratch/out") err=$(cat "$scratch/err")
+    [ $got -eq "$want" ] || fail "$*: exit status $got, expected $want: $err"
+}
+
+# drawn EXPRESSION VALUE: of the picture's texts t and its elements e
+drawn() {
+    local got
+    got=$(python3 -c 'import sys, xml.etree.ElementTree as x
+e = list(x.parse(sys.argv[1]).iter()); t = [i.text for i in e if i.tag.endswith("}text")]
+print(eval(sys.argv[2]))' "$scratch/topo.svg" "$1" 2>&1)
+    [ "$got" = "$2" ] || fail "$1 in the picture is '$got', expected '$2'"
+}
+
+# Without ranks.
+run 0 topo --mesh box=2,gpu=4 --links dgx-h100 --svg "$scratch/topo.svg"
+has "box=2,gpu=4: 8 ranks, given"
+has "links: dgx-h100, as given"
+has "0 0-3"
+has "1 4-7"
+drawn '[i for i in t if i.isdigit()]' "['0', '1', '2', '3', '4', '5', '6', '7']"
+drawn '[i for i in t if i.startswith("box ")]' "['box 0', 'box 1']"
+drawn '[i for i in t if "GB/s" in i]' "['1/β 50 GB/s', '1/β 450 GB/s']"
+run 0 topo --mesh rack=3,box=20,gpu=4 --json --svg "$scratch/topo.svg"
+gives 'len(j["ranks"]), j["ranks"][81]["coords"], j["machines"], j["origin"]' "(240, [1, 0, 1], 0, 'given')"
+gives 'j["links_source"]' "the preset generic, as none are given"
+drawn '[t.count("and 9 more"), sum(i.isdigit() for i in t)]' "[3, 132]"
+run 0 topo --mesh box=100,gpu=2
+has "… and 36 more rows"
+refused "a mesh is written" topo --mesh box
+refused "nosuch" topo --mesh box=2 --links nosuch
+run 1 topo --mesh box=2 --svg /nowhere/topo.svg
+[[ $err == *"/nowhere/topo.svg cannot be written"* ]] || fail "strange: $err"
+
+# Ranks of this machine.
+ranks 0 "$MESHCOLL" topo
+has "gpu=4: 4 ranks on 1 machine, found"
+has "links: the preset generic, as none are given and none are tuned"
+[ "$(grep -c '^links: ' <<<"$out")" -eq 1 ] || fail "expected one rank's words in:"$'\n'"$out"
+ranks 0 "$MESHCOLL" topo --mesh box=2,gpu=2 --links lab --json
+gives 'j["mesh"]["text"], j["origin"], j["machines"], j["links_source"]' "('box=2,gpu=2', 'given', 1, 'lab, as given')"
+gives '[(r["rank"], r["coords"], r["machine_of"]) for r in j["ranks"]][2]' "(2, [1, 0], 0)"
+ranks 2 "$MESHCOLL" topo --mesh box=3,gpu=2
+[ "$(grep -c '^meshcoll topo: .*box=2,gpu=2 would fit' <<<"$err")" -eq 1 ] || fail "strange: $err"
+
+# Tuned links are found, and said to be.
+ranks 0 "$MESHCOLL" tune --mesh gpu=4 --seconds 1
+ranks 0 "$MESHCOLL" topo
+has "links: tuned, from $MESHCOLL_TUNE_FILE"
+export MESHCOLL_TUNE_FILE=$scratch/none.json
+
+# Two NUMA nodes of half the processors each, and ranks bound to one of each in turn.
+cpus=$(nproc --all)
+if [ "$cpus" -ge 2 ] && [ "$(nproc)" -eq "$cpus" ]; then
+    cat >"$scratch/bound" <<BOUND
+rank=\${OMPI_COMM_WORLD_RANK:-\$PMI_RANK}
+export HWLOC_SYNTHETIC="numa:2 core:$((cpus / 2)) pu:1" HWLOC_THISSYSTEM=1
+exec taskset -c \$((rank % 2 * ($cpus / 2))) "\$@"
+BOUND
+    ranks 0 bash "$scratch/bound" "$MESHCOLL" topo --json --svg "$scratch/topo.svg"
+    gives 'j["mesh"]["text"], j["origin"]' "('numa=2,gpu=2', 'found')"
+    gives '[(r["rank"], r["coords"], r["numa_node"]) for r in j["ranks"]]' \
+        "[(0, [0, 0], 0), (2, [0, 1], 0), (1, [1, 0], 1), (3, [1, 1], 1)]"
+    gives '[r["cpus"] for r in j["ranks"]]' "['0', '0', '$((cpus / 2))', '$((cpus / 2))']"
+    drawn '"node 0" in t and "node 1" in t' True
+    # and a program finds the same, and computes on it
+    ranks 0 bash "$scratch/bound" "$build/examples/allreduce"
+    has "4 ranks as numa=2,gpu=2: sum of element 0 is 6"
+else
+    echo "no ranks are bound: $(nproc) of $cpus processors may be used"
+fi
+
+run 0 topo --help
+has "--svg FILE"
+finish

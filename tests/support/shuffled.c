@@ -1,0 +1,57 @@
+#include "support/shuffled.h"
+
+#include "runtime/handle.h"
+#include "runtime/places_mpi.h"
+
+#include <stdlib.h>
+
+MPI_Comm mc_shuffled_world(const mc_shuffle_t *shuffle)
+{
+    int rank, size;
+    MPI_Comm comm;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm_split(MPI_COMM_WORLD, 0, rank * shuffle->step % size, &comm);
+    return comm;
+}
+
+static int create(const mc_shuffle_t *s, mc_creation_t *c, int *world, mc_place_t *place,
+                  meshcoll_t **mesh)
+{
+    const int box = c->oob.size / s->boxes, node = box / s->nodes;
+    int self;
+    MPI_Comm_rank(MPI_COMM_WORLD, &self);
+    if (c->oob.allgather(c->oob.context, &self, world, sizeof self))
+        return MESHCOLL_ERR_TRANSPORT;
+    for (int r = 0; r < c->oob.size; r++) {
+        int first = 0;
+        while (world[first] / box != world[r] / box)
+            first++;
+        place[r] = (mc_place_t){.machine = first, .node = world[r] % box / node, .package = -1};
+    }
+    c->place = place;
+    return mc_handle_create(c, mesh);
+}
+
+int mc_shuffled_create(MPI_Comm comm, const mc_shuffle_t *shuffle, const meshcoll_params_t *params,
+                       meshcoll_t **mesh)
+{
+    MPI_Comm *const own = malloc(sizeof *own);
+    if (!own)
+        return mc_fail_memory("a mesh");
+    *own = comm;
+    mc_creation_t c = {.oob = {.context = own, .allgather = mc_mpi_allgather},
+                       .params = params,
+                       .free_context = free};
+    MPI_Comm_rank(comm, &c.oob.rank);
+    MPI_Comm_size(comm, &c.oob.size);
+    int *const world = calloc((size_t)c.oob.size, sizeof *world);
+    mc_place_t *const place = calloc((size_t)c.oob.size, sizeof *place);
+    const int status =
+        world && place ? create(shuffle, &c, world, place, mesh) : mc_fail_memory("places");
+    free(place);
+    free(world);
+    if (status)
+        free(own);
+    return status;
+}

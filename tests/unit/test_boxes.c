@@ -1,0 +1,159 @@
+/* Boxes found and given, the order of their ranks, and their transports. */
+#include "runtime/boxes.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_PLACES = 16 };
+
+/* Machines and nodes by letter, "aabb" and "xyxy"; nodes NULL: unbound. */
+static void make_places(const char *machines, const char *nodes, mc_place_t *place)
+{
+    for (int32_t r = 0; machines[r]; r++) {
+        cr_assert(r < MOST_PLACES);
+        const int32_t first = (int32_t)(strchr(machines, machines[r]) - machines);
+        const int32_t node = nodes && nodes[r] != '-' ? nodes[r] - 'a' : -1;
+        place[r] = (mc_place_t){.machine = first, .node = node, .package = -1};
+    }
+}
+
+/* What comes of it, and the communicator's ranks in the mesh's order as hexadecimal digits; `wanted`
+ * NULL: refused. */
+static void check_boxes(const char *given, const char *machines, const char *nodes,
+                        const char *wanted, const char *order)
+{
+    char buffer[128];
+    mc_place_t place[MOST_PLACES];
+    mc_arranged_t a;
+    mc_text_t text = mc_text(buffer, sizeof buffer);
+    const int32_t n = (int32_t)strlen(machines);
+    make_places(machines, nodes, place);
+    const int status = mc_arrange(given, place, n, &a);
+    if (!wanted) {
+        cr_expect(status == MESHCOLL_ERR_MESH, "%s", machines);
+        cr_expect_not_null(strstr(meshcoll_last_error(), "MESHCOLL_MESH="));
+        return;
+    }
+    cr_assert(status == MESHCOLL_OK, "%s", meshcoll_last_error());
+    mc_mesh_print(&a.mesh, &text);
+    cr_expect_str_eq(buffer, wanted);
+    cr_expect_eq(a.order.comm_rank == NULL, order == NULL, "%s", machines);
+    for (int32_t m = 0; m < n; m++) {
+        const int32_t r = mc_comm_rank_of(&a.order, m), first = a.machine[m];
+        if (order)
+            cr_expect_eq(r, (int32_t)strtol((char[]){order[m], '\0'}, NULL, 16), "%s: %d at %d",
+                         machines, r, m);
+        cr_expect_eq(mc_mesh_rank_of(&a.order, r), m);
+        cr_expect(first <= m &&
+                  place[mc_comm_rank_of(&a.order, first)].machine == place[r].machine);
+        for (int32_t before = 0; before < first; before++)
+            cr_expect_neq(place[mc_comm_rank_of(&a.order, before)].machine, place[r].machine);
+    }
+    mc_arranged_free(&a);
+}
+
+Test(boxes, make_a_mesh)
+{
+    check_boxes(NULL, "aaaa", NULL, "gpu=4", NULL);
+    check_boxes(NULL, "aabb", NULL, "box=2,gpu=2", NULL);
+    check_boxes(NULL, "abc", NULL, "box=3", NULL);
+    check_boxes(NULL, "a", NULL, "gpu=1", NULL);
+    check_boxes(NULL, "aaabb", NULL, NULL, NULL);
+    cr_expect_not_null(strstr(meshcoll_last_error(), "boxes of 3, 2 ranks"), "%s",
+                       meshcoll_last_error());
+    check_boxes(NULL, "abbb", NULL, NULL, NULL);
+}
+
+Test(boxes, are_found_in_any_order)
+{
+    check_boxes(NULL, "abab", NULL, "box=2,gpu=2", "0213");
+    check_boxes(NULL, "abcabc", NULL, "box=3,gpu=2", "031425");
+    check_boxes(NULL, "abba", NULL, "box=2,gpu=2", "0312");
+    check_boxes(NULL, "cbacbaa", NULL, NULL, NULL);
+}
+
+Test(boxes, are_split_by_node)
+{
+    check_boxes(NULL, "aaaabbbb", "aabbaabb", "box=2,numa=2,gpu=2", NULL);
+    check_boxes(NULL, "aaaabbbb", "ababbaba", "box=2,numa=2,gpu=2", "02135746");
+    check_boxes(NULL, "abababab", "aabbaabb", "box=2,numa=2,gpu=2", "04261537");
+    check_boxes(NULL, "aaaa", "aabb", "numa=2,gpu=2", NULL);
+    check_boxes(NULL, "aabb", "baca", "box=2,numa=2", "1032");
+    /* one node, nodes of unequal size, boxes that differ, ranks without one */
+    check_boxes(NULL, "aaaa", "bbbb", "gpu=4", NULL);
+    check_boxes(NULL, "aaaa", "abbb", "gpu=4", NULL);
+    check_boxes(NULL, "aaaabbbb", "aabbabab", "box=2,numa=2,gpu=2", "01234657");
+    check_boxes(NULL, "aaaabbbb", "aabbaaaa", "box=2,gpu=4", NULL);
+    check_boxes(NULL, "aaaabbbb", "aabbaab-", "box=2,gpu=4", NULL);
+}
+
+Test(boxes, are_split_by_socket_where_nodes_do_not_tell)
+{
+    mc_place_t place[4];
+    mc_arranged_t a;
+    char buffer[64];
+    mc_text_t text = mc_text(buffer, sizeof buffer);
+    for (int32_t r = 0; r < 4; r++)
+        place[r] = (mc_place_t){.machine = 0, .node = -1, .package = r % 2};
+    cr_assert(mc_arrange(NULL, place, 4, &a) == MESHCOLL_OK);
+    mc_mesh_print(&a.mesh, &text);
+    cr_expect_str_eq(buffer, "socket=2,gpu=2");
+    cr_expect_eq(mc_comm_rank_of(&a.order, 1), 2);
+    mc_arranged_free(&a);
+}
+
+/* A mesh given takes the boxes' order where its box dimension is the boxes'. */
+Test(boxes, of_a_mesh_given)
+{
+    check_boxes("box=2,gpu=2", "abab", NULL, "box=2,gpu=2", "0213");
+    check_boxes("dp=2,tp=2", "abab", NULL, "dp=2,tp=2", NULL);
+    check_boxes("rack=2,box=2,gpu=2", "abcdabcd", NULL, "rack=2,box=2,gpu=2", "04152637");
+    check_boxes("box=2,gpu=4", "abcdabcd", NULL, "box=2,gpu=4", NULL);
+    check_boxes("box=2,gpu=4", "aaaaaaaa", NULL, "box=2,gpu=4", NULL);
+    check_boxes("box=2,gpu=2", "aaab", NULL, "box=2,gpu=2", NULL);
+    check_boxes("box=2,numa=2,gpu=1", "abab", "baab", "box=2,numa=2,gpu=1", "2013");
+    check_boxes("box=2,gpu=2", "abab", "baab", "box=2,gpu=2", "0213");
+    check_boxes("numa=2,gpu=2", "aaaa", "abab", "numa=2,gpu=2", "0213");
+    check_boxes("gpu=2,x=2", "aaaa", "abab", "gpu=2,x=2", NULL);
+}
+
+Test(boxes, meshes_that_would_fit_are_named)
+{
+    mc_mesh_t mesh;
+    cr_assert(mc_mesh_fit("box=3,gpu=4", 12, &mesh) == MESHCOLL_OK);
+    cr_assert(mc_mesh_fit("box=3,gpu=3", 12, &mesh) == MESHCOLL_ERR_MESH);
+    cr_expect_not_null(strstr(meshcoll_last_error(), "box=2,gpu=6 or box=3,gpu=4 or"), "%s",
+                       meshcoll_last_error());
+    cr_assert(mc_mesh_fit("box=3,gpu=3", 7, &mesh) == MESHCOLL_ERR_MESH);
+    cr_expect_not_null(strstr(meshcoll_last_error(), "rank=7 would fit"));
+}
+
+static void check_transports(const char *mesh_text, const int32_t *machine, const char *text,
+                             const char *kinds)
+{
+    char tls[MC_MAX_DIMS][MC_TLS_TEXT];
+    mc_mesh_t mesh;
+    cr_assert(mc_mesh_parse(mesh_text, &mesh) == MESHCOLL_OK);
+    cr_assert(mc_boxes_transports(text, machine, &mesh, tls) == MESHCOLL_OK);
+    for (int32_t d = 0; d < mesh.ndims; d++)
+        cr_expect((strstr(tls[d], "shm") != NULL) == (kinds[d] == 's'), "%s, dimension %d: %s",
+                  mesh_text, d, tls[d]);
+}
+
+Test(boxes, transports_follow_the_rule)
+{
+    static const int32_t one[8] = {0}, two[8] = {0, 0, 0, 0, 4, 4, 4, 4},
+                         four[8] = {0, 0, 2, 2, 4, 4, 6, 6};
+    check_transports("gpu=8", one, NULL, "s");
+    check_transports("gpu=8", two, NULL, "n");
+    check_transports("box=2,gpu=4", one, NULL, "ns");
+    check_transports("box=2,gpu=4", two, NULL, "ns");
+    check_transports("box=2,gpu=4", four, NULL, "nn");
+    check_transports("rack=2,box=2,gpu=2", one, NULL, "nss");
+    check_transports("numa=2,gpu=4", one, NULL, "ss");
+    check_transports("box=2,numa=2,gpu=2", two, NULL, "nss");
+    check_transports("rack=2,box=2,gpu=2", four, NULL, "nns");
+    check_transports("box=2,gpu=4", one, "gpu=tcp,self", "nn");
+    check_transports("box=2,gpu=4", one, "box=shm;gpu=tcp,self", "sn");
+}
