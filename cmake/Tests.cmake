@@ -2,6 +2,8 @@
 #   tests/unit/test_*.c         one Criterion program each, label "unit"
 #   tests/mpi/test_*.c          one plain MPI program each, run as tests/mpi/CMakeLists.txt says,
 #                               label "mpi" (and "smoke": the few which run under sanitizers too)
+#   tests/threads/test_*.c      one plain program each, ranks are threads, label "threads": what the
+#                               thread sanitizer watches
 #   tests/{cli,lab}/test_*.sh   scripts; $MESHCOLL_BUILD_DIR says where the programs are, label =
 #                               folder; $MESHCOLL is the command
 #   tests/install/run.sh        label "install"
@@ -20,7 +22,7 @@ endif()
 set(sanitizer_fails)
 if(MESHCOLL_SANITIZE)
     set(sanitizer_fails
-        FAIL_REGULAR_EXPRESSION "ERROR: (Address|Leak)Sanitizer|: runtime error: ")
+        FAIL_REGULAR_EXPRESSION "ERROR: (Address|Leak)Sanitizer|WARNING: ThreadSanitizer|: runtime error: ")
 endif()
 
 if(NOT TARGET meshcoll_internal)
@@ -60,6 +62,17 @@ foreach(source IN LISTS unit_sources)
     set_tests_properties(${name} PROPERTIES
         LABELS unit TIMEOUT 300 SKIP_RETURN_CODE ${skip_code} ENVIRONMENT "${sanitizer_env}"
         ${sanitizer_fails})
+endforeach()
+
+# Threads: without Criterion, which forks. MPI and UCX are linked, but not run; UCX's hooks in the
+# allocator are left out, which run in threads that the sanitizer has already buried.
+file(GLOB threads_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/threads/test_*.c)
+foreach(source IN LISTS threads_sources)
+    get_filename_component(name ${source} NAME_WE)
+    meshcoll_add_test_program(threads_${name} ${name} ${source} threads)
+    add_test(NAME threads.${name} COMMAND threads_${name})
+    set_tests_properties(threads.${name} PROPERTIES
+        LABELS threads TIMEOUT 120 ENVIRONMENT "${sanitizer_env};UCX_MEM_MMAP_HOOK_MODE=none" ${sanitizer_fails})
 endforeach()
 
 # MPI tests ---------------------------------------------------------------------------------------
@@ -111,6 +124,18 @@ foreach(source IN LISTS mpi_sources)
     meshcoll_add_test_program(mpi_${name} ${name} ${source} mpi)
 endforeach()
 add_subdirectory(${PROJECT_SOURCE_DIR}/tests/mpi)
+
+# The examples are right when they say so by their exit status.
+file(GLOB example_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/examples/*.c)
+foreach(source IN LISTS example_sources)
+    get_filename_component(name ${source} NAME_WE)
+    if(TARGET example_${name})
+        add_test(NAME example.${name} COMMAND ${MPIEXEC_EXECUTABLE} -n 4 ${mpirun_flags}
+                 $<TARGET_FILE:example_${name}>)
+        set_tests_properties(example.${name} PROPERTIES
+            LABELS mpi TIMEOUT 60 PROCESSORS 4 ENVIRONMENT "MESHCOLL_MESH=box=2,gpu=2")
+    endif()
+endforeach()
 
 # A program without a row in the table still runs, on 4 ranks.
 get_property(registered GLOBAL PROPERTY meshcoll_mpi_registered)

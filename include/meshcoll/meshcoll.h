@@ -6,7 +6,10 @@
  * on success. Handles are opaque. Buffers are host memory today.
  *
  * One thread at a time uses a mesh and its requests, and whoever starts a request also waits for it:
- * a thread that waits moves on everything it has started, on all its meshes.
+ * a thread that waits moves on everything it has started, on all its meshes. With a progress thread, or
+ * MESHCOLL_THREADS=multiple, any thread may call at any time and wait for any request, each request
+ * for one thread at a time; that calls come in the same order on all ranks stays the program's task,
+ * and creating and destroying a mesh is for one thread.
  *
  * After a failed run a mesh runs nothing more, and the buffers of that run must stay until
  * meshcoll_destroy. A rank that fails alone leaves its peers waiting today.
@@ -189,6 +192,13 @@ typedef struct {
     /* what meshcoll_explain is to tell: "1", "factor:3", "report.txt"; docs/explain.md has the
      * grammar. Default: env MESHCOLL_EXPLAIN, else nothing is recorded. */
     const char *explain;
+    /* who moves messages on while the program computes: "none", each call for itself, or "thread", a
+     * thread of the mesh's own, which sleeps while nothing is to do. Default: env MESHCOLL_PROGRESS,
+     * else "none". */
+    const char *progress;
+    /* "single": one thread at a time uses the mesh and its requests; "multiple": any. With a progress
+     * thread any may. Default: env MESHCOLL_THREADS, else "single". */
+    const char *threads;
 } meshcoll_params_t;
 
 /*
@@ -316,16 +326,109 @@ typedef struct {
 
 /*
  * A persistent operation: plan, bind and allocate once; each start and wait repeats it on the same
- * buffers without allocating. meshcoll_test returns MESHCOLL_IN_PROGRESS until it is complete.
- * meshcoll_init is collective and may block, as new connections are greeted: all ranks call it in the
- * same order, relative to each other and to the blocking calls. Starts may come in any order.
- * meshcoll_free on a running request releases it when it is complete.
+ * buffers without planning or allocating. meshcoll_init is collective and may block, as new
+ * connections are greeted: all ranks call it in the same order, relative to each other and to the
+ * calls. Starts may come in any order. The request is the caller's until meshcoll_free.
  */
 MESHCOLL_API int meshcoll_init(meshcoll_t *mesh, const meshcoll_args_t *args,
                                meshcoll_request_t **request);
 MESHCOLL_API int meshcoll_start(meshcoll_request_t *request);
+
+/*
+ * The same calls without waiting, and meshcoll_begin for any of them by its arguments. Called by all
+ * ranks in the same order, relative to the blocking calls too; they may complete and be waited for in
+ * any. Buffers stay the library's until then: `in` may be read, `out` neither read nor written. The
+ * first call of a collective and root may block like meshcoll_init; later ones do not.
+ *
+ * *request is the caller's until it is told that the call is complete: when meshcoll_wait or _test (or
+ * one of those below) returns anything but MESHCOLL_IN_PROGRESS for it, it is gone, and must not be
+ * used again. Plans and memory of calls are kept in the mesh and serve again: a loop of the same calls
+ * plans and allocates in its first round only.
+ */
+MESHCOLL_API int meshcoll_begin(meshcoll_t *mesh, const meshcoll_args_t *args,
+                                meshcoll_request_t **request);
+MESHCOLL_API int meshcoll_ibcast(meshcoll_t *mesh, const void *in, void *out, size_t count,
+                                 meshcoll_datatype_t datatype, int root,
+                                 meshcoll_request_t **request);
+MESHCOLL_API int meshcoll_ireduce(meshcoll_t *mesh, const void *in, void *out, size_t count,
+                                  meshcoll_datatype_t datatype, meshcoll_op_t op, int root,
+                                  meshcoll_request_t **request);
+MESHCOLL_API int meshcoll_iscatter(meshcoll_t *mesh, const void *in, void *out, size_t count,
+                                   meshcoll_datatype_t datatype, int root,
+                                   meshcoll_request_t **request);
+MESHCOLL_API int meshcoll_igather(meshcoll_t *mesh, const void *in, void *out, size_t count,
+                                  meshcoll_datatype_t datatype, int root,
+                                  meshcoll_request_t **request);
+MESHCOLL_API int meshcoll_iallgather(meshcoll_t *mesh, const void *in, void *out, size_t count,
+                                     meshcoll_datatype_t datatype, meshcoll_request_t **request);
+MESHCOLL_API int meshcoll_ireduce_scatter(meshcoll_t *mesh, const void *in, void *out, size_t count,
+                                          meshcoll_datatype_t datatype, meshcoll_op_t op,
+                                          meshcoll_request_t **request);
+MESHCOLL_API int meshcoll_iallreduce(meshcoll_t *mesh, const void *in, void *out, size_t count,
+                                     meshcoll_datatype_t datatype, meshcoll_op_t op,
+                                     meshcoll_request_t **request);
+MESHCOLL_API int meshcoll_ialltoall(meshcoll_t *mesh, const void *in, void *out, size_t count,
+                                    meshcoll_datatype_t datatype, meshcoll_request_t **request);
+MESHCOLL_API int meshcoll_iscatterv(meshcoll_t *mesh, const void *in, const size_t *counts,
+                                    const size_t *displs, void *out, size_t count,
+                                    meshcoll_datatype_t datatype, int root,
+                                    meshcoll_request_t **request);
+MESHCOLL_API int meshcoll_igatherv(meshcoll_t *mesh, const void *in, size_t count, void *out,
+                                   const size_t *counts, const size_t *displs,
+                                   meshcoll_datatype_t datatype, int root,
+                                   meshcoll_request_t **request);
+MESHCOLL_API int meshcoll_iallgatherv(meshcoll_t *mesh, const void *in, size_t count, void *out,
+                                      const size_t *counts, const size_t *displs,
+                                      meshcoll_datatype_t datatype, meshcoll_request_t **request);
+MESHCOLL_API int meshcoll_ireduce_scatterv(meshcoll_t *mesh, const void *in, void *out,
+                                           const size_t *counts, meshcoll_datatype_t datatype,
+                                           meshcoll_op_t op, meshcoll_request_t **request);
+MESHCOLL_API int meshcoll_ialltoallv(meshcoll_t *mesh, const void *in, const size_t *in_counts,
+                                     const size_t *in_displs, void *out, const size_t *out_counts,
+                                     const size_t *out_displs, meshcoll_datatype_t datatype,
+                                     meshcoll_request_t **request);
+MESHCOLL_API int meshcoll_ibarrier(meshcoll_t *mesh, meshcoll_request_t **request);
+
+/*
+ * Moves everything on that this thread has started, and says how the request stands: MESHCOLL_OK,
+ * MESHCOLL_IN_PROGRESS (test only), or the error its run ended with. NULL is complete.
+ */
 MESHCOLL_API int meshcoll_test(meshcoll_request_t *request);
 MESHCOLL_API int meshcoll_wait(meshcoll_request_t *request);
+
+/*
+ * The same for `n` requests, of one mesh or several. Entries that are NULL, or persistent and not
+ * started since they were told of, are left out; a call's entry becomes NULL when it is told of.
+ * waitall and testall tell of all together when all are complete, or of one that failed, whose error
+ * they return (it is NULL then, or the persistent one's status says so). waitany and testany tell of
+ * one, its place in *index and its status returned; *index is -1 where all were left out.
+ */
+MESHCOLL_API int meshcoll_waitall(int n, meshcoll_request_t **requests);
+MESHCOLL_API int meshcoll_testall(int n, meshcoll_request_t **requests);
+MESHCOLL_API int meshcoll_waitany(int n, meshcoll_request_t **requests, int *index);
+MESHCOLL_API int meshcoll_testany(int n, meshcoll_request_t **requests, int *index);
+
+/*
+ * A group: the calls on this mesh between begin and end, blocking or not, only note what they are
+ * asked; end starts them all and waits until all are complete. So a call in a group returns at once,
+ * and one that does not wait sets *request to NULL. Buffers, and the arrays and texts given to a call,
+ * must stay until the end; what a call gets must be no other call's in the same group.
+ *
+ * Small calls of the same collective, datatype, operation and root are packed into one, where the
+ * links say that this is cheaper; each element's result is that of one call over their vectors laid end
+ * to end. All ranks make the same calls in the same order in a group, and end it at the same place
+ * among their other calls.
+ *
+ * Groups do not nest (ERR_INVALID_ARG), and belong to one thread. Persistent requests are not part of
+ * them: meshcoll_init, start and wait act at once. Where a call in the group was refused, end starts
+ * none and returns its status. meshcoll_destroy forgets the calls of an open group, which
+ * meshcoll_last_error() tells.
+ */
+MESHCOLL_API int meshcoll_group_begin(meshcoll_t *mesh);
+MESHCOLL_API int meshcoll_group_end(meshcoll_t *mesh);
+
+/* Of a persistent request, or of a call that nobody will wait for; NULL is allowed. One that runs is
+ * released when it is complete, and its buffers must stay until then. */
 MESHCOLL_API void meshcoll_free(meshcoll_request_t *request);
 
 /* The strategy a request runs, as text; owned by the request. */

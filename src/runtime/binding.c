@@ -11,7 +11,8 @@ int mc_workspace_reserve(mc_workspace_t *workspace, size_t bytes)
     if (posix_memalign(&base, 64, bytes))
         return mc_fail_memory("scratch");
     free(workspace->base);
-    *workspace = (mc_workspace_t){.base = base, .bytes = bytes};
+    workspace->base = base;
+    workspace->bytes = bytes;
     return MESHCOLL_OK;
 }
 

@@ -40,9 +40,10 @@ typedef struct {
 } mc_bound_t;
 
 /* Memory that grows and is reused: scratch, then staging. */
-typedef struct {
+typedef struct mc_workspace {
     char *base;
     size_t bytes;
+    struct mc_workspace *next; /* in whoever's list */
 } mc_workspace_t;
 
 int mc_workspace_reserve(mc_workspace_t *workspace, size_t bytes);

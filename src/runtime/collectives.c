@@ -1,5 +1,6 @@
 /* The blocking calls: each says what it is, and runs. */
-#include "runtime/request.h"
+#include "runtime/calls.h"
+#include "runtime/threads.h"
 
 static meshcoll_args_t args_of(meshcoll_collective_t collective, const void *in, void *out,
                                size_t count, meshcoll_datatype_t datatype)
@@ -130,17 +131,14 @@ int meshcoll_alltoallv(meshcoll_t *mesh, const void *in, const size_t *in_counts
     return run_blocks(mesh, &a, out_counts, out_displs);
 }
 
-/* Nobody has the sum before everybody has given. */
-int meshcoll_barrier(meshcoll_t *mesh)
-{
-    return mc_run_barrier(mesh);
-}
-
 int meshcoll_set_strategy(meshcoll_t *mesh, meshcoll_collective_t collective, const char *strategy)
 {
     if (!mesh || (unsigned)collective >= MESHCOLL_COLLECTIVES)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "meshcoll_set_strategy: the mesh is NULL or there is no collective %d",
                        (int)collective);
-    return mc_choice_force(&mesh->choice, collective, strategy, &mesh->mesh);
+    mc_lock(mesh);
+    const int status = mc_choice_force(&mesh->choice, collective, strategy, &mesh->mesh);
+    mc_unlock(mesh);
+    return status;
 }

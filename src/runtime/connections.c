@@ -46,7 +46,8 @@ static int open_transport(meshcoll_t *h, int32_t d)
         return open_shm(h, d, strcmp(tls, "shm") == 0 ? h->access : MC_SHM_COPY);
     /* processes that cannot reach each other through /proc may still share memory by name */
     const mc_ucx_params_t params = {.tls = is_shm(tls) ? "posix,sysv,cma,self" : tls,
-                                    .dim = h->mesh.dim[d].name};
+                                    .dim = h->mesh.dim[d].name,
+                                    .threads = h->threads != NULL};
     return mc_ucx_create(&params, &h->transport[d]);
 }
 

@@ -64,11 +64,11 @@ static uint32_t add_lanes(const mc_plan_t *plan, const mc_wiring_t *w, bool send
             if (lane && sends)
                 lane[n] = (mc_lane_t){.peer = w->peer[peer],
                                       .bytes_sent = w->bytes_sent[peer],
-                                      .tag = mc_tag(w->rank, w->operation, 0),
+                                      .tag = mc_tag(w->rank, 0, 0),
                                       .window = SEND_WINDOW};
             else if (lane)
                 lane[n] = (mc_lane_t){.peer = w->peer[peer],
-                                      .tag = mc_tag(plan->peer[peer], w->operation, 0),
+                                      .tag = mc_tag(plan->peer[peer], 0, 0),
                                       .window = RECV_WINDOW};
             number[at] = ++n;
         }
@@ -259,7 +259,8 @@ static void send_or_recv(mc_executor_t *x, mc_lane_t *lane, uint32_t t)
     const mc_step_t *const s = step_of(x, t);
     mc_task_t *const task = &x->task[t];
     const mc_transport_ops_t *const ops = lane->peer->transport->ops;
-    mc_message_t m = {.tag = lane->tag | (s->seq & ((UINT32_C(1) << MC_TAG_SEQ_BITS) - 1)),
+    mc_message_t m = {.tag = lane->tag | x->operation |
+                             (s->seq & ((UINT32_C(1) << MC_TAG_SEQ_BITS) - 1)),
                       .n_spans = b->n,
                       .bytes = b->bytes};
     int status;
@@ -444,10 +445,11 @@ static void reset(mc_executor_t *x)
         x->slot[i] = x->n_slots - 1 - i;
 }
 
-int mc_executor_start(mc_executor_t *x)
+int mc_executor_start(mc_executor_t *x, uint32_t operation)
 {
     if (x->state == MC_FAILED)
         return x->status;
+    x->operation = mc_tag(0, operation, 0);
     reset(x);
     x->state = MC_RUNNING;
     grant_slots(x);

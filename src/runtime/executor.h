@@ -19,7 +19,7 @@
 typedef struct {
     mc_peer_t *peer;
     uint64_t *bytes_sent;    /* counter of the dimension between; NULL: receives */
-    uint64_t tag;            /* of message 0 */
+    uint64_t tag;            /* of message 0 of operation 0 */
     uint32_t first, n;       /* its messages in mc_executor_t.queue, as they are numbered */
     uint32_t next, n_flying; /* the next to start, and how many are under way */
     uint32_t window;
@@ -53,6 +53,7 @@ typedef struct {
     const mc_binding_t *binding;
     mc_phase_state_t state;
     int status;
+    uint64_t operation;          /* of this run, as part of its tags */
     uint32_t n_left;             /* steps, then flushes */
     mc_task_t *task;             /* by step */
     mc_lane_t *lane;             /* per peer: receives, sends */
@@ -78,7 +79,6 @@ typedef struct {
 /* Connections by plan->peer, and the counters their bytes are added to. */
 typedef struct {
     int32_t rank;
-    uint32_t operation; /* the same number on all ranks */
     mc_peer_t *const *peer;
     uint64_t *const *bytes_sent;
 } mc_wiring_t;
@@ -91,7 +91,8 @@ size_t mc_executor_measure(mc_executor_t *x, const mc_binding_t *binding);
 /* After each (re)binding; `staging` is aligned. */
 void mc_executor_bind(mc_executor_t *x, char *staging);
 
-int mc_executor_start(mc_executor_t *x);
+/* `operation`: this run's number, the same on all ranks. */
+int mc_executor_start(mc_executor_t *x, uint32_t operation);
 /* Goes on with what the transports have finished. OK when complete, IN_PROGRESS, or an error. */
 int mc_executor_advance(mc_executor_t *x);
 static inline bool mc_executor_has_work(const mc_executor_t *x)

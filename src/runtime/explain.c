@@ -171,6 +171,14 @@ int mc_explain_watch(meshcoll_request_t *r, const char *strategy)
     return MESHCOLL_OK;
 }
 
+void mc_explain_forced(meshcoll_request_t *r, const char *strategy)
+{
+    if (r->watch->forced == (strategy != NULL))
+        return;
+    r->watch->forced = strategy;
+    r->operands = (mc_operands_t){0}; /* another call: to be bound anew */
+}
+
 void mc_explain_forget(mc_watch_t *watch)
 {
     if (!watch)

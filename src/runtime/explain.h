@@ -56,6 +56,8 @@ void mc_explain_destroy(mc_explain_t *explain);
 /* A request with a plan and an executor, of a mesh that explains; `strategy` of its arguments. */
 int mc_explain_watch(meshcoll_request_t *r, const char *strategy);
 void mc_explain_forget(mc_watch_t *watch);
+/* Before each binding for a call: whether its arguments force a strategy. */
+void mc_explain_forced(meshcoll_request_t *r, const char *strategy);
 /* After each binding: which call it is now. */
 int mc_explain_bound(meshcoll_request_t *r);
 /* After each run that went well. */

@@ -1,6 +1,7 @@
 /* Explaining: the report. */
 #include "base/table.h"
 #include "runtime/explain.h"
+#include "runtime/threads.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -385,7 +386,10 @@ int meshcoll_explain(const meshcoll_t *mesh, char **text)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "meshcoll_explain: this mesh records nothing: set MESHCOLL_EXPLAIN=1, or "
                        "meshcoll_params_t.explain, before it is created");
-    return mc_explain_text(mesh, text);
+    mc_lock(mesh);
+    const int status = mc_explain_text(mesh, text);
+    mc_unlock(mesh);
+    return status;
 }
 
 /* Reports of several meshes and runs follow each other in one file. */

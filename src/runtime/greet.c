@@ -41,7 +41,7 @@ static int greet_one(const meshcoll_t *h, mc_peer_t *peer, uint32_t seq, round_t
 
 static int finish_round(meshcoll_t *h, round_t *round)
 {
-    mc_waiting_t waiting = {0};
+    mc_waiting_t waiting = {.for_events = true};
     while (round->n_left > 0) {
         mc_io_t *const io = mc_io_pop(&round->finished);
         if (!io) {

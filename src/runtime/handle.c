@@ -1,24 +1,16 @@
 #include "runtime/handle.h"
 
+#include "runtime/calls.h"
 #include "runtime/connections.h"
 #include "runtime/crowd.h"
 #include "runtime/explain.h"
+#include "runtime/group.h"
 #include "runtime/request.h"
-#include "runtime/wait.h"
+#include "runtime/threads.h"
 
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-/* A sleep ends at the latest after this: what a transport forgets to announce is seen then. */
-enum { SLEEP_MS = 10, BLIND_SLEEP_NS = 50 * 1000 };
-/* Descriptors watched by one sleep; with more it is a blind one. */
-enum { MOST_FDS = 16 * MC_MAX_DIMS };
-
-/* Handles that run something, started in this thread. */
-static _Thread_local meshcoll_t *busy;
 
 /* Opening --------------------------------------------------------------------------------------- */
 
@@ -37,7 +29,10 @@ int mc_handle_open(const mc_mesh_t *mesh, int32_t rank, const mc_settings_t *set
         status = mc_choice_init(&h->choice, settings, mesh);
     if (!status)
         status = mc_explain_create(settings, &h->explain);
+    if (!status)
+        status = mc_threads_open(h, settings);
     if (status) {
+        mc_explain_destroy(h->explain);
         free(h);
         return status;
     }
@@ -79,7 +74,9 @@ static int find_neighbours(meshcoll_t *h, const mc_creation_t *c)
     for (size_t r = 0; r < n; r++)
         machine[r] = c->place[r].machine;
     int status = mc_crowd_find(&c->oob, machine, &crowd);
+    mc_lock(h);
     h->crowded = crowd > 1;
+    mc_unlock(h);
     if (!status && mc_connections_want_shm(h))
         status = mc_shm_probe(&c->oob, machine, &h->access);
     free(machine);
@@ -96,41 +93,32 @@ static int open_transports(meshcoll_t *h, const mc_creation_t *c, const mc_setti
 
 /* Creating and destroying ----------------------------------------------------------------------- */
 
-/* The list's requests outlive the handle, as the user's; how many were still running. Nothing writes
- * to them any more. */
+/* Requests outlive the handle, as the user's; how many were still running. Nothing writes to them
+ * any more. */
 static uint32_t give_up(meshcoll_request_t *list)
 {
     uint32_t n = 0;
     for (meshcoll_request_t *r = list, *next; r; r = next) {
-        next = r->next;
+        next = r->next_of_all;
         n += r->running;
         r->mesh = NULL;
         if (r->running)
             r->status = MESHCOLL_ERR_INVALID_ARG;
         r->running = false;
         if (r->released)
-            meshcoll_free(r);
+            mc_request_drop(r);
     }
     return n;
 }
 
-static void leave_busy(meshcoll_t *h)
-{
-    meshcoll_t **at = &busy;
-    while (*at && *at != h)
-        at = &(*at)->next_busy;
-    if (*at)
-        *at = h->next_busy;
-}
-
 static void handle_free(meshcoll_t *h)
 {
-    leave_busy(h);
+    mc_handle_leave(h);
+    mc_threads_close(h);
     for (int32_t d = 0; d < h->mesh.ndims; d++)
         if (h->transport[d])
             h->transport[d]->ops->close(h->transport[d]);
-    give_up(h->failed);
-    const uint32_t n = give_up(h->running);
+    const uint32_t n = give_up(h->all);
     if (n > 0)
         mc_fail(MESHCOLL_ERR_INVALID_ARG,
                 "meshcoll_destroy: %u requests were still running and were given up; what their "
@@ -139,10 +127,11 @@ static void handle_free(meshcoll_t *h)
     mc_explain_destroy(h->explain);
     free(h->addresses);
     free(h->peer);
+    mc_calls_free_memory(h);
+    mc_group_free(h);
     free(h->machine);
     mc_order_free(&h->order);
     mc_settings_free(&h->settings);
-    mc_workspace_free(&h->workspace);
     free(h);
 }
 
@@ -203,9 +192,11 @@ void mc_handle_close(meshcoll_t *h)
     while (h->children)
         mc_handle_close(h->children);
     leave_parent(h);
-    for (int i = 0; i < MC_CACHED_REQUESTS; i++)
-        meshcoll_free(h->cached[i]);
-    meshcoll_free(h->barrier);
+    mc_threads_close(h);
+    mc_calls_forget(h);
+    if (h->group_open)
+        mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                "meshcoll_destroy: a group was open; its %u calls were not made", h->group->n);
     if (h->free_context)
         h->free_context(h->oob.context);
     handle_free(h);
@@ -227,9 +218,10 @@ void meshcoll_destroy(meshcoll_t *mesh)
     /* nobody closes what somebody still sends through; where the parent has failed there is no
      * asking, and nothing to lose */
     if (mesh->parent)
-        (void)mc_run_barrier(mesh->parent);
+        (void)meshcoll_barrier(mesh->parent);
     else
         oob_barrier(mesh);
+    mc_threads_close(mesh);
     if (mesh->explain)
         mc_explain_print(mesh);
     mc_handle_close(mesh);
@@ -249,104 +241,6 @@ int mc_handle_check(const meshcoll_t *h)
 {
     return h->broken ? mc_fail(h->broken, "this mesh failed before: %s; destroy it", h->why)
                      : MESHCOLL_OK;
-}
-
-void mc_handle_enlist(meshcoll_t *h, meshcoll_request_t *r)
-{
-    meshcoll_request_t **at = &h->running;
-    if (!*at) {
-        h->next_busy = busy;
-        busy = h;
-    }
-    while (*at)
-        at = &(*at)->next;
-    r->next = NULL;
-    *at = r;
-}
-
-/* Moves one request on, after a look with so many events; whether anything happened. */
-static bool advance(meshcoll_request_t *r, bool shared, uint32_t events)
-{
-    mc_executor_t *const x = &r->executor;
-    const bool has_work = mc_executor_has_work(x);
-    x->shared = shared;
-    x->looks_awake = mc_wait_looks(r->mesh) + MC_WAIT_YIELDS;
-    if (x->state == MC_FLUSHING)
-        x->looks += shared && events == 0;
-    else if (!has_work)
-        return false;
-    r->status = mc_executor_advance(x);
-    return has_work || r->status != MESHCOLL_IN_PROGRESS;
-}
-
-/* A look at a handle's transports and running requests. */
-static uint32_t look(meshcoll_t *h)
-{
-    uint32_t n = 0;
-    for (int32_t i = 0; i < h->n_polled; i++)
-        n += h->polled[i]->ops->progress(h->polled[i]);
-    if (!h->running)
-        return n;
-    for (meshcoll_request_t **at = &h->running; *at;) {
-        meshcoll_request_t *const r = *at;
-        n += advance(r, h->running->next, n);
-        if (r->status == MESHCOLL_IN_PROGRESS) {
-            at = &r->next;
-        } else {
-            *at = r->next;
-            mc_request_ended(r);
-        }
-    }
-    if (!h->running)
-        leave_busy(h);
-    return n;
-}
-
-uint32_t mc_handle_progress(meshcoll_t *h)
-{
-    uint32_t n = look(h);
-    for (meshcoll_t *other = busy, *next; other; other = next) {
-        next = other->next_busy;
-        if (other != h)
-            n += look(other);
-    }
-    return n;
-}
-
-/* Descriptors to sleep on. */
-typedef struct {
-    struct pollfd fd[MOST_FDS];
-    nfds_t n;
-    bool blind, ready; /* not all have one; there are events already */
-} watch_t;
-
-static void watch(watch_t *w, const meshcoll_t *h)
-{
-    for (int32_t i = 0; i < h->n_polled && !w->ready; i++) {
-        mc_transport_t *const t = h->polled[i];
-        if (t->fd < 0 || w->n == MOST_FDS)
-            w->blind = true;
-        else
-            w->fd[w->n++] = (struct pollfd){.fd = t->fd, .events = POLLIN};
-        w->ready = t->ops->arm(t) == MESHCOLL_IN_PROGRESS && t->fd >= 0;
-    }
-}
-
-void mc_handle_sleep(meshcoll_t *h)
-{
-    watch_t w;
-    w.n = 0;
-    w.blind = w.ready = false;
-    watch(&w, h);
-    for (const meshcoll_t *other = busy; other; other = other->next_busy)
-        if (other != h)
-            watch(&w, other);
-    if (w.ready)
-        return;
-    if (w.blind || w.n == 0)
-        nanosleep(&(struct timespec){.tv_nsec = BLIND_SLEEP_NS}, NULL);
-    else
-        poll(w.fd, w.n, SLEEP_MS);
 }
 
 /* Asking ---------------------------------------------------------------------------------------- */
@@ -391,5 +285,10 @@ uint64_t meshcoll_bytes_sent(const meshcoll_t *mesh, int dim)
 {
     if (!mesh)
         no_mesh("meshcoll_bytes_sent");
-    return mesh && dim >= 0 && dim < mesh->mesh.ndims ? mesh->bytes_sent[dim] : 0;
+    if (!mesh || dim < 0 || dim >= mesh->mesh.ndims)
+        return 0;
+    mc_lock(mesh);
+    const uint64_t bytes = mesh->bytes_sent[dim];
+    mc_unlock(mesh);
+    return bytes;
 }

@@ -45,15 +45,17 @@ struct meshcoll {
     int broken;    /* status of the first run that failed; there is no other after it */
     char why[400]; /* its text */
 
-    uint32_t next_operation;                        /* made in the same order on all ranks */
+    uint32_t n_calls, n_persistent;                 /* numbered so far: see calls.h */
+    meshcoll_request_t *all;                        /* a list of all there are */
     meshcoll_request_t *running;                    /* a list, the oldest first */
-    meshcoll_request_t *failed;                     /* transports may still write to these */
     meshcoll_t *next_busy;                          /* in the thread's list of handles that run */
-    meshcoll_request_t *cached[MC_CACHED_REQUESTS]; /* of the blocking calls, the latest first */
-    mc_workspace_t workspace;                       /* theirs: one runs at a time */
-    meshcoll_request_t *barrier;
-    int32_t arrived;            /* what a barrier adds up */
-    struct mc_explain *explain; /* NULL: nothing is recorded */
+    meshcoll_request_t *cached[MC_CACHED_REQUESTS]; /* for calls, the latest first */
+    mc_workspace_t *spare, *last_spare;             /* memory of calls that are complete */
+    struct mc_threads *threads;                     /* NULL: one thread at a time, and no lock */
+    struct mc_group *group;                         /* NULL: none yet */
+    bool group_open;                                /* calls are collected */
+    int32_t arrived;                                /* what a barrier adds up */
+    struct mc_explain *explain;                     /* NULL: nothing is recorded */
 };
 
 /* What creation starts from. `place` and `params` stay the caller's. */
@@ -82,12 +84,14 @@ void mc_handle_break(meshcoll_t *h, int status);
 /* The error of a handle that is broken. */
 int mc_handle_check(const meshcoll_t *h);
 
+/* Out of the thread's list of handles that run something. */
+void mc_handle_leave(meshcoll_t *h);
 /* Puts a started request last among the running ones. */
 void mc_handle_enlist(meshcoll_t *h, meshcoll_request_t *r);
 
 /* Moves messages and all running requests on, of this handle and all others that run something in
  * this thread: peers may wait in one of those for what this rank waits for here. How many events
- * there were. */
+ * there were. A handle's lock (threads.h) is held in all of these. */
 uint32_t mc_handle_progress(meshcoll_t *h);
 /* Sleeps until a transport of them has news, or a little while. */
 void mc_handle_sleep(meshcoll_t *h);

@@ -26,6 +26,8 @@ int mc_inproc_create(const char *mesh, const meshcoll_params_t *params, meshcoll
     int status = mc_mesh_parse(mesh, &m);
     if (!status)
         status = mc_settings_read(params, &settings);
+    /* the ranks share their transport, and one thread */
+    settings.progress = settings.threads = NULL;
     if (status)
         return status;
     while (n < m.size && !(status = mc_handle_open(&m, n, &settings, &ranks[n])))

@@ -5,8 +5,9 @@
 #include "runtime/handle.h"
 
 struct meshcoll_request {
-    meshcoll_t *mesh;         /* NULL once that is destroyed, where the request was in a list */
-    meshcoll_request_t *next; /* in the handle's list of what runs, or of what failed */
+    meshcoll_t *mesh;         /* NULL once that is destroyed */
+    meshcoll_request_t *next; /* in the handle's list of what runs, or failed */
+    meshcoll_request_t *next_of_all, *prev_of_all; /* in the handle's list of all */
     meshcoll_collective_t collective;
     int32_t root;
     mc_operands_t operands;
@@ -14,9 +15,15 @@ struct meshcoll_request {
     char *text;      /* of the strategy */
     mc_plan_t *plan; /* NULL where there is nothing to do: no elements */
     mc_binding_t binding;
+    size_t needs; /* bytes of workspace, as bound */
     mc_executor_t executor;
-    mc_workspace_t own, *workspace;
+    mc_workspace_t own, *workspace; /* NULL: none at the moment */
+    mc_workspace_t *staging;        /* of calls packed into this one; NULL: none */
+    uint32_t operation;             /* the next run's number, the same on all ranks */
+    bool persistent;                /* of meshcoll_init; else it serves calls, see calls.h */
+    bool cached, taken;             /* one of the handle's; it serves a call now */
     bool running;
+    bool active;            /* started, and nobody was told that it is complete */
     bool released;          /* by its owner, and kept because transports may write to it */
     int status;             /* of the last run */
     struct mc_watch *watch; /* of explain; NULL: nothing is recorded */
@@ -25,23 +32,28 @@ struct meshcoll_request {
 /* The arguments of a call, checked: *args with defaults for what is not given, and the root as the
  * mesh numbers it. */
 int mc_args_check(const meshcoll_t *h, const meshcoll_args_t *given, meshcoll_args_t *args);
+mc_operands_t mc_operands_of(const meshcoll_args_t *a);
 
-/* `workspace` NULL: the request's own. */
+/* Planned and wired, not bound. */
 int mc_request_create(meshcoll_t *h, const meshcoll_args_t *args, const mc_ranked_t *choice,
-                      mc_workspace_t *workspace, meshcoll_request_t **request);
-/* Other operands for the same collective, root and strategy. */
+                      meshcoll_request_t **request);
+/* Operands for its collective, root and strategy, in the workspace it has now. */
 int mc_request_bind(meshcoll_request_t *r, const mc_operands_t *operands);
+/* Nothing of it is under way. */
+void mc_request_destroy(meshcoll_request_t *r);
+
+int mc_request_start(meshcoll_request_t *r);
+/* Until it has ended; its status. */
+int mc_request_await(meshcoll_request_t *r);
+/* Tells its owner that it has ended, who loses it unless it is persistent; its status. */
+int mc_request_tell(meshcoll_request_t *r);
+/* Its owner wants it no more: at once, or when it has ended. */
+void mc_request_drop(meshcoll_request_t *r);
 
 /* After a run, complete or failed; it is in no list. */
 void mc_request_ended(meshcoll_request_t *r);
 
 /* Records its runs from the next start on, into a timeline of its plan; NULL: no more. */
 void mc_request_record(meshcoll_request_t *r, mc_timeline_t *timeline);
-
-/* Checks, chooses, and runs to the end, with a request from the handle's cache. */
-int mc_run(meshcoll_t *h, const meshcoll_args_t *given);
-
-/* Whatever is forced for allreduce, a barrier is the planner's cheapest sum of one element. */
-int mc_run_barrier(meshcoll_t *h);
 
 #endif

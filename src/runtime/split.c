@@ -4,6 +4,7 @@
  */
 #include "runtime/connections.h"
 #include "runtime/request.h"
+#include "runtime/threads.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -128,7 +129,9 @@ static int open_part(const part_t *p, meshcoll_t *parent, meshcoll_t **handle)
     h->sibling = parent->children;
     parent->children = h;
     h->access = parent->access;
+    mc_lock(h);
     h->crowded = parent->crowded;
+    mc_unlock(h);
     for (int32_t k = 0; k < p->mesh.ndims; k++) {
         h->links.dim[k] = share_link(p, k);
         memcpy(h->tls[k], parent->tls[p->dim[k]], sizeof h->tls[k]);

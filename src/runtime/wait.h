@@ -14,7 +14,8 @@
 enum { MC_WAIT_LOOKS = 1000, MC_WAIT_LOOKS_CROWDED = 2, MC_WAIT_YIELDS = 64 };
 
 typedef struct {
-    uint32_t idle; /* looks since something happened */
+    uint32_t idle;   /* looks since something happened */
+    bool for_events; /* not for a request's end */
 } mc_waiting_t;
 
 static inline uint32_t mc_wait_looks(const meshcoll_t *h)
@@ -22,8 +23,15 @@ static inline uint32_t mc_wait_looks(const meshcoll_t *h)
     return h->crowded ? MC_WAIT_LOOKS_CROWDED : MC_WAIT_LOOKS;
 }
 
+/* Of a handle with a lock, which is held, and not in between. */
+void mc_threads_turn(meshcoll_t *h, mc_waiting_t *w);
+
 static inline void mc_wait_turn(meshcoll_t *h, mc_waiting_t *w)
 {
+    if (h->threads) {
+        mc_threads_turn(h, w);
+        return;
+    }
     if (mc_handle_progress(h) > 0) {
         w->idle = 0;
         return;

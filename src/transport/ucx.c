@@ -258,10 +258,11 @@ static int open_context(ucx_t *ucx, const mc_ucx_params_t *params)
     return MESHCOLL_OK;
 }
 
-static int open_worker(ucx_t *ucx)
+static int open_worker(ucx_t *ucx, bool threads)
 {
     const ucp_worker_params_t params = {.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
-                                        .thread_mode = UCS_THREAD_MODE_SINGLE};
+                                        .thread_mode = threads ? UCS_THREAD_MODE_SERIALIZED
+                                                               : UCS_THREAD_MODE_SINGLE};
     ucs_status_t status = ucp_worker_create(ucx->context, &params, &ucx->worker);
     if (status != UCS_OK)
         return fail_ucx(ucx, "no worker", status);
@@ -298,7 +299,7 @@ int mc_ucx_create(const mc_ucx_params_t *params, mc_transport_t **transport)
     snprintf(ucx->dim, sizeof ucx->dim, "%s", params->dim);
     int status = open_context(ucx, params);
     if (!status)
-        status = open_worker(ucx);
+        status = open_worker(ucx, params->threads);
     if (status) {
         ucx_close(&ucx->transport);
         return status;

@@ -9,6 +9,7 @@ typedef struct {
      * (UCX_NET_DEVICES, …) holds for all dimensions. */
     const char *tls;
     const char *dim; /* the dimension's name, for error messages */
+    bool threads;    /* several use it, one at a time */
 } mc_ucx_params_t;
 
 int mc_ucx_create(const mc_ucx_params_t *params, mc_transport_t **transport);

@@ -1,4 +1,4 @@
-/* From start to wait nothing is allocated, and nothing is freed. */
+/* From start to wait nothing is allocated, and nothing is freed; nor by calls that come again. */
 #include "base/base.h"
 #include "runtime/inproc.h"
 
@@ -114,6 +114,64 @@ Test(no_allocation, from_start_to_wait)
                                               .datatype = MESHCOLL_FLOAT32};
                 expect_none(mesh[m], &args);
             }
+}
+
+/* Sums of two lengths on each rank, by calls that do not wait. */
+static void run_calls(meshcoll_t **rank, int n, float in[][MOST_COUNT * MOST_RANKS],
+                      float out[][MOST_COUNT * MOST_RANKS])
+{
+    enum { CALLS = 4 };
+    meshcoll_request_t *request[MOST_RANKS][CALLS];
+    int left = n;
+    for (int r = 0; r < n; r++)
+        for (int i = 0; i < CALLS; i++)
+            cr_assert_eq(meshcoll_iallreduce(rank[r], in[r] + 100 * i, out[r] + 100 * i,
+                                             i % 2 ? 7 : 100, MESHCOLL_FLOAT32, MESHCOLL_SUM,
+                                             &request[r][i]),
+                         MESHCOLL_OK);
+    while (left > 0) {
+        left = 0;
+        for (int r = 0; r < n; r++)
+            left += meshcoll_testall(CALLS, request[r]) == MESHCOLL_IN_PROGRESS;
+    }
+}
+
+/* The first rounds plan, bind, and take memory. */
+Test(no_allocation, calls_that_come_again)
+{
+    static float in[MOST_RANKS][MOST_COUNT * MOST_RANKS], out[MOST_RANKS][MOST_COUNT * MOST_RANKS];
+    meshcoll_t *rank[MOST_RANKS] = {0};
+    cr_assert_eq(mc_inproc_create("x=2,y=3", NULL, rank), MESHCOLL_OK);
+    for (int again = 0; again < RUNS; again++)
+        run_calls(rank, 6, in, out);
+    n_calls = 0;
+    counting = true;
+    for (int again = 0; again < RUNS; again++)
+        run_calls(rank, 6, in, out);
+    counting = false;
+    cr_expect_eq(n_calls, 0u, "%u calls of malloc and its kin", n_calls);
+    for (int r = 0; r < 6; r++)
+        meshcoll_destroy(rank[r]);
+}
+
+Test(no_allocation, groups_that_come_again)
+{
+    enum { CALLS = 20 };
+    float v[CALLS] = {0};
+    meshcoll_t *rank = NULL;
+    cr_assert_eq(mc_inproc_create("x=1", NULL, &rank), MESHCOLL_OK);
+    for (int again = 0; again < 2 * RUNS; again++) {
+        n_calls = 0;
+        counting = again >= RUNS;
+        cr_assert_eq(meshcoll_group_begin(rank), MESHCOLL_OK);
+        for (int i = 0; i < CALLS; i++)
+            cr_assert_eq(meshcoll_allreduce(rank, &v[i], &v[i], 1, MESHCOLL_FLOAT32, MESHCOLL_SUM),
+                         MESHCOLL_OK);
+        cr_assert_eq(meshcoll_group_end(rank), MESHCOLL_OK);
+        counting = false;
+        cr_expect_eq(n_calls, 0u, "%u calls of malloc and its kin", n_calls);
+    }
+    meshcoll_destroy(rank);
 }
 
 /* The count itself counts. */

@@ -1,0 +1,357 @@
+#include "runtime/calls.h"
+
+#include "compose/registry.h"
+#include "runtime/explain.h"
+#include "runtime/group.h"
+#include "runtime/threads.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Numbers --------------------------------------------------------------------------------------- */
+
+enum { HALF = 1 << (MC_TAG_OPERATION_BITS - 1) };
+
+uint32_t mc_next_call(meshcoll_t *h)
+{
+    return h->n_calls++ % HALF;
+}
+
+uint32_t mc_next_persistent(meshcoll_t *h)
+{
+    return HALF + h->n_persistent++ % (MC_TAG_GREETING - HALF);
+}
+
+/* Memory ---------------------------------------------------------------------------------------- */
+
+/* First in, first out: a loop that starts the same calls again finds each where it was bound before,
+ * and binds nothing. */
+mc_workspace_t *mc_take_memory(meshcoll_t *h)
+{
+    mc_workspace_t *const w = h->spare;
+    if (!w) {
+        mc_workspace_t *const fresh = calloc(1, sizeof *fresh);
+        if (!fresh)
+            mc_fail_memory("scratch");
+        return fresh;
+    }
+    h->spare = w->next;
+    return w;
+}
+
+void mc_return_memory(meshcoll_t *h, mc_workspace_t *workspace)
+{
+    workspace->next = NULL;
+    if (h->spare)
+        h->last_spare->next = workspace;
+    else
+        h->spare = workspace;
+    h->last_spare = workspace;
+}
+
+void mc_calls_free_memory(meshcoll_t *h)
+{
+    while (h->spare) {
+        mc_workspace_t *const w = h->spare;
+        h->spare = w->next;
+        mc_workspace_free(w);
+        free(w);
+    }
+}
+
+/* The requests that serve calls ----------------------------------------------------------------- */
+
+/* Moves entry i of the cache to the front. */
+static void to_front(meshcoll_t *h, int i)
+{
+    meshcoll_request_t *const r = h->cached[i];
+    if (i > 0)
+        memmove(&h->cached[1], &h->cached[0], (size_t)i * sizeof h->cached[0]);
+    h->cached[0] = r;
+}
+
+static bool serves(const meshcoll_request_t *r, const meshcoll_args_t *a, const mc_ranked_t *choice)
+{
+    return !r->taken && r->collective == a->collective && r->root == a->root &&
+           mc_strategy_equal(&r->choice.strategy, &choice->strategy);
+}
+
+/* That a choice remembers its request only saves looking for it. */
+static meshcoll_request_t *find_cached(meshcoll_t *h, const meshcoll_args_t *a, mc_memory_t *choice)
+{
+    const meshcoll_request_t *const known =
+        choice->request && !choice->request->taken ? choice->request : NULL;
+    for (int i = 0; i < MC_CACHED_REQUESTS && h->cached[i]; i++)
+        if (known ? h->cached[i] == known : serves(h->cached[i], a, &choice->best)) {
+            to_front(h, i);
+            return choice->request = h->cached[0];
+        }
+    return NULL;
+}
+
+static void uncache(meshcoll_t *h, int i)
+{
+    meshcoll_request_t *const r = h->cached[i];
+    mc_choice_forget_request(&h->choice, r);
+    r->cached = false;
+    if (!r->taken)
+        mc_request_destroy(r);
+    h->cached[i] = NULL;
+}
+
+/* In the first free place, or that of the one that was not used for longest. Where all serve calls,
+ * it stays outside, and goes when its call is complete. */
+static void add_cached(meshcoll_t *h, meshcoll_request_t *r)
+{
+    int i = 0;
+    while (i < MC_CACHED_REQUESTS && h->cached[i])
+        i++;
+    if (i == MC_CACHED_REQUESTS) {
+        while (i > 0 && h->cached[i - 1]->taken)
+            i--;
+        if (i-- == 0)
+            return;
+        uncache(h, i);
+    }
+    r->cached = true;
+    h->cached[i] = r;
+    to_front(h, i);
+}
+
+static int find_or_make(meshcoll_t *h, const meshcoll_args_t *a, mc_memory_t *choice,
+                        meshcoll_request_t **request)
+{
+    meshcoll_request_t *r = find_cached(h, a, choice);
+    if (!r) {
+        const mc_ranked_t best = choice->best;
+        const int status = mc_request_create(h, a, &best, &r);
+        if (status)
+            return status;
+        /* nothing to do has no plan to keep */
+        if (r->plan)
+            add_cached(h, r);
+    }
+    *request = r;
+    return MESHCOLL_OK;
+}
+
+static int bind(meshcoll_request_t *r, const meshcoll_args_t *a)
+{
+    const mc_operands_t operands = mc_operands_of(a);
+    if (!r->plan)
+        return MESHCOLL_OK;
+    r->workspace = mc_take_memory(r->mesh);
+    if (!r->workspace)
+        return MESHCOLL_ERR_NO_MEMORY;
+    if (r->watch)
+        mc_explain_forced(r, a->strategy);
+    return mc_request_bind(r, &operands);
+}
+
+/* A block that passes other ranks needs its size there, and of an alltoall nobody knows all sizes. */
+static int choose_direct(meshcoll_t *h, const meshcoll_args_t *a, mc_memory_t **choice)
+{
+    const mc_wish_t wish = {.collective = a->collective,
+                            .bytes = a->count * meshcoll_datatype_size(a->datatype),
+                            .strategy = a->strategy ? a->strategy : "flat-pairwise"};
+    mc_memory_t *c;
+    const int status = mc_choose(&h->choice, &h->mesh, &h->links, &wish, &c);
+    if (status)
+        return status;
+    if (c->best.strategy.n_phases != 1 ||
+        c->best.strategy.phase[0].algorithm != mc_algorithm_find(MESHCOLL_ALLTOALL, "pairwise", 8))
+        return mc_fail(
+            MESHCOLL_ERR_STRATEGY,
+            "alltoallv goes straight from rank to rank: expected one pairwise phase along "
+            "all dimensions, flat-pairwise; got '%s'",
+            a->strategy);
+    *choice = c;
+    return MESHCOLL_OK;
+}
+
+int mc_call_choose(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, mc_memory_t **choice)
+{
+    if (a->in_counts)
+        return choose_direct(h, a, choice);
+    const bool has_blocks = mc_move_has_blocks(&mc_moves[a->collective]) && !a->counts;
+    if (!mc_op_commutes(a->op) && h->order.comm_rank)
+        return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
+                       "the operation does not commute, and the ranks do not stand in the mesh in "
+                       "their order: start them box by box, or take them as one line: "
+                       "MESHCOLL_MESH=rank=%d",
+                       h->mesh.size);
+    const mc_wish_t wish = {.collective = a->collective,
+                            .root = a->root,
+                            .bytes = a->count * meshcoll_datatype_size(a->datatype) *
+                                     (has_blocks ? (uint64_t)h->mesh.size : 1),
+                            .strategy = a->strategy,
+                            .unforced = is_barrier,
+                            .in_order = !mc_op_commutes(a->op)};
+    return mc_choose(&h->choice, &h->mesh, &h->links, &wish, choice);
+}
+
+int mc_call_start(meshcoll_t *h, const mc_asked_t *asked, uint32_t number,
+                  meshcoll_request_t **request)
+{
+    const meshcoll_args_t *const a = &asked->args;
+    mc_memory_t *choice;
+    meshcoll_request_t *r;
+    int status = mc_call_choose(h, a, asked->is_barrier, &choice);
+    if (!status)
+        status = find_or_make(h, a, choice, &r);
+    if (status) {
+        if (asked->staging)
+            mc_return_memory(h, asked->staging);
+        return status;
+    }
+    r->taken = true;
+    r->staging = asked->staging;
+    r->operation = number;
+    status = bind(r, a);
+    if (!status)
+        status = mc_request_start(r);
+    if (status) {
+        mc_request_drop(r);
+        return status;
+    }
+    *request = r;
+    return MESHCOLL_OK;
+}
+
+static void return_memory(meshcoll_t *h, mc_workspace_t **workspace)
+{
+    if (*workspace)
+        mc_return_memory(h, *workspace);
+    *workspace = NULL;
+}
+
+void mc_call_release(meshcoll_request_t *r)
+{
+    r->taken = r->released = false;
+    if (r->mesh) {
+        return_memory(r->mesh, &r->workspace);
+        return_memory(r->mesh, &r->staging);
+    }
+    if (!r->cached)
+        mc_request_destroy(r);
+}
+
+void mc_calls_forget(meshcoll_t *h)
+{
+    for (int i = 0; i < MC_CACHED_REQUESTS; i++)
+        if (h->cached[i])
+            uncache(h, i);
+}
+
+/* Calls ----------------------------------------------------------------------------------------- */
+
+/* What both ways of calling begin with. Whoever fails here has taken its number, so that the next
+ * call has the same one on all ranks. */
+static int enter(meshcoll_t *h, const meshcoll_args_t *given, uint32_t *number, mc_asked_t *asked)
+{
+    *number = mc_next_call(h);
+    const int status = mc_handle_check(h);
+    return status ? status : mc_args_check(h, given, &asked->args);
+}
+
+static int run(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier)
+{
+    mc_asked_t asked = {.is_barrier = is_barrier};
+    meshcoll_request_t *r;
+    uint32_t number;
+    if (h->group_open)
+        return mc_group_add(h, given, is_barrier);
+    int status = enter(h, given, &number, &asked);
+    if (status || asked.args.count == 0)
+        return status;
+    status = mc_call_start(h, &asked, number, &r);
+    if (status)
+        return status;
+    mc_request_await(r);
+    return mc_request_tell(r);
+}
+
+static int begin(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier,
+                 meshcoll_request_t **request)
+{
+    mc_asked_t asked = {.is_barrier = is_barrier};
+    uint32_t number;
+    if (h->group_open) {
+        /* the group's end is its end too */
+        *request = NULL;
+        return mc_group_add(h, given, is_barrier);
+    }
+    const int status = enter(h, given, &number, &asked);
+    return status ? status : mc_call_start(h, &asked, number, request);
+}
+
+static int no_mesh(void)
+{
+    return mc_fail(MESHCOLL_ERR_INVALID_ARG, "the mesh is NULL");
+}
+
+static int check_begin(const meshcoll_t *h, meshcoll_request_t *const *request)
+{
+    if (!h)
+        return no_mesh();
+    if (!request)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "a call that does not wait needs a place for its request: it is NULL");
+    return MESHCOLL_OK;
+}
+
+int mc_run(meshcoll_t *h, const meshcoll_args_t *given)
+{
+    if (!h)
+        return no_mesh();
+    mc_lock(h);
+    const int status = run(h, given, false);
+    mc_unlock(h);
+    return status;
+}
+
+int mc_begin(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t **request)
+{
+    int status = check_begin(h, request);
+    if (status)
+        return status;
+    mc_lock(h);
+    status = begin(h, given, false, request);
+    mc_unlock(h);
+    return status;
+}
+
+/* Nobody has the sum before everybody has given. Whatever is forced for allreduce, it is the planner's
+ * cheapest sum of one element. */
+static meshcoll_args_t barrier_of(meshcoll_t *h)
+{
+    return (meshcoll_args_t){.size = sizeof(meshcoll_args_t),
+                             .collective = MESHCOLL_ALLREDUCE,
+                             .in = &h->arrived,
+                             .out = &h->arrived,
+                             .count = 1,
+                             .datatype = MESHCOLL_INT32};
+}
+
+int meshcoll_barrier(meshcoll_t *mesh)
+{
+    if (!mesh)
+        return no_mesh();
+    const meshcoll_args_t a = barrier_of(mesh);
+    mc_lock(mesh);
+    const int status = run(mesh, &a, true);
+    mc_unlock(mesh);
+    return status;
+}
+
+int meshcoll_ibarrier(meshcoll_t *mesh, meshcoll_request_t **request)
+{
+    int status = check_begin(mesh, request);
+    if (status)
+        return status;
+    const meshcoll_args_t a = barrier_of(mesh);
+    mc_lock(mesh);
+    status = begin(mesh, &a, true, request);
+    mc_unlock(mesh);
+    return status;
+}

@@ -1,0 +1,255 @@
+/*
+ * Ranks are threads of this process, and have threads of their own that call and wait at once, with and
+ * without a progress thread. They meet over the shared-memory transport alone, so that the thread
+ * sanitizer sees all there is to see. Exit 1 on any mismatch.
+ */
+#include <meshcoll/meshcoll.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { RANKS = 4, WORKERS = 3, ROUNDS = 40, COUNT = 3000, SMALL = 5, PARTS = 6 };
+
+/* Out of band ------------------------------------------------------------------------------------ */
+
+typedef struct {
+    pthread_barrier_t barrier;
+    const void *in[RANKS];
+} meeting_t;
+
+static meeting_t meeting;
+
+typedef struct {
+    int rank;
+} seat_t;
+
+static int allgather(void *context, const void *in, void *out, size_t bytes)
+{
+    const seat_t *const seat = context;
+    meeting.in[seat->rank] = in;
+    pthread_barrier_wait(&meeting.barrier);
+    for (int r = 0; r < RANKS; r++)
+        memcpy((char *)out + (size_t)r * bytes, meeting.in[r], bytes);
+    pthread_barrier_wait(&meeting.barrier);
+    return 0;
+}
+
+static void check(int good, const char *what)
+{
+    if (good)
+        return;
+    fprintf(stderr, "%s; last error: %s\n", what, meshcoll_last_error());
+    _exit(1);
+}
+
+/* One rank --------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const char *progress, *threads;
+} threading_t;
+
+typedef struct {
+    seat_t seat;
+    threading_t mode;
+    meshcoll_t *mesh;
+    int32_t in[WORKERS][COUNT], out[WORKERS][COUNT];
+    meshcoll_request_t *persistent[WORKERS];
+} rank_t;
+
+typedef struct {
+    rank_t *rank;
+    int number;
+} worker_t;
+
+static void fill(int32_t *in, size_t n, int rank, int salt)
+{
+    for (size_t i = 0; i < n; i++)
+        in[i] = salt + rank + (int32_t)i;
+}
+
+static void expect(const int32_t *out, size_t n, int salt)
+{
+    for (size_t i = 0; i < n; i++)
+        check(out[i] == RANKS * (salt + (int32_t)i) + RANKS * (RANKS - 1) / 2, "a wrong sum");
+}
+
+/* Starts and waits by itself, while the others do; persistent ones may in any order. */
+static void *work(void *argument)
+{
+    const worker_t *const w = argument;
+    rank_t *const r = w->rank;
+    for (int round = 0; round < ROUNDS; round++) {
+        const int salt = 1000 * w->number + round;
+        fill(r->in[w->number], COUNT, r->seat.rank, salt);
+        check(meshcoll_start(r->persistent[w->number]) == MESHCOLL_OK, "start");
+        if ((round + w->number) % 3 == 0)
+            while (meshcoll_test(r->persistent[w->number]) == MESHCOLL_IN_PROGRESS)
+                sched_yield();
+        check(meshcoll_wait(r->persistent[w->number]) == MESHCOLL_OK, "wait");
+        expect(r->out[w->number], COUNT, salt);
+    }
+    return NULL;
+}
+
+static void run_persistent(rank_t *r)
+{
+    pthread_t thread[WORKERS];
+    worker_t worker[WORKERS];
+    for (int i = 0; i < WORKERS; i++) {
+        const meshcoll_args_t args = {.size = sizeof args,
+                                      .collective = MESHCOLL_ALLREDUCE,
+                                      .in = r->in[i],
+                                      .out = r->out[i],
+                                      .count = COUNT,
+                                      .datatype = MESHCOLL_INT32};
+        check(meshcoll_init(r->mesh, &args, &r->persistent[i]) == MESHCOLL_OK, "init");
+    }
+    for (int i = 0; i < WORKERS; i++) {
+        worker[i] = (worker_t){.rank = r, .number = i};
+        check(pthread_create(&thread[i], NULL, work, &worker[i]) == 0, "a thread");
+    }
+    for (int i = 0; i < WORKERS; i++)
+        pthread_join(thread[i], NULL);
+    for (int i = 0; i < WORKERS; i++)
+        meshcoll_free(r->persistent[i]);
+}
+
+typedef struct {
+    meshcoll_request_t *request;
+    int status;
+} handed_t;
+
+static void *wait_for(void *argument)
+{
+    handed_t *const h = argument;
+    h->status = meshcoll_wait(h->request);
+    return NULL;
+}
+
+/* One thread calls, others wait for what it has started. */
+static void run_handed_over(rank_t *r)
+{
+    for (int round = 0; round < ROUNDS / 4; round++) {
+        pthread_t thread[WORKERS];
+        handed_t handed[WORKERS] = {0};
+        for (int i = 0; i < WORKERS; i++) {
+            fill(r->in[i], COUNT, r->seat.rank, 7 * i + round);
+            check(meshcoll_iallreduce(r->mesh, r->in[i], r->out[i], COUNT, MESHCOLL_INT32,
+                                      MESHCOLL_SUM, &handed[i].request) == MESHCOLL_OK,
+                  "iallreduce");
+            check(pthread_create(&thread[i], NULL, wait_for, &handed[i]) == 0, "a thread");
+        }
+        for (int i = 0; i < WORKERS; i++) {
+            pthread_join(thread[i], NULL);
+            check(handed[i].status == MESHCOLL_OK, "wait in another thread");
+            expect(r->out[i], COUNT, 7 * i + round);
+        }
+        check(meshcoll_barrier(r->mesh) == MESHCOLL_OK, "barrier");
+    }
+}
+
+/* A sleeper's rank computes for a while; the others' waits reach the condition. */
+static void run_many(rank_t *r)
+{
+    meshcoll_request_t *request[WORKERS];
+    for (int round = 0; round < 5; round++) {
+        int left = WORKERS, at;
+        if (r->seat.rank == round % RANKS)
+            usleep(30 * 1000);
+        for (int i = 0; i < WORKERS; i++) {
+            fill(r->in[i], COUNT, r->seat.rank, i);
+            check(meshcoll_iallreduce(r->mesh, r->in[i], r->out[i], COUNT, MESHCOLL_INT32,
+                                      MESHCOLL_SUM, &request[i]) == MESHCOLL_OK,
+                  "iallreduce");
+        }
+        if (round % 2) {
+            check(meshcoll_waitall(WORKERS, request) == MESHCOLL_OK, "waitall");
+        } else {
+            for (; left > 0; left--)
+                check(meshcoll_waitany(WORKERS, request, &at) == MESHCOLL_OK && at >= 0, "waitany");
+            check(meshcoll_waitany(WORKERS, request, &at) == MESHCOLL_OK && at < 0, "none is left");
+        }
+        for (int i = 0; i < WORKERS; i++)
+            expect(r->out[i], COUNT, i);
+    }
+}
+
+static void run_group(rank_t *r)
+{
+    int32_t in[PARTS][SMALL], out[PARTS][SMALL];
+    for (int round = 0; round < 5; round++) {
+        check(meshcoll_group_begin(r->mesh) == MESHCOLL_OK, "group_begin");
+        for (int i = 0; i < PARTS; i++) {
+            fill(in[i], SMALL, r->seat.rank, 10 * i + round);
+            check(meshcoll_allreduce(r->mesh, in[i], out[i], SMALL, MESHCOLL_INT32, MESHCOLL_SUM) ==
+                      MESHCOLL_OK,
+                  "a call in a group");
+        }
+        check(meshcoll_group_end(r->mesh) == MESHCOLL_OK, "group_end");
+        for (int i = 0; i < PARTS; i++)
+            expect(out[i], SMALL, 10 * i + round);
+    }
+}
+
+/* With a progress thread it is complete without a look of this one. */
+static void run_alone(rank_t *r)
+{
+    meshcoll_request_t *request;
+    fill(r->in[0], COUNT, r->seat.rank, 3);
+    check(meshcoll_iallreduce(r->mesh, r->in[0], r->out[0], COUNT, MESHCOLL_INT32, MESHCOLL_SUM,
+                              &request) == MESHCOLL_OK,
+          "iallreduce");
+    usleep(200 * 1000);
+    check(meshcoll_wait(request) == MESHCOLL_OK, "wait");
+    expect(r->out[0], COUNT, 3);
+}
+
+static void *run_rank(void *argument)
+{
+    rank_t *const r = argument;
+    const meshcoll_oob_t oob = {
+        .rank = r->seat.rank, .size = RANKS, .context = &r->seat, .allgather = allgather};
+    const meshcoll_params_t params = {.size = sizeof params,
+                                      .mesh = "gpu=4",
+                                      .transports = "gpu=shm",
+                                      .links = "uniform",
+                                      .progress = r->mode.progress,
+                                      .threads = r->mode.threads};
+    check(meshcoll_create_oob(&oob, &params, &r->mesh) == MESHCOLL_OK, "create");
+    run_persistent(r);
+    run_handed_over(r);
+    run_many(r);
+    run_group(r);
+    run_alone(r);
+    meshcoll_destroy(r->mesh);
+    return NULL;
+}
+
+static void run_world(const threading_t *mode)
+{
+    static rank_t rank[RANKS];
+    pthread_t thread[RANKS];
+    memset(rank, 0, sizeof rank);
+    for (int r = 0; r < RANKS; r++) {
+        rank[r].seat.rank = r;
+        rank[r].mode = *mode;
+        check(pthread_create(&thread[r], NULL, run_rank, &rank[r]) == 0, "a thread");
+    }
+    for (int r = 0; r < RANKS; r++)
+        pthread_join(thread[r], NULL);
+    printf("progress %s, threads %s: ok\n", mode->progress, mode->threads);
+}
+
+int main(void)
+{
+    static const threading_t mode[] = {{"none", "multiple"}, {"thread", "single"}};
+    setenv("MESHCOLL_TUNE_FILE", "/dev/null", 1);
+    check(pthread_barrier_init(&meeting.barrier, NULL, RANKS) == 0, "a barrier");
+    for (size_t i = 0; i < sizeof mode / sizeof mode[0]; i++)
+        run_world(&mode[i]);
+    pthread_barrier_destroy(&meeting.barrier);
+    return 0;
+}

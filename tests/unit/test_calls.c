@@ -1,0 +1,286 @@
+/* Calls that do not wait: several at once, complete in any order, served by requests that are used
+ * again as each rank sees fit. All ranks are in this process. */
+#include "runtime/calls.h"
+#include "runtime/inproc.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+enum { RANKS = 6, COUNT = 40, AT_ONCE = 5, MANY = MC_CACHED_REQUESTS + 8, MOST_TURNS = 100000 };
+
+static meshcoll_t *rank[RANKS];
+static int32_t in[RANKS][MANY][COUNT], out[RANKS][MANY][COUNT];
+
+static void world_open(void)
+{
+    cr_assert_eq(mc_inproc_create("box=3,gpu=2", NULL, rank), MESHCOLL_OK, "%s",
+                 meshcoll_last_error());
+}
+
+static void world_close(void)
+{
+    for (int r = 0; r < RANKS; r++)
+        meshcoll_destroy(rank[r]);
+}
+
+/* The i-th sum of rank r. */
+static meshcoll_request_t *begin(int r, int i, size_t count)
+{
+    meshcoll_request_t *request = NULL;
+    for (int k = 0; k < COUNT; k++)
+        in[r][i][k] = 1000 * i + 10 * r + k;
+    memset(out[r][i], -1, sizeof out[r][i]);
+    cr_assert_eq(meshcoll_iallreduce(rank[r], in[r][i], out[r][i], count, MESHCOLL_INT32,
+                                     MESHCOLL_SUM, &request),
+                 MESHCOLL_OK, "%s", meshcoll_last_error());
+    return request;
+}
+
+static void expect_sum(int r, int i, size_t count)
+{
+    for (int k = 0; k < (int)count; k++)
+        cr_assert_eq(out[r][i][k], RANKS * (1000 * i + k) + 10 * RANKS * (RANKS - 1) / 2,
+                     "rank %d, call %d, element %d: %d", r, i, k, out[r][i][k]);
+}
+
+/* Ranks in turn, until `left` are complete. */
+static void finish(meshcoll_request_t *request[RANKS][MANY], int n)
+{
+    int left = RANKS * n;
+    for (int turn = 0; left > 0; turn++) {
+        cr_assert_lt(turn, MOST_TURNS, "hangs");
+        for (int r = 0; r < RANKS; r++) {
+            int at;
+            const int status = meshcoll_testany(n, request[r], &at);
+            cr_assert_geq(status, 0, "%s", meshcoll_last_error());
+            if (status == MESHCOLL_OK && at >= 0) {
+                cr_assert_null(request[r][at]);
+                left--;
+            }
+        }
+    }
+}
+
+Test(calls, more_at_once_than_are_kept)
+{
+    static meshcoll_request_t *request[RANKS][MANY];
+    world_open();
+    for (int round = 0; round < 3; round++) {
+        for (int r = 0; r < RANKS; r++)
+            for (int i = 0; i < MANY; i++)
+                request[r][i] = begin(r, i, COUNT);
+        finish(request, MANY);
+        for (int r = 0; r < RANKS; r++)
+            for (int i = 0; i < MANY; i++)
+                expect_sum(r, i, COUNT);
+    }
+    world_close();
+}
+
+/* Each rank keeps other requests for itself: the even ones wait for every call before the next, the
+ * odd ones for all together, so that what serves a call differs, and numbers must not. */
+Test(calls, what_serves_a_call_is_each_ranks_own)
+{
+    meshcoll_request_t *request[RANKS][AT_ONCE];
+    int begun[RANKS] = {0}, done[RANKS] = {0};
+    bool agree = true;
+    world_open();
+    for (int turn = 0, left = RANKS; left > 0; turn++) {
+        cr_assert_lt(turn, MOST_TURNS, "hangs");
+        left = 0;
+        for (int r = 0; r < RANKS; r++) {
+            const int most = r % 2 ? AT_ONCE : begun[r] == done[r] ? begun[r] + 1 : begun[r];
+            for (; begun[r] < most && begun[r] < AT_ONCE; begun[r]++)
+                request[r][begun[r]] = begin(r, begun[r], COUNT);
+            if (done[r] < begun[r]) {
+                const int status = meshcoll_test(request[r][done[r]]);
+                cr_assert_geq(status, 0, "%s", meshcoll_last_error());
+                done[r] += status == MESHCOLL_OK;
+            }
+            left += done[r] < AT_ONCE;
+        }
+    }
+    int kept[RANKS] = {0};
+    for (int r = 0; r < RANKS; r++) {
+        for (int i = 0; i < AT_ONCE; i++)
+            expect_sum(r, i, COUNT);
+        while (rank[r]->cached[kept[r]])
+            kept[r]++;
+        agree = agree && kept[r] == kept[0];
+        cr_expect_eq(rank[r]->n_calls, rank[0]->n_calls);
+    }
+    cr_expect_eq(kept[0], 1);
+    cr_expect_eq(kept[1], AT_ONCE);
+    cr_expect_not(agree);
+    world_close();
+}
+
+/* A second round of the same calls takes the requests and the memory of the first. */
+Test(calls, are_planned_once)
+{
+    static meshcoll_request_t *request[RANKS][MANY];
+    meshcoll_request_t *first[AT_ONCE];
+    world_open();
+    for (int round = 0; round < 4; round++) {
+        for (int i = 0; i < AT_ONCE; i++)
+            for (int r = 0; r < RANKS; r++)
+                request[r][i] = begin(r, i, COUNT);
+        for (int i = 0; i < AT_ONCE; i++) {
+            bool known = round == 0;
+            if (round == 0)
+                first[i] = request[2][i];
+            for (int k = 0; k < AT_ONCE; k++)
+                known = known || first[k] == request[2][i];
+            cr_expect(known, "round %d made another request", round);
+        }
+        finish(request, AT_ONCE);
+    }
+    world_close();
+}
+
+/* Nobody waits: dropped requests are released when complete, and serve again. */
+Test(calls, may_be_left_to_themselves)
+{
+    meshcoll_request_t *last[RANKS];
+    world_open();
+    for (int r = 0; r < RANKS; r++) {
+        meshcoll_free(begin(r, 0, COUNT));
+        last[r] = begin(r, 1, COUNT);
+    }
+    for (int turn = 0, left = RANKS; left > 0; turn++) {
+        cr_assert_lt(turn, MOST_TURNS, "hangs");
+        left = 0;
+        for (int r = 0; r < RANKS; r++)
+            left += last[r] && meshcoll_testall(1, &last[r]) == MESHCOLL_IN_PROGRESS;
+    }
+    for (int turn = 0; turn < 100; turn++)
+        for (int r = 0; r < RANKS; r++)
+            mc_handle_progress(rank[r]);
+    for (int r = 0; r < RANKS; r++) {
+        expect_sum(r, 0, COUNT);
+        expect_sum(r, 1, COUNT);
+        for (int i = 0; i < MC_CACHED_REQUESTS && rank[r]->cached[i]; i++)
+            cr_expect_not(rank[r]->cached[i]->taken);
+    }
+    world_close();
+}
+
+Test(calls, of_nothing_are_complete)
+{
+    world_open();
+    meshcoll_request_t *request = begin(0, 0, 0);
+    cr_expect_not_null(request);
+    cr_expect_eq(meshcoll_waitall(1, &request), MESHCOLL_OK);
+    cr_expect_null(request);
+    int at = 7;
+    cr_expect_eq(meshcoll_waitany(1, &request, &at), MESHCOLL_OK);
+    cr_expect_eq(at, -1);
+    cr_expect_eq(meshcoll_wait(NULL), MESHCOLL_OK);
+    cr_expect_eq(meshcoll_test(NULL), MESHCOLL_OK);
+    world_close();
+}
+
+static meshcoll_request_t *persistent(int r, int i)
+{
+    meshcoll_request_t *request = NULL;
+    for (int k = 0; k < COUNT; k++)
+        in[r][i][k] = 1000 * i + 10 * r + k;
+    const meshcoll_args_t args = {.size = sizeof args,
+                                  .collective = MESHCOLL_ALLREDUCE,
+                                  .in = in[r][i],
+                                  .out = out[r][i],
+                                  .count = COUNT,
+                                  .datatype = MESHCOLL_INT32};
+    cr_assert_eq(meshcoll_init(rank[r], &args, &request), MESHCOLL_OK);
+    return request;
+}
+
+/* Persistent ones between calls, started in another order on each rank, and told of once a start. */
+Test(calls, and_persistent_requests_mix)
+{
+    static meshcoll_request_t *request[RANKS][MANY];
+    meshcoll_request_t *p[RANKS][2];
+    world_open();
+    for (int r = 0; r < RANKS; r++)
+        for (int i = 0; i < 2; i++)
+            p[r][i] = persistent(r, 3 + i);
+    for (int round = 0; round < 3; round++) {
+        for (int r = 0; r < RANKS; r++) {
+            cr_assert_eq(meshcoll_start(p[r][r % 2]), MESHCOLL_OK);
+            request[r][0] = begin(r, 0, COUNT);
+            cr_assert_eq(meshcoll_start(p[r][1 - r % 2]), MESHCOLL_OK);
+            request[r][1] = begin(r, 1, COUNT);
+        }
+        finish(request, 2);
+        for (int turn = 0, left = RANKS; left > 0; turn++) {
+            cr_assert_lt(turn, MOST_TURNS, "hangs");
+            left = 0;
+            for (int r = 0; r < RANKS; r++)
+                left += meshcoll_testall(2, p[r]) == MESHCOLL_IN_PROGRESS;
+        }
+        for (int r = 0; r < RANKS; r++) {
+            int at = 7;
+            cr_expect_not_null(p[r][0]);
+            cr_expect_eq(meshcoll_waitany(2, p[r], &at), MESHCOLL_OK);
+            cr_expect_eq(at, -1, "a persistent request is told of once a start");
+            expect_sum(r, 0, COUNT);
+            expect_sum(r, 1, COUNT);
+            expect_sum(r, 3, COUNT);
+            expect_sum(r, 4, COUNT);
+        }
+    }
+    for (int r = 0; r < RANKS; r++)
+        for (int i = 0; i < 2; i++)
+            meshcoll_free(p[r][i]);
+    world_close();
+}
+
+/* Numbers of both kinds never meet each other, nor that of greetings, however many there were. */
+Test(calls, numbers_have_halves)
+{
+    const uint32_t half = 1u << (MC_TAG_OPERATION_BITS - 1);
+    meshcoll_t h = {.n_calls = half - 1, .n_persistent = half - 2};
+    for (int i = 0; i < 4; i++) {
+        const uint32_t call = mc_next_call(&h), persistent_one = mc_next_persistent(&h);
+        cr_expect_lt(call, half);
+        cr_expect_geq(persistent_one, half);
+        cr_expect_lt(persistent_one, (uint32_t)MC_TAG_GREETING);
+    }
+}
+
+Test(calls, misuse_is_told)
+{
+    meshcoll_request_t *request = NULL, *none = NULL;
+    int at;
+    world_open();
+    cr_expect_eq(meshcoll_iallreduce(NULL, in, out, 1, MESHCOLL_INT32, MESHCOLL_SUM, &request),
+                 MESHCOLL_ERR_INVALID_ARG);
+    cr_expect_eq(meshcoll_iallreduce(rank[0], in, out, 1, MESHCOLL_INT32, MESHCOLL_SUM, NULL),
+                 MESHCOLL_ERR_INVALID_ARG);
+    cr_expect_eq(meshcoll_begin(rank[0], NULL, &request), MESHCOLL_ERR_INVALID_ARG);
+    cr_expect_eq(meshcoll_waitall(-1, &none), MESHCOLL_ERR_INVALID_ARG);
+    cr_expect_eq(meshcoll_waitall(1, NULL), MESHCOLL_ERR_INVALID_ARG);
+    cr_expect_eq(meshcoll_waitany(1, &none, NULL), MESHCOLL_ERR_INVALID_ARG);
+    cr_expect_eq(meshcoll_testany(0, NULL, &at), MESHCOLL_OK);
+    static meshcoll_request_t *q[RANKS][MANY];
+    for (int r = 0; r < RANKS; r++)
+        q[r][0] = begin(r, 0, COUNT);
+    request = q[0][0];
+    cr_expect_eq(meshcoll_start(request), MESHCOLL_ERR_INVALID_ARG);
+    finish(q, 1);
+    cr_expect_eq(meshcoll_wait(request), MESHCOLL_ERR_INVALID_ARG, "it is the mesh's again");
+    cr_expect_not_null(strstr(meshcoll_last_error(), "is complete"));
+    world_close();
+}
+
+/* What was not waited for when the mesh went can be waited for, and goes. */
+Test(calls, outlive_their_mesh)
+{
+    world_open();
+    meshcoll_request_t *running = begin(0, 0, COUNT), *const idle = persistent(0, 1);
+    world_close();
+    cr_expect_eq(meshcoll_start(idle), MESHCOLL_ERR_INVALID_ARG);
+    meshcoll_free(idle);
+    cr_expect_eq(meshcoll_waitall(1, &running), MESHCOLL_ERR_INVALID_ARG);
+    cr_expect_null(running);
+}
