@@ -13,6 +13,7 @@ from store import now
 LAUNCH_PATIENCE = 40.0      # seconds until a program must have said something
 SLOW = 15                   # so many times the bound may one operation take
 UNSHAPED = 2e8              # bytes per second of an operation, when there is no bound: far below any box
+IN_PLACE = {"bcast": ["--in-place"]}    # as MPI_Bcast always is; the others are out of place on both sides
 GIVE_UP = 3                 # launches in a row that brought nothing
 
 
@@ -194,8 +195,15 @@ def launch_peer(session, cluster, contender, batch, taker):
             taker.take(told["cell"], told)
 
     program = [session.peers.program(contender), "-n", str(s["iterations"]), "-t", f"{s['cell_seconds']:g}",
-               "-w", str(s["warmup"]), *(f"{c}:{size}" for c, size in batch)]
-    return session.start(contender, cluster, program, patience, on_line)
+               "-w", str(s["warmup"])]
+    cells = [f"{c}:{size}" for c, size in batch]
+    with tempfile.TemporaryDirectory() as folder:
+        return session.start(contender, cluster, [*program, "--gate", gate_in(folder), *cells], patience, on_line)
+
+
+def gate_in(folder):
+    """The file through which ranks begin together: bench/common/gate.h. The lab's boxes share /tmp."""
+    return os.path.join(folder, "gate")
 
 
 def launch_ours(session, cluster, contender, batch, taker):
@@ -224,7 +232,7 @@ def bench(session, cluster, contender, collective, sizes, strategies, options, t
         path = os.path.join(folder, "rows.json")
         program = [session.tool("meshcoll-bench"), "--collective", collective, "--mesh", mesh,
                    "--strategies", "\n".join(strategies), "--sizes", ",".join(map(str, sizes)),
-                   "--json", path, *options]
+                   "--json", path, "--gate", gate_in(folder), *IN_PLACE.get(collective, []), *options]
         try:
             return session.start(contender, cluster, program, lambda: patience, lambda line: None)
         finally:

@@ -2,12 +2,15 @@
  * An MPI library's own collectives, timed and checked as meshcoll-bench times and checks ours: plain
  * MPI, compiled once against each library by peers.sh, started by compare.
  *
- *     mpirun -n RANKS peer [-n ITERATIONS] [-t SECONDS] [-w WARMUP] COLLECTIVE:BYTES…
+ *     mpirun -n RANKS peer [-n ITERATIONS] [-t SECONDS] [-w WARMUP] [--gate FILE] COLLECTIVE:BYTES…
  *
  * A cell is a collective and the bytes of its whole vector (alltoall: of one rank's send buffer), a
  * multiple of 4, and of 4 × ranks where ranks hold blocks. Rank 0 prints a JSON object a line: the
  * library's version, then for each cell one when it begins and one with its times.
  */
+#include "../common/gate.h"
+
+#include <getopt.h>
 #include <math.h>
 #include <mpi.h>
 #include <stdbool.h>
@@ -55,6 +58,7 @@ typedef struct {
 typedef struct {
     int iterations, warmup;
     double seconds;
+    const char *gate; /* NULL: iterations begin after MPI_Barrier alone */
     cell_t *cell;
     int n_cells;
 } options_t;
@@ -72,6 +76,7 @@ typedef struct {
 } view_t;
 
 static int rank, size;
+static gate_t *gate;
 
 static void die(const char *what, const char *text)
 {
@@ -125,15 +130,18 @@ static cell_t parse_cell(const char *text)
 static options_t parse(int argc, char **argv)
 {
     options_t o = {.iterations = 20, .warmup = 0, .seconds = 1};
-    for (int which; (which = getopt(argc, argv, "n:t:w:")) != -1;) {
+    static const struct option longs[] = {{"gate", required_argument, NULL, 'g'}, {0}};
+    for (int which; (which = getopt_long(argc, argv, "n:t:w:", longs, NULL)) != -1;) {
         if (which == 'n')
             o.iterations = atoi(optarg);
         else if (which == 't')
             o.seconds = atof(optarg);
         else if (which == 'w')
             o.warmup = atoi(optarg);
+        else if (which == 'g')
+            o.gate = optarg;
         else
-            die("no such option; expected -n, -t or -w", "");
+            die("no such option; expected -n, -t, -w or --gate", "");
     }
     if (o.iterations < 1 || o.warmup < 0 || !(o.seconds > 0))
         die("expected -n from 1, -t above 0, -w from 0", "");
@@ -260,7 +268,7 @@ static void run(const view_t *view)
 static double run_after_barrier(const view_t *view)
 {
     MPI_Barrier(MPI_COMM_WORLD);
-    const double begin = now();
+    const double begin = gate ? gate_pass(gate) : now();
     run(view);
     return now() - begin;
 }
@@ -335,6 +343,17 @@ static void print_library(void)
     fflush(stdout);
 }
 
+/* What all ranks find alike is said once. */
+static void open_gate(const char *path)
+{
+    char why[GATE_WHY];
+    if (gate_open(path, &gate, why))
+        return;
+    if (rank == 0)
+        die(why, "");
+    MPI_Barrier(MPI_COMM_WORLD); /* until rank 0 ends us */
+}
+
 static void measure_all(const options_t *o)
 {
     size_t most = 0;
@@ -357,10 +376,13 @@ int main(int argc, char **argv)
     if (size > MOST_RANKS)
         die("float32 holds the checked sums of up to 128 ranks exactly, not of more", "");
     const options_t o = parse(argc, argv);
+    if (o.gate)
+        open_gate(o.gate);
     if (rank == 0)
         print_library();
     measure_all(&o);
     free(o.cell);
+    gate_close(gate);
     if (rank == 0) {
         printf("{\"done\": true}\n");
         fflush(stdout);

@@ -12,6 +12,7 @@ mkdir -p "$to"
 to=$(cd "$to" && pwd)
 root=$to/mpich
 lib=usr/lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH 2>/dev/null || gcc -print-multiarch)
+source=("$here/peer.c" bench/common/gate.c)
 cflags=(-std=gnu11 -O2 -Wall -Wextra)
 
 say() { printf 'peers: %s\n' "$*"; }
@@ -31,7 +32,7 @@ build_openmpi() {
     local mpicc
     if ! mpicc=$(command -v mpicc.openmpi || command -v mpicc); then
         missing openmpi "no mpicc.openmpi or mpicc in PATH (apt-get install libopenmpi-dev)"
-    elif ! "$mpicc" "${cflags[@]}" -o "$to/peer-openmpi" "$here/peer.c" -lm; then
+    elif ! "$mpicc" "${cflags[@]}" -o "$to/peer-openmpi" "${source[@]}" -lm; then
         missing openmpi "$mpicc does not compile $here/peer.c"
     else
         built openmpi
@@ -66,7 +67,7 @@ build_mpich() {
         sed -n 's/^[[:space:]]*\(.*\) => not found.*/\1/p' | sort -u | tr '\n' ' ')
     if [ -n "$lacks" ]; then
         missing mpich "this machine lacks what it needs: ${lacks% }"
-    elif ! gcc "${cflags[@]}" -o "$to/peer-mpich" "$here/peer.c" -I "$root/usr/include/${lib##*/}/mpich" \
+    elif ! gcc "${cflags[@]}" -o "$to/peer-mpich" "${source[@]}" -I "$root/usr/include/${lib##*/}/mpich" \
         -L "$root/$lib" -Wl,-rpath,"$root/$lib" -lmpich -lm ||
         ! gcc "${cflags[@]}" -shared -fPIC -o "$to/yield.so" "$here/yield.c" -ldl; then
         missing mpich "gcc does not compile $here/peer.c with it"

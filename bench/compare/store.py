@@ -4,7 +4,7 @@ import json
 import os
 import time
 
-VERSION = 1
+VERSION = 2         # 2: times count from the gate; 1: from MPI_Barrier, each rank's own
 
 
 class Store:
@@ -24,7 +24,8 @@ class Store:
         with open(path, encoding="utf-8") as file:
             data = json.load(file)
         if data.get("version") != VERSION:
-            raise ValueError(f"expected version {VERSION}, came {data.get('version')}")
+            raise ValueError(f"expected version {VERSION}, came {data.get('version')}: what is timed has changed "
+                             "since, and old times do not stand beside new ones; begin anew, without --resume")
         return cls(path, data)
 
     def save(self):

@@ -2,6 +2,7 @@
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H
 
+#include "common/gate.h"
 #include "compose/planner.h"
 #include "mesh/link.h"
 
@@ -15,7 +16,7 @@ typedef struct {
     meshcoll_op_t op;
     int root;
     const char *mesh, *links, *transports; /* NULL: not given */
-    const char *strategies, *rate, *csv, *json, *timeline;
+    const char *strategies, *rate, *csv, *json, *timeline, *gate;
     const char *sizes;                   /* instead of begin, end and factor; ascending */
     double rate_bytes;                   /* of `rate`, bytes per second; 0: not given */
     uint64_t begin, end, timeline_bytes; /* the last 0: the largest size */
@@ -91,6 +92,7 @@ typedef struct {
     mc_links_t links, bound_links; /* the second with the network's stated rate */
     int rank, size;
     MPI_Comm box[MC_MAX_DIMS]; /* the ranks that share coordinates 0…d */
+    gate_t *gate;              /* NULL: iterations begin after MPI_Barrier alone */
     char *in, *out;            /* room for the largest size, with guards */
     size_t room;
     size_t whole;  /* elements of the size measured last */

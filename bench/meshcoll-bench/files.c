@@ -78,6 +78,7 @@ static json_t *make_meta(const bench_t *bench, const meta_t *meta)
     json_object_set_new(all, "iterations", json_integer(o->iterations));
     json_object_set_new(all, "min_time_s", json_real(o->min_time));
     json_object_set_new(all, "max_time_s", o->max_time > 0 ? json_real(o->max_time) : json_null());
+    json_object_set_new(all, "clock", text(bench->gate ? "gate" : "barrier"));
     json_object_set_new(all, "check", json_boolean(o->check));
     json_object_set_new(all, "mpi", text(meta->mpi));
     json_object_set_new(all, "ucx", text(meta->ucx));

@@ -136,6 +136,9 @@ static int make_bench(bench_t *bench)
     for (int32_t d = 0; d < bench->mesh.ndims; d++)
         MPI_Comm_split(MPI_COMM_WORLD, bench->handle->rank / mc_mesh_stride(&bench->mesh, d),
                        bench->handle->rank, &bench->box[d]);
+    char why[GATE_WHY];
+    if (o->gate && !gate_open(o->gate, &bench->gate, why))
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s", why);
     /* "best" is the planner's choice, whatever the environment forces */
     return meshcoll_set_strategy(bench->handle, o->collective, NULL);
 }
@@ -178,6 +181,7 @@ static void free_bench(bench_t *bench)
     for (int32_t d = 0; d < bench->mesh.ndims; d++)
         if (bench->box[d] != MPI_COMM_NULL)
             MPI_Comm_free(&bench->box[d]);
+    gate_close(bench->gate);
     contenders_free(&bench->contenders);
     meshcoll_destroy(bench->handle);
 }

@@ -1,6 +1,7 @@
 /*
  * Measuring one size. All strategies take turns, round by round, so that whatever else the machine
- * does hits them alike. The time of an iteration is that of its slowest rank.
+ * does hits them alike. The time of an iteration is that of its slowest rank: by its own clock, or from
+ * the moment on when the gate let all of them go.
  */
 #include "bench.h"
 
@@ -60,11 +61,18 @@ static void run(const bench_t *bench, const view_t *view, const lane_t *lane)
         own_mpi_run(bench, view);
 }
 
+/* When the iteration began. The barrier stays before the gate: it drains what MPI still sends. */
+static double begin_together(const bench_t *bench)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    return bench->gate ? gate_pass(bench->gate) : mc_now();
+}
+
 static void run_checked(bench_t *bench, const view_t *view, lane_t *lane)
 {
     const view_t mine = lane->request ? *view : own_mpi_view(bench, view);
     data_fill(bench, &mine);
-    MPI_Barrier(MPI_COMM_WORLD);
+    begin_together(bench);
     run(bench, &mine, lane);
     const uint64_t wrong = data_wrong(bench, &mine);
     uint64_t all;
@@ -99,8 +107,7 @@ static void run_timed(const bench_t *bench, const view_t *view, lane_t *lane)
     uint64_t before[MC_MAX_DIMS];
     for (int32_t d = 0; d < bench->mesh.ndims; d++)
         before[d] = meshcoll_bytes_sent(bench->handle, d);
-    MPI_Barrier(MPI_COMM_WORLD);
-    const double begin = mc_now();
+    const double begin = begin_together(bench);
     run(bench, view, lane);
     keep_time(lane, mc_now() - begin);
     for (int32_t d = 0; d < bench->mesh.ndims; d++)
@@ -219,7 +226,7 @@ static uint64_t measure_lanes(bench_t *bench, const view_t *view, lane_t *lane, 
     data_clear(bench, view);
     for (int round = 0; round < bench->options.warmup; round++)
         for (int i = 0; i < n; i++) {
-            MPI_Barrier(MPI_COMM_WORLD);
+            begin_together(bench);
             run(bench, view, &lane[i]);
         }
     run_rounds(bench, view, lane, n);

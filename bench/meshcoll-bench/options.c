@@ -39,6 +39,9 @@ static const char usage[] =
     "  -n, --iterations N     20 rounds; in each round every strategy runs once\n"
     "  --min-time SECONDS     more rounds until a row has taken that long\n"
     "  --max-time SECONDS     fewer rounds, but 3, when a row has taken that long\n"
+    "  --gate FILE            ranks on one kernel: wait asleep, and count the time from one "
+    "moment\n"
+    "                         for all; FILE is new, in a folder that all share, and soon gone\n"
     "  -c, --check 0|1        1: compare every element, before and after the timed rounds\n"
     "\n"
     "what comes out\n"
@@ -65,6 +68,7 @@ enum {
     OPT_IN_PLACE,
     OPT_MIN_TIME,
     OPT_MAX_TIME,
+    OPT_GATE,
     OPT_RATE,
     OPT_SIZES,
     OPT_CSV,
@@ -91,6 +95,7 @@ static const struct option longs[] = {
     {"iterations", required_argument, NULL, 'n'},
     {"min-time", required_argument, NULL, OPT_MIN_TIME},
     {"max-time", required_argument, NULL, OPT_MAX_TIME},
+    {"gate", required_argument, NULL, OPT_GATE},
     {"check", required_argument, NULL, 'c'},
     {"rate", required_argument, NULL, OPT_RATE},
     {"sizes", required_argument, NULL, OPT_SIZES},
@@ -278,6 +283,9 @@ static int parse_option(int which, options_t *o)
         return MESHCOLL_OK;
     case OPT_TIMELINE:
         o->timeline = text;
+        return MESHCOLL_OK;
+    case OPT_GATE:
+        o->gate = text;
         return MESHCOLL_OK;
     case OPT_TIMELINE_BYTES:
         return parse_bytes("--timeline-bytes", text, &o->timeline_bytes);

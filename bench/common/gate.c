@@ -1,0 +1,225 @@
+/* The gate: a file mapped by all ranks, with futexes in it. Linux only, as the lab is. */
+#include "gate.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <mpi.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LINE = 64, LOOK_NS = 10 * 1000 * 1000 };
+
+/* What the ranks share. */
+typedef struct {
+    _Alignas(LINE) uint64_t nonce;           /* is it the file that rank 0 made? */
+    double released;                         /* of turn `turn` */
+    _Alignas(LINE) _Atomic uint32_t arrived; /* all but rank 0 */
+    _Alignas(LINE) _Atomic uint32_t turn;
+} shared_t;
+
+struct gate {
+    shared_t *shared;
+    int rank, size;
+};
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+/* True if no rank has a reason against it; else all have the first such rank's reason. */
+static bool agree(int rank, char why[GATE_WHY])
+{
+    const int mine = why[0] ? rank : INT_MAX;
+    int first;
+    MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (first == INT_MAX)
+        return true;
+    MPI_Bcast(why, GATE_WHY, MPI_CHAR, first, MPI_COMM_WORLD);
+    return false;
+}
+
+/* Two ranks with the same text have one kernel and one clock: boots have ids, and a time namespace
+ * has a CLOCK_MONOTONIC of its own. */
+static void name_kernel(char name[GATE_WHY])
+{
+    char boot[64] = "no boot id", space[64] = "";
+    FILE *const file = fopen("/proc/sys/kernel/random/boot_id", "r");
+    if (file && fgets(boot, sizeof boot, file))
+        boot[strcspn(boot, "\n")] = '\0';
+    if (file)
+        fclose(file);
+    const ssize_t n = readlink("/proc/self/ns/time", space, sizeof space - 1);
+    space[n > 0 ? n : 0] = '\0';
+    memset(name, 0, GATE_WHY);
+    snprintf(name, GATE_WHY, "%s %s", boot, space);
+}
+
+static void check_kernel(int rank, char why[GATE_WHY])
+{
+    char mine[GATE_WHY], first[GATE_WHY];
+    name_kernel(mine);
+    memcpy(first, mine, sizeof first);
+    MPI_Bcast(first, GATE_WHY, MPI_CHAR, 0, MPI_COMM_WORLD);
+    if (strcmp(mine, first) != 0)
+        snprintf(
+            why, GATE_WHY,
+            "--gate: expected all ranks on one kernel with one clock; rank %d has %.100s, rank 0 "
+            "%.100s; leave --gate out, the library's barrier will do",
+            rank, mine, first);
+}
+
+static shared_t *map_file(int file)
+{
+    if (file < 0)
+        return NULL;
+    void *const at = mmap(NULL, sizeof(shared_t), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    return at == MAP_FAILED ? NULL : at;
+}
+
+static shared_t *make(const char *path, uint64_t nonce, char why[GATE_WHY])
+{
+    const int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    shared_t *shared = NULL;
+    const int lacks = file < 0 ? errno : posix_fallocate(file, 0, sizeof *shared);
+    if (lacks == 0)
+        shared = map_file(file);
+    if (shared)
+        shared->nonce = nonce;
+    else
+        snprintf(why, GATE_WHY, "--gate: expected to make a new file %.300s: %s", path,
+                 strerror(lacks ? lacks : errno));
+    if (!shared && file >= 0)
+        unlink(path);
+    if (file >= 0)
+        close(file);
+    return shared;
+}
+
+/* The size comes first: to read behind a file's end is to die. */
+static shared_t *find(const char *path, uint64_t nonce, int rank, char why[GATE_WHY])
+{
+    const int file = open(path, O_RDWR | O_CLOEXEC);
+    const bool whole = file >= 0 && lseek(file, 0, SEEK_END) >= (off_t)sizeof(shared_t);
+    shared_t *shared = whole ? map_file(file) : NULL;
+    if (shared && shared->nonce != nonce) {
+        munmap(shared, sizeof *shared);
+        shared = NULL;
+    }
+    if (!shared)
+        snprintf(
+            why, GATE_WHY,
+            "--gate: expected %.300s to be one file for all ranks; rank %d does not find what rank "
+            "0 made there; name a folder that they share",
+            path, rank);
+    if (file >= 0)
+        close(file);
+    return shared;
+}
+
+bool gate_open(const char *path, gate_t **gate, char why[GATE_WHY])
+{
+    gate_t *const g = calloc(1, sizeof *g);
+    int rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    memset(why, 0, GATE_WHY);
+    if (!g)
+        snprintf(why, GATE_WHY, "--gate: out of memory on rank %d", rank);
+    else
+        MPI_Comm_size(MPI_COMM_WORLD, &g->size);
+    check_kernel(rank, why);
+    if (!agree(rank, why)) {
+        free(g);
+        return false;
+    }
+    g->rank = rank;
+
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    uint64_t nonce = ((uint64_t)t.tv_sec << 30 | (uint64_t)t.tv_nsec) ^ (uint64_t)getpid() << 48;
+    MPI_Bcast(&nonce, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+    if (rank == 0)
+        g->shared = make(path, nonce, why);
+    const bool made = agree(rank, why);
+    if (made && rank != 0)
+        g->shared = find(path, nonce, rank, why);
+    const bool open = made && agree(rank, why);
+    if (made && rank == 0)
+        unlink(path); /* the mappings keep it, and nothing is left however this ends */
+    if (!open) {
+        gate_close(g);
+        return false;
+    }
+    *gate = g;
+    return true;
+}
+
+void gate_close(gate_t *gate)
+{
+    if (gate && gate->shared)
+        munmap(gate->shared, sizeof *gate->shared);
+    free(gate);
+}
+
+/* --- passing ---------------------------------------------------------------------------------- */
+
+/* Sleeps while *word is `value`. Now and then it looks after MPI, so that nothing that somebody at the
+ * barrier still waits for, a connection say, is left lying here. */
+static void sleep_on(_Atomic uint32_t *word, uint32_t value)
+{
+    const struct timespec look = {.tv_nsec = LOOK_NS};
+    int any;
+    if (syscall(SYS_futex, word, FUTEX_WAIT, value, &look, NULL, 0) != 0 && errno == ETIMEDOUT)
+        MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &any, MPI_STATUS_IGNORE);
+}
+
+static void wake(_Atomic uint32_t *word, int n)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE, n, NULL, NULL, 0);
+}
+
+/* Always rank 0 lets the others go: who comes last is the library's barrier's affair, and who lets go
+ * has a core already. */
+static void release(gate_t *gate, uint32_t turn)
+{
+    shared_t *const s = gate->shared;
+    const uint32_t others = (uint32_t)gate->size - 1;
+    for (uint32_t n; (n = atomic_load(&s->arrived)) != others;)
+        sleep_on(&s->arrived, n);
+    atomic_store(&s->arrived, 0);
+    s->released = now();
+    atomic_store(&s->turn, turn + 1);
+    wake(&s->turn, INT_MAX);
+}
+
+static void wait_for_release(gate_t *gate, uint32_t turn)
+{
+    shared_t *const s = gate->shared;
+    if (atomic_fetch_add(&s->arrived, 1) + 1 == (uint32_t)gate->size - 1)
+        wake(&s->arrived, 1);
+    while (atomic_load(&s->turn) == turn)
+        sleep_on(&s->turn, turn);
+}
+
+double gate_pass(gate_t *gate)
+{
+    const uint32_t turn = atomic_load(&gate->shared->turn);
+    if (gate->rank == 0)
+        release(gate, turn);
+    else
+        wait_for_release(gate, turn);
+    return gate->shared->released; /* the next turn's waits until we have come */
+}

@@ -1,0 +1,33 @@
+/*
+ * A start line and a clock for ranks on one kernel, the same whatever library is timed.
+ *
+ * An MPI library's barrier lets ranks go one by one, each library in its own way, and where ranks share
+ * cores a late one finds its data there: what is sent from one root then seems to take no time. Here
+ * all wait asleep, without a core, and time counts from one moment for all: when they were let go. Waking
+ * up is in the times.
+ */
+#ifndef BENCH_GATE_H
+#define BENCH_GATE_H
+
+#include <stdbool.h>
+
+enum { GATE_WHY = 512 };
+
+typedef struct gate gate_t;
+
+/*
+ * Of all ranks of MPI_COMM_WORLD, which all call. `path` must not exist and be in a folder that all
+ * ranks share; the file is gone again on return. False where it cannot be had, for instance with ranks
+ * on several kernels: `why` says so, the same on all ranks, and *gate is not set.
+ */
+bool gate_open(const char *path, gate_t **gate, char why[GATE_WHY]);
+
+/*
+ * Waits until all ranks are here. The moment all were let go, in seconds of CLOCK_MONOTONIC, the same on
+ * all ranks. What MPI still had to send must have been received before: call MPI_Barrier first.
+ */
+double gate_pass(gate_t *gate);
+
+void gate_close(gate_t *gate); /* NULL: nothing */
+
+#endif
