@@ -1,6 +1,8 @@
 /* Exact fractions, and costs as sums of them. */
 #include "compose/cost.h"
 
+#include <math.h>
+
 static int64_t gcd(int64_t a, int64_t b)
 {
     while (b != 0) {
@@ -119,6 +121,11 @@ mc_busy_t mc_term_busy(const mc_term_t *busy, const mc_link_t *link, double n)
     return link->pulled ? (mc_busy_t){all, all} : (mc_busy_t){bytes, all - bytes};
 }
 
+double mc_busy_both(double link, double own)
+{
+    return own == 0 ? link : hypot(link, own);
+}
+
 double mc_cost_busy(const mc_cost_t *busy, const mc_links_t *links, double n, int32_t *busiest)
 {
     double most = 0, own = 0;
@@ -133,7 +140,7 @@ double mc_cost_busy(const mc_cost_t *busy, const mc_links_t *links, double n, in
     }
     if (own > most)
         *busiest = -1;
-    return own > most ? own : most;
+    return mc_busy_both(most, own);
 }
 
 double mc_phase_cost_seconds(const mc_phase_cost_t *cost, const mc_links_t *links,

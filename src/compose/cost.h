@@ -111,7 +111,10 @@ typedef struct {
     double link, own;
 } mc_busy_t;
 mc_busy_t mc_term_busy(const mc_term_t *busy, const mc_link_t *link, double n);
-/* The largest of all links' and the sum of the ranks' own; *busiest: the dimension, -1: the ranks. */
+/* What both take side by side: the longer one if the other is short, and more the closer they are, as
+ * neither is always ready for the other. */
+double mc_busy_both(double link, double own);
+/* Of the busiest link and the ranks' own; *busiest: its dimension, or -1 where the ranks have more. */
 double mc_cost_busy(const mc_cost_t *busy, const mc_links_t *links, double n, int32_t *busiest);
 
 /* Seconds of phases whose costs add up to `cost`, in segments: the fill with n/segments, then

@@ -1,8 +1,8 @@
 /*
  * Depth first through the graph of placements, in the order of enumeration. For each number of
- * segments, what a path costs is fill + (segments - 1) * max over links and ranks of busy. The maximum
- * is no less than any weighted mean, and with a mean in its place the cost is a sum over phases:
- * the cheapest way to the end is then known for every node. A path is left whose cheapest end, by
+ * segments, what a path costs is fill + (segments - 1) * busy, and busy is no less than the maximum over
+ * links and ranks. The maximum is no less than any weighted mean, and with a mean in its place the cost
+ * is a sum over phases: the cheapest way to the end is then known for every node. A path is left whose cheapest end, by
  * one of the means (each alone, two and two, all), is dearer than what was found.
  *
  * Where one strategy is wanted, each number of segments is searched alone: most are left at once,
@@ -153,10 +153,11 @@ static double weighted(const search_t *s, int32_t m, const double *load)
 
 static double whole(const search_t *s, const double *load)
 {
+    const int32_t links = s->graph.graph.n;
     double busiest = 0;
-    for (int32_t i = 0; i < s->n_busy; i++)
+    for (int32_t i = 0; i < links; i++)
         busiest = load[1 + i] > busiest ? load[1 + i] : busiest;
-    return load[0] + busiest;
+    return load[0] + mc_busy_both(busiest, s->n_busy > links ? load[1 + links] : 0);
 }
 
 static void fill_weights(search_t *s, int32_t c, int32_t m)

@@ -20,6 +20,7 @@ typedef struct {
     } phase[MC_MAX_PHASES];
     seconds_t busy[MC_MAX_DIMS]; /* of all phases, by dimension */
     seconds_t own;               /* messages and sums of all phases */
+    bool apart;                  /* of links whose gap is known: mc_busy_t */
 } flow_t;
 
 static double at(seconds_t s, double bytes)
@@ -66,6 +67,7 @@ static void add_phase(flow_t *flow, const mc_phase_cost_t *cost, const mc_links_
         flow->phase[i].busy = both(flow->phase[i].busy, of_term(busy, &links->dim[d]));
         flow->busy[d] = both(flow->busy[d], held);
         flow->own = both(flow->own, own);
+        flow->apart = flow->apart || links->dim[d].gap != links->dim[d].alpha;
     }
 }
 
@@ -119,10 +121,10 @@ static mc_pace_t pace_of(const flow_t *a, const flow_t *b, double bytes)
             pace.busiest = d;
         }
     }
-    if (own > pace.every) {
-        pace.every = own;
+    const double link = pace.every;
+    if (own > link)
         pace.busiest = -1;
-    }
+    pace.every = a->apart || b->apart ? mc_busy_both(link, own) : own > link ? own : link;
     pace.fill = own > pace.fill ? own : pace.fill;
     return pace;
 }
