@@ -159,6 +159,7 @@ bool gate_open(const char *path, gate_t **gate, char why[GATE_WHY])
     const bool open = made && agree(rank, why);
     if (made && rank == 0)
         unlink(path); /* the mappings keep it, and nothing is left however this ends */
+    MPI_Barrier(MPI_COMM_WORLD);
     if (!open) {
         gate_close(g);
         return false;

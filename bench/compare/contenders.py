@@ -8,6 +8,7 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 LAB = os.path.join(ROOT, "bench", "lab", "lab")
 OURS = "meshcoll"
+SOURCES = [os.path.join(HERE, "peer.c"), *(os.path.join(ROOT, "bench", "common", f"gate.{c}") for c in "ch")]
 
 
 class Contender:
@@ -66,8 +67,10 @@ class Peers:
         self.missing = {name: self.why(name) for name in ("openmpi", "mpich") if self.why(name)}
 
     def why(self, name):
-        if os.access(os.path.join(self.folder, f"peer-{name}"), os.X_OK):
-            return None
+        program = os.path.join(self.folder, f"peer-{name}")
+        if os.access(program, os.X_OK):
+            old = [one for one in SOURCES if os.path.getmtime(one) > os.path.getmtime(program)]
+            return f"{program} is older than {old[0]}; run bench/compare/peers.sh again" if old else None
         try:
             with open(os.path.join(self.folder, f"{name}.missing"), encoding="utf-8") as file:
                 return file.read().strip()

@@ -59,6 +59,10 @@ test_collectives() {
     [ "$(grep -v '^#' "$out/s.csv" | cut -d, -f1 | paste -sd' ')" = "bytes 8 1024 3000" ] ||
         { cat "$out/s.csv"; fail "--sizes"; }
     tiny bcast --strategies all -n 1 -w 0 >"$out/table" || { cat "$out/table"; fail "all strategies"; }
+    tiny scatter --strategies best --flat mpi --gate "$out/gate" --json "$out/a.json" >"$out/table" ||
+        { cat "$out/table"; fail "--gate"; }
+    grep -q '"clock": "gate"' "$out/a.json" || fail "the gate is not in the JSON"
+    [ ! -e "$out/gate" ] || fail "the gate's file is still there"
     tiny allreduce --op min --datatype float64 --strategies best --min-time 0.05 --max-time 1 \
         >"$out/table" || { cat "$out/table"; fail "min-time"; }
 }
@@ -102,6 +106,7 @@ test_usage() {
     refuses '--timeline-bytes' tiny bcast --timeline-bytes many
     refuses '.' tiny bcast --strategies 'bcast:mst(nowhere)'
     refuses '.' tiny bcast --mesh box=3,gpu=2
+    refuses '--gate: expected to make a new file' tiny bcast --gate "$out"
     "${run[@]}" "$bench" --help | grep -q -- '--strategies' || fail "--help"
 }
 

@@ -62,6 +62,7 @@ in_report '| one-box-2: regret, worst <= 20 % |'
 in_report '## one box, 2 ranks, not shaped'
 in_report 'Nothing: every cell was measured and every result was right.'
 in_report 'mpi_yield_when_idle'
+in_report 'all ranks wait asleep at one gate'
 [ "$(grep -cE '^\| reduce_scatter \| (64 B|4 KiB) \|' "$scratch/out/report.md")" -eq 4 ] ||
     fail "expected 2 cells in two tables"
 if [ -e "$scratch/out/one-box-2-peer.svg" ]; then
@@ -86,6 +87,20 @@ results
 gives 'len(j["cells"]), len(j["regrets"]), sum("failed" in c for c in j["cells"])' '(16, 2, 0)'
 [ "$(grep -c '"date"' "$scratch/out/results.json")" -gt "$before" ] || fail "nothing was measured again"
 compares 0 --report-only
+
+# Times of another clock do not stand beside these.
+sed 's/"version": 2,/"version": 1,/' "$scratch/out/results.json" >"$scratch/old" && mkdir "$scratch/older" &&
+    mv "$scratch/old" "$scratch/older/results.json"
+compares 2 --resume -o "$scratch/older"
+[[ $err == *"expected version 2, came 1: what is timed has changed"* ]] || fail "said: $err"
+
+# Peers older than their source are not raced.
+touch -d '2001-01-01' "$scratch/peers/peer-openmpi"
+compares 0 "${grid[@]}" --collectives bcast,alltoall --sizes 64 --rounds 1 --no-regret -o "$scratch/older"
+out=$(cat "$scratch/older/results.json")
+gives '[(c["contender"], c["collective"], c["bytes"], "failed" in c) for c in j["cells"]]' \
+    "[('meshcoll', 'bcast', 64, False), ('meshcoll', 'alltoall', 64, False)]"
+gives '"is older than" in j["missing"]["openmpi"]' True
 
 # Out of time: every cell that was asked for says so.
 compares 1 "${grid[@]}" --budget 0.01
