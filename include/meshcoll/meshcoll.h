@@ -186,8 +186,9 @@ typedef struct {
      * Default: env MESHCOLL_LINKS, else what `meshcoll tune` measured on this cluster, else the
      * preset named in docs/links.md as default. */
     const char *links;
-    /* UCX transports per dimension, "box=tcp,self;gpu=sm,self". Default: env MESHCOLL_TRANSPORTS,
-     * else network transports on the dimensions between boxes and shared memory inside one. */
+    /* Transports per dimension, "box=tcp,self;gpu=shm": a list of UCX's; or "shm", meshcoll's own, or
+     * "shm:copy", the same where processes may not read each other's memory. Default: env
+     * MESHCOLL_TRANSPORTS, else network transports between boxes and shm inside one. */
     const char *transports;
     /* what meshcoll_explain is to tell: "1", "factor:3", "report.txt"; docs/explain.md has the
      * grammar. Default: env MESHCOLL_EXPLAIN, else nothing is recorded. */

@@ -114,7 +114,7 @@ json_t *mc_json_links(const mc_mesh_t *mesh, const mc_links_t *links)
         json_t *const ports =
             link->ports == MC_PORTS_ALL ? json_string("all") : json_integer(link->ports);
         json_array_append_new(dims,
-                              json_pack("{s:s, s:f, s:f, s:f, s:f, s:o, s:b}", "dim",
+                              json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:o, s:b}", "dim",
                                         mesh->dim[d].name, "alpha", link->alpha, "gap", link->gap,
                                         "incast", link->incast, "beta", link->beta, "gamma",
                                         link->gamma, "ports", ports, "pulled", (int)link->pulled));
