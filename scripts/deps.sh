@@ -35,6 +35,7 @@ need libcriterion-dev lib criterion
 need python3 have python3
 need python3-matplotlib module matplotlib
 need iproute2 have ip
+need doxygen have doxygen
 if [ -n "${CC:-}" ] && ! have "$CC"; then
     missing+=("$(basename "$CC")")
 fi
