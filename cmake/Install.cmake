@@ -1,4 +1,4 @@
-# Library, headers, programs, CMake package and pkg-config file.
+# Library, headers, programs, man pages, CMake package and pkg-config file.
 
 include(CMakePackageConfigHelpers)
 
@@ -11,6 +11,12 @@ foreach(program IN ITEMS meshcoll_tool meshcoll_bench)
     if(TARGET ${program})
         install(TARGETS ${program})
     endif()
+endforeach()
+
+file(GLOB man_pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/man/*.[17])
+foreach(page IN LISTS man_pages)
+    string(REGEX MATCH "[17]$" man_section ${page})
+    install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${man_section})
 endforeach()
 
 install(EXPORT meshcollTargets NAMESPACE meshcoll:: DESTINATION ${package_dir})
