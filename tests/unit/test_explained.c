@@ -126,7 +126,7 @@ static void close_world(meshcoll_t *rank[RANKS])
 static void run(meshcoll_t *rank[RANKS], meshcoll_collective_t collective, const char *strategy,
                 int times)
 {
-    static float in[RANKS][COUNT], out[RANKS][COUNT];
+    static float in[RANKS][RANKS * COUNT], out[RANKS][RANKS * COUNT];
     meshcoll_request_t *request[RANKS];
     for (int r = 0; r < RANKS; r++) {
         const meshcoll_args_t args = {.size = sizeof args,
