@@ -177,6 +177,17 @@ static int fill_blocks(mc_binding_t *b, const mc_operands_t *o)
                : mc_blocks_fill(layout, b->block_of, o->out_counts, o->out_displs, &b->blocks[1]);
 }
 
+/* Elements of OUT that hold results: of unequal blocks `count` is the elements of all. */
+static size_t results_of(const mc_binding_t *b, const mc_operands_t *o)
+{
+    const mc_plan_t *const plan = b->plan;
+    if (plan->out == MC_HOLDS_NONE)
+        return 0;
+    if (plan->out == MC_HOLDS_WHOLE || !o->out_counts)
+        return o->count;
+    return o->out_counts[b->block_of ? b->block_of[plan->rank] : plan->rank];
+}
+
 int mc_binding_measure(mc_binding_t *b, const mc_operands_t *operands)
 {
     const mc_plan_t *const plan = b->plan;
@@ -186,6 +197,7 @@ int mc_binding_measure(mc_binding_t *b, const mc_operands_t *operands)
     b->operands = *operands;
     b->reducer = mc_reducer(operands->datatype, operands->op);
     b->element = meshcoll_datatype_size(operands->datatype);
+    b->results = results_of(b, operands);
     b->lends = b->lent.bits > 0 && operands->in != operands->out;
     b->scratch_bytes =
         b->lends && b->all_lent ? 0 : bytes_of(b, MC_SCRATCH, plan->scratch_first, plan->n_scratch);
@@ -326,9 +338,7 @@ int mc_binding_place(mc_binding_t *b, char *scratch)
 
 void mc_binding_finish(const mc_binding_t *b)
 {
-    const mc_plan_t *const plan = b->plan;
-    const int32_t ranks = plan->layout.mesh.size;
-    /* a reduced vector or block has `count` elements wherever it is */
-    if (b->reducer.divide && plan->out != MC_HOLDS_NONE && ranks > 1)
-        b->reducer.divide(b->operands.out, b->operands.count, ranks);
+    const int32_t ranks = b->plan->layout.mesh.size;
+    if (b->reducer.divide && b->results > 0 && ranks > 1)
+        b->reducer.divide(b->operands.out, b->results, ranks);
 }

@@ -59,7 +59,8 @@ typedef struct {
     bool all_lent;         /* all chunks of SCRATCH that are in use */
     mc_operands_t operands;
     mc_reducer_t reducer;
-    size_t element;
+    size_t element; /* bytes */
+    size_t results; /* elements of OUT that an average divides */
     mc_bound_t *step;
     mc_span_t *from, *to;
     uint32_t n_spans, capacity;

@@ -8,6 +8,7 @@
 #include <meshcoll/mpi.h>
 
 #include "runtime/handle.h"
+#include "support/call.h"
 #include "support/case.h"
 #include "support/element.h"
 #include "support/shuffled.h"
@@ -28,28 +29,6 @@ static _Noreturn void stop(const char *what)
     abort();
 }
 
-static int call(const mc_case_t *c, const mc_case_rank_t *r)
-{
-    switch (c->collective) {
-    case MESHCOLL_BCAST:
-        return meshcoll_bcast(mesh, r->in, r->out, c->count, c->datatype, c->root);
-    case MESHCOLL_REDUCE:
-        return meshcoll_reduce(mesh, r->in, r->out, c->count, c->datatype, c->op, c->root);
-    case MESHCOLL_SCATTER:
-        return meshcoll_scatter(mesh, r->in, r->out, c->count, c->datatype, c->root);
-    case MESHCOLL_GATHER:
-        return meshcoll_gather(mesh, r->in, r->out, c->count, c->datatype, c->root);
-    case MESHCOLL_ALLGATHER:
-        return meshcoll_allgather(mesh, r->in, r->out, c->count, c->datatype);
-    case MESHCOLL_REDUCE_SCATTER:
-        return meshcoll_reduce_scatter(mesh, r->in, r->out, c->count, c->datatype, c->op);
-    case MESHCOLL_ALLTOALL:
-        return meshcoll_alltoall(mesh, r->in, r->out, c->count, c->datatype);
-    default:
-        return meshcoll_allreduce(mesh, r->in, r->out, c->count, c->datatype, c->op);
-    }
-}
-
 /* Once by a blocking call, twice by a persistent request. */
 static void run_case(const mc_case_t *c, const char *strategy)
 {
@@ -62,7 +41,8 @@ static void run_case(const mc_case_t *c, const char *strategy)
         stop(name);
     if (mc_case_open(c, rank, size, &r))
         stop("no memory");
-    if (call(c, &r))
+    const meshcoll_args_t blocking = mc_case_args(c, &r, NULL);
+    if (mc_call(mesh, &blocking))
         stop(name);
     if (mc_case_check(c, &r, why, sizeof why)) {
         fprintf(stderr, "%s: %s\n", name, why);

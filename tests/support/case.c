@@ -9,26 +9,36 @@
 
 enum { GUARD = 64, FILL = 0xA5 };
 
-/* What a rank holds of the vector before and after. */
-typedef enum { NOTHING, BLOCK, WHOLE } share_t;
-
 static const struct {
     bool rooted, reduces, blocks;
-    share_t in, in_root, out, out_root;
+    mc_share_t in, in_root, out, out_root;
 } shape[MESHCOLL_COLLECTIVES] = {
-    [MESHCOLL_BCAST] = {true, false, false, NOTHING, WHOLE, WHOLE, WHOLE},
-    [MESHCOLL_REDUCE] = {true, true, false, WHOLE, WHOLE, NOTHING, WHOLE},
-    [MESHCOLL_SCATTER] = {true, false, true, NOTHING, WHOLE, BLOCK, BLOCK},
-    [MESHCOLL_GATHER] = {true, false, true, BLOCK, BLOCK, NOTHING, WHOLE},
-    [MESHCOLL_ALLGATHER] = {false, false, true, BLOCK, BLOCK, WHOLE, WHOLE},
-    [MESHCOLL_REDUCE_SCATTER] = {false, true, true, WHOLE, WHOLE, BLOCK, BLOCK},
-    [MESHCOLL_ALLREDUCE] = {false, true, false, WHOLE, WHOLE, WHOLE, WHOLE},
-    [MESHCOLL_ALLTOALL] = {false, false, true, WHOLE, WHOLE, WHOLE, WHOLE},
+    [MESHCOLL_BCAST] = {true, false, false, MC_SHARE_NOTHING, MC_SHARE_WHOLE, MC_SHARE_WHOLE,
+                        MC_SHARE_WHOLE},
+    [MESHCOLL_REDUCE] = {true, true, false, MC_SHARE_WHOLE, MC_SHARE_WHOLE, MC_SHARE_NOTHING,
+                         MC_SHARE_WHOLE},
+    [MESHCOLL_SCATTER] = {true, false, true, MC_SHARE_NOTHING, MC_SHARE_WHOLE, MC_SHARE_BLOCK,
+                          MC_SHARE_BLOCK},
+    [MESHCOLL_GATHER] = {true, false, true, MC_SHARE_BLOCK, MC_SHARE_BLOCK, MC_SHARE_NOTHING,
+                         MC_SHARE_WHOLE},
+    [MESHCOLL_ALLGATHER] = {false, false, true, MC_SHARE_BLOCK, MC_SHARE_BLOCK, MC_SHARE_WHOLE,
+                            MC_SHARE_WHOLE},
+    [MESHCOLL_REDUCE_SCATTER] = {false, true, true, MC_SHARE_WHOLE, MC_SHARE_WHOLE, MC_SHARE_BLOCK,
+                                 MC_SHARE_BLOCK},
+    [MESHCOLL_ALLREDUCE] = {false, true, false, MC_SHARE_WHOLE, MC_SHARE_WHOLE, MC_SHARE_WHOLE,
+                            MC_SHARE_WHOLE},
+    [MESHCOLL_ALLTOALL] = {false, false, true, MC_SHARE_WHOLE, MC_SHARE_WHOLE, MC_SHARE_WHOLE,
+                           MC_SHARE_WHOLE},
 };
 
 bool mc_case_is_rooted(meshcoll_collective_t collective)
 {
     return shape[collective].rooted;
+}
+
+bool mc_case_has_blocks(meshcoll_collective_t collective)
+{
+    return shape[collective].blocks;
 }
 
 bool mc_case_reduces(meshcoll_collective_t collective)
@@ -61,7 +71,7 @@ static mc_number_t factor(const mc_case_t *c, int seed)
 }
 
 /* Element i of the vector that rank `rank` gives; for blocks that a rank gives, i counts there. */
-static mc_number_t value(const mc_case_t *c, int rank, int size, size_t i)
+mc_number_t mc_case_value(const mc_case_t *c, int rank, int size, size_t i)
 {
     const int seed = (int)(i * 5 + (size_t)rank * 7 + i / 13);
     if (mc_is_pair(c->datatype))
@@ -120,7 +130,7 @@ static mc_number_t combined(meshcoll_op_t op, mc_number_t x, mc_number_t y)
 }
 
 /* As the type divides: in float64 where it is that, in float32, or with integers. */
-static double divided(meshcoll_datatype_t type, double x, int by)
+double mc_case_divided(meshcoll_datatype_t type, double x, int by)
 {
     if (mc_is_integer(type))
         return trunc(x / by);
@@ -131,11 +141,12 @@ static double divided(meshcoll_datatype_t type, double x, int by)
 
 static mc_number_t reduced(const mc_case_t *c, int size, size_t i)
 {
-    mc_number_t all = value(c, 0, size, i);
+    mc_number_t all = mc_case_value(c, 0, size, i);
     for (int r = 1; r < size; r++)
-        all = combined(c->op, all, value(c, r, size, i));
+        all = combined(c->op, all, mc_case_value(c, r, size, i));
     if (c->op == MESHCOLL_AVG && size > 1)
-        all = (mc_number_t){divided(c->datatype, all.a, size), divided(c->datatype, all.b, size)};
+        all = (mc_number_t){mc_case_divided(c->datatype, all.a, size),
+                            mc_case_divided(c->datatype, all.b, size)};
     return all;
 }
 
@@ -144,16 +155,17 @@ static mc_number_t wanted(const mc_case_t *c, const mc_case_rank_t *r, size_t i)
     const size_t mine = (size_t)r->rank * c->count + i;
     switch (c->collective) {
     case MESHCOLL_BCAST:
-        return value(c, c->root, r->size, i);
+        return mc_case_value(c, c->root, r->size, i);
     case MESHCOLL_SCATTER:
-        return value(c, c->root, r->size, mine);
+        return mc_case_value(c, c->root, r->size, mine);
     case MESHCOLL_GATHER:
     case MESHCOLL_ALLGATHER:
-        return value(c, (int)(i / c->count), r->size, i % c->count);
+        return mc_case_value(c, (int)(i / c->count), r->size, i % c->count);
     case MESHCOLL_REDUCE_SCATTER:
         return reduced(c, r->size, mine);
     case MESHCOLL_ALLTOALL:
-        return value(c, (int)(i / c->count), r->size, (size_t)r->rank * c->count + i % c->count);
+        return mc_case_value(c, (int)(i / c->count), r->size,
+                             (size_t)r->rank * c->count + i % c->count);
     default:
         return reduced(c, r->size, i);
     }
@@ -168,19 +180,19 @@ static bool holds(meshcoll_datatype_t type, const void *at, size_t i, mc_number_
     return mc_element_same(type, (const char *)at + i * size, one, 0);
 }
 
-static share_t share_in(const mc_case_t *c, int rank)
+mc_share_t mc_case_share_in(const mc_case_t *c, int rank)
 {
     return rank == c->root ? shape[c->collective].in_root : shape[c->collective].in;
 }
 
-static share_t share_out(const mc_case_t *c, int rank)
+mc_share_t mc_case_share_out(const mc_case_t *c, int rank)
 {
     return rank == c->root ? shape[c->collective].out_root : shape[c->collective].out;
 }
 
-static size_t elements(const mc_case_t *c, share_t share, int size)
+static size_t elements(const mc_case_t *c, mc_share_t share, int size)
 {
-    if (share == WHOLE && shape[c->collective].blocks)
+    if (share == MC_SHARE_WHOLE && shape[c->collective].blocks)
         return c->count * (size_t)size;
     return c->count;
 }
@@ -189,12 +201,12 @@ static size_t elements(const mc_case_t *c, share_t share, int size)
 static void place(const mc_case_t *c, mc_case_rank_t *r)
 {
     const size_t block = (size_t)r->rank * c->count * meshcoll_datatype_size(c->datatype);
-    const share_t in = share_in(c, r->rank), out = share_out(c, r->rank);
+    const mc_share_t in = mc_case_share_in(c, r->rank), out = mc_case_share_out(c, r->rank);
     if (!c->in_place || !r->uses_in || !r->uses_out)
         return;
-    if (in == BLOCK)
+    if (in == MC_SHARE_BLOCK)
         r->in = (char *)r->out + block;
-    else if (out == BLOCK)
+    else if (out == MC_SHARE_BLOCK)
         r->out = (char *)r->in + block;
     else
         r->in = r->out;
@@ -207,7 +219,7 @@ static bool shares_memory(const mc_case_t *c, const mc_case_rank_t *r)
 
 int mc_case_open(const mc_case_t *c, int rank, int size, mc_case_rank_t *r)
 {
-    const share_t share[2] = {share_in(c, rank), share_out(c, rank)};
+    const mc_share_t share[2] = {mc_case_share_in(c, rank), mc_case_share_out(c, rank)};
     *r = (mc_case_rank_t){.rank = rank, .size = size};
     for (int k = 0; k < 2; k++) {
         r->bytes[k] = elements(c, share[k], size) * meshcoll_datatype_size(c->datatype);
@@ -215,8 +227,8 @@ int mc_case_open(const mc_case_t *c, int rank, int size, mc_case_rank_t *r)
         if (!r->memory[k])
             return -1;
     }
-    r->uses_in = share[0] != NOTHING;
-    r->uses_out = share[1] != NOTHING;
+    r->uses_in = share[0] != MC_SHARE_NOTHING;
+    r->uses_out = share[1] != MC_SHARE_NOTHING;
     r->in = r->uses_in || !c->bare ? r->memory[0] + GUARD : NULL;
     r->out = r->uses_out || !c->bare ? r->memory[1] + GUARD : NULL;
     place(c, r);
@@ -228,14 +240,14 @@ void mc_case_fill(const mc_case_t *c, mc_case_rank_t *r)
 {
     for (int k = 0; k < 2; k++)
         memset(r->memory[k], FILL, r->bytes[k] + 2 * GUARD);
-    const size_t n = elements(c, share_in(c, r->rank), r->size);
+    const size_t n = elements(c, mc_case_share_in(c, r->rank), r->size);
     for (size_t i = 0; r->uses_in && i < n; i++)
-        mc_element_set(c->datatype, r->in, i, value(c, r->rank, r->size, i));
+        mc_element_set(c->datatype, r->in, i, mc_case_value(c, r->rank, r->size, i));
 }
 
 static int check_out(const mc_case_t *c, const mc_case_rank_t *r, char *why, size_t capacity)
 {
-    const size_t n = elements(c, share_out(c, r->rank), r->size);
+    const size_t n = elements(c, mc_case_share_out(c, r->rank), r->size);
     for (size_t i = 0; r->uses_out && i < n; i++) {
         const mc_number_t right = wanted(c, r, i);
         if (!holds(c->datatype, r->out, i, right)) {
@@ -251,14 +263,14 @@ static int check_out(const mc_case_t *c, const mc_case_rank_t *r, char *why, siz
 /* Inputs, save what in place makes an output. */
 static int check_in(const mc_case_t *c, const mc_case_rank_t *r, char *why, size_t capacity)
 {
-    const size_t n = elements(c, share_in(c, r->rank), r->size);
+    const size_t n = elements(c, mc_case_share_in(c, r->rank), r->size);
     const size_t size = meshcoll_datatype_size(c->datatype);
     const char *const out = r->out, *const out_end = out + r->bytes[1];
     for (size_t i = 0; r->uses_in && i < n; i++) {
         const char *const at = (const char *)r->in + i * size;
         if (shares_memory(c, r) && at >= out && at < out_end)
             continue;
-        if (!holds(c->datatype, r->in, i, value(c, r->rank, r->size, i))) {
+        if (!holds(c->datatype, r->in, i, mc_case_value(c, r->rank, r->size, i))) {
             snprintf(why, capacity, "rank %d: in[%zu] was modified", r->rank, i);
             return -1;
         }

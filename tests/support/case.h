@@ -5,6 +5,8 @@
 #ifndef MC_TEST_CASE_H
 #define MC_TEST_CASE_H
 
+#include "support/element.h"
+
 #include <meshcoll/meshcoll.h>
 
 #include <stdbool.h>
@@ -28,8 +30,19 @@ typedef struct {
     bool uses_in, uses_out;
 } mc_case_rank_t;
 
+/* What a rank holds of the vector. */
+typedef enum { MC_SHARE_NOTHING, MC_SHARE_BLOCK, MC_SHARE_WHOLE } mc_share_t;
+
+mc_share_t mc_case_share_in(const mc_case_t *c, int rank);
+mc_share_t mc_case_share_out(const mc_case_t *c, int rank);
+bool mc_case_has_blocks(meshcoll_collective_t collective);
 bool mc_case_is_rooted(meshcoll_collective_t collective);
 bool mc_case_reduces(meshcoll_collective_t collective);
+
+/* Element i of what a rank gives, exact in its type; `i` may start anywhere. */
+mc_number_t mc_case_value(const mc_case_t *c, int rank, int size, size_t i);
+/* x over a number of ranks, as the type divides. */
+double mc_case_divided(meshcoll_datatype_t type, double x, int by);
 
 /* 0, or -1 without memory. */
 int mc_case_open(const mc_case_t *c, int rank, int size, mc_case_rank_t *r);
