@@ -15,8 +15,8 @@ void *__libc_realloc(void *old, size_t size);
 void *__libc_memalign(size_t alignment, size_t size);
 void __libc_free(void *at);
 
-static bool counting;
-static unsigned n_calls;
+static volatile bool counting;
+static volatile unsigned n_calls;
 
 static void count(void)
 {
