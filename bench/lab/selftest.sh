@@ -195,10 +195,15 @@ for after in 0.12 0.2 0.3 0.4; do
     "$LAB" down > "$work/out" 2>&1
     nothing_left "kill -9 of 'lab up' after $after s (${state##*is }), then down"
 done
-"$LAB" up --boxes 4 > "$work/out" 2>&1 & up=$!
-sleep 0.25
-kill -TERM $up; wait $up
-nothing_left "SIGTERM to 'lab up' (status $?)"
+# in the middle of it: on a quick machine it is over sooner
+for after in 0.25 0.15 0.08 0.04; do
+    "$LAB" up --boxes 4 > "$work/out" 2>&1 & up=$!
+    sleep $after
+    kill -TERM $up 2> /dev/null; wait $up 2> /dev/null; status=$?
+    [ $status -ne 0 ] && break
+    "$LAB" down > "$work/out" 2>&1
+done
+nothing_left "SIGTERM to 'lab up' after $after s (status $status)"
 "$LAB" up --boxes 2 --rate 200mbit > "$work/out"
 kill -9 "$("$LAB" status --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["boxes"][1]["pid"])')"
 until_true eval '[ "$("$LAB" status | head -1)" = "lab '"'$NAME'"' is broken" ]'
