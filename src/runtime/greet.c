@@ -66,6 +66,35 @@ static int run_round(meshcoll_t *h, mc_peer_t *const *peer, uint32_t n, uint32_t
     return status ? status : finish_round(h, round);
 }
 
+/* A greeting may be complete with its end still in the transport's buffer, and the operation that
+ * follows need not send anything that way: whoever went on then would leave the other one waiting. */
+static int flush_one(meshcoll_t *h, mc_transport_t *t)
+{
+    void *flush = NULL;
+    mc_waiting_t waiting = {0};
+    int status = t->ops->flush(t, true, &flush);
+    while (status == MESHCOLL_IN_PROGRESS) {
+        status = t->ops->flushed(t, flush);
+        if (status == MESHCOLL_IN_PROGRESS)
+            mc_wait_turn(h, &waiting);
+    }
+    return status;
+}
+
+static int flush_greetings(meshcoll_t *h, mc_peer_t *const *peer, uint32_t n)
+{
+    int status = MESHCOLL_OK;
+    mc_transport_t *last = NULL;
+    for (uint32_t i = 0; i < n && !status; i++) {
+        mc_transport_t *const t = peer[i]->transport;
+        if (peer[i]->greeted || !t->greets || t == last || !t->ops->flush)
+            continue;
+        last = t;
+        status = flush_one(h, t);
+    }
+    return status;
+}
+
 int mc_greet(meshcoll_t *h, mc_peer_t *const *peer, uint32_t n)
 {
     round_t *const round = calloc(1, sizeof *round + (size_t)n * sizeof round->greeting[0]);
@@ -75,6 +104,8 @@ int mc_greet(meshcoll_t *h, mc_peer_t *const *peer, uint32_t n)
     int status = run_round(h, peer, n, 0, round);
     if (!status)
         status = run_round(h, peer, n, 1, round);
+    if (!status)
+        status = flush_greetings(h, peer, n);
     for (uint32_t i = 0; i < n && !status; i++)
         peer[i]->greeted = true;
     /* where something is still under way, transports write to it, and it stays */
