@@ -71,7 +71,7 @@ static int run_round(meshcoll_t *h, mc_peer_t *const *peer, uint32_t n, uint32_t
 static int flush_one(meshcoll_t *h, mc_transport_t *t)
 {
     void *flush = NULL;
-    mc_waiting_t waiting = {0};
+    mc_waiting_t waiting = {.for_events = true};
     int status = t->ops->flush(t, true, &flush);
     while (status == MESHCOLL_IN_PROGRESS) {
         status = t->ops->flushed(t, flush);
