@@ -43,7 +43,10 @@ typedef struct {
     uint32_t waits;   /* for so many steps and messages */
     uint32_t lane;
     uint32_t span;  /* of a message that is reduced as it comes: where it has got to */
+    bool held;      /* a send that waits for another's message too (hold.h) */
     size_t reduced; /* bytes of that span */
+    uint32_t frees; /* of a receive: a send that is held for its message, as step + 1; 0: none */
+    uint32_t also;  /* of a send that is held: the next one for the same message, alike */
 } mc_task_t;
 
 typedef enum { MC_IDLE, MC_RUNNING, MC_FLUSHING, MC_FAILED } mc_phase_state_t;
