@@ -57,6 +57,8 @@ int mc_mesh_of_boxes(const char *name, const int32_t *sizes, int32_t n, mc_mesh_
 /* The mesh with `rank` at fold 0 of its line, whose rank there takes its place: the root of an
  * operation, seen by all. Both are in one box. */
 mc_mesh_t mc_mesh_led_by(const mc_mesh_t *mesh, int32_t rank);
+/* Does its leader take another's place? */
+bool mc_mesh_leader_moved(const mc_mesh_t *mesh);
 /* The same ranks as one line, "rank=N". */
 mc_mesh_t mc_mesh_flat(const mc_mesh_t *mesh);
 
