@@ -170,11 +170,13 @@ static size_t step_bytes(const mc_binding_t *b, const mc_step_t *s)
 static int fill_blocks(mc_binding_t *b, const mc_operands_t *o)
 {
     const mc_layout_t *const layout = &b->plan->layout;
+    if (!has_blocks(b->plan))
+        return MESHCOLL_OK;
     const int status =
-        mc_blocks_fill(layout, b->block_of, o->in_counts, o->in_displs, &b->blocks[0]);
-    return status
-               ? status
-               : mc_blocks_fill(layout, b->block_of, o->out_counts, o->out_displs, &b->blocks[1]);
+        mc_blocks_fill(layout, b->block_of, o->in_counts, o->count, o->in_displs, &b->blocks[0]);
+    return status ? status
+                  : mc_blocks_fill(layout, b->block_of, o->out_counts, o->count, o->out_displs,
+                                   &b->blocks[1]);
 }
 
 /* Elements of OUT that hold results: of unequal blocks `count` is the elements of all. */

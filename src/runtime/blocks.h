@@ -17,7 +17,7 @@ typedef struct {
  * `blocks` is zero at first, and then serves one layout; with counts NULL it is emptied.
  */
 int mc_blocks_fill(const mc_layout_t *layout, const int32_t *block_of, const size_t *counts,
-                   const size_t *displs, mc_blocks_t *blocks);
+                   size_t count, const size_t *displs, mc_blocks_t *blocks);
 void mc_blocks_free(mc_blocks_t *blocks);
 
 /* After so many chunks the same ranks' come again: after one segment of each side. */

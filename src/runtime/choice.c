@@ -121,7 +121,8 @@ static int check_order(const mc_mesh_t *mesh, const mc_links_t *links, const mc_
     char why[ROOM], instead[MC_STRATEGY_TEXT];
     mc_ranked_t best;
     mc_text_t reason = mc_text(why, sizeof why), text = mc_text(instead, sizeof instead);
-    if (!wish->in_order || !mc_strategy_check_order(wanted, mesh))
+    const mc_mesh_t led = mc_mesh_led_by(mesh, mc_moves[wish->collective].rooted ? wish->root : 0);
+    if (!wish->in_order || !mc_strategy_check_order(wanted, &led))
         return MESHCOLL_OK;
     mc_text_add(&reason, "%s", meshcoll_last_error());
     const int status = plan_best(mesh, links, wish, &best);
