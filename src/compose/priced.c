@@ -9,6 +9,7 @@ enum { NODE_BITS = 3, FIRST_ROOM = 64 };
 /* What is needed to build: where things stand already, as index + 1, or 0. */
 typedef struct {
     mc_priced_t *p;
+    meshcoll_collective_t collective;
     const mc_mesh_t *mesh;
     const mc_links_t *links;
     int32_t root, room_prices, room_steps, room_groups, room_hops, room_nodes;
@@ -21,7 +22,7 @@ typedef struct {
 typedef struct {
     size_t line;           /* of first and last position */
     uint32_t used, shards; /* bits by position: in use inside of the line; cut outside of it */
-    int64_t parts;
+    mc_ratio_t share;
 } site_t;
 
 /* The array with room for one more, or NULL. */
@@ -40,16 +41,18 @@ static site_t site_of(const build_t *b, const mc_node_t *node, const mc_hop_t *h
 {
     const mc_graph_t *const graph = &b->p->graph;
     const int32_t last = hop->first + hop->count - 1;
-    site_t site = {.line = (size_t)(hop->first * graph->n + last), .parts = 1};
+    site_t site = {.line = (size_t)(hop->first * graph->n + last)};
+    unsigned cut = 0; /* by dimension */
     for (int32_t i = 0; i < graph->n; i++) {
         const bool outside = i < hop->first || i > last;
         if (outside && node->at[i] == MC_SHARD) {
             site.shards |= 1u << i;
-            site.parts *= b->mesh->dim[graph->dim[i]].extent;
+            cut |= 1u << graph->dim[i];
         }
         if (i > last && node->at[i] != MC_ROOT)
             site.used |= 1u << i;
     }
+    site.share = mc_share_of(b->collective, b->mesh, hop->collective, hop->dims, cut);
     return site;
 }
 
@@ -70,7 +73,8 @@ static mc_price_t priced(const build_t *b, const mc_node_t *node, const mc_hop_t
         state[d] = graph->from == MC_SHARD ? MC_REPLICA : graph->from;
     for (int32_t i = 0; i < graph->n; i++)
         state[graph->dim[i]] = node->at[i] == MC_SHARD ? MC_REPLICA : (mc_placement_t)node->at[i];
-    price.exact = mc_phase_cost(algorithm, hop->dims, b->mesh, b->links, b->root, state);
+    price.exact =
+        mc_phase_cost(algorithm, hop->dims, b->mesh, b->links, b->root, state, mc_ratio(1, 1));
     for (int32_t i = 0; i < graph->n; i++) {
         const int32_t d = graph->dim[i];
         const mc_link_t *const link = &b->links->dim[d];
@@ -129,7 +133,7 @@ static int32_t group_of(build_t *b, const mc_node_t *node, const mc_hop_t *hop)
             p->step = step;
         if (!step || price < 0)
             return -1;
-        step[p->n_steps++] = (mc_priced_step_t){price, {choices->index[a], hop->dims}, site.parts};
+        step[p->n_steps++] = (mc_priced_step_t){price, {choices->index[a], hop->dims}, site.share};
     }
     *known = ++p->n_groups;
     return *known - 1;
@@ -189,7 +193,7 @@ int mc_priced_init(mc_priced_t *p, meshcoll_collective_t collective, const mc_me
 {
     const mc_mesh_t led = mc_mesh_led_by(mesh, root);
     *p = (mc_priced_t){.graph = mc_graph(collective, &led, in_order)};
-    build_t b = {.p = p, .mesh = mesh, .links = links, .root = root};
+    build_t b = {.p = p, .collective = collective, .mesh = mesh, .links = links, .root = root};
     const mc_node_t start = mc_graph_start(&p->graph);
     const int32_t n = p->graph.n;
     const size_t lines = (size_t)(n * n);
