@@ -306,8 +306,11 @@ MESHCOLL_API int meshcoll_barrier(meshcoll_t *mesh);
  * In place: this rank's block of the other buffer (out == in + displs[rank] elements, or the reverse).
  *
  * Of an alltoallv a rank knows its own counts only: in_counts[r] elements go to rank r, where they are
- * its out_counts of this rank. So it goes straight from rank to rank, whatever strategy is forced for
- * alltoall. In place: in == out, with the same counts and displs for both.
+ * its out_counts of this rank. So it goes straight from rank to rank, unless a strategy is forced for
+ * it or for alltoall. Where that takes blocks over other ranks, an alltoall of the counts goes first, by
+ * the same way: of a call each time, which then waits, also one that would not (meshcoll_ialltoallv); of
+ * a persistent request once, in meshcoll_init. Strategies of more than three exchanges are refused
+ * (ERR_STRATEGY). In place: in == out, with the same counts and displs for both.
  */
 MESHCOLL_API int meshcoll_scatterv(meshcoll_t *mesh, const void *in, const size_t *counts,
                                    const size_t *displs, void *out, size_t count,

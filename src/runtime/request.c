@@ -3,6 +3,7 @@
 #include "runtime/calls.h"
 #include "runtime/explain.h"
 #include "runtime/greet.h"
+#include "runtime/passing.h"
 #include "runtime/threads.h"
 #include "runtime/wait.h"
 
@@ -176,10 +177,26 @@ void mc_request_destroy(meshcoll_request_t *r)
     free(r);
 }
 
+static int bind(meshcoll_request_t *r, const meshcoll_args_t *a, uint32_t counts)
+{
+    mc_operands_t operands = mc_operands_of(a);
+    mc_passed_t passed = {0};
+    if (!r->plan)
+        return MESHCOLL_OK;
+    int status = MESHCOLL_OK;
+    if (a->in_counts)
+        status = mc_passing_exchange(r->mesh, a, &r->choice.strategy, counts, &passed);
+    if (status)
+        return status;
+    operands.passing = passed.request ? &passed.table : NULL;
+    status = mc_request_bind(r, &operands);
+    mc_passing_end(r->mesh, &passed);
+    return status;
+}
+
 static int init(meshcoll_t *h, const meshcoll_args_t *a, meshcoll_request_t **request)
 {
-    const uint32_t number = mc_next_persistent(h);
-    const mc_operands_t operands = mc_operands_of(a);
+    const uint32_t number = mc_next_persistent(h), counts = a->in_counts ? mc_next_call(h) : 0;
     mc_memory_t *choice;
     meshcoll_request_t *r;
     int status = mc_call_choose(h, a, false, &choice);
@@ -192,7 +209,7 @@ static int init(meshcoll_t *h, const meshcoll_args_t *a, meshcoll_request_t **re
     r->persistent = true;
     r->operation = number;
     r->workspace = &r->own;
-    status = r->plan ? mc_request_bind(r, &operands) : MESHCOLL_OK;
+    status = bind(r, a, counts);
     if (status) {
         mc_request_destroy(r);
         return status;
