@@ -62,6 +62,7 @@ typedef mc_phase_cost_t (*mc_line_cost_t)(const mc_line_shape_t *shape);
 
 mc_phase_cost_t mc_cost_mst_bcast(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_mst_reduce(const mc_line_shape_t *shape);
+mc_phase_cost_t mc_cost_mst_reduce_aligned(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_mst_scatter(const mc_line_shape_t *shape); /* and gather */
 mc_phase_cost_t mc_cost_mst_allreduce(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_ring_allgather(const mc_line_shape_t *shape);
@@ -90,6 +91,8 @@ mc_phase_cost_t mc_cost_doubling_allreduce(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_halving_reduce_scatter(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_doubling_allgather(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_bruck_allgather(const mc_line_shape_t *shape);
+mc_phase_cost_t mc_cost_aligned_allreduce(const mc_line_shape_t *shape);
+mc_phase_cost_t mc_cost_aligned_reduce_scatter(const mc_line_shape_t *shape);
 
 mc_cost_t mc_cost_zero(void);
 mc_cost_t mc_cost_add(const mc_cost_t *a, const mc_cost_t *b);

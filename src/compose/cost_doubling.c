@@ -1,4 +1,4 @@
-/* Costs of recursive doubling and halving, and of Bruck's allgather. */
+/* Costs of recursive doubling and halving, of the aligned tree's sums, and of Bruck's allgather. */
 #include "compose/charge.h"
 #include "doubling/doubling.h"
 
@@ -23,6 +23,8 @@ static int32_t crossings(const mc_line_shape_t *shape, mc_core_t c, int32_t m, i
     int32_t box = -1, n = 0, most = 0;
     for (int32_t v = 0; v < c.size; v++) {
         const int32_t from = mc_core_index(c, v), to = mc_core_index(c, v ^ m);
+        if ((v ^ m) >= c.size)
+            continue;
         if (from / block != box)
             n = 0;
         box = from / block;
@@ -40,15 +42,24 @@ static int32_t rounds_of(mc_core_t c)
     return rounds;
 }
 
-/* All members exchange `part` with the one m apart. */
-static void charge_round(mc_cost_t *cost, const mc_line_shape_t *shape, mc_core_t c, int32_t m,
-                         mc_ratio_t part, bool reduces)
+/* The outermost dimension that members m apart exchange messages in. */
+static int32_t top_of(const mc_line_shape_t *shape, mc_core_t c, int32_t m)
 {
     int32_t top = MC_MAX_DIMS;
     for (int32_t v = 0; v < c.size; v++) {
+        if ((v ^ m) >= c.size)
+            continue;
         const int32_t d = level(shape, mc_core_index(c, v), mc_core_index(c, v ^ m));
         top = d < top ? d : top;
     }
+    return top;
+}
+
+/* All members exchange `part` with the one m apart, who has one. */
+static void charge_round(mc_cost_t *cost, const mc_line_shape_t *shape, mc_core_t c, int32_t m,
+                         mc_ratio_t part, bool reduces)
+{
+    const int32_t top = top_of(shape, c, m);
     const int32_t n = mc_shape_block(shape, top) == 1 ? 1 : crossings(shape, c, m, top);
     const mc_ratio_t slowed = mc_shape_slowed(shape, top, n);
     mc_charge(cost, shape, top, 1, part, slowed, reduces);
@@ -105,6 +116,57 @@ mc_phase_cost_t mc_cost_doubling_allgather(const mc_line_shape_t *shape)
     for (int32_t m = 1; m < c.size; m *= 2)
         charge_round(&cost, shape, c, m, largest_block(shape, c, m), false);
     charge_surplus(&cost, shape, c, mc_ratio(1, 1), false);
+    return alike(cost);
+}
+
+/* All ranks of the line are members; where their number is no power of two some have no partner. */
+static mc_core_t all_of(const mc_line_shape_t *shape)
+{
+    return (mc_core_t){shape->line.len, 0};
+}
+
+/* Ranks of the short block that meets one of m ranks; 0: there is none. */
+static int32_t short_block(const mc_line_shape_t *shape, int32_t m)
+{
+    const int32_t over = shape->line.len % (2 * m);
+    return over > m ? over - m : 0;
+}
+
+/* A rank of a short block sends what it has to several ranks, in a row. */
+mc_phase_cost_t mc_cost_aligned_allreduce(const mc_line_shape_t *shape)
+{
+    mc_cost_t cost = mc_cost_zero();
+    const mc_core_t c = all_of(shape);
+    for (int32_t m = 1; m < c.size; m *= 2) {
+        const int32_t top = top_of(shape, c, m), few = short_block(shape, m);
+        const int32_t more = few ? (m + few - 1) / few - 1 : 0;
+        charge_round(&cost, shape, c, m, mc_ratio(1, 1), true);
+        if (more)
+            mc_charge_row(&cost, shape, top, more, mc_ratio(more, 1),
+                          mc_shape_slowed(shape, top, 1), false);
+    }
+    return alike(cost);
+}
+
+/* Where the length is no power of two, each slice is a message of its own, and the few of a short block
+ * have more to send. */
+mc_phase_cost_t mc_cost_aligned_reduce_scatter(const mc_line_shape_t *shape)
+{
+    mc_cost_t cost = mc_cost_zero();
+    const mc_core_t c = all_of(shape);
+    const int32_t p = c.size;
+    for (int32_t m = 1; m < p; m *= 2) {
+        const int32_t top = top_of(shape, c, m), few = short_block(shape, m);
+        const int32_t usual = (p + 2 * m - 1) / (2 * m), core = few ? mc_core(few).size : 1;
+        const int32_t most = few ? (p - few + core - 1) / core : 0;
+        const int32_t slices = most > usual ? most : usual;
+        charge_round(&cost, shape, c, m, mc_ratio(slices, p), true);
+        if (!mc_is_power(p)) {
+            mc_term_t *const term = &cost.dim[top];
+            term->alpha = mc_ratio_add(term->alpha, mc_ratio(slices - 1, 1));
+            term->row = mc_ratio_add(term->row, mc_ratio(slices - 1, 1));
+        }
+    }
     return alike(cost);
 }
 

@@ -1,20 +1,44 @@
 /* Every strategy: the paths through the graph of placements, depth first. */
 #include "compose/paths.h"
 
-static mc_choices_t choices_of(meshcoll_collective_t collective, bool in_order)
+static bool is_choice(const mc_graph_t *graph, const mc_algorithm_t *a)
+{
+    if (a->composite || (a->aligned == MC_ALIGNED_ANY && !graph->aligned))
+        return false;
+    return !graph->in_order || !mc_moves[a->collective].reduces || a->keeps_order;
+}
+
+static mc_choices_t choices_of(const mc_graph_t *graph, meshcoll_collective_t collective)
 {
     mc_choices_t choices = {0};
     for (int32_t i = 0; i < mc_n_algorithms && choices.n < MC_MAX_CHOICES; i++)
-        if (mc_algorithms[i].collective == collective && !mc_algorithms[i].composite &&
-            (!in_order || !mc_moves[collective].reduces || mc_algorithms[i].keeps_order))
+        if (mc_algorithms[i].collective == collective && is_choice(graph, &mc_algorithms[i]))
             choices.index[choices.n++] = i;
     return choices;
 }
 
-mc_graph_t mc_graph(meshcoll_collective_t collective, const mc_mesh_t *mesh, bool in_order)
+mc_choices_t mc_graph_choices(const mc_graph_t *graph, meshcoll_collective_t collective,
+                              mc_dims_t dims)
 {
-    mc_graph_t graph = {
-        .from = mc_moves[collective].from, .to = mc_moves[collective].to, .in_order = in_order};
+    const mc_choices_t all = graph->choices[collective];
+    if (!graph->aligned || !mc_moves[collective].reduces)
+        return all;
+    mc_choices_t fit = {0};
+    const int32_t len = mc_dims_extent(graph->mesh, dims);
+    for (int32_t i = 0; i < all.n; i++)
+        if (mc_algorithm_aligned(all.index[i], len))
+            fit.index[fit.n++] = all.index[i];
+    return fit;
+}
+
+mc_graph_t mc_graph(meshcoll_collective_t collective, const mc_mesh_t *mesh, bool in_order,
+                    const mc_numbering_t *aligned)
+{
+    mc_graph_t graph = {.from = mc_moves[collective].from,
+                        .to = mc_moves[collective].to,
+                        .in_order = in_order,
+                        .aligned = aligned,
+                        .mesh = mesh};
     for (int32_t d = 0; d < mesh->ndims; d++)
         if (mesh->dim[d].extent > 1)
             graph.dim[graph.n++] = d;
@@ -22,7 +46,7 @@ mc_graph_t mc_graph(meshcoll_collective_t collective, const mc_mesh_t *mesh, boo
     if (graph.n == 0)
         graph.dim[graph.n++] = 0;
     for (int c = 0; c < MESHCOLL_COLLECTIVES; c++)
-        graph.choices[c] = choices_of((meshcoll_collective_t)c, in_order);
+        graph.choices[c] = choices_of(&graph, (meshcoll_collective_t)c);
     return graph;
 }
 
@@ -61,6 +85,20 @@ static bool unreduced_inside(const mc_graph_t *graph, const mc_node_t *node, int
     return false;
 }
 
+static bool keeps_aligned(const mc_graph_t *graph, const mc_node_t *node, mc_dims_t dims,
+                          const mc_move_t *move)
+{
+    uint32_t reduced = 0;
+    if (!graph->aligned)
+        return true;
+    if (!move->reduces)
+        return !graph->aligned->flat || mc_dims_extent(graph->mesh, dims) == graph->mesh->size;
+    for (int32_t i = 0; i < graph->n; i++)
+        if (node->at[i] != MC_PARTIAL)
+            reduced |= UINT32_C(1) << graph->dim[i];
+    return mc_numbering_check(graph->aligned, graph->mesh, dims, reduced) == MC_NUMBERED;
+}
+
 int32_t mc_graph_hops(const mc_graph_t *graph, const mc_node_t *node, mc_hop_t hop[MC_MAX_HOPS])
 {
     int32_t n = 0;
@@ -73,6 +111,8 @@ int32_t mc_graph_hops(const mc_graph_t *graph, const mc_node_t *node, mc_hop_t h
                     continue;
                 const mc_dims_t dims = {graph->dim[first],
                                         graph->dim[last] - graph->dim[first] + 1};
+                if (!keeps_aligned(graph, node, dims, &mc_moves[c]))
+                    continue;
                 hop[n++] = (mc_hop_t){(meshcoll_collective_t)c, first, last - first + 1, dims};
             }
     return n;
@@ -159,7 +199,7 @@ int mc_strategy_each(meshcoll_collective_t collective, const mc_mesh_t *mesh, mc
         return status;
     if ((unsigned)collective >= MESHCOLL_COLLECTIVES)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "there is no collective %d", (int)collective);
-    const mc_graph_t graph = mc_graph(collective, mesh, false);
+    const mc_graph_t graph = mc_graph(collective, mesh, false, NULL);
     const mc_node_t start = mc_graph_start(&graph);
     walk_t walk = {.graph = &graph, .each = each, .context = context};
     walk.strategy = (mc_strategy_t){.collective = collective, .segments = 1};

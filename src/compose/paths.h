@@ -7,6 +7,7 @@
 #ifndef MC_COMPOSE_PATHS_H
 #define MC_COMPOSE_PATHS_H
 
+#include "compose/numbering.h"
 #include "compose/strategy.h"
 
 enum {
@@ -23,6 +24,9 @@ typedef struct {
     mc_placement_t from, to;
     int32_t n, dim[MC_MAX_DIMS]; /* dimensions longer than 1, outermost first; at least one */
     bool in_order; /* only what reduces in the order of ranks: inner dimensions before outer ones */
+    /* only what adds up by the aligned tree over this numbering; NULL: whatever */
+    const mc_numbering_t *aligned;
+    const mc_mesh_t *mesh; /* the caller's */
     /* by collective: the algorithms that are no composite */
     mc_choices_t choices[MESHCOLL_COLLECTIVES];
 } mc_graph_t;
@@ -37,7 +41,12 @@ typedef struct {
     mc_dims_t dims;
 } mc_hop_t;
 
-mc_graph_t mc_graph(meshcoll_collective_t collective, const mc_mesh_t *mesh, bool in_order);
+/* `mesh` and `aligned` stay the caller's, and stay. */
+mc_graph_t mc_graph(meshcoll_collective_t collective, const mc_mesh_t *mesh, bool in_order,
+                    const mc_numbering_t *aligned);
+/* The algorithms for a hop. */
+mc_choices_t mc_graph_choices(const mc_graph_t *graph, meshcoll_collective_t collective,
+                              mc_dims_t dims);
 mc_node_t mc_graph_start(const mc_graph_t *graph);
 bool mc_graph_ended(const mc_graph_t *graph, const mc_node_t *node);
 /* Hops from `node` from which the end can still be reached; how many. */

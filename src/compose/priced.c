@@ -116,20 +116,20 @@ static int32_t group_of(build_t *b, const mc_node_t *node, const mc_hop_t *hop)
     int32_t *const known = &b->group[(((line << n) + site.used) << n) + site.shards];
     if (*known)
         return *known - 1;
-    const mc_choices_t *const choices = &p->graph.choices[hop->collective];
+    const mc_choices_t choices = mc_graph_choices(&p->graph, hop->collective, hop->dims);
     mc_priced_group_t *const group = roomy(p->group, p->n_groups, &b->room_groups, sizeof *group);
     if (!group)
         return -1;
     p->group = group;
-    group[p->n_groups] = (mc_priced_group_t){p->n_steps, choices->n};
-    for (int32_t a = 0; a < choices->n; a++) {
-        const int32_t price = price_of(b, node, hop, &site, choices->index[a]);
+    group[p->n_groups] = (mc_priced_group_t){p->n_steps, choices.n};
+    for (int32_t a = 0; a < choices.n; a++) {
+        const int32_t price = price_of(b, node, hop, &site, choices.index[a]);
         mc_priced_step_t *const step = roomy(p->step, p->n_steps, &b->room_steps, sizeof *step);
         if (step)
             p->step = step;
         if (!step || price < 0)
             return -1;
-        step[p->n_steps++] = (mc_priced_step_t){price, {choices->index[a], hop->dims}, site.parts};
+        step[p->n_steps++] = (mc_priced_step_t){price, {choices.index[a], hop->dims}, site.parts};
     }
     *known = ++p->n_groups;
     return *known - 1;
@@ -185,9 +185,10 @@ static int32_t add_node(build_t *b, const mc_node_t *node)
 }
 
 int mc_priced_init(mc_priced_t *p, meshcoll_collective_t collective, const mc_mesh_t *mesh,
-                   const mc_links_t *links, int32_t root, bool in_order)
+                   const mc_links_t *links, int32_t root, bool in_order,
+                   const mc_numbering_t *aligned)
 {
-    *p = (mc_priced_t){.graph = mc_graph(collective, mesh, in_order)};
+    *p = (mc_priced_t){.graph = mc_graph(collective, mesh, in_order, aligned)};
     build_t b = {.p = p, .mesh = mesh, .links = links, .root = root};
     const mc_node_t start = mc_graph_start(&p->graph);
     const int32_t n = p->graph.n;

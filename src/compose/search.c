@@ -530,7 +530,8 @@ int mc_search(meshcoll_collective_t collective, const mc_mesh_t *mesh, const mc_
     search_t s = {.links = links, .bytes = query->bytes, .most = most};
     const int32_t root = mc_moves[collective].rooted ? query->root : 0;
     s.exact[0] = (mc_phase_cost_t){mc_cost_zero(), mc_cost_zero()};
-    s.status = mc_priced_init(&s.graph, collective, mesh, links, root, query->in_order);
+    s.status =
+        mc_priced_init(&s.graph, collective, mesh, links, root, query->in_order, query->aligned);
     if (s.status)
         return s.status;
     s.n_busy = s.graph.graph.n + ranks_count(links);
