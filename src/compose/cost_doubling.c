@@ -48,6 +48,7 @@ static void charge_round(mc_cost_t *cost, const mc_line_shape_t *shape, mc_core_
     for (int32_t v = 0; v < c.size; v++) {
         const int32_t d = level(shape, mc_core_index(c, v), mc_core_index(c, v ^ m));
         top = d < top ? d : top;
+        mc_charge_messages(cost, shape, d, 1);
     }
     const int32_t n = mc_shape_block(shape, top) == 1 ? 1 : crossings(shape, c, m, top);
     const mc_ratio_t slowed = mc_shape_slowed(shape, top, n);
@@ -64,6 +65,7 @@ static void charge_surplus(mc_cost_t *cost, const mc_line_shape_t *shape, mc_cor
     for (int32_t v = 0; v < c.surplus; v++) {
         const int32_t d = level(shape, 2 * v, 2 * v + 1);
         top = d < top ? d : top;
+        mc_charge_messages(cost, shape, d, 1);
     }
     if (c.surplus > 0)
         mc_charge(cost, shape, top, 1, part, mc_shape_slowed(shape, top, 1), reduces);
@@ -108,6 +110,23 @@ mc_phase_cost_t mc_cost_doubling_allgather(const mc_line_shape_t *shape)
     return alike(cost);
 }
 
+/* Everyone sends n slices n ranks away (to either side): of each block of s ranks min(n, s) send out of
+ * it. n-1 ranks' slices run over the line's end. */
+static void charge_turn(mc_cost_t *cost, const mc_line_shape_t *shape, int32_t n)
+{
+    const int32_t p = shape->line.len;
+    int64_t outer = 0;
+    for (int32_t i = 0; i < shape->line.dims.count; i++) {
+        const int32_t d = shape->line.dims.first + i, block = mc_shape_block(shape, d);
+        const int64_t leave = (int64_t)(p / block) * (n < block ? n : block);
+        if (shape->mesh->dim[d].extent > 1) {
+            mc_charge_messages(cost, shape, d, leave - outer);
+            outer = leave;
+        }
+    }
+    mc_charge_messages(cost, shape, mc_shape_top(shape), n - 1);
+}
+
 /* A round's slices are two messages at ranks whose slices run over the line's end; the last rank's
  * do in every round but the first. In the round of k, min(k, s, p-k) ranks of a box of s send out of
  * it. */
@@ -123,6 +142,7 @@ mc_phase_cost_t mc_cost_bruck_allgather(const mc_line_shape_t *shape)
         const mc_ratio_t slowed = mc_shape_slowed(shape, d, leave);
         mc_charge(&cost, shape, d, n > 1 ? 2 : 1, mc_ratio(n, p), slowed, false);
         mc_charge_incast(&cost, shape, d, rounds, mc_ratio(n, p), slowed);
+        charge_turn(&cost, shape, n);
     }
     return alike(cost);
 }
