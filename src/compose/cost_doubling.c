@@ -55,9 +55,18 @@ static int32_t top_of(const mc_line_shape_t *shape, mc_core_t c, int32_t m)
     return top;
 }
 
-/* All members exchange `part` with the one m apart, who has one. */
-static void charge_round(mc_cost_t *cost, const mc_line_shape_t *shape, mc_core_t c, int32_t m,
-                         mc_ratio_t part, bool reduces)
+/* A message of each member that has one to exchange it with. */
+static void charge_exchanges(mc_cost_t *cost, const mc_line_shape_t *shape, mc_core_t c, int32_t m)
+{
+    for (int32_t v = 0; v < c.size; v++)
+        if ((v ^ m) < c.size)
+            mc_charge_messages(
+                cost, shape, level(shape, mc_core_index(c, v), mc_core_index(c, v ^ m)), 1);
+}
+
+/* Members m apart exchange `part`, in however many messages. */
+static void charge_time(mc_cost_t *cost, const mc_line_shape_t *shape, mc_core_t c, int32_t m,
+                        mc_ratio_t part, bool reduces)
 {
     const int32_t top = top_of(shape, c, m);
     const int32_t n = mc_shape_block(shape, top) == 1 ? 1 : crossings(shape, c, m, top);
@@ -65,6 +74,14 @@ static void charge_round(mc_cost_t *cost, const mc_line_shape_t *shape, mc_core_
     mc_charge(cost, shape, top, 1, part, slowed, reduces);
     /* one segment's rounds and the next one's have different partners */
     mc_charge_incast(cost, shape, top, rounds_of(c), part, slowed);
+}
+
+/* All members exchange `part` with the one m apart, who has one. */
+static void charge_round(mc_cost_t *cost, const mc_line_shape_t *shape, mc_core_t c, int32_t m,
+                         mc_ratio_t part, bool reduces)
+{
+    charge_time(cost, shape, c, m, part, reduces);
+    charge_exchanges(cost, shape, c, m);
 }
 
 /* Surplus ranks give `part` to their neighbours, or get it; of a box one message leaves at most. */
@@ -75,6 +92,7 @@ static void charge_surplus(mc_cost_t *cost, const mc_line_shape_t *shape, mc_cor
     for (int32_t v = 0; v < c.surplus; v++) {
         const int32_t d = level(shape, 2 * v, 2 * v + 1);
         top = d < top ? d : top;
+        mc_charge_messages(cost, shape, d, 1);
     }
     if (c.surplus > 0)
         mc_charge(cost, shape, top, 1, part, mc_shape_slowed(shape, top, 1), reduces);
@@ -132,6 +150,14 @@ static int32_t short_block(const mc_line_shape_t *shape, int32_t m)
     return over > m ? over - m : 0;
 }
 
+/* Those of m ranks whose like the short block lacks hear from one of its ranks. */
+static void charge_unpaired(mc_cost_t *cost, const mc_line_shape_t *shape, int32_t m, int32_t few)
+{
+    const int32_t first = shape->line.len - few - m;
+    for (int32_t i = few; i < m && few > 0; i++)
+        mc_charge_messages(cost, shape, level(shape, first + m + i % few, first + i), 1);
+}
+
 /* A rank of a short block sends what it has to several ranks, in a row. */
 mc_phase_cost_t mc_cost_aligned_allreduce(const mc_line_shape_t *shape)
 {
@@ -141,6 +167,7 @@ mc_phase_cost_t mc_cost_aligned_allreduce(const mc_line_shape_t *shape)
         const int32_t top = top_of(shape, c, m), few = short_block(shape, m);
         const int32_t more = few ? (m + few - 1) / few - 1 : 0;
         charge_round(&cost, shape, c, m, mc_ratio(1, 1), true);
+        charge_unpaired(&cost, shape, m, few);
         if (more)
             mc_charge_row(&cost, shape, top, more, mc_ratio(more, 1),
                           mc_shape_slowed(shape, top, 1), false);
@@ -160,14 +187,34 @@ mc_phase_cost_t mc_cost_aligned_reduce_scatter(const mc_line_shape_t *shape)
         const int32_t usual = (p + 2 * m - 1) / (2 * m), core = few ? mc_core(few).size : 1;
         const int32_t most = few ? (p - few + core - 1) / core : 0;
         const int32_t slices = most > usual ? most : usual;
-        charge_round(&cost, shape, c, m, mc_ratio(slices, p), true);
-        if (!mc_is_power(p)) {
+        charge_time(&cost, shape, c, m, mc_ratio(slices, p), true);
+        if (mc_is_power(p)) {
+            charge_exchanges(&cost, shape, c, m);
+        } else {
             mc_term_t *const term = &cost.dim[top];
+            mc_charge_messages(&cost, shape, top, (int64_t)(p + m - 1) / (2 * m) * p);
             term->alpha = mc_ratio_add(term->alpha, mc_ratio(slices - 1, 1));
             term->row = mc_ratio_add(term->row, mc_ratio(slices - 1, 1));
         }
     }
     return alike(cost);
+}
+
+/* Everyone sends n slices n ranks away (to either side): of each block of s ranks min(n, s) send out of
+ * it. n-1 ranks' slices run over the line's end. */
+static void charge_turn(mc_cost_t *cost, const mc_line_shape_t *shape, int32_t n)
+{
+    const int32_t p = shape->line.len;
+    int64_t outer = 0;
+    for (int32_t i = 0; i < shape->line.dims.count; i++) {
+        const int32_t d = shape->line.dims.first + i, block = mc_shape_block(shape, d);
+        const int64_t leave = (int64_t)(p / block) * (n < block ? n : block);
+        if (shape->mesh->dim[d].extent > 1) {
+            mc_charge_messages(cost, shape, d, leave - outer);
+            outer = leave;
+        }
+    }
+    mc_charge_messages(cost, shape, mc_shape_top(shape), n - 1);
 }
 
 /* A round's slices are two messages at ranks whose slices run over the line's end; the last rank's
@@ -185,6 +232,7 @@ mc_phase_cost_t mc_cost_bruck_allgather(const mc_line_shape_t *shape)
         const mc_ratio_t slowed = mc_shape_slowed(shape, d, leave);
         mc_charge(&cost, shape, d, n > 1 ? 2 : 1, mc_ratio(n, p), slowed, false);
         mc_charge_incast(&cost, shape, d, rounds, mc_ratio(n, p), slowed);
+        charge_turn(&cost, shape, n);
     }
     return alike(cost);
 }

@@ -161,8 +161,9 @@ static mc_phase_cost_t halving(const mc_line_shape_t *shape, mc_halve_t halve, p
 {
     const int32_t top = mc_shape_top(shape);
     const bool is_plain = mc_shape_block(shape, top) == 1;
-    const mc_cost_t once =
+    mc_cost_t once =
         is_plain ? plain(shape, top, passes, reduces) : merged(shape, halve, passes, reduces);
+    mc_charge_tree(&once, shape);
     return (mc_phase_cost_t){once, once};
 }
 

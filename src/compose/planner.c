@@ -8,14 +8,17 @@
 static mc_line_shape_t shape_of(const mc_mesh_t *mesh, const mc_links_t *links, mc_dims_t dims,
                                 int32_t root, const mc_placement_t state[MC_MAX_DIMS])
 {
-    mc_line_shape_t shape = {.mesh = mesh, .share = {1, 1}};
+    mc_line_shape_t shape = {.mesh = mesh, .share = {1, 1}, .lines = 1};
     int32_t crowd = 1; /* ranks inside one of the line's that run a line of their own */
     shape.line = mc_mesh_line(mesh, dims, root, root);
     for (int32_t d = 0; d < mesh->ndims; d++) {
         const int32_t extent = mesh->dim[d].extent;
         if (!mc_dims_has(dims, d) && state[d] == MC_SHARD)
             shape.share = mc_ratio_mul(shape.share, mc_ratio(1, extent));
-        if (d >= dims.first + dims.count && state[d] != MC_ROOT)
+        if (mc_dims_has(dims, d) || state[d] == MC_ROOT)
+            continue;
+        shape.lines *= extent;
+        if (d >= dims.first + dims.count)
             crowd *= extent;
     }
     for (int32_t d = 0; d < mesh->ndims; d++) {

@@ -141,13 +141,23 @@ static int fail_value(word_t field, word_t value, const char *wanted)
                    wanted, (int)value.n, value.at);
 }
 
+/* The field that takes a time, or NULL. */
+static double *time_of(word_t field, mc_link_t *link)
+{
+    if (is(field, "alpha"))
+        return &link->alpha;
+    if (is(field, "gap"))
+        return &link->gap;
+    return is(field, "cpu") ? &link->cpu : NULL;
+}
+
 static int parse_field(word_t field, word_t value, mc_link_t *link)
 {
     static const char per_byte[] = "a rate as in 25GB/s or 200Mbit/s, or a time as in 40ns/KiB";
-    if (is(field, "alpha") || is(field, "gap"))
-        return read_time(value, is(field, "alpha") ? &link->alpha : &link->gap)
-                   ? MESHCOLL_OK
-                   : fail_value(field, value, "a time as in 7us, 300ns or 1ms");
+    double *const time = time_of(field, link);
+    if (time)
+        return read_time(value, time) ? MESHCOLL_OK
+                                      : fail_value(field, value, "a time as in 7us, 300ns or 1ms");
     if (is(field, "beta") || is(field, "gamma"))
         return read_per_byte(value, is(field, "beta") ? &link->beta : &link->gamma)
                    ? MESHCOLL_OK
@@ -164,7 +174,7 @@ static int parse_field(word_t field, word_t value, mc_link_t *link)
         return read_yes_no(value, &link->pulled) ? MESHCOLL_OK
                                                  : fail_value(field, value, "yes or no");
     return mc_fail(MESHCOLL_ERR_PARSE,
-                   "a link has alpha, gap, beta, gamma, incast, ports and pulled, but no '%.*s'",
+                   "a link has alpha, gap, cpu, beta, gamma, incast, ports and pulled, but no '%.*s'",
                    (int)field.n, field.at);
 }
 
@@ -303,7 +313,7 @@ static int complete(const mc_mesh_t *mesh, mc_links_t *links)
 
 int mc_links_parse(const char *text, const mc_mesh_t *mesh, mc_links_t *links)
 {
-    const mc_link_t unknown = {NAN, NAN, 0, 1, false, NAN, 0};
+    const mc_link_t unknown = {NAN, NAN, 0, 1, false, NAN, 0, 0};
     mc_links_t all = {.ndims = mesh->ndims};
     bool given[MC_MAX_DIMS] = {false};
     for (int32_t d = 0; d < mesh->ndims; d++)
@@ -395,6 +405,10 @@ void mc_links_print(const mc_links_t *links, const mc_mesh_t *mesh, mc_text_t *t
             mc_text_add(text, ";gap:");
             print_time(link->gap, text);
         }
+        if (link->cpu != 0) {
+            mc_text_add(text, ";cpu:");
+            print_time(link->cpu, text);
+        }
         mc_text_add(text, ";beta:");
         print_per_byte(link->beta, text);
         mc_text_add(text, ";gamma:");
@@ -422,10 +436,10 @@ int mc_links_check(const mc_links_t *links, const mc_mesh_t *mesh)
     for (int32_t d = 0; d < links->ndims; d++) {
         const mc_link_t *const link = &links->dim[d];
         if (!usable(link->alpha) || !usable(link->beta) || !usable(link->gamma) ||
-            !usable(link->gap) || !usable(link->incast))
+            !usable(link->gap) || !usable(link->incast) || !usable(link->cpu))
             return mc_fail(
                 MESHCOLL_ERR_INVALID_ARG,
-                "alpha, gap, beta, gamma and incast of dimension %s are finite and not negative",
+                "alpha, gap, cpu, beta, gamma and incast of dimension %s are finite and not negative",
                 mesh->dim[d].name);
         if (link->ports < 1)
             return mc_fail(MESHCOLL_ERR_INVALID_ARG, "dimension %s has at least one port, not %d",

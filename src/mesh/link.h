@@ -19,6 +19,8 @@ typedef struct {
                       of presets: 0 where it is not known, and alpha is taken */
     double incast; /* by how much of beta bytes are slower that come from very many ranks at once;
                       from s ranks, 1 - 1/s of that */
+    double cpu; /* seconds by which any rank's message holds up all the others, as ranks share cores:
+                      its time on a core, over the cores they share; 0 where each has its own */
 } mc_link_t;
 
 typedef struct {

@@ -79,6 +79,8 @@ static int find_members(part_t *p)
 static mc_link_t share_link(const part_t *p, int32_t k)
 {
     mc_link_t link = p->parent->links.dim[p->dim[k]];
+    /* messages of all of them at once hold each other up */
+    link.cpu *= (double)p->parent->mesh.size / p->mesh.size;
     const int32_t at_once =
         mc_mesh_stride(&p->parent->mesh, p->dim[k]) / mc_mesh_stride(&p->mesh, k);
     if (link.ports == MC_PORTS_ALL)
