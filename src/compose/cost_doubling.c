@@ -7,29 +7,54 @@ static mc_phase_cost_t alike(mc_cost_t once)
     return (mc_phase_cost_t){once, once};
 }
 
-/* Outermost dimension of the line in which indices i and j differ. */
-static int32_t level(const mc_line_shape_t *shape, int32_t i, int32_t j)
+/* Of the members below `v`, those that have the lower partner's place: m apart, by turns m of them. */
+static int32_t lower_below(int32_t v, int32_t m)
 {
-    int32_t d = shape->line.dims.first;
-    while (i / mc_shape_block(shape, d) == j / mc_shape_block(shape, d))
-        d++;
-    return d;
+    const int32_t rest = v % (2 * m);
+    return v / (2 * m) * m + (rest < m ? rest : m);
 }
 
-/* Messages between members m apart that leave (and enter) one box of dimension d: the most. */
+/* Those in [lo, hi) whose partner is no less than `end` above them, by m. */
+static int32_t lower_from(int32_t lo, int32_t hi, int32_t end, int32_t m)
+{
+    const int32_t first = end - m > lo ? end - m : lo;
+    return first < hi ? lower_below(hi, m) - lower_below(first, m) : 0;
+}
+
+/* The first member whose index is no less. */
+static int32_t member_from(mc_core_t c, int32_t index)
+{
+    return index < 2 * c.surplus ? (index + 1) / 2 : index - c.surplus;
+}
+
+/* Messages between members m apart that leave (and enter) one box of dimension d: the most. By boxes, of
+ * which there are few, as a box's members follow each other. */
 static int32_t crossings(const mc_line_shape_t *shape, mc_core_t c, int32_t m, int32_t d)
 {
     const int32_t block = mc_shape_block(shape, d);
-    int32_t box = -1, n = 0, most = 0;
-    for (int32_t v = 0; v < c.size; v++) {
-        const int32_t from = mc_core_index(c, v), to = mc_core_index(c, v ^ m);
-        if (from / block != box)
-            n = 0;
-        box = from / block;
-        n += level(shape, from, to) == d;
+    int32_t most = 0;
+    if (c.surplus == 0 && block % (2 * m) == 0)
+        return 0;
+    if (c.surplus == 0 && m % block == 0 && c.size % (2 * m) == 0)
+        return block;
+    for (int32_t at = 0; at < shape->line.len && most < block; at += block) {
+        const int32_t lo = member_from(c, at), hi = member_from(c, at + block);
+        const int32_t lower = lower_from(lo, hi, lo, m), upper = hi - lo - lower;
+        const int32_t above = lower_from(lo, hi, hi, m), alone = lower_from(lo, hi, c.size, m);
+        /* what does not go up to another box stays, and is what comes up to one here */
+        const int32_t n = above - alone + upper - (lower - above);
         most = n > most ? n : most;
     }
     return most;
+}
+
+/* The outermost dimension that members m apart exchange messages in. */
+static int32_t top_of(const mc_line_shape_t *shape, mc_core_t c, int32_t m)
+{
+    int32_t d = shape->line.dims.first;
+    while (crossings(shape, c, m, d) == 0)
+        d++;
+    return d;
 }
 
 static int32_t rounds_of(mc_core_t c)
@@ -44,11 +69,7 @@ static int32_t rounds_of(mc_core_t c)
 static void charge_round(mc_cost_t *cost, const mc_line_shape_t *shape, mc_core_t c, int32_t m,
                          mc_ratio_t part, bool reduces)
 {
-    int32_t top = MC_MAX_DIMS;
-    for (int32_t v = 0; v < c.size; v++) {
-        const int32_t d = level(shape, mc_core_index(c, v), mc_core_index(c, v ^ m));
-        top = d < top ? d : top;
-    }
+    const int32_t top = top_of(shape, c, m);
     const int32_t n = mc_shape_block(shape, top) == 1 ? 1 : crossings(shape, c, m, top);
     const mc_ratio_t slowed = mc_shape_slowed(shape, top, n);
     mc_charge(cost, shape, top, 1, part, slowed, reduces);
@@ -60,13 +81,13 @@ static void charge_round(mc_cost_t *cost, const mc_line_shape_t *shape, mc_core_
 static void charge_surplus(mc_cost_t *cost, const mc_line_shape_t *shape, mc_core_t c,
                            mc_ratio_t part, bool reduces)
 {
-    int32_t top = MC_MAX_DIMS;
-    for (int32_t v = 0; v < c.surplus; v++) {
-        const int32_t d = level(shape, 2 * v, 2 * v + 1);
-        top = d < top ? d : top;
-    }
-    if (c.surplus > 0)
-        mc_charge(cost, shape, top, 1, part, mc_shape_slowed(shape, top, 1), reduces);
+    int32_t top = shape->line.dims.first;
+    if (c.surplus == 0)
+        return;
+    /* pairs begin at even indices: one is parted by the end of an odd block among them */
+    while (mc_shape_block(shape, top) % 2 == 0 || mc_shape_block(shape, top) >= 2 * c.surplus)
+        top++;
+    mc_charge(cost, shape, top, 1, part, mc_shape_slowed(shape, top, 1), reduces);
 }
 
 /* The largest run of slices that m members of the core stand for: the first. */
