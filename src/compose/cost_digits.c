@@ -13,11 +13,21 @@ static int32_t partner(const round_t *r, int32_t index, int32_t by)
     return index + ((digit + by) % r->radix - digit) * r->unit;
 }
 
+static int32_t common(int32_t a, int32_t b)
+{
+    return b == 0 ? a : common(b, a % b);
+}
+
 /* Messages that leave, or enter, the box of `block` ranks with the most of them. */
 static int32_t crossings(const round_t *r, int32_t block)
 {
+    const int32_t turn = r->unit * r->radix; /* after which digits come again */
     int32_t most = 0;
-    for (int32_t first = 0; first < r->len; first += block) {
+    if (block % turn == 0)
+        return 0;
+    if (r->unit % block == 0)
+        return block;
+    for (int32_t first = 0; first < block / common(block, turn) * turn; first += block) {
         int32_t out = 0, in = 0;
         for (int32_t i = first; i < first + block; i++) {
             out += partner(r, i, r->k) / block != i / block;

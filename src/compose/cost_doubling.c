@@ -16,22 +16,65 @@ static int32_t level(const mc_line_shape_t *shape, int32_t i, int32_t j)
     return d;
 }
 
-/* Messages between members m apart that leave (and enter) one box of dimension d: the most. */
-static int32_t crossings(const mc_line_shape_t *shape, mc_core_t c, int32_t m, int32_t d)
+/* Of the members below `v`, those that have the lower partner's place: m apart, by turns m of them. */
+static int32_t lower_below(int32_t v, int32_t m)
+{
+    const int32_t rest = v % (2 * m);
+    return v / (2 * m) * m + (rest < m ? rest : m);
+}
+
+/* Those in [lo, hi) whose partner is no less than `end` above them, by m. */
+static int32_t lower_from(int32_t lo, int32_t hi, int32_t end, int32_t m)
+{
+    const int32_t first = end - m > lo ? end - m : lo;
+    return first < hi ? lower_below(hi, m) - lower_below(first, m) : 0;
+}
+
+/* The first member whose index is no less. */
+static int32_t member_from(mc_core_t c, int32_t index)
+{
+    return index < 2 * c.surplus ? (index + 1) / 2 : index - c.surplus;
+}
+
+/* Messages between members m apart that leave (and enter) the box [at, at + block) of the line. */
+static int32_t crossing(mc_core_t c, int32_t m, int32_t at, int32_t block)
+{
+    const int32_t lo = member_from(c, at), hi = member_from(c, at + block);
+    const int32_t lower = lower_from(lo, hi, lo, m), upper = hi - lo - lower;
+    const int32_t above = lower_from(lo, hi, hi, m), alone = lower_from(lo, hi, c.size, m);
+    /* what does not go up to another box stays, and is what comes up to one here */
+    return above - alone + upper - (lower - above);
+}
+
+typedef struct {
+    int32_t most; /* of one box */
+    int64_t all;
+} crossings_t;
+
+/* By boxes of dimension d, of which there are few, as a box's members follow each other. */
+static crossings_t crossings(const mc_line_shape_t *shape, mc_core_t c, int32_t m, int32_t d)
 {
     const int32_t block = mc_shape_block(shape, d);
-    int32_t box = -1, n = 0, most = 0;
-    for (int32_t v = 0; v < c.size; v++) {
-        const int32_t from = mc_core_index(c, v), to = mc_core_index(c, v ^ m);
-        if ((v ^ m) >= c.size)
-            continue;
-        if (from / block != box)
-            n = 0;
-        box = from / block;
-        n += level(shape, from, to) == d;
-        most = n > most ? n : most;
+    crossings_t n = {0, 0};
+    if (c.surplus == 0 && block % (2 * m) == 0)
+        return n;
+    if (c.surplus == 0 && m % block == 0 && c.size % (2 * m) == 0)
+        return (crossings_t){block, c.size};
+    for (int32_t at = 0; at < shape->line.len; at += block) {
+        const int32_t here = crossing(c, m, at, block);
+        n.most = here > n.most ? here : n.most;
+        n.all += here;
     }
-    return most;
+    return n;
+}
+
+/* The outermost dimension that members m apart exchange messages in. */
+static int32_t top_of(const mc_line_shape_t *shape, mc_core_t c, int32_t m)
+{
+    int32_t d = shape->line.dims.first;
+    while (crossings(shape, c, m, d).most == 0)
+        d++;
+    return d;
 }
 
 static int32_t rounds_of(mc_core_t c)
@@ -42,26 +85,17 @@ static int32_t rounds_of(mc_core_t c)
     return rounds;
 }
 
-/* The outermost dimension that members m apart exchange messages in. */
-static int32_t top_of(const mc_line_shape_t *shape, mc_core_t c, int32_t m)
-{
-    int32_t top = MC_MAX_DIMS;
-    for (int32_t v = 0; v < c.size; v++) {
-        if ((v ^ m) >= c.size)
-            continue;
-        const int32_t d = level(shape, mc_core_index(c, v), mc_core_index(c, v ^ m));
-        top = d < top ? d : top;
-    }
-    return top;
-}
-
-/* A message of each member that has one to exchange it with. */
+/* A message of each member that has one to exchange it with: those that leave a box of dimension d, less
+ * those that leave an outer one. */
 static void charge_exchanges(mc_cost_t *cost, const mc_line_shape_t *shape, mc_core_t c, int32_t m)
 {
-    for (int32_t v = 0; v < c.size; v++)
-        if ((v ^ m) < c.size)
-            mc_charge_messages(
-                cost, shape, level(shape, mc_core_index(c, v), mc_core_index(c, v ^ m)), 1);
+    int64_t outer = 0;
+    for (int32_t i = 0; i < shape->line.dims.count; i++) {
+        const int32_t d = shape->line.dims.first + i;
+        const int64_t n = crossings(shape, c, m, d).all;
+        mc_charge_messages(cost, shape, d, n - outer);
+        outer = n;
+    }
 }
 
 /* Members m apart exchange `part`, in however many messages. */
@@ -69,7 +103,7 @@ static void charge_time(mc_cost_t *cost, const mc_line_shape_t *shape, mc_core_t
                         mc_ratio_t part, bool reduces)
 {
     const int32_t top = top_of(shape, c, m);
-    const int32_t n = mc_shape_block(shape, top) == 1 ? 1 : crossings(shape, c, m, top);
+    const int32_t n = mc_shape_block(shape, top) == 1 ? 1 : crossings(shape, c, m, top).most;
     const mc_ratio_t slowed = mc_shape_slowed(shape, top, n);
     mc_charge(cost, shape, top, 1, part, slowed, reduces);
     /* one segment's rounds and the next one's have different partners */
@@ -88,14 +122,15 @@ static void charge_round(mc_cost_t *cost, const mc_line_shape_t *shape, mc_core_
 static void charge_surplus(mc_cost_t *cost, const mc_line_shape_t *shape, mc_core_t c,
                            mc_ratio_t part, bool reduces)
 {
-    int32_t top = MC_MAX_DIMS;
-    for (int32_t v = 0; v < c.surplus; v++) {
-        const int32_t d = level(shape, 2 * v, 2 * v + 1);
-        top = d < top ? d : top;
-        mc_charge_messages(cost, shape, d, 1);
-    }
-    if (c.surplus > 0)
-        mc_charge(cost, shape, top, 1, part, mc_shape_slowed(shape, top, 1), reduces);
+    int32_t top = shape->line.dims.first;
+    if (c.surplus == 0)
+        return;
+    /* pairs begin at even indices: one is parted by the end of an odd block among them */
+    while (mc_shape_block(shape, top) % 2 == 0 || mc_shape_block(shape, top) >= 2 * c.surplus)
+        top++;
+    for (int32_t v = 0; v < c.surplus; v++)
+        mc_charge_messages(cost, shape, level(shape, 2 * v, 2 * v + 1), 1);
+    mc_charge(cost, shape, top, 1, part, mc_shape_slowed(shape, top, 1), reduces);
 }
 
 /* The largest run of slices that m members of the core stand for: the first. */
