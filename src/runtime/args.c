@@ -107,12 +107,14 @@ static int check_buffers(const meshcoll_t *h, const meshcoll_args_t *a)
 
 static int check_count(const meshcoll_t *h, const meshcoll_args_t *a)
 {
-    const size_t ranks = (size_t)h->mesh.size;
-    const size_t most = SIZE_MAX / 2 / ranks / meshcoll_datatype_size(a->datatype);
-    if (a->count > most)
+    /* one product instead of two divisions at each call */
+    const size_t ranks = (size_t)h->mesh.size, all = ranks * meshcoll_datatype_size(a->datatype);
+    size_t bytes;
+    if (__builtin_mul_overflow(a->count, all, &bytes) || bytes > SIZE_MAX / 2)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "%s: a count of %zu elements on %zu ranks overflows; at most %zu",
-                       meshcoll_collective_name(a->collective), a->count, ranks, most);
+                       meshcoll_collective_name(a->collective), a->count, ranks,
+                       SIZE_MAX / 2 / all);
     return MESHCOLL_OK;
 }
 
