@@ -20,7 +20,7 @@ typedef struct {
 
 /* A hop seen from its node: everything its prices depend on. */
 typedef struct {
-    size_t line;           /* of first and last position */
+    size_t line; /* of first and last position */
     /* bits by position: in use inside of the line, or anywhere but on it (by_lines); cut outside of it */
     uint32_t used, shards;
     int64_t parts;

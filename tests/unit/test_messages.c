@@ -107,9 +107,9 @@ Test(messages, hold_each_other_up_where_ranks_share_cores)
     cr_assert_eq(mc_mesh_parse("box=4,gpu=4", &mesh), MESHCOLL_OK);
     cr_assert_eq(mc_links_parse("uniform,box=cpu:3us,gpu=cpu:1us", &mesh, &links), MESHCOLL_OK);
     cr_assert_eq(mc_links_parse("uniform", &mesh, &apart), MESHCOLL_OK);
-    cr_assert_eq(mc_strategy_parse("allgather:ring(box) allgather:ring(gpu)", MESHCOLL_ALLGATHER,
-                                   &mesh, &s),
-                 MESHCOLL_OK);
+    cr_assert_eq(
+        mc_strategy_parse("allgather:ring(box) allgather:ring(gpu)", MESHCOLL_ALLGATHER, &mesh, &s),
+        MESHCOLL_OK);
     const double textbook = mc_strategy_seconds(&s, &mesh, &apart, 0, 4096);
     cr_expect_float_eq(mc_strategy_seconds(&s, &mesh, &links, 0, 4096) - textbook,
                        16 * 3 * 3e-6 + 16 * 3 * 1e-6, 1e-12);
