@@ -97,6 +97,8 @@ mc_phase_cost_t mc_cost_doubling_allgather(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_bruck_allgather(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_aligned_allreduce(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_aligned_reduce_scatter(const mc_line_shape_t *shape);
+/* ceil(log p) rounds, each of the slices whose index has that bit. */
+mc_phase_cost_t mc_cost_bruck_alltoall(const mc_line_shape_t *shape);
 
 mc_cost_t mc_cost_zero(void);
 mc_cost_t mc_cost_add(const mc_cost_t *a, const mc_cost_t *b);

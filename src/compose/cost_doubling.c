@@ -1,4 +1,5 @@
-/* Costs of recursive doubling and halving, of the aligned tree's sums, and of Bruck's allgather. */
+/* Costs of recursive doubling and halving, of the aligned tree's sums, and of Bruck's allgather and
+ * alltoall. */
 #include "compose/charge.h"
 #include "doubling/doubling.h"
 
@@ -235,9 +236,9 @@ mc_phase_cost_t mc_cost_aligned_reduce_scatter(const mc_line_shape_t *shape)
     return alike(cost);
 }
 
-/* Everyone sends n slices n ranks away (to either side): of each block of s ranks min(n, s) send out of
- * it. n-1 ranks' slices run over the line's end. */
-static void charge_turn(mc_cost_t *cost, const mc_line_shape_t *shape, int32_t n)
+/* Everyone sends so many messages n ranks away (to either side): of each block of s ranks min(n, s) ranks
+ * send out of it. */
+static void charge_turn(mc_cost_t *cost, const mc_line_shape_t *shape, int32_t n, int32_t messages)
 {
     const int32_t p = shape->line.len;
     int64_t outer = 0;
@@ -245,11 +246,10 @@ static void charge_turn(mc_cost_t *cost, const mc_line_shape_t *shape, int32_t n
         const int32_t d = shape->line.dims.first + i, block = mc_shape_block(shape, d);
         const int64_t leave = (int64_t)(p / block) * (n < block ? n : block);
         if (shape->mesh->dim[d].extent > 1) {
-            mc_charge_messages(cost, shape, d, leave - outer);
+            mc_charge_messages(cost, shape, d, (leave - outer) * messages);
             outer = leave;
         }
     }
-    mc_charge_messages(cost, shape, mc_shape_top(shape), n - 1);
 }
 
 /* A round's slices are two messages at ranks whose slices run over the line's end; the last rank's
@@ -267,7 +267,41 @@ mc_phase_cost_t mc_cost_bruck_allgather(const mc_line_shape_t *shape)
         const mc_ratio_t slowed = mc_shape_slowed(shape, d, leave);
         mc_charge(&cost, shape, d, n > 1 ? 2 : 1, mc_ratio(n, p), slowed, false);
         mc_charge_incast(&cost, shape, d, rounds, mc_ratio(n, p), slowed);
-        charge_turn(&cost, shape, n);
+        charge_turn(&cost, shape, n, 1);
+        /* n-1 ranks' slices run over the line's end */
+        mc_charge_messages(&cost, shape, mc_shape_top(shape), n - 1);
+    }
+    return alike(cost);
+}
+
+/* Messages of one rank in the round of `unit`: whole runs in one, or where they do not fill the line in
+ * one for each line outside this one, and a run that the end cuts. */
+static int32_t bit_messages(const mc_line_shape_t *shape, int32_t unit)
+{
+    const int32_t p = shape->line.len, whole = p / (2 * unit), rest = p % (2 * unit);
+    int32_t outside = 1;
+    for (int32_t d = 0; d < shape->line.dims.first; d++)
+        outside *= shape->mesh->dim[d].extent;
+    return (whole > 1 && rest > 0 ? outside : whole > 0) + (rest > unit);
+}
+
+/* Slices of p whose index has this bit. */
+static int32_t bit_slices(int32_t p, int32_t unit)
+{
+    const int32_t rest = p % (2 * unit);
+    return p / (2 * unit) * unit + (rest > unit ? rest - unit : 0);
+}
+
+/* In the round of `unit`, min(unit, s, p-unit) ranks of a box of s send out of it. */
+mc_phase_cost_t mc_cost_bruck_alltoall(const mc_line_shape_t *shape)
+{
+    mc_cost_t cost = mc_cost_zero();
+    const int32_t p = shape->line.len, d = mc_shape_top(shape), s = mc_shape_block(shape, d);
+    for (int32_t unit = 1; unit < p; unit *= 2) {
+        const int32_t n = unit < p - unit ? unit : p - unit, leave = n < s ? n : s;
+        mc_charge_row(&cost, shape, d, bit_messages(shape, unit), mc_ratio(bit_slices(p, unit), p),
+                      mc_shape_slowed(shape, d, leave), false);
+        charge_turn(&cost, shape, n, bit_messages(shape, unit));
     }
     return alike(cost);
 }

@@ -39,6 +39,7 @@ const mc_algorithm_t mc_algorithms[] = {
     {MESHCOLL_ALLREDUCE,      "mst",      mc_mst_allreduce,           mc_cost_mst_allreduce,           false, true,  true,  MC_ALIGNED_POWERS},
     {MESHCOLL_ALLTOALL,       "pairwise", mc_pairwise_alltoall,       mc_cost_pairwise_alltoall,       true,  false, false, MC_ALIGNED_NEVER},
     {MESHCOLL_ALLTOALL,       "digits",   mc_digits_alltoall,         mc_cost_digits_alltoall,         true,  false, false, MC_ALIGNED_NEVER},
+    {MESHCOLL_ALLTOALL,       "bruck",    mc_bruck_alltoall,          mc_cost_bruck_alltoall,          true,  false, false, MC_ALIGNED_NEVER},
 };
 /* clang-format on */
 const int32_t mc_n_algorithms = MC_COUNT(mc_algorithms);

@@ -33,6 +33,9 @@ mc_tile_t mc_bruck_allgather(mc_builder_t *b, mc_line_t l, mc_tile_t v);
  */
 mc_tile_t mc_aligned_allreduce(mc_builder_t *b, mc_line_t l, mc_tile_t v);
 mc_tile_t mc_aligned_reduce_scatter(mc_builder_t *b, mc_line_t l, mc_tile_t v);
+/* Alltoall in ceil(log p) rounds on any length, for small blocks: Bruck et al. 1997, section 3.2.
+ * A round's slices are two messages where the last run of them is shorter. */
+mc_tile_t mc_bruck_alltoall(mc_builder_t *b, mc_line_t l, mc_tile_t v);
 
 /* size: the largest power of two that is no more than the line's length. */
 typedef struct {

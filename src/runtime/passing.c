@@ -26,7 +26,8 @@ static int check_once(const mc_plan_t *plan)
     return mc_fail(
         MESHCOLL_ERR_STRATEGY,
         "alltoallv: a block stops at two ranks on its way at most, so expected a strategy "
-        "of at most three exchanges (alltoall:digits has one for each prime factor), as "
+        "of at most three exchanges (alltoall:digits has one for each prime factor, alltoall:bruck "
+        "two and more), as "
         "\"hierarchical\" has on this mesh, or \"flat-pairwise\"");
 }
 

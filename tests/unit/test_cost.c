@@ -73,6 +73,20 @@ static void each_doubling_row(int32_t p, void (*see)(const row_t *row, const voi
     int32_t power = 1, rounds = 0, slices = 0;
     for (; 2 * power <= p; power *= 2, rounds++)
         slices += power < p - (1 << lg(p)) / 2 ? 2 * power : power + p - (1 << lg(p)) / 2;
+    /* index by index, a message for each run of equal length */
+    int32_t bits = 0, carried = 0;
+    for (int32_t bit = 1; bit < p; bit *= 2) {
+        int32_t runs[2] = {0, 0}, run = 0;
+        for (int32_t i = 0; i <= p; i++) {
+            carried += i < p && (i & bit);
+            run += i < p && (i & bit);
+            if (run > 0 && (i == p || !(i & bit))) {
+                runs[run == bit]++;
+                run = 0;
+            }
+        }
+        bits += (runs[0] > 0) + (runs[1] > 0);
+    }
     const bool even = power == p;
     const mc_ratio_t all = r(rounds, 1), steps = even ? all : r(rounds + 2, 1);
     const mc_ratio_t halves = even ? r(p - 1, p) : r(slices, p);
@@ -84,6 +98,7 @@ static void each_doubling_row(int32_t p, void (*see)(const row_t *row, const voi
          even ? halves : mc_ratio_add(before, slice), before},
         {"doubling allgather", mc_cost_doubling_allgather, steps,
          even ? halves : mc_ratio_add(before, slice), none},
+        {"bruck alltoall", mc_cost_bruck_alltoall, r(bits, 1), r(carried, p), none},
         {"bruck allgather", mc_cost_bruck_allgather,
          r(p < 3 ? p - 1 : 2 * lg(p) - 1 - (p == 1 + (1 << (lg(p) - 1))), 1), r(p - 1, p), none},
     };
