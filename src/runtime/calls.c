@@ -74,6 +74,7 @@ static void to_front(meshcoll_t *h, int i)
 static bool serves(const meshcoll_request_t *r, const meshcoll_args_t *a, const mc_ranked_t *choice)
 {
     return !r->taken && r->collective == a->collective && r->root == a->root &&
+           r->by_rank == mc_request_by_rank(r->mesh, a) &&
            mc_strategy_equal(&r->choice.strategy, &choice->strategy);
 }
 
@@ -167,19 +168,15 @@ int mc_call_choose(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, mc_
     if (a->in_counts)
         return choose_straight(h, a, choice);
     const bool has_blocks = mc_move_has_blocks(&mc_moves[a->collective]) && !a->counts;
-    if (!mc_op_commutes(a->op) && h->order.comm_rank)
-        return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
-                       "the operation does not commute, and the ranks do not stand in the mesh in "
-                       "their order: start them box by box, or take them as one line: "
-                       "MESHCOLL_MESH=rank=%d",
-                       h->mesh.size);
+    const bool by_rank = mc_request_by_rank(h, a);
     const mc_wish_t wish = {.collective = a->collective,
-                            .root = a->root,
+                            .root = by_rank ? mc_comm_rank_of(&h->order, a->root) : a->root,
                             .bytes = a->count * meshcoll_datatype_size(a->datatype) *
                                      (has_blocks ? (uint64_t)h->mesh.size : 1),
                             .strategy = a->strategy,
                             .unforced = is_barrier,
-                            .in_order = !mc_op_commutes(a->op)};
+                            .in_order = !mc_op_commutes(a->op),
+                            .one_line = by_rank};
     return mc_choose(&h->choice, &h->mesh, &h->links, &wish, choice);
 }
 

@@ -102,6 +102,20 @@ static void price(const mc_mesh_t *mesh, const mc_links_t *links, const mc_wish_
     r->seconds = mc_strategy_seconds(&r->strategy, mesh, links, wish->root, (double)wish->bytes);
 }
 
+/* The cheapest on one line of all ranks, on the links of the outermost dimension: ranks in any order are
+ * mostly in different boxes from their neighbours. */
+static int plan_line(const mc_mesh_t *mesh, const mc_links_t *links, const mc_wish_t *wish,
+                     const mc_planner_query_t *query, mc_ranked_t *best)
+{
+    mc_mesh_t line = {.ndims = 1, .size = mesh->size, .dim = {mesh->dim[0]}};
+    const mc_links_t its = {.ndims = 1, .dim = {links->dim[0]}};
+    line.dim[0].extent = mesh->size;
+    const int status = mc_planner_best(wish->collective, &line, &its, query, best);
+    for (int32_t i = 0; !status && i < best->strategy.n_phases; i++)
+        best->strategy.phase[i].dims = (mc_dims_t){0, mesh->ndims};
+    return status;
+}
+
 /* The planner's cheapest. */
 static int plan_best(const mc_mesh_t *mesh, const mc_links_t *links, const mc_wish_t *wish,
                      mc_ranked_t *best)
@@ -110,7 +124,19 @@ static int plan_best(const mc_mesh_t *mesh, const mc_links_t *links, const mc_wi
                                       .bytes = (double)wish->bytes,
                                       .max_segments = MC_MAX_SEGMENTS,
                                       .in_order = wish->in_order};
-    return mc_planner_best(wish->collective, mesh, links, &query, best);
+    return wish->one_line ? plan_line(mesh, links, wish, &query, best)
+                          : mc_planner_best(wish->collective, mesh, links, &query, best);
+}
+
+/* Where the ranks stand in another order, the mesh's inner lines do not join neighbours. */
+static int check_line(const mc_strategy_t *s, const mc_mesh_t *mesh)
+{
+    for (int32_t i = 0; i < s->n_phases; i++)
+        if (mc_mesh_line(mesh, s->phase[i].dims, 0, 0).len != mesh->size)
+            return mc_fail(MESHCOLL_ERR_STRATEGY,
+                           "the ranks do not stand in the mesh in their order, so that every phase "
+                           "goes along all of it");
+    return MESHCOLL_OK;
 }
 
 /* A strategy that somebody wants may not keep the order; what would do is said after the reason. */
@@ -121,10 +147,13 @@ static int check_order(const mc_mesh_t *mesh, const mc_links_t *links, const mc_
     char why[ROOM], instead[MC_STRATEGY_TEXT];
     mc_ranked_t best;
     mc_text_t reason = mc_text(why, sizeof why), text = mc_text(instead, sizeof instead);
-    if (!wish->in_order || !mc_strategy_check_order(wanted, mesh))
+    int status = wish->in_order ? mc_strategy_check_order(wanted, mesh) : MESHCOLL_OK;
+    if (!status && wish->one_line)
+        status = check_line(wanted, mesh);
+    if (!status)
         return MESHCOLL_OK;
     mc_text_add(&reason, "%s", meshcoll_last_error());
-    const int status = plan_best(mesh, links, wish, &best);
+    status = plan_best(mesh, links, wish, &best);
     if (status)
         return status;
     mc_strategy_print(&best.strategy, mesh, &text);

@@ -45,6 +45,7 @@ typedef struct {
     const char *strategy; /* for this operation only; NULL: none */
     bool unforced;        /* the planner's, whatever is forced */
     bool in_order;        /* reduced in the order of ranks */
+    bool one_line; /* by phases along all dimensions merged; of a mesh always with in_order */
 } mc_wish_t;
 
 /* *chosen is the choice's, until the next call. */

@@ -13,13 +13,16 @@
 /* Making and binding ---------------------------------------------------------------------------- */
 
 /* Connections and counters by the plan's peers; both arrays are the caller's to free. */
-static int connect_peers(meshcoll_t *h, const mc_plan_t *plan, mc_peer_t **peer, uint64_t **counter)
+static int connect_peers(const meshcoll_request_t *r, mc_peer_t **peer, uint64_t **counter)
 {
+    meshcoll_t *const h = r->mesh;
+    const mc_plan_t *const plan = r->plan;
     for (uint32_t i = 0; i < plan->n_peers; i++) {
-        const int status = mc_handle_connect(h, plan->peer[i], &peer[i]);
+        const int32_t rank = r->by_rank ? mc_mesh_rank_of(&h->order, plan->peer[i]) : plan->peer[i];
+        const int status = mc_handle_connect(h, rank, &peer[i]);
         if (status)
             return status;
-        counter[i] = &h->bytes_sent[mc_mesh_level(&h->mesh, h->rank, plan->peer[i])];
+        counter[i] = &h->bytes_sent[mc_mesh_level(&h->mesh, h->rank, rank)];
     }
     const int status = mc_greet(h, peer, plan->n_peers);
     if (status)
@@ -29,14 +32,12 @@ static int connect_peers(meshcoll_t *h, const mc_plan_t *plan, mc_peer_t **peer,
 
 static int init_executor(meshcoll_request_t *r)
 {
-    meshcoll_t *const h = r->mesh;
     const size_t n = (size_t)r->plan->n_peers + 1;
     mc_peer_t **const peer = calloc(n, sizeof *peer);
     uint64_t **const counter = calloc(n, sizeof *counter);
-    int status =
-        peer && counter ? connect_peers(h, r->plan, peer, counter) : mc_fail_memory("connections");
+    int status = peer && counter ? connect_peers(r, peer, counter) : mc_fail_memory("connections");
     if (!status) {
-        const mc_wiring_t wiring = {.rank = h->rank, .peer = peer, .bytes_sent = counter};
+        const mc_wiring_t wiring = {.rank = r->plan->rank, .peer = peer, .bytes_sent = counter};
         status = mc_executor_init(&r->executor, r->plan, &wiring);
     }
     free(counter);
@@ -123,6 +124,20 @@ static void unlist(meshcoll_request_t *r)
         r->next_of_all->prev_of_all = r->prev_of_all;
 }
 
+bool mc_request_by_rank(const meshcoll_t *h, const meshcoll_args_t *a)
+{
+    return h->order.comm_rank && !mc_op_commutes(a->op);
+}
+
+static int make_plan(meshcoll_request_t *r)
+{
+    const meshcoll_t *const h = r->mesh;
+    const int32_t rank = r->by_rank ? mc_comm_rank_of(&h->order, h->rank) : h->rank;
+    const int32_t root = r->by_rank ? mc_comm_rank_of(&h->order, r->root) : r->root;
+    const int status = mc_strategy_plan(&r->choice.strategy, &h->mesh, rank, root, &r->plan);
+    return status ? status : mc_binding_init(&r->binding, r->plan);
+}
+
 int mc_request_create(meshcoll_t *h, const meshcoll_args_t *args, const mc_ranked_t *choice,
                       meshcoll_request_t **request)
 {
@@ -132,13 +147,12 @@ int mc_request_create(meshcoll_t *h, const meshcoll_args_t *args, const mc_ranke
     enlist(h, r);
     r->collective = args->collective;
     r->root = args->root;
+    r->by_rank = mc_request_by_rank(h, args);
     r->choice = *choice;
     int status = print_strategy(r);
     if (!status && args->count > 0) {
-        status = mc_strategy_plan(&choice->strategy, &h->mesh, h->rank, args->root, &r->plan);
-        if (!status)
-            status = mc_binding_init(&r->binding, r->plan);
-        r->binding.block_of = h->order.comm_rank;
+        status = make_plan(r);
+        r->binding.block_of = r->by_rank ? NULL : h->order.comm_rank;
         if (!status)
             status = init_executor(r);
         if (!status && h->explain)

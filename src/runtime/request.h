@@ -20,6 +20,7 @@ struct meshcoll_request {
     mc_workspace_t own, *workspace; /* NULL: none at the moment */
     mc_workspace_t *staging;        /* of calls packed into this one; NULL: none */
     uint32_t operation;             /* the next run's number, the same on all ranks */
+    bool by_rank;                   /* ranks and root of the plan are the communicator's */
     bool persistent;                /* of meshcoll_init; else it serves calls, see calls.h */
     bool cached, taken;             /* one of the handle's; it serves a call now */
     bool running;
@@ -34,6 +35,9 @@ struct meshcoll_request {
 int mc_args_check(const meshcoll_t *h, const meshcoll_args_t *given, meshcoll_args_t *args);
 mc_operands_t mc_operands_of(const meshcoll_args_t *a);
 
+/* Does the operation need the ranks in the communicator's order, which is not the mesh's? It then runs on
+ * one line of them all, numbered as there. */
+bool mc_request_by_rank(const meshcoll_t *h, const meshcoll_args_t *a);
 /* Planned and wired, not bound. */
 int mc_request_create(meshcoll_t *h, const meshcoll_args_t *args, const mc_ranked_t *choice,
                       meshcoll_request_t **request);

@@ -1,5 +1,8 @@
 /* The pair types as MPI programs declare them, and a user's operation that does not commute, beside
  * MPI's own results. */
+#include "runtime/handle.h"
+#include "support/shuffled.h"
+
 #include <meshcoll/mpi.h>
 
 #include <stdint.h>
@@ -11,11 +14,12 @@ enum { COUNT = 1013 };
 
 static int rank, size, n_run;
 static meshcoll_t *mesh;
+static MPI_Comm comm;
 
 static void stop(const char *why)
 {
     fprintf(stderr, "rank %d: %s: %s\n", rank, why, meshcoll_last_error());
-    MPI_Abort(MPI_COMM_WORLD, 1);
+    MPI_Abort(comm, 1);
 }
 
 static void expect_same(const char *what, const void *got, const void *right, size_t bytes)
@@ -45,7 +49,7 @@ static void expect_same(const char *what, const void *got, const void *right, si
             }                                                                         \
             if (meshcoll_allreduce(mesh, in, out, COUNT, datatype, op[k]))            \
                 stop(#datatype);                                                      \
-            MPI_Allreduce(in, right, COUNT, mpi_type, mpi_op[k], MPI_COMM_WORLD);     \
+            MPI_Allreduce(in, right, COUNT, mpi_type, mpi_op[k], comm);               \
             for (int i = 0; i < COUNT; i++)                                           \
                 if (out[i].value < right[i].value || out[i].value > right[i].value || \
                     out[i].index != right[i].index)                                   \
@@ -113,22 +117,22 @@ static void check_users(void)
         fill(in, (size_t)size * COUNT);
         if (meshcoll_allreduce(mesh, in, out, COUNT, MESHCOLL_UINT64, MESHCOLL_BXOR))
             stop("bxor");
-        MPI_Allreduce(in, right, COUNT, MPI_UINT64_T, MPI_BXOR, MPI_COMM_WORLD);
+        MPI_Allreduce(in, right, COUNT, MPI_UINT64_T, MPI_BXOR, comm);
         expect_same("bxor differs from MPI's", out, right, sizeof out);
         if (meshcoll_allreduce(mesh, in, out, COUNT, MESHCOLL_UINT64, op))
             stop("allreduce");
-        MPI_Allreduce(in, right, COUNT, MPI_UINT64_T, mpi_op, MPI_COMM_WORLD);
+        MPI_Allreduce(in, right, COUNT, MPI_UINT64_T, mpi_op, comm);
         expect_same("a user's allreduce differs from MPI's", out, right, sizeof out);
         for (int root = 0; root < size; root++) {
             if (meshcoll_reduce(mesh, in, out, COUNT, MESHCOLL_UINT64, op, root))
                 stop("reduce");
-            MPI_Reduce(in, right, COUNT, MPI_UINT64_T, mpi_op, root, MPI_COMM_WORLD);
+            MPI_Reduce(in, right, COUNT, MPI_UINT64_T, mpi_op, root, comm);
             if (rank == root)
                 expect_same("a user's reduce differs from MPI's", out, right, sizeof out);
         }
         if (meshcoll_reduce_scatter(mesh, in, out, COUNT, MESHCOLL_UINT64, op))
             stop("reduce_scatter");
-        MPI_Reduce_scatter_block(in, right, COUNT, MPI_UINT64_T, mpi_op, MPI_COMM_WORLD);
+        MPI_Reduce_scatter_block(in, right, COUNT, MPI_UINT64_T, mpi_op, comm);
         expect_same("a user's reduce_scatter differs from MPI's", out, right, sizeof out);
     }
     if (calls == 0 && size > 1 && rank == 0)
@@ -141,21 +145,58 @@ static void check_users(void)
     free(in);
 }
 
+/* A strategy that would reduce box by box is refused where the ranks stand otherwise. */
+static void check_refused(void)
+{
+    static const char hierarchical[] =
+        "reduce:mst(gpu) reduce:mst(box) bcast:mst(box) bcast:mst(gpu)";
+    affine_t v = {1, 1};
+    int calls = 0;
+    meshcoll_op_t op;
+    meshcoll_request_t *request;
+    if (meshcoll_op_create(compose, 0, &calls, &op))
+        stop("an operation");
+    const meshcoll_args_t args = {.size = sizeof args,
+                                  .collective = MESHCOLL_ALLREDUCE,
+                                  .in = &v,
+                                  .out = &v,
+                                  .count = 1,
+                                  .datatype = MESHCOLL_UINT64,
+                                  .op = op,
+                                  .strategy = hierarchical};
+    if (meshcoll_init(mesh, &args, &request) != MESHCOLL_ERR_STRATEGY ||
+        !strstr(meshcoll_last_error(), "do not stand in the mesh in their order"))
+        stop("a strategy that goes box by box is taken");
+    meshcoll_op_free(op);
+}
+
+/* usage: test_ops [MESH [BOXES NODES STEP]]; with BOXES the ranks are shuffled (support/shuffled.h) */
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
     const meshcoll_params_t params = {.size = sizeof params, .mesh = argc > 1 ? argv[1] : NULL};
-    if (meshcoll_create(MPI_COMM_WORLD, &params, &mesh))
+    comm = MPI_COMM_WORLD;
+    if (argc > 4) {
+        const mc_shuffle_t shuffle = {atoi(argv[2]), atoi(argv[3]), atoi(argv[4])};
+        comm = mc_shuffled_world(&shuffle);
+        if (mc_shuffled_create(comm, &shuffle, &params, &mesh) || !mesh->order.comm_rank)
+            stop("creating shuffled boxes");
+    } else if (meshcoll_create(comm, &params, &mesh)) {
         stop("meshcoll_create");
+    }
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
     check_MESHCOLL_FLOAT32_INT32();
     check_MESHCOLL_FLOAT64_INT32();
     check_MESHCOLL_INT32_INT32();
     if (sizeof(long) == sizeof(int64_t))
         check_MESHCOLL_INT64_INT32();
     check_users();
+    if (argc > 4)
+        check_refused();
     meshcoll_destroy(mesh);
+    if (comm != MPI_COMM_WORLD)
+        MPI_Comm_free(&comm);
     if (rank == 0)
         printf("%d results as MPI's\n", n_run);
     MPI_Finalize();
