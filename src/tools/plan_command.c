@@ -62,6 +62,7 @@ static int read_request(const texts_t *texts, const char *collective, mc_plan_re
         exit = mc_read_mesh(r->command, texts->mesh, &r->mesh);
     if (exit == MC_GO_ON)
         exit = mc_read_root(r->command, texts->root, r->collective, &r->mesh, &r->root);
+    r->numbering = mc_numbering(&r->mesh, NULL);
     if (exit == MC_GO_ON)
         exit = read_links(texts, r);
     return exit;
@@ -88,6 +89,9 @@ static int run_size(const texts_t *texts, mc_plan_request_t *r)
     if (exit == MC_GO_ON && texts->strategy) {
         exit = mc_read_strategy(r->command, texts->strategy, r->collective, &r->mesh, &strategy);
         r->strategy = &strategy;
+        if (exit == MC_GO_ON && r->reproducible &&
+            mc_strategy_check_aligned(&strategy, &r->mesh, &r->numbering))
+            exit = mc_tool_fail(r->command, MESHCOLL_ERR_STRATEGY);
     }
     if (exit == MC_GO_ON)
         exit = mc_plan_rank(r);
@@ -135,6 +139,9 @@ static int run(const mc_command_t *self, int argc, char **argv)
          .value = "FROM..TO",
          .help = "where the best strategy changes between two sizes",
          .text = &texts.sweep},
+        {.name = "reproducible",
+         .help = "only strategies that MESHCOLL_REPRODUCIBLE=1 may take",
+         .flag = &r.reproducible},
         {.name = "max-segments",
          .value = "N",
          .help = "cut the vector into at most N segments (a power of two): 64",

@@ -64,6 +64,14 @@ gives '[p["side"] for p in j["strategies"][0]["phases"]]' "[1, 1, 1, 1, 2, 2, 2,
 run 0 plan allreduce --mesh box=8,gpu=8 --links lab --bytes 64M --json
 gives '"|" in j["strategies"][0]["strategy"]' False
 
+# Reproducible: boxes of 4 cost no more, boxes of 6 are no block of the tree that all sums follow.
+run 0 plan allreduce --mesh box=4,gpu=4 --links lab --bytes 1M --reproducible --json
+gives 'any(":ring(" in s["strategy"].split("allgather")[0] for s in j["strategies"])' False
+refused "adds up blocks of 6 ranks" plan allreduce --mesh box=2,gpu=6 --bytes 1M --reproducible \
+    --strategy "allreduce:aligned(gpu) allreduce:aligned(box)"
+refused "does not bracket 12 ranks as the aligned tree does" plan allreduce --mesh box=2,gpu=6 \
+    --bytes 1M --reproducible --strategy "allreduce:ring(box*gpu)"
+
 # On one dimension options 1 and 2 are the same.
 run 0 plan bcast --mesh x=8 --links uniform --sweep 1K..1M
 has "option1 and option2 cost the same at every size"
