@@ -156,6 +156,7 @@ typedef void (*meshcoll_op_fn_t)(void *context, void *dst, const void *a, const 
 /**
  * Makes an operation for all datatypes and meshes of this process. One that does not commute is
  * reduced in the order of ranks: x0 (op) x1 (op) … ; then only strategies that keep it are used.
+ * Where ranks do not stand box by box it takes MESHCOLL_REPRODUCIBLE=1, else ERR_UNSUPPORTED.
  * `context` goes to every call, and stays the caller's. All ranks create the same operations with
  * the same `commutative`; handles may differ between ranks. Errors: ERR_NO_MEMORY when there are too
  * many at once.
@@ -205,6 +206,10 @@ typedef struct {
     /** "single": one thread at a time uses the mesh and its requests; "multiple": any. With a progress
      * thread any may. Default: env MESHCOLL_THREADS, else "single". */
     const char *threads;
+    /** "1": what reductions give depends bit by bit on the ranks' values and number alone, not on how
+     * ranks are placed in boxes, nor on strategies; docs/reproducible.md says how and at which cost.
+     * "0": also on these. Default: env MESHCOLL_REPRODUCIBLE, else "0". */
+    const char *reproducible;
 } meshcoll_params_t;
 
 /**

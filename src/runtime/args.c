@@ -208,3 +208,18 @@ int mc_args_check(const meshcoll_t *h, const meshcoll_args_t *given, meshcoll_ar
     *args = a;
     return MESHCOLL_OK;
 }
+
+const mc_numbering_t *mc_args_aligned(const meshcoll_t *h, const meshcoll_args_t *args)
+{
+    const bool any = !h->reproducible || !mc_moves[args->collective].reduces ||
+                     mc_op_associates(args->op, args->datatype);
+    return any ? NULL : &h->numbering;
+}
+
+bool mc_plans_by_comm(const meshcoll_t *h, const meshcoll_args_t *args)
+{
+    const mc_numbering_t *const aligned = mc_args_aligned(h, args);
+    if (!aligned)
+        return h->order.comm_rank && !mc_op_commutes(args->op);
+    return aligned->flat;
+}

@@ -74,7 +74,7 @@ static void to_front(meshcoll_t *h, int i)
 static bool serves(const meshcoll_request_t *r, const meshcoll_args_t *a, const mc_ranked_t *choice)
 {
     return !r->taken && r->collective == a->collective && r->root == a->root &&
-           r->by_rank == mc_request_by_rank(r->mesh, a) &&
+           r->by_comm == mc_plans_by_comm(r->mesh, a) &&
            mc_strategy_equal(&r->choice.strategy, &choice->strategy);
 }
 
@@ -168,15 +168,19 @@ int mc_call_choose(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, mc_
     if (a->in_counts)
         return choose_straight(h, a, choice);
     const bool has_blocks = mc_move_has_blocks(&mc_moves[a->collective]) && !a->counts;
-    const bool by_rank = mc_request_by_rank(h, a);
+    /* the aligned tree over the communicator's ranks is in their order too */
+    const mc_numbering_t *const aligned = mc_args_aligned(h, a);
+    const bool in_order = !aligned && !mc_op_commutes(a->op);
+    const bool one_line = in_order && h->order.comm_rank;
     const mc_wish_t wish = {.collective = a->collective,
-                            .root = by_rank ? mc_comm_rank_of(&h->order, a->root) : a->root,
+                            .root = one_line ? mc_comm_rank_of(&h->order, a->root) : a->root,
                             .bytes = a->count * meshcoll_datatype_size(a->datatype) *
                                      (has_blocks ? (uint64_t)h->mesh.size : 1),
                             .strategy = a->strategy,
                             .unforced = is_barrier,
-                            .in_order = !mc_op_commutes(a->op),
-                            .one_line = by_rank};
+                            .in_order = in_order,
+                            .one_line = one_line,
+                            .aligned = aligned};
     return mc_choose(&h->choice, &h->mesh, &h->links, &wish, choice);
 }
 

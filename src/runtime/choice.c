@@ -60,7 +60,8 @@ static mc_memory_t *remember(mc_choice_t *choice, const mc_wish_t *wish)
     for (int32_t i = first; i; i = m->next) {
         m = &choice->memory[i - 1];
         if (m->bytes == wish->bytes && m->collective == wish->collective && m->root == wish->root &&
-            m->unforced == wish->unforced && m->in_order == wish->in_order)
+            m->unforced == wish->unforced && m->in_order == wish->in_order &&
+            m->aligned == (wish->aligned != NULL))
             return m;
     }
     return NULL;
@@ -90,6 +91,7 @@ static mc_memory_t *add(mc_choice_t *choice, const mc_wish_t *wish, const mc_ran
                        .bytes = wish->bytes,
                        .unforced = wish->unforced,
                        .in_order = wish->in_order,
+                       .aligned = wish->aligned != NULL,
                        .best = *best,
                        .next = *bucket};
     *bucket = (int32_t)(m - choice->memory) + 1;
@@ -123,7 +125,8 @@ static int plan_best(const mc_mesh_t *mesh, const mc_links_t *links, const mc_wi
     const mc_planner_query_t query = {.root = wish->root,
                                       .bytes = (double)wish->bytes,
                                       .max_segments = MC_MAX_SEGMENTS,
-                                      .in_order = wish->in_order};
+                                      .in_order = wish->in_order,
+                                      .aligned = wish->aligned};
     return wish->one_line ? plan_line(mesh, links, wish, &query, best)
                           : mc_planner_best(wish->collective, mesh, links, &query, best);
 }
@@ -139,6 +142,13 @@ static int check_line(const mc_strategy_t *s, const mc_mesh_t *mesh)
     return MESHCOLL_OK;
 }
 
+static int check_fits(const mc_mesh_t *mesh, const mc_wish_t *wish, const mc_strategy_t *wanted)
+{
+    if (wish->in_order && mc_strategy_check_order(wanted, mesh))
+        return MESHCOLL_ERR_STRATEGY;
+    return wish->aligned ? mc_strategy_check_aligned(wanted, mesh, wish->aligned) : MESHCOLL_OK;
+}
+
 /* A strategy that somebody wants may not keep the order; what would do is said after the reason. */
 static int check_order(const mc_mesh_t *mesh, const mc_links_t *links, const mc_wish_t *wish,
                        const mc_strategy_t *wanted)
@@ -147,7 +157,7 @@ static int check_order(const mc_mesh_t *mesh, const mc_links_t *links, const mc_
     char why[ROOM], instead[MC_STRATEGY_TEXT];
     mc_ranked_t best;
     mc_text_t reason = mc_text(why, sizeof why), text = mc_text(instead, sizeof instead);
-    int status = wish->in_order ? mc_strategy_check_order(wanted, mesh) : MESHCOLL_OK;
+    int status = check_fits(mesh, wish, wanted);
     if (!status && wish->one_line)
         status = check_line(wanted, mesh);
     if (!status)
@@ -157,7 +167,9 @@ static int check_order(const mc_mesh_t *mesh, const mc_links_t *links, const mc_
     if (status)
         return status;
     mc_strategy_print(&best.strategy, mesh, &text);
-    return mc_fail(MESHCOLL_ERR_STRATEGY, "the operation does not commute, and %s; \"%s\" does",
+    return mc_fail(MESHCOLL_ERR_STRATEGY, "%s, and %s; \"%s\" does",
+                   wish->aligned ? "reductions are to be reproducible (MESHCOLL_REPRODUCIBLE)"
+                                 : "the operation does not commute",
                    why, instead);
 }
 

@@ -89,6 +89,28 @@ bool mc_op_commutes(meshcoll_op_t op)
     return !mc_user_op_find(op, &user) || user.commutative;
 }
 
+bool mc_op_associates(meshcoll_op_t op, meshcoll_datatype_t datatype)
+{
+    if ((unsigned)op >= MESHCOLL_OPS)
+        return false;
+    switch (datatype) {
+    case MESHCOLL_INT8:
+    case MESHCOLL_INT16:
+    case MESHCOLL_INT32:
+    case MESHCOLL_INT64:
+    case MESHCOLL_UINT8:
+    case MESHCOLL_UINT16:
+    case MESHCOLL_UINT32:
+    case MESHCOLL_UINT64:
+    case MESHCOLL_INT32_INT32:
+    case MESHCOLL_INT64_INT32:
+    case MESHCOLL_INT64_INT64:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static int fail_combination(meshcoll_op_t op, meshcoll_datatype_t datatype)
 {
     enum { ROOM = 256 };

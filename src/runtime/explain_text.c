@@ -141,7 +141,8 @@ static int print_why(const report_t *r, const mc_call_t *call, double seconds)
     const mc_planner_query_t query = {.root = call->root,
                                       .bytes = (double)call->bytes,
                                       .max_segments = MC_MAX_SEGMENTS,
-                                      .most = RANKED};
+                                      .most = RANKED,
+                                      .aligned = call->aligned};
     mc_ranked_t *ranked;
     uint32_t n, considered;
     const int status = mc_planner_rank(call->collective, &r->h->mesh, &r->h->links, &query, &ranked,

@@ -18,6 +18,8 @@ struct meshcoll {
     char text[MC_MAX_DIMS * (MC_DIM_NAME + 12)];
     mc_links_t links;
     mc_choice_t choice;
+    bool reproducible;
+    mc_numbering_t numbering; /* of the communicator's ranks on the mesh */
 
     /* of a sub-mesh; it closes before its parent */
     meshcoll_t *parent, *sibling;

@@ -18,7 +18,7 @@ static int connect_peers(const meshcoll_request_t *r, mc_peer_t **peer, uint64_t
     meshcoll_t *const h = r->mesh;
     const mc_plan_t *const plan = r->plan;
     for (uint32_t i = 0; i < plan->n_peers; i++) {
-        const int32_t rank = r->by_rank ? mc_mesh_rank_of(&h->order, plan->peer[i]) : plan->peer[i];
+        const int32_t rank = r->by_comm ? mc_mesh_rank_of(&h->order, plan->peer[i]) : plan->peer[i];
         const int status = mc_handle_connect(h, rank, &peer[i]);
         if (status)
             return status;
@@ -124,18 +124,16 @@ static void unlist(meshcoll_request_t *r)
         r->next_of_all->prev_of_all = r->prev_of_all;
 }
 
-bool mc_request_by_rank(const meshcoll_t *h, const meshcoll_args_t *a)
-{
-    return h->order.comm_rank && !mc_op_commutes(a->op);
-}
-
 static int make_plan(meshcoll_request_t *r)
 {
     const meshcoll_t *const h = r->mesh;
-    const int32_t rank = r->by_rank ? mc_comm_rank_of(&h->order, h->rank) : h->rank;
-    const int32_t root = r->by_rank ? mc_comm_rank_of(&h->order, r->root) : r->root;
-    const int status = mc_strategy_plan(&r->choice.strategy, &h->mesh, rank, root, &r->plan);
-    return status ? status : mc_binding_init(&r->binding, r->plan);
+    const int32_t rank = r->by_comm ? mc_comm_rank_of(&h->order, h->rank) : h->rank;
+    const int32_t root = r->by_comm ? mc_comm_rank_of(&h->order, r->root) : r->root;
+    int status = mc_strategy_plan(&r->choice.strategy, &h->mesh, rank, root, &r->plan);
+    if (!status)
+        status = mc_binding_init(&r->binding, r->plan);
+    r->binding.block_of = r->by_comm ? NULL : h->order.comm_rank;
+    return status;
 }
 
 int mc_request_create(meshcoll_t *h, const meshcoll_args_t *args, const mc_ranked_t *choice,
@@ -147,12 +145,11 @@ int mc_request_create(meshcoll_t *h, const meshcoll_args_t *args, const mc_ranke
     enlist(h, r);
     r->collective = args->collective;
     r->root = args->root;
-    r->by_rank = mc_request_by_rank(h, args);
     r->choice = *choice;
+    r->by_comm = mc_plans_by_comm(h, args);
     int status = print_strategy(r);
     if (!status && args->count > 0) {
         status = make_plan(r);
-        r->binding.block_of = r->by_rank ? NULL : h->order.comm_rank;
         if (!status)
             status = init_executor(r);
         if (!status && h->explain)

@@ -122,9 +122,9 @@ static int take_machines(const part_t *p, meshcoll_t *h)
 
 static int open_part(const part_t *p, meshcoll_t *parent, meshcoll_t **handle)
 {
-    const mc_settings_t none = {0};
+    const mc_settings_t settings = {.reproducible = parent->reproducible ? "1" : NULL};
     meshcoll_t *h;
-    int status = mc_handle_open(&p->mesh, p->rank, &none, &h);
+    int status = mc_handle_open(&p->mesh, p->rank, &settings, &h);
     if (status)
         return status;
     h->parent = parent;
