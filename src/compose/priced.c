@@ -199,11 +199,8 @@ int mc_priced_init(mc_priced_t *p, meshcoll_collective_t collective, const mc_me
                    const mc_numbering_t *aligned)
 {
     *p = (mc_priced_t){.graph = mc_graph(collective, mesh, in_order, aligned)};
-    build_t b = {.p = p,
-                 .mesh = mesh,
-                 .links = links,
-                 .by_lines = ranks_share_cores(links),
-                 .root = root};
+    build_t b = {
+        .p = p, .mesh = mesh, .links = links, .by_lines = ranks_share_cores(links), .root = root};
     const mc_node_t start = mc_graph_start(&p->graph);
     const int32_t n = p->graph.n;
     const size_t lines = (size_t)(n * n);

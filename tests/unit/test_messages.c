@@ -48,7 +48,8 @@ static count_t told(const mc_mesh_t *mesh, const mc_strategy_t *strategy, int32_
 /* Across blocks an interval is halved where it is, and which messages cross which dimension depends. */
 static bool by_dimension(const char *text)
 {
-    return !strchr(text, '*') || !(strstr(text, "mst") || strstr(text, "bruck") || strstr(text, "aligned"));
+    return !strchr(text, '*') ||
+           !(strstr(text, "mst") || strstr(text, "bruck") || strstr(text, "aligned"));
 }
 
 static void compare(const mc_mesh_t *mesh, meshcoll_collective_t c, const char *text, int32_t root)
