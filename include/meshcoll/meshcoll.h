@@ -93,13 +93,15 @@ typedef enum {
     MESHCOLL_COMPLEX64,   /**< two float32: real, imaginary */
     MESHCOLL_COMPLEX128,  /**< two float64 */
     /* value and index, for minloc and maxloc: a C struct of the two, padding included */
-    MESHCOLL_FLOAT32_INT32, /**< value and index: MPI_FLOAT_INT */
-    MESHCOLL_FLOAT64_INT32, /**< value and index: MPI_DOUBLE_INT */
-    MESHCOLL_INT32_INT32,   /**< value and index: MPI_2INT */
-    MESHCOLL_INT64_INT32,   /**< value and index: MPI_LONG_INT, where long has 64 bits */
-    MESHCOLL_FLOAT64_INT64, /**< value and index: MPI has none */
-    MESHCOLL_INT64_INT64,   /**< value and index: MPI has none */
-    MESHCOLL_DATATYPES      /**< how many there are */
+    MESHCOLL_FLOAT32_INT32,           /**< value and index: MPI_FLOAT_INT */
+    MESHCOLL_FLOAT64_INT32,           /**< value and index: MPI_DOUBLE_INT */
+    MESHCOLL_INT32_INT32,             /**< value and index: MPI_2INT */
+    MESHCOLL_INT64_INT32,             /**< value and index: MPI_LONG_INT, where long has 64 bits */
+    MESHCOLL_FLOAT64_INT64,           /**< value and index: MPI has none */
+    MESHCOLL_INT64_INT64,             /**< value and index: MPI has none */
+    MESHCOLL_DATATYPES,               /**< how many of these there are */
+    MESHCOLL_DATATYPE_BYTES = 1 << 8, /**< those of meshcoll_datatype_of have greater values */
+    MESHCOLL_DATATYPE_LAST = 0x7fffffff /**< makes the type wide enough for all of them */
 } meshcoll_datatype_t;
 
 /** Operations of the library, then those of meshcoll_op_create. */
@@ -135,7 +137,7 @@ MESHCOLL_API const char *meshcoll_version(void);
 /** @name Names in texts
  * @{ */
 /** Name as in texts ("bcast", "float32", "sum"), static; NULL when out of range. Operations of users are
- * all named "user". */
+ * all named "user", elements of meshcoll_datatype_of "bytes". */
 MESHCOLL_API const char *meshcoll_collective_name(meshcoll_collective_t collective);
 MESHCOLL_API const char *meshcoll_datatype_name(meshcoll_datatype_t datatype);
 MESHCOLL_API const char *meshcoll_op_name(meshcoll_op_t op);
@@ -143,6 +145,14 @@ MESHCOLL_API const char *meshcoll_op_name(meshcoll_op_t op);
 
 /** Bytes of one element, padding included; 0 when out of range. */
 MESHCOLL_API size_t meshcoll_datatype_size(meshcoll_datatype_t datatype);
+
+/**
+ * Elements of `bytes` bytes back to back, as a C struct of that sizeof is: what MPI_Type_contiguous makes of
+ * MPI_BYTE. Every collective moves them, and users' operations reduce them, whole and at addresses
+ * that are multiples of 8 where those of the buffers and `bytes` are. The value follows from `bytes` alone: it is
+ * the same in all processes, and there is nothing to free. ERR_INVALID_ARG where `bytes` is 0 or above 2^30.
+ */
+MESHCOLL_API int meshcoll_datatype_of(size_t bytes, meshcoll_datatype_t *datatype);
 
 /**
  * A user's operation: dst[i] = a[i] (op) b[i] for `count` elements of `datatype`. `dst` is a, b, or

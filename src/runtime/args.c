@@ -185,7 +185,7 @@ int mc_args_check(const meshcoll_t *h, const meshcoll_args_t *given, meshcoll_ar
     if ((unsigned)a.collective >= MESHCOLL_COLLECTIVES)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "there is no collective %d", (int)a.collective);
     const mc_move_t *const move = &mc_moves[a.collective];
-    if ((unsigned)a.datatype >= MESHCOLL_DATATYPES)
+    if (meshcoll_datatype_size(a.datatype) == 0)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s: there is no datatype %d", move->name,
                        (int)a.datatype);
     if (!move->reduces)
