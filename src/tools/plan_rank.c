@@ -22,6 +22,8 @@ void mc_plan_print_head(const mc_plan_request_t *r, const char *what)
            mc_show_mesh(&r->mesh, mesh), r->mesh.size);
     if (mc_moves[r->collective].rooted)
         printf(", root %d", r->root);
+    if (r->in_order)
+        printf(", in the order of ranks");
     for (int32_t i = 0; i < mc_n_cluster_presets; i++)
         if (strcmp(mc_cluster_presets[i].name, r->links_text) == 0)
             provenance = mc_cluster_presets[i].provenance;
@@ -39,6 +41,8 @@ json_t *mc_plan_json_head(const mc_plan_request_t *r)
                   r->links_text, "links", mc_json_links(&r->mesh, &r->links));
     if (mc_moves[r->collective].rooted)
         json_object_set_new(json, "root", json_integer(r->root));
+    if (r->in_order)
+        json_object_set_new(json, "in_order", json_true());
     return json;
 }
 

@@ -13,6 +13,7 @@ typedef struct {
     int32_t root, top, max_segments;
     uint64_t bytes;
     const mc_strategy_t *strategy; /* only this one is priced; NULL: all */
+    bool in_order;                 /* only strategies that reduce in the order of ranks */
     bool phases, json;
     bool reproducible; /* only what adds up by the aligned tree over `numbering` */
     mc_numbering_t numbering;
@@ -24,6 +25,7 @@ static inline mc_planner_query_t mc_plan_query(const mc_plan_request_t *r, doubl
                                 .bytes = bytes,
                                 .max_segments = (uint32_t)r->max_segments,
                                 .most = (uint32_t)r->top,
+                                .in_order = r->in_order,
                                 .aligned = r->reproducible ? &r->numbering : NULL};
 }
 

@@ -122,7 +122,8 @@ static int find_options(const mc_plan_request_t *r, priced_t option[MAX_OPTIONS]
     int n = 0;
     for (size_t i = 0; i < MC_COUNT(names); i++) {
         priced_t *const p = &option[n];
-        if (mc_strategy_named(names[i], r->collective, &r->mesh, &p->strategy))
+        if (mc_strategy_named(names[i], r->collective, &r->mesh, &p->strategy) ||
+            (r->in_order && mc_strategy_check_order(&p->strategy, &r->mesh)))
             continue;
         p->name = names[i];
         p->fixed = mc_strategy_seconds(&p->strategy, &r->mesh, &r->links, r->root, 0);

@@ -40,6 +40,17 @@ gives 'j["strategies"][0]["times_best"]' 1.0
 gives 'min(s["times_bound"] for s in j["strategies"]) >= 1' True
 gives 'j["considered"] > 1000' True
 
+# What does not commute: nothing that starts elsewhere than at rank 0, as rings do.
+run 0 plan allreduce --mesh box=4,gpu=4 --bytes 64M --in-order --top 1000
+has "in the order of ranks"
+has "reduce:mst(gpu)"
+! grep -q "reduce:chain\|reduce_scatter:" <<<"$out" || fail "a strategy out of order: $out"
+run 0 plan reduce --mesh box=4,gpu=4 --bytes 1M --in-order --json
+gives 'j["in_order"]' True
+refused "does not reduce in the order of ranks" \
+    plan allreduce --mesh box=4,gpu=4 --bytes 1M --in-order --strategy flat-ring
+refused "--in-order is for what reduces" plan bcast --mesh box=4,gpu=4 --bytes 1M --in-order
+
 # Where options cross: option 1 has 6α + 6nβ, 2 has 13α + 17/8 nβ, 3 has 20α + 63/32 nβ.
 run 0 plan bcast "${mesh[@]}" --sweep 1K..64M
 has "option1 and option2 cross at 1.764 KiB (1806 bytes): option1 is cheaper below, option2 above"
