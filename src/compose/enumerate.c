@@ -197,6 +197,8 @@ int mc_strategy_each(meshcoll_collective_t collective, const mc_mesh_t *mesh, mc
     const int status = mc_mesh_check(mesh);
     if (status)
         return status;
+    if (mesh->ragged)
+        return mc_fail(MESHCOLL_ERR_UNSUPPORTED, "boxes of unequal sizes have no strategies yet");
     if ((unsigned)collective >= MESHCOLL_COLLECTIVES)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "there is no collective %d", (int)collective);
     const mc_graph_t graph = mc_graph(collective, mesh, false, NULL);

@@ -73,6 +73,8 @@ static int check(meshcoll_collective_t collective, const mc_mesh_t *mesh, const 
         status = mc_links_check(links, mesh);
     if (status)
         return status;
+    if (mesh->ragged)
+        return mc_fail(MESHCOLL_ERR_UNSUPPORTED, "boxes of unequal sizes have no strategies yet");
     if ((unsigned)collective >= MESHCOLL_COLLECTIVES)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "there is no collective %d", (int)collective);
     if (mc_moves[collective].rooted && (query->root < 0 || query->root >= mesh->size))

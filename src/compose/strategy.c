@@ -236,10 +236,17 @@ int mc_strategy_check_aligned(const mc_strategy_t *s, const mc_mesh_t *mesh,
     return status;
 }
 
+static int fail_ragged(void)
+{
+    return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
+                   "no strategy goes along boxes of unequal sizes yet; take all ranks as one line, "
+                   "as in rank=N");
+}
+
 /* Along a dimension of extent 1 every state is the same, so it may be left out or visited freely. */
 int mc_strategy_check(const mc_strategy_t *s, const mc_mesh_t *mesh)
 {
-    int status = check_shape(s, mesh);
+    int status = mesh->ragged ? fail_ragged() : check_shape(s, mesh);
     for (int32_t side = 0; !status && side < mc_strategy_sides(s); side++)
         status = check_side(s, mesh, side);
     return status;

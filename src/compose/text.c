@@ -278,7 +278,7 @@ static int fail_algorithm(meshcoll_collective_t collective, word_t name)
 
 static int fail_dim(const mc_mesh_t *mesh, word_t name, const char *why)
 {
-    char known[MC_MAX_DIMS * (MC_DIM_NAME + 12)];
+    char known[MC_MESH_TEXT];
     mc_text_t text = mc_text(known, sizeof known);
     mc_mesh_print(mesh, &text);
     return mc_fail(MESHCOLL_ERR_STRATEGY, "'%.*s' %s mesh %s", (int)name.n, name.at, why, known);

@@ -275,6 +275,11 @@ int mc_mesh_fit(const char *text, int32_t size, mc_mesh_t *mesh)
     const int status = mc_mesh_parse(text, &m);
     if (status)
         return status;
+    if (m.ragged)
+        return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
+                       "mesh %s has boxes of unequal sizes, which no collective serves yet; take "
+                       "all ranks as one line: rank=%d",
+                       text, size);
     if (m.size == size) {
         *mesh = m;
         return MESHCOLL_OK;
