@@ -5,12 +5,31 @@
 
 #include <stdlib.h>
 
-static mc_line_shape_t shape_of(const mc_mesh_t *mesh, const mc_links_t *links, mc_dims_t dims,
-                                int32_t root, const mc_placement_t state[MC_MAX_DIMS])
+/* On a mesh that the root leads. The longest of the lines along fold; one line of all ranks as though
+ * they were spread evenly over the boxes, `even`. */
+static mc_line_t longest_line(const mc_mesh_t *mesh, mc_dims_t dims, int32_t root, mc_mesh_t *even)
 {
-    mc_line_shape_t shape = {.mesh = mesh, .share = {1, 1}, .lines = 1};
+    mc_line_t line = mc_mesh_line(mesh, dims, root, root);
+    if (mesh->ragged && dims.first == MC_RAGGED_FOLD)
+        line.len = mesh->dim[MC_RAGGED_FOLD].extent;
+    if (!mesh->ragged || dims.count < mesh->ndims)
+        return line;
+    const int32_t boxes = even->dim[MC_RAGGED_BOX].extent;
+    even->ragged = NULL;
+    even->dim[MC_RAGGED_GPU].extent = 1;
+    even->dim[MC_RAGGED_FOLD].extent = (mesh->size + boxes - 1) / boxes;
+    line.len = mesh->size;
+    line.root = root;
+    return line;
+}
+
+static mc_line_shape_t shape_of(const mc_mesh_t *mesh, mc_mesh_t *even, const mc_links_t *links,
+                                mc_dims_t dims, int32_t root,
+                                const mc_placement_t state[MC_MAX_DIMS])
+{
+    mc_line_shape_t shape = {.mesh = even, .share = {1, 1}, .lines = 1};
     int32_t crowd = 1; /* ranks inside one of the line's that run a line of their own */
-    shape.line = mc_mesh_line(mesh, dims, root, root);
+    shape.line = longest_line(mesh, dims, root, even);
     for (int32_t d = 0; d < mesh->ndims; d++) {
         const int32_t extent = mesh->dim[d].extent;
         if (!mc_dims_has(dims, d) && state[d] == MC_SHARD)
@@ -33,7 +52,9 @@ mc_phase_cost_t mc_phase_cost(int32_t algorithm, mc_dims_t dims, const mc_mesh_t
                               const mc_links_t *links, int32_t root,
                               const mc_placement_t state[MC_MAX_DIMS])
 {
-    const mc_line_shape_t shape = shape_of(mesh, links, dims, root, state);
+    const mc_mesh_t led = mc_mesh_led_by(mesh, root);
+    mc_mesh_t even = led;
+    const mc_line_shape_t shape = shape_of(&led, &even, links, dims, root, state);
     mc_phase_cost_t cost = mc_algorithms[algorithm].cost(&shape);
     for (int32_t d = 0; d < mesh->ndims; d++)
         cost.busy.dim[d].row = cost.busy.dim[d].alpha;
@@ -73,8 +94,6 @@ static int check(meshcoll_collective_t collective, const mc_mesh_t *mesh, const 
         status = mc_links_check(links, mesh);
     if (status)
         return status;
-    if (mesh->ragged)
-        return mc_fail(MESHCOLL_ERR_UNSUPPORTED, "boxes of unequal sizes have no strategies yet");
     if ((unsigned)collective >= MESHCOLL_COLLECTIVES)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "there is no collective %d", (int)collective);
     if (mc_moves[collective].rooted && (query->root < 0 || query->root >= mesh->size))
@@ -116,7 +135,7 @@ static int add_sides(meshcoll_collective_t collective, const mc_mesh_t *mesh,
     mc_ranked_t *pair;
     uint32_t n_pairs;
     /* rings, of which sides are made, keep no order */
-    if (query->one_side || query->in_order || query->aligned)
+    if (query->one_side || query->in_order || query->aligned || mesh->ragged)
         return MESHCOLL_OK;
     int status = mc_sides_candidates(collective, mesh, links, query, *ranked, &pair, &n_pairs);
     if (status || n_pairs == 0)

@@ -149,7 +149,7 @@ static int32_t group_of(build_t *b, const mc_node_t *node, const mc_hop_t *hop)
  * other of root and shard. */
 static uint32_t code_of(const mc_graph_t *graph, const mc_node_t *node)
 {
-    uint32_t code = 0;
+    uint32_t code = node->flat;
     for (int32_t i = 0; i < graph->n; i++) {
         const uint32_t other = node->at[i] == MC_ROOT ? MC_SHARD : MC_ROOT;
         const bool turned = node->at[i] != graph->to && (node->been[i] & 1u << other);
@@ -198,13 +198,14 @@ int mc_priced_init(mc_priced_t *p, meshcoll_collective_t collective, const mc_me
                    const mc_links_t *links, int32_t root, bool in_order,
                    const mc_numbering_t *aligned)
 {
-    *p = (mc_priced_t){.graph = mc_graph(collective, mesh, in_order, aligned)};
+    const mc_mesh_t led = mc_mesh_led_by(mesh, root);
+    *p = (mc_priced_t){.graph = mc_graph(collective, &led, in_order, aligned)};
     build_t b = {
         .p = p, .mesh = mesh, .links = links, .by_lines = ranks_share_cores(links), .root = root};
     const mc_node_t start = mc_graph_start(&p->graph);
     const int32_t n = p->graph.n;
     const size_t lines = (size_t)(n * n);
-    b.node = calloc((size_t)1 << (NODE_BITS * n), sizeof *b.node);
+    b.node = calloc((size_t)1 << (NODE_BITS * n + 1), sizeof *b.node);
     b.group = calloc((lines * MESHCOLL_COLLECTIVES) << (2 * n), sizeof *b.group);
     b.price = calloc((lines * (size_t)mc_n_algorithms) << n, sizeof *b.price);
     const bool done = b.node && b.group && b.price && add_node(&b, &start) >= 0;

@@ -57,6 +57,8 @@ int mc_mesh_of_boxes(const char *name, const int32_t *sizes, int32_t n, mc_mesh_
 /* The mesh with `rank` at fold 0 of its line, whose rank there takes its place: the root of an
  * operation, seen by all. Both are in one box. */
 mc_mesh_t mc_mesh_led_by(const mc_mesh_t *mesh, int32_t rank);
+/* Does its leader take another's place? */
+bool mc_mesh_leader_moved(const mc_mesh_t *mesh);
 /* The same ranks as one line, "rank=N". */
 mc_mesh_t mc_mesh_flat(const mc_mesh_t *mesh);
 
@@ -81,7 +83,8 @@ bool mc_dim_is_inside(const mc_dim_t *dim);
 /* Outermost dimension in which two ranks differ, whose link joins them; -1 for a rank and itself. */
 int32_t mc_mesh_level(const mc_mesh_t *mesh, int32_t a, int32_t b);
 
-/* Length of a line along `dims`, the product of their extents. */
+/* Length of a line along `dims`, the product of their extents; along fold of the longest, and of all
+ * dimensions of a ragged mesh its ranks. */
 int32_t mc_dims_extent(const mc_mesh_t *mesh, mc_dims_t dims);
 static inline bool mc_dims_has(mc_dims_t dims, int32_t d)
 {

@@ -184,6 +184,11 @@ static int32_t traded(const mc_mesh_t *mesh, int32_t rank)
     return rank == mate ? mesh->leader : rank;
 }
 
+bool mc_mesh_leader_moved(const mc_mesh_t *mesh)
+{
+    return mesh->ragged && spot_of(mesh->ragged, mesh->leader).fold > 0;
+}
+
 int32_t mc_mesh_place(const mc_mesh_t *mesh, int32_t rank)
 {
     if (!mesh->ragged)
