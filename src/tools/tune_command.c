@@ -199,6 +199,11 @@ static setup_t set_up(int argc, char **argv, const mc_place_t *place, request_t 
     setup_t s = {.exit = read_options(argc, argv, r), .seconds = r->seconds};
     if (s.exit == MC_GO_ON)
         s.exit = find_cluster(r, place, &s.cluster);
+    if (s.exit == MC_GO_ON && s.cluster.mesh.ragged)
+        s.exit = mc_tool_refuse(r->self,
+                                "lines between boxes of unequal sizes are not measured; tune on "
+                                "equal boxes of the same machines (mpirun --map-by ppr:N:node), "
+                                "and give what it prints as MESHCOLL_LINKS");
     if (s.exit == MC_GO_ON)
         s.exit = find_file(r, &s.cluster);
     return s;
