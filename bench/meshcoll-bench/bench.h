@@ -23,12 +23,13 @@ typedef struct {
     double factor;
     int warmup, iterations;
     double min_time, max_time; /* seconds a row takes; max_time 0: as long as it takes */
-    bool in_place, check, flat_mpi, help;
+    bool in_place, check, flat_mpi;
 } options_t;
 
 /* Status 0, or ERR_INVALID_ARG with the error's text set. */
 int options_parse(int argc, char **argv, options_t *options);
-void options_usage(FILE *to);
+/* Prints what --help or --version asks for, once where mpirun started several; whether one was there. */
+bool options_answer(int argc, char **argv);
 /* Item i of --sizes; *bytes stays as it is behind the last. */
 int options_size(const options_t *options, int i, uint64_t *bytes);
 

@@ -193,11 +193,6 @@ static int run_main(int argc, char **argv, int rank, int size)
         bench.box[d] = MPI_COMM_NULL;
     if (options_parse(argc, argv, &bench.options) != MESHCOLL_OK)
         return refuse(rank, EXIT_USAGE);
-    if (bench.options.help) {
-        if (rank == 0)
-            options_usage(stdout);
-        return 0;
-    }
     const meshcoll_params_t params = {.size = sizeof params,
                                       .mesh = bench.options.mesh,
                                       .links = bench.options.links,
@@ -215,6 +210,8 @@ static int run_main(int argc, char **argv, int rank, int size)
 
 int main(int argc, char **argv)
 {
+    if (options_answer(argc, argv))
+        return 0;
     MPI_Init(&argc, &argv);
     int rank, size;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

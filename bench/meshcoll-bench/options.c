@@ -15,7 +15,7 @@ static const char usage[] =
     "                         reduce_scatter, alltoall\n"
     "  --mesh TEXT            box=4,gpu=4: dimensions, outermost first; default: found\n"
     "  --links TEXT           link models, as `meshcoll plan --links` takes them\n"
-    "  --transports TEXT      UCX transports per dimension, box=tcp,self;gpu=sm,self\n"
+    "  --transports TEXT      per dimension, shm or a list of UCX's: box=tcp,self;gpu=shm\n"
     "  --strategies LIST      separated by commas or newlines (default: best,named):\n"
     "                           best     what the planner picks at each size\n"
     "                           named    every named entry of the collective on this mesh\n"
@@ -52,6 +52,7 @@ static const char usage[] =
     "                         chrome://tracing and bench/timeline.py; several strategies:\n"
     "                         FILE-1-NAME.json, …\n"
     "  --timeline-bytes BYTES the size of that run (default: the largest)\n"
+    "  --help, --version      answered at once, also without mpirun\n"
     "\n"
     "exit status: 0 all well, 1 wrong elements or a failure, 2 wrong usage\n";
 
@@ -104,12 +105,35 @@ static const struct option longs[] = {
     {"timeline", required_argument, NULL, OPT_TIMELINE},
     {"timeline-bytes", required_argument, NULL, OPT_TIMELINE_BYTES},
     {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, 'V'},
     {NULL, 0, NULL, 0},
 };
 
-void options_usage(FILE *to)
+/* What mpirun tells its processes, as nobody has asked MPI yet. */
+static bool is_first(void)
 {
-    fputs(usage, to);
+    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *const rank = getenv(names[i]);
+        if (rank)
+            return strcmp(rank, "0") == 0;
+    }
+    return true;
+}
+
+bool options_answer(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        const bool version = strcmp(argv[i], "--version") == 0;
+        if (!version && strcmp(argv[i], "--help") != 0 && strcmp(argv[i], "-h") != 0)
+            continue;
+        if (is_first() && version)
+            printf("meshcoll-bench %s\n", meshcoll_version());
+        else if (is_first())
+            fputs(usage, stdout);
+        return true;
+    }
+    return false;
 }
 
 static const char *collective_name(int i)
@@ -317,8 +341,7 @@ static int parse_option(int which, options_t *o)
     case OPT_RATE:
         o->rate = text;
         return parse_rate(text, &o->rate_bytes);
-    default: /* -h */
-        o->help = true;
+    default: /* -h and --version were answered before MPI started */
         return MESHCOLL_OK;
     }
 }

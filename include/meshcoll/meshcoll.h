@@ -93,13 +93,15 @@ typedef enum {
     MESHCOLL_COMPLEX64,   /**< two float32: real, imaginary */
     MESHCOLL_COMPLEX128,  /**< two float64 */
     /* value and index, for minloc and maxloc: a C struct of the two, padding included */
-    MESHCOLL_FLOAT32_INT32, /**< value and index: MPI_FLOAT_INT */
-    MESHCOLL_FLOAT64_INT32, /**< value and index: MPI_DOUBLE_INT */
-    MESHCOLL_INT32_INT32,   /**< value and index: MPI_2INT */
-    MESHCOLL_INT64_INT32,   /**< value and index: MPI_LONG_INT, where long has 64 bits */
-    MESHCOLL_FLOAT64_INT64, /**< value and index: MPI has none */
-    MESHCOLL_INT64_INT64,   /**< value and index: MPI has none */
-    MESHCOLL_DATATYPES      /**< how many there are */
+    MESHCOLL_FLOAT32_INT32,           /**< value and index: MPI_FLOAT_INT */
+    MESHCOLL_FLOAT64_INT32,           /**< value and index: MPI_DOUBLE_INT */
+    MESHCOLL_INT32_INT32,             /**< value and index: MPI_2INT */
+    MESHCOLL_INT64_INT32,             /**< value and index: MPI_LONG_INT, where long has 64 bits */
+    MESHCOLL_FLOAT64_INT64,           /**< value and index: MPI has none */
+    MESHCOLL_INT64_INT64,             /**< value and index: MPI has none */
+    MESHCOLL_DATATYPES,               /**< how many of these there are */
+    MESHCOLL_DATATYPE_BYTES = 1 << 8, /**< those of meshcoll_datatype_of have greater values */
+    MESHCOLL_DATATYPE_LAST = 0x7fffffff /**< makes the type wide enough for all of them */
 } meshcoll_datatype_t;
 
 /** Operations of the library, then those of meshcoll_op_create. */
@@ -135,7 +137,7 @@ MESHCOLL_API const char *meshcoll_version(void);
 /** @name Names in texts
  * @{ */
 /** Name as in texts ("bcast", "float32", "sum"), static; NULL when out of range. Operations of users are
- * all named "user". */
+ * all named "user", elements of meshcoll_datatype_of "bytes". */
 MESHCOLL_API const char *meshcoll_collective_name(meshcoll_collective_t collective);
 MESHCOLL_API const char *meshcoll_datatype_name(meshcoll_datatype_t datatype);
 MESHCOLL_API const char *meshcoll_op_name(meshcoll_op_t op);
@@ -143,6 +145,14 @@ MESHCOLL_API const char *meshcoll_op_name(meshcoll_op_t op);
 
 /** Bytes of one element, padding included; 0 when out of range. */
 MESHCOLL_API size_t meshcoll_datatype_size(meshcoll_datatype_t datatype);
+
+/**
+ * Elements of `bytes` bytes back to back, as a C struct of that sizeof is: what MPI_Type_contiguous makes of
+ * MPI_BYTE. Every collective moves them, and users' operations reduce them, whole and at addresses
+ * that are multiples of 8 where those of the buffers and `bytes` are. The value follows from `bytes` alone: it is
+ * the same in all processes, and there is nothing to free. ERR_INVALID_ARG where `bytes` is 0 or above 2^30.
+ */
+MESHCOLL_API int meshcoll_datatype_of(size_t bytes, meshcoll_datatype_t *datatype);
 
 /**
  * A user's operation: dst[i] = a[i] (op) b[i] for `count` elements of `datatype`. `dst` is a, b, or
@@ -156,6 +166,7 @@ typedef void (*meshcoll_op_fn_t)(void *context, void *dst, const void *a, const 
 /**
  * Makes an operation for all datatypes and meshes of this process. One that does not commute is
  * reduced in the order of ranks: x0 (op) x1 (op) … ; then only strategies that keep it are used.
+ * Where ranks do not stand box by box it takes MESHCOLL_REPRODUCIBLE=1, else ERR_UNSUPPORTED.
  * `context` goes to every call, and stays the caller's. All ranks create the same operations with
  * the same `commutative`; handles may differ between ranks. Errors: ERR_NO_MEMORY when there are too
  * many at once.
@@ -205,6 +216,10 @@ typedef struct {
     /** "single": one thread at a time uses the mesh and its requests; "multiple": any. With a progress
      * thread any may. Default: env MESHCOLL_THREADS, else "single". */
     const char *threads;
+    /** "1": what reductions give depends bit by bit on the ranks' values and number alone, not on how
+     * ranks are placed in boxes, nor on strategies; docs/reproducible.md says how and at which cost.
+     * "0": also on these. Default: env MESHCOLL_REPRODUCIBLE, else "0". */
+    const char *reproducible;
 } meshcoll_params_t;
 
 /**
@@ -307,8 +322,11 @@ MESHCOLL_API int meshcoll_barrier(meshcoll_t *mesh);
  * In place: this rank's block of the other buffer (out == in + displs[rank] elements, or the reverse).
  *
  * Of an alltoallv a rank knows its own counts only: in_counts[r] elements go to rank r, where they are
- * its out_counts of this rank. So it goes straight from rank to rank, whatever strategy is forced for
- * alltoall. In place: in == out, with the same counts and displs for both.
+ * its out_counts of this rank. So it goes straight from rank to rank, unless a strategy is forced for
+ * it or for alltoall. Where that takes blocks over other ranks, an alltoall of the counts goes first, by
+ * the same way: of a call each time, which then waits, also one that would not (meshcoll_ialltoallv); of
+ * a persistent request once, in meshcoll_init. Strategies of more than three exchanges are refused
+ * (ERR_STRATEGY). In place: in == out, with the same counts and displs for both.
  */
 MESHCOLL_API int meshcoll_scatterv(meshcoll_t *mesh, const void *in, const size_t *counts,
                                    const size_t *displs, void *out, size_t count,

@@ -111,8 +111,9 @@ static double computation(const mc_mesh_t *mesh, const mc_links_t *links)
 }
 
 double mc_lower_bound(meshcoll_collective_t collective, const mc_mesh_t *mesh,
-                      const mc_links_t *links, double n)
+                      const mc_links_t *given, double n)
 {
+    const mc_links_t at = mc_links_at(given, n), *const links = &at;
     int32_t top = 0;
     while (top < mesh->ndims && mesh->dim[top].extent == 1)
         top++;

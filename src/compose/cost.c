@@ -57,7 +57,7 @@ mc_cost_t mc_cost_zero(void)
     mc_cost_t cost;
     const mc_ratio_t none = {0, 1};
     for (int32_t d = 0; d < MC_MAX_DIMS; d++)
-        cost.dim[d] = (mc_term_t){none, none, none, none, none};
+        cost.dim[d] = (mc_term_t){none, none, none, none, none, 0};
     return cost;
 }
 
@@ -70,6 +70,7 @@ mc_cost_t mc_cost_add(const mc_cost_t *a, const mc_cost_t *b)
         sum.dim[d].gamma = mc_ratio_add(a->dim[d].gamma, b->dim[d].gamma);
         sum.dim[d].row = mc_ratio_add(a->dim[d].row, b->dim[d].row);
         sum.dim[d].incast = mc_ratio_add(a->dim[d].incast, b->dim[d].incast);
+        sum.dim[d].messages = a->dim[d].messages + b->dim[d].messages;
     }
     return sum;
 }
@@ -91,10 +92,17 @@ static double bytes_seconds(const mc_term_t *term, const mc_link_t *link)
     return (mc_ratio_value(term->beta) + mc_ratio_value(term->incast) * link->incast) * link->beta;
 }
 
+mc_term_t mc_term_bytes(const mc_term_t *term)
+{
+    const mc_ratio_t none = {0, 1};
+    return (mc_term_t){none, term->beta, term->gamma, none, term->incast, 0};
+}
+
 double mc_term_seconds(const mc_term_t *term, const mc_link_t *link, double n)
 {
     return mc_ratio_value(term->alpha) * link->alpha +
            mc_ratio_value(term->row) * (link->gap - link->alpha) +
+           (double)term->messages * link->cpu +
            n * (bytes_seconds(term, link) + mc_ratio_value(term->gamma) * link->gamma);
 }
 

@@ -22,9 +22,11 @@ double mc_ratio_value(mc_ratio_t a);
 /* alpha: messages one after another; row: those among them that follow one of the same rank in a row
  * without waiting for it, and take a gap instead of alpha (Culler et al. 1993, LogP; the textbook has
  * alpha for both); beta, gamma: multiples of n, the bytes of the whole vector; incast:
- * those of beta that come from s ranks at once, times 1 - 1/s. */
+ * those of beta that come from s ranks at once, times 1 - 1/s; messages: of all ranks on all lines, for
+ * ranks that share cores (link.h's cpu). */
 typedef struct {
     mc_ratio_t alpha, beta, gamma, row, incast;
+    int64_t messages;
 } mc_term_t;
 
 typedef struct {
@@ -42,6 +44,7 @@ typedef struct {
  * What a line's cost depends on.
  *   share      the fraction of n that the tile is when the line's dimensions are free (1 over the
  *              extents of the other sharded dimensions)
+ *   lines      how many lines of the mesh run it at once
  *   crowd[d]   how many lines drive one box's link of dimension d at once
  *   ports[d]   how many it carries at full rate: beta terms of d are multiplied by
  *              max(1, crowd * crossings / ports), where crossings is how many messages of one line
@@ -52,6 +55,7 @@ typedef struct {
     const mc_mesh_t *mesh;
     mc_line_t line;
     mc_ratio_t share;
+    int64_t lines;
     int32_t crowd[MC_MAX_DIMS], ports[MC_MAX_DIMS];
     bool pulled[MC_MAX_DIMS];
 } mc_line_shape_t;
@@ -62,6 +66,7 @@ typedef mc_phase_cost_t (*mc_line_cost_t)(const mc_line_shape_t *shape);
 
 mc_phase_cost_t mc_cost_mst_bcast(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_mst_reduce(const mc_line_shape_t *shape);
+mc_phase_cost_t mc_cost_mst_reduce_aligned(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_mst_scatter(const mc_line_shape_t *shape); /* and gather */
 mc_phase_cost_t mc_cost_mst_allreduce(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_ring_allgather(const mc_line_shape_t *shape);
@@ -90,12 +95,18 @@ mc_phase_cost_t mc_cost_doubling_allreduce(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_halving_reduce_scatter(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_doubling_allgather(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_bruck_allgather(const mc_line_shape_t *shape);
+mc_phase_cost_t mc_cost_aligned_allreduce(const mc_line_shape_t *shape);
+mc_phase_cost_t mc_cost_aligned_reduce_scatter(const mc_line_shape_t *shape);
+/* ceil(log p) rounds, each of the slices whose index has that bit. */
+mc_phase_cost_t mc_cost_bruck_alltoall(const mc_line_shape_t *shape);
 
 mc_cost_t mc_cost_zero(void);
 mc_cost_t mc_cost_add(const mc_cost_t *a, const mc_cost_t *b);
 /* beta and gamma times `share`: the same messages with that part of the bytes. */
 mc_cost_t mc_cost_share(const mc_cost_t *cost, mc_ratio_t share);
 
+/* The same term without what is paid by the message. */
+mc_term_t mc_term_bytes(const mc_term_t *term);
 /* Seconds for n bytes: of one dimension, of all one after another. */
 double mc_term_seconds(const mc_term_t *term, const mc_link_t *link, double n);
 double mc_cost_seconds(const mc_cost_t *cost, const mc_links_t *links, double n);
@@ -104,8 +115,8 @@ double mc_cost_rounded(double seconds);
 /*
  * What a segment keeps busy, in seconds. By the textbook a link, with its messages and its bytes. Where
  * the gap is known (it is not alpha), a wire carries the bytes while its ranks are at the next message:
- * then the wire has the bytes, and the ranks' own time the messages and sums; a pulled link's bytes are
- * its ranks' work too.
+ * then the wire has the bytes, and the ranks' own time the messages (where they share cores, of all of
+ * them) and sums; a pulled link's bytes are its ranks' work too.
  */
 typedef struct {
     double link, own;

@@ -13,11 +13,21 @@ static int32_t partner(const round_t *r, int32_t index, int32_t by)
     return index + ((digit + by) % r->radix - digit) * r->unit;
 }
 
+static int32_t common(int32_t a, int32_t b)
+{
+    return b == 0 ? a : common(b, a % b);
+}
+
 /* Messages that leave, or enter, the box of `block` ranks with the most of them. */
 static int32_t crossings(const round_t *r, int32_t block)
 {
+    const int32_t turn = r->unit * r->radix; /* after which digits come again */
     int32_t most = 0;
-    for (int32_t first = 0; first < r->len; first += block) {
+    if (block % turn == 0)
+        return 0;
+    if (r->unit % block == 0)
+        return block;
+    for (int32_t first = 0; first < block / common(block, turn) * turn; first += block) {
         int32_t out = 0, in = 0;
         for (int32_t i = first; i < first + block; i++) {
             out += partner(r, i, r->k) / block != i / block;
@@ -29,12 +39,25 @@ static int32_t crossings(const round_t *r, int32_t block)
     return most;
 }
 
+/* All ranks' messages, by the outermost dimension they cross. */
+static void charge_messages(mc_cost_t *cost, const mc_line_shape_t *shape, const round_t *r)
+{
+    for (int32_t i = 0; i < r->len; i++) {
+        const int32_t to = partner(r, i, r->k);
+        int32_t d = mc_shape_top(shape);
+        while (i / mc_shape_block(shape, d) == to / mc_shape_block(shape, d))
+            d++;
+        mc_charge_messages(cost, shape, d, 1);
+    }
+}
+
 static void charge_round(mc_cost_t *cost, const mc_line_shape_t *shape, const round_t *r)
 {
     int32_t d = mc_shape_top(shape), n = crossings(r, mc_shape_block(shape, d));
     while (n == 0)
         n = crossings(r, mc_shape_block(shape, ++d));
     mc_charge(cost, shape, d, 1, mc_ratio(1, r->radix), mc_shape_slowed(shape, d, n), false);
+    charge_messages(cost, shape, r);
 }
 
 mc_phase_cost_t mc_cost_digits_alltoall(const mc_line_shape_t *shape)

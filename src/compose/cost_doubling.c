@@ -1,4 +1,5 @@
-/* Costs of recursive doubling and halving, and of Bruck's allgather. */
+/* Costs of recursive doubling and halving, of the aligned tree's sums, and of Bruck's allgather and
+ * alltoall. */
 #include "compose/charge.h"
 #include "doubling/doubling.h"
 
@@ -16,20 +17,65 @@ static int32_t level(const mc_line_shape_t *shape, int32_t i, int32_t j)
     return d;
 }
 
-/* Messages between members m apart that leave (and enter) one box of dimension d: the most. */
-static int32_t crossings(const mc_line_shape_t *shape, mc_core_t c, int32_t m, int32_t d)
+/* Of the members below `v`, those that have the lower partner's place: m apart, by turns m of them. */
+static int32_t lower_below(int32_t v, int32_t m)
+{
+    const int32_t rest = v % (2 * m);
+    return v / (2 * m) * m + (rest < m ? rest : m);
+}
+
+/* Those in [lo, hi) whose partner is no less than `end` above them, by m. */
+static int32_t lower_from(int32_t lo, int32_t hi, int32_t end, int32_t m)
+{
+    const int32_t first = end - m > lo ? end - m : lo;
+    return first < hi ? lower_below(hi, m) - lower_below(first, m) : 0;
+}
+
+/* The first member whose index is no less. */
+static int32_t member_from(mc_core_t c, int32_t index)
+{
+    return index < 2 * c.surplus ? (index + 1) / 2 : index - c.surplus;
+}
+
+/* Messages between members m apart that leave (and enter) the box [at, at + block) of the line. */
+static int32_t crossing(mc_core_t c, int32_t m, int32_t at, int32_t block)
+{
+    const int32_t lo = member_from(c, at), hi = member_from(c, at + block);
+    const int32_t lower = lower_from(lo, hi, lo, m), upper = hi - lo - lower;
+    const int32_t above = lower_from(lo, hi, hi, m), alone = lower_from(lo, hi, c.size, m);
+    /* what does not go up to another box stays, and is what comes up to one here */
+    return above - alone + upper - (lower - above);
+}
+
+typedef struct {
+    int32_t most; /* of one box */
+    int64_t all;
+} crossings_t;
+
+/* By boxes of dimension d, of which there are few, as a box's members follow each other. */
+static crossings_t crossings(const mc_line_shape_t *shape, mc_core_t c, int32_t m, int32_t d)
 {
     const int32_t block = mc_shape_block(shape, d);
-    int32_t box = -1, n = 0, most = 0;
-    for (int32_t v = 0; v < c.size; v++) {
-        const int32_t from = mc_core_index(c, v), to = mc_core_index(c, v ^ m);
-        if (from / block != box)
-            n = 0;
-        box = from / block;
-        n += level(shape, from, to) == d;
-        most = n > most ? n : most;
+    crossings_t n = {0, 0};
+    if (c.surplus == 0 && block % (2 * m) == 0)
+        return n;
+    if (c.surplus == 0 && m % block == 0 && c.size % (2 * m) == 0)
+        return (crossings_t){block, c.size};
+    for (int32_t at = 0; at < shape->line.len; at += block) {
+        const int32_t here = crossing(c, m, at, block);
+        n.most = here > n.most ? here : n.most;
+        n.all += here;
     }
-    return most;
+    return n;
+}
+
+/* The outermost dimension that members m apart exchange messages in. */
+static int32_t top_of(const mc_line_shape_t *shape, mc_core_t c, int32_t m)
+{
+    int32_t d = shape->line.dims.first;
+    while (crossings(shape, c, m, d).most == 0)
+        d++;
+    return d;
 }
 
 static int32_t rounds_of(mc_core_t c)
@@ -40,33 +86,52 @@ static int32_t rounds_of(mc_core_t c)
     return rounds;
 }
 
-/* All members exchange `part` with the one m apart. */
-static void charge_round(mc_cost_t *cost, const mc_line_shape_t *shape, mc_core_t c, int32_t m,
-                         mc_ratio_t part, bool reduces)
+/* A message of each member that has one to exchange it with: those that leave a box of dimension d, less
+ * those that leave an outer one. */
+static void charge_exchanges(mc_cost_t *cost, const mc_line_shape_t *shape, mc_core_t c, int32_t m)
 {
-    int32_t top = MC_MAX_DIMS;
-    for (int32_t v = 0; v < c.size; v++) {
-        const int32_t d = level(shape, mc_core_index(c, v), mc_core_index(c, v ^ m));
-        top = d < top ? d : top;
+    int64_t outer = 0;
+    for (int32_t i = 0; i < shape->line.dims.count; i++) {
+        const int32_t d = shape->line.dims.first + i;
+        const int64_t n = crossings(shape, c, m, d).all;
+        mc_charge_messages(cost, shape, d, n - outer);
+        outer = n;
     }
-    const int32_t n = mc_shape_block(shape, top) == 1 ? 1 : crossings(shape, c, m, top);
+}
+
+/* Members m apart exchange `part`, in however many messages. */
+static void charge_time(mc_cost_t *cost, const mc_line_shape_t *shape, mc_core_t c, int32_t m,
+                        mc_ratio_t part, bool reduces)
+{
+    const int32_t top = top_of(shape, c, m);
+    const int32_t n = mc_shape_block(shape, top) == 1 ? 1 : crossings(shape, c, m, top).most;
     const mc_ratio_t slowed = mc_shape_slowed(shape, top, n);
     mc_charge(cost, shape, top, 1, part, slowed, reduces);
     /* one segment's rounds and the next one's have different partners */
     mc_charge_incast(cost, shape, top, rounds_of(c), part, slowed);
 }
 
+/* All members exchange `part` with the one m apart, who has one. */
+static void charge_round(mc_cost_t *cost, const mc_line_shape_t *shape, mc_core_t c, int32_t m,
+                         mc_ratio_t part, bool reduces)
+{
+    charge_time(cost, shape, c, m, part, reduces);
+    charge_exchanges(cost, shape, c, m);
+}
+
 /* Surplus ranks give `part` to their neighbours, or get it; of a box one message leaves at most. */
 static void charge_surplus(mc_cost_t *cost, const mc_line_shape_t *shape, mc_core_t c,
                            mc_ratio_t part, bool reduces)
 {
-    int32_t top = MC_MAX_DIMS;
-    for (int32_t v = 0; v < c.surplus; v++) {
-        const int32_t d = level(shape, 2 * v, 2 * v + 1);
-        top = d < top ? d : top;
-    }
-    if (c.surplus > 0)
-        mc_charge(cost, shape, top, 1, part, mc_shape_slowed(shape, top, 1), reduces);
+    int32_t top = shape->line.dims.first;
+    if (c.surplus == 0)
+        return;
+    /* pairs begin at even indices: one is parted by the end of an odd block among them */
+    while (mc_shape_block(shape, top) % 2 == 0 || mc_shape_block(shape, top) >= 2 * c.surplus)
+        top++;
+    for (int32_t v = 0; v < c.surplus; v++)
+        mc_charge_messages(cost, shape, level(shape, 2 * v, 2 * v + 1), 1);
+    mc_charge(cost, shape, top, 1, part, mc_shape_slowed(shape, top, 1), reduces);
 }
 
 /* The largest run of slices that m members of the core stand for: the first. */
@@ -108,6 +173,85 @@ mc_phase_cost_t mc_cost_doubling_allgather(const mc_line_shape_t *shape)
     return alike(cost);
 }
 
+/* All ranks of the line are members; where their number is no power of two some have no partner. */
+static mc_core_t all_of(const mc_line_shape_t *shape)
+{
+    return (mc_core_t){shape->line.len, 0};
+}
+
+/* Ranks of the short block that meets one of m ranks; 0: there is none. */
+static int32_t short_block(const mc_line_shape_t *shape, int32_t m)
+{
+    const int32_t over = shape->line.len % (2 * m);
+    return over > m ? over - m : 0;
+}
+
+/* Those of m ranks whose like the short block lacks hear from one of its ranks. */
+static void charge_unpaired(mc_cost_t *cost, const mc_line_shape_t *shape, int32_t m, int32_t few)
+{
+    const int32_t first = shape->line.len - few - m;
+    for (int32_t i = few; i < m && few > 0; i++)
+        mc_charge_messages(cost, shape, level(shape, first + m + i % few, first + i), 1);
+}
+
+/* A rank of a short block sends what it has to several ranks, in a row. */
+mc_phase_cost_t mc_cost_aligned_allreduce(const mc_line_shape_t *shape)
+{
+    mc_cost_t cost = mc_cost_zero();
+    const mc_core_t c = all_of(shape);
+    for (int32_t m = 1; m < c.size; m *= 2) {
+        const int32_t top = top_of(shape, c, m), few = short_block(shape, m);
+        const int32_t more = few ? (m + few - 1) / few - 1 : 0;
+        charge_round(&cost, shape, c, m, mc_ratio(1, 1), true);
+        charge_unpaired(&cost, shape, m, few);
+        if (more)
+            mc_charge_row(&cost, shape, top, more, mc_ratio(more, 1),
+                          mc_shape_slowed(shape, top, 1), false);
+    }
+    return alike(cost);
+}
+
+/* Where the length is no power of two, each slice is a message of its own, and the few of a short block
+ * have more to send. */
+mc_phase_cost_t mc_cost_aligned_reduce_scatter(const mc_line_shape_t *shape)
+{
+    mc_cost_t cost = mc_cost_zero();
+    const mc_core_t c = all_of(shape);
+    const int32_t p = c.size;
+    for (int32_t m = 1; m < p; m *= 2) {
+        const int32_t top = top_of(shape, c, m), few = short_block(shape, m);
+        const int32_t usual = (p + 2 * m - 1) / (2 * m), core = few ? mc_core(few).size : 1;
+        const int32_t most = few ? (p - few + core - 1) / core : 0;
+        const int32_t slices = most > usual ? most : usual;
+        charge_time(&cost, shape, c, m, mc_ratio(slices, p), true);
+        if (mc_is_power(p)) {
+            charge_exchanges(&cost, shape, c, m);
+        } else {
+            mc_term_t *const term = &cost.dim[top];
+            mc_charge_messages(&cost, shape, top, (int64_t)(p + m - 1) / (2 * m) * p);
+            term->alpha = mc_ratio_add(term->alpha, mc_ratio(slices - 1, 1));
+            term->row = mc_ratio_add(term->row, mc_ratio(slices - 1, 1));
+        }
+    }
+    return alike(cost);
+}
+
+/* Everyone sends so many messages n ranks away (to either side): of each block of s ranks min(n, s) ranks
+ * send out of it. */
+static void charge_turn(mc_cost_t *cost, const mc_line_shape_t *shape, int32_t n, int32_t messages)
+{
+    const int32_t p = shape->line.len;
+    int64_t outer = 0;
+    for (int32_t i = 0; i < shape->line.dims.count; i++) {
+        const int32_t d = shape->line.dims.first + i, block = mc_shape_block(shape, d);
+        const int64_t leave = (int64_t)(p / block) * (n < block ? n : block);
+        if (shape->mesh->dim[d].extent > 1) {
+            mc_charge_messages(cost, shape, d, (leave - outer) * messages);
+            outer = leave;
+        }
+    }
+}
+
 /* A round's slices are two messages at ranks whose slices run over the line's end; the last rank's
  * do in every round but the first. In the round of k, min(k, s, p-k) ranks of a box of s send out of
  * it. */
@@ -123,6 +267,41 @@ mc_phase_cost_t mc_cost_bruck_allgather(const mc_line_shape_t *shape)
         const mc_ratio_t slowed = mc_shape_slowed(shape, d, leave);
         mc_charge(&cost, shape, d, n > 1 ? 2 : 1, mc_ratio(n, p), slowed, false);
         mc_charge_incast(&cost, shape, d, rounds, mc_ratio(n, p), slowed);
+        charge_turn(&cost, shape, n, 1);
+        /* n-1 ranks' slices run over the line's end */
+        mc_charge_messages(&cost, shape, mc_shape_top(shape), n - 1);
+    }
+    return alike(cost);
+}
+
+/* Messages of one rank in the round of `unit`: whole runs in one, or where they do not fill the line in
+ * one for each line outside this one, and a run that the end cuts. */
+static int32_t bit_messages(const mc_line_shape_t *shape, int32_t unit)
+{
+    const int32_t p = shape->line.len, whole = p / (2 * unit), rest = p % (2 * unit);
+    int32_t outside = 1;
+    for (int32_t d = 0; d < shape->line.dims.first; d++)
+        outside *= shape->mesh->dim[d].extent;
+    return (whole > 1 && rest > 0 ? outside : whole > 0) + (rest > unit);
+}
+
+/* Slices of p whose index has this bit. */
+static int32_t bit_slices(int32_t p, int32_t unit)
+{
+    const int32_t rest = p % (2 * unit);
+    return p / (2 * unit) * unit + (rest > unit ? rest - unit : 0);
+}
+
+/* In the round of `unit`, min(unit, s, p-unit) ranks of a box of s send out of it. */
+mc_phase_cost_t mc_cost_bruck_alltoall(const mc_line_shape_t *shape)
+{
+    mc_cost_t cost = mc_cost_zero();
+    const int32_t p = shape->line.len, d = mc_shape_top(shape), s = mc_shape_block(shape, d);
+    for (int32_t unit = 1; unit < p; unit *= 2) {
+        const int32_t n = unit < p - unit ? unit : p - unit, leave = n < s ? n : s;
+        mc_charge_row(&cost, shape, d, bit_messages(shape, unit), mc_ratio(bit_slices(p, unit), p),
+                      mc_shape_slowed(shape, d, leave), false);
+        charge_turn(&cost, shape, n, bit_messages(shape, unit));
     }
     return alike(cost);
 }

@@ -6,12 +6,25 @@ static mc_phase_cost_t alike(mc_cost_t once)
     return (mc_phase_cost_t){once, once};
 }
 
+/* Hops of dimension `d` once round the line. */
+static int32_t hops_round(const mc_line_shape_t *shape, int32_t d)
+{
+    const int32_t p = shape->line.len, block = mc_shape_block(shape, d);
+    const int32_t on_ring = p / block - p / (block * shape->mesh->dim[d].extent);
+    const bool last_to_first = d == mc_shape_top(shape) && p > 1;
+    return on_ring + last_to_first;
+}
+
 /* In every round each box of the outermost dimension has one message out and one in. */
 static mc_cost_t ring(const mc_line_shape_t *shape, bool reduces)
 {
     mc_cost_t cost = mc_cost_zero();
     const int32_t p = shape->line.len, d = mc_shape_top(shape);
     mc_charge(&cost, shape, d, p - 1, mc_ratio(p - 1, p), mc_shape_slowed(shape, d, 1), reduces);
+    for (int32_t i = 0; i < shape->line.dims.count; i++) {
+        const int32_t e = shape->line.dims.first + i;
+        mc_charge_messages(&cost, shape, e, (int64_t)(p - 1) * hops_round(shape, e));
+    }
     return cost;
 }
 
@@ -40,15 +53,6 @@ static int32_t level(const mc_line_shape_t *shape, int32_t i, int32_t j)
     return d;
 }
 
-/* Hops of dimension `d` round the line, all but one, which is of dimension `missing`. */
-static int32_t hops(const mc_line_shape_t *shape, int32_t d, int32_t missing)
-{
-    const int32_t p = shape->line.len, block = mc_shape_block(shape, d);
-    const int32_t on_ring = p / block - p / (block * shape->mesh->dim[d].extent);
-    const int32_t last_to_first = d == mc_shape_top(shape);
-    return on_ring + last_to_first - (d == missing);
-}
-
 /* Each hop waits for the one before, starting at index `first`; a rank takes the next segment after
  * one message. */
 static mc_phase_cost_t chain(const mc_line_shape_t *shape, int32_t first, bool reduces)
@@ -59,12 +63,14 @@ static mc_phase_cost_t chain(const mc_line_shape_t *shape, int32_t first, bool r
         return cost;
     const int32_t missing = level(shape, first, (first + p - 1) % p);
     for (int32_t i = 0; i < shape->line.dims.count; i++) {
-        const int32_t d = shape->line.dims.first + i, n = hops(shape, d, missing);
+        const int32_t d = shape->line.dims.first + i, n = hops_round(shape, d) - (d == missing);
         const mc_ratio_t slowed = mc_shape_slowed(shape, d, 1);
         if (n == 0)
             continue;
         mc_charge(&cost.once, shape, d, n, mc_ratio(n, 1), slowed, reduces);
         mc_charge(&cost.busy, shape, d, 1, mc_ratio(1, 1), slowed, reduces);
+        mc_charge_messages(&cost.once, shape, d, n);
+        mc_charge_messages(&cost.busy, shape, d, n);
     }
     return cost;
 }
@@ -92,6 +98,7 @@ static mc_phase_cost_t star(const mc_line_shape_t *shape, mc_ratio_t part, bool 
         const mc_ratio_t moved = mc_ratio_mul(mc_ratio(rounds, 1), part);
         const mc_ratio_t slowed = mc_shape_slowed(shape, d, at_once ? block : 1);
         mc_charge_row(&cost, shape, d, rounds, moved, slowed, reduces);
+        mc_charge_messages(&cost, shape, d, n);
         if (!pulls) /* the root takes from all */
             mc_charge_incast(&cost, shape, d, n, moved, slowed);
     }
@@ -146,6 +153,11 @@ static mc_phase_cost_t fullmesh(const mc_line_shape_t *shape, mc_ratio_t part, b
     const mc_ratio_t moved = mc_ratio_mul(mc_ratio(p - 1, 1), part);
     mc_charge_row(&cost, shape, d, p - 1, moved, slowed, reduces);
     mc_charge_incast(&cost, shape, d, p - 1, moved, slowed);
+    for (int32_t i = 0; i < shape->line.dims.count; i++) {
+        const int32_t e = shape->line.dims.first + i;
+        const int64_t others = (int64_t)mc_shape_block(shape, e) * (shape->mesh->dim[e].extent - 1);
+        mc_charge_messages(&cost, shape, e, p * others);
+    }
     return alike(cost);
 }
 

@@ -21,6 +21,7 @@ typedef struct {
 
 typedef struct {
     const mc_line_shape_t *shape;
+    mc_halve_t halve;
     int32_t block[MC_MAX_DIMS], n_rounds;
     int32_t inner; /* innermost dimension longer than 1 */
     /* depths at which a whole block was walked, its root at the left or the right end */
@@ -94,7 +95,7 @@ static bool as_before(walk_t *walk, int32_t depth, int32_t lo, int32_t hi, int32
     return false;
 }
 
-static void halve(walk_t *walk, int32_t depth, int32_t lo, int32_t hi, int32_t root)
+static void walk_halves(walk_t *walk, int32_t depth, int32_t lo, int32_t hi, int32_t root)
 {
     if (lo == hi)
         return;
@@ -102,17 +103,17 @@ static void halve(walk_t *walk, int32_t depth, int32_t lo, int32_t hi, int32_t r
     if (root != walk->shape->line.root &&
         (inside(walk, depth, lo, hi) || as_before(walk, depth, lo, hi, root)))
         return;
-    const mc_halves_t h = mc_halve(lo, hi, root);
+    const mc_halves_t h = walk->halve(lo, hi, root);
     const bool near_left = h.near <= h.mid;
     note(walk, depth, h.near, h.far, near_left ? h.hi - h.mid : h.mid - h.lo + 1);
-    halve(walk, depth + 1, h.lo, h.mid, near_left ? h.near : h.far);
-    halve(walk, depth + 1, h.mid + 1, h.hi, near_left ? h.far : h.near);
+    walk_halves(walk, depth + 1, h.lo, h.mid, near_left ? h.near : h.far);
+    walk_halves(walk, depth + 1, h.mid + 1, h.hi, near_left ? h.far : h.near);
 }
 
-static void walk_init(walk_t *walk, const mc_line_shape_t *shape)
+static void walk_init(walk_t *walk, const mc_line_shape_t *shape, mc_halve_t halve)
 {
     const tally_t none = {-1, 0, 0};
-    *walk = (walk_t){.shape = shape};
+    *walk = (walk_t){.shape = shape, .halve = halve};
     for (int32_t d = shape->line.dims.first; d < shape->line.dims.first + shape->line.dims.count;
          d++)
         if (shape->mesh->dim[d].extent > 1)
@@ -126,12 +127,13 @@ static void walk_init(walk_t *walk, const mc_line_shape_t *shape)
     }
 }
 
-static mc_cost_t merged(const mc_line_shape_t *shape, passes_t passes, bool reduces)
+static mc_cost_t merged(const mc_line_shape_t *shape, mc_halve_t halve, passes_t passes,
+                        bool reduces)
 {
     mc_cost_t cost = mc_cost_zero();
     walk_t walk;
-    walk_init(&walk, shape);
-    halve(&walk, 0, 0, shape->line.len - 1, shape->line.root);
+    walk_init(&walk, shape, halve);
+    walk_halves(&walk, 0, 0, shape->line.len - 1, shape->line.root);
     for (int32_t r = 0; r < walk.n_rounds; r++) {
         const round_t *round = &walk.round[r];
         const int32_t d = round->top, out = round->out[d].most, in = round->in[d].most;
@@ -154,12 +156,14 @@ static mc_cost_t plain(const mc_line_shape_t *shape, int32_t d, passes_t passes,
 }
 
 /* The root is busy from a segment's start to its end: it sends or receives in every round. */
-static mc_phase_cost_t halving(const mc_line_shape_t *shape, passes_t passes, bool reduces)
+static mc_phase_cost_t halving(const mc_line_shape_t *shape, mc_halve_t halve, passes_t passes,
+                               bool reduces)
 {
     const int32_t top = mc_shape_top(shape);
     const bool is_plain = mc_shape_block(shape, top) == 1;
-    const mc_cost_t once =
-        is_plain ? plain(shape, top, passes, reduces) : merged(shape, passes, reduces);
+    mc_cost_t once =
+        is_plain ? plain(shape, top, passes, reduces) : merged(shape, halve, passes, reduces);
+    mc_charge_tree(&once, shape);
     return (mc_phase_cost_t){once, once};
 }
 
@@ -170,17 +174,22 @@ static mc_phase_cost_t then(mc_phase_cost_t a, mc_phase_cost_t b)
 
 mc_phase_cost_t mc_cost_mst_bcast(const mc_line_shape_t *shape)
 {
-    return halving(shape, WHOLE, false);
+    return halving(shape, mc_halve, WHOLE, false);
 }
 
 mc_phase_cost_t mc_cost_mst_reduce(const mc_line_shape_t *shape)
 {
-    return halving(shape, WHOLE, true);
+    return halving(shape, mc_halve, WHOLE, true);
+}
+
+mc_phase_cost_t mc_cost_mst_reduce_aligned(const mc_line_shape_t *shape)
+{
+    return halving(shape, mc_halve_aligned, WHOLE, true);
 }
 
 mc_phase_cost_t mc_cost_mst_scatter(const mc_line_shape_t *shape)
 {
-    return halving(shape, HALVES, false);
+    return halving(shape, mc_halve, HALVES, false);
 }
 
 mc_phase_cost_t mc_cost_mst_allreduce(const mc_line_shape_t *shape)

@@ -1,22 +1,45 @@
 /* Every strategy: the paths through the graph of placements, depth first. */
 #include "compose/paths.h"
 
-static mc_choices_t choices_of(meshcoll_collective_t collective, bool in_order)
+static bool is_choice(const mc_graph_t *graph, const mc_algorithm_t *a)
+{
+    if (a->composite || (a->aligned == MC_ALIGNED_ANY && !graph->aligned))
+        return false;
+    return !graph->in_order || !mc_moves[a->collective].reduces || a->keeps_order;
+}
+
+static mc_choices_t choices_of(const mc_graph_t *graph, meshcoll_collective_t collective)
 {
     mc_choices_t choices = {0};
     for (int32_t i = 0; i < mc_n_algorithms && choices.n < MC_MAX_CHOICES; i++)
-        if (mc_algorithms[i].collective == collective && !mc_algorithms[i].composite &&
-            (!in_order || !mc_moves[collective].reduces || mc_algorithms[i].keeps_order))
+        if (mc_algorithms[i].collective == collective && is_choice(graph, &mc_algorithms[i]))
             choices.index[choices.n++] = i;
     return choices;
 }
 
-mc_graph_t mc_graph(meshcoll_collective_t collective, const mc_mesh_t *mesh, bool in_order)
+mc_choices_t mc_graph_choices(const mc_graph_t *graph, meshcoll_collective_t collective,
+                              mc_dims_t dims)
+{
+    const mc_choices_t all = graph->choices[collective];
+    if (!graph->aligned || !mc_moves[collective].reduces)
+        return all;
+    mc_choices_t fit = {0};
+    const int32_t len = mc_dims_extent(&graph->mesh, dims);
+    for (int32_t i = 0; i < all.n; i++)
+        if (mc_algorithm_aligned(all.index[i], len))
+            fit.index[fit.n++] = all.index[i];
+    return fit;
+}
+
+mc_graph_t mc_graph(meshcoll_collective_t collective, const mc_mesh_t *mesh, bool in_order,
+                    const mc_numbering_t *aligned)
 {
     mc_graph_t graph = {.from = mc_moves[collective].from,
                         .to = mc_moves[collective].to,
                         .in_order = in_order,
-                        .ragged = mesh->ragged != NULL};
+                        .ragged = mesh->ragged != NULL,
+                        .aligned = aligned,
+                        .mesh = *mesh};
     graph.flat =
         graph.ragged && (collective == MESHCOLL_ALLTOALL ||
                          (in_order && mc_moves[collective].reduces && mc_mesh_leader_moved(mesh)));
@@ -27,7 +50,7 @@ mc_graph_t mc_graph(meshcoll_collective_t collective, const mc_mesh_t *mesh, boo
     if (graph.n == 0)
         graph.dim[graph.n++] = 0;
     for (int c = 0; c < MESHCOLL_COLLECTIVES; c++)
-        graph.choices[c] = choices_of((meshcoll_collective_t)c, in_order);
+        graph.choices[c] = choices_of(&graph, (meshcoll_collective_t)c);
     return graph;
 }
 
@@ -64,6 +87,20 @@ static bool unreduced_inside(const mc_graph_t *graph, const mc_node_t *node, int
         if (node->at[i] == MC_PARTIAL)
             return true;
     return false;
+}
+
+static bool keeps_aligned(const mc_graph_t *graph, const mc_node_t *node, mc_dims_t dims,
+                          const mc_move_t *move)
+{
+    uint32_t reduced = 0;
+    if (!graph->aligned)
+        return true;
+    if (!move->reduces)
+        return !graph->aligned->flat || mc_dims_extent(&graph->mesh, dims) == graph->mesh.size;
+    for (int32_t i = 0; i < graph->n; i++)
+        if (node->at[i] != MC_PARTIAL)
+            reduced |= UINT32_C(1) << graph->dim[i];
+    return mc_numbering_check(graph->aligned, &graph->mesh, dims, reduced) == MC_NUMBERED;
 }
 
 static bool at_start(const mc_graph_t *graph, const mc_node_t *node)
@@ -112,6 +149,8 @@ int32_t mc_graph_hops(const mc_graph_t *graph, const mc_node_t *node, mc_hop_t h
                     continue;
                 const mc_dims_t dims = {graph->dim[first],
                                         graph->dim[last] - graph->dim[first] + 1};
+                if (!keeps_aligned(graph, node, dims, &mc_moves[c]))
+                    continue;
                 hop[n++] = (mc_hop_t){.collective = (meshcoll_collective_t)c,
                                       .first = first,
                                       .count = last - first + 1,
@@ -203,7 +242,7 @@ int mc_strategy_each(meshcoll_collective_t collective, const mc_mesh_t *mesh, mc
         return status;
     if ((unsigned)collective >= MESHCOLL_COLLECTIVES)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "there is no collective %d", (int)collective);
-    const mc_graph_t graph = mc_graph(collective, mesh, false);
+    const mc_graph_t graph = mc_graph(collective, mesh, false, NULL);
     const mc_node_t start = mc_graph_start(&graph);
     walk_t walk = {.graph = &graph, .each = each, .context = context};
     walk.strategy = (mc_strategy_t){.collective = collective, .segments = 1};

@@ -7,6 +7,7 @@
 #ifndef MC_COMPOSE_PATHS_H
 #define MC_COMPOSE_PATHS_H
 
+#include "compose/numbering.h"
 #include "compose/strategy.h"
 
 enum {
@@ -25,6 +26,9 @@ typedef struct {
     bool in_order; /* only what reduces in the order of ranks: inner dimensions before outer ones */
     bool ragged;   /* the last dimension is fold; phases merge it with all others or not at all */
     bool flat;     /* of a ragged mesh: all phases merge all dimensions */
+    /* only what adds up by the aligned tree over this numbering; NULL: whatever */
+    const mc_numbering_t *aligned;
+    mc_mesh_t mesh;
     /* by collective: the algorithms that are no composite */
     mc_choices_t choices[MESHCOLL_COLLECTIVES];
 } mc_graph_t;
@@ -41,8 +45,12 @@ typedef struct {
     bool flat;
 } mc_hop_t;
 
-/* A ragged mesh is led by the root (mc_mesh_led_by). */
-mc_graph_t mc_graph(meshcoll_collective_t collective, const mc_mesh_t *mesh, bool in_order);
+/* `aligned` stays the caller's, and stays. A ragged mesh is led by the root (mc_mesh_led_by). */
+mc_graph_t mc_graph(meshcoll_collective_t collective, const mc_mesh_t *mesh, bool in_order,
+                    const mc_numbering_t *aligned);
+/* The algorithms for a hop. */
+mc_choices_t mc_graph_choices(const mc_graph_t *graph, meshcoll_collective_t collective,
+                              mc_dims_t dims);
 mc_node_t mc_graph_start(const mc_graph_t *graph);
 bool mc_graph_ended(const mc_graph_t *graph, const mc_node_t *node);
 /* Hops from `node` from which the end can still be reached; how many. */

@@ -30,11 +30,14 @@ static mc_line_shape_t shape_of(const mc_mesh_t *mesh, mc_mesh_t *even, bool all
                                 const mc_links_t *links, mc_dims_t dims, int32_t root,
                                 const mc_placement_t state[MC_MAX_DIMS])
 {
-    mc_line_shape_t shape = {.mesh = even};
+    mc_line_shape_t shape = {.mesh = even, .lines = 1};
     int32_t crowd = 1; /* ranks inside one of the line's that run a line of their own */
     shape.line = longest_line(mesh, alltoall, dims, root, even);
     for (int32_t d = 0; d < mesh->ndims; d++) {
-        if (d >= dims.first + dims.count && state[d] != MC_ROOT)
+        if (mc_dims_has(dims, d) || state[d] == MC_ROOT)
+            continue;
+        shape.lines *= mesh->dim[d].extent;
+        if (d >= dims.first + dims.count)
             crowd *= mesh->dim[d].extent;
     }
     for (int32_t d = 0; d < mesh->ndims; d++) {
@@ -103,14 +106,15 @@ double mc_strategy_seconds(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
                            const mc_links_t *links, int32_t root, double n)
 {
     mc_phase_cost_t sum = {mc_cost_zero(), mc_cost_zero()};
+    const mc_links_t at = mc_links_at(links, n);
     if (mc_strategy_sides(strategy) > 1)
-        return mc_sides_seconds(strategy, mesh, links, root, n);
+        return mc_sides_seconds(strategy, mesh, &at, root, n);
     for (int32_t i = 0; i < strategy->n_phases; i++) {
         const mc_phase_cost_t phase = mc_strategy_phase_cost(strategy, mesh, links, root, i);
         sum.once = mc_cost_add(&sum.once, &phase.once);
         sum.busy = mc_cost_add(&sum.busy, &phase.busy);
     }
-    return mc_phase_cost_seconds(&sum, links, strategy->segments, n);
+    return mc_phase_cost_seconds(&sum, &at, strategy->segments, n);
 }
 
 static int check(meshcoll_collective_t collective, const mc_mesh_t *mesh, const mc_links_t *links,
@@ -162,7 +166,7 @@ static int add_sides(meshcoll_collective_t collective, const mc_mesh_t *mesh,
     mc_ranked_t *pair;
     uint32_t n_pairs;
     /* rings, of which sides are made, keep no order */
-    if (query->one_side || query->in_order || mesh->ragged)
+    if (query->one_side || query->in_order || query->aligned || mesh->ragged)
         return MESHCOLL_OK;
     int status = mc_sides_candidates(collective, mesh, links, query, *ranked, &pair, &n_pairs);
     if (status || n_pairs == 0)
@@ -179,18 +183,19 @@ int mc_planner_rank(meshcoll_collective_t collective, const mc_mesh_t *mesh,
 {
     mc_ranked_t *list;
     uint32_t found, priced, most = query->most;
+    const mc_links_t at = mc_links_at(links, query->bytes);
     int status = check(collective, mesh, links, query);
     if (status)
         return status;
     if (long_dims(mesh) > 2) {
         most = most ? most : MC_RANK_MOST;
-        status = mc_search(collective, mesh, links, query, most, &list, &found, &priced);
+        status = mc_search(collective, mesh, &at, query, most, &list, &found, &priced);
     } else {
-        status = mc_search(collective, mesh, links, query, 0, &list, &found, &priced);
+        status = mc_search(collective, mesh, &at, query, 0, &list, &found, &priced);
     }
     if (status)
         return status;
-    status = add_sides(collective, mesh, links, query, &list, &found, &priced);
+    status = add_sides(collective, mesh, &at, query, &list, &found, &priced);
     if (status) {
         free(list);
         return status;
@@ -206,12 +211,13 @@ int mc_planner_best(meshcoll_collective_t collective, const mc_mesh_t *mesh,
 {
     mc_ranked_t *ranked;
     uint32_t n, considered;
+    const mc_links_t at = mc_links_at(links, query->bytes);
     int status = check(collective, mesh, links, query);
     if (!status)
-        status = mc_search(collective, mesh, links, query, 1, &ranked, &n, &considered);
+        status = mc_search(collective, mesh, &at, query, 1, &ranked, &n, &considered);
     if (status)
         return status;
-    status = add_sides(collective, mesh, links, query, &ranked, &n, &considered);
+    status = add_sides(collective, mesh, &at, query, &ranked, &n, &considered);
     if (!status)
         *best = ranked[0];
     free(ranked);

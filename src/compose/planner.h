@@ -5,6 +5,7 @@
 #ifndef MC_COMPOSE_PLANNER_H
 #define MC_COMPOSE_PLANNER_H
 
+#include "compose/numbering.h"
 #include "compose/strategy.h"
 
 /* Cost of phase `i`, as exact terms. */
@@ -55,8 +56,9 @@ typedef struct {
     double bytes; /* of the whole vector */
     uint32_t max_segments;
     uint32_t most;
-    bool in_order; /* only strategies that reduce in the order of ranks */
-    bool one_side; /* leaves those of two sides out */
+    bool in_order;                 /* only strategies that reduce in the order of ranks */
+    const mc_numbering_t *aligned; /* only those that add up by the aligned tree; NULL: any */
+    bool one_side;                 /* leaves those of two sides out */
 } mc_planner_query_t;
 int mc_planner_rank(meshcoll_collective_t collective, const mc_mesh_t *mesh,
                     const mc_links_t *links, const mc_planner_query_t *query, mc_ranked_t **ranked,

@@ -12,6 +12,7 @@ typedef struct {
     meshcoll_collective_t collective;
     const mc_mesh_t *mesh;
     const mc_links_t *links;
+    bool by_lines; /* prices depend on how many lines run, also on those outside (link.h's cpu) */
     int32_t root, room_prices, room_steps, room_groups, room_hops, room_nodes;
     int32_t *node;  /* by code */
     int32_t *group; /* by collective, line, which inner dimensions are in use, which are cut */
@@ -20,10 +21,19 @@ typedef struct {
 
 /* A hop seen from its node: everything its prices depend on. */
 typedef struct {
-    size_t line;           /* of first and last position */
-    uint32_t used, shards; /* bits by position: in use inside of the line; cut outside of it */
+    size_t line; /* of first and last position */
+    /* bits by position: in use inside of the line, or anywhere but on it (by_lines); cut outside of it */
+    uint32_t used, shards;
     mc_ratio_t share;
 } site_t;
+
+static bool ranks_share_cores(const mc_links_t *links)
+{
+    for (int32_t d = 0; d < links->ndims; d++)
+        if (links->dim[d].cpu != 0)
+            return true;
+    return false;
+}
 
 /* The array with room for one more, or NULL. */
 static void *roomy(void *array, int32_t n, int32_t *room, size_t size)
@@ -49,7 +59,7 @@ static site_t site_of(const build_t *b, const mc_node_t *node, const mc_hop_t *h
             site.shards |= 1u << i;
             cut |= 1u << graph->dim[i];
         }
-        if (i > last && node->at[i] != MC_ROOT)
+        if ((i > last || (outside && b->by_lines)) && node->at[i] != MC_ROOT)
             site.used |= 1u << i;
     }
     site.share = mc_share_of(b->collective, b->mesh, hop->collective, hop->dims, cut);
@@ -58,7 +68,7 @@ static site_t site_of(const build_t *b, const mc_node_t *node, const mc_hop_t *h
 
 static double seconds_per_byte(const mc_term_t *term, const mc_link_t *link)
 {
-    const mc_term_t bytes_only = {{0, 1}, term->beta, term->gamma, {0, 1}, term->incast};
+    const mc_term_t bytes_only = mc_term_bytes(term);
     return mc_term_seconds(&bytes_only, link, 1);
 }
 
@@ -82,7 +92,7 @@ static mc_price_t priced(const build_t *b, const mc_node_t *node, const mc_hop_t
         price.fixed += mc_term_seconds(once, link, 0);
         price.per_byte += seconds_per_byte(once, link);
         const mc_busy_t fixed = mc_term_busy(busy, link, 0);
-        const mc_term_t bytes_only = {{0, 1}, busy->beta, busy->gamma, {0, 1}, busy->incast};
+        const mc_term_t bytes_only = mc_term_bytes(busy);
         const mc_busy_t per_byte = mc_term_busy(&bytes_only, link, 1);
         price.busy_fixed[i] = fixed.link;
         price.busy_per_byte[i] = per_byte.link;
@@ -120,20 +130,20 @@ static int32_t group_of(build_t *b, const mc_node_t *node, const mc_hop_t *hop)
     int32_t *const known = &b->group[(((line << n) + site.used) << n) + site.shards];
     if (*known)
         return *known - 1;
-    const mc_choices_t *const choices = &p->graph.choices[hop->collective];
+    const mc_choices_t choices = mc_graph_choices(&p->graph, hop->collective, hop->dims);
     mc_priced_group_t *const group = roomy(p->group, p->n_groups, &b->room_groups, sizeof *group);
     if (!group)
         return -1;
     p->group = group;
-    group[p->n_groups] = (mc_priced_group_t){p->n_steps, choices->n};
-    for (int32_t a = 0; a < choices->n; a++) {
-        const int32_t price = price_of(b, node, hop, &site, choices->index[a]);
+    group[p->n_groups] = (mc_priced_group_t){p->n_steps, choices.n};
+    for (int32_t a = 0; a < choices.n; a++) {
+        const int32_t price = price_of(b, node, hop, &site, choices.index[a]);
         mc_priced_step_t *const step = roomy(p->step, p->n_steps, &b->room_steps, sizeof *step);
         if (step)
             p->step = step;
         if (!step || price < 0)
             return -1;
-        step[p->n_steps++] = (mc_priced_step_t){price, {choices->index[a], hop->dims}, site.share};
+        step[p->n_steps++] = (mc_priced_step_t){price, {choices.index[a], hop->dims}, site.share};
     }
     *known = ++p->n_groups;
     return *known - 1;
@@ -189,11 +199,17 @@ static int32_t add_node(build_t *b, const mc_node_t *node)
 }
 
 int mc_priced_init(mc_priced_t *p, meshcoll_collective_t collective, const mc_mesh_t *mesh,
-                   const mc_links_t *links, int32_t root, bool in_order)
+                   const mc_links_t *links, int32_t root, bool in_order,
+                   const mc_numbering_t *aligned)
 {
     const mc_mesh_t led = mc_mesh_led_by(mesh, root);
-    *p = (mc_priced_t){.graph = mc_graph(collective, &led, in_order)};
-    build_t b = {.p = p, .collective = collective, .mesh = mesh, .links = links, .root = root};
+    *p = (mc_priced_t){.graph = mc_graph(collective, &led, in_order, aligned)};
+    build_t b = {.p = p,
+                 .collective = collective,
+                 .mesh = mesh,
+                 .links = links,
+                 .by_lines = ranks_share_cores(links),
+                 .root = root};
     const mc_node_t start = mc_graph_start(&p->graph);
     const int32_t n = p->graph.n;
     const size_t lines = (size_t)(n * n);

@@ -45,7 +45,8 @@ typedef struct {
 } mc_priced_t;
 
 int mc_priced_init(mc_priced_t *p, meshcoll_collective_t collective, const mc_mesh_t *mesh,
-                   const mc_links_t *links, int32_t root, bool in_order);
+                   const mc_links_t *links, int32_t root, bool in_order,
+                   const mc_numbering_t *aligned);
 void mc_priced_free(mc_priced_t *p);
 
 /*

@@ -11,6 +11,15 @@
 
 typedef mc_tile_t (*mc_generator_t)(mc_builder_t *b, mc_line_t l, mc_tile_t v);
 
+/* On lines of which lengths it adds up by the aligned tree (mesh/aligned.h), whatever its root. */
+typedef enum {
+    MC_ALIGNED_NEVER,
+    MC_ALIGNED_TWO,    /* two ranks: there is one bracket, and the lower rank comes first */
+    MC_ALIGNED_THREE,  /* two and three */
+    MC_ALIGNED_POWERS, /* powers of two */
+    MC_ALIGNED_ANY     /* it is made for that, and enumerated only where that is asked for */
+} mc_aligned_t;
+
 typedef struct {
     meshcoll_collective_t collective;
     const char *name;
@@ -19,10 +28,14 @@ typedef struct {
     bool slices;      /* cuts the line's dimensions into slices, also where v ends uncut */
     bool composite;   /* the same as a path of others (named in docs); not enumerated again */
     bool keeps_order; /* reduces in the order of the line, whatever its root: x0 (+) x1 (+) x2 … */
+    mc_aligned_t aligned;
 } mc_algorithm_t;
 
 extern const mc_algorithm_t mc_algorithms[];
 extern const int32_t mc_n_algorithms;
+
+/* Does it add up a line of `len` ranks by the aligned tree? */
+bool mc_algorithm_aligned(int32_t algorithm, int32_t len);
 
 /* Index into mc_algorithms, or -1. */
 int32_t mc_algorithm_find(meshcoll_collective_t collective, const char *name, size_t n);

@@ -1,9 +1,11 @@
 /*
  * Depth first through the graph of placements, in the order of enumeration. For each number of
  * segments, what a path costs is fill + (segments - 1) * busy, and busy is no less than the maximum over
- * links and ranks. The maximum is no less than any weighted mean, and with a mean in its place the cost
- * is a sum over phases: the cheapest way to the end is then known for every node. A path is left whose cheapest end, by
- * one of the means (each alone, two and two, all), is dearer than what was found.
+ * links, with the ranks' own time as the other leg of a right angle where that is apart (mc_busy_both). The
+ * maximum is no less than any weighted mean, nor the hypotenuse than its legs along any direction, and
+ * with these in its place the cost is a sum over phases: the cheapest way to the end is then known for
+ * every node. A path is left whose cheapest end, by one of the means (of links each alone, two and two,
+ * all; in several directions), is dearer than what was found.
  *
  * Where one strategy is wanted, each number of segments is searched alone: most are left at once,
  * because the start's cheapest end is dearer than what another number of segments gives; and a path is
@@ -17,7 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_BUSY = MC_MAX_DIMS + 1, MAX_MEANS = MAX_BUSY * (MAX_BUSY + 1) / 2 + 1 };
+enum { MAX_BUSY = MC_MAX_DIMS + 1, TURNS = 4 };
+enum { MAX_MEANS = TURNS * (MC_MAX_DIMS * (MC_MAX_DIMS + 1) / 2 + 1) + 1 };
 enum { MAX_CUTS = 16, FIRST_FOUND = 64, FIRST_MARKS = 256, MOST_MARKS = 64 };
 enum { LOADS = MAX_BUSY + 1 };
 
@@ -60,6 +63,7 @@ typedef struct {
     int32_t n_means;
     int32_t n_busy;                   /* the links of graph.dim, and the ranks where they may be */
     double mean[MAX_MEANS][MAX_BUSY]; /* weights */
+    int32_t keen;                     /* the mean that left a path last */
     int32_t n_cuts, first_cut, end_cut; /* all there are; those that are searched now */
     cut_t cut[MAX_CUTS];
     double *weight, *ahead; /* by group, by node: of one mean */
@@ -110,23 +114,40 @@ static bool is_end(const search_t *s, int32_t node)
 
 /* Bounds ---------------------------------------------------------------------------------------- */
 
-static void add_mean(search_t *s, int32_t first, int32_t second)
+/* Half of each of two links, seen in the direction of turn / TURNS of a right angle to the ranks' own. */
+static void add_mean(search_t *s, int32_t first, int32_t second, int32_t turn)
 {
     double *const mean = s->mean[s->n_means++];
-    mean[first] += 0.5;
-    mean[second] += 0.5;
+    const double angle = turn * acos(0) / TURNS, links = cos(angle);
+    mean[first] += links / 2;
+    mean[second] += links / 2;
+    if (turn > 0)
+        mean[s->graph.graph.n] = sin(angle);
+}
+
+static void add_mean_of_all(search_t *s, int32_t turn)
+{
+    const int32_t n = s->graph.graph.n;
+    const double angle = turn * acos(0) / TURNS;
+    double *const mean = s->mean[s->n_means++];
+    for (int32_t i = 0; i < n; i++)
+        mean[i] = cos(angle) / n;
+    if (turn > 0)
+        mean[n] = sin(angle);
 }
 
 /* All first: it leaves most at once. */
 static void add_means(search_t *s)
 {
-    const int32_t n = s->n_busy;
-    for (int32_t i = 0; i < n && n > 2; i++)
-        s->mean[0][i] = 1.0 / n;
-    s->n_means = n > 2;
-    for (int32_t i = 0; i < n; i++)
-        for (int32_t j = i; j < n; j++)
-            add_mean(s, i, j);
+    const int32_t n = s->graph.graph.n, turns = s->n_busy > n ? TURNS : 1;
+    for (int32_t turn = turns; turn-- > 0 && n > 2;)
+        add_mean_of_all(s, turn);
+    for (int32_t turn = 0; turn < turns; turn++)
+        for (int32_t i = 0; i < n; i++)
+            for (int32_t j = i; j < n; j++)
+                add_mean(s, i, j, turn);
+    if (turns > 1)
+        s->mean[s->n_means++][n] = 1; /* the ranks' own alone */
 }
 
 static void fill_loads(search_t *s, int32_t c)
@@ -239,22 +260,22 @@ static int prepare_cut(search_t *s, int32_t c, double *good)
     return MESHCOLL_OK;
 }
 
-/* At least what any end of a path to `node` costs. */
-static double bound_of(const search_t *s, int32_t c, const double *load, int32_t node)
+/* Is any end of a path to `node` dearer than what is wanted? The mean that said so last is asked first. */
+static bool is_dearer(search_t *s, int32_t c, const double *load, int32_t node)
 {
     const double *const to_go = to_go_of(s, c, node);
-    double bound = 0;
-    for (int32_t m = 0; m < s->n_means; m++) {
-        const double all = weighted(s, m, load) + to_go[m];
-        bound = all > bound ? all : bound;
-    }
-    return bound;
+    for (int32_t i = 0, m = s->keen; i < s->n_means; i++, m = m + 1 < s->n_means ? m + 1 : 0)
+        if ((weighted(s, m, load) + to_go[m]) * (1 - SLACK) > s->limit) {
+            s->keen = m;
+            return true;
+        }
+    return false;
 }
 
-static bool hopeless(const search_t *s, const prefix_t *prefix, int32_t node)
+static bool hopeless(search_t *s, const prefix_t *prefix, int32_t node)
 {
     for (int32_t c = s->first_cut; c < s->end_cut; c++)
-        if (bound_of(s, c, prefix->load[c], node) * (1 - SLACK) <= s->limit)
+        if (!is_dearer(s, c, prefix->load[c], node))
             return false;
     return true;
 }
@@ -531,7 +552,8 @@ int mc_search(meshcoll_collective_t collective, const mc_mesh_t *mesh, const mc_
     search_t s = {.links = links, .bytes = query->bytes, .most = most};
     const int32_t root = mc_moves[collective].rooted ? query->root : 0;
     s.exact[0] = (mc_phase_cost_t){mc_cost_zero(), mc_cost_zero()};
-    s.status = mc_priced_init(&s.graph, collective, mesh, links, root, query->in_order);
+    s.status =
+        mc_priced_init(&s.graph, collective, mesh, links, root, query->in_order, query->aligned);
     if (s.status)
         return s.status;
     s.n_busy = s.graph.graph.n + ranks_count(links);

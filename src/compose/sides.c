@@ -35,7 +35,7 @@ static seconds_t both(seconds_t a, seconds_t b)
 
 static seconds_t of_term(const mc_term_t *term, const mc_link_t *link)
 {
-    const mc_term_t bytes_only = {{0, 1}, term->beta, term->gamma, {0, 1}, term->incast};
+    const mc_term_t bytes_only = mc_term_bytes(term);
     return (seconds_t){mc_term_seconds(term, link, 0), mc_term_seconds(&bytes_only, link, 1)};
 }
 
@@ -44,8 +44,8 @@ static seconds_t of_term(const mc_term_t *term, const mc_link_t *link)
 static void busy_of_term(const mc_term_t *term, const mc_link_t *link, seconds_t *held,
                          seconds_t *own)
 {
-    const mc_term_t bytes_only = {{0, 1}, term->beta, term->gamma, {0, 1}, term->incast};
-    const mc_term_t no_wire = {term->alpha, {0, 1}, term->gamma, term->row, {0, 1}};
+    const mc_term_t bytes_only = mc_term_bytes(term);
+    const mc_term_t no_wire = {term->alpha, {0, 1}, term->gamma, term->row, {0, 1}, term->messages};
     const mc_busy_t fixed = mc_term_busy(term, link, 0);
     const mc_busy_t per_byte = mc_term_busy(&bytes_only, link, 1);
     *held = (seconds_t){fixed.link, per_byte.link};

@@ -151,7 +151,7 @@ static int check_side_order(const mc_strategy_t *s, const mc_mesh_t *mesh, int32
         const int32_t last = p->dims.first + p->dims.count - 1;
         char phase[PHASE_TEXT];
         mc_text_t text = mc_text(phase, sizeof phase);
-        if (!move_of(p)->reduces || mc_mesh_line(mesh, p->dims, 0, 0).len == 1)
+        if (!move_of(p)->reduces || mc_dims_extent(mesh, p->dims) == 1)
             continue;
         print_phase(p, mesh, &text);
         if (!mc_algorithms[p->algorithm].keeps_order)
@@ -187,6 +187,70 @@ int mc_strategy_check_order(const mc_strategy_t *s, const mc_mesh_t *mesh)
     int status = check_leader(s, mesh);
     for (int32_t side = 0; side < mc_strategy_sides(s) && !status; side++)
         status = check_side_order(s, mesh, side);
+    return status;
+}
+
+/* Why a phase does not fit the aligned tree. */
+static int fail_aligned(const mc_strategy_t *s, const mc_mesh_t *mesh, int32_t i, mc_numbered_t why,
+                        const mc_numbering_t *numbering)
+{
+    char phase[PHASE_TEXT];
+    mc_text_t text = mc_text(phase, sizeof phase);
+    print_phase(&s->phase[i], mesh, &text);
+    if (why == MC_NUMBERED_FLAT && mesh->ragged)
+        return mc_fail(MESHCOLL_ERR_STRATEGY,
+                       "phase %d, %s, is not along all ranks: between boxes of unequal sizes the "
+                       "aligned tree is that of one line",
+                       i + 1, phase);
+    switch (why) {
+    case MC_NUMBERED:
+        return mc_fail(MESHCOLL_ERR_STRATEGY,
+                       "phase %d, %s, does not bracket %d ranks as the aligned tree does", i + 1,
+                       phase, mc_dims_extent(mesh, s->phase[i].dims));
+    case MC_NUMBERED_BLOCK:
+        return mc_fail(MESHCOLL_ERR_STRATEGY,
+                       "phase %d, %s, adds up blocks of %d ranks: the aligned tree has blocks of "
+                       "powers of two only",
+                       i + 1, phase, mc_numbering_block(numbering, mesh, s->phase[i].dims));
+    case MC_NUMBERED_EARLY:
+        return mc_fail(MESHCOLL_ERR_STRATEGY,
+                       "phase %d, %s, comes before a dimension whose ranks are closer in the "
+                       "communicator's order",
+                       i + 1, phase);
+    default:
+        return mc_fail(MESHCOLL_ERR_STRATEGY,
+                       "phase %d, %s, does not follow the communicator's order of ranks", i + 1,
+                       phase);
+    }
+}
+
+static int check_side_aligned(const mc_strategy_t *s, const mc_mesh_t *mesh, int32_t side,
+                              const mc_numbering_t *numbering)
+{
+    const int32_t end = mc_moves[s->collective].reduces ? mc_side_end(s, side) : 0;
+    uint32_t reduced = 0;
+    for (int32_t i = mc_side_first(s, side); i < end; i++) {
+        const mc_phase_t *const p = &s->phase[i];
+        const int32_t len = mc_dims_extent(mesh, p->dims);
+        if (numbering->flat && len > 1 && len < mesh->size)
+            return fail_aligned(s, mesh, i, MC_NUMBERED_FLAT, numbering);
+        if (!move_of(p)->reduces || len == 1)
+            continue;
+        const mc_numbered_t why = mc_numbering_check(numbering, mesh, p->dims, reduced);
+        if (why != MC_NUMBERED || !mc_algorithm_aligned(p->algorithm, len))
+            return fail_aligned(s, mesh, i, why, numbering);
+        for (int32_t d = p->dims.first; d < p->dims.first + p->dims.count; d++)
+            reduced |= UINT32_C(1) << d;
+    }
+    return MESHCOLL_OK;
+}
+
+int mc_strategy_check_aligned(const mc_strategy_t *s, const mc_mesh_t *mesh,
+                              const mc_numbering_t *numbering)
+{
+    int status = MESHCOLL_OK;
+    for (int32_t side = 0; side < mc_strategy_sides(s) && !status; side++)
+        status = check_side_aligned(s, mesh, side, numbering);
     return status;
 }
 

@@ -7,6 +7,7 @@
 #ifndef MC_COMPOSE_STRATEGY_H
 #define MC_COMPOSE_STRATEGY_H
 
+#include "compose/numbering.h"
 #include "compose/registry.h"
 
 /* the longest simple path of one dimension has 3 moves (partial, shard, root, replica) */
@@ -55,6 +56,10 @@ int mc_strategy_check(const mc_strategy_t *strategy, const mc_mesh_t *mesh);
  * are reduced before outer ones: then what is added up are neighbouring runs of ranks. The
  * strategy was checked. A ragged mesh is led by the operation's root (mc_mesh_led_by). */
 int mc_strategy_check_order(const mc_strategy_t *strategy, const mc_mesh_t *mesh);
+/* Does it add up by the aligned tree over that numbering? ERR_STRATEGY says which phase does not. The
+ * strategy was checked. */
+int mc_strategy_check_aligned(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
+                              const mc_numbering_t *numbering);
 /* Does every phase go along all dimensions at once? On a ragged mesh, whose lines else never merge
  * fold with others, the whole strategy is then one of mc_mesh_flat. */
 bool mc_strategy_is_flat(const mc_strategy_t *strategy, const mc_mesh_t *mesh);

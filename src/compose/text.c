@@ -132,6 +132,8 @@ static const struct {
      {{MESHCOLL_ALLTOALL, "pairwise", MERGED}}},
     {{"flat-digits", "store and forward in few rounds, for small blocks", MESHCOLL_ALLTOALL}, 1,
      {{MESHCOLL_ALLTOALL, "digits", MERGED}}},
+    {{"flat-bruck", "Bruck's store and forward, in few rounds on any number of ranks", MESHCOLL_ALLTOALL}, 1,
+     {{MESHCOLL_ALLTOALL, "bruck", MERGED}}},
     {{"torus", "reduce-scatter and allgather in both orders of dimensions side by side, half of the vector each", MESHCOLL_ALLREDUCE}, 4,
      {{MESHCOLL_REDUCE_SCATTER, "ring", OUTWARD}, {MESHCOLL_ALLGATHER, "ring", INWARD}, {MESHCOLL_REDUCE_SCATTER, "ring", INWARD | ON_SECOND}, {MESHCOLL_ALLGATHER, "ring", OUTWARD | ON_SECOND}}},
 };

@@ -21,3 +21,52 @@ mc_tile_t mc_bruck_allgather(mc_builder_t *b, mc_line_t l, mc_tile_t v)
     }
     return mc_freed(v, l);
 }
+
+/* Slices whose index has this bit of value `unit`: runs of `unit`, of which the line's end may cut the
+ * last. */
+static void each_bit(mc_builder_t *b, mc_line_t l, mc_tile_t v, int32_t unit, int32_t bit,
+                     int32_t peer, void (*move)(mc_builder_t *b, int32_t rank, mc_tile_t v))
+{
+    const int32_t whole = l.len / (2 * unit), from = 2 * unit * whole + bit * unit;
+    const int32_t end = l.len - from < unit ? l.len : from + unit, rank = mc_wrap(l, peer);
+    if (whole > 0)
+        move(b, mc_line_rank(l, rank), mc_digit(v, l, unit, 2, bit));
+    if (from < end)
+        move(b, mc_line_rank(l, rank), mc_slices(v, l, from, end));
+}
+
+static void stay(mc_builder_t *b, int32_t rank, mc_tile_t v)
+{
+    (void)rank;
+    mc_carry(b, v, v);
+}
+
+/* Slice i becomes what is for the i-th rank on the right. */
+static void rotate(mc_builder_t *b, mc_line_t l, mc_tile_t v)
+{
+    mc_carry(b, mc_slices(v, l, l.me, l.len), mc_slices(v, l, 0, l.len - l.me));
+    if (l.me > 0)
+        mc_carry(b, mc_slices(v, l, 0, l.me), mc_slices(v, l, l.len - l.me, l.len));
+    mc_turn(b);
+}
+
+/* What has come i ranks far is from the i-th on the left. */
+static void unfold(mc_builder_t *b, mc_line_t l, mc_tile_t v)
+{
+    for (int32_t i = 0; i < l.len; i++)
+        mc_carry(b, mc_slice(v, l, i), mc_slice(v, l, l.me - i));
+    mc_turn(b);
+}
+
+mc_tile_t mc_bruck_alltoall(mc_builder_t *b, mc_line_t l, mc_tile_t v)
+{
+    rotate(b, l, v);
+    for (int32_t unit = 1; unit < l.len; unit *= 2) {
+        each_bit(b, l, v, unit, 1, l.me + unit, mc_give);
+        each_bit(b, l, v, unit, 1, l.me - unit, mc_take);
+        each_bit(b, l, v, unit, 0, l.me, stay);
+        mc_turn(b);
+    }
+    unfold(b, l, v);
+    return v;
+}

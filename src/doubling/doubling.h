@@ -10,6 +10,7 @@
 #ifndef MC_DOUBLING_DOUBLING_H
 #define MC_DOUBLING_DOUBLING_H
 
+#include "mesh/aligned.h"
 #include "plan/builder.h"
 
 /* Sums (lower block) + (upper block): in the order of the line, the same bits everywhere.
@@ -21,6 +22,20 @@ mc_tile_t mc_halving_reduce_scatter(mc_builder_t *b, mc_line_t l, mc_tile_t v);
 mc_tile_t mc_doubling_allgather(mc_builder_t *b, mc_line_t l, mc_tile_t v);
 /* (p-1)/p n beta on any length. Slices that run over the line's end are two messages here. */
 mc_tile_t mc_bruck_allgather(mc_builder_t *b, mc_line_t l, mc_tile_t v);
+
+/*
+ * Sums whose brackets are the aligned tree on any length (mesh/aligned.h), lower ranks first: blocks
+ * of 2^k ranks and what is left at the line's end meet in pairs, the smallest first.
+ * Allreduce is doubling where p is a power of two; else blocks of unequal size meet in up to log p
+ * of its ceil(log p) rounds, and a rank of the smaller one sends to several of the larger.
+ * Reduce-scatter: a rank sends each slice that is not its own once, with what it has summed of it:
+ * (p-1)/p n (beta + gamma); log p messages where p is a power of two, else p-1.
+ */
+mc_tile_t mc_aligned_allreduce(mc_builder_t *b, mc_line_t l, mc_tile_t v);
+mc_tile_t mc_aligned_reduce_scatter(mc_builder_t *b, mc_line_t l, mc_tile_t v);
+/* Alltoall in ceil(log p) rounds on any length, for small blocks: Bruck et al. 1997, section 3.2.
+ * A round's slices are two messages where the last run of them is shorter. */
+mc_tile_t mc_bruck_alltoall(mc_builder_t *b, mc_line_t l, mc_tile_t v);
 
 /* size: the largest power of two that is no more than the line's length. */
 typedef struct {

@@ -141,17 +141,43 @@ static int fail_value(word_t field, word_t value, const char *wanted)
                    wanted, (int)value.n, value.at);
 }
 
+/* The field that takes a time, or NULL. */
+static double *time_of(word_t field, mc_link_t *link)
+{
+    if (is(field, "alpha"))
+        return &link->alpha;
+    if (is(field, "gap"))
+        return &link->gap;
+    return is(field, "cpu") ? &link->cpu : NULL;
+}
+
+static bool read_size(word_t word, double *bytes)
+{
+    double number;
+    if (!take_number(&word, &number))
+        return false;
+    const unit_t *const unit = find_unit(word, sizes, MC_COUNT(sizes));
+    if (number != 0 && !unit)
+        return false;
+    *bytes = unit ? number * unit->value : 0;
+    return true;
+}
+
 static int parse_field(word_t field, word_t value, mc_link_t *link)
 {
     static const char per_byte[] = "a rate as in 25GB/s or 200Mbit/s, or a time as in 40ns/KiB";
-    if (is(field, "alpha") || is(field, "gap"))
-        return read_time(value, is(field, "alpha") ? &link->alpha : &link->gap)
-                   ? MESHCOLL_OK
-                   : fail_value(field, value, "a time as in 7us, 300ns or 1ms");
+    double *const time = time_of(field, link);
+    if (time)
+        return read_time(value, time) ? MESHCOLL_OK
+                                      : fail_value(field, value, "a time as in 7us, 300ns or 1ms");
     if (is(field, "beta") || is(field, "gamma"))
         return read_per_byte(value, is(field, "beta") ? &link->beta : &link->gamma)
                    ? MESHCOLL_OK
                    : fail_value(field, value, per_byte);
+    if (is(field, "burst"))
+        return read_size(value, &link->burst)
+                   ? MESHCOLL_OK
+                   : fail_value(field, value, "a size as in 64KiB, or 0");
     if (is(field, "incast"))
         return read_share(value, &link->incast)
                    ? MESHCOLL_OK
@@ -163,9 +189,10 @@ static int parse_field(word_t field, word_t value, mc_link_t *link)
     if (is(field, "pulled"))
         return read_yes_no(value, &link->pulled) ? MESHCOLL_OK
                                                  : fail_value(field, value, "yes or no");
-    return mc_fail(MESHCOLL_ERR_PARSE,
-                   "a link has alpha, gap, beta, gamma, incast, ports and pulled, but no '%.*s'",
-                   (int)field.n, field.at);
+    return mc_fail(
+        MESHCOLL_ERR_PARSE,
+        "a link has alpha, gap, cpu, beta, burst, gamma, incast, ports and pulled, but no '%.*s'",
+        (int)field.n, field.at);
 }
 
 static const mc_link_preset_t *find_link(word_t name)
@@ -313,7 +340,7 @@ static void copy_inside(mc_links_t *links, bool gpu)
 
 int mc_links_parse(const char *text, const mc_mesh_t *mesh, mc_links_t *links)
 {
-    const mc_link_t unknown = {NAN, NAN, 0, 1, false, NAN, 0};
+    const mc_link_t unknown = {NAN, NAN, 0, 1, false, NAN, 0, 0, 0};
     mc_links_t all = {.ndims = mesh->ndims};
     bool given[MC_MAX_DIMS] = {false};
     for (int32_t d = 0; d < mesh->ndims; d++)
@@ -407,8 +434,14 @@ void mc_links_print(const mc_links_t *links, const mc_mesh_t *mesh, mc_text_t *t
             mc_text_add(text, ";gap:");
             print_time(link->gap, text);
         }
+        if (link->cpu != 0) {
+            mc_text_add(text, ";cpu:");
+            print_time(link->cpu, text);
+        }
         mc_text_add(text, ";beta:");
         print_per_byte(link->beta, text);
+        if (link->burst != 0)
+            mc_text_add(text, ";burst:%.17gB", link->burst);
         mc_text_add(text, ";gamma:");
         print_per_byte(link->gamma, text);
         if (link->incast != 0)
@@ -419,6 +452,18 @@ void mc_links_print(const mc_links_t *links, const mc_mesh_t *mesh, mc_text_t *t
             mc_text_add(text, ";ports:%d", link->ports);
         mc_text_add(text, ";pulled:%s", link->pulled ? "yes" : "no");
     }
+}
+
+mc_links_t mc_links_at(const mc_links_t *links, double bytes)
+{
+    mc_links_t at = *links;
+    for (int32_t d = 0; d < at.ndims; d++) {
+        mc_link_t *const link = &at.dim[d];
+        if (link->burst > 0)
+            link->beta *= bytes > link->burst ? 1 - link->burst / bytes : 0;
+        link->burst = 0;
+    }
+    return at;
 }
 
 static bool usable(double number)
@@ -434,11 +479,12 @@ int mc_links_check(const mc_links_t *links, const mc_mesh_t *mesh)
     for (int32_t d = 0; d < links->ndims; d++) {
         const mc_link_t *const link = &links->dim[d];
         if (!usable(link->alpha) || !usable(link->beta) || !usable(link->gamma) ||
-            !usable(link->gap) || !usable(link->incast))
-            return mc_fail(
-                MESHCOLL_ERR_INVALID_ARG,
-                "alpha, gap, beta, gamma and incast of dimension %s are finite and not negative",
-                mesh->dim[d].name);
+            !usable(link->gap) || !usable(link->incast) || !usable(link->cpu) ||
+            !usable(link->burst))
+            return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                           "alpha, gap, cpu, beta, burst, gamma and incast of dimension %s are "
+                           "finite and not negative",
+                           mesh->dim[d].name);
         if (link->ports < 1)
             return mc_fail(MESHCOLL_ERR_INVALID_ARG, "dimension %s has at least one port, not %d",
                            mesh->dim[d].name, link->ports);

@@ -19,6 +19,12 @@ typedef struct {
                       of presets: 0 where it is not known, and alpha is taken */
     double incast; /* by how much of beta bytes are slower that come from very many ranks at once;
                       from s ranks, 1 - 1/s of that */
+    double
+        cpu; /* seconds by which any rank's message holds up all the others, as ranks share cores:
+                      its time on a core, over the cores they share; 0 where each has its own */
+    double
+        burst; /* bytes of a vector that pass at once after a pause, before beta counts: what a token
+                      bucket lets through (Cruz 1991); 0 where nothing shapes the link */
 } mc_link_t;
 
 typedef struct {
@@ -51,6 +57,8 @@ extern const int32_t mc_n_cluster_presets;
 int mc_links_parse(const char *text, const mc_mesh_t *mesh, mc_links_t *links);
 /* By hand in full; parses back to the same numbers. */
 void mc_links_print(const mc_links_t *links, const mc_mesh_t *mesh, mc_text_t *text);
+/* The same links as a vector of `bytes` finds them: bursts are taken off beta, and 0. */
+mc_links_t mc_links_at(const mc_links_t *links, double bytes);
 int mc_links_check(const mc_links_t *links, const mc_mesh_t *mesh);
 
 #endif

@@ -235,6 +235,8 @@ int32_t mc_mesh_level(const mc_mesh_t *mesh, int32_t a, int32_t b)
 int32_t mc_dims_extent(const mc_mesh_t *mesh, mc_dims_t dims)
 {
     int32_t extent = 1;
+    if (mesh->ragged && dims.count == mesh->ndims)
+        return mesh->size;
     for (int32_t d = dims.first; d < dims.first + dims.count; d++)
         extent *= mesh->dim[d].extent;
     return extent;

@@ -83,7 +83,8 @@ bool mc_dim_is_inside(const mc_dim_t *dim);
 /* Outermost dimension in which two ranks differ, whose link joins them; -1 for a rank and itself. */
 int32_t mc_mesh_level(const mc_mesh_t *mesh, int32_t a, int32_t b);
 
-/* Length of a line along `dims`, the product of their extents. */
+/* Length of a line along `dims`, the product of their extents; along fold of the longest, and of all
+ * dimensions of a ragged mesh its ranks. */
 int32_t mc_dims_extent(const mc_mesh_t *mesh, mc_dims_t dims);
 static inline bool mc_dims_has(mc_dims_t dims, int32_t d)
 {

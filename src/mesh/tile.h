@@ -24,8 +24,8 @@ mc_tile_t mc_tile_whole(uint32_t segment);
 mc_tile_t mc_slices(mc_tile_t v, mc_line_t l, int32_t lo, int32_t hi);
 /* v with the line's dimensions fixed to slice `index`, taken modulo the line's length. */
 mc_tile_t mc_slice(mc_tile_t v, mc_line_t l, int32_t index);
-/* v with the slices of the line whose index has this digit: index / unit % radix == digit. unit * radix
- * divides the line's length. */
+/* v with the slices of the line whose index has this digit: index / unit % radix == digit. Where
+ * unit * radix does not divide the line's length, only of what it divides. */
 mc_tile_t mc_digit(mc_tile_t v, mc_line_t l, int32_t unit, int32_t radix, int32_t digit);
 /* v with the line's dimensions free. */
 mc_tile_t mc_freed(mc_tile_t v, mc_line_t l);

@@ -36,12 +36,12 @@ static void bcast(mc_builder_t *b, mc_line_t l, mc_tile_t v, part_t p)
 }
 
 /* The left half's sum comes first: what is added up is in line order, whoever is the root. */
-static void reduce(mc_builder_t *b, mc_line_t l, mc_tile_t v, part_t p)
+static void reduce(mc_builder_t *b, mc_line_t l, mc_tile_t v, part_t p, mc_halve_t halve)
 {
     if (p.lo == p.hi)
         return;
-    const mc_halves_t h = mc_halve(p.lo, p.hi, p.root);
-    reduce(b, l, v, my_half(h, l));
+    const mc_halves_t h = halve(p.lo, p.hi, p.root);
+    reduce(b, l, v, my_half(h, l), halve);
     if (l.me == h.far)
         mc_send(b, mc_line_rank(l, h.near), v);
     if (l.me == h.near && h.near < h.far)
@@ -82,7 +82,13 @@ mc_tile_t mc_mst_bcast(mc_builder_t *b, mc_line_t l, mc_tile_t v)
 
 mc_tile_t mc_mst_reduce(mc_builder_t *b, mc_line_t l, mc_tile_t v)
 {
-    reduce(b, l, v, whole(l));
+    reduce(b, l, v, whole(l), mc_halve);
+    return v;
+}
+
+mc_tile_t mc_mst_reduce_aligned(mc_builder_t *b, mc_line_t l, mc_tile_t v)
+{
+    reduce(b, l, v, whole(l), mc_halve_aligned);
     return v;
 }
 

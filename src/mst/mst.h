@@ -6,13 +6,16 @@
 #ifndef MC_MST_MST_H
 #define MC_MST_MST_H
 
+#include "mesh/aligned.h"
 #include "plan/builder.h"
 
 mc_tile_t mc_mst_bcast(mc_builder_t *b, mc_line_t l, mc_tile_t v);  /* log p (alpha + n beta) */
 mc_tile_t mc_mst_reduce(mc_builder_t *b, mc_line_t l, mc_tile_t v); /* … + log p n gamma */
 mc_tile_t mc_mst_scatter(mc_builder_t *b, mc_line_t l,
                          mc_tile_t v); /* log p alpha + (p-1)/p n beta */
-mc_tile_t mc_mst_gather(mc_builder_t *b, mc_line_t l, mc_tile_t v);    /* the same */
+mc_tile_t mc_mst_gather(mc_builder_t *b, mc_line_t l, mc_tile_t v); /* the same */
+/* The same cost; cut as the aligned tree is, so that its brackets are those (mesh/aligned.h). */
+mc_tile_t mc_mst_reduce_aligned(mc_builder_t *b, mc_line_t l, mc_tile_t v);
 mc_tile_t mc_mst_allreduce(mc_builder_t *b, mc_line_t l, mc_tile_t v); /* reduce, then bcast */
 
 /* Both halves of [lo, hi], inclusive, and where each has its root. */
@@ -21,10 +24,19 @@ typedef struct {
     int32_t near, far;   /* the root, and the root of the half that has none yet */
 } mc_halves_t;
 
+typedef mc_halves_t (*mc_halve_t)(int32_t lo, int32_t hi, int32_t root);
+
+static inline mc_halves_t mc_halve_at(int32_t lo, int32_t mid, int32_t hi, int32_t root)
+{
+    return (mc_halves_t){lo, mid, hi, root, root <= mid ? hi : lo};
+}
 static inline mc_halves_t mc_halve(int32_t lo, int32_t hi, int32_t root)
 {
-    const int32_t mid = lo + (hi - lo) / 2;
-    return (mc_halves_t){lo, mid, hi, root, root <= mid ? hi : lo};
+    return mc_halve_at(lo, lo + (hi - lo) / 2, hi, root);
+}
+static inline mc_halves_t mc_halve_aligned(int32_t lo, int32_t hi, int32_t root)
+{
+    return mc_halve_at(lo, lo + mc_aligned_left(hi - lo + 1) - 1, hi, root);
 }
 
 #endif

@@ -1,5 +1,6 @@
 #include "plan/builder.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -153,6 +154,12 @@ typedef struct {
     mc_builder_t *b;
     int32_t peer;
 } call_t;
+
+typedef struct {
+    mc_builder_t *b;
+    uint32_t next; /* step */
+    uint32_t from; /* chunks from the vector's to where the steps read it */
+} carried_t;
 
 static void each_range(mc_builder_t *b, int32_t peer, const mc_tile_t *v,
                        void (*each)(void *call, mc_range_t range))
@@ -335,7 +342,7 @@ static void take_range(void *context, mc_range_t r)
     append(c->b, step_of(MC_OP_RECV, c->peer, MC_IN, dst, r));
 }
 
-static void keep_range(void *context, mc_range_t r)
+static void carry_range(void *context, mc_range_t r)
 {
     const call_t *const c = context;
     uint32_t from, to = 0;
@@ -345,6 +352,18 @@ static void keep_range(void *context, mc_range_t r)
     step.first += from;
     step.to += to;
     append(c->b, step);
+}
+
+/* The ranges of a second tile of the same shape: where the steps of the first one write. */
+static void carry_to_range(void *context, mc_range_t r)
+{
+    carried_t *const c = context;
+    mc_step_t *const s = &c->b->step[c->next];
+    if (c->b->status)
+        return;
+    assert(c->next < c->b->n_steps && s->run == r.run && s->nrun == r.nrun);
+    s->to += r.first - s->first + c->from;
+    c->next++;
 }
 
 /* What a single phase has received goes from SCRATCH to OUT, after all sends. */
@@ -370,10 +389,24 @@ void mc_take(mc_builder_t *b, int32_t peer, mc_tile_t v)
         each_range(b, peer, &v, take_range);
 }
 
+void mc_carry(mc_builder_t *b, mc_tile_t from, mc_tile_t to)
+{
+    carried_t c = {.b = b, .next = b->n_steps};
+    if (b->counting)
+        return;
+    each_range(b, -1, &from, carry_range);
+    stand_of(b, b->turn, &c.from);
+    mc_tile_ranges(&b->head.layout, &to, carry_to_range, &c);
+}
+
 void mc_keep(mc_builder_t *b, mc_tile_t v)
 {
-    if (!b->counting)
-        each_range(b, -1, &v, keep_range);
+    mc_carry(b, v, v);
+    mc_turn(b);
+}
+
+void mc_turn(mc_builder_t *b)
+{
     if (!b->counting && b->turns == 1)
         bring_out(b);
     b->turn++;

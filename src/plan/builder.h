@@ -42,12 +42,15 @@ void mc_reduce_behind(mc_builder_t *b, mc_tile_t v);                   /* mine =
 /*
  * Alltoall. A block arrives in another chunk than it left from (by destination there, by source
  * here), so a phase sends what stands in one buffer and receives into the next: give and take as the
- * textbook does, then keep what stays, which ends the phase. Which phase is the last must be known:
- * a first segment is built with `counting`.
+ * textbook does, then keep what stays, which ends the phase. Where chunks also change places inside a
+ * rank, or what stays is several tiles, carry each of them, then end the phase by mc_turn. Which phase is
+ * the last must be known: a first segment is built with `counting`.
  */
 void mc_give(mc_builder_t *b, int32_t peer, mc_tile_t v);
 void mc_take(mc_builder_t *b, int32_t peer, mc_tile_t v);
 void mc_keep(mc_builder_t *b, mc_tile_t v);
+void mc_carry(mc_builder_t *b, mc_tile_t from, mc_tile_t to); /* of one shape */
+void mc_turn(mc_builder_t *b);
 
 /* Lets steps [start, middle), of some segments, and those from `middle` on, of others, alternate in
  * program order, each in its own order: a turn (sends, then receives) of the one, one of the other. */

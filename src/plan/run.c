@@ -1,4 +1,5 @@
 /* The verifier's runs of a world: one fixed order in both placements, then random ones. */
+#include "mesh/aligned.h"
 #include "plan/check.h"
 
 #include <stdlib.h>
@@ -19,7 +20,8 @@ typedef struct {
     size_t *letter;    /* by send: where its message lies in `post` */
     mc_value_t *post;  /* messages under way, each with room of its own */
     uint64_t random;
-    bool in_place, in_order;
+    bool in_place, in_order, aligned;
+    const int32_t *number; /* by rank, in the aligned tree */
 } runs_t;
 
 /* How many chunks a rank's OUT has, and which is the k-th of them. */
@@ -124,7 +126,23 @@ static int fail_final(const runs_t *r, int32_t rank, uint32_t chunk, mc_value_t 
                         describe(r, found, buffer), chunk, where, expected);
 }
 
-/* Is it the sum of `chunk` over all ranks, each once, and in order where that is wanted? */
+/* Is it the aligned tree of ranks [first, first + n)? */
+static bool is_aligned(const runs_t *r, mc_value_t value, int32_t first, int32_t n)
+{
+    mc_value_t left, right;
+    const int32_t *const number = r->number;
+    if (!mc_value_operands(r->machine, value, &left, &right)) {
+        int32_t rank = -1;
+        uint32_t leaves = 0;
+        mc_value_ranks(r->machine, value, &rank, 1, &leaves);
+        return n == 1 && leaves == 1 && (number ? number[rank] : rank) == first;
+    }
+    const int32_t half = mc_aligned_left(n);
+    return n > 1 && is_aligned(r, left, first, half) &&
+           is_aligned(r, right, first + half, n - half);
+}
+
+/* Is it the sum of `chunk` over all ranks, each once, and in order or aligned where that is wanted? */
 static bool is_whole_sum(runs_t *r, mc_value_t value, uint32_t chunk)
 {
     const uint32_t size = (uint32_t)r->world->n_ranks;
@@ -141,6 +159,8 @@ static bool is_whole_sum(runs_t *r, mc_value_t value, uint32_t chunk)
             return false;
         *met = value;
     }
+    if (r->aligned && !is_aligned(r, value, 0, (int32_t)size))
+        return false;
     r->known[chunk] = value;
     return true;
 }
@@ -168,7 +188,7 @@ static uint32_t chunk_at_source(const mc_plan_t *plan, uint32_t chunk)
 /* An absent chunk is empty, so that it may end as anything. */
 static int check_final(runs_t *r, int32_t rank, uint32_t chunk)
 {
-    enum { EXPECTED = 64 };
+    enum { EXPECTED = 160 };
     char expected[EXPECTED];
     const mc_plan_t *const plan = r->world->plan[rank];
     const mc_value_t found = mc_machine_value(r->machine, rank, MC_OUT, chunk);
@@ -184,6 +204,8 @@ static int check_final(runs_t *r, int32_t rank, uint32_t chunk)
             mc_text_add(&text, ", in the same order as elsewhere");
         if (r->in_order)
             mc_text_add(&text, ", in the order of ranks");
+        if (r->aligned)
+            mc_text_add(&text, ", in brackets of the aligned tree");
         return fail_final(r, rank, chunk, found, expected);
     }
     const int32_t source =
@@ -406,6 +428,8 @@ int mc_check_runs(const mc_world_t *world, const mc_match_t *match,
     if (status)
         return status;
     r.in_order = options->in_order;
+    r.aligned = options->aligned;
+    r.number = options->number;
     status = run_all(&r, options);
     runs_free(&r);
     return status;

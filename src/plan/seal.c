@@ -1,30 +1,25 @@
 /*
- * Sealing: dependencies from the order in which steps read and write chunks, and the ordinals of the
- * messages between each pair of ranks. Chunks that no step tells apart are one cell.
+ * Sealing: what steps wait for, and the ordinals of the messages between each pair of ranks.
+ *
+ * Where no step touches chunks of two segments, no step waits for one of another segment. Then each
+ * segment's steps are looked at alone, and where they are those of an earlier one on other chunks, so
+ * are their dependencies: of many segments one is looked at.
  */
 #include "plan/builder.h"
+#include "plan/pattern.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* IN and OUT are one memory in place, so they are one space always. */
-enum { USER_SPACE, SCRATCH_SPACE, SPACES };
-static const uint32_t NONE = UINT32_MAX;
-
+/* A plan's steps by segment; all are in one where a step touches two. */
 typedef struct {
-    mc_bitmap_t bound; /* chunks at which a cell starts */
-    uint32_t *before;  /* per word of `bound`: cells that start before it */
-    uint32_t *writer;  /* per cell: the step that wrote it last */
-    uint32_t *readers; /* per cell: first of a list in `pool` of the steps that read it since */
-} space_t;
-
-typedef struct {
-    uint32_t step, next;
-} reader_t;
-
-typedef struct {
-    uint32_t from, to;
-} edge_t;
+    uint32_t n, chunks; /* segments, and chunks of one */
+    uint32_t *first;    /* by segment, and at the end: its steps are in `of` from there on */
+    uint32_t *of;       /* NULL: all steps, in one segment */
+    uint32_t *pattern;  /* by segment */
+    mc_pattern_t *known;
+    uint32_t n_known;
+} segments_t;
 
 typedef struct {
     int32_t peer;
@@ -32,96 +27,10 @@ typedef struct {
 } traffic_t;
 
 typedef struct {
-    space_t space[SPACES];
-    reader_t *pool;
-    uint32_t n_pool, pool_capacity;
-    edge_t *edge;
-    uint32_t n_edges, edge_capacity;
-    uint32_t *mark;     /* per step: 1 + the last step it got an edge to */
     traffic_t *traffic; /* open addressing, peer < 0 where empty */
     uint32_t traffic_capacity, n_peers;
     uint32_t *seq; /* per step: its message's ordinal */
-} sealing_t;
-
-static int space_index(uint8_t buffer)
-{
-    return buffer == MC_SCRATCH ? SCRATCH_SPACE : USER_SPACE;
-}
-
-/* Room for one more element; doubles. */
-static int grow(void **array, uint32_t *capacity, uint32_t n, size_t size)
-{
-    if (n < *capacity)
-        return MESHCOLL_OK;
-    const uint32_t wanted = *capacity ? 2 * *capacity : 64;
-    void *const grown = realloc(*array, wanted * size);
-    if (!grown)
-        return mc_fail_memory("sealing a plan");
-    *array = grown;
-    *capacity = wanted;
-    return MESHCOLL_OK;
-}
-
-static void bound_range(mc_bitmap_t *bound, mc_range_t r)
-{
-    for (uint32_t i = 0; i < r.nrun; i++) {
-        const uint32_t first = r.first + i * r.stride;
-        mc_bitmap_set(bound, first, 1);
-        if (first + r.run < bound->bits)
-            mc_bitmap_set(bound, first + r.run, 1);
-    }
-}
-
-static uint32_t cell_of(const space_t *space, uint32_t chunk)
-{
-    const uint64_t upto = space->bound.word[chunk / 64] & (~UINT64_C(0) >> (63 - chunk % 64));
-    return space->before[chunk / 64] + (uint32_t)__builtin_popcountll(upto) - 1;
-}
-
-static int space_init(space_t *space, uint32_t chunks)
-{
-    const int status = mc_bitmap_init(&space->bound, chunks);
-    if (status)
-        return status;
-    mc_bitmap_set(&space->bound, 0, 1);
-    return MESHCOLL_OK;
-}
-
-/* Once all bounds are set. */
-static int space_number_cells(space_t *space)
-{
-    const uint32_t words = space->bound.bits / 64 + 1;
-    space->before = malloc(words * sizeof *space->before);
-    if (!space->before)
-        return mc_fail_memory("sealing a plan");
-    uint32_t cells = 0;
-    for (uint32_t w = 0; w < words; w++) {
-        space->before[w] = cells;
-        cells += (uint32_t)__builtin_popcountll(space->bound.word[w]);
-    }
-    space->writer = malloc(cells * sizeof *space->writer);
-    space->readers = malloc(cells * sizeof *space->readers);
-    if (!space->writer || !space->readers)
-        return mc_fail_memory("sealing a plan");
-    memset(space->writer, 0xff, cells * sizeof *space->writer);
-    memset(space->readers, 0xff, cells * sizeof *space->readers);
-    return MESHCOLL_OK;
-}
-
-static void sealing_free(sealing_t *s)
-{
-    for (int i = 0; i < SPACES; i++) {
-        mc_bitmap_free(&s->space[i].bound);
-        free(s->space[i].before);
-        free(s->space[i].writer);
-        free(s->space[i].readers);
-    }
-    free(s->pool);
-    free(s->edge);
-    free(s->mark);
-    free(s->traffic);
-    free(s->seq);
-}
+} messages_t;
 
 static int check_range(const mc_plan_t *head, uint8_t buffer, mc_range_t r)
 {
@@ -133,97 +42,203 @@ static int check_range(const mc_plan_t *head, uint8_t buffer, mc_range_t r)
     return MESHCOLL_OK;
 }
 
-static int set_bounds(sealing_t *s, const mc_plan_t *head, const mc_step_t *step, uint32_t n)
+static int check_steps(const mc_plan_t *head, const mc_step_t *step, uint32_t n)
 {
     int status = MESHCOLL_OK;
     for (uint32_t i = 0; i < n && !status; i++) {
         const mc_op_t op = (mc_op_t)step[i].op;
-        const mc_range_t from = mc_step_from(&step[i]), to = mc_step_to(&step[i]);
         if (op >= MC_OPS)
             return mc_fail(MESHCOLL_ERR_PLAN, "rank %d: step %u has no op", head->rank, i);
-        if (mc_op_reads(op)) {
-            status = check_range(head, step[i].src, from);
-            if (!status)
-                bound_range(&s->space[space_index(step[i].src)].bound, from);
-        }
-        if (mc_op_writes(op) && !status) {
-            status = check_range(head, step[i].dst, to);
-            if (!status)
-                bound_range(&s->space[space_index(step[i].dst)].bound, to);
-        }
-    }
-    return status;
-}
-
-static int add_edge(sealing_t *s, uint32_t from, uint32_t to)
-{
-    if (from == to || s->mark[from] == to + 1)
-        return MESHCOLL_OK;
-    const int status = grow((void **)&s->edge, &s->edge_capacity, s->n_edges, sizeof *s->edge);
-    if (status)
-        return status;
-    s->mark[from] = to + 1;
-    s->edge[s->n_edges++] = (edge_t){from, to};
-    return MESHCOLL_OK;
-}
-
-static int read_cell(sealing_t *s, space_t *space, uint32_t cell, uint32_t step)
-{
-    int status = grow((void **)&s->pool, &s->pool_capacity, s->n_pool, sizeof *s->pool);
-    if (!status && space->writer[cell] != NONE)
-        status = add_edge(s, space->writer[cell], step);
-    if (status)
-        return status;
-    s->pool[s->n_pool] = (reader_t){.step = step, .next = space->readers[cell]};
-    space->readers[cell] = s->n_pool++;
-    return MESHCOLL_OK;
-}
-
-static int write_cell(sealing_t *s, space_t *space, uint32_t cell, uint32_t step)
-{
-    int status = MESHCOLL_OK;
-    if (space->readers[cell] == NONE && space->writer[cell] != NONE)
-        status = add_edge(s, space->writer[cell], step);
-    for (uint32_t r = space->readers[cell]; r != NONE && !status; r = s->pool[r].next)
-        status = add_edge(s, s->pool[r].step, step);
-    space->writer[cell] = step;
-    space->readers[cell] = NONE;
-    return status;
-}
-
-static int each_cell(sealing_t *s, uint8_t buffer, mc_range_t r, uint32_t step,
-                     int (*each)(sealing_t *, space_t *, uint32_t cell, uint32_t step))
-{
-    space_t *const space = &s->space[space_index(buffer)];
-    int status = MESHCOLL_OK;
-    for (uint32_t i = 0; i < r.nrun; i++) {
-        const uint32_t first = r.first + i * r.stride;
-        const uint32_t last = cell_of(space, first + r.run - 1);
-        for (uint32_t cell = cell_of(space, first); cell <= last && !status; cell++)
-            status = each(s, space, cell, step);
-    }
-    return status;
-}
-
-static int derive_edges(sealing_t *s, const mc_step_t *step, uint32_t n)
-{
-    s->mark = calloc((size_t)n + 1, sizeof *s->mark);
-    if (!s->mark)
-        return mc_fail_memory("sealing a plan");
-    int status = MESHCOLL_OK;
-    for (uint32_t i = 0; i < n && !status; i++) {
-        const mc_op_t op = (mc_op_t)step[i].op;
         if (mc_op_reads(op))
-            status = each_cell(s, step[i].src, mc_step_from(&step[i]), i, read_cell);
-        if (mc_op_adds(op) && !status)
-            status = each_cell(s, step[i].dst, mc_step_to(&step[i]), i, read_cell);
+            status = check_range(head, step[i].src, mc_step_from(&step[i]));
         if (mc_op_writes(op) && !status)
-            status = each_cell(s, step[i].dst, mc_step_to(&step[i]), i, write_cell);
+            status = check_range(head, step[i].dst, mc_step_to(&step[i]));
     }
     return status;
 }
 
-static traffic_t *find_traffic(const sealing_t *s, int32_t peer)
+/* Segments --------------------------------------------------------------------------------------- */
+
+/* A chunk's number if the segment that starts at `base` were all there is. */
+static uint32_t own_chunk(const mc_plan_t *head, uint32_t chunks, uint32_t base, uint32_t buffer,
+                          uint32_t chunk)
+{
+    const bool aside = buffer == MC_SCRATCH && chunk >= head->n_chunks;
+    return chunk - base - (aside ? head->n_chunks - chunks : 0);
+}
+
+static mc_step_t own_step(const mc_plan_t *head, uint32_t chunks, uint32_t base, mc_step_t s)
+{
+    s.first = own_chunk(head, chunks, base, s.src, s.first);
+    s.to = own_chunk(head, chunks, base, s.dst, s.to);
+    s.seq = 0;
+    return s;
+}
+
+/* Does it lie in the segment `base` starts, on one side of SCRATCH? */
+static bool is_inside(const mc_plan_t *head, uint32_t chunks, uint32_t base, mc_range_t r)
+{
+    const uint32_t end = r.first + (r.nrun - 1) * r.stride + r.run;
+    const uint32_t half = r.first >= head->n_chunks ? head->n_chunks : 0;
+    return r.first >= half + base && end <= half + base + chunks;
+}
+
+/* The segment of all that the step touches, or -1. */
+static int64_t segment_of(const mc_plan_t *head, uint32_t chunks, const mc_step_t *s)
+{
+    const mc_op_t op = (mc_op_t)s->op;
+    const uint32_t chunk = mc_op_reads(op) ? s->first : s->to;
+    const uint32_t segment = (chunk >= head->n_chunks ? chunk - head->n_chunks : chunk) / chunks;
+    const uint32_t base = segment * chunks;
+    if ((mc_op_reads(op) && !is_inside(head, chunks, base, mc_step_from(s))) ||
+        (mc_op_writes(op) && !is_inside(head, chunks, base, mc_step_to(s))))
+        return -1;
+    return segment;
+}
+
+static void segments_free(segments_t *g)
+{
+    for (uint32_t k = 0; k < g->n_known; k++) {
+        if (g->of) /* its own */
+            free((void *)g->known[k].step);
+        mc_pattern_free(&g->known[k]);
+    }
+    free(g->known);
+    free(g->pattern);
+    free(g->of);
+    free(g->first);
+    *g = (segments_t){0};
+}
+
+/* Sorts the steps by segment, in their order; false where one touches two. */
+static bool sort_steps(segments_t *g, const mc_plan_t *head, const mc_step_t *step, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const int64_t segment = segment_of(head, g->chunks, &step[i]);
+        if (segment < 0)
+            return false;
+        g->first[segment + 1]++;
+    }
+    for (uint32_t k = 0; k < g->n; k++)
+        g->first[k + 1] += g->first[k];
+    for (uint32_t i = 0; i < n; i++)
+        g->of[g->first[segment_of(head, g->chunks, &step[i])]++] = i;
+    for (uint32_t k = g->n; k > 0; k--)
+        g->first[k] = g->first[k - 1];
+    g->first[0] = 0;
+    return true;
+}
+
+static int segments_create(const mc_plan_t *head, const mc_step_t *step, uint32_t n, segments_t *g)
+{
+    const mc_layout_t *const layout = &head->layout;
+    const bool cut = layout->segments > 1 && layout->per_segment > 0 &&
+                     mc_layout_chunks(layout) == head->n_chunks;
+    *g = (segments_t){.n = cut ? layout->segments : 1};
+    g->chunks = cut ? layout->per_segment : head->n_chunks;
+    g->first = calloc((size_t)g->n + 1, sizeof *g->first);
+    g->of = cut ? malloc(((size_t)n + 1) * sizeof *g->of) : NULL;
+    g->pattern = calloc(g->n, sizeof *g->pattern);
+    g->known = malloc(g->n * sizeof *g->known);
+    if (!g->first || (cut && !g->of) || !g->pattern || !g->known)
+        return mc_fail_memory("sealing a plan");
+    if (cut && !sort_steps(g, head, step, n)) {
+        free(g->of);
+        g->of = NULL;
+        g->n = 1;
+        g->chunks = head->n_chunks;
+    }
+    if (!g->of)
+        g->first[1] = n;
+    return MESHCOLL_OK;
+}
+
+/* Is segment k another one's on other chunks? */
+static bool is_alike(const segments_t *g, const mc_plan_t *head, const mc_step_t *step, uint32_t k,
+                     const mc_pattern_t *p)
+{
+    if (g->first[k + 1] - g->first[k] != p->n)
+        return false;
+    for (uint32_t i = 0; i < p->n; i++) {
+        const mc_step_t s = own_step(head, g->chunks, k * g->chunks, step[g->of[g->first[k] + i]]);
+        if (memcmp(&s, &p->step[i], sizeof s) != 0)
+            return false;
+    }
+    return true;
+}
+
+static int add_pattern(segments_t *g, const mc_plan_t *head, const mc_step_t *step, uint32_t k)
+{
+    mc_pattern_t *const p = &g->known[g->n_known];
+    *p = (mc_pattern_t){.step = step, .n = g->first[k + 1] - g->first[k]};
+    g->pattern[k] = g->n_known++;
+    if (g->of) {
+        mc_step_t *const own = malloc(((size_t)p->n + 1) * sizeof *own);
+        p->step = own;
+        if (!own)
+            return mc_fail_memory("sealing a plan");
+        for (uint32_t i = 0; i < p->n; i++)
+            own[i] = own_step(head, g->chunks, k * g->chunks, step[g->of[g->first[k] + i]]);
+    }
+    return mc_pattern_derive(p, g->chunks);
+}
+
+/* A segment may be alike with the one before it on its side. */
+static int find_patterns(segments_t *g, const mc_plan_t *head, const mc_step_t *step)
+{
+    const uint32_t sides = head->layout.sides ? head->layout.sides : 1;
+    int status = MESHCOLL_OK;
+    for (uint32_t k = 0; k < g->n && !status; k++) {
+        const uint32_t before = k >= sides ? g->pattern[k - sides] : 0;
+        if (k >= sides && is_alike(g, head, step, k, &g->known[before]))
+            g->pattern[k] = before;
+        else
+            status = add_pattern(g, head, step, k);
+    }
+    return status;
+}
+
+static uint32_t count_edges(const segments_t *g)
+{
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < g->n; k++)
+        n += g->known[g->pattern[k]].n_edges;
+    return n;
+}
+
+/* The number in the plan of a segment's step. */
+static uint32_t step_number(const segments_t *g, uint32_t k, uint32_t i)
+{
+    return g->of ? g->of[g->first[k] + i] : i;
+}
+
+static void spread_edges(const segments_t *g, uint32_t n, uint32_t *succ_off, uint32_t *succ,
+                         uint32_t *n_pred)
+{
+    for (uint32_t k = 0; k < g->n; k++) {
+        const mc_pattern_t *const p = &g->known[g->pattern[k]];
+        for (uint32_t i = 0; i < p->n; i++) {
+            const uint32_t at = step_number(g, k, i);
+            succ_off[at + 1] = p->succ_off[i + 1] - p->succ_off[i];
+            n_pred[at] = p->n_pred[i];
+        }
+    }
+    succ_off[0] = 0;
+    for (uint32_t i = 0; i < n; i++)
+        succ_off[i + 1] += succ_off[i];
+    for (uint32_t k = 0; k < g->n; k++) {
+        const mc_pattern_t *const p = &g->known[g->pattern[k]];
+        for (uint32_t i = 0; i < p->n; i++) {
+            uint32_t *to = succ + succ_off[step_number(g, k, i)];
+            for (uint32_t e = p->succ_off[i]; e < p->succ_off[i + 1]; e++)
+                *to++ = step_number(g, k, p->succ[e]);
+        }
+    }
+}
+
+/* Messages --------------------------------------------------------------------------------------- */
+
+static traffic_t *find_traffic(const messages_t *s, int32_t peer)
 {
     uint32_t at = (uint32_t)peer * UINT32_C(2654435761) & (s->traffic_capacity - 1);
     while (s->traffic[at].peer >= 0 && s->traffic[at].peer != peer)
@@ -232,7 +247,7 @@ static traffic_t *find_traffic(const sealing_t *s, int32_t peer)
 }
 
 /* Keeps at least half of the table empty. */
-static int reserve_traffic(sealing_t *s)
+static int reserve_traffic(messages_t *s)
 {
     if (2 * (s->n_peers + 1) <= s->traffic_capacity)
         return MESHCOLL_OK;
@@ -254,7 +269,7 @@ static int reserve_traffic(sealing_t *s)
 }
 
 /* The ordinal of each message among those to, or from, its peer. */
-static int number_messages(sealing_t *s, const mc_plan_t *head, const mc_step_t *step, uint32_t n)
+static int number_messages(messages_t *s, const mc_plan_t *head, const mc_step_t *step, uint32_t n)
 {
     uint32_t *const seq = s->seq = calloc((size_t)n + 1, sizeof *seq);
     if (!seq)
@@ -285,7 +300,7 @@ static int by_rank(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void fill_peers(const sealing_t *s, int32_t *peer)
+static void fill_peers(const messages_t *s, int32_t *peer)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < s->traffic_capacity; i++)
@@ -294,24 +309,7 @@ static void fill_peers(const sealing_t *s, int32_t *peer)
     qsort(peer, n, sizeof *peer, by_rank);
 }
 
-/* Edges come with ascending targets, so each step's successors do too. */
-static void fill_edges(const sealing_t *s, uint32_t n_steps, uint32_t *succ_off, uint32_t *succ,
-                       uint32_t *n_pred)
-{
-    memset(succ_off, 0, ((size_t)n_steps + 1) * sizeof *succ_off);
-    memset(n_pred, 0, (size_t)n_steps * sizeof *n_pred);
-    for (uint32_t e = 0; e < s->n_edges; e++) {
-        succ_off[s->edge[e].from]++;
-        n_pred[s->edge[e].to]++;
-    }
-    uint32_t end = 0;
-    for (uint32_t i = 0; i <= n_steps; i++) {
-        end += succ_off[i];
-        succ_off[i] = end;
-    }
-    for (uint32_t e = s->n_edges; e-- > 0;)
-        succ[--succ_off[s->edge[e].from]] = s->edge[e].to;
-}
+/* The plan --------------------------------------------------------------------------------------- */
 
 static void find_scratch(mc_plan_t *plan)
 {
@@ -332,18 +330,19 @@ static void find_scratch(mc_plan_t *plan)
     plan->n_scratch = hi ? hi - lo : 0;
 }
 
-static int freeze(const sealing_t *s, const mc_plan_t *head, const mc_step_t *step, uint32_t n,
-                  mc_plan_t **out)
+static int freeze(const segments_t *g, const messages_t *m, const mc_plan_t *head,
+                  const mc_step_t *step, uint32_t n, mc_plan_t **out)
 {
+    const uint32_t n_edges = count_edges(g);
     const size_t step_bytes = (size_t)n * sizeof *step;
-    const size_t words = (size_t)n + 1 + s->n_edges + n + s->n_peers;
+    const size_t words = (size_t)n + 1 + n_edges + n + m->n_peers;
     const size_t bytes = sizeof(mc_plan_t) + step_bytes + words * sizeof(uint32_t);
     mc_plan_t *const plan = malloc(bytes);
     if (!plan)
         return mc_fail_memory("a plan");
     mc_step_t *const steps = (mc_step_t *)(plan + 1);
     uint32_t *const succ_off = (uint32_t *)((char *)steps + step_bytes);
-    uint32_t *const succ = succ_off + n + 1, *const n_pred = succ + s->n_edges;
+    uint32_t *const succ = succ_off + n + 1, *const n_pred = succ + n_edges;
     int32_t *const peer = (int32_t *)(n_pred + n);
     *plan = *head;
     if (n > 0)
@@ -351,11 +350,11 @@ static int freeze(const sealing_t *s, const mc_plan_t *head, const mc_step_t *st
     plan->n_steps = n;
     plan->step = steps;
     for (uint32_t i = 0; i < n; i++)
-        steps[i].seq = s->seq[i];
-    fill_edges(s, n, succ_off, succ, n_pred);
-    fill_peers(s, peer);
-    plan->n_edges = s->n_edges;
-    plan->n_peers = s->n_peers;
+        steps[i].seq = m->seq[i];
+    spread_edges(g, n, succ_off, succ, n_pred);
+    fill_peers(m, peer);
+    plan->n_edges = n_edges;
+    plan->n_peers = m->n_peers;
     plan->succ_off = succ_off;
     plan->succ = succ;
     plan->n_pred = n_pred;
@@ -368,20 +367,19 @@ static int freeze(const sealing_t *s, const mc_plan_t *head, const mc_step_t *st
 
 int mc_seal_steps(const mc_plan_t *head, const mc_step_t *step, uint32_t n_steps, mc_plan_t **plan)
 {
-    sealing_t s = {0};
-    int status = space_init(&s.space[USER_SPACE], head->n_chunks);
+    messages_t m = {0};
+    segments_t g = {0};
+    int status = check_steps(head, step, n_steps);
     if (!status)
-        status = space_init(&s.space[SCRATCH_SPACE], 2 * head->n_chunks);
+        status = segments_create(head, step, n_steps, &g);
     if (!status)
-        status = set_bounds(&s, head, step, n_steps);
-    for (int i = 0; i < SPACES && !status; i++)
-        status = space_number_cells(&s.space[i]);
+        status = find_patterns(&g, head, step);
     if (!status)
-        status = derive_edges(&s, step, n_steps);
+        status = number_messages(&m, head, step, n_steps);
     if (!status)
-        status = number_messages(&s, head, step, n_steps);
-    if (!status)
-        status = freeze(&s, head, step, n_steps, plan);
-    sealing_free(&s);
+        status = freeze(&g, &m, head, step, n_steps, plan);
+    free(m.traffic);
+    free(m.seq);
+    segments_free(&g);
     return status;
 }

@@ -16,7 +16,9 @@
 typedef struct {
     uint32_t random_orders; /* random dependency-respecting runs besides the two fixed ones */
     uint64_t seed;
-    bool in_order; /* sums must also name their ranks in order, 0 (+) 1 (+) 2 … */
+    bool in_order;         /* sums must also name their ranks in order, 0 (+) 1 (+) 2 … */
+    bool aligned;          /* be bracketed as the aligned tree of ranks: see mesh/aligned.h */
+    const int32_t *number; /* of a rank in that tree, by rank; NULL: its own */
 } mc_verify_options_t;
 
 /* ERR_PLAN with the first fault as a sentence: rank, step and what was expected. NULL options: one

@@ -307,6 +307,16 @@ uint32_t mc_value_ranks(const mc_machine_t *m, mc_value_t value, int32_t *ranks,
     return chunk_of(m, value);
 }
 
+bool mc_value_operands(const mc_machine_t *m, mc_value_t value, mc_value_t *left, mc_value_t *right)
+{
+    const sum_t *const sum = value == MC_NOTHING ? NULL : sum_of(m, value);
+    if (!sum)
+        return false;
+    *left = sum->left;
+    *right = sum->right;
+    return true;
+}
+
 /* Steps ------------------------------------------------------------------------------------------ */
 
 static int fail_chunk(const mc_machine_t *m, int32_t rank, uint32_t step, const char *what,

@@ -38,6 +38,10 @@ mc_value_t mc_machine_leaf(const mc_machine_t *m, int32_t rank, uint32_t chunk);
 uint32_t mc_value_ranks(const mc_machine_t *m, mc_value_t value, int32_t *ranks, uint32_t capacity,
                         uint32_t *n);
 
+/* The operands of a sum, in its order; false for a leaf, and outputs unset. */
+bool mc_value_operands(const mc_machine_t *m, mc_value_t value, mc_value_t *left,
+                       mc_value_t *right);
+
 /*
  * Run one step; `step` is its index in the rank's plan. A message is one local action (send), then
  * another (recv), or both at once. RECV_REDUCE adds the message to the local operand, REDUCE dst to

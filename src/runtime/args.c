@@ -107,12 +107,14 @@ static int check_buffers(const meshcoll_t *h, const meshcoll_args_t *a)
 
 static int check_count(const meshcoll_t *h, const meshcoll_args_t *a)
 {
-    const size_t ranks = (size_t)h->mesh.size;
-    const size_t most = SIZE_MAX / 2 / ranks / meshcoll_datatype_size(a->datatype);
-    if (a->count > most)
+    /* one product instead of two divisions at each call */
+    const size_t ranks = (size_t)h->mesh.size, all = ranks * meshcoll_datatype_size(a->datatype);
+    size_t bytes;
+    if (__builtin_mul_overflow(a->count, all, &bytes) || bytes > SIZE_MAX / 2)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "%s: a count of %zu elements on %zu ranks overflows; at most %zu",
-                       meshcoll_collective_name(a->collective), a->count, ranks, most);
+                       meshcoll_collective_name(a->collective), a->count, ranks,
+                       SIZE_MAX / 2 / all);
     return MESHCOLL_OK;
 }
 
@@ -183,7 +185,7 @@ int mc_args_check(const meshcoll_t *h, const meshcoll_args_t *given, meshcoll_ar
     if ((unsigned)a.collective >= MESHCOLL_COLLECTIVES)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "there is no collective %d", (int)a.collective);
     const mc_move_t *const move = &mc_moves[a.collective];
-    if ((unsigned)a.datatype >= MESHCOLL_DATATYPES)
+    if (meshcoll_datatype_size(a.datatype) == 0)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s: there is no datatype %d", move->name,
                        (int)a.datatype);
     if (!move->reduces)
@@ -205,4 +207,19 @@ int mc_args_check(const meshcoll_t *h, const meshcoll_args_t *given, meshcoll_ar
         a.root = mc_mesh_rank_of(&h->order, a.root);
     *args = a;
     return MESHCOLL_OK;
+}
+
+const mc_numbering_t *mc_args_aligned(const meshcoll_t *h, const meshcoll_args_t *args)
+{
+    const bool any = !h->reproducible || !mc_moves[args->collective].reduces ||
+                     mc_op_associates(args->op, args->datatype);
+    return any ? NULL : &h->numbering;
+}
+
+bool mc_plans_by_comm(const meshcoll_t *h, const meshcoll_args_t *args)
+{
+    const mc_numbering_t *const aligned = mc_args_aligned(h, args);
+    if (!aligned)
+        return h->order.comm_rank && !mc_op_commutes(args->op);
+    return aligned->flat;
 }

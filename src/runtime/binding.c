@@ -97,8 +97,8 @@ int mc_binding_init(mc_binding_t *b, const mc_plan_t *plan)
 
 void mc_binding_free(mc_binding_t *b)
 {
-    mc_blocks_free(&b->blocks[0]);
-    mc_blocks_free(&b->blocks[1]);
+    for (int i = 0; i < MC_BUFFERS; i++)
+        mc_blocks_free(&b->blocks[i]);
     mc_bitmap_free(&b->lent);
     free(b->from);
     free(b->to);
@@ -121,7 +121,7 @@ static bool has_blocks(const mc_plan_t *plan)
 
 static const mc_blocks_t *blocks_of(const mc_binding_t *b, mc_buffer_t buffer)
 {
-    return &b->blocks[buffer == MC_IN ? 0 : 1];
+    return &b->blocks[buffer == MC_SCRATCH && !b->blocks[MC_SCRATCH].before ? MC_OUT : buffer];
 }
 
 /* Elements before chunk c of the vector, in chunk order. */
@@ -143,6 +143,8 @@ static size_t elements_before(const mc_binding_t *b, mc_buffer_t buffer, uint32_
 static size_t all_before(const mc_binding_t *b, mc_buffer_t buffer, uint32_t c)
 {
     const uint32_t n = b->plan->n_chunks;
+    if (buffer == MC_SCRATCH && b->blocks[MC_SCRATCH].before)
+        return b->blocks[MC_SCRATCH].before[c];
     return c <= n ? elements_before(b, buffer, c)
                   : elements_before(b, buffer, n) + elements_before(b, buffer, c - n);
 }
@@ -172,11 +174,12 @@ static int fill_blocks(mc_binding_t *b, const mc_operands_t *o)
     const mc_layout_t *const layout = &b->plan->layout;
     if (!has_blocks(b->plan))
         return MESHCOLL_OK;
-    const int status =
-        mc_blocks_fill(layout, b->block_of, o->in_counts, o->count, o->in_displs, &b->blocks[0]);
-    return status ? status
-                  : mc_blocks_fill(layout, b->block_of, o->out_counts, o->count, o->out_displs,
-                                   &b->blocks[1]);
+    int status = mc_blocks_fill(layout, b->block_of, o->in_counts, o->count, o->in_displs,
+                                &b->blocks[MC_IN]);
+    if (!status)
+        status = mc_blocks_fill(layout, b->block_of, o->out_counts, o->count, o->out_displs,
+                                &b->blocks[MC_OUT]);
+    return status ? status : mc_blocks_fill_passing(layout, o->passing, &b->blocks[MC_SCRATCH]);
 }
 
 /* Elements of OUT that hold results: of unequal blocks `count` is the elements of all. */

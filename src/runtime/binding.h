@@ -30,6 +30,7 @@ typedef struct {
      * block, its count is this rank's; displs NULL: back to back. Counts NULL: all are `count`. They
      * are read when the binding is measured, not later. */
     const size_t *in_counts, *in_displs, *out_counts, *out_displs;
+    const mc_passing_t *passing; /* NULL: blocks of SCRATCH are as OUT's */
 } mc_operands_t;
 
 /* A step's bytes: spans [at, at + n) of `from` (what it reads) and of `to` (what it writes), piece
@@ -53,10 +54,11 @@ typedef struct {
     const mc_plan_t *plan;
     /* by rank: whose block of the user's buffers it is; NULL: its own */
     const int32_t *block_of;
-    mc_blocks_t blocks[2]; /* of unequal sizes, of IN and of OUT; empty: all are alike */
-    mc_bitmap_t lent;      /* chunks of SCRATCH that OUT has room for out of place; empty: none */
-    bool lends;            /* in this placement */
-    bool all_lent;         /* all chunks of SCRATCH that are in use */
+    /* of unequal sizes, by buffer; empty: all are alike, and of SCRATCH: as OUT's */
+    mc_blocks_t blocks[MC_BUFFERS];
+    mc_bitmap_t lent; /* chunks of SCRATCH that OUT has room for out of place; empty: none */
+    bool lends;       /* in this placement */
+    bool all_lent;    /* all chunks of SCRATCH that are in use */
     mc_operands_t operands;
     mc_reducer_t reducer;
     size_t element; /* bytes */

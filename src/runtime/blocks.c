@@ -61,3 +61,25 @@ int mc_blocks_fill(const mc_layout_t *layout, const int32_t *block_of, const siz
     fill(layout, block_of, counts, count, displs ? displs : packed, blocks);
     return MESHCOLL_OK;
 }
+
+int mc_blocks_fill_passing(const mc_layout_t *layout, const mc_passing_t *passing,
+                           mc_blocks_t *blocks)
+{
+    const uint32_t n = mc_layout_chunks(layout), per_segment = layout->per_segment;
+    size_t *memory = blocks->memory;
+    *blocks = (mc_blocks_t){.memory = memory};
+    if (!passing)
+        return MESHCOLL_OK;
+    if (!memory)
+        memory = malloc((2 * (size_t)n + 1) * sizeof *memory);
+    if (!memory)
+        return mc_fail_memory("blocks that pass");
+    *blocks = (mc_blocks_t){.memory = memory, .before = memory};
+    memory[0] = 0;
+    for (uint32_t c = 0; c < 2 * n; c++) {
+        const uint32_t at = c / n * per_segment + c % per_segment - passing->first;
+        const size_t count = at < passing->n ? passing->count[at] : 0;
+        memory[c + 1] = memory[c] + mc_even_part(count, layout->segments, c % n / per_segment);
+    }
+    return MESHCOLL_OK;
+}

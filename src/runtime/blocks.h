@@ -18,6 +18,16 @@ typedef struct {
  */
 int mc_blocks_fill(const mc_layout_t *layout, const int32_t *block_of, const size_t *counts,
                    size_t count, const size_t *displs, mc_blocks_t *blocks);
+/* Counts of the blocks that stand in SCRATCH, of an alltoallv: by chunk of one segment and half, from
+ * `first` on. NULL: none. */
+typedef struct {
+    const size_t *count;
+    uint32_t first, n;
+} mc_passing_t;
+
+/* Fills `before` only, over both halves of SCRATCH. */
+int mc_blocks_fill_passing(const mc_layout_t *layout, const mc_passing_t *passing,
+                           mc_blocks_t *blocks);
 void mc_blocks_free(mc_blocks_t *blocks);
 
 /* After so many chunks the same ranks' come again: after one segment of each side. */

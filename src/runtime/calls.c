@@ -3,6 +3,7 @@
 #include "compose/registry.h"
 #include "runtime/explain.h"
 #include "runtime/group.h"
+#include "runtime/passing.h"
 #include "runtime/threads.h"
 
 #include <stdlib.h>
@@ -73,6 +74,7 @@ static void to_front(meshcoll_t *h, int i)
 static bool serves(const meshcoll_request_t *r, const meshcoll_args_t *a, const mc_ranked_t *choice)
 {
     return !r->taken && r->collective == a->collective && r->root == a->root &&
+           r->by_comm == mc_plans_by_comm(r->mesh, a) &&
            mc_strategy_equal(&r->choice.strategy, &choice->strategy);
 }
 
@@ -135,9 +137,10 @@ static int find_or_make(meshcoll_t *h, const meshcoll_args_t *a, mc_memory_t *ch
     return MESHCOLL_OK;
 }
 
-static int bind(meshcoll_request_t *r, const meshcoll_args_t *a)
+int mc_call_bind(meshcoll_request_t *r, const meshcoll_args_t *a, const mc_passing_t *passing)
 {
-    const mc_operands_t operands = mc_operands_of(a);
+    mc_operands_t operands = mc_operands_of(a);
+    operands.passing = passing;
     if (!r->plan)
         return MESHCOLL_OK;
     r->workspace = mc_take_memory(r->mesh);
@@ -148,66 +151,89 @@ static int bind(meshcoll_request_t *r, const meshcoll_args_t *a)
     return mc_request_bind(r, &operands);
 }
 
-/* A block that passes other ranks needs its size there, and of an alltoall nobody knows all sizes. */
-static int choose_direct(meshcoll_t *h, const meshcoll_args_t *a, mc_memory_t **choice)
+/* A rank knows no other's sizes, so that ranks would choose differently; and what passes other ranks
+ * costs an exchange of the counts first. Straight then, unless somebody wants something else. */
+static int choose_straight(meshcoll_t *h, const meshcoll_args_t *a, mc_memory_t **choice)
 {
     const mc_wish_t wish = {.collective = a->collective,
                             .bytes = a->count * meshcoll_datatype_size(a->datatype),
-                            .strategy = a->strategy ? a->strategy : "flat-pairwise"};
-    mc_memory_t *c;
-    const int status = mc_choose(&h->choice, &h->mesh, &h->links, &wish, &c);
-    if (status)
-        return status;
-    if (c->best.strategy.n_phases != 1 ||
-        c->best.strategy.phase[0].algorithm != mc_algorithm_find(MESHCOLL_ALLTOALL, "pairwise", 8))
-        return mc_fail(
-            MESHCOLL_ERR_STRATEGY,
-            "alltoallv goes straight from rank to rank: expected one pairwise phase along "
-            "all dimensions, flat-pairwise; got '%s'",
-            a->strategy);
-    *choice = c;
-    return MESHCOLL_OK;
+                            .strategy = a->strategy                          ? a->strategy
+                                        : h->choice.is_forced[a->collective] ? NULL
+                                                                             : "flat-pairwise"};
+    return mc_choose(&h->choice, &h->mesh, &h->links, &wish, choice);
 }
 
 int mc_call_choose(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, mc_memory_t **choice)
 {
     if (a->in_counts)
-        return choose_direct(h, a, choice);
+        return choose_straight(h, a, choice);
     const bool has_blocks = mc_move_has_blocks(&mc_moves[a->collective]) && !a->counts;
-    if (!mc_op_commutes(a->op) && h->order.comm_rank)
-        return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
-                       "the operation does not commute, and the ranks do not stand in the mesh in "
-                       "their order: start them box by box, or take them as one line: "
-                       "MESHCOLL_MESH=rank=%d",
-                       h->mesh.size);
+    /* the aligned tree over the communicator's ranks is in their order too */
+    const mc_numbering_t *const aligned = mc_args_aligned(h, a);
+    const bool in_order = !aligned && !mc_op_commutes(a->op);
+    const bool one_line = in_order && h->order.comm_rank;
     const mc_wish_t wish = {.collective = a->collective,
-                            .root = a->root,
+                            .root = one_line ? mc_comm_rank_of(&h->order, a->root) : a->root,
                             .bytes = a->count * meshcoll_datatype_size(a->datatype) *
                                      (has_blocks ? (uint64_t)h->mesh.size : 1),
                             .strategy = a->strategy,
                             .unforced = is_barrier,
-                            .in_order = !mc_op_commutes(a->op)};
+                            .in_order = in_order,
+                            .one_line = one_line,
+                            .aligned = aligned};
     return mc_choose(&h->choice, &h->mesh, &h->links, &wish, choice);
 }
 
-int mc_call_start(meshcoll_t *h, const mc_asked_t *asked, uint32_t number,
-                  meshcoll_request_t **request)
+/* Bound to what it is called with, and of an alltoallv to what passes this rank. */
+static int bind(meshcoll_t *h, const mc_asked_t *asked, meshcoll_request_t *r)
+{
+    const meshcoll_args_t *const a = &asked->args;
+    mc_passed_t passed;
+    if (!a->in_counts)
+        return mc_call_bind(r, a, NULL);
+    int status = mc_passing_exchange(h, a, &r->choice.strategy, asked->counts, &passed);
+    if (status)
+        return status;
+    status = mc_call_bind(r, a, passed.request ? &passed.table : NULL);
+    mc_passing_end(h, &passed);
+    return status;
+}
+
+static int prepare(meshcoll_t *h, const meshcoll_args_t *a, mc_memory_t *choice, uint32_t number,
+                   meshcoll_request_t **request)
+{
+    const int status = find_or_make(h, a, choice, request);
+    if (status)
+        return status;
+    (*request)->taken = true;
+    (*request)->operation = number;
+    return MESHCOLL_OK;
+}
+
+int mc_call_prepare(meshcoll_t *h, const meshcoll_args_t *a, const mc_strategy_t *strategy,
+                    uint32_t number, meshcoll_request_t **request)
+{
+    const double bytes = (double)(a->count * meshcoll_datatype_size(a->datatype)) * h->mesh.size;
+    mc_memory_t choice = {.best = {.strategy = *strategy}};
+    choice.best.seconds = mc_strategy_seconds(strategy, &h->mesh, &h->links, a->root, bytes);
+    return prepare(h, a, &choice, number, request);
+}
+
+int mc_call_start(meshcoll_t *h, const mc_asked_t *asked, meshcoll_request_t **request)
 {
     const meshcoll_args_t *const a = &asked->args;
     mc_memory_t *choice;
     meshcoll_request_t *r;
     int status = mc_call_choose(h, a, asked->is_barrier, &choice);
     if (!status)
-        status = find_or_make(h, a, choice, &r);
+        status = prepare(h, a, choice, asked->number, &r);
     if (status) {
         if (asked->staging)
             mc_return_memory(h, asked->staging);
         return status;
     }
-    r->taken = true;
     r->staging = asked->staging;
-    r->operation = number;
-    status = bind(r, a);
+    status = bind(h, asked, r);
     if (!status)
         status = mc_request_start(r);
     if (status) {
@@ -245,11 +271,18 @@ void mc_calls_forget(meshcoll_t *h)
 
 /* Calls ----------------------------------------------------------------------------------------- */
 
+void mc_call_number(meshcoll_t *h, const meshcoll_args_t *given, mc_asked_t *asked)
+{
+    asked->number = mc_next_call(h);
+    if (given->size >= sizeof *given && given->in_counts)
+        asked->counts = mc_next_call(h);
+}
+
 /* What both ways of calling begin with. Whoever fails here has taken its number, so that the next
  * call has the same one on all ranks. */
-static int enter(meshcoll_t *h, const meshcoll_args_t *given, uint32_t *number, mc_asked_t *asked)
+static int enter(meshcoll_t *h, const meshcoll_args_t *given, mc_asked_t *asked)
 {
-    *number = mc_next_call(h);
+    mc_call_number(h, given, asked);
     const int status = mc_handle_check(h);
     return status ? status : mc_args_check(h, given, &asked->args);
 }
@@ -258,13 +291,12 @@ static int run(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier)
 {
     mc_asked_t asked = {.is_barrier = is_barrier};
     meshcoll_request_t *r;
-    uint32_t number;
     if (h->group_open)
         return mc_group_add(h, given, is_barrier);
-    int status = enter(h, given, &number, &asked);
+    int status = enter(h, given, &asked);
     if (status || asked.args.count == 0)
         return status;
-    status = mc_call_start(h, &asked, number, &r);
+    status = mc_call_start(h, &asked, &r);
     if (status)
         return status;
     mc_request_await(r);
@@ -275,14 +307,13 @@ static int begin(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier,
                  meshcoll_request_t **request)
 {
     mc_asked_t asked = {.is_barrier = is_barrier};
-    uint32_t number;
     if (h->group_open) {
         /* the group's end is its end too */
         *request = NULL;
         return mc_group_add(h, given, is_barrier);
     }
-    const int status = enter(h, given, &number, &asked);
-    return status ? status : mc_call_start(h, &asked, number, request);
+    const int status = enter(h, given, &asked);
+    return status ? status : mc_call_start(h, &asked, request);
 }
 
 static int no_mesh(void)

@@ -33,12 +33,21 @@ typedef struct {
     meshcoll_args_t args;
     bool is_barrier;
     mc_workspace_t *staging; /* given over to whoever starts it; NULL: none */
+    uint32_t number, counts; /* of mc_next_call: its own, and of an alltoallv its counts' */
 } mc_asked_t;
 
-/* Starts an operation with a request of the handle's. `number` of mc_next_call. The request is the
- * caller's until mc_request_tell or mc_request_drop. */
-int mc_call_start(meshcoll_t *h, const mc_asked_t *asked, uint32_t number,
-                  meshcoll_request_t **request);
+/* Both numbers. They follow from the call alone, not from its strategy, so that ranks agree on the next
+ * one's also where one fails early. */
+void mc_call_number(meshcoll_t *h, const meshcoll_args_t *given, mc_asked_t *asked);
+
+/* Starts an operation with a request of the handle's, which is the caller's until mc_request_tell or
+ * mc_request_drop. */
+int mc_call_start(meshcoll_t *h, const mc_asked_t *asked, meshcoll_request_t **request);
+/* The same in parts, where the strategy is given: planned and wired, then bound. `passing`: as in
+ * mc_operands_t. */
+int mc_call_prepare(meshcoll_t *h, const meshcoll_args_t *a, const mc_strategy_t *strategy,
+                    uint32_t number, meshcoll_request_t **request);
+int mc_call_bind(meshcoll_request_t *r, const meshcoll_args_t *a, const mc_passing_t *passing);
 /* A call's request that has ended, back to the handle's. */
 void mc_call_release(meshcoll_request_t *r);
 

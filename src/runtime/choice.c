@@ -60,7 +60,8 @@ static mc_memory_t *remember(mc_choice_t *choice, const mc_wish_t *wish)
     for (int32_t i = first; i; i = m->next) {
         m = &choice->memory[i - 1];
         if (m->bytes == wish->bytes && m->collective == wish->collective && m->root == wish->root &&
-            m->unforced == wish->unforced && m->in_order == wish->in_order)
+            m->unforced == wish->unforced && m->in_order == wish->in_order &&
+            m->aligned == (wish->aligned != NULL))
             return m;
     }
     return NULL;
@@ -90,6 +91,7 @@ static mc_memory_t *add(mc_choice_t *choice, const mc_wish_t *wish, const mc_ran
                        .bytes = wish->bytes,
                        .unforced = wish->unforced,
                        .in_order = wish->in_order,
+                       .aligned = wish->aligned != NULL,
                        .best = *best,
                        .next = *bucket};
     *bucket = (int32_t)(m - choice->memory) + 1;
@@ -102,6 +104,20 @@ static void price(const mc_mesh_t *mesh, const mc_links_t *links, const mc_wish_
     r->seconds = mc_strategy_seconds(&r->strategy, mesh, links, wish->root, (double)wish->bytes);
 }
 
+/* The cheapest on one line of all ranks, on the links of the outermost dimension: ranks in any order are
+ * mostly in different boxes from their neighbours. */
+static int plan_line(const mc_mesh_t *mesh, const mc_links_t *links, const mc_wish_t *wish,
+                     const mc_planner_query_t *query, mc_ranked_t *best)
+{
+    mc_mesh_t line = {.ndims = 1, .size = mesh->size, .dim = {mesh->dim[0]}};
+    const mc_links_t its = {.ndims = 1, .dim = {links->dim[0]}};
+    line.dim[0].extent = mesh->size;
+    const int status = mc_planner_best(wish->collective, &line, &its, query, best);
+    for (int32_t i = 0; !status && i < best->strategy.n_phases; i++)
+        best->strategy.phase[i].dims = (mc_dims_t){0, mesh->ndims};
+    return status;
+}
+
 /* The planner's cheapest. */
 static int plan_best(const mc_mesh_t *mesh, const mc_links_t *links, const mc_wish_t *wish,
                      mc_ranked_t *best)
@@ -109,8 +125,29 @@ static int plan_best(const mc_mesh_t *mesh, const mc_links_t *links, const mc_wi
     const mc_planner_query_t query = {.root = wish->root,
                                       .bytes = (double)wish->bytes,
                                       .max_segments = MC_MAX_SEGMENTS,
-                                      .in_order = wish->in_order};
-    return mc_planner_best(wish->collective, mesh, links, &query, best);
+                                      .in_order = wish->in_order,
+                                      .aligned = wish->aligned};
+    return wish->one_line ? plan_line(mesh, links, wish, &query, best)
+                          : mc_planner_best(wish->collective, mesh, links, &query, best);
+}
+
+/* Where the ranks stand in another order, the mesh's inner lines do not join neighbours. */
+static int check_line(const mc_strategy_t *s, const mc_mesh_t *mesh)
+{
+    for (int32_t i = 0; i < s->n_phases; i++)
+        if (mc_dims_extent(mesh, s->phase[i].dims) != mesh->size)
+            return mc_fail(MESHCOLL_ERR_STRATEGY,
+                           "the ranks do not stand in the mesh in their order, so that every phase "
+                           "goes along all of it");
+    return MESHCOLL_OK;
+}
+
+static int check_fits(const mc_mesh_t *mesh, const mc_wish_t *wish, const mc_strategy_t *wanted)
+{
+    const mc_mesh_t led = mc_mesh_led_by(mesh, mc_moves[wish->collective].rooted ? wish->root : 0);
+    if (wish->in_order && mc_strategy_check_order(wanted, &led))
+        return MESHCOLL_ERR_STRATEGY;
+    return wish->aligned ? mc_strategy_check_aligned(wanted, mesh, wish->aligned) : MESHCOLL_OK;
 }
 
 /* A strategy that somebody wants may not keep the order; what would do is said after the reason. */
@@ -121,15 +158,19 @@ static int check_order(const mc_mesh_t *mesh, const mc_links_t *links, const mc_
     char why[ROOM], instead[MC_STRATEGY_TEXT];
     mc_ranked_t best;
     mc_text_t reason = mc_text(why, sizeof why), text = mc_text(instead, sizeof instead);
-    const mc_mesh_t led = mc_mesh_led_by(mesh, mc_moves[wish->collective].rooted ? wish->root : 0);
-    if (!wish->in_order || !mc_strategy_check_order(wanted, &led))
+    int status = check_fits(mesh, wish, wanted);
+    if (!status && wish->one_line)
+        status = check_line(wanted, mesh);
+    if (!status)
         return MESHCOLL_OK;
     mc_text_add(&reason, "%s", meshcoll_last_error());
-    const int status = plan_best(mesh, links, wish, &best);
+    status = plan_best(mesh, links, wish, &best);
     if (status)
         return status;
     mc_strategy_print(&best.strategy, mesh, &text);
-    return mc_fail(MESHCOLL_ERR_STRATEGY, "the operation does not commute, and %s; \"%s\" does",
+    return mc_fail(MESHCOLL_ERR_STRATEGY, "%s, and %s; \"%s\" does",
+                   wish->aligned ? "reductions are to be reproducible (MESHCOLL_REPRODUCIBLE)"
+                                 : "the operation does not commute",
                    why, instead);
 }
 

@@ -12,7 +12,7 @@ typedef struct {
     meshcoll_collective_t collective;
     int32_t root;
     uint64_t bytes;
-    bool unforced, in_order;
+    bool unforced, in_order, aligned;
     mc_ranked_t best;
     uint64_t used;               /* when last, in choices */
     int32_t next;                /* in its bucket, as index + 1 */
@@ -45,6 +45,9 @@ typedef struct {
     const char *strategy; /* for this operation only; NULL: none */
     bool unforced;        /* the planner's, whatever is forced */
     bool in_order;        /* reduced in the order of ranks */
+    bool one_line; /* by phases along all dimensions merged; of a mesh always with in_order */
+    const mc_numbering_t
+        *aligned; /* by the aligned tree over these, the handle's; NULL: in any way */
 } mc_wish_t;
 
 /* *chosen is the choice's, until the next call. */

@@ -37,6 +37,8 @@ static const struct {
     [MESHCOLL_INT64_INT64] = PAIR(int64_int64, int64_t, int64_t),
 };
 
+static const size_t MOST_BYTES = (size_t)1 << 30;
+
 static const char *const ops[MESHCOLL_OPS] = {
     [MESHCOLL_SUM] = "sum",   [MESHCOLL_MIN] = "min",   [MESHCOLL_MAX] = "max",
     [MESHCOLL_PROD] = "prod", [MESHCOLL_AVG] = "avg",   [MESHCOLL_LAND] = "land",
@@ -48,12 +50,29 @@ static const char *const ops[MESHCOLL_OPS] = {
 
 const char *meshcoll_datatype_name(meshcoll_datatype_t datatype)
 {
-    return (unsigned)datatype < MESHCOLL_DATATYPES ? datatypes[datatype].name : NULL;
+    if ((unsigned)datatype < MESHCOLL_DATATYPES)
+        return datatypes[datatype].name;
+    return meshcoll_datatype_size(datatype) > 0 ? "bytes" : NULL;
 }
 
 size_t meshcoll_datatype_size(meshcoll_datatype_t datatype)
 {
-    return (unsigned)datatype < MESHCOLL_DATATYPES ? datatypes[datatype].size : 0;
+    if ((unsigned)datatype < MESHCOLL_DATATYPES)
+        return datatypes[datatype].size;
+    const size_t bytes = (size_t)(unsigned)datatype - MESHCOLL_DATATYPE_BYTES;
+    return bytes <= MOST_BYTES ? bytes : 0;
+}
+
+int meshcoll_datatype_of(size_t bytes, meshcoll_datatype_t *datatype)
+{
+    if (!datatype || bytes == 0 || bytes > MOST_BYTES)
+        return mc_fail(
+            MESHCOLL_ERR_INVALID_ARG,
+            "meshcoll_datatype_of: expected elements of 1 to %zu bytes and a place for the "
+            "datatype, got %zu%s",
+            MOST_BYTES, bytes, datatype ? "" : " and NULL");
+    *datatype = (meshcoll_datatype_t)(MESHCOLL_DATATYPE_BYTES + bytes);
+    return MESHCOLL_OK;
 }
 
 const char *meshcoll_op_name(meshcoll_op_t op)
@@ -89,6 +108,28 @@ bool mc_op_commutes(meshcoll_op_t op)
     return !mc_user_op_find(op, &user) || user.commutative;
 }
 
+bool mc_op_associates(meshcoll_op_t op, meshcoll_datatype_t datatype)
+{
+    if ((unsigned)op >= MESHCOLL_OPS)
+        return false;
+    switch (datatype) {
+    case MESHCOLL_INT8:
+    case MESHCOLL_INT16:
+    case MESHCOLL_INT32:
+    case MESHCOLL_INT64:
+    case MESHCOLL_UINT8:
+    case MESHCOLL_UINT16:
+    case MESHCOLL_UINT32:
+    case MESHCOLL_UINT64:
+    case MESHCOLL_INT32_INT32:
+    case MESHCOLL_INT64_INT32:
+    case MESHCOLL_INT64_INT64:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static int fail_combination(meshcoll_op_t op, meshcoll_datatype_t datatype)
 {
     enum { ROOM = 256 };
@@ -108,7 +149,7 @@ static int fail_combination(meshcoll_op_t op, meshcoll_datatype_t datatype)
 
 int meshcoll_op_check(meshcoll_op_t op, meshcoll_datatype_t datatype)
 {
-    if ((unsigned)datatype >= MESHCOLL_DATATYPES)
+    if (meshcoll_datatype_size(datatype) == 0)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "there is no datatype %d", (int)datatype);
     if (mc_kernel(datatype, op) || mc_user_op_find(op, NULL))
         return MESHCOLL_OK;
@@ -117,5 +158,11 @@ int meshcoll_op_check(meshcoll_op_t op, meshcoll_datatype_t datatype)
                        "there is no operation %d: expected one of the library's or one that "
                        "meshcoll_op_create made and nobody freed",
                        (int)op);
+    if ((unsigned)datatype >= MESHCOLL_DATATYPES)
+        return mc_fail(
+            MESHCOLL_ERR_UNSUPPORTED,
+            "%s does not take elements of %zu bytes, which have no numbers to it: users' "
+            "operations do (meshcoll_op_create)",
+            ops[op], meshcoll_datatype_size(datatype));
     return fail_combination(op, datatype);
 }

@@ -43,4 +43,8 @@ bool mc_user_op_find(meshcoll_op_t op, mc_user_op_t *found);
 /* All operations of the library do. */
 bool mc_op_commutes(meshcoll_op_t op);
 
+/* Has a reduction the same bits in whatever order and brackets? True of the library's operations on
+ * integers; of users' nothing is known. Both were checked. */
+bool mc_op_associates(meshcoll_op_t op, meshcoll_datatype_t datatype);
+
 #endif

@@ -40,7 +40,8 @@ static bool is_message(const mc_executor_t *x, uint32_t t)
 static bool is_staged(const mc_executor_t *x, uint32_t t)
 {
     return step_of(x, t)->op == MC_OP_RECV_REDUCE && x->binding->step[t].bytes > 0 &&
-           !x->lane[x->task[t].lane].peer->transport->ops->recv_reduce;
+           (!x->lane[x->task[t].lane].peer->transport->ops->recv_reduce ||
+            MC_PIECE_UNIT % x->binding->element != 0);
 }
 
 static uint32_t peer_of(const mc_plan_t *plan, const mc_step_t *s)

@@ -107,19 +107,23 @@ static mc_chooser_t chooser_of(const meshcoll_request_t *r)
 static mc_call_t head_of(const meshcoll_request_t *r)
 {
     const mc_move_t *const move = &mc_moves[r->collective];
+    const meshcoll_args_t args = {
+        .collective = r->collective, .datatype = r->operands.datatype, .op = r->operands.op};
     const uint64_t blocks = mc_move_has_blocks(move) ? (uint64_t)r->mesh->mesh.size : 1;
     return (mc_call_t){.collective = r->collective,
                        .root = move->rooted ? r->root : 0,
                        .bytes = r->operands.count * meshcoll_datatype_size(r->operands.datatype) *
                                 blocks,
                        .strategy = r->choice.strategy,
-                       .chooser = chooser_of(r)};
+                       .chooser = chooser_of(r),
+                       .aligned = mc_args_aligned(r->mesh, &args)};
 }
 
 static bool same_call(const mc_call_t *a, const mc_call_t *b)
 {
     return a->collective == b->collective && a->root == b->root && a->bytes == b->bytes &&
-           a->chooser == b->chooser && mc_strategy_equal(&a->strategy, &b->strategy);
+           a->chooser == b->chooser && a->aligned == b->aligned &&
+           mc_strategy_equal(&a->strategy, &b->strategy);
 }
 
 static int add_call(mc_explain_t *e, const mc_call_t *head, mc_call_t **call)

@@ -141,7 +141,8 @@ static int print_why(const report_t *r, const mc_call_t *call, double seconds)
     const mc_planner_query_t query = {.root = call->root,
                                       .bytes = (double)call->bytes,
                                       .max_segments = MC_MAX_SEGMENTS,
-                                      .most = RANKED};
+                                      .most = RANKED,
+                                      .aligned = call->aligned};
     mc_ranked_t *ranked;
     uint32_t n, considered;
     const int status = mc_planner_rank(call->collective, &r->h->mesh, &r->h->links, &query, &ranked,
@@ -209,9 +210,10 @@ static void add_times(mc_table_t *table, double predicted, double measured)
 
 static double predict_phase(const report_t *r, const mc_call_t *call, int32_t i)
 {
+    const mc_links_t links = mc_links_at(&r->h->links, (double)call->bytes);
     const mc_phase_cost_t cost =
-        mc_strategy_phase_cost(&call->strategy, &r->h->mesh, &r->h->links, call->root, i);
-    return mc_phase_cost_seconds(&cost, &r->h->links, call->strategy.segments, (double)call->bytes);
+        mc_strategy_phase_cost(&call->strategy, &r->h->mesh, &links, call->root, i);
+    return mc_phase_cost_seconds(&cost, &links, call->strategy.segments, (double)call->bytes);
 }
 
 /* The phase whose measured time is furthest from what was predicted. */

@@ -239,15 +239,15 @@ static void unpack(const meshcoll_t *h, uint32_t first, const meshcoll_request_t
 static int begin(meshcoll_t *h, uint32_t i)
 {
     mc_group_t *const g = h->group;
+    mc_call_number(h, &g->member[i].asked.args, &g->member[i].asked);
     mc_asked_t asked = g->member[i].asked;
-    const uint32_t number = mc_next_call(h);
     if (g->member[i].next) {
         const int status = pack(h, i, &asked);
         if (status)
             return status;
     }
     g->first[g->n_requests] = i;
-    const int status = mc_call_start(h, &asked, number, &g->request[g->n_requests]);
+    const int status = mc_call_start(h, &asked, &g->request[g->n_requests]);
     g->n_requests += status == MESHCOLL_OK;
     return status;
 }

@@ -14,6 +14,14 @@
 
 /* Opening --------------------------------------------------------------------------------------- */
 
+static int read_reproducible(const char *text, bool *on)
+{
+    if (text && strcmp(text, "0") != 0 && strcmp(text, "1") != 0)
+        return mc_fail(MESHCOLL_ERR_PARSE, "MESHCOLL_REPRODUCIBLE is 0 or 1; got '%s'", text);
+    *on = text && *text == '1';
+    return MESHCOLL_OK;
+}
+
 int mc_handle_open(const mc_mesh_t *mesh, int32_t rank, const mc_settings_t *settings,
                    meshcoll_t **handle)
 {
@@ -22,9 +30,12 @@ int mc_handle_open(const mc_mesh_t *mesh, int32_t rank, const mc_settings_t *set
         return mc_fail_memory("a mesh");
     h->rank = rank;
     h->mesh = *mesh;
+    h->numbering = mc_numbering(mesh, NULL);
     mc_text_t text = mc_text(h->text, sizeof h->text);
     mc_mesh_print(mesh, &text);
     int status = mc_links_parse(settings->links, mesh, &h->links);
+    if (!status)
+        status = read_reproducible(settings->reproducible, &h->reproducible);
     if (!status)
         status = mc_choice_init(&h->choice, settings, mesh);
     if (!status)
@@ -43,6 +54,7 @@ int mc_handle_open(const mc_mesh_t *mesh, int32_t rank, const mc_settings_t *set
 static void take_arranged(meshcoll_t *h, mc_arranged_t *arranged)
 {
     h->order = arranged->order;
+    h->numbering = mc_numbering(&h->mesh, h->order.comm_rank);
     h->machine = arranged->machine;
     *arranged = (mc_arranged_t){0};
 }

@@ -18,6 +18,8 @@ struct meshcoll {
     char text[MC_MESH_TEXT];
     mc_links_t links;
     mc_choice_t choice;
+    bool reproducible;
+    mc_numbering_t numbering; /* of the communicator's ranks on the mesh */
 
     /* of a sub-mesh; it closes before its parent */
     meshcoll_t *parent, *sibling;

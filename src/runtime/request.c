@@ -3,6 +3,7 @@
 #include "runtime/calls.h"
 #include "runtime/explain.h"
 #include "runtime/greet.h"
+#include "runtime/passing.h"
 #include "runtime/threads.h"
 #include "runtime/wait.h"
 
@@ -12,13 +13,16 @@
 /* Making and binding ---------------------------------------------------------------------------- */
 
 /* Connections and counters by the plan's peers; both arrays are the caller's to free. */
-static int connect_peers(meshcoll_t *h, const mc_plan_t *plan, mc_peer_t **peer, uint64_t **counter)
+static int connect_peers(const meshcoll_request_t *r, mc_peer_t **peer, uint64_t **counter)
 {
+    meshcoll_t *const h = r->mesh;
+    const mc_plan_t *const plan = r->plan;
     for (uint32_t i = 0; i < plan->n_peers; i++) {
-        const int status = mc_handle_connect(h, plan->peer[i], &peer[i]);
+        const int32_t rank = r->by_comm ? mc_mesh_rank_of(&h->order, plan->peer[i]) : plan->peer[i];
+        const int status = mc_handle_connect(h, rank, &peer[i]);
         if (status)
             return status;
-        counter[i] = &h->bytes_sent[mc_mesh_level(&h->mesh, h->rank, plan->peer[i])];
+        counter[i] = &h->bytes_sent[mc_mesh_level(&h->mesh, h->rank, rank)];
     }
     const int status = mc_greet(h, peer, plan->n_peers);
     if (status)
@@ -28,14 +32,12 @@ static int connect_peers(meshcoll_t *h, const mc_plan_t *plan, mc_peer_t **peer,
 
 static int init_executor(meshcoll_request_t *r)
 {
-    meshcoll_t *const h = r->mesh;
     const size_t n = (size_t)r->plan->n_peers + 1;
     mc_peer_t **const peer = calloc(n, sizeof *peer);
     uint64_t **const counter = calloc(n, sizeof *counter);
-    int status =
-        peer && counter ? connect_peers(h, r->plan, peer, counter) : mc_fail_memory("connections");
+    int status = peer && counter ? connect_peers(r, peer, counter) : mc_fail_memory("connections");
     if (!status) {
-        const mc_wiring_t wiring = {.rank = h->rank, .peer = peer, .bytes_sent = counter};
+        const mc_wiring_t wiring = {.rank = r->plan->rank, .peer = peer, .bytes_sent = counter};
         status = mc_executor_init(&r->executor, r->plan, &wiring);
     }
     free(counter);
@@ -122,6 +124,18 @@ static void unlist(meshcoll_request_t *r)
         r->next_of_all->prev_of_all = r->prev_of_all;
 }
 
+static int make_plan(meshcoll_request_t *r)
+{
+    const meshcoll_t *const h = r->mesh;
+    const int32_t rank = r->by_comm ? mc_comm_rank_of(&h->order, h->rank) : h->rank;
+    const int32_t root = r->by_comm ? mc_comm_rank_of(&h->order, r->root) : r->root;
+    int status = mc_strategy_plan(&r->choice.strategy, &h->mesh, rank, root, &r->plan);
+    if (!status)
+        status = mc_binding_init(&r->binding, r->plan);
+    r->binding.block_of = r->by_comm ? NULL : h->order.comm_rank;
+    return status;
+}
+
 int mc_request_create(meshcoll_t *h, const meshcoll_args_t *args, const mc_ranked_t *choice,
                       meshcoll_request_t **request)
 {
@@ -132,12 +146,10 @@ int mc_request_create(meshcoll_t *h, const meshcoll_args_t *args, const mc_ranke
     r->collective = args->collective;
     r->root = args->root;
     r->choice = *choice;
+    r->by_comm = mc_plans_by_comm(h, args);
     int status = print_strategy(r);
     if (!status && args->count > 0) {
-        status = mc_strategy_plan(&choice->strategy, &h->mesh, h->rank, args->root, &r->plan);
-        if (!status)
-            status = mc_binding_init(&r->binding, r->plan);
-        r->binding.block_of = h->order.comm_rank;
+        status = make_plan(r);
         if (!status)
             status = init_executor(r);
         if (!status && h->explain)
@@ -176,10 +188,26 @@ void mc_request_destroy(meshcoll_request_t *r)
     free(r);
 }
 
+static int bind(meshcoll_request_t *r, const meshcoll_args_t *a, uint32_t counts)
+{
+    mc_operands_t operands = mc_operands_of(a);
+    mc_passed_t passed = {0};
+    if (!r->plan)
+        return MESHCOLL_OK;
+    int status = MESHCOLL_OK;
+    if (a->in_counts)
+        status = mc_passing_exchange(r->mesh, a, &r->choice.strategy, counts, &passed);
+    if (status)
+        return status;
+    operands.passing = passed.request ? &passed.table : NULL;
+    status = mc_request_bind(r, &operands);
+    mc_passing_end(r->mesh, &passed);
+    return status;
+}
+
 static int init(meshcoll_t *h, const meshcoll_args_t *a, meshcoll_request_t **request)
 {
-    const uint32_t number = mc_next_persistent(h);
-    const mc_operands_t operands = mc_operands_of(a);
+    const uint32_t number = mc_next_persistent(h), counts = a->in_counts ? mc_next_call(h) : 0;
     mc_memory_t *choice;
     meshcoll_request_t *r;
     int status = mc_call_choose(h, a, false, &choice);
@@ -192,7 +220,7 @@ static int init(meshcoll_t *h, const meshcoll_args_t *a, meshcoll_request_t **re
     r->persistent = true;
     r->operation = number;
     r->workspace = &r->own;
-    status = r->plan ? mc_request_bind(r, &operands) : MESHCOLL_OK;
+    status = bind(r, a, counts);
     if (status) {
         mc_request_destroy(r);
         return status;

@@ -12,6 +12,7 @@ struct meshcoll_request {
     int32_t root;
     mc_operands_t operands;
     mc_ranked_t choice;
+    bool by_comm;    /* its plan is of the communicator's ranks, not the mesh's: see below */
     char *text;      /* of the strategy */
     mc_plan_t *plan; /* NULL where there is nothing to do: no elements */
     mc_binding_t binding;
@@ -33,6 +34,14 @@ struct meshcoll_request {
  * mesh numbers it. */
 int mc_args_check(const meshcoll_t *h, const meshcoll_args_t *given, meshcoll_args_t *args);
 mc_operands_t mc_operands_of(const meshcoll_args_t *a);
+
+/* The numbering that a call's sums must follow the aligned tree over, to be reproducible; NULL: any
+ * will do. Arguments are checked. */
+const mc_numbering_t *mc_args_aligned(const meshcoll_t *h, const meshcoll_args_t *args);
+/* Where no strategy of the mesh's ranks does that, or keeps the order of an operation that does not
+ * commute, a plan is made as if the mesh's ranks stood in the
+ * communicator's order, and its ranks are translated when it is wired. */
+bool mc_plans_by_comm(const meshcoll_t *h, const meshcoll_args_t *args);
 
 /* Planned and wired, not bound. */
 int mc_request_create(meshcoll_t *h, const meshcoll_args_t *args, const mc_ranked_t *choice,

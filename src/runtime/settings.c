@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_TEXTS = 7 + MESHCOLL_COLLECTIVES };
+enum { N_TEXTS = 8 + MESHCOLL_COLLECTIVES };
 
 /* Texts as a list, and how they travel: each with a byte before it that says whether it is given. */
 static void list_texts(mc_settings_t *s, const char **list[N_TEXTS])
@@ -17,8 +17,9 @@ static void list_texts(mc_settings_t *s, const char **list[N_TEXTS])
     list[4] = &s->links_from;
     list[5] = &s->progress;
     list[6] = &s->threads;
+    list[7] = &s->reproducible;
     for (int c = 0; c < MESHCOLL_COLLECTIVES; c++)
-        list[7 + c] = &s->strategy[c];
+        list[8 + c] = &s->strategy[c];
 }
 
 static size_t packed_bytes(mc_settings_t *s)
@@ -80,7 +81,8 @@ static bool is_size(size_t size)
            size == offsetof(meshcoll_params_t, transports) ||
            size == offsetof(meshcoll_params_t, explain) ||
            size == offsetof(meshcoll_params_t, progress) ||
-           size == offsetof(meshcoll_params_t, threads) || size >= sizeof(meshcoll_params_t);
+           size == offsetof(meshcoll_params_t, threads) ||
+           size == offsetof(meshcoll_params_t, reproducible) || size >= sizeof(meshcoll_params_t);
 }
 
 int mc_settings_read(const meshcoll_params_t *params, mc_settings_t *settings)
@@ -100,6 +102,7 @@ int mc_settings_read(const meshcoll_params_t *params, mc_settings_t *settings)
         .explain = p.explain ? p.explain : given("MESHCOLL_EXPLAIN"),
         .progress = p.progress ? p.progress : given("MESHCOLL_PROGRESS"),
         .threads = p.threads ? p.threads : given("MESHCOLL_THREADS"),
+        .reproducible = p.reproducible ? p.reproducible : given("MESHCOLL_REPRODUCIBLE"),
     };
     if (s.links)
         s.links_from = p.links ? "given to meshcoll_create" : "given by MESHCOLL_LINKS";

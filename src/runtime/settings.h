@@ -12,7 +12,7 @@
 
 /* Texts, NULL where not given. One allocation behind `memory`. */
 typedef struct {
-    const char *mesh, *links, *transports, *explain, *progress, *threads;
+    const char *mesh, *links, *transports, *explain, *progress, *threads, *reproducible;
     const char *links_from; /* where the links were found, for people; NULL: nowhere */
     const char *strategy[MESHCOLL_COLLECTIVES];
     char *memory;

@@ -120,6 +120,8 @@ static int find_members(part_t *p)
 static mc_link_t share_link(const part_t *p, int32_t k)
 {
     mc_link_t link = p->parent->links.dim[p->dim[k]];
+    /* messages of all of them at once hold each other up */
+    link.cpu *= (double)p->parent->mesh.size / p->mesh.size;
     const int32_t at_once =
         mc_mesh_stride(&p->parent->mesh, p->dim[k]) / mc_mesh_stride(&p->mesh, k);
     if (link.ports == MC_PORTS_ALL || p->parent->mesh.ragged) /* all of a box's, or of all boxes' */
@@ -161,9 +163,9 @@ static int take_machines(const part_t *p, meshcoll_t *h)
 
 static int open_part(const part_t *p, meshcoll_t *parent, meshcoll_t **handle)
 {
-    const mc_settings_t none = {0};
+    const mc_settings_t settings = {.reproducible = parent->reproducible ? "1" : NULL};
     meshcoll_t *h;
-    int status = mc_handle_open(&p->mesh, p->rank, &none, &h);
+    int status = mc_handle_open(&p->mesh, p->rank, &settings, &h);
     if (status)
         return status;
     h->parent = parent;

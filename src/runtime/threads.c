@@ -102,7 +102,7 @@ void mc_threads_turn(meshcoll_t *h, mc_waiting_t *w)
         step_aside(t, false);
     } else if (w->for_events || mc_threads_others_run(h)) {
         nap(t);
-    } else if (!t->has_thread && w->idle <= looks + MC_WAIT_YIELDS) {
+    } else if (!t->has_thread && w->idle <= looks + mc_wait_yields(h)) {
         step_aside(t, true);
     } else if (!t->has_thread && !t->asleep) {
         sleep_on(h, true, MC_SLEEP_MS);
@@ -176,7 +176,7 @@ static void *progress(void *handle)
         idle = mc_handle_look(h) > 0 ? 0 : idle + 1;
         if (idle > 0 && !h->running)
             sleep_on(h, false, -1);
-        else if (idle > looks + MC_WAIT_YIELDS)
+        else if (idle > looks + MC_WAIT_YIELDS_CROWDED) /* it shares the core of its rank */
             sleep_on(h, false, MC_SLEEP_MS);
         else
             step_aside(t, idle > looks);

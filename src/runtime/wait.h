@@ -10,8 +10,15 @@
 
 #include <sched.h>
 
-/* On a core of its own a rank looks for about as long as waking up would take. */
-enum { MC_WAIT_LOOKS = 1000, MC_WAIT_LOOKS_CROWDED = 2, MC_WAIT_YIELDS = 64 };
+/* On a core of its own a rank looks for about as long as waking up would take, and nobody is kept
+ * from working while it yields: some milliseconds, in which tens of MiB are read from its memory. To
+ * sleep after 64 yields made it late by a wake-up of an idle core, 40 us for 1 MiB in 60. */
+enum {
+    MC_WAIT_LOOKS = 1000,
+    MC_WAIT_LOOKS_CROWDED = 2,
+    MC_WAIT_YIELDS = 8192,
+    MC_WAIT_YIELDS_CROWDED = 64
+};
 
 typedef struct {
     uint32_t idle;   /* looks since something happened */
@@ -21,6 +28,11 @@ typedef struct {
 static inline uint32_t mc_wait_looks(const meshcoll_t *h)
 {
     return h->crowded ? MC_WAIT_LOOKS_CROWDED : MC_WAIT_LOOKS;
+}
+
+static inline uint32_t mc_wait_yields(const meshcoll_t *h)
+{
+    return h->crowded ? MC_WAIT_YIELDS_CROWDED : MC_WAIT_YIELDS;
 }
 
 /* Of a handle with a lock, which is held, and not in between. */
@@ -38,7 +50,7 @@ static inline void mc_wait_turn(meshcoll_t *h, mc_waiting_t *w)
     }
     const uint32_t looks = mc_wait_looks(h);
     w->idle++;
-    if (w->idle > looks + MC_WAIT_YIELDS)
+    if (w->idle > looks + mc_wait_yields(h))
         mc_handle_sleep(h);
     else if (w->idle > looks)
         sched_yield();

@@ -82,6 +82,7 @@ static const char *told_of(const char *name)
         {"fullmesh", "everyone with everyone directly, p-1 messages"},
         {"doubling", "partners 1, 2, 4, … apart exchange all they have: log p steps"},
         {"halving", "partners …, 4, 2, 1 apart exchange half of what is left: log p steps"},
+        {"aligned", "brackets that only the number of ranks decides: MESHCOLL_REPRODUCIBLE=1"},
         {"bruck", "each passes all it has to the rank 1, 2, 4, … before it: log p steps, any p"},
         {"long", "for long vectors: in slices, a tree at the root's end and a ring at the other"},
     };
@@ -89,6 +90,16 @@ static const char *told_of(const char *name)
         if (strcmp(tale[i][0], name) == 0)
             return tale[i][1];
     return "";
+}
+
+static const char *lengths_of(mc_aligned_t aligned)
+{
+    static const char *const text[] = {[MC_ALIGNED_NEVER] = "",
+                                       [MC_ALIGNED_TWO] = " (reproducible on 2)",
+                                       [MC_ALIGNED_THREE] = " (reproducible on 2 and 3)",
+                                       [MC_ALIGNED_POWERS] = " (reproducible on 2, 4, 8, …)",
+                                       [MC_ALIGNED_ANY] = " (reproducible)"};
+    return text[aligned];
 }
 
 static int print_algorithms(const mc_mesh_t *mesh)
@@ -102,9 +113,9 @@ static int print_algorithms(const mc_mesh_t *mesh)
         const mc_algorithm_t *const a = &mc_algorithms[i];
         mc_table_add(&table, "%s:%s", mc_moves[a->collective].name, a->name);
         mc_table_add(&table, "%s", told_of(a->name));
-        mc_table_add(&table, "%s%s%s", a->composite ? "(made of two others)" : "",
+        mc_table_add(&table, "%s%s%s%s", a->composite ? "(made of two others)" : "",
                      a->composite && a->keeps_order ? " " : "",
-                     a->keeps_order ? "(keeps the order of ranks)" : "");
+                     a->keeps_order ? "(keeps the order of ranks)" : "", lengths_of(a->aligned));
     }
     return print_table(&table);
 }

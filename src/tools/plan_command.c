@@ -19,6 +19,7 @@ static const char examples[] =
     "  meshcoll plan allreduce --mesh box=4,gpu=8 --bytes 1G --links dgx-h100 --top 3 --phases\n"
     "  meshcoll plan bcast --mesh box=8,gpu=8 --sweep 1K..64M\n"
     "  meshcoll plan bcast --mesh box=8,gpu=8 --bytes 1M --strategy option2\n"
+    "  meshcoll plan allreduce --mesh box=4,gpu=8 --bytes 1M --in-order\n"
     "  meshcoll plan bcast --mesh box=8,gpu=8 --bytes 1M \\\n"
     "      --strategy \"scatter:mst(box) bcast:mst(gpu) allgather:ring(box) segments=8\"\n"
     "  meshcoll plan bcast --mesh box=8,gpu=8 --bytes 1M --links "
@@ -62,8 +63,14 @@ static int read_request(const texts_t *texts, const char *collective, mc_plan_re
         exit = mc_read_mesh(r->command, texts->mesh, &r->mesh);
     if (exit == MC_GO_ON)
         exit = mc_read_root(r->command, texts->root, r->collective, &r->mesh, &r->root);
+    r->numbering = mc_numbering(&r->mesh, NULL);
     if (exit == MC_GO_ON)
         exit = read_links(texts, r);
+    if (exit == MC_GO_ON && r->in_order && !mc_moves[r->collective].reduces)
+        return mc_tool_refuse(r->command,
+                              "--in-order is for what reduces: reduce, reduce_scatter, allreduce; "
+                              "%s does not",
+                              mc_moves[r->collective].name);
     return exit;
 }
 
@@ -88,7 +95,13 @@ static int run_size(const texts_t *texts, mc_plan_request_t *r)
     if (exit == MC_GO_ON && texts->strategy) {
         exit = mc_read_strategy(r->command, texts->strategy, r->collective, &r->mesh, &strategy);
         r->strategy = &strategy;
+        if (exit == MC_GO_ON && r->reproducible &&
+            mc_strategy_check_aligned(&strategy, &r->mesh, &r->numbering))
+            exit = mc_tool_fail(r->command, MESHCOLL_ERR_STRATEGY);
     }
+    if (exit == MC_GO_ON && r->strategy && r->in_order &&
+        mc_strategy_check_order(r->strategy, &r->mesh))
+        exit = mc_tool_fail(r->command, MESHCOLL_ERR_STRATEGY);
     if (exit == MC_GO_ON)
         exit = mc_plan_rank(r);
     r->strategy = NULL;
@@ -124,6 +137,10 @@ static int run(const mc_command_t *self, int argc, char **argv)
          .number = &r.top,
          .least = 1,
          .most = 100000},
+        {.name = "in-order",
+         .help =
+             "only what reduces in the order of ranks, as for an operation that does not commute",
+         .flag = &r.in_order},
         {.name = "phases",
          .help = "each shown strategy phase by phase, not only the best",
          .flag = &r.phases},
@@ -135,6 +152,9 @@ static int run(const mc_command_t *self, int argc, char **argv)
          .value = "FROM..TO",
          .help = "where the best strategy changes between two sizes",
          .text = &texts.sweep},
+        {.name = "reproducible",
+         .help = "only strategies that MESHCOLL_REPRODUCIBLE=1 may take",
+         .flag = &r.reproducible},
         {.name = "max-segments",
          .value = "N",
          .help = "cut the vector into at most N segments (a power of two): 64",

@@ -8,6 +8,7 @@
 
 typedef struct {
     const mc_plan_request_t *request;
+    mc_links_t links; /* as this many bytes find them */
     const mc_ranked_t *ranked;
     uint32_t n, considered;
     double best, bound; /* seconds */
@@ -21,6 +22,8 @@ void mc_plan_print_head(const mc_plan_request_t *r, const char *what)
            mc_show_mesh(&r->mesh, mesh), r->mesh.size);
     if (mc_moves[r->collective].rooted)
         printf(", root %d", r->root);
+    if (r->in_order)
+        printf(", in the order of ranks");
     for (int32_t i = 0; i < mc_n_cluster_presets; i++)
         if (strcmp(mc_cluster_presets[i].name, r->links_text) == 0)
             provenance = mc_cluster_presets[i].provenance;
@@ -38,6 +41,8 @@ json_t *mc_plan_json_head(const mc_plan_request_t *r)
                   r->links_text, "links", mc_json_links(&r->mesh, &r->links));
     if (mc_moves[r->collective].rooted)
         json_object_set_new(json, "root", json_integer(r->root));
+    if (r->in_order)
+        json_object_set_new(json, "in_order", json_true());
     return json;
 }
 
@@ -73,14 +78,14 @@ static void add_cost_row(mc_table_t *table, const ranking_t *k, const mc_strateg
     mc_table_add(table, "%s", name);
     for (int32_t d = 0; d < r->mesh.ndims; d++)
         mc_table_add(table, "%s", mc_show_term(&cost->dim[d], term));
-    mc_add_seconds(table, mc_cost_seconds(cost, &r->links, piece_of(k, s)));
+    mc_add_seconds(table, mc_cost_seconds(cost, &k->links, piece_of(k, s)));
 }
 
 static void print_pipelining(const ranking_t *k, const mc_strategy_t *s, const mc_cost_t *busy)
 {
     char each[MC_NUMBER_TEXT], all[MC_NUMBER_TEXT];
     int32_t d;
-    const double seconds = mc_cost_busy(busy, &k->request->links, piece_of(k, s), &d);
+    const double seconds = mc_cost_busy(busy, &k->links, piece_of(k, s), &d);
     const double total = mc_strategy_seconds(s, &k->request->mesh, &k->request->links,
                                              k->request->root, (double)k->request->bytes);
     printf(
@@ -96,7 +101,7 @@ static void print_sides(const ranking_t *k, const mc_strategy_t *s)
     const mc_plan_request_t *const r = k->request;
     const double n = (double)r->bytes;
     char fill[MC_NUMBER_TEXT], each[MC_NUMBER_TEXT], all[MC_NUMBER_TEXT];
-    const mc_pace_t pace = mc_sides_pace(s, &r->mesh, &r->links, r->root, n);
+    const mc_pace_t pace = mc_sides_pace(s, &r->mesh, &k->links, r->root, n);
     const double total = mc_strategy_seconds(s, &r->mesh, &r->links, r->root, n);
     printf("  a segment of each side, side by side: %s",
            mc_print_seconds(pace.fill, fill, sizeof fill));
@@ -254,7 +259,7 @@ static json_t *json_phases(const ranking_t *k, const mc_strategy_t *s)
     json_t *const phases = json_array();
     for (int32_t i = 0; i < s->n_phases; i++) {
         const mc_phase_cost_t cost = phase_cost(k, s, i);
-        const double seconds = mc_cost_seconds(&cost.once, &r->links, piece_of(k, s));
+        const double seconds = mc_cost_seconds(&cost.once, &k->links, piece_of(k, s));
         json_array_append_new(phases,
                               json_pack("{s:s, s:i, s:f, s:o, s:o}", "phase",
                                         mc_show_phase(s, &r->mesh, i, name), "side",
@@ -320,7 +325,7 @@ static int rank_one(const mc_plan_request_t *r, ranking_t *k)
 
 int mc_plan_rank(const mc_plan_request_t *r)
 {
-    ranking_t k = {.request = r};
+    ranking_t k = {.request = r, .links = mc_links_at(&r->links, (double)r->bytes)};
     mc_ranked_t *ranked;
     k.bound = mc_lower_bound(r->collective, &r->mesh, &r->links, (double)r->bytes);
     if (r->strategy)

@@ -13,7 +13,10 @@ typedef struct {
     int32_t root, top, max_segments;
     uint64_t bytes;
     const mc_strategy_t *strategy; /* only this one is priced; NULL: all */
+    bool in_order;                 /* only strategies that reduce in the order of ranks */
     bool phases, json;
+    bool reproducible; /* only what adds up by the aligned tree over `numbering` */
+    mc_numbering_t numbering;
 } mc_plan_request_t;
 
 static inline mc_planner_query_t mc_plan_query(const mc_plan_request_t *r, double bytes)
@@ -21,7 +24,9 @@ static inline mc_planner_query_t mc_plan_query(const mc_plan_request_t *r, doubl
     return (mc_planner_query_t){.root = r->root,
                                 .bytes = bytes,
                                 .max_segments = (uint32_t)r->max_segments,
-                                .most = (uint32_t)r->top};
+                                .most = (uint32_t)r->top,
+                                .in_order = r->in_order,
+                                .aligned = r->reproducible ? &r->numbering : NULL};
 }
 
 /* Collective, mesh, root and links, as the first lines of what is printed. */

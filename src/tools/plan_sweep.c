@@ -122,7 +122,8 @@ static int find_options(const mc_plan_request_t *r, priced_t option[MAX_OPTIONS]
     int n = 0;
     for (size_t i = 0; i < MC_COUNT(names); i++) {
         priced_t *const p = &option[n];
-        if (mc_strategy_named(names[i], r->collective, &r->mesh, &p->strategy))
+        if (mc_strategy_named(names[i], r->collective, &r->mesh, &p->strategy) ||
+            (r->in_order && mc_strategy_check_order(&p->strategy, &r->mesh)))
             continue;
         p->name = names[i];
         p->fixed = mc_strategy_seconds(&p->strategy, &r->mesh, &r->links, r->root, 0);
@@ -268,8 +269,13 @@ static int print_json(const sweep_t *sweep, uint64_t from, uint64_t to)
     return mc_json_print(json);
 }
 
-int mc_plan_sweep(const mc_plan_request_t *request, uint64_t from, uint64_t to)
+/* Without bursts: what a price of one strategy has to be between two sizes is a straight line. */
+int mc_plan_sweep(const mc_plan_request_t *asked, uint64_t from, uint64_t to)
 {
+    mc_plan_request_t steady = *asked;
+    const mc_plan_request_t *const request = &steady;
+    for (int32_t d = 0; d < steady.links.ndims; d++)
+        steady.links.dim[d].burst = 0;
     sweep_t sweep = {.request = request};
     int exit;
     const int status = walk(&sweep, from, to);

@@ -77,9 +77,10 @@ void mc_add_seconds(mc_table_t *table, double seconds)
 int mc_show_links(const mc_mesh_t *mesh, const mc_links_t *links)
 {
     char number[MC_NUMBER_TEXT];
-    mc_table_t table = mc_table("lrrrrll");
+    mc_table_t table = mc_table("lrrrrrll");
     static const char *const head[] = {
-        "link", "α, a message", "g, in a row", "1/β, bandwidth", "1/γ, summing", "ports", ""};
+        "link",           "α, a message", "g, in a row", "cpu, of all",
+        "1/β, bandwidth", "1/γ, summing", "ports",       ""};
     for (size_t i = 0; i < MC_COUNT(head); i++)
         mc_table_add(&table, "%s", head[i]);
     for (int32_t d = 0; d < mesh->ndims; d++) {
@@ -87,6 +88,7 @@ int mc_show_links(const mc_mesh_t *mesh, const mc_links_t *links)
         mc_table_add(&table, "%s", mesh->dim[d].name);
         mc_add_seconds(&table, link->alpha);
         mc_add_seconds(&table, link->gap);
+        mc_add_seconds(&table, link->cpu);
         mc_table_add(&table, "%.4g GB/s", 1e-9 / link->beta);
         mc_table_add(&table, "%.4g GB/s", 1e-9 / link->gamma);
         mc_table_add(&table, "%s", mc_show_ports(link->ports, number));
@@ -114,10 +116,11 @@ json_t *mc_json_links(const mc_mesh_t *mesh, const mc_links_t *links)
         json_t *const ports =
             link->ports == MC_PORTS_ALL ? json_string("all") : json_integer(link->ports);
         json_array_append_new(dims,
-                              json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:o, s:b}", "dim",
+                              json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:b}", "dim",
                                         mesh->dim[d].name, "alpha", link->alpha, "gap", link->gap,
-                                        "incast", link->incast, "beta", link->beta, "gamma",
-                                        link->gamma, "ports", ports, "pulled", (int)link->pulled));
+                                        "cpu", link->cpu, "incast", link->incast, "beta",
+                                        link->beta, "burst", link->burst, "gamma", link->gamma,
+                                        "ports", ports, "pulled", (int)link->pulled));
     }
     return dims;
 }
@@ -127,11 +130,13 @@ json_t *mc_json_cost(const mc_mesh_t *mesh, const mc_cost_t *cost)
     char alpha[MC_NUMBER_TEXT], row[MC_NUMBER_TEXT], beta[MC_NUMBER_TEXT], gamma[MC_NUMBER_TEXT];
     json_t *const dims = json_array();
     for (int32_t d = 0; d < mesh->ndims; d++)
-        json_array_append_new(dims, json_pack("{s:s, s:s, s:s, s:s, s:s}", "dim", mesh->dim[d].name,
-                                              "alpha", mc_show_ratio(cost->dim[d].alpha, alpha),
-                                              "row", mc_show_ratio(cost->dim[d].row, row), "beta",
-                                              mc_show_ratio(cost->dim[d].beta, beta), "gamma",
-                                              mc_show_ratio(cost->dim[d].gamma, gamma)));
+        json_array_append_new(dims,
+                              json_pack("{s:s, s:s, s:s, s:s, s:s, s:I}", "dim", mesh->dim[d].name,
+                                        "alpha", mc_show_ratio(cost->dim[d].alpha, alpha), "row",
+                                        mc_show_ratio(cost->dim[d].row, row), "beta",
+                                        mc_show_ratio(cost->dim[d].beta, beta), "gamma",
+                                        mc_show_ratio(cost->dim[d].gamma, gamma), "messages",
+                                        (json_int_t)cost->dim[d].messages));
     return dims;
 }
 

@@ -10,8 +10,8 @@ extern const mc_command_t mc_tune_command;
 /* What was seen along one dimension; zeros where it is 1 long. */
 typedef struct {
     int32_t lines;          /* of this dimension through one box */
-    double alpha;           /* seconds a message, all lines of all boxes at once */
-    double gap;             /* seconds a message of those that do not wait for each other */
+    double alpha, cpu;      /* seconds a round, and a message of any rank: of the whole mesh */
+    double row;             /* seconds a message in a row, that waits for none; all ranks at once */
     double incast;          /* by how much of together bytes from all at once are slower */
     double together, alone; /* seconds a byte of one line: all at once, one a box */
     uint64_t bytes;         /* of the largest message */
@@ -19,6 +19,7 @@ typedef struct {
 
 typedef struct {
     mc_seen_t dim[MC_MAX_DIMS];
+    double burst; /* seconds that the bytes of mc_tune_burst take, which follow on a pause */
     double gamma; /* seconds a byte reduced, all ranks at once */
     int32_t rounds;
     double seconds;

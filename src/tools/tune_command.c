@@ -123,7 +123,8 @@ static int keep(const request_t *r, const setup_t *s, const mc_tuning_t *tuning,
     mc_links_print(links, &s->cluster.mesh, &links_text);
     strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
     snprintf(provenance, sizeof provenance,
-             "measured with meshcoll %s: ring allgathers, medians of %d rounds in %.0f s",
+             "measured with meshcoll %s: small allreduces and ring allgathers, medians of %d "
+             "rounds in %.0f s",
              meshcoll_version(), tuning->rounds, tuning->seconds);
     const mc_tuned_t tuned = {
         .links = text, .date = date, .command = r->command, .provenance = provenance};
@@ -159,12 +160,12 @@ static int print_json(const request_t *r, const setup_t *s, const mc_tuning_t *t
     for (int32_t d = 0; d < mesh->ndims; d++) {
         const mc_seen_t *const seen = &tuning->dim[d];
         if (mesh->dim[d].extent > 1)
-            json_array_append_new(measured,
-                                  json_pack("{s:s, s:i, s:f, s:f, s:f, s:f, s:f, s:I}", "dim",
-                                            mesh->dim[d].name, "lines", (int)seen->lines, "alpha",
-                                            seen->alpha, "gap", seen->gap, "incast", seen->incast,
-                                            "beta_together", seen->together, "beta_alone",
-                                            seen->alone, "message_bytes", (json_int_t)seen->bytes));
+            json_array_append_new(
+                measured,
+                json_pack("{s:s, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:I}", "dim", mesh->dim[d].name,
+                          "lines", (int)seen->lines, "alpha", seen->alpha, "cpu", seen->cpu, "row",
+                          seen->row, "incast", seen->incast, "beta_together", seen->together,
+                          "beta_alone", seen->alone, "message_bytes", (json_int_t)seen->bytes));
     }
     return mc_json_print(json_pack("{s:s, s:s, s:o, s:s, s:s, s:o, s:o, s:i, s:f}", "command",
                                    "tune", "file", r->path, "mesh", mc_json_mesh(mesh), "cluster",

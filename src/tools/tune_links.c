@@ -1,6 +1,9 @@
 /* From what was seen to alpha, gap, beta, gamma and ports. */
 #include "tools/tune.h"
 
+#include "compose/planner.h"
+#include "tools/tune_fit.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +37,38 @@ static bool is_shared_memory(const char *tls)
     return true;
 }
 
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/* The bytes that took no time, of those that should have: of the network, the outermost link. */
+static int find_burst(const mc_cluster_t *cluster, const mc_tuning_t *tuning, mc_links_t *links)
+{
+    char text[MC_TUNE_SHAPE];
+    mc_strategy_t strategy;
+    int32_t top = 0;
+    if (!mc_tune_burst(&cluster->mesh, text))
+        return MESHCOLL_OK;
+    while (cluster->mesh.dim[top].extent == 1)
+        top++;
+    const int status = mc_strategy_parse(text, MESHCOLL_ALLREDUCE, &cluster->mesh, &strategy);
+    if (status || links->dim[top].pulled)
+        return status;
+    const double bytes = mc_strategy_seconds(&strategy, &cluster->mesh, links, 0, MC_TUNE_BURST) -
+                         mc_strategy_seconds(&strategy, &cluster->mesh, links, 0, 0);
+    const double share = bytes > 0 ? 1 - tuning->burst / bytes : 0;
+    links->dim[top].burst = floor(larger(share, 0) * MC_TUNE_BURST);
+    return MESHCOLL_OK;
+}
+
+/* What is left of a message in a row when the cores' time for those of all ranks is taken off. */
+static double gap_of(const mc_seen_t *seen, int32_t ranks)
+{
+    const double gap = seen->row - seen->cpu * ranks;
+    return gap > 0 ? gap : 0;
+}
+
 /* Lines that run at once as fast as one does alone. */
 static int32_t ports_of(const mc_seen_t *seen)
 {
@@ -56,14 +91,17 @@ int mc_tune_links(const mc_cluster_t *cluster, const mc_tuning_t *tuning, mc_lin
         const int32_t ports = ports_of(seen);
         /* such that all lines at once, which the model makes lines / ports as slow, cost what they
          * were seen to */
-        found.dim[d] = (mc_link_t){.alpha = rounded(seen->alpha),
-                                   .gap = rounded(seen->gap),
+        const double gap = gap_of(seen, cluster->mesh.size);
+        found.dim[d] = (mc_link_t){.alpha = rounded(larger(seen->alpha, larger(gap, seen->cpu))),
+                                   .gap = rounded(gap),
+                                   .cpu = rounded(seen->cpu),
                                    .incast = floor(seen->incast * 100 + 0.5) / 100,
                                    .beta = rounded(seen->together * ports / seen->lines),
                                    .gamma = rounded(tuning->gamma),
                                    .ports = ports,
                                    .pulled = is_shared_memory(cluster->tls[d])};
     }
+    const int burst = find_burst(cluster, tuning, &found);
     *links = found;
-    return mc_links_check(links, &cluster->mesh);
+    return burst ? burst : mc_links_check(links, &cluster->mesh);
 }

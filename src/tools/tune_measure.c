@@ -1,6 +1,7 @@
 /*
- * Measuring. Along each dimension every line is a mesh of its own, on the transports it has in the
- * whole; what runs on it is a ring allgather, in which every rank sends and receives all the time.
+ * Measuring. What small messages take is seen in small collectives over the whole mesh (tune_fit.h). For
+ * bytes, every line of a dimension is a sub-mesh, on the transports it has in the whole; what runs on it
+ * is a ring allgather, in which every rank sends and receives all the time.
  * Ranks that have a rest sleep in a barrier of the whole mesh and take no processor. All series take
  * turns, round by round, so that whatever else the machine does hits them alike.
  */
@@ -9,6 +10,7 @@
 #include <meshcoll/mpi.h>
 
 #include "runtime/datatype.h"
+#include "tools/tune_fit.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -23,6 +25,7 @@ enum {
         1 << 20,           /* shapers and buffers let short bursts pass faster than the rest */
     MOST_BYTES = 32 << 20, /* of all blocks of a line */
     SUM_BYTES = 1 << 20,   /* of a vector summed in memory */
+    BURST_SHOTS = 5,       /* a round, each after a barrier */
     MOST_REPEATS = 1 << 20,
     MOST_ROUNDS = 1000
 };
@@ -59,7 +62,6 @@ typedef struct {
     const char *name;
     int32_t extent, lines;
     bool among_alone; /* is this line the one of its box that runs alone? */
-    MPI_Comm comm;
     meshcoll_t *line;
     char *buffer;
     size_t bytes; /* of the large message */
@@ -67,8 +69,17 @@ typedef struct {
     series_t series[SERIES];
 } dim_t;
 
+/* An allreduce over the whole mesh. */
+typedef struct {
+    meshcoll_request_t *request;
+    series_t series;
+} small_t;
+
 typedef struct {
     meshcoll_t *whole;
+    small_t shape[MC_TUNE_SHAPES];
+    int32_t n_shapes;
+    small_t burst[2]; /* few bytes, and many of the network's at once */
     dim_t *dim[MC_MAX_DIMS];
     int32_t n_dims; /* those longer than 1 */
     float *sums;    /* three vectors */
@@ -219,26 +230,57 @@ static meshcoll_request_t *request_of(const dim_t *d, const char *algorithm, siz
     return request;
 }
 
-/* `rank` in the mesh. */
-static dim_t *dim_open(const mc_cluster_t *c, int32_t index, int32_t rank)
+static dim_t *dim_open(const tuner_t *t, const mc_cluster_t *c, int32_t index)
 {
-    char mesh[64], transports[MC_DIM_NAME + MC_TLS_TEXT + 2];
     dim_t *const d = allocate(sizeof *d);
     d->name = c->mesh.dim[index].name;
     d->extent = c->mesh.dim[index].extent;
     d->lines = mc_mesh_stride(&c->mesh, index);
-    d->among_alone = rank % d->lines == 0;
-    const mc_line_t line = mc_mesh_line(&c->mesh, (mc_dims_t){index, 1}, rank, 0);
-    if (MPI_Comm_split(MPI_COMM_WORLD, line.base, line.me, &d->comm) != MPI_SUCCESS)
-        check(mc_fail(MESHCOLL_ERR_TRANSPORT, "MPI cannot split its ranks"), d->name);
-    snprintf(mesh, sizeof mesh, "%s=%d", d->name, d->extent);
-    snprintf(transports, sizeof transports, "%s=%s", d->name, c->tls[index]);
-    const meshcoll_params_t params = {.size = sizeof params,
-                                      .mesh = mesh,
-                                      .links = mc_cluster_presets[0].name,
-                                      .transports = transports};
-    check(meshcoll_create(d->comm, &params, &d->line), mesh);
+    d->among_alone = t->whole->rank % d->lines == 0;
+    check(meshcoll_split(t->whole, d->name, &d->line), d->name);
     return d;
+}
+
+static void small_open(const tuner_t *t, const char *strategy, size_t count, small_t *small)
+{
+    const meshcoll_args_t args = {.size = sizeof args,
+                                  .collective = MESHCOLL_ALLREDUCE,
+                                  .in = t->sums,
+                                  .out = t->sums,
+                                  .count = count,
+                                  .datatype = MESHCOLL_FLOAT32,
+                                  .op = MESHCOLL_MAX,
+                                  .strategy = strategy};
+    check(meshcoll_init(t->whole, &args, &small->request), strategy);
+    double once = 0; /* the first one connects */
+    for (int i = 0; i < 3; i++)
+        once = batch(t, small->request, 1);
+    small->series.repeats = repeats_for(once);
+}
+
+/* An element for each rank of the longest line, as rings cut the vector along one. */
+static void open_shapes(tuner_t *t, const mc_mesh_t *mesh)
+{
+    char strategy[MC_TUNE_SHAPE];
+    size_t count = 1;
+    for (int32_t d = 0; d < mesh->ndims; d++)
+        count = (size_t)mesh->dim[d].extent > count ? (size_t)mesh->dim[d].extent : count;
+    for (; mc_tune_shape(mesh, t->n_shapes, strategy); t->n_shapes++)
+        small_open(t, strategy, count, &t->shape[t->n_shapes]);
+}
+
+static void open_burst(tuner_t *t, const mc_mesh_t *mesh)
+{
+    char strategy[MC_TUNE_SHAPE];
+    if (!mc_tune_burst(mesh, strategy))
+        return;
+    small_open(t, strategy, 1, &t->burst[0]);
+    small_open(t, strategy, MC_TUNE_BURST / sizeof(float), &t->burst[1]);
+}
+
+static void small_close(small_t *small)
+{
+    meshcoll_free(small->request);
 }
 
 /* The small message connects and warms up; the large one grows until it takes `enough` seconds. */
@@ -273,7 +315,6 @@ static void dim_close(dim_t *d)
     for (int r = 0; r < REQUESTS; r++)
         meshcoll_free(d->request[r]);
     meshcoll_destroy(d->line);
-    MPI_Comm_free(&d->comm);
     free(d->buffer);
     free(d);
 }
@@ -289,6 +330,14 @@ static void run_round(tuner_t *t)
             if (!kinds[s].alone || d->lines > 1)
                 keep(&d->series[s], batch_of(t, d, (series_index_t)s, d->series[s].repeats));
     }
+    show(t, "small ones");
+    for (int32_t i = 0; i < t->n_shapes; i++) {
+        small_t *const s = &t->shape[i];
+        keep(&s->series, batch(t, s->request, s->series.repeats));
+    }
+    for (int i = 0; i < BURST_SHOTS * 2; i++)
+        if (t->burst[i % 2].request)
+            keep(&t->burst[i % 2].series, batch(t, t->burst[i % 2].request, 1));
     show(t, "summing");
     keep(&t->sum, sum_batch(t, t->sum.repeats));
 }
@@ -332,7 +381,7 @@ static double slope(const dim_t *d, double quarter, double large)
 }
 
 /* Seconds a message, of those that a ring sends after its first segment. */
-static double gap(const dim_t *d, double small, double row)
+static double in_row(const dim_t *d, double small, double row)
 {
     const double messages = (d->extent - 1) * (ROW_MESSAGES - 1);
     /* nothing but noise between the two: what they take at most */
@@ -352,13 +401,26 @@ static mc_seen_t seen(dim_t *d)
     for (int s = 0; s < SERIES; s++)
         time[s] = median(&d->series[s]);
     mc_seen_t seen = {.lines = d->lines,
-                      .alpha = time[SMALL_ALL] / (d->extent - 1),
-                      .gap = gap(d, time[SMALL_ALL], time[ROW_ALL]),
+                      .row = in_row(d, time[SMALL_ALL], time[ROW_ALL]),
                       .incast = incast(d, time[LARGE_ALL], time[FROM_ALL_ALL]),
                       .together = slope(d, time[QUARTER_ALL], time[LARGE_ALL]),
                       .bytes = d->bytes};
     seen.alone = d->lines > 1 ? slope(d, time[QUARTER_ALONE], time[LARGE_ALONE]) : seen.together;
     return seen;
+}
+
+/* What the small collectives say of all dimensions. */
+static void see_small(tuner_t *t, const mc_mesh_t *mesh, mc_tuning_t *tuning)
+{
+    double seconds[MC_TUNE_SHAPES] = {0}, alpha[MC_MAX_DIMS], cpu[MC_MAX_DIMS];
+    for (int32_t i = 0; i < t->n_shapes; i++)
+        seconds[i] = median(&t->shape[i].series);
+    check(mc_tune_fit(mesh, seconds, alpha, cpu), "small messages");
+    for (int32_t d = 0; d < mesh->ndims; d++) {
+        tuning->dim[d].alpha = alpha[d];
+        tuning->dim[d].cpu = cpu[d];
+    }
+    tuning->burst = median(&t->burst[1].series) - median(&t->burst[0].series);
 }
 
 void mc_tune_measure(const mc_cluster_t *cluster, double seconds, mc_tuning_t *tuning)
@@ -374,10 +436,12 @@ void mc_tune_measure(const mc_cluster_t *cluster, double seconds, mc_tuning_t *t
     t->shows = meshcoll_rank(t->whole) == 0 && has_terminal();
     show(t, "connecting");
     t->sums = allocate(3 * SUM_BYTES);
+    open_shapes(t, mesh);
+    open_burst(t, mesh);
     t->sum.repeats = find_sum_repeats(t);
     for (int32_t d = 0; d < mesh->ndims; d++)
         if (mesh->dim[d].extent > 1)
-            t->dim[t->n_dims++] = dim_open(cluster, d, t->whole->rank);
+            t->dim[t->n_dims++] = dim_open(t, cluster, d);
     for (int32_t i = 0; i < t->n_dims; i++)
         find_sizes(t, t->dim[i], enough / t->n_dims);
 
@@ -387,10 +451,15 @@ void mc_tune_measure(const mc_cluster_t *cluster, double seconds, mc_tuning_t *t
     for (int32_t d = 0, i = 0; d < mesh->ndims; d++)
         if (mesh->dim[d].extent > 1)
             result.dim[d] = seen(t->dim[i++]);
+    see_small(t, mesh, &result);
     if (t->shows)
         fprintf(stderr, "\r%72s\r", "");
     for (int32_t i = 0; i < t->n_dims; i++)
         dim_close(t->dim[i]);
+    for (int32_t i = 0; i < t->n_shapes; i++)
+        small_close(&t->shape[i]);
+    small_close(&t->burst[0]);
+    small_close(&t->burst[1]);
     meshcoll_destroy(t->whole);
     free(t->sums);
     free(t);

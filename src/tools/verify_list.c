@@ -198,7 +198,9 @@ int mc_verify_each(meshcoll_collective_t collective, const mc_verify_mesh_t *mes
         s.every = SAMPLE;
         s.number = 1; /* the first one is named */
     }
-    const bool one_side = sample || long_dims(&mesh->mesh) < 2 || mesh->mesh.ragged;
     s.passed = (uint32_t)mesh->mesh.size;
-    return mc_strategy_each(collective, &mesh->mesh, which, one_side ? pass : pass_with_sides, &s);
+    /* an alltoall has one side */
+    const bool sides = !sample && long_dims(&mesh->mesh) > 1 && collective != MESHCOLL_ALLTOALL &&
+                       !mesh->mesh.ragged;
+    return mc_strategy_each(collective, &mesh->mesh, which, sides ? pass_with_sides : pass, &s);
 }

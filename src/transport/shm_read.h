@@ -9,6 +9,7 @@
 /* A piece to be reduced then lies in the core's cache; reading costs 0.4 us a call besides its
  * bytes. */
 enum { MC_SHM_PIECE_BYTES = 1 << 16 };
+_Static_assert(MC_SHM_PIECE_BYTES % MC_PIECE_UNIT == 0, "elements are not cut");
 
 /* The next `most` bytes at most of what was offered to `io`: to its spans, or through `piece` (of
  * MC_SHM_PIECE_BYTES bytes) to its taker. How many, or -1 with errno. */

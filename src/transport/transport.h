@@ -25,7 +25,9 @@ typedef struct {
 typedef struct mc_io mc_io_t;
 
 /* Takes a message piece by piece, from its first byte to its last, where it lies: in the peer's memory,
- * or in a buffer that is still in the cache. Pieces end between elements. */
+ * or in a buffer that is still in the cache. Pieces end with a span, or are a multiple of MC_PIECE_UNIT
+ * bytes long: no element that divides that is cut. */
+enum { MC_PIECE_UNIT = 4096 };
 typedef struct {
     void (*take)(void *context, mc_io_t *io, const void *piece, size_t bytes);
     void *context;

@@ -20,7 +20,7 @@ has "allgather:ring(box) 7α + 7/8 nβ -"
 has "all phases 10α + 7/4 nβ 3α + 3/8 nβ"
 run 0 plan bcast "${mesh[@]}" --bytes 1000000 --strategy option2 --json
 gives 'round(j["strategies"][0]["seconds"] * 1e9)' $((13 * 1000 + 2125000))
-gives 'j["strategies"][0]["phases"][0]["terms"][0]' "{'dim': 'box', 'alpha': '3', 'row': '0', 'beta': '7/8', 'gamma': '0'}"
+gives 'j["strategies"][0]["phases"][0]["terms"][0]' "{'dim': 'box', 'alpha': '3', 'row': '0', 'beta': '7/8', 'gamma': '0', 'messages': 7}"
 gives 'j["lower_bound_seconds"] <= j["best_seconds"] <= j["strategies"][0]["seconds"]' True
 
 # A strategy that reduces says what summing costs.
@@ -39,6 +39,17 @@ gives 'all(a["seconds"] <= b["seconds"] for a, b in zip(j["strategies"], j["stra
 gives 'j["strategies"][0]["times_best"]' 1.0
 gives 'min(s["times_bound"] for s in j["strategies"]) >= 1' True
 gives 'j["considered"] > 1000' True
+
+# What does not commute: nothing that starts elsewhere than at rank 0, as rings do.
+run 0 plan allreduce --mesh box=4,gpu=4 --bytes 64M --in-order --top 1000
+has "in the order of ranks"
+has "reduce:mst(gpu)"
+! grep -q "reduce:chain\|reduce_scatter:" <<<"$out" || fail "a strategy out of order: $out"
+run 0 plan reduce --mesh box=4,gpu=4 --bytes 1M --in-order --json
+gives 'j["in_order"]' True
+refused "does not reduce in the order of ranks" \
+    plan allreduce --mesh box=4,gpu=4 --bytes 1M --in-order --strategy flat-ring
+refused "--in-order is for what reduces" plan bcast --mesh box=4,gpu=4 --bytes 1M --in-order
 
 # Where options cross: option 1 has 6α + 6nβ, 2 has 13α + 17/8 nβ, 3 has 20α + 63/32 nβ.
 run 0 plan bcast "${mesh[@]}" --sweep 1K..64M
@@ -63,6 +74,14 @@ gives '" | " in j["strategies"][0]["strategy"]' True
 gives '[p["side"] for p in j["strategies"][0]["phases"]]' "[1, 1, 1, 1, 2, 2, 2, 2]"
 run 0 plan allreduce --mesh box=8,gpu=8 --links lab --bytes 64M --json
 gives '"|" in j["strategies"][0]["strategy"]' False
+
+# Reproducible: boxes of 4 cost no more, boxes of 6 are no block of the tree that all sums follow.
+run 0 plan allreduce --mesh box=4,gpu=4 --links lab --bytes 1M --reproducible --json
+gives 'any(":ring(" in s["strategy"].split("allgather")[0] for s in j["strategies"])' False
+refused "adds up blocks of 6 ranks" plan allreduce --mesh box=2,gpu=6 --bytes 1M --reproducible \
+    --strategy "allreduce:aligned(gpu) allreduce:aligned(box)"
+refused "does not bracket 12 ranks as the aligned tree does" plan allreduce --mesh box=2,gpu=6 \
+    --bytes 1M --reproducible --strategy "allreduce:ring(box*gpu)"
 
 # On one dimension options 1 and 2 are the same.
 run 0 plan bcast --mesh x=8 --links uniform --sweep 1K..1M

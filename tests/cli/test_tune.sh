@@ -32,7 +32,7 @@ has "kept in $MESHCOLL_TUNE_FILE"
 links=$(sed -n 's/^as text: //p' <<<"$out")
 
 # Every number is one: measured, positive, and of a kind the text form has.
-[[ $links =~ ^box=alpha:[0-9.]+[a-z]*s\;(gap:[0-9.]+[a-z]*s\;)?beta:[0-9.]+.*\;pulled:no,gpu=alpha:[0-9.]+[a-z]*s\;(gap:[0-9.]+[a-z]*s\;)?beta:.*\;pulled:yes$ ]] ||
+[[ $links =~ ^box=alpha:[0-9.]+[a-z]*s\;(gap:[0-9.]+[a-z]*s?\;)?(cpu:[0-9.]+[a-z]*s\;)?beta:[0-9.]+.*\;pulled:no,gpu=alpha:[0-9.]+[a-z]*s\;(gap:[0-9.]+[a-z]*s?\;)?(cpu:[0-9.]+[a-z]*s\;)?beta:.*\;pulled:yes$ ]] ||
     fail "strange links: $links"
 run 0 plan allreduce --mesh box=2,gpu=2 --links "$links" --bytes 1M --json
 gives 'all(l["alpha"] > 0 and l["beta"] > 0 and l["gamma"] > 0 for l in j["links"])' True

@@ -1,5 +1,8 @@
 /* The pair types as MPI programs declare them, and a user's operation that does not commute, beside
  * MPI's own results. */
+#include "runtime/handle.h"
+#include "support/shuffled.h"
+
 #include <meshcoll/mpi.h>
 
 #include <stdint.h>
@@ -11,11 +14,12 @@ enum { COUNT = 1013 };
 
 static int rank, size, n_run;
 static meshcoll_t *mesh;
+static MPI_Comm comm;
 
 static void stop(const char *why)
 {
     fprintf(stderr, "rank %d: %s: %s\n", rank, why, meshcoll_last_error());
-    MPI_Abort(MPI_COMM_WORLD, 1);
+    MPI_Abort(comm, 1);
 }
 
 static void expect_same(const char *what, const void *got, const void *right, size_t bytes)
@@ -45,7 +49,7 @@ static void expect_same(const char *what, const void *got, const void *right, si
             }                                                                         \
             if (meshcoll_allreduce(mesh, in, out, COUNT, datatype, op[k]))            \
                 stop(#datatype);                                                      \
-            MPI_Allreduce(in, right, COUNT, mpi_type, mpi_op[k], MPI_COMM_WORLD);     \
+            MPI_Allreduce(in, right, COUNT, mpi_type, mpi_op[k], comm);               \
             for (int i = 0; i < COUNT; i++)                                           \
                 if (out[i].value < right[i].value || out[i].value > right[i].value || \
                     out[i].index != right[i].index)                                   \
@@ -113,22 +117,22 @@ static void check_users(void)
         fill(in, (size_t)size * COUNT);
         if (meshcoll_allreduce(mesh, in, out, COUNT, MESHCOLL_UINT64, MESHCOLL_BXOR))
             stop("bxor");
-        MPI_Allreduce(in, right, COUNT, MPI_UINT64_T, MPI_BXOR, MPI_COMM_WORLD);
+        MPI_Allreduce(in, right, COUNT, MPI_UINT64_T, MPI_BXOR, comm);
         expect_same("bxor differs from MPI's", out, right, sizeof out);
         if (meshcoll_allreduce(mesh, in, out, COUNT, MESHCOLL_UINT64, op))
             stop("allreduce");
-        MPI_Allreduce(in, right, COUNT, MPI_UINT64_T, mpi_op, MPI_COMM_WORLD);
+        MPI_Allreduce(in, right, COUNT, MPI_UINT64_T, mpi_op, comm);
         expect_same("a user's allreduce differs from MPI's", out, right, sizeof out);
         for (int root = 0; root < size; root++) {
             if (meshcoll_reduce(mesh, in, out, COUNT, MESHCOLL_UINT64, op, root))
                 stop("reduce");
-            MPI_Reduce(in, right, COUNT, MPI_UINT64_T, mpi_op, root, MPI_COMM_WORLD);
+            MPI_Reduce(in, right, COUNT, MPI_UINT64_T, mpi_op, root, comm);
             if (rank == root)
                 expect_same("a user's reduce differs from MPI's", out, right, sizeof out);
         }
         if (meshcoll_reduce_scatter(mesh, in, out, COUNT, MESHCOLL_UINT64, op))
             stop("reduce_scatter");
-        MPI_Reduce_scatter_block(in, right, COUNT, MPI_UINT64_T, mpi_op, MPI_COMM_WORLD);
+        MPI_Reduce_scatter_block(in, right, COUNT, MPI_UINT64_T, mpi_op, comm);
         expect_same("a user's reduce_scatter differs from MPI's", out, right, sizeof out);
     }
     if (calls == 0 && size > 1 && rank == 0)
@@ -141,21 +145,124 @@ static void check_users(void)
     free(in);
 }
 
+/* Structs of 12 bytes, which divide no power of two: in messages of a cache line, and in such as a
+ * transport moves in pieces. */
+typedef struct {
+    uint32_t a, b, n;
+} step_t;
+
+static void compose_steps(void *context, void *dst, const void *a, const void *b, size_t count,
+                          meshcoll_datatype_t datatype)
+{
+    step_t *const d = dst;
+    const step_t *const x = a, *const y = b;
+    (void)context;
+    if (meshcoll_datatype_size(datatype) != sizeof *d)
+        stop("another datatype than asked for");
+    for (size_t i = 0; i < count; i++)
+        d[i] = (step_t){x[i].a * y[i].a, x[i].b * y[i].a + y[i].b, x[i].n + y[i].n};
+}
+
+static void mpi_compose_steps(void *in, void *inout, int *count, MPI_Datatype *datatype)
+{
+    (void)datatype;
+    compose_steps(NULL, inout, in, inout, (size_t)*count, MESHCOLL_DATATYPE_BYTES + sizeof(step_t));
+}
+
+static void check_structs(size_t count)
+{
+    const size_t all = (size_t)size * count;
+    step_t *const in = malloc(all * sizeof *in), *const out = malloc(all * sizeof *out),
+                  *const right = malloc(all * sizeof *right);
+    meshcoll_datatype_t type;
+    meshcoll_op_t op;
+    MPI_Datatype mpi_type;
+    MPI_Op mpi_op;
+    MPI_Op_create(mpi_compose_steps, 0, &mpi_op);
+    MPI_Type_contiguous(sizeof *in, MPI_BYTE, &mpi_type);
+    MPI_Type_commit(&mpi_type);
+    if (!in || !out || !right || meshcoll_op_create(compose_steps, 0, NULL, &op) ||
+        meshcoll_datatype_of(sizeof *in, &type))
+        stop("a datatype");
+    for (size_t i = 0; i < all; i++)
+        in[i] =
+            (step_t){2 * (uint32_t)i + (uint32_t)rank + 3, (uint32_t)rank * 11 + (uint32_t)i, 1};
+    if (meshcoll_allreduce(mesh, in, out, count, type, op))
+        stop("allreduce of structs");
+    MPI_Allreduce(in, right, (int)count, mpi_type, mpi_op, comm);
+    expect_same("an allreduce of structs differs from MPI's", out, right, count * sizeof *in);
+    if (meshcoll_reduce_scatter(mesh, in, out, count, type, op))
+        stop("reduce_scatter of structs");
+    MPI_Reduce_scatter_block(in, right, (int)count, mpi_type, mpi_op, comm);
+    expect_same("a reduce_scatter of structs differs from MPI's", out, right, count * sizeof *in);
+    if (meshcoll_alltoall(mesh, in, out, count, type))
+        stop("alltoall of structs");
+    MPI_Alltoall(in, (int)count, mpi_type, right, (int)count, mpi_type, comm);
+    expect_same("an alltoall of structs differs from MPI's", out, right, all * sizeof *in);
+    if (meshcoll_allreduce(mesh, in, out, count, type, MESHCOLL_SUM) != MESHCOLL_ERR_UNSUPPORTED)
+        stop("a sum of structs is taken");
+    meshcoll_op_free(op);
+    MPI_Op_free(&mpi_op);
+    MPI_Type_free(&mpi_type);
+    free(right);
+    free(out);
+    free(in);
+}
+
+/* A strategy that would reduce box by box is refused where the ranks stand otherwise. */
+static void check_refused(void)
+{
+    static const char hierarchical[] =
+        "reduce:mst(gpu) reduce:mst(box) bcast:mst(box) bcast:mst(gpu)";
+    affine_t v = {1, 1};
+    int calls = 0;
+    meshcoll_op_t op;
+    meshcoll_request_t *request;
+    if (meshcoll_op_create(compose, 0, &calls, &op))
+        stop("an operation");
+    const meshcoll_args_t args = {.size = sizeof args,
+                                  .collective = MESHCOLL_ALLREDUCE,
+                                  .in = &v,
+                                  .out = &v,
+                                  .count = 1,
+                                  .datatype = MESHCOLL_UINT64,
+                                  .op = op,
+                                  .strategy = hierarchical};
+    if (meshcoll_init(mesh, &args, &request) != MESHCOLL_ERR_STRATEGY ||
+        !strstr(meshcoll_last_error(), "do not stand in the mesh in their order"))
+        stop("a strategy that goes box by box is taken");
+    meshcoll_op_free(op);
+}
+
+/* usage: test_ops [MESH [BOXES NODES STEP]]; with BOXES the ranks are shuffled (support/shuffled.h) */
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
     const meshcoll_params_t params = {.size = sizeof params, .mesh = argc > 1 ? argv[1] : NULL};
-    if (meshcoll_create(MPI_COMM_WORLD, &params, &mesh))
+    comm = MPI_COMM_WORLD;
+    if (argc > 4) {
+        const mc_shuffle_t shuffle = {atoi(argv[2]), atoi(argv[3]), atoi(argv[4])};
+        comm = mc_shuffled_world(&shuffle);
+        if (mc_shuffled_create(comm, &shuffle, &params, &mesh) || !mesh->order.comm_rank)
+            stop("creating shuffled boxes");
+    } else if (meshcoll_create(comm, &params, &mesh)) {
         stop("meshcoll_create");
+    }
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
     check_MESHCOLL_FLOAT32_INT32();
     check_MESHCOLL_FLOAT64_INT32();
     check_MESHCOLL_INT32_INT32();
     if (sizeof(long) == sizeof(int64_t))
         check_MESHCOLL_INT64_INT32();
     check_users();
+    check_structs(1);
+    check_structs(30011);
+    if (argc > 4)
+        check_refused();
     meshcoll_destroy(mesh);
+    if (comm != MPI_COMM_WORLD)
+        MPI_Comm_free(&comm);
     if (rank == 0)
         printf("%d results as MPI's\n", n_run);
     MPI_Finalize();

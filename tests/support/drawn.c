@@ -49,8 +49,8 @@ void mc_draw(mc_random_t *r, int size, const mc_sample_t sample[MESHCOLL_COLLECT
     d->how = (mc_how_t)mc_random_below(r, MC_HOWS);
     d->salt = mc_random_below(r, 1 << 20);
     draw_strategy(r, &sample[c->collective], d);
-    /* an alltoallv ignores what is forced for alltoall, and refuses it as its own */
-    if (c->collective == MESHCOLL_ALLTOALL && d->unequal && d->how != MC_BLOCKING)
+    /* an alltoallv takes three exchanges at most */
+    if (c->collective == MESHCOLL_ALLTOALL && d->unequal && strstr(d->strategy, "bruck"))
         d->strategy[0] = '\0';
 }
 

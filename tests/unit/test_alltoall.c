@@ -52,6 +52,29 @@ Test(alltoall, has_one_message_for_each_pair_and_phase)
     }
 }
 
+/* Rounds of Bruck's: 1, 3, 5 | 2, 3 and 6 | 4, 5, 6 ranks away, a message for runs of one length. */
+Test(alltoall, bruck_takes_the_bits_of_the_distance)
+{
+    static const int32_t away[] = {1, 2, 2, 4};
+    static const uint32_t chunks[] = {3, 2, 1, 3};
+    plans_t p;
+    plans_of(&p, &(case_t){"x=7", MESHCOLL_ALLTOALL, 0, "alltoall:bruck(x)"});
+    for (int32_t me = 0; me < 7; me++) {
+        uint32_t n = 0;
+        for (uint32_t i = 0; i < p.plan[me]->n_steps; i++) {
+            const mc_step_t *const s = &p.plan[me]->step[i];
+            if (!mc_op_sends((mc_op_t)s->op))
+                continue;
+            cr_assert_lt(n, 4u);
+            cr_expect_eq(s->peer, (me + away[n]) % 7);
+            cr_expect_eq(s->run * s->nrun, chunks[n]);
+            n++;
+        }
+        cr_expect_eq(n, 4u);
+    }
+    plans_free(&p);
+}
+
 /* Runs ------------------------------------------------------------------------------------------- */
 
 typedef struct {

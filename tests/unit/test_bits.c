@@ -3,6 +3,8 @@
  * values that do not commute (NaN, signed zeros).
  */
 #include "compose/strategy.h"
+#include "mesh/aligned.h"
+#include "runtime/datatype.h"
 #include "runtime/inproc.h"
 #include "support/element.h"
 
@@ -18,6 +20,7 @@ typedef struct {
     meshcoll_datatype_t type;
     meshcoll_op_t op;
     uint32_t strategies;
+    const char *expected; /* the bits that all strategies give; NULL: each its own */
 } world_t;
 
 static mc_number_t value_of(int rank, int i)
@@ -68,6 +71,10 @@ static bool check(void *context, const mc_strategy_t *strategy)
                      meshcoll_op_name(w->op), r);
         meshcoll_free(request[r]);
     }
+    if (w->expected)
+        cr_assert_eq(memcmp(out[0], w->expected, COUNT * meshcoll_datatype_size(w->type)), 0,
+                     "%s, %s %s: other bits", text, meshcoll_datatype_name(w->type),
+                     meshcoll_op_name(w->op));
     w->strategies++;
     return true;
 }
@@ -105,4 +112,71 @@ Test(bits, are_the_same_on_all_ranks_of_a_grid)
 {
     check_mesh("box=2,gpu=3", MC_PATHS_COVER);
     check_mesh("box=3,gpu=2", MC_PATHS_COVER);
+}
+
+/* Strategies of the aligned tree, in one segment and in more ----------------------------------------- */
+
+/* Added up here, by the definition. */
+static void add_up(const world_t *w, const char in[RANKS][COUNT * ELEMENT], int first, int n,
+                   char *sum)
+{
+    char right[COUNT * ELEMENT];
+    if (n == 1) {
+        memcpy(sum, in[first], COUNT * ELEMENT);
+        return;
+    }
+    const int left = mc_aligned_left(n);
+    add_up(w, in, first, left, sum);
+    add_up(w, in, first + left, n - left, right);
+    mc_kernel(w->type, w->op)(sum, sum, right, COUNT);
+}
+
+static bool check_aligned(void *context, const mc_strategy_t *strategy)
+{
+    world_t *const w = context;
+    mc_strategy_t s = *strategy;
+    const mc_numbering_t own = mc_numbering(&w->mesh, NULL);
+    if (mc_strategy_check_aligned(&s, &w->mesh, &own))
+        return true;
+    for (s.segments = 1; s.segments <= 5; s.segments += 2)
+        check(w, &s);
+    return true;
+}
+
+static bool check_text(world_t *w, const char *text)
+{
+    mc_strategy_t s;
+    cr_assert_eq(mc_strategy_parse(text, MESHCOLL_ALLREDUCE, &w->mesh, &s), 0, "%s",
+                 meshcoll_last_error());
+    return check_aligned(w, &s);
+}
+
+static void check_tree(const char *mesh, meshcoll_datatype_t type, meshcoll_op_t op)
+{
+    static _Alignas(16) char in[RANKS][COUNT * ELEMENT], sum[COUNT * ELEMENT];
+    world_t w = {.type = type, .op = op, .expected = sum};
+    for (int r = 0; r < RANKS; r++)
+        for (int i = 0; i < COUNT; i++)
+            mc_element_set(type, in[r], (size_t)i, value_of(r, i));
+    add_up(&w, in, 0, RANKS, sum);
+    cr_assert_eq(mc_mesh_parse(mesh, &w.mesh), 0);
+    cr_assert_eq(mc_inproc_create(mesh, NULL, w.rank), MESHCOLL_OK);
+    cr_assert_eq(mc_strategy_each(MESHCOLL_ALLREDUCE, &w.mesh, MC_PATHS_ALL, check_aligned, &w), 0);
+    check_text(&w, "allreduce:aligned(box*gpu)");
+    check_text(&w, "reduce_scatter:aligned(box*gpu) allgather:ring(box*gpu)");
+    check_text(&w, "reduce:aligned(box*gpu) bcast:chain(box*gpu)");
+    cr_assert_geq(w.strategies, 9);
+    for (int r = 0; r < RANKS; r++)
+        meshcoll_destroy(w.rank[r]);
+}
+
+Test(bits, are_the_same_by_all_strategies_of_the_aligned_tree)
+{
+    const meshcoll_datatype_t types[] = {MESHCOLL_FLOAT32, MESHCOLL_FLOAT16, MESHCOLL_COMPLEX64,
+                                         MESHCOLL_FLOAT8_E4M3};
+    for (size_t i = 0; i < MC_COUNT(types); i++) {
+        check_tree("box=3,gpu=2", types[i], MESHCOLL_SUM);
+        check_tree("box=2,gpu=3", types[i], MESHCOLL_PROD);
+    }
+    check_tree("box=3,gpu=2", MESHCOLL_FLOAT64, MESHCOLL_MAX); /* NaN, and zeros of either sign */
 }

@@ -50,7 +50,7 @@ typedef struct {
 
 static mc_term_t total(const mc_cost_t *cost)
 {
-    mc_term_t sum = {{0, 1}, {0, 1}, {0, 1}, {0, 1}, {0, 1}};
+    mc_term_t sum = {{0, 1}, {0, 1}, {0, 1}, {0, 1}, {0, 1}, 0};
     for (int32_t d = 0; d < MC_MAX_DIMS; d++) {
         sum.alpha = mc_ratio_add(sum.alpha, cost->dim[d].alpha);
         sum.beta = mc_ratio_add(sum.beta, cost->dim[d].beta);
@@ -73,6 +73,20 @@ static void each_doubling_row(int32_t p, void (*see)(const row_t *row, const voi
     int32_t power = 1, rounds = 0, slices = 0;
     for (; 2 * power <= p; power *= 2, rounds++)
         slices += power < p - (1 << lg(p)) / 2 ? 2 * power : power + p - (1 << lg(p)) / 2;
+    /* index by index, a message for each run of equal length */
+    int32_t bits = 0, carried = 0;
+    for (int32_t bit = 1; bit < p; bit *= 2) {
+        int32_t runs[2] = {0, 0}, run = 0;
+        for (int32_t i = 0; i <= p; i++) {
+            carried += i < p && (i & bit);
+            run += i < p && (i & bit);
+            if (run > 0 && (i == p || !(i & bit))) {
+                runs[run == bit]++;
+                run = 0;
+            }
+        }
+        bits += (runs[0] > 0) + (runs[1] > 0);
+    }
     const bool even = power == p;
     const mc_ratio_t all = r(rounds, 1), steps = even ? all : r(rounds + 2, 1);
     const mc_ratio_t halves = even ? r(p - 1, p) : r(slices, p);
@@ -84,6 +98,7 @@ static void each_doubling_row(int32_t p, void (*see)(const row_t *row, const voi
          even ? halves : mc_ratio_add(before, slice), before},
         {"doubling allgather", mc_cost_doubling_allgather, steps,
          even ? halves : mc_ratio_add(before, slice), none},
+        {"bruck alltoall", mc_cost_bruck_alltoall, r(bits, 1), r(carried, p), none},
         {"bruck allgather", mc_cost_bruck_allgather,
          r(p < 3 ? p - 1 : 2 * lg(p) - 1 - (p == 1 + (1 << (lg(p) - 1))), 1), r(p - 1, p), none},
     };
@@ -194,7 +209,7 @@ Test(cost, chain_pipelines)
             const mc_ratio_t beta = mc_ratio_add(once.beta, times(busy.beta, k - 1));
             cr_expect(mc_ratio_equal(alpha, r(p - 2 + k, 1)));
             cr_expect(mc_ratio_equal(mc_ratio_mul(beta, r(1, k)), r(p - 2 + k, k)));
-            const mc_links_t links = {1, {{3e-6, 2e-9, 0, 1, false, 3e-6, 0}}};
+            const mc_links_t links = {1, {{3e-6, 2e-9, 0, 1, false, 3e-6, 0, 0, 0}}};
             const double seconds = mc_phase_cost_seconds(&cost, &links, (uint32_t)k, 1e6);
             cr_expect_float_eq(seconds, (p - 2 + k) * (3e-6 + 1e6 / k * 2e-9), 1e-12);
         }
@@ -313,11 +328,11 @@ Test(cost, ratios_are_exact)
 
 Test(cost, seconds_take_each_dimension_its_link)
 {
-    const mc_links_t links = {2,
-                              {{1, 10, 100, 1, false, 1, 0}, {1000, 1e4, 1e5, 1, false, 1000, 0}}};
+    const mc_links_t links = {
+        2, {{1, 10, 100, 1, false, 1, 0, 0, 0}, {1000, 1e4, 1e5, 1, false, 1000, 0, 0, 0}}};
     mc_cost_t cost = mc_cost_zero();
-    cost.dim[0] = (mc_term_t){r(2, 1), r(1, 2), r(1, 4), r(0, 1), r(0, 1)};
-    cost.dim[1] = (mc_term_t){r(3, 1), r(0, 1), r(1, 8), r(0, 1), r(0, 1)};
+    cost.dim[0] = (mc_term_t){r(2, 1), r(1, 2), r(1, 4), r(0, 1), r(0, 1), 0};
+    cost.dim[1] = (mc_term_t){r(3, 1), r(0, 1), r(1, 8), r(0, 1), r(0, 1), 0};
     cr_expect_float_eq(mc_cost_seconds(&cost, &links, 8), 2 + 40 + 200 + 3000 + 1e5, 1e-9);
     mc_links_t apart = links;
     apart.dim[1].gap = 100; /* two of the three messages follow in a row */

@@ -509,6 +509,24 @@ Test(datatype, users_operations_come_and_go)
     cr_assert_eq(meshcoll_op_free(MESHCOLL_SUM), MESHCOLL_ERR_INVALID_ARG);
 }
 
+Test(datatype, elements_of_any_size)
+{
+    meshcoll_datatype_t type, same;
+    cr_assert_eq(meshcoll_datatype_of(12, &type), MESHCOLL_OK);
+    cr_assert_eq(meshcoll_datatype_of(12, &same), MESHCOLL_OK);
+    cr_assert(type == same && (unsigned)type >= (unsigned)MESHCOLL_DATATYPE_BYTES);
+    cr_assert_eq(meshcoll_datatype_size(type), 12u);
+    cr_assert_str_eq(meshcoll_datatype_name(type), "bytes");
+    cr_assert_eq(meshcoll_datatype_of((size_t)1 << 30, &type), MESHCOLL_OK);
+    cr_assert_eq(meshcoll_datatype_size(type), (size_t)1 << 30);
+    cr_assert_eq(meshcoll_datatype_size((meshcoll_datatype_t)((int)type + 1)), 0u);
+    cr_assert_eq(meshcoll_datatype_size(MESHCOLL_DATATYPE_BYTES), 0u);
+    cr_assert_null(meshcoll_datatype_name(MESHCOLL_DATATYPE_BYTES));
+    cr_assert_eq(meshcoll_datatype_of(0, &type), MESHCOLL_ERR_INVALID_ARG);
+    cr_assert_eq(meshcoll_datatype_of(((size_t)1 << 30) + 1, &type), MESHCOLL_ERR_INVALID_ARG);
+    expect_refused(MESHCOLL_SUM, same, MESHCOLL_ERR_UNSUPPORTED, "users' operations do");
+}
+
 Test(datatype, users_operations_run_out)
 {
     static meshcoll_op_t op[4096];

@@ -22,7 +22,8 @@ static mc_links_t links_of(const char *text, const char *mesh_text)
 static bool same(const mc_link_t *a, const mc_link_t *b)
 {
     return a->alpha == b->alpha && a->gap == b->gap && a->beta == b->beta && a->gamma == b->gamma &&
-           a->ports == b->ports && a->pulled == b->pulled;
+           a->ports == b->ports && a->pulled == b->pulled && a->cpu == b->cpu &&
+           a->burst == b->burst && a->incast == b->incast;
 }
 
 static const mc_link_t *preset(const char *name)
@@ -150,6 +151,7 @@ Test(link, print_reads_back_as_the_same_numbers)
         "uniform,box=alpha:0;beta:0;gamma:0",
         "uniform,gpu=alpha:5us;gap:1.5us",
         "uniform,gpu=gap:0",
+        "uniform,box=cpu:3.4us;burst:13KiB,gpu=cpu:300ns",
     };
     const mc_mesh_t mesh = mesh_of("box=4,gpu=8");
     for (size_t i = 0; i < MC_COUNT(text); i++) {
@@ -212,4 +214,16 @@ Test(link, check_refuses_what_no_formula_takes)
     links.dim[0].beta = 1;
     links.ndims = 1;
     cr_expect_eq(mc_links_check(&links, &mesh), MESHCOLL_ERR_INVALID_ARG);
+}
+
+Test(link, a_burst_passes_before_beta_counts)
+{
+    const mc_links_t given = links_of("uniform,box=burst:8KiB", "box=4,gpu=8");
+    const mc_links_t small = mc_links_at(&given, 8192), large = mc_links_at(&given, 32768);
+    cr_expect_eq(small.dim[0].beta, 0.0);
+    cr_expect_float_eq(large.dim[0].beta, given.dim[0].beta * 3 / 4, 1e-20);
+    cr_expect_eq(large.dim[1].beta, given.dim[1].beta, "no burst: the textbook's");
+    const mc_links_t again = mc_links_at(&large, 8192);
+    cr_expect_eq(again.dim[0].beta, large.dim[0].beta, "taken off once");
+    expect_error("uniform,box=burst:8", "a size as in 64KiB");
 }

@@ -35,6 +35,7 @@ static const case_t cases[] = {
     {"x=4", MESHCOLL_ALLTOALL, 0, "alltoall:pairwise(x)"},
     {"box=2,gpu=3", MESHCOLL_ALLTOALL, 0, "hierarchical"},
     {"x=6", MESHCOLL_ALLTOALL, 0, "alltoall:digits(x)"},
+    {"x=5", MESHCOLL_ALLTOALL, 0, "alltoall:bruck(x)"},
     {"x=2,y=2,z=2", MESHCOLL_ALLTOALL, 0,
      "alltoall:pairwise(x) alltoall:pairwise(z) alltoall:pairwise(y)"},
 };

@@ -1,6 +1,9 @@
 #include "compose/strategy.h"
+#include "plan/builder.h"
 
 #include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
 
 static mc_plan_t *plan_of(const char *mesh_text, meshcoll_collective_t collective, const char *text,
                           int32_t rank)
@@ -55,6 +58,68 @@ Test(plan, what_was_received_is_sent_on_after_it_came)
     cr_assert_eq(plan->n_pred[0], 0);
     cr_assert_eq(plan->n_pred[3], 0, "receives of other chunks need not wait");
     mc_plan_free(plan);
+}
+
+static void expect_same_order(const mc_plan_t *a, const mc_plan_t *b, const char *what)
+{
+    cr_assert(a->n_steps == b->n_steps && a->n_edges == b->n_edges, "%s: %u edges, not %u", what,
+              b->n_edges, a->n_edges);
+    for (uint32_t i = 0; i < a->n_steps; i++)
+        cr_assert(a->succ_off[i + 1] == b->succ_off[i + 1] && a->n_pred[i] == b->n_pred[i] &&
+                      a->step[i].seq == b->step[i].seq,
+                  "%s: step %u", what, i);
+    for (uint32_t e = 0; e < a->n_edges; e++)
+        cr_assert_eq(a->succ[e], b->succ[e], "%s: edge %u", what, e);
+}
+
+/* Seals the steps as they are and as if they were of one segment. */
+static void expect_sealed_alike(const mc_plan_t *plan, const mc_step_t *step, const char *what)
+{
+    mc_plan_t whole = *plan, *by_segment, *at_once;
+    whole.layout.per_segment *= whole.layout.segments;
+    whole.layout.segments = 1;
+    cr_assert_eq(mc_seal_steps(plan, step, plan->n_steps, &by_segment), MESHCOLL_OK);
+    cr_assert_eq(mc_seal_steps(&whole, step, plan->n_steps, &at_once), MESHCOLL_OK);
+    expect_same_order(at_once, by_segment, what);
+    mc_plan_free(at_once);
+    mc_plan_free(by_segment);
+}
+
+/* Segments alike are looked at once; some that are not, and steps in two segments, are found. */
+Test(plan, sealing_by_segments_finds_the_same_order)
+{
+    static const struct {
+        meshcoll_collective_t collective;
+        const char *text;
+    } row[] = {
+        {MESHCOLL_ALLREDUCE,
+         "reduce_scatter:ring(x) allreduce:doubling(y) allgather:ring(x) segments=5"},
+        {MESHCOLL_ALLREDUCE, "reduce:star(x*y) bcast:mst(x*y) segments=4"},
+        {MESHCOLL_ALLREDUCE, "torus segments=8"},
+        {MESHCOLL_REDUCE_SCATTER, "reduce_scatter:ring(y) reduce_scatter:halving(x) segments=3"},
+        {MESHCOLL_ALLTOALL, "alltoall:digits(x) alltoall:pairwise(y) segments=3"},
+    };
+    for (size_t i = 0; i < MC_COUNT(row); i++) {
+        mc_plan_t *const plan = plan_of("x=3,y=4", row[i].collective, row[i].text, 7);
+        mc_step_t *const step = malloc(plan->n_steps * sizeof *step);
+        cr_assert_not_null(step);
+        memcpy(step, plan->step, plan->n_steps * sizeof *step);
+        expect_sealed_alike(plan, step, row[i].text);
+        const uint32_t last = plan->n_steps - 1, middle = plan->n_steps / 2;
+        const mc_step_t mine = step[last];
+        step[last] = step[last - 1];
+        step[last - 1] = mine;
+        expect_sealed_alike(plan, step, "two steps in another order");
+        step[middle] = (mc_step_t){.op = MC_OP_COPY,
+                                   .src = MC_IN,
+                                   .dst = MC_OUT,
+                                   .peer = -1,
+                                   .run = plan->n_chunks,
+                                   .nrun = 1};
+        expect_sealed_alike(plan, step, "a step in all segments");
+        free(step);
+        mc_plan_free(plan);
+    }
 }
 
 Test(plan, segments_do_not_depend_on_each_other)

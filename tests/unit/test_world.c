@@ -43,6 +43,7 @@ Test(times, are_those_of_the_closed_forms_on_a_line)
         cr_expect_eq(count_times(mesh, MESHCOLL_ALLTOALL, 0, "alltoall:pairwise(x)"), p - 1);
         if ((p & (p - 1)) == 0)
             cr_expect_eq(count_times(mesh, MESHCOLL_ALLTOALL, 0, "alltoall:digits(x)"), log_2(p));
+        cr_expect_leq(count_times(mesh, MESHCOLL_ALLTOALL, 0, "alltoall:bruck(x)"), 2 * log_2(p));
         cr_expect_eq(count_times(mesh, MESHCOLL_BCAST, root, "bcast:mst(x)"), log_2(p));
         cr_expect_eq(count_times(mesh, MESHCOLL_REDUCE, root, "reduce:mst(x)"), log_2(p));
         cr_expect_eq(count_times(mesh, MESHCOLL_SCATTER, root, "scatter:mst(x)"), log_2(p));

@@ -1,0 +1,93 @@
+#include "doubling/doubling.h"
+
+/* Blocks [first, middle) and [middle, end) that meet; in the last pair of a line the second is short. */
+typedef struct {
+    int32_t first, middle, end;
+} pair_t;
+
+static pair_t pair_of(mc_line_t l, int32_t index, int32_t block)
+{
+    const int32_t first = index / (2 * block) * (2 * block), end = first + 2 * block;
+    return (pair_t){first, first + block, end < l.len ? end : l.len};
+}
+
+static bool meets(pair_t p)
+{
+    return p.middle < p.end;
+}
+
+/* Allreduce ------------------------------------------------------------------------------------ */
+
+/* What comes is kept aside, as what is there may still be under way. */
+static void exchange(mc_builder_t *b, mc_line_t l, mc_tile_t v, pair_t p)
+{
+    const int32_t there = p.end - p.middle, block = p.middle - p.first;
+    const bool lower = l.me < p.middle;
+    const int32_t at = l.me - (lower ? p.first : p.middle);
+    if (!lower)
+        for (int32_t to = at; to < block; to += there)
+            mc_send(b, mc_line_rank(l, p.first + to), v);
+    else if (at < there)
+        mc_send(b, mc_line_rank(l, p.middle + at), v);
+    mc_recv_aside(b, mc_line_rank(l, lower ? p.middle + at % there : p.first + at), v);
+    if (lower)
+        mc_reduce_behind(b, v);
+    else
+        mc_reduce_aside(b, v);
+}
+
+mc_tile_t mc_aligned_allreduce(mc_builder_t *b, mc_line_t l, mc_tile_t v)
+{
+    for (int32_t block = 1; block < l.len; block *= 2) {
+        const pair_t p = pair_of(l, l.me, block);
+        if (meets(p))
+            exchange(b, l, v, p);
+    }
+    return v;
+}
+
+/* Reduce-scatter ------------------------------------------------------------------------------- */
+
+/* Who of ranks [first, end) has the sum over them of a slice: the slice's own rank, if it is one of
+ * them; else the core's ranks take turns, so that whoever has it had it in a smaller block too. */
+static int32_t holder(int32_t first, int32_t end, int32_t slice)
+{
+    return first <= slice && slice < end ? slice : first + slice % mc_core(end - first).size;
+}
+
+/* What either block has of a slice comes together where the pair's holder is. */
+static void join(mc_builder_t *b, mc_line_t l, mc_tile_t v, pair_t p, int32_t slice)
+{
+    const int32_t lower = holder(p.first, p.middle, slice), upper = holder(p.middle, p.end, slice);
+    const int32_t to = holder(p.first, p.end, slice), from = to == lower ? upper : lower;
+    if (l.me == from)
+        mc_send(b, mc_line_rank(l, to), mc_slice(v, l, slice));
+    else if (l.me == to && from == upper)
+        mc_recv_reduce(b, mc_line_rank(l, from), mc_slice(v, l, slice));
+    else if (l.me == to)
+        mc_recv_reduce_before(b, mc_line_rank(l, from), mc_slice(v, l, slice));
+}
+
+/* On a power of two a rank's slices lie at equal distances, and its partner's between them. */
+static void halve(mc_builder_t *b, mc_line_t l, mc_tile_t v, int32_t block)
+{
+    const int32_t radix = 2 * block, other = l.me ^ block;
+    mc_send(b, mc_line_rank(l, other), mc_digit(v, l, 1, radix, other % radix));
+    if (l.me < other)
+        mc_recv_reduce(b, mc_line_rank(l, other), mc_digit(v, l, 1, radix, l.me % radix));
+    else
+        mc_recv_reduce_before(b, mc_line_rank(l, other), mc_digit(v, l, 1, radix, l.me % radix));
+}
+
+mc_tile_t mc_aligned_reduce_scatter(mc_builder_t *b, mc_line_t l, mc_tile_t v)
+{
+    for (int32_t block = 1; block < l.len; block *= 2) {
+        const pair_t p = pair_of(l, l.me, block);
+        if (mc_is_power(l.len))
+            halve(b, l, v, block);
+        else
+            for (int32_t slice = 0; slice < l.len && meets(p); slice++)
+                join(b, l, v, p, slice);
+    }
+    return mc_slice(v, l, l.me);
+}
