@@ -33,6 +33,7 @@ static mc_line_shape_t shape_of(const mc_mesh_t *mesh, mc_mesh_t *even, bool all
     mc_line_shape_t shape = {.mesh = even, .lines = 1};
     int32_t crowd = 1; /* ranks inside one of the line's that run a line of their own */
     shape.line = longest_line(mesh, alltoall, dims, root, even);
+    shape.boxes = dims.count == mesh->ndims ? mesh->ragged : NULL;
     for (int32_t d = 0; d < mesh->ndims; d++) {
         if (mc_dims_has(dims, d) || state[d] == MC_ROOT)
             continue;
