@@ -67,14 +67,16 @@ static double received(meshcoll_collective_t collective, double ranks)
     }
 }
 
-/* Bytes a second a rank can receive over the links of all its dimensions at once. */
-static double inflow(const mc_mesh_t *mesh, const mc_links_t *links)
+/* Seconds until a rank can have received `bytes` over the links of all its dimensions at once. */
+static double inflow(const mc_mesh_t *mesh, const mc_links_t *links, double bytes)
 {
     double rate = 0;
     for (int32_t d = 0; d < mesh->ndims; d++)
-        if (mesh->dim[d].extent > 1)
+        if (mesh->dim[d].extent > 1) {
             rate += 1 / links->dim[d].beta;
-    return rate;
+            bytes -= links->dim[d].burst;
+        }
+    return larger(bytes, 0) / rate;
 }
 
 static double computation(const mc_mesh_t *mesh, const mc_links_t *links)
@@ -87,9 +89,8 @@ static double computation(const mc_mesh_t *mesh, const mc_links_t *links)
 }
 
 double mc_lower_bound(meshcoll_collective_t collective, const mc_mesh_t *mesh,
-                      const mc_links_t *given, double n)
+                      const mc_links_t *links, double n)
 {
-    const mc_links_t at = mc_links_at(given, n), *const links = &at;
     int32_t top = 0;
     while (top < mesh->ndims && mesh->dim[top].extent == 1)
         top++;
@@ -99,8 +100,8 @@ double mc_lower_bound(meshcoll_collective_t collective, const mc_mesh_t *mesh,
     const int32_t inside = mc_mesh_stride(mesh, top);
     const int32_t ports = link->ports < inside ? link->ports : inside;
     const double bytes = n * volume(collective, mesh->dim[top].extent, inside, link->pulled);
-    const double passed = bytes * link->beta / ports;
-    const double taken = n * received(collective, mesh->size) / inflow(mesh, links);
+    const double passed = larger(bytes / ports - link->burst, 0) * link->beta;
+    const double taken = inflow(mesh, links, n * received(collective, mesh->size));
     const double bound = larger(latency(mesh, links, top), larger(passed, taken));
     return mc_moves[collective].reduces ? larger(bound, n * computation(mesh, links)) : bound;
 }

@@ -50,19 +50,37 @@ mc_phase_cost_t mc_strategy_phase_cost(const mc_strategy_t *strategy, const mc_m
                          mc_moves[strategy->collective].rooted ? root : 0, state);
 }
 
-double mc_strategy_seconds(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
-                           const mc_links_t *links, int32_t root, double n)
+static mc_phase_cost_t all_phases(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
+                                  const mc_links_t *links, int32_t root)
 {
     mc_phase_cost_t sum = {mc_cost_zero(), mc_cost_zero()};
-    const mc_links_t at = mc_links_at(links, n);
-    if (mc_strategy_sides(strategy) > 1)
-        return mc_sides_seconds(strategy, mesh, &at, root, n);
     for (int32_t i = 0; i < strategy->n_phases; i++) {
         const mc_phase_cost_t phase = mc_strategy_phase_cost(strategy, mesh, links, root, i);
         sum.once = mc_cost_add(&sum.once, &phase.once);
         sum.busy = mc_cost_add(&sum.busy, &phase.busy);
     }
-    return mc_phase_cost_seconds(&sum, &at, strategy->segments, n);
+    return sum;
+}
+
+mc_links_t mc_strategy_links(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
+                             const mc_links_t *links, int32_t root, double n)
+{
+    if (!mc_links_burst(links))
+        return *links;
+    const mc_phase_cost_t sum = all_phases(strategy, mesh, links, root);
+    return mc_links_carrying(links, &sum.busy, n / mc_strategy_sides(strategy));
+}
+
+double mc_strategy_seconds(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
+                           const mc_links_t *links, int32_t root, double n)
+{
+    if (mc_strategy_sides(strategy) > 1) {
+        const mc_links_t left = mc_strategy_links(strategy, mesh, links, root, n);
+        return mc_sides_seconds(strategy, mesh, &left, root, n);
+    }
+    const mc_phase_cost_t sum = all_phases(strategy, mesh, links, root);
+    const mc_links_t left = mc_links_carrying(links, &sum.busy, n);
+    return mc_phase_cost_seconds(&sum, &left, strategy->segments, n);
 }
 
 static int check(meshcoll_collective_t collective, const mc_mesh_t *mesh, const mc_links_t *links,
@@ -131,19 +149,18 @@ int mc_planner_rank(meshcoll_collective_t collective, const mc_mesh_t *mesh,
 {
     mc_ranked_t *list;
     uint32_t found, priced, most = query->most;
-    const mc_links_t at = mc_links_at(links, query->bytes);
     int status = check(collective, mesh, links, query);
     if (status)
         return status;
     if (long_dims(mesh) > 2) {
         most = most ? most : MC_RANK_MOST;
-        status = mc_search(collective, mesh, &at, query, most, &list, &found, &priced);
+        status = mc_search(collective, mesh, links, query, most, &list, &found, &priced);
     } else {
-        status = mc_search(collective, mesh, &at, query, 0, &list, &found, &priced);
+        status = mc_search(collective, mesh, links, query, 0, &list, &found, &priced);
     }
     if (status)
         return status;
-    status = add_sides(collective, mesh, &at, query, &list, &found, &priced);
+    status = add_sides(collective, mesh, links, query, &list, &found, &priced);
     if (status) {
         free(list);
         return status;
@@ -159,13 +176,12 @@ int mc_planner_best(meshcoll_collective_t collective, const mc_mesh_t *mesh,
 {
     mc_ranked_t *ranked;
     uint32_t n, considered;
-    const mc_links_t at = mc_links_at(links, query->bytes);
     int status = check(collective, mesh, links, query);
     if (!status)
-        status = mc_search(collective, mesh, &at, query, 1, &ranked, &n, &considered);
+        status = mc_search(collective, mesh, links, query, 1, &ranked, &n, &considered);
     if (status)
         return status;
-    status = add_sides(collective, mesh, &at, query, &ranked, &n, &considered);
+    status = add_sides(collective, mesh, links, query, &ranked, &n, &considered);
     if (!status)
         *best = ranked[0];
     free(ranked);

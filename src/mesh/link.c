@@ -442,16 +442,24 @@ void mc_links_print(const mc_links_t *links, const mc_mesh_t *mesh, mc_text_t *t
     }
 }
 
-mc_links_t mc_links_at(const mc_links_t *links, double bytes)
+bool mc_links_burst(const mc_links_t *links)
 {
-    mc_links_t at = *links;
-    for (int32_t d = 0; d < at.ndims; d++) {
-        mc_link_t *const link = &at.dim[d];
+    bool any = false;
+    for (int32_t d = 0; d < links->ndims; d++)
+        any = any || links->dim[d].burst > 0;
+    return any;
+}
+
+mc_links_t mc_links_after_burst(const mc_links_t *links, const double carried[MC_MAX_DIMS])
+{
+    mc_links_t after = *links;
+    for (int32_t d = 0; d < after.ndims; d++) {
+        mc_link_t *const link = &after.dim[d];
         if (link->burst > 0)
-            link->beta *= bytes > link->burst ? 1 - link->burst / bytes : 0;
+            link->beta *= carried[d] > link->burst ? 1 - link->burst / carried[d] : 0;
         link->burst = 0;
     }
-    return at;
+    return after;
 }
 
 static bool usable(double number)
