@@ -47,7 +47,7 @@ static void charge_messages(mc_cost_t *cost, const mc_line_shape_t *shape, const
         int32_t d = mc_shape_top(shape);
         while (i / mc_shape_block(shape, d) == to / mc_shape_block(shape, d))
             d++;
-        mc_charge_messages(cost, shape, d, 1);
+        mc_charge_messages(cost, shape, d, 1, mc_ratio(1, r->radix));
     }
 }
 

@@ -12,7 +12,8 @@ typedef struct {
     meshcoll_collective_t collective;
     const mc_mesh_t *mesh;
     const mc_links_t *links;
-    bool by_lines; /* prices depend on how many lines run, also on those outside (link.h's cpu) */
+    bool
+        by_lines; /* prices depend on how many lines run, also on those outside (link.h's cpu and bus) */
     int32_t root, room_prices, room_steps, room_groups, room_hops, room_nodes;
     int32_t *node;  /* by code */
     int32_t *group; /* by collective, line, which inner dimensions are in use, which are cut */
@@ -30,7 +31,7 @@ typedef struct {
 static bool ranks_share_cores(const mc_links_t *links)
 {
     for (int32_t d = 0; d < links->ndims; d++)
-        if (links->dim[d].cpu != 0)
+        if (links->dim[d].cpu != 0 || links->dim[d].bus != 0)
             return true;
     return false;
 }

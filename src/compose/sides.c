@@ -45,7 +45,13 @@ static void busy_of_term(const mc_term_t *term, const mc_link_t *link, seconds_t
                          seconds_t *own)
 {
     const mc_term_t bytes_only = mc_term_bytes(term);
-    const mc_term_t no_wire = {term->alpha, {0, 1}, term->gamma, term->row, {0, 1}, term->messages};
+    const mc_term_t no_wire = {.alpha = term->alpha,
+                               .beta = {0, 1},
+                               .gamma = term->gamma,
+                               .row = term->row,
+                               .incast = {0, 1},
+                               .messages = term->messages,
+                               .volume = {0, 1}};
     const mc_busy_t fixed = mc_term_busy(term, link, 0);
     const mc_busy_t per_byte = mc_term_busy(&bytes_only, link, 1);
     *held = (seconds_t){fixed.link, per_byte.link};

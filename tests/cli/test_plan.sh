@@ -20,7 +20,7 @@ has "allgather:ring(box) 7α + 7/8 nβ -"
 has "all phases 10α + 7/4 nβ 3α + 3/8 nβ"
 run 0 plan bcast "${mesh[@]}" --bytes 1000000 --strategy option2 --json
 gives 'round(j["strategies"][0]["seconds"] * 1e9)' $((13 * 1000 + 2125000))
-gives 'j["strategies"][0]["phases"][0]["terms"][0]' "{'dim': 'box', 'alpha': '3', 'row': '0', 'beta': '7/8', 'gamma': '0', 'messages': 7}"
+gives 'j["strategies"][0]["phases"][0]["terms"][0]' "{'dim': 'box', 'alpha': '3', 'row': '0', 'beta': '7/8', 'gamma': '0', 'messages': 7, 'volume': '3/2'}"
 gives 'j["lower_bound_seconds"] <= j["best_seconds"] <= j["strategies"][0]["seconds"]' True
 
 # A strategy that reduces says what summing costs.
