@@ -186,7 +186,7 @@ static int add_sides(meshcoll_collective_t collective, const mc_mesh_t *mesh,
     mc_ranked_t *pair;
     uint32_t n_pairs;
     /* rings, of which sides are made, keep no order */
-    if (query->one_side || query->in_order || query->aligned || mesh->ragged)
+    if (query->one_side || query->in_order || query->aligned)
         return MESHCOLL_OK;
     int status = mc_sides_candidates(collective, mesh, links, query, *ranked, &pair, &n_pairs);
     if (status || n_pairs == 0)

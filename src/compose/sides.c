@@ -181,7 +181,9 @@ enum { MAX_BASES = 3, MOST_FOUND = MAX_BASES * MAX_ORDERS * (MAX_ORDERS - 1) };
 
 static void find_long(pairing_t *p)
 {
-    for (int32_t d = 0; d < p->mesh->ndims; d++)
+    /* fold comes first and last on both sides */
+    const int32_t n = p->mesh->ragged ? MC_RAGGED_FOLD : p->mesh->ndims;
+    for (int32_t d = 0; d < n; d++)
         if (p->mesh->dim[d].extent > 1)
             p->long_dim[p->n_long++] = d;
 }
