@@ -39,15 +39,32 @@ static int32_t crossings(const round_t *r, int32_t block)
     return most;
 }
 
+/* Of the line's ranks so many send inside of their block of so many. The pattern comes again after whole
+ * blocks and turns. */
+static int32_t stay_inside(const round_t *r, int32_t block)
+{
+    const int32_t turn = r->unit * r->radix;
+    if (block % turn == 0)
+        return r->len;
+    if (r->unit % block == 0)
+        return 0;
+    const int32_t both = block / common(block, turn) * turn;
+    const int32_t period = r->len % both ? r->len : both; /* boxes of unequal sizes */
+    int32_t inside = 0;
+    for (int32_t i = 0; i < period; i++)
+        inside += partner(r, i, r->k) / block == i / block;
+    return inside * (r->len / period);
+}
+
 /* All ranks' messages, by the outermost dimension they cross. */
 static void charge_messages(mc_cost_t *cost, const mc_line_shape_t *shape, const round_t *r)
 {
-    for (int32_t i = 0; i < r->len; i++) {
-        const int32_t to = partner(r, i, r->k);
-        int32_t d = mc_shape_top(shape);
-        while (i / mc_shape_block(shape, d) == to / mc_shape_block(shape, d))
-            d++;
-        mc_charge_messages(cost, shape, d, 1, mc_ratio(1, r->radix));
+    int32_t left = r->len;
+    for (int32_t d = mc_shape_top(shape); left > 0; d++) {
+        const int32_t inside = stay_inside(r, mc_shape_block(shape, d));
+        if (left > inside)
+            mc_charge_messages(cost, shape, d, left - inside, mc_ratio(1, r->radix));
+        left = inside;
     }
 }
 
