@@ -11,7 +11,8 @@ typedef struct {
     mc_priced_t *p;
     const mc_mesh_t *mesh;
     const mc_links_t *links;
-    bool by_lines; /* prices depend on how many lines run, also on those outside (link.h's cpu and bus) */
+    bool
+        by_lines; /* prices depend on how many lines run, also on those outside (link.h's cpu and bus) */
     int32_t root, room_prices, room_steps, room_groups, room_hops, room_nodes;
     int32_t *node;  /* by code */
     int32_t *group; /* by collective, line, which inner dimensions are in use, which are cut */
