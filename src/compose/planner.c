@@ -5,21 +5,40 @@
 
 #include <stdlib.h>
 
-static mc_line_shape_t shape_of(const mc_mesh_t *mesh, const mc_links_t *links, mc_dims_t dims,
-                                int32_t root, const mc_placement_t state[MC_MAX_DIMS])
+/* On a mesh that the root leads. The longest of the lines along fold; one line of all ranks as though
+ * they were spread evenly over the boxes, `even`, or for an alltoall, in which a box sends more the more
+ * ranks it has, as though all were as large as the largest. */
+static mc_line_t longest_line(const mc_mesh_t *mesh, bool alltoall, mc_dims_t dims, int32_t root,
+                              mc_mesh_t *even)
 {
-    mc_line_shape_t shape = {.mesh = mesh, .share = {1, 1}, .lines = 1};
+    mc_line_t line = mc_mesh_line(mesh, dims, root, root);
+    if (mesh->ragged && dims.first == MC_RAGGED_FOLD)
+        line.len = mesh->dim[MC_RAGGED_FOLD].extent;
+    if (!mesh->ragged || dims.count < mesh->ndims)
+        return line;
+    const int32_t boxes = even->dim[MC_RAGGED_BOX].extent;
+    even->ragged = NULL;
+    even->dim[MC_RAGGED_GPU].extent = 1;
+    even->dim[MC_RAGGED_FOLD].extent =
+        alltoall ? mesh->ragged->most : (mesh->size + boxes - 1) / boxes;
+    line.len = mesh->size;
+    line.root = root;
+    return line;
+}
+
+static mc_line_shape_t shape_of(const mc_mesh_t *mesh, mc_mesh_t *even, bool alltoall,
+                                const mc_links_t *links, mc_dims_t dims, int32_t root,
+                                const mc_placement_t state[MC_MAX_DIMS])
+{
+    mc_line_shape_t shape = {.mesh = even, .lines = 1};
     int32_t crowd = 1; /* ranks inside one of the line's that run a line of their own */
-    shape.line = mc_mesh_line(mesh, dims, root, root);
+    shape.line = longest_line(mesh, alltoall, dims, root, even);
     for (int32_t d = 0; d < mesh->ndims; d++) {
-        const int32_t extent = mesh->dim[d].extent;
-        if (!mc_dims_has(dims, d) && state[d] == MC_SHARD)
-            shape.share = mc_ratio_mul(shape.share, mc_ratio(1, extent));
         if (mc_dims_has(dims, d) || state[d] == MC_ROOT)
             continue;
-        shape.lines *= extent;
+        shape.lines *= mesh->dim[d].extent;
         if (d >= dims.first + dims.count)
-            crowd *= extent;
+            crowd *= mesh->dim[d].extent;
     }
     for (int32_t d = 0; d < mesh->ndims; d++) {
         shape.crowd[d] = crowd;
@@ -29,11 +48,39 @@ static mc_line_shape_t shape_of(const mc_mesh_t *mesh, const mc_links_t *links, 
     return shape;
 }
 
+static mc_ratio_t ragged_share(const mc_mesh_t *mesh, meshcoll_collective_t move, mc_dims_t dims,
+                               unsigned cut)
+{
+    const bool all_pass = move == MESHCOLL_ALLGATHER || move == MESHCOLL_REDUCE_SCATTER;
+    unsigned sliced = cut;
+    if (!all_pass || dims.count == mesh->ndims)
+        return mc_ratio(mc_mesh_fullest(mesh, cut), mesh->size);
+    for (int32_t d = dims.first; d < dims.first + dims.count; d++)
+        sliced |= 1u << d;
+    return mc_ratio((int64_t)mc_dims_extent(mesh, dims) * mc_mesh_fullest(mesh, sliced),
+                    mesh->size);
+}
+
+mc_ratio_t mc_share_of(meshcoll_collective_t collective, const mc_mesh_t *mesh,
+                       meshcoll_collective_t move, mc_dims_t dims, unsigned cut)
+{
+    int32_t parts = 1;
+    if (mesh->ragged && mc_move_has_blocks(&mc_moves[collective]))
+        return ragged_share(mesh, move, dims, cut);
+    for (int32_t d = 0; d < mesh->ndims; d++)
+        parts *= cut & 1u << d ? mesh->dim[d].extent : 1;
+    return mc_ratio(1, parts);
+}
+
 mc_phase_cost_t mc_phase_cost(int32_t algorithm, mc_dims_t dims, const mc_mesh_t *mesh,
                               const mc_links_t *links, int32_t root,
-                              const mc_placement_t state[MC_MAX_DIMS])
+                              const mc_placement_t state[MC_MAX_DIMS], mc_ratio_t share)
 {
-    const mc_line_shape_t shape = shape_of(mesh, links, dims, root, state);
+    const mc_mesh_t led = mc_mesh_led_by(mesh, root);
+    mc_mesh_t even = led;
+    const bool alltoall = mc_algorithms[algorithm].collective == MESHCOLL_ALLTOALL;
+    mc_line_shape_t shape = shape_of(&led, &even, alltoall, links, dims, root, state);
+    shape.share = share;
     mc_phase_cost_t cost = mc_algorithms[algorithm].cost(&shape);
     for (int32_t d = 0; d < mesh->ndims; d++)
         cost.busy.dim[d].row = cost.busy.dim[d].alpha;
@@ -45,9 +92,14 @@ mc_phase_cost_t mc_strategy_phase_cost(const mc_strategy_t *strategy, const mc_m
 {
     mc_placement_t state[MC_MAX_DIMS];
     const mc_phase_t *const phase = &strategy->phase[i];
+    unsigned cut = 0;
     mc_strategy_state(strategy, mesh, i, state);
+    for (int32_t d = 0; d < mesh->ndims; d++)
+        cut |= !mc_dims_has(phase->dims, d) && state[d] == MC_SHARD ? 1u << d : 0;
     return mc_phase_cost(phase->algorithm, phase->dims, mesh, links,
-                         mc_moves[strategy->collective].rooted ? root : 0, state);
+                         mc_moves[strategy->collective].rooted ? root : 0, state,
+                         mc_share_of(strategy->collective, mesh,
+                                     mc_algorithms[phase->algorithm].collective, phase->dims, cut));
 }
 
 double mc_strategy_seconds(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
@@ -114,7 +166,7 @@ static int add_sides(meshcoll_collective_t collective, const mc_mesh_t *mesh,
     mc_ranked_t *pair;
     uint32_t n_pairs;
     /* rings, of which sides are made, keep no order */
-    if (query->one_side || query->in_order || query->aligned)
+    if (query->one_side || query->in_order || query->aligned || mesh->ragged)
         return MESHCOLL_OK;
     int status = mc_sides_candidates(collective, mesh, links, query, *ranked, &pair, &n_pairs);
     if (status || n_pairs == 0)

@@ -9,6 +9,7 @@ enum { NODE_BITS = 3, FIRST_ROOM = 64 };
 /* What is needed to build: where things stand already, as index + 1, or 0. */
 typedef struct {
     mc_priced_t *p;
+    meshcoll_collective_t collective;
     const mc_mesh_t *mesh;
     const mc_links_t *links;
     bool
@@ -24,7 +25,7 @@ typedef struct {
     size_t line; /* of first and last position */
     /* bits by position: in use inside of the line, or anywhere but on it (by_lines); cut outside of it */
     uint32_t used, shards;
-    int64_t parts;
+    mc_ratio_t share;
 } site_t;
 
 static bool ranks_share_cores(const mc_links_t *links)
@@ -51,16 +52,18 @@ static site_t site_of(const build_t *b, const mc_node_t *node, const mc_hop_t *h
 {
     const mc_graph_t *const graph = &b->p->graph;
     const int32_t last = hop->first + hop->count - 1;
-    site_t site = {.line = (size_t)(hop->first * graph->n + last), .parts = 1};
+    site_t site = {.line = (size_t)(hop->first * graph->n + last)};
+    unsigned cut = 0; /* by dimension */
     for (int32_t i = 0; i < graph->n; i++) {
         const bool outside = i < hop->first || i > last;
         if (outside && node->at[i] == MC_SHARD) {
             site.shards |= 1u << i;
-            site.parts *= b->mesh->dim[graph->dim[i]].extent;
+            cut |= 1u << graph->dim[i];
         }
         if ((i > last || (outside && b->by_lines)) && node->at[i] != MC_ROOT)
             site.used |= 1u << i;
     }
+    site.share = mc_share_of(b->collective, b->mesh, hop->collective, hop->dims, cut);
     return site;
 }
 
@@ -81,7 +84,8 @@ static mc_price_t priced(const build_t *b, const mc_node_t *node, const mc_hop_t
         state[d] = graph->from == MC_SHARD ? MC_REPLICA : graph->from;
     for (int32_t i = 0; i < graph->n; i++)
         state[graph->dim[i]] = node->at[i] == MC_SHARD ? MC_REPLICA : (mc_placement_t)node->at[i];
-    price.exact = mc_phase_cost(algorithm, hop->dims, b->mesh, b->links, b->root, state);
+    price.exact =
+        mc_phase_cost(algorithm, hop->dims, b->mesh, b->links, b->root, state, mc_ratio(1, 1));
     for (int32_t i = 0; i < graph->n; i++) {
         const int32_t d = graph->dim[i];
         const mc_link_t *const link = &b->links->dim[d];
@@ -140,7 +144,7 @@ static int32_t group_of(build_t *b, const mc_node_t *node, const mc_hop_t *hop)
             p->step = step;
         if (!step || price < 0)
             return -1;
-        step[p->n_steps++] = (mc_priced_step_t){price, {choices.index[a], hop->dims}, site.parts};
+        step[p->n_steps++] = (mc_priced_step_t){price, {choices.index[a], hop->dims}, site.share};
     }
     *known = ++p->n_groups;
     return *known - 1;
@@ -150,7 +154,7 @@ static int32_t group_of(build_t *b, const mc_node_t *node, const mc_hop_t *hop)
  * other of root and shard. */
 static uint32_t code_of(const mc_graph_t *graph, const mc_node_t *node)
 {
-    uint32_t code = 0;
+    uint32_t code = node->flat;
     for (int32_t i = 0; i < graph->n; i++) {
         const uint32_t other = node->at[i] == MC_ROOT ? MC_SHARD : MC_ROOT;
         const bool turned = node->at[i] != graph->to && (node->been[i] & 1u << other);
@@ -199,13 +203,18 @@ int mc_priced_init(mc_priced_t *p, meshcoll_collective_t collective, const mc_me
                    const mc_links_t *links, int32_t root, bool in_order,
                    const mc_numbering_t *aligned)
 {
-    *p = (mc_priced_t){.graph = mc_graph(collective, mesh, in_order, aligned)};
-    build_t b = {
-        .p = p, .mesh = mesh, .links = links, .by_lines = ranks_share_cores(links), .root = root};
+    const mc_mesh_t led = mc_mesh_led_by(mesh, root);
+    *p = (mc_priced_t){.graph = mc_graph(collective, &led, in_order, aligned)};
+    build_t b = {.p = p,
+                 .collective = collective,
+                 .mesh = mesh,
+                 .links = links,
+                 .by_lines = ranks_share_cores(links),
+                 .root = root};
     const mc_node_t start = mc_graph_start(&p->graph);
     const int32_t n = p->graph.n;
     const size_t lines = (size_t)(n * n);
-    b.node = calloc((size_t)1 << (NODE_BITS * n), sizeof *b.node);
+    b.node = calloc((size_t)1 << (NODE_BITS * n + 1), sizeof *b.node);
     b.group = calloc((lines * MESHCOLL_COLLECTIVES) << (2 * n), sizeof *b.group);
     b.price = calloc((lines * (size_t)mc_n_algorithms) << n, sizeof *b.price);
     const bool done = b.node && b.group && b.price && add_node(&b, &start) >= 0;

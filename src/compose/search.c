@@ -157,7 +157,8 @@ static void fill_loads(search_t *s, int32_t c)
     for (int32_t i = 0; i < s->graph.n_steps; i++) {
         const mc_priced_step_t *const step = &s->graph.step[i];
         const mc_price_t *const price = &s->graph.price[step->price];
-        const double bytes = s->bytes / (double)step->parts / segments;
+        const double bytes =
+            s->bytes * (double)step->share.num / (double)step->share.den / segments;
         *load++ = price->fixed + price->per_byte * bytes;
         for (int32_t d = 0; d < s->n_busy; d++)
             *load++ = (segments - 1) * (price->busy_fixed[d] + price->busy_per_byte[d] * bytes);
@@ -334,8 +335,8 @@ static const mc_phase_cost_t *exact_cost(search_t *s, int32_t n_phases)
     for (; s->n_exact < n_phases; s->n_exact++) {
         const mc_priced_step_t *const step = step_at(s, s->path, s->n_exact);
         const mc_phase_cost_t *const cost = &s->graph.price[step->price].exact;
-        const mc_cost_t once = mc_cost_share(&cost->once, mc_ratio(1, step->parts));
-        const mc_cost_t busy = mc_cost_share(&cost->busy, mc_ratio(1, step->parts));
+        const mc_cost_t once = mc_cost_share(&cost->once, step->share);
+        const mc_cost_t busy = mc_cost_share(&cost->busy, step->share);
         const mc_phase_cost_t *const before = &s->exact[s->n_exact];
         s->exact[s->n_exact + 1] =
             (mc_phase_cost_t){mc_cost_add(&before->once, &once), mc_cost_add(&before->busy, &busy)};

@@ -321,7 +321,7 @@ static int parse_base(word_t name, const mc_mesh_t *mesh, mc_links_t *links)
 static int parse_dim(word_t item, const mc_mesh_t *mesh, mc_links_t *links, bool given[])
 {
     const word_t whole = item, name = cut(&item, '=');
-    char buffer[MC_MAX_DIMS * (MC_DIM_NAME + 12)];
+    char buffer[MC_MESH_TEXT];
     mc_text_t text = mc_text(buffer, sizeof buffer);
     const int32_t d = mc_mesh_find(mesh, name.at, name.n);
     if (name.n == whole.n)
@@ -360,6 +360,16 @@ static int complete(const mc_mesh_t *mesh, mc_links_t *links)
     return MESHCOLL_OK;
 }
 
+/* Both are inside a box: what is said of one holds for the other. */
+static void copy_inside(mc_links_t *links, bool gpu)
+{
+    mc_link_t *const dim = links->dim;
+    if (gpu)
+        dim[MC_RAGGED_FOLD] = dim[MC_RAGGED_GPU];
+    else
+        dim[MC_RAGGED_GPU] = dim[MC_RAGGED_FOLD];
+}
+
 int mc_links_parse(const char *text, const mc_mesh_t *mesh, mc_links_t *links)
 {
     const mc_link_t unknown = {.alpha = NAN, .beta = NAN, .ports = 1, .gap = NAN};
@@ -376,6 +386,8 @@ int mc_links_parse(const char *text, const mc_mesh_t *mesh, mc_links_t *links)
         rest = whole;
     while (!status && rest.n > 0)
         status = parse_dim(cut(&rest, ','), mesh, &all, given);
+    if (mesh->ragged && given[MC_RAGGED_GPU] != given[MC_RAGGED_FOLD])
+        copy_inside(&all, given[MC_RAGGED_GPU]);
     if (!status)
         status = complete(mesh, &all);
     if (!status)

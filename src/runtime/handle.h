@@ -15,7 +15,7 @@ struct meshcoll {
     int32_t rank; /* in the mesh, as all ranks below this line; callers know comm_rank_of it */
     mc_mesh_t mesh;
     mc_order_t order;
-    char text[MC_MAX_DIMS * (MC_DIM_NAME + 12)];
+    char text[MC_MESH_TEXT];
     mc_links_t links;
     mc_choice_t choice;
     bool reproducible;

@@ -27,6 +27,7 @@ typedef struct {
     int32_t exit; /* MC_GO_ON, or the exit status */
     int32_t seconds;
     mc_cluster_t cluster;
+    char mesh[MC_MESH_TEXT]; /* cluster's, whose sizes of boxes lie in one process's memory */
 } setup_t;
 
 typedef struct {
@@ -141,8 +142,9 @@ static int print_table(const request_t *r, const setup_t *s, const mc_tuning_t *
     mc_links_print(links, &s->cluster.mesh, &links_text);
     printf("links of %s\n\n", cluster);
     const int status = mc_show_links(&s->cluster.mesh, links);
-    printf("\nmedians of %d rounds in %.1f s, all ranks at work\n", tuning->rounds,
-           tuning->seconds);
+    printf("\nmedians of %d rounds in %.1f s, %s at work\n", tuning->rounds, tuning->seconds,
+           s->cluster.mesh.ragged ? "ranks at fold 0 and those of the fullest box by turns"
+                                  : "all ranks");
     printf("as text: %s\n", text);
     return status ? mc_tool_fail(r->self, status) : MC_EXIT_OK;
 }
@@ -201,6 +203,9 @@ static setup_t set_up(int argc, char **argv, const mc_place_t *place, request_t 
         s.exit = find_cluster(r, place, &s.cluster);
     if (s.exit == MC_GO_ON)
         s.exit = find_file(r, &s.cluster);
+    mc_text_t mesh = mc_text(s.mesh, sizeof s.mesh);
+    if (s.exit == MC_GO_ON)
+        mc_mesh_print(&s.cluster.mesh, &mesh);
     return s;
 }
 
@@ -220,7 +225,12 @@ static int tune(const mc_command_t *self, int argc, char **argv)
     MPI_Bcast(&s, (int)sizeof s, MPI_BYTE, 0, MPI_COMM_WORLD);
     if (s.exit != MC_GO_ON)
         return s.exit;
-    mc_tune_measure(&s.cluster, s.seconds, &tuning);
+    if (mc_mesh_parse(s.mesh, &s.cluster.mesh))
+        mc_tune_die("the mesh");
+    if (s.cluster.mesh.ragged)
+        mc_tune_measure_ragged(&s.cluster, s.seconds, &tuning);
+    else
+        mc_tune_measure(&s.cluster, MPI_COMM_WORLD, s.seconds, &tuning);
     int exit = rank == 0 ? report(&r, &s, &tuning) : MC_EXIT_OK;
     MPI_Bcast(&exit, 1, MPI_INT, 0, MPI_COMM_WORLD);
     return exit;

@@ -53,24 +53,25 @@ static int find_burst(const mc_cluster_t *cluster, const mc_tuning_t *tuning, mc
     char text[MC_TUNE_SHAPE];
     mc_strategy_t strategy;
     int32_t top = 0;
-    if (!mc_tune_burst(&cluster->mesh, text))
+    const mc_mesh_t mesh = mc_tune_grid(&cluster->mesh);
+    if (!mc_tune_burst(&mesh, text))
         return MESHCOLL_OK;
-    while (cluster->mesh.dim[top].extent == 1)
+    while (mesh.dim[top].extent == 1)
         top++;
-    const int status = mc_strategy_parse(text, MESHCOLL_ALLREDUCE, &cluster->mesh, &strategy);
+    const int status = mc_strategy_parse(text, MESHCOLL_ALLREDUCE, &mesh, &strategy);
     if (status || links->dim[top].pulled)
         return status;
-    const double bytes = mc_strategy_seconds(&strategy, &cluster->mesh, links, 0, MC_TUNE_BURST) -
-                         mc_strategy_seconds(&strategy, &cluster->mesh, links, 0, 0);
+    const double bytes = mc_strategy_seconds(&strategy, &mesh, links, 0, MC_TUNE_BURST) -
+                         mc_strategy_seconds(&strategy, &mesh, links, 0, 0);
     const double share = bytes > 0 ? 1 - tuning->burst / bytes : 0;
     links->dim[top].burst = floor(larger(share, 0) * MC_TUNE_BURST);
     return MESHCOLL_OK;
 }
 
 /* What is left of a message in a row when the cores' time for those of all ranks is taken off. */
-static double gap_of(const mc_seen_t *seen, int32_t ranks)
+static double gap_of(const mc_seen_t *seen)
 {
-    const double gap = seen->row - seen->cpu * ranks;
+    const double gap = seen->row - seen->cpu * seen->ranks;
     return gap > 0 ? gap : 0;
 }
 
@@ -111,7 +112,7 @@ int mc_tune_links(const mc_cluster_t *cluster, const mc_tuning_t *tuning, mc_lin
         const int32_t ports = ports_of(seen);
         /* such that all lines at once, which the model makes lines / ports as slow, cost what they
          * were seen to */
-        const double gap = gap_of(seen, cluster->mesh.size);
+        const double gap = gap_of(seen);
         found.dim[d] = (mc_link_t){.alpha = rounded(larger(seen->alpha, larger(gap, seen->cpu))),
                                    .gap = rounded(gap),
                                    .cpu = rounded(seen->cpu),

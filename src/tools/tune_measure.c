@@ -137,11 +137,12 @@ static int32_t find_sum_repeats(const tuner_t *t)
 
 /* Opening ---------------------------------------------------------------------------------------- */
 
-static void open_whole(tuner_t *t, const mc_cluster_t *c)
+meshcoll_t *mc_tune_open(const mc_cluster_t *c, MPI_Comm comm)
 {
     char mesh[MC_CLUSTER_TEXT], transports[MC_MAX_DIMS * (MC_DIM_NAME + MC_TLS_TEXT)];
     mc_text_t mesh_text = mc_text(mesh, sizeof mesh);
     mc_text_t transports_text = mc_text(transports, sizeof transports);
+    meshcoll_t *whole = NULL;
     mc_mesh_print(&c->mesh, &mesh_text);
     mc_cluster_print_transports(c, &transports_text);
     /* with links by name nothing is looked up in the file that is to be written */
@@ -149,7 +150,8 @@ static void open_whole(tuner_t *t, const mc_cluster_t *c)
                                       .mesh = mesh,
                                       .links = mc_cluster_presets[0].name,
                                       .transports = transports};
-    mc_tune_check(meshcoll_create(MPI_COMM_WORLD, &params, &t->whole), "the mesh");
+    mc_tune_check(meshcoll_create(comm, &params, &whole), "the mesh");
+    return whole;
 }
 
 static meshcoll_request_t *request_of(const dim_t *d, const char *algorithm, size_t bytes,
@@ -324,12 +326,13 @@ static double incast(const dim_t *d, double large, double from_all)
     return senders > 1 && from_all > large ? (from_all / large - 1) / (1 - 1 / senders) : 0;
 }
 
-static mc_seen_t seen(dim_t *d)
+static mc_seen_t seen(dim_t *d, int32_t ranks)
 {
     double time[SERIES];
     for (int s = 0; s < SERIES; s++)
         time[s] = mc_series_median(&d->series[s]);
-    mc_seen_t seen = {.lines = d->lines,
+    mc_seen_t seen = {.ranks = ranks,
+                      .lines = d->lines,
                       .row = in_row(d, time[SMALL_ALL], time[ROW_ALL]),
                       .incast = incast(d, time[LARGE_ALL], time[FROM_ALL_ALL]),
                       .together = slope(d, time[QUARTER_ALL], time[LARGE_ALL]),
@@ -352,7 +355,8 @@ static void see_small(tuner_t *t, const mc_mesh_t *mesh, mc_tuning_t *tuning)
     tuning->burst = mc_series_median(&t->burst[1].series) - mc_series_median(&t->burst[0].series);
 }
 
-void mc_tune_measure(const mc_cluster_t *cluster, double seconds, mc_tuning_t *tuning)
+void mc_tune_measure(const mc_cluster_t *cluster, MPI_Comm comm, double seconds,
+                     mc_tuning_t *tuning)
 {
     const mc_mesh_t *const mesh = &cluster->mesh;
     /* a round takes about two and a half times the large messages of all dimensions */
@@ -361,7 +365,7 @@ void mc_tune_measure(const mc_cluster_t *cluster, double seconds, mc_tuning_t *t
     mc_tuning_t result = {0};
     t->seconds = seconds;
     t->begin = mc_now();
-    open_whole(t, cluster);
+    t->whole = mc_tune_open(cluster, comm);
     t->shows = meshcoll_rank(t->whole) == 0 && has_terminal();
     show(t, "connecting");
     t->sums = mc_tune_allocate(3 * SUM_BYTES);
@@ -375,14 +379,15 @@ void mc_tune_measure(const mc_cluster_t *cluster, double seconds, mc_tuning_t *t
         find_sizes(t, t->dim[i], enough / t->n_dims);
 
     show(t, "sizes");
-    mc_tune_check(mc_tune_points_open(cluster, t->whole, &t->points), "several sizes");
+    if (comm == MPI_COMM_WORLD) /* a part's sizes are not those of the whole */
+        mc_tune_check(mc_tune_points_open(cluster, t->whole, &t->points), "several sizes");
 
     result.rounds = run_rounds(t);
     result.gamma = mc_series_median(&t->sum) / SUM_BYTES;
     result.seconds = mc_now() - t->begin;
     for (int32_t d = 0, i = 0; d < mesh->ndims; d++)
         if (mesh->dim[d].extent > 1)
-            result.dim[d] = seen(t->dim[i++]);
+            result.dim[d] = seen(t->dim[i++], mesh->size);
     see_small(t, mesh, &result);
     mc_tune_check(mc_tune_points_close(t->points, &result), "several sizes");
     if (t->shows)

@@ -153,7 +153,8 @@ static void pass_groups(sieve_t *s, meshcoll_collective_t collective, const mc_m
         strategy.phase[strategy.n_phases++] =
             (mc_phase_t){algorithm, group[inward ? i : n - 1 - i]};
     s->number = 0;
-    pass(s, &strategy);
+    if (!mesh->ragged || !mc_strategy_check(&strategy, mesh))
+        pass(s, &strategy);
 }
 
 /* Composite algorithms stand for two phases each and are not enumerated: each takes all groups of
@@ -199,6 +200,7 @@ int mc_verify_each(meshcoll_collective_t collective, const mc_verify_mesh_t *mes
     }
     s.passed = (uint32_t)mesh->mesh.size;
     /* an alltoall has one side */
-    const bool sides = !sample && long_dims(&mesh->mesh) > 1 && collective != MESHCOLL_ALLTOALL;
+    const bool sides = !sample && long_dims(&mesh->mesh) > 1 && collective != MESHCOLL_ALLTOALL &&
+                       !mesh->mesh.ragged;
     return mc_strategy_each(collective, &mesh->mesh, which, sides ? pass_with_sides : pass, &s);
 }
