@@ -6,6 +6,7 @@
 #include "tools/tune_fit.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Bytes of the vectors: from a cache line to more than caches hold, each eight times the one before. */
 enum { N_POINTS = 7, FIRST_BYTES = 64, STEP = 8, LAST_BYTES = 16 << 20 };
@@ -85,6 +86,7 @@ int mc_tune_points_open(const mc_cluster_t *cluster, meshcoll_t *whole, mc_tune_
     p->mesh = &cluster->mesh;
     p->whole = whole;
     p->in = mc_tune_allocate(bytes);
+    memset(p->in, 0, bytes); /* untouched it would be one page, again and again */
     p->out = mc_tune_allocate(bytes);
     const int status = open_rows(p);
     if (status)
