@@ -102,19 +102,38 @@ mc_phase_cost_t mc_strategy_phase_cost(const mc_strategy_t *strategy, const mc_m
                                      mc_algorithms[phase->algorithm].collective, phase->dims, cut));
 }
 
-double mc_strategy_seconds(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
-                           const mc_links_t *links, int32_t root, double n)
+static mc_phase_cost_t all_phases(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
+                                  const mc_links_t *links, int32_t root)
 {
     mc_phase_cost_t sum = {mc_cost_zero(), mc_cost_zero()};
-    const mc_links_t at = mc_links_at(links, n);
-    if (mc_strategy_sides(strategy) > 1)
-        return mc_sides_seconds(strategy, mesh, &at, root, n);
     for (int32_t i = 0; i < strategy->n_phases; i++) {
         const mc_phase_cost_t phase = mc_strategy_phase_cost(strategy, mesh, links, root, i);
         sum.once = mc_cost_add(&sum.once, &phase.once);
         sum.busy = mc_cost_add(&sum.busy, &phase.busy);
     }
-    return mc_phase_cost_seconds(&sum, &at, strategy->segments, n);
+    return sum;
+}
+
+mc_links_t mc_strategy_links(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
+                             const mc_links_t *links, int32_t root, double n)
+{
+    const mc_links_t at = mc_links_at(links, n);
+    if (!mc_links_burst(links))
+        return at;
+    const mc_phase_cost_t sum = all_phases(strategy, mesh, links, root);
+    return mc_links_carrying(&at, &sum.busy, n / mc_strategy_sides(strategy));
+}
+
+double mc_strategy_seconds(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
+                           const mc_links_t *links, int32_t root, double n)
+{
+    if (mc_strategy_sides(strategy) > 1) {
+        const mc_links_t left = mc_strategy_links(strategy, mesh, links, root, n);
+        return mc_sides_seconds(strategy, mesh, &left, root, n);
+    }
+    const mc_phase_cost_t sum = all_phases(strategy, mesh, links, root);
+    const mc_links_t at = mc_links_at(links, n), left = mc_links_carrying(&at, &sum.busy, n);
+    return mc_phase_cost_seconds(&sum, &left, strategy->segments, n);
 }
 
 static int check(meshcoll_collective_t collective, const mc_mesh_t *mesh, const mc_links_t *links,

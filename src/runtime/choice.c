@@ -7,6 +7,7 @@ static void forget(mc_choice_t *choice)
 {
     memset(choice->bucket, 0, sizeof choice->bucket);
     choice->n_memory = 0;
+    choice->n_forgotten++;
 }
 
 int mc_choice_force(mc_choice_t *choice, meshcoll_collective_t collective, const char *strategy,
@@ -78,6 +79,7 @@ static mc_memory_t *oldest(mc_choice_t *choice)
     while (*at - 1 != found - choice->memory)
         at = &choice->memory[*at - 1].next;
     *at = found->next;
+    choice->n_forgotten++;
     return found;
 }
 
@@ -214,7 +216,7 @@ int mc_choose(mc_choice_t *choice, const mc_mesh_t *mesh, const mc_links_t *link
             return status;
         m = add(choice, wish, &best);
     }
-    m->used = ++choice->now;
+    mc_choice_touch(choice, m);
     *chosen = m;
     return MESHCOLL_OK;
 }

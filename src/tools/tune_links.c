@@ -47,7 +47,7 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
-/* The bytes that took no time, of those that should have: of the network, the outermost link. */
+/* What the network, the outermost link, passed in the time that the bytes took less than they should. */
 static int find_burst(const mc_cluster_t *cluster, const mc_tuning_t *tuning, mc_links_t *links)
 {
     char text[MC_TUNE_SHAPE];
@@ -63,8 +63,8 @@ static int find_burst(const mc_cluster_t *cluster, const mc_tuning_t *tuning, mc
         return status;
     const double bytes = mc_strategy_seconds(&strategy, &mesh, links, 0, MC_TUNE_BURST) -
                          mc_strategy_seconds(&strategy, &mesh, links, 0, 0);
-    const double share = bytes > 0 ? 1 - tuning->burst / bytes : 0;
-    links->dim[top].burst = floor(larger(share, 0) * MC_TUNE_BURST);
+    const double saved = larger(bytes - tuning->burst, 0);
+    links->dim[top].burst = saved > 0 ? floor(saved / links->dim[top].beta) : 0;
     return MESHCOLL_OK;
 }
 

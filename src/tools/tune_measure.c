@@ -27,7 +27,9 @@ enum {
         1 << 20,           /* shapers and buffers let short bursts pass faster than the rest */
     MOST_BYTES = 32 << 20, /* of all blocks of a line */
     SUM_BYTES = 1 << 20,   /* of a vector summed in memory */
-    BURST_SHOTS = 5        /* a round, each after a barrier */
+    /* a round, with a barrier between, as a program's calls follow each other: what a shaper saved up
+     * before the first is gone after two */
+    BURST_SHOTS = 12
 };
 /* More: nothing couples these, and ranks that share a core take turns of milliseconds. */
 static const double least_sums = 100e-3;
@@ -114,6 +116,21 @@ static double batch_of(const tuner_t *t, const dim_t *d, series_index_t s, int32
 {
     const bool mine = !kinds[s].alone || d->among_alone;
     return mc_batch(t->whole, mine ? d->request[kinds[s].request] : NULL, repeats);
+}
+
+/* Pauses are as short as barriers are: the slowest ranks' times are asked for afterwards. */
+static void shoot(const tuner_t *t, small_t *small)
+{
+    double mine[BURST_SHOTS];
+    for (int i = 0; i < BURST_SHOTS; i++) {
+        mc_tune_check(meshcoll_barrier(t->whole), "a barrier");
+        const double begin = mc_now();
+        mc_tune_check(meshcoll_start(small->request), "a start");
+        mc_tune_check(meshcoll_wait(small->request), "a burst");
+        mine[i] = mc_now() - begin;
+    }
+    for (int i = 0; i < BURST_SHOTS; i++)
+        mc_series_keep(&small->series, mc_tune_most(t->whole, mine[i]));
 }
 
 static double sum_batch(const tuner_t *t, int32_t repeats)
@@ -278,9 +295,9 @@ static void run_round(tuner_t *t)
         small_t *const s = &t->shape[i];
         mc_series_keep(&s->series, mc_batch(t->whole, s->request, s->series.repeats));
     }
-    for (int i = 0; i < BURST_SHOTS * 2; i++)
-        if (t->burst[i % 2].request)
-            mc_series_keep(&t->burst[i % 2].series, mc_batch(t->whole, t->burst[i % 2].request, 1));
+    for (int i = 0; i < 2; i++)
+        if (t->burst[i].request)
+            shoot(t, &t->burst[i]);
     show(t, "sizes");
     mc_tune_points_run(t->points);
     show(t, "summing");
