@@ -228,7 +228,8 @@ int mc_tune_fit_at(const mc_mesh_t *mesh, const double seconds[MC_TUNE_CLOSED], 
     int32_t n = 0;
     int status = mc_links_parse("uniform", mesh, &links);
     for (int32_t d = 0; d < mesh->ndims; d++)
-        links.dim[d].pulled = true; /* and has no ports: what ranks take from each other is in bus */
+        links.dim[d].pulled =
+            true; /* and has no ports: what ranks take from each other is in bus */
     for (; !status && mc_tune_closed(mesh, n, &closed); n++)
         status = closed_equation(mesh, &links, n, bytes, seconds[n], &e[n]);
     if (status)
