@@ -457,7 +457,7 @@ static int run(const mc_command_t *self, int argc, char **argv)
          .most = 4096},
         {.name = "dims",
          .value = "LIST",
-         .help = "with --all: meshes of so many dimensions: 1,2,3",
+         .help = "with --all: meshes of so many dimensions (boxes of unequal sizes have 3): 1,2,3",
          .text = &t.dims},
         {.name = "large",
          .value = "MESH",

@@ -66,6 +66,25 @@ static int add_three(mc_verify_meshes_t *meshes, int32_t max_ranks)
     return status;
 }
 
+/* Boxes of unequal sizes: a box with one rank, fold lines of one, two and three lengths, the smallest box
+ * in each place. */
+static int add_ragged(mc_verify_meshes_t *meshes, int32_t max_ranks)
+{
+    static const char *const boxes[] = {"box=2+1",       "box=1+2",     "box=3+1",   "box=1+1+2",
+                                        "box=2+3",       "box=1+4",     "box=1+2+3", "box=3+1+2",
+                                        "box=2+2+1+1",   "box=4+2",     "box=3+4",   "box=4+3+1",
+                                        "box=2+5+2",     "box=4+3+2",   "box=7+3",   "box=5+2+4",
+                                        "box=3+1+2+4+2", "box=4+4+4+2", "box=7+8",   "box=8+8+4"};
+    int status = MESHCOLL_OK;
+    for (size_t i = 0; i < MC_COUNT(boxes) && !status; i++) {
+        mc_mesh_t mesh;
+        status = mc_mesh_parse(boxes[i], &mesh);
+        if (!status && mesh.size <= max_ranks)
+            status = mc_verify_meshes_add(meshes, &mesh);
+    }
+    return status;
+}
+
 /* Small meshes come first: out of time, what was left out are large ones. */
 int mc_verify_meshes_all(mc_verify_meshes_t *meshes, const bool dims[4], int32_t max_ranks)
 {
@@ -77,7 +96,9 @@ int mc_verify_meshes_all(mc_verify_meshes_t *meshes, const bool dims[4], int32_t
             if (size % x == 0)
                 status = add(meshes, 2, x, size / x, 1);
     }
-    return !status && dims[3] ? add_three(meshes, max_ranks) : status;
+    if (!status && dims[3])
+        status = add_three(meshes, max_ranks);
+    return !status && dims[3] ? add_ragged(meshes, max_ranks) : status;
 }
 
 int32_t mc_verify_roots(meshcoll_collective_t collective, const mc_mesh_t *mesh,

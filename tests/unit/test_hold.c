@@ -50,7 +50,8 @@ static void check_order(const char *mesh, meshcoll_collective_t collective, cons
 
 Test(hold, every_program_order_runs_to_the_end)
 {
-    static const char *const meshes[] = {"gpu=7", "box=3,gpu=4", "box=4,gpu=4", "x=2,y=3,z=2"};
+    static const char *const meshes[] = {"gpu=7", "box=3,gpu=4", "box=4,gpu=4", "x=2,y=3,z=2",
+                                         "box=4+3+2"};
     for (size_t i = 0; i < MC_COUNT(meshes); i++)
         for (int k = 0; k < MESHCOLL_COLLECTIVES; k++) {
             mc_mesh_t mesh;
