@@ -18,10 +18,15 @@
 
 enum { LINE = 64, LOOK_NS = 10 * 1000 * 1000 };
 
+/* From the end of an operation to the next one's start: as long as the slowest library's barrier takes on a
+ * quiet machine with eight ranks to a core. */
+static const double least_pause = 0.5e-3; /* seconds */
+
 /* What the ranks share. */
 typedef struct {
     _Alignas(LINE) uint64_t nonce;           /* is it the file that rank 0 made? */
     double released;                         /* of turn `turn` */
+    _Alignas(LINE) _Atomic uint64_t ended;   /* the slowest rank's last operation, in ns */
     _Alignas(LINE) _Atomic uint32_t arrived; /* all but rank 0 */
     _Alignas(LINE) _Atomic uint32_t turn;
 } shared_t;
@@ -192,6 +197,23 @@ static void wake(_Atomic uint32_t *word, int n)
     syscall(SYS_futex, word, FUTEX_WAKE, n, NULL, NULL, 0);
 }
 
+void gate_leave(gate_t *gate, double ended)
+{
+    const uint64_t mine = (uint64_t)(ended * 1e9);
+    uint64_t latest = atomic_load(&gate->shared->ended);
+    while (latest < mine && !atomic_compare_exchange_weak(&gate->shared->ended, &latest, mine))
+        ;
+}
+
+static void pause_after(uint64_t ended)
+{
+    const uint64_t until = ended + (uint64_t)(least_pause * 1e9), second = 1000 * 1000 * 1000;
+    const struct timespec t = {.tv_sec = (time_t)(until / second),
+                               .tv_nsec = (long)(until % second)};
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
+        ;
+}
+
 /* Always rank 0 lets the others go: who comes last is the library's barrier's affair, and who lets go
  * has a core already. */
 static void release(gate_t *gate, uint32_t turn)
@@ -200,6 +222,7 @@ static void release(gate_t *gate, uint32_t turn)
     const uint32_t others = (uint32_t)gate->size - 1;
     for (uint32_t n; (n = atomic_load(&s->arrived)) != others;)
         sleep_on(&s->arrived, n);
+    pause_after(atomic_load(&s->ended));
     atomic_store(&s->arrived, 0);
     s->released = now();
     atomic_store(&s->turn, turn + 1);

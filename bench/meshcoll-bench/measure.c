@@ -109,7 +109,10 @@ static void run_timed(const bench_t *bench, const view_t *view, lane_t *lane)
         before[d] = meshcoll_bytes_sent(bench->handle, d);
     const double begin = begin_together(bench);
     run(bench, view, lane);
-    keep_time(lane, mc_now() - begin);
+    const double end = mc_now();
+    if (bench->gate)
+        gate_leave(bench->gate, end);
+    keep_time(lane, end - begin);
     for (int32_t d = 0; d < bench->mesh.ndims; d++)
         lane->sent[d] += meshcoll_bytes_sent(bench->handle, d) - before[d];
 }

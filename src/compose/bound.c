@@ -91,14 +91,16 @@ static double received(meshcoll_collective_t collective, double ranks)
     }
 }
 
-/* Bytes a second a rank can receive over the links of all its dimensions at once. */
-static double inflow(const mc_mesh_t *mesh, const mc_links_t *links)
+/* Seconds until a rank can have received `bytes` over the links of all its dimensions at once. */
+static double inflow(const mc_mesh_t *mesh, const mc_links_t *links, double bytes)
 {
     double rate = 0;
     for (int32_t d = 0; d < mesh->ndims; d++)
-        if (mesh->dim[d].extent > 1)
+        if (mesh->dim[d].extent > 1) {
             rate += 1 / links->dim[d].beta;
-    return rate;
+            bytes -= links->dim[d].burst;
+        }
+    return larger(bytes, 0) / rate;
 }
 
 static double computation(const mc_mesh_t *mesh, const mc_links_t *links)
@@ -125,8 +127,8 @@ double mc_lower_bound(meshcoll_collective_t collective, const mc_mesh_t *mesh,
     const double part = mesh->ragged
                             ? ragged_volume(collective, mesh->ragged, link->pulled)
                             : volume(collective, mesh->dim[top].extent, inside, link->pulled);
-    const double passed = n * part * link->beta / ports;
-    const double taken = n * received(collective, mesh->size) / inflow(mesh, links);
+    const double passed = larger(n * part / ports - link->burst, 0) * link->beta;
+    const double taken = inflow(mesh, links, n * received(collective, mesh->size));
     const double bound = larger(latency(mesh, links, top), larger(passed, taken));
     return mc_moves[collective].reduces ? larger(bound, n * computation(mesh, links)) : bound;
 }

@@ -51,9 +51,11 @@ typedef struct {
  *              max(1, crowd * crossings / ports), where crossings is how many messages of one line
  *              leave or enter the same box in that round (1 on a plain line)
  *   pulled[d]  the receivers do the copying
+ *   boxes      of unequal sizes, for a line of all their ranks; `mesh` has equal ones then. NULL: none
  */
 typedef struct {
     const mc_mesh_t *mesh;
+    const mc_boxes_t *boxes;
     mc_line_t line;
     mc_ratio_t share;
     int64_t lines;
@@ -106,6 +108,9 @@ mc_cost_t mc_cost_add(const mc_cost_t *a, const mc_cost_t *b);
 /* What is by the byte times `share`: the same messages with that part of the bytes. */
 mc_cost_t mc_cost_share(const mc_cost_t *cost, mc_ratio_t share);
 
+/* The same links where a port carries what `busy` says of n bytes: a burst passes once, not again for each
+ * of a port's messages. */
+mc_links_t mc_links_carrying(const mc_links_t *links, const mc_cost_t *busy, double n);
 /* The same term without what is paid by the message. */
 mc_term_t mc_term_bytes(const mc_term_t *term);
 /* Seconds for n bytes: of one dimension, of all one after another. */

@@ -68,8 +68,35 @@ static void charge_messages(mc_cost_t *cost, const mc_line_shape_t *shape, const
     }
 }
 
+/* Of boxes of unequal sizes, all by themselves: digits do not follow them. */
+static void charge_ragged_round(mc_cost_t *cost, const mc_line_shape_t *shape, const round_t *r)
+{
+    const mc_boxes_t *const boxes = shape->boxes;
+    int32_t most = 0, all = 0;
+    for (int32_t b = 0; b < boxes->n; b++) {
+        const int32_t first = boxes->first[b], end = boxes->first[b + 1];
+        int32_t out = 0, in = 0;
+        for (int32_t i = first; i < end; i++) {
+            const int32_t to = partner(r, i, r->k), from = partner(r, i, r->radix - r->k);
+            out += to < first || to >= end;
+            in += from < first || from >= end;
+        }
+        all += out;
+        most = out > most ? out : most;
+        most = in > most ? in : most;
+    }
+    const int32_t d = most > 0 ? MC_RAGGED_BOX : MC_RAGGED_FOLD;
+    mc_charge(cost, shape, d, 1, mc_ratio(1, r->radix), mc_shape_slowed(shape, d, most), false);
+    mc_charge_messages(cost, shape, MC_RAGGED_BOX, all, mc_ratio(1, r->radix));
+    mc_charge_messages(cost, shape, MC_RAGGED_FOLD, r->len - all, mc_ratio(1, r->radix));
+}
+
 static void charge_round(mc_cost_t *cost, const mc_line_shape_t *shape, const round_t *r)
 {
+    if (shape->boxes) {
+        charge_ragged_round(cost, shape, r);
+        return;
+    }
     int32_t d = mc_shape_top(shape), n = crossings(r, mc_shape_block(shape, d));
     while (n == 0)
         n = crossings(r, mc_shape_block(shape, ++d));

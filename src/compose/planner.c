@@ -33,6 +33,7 @@ static mc_line_shape_t shape_of(const mc_mesh_t *mesh, mc_mesh_t *even, bool all
     mc_line_shape_t shape = {.mesh = even, .lines = 1};
     int32_t crowd = 1; /* ranks inside one of the line's that run a line of their own */
     shape.line = longest_line(mesh, alltoall, dims, root, even);
+    shape.boxes = dims.count == mesh->ndims ? mesh->ragged : NULL;
     for (int32_t d = 0; d < mesh->ndims; d++) {
         if (mc_dims_has(dims, d) || state[d] == MC_ROOT)
             continue;
@@ -102,19 +103,38 @@ mc_phase_cost_t mc_strategy_phase_cost(const mc_strategy_t *strategy, const mc_m
                                      mc_algorithms[phase->algorithm].collective, phase->dims, cut));
 }
 
-double mc_strategy_seconds(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
-                           const mc_links_t *links, int32_t root, double n)
+static mc_phase_cost_t all_phases(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
+                                  const mc_links_t *links, int32_t root)
 {
     mc_phase_cost_t sum = {mc_cost_zero(), mc_cost_zero()};
-    const mc_links_t at = mc_links_at(links, n);
-    if (mc_strategy_sides(strategy) > 1)
-        return mc_sides_seconds(strategy, mesh, &at, root, n);
     for (int32_t i = 0; i < strategy->n_phases; i++) {
         const mc_phase_cost_t phase = mc_strategy_phase_cost(strategy, mesh, links, root, i);
         sum.once = mc_cost_add(&sum.once, &phase.once);
         sum.busy = mc_cost_add(&sum.busy, &phase.busy);
     }
-    return mc_phase_cost_seconds(&sum, &at, strategy->segments, n);
+    return sum;
+}
+
+mc_links_t mc_strategy_links(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
+                             const mc_links_t *links, int32_t root, double n)
+{
+    const mc_links_t at = mc_links_at(links, n);
+    if (!mc_links_burst(links))
+        return at;
+    const mc_phase_cost_t sum = all_phases(strategy, mesh, links, root);
+    return mc_links_carrying(&at, &sum.busy, n / mc_strategy_sides(strategy));
+}
+
+double mc_strategy_seconds(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
+                           const mc_links_t *links, int32_t root, double n)
+{
+    if (mc_strategy_sides(strategy) > 1) {
+        const mc_links_t left = mc_strategy_links(strategy, mesh, links, root, n);
+        return mc_sides_seconds(strategy, mesh, &left, root, n);
+    }
+    const mc_phase_cost_t sum = all_phases(strategy, mesh, links, root);
+    const mc_links_t at = mc_links_at(links, n), left = mc_links_carrying(&at, &sum.busy, n);
+    return mc_phase_cost_seconds(&sum, &left, strategy->segments, n);
 }
 
 static int check(meshcoll_collective_t collective, const mc_mesh_t *mesh, const mc_links_t *links,
@@ -166,7 +186,7 @@ static int add_sides(mc_priced_t *graph, meshcoll_collective_t collective, const
     mc_ranked_t *pair;
     uint32_t n_pairs;
     /* rings, of which sides are made, keep no order */
-    if (query->one_side || query->in_order || query->aligned || mesh->ragged)
+    if (query->one_side || query->in_order || query->aligned)
         return MESHCOLL_OK;
     int status =
         mc_sides_candidates(graph, collective, mesh, links, query, *ranked, &pair, &n_pairs);

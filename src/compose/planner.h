@@ -17,6 +17,10 @@ mc_phase_cost_t mc_strategy_phase_cost(const mc_strategy_t *strategy, const mc_m
 double mc_strategy_seconds(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
                            const mc_links_t *links, int32_t root, double n);
 
+/* The links as this strategy finds them with n bytes: bursts are taken off beta, and 0. */
+mc_links_t mc_strategy_links(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
+                             const mc_links_t *links, int32_t root, double n);
+
 typedef struct {
     mc_strategy_t strategy;
     double seconds;

@@ -2,6 +2,7 @@
 
 #include "compose/planner.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 enum { NODE_BITS = 3, FIRST_ROOM = 64 };
@@ -73,12 +74,31 @@ static double seconds_per_byte(const mc_term_t *term, const mc_link_t *link)
     return mc_term_seconds(&bytes_only, link, 1);
 }
 
+static void add_seconds(mc_price_t *price, const mc_graph_t *graph, const mc_links_t *links)
+{
+    *price = (mc_price_t){.exact = price->exact};
+    for (int32_t i = 0; i < graph->n; i++) {
+        const int32_t d = graph->dim[i];
+        const mc_link_t *const link = &links->dim[d];
+        const mc_term_t *const once = &price->exact.once.dim[d], *busy = &price->exact.busy.dim[d];
+        price->fixed += mc_term_seconds(once, link, 0);
+        price->per_byte += seconds_per_byte(once, link);
+        const mc_busy_t fixed = mc_term_busy(busy, link, 0);
+        const mc_term_t bytes_only = mc_term_bytes(busy);
+        const mc_busy_t per_byte = mc_term_busy(&bytes_only, link, 1);
+        price->busy_fixed[i] = fixed.link;
+        price->busy_per_byte[i] = per_byte.link;
+        price->busy_fixed[graph->n] += fixed.own;
+        price->busy_per_byte[graph->n] += per_byte.own;
+    }
+}
+
 /* Shares come in as a factor, so that cut dimensions are priced as whole. */
 static mc_price_t priced(const build_t *b, const mc_node_t *node, const mc_hop_t *hop,
                          int32_t algorithm)
 {
     const mc_graph_t *const graph = &b->p->graph;
-    mc_price_t price = {0};
+    mc_price_t price;
     mc_placement_t state[MC_MAX_DIMS];
     for (int32_t d = 0; d < b->mesh->ndims; d++)
         state[d] = graph->from == MC_SHARD ? MC_REPLICA : graph->from;
@@ -86,20 +106,7 @@ static mc_price_t priced(const build_t *b, const mc_node_t *node, const mc_hop_t
         state[graph->dim[i]] = node->at[i] == MC_SHARD ? MC_REPLICA : (mc_placement_t)node->at[i];
     price.exact =
         mc_phase_cost(algorithm, hop->dims, b->mesh, b->links, b->root, state, mc_ratio(1, 1));
-    for (int32_t i = 0; i < graph->n; i++) {
-        const int32_t d = graph->dim[i];
-        const mc_link_t *const link = &b->links->dim[d];
-        const mc_term_t *const once = &price.exact.once.dim[d], *busy = &price.exact.busy.dim[d];
-        price.fixed += mc_term_seconds(once, link, 0);
-        price.per_byte += seconds_per_byte(once, link);
-        const mc_busy_t fixed = mc_term_busy(busy, link, 0);
-        const mc_term_t bytes_only = mc_term_bytes(busy);
-        const mc_busy_t per_byte = mc_term_busy(&bytes_only, link, 1);
-        price.busy_fixed[i] = fixed.link;
-        price.busy_per_byte[i] = per_byte.link;
-        price.busy_fixed[graph->n] += fixed.own;
-        price.busy_per_byte[graph->n] += per_byte.own;
-    }
+    add_seconds(&price, graph, b->links);
     return price;
 }
 
@@ -225,6 +232,45 @@ int mc_priced_init(mc_priced_t *p, meshcoll_collective_t collective, const mc_me
         return MESHCOLL_OK;
     mc_priced_free(p);
     return mc_fail_memory("the planner's graph");
+}
+
+static double least_of_group(const mc_priced_t *p, const mc_priced_group_t *group, int32_t dim)
+{
+    double least = INFINITY;
+    for (int32_t i = group->first; i < group->first + group->n; i++) {
+        const mc_priced_step_t *const step = &p->step[i];
+        const mc_ratio_t beta = p->price[step->price].exact.busy.dim[dim].beta;
+        least = fmin(least, mc_ratio_value(beta) * mc_ratio_value(step->share));
+    }
+    return least;
+}
+
+/* Of the whole vector, through a port of `dim`, on the path on which that is least; room: by node. */
+static double least_carried(const mc_priced_t *p, int32_t dim, double *room)
+{
+    for (int32_t node = 0; node < p->n_nodes; node++) {
+        const int32_t first = p->first_hop[node], end = p->first_hop[node + 1];
+        room[node] = first == end ? 0 : INFINITY;
+        for (int32_t h = first; h < end; h++)
+            room[node] = fmin(room[node], least_of_group(p, &p->group[p->hop[h].group], dim) +
+                                              room[p->hop[h].next]);
+    }
+    return room[p->n_nodes - 1];
+}
+
+int mc_priced_after_burst(mc_priced_t *p, const mc_links_t *links, double bytes)
+{
+    double carried[MC_MAX_DIMS] = {0};
+    double *const room = malloc(sizeof *room * (size_t)p->n_nodes);
+    if (!room)
+        return mc_fail_memory("the planner's graph");
+    for (int32_t i = 0; i < p->graph.n; i++)
+        carried[p->graph.dim[i]] = bytes * least_carried(p, p->graph.dim[i], room);
+    free(room);
+    const mc_links_t left = mc_links_after_burst(links, carried);
+    for (int32_t i = 0; i < p->n_prices; i++)
+        add_seconds(&p->price[i], &p->graph, &left);
+    return MESHCOLL_OK;
 }
 
 void mc_priced_free(mc_priced_t *p)

@@ -47,6 +47,9 @@ typedef struct {
 int mc_priced_init(mc_priced_t *p, meshcoll_collective_t collective, const mc_mesh_t *mesh,
                    const mc_links_t *links, int32_t root, bool in_order,
                    const mc_numbering_t *aligned);
+/* Takes so much of the links' bursts off all prices as the path finds of which ports carry least of
+ * `bytes`: what a path then costs is no more than it does by itself. */
+int mc_priced_after_burst(mc_priced_t *p, const mc_links_t *links, double bytes);
 void mc_priced_free(mc_priced_t *p);
 
 /*

@@ -10,6 +10,9 @@
  * Where one strategy is wanted, each number of segments is searched alone: most are left at once,
  * because the start's cheapest end is dearer than what another number of segments gives; and a path is
  * left at a node that an earlier one came to no dearer.
+ *
+ * Where links let bursts through, bytes are the dearer the more of them a path has pass a port. Bounds then
+ * have the bytes of the path with the fewest, and no path is compared with another before its end.
  */
 #include "compose/search.h"
 
@@ -63,6 +66,7 @@ typedef struct {
 
 typedef struct {
     const mc_links_t *links;
+    bool bursts; /* of links */
     double bytes;
     mc_priced_t *graph;
     int32_t n_means, n_first;         /* those that are looked at first */
@@ -117,6 +121,36 @@ static const double *to_go_of(const search_t *s, int32_t c, int32_t node)
 static bool is_end(const search_t *s, int32_t node)
 {
     return s->graph->first_hop[node] == s->graph->first_hop[node + 1];
+}
+
+/* Prices ----------------------------------------------------------------------------------------- */
+
+static const mc_priced_step_t *step_at(const search_t *s, const uint64_t *path, int32_t i)
+{
+    return &s->graph->step[(uint32_t)path[i]];
+}
+
+/* Adds up what the path's phases cost, from the first that is not the same as at the last end. */
+static const mc_phase_cost_t *exact_cost(search_t *s, int32_t n_phases)
+{
+    for (; s->n_exact < n_phases; s->n_exact++) {
+        const mc_priced_step_t *const step = step_at(s, s->path, s->n_exact);
+        const mc_phase_cost_t *const cost = &s->graph->price[step->price].exact;
+        const mc_cost_t once = mc_cost_share(&cost->once, step->share);
+        const mc_cost_t busy = mc_cost_share(&cost->busy, step->share);
+        const mc_phase_cost_t *const before = &s->exact[s->n_exact];
+        s->exact[s->n_exact + 1] =
+            (mc_phase_cost_t){mc_cost_add(&before->once, &once), mc_cost_add(&before->busy, &busy)};
+    }
+    return &s->exact[n_phases];
+}
+
+static double exact_seconds(const search_t *s, const mc_phase_cost_t *cost, int32_t c)
+{
+    if (!s->bursts)
+        return mc_phase_cost_seconds(cost, s->links, segments_of(c), s->bytes);
+    const mc_links_t left = mc_links_carrying(s->links, &cost->busy, s->bytes);
+    return mc_phase_cost_seconds(cost, &left, segments_of(c), s->bytes);
 }
 
 /* Bounds ---------------------------------------------------------------------------------------- */
@@ -219,9 +253,11 @@ static void fill_to_go(search_t *s, int32_t c, int32_t m)
 }
 
 /* Seconds of the path that is cheapest by the mean just filled in. */
-static double follow(const search_t *s, int32_t c, int32_t m)
+static double follow(search_t *s, int32_t c, int32_t m)
 {
     double load[LOADS] = {0};
+    int32_t n = 0;
+    s->n_exact = 0;
     for (int32_t node = start_of(s); !is_end(s, node);) {
         int32_t h = s->graph->first_hop[node];
         while (s->weight[s->graph->hop[h].group] + s->ahead[s->graph->hop[h].next] > s->ahead[node])
@@ -232,9 +268,10 @@ static double follow(const search_t *s, int32_t c, int32_t m)
             i++;
         for (int32_t k = 0; k < loads_of(s); k++)
             load[k] += load_of(s, c, i)[k];
+        s->path[n++] = (uint64_t)h << 32 | (uint32_t)i;
         node = s->graph->hop[h].next;
     }
-    return whole(s, load);
+    return s->bursts ? exact_seconds(s, exact_cost(s, n), c) : whole(s, load);
 }
 
 static void drop_cut(cut_t *cut)
@@ -349,33 +386,13 @@ static void keep(search_t *s, double seconds, uint32_t segments, int32_t n_phase
         settle(s);
 }
 
-static const mc_priced_step_t *step_at(const search_t *s, const uint64_t *path, int32_t i)
-{
-    return &s->graph->step[(uint32_t)path[i]];
-}
-
-/* Adds up what the path's phases cost, from the first that is not the same as at the last end. */
-static const mc_phase_cost_t *exact_cost(search_t *s, int32_t n_phases)
-{
-    for (; s->n_exact < n_phases; s->n_exact++) {
-        const mc_priced_step_t *const step = step_at(s, s->path, s->n_exact);
-        const mc_phase_cost_t *const cost = &s->graph->price[step->price].exact;
-        const mc_cost_t once = mc_cost_share(&cost->once, step->share);
-        const mc_cost_t busy = mc_cost_share(&cost->busy, step->share);
-        const mc_phase_cost_t *const before = &s->exact[s->n_exact];
-        s->exact[s->n_exact + 1] =
-            (mc_phase_cost_t){mc_cost_add(&before->once, &once), mc_cost_add(&before->busy, &busy)};
-    }
-    return &s->exact[n_phases];
-}
-
 static void price_end(search_t *s, int32_t n_phases)
 {
     const mc_phase_cost_t *const cost = exact_cost(s, n_phases);
     double best = INFINITY;
     uint32_t segments = 1;
     for (int32_t c = s->first_cut; c < s->end_cut; c++) {
-        const double seconds = mc_phase_cost_seconds(cost, s->links, segments_of(c), s->bytes);
+        const double seconds = exact_seconds(s, cost, c);
         if (seconds < best) {
             best = seconds;
             segments = segments_of(c);
@@ -496,14 +513,17 @@ static void find_best(search_t *s)
     s->status = open_cut(s, 0, &good);
     if (s->status)
         return;
-    mc_priced_prune(s->graph, good * SLACK);
-    fill_loads(s, 0); /* steps have moved */
+    if (!s->bursts) {
+        mc_priced_prune(s->graph, good * SLACK);
+        fill_loads(s, 0); /* steps have moved */
+    }
     for (int32_t c = 1; c < s->n_cuts && !s->status; c++)
         s->status = open_cut(s, c, &good);
     if (!s->status)
         close_cuts(s, &good);
-    s->last_mark = malloc(sizeof *s->last_mark * (size_t)s->graph->n_nodes);
-    if (!s->status && !s->last_mark)
+    if (!s->bursts)
+        s->last_mark = malloc(sizeof *s->last_mark * (size_t)s->graph->n_nodes);
+    if (!s->status && !s->last_mark && !s->bursts)
         s->status = mc_fail_memory("the planner's marks");
     s->limit = good * (1 + SLACK);
     for (int32_t c; !s->status && (c = next_cut(s)) >= 0;) {
@@ -580,8 +600,17 @@ int mc_search(mc_priced_t *graph, meshcoll_collective_t collective, const mc_lin
               const mc_planner_query_t *query, uint32_t most, mc_ranked_t **ranked, uint32_t *n,
               uint32_t *considered)
 {
-    search_t s = {.graph = graph, .links = links, .bytes = query->bytes, .most = most};
+    search_t s = {.graph = graph,
+                  .links = links,
+                  .bursts = mc_links_burst(links),
+                  .bytes = query->bytes,
+                  .most = most};
     s.exact[0] = (mc_phase_cost_t){mc_cost_zero(), mc_cost_zero()};
+    if (s.bursts) {
+        const int status = mc_priced_after_burst(graph, links, s.bytes);
+        if (status)
+            return status;
+    }
     s.n_busy = graph->graph.n + ranks_count(links);
     add_means(&s);
     for (s.n_cuts = 1; s.n_cuts < MAX_CUTS && segments_of(s.n_cuts) <= query->max_segments;)

@@ -182,7 +182,9 @@ enum { MAX_BASES = 3, MOST_FOUND = MAX_BASES * MAX_ORDERS * (MAX_ORDERS - 1) };
 
 static void find_long(pairing_t *p)
 {
-    for (int32_t d = 0; d < p->mesh->ndims; d++)
+    /* fold comes first and last on both sides */
+    const int32_t n = p->mesh->ragged ? MC_RAGGED_FOLD : p->mesh->ndims;
+    for (int32_t d = 0; d < n; d++)
         if (p->mesh->dim[d].extent > 1)
             p->long_dim[p->n_long++] = d;
 }
@@ -270,16 +272,34 @@ static bool hopeless(const pairing_t *p, const flow_t *a, const flow_t *b)
     return false;
 }
 
+/* The pair's flows; where bursts pass they depend on what both carry together. */
+static void flows_of(const pairing_t *p, int32_t a, int32_t b, const mc_strategy_t *pair,
+                     flow_t flow[2])
+{
+    flow[0] = p->flow[a];
+    flow[1] = p->flow[b];
+    if (!mc_links_burst(p->links))
+        return;
+    const mc_links_t left =
+        mc_strategy_links(pair, p->mesh, p->links, p->query->root, p->query->bytes);
+    for (int32_t side = 0; side < 2; side++)
+        flow[side] = flow_of(pair, side, p->mesh, &left, p->query->root);
+}
+
 /* Keeps the pair with its best number of segments. */
 static void try_pair(pairing_t *p, int32_t a, int32_t b)
 {
     mc_ranked_t best = {.seconds = INFINITY};
-    if (hopeless(p, &p->flow[a], &p->flow[b]) || !join(&p->path[a], &p->path[b], &best.strategy))
+    flow_t flow[2];
+    if (!join(&p->path[a], &p->path[b], &best.strategy))
         return;
-    if (pace_of(&p->flow[a], &p->flow[b], p->query->bytes / 2).busiest < 0)
+    flows_of(p, a, b, &best.strategy, flow);
+    if (hopeless(p, &flow[0], &flow[1]))
+        return;
+    if (pace_of(&flow[0], &flow[1], p->query->bytes / 2).busiest < 0)
         p->many_messages = true;
     for (uint32_t k = 2; k <= p->query->max_segments && k <= MC_MOST_SEGMENTS; k *= 2) {
-        const double seconds = seconds_of(&p->flow[a], &p->flow[b], k, p->query->bytes);
+        const double seconds = seconds_of(&flow[0], &flow[1], k, p->query->bytes);
         if (seconds < best.seconds) {
             best.seconds = seconds;
             best.strategy.segments = k;
@@ -320,16 +340,19 @@ static int try_torus(pairing_t *p)
     return MESHCOLL_OK;
 }
 
-/* The cheapest path in one segment for that part of the vector. */
+/* The cheapest path in one segment for that part of the vector, with that part of the bursts. */
 static int try_cheapest(pairing_t *p, double part)
 {
     mc_planner_query_t one = *p->query;
+    mc_links_t links = *p->links;
     mc_ranked_t *ranked;
     uint32_t n, considered;
     one.bytes *= part;
     one.max_segments = 1;
+    for (int32_t d = 0; d < links.ndims; d++)
+        links.dim[d].burst *= part;
     const int status =
-        mc_search(p->graph, p->collective, p->links, &one, 1, &ranked, &n, &considered);
+        mc_search(p->graph, p->collective, &links, &one, 1, &ranked, &n, &considered);
     if (status)
         return status;
     if (n > 0)

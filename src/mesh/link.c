@@ -507,6 +507,26 @@ void mc_links_print(const mc_links_t *links, const mc_mesh_t *mesh, mc_text_t *t
     }
 }
 
+bool mc_links_burst(const mc_links_t *links)
+{
+    bool any = false;
+    for (int32_t d = 0; d < links->ndims; d++)
+        any = any || links->dim[d].burst > 0;
+    return any;
+}
+
+mc_links_t mc_links_after_burst(const mc_links_t *links, const double carried[MC_MAX_DIMS])
+{
+    mc_links_t after = *links;
+    for (int32_t d = 0; d < after.ndims; d++) {
+        mc_link_t *const link = &after.dim[d];
+        if (link->burst > 0)
+            link->beta *= carried[d] > link->burst ? 1 - link->burst / carried[d] : 0;
+        link->burst = 0;
+    }
+    return after;
+}
+
 static bool usable(double number)
 {
     return isfinite(number) && number >= 0;

@@ -9,6 +9,9 @@
 
 enum { MC_PORTS_ALL = INT32_MAX }; /* every rank has a port of its own: written "all" */
 enum { MC_LINK_POINTS = 8 };
+enum {
+    MC_LINKS_TEXT = 4096
+}; /* room for what is printed of links as measured, a few at several sizes */
 
 /* What stands below under the same names, where the whole vector has so many bytes. */
 typedef struct {
@@ -28,8 +31,7 @@ typedef struct {
     double
         cpu; /* seconds by which any rank's message holds up all the others, as ranks share cores:
                       its time on a core, over the cores they share; 0 where each has its own */
-    double
-        burst; /* bytes of a vector that pass at once after a pause, before beta counts: what a token
+    double burst; /* bytes that pass a port at once after a pause, before beta counts: what a token
                       bucket lets through (Cruz 1991); 0 where nothing shapes the link */
     double
         bus; /* seconds by which any rank's byte holds up all the others, as ranks share cores and
@@ -70,9 +72,12 @@ extern const int32_t mc_n_cluster_presets;
 int mc_links_parse(const char *text, const mc_mesh_t *mesh, mc_links_t *links);
 /* By hand in full; parses back to the same numbers. */
 void mc_links_print(const mc_links_t *links, const mc_mesh_t *mesh, mc_text_t *text);
-/* The same links as a vector of `bytes` finds them: by their points, which are gone then; bursts are
- * taken off beta, and 0. */
+/* The same links as a vector of `bytes` finds them: by their points, which are gone then. */
 mc_links_t mc_links_at(const mc_links_t *links, double bytes);
+/* Does any link let a burst through? */
+bool mc_links_burst(const mc_links_t *links);
+/* The same links where `carried[d]` bytes pass a port of dimension d: bursts are taken off beta, and 0. */
+mc_links_t mc_links_after_burst(const mc_links_t *links, const double carried[MC_MAX_DIMS]);
 int mc_links_check(const mc_links_t *links, const mc_mesh_t *mesh);
 
 #endif

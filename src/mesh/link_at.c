@@ -46,12 +46,7 @@ static void find_point(mc_link_t *link, double bytes)
 mc_links_t mc_links_at(const mc_links_t *links, double bytes)
 {
     mc_links_t at = *links;
-    for (int32_t d = 0; d < at.ndims; d++) {
-        mc_link_t *const link = &at.dim[d];
-        find_point(link, bytes);
-        if (link->burst > 0)
-            link->beta *= bytes > link->burst ? 1 - link->burst / bytes : 0;
-        link->burst = 0;
-    }
+    for (int32_t d = 0; d < at.ndims; d++)
+        find_point(&at.dim[d], bytes);
     return at;
 }

@@ -8,7 +8,6 @@
 
 typedef struct {
     const mc_plan_request_t *request;
-    mc_links_t links; /* as this many bytes find them */
     const mc_ranked_t *ranked;
     uint32_t n, considered;
     double best, bound; /* seconds */
@@ -47,6 +46,12 @@ json_t *mc_plan_json_head(const mc_plan_request_t *r)
 }
 
 /* A part of the whole as the model cuts it: one segment's bytes. */
+static mc_links_t links_of(const ranking_t *k, const mc_strategy_t *s)
+{
+    const mc_plan_request_t *const r = k->request;
+    return mc_strategy_links(s, &r->mesh, &r->links, r->root, (double)r->bytes);
+}
+
 static double piece_of(const ranking_t *k, const mc_strategy_t *s)
 {
     return (double)k->request->bytes / s->segments;
@@ -74,18 +79,20 @@ static void add_cost_row(mc_table_t *table, const ranking_t *k, const mc_strateg
                          const char *name, const mc_cost_t *cost)
 {
     const mc_plan_request_t *const r = k->request;
+    const mc_links_t links = links_of(k, s);
     char term[MC_TERM_TEXT];
     mc_table_add(table, "%s", name);
     for (int32_t d = 0; d < r->mesh.ndims; d++)
         mc_table_add(table, "%s", mc_show_term(&cost->dim[d], term));
-    mc_add_seconds(table, mc_cost_seconds(cost, &k->links, piece_of(k, s)));
+    mc_add_seconds(table, mc_cost_seconds(cost, &links, piece_of(k, s)));
 }
 
 static void print_pipelining(const ranking_t *k, const mc_strategy_t *s, const mc_cost_t *busy)
 {
     char each[MC_NUMBER_TEXT], all[MC_NUMBER_TEXT];
+    const mc_links_t links = links_of(k, s);
     int32_t d;
-    const double seconds = mc_cost_busy(busy, &k->links, piece_of(k, s), &d);
+    const double seconds = mc_cost_busy(busy, &links, piece_of(k, s), &d);
     const double total = mc_strategy_seconds(s, &k->request->mesh, &k->request->links,
                                              k->request->root, (double)k->request->bytes);
     printf(
@@ -101,7 +108,8 @@ static void print_sides(const ranking_t *k, const mc_strategy_t *s)
     const mc_plan_request_t *const r = k->request;
     const double n = (double)r->bytes;
     char fill[MC_NUMBER_TEXT], each[MC_NUMBER_TEXT], all[MC_NUMBER_TEXT];
-    const mc_pace_t pace = mc_sides_pace(s, &r->mesh, &k->links, r->root, n);
+    const mc_links_t links = links_of(k, s);
+    const mc_pace_t pace = mc_sides_pace(s, &r->mesh, &links, r->root, n);
     const double total = mc_strategy_seconds(s, &r->mesh, &r->links, r->root, n);
     printf("  a segment of each side, side by side: %s",
            mc_print_seconds(pace.fill, fill, sizeof fill));
@@ -255,11 +263,12 @@ static int print_ranking(const ranking_t *k)
 static json_t *json_phases(const ranking_t *k, const mc_strategy_t *s)
 {
     const mc_plan_request_t *const r = k->request;
+    const mc_links_t links = links_of(k, s);
     char name[MC_STRATEGY_TEXT];
     json_t *const phases = json_array();
     for (int32_t i = 0; i < s->n_phases; i++) {
         const mc_phase_cost_t cost = phase_cost(k, s, i);
-        const double seconds = mc_cost_seconds(&cost.once, &k->links, piece_of(k, s));
+        const double seconds = mc_cost_seconds(&cost.once, &links, piece_of(k, s));
         json_array_append_new(phases,
                               json_pack("{s:s, s:i, s:f, s:o, s:o}", "phase",
                                         mc_show_phase(s, &r->mesh, i, name), "side",
@@ -325,7 +334,7 @@ static int rank_one(const mc_plan_request_t *r, ranking_t *k)
 
 int mc_plan_rank(const mc_plan_request_t *r)
 {
-    ranking_t k = {.request = r, .links = mc_links_at(&r->links, (double)r->bytes)};
+    ranking_t k = {.request = r};
     mc_ranked_t *ranked;
     k.bound = mc_lower_bound(r->collective, &r->mesh, &r->links, (double)r->bytes);
     if (r->strategy)

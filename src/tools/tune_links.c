@@ -37,12 +37,17 @@ static bool is_shared_memory(const char *tls)
     return true;
 }
 
+bool mc_tune_is_pulled(const mc_cluster_t *cluster, int32_t dim)
+{
+    return is_shared_memory(cluster->tls[dim]);
+}
+
 static double larger(double a, double b)
 {
     return a > b ? a : b;
 }
 
-/* The bytes that took no time, of those that should have: of the network, the outermost link. */
+/* What the network, the outermost link, passed in the time that the bytes took less than they should. */
 static int find_burst(const mc_cluster_t *cluster, const mc_tuning_t *tuning, mc_links_t *links)
 {
     char text[MC_TUNE_SHAPE];
@@ -58,8 +63,8 @@ static int find_burst(const mc_cluster_t *cluster, const mc_tuning_t *tuning, mc
         return status;
     const double bytes = mc_strategy_seconds(&strategy, &mesh, links, 0, MC_TUNE_BURST) -
                          mc_strategy_seconds(&strategy, &mesh, links, 0, 0);
-    const double share = bytes > 0 ? 1 - tuning->burst / bytes : 0;
-    links->dim[top].burst = floor(larger(share, 0) * MC_TUNE_BURST);
+    const double saved = larger(bytes - tuning->burst, 0);
+    links->dim[top].burst = saved > 0 ? floor(saved / links->dim[top].beta) : 0;
     return MESHCOLL_OK;
 }
 
@@ -77,6 +82,21 @@ static int32_t ports_of(const mc_seen_t *seen)
     if (!(ports >= 1))
         return 1;
     return ports < seen->lines ? (int32_t)ports : seen->lines;
+}
+
+/* In one dimension: there are points of a single line only. */
+static void add_points(const mc_tuning_t *tuning, mc_link_t *link)
+{
+    for (int32_t i = 0; i < tuning->n_points; i++) {
+        const mc_link_point_t *const at = &tuning->point[i];
+        link->point[link->n_points++] = (mc_link_point_t){.bytes = at->bytes,
+                                                          .alpha = rounded(at->alpha),
+                                                          .gap = rounded(at->gap),
+                                                          .cpu = rounded(at->cpu),
+                                                          .beta = rounded(at->beta),
+                                                          .bus = rounded(at->bus),
+                                                          .gamma = rounded(at->gamma)};
+    }
 }
 
 int mc_tune_links(const mc_cluster_t *cluster, const mc_tuning_t *tuning, mc_links_t *links)
@@ -100,7 +120,8 @@ int mc_tune_links(const mc_cluster_t *cluster, const mc_tuning_t *tuning, mc_lin
                                    .beta = rounded(seen->together * ports / seen->lines),
                                    .gamma = rounded(tuning->gamma),
                                    .ports = ports,
-                                   .pulled = is_shared_memory(cluster->tls[d])};
+                                   .pulled = mc_tune_is_pulled(cluster, d)};
+        add_points(tuning, &found.dim[d]);
     }
     const int burst = find_burst(cluster, tuning, &found);
     *links = found;

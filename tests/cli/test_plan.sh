@@ -78,6 +78,10 @@ gives '"|" in j["strategies"][0]["strategy"]' False
 # Reproducible: boxes of 4 cost no more, boxes of 6 are no block of the tree that all sums follow.
 run 0 plan allreduce --mesh box=4,gpu=4 --links lab --bytes 1M --reproducible --json
 gives 'any(":ring(" in s["strategy"].split("allgather")[0] for s in j["strategies"])' False
+refused "between boxes of unequal sizes the aligned tree" plan reduce --mesh box=4+2 --bytes 1M --reproducible \
+    --strategy "reduce:mst(fold) reduce:mst(gpu) reduce:mst(box)"
+refused "not the first of its line along fold" plan reduce --mesh box=4+2 --bytes 1M --in-order --root 1 \
+    --strategy "reduce:mst(fold) reduce:mst(gpu) reduce:mst(box)"
 refused "adds up blocks of 6 ranks" plan allreduce --mesh box=2,gpu=6 --bytes 1M --reproducible \
     --strategy "allreduce:aligned(gpu) allreduce:aligned(box)"
 refused "does not bracket 12 ranks as the aligned tree does" plan allreduce --mesh box=2,gpu=6 \

@@ -57,6 +57,18 @@ static void test_turns(gate_t *gate)
     }
 }
 
+/* Half a millisecond after the last one's end, whoever that is. */
+static void test_pause(gate_t *gate)
+{
+    for (int turn = 0; turn < TURNS; turn++) {
+        const double ended = seconds(CLOCK_MONOTONIC) + (turn % size == rank ? 2e-3 : 0);
+        double last;
+        gate_leave(gate, ended);
+        MPI_Allreduce(&ended, &last, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+        check(gate_pass(gate) >= last + 0.5e-3 - 1e-8, "let go too soon");
+    }
+}
+
 /* All ranks are told the same. */
 static void test_refusal(const char *path, const char *reason)
 {
@@ -82,6 +94,7 @@ int main(int argc, char **argv)
     check(gate_open(path, &gate, why), why);
     check(access(path, F_OK) != 0, "the file is still there");
     test_turns(gate);
+    test_pause(gate);
     gate_close(gate);
     gate_close(NULL);
 

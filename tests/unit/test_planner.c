@@ -253,13 +253,27 @@ static void expect_best(const place_t *at, meshcoll_collective_t collective, dou
     cr_expect_eq(best.seconds, scan.best.seconds);
 }
 
+enum { ANY_MESH = 4 }; /* the first ones name no dimension */
 static const char *const link_texts[] = {
     "lab",
     "generic",
     "dgx-h100",
     "uniform",
     "uniform,box=alpha:3us;ports:2,gpu=alpha:100ns;beta:7GB/s;gamma:3GB/s",
+    "lab,box=gap:3us;cpu:2us;burst:8KiB,gpu=gap:0;burst:2KiB",
 };
+
+/* A star sends three times what passes at once, a chain once: with bytes for a burst they are two prices. */
+Test(planner, a_burst_passes_once_however_many_messages_share_the_port)
+{
+    const place_t at = place_of("box=4,gpu=1", "box=alpha:1us;beta:1ns/B;burst:8KiB");
+    const double n = 4096, late = 4096e-9;
+    cr_expect_float_eq(seconds_of(&at, MESHCOLL_BCAST, "bcast:star(box)", n), 3e-6 + late, 1e-12);
+    cr_expect_float_eq(seconds_of(&at, MESHCOLL_BCAST, "bcast:mst(box)", n), 2e-6, 1e-12);
+    cr_expect_float_eq(seconds_of(&at, MESHCOLL_BCAST, "bcast:chain(box)", n), 3e-6, 1e-12);
+    cr_expect_float_eq(seconds_of(&at, MESHCOLL_BCAST, "bcast:chain(box)", 4 * n),
+                       3e-6 + 3 * 2 * late, 1e-12);
+}
 
 /* Everything there is on one and two dimensions and a small third. */
 Test(planner, best_is_the_cheapest_of_all)
@@ -288,6 +302,8 @@ Test(planner, best_in_three_dimensions_is_the_cheapest_of_all)
     expect_best(&lab, MESHCOLL_BCAST, 1e6, 7, 16);
     expect_best(&lab, MESHCOLL_REDUCE, 1e4, 0, 4);
     expect_best(&alike, MESHCOLL_BCAST, 2e4, 3, 4);
+    const place_t shaped = place_of("x=2,y=2,z=3", "uniform,x=burst:16KiB,z=burst:8KiB");
+    expect_best(&shaped, MESHCOLL_BCAST, 2e4, 3, 4);
 }
 
 /* Alike in all dimensions: whole families of strategies cost the same, and the first one is named. */
@@ -310,7 +326,7 @@ Test(planner, best_is_what_rank_has_first)
     static const char *const mesh[] = {"x=2,y=2,z=2", "x=3,y=4,z=5", "x=32,y=32,z=32"};
     static const double bytes[] = {8, 3e4, 1e6, 1e9};
     for (size_t m = 0; m < MC_COUNT(mesh); m++)
-        for (size_t l = 0; l < MC_COUNT(link_texts) - 1; l++) {
+        for (size_t l = 0; l < ANY_MESH; l++) {
             const place_t at = place_of(mesh[m], link_texts[l]);
             for (int c = 0; c < MESHCOLL_COLLECTIVES; c++)
                 for (size_t b = 0; b < MC_COUNT(bytes); b++) {
@@ -462,9 +478,11 @@ Test(planner, nothing_goes_below_the_bound_and_the_lab_comes_near)
 {
     static const char *const mesh[] = {"box=7", "box=4,gpu=4", "box=5,gpu=3", "box=2,gpu=2,core=3"};
     for (size_t m = 0; m < MC_COUNT(mesh); m++)
-        for (size_t l = 0; l < 4; l++)
+        for (size_t l = 0; l < MC_COUNT(link_texts); l++)
             for (double n = 1; n < 1e10; n *= 100)
                 for (int c = 0; c < MESHCOLL_COLLECTIVES; c++) {
+                    if (l >= ANY_MESH && (m == 0 || m == 3))
+                        continue; /* has no gpu */
                     const place_t at = place_of(mesh[m], link_texts[l]);
                     const mc_planner_query_t query = {.bytes = n, .max_segments = 256};
                     const meshcoll_collective_t which = (meshcoll_collective_t)c;
