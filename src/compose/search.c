@@ -16,6 +16,7 @@
  */
 #include "compose/search.h"
 
+#include "compose/marks.h"
 #include "compose/priced.h"
 
 #include <math.h>
@@ -24,7 +25,7 @@
 
 enum { MAX_BUSY = MC_MAX_DIMS + 1, TURNS = 4 };
 enum { MAX_MEANS = TURNS * (MC_MAX_DIMS * (MC_MAX_DIMS + 1) / 2 + 1) + 1 };
-enum { MAX_CUTS = 16, FIRST_FOUND = 64, FIRST_MARKS = 256, MOST_MARKS = 64 };
+enum { MAX_CUTS = 16, FIRST_FOUND = 64 };
 enum { LOADS = MAX_BUSY + 1 };
 
 /* Sums of seconds are compared after rounding of this much; the prices of ends are exact. */
@@ -58,12 +59,6 @@ typedef struct {
     double load[MAX_CUTS][LOADS];
 } prefix_t;
 
-/* A path that came to a node, so that no dearer one need be followed there. */
-typedef struct {
-    int32_t before; /* the node's mark before, as index + 1 */
-    double load[LOADS];
-} mark_t;
-
 typedef struct {
     const mc_links_t *links;
     bool bursts; /* of links */
@@ -79,15 +74,13 @@ typedef struct {
 
     uint32_t most;
     double limit; /* what is dearer need not be found */
-    double alike; /* seconds by which a load may be more and count as no dearer; 0: none */
     int32_t n_tried;
     bool left; /* something was dearer */
     uint64_t n_priced;
     uint64_t path[MC_MAX_PHASES];
     mc_phase_cost_t exact[MC_MAX_PHASES + 1]; /* of the path's first phases */
     int32_t n_exact;                          /* so many are right */
-    int32_t *last_mark, n_marks, room_marks;  /* by node, as index + 1; NULL: not marked */
-    mark_t *mark;
+    mc_marks_t marks;
     found_t *found;
     uint32_t n_found, room_found;
     int status;
@@ -362,7 +355,7 @@ static void settle(search_t *s)
     if (s->most && s->n_found >= s->most) {
         s->n_found = s->most;
         s->limit = s->found[s->most - 1].seconds;
-        if (s->alike > 0)
+        if (s->marks.alike > 0)
             s->limit /= 1 + ENOUGH / 2;
     }
 }
@@ -405,45 +398,12 @@ static void price_end(search_t *s, int32_t n_phases)
 
 /* The search ------------------------------------------------------------------------------------ */
 
-static bool no_dearer(const double *a, const double *b, int32_t n, double alike)
-{
-    for (int32_t i = 0; i < n; i++)
-        if (a[i] > b[i] + alike)
-            return false;
-    return true;
-}
-
 /* No dimension takes more than three phases; fill and both legs of what is busy may be more each time. */
 static void be_content(search_t *s)
 {
-    s->alike = s->limit * ENOUGH / 2 / (3 * s->graph->graph.n) / (1 + sqrt(2));
+    s->marks.alike = s->limit * ENOUGH / 2 / (3 * s->graph->graph.n) / (1 + sqrt(2));
     if (s->n_found > 0)
         s->limit /= 1 + ENOUGH / 2;
-}
-
-/* Was there an earlier path to this node that is no dearer, whatever follows? Ties are the earlier
- * one's. Else this path is marked. */
-static bool outdone(search_t *s, int32_t node, const double *load)
-{
-    int32_t n = 0;
-    for (int32_t m = s->last_mark[node]; m; m = s->mark[m - 1].before, n++)
-        if (no_dearer(s->mark[m - 1].load, load, loads_of(s), s->alike))
-            return true;
-    if (n >= MOST_MARKS)
-        return false;
-    if (s->n_marks == s->room_marks) {
-        const int32_t room = s->room_marks ? 2 * s->room_marks : FIRST_MARKS;
-        mark_t *const mark = realloc(s->mark, sizeof *mark * (size_t)room);
-        if (!mark) /* without it the search only takes longer */
-            return false;
-        s->mark = mark;
-        s->room_marks = room;
-    }
-    mark_t *const mark = &s->mark[s->n_marks++];
-    mark->before = s->last_mark[node];
-    memcpy(mark->load, load, sizeof *load * (size_t)loads_of(s));
-    s->last_mark[node] = s->n_marks;
-    return false;
 }
 
 static void extend(const search_t *s, const prefix_t *prefix, int32_t step, prefix_t *longer)
@@ -465,13 +425,13 @@ static void explore_group(search_t *s, int32_t h, int32_t n_phases, const prefix
     prefix_t longer;
     for (int32_t i = group.first; i < group.first + group.n && !s->status; i++) {
         extend(s, prefix, i, &longer);
-        if (s->last_mark && ++s->n_tried == MANY_TRIED)
+        if (s->marks.last && ++s->n_tried == MANY_TRIED)
             be_content(s);
         if (hopeless(s, &longer, hop.next)) {
             s->left = true;
             continue;
         }
-        if (s->last_mark && outdone(s, hop.next, longer.load[s->first_cut]))
+        if (s->marks.last && mc_marks_outdone(&s->marks, hop.next, longer.load[s->first_cut]))
             continue;
         s->path[n_phases] = (uint64_t)h << 32 | (uint32_t)i;
         s->n_exact = s->n_exact < n_phases ? s->n_exact : n_phases;
@@ -490,9 +450,8 @@ static void explore(search_t *s, int32_t node, int32_t n_phases, const prefix_t 
 static void explore_all(search_t *s)
 {
     const prefix_t empty = {{{0}}};
-    s->n_marks = s->n_exact = 0;
-    if (s->last_mark)
-        memset(s->last_mark, 0, sizeof *s->last_mark * (size_t)s->graph->n_nodes);
+    mc_marks_clear(&s->marks);
+    s->n_exact = 0;
     explore(s, start_of(s), 0, &empty);
 }
 
@@ -522,8 +481,8 @@ static void find_best(search_t *s)
     if (!s->status)
         close_cuts(s, &good);
     if (!s->bursts)
-        s->last_mark = malloc(sizeof *s->last_mark * (size_t)s->graph->n_nodes);
-    if (!s->status && !s->last_mark && !s->bursts)
+        s->marks.last = malloc(sizeof *s->marks.last * (size_t)s->graph->n_nodes);
+    if (!s->status && !s->marks.last && !s->bursts)
         s->status = mc_fail_memory("the planner's marks");
     s->limit = good * (1 + SLACK);
     for (int32_t c; !s->status && (c = next_cut(s)) >= 0;) {
@@ -582,8 +541,8 @@ static void release(search_t *s)
         drop_cut(&s->cut[c]);
     free(s->weight);
     free(s->ahead);
-    free(s->last_mark);
-    free(s->mark);
+    free(s->marks.last);
+    free(s->marks.mark);
     free(s->found);
 }
 
@@ -612,6 +571,8 @@ int mc_search(mc_priced_t *graph, meshcoll_collective_t collective, const mc_lin
             return status;
     }
     s.n_busy = graph->graph.n + ranks_count(links);
+    s.marks.n_loads = loads_of(&s);
+    s.marks.n_nodes = graph->n_nodes;
     add_means(&s);
     for (s.n_cuts = 1; s.n_cuts < MAX_CUTS && segments_of(s.n_cuts) <= query->max_segments;)
         s.n_cuts++;
