@@ -51,9 +51,11 @@ typedef struct {
  *              max(1, crowd * crossings / ports), where crossings is how many messages of one line
  *              leave or enter the same box in that round (1 on a plain line)
  *   pulled[d]  the receivers do the copying
+ *   boxes      of unequal sizes, for a line of all their ranks; `mesh` has equal ones then. NULL: none
  */
 typedef struct {
     const mc_mesh_t *mesh;
+    const mc_boxes_t *boxes;
     mc_line_t line;
     mc_ratio_t share;
     int64_t lines;

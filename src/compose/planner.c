@@ -33,6 +33,7 @@ static mc_line_shape_t shape_of(const mc_mesh_t *mesh, mc_mesh_t *even, bool all
     mc_line_shape_t shape = {.mesh = even, .lines = 1};
     int32_t crowd = 1; /* ranks inside one of the line's that run a line of their own */
     shape.line = longest_line(mesh, alltoall, dims, root, even);
+    shape.boxes = dims.count == mesh->ndims ? mesh->ragged : NULL;
     for (int32_t d = 0; d < mesh->ndims; d++) {
         if (mc_dims_has(dims, d) || state[d] == MC_ROOT)
             continue;
@@ -178,16 +179,17 @@ static int add_ranked(mc_ranked_t **ranked, uint32_t *n, const mc_ranked_t *more
     return MESHCOLL_OK;
 }
 
-static int add_sides(meshcoll_collective_t collective, const mc_mesh_t *mesh,
+static int add_sides(mc_priced_t *graph, meshcoll_collective_t collective, const mc_mesh_t *mesh,
                      const mc_links_t *links, const mc_planner_query_t *query, mc_ranked_t **ranked,
                      uint32_t *n, uint32_t *considered)
 {
     mc_ranked_t *pair;
     uint32_t n_pairs;
     /* rings, of which sides are made, keep no order */
-    if (query->one_side || query->in_order || query->aligned || mesh->ragged)
+    if (query->one_side || query->in_order || query->aligned)
         return MESHCOLL_OK;
-    int status = mc_sides_candidates(collective, mesh, links, query, *ranked, &pair, &n_pairs);
+    int status =
+        mc_sides_candidates(graph, collective, mesh, links, query, *ranked, &pair, &n_pairs);
     if (status || n_pairs == 0)
         return status;
     status = add_ranked(ranked, n, pair, n_pairs);
@@ -196,30 +198,44 @@ static int add_sides(meshcoll_collective_t collective, const mc_mesh_t *mesh,
     return status;
 }
 
+/* The `most` cheapest of one side (0: all), and those of two; sorted. */
+static int find(meshcoll_collective_t collective, const mc_mesh_t *mesh, const mc_links_t *links,
+                const mc_planner_query_t *query, uint32_t most, mc_ranked_t **ranked, uint32_t *n,
+                uint32_t *considered)
+{
+    const mc_links_t at = mc_links_at(links, query->bytes);
+    const int32_t root = mc_moves[collective].rooted ? query->root : 0;
+    mc_priced_t graph;
+    mc_ranked_t *list;
+    int status =
+        mc_priced_init(&graph, collective, mesh, &at, root, query->in_order, query->aligned);
+    if (status)
+        return status;
+    status = mc_search(&graph, collective, &at, query, most, &list, n, considered);
+    if (!status) {
+        status = add_sides(&graph, collective, mesh, &at, query, &list, n, considered);
+        if (status)
+            free(list);
+        else
+            *ranked = list;
+    }
+    mc_priced_free(&graph);
+    return status;
+}
+
 int mc_planner_rank(meshcoll_collective_t collective, const mc_mesh_t *mesh,
                     const mc_links_t *links, const mc_planner_query_t *query, mc_ranked_t **ranked,
                     uint32_t *n, uint32_t *considered)
 {
-    mc_ranked_t *list;
     uint32_t found, priced, most = query->most;
-    const mc_links_t at = mc_links_at(links, query->bytes);
+    const bool large = long_dims(mesh) > 2;
     int status = check(collective, mesh, links, query);
+    if (large && !most)
+        most = MC_RANK_MOST;
+    if (!status)
+        status = find(collective, mesh, links, query, large ? most : 0, ranked, &found, &priced);
     if (status)
         return status;
-    if (long_dims(mesh) > 2) {
-        most = most ? most : MC_RANK_MOST;
-        status = mc_search(collective, mesh, &at, query, most, &list, &found, &priced);
-    } else {
-        status = mc_search(collective, mesh, &at, query, 0, &list, &found, &priced);
-    }
-    if (status)
-        return status;
-    status = add_sides(collective, mesh, &at, query, &list, &found, &priced);
-    if (status) {
-        free(list);
-        return status;
-    }
-    *ranked = list;
     *n = most && most < found ? most : found;
     *considered = priced;
     return MESHCOLL_OK;
@@ -230,15 +246,12 @@ int mc_planner_best(meshcoll_collective_t collective, const mc_mesh_t *mesh,
 {
     mc_ranked_t *ranked;
     uint32_t n, considered;
-    const mc_links_t at = mc_links_at(links, query->bytes);
     int status = check(collective, mesh, links, query);
     if (!status)
-        status = mc_search(collective, mesh, &at, query, 1, &ranked, &n, &considered);
+        status = find(collective, mesh, links, query, 1, &ranked, &n, &considered);
     if (status)
         return status;
-    status = add_sides(collective, mesh, &at, query, &ranked, &n, &considered);
-    if (!status)
-        *best = ranked[0];
+    *best = ranked[0];
     free(ranked);
-    return status;
+    return MESHCOLL_OK;
 }

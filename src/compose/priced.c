@@ -307,8 +307,10 @@ static bool is_needless(const mc_priced_t *p, const mc_priced_group_t *group, in
     return false;
 }
 
+/* Groups lie one after another, in their order; so do what is left of them. */
 void mc_priced_prune(mc_priced_t *p, double margin)
 {
+    int32_t n_steps = 0;
     for (int32_t g = 0; g < p->n_groups; g++) {
         mc_priced_group_t *const group = &p->group[g];
         mc_priced_step_t kept[MC_MAX_CHOICES];
@@ -317,7 +319,9 @@ void mc_priced_prune(mc_priced_t *p, double margin)
             if (!is_needless(p, group, i, margin))
                 kept[n++] = p->step[i];
         for (int32_t i = 0; i < n; i++)
-            p->step[group->first + i] = kept[i];
-        group->n = n;
+            p->step[n_steps + i] = kept[i];
+        *group = (mc_priced_group_t){n_steps, n};
+        n_steps += n;
     }
+    p->n_steps = n_steps;
 }

@@ -308,9 +308,6 @@ static int check_ragged(const mc_strategy_t *s, const mc_mesh_t *mesh)
             MESHCOLL_ERR_STRATEGY,
             "between boxes of unequal sizes an alltoall goes along all dimensions as one "
             "line, as in alltoall:pairwise");
-    if (mc_strategy_sides(s) > 1)
-        return mc_fail(MESHCOLL_ERR_STRATEGY,
-                       "on boxes of unequal sizes a strategy has one side, not two");
     for (int32_t i = 0; i < s->n_phases; i++) {
         char phase[PHASE_TEXT];
         mc_text_t text = mc_text(phase, sizeof phase);

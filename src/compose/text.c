@@ -203,37 +203,51 @@ static int add_pattern(mc_strategy_t *s, const mc_mesh_t *mesh, const pattern_t 
     return status;
 }
 
-/* Between boxes of unequal sizes: what fold 0 takes from its line first, or gives it last. */
 static int add_fold(mc_strategy_t *s, meshcoll_collective_t collective)
 {
     const mc_dims_t fold = {MC_RAGGED_FOLD, 1};
     return add_phase(s, mc_algorithm_find(collective, "mst", 3), fold);
 }
 
+/* Between boxes of unequal sizes: what fold 0 takes from its line first on each side, */
+static int open_fold(mc_strategy_t *s)
+{
+    const mc_placement_t from = mc_moves[s->collective].from;
+    if (from == MC_ROOT)
+        return MESHCOLL_OK;
+    return add_fold(s, from == MC_SHARD ? MESHCOLL_GATHER : MESHCOLL_REDUCE);
+}
+
+/* and gives it last. */
+static int close_fold(mc_strategy_t *s)
+{
+    const mc_placement_t to = mc_moves[s->collective].to;
+    if (to == MC_ROOT)
+        return MESHCOLL_OK;
+    return add_fold(s, to == MC_SHARD ? MESHCOLL_SCATTER : MESHCOLL_BCAST);
+}
+
 static int add_patterns(mc_strategy_t *s, const mc_mesh_t *mesh, const pattern_t *pattern,
                         int32_t n)
 {
-    const mc_move_t *const move = &mc_moves[s->collective];
     const bool folds = mesh->ragged && pattern->where != MERGED;
-    int status = MESHCOLL_OK;
-    if (folds && move->from != MC_ROOT)
-        status = add_fold(s, move->from == MC_SHARD ? MESHCOLL_GATHER : MESHCOLL_REDUCE);
+    int status = folds ? open_fold(s) : MESHCOLL_OK;
     for (int32_t p = 0; p < n && !status; p++) {
-        if (s->second == 0 && pattern[p].where & ON_SECOND)
+        if (s->second == 0 && pattern[p].where & ON_SECOND) {
+            status = folds ? close_fold(s) : MESHCOLL_OK;
             s->second = s->n_phases;
-        status = add_pattern(s, mesh, &pattern[p]);
+            if (folds && !status)
+                status = open_fold(s);
+        }
+        if (!status)
+            status = add_pattern(s, mesh, &pattern[p]);
     }
-    if (folds && move->to != MC_ROOT && !status)
-        status = add_fold(s, move->to == MC_SHARD ? MESHCOLL_SCATTER : MESHCOLL_BCAST);
-    return status;
+    return folds && !status ? close_fold(s) : status;
 }
 
-static bool suits(const pattern_t *pattern, int32_t n, meshcoll_collective_t collective,
-                  const mc_mesh_t *mesh)
+static bool suits(const pattern_t *pattern, meshcoll_collective_t collective, const mc_mesh_t *mesh)
 {
-    const bool two_sides = pattern[n - 1].where & ON_SECOND;
-    const bool through_fold = collective == MESHCOLL_ALLTOALL && pattern->where != MERGED;
-    return !mesh->ragged || !(two_sides || through_fold);
+    return !mesh->ragged || collective != MESHCOLL_ALLTOALL || pattern->where == MERGED;
 }
 
 /* Names of the entries of a collective, for a message. */
@@ -251,7 +265,7 @@ int mc_strategy_named(const char *name, meshcoll_collective_t collective, const 
     for (size_t i = 0; i < MC_COUNT(entries); i++) {
         if (entries[i].named.collective != collective || strcmp(entries[i].named.name, name) != 0)
             continue;
-        if (!suits(entries[i].pattern, entries[i].n, collective, mesh))
+        if (!suits(entries[i].pattern, collective, mesh))
             return mc_fail(MESHCOLL_ERR_STRATEGY,
                            "between boxes of unequal sizes there is no %s named '%s'; take "
                            "another, or a flat one",

@@ -9,6 +9,9 @@
 
 enum { MC_PORTS_ALL = INT32_MAX }; /* every rank has a port of its own: written "all" */
 enum { MC_LINK_POINTS = 8 };
+enum {
+    MC_LINKS_TEXT = 4096
+}; /* room for what is printed of links as measured, a few at several sizes */
 
 /* What stands below under the same names, where the whole vector has so many bytes. */
 typedef struct {

@@ -121,7 +121,13 @@ static mc_link_t share_link(const part_t *p, int32_t k)
 {
     mc_link_t link = p->parent->links.dim[p->dim[k]];
     /* messages of all of them at once hold each other up */
-    link.cpu *= (double)p->parent->mesh.size / p->mesh.size;
+    const double of_all = (double)p->parent->mesh.size / p->mesh.size;
+    link.cpu *= of_all;
+    link.bus *= of_all;
+    for (int32_t i = 0; i < link.n_points; i++) {
+        link.point[i].cpu *= of_all;
+        link.point[i].bus *= of_all;
+    }
     const int32_t at_once =
         mc_mesh_stride(&p->parent->mesh, p->dim[k]) / mc_mesh_stride(&p->mesh, k);
     if (link.ports == MC_PORTS_ALL || p->parent->mesh.ragged) /* all of a box's, or of all boxes' */

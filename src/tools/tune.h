@@ -22,6 +22,8 @@ typedef struct {
 
 typedef struct {
     mc_seen_t dim[MC_MAX_DIMS];
+    int32_t n_points; /* of a single line in memory: its link at several sizes */
+    mc_link_point_t point[MC_LINK_POINTS];
     double burst; /* seconds that the bytes of mc_tune_burst take, which follow on a pause */
     double gamma; /* seconds a byte reduced, all ranks at once */
     int32_t rounds;
@@ -44,5 +46,7 @@ _Noreturn void mc_tune_die(const char *what);
 
 /* What was seen as the cost model's links; what was not measured is the default's. */
 int mc_tune_links(const mc_cluster_t *cluster, const mc_tuning_t *tuning, mc_links_t *links);
+/* Does this dimension stay in one machine's memory, where the receiver copies? */
+bool mc_tune_is_pulled(const mc_cluster_t *cluster, int32_t dim);
 
 #endif

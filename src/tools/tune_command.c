@@ -117,7 +117,7 @@ static int read_options(int argc, char **argv, request_t *r)
 static int keep(const request_t *r, const setup_t *s, const mc_tuning_t *tuning,
                 const mc_links_t *links)
 {
-    char text[1024], provenance[160], date[32];
+    char text[MC_LINKS_TEXT], provenance[160], date[32];
     mc_text_t links_text = mc_text(text, sizeof text);
     const time_t now = time(NULL);
     struct tm utc;
@@ -135,7 +135,7 @@ static int keep(const request_t *r, const setup_t *s, const mc_tuning_t *tuning,
 static int print_table(const request_t *r, const setup_t *s, const mc_tuning_t *tuning,
                        const mc_links_t *links)
 {
-    char cluster[MC_CLUSTER_TEXT + MC_MAX_DIMS * MC_TLS_TEXT], text[1024];
+    char cluster[MC_CLUSTER_TEXT + MC_MAX_DIMS * MC_TLS_TEXT], text[MC_LINKS_TEXT];
     mc_text_t cluster_text = mc_text(cluster, sizeof cluster);
     mc_text_t links_text = mc_text(text, sizeof text);
     mc_cluster_print(&s->cluster, &cluster_text);
@@ -152,7 +152,7 @@ static int print_table(const request_t *r, const setup_t *s, const mc_tuning_t *
 static int print_json(const request_t *r, const setup_t *s, const mc_tuning_t *tuning,
                       const mc_links_t *links)
 {
-    char cluster[MC_CLUSTER_TEXT + MC_MAX_DIMS * MC_TLS_TEXT], text[1024];
+    char cluster[MC_CLUSTER_TEXT + MC_MAX_DIMS * MC_TLS_TEXT], text[MC_LINKS_TEXT];
     mc_text_t cluster_text = mc_text(cluster, sizeof cluster);
     mc_text_t links_text = mc_text(text, sizeof text);
     const mc_mesh_t *const mesh = &s->cluster.mesh;

@@ -37,6 +37,11 @@ static bool is_shared_memory(const char *tls)
     return true;
 }
 
+bool mc_tune_is_pulled(const mc_cluster_t *cluster, int32_t dim)
+{
+    return is_shared_memory(cluster->tls[dim]);
+}
+
 static double larger(double a, double b)
 {
     return a > b ? a : b;
@@ -79,6 +84,21 @@ static int32_t ports_of(const mc_seen_t *seen)
     return ports < seen->lines ? (int32_t)ports : seen->lines;
 }
 
+/* In one dimension: there are points of a single line only. */
+static void add_points(const mc_tuning_t *tuning, mc_link_t *link)
+{
+    for (int32_t i = 0; i < tuning->n_points; i++) {
+        const mc_link_point_t *const at = &tuning->point[i];
+        link->point[link->n_points++] = (mc_link_point_t){.bytes = at->bytes,
+                                                          .alpha = rounded(at->alpha),
+                                                          .gap = rounded(at->gap),
+                                                          .cpu = rounded(at->cpu),
+                                                          .beta = rounded(at->beta),
+                                                          .bus = rounded(at->bus),
+                                                          .gamma = rounded(at->gamma)};
+    }
+}
+
 int mc_tune_links(const mc_cluster_t *cluster, const mc_tuning_t *tuning, mc_links_t *links)
 {
     mc_links_t found;
@@ -100,7 +120,8 @@ int mc_tune_links(const mc_cluster_t *cluster, const mc_tuning_t *tuning, mc_lin
                                    .beta = rounded(seen->together * ports / seen->lines),
                                    .gamma = rounded(tuning->gamma),
                                    .ports = ports,
-                                   .pulled = is_shared_memory(cluster->tls[d])};
+                                   .pulled = mc_tune_is_pulled(cluster, d)};
+        add_points(tuning, &found.dim[d]);
     }
     const int burst = find_burst(cluster, tuning, &found);
     *links = found;

@@ -39,3 +39,22 @@ Test(ragged, prices_are_sound)
                 free(ranked);
             }
 }
+
+/* Digits of ranks in boxes of 4, 3 and 1 change boxes in all three rounds: ranks 0 to 3 with 4 to 7 (4 leave
+ * the first box), 5 with 7, 6 with 7 (1 leaves the second), each time half of what they hold. */
+Test(ragged, digits_do_not_follow_boxes)
+{
+    mc_mesh_t mesh;
+    mc_links_t links;
+    mc_strategy_t strategy;
+    cr_assert_eq(mc_mesh_parse("box=4+3+1", &mesh), 0);
+    cr_assert_eq(mc_links_parse("lab", &mesh, &links), 0);
+    cr_assert_eq(
+        mc_strategy_parse("alltoall:digits(box*gpu*fold)", MESHCOLL_ALLTOALL, &mesh, &strategy), 0);
+    const mc_cost_t cost = mc_strategy_phase_cost(&strategy, &mesh, &links, 0, 0).once;
+    cr_expect_float_eq(mc_ratio_value(cost.dim[MC_RAGGED_BOX].alpha), 3, 1e-12);
+    cr_expect_float_eq(mc_ratio_value(cost.dim[MC_RAGGED_BOX].beta), 4 / 2. + 1 / 2. + 1 / 2.,
+                       1e-12);
+    cr_expect_eq(cost.dim[MC_RAGGED_BOX].messages, 8 + 2 + 2);
+    cr_expect_eq(cost.dim[MC_RAGGED_FOLD].messages, 3 * 8 - 12);
+}

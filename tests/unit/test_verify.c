@@ -28,7 +28,8 @@ static void expect_fault(const plans_t *p, const char *sentence)
 typedef struct {
     const mc_mesh_t *mesh;
     uint32_t worlds, most; /* most: 0 for all */
-    uint32_t seen, every;
+    uint32_t seen, every, pairs;
+    mc_strategy_t kept; /* the last one, for pairs */
 } sweep_t;
 
 static bool verify_strategy(void *context, const mc_strategy_t *strategy)
@@ -74,15 +75,10 @@ Test(verify, passes_every_path_on_small_meshes)
 /* Boxes of unequal sizes: every list of 2 to 4 boxes in any order of at most 8 ranks, and larger ones
  * with fold lines of several lengths; all paths, all roots, in the order of ranks where that is said. */
 
-static bool verify_ragged(void *context, const mc_strategy_t *strategy)
+static void verify_roots(sweep_t *sweep, mc_strategy_t s)
 {
-    sweep_t *const sweep = context;
     char name[TEXT];
-    mc_strategy_t s = *strategy;
     const bool rooted = mc_moves[s.collective].rooted;
-    if (++sweep->seen % sweep->every)
-        return true;
-    s.segments = sweep->seen % 3 + 1;
     for (int32_t root = 0; root < (rooted ? sweep->mesh->size : 1); root++) {
         plans_t p;
         mc_text_t text = mc_text(name, sizeof name);
@@ -99,7 +95,45 @@ static bool verify_ragged(void *context, const mc_strategy_t *strategy)
         plans_free(&p);
         sweep->worlds++;
     }
+}
+
+/* The one before beside this one, where the rule lets both be sides. */
+static void verify_pair(sweep_t *sweep, const mc_strategy_t *strategy)
+{
+    mc_strategy_t pair = sweep->kept;
+    sweep->kept = *strategy;
+    pair.second = pair.n_phases;
+    pair.segments = 2 * (sweep->seen % 2 + 1);
+    if (pair.n_phases == 0 || strategy->collective == MESHCOLL_ALLTOALL)
+        return;
+    for (int32_t i = 0; i < strategy->n_phases; i++)
+        pair.phase[pair.n_phases++] = strategy->phase[i];
+    if (mc_strategy_check(&pair, sweep->mesh))
+        return;
+    verify_roots(sweep, pair);
+    sweep->pairs++;
+}
+
+static bool verify_ragged(void *context, const mc_strategy_t *strategy)
+{
+    sweep_t *const sweep = context;
+    mc_strategy_t s = *strategy;
+    if (++sweep->seen % sweep->every)
+        return true;
+    s.segments = sweep->seen % 3 + 1;
+    verify_roots(sweep, s);
+    if (sweep->seen % 2)
+        verify_pair(sweep, strategy);
     return true;
+}
+
+static void verify_torus(sweep_t *sweep, meshcoll_collective_t collective)
+{
+    mc_strategy_t torus;
+    if (mc_strategy_named("torus", collective, sweep->mesh, &torus))
+        return;
+    verify_roots(sweep, torus);
+    sweep->pairs++;
 }
 
 static void sweep_ragged(const int32_t *sizes, int32_t n, uint32_t every)
@@ -109,6 +143,8 @@ static void sweep_ragged(const int32_t *sizes, int32_t n, uint32_t every)
     for (int c = 0; c < MESHCOLL_COLLECTIVES && mesh.ragged; c++) {
         sweep_t sweep = {.mesh = &mesh, .every = every};
         mc_strategy_each((meshcoll_collective_t)c, &mesh, MC_PATHS_COVER, verify_ragged, &sweep);
+        verify_torus(&sweep, (meshcoll_collective_t)c);
+        cr_expect(sweep.pairs > 0 || c == MESHCOLL_ALLTOALL);
         cr_expect(every > 1 || sweep.worlds > 0);
     }
 }
@@ -152,7 +188,10 @@ Test(verify, refuses_what_boxes_of_unequal_sizes_cannot)
                    "differ in length");
     expect_refused(MESHCOLL_ALLTOALL, "alltoall:pairwise(box*gpu) alltoall:pairwise(fold)",
                    "one line");
-    expect_refused(MESHCOLL_BCAST, "torus", "torus");
+    expect_refused(MESHCOLL_BCAST,
+                   "bcast:mst(box*gpu*fold) | bcast:mst(box) bcast:mst(gpu) bcast:mst(fold) "
+                   "segments=2",
+                   "merges fold");
 }
 
 /* Every way through the halves of SCRATCH. */
