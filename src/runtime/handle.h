@@ -42,7 +42,8 @@ struct meshcoll {
     uint32_t n_peers, peer_capacity;
     uint64_t bytes_sent[MC_MAX_DIMS];
 
-    bool crowded; /* more ranks than cores */
+    bool crowded;   /* more ranks than cores */
+    bool pipelined; /* what started last has segments */
 
     int broken;    /* status of the first run that failed; there is no other after it */
     char why[400]; /* its text */

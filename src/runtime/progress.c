@@ -23,6 +23,7 @@ void mc_handle_leave(meshcoll_t *h)
 void mc_handle_enlist(meshcoll_t *h, meshcoll_request_t *r)
 {
     meshcoll_request_t **at = &h->running;
+    h->pipelined = r->plan->layout.segments > r->plan->layout.sides;
     if (!*at && !h->threads) {
         h->next_busy = busy;
         busy = h;

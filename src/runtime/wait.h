@@ -12,12 +12,16 @@
 
 /* On a core of its own a rank looks for about as long as waking up would take, and nobody is kept
  * from working while it yields: some milliseconds, in which tens of MiB are read from its memory. To
- * sleep after 64 yields made it late by a wake-up of an idle core, 40 us for 1 MiB in 60. */
+ * sleep after 64 yields made it late by a wake-up of an idle core, 40 us for 1 MiB in 60.
+ *
+ * Where ranks share cores, who yields takes time from who works. In a pipeline that is the lesser evil:
+ * the next segment is due soon, and whoever sleeps has its sender wake it up for each. */
 enum {
     MC_WAIT_LOOKS = 1000,
     MC_WAIT_LOOKS_CROWDED = 2,
     MC_WAIT_YIELDS = 8192,
-    MC_WAIT_YIELDS_CROWDED = 64
+    MC_WAIT_YIELDS_CROWDED = 64,
+    MC_WAIT_YIELDS_PIPELINED = 512 /* and crowded */
 };
 
 typedef struct {
@@ -32,7 +36,9 @@ static inline uint32_t mc_wait_looks(const meshcoll_t *h)
 
 static inline uint32_t mc_wait_yields(const meshcoll_t *h)
 {
-    return h->crowded ? MC_WAIT_YIELDS_CROWDED : MC_WAIT_YIELDS;
+    if (!h->crowded)
+        return MC_WAIT_YIELDS;
+    return h->pipelined ? MC_WAIT_YIELDS_PIPELINED : MC_WAIT_YIELDS_CROWDED;
 }
 
 /* Of a handle with a lock, which is held, and not in between. */
