@@ -20,7 +20,8 @@ class Contender:
 
     def command(self, cluster, lab_name, program):
         if cluster.in_lab:
-            return [LAB, "run", "--name", lab_name, "-n", str(cluster.ranks), *self.lab, "--", *program]
+            slots = ",".join(map(str, cluster.in_box))
+            return [LAB, "run", "--name", lab_name, "--slots", slots, *self.lab, "--", *program]
         return [*self.local(cluster.ranks), *program]
 
     def describe(self, cluster):

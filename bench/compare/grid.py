@@ -6,7 +6,8 @@ import re
 ELEMENT = 4                     # bytes: float32 throughout
 SIZES = "8,64,512,4K,32K,256K,1M,8M,64M"
 QUICK_SIZES = "64,32K,256K"
-DIM_NAMES = {1: ["gpu"], 2: ["box", "gpu"], 3: ["rack", "box", "gpu"]}
+ONE_BOX = "one-box"             # in the place of a rate
+DIM_NAMES = {2: ["box", "gpu"], 3: ["rack", "box", "gpu"]}
 WITH_BLOCKS = {"scatter", "gather", "allgather", "reduce_scatter", "alltoall"}
 
 
@@ -45,29 +46,26 @@ def size_text(count):
 class Cluster:
     """Ranks in boxes of the lab, or all in this one box without shaping. Its key names it in the results."""
 
-    def __init__(self, key, extents, rate):
-        self.key, self.extents, self.rate = key, extents, rate
-        self.ranks = math.prod(extents)
-        self.boxes = math.prod(extents[:-1]) if rate != "one-box" else 1
-        self.in_lab = rate != "one-box"
-        self.mesh = ",".join(f"{name}={n}" for name, n in zip(DIM_NAMES[len(extents)], extents)) \
-            if self.in_lab else None             # one box: what meshcoll finds
+    def __init__(self, key, in_box, rate, mesh=None):
+        self.key, self.in_box, self.rate = key, in_box, rate    # in_box: ranks of each box
+        self.mesh = mesh                        # None: what meshcoll finds
+        self.ranks, self.boxes = sum(in_box), len(in_box)
+        self.in_lab = rate != ONE_BOX
         self.bytes_per_second = parse_rate(rate) if self.in_lab else None
 
     def title(self):
         if not self.in_lab:
             return f"one box, {self.ranks} ranks, not shaped"
-        return f"{self.key}: {self.boxes} boxes of {self.extents[-1]} ranks, {self.rate}"
+        if len(set(self.in_box)) == 1:
+            return f"{self.key}: {self.boxes} boxes of {self.in_box[0]} ranks, {self.rate}"
+        sizes = [str(n) for n in self.in_box]
+        return f"{self.key}: boxes of {', '.join(sizes[:-1])} and {sizes[-1]} ranks, {self.rate}"
 
     def bound(self, collective, size):
-        """Seconds no algorithm can go below where the boxes' network is the bottleneck; None without one.
-        REFERENCE.md §5 (Chan et al., 2007), one full-duplex NIC per box."""
+        """Seconds no algorithm can go below where the boxes' network is the bottleneck; None without one."""
         if not self.bytes_per_second or self.boxes < 2:
             return None
-        others = (self.boxes - 1) / self.boxes
-        times = {"bcast": 1, "reduce": 1, "allreduce": 2 * others,
-                 "alltoall": self.extents[-1] * others}.get(collective, others)
-        return times * size / self.bytes_per_second
+        return volume(collective, self.in_box) * size / self.bytes_per_second
 
     def sizes(self, collective, wanted):
         """What is really measured: blocks are equal, as meshcoll-bench rounds; sizes that become one are one."""
@@ -75,20 +73,53 @@ class Cluster:
         return sorted({max(size // ELEMENT // parts, 1) * parts * ELEMENT for size in wanted})
 
 
+def volume(collective, in_box):
+    """Multiple of n that some box's full-duplex NIC must carry one way; rank 0, in the first box, is the root.
+    REFERENCE.md §5 (Chan et al., 2007) and, of boxes of unequal sizes, docs/performance.md. The library's
+    mc_lower_bound says the same: tests/cli/test_compare_grid.sh."""
+    ranks, boxes = sum(in_box), len(in_box)
+    if collective in ("bcast", "reduce"):
+        return 1
+    if collective == "allreduce":
+        return 2 * (boxes - 1) / boxes
+    if collective == "alltoall":        # n is one rank's
+        return max(inside * (ranks - inside) for inside in in_box) / ranks
+    if collective in ("scatter", "gather"):
+        return (ranks - in_box[0]) / ranks
+    return (ranks - min(in_box)) / ranks
+
+
+def parse_ragged(text):
+    """Ranks of each box: 4+3+1, and 2x8+4 for 8+8+4, as in meshcoll's mesh box=2x8+4."""
+    in_box = []
+    for part in text.split("+"):
+        match = re.fullmatch(r"(?:(\d+)x)?(\d+)", part)
+        if not match:
+            return []
+        in_box += [int(match[2])] * int(match[1] or 1)
+    return in_box
+
+
 def lab_cluster(text, rate):
+    if "+" in text:
+        in_box = parse_ragged(text)
+        if min(in_box, default=0) < 1 or len(set(in_box)) < 2:
+            raise UsageError(f"expected --meshes like 4+3+1 or 2x8+4, boxes that are not all alike; came '{text}'")
+        return Cluster(text, in_box, rate, f"box={text}")
     try:
         extents = [int(n) for n in text.split("x")]
     except ValueError:
         extents = []
     if not 2 <= len(extents) <= 3 or min(extents) < 1 or math.prod(extents) < 2:
-        raise UsageError(f"expected --meshes like 4x4 or 2x2x4 (boxes x ranks in a box), came '{text}'")
-    return Cluster(text, extents, rate)
+        raise UsageError(f"expected --meshes like 4x4 or 2x2x4 (boxes x ranks in a box), or 4+3+1; came '{text}'")
+    mesh = ",".join(f"{name}={n}" for name, n in zip(DIM_NAMES[len(extents)], extents))
+    return Cluster(text, [extents[-1]] * math.prod(extents[:-1]), rate, mesh)
 
 
 def one_box(text):
     if not text.isdigit() or int(text) < 2:
         raise UsageError(f"expected --one-box like 2,4,8 ranks, came '{text}'")
-    return Cluster(f"one-box-{text}", [int(text)], "one-box")
+    return Cluster(f"one-box-{text}", [int(text)], ONE_BOX)
 
 
 def clusters(settings):

@@ -20,9 +20,10 @@ sum, root 0, out of place but for bcast, which has one buffer everywhere; sizes 
 blocks are equal. Buffers are touched before they are timed, and timed with zeros in them. meshcoll runs through
 persistent requests, the peers through their blocking calls.
 
-*Bound* is what a box's NIC must carry, at the stated rate: n, (B-1)/B n, 2(B-1)/B n for allreduce and G(B-1)/B n
-for alltoall, with B boxes of G ranks. The lab's shaper lets some 64 KiB pass above the rate: at sizes up to
-that the bound bounds nothing, and a little above ratios below 1 are possible.
+*Bound* is what a box's NIC must carry, at the stated rate: n for bcast and reduce, 2(B-1)/B n for allreduce with B
+boxes; of the box that must carry most, with b of all N ranks in it, (N-b)/N n for allgather and reduce_scatter,
+of the root's box for scatter and gather, and b(N-b)/N n for alltoall. The lab's shaper lets some 64 KiB pass above
+the rate: at sizes up to that the bound bounds nothing, and a little above ratios below 1 are possible.
 
 *Best peer* is the fastest variant of the cell, whichever it is. In cells that take longer than {cell_seconds:g} s,
 variants beyond {prune:g} times the best of round 1 are not run again (0: all are). *Regret* is the choice's time

@@ -138,7 +138,7 @@ uint64_t measure_size(bench_t *bench, size_t whole);
 
 /* meta.c */
 typedef struct {
-    char date[32], cpu[128], host[64], mpi[256], ucx[64], links[512], command[4096];
+    char date[32], cpu[128], host[64], mpi[256], ucx[64], links[MC_LINKS_TEXT], command[4096];
     int cores;
 } meta_t;
 void meta_make(const bench_t *bench, int argc, char **argv, meta_t *meta);

@@ -246,7 +246,8 @@ MESHCOLL_API int meshcoll_create_oob(const meshcoll_oob_t *oob, const meshcoll_p
  * of dp=2,tp=4 the dimensions "tp" give two tensor-parallel groups of four, "dp" four data-parallel groups
  * of two. Its dimensions are in the order of `mesh`, its ranks row by row. It may be used beside `mesh`
  * and other sub-meshes, and split again. Links are those of `mesh`, priced as if all sub-meshes of the
- * split ran at once; strategies of the environment hold where they fit it.
+ * split ran at once; strategies of the environment hold where they fit it. Boxes of unequal sizes split
+ * by "gpu,fold", into boxes, or by all three dimensions; ERR_UNSUPPORTED otherwise.
  * Collective over `mesh`, as is its meshcoll_destroy, which belongs before that of `mesh`: destroying
  * `mesh` destroys the sub-meshes it still has. Errors: ERR_INVALID_ARG where there is no such
  * dimension, ERR_TRANSPORT, ERR_NO_MEMORY, ERR_UNSUPPORTED.

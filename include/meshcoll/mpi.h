@@ -15,7 +15,7 @@ extern "C" {
 /**
  * Collective over `comm`, which stays the caller's and must outlive the handle. Without a mesh text
  * the ranks are grouped into boxes by what they can see (MPI_COMM_TYPE_SHARED); boxes of unequal
- * size are an error today, whose message names the sizes found. `params` may be NULL.
+ * sizes make a mesh like box=8+8+4. `params` may be NULL.
  * Free with meshcoll_destroy. Errors: those of meshcoll_create_oob.
  */
 MESHCOLL_API int meshcoll_create(MPI_Comm comm, const meshcoll_params_t *params, meshcoll_t **mesh);

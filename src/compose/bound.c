@@ -50,6 +50,30 @@ static double volume(meshcoll_collective_t collective, double boxes, double insi
     }
 }
 
+/* The same of boxes of unequal sizes: of the one with most to pass, wherever the root is. */
+static double ragged_volume(meshcoll_collective_t collective, const mc_boxes_t *boxes, bool pulled)
+{
+    const double ranks = boxes->first[boxes->n];
+    double most = 0;
+    switch (collective) {
+    case MESHCOLL_SCATTER:
+        return pulled ? boxes->fewest / ranks : (ranks - boxes->most) / ranks;
+    case MESHCOLL_GATHER:
+        return (ranks - boxes->most) / ranks;
+    case MESHCOLL_ALLGATHER:
+    case MESHCOLL_REDUCE_SCATTER:
+        return (ranks - boxes->fewest) / ranks;
+    case MESHCOLL_ALLTOALL:
+        for (int32_t b = 0; b < boxes->n; b++) {
+            const double inside = boxes->first[b + 1] - boxes->first[b];
+            most = larger(most, inside * (ranks - inside) / ranks);
+        }
+        return most;
+    default:
+        return volume(collective, boxes->n, 1, pulled);
+    }
+}
+
 /* Multiple of n that some rank must receive, whoever sends it. */
 static double received(meshcoll_collective_t collective, double ranks)
 {
@@ -89,8 +113,9 @@ static double computation(const mc_mesh_t *mesh, const mc_links_t *links)
 }
 
 double mc_lower_bound(meshcoll_collective_t collective, const mc_mesh_t *mesh,
-                      const mc_links_t *links, double n)
+                      const mc_links_t *given, double n)
 {
+    const mc_links_t at = mc_links_at(given, n), *const links = &at;
     int32_t top = 0;
     while (top < mesh->ndims && mesh->dim[top].extent == 1)
         top++;
@@ -99,8 +124,10 @@ double mc_lower_bound(meshcoll_collective_t collective, const mc_mesh_t *mesh,
     const mc_link_t *const link = &links->dim[top];
     const int32_t inside = mc_mesh_stride(mesh, top);
     const int32_t ports = link->ports < inside ? link->ports : inside;
-    const double bytes = n * volume(collective, mesh->dim[top].extent, inside, link->pulled);
-    const double passed = larger(bytes / ports - link->burst, 0) * link->beta;
+    const double part = mesh->ragged
+                            ? ragged_volume(collective, mesh->ragged, link->pulled)
+                            : volume(collective, mesh->dim[top].extent, inside, link->pulled);
+    const double passed = larger(n * part / ports - link->burst, 0) * link->beta;
     const double taken = inflow(mesh, links, n * received(collective, mesh->size));
     const double bound = larger(latency(mesh, links, top), larger(passed, taken));
     return mc_moves[collective].reduces ? larger(bound, n * computation(mesh, links)) : bound;

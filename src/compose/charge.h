@@ -53,23 +53,21 @@ static inline void mc_charge_row(mc_cost_t *cost, const mc_line_shape_t *shape, 
         term->row = mc_ratio_add(term->row, mc_ratio(messages - 1, 1));
 }
 
-/* So many messages of each line cross dimension `d`, whoever sends them. */
-static inline void mc_charge_messages(mc_cost_t *cost, const mc_line_shape_t *shape, int32_t d,
-                                      int64_t messages)
+/* Messages of each line carry so many times the tile across dimension `d`, all together. */
+static inline void mc_charge_volume(mc_cost_t *cost, const mc_line_shape_t *shape, int32_t d,
+                                    mc_ratio_t tiles)
 {
-    cost->dim[d].messages += messages * shape->lines;
+    const mc_ratio_t all =
+        mc_ratio_mul(mc_ratio_mul(tiles, shape->share), mc_ratio(shape->lines, 1));
+    cost->dim[d].volume = mc_ratio_add(cost->dim[d].volume, all);
 }
 
-/* Messages of a tree whose subtrees are the blocks of the line: one less than these, at each level. (Where
- * intervals are halved across blocks some cross an outer dimension instead.) */
-static inline void mc_charge_tree(mc_cost_t *cost, const mc_line_shape_t *shape)
+/* So many messages of each line, with `part` of the tile each, cross dimension `d`, whoever sends them. */
+static inline void mc_charge_messages(mc_cost_t *cost, const mc_line_shape_t *shape, int32_t d,
+                                      int64_t messages, mc_ratio_t part)
 {
-    for (int32_t d = shape->line.dims.first; d < shape->line.dims.first + shape->line.dims.count;
-         d++) {
-        const int32_t extent = shape->mesh->dim[d].extent;
-        const int32_t blocks = shape->line.len / (mc_shape_block(shape, d) * extent);
-        mc_charge_messages(cost, shape, d, (int64_t)blocks * (extent - 1));
-    }
+    cost->dim[d].messages += messages * shape->lines;
+    mc_charge_volume(cost, shape, d, mc_ratio_mul(mc_ratio(messages, 1), part));
 }
 
 /* `part` of the tile comes to a rank from `senders` others, who do not wait for each other. */

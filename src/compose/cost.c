@@ -57,7 +57,7 @@ mc_cost_t mc_cost_zero(void)
     mc_cost_t cost;
     const mc_ratio_t none = {0, 1};
     for (int32_t d = 0; d < MC_MAX_DIMS; d++)
-        cost.dim[d] = (mc_term_t){none, none, none, none, none, 0};
+        cost.dim[d] = (mc_term_t){none, none, none, none, none, 0, none};
     return cost;
 }
 
@@ -71,6 +71,7 @@ mc_cost_t mc_cost_add(const mc_cost_t *a, const mc_cost_t *b)
         sum.dim[d].row = mc_ratio_add(a->dim[d].row, b->dim[d].row);
         sum.dim[d].incast = mc_ratio_add(a->dim[d].incast, b->dim[d].incast);
         sum.dim[d].messages = a->dim[d].messages + b->dim[d].messages;
+        sum.dim[d].volume = mc_ratio_add(a->dim[d].volume, b->dim[d].volume);
     }
     return sum;
 }
@@ -82,6 +83,7 @@ mc_cost_t mc_cost_share(const mc_cost_t *cost, mc_ratio_t share)
         part.dim[d].beta = mc_ratio_mul(part.dim[d].beta, share);
         part.dim[d].gamma = mc_ratio_mul(part.dim[d].gamma, share);
         part.dim[d].incast = mc_ratio_mul(part.dim[d].incast, share);
+        part.dim[d].volume = mc_ratio_mul(part.dim[d].volume, share);
     }
     return part;
 }
@@ -89,7 +91,8 @@ mc_cost_t mc_cost_share(const mc_cost_t *cost, mc_ratio_t share)
 /* On the wire, of all bytes of a vector of one. */
 static double bytes_seconds(const mc_term_t *term, const mc_link_t *link)
 {
-    return (mc_ratio_value(term->beta) + mc_ratio_value(term->incast) * link->incast) * link->beta;
+    return (mc_ratio_value(term->beta) + mc_ratio_value(term->incast) * link->incast) * link->beta +
+           mc_ratio_value(term->volume) * link->bus;
 }
 
 mc_links_t mc_links_carrying(const mc_links_t *links, const mc_cost_t *busy, double n)
@@ -103,7 +106,7 @@ mc_links_t mc_links_carrying(const mc_links_t *links, const mc_cost_t *busy, dou
 mc_term_t mc_term_bytes(const mc_term_t *term)
 {
     const mc_ratio_t none = {0, 1};
-    return (mc_term_t){none, term->beta, term->gamma, none, term->incast, 0};
+    return (mc_term_t){none, term->beta, term->gamma, none, term->incast, 0, term->volume};
 }
 
 double mc_term_seconds(const mc_term_t *term, const mc_link_t *link, double n)

@@ -22,11 +22,12 @@ double mc_ratio_value(mc_ratio_t a);
 /* alpha: messages one after another; row: those among them that follow one of the same rank in a row
  * without waiting for it, and take a gap instead of alpha (Culler et al. 1993, LogP; the textbook has
  * alpha for both); beta, gamma: multiples of n, the bytes of the whole vector; incast:
- * those of beta that come from s ranks at once, times 1 - 1/s; messages: of all ranks on all lines, for
- * ranks that share cores (link.h's cpu). */
+ * those of beta that come from s ranks at once, times 1 - 1/s; messages, volume: of all ranks on all
+ * lines, and what they carry as a multiple of n, for ranks that share cores (link.h's cpu and bus). */
 typedef struct {
     mc_ratio_t alpha, beta, gamma, row, incast;
     int64_t messages;
+    mc_ratio_t volume;
 } mc_term_t;
 
 typedef struct {
@@ -50,9 +51,11 @@ typedef struct {
  *              max(1, crowd * crossings / ports), where crossings is how many messages of one line
  *              leave or enter the same box in that round (1 on a plain line)
  *   pulled[d]  the receivers do the copying
+ *   boxes      of unequal sizes, for a line of all their ranks; `mesh` has equal ones then. NULL: none
  */
 typedef struct {
     const mc_mesh_t *mesh;
+    const mc_boxes_t *boxes;
     mc_line_t line;
     mc_ratio_t share;
     int64_t lines;
@@ -102,7 +105,7 @@ mc_phase_cost_t mc_cost_bruck_alltoall(const mc_line_shape_t *shape);
 
 mc_cost_t mc_cost_zero(void);
 mc_cost_t mc_cost_add(const mc_cost_t *a, const mc_cost_t *b);
-/* beta and gamma times `share`: the same messages with that part of the bytes. */
+/* What is by the byte times `share`: the same messages with that part of the bytes. */
 mc_cost_t mc_cost_share(const mc_cost_t *cost, mc_ratio_t share);
 
 /* The same links where a port carries what `busy` says of n bytes: a burst passes once, not again for each

@@ -88,13 +88,14 @@ static int32_t rounds_of(mc_core_t c)
 
 /* A message of each member that has one to exchange it with: those that leave a box of dimension d, less
  * those that leave an outer one. */
-static void charge_exchanges(mc_cost_t *cost, const mc_line_shape_t *shape, mc_core_t c, int32_t m)
+static void charge_exchanges(mc_cost_t *cost, const mc_line_shape_t *shape, mc_core_t c, int32_t m,
+                             mc_ratio_t part)
 {
     int64_t outer = 0;
     for (int32_t i = 0; i < shape->line.dims.count; i++) {
         const int32_t d = shape->line.dims.first + i;
         const int64_t n = crossings(shape, c, m, d).all;
-        mc_charge_messages(cost, shape, d, n - outer);
+        mc_charge_messages(cost, shape, d, n - outer, part);
         outer = n;
     }
 }
@@ -116,7 +117,7 @@ static void charge_round(mc_cost_t *cost, const mc_line_shape_t *shape, mc_core_
                          mc_ratio_t part, bool reduces)
 {
     charge_time(cost, shape, c, m, part, reduces);
-    charge_exchanges(cost, shape, c, m);
+    charge_exchanges(cost, shape, c, m, part);
 }
 
 /* Surplus ranks give `part` to their neighbours, or get it; of a box one message leaves at most. */
@@ -130,7 +131,7 @@ static void charge_surplus(mc_cost_t *cost, const mc_line_shape_t *shape, mc_cor
     while (mc_shape_block(shape, top) % 2 == 0 || mc_shape_block(shape, top) >= 2 * c.surplus)
         top++;
     for (int32_t v = 0; v < c.surplus; v++)
-        mc_charge_messages(cost, shape, level(shape, 2 * v, 2 * v + 1), 1);
+        mc_charge_messages(cost, shape, level(shape, 2 * v, 2 * v + 1), 1, part);
     mc_charge(cost, shape, top, 1, part, mc_shape_slowed(shape, top, 1), reduces);
 }
 
@@ -191,7 +192,8 @@ static void charge_unpaired(mc_cost_t *cost, const mc_line_shape_t *shape, int32
 {
     const int32_t first = shape->line.len - few - m;
     for (int32_t i = few; i < m && few > 0; i++)
-        mc_charge_messages(cost, shape, level(shape, first + m + i % few, first + i), 1);
+        mc_charge_messages(cost, shape, level(shape, first + m + i % few, first + i), 1,
+                           mc_ratio(1, 1));
 }
 
 /* A rank of a short block sends what it has to several ranks, in a row. */
@@ -225,10 +227,11 @@ mc_phase_cost_t mc_cost_aligned_reduce_scatter(const mc_line_shape_t *shape)
         const int32_t slices = most > usual ? most : usual;
         charge_time(&cost, shape, c, m, mc_ratio(slices, p), true);
         if (mc_is_power(p)) {
-            charge_exchanges(&cost, shape, c, m);
+            charge_exchanges(&cost, shape, c, m, mc_ratio(slices, p));
         } else {
             mc_term_t *const term = &cost.dim[top];
-            mc_charge_messages(&cost, shape, top, (int64_t)(p + m - 1) / (2 * m) * p);
+            mc_charge_messages(&cost, shape, top, (int64_t)(p + m - 1) / (2 * m) * p,
+                               mc_ratio(1, p));
             term->alpha = mc_ratio_add(term->alpha, mc_ratio(slices - 1, 1));
             term->row = mc_ratio_add(term->row, mc_ratio(slices - 1, 1));
         }
@@ -236,9 +239,10 @@ mc_phase_cost_t mc_cost_aligned_reduce_scatter(const mc_line_shape_t *shape)
     return alike(cost);
 }
 
-/* Everyone sends so many messages n ranks away (to either side): of each block of s ranks min(n, s) ranks
+/* Everyone sends `part` in so many messages n ranks away (to either side): of each block of s ranks min(n, s) ranks
  * send out of it. */
-static void charge_turn(mc_cost_t *cost, const mc_line_shape_t *shape, int32_t n, int32_t messages)
+static void charge_turn(mc_cost_t *cost, const mc_line_shape_t *shape, int32_t n, int32_t messages,
+                        mc_ratio_t part)
 {
     const int32_t p = shape->line.len;
     int64_t outer = 0;
@@ -246,7 +250,8 @@ static void charge_turn(mc_cost_t *cost, const mc_line_shape_t *shape, int32_t n
         const int32_t d = shape->line.dims.first + i, block = mc_shape_block(shape, d);
         const int64_t leave = (int64_t)(p / block) * (n < block ? n : block);
         if (shape->mesh->dim[d].extent > 1) {
-            mc_charge_messages(cost, shape, d, (leave - outer) * messages);
+            const mc_ratio_t each = messages ? mc_ratio_mul(part, mc_ratio(1, messages)) : part;
+            mc_charge_messages(cost, shape, d, (leave - outer) * messages, each);
             outer = leave;
         }
     }
@@ -267,9 +272,9 @@ mc_phase_cost_t mc_cost_bruck_allgather(const mc_line_shape_t *shape)
         const mc_ratio_t slowed = mc_shape_slowed(shape, d, leave);
         mc_charge(&cost, shape, d, n > 1 ? 2 : 1, mc_ratio(n, p), slowed, false);
         mc_charge_incast(&cost, shape, d, rounds, mc_ratio(n, p), slowed);
-        charge_turn(&cost, shape, n, 1);
-        /* n-1 ranks' slices run over the line's end */
-        mc_charge_messages(&cost, shape, mc_shape_top(shape), n - 1);
+        charge_turn(&cost, shape, n, 1, mc_ratio(n, p));
+        /* n-1 ranks' slices run over the line's end: the same bytes in one message more */
+        mc_charge_messages(&cost, shape, mc_shape_top(shape), n - 1, mc_ratio(0, 1));
     }
     return alike(cost);
 }
@@ -301,7 +306,7 @@ mc_phase_cost_t mc_cost_bruck_alltoall(const mc_line_shape_t *shape)
         const int32_t n = unit < p - unit ? unit : p - unit, leave = n < s ? n : s;
         mc_charge_row(&cost, shape, d, bit_messages(shape, unit), mc_ratio(bit_slices(p, unit), p),
                       mc_shape_slowed(shape, d, leave), false);
-        charge_turn(&cost, shape, n, bit_messages(shape, unit));
+        charge_turn(&cost, shape, n, bit_messages(shape, unit), mc_ratio(bit_slices(p, unit), p));
     }
     return alike(cost);
 }

@@ -23,7 +23,8 @@ static mc_cost_t ring(const mc_line_shape_t *shape, bool reduces)
     mc_charge(&cost, shape, d, p - 1, mc_ratio(p - 1, p), mc_shape_slowed(shape, d, 1), reduces);
     for (int32_t i = 0; i < shape->line.dims.count; i++) {
         const int32_t e = shape->line.dims.first + i;
-        mc_charge_messages(&cost, shape, e, (int64_t)(p - 1) * hops_round(shape, e));
+        mc_charge_messages(&cost, shape, e, (int64_t)(p - 1) * hops_round(shape, e),
+                           mc_ratio(1, p));
     }
     return cost;
 }
@@ -69,8 +70,8 @@ static mc_phase_cost_t chain(const mc_line_shape_t *shape, int32_t first, bool r
             continue;
         mc_charge(&cost.once, shape, d, n, mc_ratio(n, 1), slowed, reduces);
         mc_charge(&cost.busy, shape, d, 1, mc_ratio(1, 1), slowed, reduces);
-        mc_charge_messages(&cost.once, shape, d, n);
-        mc_charge_messages(&cost.busy, shape, d, n);
+        mc_charge_messages(&cost.once, shape, d, n, mc_ratio(1, 1));
+        mc_charge_messages(&cost.busy, shape, d, n, mc_ratio(1, 1));
     }
     return cost;
 }
@@ -98,7 +99,7 @@ static mc_phase_cost_t star(const mc_line_shape_t *shape, mc_ratio_t part, bool 
         const mc_ratio_t moved = mc_ratio_mul(mc_ratio(rounds, 1), part);
         const mc_ratio_t slowed = mc_shape_slowed(shape, d, at_once ? block : 1);
         mc_charge_row(&cost, shape, d, rounds, moved, slowed, reduces);
-        mc_charge_messages(&cost, shape, d, n);
+        mc_charge_messages(&cost, shape, d, n, part);
         if (!pulls) /* the root takes from all */
             mc_charge_incast(&cost, shape, d, n, moved, slowed);
     }
@@ -156,7 +157,7 @@ static mc_phase_cost_t fullmesh(const mc_line_shape_t *shape, mc_ratio_t part, b
     for (int32_t i = 0; i < shape->line.dims.count; i++) {
         const int32_t e = shape->line.dims.first + i;
         const int64_t others = (int64_t)mc_shape_block(shape, e) * (shape->mesh->dim[e].extent - 1);
-        mc_charge_messages(&cost, shape, e, p * others);
+        mc_charge_messages(&cost, shape, e, p * others, part);
     }
     return alike(cost);
 }

@@ -155,6 +155,78 @@ static mc_cost_t plain(const mc_line_shape_t *shape, int32_t d, passes_t passes,
     return cost;
 }
 
+/* Intervals of one depth of a halving, the one with the root apart: k or k + 1 ranks, by which end
+ * their root is at. */
+typedef struct {
+    int32_t k;
+    int64_t n[2][2]; /* of k and k + 1 ranks; root at the left, at the right */
+} depth_t;
+
+static void add_interval(depth_t *to, int32_t size, bool right, int64_t n)
+{
+    if (n > 0)
+        to->n[size - to->k][right] += n;
+}
+
+/* Slices that one depth passes on; its halves go to `to`, of ranks / 2 each. */
+static int64_t halve_all(const depth_t *from, depth_t *to)
+{
+    int64_t slices = 0;
+    for (int32_t more = 0; more < 2; more++)
+        for (int32_t right = 0; right < 2; right++) {
+            const int32_t size = from->k + more;
+            const int64_t n = from->n[more][right];
+            if (n == 0 || size < 2)
+                continue;
+            /* both halves have their roots at the ends of the interval */
+            add_interval(to, size - size / 2, false, n);
+            add_interval(to, size / 2, true, n);
+            slices += n * (right ? size - size / 2 : size / 2);
+        }
+    return slices;
+}
+
+/* Slices that all ranks of p pass on together, as a scatter halves the interval. */
+static int64_t slices_passed(int32_t p, int32_t root)
+{
+    int64_t slices = 0;
+    int32_t lo = 0, hi = p - 1;
+    depth_t at = {.k = p};
+    while (hi > lo || at.k > 1 || at.n[1][0] + at.n[1][1] > 0) {
+        depth_t next = {.k = at.k / 2};
+        slices += halve_all(&at, &next);
+        if (hi > lo) {
+            const mc_halves_t h = mc_halve(lo, hi, root);
+            const bool right = h.far > h.mid;
+            const int32_t far = right ? h.hi - h.mid : h.mid - h.lo + 1;
+            add_interval(&next, far, right, 1);
+            slices += far;
+            lo = right ? lo : h.mid + 1;
+            hi = right ? h.mid : hi;
+        }
+        at = next;
+    }
+    return slices;
+}
+
+/* Messages of a tree whose subtrees are the blocks of the line: one less than these, at each level. (Where
+ * intervals are halved across blocks some cross an outer dimension instead.) */
+static void charge_tree(mc_cost_t *cost, const mc_line_shape_t *shape, passes_t passes)
+{
+    const int32_t p = shape->line.len;
+    for (int32_t d = shape->line.dims.first; d < shape->line.dims.first + shape->line.dims.count;
+         d++) {
+        const int32_t extent = shape->mesh->dim[d].extent, block = mc_shape_block(shape, d);
+        const int32_t trees = p / (block * extent), root = shape->line.root / block % extent;
+        const int64_t n = (int64_t)trees * (extent - 1);
+        if (n == 0)
+            continue;
+        const int64_t slices =
+            passes == HALVES ? slices_passed(extent, root) * trees * block : n * p;
+        mc_charge_messages(cost, shape, d, n, mc_ratio(slices, n * p));
+    }
+}
+
 /* The root is busy from a segment's start to its end: it sends or receives in every round. */
 static mc_phase_cost_t halving(const mc_line_shape_t *shape, mc_halve_t halve, passes_t passes,
                                bool reduces)
@@ -163,7 +235,7 @@ static mc_phase_cost_t halving(const mc_line_shape_t *shape, mc_halve_t halve, p
     const bool is_plain = mc_shape_block(shape, top) == 1;
     mc_cost_t once =
         is_plain ? plain(shape, top, passes, reduces) : merged(shape, halve, passes, reduces);
-    mc_charge_tree(&once, shape);
+    charge_tree(&once, shape, passes);
     return (mc_phase_cost_t){once, once};
 }
 

@@ -24,7 +24,7 @@ mc_choices_t mc_graph_choices(const mc_graph_t *graph, meshcoll_collective_t col
     if (!graph->aligned || !mc_moves[collective].reduces)
         return all;
     mc_choices_t fit = {0};
-    const int32_t len = mc_dims_extent(graph->mesh, dims);
+    const int32_t len = mc_dims_extent(&graph->mesh, dims);
     for (int32_t i = 0; i < all.n; i++)
         if (mc_algorithm_aligned(all.index[i], len))
             fit.index[fit.n++] = all.index[i];
@@ -37,8 +37,12 @@ mc_graph_t mc_graph(meshcoll_collective_t collective, const mc_mesh_t *mesh, boo
     mc_graph_t graph = {.from = mc_moves[collective].from,
                         .to = mc_moves[collective].to,
                         .in_order = in_order,
+                        .ragged = mesh->ragged != NULL,
                         .aligned = aligned,
-                        .mesh = mesh};
+                        .mesh = *mesh};
+    graph.flat =
+        graph.ragged && (collective == MESHCOLL_ALLTOALL ||
+                         (in_order && mc_moves[collective].reduces && mc_mesh_leader_moved(mesh)));
     for (int32_t d = 0; d < mesh->ndims; d++)
         if (mesh->dim[d].extent > 1)
             graph.dim[graph.n++] = d;
@@ -52,7 +56,7 @@ mc_graph_t mc_graph(meshcoll_collective_t collective, const mc_mesh_t *mesh, boo
 
 mc_node_t mc_graph_start(const mc_graph_t *graph)
 {
-    mc_node_t node = {{0}, {0}};
+    mc_node_t node = {{0}, {0}, false};
     for (int32_t i = 0; i < graph->n; i++) {
         node.at[i] = (uint8_t)graph->from;
         node.been[i] = (uint8_t)(1u << graph->from);
@@ -92,11 +96,43 @@ static bool keeps_aligned(const mc_graph_t *graph, const mc_node_t *node, mc_dim
     if (!graph->aligned)
         return true;
     if (!move->reduces)
-        return !graph->aligned->flat || mc_dims_extent(graph->mesh, dims) == graph->mesh->size;
+        return !graph->aligned->flat || mc_dims_extent(&graph->mesh, dims) == graph->mesh.size;
     for (int32_t i = 0; i < graph->n; i++)
         if (node->at[i] != MC_PARTIAL)
             reduced |= UINT32_C(1) << graph->dim[i];
-    return mc_numbering_check(graph->aligned, graph->mesh, dims, reduced) == MC_NUMBERED;
+    return mc_numbering_check(graph->aligned, &graph->mesh, dims, reduced) == MC_NUMBERED;
+}
+
+static bool at_start(const mc_graph_t *graph, const mc_node_t *node)
+{
+    for (int32_t i = 0; i < graph->n; i++)
+        if (node->been[i] != 1u << graph->from)
+            return false;
+    return true;
+}
+
+/* Have all but the last dimension arrived? */
+static bool others_ended(const mc_graph_t *graph, const mc_node_t *node)
+{
+    for (int32_t i = 0; i + 1 < graph->n; i++)
+        if (node->at[i] != graph->to)
+            return false;
+    return true;
+}
+
+/* What mc_strategy_check lets pass between boxes of unequal sizes, and comes to an end. */
+static bool suits_ragged(const mc_graph_t *graph, const mc_node_t *node, int32_t first,
+                         int32_t last, const mc_move_t *move)
+{
+    const int32_t fold = graph->n - 1;
+    if (first == 0 && last == fold)
+        return node->flat || at_start(graph, node);
+    if (node->flat || graph->flat || (last == fold && first < fold))
+        return false;
+    if (last < fold)
+        return node->at[fold] == MC_ROOT;
+    return move->to == MC_ROOT ||
+           (node->at[fold] == MC_ROOT && move->to == graph->to && others_ended(graph, node));
 }
 
 int32_t mc_graph_hops(const mc_graph_t *graph, const mc_node_t *node, mc_hop_t hop[MC_MAX_HOPS])
@@ -109,11 +145,17 @@ int32_t mc_graph_hops(const mc_graph_t *graph, const mc_node_t *node, mc_hop_t h
                     break;
                 if (graph->in_order && mc_moves[c].reduces && unreduced_inside(graph, node, last))
                     continue;
+                if (graph->ragged && !suits_ragged(graph, node, first, last, &mc_moves[c]))
+                    continue;
                 const mc_dims_t dims = {graph->dim[first],
                                         graph->dim[last] - graph->dim[first] + 1};
                 if (!keeps_aligned(graph, node, dims, &mc_moves[c]))
                     continue;
-                hop[n++] = (mc_hop_t){(meshcoll_collective_t)c, first, last - first + 1, dims};
+                hop[n++] = (mc_hop_t){.collective = (meshcoll_collective_t)c,
+                                      .first = first,
+                                      .count = last - first + 1,
+                                      .dims = dims,
+                                      .flat = graph->ragged && last - first + 1 == graph->n};
             }
     return n;
 }
@@ -121,6 +163,7 @@ int32_t mc_graph_hops(const mc_graph_t *graph, const mc_node_t *node, mc_hop_t h
 mc_node_t mc_graph_after(const mc_node_t *node, const mc_hop_t *hop)
 {
     mc_node_t next = *node;
+    next.flat = hop->flat;
     for (int32_t i = hop->first; i < hop->first + hop->count; i++) {
         next.at[i] = (uint8_t)mc_moves[hop->collective].to;
         next.been[i] |= (uint8_t)(1u << next.at[i]);

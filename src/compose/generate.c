@@ -120,21 +120,14 @@ static void add_waves(mc_builder_t *b, const mc_strategy_t *s, const mc_mesh_t *
             add_both(b, s, mesh, turn, (int32_t)(wave - turn));
 }
 
-int mc_strategy_plan(const mc_strategy_t *strategy, const mc_mesh_t *mesh, int32_t rank,
+/* A plan on a mesh that the root leads; the strategy was checked. */
+static int make_plan(const mc_strategy_t *strategy, const mc_mesh_t *mesh, int32_t rank,
                      int32_t root, mc_plan_t **plan)
 {
     mc_layout_t layout;
     mc_builder_t b;
     const mc_move_t *const move = &mc_moves[strategy->collective];
-    if (rank < 0 || rank >= mesh->size || (move->rooted && (root < 0 || root >= mesh->size)))
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                       "rank and root lie in 0 to %d; got rank %d and root %d", mesh->size - 1,
-                       rank, root);
-    /* strategies without a root of their own pass through rank 0 */
-    root = move->rooted ? root : 0;
-    int status = mc_strategy_check(strategy, mesh);
-    if (!status)
-        status = mc_strategy_layout(strategy, mesh, &layout);
+    int status = mc_strategy_layout(strategy, mesh, &layout);
     if (!status)
         status = mc_builder_init(&b, &layout, strategy->collective, rank, root,
                                  held(move->from, rank == root), held(move->to, rank == root));
@@ -151,4 +144,26 @@ int mc_strategy_plan(const mc_strategy_t *strategy, const mc_mesh_t *mesh, int32
     status = mc_seal(&b, plan);
     mc_builder_free(&b);
     return status;
+}
+
+int mc_strategy_plan(const mc_strategy_t *strategy, const mc_mesh_t *mesh, int32_t rank,
+                     int32_t root, mc_plan_t **plan)
+{
+    const mc_move_t *const move = &mc_moves[strategy->collective];
+    if (rank < 0 || rank >= mesh->size || (move->rooted && (root < 0 || root >= mesh->size)))
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "rank and root lie in 0 to %d; got rank %d and root %d", mesh->size - 1,
+                       rank, root);
+    /* strategies without a root of their own pass through rank 0 */
+    root = move->rooted ? root : 0;
+    const int status = mc_strategy_check(strategy, mesh);
+    if (status)
+        return status;
+    if (mesh->ragged && mc_strategy_is_flat(strategy, mesh)) {
+        const mc_strategy_t on_line = mc_strategy_flat(strategy);
+        const mc_mesh_t line = mc_mesh_flat(mesh);
+        return make_plan(&on_line, &line, rank, root, plan);
+    }
+    const mc_mesh_t led = mc_mesh_led_by(mesh, root);
+    return make_plan(strategy, &led, rank, root, plan);
 }

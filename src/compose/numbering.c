@@ -41,10 +41,10 @@ static bool can_nest(const mc_numbering_t *n, const mc_mesh_t *mesh)
 mc_numbering_t mc_numbering(const mc_mesh_t *mesh, const int32_t *number)
 {
     mc_numbering_t n = {.flat = false};
-    if (number && find_apart(mesh, number, &n) && can_nest(&n, mesh))
+    if (!mesh->ragged && number && find_apart(mesh, number, &n) && can_nest(&n, mesh))
         return n;
     n = own(mesh);
-    n.flat = number != NULL;
+    n.flat = number || mesh->ragged;
     return n;
 }
 

@@ -13,7 +13,8 @@ typedef struct {
     /* By dimension, from one rank to the next; of the mesh's own numbers mc_mesh_stride. */
     int32_t apart[MC_MAX_DIMS];
     /* Only a plan on one line of all ranks adds up in their order, when it is made for these numbers
-     * instead of the mesh's: `apart` is the mesh's own. */
+     * instead of the mesh's: `apart` is the mesh's own. Always so of a ragged mesh, whose fold lines make
+     * blocks of unequal sizes. */
     bool flat;
 } mc_numbering_t;
 

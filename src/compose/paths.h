@@ -24,24 +24,28 @@ typedef struct {
     mc_placement_t from, to;
     int32_t n, dim[MC_MAX_DIMS]; /* dimensions longer than 1, outermost first; at least one */
     bool in_order; /* only what reduces in the order of ranks: inner dimensions before outer ones */
+    bool ragged;   /* the last dimension is fold; phases merge it with all others or not at all */
+    bool flat;     /* of a ragged mesh: all phases merge all dimensions */
     /* only what adds up by the aligned tree over this numbering; NULL: whatever */
     const mc_numbering_t *aligned;
-    const mc_mesh_t *mesh; /* the caller's */
+    mc_mesh_t mesh;
     /* by collective: the algorithms that are no composite */
     mc_choices_t choices[MESHCOLL_COLLECTIVES];
 } mc_graph_t;
 
 typedef struct {
     uint8_t at[MC_MAX_DIMS], been[MC_MAX_DIMS]; /* by position in graph->dim; been: a bit each */
+    bool flat; /* of a ragged mesh: the path began with all dimensions merged, and so goes on */
 } mc_node_t;
 
 typedef struct {
     meshcoll_collective_t collective;
     int32_t first, count; /* positions in graph->dim */
     mc_dims_t dims;
+    bool flat;
 } mc_hop_t;
 
-/* `mesh` and `aligned` stay the caller's, and stay. */
+/* `aligned` stays the caller's, and stays. A ragged mesh is led by the root (mc_mesh_led_by). */
 mc_graph_t mc_graph(meshcoll_collective_t collective, const mc_mesh_t *mesh, bool in_order,
                     const mc_numbering_t *aligned);
 /* The algorithms for a hop. */

@@ -5,21 +5,41 @@
 
 #include <stdlib.h>
 
-static mc_line_shape_t shape_of(const mc_mesh_t *mesh, const mc_links_t *links, mc_dims_t dims,
-                                int32_t root, const mc_placement_t state[MC_MAX_DIMS])
+/* On a mesh that the root leads. The longest of the lines along fold; one line of all ranks as though
+ * they were spread evenly over the boxes, `even`, or for an alltoall, in which a box sends more the more
+ * ranks it has, as though all were as large as the largest. */
+static mc_line_t longest_line(const mc_mesh_t *mesh, bool alltoall, mc_dims_t dims, int32_t root,
+                              mc_mesh_t *even)
 {
-    mc_line_shape_t shape = {.mesh = mesh, .share = {1, 1}, .lines = 1};
+    mc_line_t line = mc_mesh_line(mesh, dims, root, root);
+    if (mesh->ragged && dims.first == MC_RAGGED_FOLD)
+        line.len = mesh->dim[MC_RAGGED_FOLD].extent;
+    if (!mesh->ragged || dims.count < mesh->ndims)
+        return line;
+    const int32_t boxes = even->dim[MC_RAGGED_BOX].extent;
+    even->ragged = NULL;
+    even->dim[MC_RAGGED_GPU].extent = 1;
+    even->dim[MC_RAGGED_FOLD].extent =
+        alltoall ? mesh->ragged->most : (mesh->size + boxes - 1) / boxes;
+    line.len = mesh->size;
+    line.root = root;
+    return line;
+}
+
+static mc_line_shape_t shape_of(const mc_mesh_t *mesh, mc_mesh_t *even, bool alltoall,
+                                const mc_links_t *links, mc_dims_t dims, int32_t root,
+                                const mc_placement_t state[MC_MAX_DIMS])
+{
+    mc_line_shape_t shape = {.mesh = even, .lines = 1};
     int32_t crowd = 1; /* ranks inside one of the line's that run a line of their own */
-    shape.line = mc_mesh_line(mesh, dims, root, root);
+    shape.line = longest_line(mesh, alltoall, dims, root, even);
+    shape.boxes = dims.count == mesh->ndims ? mesh->ragged : NULL;
     for (int32_t d = 0; d < mesh->ndims; d++) {
-        const int32_t extent = mesh->dim[d].extent;
-        if (!mc_dims_has(dims, d) && state[d] == MC_SHARD)
-            shape.share = mc_ratio_mul(shape.share, mc_ratio(1, extent));
         if (mc_dims_has(dims, d) || state[d] == MC_ROOT)
             continue;
-        shape.lines *= extent;
+        shape.lines *= mesh->dim[d].extent;
         if (d >= dims.first + dims.count)
-            crowd *= extent;
+            crowd *= mesh->dim[d].extent;
     }
     for (int32_t d = 0; d < mesh->ndims; d++) {
         shape.crowd[d] = crowd;
@@ -29,11 +49,39 @@ static mc_line_shape_t shape_of(const mc_mesh_t *mesh, const mc_links_t *links, 
     return shape;
 }
 
+static mc_ratio_t ragged_share(const mc_mesh_t *mesh, meshcoll_collective_t move, mc_dims_t dims,
+                               unsigned cut)
+{
+    const bool all_pass = move == MESHCOLL_ALLGATHER || move == MESHCOLL_REDUCE_SCATTER;
+    unsigned sliced = cut;
+    if (!all_pass || dims.count == mesh->ndims)
+        return mc_ratio(mc_mesh_fullest(mesh, cut), mesh->size);
+    for (int32_t d = dims.first; d < dims.first + dims.count; d++)
+        sliced |= 1u << d;
+    return mc_ratio((int64_t)mc_dims_extent(mesh, dims) * mc_mesh_fullest(mesh, sliced),
+                    mesh->size);
+}
+
+mc_ratio_t mc_share_of(meshcoll_collective_t collective, const mc_mesh_t *mesh,
+                       meshcoll_collective_t move, mc_dims_t dims, unsigned cut)
+{
+    int32_t parts = 1;
+    if (mesh->ragged && mc_move_has_blocks(&mc_moves[collective]))
+        return ragged_share(mesh, move, dims, cut);
+    for (int32_t d = 0; d < mesh->ndims; d++)
+        parts *= cut & 1u << d ? mesh->dim[d].extent : 1;
+    return mc_ratio(1, parts);
+}
+
 mc_phase_cost_t mc_phase_cost(int32_t algorithm, mc_dims_t dims, const mc_mesh_t *mesh,
                               const mc_links_t *links, int32_t root,
-                              const mc_placement_t state[MC_MAX_DIMS])
+                              const mc_placement_t state[MC_MAX_DIMS], mc_ratio_t share)
 {
-    const mc_line_shape_t shape = shape_of(mesh, links, dims, root, state);
+    const mc_mesh_t led = mc_mesh_led_by(mesh, root);
+    mc_mesh_t even = led;
+    const bool alltoall = mc_algorithms[algorithm].collective == MESHCOLL_ALLTOALL;
+    mc_line_shape_t shape = shape_of(&led, &even, alltoall, links, dims, root, state);
+    shape.share = share;
     mc_phase_cost_t cost = mc_algorithms[algorithm].cost(&shape);
     for (int32_t d = 0; d < mesh->ndims; d++)
         cost.busy.dim[d].row = cost.busy.dim[d].alpha;
@@ -45,9 +93,14 @@ mc_phase_cost_t mc_strategy_phase_cost(const mc_strategy_t *strategy, const mc_m
 {
     mc_placement_t state[MC_MAX_DIMS];
     const mc_phase_t *const phase = &strategy->phase[i];
+    unsigned cut = 0;
     mc_strategy_state(strategy, mesh, i, state);
+    for (int32_t d = 0; d < mesh->ndims; d++)
+        cut |= !mc_dims_has(phase->dims, d) && state[d] == MC_SHARD ? 1u << d : 0;
     return mc_phase_cost(phase->algorithm, phase->dims, mesh, links,
-                         mc_moves[strategy->collective].rooted ? root : 0, state);
+                         mc_moves[strategy->collective].rooted ? root : 0, state,
+                         mc_share_of(strategy->collective, mesh,
+                                     mc_algorithms[phase->algorithm].collective, phase->dims, cut));
 }
 
 static mc_phase_cost_t all_phases(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
@@ -65,10 +118,11 @@ static mc_phase_cost_t all_phases(const mc_strategy_t *strategy, const mc_mesh_t
 mc_links_t mc_strategy_links(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
                              const mc_links_t *links, int32_t root, double n)
 {
+    const mc_links_t at = mc_links_at(links, n);
     if (!mc_links_burst(links))
-        return *links;
+        return at;
     const mc_phase_cost_t sum = all_phases(strategy, mesh, links, root);
-    return mc_links_carrying(links, &sum.busy, n / mc_strategy_sides(strategy));
+    return mc_links_carrying(&at, &sum.busy, n / mc_strategy_sides(strategy));
 }
 
 double mc_strategy_seconds(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
@@ -79,7 +133,7 @@ double mc_strategy_seconds(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
         return mc_sides_seconds(strategy, mesh, &left, root, n);
     }
     const mc_phase_cost_t sum = all_phases(strategy, mesh, links, root);
-    const mc_links_t left = mc_links_carrying(links, &sum.busy, n);
+    const mc_links_t at = mc_links_at(links, n), left = mc_links_carrying(&at, &sum.busy, n);
     return mc_phase_cost_seconds(&sum, &left, strategy->segments, n);
 }
 
@@ -125,7 +179,7 @@ static int add_ranked(mc_ranked_t **ranked, uint32_t *n, const mc_ranked_t *more
     return MESHCOLL_OK;
 }
 
-static int add_sides(meshcoll_collective_t collective, const mc_mesh_t *mesh,
+static int add_sides(mc_priced_t *graph, meshcoll_collective_t collective, const mc_mesh_t *mesh,
                      const mc_links_t *links, const mc_planner_query_t *query, mc_ranked_t **ranked,
                      uint32_t *n, uint32_t *considered)
 {
@@ -134,7 +188,8 @@ static int add_sides(meshcoll_collective_t collective, const mc_mesh_t *mesh,
     /* rings, of which sides are made, keep no order */
     if (query->one_side || query->in_order || query->aligned)
         return MESHCOLL_OK;
-    int status = mc_sides_candidates(collective, mesh, links, query, *ranked, &pair, &n_pairs);
+    int status =
+        mc_sides_candidates(graph, collective, mesh, links, query, *ranked, &pair, &n_pairs);
     if (status || n_pairs == 0)
         return status;
     status = add_ranked(ranked, n, pair, n_pairs);
@@ -143,29 +198,44 @@ static int add_sides(meshcoll_collective_t collective, const mc_mesh_t *mesh,
     return status;
 }
 
+/* The `most` cheapest of one side (0: all), and those of two; sorted. */
+static int find(meshcoll_collective_t collective, const mc_mesh_t *mesh, const mc_links_t *links,
+                const mc_planner_query_t *query, uint32_t most, mc_ranked_t **ranked, uint32_t *n,
+                uint32_t *considered)
+{
+    const mc_links_t at = mc_links_at(links, query->bytes);
+    const int32_t root = mc_moves[collective].rooted ? query->root : 0;
+    mc_priced_t graph;
+    mc_ranked_t *list;
+    int status =
+        mc_priced_init(&graph, collective, mesh, &at, root, query->in_order, query->aligned);
+    if (status)
+        return status;
+    status = mc_search(&graph, collective, &at, query, most, &list, n, considered);
+    if (!status) {
+        status = add_sides(&graph, collective, mesh, &at, query, &list, n, considered);
+        if (status)
+            free(list);
+        else
+            *ranked = list;
+    }
+    mc_priced_free(&graph);
+    return status;
+}
+
 int mc_planner_rank(meshcoll_collective_t collective, const mc_mesh_t *mesh,
                     const mc_links_t *links, const mc_planner_query_t *query, mc_ranked_t **ranked,
                     uint32_t *n, uint32_t *considered)
 {
-    mc_ranked_t *list;
     uint32_t found, priced, most = query->most;
+    const bool large = long_dims(mesh) > 2;
     int status = check(collective, mesh, links, query);
+    if (large && !most)
+        most = MC_RANK_MOST;
+    if (!status)
+        status = find(collective, mesh, links, query, large ? most : 0, ranked, &found, &priced);
     if (status)
         return status;
-    if (long_dims(mesh) > 2) {
-        most = most ? most : MC_RANK_MOST;
-        status = mc_search(collective, mesh, links, query, most, &list, &found, &priced);
-    } else {
-        status = mc_search(collective, mesh, links, query, 0, &list, &found, &priced);
-    }
-    if (status)
-        return status;
-    status = add_sides(collective, mesh, links, query, &list, &found, &priced);
-    if (status) {
-        free(list);
-        return status;
-    }
-    *ranked = list;
     *n = most && most < found ? most : found;
     *considered = priced;
     return MESHCOLL_OK;
@@ -178,12 +248,10 @@ int mc_planner_best(meshcoll_collective_t collective, const mc_mesh_t *mesh,
     uint32_t n, considered;
     int status = check(collective, mesh, links, query);
     if (!status)
-        status = mc_search(collective, mesh, links, query, 1, &ranked, &n, &considered);
+        status = find(collective, mesh, links, query, 1, &ranked, &n, &considered);
     if (status)
         return status;
-    status = add_sides(collective, mesh, links, query, &ranked, &n, &considered);
-    if (!status)
-        *best = ranked[0];
+    *best = ranked[0];
     free(ranked);
-    return status;
+    return MESHCOLL_OK;
 }

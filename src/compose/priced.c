@@ -10,9 +10,11 @@ enum { NODE_BITS = 3, FIRST_ROOM = 64 };
 /* What is needed to build: where things stand already, as index + 1, or 0. */
 typedef struct {
     mc_priced_t *p;
+    meshcoll_collective_t collective;
     const mc_mesh_t *mesh;
     const mc_links_t *links;
-    bool by_lines; /* prices depend on how many lines run, also on those outside (link.h's cpu) */
+    bool
+        by_lines; /* prices depend on how many lines run, also on those outside (link.h's cpu and bus) */
     int32_t root, room_prices, room_steps, room_groups, room_hops, room_nodes;
     int32_t *node;  /* by code */
     int32_t *group; /* by collective, line, which inner dimensions are in use, which are cut */
@@ -24,13 +26,13 @@ typedef struct {
     size_t line; /* of first and last position */
     /* bits by position: in use inside of the line, or anywhere but on it (by_lines); cut outside of it */
     uint32_t used, shards;
-    int64_t parts;
+    mc_ratio_t share;
 } site_t;
 
 static bool ranks_share_cores(const mc_links_t *links)
 {
     for (int32_t d = 0; d < links->ndims; d++)
-        if (links->dim[d].cpu != 0)
+        if (links->dim[d].cpu != 0 || links->dim[d].bus != 0)
             return true;
     return false;
 }
@@ -51,16 +53,18 @@ static site_t site_of(const build_t *b, const mc_node_t *node, const mc_hop_t *h
 {
     const mc_graph_t *const graph = &b->p->graph;
     const int32_t last = hop->first + hop->count - 1;
-    site_t site = {.line = (size_t)(hop->first * graph->n + last), .parts = 1};
+    site_t site = {.line = (size_t)(hop->first * graph->n + last)};
+    unsigned cut = 0; /* by dimension */
     for (int32_t i = 0; i < graph->n; i++) {
         const bool outside = i < hop->first || i > last;
         if (outside && node->at[i] == MC_SHARD) {
             site.shards |= 1u << i;
-            site.parts *= b->mesh->dim[graph->dim[i]].extent;
+            cut |= 1u << graph->dim[i];
         }
         if ((i > last || (outside && b->by_lines)) && node->at[i] != MC_ROOT)
             site.used |= 1u << i;
     }
+    site.share = mc_share_of(b->collective, b->mesh, hop->collective, hop->dims, cut);
     return site;
 }
 
@@ -100,7 +104,8 @@ static mc_price_t priced(const build_t *b, const mc_node_t *node, const mc_hop_t
         state[d] = graph->from == MC_SHARD ? MC_REPLICA : graph->from;
     for (int32_t i = 0; i < graph->n; i++)
         state[graph->dim[i]] = node->at[i] == MC_SHARD ? MC_REPLICA : (mc_placement_t)node->at[i];
-    price.exact = mc_phase_cost(algorithm, hop->dims, b->mesh, b->links, b->root, state);
+    price.exact =
+        mc_phase_cost(algorithm, hop->dims, b->mesh, b->links, b->root, state, mc_ratio(1, 1));
     add_seconds(&price, graph, b->links);
     return price;
 }
@@ -146,7 +151,7 @@ static int32_t group_of(build_t *b, const mc_node_t *node, const mc_hop_t *hop)
             p->step = step;
         if (!step || price < 0)
             return -1;
-        step[p->n_steps++] = (mc_priced_step_t){price, {choices.index[a], hop->dims}, site.parts};
+        step[p->n_steps++] = (mc_priced_step_t){price, {choices.index[a], hop->dims}, site.share};
     }
     *known = ++p->n_groups;
     return *known - 1;
@@ -156,7 +161,7 @@ static int32_t group_of(build_t *b, const mc_node_t *node, const mc_hop_t *hop)
  * other of root and shard. */
 static uint32_t code_of(const mc_graph_t *graph, const mc_node_t *node)
 {
-    uint32_t code = 0;
+    uint32_t code = node->flat;
     for (int32_t i = 0; i < graph->n; i++) {
         const uint32_t other = node->at[i] == MC_ROOT ? MC_SHARD : MC_ROOT;
         const bool turned = node->at[i] != graph->to && (node->been[i] & 1u << other);
@@ -205,13 +210,18 @@ int mc_priced_init(mc_priced_t *p, meshcoll_collective_t collective, const mc_me
                    const mc_links_t *links, int32_t root, bool in_order,
                    const mc_numbering_t *aligned)
 {
-    *p = (mc_priced_t){.graph = mc_graph(collective, mesh, in_order, aligned)};
-    build_t b = {
-        .p = p, .mesh = mesh, .links = links, .by_lines = ranks_share_cores(links), .root = root};
+    const mc_mesh_t led = mc_mesh_led_by(mesh, root);
+    *p = (mc_priced_t){.graph = mc_graph(collective, &led, in_order, aligned)};
+    build_t b = {.p = p,
+                 .collective = collective,
+                 .mesh = mesh,
+                 .links = links,
+                 .by_lines = ranks_share_cores(links),
+                 .root = root};
     const mc_node_t start = mc_graph_start(&p->graph);
     const int32_t n = p->graph.n;
     const size_t lines = (size_t)(n * n);
-    b.node = calloc((size_t)1 << (NODE_BITS * n), sizeof *b.node);
+    b.node = calloc((size_t)1 << (NODE_BITS * n + 1), sizeof *b.node);
     b.group = calloc((lines * MESHCOLL_COLLECTIVES) << (2 * n), sizeof *b.group);
     b.price = calloc((lines * (size_t)mc_n_algorithms) << n, sizeof *b.price);
     const bool done = b.node && b.group && b.price && add_node(&b, &start) >= 0;
@@ -230,7 +240,7 @@ static double least_of_group(const mc_priced_t *p, const mc_priced_group_t *grou
     for (int32_t i = group->first; i < group->first + group->n; i++) {
         const mc_priced_step_t *const step = &p->step[i];
         const mc_ratio_t beta = p->price[step->price].exact.busy.dim[dim].beta;
-        least = fmin(least, mc_ratio_value(beta) / (double)step->parts);
+        least = fmin(least, mc_ratio_value(beta) * mc_ratio_value(step->share));
     }
     return least;
 }
@@ -297,8 +307,10 @@ static bool is_needless(const mc_priced_t *p, const mc_priced_group_t *group, in
     return false;
 }
 
+/* Groups lie one after another, in their order; so do what is left of them. */
 void mc_priced_prune(mc_priced_t *p, double margin)
 {
+    int32_t n_steps = 0;
     for (int32_t g = 0; g < p->n_groups; g++) {
         mc_priced_group_t *const group = &p->group[g];
         mc_priced_step_t kept[MC_MAX_CHOICES];
@@ -307,7 +319,9 @@ void mc_priced_prune(mc_priced_t *p, double margin)
             if (!is_needless(p, group, i, margin))
                 kept[n++] = p->step[i];
         for (int32_t i = 0; i < n; i++)
-            p->step[group->first + i] = kept[i];
-        group->n = n;
+            p->step[n_steps + i] = kept[i];
+        *group = (mc_priced_group_t){n_steps, n};
+        n_steps += n;
     }
+    p->n_steps = n_steps;
 }

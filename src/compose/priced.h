@@ -16,11 +16,11 @@ typedef struct {
     double busy_fixed[MC_MAX_DIMS + 1], busy_per_byte[MC_MAX_DIMS + 1];
 } mc_price_t;
 
-/* One phase with 1/parts of the vector. */
+/* One phase with that share of the vector. */
 typedef struct {
     int32_t price;
     mc_phase_t phase;
-    int64_t parts;
+    mc_ratio_t share;
 } mc_priced_step_t;
 
 /* Steps that lead from the same to the same: one algorithm each, in the order of enumeration. */

@@ -30,6 +30,12 @@ enum { LOADS = MAX_BUSY + 1 };
 /* Sums of seconds are compared after rounding of this much; the prices of ends are exact. */
 static const double SLACK = 1e-9;
 
+/* Where links are much alike, very many paths cost nearly the same. After so many steps tried for the cheapest
+ * alone, one within this much of it is good enough: half of that for what a path is left for at a node,
+ * over all its phases, half for what a bound must promise. */
+enum { MANY_TRIED = 8192 };
+static const double ENOUGH = 0.01;
+
 /* The first limit when several are wanted. */
 static const double FIRST_EXCESS = 0.02;
 
@@ -63,7 +69,7 @@ typedef struct {
     const mc_links_t *links;
     bool bursts; /* of links */
     double bytes;
-    mc_priced_t graph;
+    mc_priced_t *graph;
     int32_t n_means;
     int32_t n_busy;                   /* the links of graph.dim, and the ranks where they may be */
     double mean[MAX_MEANS][MAX_BUSY]; /* weights */
@@ -74,7 +80,9 @@ typedef struct {
 
     uint32_t most;
     double limit; /* what is dearer need not be found */
-    bool left;    /* something was dearer */
+    double alike; /* seconds by which a load may be more and count as no dearer; 0: none */
+    int32_t n_tried;
+    bool left; /* something was dearer */
     uint64_t n_priced;
     uint64_t path[MC_MAX_PHASES];
     mc_phase_cost_t exact[MC_MAX_PHASES + 1]; /* of the path's first phases */
@@ -98,7 +106,7 @@ static int32_t loads_of(const search_t *s)
 
 static int32_t start_of(const search_t *s)
 {
-    return s->graph.n_nodes - 1;
+    return s->graph->n_nodes - 1;
 }
 
 static const double *load_of(const search_t *s, int32_t c, int32_t step)
@@ -113,14 +121,14 @@ static const double *to_go_of(const search_t *s, int32_t c, int32_t node)
 
 static bool is_end(const search_t *s, int32_t node)
 {
-    return s->graph.first_hop[node] == s->graph.first_hop[node + 1];
+    return s->graph->first_hop[node] == s->graph->first_hop[node + 1];
 }
 
 /* Prices ----------------------------------------------------------------------------------------- */
 
 static const mc_priced_step_t *step_at(const search_t *s, const uint64_t *path, int32_t i)
 {
-    return &s->graph.step[(uint32_t)path[i]];
+    return &s->graph->step[(uint32_t)path[i]];
 }
 
 /* Adds up what the path's phases cost, from the first that is not the same as at the last end. */
@@ -128,9 +136,9 @@ static const mc_phase_cost_t *exact_cost(search_t *s, int32_t n_phases)
 {
     for (; s->n_exact < n_phases; s->n_exact++) {
         const mc_priced_step_t *const step = step_at(s, s->path, s->n_exact);
-        const mc_phase_cost_t *const cost = &s->graph.price[step->price].exact;
-        const mc_cost_t once = mc_cost_share(&cost->once, mc_ratio(1, step->parts));
-        const mc_cost_t busy = mc_cost_share(&cost->busy, mc_ratio(1, step->parts));
+        const mc_phase_cost_t *const cost = &s->graph->price[step->price].exact;
+        const mc_cost_t once = mc_cost_share(&cost->once, step->share);
+        const mc_cost_t busy = mc_cost_share(&cost->busy, step->share);
         const mc_phase_cost_t *const before = &s->exact[s->n_exact];
         s->exact[s->n_exact + 1] =
             (mc_phase_cost_t){mc_cost_add(&before->once, &once), mc_cost_add(&before->busy, &busy)};
@@ -156,12 +164,12 @@ static void add_mean(search_t *s, int32_t first, int32_t second, int32_t turn)
     mean[first] += links / 2;
     mean[second] += links / 2;
     if (turn > 0)
-        mean[s->graph.graph.n] = sin(angle);
+        mean[s->graph->graph.n] = sin(angle);
 }
 
 static void add_mean_of_all(search_t *s, int32_t turn)
 {
-    const int32_t n = s->graph.graph.n;
+    const int32_t n = s->graph->graph.n;
     const double angle = turn * acos(0) / TURNS;
     double *const mean = s->mean[s->n_means++];
     for (int32_t i = 0; i < n; i++)
@@ -173,7 +181,7 @@ static void add_mean_of_all(search_t *s, int32_t turn)
 /* All first: it leaves most at once. */
 static void add_means(search_t *s)
 {
-    const int32_t n = s->graph.graph.n, turns = s->n_busy > n ? TURNS : 1;
+    const int32_t n = s->graph->graph.n, turns = s->n_busy > n ? TURNS : 1;
     for (int32_t turn = turns; turn-- > 0 && n > 2;)
         add_mean_of_all(s, turn);
     for (int32_t turn = 0; turn < turns; turn++)
@@ -188,10 +196,11 @@ static void fill_loads(search_t *s, int32_t c)
 {
     const uint32_t segments = segments_of(c);
     double *load = s->cut[c].load;
-    for (int32_t i = 0; i < s->graph.n_steps; i++) {
-        const mc_priced_step_t *const step = &s->graph.step[i];
-        const mc_price_t *const price = &s->graph.price[step->price];
-        const double bytes = s->bytes / (double)step->parts / segments;
+    for (int32_t i = 0; i < s->graph->n_steps; i++) {
+        const mc_priced_step_t *const step = &s->graph->step[i];
+        const mc_price_t *const price = &s->graph->price[step->price];
+        const double bytes =
+            s->bytes * (double)step->share.num / (double)step->share.den / segments;
         *load++ = price->fixed + price->per_byte * bytes;
         for (int32_t d = 0; d < s->n_busy; d++)
             *load++ = (segments - 1) * (price->busy_fixed[d] + price->busy_per_byte[d] * bytes);
@@ -208,7 +217,7 @@ static double weighted(const search_t *s, int32_t m, const double *load)
 
 static double whole(const search_t *s, const double *load)
 {
-    const int32_t links = s->graph.graph.n;
+    const int32_t links = s->graph->graph.n;
     double busiest = 0;
     for (int32_t i = 0; i < links; i++)
         busiest = load[1 + i] > busiest ? load[1 + i] : busiest;
@@ -217,8 +226,8 @@ static double whole(const search_t *s, const double *load)
 
 static void fill_weights(search_t *s, int32_t c, int32_t m)
 {
-    for (int32_t g = 0; g < s->graph.n_groups; g++) {
-        const mc_priced_group_t group = s->graph.group[g];
+    for (int32_t g = 0; g < s->graph->n_groups; g++) {
+        const mc_priced_group_t group = s->graph->group[g];
         double least = INFINITY;
         for (int32_t i = group.first; i < group.first + group.n; i++) {
             const double weight = weighted(s, m, load_of(s, c, i));
@@ -230,9 +239,9 @@ static void fill_weights(search_t *s, int32_t c, int32_t m)
 
 static void fill_to_go(search_t *s, int32_t c, int32_t m)
 {
-    const mc_priced_hop_t *hop = s->graph.hop;
-    for (int32_t node = 0; node < s->graph.n_nodes; node++) {
-        const mc_priced_hop_t *const end = s->graph.hop + s->graph.first_hop[node + 1];
+    const mc_priced_hop_t *hop = s->graph->hop;
+    for (int32_t node = 0; node < s->graph->n_nodes; node++) {
+        const mc_priced_hop_t *const end = s->graph->hop + s->graph->first_hop[node + 1];
         double least = hop == end ? 0 : INFINITY;
         for (; hop < end; hop++) {
             const double seconds = s->weight[hop->group] + s->ahead[hop->next];
@@ -250,17 +259,17 @@ static double follow(search_t *s, int32_t c, int32_t m)
     int32_t n = 0;
     s->n_exact = 0;
     for (int32_t node = start_of(s); !is_end(s, node);) {
-        int32_t h = s->graph.first_hop[node];
-        while (s->weight[s->graph.hop[h].group] + s->ahead[s->graph.hop[h].next] > s->ahead[node])
+        int32_t h = s->graph->first_hop[node];
+        while (s->weight[s->graph->hop[h].group] + s->ahead[s->graph->hop[h].next] > s->ahead[node])
             h++;
-        const mc_priced_group_t group = s->graph.group[s->graph.hop[h].group];
+        const mc_priced_group_t group = s->graph->group[s->graph->hop[h].group];
         int32_t i = group.first;
-        while (weighted(s, m, load_of(s, c, i)) > s->weight[s->graph.hop[h].group])
+        while (weighted(s, m, load_of(s, c, i)) > s->weight[s->graph->hop[h].group])
             i++;
         for (int32_t k = 0; k < loads_of(s); k++)
             load[k] += load_of(s, c, i)[k];
         s->path[n++] = (uint64_t)h << 32 | (uint32_t)i;
-        node = s->graph.hop[h].next;
+        node = s->graph->hop[h].next;
     }
     return s->bursts ? exact_seconds(s, exact_cost(s, n), c) : whole(s, load);
 }
@@ -277,8 +286,8 @@ static void drop_cut(cut_t *cut)
 static int prepare_cut(search_t *s, int32_t c, double *good)
 {
     cut_t *const cut = &s->cut[c];
-    cut->load = malloc(sizeof(double) * (size_t)s->graph.n_steps * (size_t)loads_of(s));
-    cut->to_go = malloc(sizeof(double) * (size_t)s->graph.n_nodes * (size_t)s->n_means);
+    cut->load = malloc(sizeof(double) * (size_t)s->graph->n_steps * (size_t)loads_of(s));
+    cut->to_go = malloc(sizeof(double) * (size_t)s->graph->n_nodes * (size_t)s->n_means);
     if (!cut->load || !cut->to_go)
         return mc_fail_memory("the planner's bounds");
     fill_loads(s, c);
@@ -338,6 +347,8 @@ static void settle(search_t *s)
     if (s->most && s->n_found >= s->most) {
         s->n_found = s->most;
         s->limit = s->found[s->most - 1].seconds;
+        if (s->alike > 0)
+            s->limit /= 1 + ENOUGH / 2;
     }
 }
 
@@ -379,12 +390,21 @@ static void price_end(search_t *s, int32_t n_phases)
 
 /* The search ------------------------------------------------------------------------------------ */
 
-static bool no_dearer(const double *a, const double *b, int32_t n)
+static bool no_dearer(const double *a, const double *b, int32_t n, double alike)
 {
     for (int32_t i = 0; i < n; i++)
-        if (a[i] > b[i])
+        if (a[i] > b[i] + alike)
             return false;
     return true;
+}
+
+/* No dimension takes more than three phases, and the fill and both legs of what is busy may be so much
+ * more each time. */
+static void be_content(search_t *s)
+{
+    s->alike = s->limit * ENOUGH / 2 / (3 * s->graph->graph.n) / (1 + sqrt(2));
+    if (s->n_found > 0)
+        s->limit /= 1 + ENOUGH / 2;
 }
 
 /* Was there an earlier path to this node that is no dearer, whatever follows? Ties are the earlier
@@ -393,7 +413,7 @@ static bool outdone(search_t *s, int32_t node, const double *load)
 {
     int32_t n = 0;
     for (int32_t m = s->last_mark[node]; m; m = s->mark[m - 1].before, n++)
-        if (no_dearer(s->mark[m - 1].load, load, loads_of(s)))
+        if (no_dearer(s->mark[m - 1].load, load, loads_of(s), s->alike))
             return true;
     if (n >= MOST_MARKS)
         return false;
@@ -416,7 +436,7 @@ static void clear_marks(search_t *s)
 {
     s->n_marks = 0;
     if (s->last_mark)
-        memset(s->last_mark, 0, sizeof *s->last_mark * (size_t)s->graph.n_nodes);
+        memset(s->last_mark, 0, sizeof *s->last_mark * (size_t)s->graph->n_nodes);
 }
 
 static void extend(const search_t *s, const prefix_t *prefix, int32_t step, prefix_t *longer)
@@ -433,11 +453,13 @@ static void explore(search_t *s, int32_t node, int32_t n_phases, const prefix_t 
 
 static void explore_group(search_t *s, int32_t h, int32_t n_phases, const prefix_t *prefix)
 {
-    const mc_priced_hop_t hop = s->graph.hop[h];
-    const mc_priced_group_t group = s->graph.group[hop.group];
+    const mc_priced_hop_t hop = s->graph->hop[h];
+    const mc_priced_group_t group = s->graph->group[hop.group];
     prefix_t longer;
     for (int32_t i = group.first; i < group.first + group.n && !s->status; i++) {
         extend(s, prefix, i, &longer);
+        if (s->last_mark && ++s->n_tried == MANY_TRIED)
+            be_content(s);
         if (hopeless(s, &longer, hop.next)) {
             s->left = true;
             continue;
@@ -454,7 +476,7 @@ static void explore(search_t *s, int32_t node, int32_t n_phases, const prefix_t 
 {
     if (is_end(s, node))
         price_end(s, n_phases);
-    for (int32_t h = s->graph.first_hop[node]; h < s->graph.first_hop[node + 1]; h++)
+    for (int32_t h = s->graph->first_hop[node]; h < s->graph->first_hop[node + 1]; h++)
         explore_group(s, h, n_phases, prefix);
 }
 
@@ -484,13 +506,13 @@ static void find_best(search_t *s)
     if (s->status)
         return;
     if (!s->bursts) {
-        mc_priced_prune(&s->graph, good * SLACK);
+        mc_priced_prune(s->graph, good * SLACK);
         fill_loads(s, 0); /* steps have moved */
     }
     for (int32_t c = 1; c < s->n_cuts && !s->status; c++)
         s->status = prepare_cut(s, c, &good);
     if (!s->bursts)
-        s->last_mark = malloc(sizeof *s->last_mark * (size_t)s->graph.n_nodes);
+        s->last_mark = malloc(sizeof *s->last_mark * (size_t)s->graph->n_nodes);
     if (!s->status && !s->last_mark && !s->bursts)
         s->status = mc_fail_memory("the planner's marks");
     s->limit = good * (1 + SLACK);
@@ -552,7 +574,6 @@ static void release(search_t *s)
     free(s->last_mark);
     free(s->mark);
     free(s->found);
-    mc_priced_free(&s->graph);
 }
 
 /* By the textbook the links' time is all there is. */
@@ -564,28 +585,27 @@ static int32_t ranks_count(const mc_links_t *links)
     return 0;
 }
 
-int mc_search(meshcoll_collective_t collective, const mc_mesh_t *mesh, const mc_links_t *links,
+int mc_search(mc_priced_t *graph, meshcoll_collective_t collective, const mc_links_t *links,
               const mc_planner_query_t *query, uint32_t most, mc_ranked_t **ranked, uint32_t *n,
               uint32_t *considered)
 {
-    search_t s = {
-        .links = links, .bursts = mc_links_burst(links), .bytes = query->bytes, .most = most};
-    const int32_t root = mc_moves[collective].rooted ? query->root : 0;
+    search_t s = {.graph = graph,
+                  .links = links,
+                  .bursts = mc_links_burst(links),
+                  .bytes = query->bytes,
+                  .most = most};
     s.exact[0] = (mc_phase_cost_t){mc_cost_zero(), mc_cost_zero()};
-    s.status =
-        mc_priced_init(&s.graph, collective, mesh, links, root, query->in_order, query->aligned);
-    if (!s.status && s.bursts)
-        s.status = mc_priced_after_burst(&s.graph, links, s.bytes);
-    if (s.status) {
-        mc_priced_free(&s.graph);
-        return s.status;
+    if (s.bursts) {
+        const int status = mc_priced_after_burst(graph, links, s.bytes);
+        if (status)
+            return status;
     }
-    s.n_busy = s.graph.graph.n + ranks_count(links);
+    s.n_busy = graph->graph.n + ranks_count(links);
     add_means(&s);
     for (s.n_cuts = 1; s.n_cuts < MAX_CUTS && segments_of(s.n_cuts) <= query->max_segments;)
         s.n_cuts++;
-    s.weight = malloc(sizeof(double) * (size_t)s.graph.n_groups);
-    s.ahead = malloc(sizeof(double) * (size_t)s.graph.n_nodes);
+    s.weight = malloc(sizeof(double) * (size_t)graph->n_groups);
+    s.ahead = malloc(sizeof(double) * (size_t)graph->n_nodes);
     if (!s.weight || !s.ahead)
         s.status = mc_fail_memory("the planner's bounds");
     else if (most == 1)

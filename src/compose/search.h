@@ -3,9 +3,11 @@
 #define MC_COMPOSE_SEARCH_H
 
 #include "compose/planner.h"
+#include "compose/priced.h"
 
-/* The `most` cheapest strategies, sorted (0: all). See mc_planner_rank. */
-int mc_search(meshcoll_collective_t collective, const mc_mesh_t *mesh, const mc_links_t *links,
+/* The `most` cheapest strategies, sorted (0: all). See mc_planner_rank. `graph` is of the collective and
+ * links; where one is wanted, it loses the steps that no cheapest path needs. */
+int mc_search(mc_priced_t *graph, meshcoll_collective_t collective, const mc_links_t *links,
               const mc_planner_query_t *query, uint32_t most, mc_ranked_t **ranked, uint32_t *n,
               uint32_t *considered);
 

@@ -45,7 +45,13 @@ static void busy_of_term(const mc_term_t *term, const mc_link_t *link, seconds_t
                          seconds_t *own)
 {
     const mc_term_t bytes_only = mc_term_bytes(term);
-    const mc_term_t no_wire = {term->alpha, {0, 1}, term->gamma, term->row, {0, 1}, term->messages};
+    const mc_term_t no_wire = {.alpha = term->alpha,
+                               .beta = {0, 1},
+                               .gamma = term->gamma,
+                               .row = term->row,
+                               .incast = {0, 1},
+                               .messages = term->messages,
+                               .volume = {0, 1}};
     const mc_busy_t fixed = mc_term_busy(term, link, 0);
     const mc_busy_t per_byte = mc_term_busy(&bytes_only, link, 1);
     *held = (seconds_t){fixed.link, per_byte.link};
@@ -157,6 +163,7 @@ double mc_sides_seconds(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
 enum { MAX_ORDERS = 2 * MC_MAX_DIMS };
 
 typedef struct {
+    mc_priced_t *graph;
     meshcoll_collective_t collective;
     const mc_mesh_t *mesh;
     const mc_links_t *links;
@@ -175,7 +182,9 @@ enum { MAX_BASES = 3, MOST_FOUND = MAX_BASES * MAX_ORDERS * (MAX_ORDERS - 1) };
 
 static void find_long(pairing_t *p)
 {
-    for (int32_t d = 0; d < p->mesh->ndims; d++)
+    /* fold comes first and last on both sides */
+    const int32_t n = p->mesh->ragged ? MC_RAGGED_FOLD : p->mesh->ndims;
+    for (int32_t d = 0; d < n; d++)
         if (p->mesh->dim[d].extent > 1)
             p->long_dim[p->n_long++] = d;
 }
@@ -342,7 +351,8 @@ static int try_cheapest(pairing_t *p, double part)
     one.max_segments = 1;
     for (int32_t d = 0; d < links.ndims; d++)
         links.dim[d].burst *= part;
-    const int status = mc_search(p->collective, p->mesh, &links, &one, 1, &ranked, &n, &considered);
+    const int status =
+        mc_search(p->graph, p->collective, &links, &one, 1, &ranked, &n, &considered);
     if (status)
         return status;
     if (n > 0)
@@ -360,11 +370,12 @@ static bool is_limited(const mc_ranked_t *best, double bound)
            (segments > 2 && best->seconds - bound < best->seconds / segments);
 }
 
-int mc_sides_candidates(meshcoll_collective_t collective, const mc_mesh_t *mesh,
+int mc_sides_candidates(mc_priced_t *graph, meshcoll_collective_t collective, const mc_mesh_t *mesh,
                         const mc_links_t *links, const mc_planner_query_t *query,
                         const mc_ranked_t *best, mc_ranked_t **ranked, uint32_t *n)
 {
-    pairing_t p = {.collective = collective,
+    pairing_t p = {.graph = graph,
+                   .collective = collective,
                    .mesh = mesh,
                    .links = links,
                    .query = query,

@@ -3,6 +3,7 @@
 #define MC_COMPOSE_SIDES_H
 
 #include "compose/planner.h"
+#include "compose/priced.h"
 
 /*
  * Seconds of a strategy with two sides for n bytes are fill + (segments / 2 - 1) * every, where a
@@ -32,9 +33,9 @@ double mc_sides_seconds(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
  * `best` is the cheapest strategy of one side: none are given that cannot be cheaper for what a link
  * must carry, and none at all where less than the time of a segment is between it and the lower
  * bound, nor for a collective without a torus. The caller frees *ranked by free(); NULL where there
- * are none.
+ * are none. `graph` is the one that `best` was found in, and is searched again.
  */
-int mc_sides_candidates(meshcoll_collective_t collective, const mc_mesh_t *mesh,
+int mc_sides_candidates(mc_priced_t *graph, meshcoll_collective_t collective, const mc_mesh_t *mesh,
                         const mc_links_t *links, const mc_planner_query_t *query,
                         const mc_ranked_t *best, mc_ranked_t **ranked, uint32_t *n);
 

@@ -151,7 +151,7 @@ static int check_side_order(const mc_strategy_t *s, const mc_mesh_t *mesh, int32
         const int32_t last = p->dims.first + p->dims.count - 1;
         char phase[PHASE_TEXT];
         mc_text_t text = mc_text(phase, sizeof phase);
-        if (!move_of(p)->reduces || mc_mesh_line(mesh, p->dims, 0, 0).len == 1)
+        if (!move_of(p)->reduces || mc_dims_extent(mesh, p->dims) == 1)
             continue;
         print_phase(p, mesh, &text);
         if (!mc_algorithms[p->algorithm].keeps_order)
@@ -169,9 +169,22 @@ static int check_side_order(const mc_strategy_t *s, const mc_mesh_t *mesh, int32
     return MESHCOLL_OK;
 }
 
+/* The leader of a ragged mesh stands before those of its fold line that it comes behind. */
+static int check_leader(const mc_strategy_t *s, const mc_mesh_t *mesh)
+{
+    if (!mesh->ragged || !mc_moves[s->collective].reduces || !mc_mesh_leader_moved(mesh) ||
+        mc_strategy_is_flat(s, mesh))
+        return MESHCOLL_OK;
+    return mc_fail(MESHCOLL_ERR_STRATEGY,
+                   "rank %d is not the first of its line along fold, so that as root it takes that "
+                   "one's place: the order of ranks is kept along all dimensions as one line only, "
+                   "as in reduce:mst",
+                   mesh->leader);
+}
+
 int mc_strategy_check_order(const mc_strategy_t *s, const mc_mesh_t *mesh)
 {
-    int status = MESHCOLL_OK;
+    int status = check_leader(s, mesh);
     for (int32_t side = 0; side < mc_strategy_sides(s) && !status; side++)
         status = check_side_order(s, mesh, side);
     return status;
@@ -184,6 +197,11 @@ static int fail_aligned(const mc_strategy_t *s, const mc_mesh_t *mesh, int32_t i
     char phase[PHASE_TEXT];
     mc_text_t text = mc_text(phase, sizeof phase);
     print_phase(&s->phase[i], mesh, &text);
+    if (why == MC_NUMBERED_FLAT && mesh->ragged)
+        return mc_fail(MESHCOLL_ERR_STRATEGY,
+                       "phase %d, %s, is not along all ranks: between boxes of unequal sizes the "
+                       "aligned tree is that of one line",
+                       i + 1, phase);
     switch (why) {
     case MC_NUMBERED:
         return mc_fail(MESHCOLL_ERR_STRATEGY,
@@ -236,13 +254,78 @@ int mc_strategy_check_aligned(const mc_strategy_t *s, const mc_mesh_t *mesh,
     return status;
 }
 
+bool mc_strategy_is_flat(const mc_strategy_t *s, const mc_mesh_t *mesh)
+{
+    bool flat = true;
+    for (int32_t i = 0; i < s->n_phases; i++)
+        flat = flat && s->phase[i].dims.count == mesh->ndims;
+    return flat;
+}
+
+mc_strategy_t mc_strategy_flat(const mc_strategy_t *s)
+{
+    mc_strategy_t flat = *s;
+    for (int32_t i = 0; i < s->n_phases; i++)
+        flat.phase[i].dims = (mc_dims_t){0, 1};
+    return flat;
+}
+
+/* Fold lines differ in length, so a slice of one is no slice of another, but a rank's own block is. */
+static const char *fold_reason(const mc_phase_t *phase)
+{
+    const mc_algorithm_t *const a = &mc_algorithms[phase->algorithm];
+    const bool blocks = a->collective == MESHCOLL_SCATTER || a->collective == MESHCOLL_GATHER;
+    if (phase->dims.count > 1)
+        return "merges fold with other dimensions: only all dimensions of boxes of unequal sizes "
+               "merge, and then in every phase";
+    return a->slices && !blocks ? "cuts fold into slices, but its lines differ in length: take "
+                                  "mst, chain or star there"
+                                : NULL;
+}
+
+/* What the dimensions outside of fold have is the same in all boxes only at fold 0. */
+static const char *ragged_reason(const mc_strategy_t *s, const mc_mesh_t *mesh, int32_t i)
+{
+    mc_placement_t state[MC_MAX_DIMS];
+    const mc_phase_t *const phase = &s->phase[i];
+    mc_strategy_state(s, mesh, i, state);
+    if (mc_dims_has(phase->dims, MC_RAGGED_FOLD))
+        return fold_reason(phase);
+    if (mc_dims_extent(mesh, phase->dims) > 1 && state[MC_RAGGED_FOLD] != MC_ROOT)
+        return "runs while fold is not in state root: boxes of unequal sizes first bring to fold 0 "
+               "what the ranks beyond the smallest box have, as in reduce:mst(fold), and hand it "
+               "back last, as in bcast:mst(fold)";
+    return NULL;
+}
+
+static int check_ragged(const mc_strategy_t *s, const mc_mesh_t *mesh)
+{
+    const char *reason = NULL;
+    if (mc_strategy_is_flat(s, mesh))
+        return MESHCOLL_OK;
+    if (s->collective == MESHCOLL_ALLTOALL)
+        return mc_fail(
+            MESHCOLL_ERR_STRATEGY,
+            "between boxes of unequal sizes an alltoall goes along all dimensions as one "
+            "line, as in alltoall:pairwise");
+    for (int32_t i = 0; i < s->n_phases; i++) {
+        char phase[PHASE_TEXT];
+        mc_text_t text = mc_text(phase, sizeof phase);
+        if (!(reason = ragged_reason(s, mesh, i)))
+            continue;
+        print_phase(&s->phase[i], mesh, &text);
+        return mc_fail(MESHCOLL_ERR_STRATEGY, "phase %d, %s, %s", i + 1, phase, reason);
+    }
+    return MESHCOLL_OK;
+}
+
 /* Along a dimension of extent 1 every state is the same, so it may be left out or visited freely. */
 int mc_strategy_check(const mc_strategy_t *s, const mc_mesh_t *mesh)
 {
     int status = check_shape(s, mesh);
     for (int32_t side = 0; !status && side < mc_strategy_sides(s); side++)
         status = check_side(s, mesh, side);
-    return status;
+    return !status && mesh->ragged ? check_ragged(s, mesh) : status;
 }
 
 /* For each dimension, the first phase of a side that cuts it into slices and the first that joins

@@ -54,12 +54,17 @@ int mc_strategy_check(const mc_strategy_t *strategy, const mc_mesh_t *mesh);
 /* Does it reduce in the order of ranks, as operations that do not commute need? ERR_STRATEGY says
  * which phase does not. True of algorithms that keep the order of their line, when inner dimensions
  * are reduced before outer ones: then what is added up are neighbouring runs of ranks. The
- * strategy was checked. */
+ * strategy was checked. A ragged mesh is led by the operation's root (mc_mesh_led_by). */
 int mc_strategy_check_order(const mc_strategy_t *strategy, const mc_mesh_t *mesh);
 /* Does it add up by the aligned tree over that numbering? ERR_STRATEGY says which phase does not. The
  * strategy was checked. */
 int mc_strategy_check_aligned(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
                               const mc_numbering_t *numbering);
+/* Does every phase go along all dimensions at once? On a ragged mesh, whose lines else never merge
+ * fold with others, the whole strategy is then one of mc_mesh_flat. */
+bool mc_strategy_is_flat(const mc_strategy_t *strategy, const mc_mesh_t *mesh);
+/* The same phases on mc_mesh_flat. */
+mc_strategy_t mc_strategy_flat(const mc_strategy_t *strategy);
 bool mc_strategy_equal(const mc_strategy_t *a, const mc_strategy_t *b);
 
 /* Named entries: "option1" …, "flat-mst", "flat-ring", …; the pattern's dimensions are filled in for

@@ -192,13 +192,62 @@ static int add_pattern(mc_strategy_t *s, const mc_mesh_t *mesh, const pattern_t 
 {
     const int32_t algorithm =
         mc_algorithm_find(pattern->collective, pattern->algorithm, strlen(pattern->algorithm));
-    const span_t span = span_of((where_t)(pattern->where & ~(unsigned)ON_SECOND), mesh->ndims);
+    const where_t where = (where_t)(pattern->where & ~(unsigned)ON_SECOND);
+    const bool without_fold = mesh->ragged && where != MERGED;
+    const span_t span = span_of(where, without_fold ? MC_RAGGED_FOLD : mesh->ndims);
     int status = MESHCOLL_OK;
     for (int32_t i = 0; i < span.count && !status; i++)
         status =
             add_phase(s, algorithm,
                       (mc_dims_t){span.from + (span.inward ? i : span.count - 1 - i), span.width});
     return status;
+}
+
+static int add_fold(mc_strategy_t *s, meshcoll_collective_t collective)
+{
+    const mc_dims_t fold = {MC_RAGGED_FOLD, 1};
+    return add_phase(s, mc_algorithm_find(collective, "mst", 3), fold);
+}
+
+/* Between boxes of unequal sizes: what fold 0 takes from its line first on each side, */
+static int open_fold(mc_strategy_t *s)
+{
+    const mc_placement_t from = mc_moves[s->collective].from;
+    if (from == MC_ROOT)
+        return MESHCOLL_OK;
+    return add_fold(s, from == MC_SHARD ? MESHCOLL_GATHER : MESHCOLL_REDUCE);
+}
+
+/* and gives it last. */
+static int close_fold(mc_strategy_t *s)
+{
+    const mc_placement_t to = mc_moves[s->collective].to;
+    if (to == MC_ROOT)
+        return MESHCOLL_OK;
+    return add_fold(s, to == MC_SHARD ? MESHCOLL_SCATTER : MESHCOLL_BCAST);
+}
+
+static int add_patterns(mc_strategy_t *s, const mc_mesh_t *mesh, const pattern_t *pattern,
+                        int32_t n)
+{
+    const bool folds = mesh->ragged && pattern->where != MERGED;
+    int status = folds ? open_fold(s) : MESHCOLL_OK;
+    for (int32_t p = 0; p < n && !status; p++) {
+        if (s->second == 0 && pattern[p].where & ON_SECOND) {
+            status = folds ? close_fold(s) : MESHCOLL_OK;
+            s->second = s->n_phases;
+            if (folds && !status)
+                status = open_fold(s);
+        }
+        if (!status)
+            status = add_pattern(s, mesh, &pattern[p]);
+    }
+    return folds && !status ? close_fold(s) : status;
+}
+
+static bool suits(const pattern_t *pattern, meshcoll_collective_t collective, const mc_mesh_t *mesh)
+{
+    return !mesh->ragged || collective != MESHCOLL_ALLTOALL || pattern->where == MERGED;
 }
 
 /* Names of the entries of a collective, for a message. */
@@ -216,12 +265,12 @@ int mc_strategy_named(const char *name, meshcoll_collective_t collective, const 
     for (size_t i = 0; i < MC_COUNT(entries); i++) {
         if (entries[i].named.collective != collective || strcmp(entries[i].named.name, name) != 0)
             continue;
-        int status = MESHCOLL_OK;
-        for (int32_t p = 0; p < entries[i].n && !status; p++) {
-            if (s.second == 0 && entries[i].pattern[p].where & ON_SECOND)
-                s.second = s.n_phases;
-            status = add_pattern(&s, mesh, &entries[i].pattern[p]);
-        }
+        if (!suits(entries[i].pattern, collective, mesh))
+            return mc_fail(MESHCOLL_ERR_STRATEGY,
+                           "between boxes of unequal sizes there is no %s named '%s'; take "
+                           "another, or a flat one",
+                           mc_moves[collective].name, name);
+        const int status = add_patterns(&s, mesh, entries[i].pattern, entries[i].n);
         s.segments = (uint32_t)mc_strategy_sides(&s);
         if (!status)
             *strategy = s;
@@ -278,7 +327,7 @@ static int fail_algorithm(meshcoll_collective_t collective, word_t name)
 
 static int fail_dim(const mc_mesh_t *mesh, word_t name, const char *why)
 {
-    char known[MC_MAX_DIMS * (MC_DIM_NAME + 12)];
+    char known[MC_MESH_TEXT];
     mc_text_t text = mc_text(known, sizeof known);
     mc_mesh_print(mesh, &text);
     return mc_fail(MESHCOLL_ERR_STRATEGY, "'%.*s' %s mesh %s", (int)name.n, name.at, why, known);

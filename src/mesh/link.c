@@ -141,14 +141,26 @@ static int fail_value(word_t field, word_t value, const char *wanted)
                    wanted, (int)value.n, value.at);
 }
 
-/* The field that takes a time, or NULL. */
+/* The field that takes a time, of the link or its last point, or NULL. */
 static double *time_of(word_t field, mc_link_t *link)
 {
+    mc_link_point_t *const at = link->n_points > 0 ? &link->point[link->n_points - 1] : NULL;
     if (is(field, "alpha"))
-        return &link->alpha;
+        return at ? &at->alpha : &link->alpha;
     if (is(field, "gap"))
-        return &link->gap;
-    return is(field, "cpu") ? &link->cpu : NULL;
+        return at ? &at->gap : &link->gap;
+    return !is(field, "cpu") ? NULL : at ? &at->cpu : &link->cpu;
+}
+
+/* The one that takes a time per byte. */
+static double *per_byte_of(word_t field, mc_link_t *link)
+{
+    mc_link_point_t *const at = link->n_points > 0 ? &link->point[link->n_points - 1] : NULL;
+    if (is(field, "beta"))
+        return at ? &at->beta : &link->beta;
+    if (is(field, "bus"))
+        return at ? &at->bus : &link->bus;
+    return !is(field, "gamma") ? NULL : at ? &at->gamma : &link->gamma;
 }
 
 static bool read_size(word_t word, double *bytes)
@@ -163,17 +175,34 @@ static bool read_size(word_t word, double *bytes)
     return true;
 }
 
+/* Fields that follow are those of this size. */
+static int add_point(word_t field, word_t value, mc_link_t *link)
+{
+    double bytes;
+    if (!read_size(value, &bytes) || bytes == 0)
+        return fail_value(field, value, "a vector's size as in 64KiB");
+    if (link->n_points == MC_LINK_POINTS)
+        return mc_fail(MESHCOLL_ERR_PARSE, "a link has %d sizes at most", MC_LINK_POINTS);
+    link->point[link->n_points++] = (mc_link_point_t){
+        bytes, link->alpha, link->gap, link->cpu, link->beta, link->bus, link->gamma};
+    return MESHCOLL_OK;
+}
+
 static int parse_field(word_t field, word_t value, mc_link_t *link)
 {
     static const char per_byte[] = "a rate as in 25GB/s or 200Mbit/s, or a time as in 40ns/KiB";
-    double *const time = time_of(field, link);
+    double *const time = time_of(field, link), *const rate = per_byte_of(field, link);
+    if (is(field, "at"))
+        return add_point(field, value, link);
+    if (link->n_points > 0 && !time && !rate)
+        return mc_fail(MESHCOLL_ERR_PARSE,
+                       "a link at a size has alpha, gap, cpu, beta, bus and gamma, but no '%.*s'",
+                       (int)field.n, field.at);
     if (time)
         return read_time(value, time) ? MESHCOLL_OK
                                       : fail_value(field, value, "a time as in 7us, 300ns or 1ms");
-    if (is(field, "beta") || is(field, "gamma"))
-        return read_per_byte(value, is(field, "beta") ? &link->beta : &link->gamma)
-                   ? MESHCOLL_OK
-                   : fail_value(field, value, per_byte);
+    if (rate)
+        return read_per_byte(value, rate) ? MESHCOLL_OK : fail_value(field, value, per_byte);
     if (is(field, "burst"))
         return read_size(value, &link->burst)
                    ? MESHCOLL_OK
@@ -189,10 +218,10 @@ static int parse_field(word_t field, word_t value, mc_link_t *link)
     if (is(field, "pulled"))
         return read_yes_no(value, &link->pulled) ? MESHCOLL_OK
                                                  : fail_value(field, value, "yes or no");
-    return mc_fail(
-        MESHCOLL_ERR_PARSE,
-        "a link has alpha, gap, cpu, beta, burst, gamma, incast, ports and pulled, but no '%.*s'",
-        (int)field.n, field.at);
+    return mc_fail(MESHCOLL_ERR_PARSE,
+                   "a link has alpha, gap, cpu, beta, bus, burst, gamma, incast, ports, pulled and "
+                   "at, but no '%.*s'",
+                   (int)field.n, field.at);
 }
 
 static const mc_link_preset_t *find_link(word_t name)
@@ -292,7 +321,7 @@ static int parse_base(word_t name, const mc_mesh_t *mesh, mc_links_t *links)
 static int parse_dim(word_t item, const mc_mesh_t *mesh, mc_links_t *links, bool given[])
 {
     const word_t whole = item, name = cut(&item, '=');
-    char buffer[MC_MAX_DIMS * (MC_DIM_NAME + 12)];
+    char buffer[MC_MESH_TEXT];
     mc_text_t text = mc_text(buffer, sizeof buffer);
     const int32_t d = mc_mesh_find(mesh, name.at, name.n);
     if (name.n == whole.n)
@@ -324,13 +353,26 @@ static int complete(const mc_mesh_t *mesh, mc_links_t *links)
             *link = (mc_link_t){.ports = 1};
         if (isnan(link->gap))
             link->gap = link->alpha;
+        for (int32_t i = 0; i < link->n_points; i++)
+            if (isnan(link->point[i].gap))
+                link->point[i].gap = link->point[i].alpha;
     }
     return MESHCOLL_OK;
 }
 
+/* Both are inside a box: what is said of one holds for the other. */
+static void copy_inside(mc_links_t *links, bool gpu)
+{
+    mc_link_t *const dim = links->dim;
+    if (gpu)
+        dim[MC_RAGGED_FOLD] = dim[MC_RAGGED_GPU];
+    else
+        dim[MC_RAGGED_GPU] = dim[MC_RAGGED_FOLD];
+}
+
 int mc_links_parse(const char *text, const mc_mesh_t *mesh, mc_links_t *links)
 {
-    const mc_link_t unknown = {NAN, NAN, 0, 1, false, NAN, 0, 0, 0};
+    const mc_link_t unknown = {.alpha = NAN, .beta = NAN, .ports = 1, .gap = NAN};
     mc_links_t all = {.ndims = mesh->ndims};
     bool given[MC_MAX_DIMS] = {false};
     for (int32_t d = 0; d < mesh->ndims; d++)
@@ -344,6 +386,8 @@ int mc_links_parse(const char *text, const mc_mesh_t *mesh, mc_links_t *links)
         rest = whole;
     while (!status && rest.n > 0)
         status = parse_dim(cut(&rest, ','), mesh, &all, given);
+    if (mesh->ragged && given[MC_RAGGED_GPU] != given[MC_RAGGED_FOLD])
+        copy_inside(&all, given[MC_RAGGED_GPU]);
     if (!status)
         status = complete(mesh, &all);
     if (!status)
@@ -412,33 +456,54 @@ static void print_per_byte(double seconds, mc_text_t *text)
     mc_text_add(text, "%s", buffer);
 }
 
+static void print_field(const char *name, double seconds, void (*print)(double, mc_text_t *),
+                        mc_text_t *text)
+{
+    mc_text_add(text, ";%s:", name);
+    print(seconds, text);
+}
+
+static void print_point(const mc_link_point_t *at, mc_text_t *text)
+{
+    mc_text_add(text, ";at:%.17gB", at->bytes);
+    print_field("alpha", at->alpha, print_time, text);
+    print_field("gap", at->gap, print_time, text);
+    print_field("cpu", at->cpu, print_time, text);
+    print_field("beta", at->beta, print_per_byte, text);
+    print_field("bus", at->bus, print_per_byte, text);
+    print_field("gamma", at->gamma, print_per_byte, text);
+}
+
+static void print_link(const mc_link_t *link, mc_text_t *text)
+{
+    mc_text_add(text, "alpha:");
+    print_time(link->alpha, text);
+    if (link->gap != link->alpha)
+        print_field("gap", link->gap, print_time, text);
+    if (link->cpu != 0)
+        print_field("cpu", link->cpu, print_time, text);
+    print_field("beta", link->beta, print_per_byte, text);
+    if (link->bus != 0)
+        print_field("bus", link->bus, print_per_byte, text);
+    if (link->burst != 0)
+        mc_text_add(text, ";burst:%.17gB", link->burst);
+    print_field("gamma", link->gamma, print_per_byte, text);
+    if (link->incast != 0)
+        print_share(link->incast, text);
+    if (link->ports == MC_PORTS_ALL)
+        mc_text_add(text, ";ports:all");
+    else
+        mc_text_add(text, ";ports:%d", link->ports);
+    mc_text_add(text, ";pulled:%s", link->pulled ? "yes" : "no");
+    for (int32_t i = 0; i < link->n_points; i++)
+        print_point(&link->point[i], text);
+}
+
 void mc_links_print(const mc_links_t *links, const mc_mesh_t *mesh, mc_text_t *text)
 {
     for (int32_t d = 0; d < links->ndims; d++) {
-        const mc_link_t *const link = &links->dim[d];
-        mc_text_add(text, "%s%s=alpha:", d ? "," : "", mesh->dim[d].name);
-        print_time(link->alpha, text);
-        if (link->gap != link->alpha) {
-            mc_text_add(text, ";gap:");
-            print_time(link->gap, text);
-        }
-        if (link->cpu != 0) {
-            mc_text_add(text, ";cpu:");
-            print_time(link->cpu, text);
-        }
-        mc_text_add(text, ";beta:");
-        print_per_byte(link->beta, text);
-        if (link->burst != 0)
-            mc_text_add(text, ";burst:%.17gB", link->burst);
-        mc_text_add(text, ";gamma:");
-        print_per_byte(link->gamma, text);
-        if (link->incast != 0)
-            print_share(link->incast, text);
-        if (link->ports == MC_PORTS_ALL)
-            mc_text_add(text, ";ports:all");
-        else
-            mc_text_add(text, ";ports:%d", link->ports);
-        mc_text_add(text, ";pulled:%s", link->pulled ? "yes" : "no");
+        mc_text_add(text, "%s%s=", d ? "," : "", mesh->dim[d].name);
+        print_link(&links->dim[d], text);
     }
 }
 
@@ -467,6 +532,19 @@ static bool usable(double number)
     return isfinite(number) && number >= 0;
 }
 
+static bool are_points_usable(const mc_link_t *link)
+{
+    double before = 0;
+    for (int32_t i = 0; i < link->n_points; i++) {
+        const mc_link_point_t *const at = &link->point[i];
+        if (!usable(at->alpha) || !usable(at->gap) || !usable(at->cpu) || !usable(at->beta) ||
+            !usable(at->bus) || !usable(at->gamma) || !(at->bytes > before))
+            return false;
+        before = at->bytes;
+    }
+    return true;
+}
+
 int mc_links_check(const mc_links_t *links, const mc_mesh_t *mesh)
 {
     if (links->ndims != mesh->ndims)
@@ -476,11 +554,18 @@ int mc_links_check(const mc_links_t *links, const mc_mesh_t *mesh)
         const mc_link_t *const link = &links->dim[d];
         if (!usable(link->alpha) || !usable(link->beta) || !usable(link->gamma) ||
             !usable(link->gap) || !usable(link->incast) || !usable(link->cpu) ||
-            !usable(link->burst))
-            return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                           "alpha, gap, cpu, beta, burst, gamma and incast of dimension %s are "
-                           "finite and not negative",
-                           mesh->dim[d].name);
+            !usable(link->burst) || !usable(link->bus))
+            return mc_fail(
+                MESHCOLL_ERR_INVALID_ARG,
+                "alpha, gap, cpu, beta, bus, burst, gamma and incast of dimension %s are "
+                "finite and not negative",
+                mesh->dim[d].name);
+        if (!are_points_usable(link))
+            return mc_fail(
+                MESHCOLL_ERR_INVALID_ARG,
+                "the link of dimension %s at its sizes: these ascend, and its numbers are "
+                "finite and not negative",
+                mesh->dim[d].name);
         if (link->ports < 1)
             return mc_fail(MESHCOLL_ERR_INVALID_ARG, "dimension %s has at least one port, not %d",
                            mesh->dim[d].name, link->ports);

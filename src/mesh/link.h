@@ -8,6 +8,15 @@
 #include "mesh/mesh.h"
 
 enum { MC_PORTS_ALL = INT32_MAX }; /* every rank has a port of its own: written "all" */
+enum { MC_LINK_POINTS = 8 };
+enum {
+    MC_LINKS_TEXT = 4096
+}; /* room for what is printed of links as measured, a few at several sizes */
+
+/* What stands below under the same names, where the whole vector has so many bytes. */
+typedef struct {
+    double bytes, alpha, gap, cpu, beta, bus, gamma;
+} mc_link_point_t;
 
 typedef struct {
     double alpha;  /* seconds per message */
@@ -24,6 +33,13 @@ typedef struct {
                       its time on a core, over the cores they share; 0 where each has its own */
     double burst; /* bytes that pass a port at once after a pause, before beta counts: what a token
                       bucket lets through (Cruz 1991); 0 where nothing shapes the link */
+    double
+        bus; /* seconds by which any rank's byte holds up all the others, as ranks share cores and
+                   the memory's bus; 0 where they do not */
+    /* Caches, pages and protocols are others for large vectors: sizes at which it was measured, in
+     * ascending order. Between two of them times are interpolated; none: the same at all sizes. */
+    int32_t n_points;
+    mc_link_point_t point[MC_LINK_POINTS];
 } mc_link_t;
 
 typedef struct {
@@ -56,6 +72,8 @@ extern const int32_t mc_n_cluster_presets;
 int mc_links_parse(const char *text, const mc_mesh_t *mesh, mc_links_t *links);
 /* By hand in full; parses back to the same numbers. */
 void mc_links_print(const mc_links_t *links, const mc_mesh_t *mesh, mc_text_t *text);
+/* The same links as a vector of `bytes` finds them: by their points, which are gone then. */
+mc_links_t mc_links_at(const mc_links_t *links, double bytes);
 /* Does any link let a burst through? */
 bool mc_links_burst(const mc_links_t *links);
 /* The same links where `carried[d]` bytes pass a port of dimension d: bursts are taken off beta, and 0. */

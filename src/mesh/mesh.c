@@ -8,14 +8,15 @@
 static int fail_mesh_text(const char *text, const char *why)
 {
     return mc_fail(MESHCOLL_ERR_PARSE,
-                   "a mesh is written NAME=EXTENT,… outermost first, as in box=4,gpu=8; in '%s' %s",
+                   "a mesh is written NAME=EXTENT,… outermost first, as in box=4,gpu=8, or with "
+                   "boxes of unequal sizes box=8+8+4; in '%s' %s",
                    text, why);
 }
 
-/* Reads NAME=EXTENT at *at and moves behind it. */
-static int parse_dim(const char *text, const char **at, mc_dim_t *dim)
+/* Reads NAME= at *at and moves behind it. */
+static int parse_name(const char *text, const char **at, mc_dim_t *dim)
 {
-    const char *p = *at;
+    const char *const p = *at;
     size_t n = 0;
     while (isalnum((unsigned char)p[n]) || p[n] == '_' || p[n] == '-')
         n++;
@@ -25,15 +26,77 @@ static int parse_dim(const char *text, const char **at, mc_dim_t *dim)
         return fail_mesh_text(text, "a name is longer than 15 characters");
     if (p[n] != '=')
         return fail_mesh_text(text, "a name has no '=' behind it");
-    char *end;
-    const long extent = strtol(p + n + 1, &end, 10);
-    if (!isdigit((unsigned char)p[n + 1]) || extent < 1 || extent > INT32_MAX)
-        return fail_mesh_text(text, "an extent is not a number from 1 on");
     memcpy(dim->name, p, n);
     dim->name[n] = '\0';
-    dim->extent = (int32_t)extent;
+    *at = p + n + 1;
+    return MESHCOLL_OK;
+}
+
+static int parse_number(const char *text, const char **at, int32_t *number)
+{
+    char *end;
+    const long value = strtol(*at, &end, 10);
+    if (!isdigit((unsigned char)**at) || value < 1 || value > INT32_MAX)
+        return fail_mesh_text(text, "an extent is not a number from 1 on");
+    *number = (int32_t)value;
     *at = end;
     return MESHCOLL_OK;
+}
+
+static int parse_dim(const char *text, const char **at, mc_dim_t *dim)
+{
+    const int status = parse_name(text, at, dim);
+    return status ? status : parse_number(text, at, &dim->extent);
+}
+
+/* A list of boxes is kept in memory. */
+enum { MOST_IN_BOXES = 1 << 24 };
+
+/* "8+8+4", where "3x8" is 8+8+8. */
+static int parse_sizes(const char *text, const char *at, int32_t **sizes, int32_t *n)
+{
+    int64_t total = 0;
+    *sizes = NULL;
+    *n = 0;
+    for (;; at++) {
+        int32_t size = 1, times = 1;
+        int status = parse_number(text, &at, &size);
+        if (!status && *at == 'x') {
+            times = size;
+            at++;
+            status = parse_number(text, &at, &size);
+        }
+        total += (int64_t)times * size;
+        if (!status && total > MOST_IN_BOXES)
+            status = fail_mesh_text(text, "there are more than 2^24 ranks in unequal boxes");
+        int32_t *const grown =
+            status ? NULL : realloc(*sizes, ((size_t)*n + (size_t)times) * sizeof *grown);
+        if (!status && !grown)
+            status = mc_fail_memory("a mesh");
+        if (status)
+            return status;
+        *sizes = grown;
+        for (int32_t i = 0; i < times; i++)
+            grown[(*n)++] = size;
+        if (*at != '+')
+            break;
+    }
+    return *at ? fail_mesh_text(text, "something follows the boxes, which are all dimensions")
+               : MESHCOLL_OK;
+}
+
+static int parse_ragged(const char *text, mc_mesh_t *mesh)
+{
+    mc_dim_t dim;
+    const char *at = text;
+    int32_t *sizes = NULL, n = 0;
+    int status = parse_name(text, &at, &dim);
+    if (!status)
+        status = parse_sizes(text, at, &sizes, &n);
+    if (!status)
+        status = mc_mesh_of_boxes(dim.name, sizes, n, mesh);
+    free(sizes);
+    return status;
 }
 
 int mc_mesh_parse(const char *text, mc_mesh_t *mesh)
@@ -41,6 +104,8 @@ int mc_mesh_parse(const char *text, mc_mesh_t *mesh)
     mc_mesh_t m = {.size = 1};
     int64_t size = 1;
     const char *at = text;
+    if (strchr(text, '+'))
+        return parse_ragged(text, mesh);
     for (;;) {
         if (m.ndims == MC_MAX_DIMS)
             return fail_mesh_text(text, "there are more than 6 dimensions");
@@ -65,15 +130,37 @@ int mc_mesh_parse(const char *text, mc_mesh_t *mesh)
     return MESHCOLL_OK;
 }
 
+/* Runs of more than three boxes that are alike are written once. */
+static void print_ragged(const mc_mesh_t *mesh, mc_text_t *text)
+{
+    const mc_boxes_t *const boxes = mesh->ragged;
+    mc_text_add(text, "%s=", mesh->dim[MC_RAGGED_BOX].name);
+    for (int32_t b = 0, run; b < boxes->n; b += run) {
+        const int32_t size = boxes->first[b + 1] - boxes->first[b];
+        run = 1;
+        while (b + run < boxes->n && boxes->first[b + run + 1] - boxes->first[b + run] == size)
+            run++;
+        const char *const plus = b ? "+" : "";
+        if (run > 3)
+            mc_text_add(text, "%s%dx%d", plus, run, size);
+        for (int32_t i = 0; i < run && run <= 3; i++)
+            mc_text_add(text, "%s%d", i ? "+" : plus, size);
+    }
+}
+
 void mc_mesh_print(const mc_mesh_t *mesh, mc_text_t *text)
 {
+    if (mesh->ragged) {
+        print_ragged(mesh, text);
+        return;
+    }
     for (int32_t d = 0; d < mesh->ndims; d++)
         mc_text_add(text, "%s%s=%d", d ? "," : "", mesh->dim[d].name, mesh->dim[d].extent);
 }
 
 int mc_mesh_check(const mc_mesh_t *mesh)
 {
-    char buffer[MC_MAX_DIMS * (MC_DIM_NAME + 12)];
+    char buffer[MC_MESH_TEXT];
     mc_mesh_t again;
     if (mesh->ndims < 1 || mesh->ndims > MC_MAX_DIMS)
         return mc_fail(MESHCOLL_ERR_MESH, "a mesh has 1 to %d dimensions, not %d", MC_MAX_DIMS,
@@ -86,6 +173,9 @@ int mc_mesh_check(const mc_mesh_t *mesh)
     const int status = mc_mesh_parse(buffer, &again);
     if (status)
         return status;
+    if (again.ragged != mesh->ragged || mesh->leader < 0 || mesh->leader >= mesh->size)
+        return mc_fail(MESHCOLL_ERR_MESH, "mesh %s has boxes of other sizes, or leader %d", buffer,
+                       mesh->leader);
     if (again.size != mesh->size)
         return mc_fail(MESHCOLL_ERR_MESH, "mesh %s has %d ranks, but says %d", buffer, again.size,
                        mesh->size);
@@ -102,18 +192,19 @@ int32_t mc_mesh_stride(const mc_mesh_t *mesh, int32_t dim)
 
 void mc_mesh_coords(const mc_mesh_t *mesh, int32_t rank, int32_t coord[MC_MAX_DIMS])
 {
+    int32_t place = mc_mesh_place(mesh, rank);
     for (int32_t d = mesh->ndims - 1; d >= 0; d--) {
-        coord[d] = rank % mesh->dim[d].extent;
-        rank /= mesh->dim[d].extent;
+        coord[d] = place % mesh->dim[d].extent;
+        place /= mesh->dim[d].extent;
     }
 }
 
 int32_t mc_mesh_rank(const mc_mesh_t *mesh, const int32_t coord[MC_MAX_DIMS])
 {
-    int32_t rank = 0;
+    int32_t place = 0;
     for (int32_t d = 0; d < mesh->ndims; d++)
-        rank = rank * mesh->dim[d].extent + coord[d];
-    return rank;
+        place = place * mesh->dim[d].extent + coord[d];
+    return mc_mesh_rank_at(mesh, place);
 }
 
 int32_t mc_mesh_find(const mc_mesh_t *mesh, const char *name, size_t n)
@@ -127,25 +218,25 @@ int32_t mc_mesh_find(const mc_mesh_t *mesh, const char *name, size_t n)
 bool mc_dim_is_inside(const mc_dim_t *dim)
 {
     return strcmp(dim->name, "numa") == 0 || strcmp(dim->name, "socket") == 0 ||
-           strcmp(dim->name, "gpu") == 0;
+           strcmp(dim->name, "gpu") == 0 || strcmp(dim->name, "fold") == 0;
 }
 
 int32_t mc_mesh_level(const mc_mesh_t *mesh, int32_t a, int32_t b)
 {
-    int32_t level = -1;
-    for (int32_t d = mesh->ndims - 1; d >= 0; d--) {
-        const int32_t extent = mesh->dim[d].extent;
-        if (a % extent != b % extent)
-            level = d;
-        a /= extent;
-        b /= extent;
-    }
-    return level;
+    int32_t at_a[MC_MAX_DIMS], at_b[MC_MAX_DIMS];
+    mc_mesh_coords(mesh, a, at_a);
+    mc_mesh_coords(mesh, b, at_b);
+    for (int32_t d = 0; d < mesh->ndims; d++)
+        if (at_a[d] != at_b[d])
+            return d;
+    return -1;
 }
 
 int32_t mc_dims_extent(const mc_mesh_t *mesh, mc_dims_t dims)
 {
     int32_t extent = 1;
+    if (mesh->ragged && dims.count == mesh->ndims)
+        return mesh->size;
     for (int32_t d = dims.first; d < dims.first + dims.count; d++)
         extent *= mesh->dim[d].extent;
     return extent;
@@ -160,12 +251,16 @@ void mc_dims_print(const mc_mesh_t *mesh, mc_dims_t dims, mc_text_t *text)
 mc_line_t mc_mesh_line(const mc_mesh_t *mesh, mc_dims_t dims, int32_t rank, int32_t root)
 {
     const int32_t stride = mc_mesh_stride(mesh, dims.first + dims.count - 1);
-    const int32_t len = mc_dims_extent(mesh, dims);
-    const int32_t me = rank / stride % len;
+    const int32_t extent = mc_dims_extent(mesh, dims), place = mc_mesh_place(mesh, rank);
+    const int32_t me = place / stride % extent, base = place - me * stride;
+    int32_t len = extent;
+    if (mesh->ragged && dims.first == MC_RAGGED_FOLD)
+        while (mc_mesh_rank_at(mesh, base + len - 1) < 0)
+            len--;
     return (mc_line_t){.dims = dims,
-                       .base = rank - me * stride,
+                       .base = base,
                        .stride = stride,
                        .len = len,
                        .me = me,
-                       .root = root / stride % len};
+                       .root = mc_mesh_place(mesh, root) / stride % extent};
 }

@@ -6,58 +6,58 @@ const mc_link_preset_t mc_link_presets[] = {
     {"lab-net",
      "measured in the project's lab (veth shaped to 200 Mbit/s): alpha one way through UCX/TCP "
      "when idle; beta is the rate set; gamma as lab-shm",
-     {7e-6, 8 / 200e6, 1e-9, 1, false, 0, 0, 0, 0}},
+     {.alpha = 7e-6, .beta = 8 / 200e6, .gamma = 1e-9, .ports = 1}},
     {"lab-shm",
      "a 2-core 2.5 GHz Xeon with 16 ranks: 4 MiB copied at 0.14 ns/B and summed at 0.13 ns/B were "
      "measured with one rank, times 8 ranks to a core; alpha is an estimate (waking a rank)",
-     {5e-6, 1e-9, 1e-9, 2, true, 0, 0, 0, 0}},
+     {.alpha = 5e-6, .beta = 1e-9, .gamma = 1e-9, .ports = 2, .pulled = true}},
     {"ethernet-10g",
      "beta is the line rate (IEEE 802.3); alpha an estimate for TCP through the kernel; gamma as "
      "shm",
-     {20e-6, 8 / 10e9, 0.1e-9, 1, false, 0, 0, 0, 0}},
+     {.alpha = 20e-6, .beta = 8 / 10e9, .gamma = 0.1e-9, .ports = 1}},
     {"ethernet-25g",
      "beta is the line rate (IEEE 802.3); alpha an estimate for TCP through the kernel; gamma as "
      "shm",
-     {15e-6, 8 / 25e9, 0.1e-9, 1, false, 0, 0, 0, 0}},
+     {.alpha = 15e-6, .beta = 8 / 25e9, .gamma = 0.1e-9, .ports = 1}},
     {"infiniband-hdr",
      "one NIC per box; beta is the vendor's 200 Gbit/s; alpha an estimate with software on both "
      "sides; gamma as shm (sums on the host)",
-     {1.5e-6, 8 / 200e9, 0.1e-9, 1, false, 0, 0, 0, 0}},
+     {.alpha = 1.5e-6, .beta = 8 / 200e9, .gamma = 0.1e-9, .ports = 1}},
     {"infiniband-hdr-rails",
      "one NIC per GPU; beta is the vendor's 200 Gbit/s; alpha an estimate for GPU memory; gamma as "
      "nvlink3 (sums on the GPU)",
-     {3e-6, 8 / 200e9, 0.002e-9, MC_PORTS_ALL, false, 0, 0, 0, 0}},
+     {.alpha = 3e-6, .beta = 8 / 200e9, .gamma = 0.002e-9, .ports = MC_PORTS_ALL}},
     {"infiniband-ndr",
      "one NIC per box; beta is the vendor's 400 Gbit/s; alpha an estimate with software on both "
      "sides; gamma as shm (sums on the host)",
-     {1.5e-6, 8 / 400e9, 0.1e-9, 1, false, 0, 0, 0, 0}},
+     {.alpha = 1.5e-6, .beta = 8 / 400e9, .gamma = 0.1e-9, .ports = 1}},
     {"infiniband-ndr-rails",
      "one NIC per GPU; beta is the vendor's 400 Gbit/s; alpha an estimate for GPU memory; gamma as "
      "nvlink4 (sums on the GPU)",
-     {3e-6, 8 / 400e9, 0.0009e-9, MC_PORTS_ALL, false, 0, 0, 0, 0}},
+     {.alpha = 3e-6, .beta = 8 / 400e9, .gamma = 0.0009e-9, .ports = MC_PORTS_ALL}},
     {"nvlink3",
      "beta is the vendor's 600 GB/s of an A100, half of it each way; gamma from its 1.555 TB/s of "
      "memory, three accesses a sum; alpha an estimate",
-     {2e-6, 1 / 300e9, 0.002e-9, MC_PORTS_ALL, true, 0, 0, 0, 0}},
+     {.alpha = 2e-6, .beta = 1 / 300e9, .gamma = 0.002e-9, .ports = MC_PORTS_ALL, .pulled = true}},
     {"nvlink4",
      "beta is the vendor's 900 GB/s of an H100, half of it each way; gamma from its 3.35 TB/s of "
      "memory, three accesses a sum; alpha an estimate",
-     {2e-6, 1 / 450e9, 0.0009e-9, MC_PORTS_ALL, true, 0, 0, 0, 0}},
+     {.alpha = 2e-6, .beta = 1 / 450e9, .gamma = 0.0009e-9, .ports = MC_PORTS_ALL, .pulled = true}},
     {"pcie4",
      "beta is 16 lanes at 16 GT/s after 128b/130b coding (PCI-SIG); GPUs behind one root: one "
      "port; gamma as nvlink3; alpha an estimate",
-     {3e-6, 1 / 31.5e9, 0.002e-9, 1, false, 0, 0, 0, 0}},
+     {.alpha = 3e-6, .beta = 1 / 31.5e9, .gamma = 0.002e-9, .ports = 1}},
     {"shm",
      "host memory between processes: estimates rounded from one core of a 2.5 GHz Xeon, which "
      "copied at 0.08 to 0.14 ns/B and summed at 0.08 to 0.13 ns/B",
-     {0.5e-6, 0.1e-9, 0.1e-9, 4, true, 0, 0, 0, 0}},
+     {.alpha = 0.5e-6, .beta = 0.1e-9, .gamma = 0.1e-9, .ports = 4, .pulled = true}},
     {"tpu-ici",
      "TPU v4: beta is 50 GB/s per link and direction (Jouppi et al. 2023), used one way round; "
      "alpha and gamma (from 1.2 TB/s of memory) are estimates",
-     {1e-6, 1 / 50e9, 0.0025e-9, MC_PORTS_ALL, false, 0, 0, 0, 0}},
+     {.alpha = 1e-6, .beta = 1 / 50e9, .gamma = 0.0025e-9, .ports = MC_PORTS_ALL}},
     {"uniform",
      "for teaching: 1 us a message, 1 GB/s, 10 GB/s of sums, a port for every rank",
-     {1e-6, 1e-9, 0.1e-9, MC_PORTS_ALL, false, 0, 0, 0, 0}},
+     {.alpha = 1e-6, .beta = 1e-9, .gamma = 0.1e-9, .ports = MC_PORTS_ALL}},
 };
 const int32_t mc_n_link_presets = MC_COUNT(mc_link_presets);
 

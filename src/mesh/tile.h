@@ -1,6 +1,6 @@
 /*
  * Tiles: coordinate ranges of the grid of chunks. The vector is cut into chunks laid out on the
- * mesh; chunk k is at home on rank k. A tile is fixed to a coordinate or free in each dimension, and
+ * mesh; chunk k is at home on rank k (at place k, where places are absent). A tile is fixed to a coordinate or free in each dimension, and
  * may be cut to an interval of one line besides (the slices that MST scatter passes on).
  */
 #ifndef MC_MESH_TILE_H
@@ -70,8 +70,13 @@ static inline uint32_t mc_layout_side(const mc_layout_t *layout, uint32_t segmen
 }
 /* Chunk at home on `rank` in `segment`; where a dimension is not cut, its ranks share the chunk. */
 uint32_t mc_layout_home(const mc_layout_t *layout, int32_t rank, uint32_t segment);
-/* The rank chunk `chunk` is at home on (coordinate 0 along dimensions that are not cut). */
+/* The rank chunk `chunk` is at home on (coordinate 0 along dimensions that are not cut); -1 where
+ * nobody is, and the chunk of a block collective is empty. */
 int32_t mc_layout_rank(const mc_layout_t *layout, uint32_t chunk);
+static inline bool mc_layout_absent(const mc_layout_t *layout, uint32_t chunk)
+{
+    return layout->mesh.ragged && mc_layout_rank(layout, chunk) < 0;
+}
 
 /*
  * The chunk ranges of a tile, in chunk order; calls `each` for every one. Nested strategies give

@@ -4,6 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+static int find_absent(mc_builder_t *b)
+{
+    const mc_layout_t *const l = &b->head.layout;
+    if (!l->mesh.ragged || b->head.in != MC_HOLDS_HOME)
+        return MESHCOLL_OK;
+    const int status = mc_bitmap_init(&b->absent, b->head.n_chunks);
+    for (uint32_t c = 0; c < b->head.n_chunks && !status; c++)
+        if (mc_layout_absent(l, c))
+            mc_bitmap_set(&b->absent, c, 1);
+    return status;
+}
+
 int mc_builder_init(mc_builder_t *b, const mc_layout_t *layout, meshcoll_collective_t collective,
                     int32_t rank, int32_t root, mc_holds_t in, mc_holds_t out)
 {
@@ -17,9 +29,13 @@ int mc_builder_init(mc_builder_t *b, const mc_layout_t *layout, meshcoll_collect
                  .n_chunks = mc_layout_chunks(layout)},
         .work = out == MC_HOLDS_WHOLE ? MC_OUT : MC_SCRATCH,
     };
-    const int status = mc_bitmap_init(&fresh.done, fresh.head.n_chunks);
-    if (status)
+    int status = mc_bitmap_init(&fresh.done, fresh.head.n_chunks);
+    if (!status)
+        status = find_absent(&fresh);
+    if (status) {
+        mc_builder_free(&fresh);
         return status;
+    }
     *b = fresh;
     return MESHCOLL_OK;
 }
@@ -27,6 +43,7 @@ int mc_builder_init(mc_builder_t *b, const mc_layout_t *layout, meshcoll_collect
 void mc_builder_free(mc_builder_t *b)
 {
     free(b->step);
+    mc_bitmap_free(&b->absent);
     mc_bitmap_free(&b->done);
     *b = (mc_builder_t){0};
 }
@@ -62,11 +79,11 @@ static mc_step_t step_of(mc_op_t op, int32_t peer, mc_buffer_t src, mc_buffer_t 
                        .to = r.first};
 }
 
-static uint32_t count_done(const mc_builder_t *b, mc_range_t r)
+static uint32_t count_of(const mc_bitmap_t *map, mc_range_t r)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < r.nrun; i++)
-        count += mc_bitmap_count(&b->done, r.first + i * r.stride, r.run);
+        count += mc_bitmap_count(map, r.first + i * r.stride, r.run);
     return count;
 }
 
@@ -76,15 +93,26 @@ static void mark_done(mc_builder_t *b, mc_range_t r)
         mc_bitmap_set(&b->done, r.first + i * r.stride, r.run);
 }
 
+static bool is_absent(const mc_builder_t *b, uint32_t chunk)
+{
+    return b->absent.bits > 0 && mc_bitmap_has(&b->absent, chunk);
+}
+
+/* Does a chunk need to be brought to `work`? */
+static bool is_away(const mc_builder_t *b, uint32_t chunk)
+{
+    return !mc_bitmap_has(&b->done, chunk) && !is_absent(b, chunk);
+}
+
 /* Copies what of [first, first + n) is not in `work` yet from IN. */
 static void bring(mc_builder_t *b, uint32_t first, uint32_t n)
 {
     const uint32_t end = first + n;
     for (uint32_t c = first; c < end; c++) {
-        if (mc_bitmap_has(&b->done, c))
+        if (!is_away(b, c))
             continue;
         uint32_t run = 1;
-        while (c + run < end && !mc_bitmap_has(&b->done, c + run))
+        while (c + run < end && is_away(b, c + run))
             run++;
         const mc_range_t r = {.first = c, .run = run, .nrun = 1};
         append(b, step_of(MC_OP_COPY, -1, MC_IN, b->work, r));
@@ -99,14 +127,25 @@ static void bring_range(mc_builder_t *b, mc_range_t r)
         bring(b, r.first + i * r.stride, r.run);
 }
 
+/* The same without the absent ones. */
+static void count_present(const mc_builder_t *b, mc_range_t r, uint32_t *done, uint32_t *all)
+{
+    *all -= count_of(&b->absent, r);
+    for (uint32_t i = 0; i < r.nrun; i++)
+        for (uint32_t c = r.first + i * r.stride, k = 0; k < r.run; k++)
+            *done -= is_absent(b, c + k) && mc_bitmap_has(&b->done, c + k);
+}
+
 /* The buffer that holds this rank's newest value of `r`. A step reads one buffer only, so where the
  * range stands in two, the rest is brought over first. */
 static mc_buffer_t place_of(mc_builder_t *b, mc_range_t r)
 {
-    const uint32_t done = count_done(b, r);
+    uint32_t done = count_of(&b->done, r), all = r.run * r.nrun;
+    if (b->absent.bits > 0)
+        count_present(b, r, &done, &all);
     if (done == 0)
         return MC_IN;
-    if (done < r.run * r.nrun)
+    if (done < all)
         bring_range(b, r);
     return b->work;
 }
@@ -125,7 +164,7 @@ typedef struct {
 static void each_range(mc_builder_t *b, int32_t peer, const mc_tile_t *v,
                        void (*each)(void *call, mc_range_t range))
 {
-    call_t call = {.b = b, .peer = peer};
+    call_t call = {.b = b, .peer = peer < 0 ? peer : mc_mesh_rank_at(&b->head.layout.mesh, peer)};
     mc_tile_ranges(&b->head.layout, v, each, &call);
 }
 

@@ -11,6 +11,8 @@ typedef struct {
     mc_plan_t head;   /* step, succ, … are unset until sealing */
     mc_buffer_t work; /* OUT where it holds the whole vector, else SCRATCH */
     mc_bitmap_t done; /* chunks that stand in `work` */
+    /* empty chunks of ranks that are not there, where IN holds blocks: they stand anywhere */
+    mc_bitmap_t absent; /* of no bits: there are none */
     mc_step_t *step;
     uint32_t n_steps, capacity;
     uint8_t phase;          /* of the steps that follow */
@@ -24,7 +26,8 @@ int mc_builder_init(mc_builder_t *b, const mc_layout_t *layout, meshcoll_collect
                     int32_t rank, int32_t root, mc_holds_t in, mc_holds_t out);
 void mc_builder_free(mc_builder_t *b);
 
-/* What generators call. Chunks of `v` on both sides; the peer makes the matching call. */
+/* What generators call. Chunks of `v` on both sides; the peer, a place on the mesh as in a line, makes
+ * the matching call. */
 void mc_send(mc_builder_t *b, int32_t peer, mc_tile_t v);
 void mc_recv(mc_builder_t *b, int32_t peer, mc_tile_t v);
 void mc_recv_reduce(mc_builder_t *b, int32_t peer, mc_tile_t v);        /* mine (+) the message */

@@ -178,7 +178,7 @@ static const char *holds_name(mc_holds_t holds)
 
 static void explain_header(const mc_plan_t *plan, FILE *out)
 {
-    char mesh[(MC_DIM_NAME + 16) * MC_MAX_DIMS];
+    char mesh[MC_MESH_TEXT];
     mc_text_t text = mc_text(mesh, sizeof mesh);
     mc_mesh_print(&plan->layout.mesh, &text);
     fprintf(out, "%s on %s, rank %" PRId32 " of %" PRId32 ", root %" PRId32,

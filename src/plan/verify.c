@@ -23,7 +23,8 @@ static bool same_layout(const mc_layout_t *a, const mc_layout_t *b)
 {
     bool same = a->segments == b->segments && a->per_segment == b->per_segment &&
                 a->sides == b->sides && a->mesh.ndims == b->mesh.ndims &&
-                a->mesh.size == b->mesh.size;
+                a->mesh.size == b->mesh.size && a->mesh.ragged == b->mesh.ragged &&
+                a->mesh.leader == b->mesh.leader;
     for (int32_t d = 0; same && d < a->mesh.ndims; d++)
         same = a->mesh.dim[d].extent == b->mesh.dim[d].extent && a->extent[d] == b->extent[d];
     for (uint32_t side = 0; same && side < a->sides; side++)
@@ -45,11 +46,11 @@ static int check_buffers(const mc_plan_t *plan)
                        plan->rank, meshcoll_collective_name(plan->collective), name[in], name[out]);
     const bool blocks =
         in == MC_HOLDS_HOME || out == MC_HOLDS_HOME || plan->collective == MESHCOLL_ALLTOALL;
-    if (blocks && plan->layout.per_segment != (uint32_t)plan->layout.mesh.size)
+    if (blocks && plan->layout.per_segment != (uint32_t)mc_mesh_places(&plan->layout.mesh))
         return mc_fail(MESHCOLL_ERR_PLAN,
                        "rank %d: a %s cuts the vector into a chunk for each of %d ranks, found %u",
                        plan->rank, meshcoll_collective_name(plan->collective),
-                       plan->layout.mesh.size, plan->layout.per_segment);
+                       mc_mesh_places(&plan->layout.mesh), plan->layout.per_segment);
     return MESHCOLL_OK;
 }
 

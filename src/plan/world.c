@@ -327,10 +327,22 @@ static int fail_chunk(const mc_machine_t *m, int32_t rank, uint32_t step, const 
                         m->in_place ? " (in place)" : "");
 }
 
+/* An absent rank's chunk is empty, so that it goes along where its neighbours go, though nobody ever
+ * wrote it: then it is this leaf everywhere. */
+static mc_value_t value_or_empty(const mc_machine_t *m, int32_t rank, uint8_t buffer,
+                                 uint32_t chunk)
+{
+    const mc_value_t found = mc_machine_value(m, rank, (mc_buffer_t)buffer, chunk);
+    const uint32_t n = m->n_chunks;
+    if (found != MC_NOTHING || !mc_layout_absent(&m->plan[rank]->layout, chunk % n))
+        return found;
+    return mc_machine_leaf(m, 0, chunk % n);
+}
+
 static int read_chunk(const mc_machine_t *m, int32_t rank, uint32_t step, uint8_t buffer,
                       uint32_t chunk, mc_value_t *value)
 {
-    const mc_value_t found = mc_machine_value(m, rank, (mc_buffer_t)buffer, chunk);
+    const mc_value_t found = value_or_empty(m, rank, buffer, chunk);
     if (found == MC_NOTHING)
         return fail_chunk(m, rank, step, "reads", buffer, chunk,
                           buffer == MC_IN ? "which this rank does not hold"

@@ -172,10 +172,13 @@ static size_t step_bytes(const mc_binding_t *b, const mc_step_t *s)
 static int fill_blocks(mc_binding_t *b, const mc_operands_t *o)
 {
     const mc_layout_t *const layout = &b->plan->layout;
-    int status = mc_blocks_fill(layout, b->block_of, o->in_counts, o->in_displs, &b->blocks[MC_IN]);
+    if (!has_blocks(b->plan))
+        return MESHCOLL_OK;
+    int status = mc_blocks_fill(layout, b->block_of, o->in_counts, o->count, o->in_displs,
+                                &b->blocks[MC_IN]);
     if (!status)
-        status =
-            mc_blocks_fill(layout, b->block_of, o->out_counts, o->out_displs, &b->blocks[MC_OUT]);
+        status = mc_blocks_fill(layout, b->block_of, o->out_counts, o->count, o->out_displs,
+                                &b->blocks[MC_OUT]);
     return status ? status : mc_blocks_fill_passing(layout, o->passing, &b->blocks[MC_SCRATCH]);
 }
 

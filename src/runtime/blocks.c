@@ -8,25 +8,32 @@ void mc_blocks_free(mc_blocks_t *blocks)
     *blocks = (mc_blocks_t){0};
 }
 
+/* Elements of a rank's block. */
+static size_t count_of(const size_t *counts, size_t count, int32_t rank)
+{
+    return counts ? counts[rank] : count;
+}
+
 /* By rank, when blocks lie back to back. */
-static void fill_starts(const mc_layout_t *l, const size_t *counts, size_t *start)
+static void fill_starts(const mc_layout_t *l, const size_t *counts, size_t count, size_t *start)
 {
     size_t end = 0;
     for (int32_t r = 0; r < l->mesh.size; r++) {
         start[r] = end;
-        end += counts[r];
+        end += count_of(counts, count, r);
     }
 }
 
-static void fill(const mc_layout_t *l, const int32_t *block_of, const size_t *counts,
+/* The block of a rank that is not there has no elements. */
+static void fill(const mc_layout_t *l, const int32_t *block_of, const size_t *counts, size_t count,
                  const size_t *displs, const mc_blocks_t *b)
 {
     const uint32_t n = mc_blocks_period(l);
     for (uint32_t c = 0; c < n; c++) {
         const int32_t home = mc_layout_rank(l, c);
-        const int32_t rank = block_of ? block_of[home] : home;
-        b->start[c] = displs[rank];
-        b->count[c] = counts[rank];
+        const int32_t rank = block_of && home >= 0 ? block_of[home] : home;
+        b->start[c] = home < 0 ? 0 : displs[rank];
+        b->count[c] = home < 0 ? 0 : count_of(counts, count, rank);
     }
     b->before[0] = 0;
     for (uint32_t c = 0; c < mc_layout_chunks(l); c++)
@@ -35,13 +42,13 @@ static void fill(const mc_layout_t *l, const int32_t *block_of, const size_t *co
 }
 
 int mc_blocks_fill(const mc_layout_t *layout, const int32_t *block_of, const size_t *counts,
-                   const size_t *displs, mc_blocks_t *blocks)
+                   size_t count, const size_t *displs, mc_blocks_t *blocks)
 {
     const size_t ends = (size_t)mc_layout_chunks(layout) + 1, n = mc_blocks_period(layout);
     const size_t ranks = (size_t)layout->mesh.size;
     size_t *memory = blocks->memory;
     *blocks = (mc_blocks_t){.memory = memory};
-    if (!counts)
+    if (!counts && !layout->mesh.ragged)
         return MESHCOLL_OK;
     if (!memory)
         memory = malloc((ends + 2 * n + ranks) * sizeof *memory);
@@ -50,8 +57,8 @@ int mc_blocks_fill(const mc_layout_t *layout, const int32_t *block_of, const siz
     *blocks = (mc_blocks_t){memory, memory, memory + ends, memory + ends + n};
     size_t *const packed = memory + ends + 2 * n;
     if (!displs)
-        fill_starts(layout, counts, packed);
-    fill(layout, block_of, counts, displs ? displs : packed, blocks);
+        fill_starts(layout, counts, count, packed);
+    fill(layout, block_of, counts, count, displs ? displs : packed, blocks);
     return MESHCOLL_OK;
 }
 

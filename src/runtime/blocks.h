@@ -17,7 +17,7 @@ typedef struct {
  * `blocks` is zero at first, and then serves one layout; with counts NULL it is emptied.
  */
 int mc_blocks_fill(const mc_layout_t *layout, const int32_t *block_of, const size_t *counts,
-                   const size_t *displs, mc_blocks_t *blocks);
+                   size_t count, const size_t *displs, mc_blocks_t *blocks);
 /* Counts of the blocks that stand in SCRATCH, of an alltoallv: by chunk of one segment and half, from
  * `first` on. NULL: none. */
 typedef struct {

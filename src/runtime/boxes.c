@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Names at most so many sizes or meshes in a message. */
+/* Names at most so many meshes in a message. */
 enum { MOST_NAMED = 8 };
 
 /* Ranks by where they run ------------------------------------------------------------------------ */
@@ -97,28 +97,24 @@ static sizes_t find_sizes(seat_t *seat, const mc_place_t *place, int32_t n)
 
 /* The mesh found ------------------------------------------------------------------------------- */
 
-static int fail_boxes(const seat_t *seat, int32_t n)
+/* Boxes of unequal sizes, from seats sorted by machine. */
+static int ragged_mesh_of(const seat_t *seat, int32_t n, mc_mesh_t *mesh)
 {
-    char found[160];
-    mc_text_t text = mc_text(found, sizeof found);
-    int32_t named = 0, ranks = 0;
-    for (int32_t i = 0; i < n && named <= MOST_NAMED; i++) {
-        ranks++;
-        if (i + 1 < n && seat[i + 1].machine == seat[i].machine)
-            continue;
-        if (named == MOST_NAMED)
-            mc_text_add(&text, ", …");
-        else
-            mc_text_add(&text, "%s%d", named ? ", " : "", ranks);
-        named++;
-        ranks = 0;
+    char why[256];
+    mc_text_t text = mc_text(why, sizeof why);
+    int32_t *const sizes = calloc((size_t)n, sizeof *sizes), last = 0;
+    if (!sizes)
+        return mc_fail_memory("places");
+    for (int32_t i = 0; i < n; i++) {
+        sizes[last]++;
+        last += i + 1 < n && seat[i + 1].machine != seat[i].machine;
     }
-    return mc_fail(
-        MESHCOLL_ERR_MESH,
-        "expected boxes of one size; found boxes of %s ranks; start equal numbers on all "
-        "(mpirun --map-by ppr:N:node, MPICH -ppn N), or take all ranks as one line: "
-        "MESHCOLL_MESH=rank=%d",
-        found, n);
+    const int status = mc_mesh_of_boxes("box", sizes, last + 1, mesh);
+    free(sizes);
+    if (status != MESHCOLL_ERR_MESH)
+        return status;
+    mc_text_add(&text, "%s", meshcoll_last_error());
+    return mc_fail(status, "%s; or take all ranks as one line: MESHCOLL_MESH=rank=%d", why, n);
 }
 
 static int mesh_of(const sizes_t *sizes, int32_t n, mc_mesh_t *mesh)
@@ -145,10 +141,19 @@ static bool is_dim(const mc_mesh_t *mesh, const char *name, int32_t inner, int32
     return stride == inner && (all == 0 || stride * mesh->dim[d].extent == all);
 }
 
+/* Does a ragged mesh given have the boxes found, in their order? */
+static bool has_boxes(const mc_mesh_t *mesh, const seat_t *seat)
+{
+    mc_mesh_t found;
+    return mesh->ragged && ragged_mesh_of(seat, mesh->size, &found) == MESHCOLL_OK &&
+           found.ragged == mesh->ragged;
+}
+
 /* The seats of a mesh given, from the order of find_sizes. */
 static void order_given(const mc_mesh_t *mesh, const sizes_t *sizes, seat_t *seat)
 {
-    const bool boxes = sizes->box == mesh->size || is_dim(mesh, "box", sizes->box, 0);
+    const bool boxes = sizes->box == mesh->size || has_boxes(mesh, seat) ||
+                       (!mesh->ragged && is_dim(mesh, "box", sizes->box, 0));
     if (!boxes)
         qsort(seat, (size_t)mesh->size, sizeof *seat, compare_ranks);
     else if (!is_dim(mesh, sizes->name, sizes->domain, sizes->box))
@@ -217,9 +222,9 @@ static int arrange(const char *text, const mc_place_t *place, int32_t size, seat
     for (int32_t r = 0; r < size; r++)
         seat[r] = (seat_t){.machine = place[r].machine, .rank = r};
     const sizes_t sizes = find_sizes(seat, place, size);
-    if (!text && sizes.box == 0)
-        return fail_boxes(seat, size);
-    int status = text ? mc_mesh_fit(text, size, &a->mesh) : mesh_of(&sizes, size, &a->mesh);
+    int status = text        ? mc_mesh_fit(text, size, &a->mesh)
+                 : sizes.box ? mesh_of(&sizes, size, &a->mesh)
+                             : ragged_mesh_of(seat, size, &a->mesh);
     if (status)
         return status;
     if (text)
@@ -281,7 +286,8 @@ int mc_mesh_fit(const char *text, int32_t size, mc_mesh_t *mesh)
     }
     fits_t fits = {.text = mc_text(would_fit, sizeof would_fit)};
     mc_mesh_t other = m;
-    add_fits(&fits, &other, 0, size);
+    if (!m.ragged)
+        add_fits(&fits, &other, 0, size);
     if (fits.text.length == 0)
         snprintf(would_fit, sizeof would_fit, "rank=%d", size);
     return mc_fail(MESHCOLL_ERR_MESH, "mesh %s has %d ranks, but %d take part; %s would fit", text,
@@ -304,10 +310,11 @@ static const char *in_box_tls(void)
 /* Do all ranks that differ in dimension d or further in only share a machine? */
 static bool share_machine(const int32_t *machine, const mc_mesh_t *mesh, int32_t d)
 {
-    const int32_t joined = mc_mesh_stride(mesh, d) * mesh->dim[d].extent;
-    for (int32_t r = 0; r < mesh->size; r++)
-        if (machine[r] != machine[r - r % joined])
+    for (int32_t r = 0, first; r < mesh->size; r++) {
+        (void)mc_mesh_span(mesh, d, r, &first);
+        if (machine[r] != machine[first])
             return false;
+    }
     return true;
 }
 

@@ -40,10 +40,12 @@ typedef struct {
  * Without `text` the mesh found: "box=B,gpu=G", "gpu=N" in one box, "box=N" with one rank each, and
  * where each NUMA node (or else socket) of every box has as many ranks bound to it, "numa=N" (or
  * "socket=N") between box and gpu. Its ranks stand box by box and node by node, in the order of the
- * communicator where they are alike. ERR_MESH says what was found where boxes differ in size.
+ * communicator where they are alike. Boxes of unequal sizes make "box=8+8+4", in the order of their
+ * first ranks; ERR_MESH where that is too long a text.
  *
  * With `text` that mesh, if it has `size` ranks; ERR_MESH names meshes that would fit. Where its
- * dimension "box" (and "numa" or "socket") has the extent found, its ranks stand as above, else in
+ * dimension "box" (and "numa" or "socket") has the extent found, or its unequal boxes are those
+ * found in their order, its ranks stand as above, else in
  * the order of the communicator.
  */
 int mc_arrange(const char *text, const mc_place_t *place, int32_t size, mc_arranged_t *arranged);
@@ -55,7 +57,7 @@ int mc_mesh_fit(const char *text, int32_t size, mc_mesh_t *mesh);
 /*
  * The transports of each dimension. By rule: the outermost of several dimensions stands for the
  * network, so that it has network transports even where its "boxes" are one machine, unless its
- * name is numa, socket or gpu; a dimension further in, and a mesh's only one, has shared memory if
+ * name is numa, socket, gpu or fold; a dimension further in, and a mesh's only one, has shared memory if
  * all ranks it joins share a machine, else network transports. `text` ("box=tcp,self;gpu=sm,self",
  * NULL: none) overrides by dimension. `machine` as in mc_arranged_t.
  */

@@ -62,15 +62,6 @@ void mc_calls_free_memory(meshcoll_t *h)
 
 /* The requests that serve calls ----------------------------------------------------------------- */
 
-/* Moves entry i of the cache to the front. */
-static void to_front(meshcoll_t *h, int i)
-{
-    meshcoll_request_t *const r = h->cached[i];
-    if (i > 0)
-        memmove(&h->cached[1], &h->cached[0], (size_t)i * sizeof h->cached[0]);
-    h->cached[0] = r;
-}
-
 static bool serves(const meshcoll_request_t *r, const meshcoll_args_t *a, const mc_ranked_t *choice)
 {
     return !r->taken && r->collective == a->collective && r->root == a->root &&
@@ -81,20 +72,26 @@ static bool serves(const meshcoll_request_t *r, const meshcoll_args_t *a, const 
 /* That a choice remembers its request only saves looking for it. */
 static meshcoll_request_t *find_cached(meshcoll_t *h, const meshcoll_args_t *a, mc_memory_t *choice)
 {
-    const meshcoll_request_t *const known =
-        choice->request && !choice->request->taken ? choice->request : NULL;
-    for (int i = 0; i < MC_CACHED_REQUESTS && h->cached[i]; i++)
-        if (known ? h->cached[i] == known : serves(h->cached[i], a, &choice->best)) {
-            to_front(h, i);
-            return choice->request = h->cached[0];
-        }
-    return NULL;
+    if (choice->request && !choice->request->taken)
+        return choice->request;
+    meshcoll_request_t *found = NULL;
+    for (int i = 0; i < MC_CACHED_REQUESTS && h->cached[i]; i++) {
+        meshcoll_request_t *const r = h->cached[i];
+        if ((!found || r->used > found->used) && serves(r, a, &choice->best))
+            found = r;
+    }
+    if (found)
+        choice->request = found;
+    return found;
 }
 
 static void uncache(meshcoll_t *h, int i)
 {
     meshcoll_request_t *const r = h->cached[i];
     mc_choice_forget_request(&h->choice, r);
+    for (int k = 0; k < MC_KNOWN_CALLS; k++)
+        if (h->known[k] == r)
+            h->known[k] = NULL;
     r->cached = false;
     if (!r->taken)
         mc_request_destroy(r);
@@ -105,19 +102,18 @@ static void uncache(meshcoll_t *h, int i)
  * it stays outside, and goes when its call is complete. */
 static void add_cached(meshcoll_t *h, meshcoll_request_t *r)
 {
-    int i = 0;
-    while (i < MC_CACHED_REQUESTS && h->cached[i])
-        i++;
+    int oldest = -1, i = 0;
+    for (; i < MC_CACHED_REQUESTS && h->cached[i]; i++)
+        if (!h->cached[i]->taken && (oldest < 0 || h->cached[i]->used < h->cached[oldest]->used))
+            oldest = i;
     if (i == MC_CACHED_REQUESTS) {
-        while (i > 0 && h->cached[i - 1]->taken)
-            i--;
-        if (i-- == 0)
+        if (oldest < 0)
             return;
+        i = oldest;
         uncache(h, i);
     }
     r->cached = true;
     h->cached[i] = r;
-    to_front(h, i);
 }
 
 static int find_or_make(meshcoll_t *h, const meshcoll_args_t *a, mc_memory_t *choice,
@@ -132,6 +128,8 @@ static int find_or_make(meshcoll_t *h, const meshcoll_args_t *a, mc_memory_t *ch
         /* nothing to do has no plan to keep */
         if (r->plan)
             add_cached(h, r);
+        if (r->cached)
+            choice->request = r;
     }
     *request = r;
     return MESHCOLL_OK;
@@ -141,6 +139,7 @@ int mc_call_bind(meshcoll_request_t *r, const meshcoll_args_t *a, const mc_passi
 {
     mc_operands_t operands = mc_operands_of(a);
     operands.passing = passing;
+    r->known.choice = NULL;
     if (!r->plan)
         return MESHCOLL_OK;
     r->workspace = mc_take_memory(r->mesh);
@@ -199,14 +198,20 @@ static int bind(meshcoll_t *h, const mc_asked_t *asked, meshcoll_request_t *r)
     return status;
 }
 
+static void take(meshcoll_t *h, meshcoll_request_t *r, uint32_t number)
+{
+    r->taken = true;
+    r->operation = number;
+    r->used = ++h->n_taken;
+}
+
 static int prepare(meshcoll_t *h, const meshcoll_args_t *a, mc_memory_t *choice, uint32_t number,
                    meshcoll_request_t **request)
 {
     const int status = find_or_make(h, a, choice, request);
     if (status)
         return status;
-    (*request)->taken = true;
-    (*request)->operation = number;
+    take(h, *request, number);
     return MESHCOLL_OK;
 }
 
@@ -217,6 +222,67 @@ int mc_call_prepare(meshcoll_t *h, const meshcoll_args_t *a, const mc_strategy_t
     mc_memory_t choice = {.best = {.strategy = *strategy}};
     choice.best.seconds = mc_strategy_seconds(strategy, &h->mesh, &h->links, a->root, bytes);
     return prepare(h, a, &choice, number, request);
+}
+
+/* What was bound with `status`. */
+static int start(meshcoll_request_t *r, int status, meshcoll_request_t **request)
+{
+    if (!status)
+        status = mc_request_start(r);
+    if (status) {
+        mc_request_drop(r);
+        return status;
+    }
+    *request = r;
+    return MESHCOLL_OK;
+}
+
+/* Calls that were made before -------------------------------------------------------------------- */
+
+static meshcoll_request_t **place_of(meshcoll_t *h, const meshcoll_args_t *a)
+{
+    const uint64_t key =
+        ((uintptr_t)a->in * 5 + (uintptr_t)a->out) ^ a->count << 4 ^ (uint64_t)a->collective << 56;
+    return &h->known[key * UINT64_C(0x9e3779b97f4a7c15) >> 32 & (MC_KNOWN_CALLS - 1)];
+}
+
+static bool same_call(const meshcoll_args_t *a, const meshcoll_args_t *b)
+{
+    return a->size == b->size && a->in == b->in && a->out == b->out && a->count == b->count &&
+           a->collective == b->collective && a->datatype == b->datatype && a->op == b->op &&
+           a->root == b->root && !a->strategy && !a->counts && !a->in_counts;
+}
+
+/* Checks, choice and binding hang on nothing but what the call is given, and what it was forced to.
+ * Tables of counts may have changed where they lie, and a user's operation may be gone. */
+static void make_known(meshcoll_t *h, const mc_asked_t *asked, mc_memory_t *choice,
+                       meshcoll_request_t *r)
+{
+    const meshcoll_args_t *const a = asked->given;
+    if (!a || a->size != sizeof *a || a->strategy || a->counts || a->in_counts ||
+        (unsigned)a->op >= MESHCOLL_OPS || !r->cached || r->watch)
+        return;
+    r->known = (mc_known_t){*a, asked->is_barrier, choice, h->choice.n_forgotten};
+    *place_of(h, a) = r;
+}
+
+/* The request that served it the last time, and is bound as then; NULL: none. */
+static meshcoll_request_t *find_known(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier)
+{
+    meshcoll_request_t *const r = *place_of(h, a);
+    const bool same = r && !r->taken && r->known.choice && same_call(a, &r->known.args) &&
+                      r->known.is_barrier == is_barrier &&
+                      r->known.forgotten == h->choice.n_forgotten;
+    return same ? r : NULL;
+}
+
+static int start_known(meshcoll_t *h, meshcoll_request_t *r, meshcoll_request_t **request)
+{
+    const mc_operands_t operands = r->operands;
+    take(h, r, mc_next_call(h));
+    mc_choice_touch(&h->choice, r->known.choice);
+    r->workspace = mc_take_memory(h);
+    return start(r, r->workspace ? mc_request_bind(r, &operands) : MESHCOLL_ERR_NO_MEMORY, request);
 }
 
 int mc_call_start(meshcoll_t *h, const mc_asked_t *asked, meshcoll_request_t **request)
@@ -235,13 +301,8 @@ int mc_call_start(meshcoll_t *h, const mc_asked_t *asked, meshcoll_request_t **r
     r->staging = asked->staging;
     status = bind(h, asked, r);
     if (!status)
-        status = mc_request_start(r);
-    if (status) {
-        mc_request_drop(r);
-        return status;
-    }
-    *request = r;
-    return MESHCOLL_OK;
+        make_known(h, asked, choice, r);
+    return start(r, status, request);
 }
 
 static void return_memory(meshcoll_t *h, mc_workspace_t **workspace)
@@ -287,31 +348,46 @@ static int enter(meshcoll_t *h, const meshcoll_args_t *given, mc_asked_t *asked)
     return status ? status : mc_args_check(h, given, &asked->args);
 }
 
-static int run(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier)
+static int complete(meshcoll_request_t *r)
 {
-    mc_asked_t asked = {.is_barrier = is_barrier};
+    mc_request_await(r);
+    return mc_request_tell(r);
+}
+
+static int run_anew(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier)
+{
+    mc_asked_t asked = {.is_barrier = is_barrier, .given = given};
     meshcoll_request_t *r;
-    if (h->group_open)
-        return mc_group_add(h, given, is_barrier);
     int status = enter(h, given, &asked);
     if (status || asked.args.count == 0)
         return status;
     status = mc_call_start(h, &asked, &r);
-    if (status)
-        return status;
-    mc_request_await(r);
-    return mc_request_tell(r);
+    return status ? status : complete(r);
+}
+
+static int run(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier)
+{
+    if (h->group_open)
+        return mc_group_add(h, given, is_barrier);
+    meshcoll_request_t *r = find_known(h, given, is_barrier);
+    if (!r)
+        return run_anew(h, given, is_barrier);
+    const int status = start_known(h, r, &r);
+    return status ? status : complete(r);
 }
 
 static int begin(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier,
                  meshcoll_request_t **request)
 {
-    mc_asked_t asked = {.is_barrier = is_barrier};
+    mc_asked_t asked = {.is_barrier = is_barrier, .given = given};
     if (h->group_open) {
         /* the group's end is its end too */
         *request = NULL;
         return mc_group_add(h, given, is_barrier);
     }
+    meshcoll_request_t *const r = find_known(h, given, is_barrier);
+    if (r)
+        return start_known(h, r, request);
     const int status = enter(h, given, &asked);
     return status ? status : mc_call_start(h, &asked, request);
 }

@@ -16,6 +16,8 @@
  * and the greeting of new connections, for which both ends wait. A rank makes its first
  * request of a strategy and root when it is first called for, which is the same call on all ranks; any
  * other it makes finds its connections greeted.
+ * Nor may it differ what a call leaves behind in the choices: one that is made again with the same
+ * arguments skips checks, choice and binding, on some ranks perhaps, and uses its choice like any other.
  */
 #ifndef MC_RUNTIME_CALLS_H
 #define MC_RUNTIME_CALLS_H
@@ -31,6 +33,7 @@ int mc_call_choose(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, mc_
 /* What a call asks for; arguments are checked. */
 typedef struct {
     meshcoll_args_t args;
+    const meshcoll_args_t *given; /* before they were checked; NULL: not to be known again */
     bool is_barrier;
     mc_workspace_t *staging; /* given over to whoever starts it; NULL: none */
     uint32_t number, counts; /* of mc_next_call: its own, and of an alltoallv its counts' */

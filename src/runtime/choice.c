@@ -7,6 +7,7 @@ static void forget(mc_choice_t *choice)
 {
     memset(choice->bucket, 0, sizeof choice->bucket);
     choice->n_memory = 0;
+    choice->n_forgotten++;
 }
 
 int mc_choice_force(mc_choice_t *choice, meshcoll_collective_t collective, const char *strategy,
@@ -78,6 +79,7 @@ static mc_memory_t *oldest(mc_choice_t *choice)
     while (*at - 1 != found - choice->memory)
         at = &choice->memory[*at - 1].next;
     *at = found->next;
+    choice->n_forgotten++;
     return found;
 }
 
@@ -135,7 +137,7 @@ static int plan_best(const mc_mesh_t *mesh, const mc_links_t *links, const mc_wi
 static int check_line(const mc_strategy_t *s, const mc_mesh_t *mesh)
 {
     for (int32_t i = 0; i < s->n_phases; i++)
-        if (mc_mesh_line(mesh, s->phase[i].dims, 0, 0).len != mesh->size)
+        if (mc_dims_extent(mesh, s->phase[i].dims) != mesh->size)
             return mc_fail(MESHCOLL_ERR_STRATEGY,
                            "the ranks do not stand in the mesh in their order, so that every phase "
                            "goes along all of it");
@@ -144,7 +146,8 @@ static int check_line(const mc_strategy_t *s, const mc_mesh_t *mesh)
 
 static int check_fits(const mc_mesh_t *mesh, const mc_wish_t *wish, const mc_strategy_t *wanted)
 {
-    if (wish->in_order && mc_strategy_check_order(wanted, mesh))
+    const mc_mesh_t led = mc_mesh_led_by(mesh, mc_moves[wish->collective].rooted ? wish->root : 0);
+    if (wish->in_order && mc_strategy_check_order(wanted, &led))
         return MESHCOLL_ERR_STRATEGY;
     return wish->aligned ? mc_strategy_check_aligned(wanted, mesh, wish->aligned) : MESHCOLL_OK;
 }
@@ -213,7 +216,7 @@ int mc_choose(mc_choice_t *choice, const mc_mesh_t *mesh, const mc_links_t *link
             return status;
         m = add(choice, wish, &best);
     }
-    m->used = ++choice->now;
+    mc_choice_touch(choice, m);
     *chosen = m;
     return MESHCOLL_OK;
 }

@@ -26,8 +26,8 @@ typedef struct {
     mc_memory_t memory[MC_REMEMBERED];
     int32_t bucket[MC_CHOICE_BUCKETS]; /* first of those that share a hash, as index + 1 */
     int32_t n_memory;
-    uint64_t now;
-    mc_memory_t asked; /* for a strategy given with a call */
+    uint64_t now, n_forgotten; /* choices used; how often one or all were forgotten */
+    mc_memory_t asked;         /* for a strategy given with a call */
 } mc_choice_t;
 
 /* How far the planner cuts a vector; it prices each power of two up to this. */
@@ -53,6 +53,11 @@ typedef struct {
 /* *chosen is the choice's, until the next call. */
 int mc_choose(mc_choice_t *choice, const mc_mesh_t *mesh, const mc_links_t *links,
               const mc_wish_t *wish, mc_memory_t **chosen);
+/* One that was made before, and not forgotten since, is used again. */
+static inline void mc_choice_touch(mc_choice_t *choice, mc_memory_t *m)
+{
+    m->used = ++choice->now;
+}
 /* Before a request is freed. */
 void mc_choice_forget_request(mc_choice_t *choice, const meshcoll_request_t *request);
 

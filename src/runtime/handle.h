@@ -9,13 +9,13 @@
 #include "runtime/settings.h"
 #include "transport/shm.h"
 
-enum { MC_CACHED_REQUESTS = 32 };
+enum { MC_CACHED_REQUESTS = 32, MC_KNOWN_CALLS = 64 };
 
 struct meshcoll {
     int32_t rank; /* in the mesh, as all ranks below this line; callers know comm_rank_of it */
     mc_mesh_t mesh;
     mc_order_t order;
-    char text[MC_MAX_DIMS * (MC_DIM_NAME + 12)];
+    char text[MC_MESH_TEXT];
     mc_links_t links;
     mc_choice_t choice;
     bool reproducible;
@@ -51,13 +51,15 @@ struct meshcoll {
     meshcoll_request_t *all;                        /* a list of all there are */
     meshcoll_request_t *running;                    /* a list, the oldest first */
     meshcoll_t *next_busy;                          /* in the thread's list of handles that run */
-    meshcoll_request_t *cached[MC_CACHED_REQUESTS]; /* for calls, the latest first */
-    mc_workspace_t *spare, *last_spare;             /* memory of calls that are complete */
-    struct mc_threads *threads;                     /* NULL: one thread at a time, and no lock */
-    struct mc_group *group;                         /* NULL: none yet */
-    bool group_open;                                /* calls are collected */
-    int32_t arrived;                                /* what a barrier adds up */
-    struct mc_explain *explain;                     /* NULL: nothing is recorded */
+    meshcoll_request_t *cached[MC_CACHED_REQUESTS]; /* for calls */
+    meshcoll_request_t *known[MC_KNOWN_CALLS]; /* of those, by a hash of what they last served */
+    uint64_t n_taken;                          /* calls they have served */
+    mc_workspace_t *spare, *last_spare;        /* memory of calls that are complete */
+    struct mc_threads *threads;                /* NULL: one thread at a time, and no lock */
+    struct mc_group *group;                    /* NULL: none yet */
+    bool group_open;                           /* calls are collected */
+    int32_t arrived;                           /* what a barrier adds up */
+    struct mc_explain *explain;                /* NULL: nothing is recorded */
 };
 
 /* What creation starts from. `place` and `params` stay the caller's. */

@@ -4,6 +4,14 @@
 
 #include "runtime/handle.h"
 
+/* The call a request has last served, to be known when it is made again. */
+typedef struct {
+    meshcoll_args_t args; /* as they were given */
+    bool is_barrier;
+    mc_memory_t *choice; /* NULL: it cannot be known, or the request is bound to another since */
+    uint64_t forgotten;  /* the choices' count then */
+} mc_known_t;
+
 struct meshcoll_request {
     meshcoll_t *mesh;         /* NULL once that is destroyed */
     meshcoll_request_t *next; /* in the handle's list of what runs, or failed */
@@ -23,6 +31,8 @@ struct meshcoll_request {
     uint32_t operation;             /* the next run's number, the same on all ranks */
     bool persistent;                /* of meshcoll_init; else it serves calls, see calls.h */
     bool cached, taken;             /* one of the handle's; it serves a call now */
+    mc_known_t known;
+    uint64_t used; /* when last, in calls served */
     bool running;
     bool active;            /* started, and nobody was told that it is complete */
     bool released;          /* by its owner, and kept because transports may write to it */

@@ -43,8 +43,33 @@ static int parse_dims(const meshcoll_t *h, const char *dims, bool chosen[MC_MAX_
     }
 }
 
-static void choose_dims(part_t *p, const bool chosen[MC_MAX_DIMS])
+/* A part of boxes of unequal sizes is all of them, or one: other parts would differ in what their ranks
+ * call their dimensions. */
+static int choose_ragged(part_t *p, const bool chosen[MC_MAX_DIMS])
 {
+    const meshcoll_t *const h = p->parent;
+    const bool inside = chosen[MC_RAGGED_GPU] && chosen[MC_RAGGED_FOLD];
+    int32_t first;
+    if (!inside)
+        return mc_fail(
+            MESHCOLL_ERR_UNSUPPORTED,
+            "meshcoll_split: %s has boxes of unequal sizes, which split into boxes only, "
+            "as in \"gpu,fold\"",
+            h->text);
+    for (int32_t d = 0; d < MC_RAGGED_DIMS; d++)
+        p->dim[d] = chosen[MC_RAGGED_BOX] ? d : MC_RAGGED_GPU;
+    p->mesh = h->mesh;
+    if (chosen[MC_RAGGED_BOX])
+        return MESHCOLL_OK;
+    p->mesh = (mc_mesh_t){.ndims = 1, .dim = {h->mesh.dim[MC_RAGGED_GPU]}};
+    p->mesh.size = p->mesh.dim[0].extent = mc_mesh_span(&h->mesh, MC_RAGGED_GPU, h->rank, &first);
+    return MESHCOLL_OK;
+}
+
+static int choose_dims(part_t *p, const bool chosen[MC_MAX_DIMS])
+{
+    if (p->parent->mesh.ragged)
+        return choose_ragged(p, chosen);
     p->mesh = (mc_mesh_t){.size = 1};
     for (int32_t d = 0; d < p->parent->mesh.ndims; d++) {
         if (!chosen[d])
@@ -53,6 +78,20 @@ static void choose_dims(part_t *p, const bool chosen[MC_MAX_DIMS])
         p->mesh.dim[p->mesh.ndims++] = p->parent->mesh.dim[d];
         p->mesh.size *= p->parent->mesh.dim[d].extent;
     }
+    return MESHCOLL_OK;
+}
+
+/* Of boxes of unequal sizes: ranks in a row. */
+static int find_row(part_t *p)
+{
+    const mc_mesh_t *const mesh = &p->parent->mesh;
+    int32_t first;
+    (void)mc_mesh_span(mesh, p->mesh.ragged ? MC_RAGGED_BOX : MC_RAGGED_GPU, p->parent->rank,
+                       &first);
+    for (int32_t r = 0; r < p->mesh.size; r++)
+        p->member[r] = first + r;
+    p->rank = p->parent->rank - first;
+    return MESHCOLL_OK;
 }
 
 static int find_members(part_t *p)
@@ -61,6 +100,8 @@ static int find_members(part_t *p)
     p->member = calloc((size_t)p->mesh.size, sizeof *p->member);
     if (!p->member)
         return mc_fail_memory("a sub-mesh");
+    if (p->parent->mesh.ragged)
+        return find_row(p);
     mc_mesh_coords(&p->parent->mesh, p->parent->rank, at);
     for (int32_t r = 0; r < p->mesh.size; r++) {
         mc_mesh_coords(&p->mesh, r, own);
@@ -80,10 +121,16 @@ static mc_link_t share_link(const part_t *p, int32_t k)
 {
     mc_link_t link = p->parent->links.dim[p->dim[k]];
     /* messages of all of them at once hold each other up */
-    link.cpu *= (double)p->parent->mesh.size / p->mesh.size;
+    const double of_all = (double)p->parent->mesh.size / p->mesh.size;
+    link.cpu *= of_all;
+    link.bus *= of_all;
+    for (int32_t i = 0; i < link.n_points; i++) {
+        link.point[i].cpu *= of_all;
+        link.point[i].bus *= of_all;
+    }
     const int32_t at_once =
         mc_mesh_stride(&p->parent->mesh, p->dim[k]) / mc_mesh_stride(&p->mesh, k);
-    if (link.ports == MC_PORTS_ALL)
+    if (link.ports == MC_PORTS_ALL || p->parent->mesh.ragged) /* all of a box's, or of all boxes' */
         return link;
     if (at_once > link.ports) {
         link.beta *= (double)at_once / link.ports;
@@ -237,8 +284,9 @@ int meshcoll_split(meshcoll_t *mesh, const char *dims, meshcoll_t **sub)
         status = parse_dims(mesh, dims, chosen);
     if (status)
         return status;
-    choose_dims(&p, chosen);
-    status = make(&p, mesh, sub);
+    status = choose_dims(&p, chosen);
+    if (!status)
+        status = make(&p, mesh, sub);
     free(p.member);
     return status;
 }

@@ -136,15 +136,14 @@ static json_t *json_algorithms(const mc_mesh_t *mesh)
 
 /* Named strategies ------------------------------------------------------------------------------- */
 
+/* NULL: there is none on this mesh. */
 static const char *named_text(const mc_named_t *named, const mc_mesh_t *mesh,
                               char buffer[MC_STRATEGY_TEXT])
 {
     mc_strategy_t strategy;
     if (mc_strategy_named(named->name, named->collective, mesh, &strategy))
-        snprintf(buffer, MC_STRATEGY_TEXT, "none on this mesh");
-    else
-        mc_show_strategy(&strategy, mesh, buffer);
-    return buffer;
+        return NULL;
+    return mc_show_strategy(&strategy, mesh, buffer);
 }
 
 static int print_strategies(const mc_mesh_t *mesh)
@@ -162,7 +161,8 @@ static int print_strategies(const mc_mesh_t *mesh)
         mc_table_add(&table, "%s", named->help);
         mc_table_add(&table, "%s", "");
         mc_table_add(&table, "%s", "");
-        mc_table_add(&table, "  %s", named_text(named, mesh, text));
+        const char *const written = named_text(named, mesh, text);
+        mc_table_add(&table, "  %s", written ? written : "none on this mesh");
     }
     return print_table(&table);
 }
@@ -173,7 +173,7 @@ static json_t *json_strategies(const mc_mesh_t *mesh)
     json_t *const list = json_array();
     for (int32_t i = 0; i < mc_named_count(); i++) {
         const mc_named_t *const named = mc_named_at(i);
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "collective",
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s?}", "collective",
                                               mc_moves[named->collective].name, "name", named->name,
                                               "help", named->help, "strategy",
                                               named_text(named, mesh, text)));

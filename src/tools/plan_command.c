@@ -99,8 +99,9 @@ static int run_size(const texts_t *texts, mc_plan_request_t *r)
             mc_strategy_check_aligned(&strategy, &r->mesh, &r->numbering))
             exit = mc_tool_fail(r->command, MESHCOLL_ERR_STRATEGY);
     }
+    const mc_mesh_t led = mc_mesh_led_by(&r->mesh, r->root);
     if (exit == MC_GO_ON && r->strategy && r->in_order &&
-        mc_strategy_check_order(r->strategy, &r->mesh))
+        mc_strategy_check_order(r->strategy, &led))
         exit = mc_tool_fail(r->command, MESHCOLL_ERR_STRATEGY);
     if (exit == MC_GO_ON)
         exit = mc_plan_rank(r);

@@ -108,6 +108,19 @@ json_t *mc_json_mesh(const mc_mesh_t *mesh)
                      "dims", dims);
 }
 
+static json_t *json_points(const mc_link_t *link)
+{
+    json_t *const points = json_array();
+    for (int32_t i = 0; i < link->n_points; i++) {
+        const mc_link_point_t *const at = &link->point[i];
+        json_array_append_new(points,
+                              json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "bytes", at->bytes,
+                                        "alpha", at->alpha, "gap", at->gap, "cpu", at->cpu, "beta",
+                                        at->beta, "bus", at->bus, "gamma", at->gamma));
+    }
+    return points;
+}
+
 json_t *mc_json_links(const mc_mesh_t *mesh, const mc_links_t *links)
 {
     json_t *const dims = json_array();
@@ -115,28 +128,30 @@ json_t *mc_json_links(const mc_mesh_t *mesh, const mc_links_t *links)
         const mc_link_t *const link = &links->dim[d];
         json_t *const ports =
             link->ports == MC_PORTS_ALL ? json_string("all") : json_integer(link->ports);
-        json_array_append_new(dims,
-                              json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:b}", "dim",
-                                        mesh->dim[d].name, "alpha", link->alpha, "gap", link->gap,
-                                        "cpu", link->cpu, "incast", link->incast, "beta",
-                                        link->beta, "burst", link->burst, "gamma", link->gamma,
-                                        "ports", ports, "pulled", (int)link->pulled));
+        json_array_append_new(
+            dims, json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:b, s:o}", "dim",
+                            mesh->dim[d].name, "alpha", link->alpha, "gap", link->gap, "cpu",
+                            link->cpu, "incast", link->incast, "beta", link->beta, "bus", link->bus,
+                            "burst", link->burst, "gamma", link->gamma, "ports", ports, "pulled",
+                            (int)link->pulled, "at", json_points(link)));
     }
     return dims;
 }
 
 json_t *mc_json_cost(const mc_mesh_t *mesh, const mc_cost_t *cost)
 {
-    char alpha[MC_NUMBER_TEXT], row[MC_NUMBER_TEXT], beta[MC_NUMBER_TEXT], gamma[MC_NUMBER_TEXT];
+    char alpha[MC_NUMBER_TEXT], row[MC_NUMBER_TEXT], beta[MC_NUMBER_TEXT], gamma[MC_NUMBER_TEXT],
+        volume[MC_NUMBER_TEXT];
     json_t *const dims = json_array();
     for (int32_t d = 0; d < mesh->ndims; d++)
-        json_array_append_new(dims,
-                              json_pack("{s:s, s:s, s:s, s:s, s:s, s:I}", "dim", mesh->dim[d].name,
-                                        "alpha", mc_show_ratio(cost->dim[d].alpha, alpha), "row",
-                                        mc_show_ratio(cost->dim[d].row, row), "beta",
-                                        mc_show_ratio(cost->dim[d].beta, beta), "gamma",
-                                        mc_show_ratio(cost->dim[d].gamma, gamma), "messages",
-                                        (json_int_t)cost->dim[d].messages));
+        json_array_append_new(dims, json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:s}", "dim",
+                                              mesh->dim[d].name, "alpha",
+                                              mc_show_ratio(cost->dim[d].alpha, alpha), "row",
+                                              mc_show_ratio(cost->dim[d].row, row), "beta",
+                                              mc_show_ratio(cost->dim[d].beta, beta), "gamma",
+                                              mc_show_ratio(cost->dim[d].gamma, gamma), "messages",
+                                              (json_int_t)cost->dim[d].messages, "volume",
+                                              mc_show_ratio(cost->dim[d].volume, volume)));
     return dims;
 }
 

@@ -6,7 +6,7 @@
 #include "compose/planner.h"
 #include "tools/tool.h"
 
-enum { MC_MESH_TEXT = MC_MAX_DIMS * (MC_DIM_NAME + 12), MC_NUMBER_TEXT = 64, MC_TERM_TEXT = 128 };
+enum { MC_NUMBER_TEXT = 64, MC_TERM_TEXT = 128 };
 
 /* Each fills `buffer` (of the size above) and returns it. */
 const char *mc_show_mesh(const mc_mesh_t *mesh, char buffer[MC_MESH_TEXT]);

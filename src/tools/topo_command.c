@@ -125,15 +125,17 @@ static int print_ranks(const mc_topo_t *t)
     char align[MC_MAX_DIMS + 8] = "";
     const bool bound = any_bound(t);
     const int32_t dims = t->mesh.ndims - !bound;
-    const int32_t each = bound ? 1 : t->mesh.dim[dims].extent;
+    int32_t rows = 0;
     for (int32_t d = 0; d < dims; d++)
         strcat(align, "r");
     strcat(align, bound ? "rlrrl" : "ll");
     mc_table_t table = mc_table(align);
     add_head(&table, t, dims, bound);
-    const int32_t rows = t->mesh.size / each;
-    for (int32_t i = 0; i < rows && i < MOST_ROWS; i++)
-        add_row(&table, t, dims, i * each, each, bound);
+    for (int32_t first = 0, n, line; first < t->mesh.size; first += n, rows++) {
+        n = bound ? 1 : mc_mesh_span(&t->mesh, dims, first, &line);
+        if (rows < MOST_ROWS)
+            add_row(&table, t, dims, first, n, bound);
+    }
     const int status = mc_table_print(&table, 2, stdout);
     if (!status && rows > MOST_ROWS)
         printf("  … and %d more rows\n", rows - MOST_ROWS);

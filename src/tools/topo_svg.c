@@ -112,27 +112,29 @@ static void put_text(const drawing_t *g, double x, double y, const char *style, 
 
 /* Things ------------------------------------------------------------------------------------------ */
 
-static void draw_bus(const drawing_t *g, int32_t d, double x, double y)
+/* `shown` of the level's items, which are fewer on a short line along fold. */
+static void draw_bus(const drawing_t *g, int32_t d, double x, double y, int32_t shown)
 {
     const level_t *const l = &g->level[d];
-    if (l->shown < 2)
+    const int32_t rows = (shown + l->columns - 1) / l->columns;
+    if (shown < 2)
         return;
     fprintf(g->out,
             "<path fill=\"none\" stroke=\"%s\" stroke-width=\"3\" stroke-linecap=\"round\" "
             "stroke-linejoin=\"round\" d=\"",
             color[d]);
     const double left = x - 8, middle = l->item_w / 2;
-    for (int32_t row = 0; row < l->rows; row++) {
-        const int32_t last = row + 1 < l->rows ? l->columns : l->shown - row * l->columns;
+    for (int32_t row = 0; row < rows; row++) {
+        const int32_t last = row + 1 < rows ? l->columns : shown - row * l->columns;
         const double bottom = y + row * (l->item_h + BUS) + l->item_h, bus = bottom + BUS / 2.0 - 1;
-        const double from = l->rows > 1 ? left : x + middle;
+        const double from = rows > 1 ? left : x + middle;
         fprintf(g->out, "M%.1f %.1fH%.1f", from, bus, x + (last - 1) * (l->item_w + GAP) + middle);
         for (int32_t i = 0; i < last; i++)
             fprintf(g->out, "M%.1f %.1fV%.1f", x + i * (l->item_w + GAP) + middle, bottom, bus);
     }
-    if (l->rows > 1)
+    if (rows > 1)
         fprintf(g->out, "M%.1f %.1fV%.1f", left, y + l->item_h + BUS / 2.0 - 1,
-                y + l->rows * (l->item_h + BUS) - BUS / 2.0 - 1);
+                y + rows * (l->item_h + BUS) - BUS / 2.0 - 1);
     fputs("\"/>\n", g->out);
 }
 
@@ -186,12 +188,13 @@ static void add_domain(const drawing_t *g, int32_t d, int32_t first, int32_t n, 
 }
 
 /* What stands at the right of a box's name: its machine, where those around it have others. */
-static void add_note(const drawing_t *g, int32_t d, int32_t first, int32_t n, mc_text_t *text)
+static void add_note(const drawing_t *g, int32_t d, int32_t first, mc_text_t *text)
 {
-    const int32_t around = n * g->topo->mesh.dim[d].extent;
+    int32_t start, outer;
+    const int32_t n = mc_mesh_span(&g->topo->mesh, d + 1, first, &start);
+    const int32_t around = mc_mesh_span(&g->topo->mesh, d, first, &outer);
     add_domain(g, d, first, n, text);
-    if (mc_topo_one_machine(g->topo, first, n) &&
-        !mc_topo_one_machine(g->topo, first - first % around, around))
+    if (mc_topo_one_machine(g->topo, first, n) && !mc_topo_one_machine(g->topo, outer, around))
         mc_text_add(text, "%s%s", text->length ? ", " : "", mc_topo_spot(g->topo, first)->host);
 }
 
@@ -200,7 +203,7 @@ static void draw_box(const drawing_t *g, int32_t d, double x, double y, int32_t 
     const level_t *const l = &g->level[d];
     char name[64], note[MC_HOST_TEXT + 32] = "";
     mc_text_t text = mc_text(note, sizeof note);
-    add_note(g, d, first, mc_mesh_stride(&g->topo->mesh, d), &text);
+    add_note(g, d, first, &text);
     snprintf(name, sizeof name, "%s %d", g->topo->mesh.dim[d].name, i);
     fprintf(g->out,
             "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"10\" "
@@ -211,24 +214,34 @@ static void draw_box(const drawing_t *g, int32_t d, double x, double y, int32_t 
              l->item_w - 3 * PAD - (double)strlen(name) * GLYPH, note);
 }
 
-/* The things along dimension d among the ranks from `first` on. */
+/* How many things there are along dimension d, from the place `first` on. */
+static int32_t count_things(const mc_mesh_t *mesh, int32_t d, int32_t first)
+{
+    int32_t start;
+    if (!mesh->ragged || d < MC_RAGGED_FOLD)
+        return mesh->dim[d].extent;
+    return mc_mesh_span(mesh, d, mc_mesh_rank_at(mesh, first), &start);
+}
+
+/* The things along dimension d among the places from `first` on. */
 static void draw_level(const drawing_t *g, int32_t d, double x, double y, int32_t first)
 {
     const level_t *const l = &g->level[d];
     const mc_mesh_t *const mesh = &g->topo->mesh;
-    const int32_t stride = mc_mesh_stride(mesh, d), hidden = mesh->dim[d].extent - l->shown;
-    draw_bus(g, d, x, y);
-    for (int32_t i = 0; i < l->shown; i++) {
+    const int32_t stride = mc_mesh_stride(mesh, d), n = count_things(mesh, d, first);
+    const int32_t shown = n < l->shown ? n : l->shown, hidden = n - shown;
+    draw_bus(g, d, x, y, shown);
+    for (int32_t i = 0; i < shown; i++) {
         const double at_x = x + i % l->columns * (l->item_w + GAP);
         const double at_y = y + i / l->columns * (l->item_h + BUS);
-        const int32_t rank = first + i * stride;
-        if (hidden && i == l->shown - 1) {
+        const int32_t place = first + i * stride, rank = mc_mesh_rank_at(mesh, place);
+        if (hidden && i == shown - 1) {
             draw_rest(g, d, at_x, at_y, hidden + 1);
         } else if (d == mesh->ndims - 1) {
             draw_rank(g, d, at_x, at_y, rank);
         } else {
             draw_box(g, d, at_x, at_y, rank, i);
-            draw_level(g, d + 1, at_x + PAD + 6, at_y + HEADER, rank);
+            draw_level(g, d + 1, at_x + PAD + 6, at_y + HEADER, place);
         }
     }
 }

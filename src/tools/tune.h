@@ -5,10 +5,13 @@
 #include "runtime/tuned.h"
 #include "tools/tool.h"
 
+#include <mpi.h>
+
 extern const mc_command_t mc_tune_command;
 
 /* What was seen along one dimension; zeros where it is 1 long. */
 typedef struct {
+    int32_t ranks;          /* at work meanwhile */
     int32_t lines;          /* of this dimension through one box */
     double alpha, cpu;      /* seconds a round, and a message of any rank: of the whole mesh */
     double row;             /* seconds a message in a row, that waits for none; all ranks at once */
@@ -19,19 +22,31 @@ typedef struct {
 
 typedef struct {
     mc_seen_t dim[MC_MAX_DIMS];
+    int32_t n_points; /* of a single line in memory: its link at several sizes */
+    mc_link_point_t point[MC_LINK_POINTS];
     double burst; /* seconds that the bytes of mc_tune_burst take, which follow on a pause */
     double gamma; /* seconds a byte reduced, all ranks at once */
     int32_t rounds;
     double seconds;
 } mc_tuning_t;
 
-/* Collective over MPI_COMM_WORLD, whose ranks form the cluster; takes about `seconds`. A failure ends
- * all ranks. */
-void mc_tune_measure(const mc_cluster_t *cluster, double seconds, mc_tuning_t *tuning);
+/* Collective over `comm`, whose ranks form the cluster; takes about `seconds`. A failure ends all
+ * ranks. */
+void mc_tune_measure(const mc_cluster_t *cluster, MPI_Comm comm, double seconds,
+                     mc_tuning_t *tuning);
+/* The same of boxes of unequal sizes, over MPI_COMM_WORLD. */
+void mc_tune_measure_ragged(const mc_cluster_t *cluster, double seconds, mc_tuning_t *tuning);
+/* What is measured of boxes of unequal sizes for the network, the ranks at fold 0; another mesh is all
+ * of it. */
+mc_mesh_t mc_tune_grid(const mc_mesh_t *mesh);
+/* The cluster's mesh, on its transports. */
+meshcoll_t *mc_tune_open(const mc_cluster_t *cluster, MPI_Comm comm);
 /* One line on stderr, and the end of all ranks. */
 _Noreturn void mc_tune_die(const char *what);
 
 /* What was seen as the cost model's links; what was not measured is the default's. */
 int mc_tune_links(const mc_cluster_t *cluster, const mc_tuning_t *tuning, mc_links_t *links);
+/* Does this dimension stay in one machine's memory, where the receiver copies? */
+bool mc_tune_is_pulled(const mc_cluster_t *cluster, int32_t dim);
 
 #endif

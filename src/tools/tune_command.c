@@ -27,6 +27,7 @@ typedef struct {
     int32_t exit; /* MC_GO_ON, or the exit status */
     int32_t seconds;
     mc_cluster_t cluster;
+    char mesh[MC_MESH_TEXT]; /* cluster's, whose sizes of boxes lie in one process's memory */
 } setup_t;
 
 typedef struct {
@@ -116,7 +117,7 @@ static int read_options(int argc, char **argv, request_t *r)
 static int keep(const request_t *r, const setup_t *s, const mc_tuning_t *tuning,
                 const mc_links_t *links)
 {
-    char text[1024], provenance[160], date[32];
+    char text[MC_LINKS_TEXT], provenance[160], date[32];
     mc_text_t links_text = mc_text(text, sizeof text);
     const time_t now = time(NULL);
     struct tm utc;
@@ -134,15 +135,16 @@ static int keep(const request_t *r, const setup_t *s, const mc_tuning_t *tuning,
 static int print_table(const request_t *r, const setup_t *s, const mc_tuning_t *tuning,
                        const mc_links_t *links)
 {
-    char cluster[MC_CLUSTER_TEXT + MC_MAX_DIMS * MC_TLS_TEXT], text[1024];
+    char cluster[MC_CLUSTER_TEXT + MC_MAX_DIMS * MC_TLS_TEXT], text[MC_LINKS_TEXT];
     mc_text_t cluster_text = mc_text(cluster, sizeof cluster);
     mc_text_t links_text = mc_text(text, sizeof text);
     mc_cluster_print(&s->cluster, &cluster_text);
     mc_links_print(links, &s->cluster.mesh, &links_text);
     printf("links of %s\n\n", cluster);
     const int status = mc_show_links(&s->cluster.mesh, links);
-    printf("\nmedians of %d rounds in %.1f s, all ranks at work\n", tuning->rounds,
-           tuning->seconds);
+    printf("\nmedians of %d rounds in %.1f s, %s at work\n", tuning->rounds, tuning->seconds,
+           s->cluster.mesh.ragged ? "ranks at fold 0 and those of the fullest box by turns"
+                                  : "all ranks");
     printf("as text: %s\n", text);
     return status ? mc_tool_fail(r->self, status) : MC_EXIT_OK;
 }
@@ -150,7 +152,7 @@ static int print_table(const request_t *r, const setup_t *s, const mc_tuning_t *
 static int print_json(const request_t *r, const setup_t *s, const mc_tuning_t *tuning,
                       const mc_links_t *links)
 {
-    char cluster[MC_CLUSTER_TEXT + MC_MAX_DIMS * MC_TLS_TEXT], text[1024];
+    char cluster[MC_CLUSTER_TEXT + MC_MAX_DIMS * MC_TLS_TEXT], text[MC_LINKS_TEXT];
     mc_text_t cluster_text = mc_text(cluster, sizeof cluster);
     mc_text_t links_text = mc_text(text, sizeof text);
     const mc_mesh_t *const mesh = &s->cluster.mesh;
@@ -201,6 +203,9 @@ static setup_t set_up(int argc, char **argv, const mc_place_t *place, request_t 
         s.exit = find_cluster(r, place, &s.cluster);
     if (s.exit == MC_GO_ON)
         s.exit = find_file(r, &s.cluster);
+    mc_text_t mesh = mc_text(s.mesh, sizeof s.mesh);
+    if (s.exit == MC_GO_ON)
+        mc_mesh_print(&s.cluster.mesh, &mesh);
     return s;
 }
 
@@ -220,7 +225,12 @@ static int tune(const mc_command_t *self, int argc, char **argv)
     MPI_Bcast(&s, (int)sizeof s, MPI_BYTE, 0, MPI_COMM_WORLD);
     if (s.exit != MC_GO_ON)
         return s.exit;
-    mc_tune_measure(&s.cluster, s.seconds, &tuning);
+    if (mc_mesh_parse(s.mesh, &s.cluster.mesh))
+        mc_tune_die("the mesh");
+    if (s.cluster.mesh.ragged)
+        mc_tune_measure_ragged(&s.cluster, s.seconds, &tuning);
+    else
+        mc_tune_measure(&s.cluster, MPI_COMM_WORLD, s.seconds, &tuning);
     int exit = rank == 0 ? report(&r, &s, &tuning) : MC_EXIT_OK;
     MPI_Bcast(&exit, 1, MPI_INT, 0, MPI_COMM_WORLD);
     return exit;

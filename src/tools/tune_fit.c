@@ -78,8 +78,9 @@ bool mc_tune_burst(const mc_mesh_t *mesh, char text[MC_TUNE_SHAPE])
 }
 
 /* One equation: what multiplies the unknowns, and what they add up to. */
+enum { UNKNOWNS = 2 * MC_MAX_DIMS };
 typedef struct {
-    double factor[2 * MC_MAX_DIMS], sum;
+    double factor[UNKNOWNS], sum;
 } equation_t;
 
 static int equation_of(const mc_mesh_t *mesh, const mc_links_t *links, int32_t i, double seconds,
@@ -106,7 +107,7 @@ static double improved(const equation_t *e, int32_t n, const double *value, int3
     double above = 0, below = 0;
     for (int32_t i = 0; i < n; i++) {
         double rest = e[i].sum;
-        for (int32_t v = 0; v < 2 * MC_MAX_DIMS; v++)
+        for (int32_t v = 0; v < UNKNOWNS; v++)
             rest -= v == u ? 0 : e[i].factor[v] * value[v];
         above += e[i].factor[u] * rest;
         below += e[i].factor[u] * e[i].factor[u];
@@ -114,12 +115,22 @@ static double improved(const equation_t *e, int32_t n, const double *value, int3
     return below > 0 && above > 0 ? above / below : 0;
 }
 
+/* Least squares by turns, far more than it takes. */
+static void solve(const equation_t *e, int32_t n, int32_t sweeps, double value[UNKNOWNS])
+{
+    for (int32_t u = 0; u < UNKNOWNS; u++)
+        value[u] = 0;
+    for (int32_t sweep = 0; sweep < sweeps; sweep++)
+        for (int32_t u = 0; u < UNKNOWNS; u++)
+            value[u] = improved(e, n, value, u);
+}
+
 int mc_tune_fit(const mc_mesh_t *mesh, const double seconds[MC_TUNE_SHAPES],
                 double alpha[MC_MAX_DIMS], double cpu[MC_MAX_DIMS])
 {
-    enum { SWEEPS = 2000 }; /* least squares by turns, far more than it takes */
+    enum { SWEEPS = 2000 };
     equation_t e[MC_TUNE_SHAPES];
-    double value[2 * MC_MAX_DIMS] = {0};
+    double value[UNKNOWNS];
     char text[MC_TUNE_SHAPE];
     mc_links_t links;
     int32_t n = 0;
@@ -128,12 +139,108 @@ int mc_tune_fit(const mc_mesh_t *mesh, const double seconds[MC_TUNE_SHAPES],
         status = equation_of(mesh, &links, n, seconds[n], &e[n]);
     if (status)
         return status;
-    for (int32_t sweep = 0; sweep < SWEEPS; sweep++)
-        for (int32_t u = 0; u < 2 * MC_MAX_DIMS; u++)
-            value[u] = improved(e, n, value, u);
+    solve(e, n, SWEEPS, value);
     for (int32_t d = 0; d < mesh->ndims; d++) {
         alpha[d] = value[2 * d];
         cpu[d] = value[2 * d + 1];
     }
+    return MESHCOLL_OK;
+}
+
+/* One line at one size --------------------------------------------------------------------------- */
+
+/* D stands for the dimension. */
+static const struct {
+    meshcoll_collective_t collective;
+    const char *strategy;
+} closed_by[] = {
+    {MESHCOLL_ALLREDUCE, "reduce:chain(D) bcast:chain(D)"},
+    {MESHCOLL_ALLREDUCE, "reduce_scatter:ring(D) allgather:ring(D)"},
+    {MESHCOLL_ALLREDUCE, "allreduce:doubling(D)"},
+    {MESHCOLL_ALLREDUCE, "reduce_scatter:fullmesh(D) allgather:fullmesh(D)"},
+    {MESHCOLL_ALLREDUCE, "reduce:star(D) bcast:star(D)"},
+    {MESHCOLL_ALLREDUCE, "reduce:mst(D) bcast:mst(D)"},
+    {MESHCOLL_ALLREDUCE, "reduce_scatter:halving(D) allgather:doubling(D)"},
+    {MESHCOLL_ALLREDUCE, "reduce_scatter:fullmesh(D) gather:star(D) bcast:star(D)"},
+    {MESHCOLL_ALLREDUCE, "reduce:star(D) scatter:star(D) allgather:fullmesh(D)"},
+    {MESHCOLL_ALLREDUCE, "reduce:mst(D) scatter:mst(D) allgather:ring(D)"},
+    {MESHCOLL_ALLGATHER, "allgather:ring(D)"},
+    {MESHCOLL_ALLGATHER, "allgather:fullmesh(D)"},
+    {MESHCOLL_ALLGATHER, "allgather:doubling(D)"},
+    {MESHCOLL_ALLGATHER, "gather:star(D) bcast:star(D)"},
+    {MESHCOLL_ALLGATHER, "gather:mst(D) bcast:mst(D)"},
+};
+_Static_assert(MC_COUNT(closed_by) <= MC_TUNE_CLOSED, "room for all times");
+
+bool mc_tune_closed(const mc_mesh_t *mesh, int32_t i, mc_tune_closed_t *closed)
+{
+    int32_t dim[MC_MAX_DIMS];
+    if (long_dims(mesh, dim) != 1 || i >= (int32_t)MC_COUNT(closed_by))
+        return false;
+    mc_text_t text = mc_text(closed->strategy, sizeof closed->strategy);
+    for (const char *at = closed_by[i].strategy; *at; at++)
+        if (*at == 'D')
+            mc_text_add(&text, "%s", mesh->dim[dim[0]].name);
+        else
+            mc_text_add(&text, "%c", *at);
+    closed->collective = closed_by[i].collective;
+    closed->dim = dim[0];
+    return true;
+}
+
+enum { ALPHA, GAP, CPU, BETA, BUS, GAMMA };
+
+/* As mc_term_seconds() adds them up, relative to what was measured. */
+static void add_term(equation_t *e, const mc_term_t *term, double bytes, double seconds)
+{
+    const double row = mc_ratio_value(term->row);
+    e->factor[ALPHA] += (mc_ratio_value(term->alpha) - row) / seconds;
+    e->factor[GAP] += row / seconds;
+    e->factor[CPU] += (double)term->messages / seconds;
+    e->factor[BETA] += mc_ratio_value(term->beta) * bytes / seconds;
+    e->factor[BUS] += mc_ratio_value(term->volume) * bytes / seconds;
+    e->factor[GAMMA] += mc_ratio_value(term->gamma) * bytes / seconds;
+}
+
+static int closed_equation(const mc_mesh_t *mesh, const mc_links_t *links, int32_t i, double bytes,
+                           double seconds, equation_t *e)
+{
+    mc_tune_closed_t closed;
+    mc_strategy_t strategy;
+    mc_tune_closed(mesh, i, &closed);
+    const int status = mc_strategy_parse(closed.strategy, closed.collective, mesh, &strategy);
+    *e = (equation_t){.sum = 1};
+    for (int32_t k = 0; !status && k < strategy.n_phases; k++) {
+        const mc_phase_cost_t cost = mc_strategy_phase_cost(&strategy, mesh, links, 0, k);
+        add_term(e, &cost.once.dim[closed.dim], bytes, seconds);
+    }
+    return status;
+}
+
+int mc_tune_fit_at(const mc_mesh_t *mesh, const double seconds[MC_TUNE_CLOSED], double bytes,
+                   mc_link_point_t *point)
+{
+    enum { SWEEPS = 20000 };
+    equation_t e[MC_TUNE_CLOSED];
+    double value[UNKNOWNS];
+    mc_tune_closed_t closed;
+    mc_links_t links;
+    int32_t n = 0;
+    int status = mc_links_parse("uniform", mesh, &links);
+    for (int32_t d = 0; d < mesh->ndims; d++)
+        links.dim[d].pulled =
+            true; /* and has no ports: what ranks take from each other is in bus */
+    for (; !status && mc_tune_closed(mesh, n, &closed); n++)
+        status = closed_equation(mesh, &links, n, bytes, seconds[n], &e[n]);
+    if (status)
+        return status;
+    solve(e, n, SWEEPS, value);
+    *point = (mc_link_point_t){.bytes = bytes,
+                               .alpha = value[ALPHA],
+                               .gap = value[GAP],
+                               .cpu = value[CPU],
+                               .beta = value[BETA],
+                               .bus = value[BUS],
+                               .gamma = value[GAMMA]};
     return MESHCOLL_OK;
 }

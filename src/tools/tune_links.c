@@ -37,6 +37,11 @@ static bool is_shared_memory(const char *tls)
     return true;
 }
 
+bool mc_tune_is_pulled(const mc_cluster_t *cluster, int32_t dim)
+{
+    return is_shared_memory(cluster->tls[dim]);
+}
+
 static double larger(double a, double b)
 {
     return a > b ? a : b;
@@ -48,24 +53,25 @@ static int find_burst(const mc_cluster_t *cluster, const mc_tuning_t *tuning, mc
     char text[MC_TUNE_SHAPE];
     mc_strategy_t strategy;
     int32_t top = 0;
-    if (!mc_tune_burst(&cluster->mesh, text))
+    const mc_mesh_t mesh = mc_tune_grid(&cluster->mesh);
+    if (!mc_tune_burst(&mesh, text))
         return MESHCOLL_OK;
-    while (cluster->mesh.dim[top].extent == 1)
+    while (mesh.dim[top].extent == 1)
         top++;
-    const int status = mc_strategy_parse(text, MESHCOLL_ALLREDUCE, &cluster->mesh, &strategy);
+    const int status = mc_strategy_parse(text, MESHCOLL_ALLREDUCE, &mesh, &strategy);
     if (status || links->dim[top].pulled)
         return status;
-    const double bytes = mc_strategy_seconds(&strategy, &cluster->mesh, links, 0, MC_TUNE_BURST) -
-                         mc_strategy_seconds(&strategy, &cluster->mesh, links, 0, 0);
+    const double bytes = mc_strategy_seconds(&strategy, &mesh, links, 0, MC_TUNE_BURST) -
+                         mc_strategy_seconds(&strategy, &mesh, links, 0, 0);
     const double saved = larger(bytes - tuning->burst, 0);
     links->dim[top].burst = saved > 0 ? floor(saved / links->dim[top].beta) : 0;
     return MESHCOLL_OK;
 }
 
 /* What is left of a message in a row when the cores' time for those of all ranks is taken off. */
-static double gap_of(const mc_seen_t *seen, int32_t ranks)
+static double gap_of(const mc_seen_t *seen)
 {
-    const double gap = seen->row - seen->cpu * ranks;
+    const double gap = seen->row - seen->cpu * seen->ranks;
     return gap > 0 ? gap : 0;
 }
 
@@ -76,6 +82,21 @@ static int32_t ports_of(const mc_seen_t *seen)
     if (!(ports >= 1))
         return 1;
     return ports < seen->lines ? (int32_t)ports : seen->lines;
+}
+
+/* In one dimension: there are points of a single line only. */
+static void add_points(const mc_tuning_t *tuning, mc_link_t *link)
+{
+    for (int32_t i = 0; i < tuning->n_points; i++) {
+        const mc_link_point_t *const at = &tuning->point[i];
+        link->point[link->n_points++] = (mc_link_point_t){.bytes = at->bytes,
+                                                          .alpha = rounded(at->alpha),
+                                                          .gap = rounded(at->gap),
+                                                          .cpu = rounded(at->cpu),
+                                                          .beta = rounded(at->beta),
+                                                          .bus = rounded(at->bus),
+                                                          .gamma = rounded(at->gamma)};
+    }
 }
 
 int mc_tune_links(const mc_cluster_t *cluster, const mc_tuning_t *tuning, mc_links_t *links)
@@ -91,7 +112,7 @@ int mc_tune_links(const mc_cluster_t *cluster, const mc_tuning_t *tuning, mc_lin
         const int32_t ports = ports_of(seen);
         /* such that all lines at once, which the model makes lines / ports as slow, cost what they
          * were seen to */
-        const double gap = gap_of(seen, cluster->mesh.size);
+        const double gap = gap_of(seen);
         found.dim[d] = (mc_link_t){.alpha = rounded(larger(seen->alpha, larger(gap, seen->cpu))),
                                    .gap = rounded(gap),
                                    .cpu = rounded(seen->cpu),
@@ -99,7 +120,8 @@ int mc_tune_links(const mc_cluster_t *cluster, const mc_tuning_t *tuning, mc_lin
                                    .beta = rounded(seen->together * ports / seen->lines),
                                    .gamma = rounded(tuning->gamma),
                                    .ports = ports,
-                                   .pulled = is_shared_memory(cluster->tls[d])};
+                                   .pulled = mc_tune_is_pulled(cluster, d)};
+        add_points(tuning, &found.dim[d]);
     }
     const int burst = find_burst(cluster, tuning, &found);
     *links = found;

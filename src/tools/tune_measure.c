@@ -10,7 +10,9 @@
 #include <meshcoll/mpi.h>
 
 #include "runtime/datatype.h"
+#include "tools/tune_batch.h"
 #include "tools/tune_fit.h"
+#include "tools/tune_points.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -27,11 +29,8 @@ enum {
     SUM_BYTES = 1 << 20,   /* of a vector summed in memory */
     /* a round, with a barrier between, as a program's calls follow each other: what a shaper saved up
      * before the first is gone after two */
-    BURST_SHOTS = 12,
-    MOST_REPEATS = 1 << 20,
-    MOST_ROUNDS = 1000
+    BURST_SHOTS = 12
 };
-static const double least_batch = 10e-3; /* seconds: the ranks start a batch a little apart */
 /* More: nothing couples these, and ranks that share a core take turns of milliseconds. */
 static const double least_sums = 100e-3;
 
@@ -53,12 +52,6 @@ static const struct {
 } kinds[SERIES] = {{SMALL, false},    {ROW, false},    {QUARTER, false}, {LARGE, false},
                    {FROM_ALL, false}, {QUARTER, true}, {LARGE, true}};
 
-typedef struct {
-    int32_t repeats; /* in one batch */
-    double time[MOST_ROUNDS];
-    int32_t n;
-} series_t;
-
 /* One dimension, and this rank's line in it. */
 typedef struct {
     const char *name;
@@ -68,13 +61,13 @@ typedef struct {
     char *buffer;
     size_t bytes; /* of the large message */
     meshcoll_request_t *request[REQUESTS];
-    series_t series[SERIES];
+    mc_series_t series[SERIES];
 } dim_t;
 
 /* An allreduce over the whole mesh. */
 typedef struct {
     meshcoll_request_t *request;
-    series_t series;
+    mc_series_t series;
 } small_t;
 
 typedef struct {
@@ -84,40 +77,12 @@ typedef struct {
     small_t burst[2]; /* few bytes, and many of the network's at once */
     dim_t *dim[MC_MAX_DIMS];
     int32_t n_dims; /* those longer than 1 */
-    float *sums;    /* three vectors */
-    series_t sum;
+    mc_tune_points_t *points;
+    float *sums; /* three vectors */
+    mc_series_t sum;
     double begin, seconds;
     bool shows; /* progress, on a terminal */
 } tuner_t;
-
-void mc_tune_die(const char *what)
-{
-    fprintf(stderr, "meshcoll tune: %s: %s\n", what, meshcoll_last_error());
-    MPI_Abort(MPI_COMM_WORLD, MC_EXIT_FAILED);
-    exit(MC_EXIT_FAILED);
-}
-
-static void check(int status, const char *what)
-{
-    if (status != MESHCOLL_OK)
-        mc_tune_die(what);
-}
-
-static void *allocate(size_t bytes)
-{
-    void *const memory = calloc(1, bytes);
-    if (!memory)
-        check(mc_fail_memory("the vectors"), "memory");
-    return memory;
-}
-
-/* The largest of all ranks' numbers: the slowest one's time, and the same decision everywhere. */
-static double most(const tuner_t *t, double mine)
-{
-    double all;
-    check(meshcoll_allreduce(t->whole, &mine, &all, 1, MESHCOLL_FLOAT64, MESHCOLL_MAX), "a time");
-    return all;
-}
 
 /* mpirun gives its ranks a pipe; what comes out of it goes where mpirun's own stderr goes. */
 static bool has_terminal(void)
@@ -147,27 +112,10 @@ static void show(const tuner_t *t, const char *what)
 
 /* Batches ---------------------------------------------------------------------------------------- */
 
-static double batch(const tuner_t *t, meshcoll_request_t *request, int32_t repeats)
-{
-    check(meshcoll_barrier(t->whole), "a barrier");
-    const double begin = mc_now();
-    for (int32_t i = 0; request && i < repeats; i++) {
-        check(meshcoll_start(request), "a start");
-        check(meshcoll_wait(request), "a message");
-    }
-    return most(t, request ? mc_now() - begin : 0) / repeats;
-}
-
 static double batch_of(const tuner_t *t, const dim_t *d, series_index_t s, int32_t repeats)
 {
     const bool mine = !kinds[s].alone || d->among_alone;
-    return batch(t, mine ? d->request[kinds[s].request] : NULL, repeats);
-}
-
-static void keep(series_t *s, double time)
-{
-    if (s->n < MOST_ROUNDS)
-        s->time[s->n++] = time;
+    return mc_batch(t->whole, mine ? d->request[kinds[s].request] : NULL, repeats);
 }
 
 /* Pauses are as short as barriers are: the slowest ranks' times are asked for afterwards. */
@@ -175,50 +123,43 @@ static void shoot(const tuner_t *t, small_t *small)
 {
     double mine[BURST_SHOTS];
     for (int i = 0; i < BURST_SHOTS; i++) {
-        check(meshcoll_barrier(t->whole), "a barrier");
+        mc_tune_check(meshcoll_barrier(t->whole), "a barrier");
         const double begin = mc_now();
-        check(meshcoll_start(small->request), "a start");
-        check(meshcoll_wait(small->request), "a burst");
+        mc_tune_check(meshcoll_start(small->request), "a start");
+        mc_tune_check(meshcoll_wait(small->request), "a burst");
         mine[i] = mc_now() - begin;
     }
     for (int i = 0; i < BURST_SHOTS; i++)
-        keep(&small->series, most(t, mine[i]));
+        mc_series_keep(&small->series, mc_tune_most(t->whole, mine[i]));
 }
 
 static double sum_batch(const tuner_t *t, int32_t repeats)
 {
     const size_t n = SUM_BYTES / sizeof(float);
     const mc_kernel_t add = mc_kernel(MESHCOLL_FLOAT32, MESHCOLL_SUM);
-    check(meshcoll_barrier(t->whole), "a barrier");
+    mc_tune_check(meshcoll_barrier(t->whole), "a barrier");
     const double begin = mc_now();
     for (int32_t i = 0; i < repeats; i++)
         add(t->sums, t->sums + n, t->sums + 2 * n, n);
-    return most(t, mc_now() - begin) / repeats;
+    return mc_tune_most(t->whole, mc_now() - begin) / repeats;
 }
 
 static int32_t find_sum_repeats(const tuner_t *t)
 {
     int32_t repeats = 8;
-    while (repeats < MOST_REPEATS && sum_batch(t, repeats) * repeats < least_sums)
+    while (repeats < MC_MOST_REPEATS && sum_batch(t, repeats) * repeats < least_sums)
         repeats *= 2;
     return repeats;
 }
 
-/* How often, so that a batch takes long enough to be timed. */
-static int32_t repeats_for(double once)
-{
-    if (once * MOST_REPEATS < least_batch)
-        return MOST_REPEATS;
-    return once < least_batch ? (int32_t)(least_batch / once) + 1 : 1;
-}
-
 /* Opening ---------------------------------------------------------------------------------------- */
 
-static void open_whole(tuner_t *t, const mc_cluster_t *c)
+meshcoll_t *mc_tune_open(const mc_cluster_t *c, MPI_Comm comm)
 {
     char mesh[MC_CLUSTER_TEXT], transports[MC_MAX_DIMS * (MC_DIM_NAME + MC_TLS_TEXT)];
     mc_text_t mesh_text = mc_text(mesh, sizeof mesh);
     mc_text_t transports_text = mc_text(transports, sizeof transports);
+    meshcoll_t *whole = NULL;
     mc_mesh_print(&c->mesh, &mesh_text);
     mc_cluster_print_transports(c, &transports_text);
     /* with links by name nothing is looked up in the file that is to be written */
@@ -226,7 +167,8 @@ static void open_whole(tuner_t *t, const mc_cluster_t *c)
                                       .mesh = mesh,
                                       .links = mc_cluster_presets[0].name,
                                       .transports = transports};
-    check(meshcoll_create(MPI_COMM_WORLD, &params, &t->whole), "the mesh");
+    mc_tune_check(meshcoll_create(comm, &params, &whole), "the mesh");
+    return whole;
 }
 
 static meshcoll_request_t *request_of(const dim_t *d, const char *algorithm, size_t bytes,
@@ -243,18 +185,18 @@ static meshcoll_request_t *request_of(const dim_t *d, const char *algorithm, siz
                                   .count = bytes / sizeof(float),
                                   .datatype = MESHCOLL_FLOAT32,
                                   .strategy = strategy};
-    check(meshcoll_init(d->line, &args, &request), strategy);
+    mc_tune_check(meshcoll_init(d->line, &args, &request), strategy);
     return request;
 }
 
 static dim_t *dim_open(const tuner_t *t, const mc_cluster_t *c, int32_t index)
 {
-    dim_t *const d = allocate(sizeof *d);
+    dim_t *const d = mc_tune_allocate(sizeof *d);
     d->name = c->mesh.dim[index].name;
     d->extent = c->mesh.dim[index].extent;
     d->lines = mc_mesh_stride(&c->mesh, index);
     d->among_alone = t->whole->rank % d->lines == 0;
-    check(meshcoll_split(t->whole, d->name, &d->line), d->name);
+    mc_tune_check(meshcoll_split(t->whole, d->name, &d->line), d->name);
     return d;
 }
 
@@ -268,11 +210,11 @@ static void small_open(const tuner_t *t, const char *strategy, size_t count, sma
                                   .datatype = MESHCOLL_FLOAT32,
                                   .op = MESHCOLL_MAX,
                                   .strategy = strategy};
-    check(meshcoll_init(t->whole, &args, &small->request), strategy);
+    mc_tune_check(meshcoll_init(t->whole, &args, &small->request), strategy);
     double once = 0; /* the first one connects */
     for (int i = 0; i < 3; i++)
-        once = batch(t, small->request, 1);
-    small->series.repeats = repeats_for(once);
+        once = mc_batch(t->whole, small->request, 1);
+    small->series.repeats = mc_repeats_for(once);
 }
 
 /* An element for each rank of the longest line, as rings cut the vector along one. */
@@ -305,7 +247,7 @@ static void find_sizes(const tuner_t *t, dim_t *d, double enough)
 {
     const size_t p = (size_t)d->extent;
     d->bytes = p * LEAST_LARGE_BYTES > MOST_BYTES ? MOST_BYTES / p / 16 * 16 : LEAST_LARGE_BYTES;
-    d->buffer = allocate(MOST_BYTES);
+    d->buffer = mc_tune_allocate(MOST_BYTES);
     d->request[SMALL] = request_of(d, "ring", SMALL_BYTES, 1);
     d->request[ROW] = request_of(d, "ring", ROW_MESSAGES * SMALL_BYTES, ROW_MESSAGES);
     d->request[QUARTER] = request_of(d, "ring", d->bytes / 4, 1);
@@ -324,7 +266,7 @@ static void find_sizes(const tuner_t *t, dim_t *d, double enough)
     meshcoll_free(d->request[QUARTER]);
     d->request[QUARTER] = request_of(d, "ring", d->bytes / 4, 1);
     for (int s = 0; s < SERIES; s++)
-        d->series[s].repeats = repeats_for(batch_of(t, d, (series_index_t)s, 1));
+        d->series[s].repeats = mc_repeats_for(batch_of(t, d, (series_index_t)s, 1));
 }
 
 static void dim_close(dim_t *d)
@@ -345,18 +287,21 @@ static void run_round(tuner_t *t)
         show(t, d->name);
         for (int s = 0; s < SERIES; s++)
             if (!kinds[s].alone || d->lines > 1)
-                keep(&d->series[s], batch_of(t, d, (series_index_t)s, d->series[s].repeats));
+                mc_series_keep(&d->series[s],
+                               batch_of(t, d, (series_index_t)s, d->series[s].repeats));
     }
     show(t, "small ones");
     for (int32_t i = 0; i < t->n_shapes; i++) {
         small_t *const s = &t->shape[i];
-        keep(&s->series, batch(t, s->request, s->series.repeats));
+        mc_series_keep(&s->series, mc_batch(t->whole, s->request, s->series.repeats));
     }
     for (int i = 0; i < 2; i++)
         if (t->burst[i].request)
             shoot(t, &t->burst[i]);
+    show(t, "sizes");
+    mc_tune_points_run(t->points);
     show(t, "summing");
-    keep(&t->sum, sum_batch(t, t->sum.repeats));
+    mc_series_keep(&t->sum, sum_batch(t, t->sum.repeats));
 }
 
 /* As many as there is time for, and one at least. */
@@ -364,28 +309,14 @@ static int32_t run_rounds(tuner_t *t)
 {
     int32_t rounds = 0;
     double longest = 0;
-    for (double now = most(t, mc_now() - t->begin);
-         rounds == 0 || (now + longest < t->seconds && rounds < MOST_ROUNDS); rounds++) {
+    for (double now = mc_tune_most(t->whole, mc_now() - t->begin);
+         rounds == 0 || (now + longest < t->seconds && rounds < MC_MOST_ROUNDS); rounds++) {
         const double before = now;
         run_round(t);
-        now = most(t, mc_now() - t->begin);
+        now = mc_tune_most(t->whole, mc_now() - t->begin);
         longest = now - before > longest ? now - before : longest;
     }
     return rounds;
-}
-
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(series_t *s)
-{
-    if (s->n == 0)
-        return 0;
-    qsort(s->time, (size_t)s->n, sizeof *s->time, compare);
-    return (s->time[(s->n - 1) / 2] + s->time[s->n / 2]) / 2;
 }
 
 /* Seconds a byte, of the p-1 messages one after the other in a ring. */
@@ -412,12 +343,13 @@ static double incast(const dim_t *d, double large, double from_all)
     return senders > 1 && from_all > large ? (from_all / large - 1) / (1 - 1 / senders) : 0;
 }
 
-static mc_seen_t seen(dim_t *d)
+static mc_seen_t seen(dim_t *d, int32_t ranks)
 {
     double time[SERIES];
     for (int s = 0; s < SERIES; s++)
-        time[s] = median(&d->series[s]);
-    mc_seen_t seen = {.lines = d->lines,
+        time[s] = mc_series_median(&d->series[s]);
+    mc_seen_t seen = {.ranks = ranks,
+                      .lines = d->lines,
                       .row = in_row(d, time[SMALL_ALL], time[ROW_ALL]),
                       .incast = incast(d, time[LARGE_ALL], time[FROM_ALL_ALL]),
                       .together = slope(d, time[QUARTER_ALL], time[LARGE_ALL]),
@@ -431,28 +363,29 @@ static void see_small(tuner_t *t, const mc_mesh_t *mesh, mc_tuning_t *tuning)
 {
     double seconds[MC_TUNE_SHAPES] = {0}, alpha[MC_MAX_DIMS], cpu[MC_MAX_DIMS];
     for (int32_t i = 0; i < t->n_shapes; i++)
-        seconds[i] = median(&t->shape[i].series);
-    check(mc_tune_fit(mesh, seconds, alpha, cpu), "small messages");
+        seconds[i] = mc_series_median(&t->shape[i].series);
+    mc_tune_check(mc_tune_fit(mesh, seconds, alpha, cpu), "small messages");
     for (int32_t d = 0; d < mesh->ndims; d++) {
         tuning->dim[d].alpha = alpha[d];
         tuning->dim[d].cpu = cpu[d];
     }
-    tuning->burst = median(&t->burst[1].series) - median(&t->burst[0].series);
+    tuning->burst = mc_series_median(&t->burst[1].series) - mc_series_median(&t->burst[0].series);
 }
 
-void mc_tune_measure(const mc_cluster_t *cluster, double seconds, mc_tuning_t *tuning)
+void mc_tune_measure(const mc_cluster_t *cluster, MPI_Comm comm, double seconds,
+                     mc_tuning_t *tuning)
 {
     const mc_mesh_t *const mesh = &cluster->mesh;
     /* a round takes about two and a half times the large messages of all dimensions */
     const double enough = seconds / 40;
-    tuner_t *const t = allocate(sizeof *t);
+    tuner_t *const t = mc_tune_allocate(sizeof *t);
     mc_tuning_t result = {0};
     t->seconds = seconds;
     t->begin = mc_now();
-    open_whole(t, cluster);
+    t->whole = mc_tune_open(cluster, comm);
     t->shows = meshcoll_rank(t->whole) == 0 && has_terminal();
     show(t, "connecting");
-    t->sums = allocate(3 * SUM_BYTES);
+    t->sums = mc_tune_allocate(3 * SUM_BYTES);
     open_shapes(t, mesh);
     open_burst(t, mesh);
     t->sum.repeats = find_sum_repeats(t);
@@ -462,13 +395,18 @@ void mc_tune_measure(const mc_cluster_t *cluster, double seconds, mc_tuning_t *t
     for (int32_t i = 0; i < t->n_dims; i++)
         find_sizes(t, t->dim[i], enough / t->n_dims);
 
+    show(t, "sizes");
+    if (comm == MPI_COMM_WORLD) /* a part's sizes are not those of the whole */
+        mc_tune_check(mc_tune_points_open(cluster, t->whole, &t->points), "several sizes");
+
     result.rounds = run_rounds(t);
-    result.gamma = median(&t->sum) / SUM_BYTES;
+    result.gamma = mc_series_median(&t->sum) / SUM_BYTES;
     result.seconds = mc_now() - t->begin;
     for (int32_t d = 0, i = 0; d < mesh->ndims; d++)
         if (mesh->dim[d].extent > 1)
-            result.dim[d] = seen(t->dim[i++]);
+            result.dim[d] = seen(t->dim[i++], mesh->size);
     see_small(t, mesh, &result);
+    mc_tune_check(mc_tune_points_close(t->points, &result), "several sizes");
     if (t->shows)
         fprintf(stderr, "\r%72s\r", "");
     for (int32_t i = 0; i < t->n_dims; i++)

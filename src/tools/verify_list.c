@@ -106,6 +106,7 @@ typedef struct {
     uint32_t number, every; /* a sample: each `every`-th */
     uint32_t passed;        /* paths, for pairs of them */
     mc_strategy_t kept;     /* the last that was paired */
+    const mc_mesh_t *mesh;
 } sieve_t;
 
 static bool pass(void *context, const mc_strategy_t *strategy)
@@ -133,7 +134,9 @@ static bool pass_with_sides(void *context, const mc_strategy_t *strategy)
     pair.segments = 2;
     for (int32_t i = 0; i < strategy->n_phases; i++)
         pair.phase[pair.n_phases++] = strategy->phase[i];
-    s->stopped = !s->each(s->context, &pair);
+    /* between boxes of unequal sizes both sides go along one line of all, or neither */
+    if (!s->mesh->ragged || !mc_strategy_check(&pair, s->mesh))
+        s->stopped = !s->each(s->context, &pair);
     return !s->stopped;
 }
 
@@ -153,7 +156,8 @@ static void pass_groups(sieve_t *s, meshcoll_collective_t collective, const mc_m
         strategy.phase[strategy.n_phases++] =
             (mc_phase_t){algorithm, group[inward ? i : n - 1 - i]};
     s->number = 0;
-    pass(s, &strategy);
+    if (!mesh->ragged || !mc_strategy_check(&strategy, mesh))
+        pass(s, &strategy);
 }
 
 /* Composite algorithms stand for two phases each and are not enumerated: each takes all groups of
@@ -188,7 +192,7 @@ int mc_verify_each(meshcoll_collective_t collective, const mc_verify_mesh_t *mes
                    bool (*each)(void *context, const mc_strategy_t *strategy), void *context)
 {
     enum { SAMPLE = 37 }; /* prime, so that no algorithm is left out for its place */
-    sieve_t s = {.each = each, .context = context, .every = 1};
+    sieve_t s = {.each = each, .context = context, .every = 1, .mesh = &mesh->mesh};
     const mc_paths_t which = mesh->breadth == MC_BREADTH_EVERY ? MC_PATHS_ALL : MC_PATHS_COVER;
     pass_composites(&s, collective, &mesh->mesh);
     const bool sample = mesh->breadth == MC_BREADTH_SAMPLE;

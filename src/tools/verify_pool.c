@@ -66,7 +66,8 @@ static int verify_world(const mc_verify_job_t *job, const mc_mesh_t *mesh,
         return status;
     const mc_world_t world = mc_plans_world(&plans);
     mc_verify_options_t options = job->options;
-    options.in_order = mc_strategy_check_order(strategy, mesh) == MESHCOLL_OK;
+    const mc_mesh_t led = mc_mesh_led_by(mesh, mc_moves[strategy->collective].rooted ? root : 0);
+    options.in_order = mc_strategy_check_order(strategy, &led) == MESHCOLL_OK;
     status = mc_verify(&world, &options);
     mc_plans_free(&plans);
     return status;

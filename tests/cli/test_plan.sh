@@ -20,7 +20,7 @@ has "allgather:ring(box) 7α + 7/8 nβ -"
 has "all phases 10α + 7/4 nβ 3α + 3/8 nβ"
 run 0 plan bcast "${mesh[@]}" --bytes 1000000 --strategy option2 --json
 gives 'round(j["strategies"][0]["seconds"] * 1e9)' $((13 * 1000 + 2125000))
-gives 'j["strategies"][0]["phases"][0]["terms"][0]' "{'dim': 'box', 'alpha': '3', 'row': '0', 'beta': '7/8', 'gamma': '0', 'messages': 7}"
+gives 'j["strategies"][0]["phases"][0]["terms"][0]' "{'dim': 'box', 'alpha': '3', 'row': '0', 'beta': '7/8', 'gamma': '0', 'messages': 7, 'volume': '3/2'}"
 gives 'j["lower_bound_seconds"] <= j["best_seconds"] <= j["strategies"][0]["seconds"]' True
 
 # A strategy that reduces says what summing costs.
@@ -78,6 +78,10 @@ gives '"|" in j["strategies"][0]["strategy"]' False
 # Reproducible: boxes of 4 cost no more, boxes of 6 are no block of the tree that all sums follow.
 run 0 plan allreduce --mesh box=4,gpu=4 --links lab --bytes 1M --reproducible --json
 gives 'any(":ring(" in s["strategy"].split("allgather")[0] for s in j["strategies"])' False
+refused "between boxes of unequal sizes the aligned tree" plan reduce --mesh box=4+2 --bytes 1M --reproducible \
+    --strategy "reduce:mst(fold) reduce:mst(gpu) reduce:mst(box)"
+refused "not the first of its line along fold" plan reduce --mesh box=4+2 --bytes 1M --in-order --root 1 \
+    --strategy "reduce:mst(fold) reduce:mst(gpu) reduce:mst(box)"
 refused "adds up blocks of 6 ranks" plan allreduce --mesh box=2,gpu=6 --bytes 1M --reproducible \
     --strategy "allreduce:aligned(gpu) allreduce:aligned(box)"
 refused "does not bracket 12 ranks as the aligned tree does" plan allreduce --mesh box=2,gpu=6 \

@@ -62,6 +62,13 @@ gives '[(r["rank"], r["coords"], r["machine_of"]) for r in j["ranks"]][2]' "(2, 
 ranks 2 "$MESHCOLL" topo --mesh box=3,gpu=2
 [ "$(grep -c '^meshcoll topo: .*box=2,gpu=2 would fit' <<<"$err")" -eq 1 ] || fail "strange: $err"
 
+# Boxes of unequal sizes: a row for each line along fold, and in the picture the ranks that there are.
+run 0 topo --mesh box=5+2 --svg "$scratch/topo.svg"
+has "0 0 0-2"
+has "0 1 3 4"
+has "1 1 6"
+drawn '[i for i in t if i and i.isdigit()]' "['0', '1', '2', '3', '4', '5', '6']"
+
 # Tuned links are found, and said to be.
 ranks 0 "$MESHCOLL" tune --mesh gpu=4 --seconds 1
 ranks 0 "$MESHCOLL" topo

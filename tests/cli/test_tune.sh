@@ -52,6 +52,13 @@ gives 'sorted(e["mesh"] for e in j["clusters"].values())' "['box=2,gpu=2', 'gpu=
 gives 'all({"links", "ranks", "machines", "cpu", "cores", "transports", "date", "command", "provenance"} < set(e) for e in j["clusters"].values())' True
 ranks 0 "$build/tests/mpi/test_tuned" box=2,gpu=2 "$links"
 
+# Boxes of unequal sizes: the link between them, and one for gpu and fold, from the fullest box.
+ranks 0 "$MESHCOLL" tune --mesh box=2+1+1 --seconds 2 --json
+gives 'j["mesh"]["text"]' "box=2+1+1"
+gives '[m["dim"] for m in j["measured"]], all(m["beta_together"] > 0 for m in j["measured"])' "(['box', 'fold'], True)"
+links=$(query 'j["links_text"]')
+ranks 0 "$build/tests/mpi/test_tuned" box=2+1+1 "$links"
+
 # What cannot be is told by one rank, before anything is measured.
 tuning_refused() { # tuning_refused STATUS TEXT ARGUMENT…
     local status=$1 text=$2

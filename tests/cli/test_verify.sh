@@ -12,6 +12,11 @@ has "scatter 1 1 3"
 run 0 verify reduce --mesh x=7 --strategy reduce:long --root 6
 has "reduce 1 1 1"
 
+# Boxes of unequal sizes: all that the rule lets pass, and a reason for what it does not.
+run 0 verify --mesh box=3+2+1 --jobs 2
+has "all right"
+refused "fold 0" verify allreduce --mesh box=3+2+1 --strategy "allreduce:doubling(box) reduce:mst(fold) bcast:mst(fold)"
+
 # All strategies of all collectives; every root, and in three segments too.
 run 0 verify --mesh x=2,y=2 --jobs 1
 for collective in bcast reduce scatter gather allgather reduce_scatter allreduce alltoall "in all"; do

@@ -100,7 +100,7 @@ static void add_mesh(MPI_Comm comm, const char *text, const mc_shuffle_t *shuffl
             stop("drawing strategies", "no memory");
 }
 
-/* One dimension, every pair of two, three, and boxes that lie across the order of ranks. */
+/* One dimension, every pair of two, three, boxes of unequal sizes, and boxes that lie across the order of ranks. */
 static void open_meshes(void)
 {
     char text[64];
@@ -114,6 +114,10 @@ static void open_meshes(void)
     }
     if (size % 8 == 0) {
         snprintf(text, sizeof text, "rack=2,box=2,gpu=%d", size / 4);
+        add_mesh(MPI_COMM_WORLD, text, NULL);
+    }
+    if (size > 3) {
+        snprintf(text, sizeof text, "box=%d+%d+1", size / 2, size - size / 2 - 1);
         add_mesh(MPI_COMM_WORLD, text, NULL);
     }
     if (size > 2 && size % 2 == 0) {

@@ -157,7 +157,7 @@ static int run_part(meshcoll_t *m, meshcoll_datatype_t type, meshcoll_op_t op, s
     char dim[64];
     const char *const text = meshcoll_mesh_text(m);
     *bytes = 0;
-    if (strchr(text, ','))
+    if (strpbrk(text, ",+"))
         return MESHCOLL_OK;
     snprintf(dim, sizeof dim, "%.*s", (int)strcspn(text, "="), text);
     int status = meshcoll_split(m, dim, &part);
@@ -408,12 +408,24 @@ int main(int argc, char **argv)
     static const placed_t of_6[] = {{1, 1, NULL, "uniform"}, {2, 1, NULL, "lab"},
                                     {3, 1, NULL, "lab"},     {6, 1, NULL, "lab"},
                                     {2, 5, NULL, "lab"},     {3, 5, NULL, "uniform"}};
+    /* 2, 2, 2 and 1 ranks, 3, 3 and 1, and as given */
+    static const placed_t of_7[] = {{1, 1, NULL, "uniform"}, {3, 1, NULL, "lab"},
+                                    {2, 1, NULL, "lab"},     {2, 3, NULL, "uniform"},
+                                    {3, 3, NULL, "lab"},     {1, 1, "box=4+2+1", "lab"}};
+    static const struct {
+        const placed_t *placed;
+        int n;
+    } of[] = {[6] = {of_6, sizeof of_6 / sizeof of_6[0]},
+              [7] = {of_7, sizeof of_7 / sizeof of_7[0]},
+              [8] = {of_8, sizeof of_8 / sizeof of_8[0]}};
     results_t first;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    const placed_t *const placed = size == 8 ? of_8 : of_6;
-    const int n = size == 8 ? sizeof of_8 / sizeof of_8[0] : sizeof of_6 / sizeof of_6[0];
+    if (size < 6 || size > 8)
+        stop("6 to 8 ranks are expected");
+    const placed_t *const placed = of[size].placed;
+    const int n = of[size].n;
     const int differ = compare(placed, n, "1", &first);
     const int by_rank = differ_by_rank(&first);
     const int without = compare(placed, n, "0", &first);

@@ -188,6 +188,24 @@ static void test_shuffled(void)
     MPI_Comm_free(&comm);
 }
 
+/* Boxes of unequal sizes split into boxes, or not at all. */
+static void test_unequal_boxes(void)
+{
+    const meshcoll_params_t params = {.size = sizeof params, .mesh = "box=1+4+3"};
+    static const char *const wrong[] = {"box", "gpu", "fold", "box,gpu"};
+    const int64_t bits[] = {1, 30, 30, 30, 30, 224, 224, 224};
+    meshcoll_t *mesh, *none = NULL;
+    check(meshcoll_create(MPI_COMM_WORLD, &params, &mesh) == MESHCOLL_OK, "the mesh");
+    for (size_t i = 0; i < MC_COUNT(wrong); i++)
+        check(meshcoll_split(mesh, wrong[i], &none) == MESHCOLL_ERR_UNSUPPORTED && !none, wrong[i]);
+    meshcoll_t *const box = split(mesh, "gpu,fold"), *const all = split(mesh, "box,gpu,fold");
+    check(members(mesh, box) == bits[rank], "a box of its own size");
+    check(members(mesh, all) == 255 && strcmp(meshcoll_mesh_text(all), "box=1+4+3") == 0, "all");
+    check_all_collectives(box);
+    check_all_collectives(all);
+    meshcoll_destroy(mesh);
+}
+
 static int is_close(double a, double b)
 {
     return a > b * 0.999999 && a < b * 1.000001;
@@ -249,6 +267,7 @@ int main(int argc, char **argv)
     test_refused();
     test_parent_and_parts();
     test_shuffled();
+    test_unequal_boxes();
     test_settings();
     if (rank == 0)
         printf("test_split: %d checks right\n", n_checks);

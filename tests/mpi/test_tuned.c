@@ -17,7 +17,7 @@ static int rank, size;
 
 static void expect(const char *what, const meshcoll_params_t *params, const char *expected)
 {
-    char text[1024], wanted[1024];
+    char text[MC_LINKS_TEXT], wanted[MC_LINKS_TEXT];
     mc_text_t printed = mc_text(text, sizeof text), printed_wanted = mc_text(wanted, sizeof wanted);
     meshcoll_t *mesh;
     mc_links_t links;

@@ -8,8 +8,9 @@
 #include <mpi.h>
 
 typedef struct {
-    int boxes, nodes; /* of equal size, as the world's ranks stand; nodes of each box */
-    int step;         /* neighbours of the world stand so far apart: no divisor of its size */
+    /* as the world's ranks stand, of equal size, and what is left a smaller one; nodes of each box */
+    int boxes, nodes;
+    int step; /* neighbours of the world stand so far apart: no divisor of its size */
 } mc_shuffle_t;
 
 /* The world in another order, to be freed. */

@@ -192,6 +192,38 @@ static void sweep(const char *text, const int32_t *number)
     cr_expect_gt(w.refused, 0, "%s", text);
 }
 
+/* Between boxes of unequal sizes one line of all ranks does, and for any numbers. */
+static void sweep_ragged(const char *text, const int32_t *number)
+{
+    mc_mesh_t mesh;
+    cr_assert_eq(mc_mesh_parse(text, &mesh), MESHCOLL_OK);
+    sweep_t w = {.mesh = &mesh, .numbering = mc_numbering(&mesh, number)};
+    cr_assert(w.numbering.flat);
+    for (size_t c = 0; c < MC_COUNT(reducing); c++) {
+        w.refused = 0;
+        cr_assert_eq(mc_strategy_each(reducing[c], &mesh, MC_PATHS_COVER, check_claim, &w), 0);
+        check_planned(&w, reducing[c]);
+        cr_expect_gt(w.refused, 0, "%s", text);
+    }
+}
+
+Test(aligned, strategies_make_it_on_one_line_of_unequal_boxes)
+{
+    static const int32_t mixed[] = {3, 1, 5, 0, 2, 4};
+    mc_mesh_t mesh;
+    mc_strategy_t s;
+    sweep_ragged("box=3+1+2", NULL);
+    sweep_ragged("box=3+1+2", mixed);
+    sweep_ragged("box=4+3", NULL);
+    cr_assert_eq(mc_mesh_parse("box=4+2", &mesh), 0);
+    const mc_numbering_t own = mc_numbering(&mesh, NULL);
+    cr_assert_eq(mc_strategy_parse("reduce:mst(fold) reduce:mst(gpu) reduce:mst(box)",
+                                   MESHCOLL_REDUCE, &mesh, &s),
+                 0);
+    cr_expect_eq(mc_strategy_check_aligned(&s, &mesh, &own), MESHCOLL_ERR_STRATEGY);
+    cr_expect(strstr(meshcoll_last_error(), "unequal sizes"), "%s", meshcoll_last_error());
+}
+
 Test(aligned, strategies_make_it_on_grids)
 {
     sweep("box=2,gpu=4", NULL);

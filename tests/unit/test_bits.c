@@ -10,6 +10,7 @@
 
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { RANKS = 6, COUNT = 24, ELEMENT = 16 };
@@ -114,6 +115,11 @@ Test(bits, are_the_same_on_all_ranks_of_a_grid)
     check_mesh("box=3,gpu=2", MC_PATHS_COVER);
 }
 
+Test(bits, are_the_same_on_all_ranks_of_boxes_of_unequal_sizes)
+{
+    check_mesh("box=3+1+2", MC_PATHS_COVER);
+}
+
 /* Strategies of the aligned tree, in one segment and in more ----------------------------------------- */
 
 /* Added up here, by the definition. */
@@ -151,8 +157,13 @@ static bool check_text(world_t *w, const char *text)
     return check_aligned(w, &s);
 }
 
-static void check_tree(const char *mesh, meshcoll_datatype_t type, meshcoll_op_t op)
+static void check_tree(const char *mesh, const char *all, meshcoll_datatype_t type,
+                       meshcoll_op_t op)
 {
+    static const char *const flat[] = {"allreduce:aligned(%s)",
+                                       "reduce_scatter:aligned(%s) allgather:ring(%s)",
+                                       "reduce:aligned(%s) bcast:chain(%s)"};
+    char text[128];
     static _Alignas(16) char in[RANKS][COUNT * ELEMENT], sum[COUNT * ELEMENT];
     world_t w = {.type = type, .op = op, .expected = sum};
     for (int r = 0; r < RANKS; r++)
@@ -162,9 +173,10 @@ static void check_tree(const char *mesh, meshcoll_datatype_t type, meshcoll_op_t
     cr_assert_eq(mc_mesh_parse(mesh, &w.mesh), 0);
     cr_assert_eq(mc_inproc_create(mesh, NULL, w.rank), MESHCOLL_OK);
     cr_assert_eq(mc_strategy_each(MESHCOLL_ALLREDUCE, &w.mesh, MC_PATHS_ALL, check_aligned, &w), 0);
-    check_text(&w, "allreduce:aligned(box*gpu)");
-    check_text(&w, "reduce_scatter:aligned(box*gpu) allgather:ring(box*gpu)");
-    check_text(&w, "reduce:aligned(box*gpu) bcast:chain(box*gpu)");
+    for (size_t i = 0; i < MC_COUNT(flat); i++) {
+        snprintf(text, sizeof text, flat[i], all, all);
+        check_text(&w, text);
+    }
     cr_assert_geq(w.strategies, 9);
     for (int r = 0; r < RANKS; r++)
         meshcoll_destroy(w.rank[r]);
@@ -175,8 +187,10 @@ Test(bits, are_the_same_by_all_strategies_of_the_aligned_tree)
     const meshcoll_datatype_t types[] = {MESHCOLL_FLOAT32, MESHCOLL_FLOAT16, MESHCOLL_COMPLEX64,
                                          MESHCOLL_FLOAT8_E4M3};
     for (size_t i = 0; i < MC_COUNT(types); i++) {
-        check_tree("box=3,gpu=2", types[i], MESHCOLL_SUM);
-        check_tree("box=2,gpu=3", types[i], MESHCOLL_PROD);
+        check_tree("box=3,gpu=2", "box*gpu", types[i], MESHCOLL_SUM);
+        check_tree("box=2,gpu=3", "box*gpu", types[i], MESHCOLL_PROD);
+        check_tree("box=3+1+2", "box*gpu*fold", types[i], MESHCOLL_SUM);
     }
-    check_tree("box=3,gpu=2", MESHCOLL_FLOAT64, MESHCOLL_MAX); /* NaN, and zeros of either sign */
+    check_tree("box=3,gpu=2", "box*gpu", MESHCOLL_FLOAT64,
+               MESHCOLL_MAX); /* NaN, and zeros of either sign */
 }

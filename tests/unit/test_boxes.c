@@ -18,8 +18,7 @@ static void make_places(const char *machines, const char *nodes, mc_place_t *pla
     }
 }
 
-/* What comes of it, and the communicator's ranks in the mesh's order as hexadecimal digits; `wanted`
- * NULL: refused. */
+/* What comes of it, and the communicator's ranks in the mesh's order as hexadecimal digits. */
 static void check_boxes(const char *given, const char *machines, const char *nodes,
                         const char *wanted, const char *order)
 {
@@ -30,11 +29,6 @@ static void check_boxes(const char *given, const char *machines, const char *nod
     const int32_t n = (int32_t)strlen(machines);
     make_places(machines, nodes, place);
     const int status = mc_arrange(given, place, n, &a);
-    if (!wanted) {
-        cr_expect(status == MESHCOLL_ERR_MESH, "%s", machines);
-        cr_expect_not_null(strstr(meshcoll_last_error(), "MESHCOLL_MESH="));
-        return;
-    }
     cr_assert(status == MESHCOLL_OK, "%s", meshcoll_last_error());
     mc_mesh_print(&a.mesh, &text);
     cr_expect_str_eq(buffer, wanted);
@@ -59,10 +53,24 @@ Test(boxes, make_a_mesh)
     check_boxes(NULL, "aabb", NULL, "box=2,gpu=2", NULL);
     check_boxes(NULL, "abc", NULL, "box=3", NULL);
     check_boxes(NULL, "a", NULL, "gpu=1", NULL);
-    check_boxes(NULL, "aaabb", NULL, NULL, NULL);
-    cr_expect_not_null(strstr(meshcoll_last_error(), "boxes of 3, 2 ranks"), "%s",
+    check_boxes(NULL, "aaabb", NULL, "box=3+2", NULL);
+    check_boxes(NULL, "abbb", NULL, "box=1+3", NULL);
+    check_boxes(NULL, "aaabbb", "aabaab", "box=2,gpu=3", NULL);
+}
+
+/* By turns, so that no run of them is written once. */
+Test(boxes, too_long_a_text_is_refused)
+{
+    enum { BOXES = 200 };
+    static mc_place_t place[2 * BOXES];
+    mc_arranged_t a;
+    int32_t n = 0;
+    for (int32_t b = 0; b < BOXES; b++)
+        for (int32_t first = n, i = 0; i <= b % 2; i++)
+            place[n++] = (mc_place_t){.machine = first, .node = -1, .package = -1};
+    cr_assert_eq(mc_arrange(NULL, place, n, &a), MESHCOLL_ERR_MESH);
+    cr_expect_not_null(strstr(meshcoll_last_error(), "MESHCOLL_MESH=rank=300"), "%s",
                        meshcoll_last_error());
-    check_boxes(NULL, "abbb", NULL, NULL, NULL);
 }
 
 Test(boxes, are_found_in_any_order)
@@ -70,7 +78,7 @@ Test(boxes, are_found_in_any_order)
     check_boxes(NULL, "abab", NULL, "box=2,gpu=2", "0213");
     check_boxes(NULL, "abcabc", NULL, "box=3,gpu=2", "031425");
     check_boxes(NULL, "abba", NULL, "box=2,gpu=2", "0312");
-    check_boxes(NULL, "cbacbaa", NULL, NULL, NULL);
+    check_boxes(NULL, "cbacbaa", NULL, "box=2+2+3", "0314256");
 }
 
 Test(boxes, are_split_by_node)
@@ -112,6 +120,10 @@ Test(boxes, of_a_mesh_given)
     check_boxes("box=2,gpu=4", "abcdabcd", NULL, "box=2,gpu=4", NULL);
     check_boxes("box=2,gpu=4", "aaaaaaaa", NULL, "box=2,gpu=4", NULL);
     check_boxes("box=2,gpu=2", "aaab", NULL, "box=2,gpu=2", NULL);
+    check_boxes("box=1+2", "abb", NULL, "box=1+2", NULL);
+    check_boxes("box=3+2", "ababa", NULL, "box=3+2", "02413");
+    check_boxes("box=2+3", "ababa", NULL, "box=2+3", NULL);
+    check_boxes("box=3+2", "aaaaa", NULL, "box=3+2", NULL);
     check_boxes("box=2,numa=2,gpu=1", "abab", "baab", "box=2,numa=2,gpu=1", "2013");
     check_boxes("box=2,gpu=2", "abab", "baab", "box=2,gpu=2", "0213");
     check_boxes("numa=2,gpu=2", "aaaa", "abab", "numa=2,gpu=2", "0213");
@@ -127,6 +139,9 @@ Test(boxes, meshes_that_would_fit_are_named)
                        meshcoll_last_error());
     cr_assert(mc_mesh_fit("box=3,gpu=3", 7, &mesh) == MESHCOLL_ERR_MESH);
     cr_expect_not_null(strstr(meshcoll_last_error(), "rank=7 would fit"));
+    cr_assert(mc_mesh_fit("box=3+5", 8, &mesh) == MESHCOLL_OK);
+    cr_assert(mc_mesh_fit("box=3+5", 9, &mesh) == MESHCOLL_ERR_MESH);
+    cr_expect_not_null(strstr(meshcoll_last_error(), "rank=9 would fit"));
 }
 
 static void check_transports(const char *mesh_text, const int32_t *machine, const char *text,
@@ -154,6 +169,10 @@ Test(boxes, transports_follow_the_rule)
     check_transports("numa=2,gpu=4", one, NULL, "ss");
     check_transports("box=2,numa=2,gpu=2", two, NULL, "nss");
     check_transports("rack=2,box=2,gpu=2", four, NULL, "nns");
+    static const int32_t uneven[8] = {0, 0, 0, 3, 3, 3, 3, 3};
+    check_transports("box=5+3", one, NULL, "nss");
+    check_transports("box=3+5", uneven, NULL, "nss");
+    check_transports("box=5+3", uneven, NULL, "nnn");
     check_transports("box=2,gpu=4", one, "gpu=tcp,self", "nn");
     check_transports("box=2,gpu=4", one, "box=shm;gpu=tcp,self", "sn");
 }

@@ -165,6 +165,94 @@ Test(calls, may_be_left_to_themselves)
     world_close();
 }
 
+/* `r` sums up `n` elements of its own `i`, by the strategy it is told; ranks in turn. */
+static void sum_all(int i, size_t count, bool others_too)
+{
+    meshcoll_request_t *request[RANKS][MANY];
+    for (int r = 0; r < RANKS; r++)
+        request[r][0] = begin(r, others_too && r % 2 ? i + 1 : i, count);
+    for (int r = 0; r < RANKS; r++)
+        for (int n = 1; n < MANY; n++)
+            request[r][n] = NULL;
+    finish(request, 1);
+}
+
+/* The same call again is known, on the ranks that have the same buffers again, and leaves the choices as
+ * it does on the others. */
+Test(calls, made_again_are_known)
+{
+    world_open();
+    for (int n = 0; n < 6; n++) {
+        for (size_t count = 1; count <= 3; count++)
+            sum_all(4 * (int)count, count, n % 2);
+        for (int r = 0; r < RANKS; r++) {
+            const mc_choice_t *const mine = &rank[r]->choice, *const first = &rank[0]->choice;
+            cr_expect_eq(rank[r]->n_calls, rank[0]->n_calls);
+            cr_expect_eq(mine->now, 3 * (uint64_t)n + 3);
+            cr_assert_eq(mine->n_memory, first->n_memory);
+            for (int32_t i = 0; i < mine->n_memory; i++)
+                cr_expect_eq(mine->memory[i].used, first->memory[i].used);
+        }
+    }
+    int known = 0;
+    for (int k = 0; k < MC_KNOWN_CALLS; k++)
+        known += rank[0]->known[k] && rank[0]->known[k]->known.choice;
+    cr_expect_geq(known, 1);
+    world_close();
+}
+
+/* What is forced in between, or another call bound to the same request. */
+Test(calls, known_ones_change)
+{
+    world_open();
+    for (int n = 0; n < 12; n++) {
+        const bool forced = n % 4 >= 2;
+        for (int r = 0; r < RANKS; r++)
+            cr_assert_eq(meshcoll_set_strategy(rank[r], MESHCOLL_ALLREDUCE,
+                                               forced ? "allreduce:ring(box*gpu)" : NULL),
+                         MESHCOLL_OK);
+        for (int again = 0; again < 3; again++) {
+            sum_all(0, COUNT, false);
+            for (int r = 0; r < RANKS; r++) {
+                expect_sum(r, 0, COUNT);
+                const char *const text = rank[r]->choice.memory[0].request->text;
+                cr_expect_eq(!strcmp(text, "allreduce:ring(box*gpu)"), forced, "%s", text);
+            }
+            sum_all(1 + again % 2, COUNT, false);
+            expect_sum(3, 1 + again % 2, COUNT);
+        }
+    }
+    world_close();
+}
+
+static void first_of_two(void *context, void *dst, const void *a, const void *b, size_t n,
+                         meshcoll_datatype_t datatype)
+{
+    (void)context, (void)b, (void)datatype;
+    memmove(dst, a, n * sizeof(int32_t));
+}
+
+/* A call that was good is told when its operation is gone, or what it says has changed. */
+Test(calls, known_ones_are_checked)
+{
+    meshcoll_t *alone;
+    meshcoll_op_t op;
+    int32_t one = 1, sum = 0;
+    cr_assert_eq(mc_inproc_create("x=1", NULL, &alone), MESHCOLL_OK);
+    cr_assert_eq(meshcoll_op_create(first_of_two, 1, NULL, &op), MESHCOLL_OK);
+    for (int i = 0; i < 3; i++) {
+        cr_expect_eq(meshcoll_allreduce(alone, &one, &sum, 1, MESHCOLL_INT32, op), MESHCOLL_OK);
+        cr_expect_eq(meshcoll_allreduce(alone, &one, &sum, 1, MESHCOLL_INT32, MESHCOLL_SUM),
+                     MESHCOLL_OK);
+    }
+    meshcoll_op_free(op);
+    cr_expect_lt(meshcoll_allreduce(alone, &one, &sum, 1, MESHCOLL_INT32, op), 0);
+    cr_expect_lt(meshcoll_allreduce(alone, &one, &sum, 1, MESHCOLL_INT32, MESHCOLL_OPS), 0);
+    cr_expect_lt(meshcoll_bcast(alone, NULL, &sum, 1, MESHCOLL_INT32, 0), 0);
+    cr_expect_lt(meshcoll_bcast(alone, &one, &sum, 1, MESHCOLL_INT32, 1), 0);
+    meshcoll_destroy(alone);
+}
+
 Test(calls, of_nothing_are_complete)
 {
     world_open();

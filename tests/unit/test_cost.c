@@ -50,7 +50,7 @@ typedef struct {
 
 static mc_term_t total(const mc_cost_t *cost)
 {
-    mc_term_t sum = {{0, 1}, {0, 1}, {0, 1}, {0, 1}, {0, 1}, 0};
+    mc_term_t sum = mc_cost_zero().dim[0];
     for (int32_t d = 0; d < MC_MAX_DIMS; d++) {
         sum.alpha = mc_ratio_add(sum.alpha, cost->dim[d].alpha);
         sum.beta = mc_ratio_add(sum.beta, cost->dim[d].beta);
@@ -209,7 +209,7 @@ Test(cost, chain_pipelines)
             const mc_ratio_t beta = mc_ratio_add(once.beta, times(busy.beta, k - 1));
             cr_expect(mc_ratio_equal(alpha, r(p - 2 + k, 1)));
             cr_expect(mc_ratio_equal(mc_ratio_mul(beta, r(1, k)), r(p - 2 + k, k)));
-            const mc_links_t links = {1, {{3e-6, 2e-9, 0, 1, false, 3e-6, 0, 0, 0}}};
+            const mc_links_t links = {1, {{.alpha = 3e-6, .beta = 2e-9, .ports = 1, .gap = 3e-6}}};
             const double seconds = mc_phase_cost_seconds(&cost, &links, (uint32_t)k, 1e6);
             cr_expect_float_eq(seconds, (p - 2 + k) * (3e-6 + 1e6 / k * 2e-9), 1e-12);
         }
@@ -329,15 +329,21 @@ Test(cost, ratios_are_exact)
 Test(cost, seconds_take_each_dimension_its_link)
 {
     const mc_links_t links = {
-        2, {{1, 10, 100, 1, false, 1, 0, 0, 0}, {1000, 1e4, 1e5, 1, false, 1000, 0, 0, 0}}};
+        2,
+        {{.alpha = 1, .beta = 10, .gamma = 100, .ports = 1, .gap = 1},
+         {.alpha = 1000, .beta = 1e4, .gamma = 1e5, .ports = 1, .gap = 1000}}};
     mc_cost_t cost = mc_cost_zero();
-    cost.dim[0] = (mc_term_t){r(2, 1), r(1, 2), r(1, 4), r(0, 1), r(0, 1), 0};
-    cost.dim[1] = (mc_term_t){r(3, 1), r(0, 1), r(1, 8), r(0, 1), r(0, 1), 0};
+    cost.dim[0] = (mc_term_t){r(2, 1), r(1, 2), r(1, 4), r(0, 1), r(0, 1), 0, r(3, 1)};
+    cost.dim[1] = (mc_term_t){r(3, 1), r(0, 1), r(1, 8), r(0, 1), r(0, 1), 0, r(3, 1)};
     cr_expect_float_eq(mc_cost_seconds(&cost, &links, 8), 2 + 40 + 200 + 3000 + 1e5, 1e-9);
     mc_links_t apart = links;
     apart.dim[1].gap = 100; /* two of the three messages follow in a row */
     cost.dim[1].row = r(2, 1);
     cr_expect_float_eq(mc_cost_seconds(&cost, &apart, 8), 2 + 40 + 200 + 1200 + 1e5, 1e-9);
+    mc_links_t crowded = links;
+    crowded.dim[0].bus = 5; /* for three vectors that all ranks carry */
+    cr_expect_float_eq(mc_cost_seconds(&cost, &crowded, 8) - mc_cost_seconds(&cost, &links, 8), 120,
+                       1e-9);
     const mc_cost_t both = mc_cost_add(&cost, &cost), half = mc_cost_share(&both, r(1, 2));
     cr_expect_float_eq(mc_cost_seconds(&half, &links, 8), 4 + 40 + 200 + 6000 + 1e5, 1e-9);
 }

@@ -23,7 +23,9 @@ static bool same(const mc_link_t *a, const mc_link_t *b)
 {
     return a->alpha == b->alpha && a->gap == b->gap && a->beta == b->beta && a->gamma == b->gamma &&
            a->ports == b->ports && a->pulled == b->pulled && a->cpu == b->cpu &&
-           a->burst == b->burst && a->incast == b->incast;
+           a->burst == b->burst && a->incast == b->incast && a->bus == b->bus &&
+           a->n_points == b->n_points &&
+           memcmp(a->point, b->point, (size_t)a->n_points * sizeof *a->point) == 0;
 }
 
 static const mc_link_t *preset(const char *name)
@@ -152,6 +154,7 @@ Test(link, print_reads_back_as_the_same_numbers)
         "uniform,gpu=alpha:5us;gap:1.5us",
         "uniform,gpu=gap:0",
         "uniform,box=cpu:3.4us;burst:13KiB,gpu=cpu:300ns",
+        "uniform,gpu=bus:70ps/B;at:4KiB;alpha:2us;gap:1us;bus:0;at:1MiB;beta:50ps/B;gamma:33ps/B",
     };
     const mc_mesh_t mesh = mesh_of("box=4,gpu=8");
     for (size_t i = 0; i < MC_COUNT(text); i++) {
@@ -214,6 +217,24 @@ Test(link, check_refuses_what_no_formula_takes)
     links.dim[0].beta = 1;
     links.ndims = 1;
     cr_expect_eq(mc_links_check(&links, &mesh), MESHCOLL_ERR_INVALID_ARG);
+}
+
+Test(link, times_between_two_sizes_are_interpolated)
+{
+    const mc_links_t given = links_of(
+        "uniform,gpu=at:1KB;alpha:1us;beta:1ns/B;at:3KB;alpha:2us;beta:2ns/B;bus:1ns/B", "gpu=8");
+    const mc_links_t tiny = mc_links_at(&given, 8), large = mc_links_at(&given, 1e6),
+                     middle = mc_links_at(&given, 2000), again = mc_links_at(&middle, 8);
+    cr_expect_eq(tiny.dim[0].beta, 1e-9);
+    cr_expect_eq(large.dim[0].alpha, 2e-6);
+    cr_expect_float_eq(middle.dim[0].alpha, 1.5e-6, 1e-15);
+    cr_expect_float_eq(middle.dim[0].gap, 1.5e-6, 1e-15, "not given: alpha");
+    cr_expect_float_eq(2000 * middle.dim[0].beta, (1e-6 + 6e-6) / 2, 1e-15);
+    cr_expect_float_eq(2000 * middle.dim[0].bus, (0 + 3e-6) / 2, 1e-15);
+    cr_expect_eq(again.dim[0].alpha, middle.dim[0].alpha, "found once");
+    expect_error("lab,gpu=at:0", "a vector's size");
+    expect_error("lab,gpu=at:4KiB;ports:2", "no 'ports'");
+    expect_error("lab,gpu=at:4KiB;at:1KiB", "these ascend");
 }
 
 Test(link, a_burst_passes_before_beta_counts)

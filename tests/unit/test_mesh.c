@@ -244,3 +244,37 @@ Test(base, sizes_parse_and_print)
     for (size_t i = 0; i < MC_COUNT(wrong); i++)
         cr_assert_eq(mc_parse_bytes(wrong[i], &bytes), MESHCOLL_ERR_PARSE, "%s", wrong[i]);
 }
+
+/* Sizes of 1 to 4 in 2 to 4 boxes: texts round-trip; ranks are the places taken, in order; only fold
+ * lines differ in length; whoever leads stands at fold 0. */
+Test(mesh, boxes_of_unequal_sizes)
+{
+    for (int32_t code = 0; code < 4 * 4 * 4 * 4; code++) {
+        const int32_t sizes[] = {code % 4 + 1, code / 4 % 4 + 1, code / 16 % 4 + 1, code / 64 + 1};
+        for (int32_t n = 2; n <= 4; n++) {
+            char buffer[MC_MESH_TEXT];
+            mc_mesh_t mesh, again;
+            mc_text_t text = mc_text(buffer, sizeof buffer);
+            cr_assert_eq(mc_mesh_of_boxes("box", sizes, n, &mesh), 0);
+            cr_assert_eq(mc_mesh_check(&mesh), 0, "%s", meshcoll_last_error());
+            mc_mesh_print(&mesh, &text);
+            cr_assert_eq(mc_mesh_parse(buffer, &again), 0, "%s", meshcoll_last_error());
+            cr_assert(again.ragged == mesh.ragged && again.size == mesh.size);
+            for (int32_t leader = 0; leader < mesh.size && mesh.ragged; leader++) {
+                const mc_mesh_t led = mc_mesh_led_by(&mesh, leader);
+                int32_t coord[MC_MAX_DIMS], seen = 0;
+                for (int32_t place = 0; place < mc_mesh_places(&led); place++) {
+                    const int32_t rank = mc_mesh_rank_at(&led, place);
+                    if (rank < 0)
+                        continue;
+                    cr_assert_eq(mc_mesh_place(&led, rank), place);
+                    cr_assert(leader > 0 || rank == seen);
+                    seen++;
+                }
+                cr_assert_eq(seen, led.size);
+                mc_mesh_coords(&led, leader, coord);
+                cr_assert_eq(coord[MC_RAGGED_FOLD], 0);
+            }
+        }
+    }
+}

@@ -31,22 +31,36 @@ static bool in_order(const mc_mesh_t *mesh, const mc_strategy_t *s, int32_t root
     return !status;
 }
 
-/* What is said to keep the order does for every root, and what is said not to does not for some. */
-static bool check_claim(void *context, const mc_strategy_t *strategy)
+/* What is said to keep the order does for every root, and what is said not to does not for some, of the
+ * roots that lead a line of a ragged mesh or of the others. On its short lines a chain may. */
+static void check_roots(sweep_t *sweep, const mc_strategy_t *strategy, bool moved)
 {
-    sweep_t *const sweep = context;
     char name[MC_STRATEGY_TEXT];
     mc_strategy_t s = *strategy;
     mc_text_t text = mc_text(name, sizeof name);
     mc_strategy_print(&s, sweep->mesh, &text);
-    const bool claimed = mc_strategy_check_order(&s, sweep->mesh) == MESHCOLL_OK;
     const int32_t roots = mc_moves[s.collective].rooted ? sweep->mesh->size : 1;
-    bool kept = true;
-    for (s.segments = 1; s.segments <= 2; s.segments++)
-        for (int32_t root = 0; root < roots; root++)
+    bool kept = true, claimed = true, any = false;
+    for (int32_t root = 0; root < roots; root++) {
+        const mc_mesh_t led = mc_mesh_led_by(sweep->mesh, root);
+        if (mc_mesh_leader_moved(&led) != moved)
+            continue;
+        any = true;
+        claimed = mc_strategy_check_order(&s, &led) == MESHCOLL_OK;
+        for (s.segments = 1; s.segments <= 2; s.segments++)
             kept = in_order(sweep->mesh, &s, root) && kept;
-    cr_expect_eq(kept, claimed, "%s: claimed %d, found %d", name, claimed, kept);
-    *(kept ? &sweep->kept : &sweep->broken) += 1;
+    }
+    if (!any)
+        return;
+    cr_expect(kept == claimed || (kept && sweep->mesh->ragged), "%s: claimed %d, found %d", name,
+              claimed, kept);
+    *(claimed ? &sweep->kept : &sweep->broken) += 1;
+}
+
+static bool check_claim(void *context, const mc_strategy_t *strategy)
+{
+    check_roots(context, strategy, false);
+    check_roots(context, strategy, true);
     return true;
 }
 
@@ -82,6 +96,13 @@ Test(order, is_proved_on_lines)
     sweep_mesh("x=8", MC_PATHS_ALL);
 }
 
+Test(order, is_proved_on_boxes_of_unequal_sizes)
+{
+    sweep_mesh("box=3+1+2", MC_PATHS_COVER);
+    sweep_mesh("box=4+3", MC_PATHS_COVER);
+    sweep_mesh("box=2+1", MC_PATHS_ALL);
+}
+
 Test(order, is_proved_on_grids)
 {
     sweep_mesh("box=3,gpu=3", MC_PATHS_ALL);
@@ -106,7 +127,7 @@ static bool tally(void *context, const mc_strategy_t *s)
 /* It considers exactly those that keep the order, also where it searches. */
 Test(order, the_planner_chooses_among_those_that_keep_it)
 {
-    const char *const meshes[] = {"x=6", "box=3,gpu=4", "box=1,gpu=4"};
+    const char *const meshes[] = {"x=6", "box=3,gpu=4", "box=1,gpu=4", "box=3+1"};
     for (size_t m = 0; m < MC_COUNT(meshes); m++)
         for (int c = 0; c < MESHCOLL_COLLECTIVES; c++) {
             mc_mesh_t mesh;
@@ -255,7 +276,7 @@ static void run(world_t *w, meshcoll_collective_t collective, int root, bool in_
 
 Test(order, users_operations_reduce_in_it)
 {
-    const char *const meshes[] = {"x=6", "box=2,gpu=3", "box=3,gpu=2"};
+    const char *const meshes[] = {"x=6", "box=2,gpu=3", "box=3,gpu=2", "box=3+1+2", "box=1+5"};
     for (size_t m = 0; m < MC_COUNT(meshes); m++) {
         world_t w;
         world_open(&w, meshes[m], 0);

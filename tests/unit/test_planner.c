@@ -45,7 +45,7 @@ static double seconds_of(const place_t *at, meshcoll_collective_t collective, co
 /* Terms of all phases and dimensions added up: the textbook's formula on uniform links. */
 static mc_term_t total_of(const place_t *at, meshcoll_collective_t collective, const char *text)
 {
-    mc_term_t sum = {{0, 1}, {0, 1}, {0, 1}, {0, 1}, {0, 1}, 0};
+    mc_term_t sum = mc_cost_zero().dim[0];
     const mc_strategy_t strategy = strategy_of(at, collective, text);
     for (int32_t i = 0; i < strategy.n_phases; i++) {
         const mc_phase_cost_t cost = mc_strategy_phase_cost(&strategy, &at->mesh, &at->links, 0, i);

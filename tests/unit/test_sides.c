@@ -181,9 +181,15 @@ Test(sides, all_candidates_are_proved)
             const mc_ranked_t nothing = {.seconds = INFINITY, .strategy.segments = 1};
             mc_ranked_t *pair;
             uint32_t n;
-            cr_assert_eq(mc_sides_candidates((meshcoll_collective_t)c, &at.mesh, &at.links, &query,
+            mc_priced_t graph;
+            const meshcoll_collective_t collective = (meshcoll_collective_t)c;
+            const int32_t root = mc_moves[c].rooted ? 5 : 0;
+            cr_assert_eq(mc_priced_init(&graph, collective, &at.mesh, &at.links, root, false, NULL),
+                         MESHCOLL_OK);
+            cr_assert_eq(mc_sides_candidates(&graph, collective, &at.mesh, &at.links, &query,
                                              &nothing, &pair, &n),
                          MESHCOLL_OK);
+            mc_priced_free(&graph);
             cr_expect(c == MESHCOLL_ALLTOALL ? n == 0 : n > 0);
             for (uint32_t i = 0; i < n; i++) {
                 cr_expect_eq(mc_strategy_sides(&pair[i].strategy), 2);

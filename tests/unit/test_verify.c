@@ -28,6 +28,8 @@ static void expect_fault(const plans_t *p, const char *sentence)
 typedef struct {
     const mc_mesh_t *mesh;
     uint32_t worlds, most; /* most: 0 for all */
+    uint32_t seen, every, pairs;
+    mc_strategy_t kept; /* the last one, for pairs */
 } sweep_t;
 
 static bool verify_strategy(void *context, const mc_strategy_t *strategy)
@@ -68,6 +70,128 @@ Test(verify, passes_every_path_on_small_meshes)
     sweep_mesh("x=5");
     sweep_mesh("box=2,gpu=3");
     sweep_mesh("box=3,gpu=2");
+}
+
+/* Boxes of unequal sizes: every list of 2 to 4 boxes in any order of at most 8 ranks, and larger ones
+ * with fold lines of several lengths; all paths, all roots, in the order of ranks where that is said. */
+
+static void verify_roots(sweep_t *sweep, mc_strategy_t s)
+{
+    char name[TEXT];
+    const bool rooted = mc_moves[s.collective].rooted;
+    for (int32_t root = 0; root < (rooted ? sweep->mesh->size : 1); root++) {
+        plans_t p;
+        mc_text_t text = mc_text(name, sizeof name);
+        const mc_mesh_t led = mc_mesh_led_by(sweep->mesh, root);
+        mc_mesh_print(sweep->mesh, &text);
+        mc_text_add(&text, ", root %d: ", root);
+        mc_strategy_print(&s, sweep->mesh, &text);
+        plans_make(&p, sweep->mesh, &s, root);
+        const mc_world_t world = world_of(&p);
+        const mc_verify_options_t options = {
+            .random_orders = 1, .in_order = mc_strategy_check_order(&s, &led) == MESHCOLL_OK};
+        cr_expect_eq(mc_verify(&world, &options), MESHCOLL_OK, "%s: %s", name,
+                     meshcoll_last_error());
+        plans_free(&p);
+        sweep->worlds++;
+    }
+}
+
+/* The one before beside this one, where the rule lets both be sides. */
+static void verify_pair(sweep_t *sweep, const mc_strategy_t *strategy)
+{
+    mc_strategy_t pair = sweep->kept;
+    sweep->kept = *strategy;
+    pair.second = pair.n_phases;
+    pair.segments = 2 * (sweep->seen % 2 + 1);
+    if (pair.n_phases == 0 || strategy->collective == MESHCOLL_ALLTOALL)
+        return;
+    for (int32_t i = 0; i < strategy->n_phases; i++)
+        pair.phase[pair.n_phases++] = strategy->phase[i];
+    if (mc_strategy_check(&pair, sweep->mesh))
+        return;
+    verify_roots(sweep, pair);
+    sweep->pairs++;
+}
+
+static bool verify_ragged(void *context, const mc_strategy_t *strategy)
+{
+    sweep_t *const sweep = context;
+    mc_strategy_t s = *strategy;
+    if (++sweep->seen % sweep->every)
+        return true;
+    s.segments = sweep->seen % 3 + 1;
+    verify_roots(sweep, s);
+    if (sweep->seen % 2)
+        verify_pair(sweep, strategy);
+    return true;
+}
+
+static void verify_torus(sweep_t *sweep, meshcoll_collective_t collective)
+{
+    mc_strategy_t torus;
+    if (mc_strategy_named("torus", collective, sweep->mesh, &torus))
+        return;
+    verify_roots(sweep, torus);
+    sweep->pairs++;
+}
+
+static void sweep_ragged(const int32_t *sizes, int32_t n, uint32_t every)
+{
+    mc_mesh_t mesh;
+    cr_assert_eq(mc_mesh_of_boxes("box", sizes, n, &mesh), MESHCOLL_OK);
+    for (int c = 0; c < MESHCOLL_COLLECTIVES && mesh.ragged; c++) {
+        sweep_t sweep = {.mesh = &mesh, .every = every};
+        mc_strategy_each((meshcoll_collective_t)c, &mesh, MC_PATHS_COVER, verify_ragged, &sweep);
+        verify_torus(&sweep, (meshcoll_collective_t)c);
+        cr_expect(sweep.pairs > 0 || c == MESHCOLL_ALLTOALL);
+        cr_expect(every > 1 || sweep.worlds > 0);
+    }
+}
+
+/* All lists that begin with `sizes`, of at most `left` ranks more. */
+static void sweep_lists(int32_t *sizes, int32_t n, int32_t left)
+{
+    if (n >= 2)
+        sweep_ragged(sizes, n, 7);
+    for (int32_t size = 1; size <= left && n < 4; size++) {
+        sizes[n] = size;
+        sweep_lists(sizes, n + 1, left - size);
+    }
+}
+
+Test(verify, passes_boxes_of_unequal_sizes)
+{
+    static const int32_t large[][4] = {{4, 3, 1, 0}, {5, 2, 5, 0}, {7, 5, 0, 0}, {2, 6, 3, 1}};
+    int32_t sizes[4];
+    sweep_lists(sizes, 0, 8);
+    for (size_t i = 0; i < MC_COUNT(large); i++)
+        sweep_ragged(large[i], large[i][2] ? large[i][3] ? 4 : 3 : 2, 5);
+    sweep_ragged((const int32_t[]){2, 1}, 2, 1);
+    sweep_ragged((const int32_t[]){2, 3}, 2, 1);
+}
+
+static void expect_refused(meshcoll_collective_t collective, const char *text, const char *why)
+{
+    mc_mesh_t mesh;
+    mc_strategy_t strategy;
+    cr_assert_eq(mc_mesh_parse("box=4+3+2", &mesh), MESHCOLL_OK);
+    cr_expect_eq(mc_strategy_parse(text, collective, &mesh, &strategy), MESHCOLL_ERR_STRATEGY);
+    cr_expect(strstr(meshcoll_last_error(), why), "%s: %s", text, meshcoll_last_error());
+}
+
+Test(verify, refuses_what_boxes_of_unequal_sizes_cannot)
+{
+    expect_refused(MESHCOLL_BCAST, "bcast:mst(fold) bcast:mst(box) bcast:mst(gpu)", "fold 0");
+    expect_refused(MESHCOLL_BCAST, "bcast:mst(box) bcast:mst(gpu*fold)", "merges fold");
+    expect_refused(MESHCOLL_BCAST, "bcast:mst(box*gpu) scatter:mst(fold) allgather:ring(fold)",
+                   "differ in length");
+    expect_refused(MESHCOLL_ALLTOALL, "alltoall:pairwise(box*gpu) alltoall:pairwise(fold)",
+                   "one line");
+    expect_refused(MESHCOLL_BCAST,
+                   "bcast:mst(box*gpu*fold) | bcast:mst(box) bcast:mst(gpu) bcast:mst(fold) "
+                   "segments=2",
+                   "merges fold");
 }
 
 /* Every way through the halves of SCRATCH. */

@@ -1,0 +1,76 @@
+#include "tools/tune_batch.h"
+
+#include "tools/tune.h"
+
+#include <meshcoll/mpi.h>
+
+#include <stdlib.h>
+
+static const double least_batch = 10e-3; /* seconds: the ranks start a batch a little apart */
+
+void mc_tune_die(const char *what)
+{
+    fprintf(stderr, "meshcoll tune: %s: %s\n", what, meshcoll_last_error());
+    MPI_Abort(MPI_COMM_WORLD, MC_EXIT_FAILED);
+    exit(MC_EXIT_FAILED);
+}
+
+void mc_tune_check(int status, const char *what)
+{
+    if (status != MESHCOLL_OK)
+        mc_tune_die(what);
+}
+
+void *mc_tune_allocate(size_t bytes)
+{
+    void *const memory = calloc(1, bytes);
+    if (!memory)
+        mc_tune_check(mc_fail_memory("the vectors"), "memory");
+    return memory;
+}
+
+double mc_tune_most(meshcoll_t *whole, double mine)
+{
+    double all;
+    mc_tune_check(meshcoll_allreduce(whole, &mine, &all, 1, MESHCOLL_FLOAT64, MESHCOLL_MAX),
+                  "a time");
+    return all;
+}
+
+double mc_batch(meshcoll_t *whole, meshcoll_request_t *request, int32_t repeats)
+{
+    mc_tune_check(meshcoll_barrier(whole), "a barrier");
+    const double begin = mc_now();
+    for (int32_t i = 0; request && i < repeats; i++) {
+        mc_tune_check(meshcoll_start(request), "a start");
+        mc_tune_check(meshcoll_wait(request), "a message");
+    }
+    return mc_tune_most(whole, request ? mc_now() - begin : 0) / repeats;
+}
+
+int32_t mc_repeats_for(double once)
+{
+    if (once * MC_MOST_REPEATS < least_batch)
+        return MC_MOST_REPEATS;
+    return once < least_batch ? (int32_t)(least_batch / once) + 1 : 1;
+}
+
+void mc_series_keep(mc_series_t *s, double time)
+{
+    if (s->n < MC_MOST_ROUNDS)
+        s->time[s->n++] = time;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double mc_series_median(mc_series_t *s)
+{
+    if (s->n == 0)
+        return 0;
+    qsort(s->time, (size_t)s->n, sizeof *s->time, compare);
+    return (s->time[(s->n - 1) / 2] + s->time[s->n / 2]) / 2;
+}

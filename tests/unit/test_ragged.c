@@ -1,0 +1,60 @@
+/* The planner on boxes of unequal sizes. */
+#include "compose/planner.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+
+/* Boxes of unequal sizes: all strategies are priced as their phases add up, none below the bound, and the
+ * cheapest alone is the first of them. */
+Test(ragged, prices_are_sound)
+{
+    static const char *const text[] = {"box=4+3+1", "box=2+1",     "box=8+7",    "box=8+8+4",
+                                       "box=1+6",   "box=3+3+1+1", "box=16x8+4", "box=17+16"};
+    for (size_t i = 0; i < MC_COUNT(text); i++)
+        for (int c = 0; c < MESHCOLL_COLLECTIVES; c++)
+            for (double bytes = 64; bytes < 1e9; bytes *= 64) {
+                const meshcoll_collective_t collective = (meshcoll_collective_t)c;
+                const mc_planner_query_t query = {
+                    .root = 1, .bytes = bytes, .max_segments = 16, .most = 20};
+                mc_mesh_t mesh;
+                mc_links_t links;
+                mc_ranked_t *ranked, best;
+                uint32_t n, considered;
+                cr_assert_eq(mc_mesh_parse(text[i], &mesh), 0);
+                cr_assert_eq(mc_links_parse("lab", &mesh, &links), 0);
+                const double bound = mc_lower_bound(collective, &mesh, &links, bytes);
+                cr_assert_eq(
+                    mc_planner_rank(collective, &mesh, &links, &query, &ranked, &n, &considered), 0,
+                    "%s", meshcoll_last_error());
+                cr_assert_eq(mc_planner_best(collective, &mesh, &links, &query, &best), 0);
+                cr_expect(mc_strategy_equal(&best.strategy, &ranked[0].strategy));
+                for (uint32_t k = 0; k < n; k++) {
+                    const double seconds =
+                        mc_strategy_seconds(&ranked[k].strategy, &mesh, &links, 1, bytes);
+                    cr_expect_eq(mc_strategy_check(&ranked[k].strategy, &mesh), MESHCOLL_OK);
+                    cr_expect_float_eq(ranked[k].seconds, seconds, 1e-9 * seconds);
+                    cr_expect(seconds > 0.999 * bound, "%s %s, %g bytes: %g below %g", text[i],
+                              meshcoll_collective_name(collective), bytes, seconds, bound);
+                }
+                free(ranked);
+            }
+}
+
+/* Digits of ranks in boxes of 4, 3 and 1 change boxes in all three rounds: ranks 0 to 3 with 4 to 7 (4 leave
+ * the first box), 5 with 7, 6 with 7 (1 leaves the second), each time half of what they hold. */
+Test(ragged, digits_do_not_follow_boxes)
+{
+    mc_mesh_t mesh;
+    mc_links_t links;
+    mc_strategy_t strategy;
+    cr_assert_eq(mc_mesh_parse("box=4+3+1", &mesh), 0);
+    cr_assert_eq(mc_links_parse("lab", &mesh, &links), 0);
+    cr_assert_eq(
+        mc_strategy_parse("alltoall:digits(box*gpu*fold)", MESHCOLL_ALLTOALL, &mesh, &strategy), 0);
+    const mc_cost_t cost = mc_strategy_phase_cost(&strategy, &mesh, &links, 0, 0).once;
+    cr_expect_float_eq(mc_ratio_value(cost.dim[MC_RAGGED_BOX].alpha), 3, 1e-12);
+    cr_expect_float_eq(mc_ratio_value(cost.dim[MC_RAGGED_BOX].beta), 4 / 2. + 1 / 2. + 1 / 2.,
+                       1e-12);
+    cr_expect_eq(cost.dim[MC_RAGGED_BOX].messages, 8 + 2 + 2);
+    cr_expect_eq(cost.dim[MC_RAGGED_FOLD].messages, 3 * 8 - 12);
+}

@@ -1,0 +1,83 @@
+/* What meshcoll tune makes of times: links that take so long come out of the times they take. */
+#include "compose/planner.h"
+#include "tools/tune_fit.h"
+
+#include <criterion/criterion.h>
+
+static mc_links_t links_of(const char *text, const mc_mesh_t *mesh)
+{
+    mc_links_t links;
+    cr_assert_eq(mc_links_parse(text, mesh, &links), MESHCOLL_OK, "%s", meshcoll_last_error());
+    return links;
+}
+
+static double seconds_of(const mc_mesh_t *mesh, const mc_links_t *links,
+                         meshcoll_collective_t collective, const char *text, double bytes)
+{
+    mc_strategy_t strategy;
+    cr_assert_eq(mc_strategy_parse(text, collective, mesh, &strategy), MESHCOLL_OK, "%s",
+                 meshcoll_last_error());
+    return mc_strategy_seconds(&strategy, mesh, links, 0, bytes);
+}
+
+/* The link of a line whose collectives take as long as `links` says. */
+static mc_links_t fitted(const mc_mesh_t *mesh, const mc_links_t *links, double bytes)
+{
+    double seconds[MC_TUNE_CLOSED] = {0};
+    mc_tune_closed_t closed;
+    mc_link_point_t point;
+    mc_links_t found = *links;
+    for (int32_t i = 0; mc_tune_closed(mesh, i, &closed); i++)
+        seconds[i] = seconds_of(mesh, links, closed.collective, closed.strategy, bytes);
+    cr_assert_eq(mc_tune_fit_at(mesh, seconds, bytes, &point), MESHCOLL_OK);
+    cr_assert_eq(point.bytes, bytes);
+    found.dim[0].n_points = 1;
+    found.dim[0].point[0] = point;
+    return found;
+}
+
+static void expect_same(const char *mesh_text, const char *text, double bytes)
+{
+    static const struct {
+        meshcoll_collective_t collective;
+        const char *strategy;
+    } others[] = {{MESHCOLL_ALLTOALL, "alltoall:pairwise(gpu)"},
+                  {MESHCOLL_GATHER, "gather:star(gpu)"},
+                  {MESHCOLL_GATHER, "gather:mst(gpu)"},
+                  {MESHCOLL_BCAST, "bcast:star(gpu)"},
+                  {MESHCOLL_BCAST, "bcast:mst(gpu)"},
+                  {MESHCOLL_REDUCE, "reduce:star(gpu)"},
+                  {MESHCOLL_REDUCE, "reduce_scatter:fullmesh(gpu) gather:star(gpu)"},
+                  {MESHCOLL_ALLREDUCE, "allreduce:fullmesh(gpu)"}};
+    mc_mesh_t mesh;
+    cr_assert_eq(mc_mesh_parse(mesh_text, &mesh), MESHCOLL_OK);
+    const mc_links_t given = links_of(text, &mesh), found = fitted(&mesh, &given, bytes);
+    for (size_t i = 0; i < MC_COUNT(others); i++) {
+        const double wanted =
+            seconds_of(&mesh, &given, others[i].collective, others[i].strategy, bytes);
+        const double got =
+            seconds_of(&mesh, &found, others[i].collective, others[i].strategy, bytes);
+        cr_expect_float_eq(got, wanted, 0.02 * wanted, "%s on %s: %g s, not %g s",
+                           others[i].strategy, text, got, wanted);
+    }
+}
+
+Test(tune_fit, a_line_costs_what_its_times_say)
+{
+    expect_same("gpu=4", "gpu=alpha:2us;gap:300ns;beta:30ps/B;bus:70ps/B;gamma:40ps/B;pulled:yes",
+                65536);
+    expect_same("gpu=4", "gpu=alpha:500ns;gap:100ns;cpu:200ns;beta:1ns/B;pulled:yes", 4096);
+    expect_same("gpu=5", "gpu=alpha:9us;gap:0;beta:100ps/B;bus:20ps/B;gamma:90ps/B;pulled:yes",
+                8 << 20);
+}
+
+Test(tune_fit, only_a_single_line_has_times_of_its_own)
+{
+    mc_mesh_t mesh;
+    mc_tune_closed_t closed;
+    cr_assert_eq(mc_mesh_parse("box=2,gpu=4", &mesh), MESHCOLL_OK);
+    cr_expect_not(mc_tune_closed(&mesh, 0, &closed));
+    cr_assert_eq(mc_mesh_parse("box=1,gpu=4", &mesh), MESHCOLL_OK);
+    cr_expect(mc_tune_closed(&mesh, 0, &closed));
+    cr_expect_eq(closed.dim, 1);
+}
