@@ -74,10 +74,11 @@ static int32_t phase_of(const mc_strategy_t *strategy, uint32_t segment, int32_t
 
 static event_t make_event(const meshcoll_request_t *r, const mc_timeline_t *timeline, uint32_t t)
 {
+    const meshcoll_t *const h = r->mesh;
     const mc_plan_t *const plan = r->plan;
     const mc_step_t *const s = &plan->step[t];
-    event_t e = {.rank = plan->rank,
-                 .peer = s->peer,
+    event_t e = {.rank = h->rank,
+                 .peer = mc_request_rank_of(r, s->peer),
                  .level = -1,
                  .phase = -1,
                  .step = t,
@@ -86,8 +87,8 @@ static event_t make_event(const meshcoll_request_t *r, const mc_timeline_t *time
                  .chunks = s->op == MC_OP_RECV ? mc_step_to(s) : mc_step_from(s),
                  .bytes = r->binding.step[t].bytes};
     e.segment = e.chunks.first % plan->n_chunks / plan->layout.per_segment;
-    if (s->peer >= 0) {
-        e.level = mc_mesh_level(&r->mesh->mesh, plan->rank, s->peer);
+    if (e.peer >= 0) {
+        e.level = mc_mesh_level(&h->mesh, e.rank, e.peer);
         e.phase = phase_of(&r->choice.strategy, e.segment, e.level);
     }
     memcpy(e.at, timeline->step[t].at, sizeof e.at);

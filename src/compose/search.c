@@ -30,10 +30,9 @@ enum { LOADS = MAX_BUSY + 1 };
 /* Sums of seconds are compared after rounding of this much; the prices of ends are exact. */
 static const double SLACK = 1e-9;
 
-/* Where links are much alike, very many paths cost nearly the same. After so many steps tried for the cheapest
- * alone, one within this much of it is good enough: half of that for what a path is left for at a node,
- * over all its phases, half for what a bound must promise. */
-enum { MANY_TRIED = 8192 };
+/* Where links are much alike, very many paths cost nearly the same. After so many steps tried for the cheapest,
+ * one within this much of it will do: half of that for what a path is left for, half for what is to win. */
+enum { MANY_TRIED = 2048 };
 static const double ENOUGH = 0.01;
 
 /* The first limit when several are wanted. */
@@ -70,7 +69,7 @@ typedef struct {
     bool bursts; /* of links */
     double bytes;
     mc_priced_t *graph;
-    int32_t n_means;
+    int32_t n_means, n_first;         /* those that are looked at first */
     int32_t n_busy;                   /* the links of graph.dim, and the ranks where they may be */
     double mean[MAX_MEANS][MAX_BUSY]; /* weights */
     int32_t keen;                     /* the mean that left a path last */
@@ -184,6 +183,7 @@ static void add_means(search_t *s)
     const int32_t n = s->graph->graph.n, turns = s->n_busy > n ? TURNS : 1;
     for (int32_t turn = turns; turn-- > 0 && n > 2;)
         add_mean_of_all(s, turn);
+    s->n_first = n > 2 ? s->n_means : 1;
     for (int32_t turn = 0; turn < turns; turn++)
         for (int32_t i = 0; i < n; i++)
             for (int32_t j = i; j < n; j++)
@@ -281,9 +281,26 @@ static void drop_cut(cut_t *cut)
     *cut = (cut_t){.bound = INFINITY};
 }
 
-/* Fills in a number of segments. Gives it up (its bound is INFINITY then) once it is dearer than
- * `*good`, which is lowered to the best path seen. */
-static int prepare_cut(search_t *s, int32_t c, double *good)
+/* Bounds of a number of segments by means [first, end). Gives it up (its bound is INFINITY then) once it
+ * is dearer than `*good`, which is lowered to the best path seen. */
+static void bound_cut(search_t *s, int32_t c, int32_t first, int32_t end, double *good)
+{
+    cut_t *const cut = &s->cut[c];
+    for (int32_t m = first; m < end; m++) {
+        if (s->most == 1 && cut->bound * (1 - SLACK) > *good) {
+            drop_cut(cut);
+            return;
+        }
+        fill_weights(s, c, m);
+        fill_to_go(s, c, m);
+        const double seconds = follow(s, c, m), bound = s->ahead[start_of(s)];
+        *good = seconds < *good ? seconds : *good;
+        cut->bound = bound > cut->bound ? bound : cut->bound;
+    }
+}
+
+/* By the first few means. */
+static int open_cut(search_t *s, int32_t c, double *good)
 {
     cut_t *const cut = &s->cut[c];
     cut->load = malloc(sizeof(double) * (size_t)s->graph->n_steps * (size_t)loads_of(s));
@@ -291,18 +308,16 @@ static int prepare_cut(search_t *s, int32_t c, double *good)
     if (!cut->load || !cut->to_go)
         return mc_fail_memory("the planner's bounds");
     fill_loads(s, c);
-    for (int32_t m = 0; m < s->n_means; m++) {
-        fill_weights(s, c, m);
-        fill_to_go(s, c, m);
-        const double seconds = follow(s, c, m), bound = s->ahead[start_of(s)];
-        *good = seconds < *good ? seconds : *good;
-        cut->bound = bound > cut->bound ? bound : cut->bound;
-        if (s->most == 1 && cut->bound * (1 - SLACK) > *good) {
-            drop_cut(cut);
-            return MESHCOLL_OK;
-        }
-    }
+    bound_cut(s, c, 0, s->n_first, good);
     return MESHCOLL_OK;
+}
+
+/* By the others; of most numbers of segments they need not be known. */
+static void close_cuts(search_t *s, double *good)
+{
+    for (int32_t c = 0; c < s->n_cuts; c++)
+        if (s->cut[c].load)
+            bound_cut(s, c, s->n_first, s->n_means, good);
 }
 
 /* Is any end of a path to `node` dearer than what is wanted? The mean that said so last is asked first. */
@@ -398,8 +413,7 @@ static bool no_dearer(const double *a, const double *b, int32_t n, double alike)
     return true;
 }
 
-/* No dimension takes more than three phases, and the fill and both legs of what is busy may be so much
- * more each time. */
+/* No dimension takes more than three phases; fill and both legs of what is busy may be more each time. */
 static void be_content(search_t *s)
 {
     s->alike = s->limit * ENOUGH / 2 / (3 * s->graph->graph.n) / (1 + sqrt(2));
@@ -430,13 +444,6 @@ static bool outdone(search_t *s, int32_t node, const double *load)
     memcpy(mark->load, load, sizeof *load * (size_t)loads_of(s));
     s->last_mark[node] = s->n_marks;
     return false;
-}
-
-static void clear_marks(search_t *s)
-{
-    s->n_marks = 0;
-    if (s->last_mark)
-        memset(s->last_mark, 0, sizeof *s->last_mark * (size_t)s->graph->n_nodes);
 }
 
 static void extend(const search_t *s, const prefix_t *prefix, int32_t step, prefix_t *longer)
@@ -483,8 +490,9 @@ static void explore(search_t *s, int32_t node, int32_t n_phases, const prefix_t 
 static void explore_all(search_t *s)
 {
     const prefix_t empty = {{{0}}};
-    clear_marks(s);
-    s->n_exact = 0;
+    s->n_marks = s->n_exact = 0;
+    if (s->last_mark)
+        memset(s->last_mark, 0, sizeof *s->last_mark * (size_t)s->graph->n_nodes);
     explore(s, start_of(s), 0, &empty);
 }
 
@@ -502,7 +510,7 @@ static int32_t next_cut(const search_t *s)
 static void find_best(search_t *s)
 {
     double good = INFINITY;
-    s->status = prepare_cut(s, 0, &good);
+    s->status = open_cut(s, 0, &good);
     if (s->status)
         return;
     if (!s->bursts) {
@@ -510,7 +518,9 @@ static void find_best(search_t *s)
         fill_loads(s, 0); /* steps have moved */
     }
     for (int32_t c = 1; c < s->n_cuts && !s->status; c++)
-        s->status = prepare_cut(s, c, &good);
+        s->status = open_cut(s, c, &good);
+    if (!s->status)
+        close_cuts(s, &good);
     if (!s->bursts)
         s->last_mark = malloc(sizeof *s->last_mark * (size_t)s->graph->n_nodes);
     if (!s->status && !s->last_mark && !s->bursts)
@@ -531,9 +541,10 @@ static void find_several(search_t *s)
     s->first_cut = 0;
     s->end_cut = s->n_cuts;
     for (int32_t c = 0; c < s->n_cuts && !s->status; c++)
-        s->status = prepare_cut(s, c, &good);
+        s->status = open_cut(s, c, &good);
     if (s->status)
         return;
+    close_cuts(s, &good);
     do {
         s->n_found = 0;
         s->n_priced = 0;
@@ -608,10 +619,8 @@ int mc_search(mc_priced_t *graph, meshcoll_collective_t collective, const mc_lin
     s.ahead = malloc(sizeof(double) * (size_t)graph->n_nodes);
     if (!s.weight || !s.ahead)
         s.status = mc_fail_memory("the planner's bounds");
-    else if (most == 1)
-        find_best(&s);
     else
-        find_several(&s);
+        (most == 1 ? find_best : find_several)(&s);
     if (!s.status)
         s.status = hand_out(&s, collective, ranked, n, considered);
     release(&s);

@@ -18,7 +18,7 @@ static int connect_peers(const meshcoll_request_t *r, mc_peer_t **peer, uint64_t
     meshcoll_t *const h = r->mesh;
     const mc_plan_t *const plan = r->plan;
     for (uint32_t i = 0; i < plan->n_peers; i++) {
-        const int32_t rank = r->by_comm ? mc_mesh_rank_of(&h->order, plan->peer[i]) : plan->peer[i];
+        const int32_t rank = mc_request_rank_of(r, plan->peer[i]);
         const int status = mc_handle_connect(h, rank, &peer[i]);
         if (status)
             return status;

@@ -53,6 +53,12 @@ const mc_numbering_t *mc_args_aligned(const meshcoll_t *h, const meshcoll_args_t
  * communicator's order, and its ranks are translated when it is wired. */
 bool mc_plans_by_comm(const meshcoll_t *h, const meshcoll_args_t *args);
 
+/* The mesh rank that a rank of its plan is; of steps without a peer, none, -1 too. */
+static inline int32_t mc_request_rank_of(const meshcoll_request_t *r, int32_t planned)
+{
+    return r->by_comm && planned >= 0 ? mc_mesh_rank_of(&r->mesh->order, planned) : planned;
+}
+
 /* Planned and wired, not bound. */
 int mc_request_create(meshcoll_t *h, const meshcoll_args_t *args, const mc_ranked_t *choice,
                       meshcoll_request_t **request);

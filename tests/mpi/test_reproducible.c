@@ -4,6 +4,7 @@
  * in order or not; each mesh runs every way of reducing, and what comes out is compared with what came
  * out on the first one. Without the setting some of it must differ, or this shows nothing.
  */
+#include "runtime/request.h"
 #include "support/shuffled.h"
 
 #include <meshcoll/mpi.h>
@@ -366,6 +367,31 @@ static uint32_t map_of(int r, size_t i)
     return (uint32_t)(2 * r + 3) << 16 | (uint32_t)((size_t)r * 7 + i);
 }
 
+/* Its plan has the communicator's ranks; what tells of its steps (a timeline) must say the mesh's, as its
+ * connections do. How many steps go to ranks that have other numbers in the plan; -1: one is told wrong. */
+static int translated_peers(meshcoll_t *m, meshcoll_op_t op)
+{
+    const meshcoll_args_t args = {.size = sizeof args,
+                                  .collective = MESHCOLL_ALLREDUCE,
+                                  .in = in,
+                                  .out = out,
+                                  .count = BLOCK,
+                                  .datatype = MESHCOLL_UINT32,
+                                  .op = op};
+    meshcoll_request_t *r;
+    int others = 0;
+    check(meshcoll_init(m, &args, &r), "meshcoll_init");
+    for (uint32_t t = 0; t < r->plan->n_steps && others >= 0; t++) {
+        const int32_t planned = r->plan->step[t].peer, told = mc_request_rank_of(r, planned);
+        if (planned >= 0 && r->executor.lane[r->executor.task[t].lane].peer->rank != told)
+            others = -1;
+        else
+            others += told != planned;
+    }
+    meshcoll_free(r);
+    return others;
+}
+
 /* Ranks that do not stand in the mesh's order are no hindrance. */
 static int composes_in_order(const placed_t *p)
 {
@@ -387,6 +413,9 @@ static int composes_in_order(const placed_t *p)
             right = after(right, map_of(r, i));
         wrong += ((uint32_t *)out)[i] != right;
     }
+    int translated[2] = {translated_peers(m, op), 0};
+    MPI_Allreduce(&translated[0], &translated[1], 1, MPI_INT, MPI_MAX, comm);
+    wrong += translated[0] < 0 || translated[1] == 0;
     meshcoll_destroy(m);
     check(meshcoll_op_free(op), "meshcoll_op_free");
     MPI_Comm_free(&comm);
