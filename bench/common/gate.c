@@ -205,12 +205,10 @@ void gate_leave(gate_t *gate, double ended)
         ;
 }
 
+/* Awake: nobody else wants the core, and an idle one wakes up slowly. */
 static void pause_after(uint64_t ended)
 {
-    const uint64_t until = ended + (uint64_t)(least_pause * 1e9), second = 1000 * 1000 * 1000;
-    const struct timespec t = {.tv_sec = (time_t)(until / second),
-                               .tv_nsec = (long)(until % second)};
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
+    while (now() * 1e9 < (double)ended + least_pause * 1e9)
         ;
 }
 
