@@ -61,6 +61,14 @@ static void run(const bench_t *bench, const view_t *view, const lane_t *lane)
         own_mpi_run(bench, view);
 }
 
+/* Who is done waits in the library that is measured, as peers' ranks do in theirs (compare/peer.c): in
+ * another one's barrier it may keep a shared core from those that are not. */
+static void wait_for_all(const bench_t *bench, const lane_t *lane)
+{
+    if (lane->request)
+        check_status(meshcoll_barrier(bench->handle), lane->who, "a barrier");
+}
+
 /* When the iteration began. The barrier stays before the gate: it drains what MPI still sends. */
 static double begin_together(const bench_t *bench)
 {
@@ -115,6 +123,7 @@ static void run_timed(const bench_t *bench, const view_t *view, lane_t *lane)
     keep_time(lane, end - begin);
     for (int32_t d = 0; d < bench->mesh.ndims; d++)
         lane->sent[d] += meshcoll_bytes_sent(bench->handle, d) - before[d];
+    wait_for_all(bench, lane);
 }
 
 /* Is another round wanted? Rank 0's clock decides for all. */
