@@ -18,8 +18,8 @@
 
 enum { LINE = 64, LOOK_NS = 10 * 1000 * 1000 };
 
-/* From the end of an operation to the next one's start: as long as the slowest library's barrier takes on a
- * quiet machine with eight ranks to a core. */
+/* From the end of an operation to the next one's start: meant to be longer than a
+ * barrier takes on a quiet machine with eight ranks to a core. */
 static const double least_pause = 0.5e-3; /* seconds */
 
 /* What the ranks share. */

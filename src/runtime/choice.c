@@ -1,5 +1,7 @@
 #include "runtime/choice.h"
 
+#include "runtime/hold.h"
+
 #include <string.h>
 
 /* All are forgotten: this happens rarely, and leaves no holes. */
@@ -133,6 +135,36 @@ static int plan_best(const mc_mesh_t *mesh, const mc_links_t *links, const mc_wi
                           : mc_planner_best(wish->collective, mesh, links, &query, best);
 }
 
+/* Bytes of a message of the phase between boxes, in the mean and in one segment; 0: none go there. */
+static double message_bytes(const mc_mesh_t *mesh, const mc_links_t *links, const mc_wish_t *wish,
+                            const mc_strategy_t *s, int32_t phase)
+{
+    const mc_phase_cost_t cost = mc_strategy_phase_cost(s, mesh, links, wish->root, phase);
+    double most = 0;
+    for (int32_t d = 0; d < mesh->ndims; d++) {
+        const mc_term_t *const once = &cost.once.dim[d];
+        const double volume = mc_ratio_value(once->volume) * (double)wish->bytes;
+        if (!links->dim[d].pulled && once->messages > 0 && volume / (double)once->messages > most)
+            most = volume / (double)once->messages;
+    }
+    return most;
+}
+
+/* A message is held back as a whole: what all ranks send to all must not be longer than what may run ahead. */
+static void cut_exchange(const mc_mesh_t *mesh, const mc_links_t *links, const mc_wish_t *wish,
+                         mc_ranked_t *best)
+{
+    mc_strategy_t *const s = &best->strategy;
+    if (wish->collective != MESHCOLL_ALLTOALL)
+        return;
+    for (int32_t i = 0; i < s->n_phases; i++) {
+        const double bytes = message_bytes(mesh, links, wish, s, i);
+        while (bytes / s->segments > MC_HOLD_AHEAD && 2 * s->segments <= MC_MAX_SEGMENTS)
+            s->segments *= 2;
+    }
+    price(mesh, links, wish, best);
+}
+
 /* Where the ranks stand in another order, the mesh's inner lines do not join neighbours. */
 static int check_line(const mc_strategy_t *s, const mc_mesh_t *mesh)
 {
@@ -184,7 +216,10 @@ static int choose_anew(const mc_choice_t *choice, const mc_mesh_t *mesh, const m
         price(mesh, links, wish, best);
         return check_order(mesh, links, wish, &best->strategy);
     }
-    return plan_best(mesh, links, wish, best);
+    const int status = plan_best(mesh, links, wish, best);
+    if (!status)
+        cut_exchange(mesh, links, wish, best);
+    return status;
 }
 
 /* A text is parsed at each call; it is not remembered. */

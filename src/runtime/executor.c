@@ -12,11 +12,6 @@ enum { SEND_WINDOW = 2, RECV_WINDOW = 16 };
 /* Memory for messages to be reduced: two a side at least, and more as long as they are small. */
 enum { STAGING_BYTES = 1 << 20, ALIGN = 64 };
 
-/* What a rank may send ahead of what it receives: several times what a wire holds between two hosts
- * (25 Gbit/s for 30 us: 94 KB), so that it never runs dry; with a few ranks to a port still less than
- * queues on the way do, where it is slow. */
-enum { AHEAD_BYTES = 1 << 17 };
-
 /* Local work between two looks at the transports. */
 enum { TURN_BYTES = 1 << 18 };
 
@@ -184,7 +179,7 @@ size_t mc_executor_measure(mc_executor_t *x, const mc_binding_t *binding)
     for (uint32_t l = 0; l < x->n_sending; l++)
         if (x->lane[l].n > 0)
             x->lane[l].port = port_of(x, x->lane[l].peer->transport);
-    mc_hold_sends(x, AHEAD_BYTES);
+    mc_hold_sends(x, MC_HOLD_AHEAD);
     for (uint32_t t = 0; t < x->plan->n_steps; t++)
         if (is_staged(x, t))
             x->staged[x->n_staged++] = t;

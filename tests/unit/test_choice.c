@@ -9,11 +9,16 @@ typedef struct {
     mc_choice_t choice;
 } place_t;
 
-static void begin(place_t *at)
+static void begin_on(place_t *at, const char *mesh)
 {
     *at = (place_t){0};
-    cr_assert_eq(mc_mesh_parse("box=3,gpu=4", &at->mesh), MESHCOLL_OK);
+    cr_assert_eq(mc_mesh_parse(mesh, &at->mesh), MESHCOLL_OK);
     cr_assert_eq(mc_links_parse("lab", &at->mesh, &at->links), MESHCOLL_OK);
+}
+
+static void begin(place_t *at)
+{
+    begin_on(at, "box=3,gpu=4");
 }
 
 static mc_memory_t *choose(place_t *at, const mc_wish_t *wish)
@@ -102,4 +107,21 @@ Test(choice, forced_ones_hold_until_they_are_not)
     const mc_wish_t asked = {.collective = MESHCOLL_BCAST, .bytes = 64, .strategy = text};
     cr_expect(mc_strategy_equal(&choose(&at, &asked)->best.strategy, &forced));
     cr_expect(mc_strategy_equal(&bcast_of(&at, 64, 0)->best.strategy, &best.strategy));
+}
+
+/* A message is held back as a whole (runtime/hold.h). */
+Test(choice, cuts_what_all_send_to_all)
+{
+    static const char *const meshes[] = {"box=4+3+1", "box=4,gpu=4"};
+    for (size_t i = 0; i < sizeof meshes / sizeof *meshes; i++) {
+        place_t at;
+        begin_on(&at, meshes[i]);
+        const uint64_t block = 1 << 20, bytes = block * (uint64_t)at.mesh.size;
+        const mc_memory_t *const large =
+            choose(&at, &(mc_wish_t){.collective = MESHCOLL_ALLTOALL, .bytes = bytes});
+        cr_expect_geq(large->best.strategy.segments, 8, "%s", meshes[i]);
+        const mc_memory_t *const small =
+            choose(&at, &(mc_wish_t){.collective = MESHCOLL_ALLTOALL, .bytes = 64});
+        cr_expect_eq(small->best.strategy.segments, 1, "%s", meshes[i]);
+    }
 }
