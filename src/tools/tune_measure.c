@@ -10,6 +10,7 @@
 #include <meshcoll/mpi.h>
 
 #include "runtime/datatype.h"
+#include "runtime/hold.h"
 #include "tools/tune_batch.h"
 #include "tools/tune_fit.h"
 #include "tools/tune_points.h"
@@ -261,8 +262,11 @@ static void find_sizes(const tuner_t *t, dim_t *d, double enough)
         d->bytes *= 2;
         meshcoll_free(d->request[LARGE]);
     }
-    /* in segments, as in one all ranks send to the first neighbour, then to the second, … */
-    d->request[FROM_ALL] = request_of(d, "fullmesh", d->bytes, FROM_ALL_SEGMENTS);
+    /* in segments, as in one all ranks send to the first neighbour, then to the second, …; and none longer
+     * than what can be held back, as an alltoall's */
+    const int32_t least = (int32_t)((d->bytes + MC_HOLD_AHEAD - 1) / MC_HOLD_AHEAD);
+    d->request[FROM_ALL] =
+        request_of(d, "fullmesh", d->bytes, least > FROM_ALL_SEGMENTS ? least : FROM_ALL_SEGMENTS);
     meshcoll_free(d->request[QUARTER]);
     d->request[QUARTER] = request_of(d, "ring", d->bytes / 4, 1);
     for (int s = 0; s < SERIES; s++)
