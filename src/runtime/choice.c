@@ -150,7 +150,7 @@ static double message_bytes(const mc_mesh_t *mesh, const mc_links_t *links, cons
     return most;
 }
 
-/* A message is held back as a whole: what all ranks send to all must not be longer than what may run ahead. */
+/* What all ranks send to all goes in pieces that can be held back. */
 static void cut_exchange(const mc_mesh_t *mesh, const mc_links_t *links, const mc_wish_t *wish,
                          mc_ranked_t *best)
 {
@@ -159,7 +159,7 @@ static void cut_exchange(const mc_mesh_t *mesh, const mc_links_t *links, const m
         return;
     for (int32_t i = 0; i < s->n_phases; i++) {
         const double bytes = message_bytes(mesh, links, wish, s, i);
-        while (bytes / s->segments > MC_HOLD_AHEAD && 2 * s->segments <= MC_MAX_SEGMENTS)
+        while (bytes / s->segments > MC_HOLD_PIECE && 2 * s->segments <= MC_MAX_SEGMENTS)
             s->segments *= 2;
     }
     price(mesh, links, wish, best);

@@ -15,6 +15,10 @@
  * queues on the way do, where it is slow. */
 enum { MC_HOLD_AHEAD = 1 << 17 };
 
+/* A message is held back as a whole. In quarters 8 ranks in boxes of 4, 3 and 1 exchanged 1 MiB blocks at 200 Mbit/s
+ * in 1.06 of the bound, in halves 1.12, in one piece of MC_HOLD_AHEAD 1.22 to 1.32 (docs/performance.md). */
+enum { MC_HOLD_PIECE = MC_HOLD_AHEAD / 4 };
+
 /* For the binding that was measured last: sets `held` of the sends that wait for a message, and chains
  * them at the receive. `ahead`: bytes. */
 void mc_hold_sends(mc_executor_t *x, size_t ahead);

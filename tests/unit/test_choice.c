@@ -119,7 +119,7 @@ Test(choice, cuts_what_all_send_to_all)
         const uint64_t block = 1 << 20, bytes = block * (uint64_t)at.mesh.size;
         const mc_memory_t *const large =
             choose(&at, &(mc_wish_t){.collective = MESHCOLL_ALLTOALL, .bytes = bytes});
-        cr_expect_geq(large->best.strategy.segments, 8, "%s", meshes[i]);
+        cr_expect_geq(large->best.strategy.segments, 32, "%s", meshes[i]);
         const mc_memory_t *const small =
             choose(&at, &(mc_wish_t){.collective = MESHCOLL_ALLTOALL, .bytes = 64});
         cr_expect_eq(small->best.strategy.segments, 1, "%s", meshes[i]);
