@@ -7,8 +7,9 @@
  * up is in the times.
  *
  * Nor does it reward a slow barrier: while a library is at it, a shaped network saves up what it will let
- * pass above its rate. So nobody is let go until
- * half a millisecond after the slowest rank's end, in which every barrier fits unless the machine is busy.
+ * pass above its rate. So where ranks are in several boxes nobody is let go until half a millisecond after
+ * the slowest rank's end, in which a barrier fits unless the machine is busy. In one box there is no pause:
+ * nothing saves up there, and idle cores would fall asleep.
  */
 #ifndef BENCH_GATE_H
 #define BENCH_GATE_H
@@ -34,6 +35,9 @@ double gate_pass(gate_t *gate);
 
 /* The rank's last operation was over at this moment of CLOCK_MONOTONIC; before the barrier. */
 void gate_leave(gate_t *gate, double ended);
+
+/* From the last end to the next turn, at least; on all ranks the same. gate_open sets it by where ranks are. */
+void gate_set_pause(gate_t *gate, double seconds);
 
 void gate_close(gate_t *gate); /* NULL: nothing */
 

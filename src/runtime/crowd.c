@@ -1,7 +1,9 @@
 #include "runtime/crowd.h"
 
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 size_t mc_crowd_set_bytes(void)
 {
@@ -31,20 +33,60 @@ double mc_crowd_of(const void *sets, const int32_t *machine, int32_t n, int32_t 
     return least;
 }
 
+enum { BOOT_TEXT = 40 };
+
+/* What a rank tells the others. */
+typedef struct {
+    cpu_set_t set;
+    char
+        boot[BOOT_TEXT]; /* the kernel's, which has the cores: boxes that are containers share it */
+} told_t;
+
+static told_t mine(void)
+{
+    told_t told = {.boot = ""};
+    FILE *const file = fopen("/proc/sys/kernel/random/boot_id", "r");
+    if (file && !fgets(told.boot, sizeof told.boot, file))
+        told.boot[0] = '\0';
+    if (file)
+        fclose(file);
+    CPU_ZERO(&told.set);
+    if (sched_getaffinity(0, sizeof told.set, &told.set) != 0)
+        CPU_SET(0, &told.set); /* more cores than a set holds: nothing is known */
+    return told;
+}
+
+/* Do both run on the same cores? By machine where kernels do not tell. */
+static bool beside(const told_t *told, const int32_t *machine, int32_t a, int32_t b)
+{
+    return told[a].boot[0] ? strcmp(told[a].boot, told[b].boot) == 0 : machine[a] == machine[b];
+}
+
+static double crowd_of_told(const told_t *told, const int32_t *machine, int32_t n, int32_t rank,
+                            cpu_set_t *set, int32_t *kernel)
+{
+    for (int32_t r = 0; r < n; r++) {
+        set[r] = told[r].set;
+        kernel[r] = beside(told, machine, rank, r);
+    }
+    return mc_crowd_of(set, kernel, n, rank);
+}
+
 int mc_crowd_find(const meshcoll_oob_t *oob, const int32_t *machine, double *crowd)
 {
-    cpu_set_t mine;
-    cpu_set_t *const all = calloc((size_t)oob->size, sizeof *all);
-    if (!all)
-        return mc_fail_memory("the cores of all ranks");
-    CPU_ZERO(&mine);
-    if (sched_getaffinity(0, sizeof mine, &mine) != 0)
-        CPU_SET(0, &mine); /* more cores than a set holds: nothing is known */
+    const told_t own = mine();
+    told_t *const all = calloc((size_t)oob->size, sizeof *all);
+    cpu_set_t *const set = calloc((size_t)oob->size, sizeof *set);
+    int32_t *const kernel = calloc((size_t)oob->size, sizeof *kernel);
     int status = MESHCOLL_OK;
-    if (oob->allgather(oob->context, &mine, all, sizeof mine))
+    if (!all || !set || !kernel)
+        status = mc_fail_memory("the cores of all ranks");
+    else if (oob->allgather(oob->context, &own, all, sizeof own))
         status = mc_fail(MESHCOLL_ERR_TRANSPORT, "the out-of-band allgather failed");
     else
-        *crowd = mc_crowd_of(all, machine, oob->size, oob->rank);
+        *crowd = crowd_of_told(all, machine, oob->size, oob->rank, set, kernel);
+    free(kernel);
+    free(set);
     free(all);
     return status;
 }

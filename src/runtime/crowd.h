@@ -6,7 +6,8 @@
 #include "base/base.h"
 
 /* Ranks per core where this rank is best off: each counts as a part on all cores it may run on.
- * `machine` as in boxes.h. Collective. */
+ * Ranks share cores where they share a kernel (by its boot_id: boxes may be containers of one machine),
+ * or, where it does not tell, `machine` as in boxes.h. Collective. */
 int mc_crowd_find(const meshcoll_oob_t *oob, const int32_t *machine, double *crowd);
 
 /* The same for the ranks of one machine and the sets of cores they may run on. */

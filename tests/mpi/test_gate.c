@@ -60,6 +60,7 @@ static void test_turns(gate_t *gate)
 /* Half a millisecond after the last one's end, whoever that is. */
 static void test_pause(gate_t *gate)
 {
+    gate_set_pause(gate, 0.5e-3);
     for (int turn = 0; turn < TURNS; turn++) {
         const double ended = seconds(CLOCK_MONOTONIC) + (turn % size == rank ? 2e-3 : 0);
         double last;
