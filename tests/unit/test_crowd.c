@@ -2,6 +2,7 @@
 
 #include <criterion/criterion.h>
 #include <sched.h>
+#include <string.h>
 
 /* Eight ranks in two machines, ranks of which may run on cores [first, first + n). */
 static double crowd(const int32_t *machine, const int first[8], int n)
@@ -27,4 +28,27 @@ Test(crowd, counts_the_ranks_of_a_core)
     cr_expect_float_eq(crowd(one, bound, 1), 1, 1e-12, "each has its own");
     cr_expect_float_eq(crowd(one, paired, 1), 2, 1e-12, "two share one");
     cr_expect_float_eq(crowd(one, bound, 2), 1, 1e-12, "two cores each, which overlap");
+}
+
+/* As though all ranks told the same. */
+static int echo(void *context, const void *in, void *out, size_t bytes)
+{
+    for (int r = 0; r < *(const int *)context; r++)
+        memcpy((char *)out + (size_t)r * bytes, in, bytes);
+    return 0;
+}
+
+/* Boxes may be containers. */
+Test(crowd, counts_the_ranks_of_a_kernel_whatever_their_boxes)
+{
+    int size = 8;
+    const meshcoll_oob_t oob = {.size = size, .rank = 3, .context = &size, .allgather = echo};
+    static const int32_t one[8] = {0}, each[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+    double together = 0, apart = 0;
+    cpu_set_t set;
+    cr_assert_eq(sched_getaffinity(0, sizeof set, &set), 0);
+    cr_assert_eq(mc_crowd_find(&oob, one, &together), MESHCOLL_OK);
+    cr_assert_eq(mc_crowd_find(&oob, each, &apart), MESHCOLL_OK);
+    cr_expect_float_eq(together, 8.0 / CPU_COUNT(&set), 1e-12);
+    cr_expect_eq(apart, together);
 }
