@@ -205,6 +205,13 @@ def tried_part(cells):
         else:
             yield "None."
             yield ""
+    ties = [cell for cell in cells if cell.regret.get("tie_by", 0) > 0.02]
+    if ties:
+        most = max(ties, key=lambda cell: cell.regret["tie_by"])
+        yield f"In {len(ties)} cells more another one was faster by more than 2 % over its starts, but not in each of " \
+              f"them, which is no regret here: by {percent_text(most.regret['tie_by'])} at most ({most.name()}, " \
+              f"`{most.regret['tie']}`)."
+        yield ""
 
 
 def failures(store, measured):
