@@ -180,6 +180,48 @@ Test(no_memory, boxes)
     }
 }
 
+/* Collectives on blocks, equal or not, and groups, from the mesh's first to its last. */
+static int create_and_init(const void *what)
+{
+    enum { MOST = 8 };
+    const planned_t *const p = what;
+    const size_t counts[MOST] = {3, 0, 5, 1, 2, 7, 1, 1};
+    float in[64] = {0}, out[64];
+    meshcoll_t *rank[MOST] = {NULL};
+    meshcoll_request_t *request[MOST] = {NULL};
+    int status = mc_inproc_create(p->mesh, NULL, rank);
+    const int n = status ? 0 : meshcoll_size(rank[0]);
+    for (int r = 0; r < n && !status; r++) {
+        const meshcoll_args_t a = {.size = sizeof a,
+                                   .collective = p->collective,
+                                   .in = in,
+                                   .out = out,
+                                   .count = counts[r],
+                                   .datatype = MESHCOLL_FLOAT32,
+                                   .strategy = p->strategy,
+                                   .counts = counts};
+        status = meshcoll_init(rank[r], &a, &request[r]);
+    }
+    for (int r = 0; r < n; r++) {
+        meshcoll_free(request[r]);
+        meshcoll_destroy(rank[r]);
+    }
+    return status;
+}
+
+Test(no_memory, persistent_requests)
+{
+    static const planned_t planned[] = {
+        {"x=2,y=2", MESHCOLL_ALLGATHER, "hierarchical segments=2"},
+        {"box=3+1", MESHCOLL_REDUCE_SCATTER, "hierarchical"},
+        {"box=3+1", MESHCOLL_SCATTER, NULL},
+    };
+    for (size_t i = 0; i < MC_COUNT(planned); i++) {
+        cr_assert_eq(create_and_init(&planned[i]), MESHCOLL_OK, "%s", meshcoll_last_error());
+        expect_told(create_and_init, &planned[i], planned[i].mesh);
+    }
+}
+
 /* Calls that come again --------------------------------------------------------------------------- */
 
 enum { RANKS = 4, SHORT = 8, LONG = 4000 };
