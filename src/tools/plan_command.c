@@ -117,7 +117,8 @@ static int run(const mc_command_t *self, int argc, char **argv)
     const mc_option_t options[] = {
         {.name = "mesh",
          .value = "MESH",
-         .help = "ranks by dimension, outermost first: box=8,gpu=8",
+         .help =
+             "ranks by dimension, outermost first: box=8,gpu=8; boxes of unequal sizes: box=8+8+4",
          .text = &texts.mesh},
         {.name = "bytes",
          .value = "SIZE",
