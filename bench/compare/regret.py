@@ -3,8 +3,8 @@
 First all are screened, in turn, with few iterations. Where another one than the choice was faster, the
 choice and the fastest are measured again, in turn, with more: the least of many noisy times is too small,
 and a winner's luck does not come twice. Which of two strategies is faster also differs from one start of the
-program to the next; so the second race has several starts, and one that is behind the choice in any of them
-is a tie, which is no regret. The second race's times are the ones that count."""
+program to the next: where the second race shows a regret to speak of, it is run from further starts, and the
+medians over all its starts count, whoever they favour."""
 
 import json
 import statistics
@@ -15,7 +15,8 @@ from measure import OutOfTime, bench
 from store import now
 
 FINALISTS = 3
-LOOKS = 3           # starts of the second race
+STARTS = 3          # of the second race, where its first start shows more regret than this:
+SMALL = 0.05
 CLOSE = 0.99        # another one must have been faster than so much of the choice's time to be looked at again
 
 
@@ -35,8 +36,7 @@ def measure_regrets(session, cluster):
             raise
         session.store.add_regret(cluster.key, collective, size, {**record, "date": now()})
         session.say(f"{cluster.key} {collective} {size}: " + (record.get("failed") or
-                    f"regret {100 * record['regret']:.1f} %, best {record['best']}" +
-                    (f", tie {100 * record['tie_by']:.1f} % {record['tie']}" if "tie" in record else "")))
+                    f"regret {100 * record['regret']:.1f} %, best {record['best']}"))
 
 
 def measure_cell(session, cluster, collective, size):
@@ -62,37 +62,32 @@ def measure_cell(session, cluster, collective, size):
         record["trouble"] = outcome.reason()
     finalists = faster(tried, choice)
     more = ["-n", str(max(s["iterations"], 5)), "--max-time", f"{s['cell_seconds']:g}", "-w", str(s["warmup"])]
-    looks, rivals = [], finalists
-    while rivals and len(looks) < LOOKS:
-        outcome = race(rivals, more)
-        looks.append(by_text(rows))
-        if choice not in looks[-1] or len(looks[-1]) < 2:
-            return {**record, "failed": f"second look: {outcome.reason()}"}
-        record["final"] = [{**row, "look": i} for i, look in enumerate(looks) for row in look.values()]
-        rivals = [text for text in rivals if is_ahead(looks[-1], text, choice)]
-    wrong = sum(look[choice]["wrong"] for look in [tried, *looks])
+    starts = []
+    while finalists and len(starts) < (STARTS if starts and regret_of(starts, choice)["regret"] > SMALL else 1):
+        outcome = race(finalists, more)
+        starts.append(by_text(rows))
+        if choice not in starts[-1] or len(starts[-1]) < 2:
+            return {**record, "failed": f"second race: {outcome.reason()}"}
+        record["final"] = [{**row, "start": i} for i, start in enumerate(starts) for row in start.values()]
+    wrong = sum(start[choice]["wrong"] for start in [tried, *starts])
     if wrong:
         return {**record, "failed": f"the choice gave {wrong} wrong elements"}
-    return {**record, **verdict(looks, finalists, rivals, choice)}
+    return {**record, **(regret_of(starts, choice) if starts else {"best": choice, "regret": 0.0})}
 
 
-def is_ahead(look, text, choice):
-    return text in look and not look[text]["wrong"] and look[text]["median_s"] < look[choice]["median_s"]
+def regret_of(starts, choice):
+    """By the medians over the starts in which a strategy ran without a wrong element; of how many it won."""
+    def median_of(text, among):
+        return statistics.median(start[text]["median_s"] for start in among)
 
-
-def verdict(looks, finalists, rivals, choice):
-    """Of those that were ahead in every look; of one that was not, what it was ahead by is told as the tie's."""
     def lead(text):
-        both = [look for look in looks if text in look]
-        return (statistics.median(look[choice]["median_s"] for look in both) /
-                statistics.median(look[text]["median_s"] for look in both) - 1)
-    if rivals:
-        best = max(rivals, key=lead)
-        return {"best": best, "regret": lead(best)}
-    leads = {text: lead(text) for text in finalists if any(text in look for look in looks)}
-    tie = max(leads, key=leads.get, default=None)
-    told = {"tie": tie, "tie_by": leads[tie]} if tie and leads[tie] > 0 else {}
-    return {"best": choice, "regret": 0.0, **told}
+        among = [start for start in starts if text in start]
+        return median_of(choice, among) / median_of(text, among) - 1
+    good = {text for start in starts for text in start} - {text for start in starts for text, row in start.items()
+                                                            if row["wrong"]}
+    best = max(good, key=lead)
+    ahead = [start for start in starts if best in start and start[best]["median_s"] < start[choice]["median_s"]]
+    return {"best": best, "regret": lead(best), "starts": len(starts), "ahead": len(ahead)}
 
 
 def faster(tried, choice):

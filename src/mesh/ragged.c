@@ -80,6 +80,21 @@ static int check_text(const mc_mesh_t *mesh)
                    mesh->ragged->n, MC_MESH_TEXT - 1);
 }
 
+/* Places that nobody takes are numbered too. */
+static int check_places(const mc_mesh_t *mesh)
+{
+    const mc_boxes_t *const boxes = mesh->ragged;
+    int64_t places = 1; /* of 2^24 ranks less than 2^24 x 2^25 */
+    for (int32_t d = 0; d < mesh->ndims; d++)
+        places *= mesh->dim[d].extent;
+    if (places <= INT32_MAX)
+        return MESHCOLL_OK;
+    return mc_fail(MESHCOLL_ERR_MESH,
+                   "the %d boxes are too unequal, %d to %d ranks: the grid that they are a part of "
+                   "has %lld places, and at most 2^31 - 1 are numbered; leave the small boxes out",
+                   boxes->n, boxes->fewest, boxes->most, (long long)places);
+}
+
 int mc_mesh_of_boxes(const char *name, const int32_t *sizes, int32_t n, mc_mesh_t *mesh)
 {
     mc_mesh_t m = {0};
@@ -99,7 +114,9 @@ int mc_mesh_of_boxes(const char *name, const int32_t *sizes, int32_t n, mc_mesh_
         m.ragged = boxes;
         add_dim(&m, "fold", (boxes->most + least - 1) / least);
     }
-    const int status = m.ragged ? check_text(&m) : MESHCOLL_OK;
+    int status = m.ragged ? check_text(&m) : MESHCOLL_OK;
+    if (!status && m.ragged)
+        status = check_places(&m);
     if (!status)
         *mesh = m;
     return status;
