@@ -143,6 +143,20 @@ static int64_t slots_to(int64_t n, int64_t s, int64_t crowd, int64_t ports)
     return low * ports + crowd * (sum_to(top) - sum_to(low) + (n - top) * s);
 }
 
+/* From everyone to everyone, in the boxes there are. */
+static void charge_ragged(mc_cost_t *cost, const mc_line_shape_t *shape, mc_ratio_t part)
+{
+    const mc_boxes_t *const boxes = shape->boxes;
+    const int64_t p = shape->line.len;
+    int64_t inside = 0;
+    for (int32_t b = 0; b < boxes->n; b++) {
+        const int64_t size = boxes->first[b + 1] - boxes->first[b];
+        inside += size * (size - 1);
+    }
+    mc_charge_messages(cost, shape, MC_RAGGED_BOX, p * (p - 1) - inside, part);
+    mc_charge_messages(cost, shape, MC_RAGGED_FOLD, inside, part);
+}
+
 /* Round k sends to the k-th neighbour; of a box of s ranks min(k, s, p-k) messages leave. */
 static mc_phase_cost_t fullmesh(const mc_line_shape_t *shape, mc_ratio_t part, bool reduces)
 {
@@ -154,7 +168,9 @@ static mc_phase_cost_t fullmesh(const mc_line_shape_t *shape, mc_ratio_t part, b
     const mc_ratio_t moved = mc_ratio_mul(mc_ratio(p - 1, 1), part);
     mc_charge_row(&cost, shape, d, p - 1, moved, slowed, reduces);
     mc_charge_incast(&cost, shape, d, p - 1, moved, slowed);
-    for (int32_t i = 0; i < shape->line.dims.count; i++) {
+    if (shape->boxes)
+        charge_ragged(&cost, shape, part);
+    for (int32_t i = 0; i < shape->line.dims.count && !shape->boxes; i++) {
         const int32_t e = shape->line.dims.first + i;
         const int64_t others = (int64_t)mc_shape_block(shape, e) * (shape->mesh->dim[e].extent - 1);
         mc_charge_messages(&cost, shape, e, p * others, part);
