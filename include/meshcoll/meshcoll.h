@@ -165,8 +165,8 @@ typedef void (*meshcoll_op_fn_t)(void *context, void *dst, const void *a, const 
 
 /**
  * Makes an operation for all datatypes and meshes of this process. One that does not commute is
- * reduced in the order of ranks: x0 (op) x1 (op) … ; then only strategies that keep it are used.
- * Where ranks do not stand box by box it takes MESHCOLL_REPRODUCIBLE=1, else ERR_UNSUPPORTED.
+ * reduced in the order of the communicator's ranks: x0 (op) x1 (op) … ; then only strategies that keep it
+ * are used, and where ranks do not stand box by box only such along all dimensions at once.
  * `context` goes to every call, and stays the caller's. All ranks create the same operations with
  * the same `commutative`; handles may differ between ranks. Errors: ERR_NO_MEMORY when there are too
  * many at once.

@@ -52,6 +52,8 @@ typedef struct {
  *              leave or enter the same box in that round (1 on a plain line)
  *   pulled[d]  the receivers do the copying
  *   boxes      of unequal sizes, for a line of all their ranks; `mesh` has equal ones then. NULL: none
+ *   kept       the part of the tile that stays with the root of a scatter or gather; 0: as much as with
+ *              each of the others, 1 / line.len
  */
 typedef struct {
     const mc_mesh_t *mesh;
@@ -61,6 +63,7 @@ typedef struct {
     int64_t lines;
     int32_t crowd[MC_MAX_DIMS], ports[MC_MAX_DIMS];
     bool pulled[MC_MAX_DIMS];
+    mc_ratio_t kept;
 } mc_line_shape_t;
 
 /* Cost of one 1D algorithm on the lines described by `shape`; part of the registry. A merged line

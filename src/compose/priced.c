@@ -104,8 +104,8 @@ static mc_price_t priced(const build_t *b, const mc_node_t *node, const mc_hop_t
         state[d] = graph->from == MC_SHARD ? MC_REPLICA : graph->from;
     for (int32_t i = 0; i < graph->n; i++)
         state[graph->dim[i]] = node->at[i] == MC_SHARD ? MC_REPLICA : (mc_placement_t)node->at[i];
-    price.exact =
-        mc_phase_cost(algorithm, hop->dims, b->mesh, b->links, b->root, state, mc_ratio(1, 1));
+    price.exact = mc_phase_cost(b->collective, algorithm, hop->dims, b->mesh, b->links, b->root,
+                                state, mc_ratio(1, 1));
     add_seconds(&price, graph, b->links);
     return price;
 }

@@ -282,7 +282,10 @@ static int start_known(meshcoll_t *h, meshcoll_request_t *r, meshcoll_request_t 
     take(h, r, mc_next_call(h));
     mc_choice_touch(&h->choice, r->known.choice);
     r->workspace = mc_take_memory(h);
-    return start(r, r->workspace ? mc_request_bind(r, &operands) : MESHCOLL_ERR_NO_MEMORY, request);
+    const int status = r->workspace ? mc_request_bind(r, &operands) : MESHCOLL_ERR_NO_MEMORY;
+    if (status) /* it is bound to nothing then */
+        r->known.choice = NULL;
+    return start(r, status, request);
 }
 
 int mc_call_start(meshcoll_t *h, const mc_asked_t *asked, meshcoll_request_t **request)

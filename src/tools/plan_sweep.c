@@ -119,12 +119,11 @@ static int find_options(const mc_plan_request_t *r, priced_t option[MAX_OPTIONS]
 {
     static const char *const names[] = {"option1", "option2", "option3"};
     const double unit = 0x1p30;
-    const mc_mesh_t led = mc_mesh_led_by(&r->mesh, r->root);
     int n = 0;
     for (size_t i = 0; i < MC_COUNT(names); i++) {
         priced_t *const p = &option[n];
         if (mc_strategy_named(names[i], r->collective, &r->mesh, &p->strategy) ||
-            (r->in_order && mc_strategy_check_order(&p->strategy, &led)))
+            mc_plan_check(r, &p->strategy))
             continue;
         p->name = names[i];
         p->fixed = mc_strategy_seconds(&p->strategy, &r->mesh, &r->links, r->root, 0);

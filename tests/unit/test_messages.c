@@ -27,6 +27,7 @@ static count_t counted(const mc_mesh_t *mesh, const mc_strategy_t *strategy, int
 {
     plans_t plans;
     count_t count = {0};
+    double chunks = 0;
     plans_make(&plans, mesh, strategy, root);
     for (int32_t r = 0; r < plans.n; r++)
         for (uint32_t i = 0; i < plans.plan[r]->n_steps; i++) {
@@ -37,7 +38,9 @@ static count_t counted(const mc_mesh_t *mesh, const mc_strategy_t *strategy, int
                 count.volume += chunks_sent(plans.plan[r], step);
             }
         }
-    count.volume /= mesh->ragged ? mesh->size : (int32_t)plans.plan[0]->n_chunks;
+    for (uint32_t c = 0; c < plans.plan[0]->n_chunks; c++)
+        chunks += !mc_plan_absent(plans.plan[0], MC_OUT, c);
+    count.volume /= chunks;
     plans_free(&plans);
     return count;
 }
@@ -134,6 +137,44 @@ Test(messages, closed_forms_count_unequal_boxes)
             cr_expect(i == 2 || fabs(got.volume - wanted.volume) <= most * wanted.volume,
                       "%s on %s: %g vectors, not %g", strategy[i], text[m], got.volume,
                       wanted.volume);
+        }
+}
+
+/* What stays in a box crosses gpu or fold there, and is charged to one of them. */
+Test(messages, flat_ones_on_unequal_boxes_are_counted)
+{
+    static const char *const text[] = {"box=4+3+1", "box=1+6", "box=8+8+4", "box=2+5+3+2"};
+    static const struct {
+        meshcoll_collective_t collective;
+        const char *text;
+    } by[] = {{MESHCOLL_BCAST, "bcast:star(box*gpu*fold)"},
+              {MESHCOLL_REDUCE, "reduce:star(box*gpu*fold)"},
+              {MESHCOLL_SCATTER, "scatter:star(box*gpu*fold)"},
+              {MESHCOLL_BCAST, "bcast:chain(box*gpu*fold)"},
+              {MESHCOLL_REDUCE, "reduce:chain(box*gpu*fold)"},
+              {MESHCOLL_ALLGATHER, "allgather:ring(box*gpu*fold)"},
+              {MESHCOLL_ALLTOALL, "alltoall:pairwise(box*gpu*fold)"},
+              {MESHCOLL_GATHER, "gather:mst(box*gpu*fold)"},
+              {MESHCOLL_BCAST, "bcast:mst(box*gpu*fold)"}};
+    for (size_t m = 0; m < MC_COUNT(text); m++)
+        for (size_t i = 0; i < MC_COUNT(by); i++) {
+            mc_mesh_t mesh;
+            mc_strategy_t strategy;
+            cr_assert_eq(mc_mesh_parse(text[m], &mesh), MESHCOLL_OK);
+            cr_assert_eq(mc_strategy_parse(by[i].text, by[i].collective, &mesh, &strategy), 0);
+            const int32_t roots = mc_moves[by[i].collective].rooted ? mesh.size : 1;
+            for (int32_t root = 0; root < roots; root += 3) {
+                const count_t got = told(&mesh, &strategy, root),
+                              wanted = counted(&mesh, &strategy, root);
+                cr_expect_eq(got.all, wanted.all, "%s on %s, root %d: %ld messages, not %ld",
+                             by[i].text, text[m], root, (long)got.all, (long)wanted.all);
+                cr_expect_float_eq(got.volume, wanted.volume, 1e-9 * wanted.volume,
+                                   "%s on %s, root %d: %g vectors, not %g", by[i].text, text[m],
+                                   root, got.volume, wanted.volume);
+                if (by_dimension(by[i].text))
+                    cr_expect_eq(got.dim[0], wanted.dim[0], "%s on %s, root %d: %ld cross, not %ld",
+                                 by[i].text, text[m], root, (long)got.dim[0], (long)wanted.dim[0]);
+            }
         }
 }
 
