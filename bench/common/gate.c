@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <mpi.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,9 +19,9 @@
 
 enum { LINE = 64, LOOK_NS = 10 * 1000 * 1000 };
 
-/* Of who has a core to itself, before it sleeps: some 0.2 ms. Longer than ranks take from their barrier to the gate,
- * and two that the kernel has put on one core do not hold each other up for long. */
-enum { LOOKS = 100 * 1000 };
+/* In one box, before a rank sleeps: some 0.2 ms. Longer than ranks take from their barrier to the gate, so that no core
+ * falls asleep, and two that the kernel has put on one core do not hold each other up for long. */
+enum { LOOKS = 100 * 1000, YIELDS = 400 };
 
 /* From the end of an operation to the next one's start, where a network is between ranks: meant to be longer
  * than a barrier takes on a quiet machine with eight ranks to a core. */
@@ -40,6 +41,7 @@ struct gate {
     shared_t *shared;
     int rank, size;
     int looks;    /* before it sleeps */
+    bool yields;  /* between looks */
     double pause; /* seconds */
 };
 
@@ -177,7 +179,8 @@ bool gate_open(const char *path, gate_t **gate, char why[GATE_WHY])
     }
     g->rank = rank;
     g->pause = in_several_boxes() ? network_pause : 0;
-    g->looks = g->pause > 0 || g->size > sysconf(_SC_NPROCESSORS_ONLN) ? 0 : LOOKS;
+    g->yields = g->size > sysconf(_SC_NPROCESSORS_ONLN);
+    g->looks = g->pause > 0 ? 0 : g->yields ? YIELDS : LOOKS;
 
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
@@ -215,9 +218,12 @@ static void wait_on(gate_t *gate, _Atomic uint32_t *word, uint32_t value)
 {
     const struct timespec look = {.tv_nsec = LOOK_NS};
     int any;
-    for (int i = 0; i < gate->looks; i++)
+    for (int i = 0; i < gate->looks; i++) {
         if (atomic_load(word) != value)
             return;
+        if (gate->yields)
+            sched_yield();
+    }
     atomic_fetch_add(&gate->shared->asleep, 1);
     const bool nothing = syscall(SYS_futex, word, FUTEX_WAIT, value, &look, NULL, 0) != 0;
     const bool timed_out = nothing && errno == ETIMEDOUT;

@@ -4,8 +4,11 @@
  * An MPI library's barrier lets ranks go one by one, each library in its own way, and where ranks share
  * cores a late one finds its data there: what is sent from one root then seems to take no time. Here
  * all wait asleep, without a core, and time counts from one moment for all: when they were let go. Waking
- * up is in the times. Where each rank has a core it waits awake, for some 0.2 ms: system calls would be half of what an
- * operation of a microsecond takes, and how much of them is in its time hung on who came to the gate first.
+ * up is in the times.
+ *
+ * In one box ranks wait awake, for some 0.2 ms, and yield between looks where they share cores: system calls would be
+ * half of what an operation of a microsecond takes on cores of its own; and where more ranks than cores sleep, a core
+ * falls asleep too, and waking that one up takes 25 us on a virtual machine, whatever the operation.
  *
  * Nor does it reward a slow barrier: while a library is at it, a shaped network saves up what it will let
  * pass above its rate. So where ranks are in several boxes nobody is let go until half a millisecond after
