@@ -3,65 +3,13 @@
 #include "plan/verify.h"
 #include "runtime/boxes.h"
 #include "runtime/inproc.h"
+#include "support/allocations.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
 
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
-
-void *__libc_malloc(size_t size);
-void *__libc_calloc(size_t n, size_t size);
-void *__libc_realloc(void *old, size_t size);
-void *__libc_memalign(size_t alignment, size_t size);
-void __libc_free(void *at);
-
-/* n_left: allocations until one fails; 0: none does. */
-static volatile unsigned n_left;
-static volatile long n_live;
-
-static bool fails(void)
-{
-    return n_left > 0 && --n_left == 0;
-}
-
-static void *kept(void *at)
-{
-    n_live += at != NULL;
-    return at;
-}
-
-void *malloc(size_t size)
-{
-    return fails() ? NULL : kept(__libc_malloc(size));
-}
-
-void *calloc(size_t n, size_t size)
-{
-    return fails() ? NULL : kept(__libc_calloc(n, size));
-}
-
-void *realloc(void *old, size_t size)
-{
-    if (!old)
-        return malloc(size);
-    return fails() ? NULL : __libc_realloc(old, size);
-}
-
-int posix_memalign(void **at, size_t alignment, size_t size)
-{
-    void *const found = fails() ? NULL : kept(__libc_memalign(alignment, size));
-    if (!found)
-        return 12;
-    *at = found;
-    return 0;
-}
-
-void free(void *at)
-{
-    n_live -= at != NULL;
-    __libc_free(at);
-}
+#ifdef MC_HAS_ALLOCATIONS
 
 /* `tried` gives a status and frees what it made. */
 static void expect_told(int (*tried)(const void *what), const void *what, const char *name)
