@@ -52,6 +52,8 @@ typedef struct {
  *              leave or enter the same box in that round (1 on a plain line)
  *   pulled[d]  the receivers do the copying
  *   boxes      of unequal sizes, for a line of all their ranks; `mesh` has equal ones then. NULL: none
+ *   kept       the part of the tile that stays with the root of a scatter or gather; 0: as much as with
+ *              each of the others, 1 / line.len
  */
 typedef struct {
     const mc_mesh_t *mesh;
@@ -61,6 +63,7 @@ typedef struct {
     int64_t lines;
     int32_t crowd[MC_MAX_DIMS], ports[MC_MAX_DIMS];
     bool pulled[MC_MAX_DIMS];
+    mc_ratio_t kept;
 } mc_line_shape_t;
 
 /* Cost of one 1D algorithm on the lines described by `shape`; part of the registry. A merged line
@@ -111,6 +114,8 @@ mc_cost_t mc_cost_share(const mc_cost_t *cost, mc_ratio_t share);
 /* The same links where a port carries what `busy` says of n bytes: a burst passes once, not again for each
  * of a port's messages. */
 mc_links_t mc_links_carrying(const mc_links_t *links, const mc_cost_t *busy, double n);
+/* The same into a copy of `links`, of which nothing else changes. */
+void mc_links_carry(const mc_links_t *links, const mc_cost_t *busy, double n, mc_links_t *left);
 /* The same term without what is paid by the message. */
 mc_term_t mc_term_bytes(const mc_term_t *term);
 /* Seconds for n bytes: of one dimension, of all one after another. */

@@ -26,6 +26,16 @@ static mc_line_t longest_line(const mc_mesh_t *mesh, bool alltoall, mc_dims_t di
     return line;
 }
 
+/* Ranks of the root's box, or of its part that the line does not reach into, of all ranks: boxes have as
+ * much of a tile as they have ranks. */
+static mc_ratio_t kept_by(const mc_mesh_t *mesh, mc_dims_t dims, int32_t root)
+{
+    int32_t first;
+    const int32_t last = dims.first + dims.count - 1;
+    const int32_t kept = last == MC_RAGGED_FOLD ? 1 : mc_mesh_span(mesh, last + 1, root, &first);
+    return mc_ratio(kept, mesh->size);
+}
+
 static mc_line_shape_t shape_of(const mc_mesh_t *mesh, mc_mesh_t *even, bool alltoall,
                                 const mc_links_t *links, mc_dims_t dims, int32_t root,
                                 const mc_placement_t state[MC_MAX_DIMS])
@@ -73,8 +83,8 @@ mc_ratio_t mc_share_of(meshcoll_collective_t collective, const mc_mesh_t *mesh,
     return mc_ratio(1, parts);
 }
 
-mc_phase_cost_t mc_phase_cost(int32_t algorithm, mc_dims_t dims, const mc_mesh_t *mesh,
-                              const mc_links_t *links, int32_t root,
+mc_phase_cost_t mc_phase_cost(meshcoll_collective_t collective, int32_t algorithm, mc_dims_t dims,
+                              const mc_mesh_t *mesh, const mc_links_t *links, int32_t root,
                               const mc_placement_t state[MC_MAX_DIMS], mc_ratio_t share)
 {
     const mc_mesh_t led = mc_mesh_led_by(mesh, root);
@@ -82,6 +92,9 @@ mc_phase_cost_t mc_phase_cost(int32_t algorithm, mc_dims_t dims, const mc_mesh_t
     const bool alltoall = mc_algorithms[algorithm].collective == MESHCOLL_ALLTOALL;
     mc_line_shape_t shape = shape_of(&led, &even, alltoall, links, dims, root, state);
     shape.share = share;
+    if (mesh->ragged && mc_dims_has(dims, MC_RAGGED_BOX) &&
+        mc_move_has_blocks(&mc_moves[collective]))
+        shape.kept = kept_by(&led, dims, root);
     mc_phase_cost_t cost = mc_algorithms[algorithm].cost(&shape);
     for (int32_t d = 0; d < mesh->ndims; d++)
         cost.busy.dim[d].row = cost.busy.dim[d].alpha;
@@ -97,7 +110,7 @@ mc_phase_cost_t mc_strategy_phase_cost(const mc_strategy_t *strategy, const mc_m
     mc_strategy_state(strategy, mesh, i, state);
     for (int32_t d = 0; d < mesh->ndims; d++)
         cut |= !mc_dims_has(phase->dims, d) && state[d] == MC_SHARD ? 1u << d : 0;
-    return mc_phase_cost(phase->algorithm, phase->dims, mesh, links,
+    return mc_phase_cost(strategy->collective, phase->algorithm, phase->dims, mesh, links,
                          mc_moves[strategy->collective].rooted ? root : 0, state,
                          mc_share_of(strategy->collective, mesh,
                                      mc_algorithms[phase->algorithm].collective, phase->dims, cut));

@@ -42,7 +42,7 @@ gives 'j["collectives"][0]["collective"], j["in_all"]["meshes"]' "('bcast', 1)"
 gives 'j["in_all"]["worlds"] == 6 * j["in_all"]["strategies"]' True
 
 run 0 count --json
-keys j command ranks bytes unit ways
+keys j command ranks mesh bytes unit ways
 keys 'j["ways"][0]' way strategy counted estimate note
 
 run 0 list --json

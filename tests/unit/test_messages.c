@@ -96,6 +96,44 @@ Test(messages, closed_forms_count_every_send)
         }
 }
 
+/* What stays in a box crosses gpu or fold there, and is charged to one of them. */
+Test(messages, flat_ones_on_unequal_boxes_are_counted)
+{
+    static const char *const text[] = {"box=4+3+1", "box=1+6", "box=8+8+4", "box=2+5+3+2"};
+    static const struct {
+        meshcoll_collective_t collective;
+        const char *text;
+    } by[] = {{MESHCOLL_BCAST, "bcast:star(box*gpu*fold)"},
+              {MESHCOLL_REDUCE, "reduce:star(box*gpu*fold)"},
+              {MESHCOLL_SCATTER, "scatter:star(box*gpu*fold)"},
+              {MESHCOLL_BCAST, "bcast:chain(box*gpu*fold)"},
+              {MESHCOLL_REDUCE, "reduce:chain(box*gpu*fold)"},
+              {MESHCOLL_ALLGATHER, "allgather:ring(box*gpu*fold)"},
+              {MESHCOLL_ALLTOALL, "alltoall:pairwise(box*gpu*fold)"},
+              {MESHCOLL_GATHER, "gather:mst(box*gpu*fold)"},
+              {MESHCOLL_BCAST, "bcast:mst(box*gpu*fold)"}};
+    for (size_t m = 0; m < MC_COUNT(text); m++)
+        for (size_t i = 0; i < MC_COUNT(by); i++) {
+            mc_mesh_t mesh;
+            mc_strategy_t strategy;
+            cr_assert_eq(mc_mesh_parse(text[m], &mesh), MESHCOLL_OK);
+            cr_assert_eq(mc_strategy_parse(by[i].text, by[i].collective, &mesh, &strategy), 0);
+            const int32_t roots = mc_moves[by[i].collective].rooted ? mesh.size : 1;
+            for (int32_t root = 0; root < roots; root += 3) {
+                const count_t got = told(&mesh, &strategy, root),
+                              wanted = counted(&mesh, &strategy, root);
+                cr_expect_eq(got.all, wanted.all, "%s on %s, root %d: %ld messages, not %ld",
+                             by[i].text, text[m], root, (long)got.all, (long)wanted.all);
+                cr_expect_float_eq(got.volume, wanted.volume, 1e-9 * wanted.volume,
+                                   "%s on %s, root %d: %g vectors, not %g", by[i].text, text[m],
+                                   root, got.volume, wanted.volume);
+                if (by_dimension(by[i].text))
+                    cr_expect_eq(got.dim[0], wanted.dim[0], "%s on %s, root %d: %ld cross, not %ld",
+                                 by[i].text, text[m], root, (long)got.dim[0], (long)wanted.dim[0]);
+            }
+        }
+}
+
 /* Left out of the enumeration: for reproducible sums only. */
 Test(messages, closed_forms_count_aligned_trees)
 {

@@ -58,3 +58,39 @@ Test(ragged, digits_do_not_follow_boxes)
     cr_expect_eq(cost.dim[MC_RAGGED_BOX].messages, 8 + 2 + 2);
     cr_expect_eq(cost.dim[MC_RAGGED_FOLD].messages, 3 * 8 - 12);
 }
+
+/* A scatter's root keeps what its own box has: 4 of 8 slices, or 1 where it is alone there. A broadcast's
+ * slices are of one length. */
+Test(ragged, blocks_of_the_roots_box_do_not_leave_it)
+{
+    static const struct {
+        meshcoll_collective_t collective;
+        const char *text;
+        int32_t root;
+        double beta;
+    } by[] = {
+        {MESHCOLL_SCATTER, "scatter:star(box) scatter:star(fold)", 0, 4 / 8.},
+        {MESHCOLL_SCATTER, "scatter:star(box) scatter:star(fold)", 5, 5 / 8.},
+        {MESHCOLL_SCATTER, "scatter:mst(box) scatter:star(fold)", 7, 7 / 8.},
+        {MESHCOLL_GATHER, "gather:star(fold) gather:star(box)", 2, 4 / 8.},
+        {MESHCOLL_GATHER, "gather:mst(fold) gather:mst(box)", 7, 7 / 8.},
+        {MESHCOLL_GATHER, "gather:star(box*gpu*fold)", 5, 5 / 8.},
+        {MESHCOLL_BCAST, "scatter:star(box) allgather:ring(box) bcast:star(fold)", 0, 4 / 3.}};
+    mc_mesh_t mesh;
+    mc_links_t links;
+    cr_assert_eq(mc_mesh_parse("box=4+3+1", &mesh), 0);
+    cr_assert_eq(mc_links_parse("lab", &mesh, &links), 0);
+    for (size_t i = 0; i < MC_COUNT(by); i++) {
+        mc_strategy_t strategy;
+        double beta = 0;
+        cr_assert_eq(mc_strategy_parse(by[i].text, by[i].collective, &mesh, &strategy), 0, "%s",
+                     meshcoll_last_error());
+        for (int32_t k = 0; k < strategy.n_phases; k++) {
+            const mc_phase_cost_t cost =
+                mc_strategy_phase_cost(&strategy, &mesh, &links, by[i].root, k);
+            beta += mc_ratio_value(cost.once.dim[MC_RAGGED_BOX].beta);
+        }
+        cr_expect_float_eq(beta, by[i].beta, 1e-12, "%s, root %d: %g n between boxes", by[i].text,
+                           by[i].root, beta);
+    }
+}
