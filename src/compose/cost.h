@@ -114,6 +114,8 @@ mc_cost_t mc_cost_share(const mc_cost_t *cost, mc_ratio_t share);
 /* The same links where a port carries what `busy` says of n bytes: a burst passes once, not again for each
  * of a port's messages. */
 mc_links_t mc_links_carrying(const mc_links_t *links, const mc_cost_t *busy, double n);
+/* The same into a copy of `links`, of which nothing else changes. */
+void mc_links_carry(const mc_links_t *links, const mc_cost_t *busy, double n, mc_links_t *left);
 /* The same term without what is paid by the message. */
 mc_term_t mc_term_bytes(const mc_term_t *term);
 /* Seconds for n bytes: of one dimension, of all one after another. */

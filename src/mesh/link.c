@@ -515,16 +515,16 @@ bool mc_links_burst(const mc_links_t *links)
     return any;
 }
 
-mc_links_t mc_links_after_burst(const mc_links_t *links, const double carried[MC_MAX_DIMS])
+void mc_links_take_burst(const mc_links_t *links, const double carried[MC_MAX_DIMS],
+                         mc_links_t *left)
 {
-    mc_links_t after = *links;
-    for (int32_t d = 0; d < after.ndims; d++) {
-        mc_link_t *const link = &after.dim[d];
-        if (link->burst > 0)
-            link->beta *= carried[d] > link->burst ? 1 - link->burst / carried[d] : 0;
-        link->burst = 0;
+    for (int32_t d = 0; d < links->ndims; d++) {
+        const int32_t wire = mc_links_wire(links, d);
+        const double burst = links->dim[wire].burst, all = carried[wire];
+        const double late = burst == 0 ? 1 : all > burst ? 1 - burst / all : 0;
+        left->dim[d].beta = links->dim[d].beta * late;
+        left->dim[d].burst = 0;
     }
-    return after;
 }
 
 static bool usable(double number)

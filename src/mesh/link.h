@@ -74,10 +74,18 @@ int mc_links_parse(const char *text, const mc_mesh_t *mesh, mc_links_t *links);
 void mc_links_print(const mc_links_t *links, const mc_mesh_t *mesh, mc_text_t *text);
 /* The same links as a vector of `bytes` finds them: by their points, which are gone then. */
 mc_links_t mc_links_at(const mc_links_t *links, double bytes);
+/* The dimension whose wire dimension `d` goes over. */
+static inline int32_t mc_links_wire(const mc_links_t *links, int32_t d)
+{
+    (void)links;
+    return d;
+}
 /* Does any link let a burst through? */
 bool mc_links_burst(const mc_links_t *links);
-/* The same links where `carried[d]` bytes pass a port of dimension d: bursts are taken off beta, and 0. */
-mc_links_t mc_links_after_burst(const mc_links_t *links, const double carried[MC_MAX_DIMS]);
+/* Where `carried[d]` bytes pass the port of the wire of dimension d: `left`, a copy of `links`, has bursts taken
+ * off beta, and none. */
+void mc_links_take_burst(const mc_links_t *links, const double carried[MC_MAX_DIMS],
+                         mc_links_t *left);
 int mc_links_check(const mc_links_t *links, const mc_mesh_t *mesh);
 
 #endif

@@ -261,6 +261,7 @@ static const char *const link_texts[] = {
     "uniform",
     "uniform,box=alpha:3us;ports:2,gpu=alpha:100ns;beta:7GB/s;gamma:3GB/s",
     "lab,box=gap:3us;cpu:2us;burst:8KiB,gpu=gap:0;burst:2KiB",
+    "uniform,box=gap:300ns;incast:0.5;burst:20KB,gpu=gap:300ns;incast:0.5;burst:20KB;pulled:yes",
 };
 
 /* A star sends three times what passes at once, a chain once: with bytes for a burst they are two prices. */
@@ -304,6 +305,12 @@ Test(planner, best_in_three_dimensions_is_the_cheapest_of_all)
     expect_best(&alike, MESHCOLL_BCAST, 2e4, 3, 4);
     const place_t shaped = place_of("x=2,y=2,z=3", "uniform,x=burst:16KiB,z=burst:8KiB");
     expect_best(&shaped, MESHCOLL_BCAST, 2e4, 3, 4);
+    expect_best(&shaped, MESHCOLL_REDUCE, 1e5, 3, 4);
+    const place_t measured =
+        place_of("x=3,y=3,z=3", "uniform,x=gap:300ns;incast:0.5,y=gap:300ns;incast:0.5,"
+                                "z=gap:300ns;incast:0.5;burst:20KB");
+    expect_best(&measured, MESHCOLL_ALLGATHER, 3e5, 0, 8);
+    expect_best(&measured, MESHCOLL_REDUCE, 3e4, 13, 4);
 }
 
 /* Alike in all dimensions: whole families of strategies cost the same, and the first one is named. */
