@@ -38,6 +38,7 @@ struct meshcoll {
     int32_t n_polled;
     char *addresses; /* of all ranks' transports, `address_stride` apart, as they were gathered */
     size_t address_stride;
+    bool streams;     /* every rank has a transport that streams (transport.h) */
     mc_peer_t **peer; /* by rank, ascending */
     uint32_t n_peers, peer_capacity;
     uint64_t bytes_sent[MC_MAX_DIMS];
