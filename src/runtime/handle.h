@@ -99,7 +99,9 @@ void mc_handle_enlist(meshcoll_t *h, meshcoll_request_t *r);
  * this thread: peers may wait in one of those for what this rank waits for here. How many events
  * there were. A handle's lock (threads.h) is held in all of these. */
 uint32_t mc_handle_progress(meshcoll_t *h);
-/* Sleeps until a transport of them has news, or a little while. */
-void mc_handle_sleep(meshcoll_t *h);
+/* Sleeps until a transport of them has news, or a little while; whether one says it has. It may say so all the
+ * time and have none: UCX does until a peer answers to a new connection. So sleep `blind` after that,
+ * or who waits for a peer at work takes its core. */
+bool mc_handle_sleep(meshcoll_t *h, bool blind);
 
 #endif

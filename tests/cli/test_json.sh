@@ -54,7 +54,8 @@ keys 'j["links"]["links"][0]' name provenance alpha beta gamma ports pulled
 keys 'j["links"]["clusters"][0]' name provenance network inside
 gives 'all(s["strategy"] for s in j["strategies"])' True
 run 0 list strategies --mesh box=4+3+1 --json
-gives '[s["strategy"] for s in j["strategies"] if s["name"] == "hierarchical" and s["collective"] == "alltoall"]' '[None]'
+gives '[s["strategy"] for s in j["strategies"] if s["name"] == "hierarchical" and s["collective"] == "alltoall"]' \
+    "['gather:mst(fold) alltoall:pairwise(gpu) alltoall:pairwise(box) scatter:mst(fold)']"
 gives '[s["strategy"] for s in j["strategies"] if s["name"] == "flat-pairwise"]' "['alltoall:pairwise(box*gpu*fold)']"
 run 0 list links --json
 gives '"collectives" in j' False
