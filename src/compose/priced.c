@@ -201,8 +201,10 @@ static uint32_t code_of(const mc_graph_t *graph, const mc_node_t *node)
     for (int32_t i = 0; i < graph->n; i++) {
         const uint32_t other = node->at[i] == MC_ROOT ? MC_SHARD : MC_ROOT;
         const bool turned = node->at[i] != graph->to && (node->been[i] & 1u << other);
-        /* source and destination meet none of the others */
-        code = code << NODE_BITS | (node->at[i] & 3u) << 1 | turned;
+        /* source and destination meet root, and none of the others */
+        const bool gathered = graph->from == MC_SOURCE && node->at[i] == MC_ROOT;
+        const uint32_t at = gathered ? MC_REPLICA : node->at[i] & 3u;
+        code = code << NODE_BITS | at << 1 | turned;
     }
     return code;
 }

@@ -16,9 +16,9 @@ typedef struct {
     int32_t n;
     struct {
         seconds_t once, busy;
-        unsigned links; /* a bit for each dimension it sends along */
+        unsigned links; /* a bit for each wire it sends over */
     } phase[MC_MAX_PHASES];
-    seconds_t busy[MC_MAX_DIMS]; /* of all phases, by dimension */
+    seconds_t busy[MC_MAX_DIMS]; /* of all phases, by wire */
     seconds_t own;               /* messages and sums of all phases */
     bool apart;                  /* of links whose gap is known: mc_busy_t */
 } flow_t;
@@ -66,12 +66,13 @@ static void add_phase(flow_t *flow, const mc_phase_cost_t *cost, const mc_links_
         const mc_term_t *const once = &cost->once.dim[d], *const busy = &cost->busy.dim[d];
         if (once->alpha.num == 0)
             continue;
+        const int32_t wire = mc_links_wire(links, d);
         seconds_t held, own;
         busy_of_term(busy, &links->dim[d], &held, &own);
-        flow->phase[i].links |= 1u << d;
+        flow->phase[i].links |= 1u << wire;
         flow->phase[i].once = both(flow->phase[i].once, of_term(once, &links->dim[d]));
         flow->phase[i].busy = both(flow->phase[i].busy, of_term(busy, &links->dim[d]));
-        flow->busy[d] = both(flow->busy[d], held);
+        flow->busy[wire] = both(flow->busy[wire], held);
         flow->own = both(flow->own, own);
         flow->apart = flow->apart || links->dim[d].gap != links->dim[d].alpha;
     }

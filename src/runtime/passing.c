@@ -109,6 +109,7 @@ int mc_passing_exchange(meshcoll_t *h, const meshcoll_args_t *a, const mc_strate
         return status;
     }
     p.table = (mc_passing_t){.count = (const size_t *)(const void *)p.request->binding.scratch,
+                             .before = p.request->binding.blocks[MC_SCRATCH].before,
                              .first = p.request->plan->scratch_first,
                              .n = p.request->plan->n_scratch};
     *passed = p;

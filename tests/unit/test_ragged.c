@@ -40,6 +40,38 @@ Test(ragged, prices_are_sound)
             }
 }
 
+/* An alltoall by fold 0: of n bytes a rank, 3/4 of 4 n come to the first of four and go from it again, in boxes
+ * of 4, 3 and 1 the first sends 4 * 4 blocks of n/8 to others, in two messages. */
+Test(ragged, an_alltoall_sends_what_its_largest_boxes_have)
+{
+    static const struct {
+        int32_t dim;
+        double alpha, beta;
+    } phase[] = {{MC_RAGGED_FOLD, 3, 3},
+                 {MC_RAGGED_GPU, 0, 0},
+                 {MC_RAGGED_BOX, 2, 2},
+                 {MC_RAGGED_FOLD, 2, 3}};
+    mc_mesh_t mesh;
+    mc_links_t links;
+    mc_strategy_t strategy;
+    cr_assert_eq(mc_mesh_parse("box=4+3+1", &mesh), 0);
+    cr_assert_eq(mc_links_parse("lab", &mesh, &links), 0);
+    cr_assert_eq(mc_strategy_parse("gather:star(fold) alltoall:pairwise(gpu) "
+                                   "alltoall:pairwise(box) scatter:mst(fold)",
+                                   MESHCOLL_ALLTOALL, &mesh, &strategy),
+                 0);
+    for (int32_t i = 0; i < strategy.n_phases; i++) {
+        const mc_cost_t cost = mc_strategy_phase_cost(&strategy, &mesh, &links, 0, i).once;
+        for (int32_t d = 0; d < mesh.ndims; d++) {
+            const bool crossed = d == phase[i].dim;
+            cr_expect_float_eq(mc_ratio_value(cost.dim[d].alpha), crossed ? phase[i].alpha : 0,
+                               1e-12);
+            cr_expect_float_eq(mc_ratio_value(cost.dim[d].beta), crossed ? phase[i].beta : 0, 1e-12,
+                               "phase %d: %g", i, mc_ratio_value(cost.dim[d].beta));
+        }
+    }
+}
+
 /* Digits of ranks in boxes of 4, 3 and 1 change boxes in all three rounds: ranks 0 to 3 with 4 to 7 (4 leave
  * the first box), 5 with 7, 6 with 7 (1 leaves the second), each time half of what they hold. */
 Test(ragged, digits_do_not_follow_boxes)
