@@ -276,9 +276,11 @@ int mc_planner_best(meshcoll_collective_t collective, const mc_mesh_t *mesh,
 {
     mc_ranked_t *ranked;
     uint32_t n, considered;
+    mc_planner_query_t one = *query;
+    one.most = 1;
     int status = check(collective, mesh, links, query);
     if (!status)
-        status = find(collective, mesh, links, query, 1, &ranked, &n, &considered);
+        status = find(collective, mesh, links, &one, 1, &ranked, &n, &considered);
     if (status)
         return status;
     *best = ranked[0];
