@@ -60,6 +60,7 @@ static void note(walk_t *walk, int32_t depth, int32_t from, int32_t to, int32_t 
         round->top = d;
     if (from == walk->shape->line.root)
         round->sent = slices;
+    d = mc_shape_port(walk->shape, d);
     count(&round->out[d], from / walk->block[d]);
     count(&round->in[d], to / walk->block[d]);
 }
@@ -136,7 +137,8 @@ static mc_cost_t merged(const mc_line_shape_t *shape, mc_halve_t halve, passes_t
     walk_halves(&walk, 0, 0, shape->line.len - 1, shape->line.root);
     for (int32_t r = 0; r < walk.n_rounds; r++) {
         const round_t *round = &walk.round[r];
-        const int32_t d = round->top, out = round->out[d].most, in = round->in[d].most;
+        const int32_t d = round->top, port = mc_shape_port(shape, d);
+        const int32_t out = round->out[port].most, in = round->in[port].most;
         const mc_ratio_t part =
             passes == WHOLE
                 ? mc_ratio(1, 1)

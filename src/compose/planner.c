@@ -37,24 +37,33 @@ static mc_ratio_t kept_by(const mc_mesh_t *mesh, mc_dims_t dims, int32_t root)
     return mc_ratio(kept, mesh->size);
 }
 
+/* Ranks inside of one box, which is all that differs in dimension `d` or none outside, that run a line of their
+ * own. */
+static int32_t crowd(const mc_mesh_t *mesh, int32_t d, const mc_placement_t state[MC_MAX_DIMS])
+{
+    int32_t lines = 1;
+    while (++d < mesh->ndims)
+        lines *= state[d] == MC_ROOT ? 1 : mesh->dim[d].extent;
+    return lines;
+}
+
 static mc_line_shape_t shape_of(const mc_mesh_t *mesh, mc_mesh_t *even, bool alltoall,
                                 const mc_links_t *links, mc_dims_t dims, int32_t root,
                                 const mc_placement_t state[MC_MAX_DIMS])
 {
     mc_line_shape_t shape = {.mesh = even, .lines = 1};
-    int32_t crowd = 1; /* ranks inside one of the line's that run a line of their own */
     shape.line = longest_line(mesh, alltoall, dims, root, even);
     shape.boxes = dims.count == mesh->ndims ? mesh->ragged : NULL;
     for (int32_t d = 0; d < mesh->ndims; d++) {
         if (mc_dims_has(dims, d) || state[d] == MC_ROOT)
             continue;
         shape.lines *= mesh->dim[d].extent;
-        if (d >= dims.first + dims.count)
-            crowd *= mesh->dim[d].extent;
     }
     for (int32_t d = 0; d < mesh->ndims; d++) {
-        shape.crowd[d] = crowd;
-        shape.ports[d] = links->dim[d].ports;
+        const int32_t last = dims.first + dims.count - 1, wire = mc_links_wire(links, d);
+        shape.crowd[d] = crowd(mesh, wire > last ? wire : last, state);
+        shape.wire[d] = wire + 1;
+        shape.ports[d] = links->dim[wire].ports;
         shape.pulled[d] = links->dim[d].pulled;
     }
     return shape;
@@ -267,9 +276,11 @@ int mc_planner_best(meshcoll_collective_t collective, const mc_mesh_t *mesh,
 {
     mc_ranked_t *ranked;
     uint32_t n, considered;
+    mc_planner_query_t one = *query;
+    one.most = 1;
     int status = check(collective, mesh, links, query);
     if (!status)
-        status = find(collective, mesh, links, query, 1, &ranked, &n, &considered);
+        status = find(collective, mesh, links, &one, 1, &ranked, &n, &considered);
     if (status)
         return status;
     *best = ranked[0];

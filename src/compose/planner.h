@@ -75,7 +75,8 @@ int mc_planner_best(meshcoll_collective_t collective, const mc_mesh_t *mesh,
  * Lower bound of REFERENCE §5 in seconds for n bytes of the whole vector (alltoall: of what one
  * rank sends): the largest of
  *   bandwidth    of the outermost dimension longer than 1: on one line the line's, between boxes
- *                the NIC's, beta / min(ports, ranks of a box)
+ *                the NIC's, beta / min(ports, ranks of a box); those that share its wire have the same
+ *                NICs, and the least beta counts
  *   inflow       what some rank must receive (of a broadcast all n), over all its links at once
  *   latency      ceil(log2 p) messages of the smallest alpha on wires; and between B boxes of G
  *                ranks ceil(log(B) / log(1 + G)) of the network's, as G ranks can send at once (1

@@ -12,6 +12,7 @@ typedef struct {
     meshcoll_collective_t collective;
     const mc_mesh_t *mesh;
     const mc_links_t *links;
+    bool by_crowd; /* prices depend on how many lines inside run, that share ports */
     bool
         by_lines; /* prices depend on how many lines run, also on those outside (link.h's cpu and bus) */
     int32_t root, room_prices, room_steps, room_groups, room_hops, room_nodes;
@@ -34,6 +35,15 @@ static bool ranks_share_cores(const mc_links_t *links)
         if (links->dim[d].cpu != 0 || links->dim[d].bus != 0)
             return true;
     return false;
+}
+
+/* Not where every rank of a box has a port. */
+static bool ranks_share_ports(const mc_mesh_t *mesh, const mc_links_t *links)
+{
+    for (int32_t d = 0; d < links->ndims; d++)
+        if (links->dim[d].ports < mc_mesh_stride(mesh, d))
+            return true;
+    return mesh->ragged;
 }
 
 /* The array with room for one more, or NULL. */
@@ -60,7 +70,8 @@ static site_t site_of(const build_t *b, const mc_node_t *node, const mc_hop_t *h
             site.shards |= 1u << i;
             cut |= 1u << graph->dim[i];
         }
-        if ((i > last || (outside && b->by_lines)) && node->at[i] != MC_ROOT)
+        const bool counts = (i > last && b->by_crowd) || (outside && b->by_lines);
+        if (counts && node->at[i] != MC_ROOT)
             site.used |= 1u << i;
     }
     site.share = mc_share_of(b->collective, b->mesh, hop->collective, hop->dims, cut);
@@ -254,6 +265,7 @@ int mc_priced_init(mc_priced_t *p, meshcoll_collective_t collective, const mc_me
                  .collective = collective,
                  .mesh = mesh,
                  .links = links,
+                 .by_crowd = ranks_share_ports(mesh, links),
                  .by_lines = ranks_share_cores(links),
                  .root = root};
     find_wires(p, links);
@@ -315,6 +327,9 @@ static bool is_needless(const mc_priced_t *p, const mc_priced_group_t *group, in
 void mc_priced_prune(mc_priced_t *p, double margin)
 {
     int32_t n_steps = 0;
+    if (p->pruned)
+        return;
+    p->pruned = true;
     for (int32_t g = 0; g < p->n_groups; g++) {
         mc_priced_group_t *const group = &p->group[g];
         mc_priced_step_t kept[MC_MAX_CHOICES];
