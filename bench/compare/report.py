@@ -194,7 +194,7 @@ def contenders_table(cells):
 def tried_part(cells):
     """Where another strategy was faster than the choice by more than noise explains."""
     rows = [[cell.name(), percent_text(cell.regret["regret"]), f"`{cell.regret['choice']}`",
-             f"`{cell.regret['best']}`", len(cell.regret["tried"])]
+             f"`{cell.regret['best']}`", starts_text(cell.regret), len(cell.regret["tried"])]
             for cell in cells if cell.regret.get("regret", 0) > 0.02]
     tried = [len(cell.regret["tried"]) for cell in cells if "tried" in cell.regret]
     left = sum(len(cell.regret.get("left_out", [])) for cell in cells)
@@ -203,10 +203,14 @@ def tried_part(cells):
               "all cells, were priced too high to be tried. Cells above 2 %:"
         yield ""
         if rows:
-            yield from table(["cell", "regret", "choice", "fastest", "tried"], rows)
+            yield from table(["cell", "regret", "choice", "fastest", "ahead in", "tried"], rows)
         else:
             yield "None."
             yield ""
+
+
+def starts_text(regret):
+    return f"{regret['ahead']} of {regret['starts']} starts" if "starts" in regret else "1 of 1 starts"
 
 
 def failures(store, measured):

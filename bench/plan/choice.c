@@ -10,17 +10,18 @@
 /* A preset, and what `meshcoll tune` knows beyond that; all dimensions alike, which is the hardest. */
 typedef struct {
     const char *name, *preset;
-    double gap, incast, cpu; /* 0: the preset's */
+    double gap, incast, cpu, burst; /* 0: the preset's */
     bool pulled;
 } links_case_t;
 
 static const links_case_t all_links[] = {
-    {"dgx-h100", "dgx-h100", 0, 0, 0, false},
-    {"lab", "lab", 0, 0, 0, false},
-    {"uniform", "uniform", 0, 0, 0, false},
-    {"measured", "uniform", 0.3e-6, 0.5, 0, false},
-    {"crowded", "uniform", 0.3e-6, 0.5, 0.2e-6, false},
-    {"pulled", "uniform", 0.3e-6, 0.5, 0, true},
+    {"dgx-h100", "dgx-h100", 0, 0, 0, 0, false},
+    {"lab", "lab", 0, 0, 0, 0, false},
+    {"uniform", "uniform", 0, 0, 0, 0, false},
+    {"measured", "uniform", 0.3e-6, 0.5, 0, 0, false},
+    {"crowded", "uniform", 0.3e-6, 0.5, 0.2e-6, 0, false},
+    {"shaped", "uniform", 0.3e-6, 0.5, 0, 20e3, false},
+    {"pulled", "uniform", 0.3e-6, 0.5, 0, 0, true},
 };
 static const double sizes[] = {8, 1024, 65536, 1e6, 16777216, 1073741824};
 
@@ -130,6 +131,7 @@ static int links_of(const links_case_t *c, const mc_mesh_t *mesh, mc_links_t *li
         link->gap = c->gap > 0 ? c->gap : link->gap;
         link->incast = c->incast > 0 ? c->incast : link->incast;
         link->cpu = c->cpu > 0 ? c->cpu : link->cpu;
+        link->burst = c->burst > 0 ? c->burst : link->burst;
         link->pulled = link->pulled || c->pulled;
     }
     return status;

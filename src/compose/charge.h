@@ -14,6 +14,20 @@ static inline int32_t mc_shape_block(const mc_line_shape_t *shape, int32_t d)
     return block;
 }
 
+/* The dimension of the line in which two ranks are in different boxes, that is by other ports of `d`. */
+static inline int32_t mc_shape_port(const mc_line_shape_t *shape, int32_t d)
+{
+    const int32_t last = shape->line.dims.first + shape->line.dims.count - 1;
+    const int32_t wire = shape->wire[d] > 0 ? shape->wire[d] - 1 : d;
+    return wire < last ? wire : last;
+}
+
+/* Ranks of the line that share a port of dimension `d`. */
+static inline int32_t mc_shape_box(const mc_line_shape_t *shape, int32_t d)
+{
+    return mc_shape_block(shape, mc_shape_port(shape, d));
+}
+
 /* Outermost dimension of the line that is longer than 1, the one a round of all ranks crosses. */
 static inline int32_t mc_shape_top(const mc_line_shape_t *shape)
 {
@@ -22,6 +36,24 @@ static inline int32_t mc_shape_top(const mc_line_shape_t *shape)
            shape->mesh->dim[d].extent == 1)
         d++;
     return d;
+}
+
+/* Ranks of the line that agree with the one at `index` in all dimensions outside of `d`, and not in `d`. */
+static inline int32_t mc_shape_beyond(const mc_line_shape_t *shape, int32_t d, int32_t index)
+{
+    if (!shape->boxes)
+        return mc_shape_block(shape, d) * (shape->mesh->dim[d].extent - 1);
+    const int32_t inside = mc_boxes_size(shape->boxes, mc_boxes_find(shape->boxes, index));
+    if (d == MC_RAGGED_BOX)
+        return shape->line.len - inside;
+    return d == MC_RAGGED_FOLD ? inside - 1 : 0;
+}
+
+/* What leaves the root of a scatter, or comes to that of a gather, as a part of the tile. */
+static inline mc_ratio_t mc_shape_passed(const mc_line_shape_t *shape)
+{
+    const mc_ratio_t kept = shape->kept.num ? shape->kept : mc_ratio(1, shape->line.len);
+    return mc_ratio(kept.den - kept.num, kept.den);
 }
 
 /* By how much a message of dimension `d` slows down when `crossings` of each line leave a box. */

@@ -95,12 +95,19 @@ static double bytes_seconds(const mc_term_t *term, const mc_link_t *link)
            mc_ratio_value(term->volume) * link->bus;
 }
 
+void mc_links_carry(const mc_links_t *links, const mc_cost_t *busy, double n, mc_links_t *left)
+{
+    double carried[MC_MAX_DIMS] = {0};
+    for (int32_t d = 0; d < links->ndims; d++)
+        carried[mc_links_wire(links, d)] += n * mc_ratio_value(busy->dim[d].beta);
+    mc_links_take_burst(links, carried, left);
+}
+
 mc_links_t mc_links_carrying(const mc_links_t *links, const mc_cost_t *busy, double n)
 {
-    double carried[MC_MAX_DIMS];
-    for (int32_t d = 0; d < links->ndims; d++)
-        carried[d] = n * mc_ratio_value(busy->dim[d].beta);
-    return mc_links_after_burst(links, carried);
+    mc_links_t left = *links;
+    mc_links_carry(links, busy, n, &left);
+    return left;
 }
 
 mc_term_t mc_term_bytes(const mc_term_t *term)
@@ -147,16 +154,18 @@ double mc_busy_both(double link, double own)
 
 double mc_cost_busy(const mc_cost_t *busy, const mc_links_t *links, double n, int32_t *busiest)
 {
-    double most = 0, own = 0;
+    double wire[MC_MAX_DIMS] = {0}, most = 0, own = 0;
     *busiest = 0;
     for (int32_t d = 0; d < links->ndims; d++) {
         const mc_busy_t b = mc_term_busy(&busy->dim[d], &links->dim[d], n);
         own += b.own;
-        if (b.link > most) {
-            most = b.link;
+        wire[mc_links_wire(links, d)] += b.link;
+    }
+    for (int32_t d = 0; d < links->ndims; d++)
+        if (wire[d] > most) {
+            most = wire[d];
             *busiest = d;
         }
-    }
     if (own > most)
         *busiest = -1;
     return mc_busy_both(most, own);

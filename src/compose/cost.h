@@ -50,8 +50,11 @@ typedef struct {
  *   ports[d]   how many it carries at full rate: beta terms of d are multiplied by
  *              max(1, crowd * crossings / ports), where crossings is how many messages of one line
  *              leave or enter the same box in that round (1 on a plain line)
+ *   wire[d]    the dimension through whose port they go, as index + 1; 0: d's own (link.h)
  *   pulled[d]  the receivers do the copying
  *   boxes      of unequal sizes, for a line of all their ranks; `mesh` has equal ones then. NULL: none
+ *   kept       the part of the tile that stays with the root of a scatter or gather; 0: as much as with
+ *              each of the others, 1 / line.len
  */
 typedef struct {
     const mc_mesh_t *mesh;
@@ -59,8 +62,9 @@ typedef struct {
     mc_line_t line;
     mc_ratio_t share;
     int64_t lines;
-    int32_t crowd[MC_MAX_DIMS], ports[MC_MAX_DIMS];
+    int32_t crowd[MC_MAX_DIMS], ports[MC_MAX_DIMS], wire[MC_MAX_DIMS];
     bool pulled[MC_MAX_DIMS];
+    mc_ratio_t kept;
 } mc_line_shape_t;
 
 /* Cost of one 1D algorithm on the lines described by `shape`; part of the registry. A merged line
@@ -111,6 +115,8 @@ mc_cost_t mc_cost_share(const mc_cost_t *cost, mc_ratio_t share);
 /* The same links where a port carries what `busy` says of n bytes: a burst passes once, not again for each
  * of a port's messages. */
 mc_links_t mc_links_carrying(const mc_links_t *links, const mc_cost_t *busy, double n);
+/* The same into a copy of `links`, of which nothing else changes. */
+void mc_links_carry(const mc_links_t *links, const mc_cost_t *busy, double n, mc_links_t *left);
 /* The same term without what is paid by the message. */
 mc_term_t mc_term_bytes(const mc_term_t *term);
 /* Seconds for n bytes: of one dimension, of all one after another. */
@@ -131,7 +137,7 @@ mc_busy_t mc_term_busy(const mc_term_t *busy, const mc_link_t *link, double n);
 /* What both take side by side: the longer one if the other is short, and more the closer they are, as
  * neither is always ready for the other. */
 double mc_busy_both(double link, double own);
-/* Of the busiest link and the ranks' own; *busiest: its dimension, or -1 where the ranks have more. */
+/* Of the busiest wire and the ranks' own; *busiest: its dimension, or -1 where the ranks have more. */
 double mc_cost_busy(const mc_cost_t *busy, const mc_links_t *links, double n, int32_t *busiest);
 
 /* Seconds of phases whose costs add up to `cost`, in segments: the fill with n/segments, then

@@ -8,19 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of a node so many at most. A load: fill, then what each link and the ranks are busy. */
-enum { MC_MOST_MARKS = 64, MC_FIRST_MARKS = 256, MC_LOADS = MC_MAX_DIMS + 2 };
+/* Of a node so many at most. */
+enum { MC_MOST_MARKS = 64, MC_FIRST_MARKS = 256 };
 
-typedef struct {
-    int32_t before; /* the node's mark before, as index + 1 */
-    double load[MC_LOADS];
-} mc_mark_t;
-
-/* `alike`: seconds by which a load may be more and count as no dearer. */
+/* A mark is a load: what the price of a path depends on, and only grows with. `alike`: seconds by which a part
+ * may be more and count as no dearer. */
 typedef struct {
     int32_t *last, n_nodes; /* by node, as index + 1; NULL: nothing is marked */
     int32_t n, room, n_loads;
-    mc_mark_t *mark;
+    int32_t *before; /* by mark: the node's mark before, as index + 1 */
+    double *load;    /* by mark and part */
     double alike;
 } mc_marks_t;
 
@@ -39,27 +36,31 @@ static inline bool mc_marks_no_dearer(const mc_marks_t *m, const double *a, cons
     return true;
 }
 
+static inline bool mc_marks_grow(mc_marks_t *m)
+{
+    const size_t room = m->room ? 2 * (size_t)m->room : MC_FIRST_MARKS;
+    int32_t *const before = realloc(m->before, sizeof *before * room);
+    m->before = before ? before : m->before;
+    double *const load = realloc(m->load, sizeof *load * room * (size_t)m->n_loads);
+    m->load = load ? load : m->load;
+    m->room = before && load ? (int32_t)room : m->room;
+    return before && load;
+}
+
 /* Was there an earlier path to this node that is no dearer, whatever follows? Ties are the earlier
  * one's. Else this path is marked. */
 static inline bool mc_marks_outdone(mc_marks_t *m, int32_t node, const double *load)
 {
     int32_t n = 0;
-    for (int32_t i = m->last[node]; i; i = m->mark[i - 1].before, n++)
-        if (mc_marks_no_dearer(m, m->mark[i - 1].load, load))
+    for (int32_t i = m->last[node]; i; i = m->before[i - 1], n++)
+        if (mc_marks_no_dearer(m, m->load + (size_t)(i - 1) * (size_t)m->n_loads, load))
             return true;
     if (n >= MC_MOST_MARKS)
         return false;
-    if (m->n == m->room) {
-        const int32_t room = m->room ? 2 * m->room : MC_FIRST_MARKS;
-        mc_mark_t *const grown = realloc(m->mark, sizeof *grown * (size_t)room);
-        if (!grown) /* without it the search only takes longer */
-            return false;
-        m->mark = grown;
-        m->room = room;
-    }
-    mc_mark_t *const mark = &m->mark[m->n++];
-    mark->before = m->last[node];
-    memcpy(mark->load, load, sizeof *load * (size_t)m->n_loads);
+    if (m->n == m->room && !mc_marks_grow(m)) /* without it the search only takes longer */
+        return false;
+    memcpy(m->load + (size_t)m->n * (size_t)m->n_loads, load, sizeof *load * (size_t)m->n_loads);
+    m->before[m->n++] = m->last[node];
     m->last[node] = m->n;
     return false;
 }

@@ -2,7 +2,6 @@
 
 #include "compose/planner.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 enum { NODE_BITS = 3, FIRST_ROOM = 64 };
@@ -13,6 +12,7 @@ typedef struct {
     meshcoll_collective_t collective;
     const mc_mesh_t *mesh;
     const mc_links_t *links;
+    bool by_crowd; /* prices depend on how many lines inside run, that share ports */
     bool
         by_lines; /* prices depend on how many lines run, also on those outside (link.h's cpu and bus) */
     int32_t root, room_prices, room_steps, room_groups, room_hops, room_nodes;
@@ -35,6 +35,15 @@ static bool ranks_share_cores(const mc_links_t *links)
         if (links->dim[d].cpu != 0 || links->dim[d].bus != 0)
             return true;
     return false;
+}
+
+/* Not where every rank of a box has a port. */
+static bool ranks_share_ports(const mc_mesh_t *mesh, const mc_links_t *links)
+{
+    for (int32_t d = 0; d < links->ndims; d++)
+        if (links->dim[d].ports < mc_mesh_stride(mesh, d))
+            return true;
+    return mesh->ragged;
 }
 
 /* The array with room for one more, or NULL. */
@@ -61,7 +70,8 @@ static site_t site_of(const build_t *b, const mc_node_t *node, const mc_hop_t *h
             site.shards |= 1u << i;
             cut |= 1u << graph->dim[i];
         }
-        if ((i > last || (outside && b->by_lines)) && node->at[i] != MC_ROOT)
+        const bool counts = (i > last && b->by_crowd) || (outside && b->by_lines);
+        if (counts && node->at[i] != MC_ROOT)
             site.used |= 1u << i;
     }
     site.share = mc_share_of(b->collective, b->mesh, hop->collective, hop->dims, cut);
@@ -74,22 +84,59 @@ static double seconds_per_byte(const mc_term_t *term, const mc_link_t *link)
     return mc_term_seconds(&bytes_only, link, 1);
 }
 
-static void add_seconds(mc_price_t *price, const mc_graph_t *graph, const mc_links_t *links)
+static void add_shaped(mc_shaped_t *shaped, const mc_term_t *once, const mc_term_t *busy,
+                       const mc_link_t *link)
 {
-    *price = (mc_price_t){.exact = price->exact};
-    for (int32_t i = 0; i < graph->n; i++) {
-        const int32_t d = graph->dim[i];
-        const mc_link_t *const link = &links->dim[d];
-        const mc_term_t *const once = &price->exact.once.dim[d], *busy = &price->exact.busy.dim[d];
-        price->fixed += mc_term_seconds(once, link, 0);
-        price->per_byte += seconds_per_byte(once, link);
-        const mc_busy_t fixed = mc_term_busy(busy, link, 0);
-        const mc_term_t bytes_only = mc_term_bytes(busy);
-        const mc_busy_t per_byte = mc_term_busy(&bytes_only, link, 1);
-        price->busy_fixed[i] = fixed.link;
-        price->busy_per_byte[i] = per_byte.link;
-        price->busy_fixed[graph->n] += fixed.own;
-        price->busy_per_byte[graph->n] += per_byte.own;
+    const mc_link_t wire = {.beta = link->beta, .incast = link->incast};
+    shaped->once += seconds_per_byte(once, &wire);
+    shaped->busy += seconds_per_byte(busy, &wire);
+    shaped->carried += mc_ratio_value(busy->beta);
+}
+
+static void add_dim(mc_price_t *price, int32_t d, int32_t wire, bool shaped, int32_t ranks,
+                    const mc_link_t *given)
+{
+    const mc_term_t *const once = &price->exact.once.dim[d], *const busy =
+                                                                 &price->exact.busy.dim[d];
+    const mc_term_t bytes_only = mc_term_bytes(busy);
+    mc_link_t link = *given;
+    if (shaped) {
+        add_shaped(&price->shaped[wire], once, busy, given);
+        link.beta = 0;
+    }
+    price->fixed += mc_term_seconds(once, &link, 0);
+    price->per_byte += seconds_per_byte(once, &link);
+    const mc_busy_t fixed = mc_term_busy(busy, &link, 0);
+    const mc_busy_t per_byte = mc_term_busy(&bytes_only, &link, 1);
+    price->busy_fixed[wire] += fixed.link;
+    price->busy_per_byte[wire] += per_byte.link;
+    price->busy_fixed[ranks] += fixed.own;
+    price->busy_per_byte[ranks] += per_byte.own;
+}
+
+static void add_seconds(mc_price_t *price, const mc_priced_t *p, const mc_links_t *links)
+{
+    for (int32_t i = 0; i < p->graph.n; i++) {
+        const int32_t d = p->graph.dim[i], wire = p->wire_of[i];
+        const mc_term_t *const once = &price->exact.once.dim[d];
+        if (once->alpha.num > 0 || once->messages > 0)
+            add_dim(price, d, wire, p->shaped[wire], p->n_wires, &links->dim[d]);
+    }
+}
+
+/* Dimensions that share a wire have one between them. */
+static void find_wires(mc_priced_t *p, const mc_links_t *links)
+{
+    for (int32_t i = 0; i < p->graph.n; i++) {
+        const int32_t d = p->graph.dim[i], wire = mc_links_wire(links, d);
+        int32_t w = 0;
+        while (w < p->n_wires && p->wire[w] != wire)
+            w++;
+        p->n_wires = w == p->n_wires ? w + 1 : p->n_wires;
+        p->wire[w] = wire;
+        p->wire_of[i] = w;
+        p->shaped[w] = links->dim[wire].burst > 0;
+        p->ranks_apart = p->ranks_apart || links->dim[d].gap != links->dim[d].alpha;
     }
 }
 
@@ -98,15 +145,15 @@ static mc_price_t priced(const build_t *b, const mc_node_t *node, const mc_hop_t
                          int32_t algorithm)
 {
     const mc_graph_t *const graph = &b->p->graph;
-    mc_price_t price;
+    mc_price_t price = {0};
     mc_placement_t state[MC_MAX_DIMS];
     for (int32_t d = 0; d < b->mesh->ndims; d++)
         state[d] = graph->from == MC_SHARD ? MC_REPLICA : graph->from;
     for (int32_t i = 0; i < graph->n; i++)
         state[graph->dim[i]] = node->at[i] == MC_SHARD ? MC_REPLICA : (mc_placement_t)node->at[i];
-    price.exact =
-        mc_phase_cost(algorithm, hop->dims, b->mesh, b->links, b->root, state, mc_ratio(1, 1));
-    add_seconds(&price, graph, b->links);
+    price.exact = mc_phase_cost(b->collective, algorithm, hop->dims, b->mesh, b->links, b->root,
+                                state, mc_ratio(1, 1));
+    add_seconds(&price, b->p, b->links);
     return price;
 }
 
@@ -165,8 +212,10 @@ static uint32_t code_of(const mc_graph_t *graph, const mc_node_t *node)
     for (int32_t i = 0; i < graph->n; i++) {
         const uint32_t other = node->at[i] == MC_ROOT ? MC_SHARD : MC_ROOT;
         const bool turned = node->at[i] != graph->to && (node->been[i] & 1u << other);
-        /* source and destination meet none of the others */
-        code = code << NODE_BITS | (node->at[i] & 3u) << 1 | turned;
+        /* source and destination meet root, and none of the others */
+        const bool gathered = graph->from == MC_SOURCE && node->at[i] == MC_ROOT;
+        const uint32_t at = gathered ? MC_REPLICA : node->at[i] & 3u;
+        code = code << NODE_BITS | at << 1 | turned;
     }
     return code;
 }
@@ -216,8 +265,10 @@ int mc_priced_init(mc_priced_t *p, meshcoll_collective_t collective, const mc_me
                  .collective = collective,
                  .mesh = mesh,
                  .links = links,
+                 .by_crowd = ranks_share_ports(mesh, links),
                  .by_lines = ranks_share_cores(links),
                  .root = root};
+    find_wires(p, links);
     const mc_node_t start = mc_graph_start(&p->graph);
     const int32_t n = p->graph.n;
     const size_t lines = (size_t)(n * n);
@@ -234,45 +285,6 @@ int mc_priced_init(mc_priced_t *p, meshcoll_collective_t collective, const mc_me
     return mc_fail_memory("the planner's graph");
 }
 
-static double least_of_group(const mc_priced_t *p, const mc_priced_group_t *group, int32_t dim)
-{
-    double least = INFINITY;
-    for (int32_t i = group->first; i < group->first + group->n; i++) {
-        const mc_priced_step_t *const step = &p->step[i];
-        const mc_ratio_t beta = p->price[step->price].exact.busy.dim[dim].beta;
-        least = fmin(least, mc_ratio_value(beta) * mc_ratio_value(step->share));
-    }
-    return least;
-}
-
-/* Of the whole vector, through a port of `dim`, on the path on which that is least; room: by node. */
-static double least_carried(const mc_priced_t *p, int32_t dim, double *room)
-{
-    for (int32_t node = 0; node < p->n_nodes; node++) {
-        const int32_t first = p->first_hop[node], end = p->first_hop[node + 1];
-        room[node] = first == end ? 0 : INFINITY;
-        for (int32_t h = first; h < end; h++)
-            room[node] = fmin(room[node], least_of_group(p, &p->group[p->hop[h].group], dim) +
-                                              room[p->hop[h].next]);
-    }
-    return room[p->n_nodes - 1];
-}
-
-int mc_priced_after_burst(mc_priced_t *p, const mc_links_t *links, double bytes)
-{
-    double carried[MC_MAX_DIMS] = {0};
-    double *const room = malloc(sizeof *room * (size_t)p->n_nodes);
-    if (!room)
-        return mc_fail_memory("the planner's graph");
-    for (int32_t i = 0; i < p->graph.n; i++)
-        carried[p->graph.dim[i]] = bytes * least_carried(p, p->graph.dim[i], room);
-    free(room);
-    const mc_links_t left = mc_links_after_burst(links, carried);
-    for (int32_t i = 0; i < p->n_prices; i++)
-        add_seconds(&p->price[i], &p->graph, &left);
-    return MESHCOLL_OK;
-}
-
 void mc_priced_free(mc_priced_t *p)
 {
     free(p->price);
@@ -283,13 +295,17 @@ void mc_priced_free(mc_priced_t *p)
     *p = (mc_priced_t){0};
 }
 
-/* Is `a` nowhere dearer than `b`, for any bytes and segments? */
-static bool no_dearer(const mc_price_t *a, const mc_price_t *b, int32_t n)
+/* Is `a` nowhere dearer than `b`, for any bytes and segments, whatever part of a burst is left? */
+static bool no_dearer(const mc_price_t *a, const mc_price_t *b, int32_t n_wires)
 {
     if (a->fixed > b->fixed || a->per_byte > b->per_byte)
         return false;
-    for (int32_t i = 0; i <= n; i++)
+    for (int32_t i = 0; i <= n_wires; i++)
         if (a->busy_fixed[i] > b->busy_fixed[i] || a->busy_per_byte[i] > b->busy_per_byte[i])
+            return false;
+    for (int32_t i = 0; i < n_wires; i++)
+        if (a->shaped[i].once > b->shaped[i].once || a->shaped[i].busy > b->shaped[i].busy ||
+            a->shaped[i].carried > b->shaped[i].carried)
             return false;
     return true;
 }
@@ -301,7 +317,7 @@ static bool is_needless(const mc_priced_t *p, const mc_priced_group_t *group, in
     for (int32_t k = group->first; k < group->first + group->n; k++) {
         const mc_price_t *const other = &p->price[p->step[k].price];
         const bool decides = k < i || other->fixed + margin < mine->fixed;
-        if (k != i && decides && no_dearer(other, mine, p->graph.n))
+        if (k != i && decides && no_dearer(other, mine, p->n_wires))
             return true;
     }
     return false;
@@ -311,6 +327,9 @@ static bool is_needless(const mc_priced_t *p, const mc_priced_group_t *group, in
 void mc_priced_prune(mc_priced_t *p, double margin)
 {
     int32_t n_steps = 0;
+    if (p->pruned)
+        return;
+    p->pruned = true;
     for (int32_t g = 0; g < p->n_groups; g++) {
         mc_priced_group_t *const group = &p->group[g];
         mc_priced_step_t kept[MC_MAX_CHOICES];

@@ -7,13 +7,19 @@
 
 #include "compose/paths.h"
 
+/* Bytes over a wire through which bursts pass, for a vector of one: seconds of a segment at full rate, once and
+ * as it keeps the wire busy; and what a port carries of it. */
+typedef struct {
+    double once, busy, carried;
+} mc_shaped_t;
+
 /* An algorithm along certain dimensions with the whole vector; a share is a factor on the bytes. */
 typedef struct {
     mc_phase_cost_t exact;
     double fixed, per_byte; /* seconds of a segment */
-    /* seconds that it keeps something busy: by position in graph.dim the links, behind them the ranks
-     * themselves (mc_busy_t) */
+    /* seconds that it keeps something busy: by wire, behind them the ranks themselves (mc_busy_t) */
     double busy_fixed[MC_MAX_DIMS + 1], busy_per_byte[MC_MAX_DIMS + 1];
+    mc_shaped_t shaped[MC_MAX_DIMS]; /* by wire: apart from all of the above */
 } mc_price_t;
 
 /* One phase with that share of the vector. */
@@ -36,6 +42,12 @@ typedef struct {
  * numbers. The start is the last node; nodes without hops are ends. */
 typedef struct {
     mc_graph_t graph;
+    int32_t n_wires;
+    int32_t wire[MC_MAX_DIMS];    /* the dimension whose link it is */
+    int32_t wire_of[MC_MAX_DIMS]; /* by position in graph.dim */
+    bool shaped[MC_MAX_DIMS];     /* by wire: do bursts pass? */
+    bool ranks_apart; /* is what the ranks are busy not their links' time? (mc_busy_t) */
+    bool pruned;
     int32_t n_prices, n_steps, n_groups, n_hops, n_nodes;
     mc_price_t *price;
     mc_priced_step_t *step;
@@ -47,15 +59,12 @@ typedef struct {
 int mc_priced_init(mc_priced_t *p, meshcoll_collective_t collective, const mc_mesh_t *mesh,
                    const mc_links_t *links, int32_t root, bool in_order,
                    const mc_numbering_t *aligned);
-/* Takes so much of the links' bursts off all prices as the path finds of which ports carry least of
- * `bytes`: what a path then costs is no more than it does by itself. */
-int mc_priced_after_burst(mc_priced_t *p, const mc_links_t *links, double bytes);
 void mc_priced_free(mc_priced_t *p);
 
 /*
  * Takes out of each group the steps that no cheapest path needs, whatever the bytes and segments:
  * those that an earlier one of the group is nowhere dearer than; and those that another one is nowhere
- * dearer than, and cheaper by at least `margin` seconds.
+ * dearer than, and cheaper by at least `margin` seconds. Once.
  */
 void mc_priced_prune(mc_priced_t *p, double margin);
 

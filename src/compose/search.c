@@ -3,33 +3,27 @@
  * segments, what a path costs is fill + (segments - 1) * busy, and busy is no less than the maximum over
  * links, with the ranks' own time as the other leg of a right angle where that is apart (mc_busy_both). The
  * maximum is no less than any weighted mean, nor the hypotenuse than its legs along any direction, and
- * with these in its place the cost is a sum over phases: the cheapest way to the end is then known for
- * every node. A path is left whose cheapest end, by one of the means (of links each alone, two and two,
- * all; in several directions), is dearer than what was found.
+ * with these in its place the cost is a sum over phases (bounds.h). A path is left whose cheapest end, by
+ * one of the means (of wires each alone, two and two, all; in several directions), is dearer than what was
+ * found; or would be if each part of its load grew by the least it can.
  *
  * Where one strategy is wanted, each number of segments is searched alone: most are left at once,
  * because the start's cheapest end is dearer than what another number of segments gives; and a path is
  * left at a node that an earlier one came to no dearer.
  *
- * Where links let bursts through, bytes are the dearer the more of them a path has pass a port. Bounds then
- * have the bytes of the path with the fewest, and no path is compared with another before its end.
+ * Where links let bursts through, bytes are the dearer the more of them a path has pass a port. What they take
+ * at full rate and what a port carries are parts of the load then, with which the price still only grows.
  */
 #include "compose/search.h"
 
+#include "compose/bounds.h"
 #include "compose/marks.h"
-#include "compose/priced.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_BUSY = MC_MAX_DIMS + 1, TURNS = 4 };
-enum { MAX_MEANS = TURNS * (MC_MAX_DIMS * (MC_MAX_DIMS + 1) / 2 + 1) + 1 };
 enum { MAX_CUTS = 16, FIRST_FOUND = 64 };
-enum { LOADS = MAX_BUSY + 1 };
-
-/* Sums of seconds are compared after rounding of this much; the prices of ends are exact. */
-static const double SLACK = 1e-9;
 
 /* Where links are much alike, very many paths cost nearly the same. After so many steps tried for the cheapest,
  * one within this much of it will do: half of that for what a path is left for, half for what is to win. */
@@ -38,14 +32,6 @@ static const double ENOUGH = 0.01;
 
 /* The first limit when several are wanted. */
 static const double FIRST_EXCESS = 0.02;
-
-/* A number of segments. A load is fill, then busy times (segments - 1) by link and of the ranks: 1 + n_busy
- * seconds, of a step or of a path. */
-typedef struct {
-    double *load;  /* by step */
-    double *to_go; /* seconds by node and mean */
-    double bound;  /* what the cheapest path costs at least */
-} cut_t;
 
 typedef struct {
     double seconds;
@@ -56,26 +42,24 @@ typedef struct {
 
 /* A path so far: its load for each number of segments that is searched. */
 typedef struct {
-    double load[MAX_CUTS][LOADS];
+    double load[MAX_CUTS][MC_MOST_PARTS];
 } prefix_t;
 
 typedef struct {
     const mc_links_t *links;
-    bool bursts; /* of links */
+    bool bursts;     /* of links */
+    mc_links_t left; /* of bursts, for one path */
     double bytes;
     mc_priced_t *graph;
-    int32_t n_means, n_first;         /* those that are looked at first */
-    int32_t n_busy;                   /* the links of graph.dim, and the ranks where they may be */
-    double mean[MAX_MEANS][MAX_BUSY]; /* weights */
-    int32_t keen;                     /* the mean that left a path last */
+    mc_bounds_t bounds;
+    int32_t keen;                       /* the block of means that left a path last */
     int32_t n_cuts, first_cut, end_cut; /* all there are; those that are searched now */
-    cut_t cut[MAX_CUTS];
-    double *weight, *ahead; /* by group, by node: of one mean */
+    mc_cut_t cut[MAX_CUTS];
 
     uint32_t most;
     double limit; /* what is dearer need not be found */
     int32_t n_tried;
-    bool left; /* something was dearer */
+    bool left_out; /* something was dearer */
     uint64_t n_priced;
     uint64_t path[MC_MAX_PHASES];
     mc_phase_cost_t exact[MC_MAX_PHASES + 1]; /* of the path's first phases */
@@ -91,24 +75,9 @@ static uint32_t segments_of(int32_t c)
     return (uint32_t)1 << c;
 }
 
-static int32_t loads_of(const search_t *s)
-{
-    return s->n_busy + 1;
-}
-
 static int32_t start_of(const search_t *s)
 {
     return s->graph->n_nodes - 1;
-}
-
-static const double *load_of(const search_t *s, int32_t c, int32_t step)
-{
-    return s->cut[c].load + (size_t)step * (size_t)loads_of(s);
-}
-
-static const double *to_go_of(const search_t *s, int32_t c, int32_t node)
-{
-    return s->cut[c].to_go + (size_t)node * (size_t)s->n_means;
 }
 
 static bool is_end(const search_t *s, int32_t node)
@@ -138,197 +107,22 @@ static const mc_phase_cost_t *exact_cost(search_t *s, int32_t n_phases)
     return &s->exact[n_phases];
 }
 
-static double exact_seconds(const search_t *s, const mc_phase_cost_t *cost, int32_t c)
+static double exact_seconds(search_t *s, const mc_phase_cost_t *cost, int32_t c)
 {
     if (!s->bursts)
         return mc_phase_cost_seconds(cost, s->links, segments_of(c), s->bytes);
-    const mc_links_t left = mc_links_carrying(s->links, &cost->busy, s->bytes);
-    return mc_phase_cost_seconds(cost, &left, segments_of(c), s->bytes);
+    mc_links_carry(s->links, &cost->busy, s->bytes, &s->left);
+    return mc_phase_cost_seconds(cost, &s->left, segments_of(c), s->bytes);
 }
 
-/* Bounds ---------------------------------------------------------------------------------------- */
-
-/* Half of each of two links, seen in the direction of turn / TURNS of a right angle to the ranks' own. */
-static void add_mean(search_t *s, int32_t first, int32_t second, int32_t turn)
-{
-    double *const mean = s->mean[s->n_means++];
-    const double angle = turn * acos(0) / TURNS, links = cos(angle);
-    mean[first] += links / 2;
-    mean[second] += links / 2;
-    if (turn > 0)
-        mean[s->graph->graph.n] = sin(angle);
-}
-
-static void add_mean_of_all(search_t *s, int32_t turn)
-{
-    const int32_t n = s->graph->graph.n;
-    const double angle = turn * acos(0) / TURNS;
-    double *const mean = s->mean[s->n_means++];
-    for (int32_t i = 0; i < n; i++)
-        mean[i] = cos(angle) / n;
-    if (turn > 0)
-        mean[n] = sin(angle);
-}
-
-/* All first: it leaves most at once. */
-static void add_means(search_t *s)
-{
-    const int32_t n = s->graph->graph.n, turns = s->n_busy > n ? TURNS : 1;
-    for (int32_t turn = turns; turn-- > 0 && n > 2;)
-        add_mean_of_all(s, turn);
-    s->n_first = n > 2 ? s->n_means : 1;
-    for (int32_t turn = 0; turn < turns; turn++)
-        for (int32_t i = 0; i < n; i++)
-            for (int32_t j = i; j < n; j++)
-                add_mean(s, i, j, turn);
-    if (turns > 1)
-        s->mean[s->n_means++][n] = 1; /* the ranks' own alone */
-}
-
-static void fill_loads(search_t *s, int32_t c)
-{
-    const uint32_t segments = segments_of(c);
-    double *load = s->cut[c].load;
-    for (int32_t i = 0; i < s->graph->n_steps; i++) {
-        const mc_priced_step_t *const step = &s->graph->step[i];
-        const mc_price_t *const price = &s->graph->price[step->price];
-        const double bytes =
-            s->bytes * (double)step->share.num / (double)step->share.den / segments;
-        *load++ = price->fixed + price->per_byte * bytes;
-        for (int32_t d = 0; d < s->n_busy; d++)
-            *load++ = (segments - 1) * (price->busy_fixed[d] + price->busy_per_byte[d] * bytes);
-    }
-}
-
-static double weighted(const search_t *s, int32_t m, const double *load)
-{
-    double sum = load[0];
-    for (int32_t i = 0; i < s->n_busy; i++)
-        sum += s->mean[m][i] * load[1 + i];
-    return sum;
-}
-
-static double whole(const search_t *s, const double *load)
-{
-    const int32_t links = s->graph->graph.n;
-    double busiest = 0;
-    for (int32_t i = 0; i < links; i++)
-        busiest = load[1 + i] > busiest ? load[1 + i] : busiest;
-    return load[0] + mc_busy_both(busiest, s->n_busy > links ? load[1 + links] : 0);
-}
-
-static void fill_weights(search_t *s, int32_t c, int32_t m)
-{
-    for (int32_t g = 0; g < s->graph->n_groups; g++) {
-        const mc_priced_group_t group = s->graph->group[g];
-        double least = INFINITY;
-        for (int32_t i = group.first; i < group.first + group.n; i++) {
-            const double weight = weighted(s, m, load_of(s, c, i));
-            least = weight < least ? weight : least;
-        }
-        s->weight[g] = least;
-    }
-}
-
-static void fill_to_go(search_t *s, int32_t c, int32_t m)
-{
-    const mc_priced_hop_t *hop = s->graph->hop;
-    for (int32_t node = 0; node < s->graph->n_nodes; node++) {
-        const mc_priced_hop_t *const end = s->graph->hop + s->graph->first_hop[node + 1];
-        double least = hop == end ? 0 : INFINITY;
-        for (; hop < end; hop++) {
-            const double seconds = s->weight[hop->group] + s->ahead[hop->next];
-            least = seconds < least ? seconds : least;
-        }
-        s->ahead[node] = least;
-        s->cut[c].to_go[node * s->n_means + m] = least;
-    }
-}
-
-/* Seconds of the path that is cheapest by the mean just filled in. */
-static double follow(search_t *s, int32_t c, int32_t m)
-{
-    double load[LOADS] = {0};
-    int32_t n = 0;
-    s->n_exact = 0;
-    for (int32_t node = start_of(s); !is_end(s, node);) {
-        int32_t h = s->graph->first_hop[node];
-        while (s->weight[s->graph->hop[h].group] + s->ahead[s->graph->hop[h].next] > s->ahead[node])
-            h++;
-        const mc_priced_group_t group = s->graph->group[s->graph->hop[h].group];
-        int32_t i = group.first;
-        while (weighted(s, m, load_of(s, c, i)) > s->weight[s->graph->hop[h].group])
-            i++;
-        for (int32_t k = 0; k < loads_of(s); k++)
-            load[k] += load_of(s, c, i)[k];
-        s->path[n++] = (uint64_t)h << 32 | (uint32_t)i;
-        node = s->graph->hop[h].next;
-    }
-    return s->bursts ? exact_seconds(s, exact_cost(s, n), c) : whole(s, load);
-}
-
-static void drop_cut(cut_t *cut)
-{
-    free(cut->load);
-    free(cut->to_go);
-    *cut = (cut_t){.bound = INFINITY};
-}
-
-/* Bounds of a number of segments by means [first, end). Gives it up (its bound is INFINITY then) once it
- * is dearer than `*good`, which is lowered to the best path seen. */
-static void bound_cut(search_t *s, int32_t c, int32_t first, int32_t end, double *good)
-{
-    cut_t *const cut = &s->cut[c];
-    for (int32_t m = first; m < end; m++) {
-        if (s->most == 1 && cut->bound * (1 - SLACK) > *good) {
-            drop_cut(cut);
-            return;
-        }
-        fill_weights(s, c, m);
-        fill_to_go(s, c, m);
-        const double seconds = follow(s, c, m), bound = s->ahead[start_of(s)];
-        *good = seconds < *good ? seconds : *good;
-        cut->bound = bound > cut->bound ? bound : cut->bound;
-    }
-}
-
-/* By the first few means. */
-static int open_cut(search_t *s, int32_t c, double *good)
-{
-    cut_t *const cut = &s->cut[c];
-    cut->load = malloc(sizeof(double) * (size_t)s->graph->n_steps * (size_t)loads_of(s));
-    cut->to_go = malloc(sizeof(double) * (size_t)s->graph->n_nodes * (size_t)s->n_means);
-    if (!cut->load || !cut->to_go)
-        return mc_fail_memory("the planner's bounds");
-    fill_loads(s, c);
-    bound_cut(s, c, 0, s->n_first, good);
-    return MESHCOLL_OK;
-}
-
-/* By the others; of most numbers of segments they need not be known. */
-static void close_cuts(search_t *s, double *good)
-{
-    for (int32_t c = 0; c < s->n_cuts; c++)
-        if (s->cut[c].load)
-            bound_cut(s, c, s->n_first, s->n_means, good);
-}
-
-/* Is any end of a path to `node` dearer than what is wanted? The mean that said so last is asked first. */
-static bool is_dearer(search_t *s, int32_t c, const double *load, int32_t node)
-{
-    const double *const to_go = to_go_of(s, c, node);
-    for (int32_t i = 0, m = s->keen; i < s->n_means; i++, m = m + 1 < s->n_means ? m + 1 : 0)
-        if ((weighted(s, m, load) + to_go[m]) * (1 - SLACK) > s->limit) {
-            s->keen = m;
-            return true;
-        }
-    return false;
-}
-
+/* Is any end of a path to `node` dearer than what is wanted? */
 static bool hopeless(search_t *s, const prefix_t *prefix, int32_t node)
 {
+    const double limit = s->limit / (1 - MC_SLACK);
+    if (isinf(limit))
+        return false;
     for (int32_t c = s->first_cut; c < s->end_cut; c++)
-        if (!is_dearer(s, c, prefix->load[c], node))
+        if (!mc_cut_dearer(&s->bounds, &s->cut[c], prefix->load[c], node, limit, &s->keen))
             return false;
     return true;
 }
@@ -398,19 +192,34 @@ static void price_end(search_t *s, int32_t n_phases)
 
 /* The search ------------------------------------------------------------------------------------ */
 
-/* No dimension takes more than three phases; fill and both legs of what is busy may be more each time. */
+/* No dimension takes more than three phases; fill and both legs of what is busy may be more each time, and what
+ * shaped wires have to them. */
 static void be_content(search_t *s)
 {
-    s->marks.alike = s->limit * ENOUGH / 2 / (3 * s->graph->graph.n) / (1 + sqrt(2));
+    const double parts = 1 + sqrt(2) + MC_SHAPED_PARTS * s->bounds.kind.n_shaped;
+    s->marks.alike = s->limit * ENOUGH / 2 / (3 * s->graph->graph.n) / parts;
     if (s->n_found > 0)
         s->limit /= 1 + ENOUGH / 2;
 }
 
+/* Bounds get better as the search gets longer: for so many steps tried, a part of the hops, another block of
+ * means is about as much work again. */
+enum { HOPS_TRIED = 4 };
+static void note_tried(search_t *s)
+{
+    double good = s->limit;
+    if (++s->n_tried == MANY_TRIED)
+        be_content(s);
+    if (s->n_tried % (s->graph->n_hops / HOPS_TRIED + 1) == 0 &&
+        mc_cut_tighten(&s->bounds, &s->cut[s->first_cut], &good))
+        s->limit = fmin(s->limit, good * (1 + MC_SLACK));
+}
+
 static void extend(const search_t *s, const prefix_t *prefix, int32_t step, prefix_t *longer)
 {
-    const int32_t n = loads_of(s);
+    const int32_t n = s->bounds.kind.n;
     for (int32_t c = s->first_cut; c < s->end_cut; c++) {
-        const double *const load = load_of(s, c, step);
+        const double *const load = mc_cut_step(&s->bounds, &s->cut[c], step);
         for (int32_t i = 0; i < n; i++)
             longer->load[c][i] = prefix->load[c][i] + load[i];
     }
@@ -425,10 +234,10 @@ static void explore_group(search_t *s, int32_t h, int32_t n_phases, const prefix
     prefix_t longer;
     for (int32_t i = group.first; i < group.first + group.n && !s->status; i++) {
         extend(s, prefix, i, &longer);
-        if (s->marks.last && ++s->n_tried == MANY_TRIED)
-            be_content(s);
+        if (s->marks.last)
+            note_tried(s);
         if (hopeless(s, &longer, hop.next)) {
-            s->left = true;
+            s->left_out = true;
             continue;
         }
         if (s->marks.last && mc_marks_outdone(&s->marks, hop.next, longer.load[s->first_cut]))
@@ -462,56 +271,62 @@ static int32_t next_cut(const search_t *s)
     for (int32_t c = 1; c < s->n_cuts; c++)
         if (s->cut[c].bound < s->cut[next].bound)
             next = c;
-    return s->cut[next].bound * (1 - SLACK) <= s->limit ? next : -1;
+    return s->cut[next].bound * (1 - MC_SLACK) <= s->limit ? next : -1;
+}
+
+/* Bounds of all numbers of segments, by the first means. Steps that cannot be on the cheapest path are taken out
+ * once it is known what a good one costs. */
+static double open_cuts(search_t *s, bool prunes)
+{
+    double good = INFINITY;
+    for (int32_t c = 0; c < s->n_cuts && !s->status; c++) {
+        s->status = mc_cut_open(&s->bounds, &s->cut[c], segments_of(c), &good);
+        if (c > 0 || !prunes || s->graph->pruned || s->status)
+            continue;
+        mc_priced_prune(s->graph, good * MC_SLACK);
+        mc_cut_load(&s->bounds, &s->cut[c]); /* steps have moved */
+    }
+    return good;
 }
 
 /* The cheapest: each number of segments alone, within what a good strategy costs. */
 static void find_best(search_t *s)
 {
-    double good = INFINITY;
-    s->status = open_cut(s, 0, &good);
-    if (s->status)
-        return;
-    if (!s->bursts) {
-        mc_priced_prune(s->graph, good * SLACK);
-        fill_loads(s, 0); /* steps have moved */
-    }
-    for (int32_t c = 1; c < s->n_cuts && !s->status; c++)
-        s->status = open_cut(s, c, &good);
-    if (!s->status)
-        close_cuts(s, &good);
-    if (!s->bursts)
-        s->marks.last = malloc(sizeof *s->marks.last * (size_t)s->graph->n_nodes);
-    if (!s->status && !s->marks.last && !s->bursts)
+    const double good = open_cuts(s, true);
+    s->marks.last = malloc(sizeof *s->marks.last * (size_t)s->graph->n_nodes);
+    if (!s->status && !s->marks.last)
         s->status = mc_fail_memory("the planner's marks");
-    s->limit = good * (1 + SLACK);
+    s->limit = good * (1 + MC_SLACK);
     for (int32_t c; !s->status && (c = next_cut(s)) >= 0;) {
         s->first_cut = c;
         s->end_cut = c + 1;
-        explore_all(s);
-        drop_cut(&s->cut[c]);
+        s->status = mc_cut_close(&s->bounds, &s->cut[c]);
+        if (!s->status)
+            explore_all(s);
+        mc_cut_drop(&s->cut[c]);
     }
 }
 
 /* Several: within a limit above what one good strategy costs; a wider one until enough are found. */
 static void find_several(search_t *s)
 {
-    double good = INFINITY, excess = FIRST_EXCESS;
+    double good = open_cuts(s, false), excess = FIRST_EXCESS;
+    for (int32_t c = 0; c < s->n_cuts && !s->status; c++)
+        s->status = mc_cut_close(&s->bounds, &s->cut[c]);
+    for (int32_t c = 0; c < s->n_cuts && !s->status;)
+        c += mc_cut_tighten(&s->bounds, &s->cut[c], &good) ? 0 : 1;
     s->first_cut = 0;
     s->end_cut = s->n_cuts;
-    for (int32_t c = 0; c < s->n_cuts && !s->status; c++)
-        s->status = open_cut(s, c, &good);
     if (s->status)
         return;
-    close_cuts(s, &good);
     do {
         s->n_found = 0;
         s->n_priced = 0;
-        s->left = false;
+        s->left_out = false;
         s->limit = s->most && good > 0 ? good * (1 + excess) : INFINITY;
         explore_all(s);
         excess *= 4;
-    } while (!s->status && s->left && s->n_found < s->most);
+    } while (!s->status && s->left_out && s->n_found < s->most);
     settle(s);
 }
 
@@ -538,21 +353,12 @@ static int hand_out(const search_t *s, meshcoll_collective_t collective, mc_rank
 static void release(search_t *s)
 {
     for (int32_t c = 0; c < s->n_cuts; c++)
-        drop_cut(&s->cut[c]);
-    free(s->weight);
-    free(s->ahead);
+        mc_cut_drop(&s->cut[c]);
+    mc_bounds_free(&s->bounds);
     free(s->marks.last);
-    free(s->marks.mark);
+    free(s->marks.before);
+    free(s->marks.load);
     free(s->found);
-}
-
-/* By the textbook the links' time is all there is. */
-static int32_t ranks_count(const mc_links_t *links)
-{
-    for (int32_t d = 0; d < links->ndims; d++)
-        if (links->dim[d].gap != links->dim[d].alpha)
-            return 1;
-    return 0;
 }
 
 int mc_search(mc_priced_t *graph, meshcoll_collective_t collective, const mc_links_t *links,
@@ -562,25 +368,16 @@ int mc_search(mc_priced_t *graph, meshcoll_collective_t collective, const mc_lin
     search_t s = {.graph = graph,
                   .links = links,
                   .bursts = mc_links_burst(links),
+                  .left = *links,
                   .bytes = query->bytes,
                   .most = most};
     s.exact[0] = (mc_phase_cost_t){mc_cost_zero(), mc_cost_zero()};
-    if (s.bursts) {
-        const int status = mc_priced_after_burst(graph, links, s.bytes);
-        if (status)
-            return status;
-    }
-    s.n_busy = graph->graph.n + ranks_count(links);
-    s.marks.n_loads = loads_of(&s);
-    s.marks.n_nodes = graph->n_nodes;
-    add_means(&s);
     for (s.n_cuts = 1; s.n_cuts < MAX_CUTS && segments_of(s.n_cuts) <= query->max_segments;)
         s.n_cuts++;
-    s.weight = malloc(sizeof(double) * (size_t)graph->n_groups);
-    s.ahead = malloc(sizeof(double) * (size_t)graph->n_nodes);
-    if (!s.weight || !s.ahead)
-        s.status = mc_fail_memory("the planner's bounds");
-    else
+    s.status = mc_bounds_init(&s.bounds, graph, links, query->bytes);
+    s.marks.n_loads = s.bounds.kind.n_priced;
+    s.marks.n_nodes = graph->n_nodes;
+    if (!s.status)
         (most == 1 ? find_best : find_several)(&s);
     if (!s.status)
         s.status = hand_out(&s, collective, ranked, n, considered);

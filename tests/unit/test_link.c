@@ -155,6 +155,8 @@ Test(link, print_reads_back_as_the_same_numbers)
         "uniform,gpu=gap:0",
         "uniform,box=cpu:3.4us;burst:13KiB,gpu=cpu:300ns",
         "uniform,gpu=bus:70ps/B;at:4KiB;alpha:2us;gap:1us;bus:0;at:1MiB;beta:50ps/B;gamma:33ps/B",
+        "uniform,box=wire:gpu",
+        "lab,box=wire:own",
     };
     const mc_mesh_t mesh = mesh_of("box=4,gpu=8");
     for (size_t i = 0; i < MC_COUNT(text); i++) {
@@ -237,17 +239,42 @@ Test(link, times_between_two_sizes_are_interpolated)
     expect_error("lab,gpu=at:4KiB;at:1KiB", "these ascend");
 }
 
+/* Beyond the box everything goes through its NIC, unless somebody knows better. */
+Test(link, what_is_outside_of_a_box_shares_its_wire)
+{
+    const char *const mesh = "row=2,rack=2,box=4,gpu=8";
+    const mc_links_t lab = links_of("lab", mesh), own = links_of("lab,rack=lab-net;wire:own", mesh);
+    const int32_t wires[] = {2, 2, 2, 3}, apart[] = {2, 1, 2, 3};
+    for (int32_t d = 0; d < 4; d++) {
+        cr_expect_eq(mc_links_wire(&lab, d), wires[d], "%d", d);
+        cr_expect_eq(mc_links_wire(&own, d), apart[d], "%d", d);
+    }
+    mc_links_t grid = links_of("uniform", "x=2,y=2,z=2"), torus = links_of("tpu-v4", "x=2,y=2,z=2");
+    cr_expect_eq(mc_links_wire(&grid, 0), 0);
+    mc_links_share_wire(&grid, 1);
+    mc_links_share_wire(&torus, 1);
+    cr_expect_eq(mc_links_wire(&grid, 0), 1);
+    cr_expect_eq(mc_links_wire(&torus, 0), 0, "each has its own");
+    grid.dim[1].wire = 3;
+    const mc_mesh_t xyz = mesh_of("x=2,y=2,z=2");
+    cr_expect_lt(mc_links_check(&grid, &xyz), 0, "shares one that is shared");
+    expect_error("lab,gpu=wire:box", "one inside of it");
+    expect_error("lab,gpu=wire:rack", "own, or the dimension");
+}
+
 Test(link, a_burst_passes_before_beta_counts)
 {
     const mc_links_t given = links_of("uniform,box=burst:8KiB", "box=4,gpu=8");
     const double few[MC_MAX_DIMS] = {8192, 8192}, many[MC_MAX_DIMS] = {32768, 32768};
-    const mc_links_t small = mc_links_after_burst(&given, few);
-    const mc_links_t large = mc_links_after_burst(&given, many);
+    mc_links_t small = given, large = given, again;
+    mc_links_take_burst(&given, few, &small);
+    mc_links_take_burst(&given, many, &large);
     cr_expect(mc_links_burst(&given) && !mc_links_burst(&large));
     cr_expect_eq(small.dim[0].beta, 0.0);
     cr_expect_float_eq(large.dim[0].beta, given.dim[0].beta * 3 / 4, 1e-20);
     cr_expect_eq(large.dim[1].beta, given.dim[1].beta, "no burst: the textbook's");
-    const mc_links_t again = mc_links_after_burst(&large, few);
+    again = large;
+    mc_links_take_burst(&large, few, &again);
     cr_expect_eq(again.dim[0].beta, large.dim[0].beta, "taken off once");
     expect_error("uniform,box=burst:8", "a size as in 64KiB");
 }
