@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <mpi.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,6 +19,10 @@
 
 enum { LINE = 64, LOOK_NS = 10 * 1000 * 1000 };
 
+/* In one box, before a rank sleeps: some 0.2 ms. Longer than ranks take from their barrier to the gate, so that no core
+ * falls asleep, and two that the kernel has put on one core do not hold each other up for long. */
+enum { LOOKS = 100 * 1000, YIELDS = 400 };
+
 /* From the end of an operation to the next one's start, where a network is between ranks: meant to be longer
  * than a barrier takes on a quiet machine with eight ranks to a core. */
 static const double network_pause = 0.5e-3; /* seconds */
@@ -25,15 +30,18 @@ static const double network_pause = 0.5e-3; /* seconds */
 /* What the ranks share. */
 typedef struct {
     _Alignas(LINE) uint64_t nonce;           /* is it the file that rank 0 made? */
-    double released;                         /* of turn `turn` */
     _Alignas(LINE) _Atomic uint64_t ended;   /* the slowest rank's last operation, in ns */
     _Alignas(LINE) _Atomic uint32_t arrived; /* all but rank 0 */
     _Alignas(LINE) _Atomic uint32_t turn;
+    double released; /* of that turn; in its line, as whoever is let go reads both */
+    _Alignas(LINE) _Atomic uint32_t asleep; /* ranks */
 } shared_t;
 
 struct gate {
     shared_t *shared;
     int rank, size;
+    int looks;    /* before it sleeps */
+    bool yields;  /* between looks */
     double pause; /* seconds */
 };
 
@@ -171,6 +179,8 @@ bool gate_open(const char *path, gate_t **gate, char why[GATE_WHY])
     }
     g->rank = rank;
     g->pause = in_several_boxes() ? network_pause : 0;
+    g->yields = g->size > sysconf(_SC_NPROCESSORS_ONLN);
+    g->looks = g->pause > 0 ? 0 : g->yields ? YIELDS : LOOKS;
 
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
@@ -202,19 +212,31 @@ void gate_close(gate_t *gate)
 
 /* --- passing ---------------------------------------------------------------------------------- */
 
-/* Sleeps while *word is `value`. Now and then it looks after MPI, so that nothing that somebody at the
+/* Waits while *word is `value`. Now and then a sleeper looks after MPI, so that nothing that somebody at the
  * barrier still waits for, a connection say, is left lying here. */
-static void sleep_on(_Atomic uint32_t *word, uint32_t value)
+static void wait_on(gate_t *gate, _Atomic uint32_t *word, uint32_t value)
 {
     const struct timespec look = {.tv_nsec = LOOK_NS};
     int any;
-    if (syscall(SYS_futex, word, FUTEX_WAIT, value, &look, NULL, 0) != 0 && errno == ETIMEDOUT)
+    for (int i = 0; i < gate->looks; i++) {
+        if (atomic_load(word) != value)
+            return;
+        if (gate->yields)
+            sched_yield();
+    }
+    atomic_fetch_add(&gate->shared->asleep, 1);
+    const bool nothing = syscall(SYS_futex, word, FUTEX_WAIT, value, &look, NULL, 0) != 0;
+    const bool timed_out = nothing && errno == ETIMEDOUT;
+    atomic_fetch_sub(&gate->shared->asleep, 1);
+    if (timed_out)
         MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &any, MPI_STATUS_IGNORE);
 }
 
-static void wake(_Atomic uint32_t *word, int n)
+/* After the word was set, which whoever sleeps looks at once more. */
+static void wake(gate_t *gate, _Atomic uint32_t *word, int n)
 {
-    syscall(SYS_futex, word, FUTEX_WAKE, n, NULL, NULL, 0);
+    if (atomic_load(&gate->shared->asleep) > 0)
+        syscall(SYS_futex, word, FUTEX_WAKE, n, NULL, NULL, 0);
 }
 
 void gate_leave(gate_t *gate, double ended)
@@ -239,21 +261,21 @@ static void release(gate_t *gate, uint32_t turn)
     shared_t *const s = gate->shared;
     const uint32_t others = (uint32_t)gate->size - 1;
     for (uint32_t n; (n = atomic_load(&s->arrived)) != others;)
-        sleep_on(&s->arrived, n);
+        wait_on(gate, &s->arrived, n);
     pause_after(atomic_load(&s->ended), gate->pause);
     atomic_store(&s->arrived, 0);
     s->released = now();
     atomic_store(&s->turn, turn + 1);
-    wake(&s->turn, INT_MAX);
+    wake(gate, &s->turn, INT_MAX);
 }
 
 static void wait_for_release(gate_t *gate, uint32_t turn)
 {
     shared_t *const s = gate->shared;
     if (atomic_fetch_add(&s->arrived, 1) + 1 == (uint32_t)gate->size - 1)
-        wake(&s->arrived, 1);
+        wake(gate, &s->arrived, 1);
     while (atomic_load(&s->turn) == turn)
-        sleep_on(&s->turn, turn);
+        wait_on(gate, &s->turn, turn);
 }
 
 double gate_pass(gate_t *gate)

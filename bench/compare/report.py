@@ -13,11 +13,13 @@ METHOD = """\
 Every contender runs in turn, round by round, all its cells of a round in as few launches as can be; the next
 round begins with another one. In a cell the first run is checked, element by element, and warms up; {warmup} more
 that do not count follow, then up to {iterations} timed ones, fewer (but 3) when they have taken {cell_seconds:g} s. In
-an iteration all ranks wait asleep at one gate, the same in all programs (bench/common/gate.h): its time is from
+an iteration all ranks wait at one gate, the same in all programs (bench/common/gate.h), asleep in the lab and awake in one
+box: its time is from
 the moment they are let go, 0.5 ms or more after the last operation, until the last of them is done, waking up included. A round's time is the median
 over its iterations, a cell's the median over rounds, and *spread* the fastest and the slowest round. float32,
 sum, root 0, out of place but for bcast, which has one buffer everywhere; sizes are of the whole vector (alltoall: of one rank's send buffer), rounded so that
-blocks are equal. Buffers are touched before they are timed, and timed with zeros in them. meshcoll runs through
+blocks are equal. Buffers are touched before they are timed, and timed with zeros in them; each rank writes
+its input anew before each iteration. meshcoll runs through
 persistent requests, the peers through their blocking calls.
 
 *Bound* is what a box's NIC must carry, at the stated rate: n for bcast and reduce, 2(B-1)/B n for allreduce with B
@@ -192,7 +194,7 @@ def contenders_table(cells):
 def tried_part(cells):
     """Where another strategy was faster than the choice by more than noise explains."""
     rows = [[cell.name(), percent_text(cell.regret["regret"]), f"`{cell.regret['choice']}`",
-             f"`{cell.regret['best']}`", len(cell.regret["tried"])]
+             f"`{cell.regret['best']}`", starts_text(cell.regret), len(cell.regret["tried"])]
             for cell in cells if cell.regret.get("regret", 0) > 0.02]
     tried = [len(cell.regret["tried"]) for cell in cells if "tried" in cell.regret]
     left = sum(len(cell.regret.get("left_out", [])) for cell in cells)
@@ -201,10 +203,14 @@ def tried_part(cells):
               "all cells, were priced too high to be tried. Cells above 2 %:"
         yield ""
         if rows:
-            yield from table(["cell", "regret", "choice", "fastest", "tried"], rows)
+            yield from table(["cell", "regret", "choice", "fastest", "ahead in", "tried"], rows)
         else:
             yield "None."
             yield ""
+
+
+def starts_text(regret):
+    return f"{regret['ahead']} of {regret['starts']} starts" if "starts" in regret else "1 of 1 starts"
 
 
 def failures(store, measured):

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 
+import cores
 import procs
 
 ROOT = "/run/meshcoll-lab"
@@ -216,6 +217,7 @@ def build(config):
     base = directory(config["name"])
     os.makedirs(os.path.join(base, "tmp"))
     write_file(os.path.join(base, "config.json"), json.dumps(config))
+    cores.make(config["name"])
     write_file(os.path.join(base, "hosts"), hosts_text(config["boxes"]))
     head = start_holder(config["name"], "head", None)
     in_net(head, f"""
@@ -319,6 +321,7 @@ def teardown(lab):
             return list(now.holders.values()) + now.wrappers + procs.inside(spaces)
 
         _, stayed = procs.kill_until_none(left)
+        cores.remove(lab.name)
         shutil.rmtree(lab.dir, ignore_errors=True)
     if stayed:
         raise LabError(f"these processes do not die: {', '.join(map(str, stayed))}; "

@@ -12,6 +12,7 @@ import subprocess
 import time
 
 import boxes
+import cores
 import procs
 from boxes import LabError
 
@@ -147,17 +148,20 @@ def set_namespace(fd):
         raise OSError(ctypes.get_errno(), "setns")
 
 
-def start(holder, program, env, **options):
-    """Start a program in a box or the head, in our working directory, as a child of ours.
+def start(lab, box, program, env, **options):
+    """Start a program in a box or the head, in our working directory and the lab's group, as a child of ours.
 
     Not through nsenter: that would stand between us and the program, die of a Ctrl-C that the
     program handles, pass no signals on, and leave us without the program's own status.
     """
     here = os.getcwd()
+    holder, door = lab.holders[box], cores.door(lab.name)
     spaces = [os.open(f"/proc/{holder}/ns/{kind}", os.O_RDONLY) for kind in ("ipc", "uts", "net", "mnt")]
     pid_space = os.open(f"/proc/{holder}/ns/pid", os.O_RDONLY)
 
     def enter():
+        if door:
+            os.write(door, b"0")
         for fd in spaces:
             set_namespace(fd)
         os.chdir(here)
@@ -168,7 +172,7 @@ def start(holder, program, env, **options):
     except (OSError, subprocess.SubprocessError) as error:
         raise LabError(f"expected to start '{program[0]}' in {here}, got: {error}", 127) from None
     finally:
-        for fd in spaces + [pid_space]:
+        for fd in spaces + [pid_space] + ([door] if door else []):
             os.close(fd)
 
 
@@ -177,7 +181,7 @@ def exec_in(lab, box, program):
     if box not in lab.holders:
         raise LabError(f"expected a box of lab '{lab.name}' (head, {', '.join(lab.box_names())}), got '{box}'", 2)
     env = dict(os.environ, **{EXEC_MARK: "1", "TMPDIR": os.path.join(lab.dir, "tmp")})
-    child = start(lab.holders[box], program, env)
+    child = start(lab, box, program, env)
     with signals_to(child, tty=os.isatty(0)):
         return as_status(child.wait())
 
@@ -273,7 +277,7 @@ def supervise(lab, command, env, timeout, guard):
     child = None
     try:
         signal.setitimer(signal.ITIMER_REAL, timeout or 0)
-        child = start(lab.holders["head"], command, env, start_new_session=True,
+        child = start(lab, "head", command, env, start_new_session=True,
                       stdin=subprocess.DEVNULL if os.isatty(0) else None)
         return as_status(child.wait())
     except Stopped as stopped:

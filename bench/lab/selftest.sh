@@ -34,8 +34,9 @@ traces() {
     done
     stays
     ls -d "/run/meshcoll-lab/$NAME"* 2>/dev/null
+    find /sys/fs/cgroup -maxdepth 2 -name "meshcoll-lab-$NAME*" 2>/dev/null
 }
-nothing_left() { is "$1: no namespace, link, process or directory is left" "$before" "$(traces)"; }
+nothing_left() { is "$1: no namespace, link, process, cgroup or directory is left" "$before" "$(traces)"; }
 in_box() { local box=$1; shift; "$LAB" exec "$box" -- "$@"; }
 stays() { local exe; for exe in /proc/[0-9]*/exe; do    # pids of the copy of sleep below
     [ "$(readlink "$exe")" = "$work/stay" ] && basename "${exe%/exe}"; done; }
@@ -50,7 +51,7 @@ before=$(traces)
 # --- up --------------------------------------------------------------------------------------------
 "$LAB" up --boxes 2 --rate 200mbit > "$work/out" 2>&1
 is "up" 0 $?
-cat "$work/out"
+cat "$work/out"; cp "$work/out" "$work/first"
 "$LAB" up --boxes 2 --rate 200mbit | grep -q "was up already"
 is "a second up says that it is there" 0 $?
 "$LAB" up --boxes 3 > "$work/out" 2>&1
@@ -74,6 +75,14 @@ kill $run; wait $run
 is "exec passes signals on" "143 0" "$? $(running)"
 is "names resolve" "10.77.0.2 10.77.0.254" "$(in_box box0 sh -c 'getent hosts box1; getent hosts head' | awk '{print $1}' | xargs)"
 is "the machine's own network is out of reach" "eth0 lo" "$(in_box box0 sh -c 'ip -o link' | sed 's/^[0-9]*: //; s/[@:].*//' | sort | xargs)"
+
+# How the cores are shared: rank by rank, which takes one group for all.
+groups() { local box; for box in box0 box1; do in_box $box sh -c 'grep -c "/meshcoll-lab-'"$NAME"'$" /proc/self/cgroup'; done | xargs; }
+if grep -q "box by box" "$work/first"; then
+    skip "one scheduling group for all boxes: $(cat "$work/first")"
+elif [ "$(cat /proc/sys/kernel/sched_autogroup_enabled 2>/dev/null)" = 1 ] && ! grep -qE '(:|,)cpu(,[^:]*)?:/.+|^0::/.+' /proc/self/cgroup; then
+    is "one scheduling group for all boxes" "1 1" "$(groups)"
+fi
 
 # --- shaping ---------------------------------------------------------------------------------------
 # transfer MB [LAB]: payload Mbit/s of one TCP connection from box0 to box1

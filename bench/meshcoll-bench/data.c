@@ -341,3 +341,9 @@ void data_clear(const bench_t *bench, const view_t *view)
     if (view->out.at)
         memset(view->out.at, 0, view->out.n * element);
 }
+
+void data_renew(const bench_t *bench, const view_t *view)
+{
+    if (view->in.at)
+        memset(view->in.at, 0, view->in.n * meshcoll_datatype_size(bench->options.datatype));
+}

@@ -38,6 +38,24 @@ static inline int32_t mc_shape_top(const mc_line_shape_t *shape)
     return d;
 }
 
+/* Ranks of the line that agree with the one at `index` in all dimensions outside of `d`, and not in `d`. */
+static inline int32_t mc_shape_beyond(const mc_line_shape_t *shape, int32_t d, int32_t index)
+{
+    if (!shape->boxes)
+        return mc_shape_block(shape, d) * (shape->mesh->dim[d].extent - 1);
+    const int32_t inside = mc_boxes_size(shape->boxes, mc_boxes_find(shape->boxes, index));
+    if (d == MC_RAGGED_BOX)
+        return shape->line.len - inside;
+    return d == MC_RAGGED_FOLD ? inside - 1 : 0;
+}
+
+/* What leaves the root of a scatter, or comes to that of a gather, as a part of the tile. */
+static inline mc_ratio_t mc_shape_passed(const mc_line_shape_t *shape)
+{
+    const mc_ratio_t kept = shape->kept.num ? shape->kept : mc_ratio(1, shape->line.len);
+    return mc_ratio(kept.den - kept.num, kept.den);
+}
+
 /* By how much a message of dimension `d` slows down when `crossings` of each line leave a box. */
 static inline mc_ratio_t mc_shape_slowed(const mc_line_shape_t *shape, int32_t d, int64_t crossings)
 {

@@ -68,6 +68,8 @@ typedef struct {
  *   pulled[d]  the receivers do the copying
  *   walks      of lines priced before; NULL: none are kept
  *   boxes      of unequal sizes, for a line of all their ranks; `mesh` has equal ones then. NULL: none
+ *   kept       the part of the tile that stays with the root of a scatter or gather; 0: as much as with
+ *              each of the others, 1 / line.len
  */
 typedef struct {
     const mc_mesh_t *mesh;
@@ -78,6 +80,7 @@ typedef struct {
     int32_t crowd[MC_MAX_DIMS], ports[MC_MAX_DIMS], wire[MC_MAX_DIMS];
     bool pulled[MC_MAX_DIMS];
     mc_walks_t *walks;
+    mc_ratio_t kept;
 } mc_line_shape_t;
 
 /* Cost of one 1D algorithm on the lines described by `shape`; part of the registry. A merged line

@@ -9,6 +9,11 @@ static mc_phase_cost_t alike(mc_cost_t once)
 /* Hops of dimension `d` once round the line. */
 static int32_t hops_round(const mc_line_shape_t *shape, int32_t d)
 {
+    const mc_boxes_t *const boxes = shape->boxes;
+    if (boxes && d != MC_RAGGED_BOX)
+        return d == MC_RAGGED_FOLD ? shape->line.len - boxes->n : 0;
+    if (boxes)
+        return boxes->n;
     const int32_t p = shape->line.len, block = mc_shape_block(shape, d);
     const int32_t on_ring = p / block - p / (block * shape->mesh->dim[d].extent);
     const bool last_to_first = d == mc_shape_top(shape) && p > 1;
@@ -48,6 +53,9 @@ mc_phase_cost_t mc_cost_ring_allreduce(const mc_line_shape_t *shape)
 /* Outermost dimension of the line in which indices i and j differ. */
 static int32_t level(const mc_line_shape_t *shape, int32_t i, int32_t j)
 {
+    const mc_boxes_t *const boxes = shape->boxes;
+    if (boxes)
+        return mc_boxes_find(boxes, i) == mc_boxes_find(boxes, j) ? MC_RAGGED_FOLD : MC_RAGGED_BOX;
     int32_t d = shape->line.dims.first;
     while (i / mc_shape_block(shape, d) == j / mc_shape_block(shape, d))
         d++;
@@ -96,7 +104,7 @@ static mc_phase_cost_t star(const mc_line_shape_t *shape, mc_ratio_t part, bool 
     mc_cost_t cost = mc_cost_zero();
     for (int32_t i = 0; i < shape->line.dims.count; i++) {
         const int32_t d = shape->line.dims.first + i, block = mc_shape_block(shape, d);
-        const int32_t n = block * (shape->mesh->dim[d].extent - 1);
+        const int32_t n = mc_shape_beyond(shape, d, shape->line.root);
         const bool at_once = pulls && shape->pulled[d] && n > 0;
         const int32_t rounds = at_once ? 1 : n;
         const mc_ratio_t moved = mc_ratio_mul(mc_ratio(rounds, 1), part);
@@ -107,6 +115,12 @@ static mc_phase_cost_t star(const mc_line_shape_t *shape, mc_ratio_t part, bool 
             mc_charge_incast(&cost, shape, d, n, moved, slowed);
     }
     return alike(cost);
+}
+
+/* What one of the others gets of a scatter, or gives to a gather. */
+static mc_ratio_t slice(const mc_line_shape_t *shape)
+{
+    return mc_ratio_mul(mc_shape_passed(shape), mc_ratio(1, shape->line.len - 1));
 }
 
 mc_phase_cost_t mc_cost_star_bcast(const mc_line_shape_t *shape)
@@ -121,12 +135,12 @@ mc_phase_cost_t mc_cost_star_reduce(const mc_line_shape_t *shape)
 
 mc_phase_cost_t mc_cost_star_scatter(const mc_line_shape_t *shape)
 {
-    return star(shape, mc_ratio(1, shape->line.len), true, false);
+    return star(shape, slice(shape), true, false);
 }
 
 mc_phase_cost_t mc_cost_star_gather(const mc_line_shape_t *shape)
 {
-    return star(shape, mc_ratio(1, shape->line.len), false, false);
+    return star(shape, slice(shape), false, false);
 }
 
 /* 1 + 2 + … + n. */
@@ -146,6 +160,18 @@ static int64_t slots_to(int64_t n, int64_t s, int64_t crowd, int64_t ports)
     return low * ports + crowd * (sum_to(top) - sum_to(low) + (n - top) * s);
 }
 
+/* Ordered pairs of ranks of the line that are apart in dimension `d` first. */
+static int64_t pairs(const mc_line_shape_t *shape, int32_t d)
+{
+    const mc_boxes_t *const boxes = shape->boxes;
+    int64_t n = 0;
+    if (!boxes)
+        return (int64_t)shape->line.len * mc_shape_beyond(shape, d, 0);
+    for (int32_t b = 0; b < boxes->n; b++)
+        n += (int64_t)mc_boxes_size(boxes, b) * mc_shape_beyond(shape, d, boxes->first[b]);
+    return n;
+}
+
 /* Round k sends to the k-th neighbour; of a box of s ranks min(k, s, p-k) messages leave. */
 static mc_phase_cost_t fullmesh(const mc_line_shape_t *shape, mc_ratio_t part, bool reduces)
 {
@@ -159,8 +185,7 @@ static mc_phase_cost_t fullmesh(const mc_line_shape_t *shape, mc_ratio_t part, b
     mc_charge_incast(&cost, shape, d, p - 1, moved, slowed);
     for (int32_t i = 0; i < shape->line.dims.count; i++) {
         const int32_t e = shape->line.dims.first + i;
-        const int64_t others = (int64_t)mc_shape_block(shape, e) * (shape->mesh->dim[e].extent - 1);
-        mc_charge_messages(&cost, shape, e, p * others, part);
+        mc_charge_messages(&cost, shape, e, pairs(shape, e), part);
     }
     return alike(cost);
 }

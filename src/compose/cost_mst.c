@@ -156,8 +156,10 @@ static mc_cost_t merged(const mc_line_shape_t *shape, mc_halve_t halve, passes_t
     if (*n == 0)
         *n = find_rounds(shape, halve, round);
     for (int32_t r = 0; r < *n; r++) {
-        const mc_ratio_t part =
-            passes == WHOLE ? mc_ratio(1, 1) : mc_ratio(round[r].sent, shape->line.len);
+        const mc_ratio_t part = passes == WHOLE
+                                    ? mc_ratio(1, 1)
+                                    : mc_ratio_mul(mc_shape_passed(shape),
+                                                   mc_ratio(round[r].sent, shape->line.len - 1));
         mc_charge(&cost, shape, round[r].top, 1, part,
                   mc_shape_slowed(shape, round[r].top, round[r].most), reduces);
     }
@@ -169,7 +171,7 @@ static mc_cost_t plain(const mc_line_shape_t *shape, int32_t d, passes_t passes,
 {
     mc_cost_t cost = mc_cost_zero();
     const int32_t p = shape->line.len, rounds = log2_ceil(p);
-    const mc_ratio_t part = passes == WHOLE ? mc_ratio(rounds, 1) : mc_ratio(p - 1, p);
+    const mc_ratio_t part = passes == WHOLE ? mc_ratio(rounds, 1) : mc_shape_passed(shape);
     mc_charge(&cost, shape, d, rounds, part, mc_shape_slowed(shape, d, 1), reduces);
     return cost;
 }
@@ -228,11 +230,26 @@ static int64_t slices_passed(int32_t p, int32_t root)
     return slices;
 }
 
+/* On boxes of unequal sizes one message goes to each of the other boxes. */
+static void charge_ragged_tree(mc_cost_t *cost, const mc_line_shape_t *shape, passes_t passes)
+{
+    const int32_t p = shape->line.len, boxes = shape->boxes->n, inside = p - boxes;
+    const int64_t all =
+        passes == HALVES ? slices_passed(p, shape->line.root) : (int64_t)(p - 1) * p;
+    const mc_ratio_t part = mc_ratio(all, (int64_t)(p - 1) * p);
+    mc_charge_messages(cost, shape, MC_RAGGED_BOX, boxes - 1, part);
+    mc_charge_messages(cost, shape, MC_RAGGED_FOLD, inside, part);
+}
+
 /* Messages of a tree whose subtrees are the blocks of the line: one less than these, at each level. (Where
  * intervals are halved across blocks some cross an outer dimension instead.) */
 static void charge_tree(mc_cost_t *cost, const mc_line_shape_t *shape, passes_t passes)
 {
     const int32_t p = shape->line.len;
+    if (shape->boxes) {
+        charge_ragged_tree(cost, shape, passes);
+        return;
+    }
     for (int32_t d = shape->line.dims.first; d < shape->line.dims.first + shape->line.dims.count;
          d++) {
         const int32_t extent = shape->mesh->dim[d].extent, block = mc_shape_block(shape, d);

@@ -21,12 +21,17 @@ mc_choices_t mc_graph_choices(const mc_graph_t *graph, meshcoll_collective_t col
                               mc_dims_t dims)
 {
     const mc_choices_t all = graph->choices[collective];
-    if (!graph->aligned || !mc_moves[collective].reduces)
-        return all;
+    const bool aligned = graph->aligned && mc_moves[collective].reduces;
+    /* between lines along fold that have gathered */
+    const bool pairs =
+        graph->ragged && collective == MESHCOLL_ALLTOALL && dims.count < graph->mesh.ndims;
     mc_choices_t fit = {0};
     const int32_t len = mc_dims_extent(&graph->mesh, dims);
+    if (!aligned && !pairs)
+        return all;
     for (int32_t i = 0; i < all.n; i++)
-        if (mc_algorithm_aligned(all.index[i], len))
+        if (pairs ? mc_algorithm_exchanges_pairs(all.index[i])
+                  : mc_algorithm_aligned(all.index[i], len))
             fit.index[fit.n++] = all.index[i];
     return fit;
 }
@@ -34,15 +39,15 @@ mc_choices_t mc_graph_choices(const mc_graph_t *graph, meshcoll_collective_t col
 mc_graph_t mc_graph(meshcoll_collective_t collective, const mc_mesh_t *mesh, bool in_order,
                     const mc_numbering_t *aligned)
 {
-    mc_graph_t graph = {.from = mc_moves[collective].from,
+    mc_graph_t graph = {.collective = collective,
+                        .from = mc_moves[collective].from,
                         .to = mc_moves[collective].to,
                         .in_order = in_order,
                         .ragged = mesh->ragged != NULL,
                         .aligned = aligned,
                         .mesh = *mesh};
     graph.flat =
-        graph.ragged && (collective == MESHCOLL_ALLTOALL ||
-                         (in_order && mc_moves[collective].reduces && mc_mesh_leader_moved(mesh)));
+        graph.ragged && in_order && mc_moves[collective].reduces && mc_mesh_leader_moved(mesh);
     for (int32_t d = 0; d < mesh->ndims; d++)
         if (mesh->dim[d].extent > 1)
             graph.dim[graph.n++] = d;
@@ -74,10 +79,19 @@ bool mc_graph_ended(const mc_graph_t *graph, const mc_node_t *node)
 
 /* From root and shard every end but partial is one move away; from replica none is. */
 static bool leads_on(const mc_graph_t *graph, const mc_node_t *node, int32_t i,
-                     const mc_move_t *move)
+                     meshcoll_collective_t move)
 {
-    return node->at[i] == move->from && !(node->been[i] & 1u << move->to) &&
-           node->at[i] != graph->to && (move->to == graph->to || move->to != MC_REPLICA);
+    const mc_placement_t to = mc_move_ends(graph->collective, &mc_moves[move]);
+    return node->at[i] == mc_move_starts(graph->collective, &mc_moves[move]) &&
+           !(node->been[i] & 1u << to) && node->at[i] != graph->to &&
+           (to == graph->to || to != MC_REPLICA);
+}
+
+/* What of an alltoall is no exchange goes along fold alone. */
+static bool suits_exchange(const mc_graph_t *graph, int32_t first, meshcoll_collective_t move)
+{
+    return graph->collective != MESHCOLL_ALLTOALL || move == MESHCOLL_ALLTOALL ||
+           (graph->ragged && first == graph->n - 1);
 }
 
 /* Is a dimension inside of `i` still to be reduced? */
@@ -122,17 +136,18 @@ static bool others_ended(const mc_graph_t *graph, const mc_node_t *node)
 
 /* What mc_strategy_check lets pass between boxes of unequal sizes, and comes to an end. */
 static bool suits_ragged(const mc_graph_t *graph, const mc_node_t *node, int32_t first,
-                         int32_t last, const mc_move_t *move)
+                         int32_t last, meshcoll_collective_t move)
 {
     const int32_t fold = graph->n - 1;
+    const mc_placement_t to = mc_move_ends(graph->collective, &mc_moves[move]);
     if (first == 0 && last == fold)
         return node->flat || at_start(graph, node);
     if (node->flat || graph->flat || (last == fold && first < fold))
         return false;
     if (last < fold)
         return node->at[fold] == MC_ROOT;
-    return move->to == MC_ROOT ||
-           (node->at[fold] == MC_ROOT && move->to == graph->to && others_ended(graph, node));
+    return to == MC_ROOT ||
+           (node->at[fold] == MC_ROOT && to == graph->to && others_ended(graph, node));
 }
 
 int32_t mc_graph_hops(const mc_graph_t *graph, const mc_node_t *node, mc_hop_t hop[MC_MAX_HOPS])
@@ -141,21 +156,26 @@ int32_t mc_graph_hops(const mc_graph_t *graph, const mc_node_t *node, mc_hop_t h
     for (int32_t first = 0; first < graph->n; first++)
         for (int c = 0; c < MESHCOLL_COLLECTIVES; c++)
             for (int32_t last = first; last < graph->n; last++) {
-                if (!leads_on(graph, node, last, &mc_moves[c]) || graph->choices[c].n == 0)
+                const meshcoll_collective_t move = (meshcoll_collective_t)c;
+                if (!leads_on(graph, node, last, move) || graph->choices[c].n == 0)
                     break;
+                if (!suits_exchange(graph, first, move))
+                    continue;
                 if (graph->in_order && mc_moves[c].reduces && unreduced_inside(graph, node, last))
                     continue;
-                if (graph->ragged && !suits_ragged(graph, node, first, last, &mc_moves[c]))
+                if (graph->ragged && !suits_ragged(graph, node, first, last, move))
                     continue;
                 const mc_dims_t dims = {graph->dim[first],
                                         graph->dim[last] - graph->dim[first] + 1};
                 if (!keeps_aligned(graph, node, dims, &mc_moves[c]))
                     continue;
-                hop[n++] = (mc_hop_t){.collective = (meshcoll_collective_t)c,
+                const int32_t count = last - first + 1;
+                hop[n++] = (mc_hop_t){.collective = move,
                                       .first = first,
-                                      .count = last - first + 1,
+                                      .count = count,
+                                      .to = mc_move_ends(graph->collective, &mc_moves[c]),
                                       .dims = dims,
-                                      .flat = graph->ragged && last - first + 1 == graph->n};
+                                      .flat = graph->ragged && count == graph->n};
             }
     return n;
 }
@@ -165,7 +185,7 @@ mc_node_t mc_graph_after(const mc_node_t *node, const mc_hop_t *hop)
     mc_node_t next = *node;
     next.flat = hop->flat;
     for (int32_t i = hop->first; i < hop->first + hop->count; i++) {
-        next.at[i] = (uint8_t)mc_moves[hop->collective].to;
+        next.at[i] = (uint8_t)hop->to;
         next.been[i] |= (uint8_t)(1u << next.at[i]);
     }
     return next;
@@ -179,17 +199,23 @@ typedef struct {
     meshcoll_collective_t moved[MC_MAX_PHASES];
 } walk_t;
 
+static mc_choices_t choices_at(const walk_t *w, int32_t i)
+{
+    return mc_graph_choices(w->graph, w->moved[i], w->strategy.phase[i].dims);
+}
+
 /* The path with every algorithm in every phase once: turn k takes each phase's k-th. */
 static bool cover(walk_t *w)
 {
     int32_t turns = 1;
-    for (int32_t i = 0; i < w->strategy.n_phases; i++)
-        if (w->graph->choices[w->moved[i]].n > turns)
-            turns = w->graph->choices[w->moved[i]].n;
+    for (int32_t i = 0; i < w->strategy.n_phases; i++) {
+        const int32_t n = choices_at(w, i).n;
+        turns = n > turns ? n : turns;
+    }
     for (int32_t turn = 0; turn < turns; turn++) {
         for (int32_t i = 0; i < w->strategy.n_phases; i++) {
-            const mc_choices_t *choices = &w->graph->choices[w->moved[i]];
-            w->strategy.phase[i].algorithm = choices->index[turn % choices->n];
+            const mc_choices_t choices = choices_at(w, i);
+            w->strategy.phase[i].algorithm = choices.index[turn % choices.n];
         }
         if (!w->each(w->context, &w->strategy))
             return false;
@@ -223,10 +249,10 @@ static bool walk_all(walk_t *w, const mc_node_t *node)
     bool more = true;
     for (int32_t h = 0; h < n && more; h++) {
         const mc_node_t next = mc_graph_after(node, &hop[h]);
-        const mc_choices_t *choices = &w->graph->choices[hop[h].collective];
+        const mc_choices_t choices = mc_graph_choices(w->graph, hop[h].collective, hop[h].dims);
         w->strategy.phase[i].dims = hop[h].dims;
-        for (int32_t a = 0; a < choices->n && more; a++) {
-            w->strategy.phase[i].algorithm = choices->index[a];
+        for (int32_t a = 0; a < choices.n && more; a++) {
+            w->strategy.phase[i].algorithm = choices.index[a];
             more = walk_all(w, &next);
         }
     }

@@ -1,6 +1,7 @@
 /* From a strategy to one rank's plan: a fold of its phases over the tile the rank owns. */
 #include "compose/strategy.h"
 #include "direct/direct.h"
+#include "plan/pairs.h"
 #include "ring/ring.h"
 
 #include <assert.h>
@@ -39,6 +40,22 @@ static bool takes_part(const mc_mesh_t *mesh, mc_dims_t dims,
     return true;
 }
 
+/* Is there anything to do? An exchange with nobody would only copy. */
+static bool begin_pairs(mc_builder_t *b, const mc_phase_t *phase, mc_line_t line)
+{
+    switch (mc_algorithms[phase->algorithm].collective) {
+    case MESHCOLL_GATHER:
+        mc_pairs_begin(b, MC_PAIRS_GATHER);
+        return true;
+    case MESHCOLL_SCATTER:
+        mc_pairs_begin(b, MC_PAIRS_SCATTER);
+        return true;
+    default:
+        mc_pairs_begin(b, MC_PAIRS_EXCHANGE);
+        return line.len > 1;
+    }
+}
+
 static void add_phase(mc_builder_t *b, const mc_strategy_t *s, const mc_mesh_t *mesh,
                       uint32_t segment, int32_t i)
 {
@@ -49,9 +66,11 @@ static void add_phase(mc_builder_t *b, const mc_strategy_t *s, const mc_mesh_t *
     mc_mesh_coords(mesh, rank, coord);
     mc_mesh_coords(mesh, root, root_coord);
     mc_strategy_state(s, mesh, i, state);
-    if (!takes_part(mesh, phase->dims, state, coord, root_coord))
+    if (!takes_part(mesh, phase->dims, state, coord, root_coord) && !b->counting)
         return;
     const mc_line_t line = mc_mesh_line(mesh, phase->dims, rank, root);
+    if (b->pairs && !begin_pairs(b, phase, line))
+        return;
     const mc_tile_t owned = owned_tile(mesh, state, coord, segment);
     b->phase = (uint8_t)i;
     mc_algorithms[phase->algorithm].generate(b, line, owned);
@@ -133,6 +152,12 @@ static int make_plan(const mc_strategy_t *strategy, const mc_mesh_t *mesh, int32
                                  held(move->from, rank == root), held(move->to, rank == root));
     if (status)
         return status;
+    if (mc_strategy_gathers(strategy))
+        status = mc_pairs_init(&b);
+    if (status) {
+        mc_builder_free(&b);
+        return status;
+    }
     b.counting = move->to == MC_DESTINATION;
     if (b.counting) /* a segment without steps */
         add_segment(&b, strategy, mesh, 0);

@@ -21,6 +21,7 @@ typedef struct {
 } mc_choices_t;
 
 typedef struct {
+    meshcoll_collective_t collective;
     mc_placement_t from, to;
     int32_t n, dim[MC_MAX_DIMS]; /* dimensions longer than 1, outermost first; at least one */
     bool in_order; /* only what reduces in the order of ranks: inner dimensions before outer ones */
@@ -41,6 +42,7 @@ typedef struct {
 typedef struct {
     meshcoll_collective_t collective;
     int32_t first, count; /* positions in graph->dim */
+    mc_placement_t to;    /* where they are after it */
     mc_dims_t dims;
     bool flat;
 } mc_hop_t;

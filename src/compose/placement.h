@@ -32,6 +32,19 @@ static inline bool mc_move_has_blocks(const mc_move_t *move)
     return move->from == MC_SHARD || move->to == MC_SHARD || move->to == MC_DESTINATION;
 }
 
+/* Where a 1D move starts and ends in a collective: in an alltoall a line may gather at its root what its
+ * ranks send, and scatter what has come for them. */
+static inline mc_placement_t mc_move_starts(meshcoll_collective_t collective, const mc_move_t *move)
+{
+    const bool exchange = collective == MESHCOLL_ALLTOALL;
+    return exchange && move->from == MC_SHARD ? MC_SOURCE : move->from;
+}
+static inline mc_placement_t mc_move_ends(meshcoll_collective_t collective, const mc_move_t *move)
+{
+    const bool exchange = collective == MESHCOLL_ALLTOALL;
+    return exchange && move->to == MC_SHARD ? MC_DESTINATION : move->to;
+}
+
 const char *mc_placement_name(mc_placement_t placement);
 /* -1 if there is no such collective. */
 int mc_collective_find(const char *name, size_t n);

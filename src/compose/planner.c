@@ -1,5 +1,6 @@
 #include "compose/planner.h"
 
+#include "compose/cost_pairs.h"
 #include "compose/search.h"
 #include "compose/sides.h"
 
@@ -24,6 +25,16 @@ static mc_line_t longest_line(const mc_mesh_t *mesh, bool alltoall, mc_dims_t di
     line.len = mesh->size;
     line.root = root;
     return line;
+}
+
+/* Ranks of the root's box, or of its part that the line does not reach into, of all ranks: boxes have as
+ * much of a tile as they have ranks. */
+static mc_ratio_t kept_by(const mc_mesh_t *mesh, mc_dims_t dims, int32_t root)
+{
+    int32_t first;
+    const int32_t last = dims.first + dims.count - 1;
+    const int32_t kept = last == MC_RAGGED_FOLD ? 1 : mc_mesh_span(mesh, last + 1, root, &first);
+    return mc_ratio(kept, mesh->size);
 }
 
 /* Ranks inside of one box, which is all that differs in dimension `d` or none outside, that run a line of their
@@ -75,6 +86,8 @@ mc_ratio_t mc_share_of(meshcoll_collective_t collective, const mc_mesh_t *mesh,
                        meshcoll_collective_t move, mc_dims_t dims, unsigned cut)
 {
     int32_t parts = 1;
+    if (mesh->ragged && collective == MESHCOLL_ALLTOALL && dims.count < mesh->ndims)
+        return mc_pairs_share(mesh, dims);
     if (mesh->ragged && mc_move_has_blocks(&mc_moves[collective]))
         return ragged_share(mesh, move, dims, cut);
     for (int32_t d = 0; d < mesh->ndims; d++)
@@ -82,8 +95,8 @@ mc_ratio_t mc_share_of(meshcoll_collective_t collective, const mc_mesh_t *mesh,
     return mc_ratio(1, parts);
 }
 
-mc_phase_cost_t mc_phase_cost(int32_t algorithm, mc_dims_t dims, const mc_mesh_t *mesh,
-                              const mc_links_t *links, int32_t root,
+mc_phase_cost_t mc_phase_cost(meshcoll_collective_t collective, int32_t algorithm, mc_dims_t dims,
+                              const mc_mesh_t *mesh, const mc_links_t *links, int32_t root,
                               const mc_placement_t state[MC_MAX_DIMS], mc_ratio_t share,
                               mc_walks_t *walks)
 {
@@ -93,7 +106,12 @@ mc_phase_cost_t mc_phase_cost(int32_t algorithm, mc_dims_t dims, const mc_mesh_t
     mc_line_shape_t shape = shape_of(&led, &even, alltoall, links, dims, root, state);
     shape.share = share;
     shape.walks = walks;
+    if (mesh->ragged && mc_dims_has(dims, MC_RAGGED_BOX) &&
+        mc_move_has_blocks(&mc_moves[collective]))
+        shape.kept = kept_by(&led, dims, root);
     mc_phase_cost_t cost = mc_algorithms[algorithm].cost(&shape);
+    if (dims.count < mesh->ndims && collective == MESHCOLL_ALLTOALL)
+        mc_pairs_correct(&cost, mesh, dims);
     for (int32_t d = 0; d < mesh->ndims; d++)
         cost.busy.dim[d].row = cost.busy.dim[d].alpha;
     return cost;
@@ -104,14 +122,17 @@ mc_phase_cost_t mc_strategy_phase_cost(const mc_strategy_t *strategy, const mc_m
 {
     mc_placement_t state[MC_MAX_DIMS];
     const mc_phase_t *const phase = &strategy->phase[i];
+    const bool pairs = !mesh->ragged && mc_strategy_gathers(strategy);
     unsigned cut = 0;
     mc_strategy_state(strategy, mesh, i, state);
     for (int32_t d = 0; d < mesh->ndims; d++)
         cut |= !mc_dims_has(phase->dims, d) && state[d] == MC_SHARD ? 1u << d : 0;
-    return mc_phase_cost(phase->algorithm, phase->dims, mesh, links,
+    return mc_phase_cost(strategy->collective, phase->algorithm, phase->dims, mesh, links,
                          mc_moves[strategy->collective].rooted ? root : 0, state,
-                         mc_share_of(strategy->collective, mesh,
-                                     mc_algorithms[phase->algorithm].collective, phase->dims, cut),
+                         pairs ? mc_pairs_share(mesh, phase->dims)
+                               : mc_share_of(strategy->collective, mesh,
+                                             mc_algorithms[phase->algorithm].collective,
+                                             phase->dims, cut),
                          NULL);
 }
 

@@ -152,8 +152,8 @@ static mc_price_t priced(const build_t *b, const mc_node_t *node, const mc_hop_t
         state[d] = graph->from == MC_SHARD ? MC_REPLICA : graph->from;
     for (int32_t i = 0; i < graph->n; i++)
         state[graph->dim[i]] = node->at[i] == MC_SHARD ? MC_REPLICA : (mc_placement_t)node->at[i];
-    price.exact = mc_phase_cost(algorithm, hop->dims, b->mesh, b->links, b->root, state,
-                                mc_ratio(1, 1), b->walks);
+    price.exact = mc_phase_cost(b->collective, algorithm, hop->dims, b->mesh, b->links, b->root,
+                                state, mc_ratio(1, 1), b->walks);
     add_seconds(&price, b->p, b->links);
     return price;
 }
@@ -213,8 +213,10 @@ static uint32_t code_of(const mc_graph_t *graph, const mc_node_t *node)
     for (int32_t i = 0; i < graph->n; i++) {
         const uint32_t other = node->at[i] == MC_ROOT ? MC_SHARD : MC_ROOT;
         const bool turned = node->at[i] != graph->to && (node->been[i] & 1u << other);
-        /* source and destination meet none of the others */
-        code = code << NODE_BITS | (node->at[i] & 3u) << 1 | turned;
+        /* source and destination meet root, and none of the others */
+        const bool gathered = graph->from == MC_SOURCE && node->at[i] == MC_ROOT;
+        const uint32_t at = gathered ? MC_REPLICA : node->at[i] & 3u;
+        code = code << NODE_BITS | at << 1 | turned;
     }
     return code;
 }

@@ -60,6 +60,12 @@ bool mc_algorithm_aligned(int32_t algorithm, int32_t len)
     }
 }
 
+bool mc_algorithm_exchanges_pairs(int32_t algorithm)
+{
+    return mc_algorithms[algorithm].collective == MESHCOLL_ALLTOALL &&
+           mc_algorithms[algorithm].generate != mc_bruck_alltoall;
+}
+
 int32_t mc_algorithm_find(meshcoll_collective_t collective, const char *name, size_t n)
 {
     for (int32_t i = 0; i < mc_n_algorithms; i++)

@@ -37,6 +37,10 @@ extern const int32_t mc_n_algorithms;
 /* Does it add up a line of `len` ranks by the aligned tree? */
 bool mc_algorithm_aligned(int32_t algorithm, int32_t len);
 
+/* Is it an alltoall whose blocks change ranks only? Bruck's turns them inside of a rank too, which pairs
+ * of ranks do not allow (plan/pairs.h). */
+bool mc_algorithm_exchanges_pairs(int32_t algorithm);
+
 /* Index into mc_algorithms, or -1. */
 int32_t mc_algorithm_find(meshcoll_collective_t collective, const char *name, size_t n);
 

@@ -22,7 +22,7 @@ void mc_strategy_state(const mc_strategy_t *s, const mc_mesh_t *mesh, int32_t i,
     for (int32_t p = i >= s->second ? s->second : 0; p < i; p++)
         for (int32_t d = s->phase[p].dims.first;
              d < s->phase[p].dims.first + s->phase[p].dims.count; d++)
-            state[d] = move_of(&s->phase[p])->to;
+            state[d] = mc_move_ends(s->collective, move_of(&s->phase[p]));
 }
 
 bool mc_strategy_equal(const mc_strategy_t *a, const mc_strategy_t *b)
@@ -71,21 +71,22 @@ static int check_move(const mc_strategy_t *s, const mc_mesh_t *mesh, int32_t i, 
                       walk_t *w)
 {
     const mc_move_t *const move = move_of(&s->phase[i]);
+    const mc_placement_t from = mc_move_starts(s->collective, move);
+    const mc_placement_t to = mc_move_ends(s->collective, move);
     const int32_t side = s->second > 0 && i >= s->second ? 1 : 0;
     const int32_t number = i - mc_side_first(s, side) + 1;
     char phase[PHASE_TEXT];
     mc_text_t text = mc_text(phase, sizeof phase);
     print_phase(&s->phase[i], mesh, &text);
-    if (w->now != move->from)
+    if (w->now != from)
         return mc_fail(MESHCOLL_ERR_STRATEGY, "%sphase %d, %s, starts from %s, but %s is %s there",
                        side_name(s, side), number, phase, mc_placement_name(move->from),
                        mesh->dim[d].name, mc_placement_name(w->now));
-    if (w->been & 1u << move->to)
+    if (w->been & 1u << to)
         return mc_fail(MESHCOLL_ERR_STRATEGY, "%sphase %d, %s, takes %s back to %s, where it was",
-                       side_name(s, side), number, phase, mesh->dim[d].name,
-                       mc_placement_name(move->to));
-    w->now = move->to;
-    w->been |= 1u << move->to;
+                       side_name(s, side), number, phase, mesh->dim[d].name, mc_placement_name(to));
+    w->now = to;
+    w->been |= 1u << to;
     return MESHCOLL_OK;
 }
 
@@ -270,6 +271,14 @@ mc_strategy_t mc_strategy_flat(const mc_strategy_t *s)
     return flat;
 }
 
+bool mc_strategy_gathers(const mc_strategy_t *s)
+{
+    bool gathers = false;
+    for (int32_t i = 0; i < s->n_phases && s->collective == MESHCOLL_ALLTOALL; i++)
+        gathers = gathers || mc_algorithms[s->phase[i].algorithm].collective != s->collective;
+    return gathers;
+}
+
 /* Fold lines differ in length, so a slice of one is no slice of another, but a rank's own block is. */
 static const char *fold_reason(const mc_phase_t *phase)
 {
@@ -303,15 +312,49 @@ static int check_ragged(const mc_strategy_t *s, const mc_mesh_t *mesh)
     const char *reason = NULL;
     if (mc_strategy_is_flat(s, mesh))
         return MESHCOLL_OK;
-    if (s->collective == MESHCOLL_ALLTOALL)
-        return mc_fail(
-            MESHCOLL_ERR_STRATEGY,
-            "between boxes of unequal sizes an alltoall goes along all dimensions as one "
-            "line, as in alltoall:pairwise");
     for (int32_t i = 0; i < s->n_phases; i++) {
         char phase[PHASE_TEXT];
         mc_text_t text = mc_text(phase, sizeof phase);
         if (!(reason = ragged_reason(s, mesh, i)))
+            continue;
+        print_phase(&s->phase[i], mesh, &text);
+        return mc_fail(MESHCOLL_ERR_STRATEGY, "phase %d, %s, %s", i + 1, phase, reason);
+    }
+    return MESHCOLL_OK;
+}
+
+/* Of an alltoall that gathers: SCRATCH's chunks are pairs of places of the innermost dimension, which do
+ * not turn inside of a rank. */
+static const char *gather_reason(const mc_strategy_t *s, const mc_mesh_t *mesh, int32_t i)
+{
+    mc_placement_t state[MC_MAX_DIMS];
+    const mc_phase_t *const phase = &s->phase[i];
+    const mc_algorithm_t *const a = &mc_algorithms[phase->algorithm];
+    const int32_t inner = mesh->ndims - 1;
+    mc_strategy_state(s, mesh, i, state);
+    if (mesh->ndims == MC_MAX_DIMS)
+        return "stands in an alltoall that gathers, which goes on five dimensions at most";
+    if (a->collective != MESHCOLL_ALLTOALL)
+        return phase->dims.first == inner
+                   ? NULL
+                   : "is not along the innermost dimension alone: an alltoall "
+                     "gathers and scatters there only";
+    if (mc_dims_extent(mesh, phase->dims) > 1 && state[inner] != MC_ROOT)
+        return "runs while the innermost dimension is not in state root: an alltoall that gathers "
+               "does so first, and scatters last";
+    return mc_algorithm_exchanges_pairs(phase->algorithm)
+               ? NULL
+               : "turns blocks inside of a rank, which stand by pairs of ranks in an alltoall that "
+                 "gathers: take pairwise or digits";
+}
+
+static int check_gathers(const mc_strategy_t *s, const mc_mesh_t *mesh)
+{
+    for (int32_t i = 0; i < s->n_phases; i++) {
+        const char *const reason = gather_reason(s, mesh, i);
+        char phase[PHASE_TEXT];
+        mc_text_t text = mc_text(phase, sizeof phase);
+        if (!reason)
             continue;
         print_phase(&s->phase[i], mesh, &text);
         return mc_fail(MESHCOLL_ERR_STRATEGY, "phase %d, %s, %s", i + 1, phase, reason);
@@ -325,7 +368,9 @@ int mc_strategy_check(const mc_strategy_t *s, const mc_mesh_t *mesh)
     int status = check_shape(s, mesh);
     for (int32_t side = 0; !status && side < mc_strategy_sides(s); side++)
         status = check_side(s, mesh, side);
-    return !status && mesh->ragged ? check_ragged(s, mesh) : status;
+    if (!status && mesh->ragged)
+        status = check_ragged(s, mesh);
+    return !status && mc_strategy_gathers(s) ? check_gathers(s, mesh) : status;
 }
 
 /* For each dimension, the first phase of a side that cuts it into slices and the first that joins

@@ -63,6 +63,8 @@ int mc_strategy_check_aligned(const mc_strategy_t *strategy, const mc_mesh_t *me
 /* Does every phase go along all dimensions at once? On a ragged mesh, whose lines else never merge
  * fold with others, the whole strategy is then one of mc_mesh_flat. */
 bool mc_strategy_is_flat(const mc_strategy_t *strategy, const mc_mesh_t *mesh);
+/* Is it an alltoall that gathers what the ranks of a line send, and scatters what has come for them? */
+bool mc_strategy_gathers(const mc_strategy_t *strategy);
 /* The same phases on mc_mesh_flat. */
 mc_strategy_t mc_strategy_flat(const mc_strategy_t *strategy);
 bool mc_strategy_equal(const mc_strategy_t *a, const mc_strategy_t *b);

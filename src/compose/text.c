@@ -215,7 +215,7 @@ static int open_fold(mc_strategy_t *s)
     const mc_placement_t from = mc_moves[s->collective].from;
     if (from == MC_ROOT)
         return MESHCOLL_OK;
-    return add_fold(s, from == MC_SHARD ? MESHCOLL_GATHER : MESHCOLL_REDUCE);
+    return add_fold(s, from == MC_PARTIAL ? MESHCOLL_REDUCE : MESHCOLL_GATHER);
 }
 
 /* and gives it last. */
@@ -224,7 +224,7 @@ static int close_fold(mc_strategy_t *s)
     const mc_placement_t to = mc_moves[s->collective].to;
     if (to == MC_ROOT)
         return MESHCOLL_OK;
-    return add_fold(s, to == MC_SHARD ? MESHCOLL_SCATTER : MESHCOLL_BCAST);
+    return add_fold(s, to == MC_REPLICA ? MESHCOLL_BCAST : MESHCOLL_SCATTER);
 }
 
 static int add_patterns(mc_strategy_t *s, const mc_mesh_t *mesh, const pattern_t *pattern,
@@ -245,11 +245,6 @@ static int add_patterns(mc_strategy_t *s, const mc_mesh_t *mesh, const pattern_t
     return folds && !status ? close_fold(s) : status;
 }
 
-static bool suits(const pattern_t *pattern, meshcoll_collective_t collective, const mc_mesh_t *mesh)
-{
-    return !mesh->ragged || collective != MESHCOLL_ALLTOALL || pattern->where == MERGED;
-}
-
 /* Names of the entries of a collective, for a message. */
 static void list_named(meshcoll_collective_t collective, mc_text_t *text)
 {
@@ -265,11 +260,6 @@ int mc_strategy_named(const char *name, meshcoll_collective_t collective, const 
     for (size_t i = 0; i < MC_COUNT(entries); i++) {
         if (entries[i].named.collective != collective || strcmp(entries[i].named.name, name) != 0)
             continue;
-        if (!suits(entries[i].pattern, collective, mesh))
-            return mc_fail(MESHCOLL_ERR_STRATEGY,
-                           "between boxes of unequal sizes there is no %s named '%s'; take "
-                           "another, or a flat one",
-                           mc_moves[collective].name, name);
         const int status = add_patterns(&s, mesh, entries[i].pattern, entries[i].n);
         s.segments = (uint32_t)mc_strategy_sides(&s);
         if (!status)

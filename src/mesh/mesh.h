@@ -29,6 +29,10 @@ typedef struct mc_boxes {
     int32_t first[];         /* rank of each box, and the end */
 } mc_boxes_t;
 
+/* The box of a rank, and how many ranks a box has. */
+int32_t mc_boxes_find(const mc_boxes_t *boxes, int32_t rank);
+int32_t mc_boxes_size(const mc_boxes_t *boxes, int32_t box);
+
 typedef struct {
     int32_t ndims, size; /* size: ranks, the product of the extents unless it is ragged */
     mc_dim_t dim[MC_MAX_DIMS];

@@ -80,6 +80,21 @@ static int check_text(const mc_mesh_t *mesh)
                    mesh->ragged->n, MC_MESH_TEXT - 1);
 }
 
+/* Places that nobody takes are numbered too. */
+static int check_places(const mc_mesh_t *mesh)
+{
+    const mc_boxes_t *const boxes = mesh->ragged;
+    int64_t places = 1; /* of 2^24 ranks less than 2^24 x 2^25 */
+    for (int32_t d = 0; d < mesh->ndims; d++)
+        places *= mesh->dim[d].extent;
+    if (places <= INT32_MAX)
+        return MESHCOLL_OK;
+    return mc_fail(MESHCOLL_ERR_MESH,
+                   "the %d boxes are too unequal, %d to %d ranks: the grid that they are a part of "
+                   "has %lld places, and at most 2^31 - 1 are numbered; leave the small boxes out",
+                   boxes->n, boxes->fewest, boxes->most, (long long)places);
+}
+
 int mc_mesh_of_boxes(const char *name, const int32_t *sizes, int32_t n, mc_mesh_t *mesh)
 {
     mc_mesh_t m = {0};
@@ -99,7 +114,9 @@ int mc_mesh_of_boxes(const char *name, const int32_t *sizes, int32_t n, mc_mesh_
         m.ragged = boxes;
         add_dim(&m, "fold", (boxes->most + least - 1) / least);
     }
-    const int status = m.ragged ? check_text(&m) : MESHCOLL_OK;
+    int status = m.ragged ? check_text(&m) : MESHCOLL_OK;
+    if (!status && m.ragged)
+        status = check_places(&m);
     if (!status)
         *mesh = m;
     return status;
@@ -133,7 +150,7 @@ typedef struct {
     int32_t box, gpu, fold;
 } spot_t;
 
-static int32_t box_of(const mc_boxes_t *boxes, int32_t rank)
+int32_t mc_boxes_find(const mc_boxes_t *boxes, int32_t rank)
 {
     int32_t lo = 0, hi = boxes->n - 1;
     while (lo < hi) {
@@ -146,14 +163,15 @@ static int32_t box_of(const mc_boxes_t *boxes, int32_t rank)
     return lo;
 }
 
-static int32_t box_size(const mc_boxes_t *boxes, int32_t box)
+int32_t mc_boxes_size(const mc_boxes_t *boxes, int32_t box)
 {
     return boxes->first[box + 1] - boxes->first[box];
 }
 
 static spot_t spot_of(const mc_boxes_t *boxes, int32_t rank)
 {
-    const int32_t box = box_of(boxes, rank), n = box_size(boxes, box), lines = boxes->fewest;
+    const int32_t box = mc_boxes_find(boxes, rank), n = mc_boxes_size(boxes, box),
+                  lines = boxes->fewest;
     const int32_t shorter = n / lines, longer = n % lines, in_box = rank - boxes->first[box];
     const int32_t in_shorter = in_box - longer * (shorter + 1);
     if (in_shorter < 0)
@@ -163,14 +181,14 @@ static spot_t spot_of(const mc_boxes_t *boxes, int32_t rank)
 
 static int32_t fold_length(const mc_boxes_t *boxes, int32_t box, int32_t gpu)
 {
-    const int32_t n = box_size(boxes, box), lines = boxes->fewest;
+    const int32_t n = mc_boxes_size(boxes, box), lines = boxes->fewest;
     return n / lines + (gpu < n % lines);
 }
 
 /* First rank of a fold line. */
 static int32_t fold_first(const mc_boxes_t *boxes, int32_t box, int32_t gpu)
 {
-    const int32_t n = box_size(boxes, box), lines = boxes->fewest, longer = n % lines;
+    const int32_t n = mc_boxes_size(boxes, box), lines = boxes->fewest, longer = n % lines;
     return boxes->first[box] + gpu * (n / lines) + (gpu < longer ? gpu : longer);
 }
 
@@ -221,7 +239,7 @@ int32_t mc_mesh_span(const mc_mesh_t *mesh, int32_t dim, int32_t rank, int32_t *
     const spot_t spot = spot_of(boxes, rank);
     if (dim == MC_RAGGED_GPU) {
         *first = boxes->first[spot.box];
-        return box_size(boxes, spot.box);
+        return mc_boxes_size(boxes, spot.box);
     }
     *first = rank - spot.fold;
     return fold_length(boxes, spot.box, spot.gpu);

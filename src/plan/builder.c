@@ -1,4 +1,5 @@
-#include "plan/builder.h"
+#include "plan/pairs.h"
+#include "plan/steps.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -43,12 +44,13 @@ int mc_builder_init(mc_builder_t *b, const mc_layout_t *layout, meshcoll_collect
 void mc_builder_free(mc_builder_t *b)
 {
     free(b->step);
+    mc_pairs_free(b->pairs);
     mc_bitmap_free(&b->absent);
     mc_bitmap_free(&b->done);
     *b = (mc_builder_t){0};
 }
 
-static void append(mc_builder_t *b, mc_step_t step)
+void mc_append(mc_builder_t *b, mc_step_t step)
 {
     if (b->status)
         return;
@@ -64,19 +66,6 @@ static void append(mc_builder_t *b, mc_step_t step)
     }
     step.phase = b->phase;
     b->step[b->n_steps++] = step;
-}
-
-static mc_step_t step_of(mc_op_t op, int32_t peer, mc_buffer_t src, mc_buffer_t dst, mc_range_t r)
-{
-    return (mc_step_t){.op = (uint8_t)op,
-                       .src = (uint8_t)src,
-                       .dst = (uint8_t)dst,
-                       .peer = peer,
-                       .first = r.first,
-                       .run = r.run,
-                       .nrun = r.nrun,
-                       .stride = r.stride,
-                       .to = r.first};
 }
 
 static uint32_t count_of(const mc_bitmap_t *map, mc_range_t r)
@@ -115,7 +104,7 @@ static void bring(mc_builder_t *b, uint32_t first, uint32_t n)
         while (c + run < end && is_away(b, c + run))
             run++;
         const mc_range_t r = {.first = c, .run = run, .nrun = 1};
-        append(b, step_of(MC_OP_COPY, -1, MC_IN, b->work, r));
+        mc_append(b, mc_step_of(MC_OP_COPY, -1, MC_IN, b->work, r));
         mark_done(b, r);
         c += run - 1;
     }
@@ -150,47 +139,29 @@ static mc_buffer_t place_of(mc_builder_t *b, mc_range_t r)
     return b->work;
 }
 
-typedef struct {
-    mc_builder_t *b;
-    int32_t peer;
-} call_t;
-
-typedef struct {
-    mc_builder_t *b;
-    uint32_t next; /* step */
-    uint32_t from; /* chunks from the vector's to where the steps read it */
-} carried_t;
-
-static void each_range(mc_builder_t *b, int32_t peer, const mc_tile_t *v,
-                       void (*each)(void *call, mc_range_t range))
-{
-    call_t call = {.b = b, .peer = peer < 0 ? peer : mc_mesh_rank_at(&b->head.layout.mesh, peer)};
-    mc_tile_ranges(&b->head.layout, v, each, &call);
-}
-
 static void send_range(void *context, mc_range_t r)
 {
-    const call_t *const c = context;
-    append(c->b, step_of(MC_OP_SEND, c->peer, place_of(c->b, r), MC_IN, r));
+    const mc_towards_t *const c = context;
+    mc_append(c->b, mc_step_of(MC_OP_SEND, c->peer, place_of(c->b, r), MC_IN, r));
 }
 
 static void recv_range(void *context, mc_range_t r)
 {
-    const call_t *const c = context;
-    append(c->b, step_of(MC_OP_RECV, c->peer, MC_IN, c->b->work, r));
+    const mc_towards_t *const c = context;
+    mc_append(c->b, mc_step_of(MC_OP_RECV, c->peer, MC_IN, c->b->work, r));
     mark_done(c->b, r);
 }
 
 static void recv_reduce_range(void *context, mc_range_t r)
 {
-    const call_t *const c = context;
-    append(c->b, step_of(MC_OP_RECV_REDUCE, c->peer, place_of(c->b, r), c->b->work, r));
+    const mc_towards_t *const c = context;
+    mc_append(c->b, mc_step_of(MC_OP_RECV_REDUCE, c->peer, place_of(c->b, r), c->b->work, r));
     mark_done(c->b, r);
 }
 
 static void recv_reduce_before_range(void *context, mc_range_t r)
 {
-    mc_builder_t *const b = ((const call_t *)context)->b;
+    mc_builder_t *const b = ((const mc_towards_t *)context)->b;
     const uint32_t before = b->n_steps;
     recv_reduce_range(context, r);
     if (b->n_steps > before)
@@ -205,74 +176,80 @@ static mc_range_t aside(const mc_builder_t *b, mc_range_t r)
 
 static void recv_aside_range(void *context, mc_range_t r)
 {
-    const call_t *const c = context;
-    append(c->b, step_of(MC_OP_RECV, c->peer, MC_IN, MC_SCRATCH, aside(c->b, r)));
+    const mc_towards_t *const c = context;
+    mc_append(c->b, mc_step_of(MC_OP_RECV, c->peer, MC_IN, MC_SCRATCH, aside(c->b, r)));
 }
 
 static void recv_reduce_aside_range(void *context, mc_range_t r)
 {
-    const call_t *const c = context;
-    append(c->b, step_of(MC_OP_RECV_REDUCE, c->peer, MC_SCRATCH, MC_SCRATCH, aside(c->b, r)));
+    const mc_towards_t *const c = context;
+    mc_append(c->b, mc_step_of(MC_OP_RECV_REDUCE, c->peer, MC_SCRATCH, MC_SCRATCH, aside(c->b, r)));
 }
 
 static void add_aside(mc_builder_t *b, mc_op_t op, mc_range_t r)
 {
     bring_range(b, r);
-    mc_step_t step = step_of(op, -1, MC_SCRATCH, b->work, aside(b, r));
+    mc_step_t step = mc_step_of(op, -1, MC_SCRATCH, b->work, aside(b, r));
     step.to = r.first;
-    append(b, step);
+    mc_append(b, step);
 }
 
 static void reduce_aside_range(void *context, mc_range_t r)
 {
-    const call_t *const c = context;
+    const mc_towards_t *const c = context;
     add_aside(c->b, MC_OP_REDUCE, r);
 }
 
 static void reduce_behind_range(void *context, mc_range_t r)
 {
-    const call_t *const c = context;
+    const mc_towards_t *const c = context;
     add_aside(c->b, MC_OP_REDUCE_BEHIND, r);
 }
 
 void mc_send(mc_builder_t *b, int32_t peer, mc_tile_t v)
 {
-    each_range(b, peer, &v, send_range);
+    if (b->pairs)
+        mc_pairs_send(b, peer, v);
+    else
+        mc_each_range(b, peer, &v, send_range);
 }
 
 void mc_recv(mc_builder_t *b, int32_t peer, mc_tile_t v)
 {
-    each_range(b, peer, &v, recv_range);
+    if (b->pairs)
+        mc_pairs_recv(b, peer, v);
+    else
+        mc_each_range(b, peer, &v, recv_range);
 }
 
 void mc_recv_reduce(mc_builder_t *b, int32_t peer, mc_tile_t v)
 {
-    each_range(b, peer, &v, recv_reduce_range);
+    mc_each_range(b, peer, &v, recv_reduce_range);
 }
 
 void mc_recv_reduce_before(mc_builder_t *b, int32_t peer, mc_tile_t v)
 {
-    each_range(b, peer, &v, recv_reduce_before_range);
+    mc_each_range(b, peer, &v, recv_reduce_before_range);
 }
 
 void mc_recv_aside(mc_builder_t *b, int32_t peer, mc_tile_t v)
 {
-    each_range(b, peer, &v, recv_aside_range);
+    mc_each_range(b, peer, &v, recv_aside_range);
 }
 
 void mc_recv_reduce_aside(mc_builder_t *b, int32_t peer, mc_tile_t v)
 {
-    each_range(b, peer, &v, recv_reduce_aside_range);
+    mc_each_range(b, peer, &v, recv_reduce_aside_range);
 }
 
 void mc_reduce_aside(mc_builder_t *b, mc_tile_t v)
 {
-    each_range(b, -1, &v, reduce_aside_range);
+    mc_each_range(b, -1, &v, reduce_aside_range);
 }
 
 void mc_reduce_behind(mc_builder_t *b, mc_tile_t v)
 {
-    each_range(b, -1, &v, reduce_behind_range);
+    mc_each_range(b, -1, &v, reduce_behind_range);
 }
 
 static bool touches(mc_range_t r, uint32_t chunk)
@@ -307,109 +284,7 @@ static void settle_home(mc_builder_t *b, uint32_t chunk)
     if (writer)
         writer->dst = MC_OUT;
     else
-        append(b, step_of(MC_OP_COPY, -1, place_of(b, r), MC_OUT, r));
-}
-
-/* Where the chunks stand after `turn` phases. SCRATCH's halves take turns between IN and OUT. After a
- * single phase they are in SCRATCH too: in place IN's chunk goes to the rank whose chunk takes its
- * room, and either of the two would wait for the other. */
-static mc_buffer_t stand_of(const mc_builder_t *b, int32_t turn, uint32_t *offset)
-{
-    *offset = 0;
-    if (turn == 0)
-        return MC_IN;
-    if (turn == b->turns && turn > 1)
-        return MC_OUT;
-    *offset = turn % 2 ? 0 : b->head.n_chunks;
-    return MC_SCRATCH;
-}
-
-static void give_range(void *context, mc_range_t r)
-{
-    const call_t *const c = context;
-    uint32_t offset;
-    const mc_buffer_t src = stand_of(c->b, c->b->turn, &offset);
-    r.first += offset;
-    append(c->b, step_of(MC_OP_SEND, c->peer, src, MC_IN, r));
-}
-
-static void take_range(void *context, mc_range_t r)
-{
-    const call_t *const c = context;
-    uint32_t offset;
-    const mc_buffer_t dst = stand_of(c->b, c->b->turn + 1, &offset);
-    r.first += offset;
-    append(c->b, step_of(MC_OP_RECV, c->peer, MC_IN, dst, r));
-}
-
-static void carry_range(void *context, mc_range_t r)
-{
-    const call_t *const c = context;
-    uint32_t from, to = 0;
-    const mc_buffer_t src = stand_of(c->b, c->b->turn, &from);
-    const mc_buffer_t dst = c->b->turns > 1 ? stand_of(c->b, c->b->turn + 1, &to) : MC_OUT;
-    mc_step_t step = step_of(MC_OP_COPY, -1, src, dst, r);
-    step.first += from;
-    step.to += to;
-    append(c->b, step);
-}
-
-/* The ranges of a second tile of the same shape: where the steps of the first one write. */
-static void carry_to_range(void *context, mc_range_t r)
-{
-    carried_t *const c = context;
-    mc_step_t *const s = &c->b->step[c->next];
-    if (c->b->status)
-        return;
-    assert(c->next < c->b->n_steps && s->run == r.run && s->nrun == r.nrun);
-    s->to += r.first - s->first + c->from;
-    c->next++;
-}
-
-/* What a single phase has received goes from SCRATCH to OUT, after all sends. */
-static void bring_out(mc_builder_t *b)
-{
-    const uint32_t end = b->n_steps;
-    for (uint32_t i = b->segment_start; i < end; i++) {
-        const mc_step_t s = b->step[i];
-        if (s.op == MC_OP_RECV)
-            append(b, step_of(MC_OP_COPY, -1, MC_SCRATCH, MC_OUT, mc_step_to(&s)));
-    }
-}
-
-void mc_give(mc_builder_t *b, int32_t peer, mc_tile_t v)
-{
-    if (!b->counting)
-        each_range(b, peer, &v, give_range);
-}
-
-void mc_take(mc_builder_t *b, int32_t peer, mc_tile_t v)
-{
-    if (!b->counting)
-        each_range(b, peer, &v, take_range);
-}
-
-void mc_carry(mc_builder_t *b, mc_tile_t from, mc_tile_t to)
-{
-    carried_t c = {.b = b, .next = b->n_steps};
-    if (b->counting)
-        return;
-    each_range(b, -1, &from, carry_range);
-    stand_of(b, b->turn, &c.from);
-    mc_tile_ranges(&b->head.layout, &to, carry_to_range, &c);
-}
-
-void mc_keep(mc_builder_t *b, mc_tile_t v)
-{
-    mc_carry(b, v, v);
-    mc_turn(b);
-}
-
-void mc_turn(mc_builder_t *b)
-{
-    if (!b->counting && b->turns == 1)
-        bring_out(b);
-    b->turn++;
+        mc_append(b, mc_step_of(MC_OP_COPY, -1, place_of(b, r), MC_OUT, r));
 }
 
 void mc_settle(mc_builder_t *b, uint32_t segment)
@@ -417,7 +292,9 @@ void mc_settle(mc_builder_t *b, uint32_t segment)
     const mc_layout_t *const layout = &b->head.layout;
     if (b->counting)
         b->turns = b->turn;
-    if (b->counting || b->turn > 0) /* it stands in OUT */
+    if (b->pairs)
+        mc_pairs_settle(b, segment);
+    if (b->counting || b->turn > 0 || b->pairs) /* it stands in OUT */
         b->turn = 0;
     else if (b->head.out == MC_HOLDS_WHOLE)
         bring(b, segment * layout->per_segment, layout->per_segment);

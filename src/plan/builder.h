@@ -19,6 +19,7 @@ typedef struct {
     uint32_t segment_start; /* first step of the segment being built */
     int32_t turns, turn;    /* alltoall: phases of a segment, and those that are built */
     bool counting;          /* the segment being built only counts its phases */
+    struct mc_pairs *pairs; /* of an alltoall whose blocks come together in lines; NULL: none do */
     int status;             /* the first failure; later calls do nothing */
 } mc_builder_t;
 

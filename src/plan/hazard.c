@@ -232,8 +232,8 @@ static int check_left_over(const hazards_t *h)
     const mc_plan_t *const plan = h->plan;
     for (uint32_t i = 0; i < plan->n_scratch; i++) {
         const cell_t *const cell = &h->cell[plan->n_chunks + i];
-        const uint32_t chunk = (plan->scratch_first + i) % plan->n_chunks;
-        if (cell->writer != NONE && !cell->used && !mc_layout_absent(&plan->layout, chunk))
+        const uint32_t chunk = plan->scratch_first + i;
+        if (cell->writer != NONE && !cell->used && !mc_plan_absent(plan, MC_SCRATCH, chunk))
             return mc_fail_step(plan, cell->writer,
                                 "writes scratch[%u], which nothing reads: expected no work for "
                                 "nothing",

@@ -146,28 +146,38 @@ static uint32_t chunk_at(mc_range_t r, uint64_t k)
     return r.first + (uint32_t)(k / r.run) * r.stride + (uint32_t)(k % r.run);
 }
 
+/* One side of a message. */
+typedef struct {
+    const mc_plan_t *plan;
+    mc_buffer_t buffer;
+    mc_range_t range;
+} side_t;
+
 static bool same_shape(mc_range_t a, mc_range_t b)
 {
     return a.run == b.run && a.nrun == b.nrun && (a.nrun == 1 || a.stride == b.stride);
 }
 
 /* What two chunks that are one message's must agree in. An alltoall's change their numbers on the way,
- * but not their segment, and are all of one size there. */
-static bool same_chunk(const mc_plan_t *plan, uint32_t a, uint32_t b)
+ * but not their segment, and are all of one size there, or empty. */
+static bool same_chunk(const side_t *a, const side_t *b, uint64_t k)
 {
-    const uint32_t n = plan->n_chunks, per_segment = plan->layout.per_segment;
-    return plan->collective == MESHCOLL_ALLTOALL ? a % n / per_segment == b % n / per_segment
-                                                 : a % n == b % n;
+    const uint32_t x = chunk_at(a->range, k), y = chunk_at(b->range, k);
+    if (a->plan->collective != MESHCOLL_ALLTOALL)
+        return x % a->plan->n_chunks == y % b->plan->n_chunks;
+    return mc_plan_segment(a->plan, a->buffer, x) == mc_plan_segment(b->plan, b->buffer, y) &&
+           mc_plan_absent(a->plan, a->buffer, x) == mc_plan_absent(b->plan, b->buffer, y);
 }
 
 /* Do both sides speak of the same chunks of the vector? `k`: the first that differs. */
-static bool same_chunks(const mc_plan_t *plan, mc_range_t a, mc_range_t b, uint64_t *k)
+static bool same_chunks(const side_t *a, const side_t *b, uint64_t *k)
 {
-    const uint64_t n = (uint64_t)a.run * a.nrun;
+    const uint64_t n = (uint64_t)a->range.run * a->range.nrun;
+    const uint32_t n_chunks = a->plan->n_chunks;
     *k = 0;
-    if (same_shape(a, b) && plan->collective != MESHCOLL_ALLTOALL)
-        return a.first % plan->n_chunks == b.first % plan->n_chunks;
-    while (*k < n && same_chunk(plan, chunk_at(a, *k), chunk_at(b, *k)))
+    if (same_shape(a->range, b->range) && a->plan->collective != MESHCOLL_ALLTOALL)
+        return a->range.first % n_chunks == b->range.first % n_chunks;
+    while (*k < n && same_chunk(a, b, *k))
         ++*k;
     return *k == n;
 }
@@ -187,6 +197,8 @@ static int check_pair(const matching_t *m, uint32_t send, uint32_t recv, uint32_
     const mc_step_t *const t = mc_match_step(world, &m->match, recv);
     const uint32_t at = mc_match_index(&m->match, recv);
     const mc_range_t a = mc_step_from(s), b = mc_step_to(t);
+    const side_t here = {to, (mc_buffer_t)t->dst, b};
+    const side_t there = {world->plan[m->match.rank[send]], (mc_buffer_t)s->src, a};
     if (s->seq != ordinal || t->seq != ordinal)
         return mc_fail_step(to, at,
                             "is message %u of its pair: expected seq %u, found %u here, %u "
@@ -196,7 +208,7 @@ static int check_pair(const matching_t *m, uint32_t send, uint32_t recv, uint32_
         return mc_fail_step(to, at, "expects %u chunks, rank %d's step %u sends %u", b.run * b.nrun,
                             m->match.rank[send], mc_match_index(&m->match, send), a.run * a.nrun);
     uint64_t k = 0;
-    if (!same_chunks(to, a, b, &k))
+    if (!same_chunks(&there, &here, &k))
         return mc_fail_step(to, at, "expects chunk %u, rank %d's step %u sends chunk %u",
                             chunk_at(b, k) % to->n_chunks, m->match.rank[send],
                             mc_match_index(&m->match, send), chunk_at(a, k) % to->n_chunks);

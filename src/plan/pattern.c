@@ -220,12 +220,12 @@ static int keep_edges(const sealing_t *s, mc_pattern_t *p)
     return MESHCOLL_OK;
 }
 
-int mc_pattern_derive(mc_pattern_t *p, uint32_t chunks)
+int mc_pattern_derive(mc_pattern_t *p, uint32_t chunks, uint32_t scratch)
 {
     sealing_t s = {0};
     int status = space_init(&s.space[USER_SPACE], chunks);
     if (!status)
-        status = space_init(&s.space[SCRATCH_SPACE], 2 * chunks);
+        status = space_init(&s.space[SCRATCH_SPACE], scratch);
     if (!status)
         set_bounds(&s, p->step, p->n);
     for (int i = 0; i < SPACES && !status; i++)

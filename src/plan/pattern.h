@@ -14,8 +14,8 @@ typedef struct {
     uint32_t *succ_off, *succ, *n_pred; /* one allocation */
 } mc_pattern_t;
 
-/* Fills in the successors of p->step, whose ranges lie in `chunks` chunks (of SCRATCH twice as many). */
-int mc_pattern_derive(mc_pattern_t *p, uint32_t chunks);
+/* Fills in the successors of p->step, whose ranges lie in `chunks` chunks, of SCRATCH in `scratch`. */
+int mc_pattern_derive(mc_pattern_t *p, uint32_t chunks, uint32_t scratch);
 void mc_pattern_free(mc_pattern_t *p);
 
 #endif

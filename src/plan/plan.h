@@ -22,7 +22,8 @@ enum { MC_MESSAGE_FIRST = 1 };
 
 /* IN is read only. OUT and SCRATCH are written. Chunk c of IN and chunk c of OUT may be the same
  * memory (in place). SCRATCH has chunks of its own: [0, n_chunks) as the vector's, and
- * [n_chunks, 2 n_chunks) aside, each as long as the vector's chunk of the same number modulo. */
+ * [n_chunks, 2 n_chunks) aside, each as long as the vector's chunk of the same number modulo. Where an
+ * alltoall's blocks come together in lines, it has pairs instead (plan/pairs.h). */
 typedef enum { MC_IN, MC_OUT, MC_SCRATCH, MC_BUFFERS } mc_buffer_t;
 
 typedef struct {
@@ -53,14 +54,45 @@ typedef struct {
     mc_holds_t in, out;
     uint32_t n_chunks, n_steps, n_edges, n_peers;
     uint32_t scratch_first, n_scratch; /* the chunks of SCRATCH in use: one range */
-    const mc_step_t *step;             /* program order is a topological order */
-    const uint32_t *succ_off, *succ;   /* successors of step i: succ[succ_off[i]…succ_off[i+1]) */
+    /* of pairs: parts of SCRATCH, each of so many for each of the vector's chunks; 0: there are none */
+    uint32_t parts, depth;
+    const uint64_t *empty;           /* pairs that are not there: a bit for each of those in use */
+    const mc_step_t *step;           /* program order is a topological order */
+    const uint32_t *succ_off, *succ; /* successors of step i: succ[succ_off[i]…succ_off[i+1]) */
     const uint32_t *n_pred;
     const int32_t *peer; /* ranks this plan talks to, ascending */
     size_t bytes;        /* of the allocation */
 } mc_plan_t;
 
 void mc_plan_free(mc_plan_t *plan); /* NULL is allowed */
+
+/* Chunks of SCRATCH for each of the vector's; those of one of its parts; and its parts. */
+static inline uint32_t mc_plan_depth(const mc_plan_t *plan)
+{
+    return plan->depth ? plan->depth : 1;
+}
+static inline uint32_t mc_plan_part(const mc_plan_t *plan)
+{
+    return plan->n_chunks * mc_plan_depth(plan);
+}
+static inline uint32_t mc_plan_parts(const mc_plan_t *plan)
+{
+    return plan->parts ? plan->parts : 2;
+}
+/* Whose chunk of the vector, or of a part of SCRATCH, it is. */
+static inline uint32_t mc_plan_segment(const mc_plan_t *plan, mc_buffer_t buffer, uint32_t chunk)
+{
+    const uint32_t depth = buffer == MC_SCRATCH ? mc_plan_depth(plan) : 1;
+    return chunk % (plan->n_chunks * depth) / (plan->layout.per_segment * depth);
+}
+/* Is it of a rank that is not there, and empty? (Of a block collective only.) */
+static inline bool mc_plan_absent(const mc_plan_t *plan, mc_buffer_t buffer, uint32_t chunk)
+{
+    if (buffer != MC_SCRATCH || !plan->depth)
+        return mc_layout_absent(&plan->layout, chunk % plan->n_chunks);
+    const uint32_t at = chunk - plan->scratch_first;
+    return at >= plan->n_scratch || (plan->empty[at / 64] >> at % 64 & 1);
+}
 
 /* Names of ops and buffers as explain prints them. */
 const char *mc_op_name(mc_op_t op);

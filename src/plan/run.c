@@ -261,15 +261,19 @@ static int check_copy(const runs_t *r, int32_t rank, uint32_t step)
 {
     const mc_plan_t *const plan = r->world->plan[rank];
     const mc_step_t *const s = &plan->step[step];
-    const bool halves = s->src == MC_SCRATCH && s->dst == MC_SCRATCH;
-    for (uint32_t i = 0; s->op == MC_OP_COPY && !halves && i < s->nrun; i++)
+    const mc_buffer_t src = (mc_buffer_t)s->src, dst = (mc_buffer_t)s->dst;
+    const bool halves = src == MC_SCRATCH && dst == MC_SCRATCH;
+    for (uint32_t i = 0; s->op == MC_OP_COPY && i < s->nrun; i++)
         for (uint32_t j = 0; j < s->run; j++) {
             const uint32_t from = s->first + i * s->stride + j, to = s->to + i * s->stride + j;
-            const mc_value_t value = mc_machine_value(r->machine, rank, (mc_buffer_t)s->src, from);
-            if (value != MC_NOTHING &&
-                value == mc_machine_value(r->machine, rank, (mc_buffer_t)s->dst, to))
+            const mc_value_t value = mc_machine_value(r->machine, rank, src, from);
+            if (mc_plan_absent(plan, src, from) != mc_plan_absent(plan, dst, to))
+                return mc_fail_step(plan, step, "copies %s[%u] to %s[%u], of which one is empty",
+                                    mc_buffer_name(src), from, mc_buffer_name(dst), to);
+            if (!halves && value != MC_NOTHING &&
+                value == mc_machine_value(r->machine, rank, dst, to))
                 return mc_fail_step(plan, step, "writes %s[%u] what stands there already",
-                                    mc_buffer_name((mc_buffer_t)s->dst), to);
+                                    mc_buffer_name(dst), to);
         }
     return MESHCOLL_OK;
 }

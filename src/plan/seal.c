@@ -35,7 +35,8 @@ typedef struct {
 static int check_range(const mc_plan_t *head, uint8_t buffer, mc_range_t r)
 {
     const uint64_t end = (uint64_t)r.first + (uint64_t)(r.nrun - 1) * r.stride + r.run;
-    const uint64_t chunks = (uint64_t)head->n_chunks * (buffer == MC_SCRATCH ? 2 : 1);
+    const uint64_t chunks =
+        buffer == MC_SCRATCH ? (uint64_t)mc_plan_part(head) * mc_plan_parts(head) : head->n_chunks;
     if (buffer >= MC_BUFFERS || r.run == 0 || r.nrun == 0 || end > chunks)
         return mc_fail(MESHCOLL_ERR_PLAN, "rank %d: chunks up to %llu of %llu in buffer %u",
                        head->rank, (unsigned long long)end, (unsigned long long)chunks, buffer);
@@ -63,35 +64,41 @@ static int check_steps(const mc_plan_t *head, const mc_step_t *step, uint32_t n)
 static uint32_t own_chunk(const mc_plan_t *head, uint32_t chunks, uint32_t base, uint32_t buffer,
                           uint32_t chunk)
 {
-    const bool aside = buffer == MC_SCRATCH && chunk >= head->n_chunks;
-    return chunk - base - (aside ? head->n_chunks - chunks : 0);
+    const uint32_t depth = mc_plan_depth(head), part = chunk / mc_plan_part(head);
+    if (buffer != MC_SCRATCH)
+        return chunk - base;
+    return chunk - base * depth - part * (head->n_chunks - chunks) * depth;
 }
 
 static mc_step_t own_step(const mc_plan_t *head, uint32_t chunks, uint32_t base, mc_step_t s)
 {
-    s.first = own_chunk(head, chunks, base, s.src, s.first);
-    s.to = own_chunk(head, chunks, base, s.dst, s.to);
+    const mc_op_t op = (mc_op_t)s.op;
+    s.first = mc_op_reads(op) ? own_chunk(head, chunks, base, s.src, s.first) : 0;
+    s.to = mc_op_writes(op) ? own_chunk(head, chunks, base, s.dst, s.to) : 0;
     s.seq = 0;
     return s;
 }
 
-/* Does it lie in the segment `base` starts, on one side of SCRATCH? */
-static bool is_inside(const mc_plan_t *head, uint32_t chunks, uint32_t base, mc_range_t r)
+/* Does it lie in the segment `base` starts, in one part of SCRATCH? */
+static bool is_inside(const mc_plan_t *head, uint32_t chunks, uint32_t base, uint32_t buffer,
+                      mc_range_t r)
 {
     const uint32_t end = r.first + (r.nrun - 1) * r.stride + r.run;
-    const uint32_t half = r.first >= head->n_chunks ? head->n_chunks : 0;
-    return r.first >= half + base && end <= half + base + chunks;
+    const uint32_t depth = buffer == MC_SCRATCH ? mc_plan_depth(head) : 1;
+    const uint32_t part = r.first / mc_plan_part(head) * mc_plan_part(head);
+    const uint32_t first = (buffer == MC_SCRATCH ? part : 0) + base * depth;
+    return r.first >= first && end <= first + chunks * depth;
 }
 
 /* The segment of all that the step touches, or -1. */
 static int64_t segment_of(const mc_plan_t *head, uint32_t chunks, const mc_step_t *s)
 {
     const mc_op_t op = (mc_op_t)s->op;
-    const uint32_t chunk = mc_op_reads(op) ? s->first : s->to;
-    const uint32_t segment = (chunk >= head->n_chunks ? chunk - head->n_chunks : chunk) / chunks;
+    const uint32_t segment = mc_op_reads(op) ? mc_plan_segment(head, (mc_buffer_t)s->src, s->first)
+                                             : mc_plan_segment(head, (mc_buffer_t)s->dst, s->to);
     const uint32_t base = segment * chunks;
-    if ((mc_op_reads(op) && !is_inside(head, chunks, base, mc_step_from(s))) ||
-        (mc_op_writes(op) && !is_inside(head, chunks, base, mc_step_to(s))))
+    if ((mc_op_reads(op) && !is_inside(head, chunks, base, s->src, mc_step_from(s))) ||
+        (mc_op_writes(op) && !is_inside(head, chunks, base, s->dst, mc_step_to(s))))
         return -1;
     return segment;
 }
@@ -180,7 +187,7 @@ static int add_pattern(segments_t *g, const mc_plan_t *head, const mc_step_t *st
         for (uint32_t i = 0; i < p->n; i++)
             own[i] = own_step(head, g->chunks, k * g->chunks, step[g->of[g->first[k] + i]]);
     }
-    return mc_pattern_derive(p, g->chunks);
+    return mc_pattern_derive(p, g->chunks, g->chunks * mc_plan_depth(head) * mc_plan_parts(head));
 }
 
 /* A segment may be alike with the one before it on its side. */
@@ -330,24 +337,42 @@ static void find_scratch(mc_plan_t *plan)
     plan->n_scratch = hi ? hi - lo : 0;
 }
 
+/* Of pairs, those in use. */
+static void copy_empty(const mc_plan_t *head, const mc_plan_t *plan, uint64_t *empty)
+{
+    memset(empty, 0, (plan->n_scratch / 64 + 1) * sizeof *empty);
+    for (uint32_t i = 0; i < plan->n_scratch; i++)
+        if (mc_plan_absent(head, MC_SCRATCH, plan->scratch_first + i))
+            empty[i / 64] |= UINT64_C(1) << i % 64;
+}
+
 static int freeze(const segments_t *g, const messages_t *m, const mc_plan_t *head,
                   const mc_step_t *step, uint32_t n, mc_plan_t **out)
 {
     const uint32_t n_edges = count_edges(g);
     const size_t step_bytes = (size_t)n * sizeof *step;
     const size_t words = (size_t)n + 1 + n_edges + n + m->n_peers;
-    const size_t bytes = sizeof(mc_plan_t) + step_bytes + words * sizeof(uint32_t);
+    mc_plan_t found = *head;
+    found.step = step;
+    found.n_steps = n;
+    find_scratch(&found);
+    const size_t empty_bytes = head->empty ? (found.n_scratch / 64 + 1) * sizeof *head->empty : 0;
+    const size_t bytes = sizeof(mc_plan_t) + empty_bytes + step_bytes + words * sizeof(uint32_t);
     mc_plan_t *const plan = malloc(bytes);
     if (!plan)
         return mc_fail_memory("a plan");
-    mc_step_t *const steps = (mc_step_t *)(plan + 1);
+    uint64_t *const empty = (uint64_t *)(plan + 1);
+    mc_step_t *const steps = (mc_step_t *)((char *)empty + empty_bytes);
     uint32_t *const succ_off = (uint32_t *)((char *)steps + step_bytes);
     uint32_t *const succ = succ_off + n + 1, *const n_pred = succ + n_edges;
     int32_t *const peer = (int32_t *)(n_pred + n);
-    *plan = *head;
+    *plan = found;
+    if (head->empty) {
+        copy_empty(head, &found, empty);
+        plan->empty = empty;
+    }
     if (n > 0)
         memcpy(steps, step, step_bytes);
-    plan->n_steps = n;
     plan->step = steps;
     for (uint32_t i = 0; i < n; i++)
         steps[i].seq = m->seq[i];
@@ -360,7 +385,6 @@ static int freeze(const segments_t *g, const messages_t *m, const mc_plan_t *hea
     plan->n_pred = n_pred;
     plan->peer = peer;
     plan->bytes = bytes;
-    find_scratch(plan);
     *out = plan;
     return MESHCOLL_OK;
 }

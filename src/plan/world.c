@@ -334,7 +334,7 @@ static mc_value_t value_or_empty(const mc_machine_t *m, int32_t rank, uint8_t bu
 {
     const mc_value_t found = mc_machine_value(m, rank, (mc_buffer_t)buffer, chunk);
     const uint32_t n = m->n_chunks;
-    if (found != MC_NOTHING || !mc_layout_absent(&m->plan[rank]->layout, chunk % n))
+    if (found != MC_NOTHING || !mc_plan_absent(m->plan[rank], (mc_buffer_t)buffer, chunk))
         return found;
     return mc_machine_leaf(m, 0, chunk % n);
 }

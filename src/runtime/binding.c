@@ -144,7 +144,7 @@ static size_t all_before(const mc_binding_t *b, mc_buffer_t buffer, uint32_t c)
 {
     const uint32_t n = b->plan->n_chunks;
     if (buffer == MC_SCRATCH && b->blocks[MC_SCRATCH].before)
-        return b->blocks[MC_SCRATCH].before[c];
+        return b->blocks[MC_SCRATCH].before[c - b->plan->scratch_first];
     return c <= n ? elements_before(b, buffer, c)
                   : elements_before(b, buffer, n) + elements_before(b, buffer, c - n);
 }
@@ -179,7 +179,8 @@ static int fill_blocks(mc_binding_t *b, const mc_operands_t *o)
     if (!status)
         status = mc_blocks_fill(layout, b->block_of, o->out_counts, o->count, o->out_displs,
                                 &b->blocks[MC_OUT]);
-    return status ? status : mc_blocks_fill_passing(layout, o->passing, &b->blocks[MC_SCRATCH]);
+    return status ? status
+                  : mc_blocks_fill_scratch(b->plan, o->passing, o->count, &b->blocks[MC_SCRATCH]);
 }
 
 /* Elements of OUT that hold results: of unequal blocks `count` is the elements of all. */

@@ -62,24 +62,46 @@ int mc_blocks_fill(const mc_layout_t *layout, const int32_t *block_of, const siz
     return MESHCOLL_OK;
 }
 
-int mc_blocks_fill_passing(const mc_layout_t *layout, const mc_passing_t *passing,
+/* A chunk's number in a plan of one segment. */
+static uint32_t in_one_segment(const mc_plan_t *plan, uint32_t chunk)
+{
+    const uint32_t per_segment = plan->layout.per_segment * mc_plan_depth(plan);
+    return chunk / mc_plan_part(plan) * per_segment + chunk % per_segment;
+}
+
+/* Elements of all segments of the block that passes in `chunk`. */
+static size_t count_passing(const mc_plan_t *plan, const mc_passing_t *passing, size_t count,
+                            uint32_t chunk)
+{
+    if (!passing)
+        return mc_plan_absent(plan, MC_SCRATCH, chunk) ? 0 : count;
+    const uint32_t at = in_one_segment(plan, chunk) - passing->first;
+    if (at >= passing->n)
+        return 0;
+    if (!passing->before)
+        return passing->count[at];
+    const bool empty = passing->before[at] == passing->before[at + 1];
+    return empty ? 0 : passing->count[passing->before[at]];
+}
+
+int mc_blocks_fill_scratch(const mc_plan_t *plan, const mc_passing_t *passing, size_t count,
                            mc_blocks_t *blocks)
 {
-    const uint32_t n = mc_layout_chunks(layout), per_segment = layout->per_segment;
     size_t *memory = blocks->memory;
     *blocks = (mc_blocks_t){.memory = memory};
-    if (!passing)
+    if (!passing && !plan->depth)
         return MESHCOLL_OK;
     if (!memory)
-        memory = malloc((2 * (size_t)n + 1) * sizeof *memory);
+        memory = malloc(((size_t)plan->n_scratch + 1) * sizeof *memory);
     if (!memory)
         return mc_fail_memory("blocks that pass");
     *blocks = (mc_blocks_t){.memory = memory, .before = memory};
     memory[0] = 0;
-    for (uint32_t c = 0; c < 2 * n; c++) {
-        const uint32_t at = c / n * per_segment + c % per_segment - passing->first;
-        const size_t count = at < passing->n ? passing->count[at] : 0;
-        memory[c + 1] = memory[c] + mc_even_part(count, layout->segments, c % n / per_segment);
+    for (uint32_t i = 0; i < plan->n_scratch; i++) {
+        const uint32_t chunk = plan->scratch_first + i;
+        const size_t all = count_passing(plan, passing, count, chunk);
+        memory[i + 1] = memory[i] + mc_even_part(all, plan->layout.segments,
+                                                 mc_plan_segment(plan, MC_SCRATCH, chunk));
     }
     return MESHCOLL_OK;
 }

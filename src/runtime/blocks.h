@@ -7,7 +7,8 @@
 /* Tables are NULL where blocks are alike; the memory stays for the next filling. */
 typedef struct {
     size_t *memory;
-    size_t *before; /* by chunk, and one more: elements of the chunks before it */
+    /* by chunk, of SCRATCH from scratch_first on, and one more: elements of the chunks before it */
+    size_t *before;
     size_t *start; /* by chunk of each side: the element its block starts at in the user's buffer */
     size_t *count; /* by chunk of each side: elements of its block */
 } mc_blocks_t;
@@ -18,15 +19,16 @@ typedef struct {
  */
 int mc_blocks_fill(const mc_layout_t *layout, const int32_t *block_of, const size_t *counts,
                    size_t count, const size_t *displs, mc_blocks_t *blocks);
-/* Counts of the blocks that stand in SCRATCH, of an alltoallv: by chunk of one segment and half, from
- * `first` on. NULL: none. */
+/* Counts of the blocks that stand in SCRATCH, of an alltoallv: by chunk of one segment and part, from
+ * `first` on. `before`, by the same chunks: how many come before it, empty ones left out; NULL: none is. */
 typedef struct {
-    const size_t *count;
+    const size_t *count, *before;
     uint32_t first, n;
 } mc_passing_t;
 
-/* Fills `before` only, over both halves of SCRATCH. */
-int mc_blocks_fill_passing(const mc_layout_t *layout, const mc_passing_t *passing,
+/* Fills `before` only, over the chunks of SCRATCH in use: by `passing`, or, where that is NULL and they
+ * are pairs, with `count` elements each but the empty ones. Else it empties `blocks`. */
+int mc_blocks_fill_scratch(const mc_plan_t *plan, const mc_passing_t *passing, size_t count,
                            mc_blocks_t *blocks);
 void mc_blocks_free(mc_blocks_t *blocks);
 

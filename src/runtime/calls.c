@@ -179,6 +179,7 @@ int mc_call_choose(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, mc_
                             .unforced = is_barrier,
                             .in_order = in_order,
                             .one_line = one_line,
+                            .streams = h->streams,
                             .aligned = aligned};
     return mc_choose(&h->choice, &h->mesh, &h->links, &wish, choice);
 }
@@ -282,7 +283,10 @@ static int start_known(meshcoll_t *h, meshcoll_request_t *r, meshcoll_request_t 
     take(h, r, mc_next_call(h));
     mc_choice_touch(&h->choice, r->known.choice);
     r->workspace = mc_take_memory(h);
-    return start(r, r->workspace ? mc_request_bind(r, &operands) : MESHCOLL_ERR_NO_MEMORY, request);
+    const int status = r->workspace ? mc_request_bind(r, &operands) : MESHCOLL_ERR_NO_MEMORY;
+    if (status) /* it is bound to nothing then */
+        r->known.choice = NULL;
+    return start(r, status, request);
 }
 
 int mc_call_start(meshcoll_t *h, const mc_asked_t *asked, meshcoll_request_t **request)

@@ -150,15 +150,23 @@ static double message_bytes(const mc_mesh_t *mesh, const mc_links_t *links, cons
     return most;
 }
 
-/* What all ranks send to all goes in pieces that can be held back. */
+/* Does every rank send and receive in this phase? */
+static bool is_exchange(const mc_phase_t *phase)
+{
+    const meshcoll_collective_t move = mc_algorithms[phase->algorithm].collective;
+    return move == MESHCOLL_ALLTOALL || move == MESHCOLL_ALLGATHER ||
+           move == MESHCOLL_REDUCE_SCATTER || move == MESHCOLL_ALLREDUCE;
+}
+
+/* What all ranks send at once goes in pieces that can be held back, where nobody else holds them. */
 static void cut_exchange(const mc_mesh_t *mesh, const mc_links_t *links, const mc_wish_t *wish,
                          mc_ranked_t *best)
 {
     mc_strategy_t *const s = &best->strategy;
-    if (wish->collective != MESHCOLL_ALLTOALL)
+    if (!wish->streams)
         return;
     for (int32_t i = 0; i < s->n_phases; i++) {
-        const double bytes = message_bytes(mesh, links, wish, s, i);
+        const double bytes = is_exchange(&s->phase[i]) ? message_bytes(mesh, links, wish, s, i) : 0;
         while (bytes / s->segments > MC_HOLD_PIECE && 2 * s->segments <= MC_MAX_SEGMENTS)
             s->segments *= 2;
     }

@@ -106,17 +106,33 @@ static int gather(const meshcoll_oob_t *oob, const void *in, void *out, size_t b
     return MESHCOLL_OK;
 }
 
+static bool any_streams(const meshcoll_t *h)
+{
+    for (int32_t d = 0; d < h->mesh.ndims; d++)
+        if (h->transport[d] && h->transport[d]->streams)
+            return true;
+    return false;
+}
+
 int mc_addresses_share(meshcoll_t *h)
 {
+    typedef struct {
+        uint64_t bytes, streams;
+    } told_t;
     const size_t p = (size_t)h->mesh.size;
-    uint64_t most = 0, mine = mc_addresses_bytes(h);
-    uint64_t *const sizes = calloc(p, sizeof *sizes);
-    int status = sizes ? gather(&h->oob, &mine, sizes, sizeof mine) : mc_fail_memory("addresses");
-    for (size_t r = 0; r < p && !status; r++)
-        most = sizes[r] > most ? sizes[r] : most;
-    free(sizes);
+    const told_t mine = {mc_addresses_bytes(h), any_streams(h)};
+    uint64_t most = 0;
+    bool streams = true;
+    told_t *const told = calloc(p, sizeof *told);
+    int status = told ? gather(&h->oob, &mine, told, sizeof mine) : mc_fail_memory("addresses");
+    for (size_t r = 0; r < p && !status; r++) {
+        most = told[r].bytes > most ? told[r].bytes : most;
+        streams = streams && told[r].streams;
+    }
+    free(told);
     if (status)
         return status;
+    h->streams = streams;
     char *const own = calloc(1, most);
     h->addresses = malloc(p * most);
     h->address_stride = most;

@@ -109,20 +109,24 @@ static mc_call_t head_of(const meshcoll_request_t *r)
     const mc_move_t *const move = &mc_moves[r->collective];
     const meshcoll_args_t args = {
         .collective = r->collective, .datatype = r->operands.datatype, .op = r->operands.op};
-    const uint64_t blocks = mc_move_has_blocks(move) ? (uint64_t)r->mesh->mesh.size : 1;
+    const mc_numbering_t *const aligned = mc_args_aligned(r->mesh, &args);
+    /* of blocks of unequal sizes the count is that of all */
+    const bool equal_blocks = mc_move_has_blocks(move) && !r->operands.out_counts;
+    const uint64_t blocks = equal_blocks ? (uint64_t)r->mesh->mesh.size : 1;
     return (mc_call_t){.collective = r->collective,
                        .root = move->rooted ? r->root : 0,
                        .bytes = r->operands.count * meshcoll_datatype_size(r->operands.datatype) *
                                 blocks,
                        .strategy = r->choice.strategy,
                        .chooser = chooser_of(r),
-                       .aligned = mc_args_aligned(r->mesh, &args)};
+                       .in_order = move->reduces && !aligned && !mc_op_commutes(args.op),
+                       .aligned = aligned};
 }
 
 static bool same_call(const mc_call_t *a, const mc_call_t *b)
 {
     return a->collective == b->collective && a->root == b->root && a->bytes == b->bytes &&
-           a->chooser == b->chooser && a->aligned == b->aligned &&
+           a->chooser == b->chooser && a->in_order == b->in_order && a->aligned == b->aligned &&
            mc_strategy_equal(&a->strategy, &b->strategy);
 }
 
@@ -208,7 +212,7 @@ static double begin_of(const mc_step_t *s, const double *at, double earlier)
 void mc_explain_phases(const mc_plan_t *plan, const mc_timeline_t *timeline, int32_t n_phases,
                        double *seconds)
 {
-    double begin[MC_MAX_PHASES] = {0}, end[MC_MAX_PHASES] = {0};
+    double begin[MC_MAX_SIDES * MC_MAX_PHASES] = {0}, end[MC_MAX_SIDES * MC_MAX_PHASES] = {0};
     double earlier = timeline->started, latest = timeline->started, last = timeline->started;
     int32_t phase = 0;
     for (uint32_t i = 0; i < plan->n_steps; i++) {

@@ -25,7 +25,8 @@ typedef struct {
     uint64_t bytes; /* of the whole vector */
     mc_strategy_t strategy;
     mc_chooser_t chooser;
-    const mc_numbering_t *aligned; /* as it was chosen: choice.h */
+    bool in_order; /* and `aligned`, as it was chosen: choice.h */
+    const mc_numbering_t *aligned;
     uint64_t n_runs;
     double total; /* seconds of all runs */
     double least;

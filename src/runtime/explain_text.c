@@ -48,7 +48,7 @@ static bool is_tuned(const mc_explain_t *e)
 static void print_head(const report_t *r)
 {
     fprintf(r->out, "meshcoll: what ran on %s, %d ranks, as rank %d saw it\n", r->h->text,
-            r->h->mesh.size, r->h->rank);
+            r->h->mesh.size, meshcoll_rank(r->h));
     if (!r->e->links_from)
         fprintf(r->out, "links: the preset %s, which is the default\n", mc_cluster_presets[0].name);
     else if (is_tuned(r->e))
@@ -142,6 +142,7 @@ static int print_why(const report_t *r, const mc_call_t *call, double seconds)
                                       .bytes = (double)call->bytes,
                                       .max_segments = MC_MAX_SEGMENTS,
                                       .most = RANKED,
+                                      .in_order = call->in_order,
                                       .aligned = call->aligned};
     mc_ranked_t *ranked;
     uint32_t n, considered;
@@ -305,7 +306,7 @@ static void print_title(const report_t *r, const mc_call_t *call)
         fprintf(r->out, "\n%s of %s", move->name,
                 mc_print_bytes((double)call->bytes, size, sizeof size));
     if (move->rooted)
-        fprintf(r->out, ", root %d", call->root);
+        fprintf(r->out, ", root %d", mc_comm_rank_of(&r->h->order, call->root));
     fprintf(r->out, ": %llu run%s, median %s", (unsigned long long)call->n_runs,
             call->n_runs == 1 ? "" : "s",
             mc_print_seconds(*median_run(call), number, sizeof number));
@@ -408,7 +409,7 @@ static int write_file(const char *path, const char *text)
 void mc_explain_print(const meshcoll_t *h)
 {
     char *text = NULL;
-    if (h->rank != 0)
+    if (meshcoll_rank(h) != 0)
         return;
     int status = mc_explain_text(h, &text);
     if (!status && h->explain->path)

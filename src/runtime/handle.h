@@ -38,6 +38,7 @@ struct meshcoll {
     int32_t n_polled;
     char *addresses; /* of all ranks' transports, `address_stride` apart, as they were gathered */
     size_t address_stride;
+    bool streams;     /* every rank has a transport that streams (transport.h) */
     mc_peer_t **peer; /* by rank, ascending */
     uint32_t n_peers, peer_capacity;
     uint64_t bytes_sent[MC_MAX_DIMS];
@@ -98,7 +99,9 @@ void mc_handle_enlist(meshcoll_t *h, meshcoll_request_t *r);
  * this thread: peers may wait in one of those for what this rank waits for here. How many events
  * there were. A handle's lock (threads.h) is held in all of these. */
 uint32_t mc_handle_progress(meshcoll_t *h);
-/* Sleeps until a transport of them has news, or a little while. */
-void mc_handle_sleep(meshcoll_t *h);
+/* Sleeps until a transport of them has news, or a little while; whether one says it has. It may say so all the
+ * time and have none: UCX does until a peer answers to a new connection. So sleep `blind` after that,
+ * or who waits for a peer at work takes its core. */
+bool mc_handle_sleep(meshcoll_t *h, bool blind);
 
 #endif

@@ -16,7 +16,8 @@
 enum { MC_HOLD_AHEAD = 1 << 17 };
 
 /* A message is held back as a whole. In quarters 8 ranks in boxes of 4, 3 and 1 exchanged 1 MiB blocks at 200 Mbit/s
- * in 1.06 of the bound, in halves 1.12, in one piece of MC_HOLD_AHEAD 1.22 to 1.32 (docs/performance.md). */
+ * in 1.06 of the bound, in halves 1.12, in one piece of MC_HOLD_AHEAD 1.22 to 1.32; rings of allgathers of 16 MiB on 4x4 and
+ * 8x2 took 1.05 and 1.09, 1.27 and 1.58, 1.20 and 1.80 (docs/performance.md). */
 enum { MC_HOLD_PIECE = MC_HOLD_AHEAD / 4 };
 
 /* For the binding that was measured last: sets `held` of the sends that wait for a message, and chains

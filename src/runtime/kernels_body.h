@@ -95,6 +95,11 @@ FLOAT(float64, double)
 
 /* Narrow floating point: one operation in float32, one rounding. Min and max round nothing. ---------- */
 
+#ifndef NARROW_BEGIN /* where a set has another instruction set for them */
+#define NARROW_BEGIN
+#define NARROW_END
+#endif
+
 #define NARROW_MATH(name, narrow, type, OP)                                       \
     static void name(void *dst, const void *a, const void *b, size_t n)           \
     {                                                                             \
@@ -146,13 +151,17 @@ FLOAT(float64, double)
     }
 HALF_MATH(float16_sum, SUM, HALF_SUM)
 HALF_MATH(float16_prod, PROD, HALF_PROD)
-NARROW_REST(float16, uint16_t)
 #else
-NARROW(float16, uint16_t)
+NARROW_MATH(float16_sum, float16, uint16_t, SUM)
+NARROW_MATH(float16_prod, float16, uint16_t, PROD)
 #endif
+
+NARROW_BEGIN
+NARROW_REST(float16, uint16_t)
 NARROW(bfloat16, uint16_t)
 NARROW(float8_e4m3, uint8_t)
 NARROW(float8_e5m2, uint8_t)
+NARROW_END
 
 /* Complex numbers: sums and quotients part by part; products as the formula says, without C's care
  * for infinities. Parts are kept apart until they are complete: gcc 12 fuses multiply, add and subtract

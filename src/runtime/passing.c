@@ -66,6 +66,13 @@ static int open(meshcoll_t *h, const meshcoll_args_t *a, mc_passed_t *p)
     return status;
 }
 
+/* Where no block stands there shall be no count: a rank's own block may never come to SCRATCH. */
+static void clear(const mc_binding_t *binding)
+{
+    if (binding->scratch_bytes > 0)
+        memset(binding->scratch, 0, binding->scratch_bytes);
+}
+
 static int run(meshcoll_t *h, const mc_strategy_t *strategy, uint32_t number, mc_passed_t *p)
 {
     const meshcoll_args_t args = args_of(p->counts);
@@ -75,6 +82,8 @@ static int run(meshcoll_t *h, const mc_strategy_t *strategy, uint32_t number, mc
     status = check_once(p->request->plan);
     if (!status)
         status = mc_call_bind(p->request, &args, NULL);
+    if (!status)
+        clear(&p->request->binding);
     if (!status)
         status = mc_request_start(p->request);
     return status ? status : mc_request_await(p->request);
@@ -100,6 +109,7 @@ int mc_passing_exchange(meshcoll_t *h, const meshcoll_args_t *a, const mc_strate
         return status;
     }
     p.table = (mc_passing_t){.count = (const size_t *)(const void *)p.request->binding.scratch,
+                             .before = p.request->binding.blocks[MC_SCRATCH].before,
                              .first = p.request->plan->scratch_first,
                              .n = p.request->plan->n_scratch};
     *passed = p;

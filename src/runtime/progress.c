@@ -109,23 +109,30 @@ void mc_sleep_watch_busy(mc_sleep_t *s, const meshcoll_t *h)
             mc_sleep_watch(s, other);
 }
 
-void mc_sleep(mc_sleep_t *s, int most_ms)
+static bool sleep_blindly(void)
 {
-    if (s->ready)
-        return;
-    if (s->blind || s->n == 0)
-        nanosleep(&(struct timespec){.tv_nsec = BLIND_SLEEP_NS}, NULL);
-    else
-        poll(s->fd, s->n, most_ms);
+    nanosleep(&(struct timespec){.tv_nsec = BLIND_SLEEP_NS}, NULL);
+    return false;
 }
 
-void mc_handle_sleep(meshcoll_t *h)
+bool mc_sleep(mc_sleep_t *s, int most_ms)
+{
+    if (s->ready)
+        return true;
+    if (s->blind || s->n == 0)
+        return sleep_blindly();
+    return poll(s->fd, s->n, most_ms) > 0;
+}
+
+bool mc_handle_sleep(meshcoll_t *h, bool blind)
 {
     mc_sleep_t s;
     s.n = 0;
     s.blind = mc_threads_others_run(h);
     s.ready = false;
+    if (blind)
+        return sleep_blindly();
     mc_sleep_watch(&s, h);
     mc_sleep_watch_busy(&s, h);
-    mc_sleep(&s, MC_SLEEP_MS);
+    return mc_sleep(&s, MC_SLEEP_MS);
 }

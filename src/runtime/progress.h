@@ -20,8 +20,8 @@ typedef struct {
 /* Adds a handle's, and those of the handles without a lock that run something in this thread. */
 void mc_sleep_watch(mc_sleep_t *s, const meshcoll_t *h);
 void mc_sleep_watch_busy(mc_sleep_t *s, const meshcoll_t *h);
-/* Until there is news, or so long; -1: without an end. */
-void mc_sleep(mc_sleep_t *s, int most_ms);
+/* Until there is news, or so long; -1: without an end. Whether a descriptor says that there is. */
+bool mc_sleep(mc_sleep_t *s, int most_ms);
 
 /* A look at a handle's transports and running requests alone. */
 uint32_t mc_handle_look(meshcoll_t *h);

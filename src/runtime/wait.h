@@ -27,6 +27,7 @@ enum {
 typedef struct {
     uint32_t idle;   /* looks since something happened */
     bool for_events; /* not for a request's end */
+    bool in_vain;    /* the last sleep ended at once, and nothing had happened */
 } mc_waiting_t;
 
 static inline uint32_t mc_wait_looks(const meshcoll_t *h)
@@ -52,12 +53,13 @@ static inline void mc_wait_turn(meshcoll_t *h, mc_waiting_t *w)
     }
     if (mc_handle_progress(h) > 0) {
         w->idle = 0;
+        w->in_vain = false;
         return;
     }
     const uint32_t looks = mc_wait_looks(h);
     w->idle++;
     if (w->idle > looks + mc_wait_yields(h))
-        mc_handle_sleep(h);
+        w->in_vain = mc_handle_sleep(h, w->in_vain);
     else if (w->idle > looks)
         sched_yield();
 }

@@ -92,13 +92,14 @@ static const char *told_of(const char *name)
     return "";
 }
 
+/* On how many ranks it is reproducible; NULL: never. */
 static const char *lengths_of(mc_aligned_t aligned)
 {
-    static const char *const text[] = {[MC_ALIGNED_NEVER] = "",
-                                       [MC_ALIGNED_TWO] = " (reproducible on 2)",
-                                       [MC_ALIGNED_THREE] = " (reproducible on 2 and 3)",
-                                       [MC_ALIGNED_POWERS] = " (reproducible on 2, 4, 8, …)",
-                                       [MC_ALIGNED_ANY] = " (reproducible)"};
+    static const char *const text[] = {[MC_ALIGNED_NEVER] = NULL,
+                                       [MC_ALIGNED_TWO] = "2",
+                                       [MC_ALIGNED_THREE] = "2 and 3",
+                                       [MC_ALIGNED_POWERS] = "2, 4, 8, …",
+                                       [MC_ALIGNED_ANY] = "any"};
     return text[aligned];
 }
 
@@ -113,9 +114,12 @@ static int print_algorithms(const mc_mesh_t *mesh)
         const mc_algorithm_t *const a = &mc_algorithms[i];
         mc_table_add(&table, "%s:%s", mc_moves[a->collective].name, a->name);
         mc_table_add(&table, "%s", told_of(a->name));
-        mc_table_add(&table, "%s%s%s%s", a->composite ? "(made of two others)" : "",
+        const char *const lengths = lengths_of(a->aligned);
+        mc_table_add(&table, "%s%s%s%s%s%s", a->composite ? "(made of two others)" : "",
                      a->composite && a->keeps_order ? " " : "",
-                     a->keeps_order ? "(keeps the order of ranks)" : "", lengths_of(a->aligned));
+                     a->keeps_order ? "(keeps the order of ranks)" : "",
+                     lengths ? " (reproducible on " : "", lengths ? lengths : "",
+                     lengths ? ")" : "");
     }
     return print_table(&table);
 }
@@ -126,10 +130,11 @@ static json_t *json_algorithms(const mc_mesh_t *mesh)
     (void)mesh;
     for (int32_t i = 0; i < mc_n_algorithms; i++) {
         const mc_algorithm_t *const a = &mc_algorithms[i];
-        json_array_append_new(
-            list, json_pack("{s:s, s:s, s:b, s:b, s:b}", "collective", mc_moves[a->collective].name,
-                            "name", a->name, "slices", (int)a->slices, "composite",
-                            (int)a->composite, "keeps_order", (int)a->keeps_order));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:b, s:b, s:s?}", "collective",
+                                              mc_moves[a->collective].name, "name", a->name,
+                                              "slices", (int)a->slices, "composite",
+                                              (int)a->composite, "keeps_order", (int)a->keeps_order,
+                                              "reproducible_on", lengths_of(a->aligned)));
     }
     return list;
 }

@@ -63,15 +63,19 @@ static int read_request(const texts_t *texts, const char *collective, mc_plan_re
         exit = mc_read_mesh(r->command, texts->mesh, &r->mesh);
     if (exit == MC_GO_ON)
         exit = mc_read_root(r->command, texts->root, r->collective, &r->mesh, &r->root);
-    r->numbering = mc_numbering(&r->mesh, NULL);
     if (exit == MC_GO_ON)
         exit = read_links(texts, r);
-    if (exit == MC_GO_ON && r->in_order && !mc_moves[r->collective].reduces)
+    if (exit != MC_GO_ON)
+        return exit;
+    /* the setting leaves alone what does not reduce */
+    r->reproducible = r->reproducible && mc_moves[r->collective].reduces;
+    r->numbering = mc_numbering(&r->mesh, NULL);
+    if (r->in_order && !mc_moves[r->collective].reduces)
         return mc_tool_refuse(r->command,
                               "--in-order is for what reduces: reduce, reduce_scatter, allreduce; "
                               "%s does not",
                               mc_moves[r->collective].name);
-    return exit;
+    return MC_GO_ON;
 }
 
 static int run_sweep(const texts_t *texts, const mc_plan_request_t *r)
@@ -95,14 +99,9 @@ static int run_size(const texts_t *texts, mc_plan_request_t *r)
     if (exit == MC_GO_ON && texts->strategy) {
         exit = mc_read_strategy(r->command, texts->strategy, r->collective, &r->mesh, &strategy);
         r->strategy = &strategy;
-        if (exit == MC_GO_ON && r->reproducible &&
-            mc_strategy_check_aligned(&strategy, &r->mesh, &r->numbering))
+        if (exit == MC_GO_ON && mc_plan_check(r, &strategy))
             exit = mc_tool_fail(r->command, MESHCOLL_ERR_STRATEGY);
     }
-    const mc_mesh_t led = mc_mesh_led_by(&r->mesh, r->root);
-    if (exit == MC_GO_ON && r->strategy && r->in_order &&
-        mc_strategy_check_order(r->strategy, &led))
-        exit = mc_tool_fail(r->command, MESHCOLL_ERR_STRATEGY);
     if (exit == MC_GO_ON)
         exit = mc_plan_rank(r);
     r->strategy = NULL;
@@ -118,7 +117,8 @@ static int run(const mc_command_t *self, int argc, char **argv)
     const mc_option_t options[] = {
         {.name = "mesh",
          .value = "MESH",
-         .help = "ranks by dimension, outermost first: box=8,gpu=8",
+         .help =
+             "ranks by dimension, outermost first: box=8,gpu=8; boxes of unequal sizes: box=8+8+4",
          .text = &texts.mesh},
         {.name = "bytes",
          .value = "SIZE",

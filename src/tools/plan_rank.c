@@ -13,6 +13,14 @@ typedef struct {
     double best, bound; /* seconds */
 } ranking_t;
 
+int mc_plan_check(const mc_plan_request_t *r, const mc_strategy_t *s)
+{
+    const mc_mesh_t led = mc_mesh_led_by(&r->mesh, r->root);
+    const int status =
+        r->reproducible ? mc_strategy_check_aligned(s, &r->mesh, &r->numbering) : MESHCOLL_OK;
+    return !status && r->in_order ? mc_strategy_check_order(s, &led) : status;
+}
+
 void mc_plan_print_head(const mc_plan_request_t *r, const char *what)
 {
     char mesh[MC_MESH_TEXT];
@@ -23,6 +31,8 @@ void mc_plan_print_head(const mc_plan_request_t *r, const char *what)
         printf(", root %d", r->root);
     if (r->in_order)
         printf(", in the order of ranks");
+    if (r->reproducible)
+        printf(", reproducible");
     for (int32_t i = 0; i < mc_n_cluster_presets; i++)
         if (strcmp(mc_cluster_presets[i].name, r->links_text) == 0)
             provenance = mc_cluster_presets[i].provenance;
@@ -42,16 +52,18 @@ json_t *mc_plan_json_head(const mc_plan_request_t *r)
         json_object_set_new(json, "root", json_integer(r->root));
     if (r->in_order)
         json_object_set_new(json, "in_order", json_true());
+    if (r->reproducible)
+        json_object_set_new(json, "reproducible", json_true());
     return json;
 }
 
-/* A part of the whole as the model cuts it: one segment's bytes. */
 static mc_links_t links_of(const ranking_t *k, const mc_strategy_t *s)
 {
     const mc_plan_request_t *const r = k->request;
     return mc_strategy_links(s, &r->mesh, &r->links, r->root, (double)r->bytes);
 }
 
+/* A part of the whole as the model cuts it: one segment's bytes. */
 static double piece_of(const ranking_t *k, const mc_strategy_t *s)
 {
     return (double)k->request->bytes / s->segments;

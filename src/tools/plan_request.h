@@ -29,6 +29,9 @@ static inline mc_planner_query_t mc_plan_query(const mc_plan_request_t *r, doubl
                                 .aligned = r->reproducible ? &r->numbering : NULL};
 }
 
+/* Does it reduce as is asked for? ERR_STRATEGY says which phase does not. */
+int mc_plan_check(const mc_plan_request_t *request, const mc_strategy_t *strategy);
+
 /* Collective, mesh, root and links, as the first lines of what is printed. */
 void mc_plan_print_head(const mc_plan_request_t *request, const char *what);
 /* The same as an object, which the rest is added to. */

@@ -130,12 +130,11 @@ typedef struct {
 static int find_options(const mc_plan_request_t *r, option_t option[MAX_OPTIONS])
 {
     static const char *const names[] = {"option1", "option2", "option3"};
-    const mc_mesh_t led = mc_mesh_led_by(&r->mesh, r->root);
     int n = 0;
     for (size_t i = 0; i < MC_COUNT(names); i++) {
         option_t *const p = &option[n];
         if (mc_strategy_named(names[i], r->collective, &r->mesh, &p->strategy) ||
-            (r->in_order && mc_strategy_check_order(&p->strategy, &led)))
+            mc_plan_check(r, &p->strategy))
             continue;
         p->name = names[i];
         n++;

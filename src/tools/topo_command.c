@@ -338,7 +338,7 @@ static int run(const mc_command_t *self, int argc, char **argv)
     const mc_option_t options[] = {
         {.name = "mesh",
          .value = "MESH",
-         .help = "box=4,gpu=8; left out under mpirun: as the library finds it",
+         .help = "box=4,gpu=8, or box=8+8+4; left out under mpirun: as the library finds it",
          .text = &r.mesh},
         {.name = "links",
          .value = "LINKS",

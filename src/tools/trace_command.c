@@ -363,7 +363,7 @@ static int run(const mc_command_t *self, int argc, char **argv)
     const mc_option_t options[] = {
         {.name = "mesh",
          .value = "MESH",
-         .help = "ranks by dimension, outermost first: box=2,gpu=4",
+         .help = "ranks by dimension, outermost first: box=2,gpu=4, or box=4+3",
          .text = &texts.mesh},
         {.name = "strategy",
          .value = "STRATEGY",

@@ -34,11 +34,13 @@ static mc_value_t newest(const run_t *run, int32_t rank, uint32_t chunk)
 {
     static const mc_buffer_t order[] = {MC_OUT, MC_SCRATCH, MC_IN};
     const uint32_t n = run->world->plan[0]->n_chunks;
+    const bool pairs = run->world->plan[rank]->depth > 0;
     mc_value_t value = MC_NOTHING;
     if (run->aside[(size_t)rank * n + chunk])
         return mc_machine_value(run->machine, rank, MC_SCRATCH, n + chunk);
     for (size_t i = 0; i < MC_COUNT(order) && value == MC_NOTHING; i++)
-        value = mc_machine_value(run->machine, rank, order[i], chunk);
+        if (order[i] != MC_SCRATCH || !pairs)
+            value = mc_machine_value(run->machine, rank, order[i], chunk);
     return value;
 }
 
@@ -48,7 +50,8 @@ static void note_place(const run_t *run, int32_t rank, uint32_t step)
     const mc_plan_t *const plan = run->world->plan[rank];
     const mc_step_t *const s = &plan->step[step];
     const uint32_t n = plan->n_chunks;
-    for (uint32_t i = 0; plan->collective == MESHCOLL_ALLTOALL && i < s->nrun; i++)
+    const bool halves = plan->collective == MESHCOLL_ALLTOALL && !plan->depth;
+    for (uint32_t i = 0; halves && i < s->nrun; i++)
         for (uint32_t j = 0; j < s->run; j++) {
             const uint32_t to = s->to + i * s->stride + j;
             run->aside[(size_t)rank * n + to % n] = to >= n;
@@ -81,6 +84,51 @@ static int describe(const mc_machine_t *m, mc_value_t value, char **text)
     return cell ? MESHCOLL_OK : mc_fail_memory("a trace");
 }
 
+/* The pairs of a line and a place on it, in the last part of SCRATCH where there are some: "a0,b0". */
+static int describe_pairs(const run_t *run, int32_t rank, uint32_t chunk, char **text)
+{
+    const mc_plan_t *const plan = run->world->plan[rank];
+    const uint32_t depth = plan->depth, n = plan->n_chunks;
+    const size_t room = (size_t)depth * (MC_CHUNK_TEXT + 12) + 4;
+    char name[MC_CHUNK_TEXT];
+    char *const cell = malloc(room);
+    if (!cell)
+        return mc_fail_memory("a trace");
+    mc_text_t out = mc_text(cell, room);
+    for (uint32_t part = plan->parts; part-- > 0 && out.length == 0;)
+        for (uint32_t i = 0; i < depth; i++) {
+            const uint32_t at = (part * n + chunk) * depth + i;
+            const mc_value_t value = mc_machine_value(run->machine, rank, MC_SCRATCH, at);
+            int32_t from;
+            uint32_t ranks;
+            const uint32_t of = mc_value_ranks(run->machine, value, &from, 1, &ranks);
+            if (value != MC_NOTHING && !mc_plan_absent(plan, MC_SCRATCH, at))
+                mc_text_add(&out, "%s%s%d", out.length ? "," : "", mc_chunk_name(of, name), from);
+        }
+    if (out.length == 0)
+        mc_text_add(&out, "-");
+    *text = cell;
+    return MESHCOLL_OK;
+}
+
+/* Do pairs stand for it? Before they do IN has it, and at the end OUT. */
+static bool shows_pairs(const run_t *run, int32_t rank, uint32_t chunk)
+{
+    const mc_plan_t *const plan = run->world->plan[rank];
+    bool any = false;
+    for (uint32_t i = 0; i < plan->depth * plan->parts && !any; i++) {
+        const uint32_t at = (i / plan->depth * plan->n_chunks + chunk) * plan->depth;
+        any = mc_machine_value(run->machine, rank, MC_SCRATCH, at + i % plan->depth) != MC_NOTHING;
+    }
+    return any && mc_machine_value(run->machine, rank, MC_OUT, chunk) == MC_NOTHING;
+}
+
+static int describe_cell(const run_t *run, int32_t rank, uint32_t chunk, char **text)
+{
+    return shows_pairs(run, rank, chunk) ? describe_pairs(run, rank, chunk, text)
+                                         : describe(run->machine, newest(run, rank, chunk), text);
+}
+
 static int take_state(const run_t *run, const mc_trace_t *trace, mc_trace_state_t *state)
 {
     const uint32_t n = trace->n_chunks;
@@ -90,7 +138,7 @@ static int take_state(const run_t *run, const mc_trace_t *trace, mc_trace_state_
         return mc_fail_memory("a trace");
     for (int32_t r = 0; r < trace->n_ranks; r++)
         for (uint32_t c = 0; c < n && !status; c++)
-            status = describe(run->machine, newest(run, r, c), &state->cell[(size_t)r * n + c]);
+            status = describe_cell(run, r, c, &state->cell[(size_t)r * n + c]);
     return status;
 }
 
@@ -113,6 +161,18 @@ static int run_locals(const run_t *run, uint32_t time)
     return status;
 }
 
+/* In columns: of pairs, those of the chunks that they are lines and places of. */
+static mc_range_t columns_of(const mc_plan_t *plan, const mc_step_t *s)
+{
+    const uint32_t depth = s->src == MC_SCRATCH ? mc_plan_depth(plan) : 1;
+    mc_range_t r = mc_step_from(s);
+    if (depth == 1)
+        return r;
+    if (r.run % depth == 0)
+        return (mc_range_t){r.first / depth, r.run / depth, r.nrun, r.stride / depth};
+    return (mc_range_t){r.first / depth, r.nrun, 1, 0};
+}
+
 static int send_one(const run_t *run, int32_t rank, uint32_t step, mc_trace_state_t *state)
 {
     const mc_step_t *const s = &run->world->plan[rank]->step[step];
@@ -125,7 +185,8 @@ static int send_one(const run_t *run, int32_t rank, uint32_t step, mc_trace_stat
     run->message[at] = values;
     if (!values || !message)
         return mc_fail_memory("a trace");
-    state->message[state->n_messages++] = (mc_trace_message_t){rank, s->peer, mc_step_from(s)};
+    state->message[state->n_messages++] =
+        (mc_trace_message_t){rank, s->peer, columns_of(run->world->plan[rank], s)};
     return mc_machine_send(run->machine, rank, step, values);
 }
 

@@ -92,7 +92,7 @@ static int read_options(int argc, char **argv, request_t *r)
     const mc_option_t options[] = {
         {.name = "mesh",
          .value = "MESH",
-         .help = "box=4,gpu=4; left out: as the library finds it",
+         .help = "box=4,gpu=4, or box=8+8+4; left out: as the library finds it",
          .text = &r->mesh},
         {.name = "file",
          .value = "FILE",

@@ -68,11 +68,15 @@ static int find_burst(const mc_cluster_t *cluster, const mc_tuning_t *tuning, mc
     return MESHCOLL_OK;
 }
 
-/* What is left of a message in a row when the cores' time for those of all ranks is taken off. */
-static double gap_of(const mc_seen_t *seen)
+/* What is left of a message in a row when the cores' time for those of all ranks is taken off. One more in a row
+ * takes no longer than a round of its own, which is seen in more collectives; and a gap that is alpha would be
+ * one that nobody has measured (link.h). */
+static double gap_of(const mc_seen_t *seen, double alpha)
 {
-    const double gap = seen->row - seen->cpu * seen->ranks;
-    return gap > 0 ? gap : 0;
+    const double gap = seen->row - seen->cpu * seen->ranks, most = 0.99 * alpha;
+    if (gap <= 0)
+        return 0;
+    return gap < most ? gap : most;
 }
 
 /* Lines that run at once as fast as one does alone. */
@@ -112,9 +116,9 @@ int mc_tune_links(const mc_cluster_t *cluster, const mc_tuning_t *tuning, mc_lin
         const int32_t ports = ports_of(seen);
         /* such that all lines at once, which the model makes lines / ports as slow, cost what they
          * were seen to */
-        const double gap = gap_of(seen);
-        found.dim[d] = (mc_link_t){.alpha = rounded(larger(seen->alpha, larger(gap, seen->cpu))),
-                                   .gap = rounded(gap),
+        const double alpha = larger(seen->alpha, seen->cpu);
+        found.dim[d] = (mc_link_t){.alpha = rounded(alpha),
+                                   .gap = rounded(gap_of(seen, alpha)),
                                    .cpu = rounded(seen->cpu),
                                    .incast = floor(seen->incast * 100 + 0.5) / 100,
                                    .beta = rounded(seen->together * ports / seen->lines),

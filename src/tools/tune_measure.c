@@ -9,6 +9,7 @@
 
 #include <meshcoll/mpi.h>
 
+#include "runtime/choice.h"
 #include "runtime/datatype.h"
 #include "runtime/hold.h"
 #include "tools/tune_batch.h"
@@ -21,8 +22,7 @@
 #include <unistd.h>
 
 enum {
-    SMALL_BYTES = 8, /* of a message */
-    FROM_ALL_SEGMENTS = 16,
+    SMALL_BYTES = 8,    /* of a message */
     ROW_MESSAGES = 128, /* segments, none of which waits for another */
     LEAST_LARGE_BYTES =
         1 << 20,           /* shapers and buffers let short bursts pass faster than the rest */
@@ -47,16 +47,19 @@ typedef enum {
     LARGE_ALONE,
     SERIES
 } series_index_t;
+/* `often`: in a round. What a row takes is short and differs most, by whose turn it is on a core. */
 static const struct {
     size_index_t request;
+    int32_t often;
     bool alone;
-} kinds[SERIES] = {{SMALL, false},    {ROW, false},    {QUARTER, false}, {LARGE, false},
-                   {FROM_ALL, false}, {QUARTER, true}, {LARGE, true}};
+} kinds[SERIES] = {{SMALL, 1, false},    {ROW, 3, false},    {QUARTER, 1, false}, {LARGE, 1, false},
+                   {FROM_ALL, 1, false}, {QUARTER, 1, true}, {LARGE, 1, true}};
 
 /* One dimension, and this rank's line in it. */
 typedef struct {
     const char *name;
     int32_t extent, lines;
+    bool pulled;
     bool among_alone; /* is this line the one of its box that runs alone? */
     meshcoll_t *line;
     char *buffer;
@@ -195,6 +198,7 @@ static dim_t *dim_open(const tuner_t *t, const mc_cluster_t *c, int32_t index)
     dim_t *const d = mc_tune_allocate(sizeof *d);
     d->name = c->mesh.dim[index].name;
     d->extent = c->mesh.dim[index].extent;
+    d->pulled = mc_tune_is_pulled(c, index);
     d->lines = mc_mesh_stride(&c->mesh, index);
     d->among_alone = t->whole->rank % d->lines == 0;
     mc_tune_check(meshcoll_split(t->whole, d->name, &d->line), d->name);
@@ -243,6 +247,18 @@ static void small_close(small_t *small)
     meshcoll_free(small->request);
 }
 
+/* On a wire a message goes in pieces that can be held back, as pipelines and exchanges have them: of longer ones a
+ * box's ranks put more into TCP's buffers than queues on the way hold (docs/performance.md). Also without that
+ * a full mesh would send all to the first neighbour, then to the second, … */
+static meshcoll_request_t *large_of(const dim_t *d, const char *algorithm, size_t bytes)
+{
+    const size_t piece = d->pulled ? MC_HOLD_AHEAD : MC_HOLD_PIECE;
+    const size_t pieces = (bytes + piece - 1) / piece;
+    const int32_t segments = pieces < MC_MAX_SEGMENTS ? (int32_t)pieces : MC_MAX_SEGMENTS;
+    const bool whole = d->pulled && strcmp(algorithm, "ring") == 0;
+    return request_of(d, algorithm, bytes, whole ? 1 : segments);
+}
+
 /* The small message connects and warms up; the large one grows until it takes `enough` seconds. */
 static void find_sizes(const tuner_t *t, dim_t *d, double enough)
 {
@@ -251,24 +267,20 @@ static void find_sizes(const tuner_t *t, dim_t *d, double enough)
     d->buffer = mc_tune_allocate(MOST_BYTES);
     d->request[SMALL] = request_of(d, "ring", SMALL_BYTES, 1);
     d->request[ROW] = request_of(d, "ring", ROW_MESSAGES * SMALL_BYTES, ROW_MESSAGES);
-    d->request[QUARTER] = request_of(d, "ring", d->bytes / 4, 1);
+    d->request[QUARTER] = large_of(d, "ring", d->bytes / 4);
     for (int i = 0; i < 3; i++)
         batch_of(t, d, SMALL_ALL, 1);
     for (;;) {
-        d->request[LARGE] = request_of(d, "ring", d->bytes, 1);
+        d->request[LARGE] = large_of(d, "ring", d->bytes);
         const double once = batch_of(t, d, LARGE_ALL, 1);
         if (once >= enough || 2 * d->bytes * p > MOST_BYTES)
             break;
         d->bytes *= 2;
         meshcoll_free(d->request[LARGE]);
     }
-    /* in segments, as in one all ranks send to the first neighbour, then to the second, …; and none longer
-     * than what can be held back, as an alltoall's */
-    const int32_t least = (int32_t)((d->bytes + MC_HOLD_AHEAD - 1) / MC_HOLD_AHEAD);
-    d->request[FROM_ALL] =
-        request_of(d, "fullmesh", d->bytes, least > FROM_ALL_SEGMENTS ? least : FROM_ALL_SEGMENTS);
+    d->request[FROM_ALL] = large_of(d, "fullmesh", d->bytes);
     meshcoll_free(d->request[QUARTER]);
-    d->request[QUARTER] = request_of(d, "ring", d->bytes / 4, 1);
+    d->request[QUARTER] = large_of(d, "ring", d->bytes / 4);
     for (int s = 0; s < SERIES; s++)
         d->series[s].repeats = mc_repeats_for(batch_of(t, d, (series_index_t)s, 1));
 }
@@ -284,6 +296,12 @@ static void dim_close(dim_t *d)
 
 /* Rounds ----------------------------------------------------------------------------------------- */
 
+static void run_series(const tuner_t *t, dim_t *d, series_index_t s)
+{
+    for (int32_t i = 0; i < kinds[s].often; i++)
+        mc_series_keep(&d->series[s], batch_of(t, d, s, d->series[s].repeats));
+}
+
 static void run_round(tuner_t *t)
 {
     for (int32_t i = 0; i < t->n_dims; i++) {
@@ -291,8 +309,7 @@ static void run_round(tuner_t *t)
         show(t, d->name);
         for (int s = 0; s < SERIES; s++)
             if (!kinds[s].alone || d->lines > 1)
-                mc_series_keep(&d->series[s],
-                               batch_of(t, d, (series_index_t)s, d->series[s].repeats));
+                run_series(t, d, (series_index_t)s);
     }
     show(t, "small ones");
     for (int32_t i = 0; i < t->n_shapes; i++) {

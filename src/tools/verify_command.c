@@ -115,7 +115,8 @@ static int read_meshes(request_t *r)
         return mc_tool_refuse(r->command,
                               "%s; expected either --mesh MESH, as in --mesh "
                               "box=4,gpu=8, or --all",
-                              t->all ? "--all goes without --mesh" : "what is to be verified?");
+                              t->all ? "--all goes without --mesh"
+                                     : "nothing says what is to be verified");
     if (!t->all) {
         const int exit = mc_read_mesh(r->command, t->mesh, &mesh);
         return exit == MC_GO_ON ? add_mesh(r, &mesh) : exit;
@@ -441,7 +442,7 @@ static int run(const mc_command_t *self, int argc, char **argv)
     const mc_option_t options[] = {
         {.name = "mesh",
          .value = "MESH",
-         .help = "verify on this mesh: box=4,gpu=8",
+         .help = "verify on this mesh: box=4,gpu=8, or box=8+8+4",
          .text = &t.mesh},
         {.name = "strategy",
          .value = "STRATEGY",

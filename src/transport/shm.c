@@ -1,5 +1,6 @@
 #include "transport/shm.h"
 
+#include "transport/shm_copy.h"
 #include "transport/shm_memory.h"
 #include "transport/shm_read.h"
 
@@ -98,7 +99,7 @@ static void publish(link_t *link, mc_shm_slot_t *slot)
 static void gather_spans(char *to, const mc_message_t *m)
 {
     for (uint32_t i = 0; i < m->n_spans; to += m->span[i++].bytes)
-        memcpy(to, m->span[i].at, m->span[i].bytes);
+        mc_shm_copy(to, m->span[i].at, m->span[i].bytes);
 }
 
 /* Sending --------------------------------------------------------------------------------------- */
@@ -581,6 +582,7 @@ int mc_shm_create(const mc_shm_params_t *params, mc_transport_t **transport)
     shm_t *const shm = calloc(1, sizeof *shm);
     if (!shm)
         return mc_fail_memory("a transport");
+    mc_shm_copy_init();
     shm->params = *params;
     shm->transport = (mc_transport_t){.ops = &shm_ops, .fd = -1};
     snprintf(shm->dim, sizeof shm->dim, "%s", params->dim);

@@ -1,5 +1,7 @@
 #include "transport/shm_read.h"
 
+#include "transport/shm_copy.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -13,9 +15,9 @@ void mc_shm_move(mc_io_t *io, char *data, size_t n, bool out)
         const mc_span_t s = *io->message.span;
         const size_t left = s.bytes - io->at, part = left < n ? left : n;
         if (out)
-            memcpy((char *)s.at + io->at, data, part);
+            mc_shm_copy((char *)s.at + io->at, data, part);
         else
-            memcpy(data, (char *)s.at + io->at, part);
+            mc_shm_copy(data, (char *)s.at + io->at, part);
         data += part;
         n -= part;
         io->at += part;

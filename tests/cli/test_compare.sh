@@ -62,7 +62,7 @@ in_report '| one-box-2: regret, worst <= 20 % |'
 in_report '## one box, 2 ranks, not shaped'
 in_report 'Nothing: every cell was measured and every result was right.'
 in_report 'mpi_yield_when_idle'
-in_report 'all ranks wait asleep at one gate'
+in_report 'all ranks wait at one gate'
 [ "$(grep -cE '^\| reduce_scatter \| (64 B|4 KiB) \|' "$scratch/out/report.md")" -eq 4 ] ||
     fail "expected 2 cells in two tables"
 if [ -e "$scratch/out/one-box-2-peer.svg" ]; then

@@ -51,6 +51,9 @@ refused "as in box=4,gpu=8" verify --all --large 32y32
 refused "--root takes a rank" verify bcast --mesh x=4 --root some
 
 refused "--ranks takes a number from 2" count --ranks 1
+refused "leave one of them out" count --ranks 4 --mesh x=4
+refused "--mesh takes one of 2 to 512 ranks; x=1 has 1" count --mesh x=1
+refused "--mesh takes one of 2 to 512 ranks" count --mesh x=32,y=32
 refused "--bytes: a size is a number" count --bytes much
 refused "one argument too many" count 8
 refused "there is no list of 'presets'" list presets

@@ -15,7 +15,8 @@ run 0 plan bcast --mesh box=2,gpu=4 --bytes 1M --root 3 --json
 keys j command collective mesh links_given links root bytes lower_bound_seconds best_seconds considered strategies
 keys 'j["strategies"][0]' strategy segments seconds times_best times_bound terms phases
 keys 'j["strategies"][0]["phases"][0]' phase segment_seconds terms busy_terms
-keys 'j["links"][0]' dim alpha gap cpu incast beta burst gamma ports pulled wire
+keys 'j["links"][0]' dim alpha gap cpu incast beta bus burst gamma ports pulled wire at
+keys 'j["strategies"][0]["terms"][0]' dim alpha row beta gamma messages volume
 keys 'j["mesh"]' text ranks dims
 
 run 0 plan bcast --mesh box=2,gpu=4 --sweep 1K..1M --json
@@ -41,17 +42,20 @@ gives 'j["collectives"][0]["collective"], j["in_all"]["meshes"]' "('bcast', 1)"
 gives 'j["in_all"]["worlds"] == 6 * j["in_all"]["strategies"]' True
 
 run 0 count --json
-keys j command ranks bytes unit ways
+keys j command ranks mesh bytes unit ways
 keys 'j["ways"][0]' way strategy counted estimate note
 
 run 0 list --json
 keys j command mesh collectives algorithms strategies links
 gives 'len(j["collectives"])' 8
+keys 'j["algorithms"][0]' collective name slices composite keeps_order reproducible_on
+gives '[a["reproducible_on"] for a in j["algorithms"] if a["collective"] == "allreduce" and a["name"] in ("aligned", "ring")]' "['any', None]"
 keys 'j["links"]["links"][0]' name provenance alpha beta gamma ports pulled
 keys 'j["links"]["clusters"][0]' name provenance network inside
 gives 'all(s["strategy"] for s in j["strategies"])' True
 run 0 list strategies --mesh box=4+3+1 --json
-gives '[s["strategy"] for s in j["strategies"] if s["name"] == "hierarchical" and s["collective"] == "alltoall"]' '[None]'
+gives '[s["strategy"] for s in j["strategies"] if s["name"] == "hierarchical" and s["collective"] == "alltoall"]' \
+    "['gather:mst(fold) alltoall:pairwise(gpu) alltoall:pairwise(box) scatter:mst(fold)']"
 gives '[s["strategy"] for s in j["strategies"] if s["name"] == "flat-pairwise"]' "['alltoall:pairwise(box*gpu*fold)']"
 run 0 list links --json
 gives '"collectives" in j' False

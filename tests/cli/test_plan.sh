@@ -90,6 +90,14 @@ gives '"|" in j["strategies"][0]["strategy"]' False
 # Reproducible: boxes of 4 cost no more, boxes of 6 are no block of the tree that all sums follow.
 run 0 plan allreduce --mesh box=4,gpu=4 --links lab --bytes 1M --reproducible --json
 gives 'any(":ring(" in s["strategy"].split("allgather")[0] for s in j["strategies"])' False
+gives 'j["reproducible"]' True
+run 0 plan allreduce --mesh box=4+2 --sweep 1K..1M --reproducible
+has "reproducible"
+! grep -q option1 <<<"$out" || fail "an option that boxes of unequal sizes may not take: $out"
+run 0 plan bcast --mesh box=4+3+1 --bytes 1M --json
+free=$(query 'j["strategies"][0]["strategy"]')
+run 0 plan bcast --mesh box=4+3+1 --bytes 1M --json --reproducible
+gives 'j["strategies"][0]["strategy"]' "$free"
 refused "between boxes of unequal sizes the aligned tree" plan reduce --mesh box=4+2 --bytes 1M --reproducible \
     --strategy "reduce:mst(fold) reduce:mst(gpu) reduce:mst(box)"
 refused "not the first of its line along fold" plan reduce --mesh box=4+2 --bytes 1M --in-order --root 1 \

@@ -39,6 +39,15 @@ for variable in $variables; do
     named "Ev $variable" $man/meshcoll.7
 done
 
+# Fields of a link: what the library says there are.
+run 2 plan bcast --mesh x=2 --bytes 1 --links x=no:1
+fields=$(sed -n 's/.*a link has \(.*\), but.*/\1/p' <<<"$err" | tr -d ',' | sed 's/ and / /')
+[ "$(wc -w <<<"$fields")" -ge 11 ] || fail "expected the fields of a link in: $err"
+for field in $fields; do
+    named "$field:" $man/meshcoll.7
+    named "$field:" docs/links.md
+done
+
 # Pages are right by whoever can judge; mdoc's strict reader first.
 for page in "$man"/*.[17]; do
     if command -v mandoc >/dev/null; then

@@ -66,4 +66,10 @@ run 0 trace allreduce --mesh box=32,gpu=32 --strategy flat-ring --explain --rank
 has "rank 700 of 1024"
 
 refused "too many to show" trace allreduce --mesh x=100 --strategy allreduce:ring
+# Boxes of 2 and 1: rank 0 gathers rank 1's blocks, exchanges with rank 2 for both, and hands on what came.
+run 0 trace alltoall --mesh box=2+1 --strategy hierarchical --messages --width 300
+has "rank 0 a0 b0 c0 d0 a0,b0 a1,b1 c0 c1 a0 a1 a2,b2 c1 a0 a1 a2 c1"
+has "step 0 1>0: a..d"
+has "step 1 0>2: c..d 2>0: a..b"
+has "step 2 0>1: a..d"
 finish

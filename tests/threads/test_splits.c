@@ -16,7 +16,6 @@ typedef struct {
 
 typedef struct {
     seat_t seat;
-    threading_t mode;
     meshcoll_t *mesh;
     part_t part[PARTS];
 } rank_t;
@@ -100,15 +99,7 @@ static void *run_rank(void *argument)
 {
     rank_t *const r = argument;
     pthread_t thread[PARTS];
-    const meshcoll_oob_t oob = {
-        .rank = r->seat.rank, .size = RANKS, .context = &r->seat, .allgather = allgather};
-    const meshcoll_params_t params = {.size = sizeof params,
-                                      .mesh = "x=2,y=2",
-                                      .transports = "x=shm;y=shm",
-                                      .links = "uniform",
-                                      .progress = r->mode.progress,
-                                      .threads = r->mode.threads};
-    check(meshcoll_create_oob(&oob, &params, &r->mesh) == MESHCOLL_OK, "create");
+    r->mesh = open_mesh(&r->seat, "x=2,y=2", "x=shm;y=shm");
     for (int k = 0; k < PARTS; k++)
         open_part(r, k);
     for (int k = 0; k < PARTS; k++)
@@ -120,27 +111,10 @@ static void *run_rank(void *argument)
     return NULL;
 }
 
-static void run_world(const threading_t *mode)
-{
-    static rank_t rank[RANKS];
-    pthread_t thread[RANKS];
-    for (int r = 0; r < RANKS; r++) {
-        rank[r].seat.rank = r;
-        rank[r].mode = *mode;
-        check(pthread_create(&thread[r], NULL, run_rank, &rank[r]) == 0, "a thread");
-    }
-    for (int r = 0; r < RANKS; r++)
-        pthread_join(thread[r], NULL);
-    printf("progress %s, threads %s: ok\n", mode->progress, mode->threads);
-}
-
 int main(void)
 {
     static const threading_t mode[] = {{"none", "multiple"}, {"thread", "multiple"}};
-    setenv("MESHCOLL_TUNE_FILE", "/dev/null", 1);
-    check(pthread_barrier_init(&meeting.barrier, NULL, RANKS) == 0, "a barrier");
-    for (size_t i = 0; i < sizeof mode / sizeof mode[0]; i++)
-        run_world(&mode[i]);
-    pthread_barrier_destroy(&meeting.barrier);
+    static rank_t rank[RANKS];
+    run_modes(mode, sizeof mode / sizeof mode[0], rank, sizeof *rank, run_rank);
     return 0;
 }

@@ -11,7 +11,6 @@ enum { WORKERS = 3, ROUNDS = 40, COUNT = 3000, SMALL = 5, PARTS = 6 };
 
 typedef struct {
     seat_t seat;
-    threading_t mode;
     meshcoll_t *mesh;
     int32_t in[WORKERS][COUNT], out[WORKERS][COUNT];
     meshcoll_request_t *persistent[WORKERS];
@@ -168,15 +167,7 @@ static void run_alone(rank_t *r)
 static void *run_rank(void *argument)
 {
     rank_t *const r = argument;
-    const meshcoll_oob_t oob = {
-        .rank = r->seat.rank, .size = RANKS, .context = &r->seat, .allgather = allgather};
-    const meshcoll_params_t params = {.size = sizeof params,
-                                      .mesh = "gpu=4",
-                                      .transports = "gpu=shm",
-                                      .links = "uniform",
-                                      .progress = r->mode.progress,
-                                      .threads = r->mode.threads};
-    check(meshcoll_create_oob(&oob, &params, &r->mesh) == MESHCOLL_OK, "create");
+    r->mesh = open_mesh(&r->seat, "gpu=4", "gpu=shm");
     run_persistent(r);
     run_handed_over(r);
     run_many(r);
@@ -186,28 +177,10 @@ static void *run_rank(void *argument)
     return NULL;
 }
 
-static void run_world(const threading_t *mode)
-{
-    static rank_t rank[RANKS];
-    pthread_t thread[RANKS];
-    memset(rank, 0, sizeof rank);
-    for (int r = 0; r < RANKS; r++) {
-        rank[r].seat.rank = r;
-        rank[r].mode = *mode;
-        check(pthread_create(&thread[r], NULL, run_rank, &rank[r]) == 0, "a thread");
-    }
-    for (int r = 0; r < RANKS; r++)
-        pthread_join(thread[r], NULL);
-    printf("progress %s, threads %s: ok\n", mode->progress, mode->threads);
-}
-
 int main(void)
 {
     static const threading_t mode[] = {{"none", "multiple"}, {"thread", "single"}};
-    setenv("MESHCOLL_TUNE_FILE", "/dev/null", 1);
-    check(pthread_barrier_init(&meeting.barrier, NULL, RANKS) == 0, "a barrier");
-    for (size_t i = 0; i < sizeof mode / sizeof mode[0]; i++)
-        run_world(&mode[i]);
-    pthread_barrier_destroy(&meeting.barrier);
+    static rank_t rank[RANKS];
+    run_modes(mode, sizeof mode / sizeof mode[0], rank, sizeof *rank, run_rank);
     return 0;
 }

@@ -3,7 +3,9 @@
 #include "runtime/request.h"
 #include "support/case.h"
 #include "support/plans.h"
+#include "support/strategies.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { RANKS = 12 };
@@ -196,6 +198,64 @@ Test(alltoall, moves_each_byte_over_each_link_once)
             meshcoll_free(request[r]);
         }
         world_close(&w);
+    }
+}
+
+/* Boxes of 4, 3 and 1: what the 12 places of a line and the ranks behind it need. Blocks that leave their
+ * boxes: 4 * 4, 3 * 5 and 1 * 7, once, in a message for each pair of boxes; inside each rank but the first
+ * gives 8 and gets 8. */
+Test(alltoall, goes_once_between_boxes_of_unequal_sizes)
+{
+    static const uint64_t to_boxes[] = {16, 0, 0, 0, 15, 0, 0, 7};
+    static const uint64_t inside[] = {24, 8, 8, 8, 16, 8, 8, 0};
+    static const uint32_t stands[] = {32, 0, 0, 0, 24, 0, 0, 8};
+    meshcoll_request_t *request[RANKS];
+    world_t w;
+    world_open(&w, "box=4+3+1", 8);
+    open_all(&w, "gather:star(fold) alltoall:pairwise(box) scatter:star(fold)", request);
+    for (int turn = 0; turn < 2; turn++)
+        run_bound(&w, request, turn % 2);
+    for (int r = 0; r < 8; r++) {
+        uint32_t messages = 0;
+        for (uint32_t i = 0; i < request[r]->plan->n_steps; i++) {
+            const mc_step_t *const s = &request[r]->plan->step[i];
+            messages += mc_op_sends((mc_op_t)s->op) &&
+                        mc_mesh_level(&w.rank[0]->mesh, r, s->peer) == MC_RAGGED_BOX;
+        }
+        cr_expect_eq(messages, to_boxes[r] ? 2u : 0u);
+        cr_expect_eq(meshcoll_bytes_sent(w.rank[r], 0), 2 * to_boxes[r] * 5 * sizeof(int32_t));
+        cr_expect_eq(meshcoll_bytes_sent(w.rank[r], 2), 2 * inside[r] * 5 * sizeof(int32_t));
+        /* as they were gathered, and as they have come */
+        cr_expect_eq(request[r]->binding.scratch_bytes, 2 * stands[r] * 5 * sizeof(int32_t));
+        meshcoll_free(request[r]);
+    }
+    world_close(&w);
+}
+
+/* Every way, values and all, in place and not. */
+Test(alltoall, is_right_between_boxes_of_unequal_sizes)
+{
+    static const char *const text[] = {"box=2+1", "box=1+1+3", "box=3+3+2", "box=4+3+1",
+                                       "box=5+2+4"};
+    for (size_t m = 0; m < MC_COUNT(text); m++) {
+        mc_mesh_t mesh;
+        mc_sample_t sample;
+        world_t w;
+        cr_assert_eq(mc_mesh_parse(text[m], &mesh), MESHCOLL_OK);
+        cr_assert_eq(mc_sample_open(MESHCOLL_ALLTOALL, &mesh, 24, &sample), 0);
+        world_open(&w, text[m], mesh.size);
+        for (int i = 0; i < sample.n; i++) {
+            char strategy[512];
+            meshcoll_request_t *request[RANKS];
+            snprintf(strategy, sizeof strategy, "%s segments=%d", sample.text[i], i % 3 + 1);
+            open_all(&w, strategy, request);
+            for (int turn = 0; turn < 2; turn++)
+                run_bound(&w, request, turn % 2);
+            for (int r = 0; r < w.n; r++)
+                meshcoll_free(request[r]);
+        }
+        world_close(&w);
+        mc_sample_close(&sample);
     }
 }
 

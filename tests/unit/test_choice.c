@@ -1,5 +1,6 @@
 /* Choices are remembered by exact size, bounded in number, and forgotten alike by whoever asks alike. */
 #include "runtime/choice.h"
+#include "runtime/hold.h"
 
 #include <criterion/criterion.h>
 
@@ -117,11 +118,47 @@ Test(choice, cuts_what_all_send_to_all)
         place_t at;
         begin_on(&at, meshes[i]);
         const uint64_t block = 1 << 20, bytes = block * (uint64_t)at.mesh.size;
-        const mc_memory_t *const large =
-            choose(&at, &(mc_wish_t){.collective = MESHCOLL_ALLTOALL, .bytes = bytes});
+        const mc_memory_t *const large = choose(
+            &at, &(mc_wish_t){.collective = MESHCOLL_ALLTOALL, .bytes = bytes, .streams = true});
         cr_expect_geq(large->best.strategy.segments, 32, "%s", meshes[i]);
-        const mc_memory_t *const small =
-            choose(&at, &(mc_wish_t){.collective = MESHCOLL_ALLTOALL, .bytes = 64});
+        const mc_memory_t *const small = choose(
+            &at, &(mc_wish_t){.collective = MESHCOLL_ALLTOALL, .bytes = 64, .streams = true});
         cr_expect_eq(small->best.strategy.segments, 1, "%s", meshes[i]);
+    }
+}
+
+/* Bytes of all ranks' messages between boxes over their number, in one segment. */
+static double mean_message(const place_t *at, const mc_memory_t *m, double bytes)
+{
+    double messages = 0, volume = 0;
+    for (int32_t i = 0; i < m->best.strategy.n_phases; i++) {
+        const mc_phase_cost_t cost =
+            mc_strategy_phase_cost(&m->best.strategy, &at->mesh, &at->links, 0, i);
+        messages += (double)cost.once.dim[0].messages;
+        volume += mc_ratio_value(cost.once.dim[0].volume) * bytes;
+    }
+    return volume / messages / m->best.strategy.segments;
+}
+
+/* Other exchanges are; where the receivers hold their senders back, as over RDMA, nothing is. */
+Test(choice, cuts_exchanges_where_sends_stream)
+{
+    static const meshcoll_collective_t by[] = {MESHCOLL_ALLGATHER, MESHCOLL_REDUCE_SCATTER,
+                                               MESHCOLL_ALLREDUCE};
+    const uint64_t bytes = 32 << 20;
+    for (size_t i = 0; i < sizeof by / sizeof *by; i++) {
+        place_t streaming, other;
+        mc_ranked_t best;
+        begin_on(&streaming, "box=4,gpu=4");
+        begin_on(&other, "box=4,gpu=4");
+        const mc_planner_query_t query = {.bytes = (double)bytes, .max_segments = MC_MAX_SEGMENTS};
+        cr_assert_eq(mc_planner_best(by[i], &other.mesh, &other.links, &query, &best), MESHCOLL_OK);
+        const mc_memory_t *const cut =
+            choose(&streaming, &(mc_wish_t){.collective = by[i], .bytes = bytes, .streams = true});
+        const mc_memory_t *const whole =
+            choose(&other, &(mc_wish_t){.collective = by[i], .bytes = bytes});
+        cr_expect_leq(mean_message(&streaming, cut, (double)bytes), MC_HOLD_PIECE);
+        cr_expect(mc_strategy_equal(&whole->best.strategy, &best.strategy));
+        cr_expect_gt(mean_message(&other, whole, (double)bytes), MC_HOLD_PIECE, "tells nothing");
     }
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { RANKS = 4, COUNT = 6, ROOM = 1 << 15 };
+enum { RANKS = 4, COUNT = 6, MOST = 4000, ROOM = 1 << 15 };
 
 /* Settings --------------------------------------------------------------------------------------- */
 
@@ -107,6 +107,32 @@ Test(explained, phases_last_from_first_begin_to_last_end)
     plans_free(&p);
 }
 
+/* A strategy of two sides has the phases of both, also those along dimensions 1 long, which do nothing. */
+Test(explained, phases_of_two_sides)
+{
+    enum { PHASES = 24 };
+    plans_t p;
+    plans_of(&p, &(case_t){"a=2,b=2,c=1,d=1,e=1,f=1", MESHCOLL_ALLREDUCE, 0, "torus"});
+    const mc_plan_t *const plan = p.plan[0];
+    mc_timeline_t t;
+    double seconds[PHASES + 1];
+    bool runs[PHASES] = {false};
+    cr_assert_eq(mc_timeline_init(&t, plan), MESHCOLL_OK);
+    t.started = 10;
+    t.ended = 100;
+    for (uint32_t i = 0; i < plan->n_steps; i++) {
+        runs[plan->step[i].phase] = true;
+        t.step[i].at[MC_POSTED] = 11 + i;
+        t.step[i].at[MC_ENDED] = 11.5 + i;
+    }
+    mc_explain_phases(plan, &t, PHASES, seconds);
+    for (int i = 0; i < PHASES; i++)
+        cr_expect_eq(seconds[i] > 0, runs[i], "phase %d: %g", i, seconds[i]);
+    cr_expect(!runs[0] && runs[5] && runs[PHASES - 1]);
+    mc_timeline_free(&t);
+    plans_free(&p);
+}
+
 /* Reports ---------------------------------------------------------------------------------------- */
 
 static void open_world(meshcoll_t *rank[RANKS], const char *explain)
@@ -123,18 +149,17 @@ static void close_world(meshcoll_t *rank[RANKS])
         meshcoll_destroy(rank[r]);
 }
 
-static void run(meshcoll_t *rank[RANKS], meshcoll_collective_t collective, const char *strategy,
-                int times)
+/* What each rank is asked alike, but for its own count where there are `counts`. */
+static void run_args(meshcoll_t *rank[RANKS], const meshcoll_args_t *alike, int times)
 {
-    static float in[RANKS][RANKS * COUNT], out[RANKS][RANKS * COUNT];
+    static float in[RANKS][RANKS * MOST], out[RANKS][RANKS * MOST];
     meshcoll_request_t *request[RANKS];
     for (int r = 0; r < RANKS; r++) {
-        const meshcoll_args_t args = {.size = sizeof args,
-                                      .collective = collective,
-                                      .in = in[r],
-                                      .out = out[r],
-                                      .count = COUNT,
-                                      .strategy = strategy};
+        meshcoll_args_t args = *alike;
+        args.size = sizeof args;
+        args.in = in[r];
+        args.out = out[r];
+        args.count = args.counts ? args.counts[r] : args.count;
         cr_assert_eq(meshcoll_init(rank[r], &args, &request[r]), MESHCOLL_OK, "%s",
                      meshcoll_last_error());
     }
@@ -149,6 +174,13 @@ static void run(meshcoll_t *rank[RANKS], meshcoll_collective_t collective, const
     }
     for (int r = 0; r < RANKS; r++)
         meshcoll_free(request[r]);
+}
+
+static void run(meshcoll_t *rank[RANKS], meshcoll_collective_t collective, const char *strategy,
+                int times)
+{
+    const meshcoll_args_t args = {.collective = collective, .count = COUNT, .strategy = strategy};
+    run_args(rank, &args, times);
 }
 
 static void expect_parts(const char *text, const char *const *part, size_t n)
@@ -195,6 +227,48 @@ Test(explained, report_says_who_chose_and_what_else_there_is)
     cr_expect_null(strstr(text, "gather of"), "what never ran is not told");
     free(text);
     close_world(rank);
+}
+
+static void take_first(void *context, void *dst, const void *a, const void *b, size_t count,
+                       meshcoll_datatype_t datatype)
+{
+    (void)context, (void)b;
+    if (dst != a)
+        memcpy(dst, a, count * meshcoll_datatype_size(datatype));
+}
+
+/* Blocks of unequal sizes are so many bytes as they are; what else there is keeps the order that an
+ * operation needs; a root is the communicator's rank. */
+Test(explained, report_says_what_was_asked)
+{
+    static const size_t counts[RANKS] = {3, 0, 5, 2};
+    static int32_t turned[RANKS] = {3, 2, 1, 0};
+    static const char *const seen[] = {"as rank 2 saw it"};
+    static const char *const blocks[] = {"allgather of 40 B: 1 run"};
+    static const char *const in_order[] = {"allreduce of 15.62 KiB: 1 run", "chosen by the planner",
+                                           "next best: ", " predicted, "};
+    static const char *const rooted[] = {"bcast of 24 B, root 3: 1 run"};
+    meshcoll_t *rank[RANKS];
+    meshcoll_op_t op;
+    char *text;
+    cr_assert_eq(meshcoll_op_create(take_first, 0, NULL, &op), MESHCOLL_OK);
+    open_world(rank, "/dev/null");
+    const meshcoll_args_t allgatherv = {.collective = MESHCOLL_ALLGATHER, .counts = counts};
+    const meshcoll_args_t ordered = {.collective = MESHCOLL_ALLREDUCE, .count = MOST, .op = op};
+    run_args(rank, &allgatherv, 1);
+    run_args(rank, &ordered, 1);
+    run(rank, MESHCOLL_BCAST, NULL, 1);
+    rank[1]->order = (mc_order_t){.mesh_rank = turned, .comm_rank = turned};
+    cr_assert_eq(meshcoll_explain(rank[1], &text), MESHCOLL_OK, "%s", meshcoll_last_error());
+    rank[1]->order = (mc_order_t){0};
+    expect_parts(text, seen, MC_COUNT(seen));
+    expect_parts(text, blocks, MC_COUNT(blocks));
+    expect_parts(text, in_order, MC_COUNT(in_order));
+    expect_parts(text, rooted, MC_COUNT(rooted));
+    cr_expect_null(strstr(text, "reduce_scatter:ring"), "it keeps no order");
+    free(text);
+    close_world(rank);
+    meshcoll_op_free(op);
 }
 
 /* Memory within a process takes no 1000 seconds, nor 1 ns. */

@@ -184,13 +184,18 @@ Test(hold, sends_wait_for_what_comes)
     close_rank(&r);
 }
 
-Test(hold, small_messages_go_at_once)
+static void expect_all_at_once(size_t block, bool streams)
 {
     static rank_t r;
-    open_rank(&r, 16 * KIB, true);
+    open_rank(&r, block, streams);
     start(&r);
     cr_expect_eq(r.wire.n_sent, 7);
     close_rank(&r);
+}
+
+Test(hold, small_messages_go_at_once)
+{
+    expect_all_at_once(16 * KIB, true);
 }
 
 /* Other sizes of the same plan hold other sends: what was held before is not. */
@@ -215,9 +220,5 @@ Test(hold, a_new_binding_begins_anew)
 /* Where a send waits for its receiver, that is enough. */
 Test(hold, only_what_streams_is_held)
 {
-    static rank_t r;
-    open_rank(&r, 64 * KIB, false);
-    start(&r);
-    cr_expect_eq(r.wire.n_sent, 7);
-    close_rank(&r);
+    expect_all_at_once(64 * KIB, false);
 }

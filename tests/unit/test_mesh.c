@@ -278,3 +278,17 @@ Test(mesh, boxes_of_unequal_sizes)
         }
     }
 }
+
+/* The grid of few boxes that are large and many that are small has more places than have numbers. */
+Test(mesh, too_unequal_boxes)
+{
+    mc_mesh_t mesh = {.size = 7};
+    cr_assert_eq(mc_mesh_parse("box=46340+46339x1", &mesh), 0, "%s", meshcoll_last_error());
+    cr_expect_eq(mc_mesh_places(&mesh), 46340 * 46340);
+    cr_expect_eq(mc_mesh_place(&mesh, mesh.size - 1), 46339 * 46340);
+    mesh.size = 7;
+    cr_expect_eq(mc_mesh_parse("box=46341+46340x1", &mesh), MESHCOLL_ERR_MESH);
+    cr_expect_eq(mesh.size, 7);
+    cr_expect(strstr(meshcoll_last_error(), "too unequal, 1 to 46341 ranks"), "%s",
+              meshcoll_last_error());
+}

@@ -38,6 +38,23 @@ static const case_t cases[] = {
     {"x=5", MESHCOLL_ALLTOALL, 0, "alltoall:bruck(x)"},
     {"x=2,y=2,z=2", MESHCOLL_ALLTOALL, 0,
      "alltoall:pairwise(x) alltoall:pairwise(z) alltoall:pairwise(y)"},
+    {"box=3+1", MESHCOLL_ALLREDUCE, 0, "hierarchical"},
+    {"box=3+2", MESHCOLL_BCAST, 1, "option3"},
+    {"box=3+2", MESHCOLL_REDUCE, 4, "option2"},
+    {"box=3+1", MESHCOLL_GATHER, 3, "hierarchical"},
+    {"box=2+1", MESHCOLL_SCATTER, 2, "hierarchical"},
+    {"box=2+1", MESHCOLL_ALLGATHER, 0, "hierarchical"},
+    {"box=2+1", MESHCOLL_REDUCE_SCATTER, 0, "hierarchical"},
+    {"box=2+1", MESHCOLL_ALLTOALL, 0, "hierarchical"},
+    {"box=3+2", MESHCOLL_ALLTOALL, 0, "hierarchical segments=2"},
+    {"box=1+4", MESHCOLL_ALLTOALL, 0, "hierarchical"},
+    {"box=3+1", MESHCOLL_ALLREDUCE, 0, "hierarchical"},
+    {"box=3+2", MESHCOLL_BCAST, 1, "option3"},
+    {"box=3+2", MESHCOLL_REDUCE, 4, "option2"},
+    {"box=3+1", MESHCOLL_GATHER, 3, "hierarchical"},
+    {"box=2+1", MESHCOLL_SCATTER, 2, "hierarchical"},
+    {"box=2+1", MESHCOLL_ALLGATHER, 0, "hierarchical"},
+    {"box=2+1", MESHCOLL_REDUCE_SCATTER, 0, "hierarchical"},
 };
 
 typedef struct {
@@ -114,10 +131,32 @@ static void redirect_peer(mutation_t *m, mc_step_t step)
     }
 }
 
+static bool writes(const mc_step_t *s, uint32_t chunk)
+{
+    for (uint32_t i = 0; i < s->nrun; i++)
+        if (chunk - (s->to + i * s->stride) < s->run)
+            return true;
+    return false;
+}
+
+/* Do two copies as far apart differ in empty chunks only? */
+static bool same_copy(const mutation_t *m, const mc_step_t *a, const mc_step_t *b)
+{
+    const mc_plan_t *const plan = m->p->plan[m->rank];
+    const uint32_t limit = mc_plan_part(plan) * mc_plan_parts(plan);
+    bool same = a->op == MC_OP_COPY && plan->depth;
+    for (uint32_t to = 0; to < limit && same; to++)
+        if (writes(a, to) != writes(b, to))
+            same = mc_plan_absent(plan, (mc_buffer_t)a->dst, to) &&
+                   mc_plan_absent(plan, (mc_buffer_t)a->src, to - a->to + a->first);
+    return same;
+}
+
 static void redirect_chunks(mutation_t *m, const mc_step_t step)
 {
     const mc_op_t op = (mc_op_t)step.op;
-    const uint32_t limit = 2 * m->p->plan[0]->n_chunks;
+    const mc_plan_t *const plan = m->p->plan[0];
+    const uint32_t limit = mc_plan_part(plan) * mc_plan_parts(plan);
     for (uint32_t chunk = 0; chunk < limit; chunk++) {
         mc_step_t other = step;
         other.first = chunk;
@@ -128,7 +167,8 @@ static void redirect_chunks(mutation_t *m, const mc_step_t step)
         if (mc_op_writes(op) && chunk != step.to)
             change(m, other, "writing another chunk");
         other.first = chunk + step.first - step.to;
-        if (mc_op_reads(op) && mc_op_writes(op) && chunk != step.to && other.first < limit)
+        if (mc_op_reads(op) && mc_op_writes(op) && chunk != step.to && other.first < limit &&
+            !same_copy(m, &step, &other))
             change(m, other, "another chunk");
     }
 }
@@ -169,12 +209,23 @@ static void redirect_op(mutation_t *m, const mc_step_t step)
     }
 }
 
+/* What is empty, as nobody is there, may be copied along. */
+static bool copies_nothing_more(const mutation_t *m, const mc_step_t *longer)
+{
+    const mc_plan_t *const plan = m->p->plan[m->rank];
+    const uint32_t last = (longer->first + longer->run - 1) % plan->n_chunks;
+    return longer->op == MC_OP_COPY && longer->nrun == 1 && mc_layout_absent(&plan->layout, last);
+}
+
 static void shorten(mutation_t *m, mc_step_t step)
 {
+    const mc_step_t whole = step;
     step.run--;
-    change(m, step, "a chunk less");
+    if (!same_copy(m, &whole, &step))
+        change(m, step, "a chunk less");
     step.run += 2;
-    change(m, step, "a chunk more");
+    if (!same_copy(m, &whole, &step) && !copies_nothing_more(m, &step))
+        change(m, step, "a chunk more");
 }
 
 static void mutate_step(mutation_t *m)

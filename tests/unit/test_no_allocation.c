@@ -1,64 +1,14 @@
 /* From start to wait nothing is allocated, and nothing is freed; nor by calls that come again. */
 #include "base/base.h"
 #include "runtime/inproc.h"
+#include "support/allocations.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
+#ifdef MC_HAS_ALLOCATIONS
 
 enum { MOST_RANKS = 16, RUNS = 3, MOST_COUNT = 3000 };
-
-void *__libc_malloc(size_t size);
-void *__libc_calloc(size_t n, size_t size);
-void *__libc_realloc(void *old, size_t size);
-void *__libc_memalign(size_t alignment, size_t size);
-void __libc_free(void *at);
-
-static volatile bool counting;
-static volatile unsigned n_calls;
-
-static void count(void)
-{
-    n_calls += counting;
-}
-
-void *malloc(size_t size)
-{
-    count();
-    return __libc_malloc(size);
-}
-
-void *calloc(size_t n, size_t size)
-{
-    count();
-    return __libc_calloc(n, size);
-}
-
-void *realloc(void *old, size_t size)
-{
-    count();
-    return __libc_realloc(old, size);
-}
-
-void *aligned_alloc(size_t alignment, size_t size)
-{
-    count();
-    return __libc_memalign(alignment, size);
-}
-
-int posix_memalign(void **at, size_t alignment, size_t size)
-{
-    count();
-    *at = __libc_memalign(alignment, size);
-    return *at ? 0 : 12;
-}
-
-void free(void *at)
-{
-    count();
-    __libc_free(at);
-}
 
 /* All ranks' requests from start to end. */
 static void run(meshcoll_request_t **request, int n)

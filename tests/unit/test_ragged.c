@@ -40,6 +40,38 @@ Test(ragged, prices_are_sound)
             }
 }
 
+/* An alltoall by fold 0: of n bytes a rank, 3/4 of 4 n come to the first of four and go from it again, in boxes
+ * of 4, 3 and 1 the first sends 4 * 4 blocks of n/8 to others, in two messages. */
+Test(ragged, an_alltoall_sends_what_its_largest_boxes_have)
+{
+    static const struct {
+        int32_t dim;
+        double alpha, beta;
+    } phase[] = {{MC_RAGGED_FOLD, 3, 3},
+                 {MC_RAGGED_GPU, 0, 0},
+                 {MC_RAGGED_BOX, 2, 2},
+                 {MC_RAGGED_FOLD, 2, 3}};
+    mc_mesh_t mesh;
+    mc_links_t links;
+    mc_strategy_t strategy;
+    cr_assert_eq(mc_mesh_parse("box=4+3+1", &mesh), 0);
+    cr_assert_eq(mc_links_parse("lab", &mesh, &links), 0);
+    cr_assert_eq(mc_strategy_parse("gather:star(fold) alltoall:pairwise(gpu) "
+                                   "alltoall:pairwise(box) scatter:mst(fold)",
+                                   MESHCOLL_ALLTOALL, &mesh, &strategy),
+                 0);
+    for (int32_t i = 0; i < strategy.n_phases; i++) {
+        const mc_cost_t cost = mc_strategy_phase_cost(&strategy, &mesh, &links, 0, i).once;
+        for (int32_t d = 0; d < mesh.ndims; d++) {
+            const bool crossed = d == phase[i].dim;
+            cr_expect_float_eq(mc_ratio_value(cost.dim[d].alpha), crossed ? phase[i].alpha : 0,
+                               1e-12);
+            cr_expect_float_eq(mc_ratio_value(cost.dim[d].beta), crossed ? phase[i].beta : 0, 1e-12,
+                               "phase %d: %g", i, mc_ratio_value(cost.dim[d].beta));
+        }
+    }
+}
+
 /* Digits of ranks in boxes of 4, 3 and 1 change boxes in all three rounds: ranks 0 to 3 with 4 to 7 (4 leave
  * the first box), 5 with 7, 6 with 7 (1 leaves the second), each time half of what they hold. */
 Test(ragged, digits_do_not_follow_boxes)
@@ -57,4 +89,40 @@ Test(ragged, digits_do_not_follow_boxes)
                        1e-12);
     cr_expect_eq(cost.dim[MC_RAGGED_BOX].messages, 8 + 2 + 2);
     cr_expect_eq(cost.dim[MC_RAGGED_FOLD].messages, 3 * 8 - 12);
+}
+
+/* A scatter's root keeps what its own box has: 4 of 8 slices, or 1 where it is alone there. A broadcast's
+ * slices are of one length. */
+Test(ragged, blocks_of_the_roots_box_do_not_leave_it)
+{
+    static const struct {
+        meshcoll_collective_t collective;
+        const char *text;
+        int32_t root;
+        double beta;
+    } by[] = {
+        {MESHCOLL_SCATTER, "scatter:star(box) scatter:star(fold)", 0, 4 / 8.},
+        {MESHCOLL_SCATTER, "scatter:star(box) scatter:star(fold)", 5, 5 / 8.},
+        {MESHCOLL_SCATTER, "scatter:mst(box) scatter:star(fold)", 7, 7 / 8.},
+        {MESHCOLL_GATHER, "gather:star(fold) gather:star(box)", 2, 4 / 8.},
+        {MESHCOLL_GATHER, "gather:mst(fold) gather:mst(box)", 7, 7 / 8.},
+        {MESHCOLL_GATHER, "gather:star(box*gpu*fold)", 5, 5 / 8.},
+        {MESHCOLL_BCAST, "scatter:star(box) allgather:ring(box) bcast:star(fold)", 0, 4 / 3.}};
+    mc_mesh_t mesh;
+    mc_links_t links;
+    cr_assert_eq(mc_mesh_parse("box=4+3+1", &mesh), 0);
+    cr_assert_eq(mc_links_parse("lab", &mesh, &links), 0);
+    for (size_t i = 0; i < MC_COUNT(by); i++) {
+        mc_strategy_t strategy;
+        double beta = 0;
+        cr_assert_eq(mc_strategy_parse(by[i].text, by[i].collective, &mesh, &strategy), 0, "%s",
+                     meshcoll_last_error());
+        for (int32_t k = 0; k < strategy.n_phases; k++) {
+            const mc_phase_cost_t cost =
+                mc_strategy_phase_cost(&strategy, &mesh, &links, by[i].root, k);
+            beta += mc_ratio_value(cost.once.dim[MC_RAGGED_BOX].beta);
+        }
+        cr_expect_float_eq(beta, by[i].beta, 1e-12, "%s, root %d: %g n between boxes", by[i].text,
+                           by[i].root, beta);
+    }
 }

@@ -145,6 +145,7 @@ static void sweep_ragged(const int32_t *sizes, int32_t n, uint32_t every)
         mc_strategy_each((meshcoll_collective_t)c, &mesh, MC_PATHS_COVER, verify_ragged, &sweep);
         verify_torus(&sweep, (meshcoll_collective_t)c);
         cr_expect(sweep.pairs > 0 || c == MESHCOLL_ALLTOALL);
+        cr_expect(c != MESHCOLL_ALLTOALL || every > 1 || sweep.worlds > 3);
         cr_expect(every > 1 || sweep.worlds > 0);
     }
 }
@@ -187,7 +188,13 @@ Test(verify, refuses_what_boxes_of_unequal_sizes_cannot)
     expect_refused(MESHCOLL_BCAST, "bcast:mst(box*gpu) scatter:mst(fold) allgather:ring(fold)",
                    "differ in length");
     expect_refused(MESHCOLL_ALLTOALL, "alltoall:pairwise(box*gpu) alltoall:pairwise(fold)",
-                   "one line");
+                   "fold is not in state root");
+    expect_refused(MESHCOLL_ALLTOALL,
+                   "gather:mst(fold) gather:mst(gpu) alltoall:pairwise(box) scatter:mst(gpu) "
+                   "scatter:mst(fold)",
+                   "gathers and scatters there only");
+    expect_refused(MESHCOLL_ALLTOALL, "gather:mst(fold) alltoall:bruck(box*gpu) scatter:mst(fold)",
+                   "take pairwise or digits");
     expect_refused(MESHCOLL_BCAST,
                    "bcast:mst(box*gpu*fold) | bcast:mst(box) bcast:mst(gpu) bcast:mst(fold) "
                    "segments=2",
@@ -204,6 +211,28 @@ Test(verify, passes_alltoall_in_up_to_five_phases)
         sweep_t sweep = {.mesh = &mesh, .most = 64};
         mc_strategy_each(MESHCOLL_ALLTOALL, &mesh, MC_PATHS_ALL, verify_strategy, &sweep);
         cr_expect_gt(sweep.worlds, 20);
+    }
+}
+
+/* Lines that gather also where they are equally long. */
+Test(verify, passes_alltoall_that_gathers_on_even_meshes)
+{
+    static const case_t gathers[] = {
+        {"box=2,gpu=3", MESHCOLL_ALLTOALL, 0,
+         "gather:mst(gpu) alltoall:digits(box) scatter:star(gpu)"},
+        {"box=4,gpu=5", MESHCOLL_ALLTOALL, 0,
+         "gather:star(gpu) alltoall:digits(box) scatter:mst(gpu) segments=3"},
+        {"rack=2,box=3,gpu=4", MESHCOLL_ALLTOALL, 0,
+         "gather:mst(gpu) alltoall:pairwise(rack) alltoall:digits(box) scatter:mst(gpu) "
+         "segments=2"},
+        {"rack=2,box=3,gpu=1", MESHCOLL_ALLTOALL, 0,
+         "gather:mst(gpu) alltoall:digits(rack*box) scatter:mst(gpu)"},
+    };
+    for (size_t i = 0; i < MC_COUNT(gathers); i++) {
+        plans_t p;
+        plans_of(&p, &gathers[i]);
+        expect_well(&p, gathers[i].strategy);
+        plans_free(&p);
     }
 }
 

@@ -1,0 +1,43 @@
+/* How the builder's parts make steps of tiles; for them alone. */
+#ifndef MC_PLAN_STEPS_H
+#define MC_PLAN_STEPS_H
+
+#include "plan/builder.h"
+
+void mc_append(mc_builder_t *b, mc_step_t step);
+
+static inline mc_step_t mc_step_of(mc_op_t op, int32_t peer, mc_buffer_t src, mc_buffer_t dst,
+                                   mc_range_t r)
+{
+    return (mc_step_t){.op = (uint8_t)op,
+                       .src = (uint8_t)src,
+                       .dst = (uint8_t)dst,
+                       .peer = peer,
+                       .first = r.first,
+                       .run = r.run,
+                       .nrun = r.nrun,
+                       .stride = r.stride,
+                       .to = r.first};
+}
+
+/* What a call on ranges is about: the peer as a rank, -1 for none. */
+typedef struct {
+    mc_builder_t *b;
+    int32_t peer;
+} mc_towards_t;
+
+/* `peer` is a place, as in a generator's call. */
+static inline mc_towards_t mc_towards(mc_builder_t *b, int32_t peer)
+{
+    return (mc_towards_t){b, peer < 0 ? peer : mc_mesh_rank_at(&b->head.layout.mesh, peer)};
+}
+
+/* The ranges of a tile of the vector. */
+static inline void mc_each_range(mc_builder_t *b, int32_t peer, const mc_tile_t *v,
+                                 void (*each)(void *towards, mc_range_t range))
+{
+    mc_towards_t towards = mc_towards(b, peer);
+    mc_tile_ranges(&b->head.layout, v, each, &towards);
+}
+
+#endif

@@ -1,0 +1,239 @@
+/* Each allocation in turn fails: whoever meets it says so, has nothing left over, and works again after. */
+#include "compose/planner.h"
+#include "plan/verify.h"
+#include "runtime/boxes.h"
+#include "runtime/inproc.h"
+#include "support/allocations.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef MC_HAS_ALLOCATIONS
+
+/* `tried` gives a status and frees what it made. */
+static void expect_told(int (*tried)(const void *what), const void *what, const char *name)
+{
+    unsigned turn = 1, n_told = 0;
+    for (bool failed = true; failed; turn++) {
+        const long live = n_live;
+        n_left = turn;
+        const int status = tried(what);
+        failed = n_left == 0;
+        n_left = 0;
+        /* the search's marks only save time */
+        cr_assert(status == MESHCOLL_OK || (failed && status == MESHCOLL_ERR_NO_MEMORY),
+                  "%s, %u: %d, %s", name, turn, status, meshcoll_last_error());
+        n_told += status != MESHCOLL_OK;
+        cr_assert_eq(n_live, live, "%s, %u: %ld left", name, turn, n_live - live);
+    }
+    cr_expect_gt(n_told, 0, "%s allocates nothing", name);
+}
+
+typedef struct {
+    const char *mesh;
+    meshcoll_collective_t collective;
+    const char *strategy;
+} planned_t;
+
+static int make_plans(const void *what)
+{
+    const planned_t *const p = what;
+    mc_mesh_t mesh;
+    mc_strategy_t strategy;
+    const mc_plan_t *plan[16] = {NULL};
+    int32_t n = 0;
+    int status = mc_mesh_parse(p->mesh, &mesh);
+    if (!status)
+        status = mc_strategy_parse(p->strategy, p->collective, &mesh, &strategy);
+    for (; !status && n < mesh.size; n++)
+        status = mc_strategy_plan(&strategy, &mesh, n, 1, (mc_plan_t **)&plan[n]);
+    const mc_world_t world = {n, plan};
+    if (!status)
+        status = mc_verify(&world, NULL);
+    for (int32_t r = 0; r < n; r++)
+        mc_plan_free((mc_plan_t *)plan[r]);
+    return status;
+}
+
+Test(no_memory, plans)
+{
+    static const planned_t planned[] = {
+        {"x=2,y=2", MESHCOLL_ALLREDUCE, "torus segments=4"},
+        {"x=2,y=3", MESHCOLL_ALLTOALL, "hierarchical segments=2"},
+        {"x=3", MESHCOLL_ALLTOALL, "flat-bruck"},
+        {"x=5", MESHCOLL_REDUCE_SCATTER, "reduce_scatter:aligned"},
+        {"box=3+1", MESHCOLL_GATHER, "hierarchical segments=2"},
+        {"box=3+1", MESHCOLL_ALLGATHER, "hierarchical"},
+    };
+    for (size_t i = 0; i < MC_COUNT(planned); i++) {
+        cr_assert_eq(make_plans(&planned[i]), MESHCOLL_OK); /* sizes of boxes are kept for good */
+        expect_told(make_plans, &planned[i], planned[i].strategy);
+    }
+}
+
+static int find_best(const void *what)
+{
+    const planned_t *const p = what;
+    mc_mesh_t mesh;
+    mc_links_t links;
+    mc_ranked_t *ranked, best;
+    uint32_t n, considered;
+    int status = mc_mesh_parse(p->mesh, &mesh);
+    if (!status)
+        status = mc_links_parse(p->strategy, &mesh, &links);
+    const mc_planner_query_t query = {.bytes = 1e6, .max_segments = 16};
+    if (!status)
+        status = mc_planner_best(p->collective, &mesh, &links, &query, &best);
+    if (!status)
+        status = mc_planner_rank(p->collective, &mesh, &links, &query, &ranked, &n, &considered);
+    if (!status)
+        free(ranked);
+    return status;
+}
+
+Test(no_memory, choices)
+{
+    static const planned_t asked[] = {
+        {"x=4,y=4", MESHCOLL_ALLREDUCE, "uniform"},
+        {"box=4,gpu=4", MESHCOLL_BCAST, "lab,box=lab-net;burst:64KiB"},
+        {"box=3+1", MESHCOLL_ALLREDUCE, "lab"},
+        {"x=2,y=2,z=2", MESHCOLL_ALLREDUCE, "uniform"},
+    };
+    for (size_t i = 0; i < MC_COUNT(asked); i++) {
+        cr_assert_eq(find_best(&asked[i]), MESHCOLL_OK, "%s", meshcoll_last_error());
+        expect_told(find_best, &asked[i], asked[i].mesh);
+    }
+}
+
+static int find_boxes(const void *what)
+{
+    mc_place_t place[7] = {{0}};
+    mc_arranged_t arranged;
+    const char *const machines = what;
+    for (int32_t r = 0; r < 7; r++)
+        place[r] = (mc_place_t){.machine = machines[r] - '0', .node = -1, .package = -1};
+    const int status = mc_arrange(NULL, place, 7, &arranged);
+    if (!status)
+        mc_arranged_free(&arranged);
+    return status;
+}
+
+Test(no_memory, boxes)
+{
+    static const char *const machines[] = {"0000555", "0120120", "0000000"};
+    for (size_t i = 0; i < MC_COUNT(machines); i++) {
+        cr_assert_eq(find_boxes(machines[i]), MESHCOLL_OK);
+        expect_told(find_boxes, machines[i], machines[i]);
+    }
+}
+
+/* Collectives on blocks, equal or not, and groups, from the mesh's first to its last. */
+static int create_and_init(const void *what)
+{
+    enum { MOST = 8 };
+    const planned_t *const p = what;
+    const size_t counts[MOST] = {3, 0, 5, 1, 2, 7, 1, 1};
+    float in[64] = {0}, out[64];
+    meshcoll_t *rank[MOST] = {NULL};
+    meshcoll_request_t *request[MOST] = {NULL};
+    int status = mc_inproc_create(p->mesh, NULL, rank);
+    const int n = status ? 0 : meshcoll_size(rank[0]);
+    for (int r = 0; r < n && !status; r++) {
+        const meshcoll_args_t a = {.size = sizeof a,
+                                   .collective = p->collective,
+                                   .in = in,
+                                   .out = out,
+                                   .count = counts[r],
+                                   .datatype = MESHCOLL_FLOAT32,
+                                   .strategy = p->strategy,
+                                   .counts = counts};
+        status = meshcoll_init(rank[r], &a, &request[r]);
+    }
+    for (int r = 0; r < n; r++) {
+        meshcoll_free(request[r]);
+        meshcoll_destroy(rank[r]);
+    }
+    return status;
+}
+
+Test(no_memory, persistent_requests)
+{
+    static const planned_t planned[] = {
+        {"x=2,y=2", MESHCOLL_ALLGATHER, "hierarchical segments=2"},
+        {"box=3+1", MESHCOLL_REDUCE_SCATTER, "hierarchical"},
+        {"box=3+1", MESHCOLL_SCATTER, NULL},
+    };
+    for (size_t i = 0; i < MC_COUNT(planned); i++) {
+        cr_assert_eq(create_and_init(&planned[i]), MESHCOLL_OK, "%s", meshcoll_last_error());
+        expect_told(create_and_init, &planned[i], planned[i].mesh);
+    }
+}
+
+/* Calls that come again --------------------------------------------------------------------------- */
+
+enum { RANKS = 4, SHORT = 8, LONG = 4000 };
+
+typedef struct {
+    meshcoll_t *rank[RANKS];
+    int32_t in[RANKS][LONG], out[RANKS][LONG];
+    meshcoll_request_t *request[RANKS][2];
+} calls_t;
+
+static int begin(calls_t *c, int r, int which)
+{
+    const size_t count = which ? LONG : SHORT;
+    c->request[r][which] = NULL;
+    return meshcoll_iallreduce(c->rank[r], c->in[r], c->out[r], count, MESHCOLL_INT32, MESHCOLL_SUM,
+                               &c->request[r][which]);
+}
+
+static void finish(calls_t *c)
+{
+    for (int left = 1; left > 0;) {
+        left = 0;
+        for (int r = 0; r < RANKS; r++)
+            left += meshcoll_testall(2, c->request[r]) == MESHCOLL_IN_PROGRESS;
+    }
+}
+
+/* A long call that is known gets the memory of a short one, which cannot grow; then it can. */
+Test(no_memory, known_calls)
+{
+    static calls_t c;
+    cr_assert_eq(mc_inproc_create("x=2,y=2", NULL, c.rank), MESHCOLL_OK);
+    for (int r = 0; r < RANKS; r++) {
+        cr_assert_eq(meshcoll_set_strategy(c.rank[r], MESHCOLL_ALLREDUCE, "flat-fullmesh"), 0);
+        for (int i = 0; i < LONG; i++)
+            c.in[r][i] = i + r;
+    }
+    for (int again = 0; again < 3; again++) {
+        for (int which = 0; which < 2; which++)
+            for (int r = 0; r < RANKS; r++)
+                cr_assert_eq(begin(&c, r, which), MESHCOLL_OK);
+        finish(&c);
+    }
+    for (int r = 0; r < RANKS; r++) {
+        n_left = 1;
+        cr_assert_eq(begin(&c, r, 1), MESHCOLL_ERR_NO_MEMORY);
+        cr_assert_eq(n_left, 0);
+    }
+    memset(c.out, 0, sizeof c.out);
+    for (int which = 0; which < 2; which++)
+        for (int r = 0; r < RANKS; r++)
+            cr_assert_eq(begin(&c, r, which), MESHCOLL_OK, "%s", meshcoll_last_error());
+    finish(&c);
+    for (int r = 0; r < RANKS; r++)
+        for (int i = 0; i < LONG; i++)
+            cr_assert_eq(c.out[r][i], RANKS * i + 6, "rank %d, element %d", r, i);
+    for (int r = 0; r < RANKS; r++)
+        meshcoll_destroy(c.rank[r]);
+}
+
+#else
+
+Test(no_memory, needs_glibc_and_its_own_allocator)
+{
+}
+
+#endif

@@ -1,0 +1,58 @@
+/* Waiting, where a descriptor says all the time that there is news. */
+#include "runtime/handle.h"
+#include "runtime/wait.h"
+
+#include <criterion/criterion.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+static uint32_t n_looks, n_armed, news;
+
+static uint32_t look(mc_transport_t *t)
+{
+    (void)t;
+    n_looks++;
+    return news;
+}
+
+static int arm(mc_transport_t *t)
+{
+    (void)t;
+    n_armed++;
+    return MESHCOLL_OK;
+}
+
+static const mc_transport_ops_t ops = {.progress = look, .arm = arm};
+
+static mc_transport_t readable(void)
+{
+    return (mc_transport_t){.ops = &ops, .fd = eventfd(1, EFD_CLOEXEC)};
+}
+
+Test(wait, sleeps_blindly_after_a_sleep_in_vain)
+{
+    mc_transport_t t = readable();
+    meshcoll_t h = {.crowded = true, .polled = {&t}, .n_polled = 1};
+    mc_waiting_t w = {0};
+    const uint32_t awake = mc_wait_looks(&h) + mc_wait_yields(&h);
+    for (uint32_t i = 0; i < awake; i++)
+        mc_wait_turn(&h, &w);
+    cr_assert_eq(n_armed, 0);
+    for (int i = 0; i < 10; i++)
+        mc_wait_turn(&h, &w);
+    cr_assert_eq(n_looks, awake + 10);
+    cr_assert_eq(n_armed, 5, "every other sleep has no look at the descriptor, got %u", n_armed);
+    close(t.fd);
+}
+
+Test(wait, looks_at_the_descriptor_again_after_news)
+{
+    mc_transport_t t = readable();
+    meshcoll_t h = {.crowded = true, .polled = {&t}, .n_polled = 1};
+    mc_waiting_t w = {.in_vain = true, .idle = 1000};
+    news = 1;
+    mc_wait_turn(&h, &w);
+    cr_assert(!w.in_vain);
+    cr_assert_eq(w.idle, 0);
+    close(t.fd);
+}
