@@ -41,6 +41,20 @@ typedef struct {
     mc_cost_t once, busy;
 } mc_phase_cost_t;
 
+/* Rounds in which MST halves a merged line: outermost dimension crossed, slices that the root passes on, most
+ * messages at one port. Of the lines of one mesh, root and wires, by first and last dimension: for those who price
+ * many algorithms on them. All 0 at first. */
+enum { MC_MAX_ROUNDS = 32 };
+typedef struct {
+    int32_t top, sent, most;
+} mc_round_t;
+typedef struct {
+    struct {
+        int32_t n; /* 0: not walked yet */
+        mc_round_t round[MC_MAX_ROUNDS];
+    } line[MC_MAX_DIMS][MC_MAX_DIMS];
+} mc_walks_t;
+
 /*
  * What a line's cost depends on.
  *   share      the fraction of n that the tile is when the line's dimensions are free (1 over the
@@ -52,6 +66,7 @@ typedef struct {
  *              leave or enter the same box in that round (1 on a plain line)
  *   wire[d]    the dimension through whose port they go, as index + 1; 0: d's own (link.h)
  *   pulled[d]  the receivers do the copying
+ *   walks      of lines priced before; NULL: none are kept
  *   boxes      of unequal sizes, for a line of all their ranks; `mesh` has equal ones then. NULL: none
  *   kept       the part of the tile that stays with the root of a scatter or gather; 0: as much as with
  *              each of the others, 1 / line.len
@@ -64,6 +79,7 @@ typedef struct {
     int64_t lines;
     int32_t crowd[MC_MAX_DIMS], ports[MC_MAX_DIMS], wire[MC_MAX_DIMS];
     bool pulled[MC_MAX_DIMS];
+    mc_walks_t *walks;
     mc_ratio_t kept;
 } mc_line_shape_t;
 

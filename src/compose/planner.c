@@ -95,13 +95,15 @@ mc_ratio_t mc_share_of(meshcoll_collective_t collective, const mc_mesh_t *mesh,
 
 mc_phase_cost_t mc_phase_cost(meshcoll_collective_t collective, int32_t algorithm, mc_dims_t dims,
                               const mc_mesh_t *mesh, const mc_links_t *links, int32_t root,
-                              const mc_placement_t state[MC_MAX_DIMS], mc_ratio_t share)
+                              const mc_placement_t state[MC_MAX_DIMS], mc_ratio_t share,
+                              mc_walks_t *walks)
 {
     const mc_mesh_t led = mc_mesh_led_by(mesh, root);
     mc_mesh_t even = led;
     const bool alltoall = mc_algorithms[algorithm].collective == MESHCOLL_ALLTOALL;
     mc_line_shape_t shape = shape_of(&led, &even, alltoall, links, dims, root, state);
     shape.share = share;
+    shape.walks = walks;
     if (mesh->ragged && mc_dims_has(dims, MC_RAGGED_BOX) &&
         mc_move_has_blocks(&mc_moves[collective]))
         shape.kept = kept_by(&led, dims, root);
@@ -128,7 +130,8 @@ mc_phase_cost_t mc_strategy_phase_cost(const mc_strategy_t *strategy, const mc_m
                          pairs ? mc_pairs_share(mesh, phase->dims)
                                : mc_share_of(strategy->collective, mesh,
                                              mc_algorithms[phase->algorithm].collective,
-                                             phase->dims, cut));
+                                             phase->dims, cut),
+                         NULL);
 }
 
 static mc_phase_cost_t all_phases(const mc_strategy_t *strategy, const mc_mesh_t *mesh,

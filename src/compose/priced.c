@@ -17,6 +17,7 @@ typedef struct {
     bool
         by_lines; /* prices depend on how many lines run, also on those outside (link.h's cpu and bus) */
     int32_t root, room_prices, room_steps, room_groups, room_hops, room_nodes;
+    mc_walks_t *walks;
     int32_t *node;  /* by code */
     int32_t *group; /* by collective, line, which inner dimensions are in use, which are cut */
     int32_t *price; /* by line, which inner dimensions are in use, algorithm */
@@ -155,7 +156,7 @@ static mc_price_t priced(const build_t *b, const mc_node_t *node, const mc_hop_t
     for (int32_t i = 0; i < graph->n; i++)
         state[graph->dim[i]] = node->at[i] == MC_SHARD ? MC_REPLICA : (mc_placement_t)node->at[i];
     price.exact = mc_phase_cost(b->collective, algorithm, hop->dims, b->mesh, b->links, b->root,
-                                state, mc_ratio(1, 1));
+                                state, mc_ratio(1, 1), b->walks);
     add_seconds(&price, b->p, b->links);
     return price;
 }
@@ -275,13 +276,15 @@ int mc_priced_init(mc_priced_t *p, meshcoll_collective_t collective, const mc_me
     const mc_node_t start = mc_graph_start(&p->graph);
     const int32_t n = p->graph.n;
     const size_t lines = (size_t)(n * n);
+    b.walks = calloc(1, sizeof *b.walks);
     b.node = calloc((size_t)1 << (NODE_BITS * n + 1), sizeof *b.node);
     b.group = calloc((lines * MESHCOLL_COLLECTIVES) << (2 * n), sizeof *b.group);
     b.price = calloc((lines * (size_t)mc_n_algorithms) << n, sizeof *b.price);
-    const bool done = b.node && b.group && b.price && add_node(&b, &start) >= 0;
+    const bool done = b.walks && b.node && b.group && b.price && add_node(&b, &start) >= 0;
     free(b.price);
     free(b.group);
     free(b.node);
+    free(b.walks);
     if (done)
         return MESHCOLL_OK;
     mc_priced_free(p);

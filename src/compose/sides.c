@@ -239,6 +239,8 @@ static bool reorder(const mc_strategy_t *base, const mc_mesh_t *mesh, const int3
             first = to[d] < first ? to[d] : first;
             last = to[d] > last ? to[d] : last;
         }
+        if (last - first + 1 != dims.count)
+            return false;
         s.phase[i].dims = (mc_dims_t){first, last - first + 1};
     }
     if (mc_strategy_check(&s, mesh))
