@@ -205,7 +205,13 @@ mc_phase_cost_t mc_cost_pairwise_alltoall(const mc_line_shape_t *shape)
     return fullmesh(shape, mc_ratio(1, shape->line.len), false);
 }
 
+/* The line's first rank sums onto what it sends, so that it reads when the others have read from it. */
 mc_phase_cost_t mc_cost_fullmesh_allreduce(const mc_line_shape_t *shape)
 {
-    return fullmesh(shape, mc_ratio(1, 1), true);
+    mc_phase_cost_t cost = fullmesh(shape, mc_ratio(1, 1), true);
+    const int32_t d = mc_shape_top(shape);
+    mc_term_t *const once = &cost.once.dim[d];
+    if (shape->pulled[d])
+        once->beta = mc_ratio_add(once->beta, once->beta);
+    return cost;
 }

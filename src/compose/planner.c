@@ -86,8 +86,6 @@ mc_ratio_t mc_share_of(meshcoll_collective_t collective, const mc_mesh_t *mesh,
                        meshcoll_collective_t move, mc_dims_t dims, unsigned cut)
 {
     int32_t parts = 1;
-    if (mesh->ragged && collective == MESHCOLL_ALLTOALL && dims.count < mesh->ndims)
-        return mc_pairs_share(mesh, dims);
     if (mesh->ragged && mc_move_has_blocks(&mc_moves[collective]))
         return ragged_share(mesh, move, dims, cut);
     for (int32_t d = 0; d < mesh->ndims; d++)
@@ -122,7 +120,7 @@ mc_phase_cost_t mc_strategy_phase_cost(const mc_strategy_t *strategy, const mc_m
 {
     mc_placement_t state[MC_MAX_DIMS];
     const mc_phase_t *const phase = &strategy->phase[i];
-    const bool pairs = !mesh->ragged && mc_strategy_gathers(strategy);
+    const bool pairs = mc_strategy_gathers(strategy);
     unsigned cut = 0;
     mc_strategy_state(strategy, mesh, i, state);
     for (int32_t d = 0; d < mesh->ndims; d++)

@@ -1,5 +1,6 @@
 #include "compose/priced.h"
 
+#include "compose/cost_pairs.h"
 #include "compose/planner.h"
 
 #include <stdlib.h>
@@ -75,7 +76,9 @@ static site_t site_of(const build_t *b, const mc_node_t *node, const mc_hop_t *h
         if (counts && node->at[i] != MC_ROOT)
             site.used |= 1u << i;
     }
-    site.share = mc_share_of(b->collective, b->mesh, hop->collective, hop->dims, cut);
+    site.share = hop->gathered
+                     ? mc_pairs_share(b->mesh, hop->dims)
+                     : mc_share_of(b->collective, b->mesh, hop->collective, hop->dims, cut);
     return site;
 }
 
@@ -186,7 +189,7 @@ static int32_t group_of(build_t *b, const mc_node_t *node, const mc_hop_t *hop)
     int32_t *const known = &b->group[(((line << n) + site.used) << n) + site.shards];
     if (*known)
         return *known - 1;
-    const mc_choices_t choices = mc_graph_choices(&p->graph, hop->collective, hop->dims);
+    const mc_choices_t choices = mc_graph_choices(&p->graph, hop);
     mc_priced_group_t *const group = roomy(p->group, p->n_groups, &b->room_groups, sizeof *group);
     if (!group)
         return -1;
