@@ -194,7 +194,9 @@ typedef struct meshcoll_request meshcoll_request_t;
 typedef struct {
     size_t size; /**< sizeof(meshcoll_params_t), in bytes */
     /** The mesh: "box=4,gpu=8", outermost first; its extents multiply to the number of ranks,
-     * which fill it in their order; but where its dimension "box" is as long as there are boxes, box by box. Default: env
+     * which fill it in their order; but where its dimension "box" is as long as there are boxes, box by box.
+     * Or boxes of unequal sizes, "box=8+8+4", which has dimensions box, gpu and fold: neighbours in a box
+     * differ in fold (docs/architecture.md). Default: env
      * MESHCOLL_MESH, else found, box by box: ranks that can share memory form a box, and where each
      * NUMA node (or socket) of every box has as many ranks bound to it, these a "numa" (or "socket"). */
     const char *mesh;
@@ -264,7 +266,7 @@ MESHCOLL_API int meshcoll_rank(const meshcoll_t *mesh);
 /** How many ranks the mesh has; ERR_INVALID_ARG (negative) where `mesh` is NULL. */
 MESHCOLL_API int meshcoll_size(const meshcoll_t *mesh);
 
-/** The mesh's text, "box=4,gpu=8"; owned by the handle; NULL where `mesh` is. */
+/** The mesh's text, "box=4,gpu=8" or "box=8+8+4"; owned by the handle; NULL where `mesh` is. */
 MESHCOLL_API const char *meshcoll_mesh_text(const meshcoll_t *mesh);
 
 /** Where a rank stands along dimension `dim` (0 = outermost), from 0 on; ERR_INVALID_ARG

@@ -91,16 +91,21 @@ static double received(meshcoll_collective_t collective, double ranks)
     }
 }
 
-/* Seconds until a rank can have received `bytes` over the links of all its dimensions at once. */
+/* Seconds until a rank can have received `bytes` over the wires of all its dimensions at once: over a shared one as
+ * fast as the fastest link. */
 static double inflow(const mc_mesh_t *mesh, const mc_links_t *links, double bytes)
 {
-    double rate = 0;
+    double all = 0, rate[MC_MAX_DIMS] = {0};
+    for (int32_t d = 0; d < mesh->ndims; d++) {
+        const int32_t wire = mc_links_wire(links, d);
+        if (mesh->dim[d].extent == 1)
+            continue;
+        bytes -= rate[wire] == 0 ? links->dim[wire].burst : 0;
+        rate[wire] = larger(rate[wire], 1 / links->dim[d].beta);
+    }
     for (int32_t d = 0; d < mesh->ndims; d++)
-        if (mesh->dim[d].extent > 1) {
-            rate += 1 / links->dim[d].beta;
-            bytes -= links->dim[d].burst;
-        }
-    return larger(bytes, 0) / rate;
+        all += rate[d];
+    return larger(bytes, 0) / all;
 }
 
 static double computation(const mc_mesh_t *mesh, const mc_links_t *links)
@@ -122,12 +127,17 @@ double mc_lower_bound(meshcoll_collective_t collective, const mc_mesh_t *mesh,
     if (top == mesh->ndims)
         return 0;
     const mc_link_t *const link = &links->dim[top];
-    const int32_t inside = mc_mesh_stride(mesh, top);
-    const int32_t ports = link->ports < inside ? link->ports : inside;
-    const double part = mesh->ragged
-                            ? ragged_volume(collective, mesh->ragged, link->pulled)
-                            : volume(collective, mesh->dim[top].extent, inside, link->pulled);
-    const double passed = larger(n * part / ports - link->burst, 0) * link->beta;
+    const int32_t wire = mc_links_wire(links, top), inside = mc_mesh_stride(mesh, wire);
+    const int32_t boxes = mc_mesh_places(mesh) / inside;
+    const mc_link_t *const port = &links->dim[wire];
+    const int32_t ports = port->ports < inside ? port->ports : inside;
+    double least_beta = link->beta;
+    for (int32_t d = top; d <= wire; d++)
+        if (mesh->dim[d].extent > 1 && links->dim[d].beta < least_beta)
+            least_beta = links->dim[d].beta;
+    const double part = mesh->ragged ? ragged_volume(collective, mesh->ragged, link->pulled)
+                                     : volume(collective, boxes, inside, link->pulled);
+    const double passed = larger(n * part / ports - port->burst, 0) * least_beta;
     const double taken = inflow(mesh, links, n * received(collective, mesh->size));
     const double bound = larger(latency(mesh, links, top), larger(passed, taken));
     return mc_moves[collective].reduces ? larger(bound, n * computation(mesh, links)) : bound;

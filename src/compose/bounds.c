@@ -213,7 +213,8 @@ int mc_bounds_init(mc_bounds_t *b, const mc_priced_t *graph, const mc_links_t *l
     const size_t lanes = (size_t)b->n_blocks * MC_LANES;
     b->weight = calloc(lanes * (size_t)b->kind.n, sizeof *b->weight);
     b->offset = calloc(2 * lanes, sizeof *b->offset);
-    b->at_group = malloc(MC_LANES * sizeof *b->at_group * (size_t)graph->n_groups);
+    const size_t parts = b->kind.n_priced > MC_LANES ? (size_t)b->kind.n_priced : MC_LANES;
+    b->at_group = malloc(parts * sizeof *b->at_group * (size_t)graph->n_groups);
     if (!b->weight || !b->offset || !b->at_group) {
         mc_bounds_free(b);
         return mc_fail_memory("the planner's bounds");
@@ -372,26 +373,39 @@ static void fill_block(mc_bounds_t *b, mc_cut_t *cut, double *good)
     cut->bound = fmax(cut->bound, lane_of(start, strongest));
 }
 
-static inline void lower_parts(double *least, const double *load, const double *after, int32_t n)
+static void lower_parts(double *least, const double *load, int32_t n)
 {
     for (int32_t k = 0; k < n; k++)
-        least[k] = load[k] + after[k] < least[k] ? load[k] + after[k] : least[k];
+        least[k] = load[k] < least[k] ? load[k] : least[k];
 }
 
-static void fill_least(const mc_bounds_t *b, mc_cut_t *cut)
+static void least_of_groups(mc_bounds_t *b, const mc_cut_t *cut)
+{
+    const int32_t n = b->kind.n_priced;
+    for (int32_t g = 0; g < b->graph->n_groups; g++) {
+        const mc_priced_group_t group = b->graph->group[g];
+        double *const least = b->at_group + (size_t)g * (size_t)n;
+        memcpy(least, mc_cut_step(b, cut, group.first), sizeof *least * (size_t)n);
+        for (int32_t i = group.first + 1; i < group.first + group.n; i++)
+            lower_parts(least, mc_cut_step(b, cut, i), n);
+    }
+}
+
+static void fill_least(mc_bounds_t *b, mc_cut_t *cut)
 {
     const mc_priced_t *const graph = b->graph;
     const int32_t n = b->kind.n_priced;
+    least_of_groups(b, cut);
     for (int32_t node = 0; node < graph->n_nodes; node++) {
         const int32_t first = graph->first_hop[node], end = graph->first_hop[node + 1];
         double *const least = cut->least + (size_t)node * (size_t)n;
         for (int32_t k = 0; k < n; k++)
             least[k] = first < end ? INFINITY : 0;
         for (int32_t h = first; h < end; h++) {
-            const mc_priced_group_t group = graph->group[graph->hop[h].group];
+            const double *const at = b->at_group + (size_t)graph->hop[h].group * (size_t)n;
             const double *const after = cut->least + (size_t)graph->hop[h].next * (size_t)n;
-            for (int32_t i = group.first; i < group.first + group.n; i++)
-                lower_parts(least, mc_cut_step(b, cut, i), after, n);
+            for (int32_t k = 0; k < n; k++)
+                least[k] = at[k] + after[k] < least[k] ? at[k] + after[k] : least[k];
         }
     }
 }
@@ -419,7 +433,7 @@ bool mc_cut_tighten(mc_bounds_t *b, mc_cut_t *cut, double *good)
     return true;
 }
 
-int mc_cut_close(const mc_bounds_t *b, mc_cut_t *cut)
+int mc_cut_close(mc_bounds_t *b, mc_cut_t *cut)
 {
     cut->least = malloc(sizeof(double) * (size_t)b->graph->n_nodes * (size_t)b->kind.n_priced);
     if (!cut->least)

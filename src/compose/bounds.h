@@ -38,7 +38,7 @@ typedef struct {
     int32_t n_means, n_blocks;
     double *weight;   /* by block, part and lane */
     double *offset;   /* by block and lane: seconds */
-    double *at_group; /* by group and lane, of one block */
+    double *at_group; /* by group: lanes of one block, or parts */
 } mc_bounds_t;
 
 /* A number of segments. */
@@ -64,7 +64,7 @@ void mc_cut_load(const mc_bounds_t *b, mc_cut_t *cut);
 /* One block more; false where there is none. */
 bool mc_cut_tighten(mc_bounds_t *b, mc_cut_t *cut, double *good);
 /* The least parts; before paths are compared. */
-int mc_cut_close(const mc_bounds_t *b, mc_cut_t *cut);
+int mc_cut_close(mc_bounds_t *b, mc_cut_t *cut);
 void mc_cut_drop(mc_cut_t *cut);
 
 static inline const double *mc_cut_step(const mc_bounds_t *b, const mc_cut_t *cut, int32_t step)

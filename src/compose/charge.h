@@ -14,6 +14,20 @@ static inline int32_t mc_shape_block(const mc_line_shape_t *shape, int32_t d)
     return block;
 }
 
+/* The dimension of the line in which two ranks are in different boxes, that is by other ports of `d`. */
+static inline int32_t mc_shape_port(const mc_line_shape_t *shape, int32_t d)
+{
+    const int32_t last = shape->line.dims.first + shape->line.dims.count - 1;
+    const int32_t wire = shape->wire[d] > 0 ? shape->wire[d] - 1 : d;
+    return wire < last ? wire : last;
+}
+
+/* Ranks of the line that share a port of dimension `d`. */
+static inline int32_t mc_shape_box(const mc_line_shape_t *shape, int32_t d)
+{
+    return mc_shape_block(shape, mc_shape_port(shape, d));
+}
+
 /* Outermost dimension of the line that is longer than 1, the one a round of all ranks crosses. */
 static inline int32_t mc_shape_top(const mc_line_shape_t *shape)
 {

@@ -154,16 +154,18 @@ double mc_busy_both(double link, double own)
 
 double mc_cost_busy(const mc_cost_t *busy, const mc_links_t *links, double n, int32_t *busiest)
 {
-    double most = 0, own = 0;
+    double wire[MC_MAX_DIMS] = {0}, most = 0, own = 0;
     *busiest = 0;
     for (int32_t d = 0; d < links->ndims; d++) {
         const mc_busy_t b = mc_term_busy(&busy->dim[d], &links->dim[d], n);
         own += b.own;
-        if (b.link > most) {
-            most = b.link;
+        wire[mc_links_wire(links, d)] += b.link;
+    }
+    for (int32_t d = 0; d < links->ndims; d++)
+        if (wire[d] > most) {
+            most = wire[d];
             *busiest = d;
         }
-    }
     if (own > most)
         *busiest = -1;
     return mc_busy_both(most, own);

@@ -41,6 +41,20 @@ typedef struct {
     mc_cost_t once, busy;
 } mc_phase_cost_t;
 
+/* Rounds in which MST halves a merged line: outermost dimension crossed, slices that the root passes on, most
+ * messages at one port. Of the lines of one mesh, root and wires, by first and last dimension: for those who price
+ * many algorithms on them. All 0 at first. */
+enum { MC_MAX_ROUNDS = 32 };
+typedef struct {
+    int32_t top, sent, most;
+} mc_round_t;
+typedef struct {
+    struct {
+        int32_t n; /* 0: not walked yet */
+        mc_round_t round[MC_MAX_ROUNDS];
+    } line[MC_MAX_DIMS][MC_MAX_DIMS];
+} mc_walks_t;
+
 /*
  * What a line's cost depends on.
  *   share      the fraction of n that the tile is when the line's dimensions are free (1 over the
@@ -50,7 +64,9 @@ typedef struct {
  *   ports[d]   how many it carries at full rate: beta terms of d are multiplied by
  *              max(1, crowd * crossings / ports), where crossings is how many messages of one line
  *              leave or enter the same box in that round (1 on a plain line)
+ *   wire[d]    the dimension through whose port they go, as index + 1; 0: d's own (link.h)
  *   pulled[d]  the receivers do the copying
+ *   walks      of lines priced before; NULL: none are kept
  *   boxes      of unequal sizes, for a line of all their ranks; `mesh` has equal ones then. NULL: none
  *   kept       the part of the tile that stays with the root of a scatter or gather; 0: as much as with
  *              each of the others, 1 / line.len
@@ -61,8 +77,9 @@ typedef struct {
     mc_line_t line;
     mc_ratio_t share;
     int64_t lines;
-    int32_t crowd[MC_MAX_DIMS], ports[MC_MAX_DIMS];
+    int32_t crowd[MC_MAX_DIMS], ports[MC_MAX_DIMS], wire[MC_MAX_DIMS];
     bool pulled[MC_MAX_DIMS];
+    mc_walks_t *walks;
     mc_ratio_t kept;
 } mc_line_shape_t;
 
@@ -136,7 +153,7 @@ mc_busy_t mc_term_busy(const mc_term_t *busy, const mc_link_t *link, double n);
 /* What both take side by side: the longer one if the other is short, and more the closer they are, as
  * neither is always ready for the other. */
 double mc_busy_both(double link, double own);
-/* Of the busiest link and the ranks' own; *busiest: its dimension, or -1 where the ranks have more. */
+/* Of the busiest wire and the ranks' own; *busiest: its dimension, or -1 where the ranks have more. */
 double mc_cost_busy(const mc_cost_t *busy, const mc_links_t *links, double n, int32_t *busiest);
 
 /* Seconds of phases whose costs add up to `cost`, in segments: the fill with n/segments, then

@@ -100,6 +100,8 @@ static void charge_round(mc_cost_t *cost, const mc_line_shape_t *shape, const ro
     int32_t d = mc_shape_top(shape), n = crossings(r, mc_shape_block(shape, d));
     while (n == 0)
         n = crossings(r, mc_shape_block(shape, ++d));
+    if (mc_shape_port(shape, d) != d)
+        n = crossings(r, mc_shape_box(shape, d));
     mc_charge(cost, shape, d, 1, mc_ratio(1, r->radix), mc_shape_slowed(shape, d, n), false);
     charge_messages(cost, shape, r);
 }

@@ -105,7 +105,8 @@ static void charge_time(mc_cost_t *cost, const mc_line_shape_t *shape, mc_core_t
                         mc_ratio_t part, bool reduces)
 {
     const int32_t top = top_of(shape, c, m);
-    const int32_t n = mc_shape_block(shape, top) == 1 ? 1 : crossings(shape, c, m, top).most;
+    const int32_t n =
+        mc_shape_box(shape, top) == 1 ? 1 : crossings(shape, c, m, mc_shape_port(shape, top)).most;
     const mc_ratio_t slowed = mc_shape_slowed(shape, top, n);
     mc_charge(cost, shape, top, 1, part, slowed, reduces);
     /* one segment's rounds and the next one's have different partners */
@@ -263,7 +264,7 @@ static void charge_turn(mc_cost_t *cost, const mc_line_shape_t *shape, int32_t n
 mc_phase_cost_t mc_cost_bruck_allgather(const mc_line_shape_t *shape)
 {
     mc_cost_t cost = mc_cost_zero();
-    const int32_t p = shape->line.len, d = mc_shape_top(shape), s = mc_shape_block(shape, d);
+    const int32_t p = shape->line.len, d = mc_shape_top(shape), s = mc_shape_box(shape, d);
     int32_t rounds = 0;
     for (int32_t k = 1; k < p; k *= 2)
         rounds++;
@@ -301,7 +302,7 @@ static int32_t bit_slices(int32_t p, int32_t unit)
 mc_phase_cost_t mc_cost_bruck_alltoall(const mc_line_shape_t *shape)
 {
     mc_cost_t cost = mc_cost_zero();
-    const int32_t p = shape->line.len, d = mc_shape_top(shape), s = mc_shape_block(shape, d);
+    const int32_t p = shape->line.len, d = mc_shape_top(shape), s = mc_shape_box(shape, d);
     for (int32_t unit = 1; unit < p; unit *= 2) {
         const int32_t n = unit < p - unit ? unit : p - unit, leave = n < s ? n : s;
         mc_charge_row(&cost, shape, d, bit_messages(shape, unit), mc_ratio(bit_slices(p, unit), p),

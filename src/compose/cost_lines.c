@@ -71,13 +71,16 @@ static mc_phase_cost_t chain(const mc_line_shape_t *shape, int32_t first, bool r
     if (p == 1)
         return cost;
     const int32_t missing = level(shape, first, (first + p - 1) % p);
+    unsigned passed = 0; /* bits of wires: of each box one message leaves, at whatever level */
     for (int32_t i = 0; i < shape->line.dims.count; i++) {
         const int32_t d = shape->line.dims.first + i, n = hops_round(shape, d) - (d == missing);
         const mc_ratio_t slowed = mc_shape_slowed(shape, d, 1);
         if (n == 0)
             continue;
         mc_charge(&cost.once, shape, d, n, mc_ratio(n, 1), slowed, reduces);
-        mc_charge(&cost.busy, shape, d, 1, mc_ratio(1, 1), slowed, reduces);
+        if (!(passed >> mc_shape_port(shape, d) & 1))
+            mc_charge(&cost.busy, shape, d, 1, mc_ratio(1, 1), slowed, reduces);
+        passed |= 1u << mc_shape_port(shape, d);
         mc_charge_messages(&cost.once, shape, d, n, mc_ratio(1, 1));
         mc_charge_messages(&cost.busy, shape, d, n, mc_ratio(1, 1));
     }
@@ -173,7 +176,7 @@ static int64_t pairs(const mc_line_shape_t *shape, int32_t d)
 static mc_phase_cost_t fullmesh(const mc_line_shape_t *shape, mc_ratio_t part, bool reduces)
 {
     mc_cost_t cost = mc_cost_zero();
-    const int32_t p = shape->line.len, d = mc_shape_top(shape), s = mc_shape_block(shape, d);
+    const int32_t p = shape->line.len, d = mc_shape_top(shape), s = mc_shape_box(shape, d);
     const int64_t ports = shape->ports[d], crowd = shape->crowd[d];
     const int64_t slots = slots_to((p - 1) / 2, s, crowd, ports) + slots_to(p / 2, s, crowd, ports);
     const mc_ratio_t slowed = p > 1 ? mc_ratio(slots, ports * (p - 1)) : mc_ratio(1, 1);
@@ -202,7 +205,13 @@ mc_phase_cost_t mc_cost_pairwise_alltoall(const mc_line_shape_t *shape)
     return fullmesh(shape, mc_ratio(1, shape->line.len), false);
 }
 
+/* The line's first rank sums onto what it sends, so that it reads when the others have read from it. */
 mc_phase_cost_t mc_cost_fullmesh_allreduce(const mc_line_shape_t *shape)
 {
-    return fullmesh(shape, mc_ratio(1, 1), true);
+    mc_phase_cost_t cost = fullmesh(shape, mc_ratio(1, 1), true);
+    const int32_t d = mc_shape_top(shape);
+    mc_term_t *const once = &cost.once.dim[d];
+    if (shape->pulled[d])
+        once->beta = mc_ratio_add(once->beta, once->beta);
+    return cost;
 }

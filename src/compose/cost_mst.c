@@ -6,8 +6,6 @@
 #include "compose/charge.h"
 #include "mst/mst.h"
 
-enum { MAX_ROUNDS = 32 };
-
 /* Messages of one dimension that leave or enter the same box: the one counted, and the most. */
 typedef struct {
     int32_t box, n, most;
@@ -26,7 +24,7 @@ typedef struct {
     int32_t inner; /* innermost dimension longer than 1 */
     /* depths at which a whole block was walked, its root at the left or the right end */
     uint32_t seen[MC_MAX_DIMS][2];
-    round_t round[MAX_ROUNDS];
+    round_t round[MC_MAX_ROUNDS];
 } walk_t;
 
 typedef enum { WHOLE, HALVES } passes_t;
@@ -60,6 +58,7 @@ static void note(walk_t *walk, int32_t depth, int32_t from, int32_t to, int32_t 
         round->top = d;
     if (from == walk->shape->line.root)
         round->sent = slices;
+    d = mc_shape_port(walk->shape, d);
     count(&round->out[d], from / walk->block[d]);
     count(&round->in[d], to / walk->block[d]);
 }
@@ -120,29 +119,49 @@ static void walk_init(walk_t *walk, const mc_line_shape_t *shape, mc_halve_t hal
             walk->inner = d;
     for (int32_t d = 0; d < MC_MAX_DIMS; d++)
         walk->block[d] = mc_shape_block(shape, d);
-    for (int32_t r = 0; r < MAX_ROUNDS; r++) {
+    for (int32_t r = 0; r < MC_MAX_ROUNDS; r++) {
         walk->round[r].top = MC_MAX_DIMS;
         for (int32_t d = 0; d < MC_MAX_DIMS; d++)
             walk->round[r].out[d] = walk->round[r].in[d] = none;
     }
 }
 
-static mc_cost_t merged(const mc_line_shape_t *shape, mc_halve_t halve, passes_t passes,
-                        bool reduces)
+static int32_t find_rounds(const mc_line_shape_t *shape, mc_halve_t halve,
+                           mc_round_t found[MC_MAX_ROUNDS])
 {
-    mc_cost_t cost = mc_cost_zero();
     walk_t walk;
     walk_init(&walk, shape, halve);
     walk_halves(&walk, 0, 0, shape->line.len - 1, shape->line.root);
     for (int32_t r = 0; r < walk.n_rounds; r++) {
-        const round_t *round = &walk.round[r];
-        const int32_t d = round->top, out = round->out[d].most, in = round->in[d].most;
-        const mc_ratio_t part =
-            passes == WHOLE
-                ? mc_ratio(1, 1)
-                : mc_ratio_mul(mc_shape_passed(shape), mc_ratio(round->sent, shape->line.len - 1));
-        mc_charge(&cost, shape, d, 1, part, mc_shape_slowed(shape, d, out > in ? out : in),
-                  reduces);
+        const round_t *const round = &walk.round[r];
+        const int32_t port = mc_shape_port(shape, round->top);
+        const int32_t out = round->out[port].most, in = round->in[port].most;
+        found[r] = (mc_round_t){round->top, round->sent, out > in ? out : in};
+    }
+    return walk.n_rounds;
+}
+
+static mc_cost_t merged(const mc_line_shape_t *shape, mc_halve_t halve, passes_t passes,
+                        bool reduces)
+{
+    const mc_dims_t dims = shape->line.dims;
+    mc_walks_t *const walks = halve == mc_halve ? shape->walks : NULL;
+    mc_cost_t cost = mc_cost_zero();
+    mc_round_t mine[MC_MAX_ROUNDS], *round = mine;
+    int32_t own = 0, *n = &own;
+    if (walks) {
+        round = walks->line[dims.first][dims.first + dims.count - 1].round;
+        n = &walks->line[dims.first][dims.first + dims.count - 1].n;
+    }
+    if (*n == 0)
+        *n = find_rounds(shape, halve, round);
+    for (int32_t r = 0; r < *n; r++) {
+        const mc_ratio_t part = passes == WHOLE
+                                    ? mc_ratio(1, 1)
+                                    : mc_ratio_mul(mc_shape_passed(shape),
+                                                   mc_ratio(round[r].sent, shape->line.len - 1));
+        mc_charge(&cost, shape, round[r].top, 1, part,
+                  mc_shape_slowed(shape, round[r].top, round[r].most), reduces);
     }
     return cost;
 }

@@ -22,13 +22,13 @@ static leaving_t leaving(const mc_boxes_t *boxes)
 
 static int32_t lines_of(const mc_mesh_t *mesh)
 {
-    return mc_mesh_places(mesh) / mesh->dim[mesh->ndims - 1].extent;
+    return mc_mesh_places(mesh) / mesh->dim[mc_mesh_inner(mesh)].extent;
 }
 
 /* (B-1)/B of the share are what leaves the busiest box, over its lines. */
 mc_ratio_t mc_pairs_share(const mc_mesh_t *mesh, mc_dims_t dims)
 {
-    const int32_t longest = mesh->dim[mesh->ndims - 1].extent;
+    const int32_t longest = mesh->dim[mc_mesh_inner(mesh)].extent;
     if (!mesh->ragged || dims.first != MC_RAGGED_BOX)
         return mc_ratio(longest, 1);
     const int32_t boxes = mesh->dim[MC_RAGGED_BOX].extent, lines = mesh->dim[MC_RAGGED_GPU].extent;

@@ -17,21 +17,18 @@ static mc_choices_t choices_of(const mc_graph_t *graph, meshcoll_collective_t co
     return choices;
 }
 
-mc_choices_t mc_graph_choices(const mc_graph_t *graph, meshcoll_collective_t collective,
-                              mc_dims_t dims)
+mc_choices_t mc_graph_choices(const mc_graph_t *graph, const mc_hop_t *hop)
 {
-    const mc_choices_t all = graph->choices[collective];
-    const bool aligned = graph->aligned && mc_moves[collective].reduces;
-    /* between lines along fold that have gathered */
-    const bool pairs =
-        graph->ragged && collective == MESHCOLL_ALLTOALL && dims.count < graph->mesh.ndims;
+    const mc_choices_t all = graph->choices[hop->collective];
+    const bool aligned = graph->aligned && mc_moves[hop->collective].reduces;
+    const bool exchange = hop->gathered && hop->collective == MESHCOLL_ALLTOALL;
     mc_choices_t fit = {0};
-    const int32_t len = mc_dims_extent(&graph->mesh, dims);
-    if (!aligned && !pairs)
+    const int32_t len = mc_dims_extent(&graph->mesh, hop->dims);
+    if (!aligned && !exchange)
         return all;
     for (int32_t i = 0; i < all.n; i++)
-        if (pairs ? mc_algorithm_exchanges_pairs(all.index[i])
-                  : mc_algorithm_aligned(all.index[i], len))
+        if (exchange ? mc_algorithm_exchanges_pairs(all.index[i])
+                     : mc_algorithm_aligned(all.index[i], len))
             fit.index[fit.n++] = all.index[i];
     return fit;
 }
@@ -87,13 +84,6 @@ static bool leads_on(const mc_graph_t *graph, const mc_node_t *node, int32_t i,
            (to == graph->to || to != MC_REPLICA);
 }
 
-/* What of an alltoall is no exchange goes along fold alone. */
-static bool suits_exchange(const mc_graph_t *graph, int32_t first, meshcoll_collective_t move)
-{
-    return graph->collective != MESHCOLL_ALLTOALL || move == MESHCOLL_ALLTOALL ||
-           (graph->ragged && first == graph->n - 1);
-}
-
 /* Is a dimension inside of `i` still to be reduced? */
 static bool unreduced_inside(const mc_graph_t *graph, const mc_node_t *node, int32_t i)
 {
@@ -134,6 +124,18 @@ static bool others_ended(const mc_graph_t *graph, const mc_node_t *node)
     return true;
 }
 
+/* Of an alltoall: the innermost dimension alone is gathered first and scattered last, if at all. */
+static bool suits_exchange(const mc_graph_t *graph, const mc_node_t *node, int32_t first,
+                           meshcoll_collective_t move)
+{
+    const int32_t inner = graph->n - 1;
+    if (graph->collective != MESHCOLL_ALLTOALL || move == MESHCOLL_ALLTOALL)
+        return true;
+    if (first < inner || inner == 0 || graph->mesh.ndims == MC_MAX_DIMS)
+        return false;
+    return move == MESHCOLL_GATHER ? at_start(graph, node) : others_ended(graph, node);
+}
+
 /* What mc_strategy_check lets pass between boxes of unequal sizes, and comes to an end. */
 static bool suits_ragged(const mc_graph_t *graph, const mc_node_t *node, int32_t first,
                          int32_t last, meshcoll_collective_t move)
@@ -153,13 +155,15 @@ static bool suits_ragged(const mc_graph_t *graph, const mc_node_t *node, int32_t
 int32_t mc_graph_hops(const mc_graph_t *graph, const mc_node_t *node, mc_hop_t hop[MC_MAX_HOPS])
 {
     int32_t n = 0;
+    const bool exchange = graph->collective == MESHCOLL_ALLTOALL;
+    const bool gathered = exchange && node->at[graph->n - 1] == MC_ROOT;
     for (int32_t first = 0; first < graph->n; first++)
         for (int c = 0; c < MESHCOLL_COLLECTIVES; c++)
             for (int32_t last = first; last < graph->n; last++) {
                 const meshcoll_collective_t move = (meshcoll_collective_t)c;
                 if (!leads_on(graph, node, last, move) || graph->choices[c].n == 0)
                     break;
-                if (!suits_exchange(graph, first, move))
+                if (!suits_exchange(graph, node, first, move))
                     continue;
                 if (graph->in_order && mc_moves[c].reduces && unreduced_inside(graph, node, last))
                     continue;
@@ -170,12 +174,14 @@ int32_t mc_graph_hops(const mc_graph_t *graph, const mc_node_t *node, mc_hop_t h
                 if (!keeps_aligned(graph, node, dims, &mc_moves[c]))
                     continue;
                 const int32_t count = last - first + 1;
-                hop[n++] = (mc_hop_t){.collective = move,
-                                      .first = first,
-                                      .count = count,
-                                      .to = mc_move_ends(graph->collective, &mc_moves[c]),
-                                      .dims = dims,
-                                      .flat = graph->ragged && count == graph->n};
+                hop[n++] =
+                    (mc_hop_t){.collective = move,
+                               .first = first,
+                               .count = count,
+                               .to = mc_move_ends(graph->collective, &mc_moves[c]),
+                               .gathered = gathered || (exchange && move != MESHCOLL_ALLTOALL),
+                               .dims = dims,
+                               .flat = graph->ragged && count == graph->n};
             }
     return n;
 }
@@ -196,12 +202,12 @@ typedef struct {
     bool (*each)(void *context, const mc_strategy_t *strategy);
     void *context;
     mc_strategy_t strategy; /* the path so far */
-    meshcoll_collective_t moved[MC_MAX_PHASES];
+    mc_hop_t hop[MC_MAX_PHASES];
 } walk_t;
 
 static mc_choices_t choices_at(const walk_t *w, int32_t i)
 {
-    return mc_graph_choices(w->graph, w->moved[i], w->strategy.phase[i].dims);
+    return mc_graph_choices(w->graph, &w->hop[i]);
 }
 
 /* The path with every algorithm in every phase once: turn k takes each phase's k-th. */
@@ -233,7 +239,7 @@ static bool walk_paths(walk_t *w, const mc_node_t *node)
     for (int32_t h = 0; h < n && more; h++) {
         const mc_node_t next = mc_graph_after(node, &hop[h]);
         w->strategy.phase[i].dims = hop[h].dims;
-        w->moved[i] = hop[h].collective;
+        w->hop[i] = hop[h];
         more = walk_paths(w, &next);
     }
     w->strategy.n_phases = i;
@@ -249,7 +255,7 @@ static bool walk_all(walk_t *w, const mc_node_t *node)
     bool more = true;
     for (int32_t h = 0; h < n && more; h++) {
         const mc_node_t next = mc_graph_after(node, &hop[h]);
-        const mc_choices_t choices = mc_graph_choices(w->graph, hop[h].collective, hop[h].dims);
+        const mc_choices_t choices = mc_graph_choices(w->graph, &hop[h]);
         w->strategy.phase[i].dims = hop[h].dims;
         for (int32_t a = 0; a < choices.n && more; a++) {
             w->strategy.phase[i].algorithm = choices.index[a];

@@ -43,6 +43,7 @@ typedef struct {
     meshcoll_collective_t collective;
     int32_t first, count; /* positions in graph->dim */
     mc_placement_t to;    /* where they are after it */
+    bool gathered;        /* of an alltoall that gathers (mc_strategy_gathers) */
     mc_dims_t dims;
     bool flat;
 } mc_hop_t;
@@ -51,8 +52,7 @@ typedef struct {
 mc_graph_t mc_graph(meshcoll_collective_t collective, const mc_mesh_t *mesh, bool in_order,
                     const mc_numbering_t *aligned);
 /* The algorithms for a hop. */
-mc_choices_t mc_graph_choices(const mc_graph_t *graph, meshcoll_collective_t collective,
-                              mc_dims_t dims);
+mc_choices_t mc_graph_choices(const mc_graph_t *graph, const mc_hop_t *hop);
 mc_node_t mc_graph_start(const mc_graph_t *graph);
 bool mc_graph_ended(const mc_graph_t *graph, const mc_node_t *node);
 /* Hops from `node` from which the end can still be reached; how many. */

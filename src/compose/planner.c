@@ -37,24 +37,33 @@ static mc_ratio_t kept_by(const mc_mesh_t *mesh, mc_dims_t dims, int32_t root)
     return mc_ratio(kept, mesh->size);
 }
 
+/* Ranks inside of one box, which is all that differs in dimension `d` or none outside, that run a line of their
+ * own. */
+static int32_t crowd(const mc_mesh_t *mesh, int32_t d, const mc_placement_t state[MC_MAX_DIMS])
+{
+    int32_t lines = 1;
+    while (++d < mesh->ndims)
+        lines *= state[d] == MC_ROOT ? 1 : mesh->dim[d].extent;
+    return lines;
+}
+
 static mc_line_shape_t shape_of(const mc_mesh_t *mesh, mc_mesh_t *even, bool alltoall,
                                 const mc_links_t *links, mc_dims_t dims, int32_t root,
                                 const mc_placement_t state[MC_MAX_DIMS])
 {
     mc_line_shape_t shape = {.mesh = even, .lines = 1};
-    int32_t crowd = 1; /* ranks inside one of the line's that run a line of their own */
     shape.line = longest_line(mesh, alltoall, dims, root, even);
     shape.boxes = dims.count == mesh->ndims ? mesh->ragged : NULL;
     for (int32_t d = 0; d < mesh->ndims; d++) {
         if (mc_dims_has(dims, d) || state[d] == MC_ROOT)
             continue;
         shape.lines *= mesh->dim[d].extent;
-        if (d >= dims.first + dims.count)
-            crowd *= mesh->dim[d].extent;
     }
     for (int32_t d = 0; d < mesh->ndims; d++) {
-        shape.crowd[d] = crowd;
-        shape.ports[d] = links->dim[d].ports;
+        const int32_t last = dims.first + dims.count - 1, wire = mc_links_wire(links, d);
+        shape.crowd[d] = crowd(mesh, wire > last ? wire : last, state);
+        shape.wire[d] = wire + 1;
+        shape.ports[d] = links->dim[wire].ports;
         shape.pulled[d] = links->dim[d].pulled;
     }
     return shape;
@@ -77,8 +86,6 @@ mc_ratio_t mc_share_of(meshcoll_collective_t collective, const mc_mesh_t *mesh,
                        meshcoll_collective_t move, mc_dims_t dims, unsigned cut)
 {
     int32_t parts = 1;
-    if (mesh->ragged && collective == MESHCOLL_ALLTOALL && dims.count < mesh->ndims)
-        return mc_pairs_share(mesh, dims);
     if (mesh->ragged && mc_move_has_blocks(&mc_moves[collective]))
         return ragged_share(mesh, move, dims, cut);
     for (int32_t d = 0; d < mesh->ndims; d++)
@@ -88,13 +95,15 @@ mc_ratio_t mc_share_of(meshcoll_collective_t collective, const mc_mesh_t *mesh,
 
 mc_phase_cost_t mc_phase_cost(meshcoll_collective_t collective, int32_t algorithm, mc_dims_t dims,
                               const mc_mesh_t *mesh, const mc_links_t *links, int32_t root,
-                              const mc_placement_t state[MC_MAX_DIMS], mc_ratio_t share)
+                              const mc_placement_t state[MC_MAX_DIMS], mc_ratio_t share,
+                              mc_walks_t *walks)
 {
     const mc_mesh_t led = mc_mesh_led_by(mesh, root);
     mc_mesh_t even = led;
     const bool alltoall = mc_algorithms[algorithm].collective == MESHCOLL_ALLTOALL;
     mc_line_shape_t shape = shape_of(&led, &even, alltoall, links, dims, root, state);
     shape.share = share;
+    shape.walks = walks;
     if (mesh->ragged && mc_dims_has(dims, MC_RAGGED_BOX) &&
         mc_move_has_blocks(&mc_moves[collective]))
         shape.kept = kept_by(&led, dims, root);
@@ -111,7 +120,7 @@ mc_phase_cost_t mc_strategy_phase_cost(const mc_strategy_t *strategy, const mc_m
 {
     mc_placement_t state[MC_MAX_DIMS];
     const mc_phase_t *const phase = &strategy->phase[i];
-    const bool pairs = !mesh->ragged && mc_strategy_gathers(strategy);
+    const bool pairs = mc_strategy_gathers(strategy);
     unsigned cut = 0;
     mc_strategy_state(strategy, mesh, i, state);
     for (int32_t d = 0; d < mesh->ndims; d++)
@@ -121,7 +130,8 @@ mc_phase_cost_t mc_strategy_phase_cost(const mc_strategy_t *strategy, const mc_m
                          pairs ? mc_pairs_share(mesh, phase->dims)
                                : mc_share_of(strategy->collective, mesh,
                                              mc_algorithms[phase->algorithm].collective,
-                                             phase->dims, cut));
+                                             phase->dims, cut),
+                         NULL);
 }
 
 static mc_phase_cost_t all_phases(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
@@ -267,9 +277,11 @@ int mc_planner_best(meshcoll_collective_t collective, const mc_mesh_t *mesh,
 {
     mc_ranked_t *ranked;
     uint32_t n, considered;
+    mc_planner_query_t one = *query;
+    one.most = 1;
     int status = check(collective, mesh, links, query);
     if (!status)
-        status = find(collective, mesh, links, query, 1, &ranked, &n, &considered);
+        status = find(collective, mesh, links, &one, 1, &ranked, &n, &considered);
     if (status)
         return status;
     *best = ranked[0];

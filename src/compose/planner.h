@@ -27,10 +27,12 @@ typedef struct {
 } mc_ranked_t;
 
 /* What one algorithm of a strategy for `collective` costs along `dims` when the dimensions are in `state`, with `share` of the vector.
- * `root` is a rank; the collectives on the mesh that have no root pass through rank 0. */
+ * `root` is a rank; the collectives on the mesh that have no root pass through rank 0. `walks`: NULL, or what is
+ * kept between phases of one mesh, root and links. */
 mc_phase_cost_t mc_phase_cost(meshcoll_collective_t collective, int32_t algorithm, mc_dims_t dims,
                               const mc_mesh_t *mesh, const mc_links_t *links, int32_t root,
-                              const mc_placement_t state[MC_MAX_DIMS], mc_ratio_t share);
+                              const mc_placement_t state[MC_MAX_DIMS], mc_ratio_t share,
+                              mc_walks_t *walks);
 /* The part of a collective's vector that `move` is about along `dims` where the dimensions of `cut` (a
  * bit each) are cut. With blocks and boxes of unequal sizes the largest that any rank has, and where
  * every rank passes on the others' slices, all slices are taken to be as long as the longest. */
@@ -75,7 +77,8 @@ int mc_planner_best(meshcoll_collective_t collective, const mc_mesh_t *mesh,
  * Lower bound of REFERENCE §5 in seconds for n bytes of the whole vector (alltoall: of what one
  * rank sends): the largest of
  *   bandwidth    of the outermost dimension longer than 1: on one line the line's, between boxes
- *                the NIC's, beta / min(ports, ranks of a box)
+ *                the NIC's, beta / min(ports, ranks of a box); those that share its wire have the same
+ *                NICs, and the least beta counts
  *   inflow       what some rank must receive (of a broadcast all n), over all its links at once
  *   latency      ceil(log2 p) messages of the smallest alpha on wires; and between B boxes of G
  *                ranks ceil(log(B) / log(1 + G)) of the network's, as G ranks can send at once (1

@@ -1,5 +1,6 @@
 #include "compose/priced.h"
 
+#include "compose/cost_pairs.h"
 #include "compose/planner.h"
 
 #include <stdlib.h>
@@ -12,9 +13,11 @@ typedef struct {
     meshcoll_collective_t collective;
     const mc_mesh_t *mesh;
     const mc_links_t *links;
+    bool by_crowd; /* prices depend on how many lines inside run, that share ports */
     bool
         by_lines; /* prices depend on how many lines run, also on those outside (link.h's cpu and bus) */
     int32_t root, room_prices, room_steps, room_groups, room_hops, room_nodes;
+    mc_walks_t *walks;
     int32_t *node;  /* by code */
     int32_t *group; /* by collective, line, which inner dimensions are in use, which are cut */
     int32_t *price; /* by line, which inner dimensions are in use, algorithm */
@@ -34,6 +37,15 @@ static bool ranks_share_cores(const mc_links_t *links)
         if (links->dim[d].cpu != 0 || links->dim[d].bus != 0)
             return true;
     return false;
+}
+
+/* Not where every rank of a box has a port. */
+static bool ranks_share_ports(const mc_mesh_t *mesh, const mc_links_t *links)
+{
+    for (int32_t d = 0; d < links->ndims; d++)
+        if (links->dim[d].ports < mc_mesh_stride(mesh, d))
+            return true;
+    return mesh->ragged;
 }
 
 /* The array with room for one more, or NULL. */
@@ -60,10 +72,13 @@ static site_t site_of(const build_t *b, const mc_node_t *node, const mc_hop_t *h
             site.shards |= 1u << i;
             cut |= 1u << graph->dim[i];
         }
-        if ((i > last || (outside && b->by_lines)) && node->at[i] != MC_ROOT)
+        const bool counts = (i > last && b->by_crowd) || (outside && b->by_lines);
+        if (counts && node->at[i] != MC_ROOT)
             site.used |= 1u << i;
     }
-    site.share = mc_share_of(b->collective, b->mesh, hop->collective, hop->dims, cut);
+    site.share = hop->gathered
+                     ? mc_pairs_share(b->mesh, hop->dims)
+                     : mc_share_of(b->collective, b->mesh, hop->collective, hop->dims, cut);
     return site;
 }
 
@@ -141,7 +156,7 @@ static mc_price_t priced(const build_t *b, const mc_node_t *node, const mc_hop_t
     for (int32_t i = 0; i < graph->n; i++)
         state[graph->dim[i]] = node->at[i] == MC_SHARD ? MC_REPLICA : (mc_placement_t)node->at[i];
     price.exact = mc_phase_cost(b->collective, algorithm, hop->dims, b->mesh, b->links, b->root,
-                                state, mc_ratio(1, 1));
+                                state, mc_ratio(1, 1), b->walks);
     add_seconds(&price, b->p, b->links);
     return price;
 }
@@ -174,7 +189,7 @@ static int32_t group_of(build_t *b, const mc_node_t *node, const mc_hop_t *hop)
     int32_t *const known = &b->group[(((line << n) + site.used) << n) + site.shards];
     if (*known)
         return *known - 1;
-    const mc_choices_t choices = mc_graph_choices(&p->graph, hop->collective, hop->dims);
+    const mc_choices_t choices = mc_graph_choices(&p->graph, hop);
     mc_priced_group_t *const group = roomy(p->group, p->n_groups, &b->room_groups, sizeof *group);
     if (!group)
         return -1;
@@ -254,19 +269,22 @@ int mc_priced_init(mc_priced_t *p, meshcoll_collective_t collective, const mc_me
                  .collective = collective,
                  .mesh = mesh,
                  .links = links,
+                 .by_crowd = ranks_share_ports(mesh, links),
                  .by_lines = ranks_share_cores(links),
                  .root = root};
     find_wires(p, links);
     const mc_node_t start = mc_graph_start(&p->graph);
     const int32_t n = p->graph.n;
     const size_t lines = (size_t)(n * n);
+    b.walks = calloc(1, sizeof *b.walks);
     b.node = calloc((size_t)1 << (NODE_BITS * n + 1), sizeof *b.node);
     b.group = calloc((lines * MESHCOLL_COLLECTIVES) << (2 * n), sizeof *b.group);
     b.price = calloc((lines * (size_t)mc_n_algorithms) << n, sizeof *b.price);
-    const bool done = b.node && b.group && b.price && add_node(&b, &start) >= 0;
+    const bool done = b.walks && b.node && b.group && b.price && add_node(&b, &start) >= 0;
     free(b.price);
     free(b.group);
     free(b.node);
+    free(b.walks);
     if (done)
         return MESHCOLL_OK;
     mc_priced_free(p);
@@ -315,6 +333,9 @@ static bool is_needless(const mc_priced_t *p, const mc_priced_group_t *group, in
 void mc_priced_prune(mc_priced_t *p, double margin)
 {
     int32_t n_steps = 0;
+    if (p->pruned)
+        return;
+    p->pruned = true;
     for (int32_t g = 0; g < p->n_groups; g++) {
         mc_priced_group_t *const group = &p->group[g];
         mc_priced_step_t kept[MC_MAX_CHOICES];

@@ -47,6 +47,7 @@ typedef struct {
     int32_t wire_of[MC_MAX_DIMS]; /* by position in graph.dim */
     bool shaped[MC_MAX_DIMS];     /* by wire: do bursts pass? */
     bool ranks_apart; /* is what the ranks are busy not their links' time? (mc_busy_t) */
+    bool pruned;
     int32_t n_prices, n_steps, n_groups, n_hops, n_nodes;
     mc_price_t *price;
     mc_priced_step_t *step;
@@ -63,7 +64,7 @@ void mc_priced_free(mc_priced_t *p);
 /*
  * Takes out of each group the steps that no cheapest path needs, whatever the bytes and segments:
  * those that an earlier one of the group is nowhere dearer than; and those that another one is nowhere
- * dearer than, and cheaper by at least `margin` seconds.
+ * dearer than, and cheaper by at least `margin` seconds. Once.
  */
 void mc_priced_prune(mc_priced_t *p, double margin);
 

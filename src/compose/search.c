@@ -281,7 +281,7 @@ static double open_cuts(search_t *s, bool prunes)
     double good = INFINITY;
     for (int32_t c = 0; c < s->n_cuts && !s->status; c++) {
         s->status = mc_cut_open(&s->bounds, &s->cut[c], segments_of(c), &good);
-        if (c > 0 || !prunes || s->status)
+        if (c > 0 || !prunes || s->graph->pruned || s->status)
             continue;
         mc_priced_prune(s->graph, good * MC_SLACK);
         mc_cut_load(&s->bounds, &s->cut[c]); /* steps have moved */

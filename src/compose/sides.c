@@ -16,9 +16,10 @@ typedef struct {
     int32_t n;
     struct {
         seconds_t once, busy;
-        unsigned links; /* a bit for each dimension it sends along */
+        unsigned links; /* a bit for each wire it sends over */
     } phase[MC_MAX_PHASES];
-    seconds_t busy[MC_MAX_DIMS]; /* of all phases, by dimension */
+    seconds_t busy[MC_MAX_DIMS]; /* of all phases, by wire */
+    seconds_t once;              /* of all phases, one after another */
     seconds_t own;               /* messages and sums of all phases */
     bool apart;                  /* of links whose gap is known: mc_busy_t */
 } flow_t;
@@ -66,12 +67,15 @@ static void add_phase(flow_t *flow, const mc_phase_cost_t *cost, const mc_links_
         const mc_term_t *const once = &cost->once.dim[d], *const busy = &cost->busy.dim[d];
         if (once->alpha.num == 0)
             continue;
+        const int32_t wire = mc_links_wire(links, d);
         seconds_t held, own;
         busy_of_term(busy, &links->dim[d], &held, &own);
-        flow->phase[i].links |= 1u << d;
-        flow->phase[i].once = both(flow->phase[i].once, of_term(once, &links->dim[d]));
+        flow->phase[i].links |= 1u << wire;
+        const seconds_t taken = of_term(once, &links->dim[d]);
+        flow->once = both(flow->once, taken);
+        flow->phase[i].once = both(flow->phase[i].once, taken);
         flow->phase[i].busy = both(flow->phase[i].busy, of_term(busy, &links->dim[d]));
-        flow->busy[d] = both(flow->busy[d], held);
+        flow->busy[wire] = both(flow->busy[wire], held);
         flow->own = both(flow->own, own);
         flow->apart = flow->apart || links->dim[d].gap != links->dim[d].alpha;
     }
@@ -116,9 +120,10 @@ static double run_both(const flow_t *a, const flow_t *b, double bytes)
     return ready[0] > ready[1] ? ready[0] : ready[1];
 }
 
-static mc_pace_t pace_of(const flow_t *a, const flow_t *b, double bytes)
+/* Without the fill. */
+static mc_pace_t every_of(const flow_t *a, const flow_t *b, double bytes, double *ranks)
 {
-    mc_pace_t pace = {.fill = run_both(a, b, bytes)};
+    mc_pace_t pace = {.every = 0};
     const double own = at(both(a->own, b->own), bytes);
     for (int32_t d = 0; d < MC_MAX_DIMS; d++) {
         const double busy = at(both(a->busy[d], b->busy[d]), bytes);
@@ -131,8 +136,27 @@ static mc_pace_t pace_of(const flow_t *a, const flow_t *b, double bytes)
     if (own > link)
         pace.busiest = -1;
     pace.every = a->apart || b->apart ? mc_busy_both(link, own) : own > link ? own : link;
+    *ranks = own;
+    return pace;
+}
+
+static mc_pace_t pace_of(const flow_t *a, const flow_t *b, double bytes)
+{
+    double own;
+    mc_pace_t pace = every_of(a, b, bytes, &own);
+    pace.fill = run_both(a, b, bytes);
     pace.fill = own > pace.fill ? own : pace.fill;
     return pace;
+}
+
+/* No fill is shorter than its longer side by itself. */
+static double least_seconds(const flow_t *a, const flow_t *b, uint32_t segments, double n)
+{
+    const double piece = n / segments, rounded = 1e-9;
+    double own;
+    const mc_pace_t pace = every_of(a, b, piece, &own);
+    const double fill = fmax(own, fmax(at(a->once, piece), at(b->once, piece)));
+    return (fill + (segments / 2 - 1) * pace.every) * (1 - rounded);
 }
 
 static double seconds_of(const flow_t *a, const flow_t *b, uint32_t segments, double n)
@@ -168,7 +192,8 @@ typedef struct {
     const mc_mesh_t *mesh;
     const mc_links_t *links;
     const mc_planner_query_t *query;
-    double limit; /* seconds of the best of one side */
+    double
+        limit; /* seconds of the best of one side; what is dearer is not asked for where one is */
     int32_t n_long, long_dim[MC_MAX_DIMS];
     mc_strategy_t path[MAX_ORDERS]; /* of one side, the one after which the others are made first */
     flow_t flow[MAX_ORDERS];
@@ -214,6 +239,8 @@ static bool reorder(const mc_strategy_t *base, const mc_mesh_t *mesh, const int3
             first = to[d] < first ? to[d] : first;
             last = to[d] > last ? to[d] : last;
         }
+        if (last - first + 1 != dims.count)
+            return false;
         s.phase[i].dims = (mc_dims_t){first, last - first + 1};
     }
     if (mc_strategy_check(&s, mesh))
@@ -296,9 +323,13 @@ static void try_pair(pairing_t *p, int32_t a, int32_t b)
     flows_of(p, a, b, &best.strategy, flow);
     if (hopeless(p, &flow[0], &flow[1]))
         return;
-    if (pace_of(&flow[0], &flow[1], p->query->bytes / 2).busiest < 0)
+    double own;
+    if (every_of(&flow[0], &flow[1], p->query->bytes / 2, &own).busiest < 0)
         p->many_messages = true;
     for (uint32_t k = 2; k <= p->query->max_segments && k <= MC_MOST_SEGMENTS; k *= 2) {
+        const double least = least_seconds(&flow[0], &flow[1], k, p->query->bytes);
+        if (least >= best.seconds || (p->query->most == 1 && least > p->limit))
+            continue;
         const double seconds = seconds_of(&flow[0], &flow[1], k, p->query->bytes);
         if (seconds < best.seconds) {
             best.seconds = seconds;

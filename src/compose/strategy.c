@@ -330,7 +330,7 @@ static const char *gather_reason(const mc_strategy_t *s, const mc_mesh_t *mesh, 
     mc_placement_t state[MC_MAX_DIMS];
     const mc_phase_t *const phase = &s->phase[i];
     const mc_algorithm_t *const a = &mc_algorithms[phase->algorithm];
-    const int32_t inner = mesh->ndims - 1;
+    const int32_t inner = mc_mesh_inner(mesh);
     mc_strategy_state(s, mesh, i, state);
     if (mesh->ndims == MC_MAX_DIMS)
         return "stands in an alltoall that gathers, which goes on five dimensions at most";
@@ -350,6 +350,10 @@ static const char *gather_reason(const mc_strategy_t *s, const mc_mesh_t *mesh, 
 
 static int check_gathers(const mc_strategy_t *s, const mc_mesh_t *mesh)
 {
+    if (mesh->dim[mc_mesh_inner(mesh)].extent == mesh->size)
+        return mc_fail(MESHCOLL_ERR_STRATEGY,
+                       "an alltoall that gathers is for several lines, whose first ranks exchange "
+                       "for them; take pairwise, digits or bruck on one line");
     for (int32_t i = 0; i < s->n_phases; i++) {
         const char *const reason = gather_reason(s, mesh, i);
         char phase[PHASE_TEXT];

@@ -1,5 +1,5 @@
 /* Link models from text and back. */
-#include "mesh/link.h"
+#include "mesh/link_fields.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -141,26 +141,12 @@ static int fail_value(word_t field, word_t value, const char *wanted)
                    wanted, (int)value.n, value.at);
 }
 
-/* The field that takes a time, of the link or its last point, or NULL. */
-static double *time_of(word_t field, mc_link_t *link)
+static const mc_link_field_t *find_field(word_t name)
 {
-    mc_link_point_t *const at = link->n_points > 0 ? &link->point[link->n_points - 1] : NULL;
-    if (is(field, "alpha"))
-        return at ? &at->alpha : &link->alpha;
-    if (is(field, "gap"))
-        return at ? &at->gap : &link->gap;
-    return !is(field, "cpu") ? NULL : at ? &at->cpu : &link->cpu;
-}
-
-/* The one that takes a time per byte. */
-static double *per_byte_of(word_t field, mc_link_t *link)
-{
-    mc_link_point_t *const at = link->n_points > 0 ? &link->point[link->n_points - 1] : NULL;
-    if (is(field, "beta"))
-        return at ? &at->beta : &link->beta;
-    if (is(field, "bus"))
-        return at ? &at->bus : &link->bus;
-    return !is(field, "gamma") ? NULL : at ? &at->gamma : &link->gamma;
+    for (int32_t i = 0; i < MC_LINK_FIELDS; i++)
+        if (is(name, mc_link_fields[i].name))
+            return &mc_link_fields[i];
+    return NULL;
 }
 
 static bool read_size(word_t word, double *bytes)
@@ -183,26 +169,50 @@ static int add_point(word_t field, word_t value, mc_link_t *link)
         return fail_value(field, value, "a vector's size as in 64KiB");
     if (link->n_points == MC_LINK_POINTS)
         return mc_fail(MESHCOLL_ERR_PARSE, "a link has %d sizes at most", MC_LINK_POINTS);
-    link->point[link->n_points++] = (mc_link_point_t){
-        bytes, link->alpha, link->gap, link->cpu, link->beta, link->bus, link->gamma};
+    mc_link_point_t *const point = &link->point[link->n_points++];
+    *point = (mc_link_point_t){.bytes = bytes};
+    for (int32_t i = 0; i < MC_LINK_FIELDS; i++)
+        *mc_link_in_point(&mc_link_fields[i], point) = mc_link_value(&mc_link_fields[i], link);
     return MESHCOLL_OK;
 }
 
-static int parse_field(word_t field, word_t value, mc_link_t *link)
+/* Of the link, or of its last point. */
+static int parse_number(const mc_link_field_t *known, word_t field, word_t value, mc_link_t *link)
 {
-    static const char per_byte[] = "a rate as in 25GB/s or 200Mbit/s, or a time as in 40ns/KiB";
-    double *const time = time_of(field, link), *const rate = per_byte_of(field, link);
+    double *const number = link->n_points > 0
+                               ? mc_link_in_point(known, &link->point[link->n_points - 1])
+                               : mc_link_in(known, link);
+    if (known->per_byte)
+        return read_per_byte(value, number)
+                   ? MESHCOLL_OK
+                   : fail_value(field, value,
+                                "a rate as in 25GB/s or 200Mbit/s, or a time as in 40ns/KiB");
+    return read_time(value, number) ? MESHCOLL_OK
+                                    : fail_value(field, value, "a time as in 7us, 300ns or 1ms");
+}
+
+static int parse_wire(word_t value, const mc_mesh_t *mesh, mc_link_t *link)
+{
+    const int32_t d = mc_mesh_find(mesh, value.at, value.n);
+    if (d < 0 && !is(value, "own"))
+        return fail_value(word_of("wire"), value, "own, or the dimension whose wire it shares");
+    link->wire = d < 0 ? MC_WIRE_OWN : d + 1;
+    return MESHCOLL_OK;
+}
+
+static int parse_field(word_t field, word_t value, const mc_mesh_t *mesh, mc_link_t *link)
+{
+    const mc_link_field_t *const known = find_field(field);
     if (is(field, "at"))
         return add_point(field, value, link);
-    if (link->n_points > 0 && !time && !rate)
+    if (link->n_points > 0 && !known)
         return mc_fail(MESHCOLL_ERR_PARSE,
                        "a link at a size has alpha, gap, cpu, beta, bus and gamma, but no '%.*s'",
                        (int)field.n, field.at);
-    if (time)
-        return read_time(value, time) ? MESHCOLL_OK
-                                      : fail_value(field, value, "a time as in 7us, 300ns or 1ms");
-    if (rate)
-        return read_per_byte(value, rate) ? MESHCOLL_OK : fail_value(field, value, per_byte);
+    if (known)
+        return parse_number(known, field, value, link);
+    if (is(field, "wire"))
+        return parse_wire(value, mesh, link);
     if (is(field, "burst"))
         return read_size(value, &link->burst)
                    ? MESHCOLL_OK
@@ -219,8 +229,8 @@ static int parse_field(word_t field, word_t value, mc_link_t *link)
         return read_yes_no(value, &link->pulled) ? MESHCOLL_OK
                                                  : fail_value(field, value, "yes or no");
     return mc_fail(MESHCOLL_ERR_PARSE,
-                   "a link has alpha, gap, cpu, beta, bus, burst, gamma, incast, ports, pulled and "
-                   "at, but no '%.*s'",
+                   "a link has alpha, gap, cpu, beta, bus, burst, gamma, incast, ports, pulled, "
+                   "wire and at, but no '%.*s'",
                    (int)field.n, field.at);
 }
 
@@ -262,7 +272,7 @@ static mc_link_t of_preset(const mc_link_preset_t *preset)
 }
 
 /* "PRESET;field:value;…": changes what it names in `link`. */
-static int parse_link(word_t text, mc_link_t *link)
+static int parse_link(word_t text, const mc_mesh_t *mesh, mc_link_t *link)
 {
     bool first = true;
     do {
@@ -275,7 +285,7 @@ static int parse_link(word_t text, mc_link_t *link)
                        ? fail_preset(whole, false)
                        : mc_fail(MESHCOLL_ERR_PARSE, "a field of a link is FIELD:VALUE; got '%.*s'",
                                  (int)whole.n, whole.at);
-        const int status = field ? parse_field(name, value, link) : MESHCOLL_OK;
+        const int status = field ? parse_field(name, value, mesh, link) : MESHCOLL_OK;
         if (status)
             return status;
         if (!field)
@@ -300,8 +310,8 @@ static int fill_cluster(const mc_cluster_preset_t *cluster, const mc_mesh_t *mes
     const int32_t network = network_dims(mesh);
     int status = MESHCOLL_OK;
     for (int32_t d = 0; d < mesh->ndims && !status; d++)
-        status =
-            parse_link(word_of(d < network ? cluster->network : cluster->inside), &links->dim[d]);
+        status = parse_link(word_of(d < network ? cluster->network : cluster->inside), mesh,
+                            &links->dim[d]);
     return status;
 }
 
@@ -336,7 +346,7 @@ static int parse_dim(word_t item, const mc_mesh_t *mesh, mc_links_t *links, bool
     if (given[d])
         return mc_fail(MESHCOLL_ERR_PARSE, "dimension %s has two links", mesh->dim[d].name);
     given[d] = true;
-    return parse_link(item, &links->dim[d]);
+    return parse_link(item, mesh, &links->dim[d]);
 }
 
 /* Nothing may be missing where messages are sent. */
@@ -390,6 +400,9 @@ int mc_links_parse(const char *text, const mc_mesh_t *mesh, mc_links_t *links)
         copy_inside(&all, given[MC_RAGGED_GPU]);
     if (!status)
         status = complete(mesh, &all);
+    /* what is outside of a box leaves it by the same NIC */
+    if (!status)
+        mc_links_share_wire(&all, mc_mesh_find(mesh, "box", 3));
     if (!status)
         status = mc_links_check(&all, mesh);
     if (!status)
@@ -456,38 +469,40 @@ static void print_per_byte(double seconds, mc_text_t *text)
     mc_text_add(text, "%s", buffer);
 }
 
-static void print_field(const char *name, double seconds, void (*print)(double, mc_text_t *),
-                        mc_text_t *text)
+static void print_field(const mc_link_field_t *field, double seconds, mc_text_t *text)
 {
-    mc_text_add(text, ";%s:", name);
-    print(seconds, text);
+    mc_text_add(text, "%s:", field->name);
+    (field->per_byte ? print_per_byte : print_time)(seconds, text);
 }
 
 static void print_point(const mc_link_point_t *at, mc_text_t *text)
 {
     mc_text_add(text, ";at:%.17gB", at->bytes);
-    print_field("alpha", at->alpha, print_time, text);
-    print_field("gap", at->gap, print_time, text);
-    print_field("cpu", at->cpu, print_time, text);
-    print_field("beta", at->beta, print_per_byte, text);
-    print_field("bus", at->bus, print_per_byte, text);
-    print_field("gamma", at->gamma, print_per_byte, text);
+    for (int32_t i = 0; i < MC_LINK_FIELDS; i++) {
+        mc_text_add(text, ";");
+        print_field(&mc_link_fields[i], mc_link_point_value(&mc_link_fields[i], at), text);
+    }
 }
 
-static void print_link(const mc_link_t *link, mc_text_t *text)
+/* gap is alpha, cpu and bus are 0 where nothing is said. */
+static bool is_default(const mc_link_field_t *field, const mc_link_t *link)
 {
-    mc_text_add(text, "alpha:");
-    print_time(link->alpha, text);
-    if (link->gap != link->alpha)
-        print_field("gap", link->gap, print_time, text);
-    if (link->cpu != 0)
-        print_field("cpu", link->cpu, print_time, text);
-    print_field("beta", link->beta, print_per_byte, text);
-    if (link->bus != 0)
-        print_field("bus", link->bus, print_per_byte, text);
+    const double seconds = mc_link_value(field, link);
+    if (strcmp(field->name, "gap") == 0)
+        return seconds == link->alpha;
+    return seconds == 0 && (strcmp(field->name, "cpu") == 0 || strcmp(field->name, "bus") == 0);
+}
+
+static void print_link(const mc_link_t *link, const mc_mesh_t *mesh, mc_text_t *text)
+{
+    for (int32_t i = 0; i < MC_LINK_FIELDS; i++) {
+        if (is_default(&mc_link_fields[i], link))
+            continue;
+        mc_text_add(text, i ? ";" : "");
+        print_field(&mc_link_fields[i], mc_link_value(&mc_link_fields[i], link), text);
+    }
     if (link->burst != 0)
         mc_text_add(text, ";burst:%.17gB", link->burst);
-    print_field("gamma", link->gamma, print_per_byte, text);
     if (link->incast != 0)
         print_share(link->incast, text);
     if (link->ports == MC_PORTS_ALL)
@@ -495,6 +510,8 @@ static void print_link(const mc_link_t *link, mc_text_t *text)
     else
         mc_text_add(text, ";ports:%d", link->ports);
     mc_text_add(text, ";pulled:%s", link->pulled ? "yes" : "no");
+    if (link->wire != 0)
+        mc_text_add(text, ";wire:%s", link->wire > 0 ? mesh->dim[link->wire - 1].name : "own");
     for (int32_t i = 0; i < link->n_points; i++)
         print_point(&link->point[i], text);
 }
@@ -503,72 +520,6 @@ void mc_links_print(const mc_links_t *links, const mc_mesh_t *mesh, mc_text_t *t
 {
     for (int32_t d = 0; d < links->ndims; d++) {
         mc_text_add(text, "%s%s=", d ? "," : "", mesh->dim[d].name);
-        print_link(&links->dim[d], text);
+        print_link(&links->dim[d], mesh, text);
     }
-}
-
-bool mc_links_burst(const mc_links_t *links)
-{
-    bool any = false;
-    for (int32_t d = 0; d < links->ndims; d++)
-        any = any || links->dim[d].burst > 0;
-    return any;
-}
-
-void mc_links_take_burst(const mc_links_t *links, const double carried[MC_MAX_DIMS],
-                         mc_links_t *left)
-{
-    for (int32_t d = 0; d < links->ndims; d++) {
-        const int32_t wire = mc_links_wire(links, d);
-        const double burst = links->dim[wire].burst, all = carried[wire];
-        const double late = burst == 0 ? 1 : all > burst ? 1 - burst / all : 0;
-        left->dim[d].beta = links->dim[d].beta * late;
-        left->dim[d].burst = 0;
-    }
-}
-
-static bool usable(double number)
-{
-    return isfinite(number) && number >= 0;
-}
-
-static bool are_points_usable(const mc_link_t *link)
-{
-    double before = 0;
-    for (int32_t i = 0; i < link->n_points; i++) {
-        const mc_link_point_t *const at = &link->point[i];
-        if (!usable(at->alpha) || !usable(at->gap) || !usable(at->cpu) || !usable(at->beta) ||
-            !usable(at->bus) || !usable(at->gamma) || !(at->bytes > before))
-            return false;
-        before = at->bytes;
-    }
-    return true;
-}
-
-int mc_links_check(const mc_links_t *links, const mc_mesh_t *mesh)
-{
-    if (links->ndims != mesh->ndims)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "links of %d dimensions for a mesh of %d",
-                       links->ndims, mesh->ndims);
-    for (int32_t d = 0; d < links->ndims; d++) {
-        const mc_link_t *const link = &links->dim[d];
-        if (!usable(link->alpha) || !usable(link->beta) || !usable(link->gamma) ||
-            !usable(link->gap) || !usable(link->incast) || !usable(link->cpu) ||
-            !usable(link->burst) || !usable(link->bus))
-            return mc_fail(
-                MESHCOLL_ERR_INVALID_ARG,
-                "alpha, gap, cpu, beta, bus, burst, gamma and incast of dimension %s are "
-                "finite and not negative",
-                mesh->dim[d].name);
-        if (!are_points_usable(link))
-            return mc_fail(
-                MESHCOLL_ERR_INVALID_ARG,
-                "the link of dimension %s at its sizes: these ascend, and its numbers are "
-                "finite and not negative",
-                mesh->dim[d].name);
-        if (link->ports < 1)
-            return mc_fail(MESHCOLL_ERR_INVALID_ARG, "dimension %s has at least one port, not %d",
-                           mesh->dim[d].name, link->ports);
-    }
-    return MESHCOLL_OK;
 }

@@ -8,7 +8,7 @@
 #include "mesh/mesh.h"
 
 enum { MC_PORTS_ALL = INT32_MAX }; /* every rank has a port of its own: written "all" */
-enum { MC_LINK_POINTS = 8 };
+enum { MC_LINK_POINTS = 8, MC_WIRE_OWN = -1 };
 enum {
     MC_LINKS_TEXT = 4096
 }; /* room for what is printed of links as measured, a few at several sizes */
@@ -33,6 +33,9 @@ typedef struct {
                       its time on a core, over the cores they share; 0 where each has its own */
     double burst; /* bytes that pass a port at once after a pause, before beta counts: what a token
                       bucket lets through (Cruz 1991); 0 where nothing shapes the link */
+    /* The dimension through whose port it leaves a box too, as index + 1: two dimensions between boxes that have
+     * one NIC share its wire. 0: not said, MC_WIRE_OWN: its own. */
+    int32_t wire;
     double
         bus; /* seconds by which any rank's byte holds up all the others, as ranks share cores and
                    the memory's bus; 0 where they do not */
@@ -74,11 +77,10 @@ int mc_links_parse(const char *text, const mc_mesh_t *mesh, mc_links_t *links);
 void mc_links_print(const mc_links_t *links, const mc_mesh_t *mesh, mc_text_t *text);
 /* The same links as a vector of `bytes` finds them: by their points, which are gone then. */
 mc_links_t mc_links_at(const mc_links_t *links, double bytes);
-/* The dimension whose wire dimension `d` goes over. */
+/* The dimension whose wire dimension `d` goes over: itself or an inner one. Ports and burst are that one's. */
 static inline int32_t mc_links_wire(const mc_links_t *links, int32_t d)
 {
-    (void)links;
-    return d;
+    return links->dim[d].wire > 0 ? links->dim[d].wire - 1 : d;
 }
 /* Does any link let a burst through? */
 bool mc_links_burst(const mc_links_t *links);
@@ -86,6 +88,8 @@ bool mc_links_burst(const mc_links_t *links);
  * off beta, and none. */
 void mc_links_take_burst(const mc_links_t *links, const double carried[MC_MAX_DIMS],
                          mc_links_t *left);
+/* Where nothing is said of a dimension's wire: those outside of `dim` go over that one's. */
+void mc_links_share_wire(mc_links_t *links, int32_t dim);
 int mc_links_check(const mc_links_t *links, const mc_mesh_t *mesh);
 
 #endif

@@ -50,3 +50,23 @@ mc_links_t mc_links_at(const mc_links_t *links, double bytes)
         find_point(&at.dim[d], bytes);
     return at;
 }
+
+bool mc_links_burst(const mc_links_t *links)
+{
+    bool any = false;
+    for (int32_t d = 0; d < links->ndims; d++)
+        any = any || links->dim[d].burst > 0;
+    return any;
+}
+
+void mc_links_take_burst(const mc_links_t *links, const double carried[MC_MAX_DIMS],
+                         mc_links_t *left)
+{
+    for (int32_t d = 0; d < links->ndims; d++) {
+        const int32_t wire = mc_links_wire(links, d);
+        const double burst = links->dim[wire].burst, all = carried[wire];
+        const double late = burst == 0 ? 1 : all > burst ? 1 - burst / all : 0;
+        left->dim[d].beta = links->dim[d].beta * late;
+        left->dim[d].burst = 0;
+    }
+}

@@ -215,6 +215,14 @@ int32_t mc_mesh_find(const mc_mesh_t *mesh, const char *name, size_t n)
     return -1;
 }
 
+int32_t mc_mesh_inner(const mc_mesh_t *mesh)
+{
+    for (int32_t d = mesh->ndims - 1; d >= 0; d--)
+        if (mesh->dim[d].extent > 1)
+            return d;
+    return mesh->ndims - 1;
+}
+
 bool mc_dim_is_inside(const mc_dim_t *dim)
 {
     return strcmp(dim->name, "numa") == 0 || strcmp(dim->name, "socket") == 0 ||

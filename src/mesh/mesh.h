@@ -82,6 +82,8 @@ int32_t mc_mesh_span(const mc_mesh_t *mesh, int32_t dim, int32_t rank, int32_t *
 int32_t mc_mesh_fullest(const mc_mesh_t *mesh, unsigned held);
 /* Dimension of that name (the first `n` characters of it), or -1. */
 int32_t mc_mesh_find(const mc_mesh_t *mesh, const char *name, size_t n);
+/* The innermost dimension longer than 1; of a single rank the last. */
+int32_t mc_mesh_inner(const mc_mesh_t *mesh);
 /* Is it named as part of one box: "numa", "socket", "gpu" or "fold"? */
 bool mc_dim_is_inside(const mc_dim_t *dim);
 /* Outermost dimension in which two ranks differ, whose link joins them; -1 for a rank and itself. */

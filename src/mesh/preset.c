@@ -54,7 +54,11 @@ const mc_link_preset_t mc_link_presets[] = {
     {"tpu-ici",
      "TPU v4: beta is 50 GB/s per link and direction (Jouppi et al. 2023), used one way round; "
      "alpha and gamma (from 1.2 TB/s of memory) are estimates",
-     {.alpha = 1e-6, .beta = 1 / 50e9, .gamma = 0.0025e-9, .ports = MC_PORTS_ALL}},
+     {.alpha = 1e-6,
+      .beta = 1 / 50e9,
+      .gamma = 0.0025e-9,
+      .ports = MC_PORTS_ALL,
+      .wire = MC_WIRE_OWN}},
     {"uniform",
      "for teaching: 1 us a message, 1 GB/s, 10 GB/s of sums, a port for every rank",
      {.alpha = 1e-6, .beta = 1e-9, .gamma = 0.1e-9, .ports = MC_PORTS_ALL}},

@@ -14,11 +14,11 @@ typedef struct {
 
 struct mc_pairs {
     mc_pairs_way_t way;
-    mc_layout_t layout; /* of a part of SCRATCH: the last dimension twice, from and for */
+    mc_layout_t layout; /* of a part of SCRATCH: the innermost dimension twice, from and for */
     int32_t places, n_lines, line, me;
     ends_t *now, *next; /* by line that the chunk names; one allocation */
     int32_t *len;       /* of each line: ranks that are there */
-    uint64_t *empty;    /* by chunk of SCRATCH; what is never written is empty too */
+    uint64_t *empty;    /* by chunk of SCRATCH; what is never written is empty too; NULL: none is */
     bool brought, came; /* this rank's blocks to SCRATCH; what is for it to OUT */
 };
 
@@ -44,7 +44,7 @@ static int init_layout(const mc_layout_t *vector, mc_layout_t *layout)
     int32_t order[MC_MAX_DIMS];
     assert(mesh.ndims < MC_MAX_DIMS && vector->sides == 1);
     mesh.ragged = NULL;
-    mesh.dim[mesh.ndims] = mesh.dim[mesh.ndims - 1];
+    mesh.dim[mesh.ndims] = mesh.dim[mc_mesh_inner(&mesh)];
     mesh.size = mc_mesh_places(&vector->mesh) * mesh.dim[mesh.ndims++].extent;
     for (int32_t d = 0; d < mesh.ndims; d++) {
         cut[d] = true;
@@ -60,7 +60,7 @@ int mc_pairs_init(mc_builder_t *b)
     mc_pairs_t *const p = calloc(1, sizeof *p);
     if (!p)
         return mc_fail_memory("an alltoall's pairs");
-    p->places = mesh->dim[mesh->ndims - 1].extent;
+    p->places = mesh->dim[mc_mesh_inner(mesh)].extent;
     p->n_lines = mc_mesh_places(mesh) / p->places;
     p->line = place / p->places;
     p->me = place % p->places;
@@ -103,6 +103,8 @@ static int init_parts(mc_builder_t *b)
     const size_t bytes = (size_t)(chunks / 64 + 1) * sizeof *b->pairs->empty;
     b->head.parts = (uint32_t)b->turns + 1;
     b->head.n_scratch = (uint32_t)chunks;
+    if (!b->head.layout.mesh.ragged)
+        return MESHCOLL_OK;
     b->head.empty = b->pairs->empty = malloc(bytes);
     if (!b->pairs->empty)
         return mc_fail_memory("an alltoall's pairs");
@@ -140,7 +142,7 @@ static void note_written(const job_t *job, mc_range_t r)
 {
     mc_pairs_t *const p = job->b->pairs;
     const uint32_t part = mc_plan_part(&job->b->head), n = (uint32_t)p->places;
-    for (uint32_t i = 0; i < r.nrun && !job->b->status; i++)
+    for (uint32_t i = 0; i < r.nrun && p->empty && !job->b->status; i++)
         for (uint32_t j = 0; j < r.run; j++) {
             const uint32_t chunk = r.first + i * r.stride + j;
             if (job->shift)

@@ -56,7 +56,7 @@ typedef struct {
     uint32_t scratch_first, n_scratch; /* the chunks of SCRATCH in use: one range */
     /* of pairs: parts of SCRATCH, each of so many for each of the vector's chunks; 0: there are none */
     uint32_t parts, depth;
-    const uint64_t *empty;           /* pairs that are not there: a bit for each of those in use */
+    const uint64_t *empty;           /* a bit for each in use: is it of nobody? NULL: none is */
     const mc_step_t *step;           /* program order is a topological order */
     const uint32_t *succ_off, *succ; /* successors of step i: succ[succ_off[i]…succ_off[i+1]) */
     const uint32_t *n_pred;
@@ -91,7 +91,7 @@ static inline bool mc_plan_absent(const mc_plan_t *plan, mc_buffer_t buffer, uin
     if (buffer != MC_SCRATCH || !plan->depth)
         return mc_layout_absent(&plan->layout, chunk % plan->n_chunks);
     const uint32_t at = chunk - plan->scratch_first;
-    return at >= plan->n_scratch || (plan->empty[at / 64] >> at % 64 & 1);
+    return plan->empty && (at >= plan->n_scratch || (plan->empty[at / 64] >> at % 64 & 1));
 }
 
 /* Names of ops and buffers as explain prints them. */

@@ -139,12 +139,26 @@ static size_t elements_before(const mc_binding_t *b, mc_buffer_t buffer, uint32_
     return home ? whole + mc_even_part(count, l->segments, segment) * home : whole;
 }
 
+/* The same over pairs, where all are alike. */
+static size_t pairs_before(const mc_binding_t *b, uint32_t c)
+{
+    const mc_plan_t *const plan = b->plan;
+    const uint32_t segments = plan->layout.segments, in_part = c % mc_plan_part(plan);
+    const uint32_t per_segment = plan->layout.per_segment * plan->depth;
+    const uint32_t segment = in_part / per_segment;
+    const size_t count = b->operands.count, parts = c / mc_plan_part(plan);
+    return (parts * count + mc_even_start(count, segments, segment)) * per_segment +
+           mc_even_part(count, segments, segment) * (in_part % per_segment);
+}
+
 /* The same over the chunks of SCRATCH, where the vector's come twice. */
 static size_t all_before(const mc_binding_t *b, mc_buffer_t buffer, uint32_t c)
 {
     const uint32_t n = b->plan->n_chunks;
     if (buffer == MC_SCRATCH && b->blocks[MC_SCRATCH].before)
         return b->blocks[MC_SCRATCH].before[c - b->plan->scratch_first];
+    if (buffer == MC_SCRATCH && b->plan->depth)
+        return pairs_before(b, c);
     return c <= n ? elements_before(b, buffer, c)
                   : elements_before(b, buffer, n) + elements_before(b, buffer, c - n);
 }

@@ -89,7 +89,7 @@ int mc_blocks_fill_scratch(const mc_plan_t *plan, const mc_passing_t *passing, s
 {
     size_t *memory = blocks->memory;
     *blocks = (mc_blocks_t){.memory = memory};
-    if (!passing && !plan->depth)
+    if (!passing && !plan->empty)
         return MESHCOLL_OK;
     if (!memory)
         memory = malloc(((size_t)plan->n_scratch + 1) * sizeof *memory);

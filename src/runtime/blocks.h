@@ -27,7 +27,7 @@ typedef struct {
 } mc_passing_t;
 
 /* Fills `before` only, over the chunks of SCRATCH in use: by `passing`, or, where that is NULL and they
- * are pairs, with `count` elements each but the empty ones. Else it empties `blocks`. */
+ * are pairs of which some are empty, with `count` elements each but those. Else it empties `blocks`. */
 int mc_blocks_fill_scratch(const mc_plan_t *plan, const mc_passing_t *passing, size_t count,
                            mc_blocks_t *blocks);
 void mc_blocks_free(mc_blocks_t *blocks);

@@ -318,6 +318,14 @@ static bool share_machine(const int32_t *machine, const mc_mesh_t *mesh, int32_t
     return true;
 }
 
+int32_t mc_boxes_outside(const int32_t *machine, const mc_mesh_t *mesh)
+{
+    int32_t n = 0;
+    while (n < mesh->ndims && !share_machine(machine, mesh, n))
+        n++;
+    return n;
+}
+
 static const char *rule_tls(const int32_t *machine, const mc_mesh_t *mesh, int32_t d)
 {
     if ((d == 0 && mesh->ndims > 1 && !mc_dim_is_inside(&mesh->dim[0])) ||

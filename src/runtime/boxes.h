@@ -54,6 +54,9 @@ void mc_arranged_free(mc_arranged_t *arranged);
 /* The mesh a text gives, if it has `size` ranks. */
 int mc_mesh_fit(const char *text, int32_t size, mc_mesh_t *mesh);
 
+/* How many dimensions, from the outermost on, join ranks of different machines. */
+int32_t mc_boxes_outside(const int32_t *machine, const mc_mesh_t *mesh);
+
 /*
  * The transports of each dimension. By rule: the outermost of several dimensions stands for the
  * network, so that it has network transports even where its "boxes" are one machine, unless its

@@ -95,9 +95,11 @@ static int find_neighbours(meshcoll_t *h, const mc_creation_t *c)
     return status;
 }
 
+/* Dimensions that leave the machine do so by its one NIC, unless the links say otherwise. */
 static int open_transports(meshcoll_t *h, const mc_creation_t *c, const mc_settings_t *settings)
 {
     int status = mc_boxes_transports(settings->transports, h->machine, &h->mesh, h->tls);
+    mc_links_share_wire(&h->links, mc_boxes_outside(h->machine, &h->mesh) - 1);
     if (!status)
         status = find_neighbours(h, c);
     return status ? status : mc_connections_open(h);

@@ -116,12 +116,22 @@ static int find_members(part_t *p)
 
 /* What it has from its parent --------------------------------------------------------------------- */
 
+/* The part's dimension whose wire its dimension k shares, as index + 1; without it the wire is its own. */
+static int32_t shared_wire(const part_t *p, int32_t wire)
+{
+    for (int32_t k = 0; k < p->mesh.ndims; k++)
+        if (wire > 0 && p->dim[k] == wire - 1)
+            return k + 1;
+    return wire > 0 ? MC_WIRE_OWN : wire;
+}
+
 /* The sub-meshes of a split mostly run at once, and share what the parent's lines share. */
 static mc_link_t share_link(const part_t *p, int32_t k)
 {
     mc_link_t link = p->parent->links.dim[p->dim[k]];
     /* messages of all of them at once hold each other up */
     const double of_all = (double)p->parent->mesh.size / p->mesh.size;
+    link.wire = shared_wire(p, link.wire);
     link.cpu *= of_all;
     link.bus *= of_all;
     for (int32_t i = 0; i < link.n_points; i++) {

@@ -82,14 +82,27 @@ static int narrow(sweep_t *sweep, uint64_t from, const mc_ranked_t *at_from, uin
     return status ? status : narrow(sweep, middle, &best, to, at_to);
 }
 
+/* Is a strategy's price a straight line over the bytes? Not where bursts pass, nor with links by the size. */
+static bool is_straight(const mc_links_t *links)
+{
+    bool straight = !mc_links_burst(links);
+    for (int32_t d = 0; d < links->ndims; d++)
+        straight = straight && links->dim[d].n_points == 0;
+    return straight;
+}
+
+/* From doubling to doubling: of straight lines what is the best at both ends is so between them. Of others it
+ * mostly is, over a quarter of that. */
 static int walk(sweep_t *sweep, uint64_t from, uint64_t to)
 {
+    const bool straight = is_straight(&sweep->request->links);
     mc_ranked_t here, there;
     int status = best_at(sweep, from, &here);
     if (!status)
         status = note(sweep, from, &here);
     while (from < to && !status) {
-        const uint64_t next = from > to / 2 ? to : 2 * from;
+        const uint64_t step = straight ? from : from / 4 + 1,
+                       next = to - from < step ? to : from + step;
         status = best_at(sweep, next, &there);
         if (!status)
             status = narrow(sweep, from, &here, next, &there);
@@ -99,7 +112,7 @@ static int walk(sweep_t *sweep, uint64_t from, uint64_t to)
     return status;
 }
 
-/* Where two named entries cost the same: seconds are a line, fixed + per_byte * n. */
+/* Where two named entries cost the same. */
 typedef struct {
     const char *a, *b;         /* names */
     const char *below, *above; /* the cheaper one on either side; equal: one is always cheaper */
@@ -111,54 +124,82 @@ enum { MAX_OPTIONS = 3, MAX_CROSSINGS = 3 };
 
 typedef struct {
     const char *name;
-    double fixed, per_byte;
     mc_strategy_t strategy;
-} priced_t;
+} option_t;
 
-static int find_options(const mc_plan_request_t *r, priced_t option[MAX_OPTIONS])
+static int find_options(const mc_plan_request_t *r, option_t option[MAX_OPTIONS])
 {
     static const char *const names[] = {"option1", "option2", "option3"};
-    const double unit = 0x1p30;
     int n = 0;
     for (size_t i = 0; i < MC_COUNT(names); i++) {
-        priced_t *const p = &option[n];
+        option_t *const p = &option[n];
         if (mc_strategy_named(names[i], r->collective, &r->mesh, &p->strategy) ||
             mc_plan_check(r, &p->strategy))
             continue;
         p->name = names[i];
-        p->fixed = mc_strategy_seconds(&p->strategy, &r->mesh, &r->links, r->root, 0);
-        p->per_byte =
-            (mc_strategy_seconds(&p->strategy, &r->mesh, &r->links, r->root, unit) - p->fixed) /
-            unit;
         n++;
     }
     return n;
 }
 
-static crossing_t cross(const priced_t *a, const priced_t *b)
+/* Seconds by which `b` is dearer; 0 where that is no more than rounding. */
+static double dearer(const mc_plan_request_t *r, const option_t *a, const option_t *b, double n)
 {
-    const double fixed = b->fixed - a->fixed, slope = a->per_byte - b->per_byte;
-    const double tiny = 1e-12;
-    const bool same_fixed = fabs(fixed) <= tiny * (a->fixed + b->fixed);
-    const bool same_slope = fabs(slope) <= tiny * (a->per_byte + b->per_byte);
-    crossing_t c = {.a = a->name, .b = b->name, .alike = same_fixed && same_slope};
-    const bool a_first = same_fixed ? slope < 0 : fixed > 0;
-    c.below = c.above = a_first ? a->name : b->name;
-    if (same_fixed || same_slope || fixed / slope <= 0)
-        return c;
-    c.bytes = fixed / slope;
-    c.above = a_first ? b->name : a->name;
+    const double mine = mc_strategy_seconds(&a->strategy, &r->mesh, &r->links, r->root, n);
+    const double other = mc_strategy_seconds(&b->strategy, &r->mesh, &r->links, r->root, n);
+    return fabs(other - mine) <= 1e-12 * (mine + other) ? 0 : other - mine;
+}
+
+/* Seconds are a line: bytes at which it is 0, or 0. */
+static double cross_straight(double at_0, double at_unit, double unit)
+{
+    const double slope = (at_0 - at_unit) / unit;
+    return at_0 == 0 || slope == 0 || at_0 / slope <= 0 ? 0 : at_0 / slope;
+}
+
+/* Bytes between two sizes at which another one is the cheaper. */
+static double halve(const mc_plan_request_t *r, const option_t *a, const option_t *b, double below,
+                    double above)
+{
+    const bool a_first = dearer(r, a, b, below) > 0;
+    while (above - below > 0.5) {
+        const double middle = (below + above) / 2;
+        const bool before = (dearer(r, a, b, middle) > 0) == a_first;
+        *(before ? &below : &above) = middle;
+    }
+    return above;
+}
+
+static crossing_t cross(const mc_plan_request_t *r, const option_t *a, const option_t *b)
+{
+    const double largest = 0x1p50, unit = 0x1p30;
+    const bool straight = is_straight(&r->links);
+    crossing_t c = {.a = a->name, .b = b->name};
+    double at_first = dearer(r, a, b, 0), below = 0;
+    if (straight)
+        c.bytes = cross_straight(at_first, dearer(r, a, b, unit), unit);
+    for (double n = 1; n <= largest && c.bytes == 0; below = n, n *= 2) {
+        const double seconds = dearer(r, a, b, n);
+        if (at_first == 0)
+            at_first = seconds;
+        else if (!straight && at_first * seconds < 0)
+            c.bytes = halve(r, a, b, below, n);
+    }
+    c.alike = at_first == 0;
+    c.below = c.above = at_first > 0 ? a->name : b->name;
+    if (c.bytes > 0)
+        c.above = at_first > 0 ? b->name : a->name;
     return c;
 }
 
 static int find_crossings(const mc_plan_request_t *r, crossing_t crossing[MAX_CROSSINGS])
 {
-    priced_t option[MAX_OPTIONS];
+    option_t option[MAX_OPTIONS];
     int n = 0;
     const int options = find_options(r, option);
     for (int a = 0; a < options; a++)
         for (int b = a + 1; b < options; b++)
-            crossing[n++] = cross(&option[a], &option[b]);
+            crossing[n++] = cross(r, &option[a], &option[b]);
     return n;
 }
 
@@ -269,13 +310,8 @@ static int print_json(const sweep_t *sweep, uint64_t from, uint64_t to)
     return mc_json_print(json);
 }
 
-/* Without bursts: what a price of one strategy has to be between two sizes is a straight line. */
-int mc_plan_sweep(const mc_plan_request_t *asked, uint64_t from, uint64_t to)
+int mc_plan_sweep(const mc_plan_request_t *request, uint64_t from, uint64_t to)
 {
-    mc_plan_request_t steady = *asked;
-    const mc_plan_request_t *const request = &steady;
-    for (int32_t d = 0; d < steady.links.ndims; d++)
-        steady.links.dim[d].burst = 0;
     sweep_t sweep = {.request = request};
     int exit;
     const int status = walk(&sweep, from, to);

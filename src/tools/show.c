@@ -92,7 +92,12 @@ int mc_show_links(const mc_mesh_t *mesh, const mc_links_t *links)
         mc_table_add(&table, "%.4g GB/s", 1e-9 / link->beta);
         mc_table_add(&table, "%.4g GB/s", 1e-9 / link->gamma);
         mc_table_add(&table, "%s", mc_show_ports(link->ports, number));
-        mc_table_add(&table, "%s", link->pulled ? "the receivers copy" : "");
+        const int32_t wire = mc_links_wire(links, d);
+        mc_table_add(&table, "%s%s%s", link->pulled ? "the receivers copy" : "",
+                     wire == d      ? ""
+                     : link->pulled ? ", by the wire of "
+                                    : "by the wire of ",
+                     wire == d ? "" : mesh->dim[wire].name);
     }
     return mc_table_print(&table, 2, stdout);
 }
@@ -129,11 +134,12 @@ json_t *mc_json_links(const mc_mesh_t *mesh, const mc_links_t *links)
         json_t *const ports =
             link->ports == MC_PORTS_ALL ? json_string("all") : json_integer(link->ports);
         json_array_append_new(
-            dims, json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:b, s:o}", "dim",
-                            mesh->dim[d].name, "alpha", link->alpha, "gap", link->gap, "cpu",
+            dims, json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:b, s:s, s:o}",
+                            "dim", mesh->dim[d].name, "alpha", link->alpha, "gap", link->gap, "cpu",
                             link->cpu, "incast", link->incast, "beta", link->beta, "bus", link->bus,
                             "burst", link->burst, "gamma", link->gamma, "ports", ports, "pulled",
-                            (int)link->pulled, "at", json_points(link)));
+                            (int)link->pulled, "wire", mesh->dim[mc_links_wire(links, d)].name,
+                            "at", json_points(link)));
     }
     return dims;
 }

@@ -14,6 +14,7 @@ _Static_assert((int)N_POINTS <= (int)MC_LINK_POINTS, "a link has room for all si
 
 typedef struct {
     meshcoll_request_t *request;
+    size_t bytes; /* of its input */
     mc_series_t series;
 } row_t;
 
@@ -50,9 +51,10 @@ static int open_row(mc_tune_points_t *p, int32_t i, const mc_tune_closed_t *clos
                                   .op = MESHCOLL_SUM,
                                   .strategy = closed->strategy};
     const int status = meshcoll_init(p->whole, &args, &row->request);
+    row->bytes = args.count * sizeof(float);
     double once = 0;
     for (int run = 0; run < 2 && !status; run++)
-        once = mc_batch(p->whole, row->request, 1);
+        once = mc_batch_anew(p->whole, row->request, 1, p->in, row->bytes);
     row->series.repeats = mc_repeats_for(once);
     return status;
 }
@@ -101,7 +103,8 @@ void mc_tune_points_run(mc_tune_points_t *p)
     for (int32_t i = 0; p && i < N_POINTS; i++)
         for (int32_t k = 0; k < p->n_closed; k++) {
             row_t *const row = &p->row[i][k];
-            mc_series_keep(&row->series, mc_batch(p->whole, row->request, row->series.repeats));
+            mc_series_keep(&row->series, mc_batch_anew(p->whole, row->request, row->series.repeats,
+                                                       p->in, row->bytes));
         }
 }
 

@@ -63,6 +63,18 @@ gives 'j["best"][0]["from"], j["best"][-1]["to"]' "(1024, 67108864)"
 gives 'all(a["to"] + 1 == b["from"] for a, b in zip(j["best"], j["best"][1:]))' True
 gives 'all(a["strategy"] != b["strategy"] for a, b in zip(j["best"], j["best"][1:]))' True
 
+# With bursts option 1's three vectors a port pass at once below 341 KiB; with links by the size alpha grows.
+run 0 plan bcast "${mesh[@]},box=burst:1MiB,gpu=burst:1MiB" --sweep 1K..4M --json
+gives '[round(c["bytes"]) for c in j["crossings"]]' "[350692, 351859, 2814870]"
+run 0 plan bcast "${mesh[@]},box=at:1KiB;alpha:1us;at:1MiB;alpha:9us,gpu=at:1KiB;alpha:1us;at:1MiB;alpha:9us" \
+    --sweep 1K..4M --json
+gives '[round(c["bytes"]) for c in j["crossings"]]' "[1818, 3540, 67566]"
+
+# Rack and box share the box's NIC.
+run 0 plan bcast --mesh rack=2,box=2,gpu=4 --links lab --bytes 1M --json
+gives '[l["wire"] for l in j["links"]]' "['box', 'box', 'gpu']"
+gives '1 < j["best_seconds"] / j["lower_bound_seconds"] < 1.06' True
+
 # Two sides: half of the vector each, in half the time of the flat ring where links are alike.
 run 0 plan allreduce --mesh x=4,y=4 --links uniform --bytes 64M --strategy torus
 has "n = 32 MiB, the bytes of one segment"

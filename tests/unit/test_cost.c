@@ -243,6 +243,16 @@ Test(cost, stars_on_pulled_links)
     expect_term(&gather.once.dim[0], r(7, 1), r(7, 8), r(0, 1), "gather");
 }
 
+/* The first rank of the line reads when all others have read what it sums onto. */
+Test(cost, full_mesh_allreduce_on_a_pulled_link)
+{
+    mc_mesh_t mesh;
+    mc_line_shape_t shape = shape_of(&mesh, "x=4", 0);
+    shape.pulled[0] = true;
+    const mc_phase_cost_t full = mc_cost_fullmesh_allreduce(&shape);
+    expect_term(&full.once.dim[0], r(3, 1), r(6, 1), r(3, 1), "full-mesh allreduce");
+}
+
 Test(cost, lines_that_share_ports_wait_for_each_other)
 {
     mc_mesh_t mesh;

@@ -109,9 +109,13 @@ Test(enumerate, two_dimensions_by_hand)
 {
     cr_expect_eq(count_of("a=2,b=2", MESHCOLL_SCATTER, MC_PATHS_ALL), 2u * 2 * 2 + 2);
     cr_expect_eq(count_of("a=2,b=2", MESHCOLL_SCATTER, MC_PATHS_COVER), 2u * 2 + 2);
-    cr_expect_eq(count_of("a=2,b=2", MESHCOLL_ALLTOALL, MC_PATHS_ALL), 2u * 9 + 3);
-    /* 6 orders; a pair merged before or after the third; all three merged */
-    cr_expect_eq(count_of("a=2,b=2,c=2", MESHCOLL_ALLTOALL, MC_PATHS_ALL), 6u * 27 + 4 * 9 + 3);
+    /* either first, or merged; or b gathers, a exchanges but by Bruck's, b scatters */
+    const size_t ends = 2 * 2;
+    cr_expect_eq(count_of("a=2,b=2", MESHCOLL_ALLTOALL, MC_PATHS_ALL), 2 * 9 + 3 + ends * 2);
+    /* 6 orders; a pair merged before or after the third; all three merged; c gathers, a and b in either
+     * order or merged, c scatters */
+    cr_expect_eq(count_of("a=2,b=2,c=2", MESHCOLL_ALLTOALL, MC_PATHS_ALL),
+                 6 * 27 + 4 * 9 + 3 + ends * (2 * 4 + 2));
     /* both direct: 2 orders or merged; one cut: 3 interleavings; both cut: 6 and those with merged
      * moves: both, only the scatter, only the allgather */
     const size_t direct = 2 * 9 + 3, one = 2 * 3 * 24, plain = 6 * 64;

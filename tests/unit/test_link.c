@@ -155,6 +155,8 @@ Test(link, print_reads_back_as_the_same_numbers)
         "uniform,gpu=gap:0",
         "uniform,box=cpu:3.4us;burst:13KiB,gpu=cpu:300ns",
         "uniform,gpu=bus:70ps/B;at:4KiB;alpha:2us;gap:1us;bus:0;at:1MiB;beta:50ps/B;gamma:33ps/B",
+        "uniform,box=wire:gpu",
+        "lab,box=wire:own",
     };
     const mc_mesh_t mesh = mesh_of("box=4,gpu=8");
     for (size_t i = 0; i < MC_COUNT(text); i++) {
@@ -235,6 +237,29 @@ Test(link, times_between_two_sizes_are_interpolated)
     expect_error("lab,gpu=at:0", "a vector's size");
     expect_error("lab,gpu=at:4KiB;ports:2", "no 'ports'");
     expect_error("lab,gpu=at:4KiB;at:1KiB", "these ascend");
+}
+
+/* Beyond the box everything goes through its NIC, unless somebody knows better. */
+Test(link, what_is_outside_of_a_box_shares_its_wire)
+{
+    const char *const mesh = "row=2,rack=2,box=4,gpu=8";
+    const mc_links_t lab = links_of("lab", mesh), own = links_of("lab,rack=lab-net;wire:own", mesh);
+    const int32_t wires[] = {2, 2, 2, 3}, apart[] = {2, 1, 2, 3};
+    for (int32_t d = 0; d < 4; d++) {
+        cr_expect_eq(mc_links_wire(&lab, d), wires[d], "%d", d);
+        cr_expect_eq(mc_links_wire(&own, d), apart[d], "%d", d);
+    }
+    mc_links_t grid = links_of("uniform", "x=2,y=2,z=2"), torus = links_of("tpu-v4", "x=2,y=2,z=2");
+    cr_expect_eq(mc_links_wire(&grid, 0), 0);
+    mc_links_share_wire(&grid, 1);
+    mc_links_share_wire(&torus, 1);
+    cr_expect_eq(mc_links_wire(&grid, 0), 1);
+    cr_expect_eq(mc_links_wire(&torus, 0), 0, "each has its own");
+    grid.dim[1].wire = 3;
+    const mc_mesh_t xyz = mesh_of("x=2,y=2,z=2");
+    cr_expect_lt(mc_links_check(&grid, &xyz), 0, "shares one that is shared");
+    expect_error("lab,gpu=wire:box", "one inside of it");
+    expect_error("lab,gpu=wire:rack", "own, or the dimension");
 }
 
 Test(link, a_burst_passes_before_beta_counts)

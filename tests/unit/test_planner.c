@@ -1,8 +1,6 @@
 /* Strategies priced: REFERENCE §3 to §5, and the planner against the whole enumeration. */
 #include "compose/planner.h"
 
-#include "direct/direct.h"
-#include "doubling/doubling.h"
 #include "support/plans.h"
 
 #include <math.h>
@@ -195,6 +193,39 @@ Test(planner, lines_of_a_box_share_its_ports)
     }
 }
 
+/* Two racks of two boxes of four ranks: rack and box go through the box's one NIC. What was cut and was to take
+ * 34 ms took 65 in the lab (docs/performance.md), where the NIC carries 1 MiB in 41.9 ms. */
+Test(planner, dimensions_that_share_a_nic_add_up)
+{
+    const place_t at = place_of("rack=2,box=2,gpu=4", "lab");
+    const place_t apart = place_of("rack=2,box=2,gpu=4", "lab,rack=lab-net;wire:own");
+    static const char *const chains =
+        "bcast:chain(rack) bcast:chain(box) bcast:star(gpu) segments=64";
+    static const char *const chain = "bcast:chain(rack*box) bcast:star(gpu) segments=64";
+    static const char *const cut = "scatter:star(gpu) scatter:mst(rack) scatter:mst(box) "
+                                   "allgather:ring(rack*box) allgather:doubling(gpu) segments=64";
+    static const char *const sides = "allgather:ring(rack) allgather:ring(box) | "
+                                     "allgather:ring(box) allgather:ring(rack) segments=2";
+    const double nic = MiB * 40e-9;
+    cr_expect_float_eq(seconds_of(&apart, MESHCOLL_BCAST, chains, MiB) / nic, 1, 0.05);
+    cr_expect_float_eq(seconds_of(&at, MESHCOLL_BCAST, chains, MiB) / nic, 2, 0.05);
+    cr_expect_float_eq(seconds_of(&at, MESHCOLL_BCAST, chain, MiB) / nic, 1, 0.05);
+    cr_expect_float_eq(seconds_of(&at, MESHCOLL_BCAST, cut, MiB) / nic, 1.5, 0.1);
+    for (int c = 0; c < 2; c++) {
+        const meshcoll_collective_t which = c ? MESHCOLL_REDUCE : MESHCOLL_BCAST;
+        const mc_planner_query_t query = {.bytes = MiB, .max_segments = 256};
+        mc_ranked_t best;
+        cr_assert_eq(mc_planner_best(which, &at.mesh, &at.links, &query, &best), MESHCOLL_OK);
+        cr_expect_float_eq(best.seconds / nic, 1, 0.06);
+        cr_expect_float_eq(mc_lower_bound(which, &at.mesh, &at.links, MiB), nic, 1e-12);
+    }
+    /* three quarters of the vector come through each NIC, in whatever order */
+    const place_t boxes = place_of("rack=2,box=2,gpu=1", "lab");
+    cr_expect_float_eq(seconds_of(&boxes, MESHCOLL_ALLGATHER, sides, MiB) / nic, 0.75, 0.01);
+    cr_expect_float_eq(mc_lower_bound(MESHCOLL_ALLGATHER, &boxes.mesh, &boxes.links, MiB) / nic,
+                       0.75, 1e-9);
+}
+
 /* Fill, then the busiest link: phases over one link add up, over different ones overlap. */
 Test(planner, pipelines_cost_fill_and_busiest_link)
 {
@@ -310,6 +341,10 @@ Test(planner, best_in_three_dimensions_is_the_cheapest_of_all)
         place_of("x=3,y=3,z=3", "uniform,x=gap:300ns;incast:0.5,y=gap:300ns;incast:0.5,"
                                 "z=gap:300ns;incast:0.5;burst:20KB");
     expect_best(&measured, MESHCOLL_ALLGATHER, 3e5, 0, 8);
+    const place_t shared = place_of("x=2,y=2,z=3", "uniform,x=gap:300ns;burst:8KiB;wire:y,"
+                                                   "y=gap:200ns;beta:1.1ns/B;burst:8KiB");
+    expect_best(&shared, MESHCOLL_BCAST, 2e5, 5, 8);
+    expect_best(&shared, MESHCOLL_REDUCE, 3e4, 0, 4);
     expect_best(&measured, MESHCOLL_REDUCE, 3e4, 13, 4);
 }
 
@@ -502,98 +537,4 @@ Test(planner, nothing_goes_below_the_bound_and_the_lab_comes_near)
                         cr_expect_leq(best.seconds, bound * 1.1, "%s %s %g: %g, bound %g", mesh[m],
                                       meshcoll_collective_name(which), n, best.seconds, bound);
                 }
-}
-
-/* Parts of the vector that leave or enter the busiest box. */
-static double busiest_box(const plans_t *plans, int32_t boxes)
-{
-    const int32_t inside = plans->n / boxes;
-    double out[MOST_RANKS] = {0}, in[MOST_RANKS] = {0}, most = 0;
-    for (int32_t rank = 0; rank < plans->n; rank++)
-        for (uint32_t i = 0; i < plans->plan[rank]->n_steps; i++) {
-            const mc_step_t *const step = &plans->plan[rank]->step[i];
-            if (!mc_op_sends((mc_op_t)step->op) || step->peer / inside == rank / inside)
-                continue;
-            const double part = (double)step->run * step->nrun / plans->plan[rank]->n_chunks;
-            out[rank / inside] += part;
-            in[step->peer / inside] += part;
-        }
-    for (int32_t box = 0; box < boxes; box++)
-        most = fmax(most, fmax(out[box], in[box]));
-    return most;
-}
-
-/* A full-mesh allreduce receives in the order of the line, so that all ranks get one sum, while its
- * messages are sent in another order: in a trace they wait for each other. */
-static bool waits_in_order(const mc_strategy_t *strategy)
-{
-    for (int32_t i = 0; i < strategy->n_phases; i++)
-        if (mc_algorithms[strategy->phase[i].algorithm].generate == mc_fullmesh_allreduce)
-            return true;
-    return false;
-}
-
-/* Ranks that have less to do than the others begin the next phase before these. */
-static bool may_overlap(const mc_strategy_t *strategy)
-{
-    for (int32_t i = 0; i < strategy->n_phases && strategy->n_phases > 1; i++) {
-        const mc_generator_t made_by = mc_algorithms[strategy->phase[i].algorithm].generate;
-        if (made_by == mc_bruck_allgather || made_by == mc_doubling_allgather ||
-            made_by == mc_halving_reduce_scatter || made_by == mc_doubling_allreduce)
-            return true;
-    }
-    return false;
-}
-
-typedef struct {
-    place_t at;
-    int32_t root;
-} trial_t;
-
-static bool compare_with_plans(void *context, const mc_strategy_t *strategy)
-{
-    const trial_t *const trial = context;
-    const mc_mesh_t *const mesh = &trial->at.mesh;
-    char text[MC_STRATEGY_TEXT];
-    mc_text_t printed = mc_text(text, sizeof text);
-    mc_strategy_print(strategy, mesh, &printed);
-    double alpha = 0, beta = 0;
-    for (int32_t i = 0; i < strategy->n_phases; i++) {
-        const mc_phase_cost_t cost =
-            mc_strategy_phase_cost(strategy, mesh, &trial->at.links, trial->root, i);
-        for (int32_t d = 0; d < mesh->ndims; d++)
-            alpha += mc_ratio_value(cost.once.dim[d].alpha);
-        beta += mc_ratio_value(cost.once.dim[0].beta);
-    }
-    plans_t plans;
-    mc_times_t times;
-    plans_make(&plans, mesh, strategy, trial->root);
-    const mc_world_t world = world_of(&plans);
-    cr_assert_eq(mc_world_times(&world, &times), MESHCOLL_OK, "%s: %s", text,
-                 meshcoll_last_error());
-    if (!waits_in_order(strategy) && may_overlap(strategy))
-        cr_assert_leq(times.n_times, alpha, "%s takes %u steps, beyond %g", text, times.n_times,
-                      alpha);
-    else if (!waits_in_order(strategy))
-        cr_assert_eq(times.n_times, alpha, "%s takes %u steps, not %g", text, times.n_times, alpha);
-    const double moved = busiest_box(&plans, mesh->dim[0].extent);
-    cr_assert_leq(moved, beta * (1 + 1e-12), "%s moves %g, beyond %g", text, moved, beta);
-    mc_times_free(&times, plans.n);
-    plans_free(&plans);
-    return true;
-}
-
-/* The schedules themselves: as many time steps as alpha says, and never more through the one NIC of
- * a box than beta says. */
-Test(planner, plans_do_what_the_costs_say)
-{
-    static const char *const mesh[] = {"box=2", "box=5", "box=8", "box=3,gpu=4", "box=5,gpu=2"};
-    for (size_t m = 0; m < MC_COUNT(mesh); m++) {
-        trial_t trial = {.at = place_of(mesh[m], "uniform,box=ports:1")};
-        const int32_t size = trial.at.mesh.size;
-        for (int c = 0; c < MESHCOLL_COLLECTIVES; c++)
-            for (trial.root = 0; trial.root < size; trial.root += 1 + size / 2)
-                mc_strategy_each((meshcoll_collective_t)c, &trial.at.mesh, MC_PATHS_COVER,
-                                 compare_with_plans, &trial);
-    }
 }

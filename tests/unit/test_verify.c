@@ -214,6 +214,18 @@ Test(verify, passes_alltoall_in_up_to_five_phases)
     }
 }
 
+/* There is nobody to exchange with. */
+Test(verify, refuses_an_alltoall_that_only_gathers)
+{
+    mc_mesh_t mesh;
+    mc_strategy_t strategy;
+    cr_assert_eq(mc_mesh_parse("x=1,y=5", &mesh), MESHCOLL_OK);
+    cr_expect_eq(mc_strategy_parse("gather:mst(y) alltoall:pairwise(x) scatter:mst(y)",
+                                   MESHCOLL_ALLTOALL, &mesh, &strategy),
+                 MESHCOLL_ERR_STRATEGY);
+    cr_expect(strstr(meshcoll_last_error(), "for several lines"), "%s", meshcoll_last_error());
+}
+
 /* Lines that gather also where they are equally long. */
 Test(verify, passes_alltoall_that_gathers_on_even_meshes)
 {
@@ -226,7 +238,7 @@ Test(verify, passes_alltoall_that_gathers_on_even_meshes)
          "gather:mst(gpu) alltoall:pairwise(rack) alltoall:digits(box) scatter:mst(gpu) "
          "segments=2"},
         {"rack=2,box=3,gpu=1", MESHCOLL_ALLTOALL, 0,
-         "gather:mst(gpu) alltoall:digits(rack*box) scatter:mst(gpu)"},
+         "gather:mst(box) alltoall:digits(rack) scatter:mst(box)"},
     };
     for (size_t i = 0; i < MC_COUNT(gathers); i++) {
         plans_t p;

@@ -1,0 +1,37 @@
+/* What a link has, and may have at a size of the vector, by name. */
+#ifndef MC_MESH_LINK_FIELDS_H
+#define MC_MESH_LINK_FIELDS_H
+
+#include "mesh/link.h"
+
+enum { MC_LINK_FIELDS = 6 };
+
+typedef struct {
+    const char *name;
+    size_t in_link, in_point; /* offsets */
+    bool per_byte;            /* else a time */
+} mc_link_field_t;
+
+extern const mc_link_field_t mc_link_fields[MC_LINK_FIELDS];
+
+static inline double *mc_link_in(const mc_link_field_t *field, mc_link_t *link)
+{
+    return (double *)((char *)link + field->in_link);
+}
+
+static inline double *mc_link_in_point(const mc_link_field_t *field, mc_link_point_t *point)
+{
+    return (double *)((char *)point + field->in_point);
+}
+
+static inline double mc_link_value(const mc_link_field_t *field, const mc_link_t *link)
+{
+    return *(const double *)((const char *)link + field->in_link);
+}
+
+static inline double mc_link_point_value(const mc_link_field_t *field, const mc_link_point_t *point)
+{
+    return *(const double *)((const char *)point + field->in_point);
+}
+
+#endif
