@@ -22,14 +22,14 @@ struct mc_tune_points {
     const mc_mesh_t *mesh;
     meshcoll_t *whole;
     char *in, *out;
-    int32_t n_closed;
+    int32_t n_closed, n;
     double bytes[N_POINTS]; /* of the whole vector, as it can be cut */
     row_t row[N_POINTS][MC_TUNE_CLOSED];
 };
 
 static void free_points(mc_tune_points_t *p)
 {
-    for (int32_t i = 0; i < N_POINTS; i++)
+    for (int32_t i = 0; i < p->n; i++)
         for (int32_t k = 0; k < p->n_closed; k++)
             meshcoll_free(p->row[i][k].request);
     free(p->in);
@@ -59,21 +59,30 @@ static int open_row(mc_tune_points_t *p, int32_t i, const mc_tune_closed_t *clos
     return status;
 }
 
+/* Every rank gets a part, so that the first sizes may be one and the same on many ranks. */
+static void set_sizes(mc_tune_points_t *p)
+{
+    const size_t whole = (size_t)p->mesh->size * sizeof(float);
+    size_t bytes = FIRST_BYTES;
+    for (int32_t i = 0; i < N_POINTS; i++, bytes *= STEP) {
+        const double cut = (double)((bytes + whole - 1) / whole * whole);
+        if (!p->n || cut > p->bytes[p->n - 1])
+            p->bytes[p->n++] = cut;
+    }
+}
+
 static int open_rows(mc_tune_points_t *p)
 {
     mc_tune_closed_t closed;
     int status = MESHCOLL_OK;
-    size_t bytes = FIRST_BYTES;
-    const size_t whole = (size_t)p->mesh->size * sizeof(float);
     while (mc_tune_closed(p->mesh, p->n_closed, &closed))
         p->n_closed++;
-    for (int32_t i = 0; i < N_POINTS && !status; i++, bytes *= STEP) {
-        p->bytes[i] = (double)((bytes + whole - 1) / whole * whole);
+    set_sizes(p);
+    for (int32_t i = 0; i < p->n && !status; i++)
         for (int32_t k = 0; k < p->n_closed && !status; k++) {
             mc_tune_closed(p->mesh, k, &closed);
             status = open_row(p, i, &closed, &p->row[i][k]);
         }
-    }
     return status;
 }
 
@@ -100,7 +109,7 @@ int mc_tune_points_open(const mc_cluster_t *cluster, meshcoll_t *whole, mc_tune_
 
 void mc_tune_points_run(mc_tune_points_t *p)
 {
-    for (int32_t i = 0; p && i < N_POINTS; i++)
+    for (int32_t i = 0; p && i < p->n; i++)
         for (int32_t k = 0; k < p->n_closed; k++) {
             row_t *const row = &p->row[i][k];
             mc_series_keep(&row->series, mc_batch_anew(p->whole, row->request, row->series.repeats,
@@ -111,13 +120,13 @@ void mc_tune_points_run(mc_tune_points_t *p)
 int mc_tune_points_close(mc_tune_points_t *p, mc_tuning_t *tuning)
 {
     int status = MESHCOLL_OK;
-    for (int32_t i = 0; p && i < N_POINTS && !status; i++) {
+    for (int32_t i = 0; p && i < p->n && !status; i++) {
         double seconds[MC_TUNE_CLOSED];
         for (int32_t k = 0; k < p->n_closed; k++)
             seconds[k] = mc_series_median(&p->row[i][k].series);
         status = mc_tune_fit_at(p->mesh, seconds, p->bytes[i], &tuning->point[i]);
     }
-    tuning->n_points = p ? N_POINTS : 0;
+    tuning->n_points = p ? p->n : 0;
     if (p)
         free_points(p);
     return status;
