@@ -69,15 +69,15 @@ static void wait_for_all(const bench_t *bench, const lane_t *lane)
         check_status(meshcoll_barrier(bench->handle), lane->who, "a barrier");
 }
 
-/* When the iteration began. MPI's barrier drains what MPI still sends. The last one before the gate is the measured
- * library's own, as in compare/peer.c: the caches then have its code and memory, not MPI's. */
+/* When the iteration began. The barrier before the gate is the measured library's own, as in compare/peer.c: the caches
+ * then have its code and memory, and what is left of a shaper's burst is the same for all. */
 static double begin_together(const bench_t *bench, const lane_t *lane)
 {
-    MPI_Barrier(MPI_COMM_WORLD);
-    if (!bench->gate)
-        return mc_now();
-    wait_for_all(bench, lane);
-    return gate_pass(bench->gate);
+    if (bench->gate && lane->request)
+        wait_for_all(bench, lane);
+    else
+        MPI_Barrier(MPI_COMM_WORLD);
+    return bench->gate ? gate_pass(bench->gate) : mc_now();
 }
 
 static void run_checked(bench_t *bench, const view_t *view, lane_t *lane)
@@ -128,7 +128,8 @@ static void run_timed(const bench_t *bench, const view_t *view, lane_t *lane)
     keep_time(lane, end - begin);
     for (int32_t d = 0; d < bench->mesh.ndims; d++)
         lane->sent[d] += meshcoll_bytes_sent(bench->handle, d) - before[d];
-    wait_for_all(bench, lane);
+    if (!bench->gate)
+        wait_for_all(bench, lane);
 }
 
 /* Is another round wanted? Rank 0's clock decides for all. */
@@ -140,6 +141,17 @@ static char wants_more(const options_t *o, const lane_t *lane)
     return lane->n < o->iterations || lane->elapsed < o->min_time;
 }
 
+/* What passes between two gated operations is as much as between a peer's, and by the measured library's own hands: one
+ * small broadcast, one barrier. */
+static void ask_rank_0(const bench_t *bench, const lane_t *lane, char *more, int n)
+{
+    if (bench->gate)
+        check_status(meshcoll_bcast(bench->handle, more, more, (size_t)n, MESHCOLL_INT8, 0),
+                     lane->who, "a broadcast");
+    else
+        MPI_Bcast(more, n, MPI_CHAR, 0, MPI_COMM_WORLD);
+}
+
 static void run_rounds(const bench_t *bench, const view_t *view, lane_t *lane, int n)
 {
     char *const more = malloc((size_t)n);
@@ -148,7 +160,7 @@ static void run_rounds(const bench_t *bench, const view_t *view, lane_t *lane, i
     for (bool any = true; any;) {
         for (int i = 0; i < n; i++)
             more[i] = wants_more(&bench->options, &lane[i]);
-        MPI_Bcast(more, n, MPI_CHAR, 0, MPI_COMM_WORLD);
+        ask_rank_0(bench, lane, more, n);
         any = false;
         for (int i = 0; i < n; i++)
             if (more[i]) {
