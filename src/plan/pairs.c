@@ -37,6 +37,15 @@ static int32_t length_of(const mc_mesh_t *mesh, int32_t line, int32_t places)
     return len;
 }
 
+static int fail_chunks(int32_t places, uint64_t chunks)
+{
+    return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                   "an alltoall that gathers along lines of %d ranks would have %llu chunks of "
+                   "scratch, more than a plan has room for; a smaller dimension innermost, or one "
+                   "that does not gather, has fewer",
+                   places, (unsigned long long)chunks);
+}
+
 static int init_layout(const mc_layout_t *vector, mc_layout_t *layout)
 {
     mc_mesh_t mesh = vector->mesh;
@@ -45,7 +54,10 @@ static int init_layout(const mc_layout_t *vector, mc_layout_t *layout)
     assert(mesh.ndims < MC_MAX_DIMS && vector->sides == 1);
     mesh.ragged = NULL;
     mesh.dim[mesh.ndims] = mesh.dim[mc_mesh_inner(&mesh)];
-    mesh.size = mc_mesh_places(&vector->mesh) * mesh.dim[mesh.ndims++].extent;
+    const int64_t pairs = (int64_t)mc_mesh_places(&vector->mesh) * mesh.dim[mesh.ndims++].extent;
+    if (pairs > INT32_MAX)
+        return fail_chunks(mesh.dim[mesh.ndims - 1].extent, (uint64_t)pairs);
+    mesh.size = (int32_t)pairs;
     for (int32_t d = 0; d < mesh.ndims; d++) {
         cut[d] = true;
         order[d] = d;
@@ -96,10 +108,7 @@ static int init_parts(mc_builder_t *b)
 {
     const uint64_t chunks = (uint64_t)mc_plan_part(&b->head) * ((uint64_t)b->turns + 1);
     if (chunks > UINT32_MAX)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                       "an alltoall through lines of %d ranks would have %llu chunks of scratch; a "
-                       "plan has 2^32 at most",
-                       b->pairs->places, (unsigned long long)chunks);
+        return fail_chunks(b->pairs->places, chunks);
     const size_t bytes = (size_t)(chunks / 64 + 1) * sizeof *b->pairs->empty;
     b->head.parts = (uint32_t)b->turns + 1;
     b->head.n_scratch = (uint32_t)chunks;
