@@ -3,23 +3,10 @@
 
 #include "direct/direct.h"
 #include "doubling/doubling.h"
+#include "support/places.h"
 #include "support/plans.h"
 
 #include <math.h>
-
-typedef struct {
-    mc_mesh_t mesh;
-    mc_links_t links;
-} place_t;
-
-static place_t place_of(const char *mesh, const char *links)
-{
-    place_t at;
-    cr_assert_eq(mc_mesh_parse(mesh, &at.mesh), MESHCOLL_OK, "%s", meshcoll_last_error());
-    cr_assert_eq(mc_links_parse(links, &at.mesh, &at.links), MESHCOLL_OK, "%s",
-                 meshcoll_last_error());
-    return at;
-}
 
 /* Parts of the vector that leave or enter the busiest box. */
 static double busiest_box(const plans_t *plans, int32_t boxes)

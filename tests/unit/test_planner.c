@@ -1,6 +1,7 @@
 /* Strategies priced: REFERENCE §3 to §5, and the planner against the whole enumeration. */
 #include "compose/planner.h"
 
+#include "support/places.h"
 #include "support/plans.h"
 
 #include <math.h>
@@ -9,20 +10,6 @@
 #include <string.h>
 
 static const double KiB = 1024, MiB = 1024 * 1024;
-
-typedef struct {
-    mc_mesh_t mesh;
-    mc_links_t links;
-} place_t;
-
-static place_t place_of(const char *mesh, const char *links)
-{
-    place_t at;
-    cr_assert_eq(mc_mesh_parse(mesh, &at.mesh), MESHCOLL_OK, "%s", meshcoll_last_error());
-    cr_assert_eq(mc_links_parse(links, &at.mesh, &at.links), MESHCOLL_OK, "%s",
-                 meshcoll_last_error());
-    return at;
-}
 
 static mc_strategy_t strategy_of(const place_t *at, meshcoll_collective_t collective,
                                  const char *text)

@@ -2,6 +2,7 @@
 #include "compose/sides.h"
 #include "plan/verify.h"
 
+#include "support/places.h"
 #include "support/plans.h"
 
 #include <math.h>
@@ -10,20 +11,6 @@
 #include <string.h>
 
 static const double MiB = 1024 * 1024;
-
-typedef struct {
-    mc_mesh_t mesh;
-    mc_links_t links;
-} place_t;
-
-static place_t place_of(const char *mesh, const char *links)
-{
-    place_t at;
-    cr_assert_eq(mc_mesh_parse(mesh, &at.mesh), MESHCOLL_OK, "%s", meshcoll_last_error());
-    cr_assert_eq(mc_links_parse(links, &at.mesh, &at.links), MESHCOLL_OK, "%s",
-                 meshcoll_last_error());
-    return at;
-}
 
 static double seconds_of(const place_t *at, meshcoll_collective_t collective, const char *text,
                          double n)
