@@ -160,7 +160,7 @@ def start(lab, box, program, env, **options):
     pid_space = os.open(f"/proc/{holder}/ns/pid", os.O_RDONLY)
 
     def enter():
-        if door:
+        if door is not None:
             os.write(door, b"0")
         for fd in spaces:
             set_namespace(fd)
@@ -172,7 +172,7 @@ def start(lab, box, program, env, **options):
     except (OSError, subprocess.SubprocessError) as error:
         raise LabError(f"expected to start '{program[0]}' in {here}, got: {error}", 127) from None
     finally:
-        for fd in spaces + [pid_space] + ([door] if door else []):
+        for fd in spaces + [pid_space] + ([door] if door is not None else []):
             os.close(fd)
 
 

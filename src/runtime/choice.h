@@ -46,10 +46,9 @@ typedef struct {
     bool unforced;        /* the planner's, whatever is forced */
     bool in_order;        /* reduced in the order of ranks */
     bool one_line; /* by phases along all dimensions merged; of a mesh always with in_order */
-    bool
-        streams; /* between machines a send goes out without its receiver, on all ranks (transport.h) */
-    const mc_numbering_t
-        *aligned; /* by the aligned tree over these, the handle's; NULL: in any way */
+    bool streams;  /* between machines a send needs no receiver, on all ranks: transport.h */
+    /* by the aligned tree over these, the handle's; NULL: in any way */
+    const mc_numbering_t *aligned;
 } mc_wish_t;
 
 /* *chosen is the choice's, until the next call. */

@@ -38,8 +38,8 @@ enum { BOOT_TEXT = 40 };
 /* What a rank tells the others. */
 typedef struct {
     cpu_set_t set;
-    char
-        boot[BOOT_TEXT]; /* the kernel's, which has the cores: boxes that are containers share it */
+    /* the kernel's, which has the cores: boxes that are containers share it */
+    char boot[BOOT_TEXT];
 } told_t;
 
 static told_t mine(void)
