@@ -167,6 +167,12 @@ def undisturbed():
             signal.signal(n, handler)
 
 
+def uninterrupted_from_here():
+    """A lab that is complete stays: no signal may make its maker end as if it had failed."""
+    for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(n, signal.SIG_IGN)
+
+
 # --- can this machine do it? ---------------------------------------------------------------------
 
 def require_machine():
@@ -207,6 +213,8 @@ def up(config):
             teardown(lab)
         try:
             build(config)
+            uninterrupted_from_here()
+            write_config(config, complete=True)
         except BaseException:
             teardown(Lab(config["name"]))
             raise
@@ -216,7 +224,7 @@ def up(config):
 def build(config):
     base = directory(config["name"])
     os.makedirs(os.path.join(base, "tmp"))
-    write_file(os.path.join(base, "config.json"), json.dumps(config))
+    write_config(config)
     cores.make(config["name"])
     write_file(os.path.join(base, "hosts"), hosts_text(config["boxes"]))
     head = start_holder(config["name"], "head", None)
@@ -228,7 +236,10 @@ def build(config):
         box = start_holder(config["name"], f"box{index}", head)
         write_file(os.path.join(base, f"pid.box{index}"), f"{procs.nspid(box)[-2]}\n")
         plug_in(head, box, index, config["rates"][index], config["burst"])
-    write_file(os.path.join(base, "config.json"), json.dumps(dict(config, complete=True)))
+
+
+def write_config(config, **more):
+    write_file(os.path.join(directory(config["name"]), "config.json"), json.dumps(dict(config, **more)))
 
 
 def hosts_text(boxes):

@@ -199,7 +199,7 @@ is "a second down does nothing" 0 $?
 for after in 0.12 0.2 0.3 0.4; do
     "$LAB" up --boxes 4 > "$work/out" 2>&1 & up=$!
     sleep $after
-    kill -9 $up; wait $up 2> /dev/null
+    kill -9 $up 2> /dev/null; wait $up 2> /dev/null
     state=$("$LAB" status --name "$NAME" | head -1)
     "$LAB" down > "$work/out" 2>&1
     nothing_left "kill -9 of 'lab up' after $after s (${state##*is }), then down"
