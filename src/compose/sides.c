@@ -52,7 +52,8 @@ static void busy_of_term(const mc_term_t *term, const mc_link_t *link, seconds_t
                                .row = term->row,
                                .incast = {0, 1},
                                .messages = term->messages,
-                               .volume = {0, 1}};
+                               .volume = {0, 1},
+                               .headers = 0};
     const mc_busy_t fixed = mc_term_busy(term, link, 0);
     const mc_busy_t per_byte = mc_term_busy(&bytes_only, link, 1);
     *held = (seconds_t){fixed.link, per_byte.link};
