@@ -426,11 +426,14 @@ static uint32_t read_channel(link_t *link)
             break;
         link->n_in++;
         n++;
+        /* what comes after the last message awaited here is a later operation's, and may wait for the next look */
+        if (!link->awaited.first)
+            break;
         /* a page or half of the slots free again: so that the sender never waits long */
         if (n % (MC_SHM_SLOTS / 4) == 0)
             release(link);
     }
-    if (n % (MC_SHM_SLOTS / 4) != 0)
+    if (n % (MC_SHM_SLOTS / 4) != 0 || !link->awaited.first)
         release(link);
     return n;
 }
