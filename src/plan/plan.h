@@ -128,5 +128,11 @@ static inline mc_range_t mc_step_to(const mc_step_t *s)
 {
     return (mc_range_t){s->to, s->run, s->nrun, s->stride};
 }
+/* A copy from IN to the same chunks of OUT: in place it moves nothing, and out of place it writes over nothing that
+ * others read of IN. */
+static inline bool mc_step_copies_own(const mc_step_t *s)
+{
+    return s->op == MC_OP_COPY && s->src == MC_IN && s->dst == MC_OUT && s->first == s->to;
+}
 
 #endif
