@@ -252,7 +252,7 @@ static void small_close(small_t *small)
  * a full mesh would send all to the first neighbour, then to the second, … */
 static meshcoll_request_t *large_of(const dim_t *d, const char *algorithm, size_t bytes)
 {
-    const size_t piece = d->pulled ? MC_HOLD_AHEAD : MC_HOLD_PIECE;
+    const size_t piece = d->pulled ? MC_HOLD_AHEAD : mc_hold_piece(d->line->beside);
     const size_t pieces = (bytes + piece - 1) / piece;
     const int32_t segments = pieces < MC_MAX_SEGMENTS ? (int32_t)pieces : MC_MAX_SEGMENTS;
     const bool whole = d->pulled && strcmp(algorithm, "ring") == 0;
