@@ -372,7 +372,8 @@ typedef struct {
  * buffers without planning or allocating. meshcoll_init is collective and may block, as new
  * connections are greeted: all ranks call it in the same order, relative to each other and to the
  * calls. Starts may come in any order. The request is the caller's until meshcoll_free.
- * Errors: those of the blocking call; ERR_INVALID_ARG to start what runs already.
+ * Errors: those of the blocking call; ERR_INVALID_ARG to start what was started before, until wait or
+ * test (or one of those below) has told that it is complete.
  */
 MESHCOLL_API int meshcoll_init(meshcoll_t *mesh, const meshcoll_args_t *args,
                                meshcoll_request_t **request);

@@ -339,9 +339,12 @@ int meshcoll_start(meshcoll_request_t *request)
                        "meshcoll_start: only a request of meshcoll_init can be started");
     const meshcoll_t *const h = request->mesh;
     mc_lock(h);
-    const int status = request->running ? mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                                                  "meshcoll_start: the request is still running")
-                                        : mc_request_start(request);
+    /* not `running`: that depends on how far the other ranks are, and ranks would start it unequally often */
+    const bool again = request->active && mc_handle_check(h) == MESHCOLL_OK;
+    const int status =
+        again ? mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_start: the request was started before, "
+                                                  "and nobody has waited for that run: wait first")
+              : mc_request_start(request);
     mc_unlock(h);
     return status;
 }

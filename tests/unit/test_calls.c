@@ -361,6 +361,32 @@ Test(calls, misuse_is_told)
     world_close();
 }
 
+/* Of two ranks that start alike one has run to its end at once, and the other has not: both refuse. */
+Test(calls, a_run_is_waited_for_before_the_next)
+{
+    meshcoll_request_t *p[RANKS];
+    world_open();
+    for (int r = 0; r < RANKS; r++)
+        p[r] = persistent(r, 0);
+    for (int again = 0; again < 2; again++) {
+        for (int r = 0; r < RANKS; r++) {
+            cr_assert_eq(meshcoll_start(p[r]), MESHCOLL_OK);
+            cr_expect_eq(meshcoll_start(p[r]), MESHCOLL_ERR_INVALID_ARG, "rank %d", r);
+        }
+        for (int turn = 0, left = RANKS; left > 0; turn++) {
+            cr_assert_lt(turn, MOST_TURNS, "hangs");
+            left = 0;
+            for (int r = 0; r < RANKS; r++)
+                left += meshcoll_test(p[r]) == MESHCOLL_IN_PROGRESS;
+        }
+    }
+    for (int r = 0; r < RANKS; r++) {
+        cr_expect_eq(meshcoll_start(p[r]), MESHCOLL_OK, "told of: %s", meshcoll_last_error());
+        meshcoll_free(p[r]);
+    }
+    world_close();
+}
+
 /* What was not waited for when the mesh went can be waited for, and goes. */
 Test(calls, outlive_their_mesh)
 {
