@@ -11,6 +11,23 @@ typedef struct {
     double fixed, per_byte;
 } seconds_t;
 
+/* A term's part in them: seconds; bytes on the wire, as a multiple of the piece; seconds per byte on the bus and to
+ * reduce. */
+typedef struct {
+    double fixed, wire, bus, sums;
+} parts_t;
+
+/* A side's phases and what its ports carry. How fast wires are is left out: where bursts pass, it depends on
+ * the side beside it. */
+typedef struct {
+    int32_t n;
+    struct {
+        int32_t n, dim[MC_MAX_DIMS]; /* those with messages */
+        parts_t once[MC_MAX_DIMS], busy[MC_MAX_DIMS];
+    } phase[MC_MAX_PHASES];
+    mc_ratio_t carried[MC_MAX_DIMS]; /* by dimension */
+} course_t;
+
 /* A side, priced. */
 typedef struct {
     int32_t n;
@@ -34,62 +51,98 @@ static seconds_t both(seconds_t a, seconds_t b)
     return (seconds_t){a.fixed + b.fixed, a.per_byte + b.per_byte};
 }
 
-static seconds_t of_term(const mc_term_t *term, const mc_link_t *link)
+static parts_t parts_of(const mc_term_t *term, const mc_link_t *link)
 {
-    const mc_term_t bytes_only = mc_term_bytes(term);
-    return (seconds_t){mc_term_seconds(term, link, 0), mc_term_seconds(&bytes_only, link, 1)};
+    return (parts_t){
+        mc_term_seconds(term, link, 0),
+        mc_ratio_value(term->beta) + mc_ratio_value(term->incast) * link->incast,
+        mc_ratio_value(term->volume) * link->bus,
+        mc_ratio_value(term->gamma) * link->gamma,
+    };
+}
+
+static seconds_t seconds_of_parts(const parts_t *parts, const mc_link_t *link)
+{
+    return (seconds_t){parts->fixed, parts->wire * link->beta + parts->bus + parts->sums};
 }
 
 /* What a link is busy with, and its ranks; by the textbook, where that is one, they have messages and
- * sums of their own all the same. */
-static void busy_of_term(const mc_term_t *term, const mc_link_t *link, seconds_t *held,
-                         seconds_t *own)
+ * sums of their own all the same. See mc_term_busy. */
+static void busy_of_parts(const parts_t *parts, const mc_link_t *link, seconds_t *held,
+                          seconds_t *own)
 {
-    const mc_term_t bytes_only = mc_term_bytes(term);
-    const mc_term_t no_wire = {.alpha = term->alpha,
-                               .beta = {0, 1},
-                               .gamma = term->gamma,
-                               .row = term->row,
-                               .incast = {0, 1},
-                               .messages = term->messages,
-                               .volume = {0, 1}};
-    const mc_busy_t fixed = mc_term_busy(term, link, 0);
-    const mc_busy_t per_byte = mc_term_busy(&bytes_only, link, 1);
-    *held = (seconds_t){fixed.link, per_byte.link};
-    *own =
-        link->gap == link->alpha ? of_term(&no_wire, link) : (seconds_t){fixed.own, per_byte.own};
+    const seconds_t all = seconds_of_parts(parts, link);
+    const seconds_t bytes = {0, parts->wire * link->beta + parts->bus};
+    const bool textbook = link->gap == link->alpha;
+    *held = textbook || link->pulled ? all : bytes;
+    *own = link->pulled && !textbook
+               ? all
+               : (seconds_t){all.fixed, textbook ? parts->sums : all.per_byte - bytes.per_byte};
 }
 
-static void add_phase(flow_t *flow, const mc_phase_cost_t *cost, const mc_links_t *links)
+static void add_course(course_t *course, const mc_phase_cost_t *cost, const mc_links_t *links)
 {
-    const int32_t i = flow->n++;
+    const int32_t i = course->n++;
+    course->phase[i].n = 0;
     for (int32_t d = 0; d < links->ndims; d++) {
         const mc_term_t *const once = &cost->once.dim[d], *const busy = &cost->busy.dim[d];
+        course->carried[d] = mc_ratio_add(course->carried[d], busy->beta);
         if (once->alpha.num == 0)
             continue;
-        const int32_t wire = mc_links_wire(links, d);
+        const int32_t k = course->phase[i].n++;
+        course->phase[i].dim[k] = d;
+        course->phase[i].once[k] = parts_of(once, &links->dim[d]);
+        course->phase[i].busy[k] = parts_of(busy, &links->dim[d]);
+    }
+}
+
+static void course_of(const mc_strategy_t *s, int32_t side, const mc_mesh_t *mesh,
+                      const mc_links_t *links, int32_t root, course_t *course)
+{
+    course->n = 0;
+    for (int32_t d = 0; d < MC_MAX_DIMS; d++)
+        course->carried[d] = (mc_ratio_t){0, 1};
+    for (int32_t i = mc_side_first(s, side); i < mc_side_end(s, side); i++) {
+        const mc_phase_cost_t cost = mc_strategy_phase_cost(s, mesh, links, root, i);
+        add_course(course, &cost, links);
+    }
+}
+
+static void add_phase(flow_t *flow, const course_t *course, const mc_links_t *links)
+{
+    const int32_t i = flow->n++;
+    for (int32_t k = 0; k < course->phase[i].n; k++) {
+        const int32_t d = course->phase[i].dim[k], wire = mc_links_wire(links, d);
+        const mc_link_t *const link = &links->dim[d];
+        const seconds_t once = seconds_of_parts(&course->phase[i].once[k], link);
+        const seconds_t busy = seconds_of_parts(&course->phase[i].busy[k], link);
         seconds_t held, own;
-        busy_of_term(busy, &links->dim[d], &held, &own);
+        busy_of_parts(&course->phase[i].busy[k], link, &held, &own);
         flow->phase[i].links |= 1u << wire;
-        const seconds_t taken = of_term(once, &links->dim[d]);
-        flow->once = both(flow->once, taken);
-        flow->phase[i].once = both(flow->phase[i].once, taken);
-        flow->phase[i].busy = both(flow->phase[i].busy, of_term(busy, &links->dim[d]));
+        flow->once = both(flow->once, once);
+        flow->phase[i].once = both(flow->phase[i].once, once);
+        flow->phase[i].busy = both(flow->phase[i].busy, busy);
         flow->busy[wire] = both(flow->busy[wire], held);
         flow->own = both(flow->own, own);
-        flow->apart = flow->apart || links->dim[d].gap != links->dim[d].alpha;
+        flow->apart = flow->apart || link->gap != link->alpha;
     }
+}
+
+/* On links that have no bursts, or had them taken off. */
+static flow_t flow_on(const course_t *course, const mc_links_t *links)
+{
+    flow_t flow = {0};
+    while (flow.n < course->n)
+        add_phase(&flow, course, links);
+    return flow;
 }
 
 static flow_t flow_of(const mc_strategy_t *s, int32_t side, const mc_mesh_t *mesh,
                       const mc_links_t *links, int32_t root)
 {
-    flow_t flow = {0};
-    for (int32_t i = mc_side_first(s, side); i < mc_side_end(s, side); i++) {
-        const mc_phase_cost_t cost = mc_strategy_phase_cost(s, mesh, links, root, i);
-        add_phase(&flow, &cost, links);
-    }
-    return flow;
+    course_t course;
+    course_of(s, side, mesh, links, root, &course);
+    return flow_on(&course, links);
 }
 
 /* When a phase can start, and what it leaves behind. */
@@ -196,7 +249,10 @@ typedef struct {
         limit; /* seconds of the best of one side; what is dearer is not asked for where one is */
     int32_t n_long, long_dim[MC_MAX_DIMS];
     mc_strategy_t path[MAX_ORDERS]; /* of one side, the one after which the others are made first */
-    flow_t flow[MAX_ORDERS];
+    course_t course[MAX_ORDERS];
+    flow_t flow[MAX_ORDERS]; /* on links without bursts */
+    bool bursts;
+    mc_links_t left; /* of bursts, for one pair */
     int32_t n_paths;
     bool many_messages; /* the ranks' own time limits a pair: fewer messages may be better */
     mc_ranked_t *found;
@@ -266,7 +322,10 @@ static void find_paths(pairing_t *p, const mc_strategy_t *base)
         if (known)
             continue;
         p->path[p->n_paths] = path;
-        p->flow[p->n_paths++] = flow_of(&path, 0, p->mesh, p->links, p->query->root);
+        course_of(&path, 0, p->mesh, p->links, p->query->root, &p->course[p->n_paths]);
+        if (!p->bursts)
+            p->flow[p->n_paths] = flow_on(&p->course[p->n_paths], p->links);
+        p->n_paths++;
     }
 }
 
@@ -300,17 +359,21 @@ static bool hopeless(const pairing_t *p, const flow_t *a, const flow_t *b)
 }
 
 /* The pair's flows; where bursts pass they depend on what both carry together. */
-static void flows_of(const pairing_t *p, int32_t a, int32_t b, const mc_strategy_t *pair,
-                     flow_t flow[2])
+static void flows_of(pairing_t *p, int32_t a, int32_t b, flow_t flow[2])
 {
-    flow[0] = p->flow[a];
-    flow[1] = p->flow[b];
-    if (!mc_links_burst(p->links))
+    double carried[MC_MAX_DIMS] = {0};
+    if (!p->bursts) {
+        flow[0] = p->flow[a];
+        flow[1] = p->flow[b];
         return;
-    const mc_links_t left =
-        mc_strategy_links(pair, p->mesh, p->links, p->query->root, p->query->bytes);
-    for (int32_t side = 0; side < 2; side++)
-        flow[side] = flow_of(pair, side, p->mesh, &left, p->query->root);
+    }
+    for (int32_t d = 0; d < p->links->ndims; d++) {
+        const mc_ratio_t all = mc_ratio_add(p->course[a].carried[d], p->course[b].carried[d]);
+        carried[mc_links_wire(p->links, d)] += p->query->bytes / 2 * mc_ratio_value(all);
+    }
+    mc_links_take_burst(p->links, carried, &p->left);
+    flow[0] = flow_on(&p->course[a], &p->left);
+    flow[1] = flow_on(&p->course[b], &p->left);
 }
 
 /* Keeps the pair with its best number of segments. */
@@ -320,7 +383,7 @@ static void try_pair(pairing_t *p, int32_t a, int32_t b)
     flow_t flow[2];
     if (!join(&p->path[a], &p->path[b], &best.strategy))
         return;
-    flows_of(p, a, b, &best.strategy, flow);
+    flows_of(p, a, b, flow);
     if (hopeless(p, &flow[0], &flow[1]))
         return;
     double own;
@@ -410,6 +473,8 @@ int mc_sides_candidates(mc_priced_t *graph, meshcoll_collective_t collective, co
                    .mesh = mesh,
                    .links = links,
                    .query = query,
+                   .bursts = mc_links_burst(links),
+                   .left = *links,
                    .limit = best->seconds};
     find_long(&p);
     *ranked = NULL;

@@ -418,18 +418,18 @@ static bool has_news(const link_t *link)
     return atomic_load_explicit(&slot->turn, memory_order_acquire) == lap_of(link->n_in);
 }
 
+/* Where there is news. What comes behind the last message awaited waits too: this operation may be over. */
 static uint32_t read_channel(link_t *link)
 {
     uint32_t n = 0;
-    while (n < MC_SHM_SLOTS && has_news(link)) {
+    do {
         if (!read_slot(link, &link->in->slot[link->n_in % MC_SHM_SLOTS]))
             break;
         link->n_in++;
-        n++;
         /* a page or half of the slots free again: so that the sender never waits long */
-        if (n % (MC_SHM_SLOTS / 4) == 0)
+        if (++n % (MC_SHM_SLOTS / 4) == 0)
             release(link);
-    }
+    } while (n < MC_SHM_SLOTS && link->awaited.first && has_news(link));
     if (n % (MC_SHM_SLOTS / 4) != 0)
         release(link);
     return n;
