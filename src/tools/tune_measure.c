@@ -272,7 +272,7 @@ static int32_t cut(size_t bytes, size_t piece)
  * a full mesh would send all to the first neighbour, then to the second, … */
 static int32_t pieces_of(const dim_t *d, size_t bytes)
 {
-    return cut(bytes, d->pulled ? MC_HOLD_AHEAD : MC_HOLD_PIECE);
+    return cut(bytes, d->pulled ? MC_HOLD_AHEAD : mc_hold_piece(d->line->beside));
 }
 
 static meshcoll_request_t *large_of(const dim_t *d, const char *algorithm, size_t bytes)
