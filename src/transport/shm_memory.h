@@ -23,7 +23,8 @@ typedef enum {
                        spans, how many} */
     MC_SHM_TAKEN,   /* to the sender: word = {its io}; the receiver has read it */
     MC_SHM_GIVE,    /* to the sender: word = {its io, the receiver's io}; give it in pieces */
-    MC_SHM_PIECE    /* of a message: tag = the receiver's io */
+    MC_SHM_PIECE,   /* of a message: tag = the receiver's io */
+    MC_SHM_SHARE /* to the sender: word = {its io, where to write, which sharing}; help me read it */
 } mc_shm_kind_t;
 
 /* One cache line. It holds something new when `turn` is the lap its reader is in. */
@@ -37,10 +38,18 @@ typedef struct {
     };
 } mc_shm_slot_t;
 
+/* How far a message is that both its ends move: its receiver reads from the front, its sender writes from the back. */
+typedef struct {
+    _Alignas(
+        64) _Atomic uint64_t claimed; /* which sharing, pages at the front, pages at the back */
+    _Atomic uint64_t given;           /* bytes written by the sender; all ones: it cannot */
+} mc_shm_share_t;
+
 /* From one rank to one other, who owns the memory. */
 typedef struct {
     _Alignas(64) _Atomic uint64_t taken; /* slots its reader is done with */
     _Atomic uint32_t wanted;             /* its writer sleeps until there is room */
+    mc_shm_share_t share;                /* of a message to this channel's writer */
     _Alignas(64) mc_shm_slot_t slot[MC_SHM_SLOTS];
     _Alignas(4096) char page[MC_SHM_SLOTS][MC_SHM_PAGE];
 } mc_shm_channel_t;
