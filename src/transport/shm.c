@@ -29,27 +29,6 @@ static int32_t known_as(const link_t *link)
 
 /* Slots ----------------------------------------------------------------------------------------- */
 
-static uint32_t lap_of(uint64_t n)
-{
-    return (uint32_t)(n / MC_SHM_SLOTS) + 1;
-}
-
-/* The next slot to fill, or NULL. */
-static mc_shm_slot_t *free_slot(link_t *link)
-{
-    if (link->n_out == link->room) {
-        link->room = atomic_load_explicit(&link->out->taken, memory_order_acquire) + MC_SHM_SLOTS;
-        if (link->n_out == link->room)
-            return NULL;
-    }
-    return &link->out->slot[link->n_out % MC_SHM_SLOTS];
-}
-
-static void *page_of(mc_shm_channel_t *channel, uint64_t n)
-{
-    return channel->page[n % MC_SHM_SLOTS];
-}
-
 /* Its owner sets `asleep` and then looks once more; whoever writes looks at it afterwards. */
 static void wake(link_t *link)
 {
@@ -61,7 +40,7 @@ static void wake(link_t *link)
 
 static void publish(link_t *link, mc_shm_slot_t *slot)
 {
-    atomic_store_explicit(&slot->turn, lap_of(link->n_out), memory_order_release);
+    atomic_store_explicit(&slot->turn, mc_shm_lap(link->n_out), memory_order_release);
     link->n_out++;
     wake(link);
 }
@@ -79,7 +58,7 @@ static void write_message(link_t *link, mc_shm_slot_t *slot, const mc_message_t 
     slot->kind = MC_SHM_MESSAGE;
     slot->tag = m->tag;
     slot->bytes = m->bytes;
-    gather_spans(m->bytes <= MC_SHM_LINE ? slot->data : page_of(link->out, link->n_out), m);
+    gather_spans(m->bytes <= MC_SHM_SMALL ? slot->data : mc_shm_page(link->out, link->n_out), m);
     publish(link, slot);
 }
 
@@ -106,10 +85,11 @@ static void finish_offer(link_t *link, mc_io_t *io)
 static uint32_t give_pieces(link_t *link, mc_io_t *io)
 {
     uint32_t n = 0;
-    for (mc_shm_slot_t *slot; io->done < io->message.bytes && (slot = free_slot(link)); n++) {
+    for (mc_shm_slot_t *slot; io->done < io->message.bytes && (slot = mc_shm_free_slot(link));
+         n++) {
         const size_t left = io->message.bytes - io->done;
         const size_t part = left < MC_SHM_PAGE ? left : MC_SHM_PAGE;
-        mc_shm_move(io, page_of(link->out, link->n_out), part, false);
+        mc_shm_move(io, mc_shm_page(link->out, link->n_out), part, false);
         slot->kind = MC_SHM_PIECE;
         slot->tag = io->offer[0];
         slot->bytes = part;
@@ -131,7 +111,7 @@ static bool send_first(link_t *link, uint32_t *events)
         finish_offer(link, io);
         return true;
     }
-    mc_shm_slot_t *const slot = free_slot(link);
+    mc_shm_slot_t *const slot = mc_shm_free_slot(link);
     if (!slot)
         return false;
     mc_io_pop(&link->sending);
@@ -148,7 +128,7 @@ static bool send_first(link_t *link, uint32_t *events)
 static int shm_send(mc_peer_t *peer, const mc_message_t *m, mc_io_t *io)
 {
     link_t *const link = (link_t *)peer;
-    mc_shm_slot_t *const slot = link->sending.first ? NULL : free_slot(link);
+    mc_shm_slot_t *const slot = link->sending.first ? NULL : mc_shm_free_slot(link);
     if (slot && m->bytes <= MC_SHM_PAGE) {
         write_message(link, slot, m);
         return MESHCOLL_OK;
@@ -187,7 +167,7 @@ static int check_length(const link_t *link, const mc_io_t *io, uint64_t bytes)
 /* Tells the sender that its message is read, or asks for it; false: there is no room yet. */
 static bool reply(link_t *link, mc_shm_kind_t kind, const mc_io_t *io)
 {
-    mc_shm_slot_t *const slot = free_slot(link);
+    mc_shm_slot_t *const slot = mc_shm_free_slot(link);
     if (!slot)
         return false;
     slot->kind = kind;
@@ -205,7 +185,7 @@ static bool share(link_t *link, mc_io_t *io)
     if (link->shared || shm_of(link)->n_offered > 0 || io->taker.take || io->offer[2] > 0 ||
         m->n_spans > 1 || !mc_shm_can_share(m->bytes))
         return false;
-    mc_shm_slot_t *const slot = free_slot(link);
+    mc_shm_slot_t *const slot = mc_shm_free_slot(link);
     if (!slot)
         return false;
     link->shared = io;
@@ -374,11 +354,10 @@ static void piece_arrives(mc_io_t *io, const char *data, uint64_t bytes)
 /* Whether the slot could be dealt with. */
 static bool read_slot(link_t *link, const mc_shm_slot_t *slot)
 {
-    const char *const page = page_of(link->in, link->n_in);
     mc_io_t *const io = io_of(slot->word[0]);
     switch ((mc_shm_kind_t)slot->kind) {
     case MC_SHM_MESSAGE:
-        return arrive(link, slot, slot->bytes <= MC_SHM_LINE ? slot->data : page);
+        return arrive(link, slot, mc_shm_data(link, slot));
     case MC_SHM_OFFER:
         return arrive(link, slot, NULL);
     case MC_SHM_SHARE:
@@ -394,7 +373,7 @@ static bool read_slot(link_t *link, const mc_shm_slot_t *slot)
         mc_io_append(&link->sending, io);
         return true;
     case MC_SHM_PIECE:
-        piece_arrives(io_of(slot->tag), page, slot->bytes);
+        piece_arrives(io_of(slot->tag), mc_shm_page(link->in, link->n_in), slot->bytes);
         return true;
     }
     return true;
@@ -411,24 +390,18 @@ static void release(link_t *link)
     }
 }
 
-static bool has_news(const link_t *link)
-{
-    const mc_shm_slot_t *const slot = &link->in->slot[link->n_in % MC_SHM_SLOTS];
-    return atomic_load_explicit(&slot->turn, memory_order_acquire) == lap_of(link->n_in);
-}
-
 /* Where there is news. What comes behind the last message awaited waits too: this operation may be over. */
-static uint32_t read_channel(link_t *link)
+static uint32_t read_channel(link_t *link, const mc_shm_slot_t *slot)
 {
     uint32_t n = 0;
     do {
-        if (!read_slot(link, &link->in->slot[link->n_in % MC_SHM_SLOTS]))
+        if (!read_slot(link, slot))
             break;
         link->n_in++;
         /* a page or half of the slots free again: so that the sender never waits long */
         if (++n % (MC_SHM_SLOTS / 4) == 0)
             release(link);
-    } while (n < MC_SHM_SLOTS && link->awaited.first && has_news(link));
+    } while (n < MC_SHM_SLOTS && link->awaited.first && (slot = mc_shm_news(link)));
     if (n % (MC_SHM_SLOTS / 4) != 0)
         release(link);
     return n;
@@ -470,8 +443,9 @@ static uint32_t shm_progress(mc_transport_t *t)
     shm_t *const shm = (shm_t *)t;
     uint32_t n = 0;
     for (link_t *link = shm->links; link; link = link->next) {
-        if (has_news(link))
-            n += read_channel(link);
+        const mc_shm_slot_t *const slot = mc_shm_news(link);
+        if (slot)
+            n += read_channel(link, slot);
         if (link->replies.first)
             n += write_replies(link);
         while (link->sending.first && send_first(link, &n))
@@ -488,13 +462,13 @@ static uint32_t shm_progress(mc_transport_t *t)
 
 static bool has_work(link_t *link)
 {
-    if (has_news(link) || link->reading.first || link->helped.io)
+    if (mc_shm_news(link) || link->reading.first || link->helped.io)
         return true;
     if (!link->sending.first && !link->replies.first)
         return false;
     atomic_store_explicit(&link->out->wanted, 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_seq_cst);
-    return free_slot(link);
+    return mc_shm_free_slot(link);
 }
 
 static int shm_arm(mc_transport_t *t)

@@ -42,6 +42,42 @@ typedef struct {
     char piece[MC_SHM_PIECE_BYTES]; /* last: it need not be in the cache where nothing is reduced */
 } mc_shm_t;
 
+/* The next slot to fill, or NULL. */
+static inline mc_shm_slot_t *mc_shm_free_slot(mc_shm_link_t *link)
+{
+    if (link->n_out == link->room) {
+        link->room = atomic_load_explicit(&link->out->taken, memory_order_acquire) + MC_SHM_SLOTS;
+        if (link->n_out == link->room)
+            return NULL;
+    }
+    return &link->out->slot[link->n_out % MC_SHM_SLOTS];
+}
+
+static inline uint32_t mc_shm_lap(uint64_t n)
+{
+    return (uint32_t)(n / MC_SHM_SLOTS) + 1;
+}
+
+/* The next slot to read, or NULL: there is nothing new. */
+static inline const mc_shm_slot_t *mc_shm_news(const mc_shm_link_t *link)
+{
+    const mc_shm_slot_t *const slot = &link->in->slot[link->n_in % MC_SHM_SLOTS];
+    __builtin_prefetch((const char *)slot + MC_SHM_SLOT_BYTES / 2);
+    return atomic_load_explicit(&slot->turn, memory_order_acquire) == mc_shm_lap(link->n_in) ? slot
+                                                                                             : NULL;
+}
+
+static inline void *mc_shm_page(mc_shm_channel_t *channel, uint64_t n)
+{
+    return channel->page[n % MC_SHM_SLOTS];
+}
+
+/* Where the message of the next slot to read is. */
+static inline const char *mc_shm_data(const mc_shm_link_t *link, const mc_shm_slot_t *slot)
+{
+    return slot->bytes <= MC_SHM_SMALL ? slot->data : mc_shm_page(link->in, link->n_in);
+}
+
 /* The early message of that tag, out of the list; NULL: none. Afterwards the caller makes it the transport's `spare`. */
 mc_shm_early_t *mc_shm_take_early(mc_shm_link_t *link, uint64_t tag);
 int mc_shm_keep_early(mc_shm_link_t *link, const mc_shm_slot_t *slot, const char *data);

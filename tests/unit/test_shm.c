@@ -106,7 +106,7 @@ static void move(pair_t *p, size_t n, uint32_t from, uint32_t to, bool early)
 
 static void move_all(mc_shm_access_t access)
 {
-    static const size_t bytes[] = {1, 40, 41, 4096, 8192, 8193, 65536, 300001, MOST};
+    static const size_t bytes[] = {1, 104, 105, 4096, 8192, 8193, 65536, 300001, MOST};
     static const uint32_t spans[] = {1, 2, 17, 64};
     pair_t p = open_pair(access);
     for (size_t b = 0; b < MC_COUNT(bytes); b++)
@@ -146,7 +146,7 @@ static void sum_up(void *context, mc_io_t *io, const void *piece, size_t bytes)
 
 static void reduce_all(mc_shm_access_t access)
 {
-    static const size_t bytes[] = {4, 40, 4000, 8192, 70000, MOST};
+    static const size_t bytes[] = {4, 104, 4000, 8192, 70000, MOST};
     pair_t p = open_pair(access);
     for (size_t b = 0; b < MC_COUNT(bytes); b++)
         for (uint32_t spans = 1; spans < 40; spans += 19) {
