@@ -279,6 +279,20 @@ static int meet(link_t *link, const mc_shm_slot_t *slot, const char *data, mc_io
     return MESHCOLL_IN_PROGRESS;
 }
 
+/* A slot is read. The sender hears of it by the quarter: one that waits for room has filled them all. It sees that at once
+ * only where it sleeps. */
+static void release(link_t *link)
+{
+    if (++link->n_in % (MC_SHM_SLOTS / 4) != 0)
+        return;
+    atomic_store_explicit(&link->in->taken, link->n_in, memory_order_release);
+    atomic_thread_fence(memory_order_seq_cst);
+    if (atomic_load_explicit(&link->in->wanted, memory_order_relaxed)) {
+        atomic_store_explicit(&link->in->wanted, 0, memory_order_relaxed);
+        wake(link);
+    }
+}
+
 static int receive(link_t *link, mc_io_t *io)
 {
     shm_t *const shm = shm_of(link);
@@ -379,17 +393,6 @@ static bool read_slot(link_t *link, const mc_shm_slot_t *slot)
     return true;
 }
 
-/* The sender sees at once that there is room again only where it waits for it. */
-static void release(link_t *link)
-{
-    atomic_store_explicit(&link->in->taken, link->n_in, memory_order_release);
-    atomic_thread_fence(memory_order_seq_cst);
-    if (atomic_load_explicit(&link->in->wanted, memory_order_relaxed)) {
-        atomic_store_explicit(&link->in->wanted, 0, memory_order_relaxed);
-        wake(link);
-    }
-}
-
 /* Where there is news. What comes behind the last message awaited waits too: this operation may be over. */
 static uint32_t read_channel(link_t *link, const mc_shm_slot_t *slot)
 {
@@ -397,13 +400,9 @@ static uint32_t read_channel(link_t *link, const mc_shm_slot_t *slot)
     do {
         if (!read_slot(link, slot))
             break;
-        link->n_in++;
-        /* a page or half of the slots free again: so that the sender never waits long */
-        if (++n % (MC_SHM_SLOTS / 4) == 0)
-            release(link);
-    } while (n < MC_SHM_SLOTS && link->awaited.first && (slot = mc_shm_news(link)));
-    if (n % (MC_SHM_SLOTS / 4) != 0)
         release(link);
+        n++;
+    } while (n < MC_SHM_SLOTS && link->awaited.first && (slot = mc_shm_news(link)));
     return n;
 }
 
