@@ -378,19 +378,35 @@ static void complete(mc_executor_t *x, uint32_t t)
     }
 }
 
+/* Copies on, within a turn: peers wait for what comes between. Whether all is copied. */
+static bool copy_on(mc_executor_t *x, uint32_t t, size_t *turn)
+{
+    const mc_binding_t *const b = x->binding;
+    const mc_bound_t *const bound = &b->step[t];
+    mc_task_t *const task = &x->task[t];
+    while (task->span < bound->n && *turn < TURN_BYTES) {
+        const mc_span_t from = b->from[bound->at + task->span], to = b->to[bound->at + task->span];
+        const size_t left = to.bytes - task->reduced, room = TURN_BYTES - *turn;
+        const size_t n = left < room ? left : room;
+        if (to.at != from.at)
+            memcpy((char *)to.at + task->reduced, (char *)from.at + task->reduced, n);
+        *turn += n;
+        task->reduced = n < left ? task->reduced + n : 0;
+        task->span += n == left;
+    }
+    if (task->span < bound->n)
+        return false;
+    task->span = 0;
+    return true;
+}
+
 static void run_local(mc_executor_t *x, uint32_t t)
 {
     const mc_binding_t *const b = x->binding;
     const mc_bound_t *const bound = &b->step[t];
     const mc_span_t *const from = &b->from[bound->at], *const to = &b->to[bound->at];
     const char *message = x->task[t].staged.at;
-    mc_timeline_mark(x->timeline, t, MC_BEGUN);
     switch (step_of(x, t)->op) {
-    case MC_OP_COPY:
-        for (uint32_t i = 0; i < bound->n; i++)
-            if (to[i].at != from[i].at)
-                memcpy(to[i].at, from[i].at, to[i].bytes);
-        break;
     case MC_OP_REDUCE:
         for (uint32_t i = 0; i < bound->n; i++)
             mc_reduce(&b->reducer, to[i].at, from[i].at, to[i].at, to[i].bytes / b->element);
@@ -403,7 +419,7 @@ static void run_local(mc_executor_t *x, uint32_t t)
         for (uint32_t i = 0; i < bound->n; message += to[i++].bytes)
             reduce_message(b, step_of(x, t), to[i].at, from[i].at, message, to[i].bytes);
         break;
-    default: /* a message of no bytes */
+    default: /* copied, or a message of no bytes */
         break;
     }
     if (x->task[t].staged.at) {
@@ -533,8 +549,14 @@ static void drain(mc_executor_t *x)
     for (mc_io_t *io; (io = mc_io_pop(&x->finished));)
         message_done(x, io);
     while (x->n_heap > 0 && turn < TURN_BYTES) {
-        const uint32_t t = heap_pop(x);
-        turn += x->binding->step[t].bytes;
+        const uint32_t t = x->heap[0];
+        const bool copies = step_of(x, t)->op == MC_OP_COPY;
+        if (!copies || x->task[t].span + x->task[t].reduced == 0)
+            mc_timeline_mark(x->timeline, t, MC_BEGUN);
+        if (copies && !copy_on(x, t, &turn))
+            return;
+        turn += copies ? 0 : x->binding->step[t].bytes;
+        heap_pop(x);
         run_local(x, t);
         for (mc_io_t *io; (io = mc_io_pop(&x->finished));)
             message_done(x, io);
