@@ -2,9 +2,10 @@
 
 #include <sys/uio.h>
 
-/* LEAST: what is worth a call of the kernel, of 1 to 2 us beside its bytes. MOST: what a sender writes between two
+/* LEAST: what is worth a call of the kernel beside its bytes. 2 ranks on 2 cores moved 32 KiB in 2.9 us from pieces of 16
+ * KiB or 8, else in 5.4; of 8 a broadcast of 16 KiB among 4 took 9.7 us for 6.9. MOST: what a sender writes between two
  * looks at everything else, some 20 us. */
-enum { UNIT = 4096, LEAST = 1 << 15, MOST = 1 << 18 };
+enum { UNIT = 4096, LEAST = 1 << 14, MOST = 1 << 18 };
 enum { PAGES_BITS = 24, NUMBER_BITS = 16 };
 static const uint64_t PAGES = (UINT64_C(1) << PAGES_BITS) - 1, REFUSED = UINT64_MAX;
 

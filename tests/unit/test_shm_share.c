@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST = 5000000, SHORT = 65536 };
+enum { MOST = 5000000, SHORT = 32768 };
 
 typedef struct {
     mc_shm_share_t share;
