@@ -1,5 +1,6 @@
 #include "runtime/executor.h"
 
+#include "runtime/credit.h"
 #include "runtime/hold.h"
 
 #include <stdlib.h>
@@ -184,6 +185,7 @@ size_t mc_executor_measure(mc_executor_t *x, const mc_binding_t *binding)
         if (x->lane[l].n > 0)
             x->lane[l].port = port_of(x, x->lane[l].peer->transport);
     mc_hold_sends(x);
+    mc_credit_measure(x);
     for (uint32_t t = 0; t < x->plan->n_steps; t++)
         if (is_staged(x, t))
             x->staged[x->n_staged++] = t;
@@ -231,13 +233,6 @@ static uint32_t heap_pop(mc_executor_t *x)
 }
 
 /* Messages -------------------------------------------------------------------------------------- */
-
-static void fail(mc_executor_t *x, int status)
-{
-    if (x->state != MC_FAILED)
-        x->status = status;
-    x->state = MC_FAILED;
-}
 
 static void reduce_message(const mc_binding_t *b, const mc_step_t *s, void *to, const void *from,
                            const void *message, size_t bytes)
@@ -293,14 +288,15 @@ static void send_or_recv(mc_executor_t *x, mc_lane_t *lane, uint32_t t)
         status = ops->recv(lane->peer, &m, &task->io);
     }
     if (status < 0)
-        fail(x, status);
+        mc_executor_fail(x, status);
     else if (status == MESHCOLL_OK)
         mc_io_finish(&task->io, MESHCOLL_OK);
 }
 
 static bool can_start(const mc_executor_t *x, const mc_lane_t *lane)
 {
-    if (lane->next == lane->n || lane->n_flying == lane->window)
+    if (lane->next == (lane->bytes_sent ? lane->credited : lane->n) ||
+        lane->n_flying == lane->window)
         return false;
     const uint32_t t = x->queue[lane->first + lane->next];
     return is_staged(x, t) ? (bool)x->task[t].staged.at : x->task[t].waits == 0;
@@ -448,11 +444,12 @@ static void message_done(mc_executor_t *x, mc_io_t *io)
     mc_lane_t *const lane = &x->lane[task->lane];
     mc_timeline_mark(x->timeline, t, MC_ARRIVED);
     if (io->status < 0)
-        fail(x, io->status);
+        mc_executor_fail(x, io->status);
     lane->n_flying--;
     if (lane->bytes_sent)
         x->port[lane->port].n_flying--;
     free_held(x, task);
+    mc_credit_ask(x, task->asks);
     if (!task->staged.at) {
         complete(x, t);
     } else if (--task->waits == 0) {
@@ -494,6 +491,7 @@ int mc_executor_start(mc_executor_t *x, uint32_t operation)
     x->operation = mc_tag(0, operation, 0);
     reset(x);
     x->state = MC_RUNNING;
+    mc_credit_start(x);
     grant_slots(x);
     for (uint32_t l = x->n_sending; l < x->n_lanes; l++)
         pump(x, &x->lane[l]);
@@ -517,7 +515,7 @@ static void start_flushes(mc_executor_t *x)
         const int status =
             t->ops->flush ? t->ops->flush(t, !x->shared, &x->port[p].flush) : MESHCOLL_OK;
         if (status < 0)
-            fail(x, status);
+            mc_executor_fail(x, status);
         else if (status == MESHCOLL_IN_PROGRESS)
             x->n_left++;
     }
@@ -539,13 +537,15 @@ static void poll_flushes(mc_executor_t *x)
         port->flush = NULL;
         x->n_left--;
         if (status < 0)
-            fail(x, status);
+            mc_executor_fail(x, status);
     }
 }
 
 static void drain(mc_executor_t *x)
 {
     size_t turn = 0;
+    for (mc_lane_t *lane; (lane = mc_credit_next(x));)
+        pump(x, lane);
     for (mc_io_t *io; (io = mc_io_pop(&x->finished));)
         message_done(x, io);
     while (x->n_heap > 0 && turn < TURN_BYTES) {
