@@ -179,7 +179,9 @@ int mc_call_choose(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, mc_
                             .unforced = is_barrier,
                             .in_order = in_order,
                             .one_line = one_line,
-                            .streams = h->streams,
+                            .streams = mc_handle_wire(h) >= 0,
+                            .wire = mc_handle_wire(h),
+                            .beside = h->beside,
                             .aligned = aligned};
     return mc_choose(&h->choice, &h->mesh, &h->links, &wish, choice);
 }

@@ -106,7 +106,11 @@ int mc_executor_init(mc_executor_t *x, const mc_plan_t *plan, const mc_wiring_t 
         free(number);
         return mc_fail_memory("an executor");
     }
-    *x = (mc_executor_t){.plan = plan, .n_lanes = lanes, .n_sending = sends};
+    *x = (mc_executor_t){.plan = plan,
+                         .n_lanes = lanes,
+                         .n_sending = sends,
+                         .wire = wiring->wire,
+                         .beside = wiring->beside};
     x->task = (mc_task_t *)memory;
     x->lane = (mc_lane_t *)(x->task + n);
     x->queue = (uint32_t *)(x->lane + lanes);
@@ -179,7 +183,7 @@ size_t mc_executor_measure(mc_executor_t *x, const mc_binding_t *binding)
     for (uint32_t l = 0; l < x->n_sending; l++)
         if (x->lane[l].n > 0)
             x->lane[l].port = port_of(x, x->lane[l].peer->transport);
-    mc_hold_sends(x, MC_HOLD_AHEAD);
+    mc_hold_sends(x);
     for (uint32_t t = 0; t < x->plan->n_steps; t++)
         if (is_staged(x, t))
             x->staged[x->n_staged++] = t;
@@ -189,6 +193,11 @@ size_t mc_executor_measure(mc_executor_t *x, const mc_binding_t *binding)
     const size_t wanted = fit < least ? least : fit;
     x->n_slots = wanted < x->n_staged ? (uint32_t)wanted : x->n_staged;
     return x->n_slots * x->slot_bytes;
+}
+
+size_t mc_executor_ahead(const mc_executor_t *x, uint8_t phase)
+{
+    return mc_hold_ahead(mc_plan_crowd(x->plan, phase, x->wire) * (x->beside > 0 ? x->beside : 1));
 }
 
 void mc_executor_bind(mc_executor_t *x, char *staging)

@@ -72,6 +72,7 @@ typedef struct {
     size_t slot_bytes;
     mc_port_t port[MC_MAX_DIMS];
     uint32_t n_ports;
+    int32_t wire, beside; /* as in mc_wiring_t */
     mc_io_queue_t finished;
     bool shared;             /* other requests run on the handle */
     uint32_t looks;          /* of a flush, so many in which nothing happened while others ran */
@@ -82,6 +83,9 @@ typedef struct {
 /* Connections by plan->peer, and the counters their bytes are added to. */
 typedef struct {
     int32_t rank;
+    /* the innermost dimension whose transport streams: ranks inside of it share a port; and how many parts of
+     * a split mesh share them */
+    int32_t wire, beside;
     mc_peer_t *const *peer;
     uint64_t *const *bytes_sent;
 } mc_wiring_t;
@@ -98,6 +102,8 @@ void mc_executor_bind(mc_executor_t *x, char *staging);
 int mc_executor_start(mc_executor_t *x, uint32_t operation);
 /* Goes on with what the transports have finished. OK when complete, IN_PROGRESS, or an error. */
 int mc_executor_advance(mc_executor_t *x);
+/* Bytes that each of the ranks that share this one's port may have on its way in a phase (hold.h). */
+size_t mc_executor_ahead(const mc_executor_t *x, uint8_t phase);
 static inline bool mc_executor_has_work(const mc_executor_t *x)
 {
     return x->finished.first || x->n_heap > 0;

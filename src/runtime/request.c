@@ -37,7 +37,11 @@ static int init_executor(meshcoll_request_t *r)
     uint64_t **const counter = calloc(n, sizeof *counter);
     int status = peer && counter ? connect_peers(r, peer, counter) : mc_fail_memory("connections");
     if (!status) {
-        const mc_wiring_t wiring = {.rank = r->plan->rank, .peer = peer, .bytes_sent = counter};
+        const mc_wiring_t wiring = {.rank = r->plan->rank,
+                                    .wire = mc_handle_wire(r->mesh),
+                                    .beside = r->mesh->beside,
+                                    .peer = peer,
+                                    .bytes_sent = counter};
         status = mc_executor_init(&r->executor, r->plan, &wiring);
     }
     free(counter);

@@ -177,6 +177,24 @@ static int take_machines(const part_t *p, meshcoll_t *h)
     return good ? MESHCOLL_OK : mc_fail_memory("machines");
 }
 
+/* Ranks that leave a box by one port, as far as their mesh tells. */
+static int32_t behind_port(const meshcoll_t *h)
+{
+    const int32_t wire = mc_handle_wire(h);
+    return wire < 0 ? 1 : mc_mesh_stride(&h->mesh, wire);
+}
+
+/* What the parent's ranks agreed to, and how many of the others go by the same ports. */
+static void share_wire(const part_t *p, meshcoll_t *h)
+{
+    for (int32_t k = 0; k < p->mesh.ndims; k++) {
+        const mc_transport_t *const agreed = p->parent->transport[p->dim[k]];
+        if (h->transport[k])
+            h->transport[k]->streams = agreed && agreed->streams;
+    }
+    h->beside = p->parent->beside * behind_port(p->parent) / behind_port(h);
+}
+
 static int open_part(const part_t *p, meshcoll_t *parent, meshcoll_t **handle)
 {
     const mc_settings_t settings = {.reproducible = parent->reproducible ? "1" : NULL};
@@ -190,7 +208,6 @@ static int open_part(const part_t *p, meshcoll_t *parent, meshcoll_t **handle)
     h->access = parent->access;
     mc_lock(h);
     h->crowded = parent->crowded;
-    h->streams = parent->streams;
     mc_unlock(h);
     for (int32_t k = 0; k < p->mesh.ndims; k++) {
         h->links.dim[k] = share_link(p, k);
@@ -199,7 +216,11 @@ static int open_part(const part_t *p, meshcoll_t *parent, meshcoll_t **handle)
     take_strategies(h);
     *handle = h;
     status = take_machines(p, h);
-    return status ? status : mc_connections_open(h);
+    if (!status)
+        status = mc_connections_open(h);
+    if (!status)
+        share_wire(p, h);
+    return status;
 }
 
 /* What its ranks tell each other ------------------------------------------------------------------ */

@@ -237,12 +237,13 @@ json_t *mc_json_links(const mc_mesh_t *mesh, const mc_links_t *links)
         json_t *const ports =
             link->ports == MC_PORTS_ALL ? json_string("all") : json_integer(link->ports);
         json_array_append_new(
-            dims, json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:b, s:s, s:o}",
-                            "dim", mesh->dim[d].name, "alpha", link->alpha, "gap", link->gap, "cpu",
-                            link->cpu, "incast", link->incast, "beta", link->beta, "bus", link->bus,
-                            "burst", link->burst, "gamma", link->gamma, "ports", ports, "pulled",
-                            (int)link->pulled, "wire", mesh->dim[mc_links_wire(links, d)].name,
-                            "at", json_points(link)));
+            dims,
+            json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:b, s:s, s:o}",
+                      "dim", mesh->dim[d].name, "alpha", link->alpha, "gap", link->gap, "cpu",
+                      link->cpu, "incast", link->incast, "beta", link->beta, "bus", link->bus,
+                      "burst", link->burst, "header", link->header, "gamma", link->gamma, "ports",
+                      ports, "pulled", (int)link->pulled, "wire",
+                      mesh->dim[mc_links_wire(links, d)].name, "at", json_points(link)));
     }
     return dims;
 }
