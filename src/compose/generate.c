@@ -58,11 +58,16 @@ static bool begin_pairs(mc_builder_t *b, const mc_phase_t *phase, mc_line_t line
 
 _Static_assert(MC_MAX_SIDES *MC_MAX_PHASES <= MC_PLAN_PHASES, "room for all phases");
 
+static uint16_t narrow(int32_t n)
+{
+    return (uint16_t)(n < UINT16_MAX ? n : UINT16_MAX);
+}
+
 static mc_traffic_t traffic_of(const mc_mesh_t *mesh, const mc_phase_t *phase,
                                const mc_placement_t state[MC_MAX_DIMS], int32_t len)
 {
-    const int32_t senders = mc_algorithm_senders(phase->algorithm, len);
-    mc_traffic_t traffic = {.senders = (uint16_t)(senders < UINT16_MAX ? senders : UINT16_MAX)};
+    mc_traffic_t traffic = {.senders = narrow(mc_algorithm_senders(phase->algorithm, len)),
+                            .receivers = narrow(mc_algorithm_receivers(phase->algorithm, len))};
     for (int32_t d = 0; d < mesh->ndims; d++)
         if (state[d] == MC_ROOT)
             traffic.rooted |= (uint8_t)(1u << d);

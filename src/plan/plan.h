@@ -49,8 +49,9 @@ typedef enum {
 /* What the ranks of a phase do at once, for those who bound what is on its way. */
 enum { MC_PLAN_PHASES = 6 * MC_MAX_DIMS };
 typedef struct {
-    uint16_t senders; /* to one rank, without hearing from it; 0: not known */
-    uint8_t rooted;   /* dimensions along which one rank alone has something to send, a bit each */
+    uint16_t senders;   /* to one rank, without hearing from it; 0: not known */
+    uint16_t receivers; /* from one rank, which does not hear from them, alike */
+    uint8_t rooted; /* dimensions along which one rank alone has something to send, a bit each */
 } mc_traffic_t;
 
 /* Immutable once sealed; one allocation. */

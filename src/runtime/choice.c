@@ -150,13 +150,15 @@ static double message_bytes(const mc_mesh_t *mesh, const mc_links_t *links, cons
     return most;
 }
 
-/* Does every rank send and receive in this phase, or one from several? */
+/* Does every rank send and receive in this phase, or one from several or to them? */
 static bool is_paced(const mc_mesh_t *mesh, const mc_phase_t *phase)
 {
     const meshcoll_collective_t move = mc_algorithms[phase->algorithm].collective;
+    const int32_t len = mc_dims_extent(mesh, phase->dims);
     return move == MESHCOLL_ALLTOALL || move == MESHCOLL_ALLGATHER ||
            move == MESHCOLL_REDUCE_SCATTER || move == MESHCOLL_ALLREDUCE ||
-           mc_algorithm_senders(phase->algorithm, mc_dims_extent(mesh, phase->dims)) > 1;
+           mc_algorithm_senders(phase->algorithm, len) > 1 ||
+           mc_algorithm_receivers(phase->algorithm, len) > 1;
 }
 
 /* As the executor has it of the plan. */

@@ -1,46 +1,61 @@
 #include "runtime/credit.h"
 
-static bool is_credited(const mc_executor_t *x, const mc_lane_t *lane)
+static const mc_traffic_t *traffic_of(const mc_executor_t *x, const mc_lane_t *lane)
 {
-    if (lane->n == 0 || !lane->peer->transport->streams)
-        return false;
-    return x->plan->traffic[x->plan->step[x->queue[lane->first]].phase].senders > 1;
+    return &x->plan->traffic[x->plan->step[x->queue[lane->first]].phase];
 }
 
-static size_t bytes_of(const mc_executor_t *x, const mc_lane_t *lane, uint32_t i)
+static bool is_asked(const mc_executor_t *x, const mc_lane_t *lane)
 {
-    return x->binding->step[x->queue[lane->first + i]].bytes;
+    return traffic_of(x, lane)->senders > 1;
 }
 
-/* Both ends of a lane know its messages, and find the same: this rank's share of what all may send at once. */
-static void open_lane(mc_executor_t *x, mc_lane_t *lane)
+/* Messages, from the first on, that together are no more than `share`. */
+static uint32_t fitting(const mc_executor_t *x, const mc_lane_t *lane, size_t share)
 {
-    lane->open = lane->n;
-    if (!is_credited(x, lane))
-        return;
-    const uint8_t phase = x->plan->step[x->queue[lane->first]].phase;
-    const size_t share = mc_executor_ahead(x, phase) / x->plan->traffic[phase].senders;
     size_t bytes = 0;
-    for (lane->open = 0; lane->open < lane->n; lane->open++) {
-        bytes += bytes_of(x, lane, lane->open);
+    uint32_t i = 0;
+    for (; i < lane->n; i++) {
+        bytes += x->binding->step[x->queue[lane->first + i]].bytes;
         if (bytes > share)
             break;
     }
+    return i;
+}
+
+/* Both ends of a lane know its messages, and find the same: whether they are more than its share of what may be on
+ * the way at once. */
+static void open_lane(mc_executor_t *x, mc_lane_t *lane)
+{
+    lane->open = lane->go = lane->n;
+    if (lane->n == 0 || !lane->peer->transport->streams)
+        return;
+    const mc_traffic_t *const traffic = traffic_of(x, lane);
+    const size_t ahead = mc_executor_ahead(x, x->plan->step[x->queue[lane->first]].phase);
+    if (traffic->senders > 1)
+        lane->go = lane->open = fitting(x, lane, ahead / traffic->senders);
+    else if (traffic->receivers > 1 && fitting(x, lane, ahead / traffic->receivers) < lane->n)
+        lane->open = 0;
 }
 
 /* Of one phase, as the plan is walked through. */
 typedef struct {
-    uint32_t last;  /* the receive after which there is room, as step + 1; 0: from the start */
-    uint32_t asked; /* the last one that is asked for then, alike */
-    size_t bytes;   /* of the receives after it */
+    uint32_t last;    /* the message after which there is room, as step + 1; 0: from the start */
+    uint32_t waiting; /* the last one that waits for that, alike */
+    size_t bytes;     /* of the messages after it */
 } window_t;
 
-/* Is it a message of this phase on a lane with credits? */
-static bool is_received(const mc_executor_t *x, uint32_t t, uint8_t phase)
+/* Is it one of those of this phase that this rank counts: received where it asks, sent where it hears? */
+static bool is_counted(const mc_executor_t *x, uint32_t t, uint8_t phase)
 {
     const mc_step_t *const s = &x->plan->step[t];
-    return s->phase == phase && mc_op_receives((mc_op_t)s->op) && x->binding->step[t].bytes > 0 &&
-           is_credited(x, &x->lane[x->task[t].lane]);
+    const bool sends = mc_op_sends((mc_op_t)s->op);
+    if (s->phase != phase || !(sends || mc_op_receives((mc_op_t)s->op)) ||
+        x->binding->step[t].bytes == 0)
+        return false;
+    const mc_lane_t *const lane = &x->lane[x->task[t].lane];
+    return lane->peer->transport->streams &&
+           (is_asked(x, lane) ? !sends : sends && lane->open < lane->n);
 }
 
 /* Moves on until `t`, the last in it, fits in or is alone. */
@@ -48,49 +63,64 @@ static void make_room(const mc_executor_t *x, window_t *w, uint8_t phase, uint32
 {
     while (w->bytes > ahead) {
         uint32_t first = w->last; /* as a step: the one after it */
-        while (!is_received(x, first, phase))
+        while (!is_counted(x, first, phase))
             first++;
         if (first == t)
             break;
         w->last = first + 1;
-        w->asked = 0;
+        w->waiting = 0;
         w->bytes -= x->binding->step[first].bytes;
     }
 }
 
-static void ask_after(mc_executor_t *x, window_t *w, uint32_t t)
+static void wait_for_room(mc_executor_t *x, window_t *w, uint32_t t)
 {
-    uint32_t *const before = w->asked      ? &x->task[w->asked - 1].next
-                             : w->last > 0 ? &x->task[w->last - 1].asks
+    uint32_t *const before = w->waiting    ? &x->task[w->waiting - 1].next
+                             : w->last > 0 ? &x->task[w->last - 1].first
                                            : &x->asked_first;
     x->task[t].next = *before; /* of the start: another phase's */
-    *before = w->asked = t + 1;
+    *before = w->waiting = t + 1;
+}
+
+static void clear(mc_executor_t *x)
+{
+    for (uint32_t t = 0; t < x->plan->n_steps; t++) {
+        x->task[t].first = x->task[t].next = 0;
+        x->task[t].kept = false;
+    }
+}
+
+static void link_tasks(mc_executor_t *x)
+{
+    window_t window[MC_PLAN_PHASES] = {{0}};
+    for (uint32_t t = 0; t < x->plan->n_steps; t++) {
+        const uint8_t phase = x->plan->step[t].phase;
+        mc_lane_t *const lane = &x->lane[x->task[t].lane];
+        window_t *const w = &window[phase];
+        if (!is_counted(x, t, phase))
+            continue;
+        w->bytes += x->binding->step[t].bytes;
+        make_room(x, w, phase, t, mc_executor_ahead(x, phase));
+        x->task[t].kept = lane->bytes_sent && w->last > 0;
+        if (x->task[t].kept || (!lane->bytes_sent && lane->next >= lane->open))
+            wait_for_room(x, w, t);
+        lane->next++;
+    }
 }
 
 void mc_credit_measure(mc_executor_t *x)
 {
-    window_t window[MC_PLAN_PHASES] = {{0}};
     const bool before = x->n_credits > 0;
     x->asked_first = x->n_credits = 0;
     for (uint32_t l = 0; l < x->n_lanes; l++) {
-        mc_lane_t *const lane = &x->lane[l];
-        open_lane(x, lane);
-        lane->next = 0;
-        lane->credited = lane->open;
-        x->n_credits += lane->n - lane->open;
+        open_lane(x, &x->lane[l]);
+        x->lane[l].next = 0;
+        x->n_credits += x->lane[l].n - x->lane[l].open;
     }
-    for (uint32_t t = 0; (before || x->n_credits > 0) && t < x->plan->n_steps; t++)
-        x->task[t].asks = x->task[t].next = 0;
-    for (uint32_t t = 0; x->n_credits > 0 && t < x->plan->n_steps; t++) {
-        const uint8_t phase = x->plan->step[t].phase;
-        mc_lane_t *const lane = &x->lane[x->task[t].lane];
-        if (!is_received(x, t, phase))
-            continue;
-        window[phase].bytes += x->binding->step[t].bytes;
-        make_room(x, &window[phase], phase, t, mc_executor_ahead(x, phase));
-        if (lane->next++ >= lane->open)
-            ask_after(x, &window[phase], t);
-    }
+    if (before || x->n_credits > 0)
+        clear(x);
+    if (x->n_credits > 0)
+        link_tasks(x);
 }
 
 /* Credits on their way ------------------------------------------------------------------------------ */
@@ -98,56 +128,47 @@ void mc_credit_measure(mc_executor_t *x)
 static const mc_span_t nothing;
 
 /* It has the number of the message, and the name of the rank that the message is for. */
-static mc_message_t credit_for(const mc_executor_t *x, const mc_lane_t *lane)
+static void pass(mc_executor_t *x, mc_lane_t *lane)
 {
     const mc_step_t *const s = &x->plan->step[x->queue[lane->first + lane->credited]];
-    const int32_t from = lane->bytes_sent ? s->peer : x->plan->rank;
-    return (mc_message_t){.tag = mc_tag(from, 0, s->seq) | x->operation | MC_TAG_CREDIT,
-                          .span = &nothing,
-                          .n_spans = 1};
-}
-
-/* Has it come, or gone, at once? */
-static bool passes(mc_executor_t *x, mc_lane_t *lane)
-{
     const mc_transport_ops_t *const ops = lane->peer->transport->ops;
-    const mc_message_t m = credit_for(x, lane);
+    const int32_t from = lane->bytes_sent ? s->peer : x->plan->rank;
+    const mc_message_t m = {.tag = mc_tag(from, 0, s->seq) | x->operation | MC_TAG_CREDIT,
+                            .span = &nothing,
+                            .n_spans = 1};
+    lane->crediting = true;
     const int status = lane->bytes_sent ? ops->recv(lane->peer, &m, &lane->credit)
                                         : ops->send(lane->peer, &m, &lane->credit);
-    lane->crediting = status == MESHCOLL_IN_PROGRESS;
     if (status < 0)
         mc_executor_fail(x, status);
-    return status == MESHCOLL_OK;
-}
-
-static void count(mc_executor_t *x, mc_lane_t *lane)
-{
-    lane->crediting = false;
-    lane->credited++;
-    x->n_left--;
+    else if (status == MESHCOLL_OK)
+        mc_io_finish(&lane->credit, MESHCOLL_OK);
 }
 
 static void give(mc_executor_t *x, mc_lane_t *lane)
 {
-    while (lane->owed > 0 && !lane->crediting) {
-        lane->owed--;
-        if (passes(x, lane))
-            count(x, lane);
-        else if (!lane->crediting)
-            return; /* failed */
-    }
+    if (lane->owed == 0 || lane->crediting)
+        return;
+    lane->owed--;
+    pass(x, lane);
 }
 
-static void await(mc_executor_t *x, mc_lane_t *lane)
-{
-    while (lane->credited < lane->n && passes(x, lane))
-        count(x, lane);
-}
-
-void mc_credit_ask(mc_executor_t *x, uint32_t first)
+static void ask(mc_executor_t *x, uint32_t first)
 {
     for (uint32_t t = first; t > 0; t = x->task[t - 1].next) {
         mc_lane_t *const lane = &x->lane[x->task[t - 1].lane];
+        lane->owed++;
+        give(x, lane);
+    }
+}
+
+void mc_credit_follow(mc_executor_t *x, const mc_task_t *task)
+{
+    mc_lane_t *const lane = &x->lane[task->lane];
+    if (x->n_credits == 0 || lane->bytes_sent)
+        return;
+    ask(x, task->first);
+    if (!is_asked(x, lane) && lane->open < lane->n) {
         lane->owed++;
         give(x, lane);
     }
@@ -162,13 +183,14 @@ void mc_credit_start(mc_executor_t *x)
     for (uint32_t l = 0; l < x->n_lanes; l++) {
         mc_lane_t *const lane = &x->lane[l];
         lane->credited = lane->open;
+        lane->go = lane->n > 0 && is_asked(x, lane) ? lane->open : lane->n;
         lane->owed = 0;
         lane->crediting = false;
         lane->credit.finished = &x->credits;
+        if (lane->bytes_sent && lane->credited < lane->n)
+            pass(x, lane);
     }
-    for (uint32_t l = 0; l < x->n_sending; l++)
-        await(x, &x->lane[l]);
-    mc_credit_ask(x, x->asked_first);
+    ask(x, x->asked_first);
 }
 
 mc_lane_t *mc_credit_next(mc_executor_t *x)
@@ -179,12 +201,17 @@ mc_lane_t *mc_credit_next(mc_executor_t *x)
             mc_executor_fail(x, io->status);
             return NULL;
         }
-        count(x, lane);
-        if (lane->bytes_sent) {
-            await(x, lane);
-            return lane;
+        lane->crediting = false;
+        lane->credited++;
+        x->n_left--;
+        if (!lane->bytes_sent) {
+            give(x, lane);
+            continue;
         }
-        give(x, lane);
+        lane->go += lane->go < lane->n;
+        if (lane->credited < lane->n)
+            pass(x, lane);
+        return lane;
     }
     return NULL;
 }

@@ -197,11 +197,6 @@ size_t mc_executor_measure(mc_executor_t *x, const mc_binding_t *binding)
     return x->n_slots * x->slot_bytes;
 }
 
-size_t mc_executor_ahead(const mc_executor_t *x, uint8_t phase)
-{
-    return mc_hold_ahead(mc_plan_crowd(x->plan, phase, x->wire) * (x->beside > 0 ? x->beside : 1));
-}
-
 void mc_executor_bind(mc_executor_t *x, char *staging)
 {
     x->staging = staging;
@@ -295,8 +290,7 @@ static void send_or_recv(mc_executor_t *x, mc_lane_t *lane, uint32_t t)
 
 static bool can_start(const mc_executor_t *x, const mc_lane_t *lane)
 {
-    if (lane->next == (lane->bytes_sent ? lane->credited : lane->n) ||
-        lane->n_flying == lane->window)
+    if (lane->next == (lane->bytes_sent ? lane->go : lane->n) || lane->n_flying == lane->window)
         return false;
     const uint32_t t = x->queue[lane->first + lane->next];
     return is_staged(x, t) ? (bool)x->task[t].staged.at : x->task[t].waits == 0;
@@ -425,16 +419,26 @@ static void run_local(mc_executor_t *x, uint32_t t)
     complete(x, t);
 }
 
+static void free_send(mc_executor_t *x, uint32_t t)
+{
+    if (--x->task[t].waits > 0)
+        return;
+    mc_timeline_mark(x->timeline, t, MC_READY);
+    pump(x, &x->lane[x->task[t].lane]);
+}
+
 /* The message has come that these sends were held for. */
 static void free_held(mc_executor_t *x, const mc_task_t *receive)
 {
-    for (uint32_t next = receive->frees; next > 0; next = x->task[next - 1].also) {
-        mc_task_t *const send = &x->task[next - 1];
-        if (--send->waits > 0)
-            continue;
-        mc_timeline_mark(x->timeline, next - 1, MC_READY);
-        pump(x, &x->lane[send->lane]);
-    }
+    for (uint32_t next = receive->frees; next > 0; next = x->task[next - 1].also)
+        free_send(x, next - 1);
+}
+
+/* The receiver has what these sends waited for. */
+static void free_kept(mc_executor_t *x, const mc_task_t *send)
+{
+    for (uint32_t next = send->first; next > 0; next = x->task[next - 1].next)
+        free_send(x, next - 1);
 }
 
 static void message_done(mc_executor_t *x, mc_io_t *io)
@@ -449,7 +453,7 @@ static void message_done(mc_executor_t *x, mc_io_t *io)
     if (lane->bytes_sent)
         x->port[lane->port].n_flying--;
     free_held(x, task);
-    mc_credit_ask(x, task->asks);
+    mc_credit_follow(x, task);
     if (!task->staged.at) {
         complete(x, t);
     } else if (--task->waits == 0) {
@@ -471,7 +475,8 @@ static void reset(mc_executor_t *x)
     for (uint32_t l = 0; l < x->n_lanes; l++)
         x->lane[l].next = x->lane[l].n_flying = 0;
     for (uint32_t t = 0; t < x->plan->n_steps; t++) {
-        x->task[t].waits = x->plan->n_pred[t] + (is_staged(x, t) || x->task[t].held ? 1 : 0);
+        x->task[t].waits = x->plan->n_pred[t] + (is_staged(x, t) || x->task[t].held ? 1 : 0) +
+                           (x->task[t].kept ? 1 : 0);
         x->task[t].staged.at = NULL;
         if (x->task[t].waits == 0)
             mc_timeline_mark(x->timeline, t, MC_READY);
@@ -541,13 +546,22 @@ static void poll_flushes(mc_executor_t *x)
     }
 }
 
+static void take_messages(mc_executor_t *x)
+{
+    do {
+        for (mc_io_t *io; (io = mc_io_pop(&x->finished));)
+            message_done(x, io);
+        for (mc_lane_t *lane; (lane = mc_credit_next(x));) {
+            free_kept(x, &x->task[x->queue[lane->first + lane->credited - 1]]);
+            pump(x, lane);
+        }
+    } while (x->finished.first);
+}
+
 static void drain(mc_executor_t *x)
 {
     size_t turn = 0;
-    for (mc_lane_t *lane; (lane = mc_credit_next(x));)
-        pump(x, lane);
-    for (mc_io_t *io; (io = mc_io_pop(&x->finished));)
-        message_done(x, io);
+    take_messages(x);
     while (x->n_heap > 0 && turn < TURN_BYTES) {
         const uint32_t t = x->heap[0];
         const bool copies = step_of(x, t)->op == MC_OP_COPY;
@@ -558,8 +572,7 @@ static void drain(mc_executor_t *x)
         turn += copies ? 0 : x->binding->step[t].bytes;
         heap_pop(x);
         run_local(x, t);
-        for (mc_io_t *io; (io = mc_io_pop(&x->finished));)
-            message_done(x, io);
+        take_messages(x);
     }
 }
 

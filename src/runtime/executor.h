@@ -24,10 +24,11 @@ typedef struct {
     uint32_t next, n_flying; /* the next to start, and how many are under way */
     uint32_t window;
     uint32_t port; /* of sends */
-    /* of its messages those from `open` on need a credit (credit.h); the first `credited` may go */
-    uint32_t open, credited;
+    /* credits (credit.h): the messages from `open` on have one, `credited` of the lane's are settled, and the first
+     * `go` sends may go */
+    uint32_t open, credited, go;
     uint32_t owed;  /* of receives: credits that are due and not given yet */
-    bool crediting; /* one is under way */
+    bool crediting; /* one is under way, or awaited */
     mc_io_t credit;
 } mc_lane_t;
 
@@ -52,8 +53,9 @@ typedef struct {
     size_t reduced; /* bytes of that span */
     uint32_t frees; /* of a receive: a send that is held for its message, as step + 1; 0: none */
     uint32_t also;  /* of a send that is held: the next one for the same message, alike */
-    uint32_t asks;  /* of a receive: one that is asked for when this one has come, alike */
-    uint32_t next;  /* of a receive that is asked for: the next one at the same time, alike */
+    /* credits: the first that waits for this message, as step + 1; of one that waits, the next for the same */
+    uint32_t first, next;
+    bool kept; /* a send that waits until an earlier one has come */
 } mc_task_t;
 
 typedef enum { MC_IDLE, MC_RUNNING, MC_FLUSHING, MC_FAILED } mc_phase_state_t;

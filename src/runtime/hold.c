@@ -1,5 +1,10 @@
 #include "runtime/hold.h"
 
+size_t mc_executor_ahead(const mc_executor_t *x, uint8_t phase)
+{
+    return mc_hold_ahead(mc_plan_crowd(x->plan, phase, x->wire) * (x->beside > 0 ? x->beside : 1));
+}
+
 /* Of one phase, as the plan is walked through. */
 typedef struct {
     uint32_t last; /* the last receive that sends wait for, as step + 1; 0: none yet */

@@ -1,4 +1,4 @@
-/* Messages that their receiver asks for: which, when, and that small ones are not. */
+/* Messages that their receiver asks for, or says to have: which, when, and that small ones go without. */
 #include "runtime/executor.h"
 #include "runtime/hold.h"
 #include "support/plans.h"
@@ -11,7 +11,7 @@ enum { RANKS = 8, KIB = 1024 };
 typedef struct {
     mc_transport_t transport;
     mc_peer_t peer[RANKS];
-    mc_io_t *credit; /* the one that is awaited */
+    mc_io_t *credit[RANKS]; /* awaited */
     mc_io_t *message[RANKS];
     uint32_t n_asked, n_sent;
     int32_t asked[2 * RANKS];
@@ -31,7 +31,7 @@ static int wire_send(mc_peer_t *peer, const mc_message_t *message, mc_io_t *io)
 static int wire_recv(mc_peer_t *peer, const mc_message_t *message, mc_io_t *io)
 {
     wire_t *const wire = (wire_t *)peer->transport;
-    *(message->tag & MC_TAG_CREDIT ? &wire->credit : &wire->message[peer->rank]) = io;
+    (message->tag & MC_TAG_CREDIT ? wire->credit : wire->message)[peer->rank] = io;
     return MESHCOLL_IN_PROGRESS;
 }
 
@@ -46,20 +46,23 @@ typedef struct {
     uint64_t bytes_sent;
 } rank_t;
 
-/* One of eight in boxes of their own, of which 0 gathers blocks; `beside`: ranks that share its port. */
-static void open_rank(rank_t *r, int32_t rank, size_t block, int32_t beside, bool streams)
+/* One of eight in boxes of their own, of which 0 is the root; `beside`: ranks that share its port. */
+static void open_in(rank_t *r, meshcoll_collective_t collective, int32_t rank, size_t block,
+                    int32_t beside, bool streams)
 {
+    const bool gathers = collective == MESHCOLL_GATHER;
     mc_peer_t *peer[RANKS];
     uint64_t *counter[RANKS];
     *r = (rank_t){.wire = {.transport = {.ops = &wire_ops, .fd = -1, .streams = streams}}};
-    plans_of(&r->plans, &(case_t){"x=8", MESHCOLL_GATHER, 0, "gather:star(x)"});
+    plans_of(&r->plans,
+             &(case_t){"x=8", collective, 0, gathers ? "gather:star(x)" : "scatter:star(x)"});
     const mc_plan_t *const plan = r->plans.plan[rank];
     for (uint32_t i = 0; i < plan->n_peers; i++) {
         r->wire.peer[i] = (mc_peer_t){.transport = &r->wire.transport, .rank = plan->peer[i]};
         peer[i] = &r->wire.peer[i];
         counter[i] = &r->bytes_sent;
     }
-    r->in = calloc(1, block);
+    r->in = calloc(RANKS, block);
     r->out = calloc(RANKS, block);
     const mc_wiring_t wiring = {
         .rank = rank, .beside = beside, .peer = peer, .bytes_sent = counter};
@@ -72,6 +75,11 @@ static void open_rank(rank_t *r, int32_t rank, size_t block, int32_t beside, boo
     r->scratch = malloc(r->binding.scratch_bytes + 1);
     cr_assert_eq(mc_binding_place(&r->binding, r->scratch), MESHCOLL_OK);
     mc_executor_bind(&r->executor, NULL);
+}
+
+static void open_rank(rank_t *r, int32_t rank, size_t block, int32_t beside, bool streams)
+{
+    open_in(r, MESHCOLL_GATHER, rank, block, beside, streams);
 }
 
 static void close_rank(rank_t *r)
@@ -152,7 +160,7 @@ Test(credit, a_sender_waits_until_it_is_asked)
     for (int again = 0; again < 2; again++) {
         cr_expect_eq(start(&r), MESHCOLL_IN_PROGRESS);
         cr_expect_eq(r.wire.n_sent, 0);
-        cr_expect_eq(come(&r, r.wire.credit), MESHCOLL_OK);
+        cr_expect_eq(come(&r, r.wire.credit[0]), MESHCOLL_OK);
         cr_expect_eq(r.wire.n_sent, 1);
     }
     close_rank(&r);
@@ -181,4 +189,44 @@ Test(credit, small_messages_go_unasked)
 Test(credit, only_what_streams_is_asked_for)
 {
     expect_sent_at_once(32 * KIB, false);
+}
+
+/* Of blocks of 32 KiB four may be on their way; each that has come makes room for one. */
+Test(credit, the_root_hears_what_has_come)
+{
+    static rank_t r;
+    open_in(&r, MESHCOLL_SCATTER, 0, 32 * KIB, 1, true);
+    for (int again = 0; again < 2; again++) {
+        cr_expect_eq(start(&r), MESHCOLL_IN_PROGRESS);
+        cr_expect_eq(r.wire.n_sent, 4);
+        come(&r, r.wire.credit[2]);
+        cr_expect_eq(r.wire.n_sent, 5);
+        come(&r, r.wire.credit[1]);
+        come(&r, r.wire.credit[3]);
+        cr_expect_eq(r.wire.n_sent, 7);
+        for (int32_t to = 4; to < RANKS - 1; to++)
+            cr_expect_eq(come(&r, r.wire.credit[to]), MESHCOLL_IN_PROGRESS);
+        cr_expect_eq(come(&r, r.wire.credit[RANKS - 1]), MESHCOLL_OK);
+    }
+    close_rank(&r);
+}
+
+Test(credit, a_receiver_says_what_has_come)
+{
+    static rank_t r;
+    open_in(&r, MESHCOLL_SCATTER, 3, 32 * KIB, 1, true);
+    cr_expect_eq(start(&r), MESHCOLL_IN_PROGRESS);
+    cr_expect_eq(r.wire.n_asked, 0);
+    cr_expect_eq(come(&r, r.wire.message[0]), MESHCOLL_OK);
+    cr_expect_eq(r.wire.n_asked, 1);
+    close_rank(&r);
+}
+
+Test(credit, of_little_nobody_hears)
+{
+    static rank_t r;
+    open_in(&r, MESHCOLL_SCATTER, 0, 16 * KIB, 1, true);
+    cr_expect_eq(start(&r), MESHCOLL_OK);
+    cr_expect_eq(r.wire.n_sent, 7);
+    close_rank(&r);
 }

@@ -10,7 +10,14 @@
 
 /* Program order ----------------------------------------------------------------------------------- */
 
-/* Can all ranks run their steps strictly one after another, where sends do not wait? */
+/* Does this send wait for its receiver: is it one of several to one, or from one (runtime/credit.h)? */
+static bool waits(const mc_plan_t *plan, const mc_step_t *s)
+{
+    return mc_op_sends((mc_op_t)s->op) &&
+           (plan->traffic[s->phase].senders > 1 || plan->traffic[s->phase].receivers > 1);
+}
+
+/* Can all ranks run their steps strictly one after another, where other sends do not wait? */
 static bool runs_in_order(const plans_t *p)
 {
     mc_match_t match;
@@ -22,9 +29,16 @@ static bool runs_in_order(const plans_t *p)
         before = done;
         for (int32_t r = 0; r < p->n; r++)
             for (; at[r] < p->plan[r]->n_steps; at[r]++, done++) {
-                const uint32_t send = match.partner[match.first[r] + at[r]];
-                if (mc_op_receives((mc_op_t)p->plan[r]->step[at[r]].op) &&
-                    mc_match_index(&match, send) >= at[match.rank[send]])
+                const mc_step_t *const s = &p->plan[r]->step[at[r]];
+                const uint32_t other = match.partner[match.first[r] + at[r]];
+                const bool receives = mc_op_receives((mc_op_t)s->op);
+                if (!receives && !waits(p->plan[r], s))
+                    continue;
+                const uint32_t there = at[match.rank[other]], its = mc_match_index(&match, other);
+                /* the two of them at once, or the message has been sent before */
+                const mc_plan_t *const peer = p->plan[match.rank[other]];
+                const bool meets = receives && waits(peer, &peer->step[its]);
+                if (meets ? its > there : its >= there)
                     break;
             }
     } while (done > before);

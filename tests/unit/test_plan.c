@@ -133,22 +133,25 @@ Test(plan, segments_do_not_depend_on_each_other)
 }
 
 static void expect_traffic(const char *text, meshcoll_collective_t collective, uint8_t phase,
-                           int32_t crowd, uint16_t senders)
+                           int32_t crowd, uint16_t senders, uint16_t receivers)
 {
     mc_plan_t *const plan = plan_of("box=5,gpu=8", collective, text, 0);
     cr_expect_eq(mc_plan_crowd(plan, phase, 0), crowd, "%s, phase %d", text, phase);
     cr_expect_eq(plan->traffic[phase].senders, senders, "%s, phase %d", text, phase);
+    cr_expect_eq(plan->traffic[phase].receivers, receivers, "%s, phase %d", text, phase);
     mc_plan_free(plan);
 }
 
-/* How many ranks of a box send across at once, and how many send to one. */
+/* How many ranks of a box send across at once, how many send to one, and to how many one does. */
 Test(plan, knows_who_sends_at_once)
 {
-    expect_traffic("alltoall:pairwise(box) alltoall:pairwise(gpu)", MESHCOLL_ALLTOALL, 0, 8, 1);
-    expect_traffic("gather:star(gpu) gather:star(box)", MESHCOLL_GATHER, 1, 1, 4);
-    expect_traffic("gather:mst(box) gather:star(gpu)", MESHCOLL_GATHER, 0, 8, 3);
-    expect_traffic("reduce:star(box*gpu)", MESHCOLL_REDUCE, 0, 8, 39);
-    expect_traffic("reduce:mst(gpu) reduce:chain(box)", MESHCOLL_REDUCE, 1, 1, 1);
+    expect_traffic("alltoall:pairwise(box) alltoall:pairwise(gpu)", MESHCOLL_ALLTOALL, 0, 8, 1, 1);
+    expect_traffic("gather:star(gpu) gather:star(box)", MESHCOLL_GATHER, 1, 1, 4, 1);
+    expect_traffic("gather:mst(box) gather:star(gpu)", MESHCOLL_GATHER, 0, 8, 3, 1);
+    expect_traffic("reduce:star(box*gpu)", MESHCOLL_REDUCE, 0, 8, 39, 1);
+    expect_traffic("scatter:star(box) scatter:mst(gpu)", MESHCOLL_SCATTER, 0, 1, 1, 4);
+    expect_traffic("bcast:mst(gpu) bcast:mst(box)", MESHCOLL_BCAST, 1, 8, 1, 3);
+    expect_traffic("reduce:mst(gpu) reduce:chain(box)", MESHCOLL_REDUCE, 1, 1, 1, 1);
 }
 
 Test(plan, a_broadcast_that_cuts_nothing_has_one_chunk)

@@ -186,7 +186,7 @@ Test(runtime, three_dimensions)
     sweep("x=2,y=1,z=3");
 }
 
-/* Where sends stream, receivers ask for messages that are too much at once (runtime/credit.h). A request
+/* Where sends stream, messages that are too much at once wait for credits (runtime/credit.h). A request
  * begins anew each time. */
 static void stream(const char *mesh, meshcoll_collective_t collective, size_t count)
 {
@@ -215,12 +215,14 @@ static void stream(const char *mesh, meshcoll_collective_t collective, size_t co
     world_close(&w);
 }
 
-Test(runtime, what_streams_is_asked_for)
+Test(runtime, what_streams_waits_for_credits)
 {
     enum { KIB = 1024 };
     static const char *const meshes[] = {"gpu=7", "box=5,gpu=2", "x=2,y=3,z=2"};
     for (size_t i = 0; i < sizeof meshes / sizeof *meshes; i++) {
         stream(meshes[i], MESHCOLL_GATHER, 25 * KIB);
+        stream(meshes[i], MESHCOLL_SCATTER, 25 * KIB);
+        stream(meshes[i], MESHCOLL_BCAST, 50 * KIB);
         stream(meshes[i], MESHCOLL_REDUCE, 50 * KIB);
     }
 }
