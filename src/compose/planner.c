@@ -4,6 +4,7 @@
 #include "compose/search.h"
 #include "compose/sides.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* On a mesh that the root leads. The longest of the lines along fold; one line of all ranks as though
@@ -156,6 +157,26 @@ double mc_strategy_seconds(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
     const mc_phase_cost_t sum = all_phases(strategy, mesh, links, root);
     const mc_links_t at = mc_links_at(links, n), left = mc_links_carrying(&at, &sum.busy, n);
     return mc_phase_cost_seconds(&sum, &left, strategy->segments, n);
+}
+
+uint32_t mc_strategy_segments(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
+                              const mc_links_t *links, int32_t root, double n)
+{
+    uint32_t found = strategy->segments;
+    double least = INFINITY;
+    if (mc_strategy_sides(strategy) > 1 || !mc_links_burst(links))
+        return found;
+    const mc_phase_cost_t sum = all_phases(strategy, mesh, links, root);
+    const mc_links_t at = mc_links_at(links, n), left = mc_links_carrying(&at, &sum.busy, n);
+    for (uint32_t k = 1; k <= strategy->segments; k *= 2) {
+        const double seconds =
+            mc_phase_cost_seconds(&sum, &left, k, n) - mc_phase_cost_saved(&sum, &at, &left, n / k);
+        if (seconds < least) {
+            least = seconds;
+            found = k;
+        }
+    }
+    return found;
 }
 
 static int check(meshcoll_collective_t collective, const mc_mesh_t *mesh, const mc_links_t *links,
