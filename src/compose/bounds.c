@@ -10,13 +10,6 @@ enum { MOST_BASES = TURNS * (MC_MAX_DIMS + 1) + 1 };
 /* Which bursts a mean takes off: all, none, one, all but one. */
 enum { MOST_VARIANTS = 2 + 2 * MC_MAX_DIMS };
 
-/* Of one block; they lie anywhere in memory. In twos, which every machine adds and compares at once. */
-typedef double pair_t __attribute__((vector_size(2 * sizeof(double)), aligned(sizeof(double))));
-typedef int64_t mask_t __attribute__((vector_size(2 * sizeof(double)), aligned(sizeof(double))));
-typedef struct {
-    pair_t of[MC_LANES / 2];
-} lanes_t;
-
 /* Weights of what is busy; fill has 1. */
 typedef struct {
     double of[MC_MAX_DIMS + 1];
@@ -82,7 +75,7 @@ static void load_shaped(const mc_load_kind_t *kind, const mc_price_t *price, dou
     }
 }
 
-void mc_cut_load(const mc_bounds_t *b, mc_cut_t *cut)
+static void load_steps(const mc_bounds_t *b, const mc_cut_t *cut)
 {
     const mc_priced_t *const graph = b->graph;
     double *load = cut->load;
@@ -180,25 +173,25 @@ static void add_mean(mc_bounds_t *b, const base_t *base, uint32_t bursts)
 {
     const mc_load_kind_t *const kind = &b->kind;
     const int32_t m = b->n_means++;
-    double *const weight =
-        b->weight + (size_t)(m / MC_LANES) * (size_t)kind->n * MC_LANES + m % MC_LANES;
-    double *const offset = b->offset + (size_t)(m / MC_LANES) * 2 * MC_LANES + m % MC_LANES;
-    weight[0] = 1;
+    const int32_t block = m / MC_LANES, lane = m % MC_LANES;
+    mc_lanes_t *const weight = b->weight + (size_t)block * (size_t)kind->n;
+    mc_lanes_t *const offset = b->offset + 2 * (size_t)block;
+    weight[0].of[lane] = 1;
     for (int32_t i = 0; i < kind->n_busy; i++)
-        weight[(1 + i) * MC_LANES] = base->of[i];
+        weight[1 + i].of[lane] = base->of[i];
     for (int32_t s = 0; s < kind->n_shaped; s++) {
         double busy = base->of[kind->shaped[s].wire];
         if (!(bursts >> s & 1))
             continue;
         busy += kind->shaped[s].pulled ? base->of[kind->n_wires] : 0;
-        double *const part = weight + part_of_shaped(kind, s) * MC_LANES;
-        double *const more = weight + part_of_gain(kind, s) * MC_LANES;
-        part[0] = 1;
-        part[MC_LANES] = busy;
-        more[0] = -1;
-        more[MC_LANES] = -busy;
-        offset[0] -= kind->shaped[s].burst;
-        offset[MC_LANES] -= kind->shaped[s].burst * busy;
+        mc_lanes_t *const part = weight + part_of_shaped(kind, s);
+        mc_lanes_t *const more = weight + part_of_gain(kind, s);
+        part[0].of[lane] = 1;
+        part[1].of[lane] = busy;
+        more[0].of[lane] = -1;
+        more[1].of[lane] = -busy;
+        offset[0].of[lane] -= kind->shaped[s].burst;
+        offset[1].of[lane] -= kind->shaped[s].burst * busy;
     }
 }
 
@@ -210,20 +203,15 @@ int mc_bounds_init(mc_bounds_t *b, const mc_priced_t *graph, const mc_links_t *l
     find_bases(&b->kind, &bases);
     const int32_t n_variants = find_variants(b->kind.n_shaped, variant), all = bases.n * n_variants;
     b->n_blocks = (all + MC_LANES - 1) / MC_LANES;
-    const size_t lanes = (size_t)b->n_blocks * MC_LANES;
-    b->weight = calloc(lanes * (size_t)b->kind.n, sizeof *b->weight);
-    b->offset = calloc(2 * lanes, sizeof *b->offset);
-    const size_t parts = b->kind.n_priced > MC_LANES ? (size_t)b->kind.n_priced : MC_LANES;
-    b->at_group = malloc(parts * sizeof *b->at_group * (size_t)graph->n_groups);
+    b->weight = calloc((size_t)b->n_blocks * (size_t)b->kind.n, sizeof *b->weight);
+    b->offset = calloc(2 * (size_t)b->n_blocks, sizeof *b->offset);
+    b->at_group = malloc((size_t)b->kind.n_priced * sizeof *b->at_group * (size_t)graph->n_groups);
     if (!b->weight || !b->offset || !b->at_group) {
         mc_bounds_free(b);
         return mc_fail_memory("the planner's bounds");
     }
     for (int32_t v = 0; v < n_variants; v++)
-        for (int32_t i = 0; i < bases.n_first; i++)
-            add_mean(b, &bases.base[i], variant[v]);
-    for (int32_t v = 0; v < n_variants; v++)
-        for (int32_t i = bases.n_first; i < bases.n; i++)
+        for (int32_t i = 0; i < bases.n; i++)
             add_mean(b, &bases.base[i], variant[v]);
     return MESHCOLL_OK;
 }
@@ -236,141 +224,135 @@ void mc_bounds_free(mc_bounds_t *b)
     *b = (mc_bounds_t){0};
 }
 
-static const lanes_t *weights_of(const mc_bounds_t *b, int32_t block)
+mc_lanes_t mc_block_mean(const mc_bounds_t *b, int32_t block, const double *load)
 {
-    return (const lanes_t *)b->weight + (size_t)block * (size_t)b->kind.n;
-}
-
-/* By node. */
-static lanes_t *to_go_of(const mc_bounds_t *b, const mc_cut_t *cut, int32_t block)
-{
-    return (lanes_t *)cut->to_go + (size_t)block * (size_t)b->graph->n_nodes;
-}
-
-static inline lanes_t added(lanes_t a, lanes_t b)
-{
-    for (int32_t i = 0; i < MC_LANES / 2; i++)
-        a.of[i] += b.of[i];
-    return a;
-}
-
-static inline lanes_t lower(lanes_t a, lanes_t b)
-{
-    for (int32_t i = 0; i < MC_LANES / 2; i++) {
-        const mask_t less = a.of[i] < b.of[i];
-        a.of[i] = (pair_t)((less & (mask_t)a.of[i]) | (~less & (mask_t)b.of[i]));
-    }
-    return a;
-}
-
-static inline lanes_t weighted_sum(lanes_t sum, const lanes_t *weight, const double *load,
-                                   int32_t n)
-{
-    for (int32_t k = 0; k < n; k++)
+    const mc_lanes_t *const weight = b->weight + (size_t)block * (size_t)b->kind.n;
+    mc_lanes_t mean = {{0}};
+    for (int32_t k = 0; k < b->kind.n; k++)
         for (int32_t i = 0; i < MC_LANES / 2; i++)
-            sum.of[i] += weight[k].of[i] * load[k];
-    return sum;
+            mean.two[i] += weight[k].two[i] * load[k];
+    return mean;
 }
 
-static void fill_groups(mc_bounds_t *b, const mc_cut_t *cut, int32_t block)
+/* The lesser of each lane, as the processor has it. */
+static inline void lower(mc_lanes_t *least, const mc_lanes_t *a)
 {
-    const lanes_t *const weight = weights_of(b, block), none = {0};
-    const int32_t n = b->kind.n;
+    for (int32_t l = 0; l < MC_LANES; l++)
+        least->of[l] = a->of[l] < least->of[l] ? a->of[l] : least->of[l];
+}
+
+static void fill_groups(const mc_bounds_t *b, const mc_cut_t *cut, int32_t block)
+{
+    mc_lanes_t *const at_step = mc_block_steps(cut, block);
+    for (int32_t i = 0; i < b->graph->n_steps; i++)
+        at_step[i] = mc_block_mean(b, block, mc_cut_step(b, cut, i));
     for (int32_t g = 0; g < b->graph->n_groups; g++) {
         const mc_priced_group_t group = b->graph->group[g];
-        const double *load = mc_cut_step(b, cut, group.first);
-        lanes_t least = weighted_sum(none, weight, load, n);
-        for (int32_t i = 1; i < group.n; i++)
-            least = lower(weighted_sum(none, weight, load += n, n), least);
-        ((lanes_t *)b->at_group)[g] = least;
+        mc_lanes_t least = at_step[group.first];
+        for (int32_t i = group.first + 1; i < group.first + group.n; i++)
+            lower(&least, &at_step[i]);
+        mc_block_groups(b, cut, block)[g] = least;
     }
 }
 
-static void fill_to_go(const mc_bounds_t *b, mc_cut_t *cut, int32_t block)
+static void fill_nodes(const mc_bounds_t *b, const mc_cut_t *cut, int32_t block)
 {
     const mc_priced_t *const graph = b->graph;
-    const lanes_t *const at_group = (const lanes_t *)b->at_group;
-    const lanes_t *const offset = (const lanes_t *)b->offset + 2 * (size_t)block;
-    lanes_t *const to_go = to_go_of(b, cut, block);
-    lanes_t at_end;
+    const mc_lanes_t *const at_group = mc_block_groups(b, cut, block);
+    const mc_lanes_t *const offset = b->offset + 2 * (size_t)block;
+    mc_lanes_t *const to_go = mc_block_nodes(b, cut, block);
+    mc_lanes_t at_end;
     /* what passes at once, of the first segment and of the others */
-    for (int32_t i = 0; i < MC_LANES / 2; i++)
-        at_end.of[i] = (offset[0].of[i] + offset[1].of[i] * (cut->segments - 1.0)) / cut->segments;
+    for (int32_t l = 0; l < MC_LANES; l++)
+        at_end.of[l] = (offset[0].of[l] + offset[1].of[l] * (cut->segments - 1.0)) / cut->segments;
     for (int32_t node = 0; node < graph->n_nodes; node++) {
-        const mc_priced_hop_t *hop = graph->hop + graph->first_hop[node];
         const mc_priced_hop_t *const end = graph->hop + graph->first_hop[node + 1];
-        lanes_t least = hop < end ? added(at_group[hop->group], to_go[hop->next]) : at_end;
-        while (++hop < end)
-            least = lower(added(at_group[hop->group], to_go[hop->next]), least);
+        const mc_priced_hop_t *hop = graph->hop + graph->first_hop[node];
+        mc_lanes_t least = at_end;
+        for (bool first = true; hop < end; hop++, first = false) {
+            mc_lanes_t by;
+            for (int32_t i = 0; i < MC_LANES / 2; i++)
+                by.two[i] = at_group[hop->group].two[i] + to_go[hop->next].two[i];
+            if (first)
+                least = by;
+            else
+                lower(&least, &by);
+        }
         to_go[node] = least;
     }
 }
 
-/* The one in lane `l` of many. */
-static inline double lane_of(const lanes_t *lanes, int32_t l)
+/* The hop of the cheapest way from `node` by one mean. */
+static int32_t least_hop(const mc_bounds_t *b, const mc_cut_t *cut, int32_t block, int32_t lane,
+                         int32_t node)
 {
-    return lanes->of[l / 2][l % 2];
+    const mc_priced_t *const graph = b->graph;
+    int32_t next = -1;
+    double least = INFINITY;
+    for (int32_t h = graph->first_hop[node]; h < graph->first_hop[node + 1]; h++) {
+        const mc_priced_hop_t hop = graph->hop[h];
+        const double sum = mc_block_groups(b, cut, block)[hop.group].of[lane] +
+                           mc_block_nodes(b, cut, block)[hop.next].of[lane];
+        if (sum < least || next < 0) {
+            least = sum;
+            next = h;
+        }
+    }
+    return next;
 }
 
-static double weighted(const mc_bounds_t *b, int32_t block, int32_t lane, const double *load)
+static int32_t least_step(const mc_cut_t *cut, int32_t block, int32_t lane, mc_priced_group_t group)
 {
-    const double *const weight = (const double *)weights_of(b, block) + lane;
-    double sum = 0;
-    for (int32_t k = 0; k < b->kind.n; k++)
-        sum += weight[k * MC_LANES] * load[k];
-    return sum;
+    const mc_lanes_t *const at_step = mc_block_steps(cut, block);
+    int32_t step = group.first;
+    for (int32_t i = group.first + 1; i < group.first + group.n; i++)
+        step = at_step[i].of[lane] < at_step[step].of[lane] ? i : step;
+    return step;
 }
 
-/* Seconds of the path that is cheapest by one mean of the block just filled in. */
-static double follow(const mc_bounds_t *b, const mc_cut_t *cut, int32_t block, int32_t lane)
+/* The path that is cheapest by one mean of the block just filled in. */
+static void follow(const mc_bounds_t *b, const mc_cut_t *cut, int32_t block, int32_t lane,
+                   mc_good_t *good)
 {
     const mc_priced_t *const graph = b->graph;
     double load[MC_MOST_PARTS] = {0};
+    mc_good_t met = {.segments = cut->segments};
     for (int32_t node = graph->n_nodes - 1; graph->first_hop[node] < graph->first_hop[node + 1];) {
-        int32_t next = -1, step = -1;
-        double least = INFINITY;
-        for (int32_t h = graph->first_hop[node]; h < graph->first_hop[node + 1]; h++) {
-            const mc_priced_hop_t hop = graph->hop[h];
-            const double sum = b->at_group[hop.group * MC_LANES + lane] +
-                               lane_of(&to_go_of(b, cut, block)[hop.next], lane);
-            if (sum < least || next < 0) {
-                least = sum;
-                next = h;
-            }
-        }
-        const mc_priced_group_t group = graph->group[graph->hop[next].group];
-        least = INFINITY;
-        for (int32_t i = group.first; i < group.first + group.n; i++) {
-            const double sum = weighted(b, block, lane, mc_cut_step(b, cut, i));
-            if (sum < least || step < 0) {
-                least = sum;
-                step = i;
-            }
-        }
+        const int32_t h = least_hop(b, cut, block, lane, node);
+        const int32_t step = least_step(cut, block, lane, graph->group[graph->hop[h].group]);
         for (int32_t k = 0; k < b->kind.n; k++)
             load[k] += mc_cut_step(b, cut, step)[k];
-        node = graph->hop[next].next;
+        met.path[met.n_phases++] = mc_path_phase(h, step);
+        node = graph->hop[h].next;
     }
-    return mc_bounds_whole(b, load);
+    met.seconds = mc_bounds_whole(b, load);
+    if (met.seconds < good->seconds)
+        *good = met;
 }
 
 /* Cuts ------------------------------------------------------------------------------------------- */
 
-static void fill_block(mc_bounds_t *b, mc_cut_t *cut, double *good)
+static int fill_block(mc_bounds_t *b, mc_cut_t *cut, mc_good_t *good)
 {
-    const int32_t block = cut->n_blocks++, left = b->n_means - block * MC_LANES;
+    const mc_priced_t *const graph = b->graph;
+    const int32_t block = cut->n_blocks, left = b->n_means - block * MC_LANES;
+    const size_t lanes = (size_t)graph->n_steps + (size_t)graph->n_groups + (size_t)graph->n_nodes;
     int32_t strongest = 0;
+    if (!(cut->block[block] = malloc(sizeof(mc_lanes_t) * lanes)))
+        return mc_fail_memory("the planner's bounds");
+    cut->n_blocks++;
     fill_groups(b, cut, block);
-    fill_to_go(b, cut, block);
-    const lanes_t *const start = to_go_of(b, cut, block) + b->graph->n_nodes - 1;
+    fill_nodes(b, cut, block);
+    const mc_lanes_t *const start = &mc_block_nodes(b, cut, block)[graph->n_nodes - 1];
     for (int32_t l = 0; l < left && l < MC_LANES; l++) {
-        strongest = lane_of(start, l) > lane_of(start, strongest) ? l : strongest;
+        strongest = start->of[l] > start->of[strongest] ? l : strongest;
         if (block == 0)
-            *good = fmin(*good, follow(b, cut, block, l));
+            follow(b, cut, block, l, good);
     }
     if (block > 0)
-        *good = fmin(*good, follow(b, cut, block, strongest));
-    cut->bound = fmax(cut->bound, lane_of(start, strongest));
+        follow(b, cut, block, strongest, good);
+    cut->bound = fmax(cut->bound, start->of[strongest]);
+    return MESHCOLL_OK;
 }
 
 static void lower_parts(double *least, const double *load, int32_t n)
@@ -410,27 +392,22 @@ static void fill_least(mc_bounds_t *b, mc_cut_t *cut)
     }
 }
 
-int mc_cut_open(mc_bounds_t *b, mc_cut_t *cut, uint32_t segments, double *good)
+int mc_cut_open(mc_bounds_t *b, mc_cut_t *cut, uint32_t segments, mc_good_t *good)
 {
-    const size_t nodes = (size_t)b->graph->n_nodes;
     *cut = (mc_cut_t){.segments = segments};
     cut->load = malloc(sizeof(double) * (size_t)b->graph->n_steps * (size_t)b->kind.n);
-    cut->to_go = malloc(sizeof(double) * nodes * (size_t)b->n_blocks * MC_LANES);
-    if (!cut->load || !cut->to_go) {
+    cut->block = malloc(sizeof *cut->block * (size_t)b->n_blocks);
+    if (!cut->load || !cut->block) {
         mc_cut_drop(cut);
         return mc_fail_memory("the planner's bounds");
     }
-    mc_cut_load(b, cut);
-    fill_block(b, cut, good);
-    return MESHCOLL_OK;
+    load_steps(b, cut);
+    return fill_block(b, cut, good);
 }
 
-bool mc_cut_tighten(mc_bounds_t *b, mc_cut_t *cut, double *good)
+int mc_cut_tighten(mc_bounds_t *b, mc_cut_t *cut, mc_good_t *good)
 {
-    if (cut->n_blocks == b->n_blocks)
-        return false;
-    fill_block(b, cut, good);
-    return true;
+    return cut->n_blocks < b->n_blocks ? fill_block(b, cut, good) : MESHCOLL_OK;
 }
 
 int mc_cut_close(mc_bounds_t *b, mc_cut_t *cut)
@@ -445,23 +422,54 @@ int mc_cut_close(mc_bounds_t *b, mc_cut_t *cut)
 void mc_cut_drop(mc_cut_t *cut)
 {
     free(cut->load);
-    free(cut->to_go);
+    for (int32_t i = 0; i < cut->n_blocks; i++)
+        free(cut->block[i]);
+    free(cut->block);
     free(cut->least);
     *cut = (mc_cut_t){.bound = INFINITY};
 }
 
-static bool block_dearer(const mc_bounds_t *b, const mc_cut_t *cut, int32_t block,
-                         const double *load, int32_t node, double limit)
+/* Of any mean. */
+static inline bool above(const mc_lanes_t *so_far, const mc_lanes_t *next, const mc_lanes_t *to_go,
+                         double limit)
 {
-    const lanes_t sum =
-        weighted_sum(to_go_of(b, cut, block)[node], weights_of(b, block), load, b->kind.n);
-    mask_t dearer = {0};
+    typedef int64_t mask_t
+        __attribute__((vector_size(2 * sizeof(double)), aligned(sizeof(double))));
+    mask_t any = {0};
     for (int32_t i = 0; i < MC_LANES / 2; i++)
-        dearer |= sum.of[i] > limit;
-    return dearer[0] | dearer[1];
+        any |= so_far->two[i] + next->two[i] + to_go->two[i] > limit;
+    return any[0] | any[1];
 }
 
-static bool least_dearer(const mc_bounds_t *b, const mc_cut_t *cut, const double *load,
+bool mc_cut_group_dearer(const mc_bounds_t *b, const mc_cut_t *cut, const mc_lanes_t *so_far,
+                         int32_t group, int32_t node, double limit, int32_t *keen)
+{
+    const int32_t n = cut->n_blocks;
+    for (int32_t i = 0, block = *keen < n ? *keen : 0; i < n;
+         i++, block = block + 1 < n ? block + 1 : 0)
+        if (above(&so_far[block], &mc_block_groups(b, cut, block)[group],
+                  &mc_block_nodes(b, cut, block)[node], limit)) {
+            *keen = block;
+            return true;
+        }
+    return false;
+}
+
+bool mc_cut_step_dearer(const mc_bounds_t *b, const mc_cut_t *cut, const mc_lanes_t *so_far,
+                        int32_t step, int32_t node, double limit, int32_t *keen)
+{
+    const int32_t n = cut->n_blocks;
+    for (int32_t i = 0, block = *keen < n ? *keen : 0; i < n;
+         i++, block = block + 1 < n ? block + 1 : 0)
+        if (above(&so_far[block], &mc_block_steps(cut, block)[step],
+                  &mc_block_nodes(b, cut, block)[node], limit)) {
+            *keen = block;
+            return true;
+        }
+    return false;
+}
+
+bool mc_cut_least_dearer(const mc_bounds_t *b, const mc_cut_t *cut, const double *load,
                          int32_t node, double limit)
 {
     const int32_t n = b->kind.n_priced;
@@ -470,17 +478,4 @@ static bool least_dearer(const mc_bounds_t *b, const mc_cut_t *cut, const double
     for (int32_t k = 0; k < n; k++)
         sum[k] = load[k] + least[k];
     return mc_bounds_whole(b, sum) > limit;
-}
-
-bool mc_cut_dearer(const mc_bounds_t *b, const mc_cut_t *cut, const double *load, int32_t node,
-                   double limit, int32_t *keen)
-{
-    const int32_t n = cut->n_blocks;
-    for (int32_t i = 0, block = *keen < n ? *keen : 0; i < n;
-         i++, block = block + 1 < n ? block + 1 : 0)
-        if (block_dearer(b, cut, block, load, node, limit)) {
-            *keen = block;
-            return true;
-        }
-    return least_dearer(b, cut, load, node, limit);
 }

@@ -14,8 +14,14 @@
 /* Sums of seconds are compared after rounding of this much; the prices of ends are exact. */
 static const double MC_SLACK = 1e-9;
 
-/* Means are worked out so many at a time. */
+/* Means are worked out so many at a time; in twos, which every machine adds and compares at once. */
 enum { MC_LANES = 4 };
+typedef double mc_pair_t __attribute__((vector_size(2 * sizeof(double)), aligned(sizeof(double))));
+typedef union {
+    double of[MC_LANES];
+    mc_pair_t two[MC_LANES / 2];
+} mc_lanes_t;
+
 /* fill; what wires and ranks are busy; of shaped wires what their bytes take once, busy and all together, and
  * by how much more than others a phase may gain by a burst, once and busy. */
 enum { MC_SHAPED_PARTS = 3, MC_MOST_PARTS = 2 + 6 * MC_MAX_DIMS };
@@ -36,20 +42,39 @@ typedef struct {
     double bytes;
     mc_load_kind_t kind;
     int32_t n_means, n_blocks;
-    double *weight;   /* by block, part and lane */
-    double *offset;   /* by block and lane: seconds */
-    double *at_group; /* by group: lanes of one block, or parts */
+    mc_lanes_t *weight; /* by block and part */
+    mc_lanes_t *offset; /* two a block: seconds */
+    double *at_group;   /* by group and part */
 } mc_bounds_t;
 
 /* A number of segments. */
 typedef struct {
     uint32_t segments;
-    double *load;     /* by step and part */
-    double *to_go;    /* seconds by block, node and lane */
-    double *least;    /* by node and priced part */
-    int32_t n_blocks; /* of to_go that are filled in */
-    double bound;     /* what the cheapest path costs at least; INFINITY: given up */
+    double *load;       /* by step and part */
+    mc_lanes_t **block; /* seconds: by step, by group the least, by node to the end */
+    double *least;      /* by node and priced part */
+    int32_t n_blocks;   /* that are filled in */
+    double bound;       /* what the cheapest path costs at least; INFINITY: given up */
 } mc_cut_t;
+
+/* The cheapest path that was met. */
+typedef struct {
+    double seconds;
+    uint32_t segments;
+    int32_t n_phases;
+    uint64_t path[MC_MAX_PHASES];
+} mc_good_t;
+
+/* A phase: a hop and its step; compared, the order of enumeration. */
+static inline uint64_t mc_path_phase(int32_t hop, int32_t step)
+{
+    return (uint64_t)hop << 32 | (uint32_t)step;
+}
+
+static inline int32_t mc_path_step(uint64_t phase)
+{
+    return (int32_t)(uint32_t)phase;
+}
 
 int mc_bounds_init(mc_bounds_t *b, const mc_priced_t *graph, const mc_links_t *links, double bytes);
 void mc_bounds_free(mc_bounds_t *b);
@@ -57,12 +82,10 @@ void mc_bounds_free(mc_bounds_t *b);
 /* Seconds of a path with that load. */
 double mc_bounds_whole(const mc_bounds_t *b, const double *load);
 
-/* Loads of all steps, and the first block of means. Lowers *good to the cheapest path that was met. */
-int mc_cut_open(mc_bounds_t *b, mc_cut_t *cut, uint32_t segments, double *good);
-/* Loads again, after steps have moved. */
-void mc_cut_load(const mc_bounds_t *b, mc_cut_t *cut);
-/* One block more; false where there is none. */
-bool mc_cut_tighten(mc_bounds_t *b, mc_cut_t *cut, double *good);
+/* Loads of all steps, and the first block of means. Sets *good to what was met and is cheaper. */
+int mc_cut_open(mc_bounds_t *b, mc_cut_t *cut, uint32_t segments, mc_good_t *good);
+/* One block more, if there is one. */
+int mc_cut_tighten(mc_bounds_t *b, mc_cut_t *cut, mc_good_t *good);
 /* The least parts; before paths are compared. */
 int mc_cut_close(mc_bounds_t *b, mc_cut_t *cut);
 void mc_cut_drop(mc_cut_t *cut);
@@ -72,9 +95,32 @@ static inline const double *mc_cut_step(const mc_bounds_t *b, const mc_cut_t *cu
     return cut->load + (size_t)step * (size_t)b->kind.n;
 }
 
-/* Is every end of a path with that load, to `node`, dearer than `limit` seconds? *keen: the block that said so
- * last, and is asked first. */
-bool mc_cut_dearer(const mc_bounds_t *b, const mc_cut_t *cut, const double *load, int32_t node,
-                   double limit, int32_t *keen);
+static inline mc_lanes_t *mc_block_steps(const mc_cut_t *cut, int32_t block)
+{
+    return cut->block[block];
+}
+
+static inline mc_lanes_t *mc_block_groups(const mc_bounds_t *b, const mc_cut_t *cut, int32_t block)
+{
+    return cut->block[block] + b->graph->n_steps;
+}
+
+static inline mc_lanes_t *mc_block_nodes(const mc_bounds_t *b, const mc_cut_t *cut, int32_t block)
+{
+    return cut->block[block] + b->graph->n_steps + b->graph->n_groups;
+}
+
+/* The means of one block of a load. */
+mc_lanes_t mc_block_mean(const mc_bounds_t *b, int32_t block, const double *load);
+
+/* Where a path has got, by block, is every end of it dearer than `limit` seconds, by whatever step of the group
+ * it goes on; by this one; if each part of its load grew by the least it can? *keen: the block that said so last, and
+ * is asked first. */
+bool mc_cut_group_dearer(const mc_bounds_t *b, const mc_cut_t *cut, const mc_lanes_t *so_far,
+                         int32_t group, int32_t node, double limit, int32_t *keen);
+bool mc_cut_step_dearer(const mc_bounds_t *b, const mc_cut_t *cut, const mc_lanes_t *so_far,
+                        int32_t step, int32_t node, double limit, int32_t *keen);
+bool mc_cut_least_dearer(const mc_bounds_t *b, const mc_cut_t *cut, const double *load,
+                         int32_t node, double limit);
 
 #endif

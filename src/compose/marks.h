@@ -19,6 +19,7 @@ typedef struct {
     int32_t *before; /* by mark: the node's mark before, as index + 1 */
     double *load;    /* by mark and part */
     double alike;
+    bool failed; /* there was no memory for one */
 } mc_marks_t;
 
 static inline void mc_marks_clear(mc_marks_t *m)
@@ -57,8 +58,10 @@ static inline bool mc_marks_outdone(mc_marks_t *m, int32_t node, const double *l
             return true;
     if (n >= MC_MOST_MARKS)
         return false;
-    if (m->n == m->room && !mc_marks_grow(m)) /* without it the search only takes longer */
+    if (m->n == m->room && !mc_marks_grow(m)) {
+        m->failed = true;
         return false;
+    }
     memcpy(m->load + (size_t)m->n * (size_t)m->n_loads, load, sizeof *load * (size_t)m->n_loads);
     m->before[m->n++] = m->last[node];
     m->last[node] = m->n;

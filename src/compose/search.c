@@ -40,11 +40,6 @@ typedef struct {
     uint64_t path[MC_MAX_PHASES]; /* hop and step; compared, the order of enumeration */
 } found_t;
 
-/* A path so far: its load for each number of segments that is searched. */
-typedef struct {
-    double load[MAX_CUTS][MC_MOST_PARTS];
-} prefix_t;
-
 typedef struct {
     const mc_links_t *links;
     bool bursts;     /* of links */
@@ -55,6 +50,10 @@ typedef struct {
     int32_t keen;                       /* the block of means that left a path last */
     int32_t n_cuts, first_cut, end_cut; /* all there are; those that are searched now */
     mc_cut_t cut[MAX_CUTS];
+    /* of the path's beginnings, by their phases and the cuts that are searched: by part; by block */
+    double *load;
+    mc_lanes_t *lanes;
+    int32_t n_slots;
 
     uint32_t most;
     double limit; /* what is dearer need not be found */
@@ -87,42 +86,71 @@ static bool is_end(const search_t *s, int32_t node)
 
 /* Prices ----------------------------------------------------------------------------------------- */
 
-static const mc_priced_step_t *step_at(const search_t *s, const uint64_t *path, int32_t i)
+static mc_phase_cost_t exact_longer(const search_t *s, const mc_phase_cost_t *before,
+                                    uint64_t phase)
 {
-    return &s->graph->step[(uint32_t)path[i]];
+    const mc_priced_step_t *const step = &s->graph->step[mc_path_step(phase)];
+    const mc_phase_cost_t *const cost = &s->graph->price[step->price].exact;
+    const mc_cost_t once = mc_cost_share(&cost->once, step->share);
+    const mc_cost_t busy = mc_cost_share(&cost->busy, step->share);
+    return (mc_phase_cost_t){mc_cost_add(&before->once, &once), mc_cost_add(&before->busy, &busy)};
 }
 
 /* Adds up what the path's phases cost, from the first that is not the same as at the last end. */
 static const mc_phase_cost_t *exact_cost(search_t *s, int32_t n_phases)
 {
-    for (; s->n_exact < n_phases; s->n_exact++) {
-        const mc_priced_step_t *const step = step_at(s, s->path, s->n_exact);
-        const mc_phase_cost_t *const cost = &s->graph->price[step->price].exact;
-        const mc_cost_t once = mc_cost_share(&cost->once, step->share);
-        const mc_cost_t busy = mc_cost_share(&cost->busy, step->share);
-        const mc_phase_cost_t *const before = &s->exact[s->n_exact];
-        s->exact[s->n_exact + 1] =
-            (mc_phase_cost_t){mc_cost_add(&before->once, &once), mc_cost_add(&before->busy, &busy)};
-    }
+    for (; s->n_exact < n_phases; s->n_exact++)
+        s->exact[s->n_exact + 1] = exact_longer(s, &s->exact[s->n_exact], s->path[s->n_exact]);
     return &s->exact[n_phases];
 }
 
-static double exact_seconds(search_t *s, const mc_phase_cost_t *cost, int32_t c)
+static double exact_seconds(search_t *s, const mc_phase_cost_t *cost, uint32_t segments)
 {
     if (!s->bursts)
-        return mc_phase_cost_seconds(cost, s->links, segments_of(c), s->bytes);
+        return mc_phase_cost_seconds(cost, s->links, segments, s->bytes);
     mc_links_carry(s->links, &cost->busy, s->bytes, &s->left);
-    return mc_phase_cost_seconds(cost, &s->left, segments_of(c), s->bytes);
+    return mc_phase_cost_seconds(cost, &s->left, segments, s->bytes);
 }
 
-/* Is any end of a path to `node` dearer than what is wanted? */
-static bool hopeless(search_t *s, const prefix_t *prefix, int32_t node)
+/* Of the path's first phases, for a number of segments. */
+static double *load_at(const search_t *s, int32_t n_phases, int32_t c)
+{
+    const size_t slot = (size_t)n_phases * (size_t)s->n_slots + (size_t)(c - s->first_cut);
+    return s->load + slot * (size_t)s->bounds.kind.n;
+}
+
+static mc_lanes_t *lanes_at(const search_t *s, int32_t n_phases, int32_t c)
+{
+    const size_t slot = (size_t)n_phases * (size_t)s->n_slots + (size_t)(c - s->first_cut);
+    return s->lanes + slot * (size_t)s->bounds.n_blocks;
+}
+
+/* Is every end dearer than what is wanted, if the path goes on by this hop? */
+static bool hop_hopeless(search_t *s, int32_t n_phases, mc_priced_hop_t hop)
 {
     const double limit = s->limit / (1 - MC_SLACK);
-    if (isinf(limit))
-        return false;
     for (int32_t c = s->first_cut; c < s->end_cut; c++)
-        if (!mc_cut_dearer(&s->bounds, &s->cut[c], prefix->load[c], node, limit, &s->keen))
+        if (!mc_cut_group_dearer(&s->bounds, &s->cut[c], lanes_at(s, n_phases, c), hop.group,
+                                 hop.next, limit, &s->keen))
+            return false;
+    return true;
+}
+
+static bool step_hopeless(search_t *s, int32_t n_phases, int32_t step, int32_t node)
+{
+    const double limit = s->limit / (1 - MC_SLACK);
+    for (int32_t c = s->first_cut; c < s->end_cut; c++)
+        if (!mc_cut_step_dearer(&s->bounds, &s->cut[c], lanes_at(s, n_phases, c), step, node, limit,
+                                &s->keen))
+            return false;
+    return true;
+}
+
+static bool least_hopeless(const search_t *s, int32_t n_phases, int32_t node)
+{
+    const double limit = s->limit / (1 - MC_SLACK);
+    for (int32_t c = s->first_cut; c < s->end_cut; c++)
+        if (!mc_cut_least_dearer(&s->bounds, &s->cut[c], load_at(s, n_phases, c), node, limit))
             return false;
     return true;
 }
@@ -154,7 +182,8 @@ static void settle(search_t *s)
     }
 }
 
-static void keep(search_t *s, double seconds, uint32_t segments, int32_t n_phases)
+static void keep(search_t *s, double seconds, uint32_t segments, const uint64_t *path,
+                 int32_t n_phases)
 {
     if (s->n_found == s->room_found) {
         const uint32_t room = s->room_found ? 2 * s->room_found : FIRST_FOUND;
@@ -168,7 +197,7 @@ static void keep(search_t *s, double seconds, uint32_t segments, int32_t n_phase
     }
     found_t *const entry = &s->found[s->n_found++];
     *entry = (found_t){.seconds = seconds, .segments = segments, .n_phases = n_phases};
-    memcpy(entry->path, s->path, sizeof *s->path * (size_t)n_phases);
+    memcpy(entry->path, path, sizeof *path * (size_t)n_phases);
     if (s->most && (s->most == 1 || s->n_found >= 2 * s->most + FIRST_FOUND))
         settle(s);
 }
@@ -179,7 +208,7 @@ static void price_end(search_t *s, int32_t n_phases)
     double best = INFINITY;
     uint32_t segments = 1;
     for (int32_t c = s->first_cut; c < s->end_cut; c++) {
-        const double seconds = exact_seconds(s, cost, c);
+        const double seconds = exact_seconds(s, cost, segments_of(c));
         if (seconds < best) {
             best = seconds;
             segments = segments_of(c);
@@ -187,7 +216,18 @@ static void price_end(search_t *s, int32_t n_phases)
     }
     s->n_priced++;
     if (best <= s->limit)
-        keep(s, best, segments, n_phases);
+        keep(s, best, segments, s->path, n_phases);
+}
+
+/* What bounds met on their way is a strategy like those that the search finds. */
+static void keep_good(search_t *s, const mc_good_t *good)
+{
+    mc_phase_cost_t cost = s->exact[0];
+    for (int32_t i = 0; i < good->n_phases; i++)
+        cost = exact_longer(s, &cost, good->path[i]);
+    const double seconds = exact_seconds(s, &cost, good->segments);
+    if (good->n_phases > 0 && seconds <= s->limit)
+        keep(s, seconds, good->segments, good->path, good->n_phases);
 }
 
 /* The search ------------------------------------------------------------------------------------ */
@@ -198,70 +238,110 @@ static void be_content(search_t *s)
 {
     const double parts = 1 + sqrt(2) + MC_SHAPED_PARTS * s->bounds.kind.n_shaped;
     s->marks.alike = s->limit * ENOUGH / 2 / (3 * s->graph->graph.n) / parts;
-    if (s->n_found > 0)
-        s->limit /= 1 + ENOUGH / 2;
+    s->limit /= 1 + ENOUGH / 2;
+}
+
+/* One block more, and what it says of the path's first phases. */
+static void tighten(search_t *s, int32_t n_phases)
+{
+    mc_cut_t *const cut = &s->cut[s->first_cut];
+    const int32_t block = cut->n_blocks;
+    mc_good_t good = {.seconds = s->limit};
+    s->status = mc_cut_tighten(&s->bounds, cut, &good);
+    if (s->status || cut->n_blocks == block)
+        return;
+    for (int32_t i = 0; i <= n_phases; i++)
+        lanes_at(s, i, s->first_cut)[block] =
+            mc_block_mean(&s->bounds, block, load_at(s, i, s->first_cut));
+    keep_good(s, &good);
 }
 
 /* Bounds get better as the search gets longer: for so many steps tried, a part of the hops, another block of
  * means is about as much work again. */
 enum { HOPS_TRIED = 4 };
-static void note_tried(search_t *s)
+static void note_tried(search_t *s, int32_t n_phases)
 {
-    double good = s->limit;
     if (++s->n_tried == MANY_TRIED)
         be_content(s);
-    if (s->n_tried % (s->graph->n_hops / HOPS_TRIED + 1) == 0 &&
-        mc_cut_tighten(&s->bounds, &s->cut[s->first_cut], &good))
-        s->limit = fmin(s->limit, good * (1 + MC_SLACK));
+    if (s->n_tried % (s->graph->n_hops / HOPS_TRIED + 1) == 0)
+        tighten(s, n_phases);
 }
 
-static void extend(const search_t *s, const prefix_t *prefix, int32_t step, prefix_t *longer)
+/* By one step more than its first phases. */
+static void extend(const search_t *s, int32_t n_phases, int32_t step)
 {
     const int32_t n = s->bounds.kind.n;
     for (int32_t c = s->first_cut; c < s->end_cut; c++) {
-        const double *const load = mc_cut_step(&s->bounds, &s->cut[c], step);
+        const double *const more = mc_cut_step(&s->bounds, &s->cut[c], step);
+        const double *const load = load_at(s, n_phases, c);
+        const mc_lanes_t *const lanes = lanes_at(s, n_phases, c);
+        double *const longer = load_at(s, n_phases + 1, c);
+        mc_lanes_t *const means = lanes_at(s, n_phases + 1, c);
         for (int32_t i = 0; i < n; i++)
-            longer->load[c][i] = prefix->load[c][i] + load[i];
+            longer[i] = load[i] + more[i];
+        for (int32_t i = 0; i < s->cut[c].n_blocks; i++)
+            for (int32_t l = 0; l < MC_LANES / 2; l++)
+                means[i].two[l] = lanes[i].two[l] + mc_block_steps(&s->cut[c], i)[step].two[l];
     }
 }
 
-static void explore(search_t *s, int32_t node, int32_t n_phases, const prefix_t *prefix);
+static void explore(search_t *s, int32_t node, int32_t n_phases);
 
-static void explore_group(search_t *s, int32_t h, int32_t n_phases, const prefix_t *prefix)
+static void explore_step(search_t *s, int32_t h, int32_t step, int32_t n_phases)
+{
+    const int32_t next = s->graph->hop[h].next;
+    if (s->marks.last)
+        note_tried(s, n_phases);
+    if (s->status)
+        return;
+    if (step_hopeless(s, n_phases, step, next)) {
+        s->left_out = true;
+        return;
+    }
+    extend(s, n_phases, step);
+    if (least_hopeless(s, n_phases + 1, next)) {
+        s->left_out = true;
+        return;
+    }
+    if (s->marks.last && mc_marks_outdone(&s->marks, next, load_at(s, n_phases + 1, s->first_cut)))
+        return;
+    if (s->marks.failed) /* ranks that choose without them might choose otherwise */
+        s->status = mc_fail_memory("the planner's marks");
+    s->path[n_phases] = mc_path_phase(h, step);
+    s->n_exact = s->n_exact < n_phases ? s->n_exact : n_phases;
+    explore(s, next, n_phases + 1);
+}
+
+static void explore_hop(search_t *s, int32_t h, int32_t n_phases)
 {
     const mc_priced_hop_t hop = s->graph->hop[h];
     const mc_priced_group_t group = s->graph->group[hop.group];
-    prefix_t longer;
-    for (int32_t i = group.first; i < group.first + group.n && !s->status; i++) {
-        extend(s, prefix, i, &longer);
-        if (s->marks.last)
-            note_tried(s);
-        if (hopeless(s, &longer, hop.next)) {
-            s->left_out = true;
-            continue;
-        }
-        if (s->marks.last && mc_marks_outdone(&s->marks, hop.next, longer.load[s->first_cut]))
-            continue;
-        s->path[n_phases] = (uint64_t)h << 32 | (uint32_t)i;
-        s->n_exact = s->n_exact < n_phases ? s->n_exact : n_phases;
-        explore(s, hop.next, n_phases + 1, &longer);
+    if (hop_hopeless(s, n_phases, hop)) {
+        s->left_out = true;
+        return;
     }
+    for (int32_t i = group.first; i < group.first + group.n && !s->status; i++)
+        explore_step(s, h, i, n_phases);
 }
 
-static void explore(search_t *s, int32_t node, int32_t n_phases, const prefix_t *prefix)
+static void explore(search_t *s, int32_t node, int32_t n_phases)
 {
     if (is_end(s, node))
         price_end(s, n_phases);
-    for (int32_t h = s->graph->first_hop[node]; h < s->graph->first_hop[node + 1]; h++)
-        explore_group(s, h, n_phases, prefix);
+    for (int32_t h = s->graph->first_hop[node]; h < s->graph->first_hop[node + 1] && !s->status;
+         h++)
+        explore_hop(s, h, n_phases);
 }
 
 static void explore_all(search_t *s)
 {
-    const prefix_t empty = {{{0}}};
+    for (int32_t c = s->first_cut; c < s->end_cut; c++) {
+        memset(load_at(s, 0, c), 0, sizeof(double) * (size_t)s->bounds.kind.n);
+        memset(lanes_at(s, 0, c), 0, sizeof(mc_lanes_t) * (size_t)s->bounds.n_blocks);
+    }
     mc_marks_clear(&s->marks);
     s->n_exact = 0;
-    explore(s, start_of(s), 0, &empty);
+    explore(s, start_of(s), 0);
 }
 
 /* The number of segments that may be the cheapest of those left, or -1. */
@@ -276,27 +356,43 @@ static int32_t next_cut(const search_t *s)
 
 /* Bounds of all numbers of segments, by the first means. Steps that cannot be on the cheapest path are taken out
  * once it is known what a good one costs. */
-static double open_cuts(search_t *s, bool prunes)
+static mc_good_t open_cuts(search_t *s, bool prunes)
 {
-    double good = INFINITY;
+    mc_good_t good = {.seconds = INFINITY};
     for (int32_t c = 0; c < s->n_cuts && !s->status; c++) {
         s->status = mc_cut_open(&s->bounds, &s->cut[c], segments_of(c), &good);
         if (c > 0 || !prunes || s->graph->pruned || s->status)
             continue;
-        mc_priced_prune(s->graph, good * MC_SLACK);
-        mc_cut_load(&s->bounds, &s->cut[c]); /* steps have moved */
+        mc_priced_prune(s->graph, good.seconds * MC_SLACK);
+        mc_cut_drop(&s->cut[c]); /* steps have moved */
+        good.seconds = INFINITY;
+        s->status = mc_cut_open(&s->bounds, &s->cut[c], segments_of(c), &good);
     }
     return good;
+}
+
+static void make_room(search_t *s, int32_t n_slots)
+{
+    const size_t n = (size_t)n_slots * (MC_MAX_PHASES + 1);
+    s->n_slots = n_slots;
+    s->load = malloc(sizeof *s->load * n * (size_t)s->bounds.kind.n);
+    s->lanes = malloc(sizeof *s->lanes * n * (size_t)s->bounds.n_blocks);
+    if (!s->load || !s->lanes)
+        s->status = mc_fail_memory("the planner's paths");
 }
 
 /* The cheapest: each number of segments alone, within what a good strategy costs. */
 static void find_best(search_t *s)
 {
-    const double good = open_cuts(s, true);
+    const mc_good_t good = open_cuts(s, true);
     s->marks.last = malloc(sizeof *s->marks.last * (size_t)s->graph->n_nodes);
     if (!s->status && !s->marks.last)
         s->status = mc_fail_memory("the planner's marks");
-    s->limit = good * (1 + MC_SLACK);
+    if (!s->status)
+        make_room(s, 1);
+    s->limit = INFINITY;
+    if (!s->status)
+        keep_good(s, &good);
     for (int32_t c; !s->status && (c = next_cut(s)) >= 0;) {
         s->first_cut = c;
         s->end_cut = c + 1;
@@ -310,20 +406,24 @@ static void find_best(search_t *s)
 /* Several: within a limit above what one good strategy costs; a wider one until enough are found. */
 static void find_several(search_t *s)
 {
-    double good = open_cuts(s, false), excess = FIRST_EXCESS;
+    double excess = FIRST_EXCESS;
+    mc_good_t good = open_cuts(s, false);
     for (int32_t c = 0; c < s->n_cuts && !s->status; c++)
         s->status = mc_cut_close(&s->bounds, &s->cut[c]);
-    for (int32_t c = 0; c < s->n_cuts && !s->status;)
-        c += mc_cut_tighten(&s->bounds, &s->cut[c], &good) ? 0 : 1;
+    for (int32_t c = 0; c < s->n_cuts && !s->status; c++)
+        while (s->cut[c].n_blocks < s->bounds.n_blocks && !s->status)
+            s->status = mc_cut_tighten(&s->bounds, &s->cut[c], &good);
     s->first_cut = 0;
     s->end_cut = s->n_cuts;
+    if (!s->status)
+        make_room(s, s->n_cuts);
     if (s->status)
         return;
     do {
         s->n_found = 0;
         s->n_priced = 0;
         s->left_out = false;
-        s->limit = s->most && good > 0 ? good * (1 + excess) : INFINITY;
+        s->limit = s->most && good.seconds > 0 ? good.seconds * (1 + excess) : INFINITY;
         explore_all(s);
         excess *= 4;
     } while (!s->status && s->left_out && s->n_found < s->most);
@@ -341,7 +441,7 @@ static int hand_out(const search_t *s, meshcoll_collective_t collective, mc_rank
         mc_strategy_t strategy = {
             .collective = collective, .segments = found->segments, .n_phases = found->n_phases};
         for (int32_t k = 0; k < found->n_phases; k++)
-            strategy.phase[k] = step_at(s, found->path, k)->phase;
+            strategy.phase[k] = s->graph->step[mc_path_step(found->path[k])].phase;
         list[i] = (mc_ranked_t){strategy, found->seconds};
     }
     *ranked = list;
@@ -355,6 +455,8 @@ static void release(search_t *s)
     for (int32_t c = 0; c < s->n_cuts; c++)
         mc_cut_drop(&s->cut[c]);
     mc_bounds_free(&s->bounds);
+    free(s->load);
+    free(s->lanes);
     free(s->marks.last);
     free(s->marks.before);
     free(s->marks.load);

@@ -11,9 +11,11 @@
 #include "runtime/executor.h"
 
 /* What a rank may send ahead of what it receives: several times what a wire holds between two hosts
- * (25 Gbit/s for 30 us: 94 KB), so that it never runs dry; and what the ranks that share a port may together, less
- * than queues on the way hold, where it is slow. */
-enum { MC_HOLD_AHEAD = 1 << 17, MC_HOLD_PORT = 1 << 19 };
+ * (25 Gbit/s for 30 us: 94 KB), so that it never runs dry. And what ranks that share a port may together: still that,
+ * and as much as queues of switches hold. With 512 KiB alltoalls of 1 MiB lost packets before NICs that queue
+ * 500 KB, and took 1.09 to 1.12 of the bound on 2x8, 1.08 to 1.10 on 4x4; with 256 KiB they lost none and took 1.08
+ * and 1.07 (docs/performance.md). */
+enum { MC_HOLD_AHEAD = 1 << 17, MC_HOLD_PORT = 1 << 18 };
 
 /* A message is held back as a whole. In quarters 8 ranks in boxes of 4, 3 and 1 exchanged 1 MiB blocks at 200 Mbit/s
  * in 1.06 of the bound, in halves 1.12, in one piece of MC_HOLD_AHEAD 1.22 to 1.32; rings of allgathers of 16 MiB on 4x4 and

@@ -20,7 +20,7 @@ typedef struct {
     double together, alone; /* seconds a byte of one line: all at once, one a box */
     uint64_t bytes;         /* of the largest message */
     double piece;           /* bytes of the pieces in which it was sent */
-    /* on wires, of one vector in large and in small pieces; all at once */
+    /* on wires, of one vector in large and in small pieces; one a box */
     mc_tune_pieces_t coarse, fine;
 } mc_seen_t;
 

@@ -81,7 +81,7 @@ static double gap_of(const mc_seen_t *seen, double alpha)
 /* What a piece takes of a wire besides its bytes, with the ranks' own time as in mc_term_busy(). */
 static double header_of(const mc_seen_t *seen, double gap)
 {
-    const double own = gap + seen->cpu * seen->ranks;
+    const double own = gap + seen->cpu * seen->ranks / seen->lines;
     return seen->fine.seconds > 0 ? floor(mc_tune_header(&seen->coarse, &seen->fine, own)) : 0;
 }
 

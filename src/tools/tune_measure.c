@@ -44,10 +44,10 @@ typedef enum {
     QUARTER_ALL,
     LARGE_ALL,
     FROM_ALL_ALL,
-    COARSE_ALL,
-    FINE_ALL,
     QUARTER_ALONE,
     LARGE_ALONE,
+    COARSE_ALONE,
+    FINE_ALONE,
     SERIES
 } series_index_t;
 /* `often`: in a round. What a row takes is short and differs most, by whose turn it is on a core. */
@@ -56,8 +56,8 @@ static const struct {
     int32_t often;
     bool alone;
 } kinds[SERIES] = {{SMALL, 1, false}, {ROW, 3, false},      {QUARTER, 1, false},
-                   {LARGE, 1, false}, {FROM_ALL, 1, false}, {COARSE, 1, false},
-                   {FINE, 1, false},  {QUARTER, 1, true},   {LARGE, 1, true}};
+                   {LARGE, 1, false}, {FROM_ALL, 1, false}, {QUARTER, 1, true},
+                   {LARGE, 1, true},  {COARSE, 1, true},    {FINE, 1, true}};
 
 /* One dimension, and this rank's line in it. */
 typedef struct {
@@ -68,7 +68,8 @@ typedef struct {
     meshcoll_t *line;
     char *buffer;
     size_t bytes; /* of the large message */
-    /* bytes of what is sent in small pieces, on a wire; 0 on others. In large pieces that may be the large message */
+    /* bytes of what is sent in small pieces, on a wire; 0 on others. In large pieces that may be the large message.
+     * By one line: of several, that wait for a port, small messages join in packets. */
     size_t fine;
     meshcoll_request_t *request[REQUESTS]; /* NULL: not sent */
     mc_series_t series[SERIES];
@@ -122,9 +123,11 @@ static void show(const tuner_t *t, const char *what)
 
 /* Batches ---------------------------------------------------------------------------------------- */
 
+/* Where there is one line only, it is all of them. */
 static bool is_run(const dim_t *d, series_index_t s)
 {
-    return d->request[kinds[s].request] && (!kinds[s].alone || d->lines > 1);
+    const bool known = d->lines == 1 && (s == QUARTER_ALONE || s == LARGE_ALONE);
+    return d->request[kinds[s].request] && !known;
 }
 
 static double batch_of(const tuner_t *t, const dim_t *d, series_index_t s, int32_t repeats)
@@ -292,7 +295,9 @@ static void open_pieces(dim_t *d)
 
 static series_index_t coarse_of(const dim_t *d)
 {
-    return d->request[COARSE] ? COARSE_ALL : LARGE_ALL;
+    if (d->request[COARSE])
+        return COARSE_ALONE;
+    return d->lines > 1 ? LARGE_ALONE : LARGE_ALL;
 }
 
 /* The small message connects and warms up; the large one grows until it takes `enough` seconds. */
@@ -322,7 +327,7 @@ static void find_sizes(const tuner_t *t, dim_t *d, double enough)
         if (is_run(d, (series_index_t)s))
             d->series[s].repeats = mc_repeats_for(batch_of(t, d, (series_index_t)s, 1));
     /* what a shaper saved up before the first is the same part of both */
-    d->series[FINE_ALL].repeats = d->series[coarse_of(d)].repeats;
+    d->series[FINE_ALONE].repeats = d->series[coarse_of(d)].repeats;
 }
 
 static void dim_close(dim_t *d)
@@ -426,7 +431,7 @@ static mc_seen_t seen(dim_t *d, int32_t ranks)
                       .bytes = d->bytes,
                       .piece = (double)d->bytes / pieces_of(d, d->bytes),
                       .coarse = pieces(d, pieces_of(d, d->fine), time[coarse_of(d)]),
-                      .fine = pieces(d, cut(d->fine, FINE_BYTES), time[FINE_ALL])};
+                      .fine = pieces(d, cut(d->fine, FINE_BYTES), time[FINE_ALONE])};
     seen.alone = d->lines > 1 ? slope(d, time[QUARTER_ALONE], time[LARGE_ALONE]) : seen.together;
     return seen;
 }

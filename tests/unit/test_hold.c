@@ -189,7 +189,7 @@ Test(hold, sends_wait_for_what_comes)
     close_rank(&r);
 }
 
-/* Eight ranks may send 64 KiB each ahead: one block, so two sends go at once. */
+/* So many that each may send 64 KiB ahead: one block, so two sends go at once. */
 Test(hold, ranks_that_share_a_port_share_what_goes_ahead)
 {
     static rank_t r;

@@ -21,7 +21,7 @@ static void expect_told(int (*tried)(const void *what), const void *what, const 
         const int status = tried(what);
         failed = n_left == 0;
         n_left = 0;
-        /* the search's marks only save time */
+        /* qsort sorts without memory too */
         cr_assert(status == MESHCOLL_OK || (failed && status == MESHCOLL_ERR_NO_MEMORY),
                   "%s, %u: %d, %s", name, turn, status, meshcoll_last_error());
         n_told += status != MESHCOLL_OK;
@@ -72,6 +72,17 @@ Test(no_memory, plans)
     }
 }
 
+static int choose(const planned_t *p, mc_mesh_t *mesh, mc_links_t *links, mc_ranked_t *best)
+{
+    const mc_planner_query_t query = {.bytes = 1e6, .max_segments = 16};
+    int status = mc_mesh_parse(p->mesh, mesh);
+    if (!status)
+        status = mc_links_parse(p->strategy, mesh, links);
+    if (!status)
+        status = mc_planner_best(p->collective, mesh, links, &query, best);
+    return status;
+}
+
 static int find_best(const void *what)
 {
     const planned_t *const p = what;
@@ -79,17 +90,30 @@ static int find_best(const void *what)
     mc_links_t links;
     mc_ranked_t *ranked, best;
     uint32_t n, considered;
-    int status = mc_mesh_parse(p->mesh, &mesh);
-    if (!status)
-        status = mc_links_parse(p->strategy, &mesh, &links);
+    int status = choose(p, &mesh, &links, &best);
     const mc_planner_query_t query = {.bytes = 1e6, .max_segments = 16};
-    if (!status)
-        status = mc_planner_best(p->collective, &mesh, &links, &query, &best);
     if (!status)
         status = mc_planner_rank(p->collective, &mesh, &links, &query, &ranked, &n, &considered);
     if (!status)
         free(ranked);
     return status;
+}
+
+/* Where ranks choose for themselves, one that runs short of memory does not choose otherwise: it has no choice. */
+static void expect_no_other(const planned_t *p)
+{
+    mc_mesh_t mesh;
+    mc_links_t links;
+    mc_ranked_t best;
+    int status = MESHCOLL_ERR_NO_MEMORY;
+    for (unsigned turn = 1; status; turn++) {
+        n_left = turn;
+        status = choose(p, &mesh, &links, &best);
+        const bool failed = n_left == 0;
+        n_left = 0;
+        cr_assert_eq(status, failed ? MESHCOLL_ERR_NO_MEMORY : MESHCOLL_OK, "%s, %u", p->mesh,
+                     turn);
+    }
 }
 
 Test(no_memory, choices)
@@ -103,6 +127,7 @@ Test(no_memory, choices)
     for (size_t i = 0; i < MC_COUNT(asked); i++) {
         cr_assert_eq(find_best(&asked[i]), MESHCOLL_OK, "%s", meshcoll_last_error());
         expect_told(find_best, &asked[i], asked[i].mesh);
+        expect_no_other(&asked[i]);
     }
 }
 

@@ -401,6 +401,30 @@ Test(planner, best_is_what_rank_has_first)
         }
 }
 
+/* A long search takes paths for one that cost nearly the same: the good one it began with must be among them. */
+Test(planner, a_long_search_finds_something)
+{
+    static const char *const other[] = {"flat-ring", "hierarchical", "torus"};
+    const place_t at =
+        place_of("rack=32,box=32,gpu=32",
+                 "rack=alpha:46.8us;gap:0;cpu:8.22us;beta:43.4ns/B;burst:12725B;gamma:309ps/B;"
+                 "incast:0.06;ports:1,"
+                 "box=alpha:46.8us;gap:0;cpu:8.22us;beta:43.4ns/B;burst:12725B;gamma:309ps/B;"
+                 "incast:0.06;ports:1,"
+                 "gpu=alpha:44.1us;gap:0;beta:30.5ps/B;bus:47.7ps/B;gamma:10GB/s;pulled:yes;"
+                 "at:2097152B;alpha:44.1us;gap:0;cpu:0;beta:30.5ps/B;bus:47.7ps/B;gamma:10GB/s;"
+                 "at:16777216B;alpha:418us;gap:0;cpu:0;beta:15.3ps/B;bus:85.8ps/B;gamma:139ps/B");
+    for (double n = 8; n < 1e10; n *= 1024) {
+        const mc_planner_query_t query = {.bytes = n, .max_segments = 256};
+        mc_ranked_t best;
+        cr_assert_eq(mc_planner_best(MESHCOLL_ALLREDUCE, &at.mesh, &at.links, &query, &best), 0);
+        cr_assert_eq(mc_strategy_check(&best.strategy, &at.mesh), MESHCOLL_OK, "%g", n);
+        cr_expect_eq(best.seconds, mc_strategy_seconds(&best.strategy, &at.mesh, &at.links, 0, n));
+        for (size_t i = 0; i < MC_COUNT(other); i++)
+            cr_expect_leq(best.seconds, seconds_of(&at, MESHCOLL_ALLREDUCE, other[i], n));
+    }
+}
+
 static void expect_ranked(const place_t *at, meshcoll_collective_t collective, uint32_t most)
 {
     const mc_planner_query_t query = {.bytes = 1e5, .max_segments = 16, .most = most};

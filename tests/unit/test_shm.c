@@ -106,7 +106,7 @@ static void move(pair_t *p, size_t n, uint32_t from, uint32_t to, bool early)
 
 static void move_all(mc_shm_access_t access)
 {
-    static const size_t bytes[] = {1, 40, 41, 4096, 8192, 8193, 65536, 300001, MOST};
+    static const size_t bytes[] = {1, 104, 105, 4096, 8192, 8193, 65536, 300001, MOST};
     static const uint32_t spans[] = {1, 2, 17, 64};
     pair_t p = open_pair(access);
     for (size_t b = 0; b < MC_COUNT(bytes); b++)
@@ -146,7 +146,7 @@ static void sum_up(void *context, mc_io_t *io, const void *piece, size_t bytes)
 
 static void reduce_all(mc_shm_access_t access)
 {
-    static const size_t bytes[] = {4, 40, 4000, 8192, 70000, MOST};
+    static const size_t bytes[] = {4, 104, 4000, 8192, 70000, MOST};
     pair_t p = open_pair(access);
     for (size_t b = 0; b < MC_COUNT(bytes); b++)
         for (uint32_t spans = 1; spans < 40; spans += 19) {
@@ -250,6 +250,29 @@ Test(shm, tells_of_messages_of_another_length)
     mismatch(64, NULL, "from rank 4 ");
     mismatch(MOST, NULL, "from rank 4 ");
     mismatch(64, (const int32_t[]){0, 0, 0, 0, 17, 0}, "from rank 17 ");
+}
+
+/* A receiver that has only begun finds the end of its message there. */
+Test(shm, a_sender_that_waits_helps_to_move_its_message)
+{
+    enum { BYTES = 8 << 20, TAIL = 1 << 18 };
+    pair_t p = open_pair(MC_SHM_READ);
+    unsigned char *const from = pattern(BYTES, 7), *const to = calloc(BYTES, 1);
+    const mc_span_t out = {from, BYTES}, in = {to, BYTES};
+    mc_message_t m = {.tag = 5, .span = &out, .n_spans = 1, .bytes = BYTES};
+    mc_io_t sending = io_of(&p, 0), receiving = io_of(&p, 1);
+    cr_assert_eq(p.t[0]->ops->send(p.peer[0], &m, &sending), MESHCOLL_IN_PROGRESS);
+    m.span = &in;
+    cr_assert_eq(p.t[1]->ops->recv(p.peer[1], &m, &receiving), MESHCOLL_IN_PROGRESS);
+    p.t[1]->ops->progress(p.t[1]);
+    for (int i = 0; i < 3; i++)
+        p.t[0]->ops->progress(p.t[0]);
+    cr_expect_eq(memcmp(to + BYTES - TAIL, from + BYTES - TAIL, TAIL), 0);
+    finish(&p, 1, 1);
+    cr_expect_eq(memcmp(to, from, BYTES), 0);
+    free(to);
+    free(from);
+    close_pair(&p);
 }
 
 Test(shm, wakes_who_sleeps)
