@@ -1,5 +1,6 @@
 #include "compose/planner.h"
 
+#include "compose/charge.h"
 #include "compose/cost_pairs.h"
 #include "compose/search.h"
 #include "compose/sides.h"
@@ -84,6 +85,20 @@ mc_ratio_t mc_share_of(meshcoll_collective_t collective, const mc_mesh_t *mesh,
     return mc_ratio(1, parts);
 }
 
+/* A block that stays where it is goes from IN to OUT: of all ranks, or of the root alone. It takes its part of what ranks
+ * share, as a message that is pulled does. Charged on a line of all ranks only: across boxes it hides behind the wires. */
+static void charge_own(mc_phase_cost_t *cost, const mc_move_t *collective, const mc_move_t *move,
+                       const mc_line_shape_t *shape)
+{
+    const int32_t d = mc_shape_top(shape), p = shape->line.len;
+    const mc_ratio_t tiles = mc_ratio(1, move->rooted ? p : 1);
+    if (!mc_move_has_blocks(collective) || collective->reduces || !mc_move_has_blocks(move) ||
+        !shape->pulled[d] || p < shape->mesh->size)
+        return;
+    mc_charge_volume(&cost->once, shape, d, tiles);
+    mc_charge_volume(&cost->busy, shape, d, tiles);
+}
+
 mc_phase_cost_t mc_phase_cost(meshcoll_collective_t collective, int32_t algorithm, mc_dims_t dims,
                               const mc_mesh_t *mesh, const mc_links_t *links, int32_t root,
                               const mc_placement_t state[MC_MAX_DIMS], mc_ratio_t share,
@@ -99,6 +114,8 @@ mc_phase_cost_t mc_phase_cost(meshcoll_collective_t collective, int32_t algorith
         mc_move_has_blocks(&mc_moves[collective]))
         shape.kept = kept_by(&led, dims, root);
     mc_phase_cost_t cost = mc_algorithms[algorithm].cost(&shape);
+    charge_own(&cost, &mc_moves[collective], &mc_moves[mc_algorithms[algorithm].collective],
+               &shape);
     if (dims.count < mesh->ndims && collective == MESHCOLL_ALLTOALL)
         mc_pairs_correct(&cost, mesh, dims);
     for (int32_t d = 0; d < mesh->ndims; d++)
