@@ -1,6 +1,6 @@
 /*
  * The same exchange in each step of a loop: planned and bound once, then started as often as needed.
- * Between meshcoll_init and the last wait nothing is planned and nothing allocated.
+ * Between meshcoll_allreduce_init and the last wait nothing is planned and nothing allocated.
  *   mpirun -n 4 persistent
  */
 #include <meshcoll/mpi.h>
@@ -39,14 +39,9 @@ static int run(meshcoll_t *mesh)
     const int rank = meshcoll_rank(mesh), size = meshcoll_size(mesh);
     double mine = rank + 1, all = 0, x = 0;
     meshcoll_request_t *sum;
-    const meshcoll_args_t args = {.size = sizeof args,
-                                  .collective = MESHCOLL_ALLREDUCE,
-                                  .in = &mine,
-                                  .out = &all,
-                                  .count = 1,
-                                  .datatype = MESHCOLL_FLOAT64,
-                                  .op = MESHCOLL_SUM};
-    int status = check(meshcoll_init(mesh, &args, &sum), "meshcoll_init");
+    int status =
+        check(meshcoll_allreduce_init(mesh, &mine, &all, 1, MESHCOLL_FLOAT64, MESHCOLL_SUM, &sum),
+              "meshcoll_allreduce_init");
     if (status)
         return status;
     status = iterate(sum, &all, &x);

@@ -252,7 +252,7 @@ MESHCOLL_API int meshcoll_create_oob(const meshcoll_oob_t *oob, const meshcoll_p
  * by "gpu,fold", into boxes, or by all three dimensions; ERR_UNSUPPORTED otherwise.
  * Collective over `mesh`, as is its meshcoll_destroy, which belongs before that of `mesh`: destroying
  * `mesh` destroys the sub-meshes it still has. Errors: ERR_INVALID_ARG where there is no such
- * dimension, ERR_TRANSPORT, ERR_NO_MEMORY, ERR_UNSUPPORTED.
+ * dimension or a group is open on `mesh`, ERR_TRANSPORT, ERR_NO_MEMORY, ERR_UNSUPPORTED.
  */
 MESHCOLL_API int meshcoll_split(meshcoll_t *mesh, const char *dims, meshcoll_t **sub);
 
@@ -327,7 +327,7 @@ MESHCOLL_API int meshcoll_barrier(meshcoll_t *mesh);
  * its out_counts of this rank. So it goes straight from rank to rank, unless a strategy is forced for
  * it or for alltoall. Where that takes blocks over other ranks, an alltoall of the counts goes first, by
  * the same way: of a call each time, which then waits, also one that would not (meshcoll_ialltoallv); of
- * a persistent request once, in meshcoll_init. Strategies of more than three exchanges are refused
+ * a persistent request once, when it is made. Strategies of more than three exchanges are refused
  * (ERR_STRATEGY). In place: in == out, with the same counts and displs for both.
  */
 MESHCOLL_API int meshcoll_scatterv(meshcoll_t *mesh, const void *in, const size_t *counts,
@@ -360,7 +360,7 @@ typedef struct {
     /** Forces a strategy for this request only; NULL: the mesh's or the planner's */
     const char *strategy;
     /** Blocks of unequal sizes in elements, as the v-variants take them: NULL for equal ones. Read by
-     * meshcoll_init, not later. Of alltoall, `counts` and `displs` are out's. */
+     * the call, or when a request is made, not later. Of alltoall, `counts` and `displs` are out's. */
     const size_t *counts, *displs; /**< in elements: where each block starts; NULL: back to back */
     const size_t *in_counts /**< of alltoall: in's */, *in_displs; /**< of alltoall: in's */
 } meshcoll_args_t;
@@ -369,13 +369,59 @@ typedef struct {
  * @{ */
 /**
  * A persistent operation: plan, bind and allocate once; each start and wait repeats it on the same
- * buffers without planning or allocating. meshcoll_init is collective and may block, as new
- * connections are greeted: all ranks call it in the same order, relative to each other and to the
- * calls. Starts may come in any order. The request is the caller's until meshcoll_free.
- * Errors: those of the blocking call; ERR_INVALID_ARG to start what runs already.
+ * buffers without planning or allocating. Made by a collective's own function, with the arguments of
+ * the blocking call, or by meshcoll_init from any arguments. All of these are collective and may block,
+ * as new connections are greeted: all ranks call them in the same order, relative to each other and to
+ * the calls. Starts may come in any order. The request is the caller's until meshcoll_free.
+ * Errors: those of the blocking call; ERR_INVALID_ARG to start what was started before, until wait or
+ * test (or one of those below) has told that it is complete.
  */
 MESHCOLL_API int meshcoll_init(meshcoll_t *mesh, const meshcoll_args_t *args,
                                meshcoll_request_t **request);
+MESHCOLL_API int meshcoll_bcast_init(meshcoll_t *mesh, const void *in, void *out, size_t count,
+                                     meshcoll_datatype_t datatype, int root,
+                                     meshcoll_request_t **request);
+MESHCOLL_API int meshcoll_reduce_init(meshcoll_t *mesh, const void *in, void *out, size_t count,
+                                      meshcoll_datatype_t datatype, meshcoll_op_t op, int root,
+                                      meshcoll_request_t **request);
+MESHCOLL_API int meshcoll_scatter_init(meshcoll_t *mesh, const void *in, void *out, size_t count,
+                                       meshcoll_datatype_t datatype, int root,
+                                       meshcoll_request_t **request);
+MESHCOLL_API int meshcoll_gather_init(meshcoll_t *mesh, const void *in, void *out, size_t count,
+                                      meshcoll_datatype_t datatype, int root,
+                                      meshcoll_request_t **request);
+MESHCOLL_API int meshcoll_allgather_init(meshcoll_t *mesh, const void *in, void *out, size_t count,
+                                         meshcoll_datatype_t datatype,
+                                         meshcoll_request_t **request);
+MESHCOLL_API int meshcoll_reduce_scatter_init(meshcoll_t *mesh, const void *in, void *out,
+                                              size_t count, meshcoll_datatype_t datatype,
+                                              meshcoll_op_t op, meshcoll_request_t **request);
+MESHCOLL_API int meshcoll_allreduce_init(meshcoll_t *mesh, const void *in, void *out, size_t count,
+                                         meshcoll_datatype_t datatype, meshcoll_op_t op,
+                                         meshcoll_request_t **request);
+MESHCOLL_API int meshcoll_alltoall_init(meshcoll_t *mesh, const void *in, void *out, size_t count,
+                                        meshcoll_datatype_t datatype, meshcoll_request_t **request);
+MESHCOLL_API int meshcoll_scatterv_init(meshcoll_t *mesh, const void *in, const size_t *counts,
+                                        const size_t *displs, void *out, size_t count,
+                                        meshcoll_datatype_t datatype, int root,
+                                        meshcoll_request_t **request);
+MESHCOLL_API int meshcoll_gatherv_init(meshcoll_t *mesh, const void *in, size_t count, void *out,
+                                       const size_t *counts, const size_t *displs,
+                                       meshcoll_datatype_t datatype, int root,
+                                       meshcoll_request_t **request);
+MESHCOLL_API int meshcoll_allgatherv_init(meshcoll_t *mesh, const void *in, size_t count, void *out,
+                                          const size_t *counts, const size_t *displs,
+                                          meshcoll_datatype_t datatype,
+                                          meshcoll_request_t **request);
+MESHCOLL_API int meshcoll_reduce_scatterv_init(meshcoll_t *mesh, const void *in, void *out,
+                                               const size_t *counts, meshcoll_datatype_t datatype,
+                                               meshcoll_op_t op, meshcoll_request_t **request);
+MESHCOLL_API int meshcoll_alltoallv_init(meshcoll_t *mesh, const void *in, const size_t *in_counts,
+                                         const size_t *in_displs, void *out,
+                                         const size_t *out_counts, const size_t *out_displs,
+                                         meshcoll_datatype_t datatype,
+                                         meshcoll_request_t **request);
+MESHCOLL_API int meshcoll_barrier_init(meshcoll_t *mesh, meshcoll_request_t **request);
 MESHCOLL_API int meshcoll_start(meshcoll_request_t *request);
 /** @} */
 
@@ -476,7 +522,7 @@ MESHCOLL_API int meshcoll_testany(int n, meshcoll_request_t **requests, int *ind
  * among their other calls.
  *
  * Groups do not nest (ERR_INVALID_ARG), and belong to one thread. Persistent requests are not part of
- * them: meshcoll_init, start and wait act at once. Where a call in the group was refused, end starts
+ * them: making, starting and waiting for them act at once. Where a call in the group was refused, end starts
  * none and returns its status. meshcoll_destroy forgets the calls of an open group, which
  * meshcoll_last_error() tells.
  */

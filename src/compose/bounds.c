@@ -69,8 +69,8 @@ static void load_shaped(const mc_load_kind_t *kind, const mc_price_t *price, dou
         double *const part = load + part_of_shaped(kind, s), *const more =
                                                                  load + part_of_gain(kind, s);
         const double burst = kind->shaped[s].burst, rest = segments - 1.0;
-        part[0] = shaped->once * share * bytes / segments;
-        part[1] = shaped->busy * share * bytes / segments * rest;
+        part[0] = shaped->once_fixed + shaped->once * share * bytes / segments;
+        part[1] = (shaped->busy_fixed + shaped->busy * share * bytes / segments) * rest;
         part[2] = shaped->carried * share * bytes * kind->shaped[s].beta;
         more[0] = gain(part[0], part[2], 1.0 / segments, burst);
         more[1] = gain(part[1], part[2], rest / segments, burst);

@@ -71,6 +71,7 @@ static inline void mc_charge(mc_cost_t *cost, const mc_line_shape_t *shape, int3
     const mc_ratio_t moved = mc_ratio_mul(part, shape->share);
     term->alpha = mc_ratio_add(term->alpha, mc_ratio(rounds, 1));
     term->beta = mc_ratio_add(term->beta, mc_ratio_mul(moved, slowed));
+    term->headers += (double)rounds * mc_ratio_value(slowed);
     if (reduces)
         term->gamma = mc_ratio_add(term->gamma, moved);
 }

@@ -57,7 +57,7 @@ mc_cost_t mc_cost_zero(void)
     mc_cost_t cost;
     const mc_ratio_t none = {0, 1};
     for (int32_t d = 0; d < MC_MAX_DIMS; d++)
-        cost.dim[d] = (mc_term_t){none, none, none, none, none, 0, none};
+        cost.dim[d] = (mc_term_t){none, none, none, none, none, 0, none, 0};
     return cost;
 }
 
@@ -72,6 +72,7 @@ mc_cost_t mc_cost_add(const mc_cost_t *a, const mc_cost_t *b)
         sum.dim[d].incast = mc_ratio_add(a->dim[d].incast, b->dim[d].incast);
         sum.dim[d].messages = a->dim[d].messages + b->dim[d].messages;
         sum.dim[d].volume = mc_ratio_add(a->dim[d].volume, b->dim[d].volume);
+        sum.dim[d].headers = a->dim[d].headers + b->dim[d].headers;
     }
     return sum;
 }
@@ -86,6 +87,12 @@ mc_cost_t mc_cost_share(const mc_cost_t *cost, mc_ratio_t share)
         part.dim[d].volume = mc_ratio_mul(part.dim[d].volume, share);
     }
     return part;
+}
+
+/* On the wire, of what messages have besides their bytes. Of a burst, headers get the same part as bytes. */
+static double header_seconds(const mc_term_t *term, const mc_link_t *link)
+{
+    return term->headers * link->header * link->beta;
 }
 
 /* On the wire, of all bytes of a vector of one. */
@@ -113,14 +120,14 @@ mc_links_t mc_links_carrying(const mc_links_t *links, const mc_cost_t *busy, dou
 mc_term_t mc_term_bytes(const mc_term_t *term)
 {
     const mc_ratio_t none = {0, 1};
-    return (mc_term_t){none, term->beta, term->gamma, none, term->incast, 0, term->volume};
+    return (mc_term_t){none, term->beta, term->gamma, none, term->incast, 0, term->volume, 0};
 }
 
 double mc_term_seconds(const mc_term_t *term, const mc_link_t *link, double n)
 {
     return mc_ratio_value(term->alpha) * link->alpha +
            mc_ratio_value(term->row) * (link->gap - link->alpha) +
-           (double)term->messages * link->cpu +
+           (double)term->messages * link->cpu + header_seconds(term, link) +
            n * (bytes_seconds(term, link) + mc_ratio_value(term->gamma) * link->gamma);
 }
 
@@ -141,7 +148,7 @@ double mc_cost_rounded(double seconds)
 mc_busy_t mc_term_busy(const mc_term_t *busy, const mc_link_t *link, double n)
 {
     const double all = mc_term_seconds(busy, link, n);
-    const double bytes = n * bytes_seconds(busy, link);
+    const double bytes = n * bytes_seconds(busy, link) + header_seconds(busy, link);
     if (link->gap == link->alpha)
         return (mc_busy_t){all, 0};
     return link->pulled ? (mc_busy_t){all, all} : (mc_busy_t){bytes, all - bytes};

@@ -23,11 +23,13 @@ double mc_ratio_value(mc_ratio_t a);
  * without waiting for it, and take a gap instead of alpha (Culler et al. 1993, LogP; the textbook has
  * alpha for both); beta, gamma: multiples of n, the bytes of the whole vector; incast:
  * those of beta that come from s ranks at once, times 1 - 1/s; messages, volume: of all ranks on all
- * lines, and what they carry as a multiple of n, for ranks that share cores (link.h's cpu and bus). */
+ * lines, and what they carry as a multiple of n, for ranks that share cores (link.h's cpu and bus);
+ * headers: messages that pass the busiest port, over its ports, as beta has their bytes. */
 typedef struct {
     mc_ratio_t alpha, beta, gamma, row, incast;
     int64_t messages;
     mc_ratio_t volume;
+    double headers;
 } mc_term_t;
 
 typedef struct {

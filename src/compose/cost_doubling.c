@@ -226,6 +226,7 @@ mc_phase_cost_t mc_cost_aligned_reduce_scatter(const mc_line_shape_t *shape)
         const int32_t usual = (p + 2 * m - 1) / (2 * m), core = few ? mc_core(few).size : 1;
         const int32_t most = few ? (p - few + core - 1) / core : 0;
         const int32_t slices = most > usual ? most : usual;
+        const double headers = cost.dim[top].headers;
         charge_time(&cost, shape, c, m, mc_ratio(slices, p), true);
         if (mc_is_power(p)) {
             charge_exchanges(&cost, shape, c, m, mc_ratio(slices, p));
@@ -235,6 +236,7 @@ mc_phase_cost_t mc_cost_aligned_reduce_scatter(const mc_line_shape_t *shape)
                                mc_ratio(1, p));
             term->alpha = mc_ratio_add(term->alpha, mc_ratio(slices - 1, 1));
             term->row = mc_ratio_add(term->row, mc_ratio(slices - 1, 1));
+            term->headers += (slices - 1) * (term->headers - headers);
         }
     }
     return alike(cost);

@@ -56,6 +56,19 @@ static bool begin_pairs(mc_builder_t *b, const mc_phase_t *phase, mc_line_t line
     }
 }
 
+_Static_assert(MC_MAX_SIDES *MC_MAX_PHASES <= MC_PLAN_PHASES, "room for all phases");
+
+static mc_traffic_t traffic_of(const mc_mesh_t *mesh, const mc_phase_t *phase,
+                               const mc_placement_t state[MC_MAX_DIMS], int32_t len)
+{
+    const int32_t senders = mc_algorithm_senders(phase->algorithm, len);
+    mc_traffic_t traffic = {.senders = (uint16_t)(senders < UINT16_MAX ? senders : UINT16_MAX)};
+    for (int32_t d = 0; d < mesh->ndims; d++)
+        if (state[d] == MC_ROOT)
+            traffic.rooted |= (uint8_t)(1u << d);
+    return traffic;
+}
+
 static void add_phase(mc_builder_t *b, const mc_strategy_t *s, const mc_mesh_t *mesh,
                       uint32_t segment, int32_t i)
 {
@@ -73,6 +86,7 @@ static void add_phase(mc_builder_t *b, const mc_strategy_t *s, const mc_mesh_t *
         return;
     const mc_tile_t owned = owned_tile(mesh, state, coord, segment);
     b->phase = (uint8_t)i;
+    b->head.traffic[i] = traffic_of(mesh, phase, state, line.len);
     mc_algorithms[phase->algorithm].generate(b, line, owned);
 }
 

@@ -13,6 +13,15 @@ const mc_move_t mc_moves[MESHCOLL_COLLECTIVES] = {
     [MESHCOLL_ALLTOALL] = {"alltoall", MC_SOURCE, MC_DESTINATION, false, false},
 };
 
+int32_t mc_placements_crowd(const mc_mesh_t *mesh, int32_t d,
+                            const mc_placement_t state[MC_MAX_DIMS])
+{
+    int32_t ranks = 1;
+    while (++d < mesh->ndims)
+        ranks *= state[d] == MC_ROOT ? 1 : mesh->dim[d].extent;
+    return ranks;
+}
+
 const char *mc_placement_name(mc_placement_t placement)
 {
     static const char *const name[] = {"root",    "shard",  "replica",

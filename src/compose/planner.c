@@ -37,16 +37,6 @@ static mc_ratio_t kept_by(const mc_mesh_t *mesh, mc_dims_t dims, int32_t root)
     return mc_ratio(kept, mesh->size);
 }
 
-/* Ranks inside of one box, which is all that differs in dimension `d` or none outside, that run a line of their
- * own. */
-static int32_t crowd(const mc_mesh_t *mesh, int32_t d, const mc_placement_t state[MC_MAX_DIMS])
-{
-    int32_t lines = 1;
-    while (++d < mesh->ndims)
-        lines *= state[d] == MC_ROOT ? 1 : mesh->dim[d].extent;
-    return lines;
-}
-
 static mc_line_shape_t shape_of(const mc_mesh_t *mesh, mc_mesh_t *even, bool alltoall,
                                 const mc_links_t *links, mc_dims_t dims, int32_t root,
                                 const mc_placement_t state[MC_MAX_DIMS])
@@ -61,7 +51,7 @@ static mc_line_shape_t shape_of(const mc_mesh_t *mesh, mc_mesh_t *even, bool all
     }
     for (int32_t d = 0; d < mesh->ndims; d++) {
         const int32_t last = dims.first + dims.count - 1, wire = mc_links_wire(links, d);
-        shape.crowd[d] = crowd(mesh, wire > last ? wire : last, state);
+        shape.crowd[d] = mc_placements_crowd(mesh, wire > last ? wire : last, state);
         shape.wire[d] = wire + 1;
         shape.ports[d] = links->dim[wire].ports;
         shape.pulled[d] = links->dim[d].pulled;

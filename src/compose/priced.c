@@ -94,7 +94,9 @@ static double seconds_per_byte(const mc_term_t *term, const mc_link_t *link)
 static void add_shaped(mc_shaped_t *shaped, const mc_term_t *once, const mc_term_t *busy,
                        const mc_link_t *link)
 {
-    const mc_link_t wire = {.beta = link->beta, .incast = link->incast};
+    const mc_link_t wire = {.beta = link->beta, .incast = link->incast, .header = link->header};
+    shaped->once_fixed += mc_term_seconds(once, &wire, 0);
+    shaped->busy_fixed += mc_term_seconds(busy, &wire, 0);
     shaped->once += seconds_per_byte(once, &wire);
     shaped->busy += seconds_per_byte(busy, &wire);
     shaped->carried += mc_ratio_value(busy->beta);
@@ -315,7 +317,9 @@ static bool no_dearer(const mc_price_t *a, const mc_price_t *b, int32_t n_wires)
             return false;
     for (int32_t i = 0; i < n_wires; i++)
         if (a->shaped[i].once > b->shaped[i].once || a->shaped[i].busy > b->shaped[i].busy ||
-            a->shaped[i].carried > b->shaped[i].carried)
+            a->shaped[i].carried > b->shaped[i].carried ||
+            a->shaped[i].once_fixed > b->shaped[i].once_fixed ||
+            a->shaped[i].busy_fixed > b->shaped[i].busy_fixed)
             return false;
     return true;
 }

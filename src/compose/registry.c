@@ -10,36 +10,36 @@
 
 /* clang-format off */
 const mc_algorithm_t mc_algorithms[] = {
-    /* collective             name        generator                   cost                             slices composite keeps order, aligned */
-    {MESHCOLL_BCAST,          "mst",      mc_mst_bcast,               mc_cost_mst_bcast,               false, false, false, MC_ALIGNED_NEVER},
-    {MESHCOLL_BCAST,          "chain",    mc_chain_bcast,             mc_cost_chain_bcast,             false, false, false, MC_ALIGNED_NEVER},
-    {MESHCOLL_BCAST,          "star",     mc_star_bcast,              mc_cost_star_bcast,              false, false, false, MC_ALIGNED_NEVER},
-    {MESHCOLL_BCAST,          "long",     mc_long_bcast,              mc_cost_long_bcast,              true,  true,  false, MC_ALIGNED_NEVER},
-    {MESHCOLL_REDUCE,         "mst",      mc_mst_reduce,              mc_cost_mst_reduce,              false, false, true,  MC_ALIGNED_POWERS},
-    {MESHCOLL_REDUCE,         "chain",    mc_chain_reduce,            mc_cost_chain_reduce,            false, false, false, MC_ALIGNED_NEVER},
-    {MESHCOLL_REDUCE,         "star",     mc_star_reduce,             mc_cost_star_reduce,             false, false, true,  MC_ALIGNED_TWO},
-    {MESHCOLL_REDUCE,         "aligned",  mc_mst_reduce_aligned,      mc_cost_mst_reduce_aligned,      false, false, true,  MC_ALIGNED_ANY},
-    {MESHCOLL_REDUCE,         "long",     mc_long_reduce,             mc_cost_long_reduce,             true,  true,  false, MC_ALIGNED_NEVER},
-    {MESHCOLL_SCATTER,        "mst",      mc_mst_scatter,             mc_cost_mst_scatter,             true,  false, false, MC_ALIGNED_NEVER},
-    {MESHCOLL_SCATTER,        "star",     mc_star_scatter,            mc_cost_star_scatter,            true,  false, false, MC_ALIGNED_NEVER},
-    {MESHCOLL_GATHER,         "mst",      mc_mst_gather,              mc_cost_mst_scatter,             true,  false, false, MC_ALIGNED_NEVER},
-    {MESHCOLL_GATHER,         "star",     mc_star_gather,             mc_cost_star_gather,             true,  false, false, MC_ALIGNED_NEVER},
-    {MESHCOLL_ALLGATHER,      "ring",     mc_ring_allgather,          mc_cost_ring_allgather,          true,  false, false, MC_ALIGNED_NEVER},
-    {MESHCOLL_ALLGATHER,      "fullmesh", mc_fullmesh_allgather,      mc_cost_fullmesh_allgather,      true,  false, false, MC_ALIGNED_NEVER},
-    {MESHCOLL_ALLGATHER,      "doubling", mc_doubling_allgather,      mc_cost_doubling_allgather,      true,  false, false, MC_ALIGNED_NEVER},
-    {MESHCOLL_ALLGATHER,      "bruck",    mc_bruck_allgather,         mc_cost_bruck_allgather,         true,  false, false, MC_ALIGNED_NEVER},
-    {MESHCOLL_REDUCE_SCATTER, "ring",     mc_ring_reduce_scatter,     mc_cost_ring_reduce_scatter,     true,  false, false, MC_ALIGNED_NEVER},
-    {MESHCOLL_REDUCE_SCATTER, "fullmesh", mc_fullmesh_reduce_scatter, mc_cost_fullmesh_reduce_scatter, true,  false, false, MC_ALIGNED_NEVER},
-    {MESHCOLL_REDUCE_SCATTER, "halving",  mc_halving_reduce_scatter,  mc_cost_halving_reduce_scatter,  true,  false, false, MC_ALIGNED_NEVER},
-    {MESHCOLL_REDUCE_SCATTER, "aligned",  mc_aligned_reduce_scatter,  mc_cost_aligned_reduce_scatter,  true,  false, true,  MC_ALIGNED_ANY},
-    {MESHCOLL_ALLREDUCE,      "fullmesh", mc_fullmesh_allreduce,      mc_cost_fullmesh_allreduce,      false, false, true,  MC_ALIGNED_THREE},
-    {MESHCOLL_ALLREDUCE,      "doubling", mc_doubling_allreduce,      mc_cost_doubling_allreduce,      false, false, true,  MC_ALIGNED_POWERS},
-    {MESHCOLL_ALLREDUCE,      "aligned",  mc_aligned_allreduce,       mc_cost_aligned_allreduce,       false, false, true,  MC_ALIGNED_ANY},
-    {MESHCOLL_ALLREDUCE,      "ring",     mc_ring_allreduce,          mc_cost_ring_allreduce,          true,  true,  false, MC_ALIGNED_NEVER},
-    {MESHCOLL_ALLREDUCE,      "mst",      mc_mst_allreduce,           mc_cost_mst_allreduce,           false, true,  true,  MC_ALIGNED_POWERS},
-    {MESHCOLL_ALLTOALL,       "pairwise", mc_pairwise_alltoall,       mc_cost_pairwise_alltoall,       true,  false, false, MC_ALIGNED_NEVER},
-    {MESHCOLL_ALLTOALL,       "digits",   mc_digits_alltoall,         mc_cost_digits_alltoall,         true,  false, false, MC_ALIGNED_NEVER},
-    {MESHCOLL_ALLTOALL,       "bruck",    mc_bruck_alltoall,          mc_cost_bruck_alltoall,          true,  false, false, MC_ALIGNED_NEVER},
+    /* collective             name        generator                   cost                             slices composite keeps order, aligned, senders */
+    {MESHCOLL_BCAST,          "mst",      mc_mst_bcast,               mc_cost_mst_bcast,               false, false, false, MC_ALIGNED_NEVER,  MC_SENDERS_ONE},
+    {MESHCOLL_BCAST,          "chain",    mc_chain_bcast,             mc_cost_chain_bcast,             false, false, false, MC_ALIGNED_NEVER,  MC_SENDERS_ONE},
+    {MESHCOLL_BCAST,          "star",     mc_star_bcast,              mc_cost_star_bcast,              false, false, false, MC_ALIGNED_NEVER,  MC_SENDERS_ONE},
+    {MESHCOLL_BCAST,          "long",     mc_long_bcast,              mc_cost_long_bcast,              true,  true,  false, MC_ALIGNED_NEVER,  MC_SENDERS_ONE},
+    {MESHCOLL_REDUCE,         "mst",      mc_mst_reduce,              mc_cost_mst_reduce,              false, false, true,  MC_ALIGNED_POWERS, MC_SENDERS_LOG},
+    {MESHCOLL_REDUCE,         "chain",    mc_chain_reduce,            mc_cost_chain_reduce,            false, false, false, MC_ALIGNED_NEVER,  MC_SENDERS_ONE},
+    {MESHCOLL_REDUCE,         "star",     mc_star_reduce,             mc_cost_star_reduce,             false, false, true,  MC_ALIGNED_TWO,    MC_SENDERS_ALL},
+    {MESHCOLL_REDUCE,         "aligned",  mc_mst_reduce_aligned,      mc_cost_mst_reduce_aligned,      false, false, true,  MC_ALIGNED_ANY,    MC_SENDERS_LOG},
+    {MESHCOLL_REDUCE,         "long",     mc_long_reduce,             mc_cost_long_reduce,             true,  true,  false, MC_ALIGNED_NEVER,  MC_SENDERS_ONE},
+    {MESHCOLL_SCATTER,        "mst",      mc_mst_scatter,             mc_cost_mst_scatter,             true,  false, false, MC_ALIGNED_NEVER,  MC_SENDERS_ONE},
+    {MESHCOLL_SCATTER,        "star",     mc_star_scatter,            mc_cost_star_scatter,            true,  false, false, MC_ALIGNED_NEVER,  MC_SENDERS_ONE},
+    {MESHCOLL_GATHER,         "mst",      mc_mst_gather,              mc_cost_mst_scatter,             true,  false, false, MC_ALIGNED_NEVER,  MC_SENDERS_LOG},
+    {MESHCOLL_GATHER,         "star",     mc_star_gather,             mc_cost_star_gather,             true,  false, false, MC_ALIGNED_NEVER,  MC_SENDERS_ALL},
+    {MESHCOLL_ALLGATHER,      "ring",     mc_ring_allgather,          mc_cost_ring_allgather,          true,  false, false, MC_ALIGNED_NEVER,  MC_SENDERS_ONE},
+    {MESHCOLL_ALLGATHER,      "fullmesh", mc_fullmesh_allgather,      mc_cost_fullmesh_allgather,      true,  false, false, MC_ALIGNED_NEVER,  MC_SENDERS_ONE},
+    {MESHCOLL_ALLGATHER,      "doubling", mc_doubling_allgather,      mc_cost_doubling_allgather,      true,  false, false, MC_ALIGNED_NEVER,  MC_SENDERS_ONE},
+    {MESHCOLL_ALLGATHER,      "bruck",    mc_bruck_allgather,         mc_cost_bruck_allgather,         true,  false, false, MC_ALIGNED_NEVER,  MC_SENDERS_ONE},
+    {MESHCOLL_REDUCE_SCATTER, "ring",     mc_ring_reduce_scatter,     mc_cost_ring_reduce_scatter,     true,  false, false, MC_ALIGNED_NEVER,  MC_SENDERS_ONE},
+    {MESHCOLL_REDUCE_SCATTER, "fullmesh", mc_fullmesh_reduce_scatter, mc_cost_fullmesh_reduce_scatter, true,  false, false, MC_ALIGNED_NEVER,  MC_SENDERS_ONE},
+    {MESHCOLL_REDUCE_SCATTER, "halving",  mc_halving_reduce_scatter,  mc_cost_halving_reduce_scatter,  true,  false, false, MC_ALIGNED_NEVER,  MC_SENDERS_ONE},
+    {MESHCOLL_REDUCE_SCATTER, "aligned",  mc_aligned_reduce_scatter,  mc_cost_aligned_reduce_scatter,  true,  false, true,  MC_ALIGNED_ANY,    MC_SENDERS_ONE},
+    {MESHCOLL_ALLREDUCE,      "fullmesh", mc_fullmesh_allreduce,      mc_cost_fullmesh_allreduce,      false, false, true,  MC_ALIGNED_THREE,  MC_SENDERS_ONE},
+    {MESHCOLL_ALLREDUCE,      "doubling", mc_doubling_allreduce,      mc_cost_doubling_allreduce,      false, false, true,  MC_ALIGNED_POWERS, MC_SENDERS_ONE},
+    {MESHCOLL_ALLREDUCE,      "aligned",  mc_aligned_allreduce,       mc_cost_aligned_allreduce,       false, false, true,  MC_ALIGNED_ANY,    MC_SENDERS_ONE},
+    {MESHCOLL_ALLREDUCE,      "ring",     mc_ring_allreduce,          mc_cost_ring_allreduce,          true,  true,  false, MC_ALIGNED_NEVER,  MC_SENDERS_ONE},
+    {MESHCOLL_ALLREDUCE,      "mst",      mc_mst_allreduce,           mc_cost_mst_allreduce,           false, true,  true,  MC_ALIGNED_POWERS, MC_SENDERS_ONE},
+    {MESHCOLL_ALLTOALL,       "pairwise", mc_pairwise_alltoall,       mc_cost_pairwise_alltoall,       true,  false, false, MC_ALIGNED_NEVER,  MC_SENDERS_ONE},
+    {MESHCOLL_ALLTOALL,       "digits",   mc_digits_alltoall,         mc_cost_digits_alltoall,         true,  false, false, MC_ALIGNED_NEVER,  MC_SENDERS_ONE},
+    {MESHCOLL_ALLTOALL,       "bruck",    mc_bruck_alltoall,          mc_cost_bruck_alltoall,          true,  false, false, MC_ALIGNED_NEVER,  MC_SENDERS_ONE},
 };
 /* clang-format on */
 const int32_t mc_n_algorithms = MC_COUNT(mc_algorithms);
@@ -57,6 +57,21 @@ bool mc_algorithm_aligned(int32_t algorithm, int32_t len)
         return true;
     default:
         return len <= 1;
+    }
+}
+
+int32_t mc_algorithm_senders(int32_t algorithm, int32_t len)
+{
+    int32_t rounds = 0;
+    switch (mc_algorithms[algorithm].senders) {
+    case MC_SENDERS_ALL:
+        return len - 1;
+    case MC_SENDERS_LOG:
+        while (INT64_C(1) << rounds < len)
+            rounds++;
+        return rounds;
+    default:
+        return 1;
     }
 }
 

@@ -20,6 +20,13 @@ typedef enum {
     MC_ALIGNED_ANY     /* it is made for that, and enumerated only where that is asked for */
 } mc_aligned_t;
 
+/* How many ranks of a line send to one and the same without hearing from it. */
+typedef enum {
+    MC_SENDERS_ONE, /* or what they send is an exchange: what comes tells them how far it is */
+    MC_SENDERS_LOG, /* one for each round of halving */
+    MC_SENDERS_ALL  /* all the others */
+} mc_senders_t;
+
 typedef struct {
     meshcoll_collective_t collective;
     const char *name;
@@ -29,6 +36,7 @@ typedef struct {
     bool composite;   /* the same as a path of others (named in docs); not enumerated again */
     bool keeps_order; /* reduces in the order of the line, whatever its root: x0 (+) x1 (+) x2 … */
     mc_aligned_t aligned;
+    mc_senders_t senders;
 } mc_algorithm_t;
 
 extern const mc_algorithm_t mc_algorithms[];
@@ -36,6 +44,9 @@ extern const int32_t mc_n_algorithms;
 
 /* Does it add up a line of `len` ranks by the aligned tree? */
 bool mc_algorithm_aligned(int32_t algorithm, int32_t len);
+
+/* How many of a line of `len` ranks send to one and the same without hearing from it. */
+int32_t mc_algorithm_senders(int32_t algorithm, int32_t len);
 
 /* Is it an alltoall whose blocks change ranks only? Bruck's turns them inside of a rank too, which pairs
  * of ranks do not allow (plan/pairs.h). */

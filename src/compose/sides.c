@@ -11,10 +11,10 @@ typedef struct {
     double fixed, per_byte;
 } seconds_t;
 
-/* A term's part in them: seconds; bytes on the wire, as a multiple of the piece; seconds per byte on the bus and to
- * reduce. */
+/* A term's part in them: seconds; bytes on the wire, of headers and as a multiple of the piece; seconds per byte
+ * on the bus and to reduce. */
 typedef struct {
-    double fixed, wire, bus, sums;
+    double fixed, headers, wire, bus, sums;
 } parts_t;
 
 /* A side's phases and what its ports carry. How fast wires are is left out: where bursts pass, it depends on
@@ -53,8 +53,11 @@ static seconds_t both(seconds_t a, seconds_t b)
 
 static parts_t parts_of(const mc_term_t *term, const mc_link_t *link)
 {
+    mc_term_t bare = *term;
+    bare.headers = 0;
     return (parts_t){
-        mc_term_seconds(term, link, 0),
+        mc_term_seconds(&bare, link, 0),
+        term->headers * link->header,
         mc_ratio_value(term->beta) + mc_ratio_value(term->incast) * link->incast,
         mc_ratio_value(term->volume) * link->bus,
         mc_ratio_value(term->gamma) * link->gamma,
@@ -63,7 +66,8 @@ static parts_t parts_of(const mc_term_t *term, const mc_link_t *link)
 
 static seconds_t seconds_of_parts(const parts_t *parts, const mc_link_t *link)
 {
-    return (seconds_t){parts->fixed, parts->wire * link->beta + parts->bus + parts->sums};
+    return (seconds_t){parts->fixed + parts->headers * link->beta,
+                       parts->wire * link->beta + parts->bus + parts->sums};
 }
 
 /* What a link is busy with, and its ranks; by the textbook, where that is one, they have messages and
@@ -72,12 +76,12 @@ static void busy_of_parts(const parts_t *parts, const mc_link_t *link, seconds_t
                           seconds_t *own)
 {
     const seconds_t all = seconds_of_parts(parts, link);
-    const seconds_t bytes = {0, parts->wire * link->beta + parts->bus};
+    const seconds_t bytes = {parts->headers * link->beta, parts->wire * link->beta + parts->bus};
     const bool textbook = link->gap == link->alpha;
     *held = textbook || link->pulled ? all : bytes;
     *own = link->pulled && !textbook
                ? all
-               : (seconds_t){all.fixed, textbook ? parts->sums : all.per_byte - bytes.per_byte};
+               : (seconds_t){parts->fixed, textbook ? parts->sums : all.per_byte - bytes.per_byte};
 }
 
 static void add_course(course_t *course, const mc_phase_cost_t *cost, const mc_links_t *links)

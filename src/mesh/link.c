@@ -217,6 +217,9 @@ static int parse_field(word_t field, word_t value, const mc_mesh_t *mesh, mc_lin
         return read_size(value, &link->burst)
                    ? MESHCOLL_OK
                    : fail_value(field, value, "a size as in 64KiB, or 0");
+    if (is(field, "header"))
+        return read_size(value, &link->header) ? MESHCOLL_OK
+                                               : fail_value(field, value, "a size as in 70B, or 0");
     if (is(field, "incast"))
         return read_share(value, &link->incast)
                    ? MESHCOLL_OK
@@ -229,8 +232,8 @@ static int parse_field(word_t field, word_t value, const mc_mesh_t *mesh, mc_lin
         return read_yes_no(value, &link->pulled) ? MESHCOLL_OK
                                                  : fail_value(field, value, "yes or no");
     return mc_fail(MESHCOLL_ERR_PARSE,
-                   "a link has alpha, gap, cpu, beta, bus, burst, gamma, incast, ports, pulled, "
-                   "wire and at, but no '%.*s'",
+                   "a link has alpha, gap, cpu, beta, bus, burst, gamma, header, incast, ports, "
+                   "pulled, wire and at, but no '%.*s'",
                    (int)field.n, field.at);
 }
 
@@ -503,6 +506,8 @@ static void print_link(const mc_link_t *link, const mc_mesh_t *mesh, mc_text_t *
     }
     if (link->burst != 0)
         mc_text_add(text, ";burst:%.17gB", link->burst);
+    if (link->header != 0)
+        mc_text_add(text, ";header:%.17gB", link->header);
     if (link->incast != 0)
         print_share(link->incast, text);
     if (link->ports == MC_PORTS_ALL)

@@ -31,8 +31,9 @@ typedef struct {
     double
         cpu; /* seconds by which any rank's message holds up all the others, as ranks share cores:
                       its time on a core, over the cores they share; 0 where each has its own */
-    double burst; /* bytes that pass a port at once after a pause, before beta counts: what a token
+    double burst;  /* bytes that pass a port at once after a pause, before beta counts: what a token
                       bucket lets through (Cruz 1991); 0 where nothing shapes the link */
+    double header; /* bytes by which a message keeps a port busy besides its own: its headers */
     /* The dimension through whose port it leaves a box too, as index + 1: two dimensions between boxes that have
      * one NIC share its wire. 0: not said, MC_WIRE_OWN: its own. */
     int32_t wire;

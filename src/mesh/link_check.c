@@ -19,7 +19,7 @@ static bool usable(double number)
 
 static bool is_link_usable(const mc_link_t *link)
 {
-    bool good = usable(link->incast) && usable(link->burst);
+    bool good = usable(link->incast) && usable(link->burst) && usable(link->header);
     for (int32_t i = 0; i < MC_LINK_FIELDS; i++)
         good = good && usable(mc_link_value(&mc_link_fields[i], link));
     return good;
@@ -62,7 +62,7 @@ int mc_links_check(const mc_links_t *links, const mc_mesh_t *mesh)
         if (!is_link_usable(link))
             return mc_fail(
                 MESHCOLL_ERR_INVALID_ARG,
-                "alpha, gap, cpu, beta, bus, burst, gamma and incast of dimension %s are "
+                "alpha, gap, cpu, beta, bus, burst, gamma, header and incast of dimension %s are "
                 "finite and not negative",
                 mesh->dim[d].name);
         if (!are_points_usable(link))

@@ -178,6 +178,20 @@ static int write_cell(hazards_t *h, cell_t *cell, uint32_t step)
     return status;
 }
 
+/* Of a copy that has read the same chunk of IN: in place it moves nothing, and out of place it is not in the way of
+ * who reads IN. */
+static int write_own(hazards_t *h, cell_t *cell, uint32_t step)
+{
+    int status = MESHCOLL_OK;
+    if (cell->writer != NONE)
+        return write_cell(h, cell, step);
+    for (uint32_t r = cell->readers; r != NONE && !status; r = h->pool[r].next)
+        if (h->plan->step[h->pool[r].step].src != MC_IN)
+            status = must_wait(h, h->pool[r].step, step, "overwrites what is read by");
+    cell->writer = step;
+    return status;
+}
+
 static bool holds(const hazards_t *h, mc_holds_t what, uint32_t chunk)
 {
     const mc_layout_t *const l = &h->plan->layout;
@@ -223,7 +237,8 @@ static int check_step(hazards_t *h, uint32_t step)
     if (mc_op_adds(op) && !status)
         status = each_cell(h, step, s->dst, mc_step_to(s), read_cell);
     if (mc_op_writes(op) && !status)
-        status = each_cell(h, step, s->dst, mc_step_to(s), write_cell);
+        status = each_cell(h, step, s->dst, mc_step_to(s),
+                           mc_step_copies_own(s) ? write_own : write_cell);
     return status;
 }
 

@@ -157,6 +157,16 @@ static int write_cell(sealing_t *s, space_t *space, uint32_t cell, uint32_t step
     return status;
 }
 
+/* Of a copy, which has read the same chunk of IN: whoever reads that yet need not be waited for. Who writes there next
+ * waits for it and for them. */
+static int write_own(sealing_t *s, space_t *space, uint32_t cell, uint32_t step)
+{
+    if (space->writer[cell] != NONE)
+        return write_cell(s, space, cell, step);
+    space->writer[cell] = step;
+    return MESHCOLL_OK;
+}
+
 static int each_cell(sealing_t *s, uint8_t buffer, mc_range_t r, uint32_t step,
                      int (*each)(sealing_t *, space_t *, uint32_t cell, uint32_t step))
 {
@@ -184,7 +194,8 @@ static int derive_edges(sealing_t *s, const mc_step_t *step, uint32_t n)
         if (mc_op_adds(op) && !status)
             status = each_cell(s, step[i].dst, mc_step_to(&step[i]), i, read_cell);
         if (mc_op_writes(op) && !status)
-            status = each_cell(s, step[i].dst, mc_step_to(&step[i]), i, write_cell);
+            status = each_cell(s, step[i].dst, mc_step_to(&step[i]), i,
+                               mc_step_copies_own(&step[i]) ? write_own : write_cell);
     }
     return status;
 }

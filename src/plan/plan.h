@@ -46,6 +46,13 @@ typedef enum {
     MC_HOLDS_WHOLE
 } mc_holds_t;
 
+/* What the ranks of a phase do at once, for those who bound what is on its way. */
+enum { MC_PLAN_PHASES = 6 * MC_MAX_DIMS };
+typedef struct {
+    uint16_t senders; /* to one rank, without hearing from it; 0: not known */
+    uint8_t rooted;   /* dimensions along which one rank alone has something to send, a bit each */
+} mc_traffic_t;
+
 /* Immutable once sealed; one allocation. */
 typedef struct {
     mc_layout_t layout;
@@ -53,7 +60,8 @@ typedef struct {
     int32_t rank, root;
     mc_holds_t in, out;
     uint32_t n_chunks, n_steps, n_edges, n_peers;
-    uint32_t scratch_first, n_scratch; /* the chunks of SCRATCH in use: one range */
+    mc_traffic_t traffic[MC_PLAN_PHASES]; /* by phase */
+    uint32_t scratch_first, n_scratch;    /* the chunks of SCRATCH in use: one range */
     /* of pairs: parts of SCRATCH, each of so many for each of the vector's chunks; 0: there are none */
     uint32_t parts, depth;
     const uint64_t *empty;           /* a bit for each in use: is it of nobody? NULL: none is */
@@ -94,6 +102,10 @@ static inline bool mc_plan_absent(const mc_plan_t *plan, mc_buffer_t buffer, uin
     return plan->empty && (at >= plan->n_scratch || (plan->empty[at / 64] >> at % 64 & 1));
 }
 
+/* Ranks that send in a phase, of those that agree in dimension `d` and all outside of it: they share what leads
+ * out of there. */
+int32_t mc_plan_crowd(const mc_plan_t *plan, uint8_t phase, int32_t d);
+
 /* Names of ops and buffers as explain prints them. */
 const char *mc_op_name(mc_op_t op);
 const char *mc_buffer_name(mc_buffer_t buffer);
@@ -127,6 +139,12 @@ static inline mc_range_t mc_step_from(const mc_step_t *s)
 static inline mc_range_t mc_step_to(const mc_step_t *s)
 {
     return (mc_range_t){s->to, s->run, s->nrun, s->stride};
+}
+/* A copy from IN to the same chunks of OUT: in place it moves nothing, and out of place it writes over nothing that
+ * others read of IN. */
+static inline bool mc_step_copies_own(const mc_step_t *s)
+{
+    return s->op == MC_OP_COPY && s->src == MC_IN && s->dst == MC_OUT && s->first == s->to;
 }
 
 #endif

@@ -179,7 +179,9 @@ int mc_call_choose(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, mc_
                             .unforced = is_barrier,
                             .in_order = in_order,
                             .one_line = one_line,
-                            .streams = h->streams,
+                            .streams = mc_handle_wire(h) >= 0,
+                            .wire = mc_handle_wire(h),
+                            .beside = h->beside,
                             .aligned = aligned};
     return mc_choose(&h->choice, &h->mesh, &h->links, &wish, choice);
 }
@@ -401,14 +403,35 @@ static int no_mesh(void)
     return mc_fail(MESHCOLL_ERR_INVALID_ARG, "the mesh is NULL");
 }
 
-static int check_begin(const meshcoll_t *h, meshcoll_request_t *const *request)
+static int check_place(const meshcoll_t *h, meshcoll_request_t *const *request, const char *what)
 {
     if (!h)
         return no_mesh();
     if (!request)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                       "a call that does not wait needs a place for its request: it is NULL");
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s needs a place for its request: it is NULL",
+                       what);
     return MESHCOLL_OK;
+}
+
+static int check_begin(const meshcoll_t *h, meshcoll_request_t *const *request)
+{
+    return check_place(h, request, "a call that does not wait");
+}
+
+static int check_init(const meshcoll_t *h, meshcoll_request_t *const *request)
+{
+    return check_place(h, request, "a persistent operation");
+}
+
+int mc_call_refuse(meshcoll_t *h, int status)
+{
+    if (!h)
+        return status;
+    mc_lock(h);
+    if (h->group_open)
+        mc_group_refuse(h, status);
+    mc_unlock(h);
+    return status;
 }
 
 int mc_run(meshcoll_t *h, const meshcoll_args_t *given)
@@ -425,11 +448,17 @@ int mc_begin(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t **r
 {
     int status = check_begin(h, request);
     if (status)
-        return status;
+        return mc_call_refuse(h, status);
     mc_lock(h);
     status = begin(h, given, false, request);
     mc_unlock(h);
     return status;
+}
+
+int mc_init(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t **request)
+{
+    const int status = check_init(h, request);
+    return status ? status : mc_request_init(h, given, false, request);
 }
 
 /* Nobody has the sum before everybody has given. Whatever is forced for allreduce, it is the planner's
@@ -459,10 +488,19 @@ int meshcoll_ibarrier(meshcoll_t *mesh, meshcoll_request_t **request)
 {
     int status = check_begin(mesh, request);
     if (status)
-        return status;
+        return mc_call_refuse(mesh, status);
     const meshcoll_args_t a = barrier_of(mesh);
     mc_lock(mesh);
     status = begin(mesh, &a, true, request);
     mc_unlock(mesh);
     return status;
+}
+
+int meshcoll_barrier_init(meshcoll_t *mesh, meshcoll_request_t **request)
+{
+    const int status = check_init(mesh, request);
+    if (status)
+        return status;
+    const meshcoll_args_t a = barrier_of(mesh);
+    return mc_request_init(mesh, &a, true, request);
 }

@@ -58,6 +58,11 @@ void mc_call_release(meshcoll_request_t *r);
 int mc_run(meshcoll_t *h, const meshcoll_args_t *given);
 /* The same without waiting. */
 int mc_begin(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t **request);
+/* A call that is refused before it is one, as it lacks its mesh, counts or a place for its request: it
+ * takes no number, but fails its group. */
+int mc_call_refuse(meshcoll_t *h, int status);
+/* Makes a persistent request of it. */
+int mc_init(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t **request);
 
 /* Memory for the time of a call; grows, and is used again. */
 mc_workspace_t *mc_take_memory(meshcoll_t *h);

@@ -150,24 +150,38 @@ static double message_bytes(const mc_mesh_t *mesh, const mc_links_t *links, cons
     return most;
 }
 
-/* Does every rank send and receive in this phase? */
-static bool is_exchange(const mc_phase_t *phase)
+/* Does every rank send and receive in this phase, or one from several? */
+static bool is_paced(const mc_mesh_t *mesh, const mc_phase_t *phase)
 {
     const meshcoll_collective_t move = mc_algorithms[phase->algorithm].collective;
     return move == MESHCOLL_ALLTOALL || move == MESHCOLL_ALLGATHER ||
-           move == MESHCOLL_REDUCE_SCATTER || move == MESHCOLL_ALLREDUCE;
+           move == MESHCOLL_REDUCE_SCATTER || move == MESHCOLL_ALLREDUCE ||
+           mc_algorithm_senders(phase->algorithm, mc_dims_extent(mesh, phase->dims)) > 1;
 }
 
-/* What all ranks send at once goes in pieces that can be held back, where nobody else holds them. */
-static void cut_exchange(const mc_mesh_t *mesh, const mc_links_t *links, const mc_wish_t *wish,
-                         mc_ranked_t *best)
+/* As the executor has it of the plan. */
+static size_t piece_of(const mc_mesh_t *mesh, const mc_wish_t *wish, const mc_strategy_t *s,
+                       int32_t phase)
+{
+    mc_placement_t state[MC_MAX_DIMS];
+    mc_strategy_state(s, mesh, phase, state);
+    const int32_t beside = wish->beside > 0 ? wish->beside : 1;
+    return mc_hold_piece(mc_placements_crowd(mesh, wish->wire, state) * beside);
+}
+
+/* What ranks send at once goes in pieces that can be held back, where nobody else holds them. */
+static void cut_paced(const mc_mesh_t *mesh, const mc_links_t *links, const mc_wish_t *wish,
+                      mc_ranked_t *best)
 {
     mc_strategy_t *const s = &best->strategy;
     if (!wish->streams)
         return;
     for (int32_t i = 0; i < s->n_phases; i++) {
-        const double bytes = is_exchange(&s->phase[i]) ? message_bytes(mesh, links, wish, s, i) : 0;
-        while (bytes / s->segments > MC_HOLD_PIECE && 2 * s->segments <= MC_MAX_SEGMENTS)
+        if (!is_paced(mesh, &s->phase[i]))
+            continue;
+        const double bytes = message_bytes(mesh, links, wish, s, i);
+        const double piece = (double)piece_of(mesh, wish, s, i);
+        while (bytes / s->segments > piece && 2 * s->segments <= MC_MAX_SEGMENTS)
             s->segments *= 2;
     }
     price(mesh, links, wish, best);
@@ -226,7 +240,7 @@ static int choose_anew(const mc_choice_t *choice, const mc_mesh_t *mesh, const m
     }
     const int status = plan_best(mesh, links, wish, best);
     if (!status)
-        cut_exchange(mesh, links, wish, best);
+        cut_paced(mesh, links, wish, best);
     return status;
 }
 

@@ -106,12 +106,30 @@ static int gather(const meshcoll_oob_t *oob, const void *in, void *out, size_t b
     return MESHCOLL_OK;
 }
 
-static bool any_streams(const meshcoll_t *h)
+int32_t mc_handle_wire(const meshcoll_t *h)
 {
+    int32_t d = h->mesh.ndims - 1;
+    while (d >= 0 && !(h->transport[d] && h->transport[d]->streams))
+        d--;
+    return d;
+}
+
+/* Dimensions whose transports stream, a bit each. */
+static uint64_t streaming(const meshcoll_t *h)
+{
+    uint64_t bits = 0;
     for (int32_t d = 0; d < h->mesh.ndims; d++)
         if (h->transport[d] && h->transport[d]->streams)
-            return true;
-    return false;
+            bits |= UINT64_C(1) << d;
+    return bits;
+}
+
+/* Both ends of a connection keep to the same: what streams on one rank only does not. */
+static void agree_on_streaming(meshcoll_t *h, uint64_t bits)
+{
+    for (int32_t d = 0; d < h->mesh.ndims; d++)
+        if (h->transport[d])
+            h->transport[d]->streams = bits >> d & 1;
 }
 
 int mc_addresses_share(meshcoll_t *h)
@@ -120,19 +138,18 @@ int mc_addresses_share(meshcoll_t *h)
         uint64_t bytes, streams;
     } told_t;
     const size_t p = (size_t)h->mesh.size;
-    const told_t mine = {mc_addresses_bytes(h), any_streams(h)};
-    uint64_t most = 0;
-    bool streams = true;
+    const told_t mine = {mc_addresses_bytes(h), streaming(h)};
+    uint64_t most = 0, streams = mine.streams;
     told_t *const told = calloc(p, sizeof *told);
     int status = told ? gather(&h->oob, &mine, told, sizeof mine) : mc_fail_memory("addresses");
     for (size_t r = 0; r < p && !status; r++) {
         most = told[r].bytes > most ? told[r].bytes : most;
-        streams = streams && told[r].streams;
+        streams &= told[r].streams;
     }
     free(told);
     if (status)
         return status;
-    h->streams = streams;
+    agree_on_streaming(h, streams);
     char *const own = calloc(1, most);
     h->addresses = malloc(p * most);
     h->address_stride = most;

@@ -1,5 +1,6 @@
 #include "runtime/executor.h"
 
+#include "runtime/credit.h"
 #include "runtime/hold.h"
 
 #include <stdlib.h>
@@ -106,7 +107,11 @@ int mc_executor_init(mc_executor_t *x, const mc_plan_t *plan, const mc_wiring_t 
         free(number);
         return mc_fail_memory("an executor");
     }
-    *x = (mc_executor_t){.plan = plan, .n_lanes = lanes, .n_sending = sends};
+    *x = (mc_executor_t){.plan = plan,
+                         .n_lanes = lanes,
+                         .n_sending = sends,
+                         .wire = wiring->wire,
+                         .beside = wiring->beside};
     x->task = (mc_task_t *)memory;
     x->lane = (mc_lane_t *)(x->task + n);
     x->queue = (uint32_t *)(x->lane + lanes);
@@ -179,7 +184,8 @@ size_t mc_executor_measure(mc_executor_t *x, const mc_binding_t *binding)
     for (uint32_t l = 0; l < x->n_sending; l++)
         if (x->lane[l].n > 0)
             x->lane[l].port = port_of(x, x->lane[l].peer->transport);
-    mc_hold_sends(x, MC_HOLD_AHEAD);
+    mc_hold_sends(x);
+    mc_credit_measure(x);
     for (uint32_t t = 0; t < x->plan->n_steps; t++)
         if (is_staged(x, t))
             x->staged[x->n_staged++] = t;
@@ -189,6 +195,11 @@ size_t mc_executor_measure(mc_executor_t *x, const mc_binding_t *binding)
     const size_t wanted = fit < least ? least : fit;
     x->n_slots = wanted < x->n_staged ? (uint32_t)wanted : x->n_staged;
     return x->n_slots * x->slot_bytes;
+}
+
+size_t mc_executor_ahead(const mc_executor_t *x, uint8_t phase)
+{
+    return mc_hold_ahead(mc_plan_crowd(x->plan, phase, x->wire) * (x->beside > 0 ? x->beside : 1));
 }
 
 void mc_executor_bind(mc_executor_t *x, char *staging)
@@ -222,13 +233,6 @@ static uint32_t heap_pop(mc_executor_t *x)
 }
 
 /* Messages -------------------------------------------------------------------------------------- */
-
-static void fail(mc_executor_t *x, int status)
-{
-    if (x->state != MC_FAILED)
-        x->status = status;
-    x->state = MC_FAILED;
-}
 
 static void reduce_message(const mc_binding_t *b, const mc_step_t *s, void *to, const void *from,
                            const void *message, size_t bytes)
@@ -284,14 +288,15 @@ static void send_or_recv(mc_executor_t *x, mc_lane_t *lane, uint32_t t)
         status = ops->recv(lane->peer, &m, &task->io);
     }
     if (status < 0)
-        fail(x, status);
+        mc_executor_fail(x, status);
     else if (status == MESHCOLL_OK)
         mc_io_finish(&task->io, MESHCOLL_OK);
 }
 
 static bool can_start(const mc_executor_t *x, const mc_lane_t *lane)
 {
-    if (lane->next == lane->n || lane->n_flying == lane->window)
+    if (lane->next == (lane->bytes_sent ? lane->credited : lane->n) ||
+        lane->n_flying == lane->window)
         return false;
     const uint32_t t = x->queue[lane->first + lane->next];
     return is_staged(x, t) ? (bool)x->task[t].staged.at : x->task[t].waits == 0;
@@ -369,19 +374,35 @@ static void complete(mc_executor_t *x, uint32_t t)
     }
 }
 
+/* Copies on, within a turn: peers wait for what comes between. Whether all is copied. */
+static bool copy_on(mc_executor_t *x, uint32_t t, size_t *turn)
+{
+    const mc_binding_t *const b = x->binding;
+    const mc_bound_t *const bound = &b->step[t];
+    mc_task_t *const task = &x->task[t];
+    while (task->span < bound->n && *turn < TURN_BYTES) {
+        const mc_span_t from = b->from[bound->at + task->span], to = b->to[bound->at + task->span];
+        const size_t left = to.bytes - task->reduced, room = TURN_BYTES - *turn;
+        const size_t n = left < room ? left : room;
+        if (to.at != from.at)
+            memcpy((char *)to.at + task->reduced, (char *)from.at + task->reduced, n);
+        *turn += n;
+        task->reduced = n < left ? task->reduced + n : 0;
+        task->span += n == left;
+    }
+    if (task->span < bound->n)
+        return false;
+    task->span = 0;
+    return true;
+}
+
 static void run_local(mc_executor_t *x, uint32_t t)
 {
     const mc_binding_t *const b = x->binding;
     const mc_bound_t *const bound = &b->step[t];
     const mc_span_t *const from = &b->from[bound->at], *const to = &b->to[bound->at];
     const char *message = x->task[t].staged.at;
-    mc_timeline_mark(x->timeline, t, MC_BEGUN);
     switch (step_of(x, t)->op) {
-    case MC_OP_COPY:
-        for (uint32_t i = 0; i < bound->n; i++)
-            if (to[i].at != from[i].at)
-                memcpy(to[i].at, from[i].at, to[i].bytes);
-        break;
     case MC_OP_REDUCE:
         for (uint32_t i = 0; i < bound->n; i++)
             mc_reduce(&b->reducer, to[i].at, from[i].at, to[i].at, to[i].bytes / b->element);
@@ -394,7 +415,7 @@ static void run_local(mc_executor_t *x, uint32_t t)
         for (uint32_t i = 0; i < bound->n; message += to[i++].bytes)
             reduce_message(b, step_of(x, t), to[i].at, from[i].at, message, to[i].bytes);
         break;
-    default: /* a message of no bytes */
+    default: /* copied, or a message of no bytes */
         break;
     }
     if (x->task[t].staged.at) {
@@ -423,11 +444,12 @@ static void message_done(mc_executor_t *x, mc_io_t *io)
     mc_lane_t *const lane = &x->lane[task->lane];
     mc_timeline_mark(x->timeline, t, MC_ARRIVED);
     if (io->status < 0)
-        fail(x, io->status);
+        mc_executor_fail(x, io->status);
     lane->n_flying--;
     if (lane->bytes_sent)
         x->port[lane->port].n_flying--;
     free_held(x, task);
+    mc_credit_ask(x, task->asks);
     if (!task->staged.at) {
         complete(x, t);
     } else if (--task->waits == 0) {
@@ -469,9 +491,8 @@ int mc_executor_start(mc_executor_t *x, uint32_t operation)
     x->operation = mc_tag(0, operation, 0);
     reset(x);
     x->state = MC_RUNNING;
+    mc_credit_start(x);
     grant_slots(x);
-    for (uint32_t l = x->n_sending; l < x->n_lanes; l++)
-        pump(x, &x->lane[l]);
     for (uint32_t t = 0; t < x->plan->n_steps; t++) {
         if (x->task[t].waits > 0)
             continue;
@@ -480,6 +501,9 @@ int mc_executor_start(mc_executor_t *x, uint32_t operation)
         else if (mc_op_sends((mc_op_t)step_of(x, t)->op))
             pump(x, &x->lane[x->task[t].lane]);
     }
+    /* last: what has come already is taken at once, and others wait for what this rank sends */
+    for (uint32_t l = x->n_sending; l < x->n_lanes; l++)
+        pump(x, &x->lane[l]);
     return x->state == MC_FAILED ? x->status : MESHCOLL_OK;
 }
 
@@ -492,7 +516,7 @@ static void start_flushes(mc_executor_t *x)
         const int status =
             t->ops->flush ? t->ops->flush(t, !x->shared, &x->port[p].flush) : MESHCOLL_OK;
         if (status < 0)
-            fail(x, status);
+            mc_executor_fail(x, status);
         else if (status == MESHCOLL_IN_PROGRESS)
             x->n_left++;
     }
@@ -514,18 +538,26 @@ static void poll_flushes(mc_executor_t *x)
         port->flush = NULL;
         x->n_left--;
         if (status < 0)
-            fail(x, status);
+            mc_executor_fail(x, status);
     }
 }
 
 static void drain(mc_executor_t *x)
 {
     size_t turn = 0;
+    for (mc_lane_t *lane; (lane = mc_credit_next(x));)
+        pump(x, lane);
     for (mc_io_t *io; (io = mc_io_pop(&x->finished));)
         message_done(x, io);
     while (x->n_heap > 0 && turn < TURN_BYTES) {
-        const uint32_t t = heap_pop(x);
-        turn += x->binding->step[t].bytes;
+        const uint32_t t = x->heap[0];
+        const bool copies = step_of(x, t)->op == MC_OP_COPY;
+        if (!copies || x->task[t].span + x->task[t].reduced == 0)
+            mc_timeline_mark(x->timeline, t, MC_BEGUN);
+        if (copies && !copy_on(x, t, &turn))
+            return;
+        turn += copies ? 0 : x->binding->step[t].bytes;
+        heap_pop(x);
         run_local(x, t);
         for (mc_io_t *io; (io = mc_io_pop(&x->finished));)
             message_done(x, io);

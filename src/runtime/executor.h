@@ -24,6 +24,11 @@ typedef struct {
     uint32_t next, n_flying; /* the next to start, and how many are under way */
     uint32_t window;
     uint32_t port; /* of sends */
+    /* of its messages those from `open` on need a credit (credit.h); the first `credited` may go */
+    uint32_t open, credited;
+    uint32_t owed;  /* of receives: credits that are due and not given yet */
+    bool crediting; /* one is under way */
+    mc_io_t credit;
 } mc_lane_t;
 
 /*
@@ -42,11 +47,13 @@ typedef struct {
     mc_span_t staged; /* where a message to be reduced comes to; at is NULL without a slot */
     uint32_t waits;   /* for so many steps and messages */
     uint32_t lane;
-    uint32_t span;  /* of a message that is reduced as it comes: where it has got to */
+    uint32_t span;  /* of a message that is reduced as it comes, or a copy: where it has got to */
     bool held;      /* a send that waits for another's message too (hold.h) */
     size_t reduced; /* bytes of that span */
     uint32_t frees; /* of a receive: a send that is held for its message, as step + 1; 0: none */
     uint32_t also;  /* of a send that is held: the next one for the same message, alike */
+    uint32_t asks;  /* of a receive: one that is asked for when this one has come, alike */
+    uint32_t next;  /* of a receive that is asked for: the next one at the same time, alike */
 } mc_task_t;
 
 typedef enum { MC_IDLE, MC_RUNNING, MC_FLUSHING, MC_FAILED } mc_phase_state_t;
@@ -72,7 +79,11 @@ typedef struct {
     size_t slot_bytes;
     mc_port_t port[MC_MAX_DIMS];
     uint32_t n_ports;
+    int32_t wire, beside; /* as in mc_wiring_t */
     mc_io_queue_t finished;
+    mc_io_queue_t credits;   /* of lanes, that have come or gone */
+    uint32_t n_credits;      /* of a run, both ways */
+    uint32_t asked_first;    /* a receive that is asked for at once, as step + 1 */
     bool shared;             /* other requests run on the handle */
     uint32_t looks;          /* of a flush, so many in which nothing happened while others ran */
     uint32_t looks_awake;    /* those a waiting rank makes before it sleeps */
@@ -82,6 +93,9 @@ typedef struct {
 /* Connections by plan->peer, and the counters their bytes are added to. */
 typedef struct {
     int32_t rank;
+    /* the innermost dimension whose transport streams: ranks inside of it share a port; and how many parts of
+     * a split mesh share them */
+    int32_t wire, beside;
     mc_peer_t *const *peer;
     uint64_t *const *bytes_sent;
 } mc_wiring_t;
@@ -98,9 +112,18 @@ void mc_executor_bind(mc_executor_t *x, char *staging);
 int mc_executor_start(mc_executor_t *x, uint32_t operation);
 /* Goes on with what the transports have finished. OK when complete, IN_PROGRESS, or an error. */
 int mc_executor_advance(mc_executor_t *x);
+/* Ends the run. */
+static inline void mc_executor_fail(mc_executor_t *x, int status)
+{
+    if (x->state != MC_FAILED)
+        x->status = status;
+    x->state = MC_FAILED;
+}
+/* Bytes that each of the ranks that share this one's port may have on its way in a phase (hold.h). */
+size_t mc_executor_ahead(const mc_executor_t *x, uint8_t phase);
 static inline bool mc_executor_has_work(const mc_executor_t *x)
 {
-    return x->finished.first || x->n_heap > 0;
+    return x->finished.first || x->credits.first || x->n_heap > 0;
 }
 
 #endif

@@ -73,9 +73,15 @@ int mc_group_add(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier)
         status = reserve(g);
     if (!status && a.count > 0)
         g->member[g->n++] = (mc_member_t){.asked = {.args = a, .is_barrier = is_barrier}};
-    if (status && !g->failed)
-        g->failed = status;
+    if (status)
+        mc_group_refuse(h, status);
     return status;
+}
+
+void mc_group_refuse(meshcoll_t *h, int status)
+{
+    if (!h->group->failed)
+        h->group->failed = status;
 }
 
 void mc_group_free(meshcoll_t *h)

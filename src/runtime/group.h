@@ -30,6 +30,8 @@ typedef struct mc_group {
 
 /* A call within a group, its arguments checked here. */
 int mc_group_add(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier);
+/* A call within a group was refused: its end starts none. */
+void mc_group_refuse(meshcoll_t *h, int status);
 void mc_group_free(meshcoll_t *h);
 
 /* Whether calls of these arguments are packed, given others like it. */

@@ -29,6 +29,7 @@ int mc_handle_open(const mc_mesh_t *mesh, int32_t rank, const mc_settings_t *set
     if (!h)
         return mc_fail_memory("a mesh");
     h->rank = rank;
+    h->beside = 1;
     h->mesh = *mesh;
     h->numbering = mc_numbering(mesh, NULL);
     mc_text_t text = mc_text(h->text, sizeof h->text);

@@ -49,7 +49,7 @@ static bool any_streams(const mc_executor_t *x)
     return false;
 }
 
-void mc_hold_sends(mc_executor_t *x, size_t ahead)
+void mc_hold_sends(mc_executor_t *x)
 {
     passed_t passed[UINT8_MAX + 1] = {{0}};
     if (!any_streams(x))
@@ -67,7 +67,7 @@ void mc_hold_sends(mc_executor_t *x, size_t ahead)
             p->ahead += x->binding->step[t].bytes;
             continue;
         }
-        move_on(x, p, s->phase, ahead);
+        move_on(x, p, s->phase, mc_executor_ahead(x, s->phase));
         if (p->last > 0)
             hold(x, p, t);
     }

@@ -37,7 +37,11 @@ static int init_executor(meshcoll_request_t *r)
     uint64_t **const counter = calloc(n, sizeof *counter);
     int status = peer && counter ? connect_peers(r, peer, counter) : mc_fail_memory("connections");
     if (!status) {
-        const mc_wiring_t wiring = {.rank = r->plan->rank, .peer = peer, .bytes_sent = counter};
+        const mc_wiring_t wiring = {.rank = r->plan->rank,
+                                    .wire = mc_handle_wire(r->mesh),
+                                    .beside = r->mesh->beside,
+                                    .peer = peer,
+                                    .bytes_sent = counter};
         status = mc_executor_init(&r->executor, r->plan, &wiring);
     }
     free(counter);
@@ -205,12 +209,13 @@ static int bind(meshcoll_request_t *r, const meshcoll_args_t *a, uint32_t counts
     return status;
 }
 
-static int init(meshcoll_t *h, const meshcoll_args_t *a, meshcoll_request_t **request)
+static int init(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier,
+                meshcoll_request_t **request)
 {
     const uint32_t number = mc_next_persistent(h), counts = a->in_counts ? mc_next_call(h) : 0;
     mc_memory_t *choice;
     meshcoll_request_t *r;
-    int status = mc_call_choose(h, a, false, &choice);
+    int status = mc_call_choose(h, a, is_barrier, &choice);
     if (status)
         return status;
     const mc_ranked_t best = choice->best;
@@ -229,18 +234,17 @@ static int init(meshcoll_t *h, const meshcoll_args_t *a, meshcoll_request_t **re
     return MESHCOLL_OK;
 }
 
-int meshcoll_init(meshcoll_t *mesh, const meshcoll_args_t *args, meshcoll_request_t **request)
+int mc_request_init(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier,
+                    meshcoll_request_t **request)
 {
     meshcoll_args_t a;
-    if (!mesh || !args || !request)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_init: mesh, args or request is NULL");
-    mc_lock(mesh);
-    int status = mc_handle_check(mesh);
+    mc_lock(h);
+    int status = mc_handle_check(h);
     if (!status)
-        status = mc_args_check(mesh, args, &a);
+        status = mc_args_check(h, given, &a);
     if (!status)
-        status = init(mesh, &a, request);
-    mc_unlock(mesh);
+        status = init(h, &a, is_barrier, request);
+    mc_unlock(h);
     return status;
 }
 
@@ -336,12 +340,16 @@ int meshcoll_start(meshcoll_request_t *request)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_start: the request's mesh is destroyed");
     if (!request->persistent)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                       "meshcoll_start: only a request of meshcoll_init can be started");
+                       "meshcoll_start: only a persistent request can be started, one of "
+                       "meshcoll_init or, say, meshcoll_allreduce_init");
     const meshcoll_t *const h = request->mesh;
     mc_lock(h);
-    const int status = request->running ? mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                                                  "meshcoll_start: the request is still running")
-                                        : mc_request_start(request);
+    /* not `running`: that depends on how far the other ranks are, and ranks would start it unequally often */
+    const bool again = request->active && mc_handle_check(h) == MESHCOLL_OK;
+    const int status =
+        again ? mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_start: the request was started before, "
+                                                  "and nobody has waited for that run: wait first")
+              : mc_request_start(request);
     mc_unlock(h);
     return status;
 }

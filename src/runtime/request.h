@@ -64,6 +64,9 @@ int mc_request_create(meshcoll_t *h, const meshcoll_args_t *args, const mc_ranke
                       meshcoll_request_t **request);
 /* Operands for its collective, root and strategy, in the workspace it has now. */
 int mc_request_bind(meshcoll_request_t *r, const mc_operands_t *operands);
+/* A persistent one. */
+int mc_request_init(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier,
+                    meshcoll_request_t **request);
 /* Nothing of it is under way. */
 void mc_request_destroy(meshcoll_request_t *r);
 

@@ -177,6 +177,24 @@ static int take_machines(const part_t *p, meshcoll_t *h)
     return good ? MESHCOLL_OK : mc_fail_memory("machines");
 }
 
+/* Ranks that leave a box by one port, as far as their mesh tells. */
+static int32_t behind_port(const meshcoll_t *h)
+{
+    const int32_t wire = mc_handle_wire(h);
+    return wire < 0 ? 1 : mc_mesh_stride(&h->mesh, wire);
+}
+
+/* What the parent's ranks agreed to, and how many of the others go by the same ports. */
+static void share_wire(const part_t *p, meshcoll_t *h)
+{
+    for (int32_t k = 0; k < p->mesh.ndims; k++) {
+        const mc_transport_t *const agreed = p->parent->transport[p->dim[k]];
+        if (h->transport[k])
+            h->transport[k]->streams = agreed && agreed->streams;
+    }
+    h->beside = p->parent->beside * behind_port(p->parent) / behind_port(h);
+}
+
 static int open_part(const part_t *p, meshcoll_t *parent, meshcoll_t **handle)
 {
     const mc_settings_t settings = {.reproducible = parent->reproducible ? "1" : NULL};
@@ -190,7 +208,6 @@ static int open_part(const part_t *p, meshcoll_t *parent, meshcoll_t **handle)
     h->access = parent->access;
     mc_lock(h);
     h->crowded = parent->crowded;
-    h->streams = parent->streams;
     mc_unlock(h);
     for (int32_t k = 0; k < p->mesh.ndims; k++) {
         h->links.dim[k] = share_link(p, k);
@@ -199,7 +216,11 @@ static int open_part(const part_t *p, meshcoll_t *parent, meshcoll_t **handle)
     take_strategies(h);
     *handle = h;
     status = take_machines(p, h);
-    return status ? status : mc_connections_open(h);
+    if (!status)
+        status = mc_connections_open(h);
+    if (!status)
+        share_wire(p, h);
+    return status;
 }
 
 /* What its ranks tell each other ------------------------------------------------------------------ */
@@ -281,16 +302,28 @@ static int make(part_t *p, meshcoll_t *parent, meshcoll_t **sub)
     return MESHCOLL_OK;
 }
 
+/* Its own calls on the parent would only be noted in a group. */
+static int check_ready(const meshcoll_t *parent)
+{
+    mc_lock(parent);
+    int status = mc_handle_check(parent);
+    if (!status && parent->group_open)
+        status = mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                         "meshcoll_split: a group is open on this mesh: end it first");
+    mc_unlock(parent);
+    return status;
+}
+
 int meshcoll_split(meshcoll_t *mesh, const char *dims, meshcoll_t **sub)
 {
     part_t p = {.parent = mesh};
     bool chosen[MC_MAX_DIMS] = {false};
     if (!mesh || !dims || !sub)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_split: mesh, dims or sub is NULL");
-    if (!mesh->machine)
+    int status = check_ready(mesh);
+    if (!status && !mesh->machine)
         return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
                        "meshcoll_split: a mesh in one process cannot be split");
-    int status = mc_handle_check(mesh);
     if (!status)
         status = parse_dims(mesh, dims, chosen);
     if (status)

@@ -59,7 +59,8 @@ void mc_threads_tell(mc_threads_t *t)
 
 /* Sleeping --------------------------------------------------------------------------------------- */
 
-static void sleep_on(meshcoll_t *h, bool with_busy, int most_ms)
+/* Whether a transport ended it, and nobody who has something to do. */
+static bool sleep_on(meshcoll_t *h, bool with_busy, int most_ms)
 {
     mc_threads_t *const t = h->threads;
     uint64_t n_wakes;
@@ -72,11 +73,12 @@ static void sleep_on(meshcoll_t *h, bool with_busy, int most_ms)
     s.fd[s.n++] = (struct pollfd){.fd = t->wake, .events = POLLIN};
     t->asleep = true;
     mc_threads_unlock(t);
-    mc_sleep(&s, most_ms);
+    bool news = mc_sleep(&s, most_ms);
     mc_threads_lock(t);
     t->asleep = false;
     while (read(t->wake, &n_wakes, sizeof n_wakes) > 0)
-        ;
+        news = false;
+    return news;
 }
 
 static void nap(mc_threads_t *t)
@@ -84,6 +86,15 @@ static void nap(mc_threads_t *t)
     mc_threads_unlock(t);
     nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
     mc_threads_lock(t);
+}
+
+/* A descriptor that says all the time that there is news, when a look finds none, would have its sleeper
+ * spin: after such a sleep it naps. */
+static void sleep_or_nap(meshcoll_t *h, bool with_busy, int most_ms, bool *in_vain)
+{
+    if (*in_vain)
+        nap(h->threads);
+    *in_vain = !*in_vain && sleep_on(h, with_busy, most_ms);
 }
 
 static void wait_for_news(mc_threads_t *t)
@@ -98,6 +109,7 @@ void mc_threads_turn(meshcoll_t *h, mc_waiting_t *w)
     mc_threads_t *const t = h->threads;
     const uint32_t looks = mc_wait_looks(h);
     w->idle = mc_handle_progress(h) > 0 ? 0 : w->idle + 1;
+    w->in_vain = w->in_vain && w->idle > 0;
     if (w->idle <= looks) {
         step_aside(t, false);
     } else if (w->for_events || mc_threads_others_run(h)) {
@@ -105,7 +117,7 @@ void mc_threads_turn(meshcoll_t *h, mc_waiting_t *w)
     } else if (!t->has_thread && w->idle <= looks + mc_wait_yields(h)) {
         step_aside(t, true);
     } else if (!t->has_thread && !t->asleep) {
-        sleep_on(h, true, MC_SLEEP_MS);
+        sleep_or_nap(h, true, MC_SLEEP_MS, &w->in_vain);
         mc_threads_tell(t); /* who waits behind may have to take over */
     } else if (mc_handle_others_run(h)) {
         nap(t);
@@ -170,14 +182,16 @@ static void *progress(void *handle)
 {
     meshcoll_t *const h = handle;
     mc_threads_t *const t = h->threads;
+    bool in_vain = false;
     mc_threads_lock(t);
     for (uint32_t idle = 0; !t->stop;) {
         const uint32_t looks = mc_wait_looks(h);
         idle = mc_handle_look(h) > 0 ? 0 : idle + 1;
+        in_vain = in_vain && idle > 0;
         if (idle > 0 && !h->running)
-            sleep_on(h, false, -1);
+            sleep_or_nap(h, false, -1, &in_vain);
         else if (idle > looks + MC_WAIT_YIELDS_CROWDED) /* it shares the core of its rank */
-            sleep_on(h, false, MC_SLEEP_MS);
+            sleep_or_nap(h, false, MC_SLEEP_MS, &in_vain);
         else
             step_aside(t, idle > looks);
     }

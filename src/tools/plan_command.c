@@ -67,6 +67,9 @@ static int read_request(const texts_t *texts, const char *collective, mc_plan_re
         exit = read_links(texts, r);
     if (exit != MC_GO_ON)
         return exit;
+    if (r->max_segments & (r->max_segments - 1))
+        return mc_tool_refuse(r->command, "--max-segments takes a power of two, as in 64; got '%d'",
+                              r->max_segments);
     /* the setting leaves alone what does not reduce */
     r->reproducible = r->reproducible && mc_moves[r->collective].reduces;
     r->numbering = mc_numbering(&r->mesh, NULL);
@@ -161,7 +164,7 @@ static int run(const mc_command_t *self, int argc, char **argv)
          .help = "cut the vector into at most N segments (a power of two): 64",
          .number = &r.max_segments,
          .least = 1,
-         .most = 65536},
+         .most = MC_MOST_SEGMENTS},
         {.name = "json", .help = "as JSON", .flag = &r.json},
         {0},
     };

@@ -193,10 +193,11 @@ static void print_remarks(const ranking_t *k)
     if (mc_moves[k->request->collective].reduces)
         printf("; nγ: n bytes summed");
     putchar('\n');
-    if (!k->request->strategy && most > 1 && 2 * k->ranked[0].strategy.segments > most)
-        printf("the best one takes the most segments allowed; --max-segments %" PRIu64
+    const bool more = most > 1 && most < MC_MOST_SEGMENTS;
+    if (!k->request->strategy && more && 2 * k->ranked[0].strategy.segments > most)
+        printf("the best one takes the most segments allowed; --max-segments %" PRIu32
                " lets it take more\n",
-               (uint64_t)most * 4);
+               most * 4 < MC_MOST_SEGMENTS ? most * 4 : MC_MOST_SEGMENTS);
 }
 
 static int print_details(const ranking_t *k)

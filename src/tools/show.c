@@ -1,7 +1,7 @@
 #include "tools/show.h"
 
 #include <inttypes.h>
-#include <math.h>
+#include <string.h>
 
 const char *mc_show_mesh(const mc_mesh_t *mesh, char buffer[MC_MESH_TEXT])
 {
@@ -74,33 +74,145 @@ void mc_add_seconds(mc_table_t *table, double seconds)
     mc_table_add(table, "%s", mc_print_seconds(seconds, number, sizeof number));
 }
 
-int mc_show_links(const mc_mesh_t *mesh, const mc_links_t *links)
+/* Links ------------------------------------------------------------------------------------------ */
+
+/* What most links do not have gets a column where one has it. */
+typedef struct {
+    bool gap, cpu, bus, burst, header, incast;
+} columns_t;
+
+static mc_link_point_t numbers_of(const mc_link_t *link)
 {
-    char number[MC_NUMBER_TEXT];
-    mc_table_t table = mc_table("lrrrrrll");
-    static const char *const head[] = {
-        "link",           "α, a message", "g, in a row", "cpu, of all",
-        "1/β, bandwidth", "1/γ, summing", "ports",       ""};
-    for (size_t i = 0; i < MC_COUNT(head); i++)
-        mc_table_add(&table, "%s", head[i]);
+    return (mc_link_point_t){.alpha = link->alpha,
+                             .gap = link->gap,
+                             .cpu = link->cpu,
+                             .beta = link->beta,
+                             .bus = link->bus,
+                             .gamma = link->gamma};
+}
+
+static void note_columns(columns_t *c, const mc_link_point_t *at)
+{
+    c->gap |= at->gap > 0 && at->gap != at->alpha;
+    c->cpu |= at->cpu > 0;
+    c->bus |= at->bus > 0;
+}
+
+static columns_t columns_of(const mc_mesh_t *mesh, const mc_links_t *links)
+{
+    columns_t c = {0};
     for (int32_t d = 0; d < mesh->ndims; d++) {
         const mc_link_t *const link = &links->dim[d];
-        mc_table_add(&table, "%s", mesh->dim[d].name);
-        mc_add_seconds(&table, link->alpha);
-        mc_add_seconds(&table, link->gap);
-        mc_add_seconds(&table, link->cpu);
-        mc_table_add(&table, "%.4g GB/s", 1e-9 / link->beta);
-        mc_table_add(&table, "%.4g GB/s", 1e-9 / link->gamma);
-        mc_table_add(&table, "%s", mc_show_ports(link->ports, number));
-        const int32_t wire = mc_links_wire(links, d);
-        mc_table_add(&table, "%s%s%s", link->pulled ? "the receivers copy" : "",
-                     wire == d      ? ""
-                     : link->pulled ? ", by the wire of "
-                                    : "by the wire of ",
-                     wire == d ? "" : mesh->dim[wire].name);
+        const mc_link_point_t numbers = numbers_of(link);
+        note_columns(&c, &numbers);
+        for (int32_t i = 0; i < link->n_points; i++)
+            note_columns(&c, &link->point[i]);
+        c.burst |= link->burst > 0;
+        c.header |= link->header > 0;
+        c.incast |= link->incast > 0;
+    }
+    return c;
+}
+
+static void add_links_head(mc_table_t *table, const columns_t *c)
+{
+    const char *const head[] = {"link",
+                                "α, a message",
+                                c->gap ? "g, in a row" : NULL,
+                                c->cpu ? "cpu, of all" : NULL,
+                                "1/β, bandwidth",
+                                c->bus ? "1/bus, of all" : NULL,
+                                "1/γ, summing",
+                                c->burst ? "burst" : NULL,
+                                c->header ? "headers" : NULL,
+                                c->incast ? "incast" : NULL,
+                                "ports",
+                                ""};
+    for (size_t i = 0; i < MC_COUNT(head); i++)
+        if (head[i])
+            mc_table_add(table, "%s", head[i]);
+}
+
+/* What takes no time has no rate. */
+static void add_rate(mc_table_t *table, double seconds)
+{
+    if (seconds > 0)
+        mc_table_add(table, "%.4g GB/s", 1e-9 / seconds);
+    else
+        mc_table_add(table, "-");
+}
+
+static void add_size(mc_table_t *table, double bytes)
+{
+    char number[MC_NUMBER_TEXT];
+    mc_table_add(table, "%s", bytes > 0 ? mc_print_bytes(bytes, number, sizeof number) : "-");
+}
+
+static void add_numbers(mc_table_t *table, const columns_t *c, const mc_link_point_t *at)
+{
+    mc_add_seconds(table, at->alpha);
+    if (c->gap)
+        mc_add_seconds(table, at->gap);
+    if (c->cpu)
+        mc_add_seconds(table, at->cpu);
+    add_rate(table, at->beta);
+    if (c->bus)
+        add_rate(table, at->bus);
+    add_rate(table, at->gamma);
+}
+
+static void add_link(mc_table_t *table, const columns_t *c, const mc_mesh_t *mesh,
+                     const mc_links_t *links, int32_t d)
+{
+    char number[MC_NUMBER_TEXT];
+    const mc_link_t *const link = &links->dim[d];
+    const mc_link_point_t numbers = numbers_of(link);
+    const int32_t wire = mc_links_wire(links, d);
+    mc_table_add(table, "%s", mesh->dim[d].name);
+    add_numbers(table, c, &numbers);
+    if (c->burst)
+        add_size(table, link->burst);
+    if (c->header)
+        add_size(table, link->header);
+    if (c->incast)
+        mc_table_add(table, "%.0f %%", 100 * link->incast);
+    mc_table_add(table, "%s", mc_show_ports(link->ports, number));
+    mc_table_add(table, "%s%s%s", link->pulled ? "the receivers copy" : "",
+                 wire == d      ? ""
+                 : link->pulled ? ", by the wire of "
+                                : "by the wire of ",
+                 wire == d ? "" : mesh->dim[wire].name);
+}
+
+/* Below a link: what it is where the whole vector has so many bytes. */
+static void add_point(mc_table_t *table, const columns_t *c, const mc_link_point_t *at)
+{
+    char number[MC_NUMBER_TEXT];
+    mc_table_add(table, "  at %s", mc_print_bytes(at->bytes, number, sizeof number));
+    add_numbers(table, c, at);
+    for (int i = 0; i < 2 + c->burst + c->header + c->incast; i++)
+        mc_table_add(table, "%s", "");
+}
+
+int mc_show_links(const mc_mesh_t *mesh, const mc_links_t *links)
+{
+    char align[16] = "lr";
+    const columns_t c = columns_of(mesh, links);
+    const int numbers = 2 + c.gap + c.cpu + c.bus + c.burst + c.header + c.incast;
+    for (int i = 0; i < numbers; i++)
+        strcat(align, "r");
+    strcat(align, "ll");
+    mc_table_t table = mc_table(align);
+    add_links_head(&table, &c);
+    for (int32_t d = 0; d < mesh->ndims; d++) {
+        add_link(&table, &c, mesh, links, d);
+        for (int32_t i = 0; i < links->dim[d].n_points; i++)
+            add_point(&table, &c, &links->dim[d].point[i]);
     }
     return mc_table_print(&table, 2, stdout);
 }
+
+/* JSON ------------------------------------------------------------------------------------------- */
 
 json_t *mc_json_mesh(const mc_mesh_t *mesh)
 {
@@ -134,12 +246,13 @@ json_t *mc_json_links(const mc_mesh_t *mesh, const mc_links_t *links)
         json_t *const ports =
             link->ports == MC_PORTS_ALL ? json_string("all") : json_integer(link->ports);
         json_array_append_new(
-            dims, json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:b, s:s, s:o}",
-                            "dim", mesh->dim[d].name, "alpha", link->alpha, "gap", link->gap, "cpu",
-                            link->cpu, "incast", link->incast, "beta", link->beta, "bus", link->bus,
-                            "burst", link->burst, "gamma", link->gamma, "ports", ports, "pulled",
-                            (int)link->pulled, "wire", mesh->dim[mc_links_wire(links, d)].name,
-                            "at", json_points(link)));
+            dims,
+            json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:b, s:s, s:o}",
+                      "dim", mesh->dim[d].name, "alpha", link->alpha, "gap", link->gap, "cpu",
+                      link->cpu, "incast", link->incast, "beta", link->beta, "bus", link->bus,
+                      "burst", link->burst, "header", link->header, "gamma", link->gamma, "ports",
+                      ports, "pulled", (int)link->pulled, "wire",
+                      mesh->dim[mc_links_wire(links, d)].name, "at", json_points(link)));
     }
     return dims;
 }

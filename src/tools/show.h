@@ -21,7 +21,7 @@ const char *mc_show_ratio(mc_ratio_t ratio, char buffer[MC_NUMBER_TEXT]);
 const char *mc_show_term(const mc_term_t *term, char buffer[MC_TERM_TEXT]);
 const char *mc_show_ports(int32_t ports, char buffer[MC_NUMBER_TEXT]);
 
-/* The links of a mesh, a line a dimension. */
+/* The links of a mesh, a line a dimension, and below it one for each size it was measured at. */
 int mc_show_links(const mc_mesh_t *mesh, const mc_links_t *links);
 
 /* A time's or a size's text in a cell. */

@@ -4,6 +4,7 @@
 
 #include "runtime/tuned.h"
 #include "tools/tool.h"
+#include "tools/tune_fit.h"
 
 #include <mpi.h>
 
@@ -18,6 +19,9 @@ typedef struct {
     double incast;          /* by how much of together bytes from all at once are slower */
     double together, alone; /* seconds a byte of one line: all at once, one a box */
     uint64_t bytes;         /* of the largest message */
+    double piece;           /* bytes of the pieces in which it was sent */
+    /* on wires, of one vector in large and in small pieces; one a box */
+    mc_tune_pieces_t coarse, fine;
 } mc_seen_t;
 
 typedef struct {

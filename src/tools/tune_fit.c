@@ -6,6 +6,8 @@
 
 #include "compose/planner.h"
 
+#include <math.h>
+
 /* Dimensions of the mesh that are longer than 1, outermost first. */
 static int32_t long_dims(const mc_mesh_t *mesh, int32_t dim[MC_MAX_DIMS])
 {
@@ -145,6 +147,22 @@ int mc_tune_fit(const mc_mesh_t *mesh, const double seconds[MC_TUNE_SHAPES],
         cpu[d] = value[2 * d + 1];
     }
     return MESHCOLL_OK;
+}
+
+/* Pieces ----------------------------------------------------------------------------------------- */
+
+/* The other leg of mc_busy_both(). */
+static double link_of(const mc_tune_pieces_t *pieces, double own)
+{
+    return pieces->seconds > own ? sqrt(pieces->seconds * pieces->seconds - own * own) : 0;
+}
+
+double mc_tune_header(const mc_tune_pieces_t *coarse, const mc_tune_pieces_t *fine, double own)
+{
+    const double link = link_of(fine, own);
+    const double beta = (link_of(coarse, own) - link) / (coarse->bytes - fine->bytes);
+    const double header = link / beta - fine->bytes;
+    return beta > 0 && header > 0 ? header : 0;
 }
 
 /* One line at one size --------------------------------------------------------------------------- */

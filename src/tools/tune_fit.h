@@ -21,6 +21,13 @@ typedef struct {
 enum { MC_TUNE_CLOSED = 20 };
 bool mc_tune_closed(const mc_mesh_t *mesh, int32_t i, mc_tune_closed_t *closed);
 
+/* Bytes that every rank sends in pieces, one after the other all the time: of a piece, and seconds for each. */
+typedef struct {
+    double bytes, seconds;
+} mc_tune_pieces_t;
+/* Bytes by which every piece keeps the wire busy besides its own, where ranks are at it for `own` seconds. */
+double mc_tune_header(const mc_tune_pieces_t *coarse, const mc_tune_pieces_t *fine, double own);
+
 /* An allreduce by rings along all dimensions, for MC_TUNE_BURST bytes; false on one rank. */
 enum { MC_TUNE_BURST = 32 << 10 };
 bool mc_tune_burst(const mc_mesh_t *mesh, char text[MC_TUNE_SHAPE]);

@@ -2,7 +2,6 @@
 #include "tools/tune.h"
 
 #include "compose/planner.h"
-#include "tools/tune_fit.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -79,6 +78,13 @@ static double gap_of(const mc_seen_t *seen, double alpha)
     return gap < most ? gap : most;
 }
 
+/* What a piece takes of a wire besides its bytes, with the ranks' own time as in mc_term_busy(). */
+static double header_of(const mc_seen_t *seen, double gap)
+{
+    const double own = gap + seen->cpu * seen->ranks / seen->lines;
+    return seen->fine.seconds > 0 ? floor(mc_tune_header(&seen->coarse, &seen->fine, own)) : 0;
+}
+
 /* Lines that run at once as fast as one does alone. */
 static int32_t ports_of(const mc_seen_t *seen)
 {
@@ -116,12 +122,16 @@ int mc_tune_links(const mc_cluster_t *cluster, const mc_tuning_t *tuning, mc_lin
         const int32_t ports = ports_of(seen);
         /* such that all lines at once, which the model makes lines / ports as slow, cost what they
          * were seen to */
-        const double alpha = larger(seen->alpha, seen->cpu);
+        const double alpha = larger(seen->alpha, seen->cpu), gap = gap_of(seen, alpha);
+        const double header = header_of(seen, gap);
+        /* of the bytes alone */
+        const double beta = seen->together * seen->piece / (seen->piece + header);
         found.dim[d] = (mc_link_t){.alpha = rounded(alpha),
-                                   .gap = rounded(gap_of(seen, alpha)),
+                                   .gap = rounded(gap),
                                    .cpu = rounded(seen->cpu),
                                    .incast = floor(seen->incast * 100 + 0.5) / 100,
-                                   .beta = rounded(seen->together * ports / seen->lines),
+                                   .header = header,
+                                   .beta = rounded(beta * ports / seen->lines),
                                    .gamma = rounded(tuning->gamma),
                                    .ports = ports,
                                    .pulled = mc_tune_is_pulled(cluster, d)};

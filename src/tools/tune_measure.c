@@ -27,6 +27,7 @@ enum {
     LEAST_LARGE_BYTES =
         1 << 20,           /* shapers and buffers let short bursts pass faster than the rest */
     MOST_BYTES = 32 << 20, /* of all blocks of a line */
+    FINE_BYTES = 4 << 10,  /* of a small piece, that its headers tell on */
     SUM_BYTES = 1 << 20,   /* of a vector summed in memory */
     /* a round, with a barrier between, as a program's calls follow each other: what a shaper saved up
      * before the first is gone after two */
@@ -35,8 +36,8 @@ enum {
 /* More: nothing couples these, and ranks that share a core take turns of milliseconds. */
 static const double least_sums = 100e-3;
 
-/* Three messages and a row of small ones, one line alone or all at once. */
-typedef enum { SMALL, ROW, QUARTER, LARGE, FROM_ALL, REQUESTS } size_index_t;
+/* Three messages, a row of small ones and two sizes of pieces, one line alone or all at once. */
+typedef enum { SMALL, ROW, QUARTER, LARGE, FROM_ALL, COARSE, FINE, REQUESTS } size_index_t;
 typedef enum {
     SMALL_ALL,
     ROW_ALL,
@@ -45,6 +46,8 @@ typedef enum {
     FROM_ALL_ALL,
     QUARTER_ALONE,
     LARGE_ALONE,
+    COARSE_ALONE,
+    FINE_ALONE,
     SERIES
 } series_index_t;
 /* `often`: in a round. What a row takes is short and differs most, by whose turn it is on a core. */
@@ -52,8 +55,9 @@ static const struct {
     size_index_t request;
     int32_t often;
     bool alone;
-} kinds[SERIES] = {{SMALL, 1, false},    {ROW, 3, false},    {QUARTER, 1, false}, {LARGE, 1, false},
-                   {FROM_ALL, 1, false}, {QUARTER, 1, true}, {LARGE, 1, true}};
+} kinds[SERIES] = {{SMALL, 1, false}, {ROW, 3, false},      {QUARTER, 1, false},
+                   {LARGE, 1, false}, {FROM_ALL, 1, false}, {QUARTER, 1, true},
+                   {LARGE, 1, true},  {COARSE, 1, true},    {FINE, 1, true}};
 
 /* One dimension, and this rank's line in it. */
 typedef struct {
@@ -64,7 +68,10 @@ typedef struct {
     meshcoll_t *line;
     char *buffer;
     size_t bytes; /* of the large message */
-    meshcoll_request_t *request[REQUESTS];
+    /* bytes of what is sent in small pieces, on a wire; 0 on others. In large pieces that may be the large message.
+     * By one line: of several, that wait for a port, small messages join in packets. */
+    size_t fine;
+    meshcoll_request_t *request[REQUESTS]; /* NULL: not sent */
     mc_series_t series[SERIES];
 } dim_t;
 
@@ -115,6 +122,13 @@ static void show(const tuner_t *t, const char *what)
 }
 
 /* Batches ---------------------------------------------------------------------------------------- */
+
+/* Where there is one line only, it is all of them. */
+static bool is_run(const dim_t *d, series_index_t s)
+{
+    const bool known = d->lines == 1 && (s == QUARTER_ALONE || s == LARGE_ALONE);
+    return d->request[kinds[s].request] && !known;
+}
 
 static double batch_of(const tuner_t *t, const dim_t *d, series_index_t s, int32_t repeats)
 {
@@ -247,16 +261,43 @@ static void small_close(small_t *small)
     meshcoll_free(small->request);
 }
 
+static int32_t cut(size_t bytes, size_t piece)
+{
+    const size_t pieces = (bytes + piece - 1) / piece;
+    return pieces < MC_MAX_SEGMENTS ? (int32_t)pieces : MC_MAX_SEGMENTS;
+}
+
 /* On a wire a message goes in pieces that can be held back, as pipelines and exchanges have them: of longer ones a
  * box's ranks put more into TCP's buffers than queues on the way hold (docs/performance.md). Also without that
  * a full mesh would send all to the first neighbour, then to the second, … */
+static int32_t pieces_of(const dim_t *d, size_t bytes)
+{
+    return cut(bytes, d->pulled ? MC_HOLD_AHEAD : mc_hold_piece(d->line->beside));
+}
+
 static meshcoll_request_t *large_of(const dim_t *d, const char *algorithm, size_t bytes)
 {
-    const size_t piece = d->pulled ? MC_HOLD_AHEAD : MC_HOLD_PIECE;
-    const size_t pieces = (bytes + piece - 1) / piece;
-    const int32_t segments = pieces < MC_MAX_SEGMENTS ? (int32_t)pieces : MC_MAX_SEGMENTS;
     const bool whole = d->pulled && strcmp(algorithm, "ring") == 0;
-    return request_of(d, algorithm, bytes, whole ? 1 : segments);
+    return request_of(d, algorithm, bytes, whole ? 1 : pieces_of(d, bytes));
+}
+
+/* As many bytes as can be cut into small pieces. */
+static void open_pieces(dim_t *d)
+{
+    const size_t most = (size_t)MC_MAX_SEGMENTS * FINE_BYTES;
+    if (d->pulled)
+        return;
+    d->fine = d->bytes < most ? d->bytes : most;
+    if (d->fine < d->bytes)
+        d->request[COARSE] = large_of(d, "ring", d->fine);
+    d->request[FINE] = request_of(d, "ring", d->fine, cut(d->fine, FINE_BYTES));
+}
+
+static series_index_t coarse_of(const dim_t *d)
+{
+    if (d->request[COARSE])
+        return COARSE_ALONE;
+    return d->lines > 1 ? LARGE_ALONE : LARGE_ALL;
 }
 
 /* The small message connects and warms up; the large one grows until it takes `enough` seconds. */
@@ -281,8 +322,12 @@ static void find_sizes(const tuner_t *t, dim_t *d, double enough)
     d->request[FROM_ALL] = large_of(d, "fullmesh", d->bytes);
     meshcoll_free(d->request[QUARTER]);
     d->request[QUARTER] = large_of(d, "ring", d->bytes / 4);
+    open_pieces(d);
     for (int s = 0; s < SERIES; s++)
-        d->series[s].repeats = mc_repeats_for(batch_of(t, d, (series_index_t)s, 1));
+        if (is_run(d, (series_index_t)s))
+            d->series[s].repeats = mc_repeats_for(batch_of(t, d, (series_index_t)s, 1));
+    /* what a shaper saved up before the first is the same part of both */
+    d->series[FINE_ALONE].repeats = d->series[coarse_of(d)].repeats;
 }
 
 static void dim_close(dim_t *d)
@@ -308,7 +353,7 @@ static void run_round(tuner_t *t)
         dim_t *const d = t->dim[i];
         show(t, d->name);
         for (int s = 0; s < SERIES; s++)
-            if (!kinds[s].alone || d->lines > 1)
+            if (is_run(d, (series_index_t)s))
                 run_series(t, d, (series_index_t)s);
     }
     show(t, "small ones");
@@ -365,6 +410,14 @@ static double incast(const dim_t *d, double large, double from_all)
     return senders > 1 && from_all > large ? (from_all / large - 1) / (1 - 1 / senders) : 0;
 }
 
+/* Of a ring for which each rank's block was cut into so many; zeros where that was none. */
+static mc_tune_pieces_t pieces(const dim_t *d, int32_t n, double time)
+{
+    if (n == 0)
+        return (mc_tune_pieces_t){0, 0};
+    return (mc_tune_pieces_t){(double)d->fine / n, time / (d->extent - 1) / n};
+}
+
 static mc_seen_t seen(dim_t *d, int32_t ranks)
 {
     double time[SERIES];
@@ -375,7 +428,10 @@ static mc_seen_t seen(dim_t *d, int32_t ranks)
                       .row = in_row(d, time[SMALL_ALL], time[ROW_ALL]),
                       .incast = incast(d, time[LARGE_ALL], time[FROM_ALL_ALL]),
                       .together = slope(d, time[QUARTER_ALL], time[LARGE_ALL]),
-                      .bytes = d->bytes};
+                      .bytes = d->bytes,
+                      .piece = (double)d->bytes / pieces_of(d, d->bytes),
+                      .coarse = pieces(d, pieces_of(d, d->fine), time[coarse_of(d)]),
+                      .fine = pieces(d, cut(d->fine, FINE_BYTES), time[FINE_ALONE])};
     seen.alone = d->lines > 1 ? slope(d, time[QUARTER_ALONE], time[LARGE_ALONE]) : seen.together;
     return seen;
 }

@@ -1,8 +1,7 @@
 #include "transport/shm.h"
 
 #include "transport/shm_copy.h"
-#include "transport/shm_memory.h"
-#include "transport/shm_read.h"
+#include "transport/shm_link.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,38 +13,9 @@
  * costs 1 to 2 us beside its bytes. */
 enum { TURN_BYTES = 1 << 20 };
 
-/* A message that came before it was awaited. */
-typedef struct early {
-    struct early *next;
-    mc_shm_slot_t slot;
-    char data[MC_SHM_PAGE];
-} early_t;
-
-typedef struct link {
-    mc_peer_t peer;
-    struct link *next;
-    mc_shm_mapping_t mapping; /* of the peer's segment */
-    mc_shm_address_t address;
-    mc_shm_channel_t *in, *out;
-    uint64_t n_in, n_out;  /* slots read and written */
-    uint64_t room;         /* slots that may be written, as last seen */
-    mc_io_queue_t awaited; /* receives without a message */
-    early_t *early, **early_end;
-    mc_io_queue_t sending; /* sends that wait for room; with some bytes given: in pieces */
-    mc_io_queue_t reading; /* receives in the middle of the peer's memory */
-    mc_io_queue_t replies; /* receives whose word to the sender waits for room */
-} link_t;
-
-typedef struct {
-    mc_transport_t transport;
-    mc_shm_params_t params;
-    char dim[32];
-    mc_shm_mapping_t mapping;
-    mc_shm_address_t address;
-    link_t *links;
-    early_t *spare;
-    char piece[MC_SHM_PIECE_BYTES]; /* last: it need not be in the cache where nothing is reduced */
-} shm_t;
+typedef mc_shm_early_t early_t;
+typedef mc_shm_link_t link_t;
+typedef mc_shm_t shm_t;
 
 static shm_t *shm_of(const link_t *link)
 {
@@ -59,27 +29,6 @@ static int32_t known_as(const link_t *link)
 
 /* Slots ----------------------------------------------------------------------------------------- */
 
-static uint32_t lap_of(uint64_t n)
-{
-    return (uint32_t)(n / MC_SHM_SLOTS) + 1;
-}
-
-/* The next slot to fill, or NULL. */
-static mc_shm_slot_t *free_slot(link_t *link)
-{
-    if (link->n_out == link->room) {
-        link->room = atomic_load_explicit(&link->out->taken, memory_order_acquire) + MC_SHM_SLOTS;
-        if (link->n_out == link->room)
-            return NULL;
-    }
-    return &link->out->slot[link->n_out % MC_SHM_SLOTS];
-}
-
-static void *page_of(mc_shm_channel_t *channel, uint64_t n)
-{
-    return channel->page[n % MC_SHM_SLOTS];
-}
-
 /* Its owner sets `asleep` and then looks once more; whoever writes looks at it afterwards. */
 static void wake(link_t *link)
 {
@@ -91,7 +40,7 @@ static void wake(link_t *link)
 
 static void publish(link_t *link, mc_shm_slot_t *slot)
 {
-    atomic_store_explicit(&slot->turn, lap_of(link->n_out), memory_order_release);
+    atomic_store_explicit(&slot->turn, mc_shm_lap(link->n_out), memory_order_release);
     link->n_out++;
     wake(link);
 }
@@ -109,7 +58,7 @@ static void write_message(link_t *link, mc_shm_slot_t *slot, const mc_message_t 
     slot->kind = MC_SHM_MESSAGE;
     slot->tag = m->tag;
     slot->bytes = m->bytes;
-    gather_spans(m->bytes <= MC_SHM_LINE ? slot->data : page_of(link->out, link->n_out), m);
+    gather_spans(m->bytes <= MC_SHM_SMALL ? slot->data : mc_shm_page(link->out, link->n_out), m);
     publish(link, slot);
 }
 
@@ -122,17 +71,25 @@ static void write_offer(link_t *link, mc_shm_slot_t *slot, mc_io_t *io)
     slot->word[0] = (uintptr_t)io;
     slot->word[1] = (uintptr_t)(m->n_spans == 1 ? m->span->at : (const void *)m->span);
     slot->word[2] = m->n_spans == 1 ? 0 : m->n_spans;
+    shm_of(link)->n_offered++;
     publish(link, slot);
+}
+
+static void finish_offer(link_t *link, mc_io_t *io)
+{
+    shm_of(link)->n_offered--;
+    mc_io_finish(io, MESHCOLL_OK);
 }
 
 /* A message that its receiver has asked for, as far as there is room. */
 static uint32_t give_pieces(link_t *link, mc_io_t *io)
 {
     uint32_t n = 0;
-    for (mc_shm_slot_t *slot; io->done < io->message.bytes && (slot = free_slot(link)); n++) {
+    for (mc_shm_slot_t *slot; io->done < io->message.bytes && (slot = mc_shm_free_slot(link));
+         n++) {
         const size_t left = io->message.bytes - io->done;
         const size_t part = left < MC_SHM_PAGE ? left : MC_SHM_PAGE;
-        mc_shm_move(io, page_of(link->out, link->n_out), part, false);
+        mc_shm_move(io, mc_shm_page(link->out, link->n_out), part, false);
         slot->kind = MC_SHM_PIECE;
         slot->tag = io->offer[0];
         slot->bytes = part;
@@ -151,10 +108,10 @@ static bool send_first(link_t *link, uint32_t *events)
         if (io->done < io->message.bytes)
             return false;
         mc_io_pop(&link->sending);
-        mc_io_finish(io, MESHCOLL_OK);
+        finish_offer(link, io);
         return true;
     }
-    mc_shm_slot_t *const slot = free_slot(link);
+    mc_shm_slot_t *const slot = mc_shm_free_slot(link);
     if (!slot)
         return false;
     mc_io_pop(&link->sending);
@@ -171,7 +128,7 @@ static bool send_first(link_t *link, uint32_t *events)
 static int shm_send(mc_peer_t *peer, const mc_message_t *m, mc_io_t *io)
 {
     link_t *const link = (link_t *)peer;
-    mc_shm_slot_t *const slot = link->sending.first ? NULL : free_slot(link);
+    mc_shm_slot_t *const slot = link->sending.first ? NULL : mc_shm_free_slot(link);
     if (slot && m->bytes <= MC_SHM_PAGE) {
         write_message(link, slot, m);
         return MESHCOLL_OK;
@@ -210,7 +167,7 @@ static int check_length(const link_t *link, const mc_io_t *io, uint64_t bytes)
 /* Tells the sender that its message is read, or asks for it; false: there is no room yet. */
 static bool reply(link_t *link, mc_shm_kind_t kind, const mc_io_t *io)
 {
-    mc_shm_slot_t *const slot = free_slot(link);
+    mc_shm_slot_t *const slot = mc_shm_free_slot(link);
     if (!slot)
         return false;
     slot->kind = kind;
@@ -220,33 +177,80 @@ static bool reply(link_t *link, mc_shm_kind_t kind, const mc_io_t *io)
     return true;
 }
 
+/* A message of one piece at both ends may be moved by both. Who offers something itself asks nobody: where all send to all,
+ * those who would help have enough to read. */
+static bool share(link_t *link, mc_io_t *io)
+{
+    const mc_message_t *const m = &io->message;
+    if (link->shared || shm_of(link)->n_offered > 0 || io->taker.take || io->offer[2] > 0 ||
+        m->n_spans > 1 || !mc_shm_can_share(m->bytes))
+        return false;
+    mc_shm_slot_t *const slot = mc_shm_free_slot(link);
+    if (!slot)
+        return false;
+    link->shared = io;
+    slot->kind = MC_SHM_SHARE;
+    slot->word[0] = io->offer[0];
+    slot->word[1] = (uintptr_t)m->span->at;
+    slot->word[2] = mc_shm_share_begin(&link->out->share);
+    publish(link, slot);
+    return true;
+}
+
 /* What has been read stays a receive until its sender knows. */
 static void finish_read(link_t *link, mc_io_t *io)
 {
+    if (link->shared == io)
+        link->shared = NULL;
     if (reply(link, MC_SHM_TAKEN, io))
         mc_io_finish(io, io->status);
     else
         mc_io_append(&link->replies, io);
 }
 
+/* Bytes that this rank may read next, `most` at most; 0: the sender writes what is left, or has written it. */
+static size_t next_bytes(link_t *link, mc_io_t *io, size_t most)
+{
+    if (io != link->shared)
+        return most;
+    const size_t bytes = mc_shm_share_front(&link->out->share, io->message.bytes, most);
+    if (bytes > 0)
+        return bytes;
+    switch (mc_shm_share_rest(&link->out->share, io->message.bytes - io->done)) {
+    case MC_SHM_SHARE_OPEN:
+        return 0;
+    case MC_SHM_SHARE_REFUSED:
+        link->shared = NULL;
+        return most;
+    default:
+        io->done = io->message.bytes;
+        return 0;
+    }
+}
+
+static void fail_read(link_t *link, mc_io_t *io)
+{
+    const char *const dim = shm_of(link)->dim;
+    io->status = mc_fail(MESHCOLL_ERR_TRANSPORT,
+                         "dimension %s: reading the memory of rank %d (process %d): %s; "
+                         "MESHCOLL_TRANSPORTS=\"%s=shm:copy\" does without",
+                         dim, known_as(link), (int)link->address.pid, strerror(errno), dim);
+}
+
 /* Reads on; whether it is complete or has failed, and is no receive any more. */
 static bool read_on(link_t *link, mc_io_t *io)
 {
-    for (size_t turn = 0; turn < TURN_BYTES && io->done < io->message.bytes;) {
-        const ssize_t got =
-            mc_shm_read(link->address.pid, io, TURN_BYTES - turn, shm_of(link)->piece);
-        if (got <= 0) {
-            io->status = mc_fail(MESHCOLL_ERR_TRANSPORT,
-                                 "dimension %s: reading the memory of rank %d (process %d): %s; "
-                                 "MESHCOLL_TRANSPORTS=\"%s=shm:copy\" does without",
-                                 shm_of(link)->dim, known_as(link), (int)link->address.pid,
-                                 strerror(errno), shm_of(link)->dim);
-            finish_read(link, io);
-            return true;
-        }
-        turn += (size_t)got;
+    for (size_t turn = 0; turn < TURN_BYTES && io->done < io->message.bytes && !io->status;) {
+        const size_t most = next_bytes(link, io, TURN_BYTES - turn);
+        if (most == 0)
+            break;
+        const ssize_t got = mc_shm_read(link->address.pid, io, most, shm_of(link)->piece);
+        if (got <= 0)
+            fail_read(link, io);
+        else
+            turn += (size_t)got;
     }
-    if (io->done < io->message.bytes)
+    if (io->done < io->message.bytes && !io->status)
         return false;
     finish_read(link, io);
     return true;
@@ -269,37 +273,51 @@ static int meet(link_t *link, const mc_shm_slot_t *slot, const char *data, mc_io
     } else if (shm_of(link)->params.access == MC_SHM_COPY) {
         if (!reply(link, MC_SHM_GIVE, io))
             mc_io_append(&link->replies, io);
-    } else if (!read_on(link, io)) {
-        mc_io_append(&link->reading, io);
+    } else if (share(link, io) || !read_on(link, io)) {
+        mc_io_append(&link->reading, io); /* shared: when all links' senders have been told */
     }
     return MESHCOLL_IN_PROGRESS;
 }
 
-static early_t *take_early(link_t *link, uint64_t tag)
+/* A slot is read. The sender hears of it by the quarter: one that waits for room has filled them all. It sees that at once
+ * only where it sleeps. */
+static void release(link_t *link)
 {
-    for (early_t **at = &link->early, *e; (e = *at); at = &e->next) {
-        if (e->slot.tag != tag)
-            continue;
-        *at = e->next;
-        if (!e->next)
-            link->early_end = at;
-        return e;
+    if (++link->n_in % (MC_SHM_SLOTS / 4) != 0)
+        return;
+    atomic_store_explicit(&link->in->taken, link->n_in, memory_order_release);
+    atomic_thread_fence(memory_order_seq_cst);
+    if (atomic_load_explicit(&link->in->wanted, memory_order_relaxed)) {
+        atomic_store_explicit(&link->in->wanted, 0, memory_order_relaxed);
+        wake(link);
     }
-    return NULL;
+}
+
+/* The slot to be read next, where it holds this message. */
+static const mc_shm_slot_t *next_small(const link_t *link, uint64_t tag)
+{
+    const mc_shm_slot_t *const slot = link->awaited.first ? NULL : mc_shm_news(link);
+    return slot && slot->kind == MC_SHM_MESSAGE && slot->tag == tag ? slot : NULL;
 }
 
 static int receive(link_t *link, mc_io_t *io)
 {
     shm_t *const shm = shm_of(link);
-    early_t *const e = link->early ? take_early(link, io->message.tag) : NULL;
-    if (!e) {
-        mc_io_append(&link->awaited, io);
-        return MESHCOLL_IN_PROGRESS;
+    early_t *const e = link->early ? mc_shm_take_early(link, io->message.tag) : NULL;
+    if (e) {
+        const int status = meet(link, &e->slot, e->data, io);
+        e->next = shm->spare;
+        shm->spare = e;
+        return status;
     }
-    const int status = meet(link, &e->slot, e->data, io);
-    e->next = shm->spare;
-    shm->spare = e;
-    return status;
+    const mc_shm_slot_t *const slot = next_small(link, io->message.tag);
+    if (slot) {
+        const int status = meet(link, slot, mc_shm_data(link, slot), io);
+        release(link);
+        return status;
+    }
+    mc_io_append(&link->awaited, io);
+    return MESHCOLL_IN_PROGRESS;
 }
 
 static int shm_recv(mc_peer_t *peer, const mc_message_t *m, mc_io_t *io)
@@ -337,28 +355,11 @@ static mc_io_t *take_awaited(mc_io_queue_t *q, uint64_t tag)
     return NULL;
 }
 
-static int keep_early(link_t *link, const mc_shm_slot_t *slot, const char *data)
-{
-    shm_t *const shm = shm_of(link);
-    early_t *const e = shm->spare ? shm->spare : malloc(sizeof *e);
-    if (!e)
-        return mc_fail_memory("a message that came early");
-    if (e == shm->spare)
-        shm->spare = e->next;
-    memcpy(&e->slot, slot, sizeof e->slot);
-    if (slot->kind == MC_SHM_MESSAGE)
-        memcpy(e->data, data, slot->bytes);
-    e->next = NULL;
-    *link->early_end = e;
-    link->early_end = &e->next;
-    return MESHCOLL_OK;
-}
-
 static bool arrive(link_t *link, const mc_shm_slot_t *slot, const char *data)
 {
     mc_io_t *const io = take_awaited(&link->awaited, slot->tag);
     if (!io)
-        return keep_early(link, slot, data) == MESHCOLL_OK;
+        return mc_shm_keep_early(link, slot, data) == MESHCOLL_OK;
     const int status = meet(link, slot, data, io);
     if (status != MESHCOLL_IN_PROGRESS)
         mc_io_finish(io, status);
@@ -380,58 +381,41 @@ static void piece_arrives(mc_io_t *io, const char *data, uint64_t bytes)
 /* Whether the slot could be dealt with. */
 static bool read_slot(link_t *link, const mc_shm_slot_t *slot)
 {
-    const char *const page = page_of(link->in, link->n_in);
     mc_io_t *const io = io_of(slot->word[0]);
     switch ((mc_shm_kind_t)slot->kind) {
     case MC_SHM_MESSAGE:
-        return arrive(link, slot, slot->bytes <= MC_SHM_LINE ? slot->data : page);
+        return arrive(link, slot, mc_shm_data(link, slot));
     case MC_SHM_OFFER:
         return arrive(link, slot, NULL);
+    case MC_SHM_SHARE:
+        link->helped = (mc_shm_helped_t){io, slot->word[1], slot->word[2]};
+        return true;
     case MC_SHM_TAKEN:
-        mc_io_finish(io, MESHCOLL_OK);
+        if (link->helped.io == io)
+            link->helped.io = NULL;
+        finish_offer(link, io);
         return true;
     case MC_SHM_GIVE:
         io->offer[0] = slot->word[1];
         mc_io_append(&link->sending, io);
         return true;
     case MC_SHM_PIECE:
-        piece_arrives(io_of(slot->tag), page, slot->bytes);
+        piece_arrives(io_of(slot->tag), mc_shm_page(link->in, link->n_in), slot->bytes);
         return true;
     }
     return true;
 }
 
-/* The sender sees at once that there is room again only where it waits for it. */
-static void release(link_t *link)
-{
-    atomic_store_explicit(&link->in->taken, link->n_in, memory_order_release);
-    atomic_thread_fence(memory_order_seq_cst);
-    if (atomic_load_explicit(&link->in->wanted, memory_order_relaxed)) {
-        atomic_store_explicit(&link->in->wanted, 0, memory_order_relaxed);
-        wake(link);
-    }
-}
-
-static bool has_news(const link_t *link)
-{
-    const mc_shm_slot_t *const slot = &link->in->slot[link->n_in % MC_SHM_SLOTS];
-    return atomic_load_explicit(&slot->turn, memory_order_acquire) == lap_of(link->n_in);
-}
-
-static uint32_t read_channel(link_t *link)
+/* Where there is news. What comes behind the last message awaited waits too: this operation may be over. */
+static uint32_t read_channel(link_t *link, const mc_shm_slot_t *slot)
 {
     uint32_t n = 0;
-    while (n < MC_SHM_SLOTS && has_news(link)) {
-        if (!read_slot(link, &link->in->slot[link->n_in % MC_SHM_SLOTS]))
+    do {
+        if (!read_slot(link, slot))
             break;
-        link->n_in++;
-        n++;
-        /* a page or half of the slots free again: so that the sender never waits long */
-        if (n % (MC_SHM_SLOTS / 4) == 0)
-            release(link);
-    }
-    if (n % (MC_SHM_SLOTS / 4) != 0)
         release(link);
+        n++;
+    } while (n < MC_SHM_SLOTS && link->awaited.first && (slot = mc_shm_news(link)));
     return n;
 }
 
@@ -440,9 +424,15 @@ static uint32_t read_memory(link_t *link)
     uint32_t n = 0;
     mc_io_queue_t q = link->reading;
     link->reading = (mc_io_queue_t){0};
-    for (mc_io_t *io; (io = mc_io_pop(&q)); n++)
-        if (!read_on(link, io))
-            mc_io_append(&link->reading, io);
+    for (mc_io_t *io; (io = mc_io_pop(&q));) {
+        const size_t before = io->done;
+        if (read_on(link, io)) {
+            n++;
+            continue;
+        }
+        n += io->done > before;
+        mc_io_append(&link->reading, io);
+    }
     return n;
 }
 
@@ -465,27 +455,32 @@ static uint32_t shm_progress(mc_transport_t *t)
     shm_t *const shm = (shm_t *)t;
     uint32_t n = 0;
     for (link_t *link = shm->links; link; link = link->next) {
-        if (has_news(link))
-            n += read_channel(link);
-        if (link->reading.first)
-            n += read_memory(link);
+        const mc_shm_slot_t *const slot = mc_shm_news(link);
+        if (slot)
+            n += read_channel(link, slot);
         if (link->replies.first)
             n += write_replies(link);
         while (link->sending.first && send_first(link, &n))
             ;
     }
+    for (link_t *link = shm->links; link; link = link->next)
+        if (link->reading.first)
+            n += read_memory(link);
+    for (link_t *link = shm->links; link && n == 0; link = link->next)
+        if (link->helped.io)
+            n += mc_shm_share_help(&link->in->share, link->address.pid, &link->helped);
     return n;
 }
 
 static bool has_work(link_t *link)
 {
-    if (has_news(link) || link->reading.first)
+    if (mc_shm_news(link) || link->reading.first || link->helped.io)
         return true;
     if (!link->sending.first && !link->replies.first)
         return false;
     atomic_store_explicit(&link->out->wanted, 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_seq_cst);
-    return free_slot(link);
+    return mc_shm_free_slot(link);
 }
 
 static int shm_arm(mc_transport_t *t)
@@ -539,26 +534,17 @@ static int shm_connect(mc_transport_t *t, int32_t rank, const void *address, mc_
     return MESHCOLL_OK;
 }
 
-static void free_early(early_t *e)
-{
-    while (e) {
-        early_t *const next = e->next;
-        free(e);
-        e = next;
-    }
-}
-
 static void shm_close(mc_transport_t *t)
 {
     shm_t *const shm = (shm_t *)t;
     while (shm->links) {
         link_t *const link = shm->links;
         shm->links = link->next;
-        free_early(link->early);
+        mc_shm_free_early(link->early);
         mc_shm_memory_close(&link->mapping);
         free(link);
     }
-    free_early(shm->spare);
+    mc_shm_free_early(shm->spare);
     mc_shm_memory_close(&shm->mapping);
     if (shm->address.pid)
         close(shm->address.fd);

@@ -1,6 +1,6 @@
 /*
- * Messages between the ranks of one machine: small ones through slots in shared memory, each in one
- * cache line with its flag; large ones read by the receiver straight from the sender's memory
+ * Messages between the ranks of one machine: small ones through slots in shared memory, beside their
+ * flags; large ones read by the receiver straight from the sender's memory
  * (process_vm_readv), or where that is not allowed, in pieces through the slots. What is to be
  * reduced is reduced from there, a piece at a time.
  */

@@ -14,7 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-_Static_assert(sizeof(mc_shm_slot_t) == 64, "a slot is a cache line");
+_Static_assert(sizeof(mc_shm_slot_t) == MC_SHM_SLOT_BYTES, "a slot is two cache lines");
 _Static_assert(sizeof(mc_span_t) == sizeof(struct iovec), "spans are the kernel's scatter lists");
 
 static int fail_errno(const char *what)

@@ -11,10 +11,10 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
-/* A message of up to MC_SHM_LINE bytes is in its slot's cache line, one of up to MC_SHM_PAGE in the
+/* A message of up to MC_SHM_SMALL bytes is in its slot's cache lines, one of up to MC_SHM_PAGE in the
  * page of that slot. Above, one copy and a system call cost less than two copies: on a 2-core
  * 2.x GHz Xeon reading 8 KiB took 2.0 us, copying it 1.1 us. */
-enum { MC_SHM_SLOTS = 16, MC_SHM_LINE = 40, MC_SHM_PAGE = 8192 };
+enum { MC_SHM_SLOTS = 16, MC_SHM_SMALL = 104, MC_SHM_PAGE = 8192 };
 _Static_assert(MC_SHM_PAGE % MC_PIECE_UNIT == 0, "elements are not cut");
 
 typedef enum {
@@ -23,25 +23,35 @@ typedef enum {
                        spans, how many} */
     MC_SHM_TAKEN,   /* to the sender: word = {its io}; the receiver has read it */
     MC_SHM_GIVE,    /* to the sender: word = {its io, the receiver's io}; give it in pieces */
-    MC_SHM_PIECE    /* of a message: tag = the receiver's io */
+    MC_SHM_PIECE,   /* of a message: tag = the receiver's io */
+    MC_SHM_SHARE /* to the sender: word = {its io, where to write, which sharing}; help me read it */
 } mc_shm_kind_t;
 
-/* One cache line. It holds something new when `turn` is the lap its reader is in. */
+/* Two cache lines, which come to a reader at once. It holds something new when `turn` is the lap its reader is in. */
+enum { MC_SHM_SLOT_BYTES = 128 };
 typedef struct {
-    _Atomic uint32_t turn;
+    _Alignas(MC_SHM_SLOT_BYTES) _Atomic uint32_t turn;
     uint32_t kind;
     uint64_t tag, bytes;
     union {
-        char data[MC_SHM_LINE];
+        char data[MC_SHM_SMALL];
         uint64_t word[3];
     };
 } mc_shm_slot_t;
+
+/* How far a message is that both its ends move: its receiver reads from the front, its sender writes from the back. */
+typedef struct {
+    _Alignas(
+        64) _Atomic uint64_t claimed; /* which sharing, pages at the front, pages at the back */
+    _Atomic uint64_t given;           /* bytes written by the sender; all ones: it cannot */
+} mc_shm_share_t;
 
 /* From one rank to one other, who owns the memory. */
 typedef struct {
     _Alignas(64) _Atomic uint64_t taken; /* slots its reader is done with */
     _Atomic uint32_t wanted;             /* its writer sleeps until there is room */
-    _Alignas(64) mc_shm_slot_t slot[MC_SHM_SLOTS];
+    mc_shm_share_t share;                /* of a message to this channel's writer */
+    mc_shm_slot_t slot[MC_SHM_SLOTS];
     _Alignas(4096) char page[MC_SHM_SLOTS][MC_SHM_PAGE];
 } mc_shm_channel_t;
 

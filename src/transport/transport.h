@@ -78,14 +78,22 @@ static inline mc_io_t *mc_io_pop(mc_io_queue_t *q)
  * Tags. Operations are numbered alike on all ranks, as they are made in the same order; messages
  * of a pair within one are sent and awaited in order, so numbers may wrap.
  */
-enum { MC_TAG_SOURCE_BITS = 22, MC_TAG_OPERATION_BITS = 22, MC_TAG_SEQ_BITS = 20 };
+enum {
+    MC_TAG_SOURCE_BITS = 22,
+    MC_TAG_OPERATION_BITS = 22,
+    MC_TAG_KIND_BITS = 1,
+    MC_TAG_SEQ_BITS = 19
+};
+/* A message of no bytes the other way, by which its receiver asks for that message. */
+#define MC_TAG_CREDIT (UINT64_C(1) << MC_TAG_SEQ_BITS)
 /* The operation that greets new connections; no other has its number. */
 enum { MC_TAG_GREETING = (1 << MC_TAG_OPERATION_BITS) - 1 };
 static inline uint64_t mc_tag(int32_t source, uint32_t operation, uint32_t seq)
 {
     const uint64_t op = operation & ((UINT32_C(1) << MC_TAG_OPERATION_BITS) - 1);
-    return ((uint64_t)source << (MC_TAG_OPERATION_BITS + MC_TAG_SEQ_BITS)) |
-           (op << MC_TAG_SEQ_BITS) | (seq & ((UINT32_C(1) << MC_TAG_SEQ_BITS) - 1));
+    const int below = MC_TAG_KIND_BITS + MC_TAG_SEQ_BITS;
+    return ((uint64_t)source << (MC_TAG_OPERATION_BITS + below)) | (op << below) |
+           (seq & ((UINT32_C(1) << MC_TAG_SEQ_BITS) - 1));
 }
 
 typedef struct mc_transport mc_transport_t;

@@ -24,6 +24,8 @@ refused "there is no option '-x'" "${bcast[@]}" -x
 refused "one argument too many" "${bcast[@]}" reduce --bytes 1K
 refused "--top takes a number from 1" "${bcast[@]}" --bytes 1K --top 0
 refused "--top takes a number from 1" "${bcast[@]}" --bytes 1K --top ten
+refused "--max-segments takes a power of two, as in 64; got '3'" "${bcast[@]}" --bytes 1K --max-segments 3
+refused "--max-segments takes a number from 1 to 32768" "${bcast[@]}" --bytes 1K --max-segments 65536
 refused "--root takes a rank from 0 to 31; got '32'" "${bcast[@]}" --bytes 1K --root 32
 refused "--root takes a rank from 0 to 31; got '-1'" "${bcast[@]}" --bytes 1K --root -1
 refused "allreduce has no root" plan allreduce --mesh x=4 --bytes 1K --root 1

@@ -381,7 +381,8 @@ static meshcoll_args_t args_of(const run_t *r)
 static void run_persistent(const run_t *r, const meshcoll_args_t *args, const char *what)
 {
     meshcoll_request_t *request;
-    if (meshcoll_init(r->place->mesh, args, &request))
+    if (r->drawn.how == MC_PERSISTENT ? meshcoll_init(r->place->mesh, args, &request)
+                                      : mc_call_init(r->place->mesh, args, &request))
         stop(what, meshcoll_last_error());
     for (int again = 0; again < 2; again++) {
         fill(r);
@@ -395,22 +396,27 @@ static void run_persistent(const run_t *r, const meshcoll_args_t *args, const ch
 static void run_call(const run_t *r, const meshcoll_args_t *args, const char *what)
 {
     meshcoll_t *const mesh = r->place->mesh;
-    meshcoll_request_t *request;
+    meshcoll_request_t *request = NULL;
     int status;
-    if (r->drawn.how == MC_BEGUN) {
+    if (r->drawn.how == MC_BLOCKING)
+        status = mc_call(mesh, args);
+    else if (r->drawn.how == MC_BEGUN)
         status = meshcoll_begin(mesh, args, &request);
-        if (!status)
-            status = meshcoll_wait(request);
-    } else {
-        status = meshcoll_set_strategy(mesh, args->collective, args->strategy);
-        if (!status)
-            status = mc_call(mesh, args);
-        if (!status)
-            status = meshcoll_set_strategy(mesh, args->collective, NULL);
-    }
+    else
+        status = mc_call_begin(mesh, args, &request);
+    if (!status)
+        status = meshcoll_wait(request);
     if (status)
         stop(what, meshcoll_last_error());
     expect_same(r, what);
+}
+
+/* By name calls take the strategy that was set. */
+static void force(const run_t *r, const char *strategy, const char *what)
+{
+    const bool by_args = r->drawn.how == MC_BEGUN || r->drawn.how == MC_PERSISTENT;
+    if (!by_args && meshcoll_set_strategy(r->place->mesh, r->drawn.c.collective, strategy))
+        stop(what, meshcoll_last_error());
 }
 
 static void run_case(const options_t *o, unsigned long long k)
@@ -428,10 +434,12 @@ static void run_case(const options_t *o, unsigned long long k)
     open_buffers(&r);
     ask_mpi(&r);
     const meshcoll_args_t args = args_of(&r);
-    if (r.drawn.how == MC_PERSISTENT)
+    force(&r, args.strategy, what);
+    if (r.drawn.how == MC_PERSISTENT || r.drawn.how == MC_PERSISTENT_BY_NAME)
         run_persistent(&r, &args, what);
     else
         run_call(&r, &args, what);
+    force(&r, NULL, what);
     close_buffers(&r);
 }
 

@@ -1,47 +1,66 @@
 #include "support/call.h"
 
-static int call_blocks(meshcoll_t *mesh, const meshcoll_args_t *a)
-{
-    switch (a->collective) {
-    case MESHCOLL_SCATTER:
-        return meshcoll_scatterv(mesh, a->in, a->counts, a->displs, a->out, a->count, a->datatype,
-                                 a->root);
-    case MESHCOLL_GATHER:
-        return meshcoll_gatherv(mesh, a->in, a->count, a->out, a->counts, a->displs, a->datatype,
-                                a->root);
-    case MESHCOLL_ALLGATHER:
-        return meshcoll_allgatherv(mesh, a->in, a->count, a->out, a->counts, a->displs,
-                                   a->datatype);
-    case MESHCOLL_REDUCE_SCATTER:
-        return meshcoll_reduce_scatterv(mesh, a->in, a->out, a->counts, a->datatype, a->op);
-    case MESHCOLL_ALLTOALL:
-        return meshcoll_alltoallv(mesh, a->in, a->in_counts, a->in_displs, a->out, a->counts,
-                                  a->displs, a->datatype);
-    default:
-        return MESHCOLL_ERR_INVALID_ARG;
-    }
-}
+#define NOTHING()
+#define PLACE()   , meshcoll_request_t **request
+#define REQUEST() , request
 
-int mc_call(meshcoll_t *mesh, const meshcoll_args_t *a)
-{
-    if (a->counts)
-        return call_blocks(mesh, a);
-    switch (a->collective) {
-    case MESHCOLL_BCAST:
-        return meshcoll_bcast(mesh, a->in, a->out, a->count, a->datatype, a->root);
-    case MESHCOLL_REDUCE:
-        return meshcoll_reduce(mesh, a->in, a->out, a->count, a->datatype, a->op, a->root);
-    case MESHCOLL_SCATTER:
-        return meshcoll_scatter(mesh, a->in, a->out, a->count, a->datatype, a->root);
-    case MESHCOLL_GATHER:
-        return meshcoll_gather(mesh, a->in, a->out, a->count, a->datatype, a->root);
-    case MESHCOLL_ALLGATHER:
-        return meshcoll_allgather(mesh, a->in, a->out, a->count, a->datatype);
-    case MESHCOLL_REDUCE_SCATTER:
-        return meshcoll_reduce_scatter(mesh, a->in, a->out, a->count, a->datatype, a->op);
-    case MESHCOLL_ALLTOALL:
-        return meshcoll_alltoall(mesh, a->in, a->out, a->count, a->datatype);
-    default:
-        return meshcoll_allreduce(mesh, a->in, a->out, a->count, a->datatype, a->op);
+/* The functions meshcoll_<I><collective><INIT>, which take PLACES() last. */
+#define WAY(name, I, INIT, PLACES, LAST)                                                          \
+    static int name##_blocks(meshcoll_t *mesh, const meshcoll_args_t *a PLACES())                 \
+    {                                                                                             \
+        switch (a->collective) {                                                                  \
+        case MESHCOLL_SCATTER:                                                                    \
+            return meshcoll_##I##scatterv##INIT(mesh, a->in, a->counts, a->displs, a->out,        \
+                                                a->count, a->datatype, a->root LAST());           \
+        case MESHCOLL_GATHER:                                                                     \
+            return meshcoll_##I##gatherv##INIT(mesh, a->in, a->count, a->out, a->counts,          \
+                                               a->displs, a->datatype, a->root LAST());           \
+        case MESHCOLL_ALLGATHER:                                                                  \
+            return meshcoll_##I##allgatherv##INIT(mesh, a->in, a->count, a->out, a->counts,       \
+                                                  a->displs, a->datatype LAST());                 \
+        case MESHCOLL_REDUCE_SCATTER:                                                             \
+            return meshcoll_##I##reduce_scatterv##INIT(mesh, a->in, a->out, a->counts,            \
+                                                       a->datatype, a->op LAST());                \
+        case MESHCOLL_ALLTOALL:                                                                   \
+            return meshcoll_##I##alltoallv##INIT(mesh, a->in, a->in_counts, a->in_displs, a->out, \
+                                                 a->counts, a->displs, a->datatype LAST());       \
+        default:                                                                                  \
+            return MESHCOLL_ERR_INVALID_ARG;                                                      \
+        }                                                                                         \
+    }                                                                                             \
+                                                                                                  \
+    int name(meshcoll_t *mesh, const meshcoll_args_t *a PLACES())                                 \
+    {                                                                                             \
+        if (a->counts)                                                                            \
+            return name##_blocks(mesh, a LAST());                                                 \
+        switch (a->collective) {                                                                  \
+        case MESHCOLL_BCAST:                                                                      \
+            return meshcoll_##I##bcast##INIT(mesh, a->in, a->out, a->count, a->datatype,          \
+                                             a->root LAST());                                     \
+        case MESHCOLL_REDUCE:                                                                     \
+            return meshcoll_##I##reduce##INIT(mesh, a->in, a->out, a->count, a->datatype, a->op,  \
+                                              a->root LAST());                                    \
+        case MESHCOLL_SCATTER:                                                                    \
+            return meshcoll_##I##scatter##INIT(mesh, a->in, a->out, a->count, a->datatype,        \
+                                               a->root LAST());                                   \
+        case MESHCOLL_GATHER:                                                                     \
+            return meshcoll_##I##gather##INIT(mesh, a->in, a->out, a->count, a->datatype,         \
+                                              a->root LAST());                                    \
+        case MESHCOLL_ALLGATHER:                                                                  \
+            return meshcoll_##I##allgather##INIT(mesh, a->in, a->out, a->count,                   \
+                                                 a->datatype LAST());                             \
+        case MESHCOLL_REDUCE_SCATTER:                                                             \
+            return meshcoll_##I##reduce_scatter##INIT(mesh, a->in, a->out, a->count, a->datatype, \
+                                                      a->op LAST());                              \
+        case MESHCOLL_ALLTOALL:                                                                   \
+            return meshcoll_##I##alltoall##INIT(mesh, a->in, a->out, a->count,                    \
+                                                a->datatype LAST());                              \
+        default:                                                                                  \
+            return meshcoll_##I##allreduce##INIT(mesh, a->in, a->out, a->count, a->datatype,      \
+                                                 a->op LAST());                                   \
+        }                                                                                         \
     }
-}
+
+WAY(mc_call, , , NOTHING, NOTHING)
+WAY(mc_call_begin, i, , PLACE, REQUEST)
+WAY(mc_call_init, , _init, PLACE, REQUEST)

@@ -136,7 +136,8 @@ void mc_draw_layout(const mc_drawn_t *d, int rank, int size, mc_drawn_layout_t *
 
 const char *mc_drawn_print(const mc_drawn_t *d, char *buffer, size_t capacity)
 {
-    static const char *const how[] = {"blocking", "begun", "persistent"};
+    static const char *const how[] = {"blocking", "begun", "begun by name", "persistent",
+                                      "persistent by name"};
     char what[160];
     snprintf(buffer, capacity, "%s%s, %s, %s", mc_case_print(&d->c, what, sizeof what),
              d->unequal ? " at most, unequal blocks" : "", how[d->how],

@@ -10,7 +10,15 @@
 
 enum { MC_DRAWN_RANKS = 64 };
 
-typedef enum { MC_BLOCKING, MC_BEGUN, MC_PERSISTENT, MC_HOWS } mc_how_t;
+/* Those by name are the collective's own functions, as meshcoll_ibcast, which take no strategy. */
+typedef enum {
+    MC_BLOCKING,
+    MC_BEGUN,
+    MC_BEGUN_BY_NAME,
+    MC_PERSISTENT,
+    MC_PERSISTENT_BY_NAME,
+    MC_HOWS
+} mc_how_t;
 
 typedef struct {
     mc_case_t c; /* `count`: with unequal blocks the most elements one has */

@@ -176,3 +176,29 @@ Test(boxes, transports_follow_the_rule)
     check_transports("box=2,gpu=4", one, "gpu=tcp,self", "nn");
     check_transports("box=2,gpu=4", one, "box=shm;gpu=tcp,self", "sn");
 }
+
+static void check_outside(const char *mesh_text, const int32_t *machine, int32_t outside)
+{
+    mc_mesh_t mesh;
+    cr_assert(mc_mesh_parse(mesh_text, &mesh) == MESHCOLL_OK);
+    cr_expect_eq(mc_boxes_outside(machine, &mesh), outside, "%s: %d", mesh_text,
+                 mc_boxes_outside(machine, &mesh));
+}
+
+/* Whose traffic leaves a machine: what shares its one NIC unless links say otherwise. */
+Test(boxes, dimensions_outside_of_machines_are_counted)
+{
+    static const int32_t one[8] = {0}, two[8] = {0, 0, 0, 0, 4, 4, 4, 4},
+                         four[8] = {0, 0, 2, 2, 4, 4, 6, 6}, turns[8] = {0, 1, 0, 1, 0, 1, 0, 1},
+                         uneven[8] = {0, 0, 0, 3, 3, 3, 3, 3};
+    check_outside("gpu=8", one, 0);
+    check_outside("box=2,gpu=4", one, 0);
+    check_outside("gpu=8", two, 1);
+    check_outside("box=2,gpu=4", two, 1);
+    check_outside("rack=2,box=2,gpu=2", two, 1);
+    check_outside("rack=2,box=2,gpu=2", four, 2);
+    check_outside("box=2,gpu=4", four, 2);
+    check_outside("box=2,gpu=4", turns, 2);
+    check_outside("box=3+5", uneven, 1);
+    check_outside("box=5+3", uneven, 3);
+}

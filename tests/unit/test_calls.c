@@ -361,6 +361,67 @@ Test(calls, misuse_is_told)
     world_close();
 }
 
+static int enter(bool is_persistent, meshcoll_t *mesh, meshcoll_request_t **request)
+{
+    return is_persistent ? meshcoll_start(*request) : meshcoll_ibarrier(mesh, request);
+}
+
+static int count_inside(meshcoll_request_t *const *request, int n)
+{
+    int inside = 0;
+    for (int r = 0; r < n; r++)
+        inside += meshcoll_test(request[r]) == MESHCOLL_IN_PROGRESS;
+    return inside;
+}
+
+/* Nobody leaves a barrier before the last has come. */
+Test(calls, a_barrier_waits_for_all)
+{
+    meshcoll_request_t *request[RANKS];
+    world_open();
+    for (int is_persistent = 0; is_persistent < 2; is_persistent++) {
+        for (int r = 0; r < RANKS && is_persistent; r++)
+            cr_assert_eq(meshcoll_barrier_init(rank[r], &request[r]), MESHCOLL_OK);
+        for (int r = 0; r < RANKS - 1; r++)
+            cr_assert_eq(enter(is_persistent, rank[r], &request[r]), MESHCOLL_OK);
+        for (int turn = 0; turn < 100; turn++)
+            cr_assert_eq(count_inside(request, RANKS - 1), RANKS - 1, "somebody has left");
+        cr_assert_eq(enter(is_persistent, rank[RANKS - 1], &request[RANKS - 1]), MESHCOLL_OK);
+        bool left[RANKS] = {false};
+        for (int turn = 0, n = 0; n < RANKS; turn++) {
+            cr_assert_lt(turn, MOST_TURNS, "hangs");
+            for (int r = 0; r < RANKS; r++)
+                if (!left[r] && meshcoll_test(request[r]) == MESHCOLL_OK)
+                    left[r] = ++n;
+        }
+    }
+    for (int r = 0; r < RANKS; r++)
+        meshcoll_free(request[r]);
+    world_close();
+}
+
+/* Of two ranks that start alike one has run to its end at once, and the other has not: both refuse. */
+Test(calls, a_run_is_waited_for_before_the_next)
+{
+    meshcoll_request_t *p[RANKS];
+    world_open();
+    for (int r = 0; r < RANKS; r++)
+        p[r] = persistent(r, 0);
+    for (int again = 0; again < 2; again++) {
+        for (int r = 0; r < RANKS; r++) {
+            cr_assert_eq(meshcoll_start(p[r]), MESHCOLL_OK);
+            cr_expect_eq(meshcoll_start(p[r]), MESHCOLL_ERR_INVALID_ARG, "rank %d", r);
+        }
+        for (int turn = 0; count_inside(p, RANKS) > 0; turn++)
+            cr_assert_lt(turn, MOST_TURNS, "hangs");
+    }
+    for (int r = 0; r < RANKS; r++) {
+        cr_expect_eq(meshcoll_start(p[r]), MESHCOLL_OK, "told of: %s", meshcoll_last_error());
+        meshcoll_free(p[r]);
+    }
+    world_close();
+}
+
 /* What was not waited for when the mesh went can be waited for, and goes. */
 Test(calls, outlive_their_mesh)
 {

@@ -157,8 +157,8 @@ Test(choice, cuts_exchanges_where_sends_stream)
             choose(&streaming, &(mc_wish_t){.collective = by[i], .bytes = bytes, .streams = true});
         const mc_memory_t *const whole =
             choose(&other, &(mc_wish_t){.collective = by[i], .bytes = bytes});
-        cr_expect_leq(mean_message(&streaming, cut, (double)bytes), MC_HOLD_PIECE);
+        cr_expect_leq(mean_message(&streaming, cut, (double)bytes), mc_hold_piece(4));
         cr_expect(mc_strategy_equal(&whole->best.strategy, &best.strategy));
-        cr_expect_gt(mean_message(&other, whole, (double)bytes), MC_HOLD_PIECE, "tells nothing");
+        cr_expect_gt(mean_message(&other, whole, (double)bytes), mc_hold_piece(4), "tells nothing");
     }
 }

@@ -343,8 +343,8 @@ Test(cost, seconds_take_each_dimension_its_link)
         {{.alpha = 1, .beta = 10, .gamma = 100, .ports = 1, .gap = 1},
          {.alpha = 1000, .beta = 1e4, .gamma = 1e5, .ports = 1, .gap = 1000}}};
     mc_cost_t cost = mc_cost_zero();
-    cost.dim[0] = (mc_term_t){r(2, 1), r(1, 2), r(1, 4), r(0, 1), r(0, 1), 0, r(3, 1)};
-    cost.dim[1] = (mc_term_t){r(3, 1), r(0, 1), r(1, 8), r(0, 1), r(0, 1), 0, r(3, 1)};
+    cost.dim[0] = (mc_term_t){r(2, 1), r(1, 2), r(1, 4), r(0, 1), r(0, 1), 0, r(3, 1), 5};
+    cost.dim[1] = (mc_term_t){r(3, 1), r(0, 1), r(1, 8), r(0, 1), r(0, 1), 0, r(3, 1), 0};
     cr_expect_float_eq(mc_cost_seconds(&cost, &links, 8), 2 + 40 + 200 + 3000 + 1e5, 1e-9);
     mc_links_t apart = links;
     apart.dim[1].gap = 100; /* two of the three messages follow in a row */
@@ -353,6 +353,12 @@ Test(cost, seconds_take_each_dimension_its_link)
     mc_links_t crowded = links;
     crowded.dim[0].bus = 5; /* for three vectors that all ranks carry */
     cr_expect_float_eq(mc_cost_seconds(&cost, &crowded, 8) - mc_cost_seconds(&cost, &links, 8), 120,
+                       1e-9);
+    mc_links_t headed = links;
+    headed.dim[0].header = 7; /* of five messages, and of no part of the vector */
+    cr_expect_float_eq(mc_cost_seconds(&cost, &headed, 8) - mc_cost_seconds(&cost, &links, 8), 350,
+                       1e-9);
+    cr_expect_float_eq(mc_cost_seconds(&cost, &headed, 0) - mc_cost_seconds(&cost, &links, 0), 350,
                        1e-9);
     const mc_cost_t both = mc_cost_add(&cost, &cost), half = mc_cost_share(&both, r(1, 2));
     cr_expect_float_eq(mc_cost_seconds(&half, &links, 8), 4 + 40 + 200 + 6000 + 1e5, 1e-9);

@@ -34,6 +34,9 @@ Test(group, misuse_is_told)
     cr_assert_eq(meshcoll_group_begin(mesh), MESHCOLL_OK);
     cr_expect_eq(meshcoll_group_begin(mesh), MESHCOLL_ERR_INVALID_ARG);
     cr_expect_not_null(strstr(meshcoll_last_error(), "do not nest"));
+    meshcoll_t *part;
+    cr_expect_eq(meshcoll_split(mesh, "x", &part), MESHCOLL_ERR_INVALID_ARG);
+    cr_expect_not_null(strstr(meshcoll_last_error(), "a group is open"));
     cr_expect_eq(sum(mesh, v, 2), MESHCOLL_OK);
     cr_expect_eq(meshcoll_group_end(mesh), MESHCOLL_OK, "the group that was open still is");
     cr_expect_eq(meshcoll_group_end(mesh), MESHCOLL_ERR_INVALID_ARG);
@@ -93,6 +96,29 @@ Test(group, grows)
         for (int i = 0; i < MANY; i++)
             cr_expect_eq(out[i], i);
     }
+    meshcoll_destroy(mesh);
+}
+
+/* Also one that nobody needs to know the mesh for to refuse it. */
+Test(group, starts_none_where_a_call_lacked_counts_or_a_place)
+{
+    int32_t v[2] = {1, 2}, out[2] = {0, 0};
+    meshcoll_t *const mesh = open_mesh("x=1", NULL);
+    for (int what = 0; what < 4; what++) {
+        meshcoll_request_t *request;
+        cr_assert_eq(meshcoll_group_begin(mesh), MESHCOLL_OK);
+        cr_expect_eq(meshcoll_bcast(mesh, v, out, 2, MESHCOLL_INT32, 0), MESHCOLL_OK);
+        const int refused =
+            what == 0   ? meshcoll_allgatherv(mesh, v, 1, v, NULL, NULL, MESHCOLL_INT32)
+            : what == 1 ? meshcoll_iallgatherv(mesh, v, 1, v, NULL, NULL, MESHCOLL_INT32, &request)
+            : what == 2 ? meshcoll_ibarrier(mesh, NULL)
+                        : meshcoll_begin(mesh, NULL, &request);
+        cr_expect_eq(refused, MESHCOLL_ERR_INVALID_ARG);
+        cr_expect_eq(meshcoll_group_end(mesh), MESHCOLL_ERR_INVALID_ARG, "call %d", what);
+        cr_expect_eq(out[0], 0, "call %d", what);
+    }
+    cr_expect_eq(meshcoll_bcast(mesh, v, out, 2, MESHCOLL_INT32, 0), MESHCOLL_OK);
+    cr_expect_eq(out[1], 2);
     meshcoll_destroy(mesh);
 }
 

@@ -1,6 +1,6 @@
 /* Sends that are held for a message of another: which, until when, and that nobody waits for ever. */
 #include "plan/match.h"
-#include "runtime/executor.h"
+#include "runtime/hold.h"
 #include "support/plans.h"
 #include "support/strategies.h"
 
@@ -117,7 +117,7 @@ static size_t bind(rank_t *r, size_t block, bool in_place)
 }
 
 /* Rank 0's exchange of blocks with seven others: to 1, from 7, to 2, from 6, … */
-static void open_rank(rank_t *r, size_t block, bool streams)
+static void open_beside(rank_t *r, size_t block, bool streams, int32_t beside)
 {
     mc_peer_t *peer[RANKS];
     uint64_t *counter[RANKS];
@@ -132,9 +132,14 @@ static void open_rank(rank_t *r, size_t block, bool streams)
     r->in = calloc(RANKS, block);
     r->out = calloc(RANKS, block);
     cr_assert_eq(mc_binding_init(&r->binding, plan), MESHCOLL_OK);
-    cr_assert_eq(mc_executor_init(&r->executor, plan, &(mc_wiring_t){0, peer, counter}),
-                 MESHCOLL_OK);
+    const mc_wiring_t wiring = {.beside = beside, .peer = peer, .bytes_sent = counter};
+    cr_assert_eq(mc_executor_init(&r->executor, plan, &wiring), MESHCOLL_OK);
     cr_assert_eq(bind(r, block, false), 0);
+}
+
+static void open_rank(rank_t *r, size_t block, bool streams)
+{
+    open_beside(r, block, streams, 1);
 }
 
 static void close_rank(rank_t *r)
@@ -181,6 +186,18 @@ Test(hold, sends_wait_for_what_comes)
         for (int32_t i = 0; i < RANKS - 1; i++)
             cr_expect_eq(r.wire.sent_to[i], sent_to[i]);
     }
+    close_rank(&r);
+}
+
+/* So many that each may send 64 KiB ahead: one block, so two sends go at once. */
+Test(hold, ranks_that_share_a_port_share_what_goes_ahead)
+{
+    static rank_t r;
+    open_beside(&r, 64 * KIB, true, MC_HOLD_PORT / (64 * KIB));
+    start(&r);
+    cr_expect_eq(r.wire.n_sent, 2);
+    come(&r, 7);
+    cr_expect_eq(r.wire.n_sent, 3);
     close_rank(&r);
 }
 

@@ -201,7 +201,7 @@ enum { RANKS = 4, SHORT = 8, LONG = 4000 };
 
 typedef struct {
     meshcoll_t *rank[RANKS];
-    int32_t in[RANKS][LONG], out[RANKS][LONG];
+    int32_t in[RANKS][LONG], out[RANKS][2][LONG];
     meshcoll_request_t *request[RANKS][2];
 } calls_t;
 
@@ -209,8 +209,8 @@ static int begin(calls_t *c, int r, int which)
 {
     const size_t count = which ? LONG : SHORT;
     c->request[r][which] = NULL;
-    return meshcoll_iallreduce(c->rank[r], c->in[r], c->out[r], count, MESHCOLL_INT32, MESHCOLL_SUM,
-                               &c->request[r][which]);
+    return meshcoll_iallreduce(c->rank[r], c->in[r], c->out[r][which], count, MESHCOLL_INT32,
+                               MESHCOLL_SUM, &c->request[r][which]);
 }
 
 static void finish(calls_t *c)
@@ -250,7 +250,7 @@ Test(no_memory, known_calls)
     finish(&c);
     for (int r = 0; r < RANKS; r++)
         for (int i = 0; i < LONG; i++)
-            cr_assert_eq(c.out[r][i], RANKS * i + 6, "rank %d, element %d", r, i);
+            cr_assert_eq(c.out[r][1][i], RANKS * i + 6, "rank %d, element %d", r, i);
     for (int r = 0; r < RANKS; r++)
         meshcoll_destroy(c.rank[r]);
 }
@@ -259,6 +259,7 @@ Test(no_memory, known_calls)
 
 Test(no_memory, needs_glibc_and_its_own_allocator)
 {
+    cr_skip("skipped: malloc is a sanitizer's, or not glibc's: calls are not counted");
 }
 
 #endif

@@ -132,6 +132,25 @@ Test(plan, segments_do_not_depend_on_each_other)
     mc_plan_free(plan);
 }
 
+static void expect_traffic(const char *text, meshcoll_collective_t collective, uint8_t phase,
+                           int32_t crowd, uint16_t senders)
+{
+    mc_plan_t *const plan = plan_of("box=5,gpu=8", collective, text, 0);
+    cr_expect_eq(mc_plan_crowd(plan, phase, 0), crowd, "%s, phase %d", text, phase);
+    cr_expect_eq(plan->traffic[phase].senders, senders, "%s, phase %d", text, phase);
+    mc_plan_free(plan);
+}
+
+/* How many ranks of a box send across at once, and how many send to one. */
+Test(plan, knows_who_sends_at_once)
+{
+    expect_traffic("alltoall:pairwise(box) alltoall:pairwise(gpu)", MESHCOLL_ALLTOALL, 0, 8, 1);
+    expect_traffic("gather:star(gpu) gather:star(box)", MESHCOLL_GATHER, 1, 1, 4);
+    expect_traffic("gather:mst(box) gather:star(gpu)", MESHCOLL_GATHER, 0, 8, 3);
+    expect_traffic("reduce:star(box*gpu)", MESHCOLL_REDUCE, 0, 8, 39);
+    expect_traffic("reduce:mst(gpu) reduce:chain(box)", MESHCOLL_REDUCE, 1, 1, 1);
+}
+
 Test(plan, a_broadcast_that_cuts_nothing_has_one_chunk)
 {
     mc_plan_t *const plan = plan_of("box=4,gpu=4", MESHCOLL_BCAST, "option1", 5);

@@ -277,9 +277,10 @@ static const char *const link_texts[] = {
     "generic",
     "dgx-h100",
     "uniform",
-    "uniform,box=alpha:3us;ports:2,gpu=alpha:100ns;beta:7GB/s;gamma:3GB/s",
-    "lab,box=gap:3us;cpu:2us;burst:8KiB,gpu=gap:0;burst:2KiB",
-    "uniform,box=gap:300ns;incast:0.5;burst:20KB,gpu=gap:300ns;incast:0.5;burst:20KB;pulled:yes",
+    "uniform,box=alpha:3us;ports:2;header:1KB,gpu=alpha:100ns;beta:7GB/s;gamma:3GB/s",
+    "lab,box=gap:3us;cpu:2us;burst:8KiB;header:70B,gpu=gap:0;burst:2KiB",
+    "uniform,box=gap:300ns;incast:0.5;burst:20KB,gpu=gap:300ns;incast:0.5;burst:20KB;header:300B;"
+    "pulled:yes",
 };
 
 /* A star sends three times what passes at once, a chain once: with bytes for a burst they are two prices. */
@@ -292,6 +293,30 @@ Test(planner, a_burst_passes_once_however_many_messages_share_the_port)
     cr_expect_float_eq(seconds_of(&at, MESHCOLL_BCAST, "bcast:chain(box)", n), 3e-6, 1e-12);
     cr_expect_float_eq(seconds_of(&at, MESHCOLL_BCAST, "bcast:chain(box)", 4 * n),
                        3e-6 + 3 * 2 * late, 1e-12);
+}
+
+/* A chain's segments follow each other through a port, each with a header; a box's four lines share it. */
+Test(planner, every_message_of_a_port_has_a_header)
+{
+    const place_t one = place_of("box=4,gpu=1", "box=alpha:1us;beta:1ns/B;header:100B");
+    const place_t four =
+        place_of("box=2,gpu=4", "box=alpha:1us;beta:1ns/B;header:100B,gpu=alpha:1us;beta:1ns/B");
+    const double n = 4096, piece = n / 8 * 1e-9, header = 100e-9;
+    cr_expect_float_eq(seconds_of(&one, MESHCOLL_BCAST, "bcast:chain(box) segments=8", n),
+                       (3 + 7) * (1e-6 + piece + header), 1e-12);
+    cr_expect_float_eq(
+        seconds_of(&four, MESHCOLL_ALLTOALL, "alltoall:pairwise(box) alltoall:pairwise(gpu)", n),
+        1e-6 + 4 * (n / 2 * 1e-9 + header) + 3 * (1e-6 + n / 4 * 1e-9), 1e-12);
+}
+
+/* Of a burst headers get the part that bytes do. */
+Test(planner, headers_pass_in_a_burst)
+{
+    const place_t at = place_of("box=4,gpu=1", "box=alpha:1us;beta:1ns/B;burst:8KiB;header:128B");
+    const double n = 4096;
+    cr_expect_float_eq(seconds_of(&at, MESHCOLL_BCAST, "bcast:mst(box)", n), 2e-6, 1e-12);
+    cr_expect_float_eq(seconds_of(&at, MESHCOLL_BCAST, "bcast:mst(box)", 2 * n),
+                       2e-6 + (2 * 2 * n + 2 * 128) / 2 * 1e-9, 1e-12);
 }
 
 /* Everything there is on one and two dimensions and a small third. */

@@ -186,6 +186,45 @@ Test(runtime, three_dimensions)
     sweep("x=2,y=1,z=3");
 }
 
+/* Where sends stream, receivers ask for messages that are too much at once (runtime/credit.h). A request
+ * begins anew each time. */
+static void stream(const char *mesh, meshcoll_collective_t collective, size_t count)
+{
+    const mc_case_t c = {.collective = collective, .count = count, .root = 1};
+    char text[2048];
+    world_t w;
+    mc_sample_t sample;
+    run_t run;
+    world_open(&w, mesh);
+    for (int r = 0; r < w.mesh.size; r++)
+        for (int32_t d = 0; d < w.mesh.ndims; d++)
+            w.rank[r]->transport[d]->streams = d == 0 || w.mesh.ndims == 3;
+    cr_assert(mc_sample_open(collective, &w.mesh, SAMPLE, &sample) == 0);
+    for (int i = 0; i < sample.n; i++) {
+        snprintf(text, sizeof text, "%s%s", sample.text[i],
+                 strstr(sample.text[i], "segments=") || i % 2 ? "" : " segments=6");
+        run_open(&w, &c, text, &run);
+        for (int again = 0; again < 2; again++) {
+            run_start(&w, &run);
+            run_finish(&w, &run);
+            run_check(&w, &c, &run);
+        }
+        run_close(&w, &run);
+    }
+    mc_sample_close(&sample);
+    world_close(&w);
+}
+
+Test(runtime, what_streams_is_asked_for)
+{
+    enum { KIB = 1024 };
+    static const char *const meshes[] = {"gpu=7", "box=5,gpu=2", "x=2,y=3,z=2"};
+    for (size_t i = 0; i < sizeof meshes / sizeof *meshes; i++) {
+        stream(meshes[i], MESHCOLL_GATHER, 25 * KIB);
+        stream(meshes[i], MESHCOLL_REDUCE, 50 * KIB);
+    }
+}
+
 /* The rest -------------------------------------------------------------------------------------- */
 
 Test(runtime, planner_chooses)

@@ -21,6 +21,25 @@ static double seconds_of(const mc_mesh_t *mesh, const mc_links_t *links,
 }
 
 /* The link of a line whose collectives take as long as `links` says. */
+/* Through the model's own eyes: as a segment of so many bytes keeps busy. */
+static mc_tune_pieces_t seen(const mc_link_t *link, double bytes)
+{
+    const mc_ratio_t none = {0, 1}, one = {1, 1};
+    const mc_term_t term = {one, one, none, one, none, 1, none, 1};
+    const mc_busy_t busy = mc_term_busy(&term, link, bytes);
+    return (mc_tune_pieces_t){bytes, mc_busy_both(busy.link, busy.own)};
+}
+
+Test(tune_fit, pieces_of_two_sizes_tell_their_headers)
+{
+    mc_link_t link = {.alpha = 9e-6, .gap = 2e-6, .cpu = 3e-6, .beta = 42e-9, .header = 100};
+    const mc_tune_pieces_t fine = seen(&link, 4096), coarse = seen(&link, 32768);
+    cr_expect_float_eq(mc_tune_header(&coarse, &fine, link.gap + link.cpu), 100, 1e-6);
+    cr_expect_gt(mc_tune_header(&coarse, &fine, 0), 100, "ranks' time is the wire's then");
+    cr_expect_eq(mc_tune_header(&fine, &fine, 0), 0, "nothing tells");
+    cr_expect_eq(mc_tune_header(&coarse, &fine, 1), 0, "ranks have more to do than the wire");
+}
+
 static mc_links_t fitted(const mc_mesh_t *mesh, const mc_links_t *links, double bytes)
 {
     double seconds[MC_TUNE_CLOSED] = {0};

@@ -1,8 +1,8 @@
 /* Waiting, where a descriptor says all the time that there is news. */
-#include "runtime/handle.h"
-#include "runtime/wait.h"
+#include "runtime/threads.h"
 
 #include <criterion/criterion.h>
+#include <sched.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -54,5 +54,41 @@ Test(wait, looks_at_the_descriptor_again_after_news)
     mc_wait_turn(&h, &w);
     cr_assert(!w.in_vain);
     cr_assert_eq(w.idle, 0);
+    close(t.fd);
+}
+
+Test(wait, naps_after_a_sleep_in_vain_where_threads_share_the_mesh)
+{
+    mc_transport_t t = readable();
+    meshcoll_t h = {.crowded = true, .polled = {&t}, .n_polled = 1};
+    mc_waiting_t w = {0};
+    const mc_settings_t settings = {.threads = "multiple"};
+    cr_assert_eq(mc_threads_open(&h, &settings), MESHCOLL_OK);
+    const uint32_t awake = mc_wait_looks(&h) + mc_wait_yields(&h);
+    mc_lock(&h);
+    for (uint32_t i = 0; i < awake + 10; i++)
+        mc_wait_turn(&h, &w);
+    mc_unlock(&h);
+    cr_expect_eq(n_looks, awake + 10);
+    cr_expect_eq(n_armed, 5, "every other sleep has no look at the descriptor, got %u", n_armed);
+    mc_threads_close(&h);
+    close(t.fd);
+}
+
+/* As while its rank greets a connection: nothing runs, and the socket is watched for room. */
+Test(wait, the_progress_thread_naps_after_a_sleep_in_vain, .timeout = 60)
+{
+    enum { LOOKS = 100 };
+    mc_transport_t t = readable();
+    meshcoll_t h = {.crowded = true, .polled = {&t}, .n_polled = 1};
+    const mc_settings_t settings = {.progress = "thread"};
+    cr_assert_eq(mc_threads_open(&h, &settings), MESHCOLL_OK);
+    for (bool enough = false; !enough; sched_yield()) {
+        mc_lock(&h);
+        enough = n_looks >= LOOKS;
+        mc_unlock(&h);
+    }
+    mc_threads_close(&h);
+    cr_expect_leq(n_armed, n_looks / 2 + 1, "%u sleeps in %u looks", n_armed, n_looks);
     close(t.fd);
 }

@@ -1,0 +1,43 @@
+#include "transport/shm_link.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+mc_shm_early_t *mc_shm_take_early(mc_shm_link_t *link, uint64_t tag)
+{
+    for (mc_shm_early_t **at = &link->early, *e; (e = *at); at = &e->next) {
+        if (e->slot.tag != tag)
+            continue;
+        *at = e->next;
+        if (!e->next)
+            link->early_end = at;
+        return e;
+    }
+    return NULL;
+}
+
+int mc_shm_keep_early(mc_shm_link_t *link, const mc_shm_slot_t *slot, const char *data)
+{
+    mc_shm_t *const shm = (mc_shm_t *)link->peer.transport;
+    mc_shm_early_t *const e = shm->spare ? shm->spare : malloc(sizeof *e);
+    if (!e)
+        return mc_fail_memory("a message that came early");
+    if (e == shm->spare)
+        shm->spare = e->next;
+    memcpy(&e->slot, slot, sizeof e->slot);
+    if (slot->kind == MC_SHM_MESSAGE)
+        memcpy(e->data, data, slot->bytes);
+    e->next = NULL;
+    *link->early_end = e;
+    link->early_end = &e->next;
+    return MESHCOLL_OK;
+}
+
+void mc_shm_free_early(mc_shm_early_t *e)
+{
+    while (e) {
+        mc_shm_early_t *const next = e->next;
+        free(e);
+        e = next;
+    }
+}

@@ -1,0 +1,86 @@
+/* What a rank of the shared-memory transport keeps, for the transport's own parts. */
+#ifndef MC_TRANSPORT_SHM_LINK_H
+#define MC_TRANSPORT_SHM_LINK_H
+
+#include "transport/shm_memory.h"
+#include "transport/shm_read.h"
+#include "transport/shm_share.h"
+
+/* A message that came before it was awaited. */
+typedef struct mc_shm_early {
+    struct mc_shm_early *next;
+    mc_shm_slot_t slot;
+    char data[MC_SHM_PAGE];
+} mc_shm_early_t;
+
+typedef struct mc_shm_link {
+    mc_peer_t peer;
+    struct mc_shm_link *next;
+    mc_shm_mapping_t mapping; /* of the peer's segment */
+    mc_shm_address_t address;
+    mc_shm_channel_t *in, *out;
+    uint64_t n_in, n_out;  /* slots read and written */
+    uint64_t room;         /* slots that may be written, as last seen */
+    mc_io_queue_t awaited; /* receives without a message */
+    mc_shm_early_t *early, **early_end;
+    mc_io_queue_t sending; /* sends that wait for room; with some bytes given: in pieces */
+    mc_io_queue_t reading; /* receives in the middle of the peer's memory */
+    mc_io_queue_t replies; /* receives whose word to the sender waits for room */
+    mc_io_t *shared;       /* the one of `reading` that the sender writes too */
+    mc_shm_helped_t helped;
+} mc_shm_link_t;
+
+typedef struct {
+    mc_transport_t transport;
+    mc_shm_params_t params;
+    char dim[32];
+    mc_shm_mapping_t mapping;
+    mc_shm_address_t address;
+    mc_shm_link_t *links;
+    uint32_t n_offered; /* messages that others read, or will */
+    mc_shm_early_t *spare;
+    char piece[MC_SHM_PIECE_BYTES]; /* last: it need not be in the cache where nothing is reduced */
+} mc_shm_t;
+
+/* The next slot to fill, or NULL. */
+static inline mc_shm_slot_t *mc_shm_free_slot(mc_shm_link_t *link)
+{
+    if (link->n_out == link->room) {
+        link->room = atomic_load_explicit(&link->out->taken, memory_order_acquire) + MC_SHM_SLOTS;
+        if (link->n_out == link->room)
+            return NULL;
+    }
+    return &link->out->slot[link->n_out % MC_SHM_SLOTS];
+}
+
+static inline uint32_t mc_shm_lap(uint64_t n)
+{
+    return (uint32_t)(n / MC_SHM_SLOTS) + 1;
+}
+
+/* The next slot to read, or NULL: there is nothing new. */
+static inline const mc_shm_slot_t *mc_shm_news(const mc_shm_link_t *link)
+{
+    const mc_shm_slot_t *const slot = &link->in->slot[link->n_in % MC_SHM_SLOTS];
+    __builtin_prefetch((const char *)slot + MC_SHM_SLOT_BYTES / 2);
+    return atomic_load_explicit(&slot->turn, memory_order_acquire) == mc_shm_lap(link->n_in) ? slot
+                                                                                             : NULL;
+}
+
+static inline void *mc_shm_page(mc_shm_channel_t *channel, uint64_t n)
+{
+    return channel->page[n % MC_SHM_SLOTS];
+}
+
+/* Where the message of the next slot to read is. */
+static inline const char *mc_shm_data(const mc_shm_link_t *link, const mc_shm_slot_t *slot)
+{
+    return slot->bytes <= MC_SHM_SMALL ? slot->data : mc_shm_page(link->in, link->n_in);
+}
+
+/* The early message of that tag, out of the list; NULL: none. Afterwards the caller makes it the transport's `spare`. */
+mc_shm_early_t *mc_shm_take_early(mc_shm_link_t *link, uint64_t tag);
+int mc_shm_keep_early(mc_shm_link_t *link, const mc_shm_slot_t *slot, const char *data);
+void mc_shm_free_early(mc_shm_early_t *list);
+
+#endif
