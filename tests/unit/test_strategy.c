@@ -162,6 +162,21 @@ Test(strategy, wrong_texts_are_refused_with_the_reason)
     expect_refusal("torus segments=1", MESHCOLL_BCAST, "segments=2 at least; got 1");
 }
 
+Test(strategy, the_phase_that_does_not_keep_the_order_is_named_on_its_side)
+{
+    mc_mesh_t mesh;
+    mc_strategy_t s;
+    cr_assert_eq(mc_mesh_parse("box=4,gpu=8", &mesh), MESHCOLL_OK);
+    cr_assert_eq(
+        mc_strategy_parse("reduce:mst(gpu) reduce:mst(box) | reduce:mst(box) reduce:mst(gpu)",
+                          MESHCOLL_REDUCE, &mesh, &s),
+        MESHCOLL_OK);
+    cr_expect_eq(mc_strategy_check_order(&s, &mesh), MESHCOLL_ERR_STRATEGY);
+    cr_expect_not_null(strstr(meshcoll_last_error(),
+                              "on the second side, phase 1, reduce:mst(box), comes before gpu is"),
+                       "%s", meshcoll_last_error());
+}
+
 Test(strategy, too_many_phases_are_refused)
 {
     const mc_mesh_t mesh = mesh_of("x=1,y=2");
