@@ -252,7 +252,7 @@ MESHCOLL_API int meshcoll_create_oob(const meshcoll_oob_t *oob, const meshcoll_p
  * by "gpu,fold", into boxes, or by all three dimensions; ERR_UNSUPPORTED otherwise.
  * Collective over `mesh`, as is its meshcoll_destroy, which belongs before that of `mesh`: destroying
  * `mesh` destroys the sub-meshes it still has. Errors: ERR_INVALID_ARG where there is no such
- * dimension, ERR_TRANSPORT, ERR_NO_MEMORY, ERR_UNSUPPORTED.
+ * dimension or a group is open on `mesh`, ERR_TRANSPORT, ERR_NO_MEMORY, ERR_UNSUPPORTED.
  */
 MESHCOLL_API int meshcoll_split(meshcoll_t *mesh, const char *dims, meshcoll_t **sub);
 

@@ -64,6 +64,8 @@ static void load_shaped(const mc_load_kind_t *kind, const mc_price_t *price, dou
 {
     for (int32_t s = 0; s < kind->n_shaped; s++) {
         const mc_shaped_t *const shaped = &price->shaped[kind->shaped[s].wire];
+        if (shaped->once == 0 && shaped->busy == 0 && shaped->carried == 0)
+            continue;
         double *const part = load + part_of_shaped(kind, s), *const more =
                                                                  load + part_of_gain(kind, s);
         const double burst = kind->shaped[s].burst, rest = segments - 1.0;
@@ -75,20 +77,28 @@ static void load_shaped(const mc_load_kind_t *kind, const mc_price_t *price, dou
     }
 }
 
+static void load_step(const mc_bounds_t *b, const mc_priced_step_t *step, uint32_t segments,
+                      double *load)
+{
+    const mc_price_t *const price = &b->graph->price[step->price];
+    const double share = mc_ratio_value(step->share);
+    const double bytes = b->bytes * share / segments;
+    memset(load, 0, sizeof *load * (size_t)b->kind.n);
+    load[0] = price->fixed + price->per_byte * bytes;
+    for (int32_t d = 0; d < b->kind.n_busy; d++)
+        load[1 + d] = (segments - 1) * (price->busy_fixed[d] + price->busy_per_byte[d] * bytes);
+    if (b->bytes > 0)
+        load_shaped(&b->kind, price, share, b->bytes, segments, load);
+}
+
 static void load_steps(const mc_bounds_t *b, const mc_cut_t *cut)
 {
-    const mc_priced_t *const graph = b->graph;
     double *load = cut->load;
-    for (int32_t i = 0; i < graph->n_steps; i++, load += b->kind.n) {
-        const mc_priced_step_t *const step = &graph->step[i];
-        const mc_price_t *const price = &graph->price[step->price];
-        const double share = mc_ratio_value(step->share);
-        const double bytes = b->bytes * share / cut->segments;
-        load[0] = price->fixed + price->per_byte * bytes;
-        for (int32_t d = 0; d < b->kind.n_busy; d++)
-            load[1 + d] =
-                (cut->segments - 1) * (price->busy_fixed[d] + price->busy_per_byte[d] * bytes);
-        load_shaped(&b->kind, price, share, b->bytes, cut->segments, load);
+    for (int32_t i = 0; i < b->graph->n_steps; i++, load += b->kind.n) {
+        load_step(b, &b->graph->step[i], cut->segments, load);
+        cut->parts[i] = 0;
+        for (int32_t k = 0; k < b->kind.n; k++)
+            cut->parts[i] |= (uint64_t)(load[k] != 0) << k;
     }
 }
 
@@ -224,13 +234,14 @@ void mc_bounds_free(mc_bounds_t *b)
     *b = (mc_bounds_t){0};
 }
 
-mc_lanes_t mc_block_mean(const mc_bounds_t *b, int32_t block, const double *load)
+mc_lanes_t mc_block_mean(const mc_bounds_t *b, int32_t block, const double *load, uint64_t parts)
 {
     const mc_lanes_t *const weight = b->weight + (size_t)block * (size_t)b->kind.n;
     mc_lanes_t mean = {{0}};
-    for (int32_t k = 0; k < b->kind.n; k++)
-        for (int32_t i = 0; i < MC_LANES / 2; i++)
-            mean.two[i] += weight[k].two[i] * load[k];
+    for (int32_t k = 0; parts >> k; k++)
+        if (parts >> k & 1)
+            for (int32_t i = 0; i < MC_LANES / 2; i++)
+                mean.two[i] += weight[k].two[i] * load[k];
     return mean;
 }
 
@@ -245,7 +256,7 @@ static void fill_groups(const mc_bounds_t *b, const mc_cut_t *cut, int32_t block
 {
     mc_lanes_t *const at_step = mc_block_steps(cut, block);
     for (int32_t i = 0; i < b->graph->n_steps; i++)
-        at_step[i] = mc_block_mean(b, block, mc_cut_step(b, cut, i));
+        at_step[i] = mc_block_mean(b, block, mc_cut_step(b, cut, i), cut->parts[i]);
     for (int32_t g = 0; g < b->graph->n_groups; g++) {
         const mc_priced_group_t group = b->graph->group[g];
         mc_lanes_t least = at_step[group.first];
@@ -355,7 +366,7 @@ static int fill_block(mc_bounds_t *b, mc_cut_t *cut, mc_good_t *good)
     return MESHCOLL_OK;
 }
 
-static void lower_parts(double *least, const double *load, int32_t n)
+static void lower_parts(double *restrict least, const double *restrict load, int32_t n)
 {
     for (int32_t k = 0; k < n; k++)
         least[k] = load[k] < least[k] ? load[k] : least[k];
@@ -373,6 +384,15 @@ static void least_of_groups(mc_bounds_t *b, const mc_cut_t *cut)
     }
 }
 
+static void lower_sums(double *restrict least, const double *restrict at,
+                       const double *restrict after, int32_t n)
+{
+    for (int32_t k = 0; k < n; k++) {
+        const double sum = at[k] + after[k];
+        least[k] = sum < least[k] ? sum : least[k];
+    }
+}
+
 static void fill_least(mc_bounds_t *b, mc_cut_t *cut)
 {
     const mc_priced_t *const graph = b->graph;
@@ -383,12 +403,9 @@ static void fill_least(mc_bounds_t *b, mc_cut_t *cut)
         double *const least = cut->least + (size_t)node * (size_t)n;
         for (int32_t k = 0; k < n; k++)
             least[k] = first < end ? INFINITY : 0;
-        for (int32_t h = first; h < end; h++) {
-            const double *const at = b->at_group + (size_t)graph->hop[h].group * (size_t)n;
-            const double *const after = cut->least + (size_t)graph->hop[h].next * (size_t)n;
-            for (int32_t k = 0; k < n; k++)
-                least[k] = at[k] + after[k] < least[k] ? at[k] + after[k] : least[k];
-        }
+        for (int32_t h = first; h < end; h++)
+            lower_sums(least, b->at_group + (size_t)graph->hop[h].group * (size_t)n,
+                       cut->least + (size_t)graph->hop[h].next * (size_t)n, n);
     }
 }
 
@@ -396,8 +413,9 @@ int mc_cut_open(mc_bounds_t *b, mc_cut_t *cut, uint32_t segments, mc_good_t *goo
 {
     *cut = (mc_cut_t){.segments = segments};
     cut->load = malloc(sizeof(double) * (size_t)b->graph->n_steps * (size_t)b->kind.n);
+    cut->parts = malloc(sizeof *cut->parts * (size_t)b->graph->n_steps);
     cut->block = malloc(sizeof *cut->block * (size_t)b->n_blocks);
-    if (!cut->load || !cut->block) {
+    if (!cut->load || !cut->parts || !cut->block) {
         mc_cut_drop(cut);
         return mc_fail_memory("the planner's bounds");
     }
@@ -422,11 +440,24 @@ int mc_cut_close(mc_bounds_t *b, mc_cut_t *cut)
 void mc_cut_drop(mc_cut_t *cut)
 {
     free(cut->load);
+    free(cut->parts);
     for (int32_t i = 0; i < cut->n_blocks; i++)
         free(cut->block[i]);
     free(cut->block);
     free(cut->least);
     *cut = (mc_cut_t){.bound = INFINITY};
+}
+
+int mc_cut_floor(const mc_bounds_t *b, uint32_t segments, double *seconds)
+{
+    mc_bounds_t messages = *b;
+    mc_good_t none = {.seconds = 0};
+    mc_cut_t cut;
+    messages.bytes = 0;
+    const int status = mc_cut_open(&messages, &cut, segments, &none);
+    *seconds = status ? 0 : cut.bound;
+    mc_cut_drop(&cut);
+    return status;
 }
 
 /* Of any mean. */

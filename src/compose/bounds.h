@@ -51,6 +51,7 @@ typedef struct {
 typedef struct {
     uint32_t segments;
     double *load;       /* by step and part */
+    uint64_t *parts;    /* by step: a bit for each part that is not 0 */
     mc_lanes_t **block; /* seconds: by step, by group the least, by node to the end */
     double *least;      /* by node and priced part */
     int32_t n_blocks;   /* that are filled in */
@@ -86,9 +87,11 @@ double mc_bounds_whole(const mc_bounds_t *b, const double *load);
 int mc_cut_open(mc_bounds_t *b, mc_cut_t *cut, uint32_t segments, mc_good_t *good);
 /* One block more, if there is one. */
 int mc_cut_tighten(mc_bounds_t *b, mc_cut_t *cut, mc_good_t *good);
-/* The least parts; before paths are compared. */
+/* The least parts. */
 int mc_cut_close(mc_bounds_t *b, mc_cut_t *cut);
 void mc_cut_drop(mc_cut_t *cut);
+/* Seconds that no path takes less than in so many segments or more, however few bytes there are. */
+int mc_cut_floor(const mc_bounds_t *b, uint32_t segments, double *seconds);
 
 static inline const double *mc_cut_step(const mc_bounds_t *b, const mc_cut_t *cut, int32_t step)
 {
@@ -110,8 +113,8 @@ static inline mc_lanes_t *mc_block_nodes(const mc_bounds_t *b, const mc_cut_t *c
     return cut->block[block] + b->graph->n_steps + b->graph->n_groups;
 }
 
-/* The means of one block of a load. */
-mc_lanes_t mc_block_mean(const mc_bounds_t *b, int32_t block, const double *load);
+/* The means of one block of a load, of which `parts` are not 0. */
+mc_lanes_t mc_block_mean(const mc_bounds_t *b, int32_t block, const double *load, uint64_t parts);
 
 /* Where a path has got, by block, is every end of it dearer than `limit` seconds, by whatever step of the group
  * it goes on; by this one; if each part of its load grew by the least it can? *keen: the block that said so last, and

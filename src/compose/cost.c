@@ -178,6 +178,23 @@ double mc_cost_busy(const mc_cost_t *busy, const mc_links_t *links, double n, in
     return mc_busy_both(most, own);
 }
 
+double mc_phase_cost_saved(const mc_phase_cost_t *cost, const mc_links_t *links,
+                           const mc_links_t *left, double n)
+{
+    double passing = 0, bursts = 0;
+    for (int32_t d = 0; d < links->ndims; d++) {
+        const mc_link_t *const link = &left->dim[d], *const port =
+                                                         &links->dim[mc_links_wire(links, d)];
+        const mc_link_t wire = {.beta = link->beta, .incast = link->incast, .header = link->header};
+        if (port->burst == 0)
+            continue;
+        passing += mc_term_seconds(&cost->once.dim[d], &wire, n);
+        bursts += port == &links->dim[d] ? port->burst * port->beta : 0;
+    }
+    const double others = mc_cost_seconds(&cost->once, left, n) - passing;
+    return fmin(fmin(others, passing), bursts);
+}
+
 double mc_phase_cost_seconds(const mc_phase_cost_t *cost, const mc_links_t *links,
                              uint32_t segments, double n)
 {

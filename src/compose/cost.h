@@ -158,6 +158,11 @@ double mc_busy_both(double link, double own);
 /* Of the busiest wire and the ranks' own; *busiest: its dimension, or -1 where the ranks have more. */
 double mc_cost_busy(const mc_cost_t *busy, const mc_links_t *links, double n, int32_t *busiest);
 
+/* Seconds of the fill that pass while wires are shaped save up what they let pass later: those of all else, but no
+ * more than of their bytes, nor than their bursts prove. `left`: without bursts; in one segment n bytes. */
+double mc_phase_cost_saved(const mc_phase_cost_t *cost, const mc_links_t *links,
+                           const mc_links_t *left, double n);
+
 /* Seconds of phases whose costs add up to `cost`, in segments: the fill with n/segments, then
  * (segments - 1) times the busiest link; rounded to 12 digits, so that equal costs tie. */
 double mc_phase_cost_seconds(const mc_phase_cost_t *cost, const mc_links_t *links,

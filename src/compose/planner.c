@@ -1,9 +1,11 @@
 #include "compose/planner.h"
 
+#include "compose/charge.h"
 #include "compose/cost_pairs.h"
 #include "compose/search.h"
 #include "compose/sides.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* On a mesh that the root leads. The longest of the lines along fold; one line of all ranks as though
@@ -83,6 +85,20 @@ mc_ratio_t mc_share_of(meshcoll_collective_t collective, const mc_mesh_t *mesh,
     return mc_ratio(1, parts);
 }
 
+/* A block that stays where it is goes from IN to OUT: of all ranks, or of the root alone. It takes its part of what ranks
+ * share, as a message that is pulled does. Charged on a line of all ranks only: across boxes it hides behind the wires. */
+static void charge_own(mc_phase_cost_t *cost, const mc_move_t *collective, const mc_move_t *move,
+                       const mc_line_shape_t *shape)
+{
+    const int32_t d = mc_shape_top(shape), p = shape->line.len;
+    const mc_ratio_t tiles = mc_ratio(1, move->rooted ? p : 1);
+    if (!mc_move_has_blocks(collective) || collective->reduces || !mc_move_has_blocks(move) ||
+        !shape->pulled[d] || p < shape->mesh->size)
+        return;
+    mc_charge_volume(&cost->once, shape, d, tiles);
+    mc_charge_volume(&cost->busy, shape, d, tiles);
+}
+
 mc_phase_cost_t mc_phase_cost(meshcoll_collective_t collective, int32_t algorithm, mc_dims_t dims,
                               const mc_mesh_t *mesh, const mc_links_t *links, int32_t root,
                               const mc_placement_t state[MC_MAX_DIMS], mc_ratio_t share,
@@ -98,6 +114,8 @@ mc_phase_cost_t mc_phase_cost(meshcoll_collective_t collective, int32_t algorith
         mc_move_has_blocks(&mc_moves[collective]))
         shape.kept = kept_by(&led, dims, root);
     mc_phase_cost_t cost = mc_algorithms[algorithm].cost(&shape);
+    charge_own(&cost, &mc_moves[collective], &mc_moves[mc_algorithms[algorithm].collective],
+               &shape);
     if (dims.count < mesh->ndims && collective == MESHCOLL_ALLTOALL)
         mc_pairs_correct(&cost, mesh, dims);
     for (int32_t d = 0; d < mesh->ndims; d++)
@@ -156,6 +174,26 @@ double mc_strategy_seconds(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
     const mc_phase_cost_t sum = all_phases(strategy, mesh, links, root);
     const mc_links_t at = mc_links_at(links, n), left = mc_links_carrying(&at, &sum.busy, n);
     return mc_phase_cost_seconds(&sum, &left, strategy->segments, n);
+}
+
+uint32_t mc_strategy_segments(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
+                              const mc_links_t *links, int32_t root, double n)
+{
+    uint32_t found = strategy->segments;
+    double least = INFINITY;
+    if (mc_strategy_sides(strategy) > 1 || !mc_links_burst(links))
+        return found;
+    const mc_phase_cost_t sum = all_phases(strategy, mesh, links, root);
+    const mc_links_t at = mc_links_at(links, n), left = mc_links_carrying(&at, &sum.busy, n);
+    for (uint32_t k = 1; k <= strategy->segments; k *= 2) {
+        const double seconds =
+            mc_phase_cost_seconds(&sum, &left, k, n) - mc_phase_cost_saved(&sum, &at, &left, n / k);
+        if (seconds < least) {
+            least = seconds;
+            found = k;
+        }
+    }
+    return found;
 }
 
 static int check(meshcoll_collective_t collective, const mc_mesh_t *mesh, const mc_links_t *links,

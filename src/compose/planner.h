@@ -11,6 +11,11 @@
 /* Cost of phase `i`, as exact terms. */
 mc_phase_cost_t mc_strategy_phase_cost(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
                                        const mc_links_t *links, int32_t root, int32_t i);
+/* The number of segments in which a strategy of one side takes least, up to its own: shaped wires save up what they
+ * let pass after a fill, so that segments that only hide it are headers for nothing. The search adds phases up, and
+ * does not know. */
+uint32_t mc_strategy_segments(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
+                              const mc_links_t *links, int32_t root, double n);
 /* Seconds for n bytes: the fill of the first segment, then (segments - 1) times the busiest link,
  * phases over one link added up, phases over different links side by side. With two sides, see
  * sides.h. */

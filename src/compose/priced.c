@@ -28,7 +28,7 @@ typedef struct {
     size_t line; /* of first and last position */
     /* bits by position: in use inside of the line, or anywhere but on it (by_lines); cut outside of it */
     uint32_t used, shards;
-    mc_ratio_t share;
+    unsigned cut; /* the latter by dimension */
 } site_t;
 
 static bool ranks_share_cores(const mc_links_t *links)
@@ -65,21 +65,24 @@ static site_t site_of(const build_t *b, const mc_node_t *node, const mc_hop_t *h
     const mc_graph_t *const graph = &b->p->graph;
     const int32_t last = hop->first + hop->count - 1;
     site_t site = {.line = (size_t)(hop->first * graph->n + last)};
-    unsigned cut = 0; /* by dimension */
     for (int32_t i = 0; i < graph->n; i++) {
         const bool outside = i < hop->first || i > last;
         if (outside && node->at[i] == MC_SHARD) {
             site.shards |= 1u << i;
-            cut |= 1u << graph->dim[i];
+            site.cut |= 1u << graph->dim[i];
         }
         const bool counts = (i > last && b->by_crowd) || (outside && b->by_lines);
         if (counts && node->at[i] != MC_ROOT)
             site.used |= 1u << i;
     }
-    site.share = hop->gathered
-                     ? mc_pairs_share(b->mesh, hop->dims)
-                     : mc_share_of(b->collective, b->mesh, hop->collective, hop->dims, cut);
     return site;
+}
+
+static mc_ratio_t share_of(const build_t *b, const mc_hop_t *hop, const site_t *site)
+{
+    return hop->gathered
+               ? mc_pairs_share(b->mesh, hop->dims)
+               : mc_share_of(b->collective, b->mesh, hop->collective, hop->dims, site->cut);
 }
 
 static double seconds_per_byte(const mc_term_t *term, const mc_link_t *link)
@@ -192,6 +195,7 @@ static int32_t group_of(build_t *b, const mc_node_t *node, const mc_hop_t *hop)
     if (*known)
         return *known - 1;
     const mc_choices_t choices = mc_graph_choices(&p->graph, hop);
+    const mc_ratio_t share = share_of(b, hop, &site);
     mc_priced_group_t *const group = roomy(p->group, p->n_groups, &b->room_groups, sizeof *group);
     if (!group)
         return -1;
@@ -204,7 +208,7 @@ static int32_t group_of(build_t *b, const mc_node_t *node, const mc_hop_t *hop)
             p->step = step;
         if (!step || price < 0)
             return -1;
-        step[p->n_steps++] = (mc_priced_step_t){price, {choices.index[a], hop->dims}, site.share};
+        step[p->n_steps++] = (mc_priced_step_t){price, {choices.index[a], hop->dims}, share};
     }
     *known = ++p->n_groups;
     return *known - 1;

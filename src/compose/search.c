@@ -246,13 +246,14 @@ static void tighten(search_t *s, int32_t n_phases)
 {
     mc_cut_t *const cut = &s->cut[s->first_cut];
     const int32_t block = cut->n_blocks;
+    const uint64_t all = (UINT64_C(1) << s->bounds.kind.n) - 1;
     mc_good_t good = {.seconds = s->limit};
     s->status = mc_cut_tighten(&s->bounds, cut, &good);
     if (s->status || cut->n_blocks == block)
         return;
     for (int32_t i = 0; i <= n_phases; i++)
         lanes_at(s, i, s->first_cut)[block] =
-            mc_block_mean(&s->bounds, block, load_at(s, i, s->first_cut));
+            mc_block_mean(&s->bounds, block, load_at(s, i, s->first_cut), all);
     keep_good(s, &good);
 }
 
@@ -263,7 +264,7 @@ static void note_tried(search_t *s, int32_t n_phases)
 {
     if (++s->n_tried == MANY_TRIED)
         be_content(s);
-    if (s->n_tried % (s->graph->n_hops / HOPS_TRIED + 1) == 0)
+    if (s->n_tried % ((s->graph->n_hops + s->graph->n_steps) / HOPS_TRIED + 1) == 0)
         tighten(s, n_phases);
 }
 
@@ -354,19 +355,41 @@ static int32_t next_cut(const search_t *s)
     return s->cut[next].bound * (1 - MC_SLACK) <= s->limit ? next : -1;
 }
 
-/* Bounds of all numbers of segments, by the first means. Steps that cannot be on the cheapest path are taken out
- * once it is known what a good one costs. */
-static mc_good_t open_cuts(search_t *s, bool prunes)
+/* Takes out steps that cannot be on the cheapest path, once it is known what a good one costs. */
+static void prune(search_t *s, mc_good_t *good)
+{
+    mc_priced_prune(s->graph, good->seconds * MC_SLACK);
+    mc_cut_drop(&s->cut[0]); /* steps have moved */
+    good->seconds = INFINITY;
+    s->status = mc_cut_open(&s->bounds, &s->cut[0], 1, good);
+}
+
+/* Is a cut that is too dear so by its messages alone, and with it all of more segments? *hope: what they can come
+ * to at most; with twice the segments they are no more than twice as dear. */
+static bool is_last(search_t *s, int32_t c, double good, double *hope)
+{
+    double floor = 0;
+    *hope *= 2;
+    if (s->cut[c].bound * (1 - MC_SLACK) <= good || *hope <= good)
+        return false;
+    s->status = mc_cut_floor(&s->bounds, segments_of(c), &floor);
+    *hope = floor;
+    return floor * (1 - MC_SLACK) > good;
+}
+
+/* Bounds of all numbers of segments, by the first means. */
+static mc_good_t open_cuts(search_t *s, bool wants_best)
 {
     mc_good_t good = {.seconds = INFINITY};
+    double hope = INFINITY;
     for (int32_t c = 0; c < s->n_cuts && !s->status; c++) {
         s->status = mc_cut_open(&s->bounds, &s->cut[c], segments_of(c), &good);
-        if (c > 0 || !prunes || s->graph->pruned || s->status)
+        if (!wants_best || s->status)
             continue;
-        mc_priced_prune(s->graph, good.seconds * MC_SLACK);
-        mc_cut_drop(&s->cut[c]); /* steps have moved */
-        good.seconds = INFINITY;
-        s->status = mc_cut_open(&s->bounds, &s->cut[c], segments_of(c), &good);
+        if (!s->graph->pruned)
+            prune(s, &good);
+        else if (is_last(s, c, good.seconds, &hope))
+            s->n_cuts = c + 1;
     }
     return good;
 }

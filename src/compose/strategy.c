@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { PHASE_TEXT = 128 };
+enum { PHASE_TEXT = 192 };
 
 static void begin(const mc_strategy_t *s, const mc_mesh_t *mesh, mc_placement_t state[MC_MAX_DIMS])
 {
@@ -67,24 +67,32 @@ static const char *side_name(const mc_strategy_t *s, int32_t side)
     return mc_strategy_sides(s) == 1 ? "" : name[side];
 }
 
+/* "on the second side, phase 2, bcast:mst(box),", for messages, into `buffer`, which is returned. */
+static const char *name_phase(const mc_strategy_t *s, const mc_mesh_t *mesh, int32_t i,
+                              char buffer[PHASE_TEXT])
+{
+    const int32_t side = s->second > 0 && i >= s->second ? 1 : 0;
+    mc_text_t text = mc_text(buffer, PHASE_TEXT);
+    mc_text_add(&text, "%sphase %d, ", side_name(s, side), i - mc_side_first(s, side) + 1);
+    print_phase(&s->phase[i], mesh, &text);
+    mc_text_add(&text, ",");
+    return buffer;
+}
+
 static int check_move(const mc_strategy_t *s, const mc_mesh_t *mesh, int32_t i, int32_t d,
                       walk_t *w)
 {
     const mc_move_t *const move = move_of(&s->phase[i]);
     const mc_placement_t from = mc_move_starts(s->collective, move);
     const mc_placement_t to = mc_move_ends(s->collective, move);
-    const int32_t side = s->second > 0 && i >= s->second ? 1 : 0;
-    const int32_t number = i - mc_side_first(s, side) + 1;
     char phase[PHASE_TEXT];
-    mc_text_t text = mc_text(phase, sizeof phase);
-    print_phase(&s->phase[i], mesh, &text);
     if (w->now != from)
-        return mc_fail(MESHCOLL_ERR_STRATEGY, "%sphase %d, %s, starts from %s, but %s is %s there",
-                       side_name(s, side), number, phase, mc_placement_name(move->from),
+        return mc_fail(MESHCOLL_ERR_STRATEGY, "%s starts from %s, but %s is %s there",
+                       name_phase(s, mesh, i, phase), mc_placement_name(move->from),
                        mesh->dim[d].name, mc_placement_name(w->now));
     if (w->been & 1u << to)
-        return mc_fail(MESHCOLL_ERR_STRATEGY, "%sphase %d, %s, takes %s back to %s, where it was",
-                       side_name(s, side), number, phase, mesh->dim[d].name, mc_placement_name(to));
+        return mc_fail(MESHCOLL_ERR_STRATEGY, "%s takes %s back to %s, where it was",
+                       name_phase(s, mesh, i, phase), mesh->dim[d].name, mc_placement_name(to));
     w->now = to;
     w->been |= 1u << to;
     return MESHCOLL_OK;
@@ -151,20 +159,18 @@ static int check_side_order(const mc_strategy_t *s, const mc_mesh_t *mesh, int32
         const mc_phase_t *const p = &s->phase[i];
         const int32_t last = p->dims.first + p->dims.count - 1;
         char phase[PHASE_TEXT];
-        mc_text_t text = mc_text(phase, sizeof phase);
         if (!move_of(p)->reduces || mc_dims_extent(mesh, p->dims) == 1)
             continue;
-        print_phase(p, mesh, &text);
         if (!mc_algorithms[p->algorithm].keeps_order)
-            return mc_fail(MESHCOLL_ERR_STRATEGY,
-                           "phase %d, %s, does not reduce in the order of ranks", i + 1, phase);
+            return mc_fail(MESHCOLL_ERR_STRATEGY, "%s does not reduce in the order of ranks",
+                           name_phase(s, mesh, i, phase));
         while (unreduced > last && mesh->dim[unreduced].extent == 1)
             unreduced--;
         if (unreduced > last)
             return mc_fail(MESHCOLL_ERR_STRATEGY,
-                           "phase %d, %s, comes before %s is reduced: the order of ranks is kept "
-                           "from the innermost dimension outwards",
-                           i + 1, phase, mesh->dim[unreduced].name);
+                           "%s comes before %s is reduced: the order of ranks is kept from the "
+                           "innermost dimension outwards",
+                           name_phase(s, mesh, i, phase), mesh->dim[unreduced].name);
         unreduced = p->dims.first - 1;
     }
     return MESHCOLL_OK;
@@ -195,33 +201,31 @@ int mc_strategy_check_order(const mc_strategy_t *s, const mc_mesh_t *mesh)
 static int fail_aligned(const mc_strategy_t *s, const mc_mesh_t *mesh, int32_t i, mc_numbered_t why,
                         const mc_numbering_t *numbering)
 {
-    char phase[PHASE_TEXT];
-    mc_text_t text = mc_text(phase, sizeof phase);
-    print_phase(&s->phase[i], mesh, &text);
+    char buffer[PHASE_TEXT];
+    const char *const phase = name_phase(s, mesh, i, buffer);
     if (why == MC_NUMBERED_FLAT && mesh->ragged)
         return mc_fail(MESHCOLL_ERR_STRATEGY,
-                       "phase %d, %s, is not along all ranks: between boxes of unequal sizes the "
+                       "%s is not along all ranks: between boxes of unequal sizes the "
                        "aligned tree is that of one line",
-                       i + 1, phase);
+                       phase);
     switch (why) {
     case MC_NUMBERED:
         return mc_fail(MESHCOLL_ERR_STRATEGY,
-                       "phase %d, %s, does not bracket %d ranks as the aligned tree does", i + 1,
-                       phase, mc_dims_extent(mesh, s->phase[i].dims));
+                       "%s does not bracket %d ranks as the aligned tree does", phase,
+                       mc_dims_extent(mesh, s->phase[i].dims));
     case MC_NUMBERED_BLOCK:
         return mc_fail(MESHCOLL_ERR_STRATEGY,
-                       "phase %d, %s, adds up blocks of %d ranks: the aligned tree has blocks of "
+                       "%s adds up blocks of %d ranks: the aligned tree has blocks of "
                        "powers of two only",
-                       i + 1, phase, mc_numbering_block(numbering, mesh, s->phase[i].dims));
+                       phase, mc_numbering_block(numbering, mesh, s->phase[i].dims));
     case MC_NUMBERED_EARLY:
         return mc_fail(MESHCOLL_ERR_STRATEGY,
-                       "phase %d, %s, comes before a dimension whose ranks are closer in the "
+                       "%s comes before a dimension whose ranks are closer in the "
                        "communicator's order",
-                       i + 1, phase);
+                       phase);
     default:
         return mc_fail(MESHCOLL_ERR_STRATEGY,
-                       "phase %d, %s, does not follow the communicator's order of ranks", i + 1,
-                       phase);
+                       "%s does not follow the communicator's order of ranks", phase);
     }
 }
 

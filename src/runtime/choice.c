@@ -171,6 +171,17 @@ static size_t piece_of(const mc_mesh_t *mesh, const mc_wish_t *wish, const mc_st
     return mc_hold_piece(mc_placements_crowd(mesh, wish->wire, state) * beside);
 }
 
+static void join_segments(const mc_mesh_t *mesh, const mc_links_t *links, const mc_wish_t *wish,
+                          mc_ranked_t *best)
+{
+    mc_strategy_t *const s = &best->strategy;
+    const uint32_t enough = mc_strategy_segments(s, mesh, links, wish->root, (double)wish->bytes);
+    if (enough == s->segments)
+        return;
+    s->segments = enough;
+    price(mesh, links, wish, best);
+}
+
 /* What ranks send at once goes in pieces that can be held back, where nobody else holds them. */
 static void cut_paced(const mc_mesh_t *mesh, const mc_links_t *links, const mc_wish_t *wish,
                       mc_ranked_t *best)
@@ -241,8 +252,10 @@ static int choose_anew(const mc_choice_t *choice, const mc_mesh_t *mesh, const m
         return check_order(mesh, links, wish, &best->strategy);
     }
     const int status = plan_best(mesh, links, wish, best);
-    if (!status)
+    if (!status) {
+        join_segments(mesh, links, wish, best);
         cut_paced(mesh, links, wish, best);
+    }
     return status;
 }
 

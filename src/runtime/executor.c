@@ -498,8 +498,6 @@ int mc_executor_start(mc_executor_t *x, uint32_t operation)
     x->state = MC_RUNNING;
     mc_credit_start(x);
     grant_slots(x);
-    for (uint32_t l = x->n_sending; l < x->n_lanes; l++)
-        pump(x, &x->lane[l]);
     for (uint32_t t = 0; t < x->plan->n_steps; t++) {
         if (x->task[t].waits > 0)
             continue;
@@ -508,6 +506,9 @@ int mc_executor_start(mc_executor_t *x, uint32_t operation)
         else if (mc_op_sends((mc_op_t)step_of(x, t)->op))
             pump(x, &x->lane[x->task[t].lane]);
     }
+    /* last: what has come already is taken at once, and others wait for what this rank sends */
+    for (uint32_t l = x->n_sending; l < x->n_lanes; l++)
+        pump(x, &x->lane[l]);
     return x->state == MC_FAILED ? x->status : MESHCOLL_OK;
 }
 

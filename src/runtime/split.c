@@ -302,16 +302,28 @@ static int make(part_t *p, meshcoll_t *parent, meshcoll_t **sub)
     return MESHCOLL_OK;
 }
 
+/* Its own calls on the parent would only be noted in a group. */
+static int check_ready(const meshcoll_t *parent)
+{
+    mc_lock(parent);
+    int status = mc_handle_check(parent);
+    if (!status && parent->group_open)
+        status = mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                         "meshcoll_split: a group is open on this mesh: end it first");
+    mc_unlock(parent);
+    return status;
+}
+
 int meshcoll_split(meshcoll_t *mesh, const char *dims, meshcoll_t **sub)
 {
     part_t p = {.parent = mesh};
     bool chosen[MC_MAX_DIMS] = {false};
     if (!mesh || !dims || !sub)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_split: mesh, dims or sub is NULL");
-    if (!mesh->machine)
+    int status = check_ready(mesh);
+    if (!status && !mesh->machine)
         return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
                        "meshcoll_split: a mesh in one process cannot be split");
-    int status = mc_handle_check(mesh);
     if (!status)
         status = parse_dims(mesh, dims, chosen);
     if (status)

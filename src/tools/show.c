@@ -78,7 +78,7 @@ void mc_add_seconds(mc_table_t *table, double seconds)
 
 /* What most links do not have gets a column where one has it. */
 typedef struct {
-    bool gap, cpu, bus, burst, incast;
+    bool gap, cpu, bus, burst, header, incast;
 } columns_t;
 
 static mc_link_point_t numbers_of(const mc_link_t *link)
@@ -108,6 +108,7 @@ static columns_t columns_of(const mc_mesh_t *mesh, const mc_links_t *links)
         for (int32_t i = 0; i < link->n_points; i++)
             note_columns(&c, &link->point[i]);
         c.burst |= link->burst > 0;
+        c.header |= link->header > 0;
         c.incast |= link->incast > 0;
     }
     return c;
@@ -123,6 +124,7 @@ static void add_links_head(mc_table_t *table, const columns_t *c)
                                 c->bus ? "1/bus, of all" : NULL,
                                 "1/γ, summing",
                                 c->burst ? "burst" : NULL,
+                                c->header ? "headers" : NULL,
                                 c->incast ? "incast" : NULL,
                                 "ports",
                                 ""};
@@ -138,6 +140,12 @@ static void add_rate(mc_table_t *table, double seconds)
         mc_table_add(table, "%.4g GB/s", 1e-9 / seconds);
     else
         mc_table_add(table, "-");
+}
+
+static void add_size(mc_table_t *table, double bytes)
+{
+    char number[MC_NUMBER_TEXT];
+    mc_table_add(table, "%s", bytes > 0 ? mc_print_bytes(bytes, number, sizeof number) : "-");
 }
 
 static void add_numbers(mc_table_t *table, const columns_t *c, const mc_link_point_t *at)
@@ -163,8 +171,9 @@ static void add_link(mc_table_t *table, const columns_t *c, const mc_mesh_t *mes
     mc_table_add(table, "%s", mesh->dim[d].name);
     add_numbers(table, c, &numbers);
     if (c->burst)
-        mc_table_add(table, "%s",
-                     link->burst > 0 ? mc_print_bytes(link->burst, number, sizeof number) : "-");
+        add_size(table, link->burst);
+    if (c->header)
+        add_size(table, link->header);
     if (c->incast)
         mc_table_add(table, "%.0f %%", 100 * link->incast);
     mc_table_add(table, "%s", mc_show_ports(link->ports, number));
@@ -181,7 +190,7 @@ static void add_point(mc_table_t *table, const columns_t *c, const mc_link_point
     char number[MC_NUMBER_TEXT];
     mc_table_add(table, "  at %s", mc_print_bytes(at->bytes, number, sizeof number));
     add_numbers(table, c, at);
-    for (int i = 0; i < 2 + c->burst + c->incast; i++)
+    for (int i = 0; i < 2 + c->burst + c->header + c->incast; i++)
         mc_table_add(table, "%s", "");
 }
 
@@ -189,7 +198,7 @@ int mc_show_links(const mc_mesh_t *mesh, const mc_links_t *links)
 {
     char align[16] = "lr";
     const columns_t c = columns_of(mesh, links);
-    const int numbers = 2 + c.gap + c.cpu + c.bus + c.burst + c.incast;
+    const int numbers = 2 + c.gap + c.cpu + c.bus + c.burst + c.header + c.incast;
     for (int i = 0; i < numbers; i++)
         strcat(align, "r");
     strcat(align, "ll");

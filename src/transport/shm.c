@@ -293,18 +293,31 @@ static void release(link_t *link)
     }
 }
 
+/* The slot to be read next, where it holds this message. */
+static const mc_shm_slot_t *next_small(const link_t *link, uint64_t tag)
+{
+    const mc_shm_slot_t *const slot = link->awaited.first ? NULL : mc_shm_news(link);
+    return slot && slot->kind == MC_SHM_MESSAGE && slot->tag == tag ? slot : NULL;
+}
+
 static int receive(link_t *link, mc_io_t *io)
 {
     shm_t *const shm = shm_of(link);
     early_t *const e = link->early ? mc_shm_take_early(link, io->message.tag) : NULL;
-    if (!e) {
-        mc_io_append(&link->awaited, io);
-        return MESHCOLL_IN_PROGRESS;
+    if (e) {
+        const int status = meet(link, &e->slot, e->data, io);
+        e->next = shm->spare;
+        shm->spare = e;
+        return status;
     }
-    const int status = meet(link, &e->slot, e->data, io);
-    e->next = shm->spare;
-    shm->spare = e;
-    return status;
+    const mc_shm_slot_t *const slot = next_small(link, io->message.tag);
+    if (slot) {
+        const int status = meet(link, slot, mc_shm_data(link, slot), io);
+        release(link);
+        return status;
+    }
+    mc_io_append(&link->awaited, io);
+    return MESHCOLL_IN_PROGRESS;
 }
 
 static int shm_recv(mc_peer_t *peer, const mc_message_t *m, mc_io_t *io)

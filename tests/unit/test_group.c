@@ -34,6 +34,9 @@ Test(group, misuse_is_told)
     cr_assert_eq(meshcoll_group_begin(mesh), MESHCOLL_OK);
     cr_expect_eq(meshcoll_group_begin(mesh), MESHCOLL_ERR_INVALID_ARG);
     cr_expect_not_null(strstr(meshcoll_last_error(), "do not nest"));
+    meshcoll_t *part;
+    cr_expect_eq(meshcoll_split(mesh, "x", &part), MESHCOLL_ERR_INVALID_ARG);
+    cr_expect_not_null(strstr(meshcoll_last_error(), "a group is open"));
     cr_expect_eq(sum(mesh, v, 2), MESHCOLL_OK);
     cr_expect_eq(meshcoll_group_end(mesh), MESHCOLL_OK, "the group that was open still is");
     cr_expect_eq(meshcoll_group_end(mesh), MESHCOLL_ERR_INVALID_ARG);
