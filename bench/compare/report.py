@@ -18,8 +18,8 @@ box: its time is from
 the moment they are let go, 0.5 ms or more after the last operation, until the last of them is done, waking up included. A round's time is the median
 over its iterations, a cell's the median over rounds, and *spread* the fastest and the slowest round. float32,
 sum, root 0, out of place but for bcast, which has one buffer everywhere; sizes are of the whole vector (alltoall: of one rank's send buffer), rounded so that
-blocks are equal. Buffers are touched before they are timed, and timed with zeros in them; each rank writes
-its input anew before each iteration. meshcoll runs through
+blocks are equal. Buffers are touched before they are timed, and timed with zeros in them; between
+iterations each rank reads its output and writes its input anew. meshcoll runs through
 persistent requests, the peers through their blocking calls.
 
 *Bound* is what a box's NIC must carry, at the stated rate: n for bcast and reduce, 2(B-1)/B n for allreduce with B

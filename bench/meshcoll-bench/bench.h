@@ -121,8 +121,8 @@ void data_fill(bench_t *bench, const view_t *view);
 uint64_t data_wrong(const bench_t *bench, const view_t *view);
 /* What is sent and received while it is timed: zeros. */
 void data_clear(const bench_t *bench, const view_t *view);
-/* Zeros into the input, by its owner, before each timed run. */
-void data_renew(const bench_t *bench, const view_t *view);
+/* Before each timed run: the output is read and the input written, by their owner (common/use.h). */
+void data_use(const bench_t *bench, const view_t *view);
 
 /* own_mpi.c: can MPI's int count so many elements? */
 /* The datatype or operation that MPI does not have, or NULL. */

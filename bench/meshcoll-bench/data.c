@@ -11,6 +11,8 @@
  */
 #include "bench.h"
 
+#include "common/use.h"
+
 #include <string.h>
 
 enum { FACTORS = 4, BASE_BITS = 20, POISON = 0xA5, GUARD_BYTE = 0x5A };
@@ -342,8 +344,8 @@ void data_clear(const bench_t *bench, const view_t *view)
         memset(view->out.at, 0, view->out.n * element);
 }
 
-void data_renew(const bench_t *bench, const view_t *view)
+void data_use(const bench_t *bench, const view_t *view)
 {
-    if (view->in.at)
-        memset(view->in.at, 0, view->in.n * meshcoll_datatype_size(bench->options.datatype));
+    const size_t element = meshcoll_datatype_size(bench->options.datatype);
+    use_buffers(view->in.at, view->in.n * element, view->out.at, view->out.n * element);
 }

@@ -119,7 +119,7 @@ static void run_timed(const bench_t *bench, const view_t *view, lane_t *lane)
     uint64_t before[MC_MAX_DIMS];
     for (int32_t d = 0; d < bench->mesh.ndims; d++)
         before[d] = meshcoll_bytes_sent(bench->handle, d);
-    data_renew(bench, view);
+    data_use(bench, view);
     const double begin = begin_together(bench, lane);
     run(bench, view, lane);
     const double end = mc_now();

@@ -22,10 +22,10 @@ void *mc_tune_allocate(size_t bytes);
 double mc_tune_most(meshcoll_t *whole, double mine);
 /* Seconds of one of `repeats` runs, the slowest rank's; a rank without a request waits asleep. */
 double mc_batch(meshcoll_t *whole, meshcoll_request_t *request, int32_t repeats);
-/* The same of runs that begin together, each with its input written anew by its owner, which is not in the time: what
- * nobody writes stays in the cache of who read it the last time, and costs him half. */
+/* The same of runs that begin together. Before each, out of the time, every rank reads its output and writes its input,
+ * both of `bytes`, as a program does: else they stay in the cache of who moved them the last time. */
 double mc_batch_anew(meshcoll_t *whole, meshcoll_request_t *request, int32_t repeats, void *in,
-                     size_t bytes);
+                     const void *out, size_t bytes);
 /* How often, so that a batch of what takes `once` seconds takes long enough to be timed. */
 int32_t mc_repeats_for(double once);
 void mc_series_keep(mc_series_t *s, double time);

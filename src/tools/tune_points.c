@@ -54,7 +54,7 @@ static int open_row(mc_tune_points_t *p, int32_t i, const mc_tune_closed_t *clos
     row->bytes = args.count * sizeof(float);
     double once = 0;
     for (int run = 0; run < 2 && !status; run++)
-        once = mc_batch_anew(p->whole, row->request, 1, p->in, row->bytes);
+        once = mc_batch_anew(p->whole, row->request, 1, p->in, p->out, row->bytes);
     row->series.repeats = mc_repeats_for(once);
     return status;
 }
@@ -113,7 +113,7 @@ void mc_tune_points_run(mc_tune_points_t *p)
         for (int32_t k = 0; k < p->n_closed; k++) {
             row_t *const row = &p->row[i][k];
             mc_series_keep(&row->series, mc_batch_anew(p->whole, row->request, row->series.repeats,
-                                                       p->in, row->bytes));
+                                                       p->in, p->out, row->bytes));
         }
 }
 
