@@ -1,4 +1,5 @@
-/* The planner on links drawn at random, with all that links can have: its two ways of searching. */
+/* The planner on links drawn at random, with all that links can have, against the whole enumeration, and against its
+ * own other way of searching. */
 #include "compose/planner.h"
 
 #include "support/places.h"
@@ -43,6 +44,56 @@ static place_t drawn_place(mc_random_t *r, const char *mesh)
         mc_links_share_wire(&at.links, 1);
     cr_assert_eq(mc_links_check(&at.links, &at.mesh), MESHCOLL_OK, "%s", meshcoll_last_error());
     return at;
+}
+
+typedef struct {
+    const place_t *at;
+    const mc_planner_query_t *query;
+    mc_ranked_t best;
+} scan_t;
+
+static bool keep_cheapest(void *context, const mc_strategy_t *strategy)
+{
+    scan_t *const scan = context;
+    mc_strategy_t cut = *strategy;
+    for (cut.segments = 1; cut.segments <= scan->query->max_segments; cut.segments *= 4) {
+        const double seconds = mc_strategy_seconds(&cut, &scan->at->mesh, &scan->at->links,
+                                                   scan->query->root, scan->query->bytes);
+        if (seconds < scan->best.seconds)
+            scan->best = (mc_ranked_t){cut, seconds};
+    }
+    return true;
+}
+
+/* Nothing that is there is cheaper, and what is named costs what it says. */
+static void expect_cheapest(const place_t *at, meshcoll_collective_t which, double bytes,
+                            const char *mesh, uint64_t k)
+{
+    const mc_planner_query_t query = {.bytes = bytes, .max_segments = 16, .one_side = true};
+    scan_t scan = {.at = at, .query = &query, .best.seconds = INFINITY};
+    mc_ranked_t best;
+    cr_assert_eq(mc_planner_best(which, &at->mesh, &at->links, &query, &best), MESHCOLL_OK);
+    cr_assert_eq(mc_strategy_each(which, &at->mesh, MC_PATHS_ALL, keep_cheapest, &scan), 0);
+    cr_expect_leq(best.seconds, scan.best.seconds, "%s %s %g, %d: %.17g", mesh,
+                  meshcoll_collective_name(which), bytes, (int)k, scan.best.seconds);
+    cr_expect_eq(best.seconds, mc_strategy_seconds(&best.strategy, &at->mesh, &at->links, 0, bytes),
+                 "%s %s %g, %d", mesh, meshcoll_collective_name(which), bytes, (int)k);
+}
+
+Test(planner_drawn, nothing_is_cheaper_than_the_best)
+{
+    static const char *const mesh[] = {"x=3,y=4", "box=4,gpu=2", "x=5,y=2", "box=3+1", "x=7"};
+    enum { CASES = 60 };
+    for (uint64_t k = 0; k < CASES; k++) {
+        mc_random_t r = mc_random_of(2026, k);
+        const char *const on = mesh[mc_random_below(&r, MC_COUNT(mesh))];
+        const place_t at = drawn_place(&r, on);
+        const meshcoll_collective_t which =
+            (meshcoll_collective_t)mc_random_below(&r, MESHCOLL_COLLECTIVES);
+        if (at.mesh.ragged && which == MESHCOLL_ALLREDUCE)
+            continue; /* tens of thousands */
+        expect_cheapest(&at, which, drawn(&r, 8, 1e8), on, k);
+    }
 }
 
 /* One finds all that are within a limit; the other follows the cheapest, and after long is content with 1 %. */
