@@ -275,7 +275,8 @@ int mc_priced_init(mc_priced_t *p, meshcoll_collective_t collective, const mc_me
                  .collective = collective,
                  .mesh = mesh,
                  .links = links,
-                 .by_crowd = ranks_share_ports(mesh, links),
+                 /* an alltoall that gathers has other shares, which follow from who is in use */
+                 .by_crowd = collective == MESHCOLL_ALLTOALL || ranks_share_ports(mesh, links),
                  .by_lines = ranks_share_cores(links),
                  .root = root};
     find_wires(p, links);

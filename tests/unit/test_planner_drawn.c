@@ -1,0 +1,127 @@
+/* The planner on links drawn at random, with all that links can have, against the whole enumeration, and against its
+ * own other way of searching. */
+#include "compose/planner.h"
+
+#include "support/places.h"
+#include "support/random.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static double drawn(mc_random_t *r, double least, double most)
+{
+    const double part = (double)mc_random_below(r, 1001) / 1000;
+    return least * pow(most / least, part);
+}
+
+static mc_link_t drawn_link(mc_random_t *r)
+{
+    mc_link_t link = {.alpha = drawn(r, 1e-7, 1e-4),
+                      .beta = drawn(r, 1e-11, 1e-7),
+                      .gamma = drawn(r, 1e-11, 1e-9),
+                      .ports =
+                          mc_random_below(r, 3) ? 1 + (int32_t)mc_random_below(r, 2) : MC_PORTS_ALL,
+                      .pulled = mc_random_below(r, 3) == 0};
+    static const double gaps[] = {0, 0.2, 1};
+    link.gap = link.alpha * gaps[mc_random_below(r, MC_COUNT(gaps))];
+    link.incast = mc_random_below(r, 2) ? 0.5 : 0;
+    link.cpu = mc_random_below(r, 2) ? drawn(r, 1e-8, 1e-5) : 0;
+    link.bus = mc_random_below(r, 3) ? 0 : drawn(r, 1e-12, 1e-9);
+    link.burst = mc_random_below(r, 3) ? drawn(r, 1e3, 1e6) : 0;
+    if (mc_random_below(r, 3) == 0) {
+        const mc_link_point_t point = {1e5, 2 * link.alpha, 0, 0, link.beta / 2, 0, link.gamma};
+        link.point[link.n_points++] = point;
+    }
+    return link;
+}
+
+static place_t drawn_place(mc_random_t *r, const char *mesh)
+{
+    place_t at = place_of(mesh, "uniform");
+    for (int32_t d = 0; d < at.mesh.ndims; d++)
+        at.links.dim[d] = drawn_link(r);
+    if (at.mesh.ndims > 1 && mc_random_below(r, 3) == 0)
+        mc_links_share_wire(&at.links, 1);
+    cr_assert_eq(mc_links_check(&at.links, &at.mesh), MESHCOLL_OK, "%s", meshcoll_last_error());
+    return at;
+}
+
+typedef struct {
+    const place_t *at;
+    const mc_planner_query_t *query;
+    mc_ranked_t best;
+} scan_t;
+
+static bool keep_cheapest(void *context, const mc_strategy_t *strategy)
+{
+    scan_t *const scan = context;
+    mc_strategy_t cut = *strategy;
+    for (cut.segments = 1; cut.segments <= scan->query->max_segments; cut.segments *= 4) {
+        const double seconds = mc_strategy_seconds(&cut, &scan->at->mesh, &scan->at->links,
+                                                   scan->query->root, scan->query->bytes);
+        if (seconds < scan->best.seconds)
+            scan->best = (mc_ranked_t){cut, seconds};
+    }
+    return true;
+}
+
+/* Nothing that is there is cheaper, and what is named costs what it says. */
+static void expect_cheapest(const place_t *at, meshcoll_collective_t which, double bytes,
+                            const char *mesh, uint64_t k)
+{
+    const mc_planner_query_t query = {.bytes = bytes, .max_segments = 16, .one_side = true};
+    scan_t scan = {.at = at, .query = &query, .best.seconds = INFINITY};
+    mc_ranked_t best;
+    cr_assert_eq(mc_planner_best(which, &at->mesh, &at->links, &query, &best), MESHCOLL_OK);
+    cr_assert_eq(mc_strategy_each(which, &at->mesh, MC_PATHS_ALL, keep_cheapest, &scan), 0);
+    cr_expect_leq(best.seconds, scan.best.seconds, "%s %s %g, %d: %.17g", mesh,
+                  meshcoll_collective_name(which), bytes, (int)k, scan.best.seconds);
+    cr_expect_eq(best.seconds, mc_strategy_seconds(&best.strategy, &at->mesh, &at->links, 0, bytes),
+                 "%s %s %g, %d", mesh, meshcoll_collective_name(which), bytes, (int)k);
+}
+
+Test(planner_drawn, nothing_is_cheaper_than_the_best)
+{
+    static const char *const mesh[] = {"x=3,y=4", "box=4,gpu=2", "x=5,y=2", "box=3+1", "x=7"};
+    enum { CASES = 60 };
+    for (uint64_t k = 0; k < CASES; k++) {
+        mc_random_t r = mc_random_of(2026, k);
+        const char *const on = mesh[mc_random_below(&r, MC_COUNT(mesh))];
+        const place_t at = drawn_place(&r, on);
+        const meshcoll_collective_t which =
+            (meshcoll_collective_t)mc_random_below(&r, MESHCOLL_COLLECTIVES);
+        if (at.mesh.ragged && which == MESHCOLL_ALLREDUCE)
+            continue; /* tens of thousands */
+        expect_cheapest(&at, which, drawn(&r, 8, 1e8), on, k);
+    }
+}
+
+/* One finds all that are within a limit; the other follows the cheapest, and after long is content with 1 %. */
+Test(planner_drawn, two_ways_to_search_agree)
+{
+    static const char *const mesh[] = {"x=4,y=3,z=5", "x=32,y=32,z=32", "rack=2,box=2,gpu=4",
+                                       "box=4+3+1", "a=2,b=3,c=2,d=2"};
+    static const meshcoll_collective_t some[] = {MESHCOLL_BCAST, MESHCOLL_REDUCE,
+                                                 MESHCOLL_ALLGATHER, MESHCOLL_SCATTER};
+    enum { CASES = 60 };
+    for (uint64_t k = 0; k < CASES; k++) {
+        mc_random_t r = mc_random_of(4711, k);
+        const char *const on = mesh[mc_random_below(&r, MC_COUNT(mesh))];
+        const place_t at = drawn_place(&r, on);
+        const meshcoll_collective_t which = some[mc_random_below(&r, MC_COUNT(some))];
+        const double bytes = drawn(&r, 8, 1e8);
+        const mc_planner_query_t query = {
+            .bytes = bytes, .max_segments = 64, .most = 1, .one_side = true};
+        mc_ranked_t *ranked, best;
+        uint32_t n, considered;
+        mc_planner_query_t two = query;
+        two.most = 2;
+        cr_assert_eq(mc_planner_rank(which, &at.mesh, &at.links, &two, &ranked, &n, &considered),
+                     0);
+        cr_assert_eq(mc_planner_best(which, &at.mesh, &at.links, &query, &best), MESHCOLL_OK);
+        cr_expect_geq(best.seconds, ranked[0].seconds);
+        cr_expect_leq(best.seconds, ranked[0].seconds * 1.01, "%s %s %g, %d: %g", on,
+                      meshcoll_collective_name(which), bytes, (int)k, best.seconds);
+        free(ranked);
+    }
+}
