@@ -125,7 +125,8 @@ void mc_credit_measure(mc_executor_t *x)
 
 /* Credits on their way ------------------------------------------------------------------------------ */
 
-static const mc_span_t nothing;
+static char no_bytes[1];
+static const mc_span_t nothing = {no_bytes, 0};
 
 /* It has the number of the message, and the name of the rank that the message is for. */
 static void pass(mc_executor_t *x, mc_lane_t *lane)

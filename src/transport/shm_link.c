@@ -19,7 +19,8 @@ mc_shm_early_t *mc_shm_take_early(mc_shm_link_t *link, uint64_t tag)
 int mc_shm_keep_early(mc_shm_link_t *link, const mc_shm_slot_t *slot, const char *data)
 {
     mc_shm_t *const shm = (mc_shm_t *)link->peer.transport;
-    mc_shm_early_t *const e = shm->spare ? shm->spare : malloc(sizeof *e);
+    mc_shm_early_t *const e =
+        shm->spare ? shm->spare : aligned_alloc(_Alignof(mc_shm_early_t), sizeof *e);
     if (!e)
         return mc_fail_memory("a message that came early");
     if (e == shm->spare)
