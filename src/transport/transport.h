@@ -84,7 +84,7 @@ enum {
     MC_TAG_KIND_BITS = 1,
     MC_TAG_SEQ_BITS = 19
 };
-/* A message of no bytes the other way, by which its receiver asks for that message. */
+/* A message of no bytes the other way, by which its receiver asks for that message or says to have it (runtime/credit.h). */
 #define MC_TAG_CREDIT (UINT64_C(1) << MC_TAG_SEQ_BITS)
 /* The operation that greets new connections; no other has its number. */
 enum { MC_TAG_GREETING = (1 << MC_TAG_OPERATION_BITS) - 1 };

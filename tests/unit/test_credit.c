@@ -1,80 +1,14 @@
 /* Messages that their receiver asks for, or says to have: which, when, and that small ones go without. */
-#include "runtime/executor.h"
 #include "runtime/hold.h"
-#include "support/plans.h"
+#include "support/fake_wire.h"
 
-#include <stdlib.h>
-
-enum { RANKS = 8, KIB = 1024 };
-
-/* Takes all that is sent, and lets the test say what comes. */
-typedef struct {
-    mc_transport_t transport;
-    mc_peer_t peer[RANKS];
-    mc_io_t *credit[RANKS]; /* awaited */
-    mc_io_t *message[RANKS];
-    uint32_t n_asked, n_sent;
-    int32_t asked[2 * RANKS];
-} wire_t;
-
-static int wire_send(mc_peer_t *peer, const mc_message_t *message, mc_io_t *io)
-{
-    wire_t *const wire = (wire_t *)peer->transport;
-    (void)io;
-    if (message->tag & MC_TAG_CREDIT)
-        wire->asked[wire->n_asked++] = peer->rank;
-    else
-        wire->n_sent++;
-    return MESHCOLL_OK;
-}
-
-static int wire_recv(mc_peer_t *peer, const mc_message_t *message, mc_io_t *io)
-{
-    wire_t *const wire = (wire_t *)peer->transport;
-    (message->tag & MC_TAG_CREDIT ? wire->credit : wire->message)[peer->rank] = io;
-    return MESHCOLL_IN_PROGRESS;
-}
-
-static const mc_transport_ops_t wire_ops = {.send = wire_send, .recv = wire_recv};
-
-typedef struct {
-    plans_t plans;
-    wire_t wire;
-    mc_binding_t binding;
-    mc_executor_t executor;
-    char *in, *out, *scratch;
-    uint64_t bytes_sent;
-} rank_t;
-
-/* One of eight in boxes of their own, of which 0 is the root; `beside`: ranks that share its port. */
+/* Of a star. */
 static void open_in(rank_t *r, meshcoll_collective_t collective, int32_t rank, size_t block,
                     int32_t beside, bool streams)
 {
     const bool gathers = collective == MESHCOLL_GATHER;
-    mc_peer_t *peer[RANKS];
-    uint64_t *counter[RANKS];
-    *r = (rank_t){.wire = {.transport = {.ops = &wire_ops, .fd = -1, .streams = streams}}};
-    plans_of(&r->plans,
-             &(case_t){"x=8", collective, 0, gathers ? "gather:star(x)" : "scatter:star(x)"});
-    const mc_plan_t *const plan = r->plans.plan[rank];
-    for (uint32_t i = 0; i < plan->n_peers; i++) {
-        r->wire.peer[i] = (mc_peer_t){.transport = &r->wire.transport, .rank = plan->peer[i]};
-        peer[i] = &r->wire.peer[i];
-        counter[i] = &r->bytes_sent;
-    }
-    r->in = calloc(RANKS, block);
-    r->out = calloc(RANKS, block);
-    const mc_wiring_t wiring = {
-        .rank = rank, .beside = beside, .peer = peer, .bytes_sent = counter};
-    const mc_operands_t operands = {
-        .in = r->in, .out = r->out, .count = block, .datatype = MESHCOLL_INT8};
-    cr_assert_eq(mc_binding_init(&r->binding, plan), MESHCOLL_OK);
-    cr_assert_eq(mc_executor_init(&r->executor, plan, &wiring), MESHCOLL_OK);
-    cr_assert_eq(mc_binding_measure(&r->binding, &operands), MESHCOLL_OK);
-    cr_assert_eq(mc_executor_measure(&r->executor, &r->binding), 0);
-    r->scratch = malloc(r->binding.scratch_bytes + 1);
-    cr_assert_eq(mc_binding_place(&r->binding, r->scratch), MESHCOLL_OK);
-    mc_executor_bind(&r->executor, NULL);
+    rank_open(r, &(opened_t){collective, gathers ? "gather:star(x)" : "scatter:star(x)", rank,
+                             block, beside, streams});
 }
 
 static void open_rank(rank_t *r, int32_t rank, size_t block, int32_t beside, bool streams)
@@ -82,53 +16,36 @@ static void open_rank(rank_t *r, int32_t rank, size_t block, int32_t beside, boo
     open_in(r, MESHCOLL_GATHER, rank, block, beside, streams);
 }
 
-static void close_rank(rank_t *r)
+/* Of blocks of 32 KiB four may be on their way, each one that comes makes room for one: also where one overtakes
+ * another, and again at the next start. `gone`: how many have been let go, `to` whom. */
+static void expect_four_at_once(rank_t *r, mc_io_t *const *comes, const uint32_t *gone,
+                                const int32_t *to)
 {
-    mc_executor_free(&r->executor);
-    mc_binding_free(&r->binding);
-    free(r->in);
-    free(r->out);
-    free(r->scratch);
-    plans_free(&r->plans);
+    for (int again = 0; again < 2; again++) {
+        cr_expect_eq(rank_start(r), MESHCOLL_IN_PROGRESS);
+        cr_expect_eq(*gone, 4);
+        come(r, comes[2]);
+        cr_expect_eq(*gone, 5);
+        come(r, comes[1]);
+        come(r, comes[3]);
+        cr_expect_eq(*gone, 7);
+        for (int32_t other = 4; other < RANKS - 1; other++)
+            cr_expect_eq(come(r, comes[other]), MESHCOLL_IN_PROGRESS);
+        cr_expect_eq(come(r, comes[RANKS - 1]), MESHCOLL_OK);
+        cr_expect_eq(*gone, 7);
+        unsigned seen = 0;
+        for (int32_t i = 0; i < RANKS - 1; i++)
+            seen |= 1u << to[i];
+        cr_expect_eq(seen, (1u << RANKS) - 2);
+    }
 }
 
-static int start(rank_t *r)
-{
-    r->wire.n_asked = r->wire.n_sent = 0;
-    cr_assert_eq(mc_executor_start(&r->executor, 0), MESHCOLL_OK);
-    return mc_executor_advance(&r->executor);
-}
-
-static int come(rank_t *r, mc_io_t *io)
-{
-    mc_io_finish(io, MESHCOLL_OK);
-    return mc_executor_advance(&r->executor);
-}
-
-/* Of blocks of 32 KiB four may be on their way, each one that comes makes room for one: also where one
- * overtakes another, and again at the next start. */
 Test(credit, the_root_asks_for_what_there_is_room_for)
 {
     static rank_t r;
     open_rank(&r, 0, 32 * KIB, 1, true);
-    for (int again = 0; again < 2; again++) {
-        cr_expect_eq(start(&r), MESHCOLL_IN_PROGRESS);
-        cr_expect_eq(r.wire.n_asked, 4);
-        come(&r, r.wire.message[2]);
-        cr_expect_eq(r.wire.n_asked, 5);
-        come(&r, r.wire.message[1]);
-        come(&r, r.wire.message[3]);
-        cr_expect_eq(r.wire.n_asked, 7);
-        for (int32_t from = 4; from < RANKS - 1; from++)
-            cr_expect_eq(come(&r, r.wire.message[from]), MESHCOLL_IN_PROGRESS);
-        cr_expect_eq(come(&r, r.wire.message[RANKS - 1]), MESHCOLL_OK);
-        cr_expect_eq(r.wire.n_asked, 7);
-        unsigned seen = 0;
-        for (int32_t i = 0; i < RANKS - 1; i++)
-            seen |= 1u << r.wire.asked[i];
-        cr_expect_eq(seen, (1u << RANKS) - 2);
-    }
-    close_rank(&r);
+    expect_four_at_once(&r, r.wire.message, &r.wire.n_asked, r.wire.asked);
+    rank_close(&r);
 }
 
 /* One at least, however large, and however many share the port. */
@@ -136,21 +53,21 @@ Test(credit, one_is_always_asked_for)
 {
     static rank_t r;
     open_rank(&r, 0, 256 * KIB, 64, true);
-    start(&r);
+    rank_start(&r);
     for (int32_t from = 1; from < RANKS; from++) {
         cr_expect_eq(r.wire.n_asked, (uint32_t)from);
         come(&r, r.wire.message[from]);
     }
-    close_rank(&r);
+    rank_close(&r);
 }
 
 Test(credit, ranks_that_share_a_port_share_what_may_come)
 {
     static rank_t r;
     open_rank(&r, 0, 32 * KIB, MC_HOLD_PORT / (64 * KIB), true);
-    start(&r);
+    rank_start(&r);
     cr_expect_eq(r.wire.n_asked, 2);
-    close_rank(&r);
+    rank_close(&r);
 }
 
 Test(credit, a_sender_waits_until_it_is_asked)
@@ -158,25 +75,25 @@ Test(credit, a_sender_waits_until_it_is_asked)
     static rank_t r;
     open_rank(&r, 3, 32 * KIB, 1, true);
     for (int again = 0; again < 2; again++) {
-        cr_expect_eq(start(&r), MESHCOLL_IN_PROGRESS);
+        cr_expect_eq(rank_start(&r), MESHCOLL_IN_PROGRESS);
         cr_expect_eq(r.wire.n_sent, 0);
         cr_expect_eq(come(&r, r.wire.credit[0]), MESHCOLL_OK);
         cr_expect_eq(r.wire.n_sent, 1);
     }
-    close_rank(&r);
+    rank_close(&r);
 }
 
 static void expect_sent_at_once(size_t block, bool streams)
 {
     static rank_t r;
     open_rank(&r, 3, block, 1, streams);
-    cr_expect_eq(start(&r), MESHCOLL_OK);
+    cr_expect_eq(rank_start(&r), MESHCOLL_OK);
     cr_expect_eq(r.wire.n_sent, 1);
-    close_rank(&r);
+    rank_close(&r);
     open_rank(&r, 0, block, 1, streams);
-    start(&r);
+    rank_start(&r);
     cr_expect_eq(r.wire.n_asked, 0);
-    close_rank(&r);
+    rank_close(&r);
 }
 
 /* All seven may send these at once. */
@@ -191,42 +108,30 @@ Test(credit, only_what_streams_is_asked_for)
     expect_sent_at_once(32 * KIB, false);
 }
 
-/* Of blocks of 32 KiB four may be on their way; each that has come makes room for one. */
 Test(credit, the_root_hears_what_has_come)
 {
     static rank_t r;
     open_in(&r, MESHCOLL_SCATTER, 0, 32 * KIB, 1, true);
-    for (int again = 0; again < 2; again++) {
-        cr_expect_eq(start(&r), MESHCOLL_IN_PROGRESS);
-        cr_expect_eq(r.wire.n_sent, 4);
-        come(&r, r.wire.credit[2]);
-        cr_expect_eq(r.wire.n_sent, 5);
-        come(&r, r.wire.credit[1]);
-        come(&r, r.wire.credit[3]);
-        cr_expect_eq(r.wire.n_sent, 7);
-        for (int32_t to = 4; to < RANKS - 1; to++)
-            cr_expect_eq(come(&r, r.wire.credit[to]), MESHCOLL_IN_PROGRESS);
-        cr_expect_eq(come(&r, r.wire.credit[RANKS - 1]), MESHCOLL_OK);
-    }
-    close_rank(&r);
+    expect_four_at_once(&r, r.wire.credit, &r.wire.n_sent, r.wire.sent_to);
+    rank_close(&r);
 }
 
 Test(credit, a_receiver_says_what_has_come)
 {
     static rank_t r;
     open_in(&r, MESHCOLL_SCATTER, 3, 32 * KIB, 1, true);
-    cr_expect_eq(start(&r), MESHCOLL_IN_PROGRESS);
+    cr_expect_eq(rank_start(&r), MESHCOLL_IN_PROGRESS);
     cr_expect_eq(r.wire.n_asked, 0);
     cr_expect_eq(come(&r, r.wire.message[0]), MESHCOLL_OK);
     cr_expect_eq(r.wire.n_asked, 1);
-    close_rank(&r);
+    rank_close(&r);
 }
 
 Test(credit, of_little_nobody_hears)
 {
     static rank_t r;
     open_in(&r, MESHCOLL_SCATTER, 0, 16 * KIB, 1, true);
-    cr_expect_eq(start(&r), MESHCOLL_OK);
+    cr_expect_eq(rank_start(&r), MESHCOLL_OK);
     cr_expect_eq(r.wire.n_sent, 7);
-    close_rank(&r);
+    rank_close(&r);
 }
