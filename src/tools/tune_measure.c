@@ -19,6 +19,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -29,10 +30,10 @@ enum {
     MOST_BYTES = 32 << 20, /* of all blocks of a line */
     FINE_BYTES = 4 << 10,  /* of a small piece, that its headers tell on */
     SUM_BYTES = 1 << 20,   /* of a vector summed in memory */
-    /* a round, with a barrier between, as a program's calls follow each other: what a shaper saved up
-     * before the first is gone after two */
-    BURST_SHOTS = 12
+    BURST_SHOTS = 12       /* a round: what a shaper saved up before the first is gone after two */
 };
+/* Between two shots, besides a barrier: what a program computes between its calls, in which a shaper saves up. */
+static const double burst_pause = 0.5e-3;
 /* More: nothing couples these, and ranks that share a core take turns of milliseconds. */
 static const double least_sums = 100e-3;
 
@@ -136,16 +137,26 @@ static double batch_of(const tuner_t *t, const dim_t *d, series_index_t s, int32
     return mc_batch(t->whole, mine ? d->request[kinds[s].request] : NULL, repeats);
 }
 
-/* Pauses are as short as barriers are: the slowest ranks' times are asked for afterwards. */
+static void sleep_until(double moment)
+{
+    const double left = moment - mc_now();
+    const struct timespec time = {0, (long)(1e9 * left)};
+    if (left > 0)
+        nanosleep(&time, NULL);
+}
+
+/* Pauses are alike: the slowest ranks' times are asked for afterwards. */
 static void shoot(const tuner_t *t, small_t *small)
 {
-    double mine[BURST_SHOTS];
+    double mine[BURST_SHOTS], ended = mc_now();
     for (int i = 0; i < BURST_SHOTS; i++) {
+        sleep_until(ended + burst_pause);
         mc_tune_check(meshcoll_barrier(t->whole), "a barrier");
         const double begin = mc_now();
         mc_tune_check(meshcoll_start(small->request), "a start");
         mc_tune_check(meshcoll_wait(small->request), "a burst");
-        mine[i] = mc_now() - begin;
+        ended = mc_now();
+        mine[i] = ended - begin;
     }
     for (int i = 0; i < BURST_SHOTS; i++)
         mc_series_keep(&small->series, mc_tune_most(t->whole, mine[i]));
