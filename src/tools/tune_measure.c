@@ -358,7 +358,14 @@ static void run_series(const tuner_t *t, dim_t *d, series_index_t s)
         mc_series_keep(&d->series[s], batch_of(t, d, s, d->series[s].repeats));
 }
 
-static void run_round(tuner_t *t)
+/* What is seen of a line's dimension counts where no size is known, so where sizes are measured a few rounds do. */
+static bool is_enough(const tuner_t *t, int32_t rounds)
+{
+    enum { FEW = 2 };
+    return t->points && rounds >= FEW;
+}
+
+static void run_lines(tuner_t *t)
 {
     for (int32_t i = 0; i < t->n_dims; i++) {
         dim_t *const d = t->dim[i];
@@ -375,10 +382,16 @@ static void run_round(tuner_t *t)
     for (int i = 0; i < 2; i++)
         if (t->burst[i].request)
             shoot(t, &t->burst[i]);
-    show(t, "sizes");
-    mc_tune_points_run(t->points);
     show(t, "summing");
     mc_series_keep(&t->sum, sum_batch(t, t->sum.repeats));
+}
+
+static void run_round(tuner_t *t, int32_t round)
+{
+    if (!is_enough(t, round))
+        run_lines(t);
+    show(t, "sizes");
+    mc_tune_points_run(t->points);
 }
 
 /* As many as there is time for, and one at least. */
@@ -389,9 +402,10 @@ static int32_t run_rounds(tuner_t *t)
     for (double now = mc_tune_most(t->whole, mc_now() - t->begin);
          rounds == 0 || (now + longest < t->seconds && rounds < MC_MOST_ROUNDS); rounds++) {
         const double before = now;
-        run_round(t);
+        run_round(t, rounds);
         now = mc_tune_most(t->whole, mc_now() - t->begin);
-        longest = now - before > longest ? now - before : longest;
+        if (now - before > longest || is_enough(t, rounds))
+            longest = now - before;
     }
     return rounds;
 }
@@ -481,12 +495,11 @@ void mc_tune_measure(const mc_cluster_t *cluster, MPI_Comm comm, double seconds,
     for (int32_t d = 0; d < mesh->ndims; d++)
         if (mesh->dim[d].extent > 1)
             t->dim[t->n_dims++] = dim_open(t, cluster, d);
-    for (int32_t i = 0; i < t->n_dims; i++)
-        find_sizes(t, t->dim[i], enough / t->n_dims);
-
     show(t, "sizes");
     if (comm == MPI_COMM_WORLD) /* a part's sizes are not those of the whole */
         mc_tune_check(mc_tune_points_open(cluster, t->whole, &t->points), "several sizes");
+    for (int32_t i = 0; i < t->n_dims; i++)
+        find_sizes(t, t->dim[i], enough / t->n_dims / (t->points ? 10 : 1));
 
     result.rounds = run_rounds(t);
     result.gamma = mc_series_median(&t->sum) / SUM_BYTES;
