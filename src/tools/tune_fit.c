@@ -171,8 +171,7 @@ double mc_tune_header(const mc_tune_pieces_t *coarse, const mc_tune_pieces_t *fi
 static const struct {
     meshcoll_collective_t collective;
     const char *strategy;
-} closed_by[] = {
-    {MESHCOLL_ALLREDUCE, "reduce:chain(D) bcast:chain(D)"},
+} probes[] = {
     {MESHCOLL_ALLREDUCE, "reduce_scatter:ring(D) allgather:ring(D)"},
     {MESHCOLL_ALLREDUCE, "allreduce:doubling(D)"},
     {MESHCOLL_ALLREDUCE, "reduce_scatter:fullmesh(D) allgather:fullmesh(D)"},
@@ -180,29 +179,39 @@ static const struct {
     {MESHCOLL_ALLREDUCE, "reduce:mst(D) bcast:mst(D)"},
     {MESHCOLL_ALLREDUCE, "reduce_scatter:halving(D) allgather:doubling(D)"},
     {MESHCOLL_ALLREDUCE, "reduce_scatter:fullmesh(D) gather:star(D) bcast:star(D)"},
-    {MESHCOLL_ALLREDUCE, "reduce:star(D) scatter:star(D) allgather:fullmesh(D)"},
-    {MESHCOLL_ALLREDUCE, "reduce:mst(D) scatter:mst(D) allgather:ring(D)"},
+    {MESHCOLL_ALLREDUCE, "reduce:chain(D) bcast:chain(D)"},
     {MESHCOLL_ALLGATHER, "allgather:ring(D)"},
     {MESHCOLL_ALLGATHER, "allgather:fullmesh(D)"},
     {MESHCOLL_ALLGATHER, "allgather:doubling(D)"},
     {MESHCOLL_ALLGATHER, "gather:star(D) bcast:star(D)"},
-    {MESHCOLL_ALLGATHER, "gather:mst(D) bcast:mst(D)"},
+    {MESHCOLL_REDUCE_SCATTER, "reduce_scatter:ring(D)"},
+    {MESHCOLL_REDUCE_SCATTER, "reduce_scatter:fullmesh(D)"},
+    {MESHCOLL_REDUCE, "reduce:star(D)"},
+    {MESHCOLL_REDUCE, "reduce:mst(D)"},
+    {MESHCOLL_REDUCE, "reduce_scatter:fullmesh(D) gather:star(D)"},
+    {MESHCOLL_BCAST, "bcast:star(D)"},
+    {MESHCOLL_BCAST, "bcast:mst(D)"},
+    {MESHCOLL_SCATTER, "scatter:star(D)"},
+    {MESHCOLL_SCATTER, "scatter:mst(D)"},
+    {MESHCOLL_GATHER, "gather:star(D)"},
+    {MESHCOLL_GATHER, "gather:mst(D)"},
+    {MESHCOLL_ALLTOALL, "alltoall:pairwise(D)"},
 };
-_Static_assert(MC_COUNT(closed_by) <= MC_TUNE_CLOSED, "room for all times");
+_Static_assert(MC_COUNT(probes) <= MC_TUNE_PROBES, "room for all times");
 
-bool mc_tune_closed(const mc_mesh_t *mesh, int32_t i, mc_tune_closed_t *closed)
+bool mc_tune_probe(const mc_mesh_t *mesh, int32_t i, mc_tune_probe_t *probe)
 {
     int32_t dim[MC_MAX_DIMS];
-    if (long_dims(mesh, dim) != 1 || i >= (int32_t)MC_COUNT(closed_by))
+    if (long_dims(mesh, dim) != 1 || i >= (int32_t)MC_COUNT(probes))
         return false;
-    mc_text_t text = mc_text(closed->strategy, sizeof closed->strategy);
-    for (const char *at = closed_by[i].strategy; *at; at++)
+    mc_text_t text = mc_text(probe->strategy, sizeof probe->strategy);
+    for (const char *at = probes[i].strategy; *at; at++)
         if (*at == 'D')
             mc_text_add(&text, "%s", mesh->dim[dim[0]].name);
         else
             mc_text_add(&text, "%c", *at);
-    closed->collective = closed_by[i].collective;
-    closed->dim = dim[0];
+    probe->collective = probes[i].collective;
+    probe->dim = dim[0];
     return true;
 }
 
@@ -220,36 +229,36 @@ static void add_term(equation_t *e, const mc_term_t *term, double bytes, double 
     e->factor[GAMMA] += mc_ratio_value(term->gamma) * bytes / seconds;
 }
 
-static int closed_equation(const mc_mesh_t *mesh, const mc_links_t *links, int32_t i, double bytes,
-                           double seconds, equation_t *e)
+static int probe_equation(const mc_mesh_t *mesh, const mc_links_t *links, int32_t i, double bytes,
+                          double seconds, equation_t *e)
 {
-    mc_tune_closed_t closed;
+    mc_tune_probe_t probe;
     mc_strategy_t strategy;
-    mc_tune_closed(mesh, i, &closed);
-    const int status = mc_strategy_parse(closed.strategy, closed.collective, mesh, &strategy);
+    mc_tune_probe(mesh, i, &probe);
+    const int status = mc_strategy_parse(probe.strategy, probe.collective, mesh, &strategy);
     *e = (equation_t){.sum = 1};
     for (int32_t k = 0; !status && k < strategy.n_phases; k++) {
         const mc_phase_cost_t cost = mc_strategy_phase_cost(&strategy, mesh, links, 0, k);
-        add_term(e, &cost.once.dim[closed.dim], bytes, seconds);
+        add_term(e, &cost.once.dim[probe.dim], bytes, seconds);
     }
     return status;
 }
 
-int mc_tune_fit_at(const mc_mesh_t *mesh, const double seconds[MC_TUNE_CLOSED], double bytes,
+int mc_tune_fit_at(const mc_mesh_t *mesh, const double seconds[MC_TUNE_PROBES], double bytes,
                    mc_link_point_t *point)
 {
     enum { SWEEPS = 20000 };
-    equation_t e[MC_TUNE_CLOSED];
+    equation_t e[MC_TUNE_PROBES];
     double value[UNKNOWNS];
-    mc_tune_closed_t closed;
+    mc_tune_probe_t probe;
     mc_links_t links;
     int32_t n = 0;
     int status = mc_links_parse("uniform", mesh, &links);
     for (int32_t d = 0; d < mesh->ndims; d++)
         links.dim[d].pulled =
             true; /* and has no ports: what ranks take from each other is in bus */
-    for (; !status && mc_tune_closed(mesh, n, &closed); n++)
-        status = closed_equation(mesh, &links, n, bytes, seconds[n], &e[n]);
+    for (; !status && mc_tune_probe(mesh, n, &probe); n++)
+        status = probe_equation(mesh, &links, n, bytes, seconds[n], &e[n]);
     if (status)
         return status;
     solve(e, n, SWEEPS, value);
