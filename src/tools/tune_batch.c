@@ -63,14 +63,15 @@ void mc_batch_anew(meshcoll_t *whole, meshcoll_request_t *request, const mc_used
     enum { BEGIN, END, MOMENTS };
     double mine[MC_MOST_ANEW][MOMENTS] = {{0}}, last[MC_MOST_ANEW][MOMENTS];
     const int32_t n = series->repeats < MC_MOST_ANEW ? series->repeats : MC_MOST_ANEW;
-    for (int32_t i = 0; i < n; i++) {
+    for (int32_t i = -1; i < n; i++) {
+        const int32_t at = i < 0 ? 0 : i; /* the first finds what another one left in caches */
         read_over(used->out, used->out_bytes);
         memset(used->in, 0, used->in_bytes);
         mc_tune_check(meshcoll_barrier(whole), "a barrier");
-        mine[i][BEGIN] = -mc_now(); /* the largest of these is the first one's */
+        mine[at][BEGIN] = -mc_now(); /* the largest of these is the first one's */
         mc_tune_check(meshcoll_start(request), "a start");
         mc_tune_check(meshcoll_wait(request), "a message");
-        mine[i][END] = mc_now();
+        mine[at][END] = mc_now();
     }
     mc_tune_check(
         meshcoll_allreduce(whole, mine, last, (size_t)n * MOMENTS, MESHCOLL_FLOAT64, MESHCOLL_MAX),

@@ -103,28 +103,42 @@ static int equation_of(const mc_mesh_t *mesh, const mc_links_t *links, int32_t i
     return status;
 }
 
-/* The best value of unknown u, the others as they are; none is negative. */
-static double improved(const equation_t *e, int32_t n, const double *value, int32_t u)
+/* Least squares' normal equations. */
+typedef struct {
+    double factor[UNKNOWNS][UNKNOWNS], sum[UNKNOWNS];
+} normal_t;
+
+static normal_t normal_of(const equation_t *e, int32_t n)
 {
-    double above = 0, below = 0;
-    for (int32_t i = 0; i < n; i++) {
-        double rest = e[i].sum;
-        for (int32_t v = 0; v < UNKNOWNS; v++)
-            rest -= v == u ? 0 : e[i].factor[v] * value[v];
-        above += e[i].factor[u] * rest;
-        below += e[i].factor[u] * e[i].factor[u];
-    }
-    return below > 0 && above > 0 ? above / below : 0;
+    normal_t normal = {0};
+    for (int32_t i = 0; i < n; i++)
+        for (int32_t u = 0; u < UNKNOWNS; u++) {
+            normal.sum[u] += e[i].factor[u] * e[i].sum;
+            for (int32_t v = 0; v < UNKNOWNS; v++)
+                normal.factor[u][v] += e[i].factor[u] * e[i].factor[v];
+        }
+    return normal;
+}
+
+/* The best value of unknown u, the others as they are; none is negative. */
+static double improved(const normal_t *normal, const double *value, int32_t u)
+{
+    const double *const factor = normal->factor[u];
+    double rest = normal->sum[u] + factor[u] * value[u];
+    for (int32_t v = 0; v < UNKNOWNS; v++)
+        rest -= factor[v] * value[v];
+    return factor[u] > 0 && rest > 0 ? rest / factor[u] : 0;
 }
 
 /* Least squares by turns, far more than it takes. */
 static void solve(const equation_t *e, int32_t n, int32_t sweeps, double value[UNKNOWNS])
 {
+    const normal_t normal = normal_of(e, n);
     for (int32_t u = 0; u < UNKNOWNS; u++)
         value[u] = 0;
     for (int32_t sweep = 0; sweep < sweeps; sweep++)
         for (int32_t u = 0; u < UNKNOWNS; u++)
-            value[u] = improved(e, n, value, u);
+            value[u] = improved(&normal, value, u);
 }
 
 int mc_tune_fit(const mc_mesh_t *mesh, const double seconds[MC_TUNE_SHAPES],
@@ -175,11 +189,8 @@ static const struct {
     {MESHCOLL_ALLREDUCE, "reduce_scatter:ring(D) allgather:ring(D)"},
     {MESHCOLL_ALLREDUCE, "allreduce:doubling(D)"},
     {MESHCOLL_ALLREDUCE, "reduce_scatter:fullmesh(D) allgather:fullmesh(D)"},
-    {MESHCOLL_ALLREDUCE, "reduce:star(D) bcast:star(D)"},
-    {MESHCOLL_ALLREDUCE, "reduce:mst(D) bcast:mst(D)"},
     {MESHCOLL_ALLREDUCE, "reduce_scatter:halving(D) allgather:doubling(D)"},
     {MESHCOLL_ALLREDUCE, "reduce_scatter:fullmesh(D) gather:star(D) bcast:star(D)"},
-    {MESHCOLL_ALLREDUCE, "reduce:chain(D) bcast:chain(D)"},
     {MESHCOLL_ALLGATHER, "allgather:ring(D)"},
     {MESHCOLL_ALLGATHER, "allgather:fullmesh(D)"},
     {MESHCOLL_ALLGATHER, "allgather:doubling(D)"},
@@ -244,11 +255,28 @@ static int probe_equation(const mc_mesh_t *mesh, const mc_links_t *links, int32_
     return status;
 }
 
+/* Equations that are far off count for less, so that it is the sum of what they are off by that gets least, not of its
+ * squares: no form fits all collectives, and the few it fits worst are not to bend the rest (iteratively reweighted least
+ * squares, Weiszfeld 1937). */
+static void weigh(const equation_t *e, int32_t n, const double value[UNKNOWNS], equation_t *weighed)
+{
+    const double least = 0.03; /* below that all count alike */
+    for (int32_t i = 0; i < n; i++) {
+        double off = e[i].sum;
+        for (int32_t u = 0; u < UNKNOWNS; u++)
+            off -= e[i].factor[u] * value[u];
+        const double weight = 1 / sqrt(fmax(fabs(off), least));
+        weighed[i].sum = e[i].sum * weight;
+        for (int32_t u = 0; u < UNKNOWNS; u++)
+            weighed[i].factor[u] = e[i].factor[u] * weight;
+    }
+}
+
 int mc_tune_fit_at(const mc_mesh_t *mesh, const double seconds[MC_TUNE_PROBES], double bytes,
                    mc_link_point_t *point)
 {
-    enum { SWEEPS = 20000 };
-    equation_t e[MC_TUNE_PROBES];
+    enum { SWEEPS = 20000, WEIGHINGS = 4 };
+    equation_t e[MC_TUNE_PROBES], weighed[MC_TUNE_PROBES];
     double value[UNKNOWNS];
     mc_tune_probe_t probe;
     mc_links_t links;
@@ -262,6 +290,10 @@ int mc_tune_fit_at(const mc_mesh_t *mesh, const double seconds[MC_TUNE_PROBES], 
     if (status)
         return status;
     solve(e, n, SWEEPS, value);
+    for (int i = 0; i < WEIGHINGS; i++) {
+        weigh(e, n, value, weighed);
+        solve(weighed, n, SWEEPS, value);
+    }
     *point = (mc_link_point_t){.bytes = bytes,
                                .alpha = value[ALPHA],
                                .gap = value[GAP],

@@ -9,8 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of the vectors: from a cache line to more than caches hold, each eight times the one before. */
-enum { N_POINTS = 7, FIRST_BYTES = 64, STEP = 8, LAST_BYTES = 16 << 20 };
+/* Bytes of the vectors, from a cache line to more than caches hold: where they pass from a cache to the next one times
+ * bend, and the sizes lie closer. */
+enum {
+    N_POINTS = 9,
+    FIRST_BYTES = 64,
+    STEP = 8,
+    LATE_BYTES = 4 << 10,
+    LATE_STEP = 4,
+    LAST_BYTES = 16 << 20
+};
 _Static_assert((int)N_POINTS <= (int)MC_LINK_POINTS, "a link has room for all sizes");
 
 /* Of a batch, where one run is not longer. */
@@ -99,7 +107,7 @@ static void set_sizes(mc_tune_points_t *p)
 {
     const size_t whole = (size_t)p->mesh->size * sizeof(float);
     size_t bytes = FIRST_BYTES;
-    for (int32_t i = 0; i < N_POINTS; i++, bytes *= STEP) {
+    for (int32_t i = 0; i < N_POINTS; i++, bytes *= bytes < LATE_BYTES ? STEP : LATE_STEP) {
         const double cut = (double)((bytes + whole - 1) / whole * whole);
         if (!p->n || cut > p->bytes[p->n - 1])
             p->bytes[p->n++] = cut;
