@@ -155,22 +155,43 @@ static void ask_rank_0(const bench_t *bench, const lane_t *lane, char *more, int
         MPI_Bcast(more, n, MPI_CHAR, 0, MPI_COMM_WORLD);
 }
 
+/* The same on all ranks (Fisher, Yates 1938; Steele, Lea, Flood 2014). */
+static void shuffle(int *order, int n, uint64_t *seed)
+{
+    for (int i = n - 1; i > 0; i--) {
+        uint64_t z = *seed += 0x9e3779b97f4a7c15u;
+        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+        z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+        const int other = (int)((z ^ (z >> 31)) % (uint64_t)(i + 1)), kept = order[i];
+        order[i] = order[other];
+        order[other] = kept;
+    }
+}
+
+/* Each round in another order: what ran before leaves bytes in somebody's cache, and whoever always came after the same one
+ * would pay for it. */
 static void run_rounds(const bench_t *bench, const view_t *view, lane_t *lane, int n)
 {
     char *const more = malloc((size_t)n);
-    if (!more)
+    int *const order = malloc((size_t)n * sizeof *order);
+    uint64_t seed = 1;
+    if (!more || !order)
         die("out of memory for %d strategies", n);
+    for (int i = 0; i < n; i++)
+        order[i] = i;
     for (bool any = true; any;) {
         for (int i = 0; i < n; i++)
             more[i] = wants_more(&bench->options, &lane[i]);
         ask_rank_0(bench, lane, more, n);
+        shuffle(order, n, &seed);
         any = false;
         for (int i = 0; i < n; i++)
-            if (more[i]) {
-                run_timed(bench, view, &lane[i]);
+            if (more[order[i]]) {
+                run_timed(bench, view, &lane[order[i]]);
                 any = true;
             }
     }
+    free(order);
     free(more);
 }
 

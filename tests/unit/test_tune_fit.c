@@ -42,12 +42,12 @@ Test(tune_fit, pieces_of_two_sizes_tell_their_headers)
 
 static mc_links_t fitted(const mc_mesh_t *mesh, const mc_links_t *links, double bytes)
 {
-    double seconds[MC_TUNE_CLOSED] = {0};
-    mc_tune_closed_t closed;
+    double seconds[MC_TUNE_PROBES] = {0};
+    mc_tune_probe_t probe;
     mc_link_point_t point;
     mc_links_t found = *links;
-    for (int32_t i = 0; mc_tune_closed(mesh, i, &closed); i++)
-        seconds[i] = seconds_of(mesh, links, closed.collective, closed.strategy, bytes);
+    for (int32_t i = 0; mc_tune_probe(mesh, i, &probe); i++)
+        seconds[i] = seconds_of(mesh, links, probe.collective, probe.strategy, bytes);
     cr_assert_eq(mc_tune_fit_at(mesh, seconds, bytes, &point), MESHCOLL_OK);
     cr_assert_eq(point.bytes, bytes);
     found.dim[0].n_points = 1;
@@ -60,13 +60,13 @@ static void expect_same(const char *mesh_text, const char *text, double bytes)
     static const struct {
         meshcoll_collective_t collective;
         const char *strategy;
-    } others[] = {{MESHCOLL_ALLTOALL, "alltoall:pairwise(gpu)"},
-                  {MESHCOLL_GATHER, "gather:star(gpu)"},
-                  {MESHCOLL_GATHER, "gather:mst(gpu)"},
-                  {MESHCOLL_BCAST, "bcast:star(gpu)"},
-                  {MESHCOLL_BCAST, "bcast:mst(gpu)"},
-                  {MESHCOLL_REDUCE, "reduce:star(gpu)"},
-                  {MESHCOLL_REDUCE, "reduce_scatter:fullmesh(gpu) gather:star(gpu)"},
+    } others[] = {{MESHCOLL_ALLTOALL, "alltoall:digits(gpu)"},
+                  {MESHCOLL_REDUCE_SCATTER, "reduce_scatter:halving(gpu)"},
+                  {MESHCOLL_BCAST, "bcast:chain(gpu)"},
+                  {MESHCOLL_BCAST, "scatter:mst(gpu) allgather:doubling(gpu)"},
+                  {MESHCOLL_REDUCE, "reduce:chain(gpu)"},
+                  {MESHCOLL_REDUCE, "reduce_scatter:ring(gpu) gather:mst(gpu)"},
+                  {MESHCOLL_ALLREDUCE, "reduce:mst(gpu) bcast:star(gpu)"},
                   {MESHCOLL_ALLREDUCE, "allreduce:fullmesh(gpu)"}};
     mc_mesh_t mesh;
     cr_assert_eq(mc_mesh_parse(mesh_text, &mesh), MESHCOLL_OK);
@@ -93,10 +93,10 @@ Test(tune_fit, a_line_costs_what_its_times_say)
 Test(tune_fit, only_a_single_line_has_times_of_its_own)
 {
     mc_mesh_t mesh;
-    mc_tune_closed_t closed;
+    mc_tune_probe_t probe;
     cr_assert_eq(mc_mesh_parse("box=2,gpu=4", &mesh), MESHCOLL_OK);
-    cr_expect_not(mc_tune_closed(&mesh, 0, &closed));
+    cr_expect_not(mc_tune_probe(&mesh, 0, &probe));
     cr_assert_eq(mc_mesh_parse("box=1,gpu=4", &mesh), MESHCOLL_OK);
-    cr_expect(mc_tune_closed(&mesh, 0, &closed));
-    cr_expect_eq(closed.dim, 1);
+    cr_expect(mc_tune_probe(&mesh, 0, &probe));
+    cr_expect_eq(probe.dim, 1);
 }
