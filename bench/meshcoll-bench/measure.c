@@ -69,14 +69,18 @@ static void wait_for_all(const bench_t *bench, const lane_t *lane)
         check_status(meshcoll_barrier(bench->handle), lane->who, "a barrier");
 }
 
-/* When the iteration began. The barrier before the gate is the measured library's own, as in compare/peer.c: the caches
- * then have its code and memory, and what is left of a shaper's burst is the same for all. */
-static double begin_together(const bench_t *bench, const lane_t *lane)
+/* When the iteration began. The barrier before the gate is the measured library's own, as in compare/peer.c: what is left of
+ * a shaper's burst is the same for all, and who is done with the last operation takes no core from who is still at it. */
+static double begin_together(const bench_t *bench, const lane_t *lane, const view_t *used)
 {
+    if (used && !bench->gate)
+        data_use(bench, used);
     if (bench->gate && lane->request)
         wait_for_all(bench, lane);
     else
         MPI_Barrier(MPI_COMM_WORLD);
+    if (used && bench->gate)
+        data_use(bench, used);
     return bench->gate ? gate_pass(bench->gate) : mc_now();
 }
 
@@ -84,7 +88,7 @@ static void run_checked(bench_t *bench, const view_t *view, lane_t *lane)
 {
     const view_t mine = lane->request ? *view : own_mpi_view(bench, view);
     data_fill(bench, &mine);
-    begin_together(bench, lane);
+    begin_together(bench, lane, NULL);
     run(bench, &mine, lane);
     const uint64_t wrong = data_wrong(bench, &mine);
     uint64_t all;
@@ -131,8 +135,7 @@ static void run_timed(const bench_t *bench, const view_t *view, lane_t *lane)
         run_again(bench, view, lane);
     for (int32_t d = 0; d < bench->mesh.ndims; d++)
         before[d] = meshcoll_bytes_sent(bench->handle, d);
-    data_use(bench, view);
-    const double begin = begin_together(bench, lane);
+    const double begin = begin_together(bench, lane, view);
     run(bench, view, lane);
     const double end = mc_now();
     if (bench->gate)
@@ -288,7 +291,7 @@ static uint64_t measure_lanes(bench_t *bench, const view_t *view, lane_t *lane, 
     data_clear(bench, view);
     for (int round = 0; round < bench->options.warmup; round++)
         for (int i = 0; i < n; i++) {
-            begin_together(bench, &lane[i]);
+            begin_together(bench, &lane[i], NULL);
             run(bench, view, &lane[i]);
         }
     run_rounds(bench, view, lane, n);

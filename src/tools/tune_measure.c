@@ -17,6 +17,7 @@
 #include "tools/tune_points.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -26,11 +27,12 @@ enum {
     SMALL_BYTES = 8,    /* of a message */
     ROW_MESSAGES = 128, /* segments, none of which waits for another */
     LEAST_LARGE_BYTES =
-        1 << 20,           /* shapers and buffers let short bursts pass faster than the rest */
-    MOST_BYTES = 32 << 20, /* of all blocks of a line */
-    FINE_BYTES = 4 << 10,  /* of a small piece, that its headers tell on */
-    SUM_BYTES = 1 << 20,   /* of a vector summed in memory */
-    BURST_SHOTS = 12       /* a round: what a shaper saved up before the first is gone after two */
+        1 << 20,            /* shapers and buffers let short bursts pass faster than the rest */
+    MOST_BYTES = 32 << 20,  /* of all blocks of a line */
+    FINE_BYTES = 4 << 10,   /* of a small piece, that its headers tell on */
+    RARE_BYTES = 128 << 10, /* of a piece where receivers hold their senders back */
+    SUM_BYTES = 1 << 20,    /* of a vector summed in memory */
+    BURST_SHOTS = 12        /* a round: what a shaper saved up before the first is gone after two */
 };
 /* Between two shots, besides a barrier: what a program computes between its calls, in which a shaper saves up. */
 static const double burst_pause = 0.5e-3;
@@ -67,6 +69,7 @@ typedef struct {
     bool pulled;
     bool among_alone; /* is this line the one of its box that runs alone? */
     meshcoll_t *line;
+    bool widened; /* has its wire got a window of its own? */
     char *buffer;
     size_t bytes; /* of the large message */
     /* bytes of what is sent in small pieces, on a wire; 0 on others. In large pieces that may be the large message.
@@ -283,7 +286,8 @@ static int32_t cut(size_t bytes, size_t piece)
  * a full mesh would send all to the first neighbour, then to the second, … */
 static int32_t pieces_of(const dim_t *d, size_t bytes)
 {
-    return cut(bytes, d->pulled ? MC_HOLD_AHEAD : mc_hold_piece(d->line->beside));
+    return cut(bytes,
+               d->line->window ? mc_hold_piece(d->line->window, d->line->beside) : RARE_BYTES);
 }
 
 static meshcoll_request_t *large_of(const dim_t *d, const char *algorithm, size_t bytes)
@@ -311,6 +315,33 @@ static series_index_t coarse_of(const dim_t *d)
     return d->lines > 1 ? LARGE_ALONE : LARGE_ALL;
 }
 
+/* Seconds of the small message, of several after what connects. */
+static double least_small(const tuner_t *t, const dim_t *d)
+{
+    double least = INFINITY;
+    for (int i = 0; i < 3; i++)
+        batch_of(t, d, SMALL_ALL, 1);
+    for (int i = 0; i < 3; i++) {
+        const double once = batch_of(t, d, SMALL_ALL, 8);
+        least = once < least ? once : least;
+    }
+    return least;
+}
+
+/* A wire that a window throttles holds as much as that in a round trip; with one that is wide enough it shows its
+ * rate, and wants no wider one. Whether it has got a wider one. */
+static bool widen(dim_t *d, double small, double large)
+{
+    const double messages = d->extent - 1;
+    const mc_link_t seen = {.alpha = small / messages,
+                            .beta = large / messages / d->lines / (double)d->bytes};
+    const double window = mc_link_window(&seen);
+    if (d->line->window == 0 || window <= (double)d->line->window)
+        return false;
+    d->line->window = (size_t)window;
+    return d->widened = true;
+}
+
 /* The small message connects and warms up; the large one grows until it takes `enough` seconds. */
 static void find_sizes(const tuner_t *t, dim_t *d, double enough)
 {
@@ -320,11 +351,14 @@ static void find_sizes(const tuner_t *t, dim_t *d, double enough)
     d->request[SMALL] = request_of(d, "ring", SMALL_BYTES, 1);
     d->request[ROW] = request_of(d, "ring", ROW_MESSAGES * SMALL_BYTES, ROW_MESSAGES);
     d->request[QUARTER] = large_of(d, "ring", d->bytes / 4);
-    for (int i = 0; i < 3; i++)
-        batch_of(t, d, SMALL_ALL, 1);
+    const double small = least_small(t, d);
     for (;;) {
         d->request[LARGE] = large_of(d, "ring", d->bytes);
         const double once = batch_of(t, d, LARGE_ALL, 1);
+        if (widen(d, small, once)) {
+            meshcoll_free(d->request[LARGE]);
+            continue;
+        }
         if (once >= enough || 2 * d->bytes * p > MOST_BYTES)
             break;
         d->bytes *= 2;
@@ -453,6 +487,7 @@ static mc_seen_t seen(dim_t *d, int32_t ranks)
                       .row = in_row(d, time[SMALL_ALL], time[ROW_ALL]),
                       .incast = incast(d, time[LARGE_ALL], time[FROM_ALL_ALL]),
                       .together = slope(d, time[QUARTER_ALL], time[LARGE_ALL]),
+                      .window = d->widened ? (double)d->line->window : 0,
                       .bytes = d->bytes,
                       .piece = (double)d->bytes / pieces_of(d, d->bytes),
                       .coarse = pieces(d, pieces_of(d, d->fine), time[coarse_of(d)]),
