@@ -121,8 +121,7 @@ static void keep_time(lane_t *lane, double seconds)
 /* As a timed one, but for the time. */
 static void run_again(const bench_t *bench, const view_t *view, const lane_t *lane)
 {
-    data_use(bench, view);
-    begin_together(bench, lane);
+    begin_together(bench, lane, view);
     run(bench, view, lane);
     if (bench->gate)
         gate_leave(bench->gate, mc_now());
