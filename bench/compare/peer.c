@@ -268,8 +268,7 @@ static void run(const view_t *view)
 
 static void use(const view_t *view)
 {
-    use_buffers(view->in.at, view->in.n * sizeof(float), view->out.at,
-                view->out.n * sizeof(float));
+    use_buffers(view->in.at, view->in.n * sizeof(float), view->out.at, view->out.n * sizeof(float));
 }
 
 /* Buffers are used behind the barrier: who is done with the last operation takes no core from who is still at it. */
