@@ -8,7 +8,7 @@
 #include "mesh/mesh.h"
 
 enum { MC_PORTS_ALL = INT32_MAX }; /* every rank has a port of its own: written "all" */
-enum { MC_LINK_POINTS = 8, MC_WIRE_OWN = -1 };
+enum { MC_LINK_POINTS = 9, MC_WIRE_OWN = -1 };
 /* Bytes that any link may have on the way, as measured in the lab: see preset.c. */
 enum { MC_LINK_WINDOW = 1 << 18 };
 enum {

@@ -20,6 +20,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -31,10 +32,10 @@ enum {
     FINE_BYTES = 4 << 10,   /* of a small piece, that its headers tell on */
     RARE_BYTES = 128 << 10, /* of a piece where receivers hold their senders back */
     SUM_BYTES = 1 << 20,    /* of a vector summed in memory */
-    /* a round, with a barrier between, as a program's calls follow each other: what a shaper saved up
-     * before the first is gone after two */
-    BURST_SHOTS = 12
+    BURST_SHOTS = 12        /* a round: what a shaper saved up before the first is gone after two */
 };
+/* Between two shots, besides a barrier: what a program computes between its calls, in which a shaper saves up. */
+static const double burst_pause = 0.5e-3;
 /* More: nothing couples these, and ranks that share a core take turns of milliseconds. */
 static const double least_sums = 100e-3;
 
@@ -139,16 +140,26 @@ static double batch_of(const tuner_t *t, const dim_t *d, series_index_t s, int32
     return mc_batch(t->whole, mine ? d->request[kinds[s].request] : NULL, repeats);
 }
 
-/* Pauses are as short as barriers are: the slowest ranks' times are asked for afterwards. */
+static void sleep_until(double moment)
+{
+    const double left = moment - mc_now();
+    const struct timespec time = {0, (long)(1e9 * left)};
+    if (left > 0)
+        nanosleep(&time, NULL);
+}
+
+/* Pauses are alike: the slowest ranks' times are asked for afterwards. */
 static void shoot(const tuner_t *t, small_t *small)
 {
-    double mine[BURST_SHOTS];
+    double mine[BURST_SHOTS], ended = mc_now();
     for (int i = 0; i < BURST_SHOTS; i++) {
+        sleep_until(ended + burst_pause);
         mc_tune_check(meshcoll_barrier(t->whole), "a barrier");
         const double begin = mc_now();
         mc_tune_check(meshcoll_start(small->request), "a start");
         mc_tune_check(meshcoll_wait(small->request), "a burst");
-        mine[i] = mc_now() - begin;
+        ended = mc_now();
+        mine[i] = ended - begin;
     }
     for (int i = 0; i < BURST_SHOTS; i++)
         mc_series_keep(&small->series, mc_tune_most(t->whole, mine[i]));
@@ -381,7 +392,14 @@ static void run_series(const tuner_t *t, dim_t *d, series_index_t s)
         mc_series_keep(&d->series[s], batch_of(t, d, s, d->series[s].repeats));
 }
 
-static void run_round(tuner_t *t)
+/* What is seen of a line's dimension counts where no size is known, so where sizes are measured a few rounds do. */
+static bool is_enough(const tuner_t *t, int32_t rounds)
+{
+    enum { FEW = 2 };
+    return t->points && rounds >= FEW;
+}
+
+static void run_lines(tuner_t *t)
 {
     for (int32_t i = 0; i < t->n_dims; i++) {
         dim_t *const d = t->dim[i];
@@ -398,10 +416,16 @@ static void run_round(tuner_t *t)
     for (int i = 0; i < 2; i++)
         if (t->burst[i].request)
             shoot(t, &t->burst[i]);
-    show(t, "sizes");
-    mc_tune_points_run(t->points);
     show(t, "summing");
     mc_series_keep(&t->sum, sum_batch(t, t->sum.repeats));
+}
+
+static void run_round(tuner_t *t, int32_t round)
+{
+    if (!is_enough(t, round))
+        run_lines(t);
+    show(t, "sizes");
+    mc_tune_points_run(t->points);
 }
 
 /* As many as there is time for, and one at least. */
@@ -412,9 +436,10 @@ static int32_t run_rounds(tuner_t *t)
     for (double now = mc_tune_most(t->whole, mc_now() - t->begin);
          rounds == 0 || (now + longest < t->seconds && rounds < MC_MOST_ROUNDS); rounds++) {
         const double before = now;
-        run_round(t);
+        run_round(t, rounds);
         now = mc_tune_most(t->whole, mc_now() - t->begin);
-        longest = now - before > longest ? now - before : longest;
+        if (now - before > longest || is_enough(t, rounds))
+            longest = now - before;
     }
     return rounds;
 }
@@ -505,12 +530,11 @@ void mc_tune_measure(const mc_cluster_t *cluster, MPI_Comm comm, double seconds,
     for (int32_t d = 0; d < mesh->ndims; d++)
         if (mesh->dim[d].extent > 1)
             t->dim[t->n_dims++] = dim_open(t, cluster, d);
-    for (int32_t i = 0; i < t->n_dims; i++)
-        find_sizes(t, t->dim[i], enough / t->n_dims);
-
     show(t, "sizes");
     if (comm == MPI_COMM_WORLD) /* a part's sizes are not those of the whole */
         mc_tune_check(mc_tune_points_open(cluster, t->whole, &t->points), "several sizes");
+    for (int32_t i = 0; i < t->n_dims; i++)
+        find_sizes(t, t->dim[i], enough / t->n_dims / (t->points ? 10 : 1));
 
     result.rounds = run_rounds(t);
     result.gamma = mc_series_median(&t->sum) / SUM_BYTES;
