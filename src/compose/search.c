@@ -90,10 +90,18 @@ static mc_phase_cost_t exact_longer(const search_t *s, const mc_phase_cost_t *be
                                     uint64_t phase)
 {
     const mc_priced_step_t *const step = &s->graph->step[mc_path_step(phase)];
-    const mc_phase_cost_t *const cost = &s->graph->price[step->price].exact;
-    const mc_cost_t once = mc_cost_share(&cost->once, step->share);
-    const mc_cost_t busy = mc_cost_share(&cost->busy, step->share);
-    return (mc_phase_cost_t){mc_cost_add(&before->once, &once), mc_cost_add(&before->busy, &busy)};
+    const mc_graph_t *const graph = &s->graph->graph;
+    const mc_priced_term_t *const exact = s->graph->exact + step->price * graph->n;
+    mc_phase_cost_t longer = *before;
+    for (int32_t i = 0; i < graph->n; i++) {
+        const mc_term_t once = mc_term_share(&exact[i].once, step->share);
+        const mc_term_t busy = mc_term_share(&exact[i].busy, step->share);
+        mc_term_t *const all = &longer.once.dim[graph->dim[i]];
+        mc_term_t *const rest = &longer.busy.dim[graph->dim[i]];
+        *all = mc_term_add(all, &once);
+        *rest = mc_term_add(rest, &busy);
+    }
+    return longer;
 }
 
 /* Adds up what the path's phases cost, from the first that is not the same as at the last end. */
