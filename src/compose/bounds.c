@@ -472,17 +472,30 @@ static void fill_least(mc_bounds_t *b, mc_cut_t *cut)
     }
 }
 
+static int load_cut(const mc_bounds_t *b, mc_cut_t *cut)
+{
+    cut->load = malloc(sizeof *cut->load * (size_t)b->graph->n_steps * (size_t)b->kind.n);
+    if (!cut->load)
+        return mc_fail_memory("the planner's bounds");
+    load_steps(b, cut);
+    return MESHCOLL_OK;
+}
+
 int mc_cut_open(mc_bounds_t *b, mc_cut_t *cut, uint32_t segments, mc_good_t *good)
 {
     *cut = (mc_cut_t){.segments = segments};
-    cut->load = malloc(sizeof(double) * (size_t)b->graph->n_steps * (size_t)b->kind.n);
     cut->block = malloc(sizeof *cut->block * (size_t)b->n_blocks);
-    if (!cut->load || !cut->block) {
+    int status = load_cut(b, cut);
+    if (!status && !cut->block)
+        status = mc_fail_memory("the planner's bounds");
+    if (!status)
+        status = fill_block(b, cut, good);
+    /* few cuts are looked into, and loads are soon there again */
+    free(cut->load);
+    cut->load = NULL;
+    if (status)
         mc_cut_drop(cut);
-        return mc_fail_memory("the planner's bounds");
-    }
-    load_steps(b, cut);
-    return fill_block(b, cut, good);
+    return status;
 }
 
 int mc_cut_tighten(mc_bounds_t *b, mc_cut_t *cut, mc_good_t *good)
@@ -492,11 +505,11 @@ int mc_cut_tighten(mc_bounds_t *b, mc_cut_t *cut, mc_good_t *good)
 
 int mc_cut_close(mc_bounds_t *b, mc_cut_t *cut)
 {
-    cut->least = malloc(sizeof(double) * (size_t)b->graph->n_nodes * (size_t)b->kind.n_priced);
-    if (!cut->least)
-        return mc_fail_memory("the planner's bounds");
-    fill_least(b, cut);
-    return MESHCOLL_OK;
+    cut->least = malloc(sizeof *cut->least * (size_t)b->graph->n_nodes * (size_t)b->kind.n_priced);
+    const int status = cut->least ? load_cut(b, cut) : mc_fail_memory("the planner's bounds");
+    if (!status)
+        fill_least(b, cut);
+    return status;
 }
 
 void mc_cut_drop(mc_cut_t *cut)

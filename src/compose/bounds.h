@@ -52,7 +52,7 @@ typedef struct {
 /* A number of segments. */
 typedef struct {
     uint32_t segments;
-    double *load;       /* by step and part */
+    double *load;       /* by step and part; NULL: not known now */
     mc_lanes_t **block; /* seconds: by step, by group the least, by node to the end */
     double *least;      /* by node and priced part */
     int32_t n_blocks;   /* that are filled in */
@@ -86,12 +86,12 @@ void mc_bounds_reload(mc_bounds_t *b);
 /* Seconds of a path with that load. */
 double mc_bounds_whole(const mc_bounds_t *b, const double *load);
 
-/* Loads of all steps, and the first block of means. Sets *good to what was met and is cheaper. */
+/* The first block of means. Sets *good to what was met and is cheaper. */
 int mc_cut_open(mc_bounds_t *b, mc_cut_t *cut, uint32_t segments, mc_good_t *good);
-/* One block more, if there is one. */
-int mc_cut_tighten(mc_bounds_t *b, mc_cut_t *cut, mc_good_t *good);
-/* The least parts. */
+/* What is asked while paths are followed: loads of all steps, and the least parts. */
 int mc_cut_close(mc_bounds_t *b, mc_cut_t *cut);
+/* One block more, if there is one; of a cut that is closed. */
+int mc_cut_tighten(mc_bounds_t *b, mc_cut_t *cut, mc_good_t *good);
 void mc_cut_drop(mc_cut_t *cut);
 /* Seconds that no path takes less than in so many segments or more, however few bytes there are. */
 int mc_cut_floor(const mc_bounds_t *b, uint32_t segments, double *seconds);
