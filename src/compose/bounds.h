@@ -101,6 +101,17 @@ static inline const double *mc_cut_step(const mc_bounds_t *b, const mc_cut_t *cu
     return cut->load + (size_t)step * (size_t)b->kind.n;
 }
 
+/* Where its lanes are in a block. */
+static inline int32_t mc_lane_of_group(const mc_bounds_t *b, int32_t group)
+{
+    return b->graph->n_steps + group;
+}
+
+static inline int32_t mc_lane_of_node(const mc_bounds_t *b, int32_t node)
+{
+    return b->graph->n_steps + b->graph->n_groups + node;
+}
+
 static inline mc_lanes_t *mc_block_steps(const mc_cut_t *cut, int32_t block)
 {
     return cut->block[block];
@@ -108,24 +119,48 @@ static inline mc_lanes_t *mc_block_steps(const mc_cut_t *cut, int32_t block)
 
 static inline mc_lanes_t *mc_block_groups(const mc_bounds_t *b, const mc_cut_t *cut, int32_t block)
 {
-    return cut->block[block] + b->graph->n_steps;
+    return cut->block[block] + mc_lane_of_group(b, 0);
 }
 
 static inline mc_lanes_t *mc_block_nodes(const mc_bounds_t *b, const mc_cut_t *cut, int32_t block)
 {
-    return cut->block[block] + b->graph->n_steps + b->graph->n_groups;
+    return cut->block[block] + mc_lane_of_node(b, 0);
 }
 
 /* The means of one block of a load, of which no other than `parts` are more than 0. */
 mc_lanes_t mc_block_mean(const mc_bounds_t *b, int32_t block, const double *load, uint64_t parts);
 
-/* Where a path has got, by block, is every end of it dearer than `limit` seconds, by whatever step of the group
- * it goes on; by this one; if each part of its load grew by the least it can? *keen: the block that said so last, and
- * is asked first. */
-bool mc_cut_group_dearer(const mc_bounds_t *b, const mc_cut_t *cut, const mc_lanes_t *so_far,
-                         int32_t group, int32_t node, double limit, int32_t *keen);
-bool mc_cut_step_dearer(const mc_bounds_t *b, const mc_cut_t *cut, const mc_lanes_t *so_far,
-                        int32_t step, int32_t node, double limit, int32_t *keen);
+/* Is the sum above `limit`, of any mean? */
+static inline bool mc_lanes_above(const mc_lanes_t *so_far, const mc_lanes_t *next,
+                                  const mc_lanes_t *to_go, double limit)
+{
+    typedef int64_t mask_t
+        __attribute__((vector_size(2 * sizeof(double)), aligned(sizeof(double))));
+    mask_t any = {0};
+    for (int32_t i = 0; i < MC_LANES / 2; i++)
+        any |= so_far->two[i] + next->two[i] + to_go->two[i] > limit;
+    return any[0] | any[1];
+}
+
+/* Where a path has got, by block, is every end of it dearer than `limit` seconds, if it goes on by `next` (a step, whose
+ * lane has its number, or whatever step of a group), to a node? *keen: the block that said so last, and is asked
+ * first. */
+static inline bool mc_cut_dearer(const mc_cut_t *cut, const mc_lanes_t *so_far, int32_t next,
+                                 int32_t node, double limit, int32_t *keen)
+{
+    const int32_t n = cut->n_blocks;
+    for (int32_t i = 0, block = *keen < n ? *keen : 0; i < n;
+         i++, block = block + 1 < n ? block + 1 : 0) {
+        const mc_lanes_t *const lanes = cut->block[block];
+        if (mc_lanes_above(&so_far[block], &lanes[next], &lanes[node], limit)) {
+            *keen = block;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Is it, if each part of its load grew by the least it can? */
 bool mc_cut_least_dearer(const mc_bounds_t *b, const mc_cut_t *cut, const double *load,
                          int32_t node, double limit);
 

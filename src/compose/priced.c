@@ -180,8 +180,7 @@ static int32_t price_of(build_t *b, const mc_node_t *node, const mc_hop_t *hop, 
     mc_price_t *const price = roomy(p->price, p->n_prices, &b->room_prices, sizeof *price);
     if (price)
         p->price = price;
-    mc_priced_term_t *const exact =
-        roomy(p->exact, p->n_prices, &b->room_exact, n * sizeof *exact);
+    mc_priced_term_t *const exact = roomy(p->exact, p->n_prices, &b->room_exact, n * sizeof *exact);
     if (exact)
         p->exact = exact;
     if (!price || !exact)

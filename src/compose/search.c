@@ -133,30 +133,26 @@ static mc_lanes_t *lanes_at(const search_t *s, int32_t n_phases, int32_t c)
     return s->lanes + slot * (size_t)s->bounds.n_blocks;
 }
 
-/* Is every end dearer than what is wanted, if the path goes on by this hop? */
-static bool hop_hopeless(search_t *s, int32_t n_phases, mc_priced_hop_t hop)
+/* Sums of seconds below this may be below the limit. */
+static double wide_limit(const search_t *s)
 {
-    const double limit = s->limit / (1 - MC_SLACK);
-    for (int32_t c = s->first_cut; c < s->end_cut; c++)
-        if (!mc_cut_group_dearer(&s->bounds, &s->cut[c], lanes_at(s, n_phases, c), hop.group,
-                                 hop.next, limit, &s->keen))
-            return false;
-    return true;
+    return s->limit * (1 + 2 * MC_SLACK);
 }
 
-static bool step_hopeless(search_t *s, int32_t n_phases, int32_t step, int32_t node)
+/* Is every end dearer than what is wanted, if the path goes on by this step, or by any of a group? */
+static bool hopeless(search_t *s, int32_t n_phases, int32_t lane, int32_t node)
 {
-    const double limit = s->limit / (1 - MC_SLACK);
+    const double limit = wide_limit(s);
+    const int32_t to = mc_lane_of_node(&s->bounds, node);
     for (int32_t c = s->first_cut; c < s->end_cut; c++)
-        if (!mc_cut_step_dearer(&s->bounds, &s->cut[c], lanes_at(s, n_phases, c), step, node, limit,
-                                &s->keen))
+        if (!mc_cut_dearer(&s->cut[c], lanes_at(s, n_phases, c), lane, to, limit, &s->keen))
             return false;
     return true;
 }
 
 static bool least_hopeless(const search_t *s, int32_t n_phases, int32_t node)
 {
-    const double limit = s->limit / (1 - MC_SLACK);
+    const double limit = wide_limit(s);
     for (int32_t c = s->first_cut; c < s->end_cut; c++)
         if (!mc_cut_least_dearer(&s->bounds, &s->cut[c], load_at(s, n_phases, c), node, limit))
             return false;
@@ -303,7 +299,7 @@ static void explore_step(search_t *s, int32_t h, int32_t step, int32_t n_phases)
         note_tried(s, n_phases);
     if (s->status)
         return;
-    if (step_hopeless(s, n_phases, step, next)) {
+    if (hopeless(s, n_phases, step, next)) {
         s->left_out = true;
         return;
     }
@@ -325,7 +321,7 @@ static void explore_hop(search_t *s, int32_t h, int32_t n_phases)
 {
     const mc_priced_hop_t hop = s->graph->hop[h];
     const mc_priced_group_t group = s->graph->group[hop.group];
-    if (hop_hopeless(s, n_phases, hop)) {
+    if (hopeless(s, n_phases, mc_lane_of_group(&s->bounds, hop.group), hop.next)) {
         s->left_out = true;
         return;
     }
