@@ -47,6 +47,7 @@ typedef struct {
     bool in_order;        /* reduced in the order of ranks */
     bool one_line; /* by phases along all dimensions merged; of a mesh always with in_order */
     int32_t wire, beside; /* as in mc_wiring_t; `beside` 0: 1 */
+    size_t window;        /* alike */
     /* by the aligned tree over these, the handle's; NULL: in any way */
     const mc_numbering_t *aligned;
 } mc_wish_t;

@@ -12,8 +12,12 @@ static int open_shm(meshcoll_t *h, int32_t d, mc_shm_access_t access)
 {
     int32_t first;
     const int32_t n = mc_mesh_span(&h->mesh, d, h->rank, &first);
-    const mc_shm_params_t params = {
-        .dim = h->mesh.dim[d].name, .base = first, .n = n, .rank = h->rank, .access = access};
+    const mc_shm_params_t params = {.dim = h->mesh.dim[d].name,
+                                    .base = first,
+                                    .n = n,
+                                    .rank = h->rank,
+                                    .access = access,
+                                    .crowded = h->crowded};
     for (int32_t r = params.base; r < params.base + n; r++)
         if (h->machine[r] != h->machine[h->rank])
             return mc_fail(MESHCOLL_ERR_TRANSPORT,
@@ -112,6 +116,17 @@ int32_t mc_handle_wire(const meshcoll_t *h)
     while (d >= 0 && !(h->transport[d] && h->transport[d]->streams))
         d--;
     return d;
+}
+
+size_t mc_handle_window(const meshcoll_t *h)
+{
+    const double most =
+        (double)(UINT64_C(1) << 48); /* no limit, and no overflow of what is added */
+    const int32_t wire = mc_handle_wire(h);
+    if (wire < 0 || h->window > 0)
+        return wire < 0 ? 0 : h->window;
+    const double window = mc_links_window(&h->links, &h->mesh, wire);
+    return (size_t)(window < most ? window : most);
 }
 
 /* Dimensions whose transports stream, a bit each. */

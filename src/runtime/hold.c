@@ -4,7 +4,7 @@ size_t mc_executor_ahead(const mc_executor_t *x, uint8_t phase)
 {
     const int32_t crowd =
         mc_mesh_crowd(&x->plan->layout.mesh, x->wire, x->plan->traffic[phase].rooted);
-    return mc_hold_ahead(crowd * (x->beside > 0 ? x->beside : 1));
+    return mc_hold_ahead(x->window, crowd * (x->beside > 0 ? x->beside : 1));
 }
 
 /* Of one phase, as the plan is walked through. */
