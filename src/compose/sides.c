@@ -240,8 +240,12 @@ double mc_sides_seconds(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
 
 /* Candidates ------------------------------------------------------------------------------------- */
 
-/* Orders of the dimensions that are longer than 1: rotations, and those of the reverse. */
-enum { MAX_ORDERS = 2 * MC_MAX_DIMS };
+/* A path that a pair may have on one of its sides. */
+typedef struct {
+    mc_strategy_t path; /* of one side */
+    course_t course;
+    flow_t flow; /* on links without bursts */
+} side_t;
 
 typedef struct {
     mc_priced_t *graph;
@@ -249,15 +253,12 @@ typedef struct {
     const mc_mesh_t *mesh;
     const mc_links_t *links;
     const mc_planner_query_t *query;
-    double
-        limit; /* seconds of the best of one side; what is dearer is not asked for where one is */
+    double limit; /* seconds of the best of one side: where one is asked for, none that is dearer */
     int32_t n_long, long_dim[MC_MAX_DIMS];
-    mc_strategy_t path[MAX_ORDERS]; /* of one side, the one after which the others are made first */
-    course_t course[MAX_ORDERS];
-    flow_t flow[MAX_ORDERS]; /* on links without bursts */
     bool bursts;
     mc_links_t left; /* of bursts, for one pair */
-    int32_t n_paths;
+    side_t *side;    /* of one base: first the one after which the others are made */
+    int32_t n_sides;
     bool many_messages; /* the ranks' own time limits a pair: fewer messages may be better */
     mc_ranked_t *found;
     uint32_t n_found;
@@ -274,6 +275,7 @@ static void find_long(pairing_t *p)
             p->long_dim[p->n_long++] = d;
 }
 
+/* Of the dimensions that are longer than 1: rotations, and those of the reverse. */
 static int32_t n_orders(const pairing_t *p)
 {
     return p->n_long > 2 ? 2 * p->n_long : p->n_long;
@@ -314,27 +316,28 @@ static bool reorder(const mc_strategy_t *base, const mc_mesh_t *mesh, const int3
     return true;
 }
 
-/* The same path in all orders that it can take. */
-static void find_paths(pairing_t *p, const mc_strategy_t *base)
+static bool is_known(const pairing_t *p, const mc_strategy_t *path)
 {
-    const int32_t orders = n_orders(p);
-    p->n_paths = 0;
-    for (int32_t order = 0; order < orders; order++) {
+    for (int32_t i = 0; i < p->n_sides; i++)
+        if (mc_strategy_equal(path, &p->side[i].path))
+            return true;
+    return false;
+}
+
+/* The same path in all orders that it can take. */
+static void find_sides(pairing_t *p, const mc_strategy_t *base)
+{
+    p->n_sides = 0;
+    for (int32_t order = 0; order < n_orders(p); order++) {
         int32_t to[MC_MAX_DIMS];
-        mc_strategy_t path;
-        bool known = false;
+        side_t *const side = &p->side[p->n_sides];
         order_of(p, order, to);
-        if (!reorder(base, p->mesh, to, &path))
+        if (!reorder(base, p->mesh, to, &side->path) || is_known(p, &side->path))
             continue;
-        for (int32_t i = 0; i < p->n_paths && !known; i++)
-            known = mc_strategy_equal(&path, &p->path[i]);
-        if (known)
-            continue;
-        p->path[p->n_paths] = path;
-        course_of(&path, 0, p->mesh, p->links, p->query->root, &p->course[p->n_paths]);
+        course_of(&side->path, 0, p->mesh, p->links, p->query->root, &side->course);
         if (!p->bursts)
-            p->flow[p->n_paths] = flow_on(&p->course[p->n_paths], p->links);
-        p->n_paths++;
+            side->flow = flow_on(&side->course, p->links);
+        p->n_sides++;
     }
 }
 
@@ -368,57 +371,65 @@ static bool hopeless(const pairing_t *p, const flow_t *a, const flow_t *b)
 }
 
 /* The pair's flows; where bursts pass they depend on what both carry together. */
-static void flows_of(pairing_t *p, int32_t a, int32_t b, flow_t flow[2])
+static void flows_of(pairing_t *p, const side_t *a, const side_t *b, flow_t flow[2])
 {
     double carried[MC_MAX_DIMS] = {0};
     if (!p->bursts) {
-        flow[0] = p->flow[a];
-        flow[1] = p->flow[b];
+        flow[0] = a->flow;
+        flow[1] = b->flow;
         return;
     }
     for (int32_t d = 0; d < p->links->ndims; d++) {
-        const mc_ratio_t all = mc_ratio_add(p->course[a].carried[d], p->course[b].carried[d]);
+        const mc_ratio_t all = mc_ratio_add(a->course.carried[d], b->course.carried[d]);
         carried[mc_links_wire(p->links, d)] += p->query->bytes / 2 * mc_ratio_value(all);
     }
     mc_links_take_burst(p->links, carried, &p->left);
-    flow[0] = flow_on(&p->course[a], &p->left);
-    flow[1] = flow_on(&p->course[b], &p->left);
+    flow[0] = flow_on(&a->course, &p->left);
+    flow[1] = flow_on(&b->course, &p->left);
 }
 
-/* Keeps the pair with its best number of segments. */
-static void try_pair(pairing_t *p, int32_t a, int32_t b)
+/* The cheapest number of segments, and its seconds; INFINITY where none can be worth it. */
+static double best_segments(const pairing_t *p, const flow_t flow[2], uint32_t *segments)
 {
-    mc_ranked_t best = {.seconds = INFINITY};
+    const double limit = p->query->most == 1 ? p->limit : INFINITY;
+    double best = INFINITY;
+    for (uint32_t k = 2; k <= p->query->max_segments && k <= MC_MOST_SEGMENTS; k *= 2) {
+        const double least = least_seconds(&flow[0], &flow[1], k, p->query->bytes);
+        if (least >= best || least > limit)
+            continue;
+        const double seconds = seconds_of(&flow[0], &flow[1], k, p->query->bytes);
+        if (seconds < best) {
+            best = seconds;
+            *segments = k;
+        }
+    }
+    return best;
+}
+
+static void try_pair(pairing_t *p, const side_t *a, const side_t *b)
+{
+    mc_ranked_t pair;
     flow_t flow[2];
-    if (!join(&p->path[a], &p->path[b], &best.strategy))
+    double own;
+    if (!join(&a->path, &b->path, &pair.strategy))
         return;
     flows_of(p, a, b, flow);
     if (hopeless(p, &flow[0], &flow[1]))
         return;
-    double own;
     if (every_of(&flow[0], &flow[1], p->query->bytes / 2, &own).busiest < 0)
         p->many_messages = true;
-    for (uint32_t k = 2; k <= p->query->max_segments && k <= MC_MOST_SEGMENTS; k *= 2) {
-        const double least = least_seconds(&flow[0], &flow[1], k, p->query->bytes);
-        if (least >= best.seconds || (p->query->most == 1 && least > p->limit))
-            continue;
-        const double seconds = seconds_of(&flow[0], &flow[1], k, p->query->bytes);
-        if (seconds < best.seconds) {
-            best.seconds = seconds;
-            best.strategy.segments = k;
-        }
-    }
-    if (best.strategy.segments >= 2 && !is_found(p, &best.strategy))
-        p->found[p->n_found++] = best;
+    pair.seconds = best_segments(p, flow, &pair.strategy.segments);
+    if (pair.seconds < INFINITY && !is_found(p, &pair.strategy))
+        p->found[p->n_found++] = pair;
 }
 
 static void try_base(pairing_t *p, const mc_strategy_t *base)
 {
-    find_paths(p, base);
-    for (int32_t a = 0; a < p->n_paths; a++)
-        for (int32_t b = 0; b < p->n_paths; b++)
+    find_sides(p, base);
+    for (int32_t a = 0; a < p->n_sides; a++)
+        for (int32_t b = 0; b < p->n_sides; b++)
             if (a != b)
-                try_pair(p, a, b);
+                try_pair(p, &p->side[a], &p->side[b]);
 }
 
 /* A collective that has no torus is not cut into two sides. */
@@ -473,6 +484,17 @@ static bool is_limited(const mc_ranked_t *best, double bound)
            (segments > 2 && best->seconds - bound < best->seconds / segments);
 }
 
+/* Of the torus, the cheapest for half, and where messages limit those, for a quarter: it weighs them twice. */
+static int try_bases(pairing_t *p)
+{
+    int status = try_torus(p);
+    if (!status)
+        status = try_cheapest(p, 1.0 / 2);
+    if (!status && p->many_messages)
+        status = try_cheapest(p, 1.0 / 4);
+    return status;
+}
+
 int mc_sides_candidates(mc_priced_t *graph, meshcoll_collective_t collective, const mc_mesh_t *mesh,
                         const mc_links_t *links, const mc_planner_query_t *query,
                         const mc_ranked_t *best, mc_ranked_t **ranked, uint32_t *n)
@@ -491,15 +513,12 @@ int mc_sides_candidates(mc_priced_t *graph, meshcoll_collective_t collective, co
     if (p.n_long < 2 || query->max_segments < 2 || !has_torus(collective) ||
         is_limited(best, mc_lower_bound(collective, mesh, links, query->bytes)))
         return MESHCOLL_OK;
-    const size_t orders = (size_t)n_orders(&p), most = MAX_BASES * orders * (orders - 1);
-    p.found = malloc(most * sizeof *p.found);
-    if (!p.found)
-        return mc_fail_memory("strategies of two sides");
-    int status = try_torus(&p);
-    if (!status)
-        status = try_cheapest(&p, 1.0 / 2);
-    if (!status && p.many_messages)
-        status = try_cheapest(&p, 1.0 / 4); /* which weighs messages twice as much */
+    const size_t orders = (size_t)n_orders(&p);
+    p.side = malloc(orders * sizeof *p.side);
+    p.found = malloc(MAX_BASES * orders * (orders - 1) * sizeof *p.found);
+    const int status =
+        p.side && p.found ? try_bases(&p) : mc_fail_memory("strategies of two sides");
+    free(p.side);
     if (status || p.n_found == 0) {
         free(p.found);
         return status;

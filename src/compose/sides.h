@@ -31,9 +31,10 @@ double mc_sides_seconds(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
  * strategy "torus", and the cheapest path for half of the vector in one segment (what a side takes
  * where the other is never in its way); for a quarter too, where messages weigh more than bytes.
  * `best` is the cheapest strategy of one side: none are given that cannot be cheaper for what a link
- * must carry (where query->most is 1, none that cannot be), and none at all where less than the time of a segment is between it and the lower
- * bound, nor for a collective without a torus. The caller frees *ranked by free(); NULL where there
- * are none. `graph` is the one that `best` was found in, and is searched again.
+ * must carry (where query->most is 1, none that cannot be for any reason), and none at all where less
+ * than the time of a segment is between it and the lower bound, nor for a collective without a torus.
+ * The caller frees *ranked by free(); NULL where there are none. `graph` is the one that `best` was
+ * found in, and is searched again.
  */
 int mc_sides_candidates(mc_priced_t *graph, meshcoll_collective_t collective, const mc_mesh_t *mesh,
                         const mc_links_t *links, const mc_planner_query_t *query,
