@@ -329,15 +329,15 @@ static double least_small(const tuner_t *t, const dim_t *d)
     return least;
 }
 
-/* A wire that a window throttles holds as much as that in a round trip; with one that is wide enough it shows its
- * rate, and wants no wider one. Whether it has got a wider one. */
+/* A wire that a window throttles holds as much as that in a round trip, and wants twice that; with one that is wide
+ * enough it shows its rate, and wants no wider one. Half as much more is noise. Whether it has got a wider one. */
 static bool widen(dim_t *d, double small, double large)
 {
     const double messages = d->extent - 1;
     const mc_link_t seen = {.alpha = small / messages,
                             .beta = large / messages / d->lines / (double)d->bytes};
     const double window = mc_link_window(&seen);
-    if (d->line->window == 0 || window <= (double)d->line->window)
+    if (d->line->window == 0 || window <= 1.5 * (double)d->line->window)
         return false;
     d->line->window = (size_t)window;
     return d->widened = true;
