@@ -27,8 +27,8 @@ typedef struct {
     void *in, *out;
     size_t in_bytes, out_bytes;
 } mc_used_t;
-/* Runs that begin together, of ranks on one machine, whose clocks are one: from when the first has left the barrier until
- * the last is done. Each is kept by itself, MC_MOST_ANEW at most. Before each, out of the time, every rank reads its output
+/* Runs that begin together, of ranks on one machine, whose clocks are one: from a moment on which they agreed until the last is
+ * done. Each is kept by itself, MC_MOST_ANEW at most. Before each, out of the time, every rank reads its output
  * and writes its input, as a program does: else they stay in the cache of who moved them the last time. */
 enum { MC_MOST_ANEW = 64 };
 void mc_batch_anew(meshcoll_t *whole, meshcoll_request_t *request, const mc_used_t *used,
