@@ -60,13 +60,11 @@ static void read_over(const void *at, size_t bytes)
 void mc_batch_anew(meshcoll_t *whole, meshcoll_request_t *request, const mc_used_t *used,
                    mc_series_t *series)
 {
-    enum { BEGIN, END, MOMENTS };
+    enum { BEGIN, END, MOMENTS, WARM = 2 };
     double mine[MC_MOST_ANEW][MOMENTS] = {{0}}, last[MC_MOST_ANEW][MOMENTS];
     const int32_t n = series->repeats < MC_MOST_ANEW ? series->repeats : MC_MOST_ANEW;
-    for (int32_t i = -1; i < n; i++) {
-        const int32_t at = i < 0 ? 0 : i; /* the first finds what another one left in caches */
-        /* who is done takes no core from who is not */
-        mc_tune_check(meshcoll_barrier(whole), "a barrier");
+    for (int32_t i = -WARM; i < n; i++) {
+        const int32_t at = i < 0 ? 0 : i; /* the first find what another one left in caches */
         read_over(used->out, used->out_bytes);
         memset(used->in, 0, used->in_bytes);
         mc_tune_check(meshcoll_barrier(whole), "a barrier");

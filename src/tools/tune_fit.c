@@ -120,25 +120,26 @@ static normal_t normal_of(const equation_t *e, int32_t n)
     return normal;
 }
 
-/* The best value of unknown u, the others as they are; none is negative. */
+/* The best value of unknown u, the others as they are. */
 static double improved(const normal_t *normal, const double *value, int32_t u)
 {
     const double *const factor = normal->factor[u];
     double rest = normal->sum[u] + factor[u] * value[u];
     for (int32_t v = 0; v < UNKNOWNS; v++)
         rest -= factor[v] * value[v];
-    return factor[u] > 0 && rest > 0 ? rest / factor[u] : 0;
+    return factor[u] > 0 ? rest / factor[u] : 0;
 }
 
-/* Least squares by turns, far more than it takes. */
-static void solve(const equation_t *e, int32_t n, int32_t sweeps, double value[UNKNOWNS])
+/* Least squares by turns, far more than it takes; no value is below its `least`. */
+static void solve(const equation_t *e, int32_t n, int32_t sweeps, const double least[UNKNOWNS],
+                  double value[UNKNOWNS])
 {
     const normal_t normal = normal_of(e, n);
     for (int32_t u = 0; u < UNKNOWNS; u++)
-        value[u] = 0;
+        value[u] = least[u];
     for (int32_t sweep = 0; sweep < sweeps; sweep++)
         for (int32_t u = 0; u < UNKNOWNS; u++)
-            value[u] = improved(&normal, value, u);
+            value[u] = fmax(improved(&normal, value, u), least[u]);
 }
 
 int mc_tune_fit(const mc_mesh_t *mesh, const double seconds[MC_TUNE_SHAPES],
@@ -147,6 +148,7 @@ int mc_tune_fit(const mc_mesh_t *mesh, const double seconds[MC_TUNE_SHAPES],
     enum { SWEEPS = 2000 };
     equation_t e[MC_TUNE_SHAPES];
     double value[UNKNOWNS];
+    const double least[UNKNOWNS] = {0};
     char text[MC_TUNE_SHAPE];
     mc_links_t links;
     int32_t n = 0;
@@ -155,7 +157,7 @@ int mc_tune_fit(const mc_mesh_t *mesh, const double seconds[MC_TUNE_SHAPES],
         status = equation_of(mesh, &links, n, seconds[n], &e[n]);
     if (status)
         return status;
-    solve(e, n, SWEEPS, value);
+    solve(e, n, SWEEPS, least, value);
     for (int32_t d = 0; d < mesh->ndims; d++) {
         alpha[d] = value[2 * d];
         cpu[d] = value[2 * d + 1];
@@ -273,11 +275,11 @@ static void weigh(const equation_t *e, int32_t n, const double value[UNKNOWNS], 
 }
 
 int mc_tune_fit_at(const mc_mesh_t *mesh, const double seconds[MC_TUNE_PROBES], double bytes,
-                   mc_link_point_t *point)
+                   const mc_link_point_t *smallest, mc_link_point_t *point)
 {
     enum { SWEEPS = 20000, WEIGHINGS = 4 };
     equation_t e[MC_TUNE_PROBES], weighed[MC_TUNE_PROBES];
-    double value[UNKNOWNS];
+    double value[UNKNOWNS], least[UNKNOWNS] = {0};
     mc_tune_probe_t probe;
     mc_links_t links;
     int32_t n = 0;
@@ -289,10 +291,15 @@ int mc_tune_fit_at(const mc_mesh_t *mesh, const double seconds[MC_TUNE_PROBES], 
         status = probe_equation(mesh, &links, n, bytes, seconds[n], &e[n]);
     if (status)
         return status;
-    solve(e, n, SWEEPS, value);
+    if (smallest) {
+        least[ALPHA] = smallest->alpha / 2;
+        least[GAP] = smallest->gap / 2;
+        least[CPU] = smallest->cpu / 2;
+    }
+    solve(e, n, SWEEPS, least, value);
     for (int i = 0; i < WEIGHINGS; i++) {
         weigh(e, n, value, weighed);
-        solve(weighed, n, SWEEPS, value);
+        solve(weighed, n, SWEEPS, least, value);
     }
     *point = (mc_link_point_t){.bytes = bytes,
                                .alpha = value[ALPHA],

@@ -21,8 +21,9 @@ enum {
 };
 _Static_assert((int)N_POINTS <= (int)MC_LINK_POINTS, "a link has room for all sizes");
 
-/* Of a batch, where one run is not longer. */
+/* Of a batch: seconds, and runs. */
 static const double least_seconds = 4e-3;
+enum { LEAST_RUNS = 3 };
 
 typedef struct {
     meshcoll_request_t *request;
@@ -79,8 +80,10 @@ static void find_repeats(const mc_tune_points_t *p, row_t *row)
         once = row->series.time[0];
     }
     const double repeats = least_seconds / once;
-    row->series.n = 0;
-    row->series.repeats = repeats < MC_MOST_ANEW ? (int32_t)repeats + 1 : MC_MOST_ANEW;
+    row->series =
+        (mc_series_t){.repeats = repeats < MC_MOST_ANEW ? (int32_t)repeats : MC_MOST_ANEW};
+    if (row->series.repeats < LEAST_RUNS)
+        row->series.repeats = LEAST_RUNS;
 }
 
 static int open_row(mc_tune_points_t *p, int32_t i, const mc_tune_probe_t *probe, row_t *row)
@@ -166,7 +169,8 @@ int mc_tune_points_close(mc_tune_points_t *p, mc_tuning_t *tuning)
         double seconds[MC_TUNE_PROBES];
         for (int32_t k = 0; k < p->n_probes; k++)
             seconds[k] = mc_series_median(&p->row[i][k].series);
-        status = mc_tune_fit_at(p->mesh, seconds, p->bytes[i], &tuning->point[i]);
+        status = mc_tune_fit_at(p->mesh, seconds, p->bytes[i], i ? &tuning->point[0] : NULL,
+                                &tuning->point[i]);
     }
     tuning->n_points = p ? p->n : 0;
     if (p)
