@@ -10,8 +10,15 @@
 typedef struct mc_shm_early {
     struct mc_shm_early *next;
     mc_shm_slot_t slot;
-    char data[MC_SHM_PAGE];
+    size_t come; /* bytes */
+    char data[MC_SHM_EAGER_CROWDED];
 } mc_shm_early_t;
+
+/* Whose pieces follow: a receive's, an early message's, or nobody's. */
+typedef struct {
+    mc_io_t *io;
+    mc_shm_early_t *early;
+} mc_shm_coming_t;
 
 typedef struct mc_shm_link {
     mc_peer_t peer;
@@ -22,8 +29,9 @@ typedef struct mc_shm_link {
     uint64_t n_in, n_out;  /* slots read and written */
     uint64_t room;         /* slots that may be written, as last seen */
     mc_io_queue_t awaited; /* receives without a message */
+    mc_shm_coming_t coming;
     mc_shm_early_t *early, **early_end;
-    mc_io_queue_t sending; /* sends that wait for room; with some bytes given: in pieces */
+    mc_io_queue_t sending; /* sends that wait for room, for the next piece's perhaps */
     mc_io_queue_t reading; /* receives in the middle of the peer's memory */
     mc_io_queue_t replies; /* receives whose word to the sender waits for room */
     mc_io_t *shared;       /* the one of `reading` that the sender writes too */
@@ -37,6 +45,7 @@ typedef struct {
     mc_shm_mapping_t mapping;
     mc_shm_address_t address;
     mc_shm_link_t *links;
+    size_t eager;       /* bytes of the largest message that is sent without being asked for */
     uint32_t n_offered; /* messages that others read, or will */
     mc_shm_early_t *spare;
     char piece[MC_SHM_PIECE_BYTES]; /* last: it need not be in the cache where nothing is reduced */
@@ -76,6 +85,12 @@ static inline void *mc_shm_page(mc_shm_channel_t *channel, uint64_t n)
 static inline const char *mc_shm_data(const mc_shm_link_t *link, const mc_shm_slot_t *slot)
 {
     return slot->bytes <= MC_SHM_SMALL ? slot->data : mc_shm_page(link->in, link->n_in);
+}
+
+/* Of a message, what is in its slot or in the page beside that. */
+static inline size_t mc_shm_first(const mc_shm_slot_t *slot)
+{
+    return slot->bytes < MC_SHM_PAGE ? slot->bytes : MC_SHM_PAGE;
 }
 
 /* The early message of that tag, out of the list; NULL: none. Afterwards the caller makes it the transport's `spare`. */
