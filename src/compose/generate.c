@@ -193,13 +193,10 @@ static int make_plan(const mc_strategy_t *strategy, const mc_mesh_t *mesh, int32
 int mc_strategy_plan(const mc_strategy_t *strategy, const mc_mesh_t *mesh, int32_t rank,
                      int32_t root, mc_plan_t **plan)
 {
-    const mc_move_t *const move = &mc_moves[strategy->collective];
-    if (rank < 0 || rank >= mesh->size || (move->rooted && (root < 0 || root >= mesh->size)))
+    if (rank < 0 || rank >= mesh->size || root < 0 || root >= mesh->size)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "rank and root lie in 0 to %d; got rank %d and root %d", mesh->size - 1,
                        rank, root);
-    /* strategies without a root of their own pass through rank 0 */
-    root = move->rooted ? root : 0;
     const int status = mc_strategy_check(strategy, mesh);
     if (status)
         return status;

@@ -213,7 +213,7 @@ static int check_line(const mc_strategy_t *s, const mc_mesh_t *mesh)
 
 static int check_fits(const mc_mesh_t *mesh, const mc_wish_t *wish, const mc_strategy_t *wanted)
 {
-    const mc_mesh_t led = mc_mesh_led_by(mesh, mc_moves[wish->collective].rooted ? wish->root : 0);
+    const mc_mesh_t led = mc_mesh_led_by(mesh, wish->root);
     if (wish->in_order && mc_strategy_check_order(wanted, &led))
         return MESHCOLL_ERR_STRATEGY;
     return wish->aligned ? mc_strategy_check_aligned(wanted, mesh, wish->aligned) : MESHCOLL_OK;

@@ -2,6 +2,8 @@
 
 #include "transport/shm_copy.h"
 
+#include <string.h>
+
 typedef mc_shm_link_t link_t;
 
 static mc_shm_t *shm_of(const link_t *link)
@@ -30,6 +32,22 @@ void mc_shm_publish(link_t *link, mc_shm_slot_t *slot)
     mc_shm_wake(link);
 }
 
+/* What a core writes the first time comes to it from far, and the kernel maps it first: the first message of a link that
+ * needs a page has all of them brought here at once. By then who reads them has touched them, so that they lie on its
+ * memory node. */
+static void warm_pages(link_t *link)
+{
+    memset(link->out->page, 0, sizeof link->out->page);
+    link->warm = true;
+}
+
+static void *page_to_fill(link_t *link)
+{
+    if (!link->warm)
+        warm_pages(link);
+    return mc_shm_page(link->out, link->n_out);
+}
+
 static void gather_spans(char *to, const mc_message_t *m)
 {
     for (uint32_t i = 0; i < m->n_spans; to += m->span[i++].bytes)
@@ -43,11 +61,11 @@ static void write_head(mc_shm_slot_t *slot, mc_shm_kind_t kind, const mc_message
     slot->bytes = m->bytes;
 }
 
-/* Of a page at most. */
+/* Of a page at most. The head comes last: its line is the one that the reader looks at all the time, and takes away. */
 static void write_message(link_t *link, mc_shm_slot_t *slot, const mc_message_t *m)
 {
+    gather_spans(m->bytes <= MC_SHM_SMALL ? slot->data : page_to_fill(link), m);
     write_head(slot, MC_SHM_MESSAGE, m);
-    gather_spans(m->bytes <= MC_SHM_SMALL ? slot->data : mc_shm_page(link->out, link->n_out), m);
     mc_shm_publish(link, slot);
 }
 
@@ -76,7 +94,7 @@ static uint32_t give_pieces(link_t *link, mc_io_t *io)
          n++) {
         const size_t left = io->message.bytes - io->done;
         const size_t part = left < MC_SHM_PAGE ? left : MC_SHM_PAGE;
-        mc_shm_move(io, mc_shm_page(link->out, link->n_out), part, false);
+        mc_shm_move(io, page_to_fill(link), part, false);
         slot->kind = MC_SHM_PIECE;
         slot->tag = io->offer[0];
         slot->bytes = part;
@@ -90,8 +108,8 @@ static uint32_t give_pieces(link_t *link, mc_io_t *io)
 /* A message of more than a page; whether all of it is given. */
 static bool begin_pieces(link_t *link, mc_shm_slot_t *slot, mc_io_t *io)
 {
+    mc_shm_move(io, page_to_fill(link), MC_SHM_PAGE, false);
     write_head(slot, MC_SHM_MESSAGE, &io->message);
-    mc_shm_move(io, mc_shm_page(link->out, link->n_out), MC_SHM_PAGE, false);
     io->done = MC_SHM_PAGE;
     mc_shm_publish_only(link, slot);
     give_pieces(link, io);
