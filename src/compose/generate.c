@@ -66,12 +66,9 @@ static uint16_t narrow(int32_t n)
 static mc_traffic_t traffic_of(const mc_mesh_t *mesh, const mc_phase_t *phase,
                                const mc_placement_t state[MC_MAX_DIMS], int32_t len)
 {
-    mc_traffic_t traffic = {.senders = narrow(mc_algorithm_senders(phase->algorithm, len)),
-                            .receivers = narrow(mc_algorithm_receivers(phase->algorithm, len))};
-    for (int32_t d = 0; d < mesh->ndims; d++)
-        if (state[d] == MC_ROOT)
-            traffic.rooted |= (uint8_t)(1u << d);
-    return traffic;
+    return (mc_traffic_t){.senders = narrow(mc_algorithm_senders(phase->algorithm, len)),
+                          .receivers = narrow(mc_algorithm_receivers(phase->algorithm, len)),
+                          .rooted = (uint8_t)mc_placements_rooted(mesh, state)};
 }
 
 static void add_phase(mc_builder_t *b, const mc_strategy_t *s, const mc_mesh_t *mesh,

@@ -51,9 +51,11 @@ static mc_line_shape_t shape_of(const mc_mesh_t *mesh, mc_mesh_t *even, bool all
             continue;
         shape.lines *= mesh->dim[d].extent;
     }
+    const unsigned rooted = mc_placements_rooted(mesh, state);
+    const int32_t last = dims.first + dims.count - 1;
     for (int32_t d = 0; d < mesh->ndims; d++) {
-        const int32_t last = dims.first + dims.count - 1, wire = mc_links_wire(links, d);
-        shape.crowd[d] = mc_placements_crowd(mesh, wire > last ? wire : last, state);
+        const int32_t wire = mc_links_wire(links, d);
+        shape.crowd[d] = mc_mesh_crowd(mesh, wire > last ? wire : last, rooted);
         shape.wire[d] = wire + 1;
         shape.ports[d] = links->dim[wire].ports;
         shape.pulled[d] = links->dim[d].pulled;
