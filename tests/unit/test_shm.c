@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { RANKS = 2, MOST = 1 << 20 };
 
@@ -297,6 +298,30 @@ Test(shm, tells_of_messages_of_another_length)
 }
 
 /* A receiver that has only begun finds the end of its message there. */
+/* Pages of the sender's that are gone: the kernel reads up to them, and says no more than how far. */
+Test(shm, tells_of_memory_that_cannot_be_read)
+{
+    enum { PAGE = 4096, PAGES = 4 };
+    pair_t p = open_pair(MC_SHM_READ);
+    unsigned char *const to = pattern(PAGES * PAGE, 1);
+    char *const from =
+        mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    cr_assert(from != MAP_FAILED && munmap(from + (PAGES - 1) * PAGE, PAGE) == 0);
+    const mc_span_t out = {from, PAGES * PAGE}, in = {to, PAGES * PAGE};
+    const mc_message_t send = {42, &out, 1, out.bytes}, recv = {42, &in, 1, in.bytes};
+    mc_io_t sent = io_of(&p, 0), received = io_of(&p, 1);
+    cr_assert_eq(p.t[0]->ops->send(p.peer[0], &send, &sent), MESHCOLL_IN_PROGRESS);
+    cr_assert_eq(p.t[1]->ops->recv(p.peer[1], &recv, &received), MESHCOLL_IN_PROGRESS);
+    progress(&p, 3);
+    cr_assert_eq(mc_io_pop(&p.finished[1]), &received);
+    cr_expect_eq(received.status, MESHCOLL_ERR_TRANSPORT);
+    cr_expect_not_null(strstr(meshcoll_last_error(), "Bad address"), "%s", meshcoll_last_error());
+    cr_expect_eq(mc_io_pop(&p.finished[0]), &sent, "the sender is told");
+    close_pair(&p);
+    munmap(from, (PAGES - 1) * PAGE);
+    free(to);
+}
+
 Test(shm, a_sender_that_waits_helps_to_move_its_message)
 {
     enum { BYTES = 8 << 20, TAIL = 1 << 18 };
