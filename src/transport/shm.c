@@ -125,14 +125,34 @@ static bool send_first(link_t *link, uint32_t *events)
     return true;
 }
 
+/* A message on the board, or one that is written there as soon as its last send has begun. */
+static int write_posted(link_t *link, mc_shm_slot_t *slot, const mc_message_t *m, mc_io_t *io)
+{
+    shm_t *const shm = shm_of(link);
+    slot->kind = MC_SHM_POSTED;
+    slot->tag = m->tag;
+    slot->bytes = m->bytes;
+    mc_shm_post_told(&shm->poster, slot->word);
+    publish(link, slot);
+    if (m->more == 0) {
+        mc_shm_post_write(&shm->poster, &shm->mapping.segment->board);
+        return MESHCOLL_OK;
+    }
+    mc_io_append(&shm->poster.waiting, io);
+    return MESHCOLL_IN_PROGRESS;
+}
+
 static int shm_send(mc_peer_t *peer, const mc_message_t *m, mc_io_t *io)
 {
     link_t *const link = (link_t *)peer;
+    shm_t *const shm = shm_of(link);
     mc_shm_slot_t *const slot = link->sending.first ? NULL : mc_shm_free_slot(link);
     if (slot && m->bytes <= MC_SHM_PAGE) {
         write_message(link, slot, m);
         return MESHCOLL_OK;
     }
+    if (slot && mc_shm_post(&shm->poster, &shm->mapping.segment->board, m))
+        return write_posted(link, slot, m, io);
     io->message = *m;
     io->done = io->at = 0;
     io->offer[0] = 0;
@@ -144,15 +164,6 @@ static int shm_send(mc_peer_t *peer, const mc_message_t *m, mc_io_t *io)
 }
 
 /* Receiving ------------------------------------------------------------------------------------- */
-
-static void take_bytes(mc_io_t *io, const char *data, size_t n)
-{
-    if (io->taker.take)
-        io->taker.take(io->taker.context, io, data, n);
-    else
-        mc_shm_move(io, (char *)data, n, true);
-    io->done += n;
-}
 
 static int check_length(const link_t *link, const mc_io_t *io, uint64_t bytes)
 {
@@ -237,9 +248,20 @@ static void fail_read(link_t *link, mc_io_t *io)
                          dim, known_as(link), (int)link->address.pid, strerror(errno), dim);
 }
 
+static bool is_posted(const mc_io_t *io)
+{
+    return io->offer[0] == 0;
+}
+
 /* Reads on; whether it is complete or has failed, and is no receive any more. */
 static bool read_on(link_t *link, mc_io_t *io)
 {
+    if (is_posted(io)) {
+        if (!mc_shm_post_read(&link->mapping.segment->board, io))
+            return false;
+        mc_io_finish(io, MESHCOLL_OK);
+        return true;
+    }
     for (size_t turn = 0; turn < TURN_BYTES && io->done < io->message.bytes && !io->status;) {
         const size_t most = next_bytes(link, io, TURN_BYTES - turn);
         if (most == 0)
@@ -264,11 +286,18 @@ static int meet(link_t *link, const mc_shm_slot_t *slot, const char *data, mc_io
     io->status = status;
     if (slot->kind == MC_SHM_MESSAGE) {
         if (!status)
-            take_bytes(io, data, slot->bytes);
+            mc_shm_take(io, data, slot->bytes);
         return status;
     }
     memcpy(io->offer, slot->word, sizeof io->offer);
-    if (status) {
+    if (is_posted(io)) {
+        mc_shm_board_t *const board = &link->mapping.segment->board;
+        if (status)
+            mc_shm_post_leave(board, io);
+        if (status || mc_shm_post_read(board, io))
+            return status;
+        mc_io_append(&link->reading, io);
+    } else if (status) {
         finish_read(link, io);
     } else if (shm_of(link)->params.access == MC_SHM_COPY) {
         if (!reply(link, MC_SHM_GIVE, io))
@@ -337,27 +366,9 @@ static int shm_recv_reduce(mc_peer_t *peer, const mc_message_t *m, const mc_take
 
 /* Progress -------------------------------------------------------------------------------------- */
 
-/* Takes the receive out that awaits this tag; mostly it is the first. */
-static mc_io_t *take_awaited(mc_io_queue_t *q, uint64_t tag)
-{
-    mc_io_t *before = NULL;
-    for (mc_io_t *io = q->first; io; before = io, io = io->next) {
-        if (io->message.tag != tag)
-            continue;
-        if (before)
-            before->next = io->next;
-        else
-            q->first = io->next;
-        if (q->last == io)
-            q->last = before;
-        return io;
-    }
-    return NULL;
-}
-
 static bool arrive(link_t *link, const mc_shm_slot_t *slot, const char *data)
 {
-    mc_io_t *const io = take_awaited(&link->awaited, slot->tag);
+    mc_io_t *const io = mc_shm_take_awaited(&link->awaited, slot->tag);
     if (!io)
         return mc_shm_keep_early(link, slot, data) == MESHCOLL_OK;
     const int status = meet(link, slot, data, io);
@@ -373,7 +384,7 @@ static mc_io_t *io_of(uint64_t word)
 
 static void piece_arrives(mc_io_t *io, const char *data, uint64_t bytes)
 {
-    take_bytes(io, data, bytes);
+    mc_shm_take(io, data, bytes);
     if (io->done == io->message.bytes)
         mc_io_finish(io, MESHCOLL_OK);
 }
@@ -386,6 +397,7 @@ static bool read_slot(link_t *link, const mc_shm_slot_t *slot)
     case MC_SHM_MESSAGE:
         return arrive(link, slot, mc_shm_data(link, slot));
     case MC_SHM_OFFER:
+    case MC_SHM_POSTED:
         return arrive(link, slot, NULL);
     case MC_SHM_SHARE:
         link->helped = (mc_shm_helped_t){io, slot->word[1], slot->word[2]};
@@ -463,6 +475,8 @@ static uint32_t shm_progress(mc_transport_t *t)
         while (link->sending.first && send_first(link, &n))
             ;
     }
+    if (shm->poster.readers > 0)
+        n += mc_shm_post_write(&shm->poster, &shm->mapping.segment->board);
     for (link_t *link = shm->links; link; link = link->next)
         if (link->reading.first)
             n += read_memory(link);
