@@ -266,9 +266,19 @@ static void run(const view_t *view)
     }
 }
 
-static double run_after_barrier(const view_t *view)
+static void use(const view_t *view)
 {
+    use_buffers(view->in.at, view->in.n * sizeof(float), view->out.at, view->out.n * sizeof(float));
+}
+
+/* Buffers are used behind the barrier: who is done with the last operation takes no core from who is still at it. */
+static double run_after_barrier(const view_t *view, bool used)
+{
+    if (used && !gate)
+        use(view);
     MPI_Barrier(MPI_COMM_WORLD);
+    if (used && gate)
+        use(view);
     const double begin = gate ? gate_pass(gate) : now();
     run(view);
     const double end = now();
@@ -287,9 +297,7 @@ static int run_rounds(const options_t *o, const view_t *view, double *time)
         MPI_Bcast(&more, 1, MPI_CHAR, 0, MPI_COMM_WORLD);
         if (!more)
             return n;
-        use_buffers(view->in.at, view->in.n * sizeof(float), view->out.at,
-                    view->out.n * sizeof(float));
-        time[n] = run_after_barrier(view);
+        time[n] = run_after_barrier(view, true);
         elapsed += time[n];
     }
 }
@@ -320,11 +328,11 @@ static void measure(const options_t *o, const view_t *view)
         fflush(stdout);
     }
     fill(view);
-    run_after_barrier(view);
+    run_after_barrier(view, false);
     const unsigned long long bad = wrong(view);
     clear(view);
     for (int i = 0; i < o->warmup; i++)
-        run_after_barrier(view);
+        run_after_barrier(view, false);
 
     double *const time = allocate((size_t)o->iterations * sizeof *time);
     double *const slowest = allocate((size_t)o->iterations * sizeof *slowest);

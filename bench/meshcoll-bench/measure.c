@@ -69,14 +69,18 @@ static void wait_for_all(const bench_t *bench, const lane_t *lane)
         check_status(meshcoll_barrier(bench->handle), lane->who, "a barrier");
 }
 
-/* When the iteration began. The barrier before the gate is the measured library's own, as in compare/peer.c: the caches
- * then have its code and memory, and what is left of a shaper's burst is the same for all. */
-static double begin_together(const bench_t *bench, const lane_t *lane)
+/* When the iteration began. The barrier before the gate is the measured library's own, as in compare/peer.c: what is left of
+ * a shaper's burst is the same for all, and who is done with the last operation takes no core from who is still at it. */
+static double begin_together(const bench_t *bench, const lane_t *lane, const view_t *used)
 {
+    if (used && !bench->gate)
+        data_use(bench, used);
     if (bench->gate && lane->request)
         wait_for_all(bench, lane);
     else
         MPI_Barrier(MPI_COMM_WORLD);
+    if (used && bench->gate)
+        data_use(bench, used);
     return bench->gate ? gate_pass(bench->gate) : mc_now();
 }
 
@@ -84,7 +88,7 @@ static void run_checked(bench_t *bench, const view_t *view, lane_t *lane)
 {
     const view_t mine = lane->request ? *view : own_mpi_view(bench, view);
     data_fill(bench, &mine);
-    begin_together(bench, lane);
+    begin_together(bench, lane, NULL);
     run(bench, &mine, lane);
     const uint64_t wrong = data_wrong(bench, &mine);
     uint64_t all;
@@ -119,8 +123,7 @@ static void run_timed(const bench_t *bench, const view_t *view, lane_t *lane)
     uint64_t before[MC_MAX_DIMS];
     for (int32_t d = 0; d < bench->mesh.ndims; d++)
         before[d] = meshcoll_bytes_sent(bench->handle, d);
-    data_use(bench, view);
-    const double begin = begin_together(bench, lane);
+    const double begin = begin_together(bench, lane, view);
     run(bench, view, lane);
     const double end = mc_now();
     if (bench->gate)
@@ -152,22 +155,43 @@ static void ask_rank_0(const bench_t *bench, const lane_t *lane, char *more, int
         MPI_Bcast(more, n, MPI_CHAR, 0, MPI_COMM_WORLD);
 }
 
+/* The same on all ranks (Fisher, Yates 1938; Steele, Lea, Flood 2014). */
+static void shuffle(int *order, int n, uint64_t *seed)
+{
+    for (int i = n - 1; i > 0; i--) {
+        uint64_t z = *seed += 0x9e3779b97f4a7c15u;
+        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+        z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+        const int other = (int)((z ^ (z >> 31)) % (uint64_t)(i + 1)), kept = order[i];
+        order[i] = order[other];
+        order[other] = kept;
+    }
+}
+
+/* Each round in another order: what ran before leaves bytes in somebody's cache, and whoever always came after the same one
+ * would pay for it. */
 static void run_rounds(const bench_t *bench, const view_t *view, lane_t *lane, int n)
 {
     char *const more = malloc((size_t)n);
-    if (!more)
+    int *const order = malloc((size_t)n * sizeof *order);
+    uint64_t seed = 1;
+    if (!more || !order)
         die("out of memory for %d strategies", n);
+    for (int i = 0; i < n; i++)
+        order[i] = i;
     for (bool any = true; any;) {
         for (int i = 0; i < n; i++)
             more[i] = wants_more(&bench->options, &lane[i]);
         ask_rank_0(bench, lane, more, n);
+        shuffle(order, n, &seed);
         any = false;
         for (int i = 0; i < n; i++)
-            if (more[i]) {
-                run_timed(bench, view, &lane[i]);
+            if (more[order[i]]) {
+                run_timed(bench, view, &lane[order[i]]);
                 any = true;
             }
     }
+    free(order);
     free(more);
 }
 
@@ -255,7 +279,7 @@ static uint64_t measure_lanes(bench_t *bench, const view_t *view, lane_t *lane, 
     data_clear(bench, view);
     for (int round = 0; round < bench->options.warmup; round++)
         for (int i = 0; i < n; i++) {
-            begin_together(bench, &lane[i]);
+            begin_together(bench, &lane[i], NULL);
             run(bench, view, &lane[i]);
         }
     run_rounds(bench, view, lane, n);

@@ -59,46 +59,101 @@ static double gain(double seconds, double carried, double usual, double burst)
     return more > 0 ? more : 0;
 }
 
-static void load_shaped(const mc_load_kind_t *kind, const mc_price_t *price, double share,
-                        double bytes, uint32_t segments, double *load)
+/* See mc_bounds_t. */
+static void load_step(const mc_bounds_t *b, const mc_priced_step_t *step, double *fixed,
+                      double *moved)
 {
+    const mc_load_kind_t *const kind = &b->kind;
+    const mc_price_t *const price = &b->graph->price[step->price];
+    const double bytes = b->bytes * mc_ratio_value(step->share);
+    fixed[0] = price->fixed;
+    moved[0] = price->per_byte * bytes;
+    for (int32_t i = 0; i < kind->n_busy; i++) {
+        fixed[1 + i] = price->busy_fixed[i];
+        moved[1 + i] = price->busy_per_byte[i] * bytes;
+    }
     for (int32_t s = 0; s < kind->n_shaped; s++) {
         const mc_shaped_t *const shaped = &price->shaped[kind->shaped[s].wire];
-        if (shaped->once == 0 && shaped->busy == 0 && shaped->carried == 0)
-            continue;
-        double *const part = load + part_of_shaped(kind, s), *const more =
-                                                                 load + part_of_gain(kind, s);
-        const double burst = kind->shaped[s].burst, rest = segments - 1.0;
-        part[0] = shaped->once_fixed + shaped->once * share * bytes / segments;
-        part[1] = (shaped->busy_fixed + shaped->busy * share * bytes / segments) * rest;
-        part[2] = shaped->carried * share * bytes * kind->shaped[s].beta;
-        more[0] = gain(part[0], part[2], 1.0 / segments, burst);
-        more[1] = gain(part[1], part[2], rest / segments, burst);
+        const int32_t part = part_of_shaped(kind, s);
+        fixed[part] = shaped->once_fixed;
+        moved[part] = shaped->once * bytes;
+        fixed[part + 1] = shaped->busy_fixed;
+        moved[part + 1] = shaped->busy * bytes;
+        moved[part + 2] = shaped->carried * bytes * kind->shaped[s].beta;
     }
 }
 
-static void load_step(const mc_bounds_t *b, const mc_priced_step_t *step, uint32_t segments,
-                      double *load)
+static uint64_t parts_of_step(const mc_load_kind_t *kind, const double *fixed, const double *moved)
 {
-    const mc_price_t *const price = &b->graph->price[step->price];
-    const double share = mc_ratio_value(step->share);
-    const double bytes = b->bytes * share / segments;
-    memset(load, 0, sizeof *load * (size_t)b->kind.n);
-    load[0] = price->fixed + price->per_byte * bytes;
-    for (int32_t d = 0; d < b->kind.n_busy; d++)
-        load[1 + d] = (segments - 1) * (price->busy_fixed[d] + price->busy_per_byte[d] * bytes);
-    if (b->bytes > 0)
-        load_shaped(&b->kind, price, share, b->bytes, segments, load);
+    const uint64_t all = (UINT64_C(1) << MC_SHAPED_PARTS) - 1;
+    uint64_t parts = 0;
+    for (int32_t k = 0; k < kind->n_priced; k++)
+        parts |= (uint64_t)(fixed[k] + moved[k] > 0) << k;
+    for (int32_t s = 0; s < kind->n_shaped; s++)
+        if (parts >> part_of_shaped(kind, s) & all)
+            parts |= UINT64_C(3) << part_of_gain(kind, s);
+    return parts;
+}
+
+void mc_bounds_reload(mc_bounds_t *b)
+{
+    const size_t n = (size_t)b->kind.n;
+    memset(b->fixed, 0, sizeof *b->fixed * n * (size_t)b->graph->n_steps);
+    memset(b->moved, 0, sizeof *b->moved * n * (size_t)b->graph->n_steps);
+    for (size_t i = 0; i < (size_t)b->graph->n_steps; i++) {
+        load_step(b, &b->graph->step[i], b->fixed + i * n, b->moved + i * n);
+        b->parts[i] = parts_of_step(&b->kind, b->fixed + i * n, b->moved + i * n);
+    }
+}
+
+/* How often each part counts in so many segments: what a segment takes whatever its bytes, and what all bytes take. */
+typedef struct {
+    double fixed[MC_MOST_PARTS], moved[MC_MOST_PARTS];
+} times_t;
+
+static times_t times_of(const mc_bounds_t *b, uint32_t segments)
+{
+    const mc_load_kind_t *const kind = &b->kind;
+    const double piece = b->bytes > 0 ? 1.0 / segments : 0, rest = segments - 1.0;
+    times_t times = {{1}, {piece}};
+    for (int32_t i = 0; i < kind->n_busy; i++) {
+        times.fixed[1 + i] = rest;
+        times.moved[1 + i] = rest * piece;
+    }
+    for (int32_t s = 0; s < kind->n_shaped && b->bytes > 0; s++) {
+        const int32_t part = part_of_shaped(kind, s);
+        times.fixed[part] = 1;
+        times.moved[part] = piece;
+        times.fixed[part + 1] = rest;
+        times.moved[part + 1] = rest * piece;
+        times.moved[part + 2] = 1;
+    }
+    return times;
+}
+
+static void load_gains(const mc_load_kind_t *kind, uint32_t segments, uint64_t parts, double *load)
+{
+    for (int32_t s = 0; s < kind->n_shaped; s++) {
+        const double *const part = load + part_of_shaped(kind, s);
+        double *const more = load + part_of_gain(kind, s);
+        const double burst = kind->shaped[s].burst;
+        if (!(parts >> part_of_gain(kind, s) & 1))
+            continue;
+        more[0] = gain(part[0], part[2], 1.0 / segments, burst);
+        more[1] = gain(part[1], part[2], (segments - 1.0) / segments, burst);
+    }
 }
 
 static void load_steps(const mc_bounds_t *b, const mc_cut_t *cut)
 {
+    const times_t times = times_of(b, cut->segments);
+    const double *fixed = b->fixed, *moved = b->moved;
+    const int32_t n = b->kind.n;
     double *load = cut->load;
-    for (int32_t i = 0; i < b->graph->n_steps; i++, load += b->kind.n) {
-        load_step(b, &b->graph->step[i], cut->segments, load);
-        cut->parts[i] = 0;
-        for (int32_t k = 0; k < b->kind.n; k++)
-            cut->parts[i] |= (uint64_t)(load[k] != 0) << k;
+    for (int32_t i = 0; i < b->graph->n_steps; i++, load += n, fixed += n, moved += n) {
+        for (int32_t k = 0; k < n; k++)
+            load[k] = fixed[k] * times.fixed[k] + moved[k] * times.moved[k];
+        load_gains(&b->kind, cut->segments, b->parts[i], load);
     }
 }
 
@@ -216,13 +271,17 @@ int mc_bounds_init(mc_bounds_t *b, const mc_priced_t *graph, const mc_links_t *l
     b->weight = calloc((size_t)b->n_blocks * (size_t)b->kind.n, sizeof *b->weight);
     b->offset = calloc(2 * (size_t)b->n_blocks, sizeof *b->offset);
     b->at_group = malloc((size_t)b->kind.n_priced * sizeof *b->at_group * (size_t)graph->n_groups);
-    if (!b->weight || !b->offset || !b->at_group) {
+    b->fixed = malloc(sizeof *b->fixed * (size_t)b->kind.n * (size_t)graph->n_steps);
+    b->moved = malloc(sizeof *b->moved * (size_t)b->kind.n * (size_t)graph->n_steps);
+    b->parts = malloc(sizeof *b->parts * (size_t)graph->n_steps);
+    if (!b->weight || !b->offset || !b->at_group || !b->fixed || !b->moved || !b->parts) {
         mc_bounds_free(b);
         return mc_fail_memory("the planner's bounds");
     }
     for (int32_t v = 0; v < n_variants; v++)
         for (int32_t i = 0; i < bases.n; i++)
             add_mean(b, &bases.base[i], variant[v]);
+    mc_bounds_reload(b);
     return MESHCOLL_OK;
 }
 
@@ -231,6 +290,9 @@ void mc_bounds_free(mc_bounds_t *b)
     free(b->weight);
     free(b->offset);
     free(b->at_group);
+    free(b->fixed);
+    free(b->moved);
+    free(b->parts);
     *b = (mc_bounds_t){0};
 }
 
@@ -238,10 +300,11 @@ mc_lanes_t mc_block_mean(const mc_bounds_t *b, int32_t block, const double *load
 {
     const mc_lanes_t *const weight = b->weight + (size_t)block * (size_t)b->kind.n;
     mc_lanes_t mean = {{0}};
-    for (int32_t k = 0; parts >> k; k++)
-        if (parts >> k & 1)
-            for (int32_t i = 0; i < MC_LANES / 2; i++)
-                mean.two[i] += weight[k].two[i] * load[k];
+    for (; parts; parts &= parts - 1) {
+        const int32_t k = __builtin_ctzll(parts);
+        for (int32_t i = 0; i < MC_LANES / 2; i++)
+            mean.two[i] += weight[k].two[i] * load[k];
+    }
     return mean;
 }
 
@@ -256,7 +319,7 @@ static void fill_groups(const mc_bounds_t *b, const mc_cut_t *cut, int32_t block
 {
     mc_lanes_t *const at_step = mc_block_steps(cut, block);
     for (int32_t i = 0; i < b->graph->n_steps; i++)
-        at_step[i] = mc_block_mean(b, block, mc_cut_step(b, cut, i), cut->parts[i]);
+        at_step[i] = mc_block_mean(b, block, mc_cut_step(b, cut, i), b->parts[i]);
     for (int32_t g = 0; g < b->graph->n_groups; g++) {
         const mc_priced_group_t group = b->graph->group[g];
         mc_lanes_t least = at_step[group.first];
@@ -413,9 +476,8 @@ int mc_cut_open(mc_bounds_t *b, mc_cut_t *cut, uint32_t segments, mc_good_t *goo
 {
     *cut = (mc_cut_t){.segments = segments};
     cut->load = malloc(sizeof(double) * (size_t)b->graph->n_steps * (size_t)b->kind.n);
-    cut->parts = malloc(sizeof *cut->parts * (size_t)b->graph->n_steps);
     cut->block = malloc(sizeof *cut->block * (size_t)b->n_blocks);
-    if (!cut->load || !cut->parts || !cut->block) {
+    if (!cut->load || !cut->block) {
         mc_cut_drop(cut);
         return mc_fail_memory("the planner's bounds");
     }
@@ -440,7 +502,6 @@ int mc_cut_close(mc_bounds_t *b, mc_cut_t *cut)
 void mc_cut_drop(mc_cut_t *cut)
 {
     free(cut->load);
-    free(cut->parts);
     for (int32_t i = 0; i < cut->n_blocks; i++)
         free(cut->block[i]);
     free(cut->block);

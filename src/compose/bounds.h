@@ -41,6 +41,8 @@ typedef struct {
     const mc_priced_t *graph;
     double bytes;
     mc_load_kind_t kind;
+    double *fixed, *moved; /* seconds, by step and part: of any segment; of all bytes in one */
+    uint64_t *parts;       /* by step: a bit for each part that may be more than 0 */
     int32_t n_means, n_blocks;
     mc_lanes_t *weight; /* by block and part */
     mc_lanes_t *offset; /* two a block: seconds */
@@ -51,7 +53,6 @@ typedef struct {
 typedef struct {
     uint32_t segments;
     double *load;       /* by step and part */
-    uint64_t *parts;    /* by step: a bit for each part that is not 0 */
     mc_lanes_t **block; /* seconds: by step, by group the least, by node to the end */
     double *least;      /* by node and priced part */
     int32_t n_blocks;   /* that are filled in */
@@ -79,6 +80,8 @@ static inline int32_t mc_path_step(uint64_t phase)
 
 int mc_bounds_init(mc_bounds_t *b, const mc_priced_t *graph, const mc_links_t *links, double bytes);
 void mc_bounds_free(mc_bounds_t *b);
+/* Anew, when steps were taken out of the graph. */
+void mc_bounds_reload(mc_bounds_t *b);
 
 /* Seconds of a path with that load. */
 double mc_bounds_whole(const mc_bounds_t *b, const double *load);
@@ -113,7 +116,7 @@ static inline mc_lanes_t *mc_block_nodes(const mc_bounds_t *b, const mc_cut_t *c
     return cut->block[block] + b->graph->n_steps + b->graph->n_groups;
 }
 
-/* The means of one block of a load, of which `parts` are not 0. */
+/* The means of one block of a load, of which no other than `parts` are more than 0. */
 mc_lanes_t mc_block_mean(const mc_bounds_t *b, int32_t block, const double *load, uint64_t parts);
 
 /* Where a path has got, by block, is every end of it dearer than `limit` seconds, by whatever step of the group

@@ -3,14 +3,31 @@
 
 #include <math.h>
 
+static uint64_t odd_part(uint64_t a)
+{
+    return a >> __builtin_ctzll(a);
+}
+
+/* Binary (Stein 1967): what is shared is mostly twos, and division takes long. Neither is 0. */
 static int64_t gcd(int64_t a, int64_t b)
 {
-    while (b != 0) {
-        const int64_t rest = a % b;
-        a = b;
-        b = rest;
+    const uint64_t x = (uint64_t)(a < 0 ? -a : a), y = (uint64_t)(b < 0 ? -b : b);
+    uint64_t less = odd_part(x), more = odd_part(y);
+    while (less != 1 && more != less) {
+        if (more < less) {
+            const uint64_t swapped = less;
+            less = more;
+            more = swapped;
+            continue;
+        }
+        more = odd_part(more - less);
     }
-    return a < 0 ? -a : a;
+    return (int64_t)(less << __builtin_ctzll(x | y));
+}
+
+static int64_t over(int64_t a, int64_t divisor)
+{
+    return divisor == 1 ? a : a / divisor;
 }
 
 mc_ratio_t mc_ratio(int64_t num, int64_t den)
@@ -18,7 +35,7 @@ mc_ratio_t mc_ratio(int64_t num, int64_t den)
     if (num == 0 || den == 0)
         return (mc_ratio_t){0, 1};
     const int64_t common = den < 0 ? -gcd(num, den) : gcd(num, den);
-    return (mc_ratio_t){num / common, den / common};
+    return (mc_ratio_t){over(num, common), over(den, common)};
 }
 
 mc_ratio_t mc_ratio_add(mc_ratio_t a, mc_ratio_t b)
@@ -27,8 +44,8 @@ mc_ratio_t mc_ratio_add(mc_ratio_t a, mc_ratio_t b)
         return b;
     if (b.num == 0)
         return a;
-    if (a.den == 1 && b.den == 1)
-        return (mc_ratio_t){a.num + b.num, 1};
+    if (a.den == b.den)
+        return a.den == 1 ? (mc_ratio_t){a.num + b.num, 1} : mc_ratio(a.num + b.num, a.den);
     const int64_t common = gcd(a.den, b.den);
     return mc_ratio(a.num * (b.den / common) + b.num * (a.den / common), a.den / common * b.den);
 }
@@ -38,8 +55,11 @@ mc_ratio_t mc_ratio_mul(mc_ratio_t a, mc_ratio_t b)
 {
     if (a.num == 0 || b.num == 0)
         return (mc_ratio_t){0, 1};
+    if (b.num == b.den)
+        return a;
     const int64_t left = gcd(a.num, b.den), right = gcd(b.num, a.den);
-    return (mc_ratio_t){(a.num / left) * (b.num / right), (a.den / right) * (b.den / left)};
+    return (mc_ratio_t){over(a.num, left) * over(b.num, right),
+                        over(a.den, right) * over(b.den, left)};
 }
 
 bool mc_ratio_equal(mc_ratio_t a, mc_ratio_t b)
@@ -156,7 +176,7 @@ mc_busy_t mc_term_busy(const mc_term_t *busy, const mc_link_t *link, double n)
 
 double mc_busy_both(double link, double own)
 {
-    return own == 0 ? link : hypot(link, own);
+    return own == 0 ? link : sqrt(link * link + own * own);
 }
 
 double mc_cost_busy(const mc_cost_t *busy, const mc_links_t *links, double n, int32_t *busiest)

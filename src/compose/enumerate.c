@@ -10,10 +10,10 @@ static bool is_choice(const mc_graph_t *graph, const mc_algorithm_t *a)
 
 static mc_choices_t choices_of(const mc_graph_t *graph, meshcoll_collective_t collective)
 {
-    mc_choices_t choices = {0};
-    for (int32_t i = 0; i < mc_n_algorithms && choices.n < MC_MAX_CHOICES; i++)
+    mc_choices_t choices = 0;
+    for (int32_t i = 0; i < mc_n_algorithms; i++)
         if (mc_algorithms[i].collective == collective && is_choice(graph, &mc_algorithms[i]))
-            choices.index[choices.n++] = i;
+            choices |= UINT64_C(1) << i;
     return choices;
 }
 
@@ -22,14 +22,15 @@ mc_choices_t mc_graph_choices(const mc_graph_t *graph, const mc_hop_t *hop)
     const mc_choices_t all = graph->choices[hop->collective];
     const bool aligned = graph->aligned && mc_moves[hop->collective].reduces;
     const bool exchange = hop->gathered && hop->collective == MESHCOLL_ALLTOALL;
-    mc_choices_t fit = {0};
+    mc_choices_t fit = 0;
     const int32_t len = mc_dims_extent(&graph->mesh, hop->dims);
     if (!aligned && !exchange)
         return all;
-    for (int32_t i = 0; i < all.n; i++)
-        if (exchange ? mc_algorithm_exchanges_pairs(all.index[i])
-                     : mc_algorithm_aligned(all.index[i], len))
-            fit.index[fit.n++] = all.index[i];
+    for (mc_choices_t left = all; left;) {
+        const int32_t i = mc_choices_take(&left);
+        if (exchange ? mc_algorithm_exchanges_pairs(i) : mc_algorithm_aligned(i, len))
+            fit |= UINT64_C(1) << i;
+    }
     return fit;
 }
 
@@ -161,7 +162,7 @@ int32_t mc_graph_hops(const mc_graph_t *graph, const mc_node_t *node, mc_hop_t h
         for (int c = 0; c < MESHCOLL_COLLECTIVES; c++)
             for (int32_t last = first; last < graph->n; last++) {
                 const meshcoll_collective_t move = (meshcoll_collective_t)c;
-                if (!leads_on(graph, node, last, move) || graph->choices[c].n == 0)
+                if (!leads_on(graph, node, last, move) || graph->choices[c] == 0)
                     break;
                 if (!suits_exchange(graph, node, first, move))
                     continue;
@@ -210,18 +211,26 @@ static mc_choices_t choices_at(const walk_t *w, int32_t i)
     return mc_graph_choices(w->graph, &w->hop[i]);
 }
 
+static int32_t nth_of(mc_choices_t choices, int32_t n)
+{
+    int32_t i = mc_choices_take(&choices);
+    while (n-- > 0)
+        i = mc_choices_take(&choices);
+    return i;
+}
+
 /* The path with every algorithm in every phase once: turn k takes each phase's k-th. */
 static bool cover(walk_t *w)
 {
     int32_t turns = 1;
     for (int32_t i = 0; i < w->strategy.n_phases; i++) {
-        const int32_t n = choices_at(w, i).n;
+        const int32_t n = mc_choices_count(choices_at(w, i));
         turns = n > turns ? n : turns;
     }
     for (int32_t turn = 0; turn < turns; turn++) {
         for (int32_t i = 0; i < w->strategy.n_phases; i++) {
             const mc_choices_t choices = choices_at(w, i);
-            w->strategy.phase[i].algorithm = choices.index[turn % choices.n];
+            w->strategy.phase[i].algorithm = nth_of(choices, turn % mc_choices_count(choices));
         }
         if (!w->each(w->context, &w->strategy))
             return false;
@@ -255,10 +264,9 @@ static bool walk_all(walk_t *w, const mc_node_t *node)
     bool more = true;
     for (int32_t h = 0; h < n && more; h++) {
         const mc_node_t next = mc_graph_after(node, &hop[h]);
-        const mc_choices_t choices = mc_graph_choices(w->graph, &hop[h]);
         w->strategy.phase[i].dims = hop[h].dims;
-        for (int32_t a = 0; a < choices.n && more; a++) {
-            w->strategy.phase[i].algorithm = choices.index[a];
+        for (mc_choices_t left = mc_graph_choices(w->graph, &hop[h]); left && more;) {
+            w->strategy.phase[i].algorithm = mc_choices_take(&left);
             more = walk_all(w, &next);
         }
     }

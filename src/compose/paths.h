@@ -12,13 +12,23 @@
 
 enum {
     MC_MAX_LINES = MC_MAX_DIMS * (MC_MAX_DIMS + 1) / 2, /* plain and merged */
-    MC_MAX_HOPS = 3 * MC_MAX_LINES, /* a placement is left in three ways at most */
-    MC_MAX_CHOICES = 8
+    MC_MAX_HOPS = 3 * MC_MAX_LINES /* a placement is left in three ways at most */
 };
 
-typedef struct {
-    int32_t n, index[MC_MAX_CHOICES];
-} mc_choices_t;
+/* Algorithms of the registry, a bit each. */
+typedef uint64_t mc_choices_t;
+
+static inline int32_t mc_choices_count(mc_choices_t choices)
+{
+    return __builtin_popcountll(choices);
+}
+/* Takes the first one off; there is one. */
+static inline int32_t mc_choices_take(mc_choices_t *choices)
+{
+    const int32_t first = __builtin_ctzll(*choices);
+    *choices &= *choices - 1;
+    return first;
+}
 
 typedef struct {
     meshcoll_collective_t collective;

@@ -194,21 +194,22 @@ static int32_t group_of(build_t *b, const mc_node_t *node, const mc_hop_t *hop)
     int32_t *const known = &b->group[(((line << n) + site.used) << n) + site.shards];
     if (*known)
         return *known - 1;
-    const mc_choices_t choices = mc_graph_choices(&p->graph, hop);
+    mc_choices_t left = mc_graph_choices(&p->graph, hop);
     const mc_ratio_t share = share_of(b, hop, &site);
     mc_priced_group_t *const group = roomy(p->group, p->n_groups, &b->room_groups, sizeof *group);
     if (!group)
         return -1;
     p->group = group;
-    group[p->n_groups] = (mc_priced_group_t){p->n_steps, choices.n};
-    for (int32_t a = 0; a < choices.n; a++) {
-        const int32_t price = price_of(b, node, hop, &site, choices.index[a]);
+    group[p->n_groups] = (mc_priced_group_t){p->n_steps, mc_choices_count(left)};
+    while (left) {
+        const int32_t algorithm = mc_choices_take(&left);
+        const int32_t price = price_of(b, node, hop, &site, algorithm);
         mc_priced_step_t *const step = roomy(p->step, p->n_steps, &b->room_steps, sizeof *step);
         if (step)
             p->step = step;
         if (!step || price < 0)
             return -1;
-        step[p->n_steps++] = (mc_priced_step_t){price, {choices.index[a], hop->dims}, share};
+        step[p->n_steps++] = (mc_priced_step_t){price, {algorithm, hop->dims}, share};
     }
     *known = ++p->n_groups;
     return *known - 1;
@@ -347,7 +348,7 @@ void mc_priced_prune(mc_priced_t *p, double margin)
     p->pruned = true;
     for (int32_t g = 0; g < p->n_groups; g++) {
         mc_priced_group_t *const group = &p->group[g];
-        mc_priced_step_t kept[MC_MAX_CHOICES];
+        mc_priced_step_t kept[MC_MAX_ALGORITHMS];
         int32_t n = 0;
         for (int32_t i = group->first; i < group->first + group->n; i++)
             if (!is_needless(p, group, i, margin))

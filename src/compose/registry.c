@@ -43,6 +43,7 @@ const mc_algorithm_t mc_algorithms[] = {
 };
 /* clang-format on */
 const int32_t mc_n_algorithms = MC_COUNT(mc_algorithms);
+_Static_assert(MC_COUNT(mc_algorithms) <= MC_MAX_ALGORITHMS, "mc_choices_t has a bit for each");
 
 bool mc_algorithm_aligned(int32_t algorithm, int32_t len)
 {

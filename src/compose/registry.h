@@ -41,6 +41,7 @@ typedef struct {
     mc_fan_t fan;
 } mc_algorithm_t;
 
+enum { MC_MAX_ALGORITHMS = 64 }; /* a bit each where the search keeps them */
 extern const mc_algorithm_t mc_algorithms[];
 extern const int32_t mc_n_algorithms;
 

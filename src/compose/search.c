@@ -360,6 +360,7 @@ static void prune(search_t *s, mc_good_t *good)
 {
     mc_priced_prune(s->graph, good->seconds * MC_SLACK);
     mc_cut_drop(&s->cut[0]); /* steps have moved */
+    mc_bounds_reload(&s->bounds);
     good->seconds = INFINITY;
     s->status = mc_cut_open(&s->bounds, &s->cut[0], 1, good);
 }

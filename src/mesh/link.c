@@ -224,6 +224,10 @@ static int parse_field(word_t field, word_t value, const mc_mesh_t *mesh, mc_lin
         return read_share(value, &link->incast)
                    ? MESHCOLL_OK
                    : fail_value(field, value, "a share of beta as in 0.2, or 0");
+    if (is(field, "window"))
+        return read_size(value, &link->window)
+                   ? MESHCOLL_OK
+                   : fail_value(field, value, "a size as in 256KiB, or 0");
     if (is(field, "ports"))
         return read_ports(value, &link->ports)
                    ? MESHCOLL_OK
@@ -232,8 +236,8 @@ static int parse_field(word_t field, word_t value, const mc_mesh_t *mesh, mc_lin
         return read_yes_no(value, &link->pulled) ? MESHCOLL_OK
                                                  : fail_value(field, value, "yes or no");
     return mc_fail(MESHCOLL_ERR_PARSE,
-                   "a link has alpha, gap, cpu, beta, bus, burst, gamma, header, incast, ports, "
-                   "pulled, wire and at, but no '%.*s'",
+                   "a link has alpha, gap, cpu, beta, bus, burst, gamma, header, incast, "
+                   "window, ports, pulled, wire and at, but no '%.*s'",
                    (int)field.n, field.at);
 }
 
@@ -510,6 +514,8 @@ static void print_link(const mc_link_t *link, const mc_mesh_t *mesh, mc_text_t *
         mc_text_add(text, ";header:%.17gB", link->header);
     if (link->incast != 0)
         print_share(link->incast, text);
+    if (link->window != 0)
+        mc_text_add(text, ";window:%.17gB", link->window);
     if (link->ports == MC_PORTS_ALL)
         mc_text_add(text, ";ports:all");
     else

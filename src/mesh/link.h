@@ -8,7 +8,9 @@
 #include "mesh/mesh.h"
 
 enum { MC_PORTS_ALL = INT32_MAX }; /* every rank has a port of its own: written "all" */
-enum { MC_LINK_POINTS = 8, MC_WIRE_OWN = -1 };
+enum { MC_LINK_POINTS = 9, MC_WIRE_OWN = -1 };
+/* Bytes that any link may have on the way, as measured in the lab: see preset.c. */
+enum { MC_LINK_WINDOW = 1 << 18 };
 enum {
     MC_LINKS_TEXT = 4096
 }; /* room for what is printed of links as measured, a few at several sizes */
@@ -34,6 +36,9 @@ typedef struct {
     double burst;  /* bytes that pass a port at once after a pause, before beta counts: what a token
                       bucket lets through (Cruz 1991); 0 where nothing shapes the link */
     double header; /* bytes by which a message keeps a port busy besides its own: its headers */
+    /* Bytes that may be on the way through a port, where sends stream: so many that it never runs dry, and no more
+     * than queues hold. 0: mc_link_window(). */
+    double window;
     /* The dimension through whose port it leaves a box too, as index + 1: two dimensions between boxes that have
      * one NIC share its wire. 0: not said, MC_WIRE_OWN: its own. */
     int32_t wire;
@@ -83,6 +88,11 @@ static inline int32_t mc_links_wire(const mc_links_t *links, int32_t d)
 {
     return links->dim[d].wire > 0 ? links->dim[d].wire - 1 : d;
 }
+/* The one it has, or else what it holds in two round trips of two alphas (the bandwidth-delay product, twice), and
+ * MC_LINK_WINDOW at least. */
+double mc_link_window(const mc_link_t *link);
+/* Of all ports of one box, through the wire of dimension `d`. */
+double mc_links_window(const mc_links_t *links, const mc_mesh_t *mesh, int32_t d);
 /* Does any link let a burst through? */
 bool mc_links_burst(const mc_links_t *links);
 /* Where `carried[d]` bytes pass the port of the wire of dimension d: `left`, a copy of `links`, has bursts taken

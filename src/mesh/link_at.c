@@ -1,4 +1,4 @@
-/* Links as a vector of a certain size finds them. */
+/* Links as a vector of a certain size finds them, and what they hold. */
 #include "mesh/link.h"
 
 /* `share` of the way from one to the other, where what is by the byte counts with its bytes. */
@@ -49,6 +49,21 @@ mc_links_t mc_links_at(const mc_links_t *links, double bytes)
     for (int32_t d = 0; d < at.ndims; d++)
         find_point(&at.dim[d], bytes);
     return at;
+}
+
+double mc_link_window(const mc_link_t *link)
+{
+    const double held = link->beta > 0 ? 4 * link->alpha / link->beta : 0;
+    if (link->window > 0)
+        return link->window;
+    return held > MC_LINK_WINDOW ? held : MC_LINK_WINDOW;
+}
+
+double mc_links_window(const mc_links_t *links, const mc_mesh_t *mesh, int32_t d)
+{
+    const mc_link_t *const wire = &links->dim[mc_links_wire(links, d)];
+    const int32_t ranks = mc_mesh_stride(mesh, d);
+    return mc_link_window(wire) * (wire->ports < ranks ? wire->ports : ranks);
 }
 
 bool mc_links_burst(const mc_links_t *links)

@@ -182,6 +182,7 @@ int mc_call_choose(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, mc_
                             .streams = mc_handle_wire(h) >= 0,
                             .wire = mc_handle_wire(h),
                             .beside = h->beside,
+                            .window = mc_handle_window(h),
                             .aligned = aligned};
     return mc_choose(&h->choice, &h->mesh, &h->links, &wish, choice);
 }

@@ -168,7 +168,7 @@ static size_t piece_of(const mc_mesh_t *mesh, const mc_wish_t *wish, const mc_st
     mc_placement_t state[MC_MAX_DIMS];
     mc_strategy_state(s, mesh, phase, state);
     const int32_t beside = wish->beside > 0 ? wish->beside : 1;
-    return mc_hold_piece(mc_placements_crowd(mesh, wish->wire, state) * beside);
+    return mc_hold_piece(wish->window, mc_placements_crowd(mesh, wish->wire, state) * beside);
 }
 
 static void join_segments(const mc_mesh_t *mesh, const mc_links_t *links, const mc_wish_t *wish,

@@ -114,6 +114,17 @@ int32_t mc_handle_wire(const meshcoll_t *h)
     return d;
 }
 
+size_t mc_handle_window(const meshcoll_t *h)
+{
+    const double most =
+        (double)(UINT64_C(1) << 48); /* no limit, and no overflow of what is added */
+    const int32_t wire = mc_handle_wire(h);
+    if (wire < 0 || h->window > 0)
+        return wire < 0 ? 0 : h->window;
+    const double window = mc_links_window(&h->links, &h->mesh, wire);
+    return (size_t)(window < most ? window : most);
+}
+
 /* Dimensions whose transports stream, a bit each. */
 static uint64_t streaming(const meshcoll_t *h)
 {

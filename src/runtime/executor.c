@@ -112,7 +112,8 @@ int mc_executor_init(mc_executor_t *x, const mc_plan_t *plan, const mc_wiring_t 
                          .n_lanes = lanes,
                          .n_sending = sends,
                          .wire = wiring->wire,
-                         .beside = wiring->beside};
+                         .beside = wiring->beside,
+                         .window = wiring->window};
     x->task = (mc_task_t *)memory;
     x->lane = (mc_lane_t *)(x->task + n);
     x->queue = (uint32_t *)(x->lane + lanes);

@@ -83,6 +83,7 @@ typedef struct {
     mc_port_t port[MC_MAX_DIMS];
     uint32_t n_ports;
     int32_t wire, beside; /* as in mc_wiring_t */
+    size_t window;        /* alike */
     mc_io_queue_t finished;
     mc_io_queue_t credits;   /* of lanes, that have come or gone */
     uint32_t n_credits;      /* of a run, both ways */
@@ -99,6 +100,7 @@ typedef struct {
     /* the innermost dimension whose transport streams: ranks inside of it share a port; and how many parts of
      * a split mesh share them */
     int32_t wire, beside;
+    size_t window; /* bytes that those may have on the way together (mesh/link.h) */
     mc_peer_t *const *peer;
     uint64_t *const *bytes_sent;
 } mc_wiring_t;

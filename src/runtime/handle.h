@@ -39,6 +39,7 @@ struct meshcoll {
     char *addresses; /* of all ranks' transports, `address_stride` apart, as they were gathered */
     size_t address_stride;
     int32_t beside;   /* of a sub-mesh: how many parts of its parent share a port; else 1 */
+    size_t window;    /* of a sub-mesh: its parent's; else 0 */
     mc_peer_t **peer; /* by rank, ascending */
     uint32_t n_peers, peer_capacity;
     uint64_t bytes_sent[MC_MAX_DIMS];
@@ -86,6 +87,8 @@ void mc_handle_close(meshcoll_t *h);
 int mc_handle_connect(meshcoll_t *h, int32_t rank, mc_peer_t **peer);
 /* The innermost dimension whose transport streams (transport.h), on all ranks; -1: none does. */
 int32_t mc_handle_wire(const meshcoll_t *h);
+/* Bytes that the ranks of a box may have on the way through it together; 0: there is none. */
+size_t mc_handle_window(const meshcoll_t *h);
 
 /* After a failed run, whose text meshcoll_last_error() has. */
 void mc_handle_break(meshcoll_t *h, int status);

@@ -2,7 +2,8 @@
 
 size_t mc_executor_ahead(const mc_executor_t *x, uint8_t phase)
 {
-    return mc_hold_ahead(mc_plan_crowd(x->plan, phase, x->wire) * (x->beside > 0 ? x->beside : 1));
+    return mc_hold_ahead(x->window,
+                         mc_plan_crowd(x->plan, phase, x->wire) * (x->beside > 0 ? x->beside : 1));
 }
 
 /* Of one phase, as the plan is walked through. */

@@ -10,27 +10,26 @@
 
 #include "runtime/executor.h"
 
-/* What a rank may send ahead of what it receives: several times what a wire holds between two hosts
- * (25 Gbit/s for 30 us: 94 KB), so that it never runs dry. And what ranks that share a port may together: still that,
- * and as much as queues of switches hold. With 512 KiB alltoalls of 1 MiB lost packets before NICs that queue
- * 500 KB, and took 1.09 to 1.12 of the bound on 2x8, 1.08 to 1.10 on 4x4; with 256 KiB they lost none and took 1.08
- * and 1.07 (docs/performance.md). */
-enum { MC_HOLD_AHEAD = 1 << 17, MC_HOLD_PORT = 1 << 18 };
+/* What ranks that share a port may send ahead together is a property of the wire (`window` in mesh/link.h): as much
+ * as keeps it busy, and no more than queues of switches hold. With 512 KiB alltoalls of 1 MiB lost packets before
+ * NICs that queue 500 KB, and took 1.09 to 1.12 of the bound on 2x8, 1.08 to 1.10 on 4x4; with 256 KiB they lost none
+ * and took 1.08 and 1.07 (docs/performance.md). One rank by itself has half of it: a ring keeps the wire busy with
+ * that. */
+enum { MC_HOLD_ALONE = 2 };
 
 /* A message is held back as a whole. In quarters 8 ranks in boxes of 4, 3 and 1 exchanged 1 MiB blocks at 200 Mbit/s
- * in 1.06 of the bound, in halves 1.12, in one piece of MC_HOLD_AHEAD 1.22 to 1.32; rings of allgathers of 16 MiB on 4x4 and
+ * in 1.06 of the bound, in halves 1.12, in one piece 1.22 to 1.32; rings of allgathers of 16 MiB on 4x4 and
  * 8x2 took 1.05 and 1.09, 1.27 and 1.58, 1.20 and 1.80 (docs/performance.md). */
 enum { MC_HOLD_PIECES = 4 };
 
-/* Bytes that each of so many ranks may send ahead through the port they share, and the message to cut them into. */
-static inline size_t mc_hold_ahead(int32_t ranks)
+/* Bytes that each of so many ranks may send ahead through the ports they share, and the message to cut them into. */
+static inline size_t mc_hold_ahead(size_t window, int32_t ranks)
 {
-    const size_t share = (size_t)MC_HOLD_PORT / (size_t)(ranks > 0 ? ranks : 1);
-    return share < MC_HOLD_AHEAD ? share : MC_HOLD_AHEAD;
+    return window / (size_t)(ranks > MC_HOLD_ALONE ? ranks : MC_HOLD_ALONE);
 }
-static inline size_t mc_hold_piece(int32_t ranks)
+static inline size_t mc_hold_piece(size_t window, int32_t ranks)
 {
-    return mc_hold_ahead(ranks) / MC_HOLD_PIECES;
+    return mc_hold_ahead(window, ranks) / MC_HOLD_PIECES;
 }
 
 /* For the binding that was measured last: sets `held` of the sends that wait for a message, and chains

@@ -193,6 +193,7 @@ static void share_wire(const part_t *p, meshcoll_t *h)
             h->transport[k]->streams = agreed && agreed->streams;
     }
     h->beside = p->parent->beside * behind_port(p->parent) / behind_port(h);
+    h->window = mc_handle_window(p->parent);
 }
 
 static int open_part(const part_t *p, meshcoll_t *parent, meshcoll_t **handle)

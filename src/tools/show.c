@@ -78,7 +78,7 @@ void mc_add_seconds(mc_table_t *table, double seconds)
 
 /* What most links do not have gets a column where one has it. */
 typedef struct {
-    bool gap, cpu, bus, burst, header, incast;
+    bool gap, cpu, bus, burst, header, incast, window;
 } columns_t;
 
 static mc_link_point_t numbers_of(const mc_link_t *link)
@@ -110,6 +110,7 @@ static columns_t columns_of(const mc_mesh_t *mesh, const mc_links_t *links)
         c.burst |= link->burst > 0;
         c.header |= link->header > 0;
         c.incast |= link->incast > 0;
+        c.window |= link->window > 0;
     }
     return c;
 }
@@ -126,6 +127,7 @@ static void add_links_head(mc_table_t *table, const columns_t *c)
                                 c->burst ? "burst" : NULL,
                                 c->header ? "headers" : NULL,
                                 c->incast ? "incast" : NULL,
+                                c->window ? "window" : NULL,
                                 "ports",
                                 ""};
     for (size_t i = 0; i < MC_COUNT(head); i++)
@@ -176,6 +178,8 @@ static void add_link(mc_table_t *table, const columns_t *c, const mc_mesh_t *mes
         add_size(table, link->header);
     if (c->incast)
         mc_table_add(table, "%.0f %%", 100 * link->incast);
+    if (c->window)
+        add_size(table, link->window);
     mc_table_add(table, "%s", mc_show_ports(link->ports, number));
     mc_table_add(table, "%s%s%s", link->pulled ? "the receivers copy" : "",
                  wire == d      ? ""
@@ -190,18 +194,20 @@ static void add_point(mc_table_t *table, const columns_t *c, const mc_link_point
     char number[MC_NUMBER_TEXT];
     mc_table_add(table, "  at %s", mc_print_bytes(at->bytes, number, sizeof number));
     add_numbers(table, c, at);
-    for (int i = 0; i < 2 + c->burst + c->header + c->incast; i++)
+    for (int i = 0; i < 2 + c->burst + c->header + c->incast + c->window; i++)
         mc_table_add(table, "%s", "");
 }
 
 int mc_show_links(const mc_mesh_t *mesh, const mc_links_t *links)
 {
-    char align[16] = "lr";
+    char align[32];
+    mc_text_t columns = mc_text(align, sizeof align);
     const columns_t c = columns_of(mesh, links);
-    const int numbers = 2 + c.gap + c.cpu + c.bus + c.burst + c.header + c.incast;
+    const int numbers = 2 + c.gap + c.cpu + c.bus + c.burst + c.header + c.incast + c.window;
+    mc_text_add(&columns, "lr");
     for (int i = 0; i < numbers; i++)
-        strcat(align, "r");
-    strcat(align, "ll");
+        mc_text_add(&columns, "r");
+    mc_text_add(&columns, "ll");
     mc_table_t table = mc_table(align);
     add_links_head(&table, &c);
     for (int32_t d = 0; d < mesh->ndims; d++) {
@@ -247,11 +253,11 @@ json_t *mc_json_links(const mc_mesh_t *mesh, const mc_links_t *links)
             link->ports == MC_PORTS_ALL ? json_string("all") : json_integer(link->ports);
         json_array_append_new(
             dims,
-            json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:b, s:s, s:o}",
+            json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:b, s:s, s:o}",
                       "dim", mesh->dim[d].name, "alpha", link->alpha, "gap", link->gap, "cpu",
                       link->cpu, "incast", link->incast, "beta", link->beta, "bus", link->bus,
-                      "burst", link->burst, "header", link->header, "gamma", link->gamma, "ports",
-                      ports, "pulled", (int)link->pulled, "wire",
+                      "burst", link->burst, "header", link->header, "window", link->window, "gamma",
+                      link->gamma, "ports", ports, "pulled", (int)link->pulled, "wire",
                       mesh->dim[mc_links_wire(links, d)].name, "at", json_points(link)));
     }
     return dims;

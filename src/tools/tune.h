@@ -18,6 +18,7 @@ typedef struct {
     double row;             /* seconds a message in a row, that waits for none; all ranks at once */
     double incast;          /* by how much of together bytes from all at once are slower */
     double together, alone; /* seconds a byte of one line: all at once, one a box */
+    double window;          /* bytes of a wire that wanted more on the way than others do; else 0 */
     uint64_t bytes;         /* of the largest message */
     double piece;           /* bytes of the pieces in which it was sent */
     /* on wires, of one vector in large and in small pieces; one a box */

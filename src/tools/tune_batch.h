@@ -22,10 +22,17 @@ void *mc_tune_allocate(size_t bytes);
 double mc_tune_most(meshcoll_t *whole, double mine);
 /* Seconds of one of `repeats` runs, the slowest rank's; a rank without a request waits asleep. */
 double mc_batch(meshcoll_t *whole, meshcoll_request_t *request, int32_t repeats);
-/* The same of runs that begin together. Before each, out of the time, every rank reads its output and writes its input,
- * both of `bytes`, as a program does: else they stay in the cache of who moved them the last time. */
-double mc_batch_anew(meshcoll_t *whole, meshcoll_request_t *request, int32_t repeats, void *in,
-                     const void *out, size_t bytes);
+/* What a rank writes before a run and reads after it; of 0 bytes: nothing. */
+typedef struct {
+    void *in, *out;
+    size_t in_bytes, out_bytes;
+} mc_used_t;
+/* Runs that begin together, of ranks on one machine, whose clocks are one: from when the first has left the barrier until
+ * the last is done. Each is kept by itself, MC_MOST_ANEW at most. Before each, out of the time, every rank reads its output
+ * and writes its input, as a program does: else they stay in the cache of who moved them the last time. */
+enum { MC_MOST_ANEW = 64 };
+void mc_batch_anew(meshcoll_t *whole, meshcoll_request_t *request, const mc_used_t *used,
+                   mc_series_t *series);
 /* How often, so that a batch of what takes `once` seconds takes long enough to be timed. */
 int32_t mc_repeats_for(double once);
 void mc_series_keep(mc_series_t *s, double time);

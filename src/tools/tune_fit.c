@@ -103,28 +103,43 @@ static int equation_of(const mc_mesh_t *mesh, const mc_links_t *links, int32_t i
     return status;
 }
 
-/* The best value of unknown u, the others as they are; none is negative. */
-static double improved(const equation_t *e, int32_t n, const double *value, int32_t u)
+/* Least squares' normal equations. */
+typedef struct {
+    double factor[UNKNOWNS][UNKNOWNS], sum[UNKNOWNS];
+} normal_t;
+
+static normal_t normal_of(const equation_t *e, int32_t n)
 {
-    double above = 0, below = 0;
-    for (int32_t i = 0; i < n; i++) {
-        double rest = e[i].sum;
-        for (int32_t v = 0; v < UNKNOWNS; v++)
-            rest -= v == u ? 0 : e[i].factor[v] * value[v];
-        above += e[i].factor[u] * rest;
-        below += e[i].factor[u] * e[i].factor[u];
-    }
-    return below > 0 && above > 0 ? above / below : 0;
+    normal_t normal = {0};
+    for (int32_t i = 0; i < n; i++)
+        for (int32_t u = 0; u < UNKNOWNS; u++) {
+            normal.sum[u] += e[i].factor[u] * e[i].sum;
+            for (int32_t v = 0; v < UNKNOWNS; v++)
+                normal.factor[u][v] += e[i].factor[u] * e[i].factor[v];
+        }
+    return normal;
 }
 
-/* Least squares by turns, far more than it takes. */
-static void solve(const equation_t *e, int32_t n, int32_t sweeps, double value[UNKNOWNS])
+/* The best value of unknown u, the others as they are. */
+static double improved(const normal_t *normal, const double *value, int32_t u)
 {
+    const double *const factor = normal->factor[u];
+    double rest = normal->sum[u] + factor[u] * value[u];
+    for (int32_t v = 0; v < UNKNOWNS; v++)
+        rest -= factor[v] * value[v];
+    return factor[u] > 0 ? rest / factor[u] : 0;
+}
+
+/* Least squares by turns, far more than it takes; no value is below its `least`. */
+static void solve(const equation_t *e, int32_t n, int32_t sweeps, const double least[UNKNOWNS],
+                  double value[UNKNOWNS])
+{
+    const normal_t normal = normal_of(e, n);
     for (int32_t u = 0; u < UNKNOWNS; u++)
-        value[u] = 0;
+        value[u] = least[u];
     for (int32_t sweep = 0; sweep < sweeps; sweep++)
         for (int32_t u = 0; u < UNKNOWNS; u++)
-            value[u] = improved(e, n, value, u);
+            value[u] = fmax(improved(&normal, value, u), least[u]);
 }
 
 int mc_tune_fit(const mc_mesh_t *mesh, const double seconds[MC_TUNE_SHAPES],
@@ -133,6 +148,7 @@ int mc_tune_fit(const mc_mesh_t *mesh, const double seconds[MC_TUNE_SHAPES],
     enum { SWEEPS = 2000 };
     equation_t e[MC_TUNE_SHAPES];
     double value[UNKNOWNS];
+    const double least[UNKNOWNS] = {0};
     char text[MC_TUNE_SHAPE];
     mc_links_t links;
     int32_t n = 0;
@@ -141,7 +157,7 @@ int mc_tune_fit(const mc_mesh_t *mesh, const double seconds[MC_TUNE_SHAPES],
         status = equation_of(mesh, &links, n, seconds[n], &e[n]);
     if (status)
         return status;
-    solve(e, n, SWEEPS, value);
+    solve(e, n, SWEEPS, least, value);
     for (int32_t d = 0; d < mesh->ndims; d++) {
         alpha[d] = value[2 * d];
         cpu[d] = value[2 * d + 1];
@@ -171,38 +187,44 @@ double mc_tune_header(const mc_tune_pieces_t *coarse, const mc_tune_pieces_t *fi
 static const struct {
     meshcoll_collective_t collective;
     const char *strategy;
-} closed_by[] = {
-    {MESHCOLL_ALLREDUCE, "reduce:chain(D) bcast:chain(D)"},
+} probes[] = {
     {MESHCOLL_ALLREDUCE, "reduce_scatter:ring(D) allgather:ring(D)"},
     {MESHCOLL_ALLREDUCE, "allreduce:doubling(D)"},
     {MESHCOLL_ALLREDUCE, "reduce_scatter:fullmesh(D) allgather:fullmesh(D)"},
-    {MESHCOLL_ALLREDUCE, "reduce:star(D) bcast:star(D)"},
-    {MESHCOLL_ALLREDUCE, "reduce:mst(D) bcast:mst(D)"},
     {MESHCOLL_ALLREDUCE, "reduce_scatter:halving(D) allgather:doubling(D)"},
     {MESHCOLL_ALLREDUCE, "reduce_scatter:fullmesh(D) gather:star(D) bcast:star(D)"},
-    {MESHCOLL_ALLREDUCE, "reduce:star(D) scatter:star(D) allgather:fullmesh(D)"},
-    {MESHCOLL_ALLREDUCE, "reduce:mst(D) scatter:mst(D) allgather:ring(D)"},
     {MESHCOLL_ALLGATHER, "allgather:ring(D)"},
     {MESHCOLL_ALLGATHER, "allgather:fullmesh(D)"},
     {MESHCOLL_ALLGATHER, "allgather:doubling(D)"},
     {MESHCOLL_ALLGATHER, "gather:star(D) bcast:star(D)"},
-    {MESHCOLL_ALLGATHER, "gather:mst(D) bcast:mst(D)"},
+    {MESHCOLL_REDUCE_SCATTER, "reduce_scatter:ring(D)"},
+    {MESHCOLL_REDUCE_SCATTER, "reduce_scatter:fullmesh(D)"},
+    {MESHCOLL_REDUCE, "reduce:star(D)"},
+    {MESHCOLL_REDUCE, "reduce:mst(D)"},
+    {MESHCOLL_REDUCE, "reduce_scatter:fullmesh(D) gather:star(D)"},
+    {MESHCOLL_BCAST, "bcast:star(D)"},
+    {MESHCOLL_BCAST, "bcast:mst(D)"},
+    {MESHCOLL_SCATTER, "scatter:star(D)"},
+    {MESHCOLL_SCATTER, "scatter:mst(D)"},
+    {MESHCOLL_GATHER, "gather:star(D)"},
+    {MESHCOLL_GATHER, "gather:mst(D)"},
+    {MESHCOLL_ALLTOALL, "alltoall:pairwise(D)"},
 };
-_Static_assert(MC_COUNT(closed_by) <= MC_TUNE_CLOSED, "room for all times");
+_Static_assert(MC_COUNT(probes) <= MC_TUNE_PROBES, "room for all times");
 
-bool mc_tune_closed(const mc_mesh_t *mesh, int32_t i, mc_tune_closed_t *closed)
+bool mc_tune_probe(const mc_mesh_t *mesh, int32_t i, mc_tune_probe_t *probe)
 {
     int32_t dim[MC_MAX_DIMS];
-    if (long_dims(mesh, dim) != 1 || i >= (int32_t)MC_COUNT(closed_by))
+    if (long_dims(mesh, dim) != 1 || i >= (int32_t)MC_COUNT(probes))
         return false;
-    mc_text_t text = mc_text(closed->strategy, sizeof closed->strategy);
-    for (const char *at = closed_by[i].strategy; *at; at++)
+    mc_text_t text = mc_text(probe->strategy, sizeof probe->strategy);
+    for (const char *at = probes[i].strategy; *at; at++)
         if (*at == 'D')
             mc_text_add(&text, "%s", mesh->dim[dim[0]].name);
         else
             mc_text_add(&text, "%c", *at);
-    closed->collective = closed_by[i].collective;
-    closed->dim = dim[0];
+    probe->collective = probes[i].collective;
+    probe->dim = dim[0];
     return true;
 }
 
@@ -220,39 +242,65 @@ static void add_term(equation_t *e, const mc_term_t *term, double bytes, double 
     e->factor[GAMMA] += mc_ratio_value(term->gamma) * bytes / seconds;
 }
 
-static int closed_equation(const mc_mesh_t *mesh, const mc_links_t *links, int32_t i, double bytes,
-                           double seconds, equation_t *e)
+static int probe_equation(const mc_mesh_t *mesh, const mc_links_t *links, int32_t i, double bytes,
+                          double seconds, equation_t *e)
 {
-    mc_tune_closed_t closed;
+    mc_tune_probe_t probe;
     mc_strategy_t strategy;
-    mc_tune_closed(mesh, i, &closed);
-    const int status = mc_strategy_parse(closed.strategy, closed.collective, mesh, &strategy);
+    mc_tune_probe(mesh, i, &probe);
+    const int status = mc_strategy_parse(probe.strategy, probe.collective, mesh, &strategy);
     *e = (equation_t){.sum = 1};
     for (int32_t k = 0; !status && k < strategy.n_phases; k++) {
         const mc_phase_cost_t cost = mc_strategy_phase_cost(&strategy, mesh, links, 0, k);
-        add_term(e, &cost.once.dim[closed.dim], bytes, seconds);
+        add_term(e, &cost.once.dim[probe.dim], bytes, seconds);
     }
     return status;
 }
 
-int mc_tune_fit_at(const mc_mesh_t *mesh, const double seconds[MC_TUNE_CLOSED], double bytes,
-                   mc_link_point_t *point)
+/* Equations that are far off count for less, so that it is the sum of what they are off by that gets least, not of its
+ * squares: no form fits all collectives, and the few it fits worst are not to bend the rest (iteratively reweighted least
+ * squares, Weiszfeld 1937). */
+static void weigh(const equation_t *e, int32_t n, const double value[UNKNOWNS], equation_t *weighed)
 {
-    enum { SWEEPS = 20000 };
-    equation_t e[MC_TUNE_CLOSED];
-    double value[UNKNOWNS];
-    mc_tune_closed_t closed;
+    const double least = 0.03; /* below that all count alike */
+    for (int32_t i = 0; i < n; i++) {
+        double off = e[i].sum;
+        for (int32_t u = 0; u < UNKNOWNS; u++)
+            off -= e[i].factor[u] * value[u];
+        const double weight = 1 / sqrt(fmax(fabs(off), least));
+        weighed[i].sum = e[i].sum * weight;
+        for (int32_t u = 0; u < UNKNOWNS; u++)
+            weighed[i].factor[u] = e[i].factor[u] * weight;
+    }
+}
+
+int mc_tune_fit_at(const mc_mesh_t *mesh, const double seconds[MC_TUNE_PROBES], double bytes,
+                   const mc_link_point_t *smallest, mc_link_point_t *point)
+{
+    enum { SWEEPS = 20000, WEIGHINGS = 4 };
+    equation_t e[MC_TUNE_PROBES], weighed[MC_TUNE_PROBES];
+    double value[UNKNOWNS], least[UNKNOWNS] = {0};
+    mc_tune_probe_t probe;
     mc_links_t links;
     int32_t n = 0;
     int status = mc_links_parse("uniform", mesh, &links);
     for (int32_t d = 0; d < mesh->ndims; d++)
         links.dim[d].pulled =
             true; /* and has no ports: what ranks take from each other is in bus */
-    for (; !status && mc_tune_closed(mesh, n, &closed); n++)
-        status = closed_equation(mesh, &links, n, bytes, seconds[n], &e[n]);
+    for (; !status && mc_tune_probe(mesh, n, &probe); n++)
+        status = probe_equation(mesh, &links, n, bytes, seconds[n], &e[n]);
     if (status)
         return status;
-    solve(e, n, SWEEPS, value);
+    if (smallest) {
+        least[ALPHA] = smallest->alpha / 2;
+        least[GAP] = smallest->gap / 2;
+        least[CPU] = smallest->cpu / 2;
+    }
+    solve(e, n, SWEEPS, least, value);
+    for (int i = 0; i < WEIGHINGS; i++) {
+        weigh(e, n, value, weighed);
+        solve(weighed, n, SWEEPS, least, value);
+    }
     *point = (mc_link_point_t){.bytes = bytes,
                                .alpha = value[ALPHA],
                                .gap = value[GAP],

@@ -10,16 +10,16 @@ enum { MC_TUNE_EACH = 3, MC_TUNE_SHAPES = MC_TUNE_EACH * MC_MAX_DIMS, MC_TUNE_SH
 /* Strategy `i` of those to be timed, an allreduce; false where there are no more. */
 bool mc_tune_shape(const mc_mesh_t *mesh, int32_t i, char text[MC_TUNE_SHAPE]);
 
-/* Collectives on a single line, at whose end each rank has what it needs from all: one run starts when the
- * last is over. Among them are all ways to be slow: rounds, messages in a row, bytes along the longest path
- * or of all ranks, sums. False where there are no more, or the mesh has not one dimension longer than 1. */
+/* Collectives on a single line, of every kind. Among them are all ways to be slow: rounds, messages in a row, bytes along
+ * the longest path or of all ranks, sums. False where there are no more, or the mesh has not one dimension longer
+ * than 1. */
 typedef struct {
     meshcoll_collective_t collective;
     int32_t dim;
     char strategy[MC_TUNE_SHAPE];
-} mc_tune_closed_t;
-enum { MC_TUNE_CLOSED = 20 };
-bool mc_tune_closed(const mc_mesh_t *mesh, int32_t i, mc_tune_closed_t *closed);
+} mc_tune_probe_t;
+enum { MC_TUNE_PROBES = 32 };
+bool mc_tune_probe(const mc_mesh_t *mesh, int32_t i, mc_tune_probe_t *probe);
 
 /* Bytes that every rank sends in pieces, one after the other all the time: of a piece, and seconds for each. */
 typedef struct {
@@ -37,9 +37,10 @@ bool mc_tune_burst(const mc_mesh_t *mesh, char text[MC_TUNE_SHAPE]);
 int mc_tune_fit(const mc_mesh_t *mesh, const double seconds[MC_TUNE_SHAPES],
                 double alpha[MC_MAX_DIMS], double cpu[MC_MAX_DIMS]);
 
-/* `seconds[i]` of closed collective i with a vector of `bytes`: the link's numbers at that size, in the same
- * way. */
-int mc_tune_fit_at(const mc_mesh_t *mesh, const double seconds[MC_TUNE_CLOSED], double bytes,
-                   mc_link_point_t *point);
+/* `seconds[i]` of probe i with a vector of `bytes`: the link's numbers at that size, in the same
+ * way. `smallest`: the smallest size's, or NULL: a message takes half as long as there at least, which times of large
+ * vectors do not tell, and without which a ring would cost no more than a full mesh of as many bytes. */
+int mc_tune_fit_at(const mc_mesh_t *mesh, const double seconds[MC_TUNE_PROBES], double bytes,
+                   const mc_link_point_t *smallest, mc_link_point_t *point);
 
 #endif

@@ -17,22 +17,25 @@
 #include "tools/tune_points.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
     SMALL_BYTES = 8,    /* of a message */
     ROW_MESSAGES = 128, /* segments, none of which waits for another */
     LEAST_LARGE_BYTES =
-        1 << 20,           /* shapers and buffers let short bursts pass faster than the rest */
-    MOST_BYTES = 32 << 20, /* of all blocks of a line */
-    FINE_BYTES = 4 << 10,  /* of a small piece, that its headers tell on */
-    SUM_BYTES = 1 << 20,   /* of a vector summed in memory */
-    /* a round, with a barrier between, as a program's calls follow each other: what a shaper saved up
-     * before the first is gone after two */
-    BURST_SHOTS = 12
+        1 << 20,            /* shapers and buffers let short bursts pass faster than the rest */
+    MOST_BYTES = 32 << 20,  /* of all blocks of a line */
+    FINE_BYTES = 4 << 10,   /* of a small piece, that its headers tell on */
+    RARE_BYTES = 128 << 10, /* of a piece where receivers hold their senders back */
+    SUM_BYTES = 1 << 20,    /* of a vector summed in memory */
+    BURST_SHOTS = 12        /* a round: what a shaper saved up before the first is gone after two */
 };
+/* Between two shots, besides a barrier: what a program computes between its calls, in which a shaper saves up. */
+static const double burst_pause = 0.5e-3;
 /* More: nothing couples these, and ranks that share a core take turns of milliseconds. */
 static const double least_sums = 100e-3;
 
@@ -66,6 +69,7 @@ typedef struct {
     bool pulled;
     bool among_alone; /* is this line the one of its box that runs alone? */
     meshcoll_t *line;
+    bool widened; /* has its wire got a window of its own? */
     char *buffer;
     size_t bytes; /* of the large message */
     /* bytes of what is sent in small pieces, on a wire; 0 on others. In large pieces that may be the large message.
@@ -136,16 +140,26 @@ static double batch_of(const tuner_t *t, const dim_t *d, series_index_t s, int32
     return mc_batch(t->whole, mine ? d->request[kinds[s].request] : NULL, repeats);
 }
 
-/* Pauses are as short as barriers are: the slowest ranks' times are asked for afterwards. */
+static void sleep_until(double moment)
+{
+    const double left = moment - mc_now();
+    const struct timespec time = {0, (long)(1e9 * left)};
+    if (left > 0)
+        nanosleep(&time, NULL);
+}
+
+/* Pauses are alike: the slowest ranks' times are asked for afterwards. */
 static void shoot(const tuner_t *t, small_t *small)
 {
-    double mine[BURST_SHOTS];
+    double mine[BURST_SHOTS], ended = mc_now();
     for (int i = 0; i < BURST_SHOTS; i++) {
+        sleep_until(ended + burst_pause);
         mc_tune_check(meshcoll_barrier(t->whole), "a barrier");
         const double begin = mc_now();
         mc_tune_check(meshcoll_start(small->request), "a start");
         mc_tune_check(meshcoll_wait(small->request), "a burst");
-        mine[i] = mc_now() - begin;
+        ended = mc_now();
+        mine[i] = ended - begin;
     }
     for (int i = 0; i < BURST_SHOTS; i++)
         mc_series_keep(&small->series, mc_tune_most(t->whole, mine[i]));
@@ -272,7 +286,8 @@ static int32_t cut(size_t bytes, size_t piece)
  * a full mesh would send all to the first neighbour, then to the second, … */
 static int32_t pieces_of(const dim_t *d, size_t bytes)
 {
-    return cut(bytes, d->pulled ? MC_HOLD_AHEAD : mc_hold_piece(d->line->beside));
+    return cut(bytes,
+               d->line->window ? mc_hold_piece(d->line->window, d->line->beside) : RARE_BYTES);
 }
 
 static meshcoll_request_t *large_of(const dim_t *d, const char *algorithm, size_t bytes)
@@ -300,6 +315,33 @@ static series_index_t coarse_of(const dim_t *d)
     return d->lines > 1 ? LARGE_ALONE : LARGE_ALL;
 }
 
+/* Seconds of the small message, of several after what connects. */
+static double least_small(const tuner_t *t, const dim_t *d)
+{
+    double least = INFINITY;
+    for (int i = 0; i < 3; i++)
+        batch_of(t, d, SMALL_ALL, 1);
+    for (int i = 0; i < 3; i++) {
+        const double once = batch_of(t, d, SMALL_ALL, 8);
+        least = once < least ? once : least;
+    }
+    return least;
+}
+
+/* A wire that a window throttles holds as much as that in a round trip; with one that is wide enough it shows its
+ * rate, and wants no wider one. Whether it has got a wider one. */
+static bool widen(dim_t *d, double small, double large)
+{
+    const double messages = d->extent - 1;
+    const mc_link_t seen = {.alpha = small / messages,
+                            .beta = large / messages / d->lines / (double)d->bytes};
+    const double window = mc_link_window(&seen);
+    if (d->line->window == 0 || window <= (double)d->line->window)
+        return false;
+    d->line->window = (size_t)window;
+    return d->widened = true;
+}
+
 /* The small message connects and warms up; the large one grows until it takes `enough` seconds. */
 static void find_sizes(const tuner_t *t, dim_t *d, double enough)
 {
@@ -309,11 +351,14 @@ static void find_sizes(const tuner_t *t, dim_t *d, double enough)
     d->request[SMALL] = request_of(d, "ring", SMALL_BYTES, 1);
     d->request[ROW] = request_of(d, "ring", ROW_MESSAGES * SMALL_BYTES, ROW_MESSAGES);
     d->request[QUARTER] = large_of(d, "ring", d->bytes / 4);
-    for (int i = 0; i < 3; i++)
-        batch_of(t, d, SMALL_ALL, 1);
+    const double small = least_small(t, d);
     for (;;) {
         d->request[LARGE] = large_of(d, "ring", d->bytes);
         const double once = batch_of(t, d, LARGE_ALL, 1);
+        if (widen(d, small, once)) {
+            meshcoll_free(d->request[LARGE]);
+            continue;
+        }
         if (once >= enough || 2 * d->bytes * p > MOST_BYTES)
             break;
         d->bytes *= 2;
@@ -347,7 +392,14 @@ static void run_series(const tuner_t *t, dim_t *d, series_index_t s)
         mc_series_keep(&d->series[s], batch_of(t, d, s, d->series[s].repeats));
 }
 
-static void run_round(tuner_t *t)
+/* What is seen of a line's dimension counts where no size is known, so where sizes are measured a few rounds do. */
+static bool is_enough(const tuner_t *t, int32_t rounds)
+{
+    enum { FEW = 2 };
+    return t->points && rounds >= FEW;
+}
+
+static void run_lines(tuner_t *t)
 {
     for (int32_t i = 0; i < t->n_dims; i++) {
         dim_t *const d = t->dim[i];
@@ -364,10 +416,16 @@ static void run_round(tuner_t *t)
     for (int i = 0; i < 2; i++)
         if (t->burst[i].request)
             shoot(t, &t->burst[i]);
-    show(t, "sizes");
-    mc_tune_points_run(t->points);
     show(t, "summing");
     mc_series_keep(&t->sum, sum_batch(t, t->sum.repeats));
+}
+
+static void run_round(tuner_t *t, int32_t round)
+{
+    if (!is_enough(t, round))
+        run_lines(t);
+    show(t, "sizes");
+    mc_tune_points_run(t->points);
 }
 
 /* As many as there is time for, and one at least. */
@@ -378,9 +436,10 @@ static int32_t run_rounds(tuner_t *t)
     for (double now = mc_tune_most(t->whole, mc_now() - t->begin);
          rounds == 0 || (now + longest < t->seconds && rounds < MC_MOST_ROUNDS); rounds++) {
         const double before = now;
-        run_round(t);
+        run_round(t, rounds);
         now = mc_tune_most(t->whole, mc_now() - t->begin);
-        longest = now - before > longest ? now - before : longest;
+        if (now - before > longest || is_enough(t, rounds))
+            longest = now - before;
     }
     return rounds;
 }
@@ -428,6 +487,7 @@ static mc_seen_t seen(dim_t *d, int32_t ranks)
                       .row = in_row(d, time[SMALL_ALL], time[ROW_ALL]),
                       .incast = incast(d, time[LARGE_ALL], time[FROM_ALL_ALL]),
                       .together = slope(d, time[QUARTER_ALL], time[LARGE_ALL]),
+                      .window = d->widened ? (double)d->line->window : 0,
                       .bytes = d->bytes,
                       .piece = (double)d->bytes / pieces_of(d, d->bytes),
                       .coarse = pieces(d, pieces_of(d, d->fine), time[coarse_of(d)]),
@@ -470,12 +530,11 @@ void mc_tune_measure(const mc_cluster_t *cluster, MPI_Comm comm, double seconds,
     for (int32_t d = 0; d < mesh->ndims; d++)
         if (mesh->dim[d].extent > 1)
             t->dim[t->n_dims++] = dim_open(t, cluster, d);
-    for (int32_t i = 0; i < t->n_dims; i++)
-        find_sizes(t, t->dim[i], enough / t->n_dims);
-
     show(t, "sizes");
     if (comm == MPI_COMM_WORLD) /* a part's sizes are not those of the whole */
         mc_tune_check(mc_tune_points_open(cluster, t->whole, &t->points), "several sizes");
+    for (int32_t i = 0; i < t->n_dims; i++)
+        find_sizes(t, t->dim[i], enough / t->n_dims / (t->points ? 10 : 1));
 
     result.rounds = run_rounds(t);
     result.gamma = mc_series_median(&t->sum) / SUM_BYTES;

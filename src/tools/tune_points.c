@@ -2,19 +2,32 @@
 
 #include <meshcoll/meshcoll.h>
 
+#include "compose/placement.h"
 #include "tools/tune_batch.h"
 #include "tools/tune_fit.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of the vectors: from a cache line to more than caches hold, each eight times the one before. */
-enum { N_POINTS = 7, FIRST_BYTES = 64, STEP = 8, LAST_BYTES = 16 << 20 };
+/* Bytes of the vectors, from a cache line to more than caches hold: where they pass from a cache to the next one times
+ * bend, and the sizes lie closer. */
+enum {
+    N_POINTS = 9,
+    FIRST_BYTES = 64,
+    STEP = 8,
+    LATE_BYTES = 4 << 10,
+    LATE_STEP = 4,
+    LAST_BYTES = 16 << 20
+};
 _Static_assert((int)N_POINTS <= (int)MC_LINK_POINTS, "a link has room for all sizes");
+
+/* Of a batch: seconds, and runs. */
+static const double least_seconds = 4e-3;
+enum { LEAST_RUNS = 3 };
 
 typedef struct {
     meshcoll_request_t *request;
-    size_t bytes; /* of its input */
+    mc_used_t used;
     mc_series_t series;
 } row_t;
 
@@ -22,40 +35,73 @@ struct mc_tune_points {
     const mc_mesh_t *mesh;
     meshcoll_t *whole;
     char *in, *out;
-    int32_t n_closed, n;
+    int32_t n_probes, n;
     double bytes[N_POINTS]; /* of the whole vector, as it can be cut */
-    row_t row[N_POINTS][MC_TUNE_CLOSED];
+    row_t row[N_POINTS][MC_TUNE_PROBES];
 };
 
 static void free_points(mc_tune_points_t *p)
 {
     for (int32_t i = 0; i < p->n; i++)
-        for (int32_t k = 0; k < p->n_closed; k++)
+        for (int32_t k = 0; k < p->n_probes; k++)
             meshcoll_free(p->row[i][k].request);
     free(p->in);
     free(p->out);
     free(p);
 }
 
-/* The first runs connect and warm up. */
-static int open_row(mc_tune_points_t *p, int32_t i, const mc_tune_closed_t *closed, row_t *row)
+static size_t bytes_at(mc_placement_t placement, bool is_root, size_t whole, size_t block)
 {
-    const size_t size = (size_t)p->mesh->size, blocks = (size_t)p->bytes[i] / sizeof(float) / size;
-    const bool gathers = closed->collective == MESHCOLL_ALLGATHER;
+    if (placement == MC_SHARD)
+        return block;
+    return placement != MC_ROOT || is_root ? whole : 0;
+}
+
+/* A broadcast has one buffer, as in MPI. */
+static mc_used_t used_by(const mc_tune_points_t *p, meshcoll_collective_t collective, size_t block)
+{
+    const mc_move_t *const move = &mc_moves[collective];
+    const bool is_root = meshcoll_rank(p->whole) == 0;
+    const size_t whole = block * (size_t)p->mesh->size;
+    return (mc_used_t){.in = p->in,
+                       .out = collective == MESHCOLL_BCAST ? p->in : p->out,
+                       .in_bytes = bytes_at(move->from, is_root, whole, block),
+                       .out_bytes = bytes_at(move->to, is_root, whole, block)};
+}
+
+/* The first runs connect and warm up. */
+static void find_repeats(const mc_tune_points_t *p, row_t *row)
+{
+    enum { RUNS = 3 };
+    double once = 0;
+    for (int run = 0; run < RUNS && once < least_seconds; run++) {
+        row->series = (mc_series_t){.repeats = 1};
+        mc_batch_anew(p->whole, row->request, &row->used, &row->series);
+        once = row->series.time[0];
+    }
+    const double repeats = least_seconds / once;
+    row->series =
+        (mc_series_t){.repeats = repeats < MC_MOST_ANEW ? (int32_t)repeats : MC_MOST_ANEW};
+    if (row->series.repeats < LEAST_RUNS)
+        row->series.repeats = LEAST_RUNS;
+}
+
+static int open_row(mc_tune_points_t *p, int32_t i, const mc_tune_probe_t *probe, row_t *row)
+{
+    const size_t size = (size_t)p->mesh->size, block = (size_t)p->bytes[i] / sizeof(float) / size;
+    const bool has_blocks = mc_move_has_blocks(&mc_moves[probe->collective]);
+    row->used = used_by(p, probe->collective, block * sizeof(float));
     const meshcoll_args_t args = {.size = sizeof args,
-                                  .collective = closed->collective,
-                                  .in = p->in,
-                                  .out = p->out,
-                                  .count = gathers ? blocks : blocks * size,
+                                  .collective = probe->collective,
+                                  .in = row->used.in,
+                                  .out = row->used.out,
+                                  .count = has_blocks ? block : block * size,
                                   .datatype = MESHCOLL_FLOAT32,
                                   .op = MESHCOLL_SUM,
-                                  .strategy = closed->strategy};
+                                  .strategy = probe->strategy};
     const int status = meshcoll_init(p->whole, &args, &row->request);
-    row->bytes = args.count * sizeof(float);
-    double once = 0;
-    for (int run = 0; run < 2 && !status; run++)
-        once = mc_batch_anew(p->whole, row->request, 1, p->in, p->out, row->bytes);
-    row->series.repeats = mc_repeats_for(once);
+    if (!status)
+        find_repeats(p, row);
     return status;
 }
 
@@ -64,7 +110,7 @@ static void set_sizes(mc_tune_points_t *p)
 {
     const size_t whole = (size_t)p->mesh->size * sizeof(float);
     size_t bytes = FIRST_BYTES;
-    for (int32_t i = 0; i < N_POINTS; i++, bytes *= STEP) {
+    for (int32_t i = 0; i < N_POINTS; i++, bytes *= bytes < LATE_BYTES ? STEP : LATE_STEP) {
         const double cut = (double)((bytes + whole - 1) / whole * whole);
         if (!p->n || cut > p->bytes[p->n - 1])
             p->bytes[p->n++] = cut;
@@ -73,24 +119,24 @@ static void set_sizes(mc_tune_points_t *p)
 
 static int open_rows(mc_tune_points_t *p)
 {
-    mc_tune_closed_t closed;
+    mc_tune_probe_t probe;
     int status = MESHCOLL_OK;
-    while (mc_tune_closed(p->mesh, p->n_closed, &closed))
-        p->n_closed++;
+    while (mc_tune_probe(p->mesh, p->n_probes, &probe))
+        p->n_probes++;
     set_sizes(p);
     for (int32_t i = 0; i < p->n && !status; i++)
-        for (int32_t k = 0; k < p->n_closed && !status; k++) {
-            mc_tune_closed(p->mesh, k, &closed);
-            status = open_row(p, i, &closed, &p->row[i][k]);
+        for (int32_t k = 0; k < p->n_probes && !status; k++) {
+            mc_tune_probe(p->mesh, k, &probe);
+            status = open_row(p, i, &probe, &p->row[i][k]);
         }
     return status;
 }
 
 int mc_tune_points_open(const mc_cluster_t *cluster, meshcoll_t *whole, mc_tune_points_t **points)
 {
-    mc_tune_closed_t closed;
+    mc_tune_probe_t probe;
     *points = NULL;
-    if (!mc_tune_closed(&cluster->mesh, 0, &closed) || !mc_tune_is_pulled(cluster, closed.dim))
+    if (!mc_tune_probe(&cluster->mesh, 0, &probe) || !mc_tune_is_pulled(cluster, probe.dim))
         return MESHCOLL_OK;
     mc_tune_points_t *const p = mc_tune_allocate(sizeof *p);
     const size_t bytes = LAST_BYTES + (size_t)cluster->mesh.size * sizeof(float);
@@ -110,10 +156,9 @@ int mc_tune_points_open(const mc_cluster_t *cluster, meshcoll_t *whole, mc_tune_
 void mc_tune_points_run(mc_tune_points_t *p)
 {
     for (int32_t i = 0; p && i < p->n; i++)
-        for (int32_t k = 0; k < p->n_closed; k++) {
+        for (int32_t k = 0; k < p->n_probes; k++) {
             row_t *const row = &p->row[i][k];
-            mc_series_keep(&row->series, mc_batch_anew(p->whole, row->request, row->series.repeats,
-                                                       p->in, p->out, row->bytes));
+            mc_batch_anew(p->whole, row->request, &row->used, &row->series);
         }
 }
 
@@ -121,10 +166,11 @@ int mc_tune_points_close(mc_tune_points_t *p, mc_tuning_t *tuning)
 {
     int status = MESHCOLL_OK;
     for (int32_t i = 0; p && i < p->n && !status; i++) {
-        double seconds[MC_TUNE_CLOSED];
-        for (int32_t k = 0; k < p->n_closed; k++)
+        double seconds[MC_TUNE_PROBES];
+        for (int32_t k = 0; k < p->n_probes; k++)
             seconds[k] = mc_series_median(&p->row[i][k].series);
-        status = mc_tune_fit_at(p->mesh, seconds, p->bytes[i], &tuning->point[i]);
+        status = mc_tune_fit_at(p->mesh, seconds, p->bytes[i], i ? &tuning->point[0] : NULL,
+                                &tuning->point[i]);
     }
     tuning->n_points = p ? p->n : 0;
     if (p)

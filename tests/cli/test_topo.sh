@@ -50,10 +50,10 @@ has "… and 36 more rows"
 run 0 topo --mesh box=2 --links "box=alpha:7us;beta:1GB/s"
 has "link α, a message 1/β, bandwidth 1/γ, summing ports"
 has "7.00 us 1 GB/s - 1 for each box"
-run 0 topo --mesh box=2,gpu=4 --links "box=alpha:9us;gap:2us;beta:1GB/s;burst:64KiB;header:60B;incast:0.25,gpu=alpha:1us;cpu:3us;\
+run 0 topo --mesh box=2,gpu=4 --links "box=alpha:9us;gap:2us;beta:1GB/s;burst:64KiB;header:60B;incast:0.25;window:1MiB,gpu=alpha:1us;cpu:3us;\
 beta:2GB/s;bus:4GB/s;ports:4;at:8KiB;beta:8GB/s;at:1MiB;alpha:5us;cpu:6us"
-has "g, in a row cpu, of all 1/β, bandwidth 1/bus, of all 1/γ, summing burst headers incast"
-has "2.00 us 0 s 1 GB/s - - 64 KiB 60 B 25 %"
+has "g, in a row cpu, of all 1/β, bandwidth 1/bus, of all 1/γ, summing burst headers incast window"
+has "2.00 us 0 s 1 GB/s - - 64 KiB 60 B 25 % 1 MiB"
 has "at 8 KiB"
 has "8 GB/s 4 GB/s"
 has "at 1 MiB 5.00 us"

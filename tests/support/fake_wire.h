@@ -2,6 +2,7 @@
 #ifndef MC_TESTS_SUPPORT_FAKE_WIRE_H
 #define MC_TESTS_SUPPORT_FAKE_WIRE_H
 
+#include "mesh/link.h"
 #include "runtime/executor.h"
 #include "support/plans.h"
 
@@ -34,6 +35,7 @@ typedef struct {
     size_t block;
     int32_t beside;
     bool streams;
+    size_t window; /* bytes; 0: MC_LINK_WINDOW */
 } opened_t;
 
 static inline int wire_send(mc_peer_t *peer, const mc_message_t *message, mc_io_t *io)
@@ -84,8 +86,11 @@ static inline void rank_open(rank_t *r, const opened_t *o)
     }
     r->in = calloc(RANKS, o->block);
     r->out = calloc(RANKS, o->block);
-    const mc_wiring_t wiring = {
-        .rank = o->rank, .beside = o->beside, .peer = peer, .bytes_sent = counter};
+    const mc_wiring_t wiring = {.rank = o->rank,
+                                .beside = o->beside,
+                                .window = o->window ? o->window : MC_LINK_WINDOW,
+                                .peer = peer,
+                                .bytes_sent = counter};
     cr_assert_eq(mc_binding_init(&r->binding, plan), MESHCOLL_OK);
     cr_assert_eq(mc_executor_init(&r->executor, plan, &wiring), MESHCOLL_OK);
     cr_assert_eq(rank_bind(r, o->block, false), 0);

@@ -148,13 +148,32 @@ Test(choice, cuts_what_all_send_to_all)
         place_t at;
         begin_on(&at, meshes[i]);
         const uint64_t block = 1 << 20, bytes = block * (uint64_t)at.mesh.size;
-        const mc_memory_t *const large = choose(
-            &at, &(mc_wish_t){.collective = MESHCOLL_ALLTOALL, .bytes = bytes, .streams = true});
+        const mc_memory_t *const large = choose(&at, &(mc_wish_t){.collective = MESHCOLL_ALLTOALL,
+                                                                  .bytes = bytes,
+                                                                  .streams = true,
+                                                                  .window = MC_LINK_WINDOW});
         cr_expect_geq(large->best.strategy.segments, 32, "%s", meshes[i]);
-        const mc_memory_t *const small = choose(
-            &at, &(mc_wish_t){.collective = MESHCOLL_ALLTOALL, .bytes = 64, .streams = true});
+        const mc_memory_t *const small = choose(&at, &(mc_wish_t){.collective = MESHCOLL_ALLTOALL,
+                                                                  .bytes = 64,
+                                                                  .streams = true,
+                                                                  .window = MC_LINK_WINDOW});
         cr_expect_eq(small->best.strategy.segments, 1, "%s", meshes[i]);
     }
+}
+
+/* A wire that holds more lets larger pieces go. */
+Test(choice, cuts_less_where_more_may_be_on_the_way)
+{
+    place_t narrow, wide;
+    mc_wish_t wish = {.collective = MESHCOLL_ALLTOALL,
+                      .bytes = 16 << 20,
+                      .streams = true,
+                      .window = MC_LINK_WINDOW};
+    begin_on(&narrow, "box=4,gpu=4");
+    begin_on(&wide, "box=4,gpu=4");
+    const uint32_t pieces = choose(&narrow, &wish)->best.strategy.segments;
+    wish.window *= 4;
+    cr_expect_eq(choose(&wide, &wish)->best.strategy.segments, pieces / 4);
 }
 
 /* Bytes of all ranks' messages between boxes over their number, in one segment. */
@@ -183,12 +202,16 @@ Test(choice, cuts_exchanges_where_sends_stream)
         begin_on(&other, "box=4,gpu=4");
         const mc_planner_query_t query = {.bytes = (double)bytes, .max_segments = MC_MAX_SEGMENTS};
         cr_assert_eq(mc_planner_best(by[i], &other.mesh, &other.links, &query, &best), MESHCOLL_OK);
-        const mc_memory_t *const cut =
-            choose(&streaming, &(mc_wish_t){.collective = by[i], .bytes = bytes, .streams = true});
+        const mc_memory_t *const cut = choose(&streaming, &(mc_wish_t){.collective = by[i],
+                                                                       .bytes = bytes,
+                                                                       .streams = true,
+                                                                       .window = MC_LINK_WINDOW});
         const mc_memory_t *const whole =
             choose(&other, &(mc_wish_t){.collective = by[i], .bytes = bytes});
-        cr_expect_leq(mean_message(&streaming, cut, (double)bytes), mc_hold_piece(4));
+        cr_expect_leq(mean_message(&streaming, cut, (double)bytes),
+                      mc_hold_piece(MC_LINK_WINDOW, 4));
         cr_expect(mc_strategy_equal(&whole->best.strategy, &best.strategy));
-        cr_expect_gt(mean_message(&other, whole, (double)bytes), mc_hold_piece(4), "tells nothing");
+        cr_expect_gt(mean_message(&other, whole, (double)bytes), mc_hold_piece(MC_LINK_WINDOW, 4),
+                     "tells nothing");
     }
 }

@@ -8,7 +8,7 @@ static void open_in(rank_t *r, meshcoll_collective_t collective, int32_t rank, s
 {
     const bool gathers = collective == MESHCOLL_GATHER;
     rank_open(r, &(opened_t){collective, gathers ? "gather:star(x)" : "scatter:star(x)", rank,
-                             block, beside, streams});
+                             block, beside, streams, 0});
 }
 
 static void open_rank(rank_t *r, int32_t rank, size_t block, int32_t beside, bool streams)
@@ -64,9 +64,19 @@ Test(credit, one_is_always_asked_for)
 Test(credit, ranks_that_share_a_port_share_what_may_come)
 {
     static rank_t r;
-    open_rank(&r, 0, 32 * KIB, MC_HOLD_PORT / (64 * KIB), true);
+    open_rank(&r, 0, 32 * KIB, MC_LINK_WINDOW / (64 * KIB), true);
     rank_start(&r);
     cr_expect_eq(r.wire.n_asked, 2);
+    rank_close(&r);
+}
+
+/* All of them at once, where the wire holds that. */
+Test(credit, a_wider_window_asks_for_more)
+{
+    static rank_t r;
+    rank_open(&r, &(opened_t){MESHCOLL_GATHER, "gather:star(x)", 0, 32 * KIB, 1, true, 384 * KIB});
+    rank_start(&r);
+    cr_expect_eq(r.wire.n_asked, 6);
     rank_close(&r);
 }
 

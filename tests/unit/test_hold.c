@@ -84,7 +84,8 @@ Test(hold, every_program_order_runs_to_the_end)
 /* Rank 0's exchange of blocks with seven others: to 1, from 7, to 2, from 6, … */
 static void open_beside(rank_t *r, size_t block, bool streams, int32_t beside)
 {
-    rank_open(r, &(opened_t){MESHCOLL_ALLTOALL, "alltoall:pairwise(x)", 0, block, beside, streams});
+    rank_open(r,
+              &(opened_t){MESHCOLL_ALLTOALL, "alltoall:pairwise(x)", 0, block, beside, streams, 0});
 }
 
 static void open_rank(rank_t *r, size_t block, bool streams)
@@ -120,11 +121,22 @@ Test(hold, sends_wait_for_what_comes)
 Test(hold, ranks_that_share_a_port_share_what_goes_ahead)
 {
     static rank_t r;
-    open_beside(&r, 64 * KIB, true, MC_HOLD_PORT / (64 * KIB));
+    open_beside(&r, 64 * KIB, true, MC_LINK_WINDOW / (64 * KIB));
     rank_start(&r);
     cr_expect_eq(r.wire.n_sent, 2);
     come(&r, r.wire.message[7]);
     cr_expect_eq(r.wire.n_sent, 3);
+    rank_close(&r);
+}
+
+/* Half of the wire's window: four blocks, so that five sends go at once. */
+Test(hold, a_wider_window_lets_more_go_ahead)
+{
+    static rank_t r;
+    rank_open(&r, &(opened_t){MESHCOLL_ALLTOALL, "alltoall:pairwise(x)", 0, 64 * KIB, 1, true,
+                              512 * KIB});
+    rank_start(&r);
+    cr_expect_eq(r.wire.n_sent, 5);
     rank_close(&r);
 }
 

@@ -24,7 +24,7 @@ static bool same(const mc_link_t *a, const mc_link_t *b)
     return a->alpha == b->alpha && a->gap == b->gap && a->beta == b->beta && a->gamma == b->gamma &&
            a->ports == b->ports && a->pulled == b->pulled && a->cpu == b->cpu &&
            a->burst == b->burst && a->incast == b->incast && a->bus == b->bus &&
-           a->header == b->header && a->n_points == b->n_points &&
+           a->header == b->header && a->window == b->window && a->n_points == b->n_points &&
            memcmp(a->point, b->point, (size_t)a->n_points * sizeof *a->point) == 0;
 }
 
@@ -153,7 +153,7 @@ Test(link, print_reads_back_as_the_same_numbers)
         "uniform,box=alpha:0;beta:0;gamma:0",
         "uniform,gpu=alpha:5us;gap:1.5us",
         "uniform,gpu=gap:0",
-        "uniform,box=cpu:3.4us;burst:13KiB;header:70B,gpu=cpu:300ns",
+        "uniform,box=cpu:3.4us;burst:13KiB;header:70B;window:384KiB,gpu=cpu:300ns",
         "uniform,gpu=bus:70ps/B;at:4KiB;alpha:2us;gap:1us;bus:0;at:1MiB;beta:50ps/B;gamma:33ps/B",
         "uniform,box=wire:gpu",
         "lab,box=wire:own",
@@ -178,7 +178,7 @@ Test(link, print_is_for_people)
     const mc_links_t links = links_of("box=lab-net,gpu=nvlink4", "box=4,gpu=8");
     mc_links_print(&links, &mesh, &printed);
     cr_expect_str_eq(buffer,
-                     "box=alpha:7us;beta:25MB/s;gamma:1GB/s;ports:1;pulled:no,"
+                     "box=alpha:7us;beta:25MB/s;gamma:1GB/s;window:262144B;ports:1;pulled:no,"
                      "gpu=alpha:2us;beta:450GB/s;gamma:0.9ps/B;ports:all;pulled:yes",
                      "%s", buffer);
 }
@@ -262,6 +262,22 @@ Test(link, what_is_outside_of_a_box_shares_its_wire)
     expect_error("lab,gpu=wire:rack", "own, or the dimension");
 }
 
+/* What it holds in two round trips, and never less than what a slow one may have on the way. */
+Test(link, a_window_follows_from_alpha_and_beta_where_none_is_given)
+{
+    const mc_mesh_t mesh = mesh_of("box=4,gpu=8");
+    const mc_links_t fast = links_of("ethernet-25g,box=alpha:25us;beta:100Gbit/s", "box=4,gpu=8");
+    const mc_links_t slow = links_of("ethernet-10g", "box=4,gpu=8");
+    const mc_links_t given = links_of("ethernet-10g,box=window:64KiB;ports:2", "box=4,gpu=8");
+    const mc_links_t lab = links_of("lab", "box=4,gpu=8");
+    cr_expect_float_eq(mc_link_window(&fast.dim[0]), 2 * 625e3, 1);
+    cr_expect_eq(mc_link_window(&slow.dim[0]), MC_LINK_WINDOW);
+    cr_expect_eq(mc_link_window(&lab.dim[0]), MC_LINK_WINDOW);
+    cr_expect_eq(mc_link_window(&given.dim[0]), 65536);
+    cr_expect_eq(mc_links_window(&given, &mesh, 0), 2 * 65536, "of both ports");
+    cr_expect_eq(mc_link_window(&(mc_link_t){.alpha = 1}), MC_LINK_WINDOW, "beta is 0");
+}
+
 Test(link, a_burst_passes_before_beta_counts)
 {
     const mc_links_t given = links_of("uniform,box=burst:8KiB", "box=4,gpu=8");
@@ -278,4 +294,5 @@ Test(link, a_burst_passes_before_beta_counts)
     cr_expect_eq(again.dim[0].beta, large.dim[0].beta, "taken off once");
     expect_error("uniform,box=burst:8", "a size as in 64KiB");
     expect_error("uniform,box=header:8", "a size as in 70B");
+    expect_error("uniform,box=window:8", "a size as in 256KiB");
 }

@@ -179,16 +179,6 @@ Test(strategy, the_phase_that_does_not_keep_the_order_is_named_on_its_side)
                        "%s", meshcoll_last_error());
 }
 
-/* What the search keeps for a hop has room for so many; what is beyond would never be tried. */
-Test(strategy, every_algorithm_has_room_among_the_choices)
-{
-    int32_t n[MESHCOLL_COLLECTIVES] = {0};
-    for (int32_t i = 0; i < mc_n_algorithms; i++)
-        n[mc_algorithms[i].collective] += !mc_algorithms[i].composite;
-    for (int c = 0; c < MESHCOLL_COLLECTIVES; c++)
-        cr_expect_leq(n[c], MC_MAX_CHOICES, "%s has %d algorithms", mc_moves[c].name, n[c]);
-}
-
 Test(strategy, too_many_phases_are_refused)
 {
     const mc_mesh_t mesh = mesh_of("x=1,y=2");

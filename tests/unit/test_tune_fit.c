@@ -20,7 +20,6 @@ static double seconds_of(const mc_mesh_t *mesh, const mc_links_t *links,
     return mc_strategy_seconds(&strategy, mesh, links, 0, bytes);
 }
 
-/* The link of a line whose collectives take as long as `links` says. */
 /* Through the model's own eyes: as a segment of so many bytes keeps busy. */
 static mc_tune_pieces_t seen(const mc_link_t *link, double bytes)
 {
@@ -40,15 +39,25 @@ Test(tune_fit, pieces_of_two_sizes_tell_their_headers)
     cr_expect_eq(mc_tune_header(&coarse, &fine, 1), 0, "ranks have more to do than the wire");
 }
 
+/* Seconds of all probes; how many there are. */
+static int32_t probed(const mc_mesh_t *mesh, const mc_links_t *links, double bytes,
+                      double seconds[MC_TUNE_PROBES])
+{
+    mc_tune_probe_t probe;
+    int32_t n = 0;
+    for (; mc_tune_probe(mesh, n, &probe); n++)
+        seconds[n] = seconds_of(mesh, links, probe.collective, probe.strategy, bytes);
+    return n;
+}
+
+/* The link of a line whose collectives take as long as `links` says. */
 static mc_links_t fitted(const mc_mesh_t *mesh, const mc_links_t *links, double bytes)
 {
-    double seconds[MC_TUNE_CLOSED] = {0};
-    mc_tune_closed_t closed;
+    double seconds[MC_TUNE_PROBES] = {0};
     mc_link_point_t point;
     mc_links_t found = *links;
-    for (int32_t i = 0; mc_tune_closed(mesh, i, &closed); i++)
-        seconds[i] = seconds_of(mesh, links, closed.collective, closed.strategy, bytes);
-    cr_assert_eq(mc_tune_fit_at(mesh, seconds, bytes, &point), MESHCOLL_OK);
+    probed(mesh, links, bytes, seconds);
+    cr_assert_eq(mc_tune_fit_at(mesh, seconds, bytes, NULL, &point), MESHCOLL_OK);
     cr_assert_eq(point.bytes, bytes);
     found.dim[0].n_points = 1;
     found.dim[0].point[0] = point;
@@ -60,13 +69,13 @@ static void expect_same(const char *mesh_text, const char *text, double bytes)
     static const struct {
         meshcoll_collective_t collective;
         const char *strategy;
-    } others[] = {{MESHCOLL_ALLTOALL, "alltoall:pairwise(gpu)"},
-                  {MESHCOLL_GATHER, "gather:star(gpu)"},
-                  {MESHCOLL_GATHER, "gather:mst(gpu)"},
-                  {MESHCOLL_BCAST, "bcast:star(gpu)"},
-                  {MESHCOLL_BCAST, "bcast:mst(gpu)"},
-                  {MESHCOLL_REDUCE, "reduce:star(gpu)"},
-                  {MESHCOLL_REDUCE, "reduce_scatter:fullmesh(gpu) gather:star(gpu)"},
+    } others[] = {{MESHCOLL_ALLTOALL, "alltoall:digits(gpu)"},
+                  {MESHCOLL_REDUCE_SCATTER, "reduce_scatter:halving(gpu)"},
+                  {MESHCOLL_BCAST, "bcast:chain(gpu)"},
+                  {MESHCOLL_BCAST, "scatter:mst(gpu) allgather:doubling(gpu)"},
+                  {MESHCOLL_REDUCE, "reduce:chain(gpu)"},
+                  {MESHCOLL_REDUCE, "reduce_scatter:ring(gpu) gather:mst(gpu)"},
+                  {MESHCOLL_ALLREDUCE, "reduce:mst(gpu) bcast:star(gpu)"},
                   {MESHCOLL_ALLREDUCE, "allreduce:fullmesh(gpu)"}};
     mc_mesh_t mesh;
     cr_assert_eq(mc_mesh_parse(mesh_text, &mesh), MESHCOLL_OK);
@@ -90,13 +99,43 @@ Test(tune_fit, a_line_costs_what_its_times_say)
                 8 << 20);
 }
 
+Test(tune_fit, a_probe_that_fits_badly_does_not_bend_the_rest)
+{
+    mc_mesh_t mesh;
+    mc_link_point_t point;
+    double seconds[MC_TUNE_PROBES];
+    cr_assert_eq(mc_mesh_parse("gpu=4", &mesh), MESHCOLL_OK);
+    const mc_links_t links =
+        links_of("gpu=alpha:2us;gap:300ns;beta:30ps/B;bus:70ps/B;gamma:40ps/B;pulled:yes", &mesh);
+    const int32_t n = probed(&mesh, &links, 1 << 20, seconds);
+    seconds[n - 1] *= 2;
+    cr_assert_eq(mc_tune_fit_at(&mesh, seconds, 1 << 20, NULL, &point), MESHCOLL_OK);
+    cr_expect_float_eq(point.bus, 70e-12, 2e-12);
+    cr_expect_float_eq(point.gamma, 40e-12, 4e-12);
+}
+
+Test(tune_fit, a_message_takes_half_of_what_it_does_at_the_smallest_size_at_least)
+{
+    mc_mesh_t mesh;
+    double seconds[MC_TUNE_PROBES];
+    const mc_link_point_t smallest = {.alpha = 2e-6, .gap = 1e-6, .cpu = 200e-9};
+    mc_link_point_t point;
+    cr_assert_eq(mc_mesh_parse("gpu=4", &mesh), MESHCOLL_OK);
+    const mc_links_t links = links_of("gpu=alpha:0;beta:30ps/B;bus:70ps/B;pulled:yes", &mesh);
+    probed(&mesh, &links, 1 << 20, seconds);
+    cr_assert_eq(mc_tune_fit_at(&mesh, seconds, 1 << 20, &smallest, &point), MESHCOLL_OK);
+    cr_expect_eq(point.alpha, 1e-6);
+    cr_expect_eq(point.gap, 500e-9);
+    cr_expect_eq(point.cpu, 100e-9);
+}
+
 Test(tune_fit, only_a_single_line_has_times_of_its_own)
 {
     mc_mesh_t mesh;
-    mc_tune_closed_t closed;
+    mc_tune_probe_t probe;
     cr_assert_eq(mc_mesh_parse("box=2,gpu=4", &mesh), MESHCOLL_OK);
-    cr_expect_not(mc_tune_closed(&mesh, 0, &closed));
+    cr_expect_not(mc_tune_probe(&mesh, 0, &probe));
     cr_assert_eq(mc_mesh_parse("box=1,gpu=4", &mesh), MESHCOLL_OK);
-    cr_expect(mc_tune_closed(&mesh, 0, &closed));
-    cr_expect_eq(closed.dim, 1);
+    cr_expect(mc_tune_probe(&mesh, 0, &probe));
+    cr_expect_eq(probe.dim, 1);
 }
