@@ -67,7 +67,8 @@ static mc_traffic_t traffic_of(const mc_mesh_t *mesh, const mc_phase_t *phase,
                                const mc_placement_t state[MC_MAX_DIMS], int32_t len)
 {
     mc_traffic_t traffic = {.senders = narrow(mc_algorithm_senders(phase->algorithm, len)),
-                            .receivers = narrow(mc_algorithm_receivers(phase->algorithm, len))};
+                            .receivers = narrow(mc_algorithm_receivers(phase->algorithm, len)),
+                            .moves = (uint8_t)mc_algorithms[phase->algorithm].collective};
     for (int32_t d = 0; d < mesh->ndims; d++)
         if (state[d] == MC_ROOT)
             traffic.rooted |= (uint8_t)(1u << d);

@@ -20,7 +20,24 @@ static bool are_alike(const mc_step_t *a, const mc_step_t *b)
            a->nrun == b->nrun && a->stride == b->stride && a->peer != b->peer;
 }
 
-void mc_alike_find(const mc_plan_t *plan, mc_task_t *task)
+/* Who sends to a root that sums has nothing else to do. Where ranks share cores, who runs does what it can: a receiver with
+ * several messages to fetch is the one all wait for. */
+static bool is_pushed(const mc_traffic_t *phase, bool crowded)
+{
+    switch ((meshcoll_collective_t)phase->moves) {
+    case MESHCOLL_REDUCE:
+        return true;
+    case MESHCOLL_GATHER:
+        return crowded && phase->senders > 1;
+    case MESHCOLL_REDUCE_SCATTER:
+    case MESHCOLL_ALLREDUCE:
+        return crowded;
+    default:
+        return false;
+    }
+}
+
+void mc_alike_find(const mc_plan_t *plan, bool crowded, mc_task_t *task)
 {
     const mc_step_t *next = NULL; /* the send behind, as long as nobody writes to its chunks */
     for (uint32_t t = plan->n_steps; t-- > 0;) {
@@ -28,6 +45,7 @@ void mc_alike_find(const mc_plan_t *plan, mc_task_t *task)
         if (mc_op_sends((mc_op_t)s->op)) {
             if (next && are_alike(s, next))
                 task[t].more = task[next - plan->step].more + 1;
+            task[t].pushed = is_pushed(&plan->traffic[s->phase], crowded);
             next = s;
         } else if (next && may_write_to(s, next)) {
             next = NULL;

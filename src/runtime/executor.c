@@ -66,15 +66,11 @@ static uint32_t add_lanes(const mc_plan_t *plan, const mc_wiring_t *w, bool send
             continue;
         const uint32_t peer = peer_of(plan, s), at = peer * phases + s->phase;
         if (!number[at]) {
-            if (lane && sends)
+            if (lane)
                 lane[n] = (mc_lane_t){.peer = w->peer[peer],
-                                      .bytes_sent = w->bytes_sent[peer],
-                                      .tag = mc_tag(w->rank, 0, 0),
-                                      .window = SEND_WINDOW};
-            else if (lane)
-                lane[n] = (mc_lane_t){.peer = w->peer[peer],
-                                      .tag = mc_tag(plan->peer[peer], 0, 0),
-                                      .window = RECV_WINDOW};
+                                      .bytes_sent = sends ? w->bytes_sent[peer] : NULL,
+                                      .tag = mc_tag(sends ? w->rank : plan->peer[peer], 0, 0),
+                                      .window = sends ? SEND_WINDOW : RECV_WINDOW};
             number[at] = ++n;
         }
         if (task)
@@ -122,7 +118,7 @@ int mc_executor_init(mc_executor_t *x, const mc_plan_t *plan, const mc_wiring_t 
     x->slot = x->staged + n;
     add_lanes(plan, wiring, true, phases, 0, number, x->lane, x->task);
     add_lanes(plan, wiring, false, phases, sends, number, x->lane, x->task);
-    mc_alike_find(plan, x->task);
+    mc_alike_find(plan, wiring->crowded, x->task);
     for (uint32_t t = 0; t < n; t++)
         x->task[t].io.finished = &x->finished;
     free(number);
@@ -268,7 +264,8 @@ static void send_or_recv(mc_executor_t *x, mc_lane_t *lane, uint32_t t)
     mc_message_t m = {.tag = lane->tag | x->operation | mc_tag(0, 0, s->seq),
                       .n_spans = b->n,
                       .bytes = b->bytes,
-                      .more = task->more};
+                      .more = task->more,
+                      .pushed = task->pushed};
     int status;
     mc_timeline_mark(x->timeline, t, MC_POSTED);
     if (lane->bytes_sent) {

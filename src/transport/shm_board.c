@@ -49,7 +49,7 @@ bool mc_shm_post(mc_shm_poster_t *p, mc_shm_board_t *board, const mc_message_t *
         p->more--;
         return true;
     }
-    if (m->more == 0)
+    if (m->more == 0 && !m->pushed)
         return false;
     mc_shm_post_write(p, board);
     forget_read(p, board);

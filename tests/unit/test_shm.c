@@ -88,8 +88,8 @@ static void move(pair_t *p, size_t n, uint32_t from, uint32_t to, moment_t poste
 {
     mc_span_t out[64], in[64];
     unsigned char *const a = pattern(n, 7), *const b = pattern(n, 99);
-    const mc_message_t send = {42, out, cut(a, n, from, out), n, 0};
-    const mc_message_t recv = {42, in, cut(b, n, to, in), n, 0};
+    const mc_message_t send = {42, out, cut(a, n, from, out), n, 0, false};
+    const mc_message_t recv = {42, in, cut(b, n, to, in), n, 0, false};
     mc_io_t sent = io_of(p, 0), received = io_of(p, 1);
     int r = MESHCOLL_IN_PROGRESS;
     if (posted == BEFORE)
@@ -160,7 +160,7 @@ static void reduce_all(mc_shm_access_t access)
             for (uint32_t i = 0; i < k; i++) /* of whole elements */
                 out[i] = (mc_span_t){a + bytes[b] / 4 * i / k * 4,
                                      (bytes[b] / 4 * (i + 1) / k - bytes[b] / 4 * i / k) * 4};
-            const mc_message_t m = {1, out, k, bytes[b], 0};
+            const mc_message_t m = {1, out, k, bytes[b], 0, false};
             const mc_taker_t taker = {sum_up, &got};
             mc_io_t sent = io_of(&p, 0), received = io_of(&p, 1);
             const int r = p.t[1]->ops->recv_reduce(p.peer[1], &m, &taker, &received);
@@ -197,14 +197,14 @@ static void flood(mc_shm_access_t access)
     int n_sent = 0, n_received = 0;
     for (int i = 0; i < MESSAGES; i++) {
         out_span[i] = (mc_span_t){out + i, bytes[i % 3]};
-        const mc_message_t m = {(uint64_t)i, &out_span[i], 1, bytes[i % 3], 0};
+        const mc_message_t m = {(uint64_t)i, &out_span[i], 1, bytes[i % 3], 0, false};
         sent[i] = io_of(&p, 0);
         n_sent += p.t[0]->ops->send(p.peer[0], &m, &sent[i]) == MESHCOLL_IN_PROGRESS;
     }
     progress(&p, 20);
     for (int i = MESSAGES - 1; i >= 0; i--) {
         in_span[i] = (mc_span_t){in[i], bytes[i % 3]};
-        const mc_message_t m = {(uint64_t)i, &in_span[i], 1, bytes[i % 3], 0};
+        const mc_message_t m = {(uint64_t)i, &in_span[i], 1, bytes[i % 3], 0, false};
         received[i] = io_of(&p, 1);
         n_received += p.t[1]->ops->recv(p.peer[1], &m, &received[i]) == MESHCOLL_IN_PROGRESS;
     }
@@ -233,7 +233,8 @@ static void mismatch(size_t sent_bytes, const int32_t *known_as, const char *sai
     pair_t p = open_pair(MC_SHM_READ);
     unsigned char *const a = pattern(MOST, 1), *const b = pattern(MOST, 2);
     const mc_span_t out = {a, sent_bytes}, in = {b, sent_bytes / 2};
-    const mc_message_t send = {5, &out, 1, out.bytes, 0}, recv = {5, &in, 1, in.bytes, 0};
+    const mc_message_t send = {5, &out, 1, out.bytes, 0, false},
+                       recv = {5, &in, 1, in.bytes, 0, false};
     mc_io_t sent = io_of(&p, 0), received = io_of(&p, 1);
     p.t[1]->known_as = known_as;
     cr_assert_eq(p.t[1]->ops->recv(p.peer[1], &recv, &received), MESHCOLL_IN_PROGRESS);
@@ -283,7 +284,7 @@ Test(shm, wakes_who_sleeps)
     pair_t p = open_pair(MC_SHM_READ);
     unsigned char byte = 1, got = 0;
     const mc_span_t out = {&byte, 1}, in = {&got, 1};
-    const mc_message_t send = {5, &out, 1, 1, 0}, recv = {5, &in, 1, 1, 0};
+    const mc_message_t send = {5, &out, 1, 1, 0, false}, recv = {5, &in, 1, 1, 0, false};
     mc_io_t sent = io_of(&p, 0), received = io_of(&p, 1);
     struct pollfd fd = {.fd = p.t[1]->fd, .events = POLLIN};
     for (int again = 0; again < 2; again++) {
@@ -309,14 +310,14 @@ Test(shm, wakes_who_waits_for_room)
     struct pollfd fd = {.fd = p.t[0]->fd, .events = POLLIN};
     int flying = 0, awaited = 0;
     for (int i = 0; i < MESSAGES; i++) {
-        const mc_message_t m = {5, &out, 1, 1, 0};
+        const mc_message_t m = {5, &out, 1, 1, 0, false};
         sent[i] = io_of(&p, 0);
         flying += p.t[0]->ops->send(p.peer[0], &m, &sent[i]) == MESHCOLL_IN_PROGRESS;
     }
     cr_assert_gt(flying, 0);
     cr_assert_eq(p.t[0]->ops->arm(p.t[0]), MESHCOLL_OK);
     for (int i = 0; i < MESSAGES; i++) {
-        const mc_message_t m = {5, &in, 1, 1, 0};
+        const mc_message_t m = {5, &in, 1, 1, 0, false};
         received[i] = io_of(&p, 1);
         awaited += p.t[1]->ops->recv(p.peer[1], &m, &received[i]) == MESHCOLL_IN_PROGRESS;
     }

@@ -55,16 +55,21 @@ static void fill(trio_t *p, int i)
 }
 
 /* Message i, to reader r, with so many more to come. */
-static int send(trio_t *p, int i, int r, uint32_t more)
+static int send_or_push(trio_t *p, int i, int r, uint32_t more, bool pushed)
 {
     mc_io_t *const io = &p->sending[r][i];
     p->out = (mc_span_t){p->sent, BYTES};
     *io = (mc_io_t){.finished = &p->finished[0]};
-    const mc_message_t m = {mc_tag(0, 1, (uint32_t)i), &p->out, 1, BYTES, more};
+    const mc_message_t m = {mc_tag(0, 1, (uint32_t)i), &p->out, 1, BYTES, more, pushed};
     const int status = p->t[0]->ops->send(p->to[r], &m, io);
     cr_assert_geq(status, 0);
     p->left += status == MESHCOLL_IN_PROGRESS;
     return status;
+}
+
+static int send(trio_t *p, int i, int r, uint32_t more)
+{
+    return send_or_push(p, i, r, more, false);
 }
 
 static void receive(trio_t *p, int i, int r)
@@ -72,7 +77,7 @@ static void receive(trio_t *p, int i, int r)
     mc_io_t *const io = &p->receiving[r][i];
     p->span[r][i] = (mc_span_t){p->got[r][i], BYTES};
     *io = (mc_io_t){.finished = &p->finished[r + 1]};
-    const mc_message_t m = {mc_tag(0, 1, (uint32_t)i), &p->span[r][i], 1, BYTES, 0};
+    const mc_message_t m = {mc_tag(0, 1, (uint32_t)i), &p->span[r][i], 1, BYTES, 0, false};
     const int status = p->t[r + 1]->ops->recv(p->from[r], &m, io);
     cr_assert_geq(status, 0);
     p->left += status == MESHCOLL_IN_PROGRESS;
@@ -129,6 +134,21 @@ Test(shm_board, a_message_to_several_is_written_once)
     written_once(MC_SHM_COPY);
 }
 
+Test(shm_board, a_message_that_is_pushed_is_over_at_once)
+{
+    static trio_t p;
+    open_trio(&p, MC_SHM_READ);
+    fill(&p, 0);
+    for (int r = 0; r < READERS; r++)
+        cr_assert_eq(send_or_push(&p, 0, r, 0, true), MESHCOLL_OK);
+    memset(p.sent, 0, BYTES);
+    for (int r = 0; r < READERS; r++)
+        receive(&p, 0, r);
+    finish(&p);
+    check(&p, 0);
+    close_trio(&p);
+}
+
 /* A second send that never comes keeps nobody waiting, nor does it join what has been written. */
 Test(shm_board, sends_that_come_late_go_by_themselves)
 {
@@ -178,28 +198,42 @@ Test(shm_board, what_has_no_room_goes_another_way)
 
 /* Which sends are alike --------------------------------------------------------------------------- */
 
-/* Of rank 0, its sends' numbers in a row. */
-static void check_alike(meshcoll_collective_t collective, const char *text, const char *wanted)
+/* Of a rank, its sends: how many alike follow, and p where it is pushed. */
+static void check_alike(meshcoll_collective_t collective, const char *text, int rank, bool crowded,
+                        const char *wanted)
 {
     static plans_t p;
     char got[64] = "";
     plans_of(&p, &(case_t){"gpu=4", collective, 0, text});
-    mc_task_t *const task = calloc(p.plan[0]->n_steps, sizeof *task);
-    mc_alike_find(p.plan[0], task);
-    for (uint32_t t = 0; t < p.plan[0]->n_steps; t++)
-        if (mc_op_sends((mc_op_t)p.plan[0]->step[t].op))
-            snprintf(got + strlen(got), 4, "%u", task[t].more);
-    cr_expect_str_eq(got, wanted, "%s", text);
+    const mc_plan_t *const plan = p.plan[rank];
+    mc_task_t *const task = calloc(plan->n_steps, sizeof *task);
+    mc_alike_find(plan, crowded, task);
+    for (uint32_t t = 0; t < plan->n_steps; t++)
+        if (mc_op_sends((mc_op_t)plan->step[t].op))
+            snprintf(got + strlen(got), 8, "%u%s", task[t].more, task[t].pushed ? "p" : "");
+    cr_expect_str_eq(got, wanted, "%s: %s", text, got);
     free(task);
     plans_free(&p);
 }
 
 Test(shm_board, sends_are_alike_where_nothing_is_written_between)
 {
-    check_alike(MESHCOLL_BCAST, "bcast:star(gpu)", "210");
-    check_alike(MESHCOLL_BCAST, "bcast:star(gpu) segments=2", "210210");
-    check_alike(MESHCOLL_ALLGATHER, "allgather:fullmesh(gpu)", "210");
-    check_alike(MESHCOLL_SCATTER, "scatter:star(gpu)", "000");
-    check_alike(MESHCOLL_ALLGATHER, "allgather:ring(gpu)", "000");
-    check_alike(MESHCOLL_ALLREDUCE, "allreduce:doubling(gpu)", "00");
+    check_alike(MESHCOLL_BCAST, "bcast:star(gpu)", 0, true, "210");
+    check_alike(MESHCOLL_BCAST, "bcast:star(gpu) segments=2", 0, true, "210210");
+    check_alike(MESHCOLL_ALLGATHER, "allgather:fullmesh(gpu)", 0, true, "210");
+    check_alike(MESHCOLL_SCATTER, "scatter:star(gpu)", 0, true, "000");
+    check_alike(MESHCOLL_ALLGATHER, "allgather:ring(gpu)", 0, true, "000");
+    check_alike(MESHCOLL_ALLREDUCE, "allreduce:doubling(gpu)", 0, false, "00");
+}
+
+Test(shm_board, who_waits_for_a_busy_receiver_pushes)
+{
+    for (int crowded = 0; crowded < 2; crowded++) {
+        check_alike(MESHCOLL_REDUCE, "reduce:star(gpu)", 1, crowded, "0p");
+        check_alike(MESHCOLL_REDUCE, "reduce:mst(gpu)", 1, crowded, "0p");
+        check_alike(MESHCOLL_GATHER, "gather:star(gpu)", 1, crowded, crowded ? "0p" : "0");
+        check_alike(MESHCOLL_REDUCE_SCATTER, "reduce_scatter:fullmesh(gpu)", 1, crowded,
+                    crowded ? "0p0p0p" : "000");
+        check_alike(MESHCOLL_ALLTOALL, "alltoall:pairwise(gpu)", 1, crowded, "000");
+    }
 }
