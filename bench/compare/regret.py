@@ -45,7 +45,9 @@ def measure_cell(session, cluster, collective, size):
     s = session.settings
     # one time of a long operation is worth as much as many of a short one
     dear = expected > s["cell_seconds"] / 4
-    few = ["-n", "1" if dear else str(s["iterations"]), "--max-time", f"{s['cell_seconds'] / 4:g}", "-w", "0"]
+    # in one box alone, as cells are: in turn each would find the caches full of another one's scratch memory
+    again = ["--again", "1"] if cluster.boxes == 1 else []
+    few = [*again, "-n", "1" if dear else str(s["iterations"]), "--max-time", f"{s['cell_seconds'] / 4:g}", "-w", "0"]
     rows = []
 
     def race(strategies, options):
@@ -61,7 +63,7 @@ def measure_cell(session, cluster, collective, size):
     if outcome.status != 0:
         record["trouble"] = outcome.reason()
     finalists = faster(tried, choice)
-    more = ["-n", str(max(s["iterations"], 5)), "--max-time", f"{s['cell_seconds']:g}", "-w", str(s["warmup"])]
+    more = [*again, "-n", str(max(s["iterations"], 5)), "--max-time", f"{s['cell_seconds']:g}", "-w", str(s["warmup"])]
     starts = []
     while finalists and len(starts) < (STARTS if starts and regret_of(starts, choice)["regret"] > SMALL else 1):
         outcome = race(finalists, more)

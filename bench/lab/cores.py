@@ -19,10 +19,10 @@ def read(path):
         return ""
 
 
-def find():
+def find(proc="/proc/self"):
     """Where the cpu controller is mounted, or None; and the group in it that we are in."""
-    mounts = [line.split() for line in read("/proc/self/mounts").splitlines()]
-    for line in read("/proc/self/cgroup").splitlines():     # version 2 stands last
+    mounts = [line.split() for line in read(f"{proc}/mounts").splitlines()]
+    for line in read(f"{proc}/cgroup").splitlines():     # version 2 stands last
         _, controllers, path = line.split(":", 2)
         if "cpu" in controllers.split(","):
             return next((m[1] for m in mounts if m[2] == "cgroup" and "cpu" in m[3].split(",")), None), path

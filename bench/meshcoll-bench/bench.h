@@ -22,6 +22,7 @@ typedef struct {
     uint64_t begin, end, timeline_bytes; /* the last 0: the largest size */
     double factor;
     int warmup, iterations;
+    int again;                 /* untimed runs of a strategy before each timed one */
     double min_time, max_time; /* seconds a row takes; max_time 0: as long as it takes */
     bool in_place, check, flat_mpi;
 } options_t;

@@ -76,6 +76,7 @@ static json_t *make_meta(const bench_t *bench, const meta_t *meta)
     json_object_set_new(all, "rate", text(o->rate));
     json_object_set_new(all, "warmup", json_integer(o->warmup));
     json_object_set_new(all, "iterations", json_integer(o->iterations));
+    json_object_set_new(all, "again", json_integer(o->again));
     json_object_set_new(all, "min_time_s", json_real(o->min_time));
     json_object_set_new(all, "max_time_s", o->max_time > 0 ? json_real(o->max_time) : json_null());
     json_object_set_new(all, "clock", text(bench->gate ? "gate" : "barrier"));

@@ -38,6 +38,7 @@ static const char usage[] =
     "  -w, --warmup N         5 rounds that do not count\n"
     "  -n, --iterations N     20 rounds; in each round every strategy runs once\n"
     "  --min-time SECONDS     more rounds until a row has taken that long\n"
+    "  --again N              0 untimed runs of a strategy before each timed one\n"
     "  --max-time SECONDS     fewer rounds, but 3, when a row has taken that long\n"
     "  --gate FILE            ranks on one kernel: wait asleep, and count the time from one "
     "moment\n"
@@ -69,6 +70,7 @@ enum {
     OPT_IN_PLACE,
     OPT_MIN_TIME,
     OPT_MAX_TIME,
+    OPT_AGAIN,
     OPT_GATE,
     OPT_RATE,
     OPT_SIZES,
@@ -96,6 +98,7 @@ static const struct option longs[] = {
     {"iterations", required_argument, NULL, 'n'},
     {"min-time", required_argument, NULL, OPT_MIN_TIME},
     {"max-time", required_argument, NULL, OPT_MAX_TIME},
+    {"again", required_argument, NULL, OPT_AGAIN},
     {"gate", required_argument, NULL, OPT_GATE},
     {"check", required_argument, NULL, 'c'},
     {"rate", required_argument, NULL, OPT_RATE},
@@ -336,6 +339,8 @@ static int parse_option(int which, options_t *o)
         return parse_number("--min-time", text, 0, &o->min_time);
     case OPT_MAX_TIME:
         return parse_number("--max-time", text, 0, &o->max_time);
+    case OPT_AGAIN:
+        return parse_int("--again", text, 0, &o->again);
     case 'c':
         return parse_check(text, &o->check);
     case OPT_RATE:

@@ -3,6 +3,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 /* Directions in which the hypotenuse of links and ranks is looked at. */
 enum { TURNS = 4 };
@@ -308,11 +311,20 @@ mc_lanes_t mc_block_mean(const mc_bounds_t *b, int32_t block, const double *load
     return mean;
 }
 
-/* The lesser of each lane, as the processor has it. */
+static inline mc_pair_t lesser(mc_pair_t a, mc_pair_t b)
+{
+#ifdef __SSE2__
+    return _mm_min_pd(a, b);
+#else
+    return (mc_pair_t){a[0] < b[0] ? a[0] : b[0], a[1] < b[1] ? a[1] : b[1]};
+#endif
+}
+
+/* The lesser of each lane. */
 static inline void lower(mc_lanes_t *least, const mc_lanes_t *a)
 {
-    for (int32_t l = 0; l < MC_LANES; l++)
-        least->of[l] = a->of[l] < least->of[l] ? a->of[l] : least->of[l];
+    for (int32_t i = 0; i < MC_LANES / 2; i++)
+        least->two[i] = lesser(a->two[i], least->two[i]);
 }
 
 static void fill_groups(const mc_bounds_t *b, const mc_cut_t *cut, int32_t block)
@@ -335,6 +347,7 @@ static void fill_nodes(const mc_bounds_t *b, const mc_cut_t *cut, int32_t block)
     const mc_lanes_t *const at_group = mc_block_groups(b, cut, block);
     const mc_lanes_t *const offset = b->offset + 2 * (size_t)block;
     mc_lanes_t *const to_go = mc_block_nodes(b, cut, block);
+    const mc_lanes_t far = {{INFINITY, INFINITY, INFINITY, INFINITY}};
     mc_lanes_t at_end;
     /* what passes at once, of the first segment and of the others */
     for (int32_t l = 0; l < MC_LANES; l++)
@@ -342,15 +355,12 @@ static void fill_nodes(const mc_bounds_t *b, const mc_cut_t *cut, int32_t block)
     for (int32_t node = 0; node < graph->n_nodes; node++) {
         const mc_priced_hop_t *const end = graph->hop + graph->first_hop[node + 1];
         const mc_priced_hop_t *hop = graph->hop + graph->first_hop[node];
-        mc_lanes_t least = at_end;
-        for (bool first = true; hop < end; hop++, first = false) {
+        mc_lanes_t least = hop < end ? far : at_end;
+        for (; hop < end; hop++) {
             mc_lanes_t by;
             for (int32_t i = 0; i < MC_LANES / 2; i++)
                 by.two[i] = at_group[hop->group].two[i] + to_go[hop->next].two[i];
-            if (first)
-                least = by;
-            else
-                lower(&least, &by);
+            lower(&least, &by);
         }
         to_go[node] = least;
     }
@@ -472,17 +482,30 @@ static void fill_least(mc_bounds_t *b, mc_cut_t *cut)
     }
 }
 
+static int load_cut(const mc_bounds_t *b, mc_cut_t *cut)
+{
+    cut->load = malloc(sizeof *cut->load * (size_t)b->graph->n_steps * (size_t)b->kind.n);
+    if (!cut->load)
+        return mc_fail_memory("the planner's bounds");
+    load_steps(b, cut);
+    return MESHCOLL_OK;
+}
+
 int mc_cut_open(mc_bounds_t *b, mc_cut_t *cut, uint32_t segments, mc_good_t *good)
 {
     *cut = (mc_cut_t){.segments = segments};
-    cut->load = malloc(sizeof(double) * (size_t)b->graph->n_steps * (size_t)b->kind.n);
     cut->block = malloc(sizeof *cut->block * (size_t)b->n_blocks);
-    if (!cut->load || !cut->block) {
+    int status = load_cut(b, cut);
+    if (!status && !cut->block)
+        status = mc_fail_memory("the planner's bounds");
+    if (!status)
+        status = fill_block(b, cut, good);
+    /* few cuts are looked into, and loads are soon there again */
+    free(cut->load);
+    cut->load = NULL;
+    if (status)
         mc_cut_drop(cut);
-        return mc_fail_memory("the planner's bounds");
-    }
-    load_steps(b, cut);
-    return fill_block(b, cut, good);
+    return status;
 }
 
 int mc_cut_tighten(mc_bounds_t *b, mc_cut_t *cut, mc_good_t *good)
@@ -492,11 +515,11 @@ int mc_cut_tighten(mc_bounds_t *b, mc_cut_t *cut, mc_good_t *good)
 
 int mc_cut_close(mc_bounds_t *b, mc_cut_t *cut)
 {
-    cut->least = malloc(sizeof(double) * (size_t)b->graph->n_nodes * (size_t)b->kind.n_priced);
-    if (!cut->least)
-        return mc_fail_memory("the planner's bounds");
-    fill_least(b, cut);
-    return MESHCOLL_OK;
+    cut->least = malloc(sizeof *cut->least * (size_t)b->graph->n_nodes * (size_t)b->kind.n_priced);
+    const int status = cut->least ? load_cut(b, cut) : mc_fail_memory("the planner's bounds");
+    if (!status)
+        fill_least(b, cut);
+    return status;
 }
 
 void mc_cut_drop(mc_cut_t *cut)
@@ -519,46 +542,6 @@ int mc_cut_floor(const mc_bounds_t *b, uint32_t segments, double *seconds)
     *seconds = status ? 0 : cut.bound;
     mc_cut_drop(&cut);
     return status;
-}
-
-/* Of any mean. */
-static inline bool above(const mc_lanes_t *so_far, const mc_lanes_t *next, const mc_lanes_t *to_go,
-                         double limit)
-{
-    typedef int64_t mask_t
-        __attribute__((vector_size(2 * sizeof(double)), aligned(sizeof(double))));
-    mask_t any = {0};
-    for (int32_t i = 0; i < MC_LANES / 2; i++)
-        any |= so_far->two[i] + next->two[i] + to_go->two[i] > limit;
-    return any[0] | any[1];
-}
-
-bool mc_cut_group_dearer(const mc_bounds_t *b, const mc_cut_t *cut, const mc_lanes_t *so_far,
-                         int32_t group, int32_t node, double limit, int32_t *keen)
-{
-    const int32_t n = cut->n_blocks;
-    for (int32_t i = 0, block = *keen < n ? *keen : 0; i < n;
-         i++, block = block + 1 < n ? block + 1 : 0)
-        if (above(&so_far[block], &mc_block_groups(b, cut, block)[group],
-                  &mc_block_nodes(b, cut, block)[node], limit)) {
-            *keen = block;
-            return true;
-        }
-    return false;
-}
-
-bool mc_cut_step_dearer(const mc_bounds_t *b, const mc_cut_t *cut, const mc_lanes_t *so_far,
-                        int32_t step, int32_t node, double limit, int32_t *keen)
-{
-    const int32_t n = cut->n_blocks;
-    for (int32_t i = 0, block = *keen < n ? *keen : 0; i < n;
-         i++, block = block + 1 < n ? block + 1 : 0)
-        if (above(&so_far[block], &mc_block_steps(cut, block)[step],
-                  &mc_block_nodes(b, cut, block)[node], limit)) {
-            *keen = block;
-            return true;
-        }
-    return false;
 }
 
 bool mc_cut_least_dearer(const mc_bounds_t *b, const mc_cut_t *cut, const double *load,

@@ -52,7 +52,7 @@ typedef struct {
 /* A number of segments. */
 typedef struct {
     uint32_t segments;
-    double *load;       /* by step and part */
+    double *load;       /* by step and part; NULL: not known now */
     mc_lanes_t **block; /* seconds: by step, by group the least, by node to the end */
     double *least;      /* by node and priced part */
     int32_t n_blocks;   /* that are filled in */
@@ -86,12 +86,12 @@ void mc_bounds_reload(mc_bounds_t *b);
 /* Seconds of a path with that load. */
 double mc_bounds_whole(const mc_bounds_t *b, const double *load);
 
-/* Loads of all steps, and the first block of means. Sets *good to what was met and is cheaper. */
+/* The first block of means. Sets *good to what was met and is cheaper. */
 int mc_cut_open(mc_bounds_t *b, mc_cut_t *cut, uint32_t segments, mc_good_t *good);
-/* One block more, if there is one. */
-int mc_cut_tighten(mc_bounds_t *b, mc_cut_t *cut, mc_good_t *good);
-/* The least parts. */
+/* What is asked while paths are followed: loads of all steps, and the least parts. */
 int mc_cut_close(mc_bounds_t *b, mc_cut_t *cut);
+/* One block more, if there is one; of a cut that is closed. */
+int mc_cut_tighten(mc_bounds_t *b, mc_cut_t *cut, mc_good_t *good);
 void mc_cut_drop(mc_cut_t *cut);
 /* Seconds that no path takes less than in so many segments or more, however few bytes there are. */
 int mc_cut_floor(const mc_bounds_t *b, uint32_t segments, double *seconds);
@@ -101,6 +101,17 @@ static inline const double *mc_cut_step(const mc_bounds_t *b, const mc_cut_t *cu
     return cut->load + (size_t)step * (size_t)b->kind.n;
 }
 
+/* Where its lanes are in a block. */
+static inline int32_t mc_lane_of_group(const mc_bounds_t *b, int32_t group)
+{
+    return b->graph->n_steps + group;
+}
+
+static inline int32_t mc_lane_of_node(const mc_bounds_t *b, int32_t node)
+{
+    return b->graph->n_steps + b->graph->n_groups + node;
+}
+
 static inline mc_lanes_t *mc_block_steps(const mc_cut_t *cut, int32_t block)
 {
     return cut->block[block];
@@ -108,24 +119,48 @@ static inline mc_lanes_t *mc_block_steps(const mc_cut_t *cut, int32_t block)
 
 static inline mc_lanes_t *mc_block_groups(const mc_bounds_t *b, const mc_cut_t *cut, int32_t block)
 {
-    return cut->block[block] + b->graph->n_steps;
+    return cut->block[block] + mc_lane_of_group(b, 0);
 }
 
 static inline mc_lanes_t *mc_block_nodes(const mc_bounds_t *b, const mc_cut_t *cut, int32_t block)
 {
-    return cut->block[block] + b->graph->n_steps + b->graph->n_groups;
+    return cut->block[block] + mc_lane_of_node(b, 0);
 }
 
 /* The means of one block of a load, of which no other than `parts` are more than 0. */
 mc_lanes_t mc_block_mean(const mc_bounds_t *b, int32_t block, const double *load, uint64_t parts);
 
-/* Where a path has got, by block, is every end of it dearer than `limit` seconds, by whatever step of the group
- * it goes on; by this one; if each part of its load grew by the least it can? *keen: the block that said so last, and
- * is asked first. */
-bool mc_cut_group_dearer(const mc_bounds_t *b, const mc_cut_t *cut, const mc_lanes_t *so_far,
-                         int32_t group, int32_t node, double limit, int32_t *keen);
-bool mc_cut_step_dearer(const mc_bounds_t *b, const mc_cut_t *cut, const mc_lanes_t *so_far,
-                        int32_t step, int32_t node, double limit, int32_t *keen);
+/* Is the sum above `limit`, of any mean? */
+static inline bool mc_lanes_above(const mc_lanes_t *so_far, const mc_lanes_t *next,
+                                  const mc_lanes_t *to_go, double limit)
+{
+    typedef int64_t mask_t
+        __attribute__((vector_size(2 * sizeof(double)), aligned(sizeof(double))));
+    mask_t any = {0};
+    for (int32_t i = 0; i < MC_LANES / 2; i++)
+        any |= so_far->two[i] + next->two[i] + to_go->two[i] > limit;
+    return any[0] | any[1];
+}
+
+/* Where a path has got, by block, is every end of it dearer than `limit` seconds, if it goes on by `next` (a step, whose
+ * lane has its number, or whatever step of a group), to a node? *keen: the block that said so last, and is asked
+ * first. */
+static inline bool mc_cut_dearer(const mc_cut_t *cut, const mc_lanes_t *so_far, int32_t next,
+                                 int32_t node, double limit, int32_t *keen)
+{
+    const int32_t n = cut->n_blocks;
+    for (int32_t i = 0, block = *keen < n ? *keen : 0; i < n;
+         i++, block = block + 1 < n ? block + 1 : 0) {
+        const mc_lanes_t *const lanes = cut->block[block];
+        if (mc_lanes_above(&so_far[block], &lanes[next], &lanes[node], limit)) {
+            *keen = block;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Is it, if each part of its load grew by the least it can? */
 bool mc_cut_least_dearer(const mc_bounds_t *b, const mc_cut_t *cut, const double *load,
                          int32_t node, double limit);
 

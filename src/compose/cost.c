@@ -81,32 +81,34 @@ mc_cost_t mc_cost_zero(void)
     return cost;
 }
 
+mc_term_t mc_term_add(const mc_term_t *a, const mc_term_t *b)
+{
+    return (mc_term_t){.alpha = mc_ratio_add(a->alpha, b->alpha),
+                       .beta = mc_ratio_add(a->beta, b->beta),
+                       .gamma = mc_ratio_add(a->gamma, b->gamma),
+                       .row = mc_ratio_add(a->row, b->row),
+                       .incast = mc_ratio_add(a->incast, b->incast),
+                       .messages = a->messages + b->messages,
+                       .volume = mc_ratio_add(a->volume, b->volume),
+                       .headers = a->headers + b->headers};
+}
+
+mc_term_t mc_term_share(const mc_term_t *term, mc_ratio_t share)
+{
+    mc_term_t part = *term;
+    part.beta = mc_ratio_mul(part.beta, share);
+    part.gamma = mc_ratio_mul(part.gamma, share);
+    part.incast = mc_ratio_mul(part.incast, share);
+    part.volume = mc_ratio_mul(part.volume, share);
+    return part;
+}
+
 mc_cost_t mc_cost_add(const mc_cost_t *a, const mc_cost_t *b)
 {
     mc_cost_t sum;
-    for (int32_t d = 0; d < MC_MAX_DIMS; d++) {
-        sum.dim[d].alpha = mc_ratio_add(a->dim[d].alpha, b->dim[d].alpha);
-        sum.dim[d].beta = mc_ratio_add(a->dim[d].beta, b->dim[d].beta);
-        sum.dim[d].gamma = mc_ratio_add(a->dim[d].gamma, b->dim[d].gamma);
-        sum.dim[d].row = mc_ratio_add(a->dim[d].row, b->dim[d].row);
-        sum.dim[d].incast = mc_ratio_add(a->dim[d].incast, b->dim[d].incast);
-        sum.dim[d].messages = a->dim[d].messages + b->dim[d].messages;
-        sum.dim[d].volume = mc_ratio_add(a->dim[d].volume, b->dim[d].volume);
-        sum.dim[d].headers = a->dim[d].headers + b->dim[d].headers;
-    }
+    for (int32_t d = 0; d < MC_MAX_DIMS; d++)
+        sum.dim[d] = mc_term_add(&a->dim[d], &b->dim[d]);
     return sum;
-}
-
-mc_cost_t mc_cost_share(const mc_cost_t *cost, mc_ratio_t share)
-{
-    mc_cost_t part = *cost;
-    for (int32_t d = 0; d < MC_MAX_DIMS; d++) {
-        part.dim[d].beta = mc_ratio_mul(part.dim[d].beta, share);
-        part.dim[d].gamma = mc_ratio_mul(part.dim[d].gamma, share);
-        part.dim[d].incast = mc_ratio_mul(part.dim[d].incast, share);
-        part.dim[d].volume = mc_ratio_mul(part.dim[d].volume, share);
-    }
-    return part;
 }
 
 /* On the wire, of what messages have besides their bytes. Of a burst, headers get the same part as bytes. */

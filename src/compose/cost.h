@@ -127,8 +127,9 @@ mc_phase_cost_t mc_cost_bruck_alltoall(const mc_line_shape_t *shape);
 
 mc_cost_t mc_cost_zero(void);
 mc_cost_t mc_cost_add(const mc_cost_t *a, const mc_cost_t *b);
+mc_term_t mc_term_add(const mc_term_t *a, const mc_term_t *b);
 /* What is by the byte times `share`: the same messages with that part of the bytes. */
-mc_cost_t mc_cost_share(const mc_cost_t *cost, mc_ratio_t share);
+mc_term_t mc_term_share(const mc_term_t *term, mc_ratio_t share);
 
 /* The same links where a port carries what `busy` says of n bytes: a burst passes once, not again for each
  * of a port's messages. */

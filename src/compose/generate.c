@@ -66,13 +66,10 @@ static uint16_t narrow(int32_t n)
 static mc_traffic_t traffic_of(const mc_mesh_t *mesh, const mc_phase_t *phase,
                                const mc_placement_t state[MC_MAX_DIMS], int32_t len)
 {
-    mc_traffic_t traffic = {.senders = narrow(mc_algorithm_senders(phase->algorithm, len)),
-                            .receivers = narrow(mc_algorithm_receivers(phase->algorithm, len)),
-                            .moves = (uint8_t)mc_algorithms[phase->algorithm].collective};
-    for (int32_t d = 0; d < mesh->ndims; d++)
-        if (state[d] == MC_ROOT)
-            traffic.rooted |= (uint8_t)(1u << d);
-    return traffic;
+    return (mc_traffic_t){.senders = narrow(mc_algorithm_senders(phase->algorithm, len)),
+                          .receivers = narrow(mc_algorithm_receivers(phase->algorithm, len)),
+                          .rooted = (uint8_t)mc_placements_rooted(mesh, state),
+                          .moves = (uint8_t)mc_algorithms[phase->algorithm].collective};
 }
 
 static void add_phase(mc_builder_t *b, const mc_strategy_t *s, const mc_mesh_t *mesh,
@@ -194,13 +191,10 @@ static int make_plan(const mc_strategy_t *strategy, const mc_mesh_t *mesh, int32
 int mc_strategy_plan(const mc_strategy_t *strategy, const mc_mesh_t *mesh, int32_t rank,
                      int32_t root, mc_plan_t **plan)
 {
-    const mc_move_t *const move = &mc_moves[strategy->collective];
-    if (rank < 0 || rank >= mesh->size || (move->rooted && (root < 0 || root >= mesh->size)))
+    if (rank < 0 || rank >= mesh->size || root < 0 || root >= mesh->size)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "rank and root lie in 0 to %d; got rank %d and root %d", mesh->size - 1,
                        rank, root);
-    /* strategies without a root of their own pass through rank 0 */
-    root = move->rooted ? root : 0;
     const int status = mc_strategy_check(strategy, mesh);
     if (status)
         return status;

@@ -31,8 +31,9 @@ static inline void mc_marks_clear(mc_marks_t *m)
 
 static inline bool mc_marks_no_dearer(const mc_marks_t *m, const double *a, const double *b)
 {
+    const double alike = m->alike;
     for (int32_t i = 0; i < m->n_loads; i++)
-        if (a[i] > b[i] + m->alike)
+        if (a[i] > b[i] + alike)
             return false;
     return true;
 }

@@ -13,13 +13,12 @@ const mc_move_t mc_moves[MESHCOLL_COLLECTIVES] = {
     [MESHCOLL_ALLTOALL] = {"alltoall", MC_SOURCE, MC_DESTINATION, false, false},
 };
 
-int32_t mc_placements_crowd(const mc_mesh_t *mesh, int32_t d,
-                            const mc_placement_t state[MC_MAX_DIMS])
+unsigned mc_placements_rooted(const mc_mesh_t *mesh, const mc_placement_t state[MC_MAX_DIMS])
 {
-    int32_t ranks = 1;
-    while (++d < mesh->ndims)
-        ranks *= state[d] == MC_ROOT ? 1 : mesh->dim[d].extent;
-    return ranks;
+    unsigned rooted = 0;
+    for (int32_t d = 0; d < mesh->ndims; d++)
+        rooted |= (unsigned)(state[d] == MC_ROOT) << d;
+    return rooted;
 }
 
 const char *mc_placement_name(mc_placement_t placement)

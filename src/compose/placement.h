@@ -45,9 +45,8 @@ static inline mc_placement_t mc_move_ends(meshcoll_collective_t collective, cons
     return exchange && move->to == MC_SHARD ? MC_DESTINATION : move->to;
 }
 
-/* Ranks that have something to send, of those that agree in dimension `d` and all outside of it. */
-int32_t mc_placements_crowd(const mc_mesh_t *mesh, int32_t d,
-                            const mc_placement_t state[MC_MAX_DIMS]);
+/* Dimensions along which one rank alone has something to send, a bit each (mc_mesh_crowd). */
+unsigned mc_placements_rooted(const mc_mesh_t *mesh, const mc_placement_t state[MC_MAX_DIMS]);
 
 const char *mc_placement_name(mc_placement_t placement);
 /* -1 if there is no such collective. */

@@ -51,9 +51,11 @@ static mc_line_shape_t shape_of(const mc_mesh_t *mesh, mc_mesh_t *even, bool all
             continue;
         shape.lines *= mesh->dim[d].extent;
     }
+    const unsigned rooted = mc_placements_rooted(mesh, state);
+    const int32_t last = dims.first + dims.count - 1;
     for (int32_t d = 0; d < mesh->ndims; d++) {
-        const int32_t last = dims.first + dims.count - 1, wire = mc_links_wire(links, d);
-        shape.crowd[d] = mc_placements_crowd(mesh, wire > last ? wire : last, state);
+        const int32_t wire = mc_links_wire(links, d);
+        shape.crowd[d] = mc_mesh_crowd(mesh, wire > last ? wire : last, rooted);
         shape.wire[d] = wire + 1;
         shape.ports[d] = links->dim[wire].ports;
         shape.pulled[d] = links->dim[d].pulled;
@@ -133,13 +135,12 @@ mc_phase_cost_t mc_strategy_phase_cost(const mc_strategy_t *strategy, const mc_m
     mc_strategy_state(strategy, mesh, i, state);
     for (int32_t d = 0; d < mesh->ndims; d++)
         cut |= !mc_dims_has(phase->dims, d) && state[d] == MC_SHARD ? 1u << d : 0;
-    return mc_phase_cost(strategy->collective, phase->algorithm, phase->dims, mesh, links,
-                         mc_moves[strategy->collective].rooted ? root : 0, state,
-                         pairs ? mc_pairs_share(mesh, phase->dims)
-                               : mc_share_of(strategy->collective, mesh,
-                                             mc_algorithms[phase->algorithm].collective,
-                                             phase->dims, cut),
-                         NULL);
+    return mc_phase_cost(
+        strategy->collective, phase->algorithm, phase->dims, mesh, links, root, state,
+        pairs ? mc_pairs_share(mesh, phase->dims)
+              : mc_share_of(strategy->collective, mesh, mc_algorithms[phase->algorithm].collective,
+                            phase->dims, cut),
+        NULL);
 }
 
 static mc_phase_cost_t all_phases(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
@@ -206,7 +207,7 @@ static int check(meshcoll_collective_t collective, const mc_mesh_t *mesh, const 
         return status;
     if ((unsigned)collective >= MESHCOLL_COLLECTIVES)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "there is no collective %d", (int)collective);
-    if (mc_moves[collective].rooted && (query->root < 0 || query->root >= mesh->size))
+    if (query->root < 0 || query->root >= mesh->size)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "root %d is not one of %d ranks", query->root,
                        mesh->size);
     if (!(query->bytes >= 0))
@@ -263,11 +264,10 @@ static int find(meshcoll_collective_t collective, const mc_mesh_t *mesh, const m
                 uint32_t *considered)
 {
     const mc_links_t at = mc_links_at(links, query->bytes);
-    const int32_t root = mc_moves[collective].rooted ? query->root : 0;
     mc_priced_t graph;
     mc_ranked_t *list;
     int status =
-        mc_priced_init(&graph, collective, mesh, &at, root, query->in_order, query->aligned);
+        mc_priced_init(&graph, collective, mesh, &at, query->root, query->in_order, query->aligned);
     if (status)
         return status;
     status = mc_search(&graph, collective, &at, query, most, &list, n, considered);

@@ -33,7 +33,7 @@ typedef struct {
 
 /* What one algorithm of a strategy for `collective` costs along `dims` when the dimensions are in `state`,
  * with `share` of the vector. `root` is a rank; the collectives on the mesh that have no root pass
- * through rank 0. `walks`: NULL, or what is kept between phases of one mesh, root and links. */
+ * through it. `walks`: NULL, or what is kept between phases of one mesh, root and links. */
 mc_phase_cost_t mc_phase_cost(meshcoll_collective_t collective, int32_t algorithm, mc_dims_t dims,
                               const mc_mesh_t *mesh, const mc_links_t *links, int32_t root,
                               const mc_placement_t state[MC_MAX_DIMS], mc_ratio_t share,

@@ -16,7 +16,7 @@ typedef struct {
     bool by_crowd; /* prices depend on how many lines inside run, that share ports */
     bool
         by_lines; /* prices depend on how many lines run, also on those outside (link.h's cpu and bus) */
-    int32_t root, room_prices, room_steps, room_groups, room_hops, room_nodes;
+    int32_t root, room_prices, room_exact, room_steps, room_groups, room_hops, room_nodes;
     mc_walks_t *walks;
     int32_t *node;  /* by code */
     int32_t *group; /* by collective, line, which inner dimensions are in use, which are cut */
@@ -102,11 +102,10 @@ static void add_shaped(mc_shaped_t *shaped, const mc_term_t *once, const mc_term
     shaped->carried += mc_ratio_value(busy->beta);
 }
 
-static void add_dim(mc_price_t *price, int32_t d, int32_t wire, bool shaped, int32_t ranks,
-                    const mc_link_t *given)
+static void add_dim(mc_price_t *price, const mc_priced_term_t *exact, int32_t wire, bool shaped,
+                    int32_t ranks, const mc_link_t *given)
 {
-    const mc_term_t *const once = &price->exact.once.dim[d], *const busy =
-                                                                 &price->exact.busy.dim[d];
+    const mc_term_t *const once = &exact->once, *const busy = &exact->busy;
     const mc_term_t bytes_only = mc_term_bytes(busy);
     mc_link_t link = *given;
     if (shaped) {
@@ -123,13 +122,13 @@ static void add_dim(mc_price_t *price, int32_t d, int32_t wire, bool shaped, int
     price->busy_per_byte[ranks] += per_byte.own;
 }
 
-static void add_seconds(mc_price_t *price, const mc_priced_t *p, const mc_links_t *links)
+static void add_seconds(mc_price_t *price, const mc_priced_term_t *exact, const mc_priced_t *p,
+                        const mc_links_t *links)
 {
     for (int32_t i = 0; i < p->graph.n; i++) {
         const int32_t d = p->graph.dim[i], wire = p->wire_of[i];
-        const mc_term_t *const once = &price->exact.once.dim[d];
-        if (once->alpha.num > 0 || once->messages > 0)
-            add_dim(price, d, wire, p->shaped[wire], p->n_wires, &links->dim[d]);
+        if (exact[i].once.alpha.num > 0 || exact[i].once.messages > 0)
+            add_dim(price, &exact[i], wire, p->shaped[wire], p->n_wires, &links->dim[d]);
     }
 }
 
@@ -151,7 +150,7 @@ static void find_wires(mc_priced_t *p, const mc_links_t *links)
 
 /* Shares come in as a factor, so that cut dimensions are priced as whole. */
 static mc_price_t priced(const build_t *b, const mc_node_t *node, const mc_hop_t *hop,
-                         int32_t algorithm)
+                         int32_t algorithm, mc_priced_term_t *exact)
 {
     const mc_graph_t *const graph = &b->p->graph;
     mc_price_t price = {0};
@@ -160,9 +159,11 @@ static mc_price_t priced(const build_t *b, const mc_node_t *node, const mc_hop_t
         state[d] = graph->from == MC_SHARD ? MC_REPLICA : graph->from;
     for (int32_t i = 0; i < graph->n; i++)
         state[graph->dim[i]] = node->at[i] == MC_SHARD ? MC_REPLICA : (mc_placement_t)node->at[i];
-    price.exact = mc_phase_cost(b->collective, algorithm, hop->dims, b->mesh, b->links, b->root,
-                                state, mc_ratio(1, 1), b->walks);
-    add_seconds(&price, b->p, b->links);
+    const mc_phase_cost_t cost = mc_phase_cost(b->collective, algorithm, hop->dims, b->mesh,
+                                               b->links, b->root, state, mc_ratio(1, 1), b->walks);
+    for (int32_t i = 0; i < graph->n; i++)
+        exact[i] = (mc_priced_term_t){cost.once.dim[graph->dim[i]], cost.busy.dim[graph->dim[i]]};
+    add_seconds(&price, exact, b->p, b->links);
     return price;
 }
 
@@ -175,11 +176,16 @@ static int32_t price_of(build_t *b, const mc_node_t *node, const mc_hop_t *hop, 
     int32_t *const known = &b->price[line * (size_t)mc_n_algorithms + (size_t)algorithm];
     if (*known)
         return *known - 1;
+    const size_t n = (size_t)p->graph.n, at = (size_t)p->n_prices * n;
     mc_price_t *const price = roomy(p->price, p->n_prices, &b->room_prices, sizeof *price);
-    if (!price)
+    if (price)
+        p->price = price;
+    mc_priced_term_t *const exact = roomy(p->exact, p->n_prices, &b->room_exact, n * sizeof *exact);
+    if (exact)
+        p->exact = exact;
+    if (!price || !exact)
         return -1;
-    p->price = price;
-    p->price[p->n_prices] = priced(b, node, hop, algorithm);
+    price[p->n_prices] = priced(b, node, hop, algorithm, exact + at);
     *known = ++p->n_prices;
     return *known - 1;
 }
@@ -302,6 +308,7 @@ int mc_priced_init(mc_priced_t *p, meshcoll_collective_t collective, const mc_me
 void mc_priced_free(mc_priced_t *p)
 {
     free(p->price);
+    free(p->exact);
     free(p->step);
     free(p->group);
     free(p->hop);

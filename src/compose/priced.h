@@ -15,12 +15,16 @@ typedef struct {
 
 /* An algorithm along certain dimensions with the whole vector; a share is a factor on the bytes. */
 typedef struct {
-    mc_phase_cost_t exact;
     double fixed, per_byte; /* seconds of a segment */
     /* seconds that it keeps something busy: by wire, behind them the ranks themselves (mc_busy_t) */
     double busy_fixed[MC_MAX_DIMS + 1], busy_per_byte[MC_MAX_DIMS + 1];
     mc_shaped_t shaped[MC_MAX_DIMS]; /* by wire: apart from all of the above */
 } mc_price_t;
+
+/* What an exact price comes from, of one dimension (mc_phase_cost_t). */
+typedef struct {
+    mc_term_t once, busy;
+} mc_priced_term_t;
 
 /* One phase with that share of the vector. */
 typedef struct {
@@ -50,6 +54,7 @@ typedef struct {
     bool pruned;
     int32_t n_prices, n_steps, n_groups, n_hops, n_nodes;
     mc_price_t *price;
+    mc_priced_term_t *exact; /* by price and position in graph.dim */
     mc_priced_step_t *step;
     mc_priced_group_t *group;
     mc_priced_hop_t *hop;

@@ -90,10 +90,18 @@ static mc_phase_cost_t exact_longer(const search_t *s, const mc_phase_cost_t *be
                                     uint64_t phase)
 {
     const mc_priced_step_t *const step = &s->graph->step[mc_path_step(phase)];
-    const mc_phase_cost_t *const cost = &s->graph->price[step->price].exact;
-    const mc_cost_t once = mc_cost_share(&cost->once, step->share);
-    const mc_cost_t busy = mc_cost_share(&cost->busy, step->share);
-    return (mc_phase_cost_t){mc_cost_add(&before->once, &once), mc_cost_add(&before->busy, &busy)};
+    const mc_graph_t *const graph = &s->graph->graph;
+    const mc_priced_term_t *const exact = s->graph->exact + step->price * graph->n;
+    mc_phase_cost_t longer = *before;
+    for (int32_t i = 0; i < graph->n; i++) {
+        const mc_term_t once = mc_term_share(&exact[i].once, step->share);
+        const mc_term_t busy = mc_term_share(&exact[i].busy, step->share);
+        mc_term_t *const all = &longer.once.dim[graph->dim[i]];
+        mc_term_t *const rest = &longer.busy.dim[graph->dim[i]];
+        *all = mc_term_add(all, &once);
+        *rest = mc_term_add(rest, &busy);
+    }
+    return longer;
 }
 
 /* Adds up what the path's phases cost, from the first that is not the same as at the last end. */
@@ -125,30 +133,26 @@ static mc_lanes_t *lanes_at(const search_t *s, int32_t n_phases, int32_t c)
     return s->lanes + slot * (size_t)s->bounds.n_blocks;
 }
 
-/* Is every end dearer than what is wanted, if the path goes on by this hop? */
-static bool hop_hopeless(search_t *s, int32_t n_phases, mc_priced_hop_t hop)
+/* Sums of seconds below this may be below the limit. */
+static double wide_limit(const search_t *s)
 {
-    const double limit = s->limit / (1 - MC_SLACK);
-    for (int32_t c = s->first_cut; c < s->end_cut; c++)
-        if (!mc_cut_group_dearer(&s->bounds, &s->cut[c], lanes_at(s, n_phases, c), hop.group,
-                                 hop.next, limit, &s->keen))
-            return false;
-    return true;
+    return s->limit * (1 + 2 * MC_SLACK);
 }
 
-static bool step_hopeless(search_t *s, int32_t n_phases, int32_t step, int32_t node)
+/* Is every end dearer than what is wanted, if the path goes on by this step, or by any of a group? */
+static bool hopeless(search_t *s, int32_t n_phases, int32_t lane, int32_t node)
 {
-    const double limit = s->limit / (1 - MC_SLACK);
+    const double limit = wide_limit(s);
+    const int32_t to = mc_lane_of_node(&s->bounds, node);
     for (int32_t c = s->first_cut; c < s->end_cut; c++)
-        if (!mc_cut_step_dearer(&s->bounds, &s->cut[c], lanes_at(s, n_phases, c), step, node, limit,
-                                &s->keen))
+        if (!mc_cut_dearer(&s->cut[c], lanes_at(s, n_phases, c), lane, to, limit, &s->keen))
             return false;
     return true;
 }
 
 static bool least_hopeless(const search_t *s, int32_t n_phases, int32_t node)
 {
-    const double limit = s->limit / (1 - MC_SLACK);
+    const double limit = wide_limit(s);
     for (int32_t c = s->first_cut; c < s->end_cut; c++)
         if (!mc_cut_least_dearer(&s->bounds, &s->cut[c], load_at(s, n_phases, c), node, limit))
             return false;
@@ -295,7 +299,7 @@ static void explore_step(search_t *s, int32_t h, int32_t step, int32_t n_phases)
         note_tried(s, n_phases);
     if (s->status)
         return;
-    if (step_hopeless(s, n_phases, step, next)) {
+    if (hopeless(s, n_phases, step, next)) {
         s->left_out = true;
         return;
     }
@@ -317,7 +321,7 @@ static void explore_hop(search_t *s, int32_t h, int32_t n_phases)
 {
     const mc_priced_hop_t hop = s->graph->hop[h];
     const mc_priced_group_t group = s->graph->group[hop.group];
-    if (hop_hopeless(s, n_phases, hop)) {
+    if (hopeless(s, n_phases, mc_lane_of_group(&s->bounds, hop.group), hop.next)) {
         s->left_out = true;
         return;
     }

@@ -263,7 +263,7 @@ typedef struct {
     uint32_t n_found;
 } pairing_t;
 
-enum { MAX_BASES = 3, MOST_FOUND = MAX_BASES * MAX_ORDERS * (MAX_ORDERS - 1) };
+enum { MAX_BASES = 3 };
 
 static void find_long(pairing_t *p)
 {
@@ -272,6 +272,11 @@ static void find_long(pairing_t *p)
     for (int32_t d = 0; d < n; d++)
         if (p->mesh->dim[d].extent > 1)
             p->long_dim[p->n_long++] = d;
+}
+
+static int32_t n_orders(const pairing_t *p)
+{
+    return p->n_long > 2 ? 2 * p->n_long : p->n_long;
 }
 
 /* `to[d]`: the dimension that takes the place of d. */
@@ -312,7 +317,7 @@ static bool reorder(const mc_strategy_t *base, const mc_mesh_t *mesh, const int3
 /* The same path in all orders that it can take. */
 static void find_paths(pairing_t *p, const mc_strategy_t *base)
 {
-    const int32_t orders = p->n_long > 2 ? 2 * p->n_long : p->n_long;
+    const int32_t orders = n_orders(p);
     p->n_paths = 0;
     for (int32_t order = 0; order < orders; order++) {
         int32_t to[MC_MAX_DIMS];
@@ -486,7 +491,8 @@ int mc_sides_candidates(mc_priced_t *graph, meshcoll_collective_t collective, co
     if (p.n_long < 2 || query->max_segments < 2 || !has_torus(collective) ||
         is_limited(best, mc_lower_bound(collective, mesh, links, query->bytes)))
         return MESHCOLL_OK;
-    p.found = malloc(MOST_FOUND * sizeof *p.found);
+    const size_t orders = (size_t)n_orders(&p), most = MAX_BASES * orders * (orders - 1);
+    p.found = malloc(most * sizeof *p.found);
     if (!p.found)
         return mc_fail_memory("strategies of two sides");
     int status = try_torus(&p);

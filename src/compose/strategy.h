@@ -87,7 +87,7 @@ void mc_strategy_state(const mc_strategy_t *strategy, const mc_mesh_t *mesh, int
 /* Which dimensions the strategy cuts, and the chunk order that keeps its tiles in one piece. */
 int mc_strategy_layout(const mc_strategy_t *strategy, const mc_mesh_t *mesh, mc_layout_t *layout);
 
-/* One rank's sealed plan. `root` is ignored by collectives without one. */
+/* One rank's sealed plan. What has no root of its own passes through `root`, where it passes through one rank. */
 int mc_strategy_plan(const mc_strategy_t *strategy, const mc_mesh_t *mesh, int32_t rank,
                      int32_t root, mc_plan_t **plan);
 

@@ -182,12 +182,17 @@ int mc_mesh_check(const mc_mesh_t *mesh)
     return MESHCOLL_OK;
 }
 
+int32_t mc_mesh_crowd(const mc_mesh_t *mesh, int32_t dim, unsigned single)
+{
+    int32_t ranks = 1;
+    for (int32_t d = dim + 1; d < mesh->ndims; d++)
+        ranks *= single >> d & 1 ? 1 : mesh->dim[d].extent;
+    return ranks;
+}
+
 int32_t mc_mesh_stride(const mc_mesh_t *mesh, int32_t dim)
 {
-    int32_t stride = 1;
-    for (int32_t d = dim + 1; d < mesh->ndims; d++)
-        stride *= mesh->dim[d].extent;
-    return stride;
+    return mc_mesh_crowd(mesh, dim, 0);
 }
 
 void mc_mesh_coords(const mc_mesh_t *mesh, int32_t rank, int32_t coord[MC_MAX_DIMS])

@@ -75,6 +75,8 @@ void mc_mesh_coords(const mc_mesh_t *mesh, int32_t rank, int32_t coord[MC_MAX_DI
 int32_t mc_mesh_rank(const mc_mesh_t *mesh, const int32_t coord[MC_MAX_DIMS]);
 /* Places per step of dimension d, the product of the extents inside it. */
 int32_t mc_mesh_stride(const mc_mesh_t *mesh, int32_t dim);
+/* Ranks that agree in dimension d and all outside of it, of those that stand first along each of `single` (a bit each). */
+int32_t mc_mesh_crowd(const mc_mesh_t *mesh, int32_t dim, unsigned single);
 /* Ranks [*first, *first + n) differ from `rank` in dimension d or further in only; returns n. Who
  * leads does not matter. */
 int32_t mc_mesh_span(const mc_mesh_t *mesh, int32_t dim, int32_t rank, int32_t *first);

@@ -104,10 +104,6 @@ static inline bool mc_plan_absent(const mc_plan_t *plan, mc_buffer_t buffer, uin
     return plan->empty && (at >= plan->n_scratch || (plan->empty[at / 64] >> at % 64 & 1));
 }
 
-/* Ranks that send in a phase, of those that agree in dimension `d` and all outside of it: they share what leads
- * out of there. */
-int32_t mc_plan_crowd(const mc_plan_t *plan, uint8_t phase, int32_t d);
-
 /* Names of ops and buffers as explain prints them. */
 const char *mc_op_name(mc_op_t op);
 const char *mc_buffer_name(mc_buffer_t buffer);

@@ -203,8 +203,8 @@ int mc_args_check(const meshcoll_t *h, const meshcoll_args_t *given, meshcoll_ar
         status = check_buffers(h, &a);
     if (status)
         return status;
-    if (move->rooted)
-        a.root = mc_mesh_rank_of(&h->order, a.root);
+    a.root =
+        move->rooted ? mc_mesh_rank_of(&h->order, a.root) : mc_boxes_middle(h->machine, &h->mesh);
     *args = a;
     return MESHCOLL_OK;
 }

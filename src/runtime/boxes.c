@@ -326,6 +326,11 @@ int32_t mc_boxes_outside(const int32_t *machine, const mc_mesh_t *mesh)
     return n;
 }
 
+int32_t mc_boxes_middle(const int32_t *machine, const mc_mesh_t *mesh)
+{
+    return machine && !mesh->ragged ? machine[mesh->size - 1] : 0;
+}
+
 static const char *rule_tls(const int32_t *machine, const mc_mesh_t *mesh, int32_t d)
 {
     if ((d == 0 && mesh->ndims > 1 && !mc_dim_is_inside(&mesh->dim[0])) ||

@@ -57,6 +57,10 @@ int mc_mesh_fit(const char *text, int32_t size, mc_mesh_t *mesh);
 /* How many dimensions, from the outermost on, join ranks of different machines. */
 int32_t mc_boxes_outside(const int32_t *machine, const mc_mesh_t *mesh);
 
+/* The rank through which collectives without a root pass, where they pass through one: the first on the last machine.
+ * Programs' roots are mostly rank 0, whose machine's NIC has enough to do. `machine` NULL: one machine. */
+int32_t mc_boxes_middle(const int32_t *machine, const mc_mesh_t *mesh);
+
 /*
  * The transports of each dimension. By rule: the outermost of several dimensions stands for the
  * network, so that it has network transports even where its "boxes" are one machine, unless its

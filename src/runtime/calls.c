@@ -156,6 +156,7 @@ static int choose_straight(meshcoll_t *h, const meshcoll_args_t *a, mc_memory_t 
 {
     const mc_wish_t wish = {.collective = a->collective,
                             .bytes = a->count * meshcoll_datatype_size(a->datatype),
+                            .wire = -1,
                             .strategy = a->strategy                          ? a->strategy
                                         : h->choice.is_forced[a->collective] ? NULL
                                                                              : "flat-pairwise"};
@@ -179,7 +180,6 @@ int mc_call_choose(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, mc_
                             .unforced = is_barrier,
                             .in_order = in_order,
                             .one_line = one_line,
-                            .streams = mc_handle_wire(h) >= 0,
                             .wire = mc_handle_wire(h),
                             .beside = h->beside,
                             .window = mc_handle_window(h),
@@ -339,10 +339,16 @@ void mc_calls_forget(meshcoll_t *h)
 
 /* Calls ----------------------------------------------------------------------------------------- */
 
+/* An alltoallv. */
+static bool is_exchange(const meshcoll_args_t *given)
+{
+    return given->size >= sizeof *given && given->in_counts;
+}
+
 void mc_call_number(meshcoll_t *h, const meshcoll_args_t *given, mc_asked_t *asked)
 {
     asked->number = mc_next_call(h);
-    if (given->size >= sizeof *given && given->in_counts)
+    if (is_exchange(given))
         asked->counts = mc_next_call(h);
 }
 
@@ -424,15 +430,28 @@ static int check_init(const meshcoll_t *h, meshcoll_request_t *const *request)
     return check_place(h, request, "a persistent operation");
 }
 
-int mc_call_refuse(meshcoll_t *h, int status)
+static int refuse(meshcoll_t *h, bool is_persistent, bool exchanges, int status)
 {
     if (!h)
         return status;
     mc_lock(h);
-    if (h->group_open)
+    (void)(is_persistent ? mc_next_persistent(h) : mc_next_call(h));
+    if (exchanges)
+        (void)mc_next_call(h);
+    if (h->group_open && !is_persistent)
         mc_group_refuse(h, status);
     mc_unlock(h);
     return status;
+}
+
+int mc_call_refuse(meshcoll_t *h, bool exchanges, int status)
+{
+    return refuse(h, false, exchanges, status);
+}
+
+int mc_init_refuse(meshcoll_t *h, bool exchanges, int status)
+{
+    return refuse(h, true, exchanges, status);
 }
 
 int mc_run(meshcoll_t *h, const meshcoll_args_t *given)
@@ -449,7 +468,7 @@ int mc_begin(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t **r
 {
     int status = check_begin(h, request);
     if (status)
-        return mc_call_refuse(h, status);
+        return mc_call_refuse(h, is_exchange(given), status);
     mc_lock(h);
     status = begin(h, given, false, request);
     mc_unlock(h);
@@ -459,7 +478,8 @@ int mc_begin(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t **r
 int mc_init(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t **request)
 {
     const int status = check_init(h, request);
-    return status ? status : mc_request_init(h, given, false, request);
+    return status ? mc_init_refuse(h, is_exchange(given), status)
+                  : mc_request_init(h, given, false, request);
 }
 
 /* Nobody has the sum before everybody has given. Whatever is forced for allreduce, it is the planner's
@@ -489,7 +509,7 @@ int meshcoll_ibarrier(meshcoll_t *mesh, meshcoll_request_t **request)
 {
     int status = check_begin(mesh, request);
     if (status)
-        return mc_call_refuse(mesh, status);
+        return mc_call_refuse(mesh, false, status);
     const meshcoll_args_t a = barrier_of(mesh);
     mc_lock(mesh);
     status = begin(mesh, &a, true, request);
@@ -501,7 +521,7 @@ int meshcoll_barrier_init(meshcoll_t *mesh, meshcoll_request_t **request)
 {
     const int status = check_init(mesh, request);
     if (status)
-        return status;
+        return mc_init_refuse(mesh, false, status);
     const meshcoll_args_t a = barrier_of(mesh);
     return mc_request_init(mesh, &a, true, request);
 }

@@ -4,8 +4,8 @@
  * How ranks agree: messages match by operation numbers, and the ranks give the same number to the
  * same operation without a word, because a number follows from the order of calls and from nothing
  * else. All ranks make the same calls on a mesh in the same order (MPI's rule); each call takes the
- * next number when it is made, or a group's operations when the group ends, whether it goes well or
- * not. A persistent request takes a number when it is made, since starts may come in any order,
+ * next number when it is made, in a group or not, whether it goes well, is refused or has nothing to do. A
+ * persistent request takes a number when it is made, since starts may come in any order,
  * and its runs share that number: they follow each other, and a pair's messages of one number
  * match in order. Both kinds count in halves of their own.
  *
@@ -58,9 +58,11 @@ void mc_call_release(meshcoll_request_t *r);
 int mc_run(meshcoll_t *h, const meshcoll_args_t *given);
 /* The same without waiting. */
 int mc_begin(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t **request);
-/* A call that is refused before it is one, as it lacks its mesh, counts or a place for its request: it
- * takes no number, but fails its group. */
-int mc_call_refuse(meshcoll_t *h, int status);
+/* A call that is refused before it is one, as it lacks arguments, counts or a place for its request: it takes its
+ * numbers, and fails its group. `exchanges`: it is an alltoallv, and has two. `h` may be NULL. */
+int mc_call_refuse(meshcoll_t *h, bool exchanges, int status);
+/* The same of what would make a persistent request. */
+int mc_init_refuse(meshcoll_t *h, bool exchanges, int status);
 /* Makes a persistent request of it. */
 int mc_init(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t **request);
 

@@ -167,8 +167,8 @@ static size_t piece_of(const mc_mesh_t *mesh, const mc_wish_t *wish, const mc_st
 {
     mc_placement_t state[MC_MAX_DIMS];
     mc_strategy_state(s, mesh, phase, state);
-    const int32_t beside = wish->beside > 0 ? wish->beside : 1;
-    return mc_hold_piece(wish->window, mc_placements_crowd(mesh, wish->wire, state) * beside);
+    const int32_t crowd = mc_mesh_crowd(mesh, wish->wire, mc_placements_rooted(mesh, state));
+    return mc_hold_piece(wish->window, crowd * (wish->beside > 0 ? wish->beside : 1));
 }
 
 static void join_segments(const mc_mesh_t *mesh, const mc_links_t *links, const mc_wish_t *wish,
@@ -187,7 +187,7 @@ static void cut_paced(const mc_mesh_t *mesh, const mc_links_t *links, const mc_w
                       mc_ranked_t *best)
 {
     mc_strategy_t *const s = &best->strategy;
-    if (!wish->streams)
+    if (wish->wire < 0)
         return;
     for (int32_t i = 0; i < s->n_phases; i++) {
         if (!is_paced(mesh, &s->phase[i]))
@@ -213,7 +213,7 @@ static int check_line(const mc_strategy_t *s, const mc_mesh_t *mesh)
 
 static int check_fits(const mc_mesh_t *mesh, const mc_wish_t *wish, const mc_strategy_t *wanted)
 {
-    const mc_mesh_t led = mc_mesh_led_by(mesh, mc_moves[wish->collective].rooted ? wish->root : 0);
+    const mc_mesh_t led = mc_mesh_led_by(mesh, wish->root);
     if (wish->in_order && mc_strategy_check_order(wanted, &led))
         return MESHCOLL_ERR_STRATEGY;
     return wish->aligned ? mc_strategy_check_aligned(wanted, mesh, wish->aligned) : MESHCOLL_OK;

@@ -46,8 +46,7 @@ typedef struct {
     bool unforced;        /* the planner's, whatever is forced */
     bool in_order;        /* reduced in the order of ranks */
     bool one_line; /* by phases along all dimensions merged; of a mesh always with in_order */
-    bool streams;  /* between machines a send needs no receiver, on all ranks: transport.h */
-    int32_t wire, beside; /* then as in mc_wiring_t; `beside` 0: 1 */
+    int32_t wire, beside; /* as in mc_wiring_t; `beside` 0: 1 */
     size_t window;        /* alike */
     /* by the aligned tree over these, the handle's; NULL: in any way */
     const mc_numbering_t *aligned;

@@ -63,7 +63,8 @@ int meshcoll_alltoall(meshcoll_t *mesh, const void *in, void *out, size_t count,
 static int run_blocks(meshcoll_t *mesh, const meshcoll_args_t *a)
 {
     const int status = mc_args_have_counts(a);
-    return status ? mc_call_refuse(mesh, status) : mc_run(mesh, a);
+    return status ? mc_call_refuse(mesh, a->collective == MESHCOLL_ALLTOALL, status)
+                  : mc_run(mesh, a);
 }
 
 int meshcoll_scatterv(meshcoll_t *mesh, const void *in, const size_t *counts, const size_t *displs,

@@ -12,8 +12,12 @@ static int open_shm(meshcoll_t *h, int32_t d, mc_shm_access_t access)
 {
     int32_t first;
     const int32_t n = mc_mesh_span(&h->mesh, d, h->rank, &first);
-    const mc_shm_params_t params = {
-        .dim = h->mesh.dim[d].name, .base = first, .n = n, .rank = h->rank, .access = access};
+    const mc_shm_params_t params = {.dim = h->mesh.dim[d].name,
+                                    .base = first,
+                                    .n = n,
+                                    .rank = h->rank,
+                                    .access = access,
+                                    .crowded = h->crowded};
     for (int32_t r = params.base; r < params.base + n; r++)
         if (h->machine[r] != h->machine[h->rank])
             return mc_fail(MESHCOLL_ERR_TRANSPORT,

@@ -114,7 +114,7 @@ static mc_call_t head_of(const meshcoll_request_t *r)
     const bool equal_blocks = mc_move_has_blocks(move) && !r->operands.out_counts;
     const uint64_t blocks = equal_blocks ? (uint64_t)r->mesh->mesh.size : 1;
     return (mc_call_t){.collective = r->collective,
-                       .root = move->rooted ? r->root : 0,
+                       .root = r->root,
                        .bytes = r->operands.count * meshcoll_datatype_size(r->operands.datatype) *
                                 blocks,
                        .strategy = r->choice.strategy,

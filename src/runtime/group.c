@@ -65,14 +65,15 @@ static int reserve(mc_group_t *g)
 int mc_group_add(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier)
 {
     mc_group_t *const g = h->group;
-    meshcoll_args_t a;
+    mc_asked_t asked = {.is_barrier = is_barrier};
+    mc_call_number(h, given, &asked);
     int status = mc_handle_check(h);
     if (!status)
-        status = mc_args_check(h, given, &a);
-    if (!status && a.count > 0)
+        status = mc_args_check(h, given, &asked.args);
+    if (!status && asked.args.count > 0)
         status = reserve(g);
-    if (!status && a.count > 0)
-        g->member[g->n++] = (mc_member_t){.asked = {.args = a, .is_barrier = is_barrier}};
+    if (!status && asked.args.count > 0)
+        g->member[g->n++] = (mc_member_t){.asked = asked};
     if (status)
         mc_group_refuse(h, status);
     return status;
@@ -245,7 +246,6 @@ static void unpack(const meshcoll_t *h, uint32_t first, const meshcoll_request_t
 static int begin(meshcoll_t *h, uint32_t i)
 {
     mc_group_t *const g = h->group;
-    mc_call_number(h, &g->member[i].asked.args, &g->member[i].asked);
     mc_asked_t asked = g->member[i].asked;
     if (g->member[i].next) {
         const int status = pack(h, i, &asked);

@@ -2,8 +2,9 @@
 
 size_t mc_executor_ahead(const mc_executor_t *x, uint8_t phase)
 {
-    return mc_hold_ahead(x->window,
-                         mc_plan_crowd(x->plan, phase, x->wire) * (x->beside > 0 ? x->beside : 1));
+    const int32_t crowd =
+        mc_mesh_crowd(&x->plan->layout.mesh, x->wire, x->plan->traffic[phase].rooted);
+    return mc_hold_ahead(x->window, crowd * (x->beside > 0 ? x->beside : 1));
 }
 
 /* Of one phase, as the plan is walked through. */

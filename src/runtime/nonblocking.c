@@ -4,7 +4,7 @@
 int meshcoll_begin(meshcoll_t *mesh, const meshcoll_args_t *args, meshcoll_request_t **request)
 {
     if (!args)
-        return mc_call_refuse(mesh,
+        return mc_call_refuse(mesh, false,
                               mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_begin: args is NULL"));
     return mc_begin(mesh, args, request);
 }
@@ -73,7 +73,8 @@ int meshcoll_ialltoall(meshcoll_t *mesh, const void *in, void *out, size_t count
 static int begin_blocks(meshcoll_t *mesh, const meshcoll_args_t *a, meshcoll_request_t **request)
 {
     const int status = mc_args_have_counts(a);
-    return status ? mc_call_refuse(mesh, status) : mc_begin(mesh, a, request);
+    return status ? mc_call_refuse(mesh, a->collective == MESHCOLL_ALLTOALL, status)
+                  : mc_begin(mesh, a, request);
 }
 
 int meshcoll_iscatterv(meshcoll_t *mesh, const void *in, const size_t *counts, const size_t *displs,

@@ -31,7 +31,7 @@ static int check_once(const mc_plan_t *plan)
         "\"hierarchical\" has on this mesh, or \"flat-pairwise\"");
 }
 
-static meshcoll_args_t args_of(const mc_workspace_t *counts)
+static meshcoll_args_t args_of(const mc_workspace_t *counts, int32_t root)
 {
     return (meshcoll_args_t){.size = sizeof(meshcoll_args_t),
                              .collective = MESHCOLL_ALLTOALL,
@@ -39,6 +39,7 @@ static meshcoll_args_t args_of(const mc_workspace_t *counts)
                              .out = counts->base,
                              .count = 1,
                              .datatype = MESHCOLL_UINT64,
+                             .root = root,               /* as the blocks pass */
                              .strategy = "the blocks'"}; /* for who explains it */
 }
 
@@ -73,9 +74,10 @@ static void clear(const mc_binding_t *binding)
         memset(binding->scratch, 0, binding->scratch_bytes);
 }
 
-static int run(meshcoll_t *h, const mc_strategy_t *strategy, uint32_t number, mc_passed_t *p)
+static int run(meshcoll_t *h, const mc_strategy_t *strategy, int32_t root, uint32_t number,
+               mc_passed_t *p)
 {
-    const meshcoll_args_t args = args_of(p->counts);
+    const meshcoll_args_t args = args_of(p->counts, root);
     int status = mc_call_prepare(h, &args, strategy, number, &p->request);
     if (status)
         return status;
@@ -101,7 +103,7 @@ int mc_passing_exchange(meshcoll_t *h, const meshcoll_args_t *a, const mc_strate
     }
     int status = open(h, a, &p);
     if (!status)
-        status = run(h, &once, number, &p);
+        status = run(h, &once, a->root, number, &p);
     if (!status)
         status = check_expected(h, a, (const size_t *)(const void *)p.counts->base);
     if (status) {

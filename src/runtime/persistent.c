@@ -4,7 +4,8 @@
 int meshcoll_init(meshcoll_t *mesh, const meshcoll_args_t *args, meshcoll_request_t **request)
 {
     if (!args)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_init: args is NULL");
+        return mc_init_refuse(mesh, false,
+                              mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_init: args is NULL"));
     return mc_init(mesh, args, request);
 }
 
@@ -72,7 +73,8 @@ int meshcoll_alltoall_init(meshcoll_t *mesh, const void *in, void *out, size_t c
 static int init_blocks(meshcoll_t *mesh, const meshcoll_args_t *a, meshcoll_request_t **request)
 {
     const int status = mc_args_have_counts(a);
-    return status ? status : mc_init(mesh, a, request);
+    return status ? mc_init_refuse(mesh, a->collective == MESHCOLL_ALLTOALL, status)
+                  : mc_init(mesh, a, request);
 }
 
 int meshcoll_scatterv_init(meshcoll_t *mesh, const void *in, const size_t *counts,

@@ -211,10 +211,14 @@ static int bind(meshcoll_request_t *r, const meshcoll_args_t *a, uint32_t counts
     return status;
 }
 
-static int init(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier,
+/* The numbers it takes: of all its runs, and of an alltoallv's counts. */
+typedef struct {
+    uint32_t runs, counts;
+} numbers_t;
+
+static int init(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, numbers_t number,
                 meshcoll_request_t **request)
 {
-    const uint32_t number = mc_next_persistent(h), counts = a->in_counts ? mc_next_call(h) : 0;
     mc_memory_t *choice;
     meshcoll_request_t *r;
     int status = mc_call_choose(h, a, is_barrier, &choice);
@@ -225,9 +229,9 @@ static int init(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier,
     if (status)
         return status;
     r->persistent = true;
-    r->operation = number;
+    r->operation = number.runs;
     r->workspace = &r->own;
-    status = bind(r, a, counts);
+    status = bind(r, a, number.counts);
     if (status) {
         mc_request_destroy(r);
         return status;
@@ -241,11 +245,14 @@ int mc_request_init(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier
 {
     meshcoll_args_t a;
     mc_lock(h);
+    /* also where it is refused, so that the next one has the same on all ranks */
+    const bool exchanges = given->size >= sizeof *given && given->in_counts;
+    const numbers_t number = {mc_next_persistent(h), exchanges ? mc_next_call(h) : 0};
     int status = mc_handle_check(h);
     if (!status)
         status = mc_args_check(h, given, &a);
     if (!status)
-        status = init(h, &a, is_barrier, request);
+        status = init(h, &a, is_barrier, number, request);
     mc_unlock(h);
     return status;
 }

@@ -65,6 +65,8 @@ void mc_batch_anew(meshcoll_t *whole, meshcoll_request_t *request, const mc_used
     const int32_t n = series->repeats < MC_MOST_ANEW ? series->repeats : MC_MOST_ANEW;
     for (int32_t i = -WARM; i < n; i++) {
         const int32_t at = i < 0 ? 0 : i; /* the first find what another one left in caches */
+        /* where nobody is at the last run any more, whose core that would take */
+        mc_tune_check(meshcoll_barrier(whole), "a barrier");
         read_over(used->out, used->out_bytes);
         memset(used->in, 0, used->in_bytes);
         mc_tune_check(meshcoll_barrier(whole), "a barrier");

@@ -34,8 +34,9 @@ enum {
     SUM_BYTES = 1 << 20,    /* of a vector summed in memory */
     BURST_SHOTS = 12        /* a round: what a shaper saved up before the first is gone after two */
 };
-/* Between two shots, besides a barrier: what a program computes between its calls, in which a shaper saves up. */
-static const double burst_pause = 0.5e-3;
+/* Between two shots, besides a barrier, which takes about as long where ranks share cores: what a program computes between
+ * its calls, in which a shaper saves up. */
+static const double burst_pause = 0.2e-3;
 /* More: nothing couples these, and ranks that share a core take turns of milliseconds. */
 static const double least_sums = 100e-3;
 

@@ -2,6 +2,7 @@
 
 #include "transport/shm_copy.h"
 #include "transport/shm_link.h"
+#include "transport/shm_send.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -27,142 +28,6 @@ static int32_t known_as(const link_t *link)
     return mc_transport_known_as(link->peer.transport, link->peer.rank);
 }
 
-/* Slots ----------------------------------------------------------------------------------------- */
-
-/* Its owner sets `asleep` and then looks once more; whoever writes looks at it afterwards. */
-static void wake(link_t *link)
-{
-    atomic_thread_fence(memory_order_seq_cst);
-    _Atomic uint32_t *const asleep = &link->mapping.segment->asleep;
-    if (atomic_load_explicit(asleep, memory_order_relaxed) && atomic_exchange(asleep, 0))
-        mc_shm_bell_ring(shm_of(link)->transport.fd, &link->address);
-}
-
-static void publish(link_t *link, mc_shm_slot_t *slot)
-{
-    atomic_store_explicit(&slot->turn, mc_shm_lap(link->n_out), memory_order_release);
-    link->n_out++;
-    wake(link);
-}
-
-static void gather_spans(char *to, const mc_message_t *m)
-{
-    for (uint32_t i = 0; i < m->n_spans; to += m->span[i++].bytes)
-        mc_shm_copy(to, m->span[i].at, m->span[i].bytes);
-}
-
-/* Sending --------------------------------------------------------------------------------------- */
-
-static void write_message(link_t *link, mc_shm_slot_t *slot, const mc_message_t *m)
-{
-    slot->kind = MC_SHM_MESSAGE;
-    slot->tag = m->tag;
-    slot->bytes = m->bytes;
-    gather_spans(m->bytes <= MC_SHM_SMALL ? slot->data : mc_shm_page(link->out, link->n_out), m);
-    publish(link, slot);
-}
-
-static void write_offer(link_t *link, mc_shm_slot_t *slot, mc_io_t *io)
-{
-    const mc_message_t *const m = &io->message;
-    slot->kind = MC_SHM_OFFER;
-    slot->tag = m->tag;
-    slot->bytes = m->bytes;
-    slot->word[0] = (uintptr_t)io;
-    slot->word[1] = (uintptr_t)(m->n_spans == 1 ? m->span->at : (const void *)m->span);
-    slot->word[2] = m->n_spans == 1 ? 0 : m->n_spans;
-    shm_of(link)->n_offered++;
-    publish(link, slot);
-}
-
-static void finish_offer(link_t *link, mc_io_t *io)
-{
-    shm_of(link)->n_offered--;
-    mc_io_finish(io, MESHCOLL_OK);
-}
-
-/* A message that its receiver has asked for, as far as there is room. */
-static uint32_t give_pieces(link_t *link, mc_io_t *io)
-{
-    uint32_t n = 0;
-    for (mc_shm_slot_t *slot; io->done < io->message.bytes && (slot = mc_shm_free_slot(link));
-         n++) {
-        const size_t left = io->message.bytes - io->done;
-        const size_t part = left < MC_SHM_PAGE ? left : MC_SHM_PAGE;
-        mc_shm_move(io, mc_shm_page(link->out, link->n_out), part, false);
-        slot->kind = MC_SHM_PIECE;
-        slot->tag = io->offer[0];
-        slot->bytes = part;
-        io->done += part;
-        publish(link, slot);
-    }
-    return n;
-}
-
-/* The first send that waits; whether it is gone from the list. */
-static bool send_first(link_t *link, uint32_t *events)
-{
-    mc_io_t *const io = link->sending.first;
-    if (io->offer[0]) {
-        *events += give_pieces(link, io);
-        if (io->done < io->message.bytes)
-            return false;
-        mc_io_pop(&link->sending);
-        finish_offer(link, io);
-        return true;
-    }
-    mc_shm_slot_t *const slot = mc_shm_free_slot(link);
-    if (!slot)
-        return false;
-    mc_io_pop(&link->sending);
-    ++*events;
-    if (io->message.bytes > MC_SHM_PAGE) {
-        write_offer(link, slot, io);
-        return true;
-    }
-    write_message(link, slot, &io->message);
-    mc_io_finish(io, MESHCOLL_OK);
-    return true;
-}
-
-/* A message on the board, or one that is written there as soon as its last send has begun. */
-static int write_posted(link_t *link, mc_shm_slot_t *slot, const mc_message_t *m, mc_io_t *io)
-{
-    shm_t *const shm = shm_of(link);
-    slot->kind = MC_SHM_POSTED;
-    slot->tag = m->tag;
-    slot->bytes = m->bytes;
-    mc_shm_post_told(&shm->poster, slot->word);
-    publish(link, slot);
-    if (m->more == 0) {
-        mc_shm_post_write(&shm->poster, &shm->mapping.segment->board);
-        return MESHCOLL_OK;
-    }
-    mc_io_append(&shm->poster.waiting, io);
-    return MESHCOLL_IN_PROGRESS;
-}
-
-static int shm_send(mc_peer_t *peer, const mc_message_t *m, mc_io_t *io)
-{
-    link_t *const link = (link_t *)peer;
-    shm_t *const shm = shm_of(link);
-    mc_shm_slot_t *const slot = link->sending.first ? NULL : mc_shm_free_slot(link);
-    if (slot && m->bytes <= MC_SHM_PAGE) {
-        write_message(link, slot, m);
-        return MESHCOLL_OK;
-    }
-    if (slot && mc_shm_post(&shm->poster, &shm->mapping.segment->board, m))
-        return write_posted(link, slot, m, io);
-    io->message = *m;
-    io->done = io->at = 0;
-    io->offer[0] = 0;
-    if (slot)
-        write_offer(link, slot, io);
-    else
-        mc_io_append(&link->sending, io);
-    return MESHCOLL_IN_PROGRESS;
-}
-
 /* Receiving ------------------------------------------------------------------------------------- */
 
 static int check_length(const link_t *link, const mc_io_t *io, uint64_t bytes)
@@ -184,7 +49,7 @@ static bool reply(link_t *link, mc_shm_kind_t kind, const mc_io_t *io)
     slot->kind = kind;
     slot->word[0] = io->offer[0];
     slot->word[1] = (uintptr_t)io;
-    publish(link, slot);
+    mc_shm_publish(link, slot);
     return true;
 }
 
@@ -204,8 +69,17 @@ static bool share(link_t *link, mc_io_t *io)
     slot->word[0] = io->offer[0];
     slot->word[1] = (uintptr_t)m->span->at;
     slot->word[2] = mc_shm_share_begin(&link->out->share);
-    publish(link, slot);
+    mc_shm_publish(link, slot);
     return true;
+}
+
+/* What is to be reduced is brought by its sender where that would only wait: this rank reduces one piece while the next
+ * comes. */
+static bool wants_pieces(const link_t *link, const mc_io_t *io)
+{
+    const shm_t *const shm = shm_of(link);
+    return shm->params.access == MC_SHM_COPY ||
+           (io->taker.take && !shm->params.crowded && shm->n_offered == 0);
 }
 
 /* What has been read stays a receive until its sender knows. */
@@ -278,16 +152,19 @@ static bool read_on(link_t *link, mc_io_t *io)
     return true;
 }
 
-/* A message and its receive have met. IN_PROGRESS: `io` will be finished later. */
-static int meet(link_t *link, const mc_shm_slot_t *slot, const char *data, mc_io_t *io)
+/* A message and its receive have met, `come` bytes are at `data`. IN_PROGRESS: `io` will be finished later. */
+static int meet(link_t *link, const mc_shm_slot_t *slot, const char *data, size_t come, mc_io_t *io)
 {
     const int status = check_length(link, io, slot->bytes);
     io->done = io->at = io->offer_at = 0;
     io->status = status;
     if (slot->kind == MC_SHM_MESSAGE) {
+        const bool follows = come < slot->bytes;
+        if (follows)
+            link->coming = (mc_shm_coming_t){.io = status ? NULL : io};
         if (!status)
-            mc_shm_take(io, data, slot->bytes);
-        return status;
+            mc_shm_take(io, data, come);
+        return follows && !status ? MESHCOLL_IN_PROGRESS : status;
     }
     memcpy(io->offer, slot->word, sizeof io->offer);
     if (is_posted(io)) {
@@ -299,7 +176,7 @@ static int meet(link_t *link, const mc_shm_slot_t *slot, const char *data, mc_io
         mc_io_append(&link->reading, io);
     } else if (status) {
         finish_read(link, io);
-    } else if (shm_of(link)->params.access == MC_SHM_COPY) {
+    } else if (wants_pieces(link, io)) {
         if (!reply(link, MC_SHM_GIVE, io))
             mc_io_append(&link->replies, io);
     } else if (share(link, io) || !read_on(link, io)) {
@@ -318,7 +195,7 @@ static void release(link_t *link)
     atomic_thread_fence(memory_order_seq_cst);
     if (atomic_load_explicit(&link->in->wanted, memory_order_relaxed)) {
         atomic_store_explicit(&link->in->wanted, 0, memory_order_relaxed);
-        wake(link);
+        mc_shm_wake(link);
     }
 }
 
@@ -334,14 +211,14 @@ static int receive(link_t *link, mc_io_t *io)
     shm_t *const shm = shm_of(link);
     early_t *const e = link->early ? mc_shm_take_early(link, io->message.tag) : NULL;
     if (e) {
-        const int status = meet(link, &e->slot, e->data, io);
+        const int status = meet(link, &e->slot, e->data, e->come, io);
         e->next = shm->spare;
         shm->spare = e;
         return status;
     }
     const mc_shm_slot_t *const slot = next_small(link, io->message.tag);
     if (slot) {
-        const int status = meet(link, slot, mc_shm_data(link, slot), io);
+        const int status = meet(link, slot, mc_shm_data(link, slot), mc_shm_first(slot), io);
         release(link);
         return status;
     }
@@ -371,7 +248,7 @@ static bool arrive(link_t *link, const mc_shm_slot_t *slot, const char *data)
     mc_io_t *const io = mc_shm_take_awaited(&link->awaited, slot->tag);
     if (!io)
         return mc_shm_keep_early(link, slot, data) == MESHCOLL_OK;
-    const int status = meet(link, slot, data, io);
+    const int status = meet(link, slot, data, mc_shm_first(slot), io);
     if (status != MESHCOLL_IN_PROGRESS)
         mc_io_finish(io, status);
     return true;
@@ -387,6 +264,20 @@ static void piece_arrives(mc_io_t *io, const char *data, uint64_t bytes)
     mc_shm_take(io, data, bytes);
     if (io->done == io->message.bytes)
         mc_io_finish(io, MESHCOLL_OK);
+}
+
+/* The next piece of the message that began last; nobody wants those of one whose length was wrong. */
+static void next_piece_arrives(link_t *link, const char *data, uint64_t bytes)
+{
+    const mc_shm_coming_t coming = link->coming;
+    if (coming.io) {
+        if (coming.io->done + bytes == coming.io->message.bytes)
+            link->coming.io = NULL;
+        piece_arrives(coming.io, data, bytes);
+    } else if (coming.early) {
+        memcpy(coming.early->data + coming.early->come, data, bytes);
+        coming.early->come += bytes;
+    }
 }
 
 /* Whether the slot could be dealt with. */
@@ -405,14 +296,17 @@ static bool read_slot(link_t *link, const mc_shm_slot_t *slot)
     case MC_SHM_TAKEN:
         if (link->helped.io == io)
             link->helped.io = NULL;
-        finish_offer(link, io);
+        mc_shm_finish_offer(link, io);
         return true;
     case MC_SHM_GIVE:
         io->offer[0] = slot->word[1];
         mc_io_append(&link->sending, io);
         return true;
     case MC_SHM_PIECE:
-        piece_arrives(io_of(slot->tag), mc_shm_page(link->in, link->n_in), slot->bytes);
+        if (slot->tag)
+            piece_arrives(io_of(slot->tag), mc_shm_page(link->in, link->n_in), slot->bytes);
+        else
+            next_piece_arrives(link, mc_shm_page(link->in, link->n_in), slot->bytes);
         return true;
     }
     return true;
@@ -427,7 +321,8 @@ static uint32_t read_channel(link_t *link, const mc_shm_slot_t *slot)
             break;
         release(link);
         n++;
-    } while (n < MC_SHM_SLOTS && link->awaited.first && (slot = mc_shm_news(link)));
+    } while (n < MC_SHM_SLOTS && (link->awaited.first || link->coming.io) &&
+             (slot = mc_shm_news(link)));
     return n;
 }
 
@@ -472,8 +367,8 @@ static uint32_t shm_progress(mc_transport_t *t)
             n += read_channel(link, slot);
         if (link->replies.first)
             n += write_replies(link);
-        while (link->sending.first && send_first(link, &n))
-            ;
+        if (link->sending.first)
+            n += mc_shm_send_on(link);
     }
     if (shm->poster.readers > 0)
         n += mc_shm_post_write(&shm->poster, &shm->mapping.segment->board);
@@ -569,7 +464,7 @@ static void shm_close(mc_transport_t *t)
 
 static const mc_transport_ops_t shm_ops = {
     .connect = shm_connect,
-    .send = shm_send,
+    .send = mc_shm_send,
     .recv = shm_recv,
     .recv_reduce = shm_recv_reduce,
     .progress = shm_progress,
@@ -584,6 +479,7 @@ int mc_shm_create(const mc_shm_params_t *params, mc_transport_t **transport)
         return mc_fail_memory("a transport");
     mc_shm_copy_init();
     shm->params = *params;
+    shm->eager = params->crowded ? MC_SHM_EAGER_CROWDED : MC_SHM_EAGER;
     shm->transport = (mc_transport_t){.ops = &shm_ops, .fd = -1};
     snprintf(shm->dim, sizeof shm->dim, "%s", params->dim);
     int status = mc_shm_memory_create(params->n, &shm->mapping, &shm->address);

@@ -21,6 +21,7 @@ typedef struct {
     int32_t base, n;        /* ranks [base, base + n) are on this machine */
     int32_t rank;           /* this one */
     mc_shm_access_t access; /* COPY or READ, alike on all */
+    bool crowded;           /* ranks share cores */
 } mc_shm_params_t;
 
 int mc_shm_create(const mc_shm_params_t *params, mc_transport_t **transport);

@@ -26,8 +26,12 @@ int mc_shm_keep_early(mc_shm_link_t *link, const mc_shm_slot_t *slot, const char
     if (e == shm->spare)
         shm->spare = e->next;
     memcpy(&e->slot, slot, sizeof e->slot);
-    if (slot->kind == MC_SHM_MESSAGE)
-        memcpy(e->data, data, slot->bytes);
+    if (slot->kind == MC_SHM_MESSAGE) {
+        e->come = mc_shm_first(slot);
+        memcpy(e->data, data, e->come);
+        if (e->come < slot->bytes)
+            link->coming = (mc_shm_coming_t){.early = e};
+    }
     e->next = NULL;
     *link->early_end = e;
     link->early_end = &e->next;

@@ -11,8 +11,15 @@
 typedef struct mc_shm_early {
     struct mc_shm_early *next;
     mc_shm_slot_t slot;
-    char data[MC_SHM_PAGE];
+    size_t come; /* bytes */
+    char data[MC_SHM_EAGER_CROWDED];
 } mc_shm_early_t;
+
+/* Whose pieces follow: a receive's, an early message's, or nobody's. */
+typedef struct {
+    mc_io_t *io;
+    mc_shm_early_t *early;
+} mc_shm_coming_t;
 
 typedef struct mc_shm_link {
     mc_peer_t peer;
@@ -20,11 +27,13 @@ typedef struct mc_shm_link {
     mc_shm_mapping_t mapping; /* of the peer's segment */
     mc_shm_address_t address;
     mc_shm_channel_t *in, *out;
+    bool warm;             /* the pages to fill are in this core's cache, or were */
     uint64_t n_in, n_out;  /* slots read and written */
     uint64_t room;         /* slots that may be written, as last seen */
     mc_io_queue_t awaited; /* receives without a message */
+    mc_shm_coming_t coming;
     mc_shm_early_t *early, **early_end;
-    mc_io_queue_t sending; /* sends that wait for room; with some bytes given: in pieces */
+    mc_io_queue_t sending; /* sends that wait for room, for the next piece's perhaps */
     mc_io_queue_t reading; /* receives in the middle of the peer's memory */
     mc_io_queue_t replies; /* receives whose word to the sender waits for room */
     mc_io_t *shared;       /* the one of `reading` that the sender writes too */
@@ -38,6 +47,7 @@ typedef struct {
     mc_shm_mapping_t mapping;
     mc_shm_address_t address;
     mc_shm_link_t *links;
+    size_t eager;       /* bytes of the largest message that is sent without being asked for */
     uint32_t n_offered; /* messages that others read, or will */
     mc_shm_poster_t poster;
     mc_shm_early_t *spare;
@@ -60,24 +70,41 @@ static inline uint32_t mc_shm_lap(uint64_t n)
     return (uint32_t)(n / MC_SHM_SLOTS) + 1;
 }
 
-/* The next slot to read, or NULL: there is nothing new. */
-static inline const mc_shm_slot_t *mc_shm_news(const mc_shm_link_t *link)
-{
-    const mc_shm_slot_t *const slot = &link->in->slot[link->n_in % MC_SHM_SLOTS];
-    __builtin_prefetch((const char *)slot + MC_SHM_SLOT_BYTES / 2);
-    return atomic_load_explicit(&slot->turn, memory_order_acquire) == mc_shm_lap(link->n_in) ? slot
-                                                                                             : NULL;
-}
+enum { MC_SHM_LINE = 64, MC_SHM_AHEAD = 512 };
 
 static inline void *mc_shm_page(mc_shm_channel_t *channel, uint64_t n)
 {
     return channel->page[n % MC_SHM_SLOTS];
 }
 
-/* Where the message of the next slot to read is. */
+/* The next slot to read, or NULL: there is nothing new. A page's first lines come to this core while it looks, so that
+ * there is one wait for a short message and not two: of 128 bytes a broadcast took 0.34 us, else 0.41. */
+static inline const mc_shm_slot_t *mc_shm_news(const mc_shm_link_t *link)
+{
+    const mc_shm_slot_t *const slot = &link->in->slot[link->n_in % MC_SHM_SLOTS];
+    const char *const page = mc_shm_page(link->in, link->n_in);
+    __builtin_prefetch((const char *)slot + MC_SHM_SLOT_BYTES / 2);
+    __builtin_prefetch(page);
+    __builtin_prefetch(page + MC_SHM_LINE);
+    return atomic_load_explicit(&slot->turn, memory_order_acquire) == mc_shm_lap(link->n_in) ? slot
+                                                                                             : NULL;
+}
+
+/* Where the message of the next slot to read is. Its first lines are asked for, as who reads them has some way to go. */
 static inline const char *mc_shm_data(const mc_shm_link_t *link, const mc_shm_slot_t *slot)
 {
-    return slot->bytes <= MC_SHM_SMALL ? slot->data : mc_shm_page(link->in, link->n_in);
+    if (slot->bytes <= MC_SHM_SMALL)
+        return slot->data;
+    const char *const page = mc_shm_page(link->in, link->n_in);
+    for (size_t i = 0; i < MC_SHM_AHEAD && i < slot->bytes; i += MC_SHM_LINE)
+        __builtin_prefetch(page + i);
+    return page;
+}
+
+/* Of a message, what is in its slot or in the page beside that. */
+static inline size_t mc_shm_first(const mc_shm_slot_t *slot)
+{
+    return slot->bytes < MC_SHM_PAGE ? slot->bytes : MC_SHM_PAGE;
 }
 
 /* The early message of that tag, out of the list; NULL: none. Afterwards the caller makes it the transport's `spare`. */

@@ -11,19 +11,22 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
-/* A message of up to MC_SHM_SMALL bytes is in its slot's cache lines, one of up to MC_SHM_PAGE in the
- * page of that slot. Above, one copy and a system call cost less than two copies: on a 2-core
- * 2.x GHz Xeon reading 8 KiB took 2.0 us, copying it 1.1 us. */
-enum { MC_SHM_SLOTS = 16, MC_SHM_SMALL = 104, MC_SHM_PAGE = 8192 };
+/* A message of up to MC_SHM_SMALL bytes is in its slot's cache lines, one of up to MC_SHM_PAGE in the page of that slot,
+ * a larger one in those of several: its receiver copies a piece while its sender writes the next. Above MC_SHM_EAGER its
+ * receiver reads it and its sender helps (shm_share.h), which a sender that shares its core has no time for. On two Xeon
+ * cores (model 167) a broadcast of 16 KiB took 2.6 us in pieces of 4 KiB, 2.8 in 8, 2.9 in 2 and 3.1 by reading; of 32 KiB
+ * 4.6 in pieces and 3.5 by both; among 4 ranks on the two of 32 and 64 KiB 7.9 and 14.3 us in pieces, 12.6 and 17.0 else. */
+enum { MC_SHM_SLOTS = 32, MC_SHM_SMALL = 104, MC_SHM_PAGE = 4096 };
+enum { MC_SHM_EAGER = (32 << 10) - 1, MC_SHM_EAGER_CROWDED = 64 << 10 };
 _Static_assert(MC_SHM_PAGE % MC_PIECE_UNIT == 0, "elements are not cut");
 
 typedef enum {
-    MC_SHM_MESSAGE, /* of `bytes`, whole */
+    MC_SHM_MESSAGE, /* of `bytes`; what is more than a page follows in pieces */
     MC_SHM_OFFER,   /* of `bytes`, in the sender's memory: word = {its io, data, 0} or {its io,
                        spans, how many} */
     MC_SHM_TAKEN,   /* to the sender: word = {its io}; the receiver has read it */
     MC_SHM_GIVE,    /* to the sender: word = {its io, the receiver's io}; give it in pieces */
-    MC_SHM_PIECE,   /* of a message: tag = the receiver's io */
+    MC_SHM_PIECE,   /* of a message: tag = the receiver's io; 0: of the one that began last */
     MC_SHM_POSTED,  /* of `bytes`, on the sender's board: word = {0, where, which post} */
     MC_SHM_SHARE /* to the sender: word = {its io, where to write, which sharing}; help me read it */
 } mc_shm_kind_t;

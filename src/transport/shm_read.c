@@ -70,6 +70,15 @@ static pieces_t cut(cursor_t *c, size_t most)
     return p;
 }
 
+/* Of a call that moved so many bytes where more were wanted: 0 or an errno. What ends short meets memory that is not there,
+ * and no errno is set. */
+static int error_of(ssize_t got, size_t wanted)
+{
+    if (got == (ssize_t)wanted)
+        return 0;
+    return got < 0 ? errno : EFAULT;
+}
+
 /* The first of the spans that are left at the peer, read into `list` where they are in a list there;
  * 0 or an errno. */
 static int peer_spans(pid_t pid, const mc_io_t *io, mc_span_t list[MOST_SPANS], cursor_t *c)
@@ -86,7 +95,7 @@ static int peer_spans(pid_t pid, const mc_io_t *io, mc_span_t list[MOST_SPANS], 
     const size_t bytes = c->n * sizeof list[0];
     const struct iovec here = {list, bytes};
     const struct iovec there = {(void *)(uintptr_t)io->offer[1], bytes}; /* NOLINT */
-    return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)bytes ? 0 : errno;
+    return error_of(process_vm_readv(pid, &here, 1, &there, 1, 0), bytes);
 }
 
 static void move_peer_spans(mc_io_t *io, const mc_span_t *list, const cursor_t *c)
@@ -125,7 +134,8 @@ ssize_t mc_shm_read(pid_t pid, mc_io_t *io, size_t most, char *piece)
     const pieces_t own = own_pieces(io, cut(&ahead, most).bytes, piece);
     const pieces_t peers = cut(&there, own.bytes);
     const ssize_t got = process_vm_readv(pid, own.v, own.n, peers.v, peers.n, 0);
-    if (got != (ssize_t)own.bytes)
+    errno = error_of(got, own.bytes);
+    if (errno)
         return -1;
     move_peer_spans(io, list, &there);
     if (io->taker.take)

@@ -214,17 +214,32 @@ static void ucx_close(mc_transport_t *t)
     free(ucx);
 }
 
+static bool is_rdma(const char *name)
+{
+    static const char *const rdma[] = {"rc", "dc", "ud", "ib"}; /* rc_x, rc_verbs, … */
+    for (size_t i = 0; i < MC_COUNT(rdma); i++)
+        if (strncmp(name, rdma[i], strlen(rdma[i])) == 0)
+            return true;
+    return false;
+}
+
 /*
  * Over TCP a rendezvous costs a round trip that waits behind the data queued in the link, for every
  * segment of a pipeline; eager messages stream (LAB.md: 1.11 of the bound instead of 2.0). So they
  * are eager of any size, unless the user says otherwise. RDMA and shared memory keep UCX's own
  * threshold: their rendezvous saves a copy.
  */
-static bool streams(const char *tls)
+bool mc_ucx_streams(const char *tls)
 {
-    return (strstr(tls, "tcp") || strcmp(tls, "^sm") == 0) && !strstr(tls, "rc") &&
-           !strstr(tls, "dc") && !strstr(tls, "ud") && !strstr(tls, "ib") &&
-           access("/sys/class/infiniband", F_OK) != 0;
+    bool tcp = strcmp(tls, "^sm") == 0; /* other lists of what is not taken say too little */
+    for (const char *name = tls; *name; name += *name == ',') {
+        const size_t n = strcspn(name, ",");
+        if (is_rdma(name))
+            return false;
+        tcp = tcp || (n == 3 && memcmp(name, "tcp", n) == 0);
+        name += n;
+    }
+    return tcp && access("/sys/class/infiniband", F_OK) != 0;
 }
 
 static ucs_status_t configure(const char *tls, bool stream, ucp_config_t *config)
@@ -243,7 +258,7 @@ static int open_context(ucx_t *ucx, const mc_ucx_params_t *params)
     ucs_status_t status = ucp_config_read(NULL, NULL, &config);
     if (status != UCS_OK)
         return fail_ucx(ucx, "reading its configuration", status);
-    ucx->transport.streams = streams(params->tls) && !getenv("UCX_RNDV_THRESH");
+    ucx->transport.streams = mc_ucx_streams(params->tls) && !getenv("UCX_RNDV_THRESH");
     status = configure(params->tls, ucx->transport.streams, config);
     const ucp_params_t p = {.field_mask = UCP_PARAM_FIELD_FEATURES,
                             .features = UCP_FEATURE_TAG | UCP_FEATURE_WAKEUP};

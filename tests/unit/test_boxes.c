@@ -202,3 +202,22 @@ Test(boxes, dimensions_outside_of_machines_are_counted)
     check_outside("box=3+5", uneven, 1);
     check_outside("box=5+3", uneven, 3);
 }
+
+static void check_middle(const char *mesh_text, const int32_t *machine, int32_t middle)
+{
+    mc_mesh_t mesh;
+    cr_assert(mc_mesh_parse(mesh_text, &mesh) == MESHCOLL_OK);
+    cr_expect_eq(mc_boxes_middle(machine, &mesh), middle, "%s: %d", mesh_text,
+                 mc_boxes_middle(machine, &mesh));
+}
+
+Test(boxes, what_has_no_root_keeps_off_the_first_machine)
+{
+    static const int32_t one[8] = {0}, two[8] = {0, 0, 0, 0, 4, 4, 4, 4},
+                         four[8] = {0, 0, 2, 2, 4, 4, 6, 6}, uneven[8] = {0, 0, 0, 3, 3, 3, 3, 3};
+    check_middle("gpu=8", NULL, 0);
+    check_middle("box=2,gpu=4", one, 0);
+    check_middle("box=2,gpu=4", two, 4);
+    check_middle("rack=2,box=2,gpu=2", four, 6);
+    check_middle("box=3+5", uneven, 0); /* rank 0 leads a line along fold for certain */
+}

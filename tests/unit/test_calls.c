@@ -343,9 +343,11 @@ Test(calls, misuse_is_told)
     world_open();
     cr_expect_eq(meshcoll_iallreduce(NULL, in, out, 1, MESHCOLL_INT32, MESHCOLL_SUM, &request),
                  MESHCOLL_ERR_INVALID_ARG);
-    cr_expect_eq(meshcoll_iallreduce(rank[0], in, out, 1, MESHCOLL_INT32, MESHCOLL_SUM, NULL),
-                 MESHCOLL_ERR_INVALID_ARG);
-    cr_expect_eq(meshcoll_begin(rank[0], NULL, &request), MESHCOLL_ERR_INVALID_ARG);
+    for (int r = 0; r < RANKS; r++) { /* they take their numbers */
+        cr_expect_eq(meshcoll_iallreduce(rank[r], in, out, 1, MESHCOLL_INT32, MESHCOLL_SUM, NULL),
+                     MESHCOLL_ERR_INVALID_ARG);
+        cr_expect_eq(meshcoll_begin(rank[r], NULL, &request), MESHCOLL_ERR_INVALID_ARG);
+    }
     cr_expect_eq(meshcoll_waitall(-1, &none), MESHCOLL_ERR_INVALID_ARG);
     cr_expect_eq(meshcoll_waitall(1, NULL), MESHCOLL_ERR_INVALID_ARG);
     cr_expect_eq(meshcoll_waitany(1, &none, NULL), MESHCOLL_ERR_INVALID_ARG);
@@ -358,6 +360,69 @@ Test(calls, misuse_is_told)
     finish(q, 1);
     cr_expect_eq(meshcoll_wait(request), MESHCOLL_ERR_INVALID_ARG, "it is the mesh's again");
     cr_expect_not_null(strstr(meshcoll_last_error(), "is complete"));
+    world_close();
+}
+
+enum { REFUSED = 8 };
+
+/* What one rank does wrong, and the others do with nothing to do, so that they need not wait for it. */
+static int refused_call(int what, int r, bool wrong)
+{
+    static const size_t none[RANKS];
+    const size_t *const counts = wrong ? NULL : none;
+    int32_t *const at = wrong ? NULL : in[r][0];
+    const size_t count = wrong ? 1 : 0;
+    meshcoll_t *const m = rank[r];
+    meshcoll_request_t *request = NULL, **const place = wrong ? NULL : &request;
+    int status = MESHCOLL_OK;
+    switch (what) {
+    case 0:
+        return meshcoll_allgatherv(m, at, 0, at, counts, NULL, MESHCOLL_INT32);
+    case 1:
+        status = meshcoll_iallgatherv(m, at, 0, at, counts, NULL, MESHCOLL_INT32, &request);
+        break;
+    case 2:
+        return meshcoll_alltoallv(m, at, counts, NULL, at, counts, NULL, MESHCOLL_INT32);
+    case 3:
+        status = meshcoll_ibcast(m, at, at, 0, MESHCOLL_INT32, 0, place);
+        break;
+    case 4:
+        status = meshcoll_bcast_init(m, at, at, count, MESHCOLL_INT32, 0, &request);
+        break;
+    case 5:
+        status = meshcoll_allgatherv_init(m, at, 0, at, counts, NULL, MESHCOLL_INT32, &request);
+        break;
+    case 6:
+        status = meshcoll_bcast_init(m, at, at, 0, MESHCOLL_INT32, 0, place);
+        break;
+    default:
+        cr_assert_eq(meshcoll_group_begin(m), MESHCOLL_OK);
+        (void)meshcoll_bcast(m, at, at, count, MESHCOLL_INT32, 0);
+        return meshcoll_group_end(m);
+    }
+    meshcoll_free(request);
+    return status;
+}
+
+/* The next call, and the next persistent request, have the same numbers on all ranks. */
+Test(calls, refused_on_one_rank_take_their_numbers)
+{
+    static meshcoll_request_t *q[RANKS][MANY];
+    world_open();
+    for (int what = 0; what < REFUSED; what++) {
+        for (int r = 0; r < RANKS; r++)
+            cr_assert_eq(refused_call(what, r, r == 1), r == 1 ? MESHCOLL_ERR_INVALID_ARG : 0,
+                         "case %d, rank %d: %s", what, r, meshcoll_last_error());
+        for (int r = 0; r < RANKS; r++) {
+            cr_assert_eq(rank[r]->n_calls, rank[0]->n_calls, "case %d", what);
+            cr_assert_eq(rank[r]->n_persistent, rank[0]->n_persistent, "case %d", what);
+        }
+        for (int r = 0; r < RANKS; r++)
+            q[r][0] = begin(r, 0, COUNT);
+        finish(q, 1);
+        for (int r = 0; r < RANKS; r++)
+            expect_sum(r, 0, COUNT);
+    }
     world_close();
 }
 

@@ -32,7 +32,8 @@ static mc_memory_t *choose(place_t *at, const mc_wish_t *wish)
 
 static mc_memory_t *bcast_of(place_t *at, uint64_t bytes, int32_t root)
 {
-    return choose(at, &(mc_wish_t){.collective = MESHCOLL_BCAST, .bytes = bytes, .root = root});
+    return choose(
+        at, &(mc_wish_t){.collective = MESHCOLL_BCAST, .bytes = bytes, .wire = -1, .root = root});
 }
 
 static meshcoll_request_t *mark(int i)
@@ -55,7 +56,9 @@ Test(choice, is_the_planners_and_is_remembered)
     cr_expect_neq(bcast_of(&at, 1000000, 4), first);
     cr_expect_neq(bcast_of(&at, 1000001, 5), first);
     cr_expect_neq(
-        choose(&at, &(mc_wish_t){.collective = MESHCOLL_REDUCE, .bytes = 1000000, .root = 5}),
+        choose(
+            &at,
+            &(mc_wish_t){.collective = MESHCOLL_REDUCE, .bytes = 1000000, .wire = -1, .root = 5}),
         first);
     cr_expect_eq(bcast_of(&at, 1000000, 5), first);
     cr_expect_eq(first->request, mark(0));
@@ -83,7 +86,7 @@ Test(choice, shaped_wires_want_fewer_segments)
         const uint32_t enough = mc_strategy_segments(&s, &at.mesh, &at.links, 0, 1 << 18);
         cr_expect_eq(enough, wanted[i], "%s: %u segments", links[i], enough);
         const mc_memory_t *const chosen =
-            choose(&at, &(mc_wish_t){.collective = MESHCOLL_GATHER, .bytes = 1 << 18});
+            choose(&at, &(mc_wish_t){.collective = MESHCOLL_GATHER, .bytes = 1 << 18, .wire = -1});
         segments[i] = chosen->best.strategy.segments;
         cr_expect_eq(chosen->best.seconds,
                      mc_strategy_seconds(&chosen->best.strategy, &at.mesh, &at.links, 0, 1 << 18));
@@ -128,14 +131,16 @@ Test(choice, forced_ones_hold_until_they_are_not)
     cr_expect(mc_strategy_equal(&m->best.strategy, &forced));
     cr_expect_eq(m->best.seconds, mc_strategy_seconds(&forced, &at.mesh, &at.links, 0, 64));
     cr_expect_eq(bcast_of(&at, 64, 0), m);
-    const mc_wish_t unforced = {.collective = MESHCOLL_BCAST, .bytes = 64, .unforced = true};
+    const mc_wish_t unforced = {
+        .collective = MESHCOLL_BCAST, .bytes = 64, .wire = -1, .unforced = true};
     cr_expect(mc_strategy_equal(&choose(&at, &unforced)->best.strategy, &best.strategy));
     cr_expect(mc_strategy_equal(&bcast_of(&at, 64, 0)->best.strategy, &forced));
     cr_assert_lt(mc_choice_force(&at.choice, MESHCOLL_BCAST, "nonsense", &at.mesh), 0);
     cr_expect(mc_strategy_equal(&bcast_of(&at, 64, 0)->best.strategy, &forced));
     cr_assert_eq(mc_choice_force(&at.choice, MESHCOLL_BCAST, NULL, &at.mesh), MESHCOLL_OK);
     cr_expect(mc_strategy_equal(&bcast_of(&at, 64, 0)->best.strategy, &best.strategy));
-    const mc_wish_t asked = {.collective = MESHCOLL_BCAST, .bytes = 64, .strategy = text};
+    const mc_wish_t asked = {
+        .collective = MESHCOLL_BCAST, .bytes = 64, .wire = -1, .strategy = text};
     cr_expect(mc_strategy_equal(&choose(&at, &asked)->best.strategy, &forced));
     cr_expect(mc_strategy_equal(&bcast_of(&at, 64, 0)->best.strategy, &best.strategy));
 }
@@ -150,12 +155,12 @@ Test(choice, cuts_what_all_send_to_all)
         const uint64_t block = 1 << 20, bytes = block * (uint64_t)at.mesh.size;
         const mc_memory_t *const large = choose(&at, &(mc_wish_t){.collective = MESHCOLL_ALLTOALL,
                                                                   .bytes = bytes,
-                                                                  .streams = true,
+                                                                  .wire = 0,
                                                                   .window = MC_LINK_WINDOW});
         cr_expect_geq(large->best.strategy.segments, 32, "%s", meshes[i]);
         const mc_memory_t *const small = choose(&at, &(mc_wish_t){.collective = MESHCOLL_ALLTOALL,
                                                                   .bytes = 64,
-                                                                  .streams = true,
+                                                                  .wire = 0,
                                                                   .window = MC_LINK_WINDOW});
         cr_expect_eq(small->best.strategy.segments, 1, "%s", meshes[i]);
     }
@@ -202,12 +207,11 @@ Test(choice, cuts_exchanges_where_sends_stream)
         begin_on(&other, "box=4,gpu=4");
         const mc_planner_query_t query = {.bytes = (double)bytes, .max_segments = MC_MAX_SEGMENTS};
         cr_assert_eq(mc_planner_best(by[i], &other.mesh, &other.links, &query, &best), MESHCOLL_OK);
-        const mc_memory_t *const cut = choose(&streaming, &(mc_wish_t){.collective = by[i],
-                                                                       .bytes = bytes,
-                                                                       .streams = true,
-                                                                       .window = MC_LINK_WINDOW});
+        const mc_memory_t *const cut = choose(
+            &streaming,
+            &(mc_wish_t){.collective = by[i], .bytes = bytes, .wire = 0, .window = MC_LINK_WINDOW});
         const mc_memory_t *const whole =
-            choose(&other, &(mc_wish_t){.collective = by[i], .bytes = bytes});
+            choose(&other, &(mc_wish_t){.collective = by[i], .bytes = bytes, .wire = -1});
         cr_expect_leq(mean_message(&streaming, cut, (double)bytes),
                       mc_hold_piece(MC_LINK_WINDOW, 4));
         cr_expect(mc_strategy_equal(&whole->best.strategy, &best.strategy));

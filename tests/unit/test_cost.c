@@ -320,6 +320,27 @@ Test(cost, merged_chains_and_stars_are_charged_hop_by_hop)
     expect_term(&up.once.dim[0], r(3, 1), r(3, 1), r(3, 1), "chain to a box's first, box");
 }
 
+static int64_t euclid(int64_t a, int64_t b)
+{
+    return b == 0 ? a : euclid(b, a % b);
+}
+
+/* Twos, odd numbers and both: what the greatest common divisor is found by. */
+Test(cost, ratios_are_in_lowest_terms)
+{
+    for (int64_t den = 1; den <= 130; den++)
+        for (int64_t num = -130; num <= 130; num++) {
+            const mc_ratio_t a = mc_ratio(num, den), b = mc_ratio_add(a, r(7, 12));
+            const mc_ratio_t c = mc_ratio_mul(a, r(12, 35));
+            cr_assert_eq(a.num * den, num * a.den);
+            cr_assert_eq(euclid(a.num < 0 ? -a.num : a.num, a.den), 1);
+            cr_assert_eq(b.num * den * 12, (num * 12 + 7 * den) * b.den);
+            cr_assert_eq(euclid(b.num < 0 ? -b.num : b.num, b.den), 1);
+            cr_assert_eq(c.num * den * 35, num * 12 * c.den);
+            cr_assert_eq(euclid(c.num < 0 ? -c.num : c.num, c.den), 1);
+        }
+}
+
 Test(cost, ratios_are_exact)
 {
     cr_expect(mc_ratio_equal(mc_ratio(6, -4), (mc_ratio_t){-3, 2}));
@@ -360,6 +381,9 @@ Test(cost, seconds_take_each_dimension_its_link)
                        1e-9);
     cr_expect_float_eq(mc_cost_seconds(&cost, &headed, 0) - mc_cost_seconds(&cost, &links, 0), 350,
                        1e-9);
-    const mc_cost_t both = mc_cost_add(&cost, &cost), half = mc_cost_share(&both, r(1, 2));
+    const mc_cost_t both = mc_cost_add(&cost, &cost);
+    mc_cost_t half = both;
+    for (int32_t d = 0; d < links.ndims; d++)
+        half.dim[d] = mc_term_share(&both.dim[d], r(1, 2));
     cr_expect_float_eq(mc_cost_seconds(&half, &links, 8), 4 + 40 + 200 + 6000 + 1e5, 1e-9);
 }

@@ -136,7 +136,8 @@ static void expect_traffic(const char *text, meshcoll_collective_t collective, u
                            int32_t crowd, uint16_t senders, uint16_t receivers)
 {
     mc_plan_t *const plan = plan_of("box=5,gpu=8", collective, text, 0);
-    cr_expect_eq(mc_plan_crowd(plan, phase, 0), crowd, "%s, phase %d", text, phase);
+    cr_expect_eq(mc_mesh_crowd(&plan->layout.mesh, 0, plan->traffic[phase].rooted), crowd,
+                 "%s, phase %d", text, phase);
     cr_expect_eq(plan->traffic[phase].senders, senders, "%s, phase %d", text, phase);
     cr_expect_eq(plan->traffic[phase].receivers, receivers, "%s, phase %d", text, phase);
     mc_plan_free(plan);

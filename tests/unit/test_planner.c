@@ -516,7 +516,8 @@ Test(planner, refuses_what_it_cannot_price)
     mc_ranked_t best = {.seconds = -1};
     cr_expect_eq(mc_planner_best(MESHCOLL_BCAST, &at.mesh, &at.links, &query, &best),
                  MESHCOLL_ERR_INVALID_ARG);
-    cr_expect_eq(mc_planner_best(MESHCOLL_ALLREDUCE, &at.mesh, &at.links, &query, &best), 0);
+    cr_expect_eq(mc_planner_best(MESHCOLL_ALLREDUCE, &at.mesh, &at.links, &query, &best),
+                 MESHCOLL_ERR_INVALID_ARG);
     query = (mc_planner_query_t){.bytes = NAN, .max_segments = 1};
     best.seconds = -1;
     cr_expect_eq(mc_planner_best(MESHCOLL_BCAST, &at.mesh, &at.links, &query, &best),

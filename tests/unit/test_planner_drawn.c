@@ -97,6 +97,23 @@ Test(planner_drawn, nothing_is_cheaper_than_the_best)
 }
 
 /* One finds all that are within a limit; the other follows the cheapest, and after long is content with 1 %. */
+static void expect_agreement(const place_t *at, meshcoll_collective_t which, double bytes,
+                             const char *mesh, uint64_t k)
+{
+    const mc_planner_query_t query = {
+        .bytes = bytes, .max_segments = 64, .most = 1, .one_side = true};
+    mc_planner_query_t two = query;
+    mc_ranked_t *ranked, best;
+    uint32_t n, considered;
+    two.most = 2;
+    cr_assert_eq(mc_planner_rank(which, &at->mesh, &at->links, &two, &ranked, &n, &considered), 0);
+    cr_assert_eq(mc_planner_best(which, &at->mesh, &at->links, &query, &best), MESHCOLL_OK);
+    cr_expect_geq(best.seconds, ranked[0].seconds);
+    cr_expect_leq(best.seconds, ranked[0].seconds * 1.01, "%s %s %g, %d: %g", mesh,
+                  meshcoll_collective_name(which), bytes, (int)k, best.seconds);
+    free(ranked);
+}
+
 Test(planner_drawn, two_ways_to_search_agree)
 {
     static const char *const mesh[] = {"x=4,y=3,z=5", "x=32,y=32,z=32", "rack=2,box=2,gpu=4",
@@ -109,19 +126,19 @@ Test(planner_drawn, two_ways_to_search_agree)
         const char *const on = mesh[mc_random_below(&r, MC_COUNT(mesh))];
         const place_t at = drawn_place(&r, on);
         const meshcoll_collective_t which = some[mc_random_below(&r, MC_COUNT(some))];
-        const double bytes = drawn(&r, 8, 1e8);
-        const mc_planner_query_t query = {
-            .bytes = bytes, .max_segments = 64, .most = 1, .one_side = true};
-        mc_ranked_t *ranked, best;
-        uint32_t n, considered;
-        mc_planner_query_t two = query;
-        two.most = 2;
-        cr_assert_eq(mc_planner_rank(which, &at.mesh, &at.links, &two, &ranked, &n, &considered),
-                     0);
-        cr_assert_eq(mc_planner_best(which, &at.mesh, &at.links, &query, &best), MESHCOLL_OK);
-        cr_expect_geq(best.seconds, ranked[0].seconds);
-        cr_expect_leq(best.seconds, ranked[0].seconds * 1.01, "%s %s %g, %d: %g", on,
-                      meshcoll_collective_name(which), bytes, (int)k, best.seconds);
-        free(ranked);
+        expect_agreement(&at, which, drawn(&r, 8, 1e8), on, k);
+    }
+}
+
+/* The most paths there are. */
+Test(planner_drawn, two_ways_to_search_an_allreduce_agree)
+{
+    static const char *const mesh[] = {"x=4,y=3,z=5", "x=32,y=32,z=32", "rack=2,box=2,gpu=4"};
+    enum { CASES = 12 };
+    for (uint64_t k = 0; k < CASES; k++) {
+        mc_random_t r = mc_random_of(1147, k);
+        const char *const on = mesh[mc_random_below(&r, MC_COUNT(mesh))];
+        const place_t at = drawn_place(&r, on);
+        expect_agreement(&at, MESHCOLL_ALLREDUCE, k ? drawn(&r, 8, 1e8) : 0, on, k);
     }
 }

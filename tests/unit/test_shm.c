@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { RANKS = 2, MOST = 1 << 20 };
 
@@ -13,18 +14,27 @@ typedef struct {
     mc_io_queue_t finished[RANKS];
 } pair_t;
 
-static pair_t open_pair(mc_shm_access_t access)
+static pair_t open_crowded(mc_shm_access_t access, bool crowded)
 {
     pair_t p = {0};
     for (int32_t r = 0; r < RANKS; r++) {
-        const mc_shm_params_t params = {
-            .dim = "gpu", .base = 4, .n = RANKS, .rank = 4 + r, .access = access};
+        const mc_shm_params_t params = {.dim = "gpu",
+                                        .base = 4,
+                                        .n = RANKS,
+                                        .rank = 4 + r,
+                                        .access = access,
+                                        .crowded = crowded};
         cr_assert_eq(mc_shm_create(&params, &p.t[r]), MESHCOLL_OK, "%s", meshcoll_last_error());
     }
     for (int r = 0; r < RANKS; r++)
         cr_assert_eq(p.t[r]->ops->connect(p.t[r], 5 - r, p.t[1 - r]->address, &p.peer[r]),
                      MESHCOLL_OK, "%s", meshcoll_last_error());
     return p;
+}
+
+static pair_t open_pair(mc_shm_access_t access)
+{
+    return open_crowded(access, false);
 }
 
 static void close_pair(pair_t *p)
@@ -107,11 +117,12 @@ static void move(pair_t *p, size_t n, uint32_t from, uint32_t to, moment_t poste
     free(b);
 }
 
-static void move_all(mc_shm_access_t access)
+static void move_all(mc_shm_access_t access, bool crowded)
 {
-    static const size_t bytes[] = {1, 104, 105, 4096, 8192, 8193, 65536, 300001, MOST};
+    static const size_t bytes[] = {1,     104,   105,   4096,   4097, 8192,
+                                   30000, 65535, 65536, 300001, MOST};
     static const uint32_t spans[] = {1, 2, 17, 64};
-    pair_t p = open_pair(access);
+    pair_t p = open_crowded(access, crowded);
     for (size_t b = 0; b < MC_COUNT(bytes); b++)
         for (size_t f = 0; f < MC_COUNT(spans); f++)
             for (size_t t = 0; t < MC_COUNT(spans); t++)
@@ -123,12 +134,17 @@ static void move_all(mc_shm_access_t access)
 
 Test(shm, moves_messages_of_all_shapes_by_reading)
 {
-    move_all(MC_SHM_READ);
+    move_all(MC_SHM_READ, false);
+}
+
+Test(shm, moves_messages_of_all_shapes_where_ranks_share_cores)
+{
+    move_all(MC_SHM_READ, true);
 }
 
 Test(shm, moves_messages_of_all_shapes_in_pieces)
 {
-    move_all(MC_SHM_COPY);
+    move_all(MC_SHM_COPY, false);
 }
 
 typedef struct {
@@ -147,10 +163,10 @@ static void sum_up(void *context, mc_io_t *io, const void *piece, size_t bytes)
     s->bytes += bytes;
 }
 
-static void reduce_all(mc_shm_access_t access)
+static void reduce_all(mc_shm_access_t access, bool crowded)
 {
-    static const size_t bytes[] = {4, 104, 4000, 8192, 70000, MOST};
-    pair_t p = open_pair(access);
+    static const size_t bytes[] = {4, 104, 4000, 8192, 30000, 70000, MOST};
+    pair_t p = open_crowded(access, crowded);
     for (size_t b = 0; b < MC_COUNT(bytes); b++)
         for (uint32_t spans = 1; spans < 40; spans += 19) {
             summed_t got = {0}, wanted = {0};
@@ -176,35 +192,36 @@ static void reduce_all(mc_shm_access_t access)
 
 Test(shm, reduces_from_the_peers_memory)
 {
-    reduce_all(MC_SHM_READ);
+    reduce_all(MC_SHM_READ, true);
 }
 
 Test(shm, reduces_from_pieces)
 {
-    reduce_all(MC_SHM_COPY);
+    reduce_all(MC_SHM_COPY, false);
+    reduce_all(MC_SHM_READ, false);
 }
 
 /* More than all slots, of all kinds, awaited in the reverse order. */
 static void flood(mc_shm_access_t access)
 {
     enum { MESSAGES = 100 };
-    static const size_t bytes[] = {8, 5000, 20000};
-    static unsigned char in[MESSAGES][20000];
+    static const size_t bytes[] = {8, 20000, 3000, 40000};
+    static unsigned char in[MESSAGES][40000];
     static mc_io_t sent[MESSAGES], received[MESSAGES];
     static mc_span_t out_span[MESSAGES], in_span[MESSAGES];
     pair_t p = open_pair(access);
-    unsigned char *const out = pattern(20000 + MESSAGES, 1);
+    unsigned char *const out = pattern(40000 + MESSAGES, 1);
     int n_sent = 0, n_received = 0;
     for (int i = 0; i < MESSAGES; i++) {
-        out_span[i] = (mc_span_t){out + i, bytes[i % 3]};
-        const mc_message_t m = {(uint64_t)i, &out_span[i], 1, bytes[i % 3], 0, false};
+        out_span[i] = (mc_span_t){out + i, bytes[i % 4]};
+        const mc_message_t m = {(uint64_t)i, &out_span[i], 1, bytes[i % 4], 0, false};
         sent[i] = io_of(&p, 0);
         n_sent += p.t[0]->ops->send(p.peer[0], &m, &sent[i]) == MESHCOLL_IN_PROGRESS;
     }
     progress(&p, 20);
     for (int i = MESSAGES - 1; i >= 0; i--) {
-        in_span[i] = (mc_span_t){in[i], bytes[i % 3]};
-        const mc_message_t m = {(uint64_t)i, &in_span[i], 1, bytes[i % 3], 0, false};
+        in_span[i] = (mc_span_t){in[i], bytes[i % 4]};
+        const mc_message_t m = {(uint64_t)i, &in_span[i], 1, bytes[i % 4], 0, false};
         received[i] = io_of(&p, 1);
         n_received += p.t[1]->ops->recv(p.peer[1], &m, &received[i]) == MESHCOLL_IN_PROGRESS;
     }
@@ -212,7 +229,7 @@ static void flood(mc_shm_access_t access)
         cr_assert_eq(io->status, MESHCOLL_OK);
     finish(&p, n_sent, n_received);
     for (int i = 0; i < MESSAGES; i++)
-        cr_assert_arr_eq(in[i], out + i, bytes[i % 3], "message %d", i);
+        cr_assert_arr_eq(in[i], out + i, bytes[i % 4], "message %d", i);
     free(out);
     close_pair(&p);
 }
@@ -249,6 +266,31 @@ static void mismatch(size_t sent_bytes, const int32_t *known_as, const char *sai
     close_pair(&p);
 }
 
+/* Behind a message of several pieces that nobody could take comes one that is in order. */
+Test(shm, drops_the_pieces_of_a_message_of_another_length)
+{
+    pair_t p = open_pair(MC_SHM_READ);
+    unsigned char *const a = pattern(20000, 1), *const b = pattern(20000, 2);
+    const mc_span_t out = {a, 20000};
+    mc_span_t in = {b, 10000};
+    mc_message_t send = {5, &out, 1, 20000, 0, false}, recv = {5, &in, 1, 10000, 0, false};
+    mc_io_t sent = io_of(&p, 0), received = io_of(&p, 1);
+    cr_assert_eq(p.t[1]->ops->recv(p.peer[1], &recv, &received), MESHCOLL_IN_PROGRESS);
+    cr_assert_eq(p.t[0]->ops->send(p.peer[0], &send, &sent), MESHCOLL_OK);
+    progress(&p, 3);
+    cr_assert_eq(mc_io_pop(&p.finished[1]), &received);
+    cr_assert_eq(received.status, MESHCOLL_ERR_TRANSPORT);
+    send.tag = recv.tag = 6;
+    in.bytes = recv.bytes = 20000;
+    cr_assert_eq(p.t[0]->ops->send(p.peer[0], &send, &sent), MESHCOLL_OK);
+    const int r = p.t[1]->ops->recv(p.peer[1], &recv, &received);
+    finish(&p, 0, r == MESHCOLL_IN_PROGRESS);
+    cr_assert_arr_eq(a, b, 20000);
+    free(a);
+    free(b);
+    close_pair(&p);
+}
+
 Test(shm, tells_of_messages_of_another_length)
 {
     mismatch(64, NULL, "from rank 4 ");
@@ -257,6 +299,31 @@ Test(shm, tells_of_messages_of_another_length)
 }
 
 /* A receiver that has only begun finds the end of its message there. */
+/* Pages of the sender's that are gone: the kernel reads up to them, and says no more than how far. */
+Test(shm, tells_of_memory_that_cannot_be_read)
+{
+    enum { PAGE = 4096, PAGES = 20 };
+    pair_t p = open_pair(MC_SHM_READ);
+    unsigned char *const to = pattern(PAGES * PAGE, 1);
+    char *const from =
+        mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    cr_assert(from != MAP_FAILED && munmap(from + (PAGES - 1) * PAGE, PAGE) == 0);
+    const mc_span_t out = {from, PAGES * PAGE}, in = {to, PAGES * PAGE};
+    const mc_message_t send = {42, &out, 1, out.bytes, 0, false},
+                       recv = {42, &in, 1, in.bytes, 0, false};
+    mc_io_t sent = io_of(&p, 0), received = io_of(&p, 1);
+    cr_assert_eq(p.t[0]->ops->send(p.peer[0], &send, &sent), MESHCOLL_IN_PROGRESS);
+    cr_assert_eq(p.t[1]->ops->recv(p.peer[1], &recv, &received), MESHCOLL_IN_PROGRESS);
+    progress(&p, 8);
+    cr_assert_eq(mc_io_pop(&p.finished[1]), &received);
+    cr_expect_eq(received.status, MESHCOLL_ERR_TRANSPORT);
+    cr_expect_not_null(strstr(meshcoll_last_error(), "Bad address"), "%s", meshcoll_last_error());
+    cr_expect_eq(mc_io_pop(&p.finished[0]), &sent, "the sender is told");
+    close_pair(&p);
+    munmap(from, (PAGES - 1) * PAGE);
+    free(to);
+}
+
 Test(shm, a_sender_that_waits_helps_to_move_its_message)
 {
     enum { BYTES = 8 << 20, TAIL = 1 << 18 };
