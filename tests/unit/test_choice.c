@@ -170,10 +170,7 @@ Test(choice, cuts_what_all_send_to_all)
 Test(choice, cuts_less_where_more_may_be_on_the_way)
 {
     place_t narrow, wide;
-    mc_wish_t wish = {.collective = MESHCOLL_ALLTOALL,
-                      .bytes = 16 << 20,
-                      .streams = true,
-                      .window = MC_LINK_WINDOW};
+    mc_wish_t wish = {.collective = MESHCOLL_ALLTOALL, .bytes = 16 << 20, .window = MC_LINK_WINDOW};
     begin_on(&narrow, "box=4,gpu=4");
     begin_on(&wide, "box=4,gpu=4");
     const uint32_t pieces = choose(&narrow, &wish)->best.strategy.segments;
