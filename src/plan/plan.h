@@ -52,6 +52,7 @@ typedef struct {
     uint16_t senders;   /* to one rank, without hearing from it; 0: not known */
     uint16_t receivers; /* from one rank, which does not hear from them, alike */
     uint8_t rooted; /* dimensions along which one rank alone has something to send, a bit each */
+    uint8_t moves;  /* the phase's own collective, meshcoll_collective_t */
 } mc_traffic_t;
 
 /* Immutable once sealed; one allocation. */

@@ -1,5 +1,6 @@
 #include "runtime/executor.h"
 
+#include "runtime/alike.h"
 #include "runtime/credit.h"
 #include "runtime/hold.h"
 
@@ -16,10 +17,10 @@ enum { STAGING_BYTES = 1 << 20, ALIGN = 64 };
 /* Local work between two looks at the transports. */
 enum { TURN_BYTES = 1 << 18 };
 
-/* A flush waits for everything that was sent through its transport, also for what other requests
- * sent to receivers that are not there yet; waiting on would be a deadlock where those wait for this
- * request's end. So while others run it is given up after so many looks in which nothing happened:
- * those a waiting rank makes before it sleeps, and a few sleeps, in which a wire takes something. */
+/* A flush waits for everything that was sent through its transport, also for what other requests sent to receivers that are
+ * not there yet; waiting on would be a deadlock where those wait for this request's end. So while others run it is given up
+ * after so many looks in which nothing happened: those a waiting rank makes before it sleeps, and a few sleeps, in which a
+ * wire takes something. */
 enum { FLUSH_SLEEPS = 4 };
 
 static const mc_step_t *step_of(const mc_executor_t *x, uint32_t t)
@@ -65,15 +66,11 @@ static uint32_t add_lanes(const mc_plan_t *plan, const mc_wiring_t *w, bool send
             continue;
         const uint32_t peer = peer_of(plan, s), at = peer * phases + s->phase;
         if (!number[at]) {
-            if (lane && sends)
+            if (lane)
                 lane[n] = (mc_lane_t){.peer = w->peer[peer],
-                                      .bytes_sent = w->bytes_sent[peer],
-                                      .tag = mc_tag(w->rank, 0, 0),
-                                      .window = SEND_WINDOW};
-            else if (lane)
-                lane[n] = (mc_lane_t){.peer = w->peer[peer],
-                                      .tag = mc_tag(plan->peer[peer], 0, 0),
-                                      .window = RECV_WINDOW};
+                                      .bytes_sent = sends ? w->bytes_sent[peer] : NULL,
+                                      .tag = mc_tag(sends ? w->rank : plan->peer[peer], 0, 0),
+                                      .window = sends ? SEND_WINDOW : RECV_WINDOW};
             number[at] = ++n;
         }
         if (task)
@@ -121,6 +118,7 @@ int mc_executor_init(mc_executor_t *x, const mc_plan_t *plan, const mc_wiring_t 
     x->slot = x->staged + n;
     add_lanes(plan, wiring, true, phases, 0, number, x->lane, x->task);
     add_lanes(plan, wiring, false, phases, sends, number, x->lane, x->task);
+    mc_alike_find(plan, wiring->crowded, x->task);
     for (uint32_t t = 0; t < n; t++)
         x->task[t].io.finished = &x->finished;
     free(number);
@@ -263,10 +261,11 @@ static void send_or_recv(mc_executor_t *x, mc_lane_t *lane, uint32_t t)
     const mc_step_t *const s = step_of(x, t);
     mc_task_t *const task = &x->task[t];
     const mc_transport_ops_t *const ops = lane->peer->transport->ops;
-    mc_message_t m = {.tag = lane->tag | x->operation |
-                             (s->seq & ((UINT32_C(1) << MC_TAG_SEQ_BITS) - 1)),
+    mc_message_t m = {.tag = lane->tag | x->operation | mc_tag(0, 0, s->seq),
                       .n_spans = b->n,
-                      .bytes = b->bytes};
+                      .bytes = b->bytes,
+                      .more = task->more,
+                      .pushed = task->pushed};
     int status;
     mc_timeline_mark(x->timeline, t, MC_POSTED);
     if (lane->bytes_sent) {
@@ -471,7 +470,7 @@ static void reset(mc_executor_t *x)
     if (x->timeline)
         mc_timeline_begin(x->timeline);
     x->finished = (mc_io_queue_t){0};
-    x->n_heap = 0;
+    x->n_heap = x->next_staged = 0;
     x->n_left = x->plan->n_steps;
     for (uint32_t l = 0; l < x->n_lanes; l++)
         x->lane[l].next = x->lane[l].n_flying = 0;
@@ -484,7 +483,6 @@ static void reset(mc_executor_t *x)
     }
     for (uint32_t p = 0; p < x->n_ports; p++)
         x->port[p].n_flying = 0;
-    x->next_staged = 0;
     x->n_free = x->n_slots;
     for (uint32_t i = 0; i < x->n_slots; i++)
         x->slot[i] = x->n_slots - 1 - i;

@@ -48,6 +48,8 @@ typedef struct {
     mc_span_t staged; /* where a message to be reduced comes to; at is NULL without a slot */
     uint32_t waits;   /* for so many steps and messages */
     uint32_t lane;
+    uint32_t more;  /* sends of the same bytes that follow a send (alike.h) */
+    bool pushed;    /* a send that spares its receiver work (alike.h) */
     uint32_t span;  /* of a message that is reduced as it comes, or a copy: where it has got to */
     bool held;      /* a send that waits for another's message too (hold.h) */
     size_t reduced; /* bytes of that span */
@@ -100,6 +102,7 @@ typedef struct {
      * a split mesh share them */
     int32_t wire, beside;
     size_t window; /* bytes that those may have on the way together (mesh/link.h) */
+    bool crowded;  /* ranks share cores */
     mc_peer_t *const *peer;
     uint64_t *const *bytes_sent;
 } mc_wiring_t;

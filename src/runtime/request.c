@@ -40,6 +40,7 @@ static int init_executor(meshcoll_request_t *r)
         const mc_wiring_t wiring = {.rank = r->plan->rank,
                                     .wire = mc_handle_wire(r->mesh),
                                     .beside = r->mesh->beside,
+                                    .crowded = r->mesh->crowded,
                                     .window = mc_handle_window(r->mesh),
                                     .peer = peer,
                                     .bytes_sent = counter};

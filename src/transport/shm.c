@@ -30,15 +30,6 @@ static int32_t known_as(const link_t *link)
 
 /* Receiving ------------------------------------------------------------------------------------- */
 
-static void take_bytes(mc_io_t *io, const char *data, size_t n)
-{
-    if (io->taker.take)
-        io->taker.take(io->taker.context, io, data, n);
-    else
-        mc_shm_move(io, (char *)data, n, true);
-    io->done += n;
-}
-
 static int check_length(const link_t *link, const mc_io_t *io, uint64_t bytes)
 {
     if (bytes == io->message.bytes)
@@ -131,9 +122,20 @@ static void fail_read(link_t *link, mc_io_t *io)
                          dim, known_as(link), (int)link->address.pid, strerror(errno), dim);
 }
 
+static bool is_posted(const mc_io_t *io)
+{
+    return io->offer[0] == 0;
+}
+
 /* Reads on; whether it is complete or has failed, and is no receive any more. */
 static bool read_on(link_t *link, mc_io_t *io)
 {
+    if (is_posted(io)) {
+        if (!mc_shm_post_read(&link->mapping.segment->board, io))
+            return false;
+        mc_io_finish(io, MESHCOLL_OK);
+        return true;
+    }
     for (size_t turn = 0; turn < TURN_BYTES && io->done < io->message.bytes && !io->status;) {
         const size_t most = next_bytes(link, io, TURN_BYTES - turn);
         if (most == 0)
@@ -161,11 +163,18 @@ static int meet(link_t *link, const mc_shm_slot_t *slot, const char *data, size_
         if (follows)
             link->coming = (mc_shm_coming_t){.io = status ? NULL : io};
         if (!status)
-            take_bytes(io, data, come);
+            mc_shm_take(io, data, come);
         return follows && !status ? MESHCOLL_IN_PROGRESS : status;
     }
     memcpy(io->offer, slot->word, sizeof io->offer);
-    if (status) {
+    if (is_posted(io)) {
+        mc_shm_board_t *const board = &link->mapping.segment->board;
+        if (status)
+            mc_shm_post_leave(board, io);
+        if (status || mc_shm_post_read(board, io))
+            return status;
+        mc_io_append(&link->reading, io);
+    } else if (status) {
         finish_read(link, io);
     } else if (wants_pieces(link, io)) {
         if (!reply(link, MC_SHM_GIVE, io))
@@ -234,27 +243,9 @@ static int shm_recv_reduce(mc_peer_t *peer, const mc_message_t *m, const mc_take
 
 /* Progress -------------------------------------------------------------------------------------- */
 
-/* Takes the receive out that awaits this tag; mostly it is the first. */
-static mc_io_t *take_awaited(mc_io_queue_t *q, uint64_t tag)
-{
-    mc_io_t *before = NULL;
-    for (mc_io_t *io = q->first; io; before = io, io = io->next) {
-        if (io->message.tag != tag)
-            continue;
-        if (before)
-            before->next = io->next;
-        else
-            q->first = io->next;
-        if (q->last == io)
-            q->last = before;
-        return io;
-    }
-    return NULL;
-}
-
 static bool arrive(link_t *link, const mc_shm_slot_t *slot, const char *data)
 {
-    mc_io_t *const io = take_awaited(&link->awaited, slot->tag);
+    mc_io_t *const io = mc_shm_take_awaited(&link->awaited, slot->tag);
     if (!io)
         return mc_shm_keep_early(link, slot, data) == MESHCOLL_OK;
     const int status = meet(link, slot, data, mc_shm_first(slot), io);
@@ -270,7 +261,7 @@ static mc_io_t *io_of(uint64_t word)
 
 static void piece_arrives(mc_io_t *io, const char *data, uint64_t bytes)
 {
-    take_bytes(io, data, bytes);
+    mc_shm_take(io, data, bytes);
     if (io->done == io->message.bytes)
         mc_io_finish(io, MESHCOLL_OK);
 }
@@ -297,6 +288,7 @@ static bool read_slot(link_t *link, const mc_shm_slot_t *slot)
     case MC_SHM_MESSAGE:
         return arrive(link, slot, mc_shm_data(link, slot));
     case MC_SHM_OFFER:
+    case MC_SHM_POSTED:
         return arrive(link, slot, NULL);
     case MC_SHM_SHARE:
         link->helped = (mc_shm_helped_t){io, slot->word[1], slot->word[2]};
@@ -378,6 +370,8 @@ static uint32_t shm_progress(mc_transport_t *t)
         if (link->sending.first)
             n += mc_shm_send_on(link);
     }
+    if (shm->poster.readers > 0)
+        n += mc_shm_post_write(&shm->poster, &shm->mapping.segment->board);
     for (link_t *link = shm->links; link; link = link->next)
         if (link->reading.first)
             n += read_memory(link);

@@ -46,3 +46,20 @@ void mc_shm_free_early(mc_shm_early_t *e)
         e = next;
     }
 }
+
+mc_io_t *mc_shm_take_awaited(mc_io_queue_t *q, uint64_t tag)
+{
+    mc_io_t *before = NULL;
+    for (mc_io_t *io = q->first; io; before = io, io = io->next) {
+        if (io->message.tag != tag)
+            continue;
+        if (before)
+            before->next = io->next;
+        else
+            q->first = io->next;
+        if (q->last == io)
+            q->last = before;
+        return io;
+    }
+    return NULL;
+}

@@ -2,6 +2,7 @@
 #ifndef MC_TRANSPORT_SHM_LINK_H
 #define MC_TRANSPORT_SHM_LINK_H
 
+#include "transport/shm_board.h"
 #include "transport/shm_memory.h"
 #include "transport/shm_read.h"
 #include "transport/shm_share.h"
@@ -48,6 +49,7 @@ typedef struct {
     mc_shm_link_t *links;
     size_t eager;       /* bytes of the largest message that is sent without being asked for */
     uint32_t n_offered; /* messages that others read, or will */
+    mc_shm_poster_t poster;
     mc_shm_early_t *spare;
     char piece[MC_SHM_PIECE_BYTES]; /* last: it need not be in the cache where nothing is reduced */
 } mc_shm_t;
@@ -109,5 +111,7 @@ static inline size_t mc_shm_first(const mc_shm_slot_t *slot)
 mc_shm_early_t *mc_shm_take_early(mc_shm_link_t *link, uint64_t tag);
 int mc_shm_keep_early(mc_shm_link_t *link, const mc_shm_slot_t *slot, const char *data);
 void mc_shm_free_early(mc_shm_early_t *list);
+/* The receive that awaits that tag, out of the list; mostly it is the first. NULL: none. */
+mc_io_t *mc_shm_take_awaited(mc_io_queue_t *list, uint64_t tag);
 
 #endif

@@ -27,6 +27,7 @@ typedef enum {
     MC_SHM_TAKEN,   /* to the sender: word = {its io}; the receiver has read it */
     MC_SHM_GIVE,    /* to the sender: word = {its io, the receiver's io}; give it in pieces */
     MC_SHM_PIECE,   /* of a message: tag = the receiver's io; 0: of the one that began last */
+    MC_SHM_POSTED,  /* of `bytes`, on the sender's board: word = {0, where, which post} */
     MC_SHM_SHARE /* to the sender: word = {its io, where to write, which sharing}; help me read it */
 } mc_shm_kind_t;
 
@@ -58,10 +59,24 @@ typedef struct {
     _Alignas(4096) char page[MC_SHM_SLOTS][MC_SHM_PAGE];
 } mc_shm_channel_t;
 
+/* What several ranks read of one: its owner writes it here once. Two that read one process's memory by the kernel wait for
+ * each other, page by page (Chakraborty et al., Cluster 2017): 256 KiB for 3 ranks on 2 cores took 50 to 70 us, through a
+ * board 27. Messages are there one behind the other, from its beginning again where all have been read. */
+enum { MC_SHM_POSTS = 16, MC_SHM_BOARD = 1 << 20 };
+typedef struct {
+    _Alignas(64) _Atomic uint64_t filled; /* bytes */
+    _Alignas(64) _Atomic uint32_t left; /* those who have not read all of it; set before `filled` */
+} mc_shm_post_t;
+typedef struct {
+    mc_shm_post_t post[MC_SHM_POSTS];
+    _Alignas(4096) char data[MC_SHM_BOARD];
+} mc_shm_board_t;
+
 typedef struct {
     uint64_t cookie; /* random: a descriptor of that number may be another's by now */
     _Alignas(64) _Atomic uint32_t asleep; /* its owner waits for a datagram */
-    _Alignas(4096) mc_shm_channel_t from[];
+    _Alignas(4096) mc_shm_board_t board;
+    mc_shm_channel_t from[];
 } mc_shm_segment_t;
 
 /* What others need to find it. */

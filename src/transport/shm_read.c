@@ -28,6 +28,15 @@ void mc_shm_move(mc_io_t *io, char *data, size_t n, bool out)
     }
 }
 
+void mc_shm_take(mc_io_t *io, const char *data, size_t n)
+{
+    if (io->taker.take)
+        io->taker.take(io->taker.context, io, data, n);
+    else
+        mc_shm_move(io, (char *)data, n, true);
+    io->done += n;
+}
+
 /* A list of spans that is gone through. */
 typedef struct {
     const mc_span_t *span;

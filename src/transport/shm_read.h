@@ -17,5 +17,7 @@ ssize_t mc_shm_read(pid_t pid, mc_io_t *io, size_t most, char *piece);
 
 /* The next n bytes of the message's spans, from `data` (out of it) or to it. */
 void mc_shm_move(mc_io_t *io, char *data, size_t n, bool out);
+/* A receive's next n bytes, from `data` to its spans or its taker. */
+void mc_shm_take(mc_io_t *io, const char *data, size_t n);
 
 #endif

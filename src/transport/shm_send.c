@@ -161,6 +161,29 @@ uint32_t mc_shm_send_on(link_t *link)
     return n;
 }
 
+/* A message on the board, or one that is written there as soon as its last send has begun. */
+static int write_posted(link_t *link, mc_shm_slot_t *slot, const mc_message_t *m, mc_io_t *io)
+{
+    mc_shm_t *const shm = shm_of(link);
+    write_head(slot, MC_SHM_POSTED, m);
+    mc_shm_post_told(&shm->poster, slot->word);
+    mc_shm_publish(link, slot);
+    if (m->more == 0) {
+        mc_shm_post_write(&shm->poster, &shm->mapping.segment->board);
+        return MESHCOLL_OK;
+    }
+    mc_io_append(&shm->poster.waiting, io);
+    return MESHCOLL_IN_PROGRESS;
+}
+
+/* Has it a place on the board? What is pushed in pieces needs none. */
+static bool is_for_board(mc_shm_t *shm, const mc_message_t *m)
+{
+    const bool several = m->more > 0 || shm->poster.readers > 0;
+    return (several || m->bytes > shm->eager) &&
+           mc_shm_post(&shm->poster, &shm->mapping.segment->board, m);
+}
+
 int mc_shm_send(mc_peer_t *peer, const mc_message_t *m, mc_io_t *io)
 {
     link_t *const link = (link_t *)peer;
@@ -169,6 +192,8 @@ int mc_shm_send(mc_peer_t *peer, const mc_message_t *m, mc_io_t *io)
         write_message(link, slot, m);
         return MESHCOLL_OK;
     }
+    if (slot && is_for_board(shm_of(link), m))
+        return write_posted(link, slot, m, io);
     io->message = *m;
     io->done = io->at = 0;
     io->offer[0] = 0;

@@ -20,6 +20,11 @@ typedef struct {
     const mc_span_t *span;
     uint32_t n_spans;
     size_t bytes; /* of all spans */
+    /* Of a send: so many more of these bytes follow in this operation, each with one less, to other peers. Nothing changes
+     * the bytes until the last of them has begun. */
+    uint32_t more;
+    bool
+        pushed; /* of a send: its receiver has more to do than its sender, who rather brings it than lets it be fetched */
 } mc_message_t;
 
 typedef struct mc_io mc_io_t;

@@ -1,0 +1,13 @@
+/* What a transport may do with a message beside letting its receiver fetch it: write it once for all whom it is sent alike,
+ * or bring it to a receiver that has more to do than its sender. */
+#ifndef MC_RUNTIME_ALIKE_H
+#define MC_RUNTIME_ALIKE_H
+
+#include "runtime/executor.h"
+
+/* Counts, for each send, those of the same chunks that follow it: before anything is written to them, and with no other
+ * send between. And finds those that are pushed: to a root that sums, whose senders only wait for it; where ranks share
+ * cores also others that are summed, and those of several to one. */
+void mc_alike_find(const mc_plan_t *plan, bool crowded, mc_task_t *task);
+
+#endif
