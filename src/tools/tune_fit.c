@@ -130,16 +130,29 @@ static double improved(const normal_t *normal, const double *value, int32_t u)
     return factor[u] > 0 ? rest / factor[u] : 0;
 }
 
-/* Least squares by turns, far more than it takes; no value is below its `least`. */
-static void solve(const equation_t *e, int32_t n, int32_t sweeps, const double least[UNKNOWNS],
+/* Where values may lie. */
+typedef struct {
+    double least[UNKNOWNS], most[UNKNOWNS];
+} range_t;
+
+static range_t not_negative(void)
+{
+    range_t range = {0};
+    for (int32_t u = 0; u < UNKNOWNS; u++)
+        range.most[u] = INFINITY;
+    return range;
+}
+
+/* Least squares by turns, far more than it takes. */
+static void solve(const equation_t *e, int32_t n, int32_t sweeps, const range_t *range,
                   double value[UNKNOWNS])
 {
     const normal_t normal = normal_of(e, n);
     for (int32_t u = 0; u < UNKNOWNS; u++)
-        value[u] = least[u];
+        value[u] = range->least[u];
     for (int32_t sweep = 0; sweep < sweeps; sweep++)
         for (int32_t u = 0; u < UNKNOWNS; u++)
-            value[u] = fmax(improved(&normal, value, u), least[u]);
+            value[u] = fmin(fmax(improved(&normal, value, u), range->least[u]), range->most[u]);
 }
 
 int mc_tune_fit(const mc_mesh_t *mesh, const double seconds[MC_TUNE_SHAPES],
@@ -148,7 +161,7 @@ int mc_tune_fit(const mc_mesh_t *mesh, const double seconds[MC_TUNE_SHAPES],
     enum { SWEEPS = 2000 };
     equation_t e[MC_TUNE_SHAPES];
     double value[UNKNOWNS];
-    const double least[UNKNOWNS] = {0};
+    const range_t range = not_negative();
     char text[MC_TUNE_SHAPE];
     mc_links_t links;
     int32_t n = 0;
@@ -157,7 +170,7 @@ int mc_tune_fit(const mc_mesh_t *mesh, const double seconds[MC_TUNE_SHAPES],
         status = equation_of(mesh, &links, n, seconds[n], &e[n]);
     if (status)
         return status;
-    solve(e, n, SWEEPS, least, value);
+    solve(e, n, SWEEPS, &range, value);
     for (int32_t d = 0; d < mesh->ndims; d++) {
         alpha[d] = value[2 * d];
         cpu[d] = value[2 * d + 1];
@@ -274,12 +287,30 @@ static void weigh(const equation_t *e, int32_t n, const double value[UNKNOWNS], 
     }
 }
 
+/* What a message takes besides its bytes hardly depends on how many they are: half of what it takes at the smallest size at
+ * least, which times of large vectors do not tell; and twice what it takes at the next smaller size at most, as protocols
+ * change. Without that, bytes that collectives move in unlike ways are found in their numbers of messages. */
+static range_t range_after(const mc_link_point_t *smaller, int32_t n)
+{
+    range_t range = not_negative();
+    if (n == 0)
+        return range;
+    range.least[ALPHA] = smaller[0].alpha / 2;
+    range.least[GAP] = smaller[0].gap / 2;
+    range.least[CPU] = smaller[0].cpu / 2;
+    const mc_link_point_t *const next = &smaller[n - 1];
+    range.most[ALPHA] = range.most[GAP] = range.most[CPU] =
+        2 * fmax(next->alpha, fmax(next->gap, next->cpu));
+    return range;
+}
+
 int mc_tune_fit_at(const mc_mesh_t *mesh, const double seconds[MC_TUNE_PROBES], double bytes,
-                   const mc_link_point_t *smallest, mc_link_point_t *point)
+                   const mc_link_point_t *smaller, int32_t n_smaller, mc_link_point_t *point)
 {
     enum { SWEEPS = 20000, WEIGHINGS = 4 };
     equation_t e[MC_TUNE_PROBES], weighed[MC_TUNE_PROBES];
-    double value[UNKNOWNS], least[UNKNOWNS] = {0};
+    double value[UNKNOWNS];
+    const range_t range = range_after(smaller, n_smaller);
     mc_tune_probe_t probe;
     mc_links_t links;
     int32_t n = 0;
@@ -291,15 +322,10 @@ int mc_tune_fit_at(const mc_mesh_t *mesh, const double seconds[MC_TUNE_PROBES], 
         status = probe_equation(mesh, &links, n, bytes, seconds[n], &e[n]);
     if (status)
         return status;
-    if (smallest) {
-        least[ALPHA] = smallest->alpha / 2;
-        least[GAP] = smallest->gap / 2;
-        least[CPU] = smallest->cpu / 2;
-    }
-    solve(e, n, SWEEPS, least, value);
+    solve(e, n, SWEEPS, &range, value);
     for (int i = 0; i < WEIGHINGS; i++) {
         weigh(e, n, value, weighed);
-        solve(weighed, n, SWEEPS, least, value);
+        solve(weighed, n, SWEEPS, &range, value);
     }
     *point = (mc_link_point_t){.bytes = bytes,
                                .alpha = value[ALPHA],

@@ -38,9 +38,8 @@ int mc_tune_fit(const mc_mesh_t *mesh, const double seconds[MC_TUNE_SHAPES],
                 double alpha[MC_MAX_DIMS], double cpu[MC_MAX_DIMS]);
 
 /* `seconds[i]` of probe i with a vector of `bytes`: the link's numbers at that size, in the same
- * way. `smallest`: the smallest size's, or NULL: a message takes half as long as there at least, which times of large
- * vectors do not tell, and without which a ring would cost no more than a full mesh of as many bytes. */
+ * way. `smaller`: those of `n_smaller` sizes, ascending, as a message's own time hardly depends on its bytes. */
 int mc_tune_fit_at(const mc_mesh_t *mesh, const double seconds[MC_TUNE_PROBES], double bytes,
-                   const mc_link_point_t *smallest, mc_link_point_t *point);
+                   const mc_link_point_t *smaller, int32_t n_smaller, mc_link_point_t *point);
 
 #endif

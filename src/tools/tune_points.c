@@ -169,8 +169,7 @@ int mc_tune_points_close(mc_tune_points_t *p, mc_tuning_t *tuning)
         double seconds[MC_TUNE_PROBES];
         for (int32_t k = 0; k < p->n_probes; k++)
             seconds[k] = mc_series_median(&p->row[i][k].series);
-        status = mc_tune_fit_at(p->mesh, seconds, p->bytes[i], i ? &tuning->point[0] : NULL,
-                                &tuning->point[i]);
+        status = mc_tune_fit_at(p->mesh, seconds, p->bytes[i], tuning->point, i, &tuning->point[i]);
     }
     tuning->n_points = p ? p->n : 0;
     if (p)

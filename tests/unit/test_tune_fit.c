@@ -57,7 +57,7 @@ static mc_links_t fitted(const mc_mesh_t *mesh, const mc_links_t *links, double 
     mc_link_point_t point;
     mc_links_t found = *links;
     probed(mesh, links, bytes, seconds);
-    cr_assert_eq(mc_tune_fit_at(mesh, seconds, bytes, NULL, &point), MESHCOLL_OK);
+    cr_assert_eq(mc_tune_fit_at(mesh, seconds, bytes, NULL, 0, &point), MESHCOLL_OK);
     cr_assert_eq(point.bytes, bytes);
     found.dim[0].n_points = 1;
     found.dim[0].point[0] = point;
@@ -109,7 +109,7 @@ Test(tune_fit, a_probe_that_fits_badly_does_not_bend_the_rest)
         links_of("gpu=alpha:2us;gap:300ns;beta:30ps/B;bus:70ps/B;gamma:40ps/B;pulled:yes", &mesh);
     const int32_t n = probed(&mesh, &links, 1 << 20, seconds);
     seconds[n - 1] *= 2;
-    cr_assert_eq(mc_tune_fit_at(&mesh, seconds, 1 << 20, NULL, &point), MESHCOLL_OK);
+    cr_assert_eq(mc_tune_fit_at(&mesh, seconds, 1 << 20, NULL, 0, &point), MESHCOLL_OK);
     cr_expect_float_eq(point.bus, 70e-12, 2e-12);
     cr_expect_float_eq(point.gamma, 40e-12, 4e-12);
 }
@@ -123,10 +123,27 @@ Test(tune_fit, a_message_takes_half_of_what_it_does_at_the_smallest_size_at_leas
     cr_assert_eq(mc_mesh_parse("gpu=4", &mesh), MESHCOLL_OK);
     const mc_links_t links = links_of("gpu=alpha:0;beta:30ps/B;bus:70ps/B;pulled:yes", &mesh);
     probed(&mesh, &links, 1 << 20, seconds);
-    cr_assert_eq(mc_tune_fit_at(&mesh, seconds, 1 << 20, &smallest, &point), MESHCOLL_OK);
+    cr_assert_eq(mc_tune_fit_at(&mesh, seconds, 1 << 20, &smallest, 1, &point), MESHCOLL_OK);
     cr_expect_eq(point.alpha, 1e-6);
     cr_expect_eq(point.gap, 500e-9);
     cr_expect_eq(point.cpu, 100e-9);
+}
+
+Test(tune_fit, a_message_takes_twice_of_what_it_does_at_the_next_smaller_size_at_most)
+{
+    mc_mesh_t mesh;
+    double seconds[MC_TUNE_PROBES];
+    const mc_link_point_t smaller[] = {{.alpha = 1e-6, .gap = 1e-6, .cpu = 1e-6},
+                                       {.alpha = 2e-6, .gap = 500e-9, .cpu = 500e-9}};
+    mc_link_point_t point;
+    cr_assert_eq(mc_mesh_parse("gpu=4", &mesh), MESHCOLL_OK);
+    const mc_links_t links =
+        links_of("gpu=alpha:50us;gap:0;cpu:30us;beta:30ps/B;bus:70ps/B;pulled:yes", &mesh);
+    probed(&mesh, &links, 1 << 20, seconds);
+    cr_assert_eq(mc_tune_fit_at(&mesh, seconds, 1 << 20, smaller, 2, &point), MESHCOLL_OK);
+    cr_expect_eq(point.alpha, 4e-6);
+    cr_expect_eq(point.cpu, 4e-6);
+    cr_expect_geq(point.gap, 500e-9);
 }
 
 Test(tune_fit, only_a_single_line_has_times_of_its_own)
