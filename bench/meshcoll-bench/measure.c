@@ -166,14 +166,11 @@ static void ask_rank_0(const bench_t *bench, const lane_t *lane, char *more, int
         MPI_Bcast(more, n, MPI_CHAR, 0, MPI_COMM_WORLD);
 }
 
-/* The same on all ranks (Fisher, Yates 1938; Steele, Lea, Flood 2014). */
-static void shuffle(int *order, int n, uint64_t *seed)
+/* The same on all ranks (Fisher, Yates 1938). */
+static void shuffle(int *order, int n, unsigned short seed[3])
 {
     for (int i = n - 1; i > 0; i--) {
-        uint64_t z = *seed += 0x9e3779b97f4a7c15u;
-        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-        z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-        const int other = (int)((z ^ (z >> 31)) % (uint64_t)(i + 1)), kept = order[i];
+        const int other = (int)(nrand48(seed) % (i + 1)), kept = order[i];
         order[i] = order[other];
         order[other] = kept;
     }
@@ -185,7 +182,7 @@ static void run_rounds(const bench_t *bench, const view_t *view, lane_t *lane, i
 {
     char *const more = malloc((size_t)n);
     int *const order = malloc((size_t)n * sizeof *order);
-    uint64_t seed = 1;
+    unsigned short seed[3] = {1};
     if (!more || !order)
         die("out of memory for %d strategies", n);
     for (int i = 0; i < n; i++)
@@ -194,7 +191,7 @@ static void run_rounds(const bench_t *bench, const view_t *view, lane_t *lane, i
         for (int i = 0; i < n; i++)
             more[i] = wants_more(&bench->options, &lane[i]);
         ask_rank_0(bench, lane, more, n);
-        shuffle(order, n, &seed);
+        shuffle(order, n, seed);
         any = false;
         for (int i = 0; i < n; i++)
             if (more[order[i]]) {

@@ -63,8 +63,7 @@ int mc_links_check(const mc_links_t *links, const mc_mesh_t *mesh)
         if (!is_link_usable(link))
             return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                            "alpha, gap, cpu, beta, bus, burst, gamma, header, incast and window of "
-                           "dimension %s "
-                           "are finite and not negative",
+                           "dimension %s are finite and not negative",
                            mesh->dim[d].name);
         if (!are_points_usable(link))
             return mc_fail(

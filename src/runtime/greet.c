@@ -33,8 +33,10 @@ static int greet_one(const meshcoll_t *h, mc_peer_t *peer, uint32_t seq, round_t
     g->sent.finished = g->received.finished = &round->finished;
     g->from = (mc_span_t){&g->out, 1};
     g->to = (mc_span_t){&g->in, 1};
-    const mc_message_t recv = {mc_tag(peer->rank, MC_TAG_GREETING, seq), &g->to, 1, 1, 0, false};
-    const mc_message_t send = {mc_tag(h->rank, MC_TAG_GREETING, seq), &g->from, 1, 1, 0, false};
+    const mc_message_t recv = {
+        .tag = mc_tag(peer->rank, MC_TAG_GREETING, seq), .span = &g->to, .n_spans = 1, .bytes = 1};
+    const mc_message_t send = {
+        .tag = mc_tag(h->rank, MC_TAG_GREETING, seq), .span = &g->from, .n_spans = 1, .bytes = 1};
     const int status = count(round, ops->recv(peer, &recv, &g->received));
     return status ? status : count(round, ops->send(peer, &send, &g->sent));
 }

@@ -23,8 +23,8 @@ typedef struct {
     /* Of a send: so many more of these bytes follow in this operation, each with one less, to other peers. Nothing changes
      * the bytes until the last of them has begun. */
     uint32_t more;
-    bool
-        pushed; /* of a send: its receiver has more to do than its sender, who rather brings it than lets it be fetched */
+    /* Of a send: its receiver has more to do than its sender, who rather brings it than lets it be fetched. */
+    bool pushed;
 } mc_message_t;
 
 typedef struct mc_io mc_io_t;
