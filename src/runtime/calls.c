@@ -339,16 +339,10 @@ void mc_calls_forget(meshcoll_t *h)
 
 /* Calls ----------------------------------------------------------------------------------------- */
 
-/* An alltoallv. */
-static bool is_exchange(const meshcoll_args_t *given)
-{
-    return given->size >= sizeof *given && given->in_counts;
-}
-
 void mc_call_number(meshcoll_t *h, const meshcoll_args_t *given, mc_asked_t *asked)
 {
     asked->number = mc_next_call(h);
-    if (is_exchange(given))
+    if (mc_call_exchanges(given))
         asked->counts = mc_next_call(h);
 }
 
@@ -468,7 +462,7 @@ int mc_begin(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t **r
 {
     int status = check_begin(h, request);
     if (status)
-        return mc_call_refuse(h, is_exchange(given), status);
+        return mc_call_refuse(h, mc_call_exchanges(given), status);
     mc_lock(h);
     status = begin(h, given, false, request);
     mc_unlock(h);
@@ -478,7 +472,7 @@ int mc_begin(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t **r
 int mc_init(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t **request)
 {
     const int status = check_init(h, request);
-    return status ? mc_init_refuse(h, is_exchange(given), status)
+    return status ? mc_init_refuse(h, mc_call_exchanges(given), status)
                   : mc_request_init(h, given, false, request);
 }
 

@@ -58,6 +58,11 @@ void mc_call_release(meshcoll_request_t *r);
 int mc_run(meshcoll_t *h, const meshcoll_args_t *given);
 /* The same without waiting. */
 int mc_begin(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t **request);
+/* Is it an alltoallv, which has a number more, for its counts? `given` may be of an older, shorter kind. */
+static inline bool mc_call_exchanges(const meshcoll_args_t *given)
+{
+    return given->size >= sizeof *given && given->in_counts;
+}
 /* A call that is refused before it is one, as it lacks arguments, counts or a place for its request: it takes its
  * numbers, and fails its group. `exchanges`: it is an alltoallv, and has two. `h` may be NULL. */
 int mc_call_refuse(meshcoll_t *h, bool exchanges, int status);

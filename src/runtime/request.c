@@ -246,8 +246,8 @@ int mc_request_init(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier
     meshcoll_args_t a;
     mc_lock(h);
     /* also where it is refused, so that the next one has the same on all ranks */
-    const bool exchanges = given->size >= sizeof *given && given->in_counts;
-    const numbers_t number = {mc_next_persistent(h), exchanges ? mc_next_call(h) : 0};
+    const numbers_t number = {mc_next_persistent(h),
+                              mc_call_exchanges(given) ? mc_next_call(h) : 0};
     int status = mc_handle_check(h);
     if (!status)
         status = mc_args_check(h, given, &a);

@@ -144,6 +144,10 @@ Test(boxes, meshes_that_would_fit_are_named)
     cr_expect_not_null(strstr(meshcoll_last_error(), "rank=9 would fit"));
 }
 
+/* The machines of 8 ranks: the first rank on each's. */
+static const int32_t one[8] = {0}, two[8] = {0, 0, 0, 0, 4, 4, 4, 4},
+                     four[8] = {0, 0, 2, 2, 4, 4, 6, 6}, uneven[8] = {0, 0, 0, 3, 3, 3, 3, 3};
+
 static void check_transports(const char *mesh_text, const int32_t *machine, const char *text,
                              const char *kinds)
 {
@@ -158,8 +162,6 @@ static void check_transports(const char *mesh_text, const int32_t *machine, cons
 
 Test(boxes, transports_follow_the_rule)
 {
-    static const int32_t one[8] = {0}, two[8] = {0, 0, 0, 0, 4, 4, 4, 4},
-                         four[8] = {0, 0, 2, 2, 4, 4, 6, 6};
     check_transports("gpu=8", one, NULL, "s");
     check_transports("gpu=8", two, NULL, "n");
     check_transports("box=2,gpu=4", one, NULL, "ns");
@@ -169,7 +171,6 @@ Test(boxes, transports_follow_the_rule)
     check_transports("numa=2,gpu=4", one, NULL, "ss");
     check_transports("box=2,numa=2,gpu=2", two, NULL, "nss");
     check_transports("rack=2,box=2,gpu=2", four, NULL, "nns");
-    static const int32_t uneven[8] = {0, 0, 0, 3, 3, 3, 3, 3};
     check_transports("box=5+3", one, NULL, "nss");
     check_transports("box=3+5", uneven, NULL, "nss");
     check_transports("box=5+3", uneven, NULL, "nnn");
@@ -188,9 +189,7 @@ static void check_outside(const char *mesh_text, const int32_t *machine, int32_t
 /* Whose traffic leaves a machine: what shares its one NIC unless links say otherwise. */
 Test(boxes, dimensions_outside_of_machines_are_counted)
 {
-    static const int32_t one[8] = {0}, two[8] = {0, 0, 0, 0, 4, 4, 4, 4},
-                         four[8] = {0, 0, 2, 2, 4, 4, 6, 6}, turns[8] = {0, 1, 0, 1, 0, 1, 0, 1},
-                         uneven[8] = {0, 0, 0, 3, 3, 3, 3, 3};
+    static const int32_t turns[8] = {0, 1, 0, 1, 0, 1, 0, 1};
     check_outside("gpu=8", one, 0);
     check_outside("box=2,gpu=4", one, 0);
     check_outside("gpu=8", two, 1);
@@ -213,8 +212,6 @@ static void check_middle(const char *mesh_text, const int32_t *machine, int32_t 
 
 Test(boxes, what_has_no_root_keeps_off_the_first_machine)
 {
-    static const int32_t one[8] = {0}, two[8] = {0, 0, 0, 0, 4, 4, 4, 4},
-                         four[8] = {0, 0, 2, 2, 4, 4, 6, 6}, uneven[8] = {0, 0, 0, 3, 3, 3, 3, 3};
     check_middle("gpu=8", NULL, 0);
     check_middle("box=2,gpu=4", one, 0);
     check_middle("box=2,gpu=4", two, 4);
