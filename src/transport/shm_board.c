@@ -47,6 +47,8 @@ bool mc_shm_post(mc_shm_poster_t *p, mc_shm_board_t *board, const mc_message_t *
     if (goes_on(p, m)) {
         p->readers++;
         p->more--;
+        atomic_fetch_add_explicit(&board->post[(p->first + p->n - 1) % MC_SHM_POSTS].left, 1,
+                                  memory_order_relaxed);
         return true;
     }
     if (m->more == 0 && !m->pushed)
@@ -62,7 +64,7 @@ bool mc_shm_post(mc_shm_poster_t *p, mc_shm_board_t *board, const mc_message_t *
     p->readers = 1;
     p->more = m->more;
     p->message = *m;
-    atomic_store_explicit(&board->post[i].left, 1, memory_order_relaxed);
+    atomic_store_explicit(&board->post[i].left, 2, memory_order_relaxed);
     atomic_store_explicit(&board->post[i].filled, 0, memory_order_relaxed);
     return true;
 }
@@ -82,7 +84,6 @@ uint32_t mc_shm_post_write(mc_shm_poster_t *p, mc_shm_board_t *board)
     uint32_t n = 0;
     if (p->readers == 0)
         return 0;
-    atomic_store_explicit(&board->post[i].left, p->readers, memory_order_relaxed);
     while (from.done < from.message.bytes) {
         const size_t left = from.message.bytes - from.done, part = left < PART ? left : PART;
         mc_shm_move(&from, board->data + p->at[i] + from.done, part, false);
@@ -90,6 +91,7 @@ uint32_t mc_shm_post_write(mc_shm_poster_t *p, mc_shm_board_t *board)
         atomic_store_explicit(&board->post[i].filled, from.done, memory_order_release);
     }
     p->readers = 0;
+    atomic_fetch_sub_explicit(&board->post[i].left, 1, memory_order_release);
     for (mc_io_t *io; (io = mc_io_pop(&p->waiting)); n++)
         mc_io_finish(io, MESHCOLL_OK);
     return n + 1;

@@ -65,7 +65,7 @@ typedef struct {
 enum { MC_SHM_POSTS = 16, MC_SHM_BOARD = 1 << 20 };
 typedef struct {
     _Alignas(64) _Atomic uint64_t filled; /* bytes */
-    _Alignas(64) _Atomic uint32_t left; /* those who have not read all of it; set before `filled` */
+    _Alignas(64) _Atomic uint32_t left;   /* readers and writer who are not done with it */
 } mc_shm_post_t;
 typedef struct {
     mc_shm_post_t post[MC_SHM_POSTS];

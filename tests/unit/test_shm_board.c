@@ -3,6 +3,7 @@
 #include "support/plans.h"
 #include "support/strategies.h"
 #include "transport/shm.h"
+#include "transport/shm_board.h"
 #include "transport/shm_memory.h"
 
 #include <criterion/criterion.h>
@@ -236,4 +237,27 @@ Test(shm_board, who_waits_for_a_busy_receiver_pushes)
                     crowded ? "0p0p0p" : "000");
         check_alike(MESHCOLL_ALLTOALL, "alltoall:pairwise(gpu)", 1, crowded, "000");
     }
+}
+
+/* Whose receive has another length does without it, before it is written too; its place is free again all the same. */
+Test(shm_board, a_reader_may_leave_before_it_is_written)
+{
+    static mc_shm_board_t board;
+    static char bytes[MC_SHM_BOARD];
+    mc_shm_poster_t poster = {0};
+    const mc_span_t all = {bytes, sizeof bytes};
+    const mc_message_t first = {
+        .tag = mc_tag(0, 1, 0), .span = &all, .n_spans = 1, .bytes = sizeof bytes, .more = 1};
+    mc_message_t second = first;
+    second.more = 0;
+    cr_assert(mc_shm_post(&poster, &board, &first));
+    cr_assert(mc_shm_post(&poster, &board, &second));
+    mc_io_t left = {0}, reads = {.message = {.span = &all, .n_spans = 1, .bytes = sizeof bytes}};
+    mc_shm_post_told(&poster, left.offer);
+    mc_shm_post_told(&poster, reads.offer);
+    mc_shm_post_leave(&board, &left);
+    cr_assert_eq(mc_shm_post_write(&poster, &board), 1);
+    cr_expect_not(mc_shm_post(&poster, &board, &first), "one has still to read it");
+    cr_assert(mc_shm_post_read(&board, &reads));
+    cr_expect(mc_shm_post(&poster, &board, &first));
 }
