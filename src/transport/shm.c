@@ -113,13 +113,19 @@ static size_t next_bytes(link_t *link, mc_io_t *io, size_t most)
     }
 }
 
+/* A sender that helps may be writing yet, and must not when the receive is over; one that is gone does not. */
 static void fail_read(link_t *link, mc_io_t *io)
 {
     const char *const dim = shm_of(link)->dim;
+    if (io == link->shared && errno == ESRCH)
+        link->shared = NULL;
     io->status = mc_fail(MESHCOLL_ERR_TRANSPORT,
                          "dimension %s: reading the memory of rank %d (process %d): %s; "
                          "MESHCOLL_TRANSPORTS=\"%s=shm:copy\" does without",
                          dim, known_as(link), (int)link->address.pid, strerror(errno), dim);
+    if (io == link->shared)
+        io->done =
+            io->message.bytes - mc_shm_share_stop(&link->out->share, io->message.bytes);
 }
 
 static bool is_posted(const mc_io_t *io)
@@ -136,9 +142,9 @@ static bool read_on(link_t *link, mc_io_t *io)
         mc_io_finish(io, MESHCOLL_OK);
         return true;
     }
-    for (size_t turn = 0; turn < TURN_BYTES && io->done < io->message.bytes && !io->status;) {
+    for (size_t turn = 0; turn < TURN_BYTES && io->done < io->message.bytes;) {
         const size_t most = next_bytes(link, io, TURN_BYTES - turn);
-        if (most == 0)
+        if (most == 0 || io->status)
             break;
         const ssize_t got = mc_shm_read(link->address.pid, io, most, shm_of(link)->piece);
         if (got <= 0)
@@ -146,7 +152,7 @@ static bool read_on(link_t *link, mc_io_t *io)
         else
             turn += (size_t)got;
     }
-    if (io->done < io->message.bytes && !io->status)
+    if (io->done < io->message.bytes && (!io->status || io == link->shared))
         return false;
     finish_read(link, io);
     return true;
