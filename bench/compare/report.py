@@ -34,7 +34,7 @@ within {plausible:g} times the cheapest. Where another was faster than the choic
 again, in turn, and these second times count. *Model* is predicted over measured, with links that `meshcoll
 tune` measured in the same session.
 
-More: docs/performance.md."""
+More: docs/compare.md."""
 
 
 # --- small pieces ------------------------------------------------------------------------------------------------
