@@ -1,6 +1,6 @@
 """SVGs of a cluster, a panel per collective: time over the bound, and over the best peer, by size.
 
-    plots.py RESULTS.json DIR        prints a line for each: cluster, tab, file name
+    plots.py DIR RESULTS.json...     prints a line for each: cluster, tab, file name
 """
 
 import os
@@ -17,6 +17,7 @@ from matplotlib.ticker import FuncFormatter  # noqa: E402
 import grid             # noqa: E402
 import stats            # noqa: E402
 from contenders import OURS     # noqa: E402
+from runs import Runs       # noqa: E402
 from store import Store     # noqa: E402
 
 # Okabe and Ito's colours, told apart by all eyes; markers and dashes tell them apart without colour.
@@ -103,9 +104,9 @@ def draw(title, cells, reference, path):
     return True
 
 
-def draw_cluster(store, cluster, out):
+def draw_cluster(runs, cluster, out):
     """The files drawn. Over the bound only where it bounds anything: above the shaper's burst."""
-    cells = stats.cells_of(store, cluster)
+    cells = runs.cells(cluster)
     large = [cell for cell in cells if cell.size > stats.BURST]
     wanted = [("bound", "the lower bound", large, over_bound), ("peer", "the best peer", cells, over_peer)]
     for kind, what, drawn, reference in wanted:
@@ -116,11 +117,11 @@ def draw_cluster(store, cluster, out):
 
 
 def main():
-    store, out = Store.load(sys.argv[1]), sys.argv[2]
+    out, runs = sys.argv[1], Runs([Store.load(path) for path in sys.argv[2:]])
     plt.rcParams["svg.fonttype"] = "none"       # text stays text
     plt.rcParams["svg.hashsalt"] = "meshcoll"   # the same results give the same file
-    for cluster in grid.clusters(store.data["settings"]):
-        for name in draw_cluster(store, cluster, out):
+    for cluster in runs.clusters:
+        for name in draw_cluster(runs, cluster, out):
             print(f"{cluster.key}\t{name}")
 
 
