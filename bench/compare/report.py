@@ -172,20 +172,15 @@ def summary(found):
         yield ""
 
 
-def column(size, wanted):
-    """The size that was asked for: blocks are rounded until they are equal."""
-    return min(wanted, key=lambda one: max(one / size, size / one))
-
-
 def glance(what, cells, value, show):
     """A row for each collective, a column for each size; nothing where nothing is known."""
     known = [(cell, value(cell)) for cell in cells if value(cell) is not None]
     if not known:
         return
-    wanted = sorted({column(cell.size, cell.asked) for cell, _ in known})
+    wanted = sorted({grid.column(cell.size, cell.asked) for cell, _ in known})
     yield f"{what}:"
     yield ""
-    by = {(cell.collective, column(cell.size, cell.asked)): show(number) for cell, number in known}
+    by = {(cell.collective, grid.column(cell.size, cell.asked)): show(number) for cell, number in known}
     yield from table(["", *map(grid.size_text, wanted)],
                      [[name, *(by.get((name, size), "") for size in wanted)]
                       for name in dict.fromkeys(cell.collective for cell, _ in known)])

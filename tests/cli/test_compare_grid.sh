@@ -8,7 +8,7 @@ grid() {
     python3 -B - "$@" <<'PYTHON' 2>&1
 import json, sys
 sys.path.insert(0, "bench/compare")
-import contenders, grid, report
+import contenders, grid
 def c(text):
     return grid.lab_cluster(text, "200mbit")
 def refused(text):
@@ -54,7 +54,7 @@ command='" ".join(contenders.Contender("x", "X", "", lab=["--over", "ucx"]).comm
 is "run --name l --slots 4,3,1 --over ucx -- p" "$command"
 
 # Sizes whose blocks are rounded stand in the column of what was asked for.
-is "[8, 64, 64, 1048576]" '[report.column(size, asked) for size, asked in ((64, [8, 512]), (64, [8, 64, 512]), (80, [8, 64, 512]),
+is "[8, 64, 64, 1048576]" '[grid.column(size, asked) for size, asked in ((64, [8, 512]), (64, [8, 64, 512]), (80, [8, 64, 512]),
     (1048572, [262144, 1048576]))]'
 
 # One report of several runs: times are of the first that has them, regrets may be of another, and both say where they are from.
