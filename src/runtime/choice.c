@@ -158,6 +158,20 @@ static bool has_credits(const mc_mesh_t *mesh, const mc_phase_t *phase)
            mc_algorithm_receivers(phase->algorithm, len) > 1;
 }
 
+/* By how much the largest of a phase's messages is above their mean: where a tree hands on slices, each of its rounds
+ * moves half of them, the first one in one message. */
+static double largest_over_mean(const mc_mesh_t *mesh, const mc_wish_t *wish,
+                                const mc_phase_t *phase)
+{
+    int32_t boxes = 1;
+    for (int32_t d = phase->dims.first; d < phase->dims.first + phase->dims.count; d++)
+        boxes *= d <= wish->wire ? mesh->dim[d].extent : 1;
+    const int32_t senders = mc_algorithm_senders(phase->algorithm, boxes),
+                  receivers = mc_algorithm_receivers(phase->algorithm, boxes),
+                  rounds = senders > receivers ? senders : receivers;
+    return mc_algorithms[phase->algorithm].slices && rounds > 1 ? (boxes - 1.0) / rounds : 1;
+}
+
 /* Does every rank send and receive in this phase? */
 static bool is_exchange(const mc_phase_t *phase)
 {
@@ -201,7 +215,8 @@ static void cut_paced(const mc_mesh_t *mesh, const mc_links_t *links, const mc_w
     if (wish->wire < 0)
         return;
     for (int32_t i = 0; i < s->n_phases; i++) {
-        const double bytes = message_bytes(mesh, links, wish, s, i);
+        const double bytes =
+            message_bytes(mesh, links, wish, s, i) * largest_over_mean(mesh, wish, &s->phase[i]);
         const double piece = (double)piece_of(mesh, wish, s, i);
         while (piece > 0 && bytes / s->segments > piece && 2 * s->segments <= MC_MAX_SEGMENTS)
             s->segments *= 2;
