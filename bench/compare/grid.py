@@ -43,6 +43,11 @@ def size_text(count):
     return f"{count} B" if count < 10240 else f"{count / 1024:.1f} KiB"
 
 
+def column(size, wanted):
+    """The size that was asked for: blocks are rounded until they are equal."""
+    return min(wanted, key=lambda one: max(one / size, size / one))
+
+
 class Cluster:
     """Ranks in boxes of the lab, or all in this one box without shaping. Its key names it in the results."""
 

@@ -21,8 +21,11 @@ enum { MC_HOLD_ALONE = 2 };
  * in 1.06 of the bound, in halves 1.12, in one piece 1.22 to 1.32; rings of allgathers of 16 MiB on 4x4 and
  * 8x2 took 1.05 and 1.09, 1.27 and 1.58, 1.20 and 1.80 (docs/experiments.md). */
 enum { MC_HOLD_PIECES = 4 };
+/* What credits pace comes in halves: the next one is on its way while one comes, and each is a header more
+ * (docs/performance.md). */
+enum { MC_HOLD_CREDITED = 2 };
 
-/* Bytes that each of so many ranks may send ahead through the ports they share, and the message to cut them into. */
+/* Bytes that each of so many ranks may send ahead through the ports they share, and the messages to cut them into. */
 static inline size_t mc_hold_ahead(size_t window, int32_t ranks)
 {
     return window / (size_t)(ranks > MC_HOLD_ALONE ? ranks : MC_HOLD_ALONE);
@@ -30,6 +33,10 @@ static inline size_t mc_hold_ahead(size_t window, int32_t ranks)
 static inline size_t mc_hold_piece(size_t window, int32_t ranks)
 {
     return mc_hold_ahead(window, ranks) / MC_HOLD_PIECES;
+}
+static inline size_t mc_hold_credited(size_t window, int32_t ranks)
+{
+    return mc_hold_ahead(window, ranks) / MC_HOLD_CREDITED;
 }
 
 /* For the binding that was measured last: sets `held` of the sends that wait for a message, and chains

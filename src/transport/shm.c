@@ -496,7 +496,8 @@ int mc_shm_create(const mc_shm_params_t *params, mc_transport_t **transport)
     mc_shm_copy_init();
     shm->params = *params;
     shm->eager = params->crowded ? MC_SHM_EAGER_CROWDED : MC_SHM_EAGER;
-    shm->transport = (mc_transport_t){.ops = &shm_ops, .fd = -1};
+    shm->transport =
+        (mc_transport_t){.ops = &shm_ops, .fd = -1, .pulls = params->access == MC_SHM_READ};
     snprintf(shm->dim, sizeof shm->dim, "%s", params->dim);
     int status = mc_shm_memory_create(params->n, &shm->mapping, &shm->address);
     if (!status)

@@ -217,3 +217,20 @@ Test(choice, cuts_exchanges_where_sends_stream)
                      "tells nothing");
     }
 }
+
+/* Of what goes from several to one, or from one to several, halves of what may be on the way do. */
+Test(choice, cuts_what_credits_pace_no_finer_than_they_need)
+{
+    static const meshcoll_collective_t by[] = {MESHCOLL_GATHER, MESHCOLL_SCATTER};
+    const uint64_t bytes = 16 << 20;
+    for (size_t i = 0; i < sizeof by / sizeof *by; i++) {
+        place_t at;
+        begin_on(&at, "box=4,gpu=4");
+        const mc_memory_t *const cut = choose(
+            &at,
+            &(mc_wish_t){.collective = by[i], .bytes = bytes, .wire = 0, .window = MC_LINK_WINDOW});
+        const double message = mean_message(&at, cut, (double)bytes);
+        cr_expect_leq(message, mc_hold_credited(MC_LINK_WINDOW, 1));
+        cr_expect_gt(2 * message, mc_hold_credited(MC_LINK_WINDOW, 1));
+    }
+}
