@@ -144,8 +144,8 @@ static double message_bytes(const mc_mesh_t *mesh, const mc_links_t *links, cons
     for (int32_t d = 0; d < mesh->ndims; d++) {
         const mc_term_t *const once = &cost.once.dim[d];
         const double volume = mc_ratio_value(once->volume) * (double)wish->bytes;
-        if (!links->dim[d].pulled && once->messages > 0 && volume / (double)once->messages > most)
-            most = volume / (double)once->messages;
+        if (!links->dim[d].pulled && once->messages > 0 && volume / once->messages > most)
+            most = volume / once->messages;
     }
     return most;
 }
