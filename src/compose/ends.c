@@ -9,31 +9,19 @@ static bool is_end(const mc_priced_t *graph, int32_t node)
     return graph->first_hop[node] == graph->first_hop[node + 1];
 }
 
-/* Along which its steps run. */
-static mc_dims_t dims_of(const mc_priced_t *graph, const mc_priced_hop_t *hop)
+/* The outermost dimension along which its steps run. */
+static int32_t outermost(const mc_priced_t *graph, const mc_priced_hop_t *hop)
 {
-    return graph->step[graph->group[hop->group].first].phase.dims;
+    return graph->step[graph->group[hop->group].first].phase.dims.first;
 }
 
-static bool same(mc_dims_t a, mc_dims_t b)
+static uint32_t find_kinds(const mc_priced_t *graph)
 {
-    return a.first == b.first && a.count == b.count;
-}
-
-static int32_t find_kinds(const mc_priced_t *graph, mc_dims_t kind[MC_MAX_LINES])
-{
-    int32_t n = 0;
-    for (int32_t h = 0; h < graph->n_hops; h++) {
-        int32_t k = 0;
-        if (!is_end(graph, graph->hop[h].next))
-            continue;
-        const mc_dims_t dims = dims_of(graph, &graph->hop[h]);
-        while (k < n && !same(kind[k], dims))
-            k++;
-        if (k == n)
-            kind[n++] = dims;
-    }
-    return n;
+    uint32_t kinds = 0;
+    for (int32_t h = 0; h < graph->n_hops; h++)
+        if (is_end(graph, graph->hop[h].next))
+            kinds |= UINT32_C(1) << outermost(graph, &graph->hop[h]);
+    return kinds;
 }
 
 /* Of each group, as mc_ends_t has it of paths. */
@@ -64,7 +52,7 @@ static void lower_sums(double *restrict least, const double *restrict at,
     }
 }
 
-static void fill_kind(const mc_bounds_t *b, const double *at_group, mc_dims_t kind, double *least)
+static void fill_kind(const mc_bounds_t *b, const double *at_group, int32_t kind, double *least)
 {
     const mc_priced_t *const graph = b->graph;
     const int32_t n = 2 * b->kind.n_priced;
@@ -76,7 +64,7 @@ static void fill_kind(const mc_bounds_t *b, const double *at_group, mc_dims_t ki
         for (int32_t h = first; h < end; h++) {
             const mc_priced_hop_t *const hop = &graph->hop[h];
             const double *const after = least + (size_t)hop->next * (size_t)n;
-            const bool other = is_end(graph, hop->next) && !same(dims_of(graph, hop), kind);
+            const bool other = is_end(graph, hop->next) && outermost(graph, hop) != kind;
             if (!other && after[0] < INFINITY)
                 lower_sums(mine, at_group + (size_t)hop->group * (size_t)n, after, n);
         }
@@ -116,18 +104,19 @@ int mc_ends_find(mc_ends_t *e, const mc_bounds_t *b, const mc_cut_t *cut, int32_
 {
     const size_t parts = 2 * (size_t)b->kind.n_priced;
     const size_t n_nodes = (size_t)b->graph->n_nodes;
-    mc_dims_t kind[MC_MAX_LINES];
-    const int32_t n_kinds = find_kinds(b->graph, kind);
+    const uint32_t kinds = find_kinds(b->graph);
     double *const at_group = malloc(sizeof *at_group * parts * (size_t)b->graph->n_groups);
     bool failed = !at_group;
     if (at_group)
         least_of_groups(b, at_group);
-    for (int32_t k = 0; k < n_kinds && !failed; k++) {
+    for (int32_t d = 0; d < MC_MAX_DIMS && !failed; d++) {
+        if (!(kinds >> d & 1))
+            continue;
         double *const least = malloc(sizeof *least * parts * n_nodes);
         failed = !least;
         if (failed)
             break;
-        fill_kind(b, at_group, kind[k], least);
+        fill_kind(b, at_group, d, least);
         if (is_wanted(b, cut, n_cuts, least + (n_nodes - 1) * parts, limit))
             e->least[e->n++] = least;
         else

@@ -1,10 +1,10 @@
 /*
- * What is left of a path costs at least, if its last phase runs along given dimensions; for the search.
+ * What is left of a path costs at least, by the outermost dimension of its last phase; for the search.
  *
  * What comes last may have the whole vector (an allgather, a broadcast), and only one line comes last. Means and least
- * parts do not see that: of as many lines, each is last somewhere, and none need be dear. So ends are of kinds, by the
- * dimensions of their last phase, and each part of a load grows by the least it can for each kind; a path is left when
- * all kinds are too dear. Kinds that are too dear for its beginning stay so.
+ * parts do not see that: each dimension is last somewhere, and none need be dear. So ends are of kinds, by the outermost
+ * dimension of their last phase (which a merged line has most bytes on), and each part of a load grows by the least it
+ * can for each kind; a path is left when all kinds are too dear. Kinds that are too dear for its beginning stay so.
  */
 #ifndef MC_COMPOSE_ENDS_H
 #define MC_COMPOSE_ENDS_H
@@ -19,7 +19,7 @@ typedef struct {
     int32_t n;
     /* by kind, node and part: seconds of any segment; behind all parts those of all bytes in one. INFINITY: no such
      * path */
-    double *least[MC_MAX_LINES];
+    double *least[MC_MAX_DIMS];
 } mc_ends_t;
 
 /* Of the kinds that some of the cuts have a path of within `limit`. */

@@ -275,12 +275,17 @@ static void find_ends(search_t *s)
 /* Can the path come to none of the ends within the limit? */
 static bool endless(search_t *s, int32_t n_phases, int32_t node)
 {
-    if (!s->ends.known || is_end(s, node))
-        return false;
-    s->end_set[n_phases] = mc_ends_within(
-        &s->ends, &s->bounds, &s->cut[s->first_cut], load_at(s, n_phases, s->first_cut), node,
-        wide_limit(s), n_phases > 0 ? s->end_set[n_phases - 1] : mc_ends_all(&s->ends));
+    const mc_end_set_t before = n_phases > 0 ? s->end_set[n_phases - 1] : mc_ends_all(&s->ends);
+    s->end_set[n_phases] =
+        mc_ends_within(&s->ends, &s->bounds, &s->cut[s->first_cut],
+                       load_at(s, n_phases, s->first_cut), node, wide_limit(s), before);
     return s->end_set[n_phases] == 0;
+}
+
+static bool too_dear(search_t *s, int32_t n_phases, int32_t node)
+{
+    return s->ends.known && !is_end(s, node) ? endless(s, n_phases, node)
+                                             : least_hopeless(s, n_phases, node);
 }
 
 /* Bounds get better as the search gets longer: for so many steps tried, a part of the hops, another block of
@@ -328,7 +333,7 @@ static void explore_step(search_t *s, int32_t h, int32_t step, int32_t n_phases)
         return;
     }
     extend(s, n_phases, step);
-    if (least_hopeless(s, n_phases + 1, next) || endless(s, n_phases + 1, next)) {
+    if (too_dear(s, n_phases + 1, next)) {
         s->left_out = true;
         return;
     }
