@@ -337,10 +337,10 @@ def never_begun(store, cluster, joined):
     lost = [cell for cell in cells if not anywhere(cell).times]
     if lost:
         yield [cluster.key, "all", count_text(len(lost)), why_not(store, cluster)]
-    rounds = {c["round"] for cell in cells for t in cell.times.values() for c in t.cells + t.failed}
+    rounds = {c["round"] for cell in cells for c in cell.ours.cells + cell.ours.failed}     # peers' may be left out
     missing = set(range(1, store.data["settings"]["rounds"] + 1)) - rounds
     if missing and rounds:
-        yield [cluster.key, "all", "round " + ", ".join(map(str, sorted(missing))), why_not(store, cluster)]
+        yield [cluster.key, OURS, "round " + ", ".join(map(str, sorted(missing))), why_not(store, cluster)]
     left = [cell for cell in cells if anywhere(cell).times and not anywhere(cell).regret]
     if store.data["settings"]["regret"] and left:
         yield [cluster.key, "regret", count_text(len(left)), why_not(store, cluster)]

@@ -22,7 +22,7 @@ enum { MC_HOLD_ALONE = 2 };
  * 8x2 took 1.05 and 1.09, 1.27 and 1.58, 1.20 and 1.80 (docs/experiments.md). */
 enum { MC_HOLD_PIECES = 4 };
 /* What credits pace comes in halves: the next one is on its way while one comes, and each is a header more
- * (docs/performance.md). */
+ * (docs/experiments.md). */
 enum { MC_HOLD_CREDITED = 2 };
 
 /* Bytes that each of so many ranks may send ahead through the ports they share, and the messages to cut them into. */
