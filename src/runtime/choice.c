@@ -144,8 +144,8 @@ static double message_bytes(const mc_mesh_t *mesh, const mc_links_t *links, cons
     for (int32_t d = 0; d < mesh->ndims; d++) {
         const mc_term_t *const once = &cost.once.dim[d];
         const double volume = mc_ratio_value(once->volume) * (double)wish->bytes;
-        if (!links->dim[d].pulled && once->messages > 0 && volume / (double)once->messages > most)
-            most = volume / (double)once->messages;
+        if (!links->dim[d].pulled && once->messages > 0 && volume / once->messages > most)
+            most = volume / once->messages;
     }
     return most;
 }
@@ -156,6 +156,20 @@ static bool has_credits(const mc_mesh_t *mesh, const mc_phase_t *phase)
     const int32_t len = mc_dims_extent(mesh, phase->dims);
     return mc_algorithm_senders(phase->algorithm, len) > 1 ||
            mc_algorithm_receivers(phase->algorithm, len) > 1;
+}
+
+/* By how much the largest of a phase's messages is above their mean: where a tree hands on slices, each of its rounds
+ * moves half of them, the first one in one message. */
+static double largest_over_mean(const mc_mesh_t *mesh, const mc_wish_t *wish,
+                                const mc_phase_t *phase)
+{
+    int32_t boxes = 1;
+    for (int32_t d = phase->dims.first; d < phase->dims.first + phase->dims.count; d++)
+        boxes *= d <= wish->wire ? mesh->dim[d].extent : 1;
+    const int32_t senders = mc_algorithm_senders(phase->algorithm, boxes),
+                  receivers = mc_algorithm_receivers(phase->algorithm, boxes),
+                  rounds = senders > receivers ? senders : receivers;
+    return mc_algorithms[phase->algorithm].slices && rounds > 1 ? (boxes - 1.0) / rounds : 1;
 }
 
 /* Does every rank send and receive in this phase? */
@@ -201,7 +215,8 @@ static void cut_paced(const mc_mesh_t *mesh, const mc_links_t *links, const mc_w
     if (wish->wire < 0)
         return;
     for (int32_t i = 0; i < s->n_phases; i++) {
-        const double bytes = message_bytes(mesh, links, wish, s, i);
+        const double bytes =
+            message_bytes(mesh, links, wish, s, i) * largest_over_mean(mesh, wish, &s->phase[i]);
         const double piece = (double)piece_of(mesh, wish, s, i);
         while (piece > 0 && bytes / s->segments > piece && 2 * s->segments <= MC_MAX_SEGMENTS)
             s->segments *= 2;
