@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 /* Prints a row per mesh, links and collective; *met: all rows with a target are below it. */
-int choice_run(int repetitions, bool quick, bool *met);
+int choice_run(int repetitions, bool *met);
 
 /* Prints how long a choice made before takes to find; *met: less than its target. */
 int choice_known_run(int repetitions, bool *met);

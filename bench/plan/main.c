@@ -274,7 +274,7 @@ int main(int argc, char **argv)
     if (run_targets(repetitions, &met) != MESHCOLL_OK ||
         run_growth(repetitions, quick) != MESHCOLL_OK ||
         choice_known_run(repetitions, &known) != MESHCOLL_OK ||
-        choice_run(repetitions, quick, &in_time) != MESHCOLL_OK) {
+        choice_run(repetitions, &in_time) != MESHCOLL_OK) {
         fprintf(stderr, "meshcoll-bench-plan: %s\n", meshcoll_last_error());
         return 1;
     }
