@@ -483,6 +483,7 @@ static const mc_transport_ops_t shm_ops = {
     .send = mc_shm_send,
     .recv = shm_recv,
     .recv_reduce = shm_recv_reduce,
+    .tell = mc_shm_tell,
     .progress = shm_progress,
     .arm = shm_arm,
     .close = shm_close,
