@@ -18,7 +18,7 @@
  * the next segment is due soon, and whoever sleeps has its sender wake it up for each. */
 enum {
     MC_WAIT_LOOKS = 1000,
-    MC_WAIT_LOOKS_CROWDED = 2,
+    MC_WAIT_LOOKS_CROWDED = 1,
     MC_WAIT_YIELDS = 8192,
     MC_WAIT_YIELDS_CROWDED = 64,
     MC_WAIT_YIELDS_PIPELINED = 512 /* and crowded */

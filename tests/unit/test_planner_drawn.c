@@ -155,3 +155,21 @@ Test(planner_drawn, two_ways_to_search_an_allreduce_agree)
         expect_agreement(&at, MESHCOLL_ALLREDUCE, k ? drawn(&r, 8, 1e8) : 0, on, k);
     }
 }
+
+/* Where dimensions are as fast as each other, or each twice as fast as the one outside of it, the search is long. */
+Test(planner_drawn, two_ways_to_search_agree_where_it_takes_long)
+{
+    static const char *const mesh[] = {"x=8,y=8,z=8", "a=2,b=4,c=3,d=2"};
+    static const double bytes[] = {4096, 1e6, 1e8};
+    static const meshcoll_collective_t some[] = {MESHCOLL_ALLREDUCE, MESHCOLL_BCAST};
+    for (size_t k = 0; k < MC_COUNT(mesh) * MC_COUNT(bytes) * 2; k++) {
+        const size_t m = k % MC_COUNT(mesh), twice = k / (MC_COUNT(mesh) * MC_COUNT(bytes));
+        place_t at = place_of(mesh[m], "uniform");
+        for (int32_t d = 0; d < at.mesh.ndims; d++) {
+            at.links.dim[d].gap = 0.3e-6;
+            at.links.dim[d].burst = twice ? 20e3 : 0;
+            at.links.dim[d].beta *= twice ? ldexp(1, -d) : 1;
+        }
+        expect_agreement(&at, some[m], bytes[k / MC_COUNT(mesh) % MC_COUNT(bytes)], mesh[m], k);
+    }
+}
