@@ -158,6 +158,28 @@ Test(tune_fit, only_a_single_line_has_times_of_its_own)
     cr_expect_eq(probe.dim, 1);
 }
 
+Test(tune_fit, every_algorithm_that_is_planned_is_timed_alone)
+{
+    mc_mesh_t line, grid;
+    mc_tune_probe_t probe;
+    int32_t n = 0;
+    cr_assert_eq(mc_mesh_parse("box=1,gpu=4", &line), MESHCOLL_OK);
+    cr_assert_eq(mc_mesh_parse("box=2,gpu=4", &grid), MESHCOLL_OK);
+    for (int32_t a = 0; a < mc_n_algorithms; a++) {
+        mc_strategy_t strategy;
+        cr_expect_not(mc_tune_single(&grid, a, &probe));
+        cr_expect_eq(mc_tune_single(&line, a, &probe), !mc_algorithms[a].composite);
+        if (mc_algorithms[a].composite)
+            continue;
+        n++;
+        cr_assert_eq(mc_strategy_parse(probe.strategy, probe.collective, &line, &strategy),
+                     MESHCOLL_OK, "%s", meshcoll_last_error());
+        cr_expect_eq(strategy.phase[0].algorithm, a);
+        cr_expect_eq(probe.dim, 1);
+    }
+    cr_expect_leq(n, MC_LINK_FACTORS, "there is room for all");
+}
+
 /* Saved up is what leaves a box: of racks of boxes at the port of the box, over whose wire racks go. */
 Test(tune_fit, a_burst_is_that_of_the_port_it_passes)
 {
@@ -181,26 +203,4 @@ Test(tune_fit, a_burst_is_that_of_the_port_it_passes)
             cr_expect_float_eq(found.dim[d].burst, d == cases[i].port ? 12000 : 0, 2,
                                "%s of %s: %g", mesh.dim[d].name, cases[i].mesh, found.dim[d].burst);
     }
-}
-
-Test(tune_fit, every_algorithm_that_is_planned_is_timed_alone)
-{
-    mc_mesh_t line, grid;
-    mc_tune_probe_t probe;
-    int32_t n = 0;
-    cr_assert_eq(mc_mesh_parse("box=1,gpu=4", &line), MESHCOLL_OK);
-    cr_assert_eq(mc_mesh_parse("box=2,gpu=4", &grid), MESHCOLL_OK);
-    for (int32_t a = 0; a < mc_n_algorithms; a++) {
-        mc_strategy_t strategy;
-        cr_expect_not(mc_tune_single(&grid, a, &probe));
-        cr_expect_eq(mc_tune_single(&line, a, &probe), !mc_algorithms[a].composite);
-        if (mc_algorithms[a].composite)
-            continue;
-        n++;
-        cr_assert_eq(mc_strategy_parse(probe.strategy, probe.collective, &line, &strategy),
-                     MESHCOLL_OK, "%s", meshcoll_last_error());
-        cr_expect_eq(strategy.phase[0].algorithm, a);
-        cr_expect_eq(probe.dim, 1);
-    }
-    cr_expect_leq(n, MC_LINK_FACTORS, "there is room for all");
 }
