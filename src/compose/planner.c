@@ -104,11 +104,14 @@ static void charge_own(mc_phase_cost_t *cost, const mc_move_t *collective, const
 /* What was measured of this algorithm along a dimension, over what is said of it here. */
 static mc_ratio_t factor_of(const mc_links_t *links, mc_dims_t dims, int32_t algorithm)
 {
+    enum { PARTS = 1024 };
     if (dims.count > 1 || links->n_factors == 0)
         return mc_ratio(1, 1);
     const mc_algorithm_t *const of = &mc_algorithms[algorithm];
-    return mc_ratio(mc_links_factor(links, dims.first, of->collective, of->name, algorithm),
-                    MC_FACTOR_ONE);
+    const int32_t thousandths =
+        mc_links_factor(links, dims.first, of->collective, of->name, algorithm);
+    /* on powers of two fractions are reduced at once */
+    return mc_ratio((thousandths * PARTS + MC_FACTOR_ONE / 2) / MC_FACTOR_ONE, PARTS);
 }
 
 mc_phase_cost_t mc_phase_cost(meshcoll_collective_t collective, int32_t algorithm, mc_dims_t dims,

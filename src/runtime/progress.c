@@ -49,6 +49,13 @@ static bool advance(meshcoll_request_t *r, bool shared, uint32_t events)
     return has_work || r->status != MESHCOLL_IN_PROGRESS;
 }
 
+void mc_handle_tell(meshcoll_t *h)
+{
+    for (int32_t i = 0; i < h->n_polled; i++)
+        if (h->polled[i]->ops->tell)
+            h->polled[i]->ops->tell(h->polled[i]);
+}
+
 /* A look at a handle's transports and running requests. */
 uint32_t mc_handle_look(meshcoll_t *h)
 {
@@ -67,6 +74,7 @@ uint32_t mc_handle_look(meshcoll_t *h)
             mc_request_ended(r);
         }
     }
+    mc_handle_tell(h);
     if (!h->running && !h->threads)
         mc_handle_leave(h);
     return n;

@@ -25,6 +25,8 @@ bool mc_sleep(mc_sleep_t *s, int most_ms);
 
 /* A look at a handle's transports and running requests alone. */
 uint32_t mc_handle_look(meshcoll_t *h);
+/* Its transports' sends so far shall reach those who sleep. */
+void mc_handle_tell(meshcoll_t *h);
 /* Does this thread run something on handles without a lock, besides `h`? */
 bool mc_handle_others_run(const meshcoll_t *h);
 

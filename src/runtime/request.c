@@ -5,6 +5,7 @@
 #include "runtime/greet.h"
 #include "runtime/huge.h"
 #include "runtime/passing.h"
+#include "runtime/progress.h"
 #include "runtime/threads.h"
 #include "runtime/wait.h"
 
@@ -326,6 +327,7 @@ int mc_request_start(meshcoll_request_t *r)
     r->status = mc_executor_start(&r->executor, r->operation);
     if (!r->status)
         r->status = mc_executor_advance(&r->executor);
+    mc_handle_tell(r->mesh);
     if (r->status < 0) {
         mc_request_ended(r);
         return r->status;

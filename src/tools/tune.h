@@ -2,6 +2,7 @@
 #ifndef MC_TOOLS_TUNE_H
 #define MC_TOOLS_TUNE_H
 
+#include "compose/registry.h"
 #include "runtime/tuned.h"
 #include "tools/tool.h"
 #include "tools/tune_fit.h"
@@ -29,6 +30,8 @@ typedef struct {
     mc_seen_t dim[MC_MAX_DIMS];
     int32_t n_points; /* of a single line in memory: its link at several sizes */
     mc_link_point_t point[MC_LINK_POINTS];
+    double single[MC_LINK_POINTS]
+                 [MC_MAX_ALGORITHMS]; /* seconds of algorithms there; 0: not timed */
     double burst; /* seconds that the bytes of mc_tune_burst take, which follow on a pause */
     double gamma; /* seconds a byte reduced, all ranks at once */
     int32_t rounds;

@@ -76,10 +76,10 @@ static double begin_together(meshcoll_t *whole)
 void mc_batch_anew(meshcoll_t *whole, meshcoll_request_t *request, const mc_used_t *used,
                    mc_series_t *series)
 {
-    enum { WARM = 2 };
+    const int32_t warm = series->repeats > 2 ? 2 : 1;
     double began[MC_MOST_ANEW] = {0}, mine[MC_MOST_ANEW] = {0}, last[MC_MOST_ANEW];
     const int32_t n = series->repeats < MC_MOST_ANEW ? series->repeats : MC_MOST_ANEW;
-    for (int32_t i = -WARM; i < n; i++) {
+    for (int32_t i = -warm; i < n; i++) {
         const int32_t at = i < 0 ? 0 : i; /* the first find what another one left in caches */
         /* where nobody is at the last run any more, whose core that would take */
         mc_tune_check(meshcoll_barrier(whole), "a barrier");

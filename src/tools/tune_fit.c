@@ -5,6 +5,7 @@
 #include "tools/tune_fit.h"
 
 #include "compose/planner.h"
+#include "compose/registry.h"
 
 #include <math.h>
 
@@ -116,7 +117,7 @@ static int equation_of(const mc_mesh_t *mesh, const mc_links_t *links, int32_t i
         const mc_phase_cost_t cost = mc_strategy_phase_cost(&strategy, mesh, links, 0, k);
         for (int32_t d = 0; d < mesh->ndims; d++) {
             e->factor[2 * d] += mc_ratio_value(cost.once.dim[d].alpha) / seconds;
-            e->factor[2 * d + 1] += (double)cost.once.dim[d].messages / seconds;
+            e->factor[2 * d + 1] += cost.once.dim[d].messages / seconds;
         }
     }
     return status;
@@ -260,6 +261,19 @@ bool mc_tune_probe(const mc_mesh_t *mesh, int32_t i, mc_tune_probe_t *probe)
     return true;
 }
 
+bool mc_tune_single(const mc_mesh_t *mesh, int32_t algorithm, mc_tune_probe_t *probe)
+{
+    int32_t dim[MC_MAX_DIMS];
+    const mc_algorithm_t *const a = &mc_algorithms[algorithm];
+    if (long_dims(mesh, dim) != 1 || a->composite)
+        return false;
+    mc_text_t text = mc_text(probe->strategy, sizeof probe->strategy);
+    add(&text, meshcoll_collective_name(a->collective), a->name, mesh->dim[dim[0]].name);
+    probe->collective = a->collective;
+    probe->dim = dim[0];
+    return true;
+}
+
 enum { ALPHA, GAP, CPU, BETA, BUS, GAMMA };
 
 /* As mc_term_seconds() adds them up, relative to what was measured. */
@@ -268,7 +282,7 @@ static void add_term(equation_t *e, const mc_term_t *term, double bytes, double 
     const double row = mc_ratio_value(term->row);
     e->factor[ALPHA] += (mc_ratio_value(term->alpha) - row) / seconds;
     e->factor[GAP] += row / seconds;
-    e->factor[CPU] += (double)term->messages / seconds;
+    e->factor[CPU] += term->messages / seconds;
     e->factor[BETA] += mc_ratio_value(term->beta) * bytes / seconds;
     e->factor[BUS] += mc_ratio_value(term->volume) * bytes / seconds;
     e->factor[GAMMA] += mc_ratio_value(term->gamma) * bytes / seconds;

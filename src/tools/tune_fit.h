@@ -21,6 +21,9 @@ typedef struct {
 enum { MC_TUNE_PROBES = 32 };
 bool mc_tune_probe(const mc_mesh_t *mesh, int32_t i, mc_tune_probe_t *probe);
 
+/* The strategy of one algorithm of the registry alone; false where planning does not take it, or as above. */
+bool mc_tune_single(const mc_mesh_t *mesh, int32_t algorithm, mc_tune_probe_t *probe);
+
 /* Bytes that every rank sends in pieces, one after the other all the time: of a piece, and seconds for each. */
 typedef struct {
     double bytes, seconds;

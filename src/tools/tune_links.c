@@ -73,19 +73,50 @@ static int32_t ports_of(const mc_seen_t *seen)
     return ports < seen->lines ? (int32_t)ports : seen->lines;
 }
 
+/* No probe of sizes has more than a few messages in a row, and none that is cut: what messages in a row were seen to take
+ * is the least of what each takes, or pipelines of very small segments would come for nothing. */
+static double gap_at(const mc_link_point_t *at, const mc_link_t *link)
+{
+    const double most = 0.99 * at->alpha;
+    return larger(at->gap, link->gap < most ? link->gap : most);
+}
+
 /* In one dimension: there are points of a single line only. */
 static void add_points(const mc_tuning_t *tuning, mc_link_t *link)
 {
     for (int32_t i = 0; i < tuning->n_points; i++) {
         const mc_link_point_t *const at = &tuning->point[i];
+        const double gap = gap_at(at, link);
         link->point[link->n_points++] = (mc_link_point_t){.bytes = at->bytes,
                                                           .alpha = rounded(at->alpha),
-                                                          .gap = rounded(at->gap),
+                                                          .gap = rounded(gap),
                                                           .cpu = rounded(at->cpu),
                                                           .beta = rounded(at->beta),
                                                           .bus = rounded(at->bus),
                                                           .gamma = rounded(at->gamma)};
     }
+}
+
+/* What algorithms took over what their closed forms say with these links. */
+static int add_factors(const mc_mesh_t *mesh, const mc_tuning_t *tuning, mc_links_t *links)
+{
+    const mc_links_t plain = *links;
+    mc_tune_probe_t probe;
+    mc_strategy_t strategy;
+    int status = MESHCOLL_OK;
+    for (int32_t a = 0; a < mc_n_algorithms && !status; a++) {
+        if (tuning->n_points == 0 || !mc_tune_single(mesh, a, &probe))
+            continue;
+        status = mc_strategy_parse(probe.strategy, probe.collective, mesh, &strategy);
+        for (int32_t i = 0; i < tuning->n_points && !status; i++) {
+            const double expected =
+                mc_strategy_seconds(&strategy, mesh, &plain, 0, tuning->point[i].bytes);
+            if (tuning->single[i][a] > 0 && expected > 0)
+                mc_links_set_factor(links, probe.dim, probe.collective, mc_algorithms[a].name, i,
+                                    tuning->single[i][a] / expected);
+        }
+    }
+    return status;
 }
 
 int mc_tune_links(const mc_cluster_t *cluster, const mc_tuning_t *tuning, mc_links_t *links)
@@ -119,7 +150,9 @@ int mc_tune_links(const mc_cluster_t *cluster, const mc_tuning_t *tuning, mc_lin
         add_points(tuning, &found.dim[d]);
     }
     const mc_mesh_t grid = mc_tune_grid(&cluster->mesh);
-    const int burst = mc_tune_keep_burst(&grid, tuning->burst, &found);
+    int failed = mc_tune_keep_burst(&grid, tuning->burst, &found);
+    if (!failed)
+        failed = add_factors(&cluster->mesh, tuning, &found);
     *links = found;
-    return burst ? burst : mc_links_check(links, &cluster->mesh);
+    return failed ? failed : mc_links_check(links, &cluster->mesh);
 }

@@ -11,19 +11,14 @@
 
 /* Bytes of the vectors, from a cache line to more than caches hold: where they pass from a cache to the next one times
  * bend, and the sizes lie closer. */
-enum {
-    N_POINTS = 9,
-    FIRST_BYTES = 64,
-    STEP = 8,
-    LATE_BYTES = 4 << 10,
-    LATE_STEP = 4,
-    LAST_BYTES = 16 << 20
-};
+static const size_t sizes[] = {64, 512, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 8 << 20};
+enum { N_POINTS = MC_COUNT(sizes), LAST_BYTES = 8 << 20 };
 _Static_assert((int)N_POINTS <= (int)MC_LINK_POINTS, "a link has room for all sizes");
 
-/* Of a batch: seconds, and runs. */
-static const double least_seconds = 4e-3;
-enum { LEAST_RUNS = 3 };
+/* Of a batch: seconds of runs, and how many. More rounds, in which all have their turn, tell more than more runs in a
+ * row, which share what happens beside them. */
+static const double least_seconds = 2e-3;
+enum { LEAST_RUNS = 2, MOST_RUNS = 16 };
 
 typedef struct {
     meshcoll_request_t *request;
@@ -31,19 +26,24 @@ typedef struct {
     mc_series_t series;
 } row_t;
 
+/* What the fit wants, then algorithms that none of these has by itself. */
+enum { MOST_ROWS = MC_TUNE_PROBES + MC_MAX_ALGORITHMS };
+
 struct mc_tune_points {
     const mc_mesh_t *mesh;
     meshcoll_t *whole;
     char *in, *out;
-    int32_t n_probes, n;
-    double bytes[N_POINTS]; /* of the whole vector, as it can be cut */
-    row_t row[N_POINTS][MC_TUNE_PROBES];
+    int32_t n_probes, n_rows, n;
+    mc_tune_probe_t probe[MOST_ROWS];
+    int32_t single[MC_MAX_ALGORITHMS]; /* the row of each algorithm, or -1 */
+    double bytes[N_POINTS];            /* of the whole vector, as it can be cut */
+    row_t row[N_POINTS][MOST_ROWS];
 };
 
 static void free_points(mc_tune_points_t *p)
 {
     for (int32_t i = 0; i < p->n; i++)
-        for (int32_t k = 0; k < p->n_probes; k++)
+        for (int32_t k = 0; k < p->n_rows; k++)
             meshcoll_free(p->row[i][k].request);
     free(p->in);
     free(p->out);
@@ -80,8 +80,7 @@ static void find_repeats(const mc_tune_points_t *p, row_t *row)
         once = row->series.time[0];
     }
     const double repeats = least_seconds / once;
-    row->series =
-        (mc_series_t){.repeats = repeats < MC_MOST_ANEW ? (int32_t)repeats : MC_MOST_ANEW};
+    row->series = (mc_series_t){.repeats = repeats < MOST_RUNS ? (int32_t)repeats : MOST_RUNS};
     if (row->series.repeats < LEAST_RUNS)
         row->series.repeats = LEAST_RUNS;
 }
@@ -109,26 +108,38 @@ static int open_row(mc_tune_points_t *p, int32_t i, const mc_tune_probe_t *probe
 static void set_sizes(mc_tune_points_t *p)
 {
     const size_t whole = (size_t)p->mesh->size * sizeof(float);
-    size_t bytes = FIRST_BYTES;
-    for (int32_t i = 0; i < N_POINTS; i++, bytes *= bytes < LATE_BYTES ? STEP : LATE_STEP) {
-        const double cut = (double)((bytes + whole - 1) / whole * whole);
+    for (int32_t i = 0; i < N_POINTS; i++) {
+        const double cut = (double)((sizes[i] + whole - 1) / whole * whole);
         if (!p->n || cut > p->bytes[p->n - 1])
             p->bytes[p->n++] = cut;
     }
 }
 
+/* The row of an algorithm, which may be a new one; -1: it is not timed. */
+static int32_t single_row(mc_tune_points_t *p, int32_t algorithm)
+{
+    mc_tune_probe_t *const last = &p->probe[p->n_rows];
+    if (!mc_tune_single(p->mesh, algorithm, last))
+        return -1;
+    int32_t k = 0;
+    while (strcmp(p->probe[k].strategy, last->strategy) != 0)
+        k++;
+    p->n_rows += k == p->n_rows;
+    return k;
+}
+
 static int open_rows(mc_tune_points_t *p)
 {
-    mc_tune_probe_t probe;
     int status = MESHCOLL_OK;
-    while (mc_tune_probe(p->mesh, p->n_probes, &probe))
+    while (mc_tune_probe(p->mesh, p->n_probes, &p->probe[p->n_probes]))
         p->n_probes++;
+    p->n_rows = p->n_probes;
+    for (int32_t a = 0; a < mc_n_algorithms; a++)
+        p->single[a] = single_row(p, a);
     set_sizes(p);
     for (int32_t i = 0; i < p->n && !status; i++)
-        for (int32_t k = 0; k < p->n_probes && !status; k++) {
-            mc_tune_probe(p->mesh, k, &probe);
-            status = open_row(p, i, &probe, &p->row[i][k]);
-        }
+        for (int32_t k = 0; k < p->n_rows && !status; k++)
+            status = open_row(p, i, &p->probe[k], &p->row[i][k]);
     return status;
 }
 
@@ -156,7 +167,7 @@ int mc_tune_points_open(const mc_cluster_t *cluster, meshcoll_t *whole, mc_tune_
 void mc_tune_points_run(mc_tune_points_t *p)
 {
     for (int32_t i = 0; p && i < p->n; i++)
-        for (int32_t k = 0; k < p->n_probes; k++) {
+        for (int32_t k = 0; k < p->n_rows; k++) {
             row_t *const row = &p->row[i][k];
             mc_batch_anew(p->whole, row->request, &row->used, &row->series);
         }
@@ -170,6 +181,9 @@ int mc_tune_points_close(mc_tune_points_t *p, mc_tuning_t *tuning)
         for (int32_t k = 0; k < p->n_probes; k++)
             seconds[k] = mc_series_median(&p->row[i][k].series);
         status = mc_tune_fit_at(p->mesh, seconds, p->bytes[i], tuning->point, i, &tuning->point[i]);
+        for (int32_t a = 0; a < mc_n_algorithms; a++)
+            if (p->single[a] >= 0)
+                tuning->single[i][a] = mc_series_median(&p->row[i][p->single[a]].series);
     }
     tuning->n_points = p ? p->n : 0;
     if (p)

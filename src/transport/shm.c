@@ -59,7 +59,7 @@ static bool share(link_t *link, mc_io_t *io)
 {
     const mc_message_t *const m = &io->message;
     if (link->shared || shm_of(link)->n_offered > 0 || io->taker.take || io->offer[2] > 0 ||
-        m->n_spans > 1 || !mc_shm_can_share(m->bytes))
+        m->n_spans > 1 || !mc_shm_can_share(m->bytes, shm_of(link)->params.crowded))
         return false;
     mc_shm_slot_t *const slot = mc_shm_free_slot(link);
     if (!slot)
@@ -483,6 +483,7 @@ static const mc_transport_ops_t shm_ops = {
     .send = mc_shm_send,
     .recv = shm_recv,
     .recv_reduce = shm_recv_reduce,
+    .tell = mc_shm_tell,
     .progress = shm_progress,
     .arm = shm_arm,
     .close = shm_close,

@@ -27,6 +27,7 @@ typedef struct mc_shm_link {
     mc_shm_mapping_t mapping; /* of the peer's segment */
     mc_shm_address_t address;
     mc_shm_channel_t *in, *out;
+    bool untold;        /* something was sent, and its reader may sleep */
     bool warm;          /* the pages to fill are in this core's cache, or were */
     uint32_t pages_due; /* so many messages after one in a page, the next is expected in one too */
     uint64_t n_in, n_out;  /* slots read and written */
@@ -49,6 +50,7 @@ typedef struct {
     mc_shm_address_t address;
     mc_shm_link_t *links;
     size_t eager;       /* bytes of the largest message that is sent without being asked for */
+    bool untold;        /* some link is */
     uint32_t n_offered; /* messages that others read, or will */
     mc_shm_poster_t poster;
     mc_shm_early_t *spare;

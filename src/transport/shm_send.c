@@ -11,13 +11,33 @@ static mc_shm_t *shm_of(const link_t *link)
     return (mc_shm_t *)link->peer.transport;
 }
 
+static void wake_sleeper(link_t *link)
+{
+    _Atomic uint32_t *const asleep = &link->mapping.segment->asleep;
+    if (atomic_load_explicit(asleep, memory_order_relaxed) && atomic_exchange(asleep, 0))
+        mc_shm_bell_ring(shm_of(link)->transport.fd, &link->address);
+}
+
 /* Its owner sets `asleep` and then looks once more; whoever writes looks at it afterwards. */
 void mc_shm_wake(link_t *link)
 {
     atomic_thread_fence(memory_order_seq_cst);
-    _Atomic uint32_t *const asleep = &link->mapping.segment->asleep;
-    if (atomic_load_explicit(asleep, memory_order_relaxed) && atomic_exchange(asleep, 0))
-        mc_shm_bell_ring(shm_of(link)->transport.fd, &link->address);
+    wake_sleeper(link);
+}
+
+/* One fence for the sends to all: each waits until the last line written has come from the core that looks at it. */
+void mc_shm_tell(mc_transport_t *t)
+{
+    mc_shm_t *const shm = (mc_shm_t *)t;
+    if (!shm->untold)
+        return;
+    shm->untold = false;
+    atomic_thread_fence(memory_order_seq_cst);
+    for (link_t *link = shm->links; link; link = link->next)
+        if (link->untold) {
+            link->untold = false;
+            wake_sleeper(link);
+        }
 }
 
 void mc_shm_publish_only(link_t *link, mc_shm_slot_t *slot)
@@ -61,12 +81,13 @@ static void write_head(mc_shm_slot_t *slot, mc_shm_kind_t kind, const mc_message
     slot->bytes = m->bytes;
 }
 
-/* Of a page at most. The head comes last: its line is the one that the reader looks at all the time, and takes away. */
+/* Of a page at most; its reader is still to be told. The head comes last: its line is the one that the reader looks at all the time, and takes away. */
 static void write_message(link_t *link, mc_shm_slot_t *slot, const mc_message_t *m)
 {
     gather_spans(m->bytes <= MC_SHM_SMALL ? slot->data : page_to_fill(link), m);
     write_head(slot, MC_SHM_MESSAGE, m);
-    mc_shm_publish(link, slot);
+    mc_shm_publish_only(link, slot);
+    link->untold = shm_of(link)->untold = true;
 }
 
 static void write_offer(link_t *link, mc_shm_slot_t *slot, mc_io_t *io)
@@ -158,6 +179,7 @@ uint32_t mc_shm_send_on(link_t *link)
     uint32_t n = 0;
     while (link->sending.first && send_first(link, &n))
         ;
+    mc_shm_tell(&shm_of(link)->transport);
     return n;
 }
 

@@ -5,6 +5,7 @@
 #include "transport/shm_link.h"
 
 int mc_shm_send(mc_peer_t *peer, const mc_message_t *m, mc_io_t *io);
+void mc_shm_tell(mc_transport_t *t);
 
 /* Goes on with the sends that wait; how many events there were. */
 uint32_t mc_shm_send_on(mc_shm_link_t *link);

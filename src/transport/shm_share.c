@@ -3,9 +3,11 @@
 #include <sys/uio.h>
 
 /* LEAST: what is worth a call of the kernel beside its bytes. 2 ranks on 2 cores moved 32 KiB in 2.9 us from pieces of 16
- * KiB or 8, else in 5.4; of 8 a broadcast of 16 KiB among 4 took 9.7 us for 6.9. MOST: what a sender writes between two
+ * KiB or 8, else in 5.4; of 8 a broadcast of 16 KiB among 4 took 9.7 us for 6.9. CROWDED: where ranks share cores others than
+ * the sender have work for its core, and each call is lost: 8 ranks on 2 cores scattered 1 MiB in 51 us not shared and 61
+ * shared, 4 ranks in 47 and 58, but 8 MiB in 538 and 455. MOST: what a sender writes between two
  * looks at everything else, some 20 us. */
-enum { UNIT = 4096, LEAST = 1 << 14, MOST = 1 << 18 };
+enum { UNIT = 4096, LEAST = 1 << 14, CROWDED = 1 << 18, MOST = 1 << 18 };
 enum { PAGES_BITS = 24, NUMBER_BITS = 16 };
 static const uint64_t PAGES = (UINT64_C(1) << PAGES_BITS) - 1, REFUSED = UINT64_MAX;
 
@@ -14,9 +16,9 @@ typedef struct {
     size_t at, bytes;
 } part_t;
 
-bool mc_shm_can_share(size_t bytes)
+bool mc_shm_can_share(size_t bytes, bool crowded)
 {
-    return bytes >= 2 * (size_t)LEAST && bytes / UNIT < PAGES;
+    return bytes >= 2 * (size_t)(crowded ? CROWDED : LEAST) && bytes / UNIT < PAGES;
 }
 
 uint64_t mc_shm_share_begin(mc_shm_share_t *share)

@@ -14,7 +14,8 @@ typedef struct {
     uint64_t to, number; /* where it goes in the receiver's memory; which sharing of the channel */
 } mc_shm_helped_t;
 
-bool mc_shm_can_share(size_t bytes);
+/* Is it worth it? `crowded`: ranks share cores. */
+bool mc_shm_can_share(size_t bytes, bool crowded);
 
 /* The receiver's, in the channel to its sender. One message is shared at a time; its number. */
 uint64_t mc_shm_share_begin(mc_shm_share_t *share);

@@ -129,6 +129,9 @@ typedef struct {
     int (*flush)(mc_transport_t *t, bool must, void **flush);
     int (*flushed)(mc_transport_t *t, void *flush);
     void (*drop_flush)(mc_transport_t *t, void *flush);
+    /* Wakes those who sleep and were sent something since: to be called when all sends that can begin have begun. NULL: sends
+     * do so themselves. */
+    void (*tell)(mc_transport_t *t);
     /* Moves what can move; how many events there were. */
     uint32_t (*progress)(mc_transport_t *t);
     /* OK: `fd` becomes readable at the next event. IN_PROGRESS: there are events already. */

@@ -45,6 +45,10 @@ ranks 0 "$build/tests/mpi/test_tuned" box=2,gpu=2 "$links"
 for _ in 1 2; do
     ranks 0 "$MESHCOLL" tune --mesh gpu=4 --seconds 1 --json
     gives 'j["command"], j["mesh"]["text"], j["links"][0]["dim"]' "('tune', 'gpu=4', 'gpu')"
+    # every algorithm that may be planned has been timed at every size
+    gives 'all(len(f) == len(j["links"][0]["at"]) and min(f) > 0 for f in j["links"][0]["factors"].values())' True
+    gives 'sorted(f for f in j["links"][0]["factors"] if f.startswith("allgather"))' \
+        "['allgather:bruck', 'allgather:doubling', 'allgather:fullmesh', 'allgather:ring']"
     gives 'sorted(j)' "['cluster', 'command', 'file', 'links', 'links_text', 'measured', 'mesh', 'rounds', 'seconds']"
 done
 out=$(cat "$MESHCOLL_TUNE_FILE")

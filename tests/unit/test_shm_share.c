@@ -20,7 +20,7 @@ typedef struct {
 static shared_t begin(size_t bytes)
 {
     shared_t s = {.bytes = bytes, .from = malloc(bytes), .to = calloc(bytes, 1)};
-    cr_assert(s.from && s.to && mc_shm_can_share(bytes));
+    cr_assert(s.from && s.to && mc_shm_can_share(bytes, false));
     for (size_t i = 0; i < bytes; i++)
         s.from[i] = (unsigned char)(1 + (i + i / 255) % 255);
     return s;
@@ -49,6 +49,13 @@ static void end(const shared_t *s)
     cr_assert_eq(memcmp(s->to, s->from, s->bytes), 0);
     free(s->from);
     free(s->to);
+}
+
+Test(shm_share, is_for_larger_messages_where_ranks_share_cores)
+{
+    cr_assert(mc_shm_can_share(256 << 10, false));
+    cr_assert_not(mc_shm_can_share(256 << 10, true));
+    cr_assert(mc_shm_can_share(1 << 20, true));
 }
 
 Test(shm_share, both_ends_move_each_byte_once)

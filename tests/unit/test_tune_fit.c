@@ -1,5 +1,6 @@
 /* What meshcoll tune makes of times: links that take so long come out of the times they take. */
 #include "compose/planner.h"
+#include "compose/registry.h"
 #include "tools/tune_fit.h"
 
 #include <criterion/criterion.h>
@@ -155,6 +156,28 @@ Test(tune_fit, only_a_single_line_has_times_of_its_own)
     cr_assert_eq(mc_mesh_parse("box=1,gpu=4", &mesh), MESHCOLL_OK);
     cr_expect(mc_tune_probe(&mesh, 0, &probe));
     cr_expect_eq(probe.dim, 1);
+}
+
+Test(tune_fit, every_algorithm_that_is_planned_is_timed_alone)
+{
+    mc_mesh_t line, grid;
+    mc_tune_probe_t probe;
+    int32_t n = 0;
+    cr_assert_eq(mc_mesh_parse("box=1,gpu=4", &line), MESHCOLL_OK);
+    cr_assert_eq(mc_mesh_parse("box=2,gpu=4", &grid), MESHCOLL_OK);
+    for (int32_t a = 0; a < mc_n_algorithms; a++) {
+        mc_strategy_t strategy;
+        cr_expect_not(mc_tune_single(&grid, a, &probe));
+        cr_expect_eq(mc_tune_single(&line, a, &probe), !mc_algorithms[a].composite);
+        if (mc_algorithms[a].composite)
+            continue;
+        n++;
+        cr_assert_eq(mc_strategy_parse(probe.strategy, probe.collective, &line, &strategy),
+                     MESHCOLL_OK, "%s", meshcoll_last_error());
+        cr_expect_eq(strategy.phase[0].algorithm, a);
+        cr_expect_eq(probe.dim, 1);
+    }
+    cr_expect_leq(n, MC_LINK_FACTORS, "there is room for all");
 }
 
 /* Saved up is what leaves a box: of racks of boxes at the port of the box, over whose wire racks go. */
