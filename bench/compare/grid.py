@@ -43,6 +43,11 @@ def size_text(count):
     return f"{count} B" if count < 10240 else f"{count / 1024:.1f} KiB"
 
 
+def column(size, wanted):
+    """The size that was asked for: blocks are rounded until they are equal."""
+    return min(wanted, key=lambda one: max(one / size, size / one))
+
+
 class Cluster:
     """Ranks in boxes of the lab, or all in this one box without shaping. Its key names it in the results."""
 
@@ -75,7 +80,7 @@ class Cluster:
 
 def volume(collective, in_box):
     """Multiple of n that some box's full-duplex NIC must carry one way; rank 0, in the first box, is the root.
-    REFERENCE.md §5 (Chan et al., 2007) and, of boxes of unequal sizes, docs/performance.md. The library's
+    REFERENCE.md §5 (Chan et al., 2007) and, of boxes of unequal sizes, docs/compare.md. The library's
     mc_lower_bound says the same: tests/cli/test_compare_grid.sh."""
     ranks, boxes = sum(in_box), len(in_box)
     if collective in ("bcast", "reduce"):

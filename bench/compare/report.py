@@ -8,11 +8,12 @@ import sys
 import grid
 import stats
 from contenders import HERE, OURS
+from runs import Runs
 
 METHOD = """\
 Every contender runs in turn, round by round, all its cells of a round in as few launches as can be; the next
 round begins with another one. In a cell the first run is checked, element by element, and warms up; {warmup} more
-that do not count follow, then up to {iterations} timed ones, fewer (but 3) when they have taken {cell_seconds:g} s. In
+that do not count follow, then up to {iterations} timed ones, fewer (but 3) when they have taken {cell_seconds} s. In
 an iteration all ranks wait at one gate, the same in all programs (bench/common/gate.h), asleep in the lab and awake in one
 box: its time is from
 the moment they are let go, 0.5 ms or more after the last operation, until the last of them is done, waking up included. A round's time is the median
@@ -27,14 +28,15 @@ boxes; of the box that must carry most, with b of all N ranks in it, (N-b)/N n f
 of the root's box for scatter and gather, and b(N-b)/N n for alltoall. The lab's shaper lets some 64 KiB pass above
 the rate: at sizes up to that the bound bounds nothing, and a little above ratios below 1 are possible.
 
-*Best peer* is the fastest variant of the cell, whichever it is. In cells that take longer than {cell_seconds:g} s,
-variants beyond {prune:g} times the best of round 1 are not run again (0: all are). *Regret* is the choice's time
+*Best peer* is the fastest variant of the cell, whichever it is. In cells that take longer than {cell_seconds} s,
+variants beyond {prune} times the best of round 1 are not run again (0: all are). *Regret* is the choice's time
 over that of the fastest of all strategies tried, less 1: the planner's {top} cheapest and the named ones priced
-within {plausible:g} times the cheapest. Where another was faster than the choice, it and the choice were measured
+within {plausible} times the cheapest. Where another was faster than the choice, it and the choice were measured
 again, in turn, and these second times count. *Model* is predicted over measured, with links that `meshcoll
-tune` measured in the same session.
+tune` measured in the same run.
 
-More: docs/performance.md."""
+More: docs/compare.md."""
+SAID = ("warmup", "iterations", "cell_seconds", "prune", "top", "plausible")    # the settings that METHOD names
 
 
 # --- small pieces ------------------------------------------------------------------------------------------------
@@ -78,26 +80,74 @@ def table(head, rows):
 
 # --- the parts ---------------------------------------------------------------------------------------------------
 
-def head(store):
-    data = store.data
-    m, s = data["machine"], data["settings"]
+def head(runs):
     yield "# meshcoll compared with Open MPI and MPICH"
     yield ""
-    if s["quick"]:
+    if any(runs.each("quick")):
         yield "**A quick run: few sizes, short rounds. It shows that the comparison works, not how fast anything is.**"
         yield ""
-    busy = m["load_before"] > m["cores"] / 2
+    if len(runs.stores) > 1:
+        yield from pieces(runs)
+        return
+    store = runs.stores[0]
+    m = store.data["machine"]
     yield from table(["", ""], [
-        ["date", f"{m['date']} to {data['events'][-1].split(' ')[0] if data['events'] else '-'}"],
-        ["how it ended", data["events"][-1].partition(" ")[2] if data["events"] else "-"],
+        ["date", f"{m['date']} to {end_of(store)}"],
+        ["how it ended", ended(store)],
         ["command", f"`{m['command']}`"],
-        ["machine", f"{m['host']}: {m['cpu']}, {m['cores']} cores, {m['memory_bytes'] / 2**30:.0f} GiB, {m['system']}"],
-        ["load before", f"{m['load_before']:.2f}" + (": **the machine was busy with other work**" if busy else "")],
+        ["load before", load_text(m) + (": **the machine was busy with other work**" if busy(m) else "")],
         ["load after", f"{m['load_after']:.2f}" if "load_after" in m else "-"],
         ["meshcoll", f"{m['meshcoll']}, commit {m['commit']}, {m['compiler']}"],
-        *([library, one["version"]] for library, one in data["contenders"].items() if "version" in one),
-        *([f"{name}: missing", why] for name, why in data.get("missing", {}).items()),
+        *where(runs),
     ])
+
+
+def where(runs):
+    """Rows of the machine and the libraries; of several runs, all that were there."""
+    yield "machine", " or ".join(Runs.each_of([machine_text(store.data["machine"])] for store in runs.stores))
+    found = {}
+    for store in runs.stores:
+        for library, one in store.data["contenders"].items():
+            if "version" in one:
+                found.setdefault(library, {})[one["version"]] = None
+    yield from ((library, " or ".join(versions)) for library, versions in found.items())
+    for store in runs.stores:
+        at = f" ({runs.label(store)})" if len(runs.stores) > 1 else ""
+        yield from ((f"{name}: missing{at}", why) for name, why in store.data.get("missing", {}).items())
+
+
+def machine_text(m):
+    return f"{m['host']}: {m['cpu']}, {m['cores']} cores, {m['memory_bytes'] / 2**30:.0f} GiB, {m['system']}"
+
+
+def load_text(m):
+    return f"{m['load_before']:.2f}"
+
+
+def busy(m):
+    return m["load_before"] > m["cores"] / 2
+
+
+def ended(store):
+    return store.data["events"][-1].partition(" ")[2] if store.data["events"] else "-"
+
+
+def end_of(store):
+    return store.data["events"][-1].split(" ")[0] if store.data["events"] else "-"
+
+
+def pieces(runs):
+    """What a report of several runs is made of."""
+    yield f"One report of {len(runs.stores)} runs. Where two have a cell, the times of the one named first count, " \
+          "and the regret of the first that has one; who is compared took turns within a run."
+    commits = runs.each("commit", "machine")
+    yield f"**Of different commits: {', '.join(commits)}.**" if len(commits) > 1 else f"All of commit {commits[0]}."
+    yield ""
+    yield from table(["run", "from", "to", "commit", "load before", "how it ended", "command"],
+                     [[f"`{runs.label(store)}`", m["date"], end_of(store), m["commit"],
+                       load_text(m) + (" **busy**" if busy(m) else ""), ended(store), f"`{m['command']}`"]
+                      for store in runs.stores for m in [store.data["machine"]]])
+    yield from table(["", ""], list(where(runs)))
 
 
 def summary(found):
@@ -122,18 +172,47 @@ def summary(found):
         yield ""
 
 
-def mesh_part(store, cluster, cells, drawn):
+def glance(what, cells, value, show):
+    """A row for each collective, a column for each size; nothing where nothing is known."""
+    known = [(cell, value(cell)) for cell in cells if value(cell) is not None]
+    if not known:
+        return
+    wanted = sorted({grid.column(cell.size, cell.asked) for cell, _ in known})
+    yield f"{what}:"
+    yield ""
+    by = {(cell.collective, grid.column(cell.size, cell.asked)): show(number) for cell, number in known}
+    yield from table(["", *map(grid.size_text, wanted)],
+                     [[name, *(by.get((name, size), "") for size in wanted)]
+                      for name in dict.fromkeys(cell.collective for cell, _ in known)])
+
+
+def glances(cells):
+    def bold_above(limit, text):
+        return lambda value: f"**{text(value)}**" if value > limit else text(value)
+    large = [cell for cell in cells if cell.size > stats.BURST]
+    yield from glance("Time over the best peer's, bold above 1", cells, stats.Cell.over_peer,
+                      bold_above(1, ratio_text))
+    yield from glance(f"Time over the bound, above {grid.size_text(stats.BURST)}", large, stats.Cell.over_bound,
+                      ratio_text)
+    yield from glance("Regret, bold above 20 %", cells, lambda cell: cell.regret.get("regret"),
+                      bold_above(0.2, percent_text))
+
+
+def mesh_part(runs, cluster, cells, drawn):
     yield f"## {cluster.title()}"
     yield ""
-    tuned = store.data["tunes"].get(cluster.key, {})
-    if "links" in tuned:
-        yield f"meshcoll's mesh `{tuned['mesh']}`, links as tuned: `{tuned['links']}`."
-    else:
-        yield f"Not measured: {why_not(store, cluster)}."
-    yield ""
-    yield from crowding(cluster, store.data["machine"]["cores"])
+    for store in runs.of(cluster):
+        tuned = store.data["tunes"].get(cluster.key, {})
+        label = f" ({runs.label(store)})" if len(runs.stores) > 1 else ""
+        if "links" in tuned:
+            yield f"meshcoll's mesh `{tuned['mesh']}`, links as tuned{label}: `{tuned['links']}`."
+        else:
+            yield f"Not measured{label}: {why_not(store, cluster)}."
+        yield ""
+    yield from crowding(cluster, runs.stores[0].data["machine"]["cores"])
     if not any(cell.times for cell in cells):
         return
+    yield from glances(cells)
     for plot in drawn:
         yield f"![{cluster.title()}]({plot})"
         yield ""
@@ -213,9 +292,18 @@ def starts_text(regret):
     return f"{regret['ahead']} of {regret['starts']} starts" if "starts" in regret else "1 of 1 starts"
 
 
-def failures(store, measured):
+def failures(runs, measured):
     """Rows of what has no time or a wrong result, and why."""
-    rows = [row for cluster, cells in measured for row in never_begun(store, cluster, cells)]
+    rows = []
+    for store in runs.stores:
+        run = f" ({runs.label(store)})" if len(runs.stores) > 1 else ""
+        rows += [[row[0] + run, *row[1:]] for row in failures_of(store, measured)]
+    return rows
+
+
+def failures_of(store, measured):
+    keys = {one.key for one in grid.clusters(store.data["settings"])}
+    rows = [row for cluster, cells in measured if cluster.key in keys for row in never_begun(store, cluster, cells)]
     rows += [[key, "meshcoll", "links", one["trouble"]] for key, one in store.data["tunes"].items() if "trouble" in one]
     rows += [[c["cluster"], f"{c['contender']}, round {c['round']}",
               f"{c['collective']} {grid.size_text(c['bytes'])}", c["failed"]]
@@ -240,39 +328,47 @@ def failures_part(rows):
         yield ""
 
 
-def never_begun(store, cluster, cells):
-    """A record says why a cell failed; those without one were not come to."""
-    lost = [cell for cell in cells if not cell.times]
+def never_begun(store, cluster, joined):
+    """A record says why a cell failed; those without one were not come to, by this run or another of the report."""
+    cells = stats.cells_of(store, cluster)
+    elsewhere = {(cell.collective, cell.size): cell for cell in joined}
+    def anywhere(cell):
+        return elsewhere.get((cell.collective, cell.size), cell)
+    lost = [cell for cell in cells if not anywhere(cell).times]
     if lost:
         yield [cluster.key, "all", count_text(len(lost)), why_not(store, cluster)]
-    rounds = {c["round"] for cell in cells for t in cell.times.values() for c in t.cells + t.failed}
+    rounds = {c["round"] for cell in cells for c in cell.ours.cells + cell.ours.failed}     # peers' may be left out
     missing = set(range(1, store.data["settings"]["rounds"] + 1)) - rounds
-    if missing and not len(lost) == len(cells):
-        yield [cluster.key, "all", "round " + ", ".join(map(str, sorted(missing))), why_not(store, cluster)]
-    looked = [cell for cell in cells if cell.regret]
-    left = len(cells) - len(looked) - len(lost)
-    if store.data["settings"]["regret"] and left > 0:
-        yield [cluster.key, "regret", count_text(left), why_not(store, cluster)]
+    if missing and rounds:
+        yield [cluster.key, OURS, "round " + ", ".join(map(str, sorted(missing))), why_not(store, cluster)]
+    left = [cell for cell in cells if anywhere(cell).times and not anywhere(cell).regret]
+    if store.data["settings"]["regret"] and left:
+        yield [cluster.key, "regret", count_text(len(left)), why_not(store, cluster)]
 
 
-def commands(store):
+def commands(runs):
     yield "## Flags"
     yield ""
     yield "Caller's settings of MESHCOLL, UCX, Open MPI and MPICH are not passed on. In the lab `lab run` adds its own " \
           "flags, `lab run --dry-run …` shows them: for Open MPI mpi_yield_when_idle, ob1 over TCP and vader or UCX; " \
           "for all UCX_TLS=self,sm,tcp and UCX_NET_DEVICES=eth0."
     yield ""
-    for cluster, all_of in store.data["contenders"].get("commands", {}).items():
+    said = {}
+    for store in reversed(runs.stores):
+        for cluster, all_of in store.data["contenders"].get("commands", {}).items():
+            said[cluster] = {**said.get(cluster, {}), **all_of}
+    for cluster, all_of in said.items():
         yield from table([cluster, "", "command"],
                          [[name, f"{one['library']}: {one['what']}", f"`{one['command']}`"]
                           for name, one in all_of.items()])
 
 
-def plots(store, out, say):
+def plots(runs, out, say):
     """Cluster key → files; matplotlib may be in another python3 than ours."""
     for python in (sys.executable, "/usr/bin/python3"):
         if subprocess.run([python, "-c", "import matplotlib"], capture_output=True, check=False).returncode == 0:
-            done = subprocess.run([python, os.path.join(HERE, "plots.py"), store.path, out], capture_output=True,
+            done = subprocess.run([python, os.path.join(HERE, "plots.py"), out,
+                                   *(store.path for store in runs.stores)], capture_output=True,
                                   text=True, check=False)
             if done.returncode == 0:
                 pairs = [line.split("\t") for line in done.stdout.splitlines()]
@@ -283,17 +379,17 @@ def plots(store, out, say):
     return {}
 
 
-def write(store, out, say):
+def write(runs, out, say):
     """report.md and the plots; exit status 0, or 1 where something could not be measured."""
-    s = store.data["settings"]
-    measured = [(cluster, stats.cells_of(store, cluster)) for cluster in grid.clusters(s)]
-    drawn = plots(store, out, say)
+    measured = [(cluster, runs.cells(cluster)) for cluster in runs.clusters]
+    drawn = plots(runs, out, say)
     found = stats.targets(measured)
-    lines = list(head(store)) + list(summary(found))
+    lines = list(head(runs)) + list(summary(found))
     for cluster, cells in measured:
-        lines += mesh_part(store, cluster, cells, drawn.get(cluster.key, []))
-    lost = failures(store, measured)
-    lines += list(failures_part(lost)) + list(commands(store)) + ["## Method", "", METHOD.format(**s), ""]
+        lines += mesh_part(runs, cluster, cells, drawn.get(cluster.key, []))
+    lost = failures(runs, measured)
+    method = METHOD.format(**{key: runs.said(key) for key in SAID})
+    lines += list(failures_part(lost)) + list(commands(runs)) + ["## Method", "", method, ""]
     path = os.path.join(out, "report.md")
     with open(path, "w", encoding="utf-8") as file:
         file.write("\n".join(lines))

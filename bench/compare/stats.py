@@ -26,7 +26,7 @@ class Times:
 class Cell:
     """A collective and a size on a cluster: all contenders, the bound, the regret."""
 
-    def __init__(self, cluster, collective, size, by_contender, regret):
+    def __init__(self, cluster, collective, size, by_contender, regret, asked):
         self.cluster, self.collective, self.size = cluster, collective, size
         self.bound = cluster.bound(collective, size)
         self.times = {name: Times(cells) for name, cells in by_contender.items()}
@@ -34,6 +34,7 @@ class Cell:
         self.peers = {name: t for name, t in self.times.items() if name != OURS and t.median}
         self.best_peer = min(self.peers, key=lambda name: self.peers[name].median) if self.peers else None
         self.regret = regret or {}
+        self.asked = asked      # the sizes of the run: this one is one of them, rounded
 
     def over_bound(self, name=OURS):
         time = self.times[name].median if name in self.times else None
@@ -54,13 +55,14 @@ class Cell:
 
 
 def cells_of(store, cluster):
-    found, names = {}, store.data["collectives"]
-    wanted = [(c, size) for c in names for size in cluster.sizes(c, store.data["settings"]["sizes"])]
+    found, names = {}, store.data.get("collectives", [])
+    asked = store.data["settings"]["sizes"]
+    wanted = [(c, size) for c in names for size in cluster.sizes(c, asked)]
     for record in store.data["cells"]:
         if record["cluster"] == cluster.key:
             by = found.setdefault((record["collective"], record["bytes"]), {})
             by.setdefault(record["contender"], []).append(record)
-    return [Cell(cluster, *key, found.get(key, {}), store.regret(cluster.key, *key)) for key in wanted]
+    return [Cell(cluster, *key, found.get(key, {}), store.regret(cluster.key, *key), asked) for key in wanted]
 
 
 def model_of_tried(cells):

@@ -8,7 +8,7 @@ VERSION = 2         # 2: times count from the gate; 1: from MPI_Barrier, each ra
 
 
 class Store:
-    """`data` = {"settings", "machine", "tunes", "cells", "regrets", "events"}; see docs/performance.md."""
+    """`data` = {"settings", "machine", "tunes", "cells", "regrets", "events"}; see docs/compare.md."""
 
     def __init__(self, path, data):
         self.path, self.data = path, data

@@ -107,6 +107,7 @@ static int bind_once(const mc_strategy_t *strategy, const mc_mesh_t *mesh, resul
     uint64_t **const sent = calloc(peers, sizeof *sent);
     float *const buffer = calloc(2 * count, sizeof *buffer);
     char *scratch = NULL;
+    mc_peer_t nobody = {0};
     const mc_wiring_t wiring = {.peer = peer, .bytes_sent = sent};
     const mc_operands_t operands = {.in = buffer,
                                     .out = buffer + count,
@@ -115,6 +116,8 @@ static int bind_once(const mc_strategy_t *strategy, const mc_mesh_t *mesh, resul
                                     .op = MESHCOLL_SUM};
     if (!peer || !sent || !buffer)
         status = mc_fail_memory("a request");
+    for (size_t i = 0; peer && i < peers; i++)
+        peer[i] = &nobody;
     heap_begin();
     if (!status)
         status = mc_binding_init(&binding, plan);

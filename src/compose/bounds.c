@@ -109,16 +109,11 @@ void mc_bounds_reload(mc_bounds_t *b)
     }
 }
 
-/* How often each part counts in so many segments: what a segment takes whatever its bytes, and what all bytes take. */
-typedef struct {
-    double fixed[MC_MOST_PARTS], moved[MC_MOST_PARTS];
-} times_t;
-
-static times_t times_of(const mc_bounds_t *b, uint32_t segments)
+static mc_times_t times_of(const mc_bounds_t *b, uint32_t segments)
 {
     const mc_load_kind_t *const kind = &b->kind;
     const double piece = b->bytes > 0 ? 1.0 / segments : 0, rest = segments - 1.0;
-    times_t times = {{1}, {piece}};
+    mc_times_t times = {{1}, {piece}};
     for (int32_t i = 0; i < kind->n_busy; i++) {
         times.fixed[1 + i] = rest;
         times.moved[1 + i] = rest * piece;
@@ -149,13 +144,13 @@ static void load_gains(const mc_load_kind_t *kind, uint32_t segments, uint64_t p
 
 static void load_steps(const mc_bounds_t *b, const mc_cut_t *cut)
 {
-    const times_t times = times_of(b, cut->segments);
+    const mc_times_t *const times = &cut->times;
     const double *fixed = b->fixed, *moved = b->moved;
     const int32_t n = b->kind.n;
     double *load = cut->load;
     for (int32_t i = 0; i < b->graph->n_steps; i++, load += n, fixed += n, moved += n) {
         for (int32_t k = 0; k < n; k++)
-            load[k] = fixed[k] * times.fixed[k] + moved[k] * times.moved[k];
+            load[k] = fixed[k] * times->fixed[k] + moved[k] * times->moved[k];
         load_gains(&b->kind, cut->segments, b->parts[i], load);
     }
 }
@@ -493,7 +488,7 @@ static int load_cut(const mc_bounds_t *b, mc_cut_t *cut)
 
 int mc_cut_open(mc_bounds_t *b, mc_cut_t *cut, uint32_t segments, mc_good_t *good)
 {
-    *cut = (mc_cut_t){.segments = segments};
+    *cut = (mc_cut_t){.segments = segments, .times = times_of(b, segments)};
     cut->block = malloc(sizeof *cut->block * (size_t)b->n_blocks);
     int status = load_cut(b, cut);
     if (!status && !cut->block)

@@ -49,9 +49,15 @@ typedef struct {
     double *at_group;   /* by group and part */
 } mc_bounds_t;
 
+/* How often each part counts in so many segments: what a segment takes whatever its bytes, and what all bytes take. */
+typedef struct {
+    double fixed[MC_MOST_PARTS], moved[MC_MOST_PARTS];
+} mc_times_t;
+
 /* A number of segments. */
 typedef struct {
     uint32_t segments;
+    mc_times_t times;
     double *load;       /* by step and part; NULL: not known now */
     mc_lanes_t **block; /* seconds: by step, by group the least, by node to the end */
     double *least;      /* by node and priced part */

@@ -99,7 +99,7 @@ static inline void mc_charge_volume(mc_cost_t *cost, const mc_line_shape_t *shap
 static inline void mc_charge_messages(mc_cost_t *cost, const mc_line_shape_t *shape, int32_t d,
                                       int64_t messages, mc_ratio_t part)
 {
-    cost->dim[d].messages += messages * shape->lines;
+    cost->dim[d].messages += (double)(messages * shape->lines);
     mc_charge_volume(cost, shape, d, mc_ratio_mul(mc_ratio(messages, 1), part));
 }
 

@@ -103,6 +103,24 @@ mc_term_t mc_term_share(const mc_term_t *term, mc_ratio_t share)
     return part;
 }
 
+static void scale(mc_cost_t *cost, mc_ratio_t factor)
+{
+    for (int32_t d = 0; d < MC_MAX_DIMS; d++) {
+        mc_term_t *const term = &cost->dim[d];
+        *term = mc_term_share(term, factor);
+        term->alpha = mc_ratio_mul(term->alpha, factor);
+        term->row = mc_ratio_mul(term->row, factor);
+        term->messages *= mc_ratio_value(factor);
+        term->headers *= mc_ratio_value(factor);
+    }
+}
+
+void mc_phase_cost_scale(mc_phase_cost_t *cost, mc_ratio_t factor)
+{
+    scale(&cost->once, factor);
+    scale(&cost->busy, factor);
+}
+
 mc_cost_t mc_cost_add(const mc_cost_t *a, const mc_cost_t *b)
 {
     mc_cost_t sum;
@@ -148,8 +166,8 @@ mc_term_t mc_term_bytes(const mc_term_t *term)
 double mc_term_seconds(const mc_term_t *term, const mc_link_t *link, double n)
 {
     return mc_ratio_value(term->alpha) * link->alpha +
-           mc_ratio_value(term->row) * (link->gap - link->alpha) +
-           (double)term->messages * link->cpu + header_seconds(term, link) +
+           mc_ratio_value(term->row) * (link->gap - link->alpha) + term->messages * link->cpu +
+           header_seconds(term, link) +
            n * (bytes_seconds(term, link) + mc_ratio_value(term->gamma) * link->gamma);
 }
 

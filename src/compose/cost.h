@@ -27,7 +27,7 @@ double mc_ratio_value(mc_ratio_t a);
  * headers: messages that pass the busiest port, over its ports, as beta has their bytes. */
 typedef struct {
     mc_ratio_t alpha, beta, gamma, row, incast;
-    int64_t messages;
+    double messages;
     mc_ratio_t volume;
     double headers;
 } mc_term_t;
@@ -124,6 +124,9 @@ mc_phase_cost_t mc_cost_aligned_allreduce(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_aligned_reduce_scatter(const mc_line_shape_t *shape);
 /* ceil(log p) rounds, each of the slices whose index has that bit. */
 mc_phase_cost_t mc_cost_bruck_alltoall(const mc_line_shape_t *shape);
+
+/* All of it so many times as long: what was measured of it over what it says (link.h). */
+void mc_phase_cost_scale(mc_phase_cost_t *cost, mc_ratio_t factor);
 
 mc_cost_t mc_cost_zero(void);
 mc_cost_t mc_cost_add(const mc_cost_t *a, const mc_cost_t *b);

@@ -66,9 +66,10 @@ static uint16_t narrow(int32_t n)
 static mc_traffic_t traffic_of(const mc_mesh_t *mesh, const mc_phase_t *phase,
                                const mc_placement_t state[MC_MAX_DIMS], int32_t len)
 {
+    const unsigned single = mc_algorithm_single(phase->algorithm, mesh, phase->dims);
     return (mc_traffic_t){.senders = narrow(mc_algorithm_senders(phase->algorithm, len)),
                           .receivers = narrow(mc_algorithm_receivers(phase->algorithm, len)),
-                          .rooted = (uint8_t)mc_placements_rooted(mesh, state),
+                          .rooted = (uint8_t)(mc_placements_rooted(mesh, state) | single),
                           .moves = (uint8_t)mc_algorithms[phase->algorithm].collective};
 }
 

@@ -101,6 +101,16 @@ static void charge_own(mc_phase_cost_t *cost, const mc_move_t *collective, const
     mc_charge_volume(&cost->busy, shape, d, tiles);
 }
 
+/* What was measured of this algorithm along a dimension, over what is said of it here. */
+static mc_ratio_t factor_of(const mc_links_t *links, mc_dims_t dims, int32_t algorithm)
+{
+    if (dims.count > 1 || links->n_factors == 0)
+        return mc_ratio(1, 1);
+    const mc_algorithm_t *const of = &mc_algorithms[algorithm];
+    return mc_ratio(mc_links_factor(links, dims.first, of->collective, of->name, algorithm),
+                    MC_FACTOR_ONE);
+}
+
 mc_phase_cost_t mc_phase_cost(meshcoll_collective_t collective, int32_t algorithm, mc_dims_t dims,
                               const mc_mesh_t *mesh, const mc_links_t *links, int32_t root,
                               const mc_placement_t state[MC_MAX_DIMS], mc_ratio_t share,
@@ -122,6 +132,9 @@ mc_phase_cost_t mc_phase_cost(meshcoll_collective_t collective, int32_t algorith
         mc_pairs_correct(&cost, mesh, dims);
     for (int32_t d = 0; d < mesh->ndims; d++)
         cost.busy.dim[d].row = cost.busy.dim[d].alpha;
+    const mc_ratio_t factor = factor_of(links, dims, algorithm);
+    if (factor.num != factor.den)
+        mc_phase_cost_scale(&cost, factor);
     return cost;
 }
 
@@ -161,7 +174,7 @@ mc_links_t mc_strategy_links(const mc_strategy_t *strategy, const mc_mesh_t *mes
     const mc_links_t at = mc_links_at(links, n);
     if (!mc_links_burst(links))
         return at;
-    const mc_phase_cost_t sum = all_phases(strategy, mesh, links, root);
+    const mc_phase_cost_t sum = all_phases(strategy, mesh, &at, root);
     return mc_links_carrying(&at, &sum.busy, n / mc_strategy_sides(strategy));
 }
 
@@ -172,8 +185,9 @@ double mc_strategy_seconds(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
         const mc_links_t left = mc_strategy_links(strategy, mesh, links, root, n);
         return mc_sides_seconds(strategy, mesh, &left, root, n);
     }
-    const mc_phase_cost_t sum = all_phases(strategy, mesh, links, root);
-    const mc_links_t at = mc_links_at(links, n), left = mc_links_carrying(&at, &sum.busy, n);
+    const mc_links_t at = mc_links_at(links, n);
+    const mc_phase_cost_t sum = all_phases(strategy, mesh, &at, root);
+    const mc_links_t left = mc_links_carrying(&at, &sum.busy, n);
     return mc_phase_cost_seconds(&sum, &left, strategy->segments, n);
 }
 
@@ -184,8 +198,9 @@ uint32_t mc_strategy_segments(const mc_strategy_t *strategy, const mc_mesh_t *me
     double least = INFINITY;
     if (mc_strategy_sides(strategy) > 1 || !mc_links_burst(links))
         return found;
-    const mc_phase_cost_t sum = all_phases(strategy, mesh, links, root);
-    const mc_links_t at = mc_links_at(links, n), left = mc_links_carrying(&at, &sum.busy, n);
+    const mc_links_t at = mc_links_at(links, n);
+    const mc_phase_cost_t sum = all_phases(strategy, mesh, &at, root);
+    const mc_links_t left = mc_links_carrying(&at, &sum.busy, n);
     for (uint32_t k = 1; k <= strategy->segments; k *= 2) {
         const double seconds =
             mc_phase_cost_seconds(&sum, &left, k, n) - mc_phase_cost_saved(&sum, &at, &left, n / k);

@@ -83,6 +83,20 @@ int32_t mc_algorithm_receivers(int32_t algorithm, int32_t len)
     return all || fan == MC_FAN_OUT_LOG ? others(all, len) : 1;
 }
 
+unsigned mc_algorithm_single(int32_t algorithm, const mc_mesh_t *mesh, mc_dims_t dims)
+{
+    const mc_fan_t fan = mc_algorithms[algorithm].fan;
+    unsigned single = 0;
+    if (mesh->ragged || (fan != MC_FAN_IN_LOG && fan != MC_FAN_OUT_LOG))
+        return 0;
+    for (int32_t d = dims.first; d < dims.first + dims.count; d++) {
+        if (!mc_is_power(mesh->dim[d].extent))
+            return 0;
+        single |= d > dims.first ? 1u << d : 0;
+    }
+    return single;
+}
+
 bool mc_algorithm_exchanges_pairs(int32_t algorithm)
 {
     return mc_algorithms[algorithm].collective == MESHCOLL_ALLTOALL &&

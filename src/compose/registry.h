@@ -52,6 +52,10 @@ bool mc_algorithm_aligned(int32_t algorithm, int32_t len);
 int32_t mc_algorithm_senders(int32_t algorithm, int32_t len);
 int32_t mc_algorithm_receivers(int32_t algorithm, int32_t len);
 
+/* Dimensions of its line, a bit each, along which one rank alone sends to other boxes: where a tree halves powers of
+ * two, its halves are whole boxes, each with a root (mc_mesh_crowd). */
+unsigned mc_algorithm_single(int32_t algorithm, const mc_mesh_t *mesh, mc_dims_t dims);
+
 /* Is it an alltoall whose blocks change ranks only? Bruck's turns them inside of a rank too, which pairs
  * of ranks do not allow (plan/pairs.h). */
 bool mc_algorithm_exchanges_pairs(int32_t algorithm);

@@ -17,6 +17,7 @@
 #include "compose/search.h"
 
 #include "compose/bounds.h"
+#include "compose/ends.h"
 #include "compose/marks.h"
 
 #include <math.h>
@@ -47,8 +48,10 @@ typedef struct {
     double bytes;
     mc_priced_t *graph;
     mc_bounds_t bounds;
-    int32_t keen;                       /* the block of means that left a path last */
-    int32_t n_cuts, first_cut, end_cut; /* all there are; those that are searched now */
+    mc_ends_t ends;                          /* where one is wanted and the search is longer */
+    mc_end_set_t end_set[MC_MAX_PHASES + 1]; /* of the path's first phases: how it may end */
+    int32_t keen;                            /* the block of means that left a path last */
+    int32_t n_cuts, first_cut, end_cut;      /* all there are; those that are searched now */
     mc_cut_t cut[MAX_CUTS];
     /* of the path's beginnings, by their phases and the cuts that are searched: by part; by block */
     double *load;
@@ -261,8 +264,32 @@ static void tighten(search_t *s, int32_t n_phases)
     keep_good(s, &good);
 }
 
+/* What is known of ends from here on is true of all cuts. */
+static void find_ends(search_t *s)
+{
+    s->status = mc_ends_find(&s->ends, &s->bounds, s->cut, s->n_cuts, wide_limit(s));
+    for (int32_t i = 0; i <= MC_MAX_PHASES; i++)
+        s->end_set[i] = mc_ends_all(&s->ends);
+}
+
+/* Can the path come to none of the ends within the limit? */
+static bool endless(search_t *s, int32_t n_phases, int32_t node)
+{
+    const mc_end_set_t before = n_phases > 0 ? s->end_set[n_phases - 1] : mc_ends_all(&s->ends);
+    s->end_set[n_phases] =
+        mc_ends_within(&s->ends, &s->bounds, &s->cut[s->first_cut],
+                       load_at(s, n_phases, s->first_cut), node, wide_limit(s), before);
+    return s->end_set[n_phases] == 0;
+}
+
+static bool too_dear(search_t *s, int32_t n_phases, int32_t node)
+{
+    return s->ends.known && !is_end(s, node) ? endless(s, n_phases, node)
+                                             : least_hopeless(s, n_phases, node);
+}
+
 /* Bounds get better as the search gets longer: for so many steps tried, a part of the hops, another block of
- * means is about as much work again. */
+ * means is about as much work again; and for as many as there are hops, all kinds of ends. */
 enum { HOPS_TRIED = 4 };
 static void note_tried(search_t *s, int32_t n_phases)
 {
@@ -270,6 +297,8 @@ static void note_tried(search_t *s, int32_t n_phases)
         be_content(s);
     if (s->n_tried % ((s->graph->n_hops + s->graph->n_steps) / HOPS_TRIED + 1) == 0)
         tighten(s, n_phases);
+    if (s->n_tried == s->graph->n_hops && !s->status)
+        find_ends(s);
 }
 
 /* By one step more than its first phases. */
@@ -304,7 +333,7 @@ static void explore_step(search_t *s, int32_t h, int32_t step, int32_t n_phases)
         return;
     }
     extend(s, n_phases, step);
-    if (least_hopeless(s, n_phases + 1, next)) {
+    if (too_dear(s, n_phases + 1, next)) {
         s->left_out = true;
         return;
     }
@@ -482,6 +511,7 @@ static void release(search_t *s)
 {
     for (int32_t c = 0; c < s->n_cuts; c++)
         mc_cut_drop(&s->cut[c]);
+    mc_ends_free(&s->ends);
     mc_bounds_free(&s->bounds);
     free(s->load);
     free(s->lanes);

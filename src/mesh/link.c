@@ -162,9 +162,13 @@ static bool read_size(word_t word, double *bytes)
 }
 
 /* Fields that follow are those of this size. */
-static int add_point(word_t field, word_t value, mc_link_t *link)
+static int add_point(word_t field, word_t value, int32_t d, mc_links_t *links)
 {
+    mc_link_t *const link = &links->dim[d];
     double bytes;
+    if (mc_link_has_factors(links, d))
+        return mc_fail(MESHCOLL_ERR_PARSE, "sizes of a link stand before its factors; got at:%.*s",
+                       (int)value.n, value.at);
     if (!read_size(value, &bytes) || bytes == 0)
         return fail_value(field, value, "a vector's size as in 64KiB");
     if (link->n_points == MC_LINK_POINTS)
@@ -200,11 +204,15 @@ static int parse_wire(word_t value, const mc_mesh_t *mesh, mc_link_t *link)
     return MESHCOLL_OK;
 }
 
-static int parse_field(word_t field, word_t value, const mc_mesh_t *mesh, mc_link_t *link)
+static int parse_field(word_t field, word_t value, const mc_mesh_t *mesh, int32_t d,
+                       mc_links_t *links)
 {
     const mc_link_field_t *const known = find_field(field);
+    mc_link_t *const link = &links->dim[d];
     if (is(field, "at"))
-        return add_point(field, value, link);
+        return add_point(field, value, d, links);
+    if (mc_link_is_factors(field.at, field.n))
+        return mc_link_read_factors(field.at, field.n, value.at, value.n, d, links);
     if (link->n_points > 0 && !known)
         return mc_fail(MESHCOLL_ERR_PARSE,
                        "a link at a size has alpha, gap, cpu, beta, bus and gamma, but no '%.*s'",
@@ -237,7 +245,7 @@ static int parse_field(word_t field, word_t value, const mc_mesh_t *mesh, mc_lin
                                                  : fail_value(field, value, "yes or no");
     return mc_fail(MESHCOLL_ERR_PARSE,
                    "a link has alpha, gap, cpu, beta, bus, burst, gamma, header, incast, "
-                   "window, ports, pulled, wire and at, but no '%.*s'",
+                   "window, ports, pulled, wire, at and factors, but no '%.*s'",
                    (int)field.n, field.at);
 }
 
@@ -278,8 +286,8 @@ static mc_link_t of_preset(const mc_link_preset_t *preset)
     return link;
 }
 
-/* "PRESET;field:value;…": changes what it names in `link`. */
-static int parse_link(word_t text, const mc_mesh_t *mesh, mc_link_t *link)
+/* "PRESET;field:value;…": changes what it names in the link of dimension `d`. */
+static int parse_link(word_t text, const mc_mesh_t *mesh, int32_t d, mc_links_t *links)
 {
     bool first = true;
     do {
@@ -292,11 +300,11 @@ static int parse_link(word_t text, const mc_mesh_t *mesh, mc_link_t *link)
                        ? fail_preset(whole, false)
                        : mc_fail(MESHCOLL_ERR_PARSE, "a field of a link is FIELD:VALUE; got '%.*s'",
                                  (int)whole.n, whole.at);
-        const int status = field ? parse_field(name, value, mesh, link) : MESHCOLL_OK;
+        const int status = field ? parse_field(name, value, mesh, d, links) : MESHCOLL_OK;
         if (status)
             return status;
         if (!field)
-            *link = of_preset(preset);
+            links->dim[d] = of_preset(preset);
         first = false;
     } while (text.n > 0);
     return MESHCOLL_OK;
@@ -317,8 +325,8 @@ static int fill_cluster(const mc_cluster_preset_t *cluster, const mc_mesh_t *mes
     const int32_t network = network_dims(mesh);
     int status = MESHCOLL_OK;
     for (int32_t d = 0; d < mesh->ndims && !status; d++)
-        status = parse_link(word_of(d < network ? cluster->network : cluster->inside), mesh,
-                            &links->dim[d]);
+        status =
+            parse_link(word_of(d < network ? cluster->network : cluster->inside), mesh, d, links);
     return status;
 }
 
@@ -353,7 +361,7 @@ static int parse_dim(word_t item, const mc_mesh_t *mesh, mc_links_t *links, bool
     if (given[d])
         return mc_fail(MESHCOLL_ERR_PARSE, "dimension %s has two links", mesh->dim[d].name);
     given[d] = true;
-    return parse_link(item, mesh, &links->dim[d]);
+    return parse_link(item, mesh, d, links);
 }
 
 /* Nothing may be missing where messages are sent. */
@@ -532,5 +540,6 @@ void mc_links_print(const mc_links_t *links, const mc_mesh_t *mesh, mc_text_t *t
     for (int32_t d = 0; d < links->ndims; d++) {
         mc_text_add(text, "%s%s=", d ? "," : "", mesh->dim[d].name);
         print_link(&links->dim[d], mesh, text);
+        mc_link_print_factors(links, d, text);
     }
 }

@@ -12,8 +12,8 @@ enum { MC_LINK_POINTS = 9, MC_WIRE_OWN = -1 };
 /* Bytes that any link may have on the way, as measured in the lab: see preset.c. */
 enum { MC_LINK_WINDOW = 1 << 18 };
 enum {
-    MC_LINKS_TEXT = 4096
-}; /* room for what is printed of links as measured, a few at several sizes */
+    MC_LINKS_TEXT = 8192
+}; /* room for what is printed of links as measured, a few at several sizes with factors */
 
 /* What stands below under the same names, where the whole vector has so many bytes. */
 typedef struct {
@@ -51,9 +51,25 @@ typedef struct {
     mc_link_point_t point[MC_LINK_POINTS];
 } mc_link_t;
 
+/* What an algorithm takes along one dimension over what its closed form says: measured, in thousandths, at each of the
+ * link's sizes; one number where the link has none. */
+enum {
+    MC_LINK_FACTORS = 32,
+    MC_FACTOR_NAME = 14,
+    MC_FACTOR_ONE = 1000,
+    MC_FACTOR_MOST = UINT16_MAX
+};
+typedef struct {
+    uint8_t dim, collective;
+    char algorithm[MC_FACTOR_NAME];
+    uint16_t at[MC_LINK_POINTS];
+} mc_link_factor_t;
+
 typedef struct {
     int32_t ndims;
     mc_link_t dim[MC_MAX_DIMS];
+    int32_t n_factors; /* none: closed forms as they are */
+    mc_link_factor_t factor[MC_LINK_FACTORS];
 } mc_links_t;
 
 typedef struct {
@@ -83,6 +99,14 @@ int mc_links_parse(const char *text, const mc_mesh_t *mesh, mc_links_t *links);
 void mc_links_print(const mc_links_t *links, const mc_mesh_t *mesh, mc_text_t *text);
 /* The same links as a vector of `bytes` finds them: by their points, which are gone then. */
 mc_links_t mc_links_at(const mc_links_t *links, double bytes);
+/* In thousandths; MC_FACTOR_ONE where none was measured, and as long as sizes are not found (mc_links_at). They are
+ * looked through from the one at `near` on. */
+int32_t mc_links_factor(const mc_links_t *links, int32_t d, meshcoll_collective_t collective,
+                        const char *algorithm, int32_t near);
+/* Sets the one of `algorithm` at point `point` of dimension `d`: to thousandths, 1 to MC_FACTOR_MOST of them. Without
+ * room nothing is set. */
+void mc_links_set_factor(mc_links_t *links, int32_t d, meshcoll_collective_t collective,
+                         const char *algorithm, int32_t point, double factor);
 /* The dimension whose wire dimension `d` goes over: itself or an inner one. Ports and burst are that one's. */
 static inline int32_t mc_links_wire(const mc_links_t *links, int32_t d)
 {

@@ -1,6 +1,8 @@
 /* Links as a vector of a certain size finds them, and what they hold. */
 #include "mesh/link.h"
 
+#include <math.h>
+
 /* `share` of the way from one to the other, where what is by the byte counts with its bytes. */
 static mc_link_point_t between(const mc_link_point_t *a, const mc_link_point_t *b, double share,
                                double bytes)
@@ -43,9 +45,45 @@ static void find_point(mc_link_t *link, double bytes)
     link->n_points = 0;
 }
 
+/* Where a size lies among the link's: between point `i` and the next one, `share` of the way. */
+typedef struct {
+    int32_t i;
+    double share;
+} place_t;
+
+/* A factor is about a way to move bytes, not about one byte more: sizes go by their logarithms. */
+static place_t place_of(const mc_link_t *link, double bytes)
+{
+    const mc_link_point_t *const point = link->point;
+    const int32_t last = link->n_points - 1;
+    int32_t i = 0;
+    if (bytes <= point[0].bytes)
+        return (place_t){0, 0};
+    if (bytes >= point[last].bytes)
+        return (place_t){last, 0};
+    while (point[i + 1].bytes <= bytes)
+        i++;
+    return (place_t){i, log(bytes / point[i].bytes) / log(point[i + 1].bytes / point[i].bytes)};
+}
+
+static void find_factors(const mc_links_t *links, double bytes, mc_links_t *at)
+{
+    place_t place[MC_MAX_DIMS];
+    for (int32_t d = 0; d < links->ndims; d++)
+        place[d] = links->dim[d].n_points > 0 ? place_of(&links->dim[d], bytes) : (place_t){0, 0};
+    for (int32_t f = 0; f < links->n_factors; f++) {
+        const place_t *const in = &place[links->factor[f].dim];
+        const uint16_t *const known = &links->factor[f].at[in->i];
+        const double here = known[0], next = in->share > 0 ? known[1] : here;
+        at->factor[f].at[0] = (uint16_t)lround(here + in->share * (next - here));
+    }
+}
+
 mc_links_t mc_links_at(const mc_links_t *links, double bytes)
 {
     mc_links_t at = *links;
+    if (at.n_factors > 0)
+        find_factors(links, bytes, &at);
     for (int32_t d = 0; d < at.ndims; d++)
         find_point(&at.dim[d], bytes);
     return at;

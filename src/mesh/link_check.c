@@ -79,5 +79,8 @@ int mc_links_check(const mc_links_t *links, const mc_mesh_t *mesh)
             return mc_fail(MESHCOLL_ERR_INVALID_ARG, "dimension %s has at least one port, not %d",
                            mesh->dim[d].name, link->ports);
     }
+    if (!mc_links_are_factors_usable(links))
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "factors of links are of their dimensions and collectives, and more than 0");
     return MESHCOLL_OK;
 }

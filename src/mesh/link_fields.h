@@ -34,4 +34,14 @@ static inline double mc_link_point_value(const mc_link_field_t *field, const mc_
     return *(const double *)((const char *)point + field->in_point);
 }
 
+/* Is the field's name one of factors, "COLLECTIVE.ALGORITHM"? */
+bool mc_link_is_factors(const char *field, size_t n);
+/* "0.9/1.1", one for each size of dimension `d`. */
+int mc_link_read_factors(const char *field, size_t n, const char *value, size_t n_value, int32_t d,
+                         mc_links_t *links);
+/* As fields, each after a semicolon. */
+void mc_link_print_factors(const mc_links_t *links, int32_t d, mc_text_t *text);
+bool mc_link_has_factors(const mc_links_t *links, int32_t d);
+bool mc_links_are_factors_usable(const mc_links_t *links);
+
 #endif

@@ -144,31 +144,56 @@ static double message_bytes(const mc_mesh_t *mesh, const mc_links_t *links, cons
     for (int32_t d = 0; d < mesh->ndims; d++) {
         const mc_term_t *const once = &cost.once.dim[d];
         const double volume = mc_ratio_value(once->volume) * (double)wish->bytes;
-        if (!links->dim[d].pulled && once->messages > 0 && volume / (double)once->messages > most)
-            most = volume / (double)once->messages;
+        if (!links->dim[d].pulled && once->messages > 0 && volume / once->messages > most)
+            most = volume / once->messages;
     }
     return most;
 }
 
-/* Does every rank send and receive in this phase, or one from several or to them? */
-static bool is_paced(const mc_mesh_t *mesh, const mc_phase_t *phase)
+/* Does one rank send to several that it does not hear from, or several to one (runtime/credit.h)? */
+static bool has_credits(const mc_mesh_t *mesh, const mc_phase_t *phase)
 {
-    const meshcoll_collective_t move = mc_algorithms[phase->algorithm].collective;
     const int32_t len = mc_dims_extent(mesh, phase->dims);
-    return move == MESHCOLL_ALLTOALL || move == MESHCOLL_ALLGATHER ||
-           move == MESHCOLL_REDUCE_SCATTER || move == MESHCOLL_ALLREDUCE ||
-           mc_algorithm_senders(phase->algorithm, len) > 1 ||
+    return mc_algorithm_senders(phase->algorithm, len) > 1 ||
            mc_algorithm_receivers(phase->algorithm, len) > 1;
 }
 
-/* As the executor has it of the plan. */
+/* By how much the largest of a phase's messages is above their mean: where a tree hands on slices, each of its rounds
+ * moves half of them, the first one in one message. */
+static double largest_over_mean(const mc_mesh_t *mesh, const mc_wish_t *wish,
+                                const mc_phase_t *phase)
+{
+    int32_t boxes = 1;
+    for (int32_t d = phase->dims.first; d < phase->dims.first + phase->dims.count; d++)
+        boxes *= d <= wish->wire ? mesh->dim[d].extent : 1;
+    const int32_t senders = mc_algorithm_senders(phase->algorithm, boxes),
+                  receivers = mc_algorithm_receivers(phase->algorithm, boxes),
+                  rounds = senders > receivers ? senders : receivers;
+    return mc_algorithms[phase->algorithm].slices && rounds > 1 ? (boxes - 1.0) / rounds : 1;
+}
+
+/* Does every rank send and receive in this phase? */
+static bool is_exchange(const mc_phase_t *phase)
+{
+    const meshcoll_collective_t move = mc_algorithms[phase->algorithm].collective;
+    return move == MESHCOLL_ALLTOALL || move == MESHCOLL_ALLGATHER ||
+           move == MESHCOLL_REDUCE_SCATTER || move == MESHCOLL_ALLREDUCE;
+}
+
+/* Largest message of a phase in which ranks' sends are paced, as the executor has it of the plan; 0: they are not. */
 static size_t piece_of(const mc_mesh_t *mesh, const mc_wish_t *wish, const mc_strategy_t *s,
                        int32_t phase)
 {
+    const mc_phase_t *const p = &s->phase[phase];
     mc_placement_t state[MC_MAX_DIMS];
     mc_strategy_state(s, mesh, phase, state);
-    const int32_t crowd = mc_mesh_crowd(mesh, wish->wire, mc_placements_rooted(mesh, state));
-    return mc_hold_piece(wish->window, crowd * (wish->beside > 0 ? wish->beside : 1));
+    const unsigned single = mc_algorithm_single(p->algorithm, mesh, p->dims);
+    const int32_t crowd =
+        mc_mesh_crowd(mesh, wish->wire, mc_placements_rooted(mesh, state) | single) *
+        (wish->beside > 0 ? wish->beside : 1);
+    if (is_exchange(p))
+        return mc_hold_piece(wish->window, crowd);
+    return has_credits(mesh, p) ? mc_hold_credited(wish->window, crowd) : 0;
 }
 
 static void join_segments(const mc_mesh_t *mesh, const mc_links_t *links, const mc_wish_t *wish,
@@ -190,11 +215,10 @@ static void cut_paced(const mc_mesh_t *mesh, const mc_links_t *links, const mc_w
     if (wish->wire < 0)
         return;
     for (int32_t i = 0; i < s->n_phases; i++) {
-        if (!is_paced(mesh, &s->phase[i]))
-            continue;
-        const double bytes = message_bytes(mesh, links, wish, s, i);
+        const double bytes =
+            message_bytes(mesh, links, wish, s, i) * largest_over_mean(mesh, wish, &s->phase[i]);
         const double piece = (double)piece_of(mesh, wish, s, i);
-        while (bytes / s->segments > piece && 2 * s->segments <= MC_MAX_SEGMENTS)
+        while (piece > 0 && bytes / s->segments > piece && 2 * s->segments <= MC_MAX_SEGMENTS)
             s->segments *= 2;
     }
     price(mesh, links, wish, best);

@@ -1,58 +1,86 @@
 #include "runtime/crowd.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-size_t mc_crowd_set_bytes(void)
+static const int WORD = 64; /* cores in a word of a set */
+
+static bool has(const uint64_t *set, size_t core)
 {
-    return sizeof(cpu_set_t);
+    return set[core / WORD] >> core % WORD & 1;
 }
 
-static double crowd_on(const cpu_set_t *set, const int32_t *machine, int32_t n, int32_t rank,
-                       int core)
+static int count(const uint64_t *set, size_t words)
+{
+    int n = 0;
+    for (size_t w = 0; w < words; w++)
+        n += __builtin_popcountll(set[w]);
+    return n;
+}
+
+static double crowd_on(const uint64_t *sets, size_t words, const int32_t *machine, int32_t n,
+                       int32_t rank, size_t core)
 {
     double crowd = 0;
-    for (int32_t r = 0; r < n; r++)
-        if (machine[r] == machine[rank] && CPU_ISSET(core, &set[r]))
-            crowd += 1.0 / CPU_COUNT(&set[r]);
+    for (int32_t r = 0; r < n; r++) {
+        const uint64_t *const set = sets + (size_t)r * words;
+        if (machine[r] == machine[rank] && has(set, core))
+            crowd += 1.0 / count(set, words);
+    }
     return crowd;
 }
 
-double mc_crowd_of(const void *sets, const int32_t *machine, int32_t n, int32_t rank)
+double mc_crowd_of(const uint64_t *sets, size_t words, const int32_t *machine, int32_t n,
+                   int32_t rank)
 {
-    const cpu_set_t *const set = sets;
     double least = 0;
-    for (int core = 0; core < CPU_SETSIZE; core++) {
-        if (!CPU_ISSET(core, &set[rank]))
+    for (size_t core = 0; core < words * WORD; core++) {
+        if (!has(sets + (size_t)rank * words, core))
             continue;
-        const double crowd = crowd_on(set, machine, n, rank, core);
+        const double crowd = crowd_on(sets, words, machine, n, rank, core);
         least = least == 0 || crowd < least ? crowd : least;
     }
     return least;
 }
 
+/* The cores this process may run on, in as many words as the kernel wants for that; the caller's to free. */
+static uint64_t *own_cores(size_t *words)
+{
+    enum { FIRST = 16, MOST = 1 << 16 };
+    for (*words = FIRST;; *words *= 2) {
+        uint64_t *const set = calloc(*words, sizeof *set);
+        if (!set || sched_getaffinity(0, *words * sizeof *set, (cpu_set_t *)set) == 0)
+            return set;
+        if (errno != EINVAL || *words == MOST) {
+            set[0] = 1; /* nothing is known: as though all shared one */
+            return set;
+        }
+        free(set);
+    }
+}
+
 enum { BOOT_TEXT = 40 };
 
-/* What a rank tells the others. */
+/* What a rank tells the others, before its set. */
 typedef struct {
-    cpu_set_t set;
+    uint64_t words; /* with cores in them */
     /* the kernel's, which has the cores: boxes that are containers share it */
     char boot[BOOT_TEXT];
 } told_t;
 
-static told_t mine(void)
+static told_t told_of(const uint64_t *set, size_t words)
 {
-    told_t told = {.boot = ""};
+    told_t told = {.words = words};
+    while (told.words > 1 && set[told.words - 1] == 0)
+        told.words--;
     FILE *const file = fopen("/proc/sys/kernel/random/boot_id", "r");
     if (file && !fgets(told.boot, sizeof told.boot, file))
         told.boot[0] = '\0';
     if (file)
         fclose(file);
-    CPU_ZERO(&told.set);
-    if (sched_getaffinity(0, sizeof told.set, &told.set) != 0)
-        CPU_SET(0, &told.set); /* more cores than a set holds: nothing is known */
     return told;
 }
 
@@ -62,31 +90,55 @@ static bool beside(const told_t *told, const int32_t *machine, int32_t a, int32_
     return told[a].boot[0] ? strcmp(told[a].boot, told[b].boot) == 0 : machine[a] == machine[b];
 }
 
-static double crowd_of_told(const told_t *told, const int32_t *machine, int32_t n, int32_t rank,
-                            cpu_set_t *set, int32_t *kernel)
+static int gather(const meshcoll_oob_t *oob, const void *in, void *out, size_t bytes)
 {
-    for (int32_t r = 0; r < n; r++) {
-        set[r] = told[r].set;
-        kernel[r] = beside(told, machine, rank, r);
-    }
-    return mc_crowd_of(set, kernel, n, rank);
+    if (oob->allgather(oob->context, in, out, bytes))
+        return mc_fail(MESHCOLL_ERR_TRANSPORT, "the out-of-band allgather failed");
+    return MESHCOLL_OK;
+}
+
+/* Sets of all ranks, in as many words as the widest needs. */
+static int find_of_told(const meshcoll_oob_t *oob, const told_t *told, const uint64_t *own,
+                        const int32_t *kernel, double *crowd)
+{
+    uint64_t words = 1;
+    for (int32_t r = 0; r < oob->size; r++)
+        words = told[r].words > words ? told[r].words : words;
+    uint64_t *const sets = calloc((size_t)oob->size + 1, words * sizeof *sets);
+    if (!sets)
+        return mc_fail_memory("the cores of all ranks");
+    uint64_t *const mine = sets + (size_t)oob->size * words;
+    memcpy(mine, own, told[oob->rank].words * sizeof *mine);
+    const int status = gather(oob, mine, sets, words * sizeof *sets);
+    if (!status)
+        *crowd = mc_crowd_of(sets, words, kernel, oob->size, oob->rank);
+    free(sets);
+    return status;
+}
+
+static int find(const meshcoll_oob_t *oob, const int32_t *machine, const uint64_t *own,
+                size_t words, double *crowd)
+{
+    const told_t mine = told_of(own, words);
+    told_t *const told = calloc((size_t)oob->size, sizeof *told);
+    int32_t *const kernel = calloc((size_t)oob->size, sizeof *kernel);
+    int status = told && kernel ? gather(oob, &mine, told, sizeof mine)
+                                : mc_fail_memory("the cores of all ranks");
+    for (int32_t r = 0; !status && r < oob->size; r++)
+        kernel[r] = beside(told, machine, oob->rank, r);
+    if (!status)
+        status = find_of_told(oob, told, own, kernel, crowd);
+    free(kernel);
+    free(told);
+    return status;
 }
 
 int mc_crowd_find(const meshcoll_oob_t *oob, const int32_t *machine, double *crowd)
 {
-    const told_t own = mine();
-    told_t *const all = calloc((size_t)oob->size, sizeof *all);
-    cpu_set_t *const set = calloc((size_t)oob->size, sizeof *set);
-    int32_t *const kernel = calloc((size_t)oob->size, sizeof *kernel);
-    int status = MESHCOLL_OK;
-    if (!all || !set || !kernel)
-        status = mc_fail_memory("the cores of all ranks");
-    else if (oob->allgather(oob->context, &own, all, sizeof own))
-        status = mc_fail(MESHCOLL_ERR_TRANSPORT, "the out-of-band allgather failed");
-    else
-        *crowd = crowd_of_told(all, machine, oob->size, oob->rank, set, kernel);
-    free(kernel);
-    free(set);
-    free(all);
+    size_t words;
+    uint64_t *const own = own_cores(&words);
+    const int status =
+        own ? find(oob, machine, own, words, crowd) : mc_fail_memory("a set of cores");
+    free(own);
     return status;
 }

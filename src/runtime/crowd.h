@@ -10,8 +10,8 @@
  * or, where it does not tell, `machine` as in boxes.h. Collective. */
 int mc_crowd_find(const meshcoll_oob_t *oob, const int32_t *machine, double *crowd);
 
-/* The same for the ranks of one machine and the sets of cores they may run on. */
-double mc_crowd_of(const void *sets, const int32_t *machine, int32_t n, int32_t rank);
-size_t mc_crowd_set_bytes(void);
+/* The same for the ranks of one machine and the sets of cores they may run on, of `words` words each. */
+double mc_crowd_of(const uint64_t *sets, size_t words, const int32_t *machine, int32_t n,
+                   int32_t rank);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "runtime/alike.h"
 #include "runtime/credit.h"
+#include "runtime/flush.h"
 #include "runtime/hold.h"
 
 #include <stdlib.h>
@@ -16,12 +17,6 @@ enum { STAGING_BYTES = 1 << 20, ALIGN = 64 };
 
 /* Local work between two looks at the transports. */
 enum { TURN_BYTES = 1 << 18 };
-
-/* A flush waits for everything that was sent through its transport, also for what other requests sent to receivers that are
- * not there yet; waiting on would be a deadlock where those wait for this request's end. So while others run it is given up
- * after so many looks in which nothing happened: those a waiting rank makes before it sleeps, and a few sleeps, in which a
- * wire takes something. */
-enum { FLUSH_SLEEPS = 4 };
 
 static const mc_step_t *step_of(const mc_executor_t *x, uint32_t t)
 {
@@ -88,10 +83,31 @@ static uint32_t phases_of(const mc_plan_t *plan)
     return most + 1;
 }
 
+/* Has each transport of the peers a port? A mesh has one transport per dimension at most. */
+static int check_ports(const mc_plan_t *plan, const mc_wiring_t *w)
+{
+    const mc_transport_t *known[MC_MAX_DIMS];
+    uint32_t n = 0;
+    for (uint32_t p = 0; p < plan->n_peers; p++) {
+        uint32_t i = 0;
+        while (i < n && known[i] != w->peer[p]->transport)
+            i++;
+        if (i == MC_COUNT(known))
+            return mc_fail(MESHCOLL_ERR_TRANSPORT,
+                           "a rank's peers are behind more than %d transports", MC_MAX_DIMS);
+        known[i] = w->peer[p]->transport;
+        n = i == n ? n + 1 : n;
+    }
+    return MESHCOLL_OK;
+}
+
 int mc_executor_init(mc_executor_t *x, const mc_plan_t *plan, const mc_wiring_t *wiring)
 {
     const size_t n = plan->n_steps;
     const uint32_t phases = phases_of(plan);
+    const int status = check_ports(plan, wiring);
+    if (status)
+        return status;
     uint32_t *const number = calloc((size_t)plan->n_peers * phases + 1, sizeof *number);
     if (!number)
         return mc_fail_memory("an executor");
@@ -152,7 +168,7 @@ static void fill_lanes(mc_executor_t *x)
     }
 }
 
-/* Index of the transport's port; there is one transport per dimension at most. */
+/* Index of the transport's port. */
 static uint32_t port_of(mc_executor_t *x, mc_transport_t *t)
 {
     uint32_t i = 0;
@@ -511,41 +527,6 @@ int mc_executor_start(mc_executor_t *x, uint32_t operation)
     return x->state == MC_FAILED ? x->status : MESHCOLL_OK;
 }
 
-static void start_flushes(mc_executor_t *x)
-{
-    x->state = MC_FLUSHING;
-    x->n_left = x->looks = 0;
-    for (uint32_t p = 0; p < x->n_ports; p++) {
-        mc_transport_t *const t = x->port[p].transport;
-        const int status =
-            t->ops->flush ? t->ops->flush(t, !x->shared, &x->port[p].flush) : MESHCOLL_OK;
-        if (status < 0)
-            mc_executor_fail(x, status);
-        else if (status == MESHCOLL_IN_PROGRESS)
-            x->n_left++;
-    }
-}
-
-static void poll_flushes(mc_executor_t *x)
-{
-    const bool given_up =
-        x->state == MC_FAILED || (x->shared && x->looks > x->looks_awake + FLUSH_SLEEPS);
-    for (uint32_t p = 0; p < x->n_ports; p++) {
-        mc_port_t *const port = &x->port[p];
-        if (!port->flush)
-            continue;
-        const int status = port->transport->ops->flushed(port->transport, port->flush);
-        if (status == MESHCOLL_IN_PROGRESS && !given_up)
-            continue;
-        if (status == MESHCOLL_IN_PROGRESS)
-            port->transport->ops->drop_flush(port->transport, port->flush);
-        port->flush = NULL;
-        x->n_left--;
-        if (status < 0)
-            mc_executor_fail(x, status);
-    }
-}
-
 static void take_messages(mc_executor_t *x)
 {
     do {
@@ -581,10 +562,10 @@ int mc_executor_advance(mc_executor_t *x)
     if (x->state == MC_RUNNING) {
         drain(x);
         if (x->n_left == 0 && x->state == MC_RUNNING)
-            start_flushes(x);
+            mc_flush_start(x);
     }
     if (x->state == MC_FLUSHING) {
-        poll_flushes(x);
+        mc_flush_poll(x);
         if (x->n_left == 0 && x->state == MC_FLUSHING) {
             x->state = MC_IDLE;
             mc_binding_finish(x->binding);
@@ -592,7 +573,9 @@ int mc_executor_advance(mc_executor_t *x)
                 x->timeline->ended = mc_now();
         }
     }
-    if (x->state == MC_FAILED)
+    if (x->state == MC_FAILED) {
+        mc_flush_drop(x);
         return x->status;
+    }
     return x->state == MC_IDLE ? MESHCOLL_OK : MESHCOLL_IN_PROGRESS;
 }

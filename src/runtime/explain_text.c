@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,10 +92,13 @@ static void print_alternative(const report_t *r, const char *before, const mc_ra
                               double seconds)
 {
     char number[NUMBER];
+    const double more = seconds > 0 ? other->seconds / seconds - 1 : 0;
     print_strategy(r, before, &other->strategy);
     fprintf(r->out, ", %s predicted", mc_print_seconds(other->seconds, number, sizeof number));
-    if (seconds > 0 && other->seconds != seconds)
-        fprintf(r->out, ", %.3g times as long", other->seconds / seconds);
+    if (fabs(more) >= 0.01)
+        fprintf(r->out, ", %.3g times as long", 1 + more);
+    else if (more != 0)
+        fprintf(r->out, ", %.1g %% %s", 100 * fabs(more), more > 0 ? "longer" : "shorter");
     else if (seconds > 0)
         fprintf(r->out, ", as long");
     fputc('\n', r->out);

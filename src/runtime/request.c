@@ -3,6 +3,7 @@
 #include "runtime/calls.h"
 #include "runtime/explain.h"
 #include "runtime/greet.h"
+#include "runtime/huge.h"
 #include "runtime/passing.h"
 #include "runtime/progress.h"
 #include "runtime/threads.h"
@@ -237,6 +238,8 @@ static int init(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, number
         mc_request_destroy(r);
         return status;
     }
+    if (r->plan)
+        mc_huge_pages(&r->executor);
     *request = r;
     return MESHCOLL_OK;
 }

@@ -69,18 +69,26 @@ static double piece_of(const ranking_t *k, const mc_strategy_t *s)
     return (double)k->request->bytes / s->segments;
 }
 
-static mc_phase_cost_t phase_cost(const ranking_t *k, const mc_strategy_t *s, int32_t phase)
+/* The closed form; and what is expected of it where links have factors. */
+typedef enum { TEXTBOOK, EXPECTED } cost_t;
+
+static mc_phase_cost_t phase_cost(const ranking_t *k, const mc_strategy_t *s, int32_t phase,
+                                  cost_t cost)
 {
     const mc_plan_request_t *const r = k->request;
-    return mc_strategy_phase_cost(s, &r->mesh, &r->links, r->root, phase);
+    mc_links_t links = links_of(k, s);
+    if (cost == TEXTBOOK)
+        links.n_factors = 0;
+    return mc_strategy_phase_cost(s, &r->mesh, &links, r->root, phase);
 }
 
 /* Of one side, a segment through all its phases. */
-static mc_phase_cost_t side_cost(const ranking_t *k, const mc_strategy_t *s, int32_t side)
+static mc_phase_cost_t side_cost(const ranking_t *k, const mc_strategy_t *s, int32_t side,
+                                 cost_t cost)
 {
     mc_phase_cost_t sum = {mc_cost_zero(), mc_cost_zero()};
     for (int32_t i = mc_side_first(s, side); i < mc_side_end(s, side); i++) {
-        const mc_phase_cost_t phase = phase_cost(k, s, i);
+        const mc_phase_cost_t phase = phase_cost(k, s, i, cost);
         sum.once = mc_cost_add(&sum.once, &phase.once);
         sum.busy = mc_cost_add(&sum.busy, &phase.busy);
     }
@@ -88,7 +96,7 @@ static mc_phase_cost_t side_cost(const ranking_t *k, const mc_strategy_t *s, int
 }
 
 static void add_cost_row(mc_table_t *table, const ranking_t *k, const mc_strategy_t *s,
-                         const char *name, const mc_cost_t *cost)
+                         const char *name, const mc_cost_t *cost, const mc_cost_t *expected)
 {
     const mc_plan_request_t *const r = k->request;
     const mc_links_t links = links_of(k, s);
@@ -96,7 +104,7 @@ static void add_cost_row(mc_table_t *table, const ranking_t *k, const mc_strateg
     mc_table_add(table, "%s", name);
     for (int32_t d = 0; d < r->mesh.ndims; d++)
         mc_table_add(table, "%s", mc_show_term(&cost->dim[d], term));
-    mc_add_seconds(table, mc_cost_seconds(cost, &links, piece_of(k, s)));
+    mc_add_seconds(table, mc_cost_seconds(expected, &links, piece_of(k, s)));
 }
 
 static void print_pipelining(const ranking_t *k, const mc_strategy_t *s, const mc_cost_t *busy)
@@ -143,14 +151,16 @@ static void add_side_rows(mc_table_t *table, const ranking_t *k, const mc_strate
     char phase[MC_STRATEGY_TEXT], name[MC_STRATEGY_TEXT + 4];
     const char *const mark = mc_strategy_sides(s) == 1 ? "" : side == 0 ? "A " : "B ";
     for (int32_t i = mc_side_first(s, side); i < mc_side_end(s, side); i++) {
-        const mc_phase_cost_t cost = phase_cost(k, s, i);
+        const mc_phase_cost_t cost = phase_cost(k, s, i, TEXTBOOK),
+                              expected = phase_cost(k, s, i, EXPECTED);
         mc_show_phase(s, &k->request->mesh, i, phase);
         snprintf(name, sizeof name, "%s%s", mark, phase);
-        add_cost_row(table, k, s, name, &cost.once);
+        add_cost_row(table, k, s, name, &cost.once, &expected.once);
     }
-    const mc_phase_cost_t total = side_cost(k, s, side);
+    const mc_phase_cost_t total = side_cost(k, s, side, TEXTBOOK),
+                          expected = side_cost(k, s, side, EXPECTED);
     snprintf(name, sizeof name, "%sall phases", mark);
-    add_cost_row(table, k, s, name, &total.once);
+    add_cost_row(table, k, s, name, &total.once, &expected.once);
 }
 
 static int print_phases(const ranking_t *k, const mc_strategy_t *s)
@@ -171,7 +181,7 @@ static int print_phases(const ranking_t *k, const mc_strategy_t *s)
     if (sides > 1) {
         print_sides(k, s);
     } else if (s->segments > 1) {
-        const mc_phase_cost_t total = side_cost(k, s, 0);
+        const mc_phase_cost_t total = side_cost(k, s, 0, EXPECTED);
         print_pipelining(k, s, &total.busy);
     }
     return status;
@@ -280,8 +290,9 @@ static json_t *json_phases(const ranking_t *k, const mc_strategy_t *s)
     char name[MC_STRATEGY_TEXT];
     json_t *const phases = json_array();
     for (int32_t i = 0; i < s->n_phases; i++) {
-        const mc_phase_cost_t cost = phase_cost(k, s, i);
-        const double seconds = mc_cost_seconds(&cost.once, &links, piece_of(k, s));
+        const mc_phase_cost_t cost = phase_cost(k, s, i, TEXTBOOK),
+                              expected = phase_cost(k, s, i, EXPECTED);
+        const double seconds = mc_cost_seconds(&expected.once, &links, piece_of(k, s));
         json_array_append_new(phases,
                               json_pack("{s:s, s:i, s:f, s:o, s:o}", "phase",
                                         mc_show_phase(s, &r->mesh, i, name), "side",
@@ -295,9 +306,9 @@ static json_t *json_phases(const ranking_t *k, const mc_strategy_t *s)
 static json_t *json_strategy(const ranking_t *k, const mc_ranked_t *ranked)
 {
     char text[MC_STRATEGY_TEXT];
-    mc_phase_cost_t total = side_cost(k, &ranked->strategy, 0);
+    mc_phase_cost_t total = side_cost(k, &ranked->strategy, 0, TEXTBOOK);
     if (mc_strategy_sides(&ranked->strategy) > 1) {
-        const mc_phase_cost_t second = side_cost(k, &ranked->strategy, 1);
+        const mc_phase_cost_t second = side_cost(k, &ranked->strategy, 1, TEXTBOOK);
         total.once = mc_cost_add(&total.once, &second.once);
     }
     return json_pack("{s:s, s:i, s:f, s:f, s:o, s:o, s:o}", "strategy",

@@ -198,6 +198,29 @@ static void add_point(mc_table_t *table, const columns_t *c, const mc_link_point
         mc_table_add(table, "%s", "");
 }
 
+/* A row for each algorithm, its factors by size. */
+static int show_factors(const mc_mesh_t *mesh, const mc_links_t *links)
+{
+    char align[2 + MC_LINK_POINTS] = "l";
+    int32_t sizes = 1;
+    for (int32_t d = 0; d < mesh->ndims; d++)
+        sizes = links->dim[d].n_points > sizes ? links->dim[d].n_points : sizes;
+    memset(align + 1, 'r', (size_t)sizes);
+    mc_table_t table = mc_table(align);
+    mc_table_add(&table, "times");
+    for (int32_t k = 0; k < sizes; k++)
+        mc_table_add(&table, "%s", k ? "" : "measured over the closed form, by size");
+    for (int32_t i = 0; i < links->n_factors; i++) {
+        const mc_link_factor_t *const f = &links->factor[i];
+        mc_table_add(&table, "%s:%s(%s)",
+                     meshcoll_collective_name((meshcoll_collective_t)f->collective), f->algorithm,
+                     mesh->dim[f->dim].name);
+        for (int32_t k = 0; k < sizes; k++)
+            mc_table_add(&table, "%.2f", (double)f->at[k] / MC_FACTOR_ONE);
+    }
+    return mc_table_print(&table, 2, stdout);
+}
+
 int mc_show_links(const mc_mesh_t *mesh, const mc_links_t *links)
 {
     char align[32];
@@ -215,7 +238,8 @@ int mc_show_links(const mc_mesh_t *mesh, const mc_links_t *links)
         for (int32_t i = 0; i < links->dim[d].n_points; i++)
             add_point(&table, &c, &links->dim[d].point[i]);
     }
-    return mc_table_print(&table, 2, stdout);
+    const int status = mc_table_print(&table, 2, stdout);
+    return status || links->n_factors == 0 ? status : show_factors(mesh, links);
 }
 
 /* JSON ------------------------------------------------------------------------------------------- */
@@ -244,6 +268,26 @@ static json_t *json_points(const mc_link_t *link)
     return points;
 }
 
+/* By algorithm, its factors at each size. */
+static json_t *json_factors(const mc_links_t *links, int32_t d)
+{
+    json_t *const all = json_object();
+    const int32_t sizes = links->dim[d].n_points > 0 ? links->dim[d].n_points : 1;
+    for (int32_t i = 0; i < links->n_factors; i++) {
+        const mc_link_factor_t *const f = &links->factor[i];
+        char name[2 * MC_DIM_NAME + MC_FACTOR_NAME];
+        if (f->dim != d)
+            continue;
+        json_t *const list = json_array();
+        for (int32_t k = 0; k < sizes; k++)
+            json_array_append_new(list, json_real((double)f->at[k] / MC_FACTOR_ONE));
+        snprintf(name, sizeof name, "%s:%s",
+                 meshcoll_collective_name((meshcoll_collective_t)f->collective), f->algorithm);
+        json_object_set_new(all, name, list);
+    }
+    return all;
+}
+
 json_t *mc_json_links(const mc_mesh_t *mesh, const mc_links_t *links)
 {
     json_t *const dims = json_array();
@@ -253,12 +297,13 @@ json_t *mc_json_links(const mc_mesh_t *mesh, const mc_links_t *links)
             link->ports == MC_PORTS_ALL ? json_string("all") : json_integer(link->ports);
         json_array_append_new(
             dims,
-            json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:b, s:s, s:o}",
-                      "dim", mesh->dim[d].name, "alpha", link->alpha, "gap", link->gap, "cpu",
-                      link->cpu, "incast", link->incast, "beta", link->beta, "bus", link->bus,
-                      "burst", link->burst, "header", link->header, "window", link->window, "gamma",
-                      link->gamma, "ports", ports, "pulled", (int)link->pulled, "wire",
-                      mesh->dim[mc_links_wire(links, d)].name, "at", json_points(link)));
+            json_pack(
+                "{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:b, s:s, s:o, s:o}",
+                "dim", mesh->dim[d].name, "alpha", link->alpha, "gap", link->gap, "cpu", link->cpu,
+                "incast", link->incast, "beta", link->beta, "bus", link->bus, "burst", link->burst,
+                "header", link->header, "window", link->window, "gamma", link->gamma, "ports",
+                ports, "pulled", (int)link->pulled, "wire", mesh->dim[mc_links_wire(links, d)].name,
+                "at", json_points(link), "factors", json_factors(links, d)));
     }
     return dims;
 }

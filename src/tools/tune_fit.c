@@ -79,6 +79,25 @@ bool mc_tune_burst(const mc_mesh_t *mesh, char text[MC_TUNE_SHAPE])
     return n > 0;
 }
 
+int mc_tune_keep_burst(const mc_mesh_t *mesh, double seconds, mc_links_t *links)
+{
+    char text[MC_TUNE_SHAPE];
+    mc_strategy_t strategy;
+    int32_t top = 0;
+    if (!mc_tune_burst(mesh, text))
+        return MESHCOLL_OK;
+    while (mesh->dim[top].extent == 1)
+        top++;
+    const int status = mc_strategy_parse(text, MESHCOLL_ALLREDUCE, mesh, &strategy);
+    if (status || links->dim[top].pulled)
+        return status;
+    const double saved = mc_strategy_seconds(&strategy, mesh, links, 0, MC_TUNE_BURST) -
+                         mc_strategy_seconds(&strategy, mesh, links, 0, 0) - seconds;
+    mc_link_t *const port = &links->dim[mc_links_wire(links, top)];
+    port->burst = saved > 0 ? floor(saved / port->beta) : 0;
+    return MESHCOLL_OK;
+}
+
 /* One equation: what multiplies the unknowns, and what they add up to. */
 enum { UNKNOWNS = 2 * MC_MAX_DIMS };
 typedef struct {

@@ -31,6 +31,9 @@ double mc_tune_header(const mc_tune_pieces_t *coarse, const mc_tune_pieces_t *fi
 /* An allreduce by rings along all dimensions, for MC_TUNE_BURST bytes; false on one rank. */
 enum { MC_TUNE_BURST = 32 << 10 };
 bool mc_tune_burst(const mc_mesh_t *mesh, char text[MC_TUNE_SHAPE]);
+/* `seconds` is what these bytes take after a pause. What they should take beyond that the network's port has let
+ * pass: the outermost link's, or that of the inner one whose wire it shares. */
+int mc_tune_keep_burst(const mc_mesh_t *mesh, double seconds, mc_links_t *links);
 
 /* `seconds[i]` of strategy i, in one segment and with next to no bytes. Least squares of what they are
  * off by, relative to each; no number is negative, and those of dimensions 1 long are 0. */

@@ -46,27 +46,6 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
-/* What the network, the outermost link, passed in the time that the bytes took less than they should. */
-static int find_burst(const mc_cluster_t *cluster, const mc_tuning_t *tuning, mc_links_t *links)
-{
-    char text[MC_TUNE_SHAPE];
-    mc_strategy_t strategy;
-    int32_t top = 0;
-    const mc_mesh_t mesh = mc_tune_grid(&cluster->mesh);
-    if (!mc_tune_burst(&mesh, text))
-        return MESHCOLL_OK;
-    while (mesh.dim[top].extent == 1)
-        top++;
-    const int status = mc_strategy_parse(text, MESHCOLL_ALLREDUCE, &mesh, &strategy);
-    if (status || links->dim[top].pulled)
-        return status;
-    const double bytes = mc_strategy_seconds(&strategy, &mesh, links, 0, MC_TUNE_BURST) -
-                         mc_strategy_seconds(&strategy, &mesh, links, 0, 0);
-    const double saved = larger(bytes - tuning->burst, 0);
-    links->dim[top].burst = saved > 0 ? floor(saved / links->dim[top].beta) : 0;
-    return MESHCOLL_OK;
-}
-
 /* What is left of a message in a row when the cores' time for those of all ranks is taken off. One more in a row
  * takes no longer than a round of its own, which is seen in more collectives; and a gap that is alpha would be
  * one that nobody has measured (link.h). */
@@ -135,10 +114,12 @@ int mc_tune_links(const mc_cluster_t *cluster, const mc_tuning_t *tuning, mc_lin
                                    .beta = rounded(beta * ports / seen->lines),
                                    .gamma = rounded(tuning->gamma),
                                    .ports = ports,
+                                   .wire = found.dim[d].wire,
                                    .pulled = mc_tune_is_pulled(cluster, d)};
         add_points(tuning, &found.dim[d]);
     }
-    const int burst = find_burst(cluster, tuning, &found);
+    const mc_mesh_t grid = mc_tune_grid(&cluster->mesh);
+    const int burst = mc_tune_keep_burst(&grid, tuning->burst, &found);
     *links = found;
     return burst ? burst : mc_links_check(links, &cluster->mesh);
 }

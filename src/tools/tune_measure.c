@@ -283,7 +283,7 @@ static int32_t cut(size_t bytes, size_t piece)
 }
 
 /* On a wire a message goes in pieces that can be held back, as pipelines and exchanges have them: of longer ones a
- * box's ranks put more into TCP's buffers than queues on the way hold (docs/performance.md). Also without that
+ * box's ranks put more into TCP's buffers than queues on the way hold (docs/experiments.md). Also without that
  * a full mesh would send all to the first neighbour, then to the second, … */
 static int32_t pieces_of(const dim_t *d, size_t bytes)
 {

@@ -113,13 +113,18 @@ static size_t next_bytes(link_t *link, mc_io_t *io, size_t most)
     }
 }
 
+/* A sender that helps may be writing yet, and must not when the receive is over; one that is gone does not. */
 static void fail_read(link_t *link, mc_io_t *io)
 {
     const char *const dim = shm_of(link)->dim;
+    if (io == link->shared && errno == ESRCH)
+        link->shared = NULL;
     io->status = mc_fail(MESHCOLL_ERR_TRANSPORT,
                          "dimension %s: reading the memory of rank %d (process %d): %s; "
                          "MESHCOLL_TRANSPORTS=\"%s=shm:copy\" does without",
                          dim, known_as(link), (int)link->address.pid, strerror(errno), dim);
+    if (io == link->shared)
+        io->done = io->message.bytes - mc_shm_share_stop(&link->out->share, io->message.bytes);
 }
 
 static bool is_posted(const mc_io_t *io)
@@ -136,9 +141,9 @@ static bool read_on(link_t *link, mc_io_t *io)
         mc_io_finish(io, MESHCOLL_OK);
         return true;
     }
-    for (size_t turn = 0; turn < TURN_BYTES && io->done < io->message.bytes && !io->status;) {
+    for (size_t turn = 0; turn < TURN_BYTES && io->done < io->message.bytes;) {
         const size_t most = next_bytes(link, io, TURN_BYTES - turn);
-        if (most == 0)
+        if (most == 0 || io->status)
             break;
         const ssize_t got = mc_shm_read(link->address.pid, io, most, shm_of(link)->piece);
         if (got <= 0)
@@ -146,7 +151,7 @@ static bool read_on(link_t *link, mc_io_t *io)
         else
             turn += (size_t)got;
     }
-    if (io->done < io->message.bytes && !io->status)
+    if (io->done < io->message.bytes && (!io->status || io == link->shared))
         return false;
     finish_read(link, io);
     return true;
@@ -243,11 +248,21 @@ static int shm_recv_reduce(mc_peer_t *peer, const mc_message_t *m, const mc_take
 
 /* Progress -------------------------------------------------------------------------------------- */
 
+/* There is no memory for a message that nobody awaits yet: it stays where it is, and what is behind it cannot come. */
+static bool keep_early(link_t *link, const mc_shm_slot_t *slot, const char *data)
+{
+    const int status = mc_shm_keep_early(link, slot, data);
+    mc_io_t *const blocked = status ? mc_io_pop(&link->awaited) : NULL;
+    if (blocked)
+        mc_io_finish(blocked, status);
+    return !status;
+}
+
 static bool arrive(link_t *link, const mc_shm_slot_t *slot, const char *data)
 {
     mc_io_t *const io = mc_shm_take_awaited(&link->awaited, slot->tag);
     if (!io)
-        return mc_shm_keep_early(link, slot, data) == MESHCOLL_OK;
+        return keep_early(link, slot, data);
     const int status = meet(link, slot, data, mc_shm_first(slot), io);
     if (status != MESHCOLL_IN_PROGRESS)
         mc_io_finish(io, status);
@@ -317,8 +332,9 @@ static uint32_t read_channel(link_t *link, const mc_shm_slot_t *slot)
 {
     uint32_t n = 0;
     do {
+        const mc_io_t *const awaited = link->awaited.first;
         if (!read_slot(link, slot))
-            break;
+            return n + (awaited != NULL);
         release(link);
         n++;
     } while (n < MC_SHM_SLOTS && (link->awaited.first || link->coming.io) &&
@@ -481,7 +497,8 @@ int mc_shm_create(const mc_shm_params_t *params, mc_transport_t **transport)
     mc_shm_copy_init();
     shm->params = *params;
     shm->eager = params->crowded ? MC_SHM_EAGER_CROWDED : MC_SHM_EAGER;
-    shm->transport = (mc_transport_t){.ops = &shm_ops, .fd = -1};
+    shm->transport =
+        (mc_transport_t){.ops = &shm_ops, .fd = -1, .pulls = params->access == MC_SHM_READ};
     snprintf(shm->dim, sizeof shm->dim, "%s", params->dim);
     int status = mc_shm_memory_create(params->n, &shm->mapping, &shm->address);
     if (!status)

@@ -27,9 +27,9 @@ typedef struct mc_shm_link {
     mc_shm_mapping_t mapping; /* of the peer's segment */
     mc_shm_address_t address;
     mc_shm_channel_t *in, *out;
-    bool untold;           /* something was sent, and its reader may sleep */
-    bool warm;             /* the pages to fill are in this core's cache, or were */
-    uint32_t pages_due;    /* so many messages after one in a page, the next is expected in one too */
+    bool untold;        /* something was sent, and its reader may sleep */
+    bool warm;          /* the pages to fill are in this core's cache, or were */
+    uint32_t pages_due; /* so many messages after one in a page, the next is expected in one too */
     uint64_t n_in, n_out;  /* slots read and written */
     uint64_t room;         /* slots that may be written, as last seen */
     mc_io_queue_t awaited; /* receives without a message */

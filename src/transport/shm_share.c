@@ -63,6 +63,16 @@ size_t mc_shm_share_front(mc_shm_share_t *share, size_t bytes, size_t most)
     return take(share, claimed >> 2 * PAGES_BITS, bytes, most, false).bytes;
 }
 
+/* The sender's parts come one behind the other from the end: of them only the last page may be a short one. */
+size_t mc_shm_share_stop(mc_shm_share_t *share, size_t bytes)
+{
+    while (mc_shm_share_front(share, bytes, SIZE_MAX) > 0)
+        ;
+    const uint64_t claimed = atomic_load_explicit(&share->claimed, memory_order_relaxed);
+    const size_t front = (size_t)(claimed & PAGES) * UNIT;
+    return front < bytes ? bytes - front : 0;
+}
+
 mc_shm_rest_t mc_shm_share_rest(const mc_shm_share_t *share, size_t rest)
 {
     const uint64_t given = atomic_load_explicit(&share->given, memory_order_acquire);

@@ -20,6 +20,8 @@ bool mc_shm_can_share(size_t bytes);
 uint64_t mc_shm_share_begin(mc_shm_share_t *share);
 /* Takes the next bytes of a message of `bytes`, `most` at most; 0: all are taken. */
 size_t mc_shm_share_front(mc_shm_share_t *share, size_t bytes, size_t most);
+/* The receiver reads no more: takes all that is left, so that its sender begins nothing either. Bytes that the sender took. */
+size_t mc_shm_share_stop(mc_shm_share_t *share, size_t bytes);
 /* Once all are taken: has the sender written its `rest`? REFUSED: it cannot, and will not. */
 typedef enum { MC_SHM_SHARE_OPEN, MC_SHM_SHARE_DONE, MC_SHM_SHARE_REFUSED } mc_shm_rest_t;
 mc_shm_rest_t mc_shm_share_rest(const mc_shm_share_t *share, size_t rest);

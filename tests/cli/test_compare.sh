@@ -88,6 +88,21 @@ gives 'len(j["cells"]), len(j["regrets"]), sum("failed" in c for c in j["cells"]
 [ "$(grep -c '"date"' "$scratch/out/results.json")" -gt "$before" ] || fail "nothing was measured again"
 compares 0 --report-only
 
+# At a glance: a row for each collective, a column for each size.
+in_report "Time over the best peer's, bold above 1:"
+in_report '|  | 64 B | 4 KiB |'
+grep -qE '^\| reduce_scatter \| (\*\*)?[0-9]+\.[0-9]+(\*\*)? \| (\*\*)?[0-9]+\.[0-9]+(\*\*)? \|$' "$scratch/out/report.md" ||
+    fail "expected a row of ratios, two sizes"
+
+# What goes on, goes on with the same programs and links.
+mv "$scratch/out/links.json" "$scratch/links.json"
+compares 2 --resume
+[[ $err == *"links.json, with the links of one-box-2, came none"* ]] || fail "said: $err"
+mv "$scratch/links.json" "$scratch/out/links.json"
+sed -i 's/"programs": "/&0/' "$scratch/out/results.json"
+compares 2 --resume
+[[ $err == *"expected the programs of "*", came others; begin anew"* ]] || fail "said: $err"
+
 # Times of another clock do not stand beside these.
 sed 's/"version": 2,/"version": 1,/' "$scratch/out/results.json" >"$scratch/old" && mkdir "$scratch/older" &&
     mv "$scratch/old" "$scratch/older/results.json"

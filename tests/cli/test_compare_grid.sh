@@ -53,6 +53,55 @@ is "[]" "[w for w in '$wrong'.split() if not refused(w)]"
 command='" ".join(contenders.Contender("x", "X", "", lab=["--over", "ucx"]).command(c("4+3+1"), "l", ["p"])[1:])'
 is "run --name l --slots 4,3,1 --over ucx -- p" "$command"
 
+# Sizes whose blocks are rounded stand in the column of what was asked for.
+is "[8, 64, 64, 1048576]" '[grid.column(size, asked) for size, asked in ((64, [8, 512]), (64, [8, 64, 512]), (80, [8, 64, 512]),
+    (1048572, [262144, 1048576]))]'
+
+# One report of several runs: times are of the first that has them, regrets may be of another, and both say where they are from.
+record() { # DIR ROUNDS REGRET SIZES, then CONTENDER:BYTES:SECONDS...
+    python3 - "$scratch/$1" "${@:2}" <<'PYTHON'
+import json, os, sys
+folder, rounds, regret, sizes, *cells = sys.argv[1:]
+sizes, cells = [int(one) for one in sizes.split(",")], [one.split(":") for one in cells]
+at = "2026-01-02T03:04:05Z"
+os.makedirs(folder)
+json.dump({"version": 2, "collectives": ["bcast"], "events": [at + " done"], "contenders": {}, "missing": {},
+           "settings": {"meshes": "4x4", "one_box": "none", "rate": "200mbit", "sizes": sizes, "rounds": int(rounds),
+                        "iterations": 60, "cell_seconds": 1.0, "warmup": 0, "top": 8, "plausible": 3.0, "prune": 1.5,
+                        "regret": regret != "no", "quick": False},
+           "machine": {"date": at, "command": "made up", "host": "h", "cpu": "c", "cores": 2, "memory_bytes": 1, "system": "s",
+                       "load_before": 0, "commit": os.path.basename(folder), "meshcoll": "m", "compiler": "cc"},
+           "tunes": {"4x4": {"mesh": "box=4,gpu=4", "links": "lab"}},
+           "cells": [{"cluster": "4x4", "round": 1, "contender": name, "collective": "bcast", "bytes": int(size),
+                      "median_s": float(time), "wrong": 0, "strategy": "s", "predicted_s": 1.0} for name, size, time in cells],
+           "regrets": {} if regret == "no" else {f"4x4 bcast {sizes[0]}": {
+               "regret": float(regret), "choice": "a", "best": "b", "tried": [], "final": []}}},
+          open(folder + "/results.json", "w"))
+PYTHON
+}
+record first 1 no 8,1048576 meshcoll:8:0.003 mpich:8:0.004 meshcoll:1048576:0.05 mpich:1048576:0.04
+record second 1 0.25 8,8388608 meshcoll:8:0.009 mpich:8:0.001 meshcoll:8388608:0.4 mpich:8388608:0.5
+reports() {
+    local want=$1 got=0
+    shift
+    (cd "$scratch" && "$OLDPWD/bench/compare/compare" --report-of "$@" >said 2>&1) || got=$?
+    [ $got -eq "$want" ] || fail "--report-of $*: exit status $got, expected $want: $(cat "$scratch/said")"
+}
+reports 1 first second -o both # 1: a cell of the second was not tried for regret
+for row in '|  | 8 B | 1 MiB | 8 MiB |' '| bcast | 0.75 | **1.25** | 0.80 |' '| bcast | 1.19 | 1.19 |' '| bcast | **25.0 %** |' \
+    '**Of different commits: first, second.**' '| `second` | 2026-01-02T03:04:05Z |' 'links as tuned (first)' \
+    '| 4x4: time over best peer <= 1.00 in every cell | 1.25 (bcast 1 MiB), 2 of 3 | **missed** |' \
+    '| 4x4 (second) | regret | 1 cell | done |'; do
+    grep -qF -- "$row" "$scratch/both/report.md" || fail "expected '$row' in:"$'\n'"$(cat "$scratch/both/report.md")"
+done
+
+reports 2 first second -o first
+grep -q 'without results of its own, whose report would be lost; came first' "$scratch/said" || fail "said: $(cat "$scratch/said")"
+reports 2 first third -o both
+sed -i 's/"cores": 2/"cores": 3/' "$scratch/second/results.json"
+reports 2 first second -o both
+grep -q 'expected runs of one cores in one report, came 2 and 3' "$scratch/said" || fail "said: $(cat "$scratch/said")"
+
 # The bounds of REFERENCE.md §5 as they were for equal boxes, by hand; of 2 x 4 ranks, times n.
 is "[1, 1, 0.5, 0.5, 0.5, 0.5, 1.0, 2.0]" '[grid.volume(k, [4, 4]) for k in ("bcast", "reduce", "scatter", "gather",
     "allgather", "reduce_scatter", "allreduce", "alltoall")]'

@@ -217,3 +217,41 @@ Test(choice, cuts_exchanges_where_sends_stream)
                      "tells nothing");
     }
 }
+
+/* Bytes of the largest message between boxes that any rank sends or gets. */
+static double largest_message(const place_t *at, const mc_memory_t *m, double bytes)
+{
+    double most = 0;
+    for (int32_t r = 0; r < at->mesh.size; r++) {
+        mc_plan_t *plan;
+        cr_assert_eq(mc_strategy_plan(&m->best.strategy, &at->mesh, r, 0, &plan), MESHCOLL_OK);
+        const int32_t inside = mc_mesh_stride(&at->mesh, 0);
+        for (uint32_t t = 0; t < plan->n_steps; t++) {
+            const mc_step_t *const s = &plan->step[t];
+            const double chunks = (double)s->run * s->nrun / plan->n_chunks;
+            if (s->peer >= 0 && s->peer / inside != r / inside && chunks * bytes > most)
+                most = chunks * bytes;
+        }
+        mc_plan_free(plan);
+    }
+    return most;
+}
+
+/* Of what goes from several to one, or from one to several, two messages fit in what may be on the way, and no four. */
+Test(choice, cuts_what_credits_pace_no_finer_than_they_need)
+{
+    static const meshcoll_collective_t by[] = {MESHCOLL_GATHER, MESHCOLL_SCATTER};
+    static const char *const meshes[] = {"box=4,gpu=4", "box=8,gpu=2"};
+    const uint64_t bytes = 8 << 20;
+    for (size_t i = 0; i < MC_COUNT(by) * MC_COUNT(meshes); i++) {
+        place_t at;
+        begin_on(&at, meshes[i / MC_COUNT(by)]);
+        const mc_memory_t *const cut = choose(&at, &(mc_wish_t){.collective = by[i % MC_COUNT(by)],
+                                                                .bytes = bytes,
+                                                                .wire = 0,
+                                                                .window = MC_LINK_WINDOW});
+        const double message = largest_message(&at, cut, (double)bytes);
+        cr_expect_leq(message, mc_hold_credited(MC_LINK_WINDOW, 1));
+        cr_expect_gt(2 * message, mc_hold_credited(MC_LINK_WINDOW, 1));
+    }
+}

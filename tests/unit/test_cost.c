@@ -209,7 +209,8 @@ Test(cost, chain_pipelines)
             const mc_ratio_t beta = mc_ratio_add(once.beta, times(busy.beta, k - 1));
             cr_expect(mc_ratio_equal(alpha, r(p - 2 + k, 1)));
             cr_expect(mc_ratio_equal(mc_ratio_mul(beta, r(1, k)), r(p - 2 + k, k)));
-            const mc_links_t links = {1, {{.alpha = 3e-6, .beta = 2e-9, .ports = 1, .gap = 3e-6}}};
+            const mc_links_t links = {
+                .ndims = 1, .dim = {{.alpha = 3e-6, .beta = 2e-9, .ports = 1, .gap = 3e-6}}};
             const double seconds = mc_phase_cost_seconds(&cost, &links, (uint32_t)k, 1e6);
             cr_expect_float_eq(seconds, (p - 2 + k) * (3e-6 + 1e6 / k * 2e-9), 1e-12);
         }
@@ -360,9 +361,9 @@ Test(cost, ratios_are_exact)
 Test(cost, seconds_take_each_dimension_its_link)
 {
     const mc_links_t links = {
-        2,
-        {{.alpha = 1, .beta = 10, .gamma = 100, .ports = 1, .gap = 1},
-         {.alpha = 1000, .beta = 1e4, .gamma = 1e5, .ports = 1, .gap = 1000}}};
+        .ndims = 2,
+        .dim = {{.alpha = 1, .beta = 10, .gamma = 100, .ports = 1, .gap = 1},
+                {.alpha = 1000, .beta = 1e4, .gamma = 1e5, .ports = 1, .gap = 1000}}};
     mc_cost_t cost = mc_cost_zero();
     cost.dim[0] = (mc_term_t){r(2, 1), r(1, 2), r(1, 4), r(0, 1), r(0, 1), 0, r(3, 1), 5};
     cost.dim[1] = (mc_term_t){r(3, 1), r(0, 1), r(1, 8), r(0, 1), r(0, 1), 0, r(3, 1), 0};

@@ -135,12 +135,16 @@ Test(explained, phases_of_two_sides)
 
 /* Reports ---------------------------------------------------------------------------------------- */
 
-static void open_world(meshcoll_t *rank[RANKS], const char *explain)
+static void open_on(meshcoll_t *rank[RANKS], const char *links, const char *explain)
 {
-    const meshcoll_params_t params = {
-        .size = sizeof params, .links = "uniform", .explain = explain};
+    const meshcoll_params_t params = {.size = sizeof params, .links = links, .explain = explain};
     cr_assert_eq(mc_inproc_create("box=2,gpu=2", &params, rank), MESHCOLL_OK, "%s",
                  meshcoll_last_error());
+}
+
+static void open_world(meshcoll_t *rank[RANKS], const char *explain)
+{
+    open_on(rank, "uniform", explain);
 }
 
 static void close_world(meshcoll_t *rank[RANKS])
@@ -225,6 +229,22 @@ Test(explained, report_says_who_chose_and_what_else_there_is)
     expect_parts(text, forced, MC_COUNT(forced));
     expect_parts(text, by_mesh, MC_COUNT(by_mesh));
     cr_expect_null(strstr(text, "gather of"), "what never ran is not told");
+    free(text);
+    close_world(rank);
+}
+
+/* Where they cost nearly the same, by how little they differ. */
+Test(explained, report_tells_what_is_next_to_as_good)
+{
+    static const char *const parts[] = {"forced by meshcoll_args_t.strategy",
+                                        "the planner would take allgather:", " predicted, 0.",
+                                        " % shorter"};
+    meshcoll_t *rank[RANKS];
+    char *text;
+    open_on(rank, "uniform,gpu=alpha:1us;beta:0.9GB/s", "/dev/null");
+    run(rank, MESHCOLL_ALLGATHER, "allgather:ring(box) allgather:ring(gpu)", 1);
+    cr_assert_eq(meshcoll_explain(rank[0], &text), MESHCOLL_OK, "%s", meshcoll_last_error());
+    expect_parts(text, parts, MC_COUNT(parts));
     free(text);
     close_world(rank);
 }

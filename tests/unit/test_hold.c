@@ -2,6 +2,7 @@
 #include "plan/match.h"
 #include "runtime/hold.h"
 #include "support/fake_wire.h"
+#include "support/places.h"
 #include "support/plans.h"
 #include "support/strategies.h"
 
@@ -138,6 +139,27 @@ Test(hold, a_wider_window_lets_more_go_ahead)
     rank_start(&r);
     cr_expect_eq(r.wire.n_sent, 5);
     rank_close(&r);
+}
+
+/* From a link's numbers to its sends: 100 Gbit/s and 25 us hold 1.25 MB, of which one rank has half. */
+Test(hold, a_fast_wire_has_more_on_the_way)
+{
+    static const struct {
+        const char *link;
+        uint32_t sent;
+    } wires[] = {{"uniform,x=alpha:15us;beta:10Gbit/s", 2},
+                 {"uniform,x=alpha:25us;beta:100Gbit/s", 5},
+                 {"uniform,x=alpha:25us;beta:400Gbit/s", 7},
+                 {"uniform,x=alpha:1s;beta:1000Tbit/s", 7}};
+    for (size_t i = 0; i < MC_COUNT(wires); i++) {
+        static rank_t r;
+        const place_t at = place_of("x=8", wires[i].link);
+        rank_open(&r, &(opened_t){MESHCOLL_ALLTOALL, "alltoall:pairwise(x)", 0, 128 * KIB, 1, true,
+                                  (size_t)mc_links_window(&at.links, &at.mesh, 0)});
+        rank_start(&r);
+        cr_expect_eq(r.wire.n_sent, wires[i].sent, "%s: %u", wires[i].link, r.wire.n_sent);
+        rank_close(&r);
+    }
 }
 
 static void expect_all_at_once(size_t block, bool streams)

@@ -58,7 +58,7 @@ Test(link, presets_are_usable_and_say_where_they_come_from)
 {
     const mc_mesh_t mesh = mesh_of("x=2");
     for (int32_t i = 0; i < mc_n_link_presets; i++) {
-        const mc_links_t links = {1, {mc_link_presets[i].link}};
+        const mc_links_t links = {.ndims = 1, .dim = {mc_link_presets[i].link}};
         cr_expect_eq(mc_links_check(&links, &mesh), MESHCOLL_OK);
         cr_expect_gt(links.dim[0].beta, 0.0);
         cr_expect_gt(strlen(mc_link_presets[i].provenance), 20u);
@@ -237,6 +237,65 @@ Test(link, times_between_two_sizes_are_interpolated)
     expect_error("lab,gpu=at:0", "a vector's size");
     expect_error("lab,gpu=at:4KiB;ports:2", "no 'ports'");
     expect_error("lab,gpu=at:4KiB;at:1KiB", "these ascend");
+}
+
+static int32_t factor(const mc_links_t *links, const char *algorithm, int32_t near)
+{
+    return mc_links_factor(links, 0, MESHCOLL_ALLGATHER, algorithm, near);
+}
+
+Test(link, factors_lie_between_those_of_two_sizes)
+{
+    const char *const text =
+        "gpu=alpha:1us;beta:1ns/B;ports:1;pulled:yes;at:1000B;alpha:1us;gap:1us;cpu:0;beta:1ns/B;"
+        "bus:0;gamma:0;at:100000B;alpha:1us;gap:1us;cpu:0;beta:1ns/B;bus:0;gamma:0;"
+        "allgather.ring:0.5/1.5;allgather.fullmesh:1/0.025;allreduce.ring:65.535/0.001";
+    const mc_links_t given = links_of(text, "gpu=8"), middle = mc_links_at(&given, 1e4),
+                     small = mc_links_at(&given, 8), large = mc_links_at(&given, 1e9),
+                     again = mc_links_at(&middle, 8);
+    char buffer[MC_LINKS_TEXT];
+    mc_text_t printed = mc_text(buffer, sizeof buffer);
+    const mc_mesh_t mesh = mesh_of("gpu=8");
+    mc_links_print(&given, &mesh, &printed);
+    cr_expect_str_eq(strstr(buffer, ";allgather"), strstr(text, ";allgather"));
+    cr_expect_eq(factor(&given, "ring", 0), MC_FACTOR_ONE, "no size is known");
+    for (int32_t near = 0; near < 4; near++) {
+        cr_expect_eq(factor(&middle, "ring", near), 1000, "half of the way by its logarithm");
+        cr_expect_eq(factor(&small, "ring", near), 500);
+        cr_expect_eq(factor(&large, "ring", near), 1500);
+        cr_expect_eq(factor(&large, "fullmesh", near), 25);
+        cr_expect_eq(factor(&again, "ring", near), 1000, "found once");
+        cr_expect_eq(factor(&large, "star", near), MC_FACTOR_ONE);
+    }
+    cr_expect_eq(mc_links_factor(&small, 0, MESHCOLL_ALLREDUCE, "ring", 0), 65535);
+    const mc_links_t plain = links_of("lab,gpu=lab-shm;allgather.ring:0.7", "box=2,gpu=8");
+    cr_expect_eq(mc_links_factor(&plain, 1, MESHCOLL_ALLGATHER, "ring", 0), 700);
+    cr_expect_eq(mc_links_factor(&plain, 0, MESHCOLL_ALLGATHER, "ring", 0), MC_FACTOR_ONE);
+}
+
+Test(link, factors_are_one_for_each_size)
+{
+    expect_error("lab,gpu=lab-shm;allgather.ring:0.7/1", "each of its 1 sizes");
+    expect_error("lab,gpu=lab-shm;at:4KiB;beta:1ns/B;at:8KiB;beta:1ns/B;allgather.ring:0.7",
+                 "each of its 2 sizes");
+    expect_error("lab,gpu=lab-shm;allgather.ring:0", "from 0.001");
+    expect_error("lab,gpu=lab-shm;allgather.ring:66", "from 0.001");
+    expect_error("lab,gpu=lab-shm;allgather.ring:-1", "from 0.001");
+    expect_error("lab,gpu=lab-shm;allgather.ring:1x", "from 0.001");
+    expect_error("lab,gpu=lab-shm;gatherall.ring:1", "COLLECTIVE.ALGORITHM");
+    expect_error("lab,gpu=lab-shm;allgather.:1", "COLLECTIVE.ALGORITHM");
+    expect_error("lab,gpu=lab-shm;allgather.abcdefghijklmn:1", "COLLECTIVE.ALGORITHM");
+    expect_error("lab,gpu=lab-shm;allgather.ring:1;at:4KiB", "before its factors");
+    const mc_mesh_t mesh = mesh_of("gpu=8");
+    mc_links_t links = links_of("shm,gpu=shm;allgather.ring:1", "gpu=8");
+    links.factor[0].at[0] = 0;
+    cr_expect_eq(mc_links_check(&links, &mesh), MESHCOLL_ERR_INVALID_ARG);
+    links.factor[0].at[0] = 1;
+    links.factor[0].dim = 1;
+    cr_expect_eq(mc_links_check(&links, &mesh), MESHCOLL_ERR_INVALID_ARG);
+    links.factor[0].dim = 0;
+    links.n_factors = MC_LINK_FACTORS + 1;
+    cr_expect_eq(mc_links_check(&links, &mesh), MESHCOLL_ERR_INVALID_ARG);
 }
 
 /* Beyond the box everything goes through its NIC, unless somebody knows better. */

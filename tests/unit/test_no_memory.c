@@ -4,6 +4,7 @@
 #include "runtime/boxes.h"
 #include "runtime/inproc.h"
 #include "support/allocations.h"
+#include "transport/shm.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -180,6 +181,39 @@ static int create_and_init(const void *what)
         meshcoll_destroy(rank[r]);
     }
     return status;
+}
+
+/* One end of the transport awaits the second of two messages, and has no memory for the first. */
+Test(no_memory, early_messages)
+{
+    mc_transport_t *t[2];
+    mc_peer_t *to, *from;
+    mc_io_queue_t finished = {0};
+    for (int32_t r = 0; r < 2; r++) {
+        const mc_shm_params_t params = {.dim = "gpu", .n = 2, .rank = r, .access = MC_SHM_COPY};
+        cr_assert_eq(mc_shm_create(&params, &t[r]), MESHCOLL_OK, "%s", meshcoll_last_error());
+    }
+    cr_assert_eq(t[0]->ops->connect(t[0], 1, t[1]->address, &to), MESHCOLL_OK);
+    cr_assert_eq(t[1]->ops->connect(t[1], 0, t[0]->address, &from), MESHCOLL_OK);
+    char byte = 1, got[2] = "";
+    const mc_span_t out = {&byte, 1}, in[2] = {{&got[0], 1}, {&got[1], 1}};
+    mc_message_t m = {.tag = 1, .span = &out, .n_spans = 1, .bytes = 1};
+    mc_io_t io[2] = {{.finished = &finished}, {.finished = &finished}};
+    cr_assert_eq(t[0]->ops->send(to, &m, &io[0]), MESHCOLL_OK);
+    m.tag = 2;
+    m.span = &in[1];
+    cr_assert_eq(t[1]->ops->recv(from, &m, &io[1]), MESHCOLL_IN_PROGRESS);
+    n_left = 1;
+    cr_expect_eq(t[1]->ops->progress(t[1]), 1);
+    cr_expect_eq(n_left, 0);
+    cr_assert_eq(mc_io_pop(&finished), &io[1]);
+    cr_expect_eq(io[1].status, MESHCOLL_ERR_NO_MEMORY);
+    m.tag = 1;
+    m.span = &in[0];
+    cr_expect_eq(t[1]->ops->recv(from, &m, &io[0]), MESHCOLL_OK, "the first is not lost");
+    cr_expect_eq(got[0], 1);
+    for (int r = 0; r < 2; r++)
+        t[r]->ops->close(t[r]);
 }
 
 Test(no_memory, persistent_requests)

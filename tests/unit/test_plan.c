@@ -1,5 +1,6 @@
 #include "compose/strategy.h"
 #include "plan/builder.h"
+#include "support/plans.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -132,15 +133,21 @@ Test(plan, segments_do_not_depend_on_each_other)
     mc_plan_free(plan);
 }
 
-static void expect_traffic(const char *text, meshcoll_collective_t collective, uint8_t phase,
-                           int32_t crowd, uint16_t senders, uint16_t receivers)
+static void expect_traffic_on(const char *mesh, const char *text, meshcoll_collective_t collective,
+                              uint8_t phase, int32_t crowd, uint16_t senders, uint16_t receivers)
 {
-    mc_plan_t *const plan = plan_of("box=5,gpu=8", collective, text, 0);
+    mc_plan_t *const plan = plan_of(mesh, collective, text, 0);
     cr_expect_eq(mc_mesh_crowd(&plan->layout.mesh, 0, plan->traffic[phase].rooted), crowd,
                  "%s, phase %d", text, phase);
     cr_expect_eq(plan->traffic[phase].senders, senders, "%s, phase %d", text, phase);
     cr_expect_eq(plan->traffic[phase].receivers, receivers, "%s, phase %d", text, phase);
     mc_plan_free(plan);
+}
+
+static void expect_traffic(const char *text, meshcoll_collective_t collective, uint8_t phase,
+                           int32_t crowd, uint16_t senders, uint16_t receivers)
+{
+    expect_traffic_on("box=5,gpu=8", text, collective, phase, crowd, senders, receivers);
 }
 
 /* How many ranks of a box send across at once, how many send to one, and to how many one does. */
@@ -153,6 +160,42 @@ Test(plan, knows_who_sends_at_once)
     expect_traffic("scatter:star(box) scatter:mst(gpu)", MESHCOLL_SCATTER, 0, 1, 1, 4);
     expect_traffic("bcast:mst(gpu) bcast:mst(box)", MESHCOLL_BCAST, 1, 8, 1, 3);
     expect_traffic("reduce:mst(gpu) reduce:chain(box)", MESHCOLL_REDUCE, 1, 1, 1, 1);
+    expect_traffic("gather:mst(box*gpu)", MESHCOLL_GATHER, 0, 8, 6, 1);
+    expect_traffic_on("box=4,gpu=8", "gather:mst(box*gpu)", MESHCOLL_GATHER, 0, 1, 5, 1);
+    expect_traffic_on("box=4,gpu=8", "gather:star(box*gpu)", MESHCOLL_GATHER, 0, 8, 31, 1);
+}
+
+/* Of a tree over boxes and what is in them one rank of each box crosses, where both are powers of two. */
+Test(plan, a_tree_over_boxes_leaves_each_by_one_rank)
+{
+    static const struct {
+        meshcoll_collective_t collective;
+        const char *text;
+    } row[] = {{MESHCOLL_BCAST, "bcast:mst(box*gpu)"},
+               {MESHCOLL_REDUCE, "reduce:mst(box*gpu)"},
+               {MESHCOLL_REDUCE, "reduce:aligned(box*gpu)"},
+               {MESHCOLL_SCATTER, "scatter:mst(box*gpu)"},
+               {MESHCOLL_GATHER, "gather:mst(box*gpu)"}};
+    for (size_t i = 0; i < MC_COUNT(row); i++)
+        for (int32_t root = 0; root < 32; root += 5) {
+            static plans_t p;
+            plans_of(&p, &(case_t){"box=4,gpu=8", row[i].collective, root, row[i].text});
+            cr_expect_eq(mc_mesh_crowd(&p.plan[0]->layout.mesh, 0, p.plan[0]->traffic[0].rooted),
+                         1);
+            int32_t crossing[4] = {0};
+            for (int32_t r = 0; r < p.n; r++) {
+                bool crosses = false;
+                for (uint32_t t = 0; t < p.plan[r]->n_steps; t++) {
+                    const mc_step_t *const s = &p.plan[r]->step[t];
+                    crosses = crosses || (s->peer >= 0 && s->peer / 8 != r / 8);
+                }
+                crossing[r / 8] += crosses;
+            }
+            for (int32_t b = 0; b < 4; b++)
+                cr_expect_eq(crossing[b], 1, "%s, root %d: %d ranks of box %d", row[i].text, root,
+                             crossing[b], b);
+            plans_free(&p);
+        }
 }
 
 Test(plan, a_broadcast_that_cuts_nothing_has_one_chunk)

@@ -1,6 +1,7 @@
 /* The planner on links drawn at random, with all that links can have, against the whole enumeration, and against its
  * own other way of searching. */
 #include "compose/planner.h"
+#include "compose/registry.h"
 
 #include "support/places.h"
 #include "support/random.h"
@@ -35,11 +36,23 @@ static mc_link_t drawn_link(mc_random_t *r)
     return link;
 }
 
-static place_t drawn_place(mc_random_t *r, const char *mesh)
+/* On some links some algorithms take longer or shorter than their closed forms say. */
+static void draw_factors(uint64_t which, mc_links_t *links)
+{
+    mc_random_t random = mc_random_of(1122, which), *const r = &random;
+    for (int32_t d = 0; d < links->ndims && mc_random_below(r, 2); d++)
+        for (int32_t a = 0; a < mc_n_algorithms; a++)
+            for (int32_t k = 0; mc_random_below(r, 2) && k <= links->dim[d].n_points; k++)
+                mc_links_set_factor(links, d, mc_algorithms[a].collective, mc_algorithms[a].name, k,
+                                    drawn(r, 0.2, 5));
+}
+
+static place_t drawn_place(mc_random_t *r, const char *mesh, uint64_t k)
 {
     place_t at = place_of(mesh, "uniform");
     for (int32_t d = 0; d < at.mesh.ndims; d++)
         at.links.dim[d] = drawn_link(r);
+    draw_factors(k, &at.links);
     if (at.mesh.ndims > 1 && mc_random_below(r, 3) == 0)
         mc_links_share_wire(&at.links, 1);
     cr_assert_eq(mc_links_check(&at.links, &at.mesh), MESHCOLL_OK, "%s", meshcoll_last_error());
@@ -87,7 +100,7 @@ Test(planner_drawn, nothing_is_cheaper_than_the_best)
     for (uint64_t k = 0; k < CASES; k++) {
         mc_random_t r = mc_random_of(2026, k);
         const char *const on = mesh[mc_random_below(&r, MC_COUNT(mesh))];
-        const place_t at = drawn_place(&r, on);
+        const place_t at = drawn_place(&r, on, k);
         const meshcoll_collective_t which =
             (meshcoll_collective_t)mc_random_below(&r, MESHCOLL_COLLECTIVES);
         if (at.mesh.ragged && which == MESHCOLL_ALLREDUCE)
@@ -124,7 +137,7 @@ Test(planner_drawn, two_ways_to_search_agree)
     for (uint64_t k = 0; k < CASES; k++) {
         mc_random_t r = mc_random_of(4711, k);
         const char *const on = mesh[mc_random_below(&r, MC_COUNT(mesh))];
-        const place_t at = drawn_place(&r, on);
+        const place_t at = drawn_place(&r, on, k);
         const meshcoll_collective_t which = some[mc_random_below(&r, MC_COUNT(some))];
         expect_agreement(&at, which, drawn(&r, 8, 1e8), on, k);
     }
@@ -138,7 +151,25 @@ Test(planner_drawn, two_ways_to_search_an_allreduce_agree)
     for (uint64_t k = 0; k < CASES; k++) {
         mc_random_t r = mc_random_of(1147, k);
         const char *const on = mesh[mc_random_below(&r, MC_COUNT(mesh))];
-        const place_t at = drawn_place(&r, on);
+        const place_t at = drawn_place(&r, on, k);
         expect_agreement(&at, MESHCOLL_ALLREDUCE, k ? drawn(&r, 8, 1e8) : 0, on, k);
+    }
+}
+
+/* Where dimensions are as fast as each other, or each twice as fast as the one outside of it, the search is long. */
+Test(planner_drawn, two_ways_to_search_agree_where_it_takes_long)
+{
+    static const char *const mesh[] = {"x=8,y=8,z=8", "a=2,b=4,c=3,d=2"};
+    static const double bytes[] = {4096, 1e6, 1e8};
+    static const meshcoll_collective_t some[] = {MESHCOLL_ALLREDUCE, MESHCOLL_BCAST};
+    for (size_t k = 0; k < MC_COUNT(mesh) * MC_COUNT(bytes) * 2; k++) {
+        const size_t m = k % MC_COUNT(mesh), twice = k / (MC_COUNT(mesh) * MC_COUNT(bytes));
+        place_t at = place_of(mesh[m], "uniform");
+        for (int32_t d = 0; d < at.mesh.ndims; d++) {
+            at.links.dim[d].gap = 0.3e-6;
+            at.links.dim[d].burst = twice ? 20e3 : 0;
+            at.links.dim[d].beta *= twice ? ldexp(1, -d) : 1;
+        }
+        expect_agreement(&at, some[m], bytes[k / MC_COUNT(mesh) % MC_COUNT(bytes)], mesh[m], k);
     }
 }

@@ -1,5 +1,6 @@
 /* Two and more ends of the shared-memory transport in one process, which reads its own memory. */
 #include "transport/shm.h"
+#include "transport/shm_link.h"
 
 #include <criterion/criterion.h>
 #include <poll.h>
@@ -298,7 +299,6 @@ Test(shm, tells_of_messages_of_another_length)
     mismatch(64, (const int32_t[]){0, 0, 0, 0, 17, 0}, "from rank 17 ");
 }
 
-/* A receiver that has only begun finds the end of its message there. */
 /* Pages of the sender's that are gone: the kernel reads up to them, and says no more than how far. */
 Test(shm, tells_of_memory_that_cannot_be_read)
 {
@@ -322,6 +322,39 @@ Test(shm, tells_of_memory_that_cannot_be_read)
     cr_expect_eq(mc_io_pop(&p.finished[0]), &sent, "the sender is told");
     close_pair(&p);
     munmap(from, (PAGES - 1) * PAGE);
+    free(to);
+}
+
+/* What its sender has begun to write when a read fails must be written before the buffer is the caller's again. */
+Test(shm, a_receive_that_fails_outlasts_its_senders_help)
+{
+    enum { PAGE = 4096, BYTES = 8 << 20, TURN = 1 << 20, HELP = 1 << 18 };
+    pair_t p = open_pair(MC_SHM_READ);
+    mc_shm_share_t *const share = &((mc_shm_link_t *)p.peer[0])->in->share;
+    unsigned char *const to = pattern(BYTES, 1);
+    char *const from =
+        mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    cr_assert(from != MAP_FAILED && munmap(from + TURN, PAGE) == 0);
+    const mc_span_t out = {from, BYTES}, in = {to, BYTES};
+    mc_message_t m = {.tag = 42, .span = &out, .n_spans = 1, .bytes = BYTES};
+    mc_io_t sent = io_of(&p, 0), received = io_of(&p, 1);
+    cr_assert_eq(p.t[0]->ops->send(p.peer[0], &m, &sent), MESHCOLL_IN_PROGRESS);
+    m.span = &in;
+    cr_assert_eq(p.t[1]->ops->recv(p.peer[1], &m, &received), MESHCOLL_IN_PROGRESS);
+    p.t[1]->ops->progress(p.t[1]); /* asks for help, and reads up to the hole */
+    p.t[0]->ops->progress(p.t[0]);
+    p.t[0]->ops->progress(p.t[0]);
+    cr_assert_eq(atomic_fetch_sub(&share->given, HELP), HELP, "as though it were at it");
+    progress(&p, 3);
+    cr_expect_null(mc_io_pop(&p.finished[1]));
+    atomic_fetch_add(&share->given, HELP);
+    progress(&p, 3);
+    cr_assert_eq(mc_io_pop(&p.finished[1]), &received);
+    cr_expect_eq(received.status, MESHCOLL_ERR_TRANSPORT);
+    cr_expect_not_null(strstr(meshcoll_last_error(), "rank 4"), "%s", meshcoll_last_error());
+    cr_expect_eq(mc_io_pop(&p.finished[0]), &sent, "the sender is told");
+    close_pair(&p);
+    munmap(from, BYTES);
     free(to);
 }
 

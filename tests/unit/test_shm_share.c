@@ -98,6 +98,26 @@ Test(shm_share, a_late_sender_writes_nothing_of_the_next_message)
     end(&s);
 }
 
+Test(shm_share, a_reader_that_stops_knows_what_its_sender_writes_yet)
+{
+    static const size_t sizes[] = {SHORT + 1, MOST};
+    for (size_t i = 0; i < MC_COUNT(sizes); i++)
+        for (int writes = 0; writes <= 2; writes++) {
+            shared_t s = begin(sizes[i]);
+            ask(&s);
+            for (int k = 0; k < writes; k++)
+                mc_shm_share_help(&s.share, getpid(), &s.helped);
+            read_on(&s, 4096);
+            const size_t rest = mc_shm_share_stop(&s.share, s.bytes);
+            cr_expect_eq(mc_shm_share_rest(&s.share, rest), MC_SHM_SHARE_DONE);
+            cr_expect_eq(rest > 0, writes > 0);
+            cr_expect_eq(memcmp(s.to + s.bytes - rest, s.from + s.bytes - rest, rest), 0);
+            cr_expect_eq(mc_shm_share_help(&s.share, getpid(), &s.helped), 0);
+            free(s.from);
+            free(s.to);
+        }
+}
+
 Test(shm_share, a_sender_that_cannot_write_says_so)
 {
     shared_t s = begin(MOST);

@@ -1,0 +1,154 @@
+/* Factors of links: what algorithms take over what their closed forms say; set, found, read and printed. */
+#include "mesh/link_fields.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Its index, or n_factors. */
+static int32_t find_factor(const mc_links_t *links, int32_t d, meshcoll_collective_t collective,
+                           const char *algorithm, int32_t near)
+{
+    const int32_t n = links->n_factors;
+    for (int32_t k = 0; k < n; k++) {
+        const int32_t i = (near + k) % n;
+        const mc_link_factor_t *const f = &links->factor[i];
+        if (f->collective == collective && f->dim == d &&
+            strncmp(f->algorithm, algorithm, MC_FACTOR_NAME) == 0)
+            return i;
+    }
+    return n;
+}
+
+int32_t mc_links_factor(const mc_links_t *links, int32_t d, meshcoll_collective_t collective,
+                        const char *algorithm, int32_t near)
+{
+    if (links->n_factors == 0 || links->dim[d].n_points > 0)
+        return MC_FACTOR_ONE;
+    const int32_t i = find_factor(links, d, collective, algorithm, near);
+    return i < links->n_factors ? links->factor[i].at[0] : MC_FACTOR_ONE;
+}
+
+void mc_links_set_factor(mc_links_t *links, int32_t d, meshcoll_collective_t collective,
+                         const char *algorithm, int32_t point, double factor)
+{
+    const int32_t i = find_factor(links, d, collective, algorithm, 0);
+    if (i == MC_LINK_FACTORS)
+        return;
+    mc_link_factor_t *const f = &links->factor[i];
+    if (i == links->n_factors) {
+        *f = (mc_link_factor_t){.dim = (uint8_t)d, .collective = (uint8_t)collective};
+        strncpy(f->algorithm, algorithm, MC_FACTOR_NAME - 1);
+        for (int32_t k = 0; k < MC_LINK_POINTS; k++)
+            f->at[k] = MC_FACTOR_ONE;
+        links->n_factors++;
+    }
+    const double thousandths = fmin(fmax(round(factor * MC_FACTOR_ONE), 1), MC_FACTOR_MOST);
+    f->at[point] = (uint16_t)thousandths;
+}
+
+/* The collective whose name stands before the dot of `field`, or MESHCOLL_COLLECTIVES. */
+static meshcoll_collective_t collective_of(const char *field, size_t n)
+{
+    const char *const dot = memchr(field, '.', n);
+    int c = 0;
+    while (dot && c < MESHCOLL_COLLECTIVES) {
+        const char *const name = meshcoll_collective_name((meshcoll_collective_t)c);
+        if (strlen(name) == (size_t)(dot - field) && memcmp(name, field, strlen(name)) == 0)
+            break;
+        c++;
+    }
+    return dot ? (meshcoll_collective_t)c : MESHCOLL_COLLECTIVES;
+}
+
+bool mc_link_is_factors(const char *field, size_t n)
+{
+    return memchr(field, '.', n) != NULL;
+}
+
+/* The number at *at, which is moved behind it and the slash after it. */
+static bool take_factor(const char **at, const char *end, double *factor)
+{
+    char copy[32], *behind;
+    const size_t left = (size_t)(end - *at), n = left < sizeof copy - 1 ? left : sizeof copy - 1;
+    memcpy(copy, *at, n);
+    copy[n] = '\0';
+    if (!isdigit((unsigned char)copy[0]))
+        return false;
+    *factor = strtod(copy, &behind);
+    *at += behind - copy;
+    if (*at < end && **at != '/')
+        return false;
+    *at += *at < end;
+    return *factor >= 1.0 / MC_FACTOR_ONE && *factor <= (double)MC_FACTOR_MOST / MC_FACTOR_ONE;
+}
+
+int mc_link_read_factors(const char *field, size_t n, const char *value, size_t n_value, int32_t d,
+                         mc_links_t *links)
+{
+    const meshcoll_collective_t collective = collective_of(field, n);
+    const char *const dot = memchr(field, '.', n), *at = value, *const end = value + n_value;
+    const int32_t sizes = links->dim[d].n_points > 0 ? links->dim[d].n_points : 1;
+    char algorithm[MC_FACTOR_NAME];
+    const size_t length = dot ? (size_t)(field + n - dot) - 1 : 0;
+    if (collective == MESHCOLL_COLLECTIVES || length == 0 || length >= sizeof algorithm)
+        return mc_fail(MESHCOLL_ERR_PARSE,
+                       "factors of a link are COLLECTIVE.ALGORITHM:NUMBER/…; got '%.*s'", (int)n,
+                       field);
+    snprintf(algorithm, sizeof algorithm, "%.*s", (int)length, dot + 1);
+    double factor[MC_LINK_POINTS];
+    int32_t k = 0;
+    while (k < sizes && at < end && take_factor(&at, end, &factor[k]))
+        k++;
+    if (k < sizes || at < end)
+        return mc_fail(
+            MESHCOLL_ERR_PARSE,
+            "%.*s of a link is a factor from 0.001 to %g for each of its %d sizes, as in "
+            "0.9/1.1, after these; got '%.*s'",
+            (int)n, field, (double)MC_FACTOR_MOST / MC_FACTOR_ONE, sizes, (int)n_value, value);
+    if (links->n_factors == MC_LINK_FACTORS &&
+        find_factor(links, d, collective, algorithm, 0) == MC_LINK_FACTORS)
+        return mc_fail(MESHCOLL_ERR_PARSE, "links have factors of %d algorithms at most",
+                       MC_LINK_FACTORS);
+    for (int32_t i = 0; i < sizes; i++)
+        mc_links_set_factor(links, d, collective, algorithm, i, factor[i]);
+    return MESHCOLL_OK;
+}
+
+bool mc_link_has_factors(const mc_links_t *links, int32_t d)
+{
+    bool any = false;
+    for (int32_t i = 0; i < links->n_factors; i++)
+        any = any || links->factor[i].dim == d;
+    return any;
+}
+
+void mc_link_print_factors(const mc_links_t *links, int32_t d, mc_text_t *text)
+{
+    const int32_t sizes = links->dim[d].n_points > 0 ? links->dim[d].n_points : 1;
+    for (int32_t i = 0; i < links->n_factors; i++) {
+        const mc_link_factor_t *const f = &links->factor[i];
+        if (f->dim != d)
+            continue;
+        mc_text_add(text, ";%s.%s:", meshcoll_collective_name((meshcoll_collective_t)f->collective),
+                    f->algorithm);
+        for (int32_t k = 0; k < sizes; k++)
+            mc_text_add(text, "%s%g", k ? "/" : "", (double)f->at[k] / MC_FACTOR_ONE);
+    }
+}
+
+bool mc_links_are_factors_usable(const mc_links_t *links)
+{
+    bool good = links->n_factors >= 0 && links->n_factors <= MC_LINK_FACTORS;
+    for (int32_t i = 0; good && i < links->n_factors; i++) {
+        const mc_link_factor_t *const f = &links->factor[i];
+        good = f->dim < links->ndims && f->collective < MESHCOLL_COLLECTIVES;
+        const int32_t sizes =
+            good && links->dim[f->dim].n_points > 0 ? links->dim[f->dim].n_points : 1;
+        for (int32_t k = 0; k < sizes; k++)
+            good = good && f->at[k] > 0;
+    }
+    return good;
+}
