@@ -22,7 +22,7 @@ class Contender:
         if cluster.in_lab:
             slots = ",".join(map(str, cluster.in_box))
             return [LAB, "run", "--name", lab_name, "--slots", slots, *self.lab, "--", *program]
-        return [*self.local(cluster.ranks), *program]
+        return [*self.local(cluster), *program]
 
     def describe(self, cluster):
         """For the report: the command, without paths of this machine."""
@@ -36,9 +36,11 @@ def crowded(ranks):
 
 
 def openmpi(mca, more=()):
-    def launch(ranks):
-        line = [shutil.which("mpirun.openmpi") or "mpirun", "-n", str(ranks), "--oversubscribe", "--bind-to", "none",
-                "--mca", "mpi_yield_when_idle", "1" if crowded(ranks) else "0"]
+    def launch(cluster):
+        bound = ["--map-by", "core", "--bind-to", "core:overload-allowed"]
+        bind = bound if cluster.bind == "core" else ["--bind-to", "none"]
+        line = [shutil.which("mpirun.openmpi") or "mpirun", "-n", str(cluster.ranks), "--oversubscribe", *bind,
+                "--mca", "mpi_yield_when_idle", "1" if crowded(cluster.ranks) else "0"]
         if os.geteuid() == 0:
             line.append("--allow-run-as-root")
         for key, value in mca.items():
@@ -108,7 +110,10 @@ class Peers:
         preload = os.path.join(self.folder, "yield.so")
 
         def local(settings):
-            return lambda ranks: [start, "-n", str(ranks), "-genv", "UCX_TLS", "self,sm", *settings]
+            def launch(cluster):
+                bind = ["-bind-to", "core", "-map-by", "core"] if cluster.bind == "core" else []
+                return [start, "-n", str(cluster.ranks), *bind, "-genv", "UCX_TLS", "self,sm", *settings]
+            return launch
         lab = ["--mpi", "mpich", "--mpirun", start]
         found = [Contender("mpich", "MPICH", "ch4:ucx", lab=lab, local=local([]), env=env)]
         if crowded(cluster.ranks):

@@ -51,8 +51,9 @@ def column(size, wanted):
 class Cluster:
     """Ranks in boxes of the lab, or all in this one box without shaping. Its key names it in the results."""
 
-    def __init__(self, key, in_box, rate, mesh=None):
+    def __init__(self, key, in_box, rate, mesh=None, bind="none"):
         self.key, self.in_box, self.rate = key, in_box, rate    # in_box: ranks of each box
+        self.bind = bind                        # of one box: "core", ranks on the cores in turn, or "none"
         self.mesh = mesh                        # None: what meshcoll finds
         self.ranks, self.boxes = sum(in_box), len(in_box)
         self.in_lab = rate != ONE_BOX
@@ -121,14 +122,14 @@ def lab_cluster(text, rate):
     return Cluster(text, [extents[-1]] * math.prod(extents[:-1]), rate, mesh)
 
 
-def one_box(text):
+def one_box(text, bind):
     if not text.isdigit() or int(text) < 2:
         raise UsageError(f"expected --one-box like 2,4,8 ranks, came '{text}'")
-    return Cluster(f"one-box-{text}", [int(text)], ONE_BOX)
+    return Cluster(f"one-box-{text}", [int(text)], ONE_BOX, bind=bind)
 
 
 def clusters(settings):
     def split(text):
         return [item.strip() for item in text.split(",") if item.strip() and item != "none"]
     return ([lab_cluster(text, settings["rate"]) for text in split(settings["meshes"])] +
-            [one_box(text) for text in split(settings["one_box"])])
+            [one_box(text, settings["bind"]) for text in split(settings["one_box"])])

@@ -21,7 +21,8 @@ over its iterations, a cell's the median over rounds, and *spread* the fastest a
 sum, root 0, out of place but for bcast, which has one buffer everywhere; sizes are of the whole vector (alltoall: of one rank's send buffer), rounded so that
 blocks are equal. Buffers are touched before they are timed, and timed with zeros in them; between
 iterations each rank reads its output and writes its input anew. meshcoll runs through
-persistent requests, the peers through their blocking calls.
+persistent requests, which put their buffers into huge pages in one box when they are made (docs/calling.md), the peers
+through their blocking calls. In one box ranks are bound to the cores in turn, in all libraries alike (--bind).
 
 *Bound* is what a box's NIC must carry, at the stated rate: n for bcast and reduce, 2(B-1)/B n for allreduce with B
 boxes; of the box that must carry most, with b of all N ranks in it, (N-b)/N n for allgather and reduce_scatter,

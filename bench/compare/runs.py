@@ -17,6 +17,9 @@ class Runs:
             came = self.each(key, where)
             if len(came) > 1:
                 raise grid.UsageError(f"expected runs of one {key} in one report, came {' and '.join(map(str, came))}")
+        bound = {store.data["settings"]["bind"] for store in stores if store.data["settings"]["one_box"] != "none"}
+        if len(bound) > 1:
+            raise grid.UsageError("expected one-box runs of one --bind in one report, came core and none")
         asked = [one for store in stores for one in grid.clusters(store.data["settings"])]
         self.clusters = list({one.key: one for one in asked}.values())
         self.collectives = self.each_of(store.data.get("collectives", []) for store in stores)

@@ -26,6 +26,7 @@ class Store:
         if data.get("version") != VERSION:
             raise ValueError(f"expected version {VERSION}, came {data.get('version')}: what is timed has changed "
                              "since, and old times do not stand beside new ones; begin anew, without --resume")
+        data["settings"].setdefault("bind", "none")     # as it was before there was a choice
         return cls(path, data)
 
     def save(self):

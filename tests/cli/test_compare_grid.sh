@@ -45,13 +45,19 @@ is "4x4: 4 boxes of 4 ranks, 200mbit" 'c("4x4").title()'
 is "4+3+1: boxes of 4, 3 and 1 ranks, 200mbit" 'c("4+3+1").title()'
 is "[80, 4080]" 'c("2x8+4").sizes("alltoall", [64, 4096])' # equal blocks on 20 ranks
 is "[64, 4096]" 'c("2x8+4").sizes("bcast", [64, 4096])'
-is "(2, 3)" 'tuple(one.boxes for one in grid.clusters({"meshes": "2x4,4+3+1", "one_box": "none", "rate": "none"}))'
+is "(2, 3)" 'tuple(one.boxes for one in grid.clusters({"meshes": "2x4,4+3+1", "one_box": "none", "bind": "none", "rate": "none"}))'
 wrong="4+ +4 4+4 2x4+4 4+0 4x+3 4+3,1 4+-1 4 x 0x4"
 is "[]" "[w for w in '$wrong'.split() if not refused(w)]"
 
 # How ranks are started: the same slots for everybody.
 command='" ".join(contenders.Contender("x", "X", "", lab=["--over", "ucx"]).command(c("4+3+1"), "l", ["p"])[1:])'
 is "run --name l --slots 4,3,1 --over ucx -- p" "$command"
+
+for bind in core none; do # who is bound, by each launcher; "none" is said to Open MPI, which binds by itself
+    one="grid.one_box('4', '$bind')"
+    is "True" "('core:overload-allowed' in contenders.openmpi({})($one)) == ('$bind' == 'core')"
+    is "$bind" "$one.bind"
+done
 
 # Sizes whose blocks are rounded stand in the column of what was asked for.
 is "[8, 64, 64, 1048576]" '[grid.column(size, asked) for size, asked in ((64, [8, 512]), (64, [8, 64, 512]), (80, [8, 64, 512]),
