@@ -1,5 +1,7 @@
 #include "runtime/alike.h"
 
+#include "compose/placement.h"
+
 /* From the first chunk of a range to behind its last. */
 static bool may_meet(mc_range_t a, mc_range_t b)
 {
@@ -37,6 +39,12 @@ static bool is_pushed(const mc_traffic_t *phase, bool crowded)
     }
 }
 
+static bool is_mutual(const mc_traffic_t *phase)
+{
+    const meshcoll_collective_t moves = (meshcoll_collective_t)phase->moves;
+    return mc_moves[moves].from != MC_ROOT && mc_moves[moves].to != MC_ROOT;
+}
+
 void mc_alike_find(const mc_plan_t *plan, bool crowded, mc_task_t *task)
 {
     const mc_step_t *next = NULL; /* the send behind, as long as nobody writes to its chunks */
@@ -46,6 +54,7 @@ void mc_alike_find(const mc_plan_t *plan, bool crowded, mc_task_t *task)
             if (next && are_alike(s, next))
                 task[t].more = task[next - plan->step].more + 1;
             task[t].pushed = is_pushed(&plan->traffic[s->phase], crowded);
+            task[t].mutual = is_mutual(&plan->traffic[s->phase]);
             next = s;
         } else if (next && may_write_to(s, next)) {
             next = NULL;

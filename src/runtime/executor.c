@@ -281,7 +281,8 @@ static void send_or_recv(mc_executor_t *x, mc_lane_t *lane, uint32_t t)
                       .n_spans = b->n,
                       .bytes = b->bytes,
                       .more = task->more,
-                      .pushed = task->pushed};
+                      .pushed = task->pushed,
+                      .mutual = task->mutual};
     int status;
     mc_timeline_mark(x->timeline, t, MC_POSTED);
     if (lane->bytes_sent) {

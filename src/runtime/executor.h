@@ -50,6 +50,7 @@ typedef struct {
     uint32_t lane;
     uint32_t more;  /* sends of the same bytes that follow a send (alike.h) */
     bool pushed;    /* a send that spares its receiver work (alike.h) */
+    bool mutual;    /* a send of an exchange (alike.h) */
     uint32_t span;  /* of a message that is reduced as it comes, or a copy: where it has got to */
     bool held;      /* a send that waits for another's message too (hold.h) */
     size_t reduced; /* bytes of that span */

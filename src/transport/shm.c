@@ -496,7 +496,6 @@ int mc_shm_create(const mc_shm_params_t *params, mc_transport_t **transport)
         return mc_fail_memory("a transport");
     mc_shm_copy_init();
     shm->params = *params;
-    shm->eager = params->crowded ? MC_SHM_EAGER_CROWDED : MC_SHM_EAGER;
     shm->transport =
         (mc_transport_t){.ops = &shm_ops, .fd = -1, .pulls = params->access == MC_SHM_READ};
     snprintf(shm->dim, sizeof shm->dim, "%s", params->dim);

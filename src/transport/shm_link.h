@@ -12,7 +12,7 @@ typedef struct mc_shm_early {
     struct mc_shm_early *next;
     mc_shm_slot_t slot;
     size_t come; /* bytes */
-    char data[MC_SHM_EAGER_CROWDED];
+    char data[MC_SHM_EAGER];
 } mc_shm_early_t;
 
 /* Whose pieces follow: a receive's, an early message's, or nobody's. */
@@ -49,7 +49,6 @@ typedef struct {
     mc_shm_mapping_t mapping;
     mc_shm_address_t address;
     mc_shm_link_t *links;
-    size_t eager;       /* bytes of the largest message that is sent without being asked for */
     bool untold;        /* some link is */
     uint32_t n_offered; /* messages that others read, or will */
     mc_shm_poster_t poster;

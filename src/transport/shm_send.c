@@ -126,6 +126,13 @@ static uint32_t give_pieces(link_t *link, mc_io_t *io)
     return n;
 }
 
+/* Is it sent without being asked for? */
+static bool is_eager(const mc_shm_t *shm, const mc_message_t *m)
+{
+    const bool alone = shm->params.crowded || m->mutual;
+    return m->bytes <= (alone ? MC_SHM_EAGER : MC_SHM_EAGER_HELPED);
+}
+
 /* A message of more than a page; whether all of it is given. */
 static bool begin_pieces(link_t *link, mc_shm_slot_t *slot, mc_io_t *io)
 {
@@ -140,7 +147,7 @@ static bool begin_pieces(link_t *link, mc_shm_slot_t *slot, mc_io_t *io)
 /* The first send that waits begins; whether it need not wait on. */
 static bool begin_first(link_t *link, mc_shm_slot_t *slot, mc_io_t *io)
 {
-    if (io->message.bytes > shm_of(link)->eager) {
+    if (!is_eager(shm_of(link), &io->message)) {
         mc_io_pop(&link->sending);
         write_offer(link, slot, io);
         return true;
@@ -202,7 +209,7 @@ static int write_posted(link_t *link, mc_shm_slot_t *slot, const mc_message_t *m
 static bool is_for_board(mc_shm_t *shm, const mc_message_t *m)
 {
     const bool several = m->more > 0 || shm->poster.readers > 0;
-    return (several || m->bytes > shm->eager) &&
+    return (several || !is_eager(shm, m)) &&
            mc_shm_post(&shm->poster, &shm->mapping.segment->board, m);
 }
 
@@ -219,7 +226,7 @@ int mc_shm_send(mc_peer_t *peer, const mc_message_t *m, mc_io_t *io)
     io->message = *m;
     io->done = io->at = 0;
     io->offer[0] = 0;
-    if (slot && m->bytes > shm_of(link)->eager)
+    if (slot && !is_eager(shm_of(link), m))
         write_offer(link, slot, io);
     else if (slot && begin_pieces(link, slot, io))
         return MESHCOLL_OK;

@@ -25,6 +25,8 @@ typedef struct {
     uint32_t more;
     /* Of a send: its receiver has more to do than its sender, who rather brings it than lets it be fetched. */
     bool pushed;
+    /* Of a send: its receiver sends as well, and neither has time to help the other. */
+    bool mutual;
 } mc_message_t;
 
 typedef struct mc_io mc_io_t;
