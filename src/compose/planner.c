@@ -101,15 +101,16 @@ static void charge_own(mc_phase_cost_t *cost, const mc_move_t *collective, const
     mc_charge_volume(&cost->busy, shape, d, tiles);
 }
 
-/* What was measured of this algorithm along a dimension, over what is said of it here. */
-static mc_ratio_t factor_of(const mc_links_t *links, mc_dims_t dims, int32_t algorithm)
+/* What was measured of this algorithm along a dimension, for this collective, over what is said of it here. */
+static mc_ratio_t factor_of(const mc_links_t *links, meshcoll_collective_t collective,
+                            mc_dims_t dims, int32_t algorithm)
 {
     enum { PARTS = 1024 };
     if (dims.count > 1 || links->n_factors == 0)
         return mc_ratio(1, 1);
     const mc_algorithm_t *const of = &mc_algorithms[algorithm];
-    const int32_t thousandths =
-        mc_links_factor(links, dims.first, of->collective, of->name, algorithm);
+    const mc_factor_key_t key = {dims.first, collective, of->collective, of->name};
+    const int32_t thousandths = mc_links_factor(links, &key, algorithm);
     /* on powers of two fractions are reduced at once */
     return mc_ratio((thousandths * PARTS + MC_FACTOR_ONE / 2) / MC_FACTOR_ONE, PARTS);
 }
@@ -135,7 +136,7 @@ mc_phase_cost_t mc_phase_cost(meshcoll_collective_t collective, int32_t algorith
         mc_pairs_correct(&cost, mesh, dims);
     for (int32_t d = 0; d < mesh->ndims; d++)
         cost.busy.dim[d].row = cost.busy.dim[d].alpha;
-    const mc_ratio_t factor = factor_of(links, dims, algorithm);
+    const mc_ratio_t factor = factor_of(links, collective, dims, algorithm);
     if (factor.num != factor.den)
         mc_phase_cost_scale(&cost, factor);
     return cost;

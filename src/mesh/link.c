@@ -246,7 +246,7 @@ static int parse_field(word_t field, word_t value, const mc_mesh_t *mesh, int32_
     return mc_fail(MESHCOLL_ERR_PARSE,
                    "a link has alpha, gap, cpu, beta, bus, burst, gamma, header, incast, "
                    "window, ports, pulled, wire and at, but no '%.*s'; factors are "
-                   "COLLECTIVE.ALGORITHM:NUMBER/…",
+                   "[ASKED/]COLLECTIVE.ALGORITHM:NUMBER/…",
                    (int)field.n, field.at);
 }
 

@@ -52,15 +52,16 @@ typedef struct {
 } mc_link_t;
 
 /* What an algorithm takes along one dimension over what its closed form says: measured, in thousandths, at each of the
- * link's sizes; one number where the link has none. */
+ * link's sizes; one number where the link has none. For any collective, or as a phase of the one that is asked for: there its
+ * input was just written, and lies in other caches. */
 enum {
-    MC_LINK_FACTORS = 32,
+    MC_LINK_FACTORS = 48,
     MC_FACTOR_NAME = 14,
     MC_FACTOR_ONE = 1000,
     MC_FACTOR_MOST = UINT16_MAX
 };
 typedef struct {
-    uint8_t dim, collective;
+    uint8_t dim, asked, collective; /* asked is collective: for any */
     char algorithm[MC_FACTOR_NAME];
     uint16_t at[MC_LINK_POINTS];
 } mc_link_factor_t;
@@ -99,14 +100,21 @@ int mc_links_parse(const char *text, const mc_mesh_t *mesh, mc_links_t *links);
 void mc_links_print(const mc_links_t *links, const mc_mesh_t *mesh, mc_text_t *text);
 /* The same links as a vector of `bytes` finds them: by their points, which are gone then. */
 mc_links_t mc_links_at(const mc_links_t *links, double bytes);
-/* In thousandths; MC_FACTOR_ONE where none was measured, and as long as sizes are not found (mc_links_at). They are
- * looked through from the one at `near` on. */
-int32_t mc_links_factor(const mc_links_t *links, int32_t d, meshcoll_collective_t collective,
-                        const char *algorithm, int32_t near);
-/* Sets the one of `algorithm` at point `point` of dimension `d`: to thousandths, 1 to MC_FACTOR_MOST of them. Without
- * room nothing is set. */
-void mc_links_set_factor(mc_links_t *links, int32_t d, meshcoll_collective_t collective,
-                         const char *algorithm, int32_t point, double factor);
+/* `algorithm` of `collective` along dimension `dim`, as a phase of `asked`; `collective` there means any. */
+typedef struct {
+    int32_t dim;
+    meshcoll_collective_t asked, collective;
+    const char *algorithm;
+} mc_factor_key_t;
+/* In thousandths: as a phase of what is asked for, else for any; MC_FACTOR_ONE where none was measured, and as long as sizes
+ * are not found (mc_links_at). They are looked through from the one at `near` on. */
+int32_t mc_links_factor(const mc_links_t *links, const mc_factor_key_t *key, int32_t near);
+/* Sets the one of `key` at the dimension's point `point`: to thousandths, 1 to MC_FACTOR_MOST of them. Without room nothing
+ * is set. */
+void mc_links_set_factor(mc_links_t *links, const mc_factor_key_t *key, int32_t point,
+                         double factor);
+/* "allgather.ring", or "allreduce/allgather.ring" as a phase of another one, with this separator for the dot. */
+void mc_link_print_phase(const mc_link_factor_t *factor, char separator, mc_text_t *text);
 /* The dimension whose wire dimension `d` goes over: itself or an inner one. Ports and burst are that one's. */
 static inline int32_t mc_links_wire(const mc_links_t *links, int32_t d)
 {

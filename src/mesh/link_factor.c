@@ -8,39 +8,43 @@
 #include <string.h>
 
 /* Its index, or n_factors. */
-static int32_t find_factor(const mc_links_t *links, int32_t d, meshcoll_collective_t collective,
-                           const char *algorithm, int32_t near)
+static int32_t find_factor(const mc_links_t *links, const mc_factor_key_t *key, int32_t near)
 {
     const int32_t n = links->n_factors;
     for (int32_t k = 0; k < n; k++) {
         const int32_t i = (near + k) % n;
         const mc_link_factor_t *const f = &links->factor[i];
-        if (f->collective == collective && f->dim == d &&
-            strncmp(f->algorithm, algorithm, MC_FACTOR_NAME) == 0)
+        if (f->asked == key->asked && f->collective == key->collective && f->dim == key->dim &&
+            strncmp(f->algorithm, key->algorithm, MC_FACTOR_NAME) == 0)
             return i;
     }
     return n;
 }
 
-int32_t mc_links_factor(const mc_links_t *links, int32_t d, meshcoll_collective_t collective,
-                        const char *algorithm, int32_t near)
+int32_t mc_links_factor(const mc_links_t *links, const mc_factor_key_t *key, int32_t near)
 {
-    if (links->n_factors == 0 || links->dim[d].n_points > 0)
+    if (links->n_factors == 0 || links->dim[key->dim].n_points > 0)
         return MC_FACTOR_ONE;
-    const int32_t i = find_factor(links, d, collective, algorithm, near);
+    mc_factor_key_t any = *key;
+    any.asked = key->collective;
+    int32_t i = find_factor(links, key, near);
+    if (i == links->n_factors && key->asked != any.asked)
+        i = find_factor(links, &any, near);
     return i < links->n_factors ? links->factor[i].at[0] : MC_FACTOR_ONE;
 }
 
-void mc_links_set_factor(mc_links_t *links, int32_t d, meshcoll_collective_t collective,
-                         const char *algorithm, int32_t point, double factor)
+void mc_links_set_factor(mc_links_t *links, const mc_factor_key_t *key, int32_t point,
+                         double factor)
 {
-    const int32_t i = find_factor(links, d, collective, algorithm, 0);
+    const int32_t i = find_factor(links, key, 0);
     if (i == MC_LINK_FACTORS)
         return;
     mc_link_factor_t *const f = &links->factor[i];
     if (i == links->n_factors) {
-        *f = (mc_link_factor_t){.dim = (uint8_t)d, .collective = (uint8_t)collective};
-        strncpy(f->algorithm, algorithm, MC_FACTOR_NAME - 1);
+        *f = (mc_link_factor_t){.dim = (uint8_t)key->dim,
+                                .asked = (uint8_t)key->asked,
+                                .collective = (uint8_t)key->collective};
+        strncpy(f->algorithm, key->algorithm, MC_FACTOR_NAME - 1);
         for (int32_t k = 0; k < MC_LINK_POINTS; k++)
             f->at[k] = MC_FACTOR_ONE;
         links->n_factors++;
@@ -49,18 +53,37 @@ void mc_links_set_factor(mc_links_t *links, int32_t d, meshcoll_collective_t col
     f->at[point] = (uint16_t)thousandths;
 }
 
-/* The collective whose name stands before the dot of `field`, or MESHCOLL_COLLECTIVES. */
-static meshcoll_collective_t collective_of(const char *field, size_t n)
+/* The collective whose name `text` is, or MESHCOLL_COLLECTIVES. */
+static meshcoll_collective_t collective_of(const char *text, size_t n)
 {
-    const char *const dot = memchr(field, '.', n);
     int c = 0;
-    while (dot && c < MESHCOLL_COLLECTIVES) {
+    while (c < MESHCOLL_COLLECTIVES) {
         const char *const name = meshcoll_collective_name((meshcoll_collective_t)c);
-        if (strlen(name) == (size_t)(dot - field) && memcmp(name, field, strlen(name)) == 0)
+        if (strlen(name) == n && memcmp(name, text, n) == 0)
             break;
         c++;
     }
-    return dot ? (meshcoll_collective_t)c : MESHCOLL_COLLECTIVES;
+    return (meshcoll_collective_t)c;
+}
+
+/* "ASKED/COLLECTIVE.ALGORITHM", or without the first; the algorithm's name goes to `algorithm`. */
+static bool read_key(const char *field, size_t n, char algorithm[MC_FACTOR_NAME],
+                     mc_factor_key_t *key)
+{
+    const char *const dot = memchr(field, '.', n);
+    if (!dot)
+        return false;
+    const char *const slash = memchr(field, '/', (size_t)(dot - field));
+    const char *const name = slash ? slash + 1 : field;
+    const size_t length = (size_t)(field + n - dot) - 1;
+    key->collective = collective_of(name, (size_t)(dot - name));
+    key->asked = slash ? collective_of(field, (size_t)(slash - field)) : key->collective;
+    if (key->collective == MESHCOLL_COLLECTIVES || key->asked == MESHCOLL_COLLECTIVES ||
+        length == 0 || length >= MC_FACTOR_NAME)
+        return false;
+    snprintf(algorithm, MC_FACTOR_NAME, "%.*s", (int)length, dot + 1);
+    key->algorithm = algorithm;
+    return true;
 }
 
 bool mc_link_is_factors(const char *field, size_t n)
@@ -88,16 +111,15 @@ static bool take_factor(const char **at, const char *end, double *factor)
 int mc_link_read_factors(const char *field, size_t n, const char *value, size_t n_value, int32_t d,
                          mc_links_t *links)
 {
-    const meshcoll_collective_t collective = collective_of(field, n);
-    const char *const dot = memchr(field, '.', n), *at = value, *const end = value + n_value;
+    const char *at = value, *const end = value + n_value;
     const int32_t sizes = links->dim[d].n_points > 0 ? links->dim[d].n_points : 1;
     char algorithm[MC_FACTOR_NAME];
-    const size_t length = dot ? (size_t)(field + n - dot) - 1 : 0;
-    if (collective == MESHCOLL_COLLECTIVES || length == 0 || length >= sizeof algorithm)
+    mc_factor_key_t key = {.dim = d};
+    if (!read_key(field, n, algorithm, &key))
         return mc_fail(MESHCOLL_ERR_PARSE,
-                       "factors of a link are COLLECTIVE.ALGORITHM:NUMBER/…; got '%.*s'", (int)n,
-                       field);
-    snprintf(algorithm, sizeof algorithm, "%.*s", (int)length, dot + 1);
+                       "factors of a link are COLLECTIVE.ALGORITHM:NUMBER/…, or "
+                       "ASKED/COLLECTIVE.ALGORITHM:NUMBER/…; got '%.*s'",
+                       (int)n, field);
     double factor[MC_LINK_POINTS];
     int32_t k = 0;
     while (k < sizes && at < end && take_factor(&at, end, &factor[k]))
@@ -108,12 +130,11 @@ int mc_link_read_factors(const char *field, size_t n, const char *value, size_t 
             "%.*s of a link is a factor from 0.001 to %g for each of its %d sizes, as in "
             "0.9/1.1, after these; got '%.*s'",
             (int)n, field, (double)MC_FACTOR_MOST / MC_FACTOR_ONE, sizes, (int)n_value, value);
-    if (links->n_factors == MC_LINK_FACTORS &&
-        find_factor(links, d, collective, algorithm, 0) == MC_LINK_FACTORS)
+    if (links->n_factors == MC_LINK_FACTORS && find_factor(links, &key, 0) == MC_LINK_FACTORS)
         return mc_fail(MESHCOLL_ERR_PARSE, "links have factors of %d algorithms at most",
                        MC_LINK_FACTORS);
     for (int32_t i = 0; i < sizes; i++)
-        mc_links_set_factor(links, d, collective, algorithm, i, factor[i]);
+        mc_links_set_factor(links, &key, i, factor[i]);
     return MESHCOLL_OK;
 }
 
@@ -125,6 +146,14 @@ bool mc_link_has_factors(const mc_links_t *links, int32_t d)
     return any;
 }
 
+void mc_link_print_phase(const mc_link_factor_t *factor, char separator, mc_text_t *text)
+{
+    if (factor->asked != factor->collective)
+        mc_text_add(text, "%s/", meshcoll_collective_name((meshcoll_collective_t)factor->asked));
+    mc_text_add(text, "%s%c%s", meshcoll_collective_name((meshcoll_collective_t)factor->collective),
+                separator, factor->algorithm);
+}
+
 void mc_link_print_factors(const mc_links_t *links, int32_t d, mc_text_t *text)
 {
     const int32_t sizes = links->dim[d].n_points > 0 ? links->dim[d].n_points : 1;
@@ -132,10 +161,10 @@ void mc_link_print_factors(const mc_links_t *links, int32_t d, mc_text_t *text)
         const mc_link_factor_t *const f = &links->factor[i];
         if (f->dim != d)
             continue;
-        mc_text_add(text, ";%s.%s:", meshcoll_collective_name((meshcoll_collective_t)f->collective),
-                    f->algorithm);
+        mc_text_add(text, ";");
+        mc_link_print_phase(f, '.', text);
         for (int32_t k = 0; k < sizes; k++)
-            mc_text_add(text, "%s%g", k ? "/" : "", (double)f->at[k] / MC_FACTOR_ONE);
+            mc_text_add(text, "%s%g", k ? "/" : ":", (double)f->at[k] / MC_FACTOR_ONE);
     }
 }
 
@@ -144,7 +173,8 @@ bool mc_links_are_factors_usable(const mc_links_t *links)
     bool good = links->n_factors >= 0 && links->n_factors <= MC_LINK_FACTORS;
     for (int32_t i = 0; good && i < links->n_factors; i++) {
         const mc_link_factor_t *const f = &links->factor[i];
-        good = f->dim < links->ndims && f->collective < MESHCOLL_COLLECTIVES;
+        good = f->dim < links->ndims && f->collective < MESHCOLL_COLLECTIVES &&
+               f->asked < MESHCOLL_COLLECTIVES;
         const int32_t sizes =
             good && links->dim[f->dim].n_points > 0 ? links->dim[f->dim].n_points : 1;
         for (int32_t k = 0; k < sizes; k++)

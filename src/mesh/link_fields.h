@@ -34,7 +34,7 @@ static inline double mc_link_point_value(const mc_link_field_t *field, const mc_
     return *(const double *)((const char *)point + field->in_point);
 }
 
-/* Is the field's name one of factors, "COLLECTIVE.ALGORITHM"? */
+/* Is the field's name one of factors, "COLLECTIVE.ALGORITHM", or "ASKED/COLLECTIVE.ALGORITHM"? */
 bool mc_link_is_factors(const char *field, size_t n);
 /* "0.9/1.1", one for each size of dimension `d`. */
 int mc_link_read_factors(const char *field, size_t n, const char *value, size_t n_value, int32_t d,

@@ -198,6 +198,8 @@ static void add_point(mc_table_t *table, const columns_t *c, const mc_link_point
         mc_table_add(table, "%s", "");
 }
 
+enum { FACTOR_TEXT = 64 };
+
 /* A row for each algorithm, its factors by size. */
 static int show_factors(const mc_mesh_t *mesh, const mc_links_t *links)
 {
@@ -212,9 +214,10 @@ static int show_factors(const mc_mesh_t *mesh, const mc_links_t *links)
         mc_table_add(&table, "%s", k ? "" : "measured over the closed form, by size");
     for (int32_t i = 0; i < links->n_factors; i++) {
         const mc_link_factor_t *const f = &links->factor[i];
-        mc_table_add(&table, "%s:%s(%s)",
-                     meshcoll_collective_name((meshcoll_collective_t)f->collective), f->algorithm,
-                     mesh->dim[f->dim].name);
+        char buffer[FACTOR_TEXT];
+        mc_text_t name = mc_text(buffer, sizeof buffer);
+        mc_link_print_phase(f, ':', &name);
+        mc_table_add(&table, "%s(%s)", buffer, mesh->dim[f->dim].name);
         for (int32_t k = 0; k < sizes; k++)
             mc_table_add(&table, "%.2f", (double)f->at[k] / MC_FACTOR_ONE);
     }
@@ -275,15 +278,15 @@ static json_t *json_factors(const mc_links_t *links, int32_t d)
     const int32_t sizes = links->dim[d].n_points > 0 ? links->dim[d].n_points : 1;
     for (int32_t i = 0; i < links->n_factors; i++) {
         const mc_link_factor_t *const f = &links->factor[i];
-        char name[2 * MC_DIM_NAME + MC_FACTOR_NAME];
+        char buffer[FACTOR_TEXT];
+        mc_text_t name = mc_text(buffer, sizeof buffer);
         if (f->dim != d)
             continue;
         json_t *const list = json_array();
         for (int32_t k = 0; k < sizes; k++)
             json_array_append_new(list, json_real((double)f->at[k] / MC_FACTOR_ONE));
-        snprintf(name, sizeof name, "%s:%s",
-                 meshcoll_collective_name((meshcoll_collective_t)f->collective), f->algorithm);
-        json_object_set_new(all, name, list);
+        mc_link_print_phase(f, ':', &name);
+        json_object_set_new(all, buffer, list);
     }
     return all;
 }

@@ -26,12 +26,21 @@ typedef struct {
     mc_tune_pieces_t coarse, fine;
 } mc_seen_t;
 
+/* At each of the link's sizes. */
+typedef struct {
+    mc_tune_pair_t of;
+    int32_t first[MC_LINK_POINTS]; /* algorithm */
+    double seconds[MC_LINK_POINTS];
+} mc_tuned_pair_t;
+
 typedef struct {
     mc_seen_t dim[MC_MAX_DIMS];
     int32_t n_points; /* of a single line in memory: its link at several sizes */
     mc_link_point_t point[MC_LINK_POINTS];
     double single[MC_LINK_POINTS]
                  [MC_MAX_ALGORITHMS]; /* seconds of algorithms there; 0: not timed */
+    int32_t n_pairs;
+    mc_tuned_pair_t pair[MC_TUNE_PAIRS];
     double burst; /* seconds that the bytes of mc_tune_burst take, which follow on a pause */
     double gamma; /* seconds a byte reduced, all ranks at once */
     int32_t rounds;

@@ -274,6 +274,82 @@ bool mc_tune_single(const mc_mesh_t *mesh, int32_t algorithm, mc_tune_probe_t *p
     return true;
 }
 
+/* The pairs of two hops; how many there are then. */
+static int32_t add_pairs(const mc_graph_t *graph, const mc_hop_t *first, const mc_hop_t *second,
+                         mc_tune_pair_t pair[MC_TUNE_PAIRS], int32_t n)
+{
+    mc_choices_t left = mc_graph_choices(graph, second);
+    while (left && n < MC_TUNE_PAIRS)
+        pair[n++] = (mc_tune_pair_t){graph->collective, mc_graph_choices(graph, first),
+                                     mc_choices_take(&left)};
+    return n;
+}
+
+static int32_t pairs_of(const mc_graph_t *graph, mc_tune_pair_t pair[MC_TUNE_PAIRS], int32_t n)
+{
+    mc_hop_t first[MC_MAX_HOPS], second[MC_MAX_HOPS];
+    const mc_node_t start = mc_graph_start(graph);
+    const int32_t firsts = mc_graph_hops(graph, &start, first);
+    for (int32_t i = 0; i < firsts; i++) {
+        const mc_node_t middle = mc_graph_after(&start, &first[i]);
+        const int32_t seconds = mc_graph_hops(graph, &middle, second);
+        for (int32_t k = 0; k < seconds; k++) {
+            const mc_node_t end = mc_graph_after(&middle, &second[k]);
+            /* an alltoall that gathers sends the vector once for each rank: too long to be timed */
+            if (mc_graph_ended(graph, &end) && !first[i].gathered && !second[k].gathered)
+                n = add_pairs(graph, &first[i], &second[k], pair, n);
+        }
+    }
+    return n;
+}
+
+int32_t mc_tune_pairs(const mc_mesh_t *mesh, mc_tune_pair_t pair[MC_TUNE_PAIRS])
+{
+    int32_t dim[MC_MAX_DIMS], n = 0;
+    if (long_dims(mesh, dim) != 1)
+        return 0;
+    for (int c = 0; c < MESHCOLL_COLLECTIVES; c++) {
+        const mc_graph_t graph = mc_graph((meshcoll_collective_t)c, mesh, false, NULL);
+        n = pairs_of(&graph, pair, n);
+    }
+    return n;
+}
+
+void mc_tune_pair_probe(const mc_mesh_t *mesh, const mc_tune_pair_t *pair, int32_t first,
+                        mc_tune_probe_t *probe)
+{
+    const int32_t algorithm[] = {first, pair->second};
+    int32_t dim[MC_MAX_DIMS];
+    long_dims(mesh, dim);
+    mc_text_t text = mc_text(probe->strategy, sizeof probe->strategy);
+    for (size_t i = 0; i < MC_COUNT(algorithm); i++) {
+        const mc_algorithm_t *const a = &mc_algorithms[algorithm[i]];
+        add(&text, meshcoll_collective_name(a->collective), a->name, mesh->dim[dim[0]].name);
+    }
+    probe->collective = pair->asked;
+    probe->dim = dim[0];
+}
+
+int mc_tune_pair_factor(const mc_mesh_t *mesh, const mc_links_t *links, const mc_tune_probe_t *pair,
+                        double bytes, double seconds, double *factor)
+{
+    const double least = 0.5;
+    const mc_links_t at = mc_links_at(links, bytes);
+    mc_strategy_t strategy;
+    const int status = mc_strategy_parse(pair->strategy, pair->collective, mesh, &strategy);
+    if (status)
+        return status;
+    const mc_phase_cost_t first = mc_strategy_phase_cost(&strategy, mesh, &at, 0, 0),
+                          second = mc_strategy_phase_cost(&strategy, mesh, &at, 0, 1);
+    const double expected = mc_phase_cost_seconds(&second, &at, 1, bytes),
+                 left = seconds - mc_phase_cost_seconds(&first, &at, 1, bytes);
+    const mc_algorithm_t *const a = &mc_algorithms[strategy.phase[1].algorithm];
+    const mc_factor_key_t own = {pair->dim, a->collective, a->collective, a->name};
+    *factor = (double)mc_links_factor(&at, &own, 0) / MC_FACTOR_ONE *
+              (left > least * expected ? left / expected : least);
+    return MESHCOLL_OK;
+}
+
 enum { ALPHA, GAP, CPU, BETA, BUS, GAMMA };
 
 /* As mc_term_seconds() adds them up, relative to what was measured. */

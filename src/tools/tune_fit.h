@@ -3,7 +3,7 @@
 #ifndef MC_TOOLS_TUNE_FIT_H
 #define MC_TOOLS_TUNE_FIT_H
 
-#include "mesh/link.h"
+#include "compose/paths.h"
 
 enum { MC_TUNE_EACH = 3, MC_TUNE_SHAPES = MC_TUNE_EACH * MC_MAX_DIMS, MC_TUNE_SHAPE = 512 };
 
@@ -23,6 +23,23 @@ bool mc_tune_probe(const mc_mesh_t *mesh, int32_t i, mc_tune_probe_t *probe);
 
 /* The strategy of one algorithm of the registry alone; false where planning does not take it, or as above. */
 bool mc_tune_single(const mc_mesh_t *mesh, int32_t algorithm, mc_tune_probe_t *probe);
+
+/* Two phases on a single line, the second after the first as a strategy of `asked` has them. */
+enum { MC_TUNE_PAIRS = 24 };
+typedef struct {
+    meshcoll_collective_t asked;
+    mc_choices_t first; /* any of these */
+    int32_t second;     /* algorithm */
+} mc_tune_pair_t;
+/* All that planning takes on this mesh; how many. None where it has not one dimension longer than 1. */
+int32_t mc_tune_pairs(const mc_mesh_t *mesh, mc_tune_pair_t pair[MC_TUNE_PAIRS]);
+/* With algorithm `first` before it. */
+void mc_tune_pair_probe(const mc_mesh_t *mesh, const mc_tune_pair_t *pair, int32_t first,
+                        mc_tune_probe_t *probe);
+/* The second phase's factor at a vector of `bytes`, where the pair takes `seconds`, and `links` has the algorithms' own. No
+ * less than half of its own: what it takes is a difference, that other times may make too small. */
+int mc_tune_pair_factor(const mc_mesh_t *mesh, const mc_links_t *links, const mc_tune_probe_t *pair,
+                        double bytes, double seconds, double *factor);
 
 /* Bytes that every rank sends in pieces, one after the other all the time: of a piece, and seconds for each. */
 typedef struct {

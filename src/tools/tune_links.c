@@ -111,9 +111,33 @@ static int add_factors(const mc_mesh_t *mesh, const mc_tuning_t *tuning, mc_link
         for (int32_t i = 0; i < tuning->n_points && !status; i++) {
             const double expected =
                 mc_strategy_seconds(&strategy, mesh, &plain, 0, tuning->point[i].bytes);
+            const mc_factor_key_t key = {probe.dim, probe.collective, probe.collective,
+                                         mc_algorithms[a].name};
             if (tuning->single[i][a] > 0 && expected > 0)
-                mc_links_set_factor(links, probe.dim, probe.collective, mc_algorithms[a].name, i,
-                                    tuning->single[i][a] / expected);
+                mc_links_set_factor(links, &key, i, tuning->single[i][a] / expected);
+        }
+    }
+    return status;
+}
+
+/* What they took behind another one; `links` has their own. */
+static int add_pair_factors(const mc_mesh_t *mesh, const mc_tuning_t *tuning, mc_links_t *links)
+{
+    const mc_links_t own = *links;
+    int status = MESHCOLL_OK;
+    for (int32_t k = 0; k < tuning->n_pairs; k++) {
+        const mc_tuned_pair_t *const pair = &tuning->pair[k];
+        const mc_algorithm_t *const second = &mc_algorithms[pair->of.second];
+        for (int32_t i = 0; i < tuning->n_points && !status; i++) {
+            mc_tune_probe_t probe;
+            double factor;
+            mc_tune_pair_probe(mesh, &pair->of, pair->first[i], &probe);
+            const mc_factor_key_t key = {probe.dim, probe.collective, second->collective,
+                                         second->name};
+            status = mc_tune_pair_factor(mesh, &own, &probe, tuning->point[i].bytes,
+                                         pair->seconds[i], &factor);
+            if (!status)
+                mc_links_set_factor(links, &key, i, factor);
         }
     }
     return status;
@@ -153,6 +177,8 @@ int mc_tune_links(const mc_cluster_t *cluster, const mc_tuning_t *tuning, mc_lin
     int failed = mc_tune_keep_burst(&grid, tuning->burst, &found);
     if (!failed)
         failed = add_factors(&cluster->mesh, tuning, &found);
+    if (!failed)
+        failed = add_pair_factors(&cluster->mesh, tuning, &found);
     *links = found;
     return failed ? failed : mc_links_check(links, &cluster->mesh);
 }

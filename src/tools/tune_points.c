@@ -24,26 +24,30 @@ typedef struct {
     meshcoll_request_t *request;
     mc_used_t used;
     mc_series_t series;
+    double once; /* seconds, before all rounds */
 } row_t;
 
-/* What the fit wants, then algorithms that none of these has by itself. */
-enum { MOST_ROWS = MC_TUNE_PROBES + MC_MAX_ALGORITHMS };
+/* What the fit wants, then algorithms that none of these has by itself, then pairs of them. */
+enum { MOST_ROWS = MC_TUNE_PROBES + MC_MAX_ALGORITHMS + MC_TUNE_PAIRS };
 
 struct mc_tune_points {
     const mc_mesh_t *mesh;
     meshcoll_t *whole;
     char *in, *out;
-    int32_t n_probes, n_rows, n;
-    mc_tune_probe_t probe[MOST_ROWS];
+    int32_t n_probes, n_alike, n, n_pairs;
+    mc_tune_probe_t probe[N_POINTS][MOST_ROWS]; /* the first n_alike are of all sizes */
+    int32_t n_rows[N_POINTS];
     int32_t single[MC_MAX_ALGORITHMS]; /* the row of each algorithm, or -1 */
-    double bytes[N_POINTS];            /* of the whole vector, as it can be cut */
+    mc_tuned_pair_t pair[MC_TUNE_PAIRS];
+    int32_t paired[N_POINTS][MC_TUNE_PAIRS]; /* the row of each pair */
+    double bytes[N_POINTS];                  /* of the whole vector, as it can be cut */
     row_t row[N_POINTS][MOST_ROWS];
 };
 
 static void free_points(mc_tune_points_t *p)
 {
     for (int32_t i = 0; i < p->n; i++)
-        for (int32_t k = 0; k < p->n_rows; k++)
+        for (int32_t k = 0; k < p->n_rows[i]; k++)
             meshcoll_free(p->row[i][k].request);
     free(p->in);
     free(p->out);
@@ -78,6 +82,7 @@ static void find_repeats(const mc_tune_points_t *p, row_t *row)
         row->series = (mc_series_t){.repeats = 1};
         mc_batch_anew(p->whole, row->request, &row->used, &row->series);
         once = row->series.time[0];
+        row->once = run == 0 || once < row->once ? once : row->once;
     }
     const double repeats = least_seconds / once;
     row->series = (mc_series_t){.repeats = repeats < MOST_RUNS ? (int32_t)repeats : MOST_RUNS};
@@ -115,31 +120,88 @@ static void set_sizes(mc_tune_points_t *p)
     }
 }
 
+/* The one of the first `n` that is like the last, behind them; it may be that one. */
+static int32_t find_row(const mc_tune_probe_t *probe, int32_t n)
+{
+    int32_t k = 0;
+    while (probe[k].collective != probe[n].collective ||
+           strcmp(probe[k].strategy, probe[n].strategy) != 0)
+        k++;
+    return k;
+}
+
 /* The row of an algorithm, which may be a new one; -1: it is not timed. */
 static int32_t single_row(mc_tune_points_t *p, int32_t algorithm)
 {
-    mc_tune_probe_t *const last = &p->probe[p->n_rows];
-    if (!mc_tune_single(p->mesh, algorithm, last))
+    if (!mc_tune_single(p->mesh, algorithm, &p->probe[0][p->n_alike]))
         return -1;
-    int32_t k = 0;
-    while (strcmp(p->probe[k].strategy, last->strategy) != 0)
-        k++;
-    p->n_rows += k == p->n_rows;
+    const int32_t k = find_row(p->probe[0], p->n_alike);
+    p->n_alike += k == p->n_alike;
     return k;
+}
+
+/* The algorithm that took least at size `i`. */
+static int32_t fastest(const mc_tune_points_t *p, int32_t i, mc_choices_t left)
+{
+    int32_t best = mc_choices_take(&left);
+    while (left) {
+        const int32_t a = mc_choices_take(&left);
+        if (p->row[i][p->single[a]].once < p->row[i][p->single[best]].once)
+            best = a;
+    }
+    return best;
+}
+
+static int open_pairs(mc_tune_points_t *p, int32_t i)
+{
+    int status = MESHCOLL_OK;
+    for (int32_t k = 0; k < p->n_pairs && !status; k++) {
+        mc_tuned_pair_t *const pair = &p->pair[k];
+        const int32_t n = p->n_rows[i];
+        pair->first[i] = fastest(p, i, pair->of.first);
+        mc_tune_pair_probe(p->mesh, &pair->of, pair->first[i], &p->probe[i][n]);
+        p->paired[i][k] = find_row(p->probe[i], n);
+        if (p->paired[i][k] < n)
+            continue;
+        p->n_rows[i]++;
+        status = open_row(p, i, &p->probe[i][n], &p->row[i][n]);
+    }
+    return status;
+}
+
+/* Pairs last: they begin with what was the fastest by itself. */
+static int open_size(mc_tune_points_t *p, int32_t i)
+{
+    int status = MESHCOLL_OK;
+    if (i > 0)
+        memcpy(p->probe[i], p->probe[0], (size_t)p->n_alike * sizeof p->probe[0][0]);
+    while (p->n_rows[i] < p->n_alike && !status) {
+        const int32_t k = p->n_rows[i]++;
+        status = open_row(p, i, &p->probe[i][k], &p->row[i][k]);
+    }
+    return status ? status : open_pairs(p, i);
+}
+
+static void find_pairs(mc_tune_points_t *p)
+{
+    mc_tune_pair_t pair[MC_TUNE_PAIRS];
+    p->n_pairs = mc_tune_pairs(p->mesh, pair);
+    for (int32_t k = 0; k < p->n_pairs; k++)
+        p->pair[k].of = pair[k];
 }
 
 static int open_rows(mc_tune_points_t *p)
 {
     int status = MESHCOLL_OK;
-    while (mc_tune_probe(p->mesh, p->n_probes, &p->probe[p->n_probes]))
+    while (mc_tune_probe(p->mesh, p->n_probes, &p->probe[0][p->n_probes]))
         p->n_probes++;
-    p->n_rows = p->n_probes;
+    p->n_alike = p->n_probes;
     for (int32_t a = 0; a < mc_n_algorithms; a++)
         p->single[a] = single_row(p, a);
+    find_pairs(p);
     set_sizes(p);
     for (int32_t i = 0; i < p->n && !status; i++)
-        for (int32_t k = 0; k < p->n_rows && !status; k++)
-            status = open_row(p, i, &p->probe[k], &p->row[i][k]);
+        status = open_size(p, i);
     return status;
 }
 
@@ -167,7 +229,7 @@ int mc_tune_points_open(const mc_cluster_t *cluster, meshcoll_t *whole, mc_tune_
 void mc_tune_points_run(mc_tune_points_t *p)
 {
     for (int32_t i = 0; p && i < p->n; i++)
-        for (int32_t k = 0; k < p->n_rows; k++) {
+        for (int32_t k = 0; k < p->n_rows[i]; k++) {
             row_t *const row = &p->row[i][k];
             mc_batch_anew(p->whole, row->request, &row->used, &row->series);
         }
@@ -184,8 +246,13 @@ int mc_tune_points_close(mc_tune_points_t *p, mc_tuning_t *tuning)
         for (int32_t a = 0; a < mc_n_algorithms; a++)
             if (p->single[a] >= 0)
                 tuning->single[i][a] = mc_series_median(&p->row[i][p->single[a]].series);
+        for (int32_t k = 0; k < p->n_pairs; k++)
+            p->pair[k].seconds[i] = mc_series_median(&p->row[i][p->paired[i][k]].series);
     }
     tuning->n_points = p ? p->n : 0;
+    tuning->n_pairs = p ? p->n_pairs : 0;
+    for (int32_t k = 0; k < tuning->n_pairs; k++)
+        tuning->pair[k] = p->pair[k];
     if (p)
         free_points(p);
     return status;

@@ -47,8 +47,10 @@ for _ in 1 2; do
     gives 'j["command"], j["mesh"]["text"], j["links"][0]["dim"]' "('tune', 'gpu=4', 'gpu')"
     # every algorithm that may be planned has been timed at every size
     gives 'all(len(f) == len(j["links"][0]["at"]) and min(f) > 0 for f in j["links"][0]["factors"].values())' True
-    gives 'sorted(f for f in j["links"][0]["factors"] if f.startswith("allgather"))' \
+    gives 'sorted(f for f in j["links"][0]["factors"] if f.startswith("allgather:"))' \
         "['allgather:bruck', 'allgather:doubling', 'allgather:fullmesh', 'allgather:ring']"
+    gives 'sorted(f for f in j["links"][0]["factors"] if f.startswith("reduce/"))' \
+        "['reduce/gather:mst', 'reduce/gather:star']"
     gives 'sorted(j)' "['cluster', 'command', 'file', 'links', 'links_text', 'measured', 'mesh', 'rounds', 'seconds']"
 done
 out=$(cat "$MESHCOLL_TUNE_FILE")

@@ -241,7 +241,8 @@ Test(link, times_between_two_sizes_are_interpolated)
 
 static int32_t factor(const mc_links_t *links, const char *algorithm, int32_t near)
 {
-    return mc_links_factor(links, 0, MESHCOLL_ALLGATHER, algorithm, near);
+    const mc_factor_key_t key = {0, MESHCOLL_ALLGATHER, MESHCOLL_ALLGATHER, algorithm};
+    return mc_links_factor(links, &key, near);
 }
 
 Test(link, factors_lie_between_those_of_two_sizes)
@@ -267,10 +268,35 @@ Test(link, factors_lie_between_those_of_two_sizes)
         cr_expect_eq(factor(&again, "ring", near), 1000, "found once");
         cr_expect_eq(factor(&large, "star", near), MC_FACTOR_ONE);
     }
-    cr_expect_eq(mc_links_factor(&small, 0, MESHCOLL_ALLREDUCE, "ring", 0), 65535);
+    const mc_factor_key_t sum = {0, MESHCOLL_ALLREDUCE, MESHCOLL_ALLREDUCE, "ring"};
+    cr_expect_eq(mc_links_factor(&small, &sum, 0), 65535);
     const mc_links_t plain = links_of("lab,gpu=lab-shm;allgather.ring:0.7", "box=2,gpu=8");
-    cr_expect_eq(mc_links_factor(&plain, 1, MESHCOLL_ALLGATHER, "ring", 0), 700);
-    cr_expect_eq(mc_links_factor(&plain, 0, MESHCOLL_ALLGATHER, "ring", 0), MC_FACTOR_ONE);
+    mc_factor_key_t along = {1, MESHCOLL_ALLGATHER, MESHCOLL_ALLGATHER, "ring"};
+    cr_expect_eq(mc_links_factor(&plain, &along, 0), 700);
+    along.dim = 0;
+    cr_expect_eq(mc_links_factor(&plain, &along, 0), MC_FACTOR_ONE);
+}
+
+Test(link, a_factor_of_what_is_asked_for_goes_before_the_algorithm_s_own)
+{
+    const char *const text = "lab,gpu=lab-shm;allreduce/allgather.ring:0.7;allgather.ring:2;"
+                             "bcast/allgather.star:3";
+    const mc_links_t links = links_of(text, "gpu=8");
+    const mc_mesh_t mesh = mesh_of("gpu=8");
+    char buffer[MC_LINKS_TEXT];
+    mc_text_t printed = mc_text(buffer, sizeof buffer);
+    mc_links_print(&links, &mesh, &printed);
+    cr_expect_str_eq(strstr(buffer, ";allreduce/"), strstr(text, ";allreduce/"));
+    for (int32_t near = 0; near < 4; near++) {
+        mc_factor_key_t key = {0, MESHCOLL_ALLREDUCE, MESHCOLL_ALLGATHER, "ring"};
+        cr_expect_eq(mc_links_factor(&links, &key, near), 700);
+        key.asked = MESHCOLL_BCAST;
+        cr_expect_eq(mc_links_factor(&links, &key, near), 2000, "its own");
+        key.algorithm = "star";
+        cr_expect_eq(mc_links_factor(&links, &key, near), 3000);
+        key.asked = MESHCOLL_ALLGATHER;
+        cr_expect_eq(mc_links_factor(&links, &key, near), MC_FACTOR_ONE, "it has none");
+    }
 }
 
 Test(link, factors_are_one_for_each_size)
@@ -285,6 +311,8 @@ Test(link, factors_are_one_for_each_size)
     expect_error("lab,gpu=lab-shm;gatherall.ring:1", "COLLECTIVE.ALGORITHM");
     expect_error("lab,gpu=lab-shm;allgather.:1", "COLLECTIVE.ALGORITHM");
     expect_error("lab,gpu=lab-shm;allgather.abcdefghijklmn:1", "COLLECTIVE.ALGORITHM");
+    expect_error("lab,gpu=lab-shm;allred/allgather.ring:1", "ASKED/COLLECTIVE.ALGORITHM");
+    expect_error("lab,gpu=lab-shm;/allgather.ring:1", "ASKED/COLLECTIVE.ALGORITHM");
     expect_error("lab,gpu=lab-shm;allgather.ring:1;at:4KiB", "before its factors");
     const mc_mesh_t mesh = mesh_of("gpu=8");
     mc_links_t links = links_of("shm,gpu=shm;allgather.ring:1", "gpu=8");
@@ -294,6 +322,9 @@ Test(link, factors_are_one_for_each_size)
     links.factor[0].dim = 1;
     cr_expect_eq(mc_links_check(&links, &mesh), MESHCOLL_ERR_INVALID_ARG);
     links.factor[0].dim = 0;
+    links.factor[0].asked = MESHCOLL_COLLECTIVES;
+    cr_expect_eq(mc_links_check(&links, &mesh), MESHCOLL_ERR_INVALID_ARG);
+    links.factor[0].asked = MESHCOLL_ALLGATHER;
     links.n_factors = MC_LINK_FACTORS + 1;
     cr_expect_eq(mc_links_check(&links, &mesh), MESHCOLL_ERR_INVALID_ARG);
 }

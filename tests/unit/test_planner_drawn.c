@@ -36,15 +36,20 @@ static mc_link_t drawn_link(mc_random_t *r)
     return link;
 }
 
-/* On some links some algorithms take longer or shorter than their closed forms say. */
+/* On some links some algorithms take longer or shorter than their closed forms say, by themselves or as phases of others. */
 static void draw_factors(uint64_t which, mc_links_t *links)
 {
     mc_random_t random = mc_random_of(1122, which), *const r = &random;
     for (int32_t d = 0; d < links->ndims && mc_random_below(r, 2); d++)
-        for (int32_t a = 0; a < mc_n_algorithms; a++)
+        for (int32_t a = 0; a < mc_n_algorithms; a++) {
+            const mc_algorithm_t *const of = &mc_algorithms[a];
+            const uint64_t asked = mc_random_below(r, 2 * MESHCOLL_COLLECTIVES);
+            const mc_factor_key_t key = {
+                d, asked < MESHCOLL_COLLECTIVES ? (meshcoll_collective_t)asked : of->collective,
+                of->collective, of->name};
             for (int32_t k = 0; mc_random_below(r, 2) && k <= links->dim[d].n_points; k++)
-                mc_links_set_factor(links, d, mc_algorithms[a].collective, mc_algorithms[a].name, k,
-                                    drawn(r, 0.2, 5));
+                mc_links_set_factor(links, &key, k, drawn(r, 0.2, 5));
+        }
 }
 
 static place_t drawn_place(mc_random_t *r, const char *mesh, uint64_t k)

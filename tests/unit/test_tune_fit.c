@@ -177,7 +177,108 @@ Test(tune_fit, every_algorithm_that_is_planned_is_timed_alone)
         cr_expect_eq(strategy.phase[0].algorithm, a);
         cr_expect_eq(probe.dim, 1);
     }
-    cr_expect_leq(n, MC_LINK_FACTORS, "there is room for all");
+    mc_tune_pair_t pair[MC_TUNE_PAIRS];
+    cr_expect_eq(mc_tune_pairs(&grid, pair), 0);
+    cr_expect_leq(n + mc_tune_pairs(&line, pair), MC_LINK_FACTORS, "there is room for all");
+}
+
+static bool is_pair(const mc_tune_pair_t *pair, meshcoll_collective_t asked,
+                    meshcoll_collective_t second)
+{
+    return pair->asked == asked && mc_algorithms[pair->second].collective == second;
+}
+
+Test(tune_fit, every_second_phase_that_is_planned_is_timed_behind_a_first_one)
+{
+    mc_mesh_t line;
+    mc_tune_pair_t pair[MC_TUNE_PAIRS];
+    int32_t allgathers = 0, bcasts = 0;
+    cr_assert_eq(mc_mesh_parse("box=1,gpu=4", &line), MESHCOLL_OK);
+    const int32_t n = mc_tune_pairs(&line, pair);
+    cr_assert_lt(n, MC_TUNE_PAIRS, "there is room for all");
+    for (int32_t k = 0; k < n; k++) {
+        allgathers += is_pair(&pair[k], MESHCOLL_ALLREDUCE, MESHCOLL_ALLGATHER);
+        bcasts += is_pair(&pair[k], MESHCOLL_ALLGATHER, MESHCOLL_BCAST);
+        for (mc_choices_t left = pair[k].first; left;) {
+            const int32_t first = mc_choices_take(&left);
+            mc_tune_probe_t probe;
+            mc_strategy_t strategy;
+            mc_tune_pair_probe(&line, &pair[k], first, &probe);
+            cr_assert_eq(mc_strategy_parse(probe.strategy, pair[k].asked, &line, &strategy),
+                         MESHCOLL_OK, "%s", meshcoll_last_error());
+            cr_assert_eq(strategy.n_phases, 2);
+            cr_expect_eq(strategy.phase[0].algorithm, first);
+            cr_expect_eq(strategy.phase[1].algorithm, pair[k].second);
+            cr_expect_eq(probe.dim, 1);
+        }
+    }
+    cr_expect_eq(allgathers, 4);
+    cr_expect_eq(bcasts, 3, "all that are no composite");
+}
+
+/* Whatever the first phase's factor and the second one's own: with the one found the pair takes what it took. */
+Test(tune_fit, a_pair_takes_as_long_as_it_was_seen_to)
+{
+    mc_mesh_t line;
+    mc_tune_pair_t pair[MC_TUNE_PAIRS];
+    cr_assert_eq(mc_mesh_parse("gpu=4", &line), MESHCOLL_OK);
+    const mc_links_t links = links_of("shm,gpu=shm;reduce_scatter.ring:1.5;allgather.ring:2;"
+                                      "scatter.star:0.6;gather.mst:3",
+                                      &line);
+    const int32_t n = mc_tune_pairs(&line, pair);
+    for (int32_t k = 0; k < n; k++) {
+        mc_tune_probe_t probe;
+        double factor, none;
+        mc_links_t with = links;
+        mc_choices_t first = pair[k].first;
+        const mc_algorithm_t *const second = &mc_algorithms[pair[k].second];
+        mc_tune_pair_probe(&line, &pair[k], mc_choices_take(&first), &probe);
+        const double seen =
+            1.2 * seconds_of(&line, &links, probe.collective, probe.strategy, 1 << 20);
+        cr_assert_eq(mc_tune_pair_factor(&line, &links, &probe, 1 << 20, seen, &factor),
+                     MESHCOLL_OK);
+        const mc_factor_key_t key = {0, pair[k].asked, second->collective, second->name};
+        mc_links_set_factor(&with, &key, 0, factor);
+        cr_expect_float_eq(seconds_of(&line, &with, probe.collective, probe.strategy, 1 << 20) /
+                               seen,
+                           1, 2e-3, "%s", probe.strategy);
+        cr_assert_eq(mc_tune_pair_factor(&line, &links, &probe, 1 << 20, 0, &none), MESHCOLL_OK);
+        cr_expect_float_eq(none, mc_links_factor(&links, &key, 0) / 2e3, 1e-9,
+                           "half of its own at least");
+    }
+}
+
+Test(tune_fit, links_of_a_line_fit_into_their_text)
+{
+    mc_mesh_t line;
+    mc_tune_pair_t pair[MC_TUNE_PAIRS];
+    mc_tune_probe_t probe;
+    char buffer[MC_LINKS_TEXT];
+    cr_assert_eq(mc_mesh_parse("gpu=4", &line), MESHCOLL_OK);
+    mc_links_t links = links_of("shm", &line);
+    const double third = 1e-6 / 3;
+    for (int32_t k = 0; k < MC_LINK_POINTS; k++)
+        links.dim[0].point[links.dim[0].n_points++] =
+            (mc_link_point_t){(1 << 20) + k * 1e5, third,       third / 7,  third / 11,
+                              third / 1e3,         third / 9e3, third / 8e3};
+    for (int32_t a = 0; a < mc_n_algorithms; a++)
+        for (int32_t k = 0; k < MC_LINK_POINTS && mc_tune_single(&line, a, &probe); k++) {
+            const mc_factor_key_t key = {0, probe.collective, probe.collective,
+                                         mc_algorithms[a].name};
+            mc_links_set_factor(&links, &key, k, 11.111);
+        }
+    for (int32_t i = mc_tune_pairs(&line, pair) - 1; i >= 0; i--)
+        for (int32_t k = 0; k < MC_LINK_POINTS; k++) {
+            const mc_algorithm_t *const second = &mc_algorithms[pair[i].second];
+            const mc_factor_key_t key = {0, pair[i].asked, second->collective, second->name};
+            mc_links_set_factor(&links, &key, k, 11.111);
+        }
+    mc_text_t text = mc_text(buffer, sizeof buffer);
+    mc_links_print(&links, &line, &text);
+    mc_links_t again;
+    cr_expect_lt(text.length, sizeof buffer - 1);
+    cr_assert_eq(mc_links_parse(buffer, &line, &again), MESHCOLL_OK, "%s", meshcoll_last_error());
+    cr_expect_eq(again.n_factors, links.n_factors);
 }
 
 /* Saved up is what leaves a box: of racks of boxes at the port of the box, over whose wire racks go. */
