@@ -85,6 +85,8 @@ void mc_batch_anew(meshcoll_t *whole, meshcoll_request_t *request, const mc_used
         mc_tune_check(meshcoll_barrier(whole), "a barrier");
         read_over(used->out, used->out_bytes);
         memset(used->in, 0, used->in_bytes);
+        /* ranks that share a core do so in turn: the moment is set when the last one has */
+        mc_tune_check(meshcoll_barrier(whole), "a barrier");
         began[at] = begin_together(whole);
         mc_tune_check(meshcoll_start(request), "a start");
         mc_tune_check(meshcoll_wait(request), "a message");
