@@ -39,12 +39,6 @@ static bool is_pushed(const mc_traffic_t *phase, bool crowded)
     }
 }
 
-static bool is_mutual(const mc_traffic_t *phase)
-{
-    const meshcoll_collective_t moves = (meshcoll_collective_t)phase->moves;
-    return mc_moves[moves].from != MC_ROOT && mc_moves[moves].to != MC_ROOT;
-}
-
 void mc_alike_find(const mc_plan_t *plan, bool crowded, mc_task_t *task)
 {
     const mc_step_t *next = NULL; /* the send behind, as long as nobody writes to its chunks */
@@ -54,7 +48,7 @@ void mc_alike_find(const mc_plan_t *plan, bool crowded, mc_task_t *task)
             if (next && are_alike(s, next))
                 task[t].more = task[next - plan->step].more + 1;
             task[t].pushed = is_pushed(&plan->traffic[s->phase], crowded);
-            task[t].mutual = is_mutual(&plan->traffic[s->phase]);
+            task[t].mutual = !mc_moves[plan->traffic[s->phase].moves].rooted;
             next = s;
         } else if (next && may_write_to(s, next)) {
             next = NULL;

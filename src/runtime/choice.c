@@ -172,14 +172,6 @@ static double largest_over_mean(const mc_mesh_t *mesh, const mc_wish_t *wish,
     return mc_algorithms[phase->algorithm].slices && rounds > 1 ? (boxes - 1.0) / rounds : 1;
 }
 
-/* Does every rank send and receive in this phase? */
-static bool is_exchange(const mc_phase_t *phase)
-{
-    const meshcoll_collective_t move = mc_algorithms[phase->algorithm].collective;
-    return move == MESHCOLL_ALLTOALL || move == MESHCOLL_ALLGATHER ||
-           move == MESHCOLL_REDUCE_SCATTER || move == MESHCOLL_ALLREDUCE;
-}
-
 /* Largest message of a phase in which ranks' sends are paced, as the executor has it of the plan; 0: they are not. */
 static size_t piece_of(const mc_mesh_t *mesh, const mc_wish_t *wish, const mc_strategy_t *s,
                        int32_t phase)
@@ -191,7 +183,8 @@ static size_t piece_of(const mc_mesh_t *mesh, const mc_wish_t *wish, const mc_st
     const int32_t crowd =
         mc_mesh_crowd(mesh, wish->wire, mc_placements_rooted(mesh, state) | single) *
         (wish->beside > 0 ? wish->beside : 1);
-    if (is_exchange(p))
+    const bool all_send = !mc_moves[mc_algorithms[p->algorithm].collective].rooted;
+    if (all_send)
         return mc_hold_piece(wish->window, crowd);
     return has_credits(mesh, p) ? mc_hold_credited(wish->window, crowd) : 0;
 }
