@@ -83,12 +83,12 @@ void mc_huge_pages(const mc_executor_t *x)
     const uint32_t n = ranges_of(b, range);
     range_t whole = {0};
     for (uint32_t i = 0; i < n; i++) {
-        if (i > 0 && range[i].at <= whole.end) {
-            whole.end = range[i].end > whole.end ? range[i].end : whole.end;
-            continue;
+        if (range[i].at > whole.end) {
+            collapse(whole, page);
+            whole = range[i];
+        } else if (range[i].end > whole.end) {
+            whole.end = range[i].end;
         }
-        collapse(whole, page);
-        whole = range[i];
     }
     collapse(whole, page);
     free(range);

@@ -37,8 +37,8 @@ typedef struct {
     mc_seen_t dim[MC_MAX_DIMS];
     int32_t n_points; /* of a single line in memory: its link at several sizes */
     mc_link_point_t point[MC_LINK_POINTS];
-    double single[MC_LINK_POINTS]
-                 [MC_MAX_ALGORITHMS]; /* seconds of algorithms there; 0: not timed */
+    /* seconds of algorithms there; 0: not timed */
+    double single[MC_LINK_POINTS][MC_MAX_ALGORITHMS];
     int32_t n_pairs;
     mc_tuned_pair_t pair[MC_TUNE_PAIRS];
     double burst; /* seconds that the bytes of mc_tune_burst take, which follow on a pause */

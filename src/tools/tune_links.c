@@ -105,7 +105,7 @@ static int add_factors(const mc_mesh_t *mesh, const mc_tuning_t *tuning, mc_link
     mc_strategy_t strategy;
     int status = MESHCOLL_OK;
     for (int32_t a = 0; a < mc_n_algorithms && !status; a++) {
-        if (tuning->n_points == 0 || !mc_tune_single(mesh, a, &probe))
+        if (!mc_tune_single(mesh, a, &probe))
             continue;
         status = mc_strategy_parse(probe.strategy, probe.collective, mesh, &strategy);
         for (int32_t i = 0; i < tuning->n_points && !status; i++) {

@@ -81,7 +81,8 @@ static void write_head(mc_shm_slot_t *slot, mc_shm_kind_t kind, const mc_message
     slot->bytes = m->bytes;
 }
 
-/* Of a page at most; its reader is still to be told. The head comes last: its line is the one that the reader looks at all the time, and takes away. */
+/* Of a page at most; its reader is still to be told. The head comes last: its line is the one that the reader looks at all
+ * the time, and takes away. */
 static void write_message(link_t *link, mc_shm_slot_t *slot, const mc_message_t *m)
 {
     gather_spans(m->bytes <= MC_SHM_SMALL ? slot->data : page_to_fill(link), m);

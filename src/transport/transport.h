@@ -150,8 +150,7 @@ struct mc_transport {
     bool greets;  /* a connection needs both ends' progress to stand */
     int fd;       /* -1: progress is all there is */
     bool streams; /* a send completes without its receiver, when the wire has taken it */
-    bool
-        pulls; /* one end moves large messages through the kernel, page by page of the other's memory */
+    bool pulls;   /* one end moves large messages by the kernel, page by page of the other's */
 };
 
 static inline int32_t mc_transport_known_as(const mc_transport_t *t, int32_t rank)
