@@ -7,8 +7,12 @@
 static void print_what(const bench_t *bench)
 {
     const options_t *const o = &bench->options;
-    printf("# meshcoll-bench %s: %s %s", meshcoll_version(),
-           meshcoll_collective_name(o->collective), meshcoll_datatype_name(o->datatype));
+    printf("# meshcoll-bench %s: %s", meshcoll_version(), options_collective(o));
+    if (o->barrier) {
+        printf("\n");
+        return;
+    }
+    printf(" %s", meshcoll_datatype_name(o->datatype));
     if (collective_reduces(o->collective))
         printf(" %s", meshcoll_op_name(o->op));
     if (collective_has_root(o->collective))
