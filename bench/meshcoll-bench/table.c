@@ -171,7 +171,7 @@ void table_foot(const bench_t *bench)
         wrong += bench->row[i].wrong;
     if (wrong > 0)
         printf("# WRONG: %llu elements\n", (unsigned long long)wrong);
-    else if (bench->options.check)
+    else if (bench->row[0].checked)
         printf("# every result was right\n");
     fflush(stdout);
 }
