@@ -145,7 +145,7 @@ int mc_shm_bell_open(const mc_shm_address_t *address, int *fd)
     return MESHCOLL_OK;
 }
 
-/* A bell that cannot be rung wakes by itself: sleeps are short (handle.c). */
+/* A bell that cannot be rung wakes by itself: sleeps are short (runtime/progress.h). */
 void mc_shm_bell_ring(int fd, const mc_shm_address_t *address)
 {
     struct sockaddr_un name;

@@ -53,7 +53,7 @@ struct mc_io {
     size_t awaited;
     /* by transports that move the bytes themselves */
     mc_message_t message; /* its spans: those that are left */
-    mc_taker_t taker;     /* reduce is NULL where bytes are written to the message's spans */
+    mc_taker_t taker;     /* take is NULL where bytes are written to the message's spans */
     size_t done, at;      /* bytes: of the message, of its first span that is left */
     uint64_t offer[3];    /* what the peer said of its end */
     size_t offer_at;
