@@ -68,6 +68,9 @@ typedef struct {
 /* The cheapest path that was met. */
 typedef struct {
     double seconds;
+/* Powers of two. */
+enum { MC_MOST_CUTS = 16 };
+
     uint32_t segments;
     int32_t n_phases;
     uint64_t path[MC_MAX_PHASES];
