@@ -56,12 +56,14 @@ static inline void mc_wait_turn(meshcoll_t *h, mc_waiting_t *w)
         w->in_vain = false;
         return;
     }
-    const uint32_t looks = mc_wait_looks(h);
+    const uint32_t looks = mc_wait_looks(h), awake = looks + mc_wait_yields(h);
     w->idle++;
-    if (w->idle > looks + mc_wait_yields(h))
+    if (w->idle > awake) {
         w->in_vain = mc_handle_sleep(h, w->in_vain);
-    else if (w->idle > looks)
+        mc_handle_slept(h, w->idle - awake);
+    } else if (w->idle > looks) {
         sched_yield();
+    }
 }
 
 #endif

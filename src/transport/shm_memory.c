@@ -12,6 +12,7 @@
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -66,11 +67,27 @@ int mc_shm_memory_create(int32_t n, mc_shm_mapping_t *mapping, mc_shm_address_t 
     return MESHCOLL_OK;
 }
 
+enum { PATH_TEXT = 64 };
+
+static void print_path(const mc_shm_address_t *address, char path[PATH_TEXT])
+{
+    snprintf(path, PATH_TEXT, "/proc/%d/fd/%d", (int)address->pid, address->fd);
+}
+
+bool mc_shm_memory_is_there(const mc_shm_address_t *address)
+{
+    char path[PATH_TEXT];
+    struct stat s;
+    print_path(address, path);
+    return lstat(path, &s) == 0 ||
+           errno != ENOENT; /* of a process that nobody has waited for too */
+}
+
 int mc_shm_memory_open(const mc_shm_address_t *address, int32_t n, mc_shm_mapping_t *mapping)
 {
-    char path[64];
+    char path[PATH_TEXT];
     mc_shm_mapping_t opened;
-    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)address->pid, address->fd);
+    print_path(address, path);
     const int fd = open(path, O_RDWR | O_CLOEXEC);
     if (fd < 0)
         return fail_errno(path);

@@ -138,6 +138,8 @@ typedef struct {
     uint32_t (*progress)(mc_transport_t *t);
     /* OK: `fd` becomes readable at the next event. IN_PROGRESS: there are events already. */
     int (*arm)(mc_transport_t *t);
+    /* For who has long waited in vain: OK, or an error where a rank is gone that it waits for. NULL: there is no telling. */
+    int (*check)(mc_transport_t *t);
     /* Frees the transport and its connections, when all operations are complete on all ranks. */
     void (*close)(mc_transport_t *t);
 } mc_transport_ops_t;

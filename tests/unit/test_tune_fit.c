@@ -300,9 +300,11 @@ Test(tune_fit, a_burst_is_that_of_the_port_it_passes)
 {
     static const struct {
         const char *mesh, *links;
-        int32_t port;
-    } cases[] = {
-        {"box=4,gpu=4", "lab", 0}, {"rack=2,box=2,gpu=4", "lab", 1}, {"x=1,y=3", "lab", 1}};
+        int32_t port, other; /* dimensions; -1: none */
+    } cases[] = {{"box=4,gpu=4", "lab", 0, -1},
+                 {"rack=2,box=2,gpu=4", "lab", 1, -1},
+                 {"x=1,y=3", "lab", 1, -1},
+                 {"x=4,y=4", "x=lab-net;wire:own,y=lab-net;wire:own", 0, 1}};
     for (size_t i = 0; i < MC_COUNT(cases); i++) {
         mc_mesh_t mesh;
         char text[MC_TUNE_SHAPE];
@@ -311,11 +313,14 @@ Test(tune_fit, a_burst_is_that_of_the_port_it_passes)
         mc_links_t found = links_of(cases[i].links, &mesh), shaped = found;
         shaped.dim[cases[i].port].pulled = found.dim[cases[i].port].pulled = false;
         shaped.dim[cases[i].port].burst = 12000;
+        if (cases[i].other >= 0)
+            shaped.dim[cases[i].other].burst = 12000;
         const double seconds = seconds_of(&mesh, &shaped, MESHCOLL_ALLREDUCE, text, MC_TUNE_BURST) -
                                seconds_of(&mesh, &shaped, MESHCOLL_ALLREDUCE, text, 0);
         cr_assert_eq(mc_tune_keep_burst(&mesh, seconds, &found), MESHCOLL_OK);
         for (int32_t d = 0; d < mesh.ndims; d++)
-            cr_expect_float_eq(found.dim[d].burst, d == cases[i].port ? 12000 : 0, 2,
+            cr_expect_float_eq(found.dim[d].burst,
+                               d == cases[i].port || d == cases[i].other ? 12000 : 0, 2,
                                "%s of %s: %g", mesh.dim[d].name, cases[i].mesh, found.dim[d].burst);
     }
 }
