@@ -268,7 +268,6 @@ static void mismatch(size_t sent_bytes, const int32_t *known_as, const char *sai
     close_pair(&p);
 }
 
-/* Who is sent to itself meanwhile does not wait for a receiver to fetch it, nor to be asked for help. */
 Test(shm, lacks_what_is_awaited_until_it_is_there)
 {
     pair_t p = open_pair(MC_SHM_READ);
@@ -288,6 +287,7 @@ Test(shm, lacks_what_is_awaited_until_it_is_there)
     close_pair(&p);
 }
 
+/* Who is sent to itself meanwhile does not wait for a receiver to fetch it, nor to be asked for help. */
 Test(shm, mutual_messages_go_in_pieces_up_to_a_larger_size)
 {
     for (int mutual = 0; mutual < 2; mutual++) {
