@@ -184,7 +184,7 @@ static int meet(link_t *link, const mc_shm_slot_t *slot, const char *data, size_
     } else if (wants_pieces(link, io)) {
         if (!reply(link, MC_SHM_GIVE, io))
             mc_io_append(&link->replies, io);
-    } else if (share(link, io) || !read_on(link, io)) {
+    } else if ((slot->kind == MC_SHM_OFFER && share(link, io)) || !read_on(link, io)) {
         mc_io_append(&link->reading, io); /* shared: when all links' senders have been told */
     }
     return MESHCOLL_IN_PROGRESS;
@@ -303,6 +303,7 @@ static bool read_slot(link_t *link, const mc_shm_slot_t *slot)
     case MC_SHM_MESSAGE:
         return arrive(link, slot, mc_shm_data(link, slot));
     case MC_SHM_OFFER:
+    case MC_SHM_LEFT:
     case MC_SHM_POSTED:
         return arrive(link, slot, NULL);
     case MC_SHM_SHARE:

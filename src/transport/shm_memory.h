@@ -25,6 +25,7 @@ typedef enum {
     MC_SHM_MESSAGE, /* of `bytes`; what is more than a page follows in pieces */
     MC_SHM_OFFER,   /* of `bytes`, in the sender's memory: word = {its io, data, 0} or {its io,
                        spans, how many} */
+    MC_SHM_LEFT,    /* the same; its sender does not help to move it */
     MC_SHM_TAKEN,   /* to the sender: word = {its io}; the receiver has read it */
     MC_SHM_GIVE,    /* to the sender: word = {its io, the receiver's io}; give it in pieces */
     MC_SHM_PIECE,   /* of a message: tag = the receiver's io; 0: of the one that began last */

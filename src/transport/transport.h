@@ -27,6 +27,9 @@ typedef struct {
     bool pushed;
     /* Of a send: its receiver sends as well, and neither has time to help the other. */
     bool mutual;
+    /* Of a send: others read what its sender has for them meanwhile, on its own core too, where who helps one keeps another
+     * waiting. */
+    bool unhelped;
 } mc_message_t;
 
 typedef struct mc_io mc_io_t;
