@@ -126,11 +126,9 @@ def peer_targets(cluster, cells):
 
 def planner_targets(cells):
     regrets = [(cell.name(), cell.regret["regret"], 0.20) for cell in cells if "regret" in cell.regret]
-    found = []
-    if regrets:
-        mean = geometric_mean([1 + value for _, value, _ in regrets]) - 1
-        found.append(Target("regret, mean <= 5 %", [(f"{len(regrets)} cells", mean, 0.05)], "%", "mean"))
-        found.append(Target("regret, worst <= 20 %", regrets, "%", expected=len(cells)))
+    mean = [(f"{len(regrets)} cells", geometric_mean([1 + one for _, one, _ in regrets]) - 1, 0.05)] if regrets else []
+    found = [Target("regret, mean <= 5 %", mean, "%", "mean"),
+             Target("regret, worst <= 20 %", regrets, "%", expected=len(cells))]
     chosen = [cell.model() for cell in cells if cell.size > BURST and cell.model()]
     for what, ratios in (("choices", chosen), ("all tried", model_of_tried(cells))):
         errors = [abs(ratio - 1) for ratio in ratios]

@@ -426,9 +426,11 @@ static void weigh(const equation_t *e, int32_t n, const double value[UNKNOWNS], 
 /* What a message takes besides its bytes hardly depends on how many they are: half of what it takes at the smallest size at
  * least, which times of large vectors do not tell; and twice what it takes at the next smaller size at most, as protocols
  * change. Without that, bytes that collectives move in unlike ways are found in their numbers of messages. */
-static range_t range_after(const mc_link_point_t *smaller, int32_t n)
+static range_t range_after(const mc_link_point_t *smaller, int32_t n, bool alone)
 {
     range_t range = not_negative();
+    if (alone)
+        range.most[BETA] = range.most[BUS] = range.most[GAMMA] = 0;
     if (n == 0)
         return range;
     range.least[ALPHA] = smaller[0].alpha / 2;
@@ -441,12 +443,13 @@ static range_t range_after(const mc_link_point_t *smaller, int32_t n)
 }
 
 int mc_tune_fit_at(const mc_mesh_t *mesh, const double seconds[MC_TUNE_PROBES], double bytes,
-                   const mc_link_point_t *smaller, int32_t n_smaller, mc_link_point_t *point)
+                   const mc_link_point_t *smaller, int32_t n_smaller, bool alone,
+                   mc_link_point_t *point)
 {
     enum { SWEEPS = 20000, WEIGHINGS = 4 };
     equation_t e[MC_TUNE_PROBES], weighed[MC_TUNE_PROBES];
     double value[UNKNOWNS];
-    const range_t range = range_after(smaller, n_smaller);
+    const range_t range = range_after(smaller, n_smaller, alone);
     mc_tune_probe_t probe;
     mc_links_t links;
     int32_t n = 0;

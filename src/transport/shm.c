@@ -397,6 +397,15 @@ static uint32_t shm_progress(mc_transport_t *t)
     return n;
 }
 
+/* Who lacks one message cannot be done, whatever else has come. */
+static bool shm_lacks(const mc_transport_t *t)
+{
+    const link_t *link = ((const shm_t *)t)->links;
+    while (link && !link->awaited.first)
+        link = link->next;
+    return link && !mc_shm_news(link);
+}
+
 static bool has_work(link_t *link)
 {
     if (mc_shm_news(link) || link->reading.first || link->helped.io)
@@ -503,6 +512,7 @@ static const mc_transport_ops_t shm_ops = {
     .recv = shm_recv,
     .recv_reduce = shm_recv_reduce,
     .tell = mc_shm_tell,
+    .lacks = shm_lacks,
     .progress = shm_progress,
     .arm = shm_arm,
     .check = shm_check,

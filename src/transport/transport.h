@@ -134,6 +134,8 @@ typedef struct {
     /* Wakes those who sleep and were sent something since: to be called when all sends that can begin have begun. NULL: sends
      * do so themselves. */
     void (*tell)(mc_transport_t *t);
+    /* Is some message that is awaited not there yet? Fewer looks than progress takes. NULL: progress tells. */
+    bool (*lacks)(const mc_transport_t *t);
     /* Moves what can move; how many events there were. */
     uint32_t (*progress)(mc_transport_t *t);
     /* OK: `fd` becomes readable at the next event. IN_PROGRESS: there are events already. */
