@@ -83,9 +83,9 @@ int32_t mc_algorithm_receivers(int32_t algorithm, int32_t len)
     return all || fan == MC_FAN_OUT_LOG ? others(all, len) : 1;
 }
 
-bool mc_algorithm_passes_on(int32_t algorithm)
+bool mc_algorithm_passes_on(int32_t algorithm, int32_t len)
 {
-    return mc_algorithms[algorithm].fan == MC_FAN_CHAIN;
+    return len > 2 && mc_algorithms[algorithm].fan == MC_FAN_CHAIN;
 }
 
 unsigned mc_algorithm_single(int32_t algorithm, const mc_mesh_t *mesh, mc_dims_t dims)

@@ -53,7 +53,7 @@ bool mc_algorithm_aligned(int32_t algorithm, int32_t len);
 int32_t mc_algorithm_senders(int32_t algorithm, int32_t len);
 int32_t mc_algorithm_receivers(int32_t algorithm, int32_t len);
 /* Does a rank send to one that passes it on to others, so that nothing comes back? */
-bool mc_algorithm_passes_on(int32_t algorithm);
+bool mc_algorithm_passes_on(int32_t algorithm, int32_t len);
 
 /* Dimensions of its line, a bit each, along which one rank alone sends to other boxes: where a tree halves powers of
  * two, its halves are whole boxes, each with a root (mc_mesh_crowd). */
