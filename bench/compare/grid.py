@@ -8,6 +8,7 @@ SIZES = "8,64,512,4K,32K,256K,1M,8M,64M"
 QUICK_SIZES = "64,32K,256K"
 ONE_BOX = "one-box"             # in the place of a rate
 DIM_NAMES = {2: ["box", "gpu"], 3: ["rack", "box", "gpu"]}
+BARRIER = "barrier"             # moves no data: one cell, of 0 bytes
 WITH_BLOCKS = {"scatter", "gather", "allgather", "reduce_scatter", "alltoall"}
 
 
@@ -37,6 +38,8 @@ def parse_rate(text):
 
 
 def size_text(count):
+    if count == 0:
+        return "-"
     for unit, shift in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
         if count >= 1 << shift and count % (1 << shift) == 0:
             return f"{count >> shift} {unit}"
@@ -69,12 +72,14 @@ class Cluster:
 
     def bound(self, collective, size):
         """Seconds no algorithm can go below where the boxes' network is the bottleneck; None without one."""
-        if not self.bytes_per_second or self.boxes < 2:
+        if not self.bytes_per_second or self.boxes < 2 or collective == BARRIER:
             return None
         return volume(collective, self.in_box) * size / self.bytes_per_second
 
     def sizes(self, collective, wanted):
         """What is really measured: blocks are equal, as meshcoll-bench rounds; sizes that become one are one."""
+        if collective == BARRIER:
+            return [0]
         parts = self.ranks if collective in WITH_BLOCKS else 1
         return sorted({max(size // ELEMENT // parts, 1) * parts * ELEMENT for size in wanted})
 

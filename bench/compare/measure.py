@@ -8,7 +8,7 @@ import time
 
 import programs
 from contenders import OURS, ROOT, environment, ours
-from grid import UsageError
+from grid import BARRIER, UsageError
 from store import now
 
 LAUNCH_PATIENCE = 40.0      # seconds until a program must have said something
@@ -49,7 +49,7 @@ class Session:
     def find_collectives(self):
         listed = json.loads(programs.output_of([self.tool("meshcoll"), "list", "collectives", "--json"]) or "{}")
         return pick("--collectives", self.settings["collectives"],
-                    [one["name"] for one in listed.get("collectives", [])])
+                    [*(one["name"] for one in listed.get("collectives", [])), BARRIER])
 
     def find_peers(self, cluster):
         return [one for one in self.peers.all(cluster) if one.name in self.variants]
@@ -108,10 +108,9 @@ def tune(session, cluster):
 
 # --- a round of one contender ----------------------------------------------------------------------------------
 
-def measure_round(session, cluster, contender, number, cells):
-    """All cells not measured yet; each leaves a record, of its time or of why there is none."""
+def measure_round(session, cluster, contender, number, todo):
+    """Each cell leaves a record, of its time or of why there is none."""
     key = (cluster.key, number, contender.name)
-    todo = [cell for cell in cells if not session.store.measured(*key, *cell)]
     launch = launch_ours if contender.name == OURS else launch_peer
     useless = 0
     while todo:
@@ -236,9 +235,11 @@ def bench(session, cluster, contender, collective, sizes, strategies, options, t
                                                     runs * slowest(cluster, collective, max(sizes)))
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "rows.json")
+        if collective != BARRIER:
+            options = ["--sizes", ",".join(map(str, sizes)), *options]
         program = [session.tool("meshcoll-bench"), "--collective", collective, "--mesh", mesh,
-                   "--strategies", "\n".join(strategies), "--sizes", ",".join(map(str, sizes)),
-                   "--json", path, "--gate", gate_in(folder), *IN_PLACE.get(collective, []), *options]
+                   "--strategies", "\n".join(strategies), "--json", path, "--gate", gate_in(folder),
+                   *IN_PLACE.get(collective, []), *options]
         try:
             return session.start(contender, cluster, program, lambda: patience, lambda line: None)
         finally:
@@ -262,6 +263,21 @@ def hopeless(session, cluster, peers, contender, cell):
     return dear and good[contender.name] > s["prune"] * min(good.values())
 
 
+def to_measure(session, cluster, number, contender):
+    """A contender's cells of a round that have no time yet."""
+    peers = session.find_peers(cluster)
+    weighed = number > 1 and contender.name != OURS and session.settings["prune"]
+    return [cell for cell in session.wanted(cluster)
+            if not session.store.measured(cluster.key, number, contender.name, *cell)
+            and not (weighed and hopeless(session, cluster, peers, contender, cell))]
+
+
+def rounds_left(session, cluster):
+    return [number for number in range(1, session.settings["rounds"] + 1)
+            if any(to_measure(session, cluster, number, one)
+                   for one in [ours(cluster, session.tune_file)] + session.find_peers(cluster))]
+
+
 def run_round(session, cluster, number):
     """Everybody once, starting with another one each round."""
     peers = session.find_peers(cluster)
@@ -272,9 +288,9 @@ def run_round(session, cluster, number):
                                 "command": contender.describe(cluster)}
     turn = (number - 1) % len(everybody)
     for contender in everybody[turn:] + everybody[:turn]:
-        cells = session.wanted(cluster)
-        if number > 1 and contender.name != OURS and session.settings["prune"]:
-            cells = [cell for cell in cells if not hopeless(session, cluster, peers, contender, cell)]
+        cells = to_measure(session, cluster, number, contender)
+        if not cells:
+            continue
         began = time.monotonic()
         measure_round(session, cluster, contender, number, cells)
         session.say(f"{cluster.key} round {number}: {contender.name}, {len(cells)} cells, "

@@ -5,7 +5,7 @@
  *     mpirun -n RANKS peer [-n ITERATIONS] [-t SECONDS] [-w WARMUP] [--gate FILE] COLLECTIVE:BYTES…
  *
  * A cell is a collective and the bytes of its whole vector (alltoall: of one rank's send buffer), a
- * multiple of 4, and of 4 × ranks where ranks hold blocks. Rank 0 prints a JSON object a line: the
+ * multiple of 4, and of 4 × ranks where ranks hold blocks; of a barrier 0. Rank 0 prints a JSON object a line: the
  * library's version, then for each cell one when it begins and one with its times.
  */
 #include "../common/gate.h"
@@ -22,7 +22,14 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LEAST_ROUNDS = 3, BASE_BITS = 16, FACTORS = 4, MOST_RANKS = 128, POISON = 0xA5 };
+enum {
+    LEAST_ROUNDS = 3,
+    BASE_BITS = 16,
+    FACTORS = 4,
+    MOST_RANKS = 128,
+    POISON = 0xA5,
+    LATE_US = 2000
+};
 
 typedef enum {
     BCAST,
@@ -33,6 +40,7 @@ typedef enum {
     REDUCE_SCATTER,
     ALLREDUCE,
     ALLTOALL,
+    BARRIER,
     KINDS
 } kind_t;
 
@@ -49,6 +57,7 @@ static const struct {
     [REDUCE_SCATTER] = {.name = "reduce_scatter", .out_block = true, .reduces = true},
     [ALLREDUCE] = {.name = "allreduce", .reduces = true},
     [ALLTOALL] = {.name = "alltoall"},
+    [BARRIER] = {.name = "barrier"},
 };
 
 typedef struct {
@@ -120,7 +129,8 @@ static cell_t parse_cell(const char *text)
         const unsigned long long bytes = strtoull(colon + 1, &end, 10);
         const unsigned long long unit =
             sizeof(float) * (has_blocks((kind_t)k) ? (unsigned)size : 1U);
-        if (end == colon + 1 || *end || bytes == 0 || bytes % unit || bytes / 4 > INT32_MAX)
+        if (end == colon + 1 || *end || (bytes == 0) != (k == BARRIER) || bytes % unit ||
+            bytes / 4 > INT32_MAX)
             break;
         return (cell_t){(kind_t)k, (size_t)(bytes / sizeof(float))};
     }
@@ -258,6 +268,9 @@ static void run(const view_t *view)
     case REDUCE_SCATTER:
         MPI_Reduce_scatter_block(in, out, n, MPI_FLOAT, MPI_SUM, comm);
         return;
+    case BARRIER:
+        MPI_Barrier(comm);
+        return;
     case ALLTOALL:
         MPI_Alltoall(in, n, MPI_FLOAT, out, n, MPI_FLOAT, comm);
         return;
@@ -285,6 +298,27 @@ static double run_after_barrier(const view_t *view, bool used)
     if (gate)
         gate_leave(gate, end);
     return end - begin;
+}
+
+/* Wrong results, of all ranks. Nobody may leave a barrier before all have come: the last rank comes late. */
+static unsigned long long run_checked(const view_t *view)
+{
+    if (view->cell.kind != BARRIER) {
+        fill(view);
+        run_after_barrier(view, false);
+        return wrong(view);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == size - 1)
+        usleep(LATE_US);
+    const double came = now();
+    run(view);
+    const double left = now();
+    double last;
+    MPI_Allreduce(&came, &last, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    unsigned long long early = left < last, all;
+    MPI_Allreduce(&early, &all, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
+    return all;
 }
 
 /* Rank 0's clock decides for all whether there is another round, as in meshcoll-bench. */
@@ -327,9 +361,7 @@ static void measure(const options_t *o, const view_t *view)
                view->cell.whole * sizeof(float));
         fflush(stdout);
     }
-    fill(view);
-    run_after_barrier(view, false);
-    const unsigned long long bad = wrong(view);
+    const unsigned long long bad = run_checked(view);
     clear(view);
     for (int i = 0; i < o->warmup; i++)
         run_after_barrier(view, false);

@@ -122,7 +122,7 @@ def draw(title, over, cells, reference, path):
 
 def draw_cluster(runs, cluster, out):
     """The files drawn. Over the bound only where it bounds anything: above the shaper's burst."""
-    cells = runs.cells(cluster)
+    cells = [cell for cell in runs.cells(cluster) if cell.size]      # barriers have no place among sizes
     large = [cell for cell in cells if cell.size > stats.BURST]
     wanted = [("bound", "the lower bound", "bound", large, over_bound),
               ("peer", "the best peer's", "best peer's", cells, over_peer)]

@@ -11,6 +11,7 @@ import statistics
 
 import programs
 from contenders import ours
+from grid import BARRIER, ELEMENT
 from measure import OutOfTime, bench
 from store import now
 
@@ -20,11 +21,15 @@ SMALL = 0.05
 CLOSE = 0.99        # another one must have been faster than so much of the choice's time to be looked at again
 
 
+def to_measure(session, cluster):
+    def known(cell):
+        have = session.store.regret(cluster.key, *cell)
+        return have and "failed" not in have
+    return [cell for cell in session.wanted(cluster) if not known(cell)]
+
+
 def measure_regrets(session, cluster):
-    for collective, size in session.wanted(cluster):
-        have = session.store.regret(cluster.key, collective, size)
-        if have and "failed" not in have:
-            continue
+    for collective, size in to_measure(session, cluster):
         try:
             record = measure_cell(session, cluster, collective, size)
         except OutOfTime:
@@ -112,6 +117,8 @@ def candidates(session, cluster, collective, size):
     """What the cheapest should take, the planner's top N but the first (that is the choice itself), named
     strategies that are none of them, and the names of those priced too high to be plausible."""
     tuned = session.store.data["tunes"][cluster.key]
+    if collective == BARRIER:       # what meshcoll's is made of
+        collective, size = "allreduce", ELEMENT
     command = [session.tool("meshcoll"), "plan", collective, "--mesh", tuned["mesh"], "--links", tuned["links"],
                "--bytes", str(size), "--json"]
 

@@ -8,7 +8,9 @@ import sys
 import grid
 import stats
 from contenders import HERE, OURS
+import overview
 from runs import Runs
+from text import count_text, percent_text, ratio_text, spread_text, table, time_text
 
 METHOD = """\
 Every contender runs in turn, round by round, all its cells of a round in as few launches as can be; the next
@@ -40,45 +42,6 @@ More: docs/compare.md."""
 SAID = ("warmup", "iterations", "cell_seconds", "prune", "top", "plausible")    # the settings that METHOD names
 
 
-# --- small pieces ------------------------------------------------------------------------------------------------
-
-def time_text(seconds):
-    if seconds is None:
-        return "-"
-    for unit, scale in (("s", 1), ("ms", 1e-3), ("us", 1e-6)):
-        if seconds >= scale:
-            return f"{seconds / scale:.3g} {unit}"
-    return f"{seconds / 1e-6:.2f} us"
-
-
-def ratio_text(value):
-    return "-" if value is None else f"{value:.2f}"
-
-
-def percent_text(value):
-    return "-" if value is None else f"{100 * value:.1f} %"
-
-
-def spread_text(times):
-    if times.median is None:
-        return "-"
-    if len(times.cells) < 2:
-        return f"{time_text(times.median)} (1 round)"
-    return f"{time_text(times.median)} ({time_text(times.low)} to {time_text(times.high)})"
-
-
-def count_text(cells):
-    return "1 cell" if cells == 1 else f"{cells} cells"
-
-
-def table(head, rows):
-    yield "| " + " | ".join(head) + " |"
-    yield "|" + "---|" * len(head)
-    for row in rows:
-        yield "| " + " | ".join(str(one).replace("|", "\\|") for one in row) + " |"
-    yield ""
-
-
 # --- the parts ---------------------------------------------------------------------------------------------------
 
 def head(runs):
@@ -93,7 +56,7 @@ def head(runs):
     store = runs.stores[0]
     m = store.data["machine"]
     yield from table(["", ""], [
-        ["date", f"{m['date']} to {end_of(store)}"],
+        ["date", f"{m['date']} to {runs.end_of(store)}"],
         ["how it ended", ended(store)],
         ["command", f"`{m['command']}`"],
         ["load before", load_text(m) + (": **the machine was busy with other work**" if busy(m) else "")],
@@ -133,10 +96,6 @@ def ended(store):
     return store.data["events"][-1].partition(" ")[2] if store.data["events"] else "-"
 
 
-def end_of(store):
-    return store.data["events"][-1].split(" ")[0] if store.data["events"] else "-"
-
-
 def pieces(runs):
     """What a report of several runs is made of."""
     yield f"One report of {len(runs.stores)} runs. Where two have a cell, the times of the one named first count, " \
@@ -145,75 +104,24 @@ def pieces(runs):
     yield f"**Of different commits: {', '.join(commits)}.**" if len(commits) > 1 else f"All of commit {commits[0]}."
     yield ""
     yield from table(["run", "from", "to", "commit", "load before", "how it ended", "command"],
-                     [[f"`{runs.label(store)}`", m["date"], end_of(store), m["commit"],
+                     [[f"`{runs.label(store)}`", m["date"], runs.end_of(store), m["commit"],
                        load_text(m) + (" **busy**" if busy(m) else ""), ended(store), f"`{m['command']}`"]
                       for store in runs.stores for m in [store.data["machine"]]])
     yield from table(["", ""], list(where(runs)))
-
-
-def summary(found):
-    yield "## Targets"
-    yield ""
-    yield "For 4x4 at 200 Mbit/s and one box; other meshes are held against the same numbers. What is shown is the " \
-          "worst cell, and how many hold."
-    yield ""
-    yield from table(["target", "measured", ""], [[t.text, t.measured(), t.verdict()] for t in found])
-    missed = [t for t in found if t.misses]
-    yield "### Misses"
-    yield ""
-    if not missed:
-        yield "None among what was measured." if any(t.values for t in found) else "Nothing was measured."
-        yield ""
-    for target in missed:
-        def show(value, unit=target.unit):
-            return percent_text(value) if unit == "%" else ratio_text(value)
-        ordered = sorted(target.misses, key=lambda miss: -miss[1] / miss[2])
-        yield f"- {target.text}: " + ", ".join(f"{what} {show(value)}" for what, value, _ in ordered)
-    if missed:
-        yield ""
-
-
-def glance(what, cells, value, show):
-    """A row for each collective, a column for each size; nothing where nothing is known."""
-    known = [(cell, value(cell)) for cell in cells if value(cell) is not None]
-    if not known:
-        return
-    wanted = sorted({grid.column(cell.size, cell.asked) for cell, _ in known})
-    yield f"{what}:"
-    yield ""
-    by = {(cell.collective, grid.column(cell.size, cell.asked)): show(number) for cell, number in known}
-    yield from table(["", *map(grid.size_text, wanted)],
-                     [[name, *(by.get((name, size), "") for size in wanted)]
-                      for name in dict.fromkeys(cell.collective for cell, _ in known)])
-
-
-def glances(cells):
-    def bold_above(limit, text):
-        return lambda value: f"**{text(value)}**" if value > limit else text(value)
-    large = [cell for cell in cells if cell.size > stats.BURST]
-    yield from glance("Time over the best peer's, bold above 1", cells, stats.Cell.over_peer,
-                      bold_above(1, ratio_text))
-    yield from glance(f"Time over the bound, above {grid.size_text(stats.BURST)}", large, stats.Cell.over_bound,
-                      ratio_text)
-    yield from glance("Regret, bold above 20 %", cells, lambda cell: cell.regret.get("regret"),
-                      bold_above(0.2, percent_text))
 
 
 def mesh_part(runs, cluster, cells, drawn):
     yield f"## {cluster.title()}"
     yield ""
     for store in runs.of(cluster):
-        tuned = store.data["tunes"].get(cluster.key, {})
-        label = f" ({runs.label(store)})" if len(runs.stores) > 1 else ""
-        if "links" in tuned:
-            yield f"meshcoll's mesh `{tuned['mesh']}`, links as tuned{label}: `{tuned['links']}`."
-        else:
+        if "links" not in store.data["tunes"].get(cluster.key, {}):
+            label = f" ({runs.label(store)})" if len(runs.stores) > 1 else ""
             yield f"Not measured{label}: {why_not(store, cluster)}."
-        yield ""
+            yield ""
     yield from crowding(cluster, runs.stores[0].data["machine"]["cores"])
     if not any(cell.times for cell in cells):
         return
-    yield from glances(cells)
+    yield from overview.glances(cells)
     for plot in drawn:
         yield f"![{cluster.title()}]({plot})"
         yield ""
@@ -364,6 +272,19 @@ def commands(runs):
                           for name, one in all_of.items()])
 
 
+def links_part(runs):
+    """Behind all else: a box's links at all sizes are thousands of letters."""
+    yield "## Links"
+    yield ""
+    for cluster in runs.clusters:
+        for store in runs.of(cluster):
+            tuned = store.data["tunes"].get(cluster.key, {})
+            label = f" ({runs.label(store)})" if len(runs.stores) > 1 else ""
+            if "links" in tuned:
+                yield f"- {cluster.key}, mesh `{tuned['mesh']}`, links as tuned{label}: `{tuned['links']}`"
+    yield ""
+
+
 def plots(runs, out, say):
     """Cluster key → files; matplotlib may be in another python3 than ours."""
     for python in (sys.executable, "/usr/bin/python3"):
@@ -380,19 +301,26 @@ def plots(runs, out, say):
     return {}
 
 
+def write_lines(out, name, lines):
+    path = os.path.join(out, name)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("\n".join(lines))
+    return path
+
+
 def write(runs, out, say):
-    """report.md and the plots; exit status 0, or 1 where something could not be measured."""
+    """report.md, tables.md and the plots; exit status 0, or 1 where something could not be measured."""
     measured = [(cluster, runs.cells(cluster)) for cluster in runs.clusters]
     drawn = plots(runs, out, say)
-    found = stats.targets(measured)
-    lines = list(head(runs)) + list(summary(found))
+    lines = [*head(runs), "## Targets", "", *overview.targets_part(measured)]
+    lines += overview.all_part(measured)
     for cluster, cells in measured:
         lines += mesh_part(runs, cluster, cells, drawn.get(cluster.key, []))
     lost = failures(runs, measured)
     method = METHOD.format(**{key: runs.said(key) for key in SAID})
     lines += list(failures_part(lost)) + list(commands(runs)) + ["## Method", "", method, ""]
-    path = os.path.join(out, "report.md")
-    with open(path, "w", encoding="utf-8") as file:
-        file.write("\n".join(lines))
-    say(f"wrote {path}" + "".join(f", {name}" for names in drawn.values() for name in names))
+    lines += links_part(runs)
+    path = write_lines(out, "report.md", lines)
+    write_lines(out, "tables.md", overview.tables(runs, measured))
+    say(f"wrote {path}, tables.md" + "".join(f", {name}" for names in drawn.values() for name in names))
     return 1 if lost else 0

@@ -21,8 +21,9 @@ class Runs:
         if len(bound) > 1:
             raise grid.UsageError("expected one-box runs of one --bind in one report, came core and none")
         asked = [one for store in stores for one in grid.clusters(store.data["settings"])]
-        self.clusters = list({one.key: one for one in asked}.values())
-        self.collectives = self.each_of(store.data.get("collectives", []) for store in stores)
+        self.clusters = sorted({one.key: one for one in asked}.values(), key=lambda one: 0 if one.in_lab else one.ranks)
+        self.collectives = self.each_of(sorted((store.data.get("collectives", []) for store in stores), key=len,
+                                               reverse=True))      # a piece with few of them does not set their order
 
     @staticmethod
     def each_of(lists):
@@ -38,6 +39,10 @@ class Runs:
 
     def label(self, store):
         return os.path.relpath(os.path.dirname(os.path.abspath(store.path)))
+
+    @staticmethod
+    def end_of(store):
+        return store.data["events"][-1].split(" ")[0] if store.data["events"] else "-"
 
     def of(self, cluster):
         """The runs that were asked for a cluster."""

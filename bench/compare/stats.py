@@ -5,6 +5,7 @@ import statistics
 
 import grid
 from contenders import OURS
+from text import exact_text, percent_text
 
 BURST = 64 << 10        # the lab's shaper lets messages up to about this pass above the rate
 
@@ -51,7 +52,7 @@ class Cell:
         return predicted / self.ours.median if predicted and self.ours.median else None
 
     def name(self):
-        return f"{self.collective} {grid.size_text(self.size)}"
+        return f"{self.collective} {grid.size_text(self.size)}" if self.size else self.collective
 
 
 def cells_of(store, cluster):
@@ -79,76 +80,58 @@ def geometric_mean(values):
 # --- the targets -------------------------------------------------------------------------------------------------
 
 class Target:
-    """`values` are (what, value, limit) of every cell it is about; met when all are within theirs."""
+    """`values` are (what, value, limit) of every cell it is about; met when all are within theirs. Targets of all clusters
+    with one `head` are one column."""
 
-    def __init__(self, text, values, unit="", summary="worst", expected=None):
-        self.text, self.values, self.unit, self.summary = text, values, unit, summary
+    def __init__(self, head, values, unit="", summary="worst", expected=None):
+        self.head, self.values, self.unit, self.summary = head, values, unit, summary
         self.misses = [(what, value, limit) for what, value, limit in values if value > limit]
         self.lacking = max((expected if expected is not None else len(values)) - len(values), 0)
-
-    def verdict(self):
-        if not self.values:
-            return "not measured"
-        if self.misses:
-            return "**missed**"
-        return "met" if not self.lacking else "met so far"
 
     def measured(self):
         if not self.values:
             return "-"
         what, value, _ = max(self.values, key=lambda one: one[1] / one[2])
-        text = f"{100 * value:.1f} %" if self.unit == "%" else f"{value:.2f}"
+        text = percent_text(value) if self.unit == "%" else exact_text(value)
         held = f", {len(self.values) - len(self.misses)} of {len(self.values)}" if len(self.values) > 1 else ""
-        lacks = f", {self.lacking} not measured" if self.lacking else ""
+        lacks = f", {self.lacking} open" if self.lacking else ""
         return (f"{text} ({what}){held}" if self.summary == "worst" else f"{text} over {what}") + lacks
 
 
-def targets(cells_by_cluster):
-    found = []
-    for cluster, cells in cells_by_cluster:
-        if cluster.in_lab:
-            found += lab_targets(cluster, cells)
-        found += peer_targets(cluster, cells) + planner_targets(cluster, cells)
-    return found
+def targets_of(cluster, cells):
+    found = lab_targets(cells) if cluster.in_lab else []
+    return found + peer_targets(cluster, cells) + planner_targets(cells)
 
 
-def lab_targets(cluster, cells):
+def lab_targets(cells):
     found = []
     for size, limit in ((8 << 20, 1.10), (1 << 20, 1.25)):
         # blocks are rounded down: at 3 boxes of 3 "1 MiB" is a little less
         near = [cell for cell in cells if 0.99 * size <= cell.size <= size and cell.bound]
         values = [(cell.collective, cell.over_bound(), limit) for cell in near if cell.over_bound()]
-        found.append(Target(f"{cluster.key}: time over bound at {grid.size_text(size)} <= {limit:.2f}", values,
-                            expected=len(near)))
+        found.append(Target(f"over the bound at {grid.size_text(size)} <= {limit:.2f}", values, expected=len(near)))
     return found
 
 
 def peer_targets(cluster, cells):
     values = [(cell.name(), cell.over_peer(), 1.0) for cell in cells if cell.over_peer()]
-    found = [Target(f"{cluster.key}: time over best peer <= 1.00 in every cell", values, expected=len(cells))]
+    found = [Target("over best peer <= 1.00 in every cell", values, expected=len(cells))]
     if cluster.in_lab:
         slow = [cell for cell in cells if cell.size > BURST and cell.best_peer
                 and (cell.over_bound(cell.best_peer) or 0) > 1.6]
         values = [(cell.name(), cell.over_peer(), 0.6) for cell in slow if cell.over_peer()]
-        found.append(Target(f"{cluster.key}: time over best peer <= 0.60 where that is above 1.6 of the bound "
-                            f"(above {grid.size_text(BURST)})", values, expected=len(slow)))
+        found.append(Target("<= 0.60 of slow peers", values, expected=len(slow)))
     return found
 
 
-def planner_targets(cluster, cells):
+def planner_targets(cells):
     regrets = [(cell.name(), cell.regret["regret"], 0.20) for cell in cells if "regret" in cell.regret]
-    found = []
-    if regrets:
-        mean = geometric_mean([1 + value for _, value, _ in regrets]) - 1
-        found.append(Target(f"{cluster.key}: regret, geometric mean <= 5 %", [(f"{len(regrets)} cells", mean, 0.05)],
-                            "%", "mean"))
-    else:
-        found.append(Target(f"{cluster.key}: regret, geometric mean <= 5 %", []))
-    found.append(Target(f"{cluster.key}: regret, worst <= 20 %", regrets, "%", expected=len(cells)))
+    mean = [(f"{len(regrets)} cells", geometric_mean([1 + one for _, one, _ in regrets]) - 1, 0.05)] if regrets else []
+    found = [Target("regret, mean <= 5 %", mean, "%", "mean"),
+             Target("regret, worst <= 20 %", regrets, "%", expected=len(cells))]
     chosen = [cell.model() for cell in cells if cell.size > BURST and cell.model()]
-    for what, ratios in (("the planner's choices", chosen), ("all strategies tried", model_of_tried(cells))):
+    for what, ratios in (("choices", chosen), ("all tried", model_of_tried(cells))):
         errors = [abs(ratio - 1) for ratio in ratios]
         value = [(f"{len(errors)} times", statistics.median(errors), 0.15)] if errors else []
-        found.append(Target(f"{cluster.key}: model error above {grid.size_text(BURST)}, median <= 15 % ({what})",
-                            value, "%", "mean"))
+        found.append(Target(f"model off <= 15 %, {what}", value, "%", "mean"))
     return found

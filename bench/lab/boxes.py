@@ -9,6 +9,7 @@ any crash, and never hits a stranger that got an old pid.
 import contextlib
 import fcntl
 import json
+import math
 import os
 import re
 import shutil
@@ -19,6 +20,7 @@ import time
 
 import cores
 import procs
+import torus
 
 ROOT = "/run/meshcoll-lab"
 MARK = "MESHCOLL_LAB_HOLDER"
@@ -27,6 +29,7 @@ NET = "10.77.0"            # every lab has it: no lab can see another, or the ma
 SUBNET = f"{NET}.0/24"
 HEAD_ADDRESS = f"{NET}.254"
 MAX_BOXES = 200
+QUEUE = "20ms"
 TOOLS = ("ip", "tc", "nsenter", "unshare", "mount", "env", "ipcrm", "find")
 
 
@@ -194,8 +197,12 @@ def settings_text(config):
     rate = rates[0] if len(set(rates)) == 1 else ",".join(rates)
     shaped = "unshaped" if rate == "none" else f"{rate} each way"
     burst = "" if rate == "none" else f", burst {config['burst']}"
+    if rate != "none" and config.get("queue", QUEUE) != QUEUE:
+        burst += f", queues of {config['queue']}"
     last = config["boxes"] - 1
-    return f"{config['boxes']} boxes (box0…box{last}, {address(0)}…{address(last)}), {shaped}{burst}"
+    grid = "x".join(map(str, config.get("torus") or []))
+    nics = f", a torus of {grid} with a NIC for each dimension" if grid else ""
+    return f"{config['boxes']} boxes (box0…box{last}, {address(0)}…{address(last)}){nics}, {shaped}{burst}"
 
 
 def up(config):
@@ -204,7 +211,7 @@ def up(config):
     with locked():
         lab = Lab(config["name"])
         if lab.state == "up":
-            if all(lab.config[k] == config[k] for k in ("boxes", "rates", "burst")):
+            if all(lab.config.get(k) == config[k] for k in ("boxes", "torus", "rates", "burst", "queue")):
                 return False
             raise LabError(f"lab '{lab.name}' is up already with other settings: "
                            f"{settings_text(lab.config)}; run 'lab down' first, or give another --name")
@@ -228,14 +235,30 @@ def build(config):
     cores.make(config["name"])
     write_file(os.path.join(base, "hosts"), hosts_text(config["boxes"]))
     head = start_holder(config["name"], "head", None)
-    in_net(head, f"""
-        ip link add lan type bridge stp_state 0 forward_delay 0
-        ip addr add {HEAD_ADDRESS}/24 dev lan
-        ip link set lan up""", "bridge")
+    switches = [switch(config, dim, number) for dim, number in lines(config)]
+    in_net(head, "\n".join(f"ip link add {lan} type bridge stp_state 0 forward_delay 0\n"
+                           f"ip link set {lan} up" for lan in switches)
+           + f"\nip addr add {HEAD_ADDRESS}/24 dev {switches[0]}", "bridge")
     for index in range(config["boxes"]):
         box = start_holder(config["name"], f"box{index}", head)
         write_file(os.path.join(base, f"pid.box{index}"), f"{procs.nspid(box)[-2]}\n")
-        plug_in(head, box, index, config["rates"][index], config["burst"])
+        for dim in range(dimensions(config)):
+            plug_in(config, head, box, index, dim)
+        give_address(config, head, box, index)
+
+
+def dimensions(config):
+    """NICs of a box."""
+    return len(config["torus"]) if config["torus"] else 1
+
+
+def lines(config):
+    """Every switch, as (NIC of the boxes, number)."""
+    return torus.lines(config["torus"]) if config["torus"] else [(0, 0)]
+
+
+def switch(config, dim, number):
+    return f"lan{dim}-{number}" if config["torus"] else "lan"
 
 
 def write_config(config, **more):
@@ -282,18 +305,27 @@ def find_holder(name, box):
     raise LabError(f"{box} of lab '{name}' died while it was made; try again")
 
 
-def plug_in(head, box, index, rate, burst):
-    """A cable from the box to the switch. Its two ends send, so both are shaped."""
+def plug_in(config, head, box, index, dim):
+    """A cable from a NIC of the box to its switch. Its two ends send, so both are shaped."""
+    rate, shape = config["rates"][index], f"burst {config['burst']} latency {config['queue']}"
+    port = f"port{index}-{dim}" if config["torus"] else f"port{index}"
+    lan = switch(config, dim, torus.line(config["torus"], dim, index) if config["torus"] else 0)
     in_net(head, f"""
-        ip link add port{index} type veth peer name eth0 netns {box}
-        ip link set port{index} master lan up""", "veth pair")
-    in_net(box, f"""
-        ip addr add {address(index)}/24 dev eth0
-        ip link set eth0 up""", "address")
+        ip link add {port} type veth peer name eth{dim} netns {box}
+        ip link set {port} master {lan} up""", "veth pair")
+    in_net(box, f"ip link set eth{dim} up", "link")
     if rate != "none":
-        for pid, dev in ((box, "eth0"), (head, f"port{index}")):
-            in_net(pid, f"tc qdisc add dev {dev} root tbf rate {rate} burst {burst} latency 20ms",
+        for pid, dev in ((box, f"eth{dim}"), (head, port)):
+            in_net(pid, f"tc qdisc add dev {dev} root tbf rate {rate} {shape}",
                    "shaping with tbf")
+
+
+def give_address(config, head, box, index):
+    in_net(box, f"ip addr add {address(index)}/24 dev eth0", "address")
+    if config["torus"]:
+        lan = switch(config, 0, torus.line(config["torus"], 0, index))
+        in_net(head, f"ip route add {address(index)}/32 dev {lan} src {HEAD_ADDRESS}", "route")
+        in_net(box, "\n".join([torus.FORWARD] + torus.box_routes(config["torus"], index, address)), "route")
 
 
 def in_net(pid, script, what):
@@ -356,7 +388,7 @@ def check():
     """Try all of it for real, small: two shaped boxes, a name, a command in each, and away again."""
     require_machine()
     name = f"check-{os.getpid()}"
-    config = make_config(name, 2, "200mbit", "64k")
+    config = make_config(name, 2, None, "200mbit", "64k", QUEUE)
     up(config)
     try:
         lab = require_up(name)
@@ -372,18 +404,25 @@ def check():
 
 
 RATE = re.compile(r"\d+(\.\d+)?([kmgt]?bit|[kmgt]?bps)")
+TIME = re.compile(r"\d+[mu]s")
 BURST = re.compile(r"\d+[km]?b?")
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,23}")
 
 
-def make_config(name, boxes, rate, burst):
-    """The settings, or a usage error that says what is wrong."""
+def make_config(name, boxes, grid, rate, burst, queue):
+    """The settings, or a usage error that says what is wrong. boxes, grid: None where not said."""
+    extents = torus.parse(grid) if grid else None
+    if grid and not extents:
+        raise LabError(f"expected --torus of two dimensions or more, each of 2 boxes or more, like 4x4, got '{grid}'", 2)
+    if grid and boxes is not None:
+        raise LabError(f"expected --boxes or --torus, which says how many, got both ({boxes} and {grid})", 2)
+    boxes = math.prod(extents) if extents else 4 if boxes is None else boxes
     rates = rate.lower().split(",")
     if len(rates) == 1:
         rates *= max(boxes, 1)
     check_name(name)
     if not 1 <= boxes <= MAX_BOXES:
-        raise LabError(f"expected --boxes between 1 and {MAX_BOXES}, got {boxes}", 2)
+        raise LabError(f"expected {'a --torus' if grid else '--boxes'} of 1 to {MAX_BOXES} boxes, got {boxes}", 2)
     for one in rates:
         if one != "none" and not RATE.fullmatch(one):
             raise LabError(f"expected --rate like 200mbit, 1gbit or none, got '{one}'", 2)
@@ -391,7 +430,9 @@ def make_config(name, boxes, rate, burst):
         raise LabError(f"expected --rate with one value or one per box ({boxes}), got {len(rates)}", 2)
     if not BURST.fullmatch(burst):
         raise LabError(f"expected --burst in bytes, like 64k, got '{burst}'", 2)
-    return {"name": name, "boxes": boxes, "rates": rates, "burst": burst}
+    if not TIME.fullmatch(queue):
+        raise LabError(f"expected --queue as a time, like 20ms, got '{queue}'", 2)
+    return {"name": name, "boxes": boxes, "torus": extents, "rates": rates, "burst": burst, "queue": queue}
 
 
 def check_name(name):

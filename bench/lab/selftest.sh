@@ -113,6 +113,42 @@ within "TCP across boxes unshaped" "$(transfer 512 "$NAME-b")" 1000 1000000
 "$LAB" down --name "$NAME-b" > "$work/out"
 is "the first is still up when the second is down" "lab '$NAME' is up" "$("$LAB" status --name "$NAME" | head -1)"
 
+# --- a torus: a NIC for each dimension ---------------------------------------------------------------
+"$LAB" up --torus 4 2> "$work/out"
+is "--torus of one dimension is a usage error" 2 $?
+"$LAB" up --torus 2x2 --boxes 4 2> "$work/out"
+is "--torus and --boxes together are a usage error" 2 $?
+"$LAB" up --torus 2x2 --rate 50mbit --queue 80ms --name "$NAME-b" > "$work/out"
+is "a torus of 2x2" 0 $?
+nics() { "$LAB" exec --name "$NAME-b" "$1" -- sh -c 'cat /sys/class/net/eth*/statistics/tx_bytes' | xargs; }
+# crossed BOX FROM TO: by which NICs of BOX a message of 1 MB between two others (or itself) leaves it
+crossed() {
+    local from to
+    from=$(nics "$1")
+    "$LAB" exec --name "$NAME-b" "$3" -- python3 -c '
+import socket
+c, _ = socket.create_server(("", 5002)).accept()
+while c.recv(1 << 20): pass' & local server=$!
+    "$LAB" exec --name "$NAME-b" "$2" -- python3 -c '
+import socket, sys, time
+for _ in range(100):
+    try: c = socket.create_connection((sys.argv[1], 5002)); break
+    except OSError: time.sleep(0.05)
+c.sendall(bytes(1000000))' "$3"
+    wait $server
+    to=$(nics "$1")
+    echo "$from $to" | awk '{for (i = 1; i <= 2; i++) if ($(i+2) - $i > 900000) printf "eth%d ", i - 1}' | xargs
+}
+is "along the first dimension by eth0" "eth0" "$(crossed box0 box0 box2)"
+is "along the second by eth1" "eth1" "$(crossed box0 box0 box1)"
+is "to the opposite box: first by eth0" "eth0" "$(crossed box0 box0 box3)"
+is "... and through the box between, by its eth1" "eth1" "$(crossed box2 box0 box3)"
+is "the head reaches all" "4" "$(for box in box0 box1 box2 box3; do "$LAB" exec --name "$NAME-b" head -- python3 -c '
+import socket, sys
+try: socket.create_connection((sys.argv[1], 5003), 5)
+except ConnectionRefusedError: print("there")' $box; done | grep -c there)"
+"$LAB" down --name "$NAME-b" > "$work/out"
+
 # --- MPI -------------------------------------------------------------------------------------------
 cat > "$work/hello.c" <<'END'
 #include <mpi.h>

@@ -25,12 +25,15 @@ typedef struct {
     int again;                 /* untimed runs of a strategy before each timed one */
     double min_time, max_time; /* seconds a row takes; max_time 0: as long as it takes */
     bool in_place, check, flat_mpi;
+    bool barrier; /* a sum of one element, which is what meshcoll's barrier is */
 } options_t;
 
 /* Status 0, or ERR_INVALID_ARG with the error's text set. */
 int options_parse(int argc, char **argv, options_t *options);
 /* Prints what --help or --version asks for, once where mpirun started several; whether one was there. */
 bool options_answer(int argc, char **argv);
+/* What --collective said. */
+const char *options_collective(const options_t *options);
 /* Item i of --sizes; *bytes stays as it is behind the last. */
 int options_size(const options_t *options, int i, uint64_t *bytes);
 

@@ -11,7 +11,7 @@ extern char **environ;
 
 static const char *op_of(const options_t *o)
 {
-    return collective_reduces(o->collective) ? meshcoll_op_name(o->op) : NULL;
+    return collective_reduces(o->collective) && !o->barrier ? meshcoll_op_name(o->op) : NULL;
 }
 
 /* NULL becomes null, and text that is no UTF-8 too. */
@@ -63,8 +63,9 @@ static json_t *make_meta(const bench_t *bench, const meta_t *meta)
     json_object_set_new(all, "version", text(meshcoll_version()));
     json_object_set_new(all, "date", text(meta->date));
     json_object_set_new(all, "command", text(meta->command));
-    json_object_set_new(all, "collective", text(meshcoll_collective_name(o->collective)));
-    json_object_set_new(all, "datatype", text(meshcoll_datatype_name(o->datatype)));
+    json_object_set_new(all, "collective", text(options_collective(o)));
+    json_object_set_new(all, "datatype",
+                        o->barrier ? json_null() : text(meshcoll_datatype_name(o->datatype)));
     json_object_set_new(all, "op", text(op_of(o)));
     json_object_set_new(all, "root",
                         collective_has_root(o->collective) ? json_integer(o->root) : json_null());

@@ -101,17 +101,20 @@ static void make_buffers(bench_t *bench)
     bench->out = allocate(room);
 }
 
-/* The links with the stated rate of a box's network, all its ports together. */
+/* The links with the stated rate of a box's network, all its ports together; of each port, where dimensions have wires
+ * of their own. */
 static mc_links_t bound_links(const bench_t *bench)
 {
     mc_links_t links = bench->links;
     int32_t top = 0;
     while (top < links.ndims - 1 && bench->mesh.dim[top].extent == 1)
         top++;
-    if (bench->options.rate) {
-        links.dim[top].beta = 1 / bench->options.rate_bytes;
+    const bool own = links.dim[top].wire == MC_WIRE_OWN;
+    for (int32_t d = top; bench->options.rate && d < links.ndims; d++)
+        if (d == top || (own && links.dim[d].wire == MC_WIRE_OWN && !links.dim[d].pulled))
+            links.dim[d].beta = 1 / bench->options.rate_bytes;
+    if (bench->options.rate && !own)
         links.dim[top].ports = 1;
-    }
     return links;
 }
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LEAST_ROUNDS = 3 };
+enum { LEAST_ROUNDS = 3, LATE_US = 2000 };
 
 /* One contender at one size. */
 typedef struct {
@@ -43,7 +43,10 @@ meshcoll_request_t *request_open(const bench_t *bench, const view_t *view, const
         .root = o->root,
         .strategy = who->kind == FORCED ? who->label : NULL,
     };
-    check_status(meshcoll_init(bench->handle, &args, &request), who, "initialisation");
+    const bool own = o->barrier && who->kind == PLANNED;
+    check_status(own ? meshcoll_barrier_init(bench->handle, &request)
+                     : meshcoll_init(bench->handle, &args, &request),
+                 who, "initialisation");
     return request;
 }
 
@@ -96,12 +99,35 @@ static void run_checked(bench_t *bench, const view_t *view, lane_t *lane)
     lane->wrong += all;
 }
 
+/* Nobody may be let go before all have come: one rank, another one each time, comes late. By one clock, so with a gate only. */
+static void run_barrier_checked(bench_t *bench, const view_t *view, lane_t *lane)
+{
+    begin_together(bench, lane, NULL);
+    if (bench->rank == (int)(bench->salt++ % (uint64_t)bench->size))
+        usleep(LATE_US);
+    const double came = mc_now();
+    run(bench, view, lane);
+    const double left = mc_now();
+    double last;
+    int early, all;
+    MPI_Allreduce(&came, &last, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    early = left < last;
+    MPI_Allreduce(&early, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    lane->wrong += (uint64_t)all;
+}
+
+static bool is_checked(const bench_t *bench)
+{
+    return bench->options.check && (!bench->options.barrier || bench->gate);
+}
+
 static void check_all(bench_t *bench, const view_t *view, lane_t *lane, int n)
 {
-    if (!bench->options.check)
-        return;
-    for (int i = 0; i < n; i++)
-        run_checked(bench, view, &lane[i]);
+    for (int i = 0; i < n && is_checked(bench); i++)
+        if (bench->options.barrier)
+            run_barrier_checked(bench, view, &lane[i]);
+        else
+            run_checked(bench, view, &lane[i]);
 }
 
 static void keep_time(lane_t *lane, double seconds)
@@ -242,9 +268,13 @@ static void make_row(bench_t *bench, const view_t *view, const lane_t *lane, row
                    .own_mpi = !lane->request,
                    .iterations = lane->n,
                    .predicted = NAN,
-                   .checked = o->check,
+                   .checked = is_checked(bench),
                    .wrong = lane->wrong};
-    row->bound = mc_lower_bound(o->collective, &bench->mesh, &bench->bound_links, (double)bytes);
+    if (o->barrier) /* no bytes of anybody's, and nothing known that bounds it */
+        row->bytes = row->count = 0;
+    row->bound = o->barrier ? NAN
+                            : mc_lower_bound(o->collective, &bench->mesh, &bench->bound_links,
+                                             (double)bytes);
     if (lane->request)
         row->predicted = meshcoll_request_predicted(lane->request);
     row->strategy = strdup(lane->request ? meshcoll_request_strategy(lane->request) : "mpi");

@@ -12,7 +12,7 @@ static const char usage[] =
     "\n"
     "what runs\n"
     "  --collective NAME      bcast (default), reduce, scatter, gather, allgather, allreduce,\n"
-    "                         reduce_scatter, alltoall\n"
+    "                         reduce_scatter, alltoall, barrier\n"
     "  --mesh TEXT            box=4,gpu=4: dimensions, outermost first; default: found\n"
     "  --links TEXT           link models, as `meshcoll plan --links` takes them\n"
     "  --transports TEXT      per dimension, shm or a list of UCX's: box=tcp,self;gpu=shm\n"
@@ -154,6 +154,17 @@ static const char *op_name(int i)
     return meshcoll_op_name((meshcoll_op_t)i);
 }
 
+const char *options_collective(const options_t *o)
+{
+    return o->barrier ? "barrier" : meshcoll_collective_name(o->collective);
+}
+
+/* The collectives, and behind them the barrier. */
+static const char *what_name(int i)
+{
+    return i == MESHCOLL_COLLECTIVES ? "barrier" : collective_name(i);
+}
+
 /* Index of `text` among n names, or an error that lists them. */
 static int parse_name(const char *option, const char *text, const char *(*name)(int), int n,
                       int *found)
@@ -279,8 +290,9 @@ static int parse_option(int which, options_t *o)
     int index = 0, status;
     switch (which) {
     case OPT_COLLECTIVE:
-        status = parse_name("--collective", text, collective_name, MESHCOLL_COLLECTIVES, &index);
-        o->collective = (meshcoll_collective_t)index;
+        status = parse_name("--collective", text, what_name, MESHCOLL_COLLECTIVES + 1, &index);
+        o->barrier = index == MESHCOLL_COLLECTIVES;
+        o->collective = o->barrier ? MESHCOLL_ALLREDUCE : (meshcoll_collective_t)index;
         return status;
     case OPT_DATATYPE:
         status = parse_name("--datatype", text, datatype_name, MESHCOLL_DATATYPES, &index);
@@ -351,6 +363,15 @@ static int parse_option(int which, options_t *o)
     }
 }
 
+/* As meshcoll_barrier has it, whatever was said of data. */
+static void set_barrier(options_t *o)
+{
+    o->datatype = MESHCOLL_INT32;
+    o->op = MESHCOLL_SUM;
+    o->sizes = NULL;
+    o->begin = o->end = sizeof(int32_t);
+}
+
 int options_parse(int argc, char **argv, options_t *options)
 {
     options_t o = {
@@ -383,6 +404,8 @@ int options_parse(int argc, char **argv, options_t *options)
     if (optind < argc)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "expected options only; came \"%s\"",
                        argv[optind]);
+    if (o.barrier)
+        set_barrier(&o);
     if (collective_reduces(o.collective) && meshcoll_op_check(o.op, o.datatype))
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--op: %s", meshcoll_last_error());
     if (o.flat_mpi && own_mpi_lacks(&o))

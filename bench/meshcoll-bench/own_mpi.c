@@ -112,6 +112,10 @@ void own_mpi_run(const bench_t *bench, const view_t *view)
     const void *const in = same ? MPI_IN_PLACE : view->in.at;
     void *const out = view->out.at;
 
+    if (o->barrier) {
+        MPI_Barrier(comm);
+        return;
+    }
     switch (o->collective) {
     case MESHCOLL_BCAST:
         MPI_Bcast(view->in.at ? view->in.at : out, n, type, o->root, comm);

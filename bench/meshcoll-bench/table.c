@@ -7,8 +7,12 @@
 static void print_what(const bench_t *bench)
 {
     const options_t *const o = &bench->options;
-    printf("# meshcoll-bench %s: %s %s", meshcoll_version(),
-           meshcoll_collective_name(o->collective), meshcoll_datatype_name(o->datatype));
+    printf("# meshcoll-bench %s: %s", meshcoll_version(), options_collective(o));
+    if (o->barrier) {
+        printf("\n");
+        return;
+    }
+    printf(" %s", meshcoll_datatype_name(o->datatype));
     if (collective_reduces(o->collective))
         printf(" %s", meshcoll_op_name(o->op));
     if (collective_has_root(o->collective))
@@ -167,7 +171,7 @@ void table_foot(const bench_t *bench)
         wrong += bench->row[i].wrong;
     if (wrong > 0)
         printf("# WRONG: %llu elements\n", (unsigned long long)wrong);
-    else if (bench->options.check)
+    else if (bench->row[0].checked)
         printf("# every result was right\n");
     fflush(stdout);
 }

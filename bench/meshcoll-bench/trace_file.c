@@ -169,13 +169,12 @@ static json_t *make_boxes(const bench_t *bench, const trace_t *trace)
 static json_t *make_about(const bench_t *bench, const meta_t *meta, const trace_t *trace)
 {
     const options_t *const o = &bench->options;
-    json_t *const about =
-        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:I, s:f, s:f, s:f}", "program",
-                  "meshcoll-bench", "collective", meshcoll_collective_name(o->collective),
-                  "datatype", meshcoll_datatype_name(o->datatype), "strategy", trace->strategy,
-                  "label", trace->label, "mesh", meshcoll_mesh_text(bench->handle), "ranks",
-                  bench->size, "bytes", (json_int_t)trace->bytes, "seconds", trace->seconds,
-                  "clock_error_s", trace->clock_error, "two_at_once", trace->both);
+    json_t *const about = json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:I, s:f, s:f, s:f}", "program", "meshcoll-bench",
+        "collective", options_collective(o), "datatype", meshcoll_datatype_name(o->datatype),
+        "strategy", trace->strategy, "label", trace->label, "mesh",
+        meshcoll_mesh_text(bench->handle), "ranks", bench->size, "bytes", (json_int_t)trace->bytes,
+        "seconds", trace->seconds, "clock_error_s", trace->clock_error, "two_at_once", trace->both);
     json_object_set_new(about, "dims", make_dims(bench, trace));
     json_object_set_new(about, "boxes", make_boxes(bench, trace));
     json_object_set_new(about, "root",

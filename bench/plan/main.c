@@ -4,6 +4,7 @@
  * number of ranks.
  */
 #include "choice.h"
+#include "drawn.h"
 #include "heap.h"
 
 #include "compose/strategy.h"
@@ -14,17 +15,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char usage[] = "usage: meshcoll-bench-plan [-n REPETITIONS] [--quick] [--strict]\n"
-                            "\n"
-                            "Generates and seals one rank's plan of an allreduce on large meshes; "
-                            "prints median time, size of\n"
-                            "the plan and peak heap, and what a request for it takes beside the "
-                            "plan. Then chooses\n"
-                            "strategies from cold, for every collective.\n"
-                            "\n"
-                            "  -n N       repetitions per row (101)\n"
-                            "  --quick    5 repetitions, no larger mesh than the targets need\n"
-                            "  --strict   exit status 1 when a target is missed\n";
+static const char usage[] =
+    "usage: meshcoll-bench-plan [-n REPETITIONS] [--quick] [--strict] [--drawn]\n"
+    "\n"
+    "Generates and seals one rank's plan of an allreduce on large meshes; "
+    "prints median time, size of\n"
+    "the plan and peak heap, and what a request for it takes beside the "
+    "plan. Then chooses\n"
+    "strategies from cold, for every collective.\n"
+    "\n"
+    "  -n N       repetitions per row (101)\n"
+    "  --quick    5 repetitions, no larger mesh than the targets need\n"
+    "  --strict   exit status 1 when a target is missed\n"
+    "  --drawn    instead: choices from cold on links drawn at random\n";
 
 static const char ring_3d[] =
     "reduce_scatter:ring(z) reduce_scatter:ring(y) reduce_scatter:ring(x) "
@@ -243,13 +246,26 @@ static int fail(const char *what)
     return 2;
 }
 
+static int run_drawn(int repetitions, bool strict)
+{
+    bool met = false;
+    printf("meshcoll-bench-plan %s: choices from cold, the least of %d\n", meshcoll_version(),
+           repetitions);
+    if (drawn_run(repetitions, &met) != MESHCOLL_OK) {
+        fprintf(stderr, "meshcoll-bench-plan: %s\n", meshcoll_last_error());
+        return 1;
+    }
+    return strict && !met;
+}
+
 int main(int argc, char **argv)
 {
     static const struct option longs[] = {{"quick", no_argument, NULL, 'q'},
                                           {"strict", no_argument, NULL, 's'},
+                                          {"drawn", no_argument, NULL, 'd'},
                                           {"help", no_argument, NULL, 'h'},
                                           {NULL, 0, NULL, 0}};
-    bool quick = false, strict = false, met = false, in_time = false, known = false;
+    bool quick = false, strict = false, drawn = false, met = false, in_time = false, known = false;
     int repetitions = 0, which;
     opterr = 0;
     while ((which = getopt_long(argc, argv, "n:h", longs, NULL)) != -1) {
@@ -259,6 +275,8 @@ int main(int argc, char **argv)
             quick = true;
         else if (which == 's')
             strict = true;
+        else if (which == 'd')
+            drawn = true;
         else if (which != 'n')
             return fail("no such option, or its value is missing; --help shows them all");
         else if ((repetitions = atoi(optarg)) < 1)
@@ -266,6 +284,8 @@ int main(int argc, char **argv)
     }
     if (optind < argc)
         return fail("expected options only; --help shows them all");
+    if (drawn)
+        return run_drawn(repetitions ? repetitions : 5, strict);
     if (repetitions == 0)
         repetitions = quick ? 5 : 101;
 

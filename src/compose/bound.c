@@ -74,26 +74,34 @@ static double ragged_volume(meshcoll_collective_t collective, const mc_boxes_t *
     }
 }
 
-/* Multiple of n that some rank must receive, whoever sends it. */
-static double received(meshcoll_collective_t collective, double ranks)
+/* Multiple of n that some rank must receive, whoever sends it, or send. An element of a sum is known in one place when
+ * ranks-1 messages have come, and on every rank when as many more have: all ranks together receive that. */
+static double taken(meshcoll_collective_t collective, double ranks, bool pulled)
 {
     switch (collective) {
     case MESHCOLL_BCAST:
     case MESHCOLL_REDUCE:
-    case MESHCOLL_ALLREDUCE:
         return 1;
-    case MESHCOLL_GATHER:
-    case MESHCOLL_ALLGATHER:
-    case MESHCOLL_ALLTOALL:
-        return (ranks - 1) / ranks;
+    case MESHCOLL_ALLREDUCE:
+        return 2 * (ranks - 1) / ranks;
+    case MESHCOLL_SCATTER: /* the root sends all at once to receivers that pull */
+        return (pulled ? 1 : ranks - 1) / ranks;
     default:
-        return 1 / ranks;
+        return (ranks - 1) / ranks;
     }
 }
 
-/* Seconds until a rank can have received `bytes` over the wires of all its dimensions at once: over a shared one as
- * fast as the fastest link. */
-static double inflow(const mc_mesh_t *mesh, const mc_links_t *links, double bytes)
+static bool any_pulled(const mc_mesh_t *mesh, const mc_links_t *links)
+{
+    bool any = false;
+    for (int32_t d = 0; d < mesh->ndims; d++)
+        any = any || (mesh->dim[d].extent > 1 && links->dim[d].pulled);
+    return any;
+}
+
+/* Seconds until a rank can have received `bytes`, or sent them, over the wires of all its dimensions at once: over a
+ * shared one as fast as the fastest link. */
+static double flow(const mc_mesh_t *mesh, const mc_links_t *links, double bytes)
 {
     double all = 0, rate[MC_MAX_DIMS] = {0};
     for (int32_t d = 0; d < mesh->ndims; d++) {
@@ -138,7 +146,8 @@ double mc_lower_bound(meshcoll_collective_t collective, const mc_mesh_t *mesh,
     const double part = mesh->ragged ? ragged_volume(collective, mesh->ragged, link->pulled)
                                      : volume(collective, boxes, inside, link->pulled);
     const double passed = larger(n * part / ports - port->burst, 0) * least_beta;
-    const double taken = inflow(mesh, links, n * received(collective, mesh->size));
-    const double bound = larger(latency(mesh, links, top), larger(passed, taken));
+    const double by_rank = taken(collective, mesh->size, any_pulled(mesh, links));
+    const double moved = larger(passed, flow(mesh, links, n * by_rank));
+    const double bound = larger(latency(mesh, links, top), moved);
     return mc_moves[collective].reduces ? larger(bound, n * computation(mesh, links)) : bound;
 }

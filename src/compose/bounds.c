@@ -35,6 +35,18 @@ static int32_t part_of_gain(const mc_load_kind_t *kind, int32_t s)
     return kind->n_priced + 2 * s;
 }
 
+/* Dimensions that go over a wire; those among them in which its bytes are the ranks' own time. */
+static void count_dims(const mc_priced_t *graph, const mc_links_t *links, int32_t wire, int32_t *n,
+                       int32_t *n_own)
+{
+    *n = *n_own = 0;
+    for (int32_t i = 0; i < graph->graph.n; i++)
+        if (graph->wire_of[i] == wire) {
+            ++*n;
+            *n_own += mc_link_is_ranks_own(&links->dim[graph->graph.dim[i]]);
+        }
+}
+
 static mc_load_kind_t kind_of(const mc_priced_t *graph, const mc_links_t *links)
 {
     mc_load_kind_t kind = {.n_wires = graph->n_wires,
@@ -46,9 +58,16 @@ static mc_load_kind_t kind_of(const mc_priced_t *graph, const mc_links_t *links)
         kind.shaped[kind.n_shaped].wire = w;
         kind.shaped[kind.n_shaped].beta = link->beta;
         kind.shaped[kind.n_shaped].burst = link->burst * link->beta;
-        kind.shaped[kind.n_shaped++].pulled = link->pulled && link->gap != link->alpha;
+        kind.n_shaped++;
     }
     kind.n_priced = 1 + kind.n_busy + MC_SHAPED_PARTS * kind.n_shaped;
+    for (int32_t s = 0; s < kind.n_shaped; s++) {
+        int32_t n, n_own;
+        count_dims(graph, links, kind.shaped[s].wire, &n, &n_own);
+        kind.shaped[s].pulled = n_own == n;
+        if (n_own > 0 && n_own < n)
+            kind.shaped[s].own = kind.n_priced++;
+    }
     kind.n = kind.n_priced + 2 * kind.n_shaped;
     return kind;
 }
@@ -83,6 +102,10 @@ static void load_step(const mc_bounds_t *b, const mc_priced_step_t *step, double
         fixed[part + 1] = shaped->busy_fixed;
         moved[part + 1] = shaped->busy * bytes;
         moved[part + 2] = shaped->carried * bytes * kind->shaped[s].beta;
+        if (kind->shaped[s].own) {
+            fixed[kind->shaped[s].own] = shaped->own_fixed;
+            moved[kind->shaped[s].own] = shaped->own * bytes;
+        }
     }
 }
 
@@ -125,6 +148,10 @@ static mc_times_t times_of(const mc_bounds_t *b, uint32_t segments)
         times.fixed[part + 1] = rest;
         times.moved[part + 1] = rest * piece;
         times.moved[part + 2] = 1;
+        if (kind->shaped[s].own) {
+            times.fixed[kind->shaped[s].own] = rest;
+            times.moved[kind->shaped[s].own] = rest * piece;
+        }
     }
     return times;
 }
@@ -169,6 +196,8 @@ double mc_bounds_whole(const mc_bounds_t *b, const double *load)
         busy[kind->shaped[s].wire] += late * part[1];
         if (kind->shaped[s].pulled)
             busy[kind->n_wires] += late * part[1];
+        if (kind->shaped[s].own)
+            busy[kind->n_wires] += late * load[kind->shaped[s].own];
     }
     for (int32_t i = 0; i < kind->n_wires; i++)
         busiest = busy[i] > busiest ? busy[i] : busiest;

@@ -23,7 +23,8 @@ typedef union {
 } mc_lanes_t;
 
 /* fill; what wires and ranks are busy; of shaped wires what their bytes take once, busy and all together, and
- * by how much more than others a phase may gain by a burst, once and busy. */
+ * by how much more than others a phase may gain by a burst, once and busy. Wires that several dimensions share may have
+ * one more. */
 enum { MC_SHAPED_PARTS = 3, MC_MOST_PARTS = 2 + 6 * MC_MAX_DIMS };
 
 typedef struct {
@@ -34,6 +35,8 @@ typedef struct {
         int32_t wire;
         double beta, burst; /* seconds a byte, and for what passes at once */
         bool pulled;        /* and the ranks' own time is apart: they are as long at it */
+        /* where that is so in some of its dimensions only: the part of what ranks are at it; 0: none */
+        int32_t own;
     } shaped[MC_MAX_DIMS];
 } mc_load_kind_t;
 
@@ -64,6 +67,9 @@ typedef struct {
     int32_t n_blocks;   /* that are filled in */
     double bound;       /* what the cheapest path costs at least; INFINITY: given up */
 } mc_cut_t;
+
+/* Powers of two. */
+enum { MC_MOST_CUTS = 16 };
 
 /* The cheapest path that was met. */
 typedef struct {

@@ -155,6 +155,10 @@ double mc_cost_rounded(double seconds);
 typedef struct {
     double link, own;
 } mc_busy_t;
+static inline bool mc_link_is_ranks_own(const mc_link_t *link)
+{
+    return link->pulled && link->gap != link->alpha;
+}
 mc_busy_t mc_term_busy(const mc_term_t *busy, const mc_link_t *link, double n);
 /* What both take side by side: the longer one if the other is short, and more the closer they are, as
  * neither is always ready for the other. */

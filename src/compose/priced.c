@@ -100,6 +100,10 @@ static void add_shaped(mc_shaped_t *shaped, const mc_term_t *once, const mc_term
     shaped->once += seconds_per_byte(once, &wire);
     shaped->busy += seconds_per_byte(busy, &wire);
     shaped->carried += mc_ratio_value(busy->beta);
+    if (!mc_link_is_ranks_own(link))
+        return;
+    shaped->own += seconds_per_byte(busy, &wire);
+    shaped->own_fixed += mc_term_seconds(busy, &wire, 0);
 }
 
 static void add_dim(mc_price_t *price, const mc_priced_term_t *exact, int32_t wire, bool shaped,
@@ -326,7 +330,8 @@ static bool no_dearer(const mc_price_t *a, const mc_price_t *b, int32_t n_wires)
             return false;
     for (int32_t i = 0; i < n_wires; i++)
         if (a->shaped[i].once > b->shaped[i].once || a->shaped[i].busy > b->shaped[i].busy ||
-            a->shaped[i].carried > b->shaped[i].carried ||
+            a->shaped[i].carried > b->shaped[i].carried || a->shaped[i].own > b->shaped[i].own ||
+            a->shaped[i].own_fixed > b->shaped[i].own_fixed ||
             a->shaped[i].once_fixed > b->shaped[i].once_fixed ||
             a->shaped[i].busy_fixed > b->shaped[i].busy_fixed)
             return false;

@@ -8,9 +8,10 @@
 #include "compose/paths.h"
 
 /* Bytes over a wire through which bursts pass, for a vector of one: seconds of a segment at full rate, once and
- * as it keeps the wire busy; and what a port carries of it. The same of its messages' headers, whatever the vector. */
+ * as it keeps the wire busy; what a port carries of it; and what of busy is the ranks' own time too. The same of its
+ * messages' headers, whatever the vector. */
 typedef struct {
-    double once, busy, carried, once_fixed, busy_fixed;
+    double once, busy, carried, own, once_fixed, busy_fixed, own_fixed;
 } mc_shaped_t;
 
 /* An algorithm along certain dimensions with the whole vector; a share is a factor on the bytes. */

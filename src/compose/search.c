@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_CUTS = 16, FIRST_FOUND = 64 };
+enum { FIRST_FOUND = 64 };
 
 /* Where links are much alike, very many paths cost nearly the same. After so many steps tried for the cheapest,
  * one within this much of it will do: half of that for what a path is left for, half for what is to win. */
@@ -52,7 +52,7 @@ typedef struct {
     mc_end_set_t end_set[MC_MAX_PHASES + 1]; /* of the path's first phases: how it may end */
     int32_t keen;                            /* the block of means that left a path last */
     int32_t n_cuts, first_cut, end_cut;      /* all there are; those that are searched now */
-    mc_cut_t cut[MAX_CUTS];
+    mc_cut_t cut[MC_MOST_CUTS];
     /* of the path's beginnings, by their phases and the cuts that are searched: by part; by block */
     double *load;
     mc_lanes_t *lanes;
@@ -270,6 +270,10 @@ static void find_ends(search_t *s)
     s->status = mc_ends_find(&s->ends, &s->bounds, s->cut, s->n_cuts, wide_limit(s));
     for (int32_t i = 0; i <= MC_MAX_PHASES; i++)
         s->end_set[i] = mc_ends_all(&s->ends);
+    for (int32_t c = 0; c < s->n_cuts && !s->status; c++)
+        if (s->cut[c].bound < INFINITY)
+            s->cut[c].bound =
+                fmax(s->cut[c].bound, mc_ends_bound(&s->ends, &s->bounds, &s->cut[c]));
 }
 
 /* Can the path come to none of the ends within the limit? */
@@ -532,7 +536,7 @@ int mc_search(mc_priced_t *graph, meshcoll_collective_t collective, const mc_lin
                   .bytes = query->bytes,
                   .most = most};
     s.exact[0] = (mc_phase_cost_t){mc_cost_zero(), mc_cost_zero()};
-    for (s.n_cuts = 1; s.n_cuts < MAX_CUTS && segments_of(s.n_cuts) <= query->max_segments;)
+    for (s.n_cuts = 1; s.n_cuts < MC_MOST_CUTS && segments_of(s.n_cuts) <= query->max_segments;)
         s.n_cuts++;
     s.status = mc_bounds_init(&s.bounds, graph, links, query->bytes);
     s.marks.n_loads = s.bounds.kind.n_priced;

@@ -46,9 +46,9 @@ void mc_alike_find(const mc_plan_t *plan, bool crowded, mc_task_t *task)
         const mc_step_t *const s = &plan->step[t];
         if (mc_op_sends((mc_op_t)s->op)) {
             if (next && are_alike(s, next))
-                task[t].more = task[next - plan->step].more + 1;
-            task[t].pushed = is_pushed(&plan->traffic[s->phase], crowded);
-            task[t].mutual = !mc_moves[plan->traffic[s->phase].moves].rooted;
+                task[t].message.more = task[next - plan->step].message.more + 1;
+            task[t].message.pushed = is_pushed(&plan->traffic[s->phase], crowded);
+            task[t].message.mutual = !mc_moves[plan->traffic[s->phase].moves].rooted;
             next = s;
         } else if (next && may_write_to(s, next)) {
             next = NULL;

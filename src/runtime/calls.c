@@ -280,16 +280,23 @@ static meshcoll_request_t *find_known(meshcoll_t *h, const meshcoll_args_t *a, b
     return same ? r : NULL;
 }
 
-static int start_known(meshcoll_t *h, meshcoll_request_t *r, meshcoll_request_t **request)
+/* With the same operands, where the memory it was given is another. */
+static int bind_again(meshcoll_request_t *r)
 {
     const mc_operands_t operands = r->operands;
-    take(h, r, mc_next_call(h));
-    mc_choice_touch(&h->choice, r->known.choice);
-    r->workspace = mc_take_memory(h);
     const int status = r->workspace ? mc_request_bind(r, &operands) : MESHCOLL_ERR_NO_MEMORY;
     if (status) /* it is bound to nothing then */
         r->known.choice = NULL;
-    return start(r, status, request);
+    return status;
+}
+
+static int start_known(meshcoll_t *h, meshcoll_request_t *r, meshcoll_request_t **request)
+{
+    take(h, r, mc_next_call(h));
+    mc_choice_touch(&h->choice, r->known.choice);
+    r->workspace = mc_take_memory(h);
+    const bool stays = r->workspace && mc_request_stays(r);
+    return start(r, stays ? MESHCOLL_OK : bind_again(r), request);
 }
 
 int mc_call_start(meshcoll_t *h, const mc_asked_t *asked, meshcoll_request_t **request)

@@ -1,5 +1,6 @@
 #include "runtime/connections.h"
 
+#include "base/gather.h"
 #include "transport/ucx.h"
 
 #include <stdlib.h>
@@ -103,13 +104,6 @@ static const void *address_of(const meshcoll_t *h, int32_t rank, int32_t dim)
     return at + sizeof(uint64_t);
 }
 
-static int gather(const meshcoll_oob_t *oob, const void *in, void *out, size_t bytes)
-{
-    if (oob->allgather(oob->context, in, out, bytes))
-        return mc_fail(MESHCOLL_ERR_TRANSPORT, "the out-of-band allgather failed");
-    return MESHCOLL_OK;
-}
-
 int32_t mc_handle_wire(const meshcoll_t *h)
 {
     int32_t d = h->mesh.ndims - 1;
@@ -147,7 +141,7 @@ static void agree_on_streaming(meshcoll_t *h, uint64_t bits)
             h->transport[d]->streams = bits >> d & 1;
 }
 
-int mc_addresses_share(meshcoll_t *h)
+int mc_addresses_share(meshcoll_t *h, int status)
 {
     typedef struct {
         uint64_t bytes, streams;
@@ -155,27 +149,27 @@ int mc_addresses_share(meshcoll_t *h)
     const size_t p = (size_t)h->mesh.size;
     const told_t mine = {mc_addresses_bytes(h), streaming(h)};
     uint64_t most = 0, streams = mine.streams;
-    told_t *const told = calloc(p, sizeof *told);
-    int status = told ? gather(&h->oob, &mine, told, sizeof mine) : mc_fail_memory("addresses");
-    for (size_t r = 0; r < p && !status; r++) {
-        most = told[r].bytes > most ? told[r].bytes : most;
-        streams &= told[r].streams;
-    }
-    free(told);
+    void *told = NULL, *all = NULL;
+    status = mc_gather(&h->oob, status, &mine, sizeof mine, &told);
     if (status)
         return status;
+    for (size_t r = 0; r < p; r++) {
+        const told_t *const t = (const told_t *)told + r;
+        most = t->bytes > most ? t->bytes : most;
+        streams &= t->streams;
+    }
+    free(told);
     agree_on_streaming(h, streams);
     char *const own = calloc(1, most);
-    h->addresses = malloc(p * most);
-    h->address_stride = most;
-    if (own && h->addresses) {
+    if (own)
         mc_addresses_pack(h, own);
-        status = gather(&h->oob, own, h->addresses, most);
-    } else {
-        status = mc_fail_memory("addresses");
-    }
+    status = mc_gather(&h->oob, own ? MESHCOLL_OK : mc_fail_memory("addresses"), own, most, &all);
     free(own);
-    return status;
+    if (status)
+        return status;
+    h->addresses = all;
+    h->address_stride = most;
+    return MESHCOLL_OK;
 }
 
 /* Connections ----------------------------------------------------------------------------------- */

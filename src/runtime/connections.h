@@ -12,7 +12,7 @@ int mc_connections_open(meshcoll_t *h);
 /* This rank's addresses by dimension, packed for others; a multiple of 8 bytes. */
 size_t mc_addresses_bytes(const meshcoll_t *h);
 void mc_addresses_pack(const meshcoll_t *h, char *at);
-/* All ranks', through the handle's out-of-band allgather. Collective. */
-int mc_addresses_share(meshcoll_t *h);
+/* All ranks', through the handle's out-of-band allgather, unless a rank comes with an error. Collective. */
+int mc_addresses_share(meshcoll_t *h, int status);
 
 #endif

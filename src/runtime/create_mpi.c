@@ -1,6 +1,7 @@
 /* Creation from an MPI communicator: MPI gathers, and knows which ranks share memory. */
 #include <meshcoll/mpi.h>
 
+#include "base/gather.h"
 #include "runtime/places_mpi.h"
 #include "runtime/tuned.h"
 
@@ -38,7 +39,9 @@ int mc_mpi_places(MPI_Comm comm, mc_place_t **place)
     MPI_Comm_rank(comm, &oob.rank);
     MPI_Comm_size(comm, &oob.size);
     int32_t *const machine = calloc((size_t)oob.size, sizeof *machine);
-    int status = machine ? find_machines(comm, oob.rank, machine) : mc_fail_memory("machines");
+    int status = mc_agree(&oob, machine ? MESHCOLL_OK : mc_fail_memory("machines"));
+    if (!status)
+        status = find_machines(comm, oob.rank, machine);
     if (!status)
         status = mc_places_find(&oob, machine, place);
     free(machine);
@@ -54,18 +57,18 @@ int meshcoll_create(MPI_Comm comm, const meshcoll_params_t *params, meshcoll_t *
             "meshcoll_create: expected MPI to be initialised, a communicator and a place "
             "for the mesh");
     MPI_Comm *const own = malloc(sizeof *own);
-    if (!own)
-        return mc_fail_memory("a mesh");
-    *own = comm;
+    meshcoll_oob_t oob = {.context = &comm, .allgather = mc_mpi_allgather};
+    MPI_Comm_rank(comm, &oob.rank);
+    MPI_Comm_size(comm, &oob.size);
     mc_place_t *place = NULL;
-    int status = mc_mpi_places(comm, &place);
+    int status = mc_agree(&oob, own ? MESHCOLL_OK : mc_fail_memory("a mesh"));
+    if (!status)
+        status = mc_mpi_places(comm, &place);
     if (!status) {
-        mc_creation_t creation = {.oob = {.context = own, .allgather = mc_mpi_allgather},
-                                  .place = place,
-                                  .params = params,
-                                  .free_context = free};
-        MPI_Comm_rank(comm, &creation.oob.rank);
-        MPI_Comm_size(comm, &creation.oob.size);
+        *own = comm;
+        oob.context = own;
+        const mc_creation_t creation = {
+            .oob = oob, .place = place, .params = params, .free_context = free};
         status = mc_tuned_create(&creation, mesh);
     }
     free(place);

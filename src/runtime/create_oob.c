@@ -1,8 +1,8 @@
 /* Creation with the caller's own means to gather: who shares a machine is found by what it shows. */
+#include "base/gather.h"
 #include "runtime/places.h"
 #include "runtime/tuned.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -30,14 +30,10 @@ static uint64_t hash_path(uint64_t h, const char *path)
 /* Equal for ranks that can share memory: the same kernel, IPC namespace and /dev/shm. */
 static uint64_t machine_id(void)
 {
-    char text[256] = "";
+    char text[256] = "", boot[MC_BOOT_TEXT];
     uint64_t h = UINT64_C(0xcbf29ce484222325);
-    FILE *const boot = fopen("/proc/sys/kernel/random/boot_id", "r");
-    if (boot) {
-        const size_t n = fread(text, 1, sizeof text, boot);
-        fclose(boot);
-        h = hash(h, text, n);
-    }
+    mc_boot_id(boot);
+    h = hash(h, boot, strlen(boot));
     if (gethostname(text, sizeof text - 1) == 0)
         h = hash(h, text, strlen(text));
     h = hash_path(h, "/proc/self/ns/ipc");
@@ -58,21 +54,20 @@ static void number_machines(const uint64_t *id, int32_t n, int32_t *seen, int32_
     }
 }
 
-static int find_machines(const meshcoll_oob_t *oob, int32_t *machine)
+/* By rank, the caller's to free. */
+static int find_machines(const meshcoll_oob_t *oob, int32_t **machine)
 {
     const size_t n = (size_t)oob->size;
     const uint64_t mine = machine_id();
-    uint64_t *const id = calloc(n, sizeof *id);
-    int32_t *const seen = calloc(n, sizeof *seen);
-    int status = MESHCOLL_OK;
-    if (!id || !seen)
-        status = mc_fail_memory("machines");
-    else if (oob->allgather(oob->context, &mine, id, sizeof mine))
-        status = mc_fail(MESHCOLL_ERR_TRANSPORT, "the out-of-band allgather failed");
-    else
-        number_machines(id, oob->size, seen, machine);
-    free(seen);
+    int32_t *const found = calloc(n, sizeof *found), *const seen = calloc(n, sizeof *seen);
+    void *id = NULL;
+    const int status = mc_gather(oob, found && seen ? MESHCOLL_OK : mc_fail_memory("machines"),
+                                 &mine, sizeof mine, &id);
+    if (!status)
+        number_machines(id, oob->size, seen, found);
     free(id);
+    free(seen);
+    *machine = found;
     return status;
 }
 
@@ -84,11 +79,9 @@ int meshcoll_create_oob(const meshcoll_oob_t *oob, const meshcoll_params_t *para
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "meshcoll_create_oob: expected an allgather, rank 0 to size - 1 and a place "
                        "for the mesh");
-    int32_t *const machine = calloc((size_t)oob->size, sizeof *machine);
-    if (!machine)
-        return mc_fail_memory("machines");
+    int32_t *machine;
     mc_place_t *place = NULL;
-    int status = find_machines(oob, machine);
+    int status = find_machines(oob, &machine);
     if (!status)
         status = mc_places_find(oob, machine, &place);
     if (!status) {

@@ -33,7 +33,7 @@ static void open_lane(mc_executor_t *x, mc_lane_t *lane)
     const mc_traffic_t *const traffic = traffic_of(x, lane);
     const size_t ahead = mc_executor_ahead(x, x->plan->step[x->queue[lane->first]].phase);
     if (traffic->senders > 1)
-        lane->go = lane->open = fitting(x, lane, ahead / traffic->senders);
+        lane->open = fitting(x, lane, ahead / traffic->senders);
     else if (traffic->receivers > 1 && fitting(x, lane, ahead / traffic->receivers) < lane->n)
         lane->open = 0;
     else if (traffic->passes_on && fitting(x, lane, x->window) < lane->n)
@@ -168,7 +168,7 @@ static void ask(mc_executor_t *x, uint32_t first)
 void mc_credit_follow(mc_executor_t *x, const mc_task_t *task)
 {
     mc_lane_t *const lane = &x->lane[task->lane];
-    if (x->n_credits == 0 || lane->bytes_sent)
+    if (lane->bytes_sent)
         return;
     ask(x, task->first);
     if (!is_asked(x, lane) && lane->open < lane->n) {
@@ -179,14 +179,11 @@ void mc_credit_follow(mc_executor_t *x, const mc_task_t *task)
 
 void mc_credit_start(mc_executor_t *x)
 {
-    x->credits = (mc_io_queue_t){0};
     x->n_left += x->n_credits;
-    if (x->n_credits == 0)
-        return;
     for (uint32_t l = 0; l < x->n_lanes; l++) {
         mc_lane_t *const lane = &x->lane[l];
         lane->credited = lane->open;
-        lane->go = lane->n > 0 && is_asked(x, lane) ? lane->open : lane->n;
+        lane->go = lane->bytes_sent && lane->n > 0 && is_asked(x, lane) ? lane->open : lane->n;
         lane->owed = 0;
         lane->crediting = false;
         lane->credit.finished = &x->credits;

@@ -22,7 +22,7 @@
 
 /* For the binding that was measured last: which messages have credits, and who waits for them. */
 void mc_credit_measure(mc_executor_t *x);
-/* At the start, after the lanes were reset: awaits credits, and gives the first ones. */
+/* Both where there are credits. At the start, after the lanes were reset: awaits credits, and gives the first ones. */
 void mc_credit_start(mc_executor_t *x);
 /* A message has come, or a send is complete: gives what credits follow from that. */
 void mc_credit_follow(mc_executor_t *x, const mc_task_t *task);

@@ -1,8 +1,10 @@
 #include "runtime/crowd.h"
 
+#include "base/gather.h"
+#include "runtime/places.h"
+
 #include <errno.h>
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,13 +64,10 @@ static uint64_t *own_cores(size_t *words)
     }
 }
 
-enum { BOOT_TEXT = 40 };
-
 /* What a rank tells the others, before its set. */
 typedef struct {
-    uint64_t words; /* with cores in them */
-    /* the kernel's, which has the cores: boxes that are containers share it */
-    char boot[BOOT_TEXT];
+    uint64_t words;          /* with cores in them */
+    char boot[MC_BOOT_TEXT]; /* of the kernel that has the cores */
 } told_t;
 
 static told_t told_of(const uint64_t *set, size_t words)
@@ -76,11 +75,7 @@ static told_t told_of(const uint64_t *set, size_t words)
     told_t told = {.words = words};
     while (told.words > 1 && set[told.words - 1] == 0)
         told.words--;
-    FILE *const file = fopen("/proc/sys/kernel/random/boot_id", "r");
-    if (file && !fgets(told.boot, sizeof told.boot, file))
-        told.boot[0] = '\0';
-    if (file)
-        fclose(file);
+    mc_boot_id(told.boot);
     return told;
 }
 
@@ -90,55 +85,42 @@ static bool beside(const told_t *told, const int32_t *machine, int32_t a, int32_
     return told[a].boot[0] ? strcmp(told[a].boot, told[b].boot) == 0 : machine[a] == machine[b];
 }
 
-static int gather(const meshcoll_oob_t *oob, const void *in, void *out, size_t bytes)
-{
-    if (oob->allgather(oob->context, in, out, bytes))
-        return mc_fail(MESHCOLL_ERR_TRANSPORT, "the out-of-band allgather failed");
-    return MESHCOLL_OK;
-}
-
 /* Sets of all ranks, in as many words as the widest needs. */
-static int find_of_told(const meshcoll_oob_t *oob, const told_t *told, const uint64_t *own,
-                        const int32_t *kernel, double *crowd)
+static int find_of_told(const meshcoll_oob_t *oob, const told_t *told, const int32_t *machine,
+                        const uint64_t *own, double *crowd)
 {
     uint64_t words = 1;
     for (int32_t r = 0; r < oob->size; r++)
         words = told[r].words > words ? told[r].words : words;
-    uint64_t *const sets = calloc((size_t)oob->size + 1, words * sizeof *sets);
-    if (!sets)
-        return mc_fail_memory("the cores of all ranks");
-    uint64_t *const mine = sets + (size_t)oob->size * words;
-    memcpy(mine, own, told[oob->rank].words * sizeof *mine);
-    const int status = gather(oob, mine, sets, words * sizeof *sets);
-    if (!status)
-        *crowd = mc_crowd_of(sets, words, kernel, oob->size, oob->rank);
-    free(sets);
-    return status;
-}
-
-static int find(const meshcoll_oob_t *oob, const int32_t *machine, const uint64_t *own,
-                size_t words, double *crowd)
-{
-    const told_t mine = told_of(own, words);
-    told_t *const told = calloc((size_t)oob->size, sizeof *told);
+    uint64_t *const mine = calloc(words, sizeof *mine);
     int32_t *const kernel = calloc((size_t)oob->size, sizeof *kernel);
-    int status = told && kernel ? gather(oob, &mine, told, sizeof mine)
-                                : mc_fail_memory("the cores of all ranks");
+    void *sets = NULL;
+    if (mine)
+        memcpy(mine, own, told[oob->rank].words * sizeof *mine);
+    const int status =
+        mc_gather(oob, mine && kernel ? MESHCOLL_OK : mc_fail_memory("the cores of all ranks"),
+                  mine, words * sizeof *mine, &sets);
     for (int32_t r = 0; !status && r < oob->size; r++)
         kernel[r] = beside(told, machine, oob->rank, r);
     if (!status)
-        status = find_of_told(oob, told, own, kernel, crowd);
+        *crowd = mc_crowd_of(sets, words, kernel, oob->size, oob->rank);
+    free(sets);
     free(kernel);
-    free(told);
+    free(mine);
     return status;
 }
 
 int mc_crowd_find(const meshcoll_oob_t *oob, const int32_t *machine, double *crowd)
 {
     size_t words;
+    void *told = NULL;
     uint64_t *const own = own_cores(&words);
-    const int status =
-        own ? find(oob, machine, own, words, crowd) : mc_fail_memory("a set of cores");
+    const told_t mine = own ? told_of(own, words) : (told_t){0};
+    int status = mc_gather(oob, own ? MESHCOLL_OK : mc_fail_memory("a set of cores"), &mine,
+                           sizeof mine, &told);
+    if (!status)
+        status = find_of_told(oob, told, machine, own, crowd);
+    free(told);
     free(own);
     return status;
 }

@@ -1,19 +1,9 @@
 #include "runtime/executor.h"
 
-#include "runtime/alike.h"
 #include "runtime/credit.h"
 #include "runtime/flush.h"
-#include "runtime/hold.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-/* Messages under way per peer: enough that the wire never waits for this rank, few enough that the
- * first segments go first. Receives cost nothing while they wait, and spare a copy. */
-enum { SEND_WINDOW = 2, RECV_WINDOW = 16 };
-
-/* Memory for messages to be reduced: two a side at least, and more as long as they are small. */
-enum { STAGING_BYTES = 1 << 20, ALIGN = 64 };
 
 /* Local work between two looks at the transports. */
 enum { TURN_BYTES = 1 << 18 };
@@ -21,200 +11,6 @@ enum { TURN_BYTES = 1 << 18 };
 static const mc_step_t *step_of(const mc_executor_t *x, uint32_t t)
 {
     return &x->plan->step[t];
-}
-
-static bool is_message(const mc_executor_t *x, uint32_t t)
-{
-    const mc_op_t op = (mc_op_t)step_of(x, t)->op;
-    return (mc_op_sends(op) || mc_op_receives(op)) && x->binding->step[t].bytes > 0;
-}
-
-static bool is_staged(const mc_executor_t *x, uint32_t t)
-{
-    return step_of(x, t)->op == MC_OP_RECV_REDUCE && x->binding->step[t].bytes > 0 &&
-           (!x->lane[x->task[t].lane].peer->transport->ops->recv_reduce ||
-            MC_PIECE_UNIT % x->binding->element != 0);
-}
-
-static uint32_t peer_of(const mc_plan_t *plan, const mc_step_t *s)
-{
-    uint32_t lo = 0, hi = plan->n_peers;
-    while (hi - lo > 1) {
-        const uint32_t mid = (lo + hi) / 2;
-        if (plan->peer[mid] <= s->peer)
-            lo = mid;
-        else
-            hi = mid;
-    }
-    return lo;
-}
-
-/* Gives each peer and phase in one direction a lane where there are messages, and the steps theirs.
- * `lane` has room for all; `number` is a table by peer and phase, of zeros. How many lanes. */
-static uint32_t add_lanes(const mc_plan_t *plan, const mc_wiring_t *w, bool sends, uint32_t phases,
-                          uint32_t first, uint32_t *number, mc_lane_t *lane, mc_task_t *task)
-{
-    uint32_t n = first;
-    for (uint32_t t = 0; t < plan->n_steps; t++) {
-        const mc_step_t *const s = &plan->step[t];
-        if (!(sends ? mc_op_sends((mc_op_t)s->op) : mc_op_receives((mc_op_t)s->op)))
-            continue;
-        const uint32_t peer = peer_of(plan, s), at = peer * phases + s->phase;
-        if (!number[at]) {
-            if (lane)
-                lane[n] = (mc_lane_t){.peer = w->peer[peer],
-                                      .bytes_sent = sends ? w->bytes_sent[peer] : NULL,
-                                      .tag = mc_tag(sends ? w->rank : plan->peer[peer], 0, 0),
-                                      .window = sends ? SEND_WINDOW : RECV_WINDOW};
-            number[at] = ++n;
-        }
-        if (task)
-            task[t].lane = number[at] - 1;
-    }
-    memset(number, 0, (size_t)plan->n_peers * phases * sizeof *number);
-    return n;
-}
-
-static uint32_t phases_of(const mc_plan_t *plan)
-{
-    uint32_t most = 0;
-    for (uint32_t t = 0; t < plan->n_steps; t++)
-        most = plan->step[t].phase > most ? plan->step[t].phase : most;
-    return most + 1;
-}
-
-/* Has each transport of the peers a port? A mesh has one transport per dimension at most. */
-static int check_ports(const mc_plan_t *plan, const mc_wiring_t *w)
-{
-    const mc_transport_t *known[MC_MAX_DIMS];
-    uint32_t n = 0;
-    for (uint32_t p = 0; p < plan->n_peers; p++) {
-        uint32_t i = 0;
-        while (i < n && known[i] != w->peer[p]->transport)
-            i++;
-        if (i == MC_COUNT(known))
-            return mc_fail(MESHCOLL_ERR_TRANSPORT,
-                           "a rank's peers are behind more than %d transports", MC_MAX_DIMS);
-        known[i] = w->peer[p]->transport;
-        n = i == n ? n + 1 : n;
-    }
-    return MESHCOLL_OK;
-}
-
-int mc_executor_init(mc_executor_t *x, const mc_plan_t *plan, const mc_wiring_t *wiring)
-{
-    const size_t n = plan->n_steps;
-    const uint32_t phases = phases_of(plan);
-    const int status = check_ports(plan, wiring);
-    if (status)
-        return status;
-    uint32_t *const number = calloc((size_t)plan->n_peers * phases + 1, sizeof *number);
-    if (!number)
-        return mc_fail_memory("an executor");
-    const uint32_t sends = add_lanes(plan, wiring, true, phases, 0, number, NULL, NULL);
-    const uint32_t lanes = add_lanes(plan, wiring, false, phases, sends, number, NULL, NULL);
-    const size_t bytes =
-        n * sizeof(mc_task_t) + lanes * sizeof(mc_lane_t) + 4 * n * sizeof(uint32_t);
-    char *const memory = calloc(1, bytes + 1);
-    if (!memory) {
-        free(number);
-        return mc_fail_memory("an executor");
-    }
-    *x = (mc_executor_t){.plan = plan,
-                         .n_lanes = lanes,
-                         .n_sending = sends,
-                         .wire = wiring->wire,
-                         .beside = wiring->beside,
-                         .window = wiring->window};
-    x->task = (mc_task_t *)memory;
-    x->lane = (mc_lane_t *)(x->task + n);
-    x->queue = (uint32_t *)(x->lane + lanes);
-    x->heap = x->queue + n;
-    x->staged = x->heap + n;
-    x->slot = x->staged + n;
-    add_lanes(plan, wiring, true, phases, 0, number, x->lane, x->task);
-    add_lanes(plan, wiring, false, phases, sends, number, x->lane, x->task);
-    mc_alike_find(plan, wiring->crowded, x->task);
-    for (uint32_t t = 0; t < n; t++)
-        x->task[t].io.finished = &x->finished;
-    free(number);
-    return MESHCOLL_OK;
-}
-
-void mc_executor_free(mc_executor_t *x)
-{
-    free(x->task);
-    *x = (mc_executor_t){0};
-}
-
-/* Which messages go through which lane, by their numbers; empty ones through none. */
-static void fill_lanes(mc_executor_t *x)
-{
-    for (uint32_t l = 0; l < x->n_lanes; l++)
-        x->lane[l].n = 0;
-    for (uint32_t t = 0; t < x->plan->n_steps; t++)
-        if (is_message(x, t))
-            x->lane[x->task[t].lane].n++;
-    uint32_t first = 0;
-    for (uint32_t l = 0; l < x->n_lanes; l++) {
-        x->lane[l].first = first;
-        first += x->lane[l].n;
-        x->lane[l].n = 0;
-    }
-    for (uint32_t t = 0; t < x->plan->n_steps; t++) {
-        mc_lane_t *const lane = &x->lane[x->task[t].lane];
-        if (is_message(x, t))
-            x->queue[lane->first + lane->n++] = t;
-    }
-}
-
-/* Index of the transport's port. */
-static uint32_t port_of(mc_executor_t *x, mc_transport_t *t)
-{
-    uint32_t i = 0;
-    while (i < x->n_ports && x->port[i].transport != t)
-        i++;
-    if (i == x->n_ports)
-        x->port[x->n_ports++] = (mc_port_t){.transport = t};
-    return i;
-}
-
-/* Bytes of the largest message that waits in memory to be reduced. */
-static size_t most_staged(const mc_executor_t *x)
-{
-    size_t most = 0;
-    for (uint32_t i = 0; i < x->n_staged; i++) {
-        const size_t bytes = x->binding->step[x->staged[i]].bytes;
-        most = bytes > most ? bytes : most;
-    }
-    return most;
-}
-
-size_t mc_executor_measure(mc_executor_t *x, const mc_binding_t *binding)
-{
-    x->binding = binding;
-    x->n_staged = 0;
-    fill_lanes(x);
-    x->n_ports = 0;
-    for (uint32_t l = 0; l < x->n_sending; l++)
-        if (x->lane[l].n > 0)
-            x->lane[l].port = port_of(x, x->lane[l].peer->transport);
-    mc_hold_sends(x);
-    mc_credit_measure(x);
-    for (uint32_t t = 0; t < x->plan->n_steps; t++)
-        if (is_staged(x, t))
-            x->staged[x->n_staged++] = t;
-    x->slot_bytes = (most_staged(x) + ALIGN - 1) / ALIGN * ALIGN;
-    const size_t fit = x->slot_bytes ? STAGING_BYTES / x->slot_bytes : 0;
-    const size_t least = 2 * (size_t)x->plan->layout.sides; /* sides go on side by side */
-    const size_t wanted = fit < least ? least : fit;
-    x->n_slots = wanted < x->n_staged ? (uint32_t)wanted : x->n_staged;
-    return x->n_slots * x->slot_bytes;
-}
-
-void mc_executor_bind(mc_executor_t *x, char *staging)
-{
-    x->staging = staging;
 }
 
 /* Ready local steps: a binary heap -------------------------------------------------------------- */
@@ -273,30 +69,21 @@ static void reduce_piece(void *context, mc_io_t *io, const void *piece, size_t b
 
 static void send_or_recv(mc_executor_t *x, mc_lane_t *lane, uint32_t t)
 {
-    const mc_bound_t *const b = &x->binding->step[t];
-    const mc_step_t *const s = step_of(x, t);
     mc_task_t *const task = &x->task[t];
     const mc_transport_ops_t *const ops = lane->peer->transport->ops;
-    mc_message_t m = {.tag = lane->tag | x->operation | mc_tag(0, 0, s->seq),
-                      .n_spans = b->n,
-                      .bytes = b->bytes,
-                      .more = task->more,
-                      .pushed = task->pushed,
-                      .mutual = task->mutual};
+    mc_message_t m = task->message;
     int status;
+    m.tag |= x->operation;
     mc_timeline_mark(x->timeline, t, MC_POSTED);
     if (lane->bytes_sent) {
-        m.span = &x->binding->from[b->at];
-        *lane->bytes_sent += b->bytes;
+        *lane->bytes_sent += m.bytes;
         status = ops->send(lane->peer, &m, &task->io);
-    } else if (s->op == MC_OP_RECV_REDUCE && !task->staged.at) {
+    } else if (!task->is_staged && step_of(x, t)->op == MC_OP_RECV_REDUCE) {
         const mc_taker_t taker = {.take = reduce_piece, .context = x};
-        task->span = b->at;
+        task->span = x->binding->step[t].at;
         task->reduced = 0;
         status = ops->recv_reduce(lane->peer, &m, &taker, &task->io);
     } else {
-        m.span = task->staged.at ? &task->staged : &x->binding->to[b->at];
-        m.n_spans = task->staged.at ? 1 : b->n;
         status = ops->recv(lane->peer, &m, &task->io);
     }
     if (status < 0)
@@ -307,10 +94,10 @@ static void send_or_recv(mc_executor_t *x, mc_lane_t *lane, uint32_t t)
 
 static bool can_start(const mc_executor_t *x, const mc_lane_t *lane)
 {
-    if (lane->next == (lane->bytes_sent ? lane->go : lane->n) || lane->n_flying == lane->window)
+    if (lane->next == lane->go || lane->n_flying == lane->window)
         return false;
-    const uint32_t t = x->queue[lane->first + lane->next];
-    return is_staged(x, t) ? (bool)x->task[t].staged.at : x->task[t].waits == 0;
+    const mc_task_t *const task = &x->task[x->queue[lane->first + lane->next]];
+    return task->is_staged ? (bool)task->staged.at : task->waits == 0;
 }
 
 static void start_next(mc_executor_t *x, mc_lane_t *lane)
@@ -340,7 +127,7 @@ static void pump_port(mc_executor_t *x, uint32_t port)
 
 static void pump(mc_executor_t *x, mc_lane_t *lane)
 {
-    if (lane->bytes_sent && lane->n > 0 && x->port[lane->port].transport->streams)
+    if (lane->streams)
         pump_port(x, lane->port);
     else
         while (can_start(x, lane))
@@ -378,7 +165,7 @@ static void complete(mc_executor_t *x, uint32_t t)
         if (--x->task[next].waits > 0)
             continue;
         mc_timeline_mark(x->timeline, next, MC_READY);
-        if (is_message(x, next) && !is_staged(x, next))
+        if (x->task[next].is_message && !x->task[next].is_staged)
             pump(x, &x->lane[x->task[next].lane]);
         else
             heap_push(x, next);
@@ -429,7 +216,7 @@ static void run_local(mc_executor_t *x, uint32_t t)
     default: /* copied, or a message of no bytes */
         break;
     }
-    if (x->task[t].staged.at) {
+    if (x->task[t].is_staged) {
         return_slot(x, &x->task[t]);
         grant_slots(x);
     }
@@ -470,8 +257,9 @@ static void message_done(mc_executor_t *x, mc_io_t *io)
     if (lane->bytes_sent)
         x->port[lane->port].n_flying--;
     free_held(x, task);
-    mc_credit_follow(x, task);
-    if (!task->staged.at) {
+    if (x->n_credits > 0)
+        mc_credit_follow(x, task);
+    if (!task->is_staged) {
         complete(x, t);
     } else if (--task->waits == 0) {
         mc_timeline_mark(x->timeline, t, MC_READY);
@@ -482,27 +270,33 @@ static void message_done(mc_executor_t *x, mc_io_t *io)
 
 /* Start, advance, end --------------------------------------------------------------------------- */
 
-static void reset(mc_executor_t *x)
+static void begin_timeline(const mc_executor_t *x)
 {
-    if (x->timeline)
-        mc_timeline_begin(x->timeline);
-    x->finished = (mc_io_queue_t){0};
-    x->n_heap = x->next_staged = 0;
-    x->n_left = x->plan->n_steps;
-    for (uint32_t l = 0; l < x->n_lanes; l++)
-        x->lane[l].next = x->lane[l].n_flying = 0;
-    for (uint32_t t = 0; t < x->plan->n_steps; t++) {
-        x->task[t].waits = x->plan->n_pred[t] + (is_staged(x, t) || x->task[t].held ? 1 : 0) +
-                           (x->task[t].kept ? 1 : 0);
-        x->task[t].staged.at = NULL;
+    mc_timeline_begin(x->timeline);
+    for (uint32_t t = 0; t < x->plan->n_steps; t++)
         if (x->task[t].waits == 0)
             mc_timeline_mark(x->timeline, t, MC_READY);
-    }
+}
+
+static void reset(mc_executor_t *x)
+{
+    const uint32_t n = x->plan->n_steps;
+    x->finished = x->credits = (mc_io_queue_t){0};
+    x->n_heap = x->next_staged = 0;
+    x->n_left = n;
+    for (mc_lane_t *lane = x->lane; lane < x->lane + x->n_lanes; lane++)
+        lane->next = lane->n_flying = 0;
+    for (mc_task_t *task = x->task; task < x->task + n; task++)
+        task->waits = task->at_first;
     for (uint32_t p = 0; p < x->n_ports; p++)
         x->port[p].n_flying = 0;
+    for (uint32_t i = 0; i < x->n_staged; i++)
+        x->task[x->staged[i]].staged.at = NULL;
     x->n_free = x->n_slots;
     for (uint32_t i = 0; i < x->n_slots; i++)
         x->slot[i] = x->n_slots - 1 - i;
+    if (x->timeline)
+        begin_timeline(x);
 }
 
 int mc_executor_start(mc_executor_t *x, uint32_t operation)
@@ -512,15 +306,18 @@ int mc_executor_start(mc_executor_t *x, uint32_t operation)
     x->operation = mc_tag(0, operation, 0);
     reset(x);
     x->state = MC_RUNNING;
-    mc_credit_start(x);
+    if (x->n_credits > 0)
+        mc_credit_start(x);
     grant_slots(x);
-    for (uint32_t t = 0; t < x->plan->n_steps; t++) {
-        if (x->task[t].waits > 0)
+    const uint32_t n = x->plan->n_steps;
+    for (uint32_t t = 0; t < n; t++) {
+        const mc_task_t *const task = &x->task[t];
+        if (task->waits > 0)
             continue;
-        if (!is_message(x, t))
+        if (!task->is_message)
             heap_push(x, t);
-        else if (mc_op_sends((mc_op_t)step_of(x, t)->op))
-            pump(x, &x->lane[x->task[t].lane]);
+        else if (task->lane < x->n_sending)
+            pump(x, &x->lane[task->lane]);
     }
     /* last: what has come already is taken at once, and others wait for what this rank sends */
     for (uint32_t l = x->n_sending; l < x->n_lanes; l++)
@@ -528,22 +325,28 @@ int mc_executor_start(mc_executor_t *x, uint32_t operation)
     return x->state == MC_FAILED ? x->status : MESHCOLL_OK;
 }
 
+static inline bool has_messages(const mc_executor_t *x)
+{
+    return x->finished.first || x->credits.first;
+}
+
 static void take_messages(mc_executor_t *x)
 {
-    do {
+    while (has_messages(x)) {
         for (mc_io_t *io; (io = mc_io_pop(&x->finished));)
             message_done(x, io);
-        for (mc_lane_t *lane; (lane = mc_credit_next(x));) {
+        for (mc_lane_t *lane; x->credits.first && (lane = mc_credit_next(x));) {
             free_kept(x, &x->task[x->queue[lane->first + lane->credited - 1]]);
             pump(x, lane);
         }
-    } while (x->finished.first);
+    }
 }
 
 static void drain(mc_executor_t *x)
 {
     size_t turn = 0;
-    take_messages(x);
+    if (has_messages(x))
+        take_messages(x);
     while (x->n_heap > 0 && turn < TURN_BYTES) {
         const uint32_t t = x->heap[0];
         const bool copies = step_of(x, t)->op == MC_OP_COPY;
@@ -554,7 +357,8 @@ static void drain(mc_executor_t *x)
         turn += copies ? 0 : x->binding->step[t].bytes;
         heap_pop(x);
         run_local(x, t);
-        take_messages(x);
+        if (has_messages(x))
+            take_messages(x);
     }
 }
 
@@ -566,7 +370,8 @@ int mc_executor_advance(mc_executor_t *x)
             mc_flush_start(x);
     }
     if (x->state == MC_FLUSHING) {
-        mc_flush_poll(x);
+        if (x->n_left > 0)
+            mc_flush_poll(x);
         if (x->n_left == 0 && x->state == MC_FLUSHING) {
             x->state = MC_IDLE;
             mc_binding_finish(x->binding);

@@ -24,8 +24,9 @@ typedef struct {
     uint32_t next, n_flying; /* the next to start, and how many are under way */
     uint32_t window;
     uint32_t port; /* of sends */
+    bool streams;  /* a send's transport does */
     /* credits (credit.h): the messages from `open` on have one, `credited` of the lane's are settled, and the first
-     * `go` sends may go */
+     * `go` sends may go, of receives all */
     uint32_t open, credited, go;
     uint32_t owed;  /* of receives: credits that are due and not given yet */
     bool crediting; /* one is under way, or awaited */
@@ -45,20 +46,20 @@ typedef struct {
 
 typedef struct {
     mc_io_t io;
+    mc_message_t
+        message;      /* as bound, without the operation's number; what it says of sends: alike.h */
     mc_span_t staged; /* where a message to be reduced comes to; at is NULL without a slot */
-    uint32_t waits;   /* for so many steps and messages */
+    uint32_t waits, at_first; /* for so many steps and messages; and when a run begins */
     uint32_t lane;
-    uint32_t more;  /* sends of the same bytes that follow a send (alike.h) */
-    bool pushed;    /* a send that spares its receiver work (alike.h) */
-    bool mutual;    /* a send of an exchange (alike.h) */
-    uint32_t span;  /* of a message that is reduced as it comes, or a copy: where it has got to */
+    bool is_message, is_staged;
     bool held;      /* a send that waits for another's message too (hold.h) */
+    bool kept;      /* a send that waits until an earlier one has come (credits) */
+    uint32_t span;  /* of a message that is reduced as it comes, or a copy: where it has got to */
     size_t reduced; /* bytes of that span */
     uint32_t frees; /* of a receive: a send that is held for its message, as step + 1; 0: none */
     uint32_t also;  /* of a send that is held: the next one for the same message, alike */
     /* credits: the first that waits for this message, as step + 1; of one that waits, the next for the same */
     uint32_t first, next;
-    bool kept; /* a send that waits until an earlier one has come */
 } mc_task_t;
 
 typedef enum { MC_IDLE, MC_RUNNING, MC_FLUSHING, MC_FAILED } mc_phase_state_t;

@@ -1,5 +1,6 @@
 #include "runtime/handle.h"
 
+#include "base/gather.h"
 #include "runtime/calls.h"
 #include "runtime/connections.h"
 #include "runtime/crowd.h"
@@ -75,35 +76,49 @@ static int open_arranged(const mc_creation_t *c, const mc_settings_t *settings, 
     return status;
 }
 
+/* By rank of the creation, the caller's to free. */
+static int32_t *machines_of(const mc_creation_t *c)
+{
+    const size_t n = (size_t)c->oob.size;
+    int32_t *const machine = calloc(n, sizeof *machine);
+    for (size_t r = 0; machine && r < n; r++)
+        machine[r] = c->place[r].machine;
+    return machine;
+}
+
 /* What the ranks of one machine may do with each other's memory, and whether they share cores.
  * Collective: all have the same settings. */
-static int find_neighbours(meshcoll_t *h, const mc_creation_t *c)
+static int find_neighbours(meshcoll_t *h, const int32_t *machine)
 {
-    const size_t n = (size_t)h->mesh.size;
     double crowd = 0;
-    int32_t *const machine = calloc(n, sizeof *machine);
-    if (!machine)
-        return mc_fail_memory("asking about shared memory");
-    for (size_t r = 0; r < n; r++)
-        machine[r] = c->place[r].machine;
-    int status = mc_crowd_find(&c->oob, machine, &crowd);
+    const int status = mc_crowd_find(&h->oob, machine, &crowd);
     mc_lock(h);
     h->crowded = crowd > 1;
     mc_unlock(h);
     if (!status && mc_connections_want_shm(h))
-        status = mc_shm_probe(&c->oob, machine, &h->access);
-    free(machine);
+        return mc_shm_probe(&h->oob, machine, &h->access);
     return status;
 }
 
-/* Dimensions that leave the machine do so by its one NIC, unless the links say otherwise. */
-static int open_transports(meshcoll_t *h, const mc_creation_t *c, const mc_settings_t *settings)
+/* What needs no other rank. Dimensions that leave the machine do so by its one NIC, unless the links say otherwise. */
+static int open_alone(const mc_creation_t *c, const mc_settings_t *settings, meshcoll_t **handle)
 {
-    int status = mc_boxes_transports(settings->transports, h->machine, &h->mesh, h->tls);
+    const int status = open_arranged(c, settings, handle);
+    if (status)
+        return status;
+    meshcoll_t *const h = *handle;
+    h->oob = c->oob;
     mc_links_share_wire(&h->links, mc_boxes_outside(h->machine, &h->mesh) - 1);
+    return mc_boxes_transports(settings->transports, h->machine, &h->mesh, h->tls);
+}
+
+/* Collective. */
+static int open_transports(meshcoll_t *h, const int32_t *machine)
+{
+    int status = find_neighbours(h, machine);
     if (!status)
-        status = find_neighbours(h, c);
-    return status ? status : mc_connections_open(h);
+        status = mc_connections_open(h);
+    return mc_addresses_share(h, status);
 }
 
 /* Creating and destroying ----------------------------------------------------------------------- */
@@ -150,19 +165,16 @@ static void handle_free(meshcoll_t *h)
     free(h);
 }
 
+/* A rank that fails before others have asked it anything takes part until all have agreed. */
 static int create(const mc_creation_t *c, mc_settings_t *settings, meshcoll_t **handle)
 {
     meshcoll_t *h = NULL;
-    int status = mc_settings_share(&c->oob, settings);
-    if (!status)
-        status = open_arranged(c, settings, &h);
-    if (!status)
-        status = open_transports(h, c, settings);
+    int32_t *const machine = machines_of(c);
+    int status = machine ? open_alone(c, settings, &h) : mc_fail_memory("machines");
     status = mc_agree(&c->oob, status);
-    if (!status) {
-        h->oob = c->oob;
-        status = mc_addresses_share(h);
-    }
+    if (!status)
+        status = open_transports(h, machine);
+    free(machine);
     if (status) {
         if (h)
             handle_free(h);
@@ -182,12 +194,14 @@ int mc_handle_create(const mc_creation_t *creation, meshcoll_t **mesh)
     if (oob->size > 1 << MC_TAG_SOURCE_BITS)
         return mc_fail(MESHCOLL_ERR_UNSUPPORTED, "%d ranks are too many: a mesh has at most %d",
                        oob->size, 1 << MC_TAG_SOURCE_BITS);
-    const int status = mc_agree(oob, mc_settings_read(creation->params, &settings));
+    int status = mc_settings_read(creation->params, &settings);
     if (!status && creation->tuned)
         settings.links_from = creation->tuned;
-    const int created = status ? status : create(creation, &settings, mesh);
+    status = mc_settings_share(oob, status, &settings);
+    if (!status)
+        status = create(creation, &settings, mesh);
     mc_settings_free(&settings);
-    return created;
+    return status;
 }
 
 static void leave_parent(meshcoll_t *h)
@@ -217,13 +231,12 @@ void mc_handle_close(meshcoll_t *h)
     handle_free(h);
 }
 
+/* Into memory that is there: a rank that has no more would not come. Nobody connects any more. */
 static void oob_barrier(const meshcoll_t *h)
 {
-    char *const all = h->oob.allgather ? malloc((size_t)h->mesh.size) : NULL;
     const char one = 1;
-    if (all)
-        h->oob.allgather(h->oob.context, &one, all, 1);
-    free(all);
+    if (h->oob.allgather)
+        h->oob.allgather(h->oob.context, &one, h->addresses, sizeof one);
 }
 
 void meshcoll_destroy(meshcoll_t *mesh)

@@ -108,5 +108,9 @@ uint32_t mc_handle_progress(meshcoll_t *h);
  * time and have none: UCX does until a peer answers to a new connection. So sleep `blind` after that,
  * or who waits for a peer at work takes its core. */
 bool mc_handle_sleep(meshcoll_t *h, bool blind);
+/* After so many sleeps in a row in which nothing happened: now and then it looks whether the ranks are still there that this
+ * one waits for, and ends what runs where they are not. */
+enum { MC_SLEEPS_IN_VAIN = 16 };
+void mc_handle_slept(meshcoll_t *h, uint32_t sleeps);
 
 #endif

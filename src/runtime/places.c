@@ -1,5 +1,8 @@
 #include "runtime/places.h"
 
+#include "base/gather.h"
+
+#include <fcntl.h>
 #include <hwloc.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -69,6 +72,15 @@ void mc_bound_to_find(mc_bound_to_t *bound)
     *bound = found;
 }
 
+void mc_boot_id(char id[MC_BOOT_TEXT])
+{
+    const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    const ssize_t n = fd < 0 ? 0 : read(fd, id, MC_BOOT_TEXT - 1);
+    id[n > 0 ? n : 0] = '\0';
+    if (fd >= 0)
+        close(fd);
+}
+
 /* Places ----------------------------------------------------------------------------------------- */
 
 int mc_places_find(const meshcoll_oob_t *oob, const int32_t *machine, mc_place_t **place)
@@ -77,13 +89,9 @@ int mc_places_find(const meshcoll_oob_t *oob, const int32_t *machine, mc_place_t
     mc_bound_to_find(&bound);
     const mc_place_t mine = {
         .machine = machine[oob->rank], .node = bound.node, .package = bound.package};
-    mc_place_t *const all = calloc((size_t)oob->size, sizeof *all);
-    if (!all)
-        return mc_fail_memory("places");
-    if (oob->allgather(oob->context, &mine, all, sizeof mine)) {
-        free(all);
-        return mc_fail(MESHCOLL_ERR_TRANSPORT, "the out-of-band allgather failed");
-    }
-    *place = all;
-    return MESHCOLL_OK;
+    void *all = NULL;
+    const int status = mc_gather(oob, MESHCOLL_OK, &mine, sizeof mine, &all);
+    if (!status)
+        *place = all;
+    return status;
 }

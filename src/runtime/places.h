@@ -14,6 +14,10 @@ typedef struct {
 
 void mc_bound_to_find(mc_bound_to_t *bound);
 
+/* The kernel's, which is the same in all its containers; "" where it does not tell. Needs no memory. */
+enum { MC_BOOT_TEXT = 40 };
+void mc_boot_id(char id[MC_BOOT_TEXT]);
+
 /* Places of all ranks, the caller's to free. `machine[r]`: the lowest rank that shares memory with
  * rank r. Collective. */
 int mc_places_find(const meshcoll_oob_t *oob, const int32_t *machine, mc_place_t **place);

@@ -75,9 +75,7 @@ static size_t aligned(size_t bytes)
 
 int mc_request_bind(meshcoll_request_t *r, const mc_operands_t *operands)
 {
-    /* it may be another workspace than the last time, or the same moved */
-    if (same_operands(&r->operands, operands) && r->binding.scratch == r->workspace->base &&
-        r->needs <= r->workspace->bytes)
+    if (same_operands(&r->operands, operands) && mc_request_stays(r))
         return MESHCOLL_OK;
     r->operands = (mc_operands_t){0};
     int status = mc_binding_measure(&r->binding, operands);
@@ -398,6 +396,8 @@ int meshcoll_test(meshcoll_request_t *request)
 int mc_request_await(meshcoll_request_t *r)
 {
     mc_waiting_t waiting = {0};
+    if (r->running)
+        mc_wait_begin(r->mesh);
     while (r->running)
         mc_wait_turn(r->mesh, &waiting);
     return r->status;

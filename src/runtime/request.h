@@ -62,6 +62,11 @@ static inline int32_t mc_request_rank_of(const meshcoll_request_t *r, int32_t pl
 /* Planned and wired, not bound. */
 int mc_request_create(meshcoll_t *h, const meshcoll_args_t *args, const mc_ranked_t *choice,
                       meshcoll_request_t **request);
+/* Is what it was bound to the last time still so? It may have another workspace, or the same moved. */
+static inline bool mc_request_stays(const meshcoll_request_t *r)
+{
+    return r->binding.scratch == r->workspace->base && r->needs <= r->workspace->bytes;
+}
 /* Operands for its collective, root and strategy, in the workspace it has now. */
 int mc_request_bind(meshcoll_request_t *r, const mc_operands_t *operands);
 /* A persistent one. */

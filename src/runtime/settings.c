@@ -1,5 +1,7 @@
 #include "runtime/settings.h"
 
+#include "base/gather.h"
+
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,56 +125,22 @@ void mc_settings_free(mc_settings_t *settings)
     *settings = (mc_settings_t){0};
 }
 
-static int fail_oob(void)
+int mc_settings_share(const meshcoll_oob_t *oob, int status, mc_settings_t *settings)
 {
-    return mc_fail(MESHCOLL_ERR_TRANSPORT, "the out-of-band allgather failed");
-}
-
-int mc_settings_share(const meshcoll_oob_t *oob, mc_settings_t *settings)
-{
-    const size_t p = (size_t)oob->size;
-    uint64_t mine = packed_bytes(settings);
-    uint64_t *const sizes = malloc(p * sizeof *sizes);
-    if (!sizes)
-        return mc_fail_memory("settings");
-    int status = oob->allgather(oob->context, &mine, sizes, sizeof mine) ? fail_oob() : 0;
-    const size_t bytes = status ? 0 : sizes[0];
-    free(sizes);
+    const uint64_t mine = packed_bytes(settings);
+    void *sizes = NULL, *all = NULL;
+    status = mc_gather(oob, status, &mine, sizeof mine, &sizes);
     if (status)
         return status;
+    const size_t bytes = *(const uint64_t *)sizes;
+    free(sizes);
     /* an allgather is all there is: the others add nothing to rank 0's */
-    char *const own = calloc(1, bytes), *const all = malloc(p * bytes);
-    if (own && all) {
-        if (oob->rank == 0)
-            pack(settings, own);
-        status = oob->allgather(oob->context, own, all, bytes) ? fail_oob() : 0;
-    } else {
-        status = mc_fail_memory("settings");
-    }
+    char *const own = calloc(1, bytes);
+    if (own && oob->rank == 0)
+        pack(settings, own);
+    status = mc_gather(oob, own ? MESHCOLL_OK : mc_fail_memory("settings"), own, bytes, &all);
     free(own);
-    if (status) {
-        free(all);
-        return status;
-    }
-    unpack(settings, all);
-    return MESHCOLL_OK;
-}
-
-int mc_agree(const meshcoll_oob_t *oob, int status)
-{
-    const int32_t mine = status;
-    int32_t *const all = malloc((size_t)oob->size * sizeof *all);
-    if (!all)
-        return mc_fail_memory("statuses");
-    int agreed = oob->allgather(oob->context, &mine, all, sizeof mine) ? fail_oob() : 0;
-    int32_t failed = 0;
-    while (!agreed && failed < oob->size && all[failed] == MESHCOLL_OK)
-        failed++;
-    if (!agreed && failed < oob->size)
-        /* whoever failed has a better word for it */
-        agreed = status ? status
-                        : mc_fail(all[failed], "rank %d failed: %s", failed,
-                                  meshcoll_status_string(all[failed]));
-    free(all);
-    return agreed;
+    if (!status)
+        unpack(settings, all);
+    return status;
 }

@@ -20,11 +20,8 @@ typedef struct {
 
 /* From this process's parameters (may be NULL) and environment. */
 int mc_settings_read(const meshcoll_params_t *params, mc_settings_t *settings);
-/* Rank 0's to all. Collective. */
-int mc_settings_share(const meshcoll_oob_t *oob, mc_settings_t *settings);
+/* Rank 0's to all, unless a rank comes with an error. Collective. */
+int mc_settings_share(const meshcoll_oob_t *oob, int status, mc_settings_t *settings);
 void mc_settings_free(mc_settings_t *settings);
-
-/* MESHCOLL_ERR_… of the rank that failed first if any did, else OK. Collective. */
-int mc_agree(const meshcoll_oob_t *oob, int status);
 
 #endif

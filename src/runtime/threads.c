@@ -97,6 +97,13 @@ static void sleep_or_nap(meshcoll_t *h, bool with_busy, int most_ms, bool *in_va
     *in_vain = !*in_vain && sleep_on(h, with_busy, most_ms);
 }
 
+/* After so many turns in which nothing happened, the first of them `awake`. */
+static void slept(meshcoll_t *h, uint32_t idle, uint32_t awake)
+{
+    if (idle > awake)
+        mc_handle_slept(h, idle - awake);
+}
+
 static void wait_for_news(mc_threads_t *t)
 {
     t->n_waiting++;
@@ -107,17 +114,19 @@ static void wait_for_news(mc_threads_t *t)
 void mc_threads_turn(meshcoll_t *h, mc_waiting_t *w)
 {
     mc_threads_t *const t = h->threads;
-    const uint32_t looks = mc_wait_looks(h);
+    const uint32_t looks = mc_wait_looks(h), awake = looks + mc_wait_yields(h);
     w->idle = mc_handle_progress(h) > 0 ? 0 : w->idle + 1;
     w->in_vain = w->in_vain && w->idle > 0;
     if (w->idle <= looks) {
         step_aside(t, false);
     } else if (w->for_events || mc_threads_others_run(h)) {
         nap(t);
-    } else if (!t->has_thread && w->idle <= looks + mc_wait_yields(h)) {
+        slept(h, w->idle, awake);
+    } else if (!t->has_thread && w->idle <= awake) {
         step_aside(t, true);
     } else if (!t->has_thread && !t->asleep) {
         sleep_or_nap(h, true, MC_SLEEP_MS, &w->in_vain);
+        slept(h, w->idle, awake);
         mc_threads_tell(t); /* who waits behind may have to take over */
     } else if (mc_handle_others_run(h)) {
         nap(t);
@@ -185,12 +194,13 @@ static void *progress(void *handle)
     bool in_vain = false;
     mc_threads_lock(t);
     for (uint32_t idle = 0; !t->stop;) {
-        const uint32_t looks = mc_wait_looks(h);
+        const uint32_t looks = mc_wait_looks(h), awake = looks + MC_WAIT_YIELDS_CROWDED;
         idle = mc_handle_look(h) > 0 ? 0 : idle + 1;
         in_vain = in_vain && idle > 0;
+        slept(h, idle, awake);
         if (idle > 0 && !h->running)
             sleep_or_nap(h, false, -1, &in_vain);
-        else if (idle > looks + MC_WAIT_YIELDS_CROWDED) /* it shares the core of its rank */
+        else if (idle > awake) /* it shares the core of its rank */
             sleep_or_nap(h, false, MC_SLEEP_MS, &in_vain);
         else
             step_aside(t, idle > looks);

@@ -20,6 +20,7 @@ typedef struct {
     double incast;          /* by how much of together bytes from all at once are slower */
     double together, alone; /* seconds a byte of one line: all at once, one a box */
     double window;          /* bytes of a wire that wanted more on the way than others do; else 0 */
+    bool own_wire;          /* seen to share none with others of the network */
     uint64_t bytes;         /* of the largest message */
     double piece;           /* bytes of the pieces in which it was sent */
     /* on wires, of one vector in large and in small pieces; one a box */

@@ -80,8 +80,23 @@ bool mc_tune_burst(const mc_mesh_t *mesh, char text[MC_TUNE_SHAPE])
     return n > 0;
 }
 
+/* Wires of the network's: the port of dimension `top`, and others of their own, which are taken to be alike. */
+static int32_t set_burst(const mc_mesh_t *mesh, int32_t top, double burst, mc_links_t *links)
+{
+    int32_t wires = 0;
+    for (int32_t d = top; d < mesh->ndims; d++) {
+        const bool own = mesh->dim[d].extent > 1 && links->dim[d].wire == MC_WIRE_OWN;
+        if ((own && !links->dim[d].pulled) || d == mc_links_wire(links, top)) {
+            links->dim[d].burst = burst;
+            wires++;
+        }
+    }
+    return wires;
+}
+
 int mc_tune_keep_burst(const mc_mesh_t *mesh, double seconds, mc_links_t *links)
 {
+    enum { HALVINGS = 32 };
     char text[MC_TUNE_SHAPE];
     mc_strategy_t strategy;
     int32_t top = 0;
@@ -94,8 +109,20 @@ int mc_tune_keep_burst(const mc_mesh_t *mesh, double seconds, mc_links_t *links)
         return status;
     const double saved = mc_strategy_seconds(&strategy, mesh, links, 0, MC_TUNE_BURST) -
                          mc_strategy_seconds(&strategy, mesh, links, 0, 0) - seconds;
-    mc_link_t *const port = &links->dim[mc_links_wire(links, top)];
-    port->burst = saved > 0 ? floor(saved / port->beta) : 0;
+    double most = saved > 0 ? floor(saved / links->dim[mc_links_wire(links, top)].beta) : 0;
+    if (set_burst(mesh, top, most, links) == 1)
+        return MESHCOLL_OK;
+    /* of several, each saves: the least of which all together save so much */
+    double least = 0;
+    for (int i = 0; i < HALVINGS && most - least > 1; i++) {
+        const double burst = (least + most) / 2;
+        set_burst(mesh, top, burst, links);
+        const bool enough = mc_strategy_seconds(&strategy, mesh, links, 0, MC_TUNE_BURST) -
+                                mc_strategy_seconds(&strategy, mesh, links, 0, 0) <=
+                            seconds;
+        *(enough ? &most : &least) = burst;
+    }
+    set_burst(mesh, top, floor(most), links);
     return MESHCOLL_OK;
 }
 
@@ -399,9 +426,11 @@ static void weigh(const equation_t *e, int32_t n, const double value[UNKNOWNS], 
 /* What a message takes besides its bytes hardly depends on how many they are: half of what it takes at the smallest size at
  * least, which times of large vectors do not tell; and twice what it takes at the next smaller size at most, as protocols
  * change. Without that, bytes that collectives move in unlike ways are found in their numbers of messages. */
-static range_t range_after(const mc_link_point_t *smaller, int32_t n)
+static range_t range_after(const mc_link_point_t *smaller, int32_t n, bool alone)
 {
     range_t range = not_negative();
+    if (alone)
+        range.most[BETA] = range.most[BUS] = range.most[GAMMA] = 0;
     if (n == 0)
         return range;
     range.least[ALPHA] = smaller[0].alpha / 2;
@@ -414,12 +443,13 @@ static range_t range_after(const mc_link_point_t *smaller, int32_t n)
 }
 
 int mc_tune_fit_at(const mc_mesh_t *mesh, const double seconds[MC_TUNE_PROBES], double bytes,
-                   const mc_link_point_t *smaller, int32_t n_smaller, mc_link_point_t *point)
+                   const mc_link_point_t *smaller, int32_t n_smaller, bool alone,
+                   mc_link_point_t *point)
 {
     enum { SWEEPS = 20000, WEIGHINGS = 4 };
     equation_t e[MC_TUNE_PROBES], weighed[MC_TUNE_PROBES];
     double value[UNKNOWNS];
-    const range_t range = range_after(smaller, n_smaller);
+    const range_t range = range_after(smaller, n_smaller, alone);
     mc_tune_probe_t probe;
     mc_links_t links;
     int32_t n = 0;

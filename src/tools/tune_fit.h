@@ -61,8 +61,10 @@ int mc_tune_fit(const mc_mesh_t *mesh, const double seconds[MC_TUNE_SHAPES],
                 double alpha[MC_MAX_DIMS], double cpu[MC_MAX_DIMS]);
 
 /* `seconds[i]` of probe i with a vector of `bytes`: the link's numbers at that size, in the same
- * way. `smaller`: those of `n_smaller` sizes, ascending, as a message's own time hardly depends on its bytes. */
+ * way. `smaller`: those of `n_smaller` sizes, ascending, as a message's own time hardly depends on its bytes.
+ * `alone`: so few bytes that they take no time of their own, or they would be missing where there are fewer. */
 int mc_tune_fit_at(const mc_mesh_t *mesh, const double seconds[MC_TUNE_PROBES], double bytes,
-                   const mc_link_point_t *smaller, int32_t n_smaller, mc_link_point_t *point);
+                   const mc_link_point_t *smaller, int32_t n_smaller, bool alone,
+                   mc_link_point_t *point);
 
 #endif

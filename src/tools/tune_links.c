@@ -169,7 +169,7 @@ int mc_tune_links(const mc_cluster_t *cluster, const mc_tuning_t *tuning, mc_lin
                                    .beta = rounded(beta * ports / seen->lines),
                                    .gamma = rounded(tuning->gamma),
                                    .ports = ports,
-                                   .wire = found.dim[d].wire,
+                                   .wire = seen->own_wire ? MC_WIRE_OWN : found.dim[d].wire,
                                    .pulled = mc_tune_is_pulled(cluster, d)};
         add_points(tuning, &found.dim[d]);
     }

@@ -78,6 +78,7 @@ typedef struct {
     size_t fine;
     meshcoll_request_t *request[REQUESTS]; /* NULL: not sent */
     mc_series_t series[SERIES];
+    mc_series_t both; /* all large ones and those of the network's innermost dimension, at once */
 } dim_t;
 
 /* An allreduce over the whole mesh. */
@@ -93,6 +94,7 @@ typedef struct {
     small_t burst[2]; /* few bytes, and many of the network's at once */
     dim_t *dim[MC_MAX_DIMS];
     int32_t n_dims; /* those longer than 1 */
+    dim_t *inner;   /* the innermost of the network; NULL: all is memory */
     mc_tune_points_t *points;
     float *sums; /* three vectors */
     mc_series_t sum;
@@ -139,6 +141,20 @@ static double batch_of(const tuner_t *t, const dim_t *d, series_index_t s, int32
 {
     const bool mine = !kinds[s].alone || d->among_alone;
     return mc_batch(t->whole, mine ? d->request[kinds[s].request] : NULL, repeats);
+}
+
+/* Seconds of large messages along two dimensions at once: as long as the longer one alone takes, where each has a
+ * wire, and as both do in turn, where they share one. */
+static double batch_of_both(const tuner_t *t, const dim_t *d, const dim_t *other)
+{
+    meshcoll_request_t *const request[] = {d->request[LARGE], other->request[LARGE]};
+    mc_tune_check(meshcoll_barrier(t->whole), "a barrier");
+    const double begin = mc_now();
+    for (int i = 0; i < 2; i++)
+        mc_tune_check(meshcoll_start(request[i]), "a start");
+    for (int i = 0; i < 2; i++)
+        mc_tune_check(meshcoll_wait(request[i]), "a message");
+    return mc_tune_most(t->whole, mc_now() - begin);
 }
 
 static void sleep_until(double moment)
@@ -408,6 +424,8 @@ static void run_lines(tuner_t *t)
         for (int s = 0; s < SERIES; s++)
             if (is_run(d, (series_index_t)s))
                 run_series(t, d, (series_index_t)s);
+        if (t->inner && d != t->inner && !d->pulled)
+            mc_series_keep(&d->both, batch_of_both(t, d, t->inner));
     }
     show(t, "small ones");
     for (int32_t i = 0; i < t->n_shapes; i++) {
@@ -478,17 +496,31 @@ static mc_tune_pieces_t pieces(const dim_t *d, int32_t n, double time)
     return (mc_tune_pieces_t){(double)d->fine / n, time / (d->extent - 1) / n};
 }
 
-static mc_seen_t seen(dim_t *d, int32_t ranks)
+/* Halfway between the longer one and the sum: of a core or a switch they may share as much. */
+static bool has_own_wire(const tuner_t *t, dim_t *d)
+{
+    bool any = false; /* has another one? Then this one has as well */
+    for (int32_t i = 0; i < t->n_dims && d == t->inner; i++)
+        any = any || (t->dim[i] != d && has_own_wire(t, t->dim[i]));
+    if (d->both.n == 0)
+        return any;
+    const double large = mc_series_median(&d->series[LARGE_ALL]);
+    const double inner = mc_series_median(&t->inner->series[LARGE_ALL]);
+    return mc_series_median(&d->both) < fmax(large, inner) + fmin(large, inner) / 2;
+}
+
+static mc_seen_t seen(const tuner_t *t, dim_t *d)
 {
     double time[SERIES];
     for (int s = 0; s < SERIES; s++)
         time[s] = mc_series_median(&d->series[s]);
-    mc_seen_t seen = {.ranks = ranks,
+    mc_seen_t seen = {.ranks = meshcoll_size(t->whole),
                       .lines = d->lines,
                       .row = in_row(d, time[SMALL_ALL], time[ROW_ALL]),
                       .incast = incast(d, time[LARGE_ALL], time[FROM_ALL_ALL]),
                       .together = slope(d, time[QUARTER_ALL], time[LARGE_ALL]),
                       .window = d->widened ? (double)d->line->window : 0,
+                      .own_wire = has_own_wire(t, d),
                       .bytes = d->bytes,
                       .piece = (double)d->bytes / pieces_of(d, d->bytes),
                       .coarse = pieces(d, pieces_of(d, d->fine), time[coarse_of(d)]),
@@ -531,6 +563,8 @@ void mc_tune_measure(const mc_cluster_t *cluster, MPI_Comm comm, double seconds,
     for (int32_t d = 0; d < mesh->ndims; d++)
         if (mesh->dim[d].extent > 1)
             t->dim[t->n_dims++] = dim_open(t, cluster, d);
+    for (int32_t i = 0; i < t->n_dims; i++)
+        t->inner = t->dim[i]->pulled ? t->inner : t->dim[i];
     show(t, "sizes");
     if (comm == MPI_COMM_WORLD) /* a part's sizes are not those of the whole */
         mc_tune_check(mc_tune_points_open(cluster, t->whole, &t->points), "several sizes");
@@ -542,7 +576,7 @@ void mc_tune_measure(const mc_cluster_t *cluster, MPI_Comm comm, double seconds,
     result.seconds = mc_now() - t->begin;
     for (int32_t d = 0, i = 0; d < mesh->ndims; d++)
         if (mesh->dim[d].extent > 1)
-            result.dim[d] = seen(t->dim[i++], mesh->size);
+            result.dim[d] = seen(t, t->dim[i++]);
     see_small(t, mesh, &result);
     mc_tune_check(mc_tune_points_close(t->points, &result), "several sizes");
     if (t->shows)

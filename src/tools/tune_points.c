@@ -242,7 +242,8 @@ int mc_tune_points_close(mc_tune_points_t *p, mc_tuning_t *tuning)
         double seconds[MC_TUNE_PROBES];
         for (int32_t k = 0; k < p->n_probes; k++)
             seconds[k] = mc_series_median(&p->row[i][k].series);
-        status = mc_tune_fit_at(p->mesh, seconds, p->bytes[i], tuning->point, i, &tuning->point[i]);
+        status = mc_tune_fit_at(p->mesh, seconds, p->bytes[i], tuning->point, i, i == 0,
+                                &tuning->point[i]);
         for (int32_t a = 0; a < mc_n_algorithms; a++)
             if (p->single[a] >= 0)
                 tuning->single[i][a] = mc_series_median(&p->row[i][p->single[a]].series);

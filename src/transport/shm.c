@@ -397,6 +397,15 @@ static uint32_t shm_progress(mc_transport_t *t)
     return n;
 }
 
+/* Who lacks one message cannot be done, whatever else has come. */
+static bool shm_lacks(const mc_transport_t *t)
+{
+    const link_t *link = ((const shm_t *)t)->links;
+    while (link && !link->awaited.first)
+        link = link->next;
+    return link && !mc_shm_news(link);
+}
+
 static bool has_work(link_t *link)
 {
     if (mc_shm_news(link) || link->reading.first || link->helped.io)
@@ -420,6 +429,25 @@ static int shm_arm(mc_transport_t *t)
             atomic_store_explicit(asleep, 0, memory_order_relaxed);
             return MESHCOLL_IN_PROGRESS;
         }
+    return MESHCOLL_OK;
+}
+
+static bool waits(const link_t *link)
+{
+    return link->awaited.first || link->coming.io || link->reading.first || link->replies.first ||
+           link->sending.first || link->n_offered > 0;
+}
+
+static int shm_check(mc_transport_t *t)
+{
+    const shm_t *const shm = (const shm_t *)t;
+    for (const link_t *link = shm->links; link; link = link->next)
+        if (waits(link) && !mc_shm_memory_is_there(&link->address))
+            return mc_fail(
+                MESHCOLL_ERR_TRANSPORT,
+                "dimension %s: rank %d (process %d) is gone: it has ended, or was killed, "
+                "while this rank waits for it",
+                shm->dim, known_as(link), (int)link->address.pid);
     return MESHCOLL_OK;
 }
 
@@ -484,8 +512,10 @@ static const mc_transport_ops_t shm_ops = {
     .recv = shm_recv,
     .recv_reduce = shm_recv_reduce,
     .tell = mc_shm_tell,
+    .lacks = shm_lacks,
     .progress = shm_progress,
     .arm = shm_arm,
+    .check = shm_check,
     .close = shm_close,
 };
 

@@ -1,8 +1,8 @@
 /*
- * Messages between the ranks of one machine: small ones through slots in shared memory, beside their
- * flags; large ones read by the receiver straight from the sender's memory
- * (process_vm_readv), or where that is not allowed, in pieces through the slots. What is to be
- * reduced is reduced from there, a piece at a time.
+ * Messages between the ranks of one machine: small ones in slots of shared memory, beside their flags, longer ones piece by
+ * piece in the pages of several; large ones read by the receiver straight from the sender's memory (process_vm_readv),
+ * which may help (shm_share.h), or where that is not allowed, in such pieces. What several receive alike is read from a board
+ * (shm_board.h). What is to be reduced is reduced from there, a piece at a time.
  */
 #ifndef MC_TRANSPORT_SHM_H
 #define MC_TRANSPORT_SHM_H

@@ -40,6 +40,7 @@ typedef struct mc_shm_link {
     mc_io_queue_t replies; /* receives whose word to the sender waits for room */
     mc_io_t *shared;       /* the one of `reading` that the sender writes too */
     mc_shm_helped_t helped;
+    uint32_t n_offered; /* messages that the peer reads, or will */
 } mc_shm_link_t;
 
 typedef struct {
@@ -50,7 +51,7 @@ typedef struct {
     mc_shm_address_t address;
     mc_shm_link_t *links;
     bool untold;        /* some link is */
-    uint32_t n_offered; /* messages that others read, or will */
+    uint32_t n_offered; /* of all links */
     mc_shm_poster_t poster;
     mc_shm_early_t *spare;
     char piece[MC_SHM_PIECE_BYTES]; /* last: it need not be in the cache where nothing is reduced */

@@ -1,5 +1,7 @@
 #include "transport/shm_memory.h"
 
+#include "base/gather.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
@@ -10,6 +12,7 @@
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -64,11 +67,27 @@ int mc_shm_memory_create(int32_t n, mc_shm_mapping_t *mapping, mc_shm_address_t 
     return MESHCOLL_OK;
 }
 
+enum { PATH_TEXT = 64 };
+
+static void print_path(const mc_shm_address_t *address, char path[PATH_TEXT])
+{
+    snprintf(path, PATH_TEXT, "/proc/%d/fd/%d", (int)address->pid, address->fd);
+}
+
+bool mc_shm_memory_is_there(const mc_shm_address_t *address)
+{
+    char path[PATH_TEXT];
+    struct stat s;
+    print_path(address, path);
+    return lstat(path, &s) == 0 ||
+           errno != ENOENT; /* of a process that nobody has waited for too */
+}
+
 int mc_shm_memory_open(const mc_shm_address_t *address, int32_t n, mc_shm_mapping_t *mapping)
 {
-    char path[64];
+    char path[PATH_TEXT];
     mc_shm_mapping_t opened;
-    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)address->pid, address->fd);
+    print_path(address, path);
     const int fd = open(path, O_RDWR | O_CLOEXEC);
     if (fd < 0)
         return fail_errno(path);
@@ -126,7 +145,7 @@ int mc_shm_bell_open(const mc_shm_address_t *address, int *fd)
     return MESHCOLL_OK;
 }
 
-/* A bell that cannot be rung wakes by itself: sleeps are short (handle.c). */
+/* A bell that cannot be rung wakes by itself: sleeps are short (runtime/progress.h). */
 void mc_shm_bell_ring(int fd, const mc_shm_address_t *address)
 {
     struct sockaddr_un name;
@@ -143,13 +162,6 @@ void mc_shm_bell_quiet(int fd)
 
 /* Probing --------------------------------------------------------------------------------------- */
 
-static int gather(const meshcoll_oob_t *oob, const void *in, void *out, size_t bytes)
-{
-    if (oob->allgather(oob->context, in, out, bytes))
-        return mc_fail(MESHCOLL_ERR_TRANSPORT, "the out-of-band allgather failed");
-    return MESHCOLL_OK;
-}
-
 static mc_shm_access_t access_to(const mc_shm_address_t *address)
 {
     mc_shm_mapping_t mapping;
@@ -159,38 +171,29 @@ static mc_shm_access_t access_to(const mc_shm_address_t *address)
     return mc_shm_memory_readable(address) ? MC_SHM_READ : MC_SHM_COPY;
 }
 
-static int probe(const meshcoll_oob_t *oob, const int32_t *machine, mc_shm_address_t *address,
-                 int32_t *found, mc_shm_access_t *access)
+int mc_shm_probe(const meshcoll_oob_t *oob, const int32_t *machine, mc_shm_access_t *access)
 {
     mc_shm_mapping_t mapping = {0};
     mc_shm_address_t mine = {0};
+    void *address = NULL, *found = NULL;
     /* a rank that cannot make one says so by an address without a process */
     if (mc_shm_memory_create(0, &mapping, &mine))
         mine = (mc_shm_address_t){0};
-    int status = gather(oob, &mine, address, sizeof mine);
+    int status = mc_gather(oob, MESHCOLL_OK, &mine, sizeof mine, &address);
     if (!status) {
-        const int32_t own = (int32_t)access_to(&address[machine[oob->rank]]);
-        status = gather(oob, &own, found, sizeof own);
+        const mc_shm_address_t *const first = address;
+        const int32_t own = (int32_t)access_to(&first[machine[oob->rank]]);
+        status = mc_gather(oob, MESHCOLL_OK, &own, sizeof own, &found);
     }
     mc_shm_memory_close(&mapping);
     if (mine.pid)
         close(mine.fd);
-    if (status)
-        return status;
     int32_t least = MC_SHM_READ;
-    for (int32_t r = 0; r < oob->size; r++)
-        least = found[r] < least ? found[r] : least;
-    *access = (mc_shm_access_t)least;
-    return MESHCOLL_OK;
-}
-
-int mc_shm_probe(const meshcoll_oob_t *oob, const int32_t *machine, mc_shm_access_t *access)
-{
-    mc_shm_address_t *const address = calloc((size_t)oob->size, sizeof *address);
-    int32_t *const found = calloc((size_t)oob->size, sizeof *found);
-    const int status = address && found ? probe(oob, machine, address, found, access)
-                                        : mc_fail_memory("asking about shared memory");
+    for (int32_t r = 0; !status && r < oob->size; r++)
+        least = ((const int32_t *)found)[r] < least ? ((const int32_t *)found)[r] : least;
     free(found);
     free(address);
+    if (!status)
+        *access = (mc_shm_access_t)least;
     return status;
 }

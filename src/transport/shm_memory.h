@@ -95,6 +95,8 @@ typedef struct {
 int mc_shm_memory_create(int32_t n, mc_shm_mapping_t *mapping, mc_shm_address_t *address);
 int mc_shm_memory_open(const mc_shm_address_t *address, int32_t n, mc_shm_mapping_t *mapping);
 void mc_shm_memory_close(const mc_shm_mapping_t *mapping);
+/* Is its owner's process there, and has not closed it? Another may have its number by now: then it seems so. */
+bool mc_shm_memory_is_there(const mc_shm_address_t *address);
 
 /* Datagram sockets by which sleepers are woken; names follow the cookies. */
 int mc_shm_bell_open(const mc_shm_address_t *address, int *fd);

@@ -99,12 +99,14 @@ static void write_offer(link_t *link, mc_shm_slot_t *slot, mc_io_t *io)
     slot->word[1] = (uintptr_t)(m->n_spans == 1 ? m->span->at : (const void *)m->span);
     slot->word[2] = m->n_spans == 1 ? 0 : m->n_spans;
     shm_of(link)->n_offered++;
+    link->n_offered++;
     mc_shm_publish(link, slot);
 }
 
 void mc_shm_finish_offer(link_t *link, mc_io_t *io)
 {
     shm_of(link)->n_offered--;
+    link->n_offered--;
     mc_io_finish(io, MESHCOLL_OK);
 }
 

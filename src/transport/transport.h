@@ -53,7 +53,7 @@ struct mc_io {
     size_t awaited;
     /* by transports that move the bytes themselves */
     mc_message_t message; /* its spans: those that are left */
-    mc_taker_t taker;     /* reduce is NULL where bytes are written to the message's spans */
+    mc_taker_t taker;     /* take is NULL where bytes are written to the message's spans */
     size_t done, at;      /* bytes: of the message, of its first span that is left */
     uint64_t offer[3];    /* what the peer said of its end */
     size_t offer_at;
@@ -134,10 +134,14 @@ typedef struct {
     /* Wakes those who sleep and were sent something since: to be called when all sends that can begin have begun. NULL: sends
      * do so themselves. */
     void (*tell)(mc_transport_t *t);
+    /* Is some message that is awaited not there yet? Fewer looks than progress takes. NULL: progress tells. */
+    bool (*lacks)(const mc_transport_t *t);
     /* Moves what can move; how many events there were. */
     uint32_t (*progress)(mc_transport_t *t);
     /* OK: `fd` becomes readable at the next event. IN_PROGRESS: there are events already. */
     int (*arm)(mc_transport_t *t);
+    /* For who has long waited in vain: OK, or an error where a rank is gone that it waits for. NULL: there is no telling. */
+    int (*check)(mc_transport_t *t);
     /* Frees the transport and its connections, when all operations are complete on all ranks. */
     void (*close)(mc_transport_t *t);
 } mc_transport_ops_t;

@@ -63,6 +63,17 @@ test_collectives() {
         { cat "$out/table"; fail "--gate"; }
     grep -q '"clock": "gate"' "$out/a.json" || fail "the gate is not in the JSON"
     [ ! -e "$out/gate" ] || fail "the gate's file is still there"
+    tiny barrier --strategies best,named --flat mpi --gate "$out/gate" --json "$out/a.json" >"$out/table" ||
+        { cat "$out/table"; fail "barrier"; }
+    grep -q '^# every result was right' "$out/table" || fail "barrier: no closing line"
+    python3 - "$out/a.json" <<'PYTHON' || fail "numbers of barrier"
+import json, sys
+whole = json.load(open(sys.argv[1], encoding="utf-8"))
+assert whole["meta"]["collective"] == "barrier" and whole["meta"]["datatype"] is None, whole["meta"]
+assert {"best", "mpi"} < {row["label"] for row in whole["rows"]}, whole["rows"]
+for row in whole["rows"]:
+    assert row["bytes"] == 0 and row["bound_s"] is None and row["wrong"] == 0 and row["median_s"] > 0, row
+PYTHON
     tiny allreduce --op min --datatype float64 --strategies best --min-time 0.05 --max-time 1 \
         >"$out/table" || { cat "$out/table"; fail "min-time"; }
 }

@@ -46,19 +46,24 @@ PATH=$scratch/bin:$PATH bench/compare/peers.sh "$scratch/peers" >"$scratch/said"
 grep -q 'mpich is missing: apt-get download failed: E: no network' "$scratch/said" || fail "peers.sh said: $(cat "$scratch/said")"
 
 # shellcheck disable=SC2054  # the commas are compare's own
-grid=(--meshes none --one-box 2 --collectives reduce_scatter --sizes 64,4K --rounds 2 --iterations 3
+grid=(--meshes none --one-box 2 --collectives reduce_scatter,barrier --sizes 64,4K --rounds 2 --iterations 3
     --cell-seconds 0.1 --top 2 --tune-seconds 1 --prune 0)
 compares 0 "${grid[@]}"
 results
-gives 'len(j["cells"])' 16 # meshcoll and three variants of Open MPI; rounds, collectives, sizes
+gives 'len(j["cells"])' 24 # meshcoll and three variants of Open MPI; rounds, two sizes and the barrier
+gives '{c["bytes"] for c in j["cells"] if c["collective"] == "barrier"}' '{0}'
 gives 'sorted({c["contender"] for c in j["cells"]})' "['meshcoll', 'ompi-sm', 'ompi-ucx', 'ompi-vader']"
 gives 'any("failed" in c or c["wrong"] or not 0 < c["min_s"] <= c["median_s"] <= c["p99_s"] for c in j["cells"])' False
 gives 'all(c["predicted_s"] > 0 and c["strategy"] for c in j["cells"] if c["contender"] == "meshcoll")' True
-gives 'len(j["regrets"]), all(r["regret"] >= 0 and len(r["tried"]) > 1 for r in j["regrets"].values())' '(2, True)'
-gives 'j["collectives"], j["events"][-1].split(" ")[1]' "(['reduce_scatter'], 'done')"
+gives 'len(j["regrets"]), all(r["regret"] >= 0 and len(r["tried"]) > 1 for r in j["regrets"].values())' '(3, True)'
+gives 'j["collectives"], j["events"][-1].split(" ")[1]' "(['reduce_scatter', 'barrier'], 'done')"
 in_report '| mpich: missing | apt-get download failed: E: no network'
-in_report '| one-box-2: time over best peer <= 1.00 in every cell |'
-in_report '| one-box-2: regret, worst <= 20 % |'
+in_report '|  | over best peer <= 1.00 in every cell | regret, mean <= 5 % | regret, worst <= 20 % | model off <= 15 %, choices |'
+grep -qE '^\| one-box-2 \| [*]*[0-9.]+ \([a-z_]+( 64 B| 4 KiB)?\), [0-3] of 3[*]* \| ' "$scratch/out/report.md" ||
+    fail "expected a row of targets: $(cat "$scratch/out/report.md")"
+grep -qE '^\| one-box-2 \| 2 \| [0-9.]+ us .*`allreduce:' "$scratch/out/report.md" || fail "expected a row of barriers"
+diff <(grep '^| one-box-2 |' "$scratch/out/report.md" | head -n 2) <(grep '^| one-box-2 |' "$scratch/out/tables.md") ||
+    fail "tables.md has other targets or barriers than report.md"
 in_report '## one box, 2 ranks, not shaped'
 in_report 'Nothing: every cell was measured and every result was right.'
 in_report 'mpi_yield_when_idle'
@@ -84,12 +89,12 @@ in_report 'made up by the test'
 before=$(grep -c '"date"' "$scratch/out/results.json")
 compares 0 --resume
 results
-gives 'len(j["cells"]), len(j["regrets"]), sum("failed" in c for c in j["cells"])' '(16, 2, 0)'
+gives 'len(j["cells"]), len(j["regrets"]), sum("failed" in c for c in j["cells"])' '(24, 3, 0)'
 [ "$(grep -c '"date"' "$scratch/out/results.json")" -gt "$before" ] || fail "nothing was measured again"
 compares 0 --report-only
 
 # At a glance: a row for each collective, a column for each size.
-in_report "Time over the best peer's, bold above 1:"
+in_report "Time over the best peer's, bold above 1"
 in_report '|  | 64 B | 4 KiB |'
 grep -qE '^\| reduce_scatter \| (\*\*)?[0-9]+\.[0-9]+(\*\*)? \| (\*\*)?[0-9]+\.[0-9]+(\*\*)? \|$' "$scratch/out/report.md" ||
     fail "expected a row of ratios, two sizes"
@@ -120,8 +125,8 @@ gives '"is older than" in j["missing"]["openmpi"]' True
 # Out of time: every cell that was asked for says so.
 compares 1 "${grid[@]}" --budget 0.01
 in_report 'ended early: the budget of 0.01 s was over'
-in_report '| one-box-2: time over best peer <= 1.00 in every cell | - | not measured |'
-in_report '| one-box-2 | all | 2 cells | ended early: the budget of 0.01 s was over |'
+in_report '| one-box-2 | - | - | - | - | - |'
+in_report '| one-box-2 | all | 3 cells | ended early: the budget of 0.01 s was over |'
 
 # A hanging or dying program is told, with its reason.
 printf '#!/bin/sh\n[ "$1" = tune ] || exec "%s" "$@"\necho "meshcoll tune: expected luck" >&2\nexit 1\n' \
@@ -129,7 +134,7 @@ printf '#!/bin/sh\n[ "$1" = tune ] || exec "%s" "$@"\necho "meshcoll tune: expec
 ln -s "$(realpath "$build")/meshcoll-bench" "$scratch/bin/meshcoll-bench"
 chmod +x "$scratch/bin/meshcoll"
 compares 1 "${grid[@]}" --build "$scratch/bin"
-in_report '| one-box-2 | all | 2 cells | meshcoll tune: exit status 1: meshcoll tune: expected luck |'
+in_report '| one-box-2 | all | 3 cells | meshcoll tune: exit status 1: meshcoll tune: expected luck |'
 
 compares 2 --meshes none --one-box none
 [[ $err == *"expected something to measure on"* ]] || fail "said: $err"

@@ -59,6 +59,37 @@ for bind in core none; do # who is bound, by each launcher; "none" is said to Op
     is "$bind" "$one.bind"
 done
 
+# A barrier is one cell, without bytes and without a bound.
+is "([0], None, '-')" '(c("4x4").sizes("barrier", [8, 64]), c("4x4").bound("barrier", 0), grid.size_text(0))'
+
+# What is resumed makes no lab where nothing is left: a cell without a time, or a regret, is.
+left() { # MADE-UP-CHANGE
+    python3 -B - "$1" <<'PYTHON' 2>&1
+import importlib.machinery, importlib.util, sys
+sys.path.insert(0, "bench/compare")
+import grid, measure, store
+loader = importlib.machinery.SourceFileLoader("compare", "bench/compare/compare")
+compare = importlib.util.module_from_spec(importlib.util.spec_from_loader("compare", loader))
+loader.exec_module(compare)
+s = measure.Session.__new__(measure.Session)
+s.settings = {"sizes": [64], "rounds": 2, "regret": True, "prune": 1.5, "warmup": 0, "cell_seconds": 1.0}
+s.collectives, s.tune_file, s.find_peers = ["bcast", "barrier"], "", lambda cluster: []
+s.store = store.Store("", {"cells": [], "regrets": {}})
+s.store.save = lambda: None
+for name, size in ("bcast", 64), ("barrier", 0):
+    for number in 1, 2:
+        s.store.add_cell({"cluster": "4x4", "round": number, "contender": "meshcoll", "collective": name, "bytes": size,
+                          "median_s": 1.0})
+    s.store.add_regret("4x4", name, size, {"regret": 0.0})
+exec(sys.argv[1])
+print(compare.anything_left(s, grid.lab_cluster("4x4", "200mbit")))
+PYTHON
+}
+for one in "False:" 'True:s.store.data["cells"][3]["failed"] = "hung"' 'True:s.settings["rounds"] = 3' \
+    'True:s.store.data["regrets"]["4x4 barrier 0"] = {"failed": "the budget was over"}' 'True:s.settings["sizes"] = [64, 512]'; do
+    [ "$(left "${one#*:}")" = "${one%%:*}" ] || fail "anything left after '${one#*:}': $(left "${one#*:}"), expected ${one%%:*}"
+done
+
 # Sizes whose blocks are rounded stand in the column of what was asked for.
 is "[8, 64, 64, 1048576]" '[grid.column(size, asked) for size, asked in ((64, [8, 512]), (64, [8, 64, 512]), (80, [8, 64, 512]),
     (1048572, [262144, 1048576]))]'
@@ -96,7 +127,9 @@ reports() {
 reports 1 first second -o both # 1: a cell of the second was not tried for regret
 for row in '|  | 8 B | 1 MiB | 8 MiB |' '| bcast | 0.75 | **1.25** | 0.80 |' '| bcast | 1.19 | 1.19 |' '| bcast | **25.0 %** |' \
     '**Of different commits: first, second.**' '| `second` | 2026-01-02T03:04:05Z |' 'links as tuned (first)' \
-    '| 4x4: time over best peer <= 1.00 in every cell | 1.25 (bcast 1 MiB), 2 of 3 | **missed** |' \
+    '|  | over the bound at 8 MiB <= 1.10 | over the bound at 1 MiB <= 1.25 | over best peer <= 1.00 in every cell |' \
+    '| 4x4 | **1.19 (bcast)** | 1.19 (bcast) | **1.25 (bcast 1 MiB), 2 of 3** |' \
+    '- 4x4, over best peer <= 1.00 in every cell: bcast 1 MiB 1.25' \
     '| 4x4 (second) | regret | 1 cell | done |'; do
     grep -qF -- "$row" "$scratch/both/report.md" || fail "expected '$row' in:"$'\n'"$(cat "$scratch/both/report.md")"
 done

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define MC_HAS_ALLOCATIONS
 
 void *__libc_malloc(size_t size);
@@ -19,8 +19,9 @@ void __libc_free(void *at);
 
 static volatile bool counting;
 static volatile unsigned n_calls; /* while counting, of free too */
-static volatile unsigned n_left;  /* allocations until one fails; 0: none does */
-static volatile long n_live;      /* allocated and not freed */
+/* of a thread: */
+static _Thread_local volatile unsigned n_left; /* allocations until one fails; 0: none does */
+static _Thread_local volatile long n_live;     /* allocated and not freed */
 
 static bool succeeds(void)
 {

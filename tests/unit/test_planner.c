@@ -546,6 +546,13 @@ Test(planner, lower_bounds)
                            box_part[c] / 4, 1e-12);
         cr_expect_float_eq(mc_lower_bound(collective, &line.mesh, &line.links, 0), 3e-3, 1e-12);
     }
+    /* two wires a rank: half of the time of what it receives or sends over one */
+    const place_t torus = place_of("x=4,y=4", "x=uniform;wire:own,y=uniform;wire:own");
+    static const double torus_part[] = {1, 1, 0.9375, 0.9375, 0.9375, 0.9375, 1.875};
+    for (int c = 0; c < (int)MC_COUNT(torus_part); c++)
+        cr_expect_float_eq(mc_lower_bound((meshcoll_collective_t)c, &torus.mesh, &torus.links, 1e9),
+                           torus_part[c] / 2, 1e-12, "%s",
+                           meshcoll_collective_name((meshcoll_collective_t)c));
     const place_t sums = place_of("x=4", "x=alpha:0;beta:1GB/s;gamma:1KB/s");
     cr_expect_float_eq(mc_lower_bound(MESHCOLL_REDUCE, &sums.mesh, &sums.links, 1e3), 0.75, 1e-9);
     cr_expect_lt(mc_lower_bound(MESHCOLL_BCAST, &sums.mesh, &sums.links, 1e3), 0.75);

@@ -114,6 +114,29 @@ Test(planner_drawn, nothing_is_cheaper_than_the_best)
     }
 }
 
+/* A shaped wire of two dimensions, by one of which the receiver copies: its bytes are then the ranks' own time too. */
+Test(planner_drawn, nothing_is_cheaper_where_a_wire_is_pulled_by_one_dimension_only)
+{
+    static const char *const mesh[] = {"x=3,y=4", "box=4,gpu=2"};
+    enum { CASES = 40 };
+    for (uint64_t k = 0; k < CASES; k++) {
+        mc_random_t r = mc_random_of(279, k);
+        const char *const on = mesh[mc_random_below(&r, MC_COUNT(mesh))];
+        place_t at = place_of(on, "uniform");
+        for (int32_t d = 0; d < at.mesh.ndims; d++) {
+            at.links.dim[d] = drawn_link(&r);
+            at.links.dim[d].gap = at.links.dim[d].alpha * 0.2;
+            at.links.dim[d].pulled = d == (int32_t)(k % 2);
+        }
+        at.links.dim[1].burst = drawn(&r, 1e3, 1e6);
+        mc_links_share_wire(&at.links, 1);
+        cr_assert_eq(mc_links_check(&at.links, &at.mesh), MESHCOLL_OK);
+        const meshcoll_collective_t which =
+            (meshcoll_collective_t)mc_random_below(&r, MESHCOLL_COLLECTIVES);
+        expect_cheapest(&at, which, drawn(&r, 1e3, 1e7), on, k);
+    }
+}
+
 /* One finds all that are within a limit; the other follows the cheapest, and after long is content with 1 %. */
 static void expect_agreement(const place_t *at, meshcoll_collective_t which, double bytes,
                              const char *mesh, uint64_t k)

@@ -268,6 +268,25 @@ static void mismatch(size_t sent_bytes, const int32_t *known_as, const char *sai
     close_pair(&p);
 }
 
+Test(shm, lacks_what_is_awaited_until_it_is_there)
+{
+    pair_t p = open_pair(MC_SHM_READ);
+    char out[64] = "sent", in[64] = "";
+    mc_span_t from = {out, sizeof out}, to = {in, sizeof in};
+    const mc_message_t send = {42, &from, 1, sizeof out, 0, false, false};
+    const mc_message_t recv = {42, &to, 1, sizeof in, 0, false, false};
+    mc_io_t sent = io_of(&p, 0), received = io_of(&p, 1);
+    cr_expect(!p.t[1]->ops->lacks(p.t[1]), "nothing is awaited");
+    cr_assert_eq(p.t[1]->ops->recv(p.peer[1], &recv, &received), MESHCOLL_IN_PROGRESS);
+    cr_expect(p.t[1]->ops->lacks(p.t[1]));
+    cr_assert_eq(p.t[0]->ops->send(p.peer[0], &send, &sent), MESHCOLL_OK);
+    cr_expect(!p.t[1]->ops->lacks(p.t[1]), "it is there, and not taken yet");
+    finish(&p, 0, 1);
+    cr_expect(!p.t[1]->ops->lacks(p.t[1]));
+    cr_expect_str_eq(in, "sent");
+    close_pair(&p);
+}
+
 /* Who is sent to itself meanwhile does not wait for a receiver to fetch it, nor to be asked for help. */
 Test(shm, mutual_messages_go_in_pieces_up_to_a_larger_size)
 {

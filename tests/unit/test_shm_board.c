@@ -211,8 +211,8 @@ static void check_alike(meshcoll_collective_t collective, const char *text, int 
     mc_alike_find(plan, crowded, task);
     for (uint32_t t = 0; t < plan->n_steps; t++)
         if (mc_op_sends((mc_op_t)plan->step[t].op))
-            snprintf(got + strlen(got), 8, "%u%s%s", task[t].more, task[t].pushed ? "p" : "",
-                     task[t].mutual ? "m" : "");
+            snprintf(got + strlen(got), 8, "%u%s%s", task[t].message.more,
+                     task[t].message.pushed ? "p" : "", task[t].message.mutual ? "m" : "");
     cr_expect_str_eq(got, wanted, "%s: %s", text, got);
     free(task);
     plans_free(&p);

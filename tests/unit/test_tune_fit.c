@@ -58,7 +58,7 @@ static mc_links_t fitted(const mc_mesh_t *mesh, const mc_links_t *links, double 
     mc_link_point_t point;
     mc_links_t found = *links;
     probed(mesh, links, bytes, seconds);
-    cr_assert_eq(mc_tune_fit_at(mesh, seconds, bytes, NULL, 0, &point), MESHCOLL_OK);
+    cr_assert_eq(mc_tune_fit_at(mesh, seconds, bytes, NULL, 0, false, &point), MESHCOLL_OK);
     cr_assert_eq(point.bytes, bytes);
     found.dim[0].n_points = 1;
     found.dim[0].point[0] = point;
@@ -110,9 +110,23 @@ Test(tune_fit, a_probe_that_fits_badly_does_not_bend_the_rest)
         links_of("gpu=alpha:2us;gap:300ns;beta:30ps/B;bus:70ps/B;gamma:40ps/B;pulled:yes", &mesh);
     const int32_t n = probed(&mesh, &links, 1 << 20, seconds);
     seconds[n - 1] *= 2;
-    cr_assert_eq(mc_tune_fit_at(&mesh, seconds, 1 << 20, NULL, 0, &point), MESHCOLL_OK);
+    cr_assert_eq(mc_tune_fit_at(&mesh, seconds, 1 << 20, NULL, 0, false, &point), MESHCOLL_OK);
     cr_expect_float_eq(point.bus, 70e-12, 2e-12);
     cr_expect_float_eq(point.gamma, 40e-12, 4e-12);
+}
+
+Test(tune_fit, the_smallest_size_is_of_messages_alone)
+{
+    mc_mesh_t mesh;
+    mc_link_point_t point;
+    double seconds[MC_TUNE_PROBES];
+    cr_assert_eq(mc_mesh_parse("gpu=8", &mesh), MESHCOLL_OK);
+    const mc_links_t links = links_of("gpu=alpha:3us;gap:500ns;beta:0;bus:7ns/B;pulled:yes", &mesh);
+    probed(&mesh, &links, 64, seconds);
+    cr_assert_eq(mc_tune_fit_at(&mesh, seconds, 64, NULL, 0, true, &point), MESHCOLL_OK);
+    cr_expect_eq(point.beta, 0);
+    cr_expect_eq(point.bus, 0);
+    cr_expect_eq(point.gamma, 0);
 }
 
 Test(tune_fit, a_message_takes_half_of_what_it_does_at_the_smallest_size_at_least)
@@ -124,7 +138,7 @@ Test(tune_fit, a_message_takes_half_of_what_it_does_at_the_smallest_size_at_leas
     cr_assert_eq(mc_mesh_parse("gpu=4", &mesh), MESHCOLL_OK);
     const mc_links_t links = links_of("gpu=alpha:0;beta:30ps/B;bus:70ps/B;pulled:yes", &mesh);
     probed(&mesh, &links, 1 << 20, seconds);
-    cr_assert_eq(mc_tune_fit_at(&mesh, seconds, 1 << 20, &smallest, 1, &point), MESHCOLL_OK);
+    cr_assert_eq(mc_tune_fit_at(&mesh, seconds, 1 << 20, &smallest, 1, false, &point), MESHCOLL_OK);
     cr_expect_eq(point.alpha, 1e-6);
     cr_expect_eq(point.gap, 500e-9);
     cr_expect_eq(point.cpu, 100e-9);
@@ -141,7 +155,7 @@ Test(tune_fit, a_message_takes_twice_of_what_it_does_at_the_next_smaller_size_at
     const mc_links_t links =
         links_of("gpu=alpha:50us;gap:0;cpu:30us;beta:30ps/B;bus:70ps/B;pulled:yes", &mesh);
     probed(&mesh, &links, 1 << 20, seconds);
-    cr_assert_eq(mc_tune_fit_at(&mesh, seconds, 1 << 20, smaller, 2, &point), MESHCOLL_OK);
+    cr_assert_eq(mc_tune_fit_at(&mesh, seconds, 1 << 20, smaller, 2, false, &point), MESHCOLL_OK);
     cr_expect_eq(point.alpha, 4e-6);
     cr_expect_eq(point.cpu, 4e-6);
     cr_expect_geq(point.gap, 500e-9);
@@ -286,9 +300,11 @@ Test(tune_fit, a_burst_is_that_of_the_port_it_passes)
 {
     static const struct {
         const char *mesh, *links;
-        int32_t port;
-    } cases[] = {
-        {"box=4,gpu=4", "lab", 0}, {"rack=2,box=2,gpu=4", "lab", 1}, {"x=1,y=3", "lab", 1}};
+        int32_t port, other; /* dimensions; -1: none */
+    } cases[] = {{"box=4,gpu=4", "lab", 0, -1},
+                 {"rack=2,box=2,gpu=4", "lab", 1, -1},
+                 {"x=1,y=3", "lab", 1, -1},
+                 {"x=4,y=4", "x=lab-net;wire:own,y=lab-net;wire:own", 0, 1}};
     for (size_t i = 0; i < MC_COUNT(cases); i++) {
         mc_mesh_t mesh;
         char text[MC_TUNE_SHAPE];
@@ -297,11 +313,14 @@ Test(tune_fit, a_burst_is_that_of_the_port_it_passes)
         mc_links_t found = links_of(cases[i].links, &mesh), shaped = found;
         shaped.dim[cases[i].port].pulled = found.dim[cases[i].port].pulled = false;
         shaped.dim[cases[i].port].burst = 12000;
+        if (cases[i].other >= 0)
+            shaped.dim[cases[i].other].burst = 12000;
         const double seconds = seconds_of(&mesh, &shaped, MESHCOLL_ALLREDUCE, text, MC_TUNE_BURST) -
                                seconds_of(&mesh, &shaped, MESHCOLL_ALLREDUCE, text, 0);
         cr_assert_eq(mc_tune_keep_burst(&mesh, seconds, &found), MESHCOLL_OK);
         for (int32_t d = 0; d < mesh.ndims; d++)
-            cr_expect_float_eq(found.dim[d].burst, d == cases[i].port ? 12000 : 0, 2,
+            cr_expect_float_eq(found.dim[d].burst,
+                               d == cases[i].port || d == cases[i].other ? 12000 : 0, 2,
                                "%s of %s: %g", mesh.dim[d].name, cases[i].mesh, found.dim[d].burst);
     }
 }

@@ -1,0 +1,163 @@
+"""What a report begins with: the targets, all meshes at a glance, the barriers. Also tables.md, for docs/performance.md."""
+
+import grid
+import stats
+from text import exact_text, percent_text, ratio_text, spread_text, table, time_text
+
+
+def targets_part(measured):
+    """A row for each cluster, a column for each target."""
+    by_cluster = [(cluster, stats.targets_of(cluster, cells)) for cluster, cells in measured]
+    heads = list(dict.fromkeys(target.head for _, found in by_cluster for target in found))
+    yield "A row for each mesh, a column for each target: the worst cell, and how many hold. **Bold is missed**; `-` is not " \
+          "measured, and *n open* counts cells that were asked for and have no value. The targets are for 4x4 at 200 Mbit/s " \
+          "and one box; other meshes are held against the same numbers."
+    yield ""
+    yield from table(["", *heads], [[cluster.key, *cells_of_row(heads, found)] for cluster, found in by_cluster])
+    yield "- *over the bound*, *over best peer*: the time over that, see [Method](#method)."
+    yield f"- *of slow peers*: cells above {grid.size_text(stats.BURST)} where the best peer takes more than 1.6 of the bound."
+    yield f"- *model*: how far predicted is from measured time, the median above {grid.size_text(stats.BURST)}; of the " \
+          "planner's choices, and of all strategies tried for regret."
+    yield ""
+    yield from misses_part(by_cluster)
+
+
+def cells_of_row(heads, found):
+    by_head = {target.head: target for target in found}
+    for head in heads:
+        target = by_head.get(head)
+        if target is None:
+            yield ""
+        else:
+            yield f"**{target.measured()}**" if target.misses else target.measured()
+
+
+def misses_part(by_cluster):
+    yield "### Misses"
+    yield ""
+    lines = [line for cluster, found in by_cluster for line in misses_of(cluster, found)]
+    known = any(target.values for _, found in by_cluster for target in found)
+    yield from lines or ["None among what was measured." if known else "Nothing was measured."]
+    yield ""
+
+
+def misses_of(cluster, found):
+    for target in found:
+        show = percent_text if target.unit == "%" else exact_text
+        ordered = sorted(target.misses, key=lambda miss: -miss[1] / miss[2])
+        if ordered:
+            yield f"- {cluster.key}, {target.head}: " + ", ".join(f"{what} {show(value)}" for what, value, _ in ordered)
+
+
+def all_part(measured):
+    lines = [*all_meshes(measured), *barriers(measured)]
+    return ["## All meshes", "", *lines] if lines else []
+
+
+def all_meshes(measured):
+    """A row for each collective, a column for each cluster: the mean over sizes and the worst of them."""
+    columns = [(cluster, ratios_of(cells)) for cluster, cells in measured]
+    columns = [(cluster, ratios) for cluster, ratios in columns if ratios]
+    names = list(dict.fromkeys(cell.collective for _, cells in measured for cell in cells if cell.size))
+    if len(columns) < 2:
+        return
+    yield "Time over the best peer's: geometric mean over all sizes, the worst in brackets; bold where that is above 1:"
+    yield ""
+    yield from table(["", *(cluster.key for cluster, _ in columns)],
+                     [[name, *(mean_and_worst(ratios.get(name)) for _, ratios in columns)] for name in names])
+
+
+def ratios_of(cells):
+    found = {}
+    for cell in cells:
+        if cell.size and cell.over_peer():
+            found.setdefault(cell.collective, []).append(cell.over_peer())
+    return found
+
+
+def mean_and_worst(values):
+    if not values:
+        return ""
+    worst = ratio_text(max(values))
+    return f"{stats.geometric_mean(values):.2f} " + (f"(**{worst}**)" if max(values) > 1 else f"({worst})")
+
+
+def barriers(measured):
+    """All of them: a barrier has no sizes, so that one table has every cluster."""
+    cells = [(cluster, cell) for cluster, of in measured for cell in of if cell.collective == grid.BARRIER and cell.times]
+    if not cells:
+        return
+    yield "Barrier, each mesh and number of ranks; bold is above the best peer:"
+    yield ""
+    yield from table(["", "ranks", "meshcoll (spread)", "best peer", "its time", "/ best peer", "regret", "strategy"],
+                     [barrier_row(cluster, cell) for cluster, cell in cells])
+
+
+def barrier_row(cluster, cell):
+    ratio, strategy = cell.over_peer(), cell.ours.last("strategy")
+    shown = f"**{ratio_text(ratio)}**" if ratio and ratio > 1 else ratio_text(ratio)
+    peer = [cell.best_peer, spread_text(cell.peers[cell.best_peer])] if cell.best_peer else ["-", "-"]
+    return [cluster.key, cluster.ranks, spread_text(cell.ours), *peer, shown, percent_text(cell.regret.get("regret")),
+            f"`{strategy}`" if strategy else "-"]
+
+
+def glance(what, cells, value, show):
+    """A row for each collective, a column for each size; nothing where nothing is known."""
+    known = [(cell, value(cell)) for cell in cells if cell.size and value(cell) is not None]
+    if not known:
+        return
+    wanted = sorted({grid.column(cell.size, cell.asked) for cell, _ in known})
+    yield f"{what}:"
+    yield ""
+    by = {(cell.collective, grid.column(cell.size, cell.asked)): show(number) for cell, number in known}
+    yield from table(["", *map(grid.size_text, wanted)],
+                     [[name, *(by.get((name, size), "") for size in wanted)]
+                      for name in dict.fromkeys(cell.collective for cell, _ in known)])
+
+
+def glances(cells):
+    def bold_above(limit, text):
+        return lambda value: f"**{text(value)}**" if value > limit else text(value)
+    large = [cell for cell in cells if cell.size > stats.BURST]
+    yield from glance("Time over the best peer's, bold above 1 (be it by less than is written)", cells,
+                      stats.Cell.over_peer, bold_above(1, ratio_text))
+    yield from rounded(cells)
+    yield from glance(f"Time over the bound, above {grid.size_text(stats.BURST)}", large, stats.Cell.over_bound,
+                      ratio_text)
+    yield from glance("Regret, bold above 20 %", cells, lambda cell: cell.regret.get("regret"),
+                      bold_above(0.2, percent_text))
+
+
+def rounded(cells):
+    """Which sizes are others than their column says by more than a little."""
+    others = {(grid.column(cell.size, cell.asked), cell.size) for cell in cells if cell.size and cell.times}
+    others = sorted((asked, size) for asked, size in others if not 0.9 < size / asked < 1.1)
+    if others:
+        yield "Where each rank has a block, " + ", ".join(f"{grid.size_text(asked)} is {grid.size_text(size)}"
+                                                         for asked, size in others) + "."
+        yield ""
+
+
+def medians(cells):
+    """Our times, for who wants seconds."""
+    yield from glance("meshcoll's time", cells, lambda cell: cell.ours.median, time_text)
+
+
+def tables(runs, measured):
+    """The lines of tables.md: nothing in it is typed by hand."""
+    yield "<!-- Written by bench/compare (tables.md); not to be edited. -->"
+    yield ""
+    for store in runs.stores:
+        m = store.data["machine"]
+        yield f"- {m['date'][:16].replace('T', ' ')} to {runs.end_of(store)[11:16]} UTC, commit {m['commit']}: `{m['command']}`"
+    yield ""
+    yield "## Targets"
+    yield ""
+    yield from targets_part(measured)
+    yield from all_part(measured)
+    for cluster, cells in measured:
+        if any(cell.times for cell in cells):
+            yield f"## {cluster.title()}"
+            yield ""
+            yield from glances(cells)
+            yield from medians(cells)

@@ -1,0 +1,132 @@
+/* Ranks are processes of one machine; one is killed, and the others wait for it: they are told who is gone. */
+#include <meshcoll/meshcoll.h>
+
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { RANKS = 3, KILLED = 2, MOST_TOLD = 256, LARGE = 1 << 20, SECONDS = 20 };
+
+/* In memory of all. */
+typedef struct {
+    pthread_barrier_t barrier;
+    char told[RANKS][MOST_TOLD];
+} meeting_t;
+
+typedef struct {
+    meeting_t *meeting;
+    int rank;
+} seat_t;
+
+static int allgather(void *context, const void *in, void *out, size_t bytes)
+{
+    const seat_t *const seat = context;
+    if (bytes > MOST_TOLD)
+        return 1;
+    memcpy(seat->meeting->told[seat->rank], in, bytes);
+    pthread_barrier_wait(&seat->meeting->barrier);
+    for (int r = 0; r < RANKS; r++)
+        memcpy((char *)out + (size_t)r * bytes, seat->meeting->told[r], bytes);
+    pthread_barrier_wait(&seat->meeting->barrier);
+    return 0;
+}
+
+typedef struct {
+    const char *transports, *progress, *threads;
+    int (*call)(meshcoll_t *mesh, float *in, float *out);
+    int waits[RANKS]; /* for the one that is killed */
+} case_t;
+
+static int sum(meshcoll_t *mesh, float *in, float *out)
+{
+    return meshcoll_allreduce(mesh, in, out, 2, MESHCOLL_FLOAT32, MESHCOLL_SUM);
+}
+
+/* The root waits until its message is read. */
+static int scatter(meshcoll_t *mesh, float *in, float *out)
+{
+    return meshcoll_scatter(mesh, in, out, LARGE, MESHCOLL_FLOAT32, 0);
+}
+
+/* What a rank exits with: 0 where all went as it should. */
+static int run(const case_t *c, seat_t *seat)
+{
+    static float in[RANKS * LARGE], out[LARGE];
+    meshcoll_t *mesh;
+    const meshcoll_oob_t oob = {
+        .rank = seat->rank, .size = RANKS, .context = seat, .allgather = allgather};
+    const meshcoll_params_t params = {.size = sizeof params,
+                                      .mesh = "gpu=3",
+                                      .links = "uniform",
+                                      .transports = c->transports,
+                                      .progress = c->progress,
+                                      .threads = c->threads};
+    alarm(SECONDS);
+    if (meshcoll_create_oob(&oob, &params, &mesh) ||
+        meshcoll_set_strategy(mesh, MESHCOLL_ALLREDUCE, "flat-fullmesh") ||
+        meshcoll_set_strategy(mesh, MESHCOLL_SCATTER, "scatter:star(gpu)") ||
+        c->call(mesh, in, out))
+        return 1;
+    if (seat->rank == KILLED)
+        raise(SIGKILL);
+    const int status = c->call(mesh, in, out);
+    if (!c->waits[seat->rank])
+        return status == MESHCOLL_OK ? 0 : 2;
+    if (status != MESHCOLL_ERR_TRANSPORT || !strstr(meshcoll_last_error(), "rank 2 (process"))
+        return 3;
+    return c->call(mesh, in, out) == MESHCOLL_ERR_TRANSPORT ? 0 : 4; /* the mesh is broken */
+}
+
+static void expect_told(const case_t *c)
+{
+    pid_t pid[RANKS];
+    pthread_barrierattr_t shared;
+    meeting_t *const meeting =
+        mmap(NULL, sizeof *meeting, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    cr_assert_neq(meeting, MAP_FAILED);
+    pthread_barrierattr_init(&shared);
+    pthread_barrierattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
+    pthread_barrier_init(&meeting->barrier, &shared, RANKS);
+    for (int r = 0; r < RANKS; r++) {
+        pid[r] = fork();
+        cr_assert_geq(pid[r], 0);
+        if (pid[r] == 0)
+            _exit(run(c, &(seat_t){meeting, r}));
+    }
+    /* the killed one is waited for last: a process that has ended is there until then */
+    for (int r = 0; r < RANKS; r++) {
+        int how;
+        cr_assert_eq(waitpid(pid[r], &how, 0), pid[r]);
+        if (r == KILLED)
+            cr_expect(WIFSIGNALED(how) && WTERMSIG(how) == SIGKILL);
+        else
+            cr_expect(WIFEXITED(how) && WEXITSTATUS(how) == 0, "rank %d: %s %d", r,
+                      WIFEXITED(how) ? "exit status" : "signal",
+                      WIFEXITED(how) ? WEXITSTATUS(how) : WTERMSIG(how));
+    }
+    munmap(meeting, sizeof *meeting);
+}
+
+static void expect_all_told(const char *transports)
+{
+    expect_told(&(case_t){.transports = transports, .call = sum, .waits = {1, 1}});
+    expect_told(&(case_t){.transports = transports, .call = scatter, .waits = {1, 0}});
+}
+
+Test(gone, a_rank_that_waits_is_told)
+{
+    setenv("MESHCOLL_TUNE_FILE", "/nowhere/links.json", 1);
+    expect_all_told("gpu=shm");
+    expect_all_told("gpu=shm:copy");
+}
+
+Test(gone, threads_that_wait_are_told)
+{
+    setenv("MESHCOLL_TUNE_FILE", "/nowhere/links.json", 1);
+    expect_told(&(case_t){.progress = "thread", .call = sum, .waits = {1, 1}});
+    expect_told(&(case_t){.threads = "multiple", .call = sum, .waits = {1, 1}});
+}
