@@ -70,7 +70,8 @@ static mc_traffic_t traffic_of(const mc_mesh_t *mesh, const mc_phase_t *phase,
     return (mc_traffic_t){.senders = narrow(mc_algorithm_senders(phase->algorithm, len)),
                           .receivers = narrow(mc_algorithm_receivers(phase->algorithm, len)),
                           .rooted = (uint8_t)(mc_placements_rooted(mesh, state) | single),
-                          .moves = (uint8_t)mc_algorithms[phase->algorithm].collective};
+                          .moves = (uint8_t)mc_algorithms[phase->algorithm].collective,
+                          .passes_on = mc_algorithm_passes_on(phase->algorithm, len)};
 }
 
 static void add_phase(mc_builder_t *b, const mc_strategy_t *s, const mc_mesh_t *mesh,

@@ -12,11 +12,11 @@
 const mc_algorithm_t mc_algorithms[] = {
     /* collective             name        generator                   cost                             slices composite keeps order, aligned, fan */
     {MESHCOLL_BCAST,          "mst",      mc_mst_bcast,               mc_cost_mst_bcast,               false, false, false, MC_ALIGNED_NEVER,  MC_FAN_OUT_LOG},
-    {MESHCOLL_BCAST,          "chain",    mc_chain_bcast,             mc_cost_chain_bcast,             false, false, false, MC_ALIGNED_NEVER,  MC_FAN_NONE},
+    {MESHCOLL_BCAST,          "chain",    mc_chain_bcast,             mc_cost_chain_bcast,             false, false, false, MC_ALIGNED_NEVER,  MC_FAN_CHAIN},
     {MESHCOLL_BCAST,          "star",     mc_star_bcast,              mc_cost_star_bcast,              false, false, false, MC_ALIGNED_NEVER,  MC_FAN_OUT_ALL},
     {MESHCOLL_BCAST,          "long",     mc_long_bcast,              mc_cost_long_bcast,              true,  true,  false, MC_ALIGNED_NEVER,  MC_FAN_NONE},
     {MESHCOLL_REDUCE,         "mst",      mc_mst_reduce,              mc_cost_mst_reduce,              false, false, true,  MC_ALIGNED_POWERS, MC_FAN_IN_LOG},
-    {MESHCOLL_REDUCE,         "chain",    mc_chain_reduce,            mc_cost_chain_reduce,            false, false, false, MC_ALIGNED_NEVER,  MC_FAN_NONE},
+    {MESHCOLL_REDUCE,         "chain",    mc_chain_reduce,            mc_cost_chain_reduce,            false, false, false, MC_ALIGNED_NEVER,  MC_FAN_CHAIN},
     {MESHCOLL_REDUCE,         "star",     mc_star_reduce,             mc_cost_star_reduce,             false, false, true,  MC_ALIGNED_TWO,    MC_FAN_IN_ALL},
     {MESHCOLL_REDUCE,         "aligned",  mc_mst_reduce_aligned,      mc_cost_mst_reduce_aligned,      false, false, true,  MC_ALIGNED_ANY,    MC_FAN_IN_LOG},
     {MESHCOLL_REDUCE,         "long",     mc_long_reduce,             mc_cost_long_reduce,             true,  true,  false, MC_ALIGNED_NEVER,  MC_FAN_NONE},
@@ -81,6 +81,11 @@ int32_t mc_algorithm_receivers(int32_t algorithm, int32_t len)
     const mc_fan_t fan = mc_algorithms[algorithm].fan;
     const bool all = fan == MC_FAN_OUT_ALL;
     return all || fan == MC_FAN_OUT_LOG ? others(all, len) : 1;
+}
+
+bool mc_algorithm_passes_on(int32_t algorithm, int32_t len)
+{
+    return len > 2 && mc_algorithms[algorithm].fan == MC_FAN_CHAIN;
 }
 
 unsigned mc_algorithm_single(int32_t algorithm, const mc_mesh_t *mesh, mc_dims_t dims)

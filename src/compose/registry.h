@@ -23,6 +23,7 @@ typedef enum {
 /* Do several ranks of a line send to one that they do not hear from, or one to several? */
 typedef enum {
     MC_FAN_NONE,    /* what comes tells a rank how far its line is, or two ranks do */
+    MC_FAN_CHAIN,   /* one to one, which passes it on */
     MC_FAN_IN_LOG,  /* one for each round of halving */
     MC_FAN_IN_ALL,  /* all the others */
     MC_FAN_OUT_LOG, /* to as many */
@@ -51,6 +52,8 @@ bool mc_algorithm_aligned(int32_t algorithm, int32_t len);
 /* How many of a line of `len` ranks send to one and the same, or get from it, without hearing of it. */
 int32_t mc_algorithm_senders(int32_t algorithm, int32_t len);
 int32_t mc_algorithm_receivers(int32_t algorithm, int32_t len);
+/* Does a rank send to one that passes it on to others, so that nothing comes back? */
+bool mc_algorithm_passes_on(int32_t algorithm, int32_t len);
 
 /* Dimensions of its line, a bit each, along which one rank alone sends to other boxes: where a tree halves powers of
  * two, its halves are whole boxes, each with a root (mc_mesh_crowd). */

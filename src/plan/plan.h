@@ -53,6 +53,7 @@ typedef struct {
     uint16_t receivers; /* from one rank, which does not hear from them, alike */
     uint8_t rooted; /* dimensions along which one rank alone has something to send, a bit each */
     uint8_t moves;  /* the phase's own collective, meshcoll_collective_t */
+    bool passes_on; /* along a chain, from whose next rank nothing comes back */
 } mc_traffic_t;
 
 /* Immutable once sealed; one allocation. */

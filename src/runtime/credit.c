@@ -36,6 +36,8 @@ static void open_lane(mc_executor_t *x, mc_lane_t *lane)
         lane->open = fitting(x, lane, ahead / traffic->senders);
     else if (traffic->receivers > 1 && fitting(x, lane, ahead / traffic->receivers) < lane->n)
         lane->open = 0;
+    else if (traffic->passes_on && fitting(x, lane, x->window) < lane->n)
+        lane->open = 0; /* up to a window it cannot pile up, and each credit is a message */
 }
 
 /* Of one phase, as the plan is walked through. */

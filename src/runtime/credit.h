@@ -8,7 +8,8 @@
  *   to it (mc_hold_ahead), when one before it has come. A first part of each sender's, which all may send at once,
  *   needs no asking.
  * - from one to several each receiver says what has come, and the sender goes on when what is on the way is no more
- *   than that. What is little in all is sent without.
+ *   than that. What is little in all is sent without. So it is along a chain: what a rank receives tells it nothing of
+ *   how far its own sends are, and what piles up behind one that was late goes out at once and overflows its port's queue.
  *
  * So small collectives know nothing of this. Before and after are in program order, and both kinds only
  * let a message wait for one before it in the same phase: that runs to the end, as all ranks may even go through

@@ -145,3 +145,46 @@ Test(credit, of_little_nobody_hears)
     cr_expect_eq(r.wire.n_sent, 7);
     rank_close(&r);
 }
+
+static void open_chain(rank_t *r, int32_t rank, size_t bytes)
+{
+    rank_open(r, &(opened_t){MESHCOLL_BCAST, "bcast:chain(x) segments=8", rank, bytes, 1, true, 0});
+}
+
+/* From its next rank nothing else comes back; two of 64 KiB may be on their way. */
+Test(credit, a_chain_hears_what_has_come)
+{
+    static rank_t r;
+    open_chain(&r, 0, 512 * KIB);
+    for (int again = 0; again < 2; again++) {
+        cr_expect_eq(rank_start(&r), MESHCOLL_IN_PROGRESS);
+        for (uint32_t sent = 2; sent < 8; sent++) {
+            cr_expect_eq(r.wire.n_sent, sent);
+            come(&r, r.wire.credit[1]);
+        }
+        cr_expect_eq(r.wire.n_sent, 8);
+        cr_expect_eq(come(&r, r.wire.credit[1]), MESHCOLL_IN_PROGRESS);
+        cr_expect_eq(come(&r, r.wire.credit[1]), MESHCOLL_OK);
+    }
+    rank_close(&r);
+}
+
+Test(credit, who_passes_on_says_what_has_come)
+{
+    static rank_t r;
+    open_chain(&r, 3, 512 * KIB);
+    cr_expect_eq(rank_start(&r), MESHCOLL_IN_PROGRESS);
+    cr_expect_eq(r.wire.n_asked, 0);
+    come(&r, r.wire.message[2]);
+    cr_expect_eq(r.wire.n_asked, 1);
+    rank_close(&r);
+}
+
+Test(credit, a_chain_of_little_hears_nothing)
+{
+    static rank_t r;
+    open_chain(&r, 0, 256 * KIB);
+    cr_expect_eq(rank_start(&r), MESHCOLL_OK);
+    cr_expect_eq(r.wire.n_sent, 8);
+    rank_close(&r);
+}

@@ -16,7 +16,8 @@
 static bool waits(const mc_plan_t *plan, const mc_step_t *s)
 {
     return mc_op_sends((mc_op_t)s->op) &&
-           (plan->traffic[s->phase].senders > 1 || plan->traffic[s->phase].receivers > 1);
+           (plan->traffic[s->phase].senders > 1 || plan->traffic[s->phase].receivers > 1 ||
+            plan->traffic[s->phase].passes_on);
 }
 
 /* Can all ranks run their steps strictly one after another, where other sends do not wait? */
