@@ -195,6 +195,22 @@ double mc_strategy_seconds(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
     return mc_phase_cost_seconds(&sum, &left, strategy->segments, n);
 }
 
+/* Do messages of several dimensions pass one shaped wire? They do so side by side, and what is needed first comes late,
+ * where the closed form has them in turn; small pieces come in turn. */
+static bool share_a_burst(const mc_cost_t *busy, const mc_links_t *links)
+{
+    unsigned seen = 0;
+    for (int32_t d = 0; d < links->ndims; d++) {
+        const int32_t wire = mc_links_wire(links, d);
+        if (busy->dim[d].alpha.num == 0 || links->dim[wire].burst == 0)
+            continue;
+        if (seen & 1u << wire)
+            return true;
+        seen |= 1u << wire;
+    }
+    return false;
+}
+
 uint32_t mc_strategy_segments(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
                               const mc_links_t *links, int32_t root, double n)
 {
@@ -204,6 +220,8 @@ uint32_t mc_strategy_segments(const mc_strategy_t *strategy, const mc_mesh_t *me
         return found;
     const mc_links_t at = mc_links_at(links, n);
     const mc_phase_cost_t sum = all_phases(strategy, mesh, &at, root);
+    if (share_a_burst(&sum.busy, &at))
+        return found;
     const mc_links_t left = mc_links_carrying(&at, &sum.busy, n);
     for (uint32_t k = 1; k <= strategy->segments; k *= 2) {
         const double seconds =

@@ -13,7 +13,7 @@ mc_phase_cost_t mc_strategy_phase_cost(const mc_strategy_t *strategy, const mc_m
                                        const mc_links_t *links, int32_t root, int32_t i);
 /* The number of segments in which a strategy of one side takes least, up to its own: shaped wires save up what they
  * let pass after a fill, so that segments that only hide it are headers for nothing. The search adds phases up, and
- * does not know. */
+ * does not know. Its own where messages of several dimensions pass one such wire. */
 uint32_t mc_strategy_segments(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
                               const mc_links_t *links, int32_t root, double n);
 /* Seconds for n bytes: the fill of the first segment, then (segments - 1) times the busiest link,

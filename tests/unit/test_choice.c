@@ -96,6 +96,21 @@ Test(choice, shaped_wires_want_fewer_segments)
     cr_expect_eq(segments[2], 1);
 }
 
+/* To the other rack and to the other box the root sends by one wire. */
+Test(choice, dimensions_of_one_shaped_wire_keep_their_segments)
+{
+    place_t at;
+    mc_strategy_t s;
+    begin_on(&at, "rack=2,box=2,gpu=4");
+    cr_assert_eq(mc_links_parse("lab,rack=lab-net,box=burst:16KiB", &at.mesh, &at.links),
+                 MESHCOLL_OK);
+    cr_assert_eq(
+        mc_strategy_parse("scatter:mst(rack) scatter:mst(box) scatter:star(gpu) segments=64",
+                          MESHCOLL_SCATTER, &at.mesh, &s),
+        MESHCOLL_OK);
+    cr_expect_eq(mc_strategy_segments(&s, &at.mesh, &at.links, 0, 8 << 20), 64);
+}
+
 /* The one that was not asked for longest goes, whatever buckets they share. */
 Test(choice, forgets_the_oldest)
 {
