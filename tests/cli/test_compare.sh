@@ -61,7 +61,9 @@ in_report '| mpich: missing | apt-get download failed: E: no network'
 in_report '|  | over best peer <= 1.00 in every cell | regret, mean <= 5 % | regret, worst <= 20 % | model off <= 15 %, choices |'
 grep -qE '^\| one-box-2 \| [*]*[0-9.]+ \([a-z_]+( 64 B| 4 KiB)?\), [0-3] of 3[*]* \| ' "$scratch/out/report.md" ||
     fail "expected a row of targets: $(cat "$scratch/out/report.md")"
-grep -qE '^\| one-box-2 \| 2 \| [0-9.]+ us .*`allreduce:' "$scratch/out/report.md" || fail "expected a row of barriers"
+# which strategy, and whether us or ms, hangs on what the machine does besides
+grep -qE '^\| one-box-2 \| 2 \| [0-9.]+ (us|ms|s) .*`[a-z_]+:[a-z]+\(gpu\)' "$scratch/out/report.md" ||
+    fail "expected a row of barriers: $(grep one-box-2 "$scratch/out/report.md")"
 diff <(grep '^| one-box-2 |' "$scratch/out/report.md" | head -n 2) <(grep '^| one-box-2 |' "$scratch/out/tables.md") ||
     fail "tables.md has other targets or barriers than report.md"
 in_report '## one box, 2 ranks, not shaped'
