@@ -31,9 +31,11 @@ static const double network_pause = 0.5e-3; /* seconds */
 typedef struct {
     _Alignas(LINE) uint64_t nonce;           /* is it the file that rank 0 made? */
     _Alignas(LINE) _Atomic uint64_t ended;   /* the slowest rank's last operation, in ns */
+    _Atomic uint64_t met;                    /* the slowest rank's last barrier, in ns */
     _Alignas(LINE) _Atomic uint32_t arrived; /* all but rank 0 */
     _Alignas(LINE) _Atomic uint32_t turn;
     double released; /* of that turn; in its line, as whoever is let go reads both */
+    bool late;       /* of that turn too */
     _Alignas(LINE) _Atomic uint32_t asleep; /* ranks */
 } shared_t;
 
@@ -239,12 +241,23 @@ static void wake(gate_t *gate, _Atomic uint32_t *word, int n)
         syscall(SYS_futex, word, FUTEX_WAKE, n, NULL, NULL, 0);
 }
 
+static void keep_latest(_Atomic uint64_t *moment, double seconds)
+{
+    const uint64_t mine = (uint64_t)(seconds * 1e9);
+    uint64_t latest = atomic_load(moment);
+    while (latest < mine && !atomic_compare_exchange_weak(moment, &latest, mine))
+        ;
+}
+
 void gate_leave(gate_t *gate, double ended)
 {
-    const uint64_t mine = (uint64_t)(ended * 1e9);
-    uint64_t latest = atomic_load(&gate->shared->ended);
-    while (latest < mine && !atomic_compare_exchange_weak(&gate->shared->ended, &latest, mine))
-        ;
+    keep_latest(&gate->shared->ended, ended);
+}
+
+void gate_met(gate_t *gate, double moment)
+{
+    if (gate->pause > 0)
+        keep_latest(&gate->shared->met, moment);
 }
 
 /* Awake: nobody else wants the core, and an idle one wakes up slowly. */
@@ -262,7 +275,9 @@ static void release(gate_t *gate, uint32_t turn)
     const uint32_t others = (uint32_t)gate->size - 1;
     for (uint32_t n; (n = atomic_load(&s->arrived)) != others;)
         wait_on(gate, &s->arrived, n);
-    pause_after(atomic_load(&s->ended), gate->pause);
+    const uint64_t ended = atomic_load(&s->ended), met = atomic_load(&s->met);
+    s->late = gate->pause > 0 && (double)met > (double)ended + gate->pause * 1e9;
+    pause_after(ended, gate->pause);
     atomic_store(&s->arrived, 0);
     s->released = now();
     atomic_store(&s->turn, turn + 1);
@@ -286,4 +301,9 @@ double gate_pass(gate_t *gate)
     else
         wait_for_release(gate, turn);
     return gate->shared->released; /* the next turn's waits until we have come */
+}
+
+bool gate_late(const gate_t *gate)
+{
+    return gate->shared->late;
 }

@@ -12,8 +12,9 @@
  *
  * Nor does it reward a slow barrier: while a library is at it, a shaped network saves up what it will let
  * pass above its rate. So where ranks are in several boxes nobody is let go until half a millisecond after
- * the slowest rank's end, in which a barrier fits unless the machine is busy. In one box there is no pause:
- * nothing saves up there, and idle cores would fall asleep.
+ * the slowest rank's end, in which a barrier fits unless the machine is busy or the library slow; what follows one
+ * that took longer can be left out (gate_late). In one box there is no pause: nothing saves up there, and idle cores would
+ * fall asleep.
  */
 #ifndef BENCH_GATE_H
 #define BENCH_GATE_H
@@ -36,6 +37,13 @@ bool gate_open(const char *path, gate_t **gate, char why[GATE_WHY]);
  * all ranks. What MPI still had to send must have been received before: call MPI_Barrier first.
  */
 double gate_pass(gate_t *gate);
+
+/* The rank is through the barrier at this moment of CLOCK_MONOTONIC; before gate_pass. */
+void gate_met(gate_t *gate, double moment);
+
+/* Was some rank not through the barrier until the pause was over? Then the network has saved up more than after others, and the
+ * operation should not count. On all ranks the same, from one gate_pass to the next. */
+bool gate_late(const gate_t *gate);
 
 /* The rank's last operation was over at this moment of CLOCK_MONOTONIC; before the barrier. */
 void gate_leave(gate_t *gate, double ended);

@@ -160,7 +160,7 @@ class Taker:
         if cell not in self.batch or cell in self.taken:
             return
         self.taken.add(cell)
-        kept = {name: row[name] for name in ("count", "iterations", "median_s", "min_s", "p99_s", "wrong", "strategy",
+        kept = {name: row[name] for name in ("count", "iterations", "late", "median_s", "min_s", "p99_s", "wrong", "strategy",
                                              "predicted_s") if name in row}
         record = {**named(self.key), "collective": collective, "bytes": row["bytes"], **kept, "date": now()}
         if row["wrong"]:

@@ -18,6 +18,8 @@ def targets_part(measured):
     yield f"- *of slow peers*: cells above {grid.size_text(stats.BURST)} where the best peer takes more than 1.6 of the bound."
     yield f"- *model*: how far predicted is from measured time, the median above {grid.size_text(stats.BURST)}; of the " \
           "planner's choices, and of all strategies tried for regret."
+    yield "- *late*: that contender's barriers outlast the gate's pause and meshcoll's do not, so the network has saved up more for " \
+          "what follows them."
     yield ""
     yield from misses_part(by_cluster)
 

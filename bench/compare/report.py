@@ -18,7 +18,8 @@ round begins with another one. In a cell the first run is checked, element by el
 that do not count follow, then up to {iterations} timed ones, fewer (but 3) when they have taken {cell_seconds} s. In
 an iteration all ranks wait at one gate, the same in all programs (bench/common/gate.h), asleep in the lab and awake in one
 box: its time is from
-the moment they are let go, 0.5 ms or more after the last operation, until the last of them is done, waking up included. A round's time is the median
+the moment they are let go, 0.5 ms or more after the last operation, until the last of them is done, waking up included. In the lab an operation whose
+barrier took longer than that is made again while the cell's seconds last, as the network has saved up more, and counts only where fewer than 3 others came. A round's time is the median
 over its iterations, a cell's the median over rounds, and *spread* the fastest and the slowest round. float32,
 sum, root 0, out of place but for bcast, which has one buffer everywhere; sizes are of the whole vector (alltoall: of one rank's send buffer), rounded so that
 blocks are equal. Buffers are touched before they are timed, and timed with zeros in them; between

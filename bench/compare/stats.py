@@ -23,6 +23,10 @@ class Times:
     def last(self, key):
         return self.cells[-1].get(key) if self.cells else None
 
+    def is_late(self):
+        """Do rounds count operations that the barrier before them made late (gate.h)? They may seem too fast."""
+        return any(cell.get("late") for cell in self.cells)
+
 
 class Cell:
     """A collective and a size on a cluster: all contenders, the bound, the regret."""
@@ -45,6 +49,10 @@ class Cell:
         if not self.best_peer or not self.ours.median:
             return None
         return self.ours.median / self.peers[self.best_peer].median
+
+    def name_with_lateness(self):
+        late = self.best_peer and self.peers[self.best_peer].is_late() and not self.ours.is_late()
+        return f"{self.name()} [{self.best_peer} late]" if late else self.name()
 
     def model(self):
         """Predicted over measured, of the planner's choice."""
@@ -114,7 +122,7 @@ def lab_targets(cells):
 
 
 def peer_targets(cluster, cells):
-    values = [(cell.name(), cell.over_peer(), 1.0) for cell in cells if cell.over_peer()]
+    values = [(cell.name_with_lateness(), cell.over_peer(), 1.0) for cell in cells if cell.over_peer()]
     found = [Target("over best peer <= 1.00 in every cell", values, expected=len(cells))]
     if cluster.in_lab:
         slow = [cell for cell in cells if cell.size > BURST and cell.best_peer

@@ -99,6 +99,7 @@ static json_t *make_row(const bench_t *bench, const row_t *row)
     json_object_set_new(all, "label", text(row->label));
     json_object_set_new(all, "strategy", text(row->strategy));
     json_object_set_new(all, "iterations", json_integer(row->iterations));
+    json_object_set_new(all, "late", json_integer(row->late));
     json_object_set_new(all, "predicted_s", number(row->predicted));
     json_object_set_new(all, "median_s", number(row->median));
     json_object_set_new(all, "min_s", number(row->min));

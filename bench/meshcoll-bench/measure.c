@@ -12,13 +12,18 @@
 
 enum { LEAST_ROUNDS = 3, LATE_US = 2000 };
 
+/* Per iteration, on this rank. */
+typedef struct {
+    double *time;
+    int n, capacity;
+} times_t;
+
 /* One contender at one size. */
 typedef struct {
     const contender_t *who;
     meshcoll_request_t *request; /* NULL for the library's own */
-    double *time;                /* per iteration, on this rank */
-    int n, capacity;
-    double elapsed;
+    times_t in_time, late;       /* the barrier before these was (gate_late) */
+    double elapsed, spent;       /* in timed operations; in them and what is between */
     uint64_t sent[MC_MAX_DIMS], wrong;
 } lane_t;
 
@@ -82,6 +87,8 @@ static double begin_together(const bench_t *bench, const lane_t *lane, const vie
         wait_for_all(bench, lane);
     else
         MPI_Barrier(MPI_COMM_WORLD);
+    if (bench->gate)
+        gate_met(bench->gate, mc_now());
     if (used && bench->gate)
         data_use(bench, used);
     return bench->gate ? gate_pass(bench->gate) : mc_now();
@@ -130,18 +137,17 @@ static void check_all(bench_t *bench, const view_t *view, lane_t *lane, int n)
             run_checked(bench, view, &lane[i]);
 }
 
-static void keep_time(lane_t *lane, double seconds)
+static void keep_time(times_t *times, double seconds)
 {
-    if (lane->n == lane->capacity) {
-        const int capacity = lane->capacity ? 2 * lane->capacity : 64;
-        double *const grown = realloc(lane->time, (size_t)capacity * sizeof *grown);
+    if (times->n == times->capacity) {
+        const int capacity = times->capacity ? 2 * times->capacity : 64;
+        double *const grown = realloc(times->time, (size_t)capacity * sizeof *grown);
         if (!grown)
             die("out of memory for %d times", capacity);
-        lane->time = grown;
-        lane->capacity = capacity;
+        times->time = grown;
+        times->capacity = capacity;
     }
-    lane->time[lane->n++] = seconds;
-    lane->elapsed += seconds;
+    times->time[times->n++] = seconds;
 }
 
 /* As a timed one, but for the time. */
@@ -156,6 +162,7 @@ static void run_again(const bench_t *bench, const view_t *view, const lane_t *la
 static void run_timed(const bench_t *bench, const view_t *view, lane_t *lane)
 {
     uint64_t before[MC_MAX_DIMS];
+    const double came = mc_now();
     for (int i = 0; i < bench->options.again; i++)
         run_again(bench, view, lane);
     for (int32_t d = 0; d < bench->mesh.ndims; d++)
@@ -165,20 +172,38 @@ static void run_timed(const bench_t *bench, const view_t *view, lane_t *lane)
     const double end = mc_now();
     if (bench->gate)
         gate_leave(bench->gate, end);
-    keep_time(lane, end - begin);
+    lane->elapsed += end - begin;
+    lane->spent += end - came;
+    keep_time(bench->gate && gate_late(bench->gate) ? &lane->late : &lane->in_time, end - begin);
     for (int32_t d = 0; d < bench->mesh.ndims; d++)
         lane->sent[d] += meshcoll_bytes_sent(bench->handle, d) - before[d];
     if (!bench->gate)
         wait_for_all(bench, lane);
 }
 
-/* Is another round wanted? Rank 0's clock decides for all. */
+static int least_rounds(const options_t *o)
+{
+    return o->iterations < LEAST_ROUNDS ? o->iterations : LEAST_ROUNDS;
+}
+
+/* Is another round wanted? Rank 0's clock decides for all. Late ones are made again while the lane has time left. */
 static char wants_more(const options_t *o, const lane_t *lane)
 {
-    const int least = o->iterations < LEAST_ROUNDS ? o->iterations : LEAST_ROUNDS;
-    if (o->max_time > 0 && lane->n >= least && lane->elapsed >= o->max_time)
+    const int all = lane->in_time.n + lane->late.n;
+    const bool again = lane->spent < o->max_time;
+    if (o->max_time > 0 && all >= least_rounds(o) && lane->elapsed >= o->max_time)
         return 0;
-    return lane->n < o->iterations || lane->elapsed < o->min_time;
+    return (again ? lane->in_time.n : all) < o->iterations || lane->elapsed < o->min_time;
+}
+
+/* Late ones count only where too few others came; then it says how many. */
+static int add_late_ones(const options_t *o, lane_t *lane)
+{
+    if (lane->in_time.n >= least_rounds(o))
+        return 0;
+    for (int i = 0; i < lane->late.n; i++)
+        keep_time(&lane->in_time, lane->late.time[i]);
+    return lane->late.n;
 }
 
 /* What passes between two gated operations is as much as between a peer's, and by the measured library's own hands: one
@@ -246,7 +271,7 @@ static double busiest(const bench_t *bench, const lane_t *lane, int32_t d)
     uint64_t sum, most;
     MPI_Allreduce(&lane->sent[d], &sum, 1, MPI_UINT64_T, MPI_SUM, bench->box[d]);
     MPI_Allreduce(&sum, &most, 1, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD);
-    return (double)most / lane->n;
+    return (double)most / (lane->in_time.n + lane->late.n);
 }
 
 static void add_row(bench_t *bench, const row_t *row)
@@ -266,7 +291,6 @@ static void make_row(bench_t *bench, const view_t *view, const lane_t *lane, row
                    .count = view->count,
                    .label = lane->who->label,
                    .own_mpi = !lane->request,
-                   .iterations = lane->n,
                    .predicted = NAN,
                    .checked = is_checked(bench),
                    .wrong = lane->wrong};
@@ -290,21 +314,24 @@ static void close_lane(bench_t *bench, const view_t *view, lane_t *lane)
     for (int32_t d = 0; d < bench->mesh.ndims; d++)
         row.sent[d] = lane->request ? busiest(bench, lane, d) : NAN;
 
-    double *const slowest = malloc((size_t)lane->n * sizeof *slowest);
+    row.late = add_late_ones(&bench->options, lane);
+    const int n = row.iterations = lane->in_time.n;
+    double *const slowest = malloc((size_t)n * sizeof *slowest);
     if (!slowest)
-        die("out of memory for %d times", lane->n);
-    MPI_Reduce(lane->time, slowest, lane->n, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+        die("out of memory for %d times", n);
+    MPI_Reduce(lane->in_time.time, slowest, n, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
     if (bench->rank == 0) {
-        qsort(slowest, (size_t)lane->n, sizeof *slowest, compare);
+        qsort(slowest, (size_t)n, sizeof *slowest, compare);
         row.min = slowest[0];
-        row.median = median(slowest, lane->n);
-        row.p99 = slowest[(int)ceil(0.99 * lane->n) - 1];
+        row.median = median(slowest, n);
+        row.p99 = slowest[(int)ceil(0.99 * n) - 1];
         add_row(bench, &row);
     } else {
         free(row.strategy);
     }
     free(slowest);
-    free(lane->time);
+    free(lane->in_time.time);
+    free(lane->late.time);
     meshcoll_free(lane->request);
 }
 

@@ -95,7 +95,7 @@ is "[8, 64, 64, 1048576]" '[grid.column(size, asked) for size, asked in ((64, [8
     (1048572, [262144, 1048576]))]'
 
 # One report of several runs: times are of the first that has them, regrets may be of another, and both say where they are from.
-record() { # DIR ROUNDS REGRET SIZES, then CONTENDER:BYTES:SECONDS...
+record() { # DIR ROUNDS REGRET SIZES, then CONTENDER:BYTES:SECONDS[:LATE]...
     python3 - "$scratch/$1" "${@:2}" <<'PYTHON'
 import json, os, sys
 folder, rounds, regret, sizes, *cells = sys.argv[1:]
@@ -110,13 +110,14 @@ json.dump({"version": 2, "collectives": ["bcast"], "events": [at + " done"], "co
                        "load_before": 0, "commit": os.path.basename(folder), "meshcoll": "m", "compiler": "cc"},
            "tunes": {"4x4": {"mesh": "box=4,gpu=4", "links": "lab"}},
            "cells": [{"cluster": "4x4", "round": 1, "contender": name, "collective": "bcast", "bytes": int(size),
-                      "median_s": float(time), "wrong": 0, "strategy": "s", "predicted_s": 1.0} for name, size, time in cells],
+                      "median_s": float(time), "late": int(*late), "wrong": 0, "strategy": "s", "predicted_s": 1.0}
+                     for name, size, time, *late in cells],
            "regrets": {} if regret == "no" else {f"4x4 bcast {sizes[0]}": {
                "regret": float(regret), "choice": "a", "best": "b", "tried": [], "final": []}}},
           open(folder + "/results.json", "w"))
 PYTHON
 }
-record first 1 no 8,1048576 meshcoll:8:0.003 mpich:8:0.004 meshcoll:1048576:0.05 mpich:1048576:0.04
+record first 1 no 8,1048576 meshcoll:8:0.003 mpich:8:0.004 meshcoll:1048576:0.05 mpich:1048576:0.04:60
 record second 1 0.25 8,8388608 meshcoll:8:0.009 mpich:8:0.001 meshcoll:8388608:0.4 mpich:8388608:0.5
 reports() {
     local want=$1 got=0
@@ -128,8 +129,8 @@ reports 1 first second -o both # 1: a cell of the second was not tried for regre
 for row in '|  | 8 B | 1 MiB | 8 MiB |' '| bcast | 0.75 | **1.25** | 0.80 |' '| bcast | 1.19 | 1.19 |' '| bcast | **25.0 %** |' \
     '**Of different commits: first, second.**' '| `second` | 2026-01-02T03:04:05Z |' 'links as tuned (first)' \
     '|  | over the bound at 8 MiB <= 1.10 | over the bound at 1 MiB <= 1.25 | over best peer <= 1.00 in every cell |' \
-    '| 4x4 | **1.19 (bcast)** | 1.19 (bcast) | **1.25 (bcast 1 MiB), 2 of 3** |' \
-    '- 4x4, over best peer <= 1.00 in every cell: bcast 1 MiB 1.25' \
+    '| 4x4 | **1.19 (bcast)** | 1.19 (bcast) | **1.25 (bcast 1 MiB [mpich late]), 2 of 3** |' \
+    '- 4x4, over best peer <= 1.00 in every cell: bcast 1 MiB [mpich late] 1.25' \
     '| 4x4 (second) | regret | 1 cell | done |'; do
     grep -qF -- "$row" "$scratch/both/report.md" || fail "expected '$row' in:"$'\n'"$(cat "$scratch/both/report.md")"
 done

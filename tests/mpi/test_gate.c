@@ -70,6 +70,23 @@ static void test_pause(gate_t *gate)
     }
 }
 
+/* One rank's barrier that outlasts the pause makes it late for all. */
+static void test_late(gate_t *gate)
+{
+    gate_set_pause(gate, 0.5e-3);
+    for (int turn = 0; turn < TURNS; turn++) {
+        const bool late = turn % LATE_EVERY == 0;
+        double ended = seconds(CLOCK_MONOTONIC);
+        MPI_Allreduce(MPI_IN_PLACE, &ended, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+        gate_leave(gate, ended);
+        gate_met(gate, ended + (late && turn / LATE_EVERY % size == rank ? 0.6e-3 : 0.4e-3));
+        gate_pass(gate);
+        check(gate_late(gate) == late, "a barrier was taken for what it was not");
+        usleep(1000); /* the next one's moments come after these */
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+}
+
 /* All ranks are told the same. */
 static void test_refusal(const char *path, const char *reason)
 {
@@ -96,6 +113,7 @@ int main(int argc, char **argv)
     check(access(path, F_OK) != 0, "the file is still there");
     test_turns(gate);
     test_pause(gate);
+    test_late(gate);
     gate_close(gate);
     gate_close(NULL);
 
