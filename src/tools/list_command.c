@@ -83,6 +83,10 @@ static const char *told_of(const char *name)
         {"doubling", "partners 1, 2, 4, … apart exchange all they have: log p steps"},
         {"halving", "partners …, 4, 2, 1 apart exchange half of what is left: log p steps"},
         {"aligned", "brackets that only the number of ranks decides: MESHCOLL_REPRODUCIBLE=1"},
+        {"pairwise",
+         "a block for every other rank, straight to it, one rank after the other: p-1 steps"},
+        {"digits",
+         "pairwise along each digit of the ranks' numbers in turn; blocks pass other ranks"},
         {"bruck", "each passes all it has to the rank 1, 2, 4, … before it: log p steps, any p"},
         {"long", "for long vectors: in slices, a tree at the root's end and a ring at the other"},
     };

@@ -1,3 +1,4 @@
+#include "runtime/choice.h"
 #include "tools/plan_request.h"
 
 #include <string.h>
@@ -114,7 +115,7 @@ static int run_size(const texts_t *texts, mc_plan_request_t *r)
 static int run(const mc_command_t *self, int argc, char **argv)
 {
     texts_t texts = {0};
-    mc_plan_request_t r = {.command = self, .top = 10, .max_segments = 64};
+    mc_plan_request_t r = {.command = self, .top = 10, .max_segments = MC_MAX_SEGMENTS};
     const char *collective = NULL;
     mc_arguments_t arguments = {.text = &collective, .most = 1};
     const mc_option_t options[] = {
@@ -161,7 +162,8 @@ static int run(const mc_command_t *self, int argc, char **argv)
          .flag = &r.reproducible},
         {.name = "max-segments",
          .value = "N",
-         .help = "cut the vector into at most N segments (a power of two): 64",
+         .help =
+             "cut the vector into at most N segments (a power of two): 256, as the library does",
          .number = &r.max_segments,
          .least = 1,
          .most = MC_MOST_SEGMENTS},

@@ -124,9 +124,9 @@ static int keep(const request_t *r, const setup_t *s, const mc_tuning_t *tuning,
     mc_links_print(links, &s->cluster.mesh, &links_text);
     strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
     snprintf(provenance, sizeof provenance,
-             "measured with meshcoll %s: small allreduces and ring allgathers, medians of %d "
-             "rounds in %.0f s",
-             meshcoll_version(), tuning->rounds, tuning->seconds);
+             "measured with meshcoll %s: collectives, all ranks at work, medians of %d round%s in "
+             "%.0f s",
+             meshcoll_version(), tuning->rounds, tuning->rounds == 1 ? "" : "s", tuning->seconds);
     const mc_tuned_t tuned = {
         .links = text, .date = date, .command = r->command, .provenance = provenance};
     return mc_tuned_write(r->path, &s->cluster, &tuned);
@@ -142,7 +142,8 @@ static int print_table(const request_t *r, const setup_t *s, const mc_tuning_t *
     mc_links_print(links, &s->cluster.mesh, &links_text);
     printf("links of %s\n\n", cluster);
     const int status = mc_show_links(&s->cluster.mesh, links);
-    printf("\nmedians of %d rounds in %.1f s, %s at work\n", tuning->rounds, tuning->seconds,
+    printf("\nmedians of %d round%s in %.1f s, %s at work\n", tuning->rounds,
+           tuning->rounds == 1 ? "" : "s", tuning->seconds,
            s->cluster.mesh.ragged ? "ranks at fold 0 and those of the fullest box by turns"
                                   : "all ranks");
     printf("as text: %s\n", text);

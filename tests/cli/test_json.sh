@@ -59,4 +59,7 @@ gives '[s["strategy"] for s in j["strategies"] if s["name"] == "hierarchical" an
 gives '[s["strategy"] for s in j["strategies"] if s["name"] == "flat-pairwise"]' "['alltoall:pairwise(box*gpu*fold)']"
 run 0 list links --json
 gives '"collectives" in j' False
+run 0 list algorithms
+has "alltoall:pairwise a block for every other rank"
+has "alltoall:digits pairwise along each digit"
 finish

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# docs/command.md shows what the command prints: each example is the beginning of what it prints here. Left out is what
+# needs MPI, and so are times of day.
+. "$(dirname "$0")/lib.sh"
+
+PATH=$(dirname "$MESHCOLL"):$PATH python3 - docs/command.md <<'PYTHON' || fail "docs/command.md shows something else"
+import re, shlex, subprocess, sys
+
+def examples(text):
+    for block in re.findall(r"^```\n(\$ .*?)^```", text, re.S | re.M):
+        for one in re.split(r"^\$ ", block, flags=re.M)[1:]:
+            command, _, shown = one.partition("\n")
+            if command.startswith("meshcoll "):
+                yield command, shown
+
+def lines(text):
+    return [re.sub(r"in [0-9.]+ m?s$", "in a while", line.rstrip()) for line in text.strip().splitlines()]
+
+seen, failed = 0, 0
+for command, shown in examples(open(sys.argv[1], encoding="utf-8").read()):
+    seen += 1
+    printed = subprocess.run(shlex.split(command), capture_output=True, text=True, check=False).stdout
+    want, got = lines(shown), lines(printed)
+    for a, b in zip(want, got + [None] * len(want)):
+        if a != b:
+            print(f"{command}\n  shown:   {a}\n  printed: {b}")
+            failed += 1
+            break
+print(f"{seen} examples, {failed} that differ")
+sys.exit(failed > 0 or seen < 5)
+PYTHON
+finish
