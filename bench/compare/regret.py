@@ -10,7 +10,7 @@ import json
 import statistics
 
 import programs
-from contenders import ours
+from contenders import OURS, ours
 from grid import BARRIER, ELEMENT
 from measure import OutOfTime, bench
 from store import now
@@ -114,8 +114,9 @@ def by_text(rows):
 
 
 def candidates(session, cluster, collective, size):
-    """What the cheapest should take, the planner's top N but the first (that is the choice itself), named
-    strategies that are none of them, and the names of those priced too high to be plausible."""
+    """What the cheapest should take, the planner's top N, named strategies that are none of them, and the names of
+    those priced too high to be plausible. The choice itself, of round 1, is left out."""
+    chosen = (session.store.cell(cluster.key, 1, OURS, collective, size) or {}).get("strategy")
     tuned = session.store.data["tunes"][cluster.key]
     if collective == BARRIER:       # what meshcoll's is made of
         collective, size = "allreduce", ELEMENT
@@ -136,7 +137,12 @@ def candidates(session, cluster, collective, size):
             left_out.append(one["name"])
         else:
             named.append(one["name"])
-    return ranked[0]["seconds"] if ranked else 0, top[1:], named, left_out
+    return ranked[0]["seconds"] if ranked else 0, rivals(top, chosen), named, left_out
+
+
+def rivals(top, chosen):
+    """The library may take other segments than the planner's first (docs/command.md, plan): then that is a rival too."""
+    return [text for text in top if text != chosen]
 
 
 def named_strategies(session, mesh, collective):

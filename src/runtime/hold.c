@@ -58,7 +58,7 @@ static bool any_streams(const mc_executor_t *x)
 
 void mc_hold_sends(mc_executor_t *x)
 {
-    passed_t passed[UINT8_MAX + 1] = {{0}};
+    passed_t passed[MC_PLAN_PHASES] = {{0}};
     if (!any_streams(x))
         return;
     for (uint32_t t = 0; t < x->plan->n_steps; t++) {

@@ -94,6 +94,13 @@ done
 is "[8, 64, 64, 1048576]" '[grid.column(size, asked) for size, asked in ((64, [8, 512]), (64, [8, 64, 512]), (80, [8, 64, 512]),
     (1048572, [262144, 1048576]))]'
 
+# The planner's first is raced against a choice that has other segments, and not against itself.
+for one in "a segments=64:['b']" "a segments=128:['a segments=64', 'b']"; do
+    got=$(python3 -B -c 'import sys; sys.path.insert(0, "bench/compare"); import regret
+print(regret.rivals(["a segments=64", "b"], sys.argv[1]))' "${one%%:*}" 2>&1)
+    [ "$got" = "${one#*:}" ] || fail "rivals of '${one%%:*}' are $got, expected ${one#*:}"
+done
+
 # One report of several runs: times are of the first that has them, regrets may be of another, and both say where they are from.
 record() { # DIR ROUNDS REGRET SIZES, then CONTENDER:BYTES:SECONDS[:LATE]...
     python3 - "$scratch/$1" "${@:2}" <<'PYTHON'
