@@ -172,9 +172,18 @@ static double largest_over_mean(const mc_mesh_t *mesh, const mc_wish_t *wish,
     return mc_algorithms[phase->algorithm].slices && rounds > 1 ? (boxes - 1.0) / rounds : 1;
 }
 
-/* Largest message of a phase in which ranks' sends are paced, as the executor has it of the plan; 0: they are not. */
+/* Does a rank hear from the next of a chain what has come there, of so many bytes? */
+static bool is_chain(const mc_mesh_t *mesh, const mc_wish_t *wish, const mc_phase_t *phase,
+                     double bytes)
+{
+    return bytes > (double)wish->window &&
+           mc_algorithm_passes_on(phase->algorithm, mc_dims_extent(mesh, phase->dims));
+}
+
+/* Largest message of a phase in which ranks' sends are paced, as the executor has it of the plan; 0: they are not.
+ * `bytes`: what it is in one segment. */
 static size_t piece_of(const mc_mesh_t *mesh, const mc_wish_t *wish, const mc_strategy_t *s,
-                       int32_t phase)
+                       int32_t phase, double bytes)
 {
     const mc_phase_t *const p = &s->phase[phase];
     mc_placement_t state[MC_MAX_DIMS];
@@ -184,7 +193,7 @@ static size_t piece_of(const mc_mesh_t *mesh, const mc_wish_t *wish, const mc_st
         mc_mesh_crowd(mesh, wish->wire, mc_placements_rooted(mesh, state) | single) *
         (wish->beside > 0 ? wish->beside : 1);
     const bool all_send = !mc_moves[mc_algorithms[p->algorithm].collective].rooted;
-    if (all_send)
+    if (all_send || is_chain(mesh, wish, p, bytes))
         return mc_hold_piece(wish->window, crowd);
     return has_credits(mesh, p) ? mc_hold_credited(wish->window, crowd) : 0;
 }
@@ -210,8 +219,8 @@ static void cut_paced(const mc_mesh_t *mesh, const mc_links_t *links, const mc_w
     for (int32_t i = 0; i < s->n_phases; i++) {
         const double bytes =
             message_bytes(mesh, links, wish, s, i) * largest_over_mean(mesh, wish, &s->phase[i]);
-        const double piece = (double)piece_of(mesh, wish, s, i);
-        while (piece > 0 && bytes / s->segments > piece && 2 * s->segments <= MC_MAX_SEGMENTS)
+        const double piece = (double)piece_of(mesh, wish, s, i, bytes);
+        while (piece > 0 && bytes / s->segments > piece && 2 * s->segments <= MC_MAX_PIECES)
             s->segments *= 2;
     }
     price(mesh, links, wish, best);

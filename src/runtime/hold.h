@@ -19,9 +19,11 @@ enum { MC_HOLD_ALONE = 2 };
 
 /* A message is held back as a whole. In quarters 8 ranks in boxes of 4, 3 and 1 exchanged 1 MiB blocks at 200 Mbit/s
  * in 1.06 of the bound, in halves 1.12, in one piece 1.22 to 1.32; rings of allgathers of 16 MiB on 4x4 and
- * 8x2 took 1.05 and 1.09, 1.27 and 1.58, 1.20 and 1.80 (docs/experiments.md). */
+ * 8x2 took 1.05 and 1.09, 1.27 and 1.58, 1.20 and 1.80 (docs/experiments.md). Chains as well, although credits pace
+ * them: a rank's credit comes behind what it sends on itself. Reduce of 64 MiB on 4x4 took 1.06 in quarters, 1.16 to
+ * 1.21 in halves, 1.18 to 1.25 in pieces of twice what may be ahead. */
 enum { MC_HOLD_PIECES = 4 };
-/* What credits pace comes in halves: the next one is on its way while one comes, and each is a header more
+/* What else credits pace comes in halves: the next one is on its way while one comes, and each is a header more
  * (docs/experiments.md). */
 enum { MC_HOLD_CREDITED = 2 };
 

@@ -270,3 +270,25 @@ Test(choice, cuts_what_credits_pace_no_finer_than_they_need)
         cr_expect_gt(2 * message, mc_hold_credited(MC_LINK_WINDOW, 1));
     }
 }
+
+/* What a chain is sent in pieces goes in quarters of what may be on the way: what has come is said behind what its
+ * receiver sends on. What fits in a window has no credits, and is left as it is. */
+Test(choice, cuts_chains_as_exchanges)
+{
+    static const meshcoll_collective_t by[] = {MESHCOLL_BCAST, MESHCOLL_REDUCE};
+    const uint64_t bytes = 64 << 20;
+    for (size_t i = 0; i < MC_COUNT(by); i++) {
+        place_t cut, whole;
+        begin_on(&cut, "box=4,gpu=4");
+        begin_on(&whole, "box=4,gpu=4");
+        mc_wish_t wish = {.collective = by[i], .bytes = bytes, .wire = 0};
+        wish.window = MC_LINK_WINDOW;
+        const mc_memory_t *const pieces = choose(&cut, &wish);
+        wish.window = bytes;
+        const mc_memory_t *const left = choose(&whole, &wish);
+        cr_expect_leq(largest_message(&cut, pieces, (double)bytes),
+                      mc_hold_piece(MC_LINK_WINDOW, 1));
+        cr_expect_gt(largest_message(&whole, left, (double)bytes),
+                     mc_hold_piece(MC_LINK_WINDOW, 1));
+    }
+}
