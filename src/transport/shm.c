@@ -290,7 +290,7 @@ static void next_piece_arrives(link_t *link, const char *data, uint64_t bytes)
             link->coming.io = NULL;
         piece_arrives(coming.io, data, bytes);
     } else if (coming.early) {
-        memcpy(coming.early->data + coming.early->come, data, bytes);
+        mc_shm_copy(coming.early->data + coming.early->come, data, bytes);
         coming.early->come += bytes;
     }
 }
