@@ -236,6 +236,10 @@ static int parse_field(word_t field, word_t value, const mc_mesh_t *mesh, int32_
         return read_size(value, &link->window)
                    ? MESHCOLL_OK
                    : fail_value(field, value, "a size as in 256KiB, or 0");
+    if (is(field, "pieces"))
+        return read_size(value, &link->pieces)
+                   ? MESHCOLL_OK
+                   : fail_value(field, value, "a size as in 64KiB, or 0");
     if (is(field, "ports"))
         return read_ports(value, &link->ports)
                    ? MESHCOLL_OK
@@ -245,7 +249,7 @@ static int parse_field(word_t field, word_t value, const mc_mesh_t *mesh, int32_
                                                  : fail_value(field, value, "yes or no");
     return mc_fail(MESHCOLL_ERR_PARSE,
                    "a link has alpha, gap, cpu, beta, bus, burst, gamma, header, incast, "
-                   "window, ports, pulled, wire and at, but no '%.*s'; factors are "
+                   "window, pieces, ports, pulled, wire and at, but no '%.*s'; factors are "
                    "[ASKED/]COLLECTIVE.ALGORITHM:NUMBER/…",
                    (int)field.n, field.at);
 }
@@ -525,6 +529,8 @@ static void print_link(const mc_link_t *link, const mc_mesh_t *mesh, mc_text_t *
         print_share(link->incast, text);
     if (link->window != 0)
         mc_text_add(text, ";window:%.17gB", link->window);
+    if (link->pieces != 0)
+        mc_text_add(text, ";pieces:%.17gB", link->pieces);
     if (link->ports == MC_PORTS_ALL)
         mc_text_add(text, ";ports:all");
     else

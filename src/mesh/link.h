@@ -39,6 +39,9 @@ typedef struct {
     /* Bytes that may be on the way through a port, where sends stream: so many that it never runs dry, and no more
      * than queues hold. 0: mc_link_window(). */
     double window;
+    /* Bytes up to which a message between two ranks of a machine goes in pieces through pages both have, where its
+     * sender could help its receiver to read it instead. 0: not measured, the transport's own. */
+    double pieces;
     /* The dimension through whose port it leaves a box too, as index + 1: two dimensions between boxes that have
      * one NIC share its wire. 0: not said, MC_WIRE_OWN: its own. */
     int32_t wire;

@@ -19,8 +19,8 @@ static bool usable(double number)
 
 static bool is_link_usable(const mc_link_t *link)
 {
-    bool good =
-        usable(link->incast) && usable(link->burst) && usable(link->header) && usable(link->window);
+    bool good = usable(link->incast) && usable(link->burst) && usable(link->header) &&
+                usable(link->window) && usable(link->pieces);
     for (int32_t i = 0; i < MC_LINK_FIELDS; i++)
         good = good && usable(mc_link_value(&mc_link_fields[i], link));
     return good;
@@ -62,8 +62,8 @@ int mc_links_check(const mc_links_t *links, const mc_mesh_t *mesh)
         const mc_link_t *const link = &links->dim[d];
         if (!is_link_usable(link))
             return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                           "alpha, gap, cpu, beta, bus, burst, gamma, header, incast and window of "
-                           "dimension %s are finite and not negative",
+                           "alpha, gap, cpu, beta, bus, burst, gamma, header, incast, window and "
+                           "pieces of dimension %s are finite and not negative",
                            mesh->dim[d].name);
         if (!are_points_usable(link))
             return mc_fail(

@@ -8,6 +8,13 @@
 
 /* Transports ------------------------------------------------------------------------------------ */
 
+/* Bytes, or as many as there can be. */
+static size_t pieces_of(const mc_link_t *link)
+{
+    const double most = (double)(UINT64_C(1) << 48);
+    return (size_t)(link->pieces < most ? link->pieces : most);
+}
+
 /* The ranks that differ from this one in dimension d or further in, on one machine. */
 static int open_shm(meshcoll_t *h, int32_t d, mc_shm_access_t access)
 {
@@ -18,7 +25,8 @@ static int open_shm(meshcoll_t *h, int32_t d, mc_shm_access_t access)
                                     .n = n,
                                     .rank = h->rank,
                                     .access = access,
-                                    .crowded = h->crowded};
+                                    .crowded = h->crowded,
+                                    .pieces = pieces_of(&h->links.dim[d])};
     for (int32_t r = params.base; r < params.base + n; r++)
         if (h->machine[r] != h->machine[h->rank])
             return mc_fail(MESHCOLL_ERR_TRANSPORT,

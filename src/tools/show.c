@@ -78,7 +78,7 @@ void mc_add_seconds(mc_table_t *table, double seconds)
 
 /* What most links do not have gets a column where one has it. */
 typedef struct {
-    bool gap, cpu, bus, burst, header, incast, window;
+    bool gap, cpu, bus, burst, header, incast, window, pieces;
 } columns_t;
 
 static mc_link_point_t numbers_of(const mc_link_t *link)
@@ -111,6 +111,7 @@ static columns_t columns_of(const mc_mesh_t *mesh, const mc_links_t *links)
         c.header |= link->header > 0;
         c.incast |= link->incast > 0;
         c.window |= link->window > 0;
+        c.pieces |= link->pieces > 0;
     }
     return c;
 }
@@ -128,6 +129,7 @@ static void add_links_head(mc_table_t *table, const columns_t *c)
                                 c->header ? "headers" : NULL,
                                 c->incast ? "incast" : NULL,
                                 c->window ? "window" : NULL,
+                                c->pieces ? "pieces" : NULL,
                                 "ports",
                                 ""};
     for (size_t i = 0; i < MC_COUNT(head); i++)
@@ -180,6 +182,8 @@ static void add_link(mc_table_t *table, const columns_t *c, const mc_mesh_t *mes
         mc_table_add(table, "%.0f %%", 100 * link->incast);
     if (c->window)
         add_size(table, link->window);
+    if (c->pieces)
+        add_size(table, link->pieces);
     mc_table_add(table, "%s", mc_show_ports(link->ports, number));
     mc_table_add(table, "%s%s%s", link->pulled ? "the receivers copy" : "",
                  wire == d      ? ""
@@ -194,7 +198,7 @@ static void add_point(mc_table_t *table, const columns_t *c, const mc_link_point
     char number[MC_NUMBER_TEXT];
     mc_table_add(table, "  at %s", mc_print_bytes(at->bytes, number, sizeof number));
     add_numbers(table, c, at);
-    for (int i = 0; i < 2 + c->burst + c->header + c->incast + c->window; i++)
+    for (int i = 0; i < 2 + c->burst + c->header + c->incast + c->window + c->pieces; i++)
         mc_table_add(table, "%s", "");
 }
 
@@ -229,7 +233,8 @@ int mc_show_links(const mc_mesh_t *mesh, const mc_links_t *links)
     char align[32];
     mc_text_t columns = mc_text(align, sizeof align);
     const columns_t c = columns_of(mesh, links);
-    const int numbers = 2 + c.gap + c.cpu + c.bus + c.burst + c.header + c.incast + c.window;
+    const int numbers =
+        2 + c.gap + c.cpu + c.bus + c.burst + c.header + c.incast + c.window + c.pieces;
     mc_text_add(&columns, "lr");
     for (int i = 0; i < numbers; i++)
         mc_text_add(&columns, "r");
@@ -301,12 +306,14 @@ json_t *mc_json_links(const mc_mesh_t *mesh, const mc_links_t *links)
         json_array_append_new(
             dims,
             json_pack(
-                "{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:b, s:s, s:o, s:o}",
+                "{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:b, s:s, s:o, "
+                "s:o}",
                 "dim", mesh->dim[d].name, "alpha", link->alpha, "gap", link->gap, "cpu", link->cpu,
                 "incast", link->incast, "beta", link->beta, "bus", link->bus, "burst", link->burst,
-                "header", link->header, "window", link->window, "gamma", link->gamma, "ports",
-                ports, "pulled", (int)link->pulled, "wire", mesh->dim[mc_links_wire(links, d)].name,
-                "at", json_points(link), "factors", json_factors(links, d)));
+                "header", link->header, "window", link->window, "pieces", link->pieces, "gamma",
+                link->gamma, "ports", ports, "pulled", (int)link->pulled, "wire",
+                mesh->dim[mc_links_wire(links, d)].name, "at", json_points(link), "factors",
+                json_factors(links, d)));
     }
     return dims;
 }

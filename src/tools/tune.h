@@ -20,6 +20,7 @@ typedef struct {
     double incast;          /* by how much of together bytes from all at once are slower */
     double together, alone; /* seconds a byte of one line: all at once, one a box */
     double window;          /* bytes of a wire that wanted more on the way than others do; else 0 */
+    double pieces;          /* bytes; 0: not measured */
     bool own_wire;          /* seen to share none with others of the network */
     uint64_t bytes;         /* of the largest message */
     double piece;           /* bytes of the pieces in which it was sent */
@@ -57,8 +58,12 @@ void mc_tune_measure_ragged(const mc_cluster_t *cluster, double seconds, mc_tuni
 /* What is measured of boxes of unequal sizes for the network, the ranks at fold 0; another mesh is all
  * of it. */
 mc_mesh_t mc_tune_grid(const mc_mesh_t *mesh);
-/* The cluster's mesh, on its transports. */
-meshcoll_t *mc_tune_open(const mc_cluster_t *cluster, MPI_Comm comm);
+/* The cluster's mesh, on its transports; `pieces` as in link.h, of the dimension that mc_tune_find_pieces() measures. */
+meshcoll_t *mc_tune_open(const mc_cluster_t *cluster, MPI_Comm comm, double pieces);
+/* Up to which size pieces are the faster way, of a mesh that is one line in memory whose ranks have cores of their own; 0: of
+ * others, or not measured. `dim`: which one. Takes about `seconds`. */
+double mc_tune_find_pieces(const mc_cluster_t *cluster, MPI_Comm comm, double seconds,
+                           int32_t *dim);
 /* One line on stderr, and the end of all ranks. */
 _Noreturn void mc_tune_die(const char *what);
 

@@ -166,6 +166,7 @@ int mc_tune_links(const mc_cluster_t *cluster, const mc_tuning_t *tuning, mc_lin
                                    .incast = floor(seen->incast * 100 + 0.5) / 100,
                                    .header = header,
                                    .window = seen->window,
+                                   .pieces = seen->pieces,
                                    .beta = rounded(beta * ports / seen->lines),
                                    .gamma = rounded(tuning->gamma),
                                    .ports = ports,

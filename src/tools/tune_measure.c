@@ -203,23 +203,6 @@ static int32_t find_sum_repeats(const tuner_t *t)
 
 /* Opening ---------------------------------------------------------------------------------------- */
 
-meshcoll_t *mc_tune_open(const mc_cluster_t *c, MPI_Comm comm)
-{
-    char mesh[MC_CLUSTER_TEXT], transports[MC_MAX_DIMS * (MC_DIM_NAME + MC_TLS_TEXT)];
-    mc_text_t mesh_text = mc_text(mesh, sizeof mesh);
-    mc_text_t transports_text = mc_text(transports, sizeof transports);
-    meshcoll_t *whole = NULL;
-    mc_mesh_print(&c->mesh, &mesh_text);
-    mc_cluster_print_transports(c, &transports_text);
-    /* with links by name nothing is looked up in the file that is to be written */
-    const meshcoll_params_t params = {.size = sizeof params,
-                                      .mesh = mesh,
-                                      .links = mc_cluster_presets[0].name,
-                                      .transports = transports};
-    mc_tune_check(meshcoll_create(comm, &params, &whole), "the mesh");
-    return whole;
-}
-
 static meshcoll_request_t *request_of(const dim_t *d, const char *algorithm, size_t bytes,
                                       int32_t segments)
 {
@@ -553,7 +536,9 @@ void mc_tune_measure(const mc_cluster_t *cluster, MPI_Comm comm, double seconds,
     mc_tuning_t result = {0};
     t->seconds = seconds;
     t->begin = mc_now();
-    t->whole = mc_tune_open(cluster, comm);
+    int32_t line = 0;
+    const double pieces = mc_tune_find_pieces(cluster, comm, seconds / 10, &line);
+    t->whole = mc_tune_open(cluster, comm, pieces);
     t->shows = meshcoll_rank(t->whole) == 0 && has_terminal();
     show(t, "connecting");
     t->sums = mc_tune_allocate(3 * SUM_BYTES);
@@ -577,6 +562,7 @@ void mc_tune_measure(const mc_cluster_t *cluster, MPI_Comm comm, double seconds,
     for (int32_t d = 0, i = 0; d < mesh->ndims; d++)
         if (mesh->dim[d].extent > 1)
             result.dim[d] = seen(t, t->dim[i++]);
+    result.dim[line].pieces = pieces;
     see_small(t, mesh, &result);
     mc_tune_check(mc_tune_points_close(t->points, &result), "several sizes");
     if (t->shows)

@@ -22,6 +22,8 @@ typedef struct {
     int32_t rank;           /* this one */
     mc_shm_access_t access; /* COPY or READ, alike on all */
     bool crowded;           /* ranks share cores */
+    size_t
+        pieces; /* bytes up to which messages go in pieces that their senders could help with; 0: not known */
 } mc_shm_params_t;
 
 int mc_shm_create(const mc_shm_params_t *params, mc_transport_t **transport);

@@ -1,5 +1,7 @@
 #include "transport/shm_link.h"
 
+#include "transport/shm_copy.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +30,7 @@ int mc_shm_keep_early(mc_shm_link_t *link, const mc_shm_slot_t *slot, const char
     memcpy(&e->slot, slot, sizeof e->slot);
     if (slot->kind == MC_SHM_MESSAGE) {
         e->come = mc_shm_first(slot);
-        memcpy(e->data, data, e->come);
+        mc_shm_copy(e->data, data, e->come);
         if (e->come < slot->bytes)
             link->coming = (mc_shm_coming_t){.early = e};
     }

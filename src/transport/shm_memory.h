@@ -14,11 +14,11 @@
 /* A message of up to MC_SHM_SMALL bytes is in its slot's cache lines, one of up to MC_SHM_PAGE in the page of that slot,
  * a larger one in those of several: its receiver copies a piece while its sender writes the next. Above MC_SHM_EAGER its
  * receiver reads it. Its sender helps (shm_share.h) from a smaller size on, unless it shares its core or is sent to itself, and
- * has no time for that. On two Xeon cores (model 167) a broadcast of 16 KiB took 2.6 us in pieces of 4 KiB, 2.8 in 8, 2.9 in 2
+ * has no time for that: from what `meshcoll tune` found (link.h), or MC_SHM_PIECES. On two Xeon cores (model 167) a broadcast of 16 KiB took 2.6 us in pieces of 4 KiB, 2.8 in 8, 2.9 in 2
  * and 3.1 by reading; of 32 KiB 4.6 in pieces and 3.5 by both; among 4 ranks on the two of 32 and 64 KiB 7.9 and 14.3 us in
  * pieces, 12.6 and 17.0 else; an alltoall with messages of 32 and 64 KiB 4.7 and 8.8 in pieces, 5.3 and 9.1 else. */
 enum { MC_SHM_SLOTS = 32, MC_SHM_SMALL = 104, MC_SHM_PAGE = 4096 };
-enum { MC_SHM_EAGER_HELPED = (32 << 10) - 1, MC_SHM_EAGER = 64 << 10 };
+enum { MC_SHM_PIECES = (32 << 10) - 1, MC_SHM_EAGER = 64 << 10 };
 _Static_assert(MC_SHM_PAGE % MC_PIECE_UNIT == 0, "elements are not cut");
 
 typedef enum {

@@ -133,7 +133,7 @@ static uint32_t give_pieces(link_t *link, mc_io_t *io)
 static bool is_eager(const mc_shm_t *shm, const mc_message_t *m)
 {
     const bool alone = shm->params.crowded || m->mutual;
-    return m->bytes <= (alone ? MC_SHM_EAGER : MC_SHM_EAGER_HELPED);
+    return m->bytes <= (alone ? (size_t)MC_SHM_EAGER : shm->params.pieces);
 }
 
 /* A message of more than a page; whether all of it is given. */

@@ -24,7 +24,8 @@ static bool same(const mc_link_t *a, const mc_link_t *b)
     return a->alpha == b->alpha && a->gap == b->gap && a->beta == b->beta && a->gamma == b->gamma &&
            a->ports == b->ports && a->pulled == b->pulled && a->cpu == b->cpu &&
            a->burst == b->burst && a->incast == b->incast && a->bus == b->bus &&
-           a->header == b->header && a->window == b->window && a->n_points == b->n_points &&
+           a->header == b->header && a->window == b->window && a->pieces == b->pieces &&
+           a->n_points == b->n_points &&
            memcmp(a->point, b->point, (size_t)a->n_points * sizeof *a->point) == 0;
 }
 
@@ -155,6 +156,7 @@ Test(link, print_reads_back_as_the_same_numbers)
         "uniform,gpu=gap:0",
         "uniform,box=cpu:3.4us;burst:13KiB;header:70B;window:384KiB,gpu=cpu:300ns",
         "uniform,gpu=bus:70ps/B;at:4KiB;alpha:2us;gap:1us;bus:0;at:1MiB;beta:50ps/B;gamma:33ps/B",
+        "uniform,gpu=pieces:32767B",
         "uniform,box=wire:gpu",
         "lab,box=wire:own",
     };
@@ -385,4 +387,5 @@ Test(link, a_burst_passes_before_beta_counts)
     expect_error("uniform,box=burst:8", "a size as in 64KiB");
     expect_error("uniform,box=header:8", "a size as in 70B");
     expect_error("uniform,box=window:8", "a size as in 256KiB");
+    expect_error("uniform,box=pieces:8", "a size as in 64KiB");
 }
