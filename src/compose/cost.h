@@ -101,6 +101,8 @@ mc_phase_cost_t mc_cost_long_bcast(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_long_reduce(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_chain_bcast(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_chain_reduce(const mc_line_shape_t *shape);
+mc_phase_cost_t mc_cost_edst_bcast(const mc_line_shape_t *shape);
+mc_phase_cost_t mc_cost_edst_reduce(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_star_bcast(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_star_reduce(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_star_scatter(const mc_line_shape_t *shape);

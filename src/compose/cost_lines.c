@@ -97,6 +97,72 @@ mc_phase_cost_t mc_cost_chain_reduce(const mc_line_shape_t *shape)
     return chain(shape, (shape->line.root + 1) % shape->line.len, true);
 }
 
+/* The tree of rows has half of the slices, the tree of columns the rest. */
+static mc_ratio_t half(const mc_line_shape_t *shape, bool columns)
+{
+    const int32_t p = shape->line.len;
+    return mc_ratio((p + columns) / 2, p);
+}
+
+/* The inner dimensions alone, of one row; what all ranks send is charged apart. */
+static mc_line_shape_t row_of(const mc_line_shape_t *shape, int32_t rows)
+{
+    const int32_t d = mc_shape_top(shape), columns = shape->line.len / rows;
+    mc_line_shape_t row = *shape;
+    row.line.dims = (mc_dims_t){d + 1, shape->line.dims.first + shape->line.dims.count - d - 1};
+    row.line.len = columns;
+    row.line.root = shape->line.root % columns;
+    row.lines = 0;
+    row.share = mc_ratio_mul(row.share, half(shape, true));
+    return row;
+}
+
+/* The tree of rows: along one row, down all columns but one, and in all rows but one from the last to the first;
+ * the tree of columns alike. A row's chain begins at index `first`. */
+static void charge_trees(mc_cost_t *cost, const mc_line_shape_t *shape, const mc_line_shape_t *row,
+                         int32_t first)
+{
+    const int32_t d = mc_shape_top(shape), columns = row->line.len;
+    const int64_t down = shape->line.len / columns - 1, along = columns - 1;
+    const int32_t missing = level(row, first, (first + columns - 1) % columns);
+    const mc_ratio_t by_rows = half(shape, false), by_columns = half(shape, true);
+    for (int32_t e = d + 1; e < row->line.dims.first + row->line.dims.count; e++) {
+        const int64_t hops = hops_round(row, e) - (e == missing);
+        mc_charge_messages(cost, shape, e, hops + (e == missing ? down : 0), by_rows);
+        mc_charge_messages(cost, shape, e, hops * down, by_columns);
+    }
+    mc_charge_messages(cost, shape, d, along * down, by_rows);
+    mc_charge_messages(cost, shape, d, along + down, by_columns);
+}
+
+/* Each tree goes along a row and down a column; its last message goes along the one in the one tree, down the
+ * other in the other, at the same time. */
+static mc_phase_cost_t edst(const mc_line_shape_t *shape, bool reduces)
+{
+    const int32_t d = mc_shape_top(shape), rows = shape->mesh->dim[d].extent;
+    if (shape->boxes || rows == shape->line.len)
+        return chain(shape, (shape->line.root + reduces) % shape->line.len, reduces);
+    const mc_line_shape_t row = row_of(shape, rows);
+    const int32_t first = (row.line.root + reduces) % row.line.len;
+    mc_phase_cost_t cost = chain(&row, first, reduces);
+    const mc_ratio_t slowed = mc_shape_slowed(shape, d, mc_shape_box(shape, d));
+    mc_charge(&cost.once, &row, d, rows, mc_ratio(rows, 1), slowed, reduces);
+    mc_charge(&cost.busy, &row, d, 1, mc_ratio(1, 1), slowed, reduces);
+    charge_trees(&cost.once, shape, &row, first);
+    charge_trees(&cost.busy, shape, &row, first);
+    return cost;
+}
+
+mc_phase_cost_t mc_cost_edst_bcast(const mc_line_shape_t *shape)
+{
+    return edst(shape, false);
+}
+
+mc_phase_cost_t mc_cost_edst_reduce(const mc_line_shape_t *shape)
+{
+    return edst(shape, true);
+}
+
 /* The root handles p-1 messages of `part` one after the other; where receivers pull from it, all
  * at once, and the ranks of one box share that box's ports. */
 static mc_phase_cost_t star(const mc_line_shape_t *shape, mc_ratio_t part, bool pulls, bool reduces)

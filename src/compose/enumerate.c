@@ -17,9 +17,18 @@ static mc_choices_t choices_of(const mc_graph_t *graph, meshcoll_collective_t co
     return choices;
 }
 
+static mc_choices_t planes(void)
+{
+    mc_choices_t found = 0;
+    for (int32_t i = 0; i < mc_n_algorithms; i++)
+        found |= mc_algorithms[i].plane ? UINT64_C(1) << i : 0;
+    return found;
+}
+
 mc_choices_t mc_graph_choices(const mc_graph_t *graph, const mc_hop_t *hop)
 {
-    const mc_choices_t all = graph->choices[hop->collective];
+    const mc_choices_t left_out = hop->count == 2 && !hop->flat ? 0 : graph->planes;
+    const mc_choices_t all = graph->choices[hop->collective] & ~left_out;
     const bool aligned = graph->aligned && mc_moves[hop->collective].reduces;
     const bool exchange = hop->gathered && hop->collective == MESHCOLL_ALLTOALL;
     mc_choices_t fit = 0;
@@ -43,6 +52,7 @@ mc_graph_t mc_graph(meshcoll_collective_t collective, const mc_mesh_t *mesh, boo
                         .in_order = in_order,
                         .ragged = mesh->ragged != NULL,
                         .aligned = aligned,
+                        .planes = planes(),
                         .mesh = *mesh};
     graph.flat =
         graph.ragged && in_order && mc_moves[collective].reduces && mc_mesh_leader_moved(mesh);

@@ -42,6 +42,7 @@ typedef struct {
     mc_mesh_t mesh;
     /* by collective: the algorithms that are no composite */
     mc_choices_t choices[MESHCOLL_COLLECTIVES];
+    mc_choices_t planes; /* those for lines through two dimensions only */
 } mc_graph_t;
 
 typedef struct {

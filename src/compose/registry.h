@@ -40,6 +40,7 @@ typedef struct {
     bool keeps_order; /* reduces in the order of the line, whatever its root: x0 (+) x1 (+) x2 … */
     mc_aligned_t aligned;
     mc_fan_t fan;
+    bool plane; /* made of two dimensions, and enumerated on lines through two only */
 } mc_algorithm_t;
 
 enum { MC_MAX_ALGORITHMS = 64 }; /* a bit each where the search keeps them */

@@ -20,4 +20,12 @@ mc_tile_t mc_chain_bcast(mc_builder_t *b, mc_line_t l, mc_tile_t v);
 /* The same way back: from the root's right neighbour all the way round to the root. */
 mc_tile_t mc_chain_reduce(mc_builder_t *b, mc_line_t l, mc_tile_t v);
 
+/*
+ * On a torus, a line through two dimensions: half of the vector by each of two edge-disjoint spanning trees (Johnsson,
+ * Ho: Optimum broadcasting and personalized communication in hypercubes, 1989), whose edges are links of its
+ * rings. (r+c-2+k)(alpha + n/2k beta) on r times c ranks with a link for each dimension.
+ */
+mc_tile_t mc_edst_bcast(mc_builder_t *b, mc_line_t l, mc_tile_t v);
+mc_tile_t mc_edst_reduce(mc_builder_t *b, mc_line_t l, mc_tile_t v);
+
 #endif

@@ -77,6 +77,7 @@ static const char *told_of(const char *name)
     static const char *const tale[][2] = {
         {"mst", "minimum spanning tree: the line is halved again and again, log p steps"},
         {"chain", "from neighbour to neighbour, p-1 steps; with segments all of them work at once"},
+        {"edst", "along (x*y): half by each of two trees over the links of a torus, one a link"},
         {"star", "the root and every other rank, one after the other"},
         {"ring", "slices go round, each rank passes on the one that came: p-1 steps each way"},
         {"fullmesh", "everyone with everyone directly, p-1 messages"},

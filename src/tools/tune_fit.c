@@ -292,7 +292,7 @@ bool mc_tune_single(const mc_mesh_t *mesh, int32_t algorithm, mc_tune_probe_t *p
 {
     int32_t dim[MC_MAX_DIMS];
     const mc_algorithm_t *const a = &mc_algorithms[algorithm];
-    if (long_dims(mesh, dim) != 1 || a->composite)
+    if (long_dims(mesh, dim) != 1 || a->composite || a->plane)
         return false;
     mc_text_t text = mc_text(probe->strategy, sizeof probe->strategy);
     add(&text, meshcoll_collective_name(a->collective), a->name, mesh->dim[dim[0]].name);

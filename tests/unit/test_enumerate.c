@@ -116,9 +116,9 @@ Test(enumerate, two_dimensions_by_hand)
      * order or merged, c scatters */
     cr_expect_eq(count_of("a=2,b=2,c=2", MESHCOLL_ALLTOALL, MC_PATHS_ALL),
                  6 * 27 + 4 * 9 + 3 + ends * (2 * 4 + 2));
-    /* both direct: 2 orders or merged; one cut: 3 interleavings; both cut: 6 and those with merged
+    /* both direct: 2 orders, or merged, where there is one more; one cut: 3 interleavings; both cut: 6 and those with merged
      * moves: both, only the scatter, only the allgather */
-    const size_t direct = 2 * 9 + 3, one = 2 * 3 * 24, plain = 6 * 64;
+    const size_t direct = 2 * 9 + 4, one = 2 * 3 * 24, plain = 6 * 64;
     const size_t merged = 2 * 4 + 2 * (2 * 16) + 4 * (2 * 4);
     cr_expect_eq(count_of("a=2,b=2", MESHCOLL_BCAST, MC_PATHS_ALL), direct + one + plain + merged);
 }
