@@ -524,12 +524,15 @@ int mc_cut_open(mc_bounds_t *b, mc_cut_t *cut, uint32_t segments, mc_good_t *goo
         status = mc_fail_memory("the planner's bounds");
     if (!status)
         status = fill_block(b, cut, good);
-    /* few cuts are looked into, and loads are soon there again */
+    if (status) {
+        mc_cut_drop(cut);
+        return status;
+    }
+    /* few cuts are looked into, and all this is soon there again */
     free(cut->load);
     cut->load = NULL;
-    if (status)
-        mc_cut_drop(cut);
-    return status;
+    free(cut->block[--cut->n_blocks]);
+    return MESHCOLL_OK;
 }
 
 int mc_cut_tighten(mc_bounds_t *b, mc_cut_t *cut, mc_good_t *good)
@@ -539,8 +542,11 @@ int mc_cut_tighten(mc_bounds_t *b, mc_cut_t *cut, mc_good_t *good)
 
 int mc_cut_close(mc_bounds_t *b, mc_cut_t *cut)
 {
+    mc_good_t none = {.seconds = 0};
     cut->least = malloc(sizeof *cut->least * (size_t)b->graph->n_nodes * (size_t)b->kind.n_priced);
-    const int status = cut->least ? load_cut(b, cut) : mc_fail_memory("the planner's bounds");
+    int status = cut->least ? load_cut(b, cut) : mc_fail_memory("the planner's bounds");
+    if (!status)
+        status = fill_block(b, cut, &none);
     if (!status)
         fill_least(b, cut);
     return status;
