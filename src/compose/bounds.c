@@ -1,5 +1,7 @@
 #include "compose/bounds.h"
 
+#include "compose/good.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -390,54 +392,6 @@ static void fill_nodes(const mc_bounds_t *b, const mc_cut_t *cut, int32_t block)
     }
 }
 
-/* The hop of the cheapest way from `node` by one mean. */
-static int32_t least_hop(const mc_bounds_t *b, const mc_cut_t *cut, int32_t block, int32_t lane,
-                         int32_t node)
-{
-    const mc_priced_t *const graph = b->graph;
-    int32_t next = -1;
-    double least = INFINITY;
-    for (int32_t h = graph->first_hop[node]; h < graph->first_hop[node + 1]; h++) {
-        const mc_priced_hop_t hop = graph->hop[h];
-        const double sum = mc_block_groups(b, cut, block)[hop.group].of[lane] +
-                           mc_block_nodes(b, cut, block)[hop.next].of[lane];
-        if (sum < least || next < 0) {
-            least = sum;
-            next = h;
-        }
-    }
-    return next;
-}
-
-static int32_t least_step(const mc_cut_t *cut, int32_t block, int32_t lane, mc_priced_group_t group)
-{
-    const mc_lanes_t *const at_step = mc_block_steps(cut, block);
-    int32_t step = group.first;
-    for (int32_t i = group.first + 1; i < group.first + group.n; i++)
-        step = at_step[i].of[lane] < at_step[step].of[lane] ? i : step;
-    return step;
-}
-
-/* The path that is cheapest by one mean of the block just filled in. */
-static void follow(const mc_bounds_t *b, const mc_cut_t *cut, int32_t block, int32_t lane,
-                   mc_good_t *good)
-{
-    const mc_priced_t *const graph = b->graph;
-    double load[MC_MOST_PARTS] = {0};
-    mc_good_t met = {.segments = cut->segments};
-    for (int32_t node = graph->n_nodes - 1; graph->first_hop[node] < graph->first_hop[node + 1];) {
-        const int32_t h = least_hop(b, cut, block, lane, node);
-        const int32_t step = least_step(cut, block, lane, graph->group[graph->hop[h].group]);
-        for (int32_t k = 0; k < b->kind.n; k++)
-            load[k] += mc_cut_step(b, cut, step)[k];
-        met.path[met.n_phases++] = mc_path_phase(h, step);
-        node = graph->hop[h].next;
-    }
-    met.seconds = mc_bounds_whole(b, load);
-    if (met.seconds < good->seconds)
-        *good = met;
-}
-
 /* Cuts ------------------------------------------------------------------------------------------- */
 
 static int fill_block(mc_bounds_t *b, mc_cut_t *cut, mc_good_t *good)
@@ -455,10 +409,10 @@ static int fill_block(mc_bounds_t *b, mc_cut_t *cut, mc_good_t *good)
     for (int32_t l = 0; l < left && l < MC_LANES; l++) {
         strongest = start->of[l] > start->of[strongest] ? l : strongest;
         if (block == 0)
-            follow(b, cut, block, l, good);
+            mc_good_follow(b, cut, block, l, good);
     }
     if (block > 0)
-        follow(b, cut, block, strongest, good);
+        mc_good_follow(b, cut, block, strongest, good);
     cut->bound = fmax(cut->bound, start->of[strongest]);
     return MESHCOLL_OK;
 }
@@ -524,12 +478,17 @@ int mc_cut_open(mc_bounds_t *b, mc_cut_t *cut, uint32_t segments, mc_good_t *goo
         status = mc_fail_memory("the planner's bounds");
     if (!status)
         status = fill_block(b, cut, good);
-    /* few cuts are looked into, and loads are soon there again */
+    if (!status && cut->bound < good->seconds)
+        status = mc_good_roll_out(b, cut, good);
+    if (status) {
+        mc_cut_drop(cut);
+        return status;
+    }
+    /* few cuts are looked into, and all this is soon there again */
     free(cut->load);
     cut->load = NULL;
-    if (status)
-        mc_cut_drop(cut);
-    return status;
+    free(cut->block[--cut->n_blocks]);
+    return MESHCOLL_OK;
 }
 
 int mc_cut_tighten(mc_bounds_t *b, mc_cut_t *cut, mc_good_t *good)
@@ -539,8 +498,11 @@ int mc_cut_tighten(mc_bounds_t *b, mc_cut_t *cut, mc_good_t *good)
 
 int mc_cut_close(mc_bounds_t *b, mc_cut_t *cut)
 {
+    mc_good_t none = {.seconds = 0};
     cut->least = malloc(sizeof *cut->least * (size_t)b->graph->n_nodes * (size_t)b->kind.n_priced);
-    const int status = cut->least ? load_cut(b, cut) : mc_fail_memory("the planner's bounds");
+    int status = cut->least ? load_cut(b, cut) : mc_fail_memory("the planner's bounds");
+    if (!status)
+        status = fill_block(b, cut, &none);
     if (!status)
         fill_least(b, cut);
     return status;

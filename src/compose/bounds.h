@@ -90,6 +90,11 @@ static inline int32_t mc_path_step(uint64_t phase)
     return (int32_t)(uint32_t)phase;
 }
 
+static inline int32_t mc_path_hop(uint64_t phase)
+{
+    return (int32_t)(phase >> 32);
+}
+
 int mc_bounds_init(mc_bounds_t *b, const mc_priced_t *graph, const mc_links_t *links, double bytes);
 void mc_bounds_free(mc_bounds_t *b);
 /* Anew, when steps were taken out of the graph. */

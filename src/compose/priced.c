@@ -16,8 +16,7 @@ typedef struct {
     bool by_crowd; /* prices depend on how many lines inside run, that share ports */
     bool
         by_lines; /* prices depend on how many lines run, also on those outside (link.h's cpu and bus) */
-    int32_t root, room_prices, room_exact, room_steps, room_groups, room_hops, room_nodes;
-    mc_walks_t *walks;
+    int32_t root, room_prices, room_asks, room_steps, room_groups, room_hops, room_nodes;
     int32_t *node;  /* by code */
     int32_t *group; /* by collective, line, which inner dimensions are in use, which are cut */
     int32_t *price; /* by line, which inner dimensions are in use, algorithm */
@@ -106,10 +105,9 @@ static void add_shaped(mc_shaped_t *shaped, const mc_term_t *once, const mc_term
     shaped->own_fixed += mc_term_seconds(busy, &wire, 0);
 }
 
-static void add_dim(mc_price_t *price, const mc_priced_term_t *exact, int32_t wire, bool shaped,
-                    int32_t ranks, const mc_link_t *given)
+static void add_dim(mc_price_t *price, const mc_term_t *once, const mc_term_t *busy, int32_t wire,
+                    bool shaped, int32_t ranks, const mc_link_t *given)
 {
-    const mc_term_t *const once = &exact->once, *const busy = &exact->busy;
     const mc_term_t bytes_only = mc_term_bytes(busy);
     mc_link_t link = *given;
     if (shaped) {
@@ -126,13 +124,18 @@ static void add_dim(mc_price_t *price, const mc_priced_term_t *exact, int32_t wi
     price->busy_per_byte[ranks] += per_byte.own;
 }
 
-static void add_seconds(mc_price_t *price, const mc_priced_term_t *exact, const mc_priced_t *p,
-                        const mc_links_t *links)
+static bool has_messages(const mc_term_t *once)
+{
+    return once->alpha.num > 0 || once->messages > 0;
+}
+
+static void add_seconds(mc_price_t *price, const mc_phase_cost_t *cost, const mc_priced_t *p)
 {
     for (int32_t i = 0; i < p->graph.n; i++) {
         const int32_t d = p->graph.dim[i], wire = p->wire_of[i];
-        if (exact[i].once.alpha.num > 0 || exact[i].once.messages > 0)
-            add_dim(price, &exact[i], wire, p->shaped[wire], p->n_wires, &links->dim[d]);
+        const mc_term_t *const once = &cost->once.dim[d], *const busy = &cost->busy.dim[d];
+        if (has_messages(once))
+            add_dim(price, once, busy, wire, p->shaped[wire], p->n_wires, &p->links->dim[d]);
     }
 }
 
@@ -153,22 +156,25 @@ static void find_wires(mc_priced_t *p, const mc_links_t *links)
 }
 
 /* Shares come in as a factor, so that cut dimensions are priced as whole. */
-static mc_price_t priced(const build_t *b, const mc_node_t *node, const mc_hop_t *hop,
-                         int32_t algorithm, mc_priced_term_t *exact)
+static mc_priced_ask_t ask_of(const build_t *b, const mc_node_t *node, const mc_hop_t *hop,
+                              int32_t algorithm)
 {
     const mc_graph_t *const graph = &b->p->graph;
-    mc_price_t price = {0};
-    mc_placement_t state[MC_MAX_DIMS];
+    mc_priced_ask_t ask = {.algorithm = algorithm, .dims = hop->dims};
     for (int32_t d = 0; d < b->mesh->ndims; d++)
-        state[d] = graph->from == MC_SHARD ? MC_REPLICA : graph->from;
+        ask.state[d] = (uint8_t)(graph->from == MC_SHARD ? MC_REPLICA : graph->from);
     for (int32_t i = 0; i < graph->n; i++)
-        state[graph->dim[i]] = node->at[i] == MC_SHARD ? MC_REPLICA : (mc_placement_t)node->at[i];
-    const mc_phase_cost_t cost = mc_phase_cost(b->collective, algorithm, hop->dims, b->mesh,
-                                               b->links, b->root, state, mc_ratio(1, 1), b->walks);
-    for (int32_t i = 0; i < graph->n; i++)
-        exact[i] = (mc_priced_term_t){cost.once.dim[graph->dim[i]], cost.busy.dim[graph->dim[i]]};
-    add_seconds(&price, exact, b->p, b->links);
-    return price;
+        ask.state[graph->dim[i]] = node->at[i] == MC_SHARD ? MC_REPLICA : node->at[i];
+    return ask;
+}
+
+static mc_phase_cost_t cost_of(const mc_priced_t *p, const mc_priced_ask_t *ask)
+{
+    mc_placement_t state[MC_MAX_DIMS];
+    for (int32_t d = 0; d < MC_MAX_DIMS; d++)
+        state[d] = (mc_placement_t)ask->state[d];
+    return mc_phase_cost(p->graph.collective, ask->algorithm, ask->dims, p->mesh, p->links, p->root,
+                         state, mc_ratio(1, 1), p->walks);
 }
 
 /* Index of the price, or -1. */
@@ -180,16 +186,18 @@ static int32_t price_of(build_t *b, const mc_node_t *node, const mc_hop_t *hop, 
     int32_t *const known = &b->price[line * (size_t)mc_n_algorithms + (size_t)algorithm];
     if (*known)
         return *known - 1;
-    const size_t n = (size_t)p->graph.n, at = (size_t)p->n_prices * n;
     mc_price_t *const price = roomy(p->price, p->n_prices, &b->room_prices, sizeof *price);
     if (price)
         p->price = price;
-    mc_priced_term_t *const exact = roomy(p->exact, p->n_prices, &b->room_exact, n * sizeof *exact);
-    if (exact)
-        p->exact = exact;
-    if (!price || !exact)
+    mc_priced_ask_t *const ask = roomy(p->ask, p->n_prices, &b->room_asks, sizeof *ask);
+    if (ask)
+        p->ask = ask;
+    if (!price || !ask)
         return -1;
-    price[p->n_prices] = priced(b, node, hop, algorithm, exact + at);
+    ask[p->n_prices] = ask_of(b, node, hop, algorithm);
+    price[p->n_prices] = (mc_price_t){0};
+    const mc_phase_cost_t cost = cost_of(p, &ask[p->n_prices]);
+    add_seconds(&price[p->n_prices], &cost, p);
     *known = ++p->n_prices;
     return *known - 1;
 }
@@ -281,7 +289,10 @@ int mc_priced_init(mc_priced_t *p, meshcoll_collective_t collective, const mc_me
                    const mc_numbering_t *aligned)
 {
     const mc_mesh_t led = mc_mesh_led_by(mesh, root);
-    *p = (mc_priced_t){.graph = mc_graph(collective, &led, in_order, aligned)};
+    *p = (mc_priced_t){.graph = mc_graph(collective, &led, in_order, aligned),
+                       .mesh = mesh,
+                       .links = links,
+                       .root = root};
     build_t b = {.p = p,
                  .collective = collective,
                  .mesh = mesh,
@@ -294,15 +305,14 @@ int mc_priced_init(mc_priced_t *p, meshcoll_collective_t collective, const mc_me
     const mc_node_t start = mc_graph_start(&p->graph);
     const int32_t n = p->graph.n;
     const size_t lines = (size_t)(n * n);
-    b.walks = calloc(1, sizeof *b.walks);
+    p->walks = calloc(1, sizeof *p->walks);
     b.node = calloc((size_t)1 << (NODE_BITS * n + 1), sizeof *b.node);
     b.group = calloc((lines * MESHCOLL_COLLECTIVES) << (2 * n), sizeof *b.group);
     b.price = calloc((lines * (size_t)mc_n_algorithms) << n, sizeof *b.price);
-    const bool done = b.walks && b.node && b.group && b.price && add_node(&b, &start) >= 0;
+    const bool done = p->walks && b.node && b.group && b.price && add_node(&b, &start) >= 0;
     free(b.price);
     free(b.group);
     free(b.node);
-    free(b.walks);
     if (done)
         return MESHCOLL_OK;
     mc_priced_free(p);
@@ -312,12 +322,54 @@ int mc_priced_init(mc_priced_t *p, meshcoll_collective_t collective, const mc_me
 void mc_priced_free(mc_priced_t *p)
 {
     free(p->price);
+    free(p->ask);
+    free(p->exact_of);
     free(p->exact);
+    free(p->walks);
     free(p->step);
     free(p->group);
     free(p->hop);
     free(p->first_hop);
     *p = (mc_priced_t){0};
+}
+
+/* All of them at the first time. */
+static bool make_exact(mc_priced_t *p)
+{
+    if (p->exact_of)
+        return true;
+    p->exact_of = malloc(sizeof *p->exact_of * (size_t)p->n_steps);
+    for (int32_t i = 0; p->exact_of && i < p->n_steps; i++)
+        p->exact_of[i] = (mc_priced_group_t){0, -1};
+    return p->exact_of != NULL;
+}
+
+static bool add_exact(mc_priced_t *p, int32_t i)
+{
+    const mc_priced_step_t *const step = &p->step[i];
+    const mc_phase_cost_t cost = cost_of(p, &p->ask[step->price]);
+    const int32_t first = p->n_exact;
+    for (int32_t k = 0; k < p->graph.n; k++) {
+        const int32_t d = p->graph.dim[k];
+        const mc_term_t *const once = &cost.once.dim[d], *const busy = &cost.busy.dim[d];
+        mc_priced_term_t *const term = roomy(p->exact, p->n_exact, &p->room_exact, sizeof *term);
+        if (!term)
+            return false;
+        p->exact = term;
+        if (has_messages(once))
+            term[p->n_exact++] = (mc_priced_term_t){d, mc_term_share(once, step->share),
+                                                    mc_term_share(busy, step->share)};
+    }
+    p->exact_of[i] = (mc_priced_group_t){first, p->n_exact - first};
+    return true;
+}
+
+int32_t mc_priced_exact(mc_priced_t *p, int32_t step, const mc_priced_term_t **term)
+{
+    if (!make_exact(p) || (p->exact_of[step].n < 0 && !add_exact(p, step)))
+        return -1;
+    *term = p->exact + p->exact_of[step].first;
+    return p->exact_of[step].n;
 }
 
 /* Is `a` nowhere dearer than `b`, for any bytes and segments, whatever part of a burst is left? */
@@ -371,4 +423,8 @@ void mc_priced_prune(mc_priced_t *p, double margin)
         n_steps += n;
     }
     p->n_steps = n_steps;
+    /* steps have moved */
+    free(p->exact_of);
+    p->exact_of = NULL;
+    p->n_exact = 0;
 }

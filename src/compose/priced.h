@@ -22,10 +22,18 @@ typedef struct {
     mc_shaped_t shaped[MC_MAX_DIMS]; /* by wire: apart from all of the above */
 } mc_price_t;
 
-/* What an exact price comes from, of one dimension (mc_phase_cost_t). */
+/* What an exact price comes from, of one dimension with messages (mc_phase_cost_t). */
 typedef struct {
+    int32_t dim;
     mc_term_t once, busy;
 } mc_priced_term_t;
+
+/* What a price was asked for. */
+typedef struct {
+    int32_t algorithm;
+    mc_dims_t dims;
+    uint8_t state[MC_MAX_DIMS];
+} mc_priced_ask_t;
 
 /* One phase with that share of the vector. */
 typedef struct {
@@ -55,17 +63,30 @@ typedef struct {
     bool pruned;
     int32_t n_prices, n_steps, n_groups, n_hops, n_nodes;
     mc_price_t *price;
-    mc_priced_term_t *exact; /* by price and position in graph.dim */
+    mc_priced_ask_t *ask; /* by price */
     mc_priced_step_t *step;
     mc_priced_group_t *group;
     mc_priced_hop_t *hop;
     int32_t *first_hop;
+    /* of few steps, those whose exact price was asked for: */
+    mc_priced_group_t *exact_of; /* by step: its terms; n is -1 where they are not known */
+    mc_priced_term_t *exact;
+    int32_t n_exact, room_exact;
+    const mc_mesh_t *mesh;
+    const mc_links_t *links;
+    int32_t root;
+    mc_walks_t *walks;
 } mc_priced_t;
 
+/* `mesh` and `links` stay the caller's, and stay. */
 int mc_priced_init(mc_priced_t *p, meshcoll_collective_t collective, const mc_mesh_t *mesh,
                    const mc_links_t *links, int32_t root, bool in_order,
                    const mc_numbering_t *aligned);
 void mc_priced_free(mc_priced_t *p);
+
+/* The terms of a step's exact cost: how many, and *term; or -1, where there is no memory for them. They stay where they are
+ * until another's are asked for. */
+int32_t mc_priced_exact(mc_priced_t *p, int32_t step, const mc_priced_term_t **term);
 
 /*
  * Takes out of each group the steps that no cheapest path needs, whatever the bytes and segments:

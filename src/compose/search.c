@@ -89,20 +89,18 @@ static bool is_end(const search_t *s, int32_t node)
 
 /* Prices ----------------------------------------------------------------------------------------- */
 
-static mc_phase_cost_t exact_longer(const search_t *s, const mc_phase_cost_t *before,
-                                    uint64_t phase)
+static mc_phase_cost_t exact_longer(search_t *s, const mc_phase_cost_t *before, uint64_t phase)
 {
-    const mc_priced_step_t *const step = &s->graph->step[mc_path_step(phase)];
-    const mc_graph_t *const graph = &s->graph->graph;
-    const mc_priced_term_t *const exact = s->graph->exact + step->price * graph->n;
+    const mc_priced_term_t *term = NULL;
+    const int32_t n = mc_priced_exact(s->graph, mc_path_step(phase), &term);
     mc_phase_cost_t longer = *before;
-    for (int32_t i = 0; i < graph->n; i++) {
-        const mc_term_t once = mc_term_share(&exact[i].once, step->share);
-        const mc_term_t busy = mc_term_share(&exact[i].busy, step->share);
-        mc_term_t *const all = &longer.once.dim[graph->dim[i]];
-        mc_term_t *const rest = &longer.busy.dim[graph->dim[i]];
-        *all = mc_term_add(all, &once);
-        *rest = mc_term_add(rest, &busy);
+    if (n < 0)
+        s->status = mc_fail_memory("the planner's exact costs");
+    for (int32_t i = 0; i < n; i++) {
+        mc_term_t *const once = &longer.once.dim[term[i].dim];
+        mc_term_t *const busy = &longer.busy.dim[term[i].dim];
+        *once = mc_term_add(once, &term[i].once);
+        *busy = mc_term_add(busy, &term[i].busy);
     }
     return longer;
 }

@@ -91,7 +91,8 @@ static void add_course(course_t *course, const mc_phase_cost_t *cost, const mc_l
     for (int32_t d = 0; d < links->ndims; d++) {
         const mc_term_t *const once = &cost->once.dim[d], *const busy = &cost->busy.dim[d];
         course->carried[d] = mc_ratio_add(course->carried[d], busy->beta);
-        if (once->alpha.num == 0)
+        /* of a merged line an inner dimension may have messages that hold up ranks, and no rounds of its own */
+        if (once->alpha.num == 0 && once->messages == 0)
             continue;
         const int32_t k = course->phase[i].n++;
         course->phase[i].dim[k] = d;

@@ -76,6 +76,19 @@ Test(sides, messages_of_a_rank_do_not_overlap)
     cr_expect_eq(mc_sides_pace(&s, &at.mesh, &at.links, 0, 0).busiest, -1);
 }
 
+/* A ring over both has no round of y's own: x has them all. Of its 4 messages a round 2 go along y and hold up a core for
+ * 1 ms each, 12 in 6 rounds; two sides have 12 each. */
+Test(sides, messages_inside_a_merged_line_take_their_time)
+{
+    const place_t at =
+        place_of("x=2,y=2", "x=alpha:0;beta:1GB/s;cpu:0,y=alpha:0;beta:1GB/s;cpu:1ms");
+    const char *one = "reduce_scatter:ring(x*y) allgather:ring(x*y)";
+    const char *two = "reduce_scatter:ring(x*y) allgather:ring(x*y) | "
+                      "reduce_scatter:ring(x*y) allgather:ring(x*y)";
+    cr_expect_float_eq(seconds_of(&at, MESHCOLL_ALLREDUCE, one, 0), 12e-3, 1e-9);
+    cr_expect_float_eq(seconds_of(&at, MESHCOLL_ALLREDUCE, two, 0), 24e-3, 1e-9);
+}
+
 static mc_ranked_t best_of(const place_t *at, meshcoll_collective_t collective, double n)
 {
     mc_ranked_t best;
