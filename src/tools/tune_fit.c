@@ -241,6 +241,13 @@ double mc_tune_header(const mc_tune_pieces_t *coarse, const mc_tune_pieces_t *fi
     return beta > 0 && header > 0 ? header : 0;
 }
 
+/* Beside other work the fit may leave one dimension nothing; a message takes at least what it takes in a row. */
+double mc_tune_alpha(double fitted, double cpu, double row)
+{
+    const double alpha = fmax(fitted, cpu);
+    return alpha > 0 ? alpha : row;
+}
+
 /* One line at one size --------------------------------------------------------------------------- */
 
 /* D stands for the dimension. */

@@ -48,6 +48,9 @@ typedef struct {
 /* Bytes by which every piece keeps the wire busy besides its own, where ranks are at it for `own` seconds. */
 double mc_tune_header(const mc_tune_pieces_t *coarse, const mc_tune_pieces_t *fine, double own);
 
+/* A link's alpha of a fitted one, a rank's own time for a message, and seconds a message in a row that waits for none. */
+double mc_tune_alpha(double fitted, double cpu, double row);
+
 /* An allreduce by rings along all dimensions, for MC_TUNE_BURST bytes; false on one rank. */
 enum { MC_TUNE_BURST = 32 << 10 };
 bool mc_tune_burst(const mc_mesh_t *mesh, char text[MC_TUNE_SHAPE]);

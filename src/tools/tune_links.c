@@ -156,7 +156,8 @@ int mc_tune_links(const mc_cluster_t *cluster, const mc_tuning_t *tuning, mc_lin
         const int32_t ports = ports_of(seen);
         /* such that all lines at once, which the model makes lines / ports as slow, cost what they
          * were seen to */
-        const double alpha = larger(seen->alpha, seen->cpu), gap = gap_of(seen, alpha);
+        const double alpha = mc_tune_alpha(seen->alpha, seen->cpu, seen->row);
+        const double gap = gap_of(seen, alpha);
         const double header = header_of(seen, gap);
         /* of the bytes alone */
         const double beta = seen->together * seen->piece / (seen->piece + header);

@@ -40,6 +40,13 @@ Test(tune_fit, pieces_of_two_sizes_tell_their_headers)
     cr_expect_eq(mc_tune_header(&coarse, &fine, 1), 0, "ranks have more to do than the wire");
 }
 
+Test(tune_fit, a_dimension_that_the_fit_leaves_nothing_has_its_messages_in_a_row)
+{
+    cr_expect_eq(mc_tune_alpha(9e-6, 3e-6, 20e-6), 9e-6);
+    cr_expect_eq(mc_tune_alpha(1e-6, 3e-6, 20e-6), 3e-6, "a rank's own time is in it");
+    cr_expect_eq(mc_tune_alpha(0, 0, 20e-6), 20e-6);
+}
+
 /* Seconds of all probes; how many there are. */
 static int32_t probed(const mc_mesh_t *mesh, const mc_links_t *links, double bytes,
                       double seconds[MC_TUNE_PROBES])
