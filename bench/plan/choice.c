@@ -117,7 +117,7 @@ static int slowest(ask_t *ask, int repetitions, cost_t *worst)
             cost_t cost = {0, 0, 0};
             ask->query = (mc_planner_query_t){.root = other ? ask->mesh->size * 2 / 3 : 0,
                                               .bytes = sizes[i],
-                                              .max_segments = 256};
+                                              .max_segments = MC_MAX_SEGMENTS};
             const int status = measure(ask, repetitions, &cost);
             if (status)
                 return status;

@@ -2,6 +2,7 @@
 
 #include "compose/planner.h"
 #include "compose/registry.h"
+#include "runtime/choice.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -156,7 +157,7 @@ static int draw_choice(const mc_mesh_t *mesh, uint64_t which, choice_t *c)
     c->collective = draw(state, 2) ? MESHCOLL_ALLREDUCE : some[draw(state, MC_COUNT(some))];
     c->query = (mc_planner_query_t){.root = draw(state, 2) ? mesh->size * 2 / 3 : 0,
                                     .bytes = sizes[draw(state, MC_COUNT(sizes))],
-                                    .max_segments = 256};
+                                    .max_segments = MC_MAX_SEGMENTS};
     return MESHCOLL_OK;
 }
 
