@@ -394,18 +394,27 @@ static void fill_nodes(const mc_bounds_t *b, const mc_cut_t *cut, int32_t block)
 
 /* Cuts ------------------------------------------------------------------------------------------- */
 
-static int fill_block(mc_bounds_t *b, mc_cut_t *cut, mc_good_t *good)
+static int fill_means(mc_bounds_t *b, mc_cut_t *cut)
 {
     const mc_priced_t *const graph = b->graph;
-    const int32_t block = cut->n_blocks, left = b->n_means - block * MC_LANES;
+    const int32_t block = cut->n_blocks;
     const size_t lanes = (size_t)graph->n_steps + (size_t)graph->n_groups + (size_t)graph->n_nodes;
-    int32_t strongest = 0;
     if (!(cut->block[block] = malloc(sizeof(mc_lanes_t) * lanes)))
         return mc_fail_memory("the planner's bounds");
     cut->n_blocks++;
     fill_groups(b, cut, block);
     fill_nodes(b, cut, block);
-    const mc_lanes_t *const start = &mc_block_nodes(b, cut, block)[graph->n_nodes - 1];
+    return MESHCOLL_OK;
+}
+
+static int fill_block(mc_bounds_t *b, mc_cut_t *cut, mc_good_t *good)
+{
+    const int32_t block = cut->n_blocks, left = b->n_means - block * MC_LANES;
+    int32_t strongest = 0;
+    const int status = fill_means(b, cut);
+    if (status)
+        return status;
+    const mc_lanes_t *const start = &mc_block_nodes(b, cut, block)[b->graph->n_nodes - 1];
     for (int32_t l = 0; l < left && l < MC_LANES; l++) {
         strongest = start->of[l] > start->of[strongest] ? l : strongest;
         if (block == 0)
@@ -498,11 +507,10 @@ int mc_cut_tighten(mc_bounds_t *b, mc_cut_t *cut, mc_good_t *good)
 
 int mc_cut_close(mc_bounds_t *b, mc_cut_t *cut)
 {
-    mc_good_t none = {.seconds = 0};
     cut->least = malloc(sizeof *cut->least * (size_t)b->graph->n_nodes * (size_t)b->kind.n_priced);
     int status = cut->least ? load_cut(b, cut) : mc_fail_memory("the planner's bounds");
     if (!status)
-        status = fill_block(b, cut, &none);
+        status = fill_means(b, cut);
     if (!status)
         fill_least(b, cut);
     return status;

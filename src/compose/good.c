@@ -43,7 +43,7 @@ void mc_good_follow(const mc_bounds_t *b, const mc_cut_t *cut, int32_t block, in
     const mc_priced_t *const graph = b->graph;
     double load[MC_MOST_PARTS] = {0};
     mc_good_t met = {.segments = cut->segments};
-    for (int32_t node = graph->n_nodes - 1; graph->first_hop[node] < graph->first_hop[node + 1];) {
+    for (int32_t node = graph->n_nodes - 1; !is_end(graph, node);) {
         const int32_t h = least_hop(b, cut, block, lane, node);
         const int32_t step = least_step(cut, block, lane, graph->group[graph->hop[h].group]);
         for (int32_t k = 0; k < b->kind.n; k++)
