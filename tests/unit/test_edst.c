@@ -92,15 +92,6 @@ Test(edst, other_lines_are_proved)
         }
 }
 
-static double seconds_of(const place_t *at, meshcoll_collective_t collective, const char *text,
-                         double n)
-{
-    mc_strategy_t strategy;
-    cr_assert_eq(mc_strategy_parse(text, collective, &at->mesh, &strategy), MESHCOLL_OK, "%s: %s",
-                 text, meshcoll_last_error());
-    return mc_strategy_seconds(&strategy, &at->mesh, &at->links, 0, n);
-}
-
 /* By hand: the last rank hears after (4-1) + (4-1) + 1 hops of half a segment, the others follow one each. */
 Test(edst, costs_half_the_vector_and_the_way_of_the_first)
 {

@@ -11,22 +11,6 @@
 
 static const double KiB = 1024, MiB = 1024 * 1024;
 
-static mc_strategy_t strategy_of(const place_t *at, meshcoll_collective_t collective,
-                                 const char *text)
-{
-    mc_strategy_t strategy;
-    cr_assert_eq(mc_strategy_parse(text, collective, &at->mesh, &strategy), MESHCOLL_OK, "%s: %s",
-                 text, meshcoll_last_error());
-    return strategy;
-}
-
-static double seconds_of(const place_t *at, meshcoll_collective_t collective, const char *text,
-                         double n)
-{
-    const mc_strategy_t strategy = strategy_of(at, collective, text);
-    return mc_strategy_seconds(&strategy, &at->mesh, &at->links, 0, n);
-}
-
 /* Terms of all phases and dimensions added up: the textbook's formula on uniform links. */
 static mc_term_t total_of(const place_t *at, meshcoll_collective_t collective, const char *text)
 {

@@ -12,15 +12,6 @@
 
 static const double MiB = 1024 * 1024;
 
-static double seconds_of(const place_t *at, meshcoll_collective_t collective, const char *text,
-                         double n)
-{
-    mc_strategy_t strategy;
-    cr_assert_eq(mc_strategy_parse(text, collective, &at->mesh, &strategy), MESHCOLL_OK, "%s: %s",
-                 text, meshcoll_last_error());
-    return mc_strategy_seconds(&strategy, &at->mesh, &at->links, 0, n);
-}
-
 static const char ends_torus[] = "reduce_scatter:ring(x) allreduce:ring(y) allgather:ring(x) | "
                                  "reduce_scatter:ring(y) allreduce:ring(x) allgather:ring(y)";
 
