@@ -365,9 +365,11 @@ static void run_rounds(const options_t *o, const view_t *view, times_t *times)
 /* Late ones count only where too few others came. Returns how many are in times->in_time now. */
 static int keep_what_counts(const options_t *o, times_t *times, int *late)
 {
-    *late = times->n_in_time < least_rounds(o) ? times->n_late : 0;
-    for (int i = 0; i < *late && times->n_in_time < o->iterations; i++)
+    const int in_time = times->n_in_time;
+    for (int i = 0;
+         in_time < least_rounds(o) && i < times->n_late && times->n_in_time < o->iterations; i++)
         times->in_time[times->n_in_time++] = times->late[i];
+    *late = times->n_in_time - in_time;
     return times->n_in_time;
 }
 

@@ -83,8 +83,8 @@ typedef struct {
     const char *label;
     char *strategy; /* owned; "mpi" for the library's own */
     bool own_mpi;
-    int iterations,
-        late; /* late: of them, those whose barrier was (gate_late), where too few others came */
+    int iterations;
+    int late; /* of them, those whose barrier was (gate_late): where too few others came */
     double predicted, median, min, p99, bound;
     double sent[MC_MAX_DIMS]; /* bytes across the dimension, the busiest box, one iteration */
     bool checked;
