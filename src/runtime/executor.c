@@ -94,7 +94,7 @@ static void send_or_recv(mc_executor_t *x, mc_lane_t *lane, uint32_t t)
 
 static bool can_start(const mc_executor_t *x, const mc_lane_t *lane)
 {
-    if (lane->next == lane->go || lane->n_flying == lane->window)
+    if (x->state != MC_RUNNING || lane->next == lane->go || lane->n_flying == lane->window)
         return false;
     const mc_task_t *const task = &x->task[x->queue[lane->first + lane->next]];
     return task->is_staged ? (bool)task->staged.at : task->waits == 0;
@@ -251,8 +251,10 @@ static void message_done(mc_executor_t *x, mc_io_t *io)
     const uint32_t t = (uint32_t)(task - x->task);
     mc_lane_t *const lane = &x->lane[task->lane];
     mc_timeline_mark(x->timeline, t, MC_ARRIVED);
-    if (io->status < 0)
+    if (io->status < 0) {
         mc_executor_fail(x, io->status);
+        return; /* what depends on this message must never start */
+    }
     lane->n_flying--;
     if (lane->bytes_sent)
         x->port[lane->port].n_flying--;
@@ -325,17 +327,18 @@ int mc_executor_start(mc_executor_t *x, uint32_t operation)
     return x->state == MC_FAILED ? x->status : MESHCOLL_OK;
 }
 
+/* None that a failed run may act on. */
 static inline bool has_messages(const mc_executor_t *x)
 {
-    return x->finished.first || x->credits.first;
+    return (x->finished.first || x->credits.first) && x->state == MC_RUNNING;
 }
 
 static void take_messages(mc_executor_t *x)
 {
     while (has_messages(x)) {
-        for (mc_io_t *io; (io = mc_io_pop(&x->finished));)
-            message_done(x, io);
-        for (mc_lane_t *lane; x->credits.first && (lane = mc_credit_next(x));) {
+        while (x->finished.first && x->state == MC_RUNNING)
+            message_done(x, mc_io_pop(&x->finished));
+        for (mc_lane_t *lane; has_messages(x) && (lane = mc_credit_next(x));) {
             free_kept(x, &x->task[x->queue[lane->first + lane->credited - 1]]);
             pump(x, lane);
         }
@@ -347,7 +350,7 @@ static void drain(mc_executor_t *x)
     size_t turn = 0;
     if (has_messages(x))
         take_messages(x);
-    while (x->n_heap > 0 && turn < TURN_BYTES) {
+    while (x->state == MC_RUNNING && x->n_heap > 0 && turn < TURN_BYTES) {
         const uint32_t t = x->heap[0];
         const bool copies = step_of(x, t)->op == MC_OP_COPY;
         if (!copies || x->task[t].span + x->task[t].reduced == 0)
