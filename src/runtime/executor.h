@@ -52,6 +52,7 @@ typedef struct {
     uint32_t waits, at_first; /* for so many steps and messages; and when a run begins */
     uint32_t lane;
     bool is_message, is_staged;
+    bool is_last;   /* of the plan's messages to, or from, its peer */
     bool held;      /* a send that waits for another's message too (hold.h) */
     bool kept;      /* a send that waits until an earlier one has come (credits) */
     uint32_t span;  /* of a message that is reduced as it comes, or a copy: where it has got to */

@@ -72,6 +72,17 @@ static uint32_t add_lanes(const mc_plan_t *plan, const mc_wiring_t *w, bool send
     return n;
 }
 
+/* `seen` is a table by peer, of zeros. */
+static void find_last(const mc_plan_t *plan, bool sends, uint32_t *seen, mc_task_t *task)
+{
+    for (uint32_t t = plan->n_steps; t-- > 0;) {
+        const mc_step_t *const s = &plan->step[t];
+        if (sends ? mc_op_sends((mc_op_t)s->op) : mc_op_receives((mc_op_t)s->op))
+            task[t].is_last = seen[peer_of(plan, s)]++ == 0;
+    }
+    memset(seen, 0, plan->n_peers * sizeof *seen);
+}
+
 static uint32_t phases_of(const mc_plan_t *plan)
 {
     uint32_t most = 0;
@@ -131,6 +142,8 @@ int mc_executor_init(mc_executor_t *x, const mc_plan_t *plan, const mc_wiring_t 
     x->slot = x->staged + n;
     add_lanes(plan, wiring, true, phases, 0, number, x->lane, x->task);
     add_lanes(plan, wiring, false, phases, sends, number, x->lane, x->task);
+    find_last(plan, true, number, x->task);
+    find_last(plan, false, number, x->task);
     mc_alike_find(plan, wiring->crowded, x->task);
     for (uint32_t t = 0; t < n; t++)
         x->task[t].io.finished = &x->finished;
@@ -227,7 +240,7 @@ void mc_executor_bind(mc_executor_t *x, char *staging)
         task->at_first = x->plan->n_pred[t] + task->is_staged + task->held + task->kept;
         if (!task->is_message)
             continue;
-        m->tag = x->lane[task->lane].tag | mc_tag(0, 0, s->seq);
+        m->tag = x->lane[task->lane].tag | mc_tag(0, 0, s->seq) | (task->is_last ? MC_TAG_LAST : 0);
         m->span = task->is_staged               ? &task->staged
                   : mc_op_sends((mc_op_t)s->op) ? &x->binding->from[b->at]
                                                 : &x->binding->to[b->at];

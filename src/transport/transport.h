@@ -91,11 +91,14 @@ static inline mc_io_t *mc_io_pop(mc_io_queue_t *q)
 enum {
     MC_TAG_SOURCE_BITS = 22,
     MC_TAG_OPERATION_BITS = 22,
-    MC_TAG_KIND_BITS = 1,
-    MC_TAG_SEQ_BITS = 19
+    MC_TAG_KIND_BITS = 2,
+    MC_TAG_SEQ_BITS = 18
 };
 /* A message of no bytes the other way, by which its receiver asks for that message or says to have it (runtime/credit.h). */
 #define MC_TAG_CREDIT (UINT64_C(1) << MC_TAG_SEQ_BITS)
+/* The last message of a pair in an operation. Ranks that disagree about a count cut their vectors into other numbers of
+ * messages, which may be of equal lengths: then the last one never matches, and no rank takes a part for the whole. */
+#define MC_TAG_LAST (UINT64_C(2) << MC_TAG_SEQ_BITS)
 /* The operation that greets new connections; no other has its number. */
 enum { MC_TAG_GREETING = (1 << MC_TAG_OPERATION_BITS) - 1 };
 static inline uint64_t mc_tag(int32_t source, uint32_t operation, uint32_t seq)
@@ -145,6 +148,10 @@ typedef struct {
     int (*arm)(mc_transport_t *t);
     /* For who has long waited in vain: OK, or an error where a rank is gone that it waits for. NULL: there is no telling. */
     int (*check)(mc_transport_t *t);
+    /* This rank's mesh failed, and why: what is under way stays so, and only close() follows. On return no peer writes to
+     * this rank's messages any more, and what a peer reads of them from now on fails there. NULL: without progress here
+     * peers do neither. */
+    void (*abandon)(mc_transport_t *t, const char *why);
     /* Frees the transport and its connections, when all operations are complete on all ranks. */
     void (*close)(mc_transport_t *t);
 } mc_transport_ops_t;
