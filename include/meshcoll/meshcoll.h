@@ -11,8 +11,10 @@
  * for one thread at a time; that calls come in the same order on all ranks stays the program's task,
  * and creating and destroying a mesh is for one thread.
  *
- * After a failed run a mesh runs nothing more, and the buffers of that run must stay until
- * meshcoll_destroy. A rank that fails alone leaves its peers waiting today.
+ * A run that fails ends all that runs on its mesh on this rank, with the same error, and the mesh runs
+ * nothing more. The buffers of what ran must stay until meshcoll_destroy: where a network card reads and
+ * writes them by itself (RDMA) a peer may still reach them. Peers in the same box are told within some
+ * tenths of a second; between boxes a rank that fails alone leaves its peers waiting today.
  *
  * Shapes follow NCCL: `count` counts elements of the whole vector for broadcast, reduce and
  * allreduce, and of one rank's block for scatter, gather, allgather and reduce-scatter, whose

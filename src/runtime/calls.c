@@ -2,6 +2,7 @@
 
 #include "compose/registry.h"
 #include "runtime/explain.h"
+#include "runtime/failure.h"
 #include "runtime/group.h"
 #include "runtime/passing.h"
 #include "runtime/threads.h"
@@ -358,7 +359,7 @@ void mc_call_number(meshcoll_t *h, const meshcoll_args_t *given, mc_asked_t *ask
 static int enter(meshcoll_t *h, const meshcoll_args_t *given, mc_asked_t *asked)
 {
     mc_call_number(h, given, asked);
-    const int status = mc_handle_check(h);
+    const int status = mc_failure_check(h);
     return status ? status : mc_args_check(h, given, &asked->args);
 }
 

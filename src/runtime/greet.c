@@ -1,5 +1,6 @@
 #include "runtime/greet.h"
 
+#include "runtime/failure.h"
 #include "runtime/wait.h"
 
 #include <stdlib.h>
@@ -46,6 +47,8 @@ static int finish_round(meshcoll_t *h, round_t *round)
     mc_waiting_t waiting = {.for_events = true};
     while (round->n_left > 0) {
         mc_io_t *const io = mc_io_pop(&round->finished);
+        if (h->broken) /* by a request beside it */
+            return mc_failure_check(h);
         if (!io) {
             mc_wait_turn(h, &waiting);
             continue;
@@ -79,6 +82,10 @@ static int flush_one(meshcoll_t *h, mc_transport_t *t)
         status = t->ops->flushed(t, flush);
         if (status == MESHCOLL_IN_PROGRESS)
             mc_wait_turn(h, &waiting);
+        if (status == MESHCOLL_IN_PROGRESS && h->broken) {
+            t->ops->drop_flush(t, flush);
+            return mc_failure_check(h);
+        }
     }
     return status;
 }

@@ -1,6 +1,7 @@
 #include "runtime/group.h"
 
 #include "compose/planner.h"
+#include "runtime/failure.h"
 #include "runtime/threads.h"
 
 #include <stdlib.h>
@@ -67,7 +68,7 @@ int mc_group_add(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier)
     mc_group_t *const g = h->group;
     mc_asked_t asked = {.is_barrier = is_barrier};
     mc_call_number(h, given, &asked);
-    int status = mc_handle_check(h);
+    int status = mc_failure_check(h);
     if (!status)
         status = mc_args_check(h, given, &asked.args);
     if (!status && asked.args.count > 0)

@@ -255,22 +255,6 @@ void meshcoll_destroy(meshcoll_t *mesh)
     mc_handle_close(mesh);
 }
 
-/* Progress -------------------------------------------------------------------------------------- */
-
-void mc_handle_break(meshcoll_t *h, int status)
-{
-    if (h->broken)
-        return;
-    h->broken = status;
-    snprintf(h->why, sizeof h->why, "%s", meshcoll_last_error());
-}
-
-int mc_handle_check(const meshcoll_t *h)
-{
-    return h->broken ? mc_fail(h->broken, "this mesh failed before: %s; destroy it", h->why)
-                     : MESHCOLL_OK;
-}
-
 /* Asking ---------------------------------------------------------------------------------------- */
 
 static int no_mesh(const char *function)

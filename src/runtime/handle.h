@@ -47,8 +47,9 @@ struct meshcoll {
     bool crowded;   /* more ranks than cores */
     bool pipelined; /* what started last has segments */
 
-    int broken;    /* status of the first run that failed; there is no other after it */
-    char why[400]; /* its text */
+    int broken;       /* status of the first run that failed; there is no other after it */
+    char why[400];    /* its text */
+    int64_t check_at; /* when its peers are checked next (failure.h) */
 
     uint32_t n_calls, n_persistent;                 /* numbered so far: see calls.h */
     meshcoll_request_t *all;                        /* a list of all there are */
@@ -90,11 +91,6 @@ int32_t mc_handle_wire(const meshcoll_t *h);
 /* Bytes that the ranks of a box may have on the way through it together; 0: there is none. */
 size_t mc_handle_window(const meshcoll_t *h);
 
-/* After a failed run, whose text meshcoll_last_error() has. */
-void mc_handle_break(meshcoll_t *h, int status);
-/* The error of a handle that is broken. */
-int mc_handle_check(const meshcoll_t *h);
-
 /* Out of the thread's list of handles that run something. */
 void mc_handle_leave(meshcoll_t *h);
 /* Puts a started request last among the running ones. */
@@ -108,9 +104,8 @@ uint32_t mc_handle_progress(meshcoll_t *h);
  * time and have none: UCX does until a peer answers to a new connection. So sleep `blind` after that,
  * or who waits for a peer at work takes its core. */
 bool mc_handle_sleep(meshcoll_t *h, bool blind);
-/* After so many sleeps in a row in which nothing happened: now and then it looks whether the ranks are still there that this
- * one waits for, and ends what runs where they are not. */
-enum { MC_SLEEPS_IN_VAIN = 16 };
-void mc_handle_slept(meshcoll_t *h, uint32_t sleeps);
+/* To be called while this rank waits and nothing happens: a few times a second it checks that the peers that this rank
+ * waits for are alive, on these handles too (failure.h). */
+void mc_handle_check_peers(meshcoll_t *h);
 
 #endif

@@ -57,6 +57,7 @@ static void look(int n, meshcoll_request_t *const *request)
             last = request[i]->mesh;
             mc_lock(last);
             mc_handle_progress(request[i]->mesh);
+            mc_handle_check_peers(request[i]->mesh);
             mc_unlock(last);
         }
 }

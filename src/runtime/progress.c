@@ -1,6 +1,7 @@
 /* Moving on what runs, and sleeping until there is something to move. */
 #include "runtime/progress.h"
 
+#include "runtime/failure.h"
 #include "runtime/request.h"
 #include "runtime/threads.h"
 
@@ -72,6 +73,8 @@ uint32_t mc_handle_look(meshcoll_t *h)
         } else {
             *at = r->next;
             mc_request_ended(r);
+            if (h->broken)
+                break; /* nothing runs any more */
         }
     }
     mc_handle_tell(h);
@@ -93,37 +96,13 @@ uint32_t mc_handle_progress(meshcoll_t *h)
     return mc_threads_others_run(h) ? n + mc_threads_look_at_others(h) : n;
 }
 
-static void fail_running(meshcoll_t *h, int status)
+void mc_handle_check_peers(meshcoll_t *h)
 {
-    for (meshcoll_request_t *r; (r = h->running);) {
-        h->running = r->next;
-        mc_executor_fail(&r->executor, status);
-        r->status = mc_executor_advance(&r->executor);
-        mc_request_ended(r);
-    }
-    if (!h->threads)
-        mc_handle_leave(h);
-}
-
-static void check_peers(meshcoll_t *h)
-{
-    int status = MESHCOLL_OK;
-    for (int32_t i = 0; i < h->n_polled && h->running && !status; i++)
-        if (h->polled[i]->ops->check)
-            status = h->polled[i]->ops->check(h->polled[i]);
-    if (status)
-        fail_running(h, status);
-}
-
-void mc_handle_slept(meshcoll_t *h, uint32_t sleeps)
-{
-    if (sleeps == 0 || sleeps % MC_SLEEPS_IN_VAIN != 0)
-        return;
-    check_peers(h);
+    mc_failure_look(h);
     for (meshcoll_t *other = busy, *next; other; other = next) {
         next = other->next_busy;
         if (other != h)
-            check_peers(other);
+            mc_failure_look(other);
     }
 }
 

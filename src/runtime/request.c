@@ -2,6 +2,7 @@
 
 #include "runtime/calls.h"
 #include "runtime/explain.h"
+#include "runtime/failure.h"
 #include "runtime/greet.h"
 #include "runtime/huge.h"
 #include "runtime/passing.h"
@@ -28,7 +29,7 @@ static int connect_peers(const meshcoll_request_t *r, mc_peer_t **peer, uint64_t
     }
     const int status = mc_greet(h, peer, plan->n_peers);
     if (status)
-        mc_handle_break(h, status);
+        mc_failure_break(h, status);
     return status;
 }
 
@@ -250,7 +251,7 @@ int mc_request_init(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier
     /* also where it is refused, so that the next one has the same on all ranks */
     const numbers_t number = {mc_next_persistent(h),
                               mc_call_exchanges(given) ? mc_next_call(h) : 0};
-    int status = mc_handle_check(h);
+    int status = mc_failure_check(h);
     if (!status)
         status = mc_args_check(h, given, &a);
     if (!status)
@@ -306,14 +307,14 @@ void mc_request_ended(meshcoll_request_t *r)
     if (h->threads)
         mc_threads_tell(h->threads);
     if (r->status < 0)
-        mc_handle_break(h, r->status);
+        mc_failure_break(h, r->status);
     else if (r->released)
         mc_request_drop(r);
 }
 
 int mc_request_start(meshcoll_request_t *r)
 {
-    const int broken = mc_handle_check(r->mesh);
+    const int broken = mc_failure_check(r->mesh);
     if (broken)
         return broken;
     r->active = true;
@@ -357,7 +358,7 @@ int meshcoll_start(meshcoll_request_t *request)
     const meshcoll_t *const h = request->mesh;
     mc_lock(h);
     /* not `running`: that depends on how far the other ranks are, and ranks would start it unequally often */
-    const bool again = request->active && mc_handle_check(h) == MESHCOLL_OK;
+    const bool again = request->active && mc_failure_check(h) == MESHCOLL_OK;
     const int status =
         again ? mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_start: the request was started before, "
                                                   "and nobody has waited for that run: wait first")
@@ -369,8 +370,8 @@ int meshcoll_start(meshcoll_request_t *request)
 int mc_request_tell(meshcoll_request_t *r)
 {
     const int status = r->status;
-    /* it may have failed in another thread, which has the text */
-    if (status < 0 && r->mesh && r->mesh->threads)
+    /* it may have failed in another thread, or long ago */
+    if (status < 0 && r->mesh && r->mesh->broken)
         mc_fail(status, "%s", r->mesh->why);
     r->active = false;
     if (!r->persistent)
@@ -385,8 +386,10 @@ int meshcoll_test(meshcoll_request_t *request)
     const meshcoll_t *const h = request->mesh;
     mc_lock(h);
     int status = check_owned(request, "meshcoll_test");
-    if (request->running)
+    if (request->running) {
         mc_handle_progress(request->mesh);
+        mc_handle_check_peers(request->mesh);
+    }
     if (!status)
         status = request->running ? MESHCOLL_IN_PROGRESS : mc_request_tell(request);
     mc_unlock(h);

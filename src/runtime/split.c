@@ -3,6 +3,7 @@
  * its siblings'; what its ranks must know of each other goes through the parent's own collectives.
  */
 #include "runtime/connections.h"
+#include "runtime/failure.h"
 #include "runtime/request.h"
 #include "runtime/threads.h"
 
@@ -307,7 +308,7 @@ static int make(part_t *p, meshcoll_t *parent, meshcoll_t **sub)
 static int check_ready(const meshcoll_t *parent)
 {
     mc_lock(parent);
-    int status = mc_handle_check(parent);
+    int status = mc_failure_check(parent);
     if (!status && parent->group_open)
         status = mc_fail(MESHCOLL_ERR_INVALID_ARG,
                          "meshcoll_split: a group is open on this mesh: end it first");

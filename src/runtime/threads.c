@@ -101,7 +101,7 @@ static void sleep_or_nap(meshcoll_t *h, bool with_busy, int most_ms, bool *in_va
 static void slept(meshcoll_t *h, uint32_t idle, uint32_t awake)
 {
     if (idle > awake)
-        mc_handle_slept(h, idle - awake);
+        mc_handle_check_peers(h);
 }
 
 static void wait_for_news(mc_threads_t *t)

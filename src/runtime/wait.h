@@ -70,7 +70,7 @@ static inline void mc_wait_turn(meshcoll_t *h, mc_waiting_t *w)
     w->idle++;
     if (w->idle > awake) {
         w->in_vain = mc_handle_sleep(h, w->in_vain);
-        mc_handle_slept(h, w->idle - awake);
+        mc_handle_check_peers(h);
     } else if (w->idle > looks) {
         sched_yield();
     }

@@ -187,13 +187,20 @@ static void drop_halves(hub_t *hub, halves_t *list, int32_t rank)
     list->end = at;
 }
 
-static void inproc_close(mc_transport_t *t)
+static void inproc_abandon(mc_transport_t *t, const char *why)
 {
     hub_t *const hub = seat_of(t)->hub;
+    (void)why;
     for (int32_t i = 0; i < hub->n; i++) {
         drop_halves(hub, &hub->seat[i].sent, seat_of(t)->rank);
         drop_halves(hub, &hub->seat[i].awaited, seat_of(t)->rank);
     }
+}
+
+static void inproc_close(mc_transport_t *t)
+{
+    hub_t *const hub = seat_of(t)->hub;
+    inproc_abandon(t, NULL);
     if (--hub->n_open == 0)
         hub_free(hub);
 }
@@ -204,6 +211,7 @@ static const mc_transport_ops_t inproc_ops = {
     .recv = inproc_recv,
     .progress = inproc_progress,
     .arm = inproc_arm,
+    .abandon = inproc_abandon,
     .close = inproc_close,
 };
 

@@ -1,6 +1,7 @@
 #include "transport/shm.h"
 
 #include "transport/shm_copy.h"
+#include "transport/shm_failure.h"
 #include "transport/shm_link.h"
 #include "transport/shm_send.h"
 
@@ -153,6 +154,8 @@ static bool read_on(link_t *link, mc_io_t *io)
     }
     if (io->done < io->message.bytes && (!io->status || io == link->shared))
         return false;
+    if (!io->status)
+        io->status = mc_shm_check_sender(link);
     finish_read(link, io);
     return true;
 }
@@ -433,25 +436,6 @@ static int shm_arm(mc_transport_t *t)
     return MESHCOLL_OK;
 }
 
-static bool waits(const link_t *link)
-{
-    return link->awaited.first || link->coming.io || link->reading.first || link->replies.first ||
-           link->sending.first || link->n_offered > 0;
-}
-
-static int shm_check(mc_transport_t *t)
-{
-    const shm_t *const shm = (const shm_t *)t;
-    for (const link_t *link = shm->links; link; link = link->next)
-        if (waits(link) && !mc_shm_memory_is_there(&link->address))
-            return mc_fail(
-                MESHCOLL_ERR_TRANSPORT,
-                "dimension %s: rank %d (process %d) is gone: it has ended, or was killed, "
-                "while this rank waits for it",
-                shm->dim, known_as(link), (int)link->address.pid);
-    return MESHCOLL_OK;
-}
-
 /* Making and ending ----------------------------------------------------------------------------- */
 
 /* Pages lie on the memory node of whoever touches them first: that should be who looks there. */
@@ -516,7 +500,8 @@ static const mc_transport_ops_t shm_ops = {
     .lacks = shm_lacks,
     .progress = shm_progress,
     .arm = shm_arm,
-    .check = shm_check,
+    .check = mc_shm_check,
+    .abandon = mc_shm_abandon,
     .close = shm_close,
 };
 

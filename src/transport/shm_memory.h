@@ -74,9 +74,12 @@ typedef struct {
     _Alignas(4096) char data[MC_SHM_BOARD];
 } mc_shm_board_t;
 
+enum { MC_SHM_WHY = 256 };
 typedef struct {
     uint64_t cookie; /* random: a descriptor of that number may be another's by now */
     _Alignas(64) _Atomic uint32_t asleep; /* its owner waits for a datagram */
+    _Atomic uint32_t failed; /* its owner's mesh did: its messages may have changed since */
+    char why[MC_SHM_WHY];    /* set before that */
     _Alignas(4096) mc_shm_board_t board;
     mc_shm_channel_t from[];
 } mc_shm_segment_t;

@@ -520,3 +520,71 @@ Test(shm, wakes_who_waits_for_room)
     finish(&p, flying, awaited);
     close_pair(&p);
 }
+
+/* What a rank offered may be changed by its caller once it has failed, and is not read as though it were the message. */
+Test(shm, an_offer_ends_with_its_senders_mesh)
+{
+    pair_t p = open_pair(MC_SHM_READ);
+    unsigned char *const a = pattern(MOST, 1), *const b = pattern(MOST, 2);
+    const mc_span_t out = {a, MOST}, in = {b, MOST};
+    mc_message_t m = {.tag = 42, .span = &out, .n_spans = 1, .bytes = MOST};
+    mc_io_t sent = io_of(&p, 0), received = io_of(&p, 1);
+    cr_assert_eq(p.t[0]->ops->send(p.peer[0], &m, &sent), MESHCOLL_IN_PROGRESS);
+    p.t[0]->ops->abandon(p.t[0], "no memory for scratch");
+    memset(a, 0x5a, MOST);
+    m.span = &in;
+    cr_assert_eq(p.t[1]->ops->recv(p.peer[1], &m, &received), MESHCOLL_IN_PROGRESS);
+    for (int i = 0; i < 8; i++)
+        p.t[1]->ops->progress(p.t[1]);
+    cr_assert_eq(mc_io_pop(&p.finished[1]), &received);
+    cr_expect_eq(received.status, MESHCOLL_ERR_TRANSPORT);
+    cr_expect_not_null(strstr(meshcoll_last_error(), "rank 4 failed: no memory for scratch"), "%s",
+                       meshcoll_last_error());
+    close_pair(&p);
+    free(a);
+    free(b);
+}
+
+Test(shm, who_waits_for_a_rank_that_failed_is_told)
+{
+    pair_t p = open_pair(MC_SHM_READ);
+    char byte = 0;
+    const mc_span_t in = {&byte, 1};
+    const mc_message_t m = {.tag = 42, .span = &in, .n_spans = 1, .bytes = 1};
+    mc_io_t received = io_of(&p, 1);
+    p.t[0]->ops->abandon(p.t[0], "it was asked for too much");
+    cr_expect_eq(p.t[1]->ops->check(p.t[1]), MESHCOLL_OK, "nobody waits");
+    cr_assert_eq(p.t[1]->ops->recv(p.peer[1], &m, &received), MESHCOLL_IN_PROGRESS);
+    cr_expect_eq(p.t[1]->ops->check(p.t[1]), MESHCOLL_ERR_TRANSPORT);
+    cr_expect_not_null(strstr(meshcoll_last_error(), "rank 4 failed: it was asked for too much"),
+                       "%s", meshcoll_last_error());
+    close_pair(&p);
+}
+
+/* A caller's buffer is its own again when a call has failed, also where the sender was writing to it. */
+Test(shm, a_sender_that_helps_writes_nothing_after_its_receivers_mesh_failed)
+{
+    enum { BYTES = 8 << 20 };
+    pair_t p = open_pair(MC_SHM_READ);
+    unsigned char *const a = pattern(BYTES, 1), *const b = pattern(BYTES, 2);
+    const mc_span_t out = {a, BYTES}, in = {b, BYTES};
+    mc_message_t m = {.tag = 42, .span = &out, .n_spans = 1, .bytes = BYTES};
+    mc_io_t sent = io_of(&p, 0), received = io_of(&p, 1);
+    cr_assert_eq(p.t[0]->ops->send(p.peer[0], &m, &sent), MESHCOLL_IN_PROGRESS);
+    m.span = &in;
+    cr_assert_eq(p.t[1]->ops->recv(p.peer[1], &m, &received), MESHCOLL_IN_PROGRESS);
+    p.t[1]->ops->progress(p.t[1]); /* asks for help */
+    p.t[0]->ops->progress(p.t[0]);
+    p.t[0]->ops->progress(p.t[0]);
+    cr_assert_eq(b[BYTES - 1], a[BYTES - 1], "it helps");
+    cr_assert_neq(b[BYTES / 2], a[BYTES / 2]);
+    p.t[1]->ops->abandon(p.t[1], "something");
+    memset(b, 0x5a, BYTES);
+    for (int i = 0; i < 64; i++)
+        p.t[0]->ops->progress(p.t[0]);
+    for (size_t i = 0; i < BYTES; i++)
+        cr_assert_eq(b[i], 0x5a, "byte %zu was written", i);
+    close_pair(&p);
+    free(a);
+    free(b);
+}
