@@ -14,6 +14,9 @@ set(skip_code 77)
 
 # A sanitizer must fail the test, and must not blame us for what MPI and UCX keep until exit.
 set(sanitizer_env UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1)
+if(MESHCOLL_SANITIZE)
+    list(APPEND sanitizer_env MESHCOLL_KILLS=2)
+endif()
 set(sanitizer_mpi_env ${sanitizer_env})
 if(MESHCOLL_SANITIZE STREQUAL "address")
     list(APPEND sanitizer_mpi_env ASAN_OPTIONS=detect_leaks=0)

@@ -1,39 +1,14 @@
 /* Ranks are processes of one machine; one is killed, and the others wait for it: they are told who is gone. */
-#include <meshcoll/meshcoll.h>
+#include "support/processes.h"
 
 #include <criterion/criterion.h>
-#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { RANKS = 3, KILLED = 2, MOST_TOLD = 256, LARGE = 1 << 20, SECONDS = 20 };
-
-/* In memory of all. */
-typedef struct {
-    pthread_barrier_t barrier;
-    char told[RANKS][MOST_TOLD];
-} meeting_t;
-
-typedef struct {
-    meeting_t *meeting;
-    int rank;
-} seat_t;
-
-static int allgather(void *context, const void *in, void *out, size_t bytes)
-{
-    const seat_t *const seat = context;
-    if (bytes > MOST_TOLD)
-        return 1;
-    memcpy(seat->meeting->told[seat->rank], in, bytes);
-    pthread_barrier_wait(&seat->meeting->barrier);
-    for (int r = 0; r < RANKS; r++)
-        memcpy((char *)out + (size_t)r * bytes, seat->meeting->told[r], bytes);
-    pthread_barrier_wait(&seat->meeting->barrier);
-    return 0;
-}
+enum { RANKS = 3, KILLED = 2, LARGE = 1 << 20, SECONDS = 20 };
 
 typedef struct {
     const char *transports, *progress, *threads;
@@ -46,6 +21,25 @@ static int sum(meshcoll_t *mesh, float *in, float *out)
     return meshcoll_allreduce(mesh, in, out, 2, MESHCOLL_FLOAT32, MESHCOLL_SUM);
 }
 
+static int sum_by_tests(meshcoll_t *mesh, float *in, float *out)
+{
+    meshcoll_request_t *request;
+    int status = meshcoll_iallreduce(mesh, in, out, 2, MESHCOLL_FLOAT32, MESHCOLL_SUM, &request);
+    while (!status && (status = meshcoll_test(request)) == MESHCOLL_IN_PROGRESS)
+        status = MESHCOLL_OK;
+    return status;
+}
+
+static int sum_by_testany(meshcoll_t *mesh, float *in, float *out)
+{
+    meshcoll_request_t *request;
+    int which,
+        status = meshcoll_iallreduce(mesh, in, out, 2, MESHCOLL_FLOAT32, MESHCOLL_SUM, &request);
+    while (!status && (status = meshcoll_testany(1, &request, &which)) == MESHCOLL_IN_PROGRESS)
+        status = MESHCOLL_OK;
+    return status;
+}
+
 /* The root waits until its message is read. */
 static int scatter(meshcoll_t *mesh, float *in, float *out)
 {
@@ -53,12 +47,11 @@ static int scatter(meshcoll_t *mesh, float *in, float *out)
 }
 
 /* What a rank exits with: 0 where all went as it should. */
-static int run(const case_t *c, seat_t *seat)
+static int run(const case_t *c, mc_seat_t *seat)
 {
     static float in[RANKS * LARGE], out[LARGE];
     meshcoll_t *mesh;
-    const meshcoll_oob_t oob = {
-        .rank = seat->rank, .size = RANKS, .context = seat, .allgather = allgather};
+    const meshcoll_oob_t oob = mc_seat_oob(seat);
     const meshcoll_params_t params = {.size = sizeof params,
                                       .mesh = "gpu=3",
                                       .links = "uniform",
@@ -84,18 +77,13 @@ static int run(const case_t *c, seat_t *seat)
 static void expect_told(const case_t *c)
 {
     pid_t pid[RANKS];
-    pthread_barrierattr_t shared;
-    meeting_t *const meeting =
-        mmap(NULL, sizeof *meeting, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    cr_assert_neq(meeting, MAP_FAILED);
-    pthread_barrierattr_init(&shared);
-    pthread_barrierattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
-    pthread_barrier_init(&meeting->barrier, &shared, RANKS);
+    mc_meeting_t *const meeting = mc_processes_share(sizeof *meeting);
+    mc_meeting_init(meeting, RANKS);
     for (int r = 0; r < RANKS; r++) {
         pid[r] = fork();
         cr_assert_geq(pid[r], 0);
         if (pid[r] == 0)
-            _exit(run(c, &(seat_t){meeting, r}));
+            _exit(run(c, &(mc_seat_t){meeting, r}));
     }
     /* the killed one is waited for last: a process that has ended is there until then */
     for (int r = 0; r < RANKS; r++) {
@@ -129,4 +117,11 @@ Test(gone, threads_that_wait_are_told)
     setenv("MESHCOLL_TUNE_FILE", "/nowhere/links.json", 1);
     expect_told(&(case_t){.progress = "thread", .call = sum, .waits = {1, 1}});
     expect_told(&(case_t){.threads = "multiple", .call = sum, .waits = {1, 1}});
+}
+
+Test(gone, who_only_tests_is_told)
+{
+    setenv("MESHCOLL_TUNE_FILE", "/nowhere/links.json", 1);
+    expect_told(&(case_t){.call = sum_by_tests, .waits = {1, 1}});
+    expect_told(&(case_t){.call = sum_by_testany, .waits = {1, 1}});
 }

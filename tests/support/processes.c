@@ -1,0 +1,44 @@
+#include "support/processes.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+void *mc_processes_share(size_t bytes)
+{
+    void *const at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED)
+        abort();
+    return at;
+}
+
+void mc_meeting_init(mc_meeting_t *meeting, int size)
+{
+    pthread_barrierattr_t shared;
+    if (size > MC_PROCESSES)
+        abort();
+    meeting->size = size;
+    pthread_barrierattr_init(&shared);
+    pthread_barrierattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
+    pthread_barrier_init(&meeting->barrier, &shared, (unsigned)size);
+}
+
+static int allgather(void *context, const void *in, void *out, size_t bytes)
+{
+    const mc_seat_t *const seat = context;
+    mc_meeting_t *const meeting = seat->meeting;
+    if (bytes > MC_PROCESS_TOLD)
+        return 1;
+    memcpy(meeting->told[seat->rank], in, bytes);
+    pthread_barrier_wait(&meeting->barrier);
+    for (int r = 0; r < meeting->size; r++)
+        memcpy((char *)out + (size_t)r * bytes, meeting->told[r], bytes);
+    pthread_barrier_wait(&meeting->barrier);
+    return 0;
+}
+
+meshcoll_oob_t mc_seat_oob(mc_seat_t *seat)
+{
+    return (meshcoll_oob_t){
+        .rank = seat->rank, .size = seat->meeting->size, .context = seat, .allgather = allgather};
+}
