@@ -198,7 +198,7 @@ typedef struct {
     /** The mesh: "box=4,gpu=8", outermost first; its extents multiply to the number of ranks,
      * which fill it in their order; but where its dimension "box" is as long as there are boxes, box by box.
      * Or boxes of unequal sizes, "box=8+8+4", which has dimensions box, gpu and fold: neighbours in a box
-     * differ in fold (docs/architecture.md). Default: env
+     * differ in fold (docs/architecture.md). At most 2^22 ranks. Default: env
      * MESHCOLL_MESH, else found, box by box: ranks that can share memory form a box, and where each
      * NUMA node (or socket) of every box has as many ranks bound to it, these a "numa" (or "socket"). */
     const char *mesh;

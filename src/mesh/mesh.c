@@ -49,8 +49,11 @@ static int parse_dim(const char *text, const char **at, mc_dim_t *dim)
     return status ? status : parse_number(text, at, &dim->extent);
 }
 
-/* A list of boxes is kept in memory. */
-enum { MOST_IN_BOXES = 1 << 24 };
+static int fail_ranks(const char *text)
+{
+    return mc_fail(MESHCOLL_ERR_PARSE, "a mesh has at most 2^22 = %d ranks; '%s' has more",
+                   MC_MESH_RANKS, text);
+}
 
 /* "8+8+4", where "3x8" is 8+8+8. */
 static int parse_sizes(const char *text, const char *at, int32_t **sizes, int32_t *n)
@@ -67,8 +70,8 @@ static int parse_sizes(const char *text, const char *at, int32_t **sizes, int32_
             status = parse_number(text, &at, &size);
         }
         total += (int64_t)times * size;
-        if (!status && total > MOST_IN_BOXES)
-            status = fail_mesh_text(text, "there are more than 2^24 ranks in unequal boxes");
+        if (!status && total > MC_MESH_RANKS)
+            status = fail_ranks(text);
         int32_t *const grown =
             status ? NULL : realloc(*sizes, ((size_t)*n + (size_t)times) * sizeof *grown);
         if (!status && !grown)
@@ -117,8 +120,8 @@ int mc_mesh_parse(const char *text, mc_mesh_t *mesh)
             return fail_mesh_text(text, "a name stands twice");
         m.ndims++;
         size *= dim->extent;
-        if (size > INT32_MAX)
-            return fail_mesh_text(text, "there are more than 2^31 - 1 ranks");
+        if (size > MC_MESH_RANKS)
+            return fail_ranks(text);
         if (*at == '\0')
             break;
         if (*at != ',')

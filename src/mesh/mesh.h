@@ -14,6 +14,9 @@
 
 enum { MC_MAX_DIMS = 6, MC_DIM_NAME = 16, MC_MESH_TEXT = 256 };
 
+/* The most ranks of a mesh. Sums and products in costs, and tags of messages, are made for as many. */
+enum { MC_MESH_RANKS = 1 << 22 };
+
 /* The dimensions of a ragged mesh. */
 enum { MC_RAGGED_BOX, MC_RAGGED_GPU, MC_RAGGED_FOLD, MC_RAGGED_DIMS };
 

@@ -84,7 +84,7 @@ static int check_text(const mc_mesh_t *mesh)
 static int check_places(const mc_mesh_t *mesh)
 {
     const mc_boxes_t *const boxes = mesh->ragged;
-    int64_t places = 1; /* of 2^24 ranks less than 2^24 x 2^25 */
+    int64_t places = 1; /* of 2^22 ranks less than 2^22 x 2^23 */
     for (int32_t d = 0; d < mesh->ndims; d++)
         places *= mesh->dim[d].extent;
     if (places <= INT32_MAX)
@@ -95,9 +95,23 @@ static int check_places(const mc_mesh_t *mesh)
                    boxes->n, boxes->fewest, boxes->most, (long long)places);
 }
 
+static int check_ranks(const int32_t *sizes, int32_t n)
+{
+    int64_t ranks = 0;
+    for (int32_t b = 0; b < n; b++)
+        ranks += sizes[b];
+    return ranks <= MC_MESH_RANKS
+               ? MESHCOLL_OK
+               : mc_fail(MESHCOLL_ERR_MESH,
+                         "a mesh has at most 2^22 = %d ranks; %d boxes have %lld", MC_MESH_RANKS, n,
+                         (long long)ranks);
+}
+
 int mc_mesh_of_boxes(const char *name, const int32_t *sizes, int32_t n, mc_mesh_t *mesh)
 {
     mc_mesh_t m = {0};
+    if (check_ranks(sizes, n))
+        return MESHCOLL_ERR_MESH;
     const mc_boxes_t *const boxes = keep_boxes(sizes, n);
     if (!boxes)
         return mc_fail_memory("a mesh");

@@ -187,13 +187,15 @@ static int create(const mc_creation_t *c, mc_settings_t *settings, meshcoll_t **
     return MESHCOLL_OK;
 }
 
+_Static_assert(MC_MESH_RANKS <= 1 << MC_TAG_SOURCE_BITS, "a tag names any rank");
+
 int mc_handle_create(const mc_creation_t *creation, meshcoll_t **mesh)
 {
     mc_settings_t settings = {0};
     const meshcoll_oob_t *const oob = &creation->oob;
-    if (oob->size > 1 << MC_TAG_SOURCE_BITS)
+    if (oob->size > MC_MESH_RANKS)
         return mc_fail(MESHCOLL_ERR_UNSUPPORTED, "%d ranks are too many: a mesh has at most %d",
-                       oob->size, 1 << MC_TAG_SOURCE_BITS);
+                       oob->size, MC_MESH_RANKS);
     int status = mc_settings_read(creation->params, &settings);
     if (!status && creation->tuned)
         settings.links_from = creation->tuned;

@@ -140,6 +140,36 @@ static int read_strategy(request_t *r)
                             &r->strategy);
 }
 
+/* A world has chunks of all its ranks: as many as ranks, in segments, unless its strategy has fewer. */
+static const uint64_t MOST_CHUNKS = INT32_MAX;
+enum { MOST_RANKS = 23170, MOST_SEGMENTS = 4 };
+_Static_assert((uint64_t)MOST_RANKS *MOST_RANKS *MOST_SEGMENTS <= INT32_MAX, "worlds fit");
+
+static int check_size(const request_t *r)
+{
+    mc_layout_t layout;
+    for (size_t i = 0; i < r->meshes.n; i++) {
+        const mc_mesh_t *const mesh = &r->meshes.mesh[i].mesh;
+        const int status = r->one_strategy ? mc_strategy_layout(&r->strategy, mesh, &layout) : 0;
+        if (status)
+            return mc_tool_fail(r->command, status);
+        if (r->one_strategy &&
+            (uint64_t)mc_layout_chunks(&layout) * (uint64_t)mesh->size > MOST_CHUNKS)
+            return mc_tool_refuse(
+                r->command,
+                "%d ranks with %u chunks each are too many to follow, 2^31 in all "
+                "fit; take a smaller mesh, or fewer segments",
+                mesh->size, mc_layout_chunks(&layout));
+        if (!r->one_strategy && mesh->size > MOST_RANKS)
+            return mc_tool_refuse(
+                r->command,
+                "%d ranks are too many to follow all their chunks, %d fit; take a "
+                "smaller mesh, or a --strategy that cuts less",
+                mesh->size, MOST_RANKS);
+    }
+    return MC_GO_ON;
+}
+
 static int all_roots(request_t *r, int32_t n)
 {
     r->root = malloc((size_t)n * sizeof *r->root);
@@ -424,6 +454,8 @@ static int read_and_verify(request_t *r)
         exit = read_meshes(r);
     if (exit == MC_GO_ON)
         exit = read_strategy(r);
+    if (exit == MC_GO_ON)
+        exit = check_size(r);
     if (exit == MC_GO_ON)
         exit = read_roots(r);
     return exit == MC_GO_ON ? verify(r) : exit;

@@ -15,6 +15,11 @@ refused "as in box=4,gpu=8" plan bcast --mesh 4x8 --bytes 1K
 refused "as in box=4,gpu=8" plan bcast --mesh box=0 --bytes 1K
 refused "as in box=4,gpu=8" plan bcast --mesh "x=4
 y=2" --bytes 1K
+refused "a mesh has at most 2^22 = 4194304 ranks" plan reduce --mesh gpu=1000,x=3,y=4,numa=65536 --bytes 1
+refused "a mesh has at most 2^22 = 4194304 ranks" plan allreduce --mesh a=2147483647 --bytes 1
+refused "4194304 ranks are too many to follow" verify allreduce --mesh a=2048,b=2048
+refused "65536 ranks with 65536 chunks each are too many" verify allreduce --mesh a=65536 --strategy "allreduce:ring(a)"
+refused "too many to show" trace allreduce --mesh a=4194304 --strategy "allreduce:ring(a)"
 refused "--bytes is missing" "${bcast[@]}"
 refused "a number with K, M or G behind it" "${bcast[@]}" --bytes lots
 refused "a number with K, M or G behind it" "${bcast[@]}" --bytes -1

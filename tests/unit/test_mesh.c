@@ -38,7 +38,6 @@ Test(mesh, wrong_texts_are_refused_with_what_was_expected)
                                         "box=4 ",
                                         "4=box",
                                         "a=1,b=1,c=1,d=1,e=1,f=1,g=1",
-                                        "x=65536,y=65536",
                                         "averyverylongname=3"};
     for (size_t i = 0; i < MC_COUNT(texts); i++) {
         mc_mesh_t mesh = {.size = -7};
@@ -46,6 +45,24 @@ Test(mesh, wrong_texts_are_refused_with_what_was_expected)
         cr_assert_eq(mesh.size, -7, "the output is set on failure");
         cr_assert(strstr(meshcoll_last_error(), "box=4,gpu=8"), "%s", meshcoll_last_error());
     }
+}
+
+Test(mesh, more_ranks_than_there_may_be_are_refused)
+{
+    static const char *const texts[] = {"a=4194305",           "a=2147483647",
+                                        "x=65536,y=65536",     "gpu=1000,x=3,y=4,numa=65536",
+                                        "box=2097152+2097153", "box=3+2147483647x2147483647"};
+    const int32_t sizes[] = {MC_MESH_RANKS, 1};
+    mc_mesh_t mesh = {.size = -7};
+    for (size_t i = 0; i < MC_COUNT(texts); i++) {
+        cr_assert_eq(mc_mesh_parse(texts[i], &mesh), MESHCOLL_ERR_PARSE, "%s", texts[i]);
+        cr_assert(strstr(meshcoll_last_error(), "at most 2^22 = 4194304 ranks"), "%s",
+                  meshcoll_last_error());
+    }
+    cr_expect_eq(mc_mesh_of_boxes("box", sizes, 2, &mesh), MESHCOLL_ERR_MESH);
+    cr_expect_eq(mesh.size, -7, "the output is set on failure");
+    cr_expect_eq(mesh_of("a=2048,b=2048").size, MC_MESH_RANKS);
+    cr_expect_eq(mesh_of("box=1+4194303").size, MC_MESH_RANKS);
 }
 
 Test(mesh, a_mesh_that_contradicts_itself_is_found)
