@@ -38,28 +38,69 @@ mc_ratio_t mc_ratio(int64_t num, int64_t den)
     return (mc_ratio_t){over(num, common), over(den, common)};
 }
 
+/* Sums over several extents, ports and factors may need more than 64 bits. */
+__extension__ typedef unsigned __int128 wide_t;
+
+/* The fraction itself if it fits, else the last of its convergents that does: they differ in the 62nd bit. Neither
+ * part is negative. */
+static mc_ratio_t narrowed(wide_t num, wide_t den)
+{
+    const wide_t most = INT64_MAX / 2;
+    wide_t num_before = 0, num_at = 1, den_before = 1, den_at = 0;
+    while (den != 0) {
+        const wide_t whole = num / den, rest = num % den;
+        if (whole > most || whole * num_at + num_before > most ||
+            whole * den_at + den_before > most)
+            break;
+        const wide_t num_next = whole * num_at + num_before, den_next = whole * den_at + den_before;
+        num_before = num_at;
+        num_at = num_next;
+        den_before = den_at;
+        den_at = den_next;
+        num = den;
+        den = rest;
+    }
+    return (mc_ratio_t){(int64_t)num_at, (int64_t)(den_at ? den_at : 1)};
+}
+
+static mc_ratio_t add_wide(mc_ratio_t a, mc_ratio_t b, int64_t common)
+{
+    const wide_t a_part = (wide_t)(b.den / common), b_part = (wide_t)(a.den / common);
+    return narrowed((wide_t)a.num * a_part + (wide_t)b.num * b_part, b_part * (wide_t)b.den);
+}
+
 mc_ratio_t mc_ratio_add(mc_ratio_t a, mc_ratio_t b)
 {
+    int64_t from_a, from_b, num, den;
     if (a.num == 0)
         return b;
     if (b.num == 0)
         return a;
-    if (a.den == b.den)
-        return a.den == 1 ? (mc_ratio_t){a.num + b.num, 1} : mc_ratio(a.num + b.num, a.den);
+    if (a.den == b.den && !__builtin_add_overflow(a.num, b.num, &num))
+        return a.den == 1 ? (mc_ratio_t){num, 1} : mc_ratio(num, a.den);
     const int64_t common = gcd(a.den, b.den);
-    return mc_ratio(a.num * (b.den / common) + b.num * (a.den / common), a.den / common * b.den);
+    if (__builtin_mul_overflow(a.num, b.den / common, &from_a) ||
+        __builtin_mul_overflow(b.num, a.den / common, &from_b) ||
+        __builtin_add_overflow(from_a, from_b, &num) ||
+        __builtin_mul_overflow(a.den / common, b.den, &den))
+        return add_wide(a, b, common);
+    return mc_ratio(num, den);
 }
 
 /* Reduced across first: the products stay as small as the result. */
 mc_ratio_t mc_ratio_mul(mc_ratio_t a, mc_ratio_t b)
 {
+    int64_t num, den;
     if (a.num == 0 || b.num == 0)
         return (mc_ratio_t){0, 1};
     if (b.num == b.den)
         return a;
     const int64_t left = gcd(a.num, b.den), right = gcd(b.num, a.den);
-    return (mc_ratio_t){over(a.num, left) * over(b.num, right),
-                        over(a.den, right) * over(b.den, left)};
+    const int64_t a_num = over(a.num, left), b_num = over(b.num, right);
+    const int64_t a_den = over(a.den, right), b_den = over(b.den, left);
+    if (__builtin_mul_overflow(a_num, b_num, &num) || __builtin_mul_overflow(a_den, b_den, &den))
+        return narrowed((wide_t)a_num * (wide_t)b_num, (wide_t)a_den * (wide_t)b_den);
+    return (mc_ratio_t){num, den};
 }
 
 bool mc_ratio_equal(mc_ratio_t a, mc_ratio_t b)

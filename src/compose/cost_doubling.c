@@ -8,15 +8,6 @@ static mc_phase_cost_t alike(mc_cost_t once)
     return (mc_phase_cost_t){once, once};
 }
 
-/* Outermost dimension of the line in which indices i and j differ. */
-static int32_t level(const mc_line_shape_t *shape, int32_t i, int32_t j)
-{
-    int32_t d = shape->line.dims.first;
-    while (i / mc_shape_block(shape, d) == j / mc_shape_block(shape, d))
-        d++;
-    return d;
-}
-
 /* Of the members below `v`, those that have the lower partner's place: m apart, by turns m of them. */
 static int32_t lower_below(int32_t v, int32_t m)
 {
@@ -52,20 +43,87 @@ typedef struct {
     int64_t all;
 } crossings_t;
 
-/* By boxes of dimension d, of which there are few, as a box's members follow each other. */
+/* Boxes of `block` ranks along a line, and members of its core m apart. */
+typedef struct {
+    mc_core_t core;
+    int32_t m, block;
+} boxes_t;
+
+/* Do members from `lo` on, of one half of a turn, lack a partner? */
+static bool is_alone(const boxes_t *b, int32_t lo)
+{
+    return lo >= b->core.size - b->m && lo % (2 * b->m) < b->m;
+}
+
+/* So many boxes from `at` on have all their members in one half of a turn of 2 m: these have all their partners
+ * elsewhere, or none. */
+static int32_t alike_from(const boxes_t *b, int32_t at, int32_t end)
+{
+    const mc_core_t c = b->core;
+    const int32_t lo = member_from(c, at), half = (lo / b->m + 1) * b->m, paired = c.size - b->m;
+    int32_t limit = half < c.size ? half : c.size;
+    if (lo < paired && paired < limit)
+        limit = paired;
+    int32_t stop = mc_core_index(c, limit);
+    if (at < 2 * c.surplus && stop > 2 * c.surplus)
+        stop = 2 * c.surplus;
+    stop = stop < end ? stop : end;
+    return stop > at ? (stop - at) / b->block : 0;
+}
+
+/* `times` as much as boxes that have so many messages, `most` of one. */
+static void add_crossings(crossings_t *n, crossings_t more, int32_t times)
+{
+    n->most = more.most > n->most ? more.most : n->most;
+    n->all += times * more.all;
+}
+
+/* Of the boxes in [at, end). */
+static crossings_t crossings_in(const boxes_t *b, int32_t at, int32_t end)
+{
+    crossings_t n = {0, 0};
+    while (at < end) {
+        const int32_t alike = alike_from(b, at, end), next = at + (alike ? alike : 1) * b->block;
+        const int32_t lo = member_from(b->core, at), here = crossing(b->core, b->m, at, b->block);
+        const int64_t paired = is_alone(b, lo) ? 0 : member_from(b->core, next) - lo;
+        add_crossings(&n, (crossings_t){here, alike ? paired : here}, 1);
+        /* of odd ones among surplus ranks every other has a member more */
+        if (alike > 1)
+            add_crossings(&n, (crossings_t){crossing(b->core, b->m, at + b->block, b->block), 0},
+                          1);
+        at = next;
+    }
+    return n;
+}
+
+/* The same where boxes come again after `turn` ranks, a power of two. */
+static void add_repeated(const boxes_t *b, int32_t at, int32_t end, int32_t turn, crossings_t *n)
+{
+    const int32_t low = b->block & -b->block, period = turn / (low < turn ? low : turn);
+    const int32_t boxes = (end - at) / b->block, again = boxes / period, rest = boxes % period;
+    if (again > 0)
+        add_crossings(n, crossings_in(b, at, at + period * b->block), again);
+    add_crossings(n, crossings_in(b, at, at + rest * b->block), 1);
+}
+
+/* By boxes of dimension d: those of surplus ranks, of the others that all have partners, and the rest. */
 static crossings_t crossings(const mc_line_shape_t *shape, mc_core_t c, int32_t m, int32_t d)
 {
-    const int32_t block = mc_shape_block(shape, d);
+    const int32_t block = mc_shape_block(shape, d), len = shape->line.len;
+    const boxes_t b = {c, m, block};
     crossings_t n = {0, 0};
     if (c.surplus == 0 && block % (2 * m) == 0)
         return n;
     if (c.surplus == 0 && m % block == 0 && c.size % (2 * m) == 0)
         return (crossings_t){block, c.size};
-    for (int32_t at = 0; at < shape->line.len; at += block) {
-        const int32_t here = crossing(c, m, at, block);
-        n.most = here > n.most ? here : n.most;
-        n.all += here;
-    }
+    const int32_t first = 2 * c.surplus / block * block;
+    const int32_t second = (2 * c.surplus + block - 1) / block * block;
+    const int32_t paired = mc_is_power(c.size) ? len : c.size - m;
+    const int32_t third = paired > second ? second + (paired - second) / block * block : second;
+    add_repeated(&b, 0, first, 4 * m, &n);
+    add_crossings(&n, crossings_in(&b, first, second), 1);
+    add_repeated(&b, second, third, 2 * m, &n);
+    add_crossings(&n, crossings_in(&b, third, len), 1);
     return n;
 }
 
@@ -121,6 +179,12 @@ static void charge_round(mc_cost_t *cost, const mc_line_shape_t *shape, mc_core_
     charge_exchanges(cost, shape, c, m, part);
 }
 
+/* Of the pairs (0, 1), (2, 3), … of surplus ranks, those that blocks of so many part: an odd one ends between. */
+static int64_t parted_pairs(int32_t block, int32_t surplus)
+{
+    return block % 2 ? ((2 * surplus - 1) / block + 1) / 2 : 0;
+}
+
 /* Surplus ranks give `part` to their neighbours, or get it; of a box one message leaves at most. */
 static void charge_surplus(mc_cost_t *cost, const mc_line_shape_t *shape, mc_core_t c,
                            mc_ratio_t part, bool reduces)
@@ -131,8 +195,13 @@ static void charge_surplus(mc_cost_t *cost, const mc_line_shape_t *shape, mc_cor
     /* pairs begin at even indices: one is parted by the end of an odd block among them */
     while (mc_shape_block(shape, top) % 2 == 0 || mc_shape_block(shape, top) >= 2 * c.surplus)
         top++;
-    for (int32_t v = 0; v < c.surplus; v++)
-        mc_charge_messages(cost, shape, level(shape, 2 * v, 2 * v + 1), 1, part);
+    int64_t outer = 0;
+    for (int32_t i = 0; i < shape->line.dims.count; i++) {
+        const int32_t d = shape->line.dims.first + i;
+        const int64_t n = parted_pairs(mc_shape_block(shape, d), c.surplus);
+        mc_charge_messages(cost, shape, d, n - outer, part);
+        outer = n;
+    }
     mc_charge(cost, shape, top, 1, part, mc_shape_slowed(shape, top, 1), reduces);
 }
 
@@ -188,13 +257,32 @@ static int32_t short_block(const mc_line_shape_t *shape, int32_t m)
     return over > m ? over - m : 0;
 }
 
-/* Those of m ranks whose like the short block lacks hear from one of its ranks. */
+/* Numbers below n whose rest by `few` is below `rest`. */
+static int64_t rests_below(int32_t n, int32_t few, int32_t rest)
+{
+    return (int64_t)(n / few) * rest + (n % few < rest ? n % few : rest);
+}
+
+/* Those of m ranks whose like the short block lacks hear from one of its ranks, by turns: rank few + i from its rank
+ * i % few. So many of them across blocks of `block` ranks. */
+static int64_t unpaired(int32_t p, int32_t m, int32_t few, int32_t block)
+{
+    const int32_t first = p - few - m, begin = (first + m) / block * block;
+    const int32_t next = begin + block - (first + m), rest = next < few ? next : few;
+    const int32_t least = begin - first > few ? begin - first : few;
+    const int64_t same = least < m ? rests_below(m, few, rest) - rests_below(least, few, rest) : 0;
+    return m - few - same;
+}
+
 static void charge_unpaired(mc_cost_t *cost, const mc_line_shape_t *shape, int32_t m, int32_t few)
 {
-    const int32_t first = shape->line.len - few - m;
-    for (int32_t i = few; i < m && few > 0; i++)
-        mc_charge_messages(cost, shape, level(shape, first + m + i % few, first + i), 1,
-                           mc_ratio(1, 1));
+    int64_t outer = 0;
+    for (int32_t i = 0; i < shape->line.dims.count && few > 0; i++) {
+        const int32_t d = shape->line.dims.first + i;
+        const int64_t n = unpaired(shape->line.len, m, few, mc_shape_block(shape, d));
+        mc_charge_messages(cost, shape, d, n - outer, mc_ratio(1, 1));
+        outer = n;
+    }
 }
 
 /* A rank of a short block sends what it has to several ranks, in a row. */
