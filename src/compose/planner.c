@@ -247,8 +247,9 @@ static int check(meshcoll_collective_t collective, const mc_mesh_t *mesh, const 
     if (query->root < 0 || query->root >= mesh->size)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "root %d is not one of %d ranks", query->root,
                        mesh->size);
-    if (!(query->bytes >= 0))
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "a vector of %g bytes", query->bytes);
+    if (!(query->bytes >= 0 && query->bytes <= 0x1p64))
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "a vector has 0 to 2^64 bytes, not %g",
+                       query->bytes);
     return MESHCOLL_OK;
 }
 

@@ -72,6 +72,12 @@ static bool take_number(word_t *word, double *number)
     return end != copy && isfinite(*number);
 }
 
+/* What became 0 by rounding is out of all ranges, and not 0. */
+static double kept(double number, double value)
+{
+    return number > 0 && value == 0 ? INFINITY : value;
+}
+
 static bool read_time(word_t word, double *seconds)
 {
     double number;
@@ -81,7 +87,7 @@ static bool read_time(word_t word, double *seconds)
     if (number == 0 && word.n == 0)
         *seconds = 0;
     else if (unit)
-        *seconds = number / unit->value;
+        *seconds = kept(number, number / unit->value);
     else
         return false;
     return true;
@@ -102,9 +108,9 @@ static bool read_per_byte(word_t word, double *seconds)
     const unit_t *const below = find_unit(word, sizes, MC_COUNT(sizes));
     const unit_t *const size = find_unit(above, sizes, MC_COUNT(sizes));
     if (time && below)
-        *seconds = number / time->value / below->value;
+        *seconds = kept(number, number / time->value / below->value);
     else if (size && is(word, "s") && number > 0)
-        *seconds = 1 / (number * size->value);
+        *seconds = kept(number, 1 / (number * size->value));
     else
         return false;
     return true;
@@ -161,6 +167,27 @@ static bool read_size(word_t word, double *bytes)
     return true;
 }
 
+static int check_range(word_t field, word_t value, const mc_link_range_t *range, double number)
+{
+    if (mc_link_is_within(range, number))
+        return MESHCOLL_OK;
+    return mc_fail(MESHCOLL_ERR_PARSE, "%.*s of a link is 0, or from %g to %g %s; got '%.*s'",
+                   (int)field.n, field.at, range->least, range->most, range->unit, (int)value.n,
+                   value.at);
+}
+
+static int parse_size(word_t field, word_t value, const char *wanted, double *bytes)
+{
+    return read_size(value, bytes) ? check_range(field, value, &mc_link_sizes, *bytes)
+                                   : fail_value(field, value, wanted);
+}
+
+static int parse_share(word_t field, word_t value, double *share)
+{
+    return read_share(value, share) ? check_range(field, value, &mc_link_shares, *share)
+                                    : fail_value(field, value, "a share of beta as in 0.2, or 0");
+}
+
 /* Fields that follow are those of this size. */
 static int add_point(word_t field, word_t value, int32_t d, mc_links_t *links)
 {
@@ -171,6 +198,9 @@ static int add_point(word_t field, word_t value, int32_t d, mc_links_t *links)
                        (int)value.n, value.at);
     if (!read_size(value, &bytes) || bytes == 0)
         return fail_value(field, value, "a vector's size as in 64KiB");
+    const int status = check_range(field, value, &mc_link_sizes, bytes);
+    if (status)
+        return status;
     if (link->n_points == MC_LINK_POINTS)
         return mc_fail(MESHCOLL_ERR_PARSE, "a link has %d sizes at most", MC_LINK_POINTS);
     mc_link_point_t *const point = &link->point[link->n_points++];
@@ -186,13 +216,12 @@ static int parse_number(const mc_link_field_t *known, word_t field, word_t value
     double *const number = link->n_points > 0
                                ? mc_link_in_point(known, &link->point[link->n_points - 1])
                                : mc_link_in(known, link);
-    if (known->per_byte)
-        return read_per_byte(value, number)
-                   ? MESHCOLL_OK
-                   : fail_value(field, value,
-                                "a rate as in 25GB/s or 200Mbit/s, or a time as in 40ns/KiB");
-    return read_time(value, number) ? MESHCOLL_OK
-                                    : fail_value(field, value, "a time as in 7us, 300ns or 1ms");
+    const bool good = known->per_byte ? read_per_byte(value, number) : read_time(value, number);
+    if (good)
+        return check_range(field, value, mc_link_range(known), *number);
+    return fail_value(field, value,
+                      known->per_byte ? "a rate as in 25GB/s or 200Mbit/s, or a time as in 40ns/KiB"
+                                      : "a time as in 7us, 300ns or 1ms");
 }
 
 static int parse_wire(word_t value, const mc_mesh_t *mesh, mc_link_t *link)
@@ -222,24 +251,15 @@ static int parse_field(word_t field, word_t value, const mc_mesh_t *mesh, int32_
     if (is(field, "wire"))
         return parse_wire(value, mesh, link);
     if (is(field, "burst"))
-        return read_size(value, &link->burst)
-                   ? MESHCOLL_OK
-                   : fail_value(field, value, "a size as in 64KiB, or 0");
+        return parse_size(field, value, "a size as in 64KiB, or 0", &link->burst);
     if (is(field, "header"))
-        return read_size(value, &link->header) ? MESHCOLL_OK
-                                               : fail_value(field, value, "a size as in 70B, or 0");
+        return parse_size(field, value, "a size as in 70B, or 0", &link->header);
     if (is(field, "incast"))
-        return read_share(value, &link->incast)
-                   ? MESHCOLL_OK
-                   : fail_value(field, value, "a share of beta as in 0.2, or 0");
+        return parse_share(field, value, &link->incast);
     if (is(field, "window"))
-        return read_size(value, &link->window)
-                   ? MESHCOLL_OK
-                   : fail_value(field, value, "a size as in 256KiB, or 0");
+        return parse_size(field, value, "a size as in 256KiB, or 0", &link->window);
     if (is(field, "pieces"))
-        return read_size(value, &link->pieces)
-                   ? MESHCOLL_OK
-                   : fail_value(field, value, "a size as in 64KiB, or 0");
+        return parse_size(field, value, "a size as in 64KiB, or 0", &link->pieces);
     if (is(field, "ports"))
         return read_ports(value, &link->ports)
                    ? MESHCOLL_OK

@@ -63,7 +63,9 @@ static place_t place_of(const mc_link_t *link, double bytes)
         return (place_t){last, 0};
     while (point[i + 1].bytes <= bytes)
         i++;
-    return (place_t){i, log(bytes / point[i].bytes) / log(point[i + 1].bytes / point[i].bytes)};
+    /* 0 where the two are neighbours as doubles */
+    const double span = log(point[i + 1].bytes / point[i].bytes);
+    return (place_t){i, span > 0 ? log(bytes / point[i].bytes) / span : 0};
 }
 
 static void find_factors(const mc_links_t *links, double bytes, mc_links_t *at)

@@ -1,7 +1,6 @@
 /* What links may have, and which wires their dimensions share. */
 #include "mesh/link_fields.h"
 
-#include <math.h>
 #include <stddef.h>
 
 #define FIELD(name, per_byte)                                                       \
@@ -12,31 +11,79 @@ const mc_link_field_t mc_link_fields[MC_LINK_FIELDS] = {FIELD(alpha, false), FIE
                                                         FIELD(cpu, false),   FIELD(beta, true),
                                                         FIELD(bus, true),    FIELD(gamma, true)};
 
-static bool usable(double number)
+const mc_link_range_t mc_link_times = {1e-30, 1e6, "seconds"};
+const mc_link_range_t mc_link_costs = {1e-30, 1e3, "seconds a byte"};
+const mc_link_range_t mc_link_sizes = {0.125, 0x1p63, "bytes"};
+const mc_link_range_t mc_link_shares = {1e-9, 1e6, "times beta"};
+
+static int fail_range(const char *dim, const char *field, const mc_link_range_t *range,
+                      double number)
 {
-    return isfinite(number) && number >= 0;
+    return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s of dimension %s is 0, or from %g to %g %s; got %g",
+                   field, dim, range->least, range->most, range->unit, number);
 }
 
-static bool is_link_usable(const mc_link_t *link)
+static int check_fields(const mc_link_t *link, const char *dim)
 {
-    bool good = usable(link->incast) && usable(link->burst) && usable(link->header) &&
-                usable(link->window) && usable(link->pieces);
-    for (int32_t i = 0; i < MC_LINK_FIELDS; i++)
-        good = good && usable(mc_link_value(&mc_link_fields[i], link));
-    return good;
+    for (int32_t i = 0; i < MC_LINK_FIELDS; i++) {
+        const mc_link_field_t *const field = &mc_link_fields[i];
+        const double number = mc_link_value(field, link);
+        if (!mc_link_is_within(mc_link_range(field), number))
+            return fail_range(dim, field->name, mc_link_range(field), number);
+    }
+    return MESHCOLL_OK;
 }
 
-static bool are_points_usable(const mc_link_t *link)
+static int check_others(const mc_link_t *link, const char *dim)
+{
+    const struct {
+        const char *name;
+        double number;
+        const mc_link_range_t *range;
+    } others[] = {{"burst", link->burst, &mc_link_sizes},
+                  {"header", link->header, &mc_link_sizes},
+                  {"incast", link->incast, &mc_link_shares},
+                  {"window", link->window, &mc_link_sizes},
+                  {"pieces", link->pieces, &mc_link_sizes}};
+    for (size_t i = 0; i < MC_COUNT(others); i++)
+        if (!mc_link_is_within(others[i].range, others[i].number))
+            return fail_range(dim, others[i].name, others[i].range, others[i].number);
+    return MESHCOLL_OK;
+}
+
+static int check_point(const mc_link_point_t *point, const char *dim)
+{
+    if (!mc_link_is_within(&mc_link_sizes, point->bytes))
+        return fail_range(dim, "a size", &mc_link_sizes, point->bytes);
+    for (int32_t i = 0; i < MC_LINK_FIELDS; i++) {
+        const mc_link_field_t *const field = &mc_link_fields[i];
+        const double number = mc_link_point_value(field, point);
+        if (!mc_link_is_within(mc_link_range(field), number))
+            return fail_range(dim, field->name, mc_link_range(field), number);
+    }
+    return MESHCOLL_OK;
+}
+
+static int check_points(const mc_link_t *link, const char *dim)
 {
     double before = 0;
-    bool good = true;
+    if (link->n_points < 0 || link->n_points > MC_LINK_POINTS)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "the link of dimension %s has %d sizes, of at most %d", dim, link->n_points,
+                       MC_LINK_POINTS);
     for (int32_t i = 0; i < link->n_points; i++) {
-        good = good && link->point[i].bytes > before;
-        before = link->point[i].bytes;
-        for (int32_t f = 0; f < MC_LINK_FIELDS; f++)
-            good = good && usable(mc_link_point_value(&mc_link_fields[f], &link->point[i]));
+        const mc_link_point_t *const point = &link->point[i];
+        const int status = check_point(point, dim);
+        if (status)
+            return status;
+        if (!(point->bytes > before))
+            return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                           "the link of dimension %s at its sizes: these ascend; got %g bytes "
+                           "after %g",
+                           dim, point->bytes, before);
+        before = point->bytes;
     }
-    return good;
+    return MESHCOLL_OK;
 }
 
 void mc_links_share_wire(mc_links_t *links, int32_t dim)
@@ -53,31 +100,34 @@ static bool is_wire_right(const mc_links_t *links, int32_t d)
     return wire >= d && wire < links->ndims && mc_links_wire(links, wire) == wire;
 }
 
+static int check_dim(const mc_links_t *links, int32_t d, const char *dim)
+{
+    const mc_link_t *const link = &links->dim[d];
+    int status = check_fields(link, dim);
+    if (!status)
+        status = check_others(link, dim);
+    if (!status)
+        status = check_points(link, dim);
+    if (status)
+        return status;
+    if (!is_wire_right(links, d))
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "dimension %s shares the wire of one inside of it, that has its own", dim);
+    if (link->ports < 1)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "dimension %s has at least one port, not %d", dim,
+                       link->ports);
+    return MESHCOLL_OK;
+}
+
 int mc_links_check(const mc_links_t *links, const mc_mesh_t *mesh)
 {
     if (links->ndims != mesh->ndims)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "links of %d dimensions for a mesh of %d",
                        links->ndims, mesh->ndims);
     for (int32_t d = 0; d < links->ndims; d++) {
-        const mc_link_t *const link = &links->dim[d];
-        if (!is_link_usable(link))
-            return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                           "alpha, gap, cpu, beta, bus, burst, gamma, header, incast, window and "
-                           "pieces of dimension %s are finite and not negative",
-                           mesh->dim[d].name);
-        if (!are_points_usable(link))
-            return mc_fail(
-                MESHCOLL_ERR_INVALID_ARG,
-                "the link of dimension %s at its sizes: these ascend, and its numbers are "
-                "finite and not negative",
-                mesh->dim[d].name);
-        if (!is_wire_right(links, d))
-            return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                           "dimension %s shares the wire of one inside of it, that has its own",
-                           mesh->dim[d].name);
-        if (link->ports < 1)
-            return mc_fail(MESHCOLL_ERR_INVALID_ARG, "dimension %s has at least one port, not %d",
-                           mesh->dim[d].name, link->ports);
+        const int status = check_dim(links, d, mesh->dim[d].name);
+        if (status)
+            return status;
     }
     if (!mc_links_are_factors_usable(links))
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,

@@ -1,4 +1,4 @@
-/* What a link has, and may have at a size of the vector, by name. */
+/* What a link has, and may have at a size of the vector, by name; and how large its numbers may be. */
 #ifndef MC_MESH_LINK_FIELDS_H
 #define MC_MESH_LINK_FIELDS_H
 
@@ -13,6 +13,24 @@ typedef struct {
 } mc_link_field_t;
 
 extern const mc_link_field_t mc_link_fields[MC_LINK_FIELDS];
+
+/*
+ * A number of a link is 0, or in its range. On MC_MESH_RANKS ranks and 2^64 bytes the costs of such links, and their
+ * squares and quotients, stay far from what a double holds.
+ */
+typedef struct {
+    double least, most;
+    const char *unit;
+} mc_link_range_t;
+extern const mc_link_range_t mc_link_times, mc_link_costs, mc_link_sizes, mc_link_shares;
+static inline bool mc_link_is_within(const mc_link_range_t *range, double number)
+{
+    return number == 0 || (number >= range->least && number <= range->most);
+}
+static inline const mc_link_range_t *mc_link_range(const mc_link_field_t *field)
+{
+    return field->per_byte ? &mc_link_costs : &mc_link_times;
+}
 
 static inline double *mc_link_in(const mc_link_field_t *field, mc_link_t *link)
 {

@@ -17,6 +17,8 @@ refused "as in box=4,gpu=8" plan bcast --mesh "x=4
 y=2" --bytes 1K
 refused "a mesh has at most 2^22 = 4194304 ranks" plan reduce --mesh gpu=1000,x=3,y=4,numa=65536 --bytes 1
 refused "a mesh has at most 2^22 = 4194304 ranks" plan allreduce --mesh a=2147483647 --bytes 1
+refused "beta of a link is 0, or from 1e-30 to 1000 seconds a byte; got '1e305s/B'" \
+    plan bcast --mesh gpu=4 --bytes 1 --links "gpu=alpha:1us;beta:1e305s/B"
 refused "4194304 ranks are too many to follow" verify allreduce --mesh a=2048,b=2048
 refused "65536 ranks with 65536 chunks each are too many" verify allreduce --mesh a=65536 --strategy "allreduce:ring(a)"
 refused "too many to show" trace allreduce --mesh a=4194304 --strategy "allreduce:ring(a)"

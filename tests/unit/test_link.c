@@ -200,6 +200,16 @@ Test(link, errors_say_what_would_do)
     expect_error("lab,box=beta:40ns", "25GB/s or 200Mbit/s");
     expect_error("lab,box=beta:0GB/s", "25GB/s or 200Mbit/s");
     expect_error("lab,box=beta:1e999GB/s", "25GB/s");
+    expect_error("lab,box=beta:1e305s/B",
+                 "beta of a link is 0, or from 1e-30 to 1000 seconds a byte; "
+                 "got '1e305s/B'");
+    expect_error("lab,box=beta:1e300TB/s", "from 1e-30 to 1000");
+    expect_error("lab,box=alpha:1e7s", "alpha of a link is 0, or from 1e-30 to 1e+06 seconds");
+    expect_error("lab,box=alpha:1e-320ps", "from 1e-30");
+    expect_error("lab,box=burst:1e19B", "burst of a link is 0, or from 0.125 to 9.22337e+18 bytes");
+    expect_error("lab,box=incast:1e7", "incast of a link is 0, or from 1e-09 to 1e+06 times beta");
+    expect_error("lab,gpu=at:1e30TB", "at of a link is 0, or from 0.125");
+    expect_error("lab,gpu=at:4KiB;beta:1e305s/B", "beta of a link is 0");
     expect_error("lab,box=ports:0", "from 1 on, or all");
     expect_error("lab,box=ports:1.5", "from 1 on, or all");
     expect_error("lab,box=pulled:maybe", "yes or no");
