@@ -1,6 +1,9 @@
 #include "runtime/tuned.h"
 
+#include "base/file.h"
+
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,15 +109,14 @@ static int fail_broken(const char *path, const char *why)
 static int load(const char *path, json_t **root)
 {
     json_error_t error;
-    char why[JSON_ERROR_TEXT_LENGTH + 32];
-    FILE *const file = fopen(path, "r");
+    char why[JSON_ERROR_TEXT_LENGTH + 32], *text;
+    size_t bytes;
     *root = NULL;
-    if (!file && (errno == ENOENT || errno == ENOTDIR))
-        return MESHCOLL_OK;
-    if (!file)
-        return mc_fail(MESHCOLL_ERR_IO, "%s cannot be read: %s", path, strerror(errno));
-    json_t *const json = json_loadf(file, JSON_REJECT_DUPLICATES, &error);
-    fclose(file);
+    const int status = mc_file_read(path, &text, &bytes);
+    if (status || !text)
+        return status;
+    json_t *const json = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error);
+    free(text);
     if (!json) {
         snprintf(why, sizeof why, "line %d: %s", error.line, error.text);
         return fail_broken(path, why);
@@ -206,18 +208,36 @@ static int make_folders(const char *path)
 
 static int dump(const json_t *root, FILE *file)
 {
-    const int failed = json_dumpf(root, file, JSON_INDENT(2) | JSON_PRESERVE_ORDER) ||
-                       fputc('\n', file) == EOF || fflush(file) || fsync(fileno(file));
+    int failed = json_dumpf(root, file, JSON_INDENT(2) | JSON_PRESERVE_ORDER) ||
+                 fputc('\n', file) == EOF || fflush(file) || fsync(fileno(file));
+    if (!failed && ftell(file) > MC_FILE_BYTES) { /* nobody would read it */
+        errno = EFBIG;
+        failed = 1;
+    }
     return fclose(file) || failed;
 }
 
-/* Beside `path` first, then in its place. */
+/* The new name outlives a crash when its folder is on the disk too. Where a folder cannot be synced, the file system
+ * needs no such thing, or has none. */
+static void sync_folder(const char *path)
+{
+    char folder[MC_TUNED_PATH];
+    snprintf(folder, sizeof folder, "%s", path);
+    char *const slash = strrchr(folder, '/');
+    if (slash)
+        slash[slash == folder] = '\0';
+    const int fd = open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    fsync(fd);
+    close(fd);
+}
+
+/* Beside `path` first, then in its place; the folder is there. */
 static int save(const char *path, const json_t *root)
 {
     char fresh[MC_TUNED_PATH + 16];
-    int status = make_folders(path);
-    if (status)
-        return status;
+    int status = MESHCOLL_OK;
     snprintf(fresh, sizeof fresh, "%s.XXXXXX", path);
     const int fd = mkstemp(fresh);
     if (fd < 0)
@@ -232,15 +252,14 @@ static int save(const char *path, const json_t *root)
         status = fail_write(path);
         unlink(fresh);
     }
+    if (!status)
+        sync_folder(path);
     return status;
 }
 
-int mc_tuned_write(const char *path, const mc_cluster_t *cluster, const mc_tuned_t *tuned)
+static int merge(const char *path, const mc_cluster_t *cluster, const mc_tuned_t *tuned)
 {
     json_t *root;
-    if (strlen(path) >= MC_TUNED_PATH)
-        return mc_fail(MESHCOLL_ERR_IO, "the path of the tuned links is longer than %d characters",
-                       MC_TUNED_PATH - 1);
     int status = load(path, &root);
     if (!status && !root)
         root = json_pack("{s:i, s:{}}", "version", VERSION, "clusters");
@@ -249,6 +268,23 @@ int mc_tuned_write(const char *path, const mc_cluster_t *cluster, const mc_tuned
     if (!status)
         status = save(path, root);
     json_decref(root);
+    return status;
+}
+
+int mc_tuned_write(const char *path, const mc_cluster_t *cluster, const mc_tuned_t *tuned)
+{
+    enum { PATIENCE = 30 }; /* seconds; others hold it for milliseconds */
+    mc_file_lock_t lock;
+    if (strlen(path) >= MC_TUNED_PATH)
+        return mc_fail(MESHCOLL_ERR_IO, "the path of the tuned links is longer than %d characters",
+                       MC_TUNED_PATH - 1);
+    int status = make_folders(path);
+    if (!status)
+        status = mc_file_lock(path, PATIENCE, &lock);
+    if (status)
+        return status;
+    status = merge(path, cluster, tuned);
+    mc_file_unlock(&lock);
     return status;
 }
 

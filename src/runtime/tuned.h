@@ -39,8 +39,8 @@ typedef struct {
     const char *date, *command, *provenance;
 } mc_tuned_t;
 
-/* Replaces this cluster's entry and keeps all others; folders are made. At no time is the file
- * half-written, and one that is broken stays as it is. */
+/* Replaces this cluster's entry and keeps all others, those too that other processes write at the same time; folders
+ * are made. At no time is the file half-written, and one that is broken stays as it is. */
 int mc_tuned_write(const char *path, const mc_cluster_t *cluster, const mc_tuned_t *tuned);
 
 /* mc_handle_create, with the links of the file where neither parameters nor environment give any.

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char tuned_links[] = "box=alpha:7us;beta:20MB/s;gamma:1GB/s;ports:2;pulled:no,"
@@ -107,6 +108,9 @@ static void test_all(void)
     if (rank == 0)
         break_file(path);
     expect("a broken file", &grid, NULL);
+    if (rank == 0 && (unlink(path) || mkfifo(path, 0600)))
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    expect("a FIFO", &grid, NULL);
     if (rank == 0)
         unlink(path);
 }

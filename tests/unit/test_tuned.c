@@ -1,10 +1,14 @@
 #include "runtime/tuned.h"
 
+#include "base/file.h"
+
 #include <criterion/criterion.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static const char fast[] = "box=alpha:7us;beta:25MB/s;gamma:1GB/s;ports:1;pulled:no,"
@@ -208,4 +212,121 @@ Test(tuned, where_the_file_is)
     unsetenv("HOME");
     cr_expect_eq(mc_tuned_path(found), MESHCOLL_ERR_IO);
     cr_expect_not_null(strstr(meshcoll_last_error(), "MESHCOLL_TUNE_FILE"));
+}
+
+enum { ENTRIES = 100, WRITERS = 2 };
+
+static mc_cluster_t numbered(int writer, int entry)
+{
+    mc_cluster_t cluster = cluster_of("gpu=4", NULL);
+    snprintf(cluster.cpu, sizeof cluster.cpu, "processor %d of writer %d", entry, writer);
+    return cluster;
+}
+
+static void write_many(int writer)
+{
+    for (int i = 0; i < ENTRIES; i++) {
+        const mc_cluster_t cluster = numbered(writer, i);
+        if (write_links(&cluster, "shm"))
+            _exit(1);
+    }
+    _exit(0);
+}
+
+static void expect_exit(pid_t child)
+{
+    int status;
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "a writer failed");
+}
+
+Test(tuned, who_writes_at_the_same_time_loses_nothing)
+{
+    pid_t child[WRITERS];
+    for (int w = 0; w < WRITERS; w++)
+        if ((child[w] = fork()) == 0)
+            write_many(w);
+    for (int w = 0; w < WRITERS; w++)
+        expect_exit(child[w]);
+    for (int w = 0; w < WRITERS; w++)
+        for (int i = 0; i < ENTRIES; i++) {
+            const mc_cluster_t cluster = numbered(w, i);
+            expect_links(&cluster, "shm");
+        }
+    char command[192];
+    snprintf(command, sizeof command, "test \"$(ls %s)\" = links.json", folder);
+    cr_expect_eq(system(command), 0, "something is left beside");
+}
+
+Test(tuned, a_lock_goes_with_who_holds_it)
+{
+    const mc_cluster_t cluster = cluster_of("gpu=4", NULL);
+    mc_file_lock_t lock;
+    int held[2];
+    char byte = 0;
+    cr_assert_eq(pipe(held), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        if (mc_file_lock(path, 1, &lock) || write(held[1], &byte, 1) != 1)
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    cr_assert_eq(read(held[0], &byte, 1), 1);
+    cr_expect_eq(mc_file_lock(path, 0.05, &lock), MESHCOLL_ERR_IO, "two have it");
+    cr_expect(strstr(meshcoll_last_error(), "another process has had its lock"), "%s",
+              meshcoll_last_error());
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    cr_expect_eq(write_links(&cluster, "shm"), MESHCOLL_OK, "%s", meshcoll_last_error());
+    expect_links(&cluster, "shm");
+}
+
+/* Neither waits for anybody, nor reads without end. */
+static void expect_refused(const char *why)
+{
+    const mc_cluster_t cluster = cluster_of("gpu=4", NULL);
+    char *links = NULL;
+    const double since = mc_now();
+    cr_expect_eq(mc_tuned_read(path, &cluster, &links), MESHCOLL_ERR_IO);
+    cr_expect(strstr(meshcoll_last_error(), why), "'%s' lacks '%s'", meshcoll_last_error(), why);
+    if (strncmp(path, folder, strlen(folder)) == 0)
+        cr_expect_eq(write_links(&cluster, "shm"), MESHCOLL_ERR_IO);
+    cr_expect_null(links);
+    cr_expect_lt(mc_now() - since, 5, "it took long");
+}
+
+Test(tuned, a_fifo_is_refused_at_once, .timeout = 20)
+{
+    cr_assert_eq(mkfifo(path, 0600), 0);
+    expect_refused("expected a regular file, not a FIFO");
+}
+
+Test(tuned, a_folder_is_refused, .timeout = 20)
+{
+    cr_assert_eq(mkdir(path, 0700), 0);
+    expect_refused("expected a regular file, not a folder");
+}
+
+Test(tuned, a_device_is_refused, .timeout = 20)
+{
+    strcpy(path, "/dev/zero");
+    expect_refused("expected a regular file, not a device");
+}
+
+Test(tuned, a_file_without_end_is_refused, .timeout = 20)
+{
+    put("");
+    cr_assert_eq(truncate(path, (off_t)1 << 40), 0);
+    expect_refused("it has more than 16 MiB");
+}
+
+Test(tuned, extreme_links_of_a_file_are_refused)
+{
+    const mc_cluster_t cluster = cluster_of("gpu=4", NULL);
+    char *links = NULL;
+    cr_assert_eq(write_links(&cluster, "gpu=alpha:1us;beta:1e305s/B"), MESHCOLL_OK);
+    cr_expect_eq(mc_tuned_read(path, &cluster, &links), MESHCOLL_ERR_PARSE);
+    cr_expect(strstr(meshcoll_last_error(), "beta of a link is 0, or from 1e-30 to 1000"), "%s",
+              meshcoll_last_error());
 }

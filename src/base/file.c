@@ -1,0 +1,171 @@
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char *kind_of(mode_t mode)
+{
+    return S_ISFIFO(mode)   ? "a FIFO"
+           : S_ISDIR(mode)  ? "a folder"
+           : S_ISSOCK(mode) ? "a socket"
+                            : "a device";
+}
+
+static int fail_kind(const char *path, mode_t mode)
+{
+    return mc_fail(MESHCOLL_ERR_IO, "%s cannot be read: expected a regular file, not %s", path,
+                   kind_of(mode));
+}
+
+static int fail_size(const char *path)
+{
+    return mc_fail(MESHCOLL_ERR_IO, "%s cannot be read: it has more than %d MiB", path,
+                   MC_FILE_BYTES >> 20);
+}
+
+static int fail_read(const char *path)
+{
+    return mc_fail(MESHCOLL_ERR_IO, "%s cannot be read: %s", path, strerror(errno));
+}
+
+/* One byte more than there may be shows that there are too many. */
+static int read_all(int fd, const char *path, char *text, size_t *bytes)
+{
+    size_t n = 0;
+    while (n <= MC_FILE_BYTES) {
+        const ssize_t more = read(fd, text + n, (size_t)MC_FILE_BYTES + 1 - n);
+        if (more < 0 && errno != EINTR)
+            return fail_read(path);
+        if (more == 0)
+            break;
+        n += more > 0 ? (size_t)more : 0;
+    }
+    if (n > MC_FILE_BYTES)
+        return fail_size(path);
+    *bytes = n;
+    return MESHCOLL_OK;
+}
+
+static int read_open(int fd, const char *path, char **text, size_t *bytes)
+{
+    struct stat is;
+    if (fstat(fd, &is))
+        return fail_read(path);
+    if (!S_ISREG(is.st_mode))
+        return fail_kind(path, is.st_mode);
+    if (is.st_size > MC_FILE_BYTES)
+        return fail_size(path);
+    char *const all = malloc((size_t)MC_FILE_BYTES + 1);
+    if (!all)
+        return mc_fail_memory("the text of a file");
+    const int status = read_all(fd, path, all, bytes);
+    if (status)
+        free(all);
+    else
+        *text = all;
+    return status;
+}
+
+int mc_file_read(const char *path, char **text, size_t *bytes)
+{
+    struct stat is;
+    char *all = NULL;
+    size_t n = 0;
+    /* a device is not opened, as that may do something; a FIFO that comes in between does not block */
+    const bool there = stat(path, &is) == 0;
+    if (there && !S_ISREG(is.st_mode))
+        return fail_kind(path, is.st_mode);
+    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0 && errno != ENOENT && errno != ENOTDIR)
+        return fail_read(path);
+    const int status = fd < 0 ? MESHCOLL_OK : read_open(fd, path, &all, &n);
+    if (fd >= 0)
+        close(fd);
+    if (!status) {
+        *text = all;
+        *bytes = n;
+    }
+    return status;
+}
+
+/* Locks ------------------------------------------------------------------------------------------ */
+
+/* A lock that somebody else left behind may be theirs to write. */
+static int open_lock(const char *path)
+{
+    const int flags = O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC;
+    const int fd = open(path, O_RDWR | O_CREAT | flags, 0666);
+    return fd < 0 && errno == EACCES ? open(path, O_RDONLY | flags) : fd;
+}
+
+/* Its last holder takes it away: is it still the one at `path`? */
+static bool is_still_there(int fd, const char *path)
+{
+    struct stat is, at;
+    return fstat(fd, &is) == 0 && stat(path, &at) == 0 && is.st_dev == at.st_dev &&
+           is.st_ino == at.st_ino;
+}
+
+/* OK, IN_PROGRESS where another process has it, or ERR_IO with errno. */
+static int try_lock(const char *path, int *fd)
+{
+    const int mine = open_lock(path);
+    if (mine < 0)
+        return MESHCOLL_ERR_IO;
+    const int failed = flock(mine, LOCK_EX | LOCK_NB) ? errno : 0;
+    if (!failed && is_still_there(mine, path)) {
+        *fd = mine;
+        return MESHCOLL_OK;
+    }
+    close(mine);
+    errno = failed;
+    return failed == 0 || failed == EWOULDBLOCK || failed == EINTR ? MESHCOLL_IN_PROGRESS
+                                                                   : MESHCOLL_ERR_IO;
+}
+
+static int fail_lock(const char *path, int status, double seconds)
+{
+    if (status == MESHCOLL_IN_PROGRESS)
+        return mc_fail(MESHCOLL_ERR_IO,
+                       "%s cannot be written: another process has had its lock, %s.lock, for %g s; "
+                       "end that one, and try again",
+                       path, path, seconds);
+    return mc_fail(MESHCOLL_ERR_IO, "%s cannot be written: its lock, %s.lock: %s", path, path,
+                   strerror(errno));
+}
+
+int mc_file_lock(const char *path, double seconds, mc_file_lock_t *lock)
+{
+    enum { PAUSE = 2000000 }; /* ns; it is held while a small file is written */
+    const struct timespec pause = {0, PAUSE};
+    const double until = mc_now() + seconds;
+    mc_file_lock_t mine = {.fd = -1};
+    if (strlen(path) >= MC_FILE_PATH)
+        return mc_fail(MESHCOLL_ERR_IO, "the path of a file to lock is longer than %d characters",
+                       MC_FILE_PATH - 1);
+    snprintf(mine.path, sizeof mine.path, "%s.lock", path);
+    int status = try_lock(mine.path, &mine.fd);
+    while (status == MESHCOLL_IN_PROGRESS && mc_now() < until) {
+        nanosleep(&pause, NULL);
+        status = try_lock(mine.path, &mine.fd);
+    }
+    if (status)
+        return fail_lock(path, status, seconds);
+    *lock = mine;
+    return MESHCOLL_OK;
+}
+
+/* Gone before it is free: who waits for this one finds that it is no longer there. */
+void mc_file_unlock(mc_file_lock_t *lock)
+{
+    unlink(lock->path);
+    close(lock->fd);
+    lock->fd = -1;
+}
