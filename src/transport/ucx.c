@@ -1,11 +1,14 @@
 #include "transport/ucx.h"
 
+#include <dlfcn.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <ucp/api/ucp.h>
+#include <ucs/debug/debug.h>
 
 /* The executor hands its scatter lists to UCX as they are. */
 _Static_assert(sizeof(mc_span_t) == sizeof(ucp_dt_iov_t), "spans are UCX's scatter lists");
@@ -297,6 +300,35 @@ static int open_worker(ucx_t *ucx, bool threads)
     if (ucp_worker_get_efd(ucx->worker, &ucx->transport.fd) != UCS_OK)
         ucx->transport.fd = -1;
     return MESHCOLL_OK;
+}
+
+/* Signals --------------------------------------------------------------------------------------- */
+
+/* Where the handler of a signal is UCX's, the signal does again what it did before UCX was loaded. */
+static void give_back(int number)
+{
+    struct sigaction action;
+    Dl_info handler, ucx;
+    void (*const known)(int) = ucs_debug_disable_signal;
+    if (sigaction(number, NULL, &action) == 0 && action.sa_handler != SIG_DFL &&
+        action.sa_handler != SIG_IGN && dladdr((void *)action.sa_handler, &handler) &&
+        dladdr((void *)known, &ucx) && handler.dli_fbase == ucx.dli_fbase)
+        ucs_debug_disable_signal(number);
+}
+
+/*
+ * UCX before 1.20 takes the signals of errors and SIGHUP when it is loaded, which is when this library is: a crash of the
+ * program would be UCX's to tell of, and a terminal that closes would not end it. It has been loaded when this runs. What was
+ * asked of it stays.
+ */
+__attribute__((constructor)) static void give_back_signals(void)
+{
+    static const int errors[] = {SIGILL, SIGBUS, SIGFPE, SIGSEGV};
+    const bool asked = getenv("UCX_HANDLE_ERRORS") || getenv("UCX_ERROR_SIGNALS");
+    for (size_t i = 0; !asked && i < MC_COUNT(errors); i++)
+        give_back(errors[i]);
+    if (!getenv("UCX_DEBUG_SIGNO"))
+        give_back(SIGHUP);
 }
 
 static const mc_transport_ops_t ucx_ops = {
