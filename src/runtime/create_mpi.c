@@ -48,6 +48,16 @@ int mc_mpi_places(MPI_Comm comm, mc_place_t **place)
     return status;
 }
 
+static int check_comm(MPI_Comm comm)
+{
+    int inter = 0;
+    if (MPI_Comm_test_inter(comm, &inter) == MPI_SUCCESS && !inter)
+        return MESHCOLL_OK;
+    return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                   "meshcoll_create: expected a communicator of one group, got an "
+                   "inter-communicator; MPI_Intercomm_merge makes one of its two groups");
+}
+
 int meshcoll_create(MPI_Comm comm, const meshcoll_params_t *params, meshcoll_t **mesh)
 {
     int ready = 0;
@@ -56,12 +66,15 @@ int meshcoll_create(MPI_Comm comm, const meshcoll_params_t *params, meshcoll_t *
             MESHCOLL_ERR_INVALID_ARG,
             "meshcoll_create: expected MPI to be initialised, a communicator and a place "
             "for the mesh");
+    int status = check_comm(comm); /* alike on all ranks */
+    if (status)
+        return status;
     MPI_Comm *const own = malloc(sizeof *own);
     meshcoll_oob_t oob = {.context = &comm, .allgather = mc_mpi_allgather};
     MPI_Comm_rank(comm, &oob.rank);
     MPI_Comm_size(comm, &oob.size);
     mc_place_t *place = NULL;
-    int status = mc_agree(&oob, own ? MESHCOLL_OK : mc_fail_memory("a mesh"));
+    status = mc_agree(&oob, own ? MESHCOLL_OK : mc_fail_memory("a mesh"));
     if (!status)
         status = mc_mpi_places(comm, &place);
     if (!status) {

@@ -118,6 +118,20 @@ static void test_side_by_side(void)
     MPI_Comm_free(&comm);
 }
 
+/* Even ranks beside odd ones: there is no rank of all. */
+static void test_inter_communicator(void)
+{
+    meshcoll_t *mesh = NULL;
+    MPI_Comm half, both;
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - rank % 2, 7, &both);
+    check(meshcoll_create(both, NULL, &mesh) == MESHCOLL_ERR_INVALID_ARG && !mesh &&
+              strstr(meshcoll_last_error(), "inter-communicator"),
+          "an inter-communicator");
+    MPI_Comm_free(&both);
+    MPI_Comm_free(&half);
+}
+
 static int gather(void *context, const void *in, void *out, size_t bytes)
 {
     const MPI_Comm *const comm = context;
@@ -162,6 +176,7 @@ int main(int argc, char **argv)
     test_refused();
     test_settings_are_rank_0s();
     test_side_by_side();
+    test_inter_communicator();
     test_out_of_band();
     if (rank == 0)
         printf("test_create: %d checks right\n", n_checks);
