@@ -40,30 +40,72 @@ static int map(int fd, int32_t n, mc_shm_mapping_t *mapping)
     return MESHCOLL_OK;
 }
 
-int mc_shm_memory_create(int32_t n, mc_shm_mapping_t *mapping, mc_shm_address_t *address)
+static mc_shm_file_t file_of(const struct stat *s)
 {
-    uint64_t cookie;
-    mc_shm_mapping_t fresh;
-    if (getrandom(&cookie, sizeof cookie, 0) != (ssize_t)sizeof cookie)
-        return fail_errno("a random number");
-    const int fd = memfd_create("meshcoll", MFD_CLOEXEC);
-    if (fd < 0)
+    return (mc_shm_file_t){s->st_dev, s->st_ino};
+}
+
+static bool is_same(const mc_shm_file_t *a, const mc_shm_file_t *b)
+{
+    return a->dev == b->dev && a->ino == b->ino;
+}
+
+static int find_file(const char *path, mc_shm_file_t *file)
+{
+    struct stat s;
+    if (stat(path, &s) != 0)
+        return fail_errno(path);
+    *file = file_of(&s);
+    return MESHCOLL_OK;
+}
+
+static const char own_pids[] = "/proc/self/ns/pid";
+
+/* Creating and opening -------------------------------------------------------------------------- */
+
+/* Nobody who has it mapped can be made to touch what is not there. */
+enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
+
+static int create_file(int32_t n, int *fd, mc_shm_file_t *file)
+{
+    struct stat s;
+    const int made = memfd_create("meshcoll", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (made < 0)
         return fail_errno("a memory file");
-    int status = MESHCOLL_OK;
-    if (ftruncate(fd, (off_t)segment_bytes(n)) != 0)
-        status = fail_errno("its size");
-    if (!status)
-        status = map(fd, n, &fresh);
-    if (status) {
-        close(fd);
+    if (ftruncate(made, (off_t)segment_bytes(n)) != 0 || fcntl(made, F_ADD_SEALS, SEALS) != 0 ||
+        fstat(made, &s) != 0) {
+        const int status = fail_errno("a memory file's size");
+        close(made);
         return status;
     }
+    *fd = made;
+    *file = file_of(&s);
+    return MESHCOLL_OK;
+}
+
+int mc_shm_memory_create(int32_t n, mc_shm_mapping_t *mapping, mc_shm_address_t *address)
+{
+    mc_shm_address_t a = {.pid = getpid()};
+    mc_shm_mapping_t fresh;
+    if (getrandom(&a.cookie, sizeof a.cookie, 0) != (ssize_t)sizeof a.cookie)
+        return fail_errno("a random number");
+    int status = find_file(own_pids, &a.pids);
+    if (!status)
+        status = create_file(n, &a.fd, &a.file);
+    if (status)
+        return status;
+    status = map(a.fd, n, &fresh);
+    if (status) {
+        close(a.fd);
+        return status;
+    }
+    fresh.segment->magic = MC_SHM_MAGIC;
+    fresh.segment->cookie = a.cookie;
     /* where only parents may trace their children (Yama), ranks allow each other to read them */
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
-    fresh.segment->cookie = cookie;
+    a.at = (uintptr_t)fresh.segment;
     *mapping = fresh;
-    *address = (mc_shm_address_t){
-        .cookie = cookie, .at = (uintptr_t)fresh.segment, .pid = getpid(), .fd = fd};
+    *address = a;
     return MESHCOLL_OK;
 }
 
@@ -83,22 +125,73 @@ bool mc_shm_memory_is_there(const mc_shm_address_t *address)
            errno != ENOENT; /* of a process that nobody has waited for too */
 }
 
+static int fail_other(const char *path)
+{
+    return mc_fail(MESHCOLL_ERR_TRANSPORT, "shared memory: %s is not the segment expected", path);
+}
+
+/* Opens what a descriptor names only for its name and looks at it: opening a FIFO or a device may do something. */
+static int open_file(const mc_shm_address_t *address, int32_t n, const char *path, int *fd)
+{
+    char name[PATH_TEXT];
+    struct stat s;
+    const int named = open(path, O_PATH | O_CLOEXEC);
+    if (named < 0)
+        return fail_errno(path);
+    int status = fstat(named, &s) == 0 ? MESHCOLL_OK : fail_errno(path), opened = -1;
+    if (!status) {
+        const mc_shm_file_t file = file_of(&s);
+        if (!S_ISREG(s.st_mode) || !is_same(&file, &address->file) ||
+            s.st_size != (off_t)segment_bytes(n))
+            status = fail_other(path);
+    }
+    if (!status) {
+        snprintf(name, sizeof name, "/proc/self/fd/%d", named);
+        opened = open(name, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+        status = opened < 0 ? fail_errno(path) : MESHCOLL_OK;
+    }
+    close(named);
+    if (!status)
+        *fd = opened;
+    return status;
+}
+
+static int check_pids(const mc_shm_address_t *address)
+{
+    mc_shm_file_t pids = {0};
+    const int status = find_file(own_pids, &pids);
+    if (status)
+        return status;
+    return is_same(&pids, &address->pids)
+               ? MESHCOLL_OK
+               : mc_fail(MESHCOLL_ERR_TRANSPORT,
+                         "shared memory: process %d is in another PID namespace",
+                         (int)address->pid);
+}
+
+static int map_sealed(int fd, int32_t n, const char *path, mc_shm_mapping_t *mapping)
+{
+    const int seals = fcntl(fd, F_GET_SEALS);
+    return seals >= 0 && (seals & SEALS) == SEALS ? map(fd, n, mapping) : fail_other(path);
+}
+
 int mc_shm_memory_open(const mc_shm_address_t *address, int32_t n, mc_shm_mapping_t *mapping)
 {
     char path[PATH_TEXT];
     mc_shm_mapping_t opened;
+    int fd = -1, status = check_pids(address);
     print_path(address, path);
-    const int fd = open(path, O_RDWR | O_CLOEXEC);
-    if (fd < 0)
-        return fail_errno(path);
-    const int status = map(fd, n, &opened);
+    if (!status)
+        status = open_file(address, n, path, &fd);
+    if (status)
+        return status;
+    status = map_sealed(fd, n, path, &opened);
     close(fd);
     if (status)
         return status;
-    if (opened.segment->cookie != address->cookie) {
+    if (opened.segment->magic != MC_SHM_MAGIC || opened.segment->cookie != address->cookie) {
         mc_shm_memory_close(&opened);
-        return mc_fail(MESHCOLL_ERR_TRANSPORT, "shared memory: %s is not the segment expected",
-                       path);
+        return fail_other(path);
     }
     *mapping = opened;
     return MESHCOLL_OK;
@@ -114,7 +207,8 @@ bool mc_shm_memory_readable(const mc_shm_address_t *address)
 {
     uint64_t cookie = 0;
     const struct iovec here = {&cookie, sizeof cookie};
-    const struct iovec there = {(void *)(uintptr_t)address->at, sizeof cookie}; /* NOLINT */
+    const uint64_t at = address->at + offsetof(mc_shm_segment_t, cookie);
+    const struct iovec there = {(void *)(uintptr_t)at, sizeof cookie}; /* NOLINT */
     return process_vm_readv(address->pid, &here, 1, &there, 1, 0) == (ssize_t)sizeof cookie &&
            cookie == address->cookie;
 }

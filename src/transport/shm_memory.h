@@ -75,7 +75,10 @@ typedef struct {
 } mc_shm_board_t;
 
 enum { MC_SHM_WHY = 256 };
+/* What a segment begins with; its last digits change with the layout of what follows. */
+#define MC_SHM_MAGIC UINT64_C(0x6d636d6573680001)
 typedef struct {
+    uint64_t magic;
     uint64_t cookie; /* random: a descriptor of that number may be another's by now */
     _Alignas(64) _Atomic uint32_t asleep; /* its owner waits for a datagram */
     _Atomic uint32_t failed; /* its owner's mesh did: its messages may have changed since */
@@ -84,9 +87,15 @@ typedef struct {
     mc_shm_channel_t from[];
 } mc_shm_segment_t;
 
-/* What others need to find it. */
+/* Which file it is, on this kernel. */
+typedef struct {
+    uint64_t dev, ino;
+} mc_shm_file_t;
+
+/* What others need to find it. A process's number means another process in another PID namespace. */
 typedef struct {
     uint64_t cookie, at; /* `at`: where the owner has it */
+    mc_shm_file_t file, pids;
     pid_t pid;
     int32_t fd;
 } mc_shm_address_t;
@@ -97,6 +106,7 @@ typedef struct {
 } mc_shm_mapping_t;
 
 int mc_shm_memory_create(int32_t n, mc_shm_mapping_t *mapping, mc_shm_address_t *address);
+/* A file that is not the segment expected is refused before anything of it is opened, mapped or read. */
 int mc_shm_memory_open(const mc_shm_address_t *address, int32_t n, mc_shm_mapping_t *mapping);
 void mc_shm_memory_close(const mc_shm_mapping_t *mapping);
 /* Is its owner's process there, and has not closed it? Another may have its number by now: then it seems so. */

@@ -1,0 +1,142 @@
+/* What a segment's address leads to is looked at before it is opened, mapped or read. */
+#include "transport/shm_memory.h"
+
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef struct {
+    mc_shm_mapping_t mapping;
+    mc_shm_address_t address;
+} segment_t;
+
+static segment_t create_segment(void)
+{
+    segment_t s;
+    cr_assert_eq(mc_shm_memory_create(1, &s.mapping, &s.address), MESHCOLL_OK, "%s",
+                 meshcoll_last_error());
+    return s;
+}
+
+static void close_segment(const segment_t *s)
+{
+    mc_shm_memory_close(&s->mapping);
+    close(s->address.fd);
+}
+
+/* An address that says of another file that it is the segment. */
+static mc_shm_address_t address_of(int fd)
+{
+    struct stat s, pids;
+    cr_assert(fstat(fd, &s) == 0 && stat("/proc/self/ns/pid", &pids) == 0);
+    return (mc_shm_address_t){.file = {s.st_dev, s.st_ino},
+                              .pids = {pids.st_dev, pids.st_ino},
+                              .pid = getpid(),
+                              .fd = fd};
+}
+
+static void expect_refused(const mc_shm_address_t *address, const char *says)
+{
+    mc_shm_mapping_t mapping;
+    cr_expect_eq(mc_shm_memory_open(address, 1, &mapping), MESHCOLL_ERR_TRANSPORT, "%s", says);
+    cr_expect_not_null(strstr(meshcoll_last_error(), says), "%s", meshcoll_last_error());
+}
+
+Test(shm_memory, opens_what_was_made)
+{
+    mc_shm_mapping_t mapping;
+    const segment_t s = create_segment();
+    cr_assert_eq(mc_shm_memory_open(&s.address, 1, &mapping), MESHCOLL_OK, "%s",
+                 meshcoll_last_error());
+    cr_expect_eq(mapping.segment->cookie, s.address.cookie);
+    mc_shm_memory_close(&mapping);
+    close_segment(&s);
+}
+
+Test(shm_memory, cannot_be_cut_short)
+{
+    const segment_t s = create_segment();
+    cr_expect_neq(ftruncate(s.address.fd, 0), 0);
+    cr_expect_neq(ftruncate(s.address.fd, (off_t)s.mapping.bytes + 4096), 0);
+    cr_expect_neq(fcntl(s.address.fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE), 0);
+    close_segment(&s);
+}
+
+Test(shm_memory, refuses_a_segment_for_other_ranks)
+{
+    mc_shm_mapping_t mapping;
+    const segment_t s = create_segment();
+    cr_expect_eq(mc_shm_memory_open(&s.address, 2, &mapping), MESHCOLL_ERR_TRANSPORT);
+    mc_shm_address_t other = s.address;
+    other.cookie++;
+    expect_refused(&other, "is not the segment expected");
+    other = s.address;
+    other.file.ino++;
+    expect_refused(&other, "is not the segment expected");
+    close_segment(&s);
+}
+
+Test(shm_memory, refuses_a_process_of_another_pid_namespace)
+{
+    const segment_t s = create_segment();
+    mc_shm_address_t other = s.address;
+    other.pids.ino++;
+    expect_refused(&other, "another PID namespace");
+    close_segment(&s);
+}
+
+static int make_file(off_t bytes, bool sealed)
+{
+    const int fd = memfd_create("other", MFD_ALLOW_SEALING);
+    cr_assert(fd >= 0 && ftruncate(fd, bytes) == 0);
+    cr_assert(!sealed || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0);
+    return fd;
+}
+
+static void expect_file_refused(int fd, uint64_t cookie)
+{
+    mc_shm_address_t other = address_of(fd);
+    other.cookie = cookie;
+    expect_refused(&other, "is not the segment expected");
+    close(fd);
+}
+
+/* Reading the first page of an empty file would end the process, and so would that of one that is cut short later. */
+Test(shm_memory, refuses_files_of_another_size_or_kind)
+{
+    enum { HEAD = 64 };
+    const segment_t s = create_segment();
+    const off_t bytes = (off_t)s.mapping.bytes;
+    expect_file_refused(make_file(0, true), 0);
+    const int loose = make_file(bytes, false);
+    cr_assert_eq(pwrite(loose, s.mapping.segment, HEAD, 0), HEAD);
+    expect_file_refused(loose, s.address.cookie);
+    expect_file_refused(make_file(bytes, true), 0); /* it has no magic number */
+    expect_file_refused(open("/dev/null", O_RDWR), 0);
+    close_segment(&s);
+}
+
+/* Its reader would see a writer come and go. */
+Test(shm_memory, never_opens_a_fifo)
+{
+    char name[] = "/tmp/meshcoll-fifo-XXXXXX";
+    cr_assert(mkdtemp(name));
+    char path[64];
+    snprintf(path, sizeof path, "%s/fifo", name);
+    cr_assert_eq(mkfifo(path, 0600), 0);
+    const int reader = open(path, O_RDONLY | O_NONBLOCK);
+    cr_assert_geq(reader, 0);
+    const mc_shm_address_t other = address_of(reader);
+    expect_refused(&other, "is not the segment expected");
+    struct pollfd fd = {.fd = reader, .events = POLLIN};
+    cr_expect_eq(poll(&fd, 1, 0), 0);
+    close(reader);
+    unlink(path);
+    rmdir(name);
+}
