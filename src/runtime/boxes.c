@@ -296,7 +296,7 @@ int mc_mesh_fit(const char *text, int32_t size, mc_mesh_t *mesh)
 
 /* Transports ------------------------------------------------------------------------------------ */
 
-static const char *network_tls(void)
+const char *mc_boxes_network(void)
 {
     /* RDMA devices: everything but shared memory; without any this says the same, but shorter */
     return access("/sys/class/infiniband", F_OK) == 0 ? "^sm" : "tcp,self";
@@ -335,7 +335,7 @@ static const char *rule_tls(const int32_t *machine, const mc_mesh_t *mesh, int32
 {
     if ((d == 0 && mesh->ndims > 1 && !mc_dim_is_inside(&mesh->dim[0])) ||
         !share_machine(machine, mesh, d))
-        return network_tls();
+        return mc_boxes_network();
     return in_box_tls();
 }
 

@@ -72,4 +72,7 @@ enum { MC_TLS_TEXT = 128 };
 int mc_boxes_transports(const char *text, const int32_t *machine, const mc_mesh_t *mesh,
                         char tls[MC_MAX_DIMS][MC_TLS_TEXT]);
 
+/* A list of UCX's transports that reach any rank. */
+const char *mc_boxes_network(void);
+
 #endif

@@ -42,21 +42,28 @@ static bool is_shm(const char *tls)
     return strcmp(tls, "shm") == 0 || strcmp(tls, "shm:copy") == 0;
 }
 
-bool mc_connections_want_shm(const meshcoll_t *h)
+mc_shm_access_t mc_connections_want_shm(const meshcoll_t *h)
 {
+    mc_shm_access_t most = MC_SHM_NONE;
     for (int32_t d = 0; d < h->mesh.ndims; d++)
         if (h->mesh.dim[d].extent > 1 && is_shm(h->tls[d]))
-            return true;
-    return false;
+            most = strcmp(h->tls[d], "shm") == 0 || most == MC_SHM_READ ? MC_SHM_READ : MC_SHM_COPY;
+    return most;
+}
+
+/* Where processes may not open each other's descriptors, UCX's transports that do (posix), or read each other's memory (cma),
+ * fail too: at the first large message, by ending the program. */
+static const char *instead_of_shm(mc_shm_access_t access)
+{
+    return access == MC_SHM_KEYS ? "sysv,self" : mc_boxes_network();
 }
 
 static int open_transport(meshcoll_t *h, int32_t d)
 {
     const char *const tls = h->tls[d];
-    if (is_shm(tls) && h->access != MC_SHM_NONE)
+    if (is_shm(tls) && h->access >= MC_SHM_COPY)
         return open_shm(h, d, strcmp(tls, "shm") == 0 ? h->access : MC_SHM_COPY);
-    /* processes that cannot reach each other through /proc may still share memory by name */
-    const mc_ucx_params_t params = {.tls = is_shm(tls) ? "posix,sysv,cma,self" : tls,
+    const mc_ucx_params_t params = {.tls = is_shm(tls) ? instead_of_shm(h->access) : tls,
                                     .dim = h->mesh.dim[d].name,
                                     .threads = h->threads != NULL};
     return mc_ucx_create(&params, &h->transport[d]);

@@ -4,8 +4,8 @@
 
 #include "runtime/handle.h"
 
-/* Does a dimension's transport want to know what shm may do (h->access)? */
-bool mc_connections_want_shm(const meshcoll_t *h);
+/* The most that a dimension's transport would do by shm (h->access says what it may); NONE: there is no such. */
+mc_shm_access_t mc_connections_want_shm(const meshcoll_t *h);
 /* As h->tls says, along dimensions longer than 1. */
 int mc_connections_open(meshcoll_t *h);
 

@@ -95,8 +95,9 @@ static int find_neighbours(meshcoll_t *h, const int32_t *machine)
     mc_lock(h);
     h->crowded = crowd > 1;
     mc_unlock(h);
-    if (!status && mc_connections_want_shm(h))
-        return mc_shm_probe(&h->oob, machine, &h->access);
+    const mc_shm_access_t wanted = mc_connections_want_shm(h);
+    if (!status && wanted != MC_SHM_NONE)
+        return mc_shm_probe(&h->oob, machine, wanted, &h->access);
     return status;
 }
 

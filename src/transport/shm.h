@@ -12,6 +12,7 @@
 /* What the ranks of a machine may do with each other's memory. */
 typedef enum {
     MC_SHM_NONE, /* not even share some */
+    MC_SHM_KEYS, /* share what UCX finds by a key (System V), not through /proc */
     MC_SHM_COPY, /* share memory, but not read what is not shared */
     MC_SHM_READ
 } mc_shm_access_t;
@@ -28,7 +29,9 @@ typedef struct {
 
 int mc_shm_create(const mc_shm_params_t *params, mc_transport_t **transport);
 
-/* What this rank may do with the lowest rank on its machine (boxes.h). Collective. */
-int mc_shm_probe(const meshcoll_oob_t *oob, const int32_t *machine, mc_shm_access_t *access);
+/* What each rank may do with every other on its machine (boxes.h), the least of it on all machines, and at most what is
+ * wanted. Collective: the same on all ranks. */
+int mc_shm_probe(const meshcoll_oob_t *oob, const int32_t *machine, mc_shm_access_t wanted,
+                 mc_shm_access_t *access);
 
 #endif

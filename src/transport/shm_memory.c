@@ -1,12 +1,9 @@
 #include "transport/shm_memory.h"
 
-#include "base/gather.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -252,42 +249,4 @@ void mc_shm_bell_quiet(int fd)
     char byte;
     while (recv(fd, &byte, 1, MSG_DONTWAIT) >= 0)
         ;
-}
-
-/* Probing --------------------------------------------------------------------------------------- */
-
-static mc_shm_access_t access_to(const mc_shm_address_t *address)
-{
-    mc_shm_mapping_t mapping;
-    if (address->pid == 0 || mc_shm_memory_open(address, 0, &mapping))
-        return MC_SHM_NONE;
-    mc_shm_memory_close(&mapping);
-    return mc_shm_memory_readable(address) ? MC_SHM_READ : MC_SHM_COPY;
-}
-
-int mc_shm_probe(const meshcoll_oob_t *oob, const int32_t *machine, mc_shm_access_t *access)
-{
-    mc_shm_mapping_t mapping = {0};
-    mc_shm_address_t mine = {0};
-    void *address = NULL, *found = NULL;
-    /* a rank that cannot make one says so by an address without a process */
-    if (mc_shm_memory_create(0, &mapping, &mine))
-        mine = (mc_shm_address_t){0};
-    int status = mc_gather(oob, MESHCOLL_OK, &mine, sizeof mine, &address);
-    if (!status) {
-        const mc_shm_address_t *const first = address;
-        const int32_t own = (int32_t)access_to(&first[machine[oob->rank]]);
-        status = mc_gather(oob, MESHCOLL_OK, &own, sizeof own, &found);
-    }
-    mc_shm_memory_close(&mapping);
-    if (mine.pid)
-        close(mine.fd);
-    int32_t least = MC_SHM_READ;
-    for (int32_t r = 0; !status && r < oob->size; r++)
-        least = ((const int32_t *)found)[r] < least ? ((const int32_t *)found)[r] : least;
-    free(found);
-    free(address);
-    if (!status)
-        *access = (mc_shm_access_t)least;
-    return status;
 }
