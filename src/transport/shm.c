@@ -523,7 +523,8 @@ int mc_shm_create(const mc_shm_params_t *params, mc_transport_t **transport)
     shm->transport =
         (mc_transport_t){.ops = &shm_ops, .fd = -1, .pulls = params->access == MC_SHM_READ};
     snprintf(shm->dim, sizeof shm->dim, "%s", params->dim);
-    int status = mc_shm_memory_create(params->n, &shm->mapping, &shm->address);
+    int status = mc_shm_memory_create(params->n, params->access == MC_SHM_READ, &shm->mapping,
+                                      &shm->address);
     if (!status)
         status = mc_shm_bell_open(&shm->address, &shm->transport.fd);
     if (status) {

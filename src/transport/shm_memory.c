@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -58,6 +59,22 @@ static int find_file(const char *path, mc_shm_file_t *file)
 
 static const char own_pids[] = "/proc/self/ns/pid";
 
+/* Being read ------------------------------------------------------------------------------------ */
+
+static pthread_mutex_t readable_lock = PTHREAD_MUTEX_INITIALIZER;
+static int n_readable;
+
+/* Where there is no Yama this fails, and is not needed. */
+static void add_readable(int n)
+{
+    pthread_mutex_lock(&readable_lock);
+    const bool was = n_readable > 0;
+    n_readable += n;
+    if (was != (n_readable > 0))
+        prctl(PR_SET_PTRACER, was ? 0 : PR_SET_PTRACER_ANY, 0, 0, 0);
+    pthread_mutex_unlock(&readable_lock);
+}
+
 /* Creating and opening -------------------------------------------------------------------------- */
 
 /* Nobody who has it mapped can be made to touch what is not there. */
@@ -80,7 +97,8 @@ static int create_file(int32_t n, int *fd, mc_shm_file_t *file)
     return MESHCOLL_OK;
 }
 
-int mc_shm_memory_create(int32_t n, mc_shm_mapping_t *mapping, mc_shm_address_t *address)
+int mc_shm_memory_create(int32_t n, bool readable, mc_shm_mapping_t *mapping,
+                         mc_shm_address_t *address)
 {
     mc_shm_address_t a = {.pid = getpid()};
     mc_shm_mapping_t fresh;
@@ -98,8 +116,9 @@ int mc_shm_memory_create(int32_t n, mc_shm_mapping_t *mapping, mc_shm_address_t 
     }
     fresh.segment->magic = MC_SHM_MAGIC;
     fresh.segment->cookie = a.cookie;
-    /* where only parents may trace their children (Yama), ranks allow each other to read them */
-    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+    fresh.readable = readable;
+    if (readable)
+        add_readable(1);
     a.at = (uintptr_t)fresh.segment;
     *mapping = fresh;
     *address = a;
@@ -196,8 +215,11 @@ int mc_shm_memory_open(const mc_shm_address_t *address, int32_t n, mc_shm_mappin
 
 void mc_shm_memory_close(const mc_shm_mapping_t *mapping)
 {
-    if (mapping->segment)
-        munmap(mapping->segment, mapping->bytes);
+    if (!mapping->segment)
+        return;
+    if (mapping->readable)
+        add_readable(-1);
+    munmap(mapping->segment, mapping->bytes);
 }
 
 bool mc_shm_memory_readable(const mc_shm_address_t *address)

@@ -103,9 +103,13 @@ typedef struct {
 typedef struct {
     mc_shm_segment_t *segment;
     size_t bytes;
+    bool readable; /* this process lets its memory be read for as long */
 } mc_shm_mapping_t;
 
-int mc_shm_memory_create(int32_t n, mc_shm_mapping_t *mapping, mc_shm_address_t *address);
+/* `readable`: where only parents may trace their children (Yama), any process of this user may trace this one, until the
+ * last such mapping is closed. The kernel does not tell what was allowed before; afterwards nothing is. */
+int mc_shm_memory_create(int32_t n, bool readable, mc_shm_mapping_t *mapping,
+                         mc_shm_address_t *address);
 /* A file that is not the segment expected is refused before anything of it is opened, mapped or read. */
 int mc_shm_memory_open(const mc_shm_address_t *address, int32_t n, mc_shm_mapping_t *mapping);
 void mc_shm_memory_close(const mc_shm_mapping_t *mapping);

@@ -63,7 +63,7 @@ int mc_shm_probe(const meshcoll_oob_t *oob, const int32_t *machine, mc_shm_acces
                    .users = namespace_of("/proc/self/ns/user"),
                    .keys = namespace_of("/proc/self/ns/ipc")};
     void *told = NULL, *found = NULL;
-    if (mc_shm_memory_create(0, &mapping, &mine.address))
+    if (mc_shm_memory_create(0, wanted == MC_SHM_READ, &mapping, &mine.address))
         mine.address = (mc_shm_address_t){.pids = namespace_of("/proc/self/ns/pid")};
     int status = mc_gather(oob, MESHCOLL_OK, &mine, sizeof mine, &told);
     if (!status) {

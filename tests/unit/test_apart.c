@@ -219,7 +219,7 @@ Test(apart, another_user_sees_nothing)
         mc_shm_mapping_t mapping;
         mc_shm_address_t address;
         take_place(&(place_t){.user = 0});
-        if (mc_shm_memory_create(0, &mapping, &address))
+        if (mc_shm_memory_create(0, true, &mapping, &address))
             _exit(60);
         const pid_t looks = fork(); /* while it still may become another user */
         if (looks == 0) {

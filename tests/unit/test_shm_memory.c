@@ -1,15 +1,38 @@
-/* What a segment's address leads to is looked at before it is opened, mapped or read. */
+/* What a segment's address leads to is looked at before it is opened, mapped or read; whom this process lets read it. */
+#include "transport/shm.h"
 #include "transport/shm_memory.h"
 
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+/* In place of the C library's: what was asked of the kernel. */
+static int n_allowed, n_taken_back;
+int prctl(int option, ...)
+{
+    unsigned long arg[4];
+    va_list args;
+    va_start(args, option);
+    for (int i = 0; i < 4; i++)
+        arg[i] = va_arg(args, unsigned long);
+    va_end(args);
+    if (option != PR_SET_PTRACER)
+        return (int)syscall(SYS_prctl, option, arg[0], arg[1], arg[2], arg[3]);
+    n_allowed += arg[0] == (unsigned long)PR_SET_PTRACER_ANY;
+    n_taken_back += arg[0] == 0;
+    return 0;
+}
 
 typedef struct {
     mc_shm_mapping_t mapping;
@@ -19,7 +42,7 @@ typedef struct {
 static segment_t create_segment(void)
 {
     segment_t s;
-    cr_assert_eq(mc_shm_memory_create(1, &s.mapping, &s.address), MESHCOLL_OK, "%s",
+    cr_assert_eq(mc_shm_memory_create(1, true, &s.mapping, &s.address), MESHCOLL_OK, "%s",
                  meshcoll_last_error());
     return s;
 }
@@ -139,4 +162,49 @@ Test(shm_memory, never_opens_a_fifo)
     close(reader);
     unlink(path);
     rmdir(name);
+}
+
+static mc_transport_t *create_transport(mc_shm_access_t access)
+{
+    mc_transport_t *t;
+    const mc_shm_params_t params = {.dim = "gpu", .n = 1, .access = access};
+    cr_assert_eq(mc_shm_create(&params, &t), MESHCOLL_OK, "%s", meshcoll_last_error());
+    return t;
+}
+
+/* Whoever may read this process may do so while a transport is there that needs it. */
+Test(shm_memory, takes_back_what_it_allowed)
+{
+    mc_transport_t *const copies = create_transport(MC_SHM_COPY);
+    cr_expect_eq(n_allowed, 0);
+    mc_transport_t *const one = create_transport(MC_SHM_READ);
+    mc_transport_t *const two = create_transport(MC_SHM_READ);
+    cr_expect_eq(n_allowed, 1);
+    one->ops->close(one);
+    cr_expect_eq(n_taken_back, 0);
+    two->ops->close(two);
+    cr_expect_eq(n_taken_back, 1);
+    copies->ops->close(copies);
+    cr_expect_eq(n_taken_back, 1);
+}
+
+static void *create_and_close(void *unused)
+{
+    for (int i = 0; i < 50; i++) {
+        const segment_t s = create_segment();
+        close_segment(&s);
+    }
+    return unused;
+}
+
+Test(shm_memory, counts_across_threads)
+{
+    enum { THREADS = 4 };
+    pthread_t thread[THREADS];
+    for (int i = 0; i < THREADS; i++)
+        cr_assert_eq(pthread_create(&thread[i], NULL, create_and_close, NULL), 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(thread[i], NULL);
+    cr_expect_geq(n_allowed, 1);
+    cr_expect_eq(n_allowed, n_taken_back);
 }
