@@ -32,24 +32,25 @@ static bool share_keys(const told_t *a, const told_t *b)
            is_same(&a->address.pids, &b->address.pids);
 }
 
-static mc_shm_access_t access_to(const told_t *own, const told_t *other)
+static mc_shm_access_t access_to(const told_t *own, const told_t *other, mc_shm_access_t wanted)
 {
     mc_shm_mapping_t mapping;
     if (other->address.pid == 0 || mc_shm_memory_open(&other->address, 0, &mapping))
         return share_keys(own, other) ? MC_SHM_KEYS : MC_SHM_NONE;
     mc_shm_memory_close(&mapping);
-    return mc_shm_memory_readable(&other->address) ? MC_SHM_READ : MC_SHM_COPY;
+    return wanted == MC_SHM_READ && mc_shm_memory_readable(&other->address) ? MC_SHM_READ
+                                                                            : MC_SHM_COPY;
 }
 
-/* What this rank may do with all others on its machine, itself among them. */
+/* What this rank may do with all others on its machine, itself among them, and at most what is wanted. */
 static mc_shm_access_t access_to_all(const meshcoll_oob_t *oob, const int32_t *machine,
-                                     const told_t *told)
+                                     const told_t *told, mc_shm_access_t wanted)
 {
-    mc_shm_access_t least = MC_SHM_READ;
+    mc_shm_access_t least = wanted;
     for (int32_t r = 0; r < oob->size && least > MC_SHM_NONE; r++) {
         if (machine[r] != machine[oob->rank])
             continue;
-        const mc_shm_access_t found = access_to(&told[oob->rank], &told[r]);
+        const mc_shm_access_t found = access_to(&told[oob->rank], &told[r], wanted);
         least = found < least ? found : least;
     }
     return least;
@@ -67,7 +68,7 @@ int mc_shm_probe(const meshcoll_oob_t *oob, const int32_t *machine, mc_shm_acces
         mine.address = (mc_shm_address_t){.pids = namespace_of("/proc/self/ns/pid")};
     int status = mc_gather(oob, MESHCOLL_OK, &mine, sizeof mine, &told);
     if (!status) {
-        const int32_t own = (int32_t)access_to_all(oob, machine, told);
+        const int32_t own = (int32_t)access_to_all(oob, machine, told, wanted);
         status = mc_gather(oob, MESHCOLL_OK, &own, sizeof own, &found);
     }
     mc_shm_memory_close(&mapping);

@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 /* In place of the C library's: what was asked of the kernel. */
@@ -33,6 +34,14 @@ int prctl(int option, ...)
     n_allowed += arg[0] == (unsigned long)PR_SET_PTRACER_ANY;
     n_taken_back += arg[0] == 0;
     return 0;
+}
+
+static int n_reads;
+ssize_t process_vm_readv(pid_t pid, const struct iovec *here, unsigned long n_here,
+                         const struct iovec *there, unsigned long n_there, unsigned long flags)
+{
+    n_reads++;
+    return syscall(SYS_process_vm_readv, pid, here, n_here, there, n_there, flags);
 }
 
 static int n_rings; /* that are there yet */
@@ -195,6 +204,34 @@ Test(shm_memory, takes_back_what_it_allowed)
     cr_expect_eq(n_taken_back, 1);
     copies->ops->close(copies);
     cr_expect_eq(n_taken_back, 1);
+}
+
+static int gather_alone(void *context, const void *in, void *out, size_t bytes)
+{
+    (void)context;
+    memcpy(out, in, bytes);
+    return 0;
+}
+
+static mc_shm_access_t probe(mc_shm_access_t wanted)
+{
+    const meshcoll_oob_t oob = {.size = 1, .allgather = gather_alone};
+    const int32_t machine = 0;
+    mc_shm_access_t access = MC_SHM_NONE;
+    cr_assert_eq(mc_shm_probe(&oob, &machine, wanted, &access), MESHCOLL_OK);
+    return access;
+}
+
+/* As MESHCOLL_TRANSPORTS=gpu=shm:copy promises. */
+Test(shm_memory, who_copies_reads_nobody)
+{
+    cr_expect_eq(probe(MC_SHM_COPY), MC_SHM_COPY);
+    cr_expect_eq(n_allowed, 0);
+    cr_expect_eq(n_reads, 0);
+    cr_expect_eq(probe(MC_SHM_READ), MC_SHM_READ);
+    cr_expect_eq(n_allowed, 1);
+    cr_expect_eq(n_taken_back, 1);
+    cr_expect_eq(n_reads, 1);
 }
 
 static void *create_and_close(void *unused)
