@@ -207,7 +207,9 @@ typedef struct {
      * preset named in docs/links.md as default. */
     const char *links;
     /** Transports per dimension, "box=tcp,self;gpu=shm": a list of UCX's; or "shm", meshcoll's own, or
-     * "shm:copy", the same where processes may not read each other's memory. Default: env
+     * "shm:copy", the same where processes may not read each other's memory. Where they may not open
+     * it either, another transport stands in for both (docs/security.md). While a mesh has "shm", any
+     * process of this user may trace this one, where Yama would let only parents. Default: env
      * MESHCOLL_TRANSPORTS, else network transports between boxes and shm inside one. */
     const char *transports;
     /** What meshcoll_explain is to tell: "1", "factor:3", "report.txt"; docs/explain.md has the

@@ -3,6 +3,7 @@
 #include "transport/shm_memory.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -37,10 +38,15 @@ int prctl(int option, ...)
 }
 
 static int n_reads;
+static bool refuses_reads;
 ssize_t process_vm_readv(pid_t pid, const struct iovec *here, unsigned long n_here,
                          const struct iovec *there, unsigned long n_there, unsigned long flags)
 {
     n_reads++;
+    if (refuses_reads) {
+        errno = EPERM;
+        return -1;
+    }
     return syscall(SYS_process_vm_readv, pid, here, n_here, there, n_there, flags);
 }
 
@@ -232,6 +238,13 @@ Test(shm_memory, who_copies_reads_nobody)
     cr_expect_eq(n_allowed, 1);
     cr_expect_eq(n_taken_back, 1);
     cr_expect_eq(n_reads, 1);
+}
+
+/* As by Yama's scope 2, or seccomp. */
+Test(shm_memory, who_may_not_read_copies)
+{
+    refuses_reads = true;
+    cr_expect_eq(probe(MC_SHM_READ), MC_SHM_COPY);
 }
 
 static void *create_and_close(void *unused)
