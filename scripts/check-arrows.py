@@ -1,81 +1,202 @@
 #!/usr/bin/env python3
-"""Folder dependencies point one way: checks every #include in src/ and include/.
+"""Dependencies in the sources point one way: between rooms, and between files.
 
 usage: scripts/check-arrows.py [repository root]
-Exit 1 and one line per breach: file:line, what it includes, the rule.
+
+Rooms: a folder of src/ includes only what MAY lists for it. A room is a folder with sources; `compose/cost` is one,
+and so is `base`.
+
+Files: no circles. A file needs the headers that it includes, and the files that define what it names: functions and
+data with external linkage (mc_… and meshcoll_…). A header needs the same for its inline functions. A source and its
+own header count as one way: X.c needs X.h, never the reverse.
+
+Exit 1 and one line per breach.
 """
 
 import pathlib
 import re
 import sys
 
-# folder -> folders it may include, besides itself and the public headers
+CORE = ["base", "mesh", "plan"]
+ALGORITHMS = ["ring", "mst", "direct", "doubling"]
+COMPOSE = ["compose/algorithms", "compose/cost", "compose/strategy", "compose/planner", "compose"]
+TRANSPORT = ["transport", "transport/shm"]
+
+# room -> rooms whose headers it may include, besides its own and the public ones; each may use all before it
+RUNTIME = ["runtime/element", "runtime/bind", "runtime/place", "runtime/execute", "runtime/choose", "runtime/handle",
+           "runtime/progress", "runtime/connect", "runtime/explain", "runtime/request", "runtime/call",
+           "runtime/create"]
 MAY = {
     "base": [],
     "mesh": ["base"],
     "plan": ["base", "mesh"],
-    "ring": ["base", "mesh", "plan"],
-    "mst": ["base", "mesh", "plan"],
-    "direct": ["base", "mesh", "plan"],
-    "doubling": ["base", "mesh", "plan"],
-    "compose": ["base", "mesh", "plan", "ring", "mst", "direct", "doubling"],
+    **{room: CORE for room in ALGORITHMS},
+    "compose": CORE + ALGORITHMS,
     "transport": ["base", "mesh"],
-    "runtime": ["base", "mesh", "plan", "ring", "mst", "direct", "doubling", "compose",
-                "transport"],
+    "transport/shm": ["base", "mesh", "transport"],
 }
-MAY["tools"] = list(MAY)
+for i, room in enumerate(RUNTIME):
+    MAY[room] = CORE + COMPOSE + TRANSPORT + RUNTIME[:i]
+MAY["runtime/element"] = ["base"]
+MAY["runtime/bind"] = CORE + ["transport", "runtime/element"]
+MAY["runtime/place"] = CORE + TRANSPORT
+MAY["runtime/execute"] = CORE + TRANSPORT + ["compose", "compose/algorithms", "runtime/element", "runtime/bind"]
+LIBRARY = list(MAY)
+MAY["tools"] = LIBRARY
 
 # Algorithms do arithmetic on ranks and chunks: nothing that moves or reads bytes.
 OUTSIDE = re.compile(r"^(mpi|ucp/|ucs/|uct/|cuda|nccl|hwloc|pthread|sys/socket)")
-PURE = ["base", "plan", "ring", "mst", "direct", "doubling", "compose"]
+PURE = ["base", "plan", *ALGORITHMS, *COMPOSE]
 
-INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
 
-def breach(root, folder, quote, target):
-    """The rule that `#include target` breaks in `folder` (None: a public header), or None."""
-    first = target.split("/")[0]
-    if first == "meshcoll":
-        if not (root / "include" / target).is_file():
-            return "there is no include/" + target
-        return None
+def breach(root, room, quote, target):
+    """The rule that `#include target` breaks in `room` (None: a public header), or None."""
+    if target.startswith("meshcoll/"):
+        return None if (root / "include" / target).is_file() else "there is no include/" + target
     if quote == "<":
-        if folder in PURE and OUTSIDE.match(target):
-            return f"{folder}/ works on ranks and chunks: no {target} there"
+        if room in PURE and OUTSIDE.match(target):
+            return f"{room}/ works on ranks and chunks: no {target} there"
         return None
-    if folder is None:
+    if room is None:
         return "a public header includes public and system headers only"
-    if first not in MAY or "/" not in target:
+    if not (root / "src" / target).is_file():
         return 'write it from src/ as root: "folder/file.h"'
-    if first != folder and first not in MAY[folder]:
-        allowed = ", ".join(MAY[folder]) or "nothing else"
-        return f"{folder}/ may include {allowed}; not {first}/"
+    other = str(pathlib.PurePath(target).parent)
+    if other != room and other not in MAY[room]:
+        return f"{room}/ may include {', '.join(MAY[room]) or 'nothing else'}; not {other}/"
     return None
+
+
+def check_rooms(root, files):
+    bad = []
+    for path, text in files.items():
+        room = str(pathlib.PurePath(path).relative_to("src").parent) if path.startswith("src/") else None
+        if room is not None and room not in MAY:
+            bad.append(f"{path}:1: src/{room} is no known room: expected one of {', '.join(MAY)}")
+            continue
+        for found in INCLUDE.finditer(text):
+            rule = breach(root, room, *found.groups())
+            if rule:
+                line = text.count("\n", 0, found.start(1)) + 1
+                bad.append(f"{path}:{line}: {found.group().strip()}: {rule}")
+    return bad
+
+
+# Circles ------------------------------------------------------------------------------------------
+
+def blank(text):
+    """Without comments, strings and preprocessor lines."""
+    text = re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.DOTALL)
+    text = re.sub(r'"(\\.|[^"\\\n])*"', '""', text)
+    return re.sub(r"^[ \t]*#(\\\n|[^\n])*", "", text, flags=re.MULTILINE)
+
+
+def top_level(text):
+    """(head, body) of what stands at top level; declarations have no body."""
+    depth = start = body = 0
+    for i, c in enumerate(text):
+        if c == "{":
+            depth += 1
+            body = i if depth == 1 else body
+        elif c == "}":
+            depth -= 1
+            if depth == 0:
+                yield text[start:body].strip(), text[body:i + 1]
+                start = i + 1
+        elif c == ";" and depth == 0:
+            yield text[start:i].strip(), ""
+            start = i + 1
+
+
+def defined(head, body):
+    """The name with external linkage that it defines, or None."""
+    if not body or re.match(r"(static|typedef)\b", head):
+        return None
+    found = re.search(r"((?:mc|meshcoll)_\w+)\s*(\[[^\]]*\]\s*)*=$", head) or \
+        re.match(r"[\w\s*]*?\b((?:mc|meshcoll)_\w+)\s*\(", head)
+    return found.group(1) if found else None
+
+
+def needs_of(files):
+    """file -> {file that it needs: why}"""
+    parts = {path: list(top_level(blank(text))) for path, text in files.items()}
+    owner = {}
+    for path, chunks in parts.items():
+        for head, body in chunks:
+            name = defined(head, body) if path.endswith(".c") else None
+            if name:
+                owner[name] = path
+    needs = {path: {} for path in files}
+    for path, text in files.items():
+        for quote, target in INCLUDE.findall(text):
+            for there in ("src/" + target, str(pathlib.PurePath(path).parent / target)):
+                if quote == '"' and there in files:
+                    needs[path][there] = "#include"
+                    break
+        for head, body in parts[path]:
+            if path.endswith(".h") and not head.startswith("static"):
+                continue
+            for name in re.findall(r"\b(?:mc|meshcoll)_\w+", body):
+                there = owner.get(name, path)
+                if there != path and there[:-2] != path[:-2]:
+                    needs[path].setdefault(there, name)
+    return needs
+
+
+def circle_in(needs):
+    """A list of files each of which needs the next, and the last the first; or None."""
+    done, trail = set(), []
+
+    def follow(path):
+        if path in trail:
+            return trail[trail.index(path):]
+        if path in done:
+            return None
+        trail.append(path)
+        for there in needs[path]:
+            found = follow(there)
+            if found:
+                return found
+        trail.pop()
+        done.add(path)
+        return None
+
+    sys.setrecursionlimit(10000)
+    for path in needs:
+        found = follow(path)
+        if found:
+            return found
+    return None
+
+
+def check_circles(files):
+    needs = needs_of(files)
+    found = circle_in(needs)
+    if not found:
+        return []
+    names = [f"{a} needs {b} ({needs[a][b]})" for a, b in zip(found, found[1:] + found[:1])]
+    return ["a circle: " + ", ".join(names)]
 
 
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parents[1])
-    files = sorted(p for d in ("src", "include") for p in (root / d).rglob("*.[ch]"))
-    bad = 0
 
-    for path in files:
-        name = path.relative_to(root)
-        folder = name.parts[1] if name.parts[0] == "src" else None
-        if folder is not None and folder not in MAY:
-            print(f"{name}:1: src/{folder} is no known folder: expected one of {', '.join(MAY)}")
-            bad += 1
-            continue
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-            found = INCLUDE.match(line)
-            rule = found and breach(root, folder, *found.groups())
-            if rule:
-                print(f"{name}:{number}: {line.strip()}: {rule}")
-                bad += 1
+    def read(*folders):
+        paths = sorted(p for d in folders for p in (root / d).rglob("*.[ch]"))
+        return {str(p.relative_to(root)): p.read_text(encoding="utf-8") for p in paths}
 
+    library = read("src", "include")
+    bench = {}
+    bad = check_rooms(root, library)
+    for line in bad:
+        print(line)
+    files = len(library) + len(bench)
     if bad:
-        print(f"arrows: {bad} broken in {len(files)} files")
+        print(f"arrows: {len(bad)} broken in {files} files")
         return 1
-    print(f"arrows: {len(files)} files, all point one way")
+    print(f"arrows: {files} files, all point one way, and none in a circle")
     return 0
 
 

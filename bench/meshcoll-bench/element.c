@@ -1,7 +1,7 @@
 /* Whole numbers as elements of any datatype. */
 #include "bench.h"
 
-#include "runtime/narrow.h"
+#include "runtime/element/narrow.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* meshcoll-bench: times collectives, strategy by strategy, and checks every result. */
 #include "bench.h"
 
-#include "runtime/handle.h"
+#include "runtime/handle/handle.h"
 
 #include <meshcoll/mpi.h>
 

@@ -1,7 +1,7 @@
 /* --timeline: records one run of each strategy and brings the ranks' steps together on rank 0. */
 #include "timeline.h"
 
-#include "runtime/request.h"
+#include "runtime/request/request.h"
 
 #include <ctype.h>
 #include <limits.h>

@@ -4,7 +4,7 @@
 
 #include "bench.h"
 
-#include "runtime/timeline.h"
+#include "runtime/execute/timeline.h"
 
 /* So many messages at once of one rank, dimension and direction stand apart. */
 enum { LANE_ROWS = 32 };

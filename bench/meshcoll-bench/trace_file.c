@@ -3,7 +3,7 @@
  * thread per dimension and direction, more where messages overlap, and one for local work. Times are
  * microseconds. docs/bench.md lists the fields.
  */
-#include "runtime/handle.h"
+#include "runtime/handle/handle.h"
 #include "timeline.h"
 
 #include <errno.h>

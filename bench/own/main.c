@@ -3,7 +3,7 @@
  * ranks of a mesh run in this process over the transport of the tests, which moves bytes by memcpy;
  * bench/own/instructions.sh counts the instructions of the same runs, function by function.
  */
-#include "runtime/inproc.h"
+#include "runtime/create/inproc.h"
 
 #include "base/base.h"
 

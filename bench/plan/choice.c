@@ -1,7 +1,7 @@
 #include "choice.h"
 
 #include "compose/planner.h"
-#include "runtime/choice.h"
+#include "runtime/choose/choice.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 
 #include "compose/planner.h"
 #include "compose/registry.h"
-#include "runtime/choice.h"
+#include "runtime/choose/choice.h"
 
 #include <stdio.h>
 #include <stdlib.h>

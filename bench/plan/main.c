@@ -8,7 +8,7 @@
 #include "heap.h"
 
 #include "compose/strategy.h"
-#include "runtime/executor.h"
+#include "runtime/execute/executor.h"
 
 #include <getopt.h>
 #include <stdio.h>

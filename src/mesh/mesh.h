@@ -76,10 +76,19 @@ int32_t mc_mesh_place(const mc_mesh_t *mesh, int32_t rank);
 int32_t mc_mesh_rank_at(const mc_mesh_t *mesh, int32_t place);
 void mc_mesh_coords(const mc_mesh_t *mesh, int32_t rank, int32_t coord[MC_MAX_DIMS]);
 int32_t mc_mesh_rank(const mc_mesh_t *mesh, const int32_t coord[MC_MAX_DIMS]);
-/* Places per step of dimension d, the product of the extents inside it. */
-int32_t mc_mesh_stride(const mc_mesh_t *mesh, int32_t dim);
 /* Ranks that agree in dimension d and all outside of it, of those that stand first along each of `single` (a bit each). */
-int32_t mc_mesh_crowd(const mc_mesh_t *mesh, int32_t dim, unsigned single);
+static inline int32_t mc_mesh_crowd(const mc_mesh_t *mesh, int32_t dim, unsigned single)
+{
+    int32_t ranks = 1;
+    for (int32_t d = dim + 1; d < mesh->ndims; d++)
+        ranks *= single >> d & 1 ? 1 : mesh->dim[d].extent;
+    return ranks;
+}
+/* Places per step of dimension d, the product of the extents inside it. */
+static inline int32_t mc_mesh_stride(const mc_mesh_t *mesh, int32_t dim)
+{
+    return mc_mesh_crowd(mesh, dim, 0);
+}
 /* Ranks [*first, *first + n) differ from `rank` in dimension d or further in only; returns n. Who
  * leads does not matter. */
 int32_t mc_mesh_span(const mc_mesh_t *mesh, int32_t dim, int32_t rank, int32_t *first);

@@ -1,4 +1,4 @@
-#include "runtime/choice.h"
+#include "runtime/choose/choice.h"
 #include "tools/plan_request.h"
 
 #include <string.h>

@@ -3,7 +3,7 @@
 #define MC_TOOLS_TOPO_H
 
 #include "mesh/link.h"
-#include "runtime/places.h"
+#include "runtime/place/places.h"
 #include "tools/tool.h"
 
 extern const mc_command_t mc_topo_command;

@@ -1,7 +1,7 @@
 #include "tools/topo.h"
 
-#include "runtime/places_mpi.h"
-#include "runtime/tuned.h"
+#include "runtime/create/tuned.h"
+#include "runtime/place/places_mpi.h"
 #include "tools/show.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #define MC_TOOLS_TUNE_H
 
 #include "compose/registry.h"
-#include "runtime/tuned.h"
+#include "runtime/create/tuned.h"
 #include "tools/tool.h"
 #include "tools/tune_fit.h"
 

@@ -1,4 +1,4 @@
-#include "runtime/places_mpi.h"
+#include "runtime/place/places_mpi.h"
 #include "tools/show.h"
 #include "tools/tune.h"
 

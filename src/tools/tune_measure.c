@@ -9,9 +9,9 @@
 
 #include <meshcoll/mpi.h>
 
-#include "runtime/choice.h"
-#include "runtime/datatype.h"
-#include "runtime/hold.h"
+#include "runtime/choose/choice.h"
+#include "runtime/element/datatype.h"
+#include "runtime/execute/hold.h"
 #include "tools/tune_batch.h"
 #include "tools/tune_fit.h"
 #include "tools/tune_points.h"

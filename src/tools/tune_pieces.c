@@ -7,9 +7,9 @@
 
 #include <meshcoll/mpi.h>
 
-#include "runtime/handle.h"
+#include "runtime/handle/handle.h"
 #include "tools/tune_batch.h"
-#include "transport/shm_memory.h"
+#include "transport/shm/shm_memory.h"
 
 #include <math.h>
 #include <stdlib.h>

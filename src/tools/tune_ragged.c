@@ -8,7 +8,7 @@
 
 #include <meshcoll/mpi.h>
 
-#include "runtime/handle.h"
+#include "runtime/handle/handle.h"
 
 #include <string.h>
 

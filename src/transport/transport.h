@@ -94,7 +94,7 @@ enum {
     MC_TAG_KIND_BITS = 2,
     MC_TAG_SEQ_BITS = 18
 };
-/* A message of no bytes the other way, by which its receiver asks for that message or says to have it (runtime/credit.h). */
+/* A message of no bytes the other way, by which its receiver asks for that message or says to have it (runtime/execute/credit.h). */
 #define MC_TAG_CREDIT (UINT64_C(1) << MC_TAG_SEQ_BITS)
 /* The last message of a pair in an operation. Ranks that disagree about a count cut their vectors into other numbers of
  * messages, which may be of equal lengths: then the last one never matches, and no rank takes a part for the whole. */

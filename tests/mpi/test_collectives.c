@@ -7,7 +7,7 @@
  */
 #include <meshcoll/mpi.h>
 
-#include "runtime/handle.h"
+#include "runtime/handle/handle.h"
 #include "support/call.h"
 #include "support/case.h"
 #include "support/element.h"

@@ -1,6 +1,6 @@
 /* The pair types as MPI programs declare them, and a user's operation that does not commute, beside
  * MPI's own results. */
-#include "runtime/handle.h"
+#include "runtime/handle/handle.h"
 #include "support/shuffled.h"
 
 #include <meshcoll/mpi.h>

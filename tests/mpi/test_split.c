@@ -1,7 +1,7 @@
 /* Sub-meshes of a mesh: who is in them, that they compute, beside each other and in any order. */
 #include <meshcoll/mpi.h>
 
-#include "runtime/handle.h"
+#include "runtime/handle/handle.h"
 #include "support/case.h"
 #include "support/shuffled.h"
 

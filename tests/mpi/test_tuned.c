@@ -4,7 +4,7 @@
  */
 #include <meshcoll/mpi.h>
 
-#include "runtime/tuned.h"
+#include "runtime/create/tuned.h"
 
 #include <stdio.h>
 #include <stdlib.h>

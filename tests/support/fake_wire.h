@@ -3,7 +3,7 @@
 #define MC_TESTS_SUPPORT_FAKE_WIRE_H
 
 #include "mesh/link.h"
-#include "runtime/executor.h"
+#include "runtime/execute/executor.h"
 #include "support/plans.h"
 
 #include <stdlib.h>

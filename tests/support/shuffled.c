@@ -1,7 +1,7 @@
 #include "support/shuffled.h"
 
-#include "runtime/handle.h"
-#include "runtime/places_mpi.h"
+#include "runtime/create/create.h"
+#include "runtime/place/places_mpi.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* Alltoall: its plans, what goes over which link, and where blocks lie on the way. */
-#include "runtime/inproc.h"
-#include "runtime/request.h"
+#include "runtime/create/inproc.h"
+#include "runtime/request/request.h"
 #include "support/case.h"
 #include "support/plans.h"
 #include "support/strategies.h"

@@ -1,7 +1,7 @@
 /* Ranks are processes of one machine that may not do with each other what those of one user may: they decide alike, at
  * creation, what they do instead. */
-#include "runtime/handle.h"
-#include "transport/shm_memory.h"
+#include "runtime/handle/handle.h"
+#include "transport/shm/shm_memory.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

@@ -4,8 +4,8 @@
  */
 #include "compose/strategy.h"
 #include "mesh/aligned.h"
-#include "runtime/datatype.h"
-#include "runtime/inproc.h"
+#include "runtime/create/inproc.h"
+#include "runtime/element/datatype.h"
 #include "support/element.h"
 
 #include <criterion/criterion.h>

@@ -1,5 +1,5 @@
 /* Boxes found and given, the order of their ranks, and their transports. */
-#include "runtime/boxes.h"
+#include "runtime/place/boxes.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -1,7 +1,9 @@
 /* Calls that do not wait: several at once, complete in any order, served by requests that are used
  * again as each rank sees fit. All ranks are in this process. */
-#include "runtime/calls.h"
-#include "runtime/inproc.h"
+#include "runtime/call/calls.h"
+#include "runtime/create/inproc.h"
+#include "runtime/progress/progress.h"
+#include "runtime/request/numbers.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

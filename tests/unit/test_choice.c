@@ -1,6 +1,6 @@
 /* Choices are remembered by exact size, bounded in number, and forgotten alike by whoever asks alike. */
-#include "runtime/choice.h"
-#include "runtime/hold.h"
+#include "runtime/choose/choice.h"
+#include "runtime/execute/hold.h"
 
 #include <criterion/criterion.h>
 
@@ -160,7 +160,7 @@ Test(choice, forced_ones_hold_until_they_are_not)
     cr_expect(mc_strategy_equal(&bcast_of(&at, 64, 0)->best.strategy, &best.strategy));
 }
 
-/* A message is held back as a whole (runtime/hold.h). */
+/* A message is held back as a whole (runtime/execute/hold.h). */
 Test(choice, cuts_what_all_send_to_all)
 {
     static const char *const meshes[] = {"box=4+3+1", "box=4,gpu=4"};

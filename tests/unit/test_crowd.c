@@ -1,4 +1,4 @@
-#include "runtime/crowd.h"
+#include "runtime/place/crowd.h"
 
 #include <criterion/criterion.h>
 #include <sched.h>

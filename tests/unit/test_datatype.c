@@ -1,7 +1,7 @@
 /* The reduction kernels: every instruction set of this machine against definitions of the test's own,
  * over all datatypes, operations, lengths, places and alignments. */
-#include "runtime/datatype.h"
-#include "runtime/narrow.h"
+#include "runtime/element/datatype.h"
+#include "runtime/element/narrow.h"
 #include "support/element.h"
 
 #include <criterion/criterion.h>

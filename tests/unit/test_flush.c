@@ -1,5 +1,5 @@
 /* The end of a run over two transports, and how many of them there may be. */
-#include "runtime/flush.h"
+#include "runtime/execute/flush.h"
 #include "support/fake_wire.h"
 
 #include <criterion/criterion.h>

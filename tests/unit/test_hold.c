@@ -1,6 +1,6 @@
 /* Sends that are held for a message of another: which, until when, and that nobody waits for ever. */
 #include "plan/match.h"
-#include "runtime/hold.h"
+#include "runtime/execute/hold.h"
 #include "support/fake_wire.h"
 #include "support/places.h"
 #include "support/plans.h"
@@ -12,7 +12,7 @@
 
 /* Program order ----------------------------------------------------------------------------------- */
 
-/* Does this send wait for its receiver: is it one of several to one, or from one (runtime/credit.h)? */
+/* Does this send wait for its receiver: is it one of several to one, or from one (runtime/execute/credit.h)? */
 static bool waits(const mc_plan_t *plan, const mc_step_t *s)
 {
     return mc_op_sends((mc_op_t)s->op) &&

@@ -1,6 +1,6 @@
 /* From start to wait nothing is allocated, and nothing is freed; nor by calls that come again. */
 #include "base/base.h"
-#include "runtime/inproc.h"
+#include "runtime/create/inproc.h"
 #include "support/allocations.h"
 
 #include <criterion/criterion.h>

@@ -1,10 +1,10 @@
 /* Each allocation in turn fails: whoever meets it says so, has nothing left over, and works again after. */
 #include "compose/planner.h"
 #include "plan/verify.h"
-#include "runtime/boxes.h"
-#include "runtime/inproc.h"
+#include "runtime/create/inproc.h"
+#include "runtime/place/boxes.h"
 #include "support/allocations.h"
-#include "transport/shm.h"
+#include "transport/shm/shm.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  */
 #include "compose/planner.h"
 #include "plan/verify.h"
-#include "runtime/inproc.h"
+#include "runtime/create/inproc.h"
 #include "support/plans.h"
 
 #include <criterion/criterion.h>

@@ -1,7 +1,8 @@
 /* From the call to the wire, all ranks in this process: every collective, strategy and shape. */
 #include "mesh/mesh.h"
-#include "runtime/handle.h"
-#include "runtime/inproc.h"
+#include "runtime/create/create.h"
+#include "runtime/create/inproc.h"
+#include "runtime/handle/handle.h"
 #include "support/case.h"
 #include "support/element.h"
 #include "support/strategies.h"
@@ -186,7 +187,7 @@ Test(runtime, three_dimensions)
     sweep("x=2,y=1,z=3");
 }
 
-/* Where sends stream, messages that are too much at once wait for credits (runtime/credit.h). A request
+/* Where sends stream, messages that are too much at once wait for credits (runtime/execute/credit.h). A request
  * begins anew each time. */
 static void stream(const char *mesh, meshcoll_collective_t collective, size_t count)
 {

@@ -1,7 +1,7 @@
 /* Two and more ends of the shared-memory transport in one process, which reads its own memory. */
-#include "transport/shm.h"
-#include "transport/shm_link.h"
-#include "transport/shm_memory.h"
+#include "transport/shm/shm.h"
+#include "transport/shm/shm_link.h"
+#include "transport/shm/shm_memory.h"
 
 #include <criterion/criterion.h>
 #include <poll.h>

@@ -1,10 +1,10 @@
 /* Messages to several ranks through their sender's board: three ends of the transport in one process. */
-#include "runtime/alike.h"
+#include "runtime/execute/alike.h"
 #include "support/plans.h"
 #include "support/strategies.h"
-#include "transport/shm.h"
-#include "transport/shm_board.h"
-#include "transport/shm_memory.h"
+#include "transport/shm/shm.h"
+#include "transport/shm/shm_board.h"
+#include "transport/shm/shm_memory.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

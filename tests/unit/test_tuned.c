@@ -1,4 +1,4 @@
-#include "runtime/tuned.h"
+#include "runtime/create/tuned.h"
 
 #include "base/file.h"
 

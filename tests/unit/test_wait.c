@@ -1,5 +1,6 @@
 /* Waiting, where a descriptor says all the time that there is news. */
-#include "runtime/threads.h"
+#include "runtime/progress/threads.h"
+#include "runtime/progress/wait.h"
 
 #include <criterion/criterion.h>
 #include <sched.h>

@@ -1,0 +1,147 @@
+/* Making meshes of boxes of given sizes (ragged.c). */
+#include "mesh/mesh.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Meshes are copied freely, so lists of sizes are never freed; equal ones are kept once. */
+static _Atomic(const mc_boxes_t *) known;
+
+static bool has_sizes(const mc_boxes_t *boxes, const int32_t *sizes, int32_t n)
+{
+    bool same = boxes->n == n;
+    for (int32_t b = 0; same && b < n; b++)
+        same = boxes->first[b + 1] - boxes->first[b] == sizes[b];
+    return same;
+}
+
+static const mc_boxes_t *find_known(const mc_boxes_t *boxes, const int32_t *sizes, int32_t n)
+{
+    while (boxes && !has_sizes(boxes, sizes, n))
+        boxes = boxes->next;
+    return boxes;
+}
+
+static mc_boxes_t *make_boxes(const int32_t *sizes, int32_t n)
+{
+    mc_boxes_t *const boxes = malloc(sizeof *boxes + ((size_t)n + 1) * sizeof boxes->first[0]);
+    if (!boxes)
+        return NULL;
+    boxes->n = n;
+    boxes->fewest = boxes->most = sizes[0];
+    boxes->first[0] = 0;
+    for (int32_t b = 0; b < n; b++) {
+        boxes->fewest = sizes[b] < boxes->fewest ? sizes[b] : boxes->fewest;
+        boxes->most = sizes[b] > boxes->most ? sizes[b] : boxes->most;
+        boxes->first[b + 1] = boxes->first[b] + sizes[b];
+    }
+    return boxes;
+}
+
+/* NULL: out of memory. Of two threads that add the same, the second finds the first one's. */
+static const mc_boxes_t *keep_boxes(const int32_t *sizes, int32_t n)
+{
+    const mc_boxes_t *latest = atomic_load(&known);
+    const mc_boxes_t *found = find_known(latest, sizes, n);
+    mc_boxes_t *const made = found ? NULL : make_boxes(sizes, n);
+    while (made && !found) {
+        made->next = latest;
+        if (atomic_compare_exchange_weak(&known, &latest, made))
+            return made;
+        found = find_known(latest, sizes, n);
+    }
+    free(made);
+    return found;
+}
+
+static void add_dim(mc_mesh_t *mesh, const char *name, int32_t extent)
+{
+    mc_dim_t *const dim = &mesh->dim[mesh->ndims++];
+    mc_text_t text = mc_text(dim->name, sizeof dim->name);
+    mc_text_add(&text, "%s", name);
+    dim->extent = extent;
+}
+
+static int check_text(const mc_mesh_t *mesh)
+{
+    char buffer[MC_MESH_TEXT];
+    mc_text_t text = mc_text(buffer, sizeof buffer);
+    mc_mesh_print(mesh, &text);
+    if (text.length < sizeof buffer)
+        return MESHCOLL_OK;
+    return mc_fail(MESHCOLL_ERR_MESH,
+                   "the %d boxes have too many sizes by turns: a mesh's text has at most %d "
+                   "characters; let boxes of one size follow each other",
+                   mesh->ragged->n, MC_MESH_TEXT - 1);
+}
+
+/* Places that nobody takes are numbered too. */
+static int check_places(const mc_mesh_t *mesh)
+{
+    const mc_boxes_t *const boxes = mesh->ragged;
+    int64_t places = 1; /* of 2^22 ranks less than 2^22 x 2^23 */
+    for (int32_t d = 0; d < mesh->ndims; d++)
+        places *= mesh->dim[d].extent;
+    if (places <= INT32_MAX)
+        return MESHCOLL_OK;
+    return mc_fail(MESHCOLL_ERR_MESH,
+                   "the %d boxes are too unequal, %d to %d ranks: the grid that they are a part of "
+                   "has %lld places, and at most 2^31 - 1 are numbered; leave the small boxes out",
+                   boxes->n, boxes->fewest, boxes->most, (long long)places);
+}
+
+static int check_ranks(const int32_t *sizes, int32_t n)
+{
+    int64_t ranks = 0;
+    for (int32_t b = 0; b < n; b++)
+        ranks += sizes[b];
+    return ranks <= MC_MESH_RANKS
+               ? MESHCOLL_OK
+               : mc_fail(MESHCOLL_ERR_MESH,
+                         "a mesh has at most 2^22 = %d ranks; %d boxes have %lld", MC_MESH_RANKS, n,
+                         (long long)ranks);
+}
+
+int mc_mesh_of_boxes(const char *name, const int32_t *sizes, int32_t n, mc_mesh_t *mesh)
+{
+    mc_mesh_t m = {0};
+    if (check_ranks(sizes, n))
+        return MESHCOLL_ERR_MESH;
+    const mc_boxes_t *const boxes = keep_boxes(sizes, n);
+    if (!boxes)
+        return mc_fail_memory("a mesh");
+    const int32_t least = boxes->fewest;
+    if (strcmp(name, "gpu") == 0 || strcmp(name, "fold") == 0)
+        return mc_fail(MESHCOLL_ERR_PARSE,
+                       "boxes of unequal sizes have dimensions gpu and fold inside, so they are "
+                       "called otherwise, as in box=8+8+4; got %s",
+                       name);
+    m.size = boxes->first[n];
+    add_dim(&m, name, n);
+    add_dim(&m, "gpu", least);
+    if (boxes->most > least) {
+        m.ragged = boxes;
+        add_dim(&m, "fold", (boxes->most + least - 1) / least);
+    }
+    int status = m.ragged ? check_text(&m) : MESHCOLL_OK;
+    if (!status && m.ragged)
+        status = check_places(&m);
+    if (!status)
+        *mesh = m;
+    return status;
+}
+
+mc_mesh_t mc_mesh_led_by(const mc_mesh_t *mesh, int32_t rank)
+{
+    mc_mesh_t led = *mesh;
+    led.leader = mesh->ragged ? rank : 0;
+    return led;
+}
+
+mc_mesh_t mc_mesh_flat(const mc_mesh_t *mesh)
+{
+    mc_mesh_t flat = {.size = mesh->size};
+    add_dim(&flat, "rank", mesh->size);
+    return flat;
+}

@@ -1,0 +1,364 @@
+#include "runtime/bind/binding.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int mc_workspace_reserve(mc_workspace_t *workspace, size_t bytes)
+{
+    if (bytes <= workspace->bytes)
+        return MESHCOLL_OK;
+    void *base = NULL;
+    if (posix_memalign(&base, 64, bytes))
+        return mc_fail_memory("scratch");
+    free(workspace->base);
+    workspace->base = base;
+    workspace->bytes = bytes;
+    return MESHCOLL_OK;
+}
+
+void mc_workspace_free(mc_workspace_t *workspace)
+{
+    free(workspace->base);
+    *workspace = (mc_workspace_t){0};
+}
+
+static bool brings_out(const mc_step_t *s)
+{
+    return s->op == MC_OP_COPY && s->src == MC_SCRATCH && s->dst == MC_OUT && s->first == s->to;
+}
+
+/* Backwards: what is written to SCRATCH after its copy to OUT is met before it. */
+static void note_write(mc_binding_t *b, mc_bitmap_t *spoiled, const mc_step_t *s, uint32_t chunk)
+{
+    const bool taken = mc_bitmap_has(&b->lent, chunk);
+    if (brings_out(s) && !taken && !mc_bitmap_has(spoiled, chunk))
+        mc_bitmap_set(&b->lent, chunk, 1);
+    else if (s->dst == MC_OUT || !taken)
+        mc_bitmap_set(spoiled, chunk, 1);
+}
+
+static bool is_lent(const mc_binding_t *b, uint32_t chunk)
+{
+    return chunk < b->lent.bits && mc_bitmap_has(&b->lent, chunk);
+}
+
+static void find_lent(mc_binding_t *b, mc_bitmap_t *spoiled)
+{
+    const mc_plan_t *const plan = b->plan;
+    for (uint32_t i = plan->n_steps; i-- > 0;) {
+        const mc_step_t *const s = &plan->step[i];
+        for (uint32_t k = 0; mc_op_writes((mc_op_t)s->op) && k < s->nrun; k++)
+            for (uint32_t c = s->to + k * s->stride, j = 0; j < s->run; j++)
+                if (c + j < plan->n_chunks)
+                    note_write(b, spoiled, s, c + j);
+    }
+    for (uint32_t w = 0; w < spoiled->bits / 64 + 1; w++)
+        b->lent.word[w] &= ~spoiled->word[w];
+    b->all_lent = true;
+    for (uint32_t i = 0; i < plan->n_steps; i++) {
+        const mc_step_t *const s = &plan->step[i];
+        for (uint32_t k = 0; mc_op_writes((mc_op_t)s->op) && s->dst == MC_SCRATCH && k < s->nrun;
+             k++)
+            for (uint32_t j = 0; j < s->run; j++)
+                b->all_lent = b->all_lent && is_lent(b, s->to + k * s->stride + j);
+    }
+}
+
+static int init_lent(mc_binding_t *b)
+{
+    const mc_plan_t *const plan = b->plan;
+    uint32_t i = 0;
+    while (i < plan->n_steps && !brings_out(&plan->step[i]))
+        i++;
+    if (i == plan->n_steps || plan->in != MC_HOLDS_WHOLE || plan->out != MC_HOLDS_WHOLE)
+        return MESHCOLL_OK;
+    mc_bitmap_t spoiled;
+    int status = mc_bitmap_init(&spoiled, plan->n_chunks);
+    if (status)
+        return status;
+    status = mc_bitmap_init(&b->lent, plan->n_chunks);
+    if (!status)
+        find_lent(b, &spoiled);
+    mc_bitmap_free(&spoiled);
+    return status;
+}
+
+int mc_binding_init(mc_binding_t *b, const mc_plan_t *plan)
+{
+    mc_bound_t *const step = calloc((size_t)plan->n_steps + 1, sizeof *step);
+    if (!step)
+        return mc_fail_memory("a binding");
+    *b = (mc_binding_t){.plan = plan, .step = step};
+    const int status = init_lent(b);
+    if (status)
+        mc_binding_free(b);
+    return status;
+}
+
+void mc_binding_free(mc_binding_t *b)
+{
+    for (int i = 0; i < MC_BUFFERS; i++)
+        mc_blocks_free(&b->blocks[i]);
+    mc_bitmap_free(&b->lent);
+    free(b->from);
+    free(b->to);
+    free(b->step);
+    *b = (mc_binding_t){0};
+}
+
+/* Does the vector consist of one block per rank? */
+static bool has_blocks(const mc_plan_t *plan)
+{
+    switch (plan->collective) {
+    case MESHCOLL_BCAST:
+    case MESHCOLL_REDUCE:
+    case MESHCOLL_ALLREDUCE:
+        return false;
+    default:
+        return true;
+    }
+}
+
+static const mc_blocks_t *blocks_of(const mc_binding_t *b, mc_buffer_t buffer)
+{
+    return &b->blocks[buffer == MC_SCRATCH && !b->blocks[MC_SCRATCH].before ? MC_OUT : buffer];
+}
+
+/* Elements before chunk c of the vector, in chunk order. */
+static size_t elements_before(const mc_binding_t *b, mc_buffer_t buffer, uint32_t c)
+{
+    const mc_layout_t *const l = &b->plan->layout;
+    const mc_blocks_t *const blocks = blocks_of(b, buffer);
+    const size_t count = b->operands.count;
+    if (!has_blocks(b->plan))
+        return mc_even_start(count, b->plan->n_chunks, c);
+    if (blocks->before)
+        return blocks->before[c];
+    const uint32_t segment = c / l->per_segment, home = c % l->per_segment;
+    const size_t whole = mc_even_start(count, l->segments, segment) * l->per_segment;
+    return home ? whole + mc_even_part(count, l->segments, segment) * home : whole;
+}
+
+/* The same over pairs, where all are alike. */
+static size_t pairs_before(const mc_binding_t *b, uint32_t c)
+{
+    const mc_plan_t *const plan = b->plan;
+    const uint32_t segments = plan->layout.segments, in_part = c % mc_plan_part(plan);
+    const uint32_t per_segment = plan->layout.per_segment * plan->depth;
+    const uint32_t segment = in_part / per_segment;
+    const size_t count = b->operands.count, parts = c / mc_plan_part(plan);
+    return (parts * count + mc_even_start(count, segments, segment)) * per_segment +
+           mc_even_part(count, segments, segment) * (in_part % per_segment);
+}
+
+/* The same over the chunks of SCRATCH, where the vector's come twice. */
+static size_t all_before(const mc_binding_t *b, mc_buffer_t buffer, uint32_t c)
+{
+    const uint32_t n = b->plan->n_chunks;
+    if (buffer == MC_SCRATCH && b->blocks[MC_SCRATCH].before)
+        return b->blocks[MC_SCRATCH].before[c - b->plan->scratch_first];
+    if (buffer == MC_SCRATCH && b->plan->depth)
+        return pairs_before(b, c);
+    return c <= n ? elements_before(b, buffer, c)
+                  : elements_before(b, buffer, n) + elements_before(b, buffer, c - n);
+}
+
+static size_t bytes_of(const mc_binding_t *b, mc_buffer_t buffer, uint32_t first, uint32_t n)
+{
+    return (all_before(b, buffer, first + n) - all_before(b, buffer, first)) * b->element;
+}
+
+/* What a step reads, or else writes, says how much it moves. */
+static mc_buffer_t buffer_of(const mc_step_t *s)
+{
+    return (mc_buffer_t)(mc_op_reads((mc_op_t)s->op) ? s->src : s->dst);
+}
+
+static size_t step_bytes(const mc_binding_t *b, const mc_step_t *s)
+{
+    const uint32_t first = mc_op_reads((mc_op_t)s->op) ? s->first : s->to;
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < s->nrun; i++)
+        bytes += bytes_of(b, buffer_of(s), first + i * s->stride, s->run);
+    return bytes;
+}
+
+static int fill_blocks(mc_binding_t *b, const mc_operands_t *o)
+{
+    const mc_layout_t *const layout = &b->plan->layout;
+    if (!has_blocks(b->plan))
+        return MESHCOLL_OK;
+    int status = mc_blocks_fill(layout, b->block_of, o->in_counts, o->count, o->in_displs,
+                                &b->blocks[MC_IN]);
+    if (!status)
+        status = mc_blocks_fill(layout, b->block_of, o->out_counts, o->count, o->out_displs,
+                                &b->blocks[MC_OUT]);
+    return status ? status
+                  : mc_blocks_fill_scratch(b->plan, o->passing, o->count, &b->blocks[MC_SCRATCH]);
+}
+
+/* Elements of OUT that hold results: of unequal blocks `count` is the elements of all. */
+static size_t results_of(const mc_binding_t *b, const mc_operands_t *o)
+{
+    const mc_plan_t *const plan = b->plan;
+    if (plan->out == MC_HOLDS_NONE)
+        return 0;
+    if (plan->out == MC_HOLDS_WHOLE || !o->out_counts)
+        return o->count;
+    return o->out_counts[b->block_of ? b->block_of[plan->rank] : plan->rank];
+}
+
+int mc_binding_measure(mc_binding_t *b, const mc_operands_t *operands)
+{
+    const mc_plan_t *const plan = b->plan;
+    const int status = fill_blocks(b, operands);
+    if (status)
+        return status;
+    b->operands = *operands;
+    b->reducer = mc_reducer(operands->datatype, operands->op);
+    b->element = meshcoll_datatype_size(operands->datatype);
+    b->results = results_of(b, operands);
+    b->lends = b->lent.bits > 0 && operands->in != operands->out;
+    b->scratch_bytes =
+        b->lends && b->all_lent ? 0 : bytes_of(b, MC_SCRATCH, plan->scratch_first, plan->n_scratch);
+    for (uint32_t i = 0; i < plan->n_steps; i++)
+        b->step[i].bytes = step_bytes(b, &plan->step[i]);
+    return MESHCOLL_OK;
+}
+
+/* How many of the chunks [c, c + n) lie back to back where the user has whole blocks. */
+static uint32_t blocks_together(const mc_binding_t *b, uint32_t n)
+{
+    const mc_layout_t *const l = &b->plan->layout;
+    if (l->segments > 1 || b->block_of || b->blocks[0].before)
+        return 1;
+    for (int32_t d = 0; d < l->mesh.ndims; d++)
+        if (l->order[0][d] != d)
+            return 1;
+    return n;
+}
+
+static char *block_at(const mc_binding_t *b, mc_buffer_t buffer, bool whole, uint32_t c)
+{
+    const mc_layout_t *const l = &b->plan->layout;
+    const mc_blocks_t *const blocks = blocks_of(b, buffer);
+    const uint32_t segment = c / l->per_segment, home = c % mc_blocks_period(l);
+    const size_t count = blocks->before ? blocks->count[home] : b->operands.count;
+    size_t element = mc_even_start(count, l->segments, segment);
+    if (whole && blocks->before) {
+        element += blocks->start[home];
+    } else if (whole) {
+        const int32_t rank = mc_layout_rank(l, c);
+        element += (size_t)(b->block_of ? b->block_of[rank] : rank) * count;
+    }
+    return (char *)(buffer == MC_IN ? b->operands.in : b->operands.out) + element * b->element;
+}
+
+/* How many of the `n` chunks of SCRATCH from `c` on lie where c lies, in OUT or not. */
+static uint32_t lent_alike(const mc_binding_t *b, uint32_t c, uint32_t n)
+{
+    uint32_t alike = 1;
+    while (alike < n && is_lent(b, c + alike) == is_lent(b, c))
+        alike++;
+    return alike;
+}
+
+/* Address of chunk c in a buffer; *n is cut to how many chunks follow it there without a gap. */
+static char *chunk_at(const mc_binding_t *b, mc_buffer_t buffer, uint32_t c, uint32_t *n)
+{
+    const mc_plan_t *const plan = b->plan;
+    if (buffer == MC_SCRATCH && b->lends) {
+        *n = lent_alike(b, c, *n);
+        buffer = is_lent(b, c) ? MC_OUT : MC_SCRATCH;
+    }
+    if (buffer == MC_SCRATCH)
+        return b->scratch + bytes_of(b, MC_SCRATCH, plan->scratch_first, c - plan->scratch_first);
+    if (!has_blocks(plan))
+        return (char *)(buffer == MC_IN ? b->operands.in : b->operands.out) +
+               elements_before(b, buffer, c) * b->element;
+    const bool whole = (buffer == MC_IN ? plan->in : plan->out) == MC_HOLDS_WHOLE;
+    *n = whole ? blocks_together(b, *n) : 1;
+    return block_at(b, buffer, whole, c);
+}
+
+static int grow_spans(mc_binding_t *b)
+{
+    const uint32_t capacity = b->capacity ? 2 * b->capacity : 64;
+    mc_span_t *const from = realloc(b->from, capacity * sizeof *from);
+    if (from)
+        b->from = from;
+    mc_span_t *const to = realloc(b->to, capacity * sizeof *to);
+    if (to)
+        b->to = to;
+    if (!from || !to)
+        return mc_fail_memory("a binding");
+    b->capacity = capacity;
+    return MESHCOLL_OK;
+}
+
+/* Appends a piece, or lengthens the step's last one where both sides go on without a gap. */
+static int add_piece(mc_binding_t *b, mc_bound_t *step, char *from, char *to, size_t bytes)
+{
+    if (bytes == 0)
+        return MESHCOLL_OK;
+    if (step->n > 0) {
+        mc_span_t *const f = &b->from[b->n_spans - 1], *const t = &b->to[b->n_spans - 1];
+        if ((!from || (char *)f->at + f->bytes == from) &&
+            (!to || (char *)t->at + t->bytes == to)) {
+            f->bytes = t->bytes = f->bytes + bytes;
+            return MESHCOLL_OK;
+        }
+    }
+    if (b->n_spans == b->capacity) {
+        const int status = grow_spans(b);
+        if (status)
+            return status;
+    }
+    b->from[b->n_spans] = (mc_span_t){.at = from, .bytes = bytes};
+    b->to[b->n_spans] = (mc_span_t){.at = to, .bytes = bytes};
+    b->n_spans++;
+    step->n++;
+    return MESHCOLL_OK;
+}
+
+static int place_run(mc_binding_t *b, const mc_step_t *s, mc_bound_t *step, uint32_t offset)
+{
+    const bool reads = mc_op_reads((mc_op_t)s->op), writes = mc_op_writes((mc_op_t)s->op);
+    for (uint32_t done = 0; done < s->run;) {
+        uint32_t n = s->run - done;
+        const uint32_t first = s->first + offset + done, to = s->to + offset + done;
+        char *const f = reads ? chunk_at(b, (mc_buffer_t)s->src, first, &n) : NULL;
+        char *const t = writes ? chunk_at(b, (mc_buffer_t)s->dst, to, &n) : NULL;
+        const int status =
+            add_piece(b, step, f, t, bytes_of(b, buffer_of(s), reads ? first : to, n));
+        if (status)
+            return status;
+        done += n;
+    }
+    return MESHCOLL_OK;
+}
+
+int mc_binding_place(mc_binding_t *b, char *scratch)
+{
+    b->scratch = scratch;
+    b->n_spans = 0;
+    for (uint32_t i = 0; i < b->plan->n_steps; i++) {
+        const mc_step_t *const s = &b->plan->step[i];
+        mc_bound_t *const step = &b->step[i];
+        step->at = b->n_spans;
+        step->n = 0;
+        for (uint32_t r = 0; r < s->nrun && step->bytes > 0; r++) {
+            const int status = place_run(b, s, step, r * s->stride);
+            if (status)
+                return status;
+        }
+    }
+    return MESHCOLL_OK;
+}
+
+void mc_binding_finish(const mc_binding_t *b)
+{
+    const int32_t ranks = b->plan->layout.mesh.size;
+    if (b->reducer.divide && b->results > 0 && ranks > 1)
+        b->reducer.divide(b->operands.out, b->results, ranks);
+}

@@ -1,0 +1,184 @@
+#include "runtime/call/calls.h"
+
+#include "runtime/call/group.h"
+#include "runtime/call/init.h"
+#include "runtime/call/start.h"
+#include "runtime/handle/args.h"
+#include "runtime/progress/failure.h"
+#include "runtime/progress/threads.h"
+#include "runtime/request/numbers.h"
+#include "runtime/request/request.h"
+
+/* What both ways of calling begin with. Whoever fails here has taken its number, so that the next
+ * call has the same one on all ranks. */
+static int enter(meshcoll_t *h, const meshcoll_args_t *given, mc_asked_t *asked)
+{
+    mc_call_number(h, given, asked);
+    const int status = mc_failure_check(h);
+    return status ? status : mc_args_check(h, given, &asked->args);
+}
+
+static int complete(meshcoll_request_t *r)
+{
+    mc_request_await(r);
+    return mc_request_tell(r);
+}
+
+static int run_anew(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier)
+{
+    mc_asked_t asked = {.is_barrier = is_barrier, .given = given};
+    meshcoll_request_t *r;
+    int status = enter(h, given, &asked);
+    if (status || asked.args.count == 0)
+        return status;
+    status = mc_call_start(h, &asked, &r);
+    return status ? status : complete(r);
+}
+
+static int run(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier)
+{
+    if (h->group_open)
+        return mc_group_add(h, given, is_barrier);
+    meshcoll_request_t *r = mc_call_find_known(h, given, is_barrier);
+    if (!r)
+        return run_anew(h, given, is_barrier);
+    const int status = mc_call_start_known(h, r, &r);
+    return status ? status : complete(r);
+}
+
+static int begin(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier,
+                 meshcoll_request_t **request)
+{
+    mc_asked_t asked = {.is_barrier = is_barrier, .given = given};
+    if (h->group_open) {
+        /* the group's end is its end too */
+        *request = NULL;
+        return mc_group_add(h, given, is_barrier);
+    }
+    meshcoll_request_t *const r = mc_call_find_known(h, given, is_barrier);
+    if (r)
+        return mc_call_start_known(h, r, request);
+    const int status = enter(h, given, &asked);
+    return status ? status : mc_call_start(h, &asked, request);
+}
+
+static int no_mesh(void)
+{
+    return mc_fail(MESHCOLL_ERR_INVALID_ARG, "the mesh is NULL");
+}
+
+static int check_place(const meshcoll_t *h, meshcoll_request_t *const *request, const char *what)
+{
+    if (!h)
+        return no_mesh();
+    if (!request)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s needs a place for its request: it is NULL",
+                       what);
+    return MESHCOLL_OK;
+}
+
+static int check_begin(const meshcoll_t *h, meshcoll_request_t *const *request)
+{
+    return check_place(h, request, "a call that does not wait");
+}
+
+static int check_init(const meshcoll_t *h, meshcoll_request_t *const *request)
+{
+    return check_place(h, request, "a persistent operation");
+}
+
+static int refuse(meshcoll_t *h, bool is_persistent, bool exchanges, int status)
+{
+    if (!h)
+        return status;
+    mc_lock(h);
+    (void)(is_persistent ? mc_next_persistent(h) : mc_next_call(h));
+    if (exchanges)
+        (void)mc_next_call(h);
+    if (h->group_open && !is_persistent)
+        mc_group_refuse(h, status);
+    mc_unlock(h);
+    return status;
+}
+
+int mc_call_refuse(meshcoll_t *h, bool exchanges, int status)
+{
+    return refuse(h, false, exchanges, status);
+}
+
+int mc_init_refuse(meshcoll_t *h, bool exchanges, int status)
+{
+    return refuse(h, true, exchanges, status);
+}
+
+int mc_run(meshcoll_t *h, const meshcoll_args_t *given)
+{
+    if (!h)
+        return no_mesh();
+    mc_lock(h);
+    const int status = run(h, given, false);
+    mc_unlock(h);
+    return status;
+}
+
+int mc_begin(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t **request)
+{
+    int status = check_begin(h, request);
+    if (status)
+        return mc_call_refuse(h, mc_call_exchanges(given), status);
+    mc_lock(h);
+    status = begin(h, given, false, request);
+    mc_unlock(h);
+    return status;
+}
+
+int mc_init(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t **request)
+{
+    const int status = check_init(h, request);
+    return status ? mc_init_refuse(h, mc_call_exchanges(given), status)
+                  : mc_request_init(h, given, false, request);
+}
+
+/* Nobody has the sum before everybody has given. Whatever is forced for allreduce, it is the planner's
+ * cheapest sum of one element. */
+static meshcoll_args_t barrier_of(meshcoll_t *h)
+{
+    return (meshcoll_args_t){.size = sizeof(meshcoll_args_t),
+                             .collective = MESHCOLL_ALLREDUCE,
+                             .in = &h->arrived,
+                             .out = &h->arrived,
+                             .count = 1,
+                             .datatype = MESHCOLL_INT32};
+}
+
+int meshcoll_barrier(meshcoll_t *mesh)
+{
+    if (!mesh)
+        return no_mesh();
+    const meshcoll_args_t a = barrier_of(mesh);
+    mc_lock(mesh);
+    const int status = run(mesh, &a, true);
+    mc_unlock(mesh);
+    return status;
+}
+
+int meshcoll_ibarrier(meshcoll_t *mesh, meshcoll_request_t **request)
+{
+    int status = check_begin(mesh, request);
+    if (status)
+        return mc_call_refuse(mesh, false, status);
+    const meshcoll_args_t a = barrier_of(mesh);
+    mc_lock(mesh);
+    status = begin(mesh, &a, true, request);
+    mc_unlock(mesh);
+    return status;
+}
+
+int meshcoll_barrier_init(meshcoll_t *mesh, meshcoll_request_t **request)
+{
+    const int status = check_init(mesh, request);
+    if (status)
+        return mc_init_refuse(mesh, false, status);
+    const meshcoll_args_t a = barrier_of(mesh);
+    return mc_request_init(mesh, &a, true, request);
+}

@@ -1,0 +1,41 @@
+#include "runtime/call/choose_call.h"
+
+#include "runtime/connect/connections.h"
+#include "runtime/handle/args.h"
+
+/* A rank knows no other's sizes, so that ranks would choose differently; and what passes other ranks
+ * costs an exchange of the counts first. Straight then, unless somebody wants something else. */
+static int choose_straight(meshcoll_t *h, const meshcoll_args_t *a, mc_memory_t **choice)
+{
+    const mc_wish_t wish = {.collective = a->collective,
+                            .bytes = a->count * meshcoll_datatype_size(a->datatype),
+                            .wire = -1,
+                            .strategy = a->strategy                          ? a->strategy
+                                        : h->choice.is_forced[a->collective] ? NULL
+                                                                             : "flat-pairwise"};
+    return mc_choose(&h->choice, &h->mesh, &h->links, &wish, choice);
+}
+
+int mc_call_choose(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, mc_memory_t **choice)
+{
+    if (a->in_counts)
+        return choose_straight(h, a, choice);
+    const bool has_blocks = mc_move_has_blocks(&mc_moves[a->collective]) && !a->counts;
+    /* the aligned tree over the communicator's ranks is in their order too */
+    const mc_numbering_t *const aligned = mc_args_aligned(h, a);
+    const bool in_order = !aligned && !mc_op_commutes(a->op);
+    const bool one_line = in_order && h->order.comm_rank;
+    const mc_wish_t wish = {.collective = a->collective,
+                            .root = one_line ? mc_comm_rank_of(&h->order, a->root) : a->root,
+                            .bytes = a->count * meshcoll_datatype_size(a->datatype) *
+                                     (has_blocks ? (uint64_t)h->mesh.size : 1),
+                            .strategy = a->strategy,
+                            .unforced = is_barrier,
+                            .in_order = in_order,
+                            .one_line = one_line,
+                            .wire = mc_handle_wire(h),
+                            .beside = h->beside,
+                            .window = mc_handle_window(h),
+                            .aligned = aligned};
+    return mc_choose(&h->choice, &h->mesh, &h->links, &wish, choice);
+}

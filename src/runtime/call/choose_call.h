@@ -1,0 +1,10 @@
+/* The strategy of a call. */
+#ifndef MC_CALL_CHOOSE_CALL_H
+#define MC_CALL_CHOOSE_CALL_H
+
+#include "runtime/handle/handle.h"
+
+/* Of a call whose arguments are checked; *choice is the handle's, until the next. */
+int mc_call_choose(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, mc_memory_t **choice);
+
+#endif

@@ -1,0 +1,204 @@
+/* Several requests at once. Their meshes may differ. */
+#include "runtime/progress/threads.h"
+#include "runtime/progress/wait.h"
+#include "runtime/request/request.h"
+
+#include <time.h>
+
+/* Looks this far apart while requests of several meshes run: one sleeps on the descriptors of one. */
+enum { BETWEEN_NS = 50 * 1000 };
+
+/* One that nobody waits for: NULL, or persistent and not started since it was told of. */
+static bool is_idle(const meshcoll_request_t *r)
+{
+    return !r || !r->active;
+}
+
+static bool runs(const meshcoll_request_t *r)
+{
+    if (is_idle(r))
+        return false;
+    mc_lock(r->mesh);
+    const bool running = r->running;
+    mc_unlock(r->mesh);
+    return running;
+}
+
+/* -1: none. */
+static int find_ended(int n, meshcoll_request_t *const *request)
+{
+    for (int i = 0; i < n; i++)
+        if (!is_idle(request[i]) && !runs(request[i]))
+            return i;
+    return -1;
+}
+
+static int count_running(int n, meshcoll_request_t *const *request)
+{
+    int running = 0;
+    for (int i = 0; i < n; i++)
+        running += runs(request[i]);
+    return running;
+}
+
+static int count_active(int n, meshcoll_request_t *const *request)
+{
+    int active = 0;
+    for (int i = 0; i < n; i++)
+        active += !is_idle(request[i]);
+    return active;
+}
+
+static void look(int n, meshcoll_request_t *const *request)
+{
+    const meshcoll_t *last = NULL;
+    for (int i = 0; i < n; i++)
+        if (runs(request[i]) && request[i]->mesh != last) {
+            last = request[i]->mesh;
+            mc_lock(last);
+            mc_handle_progress(request[i]->mesh);
+            mc_handle_check_peers(request[i]->mesh);
+            mc_unlock(last);
+        }
+}
+
+/* Tells its owner; an entry that was a call's is NULL from here on. */
+static int tell(meshcoll_request_t **request)
+{
+    const meshcoll_t *const h = (*request)->mesh;
+    const bool goes = !(*request)->persistent;
+    mc_lock(h);
+    const int status = mc_request_tell(*request);
+    mc_unlock(h);
+    if (goes)
+        *request = NULL;
+    return status;
+}
+
+/* The mesh of all that run, which are *running; NULL where they are of several. */
+static meshcoll_t *common_mesh(int n, meshcoll_request_t *const *request, int *running)
+{
+    meshcoll_t *mesh = NULL;
+    bool several = false;
+    *running = 0;
+    for (int i = 0; i < n; i++)
+        if (runs(request[i])) {
+            several = several || (mesh && request[i]->mesh != mesh);
+            mesh = request[i]->mesh;
+            ++*running;
+        }
+    return several ? NULL : mesh;
+}
+
+/* With the lock of the mesh that they are all of. */
+static bool still_run(int n, meshcoll_request_t *const *request, int running)
+{
+    for (int i = 0; i < n; i++)
+        running -= !is_idle(request[i]) && request[i]->running;
+    return running == 0;
+}
+
+/* Waits a while for any of those that run; `seen` of them did, and what ended since then tells nobody
+ * any more. */
+static void turn(int n, meshcoll_request_t *const *request, int seen, mc_waiting_t *waiting)
+{
+    int running;
+    meshcoll_t *const mesh = common_mesh(n, request, &running);
+    if (mesh) {
+        mc_lock(mesh);
+        if (running == seen && still_run(n, request, running))
+            mc_wait_turn(mesh, waiting);
+        mc_unlock(mesh);
+    } else if (running > 0 && running == seen) {
+        look(n, request);
+        nanosleep(&(struct timespec){.tv_nsec = BETWEEN_NS}, NULL);
+    }
+}
+
+static int check(int n, meshcoll_request_t *const *request, const char *function)
+{
+    if (n < 0 || (n > 0 && !request))
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s: n is negative, or requests is NULL",
+                       function);
+    return MESHCOLL_OK;
+}
+
+static int tell_all(int n, meshcoll_request_t **request)
+{
+    for (int i = 0; i < n; i++) {
+        const int status = is_idle(request[i]) ? MESHCOLL_OK : tell(&request[i]);
+        if (status)
+            return status;
+    }
+    return MESHCOLL_OK;
+}
+
+/* A failed request is told of at once: those beside it on its mesh may never end. */
+static int find_failed(int n, meshcoll_request_t *const *request)
+{
+    for (int i = 0; i < n; i++)
+        if (!is_idle(request[i]) && !runs(request[i]) && request[i]->status < 0)
+            return i;
+    return -1;
+}
+
+int meshcoll_waitall(int n, meshcoll_request_t **requests)
+{
+    mc_waiting_t waiting = {0};
+    const int status = check(n, requests, "meshcoll_waitall");
+    if (status)
+        return status;
+    for (int seen; (seen = count_running(n, requests)) > 0;) {
+        const int failed = find_failed(n, requests);
+        if (failed >= 0)
+            return tell(&requests[failed]);
+        turn(n, requests, seen, &waiting);
+    }
+    return tell_all(n, requests);
+}
+
+int meshcoll_testall(int n, meshcoll_request_t **requests)
+{
+    const int status = check(n, requests, "meshcoll_testall");
+    if (status)
+        return status;
+    look(n, requests);
+    const int failed = find_failed(n, requests);
+    if (failed >= 0)
+        return tell(&requests[failed]);
+    return count_running(n, requests) > 0 ? MESHCOLL_IN_PROGRESS : tell_all(n, requests);
+}
+
+static int check_any(int n, meshcoll_request_t *const *request, const int *index,
+                     const char *function)
+{
+    if (!index)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s: index is NULL", function);
+    return check(n, request, function);
+}
+
+int meshcoll_waitany(int n, meshcoll_request_t **requests, int *index)
+{
+    mc_waiting_t waiting = {0};
+    const int status = check_any(n, requests, index, "meshcoll_waitany");
+    if (status)
+        return status;
+    int ended;
+    while ((ended = find_ended(n, requests)) < 0 && count_active(n, requests) > 0)
+        turn(n, requests, count_active(n, requests), &waiting);
+    *index = ended;
+    return ended < 0 ? MESHCOLL_OK : tell(&requests[ended]);
+}
+
+int meshcoll_testany(int n, meshcoll_request_t **requests, int *index)
+{
+    const int status = check_any(n, requests, index, "meshcoll_testany");
+    if (status)
+        return status;
+    look(n, requests);
+    const int ended = find_ended(n, requests);
+    if (ended < 0 && count_active(n, requests) > 0)
+        return MESHCOLL_IN_PROGRESS;
+    *index = ended;
+    return ended < 0 ? MESHCOLL_OK : tell(&requests[ended]);
+}

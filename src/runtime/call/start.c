@@ -1,0 +1,118 @@
+#include "runtime/call/start.h"
+
+#include "runtime/call/choose_call.h"
+#include "runtime/call/passing.h"
+#include "runtime/request/numbers.h"
+#include "runtime/request/served.h"
+
+void mc_call_number(meshcoll_t *h, const meshcoll_args_t *given, mc_asked_t *asked)
+{
+    asked->number = mc_next_call(h);
+    if (mc_call_exchanges(given))
+        asked->counts = mc_next_call(h);
+}
+
+/* Bound to what it is called with, and of an alltoallv to what passes this rank. */
+static int bind(meshcoll_t *h, const mc_asked_t *asked, meshcoll_request_t *r)
+{
+    const meshcoll_args_t *const a = &asked->args;
+    mc_passed_t passed;
+    if (!a->in_counts)
+        return mc_call_bind(r, a, NULL);
+    int status = mc_passing_exchange(h, a, &r->choice.strategy, asked->counts, &passed);
+    if (status)
+        return status;
+    status = mc_call_bind(r, a, passed.request ? &passed.table : NULL);
+    mc_passing_end(h, &passed);
+    return status;
+}
+
+/* What was bound with `status`. */
+static int start(meshcoll_request_t *r, int status, meshcoll_request_t **request)
+{
+    if (!status)
+        status = mc_request_start(r);
+    if (status) {
+        mc_request_drop(r);
+        return status;
+    }
+    *request = r;
+    return MESHCOLL_OK;
+}
+
+/* Calls that were made before -------------------------------------------------------------------- */
+
+static meshcoll_request_t **place_of(meshcoll_t *h, const meshcoll_args_t *a)
+{
+    const uint64_t key =
+        ((uintptr_t)a->in * 5 + (uintptr_t)a->out) ^ a->count << 4 ^ (uint64_t)a->collective << 56;
+    return &h->known[key * UINT64_C(0x9e3779b97f4a7c15) >> 32 & (MC_KNOWN_CALLS - 1)];
+}
+
+static bool same_call(const meshcoll_args_t *a, const meshcoll_args_t *b)
+{
+    return a->size == b->size && a->in == b->in && a->out == b->out && a->count == b->count &&
+           a->collective == b->collective && a->datatype == b->datatype && a->op == b->op &&
+           a->root == b->root && !a->strategy && !a->counts && !a->in_counts;
+}
+
+/* Checks, choice and binding hang on nothing but what the call is given, and what it was forced to.
+ * Tables of counts may have changed where they lie, and a user's operation may be gone. */
+static void make_known(meshcoll_t *h, const mc_asked_t *asked, mc_memory_t *choice,
+                       meshcoll_request_t *r)
+{
+    const meshcoll_args_t *const a = asked->given;
+    if (!a || a->size != sizeof *a || a->strategy || a->counts || a->in_counts ||
+        (unsigned)a->op >= MESHCOLL_OPS || !r->cached || r->watch)
+        return;
+    r->known = (mc_known_t){*a, asked->is_barrier, choice, h->choice.n_forgotten};
+    *place_of(h, a) = r;
+}
+
+meshcoll_request_t *mc_call_find_known(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier)
+{
+    meshcoll_request_t *const r = *place_of(h, a);
+    const bool same = r && !r->taken && r->known.choice && same_call(a, &r->known.args) &&
+                      r->known.is_barrier == is_barrier &&
+                      r->known.forgotten == h->choice.n_forgotten;
+    return same ? r : NULL;
+}
+
+/* With the same operands, where the memory it was given is another. */
+static int bind_again(meshcoll_request_t *r)
+{
+    const mc_operands_t operands = r->operands;
+    const int status = r->workspace ? mc_request_bind(r, &operands) : MESHCOLL_ERR_NO_MEMORY;
+    if (status) /* it is bound to nothing then */
+        r->known.choice = NULL;
+    return status;
+}
+
+int mc_call_start_known(meshcoll_t *h, meshcoll_request_t *r, meshcoll_request_t **request)
+{
+    mc_call_take(h, r, mc_next_call(h));
+    mc_choice_touch(&h->choice, r->known.choice);
+    r->workspace = mc_take_memory(h);
+    const bool stays = r->workspace && mc_request_stays(r);
+    return start(r, stays ? MESHCOLL_OK : bind_again(r), request);
+}
+
+int mc_call_start(meshcoll_t *h, const mc_asked_t *asked, meshcoll_request_t **request)
+{
+    const meshcoll_args_t *const a = &asked->args;
+    mc_memory_t *choice;
+    meshcoll_request_t *r;
+    int status = mc_call_choose(h, a, asked->is_barrier, &choice);
+    if (!status)
+        status = mc_call_serve(h, a, choice, asked->number, &r);
+    if (status) {
+        if (asked->staging)
+            mc_return_memory(h, asked->staging);
+        return status;
+    }
+    r->staging = asked->staging;
+    status = bind(h, asked, r);
+    if (!status)
+        make_known(h, asked, choice, r);
+    return start(r, status, request);
+}

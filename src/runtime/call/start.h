@@ -1,0 +1,27 @@
+/* Starting calls. */
+#ifndef MC_CALL_START_H
+#define MC_CALL_START_H
+
+#include "runtime/handle/request.h"
+
+/* What a call asks for; arguments are checked. */
+typedef struct {
+    meshcoll_args_t args;
+    const meshcoll_args_t *given; /* before they were checked; NULL: not to be known again */
+    bool is_barrier;
+    mc_workspace_t *staging; /* given over to whoever starts it; NULL: none */
+    uint32_t number, counts; /* of mc_next_call: its own, and of an alltoallv its counts' */
+} mc_asked_t;
+
+/* Both numbers. They follow from the call alone, not from its strategy, so that ranks agree on the next
+ * one's also where one fails early. */
+void mc_call_number(meshcoll_t *h, const meshcoll_args_t *given, mc_asked_t *asked);
+
+/* Starts an operation with a request of the handle's, which is the caller's until mc_request_tell or
+ * mc_request_drop. */
+int mc_call_start(meshcoll_t *h, const mc_asked_t *asked, meshcoll_request_t **request);
+/* The request that served the same call the last time, and is bound as then; NULL: none. */
+meshcoll_request_t *mc_call_find_known(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier);
+int mc_call_start_known(meshcoll_t *h, meshcoll_request_t *r, meshcoll_request_t **request);
+
+#endif

@@ -1,0 +1,320 @@
+#include "runtime/choose/choice.h"
+
+#include "runtime/execute/hold.h"
+
+#include <string.h>
+
+/* All are forgotten: this happens rarely, and leaves no holes. */
+static void forget(mc_choice_t *choice)
+{
+    memset(choice->bucket, 0, sizeof choice->bucket);
+    choice->n_memory = 0;
+    choice->n_forgotten++;
+}
+
+int mc_choice_force(mc_choice_t *choice, meshcoll_collective_t collective, const char *strategy,
+                    const mc_mesh_t *mesh)
+{
+    mc_strategy_t parsed;
+    if (strategy) {
+        const int status = mc_strategy_parse(strategy, collective, mesh, &parsed);
+        if (status)
+            return status;
+        choice->forced[collective] = parsed;
+    }
+    choice->by_environment[collective] = false;
+    choice->is_forced[collective] = strategy != NULL;
+    forget(choice);
+    return MESHCOLL_OK;
+}
+
+int mc_choice_init(mc_choice_t *choice, const mc_settings_t *settings, const mc_mesh_t *mesh)
+{
+    for (int c = 0; c < MESHCOLL_COLLECTIVES; c++) {
+        const meshcoll_collective_t collective = (meshcoll_collective_t)c;
+        const int status = mc_choice_force(choice, collective, settings->strategy[c], mesh);
+        if (status)
+            return mc_fail(status, "the environment's strategy for %s: %s",
+                           meshcoll_collective_name(collective), meshcoll_last_error());
+        choice->by_environment[c] = settings->strategy[c];
+    }
+    return MESHCOLL_OK;
+}
+
+void mc_choice_forget_request(mc_choice_t *choice, const meshcoll_request_t *request)
+{
+    for (int32_t i = 0; i < choice->n_memory; i++)
+        if (choice->memory[i].request == request)
+            choice->memory[i].request = NULL;
+}
+
+/* Sizes are often powers of two: the upper bits of a product differ for them. */
+static int32_t *bucket_of(mc_choice_t *choice, meshcoll_collective_t collective, int32_t root,
+                          uint64_t bytes)
+{
+    const uint64_t key = bytes ^ (uint64_t)(uint32_t)root << 40 ^ (uint64_t)collective << 32;
+    return &choice->bucket[key * UINT64_C(0x9e3779b97f4a7c15) >> 32 & (MC_CHOICE_BUCKETS - 1)];
+}
+
+static mc_memory_t *remember(mc_choice_t *choice, const mc_wish_t *wish)
+{
+    mc_memory_t *m;
+    const int32_t first = *bucket_of(choice, wish->collective, wish->root, wish->bytes);
+    for (int32_t i = first; i; i = m->next) {
+        m = &choice->memory[i - 1];
+        if (m->bytes == wish->bytes && m->collective == wish->collective && m->root == wish->root &&
+            m->unforced == wish->unforced && m->in_order == wish->in_order &&
+            m->aligned == (wish->aligned != NULL))
+            return m;
+    }
+    return NULL;
+}
+
+/* The place of the one that was not used for longest, taken out of its bucket. */
+static mc_memory_t *oldest(mc_choice_t *choice)
+{
+    mc_memory_t *found = &choice->memory[0];
+    for (int32_t i = 1; i < choice->n_memory; i++)
+        if (choice->memory[i].used < found->used)
+            found = &choice->memory[i];
+    int32_t *at = bucket_of(choice, found->collective, found->root, found->bytes);
+    while (*at - 1 != found - choice->memory)
+        at = &choice->memory[*at - 1].next;
+    *at = found->next;
+    choice->n_forgotten++;
+    return found;
+}
+
+static mc_memory_t *add(mc_choice_t *choice, const mc_wish_t *wish, const mc_ranked_t *best)
+{
+    mc_memory_t *const m =
+        choice->n_memory < MC_REMEMBERED ? &choice->memory[choice->n_memory++] : oldest(choice);
+    int32_t *const bucket = bucket_of(choice, wish->collective, wish->root, wish->bytes);
+    *m = (mc_memory_t){.collective = wish->collective,
+                       .root = wish->root,
+                       .bytes = wish->bytes,
+                       .unforced = wish->unforced,
+                       .in_order = wish->in_order,
+                       .aligned = wish->aligned != NULL,
+                       .best = *best,
+                       .next = *bucket};
+    *bucket = (int32_t)(m - choice->memory) + 1;
+    return m;
+}
+
+static void price(const mc_mesh_t *mesh, const mc_links_t *links, const mc_wish_t *wish,
+                  mc_ranked_t *r)
+{
+    r->seconds = mc_strategy_seconds(&r->strategy, mesh, links, wish->root, (double)wish->bytes);
+}
+
+/* The cheapest on one line of all ranks, on the links of the outermost dimension: ranks in any order are
+ * mostly in different boxes from their neighbours. */
+static int plan_line(const mc_mesh_t *mesh, const mc_links_t *links, const mc_wish_t *wish,
+                     const mc_planner_query_t *query, mc_ranked_t *best)
+{
+    mc_mesh_t line = {.ndims = 1, .size = mesh->size, .dim = {mesh->dim[0]}};
+    const mc_links_t its = {.ndims = 1, .dim = {links->dim[0]}};
+    line.dim[0].extent = mesh->size;
+    const int status = mc_planner_best(wish->collective, &line, &its, query, best);
+    for (int32_t i = 0; !status && i < best->strategy.n_phases; i++)
+        best->strategy.phase[i].dims = (mc_dims_t){0, mesh->ndims};
+    return status;
+}
+
+/* The planner's cheapest. */
+static int plan_best(const mc_mesh_t *mesh, const mc_links_t *links, const mc_wish_t *wish,
+                     mc_ranked_t *best)
+{
+    const mc_planner_query_t query = {.root = wish->root,
+                                      .bytes = (double)wish->bytes,
+                                      .max_segments = MC_MAX_SEGMENTS,
+                                      .in_order = wish->in_order,
+                                      .aligned = wish->aligned};
+    return wish->one_line ? plan_line(mesh, links, wish, &query, best)
+                          : mc_planner_best(wish->collective, mesh, links, &query, best);
+}
+
+/* Bytes of a message of the phase between boxes, in the mean and in one segment; 0: none go there. */
+static double message_bytes(const mc_mesh_t *mesh, const mc_links_t *links, const mc_wish_t *wish,
+                            const mc_strategy_t *s, int32_t phase)
+{
+    const mc_phase_cost_t cost = mc_strategy_phase_cost(s, mesh, links, wish->root, phase);
+    double most = 0;
+    for (int32_t d = 0; d < mesh->ndims; d++) {
+        const mc_term_t *const once = &cost.once.dim[d];
+        const double volume = mc_ratio_value(once->volume) * (double)wish->bytes;
+        if (!links->dim[d].pulled && once->messages > 0 && volume / once->messages > most)
+            most = volume / once->messages;
+    }
+    return most;
+}
+
+/* Does one rank send to several that it does not hear from, or several to one (runtime/execute/credit.h)? */
+static bool has_credits(const mc_mesh_t *mesh, const mc_phase_t *phase)
+{
+    const int32_t len = mc_dims_extent(mesh, phase->dims);
+    return mc_algorithm_senders(phase->algorithm, len) > 1 ||
+           mc_algorithm_receivers(phase->algorithm, len) > 1;
+}
+
+/* By how much the largest of a phase's messages is above their mean: where a tree hands on slices, each of its rounds
+ * moves half of them, the first one in one message. */
+static double largest_over_mean(const mc_mesh_t *mesh, const mc_wish_t *wish,
+                                const mc_phase_t *phase)
+{
+    int32_t boxes = 1;
+    for (int32_t d = phase->dims.first; d < phase->dims.first + phase->dims.count; d++)
+        boxes *= d <= wish->wire ? mesh->dim[d].extent : 1;
+    const int32_t senders = mc_algorithm_senders(phase->algorithm, boxes),
+                  receivers = mc_algorithm_receivers(phase->algorithm, boxes),
+                  rounds = senders > receivers ? senders : receivers;
+    return mc_algorithms[phase->algorithm].slices && rounds > 1 ? (boxes - 1.0) / rounds : 1;
+}
+
+/* Does a rank hear from the next of a chain what has come there, of so many bytes? */
+static bool is_chain(const mc_mesh_t *mesh, const mc_wish_t *wish, const mc_phase_t *phase,
+                     double bytes)
+{
+    return bytes > (double)wish->window &&
+           mc_algorithm_passes_on(phase->algorithm, mc_dims_extent(mesh, phase->dims));
+}
+
+/* Largest message of a phase in which ranks' sends are paced, as the executor has it of the plan; 0: they are not.
+ * `bytes`: what it is in one segment. */
+static size_t piece_of(const mc_mesh_t *mesh, const mc_wish_t *wish, const mc_strategy_t *s,
+                       int32_t phase, double bytes)
+{
+    const mc_phase_t *const p = &s->phase[phase];
+    mc_placement_t state[MC_MAX_DIMS];
+    mc_strategy_state(s, mesh, phase, state);
+    const unsigned single = mc_algorithm_single(p->algorithm, mesh, p->dims);
+    const int32_t crowd =
+        mc_mesh_crowd(mesh, wish->wire, mc_placements_rooted(mesh, state) | single) *
+        (wish->beside > 0 ? wish->beside : 1);
+    const bool all_send = !mc_moves[mc_algorithms[p->algorithm].collective].rooted;
+    if (all_send || is_chain(mesh, wish, p, bytes))
+        return mc_hold_piece(wish->window, crowd);
+    return has_credits(mesh, p) ? mc_hold_credited(wish->window, crowd) : 0;
+}
+
+static void join_segments(const mc_mesh_t *mesh, const mc_links_t *links, const mc_wish_t *wish,
+                          mc_ranked_t *best)
+{
+    mc_strategy_t *const s = &best->strategy;
+    const uint32_t enough = mc_strategy_segments(s, mesh, links, wish->root, (double)wish->bytes);
+    if (enough == s->segments)
+        return;
+    s->segments = enough;
+    price(mesh, links, wish, best);
+}
+
+/* What ranks send at once goes in pieces that can be held back, where nobody else holds them. */
+static void cut_paced(const mc_mesh_t *mesh, const mc_links_t *links, const mc_wish_t *wish,
+                      mc_ranked_t *best)
+{
+    mc_strategy_t *const s = &best->strategy;
+    if (wish->wire < 0)
+        return;
+    for (int32_t i = 0; i < s->n_phases; i++) {
+        const double bytes =
+            message_bytes(mesh, links, wish, s, i) * largest_over_mean(mesh, wish, &s->phase[i]);
+        const double piece = (double)piece_of(mesh, wish, s, i, bytes);
+        while (piece > 0 && bytes / s->segments > piece && 2 * s->segments <= MC_MAX_PIECES)
+            s->segments *= 2;
+    }
+    price(mesh, links, wish, best);
+}
+
+/* Where the ranks stand in another order, the mesh's inner lines do not join neighbours. */
+static int check_line(const mc_strategy_t *s, const mc_mesh_t *mesh)
+{
+    for (int32_t i = 0; i < s->n_phases; i++)
+        if (mc_dims_extent(mesh, s->phase[i].dims) != mesh->size)
+            return mc_fail(MESHCOLL_ERR_STRATEGY,
+                           "the ranks do not stand in the mesh in their order, so that every phase "
+                           "goes along all of it");
+    return MESHCOLL_OK;
+}
+
+static int check_fits(const mc_mesh_t *mesh, const mc_wish_t *wish, const mc_strategy_t *wanted)
+{
+    const mc_mesh_t led = mc_mesh_led_by(mesh, wish->root);
+    if (wish->in_order && mc_strategy_check_order(wanted, &led))
+        return MESHCOLL_ERR_STRATEGY;
+    return wish->aligned ? mc_strategy_check_aligned(wanted, mesh, wish->aligned) : MESHCOLL_OK;
+}
+
+/* A strategy that somebody wants may not keep the order; what would do is said after the reason. */
+static int check_order(const mc_mesh_t *mesh, const mc_links_t *links, const mc_wish_t *wish,
+                       const mc_strategy_t *wanted)
+{
+    enum { ROOM = 256 };
+    char why[ROOM], instead[MC_STRATEGY_TEXT];
+    mc_ranked_t best;
+    mc_text_t reason = mc_text(why, sizeof why), text = mc_text(instead, sizeof instead);
+    int status = check_fits(mesh, wish, wanted);
+    if (!status && wish->one_line)
+        status = check_line(wanted, mesh);
+    if (!status)
+        return MESHCOLL_OK;
+    mc_text_add(&reason, "%s", meshcoll_last_error());
+    status = plan_best(mesh, links, wish, &best);
+    if (status)
+        return status;
+    mc_strategy_print(&best.strategy, mesh, &text);
+    return mc_fail(MESHCOLL_ERR_STRATEGY, "%s, and %s; \"%s\" does",
+                   wish->aligned ? "reductions are to be reproducible (MESHCOLL_REPRODUCIBLE)"
+                                 : "the operation does not commute",
+                   why, instead);
+}
+
+static int choose_anew(const mc_choice_t *choice, const mc_mesh_t *mesh, const mc_links_t *links,
+                       const mc_wish_t *wish, mc_ranked_t *best)
+{
+    if (choice->is_forced[wish->collective] && !wish->unforced) {
+        best->strategy = choice->forced[wish->collective];
+        price(mesh, links, wish, best);
+        return check_order(mesh, links, wish, &best->strategy);
+    }
+    const int status = plan_best(mesh, links, wish, best);
+    if (!status) {
+        join_segments(mesh, links, wish, best);
+        cut_paced(mesh, links, wish, best);
+    }
+    return status;
+}
+
+/* A text is parsed at each call; it is not remembered. */
+static int choose_asked(mc_choice_t *choice, const mc_mesh_t *mesh, const mc_links_t *links,
+                        const mc_wish_t *wish, mc_memory_t **chosen)
+{
+    mc_ranked_t *const r = &choice->asked.best;
+    int status = mc_strategy_parse(wish->strategy, wish->collective, mesh, &r->strategy);
+    if (!status)
+        status = check_order(mesh, links, wish, &r->strategy);
+    if (status)
+        return status;
+    price(mesh, links, wish, r);
+    choice->asked.request = NULL;
+    *chosen = &choice->asked;
+    return MESHCOLL_OK;
+}
+
+int mc_choose(mc_choice_t *choice, const mc_mesh_t *mesh, const mc_links_t *links,
+              const mc_wish_t *wish, mc_memory_t **chosen)
+{
+    if (wish->strategy)
+        return choose_asked(choice, mesh, links, wish, chosen);
+    mc_memory_t *m = remember(choice, wish);
+    if (!m) {
+        mc_ranked_t best;
+        const int status = choose_anew(choice, mesh, links, wish, &best);
+        if (status)
+            return status;
+        m = add(choice, wish, &best);
+    }
+    mc_choice_touch(choice, m);
+    *chosen = m;
+    return MESHCOLL_OK;
+}

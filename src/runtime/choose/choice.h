@@ -1,0 +1,68 @@
+/* Which strategy an operation runs: forced by call or environment, else the planner's, remembered. */
+#ifndef MC_RUNTIME_CHOICE_H
+#define MC_RUNTIME_CHOICE_H
+
+#include "compose/planner.h"
+#include "runtime/place/settings.h"
+
+enum { MC_REMEMBERED = 64, MC_CHOICE_BUCKETS = 128 };
+
+/* A choice made before. It depends on nothing but the calls made so far, which all ranks make alike. */
+typedef struct {
+    meshcoll_collective_t collective;
+    int32_t root;
+    uint64_t bytes;
+    bool unforced, in_order, aligned;
+    mc_ranked_t best;
+    uint64_t used;               /* when last, in choices */
+    int32_t next;                /* in its bucket, as index + 1 */
+    meshcoll_request_t *request; /* the runtime's that serves it, where there is one */
+} mc_memory_t;
+
+typedef struct {
+    bool is_forced[MESHCOLL_COLLECTIVES], by_environment[MESHCOLL_COLLECTIVES];
+    mc_strategy_t forced[MESHCOLL_COLLECTIVES];
+    /* by exact size; the one that was not used for longest is forgotten first, on every rank */
+    mc_memory_t memory[MC_REMEMBERED];
+    int32_t bucket[MC_CHOICE_BUCKETS]; /* first of those that share a hash, as index + 1 */
+    int32_t n_memory;
+    uint64_t now, n_forgotten; /* choices used; how often one or all were forgotten */
+    mc_memory_t asked;         /* for a strategy given with a call */
+} mc_choice_t;
+
+/* How far the planner cuts a vector; it prices each power of two up to this. */
+enum { MC_MAX_SEGMENTS = 256 };
+/* And how far it is cut after that where messages are held back as a whole: 64 MiB into pieces of 32 KiB. */
+enum { MC_MAX_PIECES = 8 * MC_MAX_SEGMENTS };
+
+/* Takes over the strategies of the environment. */
+int mc_choice_init(mc_choice_t *choice, const mc_settings_t *settings, const mc_mesh_t *mesh);
+int mc_choice_force(mc_choice_t *choice, meshcoll_collective_t collective, const char *strategy,
+                    const mc_mesh_t *mesh);
+
+typedef struct {
+    meshcoll_collective_t collective;
+    int32_t root;
+    uint64_t bytes;       /* of the whole vector */
+    const char *strategy; /* for this operation only; NULL: none */
+    bool unforced;        /* the planner's, whatever is forced */
+    bool in_order;        /* reduced in the order of ranks */
+    bool one_line; /* by phases along all dimensions merged; of a mesh always with in_order */
+    int32_t wire, beside; /* as in mc_wiring_t; `beside` 0: 1 */
+    size_t window;        /* alike */
+    /* by the aligned tree over these, the handle's; NULL: in any way */
+    const mc_numbering_t *aligned;
+} mc_wish_t;
+
+/* *chosen is the choice's, until the next call. */
+int mc_choose(mc_choice_t *choice, const mc_mesh_t *mesh, const mc_links_t *links,
+              const mc_wish_t *wish, mc_memory_t **chosen);
+/* One that was made before, and not forgotten since, is used again. */
+static inline void mc_choice_touch(mc_choice_t *choice, mc_memory_t *m)
+{
+    m->used = ++choice->now;
+}
+/* Before a request is freed. */
+void mc_choice_forget_request(mc_choice_t *choice, const meshcoll_request_t *request);
+
+#endif

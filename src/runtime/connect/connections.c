@@ -1,0 +1,238 @@
+#include "runtime/connect/connections.h"
+
+#include "base/gather.h"
+#include "transport/ucx.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Transports ------------------------------------------------------------------------------------ */
+
+/* Bytes, or as many as there can be. */
+static size_t pieces_of(const mc_link_t *link)
+{
+    const double most = (double)(UINT64_C(1) << 48);
+    return (size_t)(link->pieces < most ? link->pieces : most);
+}
+
+/* The ranks that differ from this one in dimension d or further in, on one machine. */
+static int open_shm(meshcoll_t *h, int32_t d, mc_shm_access_t access)
+{
+    int32_t first;
+    const int32_t n = mc_mesh_span(&h->mesh, d, h->rank, &first);
+    const mc_shm_params_t params = {.dim = h->mesh.dim[d].name,
+                                    .base = first,
+                                    .n = n,
+                                    .rank = h->rank,
+                                    .access = access,
+                                    .crowded = h->crowded,
+                                    .pieces = pieces_of(&h->links.dim[d])};
+    for (int32_t r = params.base; r < params.base + n; r++)
+        if (h->machine[r] != h->machine[h->rank])
+            return mc_fail(MESHCOLL_ERR_TRANSPORT,
+                           "dimension %s joins ranks %d and %d, which are on different machines: "
+                           "its transport cannot be shm; MESHCOLL_TRANSPORTS=\"%s=tcp,self\" can",
+                           params.dim, mc_comm_rank_of(&h->order, h->rank),
+                           mc_comm_rank_of(&h->order, r), params.dim);
+    return mc_shm_create(&params, &h->transport[d]);
+}
+
+static bool is_shm(const char *tls)
+{
+    return strcmp(tls, "shm") == 0 || strcmp(tls, "shm:copy") == 0;
+}
+
+mc_shm_access_t mc_connections_want_shm(const meshcoll_t *h)
+{
+    mc_shm_access_t most = MC_SHM_NONE;
+    for (int32_t d = 0; d < h->mesh.ndims; d++)
+        if (h->mesh.dim[d].extent > 1 && is_shm(h->tls[d]))
+            most = strcmp(h->tls[d], "shm") == 0 || most == MC_SHM_READ ? MC_SHM_READ : MC_SHM_COPY;
+    return most;
+}
+
+/* Where processes may not open each other's descriptors, UCX's transports that do (posix), or read each other's memory (cma),
+ * fail too: at the first large message, by ending the program. */
+static const char *instead_of_shm(mc_shm_access_t access)
+{
+    return access == MC_SHM_KEYS ? "sysv,self" : mc_boxes_network();
+}
+
+static int open_transport(meshcoll_t *h, int32_t d)
+{
+    const char *const tls = h->tls[d];
+    if (is_shm(tls) && h->access >= MC_SHM_COPY)
+        return open_shm(h, d, strcmp(tls, "shm") == 0 ? h->access : MC_SHM_COPY);
+    const mc_ucx_params_t params = {.tls = is_shm(tls) ? instead_of_shm(h->access) : tls,
+                                    .dim = h->mesh.dim[d].name,
+                                    .threads = h->threads != NULL};
+    return mc_ucx_create(&params, &h->transport[d]);
+}
+
+int mc_connections_open(meshcoll_t *h)
+{
+    int status = MESHCOLL_OK;
+    for (int32_t d = 0; d < h->mesh.ndims && !status; d++) {
+        if (h->mesh.dim[d].extent == 1)
+            continue;
+        status = open_transport(h, d);
+        if (!status)
+            h->transport[d]->known_as = h->order.comm_rank;
+    }
+    return status;
+}
+
+/* Addresses: each rank's, by dimension, with a length before each ------------------------------- */
+
+size_t mc_addresses_bytes(const meshcoll_t *h)
+{
+    size_t bytes = 0;
+    for (int32_t d = 0; d < h->mesh.ndims; d++)
+        bytes +=
+            sizeof(uint64_t) + (h->transport[d] ? (h->transport[d]->address_bytes + 7) / 8 * 8 : 0);
+    return bytes;
+}
+
+void mc_addresses_pack(const meshcoll_t *h, char *at)
+{
+    for (int32_t d = 0; d < h->mesh.ndims; d++) {
+        const mc_transport_t *const t = h->transport[d];
+        const uint64_t bytes = t ? t->address_bytes : 0;
+        memcpy(at, &bytes, sizeof bytes);
+        if (bytes)
+            memcpy(at + sizeof bytes, t->address, bytes);
+        at += sizeof bytes + (bytes + 7) / 8 * 8;
+    }
+}
+
+static const void *address_of(const meshcoll_t *h, int32_t rank, int32_t dim)
+{
+    if (!h->addresses)
+        return NULL;
+    const size_t gathered = (size_t)mc_comm_rank_of(&h->order, rank);
+    const char *at = h->addresses + gathered * h->address_stride;
+    for (int32_t d = 0; d < dim; d++) {
+        uint64_t bytes;
+        memcpy(&bytes, at, sizeof bytes);
+        at += sizeof bytes + (bytes + 7) / 8 * 8;
+    }
+    return at + sizeof(uint64_t);
+}
+
+int32_t mc_handle_wire(const meshcoll_t *h)
+{
+    int32_t d = h->mesh.ndims - 1;
+    while (d >= 0 && !(h->transport[d] && h->transport[d]->streams))
+        d--;
+    return d;
+}
+
+size_t mc_handle_window(const meshcoll_t *h)
+{
+    const double most =
+        (double)(UINT64_C(1) << 48); /* no limit, and no overflow of what is added */
+    const int32_t wire = mc_handle_wire(h);
+    if (wire < 0 || h->window > 0)
+        return wire < 0 ? 0 : h->window;
+    const double window = mc_links_window(&h->links, &h->mesh, wire);
+    return (size_t)(window < most ? window : most);
+}
+
+/* Dimensions whose transports stream, a bit each. */
+static uint64_t streaming(const meshcoll_t *h)
+{
+    uint64_t bits = 0;
+    for (int32_t d = 0; d < h->mesh.ndims; d++)
+        if (h->transport[d] && h->transport[d]->streams)
+            bits |= UINT64_C(1) << d;
+    return bits;
+}
+
+/* Both ends of a connection keep to the same: what streams on one rank only does not. */
+static void agree_on_streaming(meshcoll_t *h, uint64_t bits)
+{
+    for (int32_t d = 0; d < h->mesh.ndims; d++)
+        if (h->transport[d])
+            h->transport[d]->streams = bits >> d & 1;
+}
+
+int mc_addresses_share(meshcoll_t *h, int status)
+{
+    typedef struct {
+        uint64_t bytes, streams;
+    } told_t;
+    const size_t p = (size_t)h->mesh.size;
+    const told_t mine = {mc_addresses_bytes(h), streaming(h)};
+    uint64_t most = 0, streams = mine.streams;
+    void *told = NULL, *all = NULL;
+    status = mc_gather(&h->oob, status, &mine, sizeof mine, &told);
+    if (status)
+        return status;
+    for (size_t r = 0; r < p; r++) {
+        const told_t *const t = (const told_t *)told + r;
+        most = t->bytes > most ? t->bytes : most;
+        streams &= t->streams;
+    }
+    free(told);
+    agree_on_streaming(h, streams);
+    char *const own = calloc(1, most);
+    if (own)
+        mc_addresses_pack(h, own);
+    status = mc_gather(&h->oob, own ? MESHCOLL_OK : mc_fail_memory("addresses"), own, most, &all);
+    free(own);
+    if (status)
+        return status;
+    h->addresses = all;
+    h->address_stride = most;
+    return MESHCOLL_OK;
+}
+
+/* Connections ----------------------------------------------------------------------------------- */
+
+static uint32_t find_peer(const meshcoll_t *h, int32_t rank)
+{
+    uint32_t lo = 0, hi = h->n_peers;
+    while (lo < hi) {
+        const uint32_t mid = (lo + hi) / 2;
+        if (h->peer[mid]->rank < rank)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+static void poll_transport(meshcoll_t *h, mc_transport_t *t)
+{
+    for (int32_t i = 0; i < h->n_polled; i++)
+        if (h->polled[i] == t)
+            return;
+    h->polled[h->n_polled++] = t; /* at most one per dimension */
+}
+
+int mc_handle_connect(meshcoll_t *h, int32_t rank, mc_peer_t **peer)
+{
+    const uint32_t at = find_peer(h, rank);
+    if (at < h->n_peers && h->peer[at]->rank == rank) {
+        *peer = h->peer[at];
+        return MESHCOLL_OK;
+    }
+    if (h->n_peers == h->peer_capacity) {
+        const uint32_t capacity = h->peer_capacity ? 2 * h->peer_capacity : 16;
+        mc_peer_t **const grown = realloc(h->peer, capacity * sizeof *grown);
+        if (!grown)
+            return mc_fail_memory("connections");
+        h->peer = grown;
+        h->peer_capacity = capacity;
+    }
+    const int32_t dim = mc_mesh_level(&h->mesh, h->rank, rank);
+    mc_transport_t *const t = h->transport[dim];
+    const int status = t->ops->connect(t, rank, address_of(h, rank, dim), peer);
+    if (status)
+        return status;
+    memmove(&h->peer[at + 1], &h->peer[at], (h->n_peers - at) * sizeof(mc_peer_t *));
+    h->peer[at] = *peer;
+    h->n_peers++;
+    poll_transport(h, t);
+    return MESHCOLL_OK;
+}

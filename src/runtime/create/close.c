@@ -1,0 +1,102 @@
+#include "runtime/create/close.h"
+
+#include "runtime/call/group.h"
+#include "runtime/explain/explain.h"
+#include "runtime/progress/busy.h"
+#include "runtime/progress/progress_thread.h"
+#include "runtime/request/served.h"
+
+#include <stdlib.h>
+
+/* Requests outlive the handle, as the user's; how many were still running. Nothing writes to them
+ * any more. */
+static uint32_t give_up(meshcoll_request_t *list)
+{
+    uint32_t n = 0;
+    for (meshcoll_request_t *r = list, *next; r; r = next) {
+        next = r->next_of_all;
+        n += r->running;
+        r->mesh = NULL;
+        if (r->running)
+            r->status = MESHCOLL_ERR_INVALID_ARG;
+        r->running = false;
+        if (r->released)
+            mc_request_drop(r);
+    }
+    return n;
+}
+
+void mc_handle_free(meshcoll_t *h)
+{
+    mc_busy_leave(h);
+    mc_threads_close(h);
+    for (int32_t d = 0; d < h->mesh.ndims; d++)
+        if (h->transport[d])
+            h->transport[d]->ops->close(h->transport[d]);
+    const uint32_t n = give_up(h->all);
+    if (n > 0)
+        mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                "meshcoll_destroy: %u requests were still running and were given up; what their "
+                "buffers hold is undefined",
+                n);
+    mc_explain_destroy(h->explain);
+    free(h->addresses);
+    free(h->peer);
+    mc_calls_free_memory(h);
+    mc_group_free(h);
+    free(h->machine);
+    mc_order_free(&h->order);
+    mc_settings_free(&h->settings);
+    free(h);
+}
+
+static void leave_parent(meshcoll_t *h)
+{
+    if (!h->parent)
+        return;
+    meshcoll_t **at = &h->parent->children;
+    while (*at != h)
+        at = &(*at)->sibling;
+    *at = h->sibling;
+}
+
+void mc_handle_close(meshcoll_t *h)
+{
+    if (!h)
+        return;
+    while (h->children)
+        mc_handle_close(h->children);
+    leave_parent(h);
+    mc_threads_close(h);
+    mc_calls_forget(h);
+    if (h->group_open)
+        mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                "meshcoll_destroy: a group was open; its %u calls were not made", h->group->n);
+    if (h->free_context)
+        h->free_context(h->oob.context);
+    mc_handle_free(h);
+}
+
+/* Into memory that is there: a rank that has no more would not come. Nobody connects any more. */
+static void oob_barrier(const meshcoll_t *h)
+{
+    const char one = 1;
+    if (h->oob.allgather)
+        h->oob.allgather(h->oob.context, &one, h->addresses, sizeof one);
+}
+
+void meshcoll_destroy(meshcoll_t *mesh)
+{
+    if (!mesh)
+        return;
+    /* nobody closes what somebody still sends through; where the parent has failed there is no
+     * asking, and nothing to lose */
+    if (mesh->parent)
+        (void)meshcoll_barrier(mesh->parent);
+    else
+        oob_barrier(mesh);
+    mc_threads_close(mesh);
+    if (mesh->explain)
+        mc_explain_print(mesh);
+    mc_handle_close(mesh);
+}

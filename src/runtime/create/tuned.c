@@ -1,0 +1,330 @@
+#include "runtime/create/tuned.h"
+
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The file's shape; another one gets another number. */
+enum { VERSION = 1 };
+
+/* The cluster ------------------------------------------------------------------------------------ */
+
+static void find_cpu(char cpu[MC_CPU_TEXT])
+{
+    char line[256];
+    FILE *const file = fopen("/proc/cpuinfo", "r");
+    snprintf(cpu, MC_CPU_TEXT, "an unknown processor");
+    while (file && fgets(line, sizeof line, file)) {
+        const char *const colon = strchr(line, ':');
+        if (strncmp(line, "model name", 10) != 0 || !colon)
+            continue;
+        line[strcspn(line, "\n")] = '\0';
+        snprintf(cpu, MC_CPU_TEXT, "%.*s", MC_CPU_TEXT - 1, colon + 1 + strspn(colon + 1, " "));
+        break;
+    }
+    if (file)
+        fclose(file);
+}
+
+int mc_cluster_find(const mc_settings_t *settings, const mc_place_t *place, int32_t size,
+                    mc_cluster_t *cluster)
+{
+    mc_cluster_t c;
+    mc_arranged_t a;
+    memset(&c, 0, sizeof c);
+    int status = mc_arrange(settings->mesh, place, size, &a);
+    if (status)
+        return status;
+    c.mesh = a.mesh;
+    status = mc_boxes_transports(settings->transports, a.machine, &c.mesh, c.tls);
+    mc_arranged_free(&a);
+    if (status)
+        return status;
+    find_cpu(c.cpu);
+    c.cores = (int32_t)sysconf(_SC_NPROCESSORS_ONLN);
+    for (int32_t r = 0; r < size; r++)
+        c.machines += place[r].machine == r;
+    *cluster = c;
+    return MESHCOLL_OK;
+}
+
+void mc_cluster_print_transports(const mc_cluster_t *c, mc_text_t *text)
+{
+    for (int32_t d = 0; d < c->mesh.ndims; d++)
+        mc_text_add(text, "%s%s=%s", d ? ";" : "", c->mesh.dim[d].name, c->tls[d]);
+}
+
+void mc_cluster_print(const mc_cluster_t *c, mc_text_t *text)
+{
+    mc_mesh_print(&c->mesh, text);
+    mc_text_add(text, " on %d machine%s with %d core%s of %s, ", c->machines,
+                c->machines == 1 ? "" : "s", c->cores, c->cores == 1 ? "" : "s", c->cpu);
+    mc_cluster_print_transports(c, text);
+}
+
+/* The file --------------------------------------------------------------------------------------- */
+
+static const char *given(const char *name)
+{
+    const char *const value = getenv(name);
+    return value && *value ? value : NULL;
+}
+
+int mc_tuned_path(char path[MC_TUNED_PATH])
+{
+    const char *const file = given("MESHCOLL_TUNE_FILE"), *const config = given("XDG_CONFIG_HOME"),
+                      *const home = given("HOME");
+    mc_text_t text = mc_text(path, MC_TUNED_PATH);
+    if (file)
+        mc_text_add(&text, "%s", file);
+    else if (config)
+        mc_text_add(&text, "%s/meshcoll/links.json", config);
+    else if (home)
+        mc_text_add(&text, "%s/.config/meshcoll/links.json", home);
+    else
+        return mc_fail(MESHCOLL_ERR_IO, "there is no place for tuned links: expected one of "
+                                        "MESHCOLL_TUNE_FILE, XDG_CONFIG_HOME and HOME to be set");
+    return text.length < MC_TUNED_PATH
+               ? MESHCOLL_OK
+               : mc_fail(MESHCOLL_ERR_IO,
+                         "the path of the tuned links is longer than %d characters",
+                         MC_TUNED_PATH - 1);
+}
+
+static int fail_broken(const char *path, const char *why)
+{
+    return mc_fail(MESHCOLL_ERR_PARSE,
+                   "%s is no file of tuned links: %s; repair it, or remove it and tune again", path,
+                   why);
+}
+
+/* `*root` is NULL where there is no file. */
+static int load(const char *path, json_t **root)
+{
+    json_error_t error;
+    char why[JSON_ERROR_TEXT_LENGTH + 32], *text;
+    size_t bytes;
+    *root = NULL;
+    const int status = mc_file_read(path, &text, &bytes);
+    if (status || !text)
+        return status;
+    json_t *const json = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error);
+    free(text);
+    if (!json) {
+        snprintf(why, sizeof why, "line %d: %s", error.line, error.text);
+        return fail_broken(path, why);
+    }
+    const json_int_t version = json_integer_value(json_object_get(json, "version"));
+    if (version == VERSION && json_is_object(json_object_get(json, "clusters"))) {
+        *root = json;
+        return MESHCOLL_OK;
+    }
+    json_decref(json);
+    snprintf(why, sizeof why, "expected \"version\": %d and \"clusters\"", VERSION);
+    return fail_broken(path, why);
+}
+
+static json_t *entry_of(json_t *root, const mc_cluster_t *cluster)
+{
+    char key[MC_CLUSTER_TEXT + MC_MAX_DIMS * MC_TLS_TEXT];
+    mc_text_t text = mc_text(key, sizeof key);
+    mc_cluster_print(cluster, &text);
+    return json_object_get(json_object_get(root, "clusters"), key);
+}
+
+int mc_tuned_read(const char *path, const mc_cluster_t *cluster, char **links)
+{
+    json_t *root;
+    mc_links_t parsed;
+    char *found = NULL;
+    int status = load(path, &root);
+    const json_t *const entry = status || !root ? NULL : entry_of(root, cluster);
+    if (entry) {
+        const char *const text = json_string_value(json_object_get(entry, "links"));
+        if (!text)
+            status = fail_broken(path, "this cluster's entry has no \"links\"");
+        else if (mc_links_parse(text, &cluster->mesh, &parsed))
+            status = fail_broken(path, meshcoll_last_error());
+        else if (!(found = strdup(text)))
+            status = mc_fail_memory("tuned links");
+    }
+    json_decref(root);
+    if (!status)
+        *links = found;
+    return status;
+}
+
+/* Writing ---------------------------------------------------------------------------------------- */
+
+static json_t *entry_new(const mc_cluster_t *c, const mc_tuned_t *tuned)
+{
+    char mesh[MC_CLUSTER_TEXT], transports[MC_MAX_DIMS * (MC_DIM_NAME + MC_TLS_TEXT)];
+    mc_text_t mesh_text = mc_text(mesh, sizeof mesh);
+    mc_text_t transports_text = mc_text(transports, sizeof transports);
+    mc_mesh_print(&c->mesh, &mesh_text);
+    mc_cluster_print_transports(c, &transports_text);
+    return json_pack("{s:s, s:s, s:i, s:i, s:s, s:i, s:s, s:s, s:s, s:s}", "links", tuned->links,
+                     "mesh", mesh, "ranks", (int)c->mesh.size, "machines", (int)c->machines, "cpu",
+                     c->cpu, "cores", (int)c->cores, "transports", transports, "date", tuned->date,
+                     "command", tuned->command, "provenance", tuned->provenance);
+}
+
+static int put_entry(json_t *root, const mc_cluster_t *cluster, const mc_tuned_t *tuned)
+{
+    char key[MC_CLUSTER_TEXT + MC_MAX_DIMS * MC_TLS_TEXT];
+    mc_text_t text = mc_text(key, sizeof key);
+    mc_cluster_print(cluster, &text);
+    json_t *const entry = entry_new(cluster, tuned);
+    if (!entry || json_object_set_new(json_object_get(root, "clusters"), key, entry))
+        return mc_fail(MESHCOLL_ERR_NO_MEMORY, "the entry of tuned links cannot be made");
+    return MESHCOLL_OK;
+}
+
+static int fail_write(const char *path)
+{
+    return mc_fail(MESHCOLL_ERR_IO, "%s cannot be written: %s", path, strerror(errno));
+}
+
+/* The folders on the way to `path`, as mkdir -p. */
+static int make_folders(const char *path)
+{
+    char folder[MC_TUNED_PATH];
+    snprintf(folder, sizeof folder, "%s", path);
+    for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdir(folder, 0777) && errno != EEXIST && errno != EISDIR)
+            return fail_write(path);
+        *slash = '/';
+    }
+    return MESHCOLL_OK;
+}
+
+static int dump(const json_t *root, FILE *file)
+{
+    int failed = json_dumpf(root, file, JSON_INDENT(2) | JSON_PRESERVE_ORDER) ||
+                 fputc('\n', file) == EOF || fflush(file) || fsync(fileno(file));
+    if (!failed && ftell(file) > MC_FILE_BYTES) { /* nobody would read it */
+        errno = EFBIG;
+        failed = 1;
+    }
+    return fclose(file) || failed;
+}
+
+/* The new name outlives a crash when its folder is on the disk too. Where a folder cannot be synced, the file system
+ * needs no such thing, or has none. */
+static void sync_folder(const char *path)
+{
+    char folder[MC_TUNED_PATH];
+    snprintf(folder, sizeof folder, "%s", path);
+    char *const slash = strrchr(folder, '/');
+    if (slash)
+        slash[slash == folder] = '\0';
+    const int fd = open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    fsync(fd);
+    close(fd);
+}
+
+/* Beside `path` first, then in its place; the folder is there. */
+static int save(const char *path, const json_t *root)
+{
+    char fresh[MC_TUNED_PATH + 16];
+    int status = MESHCOLL_OK;
+    snprintf(fresh, sizeof fresh, "%s.XXXXXX", path);
+    const int fd = mkstemp(fresh);
+    if (fd < 0)
+        return fail_write(path);
+    FILE *const file = fdopen(fd, "w");
+    if (!file)
+        close(fd);
+    /* as readable as any file this user makes: mkstemp is stricter */
+    const mode_t mask = umask(0);
+    umask(mask);
+    if (!file || dump(root, file) || chmod(fresh, 0666 & ~mask) || rename(fresh, path)) {
+        status = fail_write(path);
+        unlink(fresh);
+    }
+    if (!status)
+        sync_folder(path);
+    return status;
+}
+
+static int merge(const char *path, const mc_cluster_t *cluster, const mc_tuned_t *tuned)
+{
+    json_t *root;
+    int status = load(path, &root);
+    if (!status && !root)
+        root = json_pack("{s:i, s:{}}", "version", VERSION, "clusters");
+    if (!status)
+        status = root ? put_entry(root, cluster, tuned) : mc_fail_memory("tuned links");
+    if (!status)
+        status = save(path, root);
+    json_decref(root);
+    return status;
+}
+
+int mc_tuned_write(const char *path, const mc_cluster_t *cluster, const mc_tuned_t *tuned)
+{
+    enum { PATIENCE = 30 }; /* seconds; others hold it for milliseconds */
+    mc_file_lock_t lock;
+    if (strlen(path) >= MC_TUNED_PATH)
+        return mc_fail(MESHCOLL_ERR_IO, "the path of the tuned links is longer than %d characters",
+                       MC_TUNED_PATH - 1);
+    int status = make_folders(path);
+    if (!status)
+        status = mc_file_lock(path, PATIENCE, &lock);
+    if (status)
+        return status;
+    status = merge(path, cluster, tuned);
+    mc_file_unlock(&lock);
+    return status;
+}
+
+/* Looking it up ---------------------------------------------------------------------------------- */
+
+/* NULL: none. What is wrong with the settings is creation's to say. */
+static char *find_links(const mc_creation_t *c, const mc_settings_t *settings)
+{
+    char path[MC_TUNED_PATH], *links = NULL;
+    mc_cluster_t cluster;
+    if (settings->links || mc_tuned_path(path) || access(path, F_OK) != 0 ||
+        mc_cluster_find(settings, c->place, c->oob.size, &cluster))
+        return NULL;
+    if (mc_tuned_read(path, &cluster, &links))
+        fprintf(stderr, "meshcoll: %s; taking the default links\n", meshcoll_last_error());
+    return links;
+}
+
+int mc_tuned_create(const mc_creation_t *creation, meshcoll_t **mesh)
+{
+    mc_creation_t tuned = *creation;
+    meshcoll_params_t params = {0};
+    mc_settings_t settings = {0};
+    char *links = NULL, path[MC_TUNED_PATH], from[MC_TUNED_PATH + 64];
+    /* the others take rank 0's */
+    if (creation->oob.rank == 0 && !mc_settings_read(creation->params, &settings))
+        links = find_links(creation, &settings);
+    if (links && !mc_tuned_path(path)) {
+        snprintf(from, sizeof from, MC_TUNED_FROM ", in %s", path);
+        const meshcoll_params_t *const given_params = creation->params;
+        const size_t most = sizeof params;
+        if (given_params)
+            memcpy(&params, given_params, given_params->size < most ? given_params->size : most);
+        params.size = sizeof params;
+        params.links = links;
+        tuned.params = &params;
+        tuned.tuned = from;
+    }
+    const int status = mc_handle_create(&tuned, mesh);
+    free(links);
+    mc_settings_free(&settings);
+    return status;
+}

@@ -1,0 +1,168 @@
+#include "runtime/element/datatype.h"
+
+#define PAIR(name, value, index) \
+    {                            \
+#name, sizeof(struct {   \
+            value v;             \
+            index i;             \
+        })                       \
+    }
+
+/* clang-format off */
+static const struct {
+    const char *name;
+    size_t size;
+} datatypes[MESHCOLL_DATATYPES] = {
+    [MESHCOLL_FLOAT32] = {"float32", 4},
+    [MESHCOLL_FLOAT64] = {"float64", 8},
+    [MESHCOLL_INT32] = {"int32", 4},
+    [MESHCOLL_INT64] = {"int64", 8},
+    [MESHCOLL_INT8] = {"int8", 1},
+    [MESHCOLL_INT16] = {"int16", 2},
+    [MESHCOLL_UINT8] = {"uint8", 1},
+    [MESHCOLL_UINT16] = {"uint16", 2},
+    [MESHCOLL_UINT32] = {"uint32", 4},
+    [MESHCOLL_UINT64] = {"uint64", 8},
+    [MESHCOLL_FLOAT16] = {"float16", 2},
+    [MESHCOLL_BFLOAT16] = {"bfloat16", 2},
+    [MESHCOLL_FLOAT8_E4M3] = {"float8_e4m3", 1},
+    [MESHCOLL_FLOAT8_E5M2] = {"float8_e5m2", 1},
+    [MESHCOLL_COMPLEX64] = {"complex64", 8},
+    [MESHCOLL_COMPLEX128] = {"complex128", 16},
+    [MESHCOLL_FLOAT32_INT32] = PAIR(float32_int32, float, int32_t),
+    [MESHCOLL_FLOAT64_INT32] = PAIR(float64_int32, double, int32_t),
+    [MESHCOLL_INT32_INT32] = PAIR(int32_int32, int32_t, int32_t),
+    [MESHCOLL_INT64_INT32] = PAIR(int64_int32, int64_t, int32_t),
+    [MESHCOLL_FLOAT64_INT64] = PAIR(float64_int64, double, int64_t),
+    [MESHCOLL_INT64_INT64] = PAIR(int64_int64, int64_t, int64_t),
+};
+
+static const size_t MOST_BYTES = (size_t)1 << 30;
+
+static const char *const ops[MESHCOLL_OPS] = {
+    [MESHCOLL_SUM] = "sum",   [MESHCOLL_MIN] = "min",   [MESHCOLL_MAX] = "max",
+    [MESHCOLL_PROD] = "prod", [MESHCOLL_AVG] = "avg",   [MESHCOLL_LAND] = "land",
+    [MESHCOLL_LOR] = "lor",   [MESHCOLL_LXOR] = "lxor", [MESHCOLL_BAND] = "band",
+    [MESHCOLL_BOR] = "bor",   [MESHCOLL_BXOR] = "bxor", [MESHCOLL_MINLOC] = "minloc",
+    [MESHCOLL_MAXLOC] = "maxloc",
+};
+/* clang-format on */
+
+const char *meshcoll_datatype_name(meshcoll_datatype_t datatype)
+{
+    if ((unsigned)datatype < MESHCOLL_DATATYPES)
+        return datatypes[datatype].name;
+    return meshcoll_datatype_size(datatype) > 0 ? "bytes" : NULL;
+}
+
+size_t meshcoll_datatype_size(meshcoll_datatype_t datatype)
+{
+    if ((unsigned)datatype < MESHCOLL_DATATYPES)
+        return datatypes[datatype].size;
+    const size_t bytes = (size_t)(unsigned)datatype - MESHCOLL_DATATYPE_BYTES;
+    return bytes <= MOST_BYTES ? bytes : 0;
+}
+
+int meshcoll_datatype_of(size_t bytes, meshcoll_datatype_t *datatype)
+{
+    if (!datatype || bytes == 0 || bytes > MOST_BYTES)
+        return mc_fail(
+            MESHCOLL_ERR_INVALID_ARG,
+            "meshcoll_datatype_of: expected elements of 1 to %zu bytes and a place for the "
+            "datatype, got %zu%s",
+            MOST_BYTES, bytes, datatype ? "" : " and NULL");
+    *datatype = (meshcoll_datatype_t)(MESHCOLL_DATATYPE_BYTES + bytes);
+    return MESHCOLL_OK;
+}
+
+const char *meshcoll_op_name(meshcoll_op_t op)
+{
+    if ((unsigned)op < MESHCOLL_OPS)
+        return ops[op];
+    return mc_user_op_find(op, NULL) ? "user" : NULL;
+}
+
+mc_kernel_t mc_kernel(meshcoll_datatype_t datatype, meshcoll_op_t op)
+{
+    if ((unsigned)datatype >= MESHCOLL_DATATYPES || (unsigned)op >= MESHCOLL_OPS)
+        return NULL;
+    return mc_kernels_best()->kernel[datatype][op];
+}
+
+mc_reducer_t mc_reducer(meshcoll_datatype_t datatype, meshcoll_op_t op)
+{
+    mc_reducer_t r = {.datatype = datatype, .kernel = mc_kernel(datatype, op)};
+    mc_user_op_t user;
+    if (op == MESHCOLL_AVG)
+        r.divide = mc_kernels_best()->divide[datatype];
+    if (!r.kernel && mc_user_op_find(op, &user)) {
+        r.function = user.function;
+        r.context = user.context;
+    }
+    return r;
+}
+
+bool mc_op_commutes(meshcoll_op_t op)
+{
+    mc_user_op_t user;
+    return !mc_user_op_find(op, &user) || user.commutative;
+}
+
+bool mc_op_associates(meshcoll_op_t op, meshcoll_datatype_t datatype)
+{
+    if ((unsigned)op >= MESHCOLL_OPS)
+        return false;
+    switch (datatype) {
+    case MESHCOLL_INT8:
+    case MESHCOLL_INT16:
+    case MESHCOLL_INT32:
+    case MESHCOLL_INT64:
+    case MESHCOLL_UINT8:
+    case MESHCOLL_UINT16:
+    case MESHCOLL_UINT32:
+    case MESHCOLL_UINT64:
+    case MESHCOLL_INT32_INT32:
+    case MESHCOLL_INT64_INT32:
+    case MESHCOLL_INT64_INT64:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static int fail_combination(meshcoll_op_t op, meshcoll_datatype_t datatype)
+{
+    enum { ROOM = 256 };
+    char op_room[ROOM], type_room[ROOM];
+    mc_text_t fitting = mc_text(op_room, sizeof op_room);
+    mc_text_t types = mc_text(type_room, sizeof type_room);
+    for (int o = 0; o < MESHCOLL_OPS; o++)
+        if (mc_kernel(datatype, (meshcoll_op_t)o))
+            mc_text_add(&fitting, "%s%s", fitting.length ? ", " : "", ops[o]);
+    for (int t = 0; t < MESHCOLL_DATATYPES; t++)
+        if (mc_kernel((meshcoll_datatype_t)t, op))
+            mc_text_add(&types, "%s%s", types.length ? ", " : "", datatypes[t].name);
+    return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
+                   "%s does not take %s: %s takes %s and users' operations; %s takes %s", ops[op],
+                   datatypes[datatype].name, datatypes[datatype].name, op_room, ops[op], type_room);
+}
+
+int meshcoll_op_check(meshcoll_op_t op, meshcoll_datatype_t datatype)
+{
+    if (meshcoll_datatype_size(datatype) == 0)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "there is no datatype %d", (int)datatype);
+    if (mc_kernel(datatype, op) || mc_user_op_find(op, NULL))
+        return MESHCOLL_OK;
+    if ((unsigned)op >= MESHCOLL_OPS)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "there is no operation %d: expected one of the library's or one that "
+                       "meshcoll_op_create made and nobody freed",
+                       (int)op);
+    if ((unsigned)datatype >= MESHCOLL_DATATYPES)
+        return mc_fail(
+            MESHCOLL_ERR_UNSUPPORTED,
+            "%s does not take elements of %zu bytes, which have no numbers to it: users' "
+            "operations do (meshcoll_op_create)",
+            ops[op], meshcoll_datatype_size(datatype));
+    return fail_combination(op, datatype);
+}

@@ -1,0 +1,11 @@
+/* What every processor of the architecture has: SSE2, NEON, … */
+#include "runtime/element/kernel_sets.h"
+
+static bool runs_here(void)
+{
+    return true;
+}
+
+#define SET      mc_kernels_baseline
+#define SET_NAME "baseline"
+#include "runtime/element/kernels_body.h"

@@ -1,0 +1,290 @@
+/*
+ * The kernels, included once for each instruction set. SET is the table's name, SET_NAME its text;
+ * HALF_…, where a set has them, convert HALF_LANES numbers of float16 at once.
+ */
+#include "runtime/element/narrow.h"
+
+/* a product and a sum are rounded each, on every machine */
+#if defined(__clang__)
+#pragma clang fp contract(off)
+#endif
+
+/* dst is a, b or neither, element by element: nothing is carried from one turn to the next, but
+ * the compiler cannot know. */
+#if defined(__clang__)
+#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#elif defined(__GNUC__)
+#define INDEPENDENT _Pragma("GCC ivdep")
+#else
+#define INDEPENDENT
+#endif
+
+#define SUM(a, b)  ((a) + (b))
+#define PROD(a, b) ((a) * (b))
+#define MIN(a, b)  ((a) < (b) ? (a) : (b))
+#define MAX(a, b)  ((a) > (b) ? (a) : (b))
+/* unsigned short times itself would be a signed product, which may overflow */
+#define UPROD(a, b) (1u * (a) * (b))
+#define LAND(a, b)  (((a) != 0) & ((b) != 0))
+#define LOR(a, b)   (((a) != 0) | ((b) != 0))
+#define LXOR(a, b)  (((a) != 0) ^ ((b) != 0))
+#define BAND(a, b)  ((a) & (b))
+#define BOR(a, b)   ((a) | (b))
+#define BXOR(a, b)  ((a) ^ (b))
+
+#define KERNEL(name, type, OP)                                          \
+    static void name(void *dst, const void *a, const void *b, size_t n) \
+    {                                                                   \
+        type *const d = dst;                                            \
+        const type *const x = a, *const y = b;                          \
+        INDEPENDENT                                                     \
+        for (size_t i = 0; i < n; i++)                                  \
+            d[i] = (type)OP(x[i], y[i]);                                \
+    }
+
+#define DIVIDE(name, type, wide)                              \
+    static void name##_divide(void *at, size_t n, int32_t by) \
+    {                                                         \
+        type *const d = at;                                   \
+        const wide w = (wide)by;                              \
+        for (size_t i = 0; i < n; i++)                        \
+            d[i] = (type)(d[i] / w);                          \
+    }
+
+/* sums and products of integers are unsigned: the same bits, and overflow wraps */
+#define INTEGER(name, type, wide)       \
+    KERNEL(name##_sum, u##type, SUM)    \
+    KERNEL(name##_prod, u##type, UPROD) \
+    KERNEL(name##_min, type, MIN)       \
+    KERNEL(name##_max, type, MAX)       \
+    INTEGER_BITS(name, u##type)         \
+    DIVIDE(name, type, wide)
+#define UNSIGNED(name, type, wide)   \
+    KERNEL(name##_sum, type, SUM)    \
+    KERNEL(name##_prod, type, UPROD) \
+    KERNEL(name##_min, type, MIN)    \
+    KERNEL(name##_max, type, MAX)    \
+    INTEGER_BITS(name, type)         \
+    DIVIDE(name, type, wide)
+#define INTEGER_BITS(name, type)    \
+    KERNEL(name##_land, type, LAND) \
+    KERNEL(name##_lor, type, LOR)   \
+    KERNEL(name##_lxor, type, LXOR) \
+    KERNEL(name##_band, type, BAND) \
+    KERNEL(name##_bor, type, BOR)   \
+    KERNEL(name##_bxor, type, BXOR)
+
+INTEGER(int8, int8_t, int32_t)
+INTEGER(int16, int16_t, int32_t)
+INTEGER(int32, int32_t, int64_t)
+INTEGER(int64, int64_t, int64_t)
+UNSIGNED(uint8, uint8_t, uint32_t)
+UNSIGNED(uint16, uint16_t, uint32_t)
+UNSIGNED(uint32, uint32_t, uint32_t)
+UNSIGNED(uint64, uint64_t, uint64_t)
+
+#define FLOAT(name, type)           \
+    KERNEL(name##_sum, type, SUM)   \
+    KERNEL(name##_prod, type, PROD) \
+    KERNEL(name##_min, type, MIN)   \
+    KERNEL(name##_max, type, MAX)   \
+    DIVIDE(name, type, type)
+
+FLOAT(float32, float)
+FLOAT(float64, double)
+
+/* Narrow floating point: one operation in float32, one rounding. Min and max round nothing. ---------- */
+
+#ifndef NARROW_BEGIN /* where a set has another instruction set for them */
+#define NARROW_BEGIN
+#define NARROW_END
+#endif
+
+#define NARROW_MATH(name, narrow, type, OP)                                       \
+    static void name(void *dst, const void *a, const void *b, size_t n)           \
+    {                                                                             \
+        type *const d = dst;                                                      \
+        const type *const x = a, *const y = b;                                    \
+        INDEPENDENT                                                               \
+        for (size_t i = 0; i < n; i++)                                            \
+            d[i] = narrow##_narrow(OP(narrow##_wide(x[i]), narrow##_wide(y[i]))); \
+    }
+#define NARROW_PICK(name, narrow, type, LESS)                           \
+    static void name(void *dst, const void *a, const void *b, size_t n) \
+    {                                                                   \
+        type *const d = dst;                                            \
+        const type *const x = a, *const y = b;                          \
+        INDEPENDENT                                                     \
+        for (size_t i = 0; i < n; i++) {                                \
+            const type v = x[i], w = y[i];                              \
+            d[i] = narrow##_wide(v) LESS narrow##_wide(w) ? v : w;      \
+        }                                                               \
+    }
+#define NARROW_DIVIDE(name, type)                             \
+    static void name##_divide(void *at, size_t n, int32_t by) \
+    {                                                         \
+        type *const d = at;                                   \
+        const float w = (float)by;                            \
+        for (size_t i = 0; i < n; i++)                        \
+            d[i] = name##_narrow(name##_wide(d[i]) / w);      \
+    }
+#define NARROW_REST(name, type)            \
+    NARROW_PICK(name##_min, name, type, <) \
+    NARROW_PICK(name##_max, name, type, >) \
+    NARROW_DIVIDE(name, type)
+#define NARROW(name, type)                     \
+    NARROW_MATH(name##_sum, name, type, SUM)   \
+    NARROW_MATH(name##_prod, name, type, PROD) \
+    NARROW_REST(name, type)
+
+#ifdef HALF_LANES
+#define HALF_MATH(name, OP, VECTOR_OP)                                        \
+    NARROW_MATH(name##_rest, float16, uint16_t, OP)                           \
+    static void name(void *dst, const void *a, const void *b, size_t n)       \
+    {                                                                         \
+        uint16_t *const d = dst;                                              \
+        const uint16_t *const x = a, *const y = b;                            \
+        size_t i = 0;                                                         \
+        for (; n - i >= HALF_LANES; i += HALF_LANES)                          \
+            HALF_STORE(d + i, VECTOR_OP(HALF_LOAD(x + i), HALF_LOAD(y + i))); \
+        name##_rest(d + i, x + i, y + i, n - i);                              \
+    }
+HALF_MATH(float16_sum, SUM, HALF_SUM)
+HALF_MATH(float16_prod, PROD, HALF_PROD)
+#else
+NARROW_MATH(float16_sum, float16, uint16_t, SUM)
+NARROW_MATH(float16_prod, float16, uint16_t, PROD)
+#endif
+
+NARROW_BEGIN
+NARROW_REST(float16, uint16_t)
+NARROW(bfloat16, uint16_t)
+NARROW(float8_e4m3, uint8_t)
+NARROW(float8_e5m2, uint8_t)
+NARROW_END
+
+/* Complex numbers: sums and quotients part by part; products as the formula says, without C's care
+ * for infinities. Parts are kept apart until they are complete: gcc 12 fuses multiply, add and subtract
+ * where they alternate in memory, whatever -ffp-contract says. ------------------------------------------------------------------------------------ */
+
+enum { TOGETHER = 32 };
+
+#define COMPLEX(name, part, type)                                              \
+    static void name##_sum(void *dst, const void *a, const void *b, size_t n)  \
+    {                                                                          \
+        part##_sum(dst, a, b, 2 * n);                                          \
+    }                                                                          \
+    static void name##_prod(void *dst, const void *a, const void *b, size_t n) \
+    {                                                                          \
+        type *const d = dst;                                                   \
+        const type *const x = a, *const y = b;                                 \
+        for (size_t i = 0, part; i < n; i += part) {                           \
+            type re[TOGETHER], im[TOGETHER];                                   \
+            part = n - i < TOGETHER ? n - i : TOGETHER;                        \
+            for (size_t k = 0; k < part; k++) {                                \
+                const type xr = x[2 * (i + k)], xi = x[2 * (i + k) + 1];       \
+                const type yr = y[2 * (i + k)], yi = y[2 * (i + k) + 1];       \
+                re[k] = xr * yr - xi * yi;                                     \
+                im[k] = xr * yi + xi * yr;                                     \
+            }                                                                  \
+            for (size_t k = 0; k < part; k++) {                                \
+                d[2 * (i + k)] = re[k];                                        \
+                d[2 * (i + k) + 1] = im[k];                                    \
+            }                                                                  \
+        }                                                                      \
+    }                                                                          \
+    static void name##_divide(void *at, size_t n, int32_t by)                  \
+    {                                                                          \
+        part##_divide(at, 2 * n, by);                                          \
+    }
+
+COMPLEX(complex64, float32, float)
+COMPLEX(complex128, float64, double)
+
+/* Value and index: the lower index where neither value is before the other, as where one is NaN. ------ */
+
+#define LOC(name, type, BEFORE)                                                        \
+    static void name(void *dst, const void *a, const void *b, size_t n)                \
+    {                                                                                  \
+        type *const d = dst;                                                           \
+        const type *const x = a, *const y = b;                                         \
+        INDEPENDENT                                                                    \
+        for (size_t i = 0; i < n; i++) {                                               \
+            const type v = x[i], w = y[i];                                             \
+            const int first = v.value BEFORE w.value, second = w.value BEFORE v.value; \
+            d[i] = (first | (!second & (v.index <= w.index))) ? v : w;                 \
+        }                                                                              \
+    }
+#define PAIR(name, value_type, index_type) \
+    typedef struct {                       \
+        value_type value;                  \
+        index_type index;                  \
+    } name##_pair_t;                       \
+    LOC(name##_minloc, name##_pair_t, <)   \
+    LOC(name##_maxloc, name##_pair_t, >)
+
+PAIR(float32_int32, float, int32_t)
+PAIR(float64_int32, double, int32_t)
+PAIR(int32_int32, int32_t, int32_t)
+PAIR(int64_int32, int64_t, int32_t)
+PAIR(float64_int64, double, int64_t)
+PAIR(int64_int64, int64_t, int64_t)
+
+/* The table ----------------------------------------------------------------------------------------- */
+
+#define MATH_ROW(name) \
+    [MESHCOLL_SUM] = name##_sum, [MESHCOLL_AVG] = name##_sum, [MESHCOLL_PROD] = name##_prod
+#define ORDER_ROW(name) [MESHCOLL_MIN] = name##_min, [MESHCOLL_MAX] = name##_max
+#define BITS_ROW(name)                                                                         \
+    [MESHCOLL_LAND] = name##_land, [MESHCOLL_LOR] = name##_lor, [MESHCOLL_LXOR] = name##_lxor, \
+    [MESHCOLL_BAND] = name##_band, [MESHCOLL_BOR] = name##_bor, [MESHCOLL_BXOR] = name##_bxor
+#define LOC_ROW(name) [MESHCOLL_MINLOC] = name##_minloc, [MESHCOLL_MAXLOC] = name##_maxloc
+
+const mc_kernels_t SET = {
+    .name = SET_NAME,
+    .runs_here = runs_here,
+    .kernel =
+        {
+            [MESHCOLL_INT8] = {MATH_ROW(int8), ORDER_ROW(int8), BITS_ROW(int8)},
+            [MESHCOLL_INT16] = {MATH_ROW(int16), ORDER_ROW(int16), BITS_ROW(int16)},
+            [MESHCOLL_INT32] = {MATH_ROW(int32), ORDER_ROW(int32), BITS_ROW(int32)},
+            [MESHCOLL_INT64] = {MATH_ROW(int64), ORDER_ROW(int64), BITS_ROW(int64)},
+            [MESHCOLL_UINT8] = {MATH_ROW(uint8), ORDER_ROW(uint8), BITS_ROW(uint8)},
+            [MESHCOLL_UINT16] = {MATH_ROW(uint16), ORDER_ROW(uint16), BITS_ROW(uint16)},
+            [MESHCOLL_UINT32] = {MATH_ROW(uint32), ORDER_ROW(uint32), BITS_ROW(uint32)},
+            [MESHCOLL_UINT64] = {MATH_ROW(uint64), ORDER_ROW(uint64), BITS_ROW(uint64)},
+            [MESHCOLL_FLOAT16] = {MATH_ROW(float16), ORDER_ROW(float16)},
+            [MESHCOLL_BFLOAT16] = {MATH_ROW(bfloat16), ORDER_ROW(bfloat16)},
+            [MESHCOLL_FLOAT32] = {MATH_ROW(float32), ORDER_ROW(float32)},
+            [MESHCOLL_FLOAT64] = {MATH_ROW(float64), ORDER_ROW(float64)},
+            [MESHCOLL_FLOAT8_E4M3] = {MATH_ROW(float8_e4m3), ORDER_ROW(float8_e4m3)},
+            [MESHCOLL_FLOAT8_E5M2] = {MATH_ROW(float8_e5m2), ORDER_ROW(float8_e5m2)},
+            [MESHCOLL_COMPLEX64] = {MATH_ROW(complex64)},
+            [MESHCOLL_COMPLEX128] = {MATH_ROW(complex128)},
+            [MESHCOLL_FLOAT32_INT32] = {LOC_ROW(float32_int32)},
+            [MESHCOLL_FLOAT64_INT32] = {LOC_ROW(float64_int32)},
+            [MESHCOLL_INT32_INT32] = {LOC_ROW(int32_int32)},
+            [MESHCOLL_INT64_INT32] = {LOC_ROW(int64_int32)},
+            [MESHCOLL_FLOAT64_INT64] = {LOC_ROW(float64_int64)},
+            [MESHCOLL_INT64_INT64] = {LOC_ROW(int64_int64)},
+        },
+    .divide =
+        {
+            [MESHCOLL_INT8] = int8_divide,
+            [MESHCOLL_INT16] = int16_divide,
+            [MESHCOLL_INT32] = int32_divide,
+            [MESHCOLL_INT64] = int64_divide,
+            [MESHCOLL_UINT8] = uint8_divide,
+            [MESHCOLL_UINT16] = uint16_divide,
+            [MESHCOLL_UINT32] = uint32_divide,
+            [MESHCOLL_UINT64] = uint64_divide,
+            [MESHCOLL_FLOAT16] = float16_divide,
+            [MESHCOLL_BFLOAT16] = bfloat16_divide,
+            [MESHCOLL_FLOAT32] = float32_divide,
+            [MESHCOLL_FLOAT64] = float64_divide,
+            [MESHCOLL_FLOAT8_E4M3] = float8_e4m3_divide,
+            [MESHCOLL_FLOAT8_E5M2] = float8_e5m2_divide,
+            [MESHCOLL_COMPLEX64] = complex64_divide,
+            [MESHCOLL_COMPLEX128] = complex128_divide,
+        },
+};

@@ -1,0 +1,250 @@
+/* What an executor is made of: lanes, ports, staging, and what all runs of a binding do alike. */
+#include "runtime/execute/executor.h"
+
+#include "runtime/execute/alike.h"
+#include "runtime/execute/credit.h"
+#include "runtime/execute/hold.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Messages under way per peer: enough that the wire never waits for this rank, few enough that the
+ * first segments go first. Receives cost nothing while they wait, and spare a copy. */
+enum { SEND_WINDOW = 2, RECV_WINDOW = 16 };
+
+/* Memory for messages to be reduced: two a side at least, and more as long as they are small. */
+enum { STAGING_BYTES = 1 << 20, ALIGN = 64 };
+
+static const mc_step_t *step_of(const mc_executor_t *x, uint32_t t)
+{
+    return &x->plan->step[t];
+}
+
+static bool is_message(const mc_executor_t *x, uint32_t t)
+{
+    const mc_op_t op = (mc_op_t)step_of(x, t)->op;
+    return (mc_op_sends(op) || mc_op_receives(op)) && x->binding->step[t].bytes > 0;
+}
+
+static bool is_staged(const mc_executor_t *x, uint32_t t)
+{
+    return step_of(x, t)->op == MC_OP_RECV_REDUCE && x->task[t].is_message &&
+           (!x->lane[x->task[t].lane].peer->transport->ops->recv_reduce ||
+            MC_PIECE_UNIT % x->binding->element != 0);
+}
+
+static uint32_t peer_of(const mc_plan_t *plan, const mc_step_t *s)
+{
+    uint32_t lo = 0, hi = plan->n_peers;
+    while (hi - lo > 1) {
+        const uint32_t mid = (lo + hi) / 2;
+        if (plan->peer[mid] <= s->peer)
+            lo = mid;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+/* Gives each peer and phase in one direction a lane where there are messages, and the steps theirs.
+ * `lane` has room for all; `number` is a table by peer and phase, of zeros. How many lanes. */
+static uint32_t add_lanes(const mc_plan_t *plan, const mc_wiring_t *w, bool sends, uint32_t phases,
+                          uint32_t first, uint32_t *number, mc_lane_t *lane, mc_task_t *task)
+{
+    uint32_t n = first;
+    for (uint32_t t = 0; t < plan->n_steps; t++) {
+        const mc_step_t *const s = &plan->step[t];
+        if (!(sends ? mc_op_sends((mc_op_t)s->op) : mc_op_receives((mc_op_t)s->op)))
+            continue;
+        const uint32_t peer = peer_of(plan, s), at = peer * phases + s->phase;
+        if (!number[at]) {
+            if (lane)
+                lane[n] = (mc_lane_t){.peer = w->peer[peer],
+                                      .bytes_sent = sends ? w->bytes_sent[peer] : NULL,
+                                      .tag = mc_tag(sends ? w->rank : plan->peer[peer], 0, 0),
+                                      .window = sends ? SEND_WINDOW : RECV_WINDOW};
+            number[at] = ++n;
+        }
+        if (task)
+            task[t].lane = number[at] - 1;
+    }
+    memset(number, 0, (size_t)plan->n_peers * phases * sizeof *number);
+    return n;
+}
+
+/* `seen` is a table by peer, of zeros. */
+static void find_last(const mc_plan_t *plan, bool sends, uint32_t *seen, mc_task_t *task)
+{
+    for (uint32_t t = plan->n_steps; t-- > 0;) {
+        const mc_step_t *const s = &plan->step[t];
+        if (sends ? mc_op_sends((mc_op_t)s->op) : mc_op_receives((mc_op_t)s->op))
+            task[t].is_last = seen[peer_of(plan, s)]++ == 0;
+    }
+    memset(seen, 0, plan->n_peers * sizeof *seen);
+}
+
+static uint32_t phases_of(const mc_plan_t *plan)
+{
+    uint32_t most = 0;
+    for (uint32_t t = 0; t < plan->n_steps; t++)
+        most = plan->step[t].phase > most ? plan->step[t].phase : most;
+    return most + 1;
+}
+
+/* Has each transport of the peers a port? A mesh has one transport per dimension at most. */
+static int check_ports(const mc_plan_t *plan, const mc_wiring_t *w)
+{
+    const mc_transport_t *known[MC_MAX_DIMS];
+    uint32_t n = 0;
+    for (uint32_t p = 0; p < plan->n_peers; p++) {
+        uint32_t i = 0;
+        while (i < n && known[i] != w->peer[p]->transport)
+            i++;
+        if (i == MC_COUNT(known))
+            return mc_fail(MESHCOLL_ERR_TRANSPORT,
+                           "a rank's peers are behind more than %d transports", MC_MAX_DIMS);
+        known[i] = w->peer[p]->transport;
+        n = i == n ? n + 1 : n;
+    }
+    return MESHCOLL_OK;
+}
+
+int mc_executor_init(mc_executor_t *x, const mc_plan_t *plan, const mc_wiring_t *wiring)
+{
+    const size_t n = plan->n_steps;
+    const uint32_t phases = phases_of(plan);
+    const int status = check_ports(plan, wiring);
+    if (status)
+        return status;
+    uint32_t *const number = calloc((size_t)plan->n_peers * phases + 1, sizeof *number);
+    if (!number)
+        return mc_fail_memory("an executor");
+    const uint32_t sends = add_lanes(plan, wiring, true, phases, 0, number, NULL, NULL);
+    const uint32_t lanes = add_lanes(plan, wiring, false, phases, sends, number, NULL, NULL);
+    const size_t bytes =
+        n * sizeof(mc_task_t) + lanes * sizeof(mc_lane_t) + 4 * n * sizeof(uint32_t);
+    char *const memory = calloc(1, bytes + 1);
+    if (!memory) {
+        free(number);
+        return mc_fail_memory("an executor");
+    }
+    *x = (mc_executor_t){.plan = plan,
+                         .n_lanes = lanes,
+                         .n_sending = sends,
+                         .wire = wiring->wire,
+                         .beside = wiring->beside,
+                         .window = wiring->window};
+    x->task = (mc_task_t *)memory;
+    x->lane = (mc_lane_t *)(x->task + n);
+    x->queue = (uint32_t *)(x->lane + lanes);
+    x->heap = x->queue + n;
+    x->staged = x->heap + n;
+    x->slot = x->staged + n;
+    add_lanes(plan, wiring, true, phases, 0, number, x->lane, x->task);
+    add_lanes(plan, wiring, false, phases, sends, number, x->lane, x->task);
+    find_last(plan, true, number, x->task);
+    find_last(plan, false, number, x->task);
+    mc_alike_find(plan, wiring->crowded, x->task);
+    for (uint32_t t = 0; t < n; t++)
+        x->task[t].io.finished = &x->finished;
+    free(number);
+    return MESHCOLL_OK;
+}
+
+void mc_executor_free(mc_executor_t *x)
+{
+    free(x->task);
+    *x = (mc_executor_t){0};
+}
+
+/* Which messages go through which lane, by their numbers; empty ones through none. */
+static void fill_lanes(mc_executor_t *x)
+{
+    for (uint32_t l = 0; l < x->n_lanes; l++)
+        x->lane[l].n = 0;
+    for (uint32_t t = 0; t < x->plan->n_steps; t++) {
+        x->task[t].is_message = is_message(x, t);
+        x->task[t].is_staged = is_staged(x, t);
+        if (x->task[t].is_message)
+            x->lane[x->task[t].lane].n++;
+    }
+    uint32_t first = 0;
+    for (uint32_t l = 0; l < x->n_lanes; l++) {
+        x->lane[l].first = first;
+        first += x->lane[l].n;
+        x->lane[l].n = 0;
+    }
+    for (uint32_t t = 0; t < x->plan->n_steps; t++) {
+        mc_lane_t *const lane = &x->lane[x->task[t].lane];
+        if (x->task[t].is_message)
+            x->queue[lane->first + lane->n++] = t;
+    }
+}
+
+/* Index of the transport's port. */
+static uint32_t port_of(mc_executor_t *x, mc_transport_t *t)
+{
+    uint32_t i = 0;
+    while (i < x->n_ports && x->port[i].transport != t)
+        i++;
+    if (i == x->n_ports)
+        x->port[x->n_ports++] = (mc_port_t){.transport = t};
+    return i;
+}
+
+/* Bytes of the largest message that waits in memory to be reduced. */
+static size_t most_staged(const mc_executor_t *x)
+{
+    size_t most = 0;
+    for (uint32_t i = 0; i < x->n_staged; i++) {
+        const size_t bytes = x->binding->step[x->staged[i]].bytes;
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
+size_t mc_executor_measure(mc_executor_t *x, const mc_binding_t *binding)
+{
+    x->binding = binding;
+    x->n_staged = 0;
+    fill_lanes(x);
+    x->n_ports = 0;
+    for (uint32_t l = 0; l < x->n_sending; l++) {
+        mc_lane_t *const lane = &x->lane[l];
+        if (lane->n > 0)
+            lane->port = port_of(x, lane->peer->transport);
+        lane->streams = lane->n > 0 && lane->peer->transport->streams;
+    }
+    mc_hold_sends(x);
+    mc_credit_measure(x);
+    for (uint32_t t = 0; t < x->plan->n_steps; t++)
+        if (x->task[t].is_staged)
+            x->staged[x->n_staged++] = t;
+    x->slot_bytes = (most_staged(x) + ALIGN - 1) / ALIGN * ALIGN;
+    const size_t fit = x->slot_bytes ? STAGING_BYTES / x->slot_bytes : 0;
+    const size_t least = 2 * (size_t)x->plan->layout.sides; /* sides go on side by side */
+    const size_t wanted = fit < least ? least : fit;
+    x->n_slots = wanted < x->n_staged ? (uint32_t)wanted : x->n_staged;
+    return x->n_slots * x->slot_bytes;
+}
+
+/* What all runs do alike is done here, once. */
+void mc_executor_bind(mc_executor_t *x, char *staging)
+{
+    x->staging = staging;
+    for (uint32_t t = 0; t < x->plan->n_steps; t++) {
+        const mc_bound_t *const b = &x->binding->step[t];
+        const mc_step_t *const s = step_of(x, t);
+        mc_task_t *const task = &x->task[t];
+        mc_message_t *const m = &task->message;
+        task->at_first = x->plan->n_pred[t] + task->is_staged + task->held + task->kept;
+        if (!task->is_message)
+            continue;
+        m->tag = x->lane[task->lane].tag | mc_tag(0, 0, s->seq) | (task->is_last ? MC_TAG_LAST : 0);
+        m->span = task->is_staged               ? &task->staged
+                  : mc_op_sends((mc_op_t)s->op) ? &x->binding->from[b->at]
+                                                : &x->binding->to[b->at];
+        m->n_spans = task->is_staged ? 1 : b->n;
+        m->bytes = b->bytes;
+    }
+}

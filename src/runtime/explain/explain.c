@@ -1,0 +1,259 @@
+/* Explaining: settings, and what is kept of each run. */
+#include "runtime/explain/explain.h"
+
+#include "runtime/handle/args.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The setting ------------------------------------------------------------------------------------ */
+
+enum { FACTOR = 2 };
+
+static bool is_word(const char *at, size_t n, const char *word)
+{
+    return strlen(word) == n && memcmp(at, word, n) == 0;
+}
+
+static int parse_factor(const char *at, size_t n, double *factor)
+{
+    char *end;
+    const double value = strtod(at, &end);
+    if (end != at + n || !(value > 1) || !isfinite(value))
+        return mc_fail(MESHCOLL_ERR_PARSE,
+                       "MESHCOLL_EXPLAIN: expected a number above 1 after factor:, got \"%.*s\"",
+                       (int)n, at);
+    *factor = value;
+    return MESHCOLL_OK;
+}
+
+/* Words up to a comma; what is none of them is a path, to the end. */
+static int parse(const char *text, mc_explain_t *e, bool *on)
+{
+    static const char factor[] = "factor:";
+    const size_t prefix = sizeof factor - 1;
+    *on = true;
+    for (const char *at = text; *at;) {
+        const size_t n = strcspn(at, ",");
+        if (is_word(at, n, "0") || is_word(at, n, "off")) {
+            *on = false;
+        } else if (strncmp(at, factor, prefix) == 0) {
+            const int status = parse_factor(at + prefix, n - prefix, &e->factor);
+            if (status)
+                return status;
+        } else if (!is_word(at, n, "1") && !is_word(at, n, "stderr") && n > 0) {
+            e->path = strdup(at);
+            return e->path ? MESHCOLL_OK : mc_fail_memory("a path");
+        }
+        at += n + (at[n] == ',');
+    }
+    return MESHCOLL_OK;
+}
+
+static int copy(const char *text, char **copied)
+{
+    *copied = text ? strdup(text) : NULL;
+    return text && !*copied ? mc_fail_memory("a text") : MESHCOLL_OK;
+}
+
+int mc_explain_create(const mc_settings_t *settings, mc_explain_t **explain)
+{
+    bool on = false;
+    if (!settings->explain)
+        return MESHCOLL_OK;
+    mc_explain_t *const e = calloc(1, sizeof *e);
+    if (!e)
+        return mc_fail_memory("what explains");
+    e->factor = FACTOR;
+    int status = parse(settings->explain, e, &on);
+    if (!status)
+        status = copy(settings->links, &e->links);
+    if (!status)
+        status = copy(settings->links_from, &e->links_from);
+    if (status || !on)
+        mc_explain_destroy(e);
+    else
+        *explain = e;
+    return status;
+}
+
+void mc_explain_destroy(mc_explain_t *e)
+{
+    if (!e)
+        return;
+    for (uint32_t i = 0; i < e->n_calls; i++)
+        free(e->call[i]);
+    free(e->call);
+    free(e->links_from);
+    free(e->links);
+    free(e->path);
+    free(e);
+}
+
+/* Calls ------------------------------------------------------------------------------------------ */
+
+static mc_chooser_t chooser_of(const meshcoll_request_t *r)
+{
+    const meshcoll_t *const h = r->mesh;
+    if (r->operands.in == &h->arrived)
+        return MC_BY_BARRIER;
+    if (r->watch->forced)
+        return MC_BY_CALL;
+    if (!h->choice.is_forced[r->collective])
+        return MC_BY_PLANNER;
+    return h->choice.by_environment[r->collective] ? MC_BY_ENVIRONMENT : MC_BY_MESH;
+}
+
+static mc_call_t head_of(const meshcoll_request_t *r)
+{
+    const mc_move_t *const move = &mc_moves[r->collective];
+    const meshcoll_args_t args = {
+        .collective = r->collective, .datatype = r->operands.datatype, .op = r->operands.op};
+    const mc_numbering_t *const aligned = mc_args_aligned(r->mesh, &args);
+    /* of blocks of unequal sizes the count is that of all */
+    const bool equal_blocks = mc_move_has_blocks(move) && !r->operands.out_counts;
+    const uint64_t blocks = equal_blocks ? (uint64_t)r->mesh->mesh.size : 1;
+    return (mc_call_t){.collective = r->collective,
+                       .root = r->root,
+                       .bytes = r->operands.count * meshcoll_datatype_size(r->operands.datatype) *
+                                blocks,
+                       .strategy = r->choice.strategy,
+                       .chooser = chooser_of(r),
+                       .in_order = move->reduces && !aligned && !mc_op_commutes(args.op),
+                       .aligned = aligned};
+}
+
+static bool same_call(const mc_call_t *a, const mc_call_t *b)
+{
+    return a->collective == b->collective && a->root == b->root && a->bytes == b->bytes &&
+           a->chooser == b->chooser && a->in_order == b->in_order && a->aligned == b->aligned &&
+           mc_strategy_equal(&a->strategy, &b->strategy);
+}
+
+static int add_call(mc_explain_t *e, const mc_call_t *head, mc_call_t **call)
+{
+    const size_t samples = (size_t)MC_EXPLAINED_RUNS * mc_call_width(head);
+    if (e->n_calls == e->capacity) {
+        const uint32_t capacity = e->capacity ? 2 * e->capacity : 16;
+        mc_call_t **const grown = realloc(e->call, capacity * sizeof *grown);
+        if (!grown)
+            return mc_fail_memory("the list of calls");
+        e->call = grown;
+        e->capacity = capacity;
+    }
+    mc_call_t *const fresh = calloc(1, sizeof *fresh + samples * sizeof(double));
+    if (!fresh)
+        return mc_fail_memory("the times of a call");
+    *fresh = *head;
+    e->call[e->n_calls++] = fresh;
+    *call = fresh;
+    return MESHCOLL_OK;
+}
+
+int mc_explain_bound(meshcoll_request_t *r)
+{
+    mc_explain_t *const e = r->mesh->explain;
+    const mc_call_t head = head_of(r);
+    r->watch->call = NULL;
+    for (uint32_t i = e->n_calls; i-- > 0;)
+        if (same_call(e->call[i], &head)) {
+            r->watch->call = e->call[i];
+            return MESHCOLL_OK;
+        }
+    return e->n_calls < MC_EXPLAINED_CALLS ? add_call(e, &head, &r->watch->call) : MESHCOLL_OK;
+}
+
+int mc_explain_watch(meshcoll_request_t *r, const char *strategy)
+{
+    mc_watch_t *const watch = calloc(1, sizeof *watch);
+    if (!watch)
+        return mc_fail_memory("a timeline");
+    const int status = mc_timeline_init(&watch->timeline, r->plan);
+    if (status) {
+        free(watch);
+        return status;
+    }
+    watch->forced = strategy;
+    r->watch = watch;
+    r->executor.timeline = &watch->timeline;
+    return MESHCOLL_OK;
+}
+
+void mc_explain_forced(meshcoll_request_t *r, const char *strategy)
+{
+    if (r->watch->forced == (strategy != NULL))
+        return;
+    r->watch->forced = strategy;
+    r->operands = (mc_operands_t){0}; /* another call: to be bound anew */
+}
+
+void mc_explain_forget(mc_watch_t *watch)
+{
+    if (!watch)
+        return;
+    mc_timeline_free(&watch->timeline);
+    free(watch);
+}
+
+/* Runs ------------------------------------------------------------------------------------------- */
+
+/* What is not a moment of a step is 0; the next best then. */
+static double begin_of(const mc_step_t *s, const double *at, double earlier)
+{
+    const double ready = at[MC_READY];
+    if (mc_op_receives((mc_op_t)s->op)) {
+        const double posted = at[MC_POSTED] > 0 ? at[MC_POSTED] : ready;
+        return posted > earlier ? posted : earlier;
+    }
+    const double begun = at[mc_op_sends((mc_op_t)s->op) ? MC_POSTED : MC_BEGUN];
+    return begun > 0 ? begun : ready;
+}
+
+void mc_explain_phases(const mc_plan_t *plan, const mc_timeline_t *timeline, int32_t n_phases,
+                       double *seconds)
+{
+    double begin[MC_MAX_SIDES * MC_MAX_PHASES] = {0}, end[MC_MAX_SIDES * MC_MAX_PHASES] = {0};
+    double earlier = timeline->started, latest = timeline->started, last = timeline->started;
+    int32_t phase = 0;
+    for (uint32_t i = 0; i < plan->n_steps; i++) {
+        const mc_step_t *const s = &plan->step[i];
+        const double *const at = timeline->step[i].at;
+        if (s->phase >= n_phases)
+            continue;
+        if (s->phase < phase) /* the next segment */
+            latest = timeline->started;
+        if (s->phase != phase)
+            earlier = latest;
+        phase = s->phase;
+        const double from = begin_of(s, at, earlier);
+        if (end[phase] == 0 || from < begin[phase])
+            begin[phase] = from;
+        if (at[MC_ENDED] > end[phase])
+            end[phase] = at[MC_ENDED];
+        latest = at[MC_ENDED] > latest ? at[MC_ENDED] : latest;
+        last = latest > last ? latest : last;
+    }
+    for (int32_t i = 0; i < n_phases; i++)
+        seconds[i] = end[i] > 0 && end[i] > begin[i] ? end[i] - begin[i] : 0;
+    seconds[n_phases] = timeline->ended - last;
+}
+
+void mc_explain_ran(meshcoll_request_t *r)
+{
+    mc_call_t *const call = r->watch->call;
+    /* somebody else's, where a benchmark records the request too */
+    const mc_timeline_t *const timeline = r->executor.timeline;
+    if (!call) {
+        r->mesh->explain->n_left_out++;
+        return;
+    }
+    double *const sample =
+        call->sample + call->n_runs % MC_EXPLAINED_RUNS * (size_t)mc_call_width(call);
+    sample[0] = timeline->ended - timeline->started;
+    mc_explain_phases(r->plan, timeline, call->strategy.n_phases, sample + 1);
+    call->least = call->n_runs == 0 || sample[0] < call->least ? sample[0] : call->least;
+    call->total += sample[0];
+    call->n_runs++;
+}

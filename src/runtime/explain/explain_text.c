@@ -1,0 +1,427 @@
+/* Explaining: the report. */
+#include "base/table.h"
+#include "runtime/explain/explain.h"
+#include "runtime/progress/threads.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NUMBER = 32, NAME = 64 };
+
+/* Candidates for the next best where the planner does not price all. */
+enum { RANKED = 64 };
+
+typedef struct {
+    const meshcoll_t *h;
+    const mc_explain_t *e;
+    FILE *out;
+    bool warned;
+} report_t;
+
+/* Head ------------------------------------------------------------------------------------------- */
+
+static void print_links(const report_t *r)
+{
+    static const char *const head[] = {"link", "α, a message", "1/β, bandwidth", "1/γ, summing"};
+    char number[NUMBER];
+    mc_table_t table = mc_table("lrrr");
+    for (size_t i = 0; i < MC_COUNT(head); i++)
+        mc_table_add(&table, "%s", head[i]);
+    for (int32_t d = 0; d < r->h->mesh.ndims; d++) {
+        const mc_link_t *const link = &r->h->links.dim[d];
+        mc_table_add(&table, "%s", r->h->mesh.dim[d].name);
+        mc_table_add(&table, "%s", mc_print_seconds(link->alpha, number, sizeof number));
+        mc_table_add(&table, "%.4g GB/s", 1e-9 / link->beta);
+        mc_table_add(&table, "%.4g GB/s", 1e-9 / link->gamma);
+    }
+    mc_table_print(&table, 2, r->out);
+}
+
+static bool is_tuned(const mc_explain_t *e)
+{
+    return e->links_from && strncmp(e->links_from, MC_TUNED_FROM, strlen(MC_TUNED_FROM)) == 0;
+}
+
+static void print_head(const report_t *r)
+{
+    fprintf(r->out, "meshcoll: what ran on %s, %d ranks, as rank %d saw it\n", r->h->text,
+            r->h->mesh.size, meshcoll_rank(r->h));
+    if (!r->e->links_from)
+        fprintf(r->out, "links: the preset %s, which is the default\n", mc_cluster_presets[0].name);
+    else if (is_tuned(r->e))
+        fprintf(r->out, "links: %s\n", r->e->links_from);
+    else
+        fprintf(r->out, "links: %s, %s\n", r->e->links, r->e->links_from);
+    print_links(r);
+}
+
+/* Why -------------------------------------------------------------------------------------------- */
+
+static int32_t count_phase(const mc_strategy_t *s, const mc_phase_t *phase)
+{
+    int32_t n = 0;
+    for (int32_t i = 0; i < s->n_phases; i++)
+        n += s->phase[i].algorithm == phase->algorithm &&
+             s->phase[i].dims.first == phase->dims.first &&
+             s->phase[i].dims.count == phase->dims.count;
+    return n;
+}
+
+/* Other phases, not only another order or number of segments. */
+static bool differs(const mc_strategy_t *a, const mc_strategy_t *b)
+{
+    bool same = a->n_phases == b->n_phases;
+    for (int32_t i = 0; i < a->n_phases && same; i++)
+        same = count_phase(a, &a->phase[i]) == count_phase(b, &a->phase[i]);
+    return !same;
+}
+
+static void print_strategy(const report_t *r, const char *before, const mc_strategy_t *strategy)
+{
+    char buffer[MC_STRATEGY_TEXT];
+    mc_text_t text = mc_text(buffer, sizeof buffer);
+    mc_strategy_print(strategy, &r->h->mesh, &text);
+    fprintf(r->out, "%s%s", before, buffer);
+}
+
+static void print_alternative(const report_t *r, const char *before, const mc_ranked_t *other,
+                              double seconds)
+{
+    char number[NUMBER];
+    const double more = seconds > 0 ? other->seconds / seconds - 1 : 0;
+    print_strategy(r, before, &other->strategy);
+    fprintf(r->out, ", %s predicted", mc_print_seconds(other->seconds, number, sizeof number));
+    if (fabs(more) >= 0.01)
+        fprintf(r->out, ", %.3g times as long", 1 + more);
+    else if (more != 0)
+        fprintf(r->out, ", %.1g %% %s", 100 * fabs(more), more > 0 ? "longer" : "shorter");
+    else if (seconds > 0)
+        fprintf(r->out, ", as long");
+    fputc('\n', r->out);
+}
+
+/* The cheapest with other phases that does not cost the same: what ties often sends the same. */
+static void print_next(const report_t *r, const mc_call_t *call, double seconds,
+                       const mc_ranked_t *ranked, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (ranked[i].seconds > seconds && differs(&ranked[i].strategy, &call->strategy)) {
+            print_alternative(r, "  next best: ", &ranked[i], seconds);
+            return;
+        }
+    fprintf(r->out, "  next best: none that costs otherwise\n");
+}
+
+static void print_chooser(const report_t *r, const mc_call_t *call)
+{
+    switch (call->chooser) {
+    case MC_BY_PLANNER:
+        fprintf(r->out, "  chosen by the planner, as the cheapest\n");
+        break;
+    case MC_BY_BARRIER:
+        fprintf(r->out, "  chosen by the planner, as the cheapest sum of one element\n");
+        break;
+    case MC_BY_CALL:
+        fprintf(r->out, "  forced by meshcoll_args_t.strategy\n");
+        break;
+    case MC_BY_MESH:
+        fprintf(r->out, "  forced by meshcoll_set_strategy\n");
+        break;
+    case MC_BY_ENVIRONMENT:
+        fprintf(r->out, "  forced by MESHCOLL_STRATEGY_");
+        for (const char *c = meshcoll_collective_name(call->collective); *c; c++)
+            fputc(toupper((unsigned char)*c), r->out);
+        fputc('\n', r->out);
+        break;
+    }
+}
+
+static int print_why(const report_t *r, const mc_call_t *call, double seconds)
+{
+    const mc_planner_query_t query = {.root = call->root,
+                                      .bytes = (double)call->bytes,
+                                      .max_segments = MC_MAX_SEGMENTS,
+                                      .most = RANKED,
+                                      .in_order = call->in_order,
+                                      .aligned = call->aligned};
+    mc_ranked_t *ranked;
+    uint32_t n, considered;
+    const int status = mc_planner_rank(call->collective, &r->h->mesh, &r->h->links, &query, &ranked,
+                                       &n, &considered);
+    if (status)
+        return status;
+    print_chooser(r, call);
+    if (call->chooser == MC_BY_PLANNER || call->chooser == MC_BY_BARRIER)
+        print_next(r, call, seconds, ranked, n);
+    else if (mc_strategy_equal(&ranked[0].strategy, &call->strategy))
+        fprintf(r->out, "  the planner would take it too\n");
+    else
+        print_alternative(r, "  the planner would take ", &ranked[0], seconds);
+    free(ranked);
+    return MESHCOLL_OK;
+}
+
+/* Times ------------------------------------------------------------------------------------------ */
+
+static int by_value(const void *left, const void *right)
+{
+    const double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+/* The run that took as long as half of them at most; its seconds, as in mc_call_t.sample. */
+static const double *median_run(const mc_call_t *call)
+{
+    double value[MC_EXPLAINED_RUNS];
+    const double *sample = call->sample;
+    const size_t n = call->n_runs < MC_EXPLAINED_RUNS ? call->n_runs : MC_EXPLAINED_RUNS;
+    for (size_t i = 0; i < n; i++)
+        value[i] = call->sample[i * mc_call_width(call)];
+    qsort(value, n, sizeof *value, by_value);
+    while (*sample != value[(n - 1) / 2])
+        sample += mc_call_width(call);
+    return sample;
+}
+
+/* "0.37", "5.2", "5031" */
+static const char *print_ratio(double ratio, char buffer[NUMBER])
+{
+    const int decimals = ratio < 0.995 ? 2 : ratio < 99.5 ? 1 : 0;
+    snprintf(buffer, NUMBER, "%.*f", decimals, ratio);
+    return buffer;
+}
+
+/* "-" where this rank had nothing to do. */
+static void add_times(mc_table_t *table, double predicted, double measured)
+{
+    char number[NUMBER];
+    if (predicted > 0)
+        mc_table_add(table, "%s", mc_print_seconds(predicted, number, sizeof number));
+    else
+        mc_table_add(table, "-");
+    if (measured > 0)
+        mc_table_add(table, "%s", mc_print_seconds(measured, number, sizeof number));
+    else
+        mc_table_add(table, "-");
+    if (measured > 0 && predicted > 0)
+        mc_table_add(table, "%s", print_ratio(measured / predicted, number));
+    else
+        mc_table_add(table, "-");
+}
+
+static double predict_phase(const report_t *r, const mc_call_t *call, int32_t i)
+{
+    const mc_links_t links = mc_strategy_links(&call->strategy, &r->h->mesh, &r->h->links,
+                                               call->root, (double)call->bytes);
+    const mc_phase_cost_t cost =
+        mc_strategy_phase_cost(&call->strategy, &r->h->mesh, &links, call->root, i);
+    return mc_phase_cost_seconds(&cost, &links, call->strategy.segments, (double)call->bytes);
+}
+
+/* The phase whose measured time is furthest from what was predicted. */
+static int32_t print_times(const report_t *r, const mc_call_t *call, double seconds)
+{
+    mc_table_t table = mc_table("lrrr");
+    const double *const run = median_run(call);
+    int32_t furthest = 0;
+    double most = -1;
+    static const char *const head[] = {"phase", "predicted", "measured", "ratio"};
+    for (size_t i = 0; i < MC_COUNT(head); i++)
+        mc_table_add(&table, "%s", head[i]);
+    for (int32_t i = 0; i < call->strategy.n_phases; i++) {
+        char name[MC_STRATEGY_TEXT];
+        mc_text_t text = mc_text(name, sizeof name);
+        mc_strategy_t one = {.collective = call->strategy.collective, .segments = 1, .n_phases = 1};
+        one.phase[0] = call->strategy.phase[i];
+        mc_strategy_print(&one, &r->h->mesh, &text);
+        const double predicted = predict_phase(r, call, i);
+        const double measured = run[1 + i];
+        const double off = measured > predicted ? measured - predicted : predicted - measured;
+        mc_table_add(&table, "%s", name);
+        add_times(&table, predicted, measured);
+        if (measured > 0 && off > most) {
+            most = off;
+            furthest = i;
+        }
+    }
+    mc_table_add(&table, "until all is sent");
+    add_times(&table, 0, run[1 + call->strategy.n_phases]);
+    mc_table_add(&table, "the whole call");
+    add_times(&table, seconds, run[0]);
+    mc_table_print(&table, 4, r->out);
+    return furthest;
+}
+
+/* Warnings --------------------------------------------------------------------------------------- */
+
+/* Once, below the calls. */
+static void print_advice(const report_t *r)
+{
+    fprintf(r->out,
+            "\nWhere measured and predicted differ by more than %.3g times, the planner may "
+            "choose badly:\n",
+            r->e->factor);
+    if (!r->e->links_from)
+        fprintf(r->out,
+                "- the default links were not measured here: run `meshcoll tune`, whose links "
+                "later meshes\n  find, or give links by MESHCOLL_LINKS\n");
+    else if (is_tuned(r->e))
+        fprintf(r->out,
+                "- the links were measured under another load: run `meshcoll tune` again\n");
+    else
+        fprintf(r->out,
+                "- the links were %s: run `meshcoll tune` and leave them out, or correct "
+                "them\n",
+                r->e->links_from);
+    fprintf(r->out, "- a call's time has in it waiting for ranks that start later, and for cores "
+                    "where ranks\n  outnumber them\n");
+}
+
+/* Whether there was reason to. */
+static bool print_warning(const report_t *r, const mc_call_t *call, double seconds,
+                          int32_t furthest)
+{
+    const double measured = *median_run(call);
+    const bool slower = measured > seconds;
+    const double ratio = slower ? measured / seconds : seconds / measured;
+    char dims[NAME], number[NUMBER];
+    if (!(seconds > 0) || !(measured > 0) || ratio <= r->e->factor)
+        return false;
+    mc_text_t text = mc_text(dims, sizeof dims);
+    mc_dims_print(&r->h->mesh, call->strategy.phase[furthest].dims, &text);
+    fprintf(r->out, "  warning: %s times %s than predicted; the phase along %s is furthest off\n",
+            print_ratio(ratio, number), slower ? "slower" : "faster", dims);
+    return true;
+}
+
+/* Calls ------------------------------------------------------------------------------------------ */
+
+static void print_title(const report_t *r, const mc_call_t *call)
+{
+    const mc_move_t *const move = &mc_moves[call->collective];
+    char size[NUMBER], number[NUMBER];
+    if (call->chooser == MC_BY_BARRIER)
+        fprintf(r->out, "\nbarrier");
+    else
+        fprintf(r->out, "\n%s of %s", move->name,
+                mc_print_bytes((double)call->bytes, size, sizeof size));
+    if (move->rooted)
+        fprintf(r->out, ", root %d", mc_comm_rank_of(&r->h->order, call->root));
+    fprintf(r->out, ": %llu run%s, median %s", (unsigned long long)call->n_runs,
+            call->n_runs == 1 ? "" : "s",
+            mc_print_seconds(*median_run(call), number, sizeof number));
+    fprintf(r->out, ", fastest %s\n", mc_print_seconds(call->least, number, sizeof number));
+}
+
+static int print_call(report_t *r, const mc_call_t *call)
+{
+    const double seconds = mc_strategy_seconds(&call->strategy, &r->h->mesh, &r->h->links,
+                                               call->root, (double)call->bytes);
+    print_title(r, call);
+    print_strategy(r, "  ", &call->strategy);
+    fputc('\n', r->out);
+    const int status = print_why(r, call, seconds);
+    if (status)
+        return status;
+    const int32_t furthest = print_times(r, call, seconds);
+    if (call->strategy.segments > 1 && call->strategy.n_phases > 1)
+        fprintf(r->out, "    the phases of %u segments overlap: they do not add up\n",
+                call->strategy.segments);
+    r->warned |= print_warning(r, call, seconds, furthest);
+    return MESHCOLL_OK;
+}
+
+static int by_total(const void *left, const void *right)
+{
+    const mc_call_t *const a = *(const mc_call_t *const *)left;
+    const mc_call_t *const b = *(const mc_call_t *const *)right;
+    return (a->total < b->total) - (a->total > b->total);
+}
+
+/* Those that took most in all come first. */
+static int print_calls(report_t *r)
+{
+    uint32_t n = 0;
+    int status = MESHCOLL_OK;
+    const mc_call_t **const call = malloc(((size_t)r->e->n_calls + 1) * sizeof *call);
+    if (!call)
+        return mc_fail_memory("a report");
+    for (uint32_t i = 0; i < r->e->n_calls; i++)
+        if (r->e->call[i]->n_runs > 0)
+            call[n++] = r->e->call[i];
+    qsort(call, n, sizeof *call, by_total);
+    for (uint32_t i = 0; i < n && !status; i++)
+        status = print_call(r, call[i]);
+    free(call);
+    if (n == 0)
+        fprintf(r->out, "\nnothing has run\n");
+    if (r->e->n_left_out > 0)
+        fprintf(r->out, "\n%llu runs of further calls are not listed: there were more than %d\n",
+                (unsigned long long)r->e->n_left_out, MC_EXPLAINED_CALLS);
+    return status;
+}
+
+int mc_explain_text(const meshcoll_t *h, char **text)
+{
+    char *written = NULL;
+    size_t bytes = 0;
+    report_t r = {.h = h, .e = h->explain, .out = open_memstream(&written, &bytes)};
+    if (!r.out)
+        return mc_fail_memory("a report");
+    print_head(&r);
+    int status = print_calls(&r);
+    if (r.warned)
+        print_advice(&r);
+    if (fclose(r.out) && !status)
+        status = mc_fail_memory("a report");
+    if (status) {
+        free(written);
+        return status;
+    }
+    *text = written;
+    return MESHCOLL_OK;
+}
+
+int meshcoll_explain(const meshcoll_t *mesh, char **text)
+{
+    if (!mesh || !text)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_explain: mesh or text is NULL");
+    if (!mesh->explain)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "meshcoll_explain: this mesh records nothing: set MESHCOLL_EXPLAIN=1, or "
+                       "meshcoll_params_t.explain, before it is created");
+    mc_lock(mesh);
+    const int status = mc_explain_text(mesh, text);
+    mc_unlock(mesh);
+    return status;
+}
+
+/* Reports of several meshes and runs follow each other in one file. */
+static int write_file(const char *path, const char *text)
+{
+    FILE *const file = fopen(path, "a");
+    const bool written = file && fputs(text, file) >= 0;
+    if (!(file && fclose(file) == 0 && written))
+        return mc_fail(MESHCOLL_ERR_IO, "%s: %s", path, strerror(errno));
+    return MESHCOLL_OK;
+}
+
+void mc_explain_print(const meshcoll_t *h)
+{
+    char *text = NULL;
+    if (meshcoll_rank(h) != 0)
+        return;
+    int status = mc_explain_text(h, &text);
+    if (!status && h->explain->path)
+        status = write_file(h->explain->path, text);
+    if (status)
+        fprintf(stderr, "meshcoll: the report of MESHCOLL_EXPLAIN could not be written: %s\n",
+                meshcoll_last_error());
+    if (text && (status || !h->explain->path))
+        fputs(text, stderr);
+    free(text);
+}

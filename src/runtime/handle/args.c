@@ -1,0 +1,226 @@
+/* What a caller may ask for, said in one line when it is something else. */
+#include "runtime/handle/args.h"
+
+#include "compose/placement.h"
+
+#include <string.h>
+
+/* Bytes of the input and output buffers this rank uses, and where its block lies in the larger. */
+typedef struct {
+    size_t in, out, block;
+} needs_t;
+
+static int32_t own_rank(const meshcoll_t *h)
+{
+    return mc_comm_rank_of(&h->order, h->rank);
+}
+
+/* Elements up to the end of the last block; *start: where this rank's starts. */
+static size_t extent_of(const meshcoll_t *h, const size_t *counts, const size_t *displs,
+                        size_t *start)
+{
+    size_t end = 0, next = 0;
+    for (int32_t r = 0; r < h->mesh.size; r++) {
+        const size_t at = displs ? displs[r] : next;
+        next += counts[r];
+        if (r == own_rank(h))
+            *start = at;
+        if (counts[r] > 0 && at + counts[r] > end)
+            end = at + counts[r];
+    }
+    return end;
+}
+
+static needs_t needs_of(const meshcoll_t *h, const meshcoll_args_t *a)
+{
+    const mc_move_t *const move = &mc_moves[a->collective];
+    const bool at_root = own_rank(h) == a->root, blocks = mc_move_has_blocks(move);
+    const size_t element = meshcoll_datatype_size(a->datatype), rank = (size_t)own_rank(h);
+    size_t own = a->counts ? a->counts[rank] : a->count, start = rank * own;
+    size_t whole = blocks ? own * (size_t)h->mesh.size : own, sent = whole;
+    if (a->counts)
+        whole = sent = extent_of(h, a->counts, a->displs, &start);
+    if (a->in_counts)
+        sent = extent_of(h, a->in_counts, a->in_displs, &start);
+    needs_t n = {.in = sent * element, .out = whole * element, .block = start * element};
+    if (move->from == MC_SHARD)
+        n.in = own * element;
+    else if (move->from == MC_ROOT && !at_root)
+        n.in = 0;
+    if (move->to == MC_SHARD)
+        n.out = own * element;
+    else if (move->to == MC_ROOT && !at_root)
+        n.out = 0;
+    return n;
+}
+
+/* In place both tables of an alltoallv must say the same. */
+static bool same_blocks(const meshcoll_t *h, const meshcoll_args_t *a)
+{
+    size_t in = 0, out = 0;
+    bool same = true;
+    for (int32_t r = 0; a->in_counts && r < h->mesh.size && same; r++) {
+        same = a->in_counts[r] == a->counts[r] &&
+               (a->in_displs ? a->in_displs[r] : in) == (a->displs ? a->displs[r] : out);
+        in += a->in_counts[r];
+        out += a->counts[r];
+    }
+    return same;
+}
+
+static int check_place(const meshcoll_t *h, const meshcoll_args_t *a, const needs_t *n)
+{
+    const mc_move_t *const move = &mc_moves[a->collective];
+    const char *const in = a->in;
+    char *const out = a->out;
+    if (!n->in || !n->out || in + n->in <= out || out + n->out <= in)
+        return MESHCOLL_OK;
+    const bool in_block = move->from == MC_SHARD, out_block = move->to == MC_SHARD;
+    const char *const wanted_in = in_block ? out + n->block : out_block ? in : out;
+    const char *const wanted_out = out_block ? in + n->block : out;
+    const char *const start = a->counts ? "displs[rank]" : "rank * count";
+    if (in != wanted_in || out != wanted_out)
+        return mc_fail(
+            MESHCOLL_ERR_INVALID_ARG, "%s: in and out overlap; in place means %s%s%s", move->name,
+            in_block    ? "in == out + "
+            : out_block ? "out == in + "
+                        : "in == out",
+            in_block || out_block ? start : "", in_block || out_block ? " elements" : "");
+    if (!same_blocks(h, a))
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "%s: in place, in and out have the same counts and displs", move->name);
+    return MESHCOLL_OK;
+}
+
+static int check_buffers(const meshcoll_t *h, const meshcoll_args_t *a)
+{
+    const char *const name = meshcoll_collective_name(a->collective);
+    const needs_t n = needs_of(h, a);
+    const int32_t rank = own_rank(h);
+    if (n.in && !a->in)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "%s: in is NULL where rank %d has %zu bytes to give", name, rank, n.in);
+    if (n.out && !a->out)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s: out is NULL where rank %d gets %zu bytes",
+                       name, rank, n.out);
+    return check_place(h, a, &n);
+}
+
+static int check_count(const meshcoll_t *h, const meshcoll_args_t *a)
+{
+    /* one product instead of two divisions at each call */
+    const size_t ranks = (size_t)h->mesh.size, all = ranks * meshcoll_datatype_size(a->datatype);
+    size_t bytes;
+    if (__builtin_mul_overflow(a->count, all, &bytes) || bytes > SIZE_MAX / 2)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "%s: a count of %zu elements on %zu ranks overflows; at most %zu",
+                       meshcoll_collective_name(a->collective), a->count, ranks,
+                       SIZE_MAX / 2 / all);
+    return MESHCOLL_OK;
+}
+
+/* The elements of all blocks; each below a limit at which no sum of them overflows. */
+static int add_counts(const meshcoll_t *h, const meshcoll_args_t *a, const size_t *counts,
+                      const size_t *displs, size_t *total)
+{
+    const size_t ranks = (size_t)h->mesh.size;
+    const size_t most = SIZE_MAX / 4 / ranks / meshcoll_datatype_size(a->datatype);
+    size_t sum = 0;
+    for (size_t r = 0; r < ranks; r++) {
+        if (counts[r] > most || (displs && displs[r] > most * ranks))
+            return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                           "%s: rank %zu's block of %zu elements at %zu overflows; at most %zu",
+                           meshcoll_collective_name(a->collective), r, counts[r],
+                           displs ? displs[r] : 0, most);
+        sum += counts[r];
+    }
+    *total = sum;
+    return MESHCOLL_OK;
+}
+
+/* Blocks of unequal sizes; `count` becomes what all ranks know: the elements of all blocks. */
+static int check_blocks(const meshcoll_t *h, meshcoll_args_t *a)
+{
+    const mc_move_t *const move = &mc_moves[a->collective];
+    const bool exchange = a->collective == MESHCOLL_ALLTOALL;
+    const size_t rank = (size_t)own_rank(h);
+    size_t sent = 0, total = 0;
+    if (!a->counts || !mc_move_has_blocks(move) || exchange != (a->in_counts != NULL))
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "%s: counts of blocks are for scatter, gather, allgather and "
+                       "reduce_scatter; alltoall takes in_counts too",
+                       move->name);
+    int status = add_counts(h, a, a->counts, a->displs, &total);
+    if (!status && exchange)
+        status = add_counts(h, a, a->in_counts, a->in_displs, &sent);
+    if (status)
+        return status;
+    if (exchange && a->in_counts[rank] != a->counts[rank])
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "%s: rank %zu sends itself %zu elements, and expects %zu", move->name, rank,
+                       a->in_counts[rank], a->counts[rank]);
+    if (!exchange && a->count != a->counts[rank])
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "%s: count is %zu, but counts[%zu], of this rank, is %zu", move->name,
+                       a->count, rank, a->counts[rank]);
+    /* of an alltoall others may have something where this rank has nothing */
+    a->count = exchange ? total + sent + 1 : total;
+    return MESHCOLL_OK;
+}
+
+/* Fields are given whole: without any of the later ones, or with all. */
+static bool is_size(size_t size)
+{
+    return size == offsetof(meshcoll_args_t, strategy) ||
+           size == offsetof(meshcoll_args_t, counts) || size >= sizeof(meshcoll_args_t);
+}
+
+int mc_args_check(const meshcoll_t *h, const meshcoll_args_t *given, meshcoll_args_t *args)
+{
+    meshcoll_args_t a = {0};
+    if (!is_size(given->size))
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "meshcoll_args_t.size is %zu: set it to sizeof(meshcoll_args_t)",
+                       given->size);
+    memcpy(&a, given, given->size < sizeof a ? given->size : sizeof a);
+    if ((unsigned)a.collective >= MESHCOLL_COLLECTIVES)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "there is no collective %d", (int)a.collective);
+    const mc_move_t *const move = &mc_moves[a.collective];
+    if (meshcoll_datatype_size(a.datatype) == 0)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s: there is no datatype %d", move->name,
+                       (int)a.datatype);
+    if (!move->reduces)
+        a.op = MESHCOLL_SUM;
+    const int fits = move->reduces ? meshcoll_op_check(a.op, a.datatype) : MESHCOLL_OK;
+    if (fits)
+        return fits;
+    if (!move->rooted)
+        a.root = 0;
+    if (a.root < 0 || a.root >= h->mesh.size)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s: expected a root from 0 to %d, got %d",
+                       move->name, h->mesh.size - 1, a.root);
+    int status = a.counts || a.in_counts ? check_blocks(h, &a) : check_count(h, &a);
+    if (!status && a.count > 0)
+        status = check_buffers(h, &a);
+    if (status)
+        return status;
+    a.root =
+        move->rooted ? mc_mesh_rank_of(&h->order, a.root) : mc_boxes_middle(h->machine, &h->mesh);
+    *args = a;
+    return MESHCOLL_OK;
+}
+
+const mc_numbering_t *mc_args_aligned(const meshcoll_t *h, const meshcoll_args_t *args)
+{
+    const bool any = !h->reproducible || !mc_moves[args->collective].reduces ||
+                     mc_op_associates(args->op, args->datatype);
+    return any ? NULL : &h->numbering;
+}
+
+bool mc_plans_by_comm(const meshcoll_t *h, const meshcoll_args_t *args)
+{
+    const mc_numbering_t *const aligned = mc_args_aligned(h, args);
+    if (!aligned)
+        return h->order.comm_rank && !mc_op_commutes(args->op);
+    return aligned->flat;
+}

@@ -1,0 +1,28 @@
+#include "runtime/progress/busy.h"
+
+#include "runtime/handle/request.h"
+
+_Thread_local meshcoll_t *mc_busy;
+
+void mc_busy_leave(meshcoll_t *h)
+{
+    meshcoll_t **at = &mc_busy;
+    while (*at && *at != h)
+        at = &(*at)->next_busy;
+    if (*at)
+        *at = h->next_busy;
+}
+
+void mc_busy_enlist(meshcoll_t *h, meshcoll_request_t *r)
+{
+    meshcoll_request_t **at = &h->running;
+    h->pipelined = r->plan->layout.segments > r->plan->layout.sides;
+    if (!*at && !h->threads) {
+        h->next_busy = mc_busy;
+        mc_busy = h;
+    }
+    while (*at)
+        at = &(*at)->next;
+    r->next = NULL;
+    *at = r;
+}

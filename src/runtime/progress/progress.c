@@ -1,0 +1,149 @@
+/* Moving on what runs, and sleeping until there is something to move. */
+#include "runtime/progress/progress.h"
+
+#include "runtime/handle/request.h"
+#include "runtime/progress/busy.h"
+#include "runtime/progress/failure.h"
+#include "runtime/progress/threads.h"
+
+#include <time.h>
+
+enum { BLIND_SLEEP_NS = 50 * 1000 };
+
+/* Moves one request on, after a look with so many events; whether anything happened. */
+static bool advance(meshcoll_request_t *r, bool shared, uint32_t events)
+{
+    mc_executor_t *const x = &r->executor;
+    const bool has_work = mc_executor_has_work(x);
+    x->shared = shared;
+    x->looks_awake = mc_wait_looks(r->mesh) + mc_wait_yields(r->mesh);
+    if (x->state == MC_FLUSHING)
+        x->looks += shared && events == 0;
+    else if (!has_work)
+        return false;
+    r->status = mc_executor_advance(x);
+    return has_work || r->status != MESHCOLL_IN_PROGRESS;
+}
+
+void mc_handle_tell(meshcoll_t *h)
+{
+    for (int32_t i = 0; i < h->n_polled; i++)
+        if (h->polled[i]->ops->tell)
+            h->polled[i]->ops->tell(h->polled[i]);
+}
+
+/* A look at a handle's transports and running requests. */
+uint32_t mc_handle_look(meshcoll_t *h)
+{
+    uint32_t n = 0;
+    for (int32_t i = 0; i < h->n_polled; i++)
+        n += h->polled[i]->ops->progress(h->polled[i]);
+    if (!h->running)
+        return n;
+    for (meshcoll_request_t **at = &h->running; *at;) {
+        meshcoll_request_t *const r = *at;
+        n += advance(r, h->running->next, n);
+        if (r->status == MESHCOLL_IN_PROGRESS) {
+            at = &r->next;
+        } else {
+            *at = r->next;
+            h->ended(r);
+            if (h->broken)
+                break; /* nothing runs any more */
+        }
+    }
+    mc_handle_tell(h);
+    if (!h->running && !h->threads)
+        mc_busy_leave(h);
+    return n;
+}
+
+/* One that any thread moves on. */
+static uint32_t look_at_listed(meshcoll_t *h)
+{
+    uint32_t n = 0;
+    if (pthread_mutex_trylock(&h->threads->lock))
+        return 0; /* somebody does */
+    if (h->running) {
+        n = mc_handle_look(h);
+        if (n > 0)
+            mc_threads_wake(h->threads);
+    }
+    mc_threads_unlock(h->threads);
+    return n;
+}
+
+uint32_t mc_handle_progress(meshcoll_t *h)
+{
+    uint32_t n = mc_handle_look(h);
+    if (n > 0 && h->threads)
+        mc_threads_wake(h->threads);
+    for (meshcoll_t *other = mc_busy, *next; other; other = next) {
+        next = other->next_busy;
+        if (other != h)
+            n += mc_handle_look(other);
+    }
+    return mc_threads_others_run(h) ? n + mc_threads_each_other(h, look_at_listed) : n;
+}
+
+void mc_handle_check_peers(meshcoll_t *h)
+{
+    mc_failure_look(h);
+    for (meshcoll_t *other = mc_busy, *next; other; other = next) {
+        next = other->next_busy;
+        if (other != h)
+            mc_failure_look(other);
+    }
+}
+
+bool mc_handle_others_run(const meshcoll_t *h)
+{
+    return mc_busy && (mc_busy != h || mc_busy->next_busy);
+}
+
+void mc_sleep_watch(mc_sleep_t *s, const meshcoll_t *h)
+{
+    for (int32_t i = 0; i < h->n_polled && !s->ready; i++) {
+        mc_transport_t *const t = h->polled[i];
+        if (t->fd < 0 || s->n == MC_SLEEP_FDS)
+            s->blind = true;
+        else
+            s->fd[s->n++] = (struct pollfd){.fd = t->fd, .events = POLLIN};
+        s->ready = t->ops->arm(t) == MESHCOLL_IN_PROGRESS && t->fd >= 0;
+    }
+}
+
+void mc_sleep_watch_busy(mc_sleep_t *s, const meshcoll_t *h)
+{
+    for (const meshcoll_t *other = mc_busy; other; other = other->next_busy)
+        if (other != h)
+            mc_sleep_watch(s, other);
+}
+
+static bool sleep_blindly(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = BLIND_SLEEP_NS}, NULL);
+    return false;
+}
+
+bool mc_sleep(mc_sleep_t *s, int most_ms)
+{
+    if (s->ready)
+        return true;
+    if (s->blind || s->n == 0)
+        return sleep_blindly();
+    return poll(s->fd, s->n, most_ms) > 0;
+}
+
+bool mc_handle_sleep(meshcoll_t *h, bool blind)
+{
+    mc_sleep_t s;
+    s.n = 0;
+    s.blind = mc_threads_others_run(h);
+    s.ready = false;
+    if (blind)
+        return sleep_blindly();
+    mc_sleep_watch(&s, h);
+    mc_sleep_watch_busy(&s, h);
+    return mc_sleep(&s, MC_SLEEP_MS);
+}

@@ -1,0 +1,206 @@
+#include "runtime/progress/progress_thread.h"
+
+#include "runtime/progress/progress.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { NAP_NS = 50 * 1000 };
+
+/* Between two looks: a mutex goes to whoever is quick, and that is who has just had it. */
+static void step_aside(mc_threads_t *t, bool yields)
+{
+    mc_threads_unlock(t);
+    if (yields || atomic_load_explicit(&t->knocking, memory_order_relaxed) > 0)
+        sched_yield();
+    mc_threads_lock(t);
+}
+
+/* Sleeping --------------------------------------------------------------------------------------- */
+
+/* Whether a transport ended it, and nobody who has something to do. */
+static bool sleep_on(meshcoll_t *h, bool with_busy, int most_ms)
+{
+    mc_threads_t *const t = h->threads;
+    uint64_t n_wakes;
+    mc_sleep_t s;
+    s.n = 0;
+    s.blind = s.ready = false;
+    mc_sleep_watch(&s, h);
+    if (with_busy)
+        mc_sleep_watch_busy(&s, h);
+    s.fd[s.n++] = (struct pollfd){.fd = t->wake, .events = POLLIN};
+    t->asleep = true;
+    mc_threads_unlock(t);
+    bool news = mc_sleep(&s, most_ms);
+    mc_threads_lock(t);
+    t->asleep = false;
+    while (read(t->wake, &n_wakes, sizeof n_wakes) > 0)
+        news = false;
+    return news;
+}
+
+static void nap(mc_threads_t *t)
+{
+    mc_threads_unlock(t);
+    nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+    mc_threads_lock(t);
+}
+
+/* A descriptor that says all the time that there is news, when a look finds none, would have its sleeper
+ * spin: after such a sleep it naps. */
+static void sleep_or_nap(meshcoll_t *h, bool with_busy, int most_ms, bool *in_vain)
+{
+    if (*in_vain)
+        nap(h->threads);
+    *in_vain = !*in_vain && sleep_on(h, with_busy, most_ms);
+}
+
+/* After so many turns in which nothing happened, the first of them `awake`. */
+static void slept(meshcoll_t *h, uint32_t idle, uint32_t awake)
+{
+    if (idle > awake)
+        mc_handle_check_peers(h);
+}
+
+static void wait_for_news(mc_threads_t *t)
+{
+    t->n_waiting++;
+    pthread_cond_wait(&t->news, &t->lock);
+    t->n_waiting--;
+}
+
+void mc_threads_turn(meshcoll_t *h, mc_waiting_t *w)
+{
+    mc_threads_t *const t = h->threads;
+    const uint32_t looks = mc_wait_looks(h), awake = looks + mc_wait_yields(h);
+    w->idle = mc_handle_progress(h) > 0 ? 0 : w->idle + 1;
+    w->in_vain = w->in_vain && w->idle > 0;
+    if (w->idle <= looks) {
+        step_aside(t, false);
+    } else if (w->for_events || mc_threads_others_run(h)) {
+        nap(t);
+        slept(h, w->idle, awake);
+    } else if (!t->has_thread && w->idle <= awake) {
+        step_aside(t, true);
+    } else if (!t->has_thread && !t->asleep) {
+        sleep_or_nap(h, true, MC_SLEEP_MS, &w->in_vain);
+        slept(h, w->idle, awake);
+        mc_threads_tell(t); /* who waits behind may have to take over */
+    } else if (mc_handle_others_run(h)) {
+        nap(t);
+    } else {
+        wait_for_news(t);
+    }
+}
+
+/* The progress thread ---------------------------------------------------------------------------- */
+
+static void *progress(void *handle)
+{
+    meshcoll_t *const h = handle;
+    mc_threads_t *const t = h->threads;
+    bool in_vain = false;
+    mc_threads_lock(t);
+    for (uint32_t idle = 0; !t->stop;) {
+        const uint32_t looks = mc_wait_looks(h), awake = looks + MC_WAIT_YIELDS_CROWDED;
+        idle = mc_handle_look(h) > 0 ? 0 : idle + 1;
+        in_vain = in_vain && idle > 0;
+        slept(h, idle, awake);
+        if (idle > 0 && !h->running)
+            sleep_or_nap(h, false, -1, &in_vain);
+        else if (idle > awake) /* it shares the core of its rank */
+            sleep_or_nap(h, false, MC_SLEEP_MS, &in_vain);
+        else
+            step_aside(t, idle > looks);
+    }
+    mc_threads_unlock(t);
+    return NULL;
+}
+
+/* The program's signals are not for it. */
+static int start_thread(meshcoll_t *h)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    h->threads->has_thread = true;
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int error = pthread_create(&h->threads->thread, NULL, progress, h);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error) {
+        h->threads->has_thread = false;
+        return mc_fail(MESHCOLL_ERR_NO_MEMORY, "the progress thread could not be started: %s",
+                       strerror(error));
+    }
+    return MESHCOLL_OK;
+}
+
+/* Opening and closing ---------------------------------------------------------------------------- */
+
+/* Which of two words a text is; NULL is the first. */
+static int parse(const char *text, const char *name, const char *no, const char *yes, bool *is_yes)
+{
+    if (text && strcmp(text, no) != 0 && strcmp(text, yes) != 0)
+        return mc_fail(MESHCOLL_ERR_PARSE, "%s: expected \"%s\" or \"%s\", got \"%s\"", name, no,
+                       yes, text);
+    *is_yes = text && strcmp(text, yes) == 0;
+    return MESHCOLL_OK;
+}
+
+static int open_threads(meshcoll_t *h, bool has_thread)
+{
+    mc_threads_t *const t = calloc(1, sizeof *t);
+    if (!t)
+        return mc_fail_memory("a lock");
+    t->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (t->wake < 0) {
+        free(t);
+        return mc_fail(MESHCOLL_ERR_NO_MEMORY, "no descriptor to wake threads by: %s",
+                       strerror(errno));
+    }
+    pthread_mutex_init(&t->lock, NULL);
+    pthread_cond_init(&t->news, NULL);
+    h->threads = t;
+    const int status = has_thread ? start_thread(h) : MESHCOLL_OK;
+    if (status)
+        mc_threads_close(h);
+    else if (!has_thread)
+        mc_threads_enter(h);
+    return status;
+}
+
+int mc_threads_open(meshcoll_t *h, const mc_settings_t *settings)
+{
+    bool has_thread = false, multiple = false;
+    int status = parse(settings->progress, "MESHCOLL_PROGRESS", "none", "thread", &has_thread);
+    if (!status)
+        status = parse(settings->threads, "MESHCOLL_THREADS", "single", "multiple", &multiple);
+    if (status || !(has_thread || multiple))
+        return status;
+    return open_threads(h, has_thread);
+}
+
+void mc_threads_close(meshcoll_t *h)
+{
+    mc_threads_t *const t = h->threads;
+    if (!t)
+        return;
+    if (t->has_thread) {
+        mc_threads_lock(t);
+        t->stop = true;
+        mc_threads_wake(t);
+        mc_threads_unlock(t);
+        pthread_join(t->thread, NULL);
+    }
+    mc_threads_leave(h);
+    pthread_cond_destroy(&t->news);
+    pthread_mutex_destroy(&t->lock);
+    close(t->wake);
+    free(t);
+    h->threads = NULL;
+}

@@ -1,0 +1,75 @@
+#include "runtime/progress/threads.h"
+
+#include <unistd.h>
+
+/* Those that any thread moves on. */
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
+static meshcoll_t *list;
+_Atomic int mc_threads_n_listed;
+
+/* The lock --------------------------------------------------------------------------------------- */
+
+void mc_threads_lock(mc_threads_t *t)
+{
+    atomic_fetch_add_explicit(&t->knocking, 1, memory_order_relaxed);
+    pthread_mutex_lock(&t->lock);
+    atomic_fetch_sub_explicit(&t->knocking, 1, memory_order_relaxed);
+}
+
+void mc_threads_unlock(mc_threads_t *t)
+{
+    pthread_mutex_unlock(&t->lock);
+}
+
+void mc_threads_wake(mc_threads_t *t)
+{
+    const uint64_t one = 1;
+    if (!t->asleep)
+        return;
+    t->asleep = false;
+    /* it only fails when it is full, and then the sleeper wakes anyway */
+    if (write(t->wake, &one, sizeof one) < 0)
+        return;
+}
+
+void mc_threads_tell(mc_threads_t *t)
+{
+    if (t->n_waiting > 0)
+        pthread_cond_broadcast(&t->news);
+}
+
+/* The list ---------------------------------------------------------------------------------------- */
+
+void mc_threads_enter(meshcoll_t *h)
+{
+    pthread_mutex_lock(&list_lock);
+    h->threads->next = list;
+    list = h;
+    atomic_fetch_add_explicit(&mc_threads_n_listed, 1, memory_order_relaxed);
+    pthread_mutex_unlock(&list_lock);
+}
+
+void mc_threads_leave(const meshcoll_t *h)
+{
+    pthread_mutex_lock(&list_lock);
+    meshcoll_t **at = &list;
+    while (*at && *at != h)
+        at = &(*at)->threads->next;
+    if (*at) {
+        *at = h->threads->next;
+        atomic_fetch_sub_explicit(&mc_threads_n_listed, 1, memory_order_relaxed);
+    }
+    pthread_mutex_unlock(&list_lock);
+}
+
+uint32_t mc_threads_each_other(const meshcoll_t *h, uint32_t (*look)(meshcoll_t *other))
+{
+    uint32_t n = 0;
+    if (pthread_mutex_trylock(&list_lock))
+        return 0;
+    for (meshcoll_t *other = list; other; other = other->threads->next)
+        if (other != h)
+            n += look(other);
+    pthread_mutex_unlock(&list_lock);
+    return n;
+}

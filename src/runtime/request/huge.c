@@ -1,0 +1,95 @@
+#include "runtime/request/huge.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 /* of Linux, where the C library is older */
+#endif
+
+#define SETTINGS "/sys/kernel/mm/transparent_hugepage/"
+
+typedef struct {
+    uintptr_t at, end;
+} range_t;
+
+static bool read_setting(const char *path, char *text, int size)
+{
+    FILE *const file = fopen(path, "r");
+    const bool read = file && fgets(text, size, file);
+    if (file)
+        fclose(file);
+    return read;
+}
+
+/* Bytes of a huge page; 0: the machine has none, or is not to use them. */
+static uintptr_t page_bytes(void)
+{
+    char text[64];
+    if (!read_setting(SETTINGS "enabled", text, sizeof text) || strstr(text, "[never]"))
+        return 0;
+    return read_setting(SETTINGS "hpage_pmd_size", text, sizeof text)
+               ? (uintptr_t)strtoull(text, NULL, 10)
+               : 0;
+}
+
+static bool any_pulls(const mc_executor_t *x)
+{
+    for (uint32_t l = 0; l < x->n_lanes; l++)
+        if (x->lane[l].n > 0 && x->lane[l].peer->transport->pulls)
+            return true;
+    return false;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const range_t *const x = a, *const y = b;
+    return (x->at > y->at) - (x->at < y->at);
+}
+
+/* What steps read and write, by address. */
+static uint32_t ranges_of(const mc_binding_t *b, range_t *range)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < b->n_spans; i++) {
+        const uintptr_t from = (uintptr_t)b->from[i].at, to = (uintptr_t)b->to[i].at;
+        if (from)
+            range[n++] = (range_t){from, from + b->from[i].bytes};
+        if (to && to != from)
+            range[n++] = (range_t){to, to + b->to[i].bytes};
+    }
+    qsort(range, n, sizeof *range, compare);
+    return n;
+}
+
+/* Where it is refused pages stay what they are. */
+static void collapse(range_t r, uintptr_t page)
+{
+    const uintptr_t first = (r.at + page - 1) / page * page, end = r.end / page * page;
+    if (first < end)
+        (void)madvise((void *)first, end - first, MADV_COLLAPSE); /* NOLINT */
+}
+
+void mc_huge_pages(const mc_executor_t *x)
+{
+    const mc_binding_t *const b = x->binding;
+    const uintptr_t page = any_pulls(x) ? page_bytes() : 0;
+    range_t *const range = page ? malloc(2 * (size_t)b->n_spans * sizeof *range + 1) : NULL;
+    if (!range)
+        return;
+    const uint32_t n = ranges_of(b, range);
+    range_t whole = {0};
+    for (uint32_t i = 0; i < n; i++) {
+        if (range[i].at > whole.end) {
+            collapse(whole, page);
+            whole = range[i];
+        } else if (range[i].end > whole.end) {
+            whole.end = range[i].end;
+        }
+    }
+    collapse(whole, page);
+    free(range);
+}

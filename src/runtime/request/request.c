@@ -1,0 +1,370 @@
+#include "runtime/request/request.h"
+
+#include "runtime/connect/connections.h"
+#include "runtime/connect/greet.h"
+#include "runtime/explain/explain.h"
+#include "runtime/handle/args.h"
+#include "runtime/progress/busy.h"
+#include "runtime/progress/failure.h"
+#include "runtime/progress/progress.h"
+#include "runtime/progress/threads.h"
+#include "runtime/progress/wait.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Making and binding ---------------------------------------------------------------------------- */
+
+/* Connections and counters by the plan's peers; both arrays are the caller's to free. */
+static int connect_peers(const meshcoll_request_t *r, mc_peer_t **peer, uint64_t **counter)
+{
+    meshcoll_t *const h = r->mesh;
+    const mc_plan_t *const plan = r->plan;
+    for (uint32_t i = 0; i < plan->n_peers; i++) {
+        const int32_t rank = mc_request_rank_of(r, plan->peer[i]);
+        const int status = mc_handle_connect(h, rank, &peer[i]);
+        if (status)
+            return status;
+        counter[i] = &h->bytes_sent[mc_mesh_level(&h->mesh, h->rank, rank)];
+    }
+    const int status = mc_greet(h, peer, plan->n_peers);
+    if (status)
+        mc_failure_break(h, status);
+    return status;
+}
+
+static int init_executor(meshcoll_request_t *r)
+{
+    const size_t n = (size_t)r->plan->n_peers + 1;
+    mc_peer_t **const peer = calloc(n, sizeof *peer);
+    uint64_t **const counter = calloc(n, sizeof *counter);
+    int status = peer && counter ? connect_peers(r, peer, counter) : mc_fail_memory("connections");
+    if (!status) {
+        const mc_wiring_t wiring = {.rank = r->plan->rank,
+                                    .wire = mc_handle_wire(r->mesh),
+                                    .beside = r->mesh->beside,
+                                    .crowded = r->mesh->crowded,
+                                    .window = mc_handle_window(r->mesh),
+                                    .peer = peer,
+                                    .bytes_sent = counter};
+        status = mc_executor_init(&r->executor, r->plan, &wiring);
+    }
+    free(counter);
+    free(peer);
+    return status;
+}
+
+static int print_strategy(meshcoll_request_t *r)
+{
+    char buffer[MC_STRATEGY_TEXT];
+    mc_text_t text = mc_text(buffer, sizeof buffer);
+    mc_strategy_print(&r->choice.strategy, &r->mesh->mesh, &text);
+    r->text = strdup(buffer);
+    return r->text ? MESHCOLL_OK : mc_fail_memory("a strategy's text");
+}
+
+static bool same_operands(const mc_operands_t *a, const mc_operands_t *b)
+{
+    return a->in == b->in && a->out == b->out && a->count == b->count &&
+           a->datatype == b->datatype && a->op == b->op && !a->out_counts && !b->out_counts;
+}
+
+static size_t aligned(size_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
+int mc_request_bind(meshcoll_request_t *r, const mc_operands_t *operands)
+{
+    if (same_operands(&r->operands, operands) && mc_request_stays(r))
+        return MESHCOLL_OK;
+    r->operands = (mc_operands_t){0};
+    int status = mc_binding_measure(&r->binding, operands);
+    if (status)
+        return status;
+    const size_t staging = mc_executor_measure(&r->executor, &r->binding);
+    const size_t scratch = aligned(r->binding.scratch_bytes);
+    r->needs = scratch + staging;
+    status = mc_workspace_reserve(r->workspace, r->needs);
+    if (!status)
+        status = mc_binding_place(&r->binding, r->workspace->base);
+    if (status)
+        return status;
+    mc_executor_bind(&r->executor, r->workspace->base ? r->workspace->base + scratch : NULL);
+    r->operands = *operands;
+    return r->watch ? mc_explain_bound(r) : MESHCOLL_OK;
+}
+
+mc_operands_t mc_operands_of(const meshcoll_args_t *a)
+{
+    const mc_placement_t from = mc_moves[a->collective].from;
+    const bool each = a->in_counts; /* of both buffers; else displs are the whole one's */
+    return (mc_operands_t){.in = a->in,
+                           .out = a->out,
+                           .count = a->count,
+                           .datatype = a->datatype,
+                           .op = a->op,
+                           .in_counts = each ? a->in_counts : a->counts,
+                           .in_displs = each               ? a->in_displs
+                                        : from == MC_SHARD ? NULL
+                                                           : a->displs,
+                           .out_counts = a->counts,
+                           .out_displs = each || from == MC_SHARD ? a->displs : NULL};
+}
+
+static void enlist(meshcoll_t *h, meshcoll_request_t *r)
+{
+    r->mesh = h;
+    r->next_of_all = h->all;
+    if (h->all)
+        h->all->prev_of_all = r;
+    h->all = r;
+}
+
+static void unlist(meshcoll_request_t *r)
+{
+    if (r->prev_of_all)
+        r->prev_of_all->next_of_all = r->next_of_all;
+    else
+        r->mesh->all = r->next_of_all;
+    if (r->next_of_all)
+        r->next_of_all->prev_of_all = r->prev_of_all;
+}
+
+static int make_plan(meshcoll_request_t *r)
+{
+    const meshcoll_t *const h = r->mesh;
+    const int32_t rank = r->by_comm ? mc_comm_rank_of(&h->order, h->rank) : h->rank;
+    const int32_t root = r->by_comm ? mc_comm_rank_of(&h->order, r->root) : r->root;
+    int status = mc_strategy_plan(&r->choice.strategy, &h->mesh, rank, root, &r->plan);
+    if (!status)
+        status = mc_binding_init(&r->binding, r->plan);
+    r->binding.block_of = r->by_comm ? NULL : h->order.comm_rank;
+    return status;
+}
+
+int mc_request_create(meshcoll_t *h, const meshcoll_args_t *args, const mc_ranked_t *choice,
+                      meshcoll_request_t **request)
+{
+    meshcoll_request_t *const r = calloc(1, sizeof *r);
+    if (!r)
+        return mc_fail_memory("a request");
+    enlist(h, r);
+    r->collective = args->collective;
+    r->root = args->root;
+    r->choice = *choice;
+    r->by_comm = mc_plans_by_comm(h, args);
+    r->release = mc_request_destroy;
+    int status = print_strategy(r);
+    if (!status && args->count > 0) {
+        status = make_plan(r);
+        if (!status)
+            status = init_executor(r);
+        if (!status && h->explain)
+            status = mc_explain_watch(r, args->strategy);
+    }
+    if (status) {
+        mc_request_destroy(r);
+        return status;
+    }
+    *request = r;
+    return MESHCOLL_OK;
+}
+
+/* Of a call whose handle is gone. */
+static void free_memory(mc_workspace_t *workspace)
+{
+    if (!workspace)
+        return;
+    mc_workspace_free(workspace);
+    free(workspace);
+}
+
+void mc_request_destroy(meshcoll_request_t *r)
+{
+    if (r->mesh)
+        unlist(r);
+    mc_explain_forget(r->watch);
+    mc_executor_free(&r->executor);
+    if (r->workspace != &r->own)
+        free_memory(r->workspace);
+    free_memory(r->staging);
+    mc_workspace_free(&r->own);
+    mc_binding_free(&r->binding);
+    mc_plan_free(r->plan);
+    free(r->text);
+    free(r);
+}
+
+void mc_request_drop(meshcoll_request_t *r)
+{
+    /* transports may still write to what runs, until it is complete, and to what a failed run left
+     * under way, until they are closed */
+    if (r->running || (r->mesh && r->executor.state != MC_IDLE))
+        r->released = true;
+    else
+        r->release(r);
+}
+
+/* A request that serves calls is its caller's only until the call is complete. */
+static int check_owned(const meshcoll_request_t *r, const char *function)
+{
+    if (r->persistent || r->taken)
+        return MESHCOLL_OK;
+    return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                   "%s: this call is complete, and its request no more the caller's", function);
+}
+
+void meshcoll_free(meshcoll_request_t *request)
+{
+    if (!request)
+        return;
+    const meshcoll_t *const h = request->mesh;
+    mc_lock(h);
+    if (request->running)
+        mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                "meshcoll_free: the request is still running; it is released when it is "
+                "complete, and its buffers must stay until then");
+    if (!check_owned(request, "meshcoll_free"))
+        mc_request_drop(request);
+    mc_unlock(h);
+}
+
+/* Running --------------------------------------------------------------------------------------- */
+
+void mc_request_ended(meshcoll_request_t *r)
+{
+    meshcoll_t *const h = r->mesh;
+    r->running = false;
+    if (r->watch && r->status == MESHCOLL_OK)
+        mc_explain_ran(r);
+    if (h->threads)
+        mc_threads_tell(h->threads);
+    if (r->status < 0)
+        mc_failure_break(h, r->status);
+    else if (r->released)
+        mc_request_drop(r);
+}
+
+int mc_request_start(meshcoll_request_t *r)
+{
+    const int broken = mc_failure_check(r->mesh);
+    if (broken)
+        return broken;
+    r->active = true;
+    if (r->mesh->threads)
+        mc_threads_wake(r->mesh->threads);
+    if (!r->plan)
+        return r->status = MESHCOLL_OK;
+    r->executor.shared = r->mesh->running;
+    r->status = mc_executor_start(&r->executor, r->operation);
+    if (!r->status)
+        r->status = mc_executor_advance(&r->executor);
+    mc_handle_tell(r->mesh);
+    if (r->status < 0) {
+        mc_request_ended(r);
+        return r->status;
+    }
+    if (r->status == MESHCOLL_IN_PROGRESS) {
+        r->running = true;
+        mc_busy_enlist(r->mesh, r);
+    } else if (r->watch) {
+        mc_explain_ran(r);
+    }
+    return MESHCOLL_OK;
+}
+
+void mc_request_record(meshcoll_request_t *r, mc_timeline_t *timeline)
+{
+    r->executor.timeline = timeline || !r->watch ? timeline : &r->watch->timeline;
+}
+
+int meshcoll_start(meshcoll_request_t *request)
+{
+    if (!request)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_start: request is NULL");
+    if (!request->mesh)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_start: the request's mesh is destroyed");
+    if (!request->persistent)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "meshcoll_start: only a persistent request can be started, one of "
+                       "meshcoll_init or, say, meshcoll_allreduce_init");
+    const meshcoll_t *const h = request->mesh;
+    mc_lock(h);
+    /* not `running`: that depends on how far the other ranks are, and ranks would start it unequally often */
+    const bool again = request->active && mc_failure_check(h) == MESHCOLL_OK;
+    const int status =
+        again ? mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_start: the request was started before, "
+                                                  "and nobody has waited for that run: wait first")
+              : mc_request_start(request);
+    mc_unlock(h);
+    return status;
+}
+
+int mc_request_tell(meshcoll_request_t *r)
+{
+    const int status = r->status;
+    /* it may have failed in another thread, or long ago */
+    if (status < 0 && r->mesh && r->mesh->broken)
+        mc_fail(status, "%s", r->mesh->why);
+    r->active = false;
+    if (!r->persistent)
+        mc_request_drop(r);
+    return status;
+}
+
+int meshcoll_test(meshcoll_request_t *request)
+{
+    if (!request)
+        return MESHCOLL_OK;
+    const meshcoll_t *const h = request->mesh;
+    mc_lock(h);
+    int status = check_owned(request, "meshcoll_test");
+    if (request->running) {
+        mc_handle_progress(request->mesh);
+        mc_handle_check_peers(request->mesh);
+    }
+    if (!status)
+        status = request->running ? MESHCOLL_IN_PROGRESS : mc_request_tell(request);
+    mc_unlock(h);
+    return status;
+}
+
+int mc_request_await(meshcoll_request_t *r)
+{
+    mc_waiting_t waiting = {0};
+    if (r->running)
+        mc_wait_begin(r->mesh);
+    while (r->running)
+        mc_wait_turn(r->mesh, &waiting);
+    return r->status;
+}
+
+int meshcoll_wait(meshcoll_request_t *request)
+{
+    if (!request)
+        return MESHCOLL_OK;
+    const meshcoll_t *const h = request->mesh;
+    mc_lock(h);
+    int status = check_owned(request, "meshcoll_wait");
+    if (!status) {
+        mc_request_await(request);
+        status = mc_request_tell(request);
+    }
+    mc_unlock(h);
+    return status;
+}
+
+const char *meshcoll_request_strategy(const meshcoll_request_t *request)
+{
+    if (!request)
+        mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_request_strategy: request is NULL");
+    return request ? request->text : NULL;
+}
+
+double meshcoll_request_predicted(const meshcoll_request_t *request)
+{
+    if (!request)
+        mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_request_predicted: request is NULL");
+    return request ? request->choice.seconds : 0;
+}

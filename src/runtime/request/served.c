@@ -1,0 +1,187 @@
+#include "runtime/request/served.h"
+
+#include "compose/planner.h"
+#include "compose/registry.h"
+#include "runtime/explain/explain.h"
+#include "runtime/handle/args.h"
+
+#include <stdlib.h>
+
+/* Memory ---------------------------------------------------------------------------------------- */
+
+/* First in, first out: a loop that starts the same calls again finds each where it was bound before,
+ * and binds nothing. */
+mc_workspace_t *mc_take_memory(meshcoll_t *h)
+{
+    mc_workspace_t *const w = h->spare;
+    if (!w) {
+        mc_workspace_t *const fresh = calloc(1, sizeof *fresh);
+        if (!fresh)
+            mc_fail_memory("scratch");
+        return fresh;
+    }
+    h->spare = w->next;
+    return w;
+}
+
+void mc_return_memory(meshcoll_t *h, mc_workspace_t *workspace)
+{
+    workspace->next = NULL;
+    if (h->spare)
+        h->last_spare->next = workspace;
+    else
+        h->spare = workspace;
+    h->last_spare = workspace;
+}
+
+void mc_calls_free_memory(meshcoll_t *h)
+{
+    while (h->spare) {
+        mc_workspace_t *const w = h->spare;
+        h->spare = w->next;
+        mc_workspace_free(w);
+        free(w);
+    }
+}
+
+static void return_memory(meshcoll_t *h, mc_workspace_t **workspace)
+{
+    if (*workspace)
+        mc_return_memory(h, *workspace);
+    *workspace = NULL;
+}
+
+void mc_call_release(meshcoll_request_t *r)
+{
+    r->taken = r->released = false;
+    if (r->mesh) {
+        return_memory(r->mesh, &r->workspace);
+        return_memory(r->mesh, &r->staging);
+    }
+    if (!r->cached)
+        mc_request_destroy(r);
+}
+
+/* The requests that serve calls ----------------------------------------------------------------- */
+
+static bool serves(const meshcoll_request_t *r, const meshcoll_args_t *a, const mc_ranked_t *choice)
+{
+    return !r->taken && r->collective == a->collective && r->root == a->root &&
+           r->by_comm == mc_plans_by_comm(r->mesh, a) &&
+           mc_strategy_equal(&r->choice.strategy, &choice->strategy);
+}
+
+/* That a choice remembers its request only saves looking for it. */
+static meshcoll_request_t *find_cached(meshcoll_t *h, const meshcoll_args_t *a, mc_memory_t *choice)
+{
+    if (choice->request && !choice->request->taken)
+        return choice->request;
+    meshcoll_request_t *found = NULL;
+    for (int i = 0; i < MC_CACHED_REQUESTS && h->cached[i]; i++) {
+        meshcoll_request_t *const r = h->cached[i];
+        if ((!found || r->used > found->used) && serves(r, a, &choice->best))
+            found = r;
+    }
+    if (found)
+        choice->request = found;
+    return found;
+}
+
+static void uncache(meshcoll_t *h, int i)
+{
+    meshcoll_request_t *const r = h->cached[i];
+    mc_choice_forget_request(&h->choice, r);
+    for (int k = 0; k < MC_KNOWN_CALLS; k++)
+        if (h->known[k] == r)
+            h->known[k] = NULL;
+    r->cached = false;
+    if (!r->taken)
+        mc_request_destroy(r);
+    h->cached[i] = NULL;
+}
+
+/* In the first free place, or that of the one that was not used for longest. Where all serve calls,
+ * it stays outside, and goes when its call is complete. */
+static void add_cached(meshcoll_t *h, meshcoll_request_t *r)
+{
+    int oldest = -1, i = 0;
+    for (; i < MC_CACHED_REQUESTS && h->cached[i]; i++)
+        if (!h->cached[i]->taken && (oldest < 0 || h->cached[i]->used < h->cached[oldest]->used))
+            oldest = i;
+    if (i == MC_CACHED_REQUESTS) {
+        if (oldest < 0)
+            return;
+        i = oldest;
+        uncache(h, i);
+    }
+    r->cached = true;
+    h->cached[i] = r;
+}
+
+static int find_or_make(meshcoll_t *h, const meshcoll_args_t *a, mc_memory_t *choice,
+                        meshcoll_request_t **request)
+{
+    meshcoll_request_t *r = find_cached(h, a, choice);
+    if (!r) {
+        const mc_ranked_t best = choice->best;
+        const int status = mc_request_create(h, a, &best, &r);
+        if (status)
+            return status;
+        r->release = mc_call_release;
+        /* nothing to do has no plan to keep */
+        if (r->plan)
+            add_cached(h, r);
+        if (r->cached)
+            choice->request = r;
+    }
+    *request = r;
+    return MESHCOLL_OK;
+}
+
+int mc_call_bind(meshcoll_request_t *r, const meshcoll_args_t *a, const mc_passing_t *passing)
+{
+    mc_operands_t operands = mc_operands_of(a);
+    operands.passing = passing;
+    r->known.choice = NULL;
+    if (!r->plan)
+        return MESHCOLL_OK;
+    r->workspace = mc_take_memory(r->mesh);
+    if (!r->workspace)
+        return MESHCOLL_ERR_NO_MEMORY;
+    if (r->watch)
+        mc_explain_forced(r, a->strategy);
+    return mc_request_bind(r, &operands);
+}
+
+void mc_call_take(meshcoll_t *h, meshcoll_request_t *r, uint32_t number)
+{
+    r->taken = true;
+    r->operation = number;
+    r->used = ++h->n_taken;
+}
+
+int mc_call_serve(meshcoll_t *h, const meshcoll_args_t *a, mc_memory_t *choice, uint32_t number,
+                  meshcoll_request_t **request)
+{
+    const int status = find_or_make(h, a, choice, request);
+    if (status)
+        return status;
+    mc_call_take(h, *request, number);
+    return MESHCOLL_OK;
+}
+
+int mc_call_prepare(meshcoll_t *h, const meshcoll_args_t *a, const mc_strategy_t *strategy,
+                    uint32_t number, meshcoll_request_t **request)
+{
+    const double bytes = (double)(a->count * meshcoll_datatype_size(a->datatype)) * h->mesh.size;
+    mc_memory_t choice = {.best = {.strategy = *strategy}};
+    choice.best.seconds = mc_strategy_seconds(strategy, &h->mesh, &h->links, a->root, bytes);
+    return mc_call_serve(h, a, &choice, number, request);
+}
+
+void mc_calls_forget(meshcoll_t *h)
+{
+    for (int i = 0; i < MC_CACHED_REQUESTS; i++)
+        if (h->cached[i])
+            uncache(h, i);
+}

@@ -1,0 +1,538 @@
+#include "transport/shm/shm.h"
+
+#include "transport/shm/shm_copy.h"
+#include "transport/shm/shm_failure.h"
+#include "transport/shm/shm_link.h"
+#include "transport/shm/shm_send.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Bytes read for one message between two looks at everything else: some 0.1 ms. Each call of the kernel
+ * costs 1 to 2 us beside its bytes. */
+enum { TURN_BYTES = 1 << 20 };
+
+typedef mc_shm_early_t early_t;
+typedef mc_shm_link_t link_t;
+typedef mc_shm_t shm_t;
+
+static shm_t *shm_of(const link_t *link)
+{
+    return (shm_t *)link->peer.transport;
+}
+
+static int32_t known_as(const link_t *link)
+{
+    return mc_transport_known_as(link->peer.transport, link->peer.rank);
+}
+
+/* Receiving ------------------------------------------------------------------------------------- */
+
+static int check_length(const link_t *link, const mc_io_t *io, uint64_t bytes)
+{
+    if (bytes == io->message.bytes)
+        return MESHCOLL_OK;
+    return mc_fail(MESHCOLL_ERR_TRANSPORT,
+                   "a message of %llu bytes came from rank %d where %zu were awaited: do the ranks "
+                   "agree about the count?",
+                   (unsigned long long)bytes, known_as(link), io->message.bytes);
+}
+
+/* Tells the sender that its message is read, or asks for it; false: there is no room yet. */
+static bool reply(link_t *link, mc_shm_kind_t kind, const mc_io_t *io)
+{
+    mc_shm_slot_t *const slot = mc_shm_free_slot(link);
+    if (!slot)
+        return false;
+    slot->kind = kind;
+    slot->word[0] = io->offer[0];
+    slot->word[1] = (uintptr_t)io;
+    mc_shm_publish(link, slot);
+    return true;
+}
+
+/* A message of one piece at both ends may be moved by both. Who offers something itself asks nobody: where all send to all,
+ * those who would help have enough to read. */
+static bool share(link_t *link, mc_io_t *io)
+{
+    const mc_message_t *const m = &io->message;
+    if (link->shared || shm_of(link)->n_offered > 0 || io->taker.take || io->offer[2] > 0 ||
+        m->n_spans > 1 || !mc_shm_can_share(m->bytes, shm_of(link)->params.crowded))
+        return false;
+    mc_shm_slot_t *const slot = mc_shm_free_slot(link);
+    if (!slot)
+        return false;
+    link->shared = io;
+    slot->kind = MC_SHM_SHARE;
+    slot->word[0] = io->offer[0];
+    slot->word[1] = (uintptr_t)m->span->at;
+    slot->word[2] = mc_shm_share_begin(&link->out->share);
+    mc_shm_publish(link, slot);
+    return true;
+}
+
+/* What is to be reduced is brought by its sender where that would only wait: this rank reduces one piece while the next
+ * comes. */
+static bool wants_pieces(const link_t *link, const mc_io_t *io)
+{
+    const shm_t *const shm = shm_of(link);
+    return shm->params.access == MC_SHM_COPY ||
+           (io->taker.take && !shm->params.crowded && shm->n_offered == 0);
+}
+
+/* What has been read stays a receive until its sender knows. */
+static void finish_read(link_t *link, mc_io_t *io)
+{
+    if (link->shared == io)
+        link->shared = NULL;
+    if (reply(link, MC_SHM_TAKEN, io))
+        mc_io_finish(io, io->status);
+    else
+        mc_io_append(&link->replies, io);
+}
+
+/* Bytes that this rank may read next, `most` at most; 0: the sender writes what is left, or has written it. */
+static size_t next_bytes(link_t *link, mc_io_t *io, size_t most)
+{
+    if (io != link->shared)
+        return most;
+    const size_t bytes = mc_shm_share_front(&link->out->share, io->message.bytes, most);
+    if (bytes > 0)
+        return bytes;
+    switch (mc_shm_share_rest(&link->out->share, io->message.bytes - io->done)) {
+    case MC_SHM_SHARE_OPEN:
+        return 0;
+    case MC_SHM_SHARE_REFUSED:
+        link->shared = NULL;
+        return most;
+    default:
+        io->done = io->message.bytes;
+        return 0;
+    }
+}
+
+/* A sender that helps may be writing yet, and must not when the receive is over; one that is gone does not. */
+static void fail_read(link_t *link, mc_io_t *io)
+{
+    const char *const dim = shm_of(link)->dim;
+    if (io == link->shared && errno == ESRCH)
+        link->shared = NULL;
+    io->status = mc_fail(MESHCOLL_ERR_TRANSPORT,
+                         "dimension %s: reading the memory of rank %d (process %d): %s; "
+                         "MESHCOLL_TRANSPORTS=\"%s=shm:copy\" does without",
+                         dim, known_as(link), (int)link->address.pid, strerror(errno), dim);
+    if (io == link->shared)
+        io->done = io->message.bytes - mc_shm_share_stop(&link->out->share, io->message.bytes);
+}
+
+static bool is_posted(const mc_io_t *io)
+{
+    return io->offer[0] == 0;
+}
+
+/* Reads on; whether it is complete or has failed, and is no receive any more. */
+static bool read_on(link_t *link, mc_io_t *io)
+{
+    if (is_posted(io)) {
+        if (!mc_shm_post_read(&link->mapping.segment->board, io))
+            return false;
+        mc_io_finish(io, MESHCOLL_OK);
+        return true;
+    }
+    for (size_t turn = 0; turn < TURN_BYTES && io->done < io->message.bytes;) {
+        const size_t most = next_bytes(link, io, TURN_BYTES - turn);
+        if (most == 0 || io->status)
+            break;
+        const ssize_t got = mc_shm_read(link->address.pid, io, most, shm_of(link)->piece);
+        if (got <= 0)
+            fail_read(link, io);
+        else
+            turn += (size_t)got;
+    }
+    if (io->done < io->message.bytes && (!io->status || io == link->shared))
+        return false;
+    if (!io->status)
+        io->status = mc_shm_check_sender(link);
+    finish_read(link, io);
+    return true;
+}
+
+/* A message and its receive have met, `come` bytes are at `data`. IN_PROGRESS: `io` will be finished later. */
+static int meet(link_t *link, const mc_shm_slot_t *slot, const char *data, size_t come, mc_io_t *io)
+{
+    const int status = check_length(link, io, slot->bytes);
+    io->done = io->at = io->offer_at = 0;
+    io->status = status;
+    if (slot->kind == MC_SHM_MESSAGE) {
+        const bool follows = come < slot->bytes;
+        if (follows)
+            link->coming = (mc_shm_coming_t){.io = status ? NULL : io};
+        if (!status)
+            mc_shm_take(io, data, come);
+        return follows && !status ? MESHCOLL_IN_PROGRESS : status;
+    }
+    memcpy(io->offer, slot->word, sizeof io->offer);
+    if (is_posted(io)) {
+        mc_shm_board_t *const board = &link->mapping.segment->board;
+        if (status)
+            mc_shm_post_leave(board, io);
+        if (status || mc_shm_post_read(board, io))
+            return status;
+        mc_io_append(&link->reading, io);
+    } else if (status) {
+        finish_read(link, io);
+    } else if (wants_pieces(link, io)) {
+        if (!reply(link, MC_SHM_GIVE, io))
+            mc_io_append(&link->replies, io);
+    } else if ((slot->kind == MC_SHM_OFFER && share(link, io)) || !read_on(link, io)) {
+        mc_io_append(&link->reading, io); /* shared: when all links' senders have been told */
+    }
+    return MESHCOLL_IN_PROGRESS;
+}
+
+/* A slot is read. The sender hears of it by the quarter: one that waits for room has filled them all. It sees that at once
+ * only where it sleeps. */
+static void release(link_t *link)
+{
+    if (++link->n_in % (MC_SHM_SLOTS / 4) != 0)
+        return;
+    atomic_store_explicit(&link->in->taken, link->n_in, memory_order_release);
+    atomic_thread_fence(memory_order_seq_cst);
+    if (atomic_load_explicit(&link->in->wanted, memory_order_relaxed)) {
+        atomic_store_explicit(&link->in->wanted, 0, memory_order_relaxed);
+        mc_shm_wake(link);
+    }
+}
+
+/* The slot to be read next, where it holds this message. */
+static const mc_shm_slot_t *next_small(const link_t *link, uint64_t tag)
+{
+    const mc_shm_slot_t *const slot = link->awaited.first ? NULL : mc_shm_news(link);
+    return slot && slot->kind == MC_SHM_MESSAGE && slot->tag == tag ? slot : NULL;
+}
+
+static int receive(link_t *link, mc_io_t *io)
+{
+    shm_t *const shm = shm_of(link);
+    early_t *const e = link->early ? mc_shm_take_early(link, io->message.tag) : NULL;
+    if (e) {
+        const int status = meet(link, &e->slot, e->data, e->come, io);
+        e->next = shm->spare;
+        shm->spare = e;
+        return status;
+    }
+    const mc_shm_slot_t *const slot = next_small(link, io->message.tag);
+    if (slot) {
+        const int status = meet(link, slot, mc_shm_data(link, slot), mc_shm_first(slot), io);
+        release(link);
+        return status;
+    }
+    mc_io_append(&link->awaited, io);
+    return MESHCOLL_IN_PROGRESS;
+}
+
+static int shm_recv(mc_peer_t *peer, const mc_message_t *m, mc_io_t *io)
+{
+    io->message = *m;
+    io->taker.take = NULL;
+    return receive((link_t *)peer, io);
+}
+
+static int shm_recv_reduce(mc_peer_t *peer, const mc_message_t *m, const mc_taker_t *taker,
+                           mc_io_t *io)
+{
+    io->message = *m;
+    io->taker = *taker;
+    return receive((link_t *)peer, io);
+}
+
+/* Progress -------------------------------------------------------------------------------------- */
+
+/* There is no memory for a message that nobody awaits yet: it stays where it is, and what is behind it cannot come. */
+static bool keep_early(link_t *link, const mc_shm_slot_t *slot, const char *data)
+{
+    const int status = mc_shm_keep_early(link, slot, data);
+    mc_io_t *const blocked = status ? mc_io_pop(&link->awaited) : NULL;
+    if (blocked)
+        mc_io_finish(blocked, status);
+    return !status;
+}
+
+static bool arrive(link_t *link, const mc_shm_slot_t *slot, const char *data)
+{
+    mc_io_t *const io = mc_shm_take_awaited(&link->awaited, slot->tag);
+    if (!io)
+        return keep_early(link, slot, data);
+    const int status = meet(link, slot, data, mc_shm_first(slot), io);
+    if (status != MESHCOLL_IN_PROGRESS)
+        mc_io_finish(io, status);
+    return true;
+}
+
+static mc_io_t *io_of(uint64_t word)
+{
+    return (mc_io_t *)(uintptr_t)word; /* NOLINT */
+}
+
+static void piece_arrives(mc_io_t *io, const char *data, uint64_t bytes)
+{
+    mc_shm_take(io, data, bytes);
+    if (io->done == io->message.bytes)
+        mc_io_finish(io, MESHCOLL_OK);
+}
+
+/* The next piece of the message that began last; nobody wants those of one whose length was wrong. */
+static void next_piece_arrives(link_t *link, const char *data, uint64_t bytes)
+{
+    const mc_shm_coming_t coming = link->coming;
+    if (coming.io) {
+        if (coming.io->done + bytes == coming.io->message.bytes)
+            link->coming.io = NULL;
+        piece_arrives(coming.io, data, bytes);
+    } else if (coming.early) {
+        mc_shm_copy(coming.early->data + coming.early->come, data, bytes);
+        coming.early->come += bytes;
+    }
+}
+
+/* Whether the slot could be dealt with. */
+static bool read_slot(link_t *link, const mc_shm_slot_t *slot)
+{
+    mc_io_t *const io = io_of(slot->word[0]);
+    switch ((mc_shm_kind_t)slot->kind) {
+    case MC_SHM_MESSAGE:
+        return arrive(link, slot, mc_shm_data(link, slot));
+    case MC_SHM_OFFER:
+    case MC_SHM_LEFT:
+    case MC_SHM_POSTED:
+        return arrive(link, slot, NULL);
+    case MC_SHM_SHARE:
+        link->helped = (mc_shm_helped_t){io, slot->word[1], slot->word[2]};
+        return true;
+    case MC_SHM_TAKEN:
+        if (link->helped.io == io)
+            link->helped.io = NULL;
+        mc_shm_finish_offer(link, io);
+        return true;
+    case MC_SHM_GIVE:
+        io->offer[0] = slot->word[1];
+        mc_io_append(&link->sending, io);
+        return true;
+    case MC_SHM_PIECE:
+        if (slot->tag)
+            piece_arrives(io_of(slot->tag), mc_shm_page(link->in, link->n_in), slot->bytes);
+        else
+            next_piece_arrives(link, mc_shm_page(link->in, link->n_in), slot->bytes);
+        return true;
+    }
+    return true;
+}
+
+/* Where there is news. What comes behind the last message awaited waits too: this operation may be over. */
+static uint32_t read_channel(link_t *link, const mc_shm_slot_t *slot)
+{
+    uint32_t n = 0;
+    do {
+        const mc_io_t *const awaited = link->awaited.first;
+        if (!read_slot(link, slot))
+            return n + (awaited != NULL);
+        release(link);
+        n++;
+    } while (n < MC_SHM_SLOTS && (link->awaited.first || link->coming.io) &&
+             (slot = mc_shm_news(link)));
+    return n;
+}
+
+static uint32_t read_memory(link_t *link)
+{
+    uint32_t n = 0;
+    mc_io_queue_t q = link->reading;
+    link->reading = (mc_io_queue_t){0};
+    for (mc_io_t *io; (io = mc_io_pop(&q));) {
+        const size_t before = io->done;
+        if (read_on(link, io)) {
+            n++;
+            continue;
+        }
+        n += io->done > before;
+        mc_io_append(&link->reading, io);
+    }
+    return n;
+}
+
+static uint32_t write_replies(link_t *link)
+{
+    uint32_t n = 0;
+    for (mc_io_t *io; (io = link->replies.first); n++) {
+        const bool asks = io->done < io->message.bytes && !io->status;
+        if (!reply(link, asks ? MC_SHM_GIVE : MC_SHM_TAKEN, io))
+            break;
+        mc_io_pop(&link->replies);
+        if (!asks)
+            mc_io_finish(io, io->status);
+    }
+    return n;
+}
+
+static uint32_t shm_progress(mc_transport_t *t)
+{
+    shm_t *const shm = (shm_t *)t;
+    uint32_t n = 0;
+    for (link_t *link = shm->links; link; link = link->next) {
+        const mc_shm_slot_t *const slot = mc_shm_news(link);
+        if (slot)
+            n += read_channel(link, slot);
+        if (link->replies.first)
+            n += write_replies(link);
+        if (link->sending.first)
+            n += mc_shm_send_on(link);
+    }
+    if (shm->poster.readers > 0)
+        n += mc_shm_post_write(&shm->poster, &shm->mapping.segment->board);
+    for (link_t *link = shm->links; link; link = link->next)
+        if (link->reading.first)
+            n += read_memory(link);
+    for (link_t *link = shm->links; link && n == 0; link = link->next)
+        if (link->helped.io)
+            n += mc_shm_share_help(&link->in->share, link->address.pid, &link->helped);
+    return n;
+}
+
+/* Who lacks one message cannot be done, whatever else has come. */
+static bool shm_lacks(const mc_transport_t *t)
+{
+    const link_t *link = ((const shm_t *)t)->links;
+    while (link && !link->awaited.first)
+        link = link->next;
+    return link && !mc_shm_news(link);
+}
+
+static bool has_work(link_t *link)
+{
+    if (mc_shm_news(link) || link->reading.first || link->helped.io)
+        return true;
+    if (!link->sending.first && !link->replies.first)
+        return false;
+    atomic_store_explicit(&link->out->wanted, 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_seq_cst);
+    return mc_shm_free_slot(link);
+}
+
+static int shm_arm(mc_transport_t *t)
+{
+    shm_t *const shm = (shm_t *)t;
+    _Atomic uint32_t *const asleep = &shm->mapping.segment->asleep;
+    mc_shm_bell_quiet(t->fd);
+    atomic_store_explicit(asleep, 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_seq_cst);
+    for (link_t *link = shm->links; link; link = link->next)
+        if (has_work(link)) {
+            atomic_store_explicit(asleep, 0, memory_order_relaxed);
+            return MESHCOLL_IN_PROGRESS;
+        }
+    return MESHCOLL_OK;
+}
+
+/* Making and ending ----------------------------------------------------------------------------- */
+
+/* Pages lie on the memory node of whoever touches them first: that should be who looks there. */
+static void touch(const mc_shm_channel_t *channel)
+{
+    const volatile char *const at = (const volatile char *)channel;
+    for (size_t i = 0; i < sizeof *channel; i += 4096)
+        (void)at[i];
+}
+
+static int shm_connect(mc_transport_t *t, int32_t rank, const void *address, mc_peer_t **peer)
+{
+    shm_t *const shm = (shm_t *)t;
+    const mc_shm_params_t *const p = &shm->params;
+    link_t *const link = calloc(1, sizeof *link);
+    if (!link)
+        return mc_fail_memory("a connection");
+    memcpy(&link->address, address, sizeof link->address);
+    const int status = mc_shm_memory_open(&link->address, p->n, &link->mapping);
+    if (status) {
+        free(link);
+        return mc_fail(status, "dimension %s: no connection to rank %d: %s", shm->dim,
+                       mc_transport_known_as(t, rank), meshcoll_last_error());
+    }
+    link->peer = (mc_peer_t){.transport = t, .rank = rank};
+    link->in = &shm->mapping.segment->from[rank - p->base];
+    link->out = &link->mapping.segment->from[p->rank - p->base];
+    link->room = MC_SHM_SLOTS;
+    link->early_end = &link->early;
+    touch(link->in);
+    link->next = shm->links;
+    shm->links = link;
+    *peer = &link->peer;
+    return MESHCOLL_OK;
+}
+
+static void shm_close(mc_transport_t *t)
+{
+    shm_t *const shm = (shm_t *)t;
+    while (shm->links) {
+        link_t *const link = shm->links;
+        shm->links = link->next;
+        mc_shm_free_early(link->early);
+        mc_shm_memory_close(&link->mapping);
+        free(link);
+    }
+    mc_shm_free_early(shm->spare);
+    mc_shm_memory_close(&shm->mapping);
+    if (shm->address.pid)
+        close(shm->address.fd);
+    if (t->fd >= 0)
+        close(t->fd);
+    free(shm);
+}
+
+static const mc_transport_ops_t shm_ops = {
+    .connect = shm_connect,
+    .send = mc_shm_send,
+    .recv = shm_recv,
+    .recv_reduce = shm_recv_reduce,
+    .tell = mc_shm_tell,
+    .lacks = shm_lacks,
+    .progress = shm_progress,
+    .arm = shm_arm,
+    .check = mc_shm_check,
+    .abandon = mc_shm_abandon,
+    .close = shm_close,
+};
+
+/* What comes early has room for as much. */
+static size_t pieces_of(const mc_shm_params_t *params)
+{
+    const size_t wanted = params->pieces > 0 ? params->pieces : MC_SHM_PIECES;
+    return wanted < MC_SHM_EAGER ? wanted : MC_SHM_EAGER;
+}
+
+int mc_shm_create(const mc_shm_params_t *params, mc_transport_t **transport)
+{
+    shm_t *const shm = calloc(1, sizeof *shm);
+    if (!shm)
+        return mc_fail_memory("a transport");
+    mc_shm_copy_init();
+    shm->params = *params;
+    shm->params.pieces = pieces_of(params);
+    shm->transport =
+        (mc_transport_t){.ops = &shm_ops, .fd = -1, .pulls = params->access == MC_SHM_READ};
+    snprintf(shm->dim, sizeof shm->dim, "%s", params->dim);
+    int status = mc_shm_memory_create(params->n, params->access == MC_SHM_READ, &shm->mapping,
+                                      &shm->address);
+    if (!status)
+        status = mc_shm_bell_open(&shm->address, &shm->transport.fd);
+    if (status) {
+        shm_close(&shm->transport);
+        return status;
+    }
+    shm->transport.address = &shm->address;
+    shm->transport.address_bytes = sizeof shm->address;
+    *transport = &shm->transport;
+    return MESHCOLL_OK;
+}

@@ -1,0 +1,116 @@
+#include "transport/shm/shm_board.h"
+
+#include "transport/shm/shm_read.h"
+
+/* Bytes that are written before readers hear of them: 8 to 32 KiB took the same time. */
+enum { PART = 1 << 14, UNIT = 4096 };
+_Static_assert(PART % MC_PIECE_UNIT == 0, "elements are not cut");
+
+static void forget_read(mc_shm_poster_t *p, mc_shm_board_t *board)
+{
+    while (p->n > 0 && atomic_load_explicit(&board->post[p->first % MC_SHM_POSTS].left,
+                                            memory_order_acquire) == 0) {
+        p->first++;
+        p->n--;
+    }
+}
+
+/* Where so many bytes have room behind the newest, or before the oldest; MC_SHM_BOARD: nowhere. */
+static size_t room_for(const mc_shm_poster_t *p, size_t bytes)
+{
+    if (p->n == 0)
+        return bytes <= MC_SHM_BOARD ? 0 : MC_SHM_BOARD;
+    const size_t oldest = p->at[p->first % MC_SHM_POSTS];
+    if (p->n == MC_SHM_POSTS)
+        return MC_SHM_BOARD;
+    if (p->end <= oldest)
+        return bytes <= oldest - p->end ? p->end : MC_SHM_BOARD;
+    if (bytes <= MC_SHM_BOARD - p->end)
+        return p->end;
+    return bytes <= oldest ? 0 : MC_SHM_BOARD;
+}
+
+static uint64_t operation_of(const mc_message_t *m)
+{
+    return m->tag >> (MC_TAG_KIND_BITS + MC_TAG_SEQ_BITS);
+}
+
+/* Is it the next send of the newest post, which is not written yet? */
+static bool goes_on(const mc_shm_poster_t *p, const mc_message_t *m)
+{
+    return p->readers > 0 && p->more == m->more + 1 && p->message.bytes == m->bytes &&
+           p->message.span->at == m->span->at && operation_of(&p->message) == operation_of(m);
+}
+
+bool mc_shm_post(mc_shm_poster_t *p, mc_shm_board_t *board, const mc_message_t *m)
+{
+    if (goes_on(p, m)) {
+        p->readers++;
+        p->more--;
+        atomic_fetch_add_explicit(&board->post[(p->first + p->n - 1) % MC_SHM_POSTS].left, 1,
+                                  memory_order_relaxed);
+        return true;
+    }
+    if (m->more == 0 && !m->pushed)
+        return false;
+    mc_shm_post_write(p, board);
+    forget_read(p, board);
+    const size_t at = room_for(p, m->bytes);
+    if (at == MC_SHM_BOARD)
+        return false;
+    const uint32_t i = (p->first + p->n++) % MC_SHM_POSTS;
+    p->at[i] = at;
+    p->end = at + (m->bytes + UNIT - 1) / UNIT * UNIT;
+    p->readers = 1;
+    p->more = m->more;
+    p->message = *m;
+    atomic_store_explicit(&board->post[i].left, 2, memory_order_relaxed);
+    atomic_store_explicit(&board->post[i].filled, 0, memory_order_relaxed);
+    return true;
+}
+
+void mc_shm_post_told(const mc_shm_poster_t *p, uint64_t word[3])
+{
+    const uint32_t i = (p->first + p->n - 1) % MC_SHM_POSTS;
+    word[0] = 0;
+    word[1] = p->at[i];
+    word[2] = i;
+}
+
+uint32_t mc_shm_post_write(mc_shm_poster_t *p, mc_shm_board_t *board)
+{
+    const uint32_t i = (p->first + p->n - 1) % MC_SHM_POSTS;
+    mc_io_t from = {.message = p->message};
+    uint32_t n = 0;
+    if (p->readers == 0)
+        return 0;
+    while (from.done < from.message.bytes) {
+        const size_t left = from.message.bytes - from.done, part = left < PART ? left : PART;
+        mc_shm_move(&from, board->data + p->at[i] + from.done, part, false);
+        from.done += part;
+        atomic_store_explicit(&board->post[i].filled, from.done, memory_order_release);
+    }
+    p->readers = 0;
+    atomic_fetch_sub_explicit(&board->post[i].left, 1, memory_order_release);
+    for (mc_io_t *io; (io = mc_io_pop(&p->waiting)); n++)
+        mc_io_finish(io, MESHCOLL_OK);
+    return n + 1;
+}
+
+bool mc_shm_post_read(mc_shm_board_t *board, mc_io_t *io)
+{
+    const mc_shm_post_t *const post = &board->post[io->offer[2]];
+    for (size_t n; io->done < io->message.bytes;) {
+        n = atomic_load_explicit(&post->filled, memory_order_acquire) - io->done;
+        if (n == 0)
+            return false;
+        mc_shm_take(io, board->data + io->offer[1] + io->done, n);
+    }
+    mc_shm_post_leave(board, io);
+    return true;
+}
+
+void mc_shm_post_leave(mc_shm_board_t *board, const mc_io_t *io)
+{
+    atomic_fetch_sub_explicit(&board->post[io->offer[2]].left, 1, memory_order_release);
+}

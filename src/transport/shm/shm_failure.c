@@ -1,0 +1,72 @@
+#include "transport/shm/shm_failure.h"
+
+#include <sched.h>
+#include <stdio.h>
+
+typedef mc_shm_link_t link_t;
+
+static bool has_failed(const link_t *link)
+{
+    return atomic_load_explicit(&link->mapping.segment->failed, memory_order_acquire);
+}
+
+static int tell_failed(const link_t *link)
+{
+    return mc_fail(MESHCOLL_ERR_TRANSPORT, "dimension %s: rank %d failed: %.*s",
+                   ((const mc_shm_t *)link->peer.transport)->dim,
+                   mc_transport_known_as(link->peer.transport, link->peer.rank), MC_SHM_WHY - 1,
+                   link->mapping.segment->why);
+}
+
+int mc_shm_check_sender(const link_t *link)
+{
+    atomic_thread_fence(memory_order_acquire);
+    return has_failed(link) ? tell_failed(link) : MESHCOLL_OK;
+}
+
+static bool waits(const link_t *link)
+{
+    return link->awaited.first || link->coming.io || link->reading.first || link->replies.first ||
+           link->sending.first || link->n_offered > 0;
+}
+
+int mc_shm_check(mc_transport_t *t)
+{
+    const mc_shm_t *const shm = (const mc_shm_t *)t;
+    for (const link_t *link = shm->links; link; link = link->next) {
+        if (!waits(link))
+            continue;
+        if (has_failed(link))
+            return tell_failed(link);
+        if (!mc_shm_memory_is_there(&link->address))
+            return mc_fail(
+                MESHCOLL_ERR_TRANSPORT,
+                "dimension %s: rank %d (process %d) is gone: it has ended, or was killed, "
+                "while this rank waits for it",
+                shm->dim, mc_transport_known_as(t, link->peer.rank), (int)link->address.pid);
+    }
+    return MESHCOLL_OK;
+}
+
+/* Takes what is left of a message from its sender, who writes some of it, and waits for the part that it has begun. */
+static void stop_sharing(link_t *link)
+{
+    const size_t bytes = link->shared->message.bytes;
+    const size_t written = mc_shm_share_stop(&link->out->share, bytes);
+    while (mc_shm_share_rest(&link->out->share, written) == MC_SHM_SHARE_OPEN &&
+           mc_shm_memory_is_there(&link->address))
+        sched_yield();
+    link->shared = NULL;
+}
+
+void mc_shm_abandon(mc_transport_t *t, const char *why)
+{
+    mc_shm_t *const shm = (mc_shm_t *)t;
+    mc_shm_segment_t *const segment = shm->mapping.segment;
+    snprintf(segment->why, sizeof segment->why, "%s", why);
+    atomic_store_explicit(&segment->failed, 1, memory_order_release);
+    atomic_thread_fence(memory_order_seq_cst); /* before whatever the caller does to its buffers */
+    for (link_t *link = shm->links; link; link = link->next)
+        if (link->shared)
+            stop_sharing(link);
+}

@@ -1,0 +1,67 @@
+#include "transport/shm/shm_link.h"
+
+#include "transport/shm/shm_copy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+mc_shm_early_t *mc_shm_take_early(mc_shm_link_t *link, uint64_t tag)
+{
+    for (mc_shm_early_t **at = &link->early, *e; (e = *at); at = &e->next) {
+        if (e->slot.tag != tag)
+            continue;
+        *at = e->next;
+        if (!e->next)
+            link->early_end = at;
+        return e;
+    }
+    return NULL;
+}
+
+int mc_shm_keep_early(mc_shm_link_t *link, const mc_shm_slot_t *slot, const char *data)
+{
+    mc_shm_t *const shm = (mc_shm_t *)link->peer.transport;
+    mc_shm_early_t *const e =
+        shm->spare ? shm->spare : aligned_alloc(_Alignof(mc_shm_early_t), sizeof *e);
+    if (!e)
+        return mc_fail_memory("a message that came early");
+    if (e == shm->spare)
+        shm->spare = e->next;
+    memcpy(&e->slot, slot, sizeof e->slot);
+    if (slot->kind == MC_SHM_MESSAGE) {
+        e->come = mc_shm_first(slot);
+        mc_shm_copy(e->data, data, e->come);
+        if (e->come < slot->bytes)
+            link->coming = (mc_shm_coming_t){.early = e};
+    }
+    e->next = NULL;
+    *link->early_end = e;
+    link->early_end = &e->next;
+    return MESHCOLL_OK;
+}
+
+void mc_shm_free_early(mc_shm_early_t *e)
+{
+    while (e) {
+        mc_shm_early_t *const next = e->next;
+        free(e);
+        e = next;
+    }
+}
+
+mc_io_t *mc_shm_take_awaited(mc_io_queue_t *q, uint64_t tag)
+{
+    mc_io_t *before = NULL;
+    for (mc_io_t *io = q->first; io; before = io, io = io->next) {
+        if (io->message.tag != tag)
+            continue;
+        if (before)
+            before->next = io->next;
+        else
+            q->first = io->next;
+        if (q->last == io)
+            q->last = before;
+        return io;
+    }
+    return NULL;
+}

@@ -1,0 +1,277 @@
+#include "transport/shm/shm_memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+_Static_assert(sizeof(mc_shm_slot_t) == MC_SHM_SLOT_BYTES, "a slot is two cache lines");
+_Static_assert(sizeof(mc_span_t) == sizeof(struct iovec), "spans are the kernel's scatter lists");
+
+static int fail_errno(const char *what)
+{
+    return mc_fail(MESHCOLL_ERR_TRANSPORT, "shared memory: %s: %s", what, strerror(errno));
+}
+
+static size_t segment_bytes(int32_t n)
+{
+    return sizeof(mc_shm_segment_t) + (size_t)n * sizeof(mc_shm_channel_t);
+}
+
+static int map(int fd, int32_t n, mc_shm_mapping_t *mapping)
+{
+    const size_t bytes = segment_bytes(n);
+    void *const at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (at == MAP_FAILED)
+        return fail_errno("mapping a segment");
+    *mapping = (mc_shm_mapping_t){.segment = at, .bytes = bytes};
+    return MESHCOLL_OK;
+}
+
+static mc_shm_file_t file_of(const struct stat *s)
+{
+    return (mc_shm_file_t){s->st_dev, s->st_ino};
+}
+
+static bool is_same(const mc_shm_file_t *a, const mc_shm_file_t *b)
+{
+    return a->dev == b->dev && a->ino == b->ino;
+}
+
+static int find_file(const char *path, mc_shm_file_t *file)
+{
+    struct stat s;
+    if (stat(path, &s) != 0)
+        return fail_errno(path);
+    *file = file_of(&s);
+    return MESHCOLL_OK;
+}
+
+static const char own_pids[] = "/proc/self/ns/pid";
+
+/* Being read ------------------------------------------------------------------------------------ */
+
+static pthread_mutex_t readable_lock = PTHREAD_MUTEX_INITIALIZER;
+static int n_readable;
+
+/* Where there is no Yama this fails, and is not needed. */
+static void add_readable(int n)
+{
+    pthread_mutex_lock(&readable_lock);
+    const bool was = n_readable > 0;
+    n_readable += n;
+    if (was != (n_readable > 0))
+        prctl(PR_SET_PTRACER, was ? 0 : PR_SET_PTRACER_ANY, 0, 0, 0);
+    pthread_mutex_unlock(&readable_lock);
+}
+
+/* Creating and opening -------------------------------------------------------------------------- */
+
+/* Nobody who has it mapped can be made to touch what is not there. */
+enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
+
+static int create_file(int32_t n, int *fd, mc_shm_file_t *file)
+{
+    struct stat s;
+    const int made = memfd_create("meshcoll", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (made < 0)
+        return fail_errno("a memory file");
+    if (ftruncate(made, (off_t)segment_bytes(n)) != 0 || fcntl(made, F_ADD_SEALS, SEALS) != 0 ||
+        fstat(made, &s) != 0) {
+        const int status = fail_errno("a memory file's size");
+        close(made);
+        return status;
+    }
+    *fd = made;
+    *file = file_of(&s);
+    return MESHCOLL_OK;
+}
+
+int mc_shm_memory_create(int32_t n, bool readable, mc_shm_mapping_t *mapping,
+                         mc_shm_address_t *address)
+{
+    mc_shm_address_t a = {.pid = getpid()};
+    mc_shm_mapping_t fresh;
+    if (getrandom(&a.cookie, sizeof a.cookie, 0) != (ssize_t)sizeof a.cookie)
+        return fail_errno("a random number");
+    int status = find_file(own_pids, &a.pids);
+    if (!status)
+        status = create_file(n, &a.fd, &a.file);
+    if (status)
+        return status;
+    status = map(a.fd, n, &fresh);
+    if (status) {
+        close(a.fd);
+        return status;
+    }
+    fresh.segment->magic = MC_SHM_MAGIC;
+    fresh.segment->cookie = a.cookie;
+    fresh.readable = readable;
+    if (readable)
+        add_readable(1);
+    a.at = (uintptr_t)fresh.segment;
+    *mapping = fresh;
+    *address = a;
+    return MESHCOLL_OK;
+}
+
+enum { PATH_TEXT = 64 };
+
+static void print_path(const mc_shm_address_t *address, char path[PATH_TEXT])
+{
+    snprintf(path, PATH_TEXT, "/proc/%d/fd/%d", (int)address->pid, address->fd);
+}
+
+bool mc_shm_memory_is_there(const mc_shm_address_t *address)
+{
+    char path[PATH_TEXT];
+    struct stat s;
+    print_path(address, path);
+    return lstat(path, &s) == 0 ||
+           errno != ENOENT; /* of a process that nobody has waited for too */
+}
+
+static int fail_other(const char *path)
+{
+    return mc_fail(MESHCOLL_ERR_TRANSPORT, "shared memory: %s is not the segment expected", path);
+}
+
+/* Opens what a descriptor names only for its name and looks at it: opening a FIFO or a device may do something. */
+static int open_file(const mc_shm_address_t *address, int32_t n, const char *path, int *fd)
+{
+    char name[PATH_TEXT];
+    struct stat s;
+    const int named = open(path, O_PATH | O_CLOEXEC);
+    if (named < 0)
+        return fail_errno(path);
+    int status = fstat(named, &s) == 0 ? MESHCOLL_OK : fail_errno(path), opened = -1;
+    if (!status) {
+        const mc_shm_file_t file = file_of(&s);
+        if (!S_ISREG(s.st_mode) || !is_same(&file, &address->file) ||
+            s.st_size != (off_t)segment_bytes(n))
+            status = fail_other(path);
+    }
+    if (!status) {
+        snprintf(name, sizeof name, "/proc/self/fd/%d", named);
+        opened = open(name, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+        status = opened < 0 ? fail_errno(path) : MESHCOLL_OK;
+    }
+    close(named);
+    if (!status)
+        *fd = opened;
+    return status;
+}
+
+static int check_pids(const mc_shm_address_t *address)
+{
+    mc_shm_file_t pids = {0};
+    const int status = find_file(own_pids, &pids);
+    if (status)
+        return status;
+    return is_same(&pids, &address->pids)
+               ? MESHCOLL_OK
+               : mc_fail(MESHCOLL_ERR_TRANSPORT,
+                         "shared memory: process %d is in another PID namespace",
+                         (int)address->pid);
+}
+
+static int map_sealed(int fd, int32_t n, const char *path, mc_shm_mapping_t *mapping)
+{
+    const int seals = fcntl(fd, F_GET_SEALS);
+    return seals >= 0 && (seals & SEALS) == SEALS ? map(fd, n, mapping) : fail_other(path);
+}
+
+int mc_shm_memory_open(const mc_shm_address_t *address, int32_t n, mc_shm_mapping_t *mapping)
+{
+    char path[PATH_TEXT];
+    mc_shm_mapping_t opened;
+    int fd = -1, status = check_pids(address);
+    print_path(address, path);
+    if (!status)
+        status = open_file(address, n, path, &fd);
+    if (status)
+        return status;
+    status = map_sealed(fd, n, path, &opened);
+    close(fd);
+    if (status)
+        return status;
+    if (opened.segment->magic != MC_SHM_MAGIC || opened.segment->cookie != address->cookie) {
+        mc_shm_memory_close(&opened);
+        return fail_other(path);
+    }
+    *mapping = opened;
+    return MESHCOLL_OK;
+}
+
+void mc_shm_memory_close(const mc_shm_mapping_t *mapping)
+{
+    if (!mapping->segment)
+        return;
+    if (mapping->readable)
+        add_readable(-1);
+    munmap(mapping->segment, mapping->bytes);
+}
+
+bool mc_shm_memory_readable(const mc_shm_address_t *address)
+{
+    uint64_t cookie = 0;
+    const struct iovec here = {&cookie, sizeof cookie};
+    const uint64_t at = address->at + offsetof(mc_shm_segment_t, cookie);
+    const struct iovec there = {(void *)(uintptr_t)at, sizeof cookie}; /* NOLINT */
+    return process_vm_readv(address->pid, &here, 1, &there, 1, 0) == (ssize_t)sizeof cookie &&
+           cookie == address->cookie;
+}
+
+/* Bells ----------------------------------------------------------------------------------------- */
+
+/* In the abstract namespace, which leaves no file behind; its length. */
+static socklen_t bell_name(const mc_shm_address_t *address, struct sockaddr_un *name)
+{
+    *name = (struct sockaddr_un){.sun_family = AF_UNIX};
+    const int n = snprintf(name->sun_path + 1, sizeof name->sun_path - 1, "meshcoll-%016llx",
+                           (unsigned long long)address->cookie);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+}
+
+int mc_shm_bell_open(const mc_shm_address_t *address, int *fd)
+{
+    struct sockaddr_un name;
+    const socklen_t length = bell_name(address, &name);
+    const int bell = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (bell < 0)
+        return fail_errno("a socket");
+    if (bind(bell, (const struct sockaddr *)&name, length) != 0) {
+        close(bell);
+        return fail_errno("a socket's name");
+    }
+    *fd = bell;
+    return MESHCOLL_OK;
+}
+
+/* A bell that cannot be rung wakes by itself: sleeps are short (runtime/progress/progress.h). */
+void mc_shm_bell_ring(int fd, const mc_shm_address_t *address)
+{
+    struct sockaddr_un name;
+    const socklen_t length = bell_name(address, &name);
+    (void)!sendto(fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)&name, length);
+}
+
+/* Any process of the network namespace can ring: one that does not stop must not hold this rank here. What is left wakes it
+ * once more. */
+void mc_shm_bell_quiet(int fd)
+{
+    enum { MOST = 64 };
+    char byte;
+    for (int n = 0; n < MOST && recv(fd, &byte, 1, MSG_DONTWAIT) >= 0; n++)
+        ;
+}

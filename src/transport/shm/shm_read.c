@@ -1,0 +1,145 @@
+#include "transport/shm/shm_read.h"
+
+#include "transport/shm/shm_copy.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/uio.h>
+
+/* Scatter lists handed to the kernel at once. */
+enum { MOST_SPANS = 16 };
+
+void mc_shm_move(mc_io_t *io, char *data, size_t n, bool out)
+{
+    while (n > 0) {
+        const mc_span_t s = *io->message.span;
+        const size_t left = s.bytes - io->at, part = left < n ? left : n;
+        if (out)
+            mc_shm_copy((char *)s.at + io->at, data, part);
+        else
+            mc_shm_copy(data, (char *)s.at + io->at, part);
+        data += part;
+        n -= part;
+        io->at += part;
+        if (part == left) {
+            io->message.span++;
+            io->at = 0;
+        }
+    }
+}
+
+void mc_shm_take(mc_io_t *io, const char *data, size_t n)
+{
+    if (io->taker.take)
+        io->taker.take(io->taker.context, io, data, n);
+    else
+        mc_shm_move(io, (char *)data, n, true);
+    io->done += n;
+}
+
+/* A list of spans that is gone through. */
+typedef struct {
+    const mc_span_t *span;
+    uint32_t n;
+    size_t at; /* bytes of the first */
+} cursor_t;
+
+/* What one call moves. */
+typedef struct {
+    struct iovec v[MOST_SPANS];
+    uint32_t n;
+    size_t bytes;
+} pieces_t;
+
+/* The next pieces, `most` bytes of them at most. */
+static pieces_t cut(cursor_t *c, size_t most)
+{
+    pieces_t p = {.n = 0};
+    while (c->n > 0 && p.bytes < most && p.n < MOST_SPANS) {
+        const size_t left = c->span->bytes - c->at;
+        const size_t part = left < most - p.bytes ? left : most - p.bytes;
+        p.v[p.n++] = (struct iovec){(char *)c->span->at + c->at, part};
+        p.bytes += part;
+        c->at += part;
+        if (part == left) {
+            c->span++;
+            c->n--;
+            c->at = 0;
+        }
+    }
+    return p;
+}
+
+/* Of a call that moved so many bytes where more were wanted: 0 or an errno. What ends short meets memory that is not there,
+ * and no errno is set. */
+static int error_of(ssize_t got, size_t wanted)
+{
+    if (got == (ssize_t)wanted)
+        return 0;
+    return got < 0 ? errno : EFAULT;
+}
+
+/* The first of the spans that are left at the peer, read into `list` where they are in a list there;
+ * 0 or an errno. */
+static int peer_spans(pid_t pid, const mc_io_t *io, mc_span_t list[MOST_SPANS], cursor_t *c)
+{
+    const uint64_t n = io->offer[2];
+    *c = (cursor_t){.span = list, .n = 1};
+    if (n == 0) {
+        list[0] = (mc_span_t){(char *)(uintptr_t)io->offer[1] + io->done, /* NOLINT */
+                              io->message.bytes - io->done};
+        return 0;
+    }
+    c->n = n < MOST_SPANS ? (uint32_t)n : MOST_SPANS;
+    c->at = io->offer_at;
+    const size_t bytes = c->n * sizeof list[0];
+    const struct iovec here = {list, bytes};
+    const struct iovec there = {(void *)(uintptr_t)io->offer[1], bytes}; /* NOLINT */
+    return error_of(process_vm_readv(pid, &here, 1, &there, 1, 0), bytes);
+}
+
+static void move_peer_spans(mc_io_t *io, const mc_span_t *list, const cursor_t *c)
+{
+    const uint64_t passed = (uint64_t)(c->span - list);
+    if (io->offer[2] == 0)
+        return;
+    io->offer[1] += passed * sizeof *list;
+    io->offer[2] -= passed;
+    io->offer_at = c->at;
+}
+
+/* Where this rank wants it: `most` bytes at most. */
+static pieces_t own_pieces(mc_io_t *io, size_t most, char *piece)
+{
+    if (io->taker.take) {
+        const size_t bytes = most < MC_SHM_PIECE_BYTES ? most : MC_SHM_PIECE_BYTES;
+        return (pieces_t){.v = {{piece, bytes}}, .n = 1, .bytes = bytes};
+    }
+    cursor_t c = {io->message.span, io->message.n_spans, io->at};
+    const pieces_t own = cut(&c, most);
+    io->message.span = c.span;
+    io->message.n_spans = c.n;
+    io->at = c.at;
+    return own;
+}
+
+ssize_t mc_shm_read(pid_t pid, mc_io_t *io, size_t most, char *piece)
+{
+    mc_span_t list[MOST_SPANS];
+    cursor_t there;
+    errno = peer_spans(pid, io, list, &there);
+    if (errno)
+        return -1;
+    cursor_t ahead = there;
+    const pieces_t own = own_pieces(io, cut(&ahead, most).bytes, piece);
+    const pieces_t peers = cut(&there, own.bytes);
+    const ssize_t got = process_vm_readv(pid, own.v, own.n, peers.v, peers.n, 0);
+    errno = error_of(got, own.bytes);
+    if (errno)
+        return -1;
+    move_peer_spans(io, list, &there);
+    if (io->taker.take)
+        io->taker.take(io->taker.context, io, piece, own.bytes);
+    io->done += own.bytes;
+    return got;
+}

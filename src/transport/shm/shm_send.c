@@ -1,0 +1,239 @@
+#include "transport/shm/shm_send.h"
+
+#include "transport/shm/shm_copy.h"
+
+#include <string.h>
+
+typedef mc_shm_link_t link_t;
+
+static mc_shm_t *shm_of(const link_t *link)
+{
+    return (mc_shm_t *)link->peer.transport;
+}
+
+static void wake_sleeper(link_t *link)
+{
+    _Atomic uint32_t *const asleep = &link->mapping.segment->asleep;
+    if (atomic_load_explicit(asleep, memory_order_relaxed) && atomic_exchange(asleep, 0))
+        mc_shm_bell_ring(shm_of(link)->transport.fd, &link->address);
+}
+
+/* Its owner sets `asleep` and then looks once more; whoever writes looks at it afterwards. */
+void mc_shm_wake(link_t *link)
+{
+    atomic_thread_fence(memory_order_seq_cst);
+    wake_sleeper(link);
+}
+
+/* One fence for the sends to all: each waits until the last line written has come from the core that looks at it. */
+void mc_shm_tell(mc_transport_t *t)
+{
+    mc_shm_t *const shm = (mc_shm_t *)t;
+    if (!shm->untold)
+        return;
+    shm->untold = false;
+    atomic_thread_fence(memory_order_seq_cst);
+    for (link_t *link = shm->links; link; link = link->next)
+        if (link->untold) {
+            link->untold = false;
+            wake_sleeper(link);
+        }
+}
+
+void mc_shm_publish_only(link_t *link, mc_shm_slot_t *slot)
+{
+    atomic_store_explicit(&slot->turn, mc_shm_lap(link->n_out), memory_order_release);
+    link->n_out++;
+}
+
+void mc_shm_publish(link_t *link, mc_shm_slot_t *slot)
+{
+    mc_shm_publish_only(link, slot);
+    mc_shm_wake(link);
+}
+
+/* What a core writes the first time comes to it from far, and the kernel maps it first: the first message of a link that
+ * needs a page has all of them brought here at once. By then who reads them has touched them, so that they lie on its
+ * memory node. */
+static void warm_pages(link_t *link)
+{
+    memset(link->out->page, 0, sizeof link->out->page);
+    link->warm = true;
+}
+
+static void *page_to_fill(link_t *link)
+{
+    if (!link->warm)
+        warm_pages(link);
+    return mc_shm_page(link->out, link->n_out);
+}
+
+static void gather_spans(char *to, const mc_message_t *m)
+{
+    for (uint32_t i = 0; i < m->n_spans; to += m->span[i++].bytes)
+        mc_shm_copy(to, m->span[i].at, m->span[i].bytes);
+}
+
+static void write_head(mc_shm_slot_t *slot, mc_shm_kind_t kind, const mc_message_t *m)
+{
+    slot->kind = kind;
+    slot->tag = m->tag;
+    slot->bytes = m->bytes;
+}
+
+/* Of a page at most; its reader is still to be told. The head comes last: its line is the one that the reader looks at all
+ * the time, and takes away. */
+static void write_message(link_t *link, mc_shm_slot_t *slot, const mc_message_t *m)
+{
+    gather_spans(m->bytes <= MC_SHM_SMALL ? slot->data : page_to_fill(link), m);
+    write_head(slot, MC_SHM_MESSAGE, m);
+    mc_shm_publish_only(link, slot);
+    link->untold = shm_of(link)->untold = true;
+}
+
+static void write_offer(link_t *link, mc_shm_slot_t *slot, mc_io_t *io)
+{
+    const mc_message_t *const m = &io->message;
+    write_head(slot, m->unhelped ? MC_SHM_LEFT : MC_SHM_OFFER, m);
+    slot->word[0] = (uintptr_t)io;
+    slot->word[1] = (uintptr_t)(m->n_spans == 1 ? m->span->at : (const void *)m->span);
+    slot->word[2] = m->n_spans == 1 ? 0 : m->n_spans;
+    shm_of(link)->n_offered++;
+    link->n_offered++;
+    mc_shm_publish(link, slot);
+}
+
+void mc_shm_finish_offer(link_t *link, mc_io_t *io)
+{
+    shm_of(link)->n_offered--;
+    link->n_offered--;
+    mc_io_finish(io, MESHCOLL_OK);
+}
+
+/* Of a message that has begun or was asked for, what there is room for; how many pieces. */
+static uint32_t give_pieces(link_t *link, mc_io_t *io)
+{
+    uint32_t n = 0;
+    for (mc_shm_slot_t *slot; io->done < io->message.bytes && (slot = mc_shm_free_slot(link));
+         n++) {
+        const size_t left = io->message.bytes - io->done;
+        const size_t part = left < MC_SHM_PAGE ? left : MC_SHM_PAGE;
+        mc_shm_move(io, page_to_fill(link), part, false);
+        slot->kind = MC_SHM_PIECE;
+        slot->tag = io->offer[0];
+        slot->bytes = part;
+        io->done += part;
+        mc_shm_publish_only(link, slot);
+    }
+    mc_shm_wake(link);
+    return n;
+}
+
+/* Is it sent without being asked for? */
+static bool is_eager(const mc_shm_t *shm, const mc_message_t *m)
+{
+    const bool alone = shm->params.crowded || m->mutual;
+    return m->bytes <= (alone ? (size_t)MC_SHM_EAGER : shm->params.pieces);
+}
+
+/* A message of more than a page; whether all of it is given. */
+static bool begin_pieces(link_t *link, mc_shm_slot_t *slot, mc_io_t *io)
+{
+    mc_shm_move(io, page_to_fill(link), MC_SHM_PAGE, false);
+    write_head(slot, MC_SHM_MESSAGE, &io->message);
+    io->done = MC_SHM_PAGE;
+    mc_shm_publish_only(link, slot);
+    give_pieces(link, io);
+    return io->done == io->message.bytes;
+}
+
+/* The first send that waits begins; whether it need not wait on. */
+static bool begin_first(link_t *link, mc_shm_slot_t *slot, mc_io_t *io)
+{
+    if (!is_eager(shm_of(link), &io->message)) {
+        mc_io_pop(&link->sending);
+        write_offer(link, slot, io);
+        return true;
+    }
+    if (io->message.bytes <= MC_SHM_PAGE)
+        write_message(link, slot, &io->message);
+    else if (!begin_pieces(link, slot, io))
+        return false;
+    mc_io_pop(&link->sending);
+    mc_io_finish(io, MESHCOLL_OK);
+    return true;
+}
+
+/* Whether the first send that waits is gone from the list. */
+static bool send_first(link_t *link, uint32_t *events)
+{
+    mc_io_t *const io = link->sending.first;
+    if (io->offer[0] == 0 && io->done == 0) {
+        mc_shm_slot_t *const slot = mc_shm_free_slot(link);
+        *events += slot != NULL;
+        return slot && begin_first(link, slot, io);
+    }
+    *events += give_pieces(link, io);
+    if (io->done < io->message.bytes)
+        return false;
+    mc_io_pop(&link->sending);
+    if (io->offer[0])
+        mc_shm_finish_offer(link, io);
+    else
+        mc_io_finish(io, MESHCOLL_OK);
+    return true;
+}
+
+uint32_t mc_shm_send_on(link_t *link)
+{
+    uint32_t n = 0;
+    while (link->sending.first && send_first(link, &n))
+        ;
+    mc_shm_tell(&shm_of(link)->transport);
+    return n;
+}
+
+/* A message on the board, or one that is written there as soon as its last send has begun. */
+static int write_posted(link_t *link, mc_shm_slot_t *slot, const mc_message_t *m, mc_io_t *io)
+{
+    mc_shm_t *const shm = shm_of(link);
+    write_head(slot, MC_SHM_POSTED, m);
+    mc_shm_post_told(&shm->poster, slot->word);
+    mc_shm_publish(link, slot);
+    if (m->more == 0) {
+        mc_shm_post_write(&shm->poster, &shm->mapping.segment->board);
+        return MESHCOLL_OK;
+    }
+    mc_io_append(&shm->poster.waiting, io);
+    return MESHCOLL_IN_PROGRESS;
+}
+
+/* Has it a place on the board? What is pushed in pieces needs none. */
+static bool is_for_board(mc_shm_t *shm, const mc_message_t *m)
+{
+    const bool several = m->more > 0 || shm->poster.readers > 0;
+    return (several || !is_eager(shm, m)) &&
+           mc_shm_post(&shm->poster, &shm->mapping.segment->board, m);
+}
+
+int mc_shm_send(mc_peer_t *peer, const mc_message_t *m, mc_io_t *io)
+{
+    link_t *const link = (link_t *)peer;
+    mc_shm_slot_t *const slot = link->sending.first ? NULL : mc_shm_free_slot(link);
+    if (slot && m->bytes <= MC_SHM_PAGE) {
+        write_message(link, slot, m);
+        return MESHCOLL_OK;
+    }
+    if (slot && is_for_board(shm_of(link), m))
+        return write_posted(link, slot, m, io);
+    io->message = *m;
+    io->done = io->at = 0;
+    io->offer[0] = 0;
+    if (slot && !is_eager(shm_of(link), m))
+        write_offer(link, slot, io);
+    else if (slot && begin_pieces(link, slot, io))
+        return MESHCOLL_OK;
+    else
+        mc_io_append(&link->sending, io);
+    return MESHCOLL_IN_PROGRESS;
+}
