@@ -9,6 +9,23 @@
 #include "runtime/request/numbers.h"
 #include "runtime/request/request.h"
 
+static bool same_call(const meshcoll_args_t *a, const meshcoll_args_t *b)
+{
+    return a->size == b->size && a->in == b->in && a->out == b->out && a->count == b->count &&
+           a->collective == b->collective && a->datatype == b->datatype && a->op == b->op &&
+           a->root == b->root && !a->strategy && !a->counts && !a->in_counts;
+}
+
+/* The request that served the same call the last time, and is bound as then; NULL: none. */
+static meshcoll_request_t *find_known(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier)
+{
+    meshcoll_request_t *const r = *mc_known_at(h, a);
+    const bool same = r && !r->taken && r->known.choice && same_call(a, &r->known.args) &&
+                      r->known.is_barrier == is_barrier &&
+                      r->known.forgotten == h->choice.n_forgotten;
+    return same ? r : NULL;
+}
+
 /* What both ways of calling begin with. Whoever fails here has taken its number, so that the next
  * call has the same one on all ranks. */
 static int enter(meshcoll_t *h, const meshcoll_args_t *given, mc_asked_t *asked)
@@ -39,7 +56,7 @@ static int run(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier)
 {
     if (h->group_open)
         return mc_group_add(h, given, is_barrier);
-    meshcoll_request_t *r = mc_call_find_known(h, given, is_barrier);
+    meshcoll_request_t *r = find_known(h, given, is_barrier);
     if (!r)
         return run_anew(h, given, is_barrier);
     const int status = mc_call_start_known(h, r, &r);
@@ -55,7 +72,7 @@ static int begin(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier,
         *request = NULL;
         return mc_group_add(h, given, is_barrier);
     }
-    meshcoll_request_t *const r = mc_call_find_known(h, given, is_barrier);
+    meshcoll_request_t *const r = find_known(h, given, is_barrier);
     if (r)
         return mc_call_start_known(h, r, request);
     const int status = enter(h, given, &asked);

@@ -56,8 +56,8 @@ static void look(int n, meshcoll_request_t *const *request)
         if (runs(request[i]) && request[i]->mesh != last) {
             last = request[i]->mesh;
             mc_lock(last);
-            mc_handle_progress(request[i]->mesh);
-            mc_handle_check_peers(request[i]->mesh);
+            if (mc_handle_progress(request[i]->mesh) == 0)
+                mc_handle_check_peers(request[i]->mesh);
             mc_unlock(last);
         }
 }

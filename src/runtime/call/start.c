@@ -42,20 +42,6 @@ static int start(meshcoll_request_t *r, int status, meshcoll_request_t **request
 
 /* Calls that were made before -------------------------------------------------------------------- */
 
-static meshcoll_request_t **place_of(meshcoll_t *h, const meshcoll_args_t *a)
-{
-    const uint64_t key =
-        ((uintptr_t)a->in * 5 + (uintptr_t)a->out) ^ a->count << 4 ^ (uint64_t)a->collective << 56;
-    return &h->known[key * UINT64_C(0x9e3779b97f4a7c15) >> 32 & (MC_KNOWN_CALLS - 1)];
-}
-
-static bool same_call(const meshcoll_args_t *a, const meshcoll_args_t *b)
-{
-    return a->size == b->size && a->in == b->in && a->out == b->out && a->count == b->count &&
-           a->collective == b->collective && a->datatype == b->datatype && a->op == b->op &&
-           a->root == b->root && !a->strategy && !a->counts && !a->in_counts;
-}
-
 /* Checks, choice and binding hang on nothing but what the call is given, and what it was forced to.
  * Tables of counts may have changed where they lie, and a user's operation may be gone. */
 static void make_known(meshcoll_t *h, const mc_asked_t *asked, mc_memory_t *choice,
@@ -66,16 +52,7 @@ static void make_known(meshcoll_t *h, const mc_asked_t *asked, mc_memory_t *choi
         (unsigned)a->op >= MESHCOLL_OPS || !r->cached || r->watch)
         return;
     r->known = (mc_known_t){*a, asked->is_barrier, choice, h->choice.n_forgotten};
-    *place_of(h, a) = r;
-}
-
-meshcoll_request_t *mc_call_find_known(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier)
-{
-    meshcoll_request_t *const r = *place_of(h, a);
-    const bool same = r && !r->taken && r->known.choice && same_call(a, &r->known.args) &&
-                      r->known.is_barrier == is_barrier &&
-                      r->known.forgotten == h->choice.n_forgotten;
-    return same ? r : NULL;
+    *mc_known_at(h, a) = r;
 }
 
 /* With the same operands, where the memory it was given is another. */

@@ -20,8 +20,14 @@ void mc_call_number(meshcoll_t *h, const meshcoll_args_t *given, mc_asked_t *ask
 /* Starts an operation with a request of the handle's, which is the caller's until mc_request_tell or
  * mc_request_drop. */
 int mc_call_start(meshcoll_t *h, const mc_asked_t *asked, meshcoll_request_t **request);
-/* The request that served the same call the last time, and is bound as then; NULL: none. */
-meshcoll_request_t *mc_call_find_known(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier);
+/* Where the handle remembers the request that last served such a call. */
+static inline meshcoll_request_t **mc_known_at(meshcoll_t *h, const meshcoll_args_t *a)
+{
+    const uint64_t key =
+        ((uintptr_t)a->in * 5 + (uintptr_t)a->out) ^ a->count << 4 ^ (uint64_t)a->collective << 56;
+    return &h->known[key * UINT64_C(0x9e3779b97f4a7c15) >> 32 & (MC_KNOWN_CALLS - 1)];
+}
+/* Starts a request that served the same call the last time, and is bound as then. */
 int mc_call_start_known(meshcoll_t *h, meshcoll_request_t *r, meshcoll_request_t **request);
 
 #endif

@@ -182,7 +182,7 @@ void mc_credit_follow(mc_executor_t *x, const mc_task_t *task)
 void mc_credit_start(mc_executor_t *x)
 {
     x->n_left += x->n_credits;
-    for (uint32_t l = 0; l < x->n_lanes; l++) {
+    for (uint32_t l = 0; l < x->n_lanes && x->state == MC_RUNNING; l++) {
         mc_lane_t *const lane = &x->lane[l];
         lane->credited = lane->open;
         lane->go = lane->bytes_sent && lane->n > 0 && is_asked(x, lane) ? lane->open : lane->n;

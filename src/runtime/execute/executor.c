@@ -94,7 +94,7 @@ static void send_or_recv(mc_executor_t *x, mc_lane_t *lane, uint32_t t)
 
 static bool can_start(const mc_executor_t *x, const mc_lane_t *lane)
 {
-    if (x->state != MC_RUNNING || lane->next == lane->go || lane->n_flying == lane->window)
+    if (lane->next == lane->go || lane->n_flying == lane->window)
         return false;
     const mc_task_t *const task = &x->task[x->queue[lane->first + lane->next]];
     return task->is_staged ? (bool)task->staged.at : task->waits == 0;
@@ -327,18 +327,17 @@ int mc_executor_start(mc_executor_t *x, uint32_t operation)
     return x->state == MC_FAILED ? x->status : MESHCOLL_OK;
 }
 
-/* None that a failed run may act on. */
 static inline bool has_messages(const mc_executor_t *x)
 {
-    return (x->finished.first || x->credits.first) && x->state == MC_RUNNING;
+    return x->finished.first || x->credits.first;
 }
 
 static void take_messages(mc_executor_t *x)
 {
     while (has_messages(x)) {
-        while (x->finished.first && x->state == MC_RUNNING)
-            message_done(x, mc_io_pop(&x->finished));
-        for (mc_lane_t *lane; has_messages(x) && (lane = mc_credit_next(x));) {
+        for (mc_io_t *io; (io = mc_io_pop(&x->finished));)
+            message_done(x, io);
+        for (mc_lane_t *lane; x->credits.first && (lane = mc_credit_next(x));) {
             free_kept(x, &x->task[x->queue[lane->first + lane->credited - 1]]);
             pump(x, lane);
         }
@@ -350,7 +349,7 @@ static void drain(mc_executor_t *x)
     size_t turn = 0;
     if (has_messages(x))
         take_messages(x);
-    while (x->state == MC_RUNNING && x->n_heap > 0 && turn < TURN_BYTES) {
+    while (x->n_heap > 0 && turn < TURN_BYTES && x->state == MC_RUNNING) {
         const uint32_t t = x->heap[0];
         const bool copies = step_of(x, t)->op == MC_OP_COPY;
         if (!copies || x->task[t].span + x->task[t].reduced == 0)
@@ -363,6 +362,17 @@ static void drain(mc_executor_t *x)
         if (has_messages(x))
             take_messages(x);
     }
+}
+
+void mc_executor_fail(mc_executor_t *x, int status)
+{
+    if (x->state != MC_FAILED)
+        x->status = status;
+    x->state = MC_FAILED;
+    for (mc_lane_t *lane = x->lane; lane < x->lane + x->n_lanes; lane++)
+        lane->go = lane->next;
+    x->finished = x->credits = (mc_io_queue_t){0};
+    x->n_heap = 0;
 }
 
 int mc_executor_advance(mc_executor_t *x)

@@ -122,13 +122,8 @@ void mc_executor_bind(mc_executor_t *x, char *staging);
 int mc_executor_start(mc_executor_t *x, uint32_t operation);
 /* Goes on with what the transports have finished. OK when complete, IN_PROGRESS, or an error. */
 int mc_executor_advance(mc_executor_t *x);
-/* Ends the run. */
-static inline void mc_executor_fail(mc_executor_t *x, int status)
-{
-    if (x->state != MC_FAILED)
-        x->status = status;
-    x->state = MC_FAILED;
-}
+/* Ends the run: no step and no message starts any more, and none completes. */
+void mc_executor_fail(mc_executor_t *x, int status);
 /* Bytes that each of the ranks that share this one's port may have on its way in a phase (hold.h). */
 size_t mc_executor_ahead(const mc_executor_t *x, uint8_t phase);
 static inline bool mc_executor_has_work(const mc_executor_t *x)

@@ -24,8 +24,16 @@
 
 #include "runtime/handle/handle.h"
 
-uint32_t mc_next_call(meshcoll_t *h);
-uint32_t mc_next_persistent(meshcoll_t *h);
+enum { MC_CALL_NUMBERS = 1 << (MC_TAG_OPERATION_BITS - 1) };
+
+static inline uint32_t mc_next_call(meshcoll_t *h)
+{
+    return h->n_calls++ % MC_CALL_NUMBERS;
+}
+static inline uint32_t mc_next_persistent(meshcoll_t *h)
+{
+    return MC_CALL_NUMBERS + h->n_persistent++ % (MC_TAG_GREETING - MC_CALL_NUMBERS);
+}
 
 /* Is it an alltoallv, which has a number more, for its counts? `given` may be of an older, shorter kind. */
 static inline bool mc_call_exchanges(const meshcoll_args_t *given)

@@ -321,8 +321,8 @@ int meshcoll_test(meshcoll_request_t *request)
     mc_lock(h);
     int status = check_owned(request, "meshcoll_test");
     if (request->running) {
-        mc_handle_progress(request->mesh);
-        mc_handle_check_peers(request->mesh);
+        if (mc_handle_progress(request->mesh) == 0)
+            mc_handle_check_peers(request->mesh);
     }
     if (!status)
         status = request->running ? MESHCOLL_IN_PROGRESS : mc_request_tell(request);

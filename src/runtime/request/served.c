@@ -9,19 +9,12 @@
 
 /* Memory ---------------------------------------------------------------------------------------- */
 
-/* First in, first out: a loop that starts the same calls again finds each where it was bound before,
- * and binds nothing. */
-mc_workspace_t *mc_take_memory(meshcoll_t *h)
+mc_workspace_t *mc_fresh_memory(void)
 {
-    mc_workspace_t *const w = h->spare;
-    if (!w) {
-        mc_workspace_t *const fresh = calloc(1, sizeof *fresh);
-        if (!fresh)
-            mc_fail_memory("scratch");
-        return fresh;
-    }
-    h->spare = w->next;
-    return w;
+    mc_workspace_t *const fresh = calloc(1, sizeof *fresh);
+    if (!fresh)
+        mc_fail_memory("scratch");
+    return fresh;
 }
 
 void mc_return_memory(meshcoll_t *h, mc_workspace_t *workspace)
@@ -151,13 +144,6 @@ int mc_call_bind(meshcoll_request_t *r, const meshcoll_args_t *a, const mc_passi
     if (r->watch)
         mc_explain_forced(r, a->strategy);
     return mc_request_bind(r, &operands);
-}
-
-void mc_call_take(meshcoll_t *h, meshcoll_request_t *r, uint32_t number)
-{
-    r->taken = true;
-    r->operation = number;
-    r->used = ++h->n_taken;
 }
 
 int mc_call_serve(meshcoll_t *h, const meshcoll_args_t *a, mc_memory_t *choice, uint32_t number,
