@@ -1,9 +1,9 @@
 # meshcoll_compile_options(<target>): the warnings, the sanitizer and the feature macro that every
 # C file of the project is compiled with.
 
-if(NOT MESHCOLL_SANITIZE MATCHES "^(|address|undefined|thread)$")
+if(NOT MESHCOLL_SANITIZE MATCHES "^(|address,undefined|thread)$")
     message(FATAL_ERROR "MESHCOLL_SANITIZE is \"${MESHCOLL_SANITIZE}\": "
-            "expected nothing, address, undefined or thread")
+            "expected nothing, address,undefined or thread")
 endif()
 
 function(meshcoll_compile_options target)
@@ -17,12 +17,10 @@ function(meshcoll_compile_options target)
 endfunction()
 
 # For all targets at once: a sanitizer in half a program finds nothing.
-if(MESHCOLL_SANITIZE STREQUAL "address")
-    add_compile_options(-fsanitize=address -fno-omit-frame-pointer)
-    add_link_options(-fsanitize=address)
-elseif(MESHCOLL_SANITIZE STREQUAL "undefined")
-    add_compile_options(-fsanitize=undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
-    add_link_options(-fsanitize=undefined)
+if(MESHCOLL_SANITIZE STREQUAL "address,undefined")
+    add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined
+                        -fno-omit-frame-pointer)
+    add_link_options(-fsanitize=address,undefined)
 elseif(MESHCOLL_SANITIZE STREQUAL "thread")
     # gcc says that it does not see fences; what they order here is between processes
     add_compile_options(-fsanitize=thread -fno-omit-frame-pointer -Wno-tsan)
