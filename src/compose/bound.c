@@ -1,5 +1,4 @@
-/* Lower bounds: what no strategy of the model can go below. */
-#include "compose/planner.h"
+#include "compose/bound.h"
 
 #include <math.h>
 

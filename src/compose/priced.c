@@ -1,7 +1,7 @@
 #include "compose/priced.h"
 
 #include "compose/cost_pairs.h"
-#include "compose/planner.h"
+#include "compose/pricing.h"
 
 #include <stdlib.h>
 
@@ -227,7 +227,7 @@ static int32_t group_of(build_t *b, const mc_node_t *node, const mc_hop_t *hop)
             p->step = step;
         if (!step || price < 0)
             return -1;
-        step[p->n_steps++] = (mc_priced_step_t){price, {algorithm, hop->dims}, share};
+        step[p->n_steps++] = (mc_priced_step_t){price, {algorithm, hop->dims}, share, 1};
     }
     *known = ++p->n_groups;
     return *known - 1;
@@ -370,61 +370,4 @@ int32_t mc_priced_exact(mc_priced_t *p, int32_t step, const mc_priced_term_t **t
         return -1;
     *term = p->exact + p->exact_of[step].first;
     return p->exact_of[step].n;
-}
-
-/* Is `a` nowhere dearer than `b`, for any bytes and segments, whatever part of a burst is left? */
-static bool no_dearer(const mc_price_t *a, const mc_price_t *b, int32_t n_wires)
-{
-    if (a->fixed > b->fixed || a->per_byte > b->per_byte)
-        return false;
-    for (int32_t i = 0; i <= n_wires; i++)
-        if (a->busy_fixed[i] > b->busy_fixed[i] || a->busy_per_byte[i] > b->busy_per_byte[i])
-            return false;
-    for (int32_t i = 0; i < n_wires; i++)
-        if (a->shaped[i].once > b->shaped[i].once || a->shaped[i].busy > b->shaped[i].busy ||
-            a->shaped[i].carried > b->shaped[i].carried || a->shaped[i].own > b->shaped[i].own ||
-            a->shaped[i].own_fixed > b->shaped[i].own_fixed ||
-            a->shaped[i].once_fixed > b->shaped[i].once_fixed ||
-            a->shaped[i].busy_fixed > b->shaped[i].busy_fixed)
-            return false;
-    return true;
-}
-
-static bool is_needless(const mc_priced_t *p, const mc_priced_group_t *group, int32_t i,
-                        double margin)
-{
-    const mc_price_t *const mine = &p->price[p->step[i].price];
-    for (int32_t k = group->first; k < group->first + group->n; k++) {
-        const mc_price_t *const other = &p->price[p->step[k].price];
-        const bool decides = k < i || other->fixed + margin < mine->fixed;
-        if (k != i && decides && no_dearer(other, mine, p->n_wires))
-            return true;
-    }
-    return false;
-}
-
-/* Groups lie one after another, in their order; so do what is left of them. */
-void mc_priced_prune(mc_priced_t *p, double margin)
-{
-    int32_t n_steps = 0;
-    if (p->pruned)
-        return;
-    p->pruned = true;
-    for (int32_t g = 0; g < p->n_groups; g++) {
-        mc_priced_group_t *const group = &p->group[g];
-        mc_priced_step_t kept[MC_MAX_ALGORITHMS];
-        int32_t n = 0;
-        for (int32_t i = group->first; i < group->first + group->n; i++)
-            if (!is_needless(p, group, i, margin))
-                kept[n++] = p->step[i];
-        for (int32_t i = 0; i < n; i++)
-            p->step[n_steps + i] = kept[i];
-        *group = (mc_priced_group_t){n_steps, n};
-        n_steps += n;
-    }
-    p->n_steps = n_steps;
-    /* steps have moved */
-    free(p->exact_of);
-    p->exact_of = NULL;
-    p->n_exact = 0;
 }

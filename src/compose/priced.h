@@ -40,6 +40,7 @@ typedef struct {
     int32_t price;
     mc_phase_t phase;
     mc_ratio_t share;
+    uint32_t least_segments; /* so that no message is larger than may be */
 } mc_priced_step_t;
 
 /* Steps that lead from the same to the same: one algorithm each, in the order of enumeration. */
@@ -60,7 +61,6 @@ typedef struct {
     int32_t wire_of[MC_MAX_DIMS]; /* by position in graph.dim */
     bool shaped[MC_MAX_DIMS];     /* by wire: do bursts pass? */
     bool ranks_apart; /* is what the ranks are busy not their links' time? (mc_busy_t) */
-    bool pruned;
     int32_t n_prices, n_steps, n_groups, n_hops, n_nodes;
     mc_price_t *price;
     mc_priced_ask_t *ask; /* by price */
@@ -87,12 +87,5 @@ void mc_priced_free(mc_priced_t *p);
 /* The terms of a step's exact cost: how many, and *term; or -1, where there is no memory for them. They stay where they are
  * until another's are asked for. */
 int32_t mc_priced_exact(mc_priced_t *p, int32_t step, const mc_priced_term_t **term);
-
-/*
- * Takes out of each group the steps that no cheapest path needs, whatever the bytes and segments:
- * those that an earlier one of the group is nowhere dearer than; and those that another one is nowhere
- * dearer than, and cheaper by at least `margin` seconds. Once.
- */
-void mc_priced_prune(mc_priced_t *p, double margin);
 
 #endif

@@ -1,35 +1,20 @@
 /*
- * Depth first through the graph of placements, in the order of enumeration. For each number of
- * segments, what a path costs is fill + (segments - 1) * busy, and busy is no less than the maximum over
- * links, with the ranks' own time as the other leg of a right angle where that is apart (mc_busy_both). The
- * maximum is no less than any weighted mean, nor the hypotenuse than its legs along any direction, and
- * with these in its place the cost is a sum over phases (bounds.h). A path is left whose cheapest end, by
- * one of the means (of wires each alone, two and two, all; in several directions), is dearer than what was
- * found; or would be if each part of its load grew by the least it can.
+ * The cheapest strategies. In each number of segments the labels of the start (labels.h) are strategies none of which is
+ * nowhere dearer than another; those that may be the cheapest are priced exactly. First with one label a state, which
+ * gives a good strategy, and the limit; then with all, the most promising number of segments first.
  *
- * Where one strategy is wanted, each number of segments is searched alone: most are left at once,
- * because the start's cheapest end is dearer than what another number of segments gives; and a path is
- * left at a node that an earlier one came to no dearer.
- *
- * Where links let bursts through, bytes are the dearer the more of them a path has pass a port. What they take
- * at full rate and what a port carries are parts of the load then, with which the price still only grows.
+ * Where several are wanted, paths are followed from the start in the order of enumeration, and left where no label
+ * leads on within a limit.
  */
 #include "compose/search.h"
 
-#include "compose/bounds.h"
-#include "compose/ends.h"
-#include "compose/marks.h"
+#include "compose/labels.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_FOUND = 64 };
-
-/* Where links are much alike, very many paths cost nearly the same. After so many steps tried for the cheapest,
- * one within this much of it will do: half of that for what a path is left for, half for what is to win. */
-enum { MANY_TRIED = 2048 };
-static const double ENOUGH = 0.01;
+enum { MOST_CUTS = 16, FIRST_FOUND = 64 };
 
 /* The first limit when several are wanted. */
 static const double FIRST_EXCESS = 0.02;
@@ -38,7 +23,7 @@ typedef struct {
     double seconds;
     uint32_t segments;
     int32_t n_phases;
-    uint64_t path[MC_MAX_PHASES]; /* hop and step; compared, the order of enumeration */
+    uint64_t path[MC_MAX_PHASES];
 } found_t;
 
 typedef struct {
@@ -47,26 +32,21 @@ typedef struct {
     mc_links_t left; /* of bursts, for one path */
     double bytes;
     mc_priced_t *graph;
-    mc_bounds_t bounds;
-    mc_ends_t ends;                          /* where one is wanted and the search is longer */
-    mc_end_set_t end_set[MC_MAX_PHASES + 1]; /* of the path's first phases: how it may end */
-    int32_t keen;                            /* the block of means that left a path last */
-    int32_t n_cuts, first_cut, end_cut;      /* all there are; those that are searched now */
-    mc_cut_t cut[MC_MOST_CUTS];
-    /* of the path's beginnings, by their phases and the cuts that are searched: by part; by block */
-    double *load;
-    mc_lanes_t *lanes;
-    int32_t n_slots;
+    mc_ways_t ways;
+    int32_t n_cuts;                /* numbers of segments */
+    double bound[MOST_CUTS];       /* seconds that no strategy of it takes less than */
+    mc_labels_t labels[MOST_CUTS]; /* the first one alone where one strategy is wanted */
 
     uint32_t most;
-    double limit; /* what is dearer need not be found */
-    int32_t n_tried;
+    double limit;  /* what is dearer need not be found */
     bool left_out; /* something was dearer */
     uint64_t n_priced;
     uint64_t path[MC_MAX_PHASES];
-    mc_phase_cost_t exact[MC_MAX_PHASES + 1]; /* of the path's first phases */
-    int32_t n_exact;                          /* so many are right */
-    mc_marks_t marks;
+    /* of the path's first phases: their load in each cut; the segments they need; their exact cost */
+    double *load;
+    uint32_t needed[MC_MAX_PHASES + 1];
+    mc_phase_cost_t exact[MC_MAX_PHASES + 1];
+    int32_t n_exact; /* so many are right */
     found_t *found;
     uint32_t n_found, room_found;
     int status;
@@ -74,7 +54,7 @@ typedef struct {
 
 static uint32_t segments_of(int32_t c)
 {
-    return (uint32_t)1 << c;
+    return UINT32_C(1) << c;
 }
 
 static int32_t start_of(const search_t *s)
@@ -82,17 +62,67 @@ static int32_t start_of(const search_t *s)
     return s->graph->n_nodes - 1;
 }
 
-static bool is_end(const search_t *s, int32_t node)
+static double wide_limit(const search_t *s)
 {
-    return s->graph->first_hop[node] == s->graph->first_hop[node + 1];
+    return s->limit * (1 + 2 * MC_SLACK);
 }
 
-/* Prices ----------------------------------------------------------------------------------------- */
+/* Each state's part of MC_MOST_LABELS. */
+static int32_t labels_a_state(const search_t *s)
+{
+    const int32_t n = MC_MOST_LABELS / s->graph->n_nodes;
+    return n > 0 ? n : 1;
+}
+
+/* What was found ------------------------------------------------------------------------------- */
+
+static int by_price(const void *left, const void *right)
+{
+    const found_t *const a = left, *const b = right;
+    if (a->seconds != b->seconds)
+        return a->seconds < b->seconds ? -1 : 1;
+    /* no path is the beginning of another */
+    for (int32_t i = 0; i < a->n_phases && i < b->n_phases; i++)
+        if (a->path[i] != b->path[i])
+            return a->path[i] < b->path[i] ? -1 : 1;
+    return a->segments < b->segments ? -1 : a->segments > b->segments;
+}
+
+/* Sorts, and keeps the cheapest `most`. */
+static void settle(search_t *s)
+{
+    if (s->n_found > 1)
+        qsort(s->found, s->n_found, sizeof *s->found, by_price);
+    if (s->most && s->n_found >= s->most) {
+        s->n_found = s->most;
+        s->limit = s->found[s->most - 1].seconds;
+    }
+}
+
+static void keep(search_t *s, double seconds, uint32_t segments, const uint64_t *path,
+                 int32_t n_phases)
+{
+    if (s->n_found == s->room_found) {
+        const uint32_t room = s->room_found ? 2 * s->room_found : FIRST_FOUND;
+        found_t *const found = realloc(s->found, sizeof *found * room);
+        if (!found) {
+            s->status = mc_fail_memory("the planner's list of strategies");
+            return;
+        }
+        s->found = found;
+        s->room_found = room;
+    }
+    found_t *const entry = &s->found[s->n_found++];
+    *entry = (found_t){.seconds = seconds, .segments = segments, .n_phases = n_phases};
+    memcpy(entry->path, path, sizeof *path * (size_t)n_phases);
+    if (s->most && (s->most == 1 || s->n_found >= 2 * s->most + FIRST_FOUND))
+        settle(s);
+}
 
 static mc_phase_cost_t exact_longer(search_t *s, const mc_phase_cost_t *before, uint64_t phase)
 {
     const mc_priced_term_t *term = NULL;
-    const int32_t n = mc_priced_exact(s->graph, mc_path_step(phase), &term);
+    const int32_t n = mc_priced_exact(s->graph, mc_label_step(phase), &term);
     mc_phase_cost_t longer = *before;
     if (n < 0)
         s->status = mc_fail_memory("the planner's exact costs");
@@ -121,90 +151,102 @@ static double exact_seconds(search_t *s, const mc_phase_cost_t *cost, uint32_t s
     return mc_phase_cost_seconds(cost, &s->left, segments, s->bytes);
 }
 
-/* Of the path's first phases, for a number of segments. */
+/* The cheapest --------------------------------------------------------------------------------- */
+
+/* The strategy of a label at the start, unless more segments are asked for than it needs. */
+static void price_label(search_t *s, const mc_labels_t *l, int32_t label)
+{
+    int32_t n = 0;
+    if (l->segments > s->ways.max_segments && !l->label[label].needs)
+        return;
+    for (; l->label[label].next >= 0; label = l->label[label].next)
+        s->path[n++] = l->label[label].phase;
+    s->n_exact = 0;
+    const double seconds = exact_seconds(s, exact_cost(s, n), l->segments);
+    s->n_priced++;
+    if (seconds <= s->limit)
+        keep(s, seconds, l->segments, s->path, n);
+}
+
+static double label_price(const search_t *s, const mc_labels_t *l, int32_t label)
+{
+    const double *const load = mc_label_load(&s->ways, l, label);
+    return mc_load_price(&s->ways.kind, load, load);
+}
+
+static void search_cut(search_t *s, int32_t c, int32_t most)
+{
+    mc_labels_t *const l = &s->labels[0];
+    s->bound[c] = mc_ways_open(&s->ways, l, segments_of(c), s->limit);
+    if (s->bound[c] == INFINITY || s->bound[c] > wide_limit(s))
+        return;
+    s->status = mc_labels_find(&s->ways, l, most);
+    for (int32_t i = l->first[start_of(s)]; i < l->n && !s->status; i++)
+        if (label_price(s, l, i) <= wide_limit(s))
+            price_label(s, l, i);
+}
+
+static void find_good(search_t *s)
+{
+    for (int32_t c = 0; c < s->n_cuts && !s->status; c++)
+        search_cut(s, c, 1);
+}
+
+/* The number of segments that may be the cheapest of those left, or -1. */
+static int32_t next_cut(const search_t *s)
+{
+    int32_t next = 0;
+    for (int32_t c = 1; c < s->n_cuts; c++)
+        next = s->bound[c] < s->bound[next] ? c : next;
+    return s->bound[next] < INFINITY && s->bound[next] <= wide_limit(s) ? next : -1;
+}
+
+static void find_best(search_t *s)
+{
+    find_good(s);
+    for (int32_t c; !s->status && (c = next_cut(s)) >= 0;) {
+        search_cut(s, c, labels_a_state(s));
+        s->bound[c] = INFINITY;
+    }
+}
+
+/* Several --------------------------------------------------------------------------------------- */
+
 static double *load_at(const search_t *s, int32_t n_phases, int32_t c)
 {
-    const size_t slot = (size_t)n_phases * (size_t)s->n_slots + (size_t)(c - s->first_cut);
-    return s->load + slot * (size_t)s->bounds.kind.n;
+    return s->load + (size_t)(n_phases * s->n_cuts + c) * (size_t)s->ways.width;
 }
 
-static mc_lanes_t *lanes_at(const search_t *s, int32_t n_phases, int32_t c)
+static bool leads_on(const search_t *s, int32_t n_phases, int32_t node, int32_t c)
 {
-    const size_t slot = (size_t)n_phases * (size_t)s->n_slots + (size_t)(c - s->first_cut);
-    return s->lanes + slot * (size_t)s->bounds.n_blocks;
+    const mc_labels_t *const l = &s->labels[c];
+    const double *const load = load_at(s, n_phases, c);
+    double sum[MC_MOST_PARTS];
+    for (int32_t i = l->first[node]; i < l->first[node + 1]; i++) {
+        const double *const after = mc_label_load(&s->ways, l, i);
+        for (int32_t k = 0; k < s->ways.kind.n; k++)
+            sum[k] = load[k] + after[k];
+        if (mc_load_price(&s->ways.kind, sum, sum) <= wide_limit(s))
+            return true;
+    }
+    return false;
 }
 
-/* Sums of seconds below this may be below the limit. */
-static double wide_limit(const search_t *s)
+/* Is every end dearer than the limit, if so many phases lead to that node? */
+static bool hopeless(const search_t *s, int32_t n_phases, int32_t node)
 {
-    return s->limit * (1 + 2 * MC_SLACK);
-}
-
-/* Is every end dearer than what is wanted, if the path goes on by this step, or by any of a group? */
-static bool hopeless(search_t *s, int32_t n_phases, int32_t lane, int32_t node)
-{
-    const double limit = wide_limit(s);
-    const int32_t to = mc_lane_of_node(&s->bounds, node);
-    for (int32_t c = s->first_cut; c < s->end_cut; c++)
-        if (!mc_cut_dearer(&s->cut[c], lanes_at(s, n_phases, c), lane, to, limit, &s->keen))
+    if (s->limit == INFINITY)
+        return false;
+    for (int32_t c = 0; c < s->n_cuts; c++)
+        if (s->needed[n_phases] <= segments_of(c) && leads_on(s, n_phases, node, c))
             return false;
     return true;
 }
 
-static bool least_hopeless(const search_t *s, int32_t n_phases, int32_t node)
+/* May a strategy that needs that many have so many segments? */
+static bool is_allowed(const search_t *s, uint32_t needed, uint32_t segments)
 {
-    const double limit = wide_limit(s);
-    for (int32_t c = s->first_cut; c < s->end_cut; c++)
-        if (!mc_cut_least_dearer(&s->bounds, &s->cut[c], load_at(s, n_phases, c), node, limit))
-            return false;
-    return true;
-}
-
-/* What was found ------------------------------------------------------------------------------- */
-
-static int by_price(const void *left, const void *right)
-{
-    const found_t *const a = left, *const b = right;
-    if (a->seconds != b->seconds)
-        return a->seconds < b->seconds ? -1 : 1;
-    /* no path is the beginning of another */
-    for (int32_t i = 0; i < a->n_phases && i < b->n_phases; i++)
-        if (a->path[i] != b->path[i])
-            return a->path[i] < b->path[i] ? -1 : 1;
-    return a->segments < b->segments ? -1 : a->segments > b->segments;
-}
-
-/* Sorts, and keeps the cheapest `most`. */
-static void settle(search_t *s)
-{
-    if (s->n_found > 1)
-        qsort(s->found, s->n_found, sizeof *s->found, by_price);
-    if (s->most && s->n_found >= s->most) {
-        s->n_found = s->most;
-        s->limit = s->found[s->most - 1].seconds;
-        if (s->marks.alike > 0)
-            s->limit /= 1 + ENOUGH / 2;
-    }
-}
-
-static void keep(search_t *s, double seconds, uint32_t segments, const uint64_t *path,
-                 int32_t n_phases)
-{
-    if (s->n_found == s->room_found) {
-        const uint32_t room = s->room_found ? 2 * s->room_found : FIRST_FOUND;
-        found_t *const found = realloc(s->found, sizeof *found * room);
-        if (!found) {
-            s->status = mc_fail_memory("the planner's list of strategies");
-            return;
-        }
-        s->found = found;
-        s->room_found = room;
-    }
-    found_t *const entry = &s->found[s->n_found++];
-    *entry = (found_t){.seconds = seconds, .segments = segments, .n_phases = n_phases};
-    memcpy(entry->path, path, sizeof *path * (size_t)n_phases);
-    if (s->most && (s->most == 1 || s->n_found >= 2 * s->most + FIRST_FOUND))
-        settle(s);
+    return segments >= needed && (segments <= s->ways.max_segments || segments == needed);
 }
 
 static void price_end(search_t *s, int32_t n_phases)
@@ -212,7 +254,9 @@ static void price_end(search_t *s, int32_t n_phases)
     const mc_phase_cost_t *const cost = exact_cost(s, n_phases);
     double best = INFINITY;
     uint32_t segments = 1;
-    for (int32_t c = s->first_cut; c < s->end_cut; c++) {
+    for (int32_t c = 0; c < s->n_cuts; c++) {
+        if (!is_allowed(s, s->needed[n_phases], segments_of(c)))
+            continue;
         const double seconds = exact_seconds(s, cost, segments_of(c));
         if (seconds < best) {
             best = seconds;
@@ -224,268 +268,74 @@ static void price_end(search_t *s, int32_t n_phases)
         keep(s, best, segments, s->path, n_phases);
 }
 
-/* What bounds met on their way is a strategy like those that the search finds. */
-static void keep_good(search_t *s, const mc_good_t *good)
-{
-    mc_phase_cost_t cost = s->exact[0];
-    for (int32_t i = 0; i < good->n_phases; i++)
-        cost = exact_longer(s, &cost, good->path[i]);
-    const double seconds = exact_seconds(s, &cost, good->segments);
-    if (good->n_phases > 0 && seconds <= s->limit)
-        keep(s, seconds, good->segments, good->path, good->n_phases);
-}
-
-/* The search ------------------------------------------------------------------------------------ */
-
-/* No dimension takes more than three phases; fill and both legs of what is busy may be more each time, and what
- * shaped wires have to them. */
-static void be_content(search_t *s)
-{
-    const double parts = 1 + sqrt(2) + MC_SHAPED_PARTS * s->bounds.kind.n_shaped;
-    s->marks.alike = s->limit * ENOUGH / 2 / (3 * s->graph->graph.n) / parts;
-    s->limit /= 1 + ENOUGH / 2;
-}
-
-/* One block more, and what it says of the path's first phases. */
-static void tighten(search_t *s, int32_t n_phases)
-{
-    mc_cut_t *const cut = &s->cut[s->first_cut];
-    const int32_t block = cut->n_blocks;
-    const uint64_t all = (UINT64_C(1) << s->bounds.kind.n) - 1;
-    mc_good_t good = {.seconds = s->limit};
-    s->status = mc_cut_tighten(&s->bounds, cut, &good);
-    if (s->status || cut->n_blocks == block)
-        return;
-    for (int32_t i = 0; i <= n_phases; i++)
-        lanes_at(s, i, s->first_cut)[block] =
-            mc_block_mean(&s->bounds, block, load_at(s, i, s->first_cut), all);
-    keep_good(s, &good);
-}
-
-/* What is known of ends from here on is true of all cuts. */
-static void find_ends(search_t *s)
-{
-    s->status = mc_ends_find(&s->ends, &s->bounds, s->cut, s->n_cuts, wide_limit(s));
-    for (int32_t i = 0; i <= MC_MAX_PHASES; i++)
-        s->end_set[i] = mc_ends_all(&s->ends);
-    for (int32_t c = 0; c < s->n_cuts && !s->status; c++)
-        if (s->cut[c].bound < INFINITY)
-            s->cut[c].bound =
-                fmax(s->cut[c].bound, mc_ends_bound(&s->ends, &s->bounds, &s->cut[c]));
-}
-
-/* Can the path come to none of the ends within the limit? */
-static bool endless(search_t *s, int32_t n_phases, int32_t node)
-{
-    const mc_end_set_t before = n_phases > 0 ? s->end_set[n_phases - 1] : mc_ends_all(&s->ends);
-    s->end_set[n_phases] =
-        mc_ends_within(&s->ends, &s->bounds, &s->cut[s->first_cut],
-                       load_at(s, n_phases, s->first_cut), node, wide_limit(s), before);
-    return s->end_set[n_phases] == 0;
-}
-
-static bool too_dear(search_t *s, int32_t n_phases, int32_t node)
-{
-    return s->ends.known && !is_end(s, node) ? endless(s, n_phases, node)
-                                             : least_hopeless(s, n_phases, node);
-}
-
-/* Bounds get better as the search gets longer: for so many steps tried, a part of the hops, another block of
- * means is about as much work again; and for as many as there are hops, all kinds of ends. */
-enum { HOPS_TRIED = 4 };
-static void note_tried(search_t *s, int32_t n_phases)
-{
-    if (++s->n_tried == MANY_TRIED)
-        be_content(s);
-    if (s->n_tried % ((s->graph->n_hops + s->graph->n_steps) / HOPS_TRIED + 1) == 0)
-        tighten(s, n_phases);
-    if (s->n_tried == s->graph->n_hops && !s->status)
-        find_ends(s);
-}
-
-/* By one step more than its first phases. */
-static void extend(const search_t *s, int32_t n_phases, int32_t step)
-{
-    const int32_t n = s->bounds.kind.n;
-    for (int32_t c = s->first_cut; c < s->end_cut; c++) {
-        const double *const more = mc_cut_step(&s->bounds, &s->cut[c], step);
-        const double *const load = load_at(s, n_phases, c);
-        const mc_lanes_t *const lanes = lanes_at(s, n_phases, c);
-        double *const longer = load_at(s, n_phases + 1, c);
-        mc_lanes_t *const means = lanes_at(s, n_phases + 1, c);
-        for (int32_t i = 0; i < n; i++)
-            longer[i] = load[i] + more[i];
-        for (int32_t i = 0; i < s->cut[c].n_blocks; i++)
-            for (int32_t l = 0; l < MC_LANES / 2; l++)
-                means[i].two[l] = lanes[i].two[l] + mc_block_steps(&s->cut[c], i)[step].two[l];
-    }
-}
-
 static void explore(search_t *s, int32_t node, int32_t n_phases);
 
 static void explore_step(search_t *s, int32_t h, int32_t step, int32_t n_phases)
 {
     const int32_t next = s->graph->hop[h].next;
-    if (s->marks.last)
-        note_tried(s, n_phases);
-    if (s->status)
-        return;
-    if (hopeless(s, n_phases, step, next)) {
+    const uint32_t needed = s->graph->step[step].least_segments;
+    for (int32_t c = 0; c < s->n_cuts && s->limit < INFINITY; c++) {
+        const double *const by = mc_label_step_load(&s->ways, &s->labels[c], step);
+        const double *const load = load_at(s, n_phases, c);
+        double *const longer = load_at(s, n_phases + 1, c);
+        for (int32_t k = 0; k < s->ways.kind.n; k++)
+            longer[k] = load[k] + by[k];
+    }
+    s->needed[n_phases + 1] = needed > s->needed[n_phases] ? needed : s->needed[n_phases];
+    if (hopeless(s, n_phases + 1, next)) {
         s->left_out = true;
         return;
     }
-    extend(s, n_phases, step);
-    if (too_dear(s, n_phases + 1, next)) {
-        s->left_out = true;
-        return;
-    }
-    if (s->marks.last && mc_marks_outdone(&s->marks, next, load_at(s, n_phases + 1, s->first_cut)))
-        return;
-    if (s->marks.failed) /* ranks that choose without them might choose otherwise */
-        s->status = mc_fail_memory("the planner's marks");
-    s->path[n_phases] = mc_path_phase(h, step);
+    s->path[n_phases] = mc_label_phase(h, step);
     s->n_exact = s->n_exact < n_phases ? s->n_exact : n_phases;
     explore(s, next, n_phases + 1);
 }
 
-static void explore_hop(search_t *s, int32_t h, int32_t n_phases)
-{
-    const mc_priced_hop_t hop = s->graph->hop[h];
-    const mc_priced_group_t group = s->graph->group[hop.group];
-    if (hopeless(s, n_phases, mc_lane_of_group(&s->bounds, hop.group), hop.next)) {
-        s->left_out = true;
-        return;
-    }
-    for (int32_t i = group.first; i < group.first + group.n && !s->status; i++)
-        explore_step(s, h, i, n_phases);
-}
-
 static void explore(search_t *s, int32_t node, int32_t n_phases)
 {
-    if (is_end(s, node))
+    const int32_t first = s->graph->first_hop[node], end = s->graph->first_hop[node + 1];
+    if (first == end)
         price_end(s, n_phases);
-    for (int32_t h = s->graph->first_hop[node]; h < s->graph->first_hop[node + 1] && !s->status;
-         h++)
-        explore_hop(s, h, n_phases);
+    for (int32_t h = first; h < end; h++) {
+        const mc_priced_group_t group = s->graph->group[s->graph->hop[h].group];
+        for (int32_t i = group.first; i < group.first + group.n && !s->status; i++)
+            explore_step(s, h, i, n_phases);
+    }
 }
 
 static void explore_all(search_t *s)
 {
-    for (int32_t c = s->first_cut; c < s->end_cut; c++) {
-        memset(load_at(s, 0, c), 0, sizeof(double) * (size_t)s->bounds.kind.n);
-        memset(lanes_at(s, 0, c), 0, sizeof(mc_lanes_t) * (size_t)s->bounds.n_blocks);
+    for (int32_t c = 0; c < s->n_cuts && s->limit < INFINITY && !s->status; c++) {
+        mc_ways_open(&s->ways, &s->labels[c], segments_of(c), s->limit);
+        s->status = mc_labels_find(&s->ways, &s->labels[c], labels_a_state(s));
     }
-    mc_marks_clear(&s->marks);
+    s->n_found = 0;
+    s->n_priced = 0;
     s->n_exact = 0;
-    explore(s, start_of(s), 0);
-}
-
-/* The number of segments that may be the cheapest of those left, or -1. */
-static int32_t next_cut(const search_t *s)
-{
-    int32_t next = 0;
-    for (int32_t c = 1; c < s->n_cuts; c++)
-        if (s->cut[c].bound < s->cut[next].bound)
-            next = c;
-    return s->cut[next].bound * (1 - MC_SLACK) <= s->limit ? next : -1;
-}
-
-/* Takes out steps that cannot be on the cheapest path, once it is known what a good one costs. */
-static void prune(search_t *s, mc_good_t *good)
-{
-    mc_priced_prune(s->graph, good->seconds * MC_SLACK);
-    mc_cut_drop(&s->cut[0]); /* steps have moved */
-    mc_bounds_reload(&s->bounds);
-    good->seconds = INFINITY;
-    s->status = mc_cut_open(&s->bounds, &s->cut[0], 1, good);
-}
-
-/* Is a cut that is too dear so by its messages alone, and with it all of more segments? *hope: what they can come
- * to at most; with twice the segments they are no more than twice as dear. */
-static bool is_last(search_t *s, int32_t c, double good, double *hope)
-{
-    double floor = 0;
-    *hope *= 2;
-    if (s->cut[c].bound * (1 - MC_SLACK) <= good || *hope <= good)
-        return false;
-    s->status = mc_cut_floor(&s->bounds, segments_of(c), &floor);
-    *hope = floor;
-    return floor * (1 - MC_SLACK) > good;
-}
-
-/* Bounds of all numbers of segments, by the first means. */
-static mc_good_t open_cuts(search_t *s, bool wants_best)
-{
-    mc_good_t good = {.seconds = INFINITY};
-    double hope = INFINITY;
-    for (int32_t c = 0; c < s->n_cuts && !s->status; c++) {
-        s->status = mc_cut_open(&s->bounds, &s->cut[c], segments_of(c), &good);
-        if (!wants_best || s->status)
-            continue;
-        if (!s->graph->pruned)
-            prune(s, &good);
-        else if (is_last(s, c, good.seconds, &hope))
-            s->n_cuts = c + 1;
-    }
-    return good;
-}
-
-static void make_room(search_t *s, int32_t n_slots)
-{
-    const size_t n = (size_t)n_slots * (MC_MAX_PHASES + 1);
-    s->n_slots = n_slots;
-    s->load = malloc(sizeof *s->load * n * (size_t)s->bounds.kind.n);
-    s->lanes = malloc(sizeof *s->lanes * n * (size_t)s->bounds.n_blocks);
-    if (!s->load || !s->lanes)
-        s->status = mc_fail_memory("the planner's paths");
-}
-
-/* The cheapest: each number of segments alone, within what a good strategy costs. */
-static void find_best(search_t *s)
-{
-    const mc_good_t good = open_cuts(s, true);
-    s->marks.last = malloc(sizeof *s->marks.last * (size_t)s->graph->n_nodes);
-    if (!s->status && !s->marks.last)
-        s->status = mc_fail_memory("the planner's marks");
+    s->left_out = false;
     if (!s->status)
-        make_room(s, 1);
-    s->limit = INFINITY;
-    if (!s->status)
-        keep_good(s, &good);
-    for (int32_t c; !s->status && (c = next_cut(s)) >= 0;) {
-        s->first_cut = c;
-        s->end_cut = c + 1;
-        s->status = mc_cut_close(&s->bounds, &s->cut[c]);
-        if (!s->status)
-            explore_all(s);
-        mc_cut_drop(&s->cut[c]);
-    }
+        explore(s, start_of(s), 0);
 }
 
-/* Several: within a limit above what one good strategy costs; a wider one until enough are found. */
-static void find_several(search_t *s)
+/* Within a limit above what one good strategy costs; a wider one until enough are found. */
+static void find_several(search_t *s, uint32_t most)
 {
     double excess = FIRST_EXCESS;
-    mc_good_t good = open_cuts(s, false);
-    for (int32_t c = 0; c < s->n_cuts && !s->status; c++)
-        s->status = mc_cut_close(&s->bounds, &s->cut[c]);
-    for (int32_t c = 0; c < s->n_cuts && !s->status; c++)
-        while (s->cut[c].n_blocks < s->bounds.n_blocks && !s->status)
-            s->status = mc_cut_tighten(&s->bounds, &s->cut[c], &good);
-    s->first_cut = 0;
-    s->end_cut = s->n_cuts;
-    if (!s->status)
-        make_room(s, s->n_cuts);
-    if (s->status)
-        return;
-    do {
-        s->n_found = 0;
-        s->n_priced = 0;
-        s->left_out = false;
-        s->limit = s->most && good.seconds > 0 ? good.seconds * (1 + excess) : INFINITY;
+    const size_t n = (size_t)(MC_MAX_PHASES + 1) * (size_t)(s->n_cuts * s->ways.width);
+    s->load = calloc(n, sizeof *s->load);
+    if (!s->load)
+        s->status = mc_fail_memory("the planner's paths");
+    if (most && !s->status)
+        find_good(s);
+    const double good = most ? s->limit : 0;
+    s->most = most;
+    while (!s->status) {
+        s->limit = good > 0 ? good * (1 + excess) : INFINITY;
         explore_all(s);
+        if (!s->left_out || s->n_found >= most)
+            break;
         excess *= 4;
-    } while (!s->status && s->left_out && s->n_found < s->most);
+    }
     settle(s);
 }
 
@@ -500,7 +350,7 @@ static int hand_out(const search_t *s, meshcoll_collective_t collective, mc_rank
         mc_strategy_t strategy = {
             .collective = collective, .segments = found->segments, .n_phases = found->n_phases};
         for (int32_t k = 0; k < found->n_phases; k++)
-            strategy.phase[k] = s->graph->step[mc_path_step(found->path[k])].phase;
+            strategy.phase[k] = s->graph->step[mc_label_step(found->path[k])].phase;
         list[i] = (mc_ranked_t){strategy, found->seconds};
     }
     *ranked = list;
@@ -509,17 +359,31 @@ static int hand_out(const search_t *s, meshcoll_collective_t collective, mc_rank
     return MESHCOLL_OK;
 }
 
+/* As many as are asked for, and as many as a step needs. */
+static int32_t count_cuts(const mc_priced_t *graph, uint32_t max_segments)
+{
+    int32_t n = 1;
+    uint32_t most = max_segments;
+    for (int32_t i = 0; i < graph->n_steps; i++)
+        most = graph->step[i].least_segments > most ? graph->step[i].least_segments : most;
+    while (n < MOST_CUTS && segments_of(n) <= most)
+        n++;
+    return n;
+}
+
+static void prepare(search_t *s, uint32_t max_segments, uint32_t most)
+{
+    s->status = mc_ways_init(&s->ways, s->graph, s->links, s->bytes, max_segments, most != 1);
+    for (int32_t c = 0; c < (most == 1 ? 1 : s->n_cuts) && !s->status; c++)
+        s->status = mc_labels_init(&s->labels[c], &s->ways);
+}
+
 static void release(search_t *s)
 {
     for (int32_t c = 0; c < s->n_cuts; c++)
-        mc_cut_drop(&s->cut[c]);
-    mc_ends_free(&s->ends);
-    mc_bounds_free(&s->bounds);
+        mc_labels_free(&s->labels[c]);
+    mc_ways_free(&s->ways);
     free(s->load);
-    free(s->lanes);
-    free(s->marks.last);
-    free(s->marks.before);
-    free(s->marks.load);
     free(s->found);
 }
 
@@ -532,15 +396,16 @@ int mc_search(mc_priced_t *graph, meshcoll_collective_t collective, const mc_lin
                   .bursts = mc_links_burst(links),
                   .left = *links,
                   .bytes = query->bytes,
-                  .most = most};
+                  .n_cuts = count_cuts(graph, query->max_segments),
+                  .most = 1,
+                  .limit = INFINITY,
+                  .needed = {1}};
     s.exact[0] = (mc_phase_cost_t){mc_cost_zero(), mc_cost_zero()};
-    for (s.n_cuts = 1; s.n_cuts < MC_MOST_CUTS && segments_of(s.n_cuts) <= query->max_segments;)
-        s.n_cuts++;
-    s.status = mc_bounds_init(&s.bounds, graph, links, query->bytes);
-    s.marks.n_loads = s.bounds.kind.n_priced;
-    s.marks.n_nodes = graph->n_nodes;
-    if (!s.status)
-        (most == 1 ? find_best : find_several)(&s);
+    prepare(&s, query->max_segments, most);
+    if (!s.status && most == 1)
+        find_best(&s);
+    else if (!s.status)
+        find_several(&s, most);
     if (!s.status)
         s.status = hand_out(&s, collective, ranked, n, considered);
     release(&s);

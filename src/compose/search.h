@@ -1,12 +1,12 @@
-/* Branch and bound over the graph of placements; for the planner. */
+/* The cheapest paths through the graph of placements; for the planner. */
 #ifndef MC_COMPOSE_SEARCH_H
 #define MC_COMPOSE_SEARCH_H
 
-#include "compose/planner.h"
 #include "compose/priced.h"
+#include "compose/query.h"
 
 /* The `most` cheapest strategies, sorted (0: all). See mc_planner_rank. `graph` is of the collective and
- * links; where one is wanted, it loses the steps that no cheapest path needs. */
+ * links. */
 int mc_search(mc_priced_t *graph, meshcoll_collective_t collective, const mc_links_t *links,
               const mc_planner_query_t *query, uint32_t most, mc_ranked_t **ranked, uint32_t *n,
               uint32_t *considered);

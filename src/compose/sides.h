@@ -1,9 +1,8 @@
-/* Strategies of two sides: what they cost, and which of them may be worth it; for the planner. */
+/* What strategies of two sides cost. */
 #ifndef MC_COMPOSE_SIDES_H
 #define MC_COMPOSE_SIDES_H
 
-#include "compose/planner.h"
-#include "compose/priced.h"
+#include "compose/pricing.h"
 
 /*
  * Seconds of a strategy with two sides for n bytes are fill + (segments / 2 - 1) * every, where a
@@ -25,19 +24,50 @@ mc_pace_t mc_sides_pace(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
 double mc_sides_seconds(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
                         const mc_links_t *links, int32_t root, double n);
 
-/*
- * Strategies of two sides that may be the best, each with its best number of segments, in a fixed
- * order. Both sides of one are the same path with the dimensions in other orders: that of the named
- * strategy "torus", and the cheapest path for half of the vector in one segment (what a side takes
- * where the other is never in its way); for a quarter too, where messages weigh more than bytes.
- * `best` is the cheapest strategy of one side: none are given that cannot be cheaper for what a link
- * must carry (where query->most is 1, none that cannot be for any reason), and none at all where less
- * than the time of a segment is between it and the lower bound, nor for a collective without a torus.
- * The caller frees *ranked by free(); NULL where there are none. `graph` is the one that `best` was
- * found in, and is searched again.
- */
-int mc_sides_candidates(mc_priced_t *graph, meshcoll_collective_t collective, const mc_mesh_t *mesh,
-                        const mc_links_t *links, const mc_planner_query_t *query,
-                        const mc_ranked_t *best, mc_ranked_t **ranked, uint32_t *n);
+/* Seconds for a piece: fixed + per_byte * bytes. */
+typedef struct {
+    double fixed, per_byte;
+} mc_piece_seconds_t;
+
+/* A term's part in them: seconds; bytes on the wire, of headers and as a multiple of the piece; seconds per byte
+ * on the bus and to reduce. */
+typedef struct {
+    double fixed, headers, wire, bus, sums;
+} mc_piece_parts_t;
+
+/* A side's phases and what its ports carry. How fast wires are is left out: where bursts pass, it depends on
+ * the side beside it. */
+typedef struct {
+    int32_t n;
+    struct {
+        int32_t n, dim[MC_MAX_DIMS]; /* those with messages */
+        mc_piece_parts_t once[MC_MAX_DIMS], busy[MC_MAX_DIMS];
+    } phase[MC_MAX_PHASES];
+    mc_ratio_t carried[MC_MAX_DIMS]; /* by dimension */
+} mc_course_t;
+
+/* A side, priced. */
+typedef struct {
+    int32_t n;
+    struct {
+        mc_piece_seconds_t once, busy;
+        unsigned links; /* a bit for each wire it sends over */
+    } phase[MC_MAX_PHASES];
+    mc_piece_seconds_t busy[MC_MAX_DIMS]; /* of all phases, by wire */
+    mc_piece_seconds_t once;              /* of all phases, one after another */
+    mc_piece_seconds_t own;               /* messages and sums of all phases */
+    bool apart;                           /* of links whose gap is known: mc_busy_t */
+} mc_flow_t;
+
+/* One side of a strategy: 0, or of two the second. */
+void mc_course_of(const mc_strategy_t *s, int32_t side, const mc_mesh_t *mesh,
+                  const mc_links_t *links, int32_t root, mc_course_t *course);
+/* On links that have no bursts, or had them taken off. */
+mc_flow_t mc_flow_on(const mc_course_t *course, const mc_links_t *links);
+/* Of two sides: without the fill, and *ranks: how much of it is the ranks' own time; what their pieces of `bytes` take. */
+mc_pace_t mc_flows_every(const mc_flow_t *a, const mc_flow_t *b, double bytes, double *ranks);
+/* Seconds of both for n bytes in so many segments, and what they are no less than. */
+double mc_flows_seconds(const mc_flow_t *a, const mc_flow_t *b, uint32_t segments, double n);
+double mc_flows_least(const mc_flow_t *a, const mc_flow_t *b, uint32_t segments, double n);
 
 #endif

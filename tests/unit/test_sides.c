@@ -1,5 +1,6 @@
 /* Strategies of two sides: priced by hand, picked where they pay, proved, and run on values. */
 #include "compose/sides.h"
+#include "compose/sides_search.h"
 #include "plan/verify.h"
 
 #include "support/places.h"
@@ -177,8 +178,8 @@ Test(sides, all_candidates_are_proved)
             const int32_t root = mc_moves[c].rooted ? 5 : 0;
             cr_assert_eq(mc_priced_init(&graph, collective, &at.mesh, &at.links, root, false, NULL),
                          MESHCOLL_OK);
-            cr_assert_eq(mc_sides_candidates(&graph, collective, &at.mesh, &at.links, &query,
-                                             &nothing, &pair, &n),
+            cr_assert_eq(mc_sides_search(&graph, collective, &at.mesh, &at.links, &query, &nothing,
+                                         &pair, &n),
                          MESHCOLL_OK);
             mc_priced_free(&graph);
             cr_expect(c == MESHCOLL_ALLTOALL ? n == 0 : n > 0);
