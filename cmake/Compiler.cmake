@@ -16,6 +16,14 @@ function(meshcoll_compile_options target)
     target_compile_definitions(${target} PRIVATE _GNU_SOURCE=)
 endfunction()
 
+# meshcoll_alike_options(<target>): ranks choose alone, and must choose alike on processors of different
+# models. So all that is added and compared is what IEEE 754 says of each operation: no multiply and add
+# in one where a processor has that, no sums in another order, whatever CFLAGS says. Nor does src/compose
+# or src/mesh call what libm rounds as it likes (log, pow, ...). tests/alike shows it.
+function(meshcoll_alike_options target)
+    target_compile_options(${target} PRIVATE -fno-fast-math -ffp-contract=off)
+endfunction()
+
 # For all targets at once: a sanitizer in half a program finds nothing.
 if(MESHCOLL_SANITIZE STREQUAL "address,undefined")
     add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined

@@ -149,6 +149,37 @@ foreach(source IN LISTS mpi_sources)
     endif()
 endforeach()
 
+# Choices on other processors: what chooses once more, for processors that multiply and add in one and have
+# wide vectors. tests/cli/test_alike.sh compares what both choose.
+include(CheckCCompilerFlag)
+check_c_compiler_flag("-mavx2 -mfma" MESHCOLL_HAVE_FMA)
+set(alike_globs)
+foreach(folder IN ITEMS base mesh plan ring mst direct doubling compose)
+    list(APPEND alike_globs ${PROJECT_SOURCE_DIR}/src/${folder}/*.c)
+endforeach()
+file(GLOB alike_sources CONFIGURE_DEPENDS ${alike_globs})
+foreach(kind IN ITEMS plain fma)
+    if(kind STREQUAL "fma" AND NOT MESHCOLL_HAVE_FMA)
+        continue()
+    endif()
+    add_executable(alike_${kind} ${PROJECT_SOURCE_DIR}/tests/alike/choices.c)
+    meshcoll_compile_options(alike_${kind})
+    set_target_properties(alike_${kind} PROPERTIES
+        OUTPUT_NAME choices_${kind} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/alike)
+    if(kind STREQUAL "fma")
+        target_sources(alike_fma PRIVATE ${alike_sources})
+        target_compile_options(alike_fma PRIVATE -O3 -mavx2 -mfma -mtune=haswell)
+        meshcoll_alike_options(alike_fma)
+        target_compile_definitions(alike_fma PRIVATE MESHCOLL_VERSION="${PROJECT_VERSION}")
+        target_include_directories(alike_fma PRIVATE
+            ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/tests)
+        target_link_libraries(alike_fma PRIVATE meshcoll_dependencies)
+    else()
+        target_include_directories(alike_plain PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+        target_link_libraries(alike_plain PRIVATE meshcoll_internal)
+    endif()
+endforeach()
+
 # Scripts -----------------------------------------------------------------------------------------
 
 set(script_env MESHCOLL_BUILD_DIR=${PROJECT_BINARY_DIR} MESHCOLL=${PROJECT_BINARY_DIR}/meshcoll)

@@ -51,6 +51,24 @@ typedef struct {
     double share;
 } place_t;
 
+/* The logarithm, as every processor has it: libm's has other last digits where multiply and add are one. m is within
+ * [sqrt(1/2), sqrt(2)], and log(m) = 2 atanh((m - 1) / (m + 1)). */
+static double logarithm(double x)
+{
+    enum { TERMS = 24 }; /* the last one is less than 1e-17 of the first */
+    static const double ln_2 = 0x1.62e42fefa39efp-1, root = 0x1.6a09e667f3bcdp-1;
+    int exponent;
+    double m = frexp(x, &exponent), sum = 0;
+    if (m < root) {
+        m *= 2;
+        exponent--;
+    }
+    const double t = (m - 1) / (m + 1);
+    for (int k = TERMS; k-- > 0;)
+        sum = sum * (t * t) + 1.0 / (2 * k + 1);
+    return exponent * ln_2 + 2 * t * sum;
+}
+
 /* A factor is about a way to move bytes, not about one byte more: sizes go by their logarithms. */
 static place_t place_of(const mc_link_t *link, double bytes)
 {
@@ -64,8 +82,8 @@ static place_t place_of(const mc_link_t *link, double bytes)
     while (point[i + 1].bytes <= bytes)
         i++;
     /* 0 where the two are neighbours as doubles */
-    const double span = log(point[i + 1].bytes / point[i].bytes);
-    return (place_t){i, span > 0 ? log(bytes / point[i].bytes) / span : 0};
+    const double span = logarithm(point[i + 1].bytes / point[i].bytes);
+    return (place_t){i, span > 0 ? logarithm(bytes / point[i].bytes) / span : 0};
 }
 
 static void find_factors(const mc_links_t *links, double bytes, mc_links_t *at)
