@@ -54,11 +54,10 @@ static bool replaces(const mc_ways_t *w, const double *a, bool earlier, const do
 
 static bool is_needed(const mc_ways_t *w, const mc_labels_t *l, mc_priced_group_t group, int32_t i)
 {
-    const mc_priced_step_t *const step = w->graph->step;
-    if (step[i].least_segments > l->segments)
+    if (mc_ways_needed(w, i) > l->segments)
         return false;
     for (int32_t k = group.first; k < group.first + group.n && !w->wants_all; k++)
-        if (k != i && step[k].least_segments == step[i].least_segments &&
+        if (k != i && mc_ways_needed(w, k) == mc_ways_needed(w, i) &&
             replaces(w, mc_label_step_load(w, l, k), k < i, mc_label_step_load(w, l, i)))
             return false;
     return true;
@@ -320,7 +319,7 @@ static int add_label(const mc_ways_t *w, mc_labels_t *l, int32_t node, mc_label_
     label.kinds = l->label[label.next].kinds;
     if (!is_within(w, l, node, &label))
         return MESHCOLL_OK;
-    label.needs = l->label[label.next].needs || w->graph->step[step].least_segments == l->segments;
+    label.needs = l->label[label.next].needs || mc_ways_needed(w, step) == l->segments;
     l->label[l->n++] = label;
     if (is_replaced(w, l, l->first[node]))
         l->n--;
@@ -372,14 +371,15 @@ int mc_labels_find(const mc_ways_t *w, mc_labels_t *l, int32_t most)
 
 /* Room -------------------------------------------------------------------------------------------- */
 
-int mc_ways_init(mc_ways_t *w, const mc_priced_t *graph, const mc_links_t *links, double bytes,
-                 uint32_t max_segments, bool wants_all)
+int mc_ways_init(mc_ways_t *w, const mc_priced_t *graph, const mc_links_t *links,
+                 const mc_planner_query_t *query, bool wants_all)
 {
     const size_t n_steps = (size_t)graph->n_steps, n_groups = (size_t)graph->n_groups;
     *w = (mc_ways_t){.graph = graph,
                      .kind = mc_load_kind(graph, links),
-                     .bytes = bytes,
-                     .max_segments = max_segments,
+                     .bytes = query->bytes,
+                     .max_segments = query->max_segments,
+                     .streams = query->stream != NULL,
                      .wants_all = wants_all};
     w->width = w->kind.n + w->kind.n_means;
     const size_t nodes = (size_t)w->kind.n_wires * (size_t)graph->n_nodes;
@@ -393,7 +393,7 @@ int mc_ways_init(mc_ways_t *w, const mc_priced_t *graph, const mc_links_t *links
         return mc_fail_memory("the planner's loads");
     }
     for (int32_t i = 0; i < graph->n_steps; i++)
-        w->wire[i] = mc_load_wire(&w->kind, graph, &graph->step[i], bytes);
+        w->wire[i] = mc_load_wire(&w->kind, graph, &graph->step[i], query->bytes);
     return MESHCOLL_OK;
 }
 

@@ -19,7 +19,7 @@ static const double MC_SLACK = 1e-9;
 /*
  * The one rule that cuts a search short: all states together have so many labels at most, each the same number. Those of
  * the least sum of what they cost themselves and what any strategy with them costs at least are kept. An allreduce, which
- * has most states, has 2427 labels a state in three dimensions and 404 in four; presets need no more than 61 and 199.
+ * has most states, has 2427 labels a state in three dimensions and 404 in four; of presets none needed more than 20 and 109.
  */
 enum { MC_MOST_LABELS = 1 << 19 };
 
@@ -49,6 +49,7 @@ typedef struct {
     int32_t width; /* of a load: parts and, behind them, means of these */
     double bytes;
     uint32_t max_segments;        /* more only where a step wants them */
+    bool streams;                 /* steps need segments */
     bool wants_all;               /* and not the best alone */
     int32_t *wire;                /* by step: the one it keeps busiest */
     double *group;                /* by group: the least of each part */
@@ -58,6 +59,10 @@ typedef struct {
     double offset[MC_MOST_MEANS]; /* that means begin with */
 } mc_ways_t;
 
+static inline uint32_t mc_ways_needed(const mc_ways_t *w, int32_t step)
+{
+    return w->streams ? w->graph->step[step].least_segments : 1;
+}
 static inline int32_t mc_label_step(uint64_t phase)
 {
     return (int32_t)(uint32_t)phase;
@@ -79,8 +84,8 @@ static inline double *mc_label_step_load(const mc_ways_t *w, const mc_labels_t *
     return l->step + (size_t)step * (size_t)w->width;
 }
 
-int mc_ways_init(mc_ways_t *w, const mc_priced_t *graph, const mc_links_t *links, double bytes,
-                 uint32_t max_segments, bool wants_all);
+int mc_ways_init(mc_ways_t *w, const mc_priced_t *graph, const mc_links_t *links,
+                 const mc_planner_query_t *query, bool wants_all);
 void mc_ways_free(mc_ways_t *w);
 int mc_labels_init(mc_labels_t *l, const mc_ways_t *w);
 void mc_labels_free(mc_labels_t *l);

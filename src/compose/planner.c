@@ -66,6 +66,35 @@ static int add_sides(mc_priced_t *graph, meshcoll_collective_t collective, const
     return status;
 }
 
+/* As the library runs it: in fewer segments where these only hide a fill (mc_strategy_segments). */
+static void join_segments(const mc_mesh_t *mesh, const mc_links_t *links,
+                          const mc_planner_query_t *query, mc_ranked_t *best)
+{
+    const mc_links_t at = mc_links_at(links, query->bytes);
+    const uint32_t needed =
+        mc_strategy_needed(&best->strategy, mesh, &at, query->root, query->bytes, query->stream);
+    const uint32_t enough =
+        mc_strategy_segments(&best->strategy, mesh, links, query->root, query->bytes, needed);
+    if (enough == best->strategy.segments)
+        return;
+    best->strategy.segments = enough;
+    best->seconds = mc_strategy_seconds(&best->strategy, mesh, links, query->root, query->bytes);
+}
+
+/* Those that cost more then go behind others. */
+static void join_all(const mc_mesh_t *mesh, const mc_links_t *links,
+                     const mc_planner_query_t *query, mc_ranked_t *ranked, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        join_segments(mesh, links, query, &ranked[i]);
+        const mc_ranked_t mine = ranked[i];
+        uint32_t place = i;
+        for (; place > 0 && ranked[place - 1].seconds > mine.seconds; place--)
+            ranked[place] = ranked[place - 1];
+        ranked[place] = mine;
+    }
+}
+
 /* The `most` cheapest of one side (0: all), and those of two; sorted. */
 static int find(meshcoll_collective_t collective, const mc_mesh_t *mesh, const mc_links_t *links,
                 const mc_planner_query_t *query, uint32_t most, mc_ranked_t **ranked, uint32_t *n,
@@ -74,8 +103,7 @@ static int find(meshcoll_collective_t collective, const mc_mesh_t *mesh, const m
     const mc_links_t at = mc_links_at(links, query->bytes);
     mc_priced_t graph;
     mc_ranked_t *list;
-    int status =
-        mc_priced_init(&graph, collective, mesh, &at, query->root, query->in_order, query->aligned);
+    int status = mc_priced_init(&graph, collective, mesh, &at, query);
     if (status)
         return status;
     status = mc_search(&graph, collective, &at, query, most, &list, n, considered);
@@ -104,6 +132,8 @@ int mc_planner_rank(meshcoll_collective_t collective, const mc_mesh_t *mesh,
     if (status)
         return status;
     *n = most && most < found ? most : found;
+    if (query->stream && mc_links_burst(links))
+        join_all(mesh, links, query, *ranked, *n);
     *considered = priced;
     return MESHCOLL_OK;
 }
@@ -122,5 +152,7 @@ int mc_planner_best(meshcoll_collective_t collective, const mc_mesh_t *mesh,
         return status;
     *best = ranked[0];
     free(ranked);
+    if (query->stream && mc_links_burst(links))
+        join_segments(mesh, links, query, best);
     return MESHCOLL_OK;
 }

@@ -198,8 +198,25 @@ static int32_t price_of(build_t *b, const mc_node_t *node, const mc_hop_t *hop, 
     price[p->n_prices] = (mc_price_t){0};
     const mc_phase_cost_t cost = cost_of(p, &ask[p->n_prices]);
     add_seconds(&price[p->n_prices], &cost, p);
+    price[p->n_prices].message = mc_pieces_message(&cost, b->links);
     *known = ++p->n_prices;
     return *known - 1;
+}
+
+/* Segments; dimensions on the line are all where the hop's are. */
+static uint32_t needed_by(const build_t *b, const mc_node_t *node, const mc_hop_t *hop,
+                          int32_t price, int32_t algorithm, mc_ratio_t share)
+{
+    const mc_priced_t *const p = b->p;
+    mc_placement_t state[MC_MAX_DIMS];
+    if (!p->stream)
+        return 1;
+    for (int32_t d = 0; d < b->mesh->ndims; d++)
+        state[d] = p->graph.from;
+    for (int32_t i = 0; i < p->graph.n; i++)
+        state[p->graph.dim[i]] = (mc_placement_t)node->at[i];
+    return mc_pieces_needed(p->stream, b->mesh, algorithm, hop->dims, state,
+                            p->price[price].message * mc_ratio_value(share) * p->bytes);
 }
 
 /* Index of the hop's group, or -1. */
@@ -227,7 +244,8 @@ static int32_t group_of(build_t *b, const mc_node_t *node, const mc_hop_t *hop)
             p->step = step;
         if (!step || price < 0)
             return -1;
-        step[p->n_steps++] = (mc_priced_step_t){price, {algorithm, hop->dims}, share, 1};
+        step[p->n_steps++] = (mc_priced_step_t){
+            price, {algorithm, hop->dims}, share, needed_by(b, node, hop, price, algorithm, share)};
     }
     *known = ++p->n_groups;
     return *known - 1;
@@ -285,22 +303,23 @@ static int32_t add_node(build_t *b, const mc_node_t *node)
 }
 
 int mc_priced_init(mc_priced_t *p, meshcoll_collective_t collective, const mc_mesh_t *mesh,
-                   const mc_links_t *links, int32_t root, bool in_order,
-                   const mc_numbering_t *aligned)
+                   const mc_links_t *links, const mc_planner_query_t *query)
 {
-    const mc_mesh_t led = mc_mesh_led_by(mesh, root);
-    *p = (mc_priced_t){.graph = mc_graph(collective, &led, in_order, aligned),
+    const mc_mesh_t led = mc_mesh_led_by(mesh, query->root);
+    *p = (mc_priced_t){.graph = mc_graph(collective, &led, query->in_order, query->aligned),
                        .mesh = mesh,
                        .links = links,
-                       .root = root};
+                       .stream = query->stream,
+                       .bytes = query->bytes,
+                       .root = query->root};
     build_t b = {.p = p,
                  .collective = collective,
                  .mesh = mesh,
                  .links = links,
                  /* an alltoall that gathers has other shares, which follow from who is in use */
                  .by_crowd = collective == MESHCOLL_ALLTOALL || ranks_share_ports(mesh, links),
-                 .by_lines = ranks_share_cores(links),
-                 .root = root};
+                 .by_lines = ranks_share_cores(links) || query->stream,
+                 .root = query->root};
     find_wires(p, links);
     const mc_node_t start = mc_graph_start(&p->graph);
     const int32_t n = p->graph.n;

@@ -1,11 +1,12 @@
 /*
  * The graph of placements in arrays, with a price on every hop; for the search. It depends on mesh,
- * links and root, not on the bytes.
+ * links and root; on the bytes only in what streams.
  */
 #ifndef MC_COMPOSE_PRICED_H
 #define MC_COMPOSE_PRICED_H
 
 #include "compose/paths.h"
+#include "compose/query.h"
 
 /* Bytes over a wire through which bursts pass, for a vector of one: seconds of a segment at full rate, once and
  * as it keeps the wire busy; what a port carries of it; and what of busy is the ranks' own time too. The same of its
@@ -17,6 +18,7 @@ typedef struct {
 /* An algorithm along certain dimensions with the whole vector; a share is a factor on the bytes. */
 typedef struct {
     double fixed, per_byte; /* seconds of a segment */
+    double message;         /* of those between boxes the mean, in one segment (pieces.h) */
     /* seconds that it keeps something busy: by wire, behind them the ranks themselves (mc_busy_t) */
     double busy_fixed[MC_MAX_DIMS + 1], busy_per_byte[MC_MAX_DIMS + 1];
     mc_shaped_t shaped[MC_MAX_DIMS]; /* by wire: apart from all of the above */
@@ -76,12 +78,13 @@ typedef struct {
     const mc_links_t *links;
     int32_t root;
     mc_walks_t *walks;
+    const mc_stream_t *stream; /* NULL: as priced */
+    double bytes;              /* of the vector, for what streams */
 } mc_priced_t;
 
-/* `mesh` and `links` stay the caller's, and stay. */
+/* `mesh`, `links` and the query stay the caller's, and stay. */
 int mc_priced_init(mc_priced_t *p, meshcoll_collective_t collective, const mc_mesh_t *mesh,
-                   const mc_links_t *links, int32_t root, bool in_order,
-                   const mc_numbering_t *aligned);
+                   const mc_links_t *links, const mc_planner_query_t *query);
 void mc_priced_free(mc_priced_t *p);
 
 /* The terms of a step's exact cost: how many, and *term; or -1, where there is no memory for them. They stay where they are

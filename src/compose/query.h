@@ -3,6 +3,7 @@
 #define MC_COMPOSE_QUERY_H
 
 #include "compose/numbering.h"
+#include "compose/pieces.h"
 #include "compose/strategy.h"
 
 /* Powers of two up to this are tried as numbers of segments. */
@@ -15,7 +16,9 @@ typedef struct {
     uint32_t most;
     bool in_order;                 /* only strategies that reduce in the order of ranks */
     const mc_numbering_t *aligned; /* only those that add up by the aligned tree; NULL: any */
-    bool one_side;                 /* leaves those of two sides out */
+    const mc_stream_t
+        *stream;   /* as the library runs it: with the segments that it needs; NULL: as priced */
+    bool one_side; /* leaves those of two sides out */
 } mc_planner_query_t;
 typedef struct {
     mc_strategy_t strategy;

@@ -273,7 +273,7 @@ static void explore(search_t *s, int32_t node, int32_t n_phases);
 static void explore_step(search_t *s, int32_t h, int32_t step, int32_t n_phases)
 {
     const int32_t next = s->graph->hop[h].next;
-    const uint32_t needed = s->graph->step[step].least_segments;
+    const uint32_t needed = mc_ways_needed(&s->ways, step);
     for (int32_t c = 0; c < s->n_cuts && s->limit < INFINITY; c++) {
         const double *const by = mc_label_step_load(&s->ways, &s->labels[c], step);
         const double *const load = load_at(s, n_phases, c);
@@ -360,20 +360,23 @@ static int hand_out(const search_t *s, meshcoll_collective_t collective, mc_rank
 }
 
 /* As many as are asked for, and as many as a step needs. */
-static int32_t count_cuts(const mc_priced_t *graph, uint32_t max_segments)
+static void count_cuts(search_t *s)
 {
-    int32_t n = 1;
-    uint32_t most = max_segments;
-    for (int32_t i = 0; i < graph->n_steps; i++)
-        most = graph->step[i].least_segments > most ? graph->step[i].least_segments : most;
-    while (n < MOST_CUTS && segments_of(n) <= most)
-        n++;
-    return n;
+    uint32_t most = s->ways.max_segments;
+    for (int32_t i = 0; i < s->graph->n_steps; i++) {
+        const uint32_t needed = mc_ways_needed(&s->ways, i);
+        most = needed > most ? needed : most;
+    }
+    for (s->n_cuts = 1; s->n_cuts < MOST_CUTS && segments_of(s->n_cuts) <= most;)
+        s->n_cuts++;
 }
 
-static void prepare(search_t *s, uint32_t max_segments, uint32_t most)
+static void prepare(search_t *s, const mc_planner_query_t *query, uint32_t most)
 {
-    s->status = mc_ways_init(&s->ways, s->graph, s->links, s->bytes, max_segments, most != 1);
+    s->status = mc_ways_init(&s->ways, s->graph, s->links, query, most != 1);
+    if (s->status)
+        return;
+    count_cuts(s);
     for (int32_t c = 0; c < (most == 1 ? 1 : s->n_cuts) && !s->status; c++)
         s->status = mc_labels_init(&s->labels[c], &s->ways);
 }
@@ -396,12 +399,11 @@ int mc_search(mc_priced_t *graph, meshcoll_collective_t collective, const mc_lin
                   .bursts = mc_links_burst(links),
                   .left = *links,
                   .bytes = query->bytes,
-                  .n_cuts = count_cuts(graph, query->max_segments),
                   .most = 1,
                   .limit = INFINITY,
                   .needed = {1}};
     s.exact[0] = (mc_phase_cost_t){mc_cost_zero(), mc_cost_zero()};
-    prepare(&s, query->max_segments, most);
+    prepare(&s, query, most);
     if (!s.status && most == 1)
         find_best(&s);
     else if (!s.status)

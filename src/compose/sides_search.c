@@ -3,6 +3,7 @@
 #include "compose/bound.h"
 #include "compose/search.h"
 #include "compose/sides.h"
+#include "compose/strategy_cost.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -157,15 +158,21 @@ static void flows_of(pairing_t *p, const side_t *a, const side_t *b, mc_flow_t f
 }
 
 /* The cheapest number of segments, and its seconds; INFINITY where none can be worth it. */
-static double best_segments(const pairing_t *p, const mc_flow_t flow[2], uint32_t *segments)
+static double best_segments(const pairing_t *p, const mc_strategy_t *pair, const mc_flow_t flow[2],
+                            uint32_t *segments)
 {
-    const double limit = p->query->most == 1 ? p->limit : INFINITY;
+    const mc_planner_query_t *const query = p->query;
+    const double limit = query->most == 1 ? p->limit : INFINITY;
+    const uint32_t needed = query->stream ? mc_strategy_needed(pair, p->mesh, p->links, query->root,
+                                                               query->bytes, query->stream)
+                                          : 1;
+    const uint32_t most = needed > query->max_segments ? needed : query->max_segments;
     double best = INFINITY;
-    for (uint32_t k = 2; k <= p->query->max_segments && k <= MC_MOST_SEGMENTS; k *= 2) {
-        const double least = mc_flows_least(&flow[0], &flow[1], k, p->query->bytes);
+    for (uint32_t k = needed > 2 ? needed : 2; k <= most && k <= MC_MOST_SEGMENTS; k *= 2) {
+        const double least = mc_flows_least(&flow[0], &flow[1], k, query->bytes);
         if (least >= best || least > limit)
             continue;
-        const double seconds = mc_flows_seconds(&flow[0], &flow[1], k, p->query->bytes);
+        const double seconds = mc_flows_seconds(&flow[0], &flow[1], k, query->bytes);
         if (seconds < best) {
             best = seconds;
             *segments = k;
@@ -186,7 +193,7 @@ static void try_pair(pairing_t *p, const side_t *a, const side_t *b)
         return;
     if (mc_flows_every(&flow[0], &flow[1], p->query->bytes / 2, &own).busiest < 0)
         p->many_messages = true;
-    pair.seconds = best_segments(p, flow, &pair.strategy.segments);
+    pair.seconds = best_segments(p, &pair.strategy, flow, &pair.strategy.segments);
     if (pair.seconds < INFINITY && !is_found(p, &pair.strategy))
         p->found[p->n_found++] = pair;
 }
@@ -231,6 +238,7 @@ static int try_cheapest(pairing_t *p, double part)
     uint32_t n, considered;
     one.bytes *= part;
     one.max_segments = 1;
+    one.stream = NULL;
     for (int32_t d = 0; d < links.ndims; d++)
         links.dim[d].burst *= part;
     const int status =

@@ -56,7 +56,7 @@ static bool share_a_burst(const mc_cost_t *busy, const mc_links_t *links)
 }
 
 uint32_t mc_strategy_segments(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
-                              const mc_links_t *links, int32_t root, double n)
+                              const mc_links_t *links, int32_t root, double n, uint32_t needed)
 {
     uint32_t found = strategy->segments;
     double least = INFINITY;
@@ -67,7 +67,7 @@ uint32_t mc_strategy_segments(const mc_strategy_t *strategy, const mc_mesh_t *me
     if (share_a_burst(&sum.busy, &at))
         return found;
     const mc_links_t left = mc_links_carrying(&at, &sum.busy, n);
-    for (uint32_t k = 1; k <= strategy->segments; k *= 2) {
+    for (uint32_t k = needed; k <= strategy->segments; k *= 2) {
         const double seconds =
             mc_phase_cost_seconds(&sum, &left, k, n) - mc_phase_cost_saved(&sum, &at, &left, n / k);
         if (seconds < least) {
@@ -76,4 +76,21 @@ uint32_t mc_strategy_segments(const mc_strategy_t *strategy, const mc_mesh_t *me
         }
     }
     return found;
+}
+
+uint32_t mc_strategy_needed(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
+                            const mc_links_t *links, int32_t root, double n,
+                            const mc_stream_t *stream)
+{
+    uint32_t most = 1;
+    for (int32_t i = 0; i < strategy->n_phases; i++) {
+        const mc_phase_t *const phase = &strategy->phase[i];
+        const mc_phase_cost_t cost = mc_strategy_phase_cost(strategy, mesh, links, root, i);
+        mc_placement_t state[MC_MAX_DIMS];
+        mc_strategy_state(strategy, mesh, i, state);
+        const uint32_t needed = mc_pieces_needed(stream, mesh, phase->algorithm, phase->dims, state,
+                                                 mc_pieces_message(&cost, links) * n);
+        most = needed > most ? needed : most;
+    }
+    return most;
 }

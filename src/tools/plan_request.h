@@ -15,9 +15,21 @@ typedef struct {
     const mc_strategy_t *strategy; /* only this one is priced; NULL: all */
     bool in_order;                 /* only strategies that reduce in the order of ranks */
     bool phases, json;
-    bool reproducible; /* only what adds up by the aligned tree over `numbering` */
+    mc_stream_t stream; /* as mc_plan_stream says */
+    bool reproducible;  /* only what adds up by the aligned tree over `numbering` */
     mc_numbering_t numbering;
 } mc_plan_request_t;
+
+/* As the library runs it over the innermost wire that says how much may be on the way, as one does over which
+ * sends stream. */
+static inline mc_stream_t mc_plan_stream(const mc_mesh_t *mesh, const mc_links_t *links)
+{
+    int32_t wire = links->ndims - 1;
+    while (wire >= 0 && (links->dim[wire].pulled || links->dim[wire].window == 0))
+        wire--;
+    return (mc_stream_t){.wire = wire,
+                         .window = wire < 0 ? 0 : (size_t)mc_links_window(links, mesh, wire)};
+}
 
 static inline mc_planner_query_t mc_plan_query(const mc_plan_request_t *r, double bytes)
 {
@@ -26,6 +38,7 @@ static inline mc_planner_query_t mc_plan_query(const mc_plan_request_t *r, doubl
                                 .max_segments = (uint32_t)r->max_segments,
                                 .most = (uint32_t)r->top,
                                 .in_order = r->in_order,
+                                .stream = &r->stream,
                                 .aligned = r->reproducible ? &r->numbering : NULL};
 }
 

@@ -4,6 +4,8 @@
 
 #include <criterion/criterion.h>
 
+#include <stdlib.h>
+
 typedef struct {
     mc_mesh_t mesh;
     mc_links_t links;
@@ -83,7 +85,7 @@ Test(choice, shaped_wires_want_fewer_segments)
         cr_assert_eq(mc_strategy_parse("gather:star(gpu) gather:mst(box) segments=16",
                                        MESHCOLL_GATHER, &at.mesh, &s),
                      MESHCOLL_OK);
-        const uint32_t enough = mc_strategy_segments(&s, &at.mesh, &at.links, 0, 1 << 18);
+        const uint32_t enough = mc_strategy_segments(&s, &at.mesh, &at.links, 0, 1 << 18, 1);
         cr_expect_eq(enough, wanted[i], "%s: %u segments", links[i], enough);
         const mc_memory_t *const chosen =
             choose(&at, &(mc_wish_t){.collective = MESHCOLL_GATHER, .bytes = 1 << 18, .wire = -1});
@@ -108,7 +110,7 @@ Test(choice, dimensions_of_one_shaped_wire_keep_their_segments)
         mc_strategy_parse("scatter:mst(rack) scatter:mst(box) scatter:star(gpu) segments=64",
                           MESHCOLL_SCATTER, &at.mesh, &s),
         MESHCOLL_OK);
-    cr_expect_eq(mc_strategy_segments(&s, &at.mesh, &at.links, 0, 8 << 20), 64);
+    cr_expect_eq(mc_strategy_segments(&s, &at.mesh, &at.links, 0, 8 << 20, 1), 64);
 }
 
 /* The one that was not asked for longest goes, whatever buckets they share. */
@@ -252,6 +254,27 @@ static double largest_message(const place_t *at, const mc_memory_t *m, double by
     return most;
 }
 
+/* Ranks of one box that send to other boxes, or get from them, at most. */
+static int32_t crowd_of(const place_t *at, const mc_memory_t *m)
+{
+    const int32_t inside = mc_mesh_stride(&at->mesh, 0);
+    int32_t most = 0;
+    for (int32_t box = 0; box < at->mesh.size / inside; box++) {
+        int32_t crowd = 0;
+        for (int32_t r = box * inside; r < (box + 1) * inside; r++) {
+            mc_plan_t *plan;
+            bool leaves = false;
+            cr_assert_eq(mc_strategy_plan(&m->best.strategy, &at->mesh, r, 0, &plan), MESHCOLL_OK);
+            for (uint32_t t = 0; t < plan->n_steps; t++)
+                leaves = leaves || (plan->step[t].peer >= 0 && plan->step[t].peer / inside != box);
+            mc_plan_free(plan);
+            crowd += leaves;
+        }
+        most = crowd > most ? crowd : most;
+    }
+    return most;
+}
+
 /* Of what goes from several to one, or from one to several, two messages fit in what may be on the way, and no four. */
 Test(choice, cuts_what_credits_pace_no_finer_than_they_need)
 {
@@ -266,8 +289,43 @@ Test(choice, cuts_what_credits_pace_no_finer_than_they_need)
                                                                 .wire = 0,
                                                                 .window = MC_LINK_WINDOW});
         const double message = largest_message(&at, cut, (double)bytes);
-        cr_expect_leq(message, mc_hold_credited(MC_LINK_WINDOW, 1));
-        cr_expect_gt(2 * message, mc_hold_credited(MC_LINK_WINDOW, 1));
+        const double most = (double)mc_hold_credited(MC_LINK_WINDOW, crowd_of(&at, cut));
+        cr_expect_leq(message, most);
+        cr_expect_gt(2 * message, most);
+    }
+}
+
+/* What is chosen is the cheapest of what would run, each in the segments that it needs: none of those that are cheaper
+ * in fewer segments is cheaper in its own. */
+Test(choice, ranks_in_the_segments_that_run)
+{
+    static const char *const meshes[] = {"box=4,gpu=4", "box=3,gpu=2", "box=8"};
+    const uint64_t bytes = 8 << 20;
+    for (size_t i = 0; i < MC_COUNT(meshes) * MESHCOLL_COLLECTIVES; i++) {
+        place_t at;
+        mc_ranked_t *ranked;
+        uint32_t n, considered;
+        const meshcoll_collective_t which = (meshcoll_collective_t)(i % MESHCOLL_COLLECTIVES);
+        const mc_stream_t stream = {.wire = 0, .window = MC_LINK_WINDOW};
+        begin_on(&at, meshes[i / MESHCOLL_COLLECTIVES]);
+        const mc_memory_t *const m = choose(
+            &at,
+            &(mc_wish_t){.collective = which, .bytes = bytes, .wire = 0, .window = MC_LINK_WINDOW});
+        const mc_planner_query_t query = {.bytes = (double)bytes, .max_segments = MC_MAX_SEGMENTS};
+        cr_assert_eq(mc_planner_rank(which, &at.mesh, &at.links, &query, &ranked, &n, &considered),
+                     MESHCOLL_OK);
+        for (uint32_t k = 0; k < n && k < 5000; k++) {
+            mc_strategy_t *const s = &ranked[k].strategy;
+            const uint32_t needed =
+                mc_strategy_needed(s, &at.mesh, &at.links, 0, (double)bytes, &stream);
+            s->segments = s->segments > needed ? s->segments : needed;
+            cr_expect_leq(m->best.seconds,
+                          mc_strategy_seconds(s, &at.mesh, &at.links, 0, (double)bytes));
+        }
+        cr_expect_geq(
+            m->best.strategy.segments,
+            mc_strategy_needed(&m->best.strategy, &at.mesh, &at.links, 0, (double)bytes, &stream));
+        free(ranked);
     }
 }
 

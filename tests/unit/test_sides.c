@@ -175,8 +175,8 @@ Test(sides, all_candidates_are_proved)
             uint32_t n;
             mc_priced_t graph;
             const meshcoll_collective_t collective = (meshcoll_collective_t)c;
-            const int32_t root = mc_moves[c].rooted ? 5 : 0;
-            cr_assert_eq(mc_priced_init(&graph, collective, &at.mesh, &at.links, root, false, NULL),
+            const mc_planner_query_t from = {.root = mc_moves[c].rooted ? 5 : 0};
+            cr_assert_eq(mc_priced_init(&graph, collective, &at.mesh, &at.links, &from),
                          MESHCOLL_OK);
             cr_assert_eq(mc_sides_search(&graph, collective, &at.mesh, &at.links, &query, &nothing,
                                          &pair, &n),

@@ -1,7 +1,5 @@
 #include "runtime/choose/choice.h"
 
-#include "runtime/execute/hold.h"
-
 #include <string.h>
 
 /* All are forgotten: this happens rarely, and leaves no holes. */
@@ -116,114 +114,34 @@ static int plan_line(const mc_mesh_t *mesh, const mc_links_t *links, const mc_wi
     mc_mesh_t line = {.ndims = 1, .size = mesh->size, .dim = {mesh->dim[0]}};
     const mc_links_t its = {.ndims = 1, .dim = {links->dim[0]}};
     line.dim[0].extent = mesh->size;
-    const int status = mc_planner_best(wish->collective, &line, &its, query, best);
-    for (int32_t i = 0; !status && i < best->strategy.n_phases; i++)
+    mc_planner_query_t straight = *query;
+    straight.stream = NULL;
+    const int status = mc_planner_best(wish->collective, &line, &its, &straight, best);
+    if (status)
+        return status;
+    for (int32_t i = 0; i < best->strategy.n_phases; i++)
         best->strategy.phase[i].dims = (mc_dims_t){0, mesh->ndims};
-    return status;
+    const uint32_t needed =
+        mc_strategy_needed(&best->strategy, mesh, links, wish->root, query->bytes, query->stream);
+    if (best->strategy.segments < needed)
+        best->strategy.segments = needed;
+    price(mesh, links, wish, best);
+    return MESHCOLL_OK;
 }
 
 /* The planner's cheapest. */
 static int plan_best(const mc_mesh_t *mesh, const mc_links_t *links, const mc_wish_t *wish,
                      mc_ranked_t *best)
 {
+    const mc_stream_t stream = {wish->wire, wish->beside, wish->window};
     const mc_planner_query_t query = {.root = wish->root,
                                       .bytes = (double)wish->bytes,
                                       .max_segments = MC_MAX_SEGMENTS,
                                       .in_order = wish->in_order,
-                                      .aligned = wish->aligned};
+                                      .aligned = wish->aligned,
+                                      .stream = &stream};
     return wish->one_line ? plan_line(mesh, links, wish, &query, best)
                           : mc_planner_best(wish->collective, mesh, links, &query, best);
-}
-
-/* Bytes of a message of the phase between boxes, in the mean and in one segment; 0: none go there. */
-static double message_bytes(const mc_mesh_t *mesh, const mc_links_t *links, const mc_wish_t *wish,
-                            const mc_strategy_t *s, int32_t phase)
-{
-    const mc_phase_cost_t cost = mc_strategy_phase_cost(s, mesh, links, wish->root, phase);
-    double most = 0;
-    for (int32_t d = 0; d < mesh->ndims; d++) {
-        const mc_term_t *const once = &cost.once.dim[d];
-        const double volume = mc_ratio_value(once->volume) * (double)wish->bytes;
-        if (!links->dim[d].pulled && once->messages > 0 && volume / once->messages > most)
-            most = volume / once->messages;
-    }
-    return most;
-}
-
-/* Does one rank send to several that it does not hear from, or several to one (runtime/execute/credit.h)? */
-static bool has_credits(const mc_mesh_t *mesh, const mc_phase_t *phase)
-{
-    const int32_t len = mc_dims_extent(mesh, phase->dims);
-    return mc_algorithm_senders(phase->algorithm, len) > 1 ||
-           mc_algorithm_receivers(phase->algorithm, len) > 1;
-}
-
-/* By how much the largest of a phase's messages is above their mean: where a tree hands on slices, each of its rounds
- * moves half of them, the first one in one message. */
-static double largest_over_mean(const mc_mesh_t *mesh, const mc_wish_t *wish,
-                                const mc_phase_t *phase)
-{
-    int32_t boxes = 1;
-    for (int32_t d = phase->dims.first; d < phase->dims.first + phase->dims.count; d++)
-        boxes *= d <= wish->wire ? mesh->dim[d].extent : 1;
-    const int32_t senders = mc_algorithm_senders(phase->algorithm, boxes),
-                  receivers = mc_algorithm_receivers(phase->algorithm, boxes),
-                  rounds = senders > receivers ? senders : receivers;
-    return mc_algorithms[phase->algorithm].slices && rounds > 1 ? (boxes - 1.0) / rounds : 1;
-}
-
-/* Does a rank hear from the next of a chain what has come there, of so many bytes? */
-static bool is_chain(const mc_mesh_t *mesh, const mc_wish_t *wish, const mc_phase_t *phase,
-                     double bytes)
-{
-    return bytes > (double)wish->window &&
-           mc_algorithm_passes_on(phase->algorithm, mc_dims_extent(mesh, phase->dims));
-}
-
-/* Largest message of a phase in which ranks' sends are paced, as the executor has it of the plan; 0: they are not.
- * `bytes`: what it is in one segment. */
-static size_t piece_of(const mc_mesh_t *mesh, const mc_wish_t *wish, const mc_strategy_t *s,
-                       int32_t phase, double bytes)
-{
-    const mc_phase_t *const p = &s->phase[phase];
-    mc_placement_t state[MC_MAX_DIMS];
-    mc_strategy_state(s, mesh, phase, state);
-    const unsigned single = mc_algorithm_single(p->algorithm, mesh, p->dims);
-    const int32_t crowd =
-        mc_mesh_crowd(mesh, wish->wire, mc_placements_rooted(mesh, state) | single) *
-        (wish->beside > 0 ? wish->beside : 1);
-    const bool all_send = !mc_moves[mc_algorithms[p->algorithm].collective].rooted;
-    if (all_send || is_chain(mesh, wish, p, bytes))
-        return mc_hold_piece(wish->window, crowd);
-    return has_credits(mesh, p) ? mc_hold_credited(wish->window, crowd) : 0;
-}
-
-static void join_segments(const mc_mesh_t *mesh, const mc_links_t *links, const mc_wish_t *wish,
-                          mc_ranked_t *best)
-{
-    mc_strategy_t *const s = &best->strategy;
-    const uint32_t enough = mc_strategy_segments(s, mesh, links, wish->root, (double)wish->bytes);
-    if (enough == s->segments)
-        return;
-    s->segments = enough;
-    price(mesh, links, wish, best);
-}
-
-/* What ranks send at once goes in pieces that can be held back, where nobody else holds them. */
-static void cut_paced(const mc_mesh_t *mesh, const mc_links_t *links, const mc_wish_t *wish,
-                      mc_ranked_t *best)
-{
-    mc_strategy_t *const s = &best->strategy;
-    if (wish->wire < 0)
-        return;
-    for (int32_t i = 0; i < s->n_phases; i++) {
-        const double bytes =
-            message_bytes(mesh, links, wish, s, i) * largest_over_mean(mesh, wish, &s->phase[i]);
-        const double piece = (double)piece_of(mesh, wish, s, i, bytes);
-        while (piece > 0 && bytes / s->segments > piece && 2 * s->segments <= MC_MAX_PIECES)
-            s->segments *= 2;
-    }
-    price(mesh, links, wish, best);
 }
 
 /* Where the ranks stand in another order, the mesh's inner lines do not join neighbours. */
@@ -277,12 +195,7 @@ static int choose_anew(const mc_choice_t *choice, const mc_mesh_t *mesh, const m
         price(mesh, links, wish, best);
         return check_order(mesh, links, wish, &best->strategy);
     }
-    const int status = plan_best(mesh, links, wish, best);
-    if (!status) {
-        join_segments(mesh, links, wish, best);
-        cut_paced(mesh, links, wish, best);
-    }
-    return status;
+    return plan_best(mesh, links, wish, best);
 }
 
 /* A text is parsed at each call; it is not remembered. */

@@ -32,9 +32,6 @@ typedef struct {
 
 /* How far the planner cuts a vector; it prices each power of two up to this. */
 enum { MC_MAX_SEGMENTS = 256 };
-/* And how far it is cut after that where messages are held back as a whole: 64 MiB into pieces of 32 KiB. */
-enum { MC_MAX_PIECES = 8 * MC_MAX_SEGMENTS };
-
 /* Takes over the strategies of the environment. */
 int mc_choice_init(mc_choice_t *choice, const mc_settings_t *settings, const mc_mesh_t *mesh);
 int mc_choice_force(mc_choice_t *choice, meshcoll_collective_t collective, const char *strategy,
