@@ -41,10 +41,10 @@ typedef struct {
 } choice_case_t;
 
 static const choice_case_t cases[] = {
-    {"box=4,gpu=8", 1e-3},
-    {"x=32,y=32,z=32", 1e-3},
-    {"a=4,b=4,c=4,d=4", 20e-3},
-    {"a=16,b=2,c=8,d=4", 20e-3},
+    {"box=4,gpu=8", 2e-3},
+    {"x=32,y=32,z=32", 20e-3},
+    {"a=4,b=4,c=4,d=4", 200e-3},
+    {"a=16,b=2,c=8,d=4", 200e-3},
 };
 
 typedef struct {
@@ -235,8 +235,8 @@ int choice_run(int repetitions, bool *met)
     *met = true;
     printf(
         "\nchoices from cold, and plans of what is chosen: the slowest of %zu sizes and two roots, "
-        "CPU time, medians of %d;\ntargets of a choice: below 1000 us in up to 3 dimensions, 20000 "
-        "us in 4\n",
+        "CPU time, medians of %d;\ntargets of a choice: below 2 ms in 2 dimensions, 20 ms in 3, "
+        "200 ms in 4\n",
         MC_COUNT(sizes), turns);
     printf("%-18s %-10s %-15s %10s %10s %8s\n", "mesh", "links", "collective", "choice us",
            "plan us", "steps");

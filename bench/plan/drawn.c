@@ -93,9 +93,9 @@ typedef struct {
 } drawn_case_t;
 
 static const drawn_case_t cases[] = {
-    {"x=32,y=32,z=32", 240, 1e-3},
-    {"a=16,b=16,c=16,d=16", 60, 20e-3},
-    {"a=16,b=2,c=8,d=4", 60, 20e-3},
+    {"x=32,y=32,z=32", 240, 20e-3},
+    {"a=16,b=16,c=16,d=16", 60, 200e-3},
+    {"a=16,b=2,c=8,d=4", 60, 200e-3},
 };
 static const double sizes[] = {8, 1024, 65536, 1e6, 8388608, 1073741824};
 
