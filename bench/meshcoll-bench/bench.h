@@ -3,7 +3,7 @@
 #define BENCH_BENCH_H
 
 #include "common/gate.h"
-#include "compose/planner.h"
+#include "compose/planner/planner.h"
 #include "mesh/link.h"
 
 #include <mpi.h>

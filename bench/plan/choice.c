@@ -1,6 +1,6 @@
 #include "choice.h"
 
-#include "compose/planner.h"
+#include "compose/planner/planner.h"
 #include "runtime/choose/choice.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 #include "drawn.h"
 
-#include "compose/planner.h"
-#include "compose/registry.h"
+#include "compose/algorithms/registry.h"
+#include "compose/planner/planner.h"
 #include "runtime/choose/choice.h"
 
 #include <stdio.h>

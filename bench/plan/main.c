@@ -7,7 +7,7 @@
 #include "drawn.h"
 #include "heap.h"
 
-#include "compose/strategy.h"
+#include "compose/strategy/strategy.h"
 #include "runtime/execute/executor.h"
 
 #include <getopt.h>

@@ -1,5 +1,5 @@
 /* The ranking for one size, and the terms of each phase. */
-#include "compose/sides.h"
+#include "compose/price/sides.h"
 #include "tools/plan_request.h"
 
 #include <inttypes.h>

@@ -3,7 +3,7 @@
 #define MC_TOOLS_SHOW_H
 
 #include "base/table.h"
-#include "compose/planner.h"
+#include "compose/planner/planner.h"
 #include "tools/tool.h"
 
 enum { MC_NUMBER_TEXT = 64, MC_TERM_TEXT = 128 };

@@ -2,7 +2,7 @@
 #ifndef MC_TOOLS_TOOL_H
 #define MC_TOOLS_TOOL_H
 
-#include "compose/strategy.h"
+#include "compose/strategy/strategy.h"
 #include "plan/world.h"
 
 #include <jansson.h>

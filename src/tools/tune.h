@@ -2,7 +2,7 @@
 #ifndef MC_TOOLS_TUNE_H
 #define MC_TOOLS_TUNE_H
 
-#include "compose/registry.h"
+#include "compose/algorithms/registry.h"
 #include "runtime/create/tuned.h"
 #include "tools/tool.h"
 #include "tools/tune_fit.h"

@@ -4,8 +4,8 @@
  */
 #include "tools/tune_fit.h"
 
-#include "compose/planner.h"
-#include "compose/registry.h"
+#include "compose/algorithms/registry.h"
+#include "compose/planner/planner.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* From what was seen to alpha, gap, beta, gamma and ports. */
 #include "tools/tune.h"
 
-#include "compose/planner.h"
+#include "compose/planner/planner.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 
 #include <meshcoll/meshcoll.h>
 
-#include "compose/placement.h"
+#include "compose/algorithms/placement.h"
 #include "tools/tune_batch.h"
 #include "tools/tune_fit.h"
 

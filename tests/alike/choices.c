@@ -1,7 +1,7 @@
 /* Prints what the planner chooses on links drawn at random, with all digits of what it costs: for tests/cli/test_alike.sh,
  * which compares what this prints from code for different processors. */
-#include "compose/planner.h"
-#include "compose/registry.h"
+#include "compose/algorithms/registry.h"
+#include "compose/planner/planner.h"
 
 #include "support/random.h"
 

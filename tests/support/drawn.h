@@ -3,7 +3,7 @@
 #ifndef MC_TEST_DRAWN_H
 #define MC_TEST_DRAWN_H
 
-#include "compose/strategy.h"
+#include "compose/strategy/strategy.h"
 #include "support/case.h"
 #include "support/random.h"
 #include "support/strategies.h"

@@ -2,7 +2,7 @@
 #ifndef MC_TESTS_SUPPORT_PLACES_H
 #define MC_TESTS_SUPPORT_PLACES_H
 
-#include "compose/planner.h"
+#include "compose/planner/planner.h"
 #include "mesh/link.h"
 
 #include <criterion/criterion.h>

@@ -2,7 +2,7 @@
 #ifndef MC_TESTS_SUPPORT_PLANS_H
 #define MC_TESTS_SUPPORT_PLANS_H
 
-#include "compose/strategy.h"
+#include "compose/strategy/strategy.h"
 #include "plan/world.h"
 
 #include <criterion/criterion.h>

@@ -1,6 +1,6 @@
 #include "support/strategies.h"
 
-#include "compose/strategy.h"
+#include "compose/strategy/strategy.h"
 
 #include <stdlib.h>
 #include <string.h>

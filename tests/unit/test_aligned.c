@@ -2,7 +2,7 @@
  * The aligned tree: which algorithms and strategies put brackets round a sum as it does, proved by the
  * symbolic machine, which sees nothing of the arithmetic that the claims are made by.
  */
-#include "compose/planner.h"
+#include "compose/planner/planner.h"
 #include "mesh/aligned.h"
 #include "plan/verify.h"
 #include "support/plans.h"

@@ -2,7 +2,7 @@
  * One strategy gives all ranks the same bits, whatever is added: sums that round, minima and maxima of
  * values that do not commute (NaN, signed zeros).
  */
-#include "compose/strategy.h"
+#include "compose/strategy/strategy.h"
 #include "mesh/aligned.h"
 #include "runtime/create/inproc.h"
 #include "runtime/element/datatype.h"

@@ -1,5 +1,5 @@
 /* Costs of the 1D algorithms against REFERENCE §2, coefficient by coefficient. */
-#include "compose/registry.h"
+#include "compose/algorithms/registry.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

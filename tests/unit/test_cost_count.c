@@ -1,5 +1,5 @@
 /* Costs that are not walked message by message, against a count of every message of every round. */
-#include "compose/registry.h"
+#include "compose/algorithms/registry.h"
 #include "mst/mst.h"
 
 #include <criterion/criterion.h>

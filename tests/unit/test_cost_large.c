@@ -1,5 +1,5 @@
 /* Costs on meshes of up to MC_MESH_RANKS ranks: they take no time that grows with these, and do not overflow. */
-#include "compose/planner.h"
+#include "compose/planner/planner.h"
 
 #include "support/large_meshes.h"
 #include "support/places.h"

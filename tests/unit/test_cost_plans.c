@@ -1,5 +1,5 @@
 /* Prices against the plans that they are of: time steps, and what passes a box's NIC. */
-#include "compose/planner.h"
+#include "compose/planner/planner.h"
 
 #include "direct/direct.h"
 #include "doubling/doubling.h"

@@ -1,6 +1,6 @@
 /* Two edge-disjoint spanning trees: whose links they use, what they cost, and where the planner takes them. */
-#include "compose/planner.h"
-#include "compose/registry.h"
+#include "compose/algorithms/registry.h"
+#include "compose/planner/planner.h"
 #include "plan/verify.h"
 
 #include "support/places.h"

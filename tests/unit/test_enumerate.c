@@ -1,4 +1,4 @@
-#include "compose/strategy.h"
+#include "compose/strategy/strategy.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

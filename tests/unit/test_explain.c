@@ -1,4 +1,4 @@
-#include "compose/strategy.h"
+#include "compose/strategy/strategy.h"
 #include "plan/explain.h"
 
 #include <criterion/criterion.h>

@@ -1,7 +1,7 @@
 /* Prices on the links with the largest and the smallest numbers there may be, on meshes of all sizes, for up to 2^63 bytes:
  * all are numbers, and the planner finds one. */
-#include "compose/planner.h"
-#include "compose/registry.h"
+#include "compose/algorithms/registry.h"
+#include "compose/planner/planner.h"
 #include "mesh/link_fields.h"
 
 #include "support/large_meshes.h"

@@ -1,5 +1,5 @@
 /* Messages and their bytes in the closed forms, against the sends of all ranks' plans. */
-#include "compose/planner.h"
+#include "compose/planner/planner.h"
 #include "support/plans.h"
 #include "support/strategies.h"
 

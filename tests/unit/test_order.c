@@ -2,7 +2,7 @@
  * Operations that do not commute: which strategies reduce in the order of ranks, proved by the
  * verifier for all of them on small meshes, and what the library does with that.
  */
-#include "compose/planner.h"
+#include "compose/planner/planner.h"
 #include "plan/verify.h"
 #include "runtime/create/inproc.h"
 #include "support/plans.h"

@@ -1,4 +1,4 @@
-#include "compose/strategy.h"
+#include "compose/strategy/strategy.h"
 #include "plan/builder.h"
 #include "support/plans.h"
 

@@ -1,5 +1,5 @@
 /* Strategies priced: REFERENCE §3 to §5, and the planner against the whole enumeration. */
-#include "compose/planner.h"
+#include "compose/planner/planner.h"
 
 #include "support/places.h"
 #include "support/plans.h"

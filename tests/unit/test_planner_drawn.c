@@ -1,7 +1,7 @@
 /* The planner on links drawn at random, with all that links can have, against the whole enumeration, and against its
  * own other way of searching. */
-#include "compose/planner.h"
-#include "compose/registry.h"
+#include "compose/algorithms/registry.h"
+#include "compose/planner/planner.h"
 
 #include "support/places.h"
 #include "support/random.h"

@@ -1,5 +1,5 @@
 /* The planner on boxes of unequal sizes. */
-#include "compose/planner.h"
+#include "compose/planner/planner.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Strategies of two sides: priced by hand, picked where they pay, proved, and run on values. */
-#include "compose/sides.h"
-#include "compose/sides_search.h"
+#include "compose/planner/sides_search.h"
+#include "compose/price/sides.h"
 #include "plan/verify.h"
 
 #include "support/places.h"

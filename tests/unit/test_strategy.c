@@ -1,6 +1,6 @@
-#include "compose/paths.h"
-#include "compose/registry.h"
-#include "compose/strategy.h"
+#include "compose/algorithms/registry.h"
+#include "compose/strategy/paths.h"
+#include "compose/strategy/strategy.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* What meshcoll tune makes of times: links that take so long come out of the times they take. */
-#include "compose/planner.h"
-#include "compose/registry.h"
+#include "compose/algorithms/registry.h"
+#include "compose/planner/planner.h"
 #include "tools/tune_fit.h"
 
 #include <criterion/criterion.h>

@@ -1,6 +1,6 @@
 #include "runtime/call/group.h"
 
-#include "compose/planner.h"
+#include "compose/planner/planner.h"
 #include "runtime/call/choose_call.h"
 #include "runtime/handle/args.h"
 #include "runtime/progress/failure.h"

@@ -2,7 +2,7 @@
 #ifndef MC_RUNTIME_CHOICE_H
 #define MC_RUNTIME_CHOICE_H
 
-#include "compose/planner.h"
+#include "compose/planner/planner.h"
 #include "runtime/place/settings.h"
 
 enum { MC_REMEMBERED = 64, MC_CHOICE_BUCKETS = 128 };

@@ -1,6 +1,6 @@
 #include "runtime/execute/alike.h"
 
-#include "compose/placement.h"
+#include "compose/algorithms/placement.h"
 
 /* From the first chunk of a range to behind its last. */
 static bool may_meet(mc_range_t a, mc_range_t b)

@@ -123,7 +123,16 @@ int mc_executor_start(mc_executor_t *x, uint32_t operation);
 /* Goes on with what the transports have finished. OK when complete, IN_PROGRESS, or an error. */
 int mc_executor_advance(mc_executor_t *x);
 /* Ends the run: no step and no message starts any more, and none completes. */
-void mc_executor_fail(mc_executor_t *x, int status);
+static inline void mc_executor_fail(mc_executor_t *x, int status)
+{
+    if (x->state != MC_FAILED)
+        x->status = status;
+    x->state = MC_FAILED;
+    for (mc_lane_t *lane = x->lane; lane < x->lane + x->n_lanes; lane++)
+        lane->go = lane->next;
+    x->finished = x->credits = (mc_io_queue_t){0};
+    x->n_heap = 0;
+}
 /* Bytes that each of the ranks that share this one's port may have on its way in a phase (hold.h). */
 size_t mc_executor_ahead(const mc_executor_t *x, uint8_t phase);
 static inline bool mc_executor_has_work(const mc_executor_t *x)

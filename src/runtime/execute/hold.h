@@ -8,7 +8,7 @@
 #ifndef MC_RUNTIME_HOLD_H
 #define MC_RUNTIME_HOLD_H
 
-#include "compose/pieces.h"
+#include "compose/price/pieces.h"
 #include "runtime/execute/executor.h"
 
 /* For the binding that was measured last: sets `held` of the sends that wait for a message, and chains

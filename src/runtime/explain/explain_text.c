@@ -1,5 +1,6 @@
 /* Explaining: the report. */
 #include "base/table.h"
+#include "runtime/connect/connections.h"
 #include "runtime/explain/explain.h"
 #include "runtime/progress/threads.h"
 

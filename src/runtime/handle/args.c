@@ -1,7 +1,7 @@
 /* What a caller may ask for, said in one line when it is something else. */
 #include "runtime/handle/args.h"
 
-#include "compose/placement.h"
+#include "compose/algorithms/placement.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 #include "runtime/request/served.h"
 
-#include "compose/planner.h"
-#include "compose/registry.h"
+#include "compose/algorithms/registry.h"
+#include "compose/planner/planner.h"
 #include "runtime/explain/explain.h"
 #include "runtime/handle/args.h"
 

@@ -1,0 +1,120 @@
+#include "compose/algorithms/registry.h"
+
+#include "compose/algorithms/composite.h"
+#include "direct/direct.h"
+#include "doubling/doubling.h"
+#include "mst/mst.h"
+#include "ring/ring.h"
+
+#include <string.h>
+
+/* clang-format off */
+const mc_algorithm_t mc_algorithms[] = {
+    /* collective             name        generator                   cost                             slices composite keeps order, aligned, fan, plane */
+    {MESHCOLL_BCAST,          "mst",      mc_mst_bcast,               mc_cost_mst_bcast,               false, false, false, MC_ALIGNED_NEVER,  MC_FAN_OUT_LOG, false},
+    {MESHCOLL_BCAST,          "chain",    mc_chain_bcast,             mc_cost_chain_bcast,             false, false, false, MC_ALIGNED_NEVER,  MC_FAN_CHAIN,   false},
+    {MESHCOLL_BCAST,          "star",     mc_star_bcast,              mc_cost_star_bcast,              false, false, false, MC_ALIGNED_NEVER,  MC_FAN_OUT_ALL, false},
+    {MESHCOLL_BCAST,          "edst",     mc_edst_bcast,              mc_cost_edst_bcast,              true,  false, false, MC_ALIGNED_NEVER,  MC_FAN_CHAIN,   true},
+    {MESHCOLL_BCAST,          "long",     mc_long_bcast,              mc_cost_long_bcast,              true,  true,  false, MC_ALIGNED_NEVER,  MC_FAN_NONE,    false},
+    {MESHCOLL_REDUCE,         "mst",      mc_mst_reduce,              mc_cost_mst_reduce,              false, false, true,  MC_ALIGNED_POWERS, MC_FAN_IN_LOG,  false},
+    {MESHCOLL_REDUCE,         "chain",    mc_chain_reduce,            mc_cost_chain_reduce,            false, false, false, MC_ALIGNED_NEVER,  MC_FAN_CHAIN,   false},
+    {MESHCOLL_REDUCE,         "star",     mc_star_reduce,             mc_cost_star_reduce,             false, false, true,  MC_ALIGNED_TWO,    MC_FAN_IN_ALL,  false},
+    {MESHCOLL_REDUCE,         "aligned",  mc_mst_reduce_aligned,      mc_cost_mst_reduce_aligned,      false, false, true,  MC_ALIGNED_ANY,    MC_FAN_IN_LOG,  false},
+    {MESHCOLL_REDUCE,         "edst",     mc_edst_reduce,             mc_cost_edst_reduce,             true,  false, false, MC_ALIGNED_NEVER,  MC_FAN_CHAIN,   true},
+    {MESHCOLL_REDUCE,         "long",     mc_long_reduce,             mc_cost_long_reduce,             true,  true,  false, MC_ALIGNED_NEVER,  MC_FAN_NONE,    false},
+    {MESHCOLL_SCATTER,        "mst",      mc_mst_scatter,             mc_cost_mst_scatter,             true,  false, false, MC_ALIGNED_NEVER,  MC_FAN_OUT_LOG, false},
+    {MESHCOLL_SCATTER,        "star",     mc_star_scatter,            mc_cost_star_scatter,            true,  false, false, MC_ALIGNED_NEVER,  MC_FAN_OUT_ALL, false},
+    {MESHCOLL_GATHER,         "mst",      mc_mst_gather,              mc_cost_mst_scatter,             true,  false, false, MC_ALIGNED_NEVER,  MC_FAN_IN_LOG,  false},
+    {MESHCOLL_GATHER,         "star",     mc_star_gather,             mc_cost_star_gather,             true,  false, false, MC_ALIGNED_NEVER,  MC_FAN_IN_ALL,  false},
+    {MESHCOLL_ALLGATHER,      "ring",     mc_ring_allgather,          mc_cost_ring_allgather,          true,  false, false, MC_ALIGNED_NEVER,  MC_FAN_NONE,    false},
+    {MESHCOLL_ALLGATHER,      "fullmesh", mc_fullmesh_allgather,      mc_cost_fullmesh_allgather,      true,  false, false, MC_ALIGNED_NEVER,  MC_FAN_NONE,    false},
+    {MESHCOLL_ALLGATHER,      "doubling", mc_doubling_allgather,      mc_cost_doubling_allgather,      true,  false, false, MC_ALIGNED_NEVER,  MC_FAN_NONE,    false},
+    {MESHCOLL_ALLGATHER,      "bruck",    mc_bruck_allgather,         mc_cost_bruck_allgather,         true,  false, false, MC_ALIGNED_NEVER,  MC_FAN_NONE,    false},
+    {MESHCOLL_REDUCE_SCATTER, "ring",     mc_ring_reduce_scatter,     mc_cost_ring_reduce_scatter,     true,  false, false, MC_ALIGNED_NEVER,  MC_FAN_NONE,    false},
+    {MESHCOLL_REDUCE_SCATTER, "fullmesh", mc_fullmesh_reduce_scatter, mc_cost_fullmesh_reduce_scatter, true,  false, false, MC_ALIGNED_NEVER,  MC_FAN_NONE,    false},
+    {MESHCOLL_REDUCE_SCATTER, "halving",  mc_halving_reduce_scatter,  mc_cost_halving_reduce_scatter,  true,  false, false, MC_ALIGNED_NEVER,  MC_FAN_NONE,    false},
+    {MESHCOLL_REDUCE_SCATTER, "aligned",  mc_aligned_reduce_scatter,  mc_cost_aligned_reduce_scatter,  true,  false, true,  MC_ALIGNED_ANY,    MC_FAN_NONE,    false},
+    {MESHCOLL_ALLREDUCE,      "fullmesh", mc_fullmesh_allreduce,      mc_cost_fullmesh_allreduce,      false, false, true,  MC_ALIGNED_THREE,  MC_FAN_NONE,    false},
+    {MESHCOLL_ALLREDUCE,      "doubling", mc_doubling_allreduce,      mc_cost_doubling_allreduce,      false, false, true,  MC_ALIGNED_POWERS, MC_FAN_NONE,    false},
+    {MESHCOLL_ALLREDUCE,      "aligned",  mc_aligned_allreduce,       mc_cost_aligned_allreduce,       false, false, true,  MC_ALIGNED_ANY,    MC_FAN_NONE,    false},
+    {MESHCOLL_ALLREDUCE,      "ring",     mc_ring_allreduce,          mc_cost_ring_allreduce,          true,  true,  false, MC_ALIGNED_NEVER,  MC_FAN_NONE,    false},
+    {MESHCOLL_ALLREDUCE,      "mst",      mc_mst_allreduce,           mc_cost_mst_allreduce,           false, true,  true,  MC_ALIGNED_POWERS, MC_FAN_NONE,    false},
+    {MESHCOLL_ALLTOALL,       "pairwise", mc_pairwise_alltoall,       mc_cost_pairwise_alltoall,       true,  false, false, MC_ALIGNED_NEVER,  MC_FAN_NONE,    false},
+    {MESHCOLL_ALLTOALL,       "digits",   mc_digits_alltoall,         mc_cost_digits_alltoall,         true,  false, false, MC_ALIGNED_NEVER,  MC_FAN_NONE,    false},
+    {MESHCOLL_ALLTOALL,       "bruck",    mc_bruck_alltoall,          mc_cost_bruck_alltoall,          true,  false, false, MC_ALIGNED_NEVER,  MC_FAN_NONE,    false},
+};
+/* clang-format on */
+const int32_t mc_n_algorithms = MC_COUNT(mc_algorithms);
+_Static_assert(MC_COUNT(mc_algorithms) <= MC_MAX_ALGORITHMS, "mc_choices_t has a bit for each");
+
+bool mc_algorithm_aligned(int32_t algorithm, int32_t len)
+{
+    switch (mc_algorithms[algorithm].aligned) {
+    case MC_ALIGNED_TWO:
+        return len <= 2;
+    case MC_ALIGNED_THREE:
+        return len <= 3;
+    case MC_ALIGNED_POWERS:
+        return mc_is_power(len);
+    case MC_ALIGNED_ANY:
+        return true;
+    default:
+        return len <= 1;
+    }
+}
+
+static int32_t others(bool all, int32_t len)
+{
+    int32_t rounds = 0;
+    while (INT64_C(1) << rounds < len)
+        rounds++;
+    return all ? len - 1 : rounds;
+}
+
+int32_t mc_algorithm_senders(int32_t algorithm, int32_t len)
+{
+    const mc_fan_t fan = mc_algorithms[algorithm].fan;
+    const bool all = fan == MC_FAN_IN_ALL;
+    return all || fan == MC_FAN_IN_LOG ? others(all, len) : 1;
+}
+
+int32_t mc_algorithm_receivers(int32_t algorithm, int32_t len)
+{
+    const mc_fan_t fan = mc_algorithms[algorithm].fan;
+    const bool all = fan == MC_FAN_OUT_ALL;
+    return all || fan == MC_FAN_OUT_LOG ? others(all, len) : 1;
+}
+
+bool mc_algorithm_passes_on(int32_t algorithm, int32_t len)
+{
+    return len > 2 && mc_algorithms[algorithm].fan == MC_FAN_CHAIN;
+}
+
+unsigned mc_algorithm_single(int32_t algorithm, const mc_mesh_t *mesh, mc_dims_t dims)
+{
+    const mc_fan_t fan = mc_algorithms[algorithm].fan;
+    unsigned single = 0;
+    if (mesh->ragged || (fan != MC_FAN_IN_LOG && fan != MC_FAN_OUT_LOG))
+        return 0;
+    for (int32_t d = dims.first; d < dims.first + dims.count; d++) {
+        if (!mc_is_power(mesh->dim[d].extent))
+            return 0;
+        single |= d > dims.first ? 1u << d : 0;
+    }
+    return single;
+}
+
+bool mc_algorithm_exchanges_pairs(int32_t algorithm)
+{
+    return mc_algorithms[algorithm].collective == MESHCOLL_ALLTOALL &&
+           mc_algorithms[algorithm].generate != mc_bruck_alltoall;
+}
+
+int32_t mc_algorithm_find(meshcoll_collective_t collective, const char *name, size_t n)
+{
+    for (int32_t i = 0; i < mc_n_algorithms; i++)
+        if (mc_algorithms[i].collective == collective && strlen(mc_algorithms[i].name) == n &&
+            memcmp(mc_algorithms[i].name, name, n) == 0)
+            return i;
+    return -1;
+}

@@ -1,0 +1,117 @@
+/* Charges rounds of messages on a line to the dimensions they cross; for the cost functions. */
+#ifndef MC_COMPOSE_CHARGE_H
+#define MC_COMPOSE_CHARGE_H
+
+#include "compose/cost/cost.h"
+
+/* Ranks of the line that agree in dimension `d` and all outer ones. */
+static inline int32_t mc_shape_block(const mc_line_shape_t *shape, int32_t d)
+{
+    const int32_t last = shape->line.dims.first + shape->line.dims.count;
+    int32_t block = 1;
+    for (int32_t e = d + 1; e < last; e++)
+        block *= shape->mesh->dim[e].extent;
+    return block;
+}
+
+/* The dimension of the line in which two ranks are in different boxes, that is by other ports of `d`. */
+static inline int32_t mc_shape_port(const mc_line_shape_t *shape, int32_t d)
+{
+    const int32_t last = shape->line.dims.first + shape->line.dims.count - 1;
+    const int32_t wire = shape->wire[d] > 0 ? shape->wire[d] - 1 : d;
+    return wire < last ? wire : last;
+}
+
+/* Ranks of the line that share a port of dimension `d`. */
+static inline int32_t mc_shape_box(const mc_line_shape_t *shape, int32_t d)
+{
+    return mc_shape_block(shape, mc_shape_port(shape, d));
+}
+
+/* Outermost dimension of the line that is longer than 1, the one a round of all ranks crosses. */
+static inline int32_t mc_shape_top(const mc_line_shape_t *shape)
+{
+    int32_t d = shape->line.dims.first;
+    while (d + 1 < shape->line.dims.first + shape->line.dims.count &&
+           shape->mesh->dim[d].extent == 1)
+        d++;
+    return d;
+}
+
+/* Ranks of the line that agree with the one at `index` in all dimensions outside of `d`, and not in `d`. */
+static inline int32_t mc_shape_beyond(const mc_line_shape_t *shape, int32_t d, int32_t index)
+{
+    if (!shape->boxes)
+        return mc_shape_block(shape, d) * (shape->mesh->dim[d].extent - 1);
+    const int32_t inside = mc_boxes_size(shape->boxes, mc_boxes_find(shape->boxes, index));
+    if (d == MC_RAGGED_BOX)
+        return shape->line.len - inside;
+    return d == MC_RAGGED_FOLD ? inside - 1 : 0;
+}
+
+/* What leaves the root of a scatter, or comes to that of a gather, as a part of the tile. */
+static inline mc_ratio_t mc_shape_passed(const mc_line_shape_t *shape)
+{
+    const mc_ratio_t kept = shape->kept.num ? shape->kept : mc_ratio(1, shape->line.len);
+    return mc_ratio(kept.den - kept.num, kept.den);
+}
+
+/* By how much a message of dimension `d` slows down when `crossings` of each line leave a box. */
+static inline mc_ratio_t mc_shape_slowed(const mc_line_shape_t *shape, int32_t d, int64_t crossings)
+{
+    const int64_t lines = crossings * shape->crowd[d];
+    return lines > shape->ports[d] ? mc_ratio(lines, shape->ports[d]) : mc_ratio(1, 1);
+}
+
+/* `rounds` messages of dimension `d` one after another, together `part` of the tile. */
+static inline void mc_charge(mc_cost_t *cost, const mc_line_shape_t *shape, int32_t d,
+                             int64_t rounds, mc_ratio_t part, mc_ratio_t slowed, bool reduces)
+{
+    mc_term_t *term = &cost->dim[d];
+    const mc_ratio_t moved = mc_ratio_mul(part, shape->share);
+    term->alpha = mc_ratio_add(term->alpha, mc_ratio(rounds, 1));
+    term->beta = mc_ratio_add(term->beta, mc_ratio_mul(moved, slowed));
+    term->headers += (double)rounds * mc_ratio_value(slowed);
+    if (reduces)
+        term->gamma = mc_ratio_add(term->gamma, moved);
+}
+
+/* The same where no message waits for the one before: only the first takes alpha. */
+static inline void mc_charge_row(mc_cost_t *cost, const mc_line_shape_t *shape, int32_t d,
+                                 int64_t messages, mc_ratio_t part, mc_ratio_t slowed, bool reduces)
+{
+    mc_term_t *const term = &cost->dim[d];
+    mc_charge(cost, shape, d, messages, part, slowed, reduces);
+    if (messages > 1)
+        term->row = mc_ratio_add(term->row, mc_ratio(messages - 1, 1));
+}
+
+/* Messages of each line carry so many times the tile across dimension `d`, all together. */
+static inline void mc_charge_volume(mc_cost_t *cost, const mc_line_shape_t *shape, int32_t d,
+                                    mc_ratio_t tiles)
+{
+    const mc_ratio_t all =
+        mc_ratio_mul(mc_ratio_mul(tiles, shape->share), mc_ratio(shape->lines, 1));
+    cost->dim[d].volume = mc_ratio_add(cost->dim[d].volume, all);
+}
+
+/* So many messages of each line, with `part` of the tile each, cross dimension `d`, whoever sends them. */
+static inline void mc_charge_messages(mc_cost_t *cost, const mc_line_shape_t *shape, int32_t d,
+                                      int64_t messages, mc_ratio_t part)
+{
+    cost->dim[d].messages += (double)(messages * shape->lines);
+    mc_charge_volume(cost, shape, d, mc_ratio_mul(mc_ratio(messages, 1), part));
+}
+
+/* `part` of the tile comes to a rank from `senders` others, who do not wait for each other. */
+static inline void mc_charge_incast(mc_cost_t *cost, const mc_line_shape_t *shape, int32_t d,
+                                    int64_t senders, mc_ratio_t part, mc_ratio_t slowed)
+{
+    mc_term_t *const term = &cost->dim[d];
+    if (senders < 2)
+        return;
+    const mc_ratio_t moved = mc_ratio_mul(mc_ratio_mul(part, shape->share), slowed);
+    term->incast = mc_ratio_add(term->incast, mc_ratio_mul(moved, mc_ratio(senders - 1, senders)));
+}
+
+#endif

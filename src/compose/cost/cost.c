@@ -1,0 +1,286 @@
+/* Exact fractions, and costs as sums of them. */
+#include "compose/cost/cost.h"
+
+#include <math.h>
+
+static uint64_t odd_part(uint64_t a)
+{
+    return a >> __builtin_ctzll(a);
+}
+
+/* Binary (Stein 1967): what is shared is mostly twos, and division takes long. Neither is 0. */
+static int64_t gcd(int64_t a, int64_t b)
+{
+    const uint64_t x = (uint64_t)(a < 0 ? -a : a), y = (uint64_t)(b < 0 ? -b : b);
+    uint64_t less = odd_part(x), more = odd_part(y);
+    while (less != 1 && more != less) {
+        if (more < less) {
+            const uint64_t swapped = less;
+            less = more;
+            more = swapped;
+            continue;
+        }
+        more = odd_part(more - less);
+    }
+    return (int64_t)(less << __builtin_ctzll(x | y));
+}
+
+static int64_t over(int64_t a, int64_t divisor)
+{
+    return divisor == 1 ? a : a / divisor;
+}
+
+mc_ratio_t mc_ratio(int64_t num, int64_t den)
+{
+    if (num == 0 || den == 0)
+        return (mc_ratio_t){0, 1};
+    const int64_t common = den < 0 ? -gcd(num, den) : gcd(num, den);
+    return (mc_ratio_t){over(num, common), over(den, common)};
+}
+
+/* Sums over several extents, ports and factors may need more than 64 bits. */
+__extension__ typedef unsigned __int128 wide_t;
+
+/* The fraction itself if it fits, else the last of its convergents that does: they differ in the 62nd bit. Neither
+ * part is negative. */
+static mc_ratio_t narrowed(wide_t num, wide_t den)
+{
+    const wide_t most = INT64_MAX / 2;
+    wide_t num_before = 0, num_at = 1, den_before = 1, den_at = 0;
+    while (den != 0) {
+        const wide_t whole = num / den, rest = num % den;
+        if (whole > most || whole * num_at + num_before > most ||
+            whole * den_at + den_before > most)
+            break;
+        const wide_t num_next = whole * num_at + num_before, den_next = whole * den_at + den_before;
+        num_before = num_at;
+        num_at = num_next;
+        den_before = den_at;
+        den_at = den_next;
+        num = den;
+        den = rest;
+    }
+    return (mc_ratio_t){(int64_t)num_at, (int64_t)(den_at ? den_at : 1)};
+}
+
+static mc_ratio_t add_wide(mc_ratio_t a, mc_ratio_t b, int64_t common)
+{
+    const wide_t a_part = (wide_t)(b.den / common), b_part = (wide_t)(a.den / common);
+    return narrowed((wide_t)a.num * a_part + (wide_t)b.num * b_part, b_part * (wide_t)b.den);
+}
+
+mc_ratio_t mc_ratio_add(mc_ratio_t a, mc_ratio_t b)
+{
+    int64_t from_a, from_b, num, den;
+    if (a.num == 0)
+        return b;
+    if (b.num == 0)
+        return a;
+    if (a.den == b.den && !__builtin_add_overflow(a.num, b.num, &num))
+        return a.den == 1 ? (mc_ratio_t){num, 1} : mc_ratio(num, a.den);
+    const int64_t common = gcd(a.den, b.den);
+    if (__builtin_mul_overflow(a.num, b.den / common, &from_a) ||
+        __builtin_mul_overflow(b.num, a.den / common, &from_b) ||
+        __builtin_add_overflow(from_a, from_b, &num) ||
+        __builtin_mul_overflow(a.den / common, b.den, &den))
+        return add_wide(a, b, common);
+    return mc_ratio(num, den);
+}
+
+/* Reduced across first: the products stay as small as the result. */
+mc_ratio_t mc_ratio_mul(mc_ratio_t a, mc_ratio_t b)
+{
+    int64_t num, den;
+    if (a.num == 0 || b.num == 0)
+        return (mc_ratio_t){0, 1};
+    if (b.num == b.den)
+        return a;
+    const int64_t left = gcd(a.num, b.den), right = gcd(b.num, a.den);
+    const int64_t a_num = over(a.num, left), b_num = over(b.num, right);
+    const int64_t a_den = over(a.den, right), b_den = over(b.den, left);
+    if (__builtin_mul_overflow(a_num, b_num, &num) || __builtin_mul_overflow(a_den, b_den, &den))
+        return narrowed((wide_t)a_num * (wide_t)b_num, (wide_t)a_den * (wide_t)b_den);
+    return (mc_ratio_t){num, den};
+}
+
+bool mc_ratio_equal(mc_ratio_t a, mc_ratio_t b)
+{
+    return a.num == b.num && a.den == b.den;
+}
+
+double mc_ratio_value(mc_ratio_t a)
+{
+    return (double)a.num / (double)a.den;
+}
+
+mc_cost_t mc_cost_zero(void)
+{
+    mc_cost_t cost;
+    const mc_ratio_t none = {0, 1};
+    for (int32_t d = 0; d < MC_MAX_DIMS; d++)
+        cost.dim[d] = (mc_term_t){none, none, none, none, none, 0, none, 0};
+    return cost;
+}
+
+mc_term_t mc_term_add(const mc_term_t *a, const mc_term_t *b)
+{
+    return (mc_term_t){.alpha = mc_ratio_add(a->alpha, b->alpha),
+                       .beta = mc_ratio_add(a->beta, b->beta),
+                       .gamma = mc_ratio_add(a->gamma, b->gamma),
+                       .row = mc_ratio_add(a->row, b->row),
+                       .incast = mc_ratio_add(a->incast, b->incast),
+                       .messages = a->messages + b->messages,
+                       .volume = mc_ratio_add(a->volume, b->volume),
+                       .headers = a->headers + b->headers};
+}
+
+mc_term_t mc_term_share(const mc_term_t *term, mc_ratio_t share)
+{
+    mc_term_t part = *term;
+    part.beta = mc_ratio_mul(part.beta, share);
+    part.gamma = mc_ratio_mul(part.gamma, share);
+    part.incast = mc_ratio_mul(part.incast, share);
+    part.volume = mc_ratio_mul(part.volume, share);
+    return part;
+}
+
+static void scale(mc_cost_t *cost, mc_ratio_t factor)
+{
+    for (int32_t d = 0; d < MC_MAX_DIMS; d++) {
+        mc_term_t *const term = &cost->dim[d];
+        *term = mc_term_share(term, factor);
+        term->alpha = mc_ratio_mul(term->alpha, factor);
+        term->row = mc_ratio_mul(term->row, factor);
+        term->messages *= mc_ratio_value(factor);
+        term->headers *= mc_ratio_value(factor);
+    }
+}
+
+void mc_phase_cost_scale(mc_phase_cost_t *cost, mc_ratio_t factor)
+{
+    scale(&cost->once, factor);
+    scale(&cost->busy, factor);
+}
+
+mc_cost_t mc_cost_add(const mc_cost_t *a, const mc_cost_t *b)
+{
+    mc_cost_t sum;
+    for (int32_t d = 0; d < MC_MAX_DIMS; d++)
+        sum.dim[d] = mc_term_add(&a->dim[d], &b->dim[d]);
+    return sum;
+}
+
+/* On the wire, of what messages have besides their bytes. Of a burst, headers get the same part as bytes. */
+static double header_seconds(const mc_term_t *term, const mc_link_t *link)
+{
+    return term->headers * link->header * link->beta;
+}
+
+/* On the wire, of all bytes of a vector of one. */
+static double bytes_seconds(const mc_term_t *term, const mc_link_t *link)
+{
+    return (mc_ratio_value(term->beta) + mc_ratio_value(term->incast) * link->incast) * link->beta +
+           mc_ratio_value(term->volume) * link->bus;
+}
+
+void mc_links_carry(const mc_links_t *links, const mc_cost_t *busy, double n, mc_links_t *left)
+{
+    double carried[MC_MAX_DIMS] = {0};
+    for (int32_t d = 0; d < links->ndims; d++)
+        carried[mc_links_wire(links, d)] += n * mc_ratio_value(busy->dim[d].beta);
+    mc_links_take_burst(links, carried, left);
+}
+
+mc_links_t mc_links_carrying(const mc_links_t *links, const mc_cost_t *busy, double n)
+{
+    mc_links_t left = *links;
+    mc_links_carry(links, busy, n, &left);
+    return left;
+}
+
+mc_term_t mc_term_bytes(const mc_term_t *term)
+{
+    const mc_ratio_t none = {0, 1};
+    return (mc_term_t){none, term->beta, term->gamma, none, term->incast, 0, term->volume, 0};
+}
+
+double mc_term_seconds(const mc_term_t *term, const mc_link_t *link, double n)
+{
+    return mc_ratio_value(term->alpha) * link->alpha +
+           mc_ratio_value(term->row) * (link->gap - link->alpha) + term->messages * link->cpu +
+           header_seconds(term, link) +
+           n * (bytes_seconds(term, link) + mc_ratio_value(term->gamma) * link->gamma);
+}
+
+double mc_cost_seconds(const mc_cost_t *cost, const mc_links_t *links, double n)
+{
+    double seconds = 0;
+    for (int32_t d = 0; d < links->ndims; d++)
+        seconds += mc_term_seconds(&cost->dim[d], &links->dim[d], n);
+    return seconds;
+}
+
+double mc_cost_rounded(double seconds)
+{
+    const double carry = seconds * (0x1p13 + 1);
+    return carry - (carry - seconds);
+}
+
+mc_busy_t mc_term_busy(const mc_term_t *busy, const mc_link_t *link, double n)
+{
+    const double all = mc_term_seconds(busy, link, n);
+    const double bytes = n * bytes_seconds(busy, link) + header_seconds(busy, link);
+    if (link->gap == link->alpha)
+        return (mc_busy_t){all, 0};
+    return link->pulled ? (mc_busy_t){all, all} : (mc_busy_t){bytes, all - bytes};
+}
+
+double mc_busy_both(double link, double own)
+{
+    return own == 0 ? link : sqrt(link * link + own * own);
+}
+
+double mc_cost_busy(const mc_cost_t *busy, const mc_links_t *links, double n, int32_t *busiest)
+{
+    double wire[MC_MAX_DIMS] = {0}, most = 0, own = 0;
+    *busiest = 0;
+    for (int32_t d = 0; d < links->ndims; d++) {
+        const mc_busy_t b = mc_term_busy(&busy->dim[d], &links->dim[d], n);
+        own += b.own;
+        wire[mc_links_wire(links, d)] += b.link;
+    }
+    for (int32_t d = 0; d < links->ndims; d++)
+        if (wire[d] > most) {
+            most = wire[d];
+            *busiest = d;
+        }
+    if (own > most)
+        *busiest = -1;
+    return mc_busy_both(most, own);
+}
+
+double mc_phase_cost_saved(const mc_phase_cost_t *cost, const mc_links_t *links,
+                           const mc_links_t *left, double n)
+{
+    double passing = 0, bursts = 0;
+    for (int32_t d = 0; d < links->ndims; d++) {
+        const mc_link_t *const link = &left->dim[d], *const port =
+                                                         &links->dim[mc_links_wire(links, d)];
+        const mc_link_t wire = {.beta = link->beta, .incast = link->incast, .header = link->header};
+        if (port->burst == 0)
+            continue;
+        passing += mc_term_seconds(&cost->once.dim[d], &wire, n);
+        bursts += port == &links->dim[d] ? port->burst * port->beta : 0;
+    }
+    const double others = mc_cost_seconds(&cost->once, left, n) - passing;
+    return fmin(fmin(others, passing), bursts);
+}
+
+double mc_phase_cost_seconds(const mc_phase_cost_t *cost, const mc_links_t *links,
+                             uint32_t segments, double n)
+{
+    const double piece = n / segments;
+    int32_t dim;
+    const double busiest = mc_cost_busy(&cost->busy, links, piece, &dim);
+    return mc_cost_rounded(mc_cost_seconds(&cost->once, links, piece) + (segments - 1) * busiest);
+}

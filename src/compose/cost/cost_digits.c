@@ -1,0 +1,153 @@
+/* Cost of the alltoall by digits. */
+#include "compose/cost/charge.h"
+#include "direct/direct.h"
+
+/* One round: everyone sends to the rank whose digit is `k` higher, modulo the radix. Digits come again after `turn` ranks. */
+typedef struct {
+    int32_t len, unit, radix, turn, k;
+} round_t;
+
+/* n blocks of `size` ranks each, from rank `first` on. */
+typedef struct {
+    int32_t first, size, n;
+} run_t;
+
+/* Boxes of unequal sizes, of which those of one size that follow each other are a run; a mesh's text names no more. */
+typedef struct {
+    run_t run[MC_MESH_TEXT];
+    int32_t n;
+} runs_t;
+
+/* Ranks that send inside of their block, and the most that send out of one: as many send into it. */
+typedef struct {
+    int64_t inside;
+    int32_t most;
+} sent_t;
+
+/* Of `n` ranks in a row of one turn, those that send to one of them: up by k digits, or down by the others. */
+static int32_t among(const round_t *r, int32_t n)
+{
+    const int32_t up = n - r->k * r->unit, down = n - (r->radix - r->k) * r->unit;
+    return (up > 0 ? up : 0) + (down > 0 ? down : 0);
+}
+
+/* Of `n` ranks from `first` on, `room` of them before the turn ends. */
+static int32_t among_turns(const round_t *r, int32_t n, int32_t room)
+{
+    const int32_t rest = n - room, tail = rest % r->turn;
+    return among(r, room) + rest - tail + among(r, tail);
+}
+
+/* Blocks that lie in one turn are alike. */
+static void count_run(const round_t *r, const run_t *run, sent_t *sent)
+{
+    for (int32_t b = 0, n; b < run->n; b += n) {
+        const int32_t room = r->turn - (run->first + b * run->size) % r->turn;
+        const int32_t fitting = room / run->size, left = run->n - b;
+        const int32_t inside = fitting > 0 ? among(r, run->size) : among_turns(r, run->size, room);
+        n = fitting == 0 ? 1 : fitting < left ? fitting : left;
+        sent->inside += (int64_t)inside * n;
+        sent->most = run->size - inside > sent->most ? run->size - inside : sent->most;
+    }
+}
+
+static sent_t sent_by(const round_t *r, int32_t block)
+{
+    const run_t all = {0, block, r->len / block};
+    sent_t sent = {0, 0};
+    if (block % r->turn == 0)
+        return (sent_t){r->len, 0};
+    if (r->unit % block == 0)
+        return (sent_t){0, block};
+    count_run(r, &all, &sent);
+    return sent;
+}
+
+/* What all rounds of a digit take, by dimension: rounds that are charged to it, what their messages take of the ports
+ * (mc_shape_slowed), and messages that cross it. */
+typedef struct {
+    int64_t rounds, slots, messages;
+} tally_t;
+
+static void add_round(tally_t *tally, const mc_line_shape_t *shape, int32_t d, int32_t crossings)
+{
+    const int64_t lines = (int64_t)crossings * shape->crowd[d], ports = shape->ports[d];
+    tally[d].rounds++;
+    tally[d].slots += lines > ports ? lines : ports;
+}
+
+/* Of boxes of unequal sizes, all by themselves: digits do not follow them. */
+static void count_ragged(tally_t *tally, const mc_line_shape_t *shape, const round_t *r,
+                         const runs_t *runs)
+{
+    sent_t sent = {0, 0};
+    for (int32_t i = 0; i < runs->n; i++)
+        count_run(r, &runs->run[i], &sent);
+    add_round(tally, shape, sent.most > 0 ? MC_RAGGED_BOX : MC_RAGGED_FOLD, sent.most);
+    tally[MC_RAGGED_BOX].messages += r->len - sent.inside;
+    tally[MC_RAGGED_FOLD].messages += sent.inside;
+}
+
+/* Charged to the outermost dimension crossed; messages by the one that each crosses. */
+static void count_round(tally_t *tally, const mc_line_shape_t *shape, const round_t *r)
+{
+    int64_t left = r->len;
+    bool charged = false;
+    for (int32_t d = mc_shape_top(shape); left > 0; d++) {
+        const sent_t sent = sent_by(r, mc_shape_block(shape, d));
+        if (!charged && sent.most > 0) {
+            const bool own = mc_shape_port(shape, d) == d;
+            add_round(tally, shape, d, own ? sent.most : sent_by(r, mc_shape_box(shape, d)).most);
+            charged = true;
+        }
+        tally[d].messages += left - sent.inside;
+        left = sent.inside;
+    }
+}
+
+static void charge_digit(mc_cost_t *cost, const mc_line_shape_t *shape, round_t r,
+                         const runs_t *runs)
+{
+    tally_t tally[MC_MAX_DIMS] = {{0}};
+    for (r.k = 1; r.k < r.radix; r.k++) {
+        if (shape->boxes)
+            count_ragged(tally, shape, &r, runs);
+        else
+            count_round(tally, shape, &r);
+    }
+    for (int32_t d = 0; d < MC_MAX_DIMS; d++) {
+        const int64_t rounds = tally[d].rounds;
+        if (rounds > 0)
+            mc_charge(cost, shape, d, rounds, mc_ratio(rounds, r.radix),
+                      mc_ratio(tally[d].slots, rounds * shape->ports[d]), false);
+        if (tally[d].messages > 0)
+            mc_charge_messages(cost, shape, d, tally[d].messages, mc_ratio(1, r.radix));
+    }
+}
+
+static void find_runs(const mc_boxes_t *boxes, runs_t *runs)
+{
+    runs->n = 0;
+    for (int32_t b = 0; b < boxes->n; b++) {
+        const int32_t size = mc_boxes_size(boxes, b), last = runs->n - 1;
+        if (last >= 0 && runs->run[last].size == size)
+            runs->run[last].n++;
+        else
+            runs->run[runs->n++] = (run_t){boxes->first[b], size, 1};
+    }
+}
+
+mc_phase_cost_t mc_cost_digits_alltoall(const mc_line_shape_t *shape)
+{
+    mc_cost_t cost = mc_cost_zero();
+    round_t r = {.len = shape->line.len, .unit = 1};
+    runs_t runs = {.n = 0};
+    if (shape->boxes)
+        find_runs(shape->boxes, &runs);
+    for (; r.unit < r.len; r.unit = r.turn) {
+        r.radix = mc_digits_radix(r.len, r.unit);
+        r.turn = r.unit * r.radix;
+        charge_digit(&cost, shape, r, &runs);
+    }
+    return (mc_phase_cost_t){cost, cost};
+}

@@ -1,0 +1,403 @@
+/* Costs of recursive doubling and halving, of the aligned tree's sums, and of Bruck's allgather and
+ * alltoall. */
+#include "compose/cost/charge.h"
+#include "doubling/doubling.h"
+
+static mc_phase_cost_t alike(mc_cost_t once)
+{
+    return (mc_phase_cost_t){once, once};
+}
+
+/* Of the members below `v`, those that have the lower partner's place: m apart, by turns m of them. */
+static int32_t lower_below(int32_t v, int32_t m)
+{
+    const int32_t rest = v % (2 * m);
+    return v / (2 * m) * m + (rest < m ? rest : m);
+}
+
+/* Those in [lo, hi) whose partner is no less than `end` above them, by m. */
+static int32_t lower_from(int32_t lo, int32_t hi, int32_t end, int32_t m)
+{
+    const int32_t first = end - m > lo ? end - m : lo;
+    return first < hi ? lower_below(hi, m) - lower_below(first, m) : 0;
+}
+
+/* The first member whose index is no less. */
+static int32_t member_from(mc_core_t c, int32_t index)
+{
+    return index < 2 * c.surplus ? (index + 1) / 2 : index - c.surplus;
+}
+
+/* Messages between members m apart that leave (and enter) the box [at, at + block) of the line. */
+static int32_t crossing(mc_core_t c, int32_t m, int32_t at, int32_t block)
+{
+    const int32_t lo = member_from(c, at), hi = member_from(c, at + block);
+    const int32_t lower = lower_from(lo, hi, lo, m), upper = hi - lo - lower;
+    const int32_t above = lower_from(lo, hi, hi, m), alone = lower_from(lo, hi, c.size, m);
+    /* what does not go up to another box stays, and is what comes up to one here */
+    return above - alone + upper - (lower - above);
+}
+
+typedef struct {
+    int32_t most; /* of one box */
+    int64_t all;
+} crossings_t;
+
+/* Boxes of `block` ranks along a line, and members of its core m apart. */
+typedef struct {
+    mc_core_t core;
+    int32_t m, block;
+} boxes_t;
+
+/* Do members from `lo` on, of one half of a turn, lack a partner? */
+static bool is_alone(const boxes_t *b, int32_t lo)
+{
+    return lo >= b->core.size - b->m && lo % (2 * b->m) < b->m;
+}
+
+/* So many boxes from `at` on have all their members in one half of a turn of 2 m: these have all their partners
+ * elsewhere, or none. */
+static int32_t alike_from(const boxes_t *b, int32_t at, int32_t end)
+{
+    const mc_core_t c = b->core;
+    const int32_t lo = member_from(c, at), half = (lo / b->m + 1) * b->m, paired = c.size - b->m;
+    int32_t limit = half < c.size ? half : c.size;
+    if (lo < paired && paired < limit)
+        limit = paired;
+    int32_t stop = mc_core_index(c, limit);
+    if (at < 2 * c.surplus && stop > 2 * c.surplus)
+        stop = 2 * c.surplus;
+    stop = stop < end ? stop : end;
+    return stop > at ? (stop - at) / b->block : 0;
+}
+
+/* `times` as much as boxes that have so many messages, `most` of one. */
+static void add_crossings(crossings_t *n, crossings_t more, int32_t times)
+{
+    n->most = more.most > n->most ? more.most : n->most;
+    n->all += times * more.all;
+}
+
+/* Of the boxes in [at, end). */
+static crossings_t crossings_in(const boxes_t *b, int32_t at, int32_t end)
+{
+    crossings_t n = {0, 0};
+    while (at < end) {
+        const int32_t alike = alike_from(b, at, end), next = at + (alike ? alike : 1) * b->block;
+        const int32_t lo = member_from(b->core, at), here = crossing(b->core, b->m, at, b->block);
+        const int64_t paired = is_alone(b, lo) ? 0 : member_from(b->core, next) - lo;
+        add_crossings(&n, (crossings_t){here, alike ? paired : here}, 1);
+        /* of odd ones among surplus ranks every other has a member more */
+        if (alike > 1)
+            add_crossings(&n, (crossings_t){crossing(b->core, b->m, at + b->block, b->block), 0},
+                          1);
+        at = next;
+    }
+    return n;
+}
+
+/* The same where boxes come again after `turn` ranks, a power of two. */
+static void add_repeated(const boxes_t *b, int32_t at, int32_t end, int32_t turn, crossings_t *n)
+{
+    const int32_t low = b->block & -b->block, period = turn / (low < turn ? low : turn);
+    const int32_t boxes = (end - at) / b->block, again = boxes / period, rest = boxes % period;
+    if (again > 0)
+        add_crossings(n, crossings_in(b, at, at + period * b->block), again);
+    add_crossings(n, crossings_in(b, at, at + rest * b->block), 1);
+}
+
+/* By boxes of dimension d: those of surplus ranks, of the others that all have partners, and the rest. */
+static crossings_t crossings(const mc_line_shape_t *shape, mc_core_t c, int32_t m, int32_t d)
+{
+    const int32_t block = mc_shape_block(shape, d), len = shape->line.len;
+    const boxes_t b = {c, m, block};
+    crossings_t n = {0, 0};
+    if (c.surplus == 0 && block % (2 * m) == 0)
+        return n;
+    if (c.surplus == 0 && m % block == 0 && c.size % (2 * m) == 0)
+        return (crossings_t){block, c.size};
+    const int32_t first = 2 * c.surplus / block * block;
+    const int32_t second = (2 * c.surplus + block - 1) / block * block;
+    const int32_t paired = mc_is_power(c.size) ? len : c.size - m;
+    const int32_t third = paired > second ? second + (paired - second) / block * block : second;
+    add_repeated(&b, 0, first, 4 * m, &n);
+    add_crossings(&n, crossings_in(&b, first, second), 1);
+    add_repeated(&b, second, third, 2 * m, &n);
+    add_crossings(&n, crossings_in(&b, third, len), 1);
+    return n;
+}
+
+/* The outermost dimension that members m apart exchange messages in. */
+static int32_t top_of(const mc_line_shape_t *shape, mc_core_t c, int32_t m)
+{
+    int32_t d = shape->line.dims.first;
+    while (crossings(shape, c, m, d).most == 0)
+        d++;
+    return d;
+}
+
+static int32_t rounds_of(mc_core_t c)
+{
+    int32_t rounds = 0;
+    while (1 << rounds < c.size)
+        rounds++;
+    return rounds;
+}
+
+/* A message of each member that has one to exchange it with: those that leave a box of dimension d, less
+ * those that leave an outer one. */
+static void charge_exchanges(mc_cost_t *cost, const mc_line_shape_t *shape, mc_core_t c, int32_t m,
+                             mc_ratio_t part)
+{
+    int64_t outer = 0;
+    for (int32_t i = 0; i < shape->line.dims.count; i++) {
+        const int32_t d = shape->line.dims.first + i;
+        const int64_t n = crossings(shape, c, m, d).all;
+        mc_charge_messages(cost, shape, d, n - outer, part);
+        outer = n;
+    }
+}
+
+/* Members m apart exchange `part`, in however many messages. */
+static void charge_time(mc_cost_t *cost, const mc_line_shape_t *shape, mc_core_t c, int32_t m,
+                        mc_ratio_t part, bool reduces)
+{
+    const int32_t top = top_of(shape, c, m);
+    const int32_t n =
+        mc_shape_box(shape, top) == 1 ? 1 : crossings(shape, c, m, mc_shape_port(shape, top)).most;
+    const mc_ratio_t slowed = mc_shape_slowed(shape, top, n);
+    mc_charge(cost, shape, top, 1, part, slowed, reduces);
+    /* one segment's rounds and the next one's have different partners */
+    mc_charge_incast(cost, shape, top, rounds_of(c), part, slowed);
+}
+
+/* All members exchange `part` with the one m apart, who has one. */
+static void charge_round(mc_cost_t *cost, const mc_line_shape_t *shape, mc_core_t c, int32_t m,
+                         mc_ratio_t part, bool reduces)
+{
+    charge_time(cost, shape, c, m, part, reduces);
+    charge_exchanges(cost, shape, c, m, part);
+}
+
+/* Of the pairs (0, 1), (2, 3), … of surplus ranks, those that blocks of so many part: an odd one ends between. */
+static int64_t parted_pairs(int32_t block, int32_t surplus)
+{
+    return block % 2 ? ((2 * surplus - 1) / block + 1) / 2 : 0;
+}
+
+/* Surplus ranks give `part` to their neighbours, or get it; of a box one message leaves at most. */
+static void charge_surplus(mc_cost_t *cost, const mc_line_shape_t *shape, mc_core_t c,
+                           mc_ratio_t part, bool reduces)
+{
+    int32_t top = shape->line.dims.first;
+    if (c.surplus == 0)
+        return;
+    /* pairs begin at even indices: one is parted by the end of an odd block among them */
+    while (mc_shape_block(shape, top) % 2 == 0 || mc_shape_block(shape, top) >= 2 * c.surplus)
+        top++;
+    int64_t outer = 0;
+    for (int32_t i = 0; i < shape->line.dims.count; i++) {
+        const int32_t d = shape->line.dims.first + i;
+        const int64_t n = parted_pairs(mc_shape_block(shape, d), c.surplus);
+        mc_charge_messages(cost, shape, d, n - outer, part);
+        outer = n;
+    }
+    mc_charge(cost, shape, top, 1, part, mc_shape_slowed(shape, top, 1), reduces);
+}
+
+/* The largest run of slices that m members of the core stand for: the first. */
+static mc_ratio_t largest_block(const mc_line_shape_t *shape, mc_core_t c, int32_t m)
+{
+    return mc_ratio(mc_core_index(c, m), shape->line.len);
+}
+
+mc_phase_cost_t mc_cost_doubling_allreduce(const mc_line_shape_t *shape)
+{
+    mc_cost_t cost = mc_cost_zero();
+    const mc_core_t c = mc_core(shape->line.len);
+    charge_surplus(&cost, shape, c, mc_ratio(1, 1), true);
+    for (int32_t m = 1; m < c.size; m *= 2)
+        charge_round(&cost, shape, c, m, mc_ratio(1, 1), true);
+    charge_surplus(&cost, shape, c, mc_ratio(1, 1), false);
+    return alike(cost);
+}
+
+mc_phase_cost_t mc_cost_halving_reduce_scatter(const mc_line_shape_t *shape)
+{
+    mc_cost_t cost = mc_cost_zero();
+    const mc_core_t c = mc_core(shape->line.len);
+    charge_surplus(&cost, shape, c, mc_ratio(1, 1), true);
+    for (int32_t m = c.size / 2; m > 0; m /= 2)
+        charge_round(&cost, shape, c, m, largest_block(shape, c, m), true);
+    charge_surplus(&cost, shape, c, mc_ratio(1, shape->line.len), false);
+    return alike(cost);
+}
+
+mc_phase_cost_t mc_cost_doubling_allgather(const mc_line_shape_t *shape)
+{
+    mc_cost_t cost = mc_cost_zero();
+    const mc_core_t c = mc_core(shape->line.len);
+    charge_surplus(&cost, shape, c, mc_ratio(1, shape->line.len), false);
+    for (int32_t m = 1; m < c.size; m *= 2)
+        charge_round(&cost, shape, c, m, largest_block(shape, c, m), false);
+    charge_surplus(&cost, shape, c, mc_ratio(1, 1), false);
+    return alike(cost);
+}
+
+/* All ranks of the line are members; where their number is no power of two some have no partner. */
+static mc_core_t all_of(const mc_line_shape_t *shape)
+{
+    return (mc_core_t){shape->line.len, 0};
+}
+
+/* Ranks of the short block that meets one of m ranks; 0: there is none. */
+static int32_t short_block(const mc_line_shape_t *shape, int32_t m)
+{
+    const int32_t over = shape->line.len % (2 * m);
+    return over > m ? over - m : 0;
+}
+
+/* Numbers below n whose rest by `few` is below `rest`. */
+static int64_t rests_below(int32_t n, int32_t few, int32_t rest)
+{
+    return (int64_t)(n / few) * rest + (n % few < rest ? n % few : rest);
+}
+
+/* Those of m ranks whose like the short block lacks hear from one of its ranks, by turns: rank few + i from its rank
+ * i % few. So many of them across blocks of `block` ranks. */
+static int64_t unpaired(int32_t p, int32_t m, int32_t few, int32_t block)
+{
+    const int32_t first = p - few - m, begin = (first + m) / block * block;
+    const int32_t next = begin + block - (first + m), rest = next < few ? next : few;
+    const int32_t least = begin - first > few ? begin - first : few;
+    const int64_t same = least < m ? rests_below(m, few, rest) - rests_below(least, few, rest) : 0;
+    return m - few - same;
+}
+
+static void charge_unpaired(mc_cost_t *cost, const mc_line_shape_t *shape, int32_t m, int32_t few)
+{
+    int64_t outer = 0;
+    for (int32_t i = 0; i < shape->line.dims.count && few > 0; i++) {
+        const int32_t d = shape->line.dims.first + i;
+        const int64_t n = unpaired(shape->line.len, m, few, mc_shape_block(shape, d));
+        mc_charge_messages(cost, shape, d, n - outer, mc_ratio(1, 1));
+        outer = n;
+    }
+}
+
+/* A rank of a short block sends what it has to several ranks, in a row. */
+mc_phase_cost_t mc_cost_aligned_allreduce(const mc_line_shape_t *shape)
+{
+    mc_cost_t cost = mc_cost_zero();
+    const mc_core_t c = all_of(shape);
+    for (int32_t m = 1; m < c.size; m *= 2) {
+        const int32_t top = top_of(shape, c, m), few = short_block(shape, m);
+        const int32_t more = few ? (m + few - 1) / few - 1 : 0;
+        charge_round(&cost, shape, c, m, mc_ratio(1, 1), true);
+        charge_unpaired(&cost, shape, m, few);
+        if (more)
+            mc_charge_row(&cost, shape, top, more, mc_ratio(more, 1),
+                          mc_shape_slowed(shape, top, 1), false);
+    }
+    return alike(cost);
+}
+
+/* Where the length is no power of two, each slice is a message of its own, and the few of a short block
+ * have more to send. */
+mc_phase_cost_t mc_cost_aligned_reduce_scatter(const mc_line_shape_t *shape)
+{
+    mc_cost_t cost = mc_cost_zero();
+    const mc_core_t c = all_of(shape);
+    const int32_t p = c.size;
+    for (int32_t m = 1; m < p; m *= 2) {
+        const int32_t top = top_of(shape, c, m), few = short_block(shape, m);
+        const int32_t usual = (p + 2 * m - 1) / (2 * m), core = few ? mc_core(few).size : 1;
+        const int32_t most = few ? (p - few + core - 1) / core : 0;
+        const int32_t slices = most > usual ? most : usual;
+        const double headers = cost.dim[top].headers;
+        charge_time(&cost, shape, c, m, mc_ratio(slices, p), true);
+        if (mc_is_power(p)) {
+            charge_exchanges(&cost, shape, c, m, mc_ratio(slices, p));
+        } else {
+            mc_term_t *const term = &cost.dim[top];
+            mc_charge_messages(&cost, shape, top, (int64_t)(p + m - 1) / (2 * m) * p,
+                               mc_ratio(1, p));
+            term->alpha = mc_ratio_add(term->alpha, mc_ratio(slices - 1, 1));
+            term->row = mc_ratio_add(term->row, mc_ratio(slices - 1, 1));
+            term->headers += (slices - 1) * (term->headers - headers);
+        }
+    }
+    return alike(cost);
+}
+
+/* Everyone sends `part` in so many messages n ranks away (to either side): of each block of s ranks min(n, s) ranks
+ * send out of it. */
+static void charge_turn(mc_cost_t *cost, const mc_line_shape_t *shape, int32_t n, int32_t messages,
+                        mc_ratio_t part)
+{
+    const int32_t p = shape->line.len;
+    int64_t outer = 0;
+    for (int32_t i = 0; i < shape->line.dims.count; i++) {
+        const int32_t d = shape->line.dims.first + i, block = mc_shape_block(shape, d);
+        const int64_t leave = (int64_t)(p / block) * (n < block ? n : block);
+        if (shape->mesh->dim[d].extent > 1) {
+            const mc_ratio_t each = messages ? mc_ratio_mul(part, mc_ratio(1, messages)) : part;
+            mc_charge_messages(cost, shape, d, (leave - outer) * messages, each);
+            outer = leave;
+        }
+    }
+}
+
+/* A round's slices are two messages at ranks whose slices run over the line's end; the last rank's
+ * do in every round but the first. In the round of k, min(k, s, p-k) ranks of a box of s send out of
+ * it. */
+mc_phase_cost_t mc_cost_bruck_allgather(const mc_line_shape_t *shape)
+{
+    mc_cost_t cost = mc_cost_zero();
+    const int32_t p = shape->line.len, d = mc_shape_top(shape), s = mc_shape_box(shape, d);
+    int32_t rounds = 0;
+    for (int32_t k = 1; k < p; k *= 2)
+        rounds++;
+    for (int32_t k = 1; k < p; k *= 2) {
+        const int32_t n = k < p - k ? k : p - k, leave = n < s ? n : s;
+        const mc_ratio_t slowed = mc_shape_slowed(shape, d, leave);
+        mc_charge(&cost, shape, d, n > 1 ? 2 : 1, mc_ratio(n, p), slowed, false);
+        mc_charge_incast(&cost, shape, d, rounds, mc_ratio(n, p), slowed);
+        charge_turn(&cost, shape, n, 1, mc_ratio(n, p));
+        /* n-1 ranks' slices run over the line's end: the same bytes in one message more */
+        mc_charge_messages(&cost, shape, mc_shape_top(shape), n - 1, mc_ratio(0, 1));
+    }
+    return alike(cost);
+}
+
+/* Messages of one rank in the round of `unit`: whole runs in one, or where they do not fill the line in
+ * one for each line outside this one, and a run that the end cuts. */
+static int32_t bit_messages(const mc_line_shape_t *shape, int32_t unit)
+{
+    const int32_t p = shape->line.len, whole = p / (2 * unit), rest = p % (2 * unit);
+    int32_t outside = 1;
+    for (int32_t d = 0; d < shape->line.dims.first; d++)
+        outside *= shape->mesh->dim[d].extent;
+    return (whole > 1 && rest > 0 ? outside : whole > 0) + (rest > unit);
+}
+
+/* Slices of p whose index has this bit. */
+static int32_t bit_slices(int32_t p, int32_t unit)
+{
+    const int32_t rest = p % (2 * unit);
+    return p / (2 * unit) * unit + (rest > unit ? rest - unit : 0);
+}
+
+/* In the round of `unit`, min(unit, s, p-unit) ranks of a box of s send out of it. */
+mc_phase_cost_t mc_cost_bruck_alltoall(const mc_line_shape_t *shape)
+{
+    mc_cost_t cost = mc_cost_zero();
+    const int32_t p = shape->line.len, d = mc_shape_top(shape), s = mc_shape_box(shape, d);
+    for (int32_t unit = 1; unit < p; unit *= 2) {
+        const int32_t n = unit < p - unit ? unit : p - unit, leave = n < s ? n : s;
+        mc_charge_row(&cost, shape, d, bit_messages(shape, unit), mc_ratio(bit_slices(p, unit), p),
+                      mc_shape_slowed(shape, d, leave), false);
+        charge_turn(&cost, shape, n, bit_messages(shape, unit), mc_ratio(bit_slices(p, unit), p));
+    }
+    return alike(cost);
+}

@@ -1,0 +1,283 @@
+/* Costs of the ring, chain, star and full-mesh algorithms. */
+#include "compose/cost/charge.h"
+
+static mc_phase_cost_t alike(mc_cost_t once)
+{
+    return (mc_phase_cost_t){once, once};
+}
+
+/* Hops of dimension `d` once round the line. */
+static int32_t hops_round(const mc_line_shape_t *shape, int32_t d)
+{
+    const mc_boxes_t *const boxes = shape->boxes;
+    if (boxes && d != MC_RAGGED_BOX)
+        return d == MC_RAGGED_FOLD ? shape->line.len - boxes->n : 0;
+    if (boxes)
+        return boxes->n;
+    const int32_t p = shape->line.len, block = mc_shape_block(shape, d);
+    const int32_t on_ring = p / block - p / (block * shape->mesh->dim[d].extent);
+    const bool last_to_first = d == mc_shape_top(shape) && p > 1;
+    return on_ring + last_to_first;
+}
+
+/* In every round each box of the outermost dimension has one message out and one in. */
+static mc_cost_t ring(const mc_line_shape_t *shape, bool reduces)
+{
+    mc_cost_t cost = mc_cost_zero();
+    const int32_t p = shape->line.len, d = mc_shape_top(shape);
+    mc_charge(&cost, shape, d, p - 1, mc_ratio(p - 1, p), mc_shape_slowed(shape, d, 1), reduces);
+    for (int32_t i = 0; i < shape->line.dims.count; i++) {
+        const int32_t e = shape->line.dims.first + i;
+        mc_charge_messages(&cost, shape, e, (int64_t)(p - 1) * hops_round(shape, e),
+                           mc_ratio(1, p));
+    }
+    return cost;
+}
+
+mc_phase_cost_t mc_cost_ring_allgather(const mc_line_shape_t *shape)
+{
+    return alike(ring(shape, false));
+}
+
+mc_phase_cost_t mc_cost_ring_reduce_scatter(const mc_line_shape_t *shape)
+{
+    return alike(ring(shape, true));
+}
+
+mc_phase_cost_t mc_cost_ring_allreduce(const mc_line_shape_t *shape)
+{
+    const mc_cost_t down = ring(shape, true), up = ring(shape, false);
+    return alike(mc_cost_add(&down, &up));
+}
+
+/* Outermost dimension of the line in which indices i and j differ. */
+static int32_t level(const mc_line_shape_t *shape, int32_t i, int32_t j)
+{
+    const mc_boxes_t *const boxes = shape->boxes;
+    if (boxes)
+        return mc_boxes_find(boxes, i) == mc_boxes_find(boxes, j) ? MC_RAGGED_FOLD : MC_RAGGED_BOX;
+    int32_t d = shape->line.dims.first;
+    while (i / mc_shape_block(shape, d) == j / mc_shape_block(shape, d))
+        d++;
+    return d;
+}
+
+/* Each hop waits for the one before, starting at index `first`; a rank takes the next segment after
+ * one message. */
+static mc_phase_cost_t chain(const mc_line_shape_t *shape, int32_t first, bool reduces)
+{
+    mc_phase_cost_t cost = {mc_cost_zero(), mc_cost_zero()};
+    const int32_t p = shape->line.len;
+    if (p == 1)
+        return cost;
+    const int32_t missing = level(shape, first, (first + p - 1) % p);
+    unsigned passed = 0; /* bits of wires: of each box one message leaves, at whatever level */
+    for (int32_t i = 0; i < shape->line.dims.count; i++) {
+        const int32_t d = shape->line.dims.first + i, n = hops_round(shape, d) - (d == missing);
+        const mc_ratio_t slowed = mc_shape_slowed(shape, d, 1);
+        if (n == 0)
+            continue;
+        mc_charge(&cost.once, shape, d, n, mc_ratio(n, 1), slowed, reduces);
+        if (!(passed >> mc_shape_port(shape, d) & 1))
+            mc_charge(&cost.busy, shape, d, 1, mc_ratio(1, 1), slowed, reduces);
+        passed |= 1u << mc_shape_port(shape, d);
+        mc_charge_messages(&cost.once, shape, d, n, mc_ratio(1, 1));
+        mc_charge_messages(&cost.busy, shape, d, n, mc_ratio(1, 1));
+    }
+    return cost;
+}
+
+mc_phase_cost_t mc_cost_chain_bcast(const mc_line_shape_t *shape)
+{
+    return chain(shape, shape->line.root, false);
+}
+
+mc_phase_cost_t mc_cost_chain_reduce(const mc_line_shape_t *shape)
+{
+    return chain(shape, (shape->line.root + 1) % shape->line.len, true);
+}
+
+/* The tree of rows has half of the slices, the tree of columns the rest. */
+static mc_ratio_t half(const mc_line_shape_t *shape, bool columns)
+{
+    const int32_t p = shape->line.len;
+    return mc_ratio((p + columns) / 2, p);
+}
+
+/* The inner dimensions alone, of one row; what all ranks send is charged apart. */
+static mc_line_shape_t row_of(const mc_line_shape_t *shape, int32_t rows)
+{
+    const int32_t d = mc_shape_top(shape), columns = shape->line.len / rows;
+    mc_line_shape_t row = *shape;
+    row.line.dims = (mc_dims_t){d + 1, shape->line.dims.first + shape->line.dims.count - d - 1};
+    row.line.len = columns;
+    row.line.root = shape->line.root % columns;
+    row.lines = 0;
+    row.share = mc_ratio_mul(row.share, half(shape, true));
+    return row;
+}
+
+/* The tree of rows: along one row, down all columns but one, and in all rows but one from the last to the first;
+ * the tree of columns alike. A row's chain begins at index `first`. */
+static void charge_trees(mc_cost_t *cost, const mc_line_shape_t *shape, const mc_line_shape_t *row,
+                         int32_t first)
+{
+    const int32_t d = mc_shape_top(shape), columns = row->line.len;
+    const int64_t down = shape->line.len / columns - 1, along = columns - 1;
+    const int32_t missing = level(row, first, (first + columns - 1) % columns);
+    const mc_ratio_t by_rows = half(shape, false), by_columns = half(shape, true);
+    for (int32_t e = d + 1; e < row->line.dims.first + row->line.dims.count; e++) {
+        const int64_t hops = hops_round(row, e) - (e == missing);
+        mc_charge_messages(cost, shape, e, hops + (e == missing ? down : 0), by_rows);
+        mc_charge_messages(cost, shape, e, hops * down, by_columns);
+    }
+    mc_charge_messages(cost, shape, d, along * down, by_rows);
+    mc_charge_messages(cost, shape, d, along + down, by_columns);
+}
+
+/* Each tree goes along a row and down a column; its last message goes along the one in the one tree, down the
+ * other in the other, at the same time. */
+static mc_phase_cost_t edst(const mc_line_shape_t *shape, bool reduces)
+{
+    const int32_t d = mc_shape_top(shape), rows = shape->mesh->dim[d].extent;
+    if (shape->boxes || rows == shape->line.len)
+        return chain(shape, (shape->line.root + reduces) % shape->line.len, reduces);
+    const mc_line_shape_t row = row_of(shape, rows);
+    const int32_t first = (row.line.root + reduces) % row.line.len;
+    mc_phase_cost_t cost = chain(&row, first, reduces);
+    const mc_ratio_t slowed = mc_shape_slowed(shape, d, mc_shape_box(shape, d));
+    mc_charge(&cost.once, &row, d, rows, mc_ratio(rows, 1), slowed, reduces);
+    mc_charge(&cost.busy, &row, d, 1, mc_ratio(1, 1), slowed, reduces);
+    charge_trees(&cost.once, shape, &row, first);
+    charge_trees(&cost.busy, shape, &row, first);
+    return cost;
+}
+
+mc_phase_cost_t mc_cost_edst_bcast(const mc_line_shape_t *shape)
+{
+    return edst(shape, false);
+}
+
+mc_phase_cost_t mc_cost_edst_reduce(const mc_line_shape_t *shape)
+{
+    return edst(shape, true);
+}
+
+/* The root handles p-1 messages of `part` one after the other; where receivers pull from it, all
+ * at once, and the ranks of one box share that box's ports. */
+static mc_phase_cost_t star(const mc_line_shape_t *shape, mc_ratio_t part, bool pulls, bool reduces)
+{
+    mc_cost_t cost = mc_cost_zero();
+    for (int32_t i = 0; i < shape->line.dims.count; i++) {
+        const int32_t d = shape->line.dims.first + i, block = mc_shape_block(shape, d);
+        const int32_t n = mc_shape_beyond(shape, d, shape->line.root);
+        const bool at_once = pulls && shape->pulled[d] && n > 0;
+        const int32_t rounds = at_once ? 1 : n;
+        const mc_ratio_t moved = mc_ratio_mul(mc_ratio(rounds, 1), part);
+        const mc_ratio_t slowed = mc_shape_slowed(shape, d, at_once ? block : 1);
+        mc_charge_row(&cost, shape, d, rounds, moved, slowed, reduces);
+        mc_charge_messages(&cost, shape, d, n, part);
+        if (!pulls) /* the root takes from all */
+            mc_charge_incast(&cost, shape, d, n, moved, slowed);
+    }
+    return alike(cost);
+}
+
+/* What one of the others gets of a scatter, or gives to a gather. */
+static mc_ratio_t slice(const mc_line_shape_t *shape)
+{
+    return mc_ratio_mul(mc_shape_passed(shape), mc_ratio(1, shape->line.len - 1));
+}
+
+mc_phase_cost_t mc_cost_star_bcast(const mc_line_shape_t *shape)
+{
+    return star(shape, mc_ratio(1, 1), true, false);
+}
+
+mc_phase_cost_t mc_cost_star_reduce(const mc_line_shape_t *shape)
+{
+    return star(shape, mc_ratio(1, 1), false, true);
+}
+
+mc_phase_cost_t mc_cost_star_scatter(const mc_line_shape_t *shape)
+{
+    return star(shape, slice(shape), true, false);
+}
+
+mc_phase_cost_t mc_cost_star_gather(const mc_line_shape_t *shape)
+{
+    return star(shape, slice(shape), false, false);
+}
+
+/* 1 + 2 + … + n. */
+static int64_t sum_to(int64_t n)
+{
+    return n * (n + 1) / 2;
+}
+
+/* Sum over k = 1 … n of what min(k, s) messages of `crowd` lines each take of the ports, which is
+ * `ports` as long as these are enough. */
+static int64_t slots_to(int64_t n, int64_t s, int64_t crowd, int64_t ports)
+{
+    const int64_t enough = ports / crowd;
+    if (s <= enough)
+        return n * ports;
+    const int64_t low = n < enough ? n : enough, top = n < s ? n : s;
+    return low * ports + crowd * (sum_to(top) - sum_to(low) + (n - top) * s);
+}
+
+/* Ordered pairs of ranks of the line that are apart in dimension `d` first. */
+static int64_t pairs(const mc_line_shape_t *shape, int32_t d)
+{
+    const mc_boxes_t *const boxes = shape->boxes;
+    int64_t n = 0;
+    if (!boxes)
+        return (int64_t)shape->line.len * mc_shape_beyond(shape, d, 0);
+    for (int32_t b = 0; b < boxes->n; b++)
+        n += (int64_t)mc_boxes_size(boxes, b) * mc_shape_beyond(shape, d, boxes->first[b]);
+    return n;
+}
+
+/* Round k sends to the k-th neighbour; of a box of s ranks min(k, s, p-k) messages leave. */
+static mc_phase_cost_t fullmesh(const mc_line_shape_t *shape, mc_ratio_t part, bool reduces)
+{
+    mc_cost_t cost = mc_cost_zero();
+    const int32_t p = shape->line.len, d = mc_shape_top(shape), s = mc_shape_box(shape, d);
+    const int64_t ports = shape->ports[d], crowd = shape->crowd[d];
+    const int64_t slots = slots_to((p - 1) / 2, s, crowd, ports) + slots_to(p / 2, s, crowd, ports);
+    const mc_ratio_t slowed = p > 1 ? mc_ratio(slots, ports * (p - 1)) : mc_ratio(1, 1);
+    const mc_ratio_t moved = mc_ratio_mul(mc_ratio(p - 1, 1), part);
+    mc_charge_row(&cost, shape, d, p - 1, moved, slowed, reduces);
+    mc_charge_incast(&cost, shape, d, p - 1, moved, slowed);
+    for (int32_t i = 0; i < shape->line.dims.count; i++) {
+        const int32_t e = shape->line.dims.first + i;
+        mc_charge_messages(&cost, shape, e, pairs(shape, e), part);
+    }
+    return alike(cost);
+}
+
+mc_phase_cost_t mc_cost_fullmesh_allgather(const mc_line_shape_t *shape)
+{
+    return fullmesh(shape, mc_ratio(1, shape->line.len), false);
+}
+
+mc_phase_cost_t mc_cost_fullmesh_reduce_scatter(const mc_line_shape_t *shape)
+{
+    return fullmesh(shape, mc_ratio(1, shape->line.len), true);
+}
+
+mc_phase_cost_t mc_cost_pairwise_alltoall(const mc_line_shape_t *shape)
+{
+    return fullmesh(shape, mc_ratio(1, shape->line.len), false);
+}
+
+/* The line's first rank sums onto what it sends, so that it reads when the others have read from it. */
+mc_phase_cost_t mc_cost_fullmesh_allreduce(const mc_line_shape_t *shape)
+{
+    mc_phase_cost_t cost = fullmesh(shape, mc_ratio(1, 1), true);
+    const int32_t d = mc_shape_top(shape);
+    mc_term_t *const once = &cost.once.dim[d];
+    if (shape->pulled[d])
+        once->beta = mc_ratio_add(once->beta, once->beta);
+    return cost;
+}

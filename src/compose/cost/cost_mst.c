@@ -1,0 +1,316 @@
+/*
+ * Costs of the MST algorithms. On a merged line the recursive halving of src/mst is walked: each
+ * depth is a round, charged to the outermost dimension that a message of it crosses. What is walked
+ * follows the number of boxes that are cut in different ways, not of ranks.
+ */
+#include "compose/cost/charge.h"
+#include "mst/mst.h"
+
+/* Messages of one dimension that leave or enter the same box: the one counted, and the most. */
+typedef struct {
+    int32_t box, n, most;
+} tally_t;
+
+typedef struct {
+    int32_t top;  /* outermost dimension crossed */
+    int32_t sent; /* slices that the root passes on, 0 once it has no one left to send to */
+    tally_t out[MC_MAX_DIMS], in[MC_MAX_DIMS];
+} round_t;
+
+typedef struct {
+    const mc_line_shape_t *shape;
+    mc_halve_t halve;
+    int32_t block[MC_MAX_DIMS], n_rounds;
+    int32_t inner; /* innermost dimension longer than 1 */
+    /* depths at which a whole block was walked, its root at the left or the right end */
+    uint32_t seen[MC_MAX_DIMS][2];
+    round_t round[MC_MAX_ROUNDS];
+} walk_t;
+
+typedef enum { WHOLE, HALVES } passes_t;
+
+static int32_t log2_ceil(int32_t p)
+{
+    int32_t rounds = 0;
+    while ((int64_t)1 << rounds < p)
+        rounds++;
+    return rounds;
+}
+
+/* Intervals of a depth are walked left to right, so one box's messages come one after another. */
+static void count(tally_t *tally, int32_t box)
+{
+    tally->n = tally->box == box ? tally->n + 1 : 1;
+    tally->box = box;
+    if (tally->n > tally->most)
+        tally->most = tally->n;
+}
+
+static void note(walk_t *walk, int32_t depth, int32_t from, int32_t to, int32_t slices)
+{
+    round_t *round = &walk->round[depth];
+    int32_t d = walk->shape->line.dims.first;
+    while (from / walk->block[d] == to / walk->block[d])
+        d++;
+    if (depth >= walk->n_rounds)
+        walk->n_rounds = depth + 1;
+    if (d < round->top)
+        round->top = d;
+    if (from == walk->shape->line.root)
+        round->sent = slices;
+    d = mc_shape_port(walk->shape, d);
+    count(&round->out[d], from / walk->block[d]);
+    count(&round->in[d], to / walk->block[d]);
+}
+
+/* Ranks of one line of the innermost dimension: each sends or receives one message a round. */
+static bool inside(walk_t *walk, int32_t depth, int32_t lo, int32_t hi)
+{
+    const int32_t line = walk->shape->mesh->dim[walk->inner].extent;
+    if (lo / line != hi / line)
+        return false;
+    for (int32_t r = depth, end = depth + log2_ceil(hi - lo + 1); r < end; r++) {
+        round_t *const round = &walk->round[r];
+        round->top = walk->inner < round->top ? walk->inner : round->top;
+        round->out[walk->inner].most = round->in[walk->inner].most = 1;
+        walk->n_rounds = r >= walk->n_rounds ? r + 1 : walk->n_rounds;
+    }
+    return true;
+}
+
+/* A block of one box, or of several: inside of it all messages are as in one before. */
+static bool as_before(walk_t *walk, int32_t depth, int32_t lo, int32_t hi, int32_t root)
+{
+    for (int32_t d = walk->shape->line.dims.first; d < walk->inner; d++) {
+        const int32_t block = walk->block[d];
+        if (hi - lo + 1 != block || lo % block != 0)
+            continue;
+        uint32_t *const seen = &walk->seen[d][root == hi];
+        if (*seen >> depth & 1)
+            return true;
+        *seen |= UINT32_C(1) << depth;
+        return false;
+    }
+    return false;
+}
+
+static void walk_halves(walk_t *walk, int32_t depth, int32_t lo, int32_t hi, int32_t root)
+{
+    if (lo == hi)
+        return;
+    /* halves without the line's root have theirs at an end */
+    if (root != walk->shape->line.root &&
+        (inside(walk, depth, lo, hi) || as_before(walk, depth, lo, hi, root)))
+        return;
+    const mc_halves_t h = walk->halve(lo, hi, root);
+    const bool near_left = h.near <= h.mid;
+    note(walk, depth, h.near, h.far, near_left ? h.hi - h.mid : h.mid - h.lo + 1);
+    walk_halves(walk, depth + 1, h.lo, h.mid, near_left ? h.near : h.far);
+    walk_halves(walk, depth + 1, h.mid + 1, h.hi, near_left ? h.far : h.near);
+}
+
+static void walk_init(walk_t *walk, const mc_line_shape_t *shape, mc_halve_t halve)
+{
+    const tally_t none = {-1, 0, 0};
+    *walk = (walk_t){.shape = shape, .halve = halve};
+    for (int32_t d = shape->line.dims.first; d < shape->line.dims.first + shape->line.dims.count;
+         d++)
+        if (shape->mesh->dim[d].extent > 1)
+            walk->inner = d;
+    for (int32_t d = 0; d < MC_MAX_DIMS; d++)
+        walk->block[d] = mc_shape_block(shape, d);
+    for (int32_t r = 0; r < MC_MAX_ROUNDS; r++) {
+        walk->round[r].top = MC_MAX_DIMS;
+        for (int32_t d = 0; d < MC_MAX_DIMS; d++)
+            walk->round[r].out[d] = walk->round[r].in[d] = none;
+    }
+}
+
+static int32_t find_rounds(const mc_line_shape_t *shape, mc_halve_t halve,
+                           mc_round_t found[MC_MAX_ROUNDS])
+{
+    walk_t walk;
+    walk_init(&walk, shape, halve);
+    walk_halves(&walk, 0, 0, shape->line.len - 1, shape->line.root);
+    for (int32_t r = 0; r < walk.n_rounds; r++) {
+        const round_t *const round = &walk.round[r];
+        const int32_t port = mc_shape_port(shape, round->top);
+        const int32_t out = round->out[port].most, in = round->in[port].most;
+        found[r] = (mc_round_t){round->top, round->sent, out > in ? out : in};
+    }
+    return walk.n_rounds;
+}
+
+static mc_cost_t merged(const mc_line_shape_t *shape, mc_halve_t halve, passes_t passes,
+                        bool reduces)
+{
+    const mc_dims_t dims = shape->line.dims;
+    mc_walks_t *const walks = halve == mc_halve ? shape->walks : NULL;
+    mc_cost_t cost = mc_cost_zero();
+    mc_round_t mine[MC_MAX_ROUNDS], *round = mine;
+    int32_t own = 0, *n = &own;
+    if (walks) {
+        round = walks->line[dims.first][dims.first + dims.count - 1].round;
+        n = &walks->line[dims.first][dims.first + dims.count - 1].n;
+    }
+    if (*n == 0)
+        *n = find_rounds(shape, halve, round);
+    for (int32_t r = 0; r < *n; r++) {
+        const mc_ratio_t part = passes == WHOLE
+                                    ? mc_ratio(1, 1)
+                                    : mc_ratio_mul(mc_shape_passed(shape),
+                                                   mc_ratio(round[r].sent, shape->line.len - 1));
+        mc_charge(&cost, shape, round[r].top, 1, part,
+                  mc_shape_slowed(shape, round[r].top, round[r].most), reduces);
+    }
+    return cost;
+}
+
+/* No round of a plain line has two messages of one line at a box: the textbook's formula. */
+static mc_cost_t plain(const mc_line_shape_t *shape, int32_t d, passes_t passes, bool reduces)
+{
+    mc_cost_t cost = mc_cost_zero();
+    const int32_t p = shape->line.len, rounds = log2_ceil(p);
+    const mc_ratio_t part = passes == WHOLE ? mc_ratio(rounds, 1) : mc_shape_passed(shape);
+    mc_charge(&cost, shape, d, rounds, part, mc_shape_slowed(shape, d, 1), reduces);
+    return cost;
+}
+
+/* Intervals of one depth of a halving, the one with the root apart: k or k + 1 ranks, by which end
+ * their root is at. */
+typedef struct {
+    int32_t k;
+    int64_t n[2][2]; /* of k and k + 1 ranks; root at the left, at the right */
+} depth_t;
+
+static void add_interval(depth_t *to, int32_t size, bool right, int64_t n)
+{
+    if (n > 0)
+        to->n[size - to->k][right] += n;
+}
+
+/* Slices that one depth passes on; its halves go to `to`, of ranks / 2 each. */
+static int64_t halve_all(const depth_t *from, depth_t *to)
+{
+    int64_t slices = 0;
+    for (int32_t more = 0; more < 2; more++)
+        for (int32_t right = 0; right < 2; right++) {
+            const int32_t size = from->k + more;
+            const int64_t n = from->n[more][right];
+            if (n == 0 || size < 2)
+                continue;
+            /* both halves have their roots at the ends of the interval */
+            add_interval(to, size - size / 2, false, n);
+            add_interval(to, size / 2, true, n);
+            slices += n * (right ? size - size / 2 : size / 2);
+        }
+    return slices;
+}
+
+/* Slices that all ranks of p pass on together, as a scatter halves the interval. */
+static int64_t slices_passed(int32_t p, int32_t root)
+{
+    int64_t slices = 0;
+    int32_t lo = 0, hi = p - 1;
+    depth_t at = {.k = p};
+    while (hi > lo || at.k > 1 || at.n[1][0] + at.n[1][1] > 0) {
+        depth_t next = {.k = at.k / 2};
+        slices += halve_all(&at, &next);
+        if (hi > lo) {
+            const mc_halves_t h = mc_halve(lo, hi, root);
+            const bool right = h.far > h.mid;
+            const int32_t far = right ? h.hi - h.mid : h.mid - h.lo + 1;
+            add_interval(&next, far, right, 1);
+            slices += far;
+            lo = right ? lo : h.mid + 1;
+            hi = right ? h.mid : hi;
+        }
+        at = next;
+    }
+    return slices;
+}
+
+/* On boxes of unequal sizes one message goes to each of the other boxes. */
+static void charge_ragged_tree(mc_cost_t *cost, const mc_line_shape_t *shape, passes_t passes)
+{
+    const int32_t p = shape->line.len, boxes = shape->boxes->n, inside = p - boxes;
+    const int64_t all =
+        passes == HALVES ? slices_passed(p, shape->line.root) : (int64_t)(p - 1) * p;
+    const mc_ratio_t part = mc_ratio(all, (int64_t)(p - 1) * p);
+    mc_charge_messages(cost, shape, MC_RAGGED_BOX, boxes - 1, part);
+    mc_charge_messages(cost, shape, MC_RAGGED_FOLD, inside, part);
+}
+
+/* Messages of a tree whose subtrees are the blocks of the line: one less than these, at each level. (Where
+ * intervals are halved across blocks some cross an outer dimension instead.) */
+static void charge_tree(mc_cost_t *cost, const mc_line_shape_t *shape, passes_t passes)
+{
+    const int32_t p = shape->line.len;
+    if (shape->boxes) {
+        charge_ragged_tree(cost, shape, passes);
+        return;
+    }
+    for (int32_t d = shape->line.dims.first; d < shape->line.dims.first + shape->line.dims.count;
+         d++) {
+        const int32_t extent = shape->mesh->dim[d].extent, block = mc_shape_block(shape, d);
+        const int32_t trees = p / (block * extent), root = shape->line.root / block % extent;
+        const int64_t n = (int64_t)trees * (extent - 1);
+        if (n == 0)
+            continue;
+        const int64_t slices =
+            passes == HALVES ? slices_passed(extent, root) * trees * block : n * p;
+        mc_charge_messages(cost, shape, d, n, mc_ratio(slices, n * p));
+    }
+}
+
+/* The root is busy from a segment's start to its end: it sends or receives in every round. */
+static mc_phase_cost_t halving(const mc_line_shape_t *shape, mc_halve_t halve, passes_t passes,
+                               bool reduces)
+{
+    const int32_t top = mc_shape_top(shape);
+    const bool is_plain = mc_shape_block(shape, top) == 1;
+    mc_cost_t once =
+        is_plain ? plain(shape, top, passes, reduces) : merged(shape, halve, passes, reduces);
+    charge_tree(&once, shape, passes);
+    return (mc_phase_cost_t){once, once};
+}
+
+static mc_phase_cost_t then(mc_phase_cost_t a, mc_phase_cost_t b)
+{
+    return (mc_phase_cost_t){mc_cost_add(&a.once, &b.once), mc_cost_add(&a.busy, &b.busy)};
+}
+
+mc_phase_cost_t mc_cost_mst_bcast(const mc_line_shape_t *shape)
+{
+    return halving(shape, mc_halve, WHOLE, false);
+}
+
+mc_phase_cost_t mc_cost_mst_reduce(const mc_line_shape_t *shape)
+{
+    return halving(shape, mc_halve, WHOLE, true);
+}
+
+mc_phase_cost_t mc_cost_mst_reduce_aligned(const mc_line_shape_t *shape)
+{
+    return halving(shape, mc_halve_aligned, WHOLE, true);
+}
+
+mc_phase_cost_t mc_cost_mst_scatter(const mc_line_shape_t *shape)
+{
+    return halving(shape, mc_halve, HALVES, false);
+}
+
+mc_phase_cost_t mc_cost_mst_allreduce(const mc_line_shape_t *shape)
+{
+    return then(mc_cost_mst_reduce(shape), mc_cost_mst_bcast(shape));
+}
+
+mc_phase_cost_t mc_cost_long_bcast(const mc_line_shape_t *shape)
+{
+    return then(mc_cost_mst_scatter(shape), mc_cost_ring_allgather(shape));
+}
+
+mc_phase_cost_t mc_cost_long_reduce(const mc_line_shape_t *shape)
+{
+    return then(mc_cost_ring_reduce_scatter(shape), mc_cost_mst_scatter(shape));
+}

@@ -1,0 +1,392 @@
+#include "compose/planner/priced.h"
+
+#include "compose/cost/cost_pairs.h"
+#include "compose/price/pricing.h"
+
+#include <stdlib.h>
+
+enum { NODE_BITS = 3, FIRST_ROOM = 64 };
+
+/* What is needed to build: where things stand already, as index + 1, or 0. */
+typedef struct {
+    mc_priced_t *p;
+    meshcoll_collective_t collective;
+    const mc_mesh_t *mesh;
+    const mc_links_t *links;
+    bool by_crowd; /* prices depend on how many lines inside run, that share ports */
+    bool
+        by_lines; /* prices depend on how many lines run, also on those outside (link.h's cpu and bus) */
+    int32_t root, room_prices, room_asks, room_steps, room_groups, room_hops, room_nodes;
+    int32_t *node;  /* by code */
+    int32_t *group; /* by collective, line, which inner dimensions are in use, which are cut */
+    int32_t *price; /* by line, which inner dimensions are in use, algorithm */
+} build_t;
+
+/* A hop seen from its node: everything its prices depend on. */
+typedef struct {
+    size_t line; /* of first and last position */
+    /* bits by position: in use inside of the line, or anywhere but on it (by_lines); cut outside of it */
+    uint32_t used, shards;
+    unsigned cut; /* the latter by dimension */
+} site_t;
+
+static bool ranks_share_cores(const mc_links_t *links)
+{
+    for (int32_t d = 0; d < links->ndims; d++)
+        if (links->dim[d].cpu != 0 || links->dim[d].bus != 0)
+            return true;
+    return false;
+}
+
+/* Not where every rank of a box has a port. */
+static bool ranks_share_ports(const mc_mesh_t *mesh, const mc_links_t *links)
+{
+    for (int32_t d = 0; d < links->ndims; d++)
+        if (links->dim[d].ports < mc_mesh_stride(mesh, d))
+            return true;
+    return mesh->ragged;
+}
+
+/* The array with room for one more, or NULL. */
+static void *roomy(void *array, int32_t n, int32_t *room, size_t size)
+{
+    if (n < *room)
+        return array;
+    const int32_t wanted = *room ? 2 * *room : FIRST_ROOM;
+    void *const grown = realloc(array, (size_t)wanted * size);
+    if (grown)
+        *room = wanted;
+    return grown;
+}
+
+static site_t site_of(const build_t *b, const mc_node_t *node, const mc_hop_t *hop)
+{
+    const mc_graph_t *const graph = &b->p->graph;
+    const int32_t last = hop->first + hop->count - 1;
+    site_t site = {.line = (size_t)(hop->first * graph->n + last)};
+    for (int32_t i = 0; i < graph->n; i++) {
+        const bool outside = i < hop->first || i > last;
+        if (outside && node->at[i] == MC_SHARD) {
+            site.shards |= 1u << i;
+            site.cut |= 1u << graph->dim[i];
+        }
+        const bool counts = (i > last && b->by_crowd) || (outside && b->by_lines);
+        if (counts && node->at[i] != MC_ROOT)
+            site.used |= 1u << i;
+    }
+    return site;
+}
+
+static mc_ratio_t share_of(const build_t *b, const mc_hop_t *hop, const site_t *site)
+{
+    return hop->gathered
+               ? mc_pairs_share(b->mesh, hop->dims)
+               : mc_share_of(b->collective, b->mesh, hop->collective, hop->dims, site->cut);
+}
+
+static double seconds_per_byte(const mc_term_t *term, const mc_link_t *link)
+{
+    const mc_term_t bytes_only = mc_term_bytes(term);
+    return mc_term_seconds(&bytes_only, link, 1);
+}
+
+static void add_shaped(mc_shaped_t *shaped, const mc_term_t *once, const mc_term_t *busy,
+                       const mc_link_t *link)
+{
+    const mc_link_t wire = {.beta = link->beta, .incast = link->incast, .header = link->header};
+    shaped->once_fixed += mc_term_seconds(once, &wire, 0);
+    shaped->busy_fixed += mc_term_seconds(busy, &wire, 0);
+    shaped->once += seconds_per_byte(once, &wire);
+    shaped->busy += seconds_per_byte(busy, &wire);
+    shaped->carried += mc_ratio_value(busy->beta);
+    if (!mc_link_is_ranks_own(link))
+        return;
+    shaped->own += seconds_per_byte(busy, &wire);
+    shaped->own_fixed += mc_term_seconds(busy, &wire, 0);
+}
+
+static void add_dim(mc_price_t *price, const mc_term_t *once, const mc_term_t *busy, int32_t wire,
+                    bool shaped, int32_t ranks, const mc_link_t *given)
+{
+    const mc_term_t bytes_only = mc_term_bytes(busy);
+    mc_link_t link = *given;
+    if (shaped) {
+        add_shaped(&price->shaped[wire], once, busy, given);
+        link.beta = 0;
+    }
+    price->fixed += mc_term_seconds(once, &link, 0);
+    price->per_byte += seconds_per_byte(once, &link);
+    const mc_busy_t fixed = mc_term_busy(busy, &link, 0);
+    const mc_busy_t per_byte = mc_term_busy(&bytes_only, &link, 1);
+    price->busy_fixed[wire] += fixed.link;
+    price->busy_per_byte[wire] += per_byte.link;
+    price->busy_fixed[ranks] += fixed.own;
+    price->busy_per_byte[ranks] += per_byte.own;
+}
+
+static bool has_messages(const mc_term_t *once)
+{
+    return once->alpha.num > 0 || once->messages > 0;
+}
+
+static void add_seconds(mc_price_t *price, const mc_phase_cost_t *cost, const mc_priced_t *p)
+{
+    for (int32_t i = 0; i < p->graph.n; i++) {
+        const int32_t d = p->graph.dim[i], wire = p->wire_of[i];
+        const mc_term_t *const once = &cost->once.dim[d], *const busy = &cost->busy.dim[d];
+        if (has_messages(once))
+            add_dim(price, once, busy, wire, p->shaped[wire], p->n_wires, &p->links->dim[d]);
+    }
+}
+
+/* Dimensions that share a wire have one between them. */
+static void find_wires(mc_priced_t *p, const mc_links_t *links)
+{
+    for (int32_t i = 0; i < p->graph.n; i++) {
+        const int32_t d = p->graph.dim[i], wire = mc_links_wire(links, d);
+        int32_t w = 0;
+        while (w < p->n_wires && p->wire[w] != wire)
+            w++;
+        p->n_wires = w == p->n_wires ? w + 1 : p->n_wires;
+        p->wire[w] = wire;
+        p->wire_of[i] = w;
+        p->shaped[w] = links->dim[wire].burst > 0;
+        p->ranks_apart = p->ranks_apart || links->dim[d].gap != links->dim[d].alpha;
+    }
+}
+
+/* Shares come in as a factor, so that cut dimensions are priced as whole. */
+static mc_priced_ask_t ask_of(const build_t *b, const mc_node_t *node, const mc_hop_t *hop,
+                              int32_t algorithm)
+{
+    const mc_graph_t *const graph = &b->p->graph;
+    mc_priced_ask_t ask = {.algorithm = algorithm, .dims = hop->dims};
+    for (int32_t d = 0; d < b->mesh->ndims; d++)
+        ask.state[d] = (uint8_t)(graph->from == MC_SHARD ? MC_REPLICA : graph->from);
+    for (int32_t i = 0; i < graph->n; i++)
+        ask.state[graph->dim[i]] = node->at[i] == MC_SHARD ? MC_REPLICA : node->at[i];
+    return ask;
+}
+
+static mc_phase_cost_t cost_of(const mc_priced_t *p, const mc_priced_ask_t *ask)
+{
+    mc_placement_t state[MC_MAX_DIMS];
+    for (int32_t d = 0; d < MC_MAX_DIMS; d++)
+        state[d] = (mc_placement_t)ask->state[d];
+    return mc_phase_cost(p->graph.collective, ask->algorithm, ask->dims, p->mesh, p->links, p->root,
+                         state, mc_ratio(1, 1), p->walks);
+}
+
+/* Index of the price, or -1. */
+static int32_t price_of(build_t *b, const mc_node_t *node, const mc_hop_t *hop, const site_t *site,
+                        int32_t algorithm)
+{
+    mc_priced_t *const p = b->p;
+    const size_t line = (site->line << p->graph.n) + site->used;
+    int32_t *const known = &b->price[line * (size_t)mc_n_algorithms + (size_t)algorithm];
+    if (*known)
+        return *known - 1;
+    mc_price_t *const price = roomy(p->price, p->n_prices, &b->room_prices, sizeof *price);
+    if (price)
+        p->price = price;
+    mc_priced_ask_t *const ask = roomy(p->ask, p->n_prices, &b->room_asks, sizeof *ask);
+    if (ask)
+        p->ask = ask;
+    if (!price || !ask)
+        return -1;
+    ask[p->n_prices] = ask_of(b, node, hop, algorithm);
+    price[p->n_prices] = (mc_price_t){0};
+    const mc_phase_cost_t cost = cost_of(p, &ask[p->n_prices]);
+    add_seconds(&price[p->n_prices], &cost, p);
+    price[p->n_prices].message = mc_pieces_message(&cost, b->links);
+    *known = ++p->n_prices;
+    return *known - 1;
+}
+
+/* Segments; dimensions on the line are all where the hop's are. */
+static uint32_t needed_by(const build_t *b, const mc_node_t *node, const mc_hop_t *hop,
+                          int32_t price, int32_t algorithm, mc_ratio_t share)
+{
+    const mc_priced_t *const p = b->p;
+    mc_placement_t state[MC_MAX_DIMS];
+    if (!p->stream)
+        return 1;
+    for (int32_t d = 0; d < b->mesh->ndims; d++)
+        state[d] = p->graph.from;
+    for (int32_t i = 0; i < p->graph.n; i++)
+        state[p->graph.dim[i]] = (mc_placement_t)node->at[i];
+    return mc_pieces_needed(p->stream, b->mesh, algorithm, hop->dims, state,
+                            p->price[price].message * mc_ratio_value(share) * p->bytes);
+}
+
+/* Index of the hop's group, or -1. */
+static int32_t group_of(build_t *b, const mc_node_t *node, const mc_hop_t *hop)
+{
+    mc_priced_t *const p = b->p;
+    const int32_t n = p->graph.n;
+    const site_t site = site_of(b, node, hop);
+    const size_t line = site.line * MESHCOLL_COLLECTIVES + (size_t)hop->collective;
+    int32_t *const known = &b->group[(((line << n) + site.used) << n) + site.shards];
+    if (*known)
+        return *known - 1;
+    mc_choices_t left = mc_graph_choices(&p->graph, hop);
+    const mc_ratio_t share = share_of(b, hop, &site);
+    mc_priced_group_t *const group = roomy(p->group, p->n_groups, &b->room_groups, sizeof *group);
+    if (!group)
+        return -1;
+    p->group = group;
+    group[p->n_groups] = (mc_priced_group_t){p->n_steps, mc_choices_count(left)};
+    while (left) {
+        const int32_t algorithm = mc_choices_take(&left);
+        const int32_t price = price_of(b, node, hop, &site, algorithm);
+        mc_priced_step_t *const step = roomy(p->step, p->n_steps, &b->room_steps, sizeof *step);
+        if (step)
+            p->step = step;
+        if (!step || price < 0)
+            return -1;
+        step[p->n_steps++] = (mc_priced_step_t){
+            price, {algorithm, hop->dims}, share, needed_by(b, node, hop, price, algorithm, share)};
+    }
+    *known = ++p->n_groups;
+    return *known - 1;
+}
+
+/* What lies ahead: where each dimension is, and, unless it has arrived, whether it has been in the
+ * other of root and shard. */
+static uint32_t code_of(const mc_graph_t *graph, const mc_node_t *node)
+{
+    uint32_t code = node->flat;
+    for (int32_t i = 0; i < graph->n; i++) {
+        const uint32_t other = node->at[i] == MC_ROOT ? MC_SHARD : MC_ROOT;
+        const bool turned = node->at[i] != graph->to && (node->been[i] & 1u << other);
+        /* source and destination meet root, and none of the others */
+        const bool gathered = graph->from == MC_SOURCE && node->at[i] == MC_ROOT;
+        const uint32_t at = gathered ? MC_REPLICA : node->at[i] & 3u;
+        code = code << NODE_BITS | at << 1 | turned;
+    }
+    return code;
+}
+
+/* Adds `node` and all that come after it; its index, or -1. */
+static int32_t add_node(build_t *b, const mc_node_t *node)
+{
+    mc_priced_t *const p = b->p;
+    mc_hop_t hop[MC_MAX_HOPS];
+    int32_t next[MC_MAX_HOPS];
+    int32_t *const known = &b->node[code_of(&p->graph, node)];
+    if (*known)
+        return *known - 1;
+    const int32_t n = mc_graph_hops(&p->graph, node, hop);
+    for (int32_t h = 0; h < n; h++) {
+        const mc_node_t after = mc_graph_after(node, &hop[h]);
+        if ((next[h] = add_node(b, &after)) < 0)
+            return -1;
+    }
+    for (int32_t h = 0; h < n; h++) {
+        const int32_t group = group_of(b, node, &hop[h]);
+        mc_priced_hop_t *const out = roomy(p->hop, p->n_hops, &b->room_hops, sizeof *out);
+        if (out)
+            p->hop = out;
+        if (!out || group < 0)
+            return -1;
+        out[p->n_hops++] = (mc_priced_hop_t){next[h], group};
+    }
+    /* room for the end of the last node's hops too */
+    int32_t *const first = roomy(p->first_hop, p->n_nodes + 1, &b->room_nodes, sizeof *first);
+    if (!first)
+        return -1;
+    p->first_hop = first;
+    first[p->n_nodes] = p->n_hops - n;
+    first[++p->n_nodes] = p->n_hops;
+    *known = p->n_nodes;
+    return *known - 1;
+}
+
+int mc_priced_init(mc_priced_t *p, meshcoll_collective_t collective, const mc_mesh_t *mesh,
+                   const mc_links_t *links, const mc_planner_query_t *query)
+{
+    const mc_mesh_t led = mc_mesh_led_by(mesh, query->root);
+    *p = (mc_priced_t){.graph = mc_graph(collective, &led, query->in_order, query->aligned),
+                       .mesh = mesh,
+                       .links = links,
+                       .stream = query->stream,
+                       .bytes = query->bytes,
+                       .root = query->root};
+    build_t b = {.p = p,
+                 .collective = collective,
+                 .mesh = mesh,
+                 .links = links,
+                 /* an alltoall that gathers has other shares, which follow from who is in use */
+                 .by_crowd = collective == MESHCOLL_ALLTOALL || ranks_share_ports(mesh, links),
+                 .by_lines = ranks_share_cores(links) || query->stream,
+                 .root = query->root};
+    find_wires(p, links);
+    const mc_node_t start = mc_graph_start(&p->graph);
+    const int32_t n = p->graph.n;
+    const size_t lines = (size_t)(n * n);
+    p->walks = calloc(1, sizeof *p->walks);
+    b.node = calloc((size_t)1 << (NODE_BITS * n + 1), sizeof *b.node);
+    b.group = calloc((lines * MESHCOLL_COLLECTIVES) << (2 * n), sizeof *b.group);
+    b.price = calloc((lines * (size_t)mc_n_algorithms) << n, sizeof *b.price);
+    const bool done = p->walks && b.node && b.group && b.price && add_node(&b, &start) >= 0;
+    free(b.price);
+    free(b.group);
+    free(b.node);
+    if (done)
+        return MESHCOLL_OK;
+    mc_priced_free(p);
+    return mc_fail_memory("the planner's graph");
+}
+
+void mc_priced_free(mc_priced_t *p)
+{
+    free(p->price);
+    free(p->ask);
+    free(p->exact_of);
+    free(p->exact);
+    free(p->walks);
+    free(p->step);
+    free(p->group);
+    free(p->hop);
+    free(p->first_hop);
+    *p = (mc_priced_t){0};
+}
+
+/* All of them at the first time. */
+static bool make_exact(mc_priced_t *p)
+{
+    if (p->exact_of)
+        return true;
+    p->exact_of = malloc(sizeof *p->exact_of * (size_t)p->n_steps);
+    for (int32_t i = 0; p->exact_of && i < p->n_steps; i++)
+        p->exact_of[i] = (mc_priced_group_t){0, -1};
+    return p->exact_of != NULL;
+}
+
+static bool add_exact(mc_priced_t *p, int32_t i)
+{
+    const mc_priced_step_t *const step = &p->step[i];
+    const mc_phase_cost_t cost = cost_of(p, &p->ask[step->price]);
+    const int32_t first = p->n_exact;
+    for (int32_t k = 0; k < p->graph.n; k++) {
+        const int32_t d = p->graph.dim[k];
+        const mc_term_t *const once = &cost.once.dim[d], *const busy = &cost.busy.dim[d];
+        mc_priced_term_t *const term = roomy(p->exact, p->n_exact, &p->room_exact, sizeof *term);
+        if (!term)
+            return false;
+        p->exact = term;
+        if (has_messages(once))
+            term[p->n_exact++] = (mc_priced_term_t){d, mc_term_share(once, step->share),
+                                                    mc_term_share(busy, step->share)};
+    }
+    p->exact_of[i] = (mc_priced_group_t){first, p->n_exact - first};
+    return true;
+}
+
+int32_t mc_priced_exact(mc_priced_t *p, int32_t step, const mc_priced_term_t **term)
+{
+    if (!make_exact(p) || (p->exact_of[step].n < 0 && !add_exact(p, step)))
+        return -1;
+    *term = p->exact + p->exact_of[step].first;
+    return p->exact_of[step].n;
+}

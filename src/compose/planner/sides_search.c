@@ -1,0 +1,305 @@
+#include "compose/planner/sides_search.h"
+
+#include "compose/planner/search.h"
+#include "compose/price/bound.h"
+#include "compose/price/sides.h"
+#include "compose/price/strategy_cost.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A path that a pair may have on one of its sides. */
+typedef struct {
+    mc_strategy_t path; /* of one side */
+    mc_course_t course;
+    mc_flow_t flow; /* on links without bursts */
+} side_t;
+
+typedef struct {
+    mc_priced_t *graph;
+    meshcoll_collective_t collective;
+    const mc_mesh_t *mesh;
+    const mc_links_t *links;
+    const mc_planner_query_t *query;
+    double limit; /* seconds of the best of one side: where one is asked for, none that is dearer */
+    int32_t n_long, long_dim[MC_MAX_DIMS];
+    bool bursts;
+    mc_links_t left; /* of bursts, for one pair */
+    side_t *side;    /* of one base: first the one after which the others are made */
+    int32_t n_sides;
+    bool many_messages; /* the ranks' own time limits a pair: fewer messages may be better */
+    mc_ranked_t *found;
+    uint32_t n_found;
+} pairing_t;
+
+enum { MAX_BASES = 3 };
+
+static void find_long(pairing_t *p)
+{
+    /* fold comes first and last on both sides */
+    const int32_t n = p->mesh->ragged ? MC_RAGGED_FOLD : p->mesh->ndims;
+    for (int32_t d = 0; d < n; d++)
+        if (p->mesh->dim[d].extent > 1)
+            p->long_dim[p->n_long++] = d;
+}
+
+/* Of the dimensions that are longer than 1: rotations, and those of the reverse. */
+static int32_t n_orders(const pairing_t *p)
+{
+    return p->n_long > 2 ? 2 * p->n_long : p->n_long;
+}
+
+/* `to[d]`: the dimension that takes the place of d. */
+static void order_of(const pairing_t *p, int32_t order, int32_t to[MC_MAX_DIMS])
+{
+    const int32_t n = p->n_long, turn = order % n;
+    const bool reversed = order >= n;
+    for (int32_t d = 0; d < MC_MAX_DIMS; d++)
+        to[d] = d;
+    for (int32_t i = 0; i < n; i++) {
+        const int32_t k = (i + turn) % n;
+        to[p->long_dim[i]] = p->long_dim[reversed ? n - 1 - k : k];
+    }
+}
+
+/* Merged dimensions follow each other in the mesh: not every order keeps them together. */
+static bool reorder(const mc_strategy_t *base, const mc_mesh_t *mesh, const int32_t to[MC_MAX_DIMS],
+                    mc_strategy_t *path)
+{
+    mc_strategy_t s = *base;
+    for (int32_t i = 0; i < s.n_phases; i++) {
+        const mc_dims_t dims = base->phase[i].dims;
+        int32_t first = MC_MAX_DIMS, last = -1;
+        for (int32_t d = dims.first; d < dims.first + dims.count; d++) {
+            first = to[d] < first ? to[d] : first;
+            last = to[d] > last ? to[d] : last;
+        }
+        if (last - first + 1 != dims.count)
+            return false;
+        s.phase[i].dims = (mc_dims_t){first, last - first + 1};
+    }
+    if (mc_strategy_check(&s, mesh))
+        return false;
+    *path = s;
+    return true;
+}
+
+static bool is_known(const pairing_t *p, const mc_strategy_t *path)
+{
+    for (int32_t i = 0; i < p->n_sides; i++)
+        if (mc_strategy_equal(path, &p->side[i].path))
+            return true;
+    return false;
+}
+
+/* The same path in all orders that it can take. */
+static void find_sides(pairing_t *p, const mc_strategy_t *base)
+{
+    p->n_sides = 0;
+    for (int32_t order = 0; order < n_orders(p); order++) {
+        int32_t to[MC_MAX_DIMS];
+        side_t *const side = &p->side[p->n_sides];
+        order_of(p, order, to);
+        if (!reorder(base, p->mesh, to, &side->path) || is_known(p, &side->path))
+            continue;
+        mc_course_of(&side->path, 0, p->mesh, p->links, p->query->root, &side->course);
+        if (!p->bursts)
+            side->flow = mc_flow_on(&side->course, p->links);
+        p->n_sides++;
+    }
+}
+
+static bool join(const mc_strategy_t *a, const mc_strategy_t *b, mc_strategy_t *pair)
+{
+    mc_strategy_t s = *a;
+    if (a->n_phases == 0 || b->n_phases == 0)
+        return false;
+    s.second = a->n_phases;
+    for (int32_t i = 0; i < b->n_phases; i++)
+        s.phase[s.n_phases++] = b->phase[i];
+    *pair = s;
+    return true;
+}
+
+static bool is_found(const pairing_t *p, const mc_strategy_t *pair)
+{
+    for (uint32_t i = 0; i < p->n_found; i++)
+        if (mc_strategy_equal(&p->found[i].strategy, pair))
+            return true;
+    return false;
+}
+
+/* Does a link have more to carry than can be worth it, however many segments there are? */
+static bool hopeless(const pairing_t *p, const mc_flow_t *a, const mc_flow_t *b)
+{
+    for (int32_t d = 0; d < MC_MAX_DIMS; d++)
+        if ((a->busy[d].per_byte + b->busy[d].per_byte) * p->query->bytes / 2 > p->limit)
+            return true;
+    return false;
+}
+
+/* The pair's flows; where bursts pass they depend on what both carry together. */
+static void flows_of(pairing_t *p, const side_t *a, const side_t *b, mc_flow_t flow[2])
+{
+    double carried[MC_MAX_DIMS] = {0};
+    if (!p->bursts) {
+        flow[0] = a->flow;
+        flow[1] = b->flow;
+        return;
+    }
+    for (int32_t d = 0; d < p->links->ndims; d++) {
+        const mc_ratio_t all = mc_ratio_add(a->course.carried[d], b->course.carried[d]);
+        carried[mc_links_wire(p->links, d)] += p->query->bytes / 2 * mc_ratio_value(all);
+    }
+    mc_links_take_burst(p->links, carried, &p->left);
+    flow[0] = mc_flow_on(&a->course, &p->left);
+    flow[1] = mc_flow_on(&b->course, &p->left);
+}
+
+/* The cheapest number of segments, and its seconds; INFINITY where none can be worth it. */
+static double best_segments(const pairing_t *p, const mc_strategy_t *pair, const mc_flow_t flow[2],
+                            uint32_t *segments)
+{
+    const mc_planner_query_t *const query = p->query;
+    const double limit = query->most == 1 ? p->limit : INFINITY;
+    const uint32_t needed = query->stream ? mc_strategy_needed(pair, p->mesh, p->links, query->root,
+                                                               query->bytes, query->stream)
+                                          : 1;
+    const uint32_t most = needed > query->max_segments ? needed : query->max_segments;
+    double best = INFINITY;
+    for (uint32_t k = needed > 2 ? needed : 2; k <= most && k <= MC_MOST_SEGMENTS; k *= 2) {
+        const double least = mc_flows_least(&flow[0], &flow[1], k, query->bytes);
+        if (least >= best || least > limit)
+            continue;
+        const double seconds = mc_flows_seconds(&flow[0], &flow[1], k, query->bytes);
+        if (seconds < best) {
+            best = seconds;
+            *segments = k;
+        }
+    }
+    return best;
+}
+
+static void try_pair(pairing_t *p, const side_t *a, const side_t *b)
+{
+    mc_ranked_t pair;
+    mc_flow_t flow[2];
+    double own;
+    if (!join(&a->path, &b->path, &pair.strategy))
+        return;
+    flows_of(p, a, b, flow);
+    if (hopeless(p, &flow[0], &flow[1]))
+        return;
+    if (mc_flows_every(&flow[0], &flow[1], p->query->bytes / 2, &own).busiest < 0)
+        p->many_messages = true;
+    pair.seconds = best_segments(p, &pair.strategy, flow, &pair.strategy.segments);
+    if (pair.seconds < INFINITY && !is_found(p, &pair.strategy))
+        p->found[p->n_found++] = pair;
+}
+
+static void try_base(pairing_t *p, const mc_strategy_t *base)
+{
+    find_sides(p, base);
+    for (int32_t a = 0; a < p->n_sides; a++)
+        for (int32_t b = 0; b < p->n_sides; b++)
+            if (a != b)
+                try_pair(p, &p->side[a], &p->side[b]);
+}
+
+/* A collective that has no torus is not cut into two sides. */
+static bool has_torus(meshcoll_collective_t collective)
+{
+    for (int32_t i = 0; i < mc_named_count(); i++)
+        if (mc_named_at(i)->collective == collective && strcmp(mc_named_at(i)->name, "torus") == 0)
+            return true;
+    return false;
+}
+
+static int try_torus(pairing_t *p)
+{
+    mc_strategy_t torus;
+    const int status = mc_strategy_named("torus", p->collective, p->mesh, &torus);
+    if (status)
+        return status;
+    torus.n_phases = torus.second;
+    torus.second = 0;
+    torus.segments = 1;
+    try_base(p, &torus);
+    return MESHCOLL_OK;
+}
+
+/* The cheapest path in one segment for that part of the vector, with that part of the bursts. */
+static int try_cheapest(pairing_t *p, double part)
+{
+    mc_planner_query_t one = *p->query;
+    mc_links_t links = *p->links;
+    mc_ranked_t *ranked;
+    uint32_t n, considered;
+    one.bytes *= part;
+    one.max_segments = 1;
+    one.stream = NULL;
+    for (int32_t d = 0; d < links.ndims; d++)
+        links.dim[d].burst *= part;
+    const int status =
+        mc_search(p->graph, p->collective, &links, &one, 1, &ranked, &n, &considered);
+    if (status)
+        return status;
+    if (n > 0)
+        try_base(p, &ranked[0].strategy);
+    free(ranked);
+    return MESHCOLL_OK;
+}
+
+/* Where a pipeline keeps its link as busy as any strategy must, what is left to win is less than the
+ * time of a segment: a network much slower than the links inside its boxes. */
+static bool is_limited(const mc_ranked_t *best, double bound)
+{
+    const uint32_t segments = best->strategy.segments;
+    return best->seconds <= bound ||
+           (segments > 2 && best->seconds - bound < best->seconds / segments);
+}
+
+/* Of the torus, the cheapest for half, and where messages limit those, for a quarter: it weighs them twice. */
+static int try_bases(pairing_t *p)
+{
+    int status = try_torus(p);
+    if (!status)
+        status = try_cheapest(p, 1.0 / 2);
+    if (!status && p->many_messages)
+        status = try_cheapest(p, 1.0 / 4);
+    return status;
+}
+
+int mc_sides_search(mc_priced_t *graph, meshcoll_collective_t collective, const mc_mesh_t *mesh,
+                    const mc_links_t *links, const mc_planner_query_t *query,
+                    const mc_ranked_t *best, mc_ranked_t **ranked, uint32_t *n)
+{
+    pairing_t p = {.graph = graph,
+                   .collective = collective,
+                   .mesh = mesh,
+                   .links = links,
+                   .query = query,
+                   .bursts = mc_links_burst(links),
+                   .left = *links,
+                   .limit = best->seconds};
+    find_long(&p);
+    *ranked = NULL;
+    *n = 0;
+    if (p.n_long < 2 || query->max_segments < 2 || !has_torus(collective) ||
+        is_limited(best, mc_lower_bound(collective, mesh, links, query->bytes)))
+        return MESHCOLL_OK;
+    const size_t orders = (size_t)n_orders(&p);
+    p.side = malloc(orders * sizeof *p.side);
+    p.found = malloc(MAX_BASES * orders * (orders - 1) * sizeof *p.found);
+    const int status =
+        p.side && p.found ? try_bases(&p) : mc_fail_memory("strategies of two sides");
+    free(p.side);
+    if (status || p.n_found == 0) {
+        free(p.found);
+        return status;
+    }
+    *ranked = p.found;
+    *n = p.n_found;
+    return MESHCOLL_OK;
+}

@@ -1,0 +1,152 @@
+#include "compose/price/bound.h"
+
+#include <math.h>
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/* Messages one after another until one rank's data is on p, when each of them sends to `fan`. */
+static int32_t rounds(int32_t p, int64_t fan)
+{
+    int32_t n = 0;
+    for (int64_t reached = 1; reached < p; reached *= 1 + fan)
+        n++;
+    return n;
+}
+
+static double latency(const mc_mesh_t *mesh, const mc_links_t *links, int32_t top)
+{
+    double least = INFINITY;
+    bool wires = true;
+    for (int32_t d = top; d < mesh->ndims; d++)
+        if (mesh->dim[d].extent > 1) {
+            least = links->dim[d].alpha < least ? links->dim[d].alpha : least;
+            wires = wires && !links->dim[d].pulled;
+        }
+    const int32_t crossings =
+        links->dim[top].pulled ? 1 : rounds(mesh->dim[top].extent, mc_mesh_stride(mesh, top));
+    const double network = crossings * links->dim[top].alpha;
+    return wires ? larger(network, rounds(mesh->size, 1) * least) : network;
+}
+
+/* Multiple of n that must pass one box's ports; `inside`: ranks of a box. */
+static double volume(meshcoll_collective_t collective, double boxes, double inside, bool pulled)
+{
+    switch (collective) {
+    case MESHCOLL_BCAST:
+    case MESHCOLL_REDUCE:
+        return 1;
+    case MESHCOLL_ALLREDUCE:
+        return 2 * (boxes - 1) / boxes;
+    case MESHCOLL_ALLTOALL: /* each rank has an n of its own */
+        return inside * (boxes - 1) / boxes;
+    case MESHCOLL_SCATTER: /* receivers that pull do so all at once */
+        return pulled ? 1 / boxes : (boxes - 1) / boxes;
+    default:
+        return (boxes - 1) / boxes;
+    }
+}
+
+/* The same of boxes of unequal sizes: of the one with most to pass, wherever the root is. */
+static double ragged_volume(meshcoll_collective_t collective, const mc_boxes_t *boxes, bool pulled)
+{
+    const double ranks = boxes->first[boxes->n];
+    double most = 0;
+    switch (collective) {
+    case MESHCOLL_SCATTER:
+        return pulled ? boxes->fewest / ranks : (ranks - boxes->most) / ranks;
+    case MESHCOLL_GATHER:
+        return (ranks - boxes->most) / ranks;
+    case MESHCOLL_ALLGATHER:
+    case MESHCOLL_REDUCE_SCATTER:
+        return (ranks - boxes->fewest) / ranks;
+    case MESHCOLL_ALLTOALL:
+        for (int32_t b = 0; b < boxes->n; b++) {
+            const double inside = boxes->first[b + 1] - boxes->first[b];
+            most = larger(most, inside * (ranks - inside) / ranks);
+        }
+        return most;
+    default:
+        return volume(collective, boxes->n, 1, pulled);
+    }
+}
+
+/* Multiple of n that some rank must receive, whoever sends it, or send. An element of a sum is known in one place when
+ * ranks-1 messages have come, and on every rank when as many more have: all ranks together receive that. */
+static double taken(meshcoll_collective_t collective, double ranks, bool pulled)
+{
+    switch (collective) {
+    case MESHCOLL_BCAST:
+    case MESHCOLL_REDUCE:
+        return 1;
+    case MESHCOLL_ALLREDUCE:
+        return 2 * (ranks - 1) / ranks;
+    case MESHCOLL_SCATTER: /* the root sends all at once to receivers that pull */
+        return (pulled ? 1 : ranks - 1) / ranks;
+    default:
+        return (ranks - 1) / ranks;
+    }
+}
+
+static bool any_pulled(const mc_mesh_t *mesh, const mc_links_t *links)
+{
+    bool any = false;
+    for (int32_t d = 0; d < mesh->ndims; d++)
+        any = any || (mesh->dim[d].extent > 1 && links->dim[d].pulled);
+    return any;
+}
+
+/* Seconds until a rank can have received `bytes`, or sent them, over the wires of all its dimensions at once: over a
+ * shared one as fast as the fastest link. */
+static double flow(const mc_mesh_t *mesh, const mc_links_t *links, double bytes)
+{
+    double all = 0, rate[MC_MAX_DIMS] = {0};
+    for (int32_t d = 0; d < mesh->ndims; d++) {
+        const int32_t wire = mc_links_wire(links, d);
+        if (mesh->dim[d].extent == 1)
+            continue;
+        bytes -= rate[wire] == 0 ? links->dim[wire].burst : 0;
+        rate[wire] = larger(rate[wire], 1 / links->dim[d].beta);
+    }
+    for (int32_t d = 0; d < mesh->ndims; d++)
+        all += rate[d];
+    return larger(bytes, 0) / all;
+}
+
+static double computation(const mc_mesh_t *mesh, const mc_links_t *links)
+{
+    double least = INFINITY;
+    for (int32_t d = 0; d < mesh->ndims; d++)
+        if (mesh->dim[d].extent > 1 && links->dim[d].gamma < least)
+            least = links->dim[d].gamma;
+    return (mesh->size - 1.0) / mesh->size * least;
+}
+
+double mc_lower_bound(meshcoll_collective_t collective, const mc_mesh_t *mesh,
+                      const mc_links_t *given, double n)
+{
+    const mc_links_t at = mc_links_at(given, n), *const links = &at;
+    int32_t top = 0;
+    while (top < mesh->ndims && mesh->dim[top].extent == 1)
+        top++;
+    if (top == mesh->ndims)
+        return 0;
+    const mc_link_t *const link = &links->dim[top];
+    const int32_t wire = mc_links_wire(links, top), inside = mc_mesh_stride(mesh, wire);
+    const int32_t boxes = mc_mesh_places(mesh) / inside;
+    const mc_link_t *const port = &links->dim[wire];
+    const int32_t ports = port->ports < inside ? port->ports : inside;
+    double least_beta = link->beta;
+    for (int32_t d = top; d <= wire; d++)
+        if (mesh->dim[d].extent > 1 && links->dim[d].beta < least_beta)
+            least_beta = links->dim[d].beta;
+    const double part = mesh->ragged ? ragged_volume(collective, mesh->ragged, link->pulled)
+                                     : volume(collective, boxes, inside, link->pulled);
+    const double passed = larger(n * part / ports - port->burst, 0) * least_beta;
+    const double by_rank = taken(collective, mesh->size, any_pulled(mesh, links));
+    const double moved = larger(passed, flow(mesh, links, n * by_rank));
+    const double bound = larger(latency(mesh, links, top), moved);
+    return mc_moves[collective].reduces ? larger(bound, n * computation(mesh, links)) : bound;
+}

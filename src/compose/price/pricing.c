@@ -1,0 +1,156 @@
+#include "compose/price/pricing.h"
+
+#include "compose/cost/charge.h"
+#include "compose/cost/cost_pairs.h"
+
+/* On a mesh that the root leads. The longest of the lines along fold; one line of all ranks as though
+ * they were spread evenly over the boxes, `even`, or for an alltoall, in which a box sends more the more
+ * ranks it has, as though all were as large as the largest. */
+static mc_line_t longest_line(const mc_mesh_t *mesh, bool alltoall, mc_dims_t dims, int32_t root,
+                              mc_mesh_t *even)
+{
+    mc_line_t line = mc_mesh_line(mesh, dims, root, root);
+    if (mesh->ragged && dims.first == MC_RAGGED_FOLD)
+        line.len = mesh->dim[MC_RAGGED_FOLD].extent;
+    if (!mesh->ragged || dims.count < mesh->ndims)
+        return line;
+    const int32_t boxes = even->dim[MC_RAGGED_BOX].extent;
+    even->ragged = NULL;
+    even->dim[MC_RAGGED_GPU].extent = 1;
+    even->dim[MC_RAGGED_FOLD].extent =
+        alltoall ? mesh->ragged->most : (mesh->size + boxes - 1) / boxes;
+    line.len = mesh->size;
+    line.root = root;
+    return line;
+}
+
+/* Ranks of the root's box, or of its part that the line does not reach into, of all ranks: boxes have as
+ * much of a tile as they have ranks. */
+static mc_ratio_t kept_by(const mc_mesh_t *mesh, mc_dims_t dims, int32_t root)
+{
+    int32_t first;
+    const int32_t last = dims.first + dims.count - 1;
+    const int32_t kept = last == MC_RAGGED_FOLD ? 1 : mc_mesh_span(mesh, last + 1, root, &first);
+    return mc_ratio(kept, mesh->size);
+}
+
+static mc_line_shape_t shape_of(const mc_mesh_t *mesh, mc_mesh_t *even, bool alltoall,
+                                const mc_links_t *links, mc_dims_t dims, int32_t root,
+                                const mc_placement_t state[MC_MAX_DIMS])
+{
+    mc_line_shape_t shape = {.mesh = even, .lines = 1};
+    shape.line = longest_line(mesh, alltoall, dims, root, even);
+    shape.boxes = dims.count == mesh->ndims ? mesh->ragged : NULL;
+    for (int32_t d = 0; d < mesh->ndims; d++) {
+        if (mc_dims_has(dims, d) || state[d] == MC_ROOT)
+            continue;
+        shape.lines *= mesh->dim[d].extent;
+    }
+    const unsigned rooted = mc_placements_rooted(mesh, state);
+    const int32_t last = dims.first + dims.count - 1;
+    for (int32_t d = 0; d < mesh->ndims; d++) {
+        const int32_t wire = mc_links_wire(links, d);
+        shape.crowd[d] = mc_mesh_crowd(mesh, wire > last ? wire : last, rooted);
+        shape.wire[d] = wire + 1;
+        shape.ports[d] = links->dim[wire].ports;
+        shape.pulled[d] = links->dim[d].pulled;
+    }
+    return shape;
+}
+
+static mc_ratio_t ragged_share(const mc_mesh_t *mesh, meshcoll_collective_t move, mc_dims_t dims,
+                               unsigned cut)
+{
+    const bool all_pass = move == MESHCOLL_ALLGATHER || move == MESHCOLL_REDUCE_SCATTER;
+    unsigned sliced = cut;
+    if (!all_pass || dims.count == mesh->ndims)
+        return mc_ratio(mc_mesh_fullest(mesh, cut), mesh->size);
+    for (int32_t d = dims.first; d < dims.first + dims.count; d++)
+        sliced |= 1u << d;
+    return mc_ratio((int64_t)mc_dims_extent(mesh, dims) * mc_mesh_fullest(mesh, sliced),
+                    mesh->size);
+}
+
+mc_ratio_t mc_share_of(meshcoll_collective_t collective, const mc_mesh_t *mesh,
+                       meshcoll_collective_t move, mc_dims_t dims, unsigned cut)
+{
+    int32_t parts = 1;
+    if (mesh->ragged && mc_move_has_blocks(&mc_moves[collective]))
+        return ragged_share(mesh, move, dims, cut);
+    for (int32_t d = 0; d < mesh->ndims; d++)
+        parts *= cut & 1u << d ? mesh->dim[d].extent : 1;
+    return mc_ratio(1, parts);
+}
+
+/* A block that stays where it is goes from IN to OUT: of all ranks, or of the root alone. It takes its part of what ranks
+ * share, as a message that is pulled does. Charged on a line of all ranks only: across boxes it hides behind the wires. */
+static void charge_own(mc_phase_cost_t *cost, const mc_move_t *collective, const mc_move_t *move,
+                       const mc_line_shape_t *shape)
+{
+    const int32_t d = mc_shape_top(shape), p = shape->line.len;
+    const mc_ratio_t tiles = mc_ratio(1, move->rooted ? p : 1);
+    if (!mc_move_has_blocks(collective) || collective->reduces || !mc_move_has_blocks(move) ||
+        !shape->pulled[d] || p < shape->mesh->size)
+        return;
+    mc_charge_volume(&cost->once, shape, d, tiles);
+    mc_charge_volume(&cost->busy, shape, d, tiles);
+}
+
+/* What was measured of this algorithm along a dimension, for this collective, over what is said of it here. */
+static mc_ratio_t factor_of(const mc_links_t *links, meshcoll_collective_t collective,
+                            mc_dims_t dims, int32_t algorithm)
+{
+    enum { PARTS = 1024 };
+    if (dims.count > 1 || links->n_factors == 0)
+        return mc_ratio(1, 1);
+    const mc_algorithm_t *const of = &mc_algorithms[algorithm];
+    const mc_factor_key_t key = {dims.first, collective, of->collective, of->name};
+    const int32_t thousandths = mc_links_factor(links, &key, algorithm);
+    /* on powers of two fractions are reduced at once */
+    return mc_ratio((thousandths * PARTS + MC_FACTOR_ONE / 2) / MC_FACTOR_ONE, PARTS);
+}
+
+mc_phase_cost_t mc_phase_cost(meshcoll_collective_t collective, int32_t algorithm, mc_dims_t dims,
+                              const mc_mesh_t *mesh, const mc_links_t *links, int32_t root,
+                              const mc_placement_t state[MC_MAX_DIMS], mc_ratio_t share,
+                              mc_walks_t *walks)
+{
+    const mc_mesh_t led = mc_mesh_led_by(mesh, root);
+    mc_mesh_t even = led;
+    const bool alltoall = mc_algorithms[algorithm].collective == MESHCOLL_ALLTOALL;
+    mc_line_shape_t shape = shape_of(&led, &even, alltoall, links, dims, root, state);
+    shape.share = share;
+    shape.walks = walks;
+    if (mesh->ragged && mc_dims_has(dims, MC_RAGGED_BOX) &&
+        mc_move_has_blocks(&mc_moves[collective]))
+        shape.kept = kept_by(&led, dims, root);
+    mc_phase_cost_t cost = mc_algorithms[algorithm].cost(&shape);
+    charge_own(&cost, &mc_moves[collective], &mc_moves[mc_algorithms[algorithm].collective],
+               &shape);
+    if (dims.count < mesh->ndims && collective == MESHCOLL_ALLTOALL)
+        mc_pairs_correct(&cost, mesh, dims);
+    for (int32_t d = 0; d < mesh->ndims; d++)
+        cost.busy.dim[d].row = cost.busy.dim[d].alpha;
+    const mc_ratio_t factor = factor_of(links, collective, dims, algorithm);
+    if (factor.num != factor.den)
+        mc_phase_cost_scale(&cost, factor);
+    return cost;
+}
+
+mc_phase_cost_t mc_strategy_phase_cost(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
+                                       const mc_links_t *links, int32_t root, int32_t i)
+{
+    mc_placement_t state[MC_MAX_DIMS];
+    const mc_phase_t *const phase = &strategy->phase[i];
+    const bool pairs = mc_strategy_gathers(strategy);
+    unsigned cut = 0;
+    mc_strategy_state(strategy, mesh, i, state);
+    for (int32_t d = 0; d < mesh->ndims; d++)
+        cut |= !mc_dims_has(phase->dims, d) && state[d] == MC_SHARD ? 1u << d : 0;
+    return mc_phase_cost(
+        strategy->collective, phase->algorithm, phase->dims, mesh, links, root, state,
+        pairs ? mc_pairs_share(mesh, phase->dims)
+              : mc_share_of(strategy->collective, mesh, mc_algorithms[phase->algorithm].collective,
+                            phase->dims, cut),
+        NULL);
+}
