@@ -123,9 +123,12 @@ static inline int32_t mc_links_wire(const mc_links_t *links, int32_t d)
 {
     return links->dim[d].wire > 0 ? links->dim[d].wire - 1 : d;
 }
-/* The one it has, or else what it holds in two round trips of two alphas (the bandwidth-delay product, twice), and
- * MC_LINK_WINDOW at least. */
+/* Bytes that it carries in two round trips, each of two alphas: twice the bandwidth-delay product. */
+double mc_link_held(const mc_link_t *link);
+/* The window it has, or else what it carries in two round trips, and MC_LINK_WINDOW at least. */
 double mc_link_window(const mc_link_t *link);
+/* What no message is cut below on the wire of dimension `d`: mc_link_held(). */
+size_t mc_links_least(const mc_links_t *links, int32_t d);
 /* Of all ports of one box, through the wire of dimension `d`. */
 double mc_links_window(const mc_links_t *links, const mc_mesh_t *mesh, int32_t d);
 /* Does any link let a burst through? */

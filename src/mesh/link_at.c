@@ -109,12 +109,23 @@ mc_links_t mc_links_at(const mc_links_t *links, double bytes)
     return at;
 }
 
+double mc_link_held(const mc_link_t *link)
+{
+    return link->beta > 0 ? 4 * link->alpha / link->beta : 0;
+}
+
 double mc_link_window(const mc_link_t *link)
 {
-    const double held = link->beta > 0 ? 4 * link->alpha / link->beta : 0;
+    const double held = mc_link_held(link);
     if (link->window > 0)
         return link->window;
     return held > MC_LINK_WINDOW ? held : MC_LINK_WINDOW;
+}
+
+size_t mc_links_least(const mc_links_t *links, int32_t d)
+{
+    const double held = mc_link_held(&links->dim[mc_links_wire(links, d)]);
+    return held < (double)(SIZE_MAX / 2) ? (size_t)held : SIZE_MAX / 2;
 }
 
 double mc_links_window(const mc_links_t *links, const mc_mesh_t *mesh, int32_t d)

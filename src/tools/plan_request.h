@@ -28,7 +28,8 @@ static inline mc_stream_t mc_plan_stream(const mc_mesh_t *mesh, const mc_links_t
     while (wire >= 0 && (links->dim[wire].pulled || links->dim[wire].window == 0))
         wire--;
     return (mc_stream_t){.wire = wire,
-                         .window = wire < 0 ? 0 : (size_t)mc_links_window(links, mesh, wire)};
+                         .window = wire < 0 ? 0 : (size_t)mc_links_window(links, mesh, wire),
+                         .least = wire < 0 ? 0 : mc_links_least(links, wire)};
 }
 
 static inline mc_planner_query_t mc_plan_query(const mc_plan_request_t *r, double bytes)

@@ -35,7 +35,8 @@ static mc_memory_t *choose(place_t *at, const mc_wish_t *wish)
 static mc_memory_t *bcast_of(place_t *at, uint64_t bytes, int32_t root)
 {
     return choose(
-        at, &(mc_wish_t){.collective = MESHCOLL_BCAST, .bytes = bytes, .wire = -1, .root = root});
+        at, &(mc_wish_t){
+                .collective = MESHCOLL_BCAST, .bytes = bytes, .stream.wire = -1, .root = root});
 }
 
 static meshcoll_request_t *mark(int i)
@@ -57,11 +58,11 @@ Test(choice, is_the_planners_and_is_remembered)
     first->request = mark(0);
     cr_expect_neq(bcast_of(&at, 1000000, 4), first);
     cr_expect_neq(bcast_of(&at, 1000001, 5), first);
-    cr_expect_neq(
-        choose(
-            &at,
-            &(mc_wish_t){.collective = MESHCOLL_REDUCE, .bytes = 1000000, .wire = -1, .root = 5}),
-        first);
+    cr_expect_neq(choose(&at, &(mc_wish_t){.collective = MESHCOLL_REDUCE,
+                                           .bytes = 1000000,
+                                           .stream.wire = -1,
+                                           .root = 5}),
+                  first);
     cr_expect_eq(bcast_of(&at, 1000000, 5), first);
     cr_expect_eq(first->request, mark(0));
     mc_choice_forget_request(&at.choice, mark(0));
@@ -87,8 +88,8 @@ Test(choice, shaped_wires_want_fewer_segments)
                      MESHCOLL_OK);
         const uint32_t enough = mc_strategy_segments(&s, &at.mesh, &at.links, 0, 1 << 18, 1);
         cr_expect_eq(enough, wanted[i], "%s: %u segments", links[i], enough);
-        const mc_memory_t *const chosen =
-            choose(&at, &(mc_wish_t){.collective = MESHCOLL_GATHER, .bytes = 1 << 18, .wire = -1});
+        const mc_memory_t *const chosen = choose(
+            &at, &(mc_wish_t){.collective = MESHCOLL_GATHER, .bytes = 1 << 18, .stream.wire = -1});
         segments[i] = chosen->best.strategy.segments;
         cr_expect_eq(chosen->best.seconds,
                      mc_strategy_seconds(&chosen->best.strategy, &at.mesh, &at.links, 0, 1 << 18));
@@ -149,7 +150,7 @@ Test(choice, forced_ones_hold_until_they_are_not)
     cr_expect_eq(m->best.seconds, mc_strategy_seconds(&forced, &at.mesh, &at.links, 0, 64));
     cr_expect_eq(bcast_of(&at, 64, 0), m);
     const mc_wish_t unforced = {
-        .collective = MESHCOLL_BCAST, .bytes = 64, .wire = -1, .unforced = true};
+        .collective = MESHCOLL_BCAST, .bytes = 64, .stream.wire = -1, .unforced = true};
     cr_expect(mc_strategy_equal(&choose(&at, &unforced)->best.strategy, &best.strategy));
     cr_expect(mc_strategy_equal(&bcast_of(&at, 64, 0)->best.strategy, &forced));
     cr_assert_lt(mc_choice_force(&at.choice, MESHCOLL_BCAST, "nonsense", &at.mesh), 0);
@@ -157,7 +158,7 @@ Test(choice, forced_ones_hold_until_they_are_not)
     cr_assert_eq(mc_choice_force(&at.choice, MESHCOLL_BCAST, NULL, &at.mesh), MESHCOLL_OK);
     cr_expect(mc_strategy_equal(&bcast_of(&at, 64, 0)->best.strategy, &best.strategy));
     const mc_wish_t asked = {
-        .collective = MESHCOLL_BCAST, .bytes = 64, .wire = -1, .strategy = text};
+        .collective = MESHCOLL_BCAST, .bytes = 64, .stream.wire = -1, .strategy = text};
     cr_expect(mc_strategy_equal(&choose(&at, &asked)->best.strategy, &forced));
     cr_expect(mc_strategy_equal(&bcast_of(&at, 64, 0)->best.strategy, &best.strategy));
 }
@@ -172,13 +173,13 @@ Test(choice, cuts_what_all_send_to_all)
         const uint64_t block = 1 << 20, bytes = block * (uint64_t)at.mesh.size;
         const mc_memory_t *const large = choose(&at, &(mc_wish_t){.collective = MESHCOLL_ALLTOALL,
                                                                   .bytes = bytes,
-                                                                  .wire = 0,
-                                                                  .window = MC_LINK_WINDOW});
+                                                                  .stream.wire = 0,
+                                                                  .stream.window = MC_LINK_WINDOW});
         cr_expect_geq(large->best.strategy.segments, 32, "%s", meshes[i]);
         const mc_memory_t *const small = choose(&at, &(mc_wish_t){.collective = MESHCOLL_ALLTOALL,
                                                                   .bytes = 64,
-                                                                  .wire = 0,
-                                                                  .window = MC_LINK_WINDOW});
+                                                                  .stream.wire = 0,
+                                                                  .stream.window = MC_LINK_WINDOW});
         cr_expect_eq(small->best.strategy.segments, 1, "%s", meshes[i]);
     }
 }
@@ -187,12 +188,14 @@ Test(choice, cuts_what_all_send_to_all)
 Test(choice, cuts_less_where_more_may_be_on_the_way)
 {
     place_t narrow, wide;
-    mc_wish_t wish = {
-        .collective = MESHCOLL_ALLTOALL, .bytes = 16 << 20, .wire = 0, .window = MC_LINK_WINDOW};
+    mc_wish_t wish = {.collective = MESHCOLL_ALLTOALL,
+                      .bytes = 16 << 20,
+                      .stream.wire = 0,
+                      .stream.window = MC_LINK_WINDOW};
     begin_on(&narrow, "box=4,gpu=4");
     begin_on(&wide, "box=4,gpu=4");
     const uint32_t pieces = choose(&narrow, &wish)->best.strategy.segments;
-    wish.window *= 4;
+    wish.stream.window *= 4;
     cr_expect_eq(choose(&wide, &wish)->best.strategy.segments, pieces / 4);
 }
 
@@ -222,11 +225,13 @@ Test(choice, cuts_exchanges_where_sends_stream)
         begin_on(&other, "box=4,gpu=4");
         const mc_planner_query_t query = {.bytes = (double)bytes, .max_segments = MC_MAX_SEGMENTS};
         cr_assert_eq(mc_planner_best(by[i], &other.mesh, &other.links, &query, &best), MESHCOLL_OK);
-        const mc_memory_t *const cut = choose(
-            &streaming,
-            &(mc_wish_t){.collective = by[i], .bytes = bytes, .wire = 0, .window = MC_LINK_WINDOW});
+        const mc_memory_t *const cut =
+            choose(&streaming, &(mc_wish_t){.collective = by[i],
+                                            .bytes = bytes,
+                                            .stream.wire = 0,
+                                            .stream.window = MC_LINK_WINDOW});
         const mc_memory_t *const whole =
-            choose(&other, &(mc_wish_t){.collective = by[i], .bytes = bytes, .wire = -1});
+            choose(&other, &(mc_wish_t){.collective = by[i], .bytes = bytes, .stream.wire = -1});
         cr_expect_leq(mean_message(&streaming, cut, (double)bytes),
                       mc_hold_piece(MC_LINK_WINDOW, 4));
         cr_expect(mc_strategy_equal(&whole->best.strategy, &best.strategy));
@@ -286,8 +291,8 @@ Test(choice, cuts_what_credits_pace_no_finer_than_they_need)
         begin_on(&at, meshes[i / MC_COUNT(by)]);
         const mc_memory_t *const cut = choose(&at, &(mc_wish_t){.collective = by[i % MC_COUNT(by)],
                                                                 .bytes = bytes,
-                                                                .wire = 0,
-                                                                .window = MC_LINK_WINDOW});
+                                                                .stream.wire = 0,
+                                                                .stream.window = MC_LINK_WINDOW});
         const double message = largest_message(&at, cut, (double)bytes);
         const double most = (double)mc_hold_credited(MC_LINK_WINDOW, crowd_of(&at, cut));
         cr_expect_leq(message, most);
@@ -308,9 +313,10 @@ Test(choice, ranks_in_the_segments_that_run)
         const meshcoll_collective_t which = (meshcoll_collective_t)(i % MESHCOLL_COLLECTIVES);
         const mc_stream_t stream = {.wire = 0, .window = MC_LINK_WINDOW};
         begin_on(&at, meshes[i / MESHCOLL_COLLECTIVES]);
-        const mc_memory_t *const m = choose(
-            &at,
-            &(mc_wish_t){.collective = which, .bytes = bytes, .wire = 0, .window = MC_LINK_WINDOW});
+        const mc_memory_t *const m = choose(&at, &(mc_wish_t){.collective = which,
+                                                              .bytes = bytes,
+                                                              .stream.wire = 0,
+                                                              .stream.window = MC_LINK_WINDOW});
         const mc_planner_query_t query = {.bytes = (double)bytes, .max_segments = MC_MAX_SEGMENTS};
         cr_assert_eq(mc_planner_rank(which, &at.mesh, &at.links, &query, &ranked, &n, &considered),
                      MESHCOLL_OK);
@@ -339,10 +345,10 @@ Test(choice, cuts_chains_as_exchanges)
         place_t cut, whole;
         begin_on(&cut, "box=4,gpu=4");
         begin_on(&whole, "box=4,gpu=4");
-        mc_wish_t wish = {.collective = by[i], .bytes = bytes, .wire = 0};
-        wish.window = MC_LINK_WINDOW;
+        mc_wish_t wish = {.collective = by[i], .bytes = bytes, .stream.wire = 0};
+        wish.stream.window = MC_LINK_WINDOW;
         const mc_memory_t *const pieces = choose(&cut, &wish);
-        wish.window = bytes;
+        wish.stream.window = bytes;
         const mc_memory_t *const left = choose(&whole, &wish);
         cr_expect_leq(largest_message(&cut, pieces, (double)bytes),
                       mc_hold_piece(MC_LINK_WINDOW, 1));

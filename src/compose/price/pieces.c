@@ -57,8 +57,9 @@ uint32_t mc_pieces_needed(const mc_stream_t *stream, const mc_mesh_t *mesh, int3
     if (stream->wire < 0 || bytes == 0)
         return needed;
     const double most = bytes * largest_over_mean(stream, mesh, algorithm, dims);
-    const double piece = (double)piece_of(stream, mesh, algorithm, dims, state, most);
-    while (piece > 0 && most / needed > piece && needed < MC_MAX_PIECES)
+    const size_t paced = piece_of(stream, mesh, algorithm, dims, state, most);
+    const double piece = (double)(paced > stream->least ? paced : stream->least);
+    while (paced > 0 && most / needed > piece && needed < MC_MAX_PIECES)
         needed *= 2;
     return needed;
 }

@@ -11,7 +11,10 @@
 /* How a library runs what is planned. */
 typedef struct {
     int32_t wire, beside; /* as in mc_wiring_t; `beside` 0: 1; `wire` -1: nothing streams */
-    size_t window;        /* bytes on the way through its ports */
+    size_t window;        /* bytes in flight through its ports */
+    /* Messages up to so many bytes are not cut: what the wire carries in two round trips, so that a message's own
+     * latency stays a fraction of its time. */
+    size_t least;
 } mc_stream_t;
 
 /* How far a vector is cut where messages are held back as a whole: 64 MiB into pieces of 32 KiB. */

@@ -9,7 +9,7 @@ static int choose_straight(meshcoll_t *h, const meshcoll_args_t *a, mc_memory_t 
 {
     const mc_wish_t wish = {.collective = a->collective,
                             .bytes = a->count * meshcoll_datatype_size(a->datatype),
-                            .wire = -1,
+                            .stream.wire = -1,
                             .strategy = a->strategy                          ? a->strategy
                                         : h->choice.is_forced[a->collective] ? NULL
                                                                              : "flat-pairwise"};
@@ -33,9 +33,7 @@ int mc_call_choose(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, mc_
                             .unforced = is_barrier,
                             .in_order = in_order,
                             .one_line = one_line,
-                            .wire = mc_handle_wire(h),
-                            .beside = h->beside,
-                            .window = mc_handle_window(h),
+                            .stream = mc_handle_stream(h),
                             .aligned = aligned};
     return mc_choose(&h->choice, &h->mesh, &h->links, &wish, choice);
 }

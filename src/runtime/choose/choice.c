@@ -133,13 +133,12 @@ static int plan_line(const mc_mesh_t *mesh, const mc_links_t *links, const mc_wi
 static int plan_best(const mc_mesh_t *mesh, const mc_links_t *links, const mc_wish_t *wish,
                      mc_ranked_t *best)
 {
-    const mc_stream_t stream = {wish->wire, wish->beside, wish->window};
     const mc_planner_query_t query = {.root = wish->root,
                                       .bytes = (double)wish->bytes,
                                       .max_segments = MC_MAX_SEGMENTS,
                                       .in_order = wish->in_order,
                                       .aligned = wish->aligned,
-                                      .stream = &stream};
+                                      .stream = &wish->stream};
     return wish->one_line ? plan_line(mesh, links, wish, &query, best)
                           : mc_planner_best(wish->collective, mesh, links, &query, best);
 }

@@ -21,5 +21,7 @@ int mc_handle_connect(meshcoll_t *h, int32_t rank, mc_peer_t **peer);
 int32_t mc_handle_wire(const meshcoll_t *h);
 /* Bytes that the ranks of a box may have on the way through it together; 0: there is none. */
 size_t mc_handle_window(const meshcoll_t *h);
+/* How it runs what is planned. */
+mc_stream_t mc_handle_stream(const meshcoll_t *h);
 
 #endif

@@ -143,7 +143,7 @@ static void print_chooser(const report_t *r, const mc_call_t *call)
 
 static int print_why(const report_t *r, const mc_call_t *call, double seconds)
 {
-    const mc_stream_t stream = {mc_handle_wire(r->h), r->h->beside, mc_handle_window(r->h)};
+    const mc_stream_t stream = mc_handle_stream(r->h);
     const mc_planner_query_t query = {.root = call->root,
                                       .bytes = (double)call->bytes,
                                       .max_segments = MC_MAX_SEGMENTS,
