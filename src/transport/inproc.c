@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A message that waits for its other half. */
+/* A send or receive without its match. */
 typedef struct half {
     struct half *next;
     mc_message_t message;
     mc_io_t *io;
-    int32_t rank; /* whose io it is */
+    int32_t rank; /* the rank that posted it */
 } half_t;
 
 typedef struct {
@@ -20,9 +20,9 @@ typedef struct {
     mc_transport_t transport;
     struct hub *hub;
     int32_t rank;
-    halves_t sent, awaited;  /* to this rank, without the other half */
-    mc_io_queue_t completed; /* by the others, until this rank makes progress */
-    char why[160];           /* one of those failed */
+    halves_t sent, awaited;  /* to this rank, unmatched */
+    mc_io_queue_t completed; /* by peers; this rank's progress reports them */
+    char why[160];           /* of a failed one */
     mc_peer_t **peers;
 } seat_t;
 
@@ -66,7 +66,7 @@ static int add_half(hub_t *hub, halves_t *list, const mc_message_t *message, mc_
     return MESHCOLL_IN_PROGRESS;
 }
 
-/* Takes the oldest half with that tag out of the list. */
+/* Removes the oldest entry with that tag from the list. */
 static half_t *take_half(halves_t *list, uint64_t tag)
 {
     for (half_t **at = &list->first; *at; at = &(*at)->next) {
@@ -84,10 +84,11 @@ static half_t *take_half(halves_t *list, uint64_t tag)
 static int move_bytes(const mc_message_t *to, const mc_message_t *from, int32_t from_rank)
 {
     if (to->bytes != from->bytes)
-        return mc_fail(MESHCOLL_ERR_TRANSPORT,
-                       "a message of %zu bytes came from rank %d where %zu were awaited: do the "
-                       "ranks agree about the count?",
-                       from->bytes, from_rank, to->bytes);
+        return mc_fail(
+            MESHCOLL_ERR_TRANSPORT,
+            "a message of %zu bytes arrived from rank %d where %zu were expected: do the "
+            "ranks agree about the count?",
+            from->bytes, from_rank, to->bytes);
     uint32_t i = 0, k = 0;
     size_t at_i = 0, at_k = 0;
     while (i < from->n_spans && k < to->n_spans) {
@@ -101,7 +102,7 @@ static int move_bytes(const mc_message_t *to, const mc_message_t *from, int32_t 
     return MESHCOLL_OK;
 }
 
-/* The other half is done, in its own rank's time. */
+/* Completes the matched entry, which its own rank reports in its progress. */
 static int settle(hub_t *hub, half_t *other, int status)
 {
     mc_io_t *const io = other->io;
@@ -171,7 +172,7 @@ static void hub_free(hub_t *hub)
     free(hub);
 }
 
-/* What a rank left under way goes with it. */
+/* Removes what a rank has posted without a match. */
 static void drop_halves(hub_t *hub, halves_t *list, int32_t rank)
 {
     half_t **at = &list->first;

@@ -1,64 +1,68 @@
 /*
- * Transports: ways to move messages between ranks. One transport serves one dimension of the mesh;
- * a connection is made when a plan first needs the peer. Messages match by tag, which says who
- * sent it, in which operation, and which of the pair's messages it is; both ends know its length.
+ * Transports move messages between ranks. One transport serves one dimension of the mesh; a
+ * connection is made when a plan first needs the peer. Messages match by tag, which names the
+ * sender, the operation and the message's number within the pair. Both ends know the length in
+ * advance.
  */
 #ifndef MC_TRANSPORT_TRANSPORT_H
 #define MC_TRANSPORT_TRANSPORT_H
 
 #include "base/base.h"
 
-/* Bytes in one piece; the same in memory as UCX's and the kernel's scatter lists. */
+/* A contiguous piece of memory, laid out like UCX's and the kernel's scatter list entries. */
 typedef struct {
     void *at;
     size_t bytes;
 } mc_span_t;
 
-/* What a message consists of. `span` stays valid until it is complete. */
+/* A message to send or receive. The caller keeps the memory behind `span` valid until the
+ * message completes. */
 typedef struct {
     uint64_t tag;
     const mc_span_t *span;
     uint32_t n_spans;
     size_t bytes; /* of all spans */
-    /* Of a send: so many more of these bytes follow in this operation, each with one less, to other peers. Nothing changes
-     * the bytes until the last of them has begun. */
+    /* Sends: number of sends of the same bytes to other peers that follow in this operation;
+     * each has one less. The bytes do not change until the last of them has started. */
     uint32_t more;
-    /* Of a send: its receiver has more to do than its sender, who rather brings it than lets it be fetched. */
+    /* Sends: the receiver has more to do than the sender, so the sender pushes the message
+     * rather than let the receiver pull it. */
     bool pushed;
-    /* Of a send: its receiver sends as well, and neither has time to help the other. */
+    /* Sends: the receiver also sends in this phase, so neither end has time to help the other. */
     bool mutual;
-    /* Of a send: others read what its sender has for them meanwhile, on its own core too, where who helps one keeps another
-     * waiting. */
+    /* Sends: the sender does not help to move this message. Other ranks read from it at the same
+     * time, some on its own core, and would wait meanwhile. */
     bool unhelped;
 } mc_message_t;
 
 typedef struct mc_io mc_io_t;
 
-/* Takes a message piece by piece, from its first byte to its last, where it lies: in the peer's memory,
- * or in a buffer that is still in the cache. Pieces end with a span, or are a multiple of MC_PIECE_UNIT
- * bytes long: no element that divides that is cut. */
+/* Consumes a message in place, piece by piece from the first byte to the last; a piece lies in
+ * the peer's segment or in a buffer that is still in the cache. A piece ends at the end of a
+ * span or is a multiple of MC_PIECE_UNIT bytes long, so no element whose size divides that unit
+ * is cut. */
 enum { MC_PIECE_UNIT = 4096 };
 typedef struct {
     void (*take)(void *context, mc_io_t *io, const void *piece, size_t bytes);
     void *context;
 } mc_taker_t;
 
-/* A message under way. The transport puts it on `finished`, in order of completion. */
+/* A message in flight. On completion the transport appends it to `finished`. */
 typedef struct {
     mc_io_t *first, *last;
 } mc_io_queue_t;
 struct mc_io {
     mc_io_t *next; /* of whichever list it is in */
     mc_io_queue_t *finished;
-    int status; /* of an error the text is kept for meshcoll_last_error() */
-    /* of receives, by transports that learn only at the end what came; `from` for messages */
+    int status; /* of an error, whose text is what meshcoll_last_error() returns */
+    /* For receives of transports that learn the length on completion; `from` is for error texts. */
     int32_t from;
     size_t awaited;
-    /* by transports that move the bytes themselves */
+    /* For transports that copy the bytes themselves. */
     mc_message_t message; /* its spans: those that are left */
-    mc_taker_t taker;     /* take is NULL where bytes are written to the message's spans */
+    mc_taker_t taker;     /* take is NULL where bytes go to the message's spans */
     size_t done, at;      /* bytes: of the message, of its first span that is left */
-    uint64_t offer[3];    /* what the peer said of its end */
+    uint64_t offer[3];    /* where the peer has its end (shm_memory.h) */
     size_t offer_at;
 };
 
@@ -85,8 +89,8 @@ static inline mc_io_t *mc_io_pop(mc_io_queue_t *q)
 }
 
 /*
- * Tags. Operations are numbered alike on all ranks, as they are made in the same order; messages
- * of a pair within one are sent and awaited in order, so numbers may wrap.
+ * Tags. All ranks create operations in the same order, so they number them identically. Messages of
+ * a pair within one operation are sent and received in order, so the numbers may wrap.
  */
 enum {
     MC_TAG_SOURCE_BITS = 22,
@@ -94,12 +98,14 @@ enum {
     MC_TAG_KIND_BITS = 2,
     MC_TAG_SEQ_BITS = 18
 };
-/* A message of no bytes the other way, by which its receiver asks for that message or says to have it (runtime/execute/credit.h). */
+/* An empty message from the receiver to the sender: it requests the message of the same number,
+ * or confirms its arrival (runtime/execute/credit.h). */
 #define MC_TAG_CREDIT (UINT64_C(1) << MC_TAG_SEQ_BITS)
-/* The last message of a pair in an operation. Ranks that disagree about a count cut their vectors into other numbers of
- * messages, which may be of equal lengths: then the last one never matches, and no rank takes a part for the whole. */
+/* The last message of a pair in an operation. Ranks that disagree about the count split their
+ * vectors into different numbers of messages, whose lengths may be equal. The last one then
+ * never matches, so no rank mistakes a part for the whole. */
 #define MC_TAG_LAST (UINT64_C(2) << MC_TAG_SEQ_BITS)
-/* The operation that greets new connections; no other has its number. */
+/* The operation that greets new connections; no other operation has this number. */
 enum { MC_TAG_GREETING = (1 << MC_TAG_OPERATION_BITS) - 1 };
 static inline uint64_t mc_tag(int32_t source, uint32_t operation, uint32_t seq)
 {
@@ -113,58 +119,60 @@ typedef struct mc_transport mc_transport_t;
 typedef struct {
     mc_transport_t *transport;
     int32_t rank;
-    bool greeted; /* it stands in both directions */
-} mc_peer_t;      /* a connection; transports append what is theirs */
+    bool greeted; /* both directions are established */
+} mc_peer_t;      /* a connection; transports append their own fields */
 
 /*
- * send and recv return OK when complete at once (`io` is not used then), IN_PROGRESS when `io` will be
- * on its queue later, or an error. A message of another length than awaited is an error.
+ * send and recv return OK when complete at once (`io` is unused), IN_PROGRESS when `io` will be
+ * appended to its queue later, or an error. A message of an unexpected length is an error.
  */
 typedef struct {
-    /* `address` is the peer's transport's; connections live until the transport is closed */
+    /* `address` is that of the peer's transport. Connections live until the transport is closed. */
     int (*connect)(mc_transport_t *t, int32_t rank, const void *address, mc_peer_t **peer);
     int (*send)(mc_peer_t *peer, const mc_message_t *message, mc_io_t *io);
     int (*recv)(mc_peer_t *peer, const mc_message_t *message, mc_io_t *io);
-    /* The message goes to the taker, whose operands are ready; its spans are not used. NULL: it is
-     * received into memory, and reduced from there. */
+    /* The message goes to the taker, whose operands are ready; the message's spans are unused.
+     * NULL: the message is received into memory and reduced from there. */
     int (*recv_reduce)(mc_peer_t *peer, const mc_message_t *message, const mc_taker_t *taker,
                        mc_io_t *io);
-    /* Complete when nothing sent so far needs more progress by this rank, so that it may go and do
-     * something else; it waits for whatever was sent before, whoever sent it. IN_PROGRESS sets
-     * *flush, to be asked after with flushed() until that returns something else, or to be dropped.
-     * Unless `must`, it is OK at once behind a flush that was dropped and is not complete yet. NULL:
-     * completed sends are that far. */
+    /* Complete when nothing sent so far, by any request, needs more progress by this rank, which
+     * may then compute. IN_PROGRESS sets *flush: the caller polls it with flushed() until that
+     * returns something else, or drops it. Unless `must`, returns OK at once while a dropped
+     * flush is still incomplete. NULL: a completed send needs no more progress. */
     int (*flush)(mc_transport_t *t, bool must, void **flush);
     int (*flushed)(mc_transport_t *t, void *flush);
     void (*drop_flush)(mc_transport_t *t, void *flush);
-    /* Wakes those who sleep and were sent something since: to be called when all sends that can begin have begun. NULL: sends
-     * do so themselves. */
+    /* Wakes sleeping peers that messages were sent to since the last call; called when all sends
+     * that can start have started. NULL: each send wakes its peer. */
     void (*tell)(mc_transport_t *t);
-    /* Is some message that is awaited not there yet? Fewer looks than progress takes. NULL: progress tells. */
+    /* Is some posted receive still without its message? Polls less than progress does. NULL:
+     * only progress can tell. */
     bool (*lacks)(const mc_transport_t *t);
-    /* Moves what can move; how many events there were. */
+    /* Moves whatever can move; returns the number of events. */
     uint32_t (*progress)(mc_transport_t *t);
     /* OK: `fd` becomes readable at the next event. IN_PROGRESS: there are events already. */
     int (*arm)(mc_transport_t *t);
-    /* For who has long waited in vain: OK, or an error where a rank is gone that it waits for. NULL: there is no telling. */
+    /* Called by a rank that has waited for long: an error if a peer it waits for is gone. NULL:
+     * the transport cannot tell. */
     int (*check)(mc_transport_t *t);
-    /* This rank's mesh failed, and why: what is under way stays so, and only close() follows. On return no peer writes to
-     * this rank's messages any more, and what a peer reads of them from now on fails there. NULL: without progress here
-     * peers do neither. */
+    /* Called when this rank's mesh failed, with the reason. Operations in flight stay
+     * incomplete, and only close() follows. After it returns, no peer writes to this rank's
+     * messages, and a peer that reads one gets an error. NULL: peers do neither unless this rank
+     * makes progress. */
     void (*abandon)(mc_transport_t *t, const char *why);
-    /* Frees the transport and its connections, when all operations are complete on all ranks. */
+    /* Frees the transport and its connections, once all operations are complete on all ranks. */
     void (*close)(mc_transport_t *t);
 } mc_transport_ops_t;
 
 struct mc_transport {
     const mc_transport_ops_t *ops;
-    const int32_t *known_as; /* by rank: its number in messages for people; NULL: the same */
+    const int32_t *known_as; /* by rank: its number in error texts; NULL: the same */
     const void *address;     /* to hand to the peers */
     size_t address_bytes;
-    bool greets;  /* a connection needs both ends' progress to stand */
-    int fd;       /* -1: progress is all there is */
-    bool streams; /* a send completes without its receiver, when the wire has taken it */
-    bool pulls;   /* one end moves large messages by the kernel, page by page of the other's */
+    bool greets;  /* a new connection needs progress at both ends before messages pass */
+    int fd;       /* -1: the transport can only be polled */
+    bool streams; /* a send completes once the wire has accepted it, without the receiver */
+    bool pulls; /* one end moves large messages through the kernel, page by page of the other end */
 };
 
 static inline int32_t mc_transport_known_as(const mc_transport_t *t, int32_t rank)

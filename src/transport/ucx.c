@@ -10,7 +10,7 @@
 #include <ucp/api/ucp.h>
 #include <ucs/debug/debug.h>
 
-/* The executor hands its scatter lists to UCX as they are. */
+/* The executor passes its scatter lists to UCX unchanged. */
 _Static_assert(sizeof(mc_span_t) == sizeof(ucp_dt_iov_t), "spans are UCX's scatter lists");
 _Static_assert(offsetof(mc_span_t, at) == offsetof(ucp_dt_iov_t, buffer), "the address is first");
 _Static_assert(offsetof(mc_span_t, bytes) == offsetof(ucp_dt_iov_t, length), "the length is last");
@@ -27,7 +27,7 @@ typedef struct {
     ucp_worker_h worker;
     ucp_address_t *address;
     link_t *links;
-    void *dropped; /* the last flush that was given up */
+    void *dropped; /* the last flush that was dropped */
     char dim[32];
 } ucx_t;
 
@@ -53,8 +53,9 @@ static int ucx_connect(mc_transport_t *t, int32_t rank, const void *address, mc_
     const ucs_status_t status = ucp_ep_create(ucx->worker, &params, &link->ep);
     if (status != UCS_OK) {
         free(link);
-        return mc_fail(MESHCOLL_ERR_TRANSPORT, "UCX for dimension %s: no connection to rank %d: %s",
-                       ucx->dim, mc_transport_known_as(t, rank), ucs_status_string(status));
+        return mc_fail(MESHCOLL_ERR_TRANSPORT,
+                       "UCX for dimension %s: cannot connect to rank %d: %s", ucx->dim,
+                       mc_transport_known_as(t, rank), ucs_status_string(status));
     }
     link->peer = (mc_peer_t){.transport = t, .rank = rank};
     link->next = ucx->links;
@@ -66,21 +67,22 @@ static int ucx_connect(mc_transport_t *t, int32_t rank, const void *address, mc_
 static void sent(void *request, ucs_status_t status, void *io)
 {
     mc_io_finish(io, status == UCS_OK ? MESHCOLL_OK
-                                      : mc_fail(MESHCOLL_ERR_TRANSPORT, "UCX: a message failed: %s",
+                                      : mc_fail(MESHCOLL_ERR_TRANSPORT, "UCX: a send failed: %s",
                                                 ucs_status_string(status)));
     ucp_request_free(request);
 }
 
-/* What came against what was awaited. */
+/* Compares the length that arrived with the length expected. */
 static int check_received(ucs_status_t status, size_t bytes, const mc_io_t *io)
 {
     if ((status == UCS_OK || status == UCS_ERR_MESSAGE_TRUNCATED) && bytes != io->awaited)
-        return mc_fail(MESHCOLL_ERR_TRANSPORT,
-                       "a message of %zu bytes came from rank %d where %zu were awaited: do the "
-                       "ranks agree about the count?",
-                       bytes, io->from, io->awaited);
+        return mc_fail(
+            MESHCOLL_ERR_TRANSPORT,
+            "a message of %zu bytes arrived from rank %d where %zu were expected: do the "
+            "ranks agree about the count?",
+            bytes, io->from, io->awaited);
     if (status != UCS_OK)
-        return mc_fail(MESHCOLL_ERR_TRANSPORT, "UCX: a message from rank %d failed: %s", io->from,
+        return mc_fail(MESHCOLL_ERR_TRANSPORT, "UCX: a receive from rank %d failed: %s", io->from,
                        ucs_status_string(status));
     return MESHCOLL_OK;
 }
@@ -121,7 +123,7 @@ static int ucx_send(mc_peer_t *peer, const mc_message_t *m, mc_io_t *io)
         ucp_tag_send_nbx(((link_t *)peer)->ep, list ? (void *)m->span : m->span->at,
                          list ? m->n_spans : m->bytes, m->tag, &param);
     if (UCS_PTR_IS_ERR(request))
-        return mc_fail(MESHCOLL_ERR_TRANSPORT, "UCX for dimension %s: sending to rank %d: %s",
+        return mc_fail(MESHCOLL_ERR_TRANSPORT, "UCX for dimension %s: cannot send to rank %d: %s",
                        ucx_of(peer->transport)->dim,
                        mc_transport_known_as(peer->transport, peer->rank),
                        ucs_status_string(UCS_PTR_STATUS(request)));
@@ -132,24 +134,25 @@ static int ucx_recv(mc_peer_t *peer, const mc_message_t *m, mc_io_t *io)
 {
     ucx_t *const ucx = ucx_of(peer->transport);
     ucp_request_param_t param = param_of(m, io);
-    /* UCX 1.13 tells the callback how long the message was, but not the caller it returns to */
+    /* UCX 1.13 passes the message's length to the callback, but does not return it from an
+     * immediate completion. */
     param.op_attr_mask |= UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
     param.cb.recv = received;
     io->from = mc_transport_known_as(peer->transport, peer->rank);
     io->awaited = m->bytes;
     const bool list = m->n_spans > 1;
-    return started(ucx, "receive",
+    return started(ucx, "cannot receive",
                    ucp_tag_recv_nbx(ucx->worker, list ? (void *)m->span : m->span->at,
                                     list ? m->n_spans : m->bytes, m->tag, ~UINT64_C(0), &param));
 }
 
 /*
- * A send may complete with its end still in UCX's buffer, where the socket took no more. The worker's
- * flush sees that through its interfaces (FLUSH_WORKER_EPS=n below). A flush of the endpoint would
- * ask the peer, who may have left already.
+ * A send may complete while its tail is still in UCX's buffer because the socket was full. Flushing
+ * the worker drains its interfaces (FLUSH_WORKER_EPS=n below). Flushing the endpoint would need an
+ * answer from the peer, which may have left already.
  *
- * UCX cannot cancel a flush. One that was dropped is remembered, so that others need not be begun
- * behind it, which would pile up.
+ * UCX cannot cancel a flush. A dropped one is remembered, so that no further flushes queue up
+ * behind it.
  */
 static bool is_stuck(ucx_t *ucx)
 {
@@ -166,7 +169,7 @@ static int ucx_flush(mc_transport_t *t, bool must, void **flush)
     if (!must && is_stuck(ucx_of(t)))
         return MESHCOLL_OK;
     const ucs_status_ptr_t request = ucp_worker_flush_nbx(ucx_of(t)->worker, &param);
-    const int status = started(ucx_of(t), "flush", request);
+    const int status = started(ucx_of(t), "cannot flush", request);
     if (status == MESHCOLL_IN_PROGRESS)
         *flush = request;
     return status;
@@ -178,7 +181,7 @@ static int ucx_flushed(mc_transport_t *t, void *flush)
     if (status == UCS_INPROGRESS)
         return MESHCOLL_IN_PROGRESS;
     ucp_request_free(flush);
-    return status == UCS_OK ? MESHCOLL_OK : fail_ucx(ucx_of(t), "flush", status);
+    return status == UCS_OK ? MESHCOLL_OK : fail_ucx(ucx_of(t), "a flush failed", status);
 }
 
 static void ucx_drop_flush(mc_transport_t *t, void *flush)
@@ -199,11 +202,11 @@ static int ucx_arm(mc_transport_t *t)
     const ucs_status_t status = ucp_worker_arm(ucx_of(t)->worker);
     if (status == UCS_ERR_BUSY)
         return MESHCOLL_IN_PROGRESS;
-    return status == UCS_OK ? MESHCOLL_OK : fail_ucx(ucx_of(t), "arm", status);
+    return status == UCS_OK ? MESHCOLL_OK : fail_ucx(ucx_of(t), "cannot arm its events", status);
 }
 
-/* The worker takes its endpoints along. Closing each would flush it, which asks for the progress of
- * peers that make none any more; nothing is under way here. */
+/* Destroying the worker destroys its endpoints. Closing each endpoint would flush it, which
+ * needs progress by peers that make none any more; nothing is in flight here. */
 static void ucx_close(mc_transport_t *t)
 {
     ucx_t *const ucx = ucx_of(t);
@@ -233,14 +236,13 @@ static bool is_rdma(const char *name)
 }
 
 /*
- * Over TCP a rendezvous costs a round trip that waits behind the data queued in the link, for every
- * segment of a pipeline; eager messages stream (in the lab a relay through 4 boxes took 1.11 of the bound instead of 2.0). So they
- * are eager of any size, unless the user says otherwise. RDMA and shared memory keep UCX's own
- * threshold: their rendezvous saves a copy.
+ * Over TCP a rendezvous costs a round trip behind the data queued in the link, for each segment of
+ * a pipeline; eager messages stream. So messages of any size are eager, unless the user sets a
+ * threshold. RDMA and shared memory keep UCX's threshold: their rendezvous saves a copy.
  */
 bool mc_ucx_streams(const char *tls)
 {
-    bool tcp = strcmp(tls, "^sm") == 0; /* other lists of what is not taken say too little */
+    bool tcp = strcmp(tls, "^sm") == 0; /* other exclusion lists do not tell */
     for (const char *name = tls; *name; name += *name == ',') {
         const size_t n = strcspn(name, ",");
         if (is_rdma(name))
@@ -266,7 +268,7 @@ static int open_context(ucx_t *ucx, const mc_ucx_params_t *params)
     ucp_config_t *config;
     ucs_status_t status = ucp_config_read(NULL, NULL, &config);
     if (status != UCS_OK)
-        return fail_ucx(ucx, "reading its configuration", status);
+        return fail_ucx(ucx, "cannot read its configuration", status);
     ucx->transport.streams = mc_ucx_streams(params->tls) && !getenv("UCX_RNDV_THRESH");
     status = configure(params->tls, ucx->transport.streams, config);
     const ucp_params_t p = {.field_mask = UCP_PARAM_FIELD_FEATURES,
@@ -276,8 +278,8 @@ static int open_context(ucx_t *ucx, const mc_ucx_params_t *params)
     ucp_config_release(config);
     if (status != UCS_OK)
         return mc_fail(MESHCOLL_ERR_TRANSPORT,
-                       "UCX for dimension %s: no context with transports '%s': %s; `ucx_info -d` "
-                       "lists what there is, MESHCOLL_TRANSPORTS=\"%s=…\" chooses",
+                       "UCX for dimension %s: cannot use transports '%s': %s; `ucx_info -d` lists "
+                       "those of this machine, MESHCOLL_TRANSPORTS=\"%s=…\" selects some",
                        ucx->dim, params->tls, ucs_status_string(status), ucx->dim);
     return MESHCOLL_OK;
 }
@@ -289,22 +291,22 @@ static int open_worker(ucx_t *ucx, bool threads)
                                                                : UCS_THREAD_MODE_SINGLE};
     ucs_status_t status = ucp_worker_create(ucx->context, &params, &ucx->worker);
     if (status != UCS_OK)
-        return fail_ucx(ucx, "no worker", status);
+        return fail_ucx(ucx, "cannot create a worker", status);
     size_t bytes = 0;
     status = ucp_worker_get_address(ucx->worker, &ucx->address, &bytes);
     if (status != UCS_OK)
-        return fail_ucx(ucx, "no address", status);
+        return fail_ucx(ucx, "cannot get the worker's address", status);
     ucx->transport.address = ucx->address;
     ucx->transport.address_bytes = bytes;
-    /* without an event descriptor waiting is polling */
+    /* Without an event descriptor a waiting rank polls. */
     if (ucp_worker_get_efd(ucx->worker, &ucx->transport.fd) != UCS_OK)
         ucx->transport.fd = -1;
     return MESHCOLL_OK;
 }
 
-/* Signals --------------------------------------------------------------------------------------- */
+/* Signals -------------------------------------------------------------------------------------- */
 
-/* Where the handler of a signal is UCX's, the signal does again what it did before UCX was loaded. */
+/* If UCX handles this signal, restores the action from before UCX was loaded. */
 static void give_back(int number)
 {
     struct sigaction action;
@@ -317,9 +319,10 @@ static void give_back(int number)
 }
 
 /*
- * UCX before 1.20 takes the signals of errors and SIGHUP when it is loaded, which is when this library is: a crash of the
- * program would be UCX's to tell of, and a terminal that closes would not end it. It has been loaded when this runs. What was
- * asked of it stays.
+ * UCX before 1.20 installs handlers for error signals and SIGHUP when it is loaded, which happens
+ * when this library is loaded. A crash of the program would then be reported by UCX, and closing
+ * the terminal would not end it. As UCX is a dependency, it has been loaded when this constructor
+ * runs. Handlers that the user requests from UCX stay.
  */
 __attribute__((constructor)) static void give_back_signals(void)
 {

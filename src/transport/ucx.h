@@ -1,15 +1,15 @@
-/* Messages through UCX tag matching: a context and a worker of its own for each dimension. */
+/* Messages through UCX tag matching, with a context and a worker per dimension. */
 #ifndef MC_TRANSPORT_UCX_H
 #define MC_TRANSPORT_UCX_H
 
 #include "transport/transport.h"
 
 typedef struct {
-    /* As UCX_TLS takes it: "tcp,self", "^sm", … What the user sets for UCX otherwise
-     * (UCX_NET_DEVICES, …) holds for all dimensions. */
+    /* As in UCX_TLS: "tcp,self", "^sm", … The user's other UCX settings (UCX_NET_DEVICES, …)
+     * hold for all dimensions. */
     const char *tls;
-    const char *dim; /* the dimension's name, for error messages */
-    bool threads;    /* several use it, one at a time */
+    const char *dim; /* the dimension's name, for error texts */
+    bool threads;    /* several threads use it, one at a time */
 } mc_ucx_params_t;
 
 /* Does a send on these transports complete without its receiver? */

@@ -469,7 +469,7 @@ Test(runtime, a_failed_run_breaks_the_mesh)
     }
     cr_assert(meshcoll_start(q[0]) == MESHCOLL_OK);
     cr_assert(meshcoll_start(q[1]) == MESHCOLL_ERR_TRANSPORT);
-    cr_expect_not_null(strstr(meshcoll_last_error(), "were awaited: do the ranks agree"), "%s",
+    cr_expect_not_null(strstr(meshcoll_last_error(), "were expected: do the ranks agree"), "%s",
                        meshcoll_last_error());
     cr_assert(meshcoll_test(q[0]) == MESHCOLL_ERR_TRANSPORT);
     meshcoll_free(q[0]);

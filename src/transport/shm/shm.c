@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Bytes read for one message between two looks at everything else: some 0.1 ms. Each call of the kernel
- * costs 1 to 2 us beside its bytes. */
+/* Bytes read for one message before progress turns to other work. Less would need more system
+ * calls. */
 enum { TURN_BYTES = 1 << 20 };
 
 typedef mc_shm_early_t early_t;
@@ -29,19 +29,20 @@ static int32_t known_as(const link_t *link)
     return mc_transport_known_as(link->peer.transport, link->peer.rank);
 }
 
-/* Receiving ------------------------------------------------------------------------------------- */
+/* Receiving ------------------------------------------------------------------------------------ */
 
 static int check_length(const link_t *link, const mc_io_t *io, uint64_t bytes)
 {
     if (bytes == io->message.bytes)
         return MESHCOLL_OK;
     return mc_fail(MESHCOLL_ERR_TRANSPORT,
-                   "a message of %llu bytes came from rank %d where %zu were awaited: do the ranks "
-                   "agree about the count?",
+                   "a message of %llu bytes arrived from rank %d where %zu were expected: do the "
+                   "ranks agree about the count?",
                    (unsigned long long)bytes, known_as(link), io->message.bytes);
 }
 
-/* Tells the sender that its message is read, or asks for it; false: there is no room yet. */
+/* Confirms to the sender that its message was read, or requests it in pieces. false: no slot is
+ * free. */
 static bool reply(link_t *link, mc_shm_kind_t kind, const mc_io_t *io)
 {
     mc_shm_slot_t *const slot = mc_shm_free_slot(link);
@@ -54,8 +55,8 @@ static bool reply(link_t *link, mc_shm_kind_t kind, const mc_io_t *io)
     return true;
 }
 
-/* A message of one piece at both ends may be moved by both. Who offers something itself asks nobody: where all send to all,
- * those who would help have enough to read. */
+/* Requests the sender's help with a message of one span at both ends. A rank that offers
+ * messages itself does not: where all send to all, the senders are busy reading. */
 static bool share(link_t *link, mc_io_t *io)
 {
     const mc_message_t *const m = &io->message;
@@ -74,8 +75,9 @@ static bool share(link_t *link, mc_io_t *io)
     return true;
 }
 
-/* What is to be reduced is brought by its sender where that would only wait: this rank reduces one piece while the next
- * comes. */
+/* Does the sender push the message in pieces? Always without access to its memory. Also where
+ * this rank reduces the message and the sender would only wait: one piece is reduced while the
+ * next arrives. */
 static bool wants_pieces(const link_t *link, const mc_io_t *io)
 {
     const shm_t *const shm = shm_of(link);
@@ -83,7 +85,7 @@ static bool wants_pieces(const link_t *link, const mc_io_t *io)
            (io->taker.take && !shm->params.crowded && shm->n_offered == 0);
 }
 
-/* What has been read stays a receive until its sender knows. */
+/* The receive completes only once its sender has been notified. */
 static void finish_read(link_t *link, mc_io_t *io)
 {
     if (link->shared == io)
@@ -94,7 +96,8 @@ static void finish_read(link_t *link, mc_io_t *io)
         mc_io_append(&link->replies, io);
 }
 
-/* Bytes that this rank may read next, `most` at most; 0: the sender writes what is left, or has written it. */
+/* Bytes that this rank reads next, at most `most`. 0: the sender writes what is left, or has
+ * written it. */
 static size_t next_bytes(link_t *link, mc_io_t *io, size_t most)
 {
     if (io != link->shared)
@@ -114,15 +117,16 @@ static size_t next_bytes(link_t *link, mc_io_t *io, size_t most)
     }
 }
 
-/* A sender that helps may be writing yet, and must not when the receive is over; one that is gone does not. */
+/* A sender that helps may still be writing, and must stop before the receive ends. A sender that
+ * is gone does not write. */
 static void fail_read(link_t *link, mc_io_t *io)
 {
     const char *const dim = shm_of(link)->dim;
     if (io == link->shared && errno == ESRCH)
         link->shared = NULL;
     io->status = mc_fail(MESHCOLL_ERR_TRANSPORT,
-                         "dimension %s: reading the memory of rank %d (process %d): %s; "
-                         "MESHCOLL_TRANSPORTS=\"%s=shm:copy\" does without",
+                         "dimension %s: cannot read the memory of rank %d (process %d): %s; "
+                         "MESHCOLL_TRANSPORTS=\"%s=shm:copy\" avoids such reads",
                          dim, known_as(link), (int)link->address.pid, strerror(errno), dim);
     if (io == link->shared)
         io->done = io->message.bytes - mc_shm_share_stop(&link->out->share, io->message.bytes);
@@ -133,7 +137,7 @@ static bool is_posted(const mc_io_t *io)
     return io->offer[0] == 0;
 }
 
-/* Reads on; whether it is complete or has failed, and is no receive any more. */
+/* Continues a receive. Returns whether it is complete or has failed, and has left the queue. */
 static bool read_on(link_t *link, mc_io_t *io)
 {
     if (is_posted(io)) {
@@ -160,7 +164,8 @@ static bool read_on(link_t *link, mc_io_t *io)
     return true;
 }
 
-/* A message and its receive have met, `come` bytes are at `data`. IN_PROGRESS: `io` will be finished later. */
+/* A message and its receive match; `come` of its bytes are at `data`. IN_PROGRESS: `io`
+ * completes later. */
 static int meet(link_t *link, const mc_shm_slot_t *slot, const char *data, size_t come, mc_io_t *io)
 {
     const int status = check_length(link, io, slot->bytes);
@@ -188,13 +193,13 @@ static int meet(link_t *link, const mc_shm_slot_t *slot, const char *data, size_
         if (!reply(link, MC_SHM_GIVE, io))
             mc_io_append(&link->replies, io);
     } else if ((slot->kind == MC_SHM_OFFER && share(link, io)) || !read_on(link, io)) {
-        mc_io_append(&link->reading, io); /* shared: when all links' senders have been told */
+        mc_io_append(&link->reading, io); /* shared: read once all senders have been notified */
     }
     return MESHCOLL_IN_PROGRESS;
 }
 
-/* A slot is read. The sender hears of it by the quarter: one that waits for room has filled them all. It sees that at once
- * only where it sleeps. */
+/* Releases a slot. The sender sees this every quarter of the slots only: a sender that waits for
+ * room has filled them all. One that polls finds out by itself; one that sleeps is woken. */
 static void release(link_t *link)
 {
     if (++link->n_in % (MC_SHM_SLOTS / 4) != 0)
@@ -207,7 +212,7 @@ static void release(link_t *link)
     }
 }
 
-/* The slot to be read next, where it holds this message. */
+/* The slot to read next, if it holds this message. */
 static const mc_shm_slot_t *next_small(const link_t *link, uint64_t tag)
 {
     const mc_shm_slot_t *const slot = link->awaited.first ? NULL : mc_shm_news(link);
@@ -249,9 +254,10 @@ static int shm_recv_reduce(mc_peer_t *peer, const mc_message_t *m, const mc_take
     return receive((link_t *)peer, io);
 }
 
-/* Progress -------------------------------------------------------------------------------------- */
+/* Progress ------------------------------------------------------------------------------------- */
 
-/* There is no memory for a message that nobody awaits yet: it stays where it is, and what is behind it cannot come. */
+/* Without memory for an unexpected message it stays in its slot and blocks those behind it, so
+ * the first posted receive fails. */
 static bool keep_early(link_t *link, const mc_shm_slot_t *slot, const char *data)
 {
     const int status = mc_shm_keep_early(link, slot, data);
@@ -284,7 +290,8 @@ static void piece_arrives(mc_io_t *io, const char *data, uint64_t bytes)
         mc_io_finish(io, MESHCOLL_OK);
 }
 
-/* The next piece of the message that began last; nobody wants those of one whose length was wrong. */
+/* The next piece of the message that started last. Pieces of one whose length was wrong are
+ * dropped. */
 static void next_piece_arrives(link_t *link, const char *data, uint64_t bytes)
 {
     const mc_shm_coming_t coming = link->coming;
@@ -298,7 +305,7 @@ static void next_piece_arrives(link_t *link, const char *data, uint64_t bytes)
     }
 }
 
-/* Whether the slot could be dealt with. */
+/* Returns whether the slot was processed. */
 static bool read_slot(link_t *link, const mc_shm_slot_t *slot)
 {
     mc_io_t *const io = io_of(slot->word[0]);
@@ -331,7 +338,8 @@ static bool read_slot(link_t *link, const mc_shm_slot_t *slot)
     return true;
 }
 
-/* Where there is news. What comes behind the last message awaited waits too: this operation may be over. */
+/* Reads new slots. Stops behind the last message that is expected, as the operation may be
+ * complete with it. */
 static uint32_t read_channel(link_t *link, const mc_shm_slot_t *slot)
 {
     uint32_t n = 0;
@@ -401,7 +409,7 @@ static uint32_t shm_progress(mc_transport_t *t)
     return n;
 }
 
-/* Who lacks one message cannot be done, whatever else has come. */
+/* A rank that lacks one message cannot finish, whatever else has arrived. */
 static bool shm_lacks(const mc_transport_t *t)
 {
     const link_t *link = ((const shm_t *)t)->links;
@@ -436,9 +444,10 @@ static int shm_arm(mc_transport_t *t)
     return MESHCOLL_OK;
 }
 
-/* Making and ending ----------------------------------------------------------------------------- */
+/* Creation and close --------------------------------------------------------------------------- */
 
-/* Pages lie on the memory node of whoever touches them first: that should be who looks there. */
+/* A page lies on the NUMA node of the rank that touches it first. That should be the receiver,
+ * which polls it. */
 static void touch(const mc_shm_channel_t *channel)
 {
     const volatile char *const at = (const volatile char *)channel;
@@ -457,7 +466,7 @@ static int shm_connect(mc_transport_t *t, int32_t rank, const void *address, mc_
     const int status = mc_shm_memory_open(&link->address, p->n, &link->mapping);
     if (status) {
         free(link);
-        return mc_fail(status, "dimension %s: no connection to rank %d: %s", shm->dim,
+        return mc_fail(status, "dimension %s: cannot connect to rank %d: %s", shm->dim,
                        mc_transport_known_as(t, rank), meshcoll_last_error());
     }
     link->peer = (mc_peer_t){.transport = t, .rank = rank};
@@ -505,7 +514,7 @@ static const mc_transport_ops_t shm_ops = {
     .close = shm_close,
 };
 
-/* What comes early has room for as much. */
+/* No more than fits into the buffer of an unexpected message. */
 static size_t pieces_of(const mc_shm_params_t *params)
 {
     const size_t wanted = params->pieces > 0 ? params->pieces : MC_SHM_PIECES;

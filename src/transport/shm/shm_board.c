@@ -2,7 +2,7 @@
 
 #include "transport/shm/shm_read.h"
 
-/* Bytes that are written before readers hear of them: 8 to 32 KiB took the same time. */
+/* PART: bytes written before readers see them, so that they copy while the rest is written. */
 enum { PART = 1 << 14, UNIT = 4096 };
 _Static_assert(PART % MC_PIECE_UNIT == 0, "elements are not cut");
 
@@ -15,7 +15,7 @@ static void forget_read(mc_shm_poster_t *p, mc_shm_board_t *board)
     }
 }
 
-/* Where so many bytes have room behind the newest, or before the oldest; MC_SHM_BOARD: nowhere. */
+/* Offset with room for `bytes`, after the newest post or before the oldest; MC_SHM_BOARD: none. */
 static size_t room_for(const mc_shm_poster_t *p, size_t bytes)
 {
     if (p->n == 0)
@@ -35,7 +35,7 @@ static uint64_t operation_of(const mc_message_t *m)
     return m->tag >> (MC_TAG_KIND_BITS + MC_TAG_SEQ_BITS);
 }
 
-/* Is it the next send of the newest post, which is not written yet? */
+/* Is it the next send of the newest post, still unwritten? */
 static bool goes_on(const mc_shm_poster_t *p, const mc_message_t *m)
 {
     return p->readers > 0 && p->more == m->more + 1 && p->message.bytes == m->bytes &&

@@ -1,6 +1,7 @@
 /*
- * A message to several ranks is written once, to a board in its sender's segment, and read from there by all of them. It
- * goes there only where there is room for all of it, so that nobody ever waits for a reader.
+ * A message to several ranks is written once, to a board in the sender's segment, and all receivers
+ * read it there. It uses the board only if all of it has room at once, so the sender never waits
+ * for a reader.
  */
 #ifndef MC_TRANSPORT_SHM_BOARD_H
 #define MC_TRANSPORT_SHM_BOARD_H
@@ -8,27 +9,28 @@
 #include "transport/shm/shm_memory.h"
 #include "transport/transport.h"
 
-/* A sender's side of its board. */
+/* The sender's bookkeeping of its board. */
 typedef struct {
-    size_t at[MC_SHM_POSTS]; /* of the posts in use: where they begin */
-    uint32_t first, n;     /* posts in use, the oldest first; numbers go on, modulo MC_SHM_POSTS */
-    size_t end;            /* of the newest */
-    uint32_t readers;      /* of the newest, which is not written yet; 0: it is */
-    uint32_t more;         /* its sends that are still to come */
-    mc_message_t message;  /* the newest */
-    mc_io_queue_t waiting; /* sends that end when it is written */
+    size_t at[MC_SHM_POSTS]; /* offsets of the posts in use */
+    uint32_t first, n;       /* posts in use, the oldest first; numbers are modulo MC_SHM_POSTS */
+    size_t end;              /* end of the newest */
+    uint32_t readers;        /* readers of the newest while it is unwritten; 0: it is written */
+    uint32_t more;           /* sends of it that are still to start */
+    mc_message_t message;    /* the newest */
+    mc_io_queue_t waiting;   /* sends that complete when it is written */
 } mc_shm_poster_t;
 
-/* Has the message a place on the board? The one of the sends before, which it shares, or a new one. */
+/* Finds room for the message on the board: that of the newest post, if this is another send of
+ * it, or a new one. false: there is none, or it need not go there. */
 bool mc_shm_post(mc_shm_poster_t *p, mc_shm_board_t *board, const mc_message_t *m);
-/* One more reader; what its slot says. */
+/* Fills in the words of one reader's slot. */
 void mc_shm_post_told(const mc_shm_poster_t *p, uint64_t word[3]);
-/* Writes the newest, if there is one that is not written; how many sends that ended. */
+/* Writes the newest post, if unwritten. Returns the number of events. */
 uint32_t mc_shm_post_write(mc_shm_poster_t *p, mc_shm_board_t *board);
 
-/* Takes what is there of the post that `io` was told of; whether it was the rest. */
+/* Consumes what is there of the post that `io` refers to; returns whether that completes it. */
 bool mc_shm_post_read(mc_shm_board_t *board, mc_io_t *io);
-/* Its reader does without what is left. */
+/* The reader gives up the rest of the post. */
 void mc_shm_post_leave(mc_shm_board_t *board, const mc_io_t *io);
 
 #endif

@@ -12,7 +12,7 @@ _Atomic bool mc_shm_string_is_fast, mc_shm_string_stumbles;
 
 #if defined(__x86_64__) && defined(__GNUC__)
 
-/* Of a page, to a place that is as far behind as malloc's is behind a page's begin. */
+/* Copies a page to where malloc would place it: 16 bytes behind the start of another page. */
 static double least_seconds(void (*copy)(void *to, const void *from, size_t n), char *area)
 {
     enum { PAGE = 4096, BEHIND = 16, TRIES = 4 };

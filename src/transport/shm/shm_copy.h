@@ -1,4 +1,4 @@
-/* Copying to and from pages that two cores take turns with. */
+/* Copies to and from pages that two cores alternately read and write. */
 #ifndef MC_TRANSPORT_SHM_COPY_H
 #define MC_TRANSPORT_SHM_COPY_H
 
@@ -8,15 +8,14 @@
 #include <stdint.h>
 #include <string.h>
 
-/* From here on by the processor's string instruction where it is fast, as it does not fetch lines from the other core
- * before it writes them over. Each way 2 KiB at once took 0.96 us on a 2-core Xeon (model 167), by memcpy's loop 1.24 us;
- * 512 bytes took 0.70 and 0.65 us. */
+/* From this size on copies use the processor's string instruction where it is fast: it does not
+ * fetch the lines it overwrites from the other core. */
 enum { MC_SHM_STRING = 1024 };
 
-/* Whether it is fast, and whether another way is faster where it writes less than a vector register (32 bytes) behind where it
- * reads, by the offsets in their pages: from a page to malloc's 16 bytes behind the begin of one, 4 KiB took 1.4 to 2.0 us on
- * an EPYC (family 25, model 1), else 0.1. Asked and timed once, by who makes a transport: in a virtual machine it takes
- * microseconds. */
+/* Is the string instruction fast? Is it slow where the destination is less than a vector
+ * register behind the source, as offsets in their pages? (So it is on some processors, and
+ * malloc's blocks begin 16 bytes behind a page's start.) mc_shm_copy_init asks and measures
+ * once, when a transport is created, as CPUID traps in virtual machines. */
 extern _Atomic bool mc_shm_string_is_fast, mc_shm_string_stumbles;
 void mc_shm_copy_init(void);
 
@@ -28,7 +27,7 @@ static inline void mc_shm_copy_lines(void *to, const void *from, size_t n)
     for (; n >= LINE; n -= LINE, t += LINE, f += LINE) {
         memcpy(t, f, LINE);
 #if defined(__GNUC__)
-        __asm__ volatile("" : : : "memory"); /* or the compiler makes one memcpy of all of it */
+        __asm__ volatile("" : : : "memory"); /* or the compiler merges the loop into one memcpy */
 #endif
     }
     memcpy(t, f, n);

@@ -41,14 +41,15 @@ int mc_shm_check(mc_transport_t *t)
         if (!mc_shm_memory_is_there(&link->address))
             return mc_fail(
                 MESHCOLL_ERR_TRANSPORT,
-                "dimension %s: rank %d (process %d) is gone: it has ended, or was killed, "
-                "while this rank waits for it",
+                "dimension %s: rank %d (process %d) is gone: it ended or was killed while this "
+                "rank waited for it",
                 shm->dim, mc_transport_known_as(t, link->peer.rank), (int)link->address.pid);
     }
     return MESHCOLL_OK;
 }
 
-/* Takes what is left of a message from its sender, who writes some of it, and waits for the part that it has begun. */
+/* Claims the rest of a message that the sender helps to write, and waits for the part that it
+ * has begun. */
 static void stop_sharing(link_t *link)
 {
     const size_t bytes = link->shared->message.bytes;
@@ -65,7 +66,7 @@ void mc_shm_abandon(mc_transport_t *t, const char *why)
     mc_shm_segment_t *const segment = shm->mapping.segment;
     snprintf(segment->why, sizeof segment->why, "%s", why);
     atomic_store_explicit(&segment->failed, 1, memory_order_release);
-    atomic_thread_fence(memory_order_seq_cst); /* before whatever the caller does to its buffers */
+    atomic_thread_fence(memory_order_seq_cst); /* before the caller changes its buffers */
     for (link_t *link = shm->links; link; link = link->next)
         if (link->shared)
             stop_sharing(link);

@@ -24,7 +24,7 @@ int mc_shm_keep_early(mc_shm_link_t *link, const mc_shm_slot_t *slot, const char
     mc_shm_early_t *const e =
         shm->spare ? shm->spare : aligned_alloc(_Alignof(mc_shm_early_t), sizeof *e);
     if (!e)
-        return mc_fail_memory("a message that came early");
+        return mc_fail_memory("an unexpected message");
     if (e == shm->spare)
         shm->spare = e->next;
     memcpy(&e->slot, slot, sizeof e->slot);

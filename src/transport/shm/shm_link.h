@@ -1,4 +1,4 @@
-/* What a rank of the shared-memory transport keeps, for the transport's own parts. */
+/* State of the shared-memory transport: connections ("links") and the rank's own. */
 #ifndef MC_TRANSPORT_SHM_LINK_H
 #define MC_TRANSPORT_SHM_LINK_H
 
@@ -7,15 +7,15 @@
 #include "transport/shm/shm_read.h"
 #include "transport/shm/shm_share.h"
 
-/* A message that came before it was awaited. */
+/* An unexpected message: it arrived before its receive was posted. */
 typedef struct mc_shm_early {
     struct mc_shm_early *next;
     mc_shm_slot_t slot;
-    size_t come; /* bytes */
+    size_t come; /* bytes that have arrived */
     char data[MC_SHM_EAGER];
 } mc_shm_early_t;
 
-/* Whose pieces follow: a receive's, an early message's, or nobody's. */
+/* The message whose pieces follow: a receive's, an unexpected one's, or (both NULL) none. */
 typedef struct {
     mc_io_t *io;
     mc_shm_early_t *early;
@@ -27,20 +27,20 @@ typedef struct mc_shm_link {
     mc_shm_mapping_t mapping; /* of the peer's segment */
     mc_shm_address_t address;
     mc_shm_channel_t *in, *out;
-    bool untold;        /* something was sent, and its reader may sleep */
-    bool warm;          /* the pages to fill are in this core's cache, or were */
-    uint32_t pages_due; /* so many messages after one in a page, the next is expected in one too */
+    bool untold;           /* something was sent, and the reader may sleep */
+    bool warm;             /* the pages to fill have been written before */
+    uint32_t pages_due;    /* number of next messages that are expected in a page, too */
     uint64_t n_in, n_out;  /* slots read and written */
-    uint64_t room;         /* slots that may be written, as last seen */
+    uint64_t room;         /* value of n_out at which the slots seen free are used up */
     mc_io_queue_t awaited; /* receives without a message */
     mc_shm_coming_t coming;
     mc_shm_early_t *early, **early_end;
-    mc_io_queue_t sending; /* sends that wait for room, for the next piece's perhaps */
-    mc_io_queue_t reading; /* receives in the middle of the peer's memory */
-    mc_io_queue_t replies; /* receives whose word to the sender waits for room */
-    mc_io_t *shared;       /* the one of `reading` that the sender writes too */
+    mc_io_queue_t sending; /* sends that wait for a free slot, perhaps for the next piece */
+    mc_io_queue_t reading; /* receives that read the peer's memory or board */
+    mc_io_queue_t replies; /* receives whose reply to the sender waits for a free slot */
+    mc_io_t *shared;       /* the receive in `reading` that the sender helps with */
     mc_shm_helped_t helped;
-    uint32_t n_offered; /* messages that the peer reads, or will */
+    uint32_t n_offered; /* messages that the peer has yet to read */
 } mc_shm_link_t;
 
 typedef struct {
@@ -50,14 +50,14 @@ typedef struct {
     mc_shm_mapping_t mapping;
     mc_shm_address_t address;
     mc_shm_link_t *links;
-    bool untold;        /* some link is */
+    bool untold;        /* set on some link */
     uint32_t n_offered; /* of all links */
     mc_shm_poster_t poster;
     mc_shm_early_t *spare;
-    char piece[MC_SHM_PIECE_BYTES]; /* last: it need not be in the cache where nothing is reduced */
+    char piece[MC_SHM_PIECE_BYTES]; /* last: it is used only where messages are reduced */
 } mc_shm_t;
 
-/* The next slot to fill, or NULL. */
+/* The next slot to fill; NULL: none is free. */
 static inline mc_shm_slot_t *mc_shm_free_slot(mc_shm_link_t *link)
 {
     if (link->n_out == link->room) {
@@ -80,9 +80,10 @@ static inline void *mc_shm_page(mc_shm_channel_t *channel, uint64_t n)
     return channel->page[n % MC_SHM_SLOTS];
 }
 
-/* The next slot to read, or NULL: there is nothing new. A page's first lines come to this core while it looks, so that
- * there is one wait for a short message and not two: of 128 bytes a broadcast took 0.34 us, else 0.41. Not where messages
- * have long been in their slots: an alltoall of 32 bytes by 8 ranks on 2 cores took 13.4 us with it, 12.7 without. */
+/* The next slot to read; NULL: nothing new. Where a page is expected its first lines are
+ * prefetched while this rank polls, so that a short message costs one cache miss rather than two
+ * in a row. Not otherwise: where messages have long been in their slots the prefetches only
+ * cost. */
 static inline const mc_shm_slot_t *mc_shm_news(const mc_shm_link_t *link)
 {
     const mc_shm_slot_t *const slot = &link->in->slot[link->n_in % MC_SHM_SLOTS];
@@ -96,7 +97,7 @@ static inline const mc_shm_slot_t *mc_shm_news(const mc_shm_link_t *link)
                                                                                              : NULL;
 }
 
-/* Where the message of the next slot to read is. Its first lines are asked for, as who reads them has some way to go. */
+/* The message's data. Prefetches the first lines of a page: some code runs before they are read. */
 static inline const char *mc_shm_data(mc_shm_link_t *link, const mc_shm_slot_t *slot)
 {
     if (slot->bytes <= MC_SHM_SMALL) {
@@ -110,17 +111,18 @@ static inline const char *mc_shm_data(mc_shm_link_t *link, const mc_shm_slot_t *
     return page;
 }
 
-/* Of a message, what is in its slot or in the page beside that. */
+/* Bytes of a message that lie in its slot or the slot's page. */
 static inline size_t mc_shm_first(const mc_shm_slot_t *slot)
 {
     return slot->bytes < MC_SHM_PAGE ? slot->bytes : MC_SHM_PAGE;
 }
 
-/* The early message of that tag, out of the list; NULL: none. Afterwards the caller makes it the transport's `spare`. */
+/* Removes the unexpected message of that tag from the list; NULL: none. The caller appends it to
+ * the transport's `spare` afterwards. */
 mc_shm_early_t *mc_shm_take_early(mc_shm_link_t *link, uint64_t tag);
 int mc_shm_keep_early(mc_shm_link_t *link, const mc_shm_slot_t *slot, const char *data);
 void mc_shm_free_early(mc_shm_early_t *list);
-/* The receive that awaits that tag, out of the list; mostly it is the first. NULL: none. */
+/* Removes the receive of that tag from the list, mostly its first; NULL: none. */
 mc_io_t *mc_shm_take_awaited(mc_io_queue_t *list, uint64_t tag);
 
 #endif

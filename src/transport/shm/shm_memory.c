@@ -33,7 +33,7 @@ static int map(int fd, int32_t n, mc_shm_mapping_t *mapping)
     const size_t bytes = segment_bytes(n);
     void *const at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (at == MAP_FAILED)
-        return fail_errno("mapping a segment");
+        return fail_errno("cannot map a segment");
     *mapping = (mc_shm_mapping_t){.segment = at, .bytes = bytes};
     return MESHCOLL_OK;
 }
@@ -59,12 +59,12 @@ static int find_file(const char *path, mc_shm_file_t *file)
 
 static const char own_pids[] = "/proc/self/ns/pid";
 
-/* Being read ------------------------------------------------------------------------------------ */
+/* Permission to read --------------------------------------------------------------------------- */
 
 static pthread_mutex_t readable_lock = PTHREAD_MUTEX_INITIALIZER;
 static int n_readable;
 
-/* Where there is no Yama this fails, and is not needed. */
+/* Without Yama prctl fails, and is not needed. */
 static void add_readable(int n)
 {
     pthread_mutex_lock(&readable_lock);
@@ -75,9 +75,9 @@ static void add_readable(int n)
     pthread_mutex_unlock(&readable_lock);
 }
 
-/* Creating and opening -------------------------------------------------------------------------- */
+/* Creating and opening ------------------------------------------------------------------------- */
 
-/* Nobody who has it mapped can be made to touch what is not there. */
+/* A peer that has mapped the file cannot be made to touch pages that do not exist. */
 enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
 
 static int create_file(int32_t n, int *fd, mc_shm_file_t *file)
@@ -85,10 +85,10 @@ static int create_file(int32_t n, int *fd, mc_shm_file_t *file)
     struct stat s;
     const int made = memfd_create("meshcoll", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (made < 0)
-        return fail_errno("a memory file");
+        return fail_errno("cannot create a memory file");
     if (ftruncate(made, (off_t)segment_bytes(n)) != 0 || fcntl(made, F_ADD_SEALS, SEALS) != 0 ||
         fstat(made, &s) != 0) {
-        const int status = fail_errno("a memory file's size");
+        const int status = fail_errno("cannot size and seal a memory file");
         close(made);
         return status;
     }
@@ -103,7 +103,7 @@ int mc_shm_memory_create(int32_t n, bool readable, mc_shm_mapping_t *mapping,
     mc_shm_address_t a = {.pid = getpid()};
     mc_shm_mapping_t fresh;
     if (getrandom(&a.cookie, sizeof a.cookie, 0) != (ssize_t)sizeof a.cookie)
-        return fail_errno("a random number");
+        return fail_errno("cannot get a random number");
     int status = find_file(own_pids, &a.pids);
     if (!status)
         status = create_file(n, &a.fd, &a.file);
@@ -138,7 +138,7 @@ bool mc_shm_memory_is_there(const mc_shm_address_t *address)
     struct stat s;
     print_path(address, path);
     return lstat(path, &s) == 0 ||
-           errno != ENOENT; /* of a process that nobody has waited for too */
+           errno != ENOENT; /* for root also of a zombie; others get EACCES */
 }
 
 static int fail_other(const char *path)
@@ -146,7 +146,8 @@ static int fail_other(const char *path)
     return mc_fail(MESHCOLL_ERR_TRANSPORT, "shared memory: %s is not the segment expected", path);
 }
 
-/* Opens what a descriptor names only for its name and looks at it: opening a FIFO or a device may do something. */
+/* Checks the file through an O_PATH descriptor first: opening a FIFO or a device may have
+ * effects. */
 static int open_file(const mc_shm_address_t *address, int32_t n, const char *path, int *fd)
 {
     char name[PATH_TEXT];
@@ -232,9 +233,9 @@ bool mc_shm_memory_readable(const mc_shm_address_t *address)
            cookie == address->cookie;
 }
 
-/* Bells ----------------------------------------------------------------------------------------- */
+/* Wake-up sockets ------------------------------------------------------------------------------ */
 
-/* In the abstract namespace, which leaves no file behind; its length. */
+/* In the abstract namespace, which leaves no file behind. Returns the name's length. */
 static socklen_t bell_name(const mc_shm_address_t *address, struct sockaddr_un *name)
 {
     *name = (struct sockaddr_un){.sun_family = AF_UNIX};
@@ -249,16 +250,16 @@ int mc_shm_bell_open(const mc_shm_address_t *address, int *fd)
     const socklen_t length = bell_name(address, &name);
     const int bell = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (bell < 0)
-        return fail_errno("a socket");
+        return fail_errno("cannot create a socket");
     if (bind(bell, (const struct sockaddr *)&name, length) != 0) {
         close(bell);
-        return fail_errno("a socket's name");
+        return fail_errno("cannot bind a socket");
     }
     *fd = bell;
     return MESHCOLL_OK;
 }
 
-/* A bell that cannot be rung wakes by itself: sleeps are short (runtime/progress/progress.h). */
+/* A failure is harmless: sleeps are short (runtime/progress/progress.h). */
 void mc_shm_bell_ring(int fd, const mc_shm_address_t *address)
 {
     struct sockaddr_un name;
@@ -266,8 +267,8 @@ void mc_shm_bell_ring(int fd, const mc_shm_address_t *address)
     (void)!sendto(fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)&name, length);
 }
 
-/* Any process of the network namespace can ring: one that does not stop must not hold this rank here. What is left wakes it
- * once more. */
+/* Any process of the network namespace can ring, so the number of datagrams read at once is
+ * bounded. The rest wakes this rank once more. */
 void mc_shm_bell_quiet(int fd)
 {
     enum { MOST = 64 };

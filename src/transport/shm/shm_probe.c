@@ -1,4 +1,5 @@
-/* What the ranks of one machine may do with each other's memory: every rank tries every other. */
+/* Finds out what access the ranks of one machine have to each other's memory: each tries all
+ * others. */
 #include "transport/shm/shm_memory.h"
 
 #include "base/gather.h"
@@ -7,10 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What a rank tells the others. Shared memory by a key is found by the ranks of one user in one IPC namespace; UCX asks for one
- * PID namespace too. */
+/* What each rank publishes. Ranks share memory by System V key if they are of one user and in
+ * one IPC namespace; UCX's sysv transport needs one PID namespace too. */
 typedef struct {
-    mc_shm_address_t address; /* without a process: there is none */
+    mc_shm_address_t address; /* without a process: none could be made */
     uint64_t user;
     mc_shm_file_t users, keys; /* namespaces; 0: not known */
 } told_t;
@@ -42,7 +43,8 @@ static mc_shm_access_t access_to(const told_t *own, const told_t *other, mc_shm_
                                                                             : MC_SHM_COPY;
 }
 
-/* What this rank may do with all others on its machine, itself among them, and at most what is wanted. */
+/* The least access of this rank to the ranks on its machine, itself included, and at most
+ * `wanted`. */
 static mc_shm_access_t access_to_all(const meshcoll_oob_t *oob, const int32_t *machine,
                                      const told_t *told, mc_shm_access_t wanted)
 {

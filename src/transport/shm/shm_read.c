@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
-/* Scatter lists handed to the kernel at once. */
+/* Entries of a scatter list passed to the kernel per call. */
 enum { MOST_SPANS = 16 };
 
 void mc_shm_move(mc_io_t *io, char *data, size_t n, bool out)
@@ -37,21 +37,21 @@ void mc_shm_take(mc_io_t *io, const char *data, size_t n)
     io->done += n;
 }
 
-/* A list of spans that is gone through. */
+/* A position in a list of spans. */
 typedef struct {
     const mc_span_t *span;
     uint32_t n;
-    size_t at; /* bytes of the first */
+    size_t at; /* bytes done of the first span */
 } cursor_t;
 
-/* What one call moves. */
+/* What one system call moves. */
 typedef struct {
     struct iovec v[MOST_SPANS];
     uint32_t n;
     size_t bytes;
 } pieces_t;
 
-/* The next pieces, `most` bytes of them at most. */
+/* The next pieces, of at most `most` bytes together. */
 static pieces_t cut(cursor_t *c, size_t most)
 {
     pieces_t p = {.n = 0};
@@ -70,8 +70,8 @@ static pieces_t cut(cursor_t *c, size_t most)
     return p;
 }
 
-/* Of a call that moved so many bytes where more were wanted: 0 or an errno. What ends short meets memory that is not there,
- * and no errno is set. */
+/* Error of a call that moved `got` bytes: 0 or an errno. A short transfer meets unmapped memory
+ * and sets no errno. */
 static int error_of(ssize_t got, size_t wanted)
 {
     if (got == (ssize_t)wanted)
@@ -79,8 +79,8 @@ static int error_of(ssize_t got, size_t wanted)
     return got < 0 ? errno : EFAULT;
 }
 
-/* The first of the spans that are left at the peer, read into `list` where they are in a list there;
- * 0 or an errno. */
+/* Finds the peer's next spans. A list of spans lies in the peer's memory and is read into `list`
+ * first. Returns 0 or an errno. */
 static int peer_spans(pid_t pid, const mc_io_t *io, mc_span_t list[MOST_SPANS], cursor_t *c)
 {
     const uint64_t n = io->offer[2];
@@ -108,7 +108,7 @@ static void move_peer_spans(mc_io_t *io, const mc_span_t *list, const cursor_t *
     io->offer_at = c->at;
 }
 
-/* Where this rank wants it: `most` bytes at most. */
+/* This rank's side of the next read: at most `most` bytes. */
 static pieces_t own_pieces(mc_io_t *io, size_t most, char *piece)
 {
     if (io->taker.take) {

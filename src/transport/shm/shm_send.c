@@ -18,14 +18,16 @@ static void wake_sleeper(link_t *link)
         mc_shm_bell_ring(shm_of(link)->transport.fd, &link->address);
 }
 
-/* Its owner sets `asleep` and then looks once more; whoever writes looks at it afterwards. */
+/* Pairs with shm_arm: the receiver sets `asleep` and then polls once more; the sender writes its
+ * slot and then reads `asleep`. The fence keeps either from missing the other. */
 void mc_shm_wake(link_t *link)
 {
     atomic_thread_fence(memory_order_seq_cst);
     wake_sleeper(link);
 }
 
-/* One fence for the sends to all: each waits until the last line written has come from the core that looks at it. */
+/* One fence for all sends: a fence waits until the last line written has arrived from the core
+ * that polls it. */
 void mc_shm_tell(mc_transport_t *t)
 {
     mc_shm_t *const shm = (mc_shm_t *)t;
@@ -52,9 +54,9 @@ void mc_shm_publish(link_t *link, mc_shm_slot_t *slot)
     mc_shm_wake(link);
 }
 
-/* What a core writes the first time comes to it from far, and the kernel maps it first: the first message of a link that
- * needs a page has all of them brought here at once. By then who reads them has touched them, so that they lie on its
- * memory node. */
+/* The first write to a page misses the cache and faults. The first message that needs a page
+ * pays that for all pages of the link at once. Usually the receiver has touched them by then
+ * (shm_connect), so they lie on its NUMA node. */
 static void warm_pages(link_t *link)
 {
     memset(link->out->page, 0, sizeof link->out->page);
@@ -81,8 +83,8 @@ static void write_head(mc_shm_slot_t *slot, mc_shm_kind_t kind, const mc_message
     slot->bytes = m->bytes;
 }
 
-/* Of a page at most; its reader is still to be told. The head comes last: its line is the one that the reader looks at all
- * the time, and takes away. */
+/* A message of at most a page; mc_shm_tell wakes its receiver later. The head is written last:
+ * the receiver polls that cache line, and each poll moves it to its core. */
 static void write_message(link_t *link, mc_shm_slot_t *slot, const mc_message_t *m)
 {
     gather_spans(m->bytes <= MC_SHM_SMALL ? slot->data : page_to_fill(link), m);
@@ -110,7 +112,8 @@ void mc_shm_finish_offer(link_t *link, mc_io_t *io)
     mc_io_finish(io, MESHCOLL_OK);
 }
 
-/* Of a message that has begun or was asked for, what there is room for; how many pieces. */
+/* Writes as many pieces of a started or requested message as there is room for; returns how
+ * many. */
 static uint32_t give_pieces(link_t *link, mc_io_t *io)
 {
     uint32_t n = 0;
@@ -129,14 +132,14 @@ static uint32_t give_pieces(link_t *link, mc_io_t *io)
     return n;
 }
 
-/* Is it sent without being asked for? */
+/* Is it sent without a request from the receiver? */
 static bool is_eager(const mc_shm_t *shm, const mc_message_t *m)
 {
     const bool alone = shm->params.crowded || m->mutual;
     return m->bytes <= (alone ? (size_t)MC_SHM_EAGER : shm->params.pieces);
 }
 
-/* A message of more than a page; whether all of it is given. */
+/* A message of more than a page; returns whether all of it is written. */
 static bool begin_pieces(link_t *link, mc_shm_slot_t *slot, mc_io_t *io)
 {
     mc_shm_move(io, page_to_fill(link), MC_SHM_PAGE, false);
@@ -147,7 +150,7 @@ static bool begin_pieces(link_t *link, mc_shm_slot_t *slot, mc_io_t *io)
     return io->done == io->message.bytes;
 }
 
-/* The first send that waits begins; whether it need not wait on. */
+/* Starts the first waiting send; returns whether it has left the queue. */
 static bool begin_first(link_t *link, mc_shm_slot_t *slot, mc_io_t *io)
 {
     if (!is_eager(shm_of(link), &io->message)) {
@@ -164,7 +167,7 @@ static bool begin_first(link_t *link, mc_shm_slot_t *slot, mc_io_t *io)
     return true;
 }
 
-/* Whether the first send that waits is gone from the list. */
+/* Returns whether the first waiting send has left the queue. */
 static bool send_first(link_t *link, uint32_t *events)
 {
     mc_io_t *const io = link->sending.first;
@@ -193,7 +196,7 @@ uint32_t mc_shm_send_on(link_t *link)
     return n;
 }
 
-/* A message on the board, or one that is written there as soon as its last send has begun. */
+/* Announces a message on the board, which is written there once its last send has started. */
 static int write_posted(link_t *link, mc_shm_slot_t *slot, const mc_message_t *m, mc_io_t *io)
 {
     mc_shm_t *const shm = shm_of(link);
@@ -208,7 +211,8 @@ static int write_posted(link_t *link, mc_shm_slot_t *slot, const mc_message_t *m
     return MESHCOLL_IN_PROGRESS;
 }
 
-/* Has it a place on the board? What is pushed in pieces needs none. */
+/* Is there room for it on the board? A single message that goes in pieces anyway does not use
+ * it. */
 static bool is_for_board(mc_shm_t *shm, const mc_message_t *m)
 {
     const bool several = m->more > 0 || shm->poster.readers > 0;

@@ -2,16 +2,14 @@
 
 #include <sys/uio.h>
 
-/* LEAST: what is worth a call of the kernel beside its bytes. 2 ranks on 2 cores moved 32 KiB in 2.9 us from pieces of 16
- * KiB or 8, else in 5.4; of 8 a broadcast of 16 KiB among 4 took 9.7 us for 6.9. CROWDED: where ranks share cores others than
- * the sender have work for its core, and each call is lost: 8 ranks on 2 cores scattered 1 MiB in 51 us not shared and 61
- * shared, 4 ranks in 47 and 58, but 8 MiB in 538 and 455. MOST: what a sender writes between two
- * looks at everything else, some 20 us. */
+/* LEAST: the smallest part worth a system call. CROWDED: the same where ranks share cores; other
+ * ranks have work for the sender's core then, so its help pays for larger messages only. MOST:
+ * what a sender writes before its progress turns to other work. */
 enum { UNIT = 4096, LEAST = 1 << 14, CROWDED = 1 << 18, MOST = 1 << 18 };
 enum { PAGES_BITS = 24, NUMBER_BITS = 16 };
 static const uint64_t PAGES = (UINT64_C(1) << PAGES_BITS) - 1, REFUSED = UINT64_MAX;
 
-/* Bytes of a message that one end has taken. */
+/* Bytes of a message that one end has claimed. */
 typedef struct {
     size_t at, bytes;
 } part_t;
@@ -30,7 +28,8 @@ uint64_t mc_shm_share_begin(mc_shm_share_t *share)
     return number;
 }
 
-/* Half of the pages that are left, within limits; none where it is another message's by now. */
+/* Half of the pages that are left, within limits; 0 if the channel shares another message by
+ * now. */
 static uint64_t pages_of(uint64_t claimed, uint64_t number, size_t bytes, size_t most)
 {
     const uint64_t all = (bytes + UNIT - 1) / UNIT;
@@ -65,7 +64,8 @@ size_t mc_shm_share_front(mc_shm_share_t *share, size_t bytes, size_t most)
     return take(share, claimed >> 2 * PAGES_BITS, bytes, most, false).bytes;
 }
 
-/* The sender's parts come one behind the other from the end: of them only the last page may be a short one. */
+/* The sender claims from the end of the message backwards, so only its first part may end within
+ * a page. */
 size_t mc_shm_share_stop(mc_shm_share_t *share, size_t bytes)
 {
     while (mc_shm_share_front(share, bytes, SIZE_MAX) > 0)
