@@ -464,16 +464,15 @@ static void expect_refused(meshcoll_op_t op, meshcoll_datatype_t type, int statu
 Test(datatype, refuses_what_does_not_fit)
 {
     expect_refused(MESHCOLL_MAX, MESHCOLL_COMPLEX64, MESHCOLL_ERR_UNSUPPORTED,
-                   "complex64 takes sum, prod, avg and users' operations");
+                   "complex64 supports sum, prod, avg and users' operations");
     expect_refused(MESHCOLL_MINLOC, MESHCOLL_FLOAT32, MESHCOLL_ERR_UNSUPPORTED,
-                   "minloc takes float32_int32, float64_int32");
+                   "minloc supports float32_int32, float64_int32");
     expect_refused(MESHCOLL_BAND, MESHCOLL_FLOAT16, MESHCOLL_ERR_UNSUPPORTED,
-                   "float16 takes sum, min, max, prod, avg");
+                   "float16 supports sum, min, max, prod, avg");
     expect_refused(MESHCOLL_SUM, MESHCOLL_INT32_INT32, MESHCOLL_ERR_UNSUPPORTED,
-                   "int32_int32 takes minloc, maxloc");
-    expect_refused(MESHCOLL_OPS, MESHCOLL_INT8, MESHCOLL_ERR_INVALID_ARG, "there is no operation");
-    expect_refused(MESHCOLL_SUM, MESHCOLL_DATATYPES, MESHCOLL_ERR_INVALID_ARG,
-                   "there is no datatype");
+                   "int32_int32 supports minloc, maxloc");
+    expect_refused(MESHCOLL_OPS, MESHCOLL_INT8, MESHCOLL_ERR_INVALID_ARG, "is not an operation");
+    expect_refused(MESHCOLL_SUM, MESHCOLL_DATATYPES, MESHCOLL_ERR_INVALID_ARG, "is not a datatype");
     cr_expect_eq(meshcoll_op_check(MESHCOLL_LXOR, MESHCOLL_UINT16), MESHCOLL_OK);
 }
 
@@ -504,7 +503,7 @@ Test(datatype, users_operations_come_and_go)
     cr_assert_eq(meshcoll_op_free(op), MESHCOLL_ERR_INVALID_ARG);
     cr_assert_eq(meshcoll_op_create(keep_first, 1, NULL, &next), MESHCOLL_OK);
     cr_assert_neq(next, op, "a handle that was freed is not given out again at once");
-    expect_refused(op, MESHCOLL_INT8, MESHCOLL_ERR_INVALID_ARG, "there is no operation");
+    expect_refused(op, MESHCOLL_INT8, MESHCOLL_ERR_INVALID_ARG, "is not an operation");
     cr_assert(mc_op_commutes(next));
     cr_assert_eq(meshcoll_op_free(MESHCOLL_SUM), MESHCOLL_ERR_INVALID_ARG);
 }

@@ -68,7 +68,7 @@ int meshcoll_datatype_of(size_t bytes, meshcoll_datatype_t *datatype)
     if (!datatype || bytes == 0 || bytes > MOST_BYTES)
         return mc_fail(
             MESHCOLL_ERR_INVALID_ARG,
-            "meshcoll_datatype_of: expected elements of 1 to %zu bytes and a place for the "
+            "meshcoll_datatype_of: expected elements of 1 to %zu bytes and a pointer to a "
             "datatype, got %zu%s",
             MOST_BYTES, bytes, datatype ? "" : " and NULL");
     *datatype = (meshcoll_datatype_t)(MESHCOLL_DATATYPE_BYTES + bytes);
@@ -143,26 +143,26 @@ static int fail_combination(meshcoll_op_t op, meshcoll_datatype_t datatype)
         if (mc_kernel((meshcoll_datatype_t)t, op))
             mc_text_add(&types, "%s%s", types.length ? ", " : "", datatypes[t].name);
     return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
-                   "%s does not take %s: %s takes %s and users' operations; %s takes %s", ops[op],
-                   datatypes[datatype].name, datatypes[datatype].name, op_room, ops[op], type_room);
+                   "%s does not support %s: %s supports %s and users' operations; %s supports %s",
+                   ops[op], datatypes[datatype].name, datatypes[datatype].name, op_room, ops[op],
+                   type_room);
 }
 
 int meshcoll_op_check(meshcoll_op_t op, meshcoll_datatype_t datatype)
 {
     if (meshcoll_datatype_size(datatype) == 0)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "there is no datatype %d", (int)datatype);
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%d is not a datatype", (int)datatype);
     if (mc_kernel(datatype, op) || mc_user_op_find(op, NULL))
         return MESHCOLL_OK;
     if ((unsigned)op >= MESHCOLL_OPS)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                       "there is no operation %d: expected one of the library's or one that "
-                       "meshcoll_op_create made and nobody freed",
+                       "%d is not an operation: expected one of the library's, or a handle from "
+                       "meshcoll_op_create that has not been freed",
                        (int)op);
     if ((unsigned)datatype >= MESHCOLL_DATATYPES)
-        return mc_fail(
-            MESHCOLL_ERR_UNSUPPORTED,
-            "%s does not take elements of %zu bytes, which have no numbers to it: users' "
-            "operations do (meshcoll_op_create)",
-            ops[op], meshcoll_datatype_size(datatype));
+        return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
+                       "%s does not support opaque elements of %zu bytes: users' operations do "
+                       "(meshcoll_op_create)",
+                       ops[op], meshcoll_datatype_size(datatype));
     return fail_combination(op, datatype);
 }

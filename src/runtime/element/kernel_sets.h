@@ -1,4 +1,4 @@
-/* The sets of kernels, and on which processors there are which. */
+/* The sets of kernels, and the processors they are compiled for. */
 #ifndef MC_RUNTIME_KERNEL_SETS_H
 #define MC_RUNTIME_KERNEL_SETS_H
 

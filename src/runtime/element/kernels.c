@@ -13,7 +13,8 @@ const mc_kernels_t *const mc_kernels[] = {
 };
 const int mc_n_kernels = MC_COUNT(mc_kernels);
 
-/* Asked once: in a virtual machine it takes microseconds. Threads that ask at once find the same. */
+/* Detects it once, as CPUID traps in virtual machines. Threads that detect concurrently find the
+ * same. */
 const mc_kernels_t *mc_kernels_best(void)
 {
     static _Atomic(const mc_kernels_t *) found;

@@ -1,6 +1,6 @@
 /*
- * The reduction kernels: one text (kernels_body.h), compiled for several instruction sets, chosen when
- * a program runs. All give the same bits, save what a NaN carries besides being one.
+ * The reduction kernels: one source (kernels_body.h), compiled for several instruction sets and
+ * selected at run time. All sets yield the same bits, except for the payload of NaNs.
  */
 #ifndef MC_RUNTIME_KERNELS_H
 #define MC_RUNTIME_KERNELS_H
@@ -8,9 +8,9 @@
 #include "base/base.h"
 
 /*
- * dst[i] = a[i] (op) b[i] for n elements; dst may be a or b, but not overlap them otherwise.
- * Integers wrap. Of a number and a NaN, min and max give b, so that which it is depends on the
- * strategy, but not on the rank.
+ * dst[i] = a[i] (op) b[i] for n elements. dst may be a or b, but not overlap them otherwise.
+ * Integers wrap. Of a number and a NaN, min and max yield b, so the result depends on the strategy,
+ * but not on the rank.
  */
 typedef void (*mc_kernel_t)(void *dst, const void *a, const void *b, size_t n);
 
@@ -19,17 +19,16 @@ typedef void (*mc_scale_t)(void *at, size_t n, int32_t by);
 
 typedef struct {
     const char *name;
-    bool (*runs_here)(void); /* has this machine what it takes? */
-    mc_kernel_t kernel[MESHCOLL_DATATYPES]
-                      [MESHCOLL_OPS];      /* NULL where there is none; avg: the sum */
-    mc_scale_t divide[MESHCOLL_DATATYPES]; /* of those that have an average */
+    bool (*runs_here)(void);                              /* does this processor support the set? */
+    mc_kernel_t kernel[MESHCOLL_DATATYPES][MESHCOLL_OPS]; /* NULL: not supported; avg: the sum */
+    mc_scale_t divide[MESHCOLL_DATATYPES]; /* of datatypes that have an average; else NULL */
 } mc_kernels_t;
 
-/* The least first; index 0 runs everywhere. */
+/* In ascending order of preference; index 0 runs everywhere. */
 extern const mc_kernels_t *const mc_kernels[];
 extern const int mc_n_kernels;
 
-/* The last of them that runs here. */
+/* The last set that this processor supports. */
 const mc_kernels_t *mc_kernels_best(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* AVX2, and F16C for float16. */
+/* Kernels for AVX2, with F16C for float16. */
 #include "runtime/element/kernel_sets.h"
 
 #ifdef MC_HAS_X86_KERNELS

@@ -1,8 +1,7 @@
 /*
- * The parts of AVX-512 that x86-64-v4 has, where they pay: for narrow floating point, which is converted by
- * arithmetic. The rest is AVX2's. A core that has not used vectors of 512 bits for a while runs slowly for its first
- * half millisecond with them, the copies beside the sums too: on 2 ranks on a Sapphire Rapids the first 60
- * reduce-scatters of 4 KiB took 2.0 us in the median, with AVX2 and in the long run 1.2 us.
+ * Kernels for the AVX-512 subset of x86-64-v4, used only where it pays: for narrow floating point,
+ * which is converted by arithmetic. The other kernels are AVX2's, as a core that has not used
+ * 512-bit vectors for a while runs slowly at first, copies included.
  */
 #include "runtime/element/kernel_sets.h"
 
@@ -19,7 +18,7 @@ static bool runs_here(void)
 }
 
 #define PRAGMA(text) _Pragma(#text)
-#if defined(__clang__) /* of two targets it takes the first: they are not nested */
+#if defined(__clang__) /* with two nested targets clang takes the outer one */
 #define TARGET(text) \
     PRAGMA(clang attribute push(__attribute__((target(text))), apply_to = function))
 #define TARGET_END   PRAGMA(clang attribute pop)

@@ -1,4 +1,4 @@
-/* What every processor of the architecture has: SSE2, NEON, … */
+/* Kernels for the architecture's baseline: SSE2, NEON, … */
 #include "runtime/element/kernel_sets.h"
 
 static bool runs_here(void)

@@ -1,16 +1,17 @@
 /*
- * The kernels, included once for each instruction set. SET is the table's name, SET_NAME its text;
- * HALF_…, where a set has them, convert HALF_LANES numbers of float16 at once.
+ * The kernels, included once per instruction set. The includer defines SET, the table's name, and
+ * SET_NAME, its text; where the set converts float16, also HALF_LANES and HALF_LOAD, HALF_STORE,
+ * HALF_SUM and HALF_PROD, which work on HALF_LANES numbers at once.
  */
 #include "runtime/element/narrow.h"
 
-/* a product and a sum are rounded each, on every machine */
+/* Products and sums are rounded separately, on every machine. */
 #if defined(__clang__)
 #pragma clang fp contract(off)
 #endif
 
-/* dst is a, b or neither, element by element: nothing is carried from one turn to the next, but
- * the compiler cannot know. */
+/* dst is a, b or disjoint from both, so iterations are independent, which the compiler cannot
+ * know. */
 #if defined(__clang__)
 #define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #elif defined(__GNUC__)
@@ -23,7 +24,7 @@
 #define PROD(a, b) ((a) * (b))
 #define MIN(a, b)  ((a) < (b) ? (a) : (b))
 #define MAX(a, b)  ((a) > (b) ? (a) : (b))
-/* unsigned short times itself would be a signed product, which may overflow */
+/* Promotes unsigned short to unsigned: its product as int may overflow. */
 #define UPROD(a, b) (1u * (a) * (b))
 #define LAND(a, b)  (((a) != 0) & ((b) != 0))
 #define LOR(a, b)   (((a) != 0) | ((b) != 0))
@@ -51,7 +52,8 @@
             d[i] = (type)(d[i] / w);                          \
     }
 
-/* sums and products of integers are unsigned: the same bits, and overflow wraps */
+/* Sums and products of signed integers use unsigned arithmetic: the same bits, and overflow
+ * wraps. */
 #define INTEGER(name, type, wide)       \
     KERNEL(name##_sum, u##type, SUM)    \
     KERNEL(name##_prod, u##type, UPROD) \
@@ -93,9 +95,11 @@ UNSIGNED(uint64, uint64_t, uint64_t)
 FLOAT(float32, float)
 FLOAT(float64, double)
 
-/* Narrow floating point: one operation in float32, one rounding. Min and max round nothing. ---------- */
+/* Narrow floating point ------------------------------------------------------------------------ */
 
-#ifndef NARROW_BEGIN /* where a set has another instruction set for them */
+/* Each operation is done in float32 and rounded once. Min and max round nothing. */
+
+#ifndef NARROW_BEGIN /* unless the set uses another instruction set for them */
 #define NARROW_BEGIN
 #define NARROW_END
 #endif
@@ -163,9 +167,11 @@ NARROW(float8_e4m3, uint8_t)
 NARROW(float8_e5m2, uint8_t)
 NARROW_END
 
-/* Complex numbers: sums and quotients part by part; products as the formula says, without C's care
- * for infinities. Parts are kept apart until they are complete: gcc 12 fuses multiply, add and subtract
- * where they alternate in memory, whatever -ffp-contract says. ------------------------------------------------------------------------------------ */
+/* Complex numbers ------------------------------------------------------------------------------ */
+
+/* Sums and quotients work part by part. Products follow the formula, without C's special cases for
+ * infinities. Their parts are computed separately and stored afterwards: gcc 12 contracts multiply,
+ * add and subtract where they alternate in memory, in spite of -ffp-contract=off. */
 
 enum { TOGETHER = 32 };
 
@@ -201,7 +207,9 @@ enum { TOGETHER = 32 };
 COMPLEX(complex64, float32, float)
 COMPLEX(complex128, float64, double)
 
-/* Value and index: the lower index where neither value is before the other, as where one is NaN. ------ */
+/* Pairs of value and index --------------------------------------------------------------------- */
+
+/* The lower index wins where neither value is before the other, for instance if one is NaN. */
 
 #define LOC(name, type, BEFORE)                                                        \
     static void name(void *dst, const void *a, const void *b, size_t n)                \
@@ -230,7 +238,7 @@ PAIR(int64_int32, int64_t, int32_t)
 PAIR(float64_int64, double, int64_t)
 PAIR(int64_int64, int64_t, int64_t)
 
-/* The table ----------------------------------------------------------------------------------------- */
+/* The table ------------------------------------------------------------------------------------ */
 
 #define MATH_ROW(name) \
     [MESHCOLL_SUM] = name##_sum, [MESHCOLL_AVG] = name##_sum, [MESHCOLL_PROD] = name##_prod

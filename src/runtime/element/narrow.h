@@ -1,7 +1,7 @@
 /*
- * Floating point numbers of 16 and 8 bits, to float32 and back: exact one way, rounded to nearest, ties
- * to even, the other. No branches and no tables, so that compilers vectorise loops over them.
- * A number has a sign, an exponent that is offset by `bias`, and `m` bits of mantissa.
+ * Conversion of 16-bit and 8-bit floating point to float32, which is exact, and back, which rounds
+ * to nearest, ties to even. Without branches and tables, so that compilers vectorise loops over it.
+ * A number has a sign, an exponent with an offset of `bias`, and `m` bits of mantissa.
  */
 #ifndef MC_RUNTIME_NARROW_H
 #define MC_RUNTIME_NARROW_H
@@ -27,19 +27,19 @@ static inline float float_of(uint32_t bits)
     return (single_t){.bits = bits}.f;
 }
 
-/* The float32 with the sign-less bits `h`, of a finite number. */
+/* The float32 bits of a finite number from its bits `h` without the sign. */
 static inline uint32_t widen(uint32_t h, int m, int bias)
 {
     const int shift = FLOAT_MANTISSA - m;
     const uint32_t normal = (h << shift) + ((uint32_t)(FLOAT_BIAS - bias) << FLOAT_MANTISSA);
-    /* a subnormal is what a mantissa adds to the smallest normal number */
+    /* a subnormal's value is what its mantissa adds to the smallest normal number */
     const uint32_t least = (uint32_t)(FLOAT_BIAS - bias + 1) << FLOAT_MANTISSA;
     const uint32_t subnormal = bits_of(float_of((h << shift) + least) - float_of(least));
     return h >> m ? normal : subnormal;
 }
 
-/* The sign-less bits of the finite float32 `size`, also sign-less; too large ones run on into the
- * exponents above. */
+/* The narrow bits of a finite float32 from its bits `size`; both without the sign. Too large
+ * numbers overflow into the exponents above. */
 static inline uint32_t narrowed(uint32_t size, int m, int bias)
 {
     const int shift = FLOAT_MANTISSA - m;
@@ -94,7 +94,7 @@ static inline float float8_e4m3_wide(uint8_t x)
     return float_of(sign | (h == 0x7fu ? FLOAT_INFINITY | FLOAT_QUIET : finite));
 }
 
-/* What is too large becomes the largest number, 448; there is no infinity. */
+/* Too large numbers become the largest one, 448; there is no infinity. */
 static inline uint8_t float8_e4m3_narrow(float f)
 {
     const uint32_t bits = bits_of(f), size = bits & 0x7fffffffu, sign = bits >> 24 & 0x80u;
@@ -108,7 +108,7 @@ static inline float float8_e5m2_wide(uint8_t x)
     return float16_wide((uint16_t)(x << 8));
 }
 
-/* What is too large becomes the largest number, 57344; infinity stays what it is. */
+/* Too large numbers become the largest one, 57344; infinity remains. */
 static inline uint8_t float8_e5m2_narrow(float f)
 {
     const uint32_t bits = bits_of(f), size = bits & 0x7fffffffu, sign = bits >> 24 & 0x80u;

@@ -1,11 +1,11 @@
-/* Users' operations: a table of the process. Handles are looked up without a lock. */
+/* Users' operations, in a table per process. Lookup takes no lock. */
 #include "runtime/element/datatype.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* A handle is its place in the table and how often that was given out, so that one that was freed
- * is told from its successor. */
+/* A handle combines the place in the table with a count of the place's uses, so that a freed
+ * handle differs from its successor. */
 enum { PLACE_BITS = 10, PLACES = 1 << PLACE_BITS };
 
 typedef struct {
@@ -72,7 +72,7 @@ int meshcoll_op_free(meshcoll_op_t op)
     pthread_mutex_unlock(&lock);
     return place ? MESHCOLL_OK
                  : mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                           "meshcoll_op_free: %d is no operation that meshcoll_op_create made and "
-                           "nobody freed",
+                           "meshcoll_op_free: %d is not a handle from meshcoll_op_create, or was "
+                           "freed before",
                            (int)op);
 }
