@@ -27,7 +27,8 @@ static bool brings_out(const mc_step_t *s)
     return s->op == MC_OP_COPY && s->src == MC_SCRATCH && s->dst == MC_OUT && s->first == s->to;
 }
 
-/* Backwards: what is written to SCRATCH after its copy to OUT is met before it. */
+/* Called for steps backwards: a write to SCRATCH that follows the chunk's copy to OUT is seen
+ * first. */
 static void note_write(mc_binding_t *b, mc_bitmap_t *spoiled, const mc_step_t *s, uint32_t chunk)
 {
     const bool taken = mc_bitmap_has(&b->lent, chunk);
@@ -139,7 +140,7 @@ static size_t elements_before(const mc_binding_t *b, mc_buffer_t buffer, uint32_
     return home ? whole + mc_even_part(count, l->segments, segment) * home : whole;
 }
 
-/* The same over pairs, where all are alike. */
+/* As elements_before, for SCRATCH that holds pairs with equal blocks (plan/pairs.h). */
 static size_t pairs_before(const mc_binding_t *b, uint32_t c)
 {
     const mc_plan_t *const plan = b->plan;
@@ -151,7 +152,7 @@ static size_t pairs_before(const mc_binding_t *b, uint32_t c)
            mc_even_part(count, segments, segment) * (in_part % per_segment);
 }
 
-/* The same over the chunks of SCRATCH, where the vector's come twice. */
+/* As elements_before, for any buffer; SCRATCH may hold the vector's chunks twice. */
 static size_t all_before(const mc_binding_t *b, mc_buffer_t buffer, uint32_t c)
 {
     const uint32_t n = b->plan->n_chunks;
@@ -168,7 +169,7 @@ static size_t bytes_of(const mc_binding_t *b, mc_buffer_t buffer, uint32_t first
     return (all_before(b, buffer, first + n) - all_before(b, buffer, first)) * b->element;
 }
 
-/* What a step reads, or else writes, says how much it moves. */
+/* The buffer whose chunks give the step's size: the one it reads, else the one it writes. */
 static mc_buffer_t buffer_of(const mc_step_t *s)
 {
     return (mc_buffer_t)(mc_op_reads((mc_op_t)s->op) ? s->src : s->dst);
@@ -197,7 +198,7 @@ static int fill_blocks(mc_binding_t *b, const mc_operands_t *o)
                   : mc_blocks_fill_scratch(b->plan, o->passing, o->count, &b->blocks[MC_SCRATCH]);
 }
 
-/* Elements of OUT that hold results: of unequal blocks `count` is the elements of all. */
+/* Elements of OUT that hold results; for blocks of unequal sizes `count` is the sum of all. */
 static size_t results_of(const mc_binding_t *b, const mc_operands_t *o)
 {
     const mc_plan_t *const plan = b->plan;
@@ -226,7 +227,7 @@ int mc_binding_measure(mc_binding_t *b, const mc_operands_t *operands)
     return MESHCOLL_OK;
 }
 
-/* How many of the chunks [c, c + n) lie back to back where the user has whole blocks. */
+/* How many of the chunks [c, c + n) are adjacent in a user's buffer that holds all blocks. */
 static uint32_t blocks_together(const mc_binding_t *b, uint32_t n)
 {
     const mc_layout_t *const l = &b->plan->layout;
@@ -254,7 +255,7 @@ static char *block_at(const mc_binding_t *b, mc_buffer_t buffer, bool whole, uin
     return (char *)(buffer == MC_IN ? b->operands.in : b->operands.out) + element * b->element;
 }
 
-/* How many of the `n` chunks of SCRATCH from `c` on lie where c lies, in OUT or not. */
+/* How many of the `n` chunks of SCRATCH from `c` on lie in the same buffer as c: OUT or SCRATCH. */
 static uint32_t lent_alike(const mc_binding_t *b, uint32_t c, uint32_t n)
 {
     uint32_t alike = 1;
@@ -263,7 +264,8 @@ static uint32_t lent_alike(const mc_binding_t *b, uint32_t c, uint32_t n)
     return alike;
 }
 
-/* Address of chunk c in a buffer; *n is cut to how many chunks follow it there without a gap. */
+/* Address of chunk c in a buffer; cuts *n to the number of chunks that are contiguous from
+ * there. */
 static char *chunk_at(const mc_binding_t *b, mc_buffer_t buffer, uint32_t c, uint32_t *n)
 {
     const mc_plan_t *const plan = b->plan;
@@ -296,7 +298,7 @@ static int grow_spans(mc_binding_t *b)
     return MESHCOLL_OK;
 }
 
-/* Appends a piece, or lengthens the step's last one where both sides go on without a gap. */
+/* Appends a piece, or extends the step's last one if both sides continue it without a gap. */
 static int add_piece(mc_binding_t *b, mc_bound_t *step, char *from, char *to, size_t bytes)
 {
     if (bytes == 0)

@@ -1,15 +1,18 @@
 /*
- * A binding gives a plan's chunks bytes: which elements a chunk has, and where each buffer keeps it.
+ * A binding maps a plan's chunks to bytes: the elements of each chunk, and its place in each
+ * buffer.
  *
  * Whole-vector collectives (bcast, reduce, allreduce): `count` elements are cut evenly over the
- * chunks in chunk order, the first `count % n_chunks` chunks one longer; no interface fixes the
+ * chunks in chunk order, the first `count % n_chunks` chunks one longer. No interface fixes the
  * order, so that ranges of chunks are ranges of bytes.
+ *
  * Block collectives: the block of rank r is `count` elements at r * count, and segment s is the
- * s-th piece of each block, cut evenly. The v-variants give each block a count and a displacement of
- * its own. A buffer that holds one block has it at offset 0.
- * SCRATCH has the chunks in use back to back, in chunk order. Chunks may be empty.
- * Out of place, a chunk of SCRATCH that is done when it is copied to OUT, where nothing else writes
- * it, lies in OUT from the start: it is received where it stays, and the copy is none.
+ * s-th piece of each block, cut evenly. In the v-variants each block has its own count and
+ * displacement. A buffer that holds one block has it at offset 0.
+ *
+ * SCRATCH has the chunks in use back to back, in chunk order. Chunks may be empty. Out of place, a
+ * chunk of SCRATCH whose final value is copied to OUT, where nothing else writes it, lies in OUT
+ * from the start: it is received there, and the copy moves nothing.
  */
 #ifndef MC_RUNTIME_BINDING_H
 #define MC_RUNTIME_BINDING_H
@@ -19,32 +22,32 @@
 #include "runtime/element/datatype.h"
 #include "transport/transport.h"
 
-/* What an operation is bound to. */
+/* Arguments of an operation. */
 typedef struct {
     const void *in;
     void *out;
     size_t count;
     meshcoll_datatype_t datatype;
     meshcoll_op_t op;
-    /* v-variants, by rank in elements: blocks of IN, and of OUT and SCRATCH. Where a buffer holds one
-     * block, its count is this rank's; displs NULL: back to back. Counts NULL: all are `count`. They
-     * are read when the binding is measured, not later. */
+    /* v-variants, by rank in elements: blocks of IN, and of OUT and SCRATCH. For a buffer of one
+     * block its count is this rank's. displs NULL: back to back. Counts NULL: all are `count`.
+     * Read when the binding is measured, not later. */
     const size_t *in_counts, *in_displs, *out_counts, *out_displs;
     const mc_passing_t *passing; /* NULL: blocks of SCRATCH are as OUT's */
 } mc_operands_t;
 
-/* A step's bytes: spans [at, at + n) of `from` (what it reads) and of `to` (what it writes), piece
- * by piece of the same length where it does both. */
+/* A step's bytes: spans [at, at + n) of `from` (what it reads) and of `to` (what it writes). If
+ * it does both, the spans match in length one by one. */
 typedef struct {
     uint32_t at, n;
     size_t bytes;
 } mc_bound_t;
 
-/* Memory that grows and is reused: scratch, then staging. */
+/* Memory that grows and is reused: scratch, followed by staging. */
 typedef struct mc_workspace {
     char *base;
     size_t bytes;
-    struct mc_workspace *next; /* in whoever's list */
+    struct mc_workspace *next; /* of the list it is in */
 } mc_workspace_t;
 
 int mc_workspace_reserve(mc_workspace_t *workspace, size_t bytes);
@@ -52,13 +55,13 @@ void mc_workspace_free(mc_workspace_t *workspace);
 
 typedef struct {
     const mc_plan_t *plan;
-    /* by rank: whose block of the user's buffers it is; NULL: its own */
+    /* By rank: whose block of the user's buffers it has; NULL: its own. */
     const int32_t *block_of;
-    /* of unequal sizes, by buffer; empty: all are alike, and of SCRATCH: as OUT's */
+    /* Unequal blocks by buffer. Empty: all are equal; of SCRATCH: as OUT's. */
     mc_blocks_t blocks[MC_BUFFERS];
-    mc_bitmap_t lent; /* chunks of SCRATCH that OUT has room for out of place; empty: none */
-    bool lends;       /* in this placement */
-    bool all_lent;    /* all chunks of SCRATCH that are in use */
+    mc_bitmap_t lent; /* chunks of SCRATCH that lie in OUT out of place; empty: none */
+    bool lends;       /* whether they do for the current operands */
+    bool all_lent;    /* all chunks of SCRATCH in use are lent */
     mc_operands_t operands;
     mc_reducer_t reducer;
     size_t element; /* bytes */
@@ -73,11 +76,12 @@ typedef struct {
 int mc_binding_init(mc_binding_t *b, const mc_plan_t *plan);
 void mc_binding_free(mc_binding_t *b);
 
-/* Sizes first: what memory it will take. Then the addresses, scratch at `scratch` (aligned). */
+/* First measure, which computes sizes; then place, which sets the addresses. `scratch` is
+ * aligned and has b->scratch_bytes bytes. */
 int mc_binding_measure(mc_binding_t *b, const mc_operands_t *operands);
 int mc_binding_place(mc_binding_t *b, char *scratch);
 
-/* After a run, once: what the operation does to this rank's results, as an average divides them. */
+/* Finishes this rank's results after a run: divides the sums of an average. */
 void mc_binding_finish(const mc_binding_t *b);
 
 #endif

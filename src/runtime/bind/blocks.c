@@ -14,7 +14,7 @@ static size_t count_of(const size_t *counts, size_t count, int32_t rank)
     return counts ? counts[rank] : count;
 }
 
-/* By rank, when blocks lie back to back. */
+/* By rank, with blocks back to back. */
 static void fill_starts(const mc_layout_t *l, const size_t *counts, size_t count, size_t *start)
 {
     size_t end = 0;
@@ -24,7 +24,7 @@ static void fill_starts(const mc_layout_t *l, const size_t *counts, size_t count
     }
 }
 
-/* The block of a rank that is not there has no elements. */
+/* A place of a ragged mesh without a rank has an empty block. */
 static void fill(const mc_layout_t *l, const int32_t *block_of, const size_t *counts, size_t count,
                  const size_t *displs, const mc_blocks_t *b)
 {
@@ -62,14 +62,14 @@ int mc_blocks_fill(const mc_layout_t *layout, const int32_t *block_of, const siz
     return MESHCOLL_OK;
 }
 
-/* A chunk's number in a plan of one segment. */
+/* The chunk's number in the same plan with one segment. */
 static uint32_t in_one_segment(const mc_plan_t *plan, uint32_t chunk)
 {
     const uint32_t per_segment = plan->layout.per_segment * mc_plan_depth(plan);
     return chunk / mc_plan_part(plan) * per_segment + chunk % per_segment;
 }
 
-/* Elements of all segments of the block that passes in `chunk`. */
+/* Elements, over all segments, of the block that `chunk` holds a piece of. */
 static size_t count_passing(const mc_plan_t *plan, const mc_passing_t *passing, size_t count,
                             uint32_t chunk)
 {
@@ -94,7 +94,7 @@ int mc_blocks_fill_scratch(const mc_plan_t *plan, const mc_passing_t *passing, s
     if (!memory)
         memory = malloc(((size_t)plan->n_scratch + 1) * sizeof *memory);
     if (!memory)
-        return mc_fail_memory("blocks that pass");
+        return mc_fail_memory("forwarded blocks");
     *blocks = (mc_blocks_t){.memory = memory, .before = memory};
     memory[0] = 0;
     for (uint32_t i = 0; i < plan->n_scratch; i++) {
