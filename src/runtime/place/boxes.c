@@ -5,12 +5,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Names at most so many meshes in a message. */
+/* Most meshes named in an error text. */
 enum { MOST_NAMED = 8 };
 
-/* Ranks by where they run ------------------------------------------------------------------------ */
+/* Ranks by machine ----------------------------------------------------------------------------- */
 
-/* Domain: NUMA node or socket; 0 where that does not matter. */
+/* Domain: NUMA node or socket; 0 where it does not matter. */
 typedef struct {
     int32_t machine, domain, rank;
 } seat_t;
@@ -31,7 +31,7 @@ static int compare_ranks(const void *a, const void *b)
     return (s->rank > t->rank) - (s->rank < t->rank);
 }
 
-/* Domains by node or by package; false where a rank has none. */
+/* Domains by node or by package; false: some rank has none. */
 static bool set_domains(seat_t *seat, const mc_place_t *place, int32_t n, bool by_node)
 {
     for (int32_t i = 0; i < n; i++) {
@@ -50,7 +50,7 @@ static void sort_by_machine(seat_t *seat, int32_t n)
     qsort(seat, (size_t)n, sizeof *seat, compare_seats);
 }
 
-/* How many ranks each machine, or each domain of each machine, has; 0 where they differ. */
+/* Ranks of each machine, or of each domain of each machine; 0: they differ. */
 static int32_t ranks_each(const seat_t *seat, int32_t n)
 {
     int32_t each = 0, run = 0;
@@ -67,14 +67,14 @@ static int32_t ranks_each(const seat_t *seat, int32_t n)
     return each;
 }
 
-/* What was found. */
+/* What was found on the machines. */
 typedef struct {
-    int32_t box;      /* ranks a box; 0: boxes differ */
-    int32_t domain;   /* ranks of each of its domains; 0: they are no dimension */
+    int32_t box;      /* ranks per box; 0: boxes differ */
+    int32_t domain;   /* ranks per domain; 0: domains are no dimension */
     const char *name; /* of that dimension */
 } sizes_t;
 
-/* Leaves the seats sorted by machine and, if there is such a dimension, by domain. */
+/* Leaves the seats sorted by machine and, if domains are a dimension, by domain. */
 static sizes_t find_sizes(seat_t *seat, const mc_place_t *place, int32_t n)
 {
     static const char *const names[] = {"socket", "numa"};
@@ -97,14 +97,14 @@ static sizes_t find_sizes(seat_t *seat, const mc_place_t *place, int32_t n)
 
 /* The mesh found ------------------------------------------------------------------------------- */
 
-/* Boxes of unequal sizes, from seats sorted by machine. */
+/* A mesh of boxes of unequal sizes, from seats sorted by machine. */
 static int ragged_mesh_of(const seat_t *seat, int32_t n, mc_mesh_t *mesh)
 {
     char why[256];
     mc_text_t text = mc_text(why, sizeof why);
     int32_t *const sizes = calloc((size_t)n, sizeof *sizes), last = 0;
     if (!sizes)
-        return mc_fail_memory("places");
+        return mc_fail_memory("a table of places");
     for (int32_t i = 0; i < n; i++) {
         sizes[last]++;
         last += i + 1 < n && seat[i + 1].machine != seat[i].machine;
@@ -114,7 +114,7 @@ static int ragged_mesh_of(const seat_t *seat, int32_t n, mc_mesh_t *mesh)
     if (status != MESHCOLL_ERR_MESH)
         return status;
     mc_text_add(&text, "%s", meshcoll_last_error());
-    return mc_fail(status, "%s; or take all ranks as one line: MESHCOLL_MESH=rank=%d", why, n);
+    return mc_fail(status, "%s; or use one line of all ranks: MESHCOLL_MESH=rank=%d", why, n);
 }
 
 static int mesh_of(const sizes_t *sizes, int32_t n, mc_mesh_t *mesh)
@@ -131,7 +131,7 @@ static int mesh_of(const sizes_t *sizes, int32_t n, mc_mesh_t *mesh)
     return mc_mesh_parse(buffer + 1, mesh);
 }
 
-/* Does dimension `name` of a mesh given hold `inner` ranks a step, `all` in all? */
+/* Has the mesh a dimension `name` with `inner` ranks per step and `all` ranks along it (0: any)? */
 static bool is_dim(const mc_mesh_t *mesh, const char *name, int32_t inner, int32_t all)
 {
     const int32_t d = name ? mc_mesh_find(mesh, name, strlen(name)) : -1;
@@ -141,7 +141,7 @@ static bool is_dim(const mc_mesh_t *mesh, const char *name, int32_t inner, int32
     return stride == inner && (all == 0 || stride * mesh->dim[d].extent == all);
 }
 
-/* Does a ragged mesh given have the boxes found, in their order? */
+/* Has the ragged mesh the boxes found, in the same order? */
 static bool has_boxes(const mc_mesh_t *mesh, const seat_t *seat)
 {
     mc_mesh_t found;
@@ -149,7 +149,7 @@ static bool has_boxes(const mc_mesh_t *mesh, const seat_t *seat)
            found.ragged == mesh->ragged;
 }
 
-/* The seats of a mesh given, from the order of find_sizes. */
+/* Orders the seats for a mesh that the user gave. find_sizes has sorted them. */
 static void order_given(const mc_mesh_t *mesh, const sizes_t *sizes, seat_t *seat)
 {
     const bool boxes = sizes->box == mesh->size || has_boxes(mesh, seat) ||
@@ -160,7 +160,7 @@ static void order_given(const mc_mesh_t *mesh, const sizes_t *sizes, seat_t *sea
         sort_by_machine(seat, mesh->size);
 }
 
-/* Arranging -------------------------------------------------------------------------------------- */
+/* Arranging ------------------------------------------------------------------------------------ */
 
 void mc_order_free(mc_order_t *order)
 {
@@ -199,7 +199,8 @@ static int set_order(const seat_t *seat, int32_t n, mc_order_t *order)
     return MESHCOLL_OK;
 }
 
-/* Through a table of the first seat of each machine, which is named by a rank. */
+/* Names each machine by its lowest mesh rank. `first` is indexed by the machine's name among the
+ * communicator's ranks. */
 static int set_machines(const seat_t *seat, int32_t n, int32_t **machine)
 {
     int32_t *const found = calloc((size_t)n, sizeof *found);
@@ -213,7 +214,7 @@ static int set_machines(const seat_t *seat, int32_t n, int32_t **machine)
     const bool good = found && first;
     free(first);
     *machine = found;
-    return good ? MESHCOLL_OK : mc_fail_memory("machines");
+    return good ? MESHCOLL_OK : mc_fail_memory("a table of machines");
 }
 
 static int arrange(const char *text, const mc_place_t *place, int32_t size, seat_t *seat,
@@ -237,7 +238,8 @@ int mc_arrange(const char *text, const mc_place_t *place, int32_t size, mc_arran
 {
     mc_arranged_t a = {0};
     seat_t *const seat = calloc((size_t)size, sizeof *seat);
-    const int status = seat ? arrange(text, place, size, seat, &a) : mc_fail_memory("places");
+    const int status =
+        seat ? arrange(text, place, size, seat, &a) : mc_fail_memory("a table of places");
     free(seat);
     if (status) {
         mc_arranged_free(&a);
@@ -247,14 +249,15 @@ int mc_arrange(const char *text, const mc_place_t *place, int32_t size, mc_arran
     return MESHCOLL_OK;
 }
 
-/* A mesh given ---------------------------------------------------------------------------------- */
+/* Meshes by text ------------------------------------------------------------------------------- */
 
 typedef struct {
     mc_text_t text;
     int32_t named;
 } fits_t;
 
-/* All ways to give dimensions [d, ndims) extents whose product is `left`; 1 only where it must be. */
+/* Lists all extents for dimensions [d, ndims) whose product is `left`; in meshes of several
+ * dimensions none is 1. */
 static void add_fits(fits_t *fits, mc_mesh_t *mesh, int32_t d, int32_t left)
 {
     if (d == mesh->ndims - 1) {
@@ -294,11 +297,11 @@ int mc_mesh_fit(const char *text, int32_t size, mc_mesh_t *mesh)
                    m.size, size, would_fit);
 }
 
-/* Transports ------------------------------------------------------------------------------------ */
+/* Transports ----------------------------------------------------------------------------------- */
 
 const char *mc_boxes_network(void)
 {
-    /* RDMA devices: everything but shared memory; without any this says the same, but shorter */
+    /* with RDMA devices all but shared memory; without any that is tcp and self */
     return access("/sys/class/infiniband", F_OK) == 0 ? "^sm" : "tcp,self";
 }
 
@@ -307,7 +310,7 @@ static const char *in_box_tls(void)
     return "shm";
 }
 
-/* Do all ranks that differ in dimension d or further in only share a machine? */
+/* Does each group of ranks that differ only in dimension d or inner ones share a machine? */
 static bool share_machine(const int32_t *machine, const mc_mesh_t *mesh, int32_t d)
 {
     for (int32_t r = 0, first; r < mesh->size; r++) {
@@ -342,14 +345,14 @@ static const char *rule_tls(const int32_t *machine, const mc_mesh_t *mesh, int32
 static int set_tls(char to[MC_TLS_TEXT], const char *tls, size_t n)
 {
     if (n == 0 || n >= MC_TLS_TEXT)
-        return mc_fail(MESHCOLL_ERR_PARSE, "the transports of a dimension take 1 to %d characters",
+        return mc_fail(MESHCOLL_ERR_PARSE, "the transports of a dimension are 1 to %d characters",
                        MC_TLS_TEXT - 1);
     memcpy(to, tls, n);
     to[n] = '\0';
     return MESHCOLL_OK;
 }
 
-/* "box=tcp,self;gpu=sm,self" */
+/* For example "box=tcp,self;gpu=sm,self". */
 static int parse_tls(const char *text, const mc_mesh_t *mesh, char tls[MC_MAX_DIMS][MC_TLS_TEXT])
 {
     for (const char *at = text; *at;) {

@@ -48,7 +48,8 @@ double mc_crowd_of(const uint64_t *sets, size_t words, const int32_t *machine, i
     return least;
 }
 
-/* The cores this process may run on, in as many words as the kernel wants for that; the caller's to free. */
+/* The cores that this process may run on, in as many words as the kernel needs. The caller frees
+ * it. */
 static uint64_t *own_cores(size_t *words)
 {
     enum { FIRST = 16, MOST = 1 << 16 };
@@ -57,17 +58,17 @@ static uint64_t *own_cores(size_t *words)
         if (!set || sched_getaffinity(0, *words * sizeof *set, (cpu_set_t *)set) == 0)
             return set;
         if (errno != EINVAL || *words == MOST) {
-            set[0] = 1; /* nothing is known: as though all shared one */
+            set[0] = 1; /* unknown: as though all ranks shared one core */
             return set;
         }
         free(set);
     }
 }
 
-/* What a rank tells the others, before its set. */
+/* What each rank publishes before its set. */
 typedef struct {
-    uint64_t words;          /* with cores in them */
-    char boot[MC_BOOT_TEXT]; /* of the kernel that has the cores */
+    uint64_t words;          /* up to the last with a core */
+    char boot[MC_BOOT_TEXT]; /* of the kernel that schedules these cores */
 } told_t;
 
 static told_t told_of(const uint64_t *set, size_t words)
@@ -79,13 +80,13 @@ static told_t told_of(const uint64_t *set, size_t words)
     return told;
 }
 
-/* Do both run on the same cores? By machine where kernels do not tell. */
+/* Do both run on the same cores? Where the kernel has no boot id: on the same machine? */
 static bool beside(const told_t *told, const int32_t *machine, int32_t a, int32_t b)
 {
     return told[a].boot[0] ? strcmp(told[a].boot, told[b].boot) == 0 : machine[a] == machine[b];
 }
 
-/* Sets of all ranks, in as many words as the widest needs. */
+/* Gathers the sets of all ranks, in as many words as the widest needs. */
 static int find_of_told(const meshcoll_oob_t *oob, const told_t *told, const int32_t *machine,
                         const uint64_t *own, double *crowd)
 {

@@ -8,19 +8,19 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Binding ---------------------------------------------------------------------------------------- */
+/* Binding -------------------------------------------------------------------------------------- */
 
-/* Most processes are not bound, and need no look at the machine's topology. */
+/* Most processes are not bound, and skip loading the machine's topology. */
 static bool may_be_bound(void)
 {
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) != 0)
-        return true; /* more processors than the set has room for */
+        return true; /* more processors than the set holds */
     return CPU_COUNT(&set) < sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-/* Nothing of the machine but what ranks are counted by. Groups stay where NUMA nodes hang on them: a
- * node without its parent would take over the processors of the whole package. */
+/* Loads only packages and NUMA nodes. Groups that NUMA nodes are attached to are kept: a node
+ * without its parent would get the processors of the whole package. */
 static int load(hwloc_topology_t *topology)
 {
     if (hwloc_topology_init(topology))
@@ -34,7 +34,7 @@ static int load(hwloc_topology_t *topology)
     return -1;
 }
 
-/* The first object of a type that has all of these processors. */
+/* The first object of a type that includes all of these processors; -1: none. */
 static int32_t within(hwloc_topology_t topology, hwloc_obj_type_t type, hwloc_const_bitmap_t set)
 {
     for (hwloc_obj_t o = NULL; (o = hwloc_get_next_obj_by_type(topology, type, o));)
@@ -46,7 +46,7 @@ static int32_t within(hwloc_topology_t topology, hwloc_obj_type_t type, hwloc_co
 static void find_in(hwloc_topology_t topology, hwloc_bitmap_t set, mc_bound_to_t *bound)
 {
     const hwloc_obj_t all = hwloc_get_root_obj(topology);
-    /* a topology that was given (HWLOC_XMLFILE, …) says nothing of this process */
+    /* a topology given by HWLOC_XMLFILE, … tells nothing of this process */
     if (!hwloc_topology_is_thissystem(topology) ||
         hwloc_get_cpubind(topology, set, HWLOC_CPUBIND_PROCESS))
         return;
@@ -81,7 +81,7 @@ void mc_boot_id(char id[MC_BOOT_TEXT])
         close(fd);
 }
 
-/* Places ----------------------------------------------------------------------------------------- */
+/* Places --------------------------------------------------------------------------------------- */
 
 int mc_places_find(const meshcoll_oob_t *oob, const int32_t *machine, mc_place_t **place)
 {

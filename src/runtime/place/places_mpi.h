@@ -9,7 +9,7 @@
 /* An allgather for meshcoll_oob_t; `context` is an MPI_Comm *. */
 int mc_mpi_allgather(void *context, const void *in, void *out, size_t bytes);
 
-/* By rank of `comm`, the caller's to free. Collective. */
+/* By rank of `comm`; the caller frees it. Collective. */
 int mc_mpi_places(MPI_Comm comm, mc_place_t **place);
 
 #endif

@@ -9,7 +9,7 @@
 
 enum { N_TEXTS = 8 + MESHCOLL_COLLECTIVES };
 
-/* Texts as a list, and how they travel: each with a byte before it that says whether it is given. */
+/* All texts as a list. Packed, each is preceded by a byte that tells whether it is set. */
 static void list_texts(mc_settings_t *s, const char **list[N_TEXTS])
 {
     list[0] = &s->mesh;
@@ -75,7 +75,7 @@ static const char *strategy_given(meshcoll_collective_t collective)
     return given(name);
 }
 
-/* Fields are given whole, from the first on. */
+/* Sizes of the versions of the struct, which end at a field; later versions may be larger. */
 static bool is_size(size_t size)
 {
     return size == offsetof(meshcoll_params_t, mesh) ||
@@ -134,7 +134,7 @@ int mc_settings_share(const meshcoll_oob_t *oob, int status, mc_settings_t *sett
         return status;
     const size_t bytes = *(const uint64_t *)sizes;
     free(sizes);
-    /* an allgather is all there is: the others add nothing to rank 0's */
+    /* broadcasts by allgather, the only operation there is: only rank 0's part is used */
     char *const own = calloc(1, bytes);
     if (own && oob->rank == 0)
         pack(settings, own);
