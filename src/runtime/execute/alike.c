@@ -2,14 +2,14 @@
 
 #include "compose/algorithms/placement.h"
 
-/* From the first chunk of a range to behind its last. */
+/* Compares the extents of two ranges: from the first chunk to behind the last. */
 static bool may_meet(mc_range_t a, mc_range_t b)
 {
     return a.first < b.first + (b.nrun - 1) * b.stride + b.run &&
            b.first < a.first + (a.nrun - 1) * a.stride + a.run;
 }
 
-/* IN and OUT may be the same memory. */
+/* IN and OUT may be the same memory, so writes to either count. */
 static bool may_write_to(const mc_step_t *s, const mc_step_t *send)
 {
     return mc_op_writes((mc_op_t)s->op) && (s->dst == MC_SCRATCH) == (send->src == MC_SCRATCH) &&
@@ -22,8 +22,9 @@ static bool are_alike(const mc_step_t *a, const mc_step_t *b)
            a->nrun == b->nrun && a->stride == b->stride && a->peer != b->peer;
 }
 
-/* Who sends to a root that sums has nothing else to do. Where ranks share cores, who runs does what it can: a receiver with
- * several messages to fetch is the one all wait for. */
+/* A rank that sends to a root that reduces has nothing else to do. Where ranks share cores, the
+ * one that runs should do the work at hand: all wait for a receiver that has several messages to
+ * fetch. */
 static bool is_pushed(const mc_traffic_t *phase, bool crowded)
 {
     switch ((meshcoll_collective_t)phase->moves) {
@@ -39,9 +40,8 @@ static bool is_pushed(const mc_traffic_t *phase, bool crowded)
     }
 }
 
-/* A root's core has receivers on it. 4 to 8 ranks on 2 cores scattered 8 MiB without its help in 0.75 to 0.87 of the time.
- * What several are sent alike and is too large for the board is better moved by both: a broadcast of 8 MiB by a tree took
- * 1.03 ms, else 2.03. */
+/* Receivers run on the root's core as well, and wait while it helps one of them. A multicast too
+ * large for the board is helped nevertheless: there help pays. */
 static bool is_unhelped(const mc_traffic_t *phase, bool crowded)
 {
     return crowded && phase->moves == MESHCOLL_SCATTER && phase->receivers > 1;
@@ -49,7 +49,7 @@ static bool is_unhelped(const mc_traffic_t *phase, bool crowded)
 
 void mc_alike_find(const mc_plan_t *plan, bool crowded, mc_task_t *task)
 {
-    const mc_step_t *next = NULL; /* the send behind, as long as nobody writes to its chunks */
+    const mc_step_t *next = NULL; /* the following send, until something writes to its chunks */
     for (uint32_t t = plan->n_steps; t-- > 0;) {
         const mc_step_t *const s = &plan->step[t];
         if (mc_op_sends((mc_op_t)s->op)) {

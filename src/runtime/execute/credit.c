@@ -10,7 +10,7 @@ static bool is_asked(const mc_executor_t *x, const mc_lane_t *lane)
     return traffic_of(x, lane)->senders > 1;
 }
 
-/* Messages, from the first on, that together are no more than `share`. */
+/* Number of messages, from the first on, that add up to at most `share` bytes. */
 static uint32_t fitting(const mc_executor_t *x, const mc_lane_t *lane, size_t share)
 {
     size_t bytes = 0;
@@ -23,8 +23,8 @@ static uint32_t fitting(const mc_executor_t *x, const mc_lane_t *lane, size_t sh
     return i;
 }
 
-/* Both ends of a lane know its messages, and find the same: whether they are more than its share of what may be on
- * the way at once. */
+/* Which messages of a lane have credits. Both ends compute it from the lane's messages and what
+ * may be in flight, and find the same. */
 static void open_lane(mc_executor_t *x, mc_lane_t *lane)
 {
     lane->open = lane->go = lane->n;
@@ -37,17 +37,18 @@ static void open_lane(mc_executor_t *x, mc_lane_t *lane)
     else if (traffic->receivers > 1 && fitting(x, lane, ahead / traffic->receivers) < lane->n)
         lane->open = 0;
     else if (traffic->passes_on && fitting(x, lane, x->window) < lane->n)
-        lane->open = 0; /* up to a window it cannot pile up, and each credit is a message */
+        lane->open = 0; /* up to a window it cannot pile up, and each credit costs a message */
 }
 
-/* Of one phase, as the plan is walked through. */
+/* State of one phase while the plan is scanned. */
 typedef struct {
-    uint32_t last;    /* the message after which there is room, as step + 1; 0: from the start */
-    uint32_t waiting; /* the last one that waits for that, alike */
-    size_t bytes;     /* of the messages after it */
+    uint32_t last;    /* message after which there is room, as step + 1; 0: from the start */
+    uint32_t waiting; /* last message that waits for the same */
+    size_t bytes;     /* of the messages after `last` */
 } window_t;
 
-/* Is it one of those of this phase that this rank counts: received where it asks, sent where it hears? */
+/* Does this rank count the message against the window of the phase: as the receiver that
+ * requests it, or as the sender that gets confirmations? */
 static bool is_counted(const mc_executor_t *x, uint32_t t, uint8_t phase)
 {
     const mc_step_t *const s = &x->plan->step[t];
@@ -60,11 +61,11 @@ static bool is_counted(const mc_executor_t *x, uint32_t t, uint8_t phase)
            (is_asked(x, lane) ? !sends : sends && lane->open < lane->n);
 }
 
-/* Moves on until `t`, the last in it, fits in or is alone. */
+/* Advances the window until `t`, its last message, fits or is alone in it. */
 static void make_room(const mc_executor_t *x, window_t *w, uint8_t phase, uint32_t t, size_t ahead)
 {
     while (w->bytes > ahead) {
-        uint32_t first = w->last; /* as a step: the one after it */
+        uint32_t first = w->last; /* as a step: the next one */
         while (!is_counted(x, first, phase))
             first++;
         if (first == t)
@@ -80,7 +81,7 @@ static void wait_for_room(mc_executor_t *x, window_t *w, uint32_t t)
     uint32_t *const before = w->waiting    ? &x->task[w->waiting - 1].next
                              : w->last > 0 ? &x->task[w->last - 1].first
                                            : &x->asked_first;
-    x->task[t].next = *before; /* of the start: another phase's */
+    x->task[t].next = *before; /* from the start: of other phases too */
     *before = w->waiting = t + 1;
 }
 
@@ -125,12 +126,13 @@ void mc_credit_measure(mc_executor_t *x)
         link_tasks(x);
 }
 
-/* Credits on their way ------------------------------------------------------------------------------ */
+/* Credits in flight ---------------------------------------------------------------------------- */
 
 static char no_bytes[1];
 static const mc_span_t nothing = {no_bytes, 0};
 
-/* It has the number of the message, and the name of the rank that the message is for. */
+/* Sends or posts the lane's next credit. Its tag has the number of the message, and names the
+ * receiver of the message as the sender of the credit. */
 static void pass(mc_executor_t *x, mc_lane_t *lane)
 {
     const mc_step_t *const s = &x->plan->step[x->queue[lane->first + lane->credited]];

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Local work between two looks at the transports. */
+/* Local work between two polls of the transports. */
 enum { TURN_BYTES = 1 << 18 };
 
 static const mc_step_t *step_of(const mc_executor_t *x, uint32_t t)
@@ -13,7 +13,7 @@ static const mc_step_t *step_of(const mc_executor_t *x, uint32_t t)
     return &x->plan->step[t];
 }
 
-/* Ready local steps: a binary heap -------------------------------------------------------------- */
+/* Ready local steps: a binary heap ------------------------------------------------------------- */
 
 static void heap_push(mc_executor_t *x, uint32_t t)
 {
@@ -38,7 +38,7 @@ static uint32_t heap_pop(mc_executor_t *x)
     return top;
 }
 
-/* Messages -------------------------------------------------------------------------------------- */
+/* Messages ------------------------------------------------------------------------------------- */
 
 static void reduce_message(const mc_binding_t *b, const mc_step_t *s, void *to, const void *from,
                            const void *message, size_t bytes)
@@ -47,7 +47,7 @@ static void reduce_message(const mc_binding_t *b, const mc_step_t *s, void *to, 
     mc_reduce(&b->reducer, to, first ? message : from, first ? from : message, bytes / b->element);
 }
 
-/* The next piece of a message onto what this rank has. */
+/* Reduces the next piece of a message as it arrives. */
 static void reduce_piece(void *context, mc_io_t *io, const void *piece, size_t bytes)
 {
     const mc_executor_t *const x = context;
@@ -109,7 +109,7 @@ static void start_next(mc_executor_t *x, mc_lane_t *lane)
     send_or_recv(x, lane, t);
 }
 
-/* The send that is first in program order, when nothing is on the wire. */
+/* Starts the send that is first in program order, if none is in flight. */
 static void pump_port(mc_executor_t *x, uint32_t port)
 {
     mc_lane_t *first = NULL;
@@ -134,7 +134,7 @@ static void pump(mc_executor_t *x, mc_lane_t *lane)
             start_next(x, lane);
 }
 
-/* Gives free slots to the next steps that want one. */
+/* Assigns free slots to the next steps that need one. */
 static void grant_slots(mc_executor_t *x)
 {
     while (x->n_free > 0 && x->next_staged < x->n_staged) {
@@ -153,7 +153,7 @@ static void return_slot(mc_executor_t *x, mc_task_t *task)
     task->staged.at = NULL;
 }
 
-/* Steps ----------------------------------------------------------------------------------------- */
+/* Steps ---------------------------------------------------------------------------------------- */
 
 static void complete(mc_executor_t *x, uint32_t t)
 {
@@ -172,7 +172,8 @@ static void complete(mc_executor_t *x, uint32_t t)
     }
 }
 
-/* Copies on, within a turn: peers wait for what comes between. Whether all is copied. */
+/* Continues a copy within a turn, as peers wait for the polls between turns. Returns whether all
+ * is copied. */
 static bool copy_on(mc_executor_t *x, uint32_t t, size_t *turn)
 {
     const mc_binding_t *const b = x->binding;
@@ -213,7 +214,7 @@ static void run_local(mc_executor_t *x, uint32_t t)
         for (uint32_t i = 0; i < bound->n; message += to[i++].bytes)
             reduce_message(b, step_of(x, t), to[i].at, from[i].at, message, to[i].bytes);
         break;
-    default: /* copied, or a message of no bytes */
+    default: /* copied already, or empty */
         break;
     }
     if (x->task[t].is_staged) {
@@ -231,14 +232,14 @@ static void free_send(mc_executor_t *x, uint32_t t)
     pump(x, &x->lane[x->task[t].lane]);
 }
 
-/* The message has come that these sends were held for. */
+/* Releases the sends that were held for this message. */
 static void free_held(mc_executor_t *x, const mc_task_t *receive)
 {
     for (uint32_t next = receive->frees; next > 0; next = x->task[next - 1].also)
         free_send(x, next - 1);
 }
 
-/* The receiver has what these sends waited for. */
+/* Releases the sends that waited for the receiver to confirm this message. */
 static void free_kept(mc_executor_t *x, const mc_task_t *send)
 {
     for (uint32_t next = send->first; next > 0; next = x->task[next - 1].next)
@@ -253,7 +254,7 @@ static void message_done(mc_executor_t *x, mc_io_t *io)
     mc_timeline_mark(x->timeline, t, MC_ARRIVED);
     if (io->status < 0) {
         mc_executor_fail(x, io->status);
-        return; /* what depends on this message must never start */
+        return; /* a step that depends on this message must never start */
     }
     lane->n_flying--;
     if (lane->bytes_sent)
@@ -270,7 +271,7 @@ static void message_done(mc_executor_t *x, mc_io_t *io)
     pump(x, lane);
 }
 
-/* Start, advance, end --------------------------------------------------------------------------- */
+/* Start, advance, end -------------------------------------------------------------------------- */
 
 static void begin_timeline(const mc_executor_t *x)
 {
@@ -321,7 +322,8 @@ int mc_executor_start(mc_executor_t *x, uint32_t operation)
         else if (task->lane < x->n_sending)
             pump(x, &x->lane[task->lane]);
     }
-    /* last: what has come already is taken at once, and others wait for what this rank sends */
+    /* Receives are posted last: a message that is here already completes at once, and peers wait
+     * for what this rank sends. */
     for (uint32_t l = x->n_sending; l < x->n_lanes; l++)
         pump(x, &x->lane[l]);
     return x->state == MC_FAILED ? x->status : MESHCOLL_OK;

@@ -1,4 +1,5 @@
-/* What an executor is made of: lanes, ports, staging, and what all runs of a binding do alike. */
+/* Sets up an executor: lanes, ports, staging, and whatever is the same for all runs of a
+ * binding. */
 #include "runtime/execute/executor.h"
 
 #include "runtime/execute/alike.h"
@@ -8,11 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Messages under way per peer: enough that the wire never waits for this rank, few enough that the
- * first segments go first. Receives cost nothing while they wait, and spare a copy. */
+/* Messages in flight per lane. Sends: enough that the wire never waits for this rank, few enough
+ * that the first segments go first. Posted receives cost nothing, and save the copy of an
+ * unexpected message. */
 enum { SEND_WINDOW = 2, RECV_WINDOW = 16 };
 
-/* Memory for messages to be reduced: two a side at least, and more as long as they are small. */
+/* STAGING_BYTES limits the slots beyond the minimum of two per side. */
 enum { STAGING_BYTES = 1 << 20, ALIGN = 64 };
 
 static const mc_step_t *step_of(const mc_executor_t *x, uint32_t t)
@@ -46,8 +48,9 @@ static uint32_t peer_of(const mc_plan_t *plan, const mc_step_t *s)
     return lo;
 }
 
-/* Gives each peer and phase in one direction a lane where there are messages, and the steps theirs.
- * `lane` has room for all; `number` is a table by peer and phase, of zeros. How many lanes. */
+/* Assigns lanes to the peers and phases of one direction that have messages, and each step its
+ * lane. `lane` and `task` may be NULL, to count only. `number` is a table by peer and phase,
+ * zero on entry and return. Returns the number of lanes, including the first `first`. */
 static uint32_t add_lanes(const mc_plan_t *plan, const mc_wiring_t *w, bool sends, uint32_t phases,
                           uint32_t first, uint32_t *number, mc_lane_t *lane, mc_task_t *task)
 {
@@ -72,7 +75,7 @@ static uint32_t add_lanes(const mc_plan_t *plan, const mc_wiring_t *w, bool send
     return n;
 }
 
-/* `seen` is a table by peer, of zeros. */
+/* `seen` is a table by peer, zero on entry and return. */
 static void find_last(const mc_plan_t *plan, bool sends, uint32_t *seen, mc_task_t *task)
 {
     for (uint32_t t = plan->n_steps; t-- > 0;) {
@@ -91,7 +94,7 @@ static uint32_t phases_of(const mc_plan_t *plan)
     return most + 1;
 }
 
-/* Has each transport of the peers a port? A mesh has one transport per dimension at most. */
+/* Checks that there is a port for each transport: a mesh has at most one per dimension. */
 static int check_ports(const mc_plan_t *plan, const mc_wiring_t *w)
 {
     const mc_transport_t *known[MC_MAX_DIMS];
@@ -101,8 +104,8 @@ static int check_ports(const mc_plan_t *plan, const mc_wiring_t *w)
         while (i < n && known[i] != w->peer[p]->transport)
             i++;
         if (i == MC_COUNT(known))
-            return mc_fail(MESHCOLL_ERR_TRANSPORT,
-                           "a rank's peers are behind more than %d transports", MC_MAX_DIMS);
+            return mc_fail(MESHCOLL_ERR_TRANSPORT, "this rank's peers use more than %d transports",
+                           MC_MAX_DIMS);
         known[i] = w->peer[p]->transport;
         n = i == n ? n + 1 : n;
     }
@@ -157,7 +160,7 @@ void mc_executor_free(mc_executor_t *x)
     *x = (mc_executor_t){0};
 }
 
-/* Which messages go through which lane, by their numbers; empty ones through none. */
+/* Lists each lane's messages by number; empty messages have no lane. */
 static void fill_lanes(mc_executor_t *x)
 {
     for (uint32_t l = 0; l < x->n_lanes; l++)
@@ -192,7 +195,7 @@ static uint32_t port_of(mc_executor_t *x, mc_transport_t *t)
     return i;
 }
 
-/* Bytes of the largest message that waits in memory to be reduced. */
+/* Bytes of the largest message that is staged. */
 static size_t most_staged(const mc_executor_t *x)
 {
     size_t most = 0;
@@ -222,13 +225,13 @@ size_t mc_executor_measure(mc_executor_t *x, const mc_binding_t *binding)
             x->staged[x->n_staged++] = t;
     x->slot_bytes = (most_staged(x) + ALIGN - 1) / ALIGN * ALIGN;
     const size_t fit = x->slot_bytes ? STAGING_BYTES / x->slot_bytes : 0;
-    const size_t least = 2 * (size_t)x->plan->layout.sides; /* sides go on side by side */
+    const size_t least = 2 * (size_t)x->plan->layout.sides; /* both sides progress concurrently */
     const size_t wanted = fit < least ? least : fit;
     x->n_slots = wanted < x->n_staged ? (uint32_t)wanted : x->n_staged;
     return x->n_slots * x->slot_bytes;
 }
 
-/* What all runs do alike is done here, once. */
+/* Computes once what is the same for all runs. */
 void mc_executor_bind(mc_executor_t *x, char *staging)
 {
     x->staging = staging;

@@ -1,9 +1,9 @@
 #include "runtime/execute/flush.h"
 
-/* A flush waits for everything that was sent through its transport, also for what other requests sent to receivers that are
- * not there yet; waiting on would be a deadlock where those wait for this request's end. So while others run it is given up
- * after so many looks in which nothing happened: those a waiting rank makes before it sleeps, and a few sleeps, in which a
- * wire takes something. */
+/* A flush waits for everything sent through its transport, including messages of other requests
+ * to receivers that are not there yet; if those wait for this request, waiting for the flush
+ * would deadlock. So while others run, a flush is given up after so many polls without an event:
+ * those of a waiting rank before it sleeps, and a few sleeps, in which the wire drains. */
 enum { FLUSH_SLEEPS = 4 };
 
 void mc_flush_start(mc_executor_t *x)

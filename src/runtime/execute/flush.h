@@ -1,15 +1,15 @@
-/* The end of a run: what its transports have taken goes out before the run counts as complete, as its caller may go and do
- * something else then. */
+/* The end of a run: whatever its transports have accepted goes out before the run counts as
+ * complete, as the caller may compute without progress afterwards. */
 #ifndef MC_RUNTIME_FLUSH_H
 #define MC_RUNTIME_FLUSH_H
 
 #include "runtime/execute/executor.h"
 
-/* Begins to flush the ports; x->n_left of them are not done at once. */
+/* Starts to flush the ports; x->n_left is the number of flushes in flight. */
 void mc_flush_start(mc_executor_t *x);
-/* Asks after them. */
+/* Polls them. */
 void mc_flush_poll(mc_executor_t *x);
-/* Of a run that has failed: asks after none any more. */
+/* Of a failed run: drops them. */
 void mc_flush_drop(mc_executor_t *x);
 
 #endif

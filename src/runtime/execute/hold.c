@@ -7,10 +7,10 @@ size_t mc_executor_ahead(const mc_executor_t *x, uint8_t phase)
     return mc_hold_ahead(x->window, crowd * (x->beside > 0 ? x->beside : 1));
 }
 
-/* Of one phase, as the plan is walked through. */
+/* State of one phase while the plan is scanned. */
 typedef struct {
-    uint32_t last; /* the last receive that sends wait for, as step + 1; 0: none yet */
-    uint32_t send; /* the last send that waits for it, alike */
+    uint32_t last; /* the receive that sends wait for now, as step + 1; 0: none yet */
+    uint32_t send; /* the last send that waits for it, as step + 1 */
     size_t ahead;  /* bytes of the receives after it */
 } passed_t;
 
@@ -27,11 +27,11 @@ static bool is_received(const mc_executor_t *x, uint32_t t, uint8_t phase)
     return s->phase == phase && mc_op_receives((mc_op_t)s->op) && is_streamed(x, t);
 }
 
-/* Leaves no more than `ahead` bytes of receives after the last one. */
+/* Advances `last` until at most `ahead` bytes of receives follow it. */
 static void move_on(const mc_executor_t *x, passed_t *p, uint8_t phase, size_t ahead)
 {
     while (p->ahead > ahead) {
-        uint32_t t = p->last; /* as a step: the one after it */
+        uint32_t t = p->last; /* as a step: the next one */
         while (!is_received(x, t, phase))
             t++;
         p->last = t + 1;
@@ -40,7 +40,7 @@ static void move_on(const mc_executor_t *x, passed_t *p, uint8_t phase, size_t a
     }
 }
 
-/* In program order, so that the first goes first. */
+/* Appends in program order, so that the first send starts first. */
 static void hold(mc_executor_t *x, passed_t *p, uint32_t send)
 {
     uint32_t *const before = p->send ? &x->task[p->send - 1].also : &x->task[p->last - 1].frees;
