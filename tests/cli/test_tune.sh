@@ -77,7 +77,7 @@ tuning_refused 2 "box=2,gpu=2 would fit" --mesh box=2,gpu=3
 tuning_refused 2 "--seconds takes a number from 1 to 600" --seconds 0
 tuning_refused 2 "one argument too many" box=4
 echo '{"version": 1,' >"$scratch/broken.json"
-tuning_refused 1 "broken.json is no file of tuned links" --file "$scratch/broken.json"
+tuning_refused 1 "broken.json is not a valid file of tuned links" --file "$scratch/broken.json"
 [ "$(cat "$scratch/broken.json")" = '{"version": 1,' ] || fail "a broken file was overwritten"
 tuning_refused 1 "cannot be written" --mesh gpu=4 --seconds 1 --file /proc/meshcoll/links.json
 

@@ -8,8 +8,8 @@
 
 #include <stdlib.h>
 
-/* Requests outlive the handle, as the user's; how many were still running. Nothing writes to them
- * any more. */
+/* Detaches the requests, which belong to the user and outlive the handle. Returns how many were
+ * running; nothing writes to their buffers any more. */
 static uint32_t give_up(meshcoll_request_t *list)
 {
     uint32_t n = 0;
@@ -36,8 +36,8 @@ void mc_handle_free(meshcoll_t *h)
     const uint32_t n = give_up(h->all);
     if (n > 0)
         mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                "meshcoll_destroy: %u requests were still running and were given up; what their "
-                "buffers hold is undefined",
+                "meshcoll_destroy: %u requests were still running and were cancelled; the contents "
+                "of their buffers are undefined",
                 n);
     mc_explain_destroy(h->explain);
     free(h->addresses);
@@ -77,7 +77,8 @@ void mc_handle_close(meshcoll_t *h)
     mc_handle_free(h);
 }
 
-/* Into memory that is there: a rank that has no more would not come. Nobody connects any more. */
+/* The result goes to memory that exists: a rank that cannot allocate would leave its peers
+ * waiting. h->addresses is free for it, as nothing connects any more. */
 static void oob_barrier(const meshcoll_t *h)
 {
     const char one = 1;
@@ -89,8 +90,8 @@ void meshcoll_destroy(meshcoll_t *mesh)
 {
     if (!mesh)
         return;
-    /* nobody closes what somebody still sends through; where the parent has failed there is no
-     * asking, and nothing to lose */
+    /* No rank closes a transport that a peer still sends through. If the parent has failed its
+     * barrier fails too, and there are no messages left to lose. */
     if (mesh->parent)
         (void)meshcoll_barrier(mesh->parent);
     else

@@ -1,12 +1,13 @@
-/* Closing a mesh. */
+/* Closes a mesh handle. */
 #ifndef MC_CREATE_CLOSE_H
 #define MC_CREATE_CLOSE_H
 
 #include "runtime/handle/handle.h"
 
-/* Closes and frees it with its sub-meshes, when nobody sends to it any more; NULL is allowed. */
+/* Closes and frees the handle and its sub-meshes, once no peer sends to it any more. NULL is
+ * allowed. */
 void mc_handle_close(meshcoll_t *h);
-/* The handle alone, of which nothing is under way. */
+/* Frees the handle alone. No operation may be in flight on it. */
 void mc_handle_free(meshcoll_t *h);
 
 #endif

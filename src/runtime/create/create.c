@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Opening --------------------------------------------------------------------------------------- */
+/* Opening -------------------------------------------------------------------------------------- */
 
 static int read_reproducible(const char *text, bool *on)
 {
@@ -60,7 +60,7 @@ static void take_arranged(meshcoll_t *h, mc_arranged_t *arranged)
     *arranged = (mc_arranged_t){0};
 }
 
-/* Without transports. */
+/* Opens a handle without transports, its ranks arranged. */
 static int open_arranged(const mc_creation_t *c, const mc_settings_t *settings, meshcoll_t **handle)
 {
     mc_arranged_t arranged;
@@ -75,7 +75,7 @@ static int open_arranged(const mc_creation_t *c, const mc_settings_t *settings, 
     return status;
 }
 
-/* By rank of the creation, the caller's to free. */
+/* By rank of the creation; the caller frees it. */
 static int32_t *machines_of(const mc_creation_t *c)
 {
     const size_t n = (size_t)c->oob.size;
@@ -85,8 +85,8 @@ static int32_t *machines_of(const mc_creation_t *c)
     return machine;
 }
 
-/* What the ranks of one machine may do with each other's memory, and whether they share cores.
- * Collective: all have the same settings. */
+/* Finds out which access the ranks of one machine have to each other's memory, and whether they
+ * share cores. Collective, as all ranks have the same settings. */
 static int find_neighbours(meshcoll_t *h, const int32_t *machine)
 {
     double crowd = 0;
@@ -100,7 +100,8 @@ static int find_neighbours(meshcoll_t *h, const int32_t *machine)
     return status;
 }
 
-/* What needs no other rank. Dimensions that leave the machine do so by its one NIC, unless the links say otherwise. */
+/* All steps that need no communication. Dimensions between machines share the wire of one NIC,
+ * unless the links say otherwise. */
 static int open_alone(const mc_creation_t *c, const mc_settings_t *settings, meshcoll_t **handle)
 {
     const int status = open_arranged(c, settings, handle);
@@ -121,14 +122,15 @@ static int open_transports(meshcoll_t *h, const int32_t *machine)
     return mc_addresses_share(h, status);
 }
 
-/* Creating -------------------------------------------------------------------------------------- */
+/* Creating ------------------------------------------------------------------------------------- */
 
-/* A rank that fails before others have asked it anything takes part until all have agreed. */
+/* A rank that fails before the first exchange still takes part in it, until all agree on a
+ * status. */
 static int create(const mc_creation_t *c, mc_settings_t *settings, meshcoll_t **handle)
 {
     meshcoll_t *h = NULL;
     int32_t *const machine = machines_of(c);
-    int status = machine ? open_alone(c, settings, &h) : mc_fail_memory("machines");
+    int status = machine ? open_alone(c, settings, &h) : mc_fail_memory("a table of machines");
     status = mc_agree(&c->oob, status);
     if (!status)
         status = open_transports(h, machine);

@@ -1,21 +1,21 @@
-/* Creating a mesh, whatever its ranks were started by. */
+/* Creates a mesh, for every way its ranks can be started. */
 #ifndef MC_CREATE_CREATE_H
 #define MC_CREATE_CREATE_H
 
 #include "runtime/handle/handle.h"
 
-/* What creation starts from. `place` and `params` stay the caller's. */
+/* Input of the creation. The caller keeps `place` and `params`. */
 typedef struct {
-    meshcoll_oob_t oob; /* `context` is freed with `free_context` when the handle is */
+    meshcoll_oob_t oob; /* on success the handle owns `context` and frees it with `free_context` */
     void (*free_context)(void *context);
     const mc_place_t *place; /* by rank of `oob` */
     const meshcoll_params_t *params;
-    const char *tuned; /* the file that params->links were read from; NULL: they were not */
+    const char *tuned; /* where params->links come from, if from a tuned file; NULL: not */
 } mc_creation_t;
 
 /* Collective. */
 int mc_handle_create(const mc_creation_t *creation, meshcoll_t **mesh);
-/* A handle without transports, from settings; rank `rank` of `mesh`. */
+/* Opens rank `rank` of `mesh` with these settings, without transports. */
 int mc_handle_open(const mc_mesh_t *mesh, int32_t rank, const mc_settings_t *settings,
                    meshcoll_t **handle);
 

@@ -1,4 +1,4 @@
-/* Creation from an MPI communicator: MPI gathers, and knows which ranks share memory. */
+/* Creates a mesh from an MPI communicator: MPI gathers, and tells which ranks share memory. */
 #include <meshcoll/mpi.h>
 
 #include "base/gather.h"
@@ -16,14 +16,14 @@ int mc_mpi_allgather(void *context, const void *in, void *out, size_t bytes)
     return MPI_Allgather(in, (int)bytes, MPI_BYTE, out, (int)bytes, MPI_BYTE, *comm) != MPI_SUCCESS;
 }
 
-/* The lowest rank that shares memory with each rank. */
+/* By rank: the lowest rank that shares memory with it. */
 static int find_machines(MPI_Comm comm, int32_t rank, int32_t *machine)
 {
     MPI_Comm box;
     int32_t lowest = rank;
     int failed = MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &box);
     if (!failed) {
-        /* ordered by rank in comm: box rank 0 is the lowest */
+        /* `box` is ordered by rank in comm, so its rank 0 is the lowest */
         failed = MPI_Bcast(&lowest, 1, MPI_INT32_T, 0, box);
         MPI_Comm_free(&box);
     }
@@ -39,7 +39,7 @@ int mc_mpi_places(MPI_Comm comm, mc_place_t **place)
     MPI_Comm_rank(comm, &oob.rank);
     MPI_Comm_size(comm, &oob.size);
     int32_t *const machine = calloc((size_t)oob.size, sizeof *machine);
-    int status = mc_agree(&oob, machine ? MESHCOLL_OK : mc_fail_memory("machines"));
+    int status = mc_agree(&oob, machine ? MESHCOLL_OK : mc_fail_memory("a table of machines"));
     if (!status)
         status = find_machines(comm, oob.rank, machine);
     if (!status)
@@ -54,8 +54,8 @@ static int check_comm(MPI_Comm comm)
     if (MPI_Comm_test_inter(comm, &inter) == MPI_SUCCESS && !inter)
         return MESHCOLL_OK;
     return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                   "meshcoll_create: expected a communicator of one group, got an "
-                   "inter-communicator; MPI_Intercomm_merge makes one of its two groups");
+                   "meshcoll_create: expected an intra-communicator, got an inter-communicator; "
+                   "MPI_Intercomm_merge merges its two groups into one");
 }
 
 int meshcoll_create(MPI_Comm comm, const meshcoll_params_t *params, meshcoll_t **mesh)
@@ -64,9 +64,9 @@ int meshcoll_create(MPI_Comm comm, const meshcoll_params_t *params, meshcoll_t *
     if (MPI_Initialized(&ready) != MPI_SUCCESS || !ready || comm == MPI_COMM_NULL || !mesh)
         return mc_fail(
             MESHCOLL_ERR_INVALID_ARG,
-            "meshcoll_create: expected MPI to be initialised, a communicator and a place "
-            "for the mesh");
-    int status = check_comm(comm); /* alike on all ranks */
+            "meshcoll_create: expected MPI to be initialised, a communicator and a pointer "
+            "to a mesh");
+    int status = check_comm(comm); /* the same on all ranks */
     if (status)
         return status;
     MPI_Comm *const own = malloc(sizeof *own);

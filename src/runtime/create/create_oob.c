@@ -1,4 +1,5 @@
-/* Creation with the caller's own means to gather: who shares a machine is found by what it shows. */
+/* Creates a mesh with the caller's allgather. Ranks share a machine if their kernel and
+ * namespaces say so. */
 #include "base/gather.h"
 #include "runtime/create/tuned.h"
 #include "runtime/place/places.h"
@@ -27,7 +28,7 @@ static uint64_t hash_path(uint64_t h, const char *path)
     return h;
 }
 
-/* Equal for ranks that can share memory: the same kernel, IPC namespace and /dev/shm. */
+/* Equal for ranks that can share memory: the same kernel, host name, IPC namespace and /dev/shm. */
 static uint64_t machine_id(void)
 {
     char text[256] = "", boot[MC_BOOT_TEXT];
@@ -40,7 +41,7 @@ static uint64_t machine_id(void)
     return hash_path(h, "/dev/shm");
 }
 
-/* Ids to the lowest rank of each; `seen` lists the ranks that were the first of theirs. */
+/* Maps each id to the lowest rank that has it. `seen` is work space: the first rank of each id. */
 static void number_machines(const uint64_t *id, int32_t n, int32_t *seen, int32_t *machine)
 {
     int32_t n_seen = 0;
@@ -54,15 +55,16 @@ static void number_machines(const uint64_t *id, int32_t n, int32_t *seen, int32_
     }
 }
 
-/* By rank, the caller's to free. */
+/* By rank; the caller frees it. */
 static int find_machines(const meshcoll_oob_t *oob, int32_t **machine)
 {
     const size_t n = (size_t)oob->size;
     const uint64_t mine = machine_id();
     int32_t *const found = calloc(n, sizeof *found), *const seen = calloc(n, sizeof *seen);
     void *id = NULL;
-    const int status = mc_gather(oob, found && seen ? MESHCOLL_OK : mc_fail_memory("machines"),
-                                 &mine, sizeof mine, &id);
+    const int status =
+        mc_gather(oob, found && seen ? MESHCOLL_OK : mc_fail_memory("a table of machines"), &mine,
+                  sizeof mine, &id);
     if (!status)
         number_machines(id, oob->size, seen, found);
     free(id);
@@ -77,8 +79,8 @@ int meshcoll_create_oob(const meshcoll_oob_t *oob, const meshcoll_params_t *para
     if (!oob || !mesh || !oob->allgather || oob->size < 1 || oob->rank < 0 ||
         oob->rank >= oob->size)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                       "meshcoll_create_oob: expected an allgather, rank 0 to size - 1 and a place "
-                       "for the mesh");
+                       "meshcoll_create_oob: expected an allgather, a rank from 0 to size - 1 and "
+                       "a pointer to a mesh");
     int32_t *machine;
     mc_place_t *place = NULL;
     int status = find_machines(oob, &machine);

@@ -26,7 +26,7 @@ int mc_inproc_create(const char *mesh, const meshcoll_params_t *params, meshcoll
     int status = mc_mesh_parse(mesh, &m);
     if (!status)
         status = mc_settings_read(params, &settings);
-    /* the ranks share their transport, and one thread */
+    /* The ranks run in one thread, so they neither need a progress thread nor locks. */
     settings.progress = settings.threads = NULL;
     if (status)
         return status;

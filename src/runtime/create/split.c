@@ -1,6 +1,6 @@
 /*
- * Sub-meshes. A sub-mesh has transports of its own, so that its messages never meet the parent's or
- * its siblings'; what its ranks must know of each other goes through the parent's own collectives.
+ * Sub-meshes. A sub-mesh has its own transports, so its messages never match those of its parent or
+ * siblings. Its ranks exchange what they need through the parent's collectives.
  */
 #include "runtime/connect/connections.h"
 #include "runtime/create/close.h"
@@ -12,14 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Which ranks ------------------------------------------------------------------------------------ */
+/* Members -------------------------------------------------------------------------------------- */
 
 typedef struct {
     const meshcoll_t *parent;
     mc_mesh_t mesh;
-    int32_t dim[MC_MAX_DIMS]; /* of the parent, by dimension */
+    int32_t dim[MC_MAX_DIMS]; /* the parent's dimension, by dimension */
     int32_t *member;          /* mesh ranks of the parent, by rank */
-    int32_t rank;             /* this one */
+    int32_t rank;             /* this rank */
 } part_t;
 
 static int fail_dims(const meshcoll_t *h, const char *dims)
@@ -31,7 +31,7 @@ static int fail_dims(const meshcoll_t *h, const char *dims)
         h->text, h->mesh.dim[h->mesh.ndims - 1].name, dims);
 }
 
-/* "box,gpu" */
+/* For example "box,gpu". */
 static int parse_dims(const meshcoll_t *h, const char *dims, bool chosen[MC_MAX_DIMS])
 {
     for (const char *at = dims;;) {
@@ -46,8 +46,8 @@ static int parse_dims(const meshcoll_t *h, const char *dims, bool chosen[MC_MAX_
     }
 }
 
-/* A part of boxes of unequal sizes is all of them, or one: other parts would differ in what their ranks
- * call their dimensions. */
+/* A part of a mesh with boxes of unequal sizes is all of it, or one box: the ranks of other
+ * parts would disagree about their dimensions. */
 static int choose_ragged(part_t *p, const bool chosen[MC_MAX_DIMS])
 {
     const meshcoll_t *const h = p->parent;
@@ -84,7 +84,7 @@ static int choose_dims(part_t *p, const bool chosen[MC_MAX_DIMS])
     return MESHCOLL_OK;
 }
 
-/* Of boxes of unequal sizes: ranks in a row. */
+/* Members of a part with boxes of unequal sizes: consecutive ranks. */
 static int find_row(part_t *p)
 {
     const mc_mesh_t *const mesh = &p->parent->mesh;
@@ -117,9 +117,10 @@ static int find_members(part_t *p)
     return MESHCOLL_OK;
 }
 
-/* What it has from its parent --------------------------------------------------------------------- */
+/* Inherited from the parent -------------------------------------------------------------------- */
 
-/* The part's dimension whose wire its dimension k shares, as index + 1; without it the wire is its own. */
+/* Translates a link's `wire`, as index + 1, to the part's dimensions; MC_WIRE_OWN: the part
+ * lacks that dimension. */
 static int32_t shared_wire(const part_t *p, int32_t wire)
 {
     for (int32_t k = 0; k < p->mesh.ndims; k++)
@@ -128,11 +129,12 @@ static int32_t shared_wire(const part_t *p, int32_t wire)
     return wire > 0 ? MC_WIRE_OWN : wire;
 }
 
-/* The sub-meshes of a split mostly run at once, and share what the parent's lines share. */
+/* The link of the part's dimension k. The sub-meshes of a split mostly run concurrently, and
+ * share what the parent's lines share. */
 static mc_link_t share_link(const part_t *p, int32_t k)
 {
     mc_link_t link = p->parent->links.dim[p->dim[k]];
-    /* messages of all of them at once hold each other up */
+    /* messages of all sub-meshes delay each other */
     const double of_all = (double)p->parent->mesh.size / p->mesh.size;
     link.wire = shared_wire(p, link.wire);
     link.cpu *= of_all;
@@ -143,7 +145,8 @@ static mc_link_t share_link(const part_t *p, int32_t k)
     }
     const int32_t at_once =
         mc_mesh_stride(&p->parent->mesh, p->dim[k]) / mc_mesh_stride(&p->mesh, k);
-    if (link.ports == MC_PORTS_ALL || p->parent->mesh.ragged) /* all of a box's, or of all boxes' */
+    /* of a ragged mesh the parts are boxes, or one part is all of them: none shares a port */
+    if (link.ports == MC_PORTS_ALL || p->parent->mesh.ragged)
         return link;
     if (at_once > link.ports) {
         link.beta *= (double)at_once / link.ports;
@@ -154,7 +157,7 @@ static mc_link_t share_link(const part_t *p, int32_t k)
     return link;
 }
 
-/* Strategies of the environment, where they fit: one of all dimensions does not fit a part of them. */
+/* Applies the environment's strategies that fit: one over all dimensions does not fit a part. */
 static void take_strategies(meshcoll_t *h)
 {
     const meshcoll_t *root = h->parent;
@@ -166,7 +169,7 @@ static void take_strategies(meshcoll_t *h)
                                   &h->mesh);
 }
 
-/* The first of its ranks on the same machine. */
+/* By rank: the lowest rank of the part on the same machine. */
 static int take_machines(const part_t *p, meshcoll_t *h)
 {
     int32_t *const first = malloc((size_t)p->parent->mesh.size * sizeof *first);
@@ -177,17 +180,18 @@ static int take_machines(const part_t *p, meshcoll_t *h)
     for (int32_t r = 0; good && r < p->mesh.size; r++)
         h->machine[r] = first[p->parent->machine[p->member[r]]];
     free(first);
-    return good ? MESHCOLL_OK : mc_fail_memory("machines");
+    return good ? MESHCOLL_OK : mc_fail_memory("a table of machines");
 }
 
-/* Ranks that leave a box by one port, as far as their mesh tells. */
+/* Ranks that leave a box through one port, as far as the mesh tells. */
 static int32_t behind_port(const meshcoll_t *h)
 {
     const int32_t wire = mc_handle_wire(h);
     return wire < 0 ? 1 : mc_mesh_stride(&h->mesh, wire);
 }
 
-/* What the parent's ranks agreed to, and how many of the others go by the same ports. */
+/* Takes over which transports stream, as the parent's ranks agreed, and counts the parts that
+ * share a port. */
 static void share_wire(const part_t *p, meshcoll_t *h)
 {
     for (int32_t k = 0; k < p->mesh.ndims; k++) {
@@ -227,9 +231,9 @@ static int open_part(const part_t *p, meshcoll_t *parent, meshcoll_t **handle)
     return status;
 }
 
-/* What its ranks tell each other ------------------------------------------------------------------ */
+/* Exchange between the ranks ------------------------------------------------------------------- */
 
-/* The statuses of all the parent's ranks, or the first that is not OK. */
+/* Agrees with all ranks of the parent on a status: OK, this rank's error, or another rank's. */
 static int agree(meshcoll_t *parent, int status)
 {
     const int32_t mine = status;
@@ -286,9 +290,10 @@ static int share_addresses(const part_t *p, meshcoll_t *parent, meshcoll_t *h)
     return h->addresses ? MESHCOLL_OK : mc_fail_memory("addresses");
 }
 
-/* Splitting --------------------------------------------------------------------------------------- */
+/* Splitting ------------------------------------------------------------------------------------ */
 
-/* A handle that failed half-way is in the parent's list and has no other's messages: it may go. */
+/* A handle that failed half-way is in the parent's list and has no messages in flight, so it can
+ * be closed. */
 static int make(part_t *p, meshcoll_t *parent, meshcoll_t **sub)
 {
     meshcoll_t *h = NULL;
@@ -306,7 +311,7 @@ static int make(part_t *p, meshcoll_t *parent, meshcoll_t **sub)
     return MESHCOLL_OK;
 }
 
-/* Its own calls on the parent would only be noted in a group. */
+/* An open group would only collect the calls that meshcoll_split makes on the parent. */
 static int check_ready(const meshcoll_t *parent)
 {
     mc_lock(parent);

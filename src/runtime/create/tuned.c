@@ -11,10 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The file's shape; another one gets another number. */
+/* Version of the file format. */
 enum { VERSION = 1 };
 
-/* The cluster ------------------------------------------------------------------------------------ */
+/* The cluster ---------------------------------------------------------------------------------- */
 
 static void find_cpu(char cpu[MC_CPU_TEXT])
 {
@@ -69,7 +69,7 @@ void mc_cluster_print(const mc_cluster_t *c, mc_text_t *text)
     mc_cluster_print_transports(c, text);
 }
 
-/* The file --------------------------------------------------------------------------------------- */
+/* The file ------------------------------------------------------------------------------------- */
 
 static const char *given(const char *name)
 {
@@ -89,7 +89,7 @@ int mc_tuned_path(char path[MC_TUNED_PATH])
     else if (home)
         mc_text_add(&text, "%s/.config/meshcoll/links.json", home);
     else
-        return mc_fail(MESHCOLL_ERR_IO, "there is no place for tuned links: expected one of "
+        return mc_fail(MESHCOLL_ERR_IO, "no path for tuned links: expected one of "
                                         "MESHCOLL_TUNE_FILE, XDG_CONFIG_HOME and HOME to be set");
     return text.length < MC_TUNED_PATH
                ? MESHCOLL_OK
@@ -101,11 +101,12 @@ int mc_tuned_path(char path[MC_TUNED_PATH])
 static int fail_broken(const char *path, const char *why)
 {
     return mc_fail(MESHCOLL_ERR_PARSE,
-                   "%s is no file of tuned links: %s; repair it, or remove it and tune again", path,
-                   why);
+                   "%s is not a valid file of tuned links: %s; repair it, or remove it and tune "
+                   "again",
+                   path, why);
 }
 
-/* `*root` is NULL where there is no file. */
+/* `*root` is NULL if there is no file. */
 static int load(const char *path, json_t **root)
 {
     json_error_t error;
@@ -161,7 +162,7 @@ int mc_tuned_read(const char *path, const mc_cluster_t *cluster, char **links)
     return status;
 }
 
-/* Writing ---------------------------------------------------------------------------------------- */
+/* Writing -------------------------------------------------------------------------------------- */
 
 static json_t *entry_new(const mc_cluster_t *c, const mc_tuned_t *tuned)
 {
@@ -183,7 +184,7 @@ static int put_entry(json_t *root, const mc_cluster_t *cluster, const mc_tuned_t
     mc_cluster_print(cluster, &text);
     json_t *const entry = entry_new(cluster, tuned);
     if (!entry || json_object_set_new(json_object_get(root, "clusters"), key, entry))
-        return mc_fail(MESHCOLL_ERR_NO_MEMORY, "the entry of tuned links cannot be made");
+        return mc_fail(MESHCOLL_ERR_NO_MEMORY, "no memory for an entry of tuned links");
     return MESHCOLL_OK;
 }
 
@@ -192,7 +193,7 @@ static int fail_write(const char *path)
     return mc_fail(MESHCOLL_ERR_IO, "%s cannot be written: %s", path, strerror(errno));
 }
 
-/* The folders on the way to `path`, as mkdir -p. */
+/* Creates the folders of `path`, as mkdir -p. */
 static int make_folders(const char *path)
 {
     char folder[MC_TUNED_PATH];
@@ -210,15 +211,15 @@ static int dump(const json_t *root, FILE *file)
 {
     int failed = json_dumpf(root, file, JSON_INDENT(2) | JSON_PRESERVE_ORDER) ||
                  fputc('\n', file) == EOF || fflush(file) || fsync(fileno(file));
-    if (!failed && ftell(file) > MC_FILE_BYTES) { /* nobody would read it */
+    if (!failed && ftell(file) > MC_FILE_BYTES) { /* mc_tuned_read would refuse it */
         errno = EFBIG;
         failed = 1;
     }
     return fclose(file) || failed;
 }
 
-/* The new name outlives a crash when its folder is on the disk too. Where a folder cannot be synced, the file system
- * needs no such thing, or has none. */
+/* Syncs the folder, so that the new name survives a crash. Failures are ignored: such a file
+ * system does not need it, or cannot do it. */
 static void sync_folder(const char *path)
 {
     char folder[MC_TUNED_PATH];
@@ -233,7 +234,7 @@ static void sync_folder(const char *path)
     close(fd);
 }
 
-/* Beside `path` first, then in its place; the folder is there. */
+/* Writes a file next to `path`, then renames it. The folder exists. */
 static int save(const char *path, const json_t *root)
 {
     char fresh[MC_TUNED_PATH + 16];
@@ -245,7 +246,7 @@ static int save(const char *path, const json_t *root)
     FILE *const file = fdopen(fd, "w");
     if (!file)
         close(fd);
-    /* as readable as any file this user makes: mkstemp is stricter */
+    /* mkstemp is stricter than the user's umask, which applies to this file too */
     const mode_t mask = umask(0);
     umask(mask);
     if (!file || dump(root, file) || chmod(fresh, 0666 & ~mask) || rename(fresh, path)) {
@@ -273,7 +274,7 @@ static int merge(const char *path, const mc_cluster_t *cluster, const mc_tuned_t
 
 int mc_tuned_write(const char *path, const mc_cluster_t *cluster, const mc_tuned_t *tuned)
 {
-    enum { PATIENCE = 30 }; /* seconds; others hold it for milliseconds */
+    enum { PATIENCE = 30 }; /* seconds; other processes hold the lock for milliseconds */
     mc_file_lock_t lock;
     if (strlen(path) >= MC_TUNED_PATH)
         return mc_fail(MESHCOLL_ERR_IO, "the path of the tuned links is longer than %d characters",
@@ -288,9 +289,9 @@ int mc_tuned_write(const char *path, const mc_cluster_t *cluster, const mc_tuned
     return status;
 }
 
-/* Looking it up ---------------------------------------------------------------------------------- */
+/* Lookup --------------------------------------------------------------------------------------- */
 
-/* NULL: none. What is wrong with the settings is creation's to say. */
+/* NULL: none. Errors in the settings are left to the creation to report. */
 static char *find_links(const mc_creation_t *c, const mc_settings_t *settings)
 {
     char path[MC_TUNED_PATH], *links = NULL;
@@ -299,7 +300,7 @@ static char *find_links(const mc_creation_t *c, const mc_settings_t *settings)
         mc_cluster_find(settings, c->place, c->oob.size, &cluster))
         return NULL;
     if (mc_tuned_read(path, &cluster, &links))
-        fprintf(stderr, "meshcoll: %s; taking the default links\n", meshcoll_last_error());
+        fprintf(stderr, "meshcoll: %s; using the default links\n", meshcoll_last_error());
     return links;
 }
 
@@ -309,7 +310,7 @@ int mc_tuned_create(const mc_creation_t *creation, meshcoll_t **mesh)
     meshcoll_params_t params = {0};
     mc_settings_t settings = {0};
     char *links = NULL, path[MC_TUNED_PATH], from[MC_TUNED_PATH + 64];
-    /* the others take rank 0's */
+    /* the other ranks use rank 0's links */
     if (creation->oob.rank == 0 && !mc_settings_read(creation->params, &settings))
         links = find_links(creation, &settings);
     if (links && !mc_tuned_path(path)) {
