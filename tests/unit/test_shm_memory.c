@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* In place of the C library's: what was asked of the kernel. */
@@ -276,4 +277,53 @@ Test(shm_memory, a_bell_that_does_not_stop_holds_nobody)
     mc_shm_bell_quiet(-1);
     cr_expect_gt(n_rings, RINGS - 1000);
     n_rings = 0;
+}
+
+enum { NOBODY = 65534 };
+
+/* A rank's process makes a segment, and waits to be told to end. */
+static void be_peer(int to, int from)
+{
+    mc_shm_mapping_t mapping;
+    mc_shm_address_t address;
+    char byte;
+    if (mc_shm_memory_create(1, true, &mapping, &address) ||
+        write(to, &address, sizeof address) != (ssize_t)sizeof address)
+        _exit(1);
+    _exit(read(from, &byte, 1) == 1 ? 0 : 1);
+}
+
+/* Exit status: 0 where its child is there as long as it runs, and gone when it has ended, waited for or not. */
+static int watch_peer(void)
+{
+    int up[2], down[2];
+    mc_shm_address_t address;
+    siginfo_t ended;
+    if (geteuid() == 0 && setuid(NOBODY))
+        return 1;
+    if (prctl(PR_SET_DUMPABLE, 1) || pipe(up) || pipe(down))
+        return 2;
+    const pid_t peer = fork();
+    if (peer == 0)
+        be_peer(up[1], down[0]);
+    if (peer < 0 || read(up[0], &address, sizeof address) != (ssize_t)sizeof address)
+        return 3;
+    if (!mc_shm_memory_is_there(&address))
+        return 4;
+    if (write(down[1], "", 1) != 1 || waitid(P_PID, (id_t)peer, &ended, WEXITED | WNOWAIT))
+        return 5;
+    if (mc_shm_memory_is_there(&address))
+        return 6;
+    return waitpid(peer, NULL, 0) == peer && !mc_shm_memory_is_there(&address) ? 0 : 7;
+}
+
+/* Not as root, who sees what others do not. */
+Test(shm_memory, a_process_that_has_ended_is_gone_also_before_its_parent_waits)
+{
+    int how;
+    const pid_t rank = fork();
+    if (rank == 0)
+        _exit(watch_peer());
+    cr_assert_eq(waitpid(rank, &how, 0), rank);
+    cr_expect(WIFEXITED(how) && WEXITSTATUS(how) == 0, "exit status %d", WEXITSTATUS(how));
 }

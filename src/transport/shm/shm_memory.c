@@ -132,13 +132,32 @@ static void print_path(const mc_shm_address_t *address, char path[PATH_TEXT])
     snprintf(path, PATH_TEXT, "/proc/%d/fd/%d", (int)address->pid, address->fd);
 }
 
+/* Has the process ended, though its parent has not waited for it yet? proc_pid_stat(5): "PID (NAME) STATE …", where the
+ * name may have anything in it. */
+static bool is_zombie(pid_t pid)
+{
+    char path[PATH_TEXT], text[256];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (fd >= 0)
+        close(fd);
+    if (n <= 0)
+        return errno == ENOENT || errno == ESRCH;
+    text[n] = '\0';
+    const char *const name_end = strrchr(text, ')');
+    return name_end && (name_end[1] == ' ') && strchr("ZX", name_end[2]);
+}
+
 bool mc_shm_memory_is_there(const mc_shm_address_t *address)
 {
     char path[PATH_TEXT];
     struct stat s;
     print_path(address, path);
-    return lstat(path, &s) == 0 ||
-           errno != ENOENT; /* for root also of a zombie; others get EACCES */
+    if (lstat(path, &s) == 0)
+        return true;
+    /* the descriptors of a zombie are gone for root, and forbidden for anyone else */
+    return errno != ENOENT && !is_zombie(address->pid);
 }
 
 static int fail_other(const char *path)
