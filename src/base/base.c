@@ -34,7 +34,7 @@ const char *meshcoll_version(void)
 
 int mc_fail(int status, const char *format, ...)
 {
-    /* the arguments may point into last_error itself, when an error is passed on with more words */
+    /* The arguments may point into last_error: a caller passes an error on with words added. */
     char fresh[sizeof last_error];
     va_list args;
     va_start(args, format);
@@ -107,7 +107,7 @@ void mc_bitmap_set(mc_bitmap_t *map, uint32_t first, uint32_t n)
     map->word[last] |= mask_of(last, first, n);
 }
 
-/* Most words of long runs are empty or full. */
+/* Most words of a long run are empty or full: skip the population count for those. */
 static uint32_t bits_in(uint64_t word)
 {
     if (word == 0 || word == UINT64_MAX)
@@ -163,7 +163,7 @@ int mc_parse_bytes(const char *text, uint64_t *bytes)
     }
     if (!end || *end || errno || number < 0 || number * scale >= 0x1p63)
         return mc_fail(MESHCOLL_ERR_PARSE,
-                       "a size is a number with K, M or G behind it, as in 64M; got '%s'", text);
+                       "a size is a number and optionally K, M, G or T, as in 64M; got '%s'", text);
     *bytes = (uint64_t)(number * scale);
     return MESHCOLL_OK;
 }

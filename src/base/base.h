@@ -1,4 +1,4 @@
-/* What every folder may use: statuses with a text, checked arithmetic, bitmaps. */
+/* Helpers for every folder: error texts, bounded text, bitmaps, the clock, sizes as text. */
 #ifndef MC_BASE_BASE_H
 #define MC_BASE_BASE_H
 
@@ -17,13 +17,15 @@
 
 #define MC_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Keeps the text for meshcoll_last_error() and returns `status`: `return mc_fail(…);`. */
+/* Stores the text for meshcoll_last_error() of this thread and returns `status`: `return
+ * mc_fail(…);`. */
 int mc_fail(int status, const char *format, ...) MC_PRINTF(2, 3);
 
-/* The same for memory: `what` could not be allocated. */
+/* mc_fail() with ERR_NO_MEMORY: `what` could not be allocated. */
 int mc_fail_memory(const char *what);
 
-/* A text that grows in a caller's buffer; `length` counts what was wanted, as snprintf does. */
+/* Text appended to a buffer of the caller's. As with snprintf, `length` counts what was wanted and
+ * may exceed `capacity`: the text is then cut, and still ends with a NUL. */
 typedef struct {
     char *at;
     size_t capacity, length;
@@ -32,7 +34,7 @@ typedef struct {
 mc_text_t mc_text(char *buffer, size_t capacity);
 void mc_text_add(mc_text_t *text, const char *format, ...) MC_PRINTF(2, 3);
 
-/* A set of small integers. */
+/* A set of integers below `bits`. */
 typedef struct {
     uint64_t *word;
     uint32_t bits;
@@ -41,16 +43,17 @@ typedef struct {
 int mc_bitmap_init(mc_bitmap_t *map, uint32_t bits);
 void mc_bitmap_free(mc_bitmap_t *map);
 void mc_bitmap_set(mc_bitmap_t *map, uint32_t first, uint32_t n);
-/* How many of [first, first + n) are set. */
+/* Returns how many of [first, first + n) are set. */
 uint32_t mc_bitmap_count(const mc_bitmap_t *map, uint32_t first, uint32_t n);
 bool mc_bitmap_has(const mc_bitmap_t *map, uint32_t at);
 
-/* Seconds of a monotonic clock. */
+/* Returns seconds of a monotonic clock. */
 double mc_now(void);
 
-/* "64M" to bytes: a number with K, M, G (powers of 1024) or none. */
+/* Reads "64M" as bytes: a number, then K, M, G or T (powers of 1024) or nothing; "KiB", "KB" and
+ * "B" are accepted too. ERR_PARSE otherwise. */
 int mc_parse_bytes(const char *text, uint64_t *bytes);
-/* "64 MiB", "1.5 KiB", "12 B" into `buffer`, which is returned. */
+/* Writes "64 MiB", "1.5 KiB" or "12 B" to `buffer` and returns `buffer`. */
 const char *mc_print_bytes(double bytes, char *buffer, size_t capacity);
 
 #endif

@@ -26,7 +26,7 @@ static int fail_kind(const char *path, mode_t mode)
 
 static int fail_size(const char *path)
 {
-    return mc_fail(MESHCOLL_ERR_IO, "%s cannot be read: it has more than %d MiB", path,
+    return mc_fail(MESHCOLL_ERR_IO, "%s cannot be read: it is larger than %d MiB", path,
                    MC_FILE_BYTES >> 20);
 }
 
@@ -35,7 +35,7 @@ static int fail_read(const char *path)
     return mc_fail(MESHCOLL_ERR_IO, "%s cannot be read: %s", path, strerror(errno));
 }
 
-/* One byte more than there may be shows that there are too many. */
+/* Reads one byte beyond the limit, to notice a file that grew since fstat(). */
 static int read_all(int fd, const char *path, char *text, size_t *bytes)
 {
     size_t n = 0;
@@ -78,7 +78,8 @@ int mc_file_read(const char *path, char **text, size_t *bytes)
     struct stat is;
     char *all = NULL;
     size_t n = 0;
-    /* a device is not opened, as that may do something; a FIFO that comes in between does not block */
+    /* Do not open a device: opening can have side effects. O_NONBLOCK covers a FIFO that replaces
+     * the file between stat() and open(). */
     const bool there = stat(path, &is) == 0;
     if (there && !S_ISREG(is.st_mode))
         return fail_kind(path, is.st_mode);
@@ -97,7 +98,7 @@ int mc_file_read(const char *path, char **text, size_t *bytes)
 
 /* Locks ------------------------------------------------------------------------------------------ */
 
-/* A lock that somebody else left behind may be theirs to write. */
+/* Another user's lock file may not be writable; flock() needs it open only for reading. */
 static int open_lock(const char *path)
 {
     const int flags = O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC;
@@ -105,7 +106,7 @@ static int open_lock(const char *path)
     return fd < 0 && errno == EACCES ? open(path, O_RDONLY | flags) : fd;
 }
 
-/* Its last holder takes it away: is it still the one at `path`? */
+/* The last holder removes the lock file: is the locked one still the one at `path`? */
 static bool is_still_there(int fd, const char *path)
 {
     struct stat is, at;
@@ -113,7 +114,7 @@ static bool is_still_there(int fd, const char *path)
            is.st_ino == at.st_ino;
 }
 
-/* OK, IN_PROGRESS where another process has it, or ERR_IO with errno. */
+/* Returns OK, IN_PROGRESS where another process holds the lock, or ERR_IO with errno set. */
 static int try_lock(const char *path, int *fd)
 {
     const int mine = open_lock(path);
@@ -133,17 +134,18 @@ static int try_lock(const char *path, int *fd)
 static int fail_lock(const char *path, int status, double seconds)
 {
     if (status == MESHCOLL_IN_PROGRESS)
-        return mc_fail(MESHCOLL_ERR_IO,
-                       "%s cannot be written: another process has had its lock, %s.lock, for %g s; "
-                       "end that one, and try again",
-                       path, path, seconds);
+        return mc_fail(
+            MESHCOLL_ERR_IO,
+            "%s cannot be written: another process has held its lock, %s.lock, for %g s; "
+            "end that process and try again",
+            path, path, seconds);
     return mc_fail(MESHCOLL_ERR_IO, "%s cannot be written: its lock, %s.lock: %s", path, path,
                    strerror(errno));
 }
 
 int mc_file_lock(const char *path, double seconds, mc_file_lock_t *lock)
 {
-    enum { PAUSE = 2000000 }; /* ns; it is held while a small file is written */
+    enum { PAUSE = 2000000 }; /* ns between attempts: the holder only writes a small file */
     const struct timespec pause = {0, PAUSE};
     const double until = mc_now() + seconds;
     mc_file_lock_t mine = {.fd = -1};
@@ -162,7 +164,8 @@ int mc_file_lock(const char *path, double seconds, mc_file_lock_t *lock)
     return MESHCOLL_OK;
 }
 
-/* Gone before it is free: who waits for this one finds that it is no longer there. */
+/* Remove the file before releasing it: a process that waits for this lock then finds it gone and
+ * retries. */
 void mc_file_unlock(mc_file_lock_t *lock)
 {
     unlink(lock->path);

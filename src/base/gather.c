@@ -2,7 +2,8 @@
 
 #include <stdlib.h>
 
-/* Ranks whose statuses need no memory: with more a rank that has none left cannot even say so. */
+/* Up to this many ranks, statuses need no allocation. Beyond, a rank without memory cannot even
+ * report that it failed. */
 enum { FEW = 1024 };
 
 static int allgather(const meshcoll_oob_t *oob, const void *mine, void *all, size_t bytes)
@@ -23,7 +24,7 @@ int mc_agree(const meshcoll_oob_t *oob, int status)
     while (!agreed && failed < oob->size && all[failed] == MESHCOLL_OK)
         failed++;
     if (!agreed && failed < oob->size)
-        /* whoever failed has a better word for it */
+        /* A rank that failed itself keeps its own, more precise error. */
         agreed = status ? status
                         : mc_fail(all[failed], "rank %d failed: %s", failed,
                                   meshcoll_status_string(all[failed]));
@@ -36,7 +37,7 @@ int mc_gather(const meshcoll_oob_t *oob, int status, const void *mine, size_t by
 {
     void *const room = status ? NULL : calloc((size_t)oob->size, bytes);
     if (!status && !room)
-        status = mc_fail_memory("what all ranks tell");
+        status = mc_fail_memory("the data of all ranks");
     status = mc_agree(oob, status);
     if (!status)
         status = allgather(oob, mine, room, bytes);

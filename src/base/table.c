@@ -43,7 +43,8 @@ int mc_text_width(const char *text)
 {
     int width = 0;
     for (; *text; text++)
-        width += ((unsigned char)*text & 0xc0) != 0x80; /* not inside of a character */
+        width +=
+            ((unsigned char)*text & 0xc0) != 0x80; /* skip the continuation bytes of a character */
     return width;
 }
 
@@ -57,7 +58,7 @@ static int width_of(const mc_table_t *table, int column)
     return widest;
 }
 
-/* Spaces are written before the text that follows, so that no line ends with one. */
+/* Write spaces only before the text that follows them, so that no line ends in spaces. */
 static void print_row(const mc_table_t *table, int first, const int *width, int indent, FILE *out)
 {
     int due = indent;
@@ -95,7 +96,7 @@ const char *mc_print_seconds(double seconds, char *buffer, size_t capacity)
         double seconds;
     } unit[] = {{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}};
     size_t u = 0;
-    /* 999.6 us is 1 ms when it is printed with three digits */
+    /* 999.6 us prints as 1.00 ms: three digits would round it up anyway */
     while (u + 1 < MC_COUNT(unit) && seconds < 0.9995 * unit[u].seconds)
         u++;
     const double value = seconds / unit[u].seconds;

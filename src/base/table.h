@@ -1,4 +1,4 @@
-/* Columns that align, for text with Greek letters in it too. */
+/* Tables with aligned columns, also for UTF-8 text such as Greek letters. */
 #ifndef MC_BASE_TABLE_H
 #define MC_BASE_TABLE_H
 
@@ -7,25 +7,25 @@
 #include <stdio.h>
 
 typedef struct {
-    const char *align; /* a letter a column: l or r */
+    const char *align; /* one letter per column: l (left) or r (right) */
     int columns;
     char **cell;
     int n_cells, capacity;
-    bool failed; /* out of memory: later calls do nothing */
+    bool failed; /* out of memory: later calls do nothing, and mc_table_print reports it */
 } mc_table_t;
 
 mc_table_t mc_table(const char *align);
-/* The next cell, row by row. */
+/* Appends the next cell, row by row. */
 void mc_table_add(mc_table_t *table, const char *format, ...) MC_PRINTF(2, 3);
-/* Prints with `indent` spaces before each row, and frees. */
+/* Prints the table with `indent` spaces before each row, and frees it. */
 int mc_table_print(mc_table_t *table, int indent, FILE *out);
 
-/* Characters of a UTF-8 text. */
+/* Returns the number of characters of a UTF-8 text. */
 int mc_text_width(const char *text);
 
-/* "1.23 us", into `buffer`, which is returned. */
+/* Writes "1.23 us" to `buffer` and returns `buffer`. */
 const char *mc_print_seconds(double seconds, char *buffer, size_t capacity);
-/* "1,234,567" */
+/* Writes "1,234,567" to `buffer` and returns `buffer`. */
 const char *mc_print_count(uint64_t count, char *buffer, size_t capacity);
 
 #endif

@@ -23,8 +23,8 @@ refused "4194304 ranks are too many to follow" verify allreduce --mesh a=2048,b=
 refused "65536 ranks with 65536 chunks each are too many" verify allreduce --mesh a=65536 --strategy "allreduce:ring(a)"
 refused "too many to show" trace allreduce --mesh a=4194304 --strategy "allreduce:ring(a)"
 refused "--bytes is missing" "${bcast[@]}"
-refused "a number with K, M or G behind it" "${bcast[@]}" --bytes lots
-refused "a number with K, M or G behind it" "${bcast[@]}" --bytes -1
+refused "a number and optionally K, M, G or T" "${bcast[@]}" --bytes lots
+refused "a number and optionally K, M, G or T" "${bcast[@]}" --bytes -1
 refused "--bytes needs a value" "${bcast[@]}" --bytes
 refused "there is no option '--byte-count'; expected one of --mesh, --bytes" "${bcast[@]}" --byte-count 3
 refused "there is no option '-x'" "${bcast[@]}" -x

@@ -274,7 +274,7 @@ Test(tuned, a_lock_goes_with_who_holds_it)
     }
     cr_assert_eq(read(held[0], &byte, 1), 1);
     cr_expect_eq(mc_file_lock(path, 0.05, &lock), MESHCOLL_ERR_IO, "two have it");
-    cr_expect(strstr(meshcoll_last_error(), "another process has had its lock"), "%s",
+    cr_expect(strstr(meshcoll_last_error(), "another process has held its lock"), "%s",
               meshcoll_last_error());
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
@@ -318,7 +318,7 @@ Test(tuned, a_file_without_end_is_refused, .timeout = 20)
 {
     put("");
     cr_assert_eq(truncate(path, (off_t)1 << 40), 0);
-    expect_refused("it has more than 16 MiB");
+    expect_refused("it is larger than 16 MiB");
 }
 
 Test(tuned, extreme_links_of_a_file_are_refused)
