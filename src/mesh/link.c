@@ -1,4 +1,4 @@
-/* Link models from text and back. */
+/* Link models: the text form, parsed and printed. */
 #include "mesh/link_fields.h"
 
 #include <ctype.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A stretch of the text; parsing never copies it. */
+/* A part of the text; parsing never copies it. */
 typedef struct {
     const char *at;
     size_t n;
@@ -26,14 +26,14 @@ static const unit_t sizes[] = {
     {"KiB", 0x1p10},   {"kB", 1e3},       {"bit", 0.125},  {"Tbit", 0.125e12},
     {"Gbit", 0.125e9}, {"Mbit", 0.125e6}, {"Kbit", 125},   {"kbit", 125},
 };
-enum { DECIMAL_SIZES = 5 }; /* those printed */
+enum { DECIMAL_SIZES = 5 }; /* the units used in output */
 
 static word_t word_of(const char *text)
 {
     return (word_t){text, strlen(text)};
 }
 
-/* Cuts the part before `separator` off `rest`. */
+/* Cuts the part before `separator` off `rest`, and the separator. */
 static word_t cut(word_t *rest, char separator)
 {
     const char *const end = rest->n ? memchr(rest->at, separator, rest->n) : NULL;
@@ -57,7 +57,7 @@ static const unit_t *find_unit(word_t word, const unit_t *unit, size_t n)
     return NULL;
 }
 
-/* The number at the start of `word`, which is moved behind it. */
+/* Reads the number at the start of `word` and moves `word` past it. */
 static bool take_number(word_t *word, double *number)
 {
     char copy[64], *end;
@@ -72,7 +72,8 @@ static bool take_number(word_t *word, double *number)
     return end != copy && isfinite(*number);
 }
 
-/* What became 0 by rounding is out of all ranges, and not 0. */
+/* A number that underflows to 0 becomes infinite, so that the range check refuses it: 0 is a valid
+ * value. */
 static double kept(double number, double value)
 {
     return number > 0 && value == 0 ? INFINITY : value;
@@ -188,13 +189,13 @@ static int parse_share(word_t field, word_t value, double *share)
                                     : fail_value(field, value, "a share of beta as in 0.2, or 0");
 }
 
-/* Fields that follow are those of this size. */
+/* Starts a point: the fields that follow are those of this size. */
 static int add_point(word_t field, word_t value, int32_t d, mc_links_t *links)
 {
     mc_link_t *const link = &links->dim[d];
     double bytes;
     if (mc_link_has_factors(links, d))
-        return mc_fail(MESHCOLL_ERR_PARSE, "sizes of a link stand before its factors; got at:%.*s",
+        return mc_fail(MESHCOLL_ERR_PARSE, "sizes of a link come before its factors; got at:%.*s",
                        (int)value.n, value.at);
     if (!read_size(value, &bytes) || bytes == 0)
         return fail_value(field, value, "a vector's size as in 64KiB");
@@ -210,7 +211,7 @@ static int add_point(word_t field, word_t value, int32_t d, mc_links_t *links)
     return MESHCOLL_OK;
 }
 
-/* Of the link, or of its last point. */
+/* Sets a field of the link, or of its last point. */
 static int parse_number(const mc_link_field_t *known, word_t field, word_t value, mc_link_t *link)
 {
     double *const number = link->n_points > 0
@@ -302,7 +303,7 @@ static int fail_preset(word_t name, bool clusters)
                    name.at, buffer);
 }
 
-/* What is not known yet is NAN. */
+/* A preset's unknown gap becomes NAN: complete() replaces it by alpha. */
 static mc_link_t of_preset(const mc_link_preset_t *preset)
 {
     mc_link_t link = preset->link;
@@ -311,7 +312,8 @@ static mc_link_t of_preset(const mc_link_preset_t *preset)
     return link;
 }
 
-/* "PRESET;field:value;…": changes what it names in the link of dimension `d`. */
+/* Reads "PRESET;field:value;…" into the link of dimension `d`; fields that are not named keep their
+ * values. */
 static int parse_link(word_t text, const mc_mesh_t *mesh, int32_t d, mc_links_t *links)
 {
     bool first = true;
@@ -335,7 +337,7 @@ static int parse_link(word_t text, const mc_mesh_t *mesh, int32_t d, mc_links_t 
     return MESHCOLL_OK;
 }
 
-/* Dimensions [0, n) are between boxes. */
+/* Returns n: dimensions [0, n) are between boxes. */
 static int32_t network_dims(const mc_mesh_t *mesh)
 {
     const int32_t box = mc_mesh_find(mesh, "box", 3);
@@ -389,7 +391,7 @@ static int parse_dim(word_t item, const mc_mesh_t *mesh, mc_links_t *links, bool
     return parse_link(item, mesh, d, links);
 }
 
-/* Nothing may be missing where messages are sent. */
+/* Fills in gaps; refuses a link without alpha or beta where messages are sent. */
 static int complete(const mc_mesh_t *mesh, mc_links_t *links)
 {
     for (int32_t d = 0; d < mesh->ndims; d++) {
@@ -410,7 +412,7 @@ static int complete(const mc_mesh_t *mesh, mc_links_t *links)
     return MESHCOLL_OK;
 }
 
-/* Both are inside a box: what is said of one holds for the other. */
+/* gpu and fold are both inside a box: a link given for one holds for the other. */
 static void copy_inside(mc_links_t *links, bool gpu)
 {
     mc_link_t *const dim = links->dim;
@@ -440,7 +442,7 @@ int mc_links_parse(const char *text, const mc_mesh_t *mesh, mc_links_t *links)
         copy_inside(&all, given[MC_RAGGED_GPU]);
     if (!status)
         status = complete(mesh, &all);
-    /* what is outside of a box leaves it by the same NIC */
+    /* dimensions outside of a box leave it through the same NIC */
     if (!status)
         mc_links_share_wire(&all, mc_mesh_find(mesh, "box", 3));
     if (!status)
@@ -450,7 +452,7 @@ int mc_links_parse(const char *text, const mc_mesh_t *mesh, mc_links_t *links)
     return status;
 }
 
-/* Does `number` with so many digits read as `same`? */
+/* Does `number`, printed with `digits` digits, read back as `same`? */
 static bool written(double number, int digits, const char *unit, bool (*read)(word_t, double *),
                     double same, char buffer[64])
 {
@@ -489,7 +491,7 @@ static void print_time(double seconds, mc_text_t *text)
     mc_text_add(text, "%s", buffer);
 }
 
-/* As a rate or as a time, whichever takes fewer digits. */
+/* Prints a rate or a time, whichever takes fewer digits. */
 static void print_per_byte(double seconds, mc_text_t *text)
 {
     char buffer[64] = "0", rate_name[8], time_name[8];
@@ -524,7 +526,7 @@ static void print_point(const mc_link_point_t *at, mc_text_t *text)
     }
 }
 
-/* gap is alpha, cpu and bus are 0 where nothing is said. */
+/* A field that is not given: gap is alpha, cpu and bus are 0. */
 static bool is_default(const mc_link_field_t *field, const mc_link_t *link)
 {
     const double seconds = mc_link_value(field, link);

@@ -1,9 +1,9 @@
-/* Links as a vector of a certain size finds them, and what they hold. */
+/* Links at one size of the vector, their windows, and bursts folded into beta. */
 #include "mesh/link.h"
 
 #include <math.h>
 
-/* `share` of the way from one to the other, where what is by the byte counts with its bytes. */
+/* Interpolates in time, not in rate: costs per byte are weighted by their bytes. */
 static mc_link_point_t between(const mc_link_point_t *a, const mc_link_point_t *b, double share,
                                double bytes)
 {
@@ -18,7 +18,7 @@ static mc_link_point_t between(const mc_link_point_t *a, const mc_link_point_t *
                              .gamma = a_bytes * a->gamma + b_bytes * b->gamma};
 }
 
-/* Beyond the ends it is as at the ends. */
+/* Returns the first or last point beyond the ends. */
 static mc_link_point_t point_at(const mc_link_t *link, double bytes)
 {
     const mc_link_point_t *const point = link->point, *const last = &point[link->n_points - 1];
@@ -45,7 +45,7 @@ static void find_point(mc_link_t *link, double bytes)
     link->n_points = 0;
 }
 
-/* Where a size lies among the link's: between point `i` and the next one, `share` of the way. */
+/* A size among the link's points: `share` of the way from point `i` to the next. */
 typedef struct {
     int32_t i;
     double share;
@@ -69,7 +69,8 @@ static double logarithm(double x)
     return exponent * ln_2 + 2 * t * sum;
 }
 
-/* A factor is about a way to move bytes, not about one byte more: sizes go by their logarithms. */
+/* A factor describes a protocol, not the cost of one more byte: interpolate over the logarithm of
+ * the size. */
 static place_t place_of(const mc_link_t *link, double bytes)
 {
     const mc_link_point_t *const point = link->point;
@@ -81,7 +82,7 @@ static place_t place_of(const mc_link_t *link, double bytes)
         return (place_t){last, 0};
     while (point[i + 1].bytes <= bytes)
         i++;
-    /* 0 where the two are neighbours as doubles */
+    /* 0 where the two sizes are adjacent doubles */
     const double span = logarithm(point[i + 1].bytes / point[i].bytes);
     return (place_t){i, span > 0 ? logarithm(bytes / point[i].bytes) / span : 0};
 }

@@ -1,11 +1,12 @@
-/* What links may have, and which wires their dimensions share. */
+/* Range checks of links, and the wires that dimensions share. */
 #include "mesh/link_fields.h"
 
 static int fail_range(const char *dim, const char *field, const mc_link_range_t *range,
                       double number)
 {
-    return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s of dimension %s is 0, or from %g to %g %s; got %g",
-                   field, dim, range->least, range->most, range->unit, number);
+    return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                   "%s of dimension %s must be 0, or from %g to %g %s; got %g", field, dim,
+                   range->least, range->most, range->unit, number);
 }
 
 static int check_fields(const mc_link_t *link, const char *dim)
@@ -63,7 +64,7 @@ static int check_points(const mc_link_t *link, const char *dim)
             return status;
         if (!(point->bytes > before))
             return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                           "the link of dimension %s at its sizes: these ascend; got %g bytes "
+                           "the sizes of the link of dimension %s must ascend; got %g bytes "
                            "after %g",
                            dim, point->bytes, before);
         before = point->bytes;
@@ -78,7 +79,8 @@ void mc_links_share_wire(mc_links_t *links, int32_t dim)
             links->dim[d].wire = dim + 1;
 }
 
-/* A box is inside of what its wires lead to, and has one end of each. */
+/* A wire belongs to an inner dimension that has its own: traffic of an outer one leaves through
+ * it. */
 static bool is_wire_right(const mc_links_t *links, int32_t d)
 {
     const int32_t wire = mc_links_wire(links, d);
@@ -96,11 +98,12 @@ static int check_dim(const mc_links_t *links, int32_t d, const char *dim)
     if (status)
         return status;
     if (!is_wire_right(links, d))
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                       "dimension %s shares the wire of one inside of it, that has its own", dim);
+        return mc_fail(
+            MESHCOLL_ERR_INVALID_ARG,
+            "dimension %s may share only the wire of an inner dimension that has its own", dim);
     if (link->ports < 1)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "dimension %s has at least one port, not %d", dim,
-                       link->ports);
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "dimension %s must have at least one port, not %d",
+                       dim, link->ports);
     return MESHCOLL_OK;
 }
 
@@ -116,6 +119,6 @@ int mc_links_check(const mc_links_t *links, const mc_mesh_t *mesh)
     }
     if (!mc_links_are_factors_usable(links))
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                       "factors of links are of their dimensions and collectives, and more than 0");
+                       "a factor of a link must name a dimension and a collective, and be above 0");
     return MESHCOLL_OK;
 }

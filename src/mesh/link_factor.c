@@ -1,4 +1,5 @@
-/* Factors of links: what algorithms take over what their closed forms say; set, found, read and printed. */
+/* Factors of links: measured times of algorithms over their closed forms; set, found, parsed and
+ * printed. */
 #include "mesh/link_fields.h"
 
 #include <ctype.h>
@@ -7,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Its index, or n_factors. */
+/* Returns the factor's index, or n_factors; the search starts at `near`. */
 static int32_t find_factor(const mc_links_t *links, const mc_factor_key_t *key, int32_t near)
 {
     const int32_t n = links->n_factors;
@@ -53,7 +54,7 @@ void mc_links_set_factor(mc_links_t *links, const mc_factor_key_t *key, int32_t 
     f->at[point] = (uint16_t)thousandths;
 }
 
-/* The collective whose name `text` is, or MESHCOLL_COLLECTIVES. */
+/* Returns the collective of this name, or MESHCOLL_COLLECTIVES. */
 static meshcoll_collective_t collective_of(const char *text, size_t n)
 {
     int c = 0;
@@ -66,7 +67,8 @@ static meshcoll_collective_t collective_of(const char *text, size_t n)
     return (meshcoll_collective_t)c;
 }
 
-/* "ASKED/COLLECTIVE.ALGORITHM", or without the first; the algorithm's name goes to `algorithm`. */
+/* Reads "ASKED/COLLECTIVE.ALGORITHM" or "COLLECTIVE.ALGORITHM"; `algorithm` receives the name that
+ * key->algorithm then points to. */
 static bool read_key(const char *field, size_t n, char algorithm[MC_FACTOR_NAME],
                      mc_factor_key_t *key)
 {
@@ -91,7 +93,7 @@ bool mc_link_is_factors(const char *field, size_t n)
     return memchr(field, '.', n) != NULL;
 }
 
-/* The number at *at, which is moved behind it and the slash after it. */
+/* Reads the number at *at and moves *at past it and the slash that follows. */
 static bool take_factor(const char **at, const char *end, double *factor)
 {
     char copy[32], *behind;
@@ -128,7 +130,7 @@ int mc_link_read_factors(const char *field, size_t n, const char *value, size_t 
         return mc_fail(
             MESHCOLL_ERR_PARSE,
             "%.*s of a link is a factor from 0.001 to %g for each of its %d sizes, as in "
-            "0.9/1.1, after these; got '%.*s'",
+            "0.9/1.1, after those sizes; got '%.*s'",
             (int)n, field, (double)MC_FACTOR_MOST / MC_FACTOR_ONE, sizes, (int)n_value, value);
     if (links->n_factors == MC_LINK_FACTORS && find_factor(links, &key, 0) == MC_LINK_FACTORS)
         return mc_fail(MESHCOLL_ERR_PARSE, "links have factors of %d algorithms at most",

@@ -1,4 +1,5 @@
-/* What a link has, and may have at a size of the vector, by name; and how large its numbers may be. */
+/* The fields of a link that may differ by the vector's size, by name; and the ranges of all its
+ * numbers. */
 #ifndef MC_MESH_LINK_FIELDS_H
 #define MC_MESH_LINK_FIELDS_H
 
@@ -8,15 +9,15 @@ enum { MC_LINK_FIELDS = 6 };
 
 typedef struct {
     const char *name;
-    size_t in_link, in_point; /* offsets */
-    bool per_byte;            /* else a time */
+    size_t in_link, in_point; /* byte offsets */
+    bool per_byte;            /* else it is a time */
 } mc_link_field_t;
 
 extern const mc_link_field_t mc_link_fields[MC_LINK_FIELDS];
 
 /*
- * A number of a link is 0, or in its range. On MC_MESH_RANKS ranks and 2^64 bytes the costs of such links, and their
- * squares and quotients, stay far from what a double holds.
+ * A number of a link is 0 or in its range. Within these ranges the costs on MC_MESH_RANKS ranks and
+ * 2^64 bytes, their squares and their quotients do not overflow a double.
  */
 typedef struct {
     double least, most;
@@ -52,12 +53,12 @@ static inline double mc_link_point_value(const mc_link_field_t *field, const mc_
     return *(const double *)((const char *)point + field->in_point);
 }
 
-/* Is the field's name one of factors, "COLLECTIVE.ALGORITHM", or "ASKED/COLLECTIVE.ALGORITHM"? */
+/* Is the field's name that of factors, "COLLECTIVE.ALGORITHM" or "ASKED/COLLECTIVE.ALGORITHM"? */
 bool mc_link_is_factors(const char *field, size_t n);
-/* "0.9/1.1", one for each size of dimension `d`. */
+/* Reads "0.9/1.1", one factor for each size of dimension `d`. */
 int mc_link_read_factors(const char *field, size_t n, const char *value, size_t n_value, int32_t d,
                          mc_links_t *links);
-/* As fields, each after a semicolon. */
+/* Prints the factors of dimension `d` as fields, each after a semicolon. */
 void mc_link_print_factors(const mc_links_t *links, int32_t d, mc_text_t *text);
 bool mc_link_has_factors(const mc_links_t *links, int32_t d);
 bool mc_links_are_factors_usable(const mc_links_t *links);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Runs of more than three boxes that are alike are written once. */
+/* Runs of more than three boxes of one size are abbreviated: "4x8". */
 static void print_ragged(const mc_mesh_t *mesh, mc_text_t *text)
 {
     const mc_boxes_t *const boxes = mesh->ragged;

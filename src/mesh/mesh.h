@@ -1,11 +1,12 @@
 /*
- * The mesh: a grid of ranks with named dimensions, outermost first, ranks in row-major order
- * (the last dimension runs fastest). Text form: "box=4,gpu=8".
+ * The mesh: a grid of ranks with named dimensions, outermost first, ranks in row-major order (the
+ * last dimension runs fastest). Text form: "box=4,gpu=8".
  *
- * A ragged mesh has boxes of unequal sizes, "box=8+8+4": a grid box, gpu, fold of places, of which
- * some are absent. Its gpu lines are as long as the smallest box, and what a box has beyond that
- * hangs on them along fold, so that only fold lines differ in length and none has a hole. Ranks are
- * the places taken, in their order; on any other mesh a rank and its place are the same number.
+ * A ragged mesh has boxes of unequal sizes, "box=8+8+4": a grid of places with dimensions box, gpu
+ * and fold, some of whose places are absent. Its gpu lines are as long as the smallest box. The
+ * further ranks of a larger box extend these places along fold, so that only fold lines differ in
+ * length, and none has a hole. Ranks number the places that are taken, in order; on any other mesh
+ * a rank and its place are the same number.
  */
 #ifndef MC_MESH_MESH_H
 #define MC_MESH_MESH_H
@@ -14,7 +15,7 @@
 
 enum { MC_MAX_DIMS = 6, MC_DIM_NAME = 16, MC_MESH_TEXT = 256 };
 
-/* The most ranks of a mesh. Sums and products in costs, and tags of messages, are made for as many. */
+/* The most ranks of a mesh. Cost formulas and message tags are dimensioned for it. */
 enum { MC_MESH_RANKS = 1 << 22 };
 
 /* The dimensions of a ragged mesh. */
@@ -25,31 +26,33 @@ typedef struct {
     int32_t extent;
 } mc_dim_t;
 
-/* Ranks of the boxes of a ragged mesh; one for each list of sizes in a process, which lives as long. */
+/* The ranks of the boxes of a ragged mesh. One object per list of sizes and process, never
+ * freed. */
 typedef struct mc_boxes {
     const struct mc_boxes *next;
-    int32_t n, fewest, most; /* boxes; ranks of the smallest and of the largest */
-    int32_t first[];         /* rank of each box, and the end */
+    int32_t n, fewest, most; /* number of boxes; ranks of the smallest and of the largest */
+    int32_t first[];         /* first rank of each box; n + 1 entries */
 } mc_boxes_t;
 
-/* The box of a rank, and how many ranks a box has. */
+/* The box of a rank, and the number of ranks of a box. */
 int32_t mc_boxes_find(const mc_boxes_t *boxes, int32_t rank);
 int32_t mc_boxes_size(const mc_boxes_t *boxes, int32_t box);
 
 typedef struct {
-    int32_t ndims, size; /* size: ranks, the product of the extents unless it is ragged */
+    int32_t ndims, size; /* size: ranks, the product of the extents unless ragged */
     mc_dim_t dim[MC_MAX_DIMS];
     const mc_boxes_t *ragged; /* NULL: all places are taken */
-    int32_t leader;           /* of a ragged mesh: trades places with fold 0 of its line */
+    int32_t leader; /* of a ragged mesh: swaps places with the rank at fold 0 of its line */
 } mc_mesh_t;
 
-/* Adjacent dimensions [first, first + count) taken as one: (box*gpu). count is 1 for a plain one. */
+/* Adjacent dimensions [first, first + count) merged into one, "(box*gpu)"; count is 1 for a single
+ * dimension. */
 typedef struct {
     int32_t first, count;
 } mc_dims_t;
 
-/* Ranks that differ only in `dims`: rank i of the line stands at place base + i * stride. The
- * sub-communicator of a dimension. `root` is the index of the operation's root on the line. */
+/* A line: the ranks that differ only in `dims`. Index i of the line is place base + i * stride;
+ * `me` is this rank's index, `root` that of the operation's root. */
 typedef struct {
     mc_dims_t dims;
     int32_t base, stride, len, me, root;
@@ -59,24 +62,26 @@ int mc_mesh_parse(const char *text, mc_mesh_t *mesh);
 void mc_mesh_print(const mc_mesh_t *mesh, mc_text_t *text);
 int mc_mesh_check(const mc_mesh_t *mesh);
 
-/* Boxes of `sizes` ranks along a dimension of that name; where all are alike, "NAME=n,gpu=size". */
+/* Makes the mesh of boxes of `sizes` ranks along a dimension called `name`; where all sizes are
+ * equal, "NAME=n,gpu=size". ERR_MESH, ERR_PARSE or ERR_NO_MEMORY. */
 int mc_mesh_of_boxes(const char *name, const int32_t *sizes, int32_t n, mc_mesh_t *mesh);
-/* The mesh with `rank` at fold 0 of its line, whose rank there takes its place: the root of an
- * operation, seen by all. Both are in one box. */
+/* Returns the mesh with `rank` at fold 0 of its line, swapped with the rank there, which is in the
+ * same box: a root must be where lines across boxes meet. All ranks must agree on `rank`. */
 mc_mesh_t mc_mesh_led_by(const mc_mesh_t *mesh, int32_t rank);
-/* Does its leader take another's place? */
+/* Does the leader swap with another rank? */
 bool mc_mesh_leader_moved(const mc_mesh_t *mesh);
-/* The same ranks as one line, "rank=N". */
+/* Returns the same ranks as one line, "rank=N". */
 mc_mesh_t mc_mesh_flat(const mc_mesh_t *mesh);
 
-/* Places of the grid, the product of the extents. */
+/* Returns the places of the grid, the product of the extents. */
 int32_t mc_mesh_places(const mc_mesh_t *mesh);
 int32_t mc_mesh_place(const mc_mesh_t *mesh, int32_t rank);
-/* The rank at a place, or -1 where nobody is. */
+/* Returns the rank at a place, or -1 where the place is absent. */
 int32_t mc_mesh_rank_at(const mc_mesh_t *mesh, int32_t place);
 void mc_mesh_coords(const mc_mesh_t *mesh, int32_t rank, int32_t coord[MC_MAX_DIMS]);
 int32_t mc_mesh_rank(const mc_mesh_t *mesh, const int32_t coord[MC_MAX_DIMS]);
-/* Ranks that agree in dimension d and all outside of it, of those that stand first along each of `single` (a bit each). */
+/* Returns the number of ranks that agree in dimension `dim` and all outer ones, counting only those
+ * at coordinate 0 along the dimensions in `single` (one bit each). */
 static inline int32_t mc_mesh_crowd(const mc_mesh_t *mesh, int32_t dim, unsigned single)
 {
     int32_t ranks = 1;
@@ -84,45 +89,46 @@ static inline int32_t mc_mesh_crowd(const mc_mesh_t *mesh, int32_t dim, unsigned
         ranks *= single >> d & 1 ? 1 : mesh->dim[d].extent;
     return ranks;
 }
-/* Places per step of dimension d, the product of the extents inside it. */
+/* Returns the places per step of dimension `dim`, the product of the extents inside it. */
 static inline int32_t mc_mesh_stride(const mc_mesh_t *mesh, int32_t dim)
 {
     return mc_mesh_crowd(mesh, dim, 0);
 }
-/* Ranks [*first, *first + n) differ from `rank` in dimension d or further in only; returns n. Who
- * leads does not matter. */
+/* Ranks [*first, *first + n) are those that differ from `rank` only in dimension `dim` or inner
+ * ones; returns n. The leader's swap does not change the set. */
 int32_t mc_mesh_span(const mc_mesh_t *mesh, int32_t dim, int32_t rank, int32_t *first);
-/* Largest number of ranks that agree in the dimensions of `held` (a bit each): the fullest slice. */
+/* Returns the largest number of ranks that agree in the dimensions of `held` (one bit each). */
 int32_t mc_mesh_fullest(const mc_mesh_t *mesh, unsigned held);
-/* Dimension of that name (the first `n` characters of it), or -1. */
+/* Returns the dimension of that name (the first `n` characters of it), or -1. */
 int32_t mc_mesh_find(const mc_mesh_t *mesh, const char *name, size_t n);
-/* The innermost dimension longer than 1; of a single rank the last. */
+/* Returns the innermost dimension longer than 1; the last one where there is a single rank. */
 int32_t mc_mesh_inner(const mc_mesh_t *mesh);
-/* Is it named as part of one box: "numa", "socket", "gpu" or "fold"? */
+/* Does its name place it inside a box: "numa", "socket", "gpu" or "fold"? */
 bool mc_dim_is_inside(const mc_dim_t *dim);
-/* Outermost dimension in which two ranks differ, whose link joins them; -1 for a rank and itself. */
+/* Returns the outermost dimension in which two ranks differ, whose link joins them; -1 where a ==
+ * b. */
 int32_t mc_mesh_level(const mc_mesh_t *mesh, int32_t a, int32_t b);
 
-/* Length of a line along `dims`, the product of their extents; along fold of the longest, and of all
- * dimensions of a ragged mesh its ranks. */
+/* Returns the length of a line along `dims`, the product of their extents. Along fold it is that of
+ * the longest line, and along all dimensions of a ragged mesh the number of ranks. */
 int32_t mc_dims_extent(const mc_mesh_t *mesh, mc_dims_t dims);
 static inline bool mc_dims_has(mc_dims_t dims, int32_t d)
 {
     return d >= dims.first && d < dims.first + dims.count;
 }
-/* "box" or "(box*gpu)" without the parentheses: "box*gpu". */
+/* Prints "box" or "box*gpu". */
 void mc_dims_print(const mc_mesh_t *mesh, mc_dims_t dims, mc_text_t *text);
 
-/* The line along `dims` through `rank`, with `root`'s index on it. A line along fold is as long as it
- * is; others go through places that are all taken, unless they merge fold, which only mc_mesh_flat
- * has lines for. */
+/* Returns the line along `dims` through `rank`, with the index of `root` on it. A line along fold
+ * ends at its last rank. Other lines must have no absent places: lines that merge fold exist only
+ * on mc_mesh_flat. */
 mc_line_t mc_mesh_line(const mc_mesh_t *mesh, mc_dims_t dims, int32_t rank, int32_t root);
 
 static inline int32_t mc_line_rank(mc_line_t l, int32_t index)
 {
     return l.base + index * l.stride;
 }
-/* Index modulo the line's length, also for indices in (-2*len, 0). */
+/* Returns `index` modulo the line's length, for negative indices too. */
 static inline int32_t mc_wrap(mc_line_t l, int32_t index)
 {
     return ((index % l.len) + l.len) % l.len;

@@ -1,4 +1,4 @@
-/* The text of a mesh, read and checked. */
+/* The text of a mesh, parsed and checked. */
 #include "mesh/mesh.h"
 
 #include <ctype.h>
@@ -13,7 +13,7 @@ static int fail_mesh_text(const char *text, const char *why)
                    text, why);
 }
 
-/* Reads NAME= at *at and moves behind it. */
+/* Reads NAME= at *at and moves *at past it. */
 static int parse_name(const char *text, const char **at, mc_dim_t *dim)
 {
     const char *const p = *at;
@@ -25,7 +25,7 @@ static int parse_name(const char *text, const char **at, mc_dim_t *dim)
     if (n >= MC_DIM_NAME)
         return fail_mesh_text(text, "a name is longer than 15 characters");
     if (p[n] != '=')
-        return fail_mesh_text(text, "a name has no '=' behind it");
+        return fail_mesh_text(text, "a name has no '=' after it");
     memcpy(dim->name, p, n);
     dim->name[n] = '\0';
     *at = p + n + 1;
@@ -55,7 +55,7 @@ static int fail_ranks(const char *text)
                    MC_MESH_RANKS, text);
 }
 
-/* "8+8+4", where "3x8" is 8+8+8. */
+/* Reads "8+8+4", where "3x8" abbreviates 8+8+8. *sizes is the caller's to free, also on failure. */
 static int parse_sizes(const char *text, const char *at, int32_t **sizes, int32_t *n)
 {
     int64_t total = 0;
@@ -84,7 +84,8 @@ static int parse_sizes(const char *text, const char *at, int32_t **sizes, int32_
         if (*at != '+')
             break;
     }
-    return *at ? fail_mesh_text(text, "something follows the boxes, which are all dimensions")
+    return *at ? fail_mesh_text(text,
+                                "something follows the list of boxes, which is the whole mesh")
                : MESHCOLL_OK;
 }
 
@@ -117,7 +118,7 @@ int mc_mesh_parse(const char *text, mc_mesh_t *mesh)
         if (status)
             return status;
         if (mc_mesh_find(&m, dim->name, strlen(dim->name)) >= 0)
-            return fail_mesh_text(text, "a name stands twice");
+            return fail_mesh_text(text, "a name occurs twice");
         m.ndims++;
         size *= dim->extent;
         if (size > MC_MESH_RANKS)
@@ -142,17 +143,18 @@ int mc_mesh_check(const mc_mesh_t *mesh)
                        mesh->ndims);
     for (int32_t d = 0; d < mesh->ndims; d++)
         if (!memchr(mesh->dim[d].name, '\0', MC_DIM_NAME))
-            return mc_fail(MESHCOLL_ERR_MESH, "the name of dimension %d does not end", d);
+            return mc_fail(MESHCOLL_ERR_MESH, "the name of dimension %d has no final NUL", d);
     mc_text_t text = mc_text(buffer, sizeof buffer);
     mc_mesh_print(mesh, &text);
     const int status = mc_mesh_parse(buffer, &again);
     if (status)
         return status;
     if (again.ragged != mesh->ragged || mesh->leader < 0 || mesh->leader >= mesh->size)
-        return mc_fail(MESHCOLL_ERR_MESH, "mesh %s has boxes of other sizes, or leader %d", buffer,
-                       mesh->leader);
+        return mc_fail(MESHCOLL_ERR_MESH,
+                       "mesh %s does not match its list of boxes, or has no rank %d to lead",
+                       buffer, mesh->leader);
     if (again.size != mesh->size)
-        return mc_fail(MESHCOLL_ERR_MESH, "mesh %s has %d ranks, but says %d", buffer, again.size,
-                       mesh->size);
+        return mc_fail(MESHCOLL_ERR_MESH, "mesh %s has %d ranks, but its size is %d", buffer,
+                       again.size, mesh->size);
     return MESHCOLL_OK;
 }

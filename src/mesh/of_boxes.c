@@ -1,11 +1,12 @@
-/* Making meshes of boxes of given sizes (ragged.c). */
+/* Makes meshes of boxes of given sizes; ragged.c reads them. */
 #include "mesh/mesh.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Meshes are copied freely, so lists of sizes are never freed; equal ones are kept once. */
+/* Meshes are copied freely, so lists of sizes are shared: equal lists are stored once, and never
+ * freed. */
 static _Atomic(const mc_boxes_t *) known;
 
 static bool has_sizes(const mc_boxes_t *boxes, const int32_t *sizes, int32_t n)
@@ -39,7 +40,8 @@ static mc_boxes_t *make_boxes(const int32_t *sizes, int32_t n)
     return boxes;
 }
 
-/* NULL: out of memory. Of two threads that add the same, the second finds the first one's. */
+/* Returns NULL when out of memory. Of two threads that add equal lists, the second finds the first
+ * one's. */
 static const mc_boxes_t *keep_boxes(const int32_t *sizes, int32_t n)
 {
     const mc_boxes_t *latest = atomic_load(&known);
@@ -71,22 +73,22 @@ static int check_text(const mc_mesh_t *mesh)
     if (text.length < sizeof buffer)
         return MESHCOLL_OK;
     return mc_fail(MESHCOLL_ERR_MESH,
-                   "the %d boxes have too many sizes by turns: a mesh's text has at most %d "
-                   "characters; let boxes of one size follow each other",
+                   "the %d boxes change sizes too often: the text of a mesh has at most %d "
+                   "characters; put boxes of one size next to each other",
                    mesh->ragged->n, MC_MESH_TEXT - 1);
 }
 
-/* Places that nobody takes are numbered too. */
+/* Absent places are numbered too, and their numbers must fit. */
 static int check_places(const mc_mesh_t *mesh)
 {
     const mc_boxes_t *const boxes = mesh->ragged;
-    int64_t places = 1; /* of 2^22 ranks less than 2^22 x 2^23 */
+    int64_t places = 1; /* no overflow: 2^22 ranks have less than 2^22 x 2^23 places */
     for (int32_t d = 0; d < mesh->ndims; d++)
         places *= mesh->dim[d].extent;
     if (places <= INT32_MAX)
         return MESHCOLL_OK;
     return mc_fail(MESHCOLL_ERR_MESH,
-                   "the %d boxes are too unequal, %d to %d ranks: the grid that they are a part of "
+                   "the %d boxes are too unequal, %d to %d ranks: the grid that contains them "
                    "has %lld places, and at most 2^31 - 1 are numbered; leave the small boxes out",
                    boxes->n, boxes->fewest, boxes->most, (long long)places);
 }
@@ -114,8 +116,8 @@ int mc_mesh_of_boxes(const char *name, const int32_t *sizes, int32_t n, mc_mesh_
     const int32_t least = boxes->fewest;
     if (strcmp(name, "gpu") == 0 || strcmp(name, "fold") == 0)
         return mc_fail(MESHCOLL_ERR_PARSE,
-                       "boxes of unequal sizes have dimensions gpu and fold inside, so they are "
-                       "called otherwise, as in box=8+8+4; got %s",
+                       "boxes of unequal sizes have inner dimensions gpu and fold, so they need "
+                       "another name, as in box=8+8+4; got %s",
                        name);
     m.size = boxes->first[n];
     add_dim(&m, name, n);

@@ -1,4 +1,5 @@
-/* Link presets. Alphas are latencies of software and wire together; betas leave protocols out. */
+/* Link presets, each with the provenance of its numbers. Alpha is the latency of software and wire
+ * together; beta leaves protocol overhead out. */
 #include "mesh/link.h"
 
 /* clang-format off */

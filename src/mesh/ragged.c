@@ -1,7 +1,7 @@
 /*
  * Boxes of unequal sizes. With G ranks in the smallest box, a box of n = q G + r ranks has G lines
- * along fold, the first r of q + 1 ranks and the others of q: neighbours in the box share a line, so
- * that ranks are places in order, and what a line holds is a run of ranks.
+ * along fold, the first r of q + 1 ranks and the others of q. Adjacent ranks of a box share a line,
+ * so that ranks follow the order of places, and the ranks of a line are consecutive.
  */
 #include "mesh/mesh.h"
 
@@ -52,14 +52,14 @@ static int32_t fold_length(const mc_boxes_t *boxes, int32_t box, int32_t gpu)
     return n / lines + (gpu < n % lines);
 }
 
-/* First rank of a fold line. */
+/* Returns the first rank of a fold line. */
 static int32_t fold_first(const mc_boxes_t *boxes, int32_t box, int32_t gpu)
 {
     const int32_t n = mc_boxes_size(boxes, box), lines = boxes->fewest, longer = n % lines;
     return boxes->first[box] + gpu * (n / lines) + (gpu < longer ? gpu : longer);
 }
 
-/* The leader and the rank at fold 0 of its line stand for each other. */
+/* Returns the rank after the swap of the leader with the rank at fold 0 of its line. */
 static int32_t traded(const mc_mesh_t *mesh, int32_t rank)
 {
     const spot_t spot = spot_of(mesh->ragged, mesh->leader);
@@ -112,7 +112,7 @@ int32_t mc_mesh_span(const mc_mesh_t *mesh, int32_t dim, int32_t rank, int32_t *
     return fold_length(boxes, spot.box, spot.gpu);
 }
 
-/* Lines with a low number along gpu are no shorter than others. */
+/* A fold line with a lower number along gpu is never shorter: gpu 0 has the longest of its box. */
 int32_t mc_mesh_fullest(const mc_mesh_t *mesh, unsigned held)
 {
     const mc_boxes_t *const boxes = mesh->ragged;

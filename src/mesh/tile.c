@@ -76,7 +76,7 @@ int mc_layout_init(const mc_mesh_t *mesh, const bool cut[MC_MAX_DIMS],
         chunks *= (uint64_t)l.extent[d];
     }
     l.per_segment = (uint32_t)chunks;
-    /* half the numbers: SCRATCH numbers chunks aside from n_chunks on */
+    /* half the range: SCRATCH numbers its second half from n_chunks on */
     if (segments < 1 || chunks * segments > UINT32_MAX / 2)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "a plan has 1 to 2^31 chunks; %u segments of %llu chunks do not fit",
@@ -121,7 +121,8 @@ int32_t mc_layout_rank(const mc_layout_t *layout, uint32_t chunk)
     return mc_mesh_rank(&layout->mesh, coord);
 }
 
-/* Nested loops over chunks, innermost first; loops that continue each other are one. */
+/* Nested loops over chunks, innermost first; a loop that continues the one inside it is merged with
+ * it. */
 typedef struct {
     uint32_t first;
     int32_t n;
@@ -168,7 +169,7 @@ static nest_t nest_of(const mc_layout_t *layout, const mc_tile_t *v)
         if (layout->extent[d] == 1)
             continue;
         if (mc_dims_has(v->cut, d)) {
-            /* merged dimensions follow each other in the layout: the innermost stands for all */
+            /* merged dimensions are adjacent in the layout: the innermost stands for all */
             if (!cut_done)
                 nest_add_cut(&nest, layout, stride[d], v);
             cut_done = true;

@@ -1,7 +1,8 @@
 /*
  * Tiles: coordinate ranges of the grid of chunks. The vector is cut into chunks laid out on the
- * mesh; chunk k is at home on rank k (at place k, where places are absent). A tile is fixed to a coordinate or free in each dimension, and
- * may be cut to an interval of one line besides (the slices that MST scatter passes on).
+ * mesh; the home of chunk k is rank k (place k on a ragged mesh). In each dimension a tile is fixed
+ * to a coordinate or free; one line of it may instead be cut to an interval (the slices that MST
+ * scatter passes on).
  */
 #ifndef MC_MESH_TILE_H
 #define MC_MESH_TILE_H
@@ -12,24 +13,25 @@ enum { MC_FREE = -1 };
 
 typedef struct {
     uint32_t segment;
-    int32_t at[MC_MAX_DIMS]; /* coordinate, or MC_FREE */
-    mc_dims_t cut;           /* dimensions with an interval; cut.count is 0 without one */
-    int32_t lo, len;         /* the interval, in indices of the line along `cut` */
-    int32_t every;           /* 0, or the interval comes again every so many indices */
+    int32_t at[MC_MAX_DIMS]; /* the coordinate, or MC_FREE */
+    mc_dims_t cut;           /* dimensions cut to an interval; cut.count is 0 without one */
+    int32_t lo, len;         /* the interval [lo, lo + len), in indices of the line along `cut` */
+    int32_t every;           /* 0, or the period in which the interval repeats, in indices */
 } mc_tile_t;
 
-/* The whole segment: free in every dimension. */
+/* Returns the whole segment: free in every dimension. */
 mc_tile_t mc_tile_whole(uint32_t segment);
-/* v with the line's dimensions restricted to slices [lo, hi) of the line. */
+/* Returns v with the line's dimensions cut to slices [lo, hi) of the line. */
 mc_tile_t mc_slices(mc_tile_t v, mc_line_t l, int32_t lo, int32_t hi);
-/* v with the line's dimensions fixed to slice `index`, taken modulo the line's length. */
+/* Returns v with the line's dimensions cut to slice `index`, taken modulo the line's length. */
 mc_tile_t mc_slice(mc_tile_t v, mc_line_t l, int32_t index);
-/* v with the slices of the line whose index has this digit: index / unit % radix == digit. Where
- * unit * radix does not divide the line's length, only of what it divides. */
+/* Returns v with the slices of the line whose index has this digit: index / unit % radix == digit.
+ * Where unit * radix does not divide the line's length, only whole periods count. */
 mc_tile_t mc_digit(mc_tile_t v, mc_line_t l, int32_t unit, int32_t radix, int32_t digit);
-/* v with the line's dimensions free. */
+/* Returns v with the line's dimensions free. */
 mc_tile_t mc_freed(mc_tile_t v, mc_line_t l);
-/* An interval of length 1 becomes fixed coordinates. */
+/* Returns v with an interval of length 1 turned into fixed coordinates, and one of the whole line
+ * into free ones. */
 mc_tile_t mc_tile_settled(const mc_mesh_t *mesh, mc_tile_t v);
 bool mc_tile_equal(const mc_tile_t *a, const mc_tile_t *b);
 
@@ -38,27 +40,29 @@ enum { MC_MAX_SIDES = 2 };
 /*
  * How chunks are numbered: segments slowest, then the cut dimensions in `order`, outermost first.
  * Dimensions that no phase cuts have extent 1 here, so that a broadcast by MST alone has one chunk.
- * With two sides, segments go by them in turn, and each side nests the dimensions in its own order.
+ * With two sides, segments alternate between them, and each side nests the dimensions in its own
+ * order.
  */
 typedef struct {
     mc_mesh_t mesh;
-    uint32_t sides; /* 1 or 2; segment s goes by side s % sides */
-    /* by side: dimensions, outermost first, a permutation; and by dimension, chunks per step */
+    uint32_t sides; /* 1 or 2; segment s belongs to side s % sides */
+    /* by side: the dimensions, outermost first, a permutation; and chunks per step of each
+     * dimension */
     int32_t order[MC_MAX_SIDES][MC_MAX_DIMS];
     uint32_t stride[MC_MAX_SIDES][MC_MAX_DIMS];
-    int32_t extent[MC_MAX_DIMS];    /* by dimension: the mesh's where cut, else 1 */
+    int32_t extent[MC_MAX_DIMS];    /* by dimension: the mesh's extent where cut, else 1 */
     uint32_t segments, per_segment; /* n_chunks = segments * per_segment */
 } mc_layout_t;
 
-/* Chunks first + i*stride … + run - 1, for i < nrun. */
+/* The chunks first + i*stride … first + i*stride + run - 1, for i < nrun. */
 typedef struct {
     uint32_t first, run, nrun, stride;
 } mc_range_t;
 
-/* `cut[d]`: dimension d is cut into slices; `order` as above. */
+/* `cut[d]`: dimension d is cut into slices; `order` as above. ERR_INVALID_ARG: too many chunks. */
 int mc_layout_init(const mc_mesh_t *mesh, const bool cut[MC_MAX_DIMS],
                    const int32_t order[MC_MAX_DIMS], uint32_t segments, mc_layout_t *layout);
-/* Gives a layout of one side the second one. */
+/* Adds a side to the layout, which nests the dimensions in `order`. */
 void mc_layout_add_side(mc_layout_t *layout, const int32_t order[MC_MAX_DIMS]);
 static inline uint32_t mc_layout_chunks(const mc_layout_t *layout)
 {
@@ -68,10 +72,11 @@ static inline uint32_t mc_layout_side(const mc_layout_t *layout, uint32_t segmen
 {
     return segment % layout->sides;
 }
-/* Chunk at home on `rank` in `segment`; where a dimension is not cut, its ranks share the chunk. */
+/* Returns the chunk of `segment` whose home is `rank`; along dimensions that are not cut, ranks
+ * share it. */
 uint32_t mc_layout_home(const mc_layout_t *layout, int32_t rank, uint32_t segment);
-/* The rank chunk `chunk` is at home on (coordinate 0 along dimensions that are not cut); -1 where
- * nobody is, and the chunk of a block collective is empty. */
+/* Returns the home of `chunk` (coordinate 0 along dimensions that are not cut); -1 where that place
+ * is absent, and the chunk of a block collective is empty. */
 int32_t mc_layout_rank(const mc_layout_t *layout, uint32_t chunk);
 static inline bool mc_layout_absent(const mc_layout_t *layout, uint32_t chunk)
 {
@@ -79,8 +84,8 @@ static inline bool mc_layout_absent(const mc_layout_t *layout, uint32_t chunk)
 }
 
 /*
- * The chunk ranges of a tile, in chunk order; calls `each` for every one. Nested strategies give
- * one range; a tile that takes more than one stride gives several.
+ * Calls `each` for the chunk ranges of a tile, in chunk order. A tile of a nested strategy is one
+ * range; one with more than one stride is several.
  */
 void mc_tile_ranges(const mc_layout_t *layout, const mc_tile_t *v,
                     void (*each)(void *context, mc_range_t range), void *context);

@@ -165,7 +165,7 @@ Test(extremes, what_is_out_of_range_is_refused_by_the_planner)
                                          &(mc_planner_query_t){.bytes = 8, .max_segments = 1},
                                          &best),
                          MESHCOLL_ERR_INVALID_ARG);
-            cr_expect(strstr(meshcoll_last_error(), "of dimension gpu is 0, or from"), "%s",
+            cr_expect(strstr(meshcoll_last_error(), "of dimension gpu must be 0, or from"), "%s",
                       meshcoll_last_error());
         }
 }

@@ -248,7 +248,7 @@ Test(link, times_between_two_sizes_are_interpolated)
     cr_expect_eq(again.dim[0].alpha, middle.dim[0].alpha, "found once");
     expect_error("lab,gpu=at:0", "a vector's size");
     expect_error("lab,gpu=at:4KiB;ports:2", "no 'ports'");
-    expect_error("lab,gpu=at:4KiB;at:1KiB", "these ascend");
+    expect_error("lab,gpu=at:4KiB;at:1KiB", "must ascend");
 }
 
 static int32_t factor(const mc_links_t *links, const char *algorithm, int32_t near)
@@ -360,7 +360,7 @@ Test(link, what_is_outside_of_a_box_shares_its_wire)
     grid.dim[1].wire = 3;
     const mc_mesh_t xyz = mesh_of("x=2,y=2,z=2");
     cr_expect_lt(mc_links_check(&grid, &xyz), 0, "shares one that is shared");
-    expect_error("lab,gpu=wire:box", "one inside of it");
+    expect_error("lab,gpu=wire:box", "an inner dimension");
     expect_error("lab,gpu=wire:rack", "own, or the dimension");
 }
 
