@@ -69,13 +69,13 @@ static bool is_absent(const mc_builder_t *b, uint32_t chunk)
     return b->absent.bits > 0 && mc_bitmap_has(&b->absent, chunk);
 }
 
-/* Does a chunk need to be brought to `work`? */
+/* Is the newest value of a chunk still in IN? */
 static bool is_away(const mc_builder_t *b, uint32_t chunk)
 {
     return !mc_bitmap_has(&b->done, chunk) && !is_absent(b, chunk);
 }
 
-/* Copies what of [first, first + n) is not in `work` yet from IN. */
+/* Copies the chunks of [first, first + n) that are not in `work` yet from IN. */
 static void bring(mc_builder_t *b, uint32_t first, uint32_t n)
 {
     const uint32_t end = first + n;
@@ -98,7 +98,7 @@ static void bring_range(mc_builder_t *b, mc_range_t r)
         bring(b, r.first + i * r.stride, r.run);
 }
 
-/* The same without the absent ones. */
+/* Removes absent chunks from both counts. */
 static void count_present(const mc_builder_t *b, mc_range_t r, uint32_t *done, uint32_t *all)
 {
     *all -= count_of(&b->absent, r);
@@ -107,8 +107,8 @@ static void count_present(const mc_builder_t *b, mc_range_t r, uint32_t *done, u
             *done -= is_absent(b, c + k) && mc_bitmap_has(&b->done, c + k);
 }
 
-/* The buffer that holds this rank's newest value of `r`. A step reads one buffer only, so where the
- * range stands in two, the rest is brought over first. */
+/* Returns the buffer that holds the newest value of `r`. A step reads one buffer only: where the
+ * range is split over two, the part in IN is copied over first. */
 static mc_buffer_t place_of(mc_builder_t *b, mc_range_t r)
 {
     uint32_t done = count_of(&b->done, r), all = r.run * r.nrun;
@@ -242,8 +242,8 @@ static bool touches(mc_range_t r, uint32_t chunk)
     return false;
 }
 
-/* The step that last wrote `chunk` of SCRATCH, if it wrote nothing else and nobody reads it there
- * after: it may as well write it elsewhere. */
+/* Returns the step that last wrote `chunk` of SCRATCH, if it wrote nothing else and no step reads
+ * the chunk afterwards: it can write elsewhere instead. NULL otherwise. */
 static mc_step_t *sole_writer(mc_builder_t *b, uint32_t chunk)
 {
     if (!mc_bitmap_has(&b->done, chunk))
@@ -276,7 +276,7 @@ void mc_settle(mc_builder_t *b, uint32_t segment)
         b->turns = b->turn;
     if (b->pairs)
         mc_pairs_settle(b, segment);
-    if (b->counting || b->turn > 0 || b->pairs) /* it stands in OUT */
+    if (b->counting || b->turn > 0 || b->pairs) /* the data is in OUT already */
         b->turn = 0;
     else if (b->head.out == MC_HOLDS_WHOLE)
         bring(b, segment * layout->per_segment, layout->per_segment);
@@ -286,8 +286,8 @@ void mc_settle(mc_builder_t *b, uint32_t segment)
     b->segment_start = b->n_steps;
 }
 
-/* Whether a turn begins at `i`: what a rank sends, then what it receives, is one. Cut anywhere else,
- * its messages could be in another order among its sends than among the receives of its peers. */
+/* Does a turn begin at `i`? A turn is what a rank sends and then receives. Interleaved at any other
+ * place, messages of a pair could be in another order at the sender than at the receiver. */
 static bool begins_turn(const mc_step_t *step, uint32_t i)
 {
     return i == 0 ||
@@ -302,7 +302,7 @@ static uint32_t count_turns(const mc_step_t *step, uint32_t n)
     return turns;
 }
 
-/* Copies the turn that begins at `i`; where the next one does. */
+/* Copies the turn that begins at `i`; returns where the next one begins. */
 static uint32_t copy_turn(const mc_step_t *step, uint32_t i, uint32_t n, mc_step_t **to)
 {
     do
@@ -311,7 +311,7 @@ static uint32_t copy_turn(const mc_step_t *step, uint32_t i, uint32_t n, mc_step
     return i;
 }
 
-/* Turn t of n comes at (2t + 1) / 2n of the way. */
+/* Turn t of n is placed at the fraction (2t + 1) / 2n of the merged order. */
 static void merge_turns(const mc_step_t *a, uint32_t n, const mc_step_t *b, uint32_t m,
                         mc_step_t *merged)
 {

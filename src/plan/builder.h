@@ -1,6 +1,7 @@
 /*
- * The builder takes the calls of a generator, in textbook order, and finds out where the data is:
- * a chunk is read from IN until this rank has written it, and from the place written after that.
+ * The builder turns the calls of a generator, made in textbook order, into steps. It tracks where
+ * the data is: a chunk is read from IN until this rank has written it, then from the place it was
+ * written to.
  */
 #ifndef MC_PLAN_BUILDER_H
 #define MC_PLAN_BUILDER_H
@@ -10,16 +11,16 @@
 typedef struct {
     mc_plan_t head;   /* step, succ, … are unset until sealing */
     mc_buffer_t work; /* OUT where it holds the whole vector, else SCRATCH */
-    mc_bitmap_t done; /* chunks that stand in `work` */
-    /* empty chunks of ranks that are not there, where IN holds blocks: they stand anywhere */
-    mc_bitmap_t absent; /* of no bits: there are none */
+    mc_bitmap_t done; /* chunks whose newest value is in `work` */
+    /* empty chunks of absent ranks, where IN holds blocks: any buffer will do for them */
+    mc_bitmap_t absent; /* no bits: there are none */
     mc_step_t *step;
     uint32_t n_steps, capacity;
-    uint8_t phase;          /* of the steps that follow */
+    uint8_t phase;          /* of the steps appended next */
     uint32_t segment_start; /* first step of the segment being built */
-    int32_t turns, turn;    /* alltoall: phases of a segment, and those that are built */
-    bool counting;          /* the segment being built only counts its phases */
-    struct mc_pairs *pairs; /* of an alltoall whose blocks come together in lines; NULL: none do */
+    int32_t turns, turn;    /* alltoall: phases of a segment, and those built so far */
+    bool counting;          /* this segment only counts its phases and appends no steps */
+    struct mc_pairs *pairs; /* of an alltoall that gathers blocks along lines; NULL otherwise */
     int status;             /* the first failure; later calls do nothing */
 } mc_builder_t;
 
@@ -27,44 +28,45 @@ int mc_builder_init(mc_builder_t *b, const mc_layout_t *layout, meshcoll_collect
                     int32_t rank, int32_t root, mc_holds_t in, mc_holds_t out);
 void mc_builder_free(mc_builder_t *b);
 
-/* What generators call. Chunks of `v` on both sides; the peer, a place on the mesh as in a line, makes
- * the matching call. */
+/* The calls of generators. Both sides name the same tile `v`; the peer makes the matching call. A
+ * peer is a place on the mesh, as in a line. */
 void mc_send(mc_builder_t *b, int32_t peer, mc_tile_t v);
 void mc_recv(mc_builder_t *b, int32_t peer, mc_tile_t v);
-void mc_recv_reduce(mc_builder_t *b, int32_t peer, mc_tile_t v);        /* mine (+) the message */
-void mc_recv_reduce_before(mc_builder_t *b, int32_t peer, mc_tile_t v); /* the message (+) mine */
+void mc_recv_reduce(mc_builder_t *b, int32_t peer, mc_tile_t v);        /* own (+) message */
+void mc_recv_reduce_before(mc_builder_t *b, int32_t peer, mc_tile_t v); /* message (+) own */
 
-/* A second accumulator, for sums that must come in one order on every rank. */
+/* A second accumulator aside, for sums that need the same order on every rank. */
 void mc_recv_aside(mc_builder_t *b, int32_t peer, mc_tile_t v);
-void mc_recv_reduce_aside(mc_builder_t *b, int32_t peer, mc_tile_t v); /* aside (+) the message */
-void mc_reduce_aside(mc_builder_t *b, mc_tile_t v);                    /* mine = aside (+) mine */
-void mc_reduce_behind(mc_builder_t *b, mc_tile_t v);                   /* mine = mine (+) aside */
+void mc_recv_reduce_aside(mc_builder_t *b, int32_t peer, mc_tile_t v); /* aside (+) message */
+void mc_reduce_aside(mc_builder_t *b, mc_tile_t v);                    /* own = aside (+) own */
+void mc_reduce_behind(mc_builder_t *b, mc_tile_t v);                   /* own = own (+) aside */
 
 /*
- * Alltoall. A block arrives in another chunk than it left from (by destination there, by source
- * here), so a phase sends what stands in one buffer and receives into the next: give and take as the
- * textbook does, then keep what stays, which ends the phase. Where chunks also change places inside a
- * rank, or what stays is several tiles, carry each of them, then end the phase by mc_turn. Which phase is
- * the last must be known: a first segment is built with `counting`.
+ * Alltoall. A block arrives in another chunk than it left from: chunks are numbered by destination
+ * at the source and by source at the destination. So a phase sends from one buffer and receives
+ * into the next: mc_give and mc_take in textbook order, then mc_keep for the blocks that stay,
+ * which ends the phase. Where blocks also change chunks within a rank, or several tiles stay, call
+ * mc_carry for each, then mc_turn to end the phase. The builder must know which phase is the last:
+ * the first segment is built with `counting` set.
  */
 void mc_give(mc_builder_t *b, int32_t peer, mc_tile_t v);
 void mc_take(mc_builder_t *b, int32_t peer, mc_tile_t v);
 void mc_keep(mc_builder_t *b, mc_tile_t v);
-void mc_carry(mc_builder_t *b, mc_tile_t from, mc_tile_t to); /* of one shape */
+void mc_carry(mc_builder_t *b, mc_tile_t from, mc_tile_t to); /* of equal shape */
 void mc_turn(mc_builder_t *b);
 
-/* Lets steps [start, middle), of some segments, and those from `middle` on, of others, alternate in
- * program order, each in its own order: a turn (sends, then receives) of the one, one of the other. */
+/* Interleaves steps [start, middle), of some segments, with those from `middle` on, of others, turn
+ * by turn; each keeps its own order. A turn is what a rank sends and then receives. */
 void mc_alternate(mc_builder_t *b, uint32_t start, uint32_t middle);
 
-/* The end of a segment: what OUT must hold and does not yet is copied there. */
+/* Ends a segment: copies to OUT what it must hold and does not yet. */
 void mc_settle(mc_builder_t *b, uint32_t segment);
 
-/* Derives dependencies, numbers the messages of each pair and freezes. The builder stays the
- * caller's to free. Returns the builder's first failure if it had one. */
+/* Derives dependencies, numbers the messages of each pair of ranks and freezes the plan. The
+ * builder stays the caller's to free. Returns the builder's first failure if it had one. */
 int mc_seal(const mc_builder_t *b, mc_plan_t **plan);
 
-/* For tests and tools: the same from bare steps (seq is renumbered). `head` as in a builder. */
+/* mc_seal() from bare steps, for tests and tools; seq is renumbered. `head` as in a builder. */
 int mc_seal_steps(const mc_plan_t *head, const mc_step_t *step, uint32_t n_steps, mc_plan_t **plan);
 
 #endif

@@ -1,4 +1,4 @@
-/* Alltoall, whose phases receive into another buffer than they send from. */
+/* Alltoall: phases that receive into another buffer than they send from. */
 #include "plan/pairs.h"
 #include "plan/steps.h"
 
@@ -6,13 +6,13 @@
 
 typedef struct {
     mc_builder_t *b;
-    uint32_t next; /* step */
-    uint32_t from; /* chunks from the vector's to where the steps read it */
+    uint32_t next; /* the next step to adjust */
+    uint32_t from; /* offset of the chunks that the steps read from those of the vector */
 } carried_t;
 
-/* Where the chunks stand after `turn` phases. SCRATCH's halves take turns between IN and OUT. After a
- * single phase they are in SCRATCH too: in place IN's chunk goes to the rank whose chunk takes its
- * room, and either of the two would wait for the other. */
+/* Returns the buffer that holds the chunks after `turn` phases. The two halves of SCRATCH alternate
+ * between IN and OUT. A single phase receives into SCRATCH too: in place, a chunk of IN goes to the
+ * very rank whose chunk replaces it, and each of the two would wait for the other. */
 static mc_buffer_t stand_of(const mc_builder_t *b, int32_t turn, uint32_t *offset)
 {
     *offset = 0;
@@ -54,7 +54,7 @@ static void carry_range(void *context, mc_range_t r)
     mc_append(c->b, step);
 }
 
-/* The ranges of a second tile of the same shape: where the steps of the first one write. */
+/* Sets where the steps of the first tile write: the ranges of a second tile of the same shape. */
 static void carry_to_range(void *context, mc_range_t r)
 {
     carried_t *const c = context;
@@ -66,7 +66,7 @@ static void carry_to_range(void *context, mc_range_t r)
     c->next++;
 }
 
-/* What a single phase has received goes from SCRATCH to OUT, after all sends. */
+/* Copies the chunks that a single phase received from SCRATCH to OUT, after all sends. */
 static void bring_out(mc_builder_t *b)
 {
     const uint32_t end = b->n_steps;

@@ -30,7 +30,7 @@ static void add_range(mc_text_t *text, uint8_t buffer, mc_range_t r)
     mc_text_add(text, "]");
 }
 
-/* The chunks, "in[4..7] -> out[4..7]"; one side only where the message is the other. */
+/* Prints the chunks, "in[4..7] -> out[4..7]"; one side only where the other is the message. */
 static void add_chunks(mc_text_t *text, const mc_step_t *s)
 {
     const mc_op_t op = (mc_op_t)s->op;
@@ -67,7 +67,7 @@ void mc_explain_brief(const mc_step_t *step, mc_text_t *text)
         mc_text_add(text, " #%" PRIu32, step->seq);
 }
 
-/* The variable columns of a line: peer, chunks and ordinal. */
+/* The columns of a line that vary in width: peer, chunks and ordinal. */
 typedef struct {
     char peer[PART], chunks[PART], seq[PART];
 } parts_t;
@@ -130,7 +130,7 @@ static void add_line(const mc_plan_t *plan, uint32_t step, widths_t w, const uin
         text->at[--text->length] = '\0';
 }
 
-/* Edges turned round: the predecessors of step i are pred[off[i]…off[i + 1]), ascending. */
+/* Reversed edges: the predecessors of step i are pred[off[i]…off[i + 1]), ascending. */
 typedef struct {
     uint32_t *off, *pred;
 } preds_t;
@@ -149,7 +149,7 @@ static int preds_create(const mc_plan_t *plan, preds_t *preds)
         preds_free(&p);
         return mc_fail_memory("explaining a plan");
     }
-    uint32_t *const fill = p.off + 1; /* ends as the offset of the next step */
+    uint32_t *const fill = p.off + 1; /* each entry ends as the offset of the next step */
     for (uint32_t i = 0; i + 1 < plan->n_steps; i++)
         fill[i + 1] = fill[i] + plan->n_pred[i];
     for (uint32_t i = 0; i < plan->n_steps; i++)
@@ -195,7 +195,7 @@ static void explain_header(const mc_plan_t *plan, FILE *out)
             plan->n_peers, plan->n_steps, plan->n_edges);
 }
 
-/* A line can list any number of predecessors, so its room grows with them. */
+/* A line can list any number of predecessors, so its buffer grows with them. */
 static int explain_line(const mc_plan_t *plan, uint32_t step, widths_t w, const preds_t *p,
                         FILE *out)
 {

@@ -1,4 +1,4 @@
-/* A plan as text, one step a line, with its dependencies. */
+/* A plan as text, one line per step, with its dependencies. */
 #ifndef MC_PLAN_EXPLAIN_H
 #define MC_PLAN_EXPLAIN_H
 
@@ -6,11 +6,11 @@
 
 #include <stdio.h>
 
-/* "recv_reduce <- 5 in[4..7] -> out[4..7] #2": the step alone, as errors quote it. */
+/* Prints the step alone, as errors quote it: "recv_reduce <- 5 in[4..7] -> out[4..7] #2". */
 void mc_explain_brief(const mc_step_t *step, mc_text_t *text);
-/* "  3  recv_reduce  <- 5   in[4..7] -> out[4..7]  #2   after 0 1" */
+/* Prints a line: "3  recv_reduce  <- 5   in[4..7] -> out[4..7]  #2   after 0 1". */
 void mc_explain_step(const mc_plan_t *plan, uint32_t step, mc_text_t *text);
-/* A header line, then the steps in aligned columns. */
+/* Prints a header line, then the steps in aligned columns. ERR_NO_MEMORY. */
 int mc_explain_plan(const mc_plan_t *plan, FILE *out);
 
 #endif

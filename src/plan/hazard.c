@@ -1,6 +1,7 @@
 /*
- * Dependencies, seen without sealing's eyes: for each chunk, who wrote it last and who has read it
- * since, in program order; whatever must wait must be led to by edges.
+ * Checks dependencies independently of sealing. It walks through a plan in program order and notes
+ * for each chunk the last writer and the readers since. Where a step must wait for another, a path
+ * of edges must lead from that one to it.
  */
 #include "plan/check.h"
 
@@ -10,23 +11,23 @@
 static const uint32_t NONE = UINT32_MAX;
 
 typedef struct {
-    uint32_t writer, readers; /* step, or NONE; first of a list in `pool`, or NONE */
-    bool used;                /* has anything read what the writer wrote? */
+    uint32_t writer, readers; /* a step, or NONE; the first of a list in `pool`, or NONE */
+    bool used;                /* has a step read what the writer wrote? */
 } cell_t;
 
 typedef struct {
     uint32_t step, next;
 } reader_t;
 
-/* Of one rank at a time; the arrays have room for the largest. */
+/* The state of one rank at a time; the arrays are as large as the largest plan needs. */
 typedef struct {
     const mc_plan_t *plan;
-    uint32_t *pred_off, *pred; /* edges turned round */
-    uint32_t *mark;            /* by step: 1 + the step last known to wait for it */
-    uint32_t *seen, *stack;    /* by step: the last search that came here */
+    uint32_t *pred_off, *pred; /* reversed edges */
+    uint32_t *mark;            /* by step: 1 + the last step known to wait for it */
+    uint32_t *seen, *stack;    /* by step: the last search that reached it */
     uint32_t searches;
-    uint32_t home[MC_MAX_SIDES]; /* the rank's chunk in a segment of each side */
-    cell_t *cell;                /* OUT, which is IN too where a rank has both, then SCRATCH */
+    uint32_t home[MC_MAX_SIDES]; /* the rank's home chunk in a segment of each side */
+    cell_t *cell;                /* OUT, shared with IN where a rank has both, then SCRATCH */
     reader_t *pool;
     uint32_t n_pool, pool_capacity;
 } hazards_t;
@@ -68,7 +69,7 @@ static int hazards_create(const mc_world_t *world, hazards_t *hazards)
     return MESHCOLL_OK;
 }
 
-/* Edges lead forward, and as many to each step as it counts. */
+/* Edges lead forward, and each step counts its predecessors right. */
 static int check_edges(const hazards_t *h)
 {
     const mc_plan_t *const plan = h->plan;
@@ -84,7 +85,7 @@ static int check_edges(const hazards_t *h)
     for (uint32_t i = 0; i < plan->n_steps; i++)
         for (uint32_t e = plan->succ_off[i]; e < plan->succ_off[i + 1]; e++) {
             if (plan->succ[e] <= i || plan->succ[e] >= plan->n_steps)
-                return mc_fail_step(plan, i, "comes before step %u: expected a later one of %u",
+                return mc_fail_step(plan, i, "has successor %u: expected a later step of %u",
                                     plan->succ[e], plan->n_steps);
             counted[plan->succ[e]]++;
         }
@@ -98,7 +99,7 @@ static int check_edges(const hazards_t *h)
 static void turn_edges(const hazards_t *h)
 {
     const mc_plan_t *const plan = h->plan;
-    uint32_t *const fill = h->pred_off + 1; /* ends as the offset of the next step */
+    uint32_t *const fill = h->pred_off + 1; /* each entry ends as the offset of the next step */
     h->pred_off[0] = fill[0] = 0;
     for (uint32_t i = 0; i + 1 < plan->n_steps; i++)
         fill[i + 1] = fill[i] + plan->n_pred[i];
@@ -119,7 +120,7 @@ static bool leads_to(hazards_t *h, uint32_t early, uint32_t late)
             const uint32_t p = h->pred[e];
             if (p == early)
                 return true;
-            /* edges lead forward: what is before `early` cannot come after it */
+            /* edges lead forward: a step before `early` cannot follow it */
             if (p > early && h->seen[p] != h->searches) {
                 h->seen[p] = h->searches;
                 h->stack[n++] = p;
@@ -129,7 +130,7 @@ static bool leads_to(hazards_t *h, uint32_t early, uint32_t late)
     return false;
 }
 
-/* `why`: what `late` does to what `early` did. */
+/* `why` says what `late` does to the data of `early`. */
 static int must_wait(hazards_t *h, uint32_t early, uint32_t late, const char *why)
 {
     if (early == late || h->mark[early] == late + 1)
@@ -141,7 +142,7 @@ static int must_wait(hazards_t *h, uint32_t early, uint32_t late, const char *wh
     return MESHCOLL_OK;
 }
 
-/* Out of place a read of IN is no use of what was written to OUT. */
+/* Not a use of what was written to OUT: out of place, IN is other memory. */
 static int read_input(hazards_t *h, cell_t *cell, uint32_t step)
 {
     if (h->n_pool == h->pool_capacity) {
@@ -168,18 +169,19 @@ static int write_cell(hazards_t *h, cell_t *cell, uint32_t step)
 {
     int status = MESHCOLL_OK;
     if (cell->writer != NONE && !cell->used)
-        return mc_fail_step(h->plan, step,
-                            "overwrites what step %u wrote and nothing has read: expected no work "
-                            "for nothing",
-                            cell->writer);
+        return mc_fail_step(
+            h->plan, step,
+            "overwrites what step %u wrote and nothing has read: expected no useless "
+            "work",
+            cell->writer);
     for (uint32_t r = cell->readers; r != NONE && !status; r = h->pool[r].next)
         status = must_wait(h, h->pool[r].step, step, "overwrites what is read by");
     *cell = (cell_t){.writer = step, .readers = NONE};
     return status;
 }
 
-/* Of a copy that has read the same chunk of IN: in place it moves nothing, and out of place it is not in the way of
- * who reads IN. */
+/* A copy of IN to the same chunk of OUT need not wait for readers of IN: in place it moves nothing,
+ * and out of place it writes other memory. */
 static int write_own(hazards_t *h, cell_t *cell, uint32_t step)
 {
     int status = MESHCOLL_OK;
@@ -200,7 +202,7 @@ static bool holds(const hazards_t *h, mc_holds_t what, uint32_t chunk)
             chunk % l->per_segment == h->home[mc_layout_side(l, chunk / l->per_segment)]);
 }
 
-/* NULL where no write can meet it: chunks of IN that OUT does not share. */
+/* Returns NULL where no write can conflict: for chunks of IN that OUT does not share. */
 static cell_t *cell_of(const hazards_t *h, uint8_t buffer, uint32_t chunk)
 {
     const mc_plan_t *const plan = h->plan;
@@ -250,8 +252,8 @@ static int check_left_over(const hazards_t *h)
         const uint32_t chunk = plan->scratch_first + i;
         if (cell->writer != NONE && !cell->used && !mc_plan_absent(plan, MC_SCRATCH, chunk))
             return mc_fail_step(plan, cell->writer,
-                                "writes scratch[%u], which nothing reads: expected no work for "
-                                "nothing",
+                                "writes scratch[%u], which nothing reads: expected no useless "
+                                "work",
                                 plan->scratch_first + i);
     }
     return MESHCOLL_OK;

@@ -22,11 +22,11 @@ int mc_fail_step(const mc_plan_t *plan, uint32_t step, const char *format, ...)
                    sentence);
 }
 
-/* Messages of each rank with each of its peers, as lists through `next`. */
+/* The messages of each rank with each of its peers, as lists through `next`. */
 typedef struct {
     const mc_world_t *world;
     mc_match_t match;
-    size_t *first_peer;    /* by rank: where its peers start in the two below */
+    size_t *first_peer;    /* by rank: where its peers start in the two arrays below */
     uint32_t *sent, *recv; /* by rank and peer: the first message, or MC_NO_STEP */
 } matching_t;
 
@@ -46,7 +46,7 @@ static void matching_free(matching_t *m)
     free(m->first_peer);
 }
 
-/* Numbers the steps and the pairs of ranks. */
+/* Numbers the steps, and the pairs of ranks. */
 static int number_all(matching_t *m, size_t *n_pairs)
 {
     const mc_world_t *const world = m->world;
@@ -63,14 +63,16 @@ static int number_all(matching_t *m, size_t *n_pairs)
         steps += world->plan[r]->n_steps;
         pairs += world->plan[r]->n_peers;
         if (steps >= MC_NO_STEP)
-            return mc_fail(MESHCOLL_ERR_UNSUPPORTED, "a world of more than 2^32 steps");
+            return mc_fail(
+                MESHCOLL_ERR_UNSUPPORTED,
+                "the plans of all ranks have more than 2^32 steps, and cannot be verified");
     }
     m->match.first[ranks] = m->match.n_steps = (uint32_t)steps;
     *n_pairs = pairs;
     return MESHCOLL_OK;
 }
 
-/* Room for `n` numbers, all MC_NO_STEP. */
+/* Allocates `n` step numbers, all MC_NO_STEP. */
 static uint32_t *no_steps(size_t n)
 {
     uint32_t *const step = malloc((n + 1) * sizeof *step);
@@ -103,7 +105,7 @@ static int matching_create(const mc_world_t *world, matching_t *matching)
     return MESHCOLL_OK;
 }
 
-/* The pair's number, or SIZE_MAX where `rank` does not list `peer`. */
+/* Returns the number of the pair, or SIZE_MAX where `rank` does not list `peer`. */
 static size_t pair_of(const matching_t *m, int32_t rank, int32_t peer)
 {
     const mc_plan_t *const plan = m->world->plan[rank];
@@ -119,7 +121,7 @@ static size_t pair_of(const matching_t *m, int32_t rank, int32_t peer)
     return found ? m->first_peer[rank] + lo : SIZE_MAX;
 }
 
-/* Backwards, so that each list starts with the first. */
+/* Walks backwards, so that each list starts with the first message. */
 static int list_messages(matching_t *m, int32_t rank)
 {
     const mc_plan_t *const plan = m->world->plan[rank];
@@ -131,8 +133,8 @@ static int list_messages(matching_t *m, int32_t rank)
             continue;
         const size_t pair = pair_of(m, rank, s->peer);
         if (pair == SIZE_MAX)
-            return mc_fail_step(plan, i, "talks to rank %d, which is not among the plan's peers",
-                                s->peer);
+            return mc_fail_step(
+                plan, i, "exchanges with rank %d, which is not among the plan's peers", s->peer);
         uint32_t *const head = mc_op_sends((mc_op_t)s->op) ? &m->sent[pair] : &m->recv[pair];
         m->match.next[step] = *head;
         *head = step;
@@ -140,7 +142,7 @@ static int list_messages(matching_t *m, int32_t rank)
     return MESHCOLL_OK;
 }
 
-/* The k-th chunk of a range, for any k below run * nrun. */
+/* Returns the k-th chunk of a range, for any k below run * nrun. */
 static uint32_t chunk_at(mc_range_t r, uint64_t k)
 {
     return r.first + (uint32_t)(k / r.run) * r.stride + (uint32_t)(k % r.run);
@@ -158,8 +160,8 @@ static bool same_shape(mc_range_t a, mc_range_t b)
     return a.run == b.run && a.nrun == b.nrun && (a.nrun == 1 || a.stride == b.stride);
 }
 
-/* What two chunks that are one message's must agree in. An alltoall's change their numbers on the way,
- * but not their segment, and are all of one size there, or empty. */
+/* Do the k-th chunks of both sides match? In an alltoall a block changes its chunk number on the
+ * way, but not its segment; blocks of a segment are of one size, or empty. */
 static bool same_chunk(const side_t *a, const side_t *b, uint64_t k)
 {
     const uint32_t x = chunk_at(a->range, k), y = chunk_at(b->range, k);
@@ -169,7 +171,7 @@ static bool same_chunk(const side_t *a, const side_t *b, uint64_t k)
            mc_plan_absent(a->plan, a->buffer, x) == mc_plan_absent(b->plan, b->buffer, y);
 }
 
-/* Do both sides speak of the same chunks of the vector? `k`: the first that differs. */
+/* Do both sides name the same chunks of the vector? `k`: the first that differs. */
 static bool same_chunks(const side_t *a, const side_t *b, uint64_t *k)
 {
     const uint64_t n = (uint64_t)a->range.run * a->range.nrun;
@@ -186,7 +188,7 @@ static int fail_alone(const matching_t *m, uint32_t step, int32_t peer, const ch
 {
     const int32_t rank = m->match.rank[step];
     return mc_fail_step(m->world->plan[rank], mc_match_index(&m->match, step),
-                        "has no %s at rank %d: expected as many there as here", missing, peer);
+                        "has no matching %s at rank %d", missing, peer);
 }
 
 static int check_pair(const matching_t *m, uint32_t send, uint32_t recv, uint32_t ordinal)
@@ -215,7 +217,7 @@ static int check_pair(const matching_t *m, uint32_t send, uint32_t recv, uint32_
     return MESHCOLL_OK;
 }
 
-/* What `from` sends to `to` and what that receives, in order. */
+/* Joins the messages that `from` sends to `to`, in order. */
 static int join_pair(matching_t *m, int32_t from, int32_t to, uint32_t send, uint32_t recv)
 {
     for (uint32_t ordinal = 0; send != MC_NO_STEP || recv != MC_NO_STEP; ordinal++) {
@@ -248,7 +250,7 @@ static int join_rank(matching_t *m, int32_t rank)
         const size_t there = pair_of(m, peer, rank);
         status = join_pair(m, rank, peer, m->sent[here],
                            there == SIZE_MAX ? MC_NO_STEP : m->recv[there]);
-        /* a peer that lists this rank joins its sends itself */
+        /* a peer that lists this rank joins its own sends */
         if (!status && there == SIZE_MAX)
             status = join_pair(m, peer, rank, MC_NO_STEP, m->recv[here]);
     }

@@ -1,6 +1,6 @@
 /*
  * The messages of a world: which send belongs to which receive, and an order in which all ranks can
- * run their steps when both sides of a message move at once.
+ * run their steps when both sides of a message complete together (rendezvous).
  */
 #ifndef MC_PLAN_MATCH_H
 #define MC_PLAN_MATCH_H
@@ -12,34 +12,34 @@
 /* Steps are numbered through all ranks: step i of rank r is first[r] + i. */
 typedef struct {
     uint32_t n_steps;  /* of all ranks */
-    uint32_t *first;   /* by rank, and n_steps at the end */
+    uint32_t *first;   /* by rank; n_steps at the end */
     int32_t *rank;     /* by step */
     uint32_t *partner; /* by step: the other side of its message, or MC_NO_STEP */
-    uint32_t *next;    /* by message step: the next one to (from) the same peer, or MC_NO_STEP */
+    uint32_t *next;    /* by message: the next one to (from) the same peer, or MC_NO_STEP */
 } mc_match_t;
 
-/* ERR_PLAN names the message that has no other side, or another on it. */
+/* ERR_PLAN names a message without a matching other side. */
 int mc_match_create(const mc_world_t *world, mc_match_t *match);
 void mc_match_free(mc_match_t *match);
 
-/* Which messages of a rank must follow each other, besides what the dependencies ask. */
+/* Which messages of a rank are serialised, beyond what dependencies require. */
 typedef enum {
     MC_IN_TURN_PER_PEER, /* those to one peer, and those from one */
     MC_IN_TURN_PER_RANK  /* all it sends, and all it receives */
 } mc_turn_t;
 
 /*
- * Calls `each` for the steps that wait for `step` directly. The two sides of a message are one step
- * here, the send's: pass sends and local steps only, and these come back.
+ * Calls `each` for the steps that wait for `step` directly. Both sides of a message are one step
+ * here, the send: pass, and expect, sends and local steps only.
  */
 void mc_match_each_after(const mc_world_t *world, const mc_match_t *match, mc_turn_t turn,
                          uint32_t step, void (*each)(void *context, uint32_t step), void *context);
-/* Sends and local steps in an order that all of this allows; room for n_steps. ERR_PLAN names the
- * steps that wait for each other. */
+/* Writes sends and local steps to `order`, which has room for n_steps, in an order that all
+ * constraints allow. ERR_PLAN names the steps of a cycle. */
 int mc_match_order(const mc_world_t *world, const mc_match_t *match, mc_turn_t turn,
                    uint32_t *order, uint32_t *n);
 
-/* The step behind a number. */
+/* The index of a numbered step in its rank's plan, and the step. */
 static inline uint32_t mc_match_index(const mc_match_t *match, uint32_t step)
 {
     return step - match->first[match->rank[step]];
@@ -50,7 +50,7 @@ static inline const mc_step_t *mc_match_step(const mc_world_t *world, const mc_m
     return &world->plan[match->rank[step]]->step[mc_match_index(match, step)];
 }
 
-/* ERR_PLAN: "rank 3, step 5 (send -> 2 out[4] #0) <sentence>". */
+/* Fails with ERR_PLAN: "rank 3, step 5 (send -> 2 out[4] #0) <sentence>". */
 int mc_fail_step(const mc_plan_t *plan, uint32_t step, const char *format, ...) MC_PRINTF(3, 4);
 
 #endif

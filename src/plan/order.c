@@ -1,4 +1,5 @@
-/* Orders of a whole world's steps, both sides of a message at once; and the times of a trace. */
+/* Orders of a whole world's steps, where both sides of a message complete together; and the times
+ * of a trace. */
 #include "plan/match.h"
 
 #include <stdlib.h>
@@ -14,13 +15,13 @@ static bool is_receive(const mc_world_t *world, const mc_match_t *match, uint32_
     return mc_op_receives((mc_op_t)mc_match_step(world, match, step)->op);
 }
 
-/* The step that stands for it: a receive moves with its send. */
+/* Returns the step that represents `step`: a receive completes with its send. */
 static uint32_t mover_of(const mc_world_t *world, const mc_match_t *match, uint32_t step)
 {
     return is_receive(world, match, step) ? match->partner[step] : step;
 }
 
-/* The rank's next step that sends (or receives, as `step` does) to any peer. */
+/* Returns the rank's next step that sends (or receives, as `step` does), to or from any peer. */
 static uint32_t next_alike(const mc_world_t *world, const mc_match_t *match, uint32_t step)
 {
     const bool sends = is_send(world, match, step);
@@ -62,9 +63,9 @@ void mc_match_each_after(const mc_world_t *world, const mc_match_t *match, mc_tu
         each(context, match->partner[next_recv]);
 }
 
-/* Steps that wait for nothing any more join the order. */
+/* Topological order: a step joins `order` once it waits for nothing. */
 typedef struct {
-    uint32_t *waits; /* by step: how many it waits for */
+    uint32_t *waits; /* by step: how many others it waits for */
     uint32_t *order, n;
 } queue_t;
 
@@ -82,7 +83,7 @@ static void release(void *context, uint32_t step)
 }
 
 typedef struct {
-    uint32_t *before; /* by step: one that it waits for */
+    uint32_t *before; /* by step: one of those it waits for */
     uint32_t self;
 } search_t;
 
@@ -103,7 +104,8 @@ static void quote_step(const mc_world_t *world, const mc_match_t *match, uint32_
     mc_text_add(text, ")");
 }
 
-/* Names a circle of steps that wait for each other; any unfinished step leads back into one. */
+/* Names a cycle of steps that wait for each other; following predecessors from any unfinished step
+ * leads into one. */
 static int fail_circle(const mc_world_t *world, const mc_match_t *match, mc_turn_t turn,
                        const uint32_t *waits)
 {
@@ -120,7 +122,8 @@ static int fail_circle(const mc_world_t *world, const mc_match_t *match, mc_turn
             s.self = at = i;
             mc_match_each_after(world, match, turn, i, note_before, &s);
         }
-    for (uint32_t i = 0; i < match->n_steps; i++) /* surely on the circle after that many */
+    for (uint32_t i = 0; i < match->n_steps;
+         i++) /* after that many steps back it is on the cycle */
         at = s.before[at];
     quote_step(world, match, at, &text);
     uint32_t step = s.before[at];
@@ -130,7 +133,7 @@ static int fail_circle(const mc_world_t *world, const mc_match_t *match, mc_turn
     }
     free(s.before);
     return mc_fail(MESHCOLL_ERR_PLAN, "no progress: %s, which waits for %s", room,
-                   step == at ? "the first" : "others in a circle");
+                   step == at ? "the first" : "others in a cycle");
 }
 
 static int order_with(const mc_world_t *world, const mc_match_t *match, mc_turn_t turn, queue_t *q)
@@ -176,7 +179,7 @@ static void push_forward(void *context, uint32_t step)
         t->time[step] = t->earliest;
 }
 
-/* `time` by step, zero at first. Returns how many time steps there are. */
+/* Fills `time`, by step, which is 0 at first. Returns the number of time steps. */
 static uint32_t time_in_order(const mc_world_t *world, const mc_match_t *match,
                               const uint32_t *order, uint32_t n, uint32_t *time)
 {

@@ -6,20 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The lines a pair is from and for: `now` of what stands in the part written last, `next` of what is
- * being received. A line's number is that of its places over `places`. */
+/* The lines of a pair's source and destination; line i has places [i * places, (i + 1) * places).
+ * `now` describes the part of SCRATCH written last, `next` the one being received into. */
 typedef struct {
     int32_t from, to;
 } ends_t;
 
 struct mc_pairs {
     mc_pairs_way_t way;
-    mc_layout_t layout; /* of a part of SCRATCH: the innermost dimension twice, from and for */
+    mc_layout_t layout; /* of a part of SCRATCH: two innermost dimensions, source and destination */
     int32_t places, n_lines, line, me;
-    ends_t *now, *next; /* by line that the chunk names; one allocation */
-    int32_t *len;       /* of each line: ranks that are there */
-    uint64_t *empty;    /* by chunk of SCRATCH; what is never written is empty too; NULL: none is */
-    bool brought, came; /* this rank's blocks to SCRATCH; what is for it to OUT */
+    ends_t *now, *next; /* by the line in the chunk's number; one allocation */
+    int32_t *len;       /* ranks of each line */
+    uint64_t *empty;    /* by chunk of SCRATCH, a bit each; set until it is written; NULL: none */
+    bool brought, came; /* its blocks are in SCRATCH; the blocks for it are in OUT */
 };
 
 static void start_segment(mc_pairs_t *p)
@@ -41,7 +41,7 @@ static int fail_chunks(int32_t places, uint64_t chunks)
 {
     return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                    "an alltoall that gathers along lines of %d ranks would have %llu chunks of "
-                   "scratch, more than a plan has room for; a smaller dimension innermost, or one "
+                   "scratch, more than a plan can number; a smaller innermost dimension, or one "
                    "that does not gather, has fewer",
                    places, (unsigned long long)chunks);
 }
@@ -103,7 +103,7 @@ void mc_pairs_free(mc_pairs_t *p)
     free(p);
 }
 
-/* Phases are counted: a part for what is gathered, and one for each exchange. */
+/* Allocates the parts, once phases are counted: one for gathering, and one per exchange. */
 static int init_parts(mc_builder_t *b)
 {
     const uint64_t chunks = (uint64_t)mc_plan_part(&b->head) * ((uint64_t)b->turns + 1);
@@ -123,7 +123,7 @@ static int init_parts(mc_builder_t *b)
 
 /* Steps ------------------------------------------------------------------------------------------ */
 
-/* Which parts a step reads and writes; `shift`: lines from this rank's to the peer's. */
+/* The parts a step reads and writes; `shift`: the peer's line less this rank's. */
 typedef struct {
     mc_builder_t *b;
     mc_op_t op;
@@ -131,7 +131,8 @@ typedef struct {
     uint32_t src, dst;
 } job_t;
 
-/* What comes from the peer would be mine there: it is from as many lines further, for as many less. */
+/* A block at the peer corresponds to one here, seen from `shift` lines further: its source is
+ * `shift` lines more, its destination as many less. */
 static void note_ends(mc_pairs_t *p, int32_t line, int32_t shift)
 {
     p->next[line] = (ends_t){p->now[line].from + shift, p->now[line].to - shift};
@@ -182,7 +183,7 @@ static void add_tile(mc_builder_t *b, mc_op_t op, int32_t place, mc_tile_t v, ui
     mc_tile_ranges(&p->layout, &v, add_range, &job);
 }
 
-/* All of the user's buffer at once. */
+/* Adds a step over a whole segment of the user's buffer. */
 static void add_whole(mc_builder_t *b, mc_op_t op, int32_t place, mc_buffer_t buffer,
                       uint32_t segment)
 {
@@ -191,14 +192,14 @@ static void add_whole(mc_builder_t *b, mc_op_t op, int32_t place, mc_buffer_t bu
     mc_append(b, mc_step_of(op, mc_towards(b, place).peer, buffer, buffer, all));
 }
 
-/* The pair of a line, from place `from` of its line and for place `to`. */
+/* Returns the chunk of a pair: of `line`, from place `from` of its line and for place `to`. */
 static uint32_t pair_at(const mc_pairs_t *p, uint32_t segment, int32_t line, int32_t from,
                         int32_t to)
 {
     return segment * p->layout.per_segment + (uint32_t)((line * p->places + from) * p->places + to);
 }
 
-/* This rank's blocks to those of the others of its line, line by line. */
+/* Copies this rank's blocks to SCRATCH, line by line. */
 static void bring(mc_builder_t *b, uint32_t segment)
 {
     mc_pairs_t *const p = b->pairs;
@@ -214,7 +215,7 @@ static void bring(mc_builder_t *b, uint32_t segment)
     p->brought = true;
 }
 
-/* Those for this rank, which lie apart. */
+/* Copies the blocks for this rank to OUT; they are not contiguous. */
 static void bring_out(mc_builder_t *b, uint32_t segment)
 {
     const mc_pairs_t *const p = b->pairs;
@@ -240,7 +241,7 @@ void mc_pairs_begin(mc_builder_t *b, mc_pairs_way_t way)
         p->now[line] = p->next[line] = (ends_t){line, p->line};
 }
 
-/* A tile is cut along the line: whom its pairs are from as they are gathered, then whom they are for. */
+/* Cuts a tile by destination instead of source: the tile of a scatter rather than a gather. */
 static mc_tile_t by_receiver(const mc_builder_t *b, mc_tile_t v)
 {
     v.cut.first = b->head.layout.mesh.ndims;
@@ -254,7 +255,7 @@ void mc_pairs_send(mc_builder_t *b, int32_t peer, mc_tile_t v)
         return;
     if (p->way == MC_PAIRS_SCATTER) {
         add_tile(b, MC_OP_SEND, peer, by_receiver(b, v), b->head.parts - 1, 0);
-    } else if (v.len == 1) { /* nobody's but its own */
+    } else if (v.len == 1) { /* its own blocks only */
         add_whole(b, MC_OP_SEND, peer, MC_IN, v.segment);
     } else {
         bring(b, v.segment);

@@ -1,18 +1,18 @@
-/* What a plan's steps wait for: the order in which they read and write chunks. */
+/* Derives what steps wait for from the order in which they read and write chunks. */
 #include "plan/pattern.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* IN and OUT are one memory in place, so they are one space always. */
+/* IN and OUT share memory in place, so they are one space always. */
 enum { USER_SPACE, SCRATCH_SPACE, SPACES };
 static const uint32_t NONE = UINT32_MAX;
 
 typedef struct {
     mc_bitmap_t bound; /* chunks at which a cell starts */
-    uint32_t *before;  /* per word of `bound`: cells that start before it */
-    uint32_t *writer;  /* per cell: the step that wrote it last */
-    uint32_t *readers; /* per cell: first of a list in `pool` of the steps that read it since */
+    uint32_t *before;  /* per word of `bound`: the cells that start before it */
+    uint32_t *writer;  /* per cell: its last writer */
+    uint32_t *readers; /* per cell: first of a list in `pool` of its readers since */
 } space_t;
 
 typedef struct {
@@ -29,7 +29,7 @@ typedef struct {
     uint32_t n_pool, pool_capacity;
     edge_t *edge;
     uint32_t n_edges, edge_capacity;
-    uint32_t *mark; /* per step: 1 + the last step it got an edge to */
+    uint32_t *mark; /* per step: 1 + the last step it has an edge to */
 } sealing_t;
 
 static int space_index(uint8_t buffer)
@@ -37,7 +37,7 @@ static int space_index(uint8_t buffer)
     return buffer == MC_SCRATCH ? SCRATCH_SPACE : USER_SPACE;
 }
 
-/* Room for one more element; doubles. */
+/* Makes room for one more element, by doubling. */
 static int grow(void **array, uint32_t *capacity, uint32_t n, size_t size)
 {
     if (n < *capacity)
@@ -76,7 +76,7 @@ static int space_init(space_t *space, uint32_t chunks)
     return MESHCOLL_OK;
 }
 
-/* Once all bounds are set. */
+/* Numbers the cells, once all bounds are set. */
 static int space_number_cells(space_t *space)
 {
     const uint32_t words = space->bound.bits / 64 + 1;
@@ -157,8 +157,8 @@ static int write_cell(sealing_t *s, space_t *space, uint32_t cell, uint32_t step
     return status;
 }
 
-/* Of a copy, which has read the same chunk of IN: whoever reads that yet need not be waited for. Who writes there next
- * waits for it and for them. */
+/* A copy of IN to the same chunk of OUT need not wait for other readers of IN: it does not change
+ * the data they read. The next writer of the chunk waits for the copy and for them. */
 static int write_own(sealing_t *s, space_t *space, uint32_t cell, uint32_t step)
 {
     if (space->writer[cell] != NONE)
@@ -200,7 +200,7 @@ static int derive_edges(sealing_t *s, const mc_step_t *step, uint32_t n)
     return status;
 }
 
-/* Edges come with ascending targets, so each step's successors do too. */
+/* Edges are sorted by target, so each step's successors ascend too. */
 static void fill_edges(const sealing_t *s, mc_pattern_t *p)
 {
     memset(p->succ_off, 0, ((size_t)p->n + 1) * sizeof *p->succ_off);

@@ -1,4 +1,4 @@
-/* The verifier's runs of a world: one fixed order in both placements, then random ones. */
+/* The verifier's runs of a world: one fixed order in both placements, then random orders. */
 #include "mesh/aligned.h"
 #include "plan/check.h"
 
@@ -11,20 +11,20 @@ typedef struct {
     const mc_world_t *world;
     const mc_match_t *match;
     mc_machine_t *machine;
-    mc_value_t *final; /* what OUT holds at the end of the first run, rank by rank */
+    mc_value_t *final; /* OUT after the first run, rank by rank */
     mc_value_t *known; /* by chunk: a value known to be the sum over all ranks */
-    int32_t *ranks;    /* that contribute to a value */
-    uint32_t *met;     /* by rank: the last value in which it was met */
-    uint32_t *waits;   /* by step, in a random order */
+    int32_t *ranks;    /* that contribute to one value */
+    uint32_t *met;     /* by rank: the last value it was found in */
+    uint32_t *waits;   /* by step: predecessors that have not run, in a random order */
     uint32_t *ready;   /* steps that wait for nothing */
-    size_t *letter;    /* by send: where its message lies in `post` */
-    mc_value_t *post;  /* messages under way, each with room of its own */
+    size_t *letter;    /* by send: where its message is in `post` */
+    mc_value_t *post;  /* messages in flight, each with a slot of its own */
     uint64_t random;
     bool in_place, in_order, aligned;
-    const int32_t *number; /* by rank, in the aligned tree */
+    const int32_t *number; /* by rank: its number in the aligned tree */
 } runs_t;
 
-/* How many chunks a rank's OUT has, and which is the k-th of them. */
+/* The number of chunks in a rank's OUT, and the k-th of them. */
 static uint32_t n_held(const mc_plan_t *plan)
 {
     if (plan->out == MC_HOLDS_HOME)
@@ -75,7 +75,8 @@ static int runs_create(const mc_world_t *world, const mc_match_t *match, runs_t 
     return MESHCOLL_OK;
 }
 
-/* What stands at the end ------------------------------------------------------------------------- */
+/* Final values
+ * ------------------------------------------------------------------------------------ */
 
 static const char *describe(const runs_t *r, mc_value_t value, char *buffer)
 {
@@ -98,7 +99,7 @@ static const char *describe(const runs_t *r, mc_value_t value, char *buffer)
     return buffer;
 }
 
-/* The last step of the plan that writes OUT's chunk, or MC_NO_STEP. */
+/* Returns the last step of the plan that writes the chunk of OUT, or MC_NO_STEP. */
 static uint32_t last_writer(const mc_plan_t *plan, uint32_t chunk)
 {
     for (uint32_t i = plan->n_steps; i-- > 0;) {
@@ -126,7 +127,7 @@ static int fail_final(const runs_t *r, int32_t rank, uint32_t chunk, mc_value_t 
                         describe(r, found, buffer), chunk, where, expected);
 }
 
-/* Is it the aligned tree of ranks [first, first + n)? */
+/* Is the value the aligned tree over ranks [first, first + n)? */
 static bool is_aligned(const runs_t *r, mc_value_t value, int32_t first, int32_t n)
 {
     mc_value_t left, right;
@@ -142,7 +143,8 @@ static bool is_aligned(const runs_t *r, mc_value_t value, int32_t first, int32_t
            is_aligned(r, right, first + half, n - half);
 }
 
-/* Is it the sum of `chunk` over all ranks, each once, and in order or aligned where that is wanted? */
+/* Is the value the sum of `chunk` over all ranks, each once, and in rank order or aligned where the
+ * options ask for it? */
 static bool is_whole_sum(runs_t *r, mc_value_t value, uint32_t chunk)
 {
     const uint32_t size = (uint32_t)r->world->n_ranks;
@@ -176,7 +178,7 @@ static bool is_rooted_source(meshcoll_collective_t collective)
     return collective == MESHCOLL_BCAST || collective == MESHCOLL_SCATTER;
 }
 
-/* An alltoall's block lies by destination where it comes from. */
+/* Returns the chunk a block has at its source: there an alltoall numbers blocks by destination. */
 static uint32_t chunk_at_source(const mc_plan_t *plan, uint32_t chunk)
 {
     const mc_layout_t *const layout = &plan->layout;
@@ -185,7 +187,7 @@ static uint32_t chunk_at_source(const mc_plan_t *plan, uint32_t chunk)
                : chunk;
 }
 
-/* An absent chunk is empty, so that it may end as anything. */
+/* Checks one final chunk; an absent one is empty and may end as anything. */
 static int check_final(runs_t *r, int32_t rank, uint32_t chunk)
 {
     enum { EXPECTED = 160 };
@@ -217,7 +219,7 @@ static int check_final(runs_t *r, int32_t rank, uint32_t chunk)
     return fail_final(r, rank, chunk, found, expected);
 }
 
-/* The first run: right, and kept to compare the others with. */
+/* Checks the first run, and stores its outcome to compare the others with. */
 static int check_finals(runs_t *r)
 {
     size_t at = 0;
@@ -234,7 +236,7 @@ static int check_finals(runs_t *r)
     return MESHCOLL_OK;
 }
 
-/* Later runs: the same, down to the order of sums. */
+/* Checks that a later run gave the same, down to the order of sums. */
 static int compare_finals(const runs_t *r, const char *which)
 {
     char was[VALUE_TEXT], is[VALUE_TEXT];
@@ -245,9 +247,9 @@ static int compare_finals(const runs_t *r, const char *which)
             const uint32_t chunk = held_at(plan, k);
             const mc_value_t value = mc_machine_value(r->machine, rank, MC_OUT, chunk);
             if (value != r->final[at] && !mc_layout_absent(&plan->layout, chunk))
-                return mc_fail(
-                    MESHCOLL_ERR_PLAN, "rank %d: out[%u] ends otherwise %s: expected %s, found %s",
-                    rank, chunk, which, describe(r, r->final[at], was), describe(r, value, is));
+                return mc_fail(MESHCOLL_ERR_PLAN,
+                               "rank %d: out[%u] differs %s: expected %s, found %s", rank, chunk,
+                               which, describe(r, r->final[at], was), describe(r, value, is));
         }
     }
     return MESHCOLL_OK;
@@ -255,8 +257,8 @@ static int compare_finals(const runs_t *r, const char *which)
 
 /* Runs ------------------------------------------------------------------------------------------- */
 
-/* A copy onto its own value is work for nothing; but an alltoall along four and more lines may bring
- * back to one half of SCRATCH what a rank kept through two phases. */
+/* A copy onto an equal value is useless work and fails. Exception: an alltoall of four or more
+ * phases may return to one half of SCRATCH what a rank kept through two of them. */
 static int check_copy(const runs_t *r, int32_t rank, uint32_t step)
 {
     const mc_plan_t *const plan = r->world->plan[rank];
@@ -272,7 +274,7 @@ static int check_copy(const runs_t *r, int32_t rank, uint32_t step)
                                     mc_buffer_name(src), from, mc_buffer_name(dst), to);
             if (!halves && value != MC_NOTHING &&
                 value == mc_machine_value(r->machine, rank, dst, to))
-                return mc_fail_step(plan, step, "writes %s[%u] what stands there already",
+                return mc_fail_step(plan, step, "writes to %s[%u] the value it already has",
                                     mc_buffer_name(dst), to);
         }
     return MESHCOLL_OK;
@@ -304,10 +306,10 @@ static int run_fixed(runs_t *r, const uint32_t *order, uint32_t n, bool in_place
         status = run_one(r, order[i]);
     if (status)
         return status;
-    return in_place ? compare_finals(r, "in place than out of place") : check_finals(r);
+    return in_place ? compare_finals(r, "between in place and out of place") : check_finals(r);
 }
 
-/* xorshift64 star */
+/* xorshift64* (Marsaglia 2003, Vigna 2016) */
 static uint32_t random_below(runs_t *r, uint32_t n)
 {
     r->random ^= r->random >> 12;
@@ -317,7 +319,7 @@ static uint32_t random_below(runs_t *r, uint32_t n)
     return (uint32_t)(((uint64_t)high * n) >> 32);
 }
 
-/* Gives each message room of its own: any number may be under way. */
+/* Gives each message a slot of its own: any number may be in flight. */
 static int lay_out_post(runs_t *r)
 {
     const mc_match_t *const match = r->match;
@@ -333,7 +335,7 @@ static int lay_out_post(runs_t *r)
     return r->letter && r->post ? MESHCOLL_OK : mc_fail_memory("the messages of a world");
 }
 
-/* A receive waits for its send besides. */
+/* Collects the steps that wait for nothing; a receive also waits for its send. */
 static uint32_t first_ready(const runs_t *r)
 {
     uint32_t n = 0;
@@ -394,7 +396,7 @@ static int run_random(runs_t *r, bool in_place)
                                       : "in another order of steps");
 }
 
-/* Does any rank hold a chunk in IN and in OUT? */
+/* Does any rank hold chunks in both IN and OUT? */
 static bool shares_buffers(const mc_world_t *world)
 {
     for (int32_t r = 0; r < world->n_ranks; r++)
@@ -407,7 +409,7 @@ static int run_all(runs_t *r, const mc_verify_options_t *options)
 {
     const bool in_place_too = shares_buffers(r->world);
     uint32_t n = 0;
-    /* `ready` has the room, and is not needed yet */
+    /* `ready` is large enough, and not in use yet */
     int status = mc_match_order(r->world, r->match, MC_IN_TURN_PER_PEER, r->ready, &n);
     if (!status)
         status = run_fixed(r, r->ready, n, false);
@@ -415,7 +417,7 @@ static int run_all(runs_t *r, const mc_verify_options_t *options)
         status = run_fixed(r, r->ready, n, true);
     if (!status && options->random_orders > 0)
         status = lay_out_post(r);
-    r->random = options->seed * 2 + 1; /* never 0 */
+    r->random = options->seed * 2 + 1; /* the generator must not start from 0 */
     for (uint32_t i = 0; i < options->random_orders && !status; i++) {
         status = run_random(r, false);
         if (!status && in_place_too)

@@ -1,9 +1,9 @@
 /*
- * Sealing: what steps wait for, and the ordinals of the messages between each pair of ranks.
+ * Sealing: derives what steps wait for, and numbers the messages of each pair of ranks.
  *
- * Where no step touches chunks of two segments, no step waits for one of another segment. Then each
- * segment's steps are looked at alone, and where they are those of an earlier one on other chunks, so
- * are their dependencies: of many segments one is looked at.
+ * Where no step accesses chunks of two segments, no step waits for one of another segment. Each
+ * segment is then analysed alone, and one whose steps equal those of an earlier segment on other
+ * chunks reuses its dependencies: of many segments, one is analysed.
  */
 #include "plan/builder.h"
 #include "plan/pattern.h"
@@ -11,12 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A plan's steps by segment; all are in one where a step touches two. */
+/* A plan's steps by segment; a single segment where a step accesses two. */
 typedef struct {
-    uint32_t n, chunks; /* segments, and chunks of one */
-    uint32_t *first;    /* by segment, and at the end: its steps are in `of` from there on */
-    uint32_t *of;       /* NULL: all steps, in one segment */
-    uint32_t *pattern;  /* by segment */
+    uint32_t n, chunks; /* number of segments; chunks of one */
+    uint32_t *first;    /* by segment, n + 1 entries: where its steps start in `of` */
+    uint32_t *of;       /* step numbers by segment; NULL: all steps are in one segment */
+    uint32_t *pattern;  /* by segment: its index in `known` */
     mc_pattern_t *known;
     uint32_t n_known;
 } segments_t;
@@ -29,7 +29,7 @@ typedef struct {
 typedef struct {
     traffic_t *traffic; /* open addressing, peer < 0 where empty */
     uint32_t traffic_capacity, n_peers;
-    uint32_t *seq; /* per step: its message's ordinal */
+    uint32_t *seq; /* per step: the ordinal of its message */
 } messages_t;
 
 static int check_range(const mc_plan_t *head, uint8_t buffer, mc_range_t r)
@@ -60,7 +60,8 @@ static int check_steps(const mc_plan_t *head, const mc_step_t *step, uint32_t n)
 
 /* Segments --------------------------------------------------------------------------------------- */
 
-/* A chunk's number if the segment that starts at `base` were all there is. */
+/* Returns the number a chunk would have if the segment that starts at `base` were the whole
+ * plan. */
 static uint32_t own_chunk(const mc_plan_t *head, uint32_t chunks, uint32_t base, uint32_t buffer,
                           uint32_t chunk)
 {
@@ -79,7 +80,7 @@ static mc_step_t own_step(const mc_plan_t *head, uint32_t chunks, uint32_t base,
     return s;
 }
 
-/* Does it lie in the segment `base` starts, in one part of SCRATCH? */
+/* Is the range inside the segment that starts at `base`, in one part of SCRATCH? */
 static bool is_inside(const mc_plan_t *head, uint32_t chunks, uint32_t base, uint32_t buffer,
                       mc_range_t r)
 {
@@ -90,7 +91,7 @@ static bool is_inside(const mc_plan_t *head, uint32_t chunks, uint32_t base, uin
     return r.first >= first && end <= first + chunks * depth;
 }
 
-/* The segment of all that the step touches, or -1. */
+/* Returns the segment of all chunks the step accesses, or -1 where they are in several. */
 static int64_t segment_of(const mc_plan_t *head, uint32_t chunks, const mc_step_t *s)
 {
     const mc_op_t op = (mc_op_t)s->op;
@@ -106,7 +107,7 @@ static int64_t segment_of(const mc_plan_t *head, uint32_t chunks, const mc_step_
 static void segments_free(segments_t *g)
 {
     for (uint32_t k = 0; k < g->n_known; k++) {
-        if (g->of) /* its own */
+        if (g->of) /* allocated by add_pattern */
             free((void *)g->known[k].step);
         mc_pattern_free(&g->known[k]);
     }
@@ -117,7 +118,7 @@ static void segments_free(segments_t *g)
     *g = (segments_t){0};
 }
 
-/* Sorts the steps by segment, in their order; false where one touches two. */
+/* Sorts the steps by segment, stably; false where a step accesses two. */
 static bool sort_steps(segments_t *g, const mc_plan_t *head, const mc_step_t *step, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -160,7 +161,7 @@ static int segments_create(const mc_plan_t *head, const mc_step_t *step, uint32_
     return MESHCOLL_OK;
 }
 
-/* Is segment k another one's on other chunks? */
+/* Does segment k have the steps of `p` on other chunks? */
 static bool is_alike(const segments_t *g, const mc_plan_t *head, const mc_step_t *step, uint32_t k,
                      const mc_pattern_t *p)
 {
@@ -190,7 +191,7 @@ static int add_pattern(segments_t *g, const mc_plan_t *head, const mc_step_t *st
     return mc_pattern_derive(p, g->chunks, g->chunks * mc_plan_depth(head) * mc_plan_parts(head));
 }
 
-/* A segment may be alike with the one before it on its side. */
+/* Compares each segment with the previous one of its side only. */
 static int find_patterns(segments_t *g, const mc_plan_t *head, const mc_step_t *step)
 {
     const uint32_t sides = head->layout.sides ? head->layout.sides : 1;
@@ -213,7 +214,7 @@ static uint32_t count_edges(const segments_t *g)
     return n;
 }
 
-/* The number in the plan of a segment's step. */
+/* Returns the plan's number of a segment's step. */
 static uint32_t step_number(const segments_t *g, uint32_t k, uint32_t i)
 {
     return g->of ? g->of[g->first[k] + i] : i;
@@ -253,7 +254,7 @@ static traffic_t *find_traffic(const messages_t *s, int32_t peer)
     return &s->traffic[at];
 }
 
-/* Keeps at least half of the table empty. */
+/* Keeps at least half of the table empty, so that probing stays short. */
 static int reserve_traffic(messages_t *s)
 {
     if (2 * (s->n_peers + 1) <= s->traffic_capacity)
@@ -275,7 +276,7 @@ static int reserve_traffic(messages_t *s)
     return MESHCOLL_OK;
 }
 
-/* The ordinal of each message among those to, or from, its peer. */
+/* Numbers each message among those to, or from, its peer. */
 static int number_messages(messages_t *s, const mc_plan_t *head, const mc_step_t *step, uint32_t n)
 {
     uint32_t *const seq = s->seq = calloc((size_t)n + 1, sizeof *seq);
@@ -337,7 +338,7 @@ static void find_scratch(mc_plan_t *plan)
     plan->n_scratch = hi ? hi - lo : 0;
 }
 
-/* Of pairs, those in use. */
+/* Copies the bits of the chunks in use; only plans with pairs have them. */
 static void copy_empty(const mc_plan_t *head, const mc_plan_t *plan, uint64_t *empty)
 {
     memset(empty, 0, (plan->n_scratch / 64 + 1) * sizeof *empty);

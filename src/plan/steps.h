@@ -1,4 +1,4 @@
-/* How the builder's parts make steps of tiles; for them alone. */
+/* How the builder's files make steps of tiles; internal to src/plan. */
 #ifndef MC_PLAN_STEPS_H
 #define MC_PLAN_STEPS_H
 
@@ -20,19 +20,19 @@ static inline mc_step_t mc_step_of(mc_op_t op, int32_t peer, mc_buffer_t src, mc
                        .to = r.first};
 }
 
-/* What a call on ranges is about: the peer as a rank, -1 for none. */
+/* The context of a call per range; the peer is a rank, -1 for none. */
 typedef struct {
     mc_builder_t *b;
     int32_t peer;
 } mc_towards_t;
 
-/* `peer` is a place, as in a generator's call. */
+/* `peer` is a place, as in the calls of generators. */
 static inline mc_towards_t mc_towards(mc_builder_t *b, int32_t peer)
 {
     return (mc_towards_t){b, peer < 0 ? peer : mc_mesh_rank_at(&b->head.layout.mesh, peer)};
 }
 
-/* The ranges of a tile of the vector. */
+/* Calls `each` for the ranges of a tile of the vector. */
 static inline void mc_each_range(mc_builder_t *b, int32_t peer, const mc_tile_t *v,
                                  void (*each)(void *towards, mc_range_t range))
 {

@@ -1,9 +1,9 @@
-/* The verifier's entry, and what a plan and its steps say for themselves. */
+/* The verifier: its entry point, and the checks of plans and steps one by one. */
 #include "plan/verify.h"
 
 #include "plan/check.h"
 
-/* What a rank's buffers must hold, by collective: at the root and elsewhere. */
+/* What IN and OUT must hold, by collective: at the root, and elsewhere. */
 typedef struct {
     mc_holds_t in_root, in, out_root, out;
 } buffers_t;
@@ -54,7 +54,7 @@ static int check_buffers(const mc_plan_t *plan)
     return MESHCOLL_OK;
 }
 
-/* Are the plans those of one collective, for the ranks 0 to n_ranks - 1? */
+/* Do the plans belong to one collective, for the ranks 0 to n_ranks - 1? */
 static int check_heads(const mc_world_t *world)
 {
     const mc_plan_t *const model = world->n_ranks > 0 ? world->plan[0] : NULL;
@@ -64,7 +64,7 @@ static int check_heads(const mc_world_t *world)
         const mc_plan_t *const plan = world->plan[r];
         if (!plan || plan->rank != r || plan->layout.mesh.size != world->n_ranks)
             return mc_fail(MESHCOLL_ERR_PLAN, "rank %d: expected its plan for %d ranks, found %s",
-                           r, world->n_ranks, plan ? "another's" : "none");
+                           r, world->n_ranks, plan ? "that of another rank or mesh" : "none");
         if ((uint32_t)plan->collective >= MESHCOLL_COLLECTIVES ||
             plan->collective != model->collective || plan->root != model->root ||
             plan->n_chunks != mc_layout_chunks(&plan->layout) || plan->n_chunks == 0 ||
@@ -93,7 +93,7 @@ static int check_range(const mc_plan_t *plan, uint32_t step, uint8_t buffer, mc_
     const uint64_t hi = buffer == MC_SCRATCH ? lo + plan->n_scratch : plan->n_chunks;
     const uint64_t end = (uint64_t)r.first + (uint64_t)(r.nrun - 1) * r.stride + r.run;
     if (r.first < lo || end > hi)
-        return mc_fail_step(plan, step, "touches %s[%u..%llu]: expected within [%llu..%llu]",
+        return mc_fail_step(plan, step, "accesses %s[%u..%llu]: expected within [%llu..%llu]",
                             mc_buffer_name((mc_buffer_t)buffer), r.first,
                             (unsigned long long)end - 1, (unsigned long long)lo,
                             (unsigned long long)hi - 1);
@@ -130,7 +130,7 @@ static int check_step(const mc_plan_t *plan, uint32_t step)
         return status;
     if (mc_op_writes(op) && s->dst == MC_IN)
         return mc_fail_step(plan, step, "writes IN, which is read only");
-    /* of an alltoall any chunk may be any block's on its way */
+    /* in an alltoall any chunk may hold any block on its way */
     const bool moves = op == MC_OP_COPY && plan->collective == MESHCOLL_ALLTOALL;
     if (!moves && mc_op_reads(op) && mc_op_writes(op) &&
         s->first % plan->n_chunks != s->to % plan->n_chunks)

@@ -1,12 +1,14 @@
 /*
- * The verifier: proves of one world of plans that every contribution arrives exactly once, the final
- * placement is reached, messages match, chunks stay within bounds, inputs stay unmodified, in
- * place and out of place, that it progresses with unbuffered (rendezvous) messages and a window of
- * one per peer and direction, and that any order the dependencies allow gives the same. Work for
- * nothing is an error too: a copy of what already stands there, and a value that is overwritten, or
- * left in SCRATCH, before anything reads it. (A message may bring what its receiver has: an
- * allgather after an MST scatter does, and its cost says so. A copy from one half of SCRATCH to the
- * other may find its value there: an alltoall in four phases and more.)
+ * The verifier. It proves for one world of plans that every contribution arrives exactly once, the
+ * final placement is reached, messages match, chunks stay within bounds, and inputs stay
+ * unmodified, in place and out of place. It also proves progress with unbuffered (rendezvous)
+ * messages and a window of one message per peer and direction, and, for the orders it samples, that
+ * any order the dependencies allow gives the same values.
+ *
+ * Useless work is an error too: a copy of a value onto itself, and a value that is overwritten, or
+ * left in SCRATCH, before a step reads it. Two cases are allowed: a message may carry what its
+ * receiver has (an allgather after an MST scatter does, and its cost formula includes it), and a
+ * copy between the halves of SCRATCH may find its value there (an alltoall of four or more phases).
  */
 #ifndef MC_PLAN_VERIFY_H
 #define MC_PLAN_VERIFY_H
@@ -14,15 +16,15 @@
 #include "plan/world.h"
 
 typedef struct {
-    uint32_t random_orders; /* random dependency-respecting runs besides the two fixed ones */
+    uint32_t random_orders; /* random runs that respect dependencies, beyond the two fixed ones */
     uint64_t seed;
-    bool in_order;         /* sums must also name their ranks in order, 0 (+) 1 (+) 2 … */
-    bool aligned;          /* be bracketed as the aligned tree of ranks: see mesh/aligned.h */
-    const int32_t *number; /* of a rank in that tree, by rank; NULL: its own */
+    bool in_order;         /* sums must also have their ranks in order, 0 (+) 1 (+) 2 … */
+    bool aligned;          /* sums must be bracketed as the aligned tree: see mesh/aligned.h */
+    const int32_t *number; /* the number of each rank in that tree; NULL: the rank itself */
 } mc_verify_options_t;
 
-/* ERR_PLAN with the first fault as a sentence: rank, step and what was expected. NULL options: one
- * random order, seed 1. */
+/* Returns ERR_PLAN with the first fault as a sentence: rank, step and what was expected. NULL
+ * options: one random order, seed 1. */
 int mc_verify(const mc_world_t *world, const mc_verify_options_t *options);
 
 #endif

@@ -1,4 +1,4 @@
-/* The symbolic machine. Sums are kept once: what is equal has one number. */
+/* The symbolic machine. Equal sums are stored once, so that equal values have equal numbers. */
 #include "plan/world.h"
 
 #include "plan/match.h"
@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A sum of two values; `size` counts its leaves, `chunk` is theirs or MIXED. */
+/* A sum of two values; `size` counts its leaves, `chunk` is their chunk, or MIXED. */
 typedef struct {
     mc_value_t left, right;
     uint32_t size, chunk;
 } sum_t;
 
-/* Finds a sum by its operands, which stand here again to be compared without a look elsewhere. */
+/* A hash table entry: finds a sum by its operands, repeated here to save a memory access. */
 typedef struct {
     mc_value_t left, right;
     uint32_t sum; /* its index + 1, 0 where the entry is empty */
@@ -22,7 +22,7 @@ static const uint32_t MIXED = UINT32_MAX;
 
 typedef struct {
     size_t out, scratch; /* where the rank's cells start */
-    /* its chunk in a segment of each side */
+    /* its home chunk in a segment of each side */
     uint32_t home[MC_MAX_SIDES];
 } place_t;
 
@@ -34,11 +34,11 @@ struct mc_machine {
     place_t *place; /* by rank */
     mc_value_t *cell;
     size_t n_cells;
-    sum_t *sum; /* of value n_leaves + 1 + index */
+    sum_t *sum; /* sum i is value n_leaves + 1 + i */
     uint32_t n_sums, sum_capacity;
     entry_t *table; /* open addressing */
     uint32_t table_capacity;
-    mc_value_t *message; /* of the largest step */
+    mc_value_t *message; /* room for the largest step */
 };
 
 static uint32_t cells_of(const mc_plan_t *plan, mc_holds_t holds)
@@ -58,7 +58,7 @@ static uint32_t longest_step(const mc_plan_t *plan)
     return longest;
 }
 
-/* Gives each rank its cells; *longest: chunks of the largest step of all. */
+/* Assigns each rank its cells; *longest: chunks of the largest step of all. */
 static void lay_out(mc_machine_t *m, uint32_t *longest)
 {
     *longest = 0;
@@ -132,7 +132,7 @@ static bool holds(const mc_machine_t *m, int32_t rank, mc_holds_t what, uint32_t
     return what == MC_HOLDS_WHOLE && chunk < m->n_chunks;
 }
 
-/* The cell of a chunk that OUT holds. */
+/* Returns the cell of a chunk that OUT holds. */
 static size_t out_cell(const mc_machine_t *m, int32_t rank, uint32_t chunk)
 {
     const mc_plan_t *const plan = m->plan[rank];
@@ -145,7 +145,7 @@ static bool in_scratch(const mc_plan_t *plan, uint32_t chunk)
     return chunk - plan->scratch_first < plan->n_scratch;
 }
 
-/* Where a chunk of OUT or SCRATCH is kept; NULL where the rank has none. */
+/* Returns the cell of a chunk of OUT or SCRATCH, or NULL where the rank has none. */
 static mc_value_t *cell_of(const mc_machine_t *m, int32_t rank, uint8_t buffer, uint32_t chunk)
 {
     const mc_plan_t *const plan = m->plan[rank];
@@ -176,7 +176,7 @@ mc_value_t mc_machine_value(const mc_machine_t *m, int32_t rank, mc_buffer_t buf
     return cell ? *cell : MC_NOTHING;
 }
 
-/* Chunks that IN and OUT both hold start as IN's. */
+/* Initialises the chunks that IN and OUT both hold to IN's values. */
 static void share_buffers(mc_machine_t *m, int32_t rank)
 {
     const mc_plan_t *const plan = m->plan[rank];
@@ -217,7 +217,7 @@ static uint32_t chunk_of(const mc_machine_t *m, mc_value_t value)
     return sum ? sum->chunk : (value - 1) % m->n_chunks;
 }
 
-/* The entry of this sum, or the empty one where it belongs. */
+/* Returns the entry of this sum, or the empty one where it belongs. */
 static entry_t *entry_of(const mc_machine_t *m, mc_value_t left, mc_value_t right)
 {
     const uint64_t hash = ((uint64_t)left << 32 | right) * UINT64_C(0x9e3779b97f4a7c15);
@@ -228,7 +228,7 @@ static entry_t *entry_of(const mc_machine_t *m, mc_value_t left, mc_value_t righ
     }
 }
 
-/* Keeps at least half of the table empty. */
+/* Keeps at least half of the table empty, so that probing stays short. */
 static int grow_table(mc_machine_t *m)
 {
     if (2 * (m->n_sums + 1) <= m->table_capacity)
@@ -253,7 +253,9 @@ static int grow_sums(mc_machine_t *m)
     const uint32_t most = UINT32_MAX / 4;
     const uint32_t capacity = m->sum_capacity ? 2 * m->sum_capacity : 256;
     if (m->n_sums >= most)
-        return mc_fail(MESHCOLL_ERR_UNSUPPORTED, "a world of more than 2^30 different sums");
+        return mc_fail(
+            MESHCOLL_ERR_UNSUPPORTED,
+            "the plans of all ranks make more than 2^30 different sums, and cannot be verified");
     sum_t *const sum = realloc(m->sum, capacity * sizeof *sum);
     if (!sum)
         return mc_fail_memory("the sums of a world");
@@ -292,8 +294,8 @@ uint32_t mc_value_ranks(const mc_machine_t *m, mc_value_t value, int32_t *ranks,
     const uint32_t room = *n < capacity ? *n : capacity;
     if (room > 0)
         ranks[0] = (int32_t)value;
-    /* each place holds a value until it is its turn: a sum puts its left operand there, and its
-     * right one behind all of that */
+    /* ranks[i] first holds a value: a sum leaves its left operand there and puts the right one
+     * behind the left one's leaves */
     for (uint32_t i = 0; i < room; i++) {
         mc_value_t v = (mc_value_t)ranks[i];
         for (const sum_t *sum = sum_of(m, v); sum; sum = sum_of(m, v)) {
@@ -327,8 +329,8 @@ static int fail_chunk(const mc_machine_t *m, int32_t rank, uint32_t step, const 
                         m->in_place ? " (in place)" : "");
 }
 
-/* An absent rank's chunk is empty, so that it goes along where its neighbours go, though nobody ever
- * wrote it: then it is this leaf everywhere. */
+/* Returns a chunk's value; an absent chunk that nobody wrote is one fixed leaf. It is empty, and
+ * may be sent and copied along with its neighbours. */
 static mc_value_t value_or_empty(const mc_machine_t *m, int32_t rank, uint8_t buffer,
                                  uint32_t chunk)
 {
@@ -357,13 +359,12 @@ static int write_chunk(const mc_machine_t *m, int32_t rank, uint32_t step, uint8
     mc_value_t *const cell = cell_of(m, rank, buffer, chunk);
     if (!cell)
         return fail_chunk(m, rank, step, "writes", buffer, chunk,
-                          buffer == MC_IN ? "which is read only"
-                                          : "which is outside of what this rank holds");
+                          buffer == MC_IN ? "which is read only" : "which this rank does not hold");
     *cell = value;
     return MESHCOLL_OK;
 }
 
-/* The value a step writes to one chunk; `message` is what came for it. */
+/* Computes the value a step writes to one chunk; `message` is the received value. */
 static int result_of(mc_machine_t *m, int32_t rank, uint32_t step, uint32_t from, uint32_t to,
                      mc_value_t message, mc_value_t *value)
 {

@@ -327,16 +327,17 @@ Test(verify, says_what_is_wrong_with_a_plan_of_its_own)
 {
     expect_loose_fault(spoil_count, "rank 1, step 2 (send -> 2 out[0] #1) waits for 1 steps, its "
                                     "count says 2");
-    expect_loose_fault(spoil_direction, "comes before step 1: expected a later one");
+    expect_loose_fault(spoil_direction, "has successor 1: expected a later step");
     expect_loose_fault(spoil_seq, "expected seq 1");
-    expect_loose_fault(spoil_peers, "talks to rank 2, which is not among the plan's peers");
+    expect_loose_fault(spoil_peers, "exchanges with rank 2, which is not among the plan's peers");
     expect_loose_fault(spoil_peer_order, "expected other ranks, ascending");
-    expect_loose_fault(spoil_rank, "rank 1: expected its plan for 4 ranks, found another's");
+    expect_loose_fault(spoil_rank,
+                       "rank 1: expected its plan for 4 ranks, found that of another rank or mesh");
     expect_loose_fault(spoil_root, "rank 1: its plan has another collective, root or layout");
     expect_loose_fault(spoil_holds, "the whole vector in OUT");
     expect_loose_fault(spoil_op, "expected an op below");
     expect_loose_fault(spoil_run, "1 runs of 0 chunks");
-    expect_loose_fault(spoil_bound, "touches in[4..4]: expected within [0..3]");
+    expect_loose_fault(spoil_bound, "accesses in[4..4]: expected within [0..3]");
     expect_loose_fault(spoil_input, "writes IN, which is read only");
 }
 
@@ -398,7 +399,7 @@ Test(verify, says_what_is_wrong_with_a_world)
                                 LOCAL(MC_OP_COPY, MC_IN, MC_OUT),
                                 LOCAL(MC_OP_REDUCE, MC_SCRATCH, MC_OUT)};
     EXPECT_PAIR_FAULT(late, early, "in the same order as elsewhere");
-    EXPECT_PAIR_FAULT(late, behind, "rank 1: out[0] ends otherwise in place than out of place");
+    EXPECT_PAIR_FAULT(late, behind, "rank 1: out[0] differs between in place and out of place");
 
     const mc_step_t own[] = {ADD(0, MC_IN, MC_OUT), SEND(0, MC_SCRATCH)};
     EXPECT_PAIR_FAULT(give, own,
@@ -415,10 +416,11 @@ Test(verify, says_what_is_wrong_with_a_world)
 
     const mc_step_t again[] = {ADD(0, MC_IN, MC_OUT), LOCAL(MC_OP_COPY, MC_OUT, MC_SCRATCH),
                                LOCAL(MC_OP_COPY, MC_SCRATCH, MC_OUT), SEND(0, MC_OUT)};
-    EXPECT_PAIR_FAULT(give, again, "writes out[0] what stands there already");
+    EXPECT_PAIR_FAULT(give, again, "writes to out[0] the value it already has");
 
     const mc_step_t silent[] = {ADD(0, MC_IN, MC_OUT)};
-    EXPECT_PAIR_FAULT(give, silent, "rank 0, step 1 (recv <- 1 out[0] #0) has no send at rank 1");
+    EXPECT_PAIR_FAULT(give, silent,
+                      "rank 0, step 1 (recv <- 1 out[0] #0) has no matching send at rank 1");
 
     const mc_step_t unsummed[] = {RECV(0, MC_OUT), SEND(0, MC_OUT)};
     EXPECT_PAIR_FAULT(give, unsummed,
