@@ -28,9 +28,9 @@ mc_tile_t mc_fullmesh_reduce_scatter(mc_builder_t *b, mc_line_t l, mc_tile_t v)
     return mc_slice(v, l, l.me);
 }
 
-/* What comes before me on the line is summed aside, then mine is added, then the rest: x0 + x1 + x2 …
- * everywhere. Aside also where it is one vector only: added to mine at once it would wait for my
- * sends, and they for it. */
+/* Vectors of ranks before this one are summed aside, then its own is added, then the rest: x0 + x1
+ * + x2 … on every rank. A single vector is received aside too: added to its own at once it would
+ * wait for this rank's sends of that vector, while the peers' sends wait for their own receives. */
 static void sum_in_line_order(mc_builder_t *b, mc_line_t l, mc_tile_t v)
 {
     if (l.me > 0) {

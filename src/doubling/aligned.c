@@ -1,6 +1,7 @@
 #include "doubling/doubling.h"
 
-/* Blocks [first, middle) and [middle, end) that meet; in the last pair of a line the second is short. */
+/* Blocks [first, middle) and [middle, end) that are joined; in the last pair of a line the second
+ * may be short. */
 typedef struct {
     int32_t first, middle, end;
 } pair_t;
@@ -18,7 +19,7 @@ static bool meets(pair_t p)
 
 /* Allreduce ------------------------------------------------------------------------------------ */
 
-/* What comes is kept aside, as what is there may still be under way. */
+/* Receives aside: the own vector may still be in flight to a peer. */
 static void exchange(mc_builder_t *b, mc_line_t l, mc_tile_t v, pair_t p)
 {
     const int32_t there = p.end - p.middle, block = p.middle - p.first;
@@ -48,14 +49,15 @@ mc_tile_t mc_aligned_allreduce(mc_builder_t *b, mc_line_t l, mc_tile_t v)
 
 /* Reduce-scatter ------------------------------------------------------------------------------- */
 
-/* Who of ranks [first, end) has the sum over them of a slice: the slice's own rank, if it is one of
- * them; else the core's ranks take turns, so that whoever has it had it in a smaller block too. */
+/* Returns the rank of [first, end) that holds the sum over them of a slice: the slice's own rank
+ * where it is one of them; else the core's ranks in turn, so that the holder of a block is also the
+ * holder in one of its halves. */
 static int32_t holder(int32_t first, int32_t end, int32_t slice)
 {
     return first <= slice && slice < end ? slice : first + slice % mc_core(end - first).size;
 }
 
-/* What either block has of a slice comes together where the pair's holder is. */
+/* The holder of one block sends its partial sum of a slice to the holder of the pair. */
 static void join(mc_builder_t *b, mc_line_t l, mc_tile_t v, pair_t p, int32_t slice)
 {
     const int32_t lower = holder(p.first, p.middle, slice), upper = holder(p.middle, p.end, slice);
@@ -68,7 +70,8 @@ static void join(mc_builder_t *b, mc_line_t l, mc_tile_t v, pair_t p, int32_t sl
         mc_recv_reduce_before(b, mc_line_rank(l, from), mc_slice(v, l, slice));
 }
 
-/* On a power of two a rank's slices lie at equal distances, and its partner's between them. */
+/* Where p is a power of two, a rank's slices are at equal distances, with its partner's in
+ * between. */
 static void halve(mc_builder_t *b, mc_line_t l, mc_tile_t v, int32_t block)
 {
     const int32_t radix = 2 * block, other = l.me ^ block;

@@ -1,6 +1,6 @@
 #include "doubling/doubling.h"
 
-/* Calls `move` for `n` slices from `first` on, in one piece or, round the line's end, in two. */
+/* Calls `move` for `n` slices from `first` on, in one piece, or in two round the line's end. */
 static void each_run(mc_builder_t *b, mc_line_t l, mc_tile_t v, int32_t peer, int32_t first,
                      int32_t n, void (*move)(mc_builder_t *b, int32_t rank, mc_tile_t v))
 {
@@ -11,7 +11,8 @@ static void each_run(mc_builder_t *b, mc_line_t l, mc_tile_t v, int32_t peer, in
         move(b, rank, mc_slices(v, l, 0, n - to_end));
 }
 
-/* Who holds k slices, its own and those after, passes them to k ranks before and gets k more. */
+/* A rank that holds k slices, its own and the following ones, sends them to the rank k before it
+ * and receives k more from the rank k after it. */
 mc_tile_t mc_bruck_allgather(mc_builder_t *b, mc_line_t l, mc_tile_t v)
 {
     for (int32_t k = 1; k < l.len; k *= 2) {
@@ -22,8 +23,8 @@ mc_tile_t mc_bruck_allgather(mc_builder_t *b, mc_line_t l, mc_tile_t v)
     return mc_freed(v, l);
 }
 
-/* Slices whose index has this bit of value `unit`: runs of `unit`, of which the line's end may cut the
- * last. */
+/* Moves the slices whose index has this bit of value `unit`: runs of `unit`, the last of which the
+ * line's end may cut short. */
 static void each_bit(mc_builder_t *b, mc_line_t l, mc_tile_t v, int32_t unit, int32_t bit,
                      int32_t peer, void (*move)(mc_builder_t *b, int32_t rank, mc_tile_t v))
 {
@@ -41,7 +42,7 @@ static void stay(mc_builder_t *b, int32_t rank, mc_tile_t v)
     mc_carry(b, v, v);
 }
 
-/* Slice i becomes what is for the i-th rank on the right. */
+/* Slice i becomes the block for the i-th rank on the right. */
 static void rotate(mc_builder_t *b, mc_line_t l, mc_tile_t v)
 {
     mc_carry(b, mc_slices(v, l, l.me, l.len), mc_slices(v, l, 0, l.len - l.me));
@@ -50,7 +51,7 @@ static void rotate(mc_builder_t *b, mc_line_t l, mc_tile_t v)
     mc_turn(b);
 }
 
-/* What has come i ranks far is from the i-th on the left. */
+/* A block that has travelled i ranks is from the i-th rank on the left. */
 static void unfold(mc_builder_t *b, mc_line_t l, mc_tile_t v)
 {
     for (int32_t i = 0; i < l.len; i++)

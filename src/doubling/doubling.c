@@ -5,13 +5,13 @@ static int32_t rank_of(mc_line_t l, mc_core_t c, int32_t member)
     return mc_line_rank(l, mc_core_index(c, member));
 }
 
-/* The slices of `n` members from `first` on. */
+/* Returns the slices of `n` members from `first` on. */
 static mc_tile_t block(mc_line_t l, mc_core_t c, mc_tile_t v, int32_t first, int32_t n)
 {
     return mc_slices(v, l, mc_core_index(c, first), mc_core_index(c, first + n));
 }
 
-/* The other of a pair; only where mc_core_is_surplus, or stands_for_two. */
+/* The other rank of a pair; valid only where mc_core_is_surplus or stands_for_two. */
 static int32_t surplus(mc_line_t l)
 {
     return mc_line_rank(l, l.me + 1);
@@ -27,8 +27,8 @@ static bool stands_for_two(mc_line_t l, mc_core_t c)
     return l.me < 2 * c.surplus && l.me % 2 == 0;
 }
 
-/* The sum is made aside what is sent: in its place it would wait for the send, and the partner's for
- * it. */
+/* The partner's vector is received aside: added to the own one directly it would wait for the send
+ * of that, and the partner's likewise. */
 static void exchange_sums(mc_builder_t *b, mc_line_t l, mc_core_t c, mc_tile_t v)
 {
     const int32_t me = mc_core_member(c, l.me);

@@ -9,7 +9,7 @@ static part_t whole(mc_line_t l)
     return (part_t){0, l.len - 1, l.root};
 }
 
-/* The half this rank is in. */
+/* Returns the half this rank is in. */
 static part_t my_half(mc_halves_t h, mc_line_t l)
 {
     const bool left = l.me <= h.mid, near_left = h.near <= h.mid;
@@ -17,7 +17,7 @@ static part_t my_half(mc_halves_t h, mc_line_t l)
     return left ? (part_t){h.lo, h.mid, root} : (part_t){h.mid + 1, h.hi, root};
 }
 
-/* The slices of the half whose root is `far`. */
+/* Returns the slices of the half whose root is `far`. */
 static mc_tile_t far_slices(mc_halves_t h, mc_line_t l, mc_tile_t v)
 {
     return h.far > h.mid ? mc_slices(v, l, h.mid + 1, h.hi + 1) : mc_slices(v, l, h.lo, h.mid + 1);
@@ -35,7 +35,8 @@ static void bcast(mc_builder_t *b, mc_line_t l, mc_tile_t v, part_t p)
     bcast(b, l, v, my_half(h, l));
 }
 
-/* The left half's sum comes first: what is added up is in line order, whoever is the root. */
+/* The sum of the left half is the left operand, so that the sum is in line order whatever the
+ * root. */
 static void reduce(mc_builder_t *b, mc_line_t l, mc_tile_t v, part_t p, mc_halve_t halve)
 {
     if (p.lo == p.hi)

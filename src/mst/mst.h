@@ -1,7 +1,8 @@
 /*
- * Minimum-spanning-tree algorithms on one line: an interval of ranks is halved again and again; the
- * half without the root gets one of its own, at its far end. Any length, any root; the messages of a
- * turn never share a stretch of the line. Chan et al. 2007, §4 (MSTBcast and its kin).
+ * Minimum-spanning-tree algorithms on one line. An interval of ranks is halved repeatedly; the half
+ * without the root gets a root of its own, at its far end. They work for any length and root, and
+ * the messages of a turn never share a link of the line. Costs are for a vector of n bytes on p
+ * ranks. Chan et al. 2007, §4 (MSTBcast and its kin).
  */
 #ifndef MC_MST_MST_H
 #define MC_MST_MST_H
@@ -9,19 +10,23 @@
 #include "mesh/aligned.h"
 #include "plan/builder.h"
 
-mc_tile_t mc_mst_bcast(mc_builder_t *b, mc_line_t l, mc_tile_t v);  /* log p (alpha + n beta) */
-mc_tile_t mc_mst_reduce(mc_builder_t *b, mc_line_t l, mc_tile_t v); /* … + log p n gamma */
-mc_tile_t mc_mst_scatter(mc_builder_t *b, mc_line_t l,
-                         mc_tile_t v); /* log p alpha + (p-1)/p n beta */
-mc_tile_t mc_mst_gather(mc_builder_t *b, mc_line_t l, mc_tile_t v); /* the same */
-/* The same cost; cut as the aligned tree is, so that its brackets are those (mesh/aligned.h). */
+/* log p (alpha + n beta) */
+mc_tile_t mc_mst_bcast(mc_builder_t *b, mc_line_t l, mc_tile_t v);
+/* log p (alpha + n beta + n gamma) */
+mc_tile_t mc_mst_reduce(mc_builder_t *b, mc_line_t l, mc_tile_t v);
+/* log p alpha + (p-1)/p n beta, both */
+mc_tile_t mc_mst_scatter(mc_builder_t *b, mc_line_t l, mc_tile_t v);
+mc_tile_t mc_mst_gather(mc_builder_t *b, mc_line_t l, mc_tile_t v);
+/* The cost of mc_mst_reduce. Halves are cut as the aligned tree is, so that the sum has its
+ * brackets (mesh/aligned.h). */
 mc_tile_t mc_mst_reduce_aligned(mc_builder_t *b, mc_line_t l, mc_tile_t v);
-mc_tile_t mc_mst_allreduce(mc_builder_t *b, mc_line_t l, mc_tile_t v); /* reduce, then bcast */
+/* mc_mst_reduce, then mc_mst_bcast. */
+mc_tile_t mc_mst_allreduce(mc_builder_t *b, mc_line_t l, mc_tile_t v);
 
-/* Both halves of [lo, hi], inclusive, and where each has its root. */
+/* Both halves of [lo, hi], inclusive, and their roots. */
 typedef struct {
     int32_t lo, mid, hi; /* [lo, mid] and [mid + 1, hi] */
-    int32_t near, far;   /* the root, and the root of the half that has none yet */
+    int32_t near, far;   /* the given root, and the root of the half that has none yet */
 } mc_halves_t;
 
 typedef mc_halves_t (*mc_halve_t)(int32_t lo, int32_t hi, int32_t root);

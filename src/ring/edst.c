@@ -1,10 +1,11 @@
 #include "ring/ring.h"
 
 /*
- * Ranks stand in rows: the outermost dimension of the line numbers the rows, the others the columns. Places are counted
- * from the root, (0, 0). The tree of rows goes along row 0, then down each column but the first, whose ranks hear from
- * the ends of their rows. The tree of columns is the same with rows and columns exchanged. So a rank sends, and
- * gets, no more than one message along its row and one along its column, by whichever tree.
+ * Ranks form rows: the outermost dimension of the line numbers the rows, the others the columns.
+ * Places are relative to the root, (0, 0). The tree of rows runs along row 0, then down each column
+ * except the first, whose ranks receive from the ends of their rows. The tree of columns is the
+ * same with rows and columns exchanged. So each rank sends, and receives, at most one message along
+ * its row and one along its column, over both trees together.
  */
 typedef struct {
     int32_t row, column, rows, columns;
@@ -38,7 +39,7 @@ static place_t turned(place_t p)
     return (place_t){p.column, p.row, p.columns, p.rows};
 }
 
-/* In the tree of rows; not of the root. */
+/* Returns the parent in the tree of rows; the root has none. */
 static place_t parent(place_t p)
 {
     if (p.row > 0 && p.column > 0)
@@ -48,7 +49,7 @@ static place_t parent(place_t p)
     return p;
 }
 
-/* In the tree of rows; how many. */
+/* Returns the children in the tree of rows, and how many there are. */
 static int32_t children(place_t p, place_t child[2])
 {
     const bool first_row = p.row == 0, first_column = p.column == 0;
@@ -113,8 +114,10 @@ static void give(mc_builder_t *b, const tree_t *tree, mc_tile_t v)
         mc_send(b, rank_in(tree, parent(tree->me)), half(tree, v));
 }
 
-/* Messages to row i and column j are on level i + j of both trees, to row 0 by columns and to column 0 by rows on later
- * ones. All ranks go level by level: none waits, for a message or for room, in a circle (tests/unit/test_hold.c). */
+/* Messages to row i and column j are on level i + j of both trees; those to row 0 of the tree of
+ * columns, and those to column 0 of the tree of rows, are on later levels. All ranks proceed level
+ * by level, so that no cycle of ranks waits for messages or for window space
+ * (tests/unit/test_hold.c). */
 static void in_levels(mc_builder_t *b, const tree_t *first, const tree_t *second, mc_tile_t v,
                       move_t in, move_t out)
 {
@@ -141,7 +144,7 @@ mc_tile_t mc_edst_bcast(mc_builder_t *b, mc_line_t l, mc_tile_t v)
     return v;
 }
 
-/* The same backwards; places are counted to the left, so that messages go to the right. */
+/* The reverse of the broadcast; places count to the left, so that messages travel to the right. */
 mc_tile_t mc_edst_reduce(mc_builder_t *b, mc_line_t l, mc_tile_t v)
 {
     if (rows_of(&b->head.layout.mesh, l) == l.len)

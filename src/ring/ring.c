@@ -1,6 +1,6 @@
 #include "ring/ring.h"
 
-/* Each turn, pass one slice to the right and add the one that comes from the left; rank k ends with
+/* Each turn, pass one slice to the right and add the one received from the left. Rank k ends with
  * slice k + shift. */
 static mc_tile_t reduce_scatter(mc_builder_t *b, mc_line_t l, mc_tile_t v, int32_t shift)
 {
@@ -12,7 +12,7 @@ static mc_tile_t reduce_scatter(mc_builder_t *b, mc_line_t l, mc_tile_t v, int32
     return mc_slice(v, l, mine);
 }
 
-/* Each turn, pass on the slice that came last; rank k starts with slice k + shift. */
+/* Each turn, pass on the slice received last. Rank k starts with slice k + shift. */
 static mc_tile_t allgather(mc_builder_t *b, mc_line_t l, mc_tile_t v, int32_t shift)
 {
     const int32_t mine = l.me + shift;
