@@ -316,7 +316,7 @@ Test(blocks, tables_are_checked)
     expect_refused(rank[1], &a, "in == out + displs[rank] elements");
     a = good;
     a.collective = MESHCOLL_ALLTOALL;
-    expect_refused(rank[1], &a, "takes in_counts too");
+    expect_refused(rank[1], &a, "needs in_counts too");
     a.in_counts = other;
     expect_refused(rank[1], &a, "sends itself 3 elements, and expects 2");
     a.in_counts = counts;

@@ -1,11 +1,12 @@
-/* What a caller may ask for, said in one line when it is something else. */
+/* Checks of a call's arguments; each refusal is one sentence. */
 #include "runtime/handle/args.h"
 
 #include "compose/algorithms/placement.h"
 
 #include <string.h>
 
-/* Bytes of the input and output buffers this rank uses, and where its block lies in the larger. */
+/* The bytes of the input and output buffers that this rank uses, and the offset of its block in the
+ * larger one. */
 typedef struct {
     size_t in, out, block;
 } needs_t;
@@ -15,7 +16,7 @@ static int32_t own_rank(const meshcoll_t *h)
     return mc_comm_rank_of(&h->order, h->rank);
 }
 
-/* Elements up to the end of the last block; *start: where this rank's starts. */
+/* Returns the elements up to the end of the last block; *start: where this rank's block starts. */
 static size_t extent_of(const meshcoll_t *h, const size_t *counts, const size_t *displs,
                         size_t *start)
 {
@@ -54,7 +55,7 @@ static needs_t needs_of(const meshcoll_t *h, const meshcoll_args_t *a)
     return n;
 }
 
-/* In place both tables of an alltoallv must say the same. */
+/* In place, both tables of an alltoallv must be equal. */
 static bool same_blocks(const meshcoll_t *h, const meshcoll_args_t *a)
 {
     size_t in = 0, out = 0;
@@ -88,7 +89,7 @@ static int check_place(const meshcoll_t *h, const meshcoll_args_t *a, const need
             in_block || out_block ? start : "", in_block || out_block ? " elements" : "");
     if (!same_blocks(h, a))
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                       "%s: in place, in and out have the same counts and displs", move->name);
+                       "%s: in place, in and out must have the same counts and displs", move->name);
     return MESHCOLL_OK;
 }
 
@@ -99,16 +100,16 @@ static int check_buffers(const meshcoll_t *h, const meshcoll_args_t *a)
     const int32_t rank = own_rank(h);
     if (n.in && !a->in)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                       "%s: in is NULL where rank %d has %zu bytes to give", name, rank, n.in);
+                       "%s: in is NULL, but rank %d has %zu bytes of input", name, rank, n.in);
     if (n.out && !a->out)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s: out is NULL where rank %d gets %zu bytes",
-                       name, rank, n.out);
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "%s: out is NULL, but rank %d has %zu bytes of output", name, rank, n.out);
     return check_place(h, a, &n);
 }
 
 static int check_count(const meshcoll_t *h, const meshcoll_args_t *a)
 {
-    /* one product instead of two divisions at each call */
+    /* one product instead of two divisions per call */
     const size_t ranks = (size_t)h->mesh.size, all = ranks * meshcoll_datatype_size(a->datatype);
     size_t bytes;
     if (__builtin_mul_overflow(a->count, all, &bytes) || bytes > SIZE_MAX / 2)
@@ -119,7 +120,7 @@ static int check_count(const meshcoll_t *h, const meshcoll_args_t *a)
     return MESHCOLL_OK;
 }
 
-/* The elements of all blocks; each below a limit at which no sum of them overflows. */
+/* Adds up the elements of all blocks, each below a limit at which no sum of them overflows. */
 static int add_counts(const meshcoll_t *h, const meshcoll_args_t *a, const size_t *counts,
                       const size_t *displs, size_t *total)
 {
@@ -138,7 +139,8 @@ static int add_counts(const meshcoll_t *h, const meshcoll_args_t *a, const size_
     return MESHCOLL_OK;
 }
 
-/* Blocks of unequal sizes; `count` becomes what all ranks know: the elements of all blocks. */
+/* Checks blocks of unequal sizes. `count` becomes a number that all ranks know: the elements of all
+ * blocks. */
 static int check_blocks(const meshcoll_t *h, meshcoll_args_t *a)
 {
     const mc_move_t *const move = &mc_moves[a->collective];
@@ -148,7 +150,7 @@ static int check_blocks(const meshcoll_t *h, meshcoll_args_t *a)
     if (!a->counts || !mc_move_has_blocks(move) || exchange != (a->in_counts != NULL))
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "%s: counts of blocks are for scatter, gather, allgather and "
-                       "reduce_scatter; alltoall takes in_counts too",
+                       "reduce_scatter; alltoall needs in_counts too",
                        move->name);
     int status = add_counts(h, a, a->counts, a->displs, &total);
     if (!status && exchange)
@@ -163,12 +165,12 @@ static int check_blocks(const meshcoll_t *h, meshcoll_args_t *a)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "%s: count is %zu, but counts[%zu], of this rank, is %zu", move->name,
                        a->count, rank, a->counts[rank]);
-    /* of an alltoall others may have something where this rank has nothing */
+    /* never 0 for an alltoallv: other ranks may exchange blocks where this one has none */
     a->count = exchange ? total + sent + 1 : total;
     return MESHCOLL_OK;
 }
 
-/* Fields are given whole: without any of the later ones, or with all. */
+/* A caller's struct ends before `strategy`, before `counts`, or has all fields. */
 static bool is_size(size_t size)
 {
     return size == offsetof(meshcoll_args_t, strategy) ||
