@@ -1,15 +1,15 @@
-/* Handles that run something, started in this thread; those without a lock. */
+/* The list of handles without a lock that have running requests, per thread. */
 #ifndef MC_RUNTIME_BUSY_H
 #define MC_RUNTIME_BUSY_H
 
 #include "runtime/handle/handle.h"
 
-/* A list, by next_busy. */
+/* The first of the list; the others follow by next_busy. */
 extern _Thread_local meshcoll_t *mc_busy;
 
-/* Puts a started request last among the running ones. */
+/* Appends a started request to its handle's running ones, and the handle to the thread's list. */
 void mc_busy_enlist(meshcoll_t *h, meshcoll_request_t *r);
-/* The handle runs nothing any more. */
+/* Removes a handle that has no running request from the list. */
 void mc_busy_leave(meshcoll_t *h);
 
 #endif

@@ -30,7 +30,7 @@ void mc_failure_break(meshcoll_t *h, int status)
         if (h->polled[i]->ops->abandon)
             h->polled[i]->ops->abandon(h->polled[i], h->why);
     fail_running(h);
-    h->n_polled = 0; /* last: flushes were still dropped */
+    h->n_polled = 0; /* last: until here, dropping flushes used them */
 }
 
 int mc_failure_check(const meshcoll_t *h)
@@ -39,7 +39,7 @@ int mc_failure_check(const meshcoll_t *h)
                      : MESHCOLL_OK;
 }
 
-/* The coarse clock costs less than a look at the transports. */
+/* The coarse clock costs less than polling the transports. */
 static int64_t now_ms(void)
 {
     struct timespec t;

@@ -1,4 +1,4 @@
-/* Moving on what runs, and sleeping until there is something to move. */
+/* Progresses running requests, and sleeps until a transport has events. */
 #include "runtime/progress/progress.h"
 
 #include "runtime/handle/request.h"
@@ -10,7 +10,7 @@
 
 enum { BLIND_SLEEP_NS = 50 * 1000 };
 
-/* Moves one request on, after a look with so many events; whether anything happened. */
+/* Progresses one request after a poll that returned `events`; returns whether anything happened. */
 static bool advance(meshcoll_request_t *r, bool shared, uint32_t events)
 {
     mc_executor_t *const x = &r->executor;
@@ -32,7 +32,6 @@ void mc_handle_tell(meshcoll_t *h)
             h->polled[i]->ops->tell(h->polled[i]);
 }
 
-/* A look at a handle's transports and running requests. */
 uint32_t mc_handle_look(meshcoll_t *h)
 {
     uint32_t n = 0;
@@ -58,12 +57,12 @@ uint32_t mc_handle_look(meshcoll_t *h)
     return n;
 }
 
-/* One that any thread moves on. */
+/* Progresses a handle from the process's list; 0 where another thread holds its lock. */
 static uint32_t look_at_listed(meshcoll_t *h)
 {
     uint32_t n = 0;
     if (pthread_mutex_trylock(&h->threads->lock))
-        return 0; /* somebody does */
+        return 0; /* another thread progresses it */
     if (h->running) {
         n = mc_handle_look(h);
         if (n > 0)

@@ -1,4 +1,6 @@
-/* Sleeping on the descriptors of transports. */
+/* Progress: polling the transports of handles, advancing their running requests, and sleeping on
+ * the descriptors of transports. The caller holds the handle's lock, where it has one (threads.h).
+ * Polls return the number of events. */
 #ifndef MC_RUNTIME_PROGRESS_H
 #define MC_RUNTIME_PROGRESS_H
 
@@ -6,24 +8,29 @@
 
 #include <poll.h>
 
-/* On a core of its own a rank looks for about as long as waking up would take, and nobody is kept
- * from working while it yields: some milliseconds, in which tens of MiB are read from its memory. To
- * sleep after 64 yields made it late by a wake-up of an idle core, 40 us for 1 MiB in 60.
+/* How often a waiting rank polls, then yields, before it sleeps.
  *
- * Where ranks share cores, who yields takes time from who works. In a pipeline that is the lesser evil:
- * the next segment is due soon, and whoever sleeps has its sender wake it up for each. */
+ * On a core of its own a rank polls about as long as a wake-up would take. While it yields it keeps
+ * nobody from working, and a yield costs less than waking an idle core: it yields for some
+ * milliseconds, in which a peer copies tens of MiB.
+ *
+ * Where ranks share cores (oversubscription), yielding takes time from working ranks, so that ranks
+ * sleep early. In a pipeline they yield longer: the next segment is due soon, and a rank that
+ * sleeps must be woken by its sender for each segment.
+ *
+ * Measurements: docs/lab-notes/constants.md. */
 enum {
     MC_WAIT_LOOKS = 1000,
     MC_WAIT_LOOKS_CROWDED = 1,
     MC_WAIT_YIELDS = 8192,
     MC_WAIT_YIELDS_CROWDED = 64,
-    MC_WAIT_YIELDS_PIPELINED = 512 /* and crowded */
+    MC_WAIT_YIELDS_PIPELINED = 512 /* oversubscribed too */
 };
 
 typedef struct {
-    uint32_t idle;   /* looks since something happened */
-    bool for_events; /* not for a request's end */
-    bool in_vain;    /* the last sleep ended at once, and nothing had happened */
+    uint32_t idle;   /* polls since the last event */
+    bool for_events; /* waits for transport events, not for a request to end */
+    bool in_vain;    /* the last sleep ended at once although nothing had happened */
 } mc_waiting_t;
 
 static inline uint32_t mc_wait_looks(const meshcoll_t *h)
@@ -38,40 +45,42 @@ static inline uint32_t mc_wait_yields(const meshcoll_t *h)
     return h->pipelined ? MC_WAIT_YIELDS_PIPELINED : MC_WAIT_YIELDS_CROWDED;
 }
 
-/* A sleep ends at the latest after this: what a transport forgets to announce is seen then. */
+/* The longest sleep: bounds the delay where a transport does not signal an event. */
 enum { MC_SLEEP_MS = 10 };
-/* Descriptors watched by one sleep; with more it is a blind one. */
+/* Descriptors watched by one sleep; with more of them it sleeps blindly, for a fixed time. */
 enum { MC_SLEEP_FDS = 16 * MC_MAX_DIMS };
 
 typedef struct {
-    struct pollfd fd[MC_SLEEP_FDS + 1]; /* one more for whoever wakes the sleeper */
+    struct pollfd fd[MC_SLEEP_FDS + 1]; /* one more to wake the sleeper by */
     nfds_t n;
-    bool blind, ready; /* not all have one; there are events already */
+    bool blind, ready; /* some transport has no descriptor; events are pending already */
 } mc_sleep_t;
 
-/* Adds a handle's, and those of the handles without a lock that run something in this thread. */
+/* Adds the descriptors of a handle, and those of the thread's other handles without a lock that run
+ * requests. */
 void mc_sleep_watch(mc_sleep_t *s, const meshcoll_t *h);
 void mc_sleep_watch_busy(mc_sleep_t *s, const meshcoll_t *h);
-/* Until there is news, or so long; -1: without an end. Whether a descriptor says that there is. */
+/* Sleeps until an event, or for `most_ms` at most; -1: without limit. Returns whether a descriptor
+ * signals an event. */
 bool mc_sleep(mc_sleep_t *s, int most_ms);
 
-/* Moves messages and all running requests on, of this handle and all others that run something in
- * this thread: peers may wait in one of those for what this rank waits for here. How many events
- * there were. A handle's lock (threads.h) is held in all of these. */
+/* Progresses this handle and all others that run requests in this thread: a peer may wait for one
+ * of those before it can complete what this rank waits for. Returns the number of events. */
 uint32_t mc_handle_progress(meshcoll_t *h);
-/* Sleeps until a transport of them has news, or a little while; whether one says it has. It may say so all the
- * time and have none: UCX does until a peer answers to a new connection. So sleep `blind` after that,
- * or who waits for a peer at work takes its core. */
+/* Sleeps until a transport of these handles has an event, or for a short time; returns whether one
+ * signals an event. A transport may signal without having any (UCX does until a peer answers a new
+ * connection). Pass `blind` after such a sleep, to sleep for a fixed time: otherwise the rank would
+ * spin on the core of the peer it waits for. */
 bool mc_handle_sleep(meshcoll_t *h, bool blind);
-/* To be called while this rank waits and nothing happens: a few times a second it checks that the peers that this rank
- * waits for are alive, on these handles too (failure.h). */
+/* To be called while this rank waits and nothing happens. A few times per second it checks that the
+ * peers of running requests are alive, on all these handles (failure.h). */
 void mc_handle_check_peers(meshcoll_t *h);
 
-/* A look at a handle's transports and running requests alone. */
+/* Polls a handle's transports and advances its running requests, of this handle alone. */
 uint32_t mc_handle_look(meshcoll_t *h);
-/* Its transports' sends so far shall reach those who sleep. */
+/* Wakes sleeping peers to which the handle's transports have sent. */
 void mc_handle_tell(meshcoll_t *h);
-/* Does this thread run something on handles without a lock, besides `h`? */
+/* Does this thread run requests on handles without a lock other than `h`? */
 bool mc_handle_others_run(const meshcoll_t *h);
 
 #endif

@@ -12,7 +12,8 @@
 
 enum { NAP_NS = 50 * 1000 };
 
-/* Between two looks: a mutex goes to whoever is quick, and that is who has just had it. */
+/* Releases the lock between two polls. An unlocked mutex usually goes to the thread that has just
+ * had it, so yield where another thread waits for it. */
 static void step_aside(mc_threads_t *t, bool yields)
 {
     mc_threads_unlock(t);
@@ -23,7 +24,8 @@ static void step_aside(mc_threads_t *t, bool yields)
 
 /* Sleeping --------------------------------------------------------------------------------------- */
 
-/* Whether a transport ended it, and nobody who has something to do. */
+/* Sleeps on the transports' descriptors; returns whether a transport woke it, rather than a
+ * thread. */
 static bool sleep_on(meshcoll_t *h, bool with_busy, int most_ms)
 {
     mc_threads_t *const t = h->threads;
@@ -52,8 +54,8 @@ static void nap(mc_threads_t *t)
     mc_threads_lock(t);
 }
 
-/* A descriptor that says all the time that there is news, when a look finds none, would have its sleeper
- * spin: after such a sleep it naps. */
+/* A transport may signal events all the time without having any. After a sleep in vain, sleep for a
+ * fixed time instead of spinning. */
 static void sleep_or_nap(meshcoll_t *h, bool with_busy, int most_ms, bool *in_vain)
 {
     if (*in_vain)
@@ -61,7 +63,8 @@ static void sleep_or_nap(meshcoll_t *h, bool with_busy, int most_ms, bool *in_va
     *in_vain = !*in_vain && sleep_on(h, with_busy, most_ms);
 }
 
-/* After so many turns in which nothing happened, the first of them `awake`. */
+/* Checks peers after `idle` turns without an event, where the first `awake` of them were polls and
+ * yields. */
 static void slept(meshcoll_t *h, uint32_t idle, uint32_t awake)
 {
     if (idle > awake)
@@ -91,7 +94,7 @@ void mc_threads_turn(meshcoll_t *h, mc_waiting_t *w)
     } else if (!t->has_thread && !t->asleep) {
         sleep_or_nap(h, true, MC_SLEEP_MS, &w->in_vain);
         slept(h, w->idle, awake);
-        mc_threads_tell(t); /* who waits behind may have to take over */
+        mc_threads_tell(t); /* a thread that waits on `news` may have to take over */
     } else if (mc_handle_others_run(h)) {
         nap(t);
     } else {
@@ -114,7 +117,7 @@ static void *progress(void *handle)
         slept(h, idle, awake);
         if (idle > 0 && !h->running)
             sleep_or_nap(h, false, -1, &in_vain);
-        else if (idle > awake) /* it shares the core of its rank */
+        else if (idle > awake) /* it shares its rank's core */
             sleep_or_nap(h, false, MC_SLEEP_MS, &in_vain);
         else
             step_aside(t, idle > looks);
@@ -123,7 +126,7 @@ static void *progress(void *handle)
     return NULL;
 }
 
-/* The program's signals are not for it. */
+/* Starts the progress thread with all signals blocked: the program's signals are not for it. */
 static int start_thread(meshcoll_t *h)
 {
     sigset_t all, before;
@@ -142,7 +145,7 @@ static int start_thread(meshcoll_t *h)
 
 /* Opening and closing ---------------------------------------------------------------------------- */
 
-/* Which of two words a text is; NULL is the first. */
+/* Reads one of two words; NULL means the first. */
 static int parse(const char *text, const char *name, const char *no, const char *yes, bool *is_yes)
 {
     if (text && strcmp(text, no) != 0 && strcmp(text, yes) != 0)
@@ -160,7 +163,7 @@ static int open_threads(meshcoll_t *h, bool has_thread)
     t->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (t->wake < 0) {
         free(t);
-        return mc_fail(MESHCOLL_ERR_NO_MEMORY, "no descriptor to wake threads by: %s",
+        return mc_fail(MESHCOLL_ERR_NO_MEMORY, "no descriptor to wake threads: %s",
                        strerror(errno));
     }
     pthread_mutex_init(&t->lock, NULL);

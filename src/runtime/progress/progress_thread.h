@@ -1,15 +1,18 @@
-/* Opens and closes what a shared handle needs: its lock, and where it was asked for, a thread that moves it on. */
+/* Opens and closes what several threads on one handle need: its lock, and the progress thread where
+ * the settings ask for one. */
 #ifndef MC_RUNTIME_PROGRESS_THREAD_H
 #define MC_RUNTIME_PROGRESS_THREAD_H
 
 #include "runtime/progress/progress.h"
 #include "runtime/progress/threads.h"
 
-/* As the settings say; h->threads is NULL where nobody shares the handle. */
+/* Opens what the settings ask for; h->threads stays NULL where a single thread uses the handle.
+ * ERR_PARSE or ERR_NO_MEMORY. */
 int mc_threads_open(meshcoll_t *h, const mc_settings_t *settings);
 void mc_threads_close(meshcoll_t *h);
 
-/* Of a handle with a lock, which is held, and not in between. */
+/* One turn of a wait on a handle with a lock: progresses it, yields or sleeps. The lock is held on
+ * entry and return, and released in between. */
 void mc_threads_turn(meshcoll_t *h, mc_waiting_t *w);
 
 #endif

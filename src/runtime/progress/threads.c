@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-/* Those that any thread moves on. */
+/* The handles that any thread may progress. */
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static meshcoll_t *list;
 _Atomic int mc_threads_n_listed;
@@ -27,7 +27,7 @@ void mc_threads_wake(mc_threads_t *t)
     if (!t->asleep)
         return;
     t->asleep = false;
-    /* it only fails when it is full, and then the sleeper wakes anyway */
+    /* it fails only when the counter is full, and then the sleeper wakes anyway */
     if (write(t->wake, &one, sizeof one) < 0)
         return;
 }

@@ -1,19 +1,20 @@
 /*
- * Threads on one handle: its lock, and a thread of its own that moves it on.
+ * Threads on one handle: its lock, and a progress thread of its own.
  *
- * A handle without (MESHCOLL_THREADS=single, no progress thread; the default) has no mc_threads_t, and
- * nothing is locked. Else every public function holds the handle's lock from start to end, and gives it up
- * only between two looks of a wait. What runs on a handle is written under its lock only.
+ * A handle used by one thread (MESHCOLL_THREADS=single without a progress thread, the default) has
+ * no mc_threads_t and takes no lock. Otherwise every public function holds the handle's lock from
+ * start to end, and releases it only between two polls of a wait. The state of running requests is
+ * written under the lock only.
  *
- * While one sleeps on the transports' descriptors, another may use the transports up to where no
- * descriptor tells of the next event. So whoever touches them wakes the sleeper, who looks again.
- * One at a time sleeps on them: the progress thread, else one of those who wait; the others sleep on a
- * condition, until a request ends or the sleeper comes back.
+ * While one thread sleeps on the transports' descriptors, another may use the transports, after
+ * which no descriptor signals the next event. So a thread that has used them wakes the sleeper,
+ * which polls again. One thread at a time sleeps on the descriptors: the progress thread, else one
+ * of those that wait. The others wait on a condition until a request ends or the sleeper returns.
  *
- * "All handles that run something in this thread" (handle.h) are, for handles without a lock, a list of
- * the thread's. Handles with a lock and without a progress thread are in one list of the process: any
- * thread that waits moves them on, if nobody else does at the moment. Locks are taken in the order
- * handle, list, other handle, and all but the first only where they are free.
+ * mc_handle_progress also progresses other handles. Those without a lock are in a list of their
+ * thread (busy.h). Those with a lock and without a progress thread are in one list of the process:
+ * any waiting thread progresses them, unless another thread does so at the moment. Locks are taken
+ * in the order handle, list, other handle, and all but the first only by trying.
  */
 #ifndef MC_RUNTIME_THREADS_H
 #define MC_RUNTIME_THREADS_H
@@ -25,14 +26,14 @@
 
 typedef struct mc_threads {
     pthread_mutex_t lock;
-    pthread_cond_t news;   /* a request has ended, or the sleeper is back */
-    _Atomic int knocking;  /* threads that want the lock */
-    int wake;              /* a descriptor for the sleeper */
-    bool asleep;           /* somebody sleeps on the descriptors */
-    uint32_t n_waiting;    /* on `news` */
-    bool has_thread, stop; /* the progress thread */
+    pthread_cond_t news;   /* a request has ended, or the sleeper has returned */
+    _Atomic int knocking;  /* threads that wait for the lock */
+    int wake;              /* an eventfd to wake the sleeper */
+    bool asleep;           /* a thread sleeps on the descriptors */
+    uint32_t n_waiting;    /* threads that wait on `news` */
+    bool has_thread, stop; /* of the progress thread */
     pthread_t thread;
-    meshcoll_t *next; /* in the process's list */
+    meshcoll_t *next; /* next in the process's list */
 } mc_threads_t;
 
 void mc_threads_lock(mc_threads_t *t);
@@ -50,21 +51,24 @@ static inline void mc_unlock(const meshcoll_t *h)
         mc_threads_unlock(h->threads);
 }
 
-/* The handle's transports were used, or a request of it has ended: with its lock. */
+/* To be called with the lock held: wakes the sleeper after the transports were used; notifies
+ * waiting threads after a request has ended. */
 void mc_threads_wake(mc_threads_t *t);
 void mc_threads_tell(mc_threads_t *t);
 
-/* The process's list of handles that any thread moves on. */
+/* Adds the handle to, or removes it from, the process's list of handles that any thread
+ * progresses. */
 void mc_threads_enter(meshcoll_t *h);
 void mc_threads_leave(const meshcoll_t *h);
-/* Are there any but `h`? No sleeper watches their descriptors. */
+/* Are there any besides `h`? No sleeper watches their descriptors. */
 extern _Atomic int mc_threads_n_listed;
 static inline bool mc_threads_others_run(const meshcoll_t *h)
 {
     const int own = h->threads && !h->threads->has_thread;
     return atomic_load_explicit(&mc_threads_n_listed, memory_order_relaxed) > own;
 }
-/* Calls `look` for each of them; the sum of what it returns. 0 while another thread does. */
+/* Calls `look` for each of them except `h`; returns the sum of its results, or 0 while another
+ * thread does the same. */
 uint32_t mc_threads_each_other(const meshcoll_t *h, uint32_t (*look)(meshcoll_t *other));
 
 #endif

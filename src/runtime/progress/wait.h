@@ -1,7 +1,7 @@
 /*
- * How a rank waits. With more ranks than cores a rank that only spins starves the one it waits for,
- * and one that sleeps at once pays a wake-up for every message: look some times (crowd.h), then let
- * others run, then sleep until a transport has news.
+ * How a rank waits. With more ranks than cores, a rank that only spins starves the one it waits
+ * for, and one that sleeps at once pays a wake-up for every message. So it polls a few times, then
+ * yields, then sleeps until a transport has an event; progress.h has the numbers.
  */
 #ifndef MC_RUNTIME_WAIT_H
 #define MC_RUNTIME_WAIT_H
@@ -11,9 +11,9 @@
 
 #include <sched.h>
 
-/* Before the first turn of a wait. Who has just started has looked already, and where a core is shared what is lacking
- * comes from those who want to run: 8 ranks on 2 cores took 12.4 us for an alltoall of 64 bytes, 12.8 with two looks first
- * (docs/experiments.md). */
+/* To be called before the first turn of a wait. The start of the request has just polled, and where
+ * ranks share a core the missing message comes from a rank that waits for this core: yield before
+ * polling again (docs/lab-notes/constants.md). */
 static inline void mc_wait_begin(const meshcoll_t *h)
 {
     const mc_transport_t *const t = h->polled[0];
