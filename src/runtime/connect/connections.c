@@ -8,14 +8,15 @@
 
 /* Transports ------------------------------------------------------------------------------------ */
 
-/* Bytes, or as many as there can be. */
+/* Returns bytes, clamped to a size_t. */
 static size_t pieces_of(const mc_link_t *link)
 {
     const double most = (double)(UINT64_C(1) << 48);
     return (size_t)(link->pieces < most ? link->pieces : most);
 }
 
-/* The ranks that differ from this one in dimension d or further in, on one machine. */
+/* Opens shared memory between the ranks that differ from this one in dimension d or inner ones; all
+ * must be on one machine. */
 static int open_shm(meshcoll_t *h, int32_t d, mc_shm_access_t access)
 {
     int32_t first;
@@ -51,8 +52,9 @@ mc_shm_access_t mc_connections_want_shm(const meshcoll_t *h)
     return most;
 }
 
-/* Where processes may not open each other's descriptors, UCX's transports that do (posix), or read each other's memory (cma),
- * fail too: at the first large message, by ending the program. */
+/* Where processes may not open each other's descriptors, UCX's transports that do so (posix) or
+ * that read another process's memory (cma) fail too, and only at the first large message, by ending
+ * the program. */
 static const char *instead_of_shm(mc_shm_access_t access)
 {
     return access == MC_SHM_KEYS ? "sysv,self" : mc_boxes_network();
@@ -82,7 +84,7 @@ int mc_connections_open(meshcoll_t *h)
     return status;
 }
 
-/* Addresses: each rank's, by dimension, with a length before each ------------------------------- */
+/* Addresses: of each rank, by dimension, each preceded by its length -------------------------- */
 
 size_t mc_addresses_bytes(const meshcoll_t *h)
 {
@@ -129,8 +131,7 @@ int32_t mc_handle_wire(const meshcoll_t *h)
 
 size_t mc_handle_window(const meshcoll_t *h)
 {
-    const double most =
-        (double)(UINT64_C(1) << 48); /* no limit, and no overflow of what is added */
+    const double most = (double)(UINT64_C(1) << 48); /* no limit, and sums do not overflow */
     const int32_t wire = mc_handle_wire(h);
     if (wire < 0 || h->window > 0)
         return wire < 0 ? 0 : h->window;
@@ -147,7 +148,7 @@ mc_stream_t mc_handle_stream(const meshcoll_t *h)
                          .least = wire < 0 ? 0 : mc_links_least(&h->links, wire)};
 }
 
-/* Dimensions whose transports stream, a bit each. */
+/* Returns the dimensions whose transports stream, one bit each. */
 static uint64_t streaming(const meshcoll_t *h)
 {
     uint64_t bits = 0;
@@ -157,7 +158,7 @@ static uint64_t streaming(const meshcoll_t *h)
     return bits;
 }
 
-/* Both ends of a connection keep to the same: what streams on one rank only does not. */
+/* Both ends of a connection must agree: a dimension streams only where it does so on all ranks. */
 static void agree_on_streaming(meshcoll_t *h, uint64_t bits)
 {
     for (int32_t d = 0; d < h->mesh.ndims; d++)

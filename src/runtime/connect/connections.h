@@ -1,25 +1,31 @@
-/* The transports of a handle, their addresses, and connections over them. */
+/* The transports of a handle, their addresses, and the connections over them. */
 #ifndef MC_RUNTIME_CONNECTIONS_H
 #define MC_RUNTIME_CONNECTIONS_H
 
 #include "runtime/handle/handle.h"
 
-/* The most that a dimension's transport would do by shm (h->access says what it may); NONE: there is no such. */
+/* Returns the most access by shared memory that any dimension asks for; NONE: no dimension uses
+ * shm. (h->access is what processes may do.) */
 mc_shm_access_t mc_connections_want_shm(const meshcoll_t *h);
-/* As h->tls says, along dimensions longer than 1. */
+/* Opens a transport per dimension longer than 1, as h->tls says. On failure the caller closes those
+ * that were opened. */
 int mc_connections_open(meshcoll_t *h);
 
-/* This rank's addresses by dimension, packed for others; a multiple of 8 bytes. */
+/* This rank's addresses by dimension, packed for others: their size, a multiple of 8 bytes, and the
+ * copy. */
 size_t mc_addresses_bytes(const meshcoll_t *h);
 void mc_addresses_pack(const meshcoll_t *h, char *at);
-/* All ranks', through the handle's out-of-band allgather, unless a rank comes with an error. Collective. */
+/* Gathers the addresses of all ranks through the handle's out-of-band allgather; an error on every
+ * rank where one passes an error. Collective. */
 int mc_addresses_share(meshcoll_t *h, int status);
 
-/* The connection to a rank, made when first asked for. */
+/* Returns the connection to a rank, and makes it on the first request. It belongs to the handle. */
 int mc_handle_connect(meshcoll_t *h, int32_t rank, mc_peer_t **peer);
-/* The innermost dimension whose transport streams (transport.h), on all ranks; -1: none does. */
+/* Returns the innermost dimension whose transport streams (transport.h) on all ranks; -1: none
+ * does. */
 int32_t mc_handle_wire(const meshcoll_t *h);
-/* Bytes that the ranks of a box may have on the way through it together; 0: there is none. */
+/* Returns the bytes that the ranks of a box may have in flight through it together; 0: nothing
+ * streams. */
 size_t mc_handle_window(const meshcoll_t *h);
 /* How it runs what is planned. */
 mc_stream_t mc_handle_stream(const meshcoll_t *h);

@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One byte each way. */
+/* One greeting: a byte each way. */
 typedef struct {
     mc_io_t sent, received;
     char out, in;
     mc_span_t from, to;
 } greeting_t;
 
-/* What is still to come of a round, and its greetings. */
+/* The pending messages of a round, and its greetings. */
 typedef struct {
     mc_io_queue_t finished;
     uint32_t n_left;
@@ -47,7 +47,7 @@ static int finish_round(meshcoll_t *h, round_t *round)
     mc_waiting_t waiting = {.for_events = true};
     while (round->n_left > 0) {
         mc_io_t *const io = mc_io_pop(&round->finished);
-        if (h->broken) /* by a request beside it */
+        if (h->broken) /* by a concurrent request */
             return mc_failure_check(h);
         if (!io) {
             mc_wait_turn(h, &waiting);
@@ -60,7 +60,7 @@ static int finish_round(meshcoll_t *h, round_t *round)
     return MESHCOLL_OK;
 }
 
-/* After an error the rest of the round is not waited for: it may never come. */
+/* After an error the rest of the round is not awaited: it may never arrive. */
 static int run_round(meshcoll_t *h, mc_peer_t *const *peer, uint32_t n, uint32_t seq,
                      round_t *round)
 {
@@ -71,8 +71,9 @@ static int run_round(meshcoll_t *h, mc_peer_t *const *peer, uint32_t n, uint32_t
     return status ? status : finish_round(h, round);
 }
 
-/* A greeting may be complete with its end still in the transport's buffer, and the operation that
- * follows need not send anything that way: whoever went on then would leave the other one waiting. */
+/* A greeting may be complete while its last bytes are still in the transport's buffer. The
+ * operation that follows need not use that connection, so nothing would push them out and the peer
+ * would wait. */
 static int flush_one(meshcoll_t *h, mc_transport_t *t)
 {
     void *flush = NULL;
@@ -109,7 +110,7 @@ int mc_greet(meshcoll_t *h, mc_peer_t *const *peer, uint32_t n)
     round_t *const round = calloc(1, sizeof *round + (size_t)n * sizeof round->greeting[0]);
     if (!round)
         return mc_fail_memory("greeting new connections");
-    /* the second round tells each side that the other has heard it */
+    /* the second round confirms to each side that the other has received its greeting */
     int status = run_round(h, peer, n, 0, round);
     if (!status)
         status = run_round(h, peer, n, 1, round);
@@ -117,7 +118,7 @@ int mc_greet(meshcoll_t *h, mc_peer_t *const *peer, uint32_t n)
         status = flush_greetings(h, peer, n);
     for (uint32_t i = 0; i < n && !status; i++)
         peer[i]->greeted = true;
-    /* where something is still under way, transports write to it, and it stays */
+    /* transports still write to messages in flight: leak the round rather than free it */
     if (round->n_left == 0)
         free(round);
     return status;
