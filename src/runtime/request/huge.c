@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 
 #ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25 /* of Linux, where the C library is older */
+#define MADV_COLLAPSE 25 /* Linux 6.1, for older C libraries */
 #endif
 
 #define SETTINGS "/sys/kernel/mm/transparent_hugepage/"
@@ -25,7 +25,7 @@ static bool read_setting(const char *path, char *text, int size)
     return read;
 }
 
-/* Bytes of a huge page; 0: the machine has none, or is not to use them. */
+/* Returns the bytes of a huge page; 0: the machine has none, or must not use them. */
 static uintptr_t page_bytes(void)
 {
     char text[64];
@@ -50,7 +50,7 @@ static int compare(const void *a, const void *b)
     return (x->at > y->at) - (x->at < y->at);
 }
 
-/* What steps read and write, by address. */
+/* Lists the ranges that steps read and write, sorted by address. */
 static uint32_t ranges_of(const mc_binding_t *b, range_t *range)
 {
     uint32_t n = 0;
@@ -65,7 +65,7 @@ static uint32_t ranges_of(const mc_binding_t *b, range_t *range)
     return n;
 }
 
-/* Where it is refused pages stay what they are. */
+/* Best effort: where the kernel refuses, pages stay as they are. */
 static void collapse(range_t r, uintptr_t page)
 {
     const uintptr_t first = (r.at + page - 1) / page * page, end = r.end / page * page;

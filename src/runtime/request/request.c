@@ -15,7 +15,7 @@
 
 /* Making and binding ---------------------------------------------------------------------------- */
 
-/* Connections and counters by the plan's peers; both arrays are the caller's to free. */
+/* Fills in connections and byte counters by the plan's peers; both arrays are the caller's. */
 static int connect_peers(const meshcoll_request_t *r, mc_peer_t **peer, uint64_t **counter)
 {
     meshcoll_t *const h = r->mesh;
@@ -98,7 +98,8 @@ int mc_request_bind(meshcoll_request_t *r, const mc_operands_t *operands)
 mc_operands_t mc_operands_of(const meshcoll_args_t *a)
 {
     const mc_placement_t from = mc_moves[a->collective].from;
-    const bool each = a->in_counts; /* of both buffers; else displs are the whole one's */
+    const bool each =
+        a->in_counts; /* a table per buffer; else displs are those of the whole vector's */
     return (mc_operands_t){.in = a->in,
                            .out = a->out,
                            .count = a->count,
@@ -171,7 +172,7 @@ int mc_request_create(meshcoll_t *h, const meshcoll_args_t *args, const mc_ranke
     return MESHCOLL_OK;
 }
 
-/* Of a call whose handle is gone. */
+/* Frees the workspace of a request whose handle may be gone. */
 static void free_memory(mc_workspace_t *workspace)
 {
     if (!workspace)
@@ -198,8 +199,8 @@ void mc_request_destroy(meshcoll_request_t *r)
 
 void mc_request_drop(meshcoll_request_t *r)
 {
-    /* transports may still write to what runs, until it is complete, and to what a failed run left
-     * under way, until they are closed */
+    /* transports may still write to a running request until it is complete, and to what a failed
+     * run left in flight until they are closed */
     if (r->running || (r->mesh && r->executor.state != MC_IDLE))
         r->released = true;
     else
@@ -212,7 +213,7 @@ static int check_owned(const meshcoll_request_t *r, const char *function)
     if (r->persistent || r->taken)
         return MESHCOLL_OK;
     return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                   "%s: this call is complete, and its request no more the caller's", function);
+                   "%s: this call is complete, and its request no longer the caller's", function);
 }
 
 void meshcoll_free(meshcoll_request_t *request)
@@ -224,7 +225,7 @@ void meshcoll_free(meshcoll_request_t *request)
     if (request->running)
         mc_fail(MESHCOLL_ERR_INVALID_ARG,
                 "meshcoll_free: the request is still running; it is released when it is "
-                "complete, and its buffers must stay until then");
+                "complete, and its buffers must stay valid until then");
     if (!check_owned(request, "meshcoll_free"))
         mc_request_drop(request);
     mc_unlock(h);
@@ -287,16 +288,17 @@ int meshcoll_start(meshcoll_request_t *request)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_start: the request's mesh is destroyed");
     if (!request->persistent)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                       "meshcoll_start: only a persistent request can be started, one of "
-                       "meshcoll_init or, say, meshcoll_allreduce_init");
+                       "meshcoll_start: only a persistent request can be started: make one by "
+                       "meshcoll_init or, for example, meshcoll_allreduce_init");
     const meshcoll_t *const h = request->mesh;
     mc_lock(h);
-    /* not `running`: that depends on how far the other ranks are, and ranks would start it unequally often */
+    /* not `running`: that depends on the progress of other ranks, so that ranks would disagree on
+     * which starts are refused */
     const bool again = request->active && mc_failure_check(h) == MESHCOLL_OK;
-    const int status =
-        again ? mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_start: the request was started before, "
-                                                  "and nobody has waited for that run: wait first")
-              : mc_request_start(request);
+    const int status = again ? mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                                       "meshcoll_start: the request was started before, "
+                                       "and that run has not been waited for: wait first")
+                             : mc_request_start(request);
     mc_unlock(h);
     return status;
 }
@@ -304,7 +306,7 @@ int meshcoll_start(meshcoll_request_t *request)
 int mc_request_tell(meshcoll_request_t *r)
 {
     const int status = r->status;
-    /* it may have failed in another thread, or long ago */
+    /* it may have failed in another thread, or long ago: restore its error text */
     if (status < 0 && r->mesh && r->mesh->broken)
         mc_fail(status, "%s", r->mesh->why);
     r->active = false;

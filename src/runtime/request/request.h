@@ -1,4 +1,4 @@
-/* Making, binding, starting and ending requests. */
+/* Making, binding, starting and completing requests. The caller holds the mesh's lock. */
 #ifndef MC_REQUEST_REQUEST_H
 #define MC_REQUEST_REQUEST_H
 
@@ -6,26 +6,27 @@
 
 mc_operands_t mc_operands_of(const meshcoll_args_t *a);
 
-/* Planned and wired, not bound. */
+/* Makes a request that is planned and wired, but not bound. */
 int mc_request_create(meshcoll_t *h, const meshcoll_args_t *args, const mc_ranked_t *choice,
                       meshcoll_request_t **request);
-/* Operands for its collective, root and strategy, in the workspace it has now. */
+/* Binds operands for its collective, root and strategy, in its present workspace; does nothing
+ * where the last binding still holds. */
 int mc_request_bind(meshcoll_request_t *r, const mc_operands_t *operands);
-/* Nothing of it is under way. */
+/* Frees a request that has nothing in flight. */
 void mc_request_destroy(meshcoll_request_t *r);
 
 int mc_request_start(meshcoll_request_t *r);
-/* Until it has ended; its status. */
+/* Waits until it has ended; returns its status. */
 int mc_request_await(meshcoll_request_t *r);
-/* Tells its owner that it has ended, who loses it unless it is persistent; its status. */
+/* Returns the status of an ended request to its owner, who loses it unless it is persistent. */
 int mc_request_tell(meshcoll_request_t *r);
-/* Its owner wants it no more: at once, or when it has ended. */
+/* Releases a request for its owner: at once, or when it has ended. */
 void mc_request_drop(meshcoll_request_t *r);
 
-/* After a run, complete or failed; it is in no list. */
+/* Completes a run, successful or failed, that is out of the list of running ones. */
 void mc_request_ended(meshcoll_request_t *r);
 
-/* Records its runs from the next start on, into a timeline of its plan; NULL: no more. */
+/* Records its runs into a timeline of its plan, from the next start on; NULL: stops. */
 void mc_request_record(meshcoll_request_t *r, mc_timeline_t *timeline);
 
 #endif

@@ -64,7 +64,7 @@ static bool serves(const meshcoll_request_t *r, const meshcoll_args_t *a, const 
            mc_strategy_equal(&r->choice.strategy, &choice->strategy);
 }
 
-/* That a choice remembers its request only saves looking for it. */
+/* The request stored in a choice only saves the search. */
 static meshcoll_request_t *find_cached(meshcoll_t *h, const meshcoll_args_t *a, mc_memory_t *choice)
 {
     if (choice->request && !choice->request->taken)
@@ -93,8 +93,8 @@ static void uncache(meshcoll_t *h, int i)
     h->cached[i] = NULL;
 }
 
-/* In the first free place, or that of the one that was not used for longest. Where all serve calls,
- * it stays outside, and goes when its call is complete. */
+/* Stores a request in the first free slot, or in that of the least recently used. Where all serve
+ * calls it stays outside of the cache and is freed when its call is complete. */
 static void add_cached(meshcoll_t *h, meshcoll_request_t *r)
 {
     int oldest = -1, i = 0;
@@ -121,7 +121,7 @@ static int find_or_make(meshcoll_t *h, const meshcoll_args_t *a, mc_memory_t *ch
         if (status)
             return status;
         r->release = mc_call_release;
-        /* nothing to do has no plan to keep */
+        /* a request with nothing to do has no plan worth keeping */
         if (r->plan)
             add_cached(h, r);
         if (r->cached)
