@@ -1,4 +1,4 @@
-/* What a mesh says of itself. */
+/* Queries of a mesh: rank, size, text, coordinates, bytes sent. */
 #include "runtime/progress/threads.h"
 
 static int no_mesh(const char *function)

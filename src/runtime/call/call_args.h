@@ -1,4 +1,5 @@
-/* What each public call asks for, whether it waits, does not, or is made once and started often. */
+/* Turns the parameters of public functions into meshcoll_args_t, for blocking, nonblocking and
+ * persistent variants. */
 #ifndef MC_RUNTIME_CALL_ARGS_H
 #define MC_RUNTIME_CALL_ARGS_H
 
@@ -35,7 +36,7 @@ static inline meshcoll_args_t mc_args_reducing(meshcoll_collective_t collective,
     return a;
 }
 
-/* The same of blocks of unequal sizes. */
+/* Adds blocks of unequal sizes to the arguments. */
 static inline meshcoll_args_t mc_args_blocks(meshcoll_args_t a, const size_t *counts,
                                              const size_t *displs)
 {
@@ -66,7 +67,7 @@ static inline meshcoll_args_t mc_args_exchange(const void *in, const size_t *in_
     return a;
 }
 
-/* Of a v-variant: without counts it would be the call with equal blocks. */
+/* Checks that a v-variant has its counts: without, it would be the call with equal blocks. */
 static inline int mc_args_have_counts(const meshcoll_args_t *a)
 {
     const bool both = a->counts && (a->in_counts || a->collective != MESHCOLL_ALLTOALL);

@@ -16,7 +16,7 @@ static bool same_call(const meshcoll_args_t *a, const meshcoll_args_t *b)
            a->root == b->root && !a->strategy && !a->counts && !a->in_counts;
 }
 
-/* The request that served the same call the last time, and is bound as then; NULL: none. */
+/* Returns the request that served the same call last and is still bound to it; NULL: none. */
 static meshcoll_request_t *find_known(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier)
 {
     meshcoll_request_t *const r = *mc_known_at(h, a);
@@ -26,8 +26,8 @@ static meshcoll_request_t *find_known(meshcoll_t *h, const meshcoll_args_t *a, b
     return same ? r : NULL;
 }
 
-/* What both ways of calling begin with. Whoever fails here has taken its number, so that the next
- * call has the same one on all ranks. */
+/* Takes the call's number and checks its arguments. A call that fails here has taken its number, so
+ * that the next call has the same number on all ranks. */
 static int enter(meshcoll_t *h, const meshcoll_args_t *given, mc_asked_t *asked)
 {
     mc_call_number(h, given, asked);
@@ -68,7 +68,7 @@ static int begin(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier,
 {
     mc_asked_t asked = {.is_barrier = is_barrier, .given = given};
     if (h->group_open) {
-        /* the group's end is its end too */
+        /* the call completes at the group's end */
         *request = NULL;
         return mc_group_add(h, given, is_barrier);
     }
@@ -89,14 +89,14 @@ static int check_place(const meshcoll_t *h, meshcoll_request_t *const *request, 
     if (!h)
         return no_mesh();
     if (!request)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s needs a place for its request: it is NULL",
-                       what);
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "%s needs a pointer to store its request in: it is NULL", what);
     return MESHCOLL_OK;
 }
 
 static int check_begin(const meshcoll_t *h, meshcoll_request_t *const *request)
 {
-    return check_place(h, request, "a call that does not wait");
+    return check_place(h, request, "a nonblocking call");
 }
 
 static int check_init(const meshcoll_t *h, meshcoll_request_t *const *request)
@@ -156,8 +156,8 @@ int mc_init(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t **re
                   : mc_request_init(h, given, false, request);
 }
 
-/* Nobody has the sum before everybody has given. Whatever is forced for allreduce, it is the planner's
- * cheapest sum of one element. */
+/* A sum of one element: no rank can have it before every rank has contributed. The planner chooses
+ * its strategy even where one is forced for allreduce. */
 static meshcoll_args_t barrier_of(meshcoll_t *h)
 {
     return (meshcoll_args_t){.size = sizeof(meshcoll_args_t),

@@ -1,19 +1,22 @@
-/* Calls, blocking or not: what each public function does with what it was given. */
+/* Calls, blocking, nonblocking and persistent, by their arguments. `h` may be NULL, which is an
+ * error. */
 #ifndef MC_RUNTIME_CALLS_H
 #define MC_RUNTIME_CALLS_H
 
 #include "runtime/handle/request.h"
 
-/* Checks, chooses, and runs to the end; in a group only checks. */
+/* Checks a call, chooses its strategy, and runs it to the end; in a group it only checks and
+ * collects. */
 int mc_run(meshcoll_t *h, const meshcoll_args_t *given);
-/* The same without waiting. */
+/* The same without waiting; *request is the caller's until its completion is returned. */
 int mc_begin(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t **request);
-/* A call that is refused before it is one, as it lacks arguments, counts or a place for its request: it takes its
- * numbers, and fails its group. `exchanges`: it is an alltoallv, and has two. `h` may be NULL. */
+/* For a call refused before its arguments could be checked, as it lacks arguments, counts or a
+ * pointer for its request: takes its operation numbers, and fails the open group. `exchanges`: it
+ * is an alltoallv, which takes two. Returns `status`. */
 int mc_call_refuse(meshcoll_t *h, bool exchanges, int status);
-/* The same of what would make a persistent request. */
+/* The same for a refused persistent request. */
 int mc_init_refuse(meshcoll_t *h, bool exchanges, int status);
-/* Makes a persistent request of it. */
+/* Makes a persistent request. */
 int mc_init(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t **request);
 
 #endif

@@ -3,8 +3,9 @@
 #include "runtime/connect/connections.h"
 #include "runtime/handle/args.h"
 
-/* A rank knows no other's sizes, so that ranks would choose differently; and what passes other ranks
- * costs an exchange of the counts first. Straight then, unless somebody wants something else. */
+/* Chooses for an alltoallv. A rank does not know the sizes of other ranks' blocks, so that ranks
+ * would choose differently; and a strategy that passes blocks through other ranks must exchange the
+ * counts first. So pairwise, unless a strategy is forced. */
 static int choose_straight(meshcoll_t *h, const meshcoll_args_t *a, mc_memory_t **choice)
 {
     const mc_wish_t wish = {.collective = a->collective,
@@ -21,7 +22,7 @@ int mc_call_choose(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, mc_
     if (a->in_counts)
         return choose_straight(h, a, choice);
     const bool has_blocks = mc_move_has_blocks(&mc_moves[a->collective]) && !a->counts;
-    /* the aligned tree over the communicator's ranks is in their order too */
+    /* the aligned tree over the communicator's ranks keeps their order too */
     const mc_numbering_t *const aligned = mc_args_aligned(h, a);
     const bool in_order = !aligned && !mc_op_commutes(a->op);
     const bool one_line = in_order && h->order.comm_rank;

@@ -1,4 +1,4 @@
-/* The blocking calls: each says what it is, and runs. */
+/* The blocking calls: each fills in its arguments and runs them. */
 #include "runtime/call/call_args.h"
 #include "runtime/progress/threads.h"
 
@@ -59,7 +59,7 @@ int meshcoll_alltoall(meshcoll_t *mesh, const void *in, void *out, size_t count,
     return mc_run(mesh, &a);
 }
 
-/* A v-variant. */
+/* Runs a v-variant. */
 static int run_blocks(meshcoll_t *mesh, const meshcoll_args_t *a)
 {
     const int status = mc_args_have_counts(a);

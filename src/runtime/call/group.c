@@ -45,7 +45,7 @@ static void *grown(void *array, size_t n, size_t bytes)
     return larger;
 }
 
-/* All arrays together: no more is needed when the group ends. */
+/* Grows all arrays together, so that the group's end allocates none of them. */
 static int reserve(mc_group_t *g)
 {
     const uint32_t capacity = g->capacity ? 2 * g->capacity : 16;
@@ -107,7 +107,7 @@ static size_t bytes_of(const meshcoll_args_t *a)
     return a->count * meshcoll_datatype_size(a->datatype);
 }
 
-/* Blocks of `count` elements in a buffer of this placement. */
+/* Returns the number of blocks of `count` elements in a buffer of this placement. */
 static size_t blocks_of(const meshcoll_t *h, const meshcoll_args_t *a, mc_placement_t placement)
 {
     const bool one = placement == MC_SHARD || !mc_move_has_blocks(&mc_moves[a->collective]);
@@ -124,7 +124,8 @@ static size_t out_blocks(const meshcoll_t *h, const meshcoll_args_t *a)
     return blocks_of(h, a, mc_moves[a->collective].to);
 }
 
-/* Seconds a byte is copied in: as fast as a receiver copies it anywhere, or else as it is reduced. */
+/* Returns the seconds to copy a byte: the fastest link on which the receiver copies, or the fastest
+ * reduction. */
 static double copy_seconds(const mc_links_t *links)
 {
     double best = links->dim[0].gamma;
@@ -136,7 +137,8 @@ static double copy_seconds(const mc_links_t *links)
     return best;
 }
 
-/* Of the messages of the smallest call of this kind, beside others. */
+/* Returns the seconds of the messages of the smallest call of this kind, concurrent with others:
+ * gaps instead of latencies. */
 static double message_seconds(const meshcoll_t *h, const meshcoll_args_t *a,
                               const mc_strategy_t *strategy)
 {
@@ -164,7 +166,7 @@ static bool are_alike(const mc_member_t *m, const mc_member_t *n)
            a->datatype == b->datatype && a->op == b->op && a->root == b->root;
 }
 
-/* Chains member i to all behind it that go with it. */
+/* Chains member i to all later members that are packed with it. */
 static void chain(meshcoll_t *h, uint32_t i)
 {
     mc_group_t *const g = h->group;
@@ -185,10 +187,11 @@ static void chain(meshcoll_t *h, uint32_t i)
 
 /* Packing ---------------------------------------------------------------------------------------- */
 
-/* Which way the blocks of a packed call go. */
+/* The direction in which the blocks of a packed call are copied. */
 typedef enum { TO_STAGING, FROM_STAGING } way_t;
 
-/* Block b of all members lies together, in their order. */
+/* Copies between the members' buffers and the staging buffer, which has block b of all members,
+ * then block b + 1. */
 static void copy_blocks(const mc_group_t *g, uint32_t first, char *staging, size_t blocks,
                         way_t way)
 {
@@ -212,7 +215,7 @@ static bool is_roots(const meshcoll_t *h, const meshcoll_args_t *a, mc_placement
     return placement == MC_ROOT && h->rank != a->root;
 }
 
-/* One call for the chain, over a staging of its own. */
+/* Makes one call of the chain, over a staging buffer. */
 static int pack(meshcoll_t *h, uint32_t first, mc_asked_t *packed)
 {
     const mc_group_t *const g = h->group;
@@ -222,7 +225,7 @@ static int pack(meshcoll_t *h, uint32_t first, mc_asked_t *packed)
     for (uint32_t i = first; (i = g->member[i].next);)
         a->count += g->member[i].asked.args.count;
     const size_t in = in_blocks(h, a) * bytes_of(a), out = out_blocks(h, a) * bytes_of(a);
-    /* whole vectors in place; blocks need both */
+    /* whole vectors run in place; blocks need two buffers */
     const bool in_place = !mc_move_has_blocks(move);
     mc_workspace_t *const w = mc_take_memory(h);
     int status = w ? mc_workspace_reserve(w, in_place ? in : in + out) : MESHCOLL_ERR_NO_MEMORY;
@@ -263,7 +266,7 @@ static int begin(meshcoll_t *h, uint32_t i)
     return status;
 }
 
-/* After an error the rest is not waited for: it may never end. */
+/* After an error the rest is not awaited: it may never end. */
 static int finish(meshcoll_t *h, int status)
 {
     mc_group_t *const g = h->group;

@@ -26,7 +26,7 @@ static int bind(meshcoll_request_t *r, const meshcoll_args_t *a, uint32_t counts
     return status;
 }
 
-/* The numbers it takes: of all its runs, and of an alltoallv's counts. */
+/* The operation numbers of a persistent request: of its runs, and of an alltoallv's counts. */
 typedef struct {
     uint32_t runs, counts;
 } numbers_t;
@@ -62,7 +62,7 @@ int mc_request_init(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier
 {
     meshcoll_args_t a;
     mc_lock(h);
-    /* also where it is refused, so that the next one has the same on all ranks */
+    /* taken also where the call is refused, so that the next one's is the same on all ranks */
     const numbers_t number = {mc_next_persistent(h),
                               mc_call_exchanges(given) ? mc_next_call(h) : 0};
     int status = mc_failure_check(h);

@@ -1,4 +1,4 @@
-/* Making persistent requests. */
+/* Makes persistent requests. */
 #ifndef MC_CALL_INIT_H
 #define MC_CALL_INIT_H
 

@@ -1,14 +1,16 @@
-/* Several requests at once. Their meshes may differ. */
+/* Waits for, and tests, several requests, of one mesh or several. */
 #include "runtime/progress/threads.h"
 #include "runtime/progress/wait.h"
 #include "runtime/request/request.h"
 
 #include <time.h>
 
-/* Looks this far apart while requests of several meshes run: one sleeps on the descriptors of one. */
+/* ns between polls while requests of several meshes run: a thread sleeps on the descriptors of one
+ * mesh only. */
 enum { BETWEEN_NS = 50 * 1000 };
 
-/* One that nobody waits for: NULL, or persistent and not started since it was told of. */
+/* Is there nothing to wait for: NULL, or a persistent request not started since its completion was
+ * returned? */
 static bool is_idle(const meshcoll_request_t *r)
 {
     return !r || !r->active;
@@ -24,7 +26,7 @@ static bool runs(const meshcoll_request_t *r)
     return running;
 }
 
-/* -1: none. */
+/* Returns the index of a request that has ended; -1: none. */
 static int find_ended(int n, meshcoll_request_t *const *request)
 {
     for (int i = 0; i < n; i++)
@@ -62,7 +64,7 @@ static void look(int n, meshcoll_request_t *const *request)
         }
 }
 
-/* Tells its owner; an entry that was a call's is NULL from here on. */
+/* Returns the status to the owner; the entry of a call becomes NULL. */
 static int tell(meshcoll_request_t **request)
 {
     const meshcoll_t *const h = (*request)->mesh;
@@ -75,7 +77,8 @@ static int tell(meshcoll_request_t **request)
     return status;
 }
 
-/* The mesh of all that run, which are *running; NULL where they are of several. */
+/* Returns the common mesh of all running requests, which are *running; NULL where they have
+ * several. */
 static meshcoll_t *common_mesh(int n, meshcoll_request_t *const *request, int *running)
 {
     meshcoll_t *mesh = NULL;
@@ -90,7 +93,7 @@ static meshcoll_t *common_mesh(int n, meshcoll_request_t *const *request, int *r
     return several ? NULL : mesh;
 }
 
-/* With the lock of the mesh that they are all of. */
+/* Are `running` requests still running? The lock of their mesh is held. */
 static bool still_run(int n, meshcoll_request_t *const *request, int running)
 {
     for (int i = 0; i < n; i++)
@@ -98,8 +101,9 @@ static bool still_run(int n, meshcoll_request_t *const *request, int running)
     return running == 0;
 }
 
-/* Waits a while for any of those that run; `seen` of them did, and what ended since then tells nobody
- * any more. */
+/* Waits until something may have happened to a running request. `seen` requests ran when the caller
+ * last checked: where fewer do now, one has ended in between, its notification is over, and the
+ * caller must check again. */
 static void turn(int n, meshcoll_request_t *const *request, int seen, mc_waiting_t *waiting)
 {
     int running;
@@ -133,7 +137,7 @@ static int tell_all(int n, meshcoll_request_t **request)
     return MESHCOLL_OK;
 }
 
-/* A failed request is told of at once: those beside it on its mesh may never end. */
+/* Failed requests are reported at once: concurrent ones on the same mesh may never end. */
 static int find_failed(int n, meshcoll_request_t *const *request)
 {
     for (int i = 0; i < n; i++)

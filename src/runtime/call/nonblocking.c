@@ -1,4 +1,4 @@
-/* The calls that do not wait: each says what it is, and begins. */
+/* The nonblocking calls: each fills in its arguments and starts them. */
 #include "runtime/call/call_args.h"
 
 int meshcoll_begin(meshcoll_t *mesh, const meshcoll_args_t *args, meshcoll_request_t **request)
@@ -69,7 +69,7 @@ int meshcoll_ialltoall(meshcoll_t *mesh, const void *in, void *out, size_t count
     return mc_begin(mesh, &a, request);
 }
 
-/* A v-variant. */
+/* Starts a v-variant. */
 static int begin_blocks(meshcoll_t *mesh, const meshcoll_args_t *a, meshcoll_request_t **request)
 {
     const int status = mc_args_have_counts(a);

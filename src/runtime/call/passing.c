@@ -6,7 +6,7 @@
 
 _Static_assert(sizeof(size_t) == 8, "counts travel as MESHCOLL_UINT64");
 
-/* A phase of one exchange has both ends of every block. */
+/* In a single exchange the sender and receiver of a block know its size. */
 static bool goes_straight(const mc_strategy_t *s)
 {
     return s->n_phases == 0 ||
@@ -14,7 +14,8 @@ static bool goes_straight(const mc_strategy_t *s)
             s->phase[0].algorithm == mc_algorithm_find(MESHCOLL_ALLTOALL, "pairwise", 8));
 }
 
-/* SCRATCH has room for what stands there after two exchanges; later ones write over it. */
+/* Is each chunk of SCRATCH written at most once? It has room for the blocks of two exchanges; later
+ * ones overwrite it. */
 static int check_once(const mc_plan_t *plan)
 {
     uint64_t written = 0;
@@ -27,7 +28,7 @@ static int check_once(const mc_plan_t *plan)
         return MESHCOLL_OK;
     return mc_fail(
         MESHCOLL_ERR_STRATEGY,
-        "alltoallv: a block stops at two ranks on its way at most, so expected a strategy "
+        "alltoallv: a block passes at most two other ranks on its way, so expected a strategy "
         "of at most three exchanges (alltoall:digits has one for each prime factor, alltoall:bruck "
         "two and more), as "
         "\"hierarchical\" has on this mesh, or \"flat-pairwise\"");
@@ -41,19 +42,20 @@ static meshcoll_args_t args_of(const mc_workspace_t *counts, int32_t root)
                              .out = counts->base,
                              .count = 1,
                              .datatype = MESHCOLL_UINT64,
-                             .root = root,               /* as the blocks pass */
-                             .strategy = "the blocks'"}; /* for who explains it */
+                             .root = root,               /* the root of the blocks' call */
+                             .strategy = "the blocks'"}; /* a name for MESHCOLL_EXPLAIN */
 }
 
-/* What has come is what others send here. */
+/* Compares the received counts with the caller's. */
 static int check_expected(const meshcoll_t *h, const meshcoll_args_t *a, const size_t *sent)
 {
     for (int32_t r = 0; r < h->mesh.size; r++)
         if (sent[r] != a->counts[r])
-            return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                           "alltoallv: rank %d sends %zu elements, and its out_counts[%d] here is "
-                           "%zu",
-                           r, sent[r], r, a->counts[r]);
+            return mc_fail(
+                MESHCOLL_ERR_INVALID_ARG,
+                "alltoallv: rank %d sends %zu elements, but out_counts[%d] on this rank is "
+                "%zu",
+                r, sent[r], r, a->counts[r]);
     return MESHCOLL_OK;
 }
 
@@ -69,7 +71,8 @@ static int open(meshcoll_t *h, const meshcoll_args_t *a, mc_passed_t *p)
     return status;
 }
 
-/* Where no block stands there shall be no count: a rank's own block may never come to SCRATCH. */
+/* Zeroes SCRATCH: where there is no block there must be no count, and a rank's own block may never
+ * be in SCRATCH. */
 static void clear(const mc_binding_t *binding)
 {
     if (binding->scratch_bytes > 0)

@@ -1,4 +1,4 @@
-/* Persistent requests of each collective: each says what it is, and is made. */
+/* The persistent calls: each fills in its arguments and makes a request of them. */
 #include "runtime/call/call_args.h"
 
 int meshcoll_init(meshcoll_t *mesh, const meshcoll_args_t *args, meshcoll_request_t **request)
@@ -69,7 +69,7 @@ int meshcoll_alltoall_init(meshcoll_t *mesh, const void *in, void *out, size_t c
     return mc_init(mesh, &a, request);
 }
 
-/* A v-variant. */
+/* Makes a persistent request of a v-variant. */
 static int init_blocks(meshcoll_t *mesh, const meshcoll_args_t *a, meshcoll_request_t **request)
 {
     const int status = mc_args_have_counts(a);

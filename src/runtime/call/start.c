@@ -12,7 +12,8 @@ void mc_call_number(meshcoll_t *h, const meshcoll_args_t *given, mc_asked_t *ask
         asked->counts = mc_next_call(h);
 }
 
-/* Bound to what it is called with, and of an alltoallv to what passes this rank. */
+/* Binds a request to a call's arguments, and for an alltoallv to the sizes of the blocks that pass
+ * this rank. */
 static int bind(meshcoll_t *h, const mc_asked_t *asked, meshcoll_request_t *r)
 {
     const meshcoll_args_t *const a = &asked->args;
@@ -27,7 +28,7 @@ static int bind(meshcoll_t *h, const mc_asked_t *asked, meshcoll_request_t *r)
     return status;
 }
 
-/* What was bound with `status`. */
+/* Starts a request whose binding returned `status`. */
 static int start(meshcoll_request_t *r, int status, meshcoll_request_t **request)
 {
     if (!status)
@@ -42,8 +43,9 @@ static int start(meshcoll_request_t *r, int status, meshcoll_request_t **request
 
 /* Calls that were made before -------------------------------------------------------------------- */
 
-/* Checks, choice and binding hang on nothing but what the call is given, and what it was forced to.
- * Tables of counts may have changed where they lie, and a user's operation may be gone. */
+/* Remembers a call whose checks, choice and binding depend on nothing but its arguments and what
+ * strategy is forced. Tables of counts may change in place, and a user's operation may be freed:
+ * such calls are not remembered. */
 static void make_known(meshcoll_t *h, const mc_asked_t *asked, mc_memory_t *choice,
                        meshcoll_request_t *r)
 {
@@ -55,12 +57,12 @@ static void make_known(meshcoll_t *h, const mc_asked_t *asked, mc_memory_t *choi
     *mc_known_at(h, a) = r;
 }
 
-/* With the same operands, where the memory it was given is another. */
+/* Binds the same operands to another workspace. */
 static int bind_again(meshcoll_request_t *r)
 {
     const mc_operands_t operands = r->operands;
     const int status = r->workspace ? mc_request_bind(r, &operands) : MESHCOLL_ERR_NO_MEMORY;
-    if (status) /* it is bound to nothing then */
+    if (status) /* the request has no binding then */
         r->known.choice = NULL;
     return status;
 }
