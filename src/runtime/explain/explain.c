@@ -1,4 +1,4 @@
-/* Explaining: settings, and what is kept of each run. */
+/* Explain: its setting, and the samples of each run. */
 #include "runtime/explain/explain.h"
 
 #include "runtime/handle/args.h"
@@ -29,7 +29,7 @@ static int parse_factor(const char *at, size_t n, double *factor)
     return MESHCOLL_OK;
 }
 
-/* Words up to a comma; what is none of them is a path, to the end. */
+/* Reads words separated by commas; anything else is a path, to the end of the text. */
 static int parse(const char *text, mc_explain_t *e, bool *on)
 {
     static const char factor[] = "factor:";
@@ -65,7 +65,7 @@ int mc_explain_create(const mc_settings_t *settings, mc_explain_t **explain)
         return MESHCOLL_OK;
     mc_explain_t *const e = calloc(1, sizeof *e);
     if (!e)
-        return mc_fail_memory("what explains");
+        return mc_fail_memory("the records of MESHCOLL_EXPLAIN");
     e->factor = FACTOR;
     int status = parse(settings->explain, e, &on);
     if (!status)
@@ -112,7 +112,7 @@ static mc_call_t head_of(const meshcoll_request_t *r)
     const meshcoll_args_t args = {
         .collective = r->collective, .datatype = r->operands.datatype, .op = r->operands.op};
     const mc_numbering_t *const aligned = mc_args_aligned(r->mesh, &args);
-    /* of blocks of unequal sizes the count is that of all */
+    /* with blocks of unequal sizes, count covers all blocks */
     const bool equal_blocks = mc_move_has_blocks(move) && !r->operands.out_counts;
     const uint64_t blocks = equal_blocks ? (uint64_t)r->mesh->mesh.size : 1;
     return (mc_call_t){.collective = r->collective,
@@ -186,7 +186,7 @@ void mc_explain_forced(meshcoll_request_t *r, const char *strategy)
     if (r->watch->forced == (strategy != NULL))
         return;
     r->watch->forced = strategy;
-    r->operands = (mc_operands_t){0}; /* another call: to be bound anew */
+    r->operands = (mc_operands_t){0}; /* a different call: forces a new binding */
 }
 
 void mc_explain_forget(mc_watch_t *watch)
@@ -199,7 +199,8 @@ void mc_explain_forget(mc_watch_t *watch)
 
 /* Runs ------------------------------------------------------------------------------------------- */
 
-/* What is not a moment of a step is 0; the next best then. */
+/* Returns when a step began. Moments that a step does not have are 0; the next best one is used
+ * then. */
 static double begin_of(const mc_step_t *s, const double *at, double earlier)
 {
     const double ready = at[MC_READY];
@@ -243,7 +244,7 @@ void mc_explain_phases(const mc_plan_t *plan, const mc_timeline_t *timeline, int
 void mc_explain_ran(meshcoll_request_t *r)
 {
     mc_call_t *const call = r->watch->call;
-    /* somebody else's, where a benchmark records the request too */
+    /* the timeline of a benchmark, where it records the request too */
     const mc_timeline_t *const timeline = r->executor.timeline;
     if (!call) {
         r->mesh->explain->n_left_out++;

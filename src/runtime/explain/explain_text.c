@@ -1,4 +1,4 @@
-/* Explaining: the report. */
+/* Explain: the report. */
 #include "base/table.h"
 #include "runtime/connect/connections.h"
 #include "runtime/explain/explain.h"
@@ -13,7 +13,7 @@
 
 enum { NUMBER = 32, NAME = 64 };
 
-/* Candidates for the next best where the planner does not price all. */
+/* The most candidates for the next best strategy. */
 enum { RANKED = 64 };
 
 typedef struct {
@@ -72,7 +72,7 @@ static int32_t count_phase(const mc_strategy_t *s, const mc_phase_t *phase)
     return n;
 }
 
-/* Other phases, not only another order or number of segments. */
+/* Do the strategies differ in phases, not only in their order or the number of segments? */
 static bool differs(const mc_strategy_t *a, const mc_strategy_t *b)
 {
     bool same = a->n_phases == b->n_phases;
@@ -105,7 +105,8 @@ static void print_alternative(const report_t *r, const char *before, const mc_ra
     fputc('\n', r->out);
 }
 
-/* The cheapest with other phases that does not cost the same: what ties often sends the same. */
+/* Prints the cheapest strategy with other phases and another cost: one with the same cost often
+ * sends the same messages. */
 static void print_next(const report_t *r, const mc_call_t *call, double seconds,
                        const mc_ranked_t *ranked, uint32_t n)
 {
@@ -176,7 +177,7 @@ static int by_value(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* The run that took as long as half of them at most; its seconds, as in mc_call_t.sample. */
+/* Returns the median run, as a sample of mc_call_t. */
 static const double *median_run(const mc_call_t *call)
 {
     double value[MC_EXPLAINED_RUNS];
@@ -190,7 +191,7 @@ static const double *median_run(const mc_call_t *call)
     return sample;
 }
 
-/* "0.37", "5.2", "5031" */
+/* Prints "0.37", "5.2" or "5031". */
 static const char *print_ratio(double ratio, char buffer[NUMBER])
 {
     const int decimals = ratio < 0.995 ? 2 : ratio < 99.5 ? 1 : 0;
@@ -198,7 +199,7 @@ static const char *print_ratio(double ratio, char buffer[NUMBER])
     return buffer;
 }
 
-/* "-" where this rank had nothing to do. */
+/* Adds a row's times, with "-" for a phase without work on this rank. */
 static void add_times(mc_table_t *table, double predicted, double measured)
 {
     char number[NUMBER];
@@ -225,7 +226,7 @@ static double predict_phase(const report_t *r, const mc_call_t *call, int32_t i)
     return mc_phase_cost_seconds(&cost, &links, call->strategy.segments, (double)call->bytes);
 }
 
-/* The phase whose measured time is furthest from what was predicted. */
+/* Prints the times; returns the phase whose measured time is furthest from the predicted one. */
 static int32_t print_times(const report_t *r, const mc_call_t *call, double seconds)
 {
     mc_table_t table = mc_table("lrrr");
@@ -261,7 +262,7 @@ static int32_t print_times(const report_t *r, const mc_call_t *call, double seco
 
 /* Warnings --------------------------------------------------------------------------------------- */
 
-/* Once, below the calls. */
+/* Prints advice once, after all calls. */
 static void print_advice(const report_t *r)
 {
     fprintf(r->out,
@@ -284,7 +285,7 @@ static void print_advice(const report_t *r)
                     "where ranks\n  outnumber them\n");
 }
 
-/* Whether there was reason to. */
+/* Prints a warning if there is reason to; returns whether it did. */
 static bool print_warning(const report_t *r, const mc_call_t *call, double seconds,
                           int32_t furthest)
 {
@@ -345,7 +346,7 @@ static int by_total(const void *left, const void *right)
     return (a->total < b->total) - (a->total > b->total);
 }
 
-/* Those that took most in all come first. */
+/* Prints the calls in descending order of their total time. */
 static int print_calls(report_t *r)
 {
     uint32_t n = 0;
@@ -403,7 +404,7 @@ int meshcoll_explain(const meshcoll_t *mesh, char **text)
     return status;
 }
 
-/* Reports of several meshes and runs follow each other in one file. */
+/* Appends: reports of several meshes and runs follow each other in one file. */
 static int write_file(const char *path, const char *text)
 {
     FILE *const file = fopen(path, "a");
