@@ -1,29 +1,30 @@
 /** @file
  * meshcoll: collectives composed over a mesh of ranks.
  *
- * Every function returns MESHCOLL_OK (0) or a negative status; meshcoll_last_error() then has one
- * line for a person. Functions that make a handle return it through their last argument, set only
- * on success. Handles are opaque. Buffers are host memory today.
+ * Functions that return a status return MESHCOLL_OK (0), MESHCOLL_IN_PROGRESS where they say so, or
+ * a negative error; meshcoll_last_error() then describes the error in a sentence. Outputs are the
+ * last arguments and are set only on success. Handles are opaque. Buffers are host memory.
  *
- * One thread at a time uses a mesh and its requests, and whoever starts a request also waits for it:
- * a thread that waits moves on everything it has started, on all its meshes. With a progress thread, or
- * MESHCOLL_THREADS=multiple, any thread may call at any time and wait for any request, each request
- * for one thread at a time; that calls come in the same order on all ranks stays the program's task,
- * and creating and destroying a mesh is for one thread.
+ * Threads: by default one thread at a time uses a mesh and its requests, and the thread that starts
+ * a request also waits for it. A waiting thread progresses everything it has started, on all its
+ * meshes. With a progress thread, or MESHCOLL_THREADS=multiple, any thread may call and wait at any
+ * time, but only one thread at a time for each request. The program must still make calls in the
+ * same order on all ranks, and use a single thread to create and to destroy a mesh.
  *
- * A run that fails ends all that runs on its mesh on this rank, with the same error, and the mesh runs
- * nothing more. The buffers of what ran must stay until meshcoll_destroy: where a network card reads and
- * writes them by itself (RDMA) a peer may still reach them. Peers in the same box are told within some
- * tenths of a second; between boxes a rank that fails alone leaves its peers waiting today.
+ * Failure: a run that fails ends everything that runs on its mesh on this rank, with the same
+ * error, and the mesh runs nothing more. The buffers of these runs must stay valid until
+ * meshcoll_destroy: where a network card accesses them by RDMA, a peer may still read or write
+ * them. Peers in the same box are notified within a few tenths of a second. Peers in other boxes
+ * are not notified: they keep waiting for a rank that fails alone.
  *
- * Shapes follow NCCL: `count` counts elements of the whole vector for broadcast, reduce and
- * allreduce, and of one rank's block for scatter, gather, allgather and reduce-scatter, whose
- * other buffer holds size() blocks in rank order. Of alltoall it counts the elements of one block
- * too; both buffers hold size() of them: in by destination, out by source.
+ * Shapes follow NCCL. For broadcast, reduce and allreduce `count` is the number of elements of the
+ * whole vector. For scatter, gather, allgather and reduce-scatter it is that of one rank's block;
+ * the other buffer holds size() blocks in rank order. For alltoall it is that of one block; both
+ * buffers hold size() blocks, `in` by destination and `out` by source.
  *
- * Ranks are the caller's everywhere (of the communicator, or of meshcoll_oob_t): arguments, blocks
- * and messages. Where they do not run box by box, the mesh places them in another order, which
- * only the order of the summands shows.
+ * Ranks are always the caller's (those of the communicator, or of meshcoll_oob_t): in arguments, in
+ * the order of blocks and in messages. Where they are not placed box by box, the mesh orders them
+ * otherwise internally, which shows only in the order in which sums are added up.
  */
 #ifndef MESHCOLL_MESHCOLL_H
 #define MESHCOLL_MESHCOLL_H
@@ -41,42 +42,42 @@ extern "C" {
 #define MESHCOLL_API
 #endif
 
-/** All statuses: X(name, value, what it tells a person). */
+/** All statuses: X(name, value, description). Errors are negative. */
 #define MESHCOLL_STATUS_TABLE(X)                                                \
     X(OK, 0, "success")                                                         \
     X(IN_PROGRESS, 1, "not complete yet")                                       \
-    X(ERR_INVALID_ARG, -1, "an argument is outside what the function takes")    \
+    X(ERR_INVALID_ARG, -1, "an argument is invalid")                            \
     X(ERR_NO_MEMORY, -2, "out of memory")                                       \
-    X(ERR_PARSE, -3, "a text does not parse")                                   \
+    X(ERR_PARSE, -3, "a text cannot be parsed")                                 \
     X(ERR_MESH, -4, "the mesh does not fit")                                    \
     X(ERR_STRATEGY, -5, "the strategy does not fit the collective or the mesh") \
-    X(ERR_PLAN, -6, "a plan breaks its own rules")                              \
+    X(ERR_PLAN, -6, "a plan is inconsistent")                                   \
     X(ERR_TRANSPORT, -7, "a transport failed")                                  \
     X(ERR_UNSUPPORTED, -8, "not supported")                                     \
     X(ERR_IO, -9, "a file could not be read or written")
 
-/** What functions return; meshcoll_status_string() has the texts. */
+/** The statuses that functions return; meshcoll_status_string() describes them. */
 typedef enum {
 #define X(name, value, text) MESHCOLL_##name = value,
     MESHCOLL_STATUS_TABLE(X)
 #undef X
 } meshcoll_status_t;
 
-/** What can be run; the names in texts are "bcast", "reduce_scatter", …. */
+/** The collectives; their names in texts are "bcast", "reduce_scatter", …. */
 typedef enum {
-    MESHCOLL_BCAST,          /**< the root's vector to all ranks */
-    MESHCOLL_REDUCE,         /**< the vectors of all ranks, reduced, to the root */
-    MESHCOLL_SCATTER,        /**< each rank its block of the root's */
-    MESHCOLL_GATHER,         /**< each rank's block to the root */
-    MESHCOLL_ALLGATHER,      /**< each rank's block to all ranks */
-    MESHCOLL_REDUCE_SCATTER, /**< each rank its block of the reduced vectors */
-    MESHCOLL_ALLREDUCE,      /**< the vectors of all ranks, reduced, to all ranks */
-    MESHCOLL_ALLTOALL,       /**< a block from each rank to each rank */
-    MESHCOLL_COLLECTIVES     /**< how many there are */
+    MESHCOLL_BCAST,          /**< copies the root's vector to all ranks */
+    MESHCOLL_REDUCE,         /**< reduces the vectors of all ranks to the root */
+    MESHCOLL_SCATTER,        /**< sends each rank its block of the root's vector */
+    MESHCOLL_GATHER,         /**< collects the block of each rank at the root */
+    MESHCOLL_ALLGATHER,      /**< collects the block of each rank at all ranks */
+    MESHCOLL_REDUCE_SCATTER, /**< reduces the vectors of all ranks; each rank receives its block */
+    MESHCOLL_ALLREDUCE,      /**< reduces the vectors of all ranks to all ranks */
+    MESHCOLL_ALLTOALL,       /**< sends a block from each rank to each rank */
+    MESHCOLL_COLLECTIVES     /**< the number of collectives */
 } meshcoll_collective_t;
 
-/** Elements, in host byte order; their names in texts are "float32", "float8_e4m3", "float32_int32", …
- * docs/datatypes.md says which operations each takes, and what is rounded where. */
+/** Element types, in host byte order; in texts "float32", "float8_e4m3", "float32_int32", ….
+ * docs/datatypes.md lists the operations that each supports, and what is rounded where. */
 typedef enum {
     MESHCOLL_FLOAT32,     /**< IEEE 754 binary32 */
     MESHCOLL_FLOAT64,     /**< IEEE 754 binary64 */
@@ -84,205 +85,214 @@ typedef enum {
     MESHCOLL_INT64,       /**< 64 bits, two's complement */
     MESHCOLL_INT8,        /**< 8 bits, two's complement */
     MESHCOLL_INT16,       /**< 16 bits, two's complement */
-    MESHCOLL_UINT8,       /**< 8 bits, no sign */
-    MESHCOLL_UINT16,      /**< 16 bits, no sign */
-    MESHCOLL_UINT32,      /**< 32 bits, no sign */
-    MESHCOLL_UINT64,      /**< 64 bits, no sign */
+    MESHCOLL_UINT8,       /**< 8 bits, unsigned */
+    MESHCOLL_UINT16,      /**< 16 bits, unsigned */
+    MESHCOLL_UINT32,      /**< 32 bits, unsigned */
+    MESHCOLL_UINT64,      /**< 64 bits, unsigned */
     MESHCOLL_FLOAT16,     /**< IEEE 754 binary16 */
     MESHCOLL_BFLOAT16,    /**< the upper half of a float32 */
-    MESHCOLL_FLOAT8_E4M3, /**< OCP E4M3: no infinities, as float8_e4m3fn */
+    MESHCOLL_FLOAT8_E4M3, /**< OCP E4M3 without infinities (float8_e4m3fn) */
     MESHCOLL_FLOAT8_E5M2, /**< OCP E5M2 */
     MESHCOLL_COMPLEX64,   /**< two float32: real, imaginary */
     MESHCOLL_COMPLEX128,  /**< two float64 */
-    /* value and index, for minloc and maxloc: a C struct of the two, padding included */
+    /* value and index, for minloc and maxloc: a C struct of both, padding included */
     MESHCOLL_FLOAT32_INT32,           /**< value and index: MPI_FLOAT_INT */
     MESHCOLL_FLOAT64_INT32,           /**< value and index: MPI_DOUBLE_INT */
     MESHCOLL_INT32_INT32,             /**< value and index: MPI_2INT */
     MESHCOLL_INT64_INT32,             /**< value and index: MPI_LONG_INT, where long has 64 bits */
     MESHCOLL_FLOAT64_INT64,           /**< value and index: MPI has none */
     MESHCOLL_INT64_INT64,             /**< value and index: MPI has none */
-    MESHCOLL_DATATYPES,               /**< how many of these there are */
-    MESHCOLL_DATATYPE_BYTES = 1 << 8, /**< those of meshcoll_datatype_of have greater values */
-    MESHCOLL_DATATYPE_LAST = 0x7fffffff /**< makes the type wide enough for all of them */
+    MESHCOLL_DATATYPES,               /**< the number of predefined types */
+    MESHCOLL_DATATYPE_BYTES = 1 << 8, /**< types of meshcoll_datatype_of have greater values */
+    MESHCOLL_DATATYPE_LAST = 0x7fffffff /**< makes the enum wide enough for all values */
 } meshcoll_datatype_t;
 
-/** Operations of the library, then those of meshcoll_op_create. */
+/** Reduction operations: predefined ones, then those of meshcoll_op_create. */
 typedef enum {
-    MESHCOLL_SUM,  /**< of numbers, complex ones too */
+    MESHCOLL_SUM,  /**< of numbers, also complex ones */
     MESHCOLL_MIN,  /**< of integers and floats */
     MESHCOLL_MAX,  /**< of integers and floats */
-    MESHCOLL_PROD, /**< of numbers, complex ones too */
-    /** the sum, divided once by the number of ranks at the end; integers truncate */
+    MESHCOLL_PROD, /**< of numbers, also complex ones */
+    /** the sum, divided by the number of ranks once at the end; integers truncate */
     MESHCOLL_AVG,
-    MESHCOLL_LAND,                /**< logical, integers only: 0 or 1 */
-    MESHCOLL_LOR,                 /**< logical, integers only */
-    MESHCOLL_LXOR,                /**< logical, integers only: whether an odd number are true */
-    MESHCOLL_BAND,                /**< bitwise, integers only */
-    MESHCOLL_BOR,                 /**< bitwise, integers only */
-    MESHCOLL_BXOR,                /**< bitwise, integers only */
-    MESHCOLL_MINLOC,              /**< the smallest value, and the lowest index that has it */
-    MESHCOLL_MAXLOC,              /**< the largest value, and the lowest index that has it */
-    MESHCOLL_OPS,                 /**< how many the library has */
-    MESHCOLL_OP_USER = 1 << 8,    /**< users' operations have this value and above */
-    MESHCOLL_OP_LAST = 0x7fffffff /**< makes the type wide enough for all of them */
+    MESHCOLL_LAND,   /**< logical and, integers only: 0 or 1 */
+    MESHCOLL_LOR,    /**< logical or, integers only: 0 or 1 */
+    MESHCOLL_LXOR,   /**< logical xor, integers only: 1 where an odd number of operands are true */
+    MESHCOLL_BAND,   /**< bitwise and, integers only */
+    MESHCOLL_BOR,    /**< bitwise or, integers only */
+    MESHCOLL_BXOR,   /**< bitwise xor, integers only */
+    MESHCOLL_MINLOC, /**< the smallest value, and the lowest index that has it */
+    MESHCOLL_MAXLOC, /**< the largest value, and the lowest index that has it */
+    MESHCOLL_OPS,    /**< the number of predefined operations */
+    MESHCOLL_OP_USER = 1 << 8,    /**< operations of meshcoll_op_create have this value and above */
+    MESHCOLL_OP_LAST = 0x7fffffff /**< makes the enum wide enough for all values */
 } meshcoll_op_t;
 
-/** Text of a status, static; never NULL. */
+/** Description of a status: a static string, never NULL. */
 MESHCOLL_API const char *meshcoll_status_string(int status);
 
-/** One line about the last failure in this thread; "" if there was none. Valid until the next call. */
+/** A sentence about this thread's last failure, "" if there was none; valid until its next call. */
 MESHCOLL_API const char *meshcoll_last_error(void);
 
-/** "major.minor.patch", static. */
+/** The library's version, "major.minor.patch": a static string. */
 MESHCOLL_API const char *meshcoll_version(void);
 
 /** @name Names in texts
  * @{ */
-/** Name as in texts ("bcast", "float32", "sum"), static; NULL when out of range. Operations of users are
- * all named "user", elements of meshcoll_datatype_of "bytes". */
+/** Names as used in texts ("bcast", "float32", "sum"): static strings; NULL when out of range. All
+ * operations of meshcoll_op_create are named "user", all types of meshcoll_datatype_of "bytes". */
 MESHCOLL_API const char *meshcoll_collective_name(meshcoll_collective_t collective);
 MESHCOLL_API const char *meshcoll_datatype_name(meshcoll_datatype_t datatype);
 MESHCOLL_API const char *meshcoll_op_name(meshcoll_op_t op);
 /** @} */
 
-/** Bytes of one element, padding included; 0 when out of range. */
+/** Size of one element in bytes, padding included; 0 when out of range. */
 MESHCOLL_API size_t meshcoll_datatype_size(meshcoll_datatype_t datatype);
 
 /**
- * Elements of `bytes` bytes back to back, as a C struct of that sizeof is: what MPI_Type_contiguous makes of
- * MPI_BYTE. Every collective moves them, and users' operations reduce them, whole and at addresses
- * that are multiples of 8 where those of the buffers and `bytes` are. The value follows from `bytes` alone: it is
- * the same in all processes, and there is nothing to free. ERR_INVALID_ARG where `bytes` is 0 or above 2^30.
+ * Makes a type of `bytes` contiguous bytes, such as a C struct of that sizeof: the equivalent of
+ * MPI_Type_contiguous of MPI_BYTE. Every collective moves such elements, and operations of
+ * meshcoll_op_create reduce them: whole, and at addresses that are multiples of 8 if those of the
+ * buffers and `bytes` are. The value of *datatype depends on `bytes` alone: it is the same in all
+ * processes, and needs no free. ERR_INVALID_ARG if `bytes` is 0 or above 2^30.
  */
 MESHCOLL_API int meshcoll_datatype_of(size_t bytes, meshcoll_datatype_t *datatype);
 
 /**
- * A user's operation: dst[i] = a[i] (op) b[i] for `count` elements of `datatype`. `dst` is a, b, or
- * overlaps neither; a's contributions come from lower ranks than b's unless the operation commutes.
- * It must be associative, and give the same for the same operands on every rank. It is called
- * within calls into meshcoll, with parts of the vector of any length, and must not call meshcoll.
+ * A user-defined operation: computes dst[i] = a[i] (op) b[i] for `count` elements of `datatype`.
+ * `dst` equals a or b, or overlaps neither. Unless the operation commutes, a's contributions are
+ * from lower ranks than b's. It must be associative, and yield the same result for the same
+ * operands on every rank. It is called during calls of meshcoll functions, for parts of the vector
+ * of any length, and must not call meshcoll functions itself.
  */
 typedef void (*meshcoll_op_fn_t)(void *context, void *dst, const void *a, const void *b,
                                  size_t count, meshcoll_datatype_t datatype);
 
 /**
- * Makes an operation for all datatypes and meshes of this process. One that does not commute is
- * reduced in the order of the communicator's ranks: x0 (op) x1 (op) … ; then only strategies that keep it
- * are used, and where ranks do not stand box by box only such along all dimensions at once.
- * `context` goes to every call, and stays the caller's. All ranks create the same operations with
- * the same `commutative`; handles may differ between ranks. Errors: ERR_NO_MEMORY when there are too
- * many at once.
+ * Creates an operation for all datatypes and meshes of this process. An operation that does not
+ * commute is applied in the order of the communicator's ranks: x0 (op) x1 (op) …. The planner then
+ * uses only strategies that keep this order; where ranks are not placed box by box, these are the
+ * ones along all dimensions at once. `context` is passed to every call, and stays the caller's. All
+ * ranks must create the same operations with the same `commutative`; the values of *op may differ
+ * between ranks. ERR_NO_MEMORY if too many operations exist at once.
  */
 MESHCOLL_API int meshcoll_op_create(meshcoll_op_fn_t function, int commutative, void *context,
                                     meshcoll_op_t *op);
-/** No call takes it any more; persistent requests made with it still run, so that `function` and
- * `context` must outlive those. ERR_INVALID_ARG where it is none that was created. */
+/** No later call accepts `op`. Persistent requests made with it still run, so `function` and
+ * `context` must outlive these. ERR_INVALID_ARG if there is no such operation. */
 MESHCOLL_API int meshcoll_op_free(meshcoll_op_t op);
 
-/** MESHCOLL_OK where `op` takes `datatype`, else an error whose text says what would fit. */
+/** MESHCOLL_OK if `op` supports `datatype`, else ERR_INVALID_ARG; the error says what would fit. */
 MESHCOLL_API int meshcoll_op_check(meshcoll_op_t op, meshcoll_datatype_t datatype);
 
-/** A mesh of ranks with its transports, one handle per rank. */
+/** A mesh of ranks with its transports. Each rank has one handle. */
 typedef struct meshcoll meshcoll_t;
 
-/** One started or startable operation. */
+/** One operation: a nonblocking call, or a persistent operation. */
 typedef struct meshcoll_request meshcoll_request_t;
 
 /**
- * How meshcoll_create builds the mesh; rank 0's parameters and environment hold for all ranks.
- * Zero-initialise and set `size` to sizeof(meshcoll_params_t); fields after `size` bytes read as
- * their defaults, so that the struct can grow. NULL texts mean "not given"; texts are copied.
+ * Parameters of meshcoll_create. Those of rank 0, and its environment, hold for all ranks.
+ * Zero-initialise the struct and set `size` to sizeof(meshcoll_params_t): fields beyond `size`
+ * bytes have their defaults, so that the struct can grow. A NULL text means "not given"; texts are
+ * copied.
  */
 typedef struct {
     size_t size; /**< sizeof(meshcoll_params_t), in bytes */
-    /** The mesh: "box=4,gpu=8", outermost first; its extents multiply to the number of ranks,
-     * which fill it in their order; but where its dimension "box" is as long as there are boxes, box by box.
-     * Or boxes of unequal sizes, "box=8+8+4", which has dimensions box, gpu and fold: neighbours in a box
-     * differ in fold (docs/architecture.md). At most 2^22 ranks. Default: env
-     * MESHCOLL_MESH, else found, box by box: ranks that can share memory form a box, and where each
-     * NUMA node (or socket) of every box has as many ranks bound to it, these a "numa" (or "socket"). */
+    /** The mesh, outermost dimension first: "box=4,gpu=8". The product of the extents is the number
+     * of ranks. Ranks fill the mesh in their order; but if the dimension "box" is as long as there
+     * are boxes, they fill it box by box. Boxes of unequal sizes are "box=8+8+4", a mesh with
+     * dimensions box, gpu and fold in which adjacent ranks of a box differ in fold
+     * (docs/architecture.md). At most 2^22 ranks. Default: MESHCOLL_MESH, else discovered: ranks
+     * that can share memory form a box; and where every NUMA node (or socket) of every box has the
+     * same number of ranks bound to it, these form a "numa" (or "socket"). */
     const char *mesh;
-    /** Link models: a preset's name, or a list per dimension, as `meshcoll plan --links` takes them.
-     * Default: env MESHCOLL_LINKS, else what `meshcoll tune` measured on this cluster, else the
-     * preset named in docs/links.md as default. */
+    /** Link models: the name of a preset, or a list per dimension, as for `meshcoll plan --links`.
+     * Default: MESHCOLL_LINKS, else what `meshcoll tune` measured on this cluster, else the default
+     * preset of docs/links.md. */
     const char *links;
-    /** Transports per dimension, "box=tcp,self;gpu=shm": a list of UCX's; or "shm", meshcoll's own, or
-     * "shm:copy", the same where processes may not read each other's memory. Where they may not open
-     * it either, another transport stands in for both (docs/security.md). While a mesh has "shm", any
-     * process of this user may trace this one, where Yama would let only parents. Default: env
-     * MESHCOLL_TRANSPORTS, else network transports between boxes and shm inside one. */
+    /** Transports per dimension, "box=tcp,self;gpu=shm". Each is a list of UCX's transports; or
+     * "shm", meshcoll's own shared memory; or "shm:copy", the same without reading the memory of
+     * other processes. Where processes may not open each other's shared memory either, another
+     * transport replaces both (docs/security.md). While a mesh uses "shm", any process of this user
+     * may trace this one even where Yama would allow only its parents. Default:
+     * MESHCOLL_TRANSPORTS, else network transports between boxes and shm inside a box. */
     const char *transports;
-    /** What meshcoll_explain is to tell: "1", "factor:3", "report.txt"; docs/explain.md has the
-     * grammar. Default: env MESHCOLL_EXPLAIN, else nothing is recorded. */
+    /** What meshcoll_explain reports: "1", "factor:3", "report.txt"; docs/explain.md has the
+     * grammar. Default: MESHCOLL_EXPLAIN, else nothing is recorded. */
     const char *explain;
-    /** Who moves messages on while the program computes: "none", each call for itself, or "thread", a
-     * thread of the mesh's own, which sleeps while nothing is to do. Default: env MESHCOLL_PROGRESS,
-     * else "none". */
+    /** What progresses messages while the program computes: "none", only calls of meshcoll
+     * functions; or "thread", a thread of the mesh, which sleeps while there is nothing to do.
+     * Default: MESHCOLL_PROGRESS, else "none". */
     const char *progress;
-    /** "single": one thread at a time uses the mesh and its requests; "multiple": any. With a progress
-     * thread any may. Default: env MESHCOLL_THREADS, else "single". */
+    /** "single": one thread at a time uses the mesh and its requests; "multiple": any threads do.
+     * With a progress thread any may. Default: MESHCOLL_THREADS, else "single". */
     const char *threads;
-    /** "1": what reductions give depends bit by bit on the ranks' values and number alone, not on how
-     * ranks are placed in boxes, nor on strategies; docs/reproducible.md says how and at which cost.
-     * "0": also on these. Default: env MESHCOLL_REPRODUCIBLE, else "0". */
+    /** "1": results of reductions depend, bit by bit, only on the ranks' values and their number,
+     * not on the placement of ranks or on strategies (docs/reproducible.md, also on its cost). "0":
+     * they may depend on these. Default: MESHCOLL_REPRODUCIBLE, else "0". */
     const char *reproducible;
 } meshcoll_params_t;
 
 /**
- * Out-of-band allgather that meshcoll_create_oob uses to exchange addresses. `allgather` gathers
- * `bytes` bytes of each rank into `out` (size * bytes, in rank order), and returns 0 on success. It
- * is called only within meshcoll_create_oob and meshcoll_destroy (there as a barrier); `context` must
- * live until then, the struct itself only until meshcoll_create_oob returns.
+ * The out-of-band allgather through which meshcoll_create_oob exchanges addresses. It is called
+ * only during meshcoll_create_oob and meshcoll_destroy, in the latter as a barrier. `context` must
+ * live until then; the struct itself only until meshcoll_create_oob returns.
  */
 typedef struct {
-    int rank /**< this rank, from 0 on */, size; /**< how many there are */
-    void *context;                               /**< goes to every call, and stays the caller's */
-    /** `in` has `bytes` bytes, `out` size * bytes; both are the library's. */
+    int rank /**< this rank, from 0 on */, size; /**< the number of ranks */
+    void *context;                               /**< passed to every call; stays the caller's */
+    /** Gathers the `bytes` bytes at `in` of each rank into `out`, which has size * bytes, in rank
+     * order. Returns 0 on success. Both buffers are the library's. */
     int (*allgather)(void *context, const void *in, void *out, size_t bytes);
 } meshcoll_oob_t;
 
-/** Collective over all ranks. Free with meshcoll_destroy. meshcoll/mpi.h makes one from an MPI
- * communicator. `params` may be NULL. Errors: ERR_INVALID_ARG and ERR_PARSE of a setting, ERR_MESH (the
+/** Creates a mesh over an out-of-band allgather; meshcoll/mpi.h creates one from an MPI
+ * communicator. *mesh is the caller's to destroy with meshcoll_destroy. `params` may be NULL.
+ * Collective over all ranks. Errors: ERR_INVALID_ARG and ERR_PARSE for a setting, ERR_MESH (the
  * message names meshes that would fit), ERR_TRANSPORT, ERR_NO_MEMORY. */
 MESHCOLL_API int meshcoll_create_oob(const meshcoll_oob_t *oob, const meshcoll_params_t *params,
                                      meshcoll_t **mesh);
 
 /**
- * The sub-mesh of the ranks that agree with this one in all dimensions but `dims` ("gpu", "box,gpu"):
- * of dp=2,tp=4 the dimensions "tp" give two tensor-parallel groups of four, "dp" four data-parallel groups
- * of two. Its dimensions are in the order of `mesh`, its ranks row by row. It may be used beside `mesh`
- * and other sub-meshes, and split again. Links are those of `mesh`, priced as if all sub-meshes of the
- * split ran at once; strategies of the environment hold where they fit it. Boxes of unequal sizes split
- * by "gpu,fold", into boxes, or by all three dimensions; ERR_UNSUPPORTED otherwise.
- * Collective over `mesh`, as is its meshcoll_destroy, which belongs before that of `mesh`: destroying
- * `mesh` destroys the sub-meshes it still has. Errors: ERR_INVALID_ARG where there is no such
- * dimension or a group is open on `mesh`, ERR_TRANSPORT, ERR_NO_MEMORY, ERR_UNSUPPORTED.
+ * Creates the sub-mesh of the ranks that differ from this one only in the dimensions `dims` ("gpu",
+ * "box,gpu"). For dp=2,tp=4, "tp" gives two tensor-parallel groups of four, and "dp" four
+ * data-parallel groups of two. Its dimensions are in the order of those of `mesh`, its ranks row by
+ * row. It may be used concurrently with `mesh` and other sub-meshes, and split again. Its links are
+ * those of `mesh`, priced as if all sub-meshes of the split ran at once. Strategies forced by the
+ * environment hold where they fit it.
+ *
+ * Boxes of unequal sizes split by "gpu,fold", into boxes, or by all three dimensions;
+ * ERR_UNSUPPORTED otherwise. Collective over `mesh`, as is meshcoll_destroy of the sub-mesh, which
+ * must precede that of `mesh`: destroying `mesh` destroys its remaining sub-meshes. Other errors:
+ * ERR_INVALID_ARG if there is no such dimension or a group is open on `mesh`, ERR_TRANSPORT,
+ * ERR_NO_MEMORY.
  */
 MESHCOLL_API int meshcoll_split(meshcoll_t *mesh, const char *dims, meshcoll_t **sub);
 
-/** Collective over all ranks (of a sub-mesh: over the ranks of the mesh it was split from); NULL is
- * allowed. Requests should be complete: those that still run are given up, which
- * meshcoll_last_error() tells, and can then only be freed. */
+/** Destroys a mesh; NULL is allowed. Collective over all its ranks; for a sub-mesh, over the ranks
+ * of the mesh it was split from. All requests should be complete. Those that still run are
+ * abandoned, which meshcoll_last_error() then says, and can only be freed. */
 MESHCOLL_API void meshcoll_destroy(meshcoll_t *mesh);
 
-/** This rank, from 0 on; ERR_INVALID_ARG (negative) where `mesh` is NULL. */
+/** This rank, from 0 on; ERR_INVALID_ARG (negative) if `mesh` is NULL. */
 MESHCOLL_API int meshcoll_rank(const meshcoll_t *mesh);
-/** How many ranks the mesh has; ERR_INVALID_ARG (negative) where `mesh` is NULL. */
+/** The number of ranks of the mesh; ERR_INVALID_ARG (negative) if `mesh` is NULL. */
 MESHCOLL_API int meshcoll_size(const meshcoll_t *mesh);
 
-/** The mesh's text, "box=4,gpu=8" or "box=8+8+4"; owned by the handle; NULL where `mesh` is. */
+/** The mesh's text, "box=4,gpu=8" or "box=8+8+4", owned by the handle; NULL if `mesh` is. */
 MESHCOLL_API const char *meshcoll_mesh_text(const meshcoll_t *mesh);
 
-/** Where a rank stands along dimension `dim` (0 = outermost), from 0 on; ERR_INVALID_ARG
- * (negative) if there is no such. */
+/** The coordinate of a rank along dimension `dim` (0 = outermost), from 0 on; ERR_INVALID_ARG
+ * (negative) if there is no such rank or dimension. */
 MESHCOLL_API int meshcoll_coord(const meshcoll_t *mesh, int rank, int dim);
 
 /**
- * Force a strategy for one collective on this mesh, on all ranks alike: a strategy text
- * ("scatter:mst(box) bcast:mst(gpu) allgather:ring(box) segments=8"), a named entry ("option2",
- * "flat-ring"), or NULL to let the planner choose again. The environment does the same for a whole
- * run: MESHCOLL_STRATEGY_BCAST=…, MESHCOLL_STRATEGY_ALLREDUCE=… . The API wins over the
- * environment. Errors: ERR_STRATEGY with the reason.
+ * Forces the strategy of one collective on this mesh; all ranks must pass the same. `strategy` is a
+ * strategy's text ("scatter:mst(box) bcast:mst(gpu) allgather:ring(box) segments=8"), a named entry
+ * ("option2", "flat-ring"), or NULL to let the planner choose again. It is copied. The environment
+ * does the same for a whole run: MESHCOLL_STRATEGY_BCAST=…, MESHCOLL_STRATEGY_ALLREDUCE=…; this
+ * function overrides it. ERR_STRATEGY with the reason if it does not fit.
  */
 MESHCOLL_API int meshcoll_set_strategy(meshcoll_t *mesh, meshcoll_collective_t collective,
                                        const char *strategy);
@@ -290,12 +300,17 @@ MESHCOLL_API int meshcoll_set_strategy(meshcoll_t *mesh, meshcoll_collective_t c
 /** @name Blocking calls
  * @{ */
 /**
- * The eight collectives and barrier, blocking. Called by all ranks of the mesh in the same order.
- * In place: where both buffers hold the whole vector, or a block for every rank, in == out; where one holds a block, it is
- * this rank's block of the other (out == in + rank * count elements, or the reverse).
- * `in` is never modified unless in place. Buffers a rank does not use may be NULL. Errors:
- * ERR_INVALID_ARG (a buffer, root, datatype or operation that does not fit), ERR_STRATEGY (a forced one
- * does not fit), ERR_NO_MEMORY, ERR_TRANSPORT, after which the mesh runs nothing more.
+ * The eight collectives, and a barrier. All ranks of the mesh call them in the same order. `count`
+ * is in elements, per vector or per block as described at the top of this file.
+ *
+ * In place: where both buffers hold the whole vector, or a block for every rank, in == out. Where
+ * one holds a single block, it is this rank's block of the other (out == in + rank * count
+ * elements, or the reverse). `in` is never modified unless in place. A buffer that this rank does
+ * not use may be NULL.
+ *
+ * Errors: ERR_INVALID_ARG (a buffer, root, datatype or operation does not fit), ERR_STRATEGY (a
+ * forced strategy does not fit), ERR_NO_MEMORY, and ERR_TRANSPORT, after which the mesh runs
+ * nothing more.
  */
 MESHCOLL_API int meshcoll_bcast(meshcoll_t *mesh, const void *in, void *out, size_t count,
                                 meshcoll_datatype_t datatype, int root);
@@ -319,20 +334,22 @@ MESHCOLL_API int meshcoll_barrier(meshcoll_t *mesh);
 /** @name Blocking calls with blocks of unequal sizes
  * @{ */
 /**
- * The same with blocks of unequal sizes: rank r's has counts[r] elements and starts displs[r] elements
- * into the buffer that holds all blocks. displs NULL: back to back in rank order. Both arrays have
- * size() entries and are read before the call returns. Blocks of an output must not overlap.
+ * The collectives with blocks of unequal sizes. Rank r's block has counts[r] elements and starts
+ * displs[r] elements into the buffer that holds all blocks; displs == NULL: back to back in rank
+ * order. Both arrays have size() entries and are read before the call returns. Blocks of an output
+ * must not overlap. `count` is counts[rank]. In place: this rank's block of the other buffer (out
+ * == in + displs[rank] elements, or the reverse).
  *
- * Unlike in MPI, all ranks give the same `counts`, also where they are not the root: a block may pass
- * other ranks on its way. displs are for the ranks that have the buffer. `count` is counts[rank].
- * In place: this rank's block of the other buffer (out == in + displs[rank] elements, or the reverse).
+ * Unlike in MPI, all ranks pass the same `counts`, also where they are not the root: a block may
+ * pass through other ranks. displs matter only on ranks that have the buffer.
  *
- * Of an alltoallv a rank knows its own counts only: in_counts[r] elements go to rank r, where they are
- * its out_counts of this rank. So it goes straight from rank to rank, unless a strategy is forced for
- * it or for alltoall. Where that takes blocks over other ranks, an alltoall of the counts goes first, by
- * the same way: of a call each time, which then waits, also one that would not (meshcoll_ialltoallv); of
- * a persistent request once, when it is made. Strategies of more than three exchanges are refused
- * (ERR_STRATEGY). In place: in == out, with the same counts and displs for both.
+ * For an alltoallv a rank passes only its own counts: in_counts[r] elements go to rank r, whose
+ * out_counts of this rank must be equal. Blocks are therefore sent directly, unless a strategy is
+ * forced for it or for alltoall. Where that strategy passes blocks through other ranks, an alltoall
+ * of the counts precedes, by the same strategy: for a call each time, so that even
+ * meshcoll_ialltoallv waits for it; for a persistent request once, when it is made. Strategies of
+ * more than three exchanges fail with ERR_STRATEGY. In place: in == out, with the same counts and
+ * displs for both.
  */
 MESHCOLL_API int meshcoll_scatterv(meshcoll_t *mesh, const void *in, const size_t *counts,
                                    const size_t *displs, void *out, size_t count,
@@ -351,20 +368,21 @@ MESHCOLL_API int meshcoll_alltoallv(meshcoll_t *mesh, const void *in, const size
                                     const size_t *out_displs, meshcoll_datatype_t datatype);
 /** @} */
 
-/** One operation's arguments, for requests. `size` as in meshcoll_params_t. */
+/** The arguments of one operation, for meshcoll_begin and meshcoll_init. `size` works as in
+ * meshcoll_params_t; fields are given up to `root`, up to `strategy`, or all. */
 typedef struct {
     size_t size;                      /**< sizeof(meshcoll_args_t), in bytes */
-    meshcoll_collective_t collective; /**< what runs */
-    const void *in;                   /**< the caller's; may be read until it is complete */
-    void *out;                        /**< the caller's; the library's until it is complete */
-    size_t count;                     /**< elements, as the blocking call takes them */
-    meshcoll_datatype_t datatype;     /**< of the elements */
-    meshcoll_op_t op;                 /**< where the collective reduces */
-    int root;                         /**< where the collective has one */
-    /** Forces a strategy for this request only; NULL: the mesh's or the planner's */
+    meshcoll_collective_t collective; /**< the collective */
+    const void *in; /**< input; the caller's, and read until the operation is complete */
+    void *out;      /**< output; the library's until the operation is complete */
+    size_t count;   /**< in elements, as for the blocking call */
+    meshcoll_datatype_t datatype; /**< of the elements */
+    meshcoll_op_t op;             /**< used where the collective reduces */
+    int root;                     /**< used where the collective has a root */
+    /** Forces a strategy for this request only; NULL: the mesh's, or the planner's. */
     const char *strategy;
-    /** Blocks of unequal sizes in elements, as the v-variants take them: NULL for equal ones. Read by
-     * the call, or when a request is made, not later. Of alltoall, `counts` and `displs` are out's. */
+    /** Blocks of unequal sizes in elements, as for the v-variants; NULL: equal blocks. Read when the
+     * call or request is made, not later. For alltoall, `counts` and `displs` describe out. */
     const size_t *counts, *displs; /**< in elements: where each block starts; NULL: back to back */
     const size_t *in_counts /**< of alltoall: in's */, *in_displs; /**< of alltoall: in's */
 } meshcoll_args_t;
@@ -372,14 +390,19 @@ typedef struct {
 /** @name Persistent requests
  * @{ */
 /**
- * A persistent operation: plan, bind and allocate once; each start and wait repeats it on the same
- * buffers without planning or allocating. Made by a collective's own function, with the arguments of
- * the blocking call, or by meshcoll_init from any arguments. All of these are collective and may block,
- * as new connections are greeted: all ranks call them in the same order, relative to each other and to
- * the calls. Starts may come in any order. The request is the caller's until meshcoll_free.
- * Errors: those of the blocking call; ERR_INVALID_ARG to start what was started before, until wait or
- * test (or one of those below) has told that it is complete.
- * Inside a box in and out are put into huge pages where they fill some (docs/calling.md), which takes 0.3 to 3 ms a MiB.
+ * Creates a persistent operation: planned, bound and allocated once; every meshcoll_start and wait
+ * repeats it on the same buffers without planning or allocating. Each collective has a function
+ * that takes the arguments of the blocking call; meshcoll_init takes any arguments.
+ *
+ * These functions are collective, and may block while new connections are set up: all ranks call
+ * them in the same order, relative to each other and to other calls. Starts may be in any order.
+ * *request is the caller's until meshcoll_free.
+ *
+ * Errors: those of the blocking call. meshcoll_start returns ERR_INVALID_ARG if the request was
+ * started before and no wait or test has returned its completion.
+ *
+ * Inside a box, in and out are moved into huge pages where they fill some, once per request, which
+ * takes time (docs/calling.md).
  */
 MESHCOLL_API int meshcoll_init(meshcoll_t *mesh, const meshcoll_args_t *args,
                                meshcoll_request_t **request);
@@ -430,18 +453,19 @@ MESHCOLL_API int meshcoll_barrier_init(meshcoll_t *mesh, meshcoll_request_t **re
 MESHCOLL_API int meshcoll_start(meshcoll_request_t *request);
 /** @} */
 
-/** @name Calls that do not wait
+/** @name Nonblocking calls
  * @{ */
 /**
- * The same calls without waiting, and meshcoll_begin for any of them by its arguments. Called by all
- * ranks in the same order, relative to the blocking calls too; they may complete and be waited for in
- * any. Buffers stay the library's until then: `in` may be read, `out` neither read nor written. The
- * first call of a collective and root may block like meshcoll_init; later ones do not.
+ * The nonblocking calls, and meshcoll_begin for any of them by its arguments. All ranks call them
+ * in the same order, relative to the blocking calls too; they may complete, and be waited for, in
+ * any order. Until a call is complete its buffers belong to the library: the program may read `in`,
+ * and must neither read nor write `out`. The first call of a collective and root may block like
+ * meshcoll_init; later ones do not.
  *
- * *request is the caller's until it is told that the call is complete: when meshcoll_wait or _test (or
- * one of those below) returns anything but MESHCOLL_IN_PROGRESS for it, it is gone, and must not be
- * used again. Plans and memory of calls are kept in the mesh and serve again: a loop of the same calls
- * plans and allocates in its first round only.
+ * *request is the caller's until meshcoll_wait, meshcoll_test or a function below returns its
+ * completion: anything but MESHCOLL_IN_PROGRESS. It is freed then, and must not be used again. The
+ * mesh keeps plans and memory of calls for reuse: a loop of the same calls plans and allocates only
+ * in its first round.
  */
 MESHCOLL_API int meshcoll_begin(meshcoll_t *mesh, const meshcoll_args_t *args,
                                 meshcoll_request_t **request);
@@ -491,8 +515,9 @@ MESHCOLL_API int meshcoll_ibarrier(meshcoll_t *mesh, meshcoll_request_t **reques
 /** @name One request
  * @{ */
 /**
- * Moves everything on that this thread has started, and says how the request stands: MESHCOLL_OK,
- * MESHCOLL_IN_PROGRESS (test only), or the error its run ended with. NULL is complete.
+ * Progresses everything that this thread has started, and returns the status of the request:
+ * MESHCOLL_OK, MESHCOLL_IN_PROGRESS (meshcoll_test only), or the error its run ended with. NULL
+ * counts as complete.
  */
 MESHCOLL_API int meshcoll_test(meshcoll_request_t *request);
 MESHCOLL_API int meshcoll_wait(meshcoll_request_t *request);
@@ -501,11 +526,14 @@ MESHCOLL_API int meshcoll_wait(meshcoll_request_t *request);
 /** @name Several requests
  * @{ */
 /**
- * The same for `n` requests, of one mesh or several. Entries that are NULL, or persistent and not
- * started since they were told of, are left out; a call's entry becomes NULL when it is told of.
- * waitall and testall tell of all together when all are complete, or of one that failed, whose error
- * they return (it is NULL then, or the persistent one's status says so). waitany and testany tell of
- * one, its place in *index and its status returned; *index is -1 where all were left out.
+ * Do the same for `n` requests, of one mesh or several. Entries are ignored that are NULL, or
+ * persistent and not started since their completion was returned. An entry of a nonblocking call
+ * becomes NULL when its completion is returned.
+ *
+ * waitall and testall return when all are complete; or when one has failed, with its error (its
+ * entry is NULL then, or the persistent request's status is that error). waitany and testany return
+ * the status of one complete request, and its position in *index; *index is -1 if all entries were
+ * ignored.
  */
 MESHCOLL_API int meshcoll_waitall(int n, meshcoll_request_t **requests);
 MESHCOLL_API int meshcoll_testall(int n, meshcoll_request_t **requests);
@@ -516,48 +544,49 @@ MESHCOLL_API int meshcoll_testany(int n, meshcoll_request_t **requests, int *ind
 /** @name Groups of calls
  * @{ */
 /**
- * A group: the calls on this mesh between begin and end, blocking or not, only note what they are
- * asked; end starts them all and waits until all are complete. So a call in a group returns at once,
- * and one that does not wait sets *request to NULL. Buffers, and the arrays and texts given to a call,
- * must stay until the end; what a call gets must be no other call's in the same group.
+ * A group: calls on this mesh between begin and end, blocking or nonblocking, only store their
+ * arguments. meshcoll_group_end starts them all and waits until all are complete. A call in a group
+ * returns at once, and a nonblocking one sets *request to NULL. Buffers, arrays and texts passed to
+ * a call must stay valid until the end. The output of a call must not be a buffer of another call
+ * in the same group.
  *
  * Small calls of the same collective, datatype, operation and root are packed into one, where the
- * links say that this is cheaper; each element's result is that of one call over their vectors laid end
- * to end. All ranks make the same calls in the same order in a group, and end it at the same place
- * among their other calls.
+ * link model says that this is cheaper. The result of each element is that of a single call over
+ * their vectors laid end to end. All ranks make the same calls in the same order in a group, and
+ * end it at the same place among their other calls.
  *
- * Groups do not nest (ERR_INVALID_ARG), and belong to one thread. Persistent requests are not part of
- * them: making, starting and waiting for them act at once. Where a call in the group was refused, end starts
- * none and returns its status. meshcoll_destroy forgets the calls of an open group, which
- * meshcoll_last_error() tells.
+ * Groups do not nest (ERR_INVALID_ARG) and belong to one thread. Persistent requests are not part
+ * of a group: creating, starting and waiting for them take effect at once. If a call in the group
+ * was refused, the end starts none and returns its status. meshcoll_destroy drops the calls of an
+ * open group, which meshcoll_last_error() then says.
  */
 MESHCOLL_API int meshcoll_group_begin(meshcoll_t *mesh);
 MESHCOLL_API int meshcoll_group_end(meshcoll_t *mesh);
 /** @} */
 
-/** For a persistent request, or a call that nobody will wait for; NULL is allowed. One that runs is
- * released when it is complete, and its buffers must stay until then. */
+/** Frees a persistent request, or the request of a call that nobody will wait for; NULL is allowed.
+ * A running one is freed when it is complete, and its buffers must stay valid until then. */
 MESHCOLL_API void meshcoll_free(meshcoll_request_t *request);
 
-/** The strategy a request runs, as text; owned by the request; NULL where `request` is. */
+/** The text of a request's strategy, owned by the request; NULL if `request` is. */
 MESHCOLL_API const char *meshcoll_request_strategy(const meshcoll_request_t *request);
 
-/** Time the cost model predicts for a request, in seconds; 0 where it is NULL. */
+/** The time that the cost model predicts for a request, in seconds; 0 if `request` is NULL. */
 MESHCOLL_API double meshcoll_request_predicted(const meshcoll_request_t *request);
 
 /**
- * For people: for each call this rank has run so far (collective, bytes, root, strategy) why that
- * strategy, what was predicted and what was measured, phase by phase. The text is the caller's to
- * free(). Not collective; complete requests only count. Errors: ERR_INVALID_ARG where the mesh was
- * created without MESHCOLL_EXPLAIN or meshcoll_params_t.explain. At meshcoll_destroy rank 0 prints its
- * own by itself.
+ * Writes a report for people: for each call this rank has run (collective, bytes, root, strategy),
+ * why that strategy was chosen, and the predicted and measured time, phase by phase. Only complete
+ * requests count. *text is the caller's to free(). Not collective. ERR_INVALID_ARG if the mesh was
+ * created without MESHCOLL_EXPLAIN or meshcoll_params_t.explain. meshcoll_destroy writes the report
+ * of rank 0 to where that setting says.
  */
 MESHCOLL_API int meshcoll_explain(const meshcoll_t *mesh, char **text);
 
 /**
- * Payload bytes this rank has sent over links of dimension `dim` (0 = outermost) since the handle
- * was made. A message between ranks that differ in several dimensions counts for the outermost.
- * 0 where there is no such dimension.
+ * The payload bytes this rank has sent over links of dimension `dim` (0 = outermost) since the
+ * handle was created. A message between ranks that differ in several dimensions counts for the
+ * outermost. 0 if there is no such dimension.
  */
 MESHCOLL_API uint64_t meshcoll_bytes_sent(const meshcoll_t *mesh, int dim);
 

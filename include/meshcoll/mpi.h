@@ -1,5 +1,6 @@
 /** @file
- * meshcoll from an MPI communicator. MPI is used for the start only: addresses, and who shares a box.
+ * meshcoll over an MPI communicator. MPI is used only while a mesh is created and destroyed: to
+ * find the ranks of a box, and to exchange addresses.
  */
 #ifndef MESHCOLL_MPI_H
 #define MESHCOLL_MPI_H
@@ -13,10 +14,10 @@ extern "C" {
 #endif
 
 /**
- * Collective over `comm`, which stays the caller's and must outlive the handle. Without a mesh text
- * the ranks are grouped into boxes by what they can see (MPI_COMM_TYPE_SHARED); boxes of unequal
- * sizes make a mesh like box=8+8+4. `params` may be NULL.
- * Free with meshcoll_destroy. Errors: those of meshcoll_create_oob.
+ * Creates a mesh from a communicator. Collective over `comm`, which stays the caller's and must
+ * outlive the handle. Unless the mesh is given, ranks that can share memory (MPI_COMM_TYPE_SHARED)
+ * form boxes; boxes of unequal sizes make a mesh such as box=8+8+4. `params` may be NULL. *mesh is
+ * the caller's to destroy with meshcoll_destroy. Errors: those of meshcoll_create_oob.
  */
 MESHCOLL_API int meshcoll_create(MPI_Comm comm, const meshcoll_params_t *params, meshcoll_t **mesh);
 
