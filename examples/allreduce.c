@@ -1,7 +1,7 @@
 /*
  * Sums a vector over all ranks of an MPI program, as a training step sums gradients.
- *   mpirun -n 8 allreduce                          # boxes found by what ranks can see
- *   MESHCOLL_MESH=box=2,gpu=4 mpirun -n 8 allreduce   # or given
+ *   mpirun -n 8 allreduce                             # finds the boxes itself
+ *   MESHCOLL_MESH=box=2,gpu=4 mpirun -n 8 allreduce   # or is given the mesh
  */
 #include <meshcoll/mpi.h>
 

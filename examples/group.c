@@ -1,6 +1,7 @@
 /*
- * Many small vectors in one go, as the gradients of a network's biases: in a group the calls are started
- * together, and small ones packed into one operation where the links say that this is cheaper.
+ * Sums many small vectors at once, such as the gradients of a network's biases. The calls of a
+ * group are started together, and small ones are packed into one operation where the link model
+ * says that this is cheaper.
  *   mpirun -n 4 group
  */
 #include <meshcoll/mpi.h>
@@ -19,7 +20,7 @@ static int check(int status, const char *what)
     return status;
 }
 
-/* Vectors of other lengths, all alike on all ranks. */
+/* Vectors differ in length; each has the same length on all ranks. */
 static size_t count_of(int vector)
 {
     return (size_t)(1 + vector * 17 % MOST);
@@ -42,7 +43,7 @@ static int sum_all(meshcoll_t *mesh)
     return status;
 }
 
-/* Seconds of one go; negative when something failed. */
+/* Returns the seconds of one round; negative when something failed. */
 static double run(meshcoll_t *mesh, int grouped)
 {
     fill(meshcoll_rank(mesh));
@@ -67,7 +68,7 @@ int main(int argc, char **argv)
     double alone = -1, grouped = -1;
     MPI_Init(&argc, &argv);
     if (!check(meshcoll_create(MPI_COMM_WORLD, NULL, &mesh), "meshcoll_create")) {
-        /* the first round plans */
+        /* the first round includes planning */
         for (int round = 0; round < 2 && (round == 0 || (alone >= 0 && grouped >= 0)); round++) {
             alone = run(mesh, 0);
             grouped = alone < 0 ? -1 : run(mesh, 1);

@@ -1,7 +1,7 @@
 /*
- * Communication behind computation: the gradients of each layer are summed while the next layer's are
- * computed, with a call that does not wait. With a progress thread messages move all the time; without,
- * they move while the program is in meshcoll.
+ * Overlaps communication with computation: nonblocking calls sum the gradients of each layer while
+ * the program computes those of the next one. A progress thread moves messages all the time;
+ * without it they move only while the program is in meshcoll.
  *   mpirun -n 4 nonblocking
  *   MESHCOLL_PROGRESS=none mpirun -n 4 nonblocking
  */
@@ -20,7 +20,7 @@ static int check(int status, const char *what)
     return status;
 }
 
-/* Stands for the backward pass of one layer. */
+/* Stands in for the backward pass of one layer. */
 static void compute(float *gradient, int rank, int layer)
 {
     for (int i = 0; i < COUNT; i++) {

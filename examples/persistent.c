@@ -1,6 +1,7 @@
 /*
- * The same exchange in each step of a loop: planned and bound once, then started as often as needed.
- * Between meshcoll_allreduce_init and the last wait nothing is planned and nothing allocated.
+ * Repeats the same operation in each step of a loop: it is planned and bound once, then started as
+ * often as needed. Between meshcoll_allreduce_init and the last wait nothing is planned or
+ * allocated.
  *   mpirun -n 4 persistent
  */
 #include <meshcoll/mpi.h>
@@ -18,14 +19,14 @@ static int check(int status, const char *what)
     return status;
 }
 
-/* Newton's method for the square root of the sum of what the ranks have: each step needs a sum. */
+/* Newton's method for the square root of the sum over the ranks; every step needs that sum. */
 static int iterate(meshcoll_request_t *sum, const double *all, double *x)
 {
     int status = MESHCOLL_OK;
     *x = 1;
     for (int step = 0; step < STEPS && !status; step++) {
         status = check(meshcoll_start(sum), "meshcoll_start");
-        /* here the program may do something else */
+        /* the program may compute here */
         if (!status)
             status = check(meshcoll_wait(sum), "meshcoll_wait");
         if (!status)

@@ -1,10 +1,10 @@
 /*
- * Trains a linear model on a mesh with two dimensions: the weights are cut over the ranks of a
- * tensor-parallel group, the samples over the ranks of a data-parallel group.
+ * Trains a linear model on a mesh of two dimensions: the weights are distributed over the ranks of
+ * a tensor-parallel group, the samples over the ranks of a data-parallel group.
  *   mpirun -n 4 training               # dp=2,tp=2
  *   mpirun -n 8 training dp=4,tp=2
- * A step predicts with its part of the weights, sums predictions over the tensor-parallel group,
- * and sums the gradient of its part over the data-parallel group.
+ * Each step predicts with this rank's weights, sums the predictions over the tensor-parallel group,
+ * and sums the gradient of its weights over the data-parallel group.
  */
 #include <meshcoll/mpi.h>
 
@@ -32,7 +32,7 @@ static void check(int status, const char *what)
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/* The same on all ranks: a number between -1 and 1, and the weights to be found. */
+/* Returns the same on all ranks: a number between -1 and 1. */
 static double input(int sample, int feature)
 {
     unsigned x = (unsigned)(sample * FEATURES + feature + 1) * 2654435761u;
@@ -54,7 +54,7 @@ static double target(int sample)
     return sum;
 }
 
-/* Half the mean squared error over all samples, before the step. */
+/* Returns half the mean squared error over all samples, before the step. */
 static double step(const groups_t *g)
 {
     double loss = 0;
@@ -100,7 +100,7 @@ static void open_groups(const char *text, groups_t *g)
     }
 }
 
-/* How far the worst weight of all is from what it should be. */
+/* Returns how far the worst of all weights is from its true value. */
 static double distance(const groups_t *g)
 {
     double worst = 0;
