@@ -1,7 +1,7 @@
-# meshcoll_add_program(<target> <name> <folder>): one program of all C files in a folder, with the
+# meshcoll_add_program(<target> <name> <folder>): one program of all C files below a folder, with the
 # internal functions at hand. An empty folder gives no program.
 function(meshcoll_add_program target name folder)
-    file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.c)
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.c)
     if(NOT sources OR NOT TARGET meshcoll_internal)
         return()
     endif()

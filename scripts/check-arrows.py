@@ -43,7 +43,11 @@ MAY["runtime/bind"] = CORE + ["transport", "runtime/element"]
 MAY["runtime/place"] = CORE + TRANSPORT
 MAY["runtime/execute"] = CORE + TRANSPORT + COMPOSE + ["runtime/element", "runtime/bind"]
 LIBRARY = list(MAY)
-MAY["tools"] = LIBRARY
+COMMANDS = ["tools/" + name for name in ("count", "list", "plan", "topo", "trace", "tune", "verify")]
+MAY["tools/common"] = LIBRARY
+for command in COMMANDS:
+    MAY[command] = LIBRARY + ["tools/common"]
+MAY["tools"] = LIBRARY + ["tools/common", *COMMANDS]
 
 # Algorithms do arithmetic on ranks and chunks: nothing that moves or reads bytes.
 OUTSIDE = re.compile(r"^(mpi|ucp/|ucs/|uct/|cuda|nccl|hwloc|pthread|sys/socket)")

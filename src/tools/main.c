@@ -1,7 +1,11 @@
 /* The command `meshcoll`: a table of subcommands. */
-#include "tools/tool.h"
-#include "tools/topo.h"
-#include "tools/tune.h"
+#include "tools/count/count.h"
+#include "tools/list/list.h"
+#include "tools/plan/plan.h"
+#include "tools/topo/topo.h"
+#include "tools/trace/trace.h"
+#include "tools/tune/tune.h"
+#include "tools/verify/verify.h"
 
 #include <string.h>
 

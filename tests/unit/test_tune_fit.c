@@ -1,7 +1,7 @@
 /* What meshcoll tune makes of times: links that take so long come out of the times they take. */
 #include "compose/algorithms/registry.h"
 #include "compose/planner/planner.h"
-#include "tools/tune_fit.h"
+#include "tools/tune/tune_fit.h"
 
 #include <criterion/criterion.h>
 

@@ -1,0 +1,37 @@
+/* What several commands print alike: meshes, links, strategies and their terms, as text and JSON. */
+#ifndef MC_TOOLS_SHOW_H
+#define MC_TOOLS_SHOW_H
+
+#include "base/table.h"
+#include "compose/planner/planner.h"
+#include "tools/common/tool.h"
+
+enum { MC_NUMBER_TEXT = 64, MC_TERM_TEXT = 128 };
+
+/* Each fills `buffer` (of the size above) and returns it. */
+const char *mc_show_mesh(const mc_mesh_t *mesh, char buffer[MC_MESH_TEXT]);
+const char *mc_show_strategy(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
+                             char buffer[MC_STRATEGY_TEXT]);
+/* One phase as a strategy text has it. */
+const char *mc_show_phase(const mc_strategy_t *strategy, const mc_mesh_t *mesh, int32_t phase,
+                          char buffer[MC_STRATEGY_TEXT]);
+/* "7/8", "3" */
+const char *mc_show_ratio(mc_ratio_t ratio, char buffer[MC_NUMBER_TEXT]);
+/* "3α + 7/8 nβ"; "-" where there is nothing. */
+const char *mc_show_term(const mc_term_t *term, char buffer[MC_TERM_TEXT]);
+const char *mc_show_ports(int32_t ports, char buffer[MC_NUMBER_TEXT]);
+
+/* The links of a mesh, a line a dimension, and below it one for each size it was measured at. */
+int mc_show_links(const mc_mesh_t *mesh, const mc_links_t *links);
+
+/* A time's or a size's text in a cell. */
+void mc_add_seconds(mc_table_t *table, double seconds);
+
+json_t *mc_json_mesh(const mc_mesh_t *mesh);
+json_t *mc_json_links(const mc_mesh_t *mesh, const mc_links_t *links);
+/* [{"dim": "box", "alpha": "3", "beta": "7/8", "gamma": "0"}, …] */
+json_t *mc_json_cost(const mc_mesh_t *mesh, const mc_cost_t *cost);
+/* Prints and releases; the exit status. */
+int mc_json_print(json_t *json);
+
+#endif

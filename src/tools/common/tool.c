@@ -1,0 +1,133 @@
+#include "tools/common/tool.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One line, whatever the user's own text holds. */
+static void print_line(const mc_command_t *command, char *line)
+{
+    for (char *c = line; *c; c++)
+        if (iscntrl((unsigned char)*c))
+            *c = ' ';
+    fprintf(stderr, "meshcoll%s%s: %s\n", command ? " " : "", command ? command->name : "", line);
+}
+
+int mc_tool_refuse(const mc_command_t *command, const char *format, ...)
+{
+    char line[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    print_line(command, line);
+    return MC_EXIT_USAGE;
+}
+
+int mc_tool_fail(const mc_command_t *command, int status)
+{
+    char line[1024];
+    snprintf(line, sizeof line, "%s", meshcoll_last_error());
+    print_line(command, line);
+    switch (status) {
+    case MESHCOLL_ERR_INVALID_ARG:
+    case MESHCOLL_ERR_PARSE:
+    case MESHCOLL_ERR_MESH:
+    case MESHCOLL_ERR_STRATEGY:
+    case MESHCOLL_ERR_UNSUPPORTED:
+        return MC_EXIT_USAGE;
+    default:
+        return MC_EXIT_FAILED;
+    }
+}
+
+int mc_read_collective(const mc_command_t *command, const char *text,
+                       meshcoll_collective_t *collective)
+{
+    char known[256], name[32];
+    mc_text_t list = mc_text(known, sizeof known);
+    for (int c = 0; c < MESHCOLL_COLLECTIVES; c++)
+        mc_text_add(&list, "%s%s", c > 0 ? ", " : "", mc_moves[c].name);
+    if (!text)
+        return mc_tool_refuse(command, "which collective? expected one of %s", known);
+    /* some write reduce-scatter */
+    snprintf(name, sizeof name, "%s", text);
+    for (char *c = name; *c; c++)
+        *c = *c == '-' ? '_' : *c;
+    const int found = mc_collective_find(name, strlen(name));
+    if (found < 0)
+        return mc_tool_refuse(command, "there is no collective '%s'; expected one of %s", text,
+                              known);
+    *collective = (meshcoll_collective_t)found;
+    return MC_GO_ON;
+}
+
+int mc_read_mesh(const mc_command_t *command, const char *text, mc_mesh_t *mesh)
+{
+    if (!text)
+        return mc_tool_refuse(command, "--mesh is missing; expected a mesh, outermost dimension "
+                                       "first, as in --mesh box=4,gpu=8");
+    const int status = mc_mesh_parse(text, mesh);
+    return status ? mc_tool_fail(command, status) : MC_GO_ON;
+}
+
+int mc_read_root(const mc_command_t *command, const char *text, meshcoll_collective_t collective,
+                 const mc_mesh_t *mesh, int32_t *root)
+{
+    *root = 0;
+    if (!text)
+        return MC_GO_ON;
+    if (!mc_moves[collective].rooted)
+        return mc_tool_refuse(command, "%s has no root; leave --root out",
+                              mc_moves[collective].name);
+    char *end;
+    const long value = strtol(text, &end, 10);
+    if (!isdigit((unsigned char)text[0]) || *end || value < 0 || value >= mesh->size)
+        return mc_tool_refuse(command, "--root takes a rank from 0 to %d; got '%s'", mesh->size - 1,
+                              text);
+    *root = (int32_t)value;
+    return MC_GO_ON;
+}
+
+int mc_read_strategy(const mc_command_t *command, const char *text,
+                     meshcoll_collective_t collective, const mc_mesh_t *mesh,
+                     mc_strategy_t *strategy)
+{
+    const int status = mc_strategy_parse(text, collective, mesh, strategy);
+    return status ? mc_tool_fail(command, status) : MC_GO_ON;
+}
+
+int mc_read_bytes(const mc_command_t *command, const char *option, const char *text,
+                  uint64_t *bytes)
+{
+    if (mc_parse_bytes(text, bytes))
+        return mc_tool_refuse(command, "%s: %s", option, meshcoll_last_error());
+    return MC_GO_ON;
+}
+
+int mc_plans_create(const mc_strategy_t *strategy, const mc_mesh_t *mesh, int32_t root,
+                    mc_plans_t *plans)
+{
+    mc_plans_t p = {.plan = calloc((size_t)mesh->size, sizeof *p.plan)};
+    if (!p.plan)
+        return mc_fail_memory("the plans of all ranks");
+    for (; p.n < mesh->size; p.n++) {
+        mc_plan_t *plan;
+        const int status = mc_strategy_plan(strategy, mesh, p.n, root, &plan);
+        if (status) {
+            mc_plans_free(&p);
+            return status;
+        }
+        p.plan[p.n] = plan;
+    }
+    *plans = p;
+    return MESHCOLL_OK;
+}
+
+void mc_plans_free(mc_plans_t *plans)
+{
+    for (int32_t r = 0; r < plans->n; r++)
+        mc_plan_free((mc_plan_t *)plans->plan[r]);
+    free(plans->plan);
+    *plans = (mc_plans_t){0};
+}

@@ -1,0 +1,437 @@
+/* Five ways to allreduce, and one that goes through the mesh, counted from their plans, beside the usual
+ * estimates. */
+#include "tools/count/count.h"
+
+#include "tools/common/show.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage[] = "  meshcoll count [--ranks P | --mesh MESH] [--bytes D]\n";
+
+static const char about[] =
+    "Counts what five ways to allreduce ask of the network: bytes in all, time steps, and what "
+    "the\n"
+    "busiest rank handles in one step. The counts are taken from the plans that would run; beside "
+    "them\n"
+    "stands the estimate that is usually given, and below why the two differ. On a mesh the ways "
+    "go "
+    "over\n"
+    "all ranks as one line; what of it crosses the outermost dimension is counted apart, and a "
+    "sixth way\n"
+    "stands for those that go through the mesh dimension by dimension.\n";
+
+static const char examples[] = "  meshcoll count --ranks 8\n"
+                               "  meshcoll count --ranks 40 --bytes 1.2G\n"
+                               "  meshcoll count --mesh box=5,gpu=8\n"
+                               "  meshcoll count --mesh box=8+8+4\n"
+                               "  meshcoll count --ranks 4 --json\n";
+
+enum { MOST_RANKS = 512 };
+
+typedef double (*estimate_t)(double p);
+
+typedef struct {
+    const char *name;
+    const char *strategy;   /* "(": along all dimensions */
+    const char *total_text; /* with what is counted in it; NULL: nobody estimates it */
+    estimate_t total;       /* in D, as the next two */
+    bool both_ends;         /* the estimate counts sent and received */
+    const char *steps_text;
+    estimate_t steps;
+    const char *step_text;
+    estimate_t step;
+    const char *note;
+} way_t;
+
+static double one(double p)
+{
+    (void)p;
+    return 1;
+}
+
+static double two(double p)
+{
+    return 2 * one(p);
+}
+
+static double three(double p)
+{
+    return 3 * one(p);
+}
+
+static double others(double p)
+{
+    return p - 1;
+}
+
+static double twice_others(double p)
+{
+    return 2 * (p - 1);
+}
+
+static double pairs(double p)
+{
+    return p * (p - 1);
+}
+
+static double four_p(double p)
+{
+    return 4 * p;
+}
+
+static double six_p(double p)
+{
+    return 6 * p;
+}
+
+static double two_p(double p)
+{
+    return 2 * p;
+}
+
+static double two_over_p(double p)
+{
+    return 2 / p;
+}
+
+static double twice_log(double p)
+{
+    double rounds = 0;
+    for (double reached = 1; reached < p; reached *= 2)
+        rounds++;
+    return 2 * rounds;
+}
+
+static const way_t ways[] = {
+    {"full mesh", "allreduce:fullmesh()", "D p(p-1)", pairs, false, "1", one, "2D(p-1)",
+     twice_others,
+     "The estimate lets every rank send to all others and receive from all at once. Here a rank "
+     "sends\n"
+     "one message and receives one at a time, adds what comes in rank order so that all ranks get "
+     "the\n"
+     "same bits, and may overwrite its input only when that is sent: more steps, with less in "
+     "each."},
+    {"star", "reduce:star() bcast:star()", "2D(p-1)", twice_others, false, "2", two, "root: D(p-1)",
+     others, "As above: the root takes p-1 vectors one after the other, then sends p-1."},
+    {"binary tree", "reduce:mst() bcast:mst()", "< 6Dp", six_p, true, "2 log p", twice_log, "<= 3D",
+     three,
+     "The estimate is an upper bound, with two children and a parent served in one step. The "
+     "minimum\n"
+     "spanning tree used here serves one neighbour a step: each of its p-1 edges carries D up and "
+     "D\n"
+     "down, which is 4D(p-1) counted at both ends."},
+    {"naive ring", "reduce:chain() bcast:chain()", "~ 4Dp", four_p, true, "2p", two_p, "2D", two,
+     "The vector goes round in p-1 hops, not p. The estimate's 2D is one vector in and one out; "
+     "here\n"
+     "these are two steps, as nothing is cut into segments: what comes in one is sent on in the "
+     "next."},
+    {"ring", "allreduce:ring()", "~ 4Dp", four_p, true, "2p", two_p, "2D/p", two_over_p,
+     "p-1 steps each way, not p, since every rank has its own slice already."},
+    {"hierarchical", "hierarchical", NULL, NULL, false, NULL, NULL, NULL, NULL,
+     "Rings inside of each box first, then between boxes, and the same way back: the outermost "
+     "dimension\n"
+     "has to carry what one box has, not what its ranks have."},
+};
+enum { LAST_FLAT = MC_COUNT(ways) - 1 }; /* what stands behind needs a mesh */
+
+typedef struct {
+    mc_strategy_t strategy;
+    mc_ratio_t sent, received, step; /* in D */
+    mc_ratio_t over[MC_MAX_DIMS];    /* of what is sent, by the outermost dimension crossed */
+    uint32_t steps;
+} counts_t;
+
+/* What is counted, and on which mesh: the first `n` ways. */
+typedef struct {
+    mc_mesh_t mesh;
+    uint64_t bytes;
+    size_t n;
+    int32_t top; /* the outermost dimension longer than 1 where there are several, or -1 */
+    counts_t counts[MC_COUNT(ways)];
+} tally_t;
+
+/* Chunks that each rank sends and receives, in all and time step by time step. */
+static int count_world(const mc_mesh_t *mesh, const mc_world_t *world, const mc_times_t *times,
+                       counts_t *counts)
+{
+    const int64_t n_chunks = world->plan[0]->n_chunks;
+    int64_t sent = 0, received = 0, most = 0, over[MC_MAX_DIMS] = {0};
+    int64_t *const handled = calloc((size_t)times->n_times + 1, sizeof *handled);
+    if (!handled)
+        return mc_fail_memory("the counts of a plan");
+    for (int32_t r = 0; r < world->n_ranks; r++) {
+        const mc_plan_t *const plan = world->plan[r];
+        for (uint32_t t = 0; t < times->n_times; t++)
+            handled[t] = 0;
+        for (uint32_t i = 0; i < plan->n_steps; i++) {
+            const mc_step_t *const s = &plan->step[i];
+            const int64_t chunks = (int64_t)s->run * s->nrun;
+            const bool sends = mc_op_sends((mc_op_t)s->op);
+            const bool receives = mc_op_receives((mc_op_t)s->op);
+            sent += sends ? chunks : 0;
+            if (sends)
+                over[mc_mesh_level(mesh, r, s->peer)] += chunks;
+            received += receives ? chunks : 0;
+            if (!sends && !receives)
+                continue;
+            int64_t *const now = &handled[times->time[r][i]];
+            *now += chunks;
+            most = *now > most ? *now : most;
+        }
+    }
+    free(handled);
+    counts->sent = mc_ratio(sent, n_chunks);
+    counts->received = mc_ratio(received, n_chunks);
+    counts->step = mc_ratio(most, n_chunks);
+    counts->steps = times->n_times;
+    for (int32_t d = 0; d < mesh->ndims; d++)
+        counts->over[d] = mc_ratio(over[d], n_chunks);
+    return MESHCOLL_OK;
+}
+
+/* The way's strategy on this mesh. */
+static int parse_way(const way_t *way, const mc_mesh_t *mesh, mc_strategy_t *strategy)
+{
+    char buffer[MC_STRATEGY_TEXT];
+    mc_text_t text = mc_text(buffer, sizeof buffer);
+    for (const char *at = way->strategy; *at; at++) {
+        mc_text_add(&text, "%c", *at);
+        if (*at == '(')
+            mc_dims_print(mesh, (mc_dims_t){0, mesh->ndims}, &text);
+    }
+    return mc_strategy_parse(buffer, MESHCOLL_ALLREDUCE, mesh, strategy);
+}
+
+static int count_way(const way_t *way, const mc_mesh_t *mesh, counts_t *counts)
+{
+    mc_plans_t plans;
+    mc_times_t times;
+    int status = parse_way(way, mesh, &counts->strategy);
+    if (!status)
+        status = mc_plans_create(&counts->strategy, mesh, 0, &plans);
+    if (status)
+        return status;
+    const mc_world_t world = mc_plans_world(&plans);
+    status = mc_world_times(&world, &times);
+    if (!status) {
+        status = count_world(mesh, &world, &times, counts);
+        mc_times_free(&times, world.n_ranks);
+    }
+    mc_plans_free(&plans);
+    return status;
+}
+
+/* "56 D", "D", "1/4 D" */
+static void add_in_d(mc_table_t *table, mc_ratio_t ratio)
+{
+    char number[MC_NUMBER_TEXT];
+    if (ratio.num == 1 && ratio.den == 1)
+        mc_table_add(table, "D");
+    else
+        mc_table_add(table, "%s D", mc_show_ratio(ratio, number));
+}
+
+/* "2D(p-1) = 14 D" */
+static void add_estimate(mc_table_t *table, const char *text, estimate_t estimate, double p,
+                         const char *unit)
+{
+    char number[MC_NUMBER_TEXT];
+    if (text)
+        snprintf(number, sizeof number, "%.4g%s", estimate(p), unit);
+    if (!text)
+        mc_table_add(table, "-");
+    else if (strcmp(text, number) == 0)
+        mc_table_add(table, "%s", text);
+    else
+        mc_table_add(table, "%s = %s", text, number);
+}
+
+static void add_head(mc_table_t *table, const tally_t *t)
+{
+    static const char *const head[2][8] = {
+        {"", "bytes in all", "", "", "time steps", "", "bytes a step", ""},
+        {"way", "sent", "both ends", "estimate", "counted", "estimate", "busiest rank", "estimate"},
+    };
+    for (int row = 0; row < 2; row++)
+        for (size_t i = 0; i < MC_COUNT(head[row]); i++) {
+            mc_table_add(table, "%s", head[row][i]);
+            if (i == 1 && t->top >= 0)
+                mc_table_add(table, row ? "over %s" : "", t->mesh.dim[t->top].name);
+        }
+}
+
+static void add_way(mc_table_t *table, const tally_t *t, size_t i)
+{
+    const way_t *const way = &ways[i];
+    const counts_t *const c = &t->counts[i];
+    const double p = t->mesh.size;
+    mc_table_add(table, "%s", way->name);
+    add_in_d(table, c->sent);
+    if (t->top >= 0)
+        add_in_d(table, c->over[t->top]);
+    add_in_d(table, mc_ratio_add(c->sent, c->received));
+    add_estimate(table, way->total_text, way->total, p,
+                 way->both_ends ? " D, both ends" : " D, sent");
+    mc_table_add(table, "%u", c->steps);
+    add_estimate(table, way->steps_text, way->steps, p, "");
+    add_in_d(table, c->step);
+    add_estimate(table, way->step_text, way->step, p, " D");
+}
+
+static void print_note(const tally_t *t, size_t i)
+{
+    char size[MC_NUMBER_TEXT], strategy[MC_STRATEGY_TEXT];
+    const counts_t *const c = &t->counts[i];
+    printf("\n%s, %s, %s sent in all\n  ", ways[i].name,
+           mc_show_strategy(&c->strategy, &t->mesh, strategy),
+           mc_print_bytes(mc_ratio_value(c->sent) * (double)t->bytes, size, sizeof size));
+    for (const char *at = ways[i].note; *at; at++) {
+        putchar(*at);
+        if (*at == '\n')
+            printf("  ");
+    }
+    putchar('\n');
+}
+
+static int print_text(const tally_t *t)
+{
+    char size[MC_NUMBER_TEXT], mesh[MC_MESH_TEXT];
+    mc_table_t table = mc_table(t->top < 0 ? "lrrlrlrl" : "lrrrlrlrl");
+    printf("%s ways to allreduce on p = %d ranks%s%s, each with a vector of D = %s\n\n",
+           t->top < 0 ? "five" : "six", t->mesh.size, t->top < 0 ? "" : ", ",
+           t->top < 0 ? "" : mc_show_mesh(&t->mesh, mesh),
+           mc_print_bytes((double)t->bytes, size, sizeof size));
+    add_head(&table, t);
+    for (size_t i = 0; i < t->n; i++)
+        add_way(&table, t, i);
+    const int status = mc_table_print(&table, 2, stdout);
+    printf("\nboth ends: counted where it is sent and where it is received; busiest rank: the most "
+           "that one\nrank sends and receives in one time step; estimate: what is usually said of "
+           "this way\n");
+    if (t->top >= 0)
+        printf("over %s: of what is sent, from one %s to another\n", t->mesh.dim[t->top].name,
+               t->mesh.dim[t->top].name);
+    for (size_t i = 0; i < t->n; i++)
+        print_note(t, i);
+    return status;
+}
+
+static json_t *json_over(const tally_t *t, const counts_t *c)
+{
+    json_t *const over = json_object();
+    char sent[MC_NUMBER_TEXT];
+    for (int32_t d = 0; d < t->mesh.ndims; d++)
+        json_object_set_new(over, t->mesh.dim[d].name,
+                            json_string(mc_show_ratio(c->over[d], sent)));
+    return over;
+}
+
+static json_t *json_estimate(const way_t *way, double p)
+{
+    if (!way->total)
+        return json_null();
+    return json_pack("{s:f, s:s, s:f, s:f}", "total", way->total(p), "total_counts",
+                     way->both_ends ? "sent and received" : "sent", "time_steps", way->steps(p),
+                     "step_most", way->step(p));
+}
+
+static json_t *json_way(const tally_t *t, size_t i)
+{
+    char sent[MC_NUMBER_TEXT], received[MC_NUMBER_TEXT], step[MC_NUMBER_TEXT];
+    char strategy[MC_STRATEGY_TEXT];
+    const counts_t *const c = &t->counts[i];
+    return json_pack("{s:s, s:s, s:{s:s, s:o, s:s, s:i, s:s, s:f}, s:o, s:s}", "way", ways[i].name,
+                     "strategy", mc_show_strategy(&c->strategy, &t->mesh, strategy), "counted",
+                     "sent", mc_show_ratio(c->sent, sent), "sent_over", json_over(t, c), "received",
+                     mc_show_ratio(c->received, received), "time_steps", (int)c->steps, "step_most",
+                     mc_show_ratio(c->step, step), "sent_bytes",
+                     mc_ratio_value(c->sent) * (double)t->bytes, "estimate",
+                     json_estimate(&ways[i], t->mesh.size), "note", ways[i].note);
+}
+
+static int print_json(const tally_t *t)
+{
+    json_t *const list = json_array();
+    for (size_t i = 0; i < t->n; i++)
+        json_array_append_new(list, json_way(t, i));
+    return mc_json_print(json_pack("{s:s, s:i, s:o, s:I, s:s, s:o}", "command", "count", "ranks",
+                                   (int)t->mesh.size, "mesh", mc_json_mesh(&t->mesh), "bytes",
+                                   (json_int_t)t->bytes, "unit",
+                                   "multiples of the vector's bytes D", "ways", list));
+}
+
+/* One dimension is one line: nothing crosses an outer one, and no way goes through it. */
+static int read_mesh(const mc_command_t *self, const char *text, int32_t ranks, tally_t *t)
+{
+    if (text && ranks)
+        return mc_tool_refuse(self, "--ranks and --mesh both say how many ranks there are; leave "
+                                    "one of them out");
+    ranks = ranks ? ranks : 8;
+    t->mesh = (mc_mesh_t){.ndims = 1, .size = ranks, .dim = {{"x", ranks}}};
+    const int exit = text ? mc_read_mesh(self, text, &t->mesh) : MC_GO_ON;
+    if (exit != MC_GO_ON)
+        return exit;
+    if (t->mesh.size < 2 || t->mesh.size > MOST_RANKS)
+        return mc_tool_refuse(self, "--mesh takes one of 2 to %d ranks; %s has %d", MOST_RANKS,
+                              text, t->mesh.size);
+    int32_t longer = 0;
+    for (int32_t d = t->mesh.ndims; d-- > 0;)
+        if (t->mesh.dim[d].extent > 1) {
+            t->top = d;
+            longer++;
+        }
+    t->top = longer > 1 ? t->top : -1;
+    t->n = longer > 1 ? MC_COUNT(ways) : LAST_FLAT;
+    return MC_GO_ON;
+}
+
+static int run(const mc_command_t *self, int argc, char **argv)
+{
+    const char *bytes_text = "1M", *mesh = NULL;
+    int32_t ranks = 0;
+    bool json = false;
+    uint64_t bytes;
+    tally_t tally = {0};
+    mc_arguments_t arguments = {0};
+    const mc_option_t options[] = {
+        {.name = "ranks",
+         .value = "P",
+         .help = "how many ranks, 2 to 512: 8",
+         .number = &ranks,
+         .least = 2,
+         .most = MOST_RANKS},
+        {.name = "mesh",
+         .value = "MESH",
+         .help = "or the mesh they form, as in box=4,gpu=8 or box=8+8+4",
+         .text = &mesh},
+        {.name = "bytes", .value = "D", .help = "size of the vector: 1M", .text = &bytes_text},
+        {.name = "json", .help = "as JSON", .flag = &json},
+        {0},
+    };
+    int exit = mc_options_parse(self, options, argc, argv, &arguments);
+    if (exit == MC_GO_ON)
+        exit = read_mesh(self, mesh, ranks, &tally);
+    if (exit == MC_GO_ON)
+        exit = mc_read_bytes(self, "--bytes", bytes_text, &bytes);
+    if (exit != MC_GO_ON)
+        return exit;
+    int status = MESHCOLL_OK;
+    tally.bytes = bytes;
+    for (size_t i = 0; i < tally.n && !status; i++)
+        status = count_way(&ways[i], &tally.mesh, &tally.counts[i]);
+    if (!status && json)
+        return print_json(&tally);
+    if (!status)
+        status = print_text(&tally);
+    return status ? mc_tool_fail(self, status) : MC_EXIT_OK;
+}
+
+const mc_command_t mc_count_command = {
+    .name = "count",
+    .summary = "five ways to allreduce: bytes, steps and the busiest rank, counted",
+    .usage = usage,
+    .about = about,
+    .examples = examples,
+    .run = run,
+};

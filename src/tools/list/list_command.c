@@ -1,0 +1,332 @@
+#include "tools/list/list.h"
+
+#include "tools/common/show.h"
+
+#include <string.h>
+
+static const char usage[] =
+    "  meshcoll list [collectives|algorithms|strategies|links] [--mesh MESH]\n";
+
+static const char about[] = "Prints what the other commands can name: collectives, the algorithms "
+                            "on one line of ranks, named\n"
+                            "strategies with what they stand for on a mesh, and link presets with "
+                            "the source of their numbers.\n";
+
+static const char examples[] = "  meshcoll list\n"
+                               "  meshcoll list strategies --mesh box=2,node=4,gpu=8\n"
+                               "  meshcoll list links --json\n";
+
+static int print_table(mc_table_t *table)
+{
+    const int status = mc_table_print(table, 2, stdout);
+    putchar('\n');
+    return status;
+}
+
+static void add_row(mc_table_t *table, const char *const *cells)
+{
+    for (int c = 0; c < table->columns; c++)
+        mc_table_add(table, "%s", cells[c]);
+}
+
+/* Collectives ------------------------------------------------------------------------------------ */
+
+static const char *const told[MC_PLACEMENTS] = {
+    [MC_ROOT] = "all of it at the root",
+    [MC_SHARD] = "a slice on each rank",
+    [MC_REPLICA] = "all of it on each rank",
+    [MC_PARTIAL] = "a vector to be summed on each rank",
+    [MC_SOURCE] = "a block for every rank on each rank",
+    [MC_DESTINATION] = "a block from every rank on each rank",
+};
+
+static int print_collectives(const mc_mesh_t *mesh)
+{
+    static const char *const head[] = {"collective", "before", "after"};
+    mc_table_t table = mc_table("lll");
+    (void)mesh;
+    printf("collectives, and the moves along one dimension that strategies are made of\n\n");
+    add_row(&table, head);
+    for (int c = 0; c < MESHCOLL_COLLECTIVES; c++) {
+        const mc_move_t *const move = &mc_moves[c];
+        mc_table_add(&table, "%s", move->name);
+        mc_table_add(&table, "%s (%s)", told[move->from], mc_placement_name(move->from));
+        mc_table_add(&table, "%s%s (%s)", move->reduces ? "the sum: " : "", told[move->to],
+                     mc_placement_name(move->to));
+    }
+    return print_table(&table);
+}
+
+static json_t *json_collectives(const mc_mesh_t *mesh)
+{
+    json_t *const list = json_array();
+    (void)mesh;
+    for (int c = 0; c < MESHCOLL_COLLECTIVES; c++) {
+        const mc_move_t *const move = &mc_moves[c];
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b, s:b}", "name", move->name,
+                                              "from", mc_placement_name(move->from), "to",
+                                              mc_placement_name(move->to), "rooted",
+                                              (int)move->rooted, "reduces", (int)move->reduces));
+    }
+    return list;
+}
+
+/* Algorithms ------------------------------------------------------------------------------------- */
+
+/* What the name of an algorithm stands for, on p ranks; "" for a new one. */
+static const char *told_of(const char *name)
+{
+    static const char *const tale[][2] = {
+        {"mst", "minimum spanning tree: the line is halved again and again, log p steps"},
+        {"chain", "from neighbour to neighbour, p-1 steps; with segments all of them work at once"},
+        {"edst", "along (x*y): half by each of two trees over the links of a torus, one a link"},
+        {"star", "the root and every other rank, one after the other"},
+        {"ring", "slices go round, each rank passes on the one that came: p-1 steps each way"},
+        {"fullmesh", "everyone with everyone directly, p-1 messages"},
+        {"doubling", "partners 1, 2, 4, … apart exchange all they have: log p steps"},
+        {"halving", "partners …, 4, 2, 1 apart exchange half of what is left: log p steps"},
+        {"aligned", "brackets that only the number of ranks decides: MESHCOLL_REPRODUCIBLE=1"},
+        {"pairwise",
+         "a block for every other rank, straight to it, one rank after the other: p-1 steps"},
+        {"digits",
+         "pairwise along each digit of the ranks' numbers in turn; blocks pass other ranks"},
+        {"bruck", "each passes all it has to the rank 1, 2, 4, … before it: log p steps, any p"},
+        {"long", "for long vectors: in slices, a tree at the root's end and a ring at the other"},
+    };
+    for (size_t i = 0; i < MC_COUNT(tale); i++)
+        if (strcmp(tale[i][0], name) == 0)
+            return tale[i][1];
+    return "";
+}
+
+/* On how many ranks it is reproducible; NULL: never. */
+static const char *lengths_of(mc_aligned_t aligned)
+{
+    static const char *const text[] = {[MC_ALIGNED_NEVER] = NULL,
+                                       [MC_ALIGNED_TWO] = "2",
+                                       [MC_ALIGNED_THREE] = "2 and 3",
+                                       [MC_ALIGNED_POWERS] = "2, 4, 8, …",
+                                       [MC_ALIGNED_ANY] = "any"};
+    return text[aligned];
+}
+
+static int print_algorithms(const mc_mesh_t *mesh)
+{
+    static const char *const head[] = {"algorithm", "how", ""};
+    mc_table_t table = mc_table("lll");
+    (void)mesh;
+    printf("algorithms on one line of ranks; write the dimension behind: bcast:mst(box)\n\n");
+    add_row(&table, head);
+    for (int32_t i = 0; i < mc_n_algorithms; i++) {
+        const mc_algorithm_t *const a = &mc_algorithms[i];
+        mc_table_add(&table, "%s:%s", mc_moves[a->collective].name, a->name);
+        mc_table_add(&table, "%s", told_of(a->name));
+        const char *const lengths = lengths_of(a->aligned);
+        mc_table_add(&table, "%s%s%s%s%s%s", a->composite ? "(made of two others)" : "",
+                     a->composite && a->keeps_order ? " " : "",
+                     a->keeps_order ? "(keeps the order of ranks)" : "",
+                     lengths ? " (reproducible on " : "", lengths ? lengths : "",
+                     lengths ? ")" : "");
+    }
+    return print_table(&table);
+}
+
+static json_t *json_algorithms(const mc_mesh_t *mesh)
+{
+    json_t *const list = json_array();
+    (void)mesh;
+    for (int32_t i = 0; i < mc_n_algorithms; i++) {
+        const mc_algorithm_t *const a = &mc_algorithms[i];
+        json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:b, s:b, s:s?}", "collective",
+                                              mc_moves[a->collective].name, "name", a->name,
+                                              "slices", (int)a->slices, "composite",
+                                              (int)a->composite, "keeps_order", (int)a->keeps_order,
+                                              "reproducible_on", lengths_of(a->aligned)));
+    }
+    return list;
+}
+
+/* Named strategies ------------------------------------------------------------------------------- */
+
+/* NULL: there is none on this mesh. */
+static const char *named_text(const mc_named_t *named, const mc_mesh_t *mesh,
+                              char buffer[MC_STRATEGY_TEXT])
+{
+    mc_strategy_t strategy;
+    if (mc_strategy_named(named->name, named->collective, mesh, &strategy))
+        return NULL;
+    return mc_show_strategy(&strategy, mesh, buffer);
+}
+
+static int print_strategies(const mc_mesh_t *mesh)
+{
+    static const char *const head[] = {"collective", "name", "what it does"};
+    char text[MC_STRATEGY_TEXT], name[MC_MESH_TEXT];
+    mc_table_t table = mc_table("lll");
+    printf("named strategies, and below each its text on %s\n\n", mc_show_mesh(mesh, name));
+    add_row(&table, head);
+    for (int32_t i = 0; i < mc_named_count(); i++) {
+        const mc_named_t *const named = mc_named_at(i);
+        const bool first = i == 0 || mc_named_at(i - 1)->collective != named->collective;
+        mc_table_add(&table, "%s", first ? mc_moves[named->collective].name : "");
+        mc_table_add(&table, "%s", named->name);
+        mc_table_add(&table, "%s", named->help);
+        mc_table_add(&table, "%s", "");
+        mc_table_add(&table, "%s", "");
+        const char *const written = named_text(named, mesh, text);
+        mc_table_add(&table, "  %s", written ? written : "none on this mesh");
+    }
+    return print_table(&table);
+}
+
+static json_t *json_strategies(const mc_mesh_t *mesh)
+{
+    char text[MC_STRATEGY_TEXT];
+    json_t *const list = json_array();
+    for (int32_t i = 0; i < mc_named_count(); i++) {
+        const mc_named_t *const named = mc_named_at(i);
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s?}", "collective",
+                                              mc_moves[named->collective].name, "name", named->name,
+                                              "help", named->help, "strategy",
+                                              named_text(named, mesh, text)));
+    }
+    return list;
+}
+
+/* Links ------------------------------------------------------------------------------------------ */
+
+static int print_link_presets(void)
+{
+    static const char *const head[] = {"preset", "α, a message", "1/β, bandwidth", "1/γ, summing",
+                                       "ports"};
+    char number[MC_NUMBER_TEXT];
+    mc_table_t table = mc_table("lrrrl");
+    printf("link presets; ports: how many lines of ranks a box drives at full rate at once\n\n");
+    add_row(&table, head);
+    for (int32_t i = 0; i < mc_n_link_presets; i++) {
+        const mc_link_t *const link = &mc_link_presets[i].link;
+        mc_table_add(&table, "%s", mc_link_presets[i].name);
+        mc_add_seconds(&table, link->alpha);
+        mc_table_add(&table, "%.4g GB/s", 1e-9 / link->beta);
+        mc_table_add(&table, "%.4g GB/s", 1e-9 / link->gamma);
+        mc_table_add(&table, "%s%s", mc_show_ports(link->ports, number),
+                     link->pulled ? ", receivers copy" : "");
+    }
+    return print_table(&table);
+}
+
+static int print_links(const mc_mesh_t *mesh)
+{
+    (void)mesh;
+    int status = print_link_presets();
+    printf("where their numbers come from\n\n");
+    for (int32_t i = 0; i < mc_n_link_presets; i++)
+        printf("  %s: %s\n", mc_link_presets[i].name, mc_link_presets[i].provenance);
+    printf("\ncluster presets, a link for the network and one inside a box; the first is the "
+           "default\n\n");
+    static const char *const head[] = {"preset", "network", "inside a box", ""};
+    mc_table_t table = mc_table("llll");
+    add_row(&table, head);
+    for (int32_t i = 0; i < mc_n_cluster_presets && !status; i++) {
+        const mc_cluster_preset_t *const p = &mc_cluster_presets[i];
+        const char *const cells[] = {p->name, p->network, p->inside, p->provenance};
+        add_row(&table, cells);
+    }
+    return status ? status : print_table(&table);
+}
+
+static json_t *json_links(const mc_mesh_t *mesh)
+{
+    json_t *const links = json_array(), *const clusters = json_array();
+    (void)mesh;
+    for (int32_t i = 0; i < mc_n_link_presets; i++) {
+        const mc_link_preset_t *const p = &mc_link_presets[i];
+        json_t *const ports =
+            p->link.ports == MC_PORTS_ALL ? json_string("all") : json_integer(p->link.ports);
+        json_array_append_new(
+            links, json_pack("{s:s, s:s, s:f, s:f, s:f, s:o, s:b}", "name", p->name, "provenance",
+                             p->provenance, "alpha", p->link.alpha, "beta", p->link.beta, "gamma",
+                             p->link.gamma, "ports", ports, "pulled", (int)p->link.pulled));
+    }
+    for (int32_t i = 0; i < mc_n_cluster_presets; i++) {
+        const mc_cluster_preset_t *const p = &mc_cluster_presets[i];
+        json_array_append_new(clusters,
+                              json_pack("{s:s, s:s, s:s, s:s}", "name", p->name, "provenance",
+                                        p->provenance, "network", p->network, "inside", p->inside));
+    }
+    return json_pack("{s:o, s:o}", "links", links, "clusters", clusters);
+}
+
+static const struct {
+    const char *name;
+    int (*print)(const mc_mesh_t *mesh);
+    json_t *(*json)(const mc_mesh_t *mesh);
+} sections[] = {
+    {"collectives", print_collectives, json_collectives},
+    {"algorithms", print_algorithms, json_algorithms},
+    {"strategies", print_strategies, json_strategies},
+    {"links", print_links, json_links},
+};
+
+static int check_section(const mc_command_t *self, const char *name)
+{
+    for (size_t i = 0; name && i < MC_COUNT(sections); i++)
+        if (strcmp(sections[i].name, name) == 0)
+            return MC_GO_ON;
+    if (!name)
+        return MC_GO_ON;
+    return mc_tool_refuse(self,
+                          "there is no list of '%s'; expected collectives, algorithms, "
+                          "strategies or links",
+                          name);
+}
+
+static int print_sections(const mc_command_t *self, const char *name, const mc_mesh_t *mesh,
+                          bool as_json)
+{
+    json_t *const json = json_pack("{s:s, s:o}", "command", "list", "mesh", mc_json_mesh(mesh));
+    int status = MESHCOLL_OK;
+    for (size_t i = 0; i < MC_COUNT(sections) && !status; i++) {
+        if (name && strcmp(sections[i].name, name) != 0)
+            continue;
+        if (as_json)
+            json_object_set_new(json, sections[i].name, sections[i].json(mesh));
+        else
+            status = sections[i].print(mesh);
+    }
+    if (as_json)
+        return mc_json_print(json);
+    json_decref(json);
+    return status ? mc_tool_fail(self, status) : MC_EXIT_OK;
+}
+
+static int run(const mc_command_t *self, int argc, char **argv)
+{
+    const char *name = NULL, *mesh_text = "box=4,gpu=8";
+    bool json = false;
+    mc_mesh_t mesh;
+    mc_arguments_t arguments = {.text = &name, .most = 1};
+    const mc_option_t options[] = {
+        {.name = "mesh",
+         .value = "MESH",
+         .help = "for the texts of strategies: box=4,gpu=8",
+         .text = &mesh_text},
+        {.name = "json", .help = "as JSON", .flag = &json},
+        {0},
+    };
+    int exit = mc_options_parse(self, options, argc, argv, &arguments);
+    if (exit == MC_GO_ON)
+        exit = check_section(self, name);
+    if (exit == MC_GO_ON)
+        exit = mc_read_mesh(self, mesh_text, &mesh);
+    return exit == MC_GO_ON ? print_sections(self, name, &mesh, json) : exit;
+}
+
+const mc_command_t mc_list_command = {
+    .name = "list",
+    .summary = "collectives, algorithms, named strategies and link presets",
+    .usage = usage,
+    .about = about,
+    .examples = examples,
+    .run = run,
+};

@@ -1,0 +1,61 @@
+/* meshcoll plan: what it was asked, the ranking at one size, the sweep over sizes. */
+#ifndef MC_TOOLS_PLAN_H
+#define MC_TOOLS_PLAN_H
+
+#include "tools/common/show.h"
+
+extern const mc_command_t mc_plan_command;
+
+typedef struct {
+    const mc_command_t *command;
+    meshcoll_collective_t collective;
+    mc_mesh_t mesh;
+    mc_links_t links;
+    const char *links_text; /* as given, or the default preset's name */
+    int32_t root, top, max_segments;
+    uint64_t bytes;
+    const mc_strategy_t *strategy; /* only this one is priced; NULL: all */
+    bool in_order;                 /* only strategies that reduce in the order of ranks */
+    bool phases, json;
+    mc_stream_t stream; /* as mc_plan_stream says */
+    bool reproducible;  /* only what adds up by the aligned tree over `numbering` */
+    mc_numbering_t numbering;
+} mc_plan_request_t;
+
+/* As the library runs it over the innermost wire that says how much may be on the way, as one does over which
+ * sends stream. */
+static inline mc_stream_t mc_plan_stream(const mc_mesh_t *mesh, const mc_links_t *links)
+{
+    int32_t wire = links->ndims - 1;
+    while (wire >= 0 && (links->dim[wire].pulled || links->dim[wire].window == 0))
+        wire--;
+    return (mc_stream_t){.wire = wire,
+                         .window = wire < 0 ? 0 : (size_t)mc_links_window(links, mesh, wire),
+                         .least = wire < 0 ? 0 : mc_links_least(links, wire)};
+}
+
+static inline mc_planner_query_t mc_plan_query(const mc_plan_request_t *r, double bytes)
+{
+    return (mc_planner_query_t){.root = r->root,
+                                .bytes = bytes,
+                                .max_segments = (uint32_t)r->max_segments,
+                                .most = (uint32_t)r->top,
+                                .in_order = r->in_order,
+                                .stream = &r->stream,
+                                .aligned = r->reproducible ? &r->numbering : NULL};
+}
+
+/* Does it reduce as is asked for? ERR_STRATEGY says which phase does not. */
+int mc_plan_check(const mc_plan_request_t *request, const mc_strategy_t *strategy);
+
+/* Collective, mesh, root and links, as the first lines of what is printed. */
+void mc_plan_print_head(const mc_plan_request_t *request, const char *what);
+/* The same as an object, which the rest is added to. */
+json_t *mc_plan_json_head(const mc_plan_request_t *request);
+
+/* One size: the ranking, or what one strategy costs. Exit statuses. */
+int mc_plan_rank(const mc_plan_request_t *request);
+/* From size to size: where the best one changes, where options 1, 2 and 3 cross. */
+int mc_plan_sweep(const mc_plan_request_t *request, uint64_t from, uint64_t to);
+
+#endif

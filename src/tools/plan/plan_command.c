@@ -1,0 +1,189 @@
+#include "runtime/choose/choice.h"
+#include "tools/plan/plan.h"
+
+#include <string.h>
+
+static const char usage[] =
+    "  meshcoll plan COLLECTIVE --mesh MESH --bytes SIZE [--links LINKS] [--root RANK] …\n"
+    "  meshcoll plan COLLECTIVE --mesh MESH --bytes SIZE --strategy STRATEGY\n"
+    "  meshcoll plan COLLECTIVE --mesh MESH --sweep FROM..TO\n";
+
+static const char about[] =
+    "Prices every strategy with the model of the links, α seconds a message, β seconds a byte and\n"
+    "γ seconds a byte reduced, and prints the cheapest, beside the time no strategy can beat. "
+    "What\n"
+    "each phase costs stands there as terms: 3α + 7/8 nβ is three messages one after another, in\n"
+    "which together 7/8 of the n bytes pass. Nothing is measured and nothing runs.\n";
+
+static const char examples[] =
+    "  meshcoll plan bcast --mesh box=8,gpu=8 --bytes 64M\n"
+    "  meshcoll plan allreduce --mesh box=4,gpu=8 --bytes 1G --links dgx-h100 --top 3 --phases\n"
+    "  meshcoll plan bcast --mesh box=8,gpu=8 --sweep 1K..64M\n"
+    "  meshcoll plan bcast --mesh box=8,gpu=8 --bytes 1M --strategy option2\n"
+    "  meshcoll plan allreduce --mesh box=4,gpu=8 --bytes 1M --in-order\n"
+    "  meshcoll plan bcast --mesh box=8,gpu=8 --bytes 1M \\\n"
+    "      --strategy \"scatter:mst(box) bcast:mst(gpu) allgather:ring(box) segments=8\"\n"
+    "  meshcoll plan bcast --mesh box=8,gpu=8 --bytes 1M --links "
+    "\"box=alpha:20us;beta:1GB/s,gpu=shm\"\n";
+
+typedef struct {
+    const char *mesh, *bytes, *links, *root, *strategy, *sweep;
+} texts_t;
+
+/* "1K..64M" */
+static int read_sweep(const mc_command_t *command, const char *text, uint64_t *from, uint64_t *to)
+{
+    char first[64];
+    const char *const dots = strstr(text, "..");
+    if (!dots || (size_t)(dots - text) >= sizeof first)
+        return mc_tool_refuse(command, "--sweep takes two sizes, as in 1K..64M; got '%s'", text);
+    memcpy(first, text, (size_t)(dots - text));
+    first[dots - text] = '\0';
+    int exit = mc_read_bytes(command, "--sweep", first, from);
+    if (exit == MC_GO_ON)
+        exit = mc_read_bytes(command, "--sweep", dots + 2, to);
+    if (exit == MC_GO_ON && (*from < 1 || *from >= *to))
+        return mc_tool_refuse(command,
+                              "--sweep goes from a size of at least 1 to a larger one; "
+                              "got '%s'",
+                              text);
+    return exit;
+}
+
+static int read_links(const texts_t *texts, mc_plan_request_t *r)
+{
+    r->links_text = texts->links && *texts->links ? texts->links : mc_cluster_presets[0].name;
+    const int status = mc_links_parse(texts->links, &r->mesh, &r->links);
+    return status ? mc_tool_fail(r->command, status) : MC_GO_ON;
+}
+
+static int read_request(const texts_t *texts, const char *collective, mc_plan_request_t *r)
+{
+    int exit = mc_read_collective(r->command, collective, &r->collective);
+    if (exit == MC_GO_ON)
+        exit = mc_read_mesh(r->command, texts->mesh, &r->mesh);
+    if (exit == MC_GO_ON)
+        exit = mc_read_root(r->command, texts->root, r->collective, &r->mesh, &r->root);
+    if (exit == MC_GO_ON)
+        exit = read_links(texts, r);
+    if (exit != MC_GO_ON)
+        return exit;
+    if (r->max_segments & (r->max_segments - 1))
+        return mc_tool_refuse(r->command, "--max-segments takes a power of two, as in 64; got '%d'",
+                              r->max_segments);
+    /* the setting leaves alone what does not reduce */
+    r->reproducible = r->reproducible && mc_moves[r->collective].reduces;
+    r->numbering = mc_numbering(&r->mesh, NULL);
+    r->stream = mc_plan_stream(&r->mesh, &r->links);
+    if (r->in_order && !mc_moves[r->collective].reduces)
+        return mc_tool_refuse(r->command,
+                              "--in-order is for what reduces: reduce, reduce_scatter, allreduce; "
+                              "%s does not",
+                              mc_moves[r->collective].name);
+    return MC_GO_ON;
+}
+
+static int run_sweep(const texts_t *texts, const mc_plan_request_t *r)
+{
+    uint64_t from, to;
+    if (texts->bytes || texts->strategy)
+        return mc_tool_refuse(r->command, "--sweep goes without %s",
+                              texts->bytes ? "--bytes" : "--strategy");
+    const int exit = read_sweep(r->command, texts->sweep, &from, &to);
+    return exit == MC_GO_ON ? mc_plan_sweep(r, from, to) : exit;
+}
+
+static int run_size(const texts_t *texts, mc_plan_request_t *r)
+{
+    mc_strategy_t strategy;
+    int exit = MC_GO_ON;
+    if (!texts->bytes)
+        return mc_tool_refuse(r->command, "--bytes is missing; expected the size of the whole "
+                                          "vector, as in --bytes 64M, or --sweep 1K..64M");
+    exit = mc_read_bytes(r->command, "--bytes", texts->bytes, &r->bytes);
+    if (exit == MC_GO_ON && texts->strategy) {
+        exit = mc_read_strategy(r->command, texts->strategy, r->collective, &r->mesh, &strategy);
+        r->strategy = &strategy;
+        if (exit == MC_GO_ON && mc_plan_check(r, &strategy))
+            exit = mc_tool_fail(r->command, MESHCOLL_ERR_STRATEGY);
+    }
+    if (exit == MC_GO_ON)
+        exit = mc_plan_rank(r);
+    r->strategy = NULL;
+    return exit;
+}
+
+static int run(const mc_command_t *self, int argc, char **argv)
+{
+    texts_t texts = {0};
+    mc_plan_request_t r = {.command = self, .top = 10, .max_segments = MC_MAX_SEGMENTS};
+    const char *collective = NULL;
+    mc_arguments_t arguments = {.text = &collective, .most = 1};
+    const mc_option_t options[] = {
+        {.name = "mesh",
+         .value = "MESH",
+         .help =
+             "ranks by dimension, outermost first: box=8,gpu=8; boxes of unequal sizes: box=8+8+4",
+         .text = &texts.mesh},
+        {.name = "bytes",
+         .value = "SIZE",
+         .help = "bytes of the whole vector (of all blocks together): 512, 64K, 64M, 1G",
+         .text = &texts.bytes},
+        {.name = "links",
+         .value = "LINKS",
+         .help = "a preset or links by hand; see meshcoll list links",
+         .text = &texts.links},
+        {.name = "root",
+         .value = "RANK",
+         .help = "root of bcast, reduce, scatter, gather: 0",
+         .text = &texts.root},
+        {.name = "top",
+         .value = "N",
+         .help = "how many strategies are shown: 10",
+         .number = &r.top,
+         .least = 1,
+         .most = 100000},
+        {.name = "in-order",
+         .help =
+             "only what reduces in the order of ranks, as for an operation that does not commute",
+         .flag = &r.in_order},
+        {.name = "phases",
+         .help = "each shown strategy phase by phase, not only the best",
+         .flag = &r.phases},
+        {.name = "strategy",
+         .value = "STRATEGY",
+         .help = "price this one only: its text or its name",
+         .text = &texts.strategy},
+        {.name = "sweep",
+         .value = "FROM..TO",
+         .help = "where the best strategy changes between two sizes",
+         .text = &texts.sweep},
+        {.name = "reproducible",
+         .help = "only strategies that MESHCOLL_REPRODUCIBLE=1 may take",
+         .flag = &r.reproducible},
+        {.name = "max-segments",
+         .value = "N",
+         .help =
+             "cut the vector into at most N segments (a power of two): 256, as the library does",
+         .number = &r.max_segments,
+         .least = 1,
+         .most = MC_MOST_SEGMENTS},
+        {.name = "json", .help = "as JSON", .flag = &r.json},
+        {0},
+    };
+    int exit = mc_options_parse(self, options, argc, argv, &arguments);
+    if (exit == MC_GO_ON)
+        exit = read_request(&texts, collective, &r);
+    if (exit != MC_GO_ON)
+        return exit;
+    return texts.sweep ? run_sweep(&texts, &r) : run_size(&texts, &r);
+}
+
+const mc_command_t mc_plan_command = {
+    .name = "plan",
+    .summary = "which strategy is the fastest for a size, and what each costs",
+    .usage = usage,
+    .about = about,
+    .examples = examples,
+    .run = run,
+};

@@ -1,0 +1,376 @@
+/* The ranking for one size, and the terms of each phase. */
+#include "compose/price/sides.h"
+#include "tools/plan/plan.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    const mc_plan_request_t *request;
+    const mc_ranked_t *ranked;
+    uint32_t n, considered;
+    double best, bound; /* seconds */
+} ranking_t;
+
+int mc_plan_check(const mc_plan_request_t *r, const mc_strategy_t *s)
+{
+    const mc_mesh_t led = mc_mesh_led_by(&r->mesh, r->root);
+    const int status =
+        r->reproducible ? mc_strategy_check_aligned(s, &r->mesh, &r->numbering) : MESHCOLL_OK;
+    return !status && r->in_order ? mc_strategy_check_order(s, &led) : status;
+}
+
+void mc_plan_print_head(const mc_plan_request_t *r, const char *what)
+{
+    char mesh[MC_MESH_TEXT];
+    const char *provenance = NULL;
+    printf("%s of %s on %s, %d ranks", mc_moves[r->collective].name, what,
+           mc_show_mesh(&r->mesh, mesh), r->mesh.size);
+    if (mc_moves[r->collective].rooted)
+        printf(", root %d", r->root);
+    if (r->in_order)
+        printf(", in the order of ranks");
+    if (r->reproducible)
+        printf(", reproducible");
+    for (int32_t i = 0; i < mc_n_cluster_presets; i++)
+        if (strcmp(mc_cluster_presets[i].name, r->links_text) == 0)
+            provenance = mc_cluster_presets[i].provenance;
+    printf("\n\nlinks: %s%s%s%s\n", r->links_text, provenance ? " (" : "",
+           provenance ? provenance : "", provenance ? ")" : "");
+    mc_show_links(&r->mesh, &r->links);
+    putchar('\n');
+}
+
+json_t *mc_plan_json_head(const mc_plan_request_t *r)
+{
+    json_t *const json =
+        json_pack("{s:s, s:s, s:o, s:s, s:o}", "command", "plan", "collective",
+                  mc_moves[r->collective].name, "mesh", mc_json_mesh(&r->mesh), "links_given",
+                  r->links_text, "links", mc_json_links(&r->mesh, &r->links));
+    if (mc_moves[r->collective].rooted)
+        json_object_set_new(json, "root", json_integer(r->root));
+    if (r->in_order)
+        json_object_set_new(json, "in_order", json_true());
+    if (r->reproducible)
+        json_object_set_new(json, "reproducible", json_true());
+    return json;
+}
+
+static mc_links_t links_of(const ranking_t *k, const mc_strategy_t *s)
+{
+    const mc_plan_request_t *const r = k->request;
+    return mc_strategy_links(s, &r->mesh, &r->links, r->root, (double)r->bytes);
+}
+
+/* A part of the whole as the model cuts it: one segment's bytes. */
+static double piece_of(const ranking_t *k, const mc_strategy_t *s)
+{
+    return (double)k->request->bytes / s->segments;
+}
+
+/* The closed form; and what is expected of it where links have factors. */
+typedef enum { TEXTBOOK, EXPECTED } cost_t;
+
+static mc_phase_cost_t phase_cost(const ranking_t *k, const mc_strategy_t *s, int32_t phase,
+                                  cost_t cost)
+{
+    const mc_plan_request_t *const r = k->request;
+    mc_links_t links = links_of(k, s);
+    if (cost == TEXTBOOK)
+        links.n_factors = 0;
+    return mc_strategy_phase_cost(s, &r->mesh, &links, r->root, phase);
+}
+
+/* Of one side, a segment through all its phases. */
+static mc_phase_cost_t side_cost(const ranking_t *k, const mc_strategy_t *s, int32_t side,
+                                 cost_t cost)
+{
+    mc_phase_cost_t sum = {mc_cost_zero(), mc_cost_zero()};
+    for (int32_t i = mc_side_first(s, side); i < mc_side_end(s, side); i++) {
+        const mc_phase_cost_t phase = phase_cost(k, s, i, cost);
+        sum.once = mc_cost_add(&sum.once, &phase.once);
+        sum.busy = mc_cost_add(&sum.busy, &phase.busy);
+    }
+    return sum;
+}
+
+static void add_cost_row(mc_table_t *table, const ranking_t *k, const mc_strategy_t *s,
+                         const char *name, const mc_cost_t *cost, const mc_cost_t *expected)
+{
+    const mc_plan_request_t *const r = k->request;
+    const mc_links_t links = links_of(k, s);
+    char term[MC_TERM_TEXT];
+    mc_table_add(table, "%s", name);
+    for (int32_t d = 0; d < r->mesh.ndims; d++)
+        mc_table_add(table, "%s", mc_show_term(&cost->dim[d], term));
+    mc_add_seconds(table, mc_cost_seconds(expected, &links, piece_of(k, s)));
+}
+
+static void print_pipelining(const ranking_t *k, const mc_strategy_t *s, const mc_cost_t *busy)
+{
+    char each[MC_NUMBER_TEXT], all[MC_NUMBER_TEXT];
+    const mc_links_t links = links_of(k, s);
+    int32_t d;
+    const double seconds = mc_cost_busy(busy, &links, piece_of(k, s), &d);
+    const double total = mc_strategy_seconds(s, &k->request->mesh, &k->request->links,
+                                             k->request->root, (double)k->request->bytes);
+    printf(
+        "  then %u more segments, one every %s, as long as each keeps the %s%s busy: %s in all\n",
+        s->segments - 1, mc_print_seconds(seconds, each, sizeof each),
+        d < 0 ? "ranks themselves" : "links of ", d < 0 ? "" : k->request->mesh.dim[d].name,
+        mc_print_seconds(total, all, sizeof all));
+}
+
+/* Side by side: the first two segments, and how often two more follow. */
+static void print_sides(const ranking_t *k, const mc_strategy_t *s)
+{
+    const mc_plan_request_t *const r = k->request;
+    const double n = (double)r->bytes;
+    char fill[MC_NUMBER_TEXT], each[MC_NUMBER_TEXT], all[MC_NUMBER_TEXT];
+    const mc_links_t links = links_of(k, s);
+    const mc_pace_t pace = mc_sides_pace(s, &r->mesh, &links, r->root, n);
+    const double total = mc_strategy_seconds(s, &r->mesh, &r->links, r->root, n);
+    printf("  a segment of each side, side by side: %s",
+           mc_print_seconds(pace.fill, fill, sizeof fill));
+    if (s->segments > 2) {
+        printf("; then %u more of each, two every %s, as long as ", s->segments / 2 - 1,
+               mc_print_seconds(pace.every, each, sizeof each));
+        if (pace.busiest < 0)
+            printf("they take a rank's own time");
+        else
+            printf("they keep the links of %s busy", r->mesh.dim[pace.busiest].name);
+        printf(": %s in all", mc_print_seconds(total, all, sizeof all));
+    }
+    putchar('\n');
+}
+
+static void add_side_rows(mc_table_t *table, const ranking_t *k, const mc_strategy_t *s,
+                          int32_t side)
+{
+    char phase[MC_STRATEGY_TEXT], name[MC_STRATEGY_TEXT + 4];
+    const char *const mark = mc_strategy_sides(s) == 1 ? "" : side == 0 ? "A " : "B ";
+    for (int32_t i = mc_side_first(s, side); i < mc_side_end(s, side); i++) {
+        const mc_phase_cost_t cost = phase_cost(k, s, i, TEXTBOOK),
+                              expected = phase_cost(k, s, i, EXPECTED);
+        mc_show_phase(s, &k->request->mesh, i, phase);
+        snprintf(name, sizeof name, "%s%s", mark, phase);
+        add_cost_row(table, k, s, name, &cost.once, &expected.once);
+    }
+    const mc_phase_cost_t total = side_cost(k, s, side, TEXTBOOK),
+                          expected = side_cost(k, s, side, EXPECTED);
+    snprintf(name, sizeof name, "%sall phases", mark);
+    add_cost_row(table, k, s, name, &total.once, &expected.once);
+}
+
+static int print_phases(const ranking_t *k, const mc_strategy_t *s)
+{
+    const mc_plan_request_t *const r = k->request;
+    const int32_t sides = mc_strategy_sides(s);
+    char align[MC_MAX_DIMS + 3] = "l";
+    memset(align + 1, 'l', (size_t)r->mesh.ndims);
+    align[1 + r->mesh.ndims] = 'r';
+    mc_table_t table = mc_table(align);
+    mc_table_add(&table, "phase");
+    for (int32_t d = 0; d < r->mesh.ndims; d++)
+        mc_table_add(&table, "links of %s", r->mesh.dim[d].name);
+    mc_table_add(&table, "%s", s->segments > 1 ? "a segment" : "time");
+    for (int32_t side = 0; side < sides; side++)
+        add_side_rows(&table, k, s, side);
+    const int status = mc_table_print(&table, 2, stdout);
+    if (sides > 1) {
+        print_sides(k, s);
+    } else if (s->segments > 1) {
+        const mc_phase_cost_t total = side_cost(k, s, 0, EXPECTED);
+        print_pipelining(k, s, &total.busy);
+    }
+    return status;
+}
+
+static void print_legend(const ranking_t *k, const mc_strategy_t *s)
+{
+    char size[MC_NUMBER_TEXT];
+    printf("  n = %s%s\n", mc_print_bytes(piece_of(k, s), size, sizeof size),
+           s->segments > 1 ? ", the bytes of one segment" : "");
+}
+
+/* What a reader must know of the terms, and may ask about the segments. */
+static void print_remarks(const ranking_t *k)
+{
+    const uint32_t most = (uint32_t)k->request->max_segments;
+    printf("\nα: a message; nβ: n bytes over the link, counted more than once where more lines of "
+           "ranks cross\nat once than it has ports");
+    if (mc_moves[k->request->collective].reduces)
+        printf("; nγ: n bytes summed");
+    putchar('\n');
+    const bool more = most > 1 && most < MC_MOST_SEGMENTS;
+    if (!k->request->strategy && more && 2 * k->ranked[0].strategy.segments > most)
+        printf("the best one takes the most segments allowed; --max-segments %" PRIu32
+               " lets it take more\n",
+               most * 4 < MC_MOST_SEGMENTS ? most * 4 : MC_MOST_SEGMENTS);
+}
+
+static int print_details(const ranking_t *k)
+{
+    char text[MC_STRATEGY_TEXT];
+    int status = MESHCOLL_OK;
+    const uint32_t shown = k->request->phases ? k->n : 1;
+    for (uint32_t i = 0; i < shown && !status; i++) {
+        const mc_strategy_t *const s = &k->ranked[i].strategy;
+        if (k->request->strategy)
+            printf("\n%s\n", mc_show_strategy(s, &k->request->mesh, text));
+        else
+            printf("\n#%u  %s\n", i + 1, mc_show_strategy(s, &k->request->mesh, text));
+        print_legend(k, s);
+        status = print_phases(k, s);
+    }
+    return status;
+}
+
+static bool is_searched(const mc_mesh_t *mesh)
+{
+    int long_dims = 0;
+    for (int32_t d = 0; d < mesh->ndims; d++)
+        long_dims += mesh->dim[d].extent > 1;
+    return long_dims > 2; /* see mc_planner_rank */
+}
+
+static void print_bound(const ranking_t *k)
+{
+    char number[MC_NUMBER_TEXT], count[MC_NUMBER_TEXT];
+    printf("no strategy can take less than %s (lower bound)\n",
+           mc_print_seconds(k->bound, number, sizeof number));
+    if (k->request->strategy) {
+        putchar('\n');
+        return;
+    }
+    printf("%s strategies were priced%s; ", mc_print_count(k->considered, count, sizeof count),
+           is_searched(&k->request->mesh) ? ", all others cannot be cheaper than those shown" : "");
+    if (k->n == 1)
+        printf("the cheapest:\n\n");
+    else
+        printf("the %u cheapest:\n\n", k->n);
+}
+
+static int print_ranking(const ranking_t *k)
+{
+    const bool one = k->request->strategy != NULL;
+    const char *const head[] = {one ? "" : "#", "time", "/ best", "/ bound", "strategy"};
+    char text[MC_STRATEGY_TEXT], size[MC_NUMBER_TEXT];
+    mc_plan_print_head(k->request, mc_print_bytes((double)k->request->bytes, size, sizeof size));
+    print_bound(k);
+    mc_table_t table = mc_table("rrrrl");
+    for (size_t i = 0; i < MC_COUNT(head); i++)
+        mc_table_add(&table, "%s", head[i]);
+    for (uint32_t i = 0; i < k->n; i++) {
+        if (one)
+            mc_table_add(&table, "%s", "");
+        else
+            mc_table_add(&table, "%u", i + 1);
+        mc_add_seconds(&table, k->ranked[i].seconds);
+        mc_table_add(&table, "%.2f", k->best > 0 ? k->ranked[i].seconds / k->best : 1.0);
+        if (k->bound > 0)
+            mc_table_add(&table, "%.2f", k->ranked[i].seconds / k->bound);
+        else
+            mc_table_add(&table, "-");
+        mc_table_add(&table, "%s",
+                     mc_show_strategy(&k->ranked[i].strategy, &k->request->mesh, text));
+    }
+    int status = mc_table_print(&table, 2, stdout);
+    if (!status)
+        status = print_details(k);
+    print_remarks(k);
+    return status;
+}
+
+static json_t *json_phases(const ranking_t *k, const mc_strategy_t *s)
+{
+    const mc_plan_request_t *const r = k->request;
+    const mc_links_t links = links_of(k, s);
+    char name[MC_STRATEGY_TEXT];
+    json_t *const phases = json_array();
+    for (int32_t i = 0; i < s->n_phases; i++) {
+        const mc_phase_cost_t cost = phase_cost(k, s, i, TEXTBOOK),
+                              expected = phase_cost(k, s, i, EXPECTED);
+        const double seconds = mc_cost_seconds(&expected.once, &links, piece_of(k, s));
+        json_array_append_new(phases,
+                              json_pack("{s:s, s:i, s:f, s:o, s:o}", "phase",
+                                        mc_show_phase(s, &r->mesh, i, name), "side",
+                                        s->second > 0 && i >= s->second ? 2 : 1, "segment_seconds",
+                                        seconds, "terms", mc_json_cost(&r->mesh, &cost.once),
+                                        "busy_terms", mc_json_cost(&r->mesh, &cost.busy)));
+    }
+    return phases;
+}
+
+static json_t *json_strategy(const ranking_t *k, const mc_ranked_t *ranked)
+{
+    char text[MC_STRATEGY_TEXT];
+    mc_phase_cost_t total = side_cost(k, &ranked->strategy, 0, TEXTBOOK);
+    if (mc_strategy_sides(&ranked->strategy) > 1) {
+        const mc_phase_cost_t second = side_cost(k, &ranked->strategy, 1, TEXTBOOK);
+        total.once = mc_cost_add(&total.once, &second.once);
+    }
+    return json_pack("{s:s, s:i, s:f, s:f, s:o, s:o, s:o}", "strategy",
+                     mc_show_strategy(&ranked->strategy, &k->request->mesh, text), "segments",
+                     (int)ranked->strategy.segments, "seconds", ranked->seconds, "times_best",
+                     k->best > 0 ? ranked->seconds / k->best : 1.0, "times_bound",
+                     k->bound > 0 ? json_real(ranked->seconds / k->bound) : json_null(), "terms",
+                     mc_json_cost(&k->request->mesh, &total.once), "phases",
+                     json_phases(k, &ranked->strategy));
+}
+
+static int print_json(const ranking_t *k)
+{
+    json_t *const json = mc_plan_json_head(k->request), *const list = json_array();
+    for (uint32_t i = 0; i < k->n; i++)
+        json_array_append_new(list, json_strategy(k, &k->ranked[i]));
+    json_object_set_new(json, "bytes", json_integer((json_int_t)k->request->bytes));
+    json_object_set_new(json, "lower_bound_seconds", json_real(k->bound));
+    json_object_set_new(json, "best_seconds", json_real(k->best));
+    json_object_set_new(json, "considered", json_integer(k->considered));
+    json_object_set_new(json, "strategies", list);
+    return mc_json_print(json);
+}
+
+static int print_all(const ranking_t *k)
+{
+    if (k->request->json)
+        return print_json(k);
+    const int status = print_ranking(k);
+    return status ? mc_tool_fail(k->request->command, status) : MC_EXIT_OK;
+}
+
+/* The best one is found all the same, to compare with. */
+static int rank_one(const mc_plan_request_t *r, ranking_t *k)
+{
+    mc_ranked_t best, only = {.strategy = *r->strategy};
+    const mc_planner_query_t query = mc_plan_query(r, (double)r->bytes);
+    const int status = mc_planner_best(r->collective, &r->mesh, &r->links, &query, &best);
+    if (status)
+        return mc_tool_fail(r->command, status);
+    only.seconds = mc_strategy_seconds(r->strategy, &r->mesh, &r->links, r->root, (double)r->bytes);
+    k->ranked = &only;
+    k->n = k->considered = 1;
+    k->best = best.seconds;
+    return print_all(k);
+}
+
+int mc_plan_rank(const mc_plan_request_t *r)
+{
+    ranking_t k = {.request = r};
+    mc_ranked_t *ranked;
+    k.bound = mc_lower_bound(r->collective, &r->mesh, &r->links, (double)r->bytes);
+    if (r->strategy)
+        return rank_one(r, &k);
+    const mc_planner_query_t query = mc_plan_query(r, (double)r->bytes);
+    const int status =
+        mc_planner_rank(r->collective, &r->mesh, &r->links, &query, &ranked, &k.n, &k.considered);
+    if (status)
+        return mc_tool_fail(r->command, status);
+    k.ranked = ranked;
+    k.best = ranked[0].seconds;
+    const int exit = print_all(&k);
+    free(ranked);
+    return exit;
+}

@@ -1,0 +1,325 @@
+/*
+ * The picture: dimensions as boxes in boxes, ranks as tiles, and each dimension's link as a bus that the
+ * things it joins hang on. Extents are cut short where nobody would count them.
+ */
+#include "tools/common/show.h"
+#include "tools/topo/topo.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+enum { MOST_ITEMS = 12, MARGIN = 32, TITLE = 84, LEGEND_ROW = 26, PAD = 14, HEADER = 30, BUS = 26 };
+enum { CELL_W = 62, CELL_H = 44, GAP = 14, GLYPH = 7 };
+
+static const char *const color[MC_MAX_DIMS] = {"#d9731a", "#2a7f8e", "#4a5fc1",
+                                               "#8e4ec6", "#b8436b", "#6b7280"};
+
+/* How one dimension's things are laid out in what holds them. */
+typedef struct {
+    int32_t shown, columns, rows; /* the last one shown stands for the rest */
+    double item_w, item_h;
+    double w, h; /* of all of them with their bus */
+} level_t;
+
+typedef struct {
+    FILE *out;
+    const mc_topo_t *topo;
+    level_t level[MC_MAX_DIMS];
+    double w, h;
+    bool bound;
+} drawing_t;
+
+/* Layout ------------------------------------------------------------------------------------------ */
+
+static void place_items(level_t *l, int32_t columns)
+{
+    l->columns = columns;
+    l->rows = (l->shown + columns - 1) / columns;
+    l->w = columns * l->item_w + (columns - 1) * GAP;
+    l->h = l->rows * (l->item_h + BUS);
+}
+
+/* The columns that bring the whole nearest to the shape wanted, with few empty places. */
+static void choose_columns(level_t *l, double shape)
+{
+    int32_t best = 1;
+    double least = INFINITY;
+    for (int32_t c = 1; c <= l->shown; c++) {
+        place_items(l, c);
+        const double off =
+            fabs(log(l->w / l->h / shape)) + 3.0 * (c * l->rows - l->shown) / (c * l->rows);
+        if (off < least) {
+            least = off;
+            best = c;
+        }
+    }
+    place_items(l, best);
+}
+
+static void lay_out(drawing_t *g)
+{
+    const mc_mesh_t *const mesh = &g->topo->mesh;
+    for (int32_t d = mesh->ndims - 1; d >= 0; d--) {
+        level_t *const l = &g->level[d];
+        const int32_t extent = mesh->dim[d].extent;
+        const bool innermost = d == mesh->ndims - 1;
+        *l = (level_t){.shown = extent < MOST_ITEMS ? extent : MOST_ITEMS};
+        l->item_w = innermost ? CELL_W : g->level[d + 1].w + 2 * PAD + 6;
+        l->item_h = innermost ? CELL_H + (g->bound ? 14 : 0) : g->level[d + 1].h + HEADER + PAD / 2;
+        choose_columns(l, innermost ? 3.2 : 1.7);
+    }
+    /* the legend's lines are this long */
+    const double least = 740, wanted = g->level[0].w + 2 * MARGIN + 10;
+    g->w = wanted < least ? least : wanted;
+    g->h = TITLE + g->level[0].h + LEGEND_ROW * (mesh->ndims + 1) + MARGIN / 2;
+}
+
+/* Text -------------------------------------------------------------------------------------------- */
+
+static void put_escaped(FILE *out, const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '&')
+            fputs("&amp;", out);
+        else if (*text == '<')
+            fputs("&lt;", out);
+        else
+            fputc(*text, out);
+    }
+}
+
+/* `style`: attributes of the element; cut to `width` with an ellipsis, 0: as long as it is. */
+static void put_text(const drawing_t *g, double x, double y, const char *style, double width,
+                     const char *text)
+{
+    char cut[256];
+    const size_t most = width > 0 ? (size_t)(width / GLYPH) : sizeof cut - 8;
+    const size_t n = strlen(text);
+    if (n == 0)
+        return;
+    if (n <= most && n < sizeof cut)
+        snprintf(cut, sizeof cut, "%s", text);
+    else if (most < 4)
+        return;
+    else
+        snprintf(cut, sizeof cut, "%.*s…", (int)(most < sizeof cut - 8 ? most - 1 : sizeof cut - 8),
+                 text);
+    fprintf(g->out, "<text x=\"%.1f\" y=\"%.1f\" %s>", x, y, style);
+    put_escaped(g->out, cut);
+    fputs("</text>\n", g->out);
+}
+
+/* Things ------------------------------------------------------------------------------------------ */
+
+/* `shown` of the level's items, which are fewer on a short line along fold. */
+static void draw_bus(const drawing_t *g, int32_t d, double x, double y, int32_t shown)
+{
+    const level_t *const l = &g->level[d];
+    const int32_t rows = (shown + l->columns - 1) / l->columns;
+    if (shown < 2)
+        return;
+    fprintf(g->out,
+            "<path fill=\"none\" stroke=\"%s\" stroke-width=\"3\" stroke-linecap=\"round\" "
+            "stroke-linejoin=\"round\" d=\"",
+            color[d]);
+    const double left = x - 8, middle = l->item_w / 2;
+    for (int32_t row = 0; row < rows; row++) {
+        const int32_t last = row + 1 < rows ? l->columns : shown - row * l->columns;
+        const double bottom = y + row * (l->item_h + BUS) + l->item_h, bus = bottom + BUS / 2.0 - 1;
+        const double from = rows > 1 ? left : x + middle;
+        fprintf(g->out, "M%.1f %.1fH%.1f", from, bus, x + (last - 1) * (l->item_w + GAP) + middle);
+        for (int32_t i = 0; i < last; i++)
+            fprintf(g->out, "M%.1f %.1fV%.1f", x + i * (l->item_w + GAP) + middle, bottom, bus);
+    }
+    if (rows > 1)
+        fprintf(g->out, "M%.1f %.1fV%.1f", left, y + l->item_h + BUS / 2.0 - 1,
+                y + rows * (l->item_h + BUS) - BUS / 2.0 - 1);
+    fputs("\"/>\n", g->out);
+}
+
+static void draw_rest(const drawing_t *g, int32_t d, double x, double y, int32_t hidden)
+{
+    const level_t *const l = &g->level[d];
+    char text[64];
+    fprintf(g->out,
+            "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"8\" fill=\"none\" "
+            "stroke=\"#b8bec8\" stroke-width=\"1.5\" stroke-dasharray=\"5 4\"/>\n",
+            x, y, l->item_w, l->item_h);
+    snprintf(text, sizeof text, l->item_w < 100 ? "+ %d" : "and %d more", hidden);
+    put_text(g, x + l->item_w / 2, y + l->item_h / 2 + 5, "class=\"n\" text-anchor=\"middle\"", 0,
+             text);
+}
+
+static void draw_rank(const drawing_t *g, int32_t d, double x, double y, int32_t rank)
+{
+    const level_t *const l = &g->level[d];
+    const mc_spot_t *const spot = mc_topo_spot(g->topo, rank);
+    char text[MC_CPUS_TEXT + 8];
+    fprintf(g->out,
+            "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"8\" fill=\"%s\" "
+            "fill-opacity=\"0.12\" stroke=\"%s\" stroke-width=\"1.5\"/>\n",
+            x, y, l->item_w, l->item_h, color[d], color[d]);
+    snprintf(text, sizeof text, "%d", mc_comm_rank_of(&g->topo->order, rank));
+    put_text(g, x + l->item_w / 2, y + (g->bound ? 27 : 28), "class=\"r\" text-anchor=\"middle\"",
+             0, text);
+    if (!g->bound)
+        return;
+    snprintf(text, sizeof text, "%s", spot->bound.cpus[0] ? spot->bound.cpus : "unbound");
+    put_text(g, x + l->item_w / 2, y + 46, "class=\"s\" text-anchor=\"middle\"", l->item_w - 4,
+             text);
+}
+
+/* The NUMA node or socket that all of these ranks are bound to, for a dimension of that name. */
+static void add_domain(const drawing_t *g, int32_t d, int32_t first, int32_t n, mc_text_t *text)
+{
+    const bool numa = strcmp(g->topo->mesh.dim[d].name, "numa") == 0;
+    if (!g->topo->spot || (!numa && strcmp(g->topo->mesh.dim[d].name, "socket") != 0))
+        return;
+    int32_t same = -1;
+    for (int32_t r = first; r < first + n; r++) {
+        const mc_bound_to_t *const b = &mc_topo_spot(g->topo, r)->bound;
+        const int32_t its = numa ? b->node : b->package;
+        if (its < 0 || (r > first && its != same))
+            return;
+        same = its;
+    }
+    mc_text_add(text, "%s %d", numa ? "node" : "socket", same);
+}
+
+/* What stands at the right of a box's name: its machine, where those around it have others. */
+static void add_note(const drawing_t *g, int32_t d, int32_t first, mc_text_t *text)
+{
+    int32_t start, outer;
+    const int32_t n = mc_mesh_span(&g->topo->mesh, d + 1, first, &start);
+    const int32_t around = mc_mesh_span(&g->topo->mesh, d, first, &outer);
+    add_domain(g, d, first, n, text);
+    if (mc_topo_one_machine(g->topo, first, n) && !mc_topo_one_machine(g->topo, outer, around))
+        mc_text_add(text, "%s%s", text->length ? ", " : "", mc_topo_spot(g->topo, first)->host);
+}
+
+static void draw_box(const drawing_t *g, int32_t d, double x, double y, int32_t first, int32_t i)
+{
+    const level_t *const l = &g->level[d];
+    char name[64], note[MC_HOST_TEXT + 32] = "";
+    mc_text_t text = mc_text(note, sizeof note);
+    add_note(g, d, first, &text);
+    snprintf(name, sizeof name, "%s %d", g->topo->mesh.dim[d].name, i);
+    fprintf(g->out,
+            "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"10\" "
+            "fill=\"%s\" stroke=\"#c3c8d1\" stroke-width=\"1.2\"/>\n",
+            x, y, l->item_w, l->item_h, d % 2 ? "#f4f6fa" : "#ffffff");
+    put_text(g, x + PAD, y + 21, "class=\"n\"", 0, name);
+    put_text(g, x + l->item_w - PAD, y + 21, "class=\"s\" text-anchor=\"end\"",
+             l->item_w - 3 * PAD - (double)strlen(name) * GLYPH, note);
+}
+
+/* How many things there are along dimension d, from the place `first` on. */
+static int32_t count_things(const mc_mesh_t *mesh, int32_t d, int32_t first)
+{
+    int32_t start;
+    if (!mesh->ragged || d < MC_RAGGED_FOLD)
+        return mesh->dim[d].extent;
+    return mc_mesh_span(mesh, d, mc_mesh_rank_at(mesh, first), &start);
+}
+
+/* The things along dimension d among the places from `first` on. */
+static void draw_level(const drawing_t *g, int32_t d, double x, double y, int32_t first)
+{
+    const level_t *const l = &g->level[d];
+    const mc_mesh_t *const mesh = &g->topo->mesh;
+    const int32_t stride = mc_mesh_stride(mesh, d), n = count_things(mesh, d, first);
+    const int32_t shown = n < l->shown ? n : l->shown, hidden = n - shown;
+    draw_bus(g, d, x, y, shown);
+    for (int32_t i = 0; i < shown; i++) {
+        const double at_x = x + i % l->columns * (l->item_w + GAP);
+        const double at_y = y + i / l->columns * (l->item_h + BUS);
+        const int32_t place = first + i * stride, rank = mc_mesh_rank_at(mesh, place);
+        if (hidden && i == shown - 1) {
+            draw_rest(g, d, at_x, at_y, hidden + 1);
+        } else if (d == mesh->ndims - 1) {
+            draw_rank(g, d, at_x, at_y, rank);
+        } else {
+            draw_box(g, d, at_x, at_y, rank, i);
+            draw_level(g, d + 1, at_x + PAD + 6, at_y + HEADER, place);
+        }
+    }
+}
+
+/* Around them ------------------------------------------------------------------------------------- */
+
+static void draw_title(const drawing_t *g)
+{
+    const mc_topo_t *const t = g->topo;
+    char buffer[256], mesh[MC_MESH_TEXT];
+    const int32_t machines = mc_topo_machines(t);
+    mc_text_t text = mc_text(buffer, sizeof buffer);
+    put_text(g, MARGIN, 44, "class=\"t\"", 0, mc_show_mesh(&t->mesh, mesh));
+    mc_text_add(&text, "%d rank%s", t->mesh.size, t->mesh.size == 1 ? "" : "s");
+    if (machines > 1)
+        mc_text_add(&text, " on %d machines", machines);
+    else if (machines == 1)
+        mc_text_add(&text, " on %s", t->spot[0].host);
+    mc_text_add(&text, ", %s%s", t->origin,
+                g->bound ? "; below each rank the CPUs it is bound to" : "");
+    put_text(g, MARGIN, 67, "class=\"s\"", 0, buffer);
+}
+
+static void draw_legend(const drawing_t *g)
+{
+    const mc_topo_t *const t = g->topo;
+    double y = TITLE + g->level[0].h + 20;
+    char line[256], number[MC_NUMBER_TEXT], ports[MC_NUMBER_TEXT];
+    for (int32_t d = 0; d < t->mesh.ndims; d++) {
+        const mc_link_t *const link = &t->links.dim[d];
+        if (t->mesh.dim[d].extent < 2)
+            continue;
+        fprintf(g->out,
+                "<path d=\"M%d %.1fh30\" stroke=\"%s\" stroke-width=\"3\" "
+                "stroke-linecap=\"round\"/>\n",
+                MARGIN, y - 4, color[d]);
+        put_text(g, MARGIN + 42, y, "class=\"n\"", 0, t->mesh.dim[d].name);
+        snprintf(line, sizeof line, "α %s a message",
+                 mc_print_seconds(link->alpha, number, sizeof number));
+        put_text(g, MARGIN + 170, y, "class=\"l\"", 0, line);
+        snprintf(line, sizeof line, "1/β %.4g GB/s", 1e-9 / link->beta);
+        put_text(g, MARGIN + 350, y, "class=\"l\"", 0, line);
+        snprintf(line, sizeof line, "ports: %s", mc_show_ports(link->ports, ports));
+        put_text(g, MARGIN + 500, y, "class=\"l\"", 0, line);
+        y += LEGEND_ROW;
+    }
+    snprintf(line, sizeof line, "links: %s", t->source);
+    put_text(g, MARGIN, y + 4, "class=\"s\"", g->w - 2 * MARGIN, line);
+}
+
+static void draw(const drawing_t *g)
+{
+    fprintf(
+        g->out,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 "
+        "%.0f %.0f\">\n"
+        "<style>text{font-family:Inter,Helvetica,Arial,sans-serif;fill:#1f2530}"
+        ".t{font-size:26px;font-weight:600}.n{font-size:14px;font-weight:600}"
+        ".r{font-size:17px;font-weight:600}.l{font-size:14px}.s{font-size:12.5px;fill:#6b7280}"
+        "</style>\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fafaf8\"/>\n",
+        g->w, g->h, g->w, g->h);
+    draw_title(g);
+    draw_level(g, 0, (g->w - g->level[0].w) / 2, TITLE, 0);
+    draw_legend(g);
+    fputs("</svg>\n", g->out);
+}
+
+int mc_topo_draw(const mc_topo_t *t, const char *path)
+{
+    drawing_t g = {.topo = t, .out = fopen(path, "w")};
+    if (!g.out)
+        return mc_fail(MESHCOLL_ERR_IO, "%s cannot be written: %s", path, strerror(errno));
+    for (int32_t r = 0; t->spot && r < t->mesh.size; r++)
+        g.bound = g.bound || t->spot[r].bound.cpus[0];
+    lay_out(&g);
+    draw(&g);
+    const int failed = ferror(g.out);
+    if (fclose(g.out) || failed)
+        return mc_fail(MESHCOLL_ERR_IO, "%s cannot be written: %s", path, strerror(errno));
+    return MESHCOLL_OK;
+}

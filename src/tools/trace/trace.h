@@ -1,0 +1,33 @@
+/* meshcoll trace: every chunk on every rank at the start and after each time step. */
+#ifndef MC_TOOLS_TRACE_H
+#define MC_TOOLS_TRACE_H
+
+#include "tools/common/tool.h"
+
+extern const mc_command_t mc_trace_command;
+
+typedef struct {
+    int32_t from, to;
+    mc_range_t chunks;
+} mc_trace_message_t;
+
+typedef struct {
+    char **cell; /* [rank * n_chunks + chunk] */
+    mc_trace_message_t *message;
+    uint32_t n_messages;
+} mc_trace_state_t;
+
+typedef struct {
+    int32_t n_ranks;
+    uint32_t n_chunks, n_states; /* state 0: the start; state t + 1: after time step t */
+    mc_trace_state_t *state;
+} mc_trace_t;
+
+int mc_trace_create(const mc_world_t *world, mc_trace_t *trace);
+void mc_trace_free(mc_trace_t *trace);
+
+enum { MC_CHUNK_TEXT = 8 };
+/* "a" … "z", "aa", "ab", … */
+const char *mc_chunk_name(uint32_t chunk, char buffer[MC_CHUNK_TEXT]);
+
+#endif

@@ -1,0 +1,412 @@
+#include "tools/trace/trace.h"
+
+#include "plan/explain.h"
+#include "tools/common/show.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+static const char usage[] =
+    "  meshcoll trace COLLECTIVE --mesh MESH --strategy STRATEGY [--root RANK] [--messages]\n"
+    "  meshcoll trace COLLECTIVE --mesh MESH --strategy STRATEGY --explain [--rank RANK]\n";
+
+static const char about[] = "Shows what every rank has after each time step, taken from the plans "
+                            "that would run. A row is a\n"
+                            "rank, a column a chunk of the vector: a, b, c, … \"a1a0\" is chunk a "
+                            "with the contributions of\n"
+                            "ranks 1 and 0 added up, in this order; \"-\" is a chunk the rank does "
+                            "not have. In a time step a\n"
+                            "rank sends one message at most, and receives one at most.\n";
+
+static const char examples[] =
+    "  meshcoll trace allreduce --mesh x=4 --strategy \"allreduce:ring(x)\"\n"
+    "  meshcoll trace bcast --mesh box=2,gpu=4 --strategy option3 --root 5 --messages\n"
+    "  meshcoll trace reduce_scatter --mesh x=5 --strategy reduce_scatter:ring --width 80\n"
+    "  meshcoll trace allreduce --mesh box=2,gpu=2 --strategy hierarchical --explain --rank 3\n";
+
+enum { LABEL_GAP = 2, CELL_GAP = 1, BLOCK_GAP = 3, MOST_CELLS = 4096, PIPE_WIDTH = 120 };
+
+typedef struct {
+    const mc_command_t *command;
+    meshcoll_collective_t collective;
+    mc_mesh_t mesh;
+    mc_strategy_t strategy;
+    int32_t root, rank, width; /* rank: -1 for all; width: 0 for the terminal's */
+    bool messages, explain, json;
+} request_t;
+
+static int terminal_width(void)
+{
+    struct winsize size;
+    const char *const columns = getenv("COLUMNS");
+    if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        return size.ws_col;
+    const int width = columns ? atoi(columns) : 0;
+    return width > 0 ? width : PIPE_WIDTH;
+}
+
+/* One state as a block of columns, each as wide as its widest cell. */
+typedef struct {
+    char title[32];
+    int *column; /* widths */
+    int width;
+} block_t;
+
+static int block_create(const mc_trace_t *trace, uint32_t state, block_t *block)
+{
+    block_t b = {.column = calloc(trace->n_chunks, sizeof *b.column)};
+    if (!b.column)
+        return mc_fail_memory("a trace");
+    if (state == 0)
+        snprintf(b.title, sizeof b.title, "start");
+    else
+        snprintf(b.title, sizeof b.title, "step %u", state - 1);
+    for (uint32_t c = 0; c < trace->n_chunks; c++) {
+        for (int32_t r = 0; r < trace->n_ranks; r++) {
+            const int n = (int)strlen(trace->state[state].cell[(size_t)r * trace->n_chunks + c]);
+            b.column[c] = n > b.column[c] ? n : b.column[c];
+        }
+        b.width += b.column[c] + (c > 0 ? CELL_GAP : 0);
+    }
+    const int title = (int)strlen(b.title);
+    b.width = title > b.width ? title : b.width;
+    *block = b;
+    return MESHCOLL_OK;
+}
+
+/* Prints `text` and remembers the spaces due before the next one. */
+static void put(int *due, const char *text, int width)
+{
+    printf("%*s%s", *due, "", text);
+    *due = width - (int)strlen(text);
+}
+
+static int label_width(const mc_trace_t *trace)
+{
+    return snprintf(NULL, 0, "rank %d", trace->n_ranks - 1) + LABEL_GAP;
+}
+
+static void print_blocks(const mc_trace_t *trace, const block_t *block, uint32_t first,
+                         uint32_t end)
+{
+    char label[32];
+    int due = label_width(trace);
+    for (uint32_t s = first; s < end; s++) {
+        put(&due, block[s].title, block[s].width);
+        due += BLOCK_GAP;
+    }
+    putchar('\n');
+    for (int32_t r = 0; r < trace->n_ranks; r++) {
+        due = 0;
+        snprintf(label, sizeof label, "rank %d", r);
+        put(&due, label, label_width(trace));
+        for (uint32_t s = first; s < end; s++) {
+            int left = block[s].width;
+            for (uint32_t c = 0; c < trace->n_chunks; c++) {
+                const int width = block[s].column[c] + (c + 1 < trace->n_chunks ? CELL_GAP : 0);
+                put(&due, trace->state[s].cell[(size_t)r * trace->n_chunks + c], width);
+                left -= width;
+            }
+            due += left + BLOCK_GAP;
+        }
+        putchar('\n');
+    }
+}
+
+/* As many states beside each other as fit, the rest below. */
+static int print_states(const mc_trace_t *trace, int width)
+{
+    block_t *const block = calloc(trace->n_states, sizeof *block);
+    int status = block ? MESHCOLL_OK : mc_fail_memory("a trace");
+    for (uint32_t s = 0; s < trace->n_states && !status; s++)
+        status = block_create(trace, s, &block[s]);
+    for (uint32_t first = 0; first < trace->n_states && !status;) {
+        int used = label_width(trace) + block[first].width;
+        uint32_t end = first + 1;
+        while (end < trace->n_states && used + BLOCK_GAP + block[end].width <= width)
+            used += BLOCK_GAP + block[end++].width;
+        putchar('\n');
+        print_blocks(trace, block, first, end);
+        first = end;
+    }
+    for (uint32_t s = 0; block && s < trace->n_states; s++)
+        free(block[s].column);
+    free(block);
+    return status;
+}
+
+/* "a", "a..d" or "a, c": the chunks of a message. */
+static void add_chunks(const mc_trace_t *trace, mc_range_t range, mc_text_t *text)
+{
+    char name[MC_CHUNK_TEXT];
+    for (uint32_t i = 0; i < range.nrun; i++) {
+        const uint32_t first = (range.first + i * range.stride) % trace->n_chunks;
+        mc_text_add(text, "%s%s", i > 0 ? "," : "", mc_chunk_name(first, name));
+        if (range.run > 1)
+            mc_text_add(text, "..%s", mc_chunk_name(first + range.run - 1, name));
+    }
+}
+
+static void print_messages(const mc_trace_t *trace)
+{
+    char chunks[256];
+    printf("\nmessages, from rank > to rank: chunks\n");
+    for (uint32_t s = 1; s < trace->n_states; s++) {
+        printf("step %u ", s - 1);
+        for (uint32_t i = 0; i < trace->state[s].n_messages; i++) {
+            const mc_trace_message_t *const m = &trace->state[s].message[i];
+            mc_text_t text = mc_text(chunks, sizeof chunks);
+            add_chunks(trace, m->chunks, &text);
+            printf("  %d>%d: %s", m->from, m->to, chunks);
+        }
+        putchar('\n');
+    }
+}
+
+/* Does chunk k of each segment belong to rank k? */
+static bool in_rank_order(const mc_layout_t *layout)
+{
+    for (uint32_t c = 0; c < layout->sides * layout->per_segment; c++)
+        if (mc_layout_rank(layout, c) != (int32_t)(c % layout->per_segment))
+            return false;
+    return true;
+}
+
+static void print_homes(const mc_layout_t *layout)
+{
+    char name[MC_CHUNK_TEXT];
+    if (layout->per_segment != (uint32_t)layout->mesh.size || in_rank_order(layout))
+        return;
+    const uint32_t shown = layout->sides * layout->per_segment; /* further segments are alike */
+    printf("chunks and the ranks they are at home on:");
+    for (uint32_t c = 0; c < shown; c++)
+        printf(" %s %d%s", mc_chunk_name(c, name), mc_layout_rank(layout, c),
+               c + 1 < shown ? "," : "\n");
+}
+
+static void print_head(const request_t *r, const mc_trace_t *trace)
+{
+    char mesh[MC_MESH_TEXT], text[MC_STRATEGY_TEXT];
+    printf("%s on %s", mc_moves[r->collective].name, mc_show_mesh(&r->mesh, mesh));
+    if (mc_moves[r->collective].rooted)
+        printf(", root %d", r->root);
+    printf(": %s\n", mc_show_strategy(&r->strategy, &r->mesh, text));
+    printf("rows are ranks, columns chunks; %s; %u time steps\n",
+           mc_moves[r->collective].reduces ? "a1a0 is chunk a summed over ranks 1 and 0"
+                                           : "a0 is chunk a as it came from rank 0",
+           trace->n_states - 1);
+}
+
+static json_t *json_state(const mc_trace_t *trace, const mc_trace_state_t *state)
+{
+    json_t *const rows = json_array();
+    for (int32_t r = 0; r < trace->n_ranks; r++) {
+        json_t *const row = json_array();
+        for (uint32_t c = 0; c < trace->n_chunks; c++)
+            json_array_append_new(row, json_string(state->cell[(size_t)r * trace->n_chunks + c]));
+        json_array_append_new(rows, row);
+    }
+    return rows;
+}
+
+static json_t *json_messages(const mc_trace_t *trace, const mc_trace_state_t *state)
+{
+    char chunks[256];
+    json_t *const list = json_array();
+    for (uint32_t i = 0; i < state->n_messages; i++) {
+        const mc_trace_message_t *const m = &state->message[i];
+        mc_text_t text = mc_text(chunks, sizeof chunks);
+        add_chunks(trace, m->chunks, &text);
+        json_array_append_new(list, json_pack("{s:i, s:i, s:s}", "from", (int)m->from, "to",
+                                              (int)m->to, "chunks", chunks));
+    }
+    return list;
+}
+
+static json_t *json_head(const request_t *r)
+{
+    char text[MC_STRATEGY_TEXT];
+    json_t *const json = json_pack("{s:s, s:s, s:o, s:s}", "command", "trace", "collective",
+                                   mc_moves[r->collective].name, "mesh", mc_json_mesh(&r->mesh),
+                                   "strategy", mc_show_strategy(&r->strategy, &r->mesh, text));
+    if (mc_moves[r->collective].rooted)
+        json_object_set_new(json, "root", json_integer(r->root));
+    return json;
+}
+
+static int print_json(const request_t *r, const mc_trace_t *trace)
+{
+    json_t *const json = json_head(r), *const steps = json_array();
+    for (uint32_t s = 1; s < trace->n_states; s++)
+        json_array_append_new(steps, json_pack("{s:i, s:o, s:o}", "step", (int)s - 1, "messages",
+                                               json_messages(trace, &trace->state[s]), "state",
+                                               json_state(trace, &trace->state[s])));
+    json_object_set_new(json, "start", json_state(trace, &trace->state[0]));
+    json_object_set_new(json, "steps", steps);
+    return mc_json_print(json);
+}
+
+static int show(const request_t *r, const mc_plans_t *plans)
+{
+    const mc_world_t world = mc_plans_world(plans);
+    mc_trace_t trace;
+    int status = mc_trace_create(&world, &trace);
+    if (status)
+        return mc_tool_fail(r->command, status);
+    int exit = MC_EXIT_OK;
+    if (r->json) {
+        exit = print_json(r, &trace);
+    } else {
+        print_head(r, &trace);
+        print_homes(&plans->plan[0]->layout);
+        status = print_states(&trace, r->width ? r->width : terminal_width());
+        if (!status && r->messages)
+            print_messages(&trace);
+        exit = status ? mc_tool_fail(r->command, status) : MC_EXIT_OK;
+    }
+    mc_trace_free(&trace);
+    return exit;
+}
+
+static int trace(const request_t *r)
+{
+    mc_layout_t layout;
+    mc_plans_t plans;
+    int status = mc_strategy_layout(&r->strategy, &r->mesh, &layout);
+    if (status)
+        return mc_tool_fail(r->command, status);
+    const uint64_t cells = (uint64_t)mc_layout_chunks(&layout) * (uint64_t)r->mesh.size;
+    if (cells > MOST_CELLS)
+        return mc_tool_refuse(r->command,
+                              "%d ranks with %u chunks each are too many to show, %d in all fit; "
+                              "take a smaller mesh or fewer segments, or --explain --rank N",
+                              r->mesh.size, mc_layout_chunks(&layout), MOST_CELLS);
+    status = mc_plans_create(&r->strategy, &r->mesh, r->root, &plans);
+    if (status)
+        return mc_tool_fail(r->command, status);
+    const int exit = show(r, &plans);
+    mc_plans_free(&plans);
+    return exit;
+}
+
+static json_t *json_plan(const mc_plan_t *plan)
+{
+    char line[512];
+    json_t *const steps = json_array();
+    for (uint32_t i = 0; i < plan->n_steps; i++) {
+        mc_text_t text = mc_text(line, sizeof line);
+        mc_explain_brief(&plan->step[i], &text);
+        json_array_append_new(steps, json_string(line));
+    }
+    return json_pack("{s:i, s:i, s:o}", "rank", (int)plan->rank, "chunks", (int)plan->n_chunks,
+                     "steps", steps);
+}
+
+/* Rank by rank: no more than one plan is kept. */
+static int explain(const request_t *r)
+{
+    json_t *const plans = json_array();
+    const int32_t first = r->rank < 0 ? 0 : r->rank, end = r->rank < 0 ? r->mesh.size : r->rank + 1;
+    int status = MESHCOLL_OK;
+    for (int32_t rank = first; rank < end && !status; rank++) {
+        mc_plan_t *plan = NULL;
+        status = mc_strategy_plan(&r->strategy, &r->mesh, rank, r->root, &plan);
+        if (!status && r->json)
+            json_array_append_new(plans, json_plan(plan));
+        else if (!status) {
+            if (rank > first)
+                putchar('\n');
+            status = mc_explain_plan(plan, stdout);
+        }
+        mc_plan_free(plan);
+    }
+    if (status || !r->json) {
+        json_decref(plans);
+        return status ? mc_tool_fail(r->command, status) : MC_EXIT_OK;
+    }
+    json_t *const json = json_head(r);
+    json_object_set_new(json, "plans", plans);
+    return mc_json_print(json);
+}
+
+typedef struct {
+    const char *collective, *mesh, *strategy, *root;
+} texts_t;
+
+static int read_request(const texts_t *texts, request_t *r)
+{
+    int exit = mc_read_collective(r->command, texts->collective, &r->collective);
+    if (exit == MC_GO_ON)
+        exit = mc_read_mesh(r->command, texts->mesh, &r->mesh);
+    if (exit == MC_GO_ON && !texts->strategy)
+        exit = mc_tool_refuse(r->command, "--strategy is missing; expected a text or a name, see "
+                                          "meshcoll list strategies");
+    if (exit == MC_GO_ON)
+        exit = mc_read_strategy(r->command, texts->strategy, r->collective, &r->mesh, &r->strategy);
+    if (exit == MC_GO_ON)
+        exit = mc_read_root(r->command, texts->root, r->collective, &r->mesh, &r->root);
+    if (exit == MC_GO_ON && r->rank >= 0 && !r->explain)
+        exit = mc_tool_refuse(r->command, "--rank goes with --explain");
+    if (exit == MC_GO_ON && r->rank >= r->mesh.size)
+        exit = mc_tool_refuse(r->command, "--rank takes a rank from 0 to %d; got %d",
+                              r->mesh.size - 1, r->rank);
+    return exit;
+}
+
+static int run(const mc_command_t *self, int argc, char **argv)
+{
+    texts_t texts = {0};
+    request_t r = {.command = self, .rank = -1};
+    mc_arguments_t arguments = {.text = &texts.collective, .most = 1};
+    const mc_option_t options[] = {
+        {.name = "mesh",
+         .value = "MESH",
+         .help = "ranks by dimension, outermost first: box=2,gpu=4, or box=4+3",
+         .text = &texts.mesh},
+        {.name = "strategy",
+         .value = "STRATEGY",
+         .help = "its text, or a name from meshcoll list strategies",
+         .text = &texts.strategy},
+        {.name = "root",
+         .value = "RANK",
+         .help = "root of bcast, reduce, scatter, gather: 0",
+         .text = &texts.root},
+        {.name = "messages",
+         .help = "also who sends what to whom in each time step",
+         .flag = &r.messages},
+        {.name = "width",
+         .value = "COLUMNS",
+         .help = "of the page: the terminal's, else 120",
+         .number = &r.width,
+         .least = 20,
+         .most = 1000000},
+        {.name = "explain",
+         .help = "each rank's steps and what they wait for, instead of states",
+         .flag = &r.explain},
+        {.name = "rank",
+         .value = "RANK",
+         .help = "explain this rank only",
+         .number = &r.rank,
+         .least = 0,
+         .most = INT32_MAX},
+        {.name = "json", .help = "as JSON", .flag = &r.json},
+        {0},
+    };
+    int exit = mc_options_parse(self, options, argc, argv, &arguments);
+    if (exit == MC_GO_ON)
+        exit = read_request(&texts, &r);
+    if (exit != MC_GO_ON)
+        return exit;
+    return r.explain ? explain(&r) : trace(&r);
+}
+
+const mc_command_t mc_trace_command = {
+    .name = "trace",
+    .summary = "what every rank has after each step of a strategy",
+    .usage = usage,
+    .about = about,
+    .examples = examples,
+    .run = run,
+};

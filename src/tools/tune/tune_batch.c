@@ -1,0 +1,126 @@
+#include "tools/tune/tune_batch.h"
+
+#include "tools/tune/tune.h"
+
+#include <meshcoll/mpi.h>
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const double least_batch = 10e-3; /* seconds: the ranks start a batch a little apart */
+
+void mc_tune_die(const char *what)
+{
+    fprintf(stderr, "meshcoll tune: %s: %s\n", what, meshcoll_last_error());
+    MPI_Abort(MPI_COMM_WORLD, MC_EXIT_FAILED);
+    exit(MC_EXIT_FAILED);
+}
+
+void mc_tune_check(int status, const char *what)
+{
+    if (status != MESHCOLL_OK)
+        mc_tune_die(what);
+}
+
+void *mc_tune_allocate(size_t bytes)
+{
+    void *const memory = calloc(1, bytes);
+    if (!memory)
+        mc_tune_check(mc_fail_memory("the vectors"), "memory");
+    return memory;
+}
+
+double mc_tune_most(meshcoll_t *whole, double mine)
+{
+    double all;
+    mc_tune_check(meshcoll_allreduce(whole, &mine, &all, 1, MESHCOLL_FLOAT64, MESHCOLL_MAX),
+                  "a time");
+    return all;
+}
+
+double mc_batch(meshcoll_t *whole, meshcoll_request_t *request, int32_t repeats)
+{
+    mc_tune_check(meshcoll_barrier(whole), "a barrier");
+    const double begin = mc_now();
+    for (int32_t i = 0; request && i < repeats; i++) {
+        mc_tune_check(meshcoll_start(request), "a start");
+        mc_tune_check(meshcoll_wait(request), "a message");
+    }
+    return mc_tune_most(whole, request ? mc_now() - begin : 0) / repeats;
+}
+
+static void read_over(const void *at, size_t bytes)
+{
+    enum { LINE = 64 };
+    const volatile char *const came = at;
+    for (size_t i = 0; i < bytes; i += LINE)
+        (void)came[i];
+}
+
+/* The moment, the same on all ranks: soon, when all have heard of it and wait awake. Behind a barrier those that share a
+ * core would still be leaving it one by one. */
+static double begin_together(meshcoll_t *whole)
+{
+    const double soon = 50e-6;
+    const bool share = meshcoll_size(whole) > sysconf(_SC_NPROCESSORS_ONLN);
+    double moment = mc_now() + soon;
+    mc_tune_check(meshcoll_bcast(whole, &moment, &moment, 1, MESHCOLL_FLOAT64, 0), "a moment");
+    while (mc_now() < moment)
+        if (share)
+            sched_yield();
+    return moment;
+}
+
+void mc_batch_anew(meshcoll_t *whole, meshcoll_request_t *request, const mc_used_t *used,
+                   mc_series_t *series)
+{
+    const int32_t warm = series->repeats > 2 ? 2 : 1;
+    double began[MC_MOST_ANEW] = {0}, mine[MC_MOST_ANEW] = {0}, last[MC_MOST_ANEW];
+    const int32_t n = series->repeats < MC_MOST_ANEW ? series->repeats : MC_MOST_ANEW;
+    for (int32_t i = -warm; i < n; i++) {
+        const int32_t at = i < 0 ? 0 : i; /* the first find what another one left in caches */
+        /* where nobody is at the last run any more, whose core that would take */
+        mc_tune_check(meshcoll_barrier(whole), "a barrier");
+        read_over(used->out, used->out_bytes);
+        memset(used->in, 0, used->in_bytes);
+        /* ranks that share a core do so in turn: the moment is set when the last one has */
+        mc_tune_check(meshcoll_barrier(whole), "a barrier");
+        began[at] = begin_together(whole);
+        mc_tune_check(meshcoll_start(request), "a start");
+        mc_tune_check(meshcoll_wait(request), "a message");
+        mine[at] = mc_now();
+    }
+    mc_tune_check(meshcoll_allreduce(whole, mine, last, (size_t)n, MESHCOLL_FLOAT64, MESHCOLL_MAX),
+                  "times");
+    for (int32_t i = 0; i < n; i++)
+        mc_series_keep(series, last[i] - began[i]);
+}
+
+int32_t mc_repeats_for(double once)
+{
+    if (once * MC_MOST_REPEATS < least_batch)
+        return MC_MOST_REPEATS;
+    return once < least_batch ? (int32_t)(least_batch / once) + 1 : 1;
+}
+
+void mc_series_keep(mc_series_t *s, double time)
+{
+    if (s->n < MC_MOST_ROUNDS)
+        s->time[s->n++] = time;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double mc_series_median(mc_series_t *s)
+{
+    if (s->n == 0)
+        return 0;
+    qsort(s->time, (size_t)s->n, sizeof *s->time, compare);
+    return (s->time[(s->n - 1) / 2] + s->time[s->n / 2]) / 2;
+}

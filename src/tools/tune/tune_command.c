@@ -1,0 +1,266 @@
+#include "runtime/place/places_mpi.h"
+#include "tools/common/show.h"
+#include "tools/tune/tune.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const char usage[] =
+    "  mpirun -n RANKS meshcoll tune [--mesh MESH] [--file FILE] [--seconds N]\n";
+
+static const char about[] =
+    "Measures alpha, beta, gamma and ports of each dimension on the ranks that mpirun started, all "
+    "of\n"
+    "them at work, and keeps them in a file by cluster: mesh, machines, processor and transports.\n"
+    "Meshes created there later take them where no links are given. Only this cluster's entry in "
+    "the\n"
+    "file is replaced.\n";
+
+static const char examples[] =
+    "  mpirun -n 16 meshcoll tune --mesh box=4,gpu=4\n"
+    "  mpirun -n 16 meshcoll tune --seconds 10 --file links.json --json\n"
+    "  MESHCOLL_TUNE_FILE=links.json mpirun -n 16 ./program\n";
+
+/* What rank 0 makes of the command line, for all. */
+typedef struct {
+    int32_t exit; /* MC_GO_ON, or the exit status */
+    int32_t seconds;
+    mc_cluster_t cluster;
+    char mesh[MC_MESH_TEXT]; /* cluster's, whose sizes of boxes lie in one process's memory */
+} setup_t;
+
+typedef struct {
+    const mc_command_t *self;
+    const char *mesh, *file;
+    int32_t seconds;
+    bool json;
+    char path[MC_TUNED_PATH], command[1024];
+} request_t;
+
+/* Before -------------------------------------------------------------------------------------------*/
+
+static int find_cluster(const request_t *r, const mc_place_t *place, mc_cluster_t *cluster)
+{
+    int32_t size;
+    mc_settings_t settings = {0};
+    const meshcoll_params_t params = {.size = sizeof params, .mesh = r->mesh};
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (size == 1)
+        return mc_tool_refuse(r->self,
+                              "one rank has no links: start it under mpirun, as in mpirun -n "
+                              "16 meshcoll tune --mesh box=4,gpu=4");
+    int status = mc_settings_read(&params, &settings);
+    if (!status)
+        status = mc_cluster_find(&settings, place, size, cluster);
+    mc_settings_free(&settings);
+    return status ? mc_tool_fail(r->self, status) : MC_GO_ON;
+}
+
+/* A broken file is told before the work, not after. */
+static int find_file(request_t *r, const mc_cluster_t *cluster)
+{
+    char *links = NULL;
+    int status = MESHCOLL_OK;
+    if (!r->file)
+        status = mc_tuned_path(r->path);
+    else if (strlen(r->file) < sizeof r->path)
+        strcpy(r->path, r->file);
+    else
+        return mc_tool_refuse(r->self, "--file takes a path of up to %d characters",
+                              (int)sizeof r->path - 1);
+    if (!status)
+        status = mc_tuned_read(r->path, cluster, &links);
+    free(links);
+    if (!status)
+        return MC_GO_ON;
+    mc_tool_fail(r->self, status);
+    return MC_EXIT_FAILED;
+}
+
+static void join_command(int argc, char **argv, char *command, size_t capacity)
+{
+    mc_text_t text = mc_text(command, capacity);
+    mc_text_add(&text, "meshcoll");
+    for (int i = 0; i < argc; i++)
+        mc_text_add(&text, " %s", argv[i]);
+}
+
+static int read_options(int argc, char **argv, request_t *r)
+{
+    mc_arguments_t arguments = {0};
+    const mc_option_t options[] = {
+        {.name = "mesh",
+         .value = "MESH",
+         .help = "box=4,gpu=4, or box=8+8+4; left out: as the library finds it",
+         .text = &r->mesh},
+        {.name = "file",
+         .value = "FILE",
+         .help = "keep the links there: $MESHCOLL_TUNE_FILE, else ~/.config/meshcoll/links.json",
+         .text = &r->file},
+        {.name = "seconds",
+         .value = "N",
+         .help = "about how long it takes: 30",
+         .number = &r->seconds,
+         .least = 1,
+         .most = 600},
+        {.name = "json", .help = "as JSON", .flag = &r->json},
+        {0},
+    };
+    join_command(argc, argv, r->command, sizeof r->command);
+    r->seconds = 30;
+    return mc_options_parse(r->self, options, argc, argv, &arguments);
+}
+
+/* After --------------------------------------------------------------------------------------------*/
+
+static int keep(const request_t *r, const setup_t *s, const mc_tuning_t *tuning,
+                const mc_links_t *links)
+{
+    char text[MC_LINKS_TEXT], provenance[160], date[32];
+    mc_text_t links_text = mc_text(text, sizeof text);
+    const time_t now = time(NULL);
+    struct tm utc;
+    mc_links_print(links, &s->cluster.mesh, &links_text);
+    strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
+    snprintf(provenance, sizeof provenance,
+             "measured with meshcoll %s: collectives, all ranks at work, medians of %d round%s in "
+             "%.0f s",
+             meshcoll_version(), tuning->rounds, tuning->rounds == 1 ? "" : "s", tuning->seconds);
+    const mc_tuned_t tuned = {
+        .links = text, .date = date, .command = r->command, .provenance = provenance};
+    return mc_tuned_write(r->path, &s->cluster, &tuned);
+}
+
+static int print_table(const request_t *r, const setup_t *s, const mc_tuning_t *tuning,
+                       const mc_links_t *links)
+{
+    char cluster[MC_CLUSTER_TEXT + MC_MAX_DIMS * MC_TLS_TEXT], text[MC_LINKS_TEXT];
+    mc_text_t cluster_text = mc_text(cluster, sizeof cluster);
+    mc_text_t links_text = mc_text(text, sizeof text);
+    mc_cluster_print(&s->cluster, &cluster_text);
+    mc_links_print(links, &s->cluster.mesh, &links_text);
+    printf("links of %s\n\n", cluster);
+    const int status = mc_show_links(&s->cluster.mesh, links);
+    printf("\nmedians of %d round%s in %.1f s, %s at work\n", tuning->rounds,
+           tuning->rounds == 1 ? "" : "s", tuning->seconds,
+           s->cluster.mesh.ragged ? "ranks at fold 0 and those of the fullest box by turns"
+                                  : "all ranks");
+    printf("as text: %s\n", text);
+    return status ? mc_tool_fail(r->self, status) : MC_EXIT_OK;
+}
+
+static int print_json(const request_t *r, const setup_t *s, const mc_tuning_t *tuning,
+                      const mc_links_t *links)
+{
+    char cluster[MC_CLUSTER_TEXT + MC_MAX_DIMS * MC_TLS_TEXT], text[MC_LINKS_TEXT];
+    mc_text_t cluster_text = mc_text(cluster, sizeof cluster);
+    mc_text_t links_text = mc_text(text, sizeof text);
+    const mc_mesh_t *const mesh = &s->cluster.mesh;
+    mc_cluster_print(&s->cluster, &cluster_text);
+    mc_links_print(links, mesh, &links_text);
+    json_t *const measured = json_array();
+    for (int32_t d = 0; d < mesh->ndims; d++) {
+        const mc_seen_t *const seen = &tuning->dim[d];
+        if (mesh->dim[d].extent > 1)
+            json_array_append_new(
+                measured,
+                json_pack("{s:s, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:I}", "dim", mesh->dim[d].name,
+                          "lines", (int)seen->lines, "alpha", seen->alpha, "cpu", seen->cpu, "row",
+                          seen->row, "incast", seen->incast, "beta_together", seen->together,
+                          "beta_alone", seen->alone, "message_bytes", (json_int_t)seen->bytes));
+    }
+    return mc_json_print(json_pack("{s:s, s:s, s:o, s:s, s:s, s:o, s:o, s:i, s:f}", "command",
+                                   "tune", "file", r->path, "mesh", mc_json_mesh(mesh), "cluster",
+                                   cluster, "links_text", text, "links", mc_json_links(mesh, links),
+                                   "measured", measured, "rounds", (int)tuning->rounds, "seconds",
+                                   tuning->seconds));
+}
+
+/* The numbers are shown in any case, also when they cannot be kept. */
+static int report(const request_t *r, const setup_t *s, const mc_tuning_t *tuning)
+{
+    mc_links_t links;
+    int status = mc_tune_links(&s->cluster, tuning, &links);
+    if (status)
+        return mc_tool_fail(r->self, status);
+    const int exit = r->json ? print_json(r, s, tuning, &links) : print_table(r, s, tuning, &links);
+    if (exit != MC_EXIT_OK)
+        return exit;
+    status = keep(r, s, tuning, &links);
+    if (status) {
+        mc_tool_fail(r->self, status);
+        return MC_EXIT_FAILED;
+    }
+    if (!r->json)
+        printf("kept in %s\n", r->path);
+    return MC_EXIT_OK;
+}
+
+static setup_t set_up(int argc, char **argv, const mc_place_t *place, request_t *r)
+{
+    setup_t s = {.exit = read_options(argc, argv, r), .seconds = r->seconds};
+    if (s.exit == MC_GO_ON)
+        s.exit = find_cluster(r, place, &s.cluster);
+    if (s.exit == MC_GO_ON)
+        s.exit = find_file(r, &s.cluster);
+    mc_text_t mesh = mc_text(s.mesh, sizeof s.mesh);
+    if (s.exit == MC_GO_ON)
+        mc_mesh_print(&s.cluster.mesh, &mesh);
+    return s;
+}
+
+static int tune(const mc_command_t *self, int argc, char **argv)
+{
+    int32_t rank;
+    mc_tuning_t tuning;
+    mc_place_t *place = NULL;
+    setup_t s = {0};
+    request_t r = {.self = self};
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (mc_mpi_places(MPI_COMM_WORLD, &place))
+        mc_tune_die("start");
+    if (rank == 0)
+        s = set_up(argc, argv, place, &r);
+    free(place);
+    MPI_Bcast(&s, (int)sizeof s, MPI_BYTE, 0, MPI_COMM_WORLD);
+    if (s.exit != MC_GO_ON)
+        return s.exit;
+    if (mc_mesh_parse(s.mesh, &s.cluster.mesh))
+        mc_tune_die("the mesh");
+    if (s.cluster.mesh.ragged)
+        mc_tune_measure_ragged(&s.cluster, s.seconds, &tuning);
+    else
+        mc_tune_measure(&s.cluster, MPI_COMM_WORLD, s.seconds, &tuning);
+    int exit = rank == 0 ? report(&r, &s, &tuning) : MC_EXIT_OK;
+    MPI_Bcast(&exit, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    return exit;
+}
+
+/* Help needs no MPI, alone among the things this command does. */
+static bool asks_for_help(int argc, char **argv)
+{
+    return argc > 1 && (strcmp(argv[argc - 1], "--help") == 0 || strcmp(argv[argc - 1], "-h") == 0);
+}
+
+static int run(const mc_command_t *self, int argc, char **argv)
+{
+    request_t r = {.self = self};
+    int exit = asks_for_help(argc, argv) ? read_options(argc, argv, &r) : MC_GO_ON;
+    if (exit != MC_GO_ON)
+        return exit;
+    if (MPI_Init(NULL, NULL) != MPI_SUCCESS)
+        return mc_tool_refuse(self, "MPI does not start; run it under mpirun");
+    exit = tune(self, argc, argv);
+    MPI_Finalize();
+    return exit;
+}
+
+const mc_command_t mc_tune_command = {
+    .name = "tune",
+    .summary = "measures this cluster's links, and keeps them for the library",
+    .usage = usage,
+    .about = about,
+    .examples = examples,
+    .run = run,
+};

@@ -1,0 +1,16 @@
+/* A line in one machine's memory at several sizes of the vector; for meshcoll tune. */
+#ifndef MC_TOOLS_TUNE_POINTS_H
+#define MC_TOOLS_TUNE_POINTS_H
+
+#include "tools/tune/tune.h"
+
+typedef struct mc_tune_points mc_tune_points_t;
+
+/* *points: NULL where the mesh is no single line, or not in one machine's memory; the others take that. */
+int mc_tune_points_open(const mc_cluster_t *cluster, meshcoll_t *whole, mc_tune_points_t **points);
+/* One round. */
+void mc_tune_points_run(mc_tune_points_t *points);
+/* What all rounds say, as the tuning's points; frees `points`. */
+int mc_tune_points_close(mc_tune_points_t *points, mc_tuning_t *tuning);
+
+#endif

@@ -1,0 +1,90 @@
+/*
+ * Boxes of unequal sizes. Collectives over all of them end with phases along fold, which runs by itself,
+ * so that none tells what the other dimensions take. Two parts that have lines of one length are
+ * measured instead, one after the other: the ranks at fold 0 of all boxes, for the network, and all
+ * ranks of the fullest box. The others sleep meanwhile.
+ */
+#include "tools/tune/tune.h"
+
+#include <meshcoll/mpi.h>
+
+#include "runtime/handle/handle.h"
+
+#include <string.h>
+
+typedef struct {
+    mc_cluster_t cluster;
+    bool mine; /* is this rank one of them? */
+} part_t;
+
+mc_mesh_t mc_tune_grid(const mc_mesh_t *mesh)
+{
+    mc_mesh_t grid = *mesh;
+    if (mesh->ragged) {
+        grid.ragged = NULL;
+        grid.ndims = MC_RAGGED_FOLD;
+        grid.size = mesh->dim[MC_RAGGED_BOX].extent * mesh->dim[MC_RAGGED_GPU].extent;
+    }
+    return grid;
+}
+
+static part_t network_of(const mc_cluster_t *all, int32_t rank)
+{
+    part_t part = {.cluster = *all};
+    part.cluster.mesh = mc_tune_grid(&all->mesh);
+    part.mine = mc_mesh_place(&all->mesh, rank) % all->mesh.dim[MC_RAGGED_FOLD].extent == 0;
+    return part;
+}
+
+static part_t fullest_box(const mc_cluster_t *all, int32_t rank)
+{
+    const mc_boxes_t *const boxes = all->mesh.ragged;
+    part_t part = {.cluster = *all};
+    int32_t box = 0;
+    while (boxes->first[box + 1] - boxes->first[box] < boxes->most)
+        box++;
+    part.mine = rank >= boxes->first[box] && rank < boxes->first[box + 1];
+    part.cluster.machines = 1;
+    part.cluster.mesh =
+        (mc_mesh_t){.ndims = 1, .size = boxes->most, .dim = {all->mesh.dim[MC_RAGGED_GPU]}};
+    part.cluster.mesh.dim[0].extent = boxes->most;
+    /* along gpu there is no transport where the smallest box has one rank */
+    memcpy(part.cluster.tls[0], all->tls[MC_RAGGED_FOLD], sizeof part.cluster.tls[0]);
+    return part;
+}
+
+/* All ranks know what was seen. */
+static mc_tuning_t measure(meshcoll_t *whole, const part_t *part, double seconds)
+{
+    int32_t rank, speaker;
+    MPI_Comm comm;
+    mc_tuning_t tuning = {0};
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_split(MPI_COMM_WORLD, part->mine ? 0 : MPI_UNDEFINED, whole->rank, &comm);
+    if (part->mine) {
+        mc_tune_measure(&part->cluster, comm, seconds, &tuning);
+        MPI_Comm_free(&comm);
+    }
+    /* who waits sleeps here, where in MPI it would keep a core */
+    if (meshcoll_barrier(whole))
+        mc_tune_die("a barrier");
+    speaker = part->mine ? rank : INT32_MAX;
+    MPI_Allreduce(MPI_IN_PLACE, &speaker, 1, MPI_INT32_T, MPI_MIN, MPI_COMM_WORLD);
+    MPI_Bcast(&tuning, (int)sizeof tuning, MPI_BYTE, speaker, MPI_COMM_WORLD);
+    return tuning;
+}
+
+void mc_tune_measure_ragged(const mc_cluster_t *cluster, double seconds, mc_tuning_t *tuning)
+{
+    meshcoll_t *const whole = mc_tune_open(cluster, MPI_COMM_WORLD, 0);
+    const part_t network = network_of(cluster, whole->rank),
+                 box = fullest_box(cluster, whole->rank);
+    mc_tuning_t result = measure(whole, &network, seconds / 2);
+    const mc_tuning_t inside = measure(whole, &box, seconds / 2);
+    result.dim[MC_RAGGED_GPU] = result.dim[MC_RAGGED_FOLD] = inside.dim[0];
+    result.gamma = inside.gamma;
+    result.rounds = inside.rounds < result.rounds ? inside.rounds : result.rounds;
+    result.seconds += inside.seconds;
+    meshcoll_destroy(whole);
+    *tuning = result;
+}

@@ -1,0 +1,82 @@
+/* meshcoll verify: what is verified, and by which processes. */
+#ifndef MC_TOOLS_VERIFY_H
+#define MC_TOOLS_VERIFY_H
+
+#include "plan/verify.h"
+#include "tools/common/show.h"
+
+extern const mc_command_t mc_verify_command;
+
+/* Which strategies of a mesh. */
+typedef enum {
+    MC_BREADTH_EVERY, /* every path with every algorithm in every phase */
+    MC_BREADTH_COVER, /* every path, every algorithm in every phase once */
+    MC_BREADTH_SAMPLE /* named ones, composite algorithms, and some paths */
+} mc_breadth_t;
+
+typedef struct {
+    mc_mesh_t mesh;
+    mc_breadth_t breadth;
+    bool segments; /* also in three segments */
+} mc_verify_mesh_t;
+
+typedef struct {
+    mc_verify_mesh_t *mesh;
+    size_t n, capacity;
+} mc_verify_meshes_t;
+
+void mc_verify_meshes_free(mc_verify_meshes_t *meshes);
+/* How broadly a mesh of this size is looked at when it stands in a list. */
+int mc_verify_meshes_add(mc_verify_meshes_t *meshes, const mc_mesh_t *mesh);
+/* All meshes of one dimension (dims[1]), two (dims[2]) up to `max_ranks` ranks; some of three. */
+int mc_verify_meshes_all(mc_verify_meshes_t *meshes, const bool dims[4], int32_t max_ranks);
+
+/* Calls `each` for the strategies of a mesh until it returns false. */
+int mc_verify_each(meshcoll_collective_t collective, const mc_verify_mesh_t *mesh,
+                   bool (*each)(void *context, const mc_strategy_t *strategy), void *context);
+
+/* Ranks that take their turn as root: all up to 16 ranks, else first, middle and last. */
+enum { MC_ALL_ROOTS = 16, MC_FEW_ROOTS = 3 };
+int32_t mc_verify_roots(meshcoll_collective_t collective, const mc_mesh_t *mesh,
+                        int32_t root[MC_ALL_ROOTS]);
+
+/* All strategies of a collective on a mesh, or a share of them: those with number `stripe` modulo
+ * `stripes`. */
+typedef struct {
+    meshcoll_collective_t collective;
+    const mc_verify_mesh_t *mesh;
+    uint32_t stripe, stripes;
+    double weight;       /* roughly the work */
+    uint64_t strategies; /* roughly how many, those with segments apart */
+} mc_verify_item_t;
+
+typedef struct {
+    const mc_verify_item_t *item;
+    size_t n;
+    const mc_strategy_t *strategy; /* only this one, else NULL */
+    const int32_t *root;           /* only these, else NULL */
+    int32_t n_roots;
+    int32_t jobs, seconds; /* seconds: 0 for no limit */
+    mc_verify_options_t options;
+} mc_verify_job_t;
+
+typedef struct {
+    uint64_t strategies, worlds;
+    bool done;
+} mc_verify_count_t;
+
+typedef struct {
+    mc_verify_count_t *count; /* by item */
+    bool failed;
+    char message[512]; /* what the verifier said */
+    mc_verify_item_t at;
+    mc_strategy_t strategy; /* of the failure */
+    int32_t root;
+    double elapsed;
+} mc_verify_result_t;
+
+/* Shares the items among processes. A world that fails is no error of this function. */
+int mc_verify_run(const mc_verify_job_t *job, mc_verify_result_t *result);
+void mc_verify_result_free(mc_verify_result_t *result);
+
+#endif

@@ -1,0 +1,547 @@
+#include "tools/verify/verify.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char usage[] =
+    "  meshcoll verify [COLLECTIVE] --mesh MESH [--strategy STRATEGY] [--root RANK|all]\n"
+    "  meshcoll verify [COLLECTIVE] --all [--max-ranks N] [--dims 1,2,3] [--large MESH|none]\n";
+
+static const char about[] =
+    "Proves strategies right from the plans of all ranks, without running them: every "
+    "contribution\n"
+    "arrives exactly once, each rank ends with what the collective promises, messages match, "
+    "nothing\n"
+    "waits for ever although no message is buffered, inputs stay as they are, in place too, and "
+    "every\n"
+    "order of steps that the plans allow gives the same. A world is one strategy with one root.\n"
+    "\n"
+    "Without --strategy: every way through the mesh, dimension by dimension or merged; on 8 ranks "
+    "and\n"
+    "fewer with every algorithm in every phase, above with each algorithm in each phase once, on "
+    "more\n"
+    "than 512 ranks named strategies and a sample. Up to 16 ranks every rank is root and the "
+    "vector is\n"
+    "also cut into three segments; above, the first, the middle and the last rank are roots. Of "
+    "pairs of\n"
+    "ways side by side, A | B, some are taken.\n"
+    "\n"
+    "Exit status: 0 all proved, 1 a strategy is wrong (the command that repeats it is printed), 2 "
+    "a\n"
+    "wrong command line, 3 out of time, all proved so far.\n";
+
+static const char examples[] =
+    "  meshcoll verify allreduce --mesh box=4,gpu=8 --strategy hierarchical\n"
+    "  meshcoll verify bcast --mesh box=3,gpu=5 --root all\n"
+    "  meshcoll verify --mesh x=2,y=3,z=2\n"
+    "  meshcoll verify --all\n"
+    "  meshcoll verify reduce --all --max-ranks 24 --dims 1,2 --large none --seconds 60\n";
+
+typedef struct {
+    const char *collective, *mesh, *strategy, *root, *dims, *large;
+    bool all, large_all, json;
+    int32_t max_ranks, jobs, seconds, orders, seed;
+} texts_t;
+
+typedef struct {
+    const mc_command_t *command;
+    const texts_t *texts;
+    bool any; /* every collective */
+    meshcoll_collective_t collective;
+    mc_verify_meshes_t meshes;
+    mc_strategy_t strategy;
+    bool one_strategy;
+    int32_t *root, n_roots;
+    mc_verify_item_t *item;
+    size_t n_items;
+} request_t;
+
+/* "1,2" */
+static int read_dims(const mc_command_t *command, const char *text, bool dims[4])
+{
+    for (const char *c = text; *c; c += c[1] == ',' ? 2 : 1) {
+        if (*c < '1' || *c > '3' || (c[1] != '\0' && (c[1] != ',' || c[2] == '\0')))
+            return mc_tool_refuse(command, "--dims takes 1, 2 and 3, as in 1,2; got '%s'", text);
+        dims[*c - '0'] = true;
+    }
+    return MC_GO_ON;
+}
+
+/* "32x32", or a mesh's usual text. */
+static int read_large(const mc_command_t *command, const char *text, mc_mesh_t *mesh)
+{
+    static const char names[] = "xyzuvw";
+    char full[MC_MESH_TEXT];
+    mc_text_t out = mc_text(full, sizeof full);
+    const char *at = text;
+    for (size_t d = 0; isdigit((unsigned char)*at) && d + 1 < sizeof names; d++) {
+        const int n = (int)strspn(at, "0123456789");
+        mc_text_add(&out, "%s%c=%.*s", d > 0 ? "," : "", names[d], n, at);
+        at += n;
+        at += *at == 'x' && isdigit((unsigned char)at[1]) ? 1 : 0;
+    }
+    return mc_read_mesh(command, *at || out.length >= sizeof full ? text : full, mesh);
+}
+
+static int add_mesh(request_t *r, const mc_mesh_t *mesh)
+{
+    const int status = mc_verify_meshes_add(&r->meshes, mesh);
+    return status ? mc_tool_fail(r->command, status) : MC_GO_ON;
+}
+
+static int add_large(request_t *r)
+{
+    mc_mesh_t mesh;
+    if (strcmp(r->texts->large, "none") == 0)
+        return MC_GO_ON;
+    int exit = read_large(r->command, r->texts->large, &mesh);
+    if (exit == MC_GO_ON)
+        exit = add_mesh(r, &mesh);
+    if (exit == MC_GO_ON)
+        r->meshes.mesh[r->meshes.n - 1].breadth =
+            r->texts->large_all ? MC_BREADTH_COVER : MC_BREADTH_SAMPLE;
+    return exit;
+}
+
+static int read_meshes(request_t *r)
+{
+    const texts_t *const t = r->texts;
+    bool dims[4] = {false};
+    mc_mesh_t mesh;
+    if (t->all == (t->mesh != NULL))
+        return mc_tool_refuse(r->command,
+                              "%s; expected either --mesh MESH, as in --mesh "
+                              "box=4,gpu=8, or --all",
+                              t->all ? "--all goes without --mesh"
+                                     : "nothing says what is to be verified");
+    if (!t->all) {
+        const int exit = mc_read_mesh(r->command, t->mesh, &mesh);
+        return exit == MC_GO_ON ? add_mesh(r, &mesh) : exit;
+    }
+    const int exit = read_dims(r->command, t->dims, dims);
+    if (exit != MC_GO_ON)
+        return exit;
+    const int status = mc_verify_meshes_all(&r->meshes, dims, t->max_ranks);
+    return status ? mc_tool_fail(r->command, status) : add_large(r);
+}
+
+static int read_strategy(request_t *r)
+{
+    const texts_t *const t = r->texts;
+    if (!t->strategy)
+        return MC_GO_ON;
+    if (r->any || t->all)
+        return mc_tool_refuse(r->command, "--strategy goes with a collective and --mesh");
+    r->one_strategy = true;
+    return mc_read_strategy(r->command, t->strategy, r->collective, &r->meshes.mesh[0].mesh,
+                            &r->strategy);
+}
+
+/* A world has chunks of all its ranks: as many as ranks, in segments, unless its strategy has fewer. */
+static const uint64_t MOST_CHUNKS = INT32_MAX;
+enum { MOST_RANKS = 23170, MOST_SEGMENTS = 4 };
+_Static_assert((uint64_t)MOST_RANKS *MOST_RANKS *MOST_SEGMENTS <= INT32_MAX, "worlds fit");
+
+static int check_size(const request_t *r)
+{
+    mc_layout_t layout;
+    for (size_t i = 0; i < r->meshes.n; i++) {
+        const mc_mesh_t *const mesh = &r->meshes.mesh[i].mesh;
+        const int status = r->one_strategy ? mc_strategy_layout(&r->strategy, mesh, &layout) : 0;
+        if (status)
+            return mc_tool_fail(r->command, status);
+        if (r->one_strategy &&
+            (uint64_t)mc_layout_chunks(&layout) * (uint64_t)mesh->size > MOST_CHUNKS)
+            return mc_tool_refuse(
+                r->command,
+                "%d ranks with %u chunks each are too many to follow, 2^31 in all "
+                "fit; take a smaller mesh, or fewer segments",
+                mesh->size, mc_layout_chunks(&layout));
+        if (!r->one_strategy && mesh->size > MOST_RANKS)
+            return mc_tool_refuse(
+                r->command,
+                "%d ranks are too many to follow all their chunks, %d fit; take a "
+                "smaller mesh, or a --strategy that cuts less",
+                mesh->size, MOST_RANKS);
+    }
+    return MC_GO_ON;
+}
+
+static int all_roots(request_t *r, int32_t n)
+{
+    r->root = malloc((size_t)n * sizeof *r->root);
+    if (!r->root)
+        return mc_tool_fail(r->command, mc_fail_memory("the roots"));
+    for (; r->n_roots < n; r->n_roots++)
+        r->root[r->n_roots] = r->n_roots;
+    return MC_GO_ON;
+}
+
+static int read_roots(request_t *r)
+{
+    const texts_t *const t = r->texts;
+    if (!t->root)
+        return MC_GO_ON;
+    if (r->any || t->all)
+        return mc_tool_refuse(r->command, "--root goes with a collective and --mesh");
+    const mc_mesh_t *const mesh = &r->meshes.mesh[0].mesh;
+    if (strcmp(t->root, "all") == 0)
+        return all_roots(r, mc_moves[r->collective].rooted ? mesh->size : 1);
+    int32_t root;
+    const int exit = mc_read_root(r->command, t->root, r->collective, mesh, &root);
+    if (exit != MC_GO_ON || all_roots(r, 1) != MC_GO_ON)
+        return exit != MC_GO_ON ? exit : MC_EXIT_FAILED;
+    r->root[0] = root;
+    return MC_GO_ON;
+}
+
+/* Work -------------------------------------------------------------------------------------------- */
+
+static bool count_one(void *context, const mc_strategy_t *strategy)
+{
+    uint64_t *const n = context;
+    (void)strategy;
+    ++*n;
+    return true;
+}
+
+/* How many strategies there are depends on which dimensions are longer than 1, and on the breadth:
+ * the enumeration of three dimensions is long, so what was counted last is kept. */
+static uint64_t count_strategies(meshcoll_collective_t collective, const mc_verify_mesh_t *m)
+{
+    static uint64_t known[MESHCOLL_COLLECTIVES][MC_BREADTH_SAMPLE + 1][1 << MC_MAX_DIMS]
+                         [MC_MAX_DIMS + 1];
+    unsigned shape = 0;
+    for (int32_t d = 0; d < m->mesh.ndims; d++)
+        shape |= m->mesh.dim[d].extent > 1 ? 1u << d : 0;
+    uint64_t *const n = &known[collective][m->breadth][shape][m->mesh.ndims];
+    if (*n == 0)
+        mc_verify_each(collective, m, count_one, n);
+    return *n;
+}
+
+/* Items of a size that workers can share. */
+static int add_items(request_t *r, meshcoll_collective_t collective, const mc_verify_mesh_t *m)
+{
+    const double most = 2e5; /* of an item's weight: well below a minute */
+    int32_t few[MC_ALL_ROOTS];
+    const uint64_t n = r->one_strategy ? 1 : count_strategies(collective, m);
+    const int32_t roots = r->root ? r->n_roots : mc_verify_roots(collective, &m->mesh, few);
+    /* a world's work grows somewhat faster than its ranks, and each has a fixed part */
+    const double world = 10 + pow(m->mesh.size, 1.6);
+    const double weight = world * (double)n * roots * (m->segments ? 2.5 : 1);
+    const uint32_t stripes = (uint32_t)fmin((double)n, ceil(weight / most));
+    mc_verify_item_t *const item = realloc(r->item, (r->n_items + stripes) * sizeof *item);
+    if (!item)
+        return mc_fail_memory("what is to be verified");
+    r->item = item;
+    for (uint32_t i = 0; i < stripes; i++)
+        r->item[r->n_items++] =
+            (mc_verify_item_t){.collective = collective,
+                               .mesh = m,
+                               .stripe = i,
+                               .stripes = stripes,
+                               .weight = weight / stripes,
+                               .strategies = n * (m->segments ? 2 : 1) / stripes};
+    return MESHCOLL_OK;
+}
+
+static int make_items(request_t *r)
+{
+    int status = MESHCOLL_OK;
+    for (size_t m = 0; m < r->meshes.n; m++)
+        for (int c = 0; c < MESHCOLL_COLLECTIVES && !status; c++)
+            if (r->any || c == (int)r->collective)
+                status = add_items(r, (meshcoll_collective_t)c, &r->meshes.mesh[m]);
+    return status;
+}
+
+/* What came out ----------------------------------------------------------------------------------- */
+
+typedef struct {
+    uint64_t meshes, all_meshes, strategies, worlds;
+} sum_t;
+
+/* A mesh counts when all of its items for the collective are done. */
+static sum_t sum_of(const request_t *r, const mc_verify_result_t *result, int collective)
+{
+    sum_t sum = {0};
+    for (size_t i = 0; i < r->n_items;) {
+        const mc_verify_item_t *const first = &r->item[i];
+        bool done = true;
+        const bool counts = (int)first->collective == collective;
+        for (uint32_t k = 0; k < first->stripes; k++, i++) {
+            const mc_verify_count_t *const count = &result->count[i];
+            done = done && count->done;
+            sum.strategies += counts ? count->strategies : 0;
+            sum.worlds += counts ? count->worlds : 0;
+        }
+        sum.meshes += counts && done;
+        sum.all_meshes += counts;
+    }
+    return sum;
+}
+
+static void add_sum(sum_t *total, sum_t sum)
+{
+    total->meshes += sum.meshes;
+    total->all_meshes += sum.all_meshes;
+    total->strategies += sum.strategies;
+    total->worlds += sum.worlds;
+}
+
+static void add_counts(mc_table_t *table, const char *name, sum_t sum)
+{
+    char number[MC_NUMBER_TEXT], all[MC_NUMBER_TEXT];
+    mc_table_add(table, "%s", name);
+    if (sum.meshes < sum.all_meshes)
+        mc_table_add(table, "%s of %s", mc_print_count(sum.meshes, number, sizeof number),
+                     mc_print_count(sum.all_meshes, all, sizeof all));
+    else
+        mc_table_add(table, "%s", mc_print_count(sum.meshes, number, sizeof number));
+    mc_table_add(table, "%s", mc_print_count(sum.strategies, number, sizeof number));
+    mc_table_add(table, "%s", mc_print_count(sum.worlds, number, sizeof number));
+}
+
+static int print_sums(const request_t *r, const mc_verify_result_t *result, sum_t *total)
+{
+    static const char *const head[] = {"collective", "meshes", "strategies", "worlds"};
+    mc_table_t table = mc_table("lrrr");
+    *total = (sum_t){0};
+    for (size_t i = 0; i < MC_COUNT(head); i++)
+        mc_table_add(&table, "%s", head[i]);
+    for (int c = 0; c < MESHCOLL_COLLECTIVES; c++) {
+        const sum_t sum = sum_of(r, result, c);
+        add_sum(total, sum);
+        if (sum.all_meshes > 0)
+            add_counts(&table, mc_moves[c].name, sum);
+    }
+    if (r->any)
+        add_counts(&table, "in all", *total);
+    return mc_table_print(&table, 2, stdout);
+}
+
+static void repeat_command(const mc_verify_result_t *result, char *buffer, size_t capacity)
+{
+    char mesh[MC_MESH_TEXT], strategy[MC_STRATEGY_TEXT];
+    mc_text_t text = mc_text(buffer, capacity);
+    const mc_mesh_t *const m = &result->at.mesh->mesh;
+    mc_text_add(&text, "meshcoll verify %s --mesh %s --strategy \"%s\"",
+                mc_moves[result->at.collective].name, mc_show_mesh(m, mesh),
+                mc_show_strategy(&result->strategy, m, strategy));
+    if (mc_moves[result->at.collective].rooted)
+        mc_text_add(&text, " --root %d", result->root);
+}
+
+enum { REPEAT_TEXT = MC_MESH_TEXT + MC_STRATEGY_TEXT + 128 };
+
+static void print_failure(const mc_verify_result_t *result)
+{
+    char repeat[REPEAT_TEXT];
+    repeat_command(result, repeat, sizeof repeat);
+    fflush(stdout);
+    fprintf(stderr, "meshcoll verify: wrong: %s\nrepeat it with: %s\n", result->message, repeat);
+}
+
+static void print_closing(const request_t *r, const mc_verify_result_t *result, sum_t total)
+{
+    char count[MC_NUMBER_TEXT], worlds[2 * MC_NUMBER_TEXT], time[MC_NUMBER_TEXT];
+    snprintf(worlds, sizeof worlds, "%s world%s", mc_print_count(total.worlds, count, sizeof count),
+             total.worlds == 1 ? "" : "s");
+    mc_print_seconds(result->elapsed, time, sizeof time);
+    if (result->failed)
+        printf("\nnot verified: stopped at the first fault, after %s and %s\n", worlds, time);
+    else if (total.meshes < total.all_meshes)
+        printf("\nout of time after %d s: %s verified, all right; the rest, mostly larger meshes, "
+               "was not looked at\n",
+               r->texts->seconds, worlds);
+    else
+        printf("\nverified: %s, all right, in %s\n", worlds, time);
+}
+
+static int exit_of(const mc_verify_result_t *result, sum_t total)
+{
+    if (result->failed)
+        return MC_EXIT_FAILED;
+    return total.meshes < total.all_meshes ? MC_EXIT_PARTIAL : MC_EXIT_OK;
+}
+
+static json_t *json_sum(sum_t sum)
+{
+    return json_pack("{s:I, s:I, s:I, s:I}", "meshes", (json_int_t)sum.meshes, "meshes_asked",
+                     (json_int_t)sum.all_meshes, "strategies", (json_int_t)sum.strategies, "worlds",
+                     (json_int_t)sum.worlds);
+}
+
+static json_t *json_failure(const mc_verify_result_t *result)
+{
+    char repeat[REPEAT_TEXT];
+    if (!result->failed)
+        return json_null();
+    repeat_command(result, repeat, sizeof repeat);
+    return json_pack("{s:s, s:s}", "message", result->message, "repeat", repeat);
+}
+
+static int print_json(const request_t *r, const mc_verify_result_t *result)
+{
+    sum_t total = {0};
+    json_t *const list = json_array();
+    for (int c = 0; c < MESHCOLL_COLLECTIVES; c++) {
+        const sum_t sum = sum_of(r, result, c);
+        add_sum(&total, sum);
+        if (sum.all_meshes == 0)
+            continue;
+        json_t *const one = json_sum(sum);
+        json_object_set_new(one, "collective", json_string(mc_moves[c].name));
+        json_array_append_new(list, one);
+    }
+    const int exit = exit_of(result, total);
+    const int printed = mc_json_print(
+        json_pack("{s:s, s:o, s:o, s:f, s:b, s:o}", "command", "verify", "collectives", list,
+                  "in_all", json_sum(total), "seconds", result->elapsed, "complete",
+                  exit == MC_EXIT_OK, "failure", json_failure(result)));
+    return printed ? printed : exit;
+}
+
+static int print_result(const request_t *r, const mc_verify_result_t *result)
+{
+    sum_t total;
+    if (r->texts->json)
+        return print_json(r, result);
+    const int status = print_sums(r, result, &total);
+    if (status)
+        return mc_tool_fail(r->command, status);
+    print_closing(r, result, total);
+    if (result->failed)
+        print_failure(result);
+    return exit_of(result, total);
+}
+
+static int verify(request_t *r)
+{
+    mc_verify_result_t result;
+    int status = make_items(r);
+    if (status)
+        return mc_tool_fail(r->command, status);
+    const texts_t *const t = r->texts;
+    const mc_verify_job_t job = {
+        .item = r->item,
+        .n = r->n_items,
+        .strategy = r->one_strategy ? &r->strategy : NULL,
+        .root = r->root,
+        .n_roots = r->n_roots,
+        .jobs = t->jobs,
+        .seconds = t->seconds,
+        .options = {.random_orders = (uint32_t)t->orders, .seed = (uint64_t)t->seed}};
+    status = mc_verify_run(&job, &result);
+    if (status)
+        return mc_tool_fail(r->command, status);
+    const int exit = print_result(r, &result);
+    mc_verify_result_free(&result);
+    return exit;
+}
+
+static int read_and_verify(request_t *r)
+{
+    int exit = MC_GO_ON;
+    r->any = !r->texts->collective;
+    if (!r->any)
+        exit = mc_read_collective(r->command, r->texts->collective, &r->collective);
+    if (exit == MC_GO_ON)
+        exit = read_meshes(r);
+    if (exit == MC_GO_ON)
+        exit = read_strategy(r);
+    if (exit == MC_GO_ON)
+        exit = check_size(r);
+    if (exit == MC_GO_ON)
+        exit = read_roots(r);
+    return exit == MC_GO_ON ? verify(r) : exit;
+}
+
+static int run(const mc_command_t *self, int argc, char **argv)
+{
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    texts_t t = {.dims = "1,2,3",
+                 .large = "32x32",
+                 .max_ranks = 64,
+                 .jobs = cores > 0 && cores <= 256 ? (int32_t)cores : 1,
+                 .orders = 1,
+                 .seed = 1};
+    mc_arguments_t arguments = {.text = &t.collective, .most = 1};
+    const mc_option_t options[] = {
+        {.name = "mesh",
+         .value = "MESH",
+         .help = "verify on this mesh: box=4,gpu=8, or box=8+8+4",
+         .text = &t.mesh},
+        {.name = "strategy",
+         .value = "STRATEGY",
+         .help = "this one only: its text or its name",
+         .text = &t.strategy},
+        {.name = "root", .value = "RANK", .help = "this root only, or: all", .text = &t.root},
+        {.name = "all", .help = "verify on many meshes, named x, y, z", .flag = &t.all},
+        {.name = "max-ranks",
+         .value = "N",
+         .help = "with --all: every mesh of one and two dimensions up to N ranks: 64",
+         .number = &t.max_ranks,
+         .least = 1,
+         .most = 4096},
+        {.name = "dims",
+         .value = "LIST",
+         .help = "with --all: meshes of so many dimensions (boxes of unequal sizes have 3): 1,2,3",
+         .text = &t.dims},
+        {.name = "large",
+         .value = "MESH",
+         .help = "with --all: this mesh besides, or none: 32x32",
+         .text = &t.large},
+        {.name = "large-all",
+         .help = "every way through the large mesh, not a sample",
+         .flag = &t.large_all},
+        {.name = "jobs",
+         .value = "N",
+         .help = "processes: as many as cores",
+         .number = &t.jobs,
+         .least = 1,
+         .most = 256},
+        {.name = "seconds",
+         .value = "N",
+         .help = "stop after so long, and say what is left",
+         .number = &t.seconds,
+         .least = 1,
+         .most = INT32_MAX},
+        {.name = "orders",
+         .value = "N",
+         .help = "random orders tried on each world: 1",
+         .number = &t.orders,
+         .least = 0,
+         .most = 1000000},
+        {.name = "seed",
+         .value = "N",
+         .help = "of the random orders: 1",
+         .number = &t.seed,
+         .least = 0,
+         .most = INT32_MAX},
+        {.name = "json", .help = "as JSON", .flag = &t.json},
+        {0},
+    };
+    const int exit = mc_options_parse(self, options, argc, argv, &arguments);
+    if (exit != MC_GO_ON)
+        return exit;
+    request_t r = {.command = self, .texts = &t};
+    const int done = read_and_verify(&r);
+    free(r.item);
+    free(r.root);
+    mc_verify_meshes_free(&r.meshes);
+    return done;
+}
+
+const mc_command_t mc_verify_command = {
+    .name = "verify",
+    .summary = "proof that strategies are right, one or all of them",
+    .usage = usage,
+    .about = about,
+    .examples = examples,
+    .run = run,
+};
