@@ -35,22 +35,6 @@ typedef struct {
 
 /* Asking -----------------------------------------------------------------------------------------*/
 
-bool mc_topo_one_machine(const mc_topo_t *t, int32_t first, int32_t n)
-{
-    for (int32_t r = first; t->machine && r < first + n; r++)
-        if (t->machine[r] != t->machine[first])
-            return false;
-    return t->machine;
-}
-
-int32_t mc_topo_machines(const mc_topo_t *t)
-{
-    int32_t n = 0;
-    for (int32_t r = 0; t->machine && r < t->mesh.size; r++)
-        n += t->machine[r] == r;
-    return n;
-}
-
 static bool any_bound(const mc_topo_t *t)
 {
     for (int32_t r = 0; t->spot && r < t->mesh.size; r++)
