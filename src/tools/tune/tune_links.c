@@ -19,28 +19,6 @@ static double rounded(double seconds)
     return strtod(text, NULL) / unit;
 }
 
-/* Do all of these transports stay in one machine's memory, where the receiver copies? */
-static bool is_shared_memory(const char *tls)
-{
-    static const char *const memory[] = {"self", "sm",   "shm",   "mm",     "posix",   "sysv",
-                                         "cma",  "knem", "xpmem", "memory", "shm:copy"};
-    for (const char *at = tls; *at;) {
-        const size_t n = strcspn(at, ",");
-        size_t i = 0;
-        while (i < MC_COUNT(memory) && (strlen(memory[i]) != n || strncmp(at, memory[i], n) != 0))
-            i++;
-        if (i == MC_COUNT(memory))
-            return false;
-        at += at[n] ? n + 1 : n;
-    }
-    return true;
-}
-
-bool mc_tune_is_pulled(const mc_cluster_t *cluster, int32_t dim)
-{
-    return is_shared_memory(cluster->tls[dim]);
-}
-
 static double larger(double a, double b)
 {
     return a > b ? a : b;

@@ -42,26 +42,6 @@ typedef struct {
     row_t row[N_SIZES][N_PROBES][WAYS];
 } finder_t;
 
-meshcoll_t *mc_tune_open(const mc_cluster_t *c, MPI_Comm comm, double pieces)
-{
-    char mesh[MC_CLUSTER_TEXT], transports[MC_MAX_DIMS * (MC_DIM_NAME + MC_TLS_TEXT)], links[128];
-    mc_text_t mesh_text = mc_text(mesh, sizeof mesh);
-    mc_text_t transports_text = mc_text(transports, sizeof transports);
-    mc_text_t links_text = mc_text(links, sizeof links);
-    mc_tune_probe_t probe;
-    meshcoll_t *whole = NULL;
-    mc_mesh_print(&c->mesh, &mesh_text);
-    mc_cluster_print_transports(c, &transports_text);
-    /* with links by name nothing is looked up in the file that is to be written */
-    mc_text_add(&links_text, "%s", mc_cluster_presets[0].name);
-    if (pieces > 0 && mc_tune_probe(&c->mesh, 0, &probe))
-        mc_text_add(&links_text, ",%s=pieces:%.17gB", c->mesh.dim[probe.dim].name, pieces);
-    const meshcoll_params_t params = {
-        .size = sizeof params, .mesh = mesh, .links = links, .transports = transports};
-    mc_tune_check(meshcoll_create(comm, &params, &whole), "the mesh");
-    return whole;
-}
-
 static void open_row(finder_t *f, int size, int probe, int way)
 {
     row_t *const row = &f->row[size][probe][way];

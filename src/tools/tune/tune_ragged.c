@@ -17,17 +17,6 @@ typedef struct {
     bool mine; /* is this rank one of them? */
 } part_t;
 
-mc_mesh_t mc_tune_grid(const mc_mesh_t *mesh)
-{
-    mc_mesh_t grid = *mesh;
-    if (mesh->ragged) {
-        grid.ragged = NULL;
-        grid.ndims = MC_RAGGED_FOLD;
-        grid.size = mesh->dim[MC_RAGGED_BOX].extent * mesh->dim[MC_RAGGED_GPU].extent;
-    }
-    return grid;
-}
-
 static part_t network_of(const mc_cluster_t *all, int32_t rank)
 {
     part_t part = {.cluster = *all};

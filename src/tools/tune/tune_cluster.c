@@ -1,0 +1,61 @@
+/* What measuring asks of a cluster: its mesh opened, its even part, its shared memory. */
+#include "tools/tune/tune.h"
+
+#include <meshcoll/mpi.h>
+
+#include "tools/tune/tune_batch.h"
+
+#include <string.h>
+
+mc_mesh_t mc_tune_grid(const mc_mesh_t *mesh)
+{
+    mc_mesh_t grid = *mesh;
+    if (mesh->ragged) {
+        grid.ragged = NULL;
+        grid.ndims = MC_RAGGED_FOLD;
+        grid.size = mesh->dim[MC_RAGGED_BOX].extent * mesh->dim[MC_RAGGED_GPU].extent;
+    }
+    return grid;
+}
+
+/* Do all of these transports stay in one machine's memory, where the receiver copies? */
+static bool is_shared_memory(const char *tls)
+{
+    static const char *const memory[] = {"self", "sm",   "shm",   "mm",     "posix",   "sysv",
+                                         "cma",  "knem", "xpmem", "memory", "shm:copy"};
+    for (const char *at = tls; *at;) {
+        const size_t n = strcspn(at, ",");
+        size_t i = 0;
+        while (i < MC_COUNT(memory) && (strlen(memory[i]) != n || strncmp(at, memory[i], n) != 0))
+            i++;
+        if (i == MC_COUNT(memory))
+            return false;
+        at += at[n] ? n + 1 : n;
+    }
+    return true;
+}
+
+bool mc_tune_is_pulled(const mc_cluster_t *cluster, int32_t dim)
+{
+    return is_shared_memory(cluster->tls[dim]);
+}
+
+meshcoll_t *mc_tune_open(const mc_cluster_t *c, MPI_Comm comm, double pieces)
+{
+    char mesh[MC_CLUSTER_TEXT], transports[MC_MAX_DIMS * (MC_DIM_NAME + MC_TLS_TEXT)], links[128];
+    mc_text_t mesh_text = mc_text(mesh, sizeof mesh);
+    mc_text_t transports_text = mc_text(transports, sizeof transports);
+    mc_text_t links_text = mc_text(links, sizeof links);
+    mc_tune_probe_t probe;
+    meshcoll_t *whole = NULL;
+    mc_mesh_print(&c->mesh, &mesh_text);
+    mc_cluster_print_transports(c, &transports_text);
+    /* with links by name nothing is looked up in the file that is to be written */
+    mc_text_add(&links_text, "%s", mc_cluster_presets[0].name);
+    if (pieces > 0 && mc_tune_probe(&c->mesh, 0, &probe))
+        mc_text_add(&links_text, ",%s=pieces:%.17gB", c->mesh.dim[probe.dim].name, pieces);
+    const meshcoll_params_t params = {
+        .size = sizeof params, .mesh = mesh, .links = links, .transports = transports};
+    mc_tune_check(meshcoll_create(comm, &params, &whole), "the mesh");
+    return whole;
+}
