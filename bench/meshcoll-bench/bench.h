@@ -108,6 +108,8 @@ typedef struct {
     int n_rows;
 } bench_t;
 
+/* Exit statuses; wrong elements and failures are one. */
+enum { EXIT_WRONG = 1, EXIT_USAGE = 2 };
 /* One line on standard error, then the whole program ends. */
 _Noreturn void die(const char *format, ...) MC_PRINTF(1, 2);
 
