@@ -40,8 +40,48 @@ gives 'j["strategies"][0]["times_best"]' 1.0
 gives 'min(s["times_bound"] for s in j["strategies"]) >= 1' True
 gives 'j["considered"] > 1000' True
 
+# Each order of phases is shown once, by its cheapest strategy and with the place of that one among all; the named ones
+# are shown with their best number of segments, and how many more are within 2 % is said.
+shapes() {
+    python3 - "$scratch/all.json" "$scratch/shapes" <<'PYTHON'
+import json, re, sys
+plan = json.load(open(sys.argv[1]))
+text = open(sys.argv[2]).read()
+seen, want = set(), []
+for place, one in enumerate(plan["strategies"], 1):
+    shape = re.sub(r" segments=\d+", "", re.sub(r":[a-z]+\(", "(", one["strategy"]))
+    if shape not in seen:
+        want.append((place, one["strategy"]))
+        seen.add(shape)
+got = [(int(m[1]), m[2]) for m in re.finditer(r"^ +(\d+) +\S+ \S+ +\S+ +\S+ +(.*)$", text, re.M)]
+assert got == want[:len(got)] and len(got) == 10, (got, want[:10])
+close = sum(one["times_best"] <= 1.02 for one in plan["strategies"])
+shown = sum(plan["strategies"][place - 1]["times_best"] <= 1.02 for place, _ in got)
+assert close == plan["within_2_percent"]
+assert f"\n{close - shown} other strategies are within 2 %" in text, (close, shown)
+priced = {re.sub(r" segments=\d+", "", one["strategy"]): one for one in plan["strategies"]}
+for one in plan["named"]:
+    row = re.search(rf"^ +{one['name']} +\S+ \S+ +(\S+) +\S+ +(\d+)$", text, re.M)
+    assert row and float(row[1]) == round(one["times_best"], 2) and int(row[2]) == one["segments"], one["name"]
+    twin = priced.get(re.sub(r" segments=\d+", "", one["strategy"]))
+    assert not twin or (twin["seconds"], twin["segments"]) == (one["seconds"], one["segments"]), one["name"]
+assert {"option1", "option2", "option3", "flat-ring"} <= {one["name"] for one in plan["named"]}
+PYTHON
+}
+run 0 plan bcast --mesh box=8,gpu=8 --bytes 64M --json --top 100000
+cp "$scratch/out" "$scratch/all.json"
+run 0 plan bcast --mesh box=8,gpu=8 --bytes 64M
+cp "$scratch/out" "$scratch/shapes"
+shapes || fail "strange shapes in:"$'\n'"$out"
+run 0 plan bcast --mesh box=8,gpu=8 --bytes 64M --all --top 4
+has "the 4 cheapest:"
+has "4 24.5 ms 1.00 1.14 bcast:chain(box) scatter:star(gpu) allgather:bruck(gpu) segments=128"
+run 0 plan allreduce --mesh rack=2,box=4,gpu=8 --bytes 4M
+has "no other is among the 256 cheapest"
+has "at least 2"
+
 # What does not commute: nothing that starts elsewhere than at rank 0, as rings do.
-run 0 plan allreduce --mesh box=4,gpu=4 --bytes 64M --in-order --top 1000
+run 0 plan allreduce --mesh box=4,gpu=4 --bytes 64M --in-order --all --top 1000
 has "in the order of ranks"
 has "reduce:mst(gpu)"
 ! grep -q "reduce:chain\|reduce_scatter:" <<<"$out" || fail "a strategy out of order: $out"

@@ -18,11 +18,12 @@ typedef struct {
     bool in_order;                 /* only strategies that reduce in the order of ranks */
     bool phases, json;
     mc_stream_t stream; /* as mc_plan_stream says */
+    bool all;           /* every strategy, not only the cheapest of each shape */
     bool reproducible;  /* only what adds up by the aligned tree over `numbering` */
     mc_numbering_t numbering;
 } mc_plan_request_t;
 
-/* As the library runs it over the innermost wire that says how much may be on the way, as one does over which
+/* As the library runs it over the innermost wire that says how much may be in flight, as one does over which
  * sends stream. */
 static inline mc_stream_t mc_plan_stream(const mc_mesh_t *mesh, const mc_links_t *links)
 {
@@ -34,12 +35,13 @@ static inline mc_stream_t mc_plan_stream(const mc_mesh_t *mesh, const mc_links_t
                          .least = wire < 0 ? 0 : mc_links_least(links, wire)};
 }
 
-static inline mc_planner_query_t mc_plan_query(const mc_plan_request_t *r, double bytes)
+static inline mc_planner_query_t mc_plan_query(const mc_plan_request_t *r, double bytes,
+                                               uint32_t most)
 {
     return (mc_planner_query_t){.root = r->root,
                                 .bytes = bytes,
                                 .max_segments = (uint32_t)r->max_segments,
-                                .most = (uint32_t)r->top,
+                                .most = most,
                                 .in_order = r->in_order,
                                 .stream = &r->stream,
                                 .aligned = r->reproducible ? &r->numbering : NULL};
@@ -47,6 +49,19 @@ static inline mc_planner_query_t mc_plan_query(const mc_plan_request_t *r, doubl
 
 /* Does it reduce as is asked for? ERR_STRATEGY says which phase does not. */
 int mc_plan_check(const mc_plan_request_t *request, const mc_strategy_t *strategy);
+
+/* Strategies with the same phases in the same order, whatever their algorithms, have one shape. The indices of the
+ * cheapest of each shape, `most` at most; how many. `ranked` is ascending. */
+uint32_t mc_plan_shapes(const mc_ranked_t *ranked, uint32_t n, uint32_t most, uint32_t *at);
+
+/* A named strategy of the collective, with the number of segments in which it takes least. */
+typedef struct {
+    const char *name;
+    mc_ranked_t ranked;
+} mc_plan_named_t;
+enum { MC_PLAN_NAMED = 32 };
+/* Those that the mesh has and the request allows, at most `most`; how many. */
+int32_t mc_plan_named(const mc_plan_request_t *request, mc_plan_named_t *named, int32_t most);
 
 /* Collective, mesh, root and links, as the first lines of what is printed. */
 void mc_plan_print_head(const mc_plan_request_t *request, const char *what);

@@ -143,6 +143,9 @@ static int run(const mc_command_t *self, int argc, char **argv)
          .number = &r.top,
          .least = 1,
          .most = 100000},
+        {.name = "all",
+         .help = "the cheapest strategies, not only the cheapest with each order of phases",
+         .flag = &r.all},
         {.name = "in-order",
          .help =
              "only what reduces in the order of ranks, as for an operation that does not commute",

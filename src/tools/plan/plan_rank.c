@@ -10,52 +10,13 @@ typedef struct {
     const mc_plan_request_t *request;
     const mc_ranked_t *ranked;
     uint32_t n, considered;
+    const uint32_t *listed; /* indices of those that are shown, ascending */
+    uint32_t n_listed;
     double best, bound; /* seconds */
 } ranking_t;
 
-int mc_plan_check(const mc_plan_request_t *r, const mc_strategy_t *s)
-{
-    const mc_mesh_t led = mc_mesh_led_by(&r->mesh, r->root);
-    const int status =
-        r->reproducible ? mc_strategy_check_aligned(s, &r->mesh, &r->numbering) : MESHCOLL_OK;
-    return !status && r->in_order ? mc_strategy_check_order(s, &led) : status;
-}
-
-void mc_plan_print_head(const mc_plan_request_t *r, const char *what)
-{
-    char mesh[MC_MESH_TEXT];
-    const char *provenance = NULL;
-    printf("%s of %s on %s, %d ranks", mc_moves[r->collective].name, what,
-           mc_show_mesh(&r->mesh, mesh), r->mesh.size);
-    if (mc_moves[r->collective].rooted)
-        printf(", root %d", r->root);
-    if (r->in_order)
-        printf(", in the order of ranks");
-    if (r->reproducible)
-        printf(", reproducible");
-    for (int32_t i = 0; i < mc_n_cluster_presets; i++)
-        if (strcmp(mc_cluster_presets[i].name, r->links_text) == 0)
-            provenance = mc_cluster_presets[i].provenance;
-    printf("\n\nlinks: %s%s%s%s\n", r->links_text, provenance ? " (" : "",
-           provenance ? provenance : "", provenance ? ")" : "");
-    mc_show_links(&r->mesh, &r->links);
-    putchar('\n');
-}
-
-json_t *mc_plan_json_head(const mc_plan_request_t *r)
-{
-    json_t *const json =
-        json_pack("{s:s, s:s, s:o, s:s, s:o}", "command", "plan", "collective",
-                  mc_moves[r->collective].name, "mesh", mc_json_mesh(&r->mesh), "links_given",
-                  r->links_text, "links", mc_json_links(&r->mesh, &r->links));
-    if (mc_moves[r->collective].rooted)
-        json_object_set_new(json, "root", json_integer(r->root));
-    if (r->in_order)
-        json_object_set_new(json, "in_order", json_true());
-    if (r->reproducible)
-        json_object_set_new(json, "reproducible", json_true());
-    return json;
-}
+/* Of the best time: the model is no more exact, so that others in it are as good. */
+static const double close_share = 0.02;
 
 static mc_links_t links_of(const ranking_t *k, const mc_strategy_t *s)
 {
@@ -210,17 +171,18 @@ static void print_remarks(const ranking_t *k)
                most * 4 < MC_MOST_SEGMENTS ? most * 4 : MC_MOST_SEGMENTS);
 }
 
+/* Phase by phase: of all that are listed, or of the first. */
 static int print_details(const ranking_t *k)
 {
     char text[MC_STRATEGY_TEXT];
     int status = MESHCOLL_OK;
-    const uint32_t shown = k->request->phases ? k->n : 1;
+    const uint32_t shown = k->request->phases ? k->n_listed : 1;
     for (uint32_t i = 0; i < shown && !status; i++) {
-        const mc_strategy_t *const s = &k->ranked[i].strategy;
+        const mc_strategy_t *const s = &k->ranked[k->listed[i]].strategy;
         if (k->request->strategy)
             printf("\n%s\n", mc_show_strategy(s, &k->request->mesh, text));
         else
-            printf("\n#%u  %s\n", i + 1, mc_show_strategy(s, &k->request->mesh, text));
+            printf("\n#%u  %s\n", k->listed[i] + 1, mc_show_strategy(s, &k->request->mesh, text));
         print_legend(k, s);
         status = print_phases(k, s);
     }
@@ -244,39 +206,97 @@ static void print_bound(const ranking_t *k)
         putchar('\n');
         return;
     }
-    printf("%s strategies were priced%s; ", mc_print_count(k->considered, count, sizeof count),
-           is_searched(&k->request->mesh) ? ", all others cannot be cheaper than those shown" : "");
-    if (k->n == 1)
-        printf("the cheapest:\n\n");
+    printf("%s strategies were priced", mc_print_count(k->considered, count, sizeof count));
+    if (is_searched(&k->request->mesh))
+        printf(", no other is among the %u cheapest", k->n);
+    if (!k->request->all)
+        printf("; the cheapest with each order of phases (--all: with each algorithm too):\n\n");
+    else if (k->n_listed == 1)
+        printf("; the cheapest:\n\n");
     else
-        printf("the %u cheapest:\n\n", k->n);
+        printf("; the %u cheapest:\n\n", k->n_listed);
+}
+
+static void add_times(mc_table_t *table, const ranking_t *k, double seconds)
+{
+    mc_add_seconds(table, seconds);
+    mc_table_add(table, "%.2f", k->best > 0 ? seconds / k->best : 1.0);
+    if (k->bound > 0)
+        mc_table_add(table, "%.2f", seconds / k->bound);
+    else
+        mc_table_add(table, "-");
+}
+
+static int print_listed(const ranking_t *k)
+{
+    const bool one = k->request->strategy != NULL;
+    const char *const head[] = {one ? "" : "#", "time", "/ best", "/ bound", "strategy"};
+    char text[MC_STRATEGY_TEXT];
+    mc_table_t table = mc_table("rrrrl");
+    for (size_t i = 0; i < MC_COUNT(head); i++)
+        mc_table_add(&table, "%s", head[i]);
+    for (uint32_t i = 0; i < k->n_listed; i++) {
+        const mc_ranked_t *const ranked = &k->ranked[k->listed[i]];
+        if (one)
+            mc_table_add(&table, "%s", "");
+        else
+            mc_table_add(&table, "%u", k->listed[i] + 1);
+        add_times(&table, k, ranked->seconds);
+        mc_table_add(&table, "%s", mc_show_strategy(&ranked->strategy, &k->request->mesh, text));
+    }
+    return mc_table_print(&table, 2, stdout);
+}
+
+/* Strategies that cost next to the same as the best: the model does not tell them apart. */
+static uint32_t count_close(const ranking_t *k)
+{
+    uint32_t n = 0;
+    while (n < k->n && k->ranked[n].seconds <= k->best * (1 + close_share))
+        n++;
+    return n;
+}
+
+static void print_close(const ranking_t *k)
+{
+    const uint32_t close = count_close(k);
+    uint32_t listed = 0;
+    while (listed < k->n_listed && k->listed[listed] < close)
+        listed++;
+    /* a search returns the cheapest only, and there may be more */
+    printf("\n%s%u other strateg%s within %.0f %% of the cheapest\n",
+           close == k->n && k->n < k->considered ? "at least " : "", close - listed,
+           close - listed == 1 ? "y is" : "ies are", 100 * close_share);
+}
+
+static int print_named(const ranking_t *k)
+{
+    const char *const head[] = {"name", "time", "/ best", "/ bound", "segments"};
+    mc_plan_named_t named[MC_PLAN_NAMED];
+    const int32_t n = mc_plan_named(k->request, named, MC_PLAN_NAMED);
+    mc_table_t table = mc_table("lrrrr");
+    if (n == 0)
+        return MESHCOLL_OK;
+    printf("\nnamed strategies, each with its best number of segments:\n\n");
+    for (size_t i = 0; i < MC_COUNT(head); i++)
+        mc_table_add(&table, "%s", head[i]);
+    for (int32_t i = 0; i < n; i++) {
+        mc_table_add(&table, "%s", named[i].name);
+        add_times(&table, k, named[i].ranked.seconds);
+        mc_table_add(&table, "%u", named[i].ranked.strategy.segments);
+    }
+    return mc_table_print(&table, 2, stdout);
 }
 
 static int print_ranking(const ranking_t *k)
 {
-    const bool one = k->request->strategy != NULL;
-    const char *const head[] = {one ? "" : "#", "time", "/ best", "/ bound", "strategy"};
-    char text[MC_STRATEGY_TEXT], size[MC_NUMBER_TEXT];
+    char size[MC_NUMBER_TEXT];
     mc_plan_print_head(k->request, mc_print_bytes((double)k->request->bytes, size, sizeof size));
     print_bound(k);
-    mc_table_t table = mc_table("rrrrl");
-    for (size_t i = 0; i < MC_COUNT(head); i++)
-        mc_table_add(&table, "%s", head[i]);
-    for (uint32_t i = 0; i < k->n; i++) {
-        if (one)
-            mc_table_add(&table, "%s", "");
-        else
-            mc_table_add(&table, "%u", i + 1);
-        mc_add_seconds(&table, k->ranked[i].seconds);
-        mc_table_add(&table, "%.2f", k->best > 0 ? k->ranked[i].seconds / k->best : 1.0);
-        if (k->bound > 0)
-            mc_table_add(&table, "%.2f", k->ranked[i].seconds / k->bound);
-        else
-            mc_table_add(&table, "-");
-        mc_table_add(&table, "%s",
-                     mc_show_strategy(&k->ranked[i].strategy, &k->request->mesh, text));
+    int status = print_listed(k);
+    if (!status && !k->request->strategy) {
+        print_close(k);
+        status = print_named(k);
     }
-    int status = mc_table_print(&table, 2, stdout);
     if (!status)
         status = print_details(k);
     print_remarks(k);
@@ -320,16 +340,33 @@ static json_t *json_strategy(const ranking_t *k, const mc_ranked_t *ranked)
                      json_phases(k, &ranked->strategy));
 }
 
+static json_t *json_named(const ranking_t *k)
+{
+    mc_plan_named_t named[MC_PLAN_NAMED];
+    const int32_t n = mc_plan_named(k->request, named, MC_PLAN_NAMED);
+    json_t *const list = json_array();
+    for (int32_t i = 0; i < n; i++) {
+        json_t *const one = json_strategy(k, &named[i].ranked);
+        json_object_set_new(one, "name", json_string(named[i].name));
+        json_array_append_new(list, one);
+    }
+    return list;
+}
+
 static int print_json(const ranking_t *k)
 {
     json_t *const json = mc_plan_json_head(k->request), *const list = json_array();
-    for (uint32_t i = 0; i < k->n; i++)
-        json_array_append_new(list, json_strategy(k, &k->ranked[i]));
+    for (uint32_t i = 0; i < k->n_listed; i++)
+        json_array_append_new(list, json_strategy(k, &k->ranked[k->listed[i]]));
     json_object_set_new(json, "bytes", json_integer((json_int_t)k->request->bytes));
     json_object_set_new(json, "lower_bound_seconds", json_real(k->bound));
     json_object_set_new(json, "best_seconds", json_real(k->best));
     json_object_set_new(json, "considered", json_integer(k->considered));
     json_object_set_new(json, "strategies", list);
+    if (!k->request->strategy) {
+        json_object_set_new(json, "within_2_percent", json_integer(count_close(k)));
+        json_object_set_new(json, "named", json_named(k));
+    }
     return mc_json_print(json);
 }
 
@@ -344,16 +381,42 @@ static int print_all(const ranking_t *k)
 /* The best one is found all the same, to compare with. */
 static int rank_one(const mc_plan_request_t *r, ranking_t *k)
 {
+    static uint32_t first = 0;
     mc_ranked_t best, only = {.strategy = *r->strategy};
-    const mc_planner_query_t query = mc_plan_query(r, (double)r->bytes);
+    const mc_planner_query_t query = mc_plan_query(r, (double)r->bytes, 1);
     const int status = mc_planner_best(r->collective, &r->mesh, &r->links, &query, &best);
     if (status)
         return mc_tool_fail(r->command, status);
     only.seconds = mc_strategy_seconds(r->strategy, &r->mesh, &r->links, r->root, (double)r->bytes);
     k->ranked = &only;
-    k->n = k->considered = 1;
+    k->n = k->considered = k->n_listed = 1;
+    k->listed = &first;
     k->best = best.seconds;
     return print_all(k);
+}
+
+/* JSON is read by programs, which want the ranking as it is. */
+static void choose_listed(ranking_t *k, uint32_t *listed)
+{
+    const uint32_t top = (uint32_t)k->request->top;
+    k->listed = listed;
+    if (!k->request->all && !k->request->json) {
+        k->n_listed = mc_plan_shapes(k->ranked, k->n, top, listed);
+        return;
+    }
+    for (k->n_listed = 0; k->n_listed < k->n && k->n_listed < top; k->n_listed++)
+        listed[k->n_listed] = k->n_listed;
+}
+
+static int rank_all(ranking_t *k)
+{
+    uint32_t *const listed = malloc(((size_t)k->n + 1) * sizeof *listed);
+    if (!listed)
+        return mc_tool_fail(k->request->command, mc_fail_memory("the ranking"));
+    choose_listed(k, listed);
+    const int exit = print_all(k);
+    free(listed);
+    return exit;
 }
 
 int mc_plan_rank(const mc_plan_request_t *r)
@@ -363,14 +426,17 @@ int mc_plan_rank(const mc_plan_request_t *r)
     k.bound = mc_lower_bound(r->collective, &r->mesh, &r->links, (double)r->bytes);
     if (r->strategy)
         return rank_one(r, &k);
-    const mc_planner_query_t query = mc_plan_query(r, (double)r->bytes);
+    /* all of them where that can be had, as many as are searched for elsewhere */
+    const uint32_t most = r->top > MC_RANK_MOST ? (uint32_t)r->top : MC_RANK_MOST;
+    const mc_planner_query_t query =
+        mc_plan_query(r, (double)r->bytes, is_searched(&r->mesh) ? most : 0);
     const int status =
         mc_planner_rank(r->collective, &r->mesh, &r->links, &query, &ranked, &k.n, &k.considered);
     if (status)
         return mc_tool_fail(r->command, status);
     k.ranked = ranked;
     k.best = ranked[0].seconds;
-    const int exit = print_all(&k);
+    const int exit = rank_all(&k);
     free(ranked);
     return exit;
 }

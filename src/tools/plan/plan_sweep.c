@@ -23,7 +23,7 @@ typedef struct {
 static int best_at(const sweep_t *sweep, uint64_t bytes, mc_ranked_t *best)
 {
     const mc_plan_request_t *const r = sweep->request;
-    const mc_planner_query_t query = mc_plan_query(r, (double)bytes);
+    const mc_planner_query_t query = mc_plan_query(r, (double)bytes, 1);
     return mc_planner_best(r->collective, &r->mesh, &r->links, &query, best);
 }
 

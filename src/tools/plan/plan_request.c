@@ -1,0 +1,48 @@
+/* What was asked: does a strategy fit it, and how it is told. */
+#include "tools/plan/plan.h"
+
+#include <string.h>
+
+int mc_plan_check(const mc_plan_request_t *r, const mc_strategy_t *s)
+{
+    const mc_mesh_t led = mc_mesh_led_by(&r->mesh, r->root);
+    const int status =
+        r->reproducible ? mc_strategy_check_aligned(s, &r->mesh, &r->numbering) : MESHCOLL_OK;
+    return !status && r->in_order ? mc_strategy_check_order(s, &led) : status;
+}
+
+void mc_plan_print_head(const mc_plan_request_t *r, const char *what)
+{
+    char mesh[MC_MESH_TEXT];
+    const char *provenance = NULL;
+    printf("%s of %s on %s, %d ranks", mc_moves[r->collective].name, what,
+           mc_show_mesh(&r->mesh, mesh), r->mesh.size);
+    if (mc_moves[r->collective].rooted)
+        printf(", root %d", r->root);
+    if (r->in_order)
+        printf(", in the order of ranks");
+    if (r->reproducible)
+        printf(", reproducible");
+    for (int32_t i = 0; i < mc_n_cluster_presets; i++)
+        if (strcmp(mc_cluster_presets[i].name, r->links_text) == 0)
+            provenance = mc_cluster_presets[i].provenance;
+    printf("\n\nlinks: %s%s%s%s\n", r->links_text, provenance ? " (" : "",
+           provenance ? provenance : "", provenance ? ")" : "");
+    mc_show_links(&r->mesh, &r->links);
+    putchar('\n');
+}
+
+json_t *mc_plan_json_head(const mc_plan_request_t *r)
+{
+    json_t *const json =
+        json_pack("{s:s, s:s, s:o, s:s, s:o}", "command", "plan", "collective",
+                  mc_moves[r->collective].name, "mesh", mc_json_mesh(&r->mesh), "links_given",
+                  r->links_text, "links", mc_json_links(&r->mesh, &r->links));
+    if (mc_moves[r->collective].rooted)
+        json_object_set_new(json, "root", json_integer(r->root));
+    if (r->in_order)
+        json_object_set_new(json, "in_order", json_true());
+    if (r->reproducible)
+        json_object_set_new(json, "reproducible", json_true());
+    return json;
+}

@@ -1,0 +1,57 @@
+/* What differs in a ranking: the cheapest strategy of each shape, and the named ones. */
+#include "compose/price/sides.h"
+#include "tools/plan/plan.h"
+
+static bool same_shape(const mc_strategy_t *a, const mc_strategy_t *b)
+{
+    bool same = a->n_phases == b->n_phases && a->second == b->second;
+    for (int32_t i = 0; i < a->n_phases && same; i++) {
+        const mc_phase_t *const x = &a->phase[i], *const y = &b->phase[i];
+        same = mc_algorithms[x->algorithm].collective == mc_algorithms[y->algorithm].collective &&
+               x->dims.first == y->dims.first && x->dims.count == y->dims.count;
+    }
+    return same;
+}
+
+uint32_t mc_plan_shapes(const mc_ranked_t *ranked, uint32_t n, uint32_t most, uint32_t *at)
+{
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < n && found < most; i++) {
+        bool seen = false;
+        for (uint32_t k = 0; k < found && !seen; k++)
+            seen = same_shape(&ranked[i].strategy, &ranked[at[k]].strategy);
+        if (!seen)
+            at[found++] = i;
+    }
+    return found;
+}
+
+/* Priced with each number of segments that the planner would try; the smallest of equal ones. */
+static mc_ranked_t price(const mc_plan_request_t *r, const mc_strategy_t *strategy)
+{
+    mc_ranked_t best = {.strategy = *strategy}, one = best;
+    for (uint32_t k = (uint32_t)mc_strategy_sides(strategy);
+         k <= (uint32_t)r->max_segments || k == strategy->segments; k *= 2) {
+        one.strategy.segments = k;
+        one.seconds =
+            mc_strategy_seconds(&one.strategy, &r->mesh, &r->links, r->root, (double)r->bytes);
+        if (k == (uint32_t)mc_strategy_sides(strategy) || one.seconds < best.seconds)
+            best = one;
+    }
+    return best;
+}
+
+int32_t mc_plan_named(const mc_plan_request_t *r, mc_plan_named_t *named, int32_t most)
+{
+    int32_t n = 0;
+    for (int32_t i = 0; i < mc_named_count() && n < most; i++) {
+        const mc_named_t *const entry = mc_named_at(i);
+        mc_strategy_t strategy;
+        if (entry->collective != r->collective ||
+            mc_strategy_named(entry->name, r->collective, &r->mesh, &strategy) ||
+            mc_plan_check(r, &strategy))
+            continue;
+        named[n++] = (mc_plan_named_t){.name = entry->name, .ranked = price(r, &strategy)};
+    }
+    return n;
+}
