@@ -1,116 +1,153 @@
 /* The command line. */
+#include "tools/common/options.h"
 #include "bench.h"
 
-#include <ctype.h>
-#include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char usage[] =
-    "usage: mpirun -n RANKS meshcoll-bench [OPTIONS]\n"
-    "\n"
-    "what runs\n"
-    "  --collective NAME      bcast (default), reduce, scatter, gather, allgather, allreduce,\n"
-    "                         reduce_scatter, alltoall, barrier\n"
-    "  --mesh TEXT            box=4,gpu=4: dimensions, outermost first; default: found\n"
-    "  --links TEXT           link models, as `meshcoll plan --links` takes them\n"
-    "  --transports TEXT      per dimension, shm or a list of UCX's: box=tcp,self;gpu=shm\n"
-    "  --strategies LIST      separated by commas or newlines (default: best,named):\n"
-    "                           best     what the planner picks at each size\n"
-    "                           named    every named entry of the collective on this mesh\n"
-    "                           all      every path, with every algorithm in every phase once\n"
-    "                           option2  a named entry\n"
-    "                           \"bcast:mst(box) bcast:mst(gpu) segments=4\"  a strategy's text\n"
-    "  --flat mpi             the MPI library's own collective too, on the same buffers\n"
-    "  --datatype NAME        float32 (default), float16, int64, … (docs/datatypes.md)\n"
-    "  --op NAME              sum (default), avg, min, band, … (docs/datatypes.md)\n"
-    "  --root RANK            0\n"
-    "  --in-place             input and output in one buffer\n"
-    "\n"
-    "sizes, of the whole vector for every collective; alltoall: of what one rank sends\n"
-    "  -b, --begin BYTES      1K\n"
-    "  -e, --end BYTES        8M\n"
-    "  -f, --factor F         4, from one size to the next\n"
-    "  --sizes LIST           these instead, ascending: 8,64,1M\n"
-    "\n"
-    "how often\n"
-    "  -w, --warmup N         5 rounds that do not count\n"
-    "  -n, --iterations N     20 rounds; in each round every strategy runs once\n"
-    "  --min-time SECONDS     more rounds until a row has taken that long\n"
-    "  --max-time SECONDS     fewer rounds, but 3, when a row has taken that long\n"
-    "  --again N              0 untimed runs of a strategy before each timed one\n"
-    "  --gate FILE            ranks on one kernel: wait asleep, and count the time from one "
-    "moment\n"
-    "                         for all; FILE is new, in a folder that all share, and soon gone\n"
-    "  -c, --check 0|1        1: compare every element, before and after the timed rounds\n"
-    "\n"
-    "what comes out\n"
-    "  --rate RATE            200mbit: what a box's network really carries each way; for the\n"
-    "                         lower bound only\n"
-    "  --csv FILE, --json FILE\n"
-    "  --timeline FILE        one run of each strategy, step by step, to FILE.json: for Perfetto,\n"
-    "                         chrome://tracing and bench/timeline.py; several strategies:\n"
-    "                         FILE-1-NAME.json, …\n"
-    "  --timeline-bytes BYTES the size of that run (default: the largest)\n"
-    "  --help, --version      answered at once, also without mpirun\n"
+static const char usage[] = "usage: mpirun -n RANKS meshcoll-bench [OPTIONS]\n";
+static const char ending[] =
     "\n"
     "exit status: 0 all well, 1 wrong elements or a failure, 2 wrong usage\n";
 
-enum {
-    OPT_COLLECTIVE = 256,
-    OPT_MESH,
-    OPT_LINKS,
-    OPT_TRANSPORTS,
-    OPT_STRATEGIES,
-    OPT_FLAT,
-    OPT_DATATYPE,
-    OPT_OP,
-    OPT_ROOT,
-    OPT_IN_PLACE,
-    OPT_MIN_TIME,
-    OPT_MAX_TIME,
-    OPT_AGAIN,
-    OPT_GATE,
-    OPT_RATE,
-    OPT_SIZES,
-    OPT_CSV,
-    OPT_JSON,
-    OPT_TIMELINE,
-    OPT_TIMELINE_BYTES
-};
+/* What is read as text first. */
+typedef struct {
+    const char *collective, *datatype, *op, *sizes, *flat;
+    int32_t check;
+    bool version; /* was answered before MPI started */
+} texts_t;
 
-static const struct option longs[] = {
-    {"collective", required_argument, NULL, OPT_COLLECTIVE},
-    {"mesh", required_argument, NULL, OPT_MESH},
-    {"links", required_argument, NULL, OPT_LINKS},
-    {"transports", required_argument, NULL, OPT_TRANSPORTS},
-    {"strategies", required_argument, NULL, OPT_STRATEGIES},
-    {"flat", required_argument, NULL, OPT_FLAT},
-    {"datatype", required_argument, NULL, OPT_DATATYPE},
-    {"op", required_argument, NULL, OPT_OP},
-    {"root", required_argument, NULL, OPT_ROOT},
-    {"in-place", no_argument, NULL, OPT_IN_PLACE},
-    {"begin", required_argument, NULL, 'b'},
-    {"end", required_argument, NULL, 'e'},
-    {"factor", required_argument, NULL, 'f'},
-    {"warmup", required_argument, NULL, 'w'},
-    {"iterations", required_argument, NULL, 'n'},
-    {"min-time", required_argument, NULL, OPT_MIN_TIME},
-    {"max-time", required_argument, NULL, OPT_MAX_TIME},
-    {"again", required_argument, NULL, OPT_AGAIN},
-    {"gate", required_argument, NULL, OPT_GATE},
-    {"check", required_argument, NULL, 'c'},
-    {"rate", required_argument, NULL, OPT_RATE},
-    {"sizes", required_argument, NULL, OPT_SIZES},
-    {"csv", required_argument, NULL, OPT_CSV},
-    {"json", required_argument, NULL, OPT_JSON},
-    {"timeline", required_argument, NULL, OPT_TIMELINE},
-    {"timeline-bytes", required_argument, NULL, OPT_TIMELINE_BYTES},
-    {"help", no_argument, NULL, 'h'},
-    {"version", no_argument, NULL, 'V'},
-    {NULL, 0, NULL, 0},
-};
+enum { MAX_OPTIONS = 40, MOST_COUNT = 1000000000 };
+
+static void make_table(options_t *o, texts_t *t, mc_option_t table[MAX_OPTIONS])
+{
+    const mc_option_t all[] = {
+        {.heading = "what runs"},
+        {.name = "collective",
+         .value = "NAME",
+         .help = "bcast (default), reduce, scatter, gather, allgather, allreduce,\n"
+                 "reduce_scatter, alltoall, barrier",
+         .text = &t->collective},
+        {.name = "mesh",
+         .value = "TEXT",
+         .help = "box=4,gpu=4: dimensions, outermost first; default: found",
+         .text = &o->mesh},
+        {.name = "links",
+         .value = "TEXT",
+         .help = "link models, as `meshcoll plan --links` takes them",
+         .text = &o->links},
+        {.name = "transports",
+         .value = "TEXT",
+         .help = "per dimension, shm or a list of UCX's: box=tcp,self;gpu=shm",
+         .text = &o->transports},
+        {.name = "strategies",
+         .value = "LIST",
+         .help = "separated by commas or newlines (default: best,named):\n"
+                 "  best     what the planner picks at each size\n"
+                 "  named    every named entry of the collective on this mesh\n"
+                 "  all      every path, with every algorithm in every phase once\n"
+                 "  option2  a named entry\n"
+                 "  \"bcast:mst(box) bcast:mst(gpu) segments=4\"  a strategy's text",
+         .text = &o->strategies},
+        {.name = "flat",
+         .value = "mpi",
+         .help = "the MPI library's own collective too, on the same buffers",
+         .text = &t->flat},
+        {.name = "datatype",
+         .value = "NAME",
+         .help = "float32 (default), float16, int64, … (docs/datatypes.md)",
+         .text = &t->datatype},
+        {.name = "op",
+         .value = "NAME",
+         .help = "sum (default), avg, min, band, … (docs/datatypes.md)",
+         .text = &t->op},
+        {.name = "root", .value = "RANK", .help = "0", .number = &o->root, .most = MOST_COUNT},
+        {.name = "in-place", .help = "input and output in one buffer", .flag = &o->in_place},
+
+        {.heading = "sizes, of the whole vector for every collective; alltoall: of what one rank "
+                    "sends. K, M and G are powers of 1024"},
+        {.name = "begin", .letter = 'b', .value = "BYTES", .help = "1K", .bytes = &o->begin},
+        {.name = "end", .letter = 'e', .value = "BYTES", .help = "8M", .bytes = &o->end},
+        {.name = "factor",
+         .letter = 'f',
+         .value = "F",
+         .help = "4, from one size to the next",
+         .real = &o->factor,
+         .from = 1.01,
+         .to = 1e9},
+        {.name = "sizes",
+         .value = "LIST",
+         .help = "these instead, ascending: 8,64,1M",
+         .text = &t->sizes},
+
+        {.heading = "how often"},
+        {.name = "warmup",
+         .letter = 'w',
+         .value = "N",
+         .help = "5 rounds that do not count",
+         .number = &o->warmup,
+         .most = MOST_COUNT},
+        {.name = "iterations",
+         .letter = 'n',
+         .value = "N",
+         .help = "20 rounds; in each round every strategy runs once",
+         .number = &o->iterations,
+         .least = 1,
+         .most = MOST_COUNT},
+        {.name = "min-time",
+         .value = "SECONDS",
+         .help = "more rounds until a row has taken that long",
+         .real = &o->min_time,
+         .to = 1e9},
+        {.name = "max-time",
+         .value = "SECONDS",
+         .help = "fewer rounds, but 3, when a row has taken that long",
+         .real = &o->max_time,
+         .to = 1e9},
+        {.name = "again",
+         .value = "N",
+         .help = "0 untimed runs of a strategy before each timed one",
+         .number = &o->again,
+         .most = MOST_COUNT},
+        {.name = "gate",
+         .value = "FILE",
+         .help = "ranks on one kernel: wait asleep, and count the time from one moment for all;\n"
+                 "FILE is new, in a folder that all ranks share, and removed once all have it",
+         .text = &o->gate},
+        {.name = "check",
+         .letter = 'c',
+         .value = "0|1",
+         .help = "1: compare every element, before and after the timed rounds",
+         .number = &t->check,
+         .most = 1},
+
+        {.heading = "what comes out"},
+        {.name = "rate",
+         .value = "RATE",
+         .help = "200mbit: what a box's network carries each way; for the lower bound only",
+         .text = &o->rate},
+        {.name = "csv",
+         .value = "FILE",
+         .help = "a row for each strategy and size",
+         .text = &o->csv},
+        {.name = "json", .value = "FILE", .help = "the same with all settings", .text = &o->json},
+        {.name = "timeline",
+         .value = "FILE",
+         .help = "one run of each strategy, step by step, to FILE.json: for Perfetto,\n"
+                 "chrome://tracing and bench/timeline.py; several strategies: FILE-1-NAME.json, …",
+         .text = &o->timeline},
+        {.name = "timeline-bytes",
+         .value = "BYTES",
+         .help = "the size of that run (default: the largest)",
+         .bytes = &o->timeline_bytes},
+        {.name = "version",
+         .help = "answered at once, as --help is, also without mpirun",
+         .flag = &t->version},
+        {0},
+    };
+    _Static_assert(MC_COUNT(all) <= MAX_OPTIONS, "the table has room");
+    memcpy(table, all, sizeof all);
+}
 
 /* What mpirun tells its processes, as nobody has asked MPI yet. */
 static bool is_first(void)
@@ -124,6 +161,17 @@ static bool is_first(void)
     return true;
 }
 
+static void print_help(void)
+{
+    options_t o;
+    texts_t t;
+    mc_option_t table[MAX_OPTIONS];
+    make_table(&o, &t, table);
+    fputs(usage, stdout);
+    mc_options_print(table, stdout);
+    fputs(ending, stdout);
+}
+
 bool options_answer(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
@@ -133,7 +181,7 @@ bool options_answer(int argc, char **argv)
         if (is_first() && version)
             printf("meshcoll-bench %s\n", meshcoll_version());
         else if (is_first())
-            fputs(usage, stdout);
+            print_help();
         return true;
     }
     return false;
@@ -169,6 +217,8 @@ static const char *what_name(int i)
 static int parse_name(const char *option, const char *text, const char *(*name)(int), int n,
                       int *found)
 {
+    if (!text)
+        return MESHCOLL_OK;
     char all[512];
     mc_text_t list = mc_text(all, sizeof all);
     for (int i = 0; i < n; i++) {
@@ -182,39 +232,6 @@ static int parse_name(const char *option, const char *text, const char *(*name)(
                    text);
 }
 
-static int parse_int(const char *option, const char *text, int least, int *value)
-{
-    char *end;
-    errno = 0;
-    const long number = strtol(text, &end, 10);
-    if (errno || end == text || *end || number < least || number > 1000000000)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s: expected a whole number from %d; came \"%s\"",
-                       option, least, text);
-    *value = (int)number;
-    return MESHCOLL_OK;
-}
-
-static int parse_number(const char *option, const char *text, double least, double *value)
-{
-    char *end;
-    const double number = strtod(text, &end);
-    if (end == text || *end || !(number >= least && number <= 1e9))
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s: expected a number from %g; came \"%s\"",
-                       option, least, text);
-    *value = number;
-    return MESHCOLL_OK;
-}
-
-static int parse_bytes(const char *option, const char *text, uint64_t *bytes)
-{
-    if (mc_parse_bytes(text, bytes) != MESHCOLL_OK || *bytes == 0)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                       "%s: expected bytes such as 1024, 64K or 8M; came "
-                       "\"%s\"",
-                       option, text);
-    return MESHCOLL_OK;
-}
-
 int options_size(const options_t *o, int i, uint64_t *bytes)
 {
     const char *at = o->sizes;
@@ -226,7 +243,10 @@ int options_size(const options_t *o, int i, uint64_t *bytes)
         return MESHCOLL_OK;
     char item[64];
     snprintf(item, sizeof item, "%.*s", (int)strcspn(at, ","), at);
-    return parse_bytes("--sizes", item, bytes);
+    if (mc_parse_bytes(item, bytes) != MESHCOLL_OK || *bytes == 0)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "--sizes: expected bytes such as 1024, 64K or 8M; came \"%s\"", item);
+    return MESHCOLL_OK;
 }
 
 /* All of them are read here, so that a wrong one is told before anything is measured. */
@@ -268,101 +288,6 @@ static int parse_rate(const char *text, double *bytes_per_second)
                    text);
 }
 
-static int parse_flat(const char *text, bool *flat)
-{
-    if (strcmp(text, "mpi") != 0)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--flat: expected mpi; came \"%s\"", text);
-    *flat = true;
-    return MESHCOLL_OK;
-}
-
-static int parse_check(const char *text, bool *check)
-{
-    if (strcmp(text, "0") != 0 && strcmp(text, "1") != 0)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "-c: expected 0 or 1; came \"%s\"", text);
-    *check = text[0] == '1';
-    return MESHCOLL_OK;
-}
-
-static int parse_option(int which, options_t *o)
-{
-    const char *const text = optarg;
-    int index = 0, status;
-    switch (which) {
-    case OPT_COLLECTIVE:
-        status = parse_name("--collective", text, what_name, MESHCOLL_COLLECTIVES + 1, &index);
-        o->barrier = index == MESHCOLL_COLLECTIVES;
-        o->collective = o->barrier ? MESHCOLL_ALLREDUCE : (meshcoll_collective_t)index;
-        return status;
-    case OPT_DATATYPE:
-        status = parse_name("--datatype", text, datatype_name, MESHCOLL_DATATYPES, &index);
-        o->datatype = (meshcoll_datatype_t)index;
-        return status;
-    case OPT_OP:
-        status = parse_name("--op", text, op_name, MESHCOLL_OPS, &index);
-        o->op = (meshcoll_op_t)index;
-        return status;
-    case OPT_MESH:
-        o->mesh = text;
-        return MESHCOLL_OK;
-    case OPT_LINKS:
-        o->links = text;
-        return MESHCOLL_OK;
-    case OPT_TRANSPORTS:
-        o->transports = text;
-        return MESHCOLL_OK;
-    case OPT_STRATEGIES:
-        o->strategies = text;
-        return MESHCOLL_OK;
-    case OPT_CSV:
-        o->csv = text;
-        return MESHCOLL_OK;
-    case OPT_JSON:
-        o->json = text;
-        return MESHCOLL_OK;
-    case OPT_TIMELINE:
-        o->timeline = text;
-        return MESHCOLL_OK;
-    case OPT_GATE:
-        o->gate = text;
-        return MESHCOLL_OK;
-    case OPT_TIMELINE_BYTES:
-        return parse_bytes("--timeline-bytes", text, &o->timeline_bytes);
-    case OPT_SIZES:
-        return parse_sizes(text, o);
-    case OPT_FLAT:
-        return parse_flat(text, &o->flat_mpi);
-    case OPT_ROOT:
-        return parse_int("--root", text, 0, &o->root);
-    case OPT_IN_PLACE:
-        o->in_place = true;
-        return MESHCOLL_OK;
-    case 'b':
-        return parse_bytes("-b", text, &o->begin);
-    case 'e':
-        return parse_bytes("-e", text, &o->end);
-    case 'f':
-        return parse_number("-f", text, 1.01, &o->factor);
-    case 'w':
-        return parse_int("-w", text, 0, &o->warmup);
-    case 'n':
-        return parse_int("-n", text, 1, &o->iterations);
-    case OPT_MIN_TIME:
-        return parse_number("--min-time", text, 0, &o->min_time);
-    case OPT_MAX_TIME:
-        return parse_number("--max-time", text, 0, &o->max_time);
-    case OPT_AGAIN:
-        return parse_int("--again", text, 0, &o->again);
-    case 'c':
-        return parse_check(text, &o->check);
-    case OPT_RATE:
-        o->rate = text;
-        return parse_rate(text, &o->rate_bytes);
-    default: /* -h and --version were answered before MPI started */
-        return MESHCOLL_OK;
-    }
-}
-
 /* As meshcoll_barrier has it, whatever was said of data. */
 static void set_barrier(options_t *o)
 {
@@ -370,6 +295,50 @@ static void set_barrier(options_t *o)
     o->op = MESHCOLL_SUM;
     o->sizes = NULL;
     o->begin = o->end = sizeof(int32_t);
+}
+
+static int parse_names(const texts_t *t, options_t *o)
+{
+    int collective = (int)o->collective, datatype = (int)o->datatype, op = (int)o->op;
+    int status =
+        parse_name("--collective", t->collective, what_name, MESHCOLL_COLLECTIVES + 1, &collective);
+    if (!status)
+        status =
+            parse_name("--datatype", t->datatype, datatype_name, MESHCOLL_DATATYPES, &datatype);
+    if (!status)
+        status = parse_name("--op", t->op, op_name, MESHCOLL_OPS, &op);
+    o->barrier = collective == MESHCOLL_COLLECTIVES;
+    o->collective = o->barrier ? MESHCOLL_ALLREDUCE : (meshcoll_collective_t)collective;
+    o->datatype = (meshcoll_datatype_t)datatype;
+    o->op = (meshcoll_op_t)op;
+    return status;
+}
+
+static int parse_texts(const texts_t *t, options_t *o)
+{
+    int status = parse_names(t, o);
+    if (!status && t->sizes)
+        status = parse_sizes(t->sizes, o);
+    if (!status && o->rate)
+        status = parse_rate(o->rate, &o->rate_bytes);
+    if (!status && t->flat && strcmp(t->flat, "mpi") != 0)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--flat: expected mpi; came \"%s\"", t->flat);
+    o->flat_mpi = t->flat != NULL;
+    o->check = t->check != 0;
+    return status;
+}
+
+/* What does not go together. */
+static int check(const options_t *o)
+{
+    if (collective_reduces(o->collective) && meshcoll_op_check(o->op, o->datatype))
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--op: %s", meshcoll_last_error());
+    if (o->flat_mpi && own_mpi_lacks(o))
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--flat mpi: MPI has no %s; leave it out",
+                       own_mpi_lacks(o));
+    if (o->begin > o->end)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "-b is larger than -e: no size to measure");
+    return MESHCOLL_OK;
 }
 
 int options_parse(int argc, char **argv, options_t *options)
@@ -384,35 +353,20 @@ int options_parse(int argc, char **argv, options_t *options)
         .factor = 4,
         .warmup = 5,
         .iterations = 20,
-        .check = true,
     };
-    opterr = 0;
-    for (;;) {
-        const int which = getopt_long(argc, argv, ":b:e:f:w:n:c:h", longs, NULL);
-        if (which == -1)
-            break;
-        if (which == ':')
-            return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                           "%s: a value is missing; --help shows them all", argv[optind - 1]);
-        if (which == '?')
-            return mc_fail(MESHCOLL_ERR_INVALID_ARG, "no such option: %s; --help shows them all",
-                           argv[optind - 1]);
-        const int status = parse_option(which, &o);
-        if (status != MESHCOLL_OK)
-            return status;
-    }
-    if (optind < argc)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "expected options only; came \"%s\"",
-                       argv[optind]);
-    if (o.barrier)
+    texts_t texts = {.check = 1};
+    mc_arguments_t none = {0};
+    mc_option_t table[MAX_OPTIONS];
+    bool help; /* was answered before MPI started */
+    make_table(&o, &texts, table);
+    int status = mc_options_read(table, argc, argv, &none, &help);
+    if (!status)
+        status = parse_texts(&texts, &o);
+    if (!status && o.barrier)
         set_barrier(&o);
-    if (collective_reduces(o.collective) && meshcoll_op_check(o.op, o.datatype))
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--op: %s", meshcoll_last_error());
-    if (o.flat_mpi && own_mpi_lacks(&o))
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--flat mpi: MPI has no %s; leave it out",
-                       own_mpi_lacks(&o));
-    if (o.begin > o.end)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "-b is larger than -e: no size to measure");
-    *options = o;
-    return MESHCOLL_OK;
+    if (!status)
+        status = check(&o);
+    if (!status)
+        *options = o;
+    return status;
 }

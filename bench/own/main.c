@@ -6,8 +6,8 @@
 #include "runtime/create/inproc.h"
 
 #include "base/base.h"
+#include "tools/common/options.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -17,11 +17,7 @@ static const char usage[] =
     "Starts and completes operations of 8 bytes on all ranks of small meshes in this process, and\n"
     "prints nanoseconds per operation and rank: medians of 21 turns. With --mesh and --collective\n"
     "one row only, in one turn, for bench/own/instructions.sh.\n"
-    "\n"
-    "  -n N            operations a turn (1000)\n"
-    "  --mesh M        \"x=4,y=4\", 64 ranks at most\n"
-    "  --collective C  allreduce, bcast; \"blocking\": allreduce by the blocking call, on one "
-    "rank\n";
+    "\n";
 
 enum { MOST_RANKS = 64, TURNS = 21, CALL = -1 };
 
@@ -194,33 +190,55 @@ static int one(const char *mesh, const char *collective, int operations)
     return fail("--collective: expected allreduce, bcast or blocking");
 }
 
+typedef struct {
+    const char *mesh, *collective;
+    int32_t operations;
+} options_t;
+
+/* Go on? Otherwise *exit is the exit status. */
+static bool read_options(int argc, char **argv, options_t *o, int *exit)
+{
+    const mc_option_t table[] = {
+        {.name = "operations",
+         .letter = 'n',
+         .value = "N",
+         .help = "operations a turn: 1000",
+         .number = &o->operations,
+         .least = 1,
+         .most = 1000000000},
+        {.name = "mesh", .value = "M", .help = "x=4,y=4; at most 64 ranks", .text = &o->mesh},
+        {.name = "collective",
+         .value = "C",
+         .help = "allreduce, bcast; blocking: allreduce by the blocking call, on one rank",
+         .text = &o->collective},
+        {0},
+    };
+    mc_arguments_t none = {0};
+    bool help;
+    *exit = 0;
+    if (mc_options_read(table, argc, argv, &none, &help))
+        *exit = fail(meshcoll_last_error());
+    else if (!help && !o->mesh != !o->collective)
+        *exit = fail("--mesh and --collective go together");
+    if (*exit || !help)
+        return *exit == 0;
+    fputs(usage, stdout);
+    mc_options_print(table, stdout);
+    return false;
+}
+
 int main(int argc, char **argv)
 {
-    static const struct option longs[] = {{"mesh", required_argument, NULL, 'm'},
-                                          {"collective", required_argument, NULL, 'c'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {NULL, 0, NULL, 0}};
-    const char *mesh = NULL, *collective = NULL;
-    int operations = 1000, status = 0, which;
-    opterr = 0;
-    while ((which = getopt_long(argc, argv, "n:h", longs, NULL)) != -1) {
-        if (which == 'h')
-            return fputs(usage, stdout) < 0;
-        if (which == 'm')
-            mesh = optarg;
-        else if (which == 'c')
-            collective = optarg;
-        else if (which != 'n' || (operations = atoi(optarg)) < 1)
-            return fail("no such option, or its value is missing or wrong");
-    }
-    if (optind < argc || !mesh != !collective)
-        return fail("expected -n, or --mesh and --collective together");
-    if (mesh)
-        return one(mesh, collective, operations);
+    options_t o = {.operations = 1000};
+    int status = 0;
+    if (!read_options(argc, argv, &o, &status))
+        return status;
+    if (o.mesh)
+        return one(o.mesh, o.collective, o.operations);
     printf("meshcoll-bench-own %s: ns per operation of 8 bytes and rank, medians of %d times %d\n",
-           meshcoll_version(), TURNS, operations);
+           meshcoll_version(), TURNS, o.operations);
     printf("%-10s %-10s %10s %10s   %s\n", "mesh", "collective", "start", "to the end", "strategy");
     for (size_t i = 0; i < MC_COUNT(cases) && !status; i++)
-        status = measure(&cases[i], operations, TURNS);
+        status = measure(&cases[i], o.operations, TURNS);
     return status;
 }

@@ -9,25 +9,20 @@
 
 #include "compose/strategy/strategy.h"
 #include "runtime/execute/executor.h"
+#include "tools/common/options.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char usage[] =
-    "usage: meshcoll-bench-plan [-n REPETITIONS] [--quick] [--strict] [--drawn]\n"
-    "\n"
-    "Generates and seals one rank's plan of an allreduce on large meshes; "
-    "prints median time, size of\n"
-    "the plan and peak heap, and what a request for it takes beside the "
-    "plan. Then chooses\n"
-    "strategies from cold, for every collective.\n"
-    "\n"
-    "  -n N       repetitions per row (101)\n"
-    "  --quick    5 repetitions, no larger mesh than the targets need\n"
-    "  --strict   exit status 1 when a target is missed\n"
-    "  --drawn    instead: choices from cold on links drawn at random\n";
+static const char usage[] = "usage: meshcoll-bench-plan [OPTIONS]\n"
+                            "\n"
+                            "Generates and seals one rank's plan of an allreduce on large meshes; "
+                            "prints median time, size of\n"
+                            "the plan and peak heap, and what a request for it takes besides. Then "
+                            "chooses strategies from\n"
+                            "cold, for every collective.\n"
+                            "\n";
 
 static const char ring_3d[] =
     "reduce_scatter:ring(z) reduce_scatter:ring(y) reduce_scatter:ring(x) "
@@ -240,12 +235,6 @@ static int run_growth(int repetitions, bool quick)
     return MESHCOLL_OK;
 }
 
-static int fail(const char *what)
-{
-    fprintf(stderr, "meshcoll-bench-plan: %s\n", what);
-    return 2;
-}
-
 static int run_drawn(int repetitions, bool strict)
 {
     bool met = false;
@@ -258,45 +247,60 @@ static int run_drawn(int repetitions, bool strict)
     return strict && !met;
 }
 
+typedef struct {
+    int32_t repetitions; /* 0: as many as the mode has */
+    bool quick, strict, drawn;
+} options_t;
+
+/* Go on? Otherwise *exit is the exit status. */
+static bool read_options(int argc, char **argv, options_t *o, int *exit)
+{
+    const mc_option_t table[] = {
+        {.name = "repetitions",
+         .letter = 'n',
+         .value = "N",
+         .help = "per row: 101; with --quick and --drawn 5",
+         .number = &o->repetitions,
+         .least = 1,
+         .most = 1000000},
+        {.name = "quick", .help = "no larger mesh than the targets need", .flag = &o->quick},
+        {.name = "strict", .help = "exit status 1 when a target is missed", .flag = &o->strict},
+        {.name = "drawn",
+         .help = "instead: choices from cold on links drawn at random",
+         .flag = &o->drawn},
+        {0},
+    };
+    mc_arguments_t none = {0};
+    bool help;
+    *exit = mc_options_read(table, argc, argv, &none, &help) ? 2 : 0;
+    if (*exit)
+        fprintf(stderr, "meshcoll-bench-plan: %s\n", meshcoll_last_error());
+    if (*exit || !help)
+        return *exit == 0;
+    fputs(usage, stdout);
+    mc_options_print(table, stdout);
+    return false;
+}
+
 int main(int argc, char **argv)
 {
-    static const struct option longs[] = {{"quick", no_argument, NULL, 'q'},
-                                          {"strict", no_argument, NULL, 's'},
-                                          {"drawn", no_argument, NULL, 'd'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {NULL, 0, NULL, 0}};
-    bool quick = false, strict = false, drawn = false, met = false, in_time = false, known = false;
-    int repetitions = 0, which;
-    opterr = 0;
-    while ((which = getopt_long(argc, argv, "n:h", longs, NULL)) != -1) {
-        if (which == 'h')
-            return fputs(usage, stdout) < 0;
-        if (which == 'q')
-            quick = true;
-        else if (which == 's')
-            strict = true;
-        else if (which == 'd')
-            drawn = true;
-        else if (which != 'n')
-            return fail("no such option, or its value is missing; --help shows them all");
-        else if ((repetitions = atoi(optarg)) < 1)
-            return fail("-n: expected a whole number from 1");
-    }
-    if (optind < argc)
-        return fail("expected options only; --help shows them all");
-    if (drawn)
-        return run_drawn(repetitions ? repetitions : 5, strict);
-    if (repetitions == 0)
-        repetitions = quick ? 5 : 101;
+    options_t o = {0};
+    bool met = false, in_time = false, known = false;
+    int exit;
+    if (!read_options(argc, argv, &o, &exit))
+        return exit;
+    if (o.drawn)
+        return run_drawn(o.repetitions ? o.repetitions : 5, o.strict);
+    const int repetitions = o.repetitions ? o.repetitions : o.quick ? 5 : 101;
 
     printf("meshcoll-bench-plan %s: one rank's plan, generated and sealed; medians of %d\n",
            meshcoll_version(), repetitions);
     if (run_targets(repetitions, &met) != MESHCOLL_OK ||
-        run_growth(repetitions, quick) != MESHCOLL_OK ||
+        run_growth(repetitions, o.quick) != MESHCOLL_OK ||
         choice_known_run(repetitions, &known) != MESHCOLL_OK ||
         choice_run(repetitions, &in_time) != MESHCOLL_OK) {
         fprintf(stderr, "meshcoll-bench-plan: %s\n", meshcoll_last_error());
         return 1;
     }
-    return strict && !(met && known && in_time);
+    return o.strict && !(met && known && in_time);
 }

@@ -109,7 +109,7 @@ refuses() { # refuses PATTERN COMMAND…: exit status 2 and one line of our own 
 
 test_usage() {
     refuses 'expected one of bcast' tiny allsum
-    refuses 'no such option: --speed' tiny bcast --speed 3
+    refuses "there is no option '--speed'" tiny bcast --speed 3
     refuses 'came "fast"' tiny bcast --rate fast
     refuses 'no size' tiny bcast -b 1M -e 1K
     refuses '--sizes: expected each larger' tiny bcast --sizes 64,8

@@ -41,6 +41,25 @@ int mc_tool_fail(const mc_command_t *command, int status)
     }
 }
 
+static int print_help(const mc_command_t *command, const mc_option_t *option)
+{
+    printf("meshcoll %s: %s\n\nusage:\n%s\n%s\noptions:\n", command->name, command->summary,
+           command->usage, command->about);
+    mc_options_print(option, stdout);
+    printf("\nexamples:\n%s", command->examples);
+    return MC_EXIT_OK;
+}
+
+int mc_options_parse(const mc_command_t *command, const mc_option_t *option, int argc, char **argv,
+                     mc_arguments_t *arguments)
+{
+    bool help;
+    const int status = mc_options_read(option, argc, argv, arguments, &help);
+    if (status)
+        return mc_tool_fail(command, status);
+    return help ? print_help(command, option) : MC_GO_ON;
+}
+
 int mc_read_collective(const mc_command_t *command, const char *text,
                        meshcoll_collective_t *collective)
 {

@@ -8,6 +8,7 @@
 
 #include "compose/strategy/strategy.h"
 #include "plan/world.h"
+#include "tools/common/options.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -30,24 +31,7 @@ struct mc_command {
     int (*run)(const mc_command_t *self, int argc, char **argv);
 };
 
-/* One option: exactly one of flag, text and number says where it goes. */
-typedef struct {
-    const char *name;
-    const char *value; /* stands for the value in the help; NULL: a flag */
-    const char *help;
-    bool *flag;
-    const char **text;
-    int32_t *number, least, most;
-} mc_option_t;
-
-/* Where the arguments that are no options go: at most `most`. */
-typedef struct {
-    const char **text;
-    int most, n;
-} mc_arguments_t;
-
-/* `option` ends with a nameless one; --help and --json belong to every command's table by
- * themselves. MC_GO_ON, or the exit status after help or an error. */
+/* MC_GO_ON, or the exit status after help or an error. */
 int mc_options_parse(const mc_command_t *command, const mc_option_t *option, int argc, char **argv,
                      mc_arguments_t *arguments);
 

@@ -1,0 +1,36 @@
+/* A command line read by a table of options, which prints the help too; for meshcoll and for the programs of bench. */
+#ifndef MC_TOOLS_OPTIONS_H
+#define MC_TOOLS_OPTIONS_H
+
+#include "base/base.h"
+
+#include <stdio.h>
+
+/* One option: exactly one of flag, text, number, real and bytes says where its value goes. */
+typedef struct {
+    const char *heading; /* instead of an option: a line of the help above the next ones */
+    const char *name;
+    char letter;       /* the short form; 0: none */
+    const char *value; /* stands for the value in the help; NULL: a flag */
+    const char *help;  /* may have several lines */
+    bool *flag;
+    const char **text;
+    int32_t *number, least, most;
+    double *real, from, to; /* bounds, inclusive */
+    uint64_t *bytes;        /* at least 1; K, M and G are powers of 1024 (mc_parse_bytes) */
+} mc_option_t;
+
+/* Where the arguments that are no options go: at most `most`. */
+typedef struct {
+    const char **text;
+    int most, n;
+} mc_arguments_t;
+
+/* `option` ends with an empty one; --help and -h belong to every table. ERR_INVALID_ARG says what was expected. *help:
+ * it was asked for, and what follows was not read. */
+int mc_options_read(const mc_option_t *option, int argc, char **argv, mc_arguments_t *arguments,
+                    bool *help);
+/* A line for each option, and --help. */
+void mc_options_print(const mc_option_t *option, FILE *out);
+
+#endif
