@@ -140,28 +140,32 @@ double mc_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+const mc_unit_t mc_byte_units[MC_BYTE_UNITS] = {
+    {"TB", 1e12},    {"GB", 1e9},     {"MB", 1e6},     {"KB", 1e3},     {"B", 1},
+    {"TiB", 0x1p40}, {"GiB", 0x1p30}, {"MiB", 0x1p20}, {"KiB", 0x1p10}, {"kB", 1e3}};
+
+/* Of what follows a number; 0: of nothing that is known. */
+static double scale_of(const char *unit)
+{
+    static const char letters[] = "KMGT";
+    const char *const letter = *unit ? strchr(letters, toupper((unsigned char)*unit)) : NULL;
+    if (!*unit)
+        return 1;
+    if (letter && !unit[1])
+        return (double)((uint64_t)1 << (10 * (letter - letters + 1)));
+    for (size_t i = 0; i < MC_COUNT(mc_byte_units); i++)
+        if (strcmp(unit, mc_byte_units[i].name) == 0)
+            return mc_byte_units[i].value;
+    return 0;
+}
+
 int mc_parse_bytes(const char *text, uint64_t *bytes)
 {
-    static const char units[] = "KMGT";
     char *end = NULL;
     errno = 0;
     const double number = isdigit((unsigned char)text[0]) ? strtod(text, &end) : -1;
-    double scale = 1;
-    if (end && *end) {
-        const char *unit = strchr(units, toupper((unsigned char)*end));
-        if (unit) {
-            for (const char *u = units; u <= unit; u++)
-                scale *= 1024;
-            end++;
-            if (*end == 'i')
-                end++;
-            if (*end == 'B')
-                end++;
-        } else if (*end == 'B') {
-            end++;
-        }
-    }
-    if (!end || *end || errno || number < 0 || number * scale >= 0x1p63)
+    const double scale = end ? scale_of(end) : 0;
+    if (errno || number < 0 || scale == 0 || number * scale >= 0x1p63)
         return mc_fail(MESHCOLL_ERR_PARSE,
                        "a size is a number and optionally K, M, G or T, as in 64M; got '%s'", text);
     *bytes = (uint64_t)(number * scale);

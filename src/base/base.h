@@ -50,8 +50,15 @@ bool mc_bitmap_has(const mc_bitmap_t *map, uint32_t at);
 /* Returns seconds of a monotonic clock. */
 double mc_now(void);
 
-/* Reads "64M" as bytes: a number, then K, M, G or T (powers of 1024) or nothing; "KiB", "KB" and
- * "B" are accepted too. ERR_PARSE otherwise. */
+/* Units of bytes in texts: KB is 1000, KiB 1024. The first five are the decimal ones, largest first. */
+typedef struct {
+    const char *name;
+    double value;
+} mc_unit_t;
+enum { MC_DECIMAL_UNITS = 5, MC_BYTE_UNITS = 10 };
+extern const mc_unit_t mc_byte_units[MC_BYTE_UNITS];
+/* Reads "64M" as bytes: a number with K, M, G or T (powers of 1024), one of the units above, or none.
+ * ERR_PARSE otherwise. */
 int mc_parse_bytes(const char *text, uint64_t *bytes);
 /* Writes "64 MiB", "1.5 KiB" or "12 B" to `buffer` and returns `buffer`. */
 const char *mc_print_bytes(double bytes, char *buffer, size_t capacity);

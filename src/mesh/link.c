@@ -13,20 +13,10 @@ typedef struct {
     size_t n;
 } word_t;
 
-typedef struct {
-    const char *name;
-    double value;
-} unit_t;
-
 /* Divisors, largest unit first: 7 / 1e6 is the double nearest to 7 us, 7 * 1e-6 need not be. */
-static const unit_t times[] = {{"s", 1}, {"ms", 1e3}, {"us", 1e6}, {"ns", 1e9}, {"ps", 1e12}};
-static const unit_t sizes[] = {
-    {"TB", 1e12},      {"GB", 1e9},       {"MB", 1e6},     {"KB", 1e3},
-    {"B", 1},          {"TiB", 0x1p40},   {"GiB", 0x1p30}, {"MiB", 0x1p20},
-    {"KiB", 0x1p10},   {"kB", 1e3},       {"bit", 0.125},  {"Tbit", 0.125e12},
-    {"Gbit", 0.125e9}, {"Mbit", 0.125e6}, {"Kbit", 125},   {"kbit", 125},
-};
-enum { DECIMAL_SIZES = 5 }; /* the units used in output */
+static const mc_unit_t times[] = {{"s", 1}, {"ms", 1e3}, {"us", 1e6}, {"ns", 1e9}, {"ps", 1e12}};
+static const mc_unit_t bits[] = {{"bit", 0.125},    {"Tbit", 0.125e12}, {"Gbit", 0.125e9},
+                                 {"Mbit", 0.125e6}, {"Kbit", 125},      {"kbit", 125}};
 
 static word_t word_of(const char *text)
 {
@@ -49,12 +39,18 @@ static bool is(word_t word, const char *name)
     return strlen(name) == word.n && memcmp(name, word.at, word.n) == 0;
 }
 
-static const unit_t *find_unit(word_t word, const unit_t *unit, size_t n)
+static const mc_unit_t *find_unit(word_t word, const mc_unit_t *unit, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (is(word, unit[i].name))
             return &unit[i];
     return NULL;
+}
+
+static const mc_unit_t *find_size(word_t word)
+{
+    const mc_unit_t *const bytes = find_unit(word, mc_byte_units, MC_BYTE_UNITS);
+    return bytes ? bytes : find_unit(word, bits, MC_COUNT(bits));
 }
 
 /* Reads the number at the start of `word` and moves `word` past it. */
@@ -84,7 +80,7 @@ static bool read_time(word_t word, double *seconds)
     double number;
     if (!take_number(&word, &number))
         return false;
-    const unit_t *const unit = find_unit(word, times, MC_COUNT(times));
+    const mc_unit_t *const unit = find_unit(word, times, MC_COUNT(times));
     if (number == 0 && word.n == 0)
         *seconds = 0;
     else if (unit)
@@ -105,9 +101,9 @@ static bool read_per_byte(word_t word, double *seconds)
         return true;
     }
     const word_t above = cut(&word, '/');
-    const unit_t *const time = find_unit(above, times, MC_COUNT(times));
-    const unit_t *const below = find_unit(word, sizes, MC_COUNT(sizes));
-    const unit_t *const size = find_unit(above, sizes, MC_COUNT(sizes));
+    const mc_unit_t *const time = find_unit(above, times, MC_COUNT(times));
+    const mc_unit_t *const below = find_size(word);
+    const mc_unit_t *const size = find_size(above);
     if (time && below)
         *seconds = kept(number, number / time->value / below->value);
     else if (size && is(word, "s") && number > 0)
@@ -161,7 +157,7 @@ static bool read_size(word_t word, double *bytes)
     double number;
     if (!take_number(&word, &number))
         return false;
-    const unit_t *const unit = find_unit(word, sizes, MC_COUNT(sizes));
+    const mc_unit_t *const unit = find_size(word);
     if (number != 0 && !unit)
         return false;
     *bytes = unit ? number * unit->value : 0;
@@ -461,7 +457,7 @@ static bool written(double number, int digits, const char *unit, bool (*read)(wo
     return read(word_of(buffer), &again) && again == same;
 }
 
-static const unit_t *time_unit(double seconds)
+static const mc_unit_t *time_unit(double seconds)
 {
     size_t u = 0;
     while (u + 1 < MC_COUNT(times) && seconds * times[u].value < 1)
@@ -482,7 +478,7 @@ static void print_share(double share, mc_text_t *text)
 static void print_time(double seconds, mc_text_t *text)
 {
     char buffer[64] = "0";
-    const unit_t *const unit = time_unit(seconds);
+    const mc_unit_t *const unit = time_unit(seconds);
     bool done = seconds == 0;
     for (int digits = 3; digits <= 17 && !done; digits++)
         done = written(seconds * unit->value, digits, unit->name, read_time, seconds, buffer);
@@ -495,12 +491,12 @@ static void print_time(double seconds, mc_text_t *text)
 static void print_per_byte(double seconds, mc_text_t *text)
 {
     char buffer[64] = "0", rate_name[8], time_name[8];
-    const unit_t *const time = time_unit(seconds);
+    const mc_unit_t *const time = time_unit(seconds);
     size_t u = 0;
-    while (u + 1 < DECIMAL_SIZES && seconds * sizes[u].value > 1)
+    while (u + 1 < MC_DECIMAL_UNITS && seconds * mc_byte_units[u].value > 1)
         u++;
-    const double rate = 1 / seconds / sizes[u].value, per_byte = seconds * time->value;
-    snprintf(rate_name, sizeof rate_name, "%s/s", sizes[u].name);
+    const double rate = 1 / seconds / mc_byte_units[u].value, per_byte = seconds * time->value;
+    snprintf(rate_name, sizeof rate_name, "%s/s", mc_byte_units[u].name);
     snprintf(time_name, sizeof time_name, "%s/B", time->name);
     bool done = seconds == 0;
     for (int digits = 3; digits <= 17 && !done; digits++)

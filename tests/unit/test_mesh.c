@@ -254,6 +254,10 @@ Test(base, sizes_parse_and_print)
     uint64_t bytes = 0;
     cr_assert_eq(mc_parse_bytes("64M", &bytes), 0);
     cr_assert_eq(bytes, 64u << 20);
+    cr_assert_eq(mc_parse_bytes("64KB", &bytes), 0); /* as in links */
+    cr_expect_eq(bytes, 64000);
+    cr_assert_eq(mc_parse_bytes("64k", &bytes), 0);
+    cr_expect_eq(bytes, 65536);
     cr_assert_eq(mc_parse_bytes("1.5KiB", &bytes), 0);
     cr_assert_eq(bytes, 1536);
     cr_assert_str_eq(mc_print_bytes(1536, buffer, sizeof buffer), "1.5 KiB");
