@@ -3,14 +3,14 @@
  * things it joins hang on. Extents are cut short where nobody would count them.
  */
 #include "tools/common/show.h"
+#include "tools/common/svg.h"
 #include "tools/topo/topo.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 
 enum { MOST_ITEMS = 12, MARGIN = 32, TITLE = 84, LEGEND_ROW = 26, PAD = 14, HEADER = 30, BUS = 26 };
-enum { CELL_W = 62, CELL_H = 44, GAP = 14, GLYPH = 7 };
+enum { CELL_W = 62, CELL_H = 44, GAP = 14 };
 
 static const char *const color[MC_MAX_DIMS] = {"#d9731a", "#2a7f8e", "#4a5fc1",
                                                "#8e4ec6", "#b8436b", "#6b7280"};
@@ -75,41 +75,6 @@ static void lay_out(drawing_t *g)
     g->h = TITLE + g->level[0].h + LEGEND_ROW * (mesh->ndims + 1) + MARGIN / 2;
 }
 
-/* Text -------------------------------------------------------------------------------------------- */
-
-static void put_escaped(FILE *out, const char *text)
-{
-    for (; *text; text++) {
-        if (*text == '&')
-            fputs("&amp;", out);
-        else if (*text == '<')
-            fputs("&lt;", out);
-        else
-            fputc(*text, out);
-    }
-}
-
-/* `style`: attributes of the element; cut to `width` with an ellipsis, 0: as long as it is. */
-static void put_text(const drawing_t *g, double x, double y, const char *style, double width,
-                     const char *text)
-{
-    char cut[256];
-    const size_t most = width > 0 ? (size_t)(width / GLYPH) : sizeof cut - 8;
-    const size_t n = strlen(text);
-    if (n == 0)
-        return;
-    if (n <= most && n < sizeof cut)
-        snprintf(cut, sizeof cut, "%s", text);
-    else if (most < 4)
-        return;
-    else
-        snprintf(cut, sizeof cut, "%.*s…", (int)(most < sizeof cut - 8 ? most - 1 : sizeof cut - 8),
-                 text);
-    fprintf(g->out, "<text x=\"%.1f\" y=\"%.1f\" %s>", x, y, style);
-    put_escaped(g->out, cut);
-    fputs("</text>\n", g->out);
-}
-
 /* Things ------------------------------------------------------------------------------------------ */
 
 /* `shown` of the level's items, which are fewer on a short line along fold. */
@@ -142,13 +107,11 @@ static void draw_rest(const drawing_t *g, int32_t d, double x, double y, int32_t
 {
     const level_t *const l = &g->level[d];
     char text[64];
-    fprintf(g->out,
-            "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"8\" fill=\"none\" "
-            "stroke=\"#b8bec8\" stroke-width=\"1.5\" stroke-dasharray=\"5 4\"/>\n",
-            x, y, l->item_w, l->item_h);
+    mc_svg_box(g->out, x, y, l->item_w, l->item_h, 8,
+               "fill=\"none\" stroke=\"#b8bec8\" stroke-width=\"1.5\" stroke-dasharray=\"5 4\"");
     snprintf(text, sizeof text, l->item_w < 100 ? "+ %d" : "and %d more", hidden);
-    put_text(g, x + l->item_w / 2, y + l->item_h / 2 + 5, "class=\"n\" text-anchor=\"middle\"", 0,
-             text);
+    mc_svg_text(g->out, x + l->item_w / 2, y + l->item_h / 2 + 5,
+                "class=\"n\" text-anchor=\"middle\"", 0, text);
 }
 
 static void draw_rank(const drawing_t *g, int32_t d, double x, double y, int32_t rank)
@@ -156,18 +119,17 @@ static void draw_rank(const drawing_t *g, int32_t d, double x, double y, int32_t
     const level_t *const l = &g->level[d];
     const mc_spot_t *const spot = mc_topo_spot(g->topo, rank);
     char text[MC_CPUS_TEXT + 8];
-    fprintf(g->out,
-            "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"8\" fill=\"%s\" "
-            "fill-opacity=\"0.12\" stroke=\"%s\" stroke-width=\"1.5\"/>\n",
-            x, y, l->item_w, l->item_h, color[d], color[d]);
+    mc_svg_box(g->out, x, y, l->item_w, l->item_h, 8,
+               "fill=\"%s\" fill-opacity=\"0.12\" stroke=\"%s\" stroke-width=\"1.5\"", color[d],
+               color[d]);
     snprintf(text, sizeof text, "%d", mc_comm_rank_of(&g->topo->order, rank));
-    put_text(g, x + l->item_w / 2, y + (g->bound ? 27 : 28), "class=\"r\" text-anchor=\"middle\"",
-             0, text);
+    mc_svg_text(g->out, x + l->item_w / 2, y + (g->bound ? 27 : 28),
+                "class=\"r\" text-anchor=\"middle\"", 0, text);
     if (!g->bound)
         return;
     snprintf(text, sizeof text, "%s", spot->bound.cpus[0] ? spot->bound.cpus : "unbound");
-    put_text(g, x + l->item_w / 2, y + 46, "class=\"s\" text-anchor=\"middle\"", l->item_w - 4,
-             text);
+    mc_svg_text(g->out, x + l->item_w / 2, y + 46, "class=\"s\" text-anchor=\"middle\"",
+                l->item_w - 4, text);
 }
 
 /* The NUMA node or socket that all of these ranks are bound to, for a dimension of that name. */
@@ -205,13 +167,12 @@ static void draw_box(const drawing_t *g, int32_t d, double x, double y, int32_t 
     mc_text_t text = mc_text(note, sizeof note);
     add_note(g, d, first, &text);
     snprintf(name, sizeof name, "%s %d", g->topo->mesh.dim[d].name, i);
-    fprintf(g->out,
-            "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"10\" "
-            "fill=\"%s\" stroke=\"#c3c8d1\" stroke-width=\"1.2\"/>\n",
-            x, y, l->item_w, l->item_h, d % 2 ? "#f4f6fa" : "#ffffff");
-    put_text(g, x + PAD, y + 21, "class=\"n\"", 0, name);
-    put_text(g, x + l->item_w - PAD, y + 21, "class=\"s\" text-anchor=\"end\"",
-             l->item_w - 3 * PAD - (double)strlen(name) * GLYPH, note);
+    mc_svg_box(g->out, x, y, l->item_w, l->item_h, 10,
+               "fill=\"%s\" stroke=\"#c3c8d1\" stroke-width=\"1.2\"",
+               d % 2 ? "#f4f6fa" : "#ffffff");
+    mc_svg_text(g->out, x + PAD, y + 21, "class=\"n\"", 0, name);
+    mc_svg_text(g->out, x + l->item_w - PAD, y + 21, "class=\"s\" text-anchor=\"end\"",
+                l->item_w - 3 * PAD - (double)strlen(name) * MC_SVG_GLYPH, note);
 }
 
 /* How many things there are along dimension d, from the place `first` on. */
@@ -254,7 +215,7 @@ static void draw_title(const drawing_t *g)
     char buffer[256], mesh[MC_MESH_TEXT];
     const int32_t machines = mc_topo_machines(t);
     mc_text_t text = mc_text(buffer, sizeof buffer);
-    put_text(g, MARGIN, 44, "class=\"t\"", 0, mc_show_mesh(&t->mesh, mesh));
+    mc_svg_text(g->out, MARGIN, 44, "class=\"t\"", 0, mc_show_mesh(&t->mesh, mesh));
     mc_text_add(&text, "%d rank%s", t->mesh.size, t->mesh.size == 1 ? "" : "s");
     if (machines > 1)
         mc_text_add(&text, " on %d machines", machines);
@@ -262,7 +223,7 @@ static void draw_title(const drawing_t *g)
         mc_text_add(&text, " on %s", t->spot[0].host);
     mc_text_add(&text, ", %s%s", t->origin,
                 g->bound ? "; below each rank the CPUs it is bound to" : "");
-    put_text(g, MARGIN, 67, "class=\"s\"", 0, buffer);
+    mc_svg_text(g->out, MARGIN, 67, "class=\"s\"", 0, buffer);
 }
 
 static void draw_legend(const drawing_t *g)
@@ -278,48 +239,39 @@ static void draw_legend(const drawing_t *g)
                 "<path d=\"M%d %.1fh30\" stroke=\"%s\" stroke-width=\"3\" "
                 "stroke-linecap=\"round\"/>\n",
                 MARGIN, y - 4, color[d]);
-        put_text(g, MARGIN + 42, y, "class=\"n\"", 0, t->mesh.dim[d].name);
+        mc_svg_text(g->out, MARGIN + 42, y, "class=\"n\"", 0, t->mesh.dim[d].name);
         snprintf(line, sizeof line, "α %s a message",
                  mc_print_seconds(link->alpha, number, sizeof number));
-        put_text(g, MARGIN + 170, y, "class=\"l\"", 0, line);
+        mc_svg_text(g->out, MARGIN + 170, y, "class=\"l\"", 0, line);
         snprintf(line, sizeof line, "1/β %.4g GB/s", 1e-9 / link->beta);
-        put_text(g, MARGIN + 350, y, "class=\"l\"", 0, line);
+        mc_svg_text(g->out, MARGIN + 350, y, "class=\"l\"", 0, line);
         snprintf(line, sizeof line, "ports: %s", mc_show_ports(link->ports, ports));
-        put_text(g, MARGIN + 500, y, "class=\"l\"", 0, line);
+        mc_svg_text(g->out, MARGIN + 500, y, "class=\"l\"", 0, line);
         y += LEGEND_ROW;
     }
     snprintf(line, sizeof line, "links: %s", t->source);
-    put_text(g, MARGIN, y + 4, "class=\"s\"", g->w - 2 * MARGIN, line);
+    mc_svg_text(g->out, MARGIN, y + 4, "class=\"s\"", g->w - 2 * MARGIN, line);
 }
 
 static void draw(const drawing_t *g)
 {
-    fprintf(
-        g->out,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 "
-        "%.0f %.0f\">\n"
-        "<style>text{font-family:Inter,Helvetica,Arial,sans-serif;fill:#1f2530}"
-        ".t{font-size:26px;font-weight:600}.n{font-size:14px;font-weight:600}"
-        ".r{font-size:17px;font-weight:600}.l{font-size:14px}.s{font-size:12.5px;fill:#6b7280}"
-        "</style>\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fafaf8\"/>\n",
-        g->w, g->h, g->w, g->h);
+    static const mc_svg_look_t look = {"#1f2530", "#6b7280", "#fafaf8"};
+    mc_svg_begin(g->out, g->w, g->h, &look, "");
     draw_title(g);
     draw_level(g, 0, (g->w - g->level[0].w) / 2, TITLE, 0);
     draw_legend(g);
-    fputs("</svg>\n", g->out);
+    mc_svg_end(g->out);
 }
 
 int mc_topo_draw(const mc_topo_t *t, const char *path)
 {
-    drawing_t g = {.topo = t, .out = fopen(path, "w")};
-    if (!g.out)
-        return mc_fail(MESHCOLL_ERR_IO, "%s cannot be written: %s", path, strerror(errno));
+    drawing_t g = {.topo = t};
+    const int status = mc_svg_open(path, &g.out);
+    if (status)
+        return status;
     for (int32_t r = 0; t->spot && r < t->mesh.size; r++)
         g.bound = g.bound || t->spot[r].bound.cpus[0];
     lay_out(&g);
     draw(&g);
-    const int failed = ferror(g.out);
-    if (fclose(g.out) || failed)
-        return mc_fail(MESHCOLL_ERR_IO, "%s cannot be written: %s", path, strerror(errno));
-    return MESHCOLL_OK;
+    return mc_svg_close(g.out, path);
 }

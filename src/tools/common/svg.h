@@ -1,0 +1,32 @@
+/* Pictures as SVG: the file, its head, texts and rectangles; for the commands that draw. */
+#ifndef MC_TOOLS_SVG_H
+#define MC_TOOLS_SVG_H
+
+#include "base/base.h"
+
+#include <stdio.h>
+
+/* A character of the text classes below takes about so many pixels. */
+enum { MC_SVG_GLYPH = 7 };
+
+/* Colours of the text, strong and faint, and behind all; background NULL: what is there. */
+typedef struct {
+    const char *ink, *faint, *background;
+} mc_svg_look_t;
+
+/* ERR_IO with its reason. */
+int mc_svg_open(const char *path, FILE **out);
+int mc_svg_close(FILE *out, const char *path);
+
+/* Text classes: t title, n name, r rank, l line of a legend, s small. `style`: more rules, may be empty. */
+void mc_svg_begin(FILE *out, double width, double height, const mc_svg_look_t *look,
+                  const char *style);
+void mc_svg_end(FILE *out);
+
+/* `attributes`: of the element; `text` is escaped, and cut to `width` with an ellipsis (0: not cut). */
+void mc_svg_text(FILE *out, double x, double y, const char *attributes, double width,
+                 const char *text);
+void mc_svg_box(FILE *out, double x, double y, double width, double height, double radius,
+                const char *format, ...) MC_PRINTF(7, 8);
+
+#endif
