@@ -29,7 +29,7 @@ keys j command collective mesh strategy start steps
 gives 'j["start"][1]' "['a1', 'b1', 'c1']"
 gives 'len(j["steps"])' 4
 gives 'j["steps"][0]["state"][1][0]' a1a0
-gives 'j["steps"][0]["messages"][0]' "{'from': 0, 'to': 1, 'chunks': 'a'}"
+gives 'j["steps"][0]["messages"][0]' "{'from': 0, 'to': 1, 'phase': 0, 'chunks': 'a'}"
 
 run 0 trace allreduce --mesh x=3 --strategy allreduce:ring --explain --rank 1 --json
 gives '[p["rank"] for p in j["plans"]]' "[1]"

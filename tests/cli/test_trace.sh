@@ -65,6 +65,54 @@ has "recv_reduce"
 run 0 trace allreduce --mesh box=32,gpu=32 --strategy flat-ring --explain --rank 700
 has "rank 700 of 1024"
 
+# drawn MESSAGES_OF_PHASE… -- ARGUMENT…: the picture is XML of at most 60 KiB, 900 pixels wide, and has a panel for each phase
+# that sends: as many arrows as messages, in a colour of its own, and a tile for every rank.
+drawn() {
+    local want=()
+    while [ "$1" != -- ]; do want+=("$1") && shift; done
+    shift
+    run 0 trace "$@" --json --svg "$scratch/trace.svg"
+    python3 - "$scratch/trace.svg" "$scratch/out" "${want[@]}" <<'PYTHON' || fail "the picture of trace $*"
+import collections, json, os, re, sys, xml.etree.ElementTree as xml
+svg, out, want = sys.argv[1], sys.argv[2], [int(n) for n in sys.argv[3:]]
+plan = json.load(open(out))
+messages = collections.Counter(m["phase"] for step in plan["steps"] for m in step["messages"])
+root = xml.parse(svg).getroot()
+text = [e.text for e in root.iter() if e.tag.endswith("}text")]
+style = next(e.text for e in root.iter() if e.tag.endswith("}style"))
+arrows = {int(e.get("class").split("p")[1]): len(list(e)) for e in root.iter() if (e.get("class") or "").startswith("a p")}
+colors = [re.search(rf"\.p{phase}\{{stroke:(#\w+);marker-end", style)[1] for phase in arrows]
+ranks = sum(e.tag.endswith("}use") for e in root)
+assert [messages[phase] for phase in sorted(messages)] == want, messages
+assert arrows == messages, (arrows, messages)
+assert len(set(colors)) == len(colors), colors
+assert ranks == len(arrows) * len(plan["start"]), ranks
+assert root.get("width") == "900" and os.path.getsize(svg) < 60 * 1024, os.path.getsize(svg)
+assert any(f"{sum(want)} messages in {len(plan['steps'])} time steps" in t for t in text), text
+PYTHON
+}
+drawn 3 12 48 -- bcast --mesh box=4,gpu=4 --strategy option2
+[ "$(grep -c '>box [0-3]<' "$scratch/trace.svg")" -eq 12 ] || fail "expected 4 boxes in each of 3 panels"
+for words in '1. scatter along box' 'scatter:mst(box), steps 0–1' '2α + 3/4 nβ' '2 messages in a row, 3/4 n bytes' \
+    '2. bcast along gpu' '3. allgather along box' '7α + 2nβ in all'; do
+    grep -qF "$words" "$scratch/trace.svg" || fail "no '$words' in the picture"
+done
+"$MESHCOLL" trace bcast --mesh box=4,gpu=4 --strategy option2 --svg "$scratch/again.svg" >"$scratch/out" ||
+    fail "trace --svg: exit status $?"
+grep -qx "drawn in $scratch/again.svg" "$scratch/out" || fail "strange: $(cat "$scratch/out")"
+cmp -s "$scratch/again.svg" docs/pictures/bcast-option2.svg ||
+    fail "docs/pictures/bcast-option2.svg is not what trace --svg draws"
+drawn 24 -- allreduce --mesh x=8 --strategy "allreduce:doubling(x)"
+drawn 2 5 -- bcast --mesh box=4+3+1 --strategy option1
+drawn 12 12 24 -- allreduce --mesh a=2,b=2,c=3 --strategy "allreduce:doubling(a) allreduce:doubling(b) allreduce:fullmesh(c)"
+drawn 15 -- bcast --mesh box=4,gpu=4 --strategy flat-mst
+drawn 48 48 48 48 48 48 48 48 -- allreduce --mesh x=4,y=4 --strategy torus
+refused "take a smaller mesh or fewer segments" trace bcast --mesh box=8,gpu=8 --strategy option3 --svg "$scratch/none.svg"
+[ ! -e "$scratch/none.svg" ] || fail "a picture that has no room was begun"
+refused "--svg goes without --explain" trace bcast --mesh x=2 --strategy bcast:mst --explain --svg "$scratch/none.svg"
+run 1 trace bcast --mesh x=2 --strategy bcast:mst --svg /nowhere/trace.svg
+[[ $err == *"/nowhere/trace.svg cannot be written"* ]] || fail "strange: $err"
+
 refused "too many to show" trace allreduce --mesh x=100 --strategy allreduce:ring
 # Boxes of 2 and 1: rank 0 gathers rank 1's blocks, exchanges with rank 2 for both, and hands on what came.
 run 0 trace alltoall --mesh box=2+1 --strategy hierarchical --messages --width 300

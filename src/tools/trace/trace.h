@@ -2,12 +2,13 @@
 #ifndef MC_TOOLS_TRACE_H
 #define MC_TOOLS_TRACE_H
 
+#include "compose/planner/planner.h"
 #include "tools/common/tool.h"
 
 extern const mc_command_t mc_trace_command;
 
 typedef struct {
-    int32_t from, to;
+    int32_t from, to, phase;
     mc_range_t chunks;
 } mc_trace_message_t;
 
@@ -25,6 +26,19 @@ typedef struct {
 
 int mc_trace_create(const mc_world_t *world, mc_trace_t *trace);
 void mc_trace_free(mc_trace_t *trace);
+
+/* What a picture is drawn from. `links`: what costs are told with, in terms of α, β and γ. */
+typedef struct {
+    const mc_trace_t *trace;
+    const mc_mesh_t *mesh;
+    const mc_strategy_t *strategy;
+    int32_t root;
+    mc_links_t links;
+    bool sums; /* cells are sums, a1a0 */
+} mc_picture_t;
+
+/* ERR_UNSUPPORTED: more than a page holds. ERR_IO with its reason. */
+int mc_trace_draw(const mc_picture_t *picture, const char *path);
 
 enum { MC_CHUNK_TEXT = 8 };
 /* "a" … "z", "aa", "ab", … */

@@ -10,6 +10,7 @@
 
 static const char usage[] =
     "  meshcoll trace COLLECTIVE --mesh MESH --strategy STRATEGY [--root RANK] [--messages]\n"
+    "  meshcoll trace COLLECTIVE --mesh MESH --strategy STRATEGY --svg FILE\n"
     "  meshcoll trace COLLECTIVE --mesh MESH --strategy STRATEGY --explain [--rank RANK]\n";
 
 static const char about[] = "Shows what every rank has after each time step, taken from the plans "
@@ -24,7 +25,8 @@ static const char examples[] =
     "  meshcoll trace allreduce --mesh x=4 --strategy \"allreduce:ring(x)\"\n"
     "  meshcoll trace bcast --mesh box=2,gpu=4 --strategy option3 --root 5 --messages\n"
     "  meshcoll trace reduce_scatter --mesh x=5 --strategy reduce_scatter:ring --width 80\n"
-    "  meshcoll trace allreduce --mesh box=2,gpu=2 --strategy hierarchical --explain --rank 3\n";
+    "  meshcoll trace allreduce --mesh box=2,gpu=2 --strategy hierarchical --explain --rank 3\n"
+    "  meshcoll trace bcast --mesh box=4,gpu=4 --strategy option2 --svg option2.svg\n";
 
 enum { LABEL_GAP = 2, CELL_GAP = 1, BLOCK_GAP = 3, MOST_CELLS = 4096, PIPE_WIDTH = 120 };
 
@@ -34,6 +36,7 @@ typedef struct {
     mc_mesh_t mesh;
     mc_strategy_t strategy;
     int32_t root, rank, width; /* rank: -1 for all; width: 0 for the terminal's */
+    const char *svg;
     bool messages, explain, json;
 } request_t;
 
@@ -219,8 +222,9 @@ static json_t *json_messages(const mc_trace_t *trace, const mc_trace_state_t *st
         const mc_trace_message_t *const m = &state->message[i];
         mc_text_t text = mc_text(chunks, sizeof chunks);
         add_chunks(trace, m->chunks, &text);
-        json_array_append_new(list, json_pack("{s:i, s:i, s:s}", "from", (int)m->from, "to",
-                                              (int)m->to, "chunks", chunks));
+        json_array_append_new(list,
+                              json_pack("{s:i, s:i, s:i, s:s}", "from", (int)m->from, "to",
+                                        (int)m->to, "phase", (int)m->phase, "chunks", chunks));
     }
     return list;
 }
@@ -248,6 +252,20 @@ static int print_json(const request_t *r, const mc_trace_t *trace)
     return mc_json_print(json);
 }
 
+/* Costs are told on the textbook's links, with a port for each rank. */
+static int draw(const request_t *r, const mc_trace_t *trace)
+{
+    mc_picture_t picture = {.trace = trace,
+                            .mesh = &r->mesh,
+                            .strategy = &r->strategy,
+                            .root = r->root,
+                            .sums = mc_moves[r->collective].reduces};
+    int status = mc_links_parse("uniform", &r->mesh, &picture.links);
+    if (!status)
+        status = mc_trace_draw(&picture, r->svg);
+    return status ? mc_tool_fail(r->command, status) : MC_GO_ON;
+}
+
 static int show(const request_t *r, const mc_plans_t *plans)
 {
     const mc_world_t world = mc_plans_world(plans);
@@ -255,10 +273,13 @@ static int show(const request_t *r, const mc_plans_t *plans)
     int status = mc_trace_create(&world, &trace);
     if (status)
         return mc_tool_fail(r->command, status);
-    int exit = MC_EXIT_OK;
-    if (r->json) {
+    int exit = r->svg ? draw(r, &trace) : MC_GO_ON;
+    if (exit == MC_GO_ON && r->json) {
         exit = print_json(r, &trace);
-    } else {
+    } else if (exit == MC_GO_ON && r->svg) {
+        printf("drawn in %s\n", r->svg);
+        exit = MC_EXIT_OK;
+    } else if (exit == MC_GO_ON) {
         print_head(r, &trace);
         print_homes(&plans->plan[0]->layout);
         status = print_states(&trace, r->width ? r->width : terminal_width());
@@ -349,6 +370,8 @@ static int read_request(const texts_t *texts, request_t *r)
         exit = mc_read_root(r->command, texts->root, r->collective, &r->mesh, &r->root);
     if (exit == MC_GO_ON && r->rank >= 0 && !r->explain)
         exit = mc_tool_refuse(r->command, "--rank goes with --explain");
+    if (exit == MC_GO_ON && r->svg && r->explain)
+        exit = mc_tool_refuse(r->command, "--svg goes without --explain");
     if (exit == MC_GO_ON && r->rank >= r->mesh.size)
         exit = mc_tool_refuse(r->command, "--rank takes a rank from 0 to %d; got %d",
                               r->mesh.size - 1, r->rank);
@@ -391,6 +414,10 @@ static int run(const mc_command_t *self, int argc, char **argv)
          .number = &r.rank,
          .least = 0,
          .most = INT32_MAX},
+        {.name = "svg",
+         .value = "FILE",
+         .help = "draw the messages of each phase on the mesh there, instead of states",
+         .text = &r.svg},
         {.name = "json", .help = "as JSON", .flag = &r.json},
         {0},
     };

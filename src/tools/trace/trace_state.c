@@ -186,7 +186,7 @@ static int send_one(const run_t *run, int32_t rank, uint32_t step, mc_trace_stat
     if (!values || !message)
         return mc_fail_memory("a trace");
     state->message[state->n_messages++] =
-        (mc_trace_message_t){rank, s->peer, columns_of(run->world->plan[rank], s)};
+        (mc_trace_message_t){rank, s->peer, s->phase, columns_of(run->world->plan[rank], s)};
     return mc_machine_send(run->machine, rank, step, values);
 }
 
