@@ -1,55 +1,72 @@
 #!/usr/bin/env bash
-# The reference is whole: Doxygen has nothing to say about the public headers, and the man pages name every
-# command, every option and every variable.
+# The reference is whole: Doxygen has nothing to say about the public headers, and the man pages have an entry for every
+# command, every option of it, every variable and every field of a link, and for nothing else.
 . "$(dirname "$0")/lib.sh"
 
 man=docs/man
 
-# named TEXT FILE…: a man page says TEXT, as a whole word.
-named() {
-    local text=$1
-    shift
-    grep -Eq -- "(^|[^A-Za-z0-9_-])$text([^A-Za-z0-9_-]|\$)" "$@" || fail "no word of '$text' in $*"
+# same WHAT IN_PAGE IN_PROGRAM: two lists of names are the same set.
+same() {
+    local lacks stale
+    lacks=$(comm -13 <(sort -u <<<"$2") <(sort -u <<<"$3") | xargs)
+    stale=$(comm -23 <(sort -u <<<"$2") <(sort -u <<<"$3") | xargs)
+    [ -z "$lacks" ] || fail "$1: the page lacks $lacks"
+    [ -z "$stale" ] || fail "$1: the page has $stale, which is not there"
 }
 
-# Commands with their options; in mdoc --json is "Fl -json".
+# entries FROM TO PAGE: the options that have an entry (.It Fl) between two headings, as --name or -n.
+entries() {
+    awk -v from="$1" -v to="$2" 'index($0, from) == 1 { on = 1; next } on && $0 ~ to { exit } on' "$3" |
+        sed -n 's/^\.It \(Fl .*\)/\1/p' | grep -oE 'Fl -?[A-Za-z-]+' | sed 's/^Fl /-/'
+}
+
+# offered: the options in the help that $out holds; those without a name of their own are left out.
+offered() {
+    grep -oE -- '^  (-[a-z], )?--[a-z-]+' <<<"$out" | tr -d ' ' | tr , '\n'
+}
+
+# A section for each command, in it an entry for each of its options and for no other. What commands share has one above.
+shared=$(entries '.Sh DESCRIPTION' '^\.Ss' $man/meshcoll.1)
+[ "$(wc -w <<<"$shared")" -ge 6 ] || fail "expected the shared options in $man/meshcoll.1, got: $shared"
 run 0 --help
-commands=$(sed -n '/^commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' <<<"$out")
-[ "$(wc -w <<<"$commands")" -ge 8 ] || fail "expected the commands in: $out"
+commands=$(sed -n '/^commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' <<<"$out" | grep -vx help)
+[ "$(wc -w <<<"$commands")" -ge 7 ] || fail "expected the commands in: $out"
+same "commands of meshcoll.1" "$(sed -n 's/^\.Ss //p' $man/meshcoll.1)" "$commands"
+everywhere=
 for command in $commands; do
-    named "Cm $command" $man/meshcoll.1
-    [ "$command" = help ] && continue
     run 0 "$command" --help
-    for option in $(grep -o '^  --[a-z-]*' <<<"$out"); do
-        named "Fl ${option#-}" $man/meshcoll.1
+    everywhere+=$(offered)$'\n'
+    own=$(entries ".Ss $command" '^\.S[sh]' $man/meshcoll.1)
+    same "options of meshcoll $command" "$own" "$(offered | grep -vxF -e "$(comm -23 <(sort -u <<<"$shared") <(sort -u <<<"$own"))")"
+    # what the help says an option takes, it takes: without it the command refuses
+    for option in $(sed -nE 's/^  (--[a-z-]+) [A-Z].*/\1/p' <<<"$out"); do
+        [ "$command" = tune ] || refused "$option needs a value" "$command" "$option"
     done
 done
-# Those of the benchmark, where it is built.
+same "shared options of meshcoll.1" "$shared" "$(comm -12 <(sort -u <<<"$shared") <(sort -u <<<"$everywhere"))"
+
+# The benchmark, where it is built.
 bench=$(dirname "$MESHCOLL")/meshcoll-bench
-options=
 if [ -x "$bench" ]; then
-    options=$("$bench" --help | grep -oE -- '^  (-[a-z], )?--[a-z-]+' | tr -d ,)
-    [ "$(wc -w <<<"$options")" -ge 20 ] || fail "expected the options of meshcoll-bench, got: $options"
+    out=$("$bench" --help)
+    [ "$(offered | wc -w)" -ge 20 ] || fail "expected the options of meshcoll-bench in: $out"
+    same "options of meshcoll-bench" "$(entries '.Sh DESCRIPTION' '^\.Sh' $man/meshcoll-bench.1)" "$(offered)"
 fi
-for option in $options; do
-    named "Fl ${option#-}" $man/meshcoll-bench.1
-done
 
 # Variables: what src asks the environment for; one that ends in _ goes on with a collective's name.
-variables=$(grep -rhoE '(given|getenv|name\[[0-9]+\] =) ?\(?"MESHCOLL_[A-Z_]+"' src |
-    grep -oE 'MESHCOLL_[A-Z_]+' | sort -u)
-[ "$(wc -w <<<"$variables")" -ge 8 ] || fail "expected the variables of src, got: $variables"
-for variable in $variables; do
-    named "Ev $variable" $man/meshcoll.7
+same "variables of meshcoll.7" "$(sed -nE 's/^\.It Ev (MESHCOLL_[A-Z_]+).*/\1/p' $man/meshcoll.7)" \
+    "$(grep -rhoE '"MESHCOLL_[A-Z_]+"' src | tr -d '"')"
+for variable in $(sed -nE 's/^\.It Ev (MESHCOLL_[A-Z]+[A-Z_]*[A-Z]).*/\1/p' $man/meshcoll.7); do
+    grep -qF "\`$variable" README.md || fail "README.md does not name $variable"
 done
 
-# Fields of a link: what the library says there are.
+# Fields of a link: what the library says there are, and what the grammars of both pages have, one by one.
 run 2 plan bcast --mesh x=2 --bytes 1 --links x=no:1
-fields=$(sed -n 's/.*a link has \(.*\), but.*/\1/p' <<<"$err" | tr -d ',' | sed 's/ and / /')
+fields=$(sed -n 's/.*a link has \(.*\), but.*/\1/p' <<<"$err" | tr -d ',' | sed 's/ and / /' | tr ' ' '\n')
 [ "$(wc -w <<<"$fields")" -ge 11 ] || fail "expected the fields of a link in: $err"
-for field in $fields; do
-    named "$field:" $man/meshcoll.7
-    named "$field:" docs/links.md
+for page in $man/meshcoll.7 docs/links.md; do
+    same "fields of a link in $page" \
+        "$(sed -n '/^field  *= /,/COLLECTIVE/p' $page | grep -oE '"[a-z]+:"' | tr -d '":')" "$fields"
 done
 
 # Pages are right by whoever can judge; mdoc's strict reader first.
