@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const double least_batch = 10e-3; /* seconds: the ranks start a batch a little apart */
+static const double least_batch = 10e-3; /* seconds; the ranks start a batch with a small skew */
 
 void mc_tune_die(const char *what)
 {
@@ -59,8 +59,9 @@ static void read_over(const void *at, size_t bytes)
         (void)came[i];
 }
 
-/* The moment, the same on all ranks: soon, when all have heard of it and wait awake. Behind a barrier those that share a
- * core would still be leaving it one by one. */
+/* Returns the start time, the same on all ranks. It lies in the future, so that every rank has
+ * received it and polls. After a plain barrier, ranks that share a core would start one after
+ * the other. */
 static double begin_together(meshcoll_t *whole)
 {
     const double soon = 50e-6;
@@ -80,12 +81,13 @@ void mc_batch_anew(meshcoll_t *whole, meshcoll_request_t *request, const mc_used
     double began[MC_MOST_ANEW] = {0}, mine[MC_MOST_ANEW] = {0}, last[MC_MOST_ANEW];
     const int32_t n = series->repeats < MC_MOST_ANEW ? series->repeats : MC_MOST_ANEW;
     for (int32_t i = -warm; i < n; i++) {
-        const int32_t at = i < 0 ? 0 : i; /* the first find what another one left in caches */
-        /* where nobody is at the last run any more, whose core that would take */
+        const int32_t at = i < 0 ? 0 : i; /* the first runs find the cache state of another row */
+        /* no rank runs the previous operation any more, so that none uses a shared core */
         mc_tune_check(meshcoll_barrier(whole), "a barrier");
         read_over(used->out, used->out_bytes);
         memset(used->in, 0, used->in_bytes);
-        /* ranks that share a core do so in turn: the moment is set when the last one has */
+        /* ranks that share a core clear their buffers in turn; the start time is set after the
+         * last one */
         mc_tune_check(meshcoll_barrier(whole), "a barrier");
         began[at] = begin_together(whole);
         mc_tune_check(meshcoll_start(request), "a start");

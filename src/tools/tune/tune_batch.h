@@ -1,4 +1,4 @@
-/* Batches of one request on all ranks, timed, and series of them; for meshcoll tune. */
+/* Times batches of one request on all ranks and stores series of times; for meshcoll tune. */
 #ifndef MC_TOOLS_TUNE_BATCH_H
 #define MC_TOOLS_TUNE_BATCH_H
 
@@ -14,29 +14,30 @@ typedef struct {
     int32_t n;
 } mc_series_t;
 
-/* A status other than OK is told in one line, and ends all ranks. */
+/* Prints a status other than OK in one line and aborts all ranks. */
 void mc_tune_check(int status, const char *what);
 /* Zeroed; never NULL. */
 void *mc_tune_allocate(size_t bytes);
-/* The largest of all ranks' numbers: the slowest one's time, and the same decision everywhere. */
+/* The maximum over all ranks: the time of the slowest rank, and the same decision on every rank. */
 double mc_tune_most(meshcoll_t *whole, double mine);
-/* Seconds of one of `repeats` runs, the slowest rank's; a rank without a request waits asleep. */
+/* Seconds per run of `repeats` runs on the slowest rank. A rank without a request blocks. */
 double mc_batch(meshcoll_t *whole, meshcoll_request_t *request, int32_t repeats);
-/* What a rank writes before a run and reads after it; of 0 bytes: nothing. */
+/* The buffers that a rank writes before a run and reads after it; 0 bytes: none. */
 typedef struct {
     void *in, *out;
     size_t in_bytes, out_bytes;
 } mc_used_t;
-/* Runs that begin together, of ranks on one machine, whose clocks are one: from a moment on which they agreed until the last is
- * done. Each is kept by itself, MC_MOST_ANEW at most. Before each, out of the time, every rank reads its output
- * and writes its input, as a program does: else they stay in the cache of who moved them the last time. */
+/* Runs that start at an agreed time, on ranks of one machine, which share a clock. Each run is
+ * timed separately until the last rank completes, at most MC_MOST_ANEW runs. Before each run,
+ * outside the measured time, every rank reads its output and writes its input, as an application
+ * does. Otherwise the data stays in the cache of the rank that moved it last. */
 enum { MC_MOST_ANEW = 64 };
 void mc_batch_anew(meshcoll_t *whole, meshcoll_request_t *request, const mc_used_t *used,
                    mc_series_t *series);
-/* How often, so that a batch of what takes `once` seconds takes long enough to be timed. */
+/* The number of runs for which a batch of operations of `once` seconds is long enough to time. */
 int32_t mc_repeats_for(double once);
 void mc_series_keep(mc_series_t *s, double time);
-/* 0 of none. */
+/* 0 for an empty series. */
 double mc_series_median(mc_series_t *s);
 
 #endif

@@ -1,4 +1,7 @@
-/* What measuring asks of a cluster: its mesh opened, its even part, its shared memory. */
+/*
+ * Properties of a cluster that measuring needs: the mesh on its transports, the even part of a
+ * ragged mesh, whether a dimension uses shared memory.
+ */
 #include "tools/tune/tune.h"
 
 #include <meshcoll/mpi.h>
@@ -18,7 +21,7 @@ mc_mesh_t mc_tune_grid(const mc_mesh_t *mesh)
     return grid;
 }
 
-/* Do all of these transports stay in one machine's memory, where the receiver copies? */
+/* Do all of these transports use the memory of one machine, so that the receiver copies? */
 static bool is_shared_memory(const char *tls)
 {
     static const char *const memory[] = {"self", "sm",   "shm",   "mm",     "posix",   "sysv",
@@ -50,7 +53,7 @@ meshcoll_t *mc_tune_open(const mc_cluster_t *c, MPI_Comm comm, double pieces)
     meshcoll_t *whole = NULL;
     mc_mesh_print(&c->mesh, &mesh_text);
     mc_cluster_print_transports(c, &transports_text);
-    /* with links by name nothing is looked up in the file that is to be written */
+    /* links given by name: the file of tuned links, which is about to be written, is not read */
     mc_text_add(&links_text, "%s", mc_cluster_presets[0].name);
     if (pieces > 0 && mc_tune_probe(&c->mesh, 0, &probe))
         mc_text_add(&links_text, ",%s=pieces:%.17gB", c->mesh.dim[probe.dim].name, pieces);

@@ -22,12 +22,13 @@ static const char examples[] =
     "  mpirun -n 16 meshcoll tune --seconds 10 --file links.json --json\n"
     "  MESHCOLL_TUNE_FILE=links.json mpirun -n 16 ./program\n";
 
-/* What rank 0 makes of the command line, for all. */
+/* What rank 0 reads from the command line, sent to all ranks. */
 typedef struct {
     int32_t exit; /* MC_GO_ON, or the exit status */
     int32_t seconds;
     mc_cluster_t cluster;
-    char mesh[MC_MESH_TEXT]; /* cluster's, whose sizes of boxes lie in one process's memory */
+    char mesh
+        [MC_MESH_TEXT]; /* the cluster's mesh as text: the sizes of a ragged mesh are in the memory of one process */
 } setup_t;
 
 typedef struct {
@@ -57,7 +58,7 @@ static int find_cluster(const request_t *r, const mc_place_t *place, mc_cluster_
     return status ? mc_tool_fail(r->self, status) : MC_GO_ON;
 }
 
-/* A broken file is told before the work, not after. */
+/* A malformed file is reported before measuring, not after. */
 static int find_file(request_t *r, const mc_cluster_t *cluster)
 {
     char *links = NULL;
@@ -177,7 +178,7 @@ static int print_json(const request_t *r, const setup_t *s, const mc_tuning_t *t
                                    tuning->seconds));
 }
 
-/* The numbers are shown in any case, also when they cannot be kept. */
+/* The results are printed even if they cannot be stored. */
 static int report(const request_t *r, const setup_t *s, const mc_tuning_t *tuning)
 {
     mc_links_t links;
@@ -237,7 +238,7 @@ static int tune(const mc_command_t *self, int argc, char **argv)
     return exit;
 }
 
-/* Help needs no MPI, alone among the things this command does. */
+/* Help is printed without MPI; everything else of this command needs it. */
 static bool asks_for_help(int argc, char **argv)
 {
     return argc > 1 && (strcmp(argv[argc - 1], "--help") == 0 || strcmp(argv[argc - 1], "-h") == 0);

@@ -1,6 +1,6 @@
 /*
- * Alpha and cpu from small collectives over the whole mesh, as least squares of the model's own terms:
- * what the library will predict with them is what was measured with.
+ * Fits alpha and cpu to the times of small collectives over the whole mesh, by least squares over
+ * the terms of the cost model. The library predicts with the same terms.
  */
 #include "tools/tune/tune_fit.h"
 
@@ -24,7 +24,8 @@ static void add(mc_text_t *text, const char *collective, const char *algorithm, 
     mc_text_add(text, "%s%s:%s(%s)", text->length ? " " : "", collective, algorithm, dim);
 }
 
-/* To one rank and back by chains, all dimensions but `without`, which may be -1; `first` first. */
+/* Chains to one rank and back along all dimensions except `without` (-1: none); dimension
+ * `first` runs first. */
 static void add_chains(mc_text_t *text, const mc_mesh_t *mesh, int32_t first, int32_t without)
 {
     int32_t dim[MC_MAX_DIMS], order[MC_MAX_DIMS], n = 0;
@@ -80,7 +81,8 @@ bool mc_tune_burst(const mc_mesh_t *mesh, char text[MC_TUNE_SHAPE])
     return n > 0;
 }
 
-/* Wires of the network's: the port of dimension `top`, and others of their own, which are taken to be alike. */
+/* The network's wires: the port of dimension `top`, and wires of their own of other dimensions,
+ * which are assumed to be equal. */
 static int32_t set_burst(const mc_mesh_t *mesh, int32_t top, double burst, mc_links_t *links)
 {
     int32_t wires = 0;
@@ -112,7 +114,7 @@ int mc_tune_keep_burst(const mc_mesh_t *mesh, double seconds, mc_links_t *links)
     double most = saved > 0 ? floor(saved / links->dim[mc_links_wire(links, top)].beta) : 0;
     if (set_burst(mesh, top, most, links) == 1)
         return MESHCOLL_OK;
-    /* of several, each saves: the least of which all together save so much */
+    /* several wires save up in parallel: the smallest burst for which the sum is what was saved */
     double least = 0;
     for (int i = 0; i < HALVINGS && most - least > 1; i++) {
         const double burst = (least + most) / 2;
@@ -126,7 +128,7 @@ int mc_tune_keep_burst(const mc_mesh_t *mesh, double seconds, mc_links_t *links)
     return MESHCOLL_OK;
 }
 
-/* One equation: what multiplies the unknowns, and what they add up to. */
+/* One equation: coefficients of the unknowns, and the right-hand side. */
 enum { UNKNOWNS = 2 * MC_MAX_DIMS };
 typedef struct {
     double factor[UNKNOWNS], sum;
@@ -150,7 +152,7 @@ static int equation_of(const mc_mesh_t *mesh, const mc_links_t *links, int32_t i
     return status;
 }
 
-/* Least squares' normal equations. */
+/* The normal equations of least squares. */
 typedef struct {
     double factor[UNKNOWNS][UNKNOWNS], sum[UNKNOWNS];
 } normal_t;
@@ -167,7 +169,7 @@ static normal_t normal_of(const equation_t *e, int32_t n)
     return normal;
 }
 
-/* The best value of unknown u, the others as they are. */
+/* The optimum of unknown u with the others fixed. */
 static double improved(const normal_t *normal, const double *value, int32_t u)
 {
     const double *const factor = normal->factor[u];
@@ -190,7 +192,7 @@ static range_t not_negative(void)
     return range;
 }
 
-/* Least squares by turns, far more than it takes. */
+/* Coordinate descent, with far more iterations than it needs. */
 static void solve(const equation_t *e, int32_t n, int32_t sweeps, const range_t *range,
                   double value[UNKNOWNS])
 {
@@ -227,7 +229,7 @@ int mc_tune_fit(const mc_mesh_t *mesh, const double seconds[MC_TUNE_SHAPES],
 
 /* Pieces ----------------------------------------------------------------------------------------- */
 
-/* The other leg of mc_busy_both(). */
+/* The second term of mc_busy_both(). */
 static double link_of(const mc_tune_pieces_t *pieces, double own)
 {
     return pieces->seconds > own ? sqrt(pieces->seconds * pieces->seconds - own * own) : 0;
@@ -241,7 +243,8 @@ double mc_tune_header(const mc_tune_pieces_t *coarse, const mc_tune_pieces_t *fi
     return beta > 0 && header > 0 ? header : 0;
 }
 
-/* Beside other work the fit may leave one dimension nothing; a message takes at least what it takes in a row. */
+/* The fit may assign no time to one dimension. A message costs at least what one of a sequence
+ * costs. */
 double mc_tune_alpha(double fitted, double cpu, double row)
 {
     const double alpha = fmax(fitted, cpu);
@@ -250,7 +253,7 @@ double mc_tune_alpha(double fitted, double cpu, double row)
 
 /* One line at one size --------------------------------------------------------------------------- */
 
-/* D stands for the dimension. */
+/* D is replaced by the name of the dimension. */
 static const struct {
     meshcoll_collective_t collective;
     const char *strategy;
@@ -308,7 +311,7 @@ bool mc_tune_single(const mc_mesh_t *mesh, int32_t algorithm, mc_tune_probe_t *p
     return true;
 }
 
-/* The pairs of two hops; how many there are then. */
+/* Appends the pairs of two hops; returns the new count. */
 static int32_t add_pairs(const mc_graph_t *graph, const mc_hop_t *first, const mc_hop_t *second,
                          mc_tune_pair_t pair[MC_TUNE_PAIRS], int32_t n)
 {
@@ -329,7 +332,7 @@ static int32_t pairs_of(const mc_graph_t *graph, mc_tune_pair_t pair[MC_TUNE_PAI
         const int32_t seconds = mc_graph_hops(graph, &middle, second);
         for (int32_t k = 0; k < seconds; k++) {
             const mc_node_t end = mc_graph_after(&middle, &second[k]);
-            /* an alltoall that gathers sends the vector once for each rank: too long to be timed */
+            /* an alltoall that gathers sends the vector once per rank: too long to be timed */
             if (mc_graph_ended(graph, &end) && !first[i].gathered && !second[k].gathered)
                 n = add_pairs(graph, &first[i], &second[k], pair, n);
         }
@@ -386,7 +389,7 @@ int mc_tune_pair_factor(const mc_mesh_t *mesh, const mc_links_t *links, const mc
 
 enum { ALPHA, GAP, CPU, BETA, BUS, GAMMA };
 
-/* As mc_term_seconds() adds them up, relative to what was measured. */
+/* The terms of mc_term_seconds(), relative to the measured time. */
 static void add_term(equation_t *e, const mc_term_t *term, double bytes, double seconds)
 {
     const double row = mc_ratio_value(term->row);
@@ -413,12 +416,12 @@ static int probe_equation(const mc_mesh_t *mesh, const mc_links_t *links, int32_
     return status;
 }
 
-/* Equations that are far off count for less, so that it is the sum of what they are off by that gets least, not of its
- * squares: no form fits all collectives, and the few it fits worst are not to bend the rest (iteratively reweighted least
- * squares, Weiszfeld 1937). */
+/* Equations with a large residual weigh less, so that the fit minimises the sum of the
+ * residuals, not of their squares. No closed form fits all collectives, and the few that fit
+ * worst must not distort the others (iteratively reweighted least squares, Weiszfeld 1937). */
 static void weigh(const equation_t *e, int32_t n, const double value[UNKNOWNS], equation_t *weighed)
 {
-    const double least = 0.03; /* below that all count alike */
+    const double least = 0.03; /* below that all weigh the same */
     for (int32_t i = 0; i < n; i++) {
         double off = e[i].sum;
         for (int32_t u = 0; u < UNKNOWNS; u++)
@@ -430,9 +433,10 @@ static void weigh(const equation_t *e, int32_t n, const double value[UNKNOWNS], 
     }
 }
 
-/* What a message takes besides its bytes hardly depends on how many they are: half of what it takes at the smallest size at
- * least, which times of large vectors do not tell; and twice what it takes at the next smaller size at most, as protocols
- * change. Without that, bytes that collectives move in unlike ways are found in their numbers of messages. */
+/* The cost of a message apart from its bytes hardly depends on its size. It is at least half of
+ * the cost at the smallest size, which times of large vectors do not show, and at most twice
+ * that of the next smaller size, as protocols change. Without these limits the fit explains
+ * differences in bandwidth by numbers of messages. */
 static range_t range_after(const mc_link_point_t *smaller, int32_t n, bool alone)
 {
     range_t range = not_negative();
@@ -462,8 +466,7 @@ int mc_tune_fit_at(const mc_mesh_t *mesh, const double seconds[MC_TUNE_PROBES], 
     int32_t n = 0;
     int status = mc_links_parse("uniform", mesh, &links);
     for (int32_t d = 0; d < mesh->ndims; d++)
-        links.dim[d].pulled =
-            true; /* and has no ports: what ranks take from each other is in bus */
+        links.dim[d].pulled = true; /* and has no ports: contention between ranks is in bus */
     for (; !status && mc_tune_probe(mesh, n, &probe); n++)
         status = probe_equation(mesh, &links, n, bytes, seconds[n], &e[n]);
     if (status)

@@ -1,5 +1,7 @@
-/* Alpha and cpu of all dimensions from the times of small collectives over the whole mesh, and all numbers
- * of a line from those of collectives of one size. */
+/*
+ * Fits alpha and cpu of all dimensions to the times of small collectives over the whole mesh, and
+ * all parameters of a line to the times of collectives of one size.
+ */
 #ifndef MC_TOOLS_TUNE_FIT_H
 #define MC_TOOLS_TUNE_FIT_H
 
@@ -7,12 +9,12 @@
 
 enum { MC_TUNE_EACH = 3, MC_TUNE_SHAPES = MC_TUNE_EACH * MC_MAX_DIMS, MC_TUNE_SHAPE = 512 };
 
-/* Strategy `i` of those to be timed, an allreduce; false where there are no more. */
+/* Strategy `i` to be timed, an allreduce; false past the last one. */
 bool mc_tune_shape(const mc_mesh_t *mesh, int32_t i, char text[MC_TUNE_SHAPE]);
 
-/* Collectives on a single line, of every kind. Among them are all ways to be slow: rounds, messages in a row, bytes along
- * the longest path or of all ranks, sums. False where there are no more, or the mesh has not one dimension longer
- * than 1. */
+/* Collectives of every kind on a single line. Together they expose every cost: rounds, messages
+ * in sequence, bytes along the longest path or of all ranks, reductions. False past the last
+ * one, and where the mesh has not exactly one dimension longer than 1. */
 typedef struct {
     meshcoll_collective_t collective;
     int32_t dim;
@@ -21,51 +23,55 @@ typedef struct {
 enum { MC_TUNE_PROBES = 32 };
 bool mc_tune_probe(const mc_mesh_t *mesh, int32_t i, mc_tune_probe_t *probe);
 
-/* The strategy of one algorithm of the registry alone; false where planning does not take it, or as above. */
+/* The strategy of a single algorithm of the registry; false where the planner does not use it,
+ * and as above. */
 bool mc_tune_single(const mc_mesh_t *mesh, int32_t algorithm, mc_tune_probe_t *probe);
 
-/* Two phases on a single line, the second after the first as a strategy of `asked` has them. */
+/* Two phases on a single line, in the order in which a strategy of `asked` runs them. */
 enum { MC_TUNE_PAIRS = 24 };
 typedef struct {
     meshcoll_collective_t asked;
     mc_choices_t first; /* any of these */
     int32_t second;     /* algorithm */
 } mc_tune_pair_t;
-/* All that planning takes on this mesh; how many. None where it has not one dimension longer than 1. */
+/* All pairs that the planner uses on this mesh; returns their number. None where not exactly one
+ * dimension is longer than 1. */
 int32_t mc_tune_pairs(const mc_mesh_t *mesh, mc_tune_pair_t pair[MC_TUNE_PAIRS]);
-/* With algorithm `first` before it. */
+/* The strategy of the pair with `first` as its first algorithm. */
 void mc_tune_pair_probe(const mc_mesh_t *mesh, const mc_tune_pair_t *pair, int32_t first,
                         mc_tune_probe_t *probe);
-/* The second phase's factor at a vector of `bytes`, where the pair takes `seconds`, and `links` has the algorithms' own. No
- * less than half of its own: what it takes is a difference, that other times may make too small. */
+/* The factor of the second phase at a vector of `bytes`, where the pair takes `seconds` and
+ * `links` has the factors of single algorithms. At least half of the algorithm's own factor: the
+ * time of the phase is a difference, which noise may make too small. */
 int mc_tune_pair_factor(const mc_mesh_t *mesh, const mc_links_t *links, const mc_tune_probe_t *pair,
                         double bytes, double seconds, double *factor);
 
-/* Bytes that every rank sends in pieces, one after the other all the time: of a piece, and seconds for each. */
+/* Bytes that every rank sends in pieces without a pause: bytes and seconds per piece. */
 typedef struct {
     double bytes, seconds;
 } mc_tune_pieces_t;
-/* Bytes by which every piece keeps the wire busy besides its own, where ranks are at it for `own` seconds. */
+/* Bytes of overhead per piece on the wire, where each piece costs the ranks `own` seconds. */
 double mc_tune_header(const mc_tune_pieces_t *coarse, const mc_tune_pieces_t *fine, double own);
 
-/* A link's alpha of a fitted one, a rank's own time for a message, and seconds a message in a row that waits for none. */
+/* The alpha of a link from the fitted alpha, the cost of a message on its rank, and the seconds
+ * per message of a sequence. */
 double mc_tune_alpha(double fitted, double cpu, double row);
 
 /* An allreduce by rings along all dimensions, for MC_TUNE_BURST bytes; false on one rank. */
 enum { MC_TUNE_BURST = 32 << 10 };
 bool mc_tune_burst(const mc_mesh_t *mesh, char text[MC_TUNE_SHAPE]);
-/* `seconds` is what these bytes take after a pause. What they should take beyond that the network's port has let
- * pass: the outermost link's, or that of the inner one whose wire it shares. */
+/* Sets the burst of the network's port from the `seconds` that these bytes take after a pause:
+ * the port of the outermost link, or of the inner link whose wire that link shares. */
 int mc_tune_keep_burst(const mc_mesh_t *mesh, double seconds, mc_links_t *links);
 
-/* `seconds[i]` of strategy i, in one segment and with next to no bytes. Least squares of what they are
- * off by, relative to each; no number is negative, and those of dimensions 1 long are 0. */
+/* `seconds[i]`: the time of strategy i in one segment and with negligible bytes. Least squares
+ * of the relative residuals. No result is negative; dimensions of extent 1 have 0. */
 int mc_tune_fit(const mc_mesh_t *mesh, const double seconds[MC_TUNE_SHAPES],
                 double alpha[MC_MAX_DIMS], double cpu[MC_MAX_DIMS]);
 
-/* `seconds[i]` of probe i with a vector of `bytes`: the link's numbers at that size, in the same
- * way. `smaller`: those of `n_smaller` sizes, ascending, as a message's own time hardly depends on its bytes.
- * `alone`: so few bytes that they take no time of their own, or they would be missing where there are fewer. */
+/* `seconds[i]`: the time of probe i with a vector of `bytes`. Fits the parameters of the link at
+ * that size in the same way. `smaller`: the points of `n_smaller` smaller sizes, ascending; they
+ * bound the cost per message. `alone`: so few bytes that they cost no time of their own. */
 int mc_tune_fit_at(const mc_mesh_t *mesh, const double seconds[MC_TUNE_PROBES], double bytes,
                    const mc_link_point_t *smaller, int32_t n_smaller, bool alone,
                    mc_link_point_t *point);

@@ -1,4 +1,4 @@
-/* From what was seen to alpha, gap, beta, gamma and ports. */
+/* Derives alpha, gap, beta, gamma and ports from the measurements. */
 #include "tools/tune/tune.h"
 
 #include "compose/planner/planner.h"
@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* To three digits, more were never measured; in the unit in which it is printed, where it then stays
- * short. */
+/* Rounds to three digits, the precision of a measurement, in the unit in which the value is
+ * printed. */
 static double rounded(double seconds)
 {
     char text[32];
@@ -24,9 +24,9 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
-/* What is left of a message in a row when the cores' time for those of all ranks is taken off. One more in a row
- * takes no longer than a round of its own, which is seen in more collectives; and a gap that is alpha would be
- * one that nobody has measured (link.h). */
+/* The time of a message of a sequence without the time of the cores for the messages of all
+ * ranks. At most 0.99 alpha: one more message of a sequence costs no more than a round, which
+ * more collectives measure, and a gap equal to alpha means that it was not measured (link.h). */
 static double gap_of(const mc_seen_t *seen, double alpha)
 {
     const double gap = seen->row - seen->cpu * seen->ranks, most = 0.99 * alpha;
@@ -35,14 +35,14 @@ static double gap_of(const mc_seen_t *seen, double alpha)
     return gap < most ? gap : most;
 }
 
-/* What a piece takes of a wire besides its bytes, with the ranks' own time as in mc_term_busy(). */
+/* The overhead of a piece on the wire, with the time of the ranks as in mc_term_busy(). */
 static double header_of(const mc_seen_t *seen, double gap)
 {
     const double own = gap + seen->cpu * seen->ranks / seen->lines;
     return seen->fine.seconds > 0 ? floor(mc_tune_header(&seen->coarse, &seen->fine, own)) : 0;
 }
 
-/* Lines that run at once as fast as one does alone. */
+/* The number of lines that run concurrently at the speed of one. */
 static int32_t ports_of(const mc_seen_t *seen)
 {
     const double ports = round(seen->lines * seen->alone / seen->together);
@@ -51,15 +51,16 @@ static int32_t ports_of(const mc_seen_t *seen)
     return ports < seen->lines ? (int32_t)ports : seen->lines;
 }
 
-/* No probe of sizes has more than a few messages in a row, and none that is cut: what messages in a row were seen to take
- * is the least of what each takes, or pipelines of very small segments would come for nothing. */
+/* The probes at several sizes have only few messages in sequence and no segments. So the gap is
+ * at least the one measured for a sequence; otherwise pipelines of very small segments would
+ * appear to cost nothing. */
 static double gap_at(const mc_link_point_t *at, const mc_link_t *link)
 {
     const double most = 0.99 * at->alpha;
     return larger(at->gap, link->gap < most ? link->gap : most);
 }
 
-/* In one dimension: there are points of a single line only. */
+/* Only a single line has points. */
 static void add_points(const mc_tuning_t *tuning, mc_link_t *link)
 {
     for (int32_t i = 0; i < tuning->n_points; i++) {
@@ -75,7 +76,7 @@ static void add_points(const mc_tuning_t *tuning, mc_link_t *link)
     }
 }
 
-/* What algorithms took over what their closed forms say with these links. */
+/* Factors of algorithms: measured time over the closed form with these links. */
 static int add_factors(const mc_mesh_t *mesh, const mc_tuning_t *tuning, mc_links_t *links)
 {
     const mc_links_t plain = *links;
@@ -98,7 +99,7 @@ static int add_factors(const mc_mesh_t *mesh, const mc_tuning_t *tuning, mc_link
     return status;
 }
 
-/* What they took behind another one; `links` has their own. */
+/* Factors of algorithms as second phase of a pair; `links` has those of single algorithms. */
 static int add_pair_factors(const mc_mesh_t *mesh, const mc_tuning_t *tuning, mc_links_t *links)
 {
     const mc_links_t own = *links;
@@ -132,8 +133,8 @@ int mc_tune_links(const mc_cluster_t *cluster, const mc_tuning_t *tuning, mc_lin
         if (cluster->mesh.dim[d].extent == 1)
             continue;
         const int32_t ports = ports_of(seen);
-        /* such that all lines at once, which the model makes lines / ports as slow, cost what they
-         * were seen to */
+        /* such that all lines together, which the model slows down by lines / ports, cost what
+         * was measured */
         const double alpha = mc_tune_alpha(seen->alpha, seen->cpu, seen->row);
         const double gap = gap_of(seen, alpha);
         const double header = header_of(seen, gap);

@@ -1,9 +1,9 @@
 /*
- * Measuring. What small messages take is seen in small collectives over the whole mesh (tune_fit.h). For
- * bytes, every line of a dimension is a sub-mesh, on the transports it has in the whole; what runs on it
- * is a ring allgather, in which every rank sends and receives all the time.
- * Ranks that have a rest sleep in a barrier of the whole mesh and take no processor. All series take
- * turns, round by round, so that whatever else the machine does hits them alike.
+ * Measures the links of a cluster. Small collectives over the whole mesh give the cost of small
+ * messages (tune_fit.h). For bandwidth, every line of a dimension is a sub-mesh on its own
+ * transports and runs a ring allgather, in which every rank sends and receives all the time. Idle
+ * ranks block in a barrier of the whole mesh and use no processor. All series alternate, round by
+ * round, so that external load affects all of them equally.
  */
 #include "tools/tune/tune.h"
 
@@ -24,23 +24,24 @@
 #include <unistd.h>
 
 enum {
-    SMALL_BYTES = 8,    /* of a message */
-    ROW_MESSAGES = 128, /* segments, none of which waits for another */
-    LEAST_LARGE_BYTES =
-        1 << 20,            /* shapers and buffers let short bursts pass faster than the rest */
-    MOST_BYTES = 32 << 20,  /* of all blocks of a line */
-    FINE_BYTES = 4 << 10,   /* of a small piece, that its headers tell on */
-    RARE_BYTES = 128 << 10, /* of a piece where receivers hold their senders back */
-    SUM_BYTES = 1 << 20,    /* of a vector summed in memory */
-    BURST_SHOTS = 12        /* a round: what a shaper saved up before the first is gone after two */
+    SMALL_BYTES = 8,             /* of a message */
+    ROW_MESSAGES = 128,          /* segments without dependencies on each other */
+    LEAST_LARGE_BYTES = 1 << 20, /* traffic shapers and buffers let short bursts pass faster */
+    MOST_BYTES = 32 << 20,       /* of all blocks of a line */
+    FINE_BYTES = 4 << 10,        /* of a small piece, to measure the overhead per piece */
+    RARE_BYTES = 128 << 10,      /* of a piece where the receivers limit their senders */
+    SUM_BYTES = 1 << 20,         /* of a vector that is reduced in memory */
+    BURST_SHOTS = 12 /* per round; after two the initial credit of a shaper is used up */
 };
-/* Between two shots, besides a barrier, which takes about as long where ranks share cores: what a program computes between
- * its calls, in which a shaper saves up. */
+/* Pause between two runs, in addition to a barrier: what an application computes between its
+ * calls, in which a shaper collects credit. */
 static const double burst_pause = 0.2e-3;
-/* More: nothing couples these, and ranks that share a core take turns of milliseconds. */
+/* Longer than for collectives: nothing synchronises these, and the scheduler switches ranks that
+ * share a core every few milliseconds. */
 static const double least_sums = 100e-3;
 
-/* Three messages, a row of small ones and two sizes of pieces, one line alone or all at once. */
+/* Three message sizes, a sequence of small messages and two sizes of pieces; on one line or on
+ * all lines. */
 typedef enum { SMALL, ROW, QUARTER, LARGE, FROM_ALL, COARSE, FINE, REQUESTS } size_index_t;
 typedef enum {
     SMALL_ALL,
@@ -54,7 +55,8 @@ typedef enum {
     FINE_ALONE,
     SERIES
 } series_index_t;
-/* `often`: in a round. What a row takes is short and differs most, by whose turn it is on a core. */
+/* `often`: batches per round. The time of a sequence is short and varies most with the
+ * scheduler. */
 static const struct {
     size_index_t request;
     int32_t often;
@@ -68,17 +70,18 @@ typedef struct {
     const char *name;
     int32_t extent, lines;
     bool pulled;
-    bool among_alone; /* is this line the one of its box that runs alone? */
+    bool among_alone; /* is this the line of its box that runs when one line runs? */
     meshcoll_t *line;
-    bool widened; /* has its wire got a window of its own? */
+    bool widened; /* was the window of its wire increased? */
     char *buffer;
     size_t bytes; /* of the large message */
-    /* bytes of what is sent in small pieces, on a wire; 0 on others. In large pieces that may be the large message.
-     * By one line: of several, that wait for a port, small messages join in packets. */
+    /* bytes sent in small pieces, on a wire; 0 otherwise. One line per box sends them: where
+     * several share a port, small messages are merged into packets. */
     size_t fine;
     meshcoll_request_t *request[REQUESTS]; /* NULL: not sent */
     mc_series_t series[SERIES];
-    mc_series_t both; /* all large ones and those of the network's innermost dimension, at once */
+    mc_series_t
+        both; /* large messages of this dimension and of the network's innermost one, concurrently */
 } dim_t;
 
 /* An allreduce over the whole mesh. */
@@ -91,7 +94,7 @@ typedef struct {
     meshcoll_t *whole;
     small_t shape[MC_TUNE_SHAPES];
     int32_t n_shapes;
-    small_t burst[2]; /* few bytes, and many of the network's at once */
+    small_t burst[2]; /* few bytes, and MC_TUNE_BURST bytes */
     dim_t *dim[MC_MAX_DIMS];
     int32_t n_dims; /* those longer than 1 */
     dim_t *inner;   /* the innermost of the network; NULL: all is memory */
@@ -102,7 +105,7 @@ typedef struct {
     bool shows; /* progress, on a terminal */
 } tuner_t;
 
-/* mpirun gives its ranks a pipe; what comes out of it goes where mpirun's own stderr goes. */
+/* mpirun connects its ranks to a pipe; its output goes to the stderr of mpirun. */
 static bool has_terminal(void)
 {
     char path[64];
@@ -130,7 +133,7 @@ static void show(const tuner_t *t, const char *what)
 
 /* Batches ---------------------------------------------------------------------------------------- */
 
-/* Where there is one line only, it is all of them. */
+/* With a single line, QUARTER_ALONE and LARGE_ALONE are the same as all lines. */
 static bool is_run(const dim_t *d, series_index_t s)
 {
     const bool known = d->lines == 1 && (s == QUARTER_ALONE || s == LARGE_ALONE);
@@ -143,8 +146,8 @@ static double batch_of(const tuner_t *t, const dim_t *d, series_index_t s, int32
     return mc_batch(t->whole, mine ? d->request[kinds[s].request] : NULL, repeats);
 }
 
-/* Seconds of large messages along two dimensions at once: as long as the longer one alone takes, where each has a
- * wire, and as both do in turn, where they share one. */
+/* Seconds of large messages along two dimensions concurrently. That is the longer of both times
+ * where each has a wire, and their sum where they share one. */
 static double batch_of_both(const tuner_t *t, const dim_t *d, const dim_t *other)
 {
     meshcoll_request_t *const request[] = {d->request[LARGE], other->request[LARGE]};
@@ -165,7 +168,7 @@ static void sleep_until(double moment)
         nanosleep(&time, NULL);
 }
 
-/* Pauses are alike: the slowest ranks' times are asked for afterwards. */
+/* The pauses are equal on all runs: the maxima over all ranks are exchanged afterwards. */
 static void shoot(const tuner_t *t, small_t *small)
 {
     double mine[BURST_SHOTS], ended = mc_now();
@@ -250,7 +253,7 @@ static void small_open(const tuner_t *t, const char *strategy, size_t count, sma
     small->series.repeats = mc_repeats_for(once);
 }
 
-/* An element for each rank of the longest line, as rings cut the vector along one. */
+/* One element for each rank of the longest line, as rings cut the vector along one. */
 static void open_shapes(tuner_t *t, const mc_mesh_t *mesh)
 {
     char strategy[MC_TUNE_SHAPE];
@@ -281,9 +284,10 @@ static int32_t cut(size_t bytes, size_t piece)
     return pieces < MC_MAX_SEGMENTS ? (int32_t)pieces : MC_MAX_SEGMENTS;
 }
 
-/* On a wire a message goes in pieces that can be held back, as pipelines and exchanges have them: of longer ones a
- * box's ranks put more into TCP's buffers than queues on the way hold (docs/experiments.md). Also without that
- * a full mesh would send all to the first neighbour, then to the second, … */
+/* On a wire a message is sent in pieces that flow control can delay, as in pipelines and
+ * exchanges. Longer pieces put more bytes into the TCP buffers of a box than queues on the path
+ * hold (docs/experiments.md). Without pieces a full mesh would also send everything to the first
+ * neighbour, then to the second, … */
 static int32_t pieces_of(const dim_t *d, size_t bytes)
 {
     return cut(bytes,
@@ -296,7 +300,7 @@ static meshcoll_request_t *large_of(const dim_t *d, const char *algorithm, size_
     return request_of(d, algorithm, bytes, whole ? 1 : pieces_of(d, bytes));
 }
 
-/* As many bytes as can be cut into small pieces. */
+/* The number of bytes that can be cut into small pieces. */
 static void open_pieces(dim_t *d)
 {
     const size_t most = (size_t)MC_MAX_SEGMENTS * FINE_BYTES;
@@ -315,7 +319,7 @@ static series_index_t coarse_of(const dim_t *d)
     return d->lines > 1 ? LARGE_ALONE : LARGE_ALL;
 }
 
-/* Seconds of the small message, of several after what connects. */
+/* Seconds of the small message: the least of several, after connection setup. */
 static double least_small(const tuner_t *t, const dim_t *d)
 {
     double least = INFINITY;
@@ -328,8 +332,9 @@ static double least_small(const tuner_t *t, const dim_t *d)
     return least;
 }
 
-/* A wire that a window throttles holds as much as that in a round trip, and wants twice that; with one that is wide
- * enough it shows its rate, and wants no wider one. Half as much more is noise. Whether it has got a wider one. */
+/* A wire limited by its window has that many bytes in flight per round trip, and needs twice
+ * that. With a sufficient window it shows its rate. An increase by less than half is noise.
+ * Returns whether the window was increased. */
 static bool widen(dim_t *d, double small, double large)
 {
     const double messages = d->extent - 1;
@@ -342,7 +347,8 @@ static bool widen(dim_t *d, double small, double large)
     return d->widened = true;
 }
 
-/* The small message connects and warms up; the large one grows until it takes `enough` seconds. */
+/* The small message sets up connections. The size of the large one is doubled until it takes
+ * `enough` seconds. */
 static void find_sizes(const tuner_t *t, dim_t *d, double enough)
 {
     const size_t p = (size_t)d->extent;
@@ -371,7 +377,7 @@ static void find_sizes(const tuner_t *t, dim_t *d, double enough)
     for (int s = 0; s < SERIES; s++)
         if (is_run(d, (series_index_t)s))
             d->series[s].repeats = mc_repeats_for(batch_of(t, d, (series_index_t)s, 1));
-    /* what a shaper saved up before the first is the same part of both */
+    /* the initial credit of a shaper is the same share of both */
     d->series[FINE_ALONE].repeats = d->series[coarse_of(d)].repeats;
 }
 
@@ -392,7 +398,8 @@ static void run_series(const tuner_t *t, dim_t *d, series_index_t s)
         mc_series_keep(&d->series[s], batch_of(t, d, s, d->series[s].repeats));
 }
 
-/* What is seen of a line's dimension counts where no size is known, so where sizes are measured a few rounds do. */
+/* The link of a line without a size is used only where no size was measured, so a few rounds
+ * suffice where sizes are measured. */
 static bool is_enough(const tuner_t *t, int32_t rounds)
 {
     enum { FEW = 2 };
@@ -430,7 +437,7 @@ static void run_round(tuner_t *t, int32_t round)
     mc_tune_points_run(t->points);
 }
 
-/* As many as there is time for, and one at least. */
+/* As many rounds as fit into the time, at least one. */
 static int32_t run_rounds(tuner_t *t)
 {
     int32_t rounds = 0;
@@ -446,32 +453,33 @@ static int32_t run_rounds(tuner_t *t)
     return rounds;
 }
 
-/* Seconds a byte, of the p-1 messages one after the other in a ring. On a wire of the large ones alone: of a
- * quarter some are lost at the start where many ranks share a port, which a slope would take off both. */
+/* Seconds per byte of the p-1 messages of a ring. On a wire only the large ones count: where
+ * many ranks share a port, packets of the quarter are lost at the start, which a slope would
+ * subtract. */
 static double slope(const dim_t *d, double quarter, double large)
 {
     const double messages = d->extent - 1, bytes = (double)d->bytes;
     if (large > quarter && d->pulled)
         return (large - quarter) / messages / (bytes * 3 / 4);
-    return large / messages / bytes; /* or nothing but noise between the two */
+    return large / messages / bytes; /* or the difference is noise */
 }
 
-/* Seconds a message, of those that a ring sends after its first segment. */
+/* Seconds per message, of those that a ring sends after its first segment. */
 static double in_row(const dim_t *d, double small, double row)
 {
     const double messages = (d->extent - 1) * (ROW_MESSAGES - 1);
-    /* nothing but noise between the two: what they take at most */
+    /* the difference is noise: use the upper bound */
     return (row > small ? row - small : row) / messages;
 }
 
-/* From p-1 ranks it is 1 - 1/(p-1) of what it is from very many. */
+/* With p-1 senders it is 1 - 1/(p-1) of the limit for many senders. */
 static double incast(const dim_t *d, double large, double from_all)
 {
     const double senders = d->extent - 1;
     return senders > 1 && from_all > large ? (from_all / large - 1) / (1 - 1 / senders) : 0;
 }
 
-/* Of a ring for which each rank's block was cut into so many; zeros where that was none. */
+/* Of a ring with the block of each rank cut into n pieces; zeros where it was not cut. */
 static mc_tune_pieces_t pieces(const dim_t *d, int32_t n, double time)
 {
     if (n == 0)
@@ -479,10 +487,10 @@ static mc_tune_pieces_t pieces(const dim_t *d, int32_t n, double time)
     return (mc_tune_pieces_t){(double)d->fine / n, time / (d->extent - 1) / n};
 }
 
-/* Halfway between the longer one and the sum: of a core or a switch they may share as much. */
+/* The limit lies halfway between the longer time and the sum: both may share a core or a switch. */
 static bool has_own_wire(const tuner_t *t, dim_t *d)
 {
-    bool any = false; /* has another one? Then this one has as well */
+    bool any = false; /* the innermost one has its own wire where another one does */
     for (int32_t i = 0; i < t->n_dims && d == t->inner; i++)
         any = any || (t->dim[i] != d && has_own_wire(t, t->dim[i]));
     if (d->both.n == 0)
@@ -512,7 +520,7 @@ static mc_seen_t seen(const tuner_t *t, dim_t *d)
     return seen;
 }
 
-/* What the small collectives say of all dimensions. */
+/* Parameters of all dimensions from the small collectives. */
 static void see_small(tuner_t *t, const mc_mesh_t *mesh, mc_tuning_t *tuning)
 {
     double seconds[MC_TUNE_SHAPES] = {0}, alpha[MC_MAX_DIMS], cpu[MC_MAX_DIMS];
@@ -530,7 +538,7 @@ void mc_tune_measure(const mc_cluster_t *cluster, MPI_Comm comm, double seconds,
                      mc_tuning_t *tuning)
 {
     const mc_mesh_t *const mesh = &cluster->mesh;
-    /* a round takes about two and a half times the large messages of all dimensions */
+    /* a round lasts about 2.5 times the large messages of all dimensions */
     const double enough = seconds / 40;
     tuner_t *const t = mc_tune_allocate(sizeof *t);
     mc_tuning_t result = {0};
@@ -551,7 +559,8 @@ void mc_tune_measure(const mc_cluster_t *cluster, MPI_Comm comm, double seconds,
     for (int32_t i = 0; i < t->n_dims; i++)
         t->inner = t->dim[i]->pulled ? t->inner : t->dim[i];
     show(t, "sizes");
-    if (comm == MPI_COMM_WORLD) /* a part's sizes are not those of the whole */
+    if (comm ==
+        MPI_COMM_WORLD) /* the sizes of a part of a ragged mesh are not those of the whole */
         mc_tune_check(mc_tune_points_open(cluster, t->whole, &t->points), "several sizes");
     for (int32_t i = 0; i < t->n_dims; i++)
         find_sizes(t, t->dim[i], enough / t->n_dims / (t->points ? 10 : 1));

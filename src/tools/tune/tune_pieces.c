@@ -1,7 +1,7 @@
 /*
- * Up to which size messages between two ranks of a machine go in pieces. Which way is the faster one depends on what a call of
- * the kernel costs, and how far the cores' caches are from each other: both ways are timed in turn, of what has one sender
- * and one receiver at a time.
+ * Measures up to which size messages between two ranks of a machine are faster in pieces than by a
+ * direct copy. That depends on the cost of a system call and on the distance between the caches of
+ * the cores. Both ways are timed alternately, with one sender and one receiver at a time.
  */
 #include "tools/tune/tune.h"
 
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of a message, ascending. */
+/* Message sizes, ascending. */
 static const size_t sizes[] = {8 << 10, 16 << 10, 32 << 10, MC_SHM_EAGER};
 
 static const struct {
@@ -78,8 +78,8 @@ static void run_round(finder_t *f)
             }
 }
 
-/* The limit with which all sizes together, each as good as the other, take least. One holds up to the next that was seen to be
- * slower. */
+/* The limit with the least sum over all sizes, equally weighted. A limit covers all sizes up to
+ * the next one that was slower. */
 static size_t best_limit(finder_t *f)
 {
     size_t best = MC_SHM_PAGE;
@@ -117,7 +117,8 @@ static void close_rows(finder_t *f)
     free(f->out);
 }
 
-/* Where ranks share cores no sender helps, and where their memory cannot be read all goes in pieces. */
+/* On oversubscribed cores no sender helps, and without access to the memory of the peer all
+ * messages are sent in pieces. */
 static bool may_differ(const meshcoll_t *whole)
 {
     return whole->access == MC_SHM_READ && !whole->crowded;

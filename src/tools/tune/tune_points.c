@@ -9,14 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of the vectors, from a cache line to more than caches hold: where they pass from a cache to the next one times
- * bend, and the sizes lie closer. */
+/* Bytes of the vectors, from a cache line to more than the caches hold. The sizes are closer
+ * where a vector outgrows a cache level. */
 static const size_t sizes[] = {64, 512, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 8 << 20};
 enum { N_POINTS = MC_COUNT(sizes), LAST_BYTES = 8 << 20 };
 _Static_assert((int)N_POINTS <= (int)MC_LINK_POINTS, "a link has room for all sizes");
 
-/* Of a batch: seconds of runs, and how many. More rounds, in which all have their turn, tell more than more runs in a
- * row, which share what happens beside them. */
+/* Seconds and number of runs per batch. More rounds, in which all rows alternate, give more than
+ * more runs in sequence, which share external load. */
 static const double least_seconds = 2e-3;
 enum { LEAST_RUNS = 2, MOST_RUNS = 16 };
 
@@ -27,7 +27,7 @@ typedef struct {
     double once; /* seconds, before all rounds */
 } row_t;
 
-/* What the fit wants, then algorithms that none of these has by itself, then pairs of them. */
+/* Probes of the fit, then algorithms that no probe has alone, then pairs of algorithms. */
 enum { MOST_ROWS = MC_TUNE_PROBES + MC_MAX_ALGORITHMS + MC_TUNE_PAIRS };
 
 struct mc_tune_points {
@@ -35,12 +35,12 @@ struct mc_tune_points {
     meshcoll_t *whole;
     char *in, *out;
     int32_t n_probes, n_alike, n, n_pairs;
-    mc_tune_probe_t probe[N_POINTS][MOST_ROWS]; /* the first n_alike are of all sizes */
+    mc_tune_probe_t probe[N_POINTS][MOST_ROWS]; /* the first n_alike are the same at all sizes */
     int32_t n_rows[N_POINTS];
     int32_t single[MC_MAX_ALGORITHMS]; /* the row of each algorithm, or -1 */
     mc_tuned_pair_t pair[MC_TUNE_PAIRS];
     int32_t paired[N_POINTS][MC_TUNE_PAIRS]; /* the row of each pair */
-    double bytes[N_POINTS];                  /* of the whole vector, as it can be cut */
+    double bytes[N_POINTS];                  /* of the whole vector, rounded to what can be cut */
     row_t row[N_POINTS][MOST_ROWS];
 };
 
@@ -73,7 +73,7 @@ static mc_used_t used_by(const mc_tune_points_t *p, meshcoll_collective_t collec
                        .out_bytes = bytes_at(move->to, is_root, whole, block)};
 }
 
-/* The first runs connect and warm up. */
+/* The first runs set up connections and warm the caches. */
 static void find_repeats(const mc_tune_points_t *p, row_t *row)
 {
     enum { RUNS = 3 };
@@ -109,7 +109,7 @@ static int open_row(mc_tune_points_t *p, int32_t i, const mc_tune_probe_t *probe
     return status;
 }
 
-/* Every rank gets a part, so that the first sizes may be one and the same on many ranks. */
+/* Every rank has a part of the vector, so that the smallest sizes may coincide on many ranks. */
 static void set_sizes(mc_tune_points_t *p)
 {
     const size_t whole = (size_t)p->mesh->size * sizeof(float);
@@ -120,7 +120,7 @@ static void set_sizes(mc_tune_points_t *p)
     }
 }
 
-/* The one of the first `n` that is like the last, behind them; it may be that one. */
+/* The index of the first probe equal to probe n; n where there is none. */
 static int32_t find_row(const mc_tune_probe_t *probe, int32_t n)
 {
     int32_t k = 0;
@@ -130,7 +130,7 @@ static int32_t find_row(const mc_tune_probe_t *probe, int32_t n)
     return k;
 }
 
-/* The row of an algorithm, which may be a new one; -1: it is not timed. */
+/* The row of an algorithm, a new one if necessary; -1: it is not timed. */
 static int32_t single_row(mc_tune_points_t *p, int32_t algorithm)
 {
     if (!mc_tune_single(p->mesh, algorithm, &p->probe[0][p->n_alike]))
@@ -140,7 +140,7 @@ static int32_t single_row(mc_tune_points_t *p, int32_t algorithm)
     return k;
 }
 
-/* The algorithm that took least at size `i`. */
+/* The fastest algorithm at size `i`. */
 static int32_t fastest(const mc_tune_points_t *p, int32_t i, mc_choices_t left)
 {
     int32_t best = mc_choices_take(&left);
@@ -169,7 +169,7 @@ static int open_pairs(mc_tune_points_t *p, int32_t i)
     return status;
 }
 
-/* Pairs last: they begin with what was the fastest by itself. */
+/* Pairs last: they start with the algorithm that was the fastest alone. */
 static int open_size(mc_tune_points_t *p, int32_t i)
 {
     int status = MESHCOLL_OK;
@@ -216,7 +216,7 @@ int mc_tune_points_open(const mc_cluster_t *cluster, meshcoll_t *whole, mc_tune_
     p->mesh = &cluster->mesh;
     p->whole = whole;
     p->in = mc_tune_allocate(bytes);
-    memset(p->in, 0, bytes); /* untouched it would be one page, again and again */
+    memset(p->in, 0, bytes); /* untouched memory would map to a single page */
     p->out = mc_tune_allocate(bytes);
     const int status = open_rows(p);
     if (status)

@@ -1,8 +1,8 @@
 /*
- * Boxes of unequal sizes. Collectives over all of them end with phases along fold, which runs by itself,
- * so that none tells what the other dimensions take. Two parts that have lines of one length are
- * measured instead, one after the other: the ranks at fold 0 of all boxes, for the network, and all
- * ranks of the fullest box. The others sleep meanwhile.
+ * Boxes of unequal sizes. Collectives over all ranks end with phases along fold, so that they do
+ * not show the cost of the other dimensions. Two parts with lines of equal length are measured
+ * instead, one after the other: the ranks at fold 0 of all boxes, for the network, and all ranks
+ * of the largest box. The other ranks block meanwhile.
  */
 #include "tools/tune/tune.h"
 
@@ -37,12 +37,12 @@ static part_t fullest_box(const mc_cluster_t *all, int32_t rank)
     part.cluster.mesh =
         (mc_mesh_t){.ndims = 1, .size = boxes->most, .dim = {all->mesh.dim[MC_RAGGED_GPU]}};
     part.cluster.mesh.dim[0].extent = boxes->most;
-    /* along gpu there is no transport where the smallest box has one rank */
+    /* gpu has no transport where the smallest box has one rank */
     memcpy(part.cluster.tls[0], all->tls[MC_RAGGED_FOLD], sizeof part.cluster.tls[0]);
     return part;
 }
 
-/* All ranks know what was seen. */
+/* The result is the same on all ranks. */
 static mc_tuning_t measure(meshcoll_t *whole, const part_t *part, double seconds)
 {
     int32_t rank, speaker;
@@ -54,7 +54,7 @@ static mc_tuning_t measure(meshcoll_t *whole, const part_t *part, double seconds
         mc_tune_measure(&part->cluster, comm, seconds, &tuning);
         MPI_Comm_free(&comm);
     }
-    /* who waits sleeps here, where in MPI it would keep a core */
+    /* a waiting rank blocks here; in MPI it would poll */
     if (meshcoll_barrier(whole))
         mc_tune_die("a barrier");
     speaker = part->mine ? rank : INT32_MAX;
