@@ -19,12 +19,13 @@
 
 enum { LINE = 64, LOOK_NS = 10 * 1000 * 1000 };
 
-/* In one box, before a rank sleeps: some 0.2 ms. Longer than ranks take from their barrier to the gate, so that no core
- * falls asleep, and two that the kernel has put on one core do not hold each other up for long. */
+/* How long a rank polls in one box before it blocks, about 0.2 ms. That is longer than ranks
+ * need from their barrier to the gate, so that no core becomes idle, and short enough that two
+ * ranks on one core do not delay each other for long. */
 enum { LOOKS = 100 * 1000, YIELDS = 400 };
 
-/* From the end of an operation to the next one's start, where a network is between ranks: meant to be longer
- * than a barrier takes on a quiet machine with eight ranks to a core. */
+/* The pause from the end of an operation to the next release where a network connects the ranks:
+ * longer than a barrier on a quiet machine with eight ranks per core. */
 static const double network_pause = 0.5e-3; /* seconds */
 
 /* What the ranks share. */
@@ -125,7 +126,7 @@ static shared_t *make(const char *path, uint64_t nonce, char why[GATE_WHY])
     return shared;
 }
 
-/* The size comes first: to read behind a file's end is to die. */
+/* The size is checked first: an access past the end of the file raises SIGBUS. */
 static shared_t *find(const char *path, uint64_t nonce, int rank, char why[GATE_WHY])
 {
     const int file = open(path, O_RDWR | O_CLOEXEC);
@@ -195,7 +196,8 @@ bool gate_open(const char *path, gate_t **gate, char why[GATE_WHY])
         g->shared = find(path, nonce, rank, why);
     const bool open = made && agree(rank, why);
     if (made && rank == 0)
-        unlink(path); /* the mappings keep it, and nothing is left however this ends */
+        unlink(
+            path); /* the mappings remain valid, and no file is left behind however the run ends */
     MPI_Barrier(MPI_COMM_WORLD);
     if (!open) {
         gate_close(g);
@@ -214,8 +216,8 @@ void gate_close(gate_t *gate)
 
 /* --- passing ---------------------------------------------------------------------------------- */
 
-/* Waits while *word is `value`. Now and then a sleeper looks after MPI, so that nothing that somebody at the
- * barrier still waits for, a connection say, is left lying here. */
+/* Waits while *word is `value`. A blocked rank polls MPI from time to time, so that MPI can
+ * complete what a peer in the barrier still waits for, such as a connection. */
 static void wait_on(gate_t *gate, _Atomic uint32_t *word, uint32_t value)
 {
     const struct timespec look = {.tv_nsec = LOOK_NS};
@@ -260,15 +262,15 @@ void gate_met(gate_t *gate, double moment)
         keep_latest(&gate->shared->met, moment);
 }
 
-/* Awake: nobody else wants the core, and an idle one wakes up slowly. */
+/* Polls: no other rank needs the core, and an idle core wakes up slowly. */
 static void pause_after(uint64_t ended, double least_pause)
 {
     while (now() * 1e9 < (double)ended + least_pause * 1e9)
         ;
 }
 
-/* Always rank 0 lets the others go: who comes last is the library's barrier's affair, and who lets go
- * has a core already. */
+/* Rank 0 always releases the others, so that the order of arrival depends on the barrier only,
+ * and the releasing rank already runs on a core. */
 static void release(gate_t *gate, uint32_t turn)
 {
     shared_t *const s = gate->shared;
@@ -300,7 +302,7 @@ double gate_pass(gate_t *gate)
         release(gate, turn);
     else
         wait_for_release(gate, turn);
-    return gate->shared->released; /* the next turn's waits until we have come */
+    return gate->shared->released; /* the next release waits for this rank */
 }
 
 bool gate_late(const gate_t *gate)

@@ -1,20 +1,21 @@
 /*
- * A start line and a clock for ranks on one kernel, the same whatever library is timed.
+ * A start gate and a common clock for ranks on one kernel, independent of the library that is
+ * timed.
  *
- * An MPI library's barrier lets ranks go one by one, each library in its own way, and where ranks share
- * cores a late one finds its data there: what is sent from one root then seems to take no time. Here
- * all wait asleep, without a core, and time counts from one moment for all: when they were let go. Waking
- * up is in the times.
+ * A barrier of an MPI library releases ranks one by one, each library in its own way. On
+ * oversubscribed cores a late rank then finds its data already delivered, and an operation from
+ * one root seems to cost nothing. At the gate all ranks block without using a core, and time
+ * counts from one moment for all: their release. Times include the wake-up.
  *
- * In one box ranks wait awake, for some 0.2 ms, and yield between looks where they share cores: system calls would be
- * half of what an operation of a microsecond takes on cores of its own; and where more ranks than cores sleep, a core
- * falls asleep too, and waking that one up takes 25 us on a virtual machine, whatever the operation.
+ * In one box ranks poll for about 0.2 ms, and yield between polls on oversubscribed cores: system
+ * calls would take half as long as an operation of a microsecond. Where more ranks than cores
+ * block, cores become idle too, and waking one takes 25 us on a virtual machine.
  *
- * Nor does it reward a slow barrier: while a library is at it, a shaped network saves up what it will let
- * pass above its rate. So where ranks are in several boxes nobody is let go until half a millisecond after
- * the slowest rank's end, in which a barrier fits unless the machine is busy or the library slow; what follows one
- * that took longer can be left out (gate_late). In one box there is no pause: nothing saves up there, and idle cores would
- * fall asleep.
+ * A slow barrier gets no advantage: during a barrier a traffic shaper collects credit for a burst.
+ * Where ranks are in several boxes they are therefore released no earlier than half a millisecond
+ * after the slowest rank ended. A barrier fits into that unless the machine is busy or the library
+ * slow; iterations after a longer one can be left out (gate_late). In one box there is no such
+ * pause: no credit accumulates there, and idle cores would sleep.
  */
 #ifndef BENCH_GATE_H
 #define BENCH_GATE_H
@@ -25,30 +26,29 @@ enum { GATE_WHY = 512 };
 
 typedef struct gate gate_t;
 
-/*
- * Of all ranks of MPI_COMM_WORLD, which all call. `path` must not exist and be in a folder that all
- * ranks share; the file is gone again on return. False where it cannot be had, for instance with ranks
- * on several kernels: `why` says so, the same on all ranks, and *gate is not set.
- */
+/* Collective over MPI_COMM_WORLD. `path` must not exist and must be in a folder that all ranks
+ * share; the file is removed on return. Returns false where no gate can be created, for instance
+ * with ranks on several kernels. Then `why` has the reason, the same on all ranks, and *gate is
+ * not set. */
 bool gate_open(const char *path, gate_t **gate, char why[GATE_WHY]);
 
-/*
- * Waits until all ranks are here. The moment all were let go, in seconds of CLOCK_MONOTONIC, the same on
- * all ranks. What MPI still had to send must have been received before: call MPI_Barrier first.
- */
+/* Waits for all ranks. Returns the time of the release in seconds of CLOCK_MONOTONIC, the same
+ * on all ranks. MPI must have no pending messages: call MPI_Barrier first. */
 double gate_pass(gate_t *gate);
 
-/* The rank is through the barrier at this moment of CLOCK_MONOTONIC; before gate_pass. */
+/* Records when the rank left the barrier, in CLOCK_MONOTONIC; call it before gate_pass. */
 void gate_met(gate_t *gate, double moment);
 
-/* Was some rank not through the barrier until the pause was over? Then the network has saved up more than after others, and the
- * operation should not count. On all ranks the same, from one gate_pass to the next. */
+/* Did some rank leave the barrier after the end of the pause? Then the shaper has collected more
+ * credit than in other iterations, and the operation should not count. The same on all ranks
+ * from one gate_pass to the next. */
 bool gate_late(const gate_t *gate);
 
-/* The rank's last operation was over at this moment of CLOCK_MONOTONIC; before the barrier. */
+/* Records when the rank's last operation ended, in CLOCK_MONOTONIC; call it before the barrier. */
 void gate_leave(gate_t *gate, double ended);
 
-/* From the last end to the next turn, at least; on all ranks the same. gate_open sets it by where ranks are. */
+/* The least time from the last end to the next release, the same on all ranks. gate_open sets a
+ * default that depends on where the ranks are. */
 void gate_set_pause(gate_t *gate, double seconds);
 
 void gate_close(gate_t *gate); /* NULL: nothing */

@@ -1,7 +1,8 @@
 /*
- * What a program does with an operation's buffers before the next one: it reads what came and writes what goes out.
- * Else both stay in the cache of whoever moved them the last time, and who pushes bytes into a peer's memory looks
- * faster than who fetches them. Not timed, and the same whatever library is.
+ * Touches an operation's buffers as an application does before the next call: it reads the output
+ * and writes the input. Otherwise both stay in the cache of the rank that moved them last, and a
+ * push into a peer's memory looks faster than a fetch from it. Outside the measured time, and the
+ * same for every library.
  */
 #ifndef BENCH_USE_H
 #define BENCH_USE_H
@@ -9,7 +10,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Zeros, as before. Either may be NULL. */
+/* The input is set to zeros again. Either may be NULL. */
 static inline void use_buffers(void *in, size_t in_bytes, const void *out, size_t out_bytes)
 {
     enum { LINE = 64 };

@@ -23,7 +23,7 @@ typedef struct {
     double factor;
     int warmup, iterations;
     int again;                 /* untimed runs of a strategy before each timed one */
-    double min_time, max_time; /* seconds a row takes; max_time 0: as long as it takes */
+    double min_time, max_time; /* seconds per row; max_time 0: no limit */
     bool in_place, check, flat_mpi;
     bool barrier; /* a sum of one element, which is what meshcoll's barrier is */
 } options_t;
@@ -37,7 +37,7 @@ const char *options_collective(const options_t *options);
 /* Item i of --sizes; *bytes stays as it is behind the last. */
 int options_size(const options_t *options, int i, uint64_t *bytes);
 
-/* What is measured: one strategy, the planner's choice, or the MPI library's own. */
+/* A contender: one strategy, the planner's choice, or the collective of the MPI library. */
 typedef enum { PLANNED, FORCED, MPI_OWN } kind_t;
 
 typedef struct {
@@ -84,7 +84,7 @@ typedef struct {
     char *strategy; /* owned; "mpi" for the library's own */
     bool own_mpi;
     int iterations;
-    int late; /* of them, those whose barrier was (gate_late): where too few others came */
+    int late; /* of them, those with a late barrier (gate_late), used where too few others exist */
     double predicted, median, min, p99, bound;
     double sent[MC_MAX_DIMS]; /* bytes across the dimension, the busiest box, one iteration */
     bool checked;
@@ -124,14 +124,15 @@ const char *data_inexact(const options_t *options, int ranks);
 view_t data_view(const bench_t *bench, size_t whole);
 /* Fresh data that depends on rank and index, poison elsewhere. */
 void data_fill(bench_t *bench, const view_t *view);
-/* Wrong elements on this rank; a changed input and bytes written beside a buffer count too. */
+/* Number of wrong elements on this rank, including changed input and bytes written past a
+ * buffer. */
 uint64_t data_wrong(const bench_t *bench, const view_t *view);
-/* What is sent and received while it is timed: zeros. */
+/* Sets the buffers to zeros for the timed runs. */
 void data_clear(const bench_t *bench, const view_t *view);
 /* Before each timed run: the output is read and the input written, by their owner (common/use.h). */
 void data_use(const bench_t *bench, const view_t *view);
 
-/* own_mpi.c: can MPI's int count so many elements? */
+/* own_mpi.c: is the number of elements within the range of MPI's int? */
 /* The datatype or operation that MPI does not have, or NULL. */
 const char *own_mpi_lacks(const options_t *options);
 bool own_mpi_fits(const bench_t *bench, size_t whole);
@@ -161,7 +162,8 @@ void table_row(const bench_t *bench, const row_t *row);
 void table_foot(const bench_t *bench);
 void csv_head(const bench_t *bench, const meta_t *meta, FILE *file);
 void csv_row(const bench_t *bench, const row_t *row, FILE *file);
-/* The whole file anew, after each size: what a killed run has measured is kept. */
+/* Rewrites the whole file after each size, so that a run that is killed loses nothing that was
+ * measured. */
 int json_write(const bench_t *bench, const meta_t *meta, const char *path);
 
 #endif

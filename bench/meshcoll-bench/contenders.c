@@ -1,4 +1,4 @@
-/* From `--strategies` and `--flat` to the list of what is measured. */
+/* Makes the list of contenders from `--strategies` and `--flat`. */
 #include "bench.h"
 
 #include <ctype.h>
@@ -76,7 +76,7 @@ static int append_one(making_t *making, const char *item)
         mc_strategy_parse(item, making->options->collective, making->mesh, &strategy);
     if (status != MESHCOLL_OK)
         return status;
-    if (!strchr(item, ':')) /* a named entry keeps its name */
+    if (!strchr(item, ':')) /* a named entry is labelled with its name */
         return append(making->list, FORCED, item);
     append_each(making, &strategy);
     return making->status;

@@ -141,7 +141,8 @@ view_t data_view(const bench_t *bench, size_t whole)
     return view;
 }
 
-/* What the one rank gives, and the others: NONE for operations where all count. */
+/* Contributions of the selected rank and of all others; NONE for operations where all ranks
+ * count. */
 typedef struct {
     uint64_t neutral, least, values;
 } picked_t;
@@ -203,7 +204,7 @@ static uint64_t one_result(const pattern_t *p, uint64_t j)
     }
 }
 
-/* The rank whose turn it is. */
+/* The selected rank. */
 static uint64_t rank_of(const pattern_t *p, uint64_t j, uint64_t turn)
 {
     const uint64_t shift = (mix(p->salt + j) >> 32) % p->ranks;
@@ -253,7 +254,7 @@ static pair_t right(const bench_t *bench, const view_t *view, const pattern_t *p
 {
     if (shape[bench->options.collective].reduces)
         return reduced(p, j);
-    if (shape[bench->options.collective].blocks) /* it lies by destination where it comes from */
+    if (shape[bench->options.collective].blocks) /* the input is ordered by destination */
         return value(p, j / view->count, (size_t)bench->rank * view->count + j % view->count);
     return value(p, origin(bench, view, j), j);
 }

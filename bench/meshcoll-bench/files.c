@@ -155,7 +155,8 @@ static void print_value(FILE *file, const json_t *value)
     }
 }
 
-/* Comment lines with the JSON's meta, then the names; a row's JSON keeps their order. */
+/* Comment lines with the metadata of the JSON file, then the column names; rows in JSON have the
+ * same order. */
 void csv_head(const bench_t *bench, const meta_t *meta, FILE *file)
 {
     json_t *const all = make_meta(bench, meta);

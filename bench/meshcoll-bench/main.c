@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What all ranks find alike is said once. */
+/* An error that all ranks have is printed once. */
 static int refuse(int rank, int status)
 {
     if (rank == 0)

@@ -1,7 +1,7 @@
 /*
- * Measuring one size. All strategies take turns, round by round, so that whatever else the machine
- * does hits them alike. The time of an iteration is that of its slowest rank: by its own clock, or from
- * the moment on when the gate let all of them go.
+ * Measures one size. All strategies alternate, round by round, so that external load affects all
+ * of them equally. The time of an iteration is that of its slowest rank, by its own clock, or with
+ * a gate from the common release.
  */
 #include "bench.h"
 
@@ -23,7 +23,7 @@ typedef struct {
     const contender_t *who;
     meshcoll_request_t *request; /* NULL for the library's own */
     times_t in_time, late;       /* the barrier before these was (gate_late) */
-    double elapsed, spent;       /* in timed operations; in them and what is between */
+    double elapsed, spent; /* seconds in timed operations; and including what runs between them */
     uint64_t sent[MC_MAX_DIMS], wrong;
 } lane_t;
 
@@ -69,16 +69,18 @@ static void run(const bench_t *bench, const view_t *view, const lane_t *lane)
         own_mpi_run(bench, view);
 }
 
-/* Who is done waits in the library that is measured, as peers' ranks do in theirs (compare/peer.c): in
- * another one's barrier it may keep a shared core from those that are not. */
+/* A rank that is done waits in a barrier of the measured library, as the peers do in theirs
+ * (compare/peer.c). In a barrier of another library it might take a shared core from ranks that
+ * still run the operation. */
 static void wait_for_all(const bench_t *bench, const lane_t *lane)
 {
     if (lane->request)
         check_status(meshcoll_barrier(bench->handle), lane->who, "a barrier");
 }
 
-/* When the iteration began. The barrier before the gate is the measured library's own, as in compare/peer.c: what is left of
- * a shaper's burst is the same for all, and who is done with the last operation takes no core from who is still at it. */
+/* Returns when the iteration began. The barrier before the gate is the one of the measured
+ * library, as in compare/peer.c: the remaining burst of a shaper is then the same for all, and a
+ * rank that is done takes no core from one that is not. */
 static double begin_together(const bench_t *bench, const lane_t *lane, const view_t *used)
 {
     if (used && !bench->gate)
@@ -106,7 +108,8 @@ static void run_checked(bench_t *bench, const view_t *view, lane_t *lane)
     lane->wrong += all;
 }
 
-/* Nobody may be let go before all have come: one rank, another one each time, comes late. By one clock, so with a gate only. */
+/* Checks that no rank leaves the barrier before all have entered: one rank, a different one each
+ * time, is late. Needs a common clock, thus a gate. */
 static void run_barrier_checked(bench_t *bench, const view_t *view, lane_t *lane)
 {
     begin_together(bench, lane, NULL);
@@ -150,7 +153,7 @@ static void keep_time(times_t *times, double seconds)
     times->time[times->n++] = seconds;
 }
 
-/* As a timed one, but for the time. */
+/* Like a timed run, without the clock. */
 static void run_again(const bench_t *bench, const view_t *view, const lane_t *lane)
 {
     begin_together(bench, lane, view);
@@ -186,7 +189,8 @@ static int least_rounds(const options_t *o)
     return o->iterations < LEAST_ROUNDS ? o->iterations : LEAST_ROUNDS;
 }
 
-/* Is another round wanted? Rank 0's clock decides for all. Late ones are made again while the lane has time left. */
+/* Is another round needed? The clock of rank 0 decides for all. Late iterations are repeated
+ * while the lane has time left. */
 static char wants_more(const options_t *o, const lane_t *lane)
 {
     const int all = lane->in_time.n + lane->late.n;
@@ -196,7 +200,7 @@ static char wants_more(const options_t *o, const lane_t *lane)
     return (again ? lane->in_time.n : all) < o->iterations || lane->elapsed < o->min_time;
 }
 
-/* Late ones count only where too few others came; then it says how many. */
+/* Late iterations count only where too few others exist; returns how many count. */
 static int add_late_ones(const options_t *o, lane_t *lane)
 {
     if (lane->in_time.n >= least_rounds(o))
@@ -206,8 +210,8 @@ static int add_late_ones(const options_t *o, lane_t *lane)
     return lane->late.n;
 }
 
-/* What passes between two gated operations is as much as between a peer's, and by the measured library's own hands: one
- * small broadcast, one barrier. */
+/* Between two gated operations the measured library does what peers do: one small broadcast and
+ * one barrier. */
 static void ask_rank_0(const bench_t *bench, const lane_t *lane, char *more, int n)
 {
     if (bench->gate)
@@ -227,8 +231,8 @@ static void shuffle(int *order, int n, unsigned short seed[3])
     }
 }
 
-/* Each round in another order: what ran before leaves bytes in somebody's cache, and whoever always came after the same one
- * would pay for it. */
+/* Each round runs in a different order: an operation leaves data in caches, and a strategy that
+ * always follows the same one would pay for that. */
 static void run_rounds(const bench_t *bench, const view_t *view, lane_t *lane, int n)
 {
     char *const more = malloc((size_t)n);
@@ -265,7 +269,7 @@ static double median(const double *sorted, int n)
     return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
 }
 
-/* The busiest box's bytes across dimension d in one iteration; all ranks call. */
+/* Bytes of the busiest box across dimension d in one iteration; collective. */
 static double busiest(const bench_t *bench, const lane_t *lane, int32_t d)
 {
     uint64_t sum, most;
@@ -306,7 +310,7 @@ static void make_row(bench_t *bench, const view_t *view, const lane_t *lane, row
         die("out of memory for the rows");
 }
 
-/* Brings the ranks' times together and appends the row on rank 0. */
+/* Reduces the times of all ranks and appends the row on rank 0. */
 static void close_lane(bench_t *bench, const view_t *view, lane_t *lane)
 {
     row_t row;
@@ -358,8 +362,8 @@ static uint64_t measure_lanes(bench_t *bench, const view_t *view, lane_t *lane, 
     return wrong;
 }
 
-/* How many requests may stand side by side: each can hold scratch of the vector's size, and all ranks
- * may share one machine. All ranks must agree. */
+/* How many requests may exist concurrently: each may have scratch memory of the size of the
+ * vector, and all ranks may share one machine. The same on all ranks. */
 static int lanes_together(const bench_t *bench, size_t bytes)
 {
     const double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);

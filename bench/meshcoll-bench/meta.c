@@ -1,4 +1,4 @@
-/* What must be known about a run to read its numbers. */
+/* Metadata of a run. */
 #include "bench.h"
 
 #include <stdlib.h>

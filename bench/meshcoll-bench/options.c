@@ -10,7 +10,7 @@ static const char ending[] =
     "\n"
     "exit status: 0 all well, 1 wrong elements or a failure, 2 wrong usage\n";
 
-/* What is read as text first. */
+/* Values that are read as text first. */
 typedef struct {
     const char *collective, *datatype, *op, *sizes, *flat;
     int32_t check;
@@ -149,7 +149,7 @@ static void make_table(options_t *o, texts_t *t, mc_option_t table[MAX_OPTIONS])
     memcpy(table, all, sizeof all);
 }
 
-/* What mpirun tells its processes, as nobody has asked MPI yet. */
+/* Is this the first process? From the environment of mpirun, as MPI is not initialised yet. */
 static bool is_first(void)
 {
     static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
@@ -249,7 +249,7 @@ int options_size(const options_t *o, int i, uint64_t *bytes)
     return MESHCOLL_OK;
 }
 
-/* All of them are read here, so that a wrong one is told before anything is measured. */
+/* Reads all sizes before anything is measured, so that an error is reported at once. */
 static int parse_sizes(const char *text, options_t *o)
 {
     o->sizes = text;
@@ -288,7 +288,7 @@ static int parse_rate(const char *text, double *bytes_per_second)
                    text);
 }
 
-/* As meshcoll_barrier has it, whatever was said of data. */
+/* The parameters of meshcoll_barrier, regardless of the options for data. */
 static void set_barrier(options_t *o)
 {
     o->datatype = MESHCOLL_INT32;
@@ -328,7 +328,7 @@ static int parse_texts(const texts_t *t, options_t *o)
     return status;
 }
 
-/* What does not go together. */
+/* Options that exclude each other. */
 static int check(const options_t *o)
 {
     if (collective_reduces(o->collective) && meshcoll_op_check(o->op, o->datatype))

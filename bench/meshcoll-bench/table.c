@@ -25,7 +25,7 @@ static const char *ending(bool one)
     return one ? "" : "s";
 }
 
-/* The width of a dimension's column: "sent_box" or what a large number takes. */
+/* The width of a dimension's column: that of "sent_box" or of a large number. */
 static int sent_width(const bench_t *bench, int32_t d)
 {
     const int name = (int)strlen(bench->mesh.dim[d].name) + 5;

@@ -1,4 +1,4 @@
-/* --timeline: records one run of each strategy and brings the ranks' steps together on rank 0. */
+/* --timeline: records one run of each strategy and gathers the steps of all ranks on rank 0. */
 #include "timeline.h"
 
 #include "runtime/request/request.h"

@@ -1,4 +1,4 @@
-/* --timeline: what one run of a strategy did, step by step, brought together on rank 0. */
+/* --timeline: the steps of one run of a strategy, gathered on rank 0. */
 #ifndef BENCH_TIMELINE_H
 #define BENCH_TIMELINE_H
 
@@ -6,7 +6,7 @@
 
 #include "runtime/execute/timeline.h"
 
-/* So many messages at once of one rank, dimension and direction stand apart. */
+/* The most rows for concurrent messages of one rank, dimension and direction. */
 enum { LANE_ROWS = 32 };
 
 /* One step of one rank. Seconds; on rank 0 they count from the first rank's start. */
@@ -17,8 +17,9 @@ typedef struct {
     mc_range_t chunks;
     uint64_t bytes;
     double at[MC_MOMENTS];
-    double from; /* of a received message: when it was under way and nothing else of its pair was */
-    int32_t row; /* messages that cross a dimension at once stand in rows of their own */
+    double
+        from; /* of a received message: when it was in flight and the one before it of the same pair had arrived */
+    int32_t row; /* concurrent messages across a dimension have rows of their own */
 } event_t;
 
 typedef struct {
@@ -33,7 +34,7 @@ typedef struct {
     int n_boxes;
 } trace_t;
 
-/* trace.c: finds what belongs together: `from` and `row` of events, busy, both. */
+/* trace.c: sets `from` and `row` of events, busy and both. */
 void trace_finish(const bench_t *bench, trace_t *trace);
 void trace_free(trace_t *trace);
 /* trace_file.c: Chrome's trace format. */

@@ -1,4 +1,4 @@
-/* What belongs together in a timeline: both ends of a message, messages that overlap, busy links. */
+/* Relations in a timeline: the two ends of a message, concurrent messages, busy links. */
 #include "timeline.h"
 
 #include <stdlib.h>
@@ -53,8 +53,8 @@ static bool same_pair(const event_t *a, const event_t *b)
     return a->rank == b->rank && a->peer == b->peer;
 }
 
-/* A receive waits for its message long before that is under way: it is drawn from when the sender
- * had begun and the pair's message before had arrived. */
+/* A receive is posted long before its message is in flight. It is drawn from when the sender has
+ * posted and the previous message of the pair has arrived. */
 static void find_from(event_t *const *message, size_t n)
 {
     const event_t *before = NULL;
@@ -68,13 +68,13 @@ static void find_from(event_t *const *message, size_t n)
         recv->from = later(send->at[MC_POSTED], recv->at[MC_POSTED]);
         if (before && same_pair(before, recv))
             recv->from = later(recv->from, before->at[MC_ARRIVED]);
-        if (recv->from > recv->at[MC_ARRIVED]) /* clocks that differ, in spite of all */
+        if (recv->from > recv->at[MC_ARRIVED]) /* clocks that differ despite the correction */
             recv->from = recv->at[MC_ARRIVED];
         before = recv;
     }
 }
 
-/* Messages sorted by row owner and time: each takes the first row that is free. */
+/* Messages are sorted by row owner and time; each uses the first free row. */
 static void find_rows(event_t *const *message, size_t n)
 {
     double until[LANE_ROWS] = {0};
@@ -104,7 +104,7 @@ static int compare_edges(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Adds up the time in which messages of a dimension, and of two dimensions, are under way. */
+/* Sums the time in which messages of a dimension, and of two dimensions, are in flight. */
 static void sweep(edge_t *edge, size_t n, int32_t ndims, double busy[], double *both)
 {
     int32_t flying[MC_MAX_DIMS] = {0};

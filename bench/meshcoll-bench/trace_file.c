@@ -45,7 +45,7 @@ static void add_rank(const bench_t *bench, int rank, json_t *all)
                                     "process_sort_index", "pid", rank, "args", "sort_index", rank));
 }
 
-/* A lane's name, when its first event comes. */
+/* Emits the name of a lane with its first event. */
 static void name_lane(const bench_t *bench, const event_t *e, bool local, bool named[], json_t *all)
 {
     const int lane = lane_of(bench, e, local);
@@ -116,7 +116,7 @@ static json_t *make_flow(const bench_t *bench, const event_t *e)
     return flow;
 }
 
-/* A receive-and-reduce gives two: the message, and the reduction. */
+/* A receive-reduce has two events: the message and the reduction. */
 static void add_event(const bench_t *bench, const event_t *e, bool named[], json_t *all)
 {
     if (event_is_message(e)) {

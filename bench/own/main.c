@@ -1,7 +1,7 @@
 /*
- * meshcoll-bench-own: what the library itself spends on a small operation, beside the transport. All
- * ranks of a mesh run in this process over the transport of the tests, which moves bytes by memcpy;
- * bench/own/instructions.sh counts the instructions of the same runs, function by function.
+ * meshcoll-bench-own: the library's own time per small operation, without a real transport. All
+ * ranks of a mesh run in this process over the in-process transport of the tests, which moves
+ * bytes by memcpy. bench/own/instructions.sh counts the instructions of the same runs by function.
  */
 #include "runtime/create/inproc.h"
 

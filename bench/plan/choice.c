@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* A preset, and what `meshcoll tune` knows beyond that; all dimensions alike, or not. Or, where there is no preset, links
- * as tuned: between boxes, and of a box's memory in all other dimensions. */
+/* A preset with the extra fields that `meshcoll tune` measures, the same in all dimensions or
+ * not. Without a preset: tuned links, between boxes and, in all other dimensions, of memory. */
 typedef struct {
     const char *name, *preset;
     double gap, incast, cpu, burst; /* 0: the preset's */

@@ -85,7 +85,7 @@ static const char *const tuned[KINDS][OF_A_KIND] = {
 };
 /* clang-format on */
 
-/* So many choices on a mesh, and seconds that one may take. */
+/* Number of choices per mesh, and the time limit of one in seconds. */
 typedef struct {
     const char *mesh;
     uint64_t choices;

@@ -42,7 +42,8 @@ void *calloc(size_t n, size_t size)
     return at;
 }
 
-/* Old and new stand side by side for a moment where it moves; glibc grows in place where it can. */
+/* Where realloc moves a block, the old and the new one exist at the same time; glibc grows in
+ * place if it can. */
 void *realloc(void *old, size_t size)
 {
     const ptrdiff_t before = counting ? size_of(old) : 0;

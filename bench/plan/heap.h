@@ -1,4 +1,4 @@
-/* Counts what malloc gives, while asked to. */
+/* Counts the bytes that malloc returns while counting is on. */
 #ifndef BENCH_HEAP_H
 #define BENCH_HEAP_H
 

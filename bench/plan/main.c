@@ -1,7 +1,7 @@
 /*
- * meshcoll-bench-plan: what one rank pays to choose a strategy, and to generate and seal its plan, in
- * time and memory, against targets; and that plan and request follow the rank's own steps, not the
- * number of ranks.
+ * meshcoll-bench-plan: the time and memory that one rank needs to choose a strategy and to
+ * generate and seal its plan, against targets. Also shows that plan and request grow with the
+ * steps of the rank, not with the number of ranks.
  */
 #include "choice.h"
 #include "drawn.h"
@@ -91,7 +91,7 @@ static int plan_once(const mc_strategy_t *strategy, const mc_mesh_t *mesh, resul
     return MESHCOLL_OK;
 }
 
-/* What stands between a plan and a run: where its bytes lie, and what the executor keeps by step. */
+/* Creates binding and executor: where the bytes of a plan lie, and the state of each step. */
 static int bind_once(const mc_strategy_t *strategy, const mc_mesh_t *mesh, result_t *result)
 {
     mc_plan_t *plan;

@@ -135,7 +135,7 @@ static void make_tables(const mc_option_t *option, struct option *longs, char *s
 {
     int n = 0;
     *longs++ = (struct option){"help", no_argument, NULL, HELP};
-    *shorts++ = ':'; /* a missing value is told apart */
+    *shorts++ = ':'; /* report a missing value separately */
     *shorts++ = HELP;
     for (; !is_end(&option[n]) && n < MAX_OPTIONS; n++) {
         const mc_option_t *const o = &option[n];

@@ -11,7 +11,7 @@ typedef struct {
     const char *heading; /* instead of an option: a line of the help above the next ones */
     const char *name;
     char letter;       /* the short form; 0: none */
-    const char *value; /* stands for the value in the help; NULL: a flag */
+    const char *value; /* placeholder of the value in the help; NULL: a flag */
     const char *help;  /* may have several lines */
     bool *flag;
     const char **text;
@@ -20,14 +20,15 @@ typedef struct {
     uint64_t *bytes;        /* at least 1; K, M and G are powers of 1024 (mc_parse_bytes) */
 } mc_option_t;
 
-/* Where the arguments that are no options go: at most `most`. */
+/* The arguments that are not options: at most `most`. */
 typedef struct {
     const char **text;
     int most, n;
 } mc_arguments_t;
 
-/* `option` ends with an empty one; --help and -h belong to every table. ERR_INVALID_ARG says what was expected. *help:
- * it was asked for, and what follows was not read. */
+/* Reads the options of the table, which ends with an empty entry; --help and -h are part of
+ * every table. ERR_INVALID_ARG says what was expected. Sets *help where help was asked for;
+ * later arguments are then not read. */
 int mc_options_read(const mc_option_t *option, int argc, char **argv, mc_arguments_t *arguments,
                     bool *help);
 /* A line for each option, and --help. */

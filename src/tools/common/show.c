@@ -76,7 +76,7 @@ void mc_add_seconds(mc_table_t *table, double seconds)
 
 /* Links ------------------------------------------------------------------------------------------ */
 
-/* What most links do not have gets a column where one has it. */
+/* Fields that most links lack have a column only where some link has one. */
 typedef struct {
     bool gap, cpu, bus, burst, header, incast, window, pieces;
 } columns_t;
@@ -137,7 +137,7 @@ static void add_links_head(mc_table_t *table, const columns_t *c)
             mc_table_add(table, "%s", head[i]);
 }
 
-/* What takes no time has no rate. */
+/* A cost of zero has no rate. */
 static void add_rate(mc_table_t *table, double seconds)
 {
     if (seconds > 0)

@@ -1,4 +1,5 @@
-/* What several commands print alike: meshes, links, strategies and their terms, as text and JSON. */
+/* Output that several commands share: meshes, links, strategies and their terms, as text and
+ * JSON. */
 #ifndef MC_TOOLS_SHOW_H
 #define MC_TOOLS_SHOW_H
 
@@ -12,7 +13,7 @@ enum { MC_NUMBER_TEXT = 64, MC_TERM_TEXT = 128 };
 const char *mc_show_mesh(const mc_mesh_t *mesh, char buffer[MC_MESH_TEXT]);
 const char *mc_show_strategy(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
                              char buffer[MC_STRATEGY_TEXT]);
-/* One phase as a strategy text has it. */
+/* One phase in the form of a strategy text. */
 const char *mc_show_phase(const mc_strategy_t *strategy, const mc_mesh_t *mesh, int32_t phase,
                           char buffer[MC_STRATEGY_TEXT]);
 /* "7/8", "3" */

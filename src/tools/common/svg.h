@@ -6,10 +6,10 @@
 
 #include <stdio.h>
 
-/* A character of the text classes below takes about so many pixels. */
+/* Approximate width of a character of the text classes below, in pixels. */
 enum { MC_SVG_GLYPH = 7 };
 
-/* Colours of the text, strong and faint, and behind all; background NULL: what is there. */
+/* Colours of text, strong and faint, and of the background; NULL: transparent. */
 typedef struct {
     const char *ink, *faint, *background;
 } mc_svg_look_t;

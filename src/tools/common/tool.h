@@ -13,7 +13,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-/* Exit statuses, as docs/command.md tells them. */
+/* Exit statuses, documented in docs/command.md. */
 enum {
     MC_EXIT_OK = 0,
     MC_EXIT_FAILED = 1,  /* a verification failed, or the machine did (memory, a full disk) */

@@ -1,5 +1,7 @@
-/* Five ways to allreduce, and one that goes through the mesh, counted from their plans, beside the usual
- * estimates. */
+/*
+ * Five ways to allreduce, and one along the dimensions of the mesh, counted from their plans, next
+ * to the usual estimates.
+ */
 #include "tools/count/count.h"
 
 #include "tools/common/show.h"
@@ -34,7 +36,7 @@ typedef double (*estimate_t)(double p);
 typedef struct {
     const char *name;
     const char *strategy;   /* "(": along all dimensions */
-    const char *total_text; /* with what is counted in it; NULL: nobody estimates it */
+    const char *total_text; /* for the counted case; NULL: no usual estimate */
     estimate_t total;       /* in D, as the next two */
     bool both_ends;         /* the estimate counts sent and received */
     const char *steps_text;
@@ -133,12 +135,12 @@ static const way_t ways[] = {
      "dimension\n"
      "has to carry what one box has, not what its ranks have."},
 };
-enum { LAST_FLAT = MC_COUNT(ways) - 1 }; /* what stands behind needs a mesh */
+enum { LAST_FLAT = MC_COUNT(ways) - 1 }; /* the rows behind it need a mesh */
 
 typedef struct {
     mc_strategy_t strategy;
     mc_ratio_t sent, received, step; /* in D */
-    mc_ratio_t over[MC_MAX_DIMS];    /* of what is sent, by the outermost dimension crossed */
+    mc_ratio_t over[MC_MAX_DIMS];    /* bytes sent, by the outermost dimension crossed */
     uint32_t steps;
 } counts_t;
 

@@ -73,7 +73,7 @@ static json_t *json_collectives(const mc_mesh_t *mesh)
 
 /* Algorithms ------------------------------------------------------------------------------------- */
 
-/* What the name of an algorithm stands for, on p ranks; "" for a new one. */
+/* The steps of a composite algorithm on p ranks; "" for others. */
 static const char *told_of(const char *name)
 {
     static const char *const tale[][2] = {

@@ -15,7 +15,7 @@ typedef struct {
     double best, bound; /* seconds */
 } ranking_t;
 
-/* Of the best time: the model is no more exact, so that others in it are as good. */
+/* As share of the best time, about the precision of the model. */
 static const double close_share = 0.02;
 
 static mc_links_t links_of(const ranking_t *k, const mc_strategy_t *s)
@@ -30,7 +30,7 @@ static double piece_of(const ranking_t *k, const mc_strategy_t *s)
     return (double)k->request->bytes / s->segments;
 }
 
-/* The closed form; and what is expected of it where links have factors. */
+/* The closed form, and the expected cost where links have factors. */
 typedef enum { TEXTBOOK, EXPECTED } cost_t;
 
 static mc_phase_cost_t phase_cost(const ranking_t *k, const mc_strategy_t *s, int32_t phase,
@@ -83,7 +83,8 @@ static void print_pipelining(const ranking_t *k, const mc_strategy_t *s, const m
         mc_print_seconds(total, all, sizeof all));
 }
 
-/* Side by side: the first two segments, and how often two more follow. */
+/* Two sides run concurrently: prints the time of the first two segments and the interval of
+ * further ones. */
 static void print_sides(const ranking_t *k, const mc_strategy_t *s)
 {
     const mc_plan_request_t *const r = k->request;
@@ -155,7 +156,7 @@ static void print_legend(const ranking_t *k, const mc_strategy_t *s)
            s->segments > 1 ? ", the bytes of one segment" : "");
 }
 
-/* What a reader must know of the terms, and may ask about the segments. */
+/* Explains the terms, and suggests more segments where the limit was reached. */
 static void print_remarks(const ranking_t *k)
 {
     const uint32_t most = (uint32_t)k->request->max_segments;
@@ -247,7 +248,7 @@ static int print_listed(const ranking_t *k)
     return mc_table_print(&table, 2, stdout);
 }
 
-/* Strategies that cost next to the same as the best: the model does not tell them apart. */
+/* The number of strategies within the precision of the model of the best one. */
 static uint32_t count_close(const ranking_t *k)
 {
     uint32_t n = 0;
@@ -262,7 +263,7 @@ static void print_close(const ranking_t *k)
     uint32_t listed = 0;
     while (listed < k->n_listed && k->listed[listed] < close)
         listed++;
-    /* a search returns the cheapest only, and there may be more */
+    /* a search returns only the cheapest strategies */
     printf("\n%s%u other strateg%s within %.0f %% of the cheapest\n",
            close == k->n && k->n < k->considered ? "at least " : "", close - listed,
            close - listed == 1 ? "y is" : "ies are", 100 * close_share);
@@ -378,7 +379,7 @@ static int print_all(const ranking_t *k)
     return status ? mc_tool_fail(k->request->command, status) : MC_EXIT_OK;
 }
 
-/* The best one is found all the same, to compare with. */
+/* The best strategy is planned too, for the ratio. */
 static int rank_one(const mc_plan_request_t *r, ranking_t *k)
 {
     static uint32_t first = 0;
@@ -395,7 +396,7 @@ static int rank_one(const mc_plan_request_t *r, ranking_t *k)
     return print_all(k);
 }
 
-/* JSON is read by programs, which want the ranking as it is. */
+/* JSON has the full ranking, up to --top. */
 static void choose_listed(ranking_t *k, uint32_t *listed)
 {
     const uint32_t top = (uint32_t)k->request->top;
@@ -426,7 +427,7 @@ int mc_plan_rank(const mc_plan_request_t *r)
     k.bound = mc_lower_bound(r->collective, &r->mesh, &r->links, (double)r->bytes);
     if (r->strategy)
         return rank_one(r, &k);
-    /* all of them where that can be had, as many as are searched for elsewhere */
+    /* all strategies where they are enumerated, MC_RANK_MOST where they are searched */
     const uint32_t most = r->top > MC_RANK_MOST ? (uint32_t)r->top : MC_RANK_MOST;
     const mc_planner_query_t query =
         mc_plan_query(r, (double)r->bytes, is_searched(&r->mesh) ? most : 0);

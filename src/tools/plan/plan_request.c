@@ -1,4 +1,4 @@
-/* What was asked: does a strategy fit it, and how it is told. */
+/* The request: does a strategy satisfy it, and its description as text and JSON. */
 #include "tools/plan/plan.h"
 
 #include <string.h>

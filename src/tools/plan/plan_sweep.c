@@ -91,8 +91,8 @@ static bool is_straight(const mc_links_t *links)
     return straight;
 }
 
-/* From doubling to doubling: of straight lines what is the best at both ends is so between them. Of others it
- * mostly is, over a quarter of that. */
+/* Between two sizes a factor of 2 apart, a strategy that is the best at both is the best in
+ * between where costs are straight lines, and nearly always otherwise. */
 static int walk(sweep_t *sweep, uint64_t from, uint64_t to)
 {
     const bool straight = is_straight(&sweep->request->links);
@@ -227,7 +227,7 @@ static void print_crossings(const mc_plan_request_t *r)
         print_crossing(&crossing[i]);
 }
 
-/* Sizes between which the best one changes are told to the byte. */
+/* Sizes where the best strategy changes are exact to the byte. */
 static const char *show_size(uint64_t bytes, char buffer[MC_NUMBER_TEXT])
 {
     if (bytes % 1024 == 0)

@@ -1,6 +1,6 @@
 /*
- * The picture: dimensions as boxes in boxes, ranks as tiles, and each dimension's link as a bus that the
- * things it joins hang on. Extents are cut short where nobody would count them.
+ * The picture: dimensions as nested frames, ranks as tiles, and the link of each dimension as a
+ * bus that joins them. Long dimensions are abbreviated.
  */
 #include "tools/common/show.h"
 #include "tools/common/svg.h"
@@ -17,7 +17,7 @@ static const char *const color[MC_MAX_DIMS] = {"#d9731a", "#2a7f8e", "#4a5fc1",
 
 /* How one dimension's things are laid out in what holds them. */
 typedef struct {
-    int32_t shown, columns, rows; /* the last one shown stands for the rest */
+    int32_t shown, columns, rows; /* the last one shown represents the rest */
     double item_w, item_h;
     double w, h; /* of all of them with their bus */
 } level_t;
@@ -149,7 +149,7 @@ static void add_domain(const drawing_t *g, int32_t d, int32_t first, int32_t n, 
     mc_text_add(text, "%s %d", numa ? "node" : "socket", same);
 }
 
-/* What stands at the right of a box's name: its machine, where those around it have others. */
+/* The note at the right of a box's name: its machine, where the boxes around it are on others. */
 static void add_note(const drawing_t *g, int32_t d, int32_t first, mc_text_t *text)
 {
     int32_t start, outer;

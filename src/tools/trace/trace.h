@@ -27,7 +27,7 @@ typedef struct {
 int mc_trace_create(const mc_world_t *world, mc_trace_t *trace);
 void mc_trace_free(mc_trace_t *trace);
 
-/* What a picture is drawn from. `links`: what costs are told with, in terms of α, β and γ. */
+/* Input of a picture. `links`: for the costs in terms of α, β and γ. */
 typedef struct {
     const mc_trace_t *trace;
     const mc_mesh_t *mesh;

@@ -42,7 +42,7 @@ static void put_path(const mc_drawing_t *g, const char *format, ...)
     fputs("\"/>\n", g->out);
 }
 
-/* "4", "4–6" or "1…9" at a place; where that has no room "1…", as the panel's head tells the rest. */
+/* Prints "4", "4–6" or "1…9"; without enough room "1…", as the head of the panel has the range. */
 static void put_steps(const mc_drawing_t *g, const bundle_t *b, double x, double y, double room,
                       const char *anchor)
 {
@@ -109,8 +109,9 @@ static void draw_arch(const mc_drawing_t *g, const bundle_t *b)
     put_steps(g, b, (b->from.x + b->to.x) / 2, up > 0 ? peak - 3 : peak + 10, g->pitch, "middle");
 }
 
-/* Along a column, past the tiles between: at their left; at the right where others go the other way. The label of a single
- * one stands before the last row, others' below or above the first tile. */
+/* Along a column, past the tiles in between: on their left, and on the right for the reverse
+ * direction where both exist. The label of a single message is before the last row, that of
+ * several next to the first tile. */
 static void draw_pass(const mc_drawing_t *g, const bundle_t *b)
 {
     const double way = sign(b->to.y - b->from.y), side = b->both && way < 0 ? 1 : -1;

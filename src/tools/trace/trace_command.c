@@ -118,7 +118,7 @@ static void print_blocks(const mc_trace_t *trace, const block_t *block, uint32_t
     }
 }
 
-/* As many states beside each other as fit, the rest below. */
+/* Prints as many states per line of blocks as fit. */
 static int print_states(const mc_trace_t *trace, int width)
 {
     block_t *const block = calloc(trace->n_states, sizeof *block);
@@ -182,7 +182,8 @@ static void print_homes(const mc_layout_t *layout)
     char name[MC_CHUNK_TEXT];
     if (layout->per_segment != (uint32_t)layout->mesh.size || in_rank_order(layout))
         return;
-    const uint32_t shown = layout->sides * layout->per_segment; /* further segments are alike */
+    const uint32_t shown =
+        layout->sides * layout->per_segment; /* further segments have the same homes */
     printf("chunks and the ranks they are at home on:");
     for (uint32_t c = 0; c < shown; c++)
         printf(" %s %d%s", mc_chunk_name(c, name), mc_layout_rank(layout, c),
@@ -252,7 +253,7 @@ static int print_json(const request_t *r, const mc_trace_t *trace)
     return mc_json_print(json);
 }
 
-/* Costs are told on the textbook's links, with a port for each rank. */
+/* Costs are those of the textbook, with a port for each rank. */
 static int draw(const request_t *r, const mc_trace_t *trace)
 {
     mc_picture_t picture = {.trace = trace,
@@ -325,7 +326,7 @@ static json_t *json_plan(const mc_plan_t *plan)
                      "steps", steps);
 }
 
-/* Rank by rank: no more than one plan is kept. */
+/* Rank by rank, so that only one plan is in memory. */
 static int explain(const request_t *r)
 {
     json_t *const plans = json_array();

@@ -1,4 +1,4 @@
-/* Where things stand in a trace's picture. */
+/* The layout of the picture of a trace. */
 #include "tools/trace/trace_svg.h"
 
 enum { LEAST_PITCH = 44, MOST_PITCH = 90 };

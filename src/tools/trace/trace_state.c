@@ -44,7 +44,8 @@ static mc_value_t newest(const run_t *run, int32_t rank, uint32_t chunk)
     return value;
 }
 
-/* An alltoall's chunks stand in SCRATCH's halves by turns; a sum kept aside is shown in no column. */
+/* The chunks of an alltoall alternate between the halves of SCRATCH. Partial sums in the second
+ * half have no column. */
 static void note_place(const run_t *run, int32_t rank, uint32_t step)
 {
     const mc_plan_t *const plan = run->world->plan[rank];
@@ -111,7 +112,7 @@ static int describe_pairs(const run_t *run, int32_t rank, uint32_t chunk, char *
     return MESHCOLL_OK;
 }
 
-/* Do pairs stand for it? Before they do IN has it, and at the end OUT. */
+/* Is the chunk in pairs? Before that it is in IN, and at the end in OUT. */
 static bool shows_pairs(const run_t *run, int32_t rank, uint32_t chunk)
 {
     const mc_plan_t *const plan = run->world->plan[rank];

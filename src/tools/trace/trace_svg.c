@@ -1,7 +1,8 @@
 /*
- * The picture of a trace: a panel for each phase, in it the mesh with the messages of that phase. Ranks of
- * the innermost dimension stand in a row, all other dimensions are frames around rows. Each message is an
- * arrow; those from one rank to one other lie side by side and have one label, their time steps.
+ * The picture of a trace: a panel for each phase with the mesh and the messages of that phase.
+ * Ranks of the innermost dimension form a row, all other dimensions are frames around rows. Each
+ * message is an arrow. Those of one pair of ranks are drawn in parallel and have one label, their
+ * time steps.
  */
 #include "tools/trace/trace_svg.h"
 #include "tools/common/svg.h"

@@ -26,7 +26,7 @@ typedef struct {
 } mc_verify_meshes_t;
 
 void mc_verify_meshes_free(mc_verify_meshes_t *meshes);
-/* How broadly a mesh of this size is looked at when it stands in a list. */
+/* The breadth for a mesh of this size in a list. */
 int mc_verify_meshes_add(mc_verify_meshes_t *meshes, const mc_mesh_t *mesh);
 /* All meshes of one dimension (dims[1]), two (dims[2]) up to `max_ranks` ranks; some of three. */
 int mc_verify_meshes_all(mc_verify_meshes_t *meshes, const bool dims[4], int32_t max_ranks);
@@ -35,7 +35,7 @@ int mc_verify_meshes_all(mc_verify_meshes_t *meshes, const bool dims[4], int32_t
 int mc_verify_each(meshcoll_collective_t collective, const mc_verify_mesh_t *mesh,
                    bool (*each)(void *context, const mc_strategy_t *strategy), void *context);
 
-/* Ranks that take their turn as root: all up to 16 ranks, else first, middle and last. */
+/* The roots that are verified: all ranks up to 16, else first, middle and last. */
 enum { MC_ALL_ROOTS = 16, MC_FEW_ROOTS = 3 };
 int32_t mc_verify_roots(meshcoll_collective_t collective, const mc_mesh_t *mesh,
                         int32_t root[MC_ALL_ROOTS]);

@@ -208,8 +208,8 @@ static bool count_one(void *context, const mc_strategy_t *strategy)
     return true;
 }
 
-/* How many strategies there are depends on which dimensions are longer than 1, and on the breadth:
- * the enumeration of three dimensions is long, so what was counted last is kept. */
+/* The number of strategies depends on which dimensions are longer than 1, and on the breadth.
+ * The enumeration in three dimensions is long, so the last count is cached. */
 static uint64_t count_strategies(meshcoll_collective_t collective, const mc_verify_mesh_t *m)
 {
     static uint64_t known[MESHCOLL_COLLECTIVES][MC_BREADTH_SAMPLE + 1][1 << MC_MAX_DIMS]

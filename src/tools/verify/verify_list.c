@@ -85,7 +85,7 @@ static int add_ragged(mc_verify_meshes_t *meshes, int32_t max_ranks)
     return status;
 }
 
-/* Small meshes come first: out of time, what was left out are large ones. */
+/* Small meshes first: out of time, only large ones are left out. */
 int mc_verify_meshes_all(mc_verify_meshes_t *meshes, const bool dims[4], int32_t max_ranks)
 {
     int status = MESHCOLL_OK;
@@ -181,8 +181,8 @@ static void pass_groups(sieve_t *s, meshcoll_collective_t collective, const mc_m
         pass(s, &strategy);
 }
 
-/* Composite algorithms stand for two phases each and are not enumerated: each takes all groups of
- * dimensions here, in both orders. */
+/* Composite algorithms are two phases each and not enumerated. Here each runs on all groups of
+ * dimensions, in both orders. */
 static void pass_composites(sieve_t *s, meshcoll_collective_t collective, const mc_mesh_t *mesh)
 {
     for (int32_t a = 0; a < mc_n_algorithms; a++) {

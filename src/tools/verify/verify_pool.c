@@ -1,4 +1,4 @@
-/* Worker processes that share a list of items: a fault that kills one of them is told, not lost. */
+/* Worker processes with a shared list of items. The crash of a worker is reported. */
 #include "tools/verify/verify.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 enum { MAX_JOBS = 256 };
 
-/* What a worker is at, to be told should it die. */
+/* The current item of a worker, reported if it crashes. */
 typedef struct {
     size_t item;
     mc_strategy_t strategy;
