@@ -107,7 +107,7 @@ int contenders_make(const options_t *options, const mc_mesh_t *mesh, contenders_
         status = append(&list, MPI_OWN, "mpi");
     if (status == MESHCOLL_OK && list.n == 0)
         status = mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                         "--strategies names nothing to measure: give "
+                         "--strategies names nothing to measure: expected "
                          "best, named, all or a strategy's text, or --flat mpi");
     if (status != MESHCOLL_OK) {
         contenders_free(&list);

@@ -108,7 +108,7 @@ static int make_bench(bench_t *bench)
     if (status != MESHCOLL_OK)
         return status;
     if (o->root >= bench->size)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--root: expected a rank from 0 to %d; came %d",
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--root: expected a rank from 0 to %d; got %d",
                        bench->size - 1, o->root);
     if (data_inexact(o, bench->size))
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s", data_inexact(o, bench->size));

@@ -34,7 +34,7 @@ static void make_table(options_t *o, texts_t *t, mc_option_t table[MAX_OPTIONS])
          .text = &o->mesh},
         {.name = "links",
          .value = "TEXT",
-         .help = "link models, as `meshcoll plan --links` takes them",
+         .help = "link models, as in `meshcoll plan --links`",
          .text = &o->links},
         {.name = "transports",
          .value = "TEXT",
@@ -121,7 +121,7 @@ static void make_table(options_t *o, texts_t *t, mc_option_t table[MAX_OPTIONS])
          .number = &t->check,
          .most = 1},
 
-        {.heading = "what comes out"},
+        {.heading = "output"},
         {.name = "rate",
          .value = "RATE",
          .help = "200mbit: what a box's network carries each way; for the lower bound only",
@@ -228,7 +228,7 @@ static int parse_name(const char *option, const char *text, const char *(*name)(
         }
         mc_text_add(&list, "%s%s", i ? ", " : "", name(i));
     }
-    return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s: expected one of %s; came \"%s\"", option, all,
+    return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s: expected one of %s; got \"%s\"", option, all,
                    text);
 }
 
@@ -245,7 +245,7 @@ int options_size(const options_t *o, int i, uint64_t *bytes)
     snprintf(item, sizeof item, "%.*s", (int)strcspn(at, ","), at);
     if (mc_parse_bytes(item, bytes) != MESHCOLL_OK || *bytes == 0)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                       "--sizes: expected bytes such as 1024, 64K or 8M; came \"%s\"", item);
+                       "--sizes: expected bytes such as 1024, 64K or 8M; got \"%s\"", item);
     return MESHCOLL_OK;
 }
 
@@ -263,7 +263,7 @@ static int parse_sizes(const char *text, options_t *o)
             break;
         if (bytes <= last)
             return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                           "--sizes: expected each larger than the one before; came \"%s\"", text);
+                           "--sizes: expected each larger than the one before; got \"%s\"", text);
         o->begin = i == 0 ? bytes : o->begin;
         o->end = last = bytes;
     }
@@ -284,7 +284,7 @@ static int parse_rate(const char *text, double *bytes_per_second)
         }
     return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                    "--rate: expected a rate such as 200mbit or 25gbit; "
-                   "came \"%s\"",
+                   "got \"%s\"",
                    text);
 }
 
@@ -322,7 +322,7 @@ static int parse_texts(const texts_t *t, options_t *o)
     if (!status && o->rate)
         status = parse_rate(o->rate, &o->rate_bytes);
     if (!status && t->flat && strcmp(t->flat, "mpi") != 0)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--flat: expected mpi; came \"%s\"", t->flat);
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--flat: expected mpi; got \"%s\"", t->flat);
     o->flat_mpi = t->flat != NULL;
     o->check = t->check != 0;
     return status;

@@ -19,7 +19,7 @@ static const char usage[] = "usage: meshcoll-bench-plan [OPTIONS]\n"
                             "\n"
                             "Generates and seals one rank's plan of an allreduce on large meshes; "
                             "prints median time, size of\n"
-                            "the plan and peak heap, and what a request for it takes besides. Then "
+                            "the plan and peak heap, and the memory of a request for it. Then "
                             "chooses strategies from\n"
                             "cold, for every collective.\n"
                             "\n";

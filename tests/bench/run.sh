@@ -110,7 +110,7 @@ refuses() { # refuses PATTERN COMMAND…: exit status 2 and one line of our own 
 test_usage() {
     refuses 'expected one of bcast' tiny allsum
     refuses "there is no option '--speed'" tiny bcast --speed 3
-    refuses 'came "fast"' tiny bcast --rate fast
+    refuses 'got "fast"' tiny bcast --rate fast
     refuses 'no size' tiny bcast -b 1M -e 1K
     refuses '--sizes: expected each larger' tiny bcast --sizes 64,8
     refuses '--sizes: expected bytes' tiny bcast --sizes 8,many

@@ -61,7 +61,7 @@ begin=$(date +%s)
 ranks 0 "$MESHCOLL" tune --mesh box=2,gpu=2 --seconds 3
 [ $(($(date +%s) - begin)) -lt 20 ] || fail "three seconds took $(($(date +%s) - begin))"
 has "links of box=2,gpu=2 on 1 machine with "
-has "kept in $MESHCOLL_TUNE_FILE"
+has "stored in $MESHCOLL_TUNE_FILE"
 [ "$(grep -c '^as text: ' <<<"$out")" -eq 1 ] || fail "expected one rank's words in:"$'\n'"$out"
 [[ $err != *$'\r'* ]] || fail "a progress bar, but no terminal"
 links=$(sed -n 's/^as text: //p' <<<"$out")

@@ -11,17 +11,15 @@
 
 static const char usage[] = "  meshcoll count [--ranks P | --mesh MESH] [--bytes D]\n";
 
-static const char about[] =
-    "Counts what five ways to allreduce ask of the network: bytes in all, time steps, and what "
-    "the\n"
-    "busiest rank handles in one step. The counts are taken from the plans that would run; beside "
-    "them\n"
-    "stands the estimate that is usually given, and below why the two differ. On a mesh the ways "
-    "go "
-    "over\n"
-    "all ranks as one line; what of it crosses the outermost dimension is counted apart, and a "
-    "sixth way\n"
-    "stands for those that go through the mesh dimension by dimension.\n";
+static const char about[] = "Counts what five ways to allreduce need from the network: bytes in "
+                            "all, time steps, and the bytes\n"
+                            "of the busiest rank in one step. The counts come from the plans that "
+                            "would run. The usual estimates\n"
+                            "are printed next to them, and below the reasons for the differences. "
+                            "On a mesh the five ways run\n"
+                            "over all ranks as one line, bytes that cross the outermost dimension "
+                            "are counted separately, and a\n"
+                            "sixth way runs dimension by dimension.\n";
 
 static const char examples[] = "  meshcoll count --ranks 8\n"
                                "  meshcoll count --ranks 40 --bytes 1.2G\n"

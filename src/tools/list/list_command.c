@@ -81,7 +81,8 @@ static const char *told_of(const char *name)
         {"chain", "from neighbour to neighbour, p-1 steps; with segments all of them work at once"},
         {"edst", "along (x*y): half by each of two trees over the links of a torus, one a link"},
         {"star", "the root and every other rank, one after the other"},
-        {"ring", "slices go round, each rank passes on the one that came: p-1 steps each way"},
+        {"ring", "slices travel round the ring, each rank forwards the one it received: p-1 steps "
+                 "each way"},
         {"fullmesh", "everyone with everyone directly, p-1 messages"},
         {"doubling", "partners 1, 2, 4, … apart exchange all they have: log p steps"},
         {"halving", "partners …, 4, 2, 1 apart exchange half of what is left: log p steps"},

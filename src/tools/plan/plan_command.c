@@ -8,12 +8,13 @@ static const char usage[] =
     "  meshcoll plan COLLECTIVE --mesh MESH --bytes SIZE --strategy STRATEGY\n"
     "  meshcoll plan COLLECTIVE --mesh MESH --sweep FROM..TO\n";
 
-static const char about[] =
-    "Prices every strategy with the model of the links, α seconds a message, β seconds a byte and\n"
-    "γ seconds a byte reduced, and prints the cheapest, beside the time no strategy can beat. "
-    "What\n"
-    "each phase costs stands there as terms: 3α + 7/8 nβ is three messages one after another, in\n"
-    "which together 7/8 of the n bytes pass. Nothing is measured and nothing runs.\n";
+static const char about[] = "Predicts the time of every strategy with the model of the links, α "
+                            "seconds per message, β seconds\n"
+                            "per byte and γ seconds per byte reduced, and prints the fastest ones "
+                            "and a lower bound. The cost of\n"
+                            "a phase is printed as terms: 3α + 7/8 nβ is three messages in "
+                            "sequence that carry 7/8 of the n\n"
+                            "bytes together. Nothing is measured and nothing runs.\n";
 
 static const char examples[] =
     "  meshcoll plan bcast --mesh box=8,gpu=8 --bytes 64M\n"

@@ -76,11 +76,10 @@ static void print_pipelining(const ranking_t *k, const mc_strategy_t *s, const m
     const double seconds = mc_cost_busy(busy, &links, piece_of(k, s), &d);
     const double total = mc_strategy_seconds(s, &k->request->mesh, &k->request->links,
                                              k->request->root, (double)k->request->bytes);
-    printf(
-        "  then %u more segments, one every %s, as long as each keeps the %s%s busy: %s in all\n",
-        s->segments - 1, mc_print_seconds(seconds, each, sizeof each),
-        d < 0 ? "ranks themselves" : "links of ", d < 0 ? "" : k->request->mesh.dim[d].name,
-        mc_print_seconds(total, all, sizeof all));
+    printf("  then %u more segments, one every %s, the time each occupies the %s%s: %s in all\n",
+           s->segments - 1, mc_print_seconds(seconds, each, sizeof each),
+           d < 0 ? "ranks themselves" : "links of ", d < 0 ? "" : k->request->mesh.dim[d].name,
+           mc_print_seconds(total, all, sizeof all));
 }
 
 /* Two sides run concurrently: prints the time of the first two segments and the interval of
@@ -96,12 +95,12 @@ static void print_sides(const ranking_t *k, const mc_strategy_t *s)
     printf("  a segment of each side, side by side: %s",
            mc_print_seconds(pace.fill, fill, sizeof fill));
     if (s->segments > 2) {
-        printf("; then %u more of each, two every %s, as long as ", s->segments / 2 - 1,
+        printf("; then %u more of each, two every %s, ", s->segments / 2 - 1,
                mc_print_seconds(pace.every, each, sizeof each));
         if (pace.busiest < 0)
-            printf("they take a rank's own time");
+            printf("the time they occupy a rank");
         else
-            printf("they keep the links of %s busy", r->mesh.dim[pace.busiest].name);
+            printf("the time they occupy the links of %s", r->mesh.dim[pace.busiest].name);
         printf(": %s in all", mc_print_seconds(total, all, sizeof all));
     }
     putchar('\n');
@@ -167,8 +166,8 @@ static void print_remarks(const ranking_t *k)
     putchar('\n');
     const bool more = most > 1 && most < MC_MOST_SEGMENTS;
     if (!k->request->strategy && more && 2 * k->ranked[0].strategy.segments > most)
-        printf("the best one takes the most segments allowed; --max-segments %" PRIu32
-               " lets it take more\n",
+        printf("the best strategy uses the most segments allowed; --max-segments %" PRIu32
+               " allows more\n",
                most * 4 < MC_MOST_SEGMENTS ? most * 4 : MC_MOST_SEGMENTS);
 }
 
@@ -201,7 +200,7 @@ static bool is_searched(const mc_mesh_t *mesh)
 static void print_bound(const ranking_t *k)
 {
     char number[MC_NUMBER_TEXT], count[MC_NUMBER_TEXT];
-    printf("no strategy can take less than %s (lower bound)\n",
+    printf("no strategy is faster than %s (lower bound)\n",
            mc_print_seconds(k->bound, number, sizeof number));
     if (k->request->strategy) {
         putchar('\n');

@@ -12,11 +12,11 @@ static const char usage[] =
     "  mpirun -n RANKS meshcoll topo [--mesh MESH] [--links LINKS] [--svg FILE]\n"
     "  meshcoll topo --mesh MESH [--links LINKS] [--svg FILE]\n";
 
-static const char about[] = "Shows a mesh: its boxes, the ranks in them and what they are bound "
-                            "to, and its links, measured\n"
-                            "or of a preset. Under mpirun it is the mesh that a program started "
-                            "alike would find; without,\n"
-                            "the one given, and no rank runs. --svg draws it.\n";
+static const char about[] = "Shows a mesh: its boxes, the ranks in them with their binding, and "
+                            "its links, measured or of a\n"
+                            "preset. Under mpirun it is the mesh that a program started the same "
+                            "way would find; otherwise it is\n"
+                            "the given one, and no rank runs. --svg draws it.\n";
 
 static const char examples[] =
     "  mpirun -n 8 --bind-to core meshcoll topo\n"

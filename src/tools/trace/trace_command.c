@@ -13,13 +13,14 @@ static const char usage[] =
     "  meshcoll trace COLLECTIVE --mesh MESH --strategy STRATEGY --svg FILE\n"
     "  meshcoll trace COLLECTIVE --mesh MESH --strategy STRATEGY --explain [--rank RANK]\n";
 
-static const char about[] = "Shows what every rank has after each time step, taken from the plans "
-                            "that would run. A row is a\n"
+static const char about[] = "Shows what every rank has after each time step, computed from the "
+                            "plans that would run. A row is a\n"
                             "rank, a column a chunk of the vector: a, b, c, … \"a1a0\" is chunk a "
                             "with the contributions of\n"
                             "ranks 1 and 0 added up, in this order; \"-\" is a chunk the rank does "
                             "not have. In a time step a\n"
-                            "rank sends one message at most, and receives one at most.\n";
+                            "rank sends at most one message and receives at most one. --svg draws "
+                            "the messages on the mesh.\n";
 
 static const char examples[] =
     "  meshcoll trace allreduce --mesh x=4 --strategy \"allreduce:ring(x)\"\n"
@@ -199,7 +200,7 @@ static void print_head(const request_t *r, const mc_trace_t *trace)
     printf(": %s\n", mc_show_strategy(&r->strategy, &r->mesh, text));
     printf("rows are ranks, columns chunks; %s; %u time steps\n",
            mc_moves[r->collective].reduces ? "a1a0 is chunk a summed over ranks 1 and 0"
-                                           : "a0 is chunk a as it came from rank 0",
+                                           : "a0 is chunk a of rank 0",
            trace->n_states - 1);
 }
 

@@ -9,13 +9,13 @@
 static const char usage[] =
     "  mpirun -n RANKS meshcoll tune [--mesh MESH] [--file FILE] [--seconds N]\n";
 
-static const char about[] =
-    "Measures alpha, beta, gamma and ports of each dimension on the ranks that mpirun started, all "
-    "of\n"
-    "them at work, and keeps them in a file by cluster: mesh, machines, processor and transports.\n"
-    "Meshes created there later take them where no links are given. Only this cluster's entry in "
-    "the\n"
-    "file is replaced.\n";
+static const char about[] = "Measures alpha, beta, gamma and ports of each dimension on the ranks "
+                            "that mpirun started, with all\n"
+                            "of them active, and stores them in a file by cluster: mesh, machines, "
+                            "processor and transports.\n"
+                            "Meshes created there later use them where no links are given. Only "
+                            "this cluster's entry in the file\n"
+                            "is replaced.\n";
 
 static const char examples[] =
     "  mpirun -n 16 meshcoll tune --mesh box=4,gpu=4\n"
@@ -97,11 +97,11 @@ static int read_options(int argc, char **argv, request_t *r)
          .text = &r->mesh},
         {.name = "file",
          .value = "FILE",
-         .help = "keep the links there: $MESHCOLL_TUNE_FILE, else ~/.config/meshcoll/links.json",
+         .help = "store the links there: $MESHCOLL_TUNE_FILE, else ~/.config/meshcoll/links.json",
          .text = &r->file},
         {.name = "seconds",
          .value = "N",
-         .help = "about how long it takes: 30",
+         .help = "approximate duration: 30",
          .number = &r->seconds,
          .least = 1,
          .most = 600},
@@ -194,7 +194,7 @@ static int report(const request_t *r, const setup_t *s, const mc_tuning_t *tunin
         return MC_EXIT_FAILED;
     }
     if (!r->json)
-        printf("kept in %s\n", r->path);
+        printf("stored in %s\n", r->path);
     return MC_EXIT_OK;
 }
 
@@ -259,7 +259,7 @@ static int run(const mc_command_t *self, int argc, char **argv)
 
 const mc_command_t mc_tune_command = {
     .name = "tune",
-    .summary = "measures this cluster's links, and keeps them for the library",
+    .summary = "measures this cluster's links and stores them for the library",
     .usage = usage,
     .about = about,
     .examples = examples,

@@ -494,7 +494,7 @@ static int run(const mc_command_t *self, int argc, char **argv)
          .text = &t.dims},
         {.name = "large",
          .value = "MESH",
-         .help = "with --all: this mesh besides, or none: 32x32",
+         .help = "with --all: this mesh too, or none: 32x32",
          .text = &t.large},
         {.name = "large-all",
          .help = "every way through the large mesh, not a sample",
