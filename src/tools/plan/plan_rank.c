@@ -256,15 +256,20 @@ static uint32_t count_close(const ranking_t *k)
     return n;
 }
 
+/* Are there perhaps more? A search returns the cheapest only. */
+static bool close_is_least(const ranking_t *k)
+{
+    return count_close(k) == k->n && k->n < k->considered;
+}
+
 static void print_close(const ranking_t *k)
 {
     const uint32_t close = count_close(k);
     uint32_t listed = 0;
     while (listed < k->n_listed && k->listed[listed] < close)
         listed++;
-    /* a search returns only the cheapest strategies */
     printf("\n%s%u other strateg%s within %.0f %% of the cheapest\n",
-           close == k->n && k->n < k->considered ? "at least " : "", close - listed,
+           close_is_least(k) ? "at least " : "", close - listed,
            close - listed == 1 ? "y is" : "ies are", 100 * close_share);
 }
 
@@ -364,7 +369,8 @@ static int print_json(const ranking_t *k)
     json_object_set_new(json, "considered", json_integer(k->considered));
     json_object_set_new(json, "strategies", list);
     if (!k->request->strategy) {
-        json_object_set_new(json, "within_2_percent", json_integer(count_close(k)));
+        json_object_set_new(json, "within_2_percent",
+                            close_is_least(k) ? json_null() : json_integer(count_close(k)));
         json_object_set_new(json, "named", json_named(k));
     }
     return mc_json_print(json);
@@ -419,6 +425,17 @@ static int rank_all(ranking_t *k)
     return exit;
 }
 
+/* All strategies where they are enumerated. A search takes longer the more it returns, so it returns what is listed, and
+ * some more for a list of different orders of phases. */
+static uint32_t most_of(const mc_plan_request_t *r)
+{
+    enum { EACH = 4 };
+    const uint32_t top = (uint32_t)r->top;
+    if (!is_searched(&r->mesh))
+        return 0;
+    return r->json || r->all ? top : EACH * top;
+}
+
 int mc_plan_rank(const mc_plan_request_t *r)
 {
     ranking_t k = {.request = r};
@@ -426,10 +443,7 @@ int mc_plan_rank(const mc_plan_request_t *r)
     k.bound = mc_lower_bound(r->collective, &r->mesh, &r->links, (double)r->bytes);
     if (r->strategy)
         return rank_one(r, &k);
-    /* all strategies where they are enumerated, MC_RANK_MOST where they are searched */
-    const uint32_t most = r->top > MC_RANK_MOST ? (uint32_t)r->top : MC_RANK_MOST;
-    const mc_planner_query_t query =
-        mc_plan_query(r, (double)r->bytes, is_searched(&r->mesh) ? most : 0);
+    const mc_planner_query_t query = mc_plan_query(r, (double)r->bytes, most_of(r));
     const int status =
         mc_planner_rank(r->collective, &r->mesh, &r->links, &query, &ranked, &k.n, &k.considered);
     if (status)
