@@ -57,7 +57,7 @@ fi
 same "variables of meshcoll.7" "$(sed -nE 's/^\.It Ev (MESHCOLL_[A-Z_]+).*/\1/p' $man/meshcoll.7)" \
     "$(grep -rhoE '"MESHCOLL_[A-Z_]+"' src | tr -d '"')"
 for variable in $(sed -nE 's/^\.It Ev (MESHCOLL_[A-Z]+[A-Z_]*[A-Z]).*/\1/p' $man/meshcoll.7); do
-    grep -qF "\`$variable" README.md || fail "README.md does not name $variable"
+    grep -qF "\`$variable" docs/calling.md || fail "docs/calling.md does not name $variable"
 done
 
 # Fields of a link: what the library says there are, and what the grammars of both pages have, one by one.
