@@ -1,4 +1,5 @@
-/* Charges rounds of messages on a line to the dimensions they cross; for the cost functions. */
+/* Charges the messages of an algorithm's rounds to the dimensions that they cross; for the cost
+ * functions. */
 #ifndef MC_COMPOSE_CHARGE_H
 #define MC_COMPOSE_CHARGE_H
 
@@ -14,7 +15,8 @@ static inline int32_t mc_shape_block(const mc_line_shape_t *shape, int32_t d)
     return block;
 }
 
-/* The dimension of the line in which two ranks are in different boxes, that is by other ports of `d`. */
+/* Messages of dimension `d` leave a box through the port of its wire, which may be that of an inner
+ * dimension. Ranks of the line that differ in the returned dimension use different ports. */
 static inline int32_t mc_shape_port(const mc_line_shape_t *shape, int32_t d)
 {
     const int32_t last = shape->line.dims.first + shape->line.dims.count - 1;
@@ -28,7 +30,7 @@ static inline int32_t mc_shape_box(const mc_line_shape_t *shape, int32_t d)
     return mc_shape_block(shape, mc_shape_port(shape, d));
 }
 
-/* Outermost dimension of the line that is longer than 1, the one a round of all ranks crosses. */
+/* Outermost dimension of the line that is longer than 1: a round in which all ranks send crosses it. */
 static inline int32_t mc_shape_top(const mc_line_shape_t *shape)
 {
     int32_t d = shape->line.dims.first;
@@ -38,7 +40,8 @@ static inline int32_t mc_shape_top(const mc_line_shape_t *shape)
     return d;
 }
 
-/* Ranks of the line that agree with the one at `index` in all dimensions outside of `d`, and not in `d`. */
+/* Ranks of the line that agree with the one at `index` in all dimensions outside of `d` and differ in
+ * `d`. */
 static inline int32_t mc_shape_beyond(const mc_line_shape_t *shape, int32_t d, int32_t index)
 {
     if (!shape->boxes)
@@ -49,21 +52,23 @@ static inline int32_t mc_shape_beyond(const mc_line_shape_t *shape, int32_t d, i
     return d == MC_RAGGED_FOLD ? inside - 1 : 0;
 }
 
-/* What leaves the root of a scatter, or comes to that of a gather, as a part of the tile. */
+/* The part of the tile that leaves the root of a scatter, or arrives at the root of a gather. */
 static inline mc_ratio_t mc_shape_passed(const mc_line_shape_t *shape)
 {
     const mc_ratio_t kept = shape->kept.num ? shape->kept : mc_ratio(1, shape->line.len);
     return mc_ratio(kept.den - kept.num, kept.den);
 }
 
-/* By how much a message of dimension `d` slows down when `crossings` of each line leave a box. */
+/* Factor by which messages of dimension `d` slow down when each line has `crossings` messages leave one
+ * box at once: 1 unless they outnumber the ports. */
 static inline mc_ratio_t mc_shape_slowed(const mc_line_shape_t *shape, int32_t d, int64_t crossings)
 {
     const int64_t lines = crossings * shape->crowd[d];
     return lines > shape->ports[d] ? mc_ratio(lines, shape->ports[d]) : mc_ratio(1, 1);
 }
 
-/* `rounds` messages of dimension `d` one after another, together `part` of the tile. */
+/* `rounds` messages of dimension `d`, each of which waits for the one before; together they carry `part`
+ * of the tile. */
 static inline void mc_charge(mc_cost_t *cost, const mc_line_shape_t *shape, int32_t d,
                              int64_t rounds, mc_ratio_t part, mc_ratio_t slowed, bool reduces)
 {
@@ -76,7 +81,7 @@ static inline void mc_charge(mc_cost_t *cost, const mc_line_shape_t *shape, int3
         term->gamma = mc_ratio_add(term->gamma, moved);
 }
 
-/* The same where no message waits for the one before: only the first takes alpha. */
+/* The same where no message waits for the one before: the first takes alpha, each other one a gap. */
 static inline void mc_charge_row(mc_cost_t *cost, const mc_line_shape_t *shape, int32_t d,
                                  int64_t messages, mc_ratio_t part, mc_ratio_t slowed, bool reduces)
 {
@@ -86,7 +91,7 @@ static inline void mc_charge_row(mc_cost_t *cost, const mc_line_shape_t *shape, 
         term->row = mc_ratio_add(term->row, mc_ratio(messages - 1, 1));
 }
 
-/* Messages of each line carry so many times the tile across dimension `d`, all together. */
+/* All messages of a line across dimension `d` carry `tiles` times the tile together. */
 static inline void mc_charge_volume(mc_cost_t *cost, const mc_line_shape_t *shape, int32_t d,
                                     mc_ratio_t tiles)
 {
@@ -95,7 +100,8 @@ static inline void mc_charge_volume(mc_cost_t *cost, const mc_line_shape_t *shap
     cost->dim[d].volume = mc_ratio_add(cost->dim[d].volume, all);
 }
 
-/* So many messages of each line, with `part` of the tile each, cross dimension `d`, whoever sends them. */
+/* In each line, all ranks together send `messages` messages with `part` of the tile each across
+ * dimension `d`. */
 static inline void mc_charge_messages(mc_cost_t *cost, const mc_line_shape_t *shape, int32_t d,
                                       int64_t messages, mc_ratio_t part)
 {
@@ -103,7 +109,7 @@ static inline void mc_charge_messages(mc_cost_t *cost, const mc_line_shape_t *sh
     mc_charge_volume(cost, shape, d, mc_ratio_mul(mc_ratio(messages, 1), part));
 }
 
-/* `part` of the tile comes to a rank from `senders` others, who do not wait for each other. */
+/* A rank receives `part` of the tile from `senders` ranks, which do not wait for each other. */
 static inline void mc_charge_incast(mc_cost_t *cost, const mc_line_shape_t *shape, int32_t d,
                                     int64_t senders, mc_ratio_t part, mc_ratio_t slowed)
 {

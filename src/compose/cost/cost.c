@@ -1,4 +1,4 @@
-/* Exact fractions, and costs as sums of them. */
+/* Exact fractions, costs as sums of them, and the seconds that a cost takes on given links. */
 #include "compose/cost/cost.h"
 
 #include <math.h>
@@ -8,7 +8,8 @@ static uint64_t odd_part(uint64_t a)
     return a >> __builtin_ctzll(a);
 }
 
-/* Binary (Stein 1967): what is shared is mostly twos, and division takes long. Neither is 0. */
+/* Binary algorithm (Stein 1967): most common factors here are powers of two, and division is slow.
+ * Neither argument is 0. */
 static int64_t gcd(int64_t a, int64_t b)
 {
     const uint64_t x = (uint64_t)(a < 0 ? -a : a), y = (uint64_t)(b < 0 ? -b : b);
@@ -41,8 +42,8 @@ mc_ratio_t mc_ratio(int64_t num, int64_t den)
 /* Sums over several extents, ports and factors may need more than 64 bits. */
 __extension__ typedef unsigned __int128 wide_t;
 
-/* The fraction itself if it fits, else the last of its convergents that does: they differ in the 62nd bit. Neither
- * part is negative. */
+/* The fraction itself if it fits 64 bits, else its last convergent that does, which differs from it in
+ * the 62nd bit. Neither argument is negative. */
 static mc_ratio_t narrowed(wide_t num, wide_t den)
 {
     const wide_t most = INT64_MAX / 2;
@@ -87,7 +88,7 @@ mc_ratio_t mc_ratio_add(mc_ratio_t a, mc_ratio_t b)
     return mc_ratio(num, den);
 }
 
-/* Reduced across first: the products stay as small as the result. */
+/* Cancels common factors before multiplying, so that products stay as small as the result. */
 mc_ratio_t mc_ratio_mul(mc_ratio_t a, mc_ratio_t b)
 {
     int64_t num, den;
@@ -170,13 +171,14 @@ mc_cost_t mc_cost_add(const mc_cost_t *a, const mc_cost_t *b)
     return sum;
 }
 
-/* On the wire, of what messages have besides their bytes. Of a burst, headers get the same part as bytes. */
+/* Seconds that message headers take on the wire. Where a burst was taken off the link's beta, headers
+ * profit from it as bytes do. */
 static double header_seconds(const mc_term_t *term, const mc_link_t *link)
 {
     return term->headers * link->header * link->beta;
 }
 
-/* On the wire, of all bytes of a vector of one. */
+/* Seconds that messages' bytes take on wire and memory bus, for a vector of one byte. */
 static double bytes_seconds(const mc_term_t *term, const mc_link_t *link)
 {
     return (mc_ratio_value(term->beta) + mc_ratio_value(term->incast) * link->incast) * link->beta +

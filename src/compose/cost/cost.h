@@ -1,6 +1,8 @@
 /*
- * Costs in closed form: for each dimension how many messages (times alpha), how many times n bytes
- * (times beta) and how many times n bytes reduced (times gamma), as exact fractions.
+ * Costs of the 1D algorithms in closed form, after Hockney's model (alpha + beta n) as in Chan et al.
+ * 2007: for each dimension the number of messages (times alpha) and the multiples of n bytes sent (times
+ * beta) and reduced (times gamma). They are exact fractions, so that strategies that cost the same
+ * compare equal. n is the vector's size in bytes; times are in seconds.
  */
 #ifndef MC_COMPOSE_COST_H
 #define MC_COMPOSE_COST_H
@@ -19,12 +21,18 @@ mc_ratio_t mc_ratio_mul(mc_ratio_t a, mc_ratio_t b);
 bool mc_ratio_equal(mc_ratio_t a, mc_ratio_t b);
 double mc_ratio_value(mc_ratio_t a);
 
-/* alpha: messages one after another; row: those among them that follow one of the same rank in a row
- * without waiting for it, and take a gap instead of alpha (Culler et al. 1993, LogP; the textbook has
- * alpha for both); beta, gamma: multiples of n, the bytes of the whole vector; incast:
- * those of beta that come from s ranks at once, times 1 - 1/s; messages, volume: of all ranks on all
- * lines, and what they carry as a multiple of n, for ranks that share cores (link.h's cpu and bus);
- * headers: messages that pass the busiest port, over its ports, as beta has their bytes. */
+/*
+ * The cost along one dimension, on the critical path unless said otherwise.
+ *   alpha     messages one after another
+ *   beta      bytes sent, as a multiple of n, slowed down where lines share ports
+ *   gamma     bytes reduced, as a multiple of n
+ *   row       messages of `alpha` that do not wait for the one before of the same rank: they take a gap
+ *             instead of alpha (g of LogP, Culler et al. 1993)
+ *   incast    the part of `beta` that arrives from s ranks at once, times 1 - 1/s
+ *   messages  of all ranks on all lines: ranks that share cores delay each other (link.h's cpu)
+ *   volume    what these messages carry, as a multiple of n (link.h's bus)
+ *   headers   messages that pass the busiest port, slowed down as `beta` is
+ */
 typedef struct {
     mc_ratio_t alpha, beta, gamma, row, incast;
     double messages;
@@ -36,42 +44,45 @@ typedef struct {
     mc_term_t dim[MC_MAX_DIMS];
 } mc_cost_t;
 
-/* `once`: from a segment's start to its end on every rank. `busy`: how long a segment keeps the
- * busiest rank and its links, which is when the next segment can follow (smaller for a chain). The
- * next segment's messages do not wait for this one's: all of busy's are in a row (mc_phase_cost). */
+/* `once`: from a segment's start to its end on every rank. `busy`: how long a segment occupies the
+ * busiest rank and its links; the next segment can start after that (for a chain sooner than after
+ * `once`). Messages of a segment do not wait for those of the one before, so mc_phase_cost counts all
+ * messages of `busy` as being in a row. */
 typedef struct {
     mc_cost_t once, busy;
 } mc_phase_cost_t;
 
-/* Rounds in which MST halves a merged line: outermost dimension crossed, slices that the root passes on, most
- * messages at one port. Of the lines of one mesh, root and wires, by first and last dimension: for those who price
- * many algorithms on them. All 0 at first. */
+/* A cache for callers that price many algorithms on one mesh with one root and the same wires: the rounds
+ * in which MST halves a merged line, by the line's first and last dimension. Of a round: the outermost
+ * dimension crossed, the slices that the root sends, and the most messages at one port. The caller sets
+ * it to 0. */
 enum { MC_MAX_ROUNDS = 32 };
 typedef struct {
     int32_t top, sent, most;
 } mc_round_t;
 typedef struct {
     struct {
-        int32_t n; /* 0: not walked yet */
+        int32_t n; /* 0: not computed yet */
         mc_round_t round[MC_MAX_ROUNDS];
     } line[MC_MAX_DIMS][MC_MAX_DIMS];
 } mc_walks_t;
 
 /*
  * What a line's cost depends on.
- *   share      the fraction of n that the tile is when the line's dimensions are free (1 over the
- *              extents of the other sharded dimensions)
- *   lines      how many lines of the mesh run it at once
- *   crowd[d]   how many lines drive one box's link of dimension d at once
- *   ports[d]   how many it carries at full rate: beta terms of d are multiplied by
- *              max(1, crowd * crossings / ports), where crossings is how many messages of one line
- *              leave or enter the same box in that round (1 on a plain line)
- *   wire[d]    the dimension through whose port they go, as index + 1; 0: d's own (link.h)
+ *   share      the tile as a fraction of n when the line's dimensions are free: 1 over the extents of
+ *              the other sharded dimensions
+ *   lines      number of lines of the mesh that run the algorithm at once
+ *   crowd[d]   number of lines that share one box's ports of dimension d
+ *   ports[d]   number of lines that these ports carry at full rate. Terms of beta are multiplied by
+ *              max(1, crowd * crossings / ports), where crossings is the number of messages of one line
+ *              that leave or enter the same box in that round (1 on a plain line)
+ *   wire[d]    the dimension whose ports messages of d use, as index + 1; 0: those of d (link.h)
  *   pulled[d]  the receivers do the copying
- *   walks      of lines priced before; NULL: none are kept
- *   boxes      of unequal sizes, for a line of all their ranks; `mesh` has equal ones then. NULL: none
- *   kept       the part of the tile that stays with the root of a scatter or gather; 0: as much as with
- *              each of the others, 1 / line.len
+ *   walks      the cache of lines priced before; NULL: none
+ *   boxes      the boxes of a ragged mesh, for a line of all ranks; `mesh` then has boxes of equal
+ *              sizes. NULL: none
+ *   kept       the part of the tile that stays at the root of a scatter or gather; 0: 1 / line.len, a
+ *              slice like any other rank's
  */
 typedef struct {
     const mc_mesh_t *mesh;
@@ -85,8 +96,8 @@ typedef struct {
     mc_ratio_t kept;
 } mc_line_shape_t;
 
-/* Cost of one 1D algorithm on the lines described by `shape`; part of the registry. A merged line
- * charges each round to the outermost dimension that any of its messages crosses. */
+/* Cost of one 1D algorithm on the lines described by `shape`. On a merged line each round is charged to
+ * the outermost dimension that any of its messages crosses. */
 typedef mc_phase_cost_t (*mc_line_cost_t)(const mc_line_shape_t *shape);
 
 mc_phase_cost_t mc_cost_mst_bcast(const mc_line_shape_t *shape);
@@ -106,53 +117,54 @@ mc_phase_cost_t mc_cost_edst_reduce(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_star_bcast(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_star_reduce(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_star_scatter(const mc_line_shape_t *shape);
-/* As scatter on a wire; where the root pulls, it still takes one message after the other. */
+/* The same as scatter on a wire. On a pulled link the root receives one message after the other, whereas
+ * receivers of a scatter pull all at once. */
 mc_phase_cost_t mc_cost_star_gather(const mc_line_shape_t *shape);
-/* A rank sends p-1 messages one after another (REFERENCE's table of ways counts one time step). */
+/* A rank sends p-1 messages in a row; the textbook counts them as one time step. */
 mc_phase_cost_t mc_cost_fullmesh_allgather(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_fullmesh_reduce_scatter(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_fullmesh_allreduce(const mc_line_shape_t *shape);
-/* p-1 rounds of n/p: n is what one rank sends, and no phase makes it smaller. */
+/* p-1 rounds of n/p. Of an alltoall n is what one rank sends; it is the same in every phase. */
 mc_phase_cost_t mc_cost_pairwise_alltoall(const mc_line_shape_t *shape);
 /* For each prime factor f of p: f-1 rounds of n/f. */
 mc_phase_cost_t mc_cost_digits_alltoall(const mc_line_shape_t *shape);
 
-/* On lengths that are no power of two with the exchange before and after: see src/doubling. */
+/* Includes the messages before and after the rounds on lengths that are no power of two (src/doubling). */
 mc_phase_cost_t mc_cost_doubling_allreduce(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_halving_reduce_scatter(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_doubling_allgather(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_bruck_allgather(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_aligned_allreduce(const mc_line_shape_t *shape);
 mc_phase_cost_t mc_cost_aligned_reduce_scatter(const mc_line_shape_t *shape);
-/* ceil(log p) rounds, each of the slices whose index has that bit. */
+/* ceil(log2 p) rounds; round k moves the slices whose index has bit k set. */
 mc_phase_cost_t mc_cost_bruck_alltoall(const mc_line_shape_t *shape);
 
-/* All of it so many times as long: what was measured of it over what it says (link.h). */
+/* Multiplies all terms by a factor: measured time over the closed form's (link.h). */
 void mc_phase_cost_scale(mc_phase_cost_t *cost, mc_ratio_t factor);
 
 mc_cost_t mc_cost_zero(void);
 mc_cost_t mc_cost_add(const mc_cost_t *a, const mc_cost_t *b);
 mc_term_t mc_term_add(const mc_term_t *a, const mc_term_t *b);
-/* What is by the byte times `share`: the same messages with that part of the bytes. */
+/* The same messages with that share of the bytes. */
 mc_term_t mc_term_share(const mc_term_t *term, mc_ratio_t share);
 
-/* The same links where a port carries what `busy` says of n bytes: a burst passes once, not again for each
- * of a port's messages. */
+/* The links of an operation whose ports carry what `busy` says of n bytes: bursts are taken off beta, as
+ * a burst passes once in an operation, not once per message. */
 mc_links_t mc_links_carrying(const mc_links_t *links, const mc_cost_t *busy, double n);
-/* The same into a copy of `links`, of which nothing else changes. */
+/* The same into `left`, a copy of `links` that only this function changes. */
 void mc_links_carry(const mc_links_t *links, const mc_cost_t *busy, double n, mc_links_t *left);
-/* The same term without what is paid by the message. */
+/* The same term without what each message costs. */
 mc_term_t mc_term_bytes(const mc_term_t *term);
-/* Seconds for n bytes: of one dimension, of all one after another. */
+/* Seconds for n bytes: of one dimension, and the sum over all. */
 double mc_term_seconds(const mc_term_t *term, const mc_link_t *link, double n);
 double mc_cost_seconds(const mc_cost_t *cost, const mc_links_t *links, double n);
-/* To 40 bits: what is equal on paper is equal here, in whatever order it was added up. */
+/* Rounded to 40 bits, so that equal costs compare equal in whatever order they were added up. */
 double mc_cost_rounded(double seconds);
 /*
- * What a segment keeps busy, in seconds. By the textbook a link, with its messages and its bytes. Where
- * the gap is known (it is not alpha), a wire carries the bytes while its ranks are at the next message:
- * then the wire has the bytes, and the ranks' own time the messages (where they share cores, of all of
- * them) and sums; a pulled link's bytes are its ranks' work too.
+ * Seconds for which a segment occupies a link and its ranks. In the textbook's model (gap equals alpha)
+ * messages, bytes and sums all occupy the link. Where the gap is known, a wire carries bytes while its
+ * ranks handle the next message: then bytes occupy the link, and messages (of all ranks that share cores)
+ * and sums occupy the ranks. On a pulled link everything occupies both, because ranks do the copying.
  */
 typedef struct {
     double link, own;
@@ -162,19 +174,22 @@ static inline bool mc_link_is_ranks_own(const mc_link_t *link)
     return link->pulled && link->gap != link->alpha;
 }
 mc_busy_t mc_term_busy(const mc_term_t *busy, const mc_link_t *link, double n);
-/* What both take side by side: the longer one if the other is short, and more the closer they are, as
- * neither is always ready for the other. */
+/* Seconds of a link and its ranks at work concurrently, as the root of the sum of squares: close to the
+ * longer time if the other is short, and above it if they are close, since each waits for the other at
+ * times. */
 double mc_busy_both(double link, double own);
-/* Of the busiest wire and the ranks' own; *busiest: its dimension, or -1 where the ranks have more. */
+/* Seconds of the busiest wire and the ranks together (mc_busy_both); *busiest: the wire's dimension, or
+ * -1 if the ranks are busier. */
 double mc_cost_busy(const mc_cost_t *busy, const mc_links_t *links, double n, int32_t *busiest);
 
-/* Seconds of the fill that pass while wires are shaped save up what they let pass later: those of all else, but no
- * more than of their bytes, nor than their bursts prove. `left`: without bursts; in one segment n bytes. */
+/* Seconds of the fill that shaped wires make up for: while the rest of the fill runs they are idle and
+ * regain burst. At most the time of the rest, of the wires' own bytes, and of their bursts. `left`: `links`
+ * with bursts taken off beta; n: bytes of one segment. */
 double mc_phase_cost_saved(const mc_phase_cost_t *cost, const mc_links_t *links,
                            const mc_links_t *left, double n);
 
 /* Seconds of phases whose costs add up to `cost`, in segments: the fill with n/segments, then
- * (segments - 1) times the busiest link; rounded to 12 digits, so that equal costs tie. */
+ * (segments - 1) times the busiest link; rounded by mc_cost_rounded. */
 double mc_phase_cost_seconds(const mc_phase_cost_t *cost, const mc_links_t *links,
                              uint32_t segments, double n);
 

@@ -1,44 +1,50 @@
-/* Cost of the alltoall by digits. */
+/* Cost of the alltoall by digits (mc_digits_alltoall): the number of messages of each round that leave a
+ * box is counted, not bounded. */
 #include "compose/cost/charge.h"
 #include "direct/direct.h"
 
-/* One round: everyone sends to the rank whose digit is `k` higher, modulo the radix. Digits come again after `turn` ranks. */
+/* One round: each rank sends to the rank whose digit is `k` higher, modulo the radix. `unit`: distance of
+ * ranks whose digits differ by 1; `turn`: number of ranks after which the digits repeat. */
 typedef struct {
     int32_t len, unit, radix, turn, k;
 } round_t;
 
-/* n blocks of `size` ranks each, from rank `first` on. */
+/* `n` consecutive blocks of `size` ranks each; the first block starts at rank `first`. */
 typedef struct {
     int32_t first, size, n;
 } run_t;
 
-/* Boxes of unequal sizes, of which those of one size that follow each other are a run; a mesh's text names no more. */
+/* Boxes of unequal sizes; adjacent boxes of one size form a run. A mesh's text has room for fewer runs
+ * than the array. */
 typedef struct {
     run_t run[MC_MESH_TEXT];
     int32_t n;
 } runs_t;
 
-/* Ranks that send inside of their block, and the most that send out of one: as many send into it. */
+/* `inside`: ranks that send to their own block; `most`: the most ranks of one block that send to other
+ * blocks, which is also the most messages that one block receives. */
 typedef struct {
     int64_t inside;
     int32_t most;
 } sent_t;
 
-/* Of `n` ranks in a row of one turn, those that send to one of them: up by k digits, or down by the others. */
+/* Of `n` consecutive ranks of one turn, the number that send to one of these `n`: k units up or, where
+ * the digit wraps, radix - k units down. */
 static int32_t among(const round_t *r, int32_t n)
 {
     const int32_t up = n - r->k * r->unit, down = n - (r->radix - r->k) * r->unit;
     return (up > 0 ? up : 0) + (down > 0 ? down : 0);
 }
 
-/* Of `n` ranks from `first` on, `room` of them before the turn ends. */
+/* The same for `n` consecutive ranks of several turns, `room` of which are in the first turn. In a whole
+ * turn all ranks send inside. */
 static int32_t among_turns(const round_t *r, int32_t n, int32_t room)
 {
     const int32_t rest = n - room, tail = rest % r->turn;
     return among(r, room) + rest - tail + among(r, tail);
 }
 
-/* Blocks that lie in one turn are alike. */
+/* Blocks inside one turn have equal counts, so one of them is counted. */
 static void count_run(const round_t *r, const run_t *run, sent_t *sent)
 {
     for (int32_t b = 0, n; b < run->n; b += n) {
@@ -63,8 +69,8 @@ static sent_t sent_by(const round_t *r, int32_t block)
     return sent;
 }
 
-/* What all rounds of a digit take, by dimension: rounds that are charged to it, what their messages take of the ports
- * (mc_shape_slowed), and messages that cross it. */
+/* Sums over a digit's rounds for one dimension: rounds charged to it, port slots taken in them (`ports`
+ * each where the ports suffice, see mc_shape_slowed), and messages that cross it. */
 typedef struct {
     int64_t rounds, slots, messages;
 } tally_t;
@@ -76,7 +82,7 @@ static void add_round(tally_t *tally, const mc_line_shape_t *shape, int32_t d, i
     tally[d].slots += lines > ports ? lines : ports;
 }
 
-/* Of boxes of unequal sizes, all by themselves: digits do not follow them. */
+/* Boxes of unequal sizes do not align with digits, so each run of boxes is counted. */
 static void count_ragged(tally_t *tally, const mc_line_shape_t *shape, const round_t *r,
                          const runs_t *runs)
 {
@@ -88,7 +94,8 @@ static void count_ragged(tally_t *tally, const mc_line_shape_t *shape, const rou
     tally[MC_RAGGED_FOLD].messages += sent.inside;
 }
 
-/* Charged to the outermost dimension crossed; messages by the one that each crosses. */
+/* Charges the round to the outermost dimension crossed, and counts each message at the dimension that it
+ * crosses itself. */
 static void count_round(tally_t *tally, const mc_line_shape_t *shape, const round_t *r)
 {
     int64_t left = r->len;

@@ -1,5 +1,9 @@
-/* Costs of recursive doubling and halving, of the aligned tree's sums, and of Bruck's allgather and
- * alltoall. */
+/*
+ * Costs of recursive doubling and halving, of the aligned tree's sums, and of Bruck's allgather and
+ * alltoall. On lengths that are no power of two, `surplus` ranks fold onto their neighbours, and the core
+ * of the line, whose ranks are the members, has a power of two (mc_core_t). The messages that leave each
+ * box are counted in every round, box by box only where boxes differ.
+ */
 #include "compose/cost/charge.h"
 #include "doubling/doubling.h"
 
@@ -8,33 +12,34 @@ static mc_phase_cost_t alike(mc_cost_t once)
     return (mc_phase_cost_t){once, once};
 }
 
-/* Of the members below `v`, those that have the lower partner's place: m apart, by turns m of them. */
+/* Of the members below `v`, the number that are the lower of two partners m apart: m lower ones and m
+ * upper ones alternate. */
 static int32_t lower_below(int32_t v, int32_t m)
 {
     const int32_t rest = v % (2 * m);
     return v / (2 * m) * m + (rest < m ? rest : m);
 }
 
-/* Those in [lo, hi) whose partner is no less than `end` above them, by m. */
+/* The number of lower partners in [lo, hi) whose upper partner, m above, is at `end` or beyond. */
 static int32_t lower_from(int32_t lo, int32_t hi, int32_t end, int32_t m)
 {
     const int32_t first = end - m > lo ? end - m : lo;
     return first < hi ? lower_below(hi, m) - lower_below(first, m) : 0;
 }
 
-/* The first member whose index is no less. */
+/* The first member whose index on the line is at least `index`. */
 static int32_t member_from(mc_core_t c, int32_t index)
 {
     return index < 2 * c.surplus ? (index + 1) / 2 : index - c.surplus;
 }
 
-/* Messages between members m apart that leave (and enter) the box [at, at + block) of the line. */
+/* Messages between members m apart that leave the box [at, at + block) of the line; as many enter it. */
 static int32_t crossing(mc_core_t c, int32_t m, int32_t at, int32_t block)
 {
     const int32_t lo = member_from(c, at), hi = member_from(c, at + block);
     const int32_t lower = lower_from(lo, hi, lo, m), upper = hi - lo - lower;
     const int32_t above = lower_from(lo, hi, hi, m), alone = lower_from(lo, hi, c.size, m);
-    /* what does not go up to another box stays, and is what comes up to one here */
+    /* a lower partner whose upper one is in this box accounts for one upper partner here */
     return above - alone + upper - (lower - above);
 }
 
@@ -49,14 +54,14 @@ typedef struct {
     int32_t m, block;
 } boxes_t;
 
-/* Do members from `lo` on, of one half of a turn, lack a partner? */
+/* Do the members from `lo` to the end of their half of a turn lack a partner? */
 static bool is_alone(const boxes_t *b, int32_t lo)
 {
     return lo >= b->core.size - b->m && lo % (2 * b->m) < b->m;
 }
 
-/* So many boxes from `at` on have all their members in one half of a turn of 2 m: these have all their partners
- * elsewhere, or none. */
+/* The number of boxes from `at` on whose members are all in one half of a turn of 2 m. Each of these
+ * members has its partner in another box, or none of them has a partner. */
 static int32_t alike_from(const boxes_t *b, int32_t at, int32_t end)
 {
     const mc_core_t c = b->core;
@@ -71,14 +76,14 @@ static int32_t alike_from(const boxes_t *b, int32_t at, int32_t end)
     return stop > at ? (stop - at) / b->block : 0;
 }
 
-/* `times` as much as boxes that have so many messages, `most` of one. */
+/* Adds the messages of a group of boxes, which occurs `times` times. */
 static void add_crossings(crossings_t *n, crossings_t more, int32_t times)
 {
     n->most = more.most > n->most ? more.most : n->most;
     n->all += times * more.all;
 }
 
-/* Of the boxes in [at, end). */
+/* Messages that leave the boxes in [at, end). */
 static crossings_t crossings_in(const boxes_t *b, int32_t at, int32_t end)
 {
     crossings_t n = {0, 0};
@@ -87,7 +92,7 @@ static crossings_t crossings_in(const boxes_t *b, int32_t at, int32_t end)
         const int32_t lo = member_from(b->core, at), here = crossing(b->core, b->m, at, b->block);
         const int64_t paired = is_alone(b, lo) ? 0 : member_from(b->core, next) - lo;
         add_crossings(&n, (crossings_t){here, alike ? paired : here}, 1);
-        /* of odd ones among surplus ranks every other has a member more */
+        /* among surplus ranks every other box of odd size has one member more */
         if (alike > 1)
             add_crossings(&n, (crossings_t){crossing(b->core, b->m, at + b->block, b->block), 0},
                           1);
@@ -96,7 +101,8 @@ static crossings_t crossings_in(const boxes_t *b, int32_t at, int32_t end)
     return n;
 }
 
-/* The same where boxes come again after `turn` ranks, a power of two. */
+/* Adds the same for boxes whose pattern repeats after `turn` ranks, a power of two: one period is
+ * counted. */
 static void add_repeated(const boxes_t *b, int32_t at, int32_t end, int32_t turn, crossings_t *n)
 {
     const int32_t low = b->block & -b->block, period = turn / (low < turn ? low : turn);
@@ -106,7 +112,8 @@ static void add_repeated(const boxes_t *b, int32_t at, int32_t end, int32_t turn
     add_crossings(n, crossings_in(b, at, at + rest * b->block), 1);
 }
 
-/* By boxes of dimension d: those of surplus ranks, of the others that all have partners, and the rest. */
+/* Messages that leave boxes of dimension d. The boxes of surplus ranks, and those whose ranks all have
+ * partners, repeat; the others are counted one by one. */
 static crossings_t crossings(const mc_line_shape_t *shape, mc_core_t c, int32_t m, int32_t d)
 {
     const int32_t block = mc_shape_block(shape, d), len = shape->line.len;
@@ -127,7 +134,7 @@ static crossings_t crossings(const mc_line_shape_t *shape, mc_core_t c, int32_t 
     return n;
 }
 
-/* The outermost dimension that members m apart exchange messages in. */
+/* The outermost dimension that messages between members m apart cross. */
 static int32_t top_of(const mc_line_shape_t *shape, mc_core_t c, int32_t m)
 {
     int32_t d = shape->line.dims.first;
@@ -144,8 +151,8 @@ static int32_t rounds_of(mc_core_t c)
     return rounds;
 }
 
-/* A message of each member that has one to exchange it with: those that leave a box of dimension d, less
- * those that leave an outer one. */
+/* Counts one message of each member that has a partner. Dimension d is crossed by those that leave a box
+ * of d, less those that leave a box of an outer dimension. */
 static void charge_exchanges(mc_cost_t *cost, const mc_line_shape_t *shape, mc_core_t c, int32_t m,
                              mc_ratio_t part)
 {
@@ -158,7 +165,7 @@ static void charge_exchanges(mc_cost_t *cost, const mc_line_shape_t *shape, mc_c
     }
 }
 
-/* Members m apart exchange `part`, in however many messages. */
+/* Charges the time in which members m apart exchange `part`. */
 static void charge_time(mc_cost_t *cost, const mc_line_shape_t *shape, mc_core_t c, int32_t m,
                         mc_ratio_t part, bool reduces)
 {
@@ -167,11 +174,11 @@ static void charge_time(mc_cost_t *cost, const mc_line_shape_t *shape, mc_core_t
         mc_shape_box(shape, top) == 1 ? 1 : crossings(shape, c, m, mc_shape_port(shape, top)).most;
     const mc_ratio_t slowed = mc_shape_slowed(shape, top, n);
     mc_charge(cost, shape, top, 1, part, slowed, reduces);
-    /* one segment's rounds and the next one's have different partners */
+    /* segments overlap, so a rank receives from the partners of several rounds at once */
     mc_charge_incast(cost, shape, top, rounds_of(c), part, slowed);
 }
 
-/* All members exchange `part` with the one m apart, who has one. */
+/* Each member that has a partner m apart exchanges `part` with it. */
 static void charge_round(mc_cost_t *cost, const mc_line_shape_t *shape, mc_core_t c, int32_t m,
                          mc_ratio_t part, bool reduces)
 {
@@ -179,20 +186,21 @@ static void charge_round(mc_cost_t *cost, const mc_line_shape_t *shape, mc_core_
     charge_exchanges(cost, shape, c, m, part);
 }
 
-/* Of the pairs (0, 1), (2, 3), … of surplus ranks, those that blocks of so many part: an odd one ends between. */
+/* The number of pairs (0, 1), (2, 3), … of surplus ranks whose ranks are in different blocks: only blocks
+ * of odd size end between the ranks of a pair. */
 static int64_t parted_pairs(int32_t block, int32_t surplus)
 {
     return block % 2 ? ((2 * surplus - 1) / block + 1) / 2 : 0;
 }
 
-/* Surplus ranks give `part` to their neighbours, or get it; of a box one message leaves at most. */
+/* Surplus ranks send `part` to their neighbours, or receive it. At most one message leaves a box. */
 static void charge_surplus(mc_cost_t *cost, const mc_line_shape_t *shape, mc_core_t c,
                            mc_ratio_t part, bool reduces)
 {
     int32_t top = shape->line.dims.first;
     if (c.surplus == 0)
         return;
-    /* pairs begin at even indices: one is parted by the end of an odd block among them */
+    /* pairs begin at even indices, so the end of an odd block among them separates a pair */
     while (mc_shape_block(shape, top) % 2 == 0 || mc_shape_block(shape, top) >= 2 * c.surplus)
         top++;
     int64_t outer = 0;
@@ -205,7 +213,7 @@ static void charge_surplus(mc_cost_t *cost, const mc_line_shape_t *shape, mc_cor
     mc_charge(cost, shape, top, 1, part, mc_shape_slowed(shape, top, 1), reduces);
 }
 
-/* The largest run of slices that m members of the core stand for: the first. */
+/* The most slices that m consecutive members of the core stand for: those of the first m members. */
 static mc_ratio_t largest_block(const mc_line_shape_t *shape, mc_core_t c, int32_t m)
 {
     return mc_ratio(mc_core_index(c, m), shape->line.len);
@@ -244,27 +252,28 @@ mc_phase_cost_t mc_cost_doubling_allgather(const mc_line_shape_t *shape)
     return alike(cost);
 }
 
-/* All ranks of the line are members; where their number is no power of two some have no partner. */
+/* A core of all ranks of the line. If their number is no power of two, some have no partner. */
 static mc_core_t all_of(const mc_line_shape_t *shape)
 {
     return (mc_core_t){shape->line.len, 0};
 }
 
-/* Ranks of the short block that meets one of m ranks; 0: there is none. */
+/* Size of the last, short block, the partner of a block of m ranks; 0 if there is none. */
 static int32_t short_block(const mc_line_shape_t *shape, int32_t m)
 {
     const int32_t over = shape->line.len % (2 * m);
     return over > m ? over - m : 0;
 }
 
-/* Numbers below n whose rest by `few` is below `rest`. */
+/* The number of i below n with i % few < rest. */
 static int64_t rests_below(int32_t n, int32_t few, int32_t rest)
 {
     return (int64_t)(n / few) * rest + (n % few < rest ? n % few : rest);
 }
 
-/* Those of m ranks whose like the short block lacks hear from one of its ranks, by turns: rank few + i from its rank
- * i % few. So many of them across blocks of `block` ranks. */
+/* Of a block of m ranks, ranks few and above have no partner in the short block of `few` ranks; rank
+ * few + i receives from rank i % few of it instead. Returns how many of these messages leave a block of
+ * `block` ranks. */
 static int64_t unpaired(int32_t p, int32_t m, int32_t few, int32_t block)
 {
     const int32_t first = p - few - m, begin = (first + m) / block * block;
@@ -285,7 +294,7 @@ static void charge_unpaired(mc_cost_t *cost, const mc_line_shape_t *shape, int32
     }
 }
 
-/* A rank of a short block sends what it has to several ranks, in a row. */
+/* A rank of the short block also sends to ranks without a partner of their own, in a row. */
 mc_phase_cost_t mc_cost_aligned_allreduce(const mc_line_shape_t *shape)
 {
     mc_cost_t cost = mc_cost_zero();
@@ -302,8 +311,8 @@ mc_phase_cost_t mc_cost_aligned_allreduce(const mc_line_shape_t *shape)
     return alike(cost);
 }
 
-/* Where the length is no power of two, each slice is a message of its own, and the few of a short block
- * have more to send. */
+/* If the length is no power of two, each slice is a message of its own, and the ranks of a short block
+ * send more of them. */
 mc_phase_cost_t mc_cost_aligned_reduce_scatter(const mc_line_shape_t *shape)
 {
     mc_cost_t cost = mc_cost_zero();
@@ -330,8 +339,8 @@ mc_phase_cost_t mc_cost_aligned_reduce_scatter(const mc_line_shape_t *shape)
     return alike(cost);
 }
 
-/* Everyone sends `part` in so many messages n ranks away (to either side): of each block of s ranks min(n, s) ranks
- * send out of it. */
+/* Each rank sends `part` in `messages` messages to the rank n away, on either side: min(n, s) ranks of a
+ * block of s send out of it. */
 static void charge_turn(mc_cost_t *cost, const mc_line_shape_t *shape, int32_t n, int32_t messages,
                         mc_ratio_t part)
 {
@@ -348,9 +357,8 @@ static void charge_turn(mc_cost_t *cost, const mc_line_shape_t *shape, int32_t n
     }
 }
 
-/* A round's slices are two messages at ranks whose slices run over the line's end; the last rank's
- * do in every round but the first. In the round of k, min(k, s, p-k) ranks of a box of s send out of
- * it. */
+/* A rank whose slices wrap around the line's end sends two messages; the last rank does so in every round
+ * but the first. In the round of k, min(k, s, p-k) ranks of a box of s send out of it. */
 mc_phase_cost_t mc_cost_bruck_allgather(const mc_line_shape_t *shape)
 {
     mc_cost_t cost = mc_cost_zero();
@@ -364,14 +372,14 @@ mc_phase_cost_t mc_cost_bruck_allgather(const mc_line_shape_t *shape)
         mc_charge(&cost, shape, d, n > 1 ? 2 : 1, mc_ratio(n, p), slowed, false);
         mc_charge_incast(&cost, shape, d, rounds, mc_ratio(n, p), slowed);
         charge_turn(&cost, shape, n, 1, mc_ratio(n, p));
-        /* n-1 ranks' slices run over the line's end: the same bytes in one message more */
+        /* the slices of n-1 ranks wrap around: the same bytes in one more message */
         mc_charge_messages(&cost, shape, mc_shape_top(shape), n - 1, mc_ratio(0, 1));
     }
     return alike(cost);
 }
 
-/* Messages of one rank in the round of `unit`: whole runs in one, or where they do not fill the line in
- * one for each line outside this one, and a run that the end cuts. */
+/* Messages of one rank in the round of `unit`. Whole runs of slices go in one message, or, if they do not
+ * fill the line, in one for each line outside of it; a run that the line's end cuts is one more. */
 static int32_t bit_messages(const mc_line_shape_t *shape, int32_t unit)
 {
     const int32_t p = shape->line.len, whole = p / (2 * unit), rest = p % (2 * unit);
@@ -381,7 +389,7 @@ static int32_t bit_messages(const mc_line_shape_t *shape, int32_t unit)
     return (whole > 1 && rest > 0 ? outside : whole > 0) + (rest > unit);
 }
 
-/* Slices of p whose index has this bit. */
+/* The number of slices below p whose index has the bit `unit`. */
 static int32_t bit_slices(int32_t p, int32_t unit)
 {
     const int32_t rest = p % (2 * unit);

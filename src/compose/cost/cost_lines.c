@@ -1,4 +1,4 @@
-/* Costs of the ring, chain, star and full-mesh algorithms. */
+/* Costs of the ring, chain, star and full-mesh algorithms, and of edge-disjoint spanning trees. */
 #include "compose/cost/charge.h"
 
 static mc_phase_cost_t alike(mc_cost_t once)
@@ -6,7 +6,7 @@ static mc_phase_cost_t alike(mc_cost_t once)
     return (mc_phase_cost_t){once, once};
 }
 
-/* Hops of dimension `d` once round the line. */
+/* Hops that cross dimension `d` on one way round the ring. */
 static int32_t hops_round(const mc_line_shape_t *shape, int32_t d)
 {
     const mc_boxes_t *const boxes = shape->boxes;
@@ -20,7 +20,7 @@ static int32_t hops_round(const mc_line_shape_t *shape, int32_t d)
     return on_ring + last_to_first;
 }
 
-/* In every round each box of the outermost dimension has one message out and one in. */
+/* In every round one message of the line leaves each box of the outermost dimension and one enters it. */
 static mc_cost_t ring(const mc_line_shape_t *shape, bool reduces)
 {
     mc_cost_t cost = mc_cost_zero();
@@ -62,8 +62,8 @@ static int32_t level(const mc_line_shape_t *shape, int32_t i, int32_t j)
     return d;
 }
 
-/* Each hop waits for the one before, starting at index `first`; a rank takes the next segment after
- * one message. */
+/* Each hop waits for the one before; the first one starts at index `first`. A rank is ready for the next
+ * segment after one message. */
 static mc_phase_cost_t chain(const mc_line_shape_t *shape, int32_t first, bool reduces)
 {
     mc_phase_cost_t cost = {mc_cost_zero(), mc_cost_zero()};
@@ -71,7 +71,8 @@ static mc_phase_cost_t chain(const mc_line_shape_t *shape, int32_t first, bool r
     if (p == 1)
         return cost;
     const int32_t missing = level(shape, first, (first + p - 1) % p);
-    unsigned passed = 0; /* bits of wires: of each box one message leaves, at whatever level */
+    /* ports already charged, a bit each: one message of the line leaves a box, in whatever dimension */
+    unsigned passed = 0;
     for (int32_t i = 0; i < shape->line.dims.count; i++) {
         const int32_t d = shape->line.dims.first + i, n = hops_round(shape, d) - (d == missing);
         const mc_ratio_t slowed = mc_shape_slowed(shape, d, 1);
@@ -97,14 +98,14 @@ mc_phase_cost_t mc_cost_chain_reduce(const mc_line_shape_t *shape)
     return chain(shape, (shape->line.root + 1) % shape->line.len, true);
 }
 
-/* The tree of rows has half of the slices, the tree of columns the rest. */
+/* The tree of rows carries half of the slices, rounded down, and the tree of columns the others. */
 static mc_ratio_t half(const mc_line_shape_t *shape, bool columns)
 {
     const int32_t p = shape->line.len;
     return mc_ratio((p + columns) / 2, p);
 }
 
-/* The inner dimensions alone, of one row; what all ranks send is charged apart. */
+/* One row, along the inner dimensions. `lines` is 0: charge_trees counts the messages of all ranks. */
 static mc_line_shape_t row_of(const mc_line_shape_t *shape, int32_t rows)
 {
     const int32_t d = mc_shape_top(shape), columns = shape->line.len / rows;
@@ -117,8 +118,9 @@ static mc_line_shape_t row_of(const mc_line_shape_t *shape, int32_t rows)
     return row;
 }
 
-/* The tree of rows: along one row, down all columns but one, and in all rows but one from the last to the first;
- * the tree of columns alike. A row's chain begins at index `first`. */
+/* Counts the messages of both trees. The tree of rows goes along one row, down all columns but one, and
+ * in all rows but one from the last rank to the first; the tree of columns does the same with rows and
+ * columns exchanged. A row's chain begins at index `first`. */
 static void charge_trees(mc_cost_t *cost, const mc_line_shape_t *shape, const mc_line_shape_t *row,
                          int32_t first)
 {
@@ -135,8 +137,8 @@ static void charge_trees(mc_cost_t *cost, const mc_line_shape_t *shape, const mc
     mc_charge_messages(cost, shape, d, along + down, by_columns);
 }
 
-/* Each tree goes along a row and down a column; its last message goes along the one in the one tree, down the
- * other in the other, at the same time. */
+/* Each tree goes along a row and down a column. The last messages of the two trees are concurrent: one
+ * goes along a row, the other down a column. */
 static mc_phase_cost_t edst(const mc_line_shape_t *shape, bool reduces)
 {
     const int32_t d = mc_shape_top(shape), rows = shape->mesh->dim[d].extent;
@@ -163,8 +165,8 @@ mc_phase_cost_t mc_cost_edst_reduce(const mc_line_shape_t *shape)
     return edst(shape, true);
 }
 
-/* The root handles p-1 messages of `part` one after the other; where receivers pull from it, all
- * at once, and the ranks of one box share that box's ports. */
+/* The root handles p-1 messages of `part` one after another. Receivers that pull from it do so all at
+ * once, and those of one box share its ports. `pulls`: the root is the one that is read. */
 static mc_phase_cost_t star(const mc_line_shape_t *shape, mc_ratio_t part, bool pulls, bool reduces)
 {
     mc_cost_t cost = mc_cost_zero();
@@ -177,13 +179,13 @@ static mc_phase_cost_t star(const mc_line_shape_t *shape, mc_ratio_t part, bool 
         const mc_ratio_t slowed = mc_shape_slowed(shape, d, at_once ? block : 1);
         mc_charge_row(&cost, shape, d, rounds, moved, slowed, reduces);
         mc_charge_messages(&cost, shape, d, n, part);
-        if (!pulls) /* the root takes from all */
+        if (!pulls) /* the root receives from all */
             mc_charge_incast(&cost, shape, d, n, moved, slowed);
     }
     return alike(cost);
 }
 
-/* What one of the others gets of a scatter, or gives to a gather. */
+/* The part of the tile that one other rank receives of a scatter, or sends to a gather. */
 static mc_ratio_t slice(const mc_line_shape_t *shape)
 {
     return mc_ratio_mul(mc_shape_passed(shape), mc_ratio(1, shape->line.len - 1));
@@ -215,8 +217,8 @@ static int64_t sum_to(int64_t n)
     return n * (n + 1) / 2;
 }
 
-/* Sum over k = 1 … n of what min(k, s) messages of `crowd` lines each take of the ports, which is
- * `ports` as long as these are enough. */
+/* Port slots taken in rounds k = 1 … n, in which min(k, s) messages of each of `crowd` lines leave a box:
+ * max(ports, crowd * min(k, s)) in each. */
 static int64_t slots_to(int64_t n, int64_t s, int64_t crowd, int64_t ports)
 {
     const int64_t enough = ports / crowd;
@@ -226,7 +228,7 @@ static int64_t slots_to(int64_t n, int64_t s, int64_t crowd, int64_t ports)
     return low * ports + crowd * (sum_to(top) - sum_to(low) + (n - top) * s);
 }
 
-/* Ordered pairs of ranks of the line that are apart in dimension `d` first. */
+/* Ordered pairs of ranks of the line for which `d` is the outermost dimension in which they differ. */
 static int64_t pairs(const mc_line_shape_t *shape, int32_t d)
 {
     const mc_boxes_t *const boxes = shape->boxes;
@@ -238,7 +240,7 @@ static int64_t pairs(const mc_line_shape_t *shape, int32_t d)
     return n;
 }
 
-/* Round k sends to the k-th neighbour; of a box of s ranks min(k, s, p-k) messages leave. */
+/* In round k each rank sends to the rank k further; min(k, s, p-k) messages leave a box of s ranks. */
 static mc_phase_cost_t fullmesh(const mc_line_shape_t *shape, mc_ratio_t part, bool reduces)
 {
     mc_cost_t cost = mc_cost_zero();
@@ -271,7 +273,8 @@ mc_phase_cost_t mc_cost_pairwise_alltoall(const mc_line_shape_t *shape)
     return fullmesh(shape, mc_ratio(1, shape->line.len), false);
 }
 
-/* The line's first rank sums onto what it sends, so that it reads when the others have read from it. */
+/* The line's first rank sums into the buffer that the others read, so on a pulled link it reads their
+ * data after they have read its own. */
 mc_phase_cost_t mc_cost_fullmesh_allreduce(const mc_line_shape_t *shape)
 {
     mc_phase_cost_t cost = fullmesh(shape, mc_ratio(1, 1), true);

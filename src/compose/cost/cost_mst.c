@@ -1,19 +1,21 @@
 /*
- * Costs of the MST algorithms. On a merged line the recursive halving of src/mst is walked: each
- * depth is a round, charged to the outermost dimension that a message of it crosses. What is walked
- * follows the number of boxes that are cut in different ways, not of ranks.
+ * Costs of the MST algorithms. On a merged line the recursive halving of src/mst is followed interval by
+ * interval: each depth is a round, charged to the outermost dimension that any of its messages crosses.
+ * Of equal intervals one is followed, so the work grows with the number of boxes that are cut in different
+ * ways, not with the number of ranks.
  */
 #include "compose/cost/charge.h"
 #include "mst/mst.h"
 
-/* Messages of one dimension that leave or enter the same box: the one counted, and the most. */
+/* Messages of one round that leave (or enter) a box: `n` of `box`, the box that is being counted, and
+ * `most` of any box so far. */
 typedef struct {
     int32_t box, n, most;
 } tally_t;
 
 typedef struct {
     int32_t top;  /* outermost dimension crossed */
-    int32_t sent; /* slices that the root passes on, 0 once it has no one left to send to */
+    int32_t sent; /* slices that the root sends; 0 after its last message */
     tally_t out[MC_MAX_DIMS], in[MC_MAX_DIMS];
 } round_t;
 
@@ -22,7 +24,7 @@ typedef struct {
     mc_halve_t halve;
     int32_t block[MC_MAX_DIMS], n_rounds;
     int32_t inner; /* innermost dimension longer than 1 */
-    /* depths at which a whole block was walked, its root at the left or the right end */
+    /* depths (a bit each) at which a whole block was followed, by its root's end: left, right */
     uint32_t seen[MC_MAX_DIMS][2];
     round_t round[MC_MAX_ROUNDS];
 } walk_t;
@@ -37,7 +39,7 @@ static int32_t log2_ceil(int32_t p)
     return rounds;
 }
 
-/* Intervals of a depth are walked left to right, so one box's messages come one after another. */
+/* Intervals of one depth are visited from left to right, so the messages of a box are adjacent. */
 static void count(tally_t *tally, int32_t box)
 {
     tally->n = tally->box == box ? tally->n + 1 : 1;
@@ -63,7 +65,8 @@ static void note(walk_t *walk, int32_t depth, int32_t from, int32_t to, int32_t 
     count(&round->in[d], to / walk->block[d]);
 }
 
-/* Ranks of one line of the innermost dimension: each sends or receives one message a round. */
+/* Notes the rounds of an interval inside one line of the innermost dimension, in which each rank sends or
+ * receives at most one message a round. Returns false if the interval is no such one. */
 static bool inside(walk_t *walk, int32_t depth, int32_t lo, int32_t hi)
 {
     const int32_t line = walk->shape->mesh->dim[walk->inner].extent;
@@ -78,7 +81,7 @@ static bool inside(walk_t *walk, int32_t depth, int32_t lo, int32_t hi)
     return true;
 }
 
-/* A block of one box, or of several: inside of it all messages are as in one before. */
+/* Is the interval a whole block of some dimension, of which an equal one was followed at this depth? */
 static bool as_before(walk_t *walk, int32_t depth, int32_t lo, int32_t hi, int32_t root)
 {
     for (int32_t d = walk->shape->line.dims.first; d < walk->inner; d++) {
@@ -98,7 +101,7 @@ static void walk_halves(walk_t *walk, int32_t depth, int32_t lo, int32_t hi, int
 {
     if (lo == hi)
         return;
-    /* halves without the line's root have theirs at an end */
+    /* the subtree root of an interval without the line's root is at one of its ends */
     if (root != walk->shape->line.root &&
         (inside(walk, depth, lo, hi) || as_before(walk, depth, lo, hi, root)))
         return;
@@ -166,7 +169,7 @@ static mc_cost_t merged(const mc_line_shape_t *shape, mc_halve_t halve, passes_t
     return cost;
 }
 
-/* No round of a plain line has two messages of one line at a box: the textbook's formula. */
+/* The textbook's formula. On a plain line no box sends or receives two messages of a line in a round. */
 static mc_cost_t plain(const mc_line_shape_t *shape, int32_t d, passes_t passes, bool reduces)
 {
     mc_cost_t cost = mc_cost_zero();
@@ -176,11 +179,11 @@ static mc_cost_t plain(const mc_line_shape_t *shape, int32_t d, passes_t passes,
     return cost;
 }
 
-/* Intervals of one depth of a halving, the one with the root apart: k or k + 1 ranks, by which end
- * their root is at. */
+/* Numbers of intervals of one depth of a halving, without the one that has the line's root: they have k
+ * or k + 1 ranks, and their subtree roots are at an end. */
 typedef struct {
     int32_t k;
-    int64_t n[2][2]; /* of k and k + 1 ranks; root at the left, at the right */
+    int64_t n[2][2]; /* [k or k + 1 ranks][subtree root at the left or right end] */
 } depth_t;
 
 static void add_interval(depth_t *to, int32_t size, bool right, int64_t n)
@@ -189,7 +192,7 @@ static void add_interval(depth_t *to, int32_t size, bool right, int64_t n)
         to->n[size - to->k][right] += n;
 }
 
-/* Slices that one depth passes on; its halves go to `to`, of ranks / 2 each. */
+/* Halves all intervals of `from` into `to`. Returns the slices that they send. */
 static int64_t halve_all(const depth_t *from, depth_t *to)
 {
     int64_t slices = 0;
@@ -199,7 +202,7 @@ static int64_t halve_all(const depth_t *from, depth_t *to)
             const int64_t n = from->n[more][right];
             if (n == 0 || size < 2)
                 continue;
-            /* both halves have their roots at the ends of the interval */
+            /* the halves' subtree roots are at the two ends of the interval */
             add_interval(to, size - size / 2, false, n);
             add_interval(to, size / 2, true, n);
             slices += n * (right ? size - size / 2 : size / 2);
@@ -207,7 +210,7 @@ static int64_t halve_all(const depth_t *from, depth_t *to)
     return slices;
 }
 
-/* Slices that all ranks of p pass on together, as a scatter halves the interval. */
+/* Slices that all p ranks together send in a scatter by halving. */
 static int64_t slices_passed(int32_t p, int32_t root)
 {
     int64_t slices = 0;
@@ -230,7 +233,7 @@ static int64_t slices_passed(int32_t p, int32_t root)
     return slices;
 }
 
-/* On boxes of unequal sizes one message goes to each of the other boxes. */
+/* Between boxes of unequal sizes the tree sends one message to each box but the root's. */
 static void charge_ragged_tree(mc_cost_t *cost, const mc_line_shape_t *shape, passes_t passes)
 {
     const int32_t p = shape->line.len, boxes = shape->boxes->n, inside = p - boxes;
@@ -241,8 +244,9 @@ static void charge_ragged_tree(mc_cost_t *cost, const mc_line_shape_t *shape, pa
     mc_charge_messages(cost, shape, MC_RAGGED_FOLD, inside, part);
 }
 
-/* Messages of a tree whose subtrees are the blocks of the line: one less than these, at each level. (Where
- * intervals are halved across blocks some cross an outer dimension instead.) */
+/* Counts the messages of a tree whose subtrees are the blocks of the line: in each dimension one less than
+ * there are blocks. This is an approximation if a halving cuts through a block: some of its messages then
+ * cross an outer dimension instead. */
 static void charge_tree(mc_cost_t *cost, const mc_line_shape_t *shape, passes_t passes)
 {
     const int32_t p = shape->line.len;
@@ -263,7 +267,7 @@ static void charge_tree(mc_cost_t *cost, const mc_line_shape_t *shape, passes_t 
     }
 }
 
-/* The root is busy from a segment's start to its end: it sends or receives in every round. */
+/* `busy` equals `once`: the root sends or receives in every round of a segment. */
 static mc_phase_cost_t halving(const mc_line_shape_t *shape, mc_halve_t halve, passes_t passes,
                                bool reduces)
 {

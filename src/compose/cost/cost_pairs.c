@@ -1,8 +1,8 @@
-/* What the lines of an alltoall carry that gathers along the innermost dimension. */
+/* Shares and corrections for an alltoall that gathers along the innermost dimension (cost_pairs.h). */
 #include "compose/cost/cost_pairs.h"
 
-/* Of boxes: blocks that all together send to other boxes, and the most that one does, its own times the
- * others' ranks. */
+/* Blocks that leave a box for others, one for each pair of ranks: of all boxes together, and of the box
+ * with the most. */
 typedef struct {
     int64_t all, most;
 } leaving_t;
@@ -25,7 +25,8 @@ static int32_t lines_of(const mc_mesh_t *mesh)
     return mc_mesh_places(mesh) / mesh->dim[mc_mesh_inner(mesh)].extent;
 }
 
-/* (B-1)/B of the share are what leaves the busiest box, over its lines. */
+/* Between B boxes an exchange sends (B-1)/B of the share. The share is chosen so that this is what leaves
+ * the busiest box, divided by its lines. */
 mc_ratio_t mc_pairs_share(const mc_mesh_t *mesh, mc_dims_t dims)
 {
     const int32_t longest = mesh->dim[mc_mesh_inner(mesh)].extent;
@@ -41,7 +42,7 @@ static void scale_volume(mc_cost_t *cost, mc_ratio_t by)
         cost->dim[d].volume = mc_ratio_mul(cost->dim[d].volume, by);
 }
 
-/* Of shorter lines fewer ranks gather and scatter, a message each, and less goes from line to line. */
+/* On shorter lines fewer ranks gather and scatter, with one message each, and less goes between lines. */
 static void correct(mc_cost_t *cost, const mc_mesh_t *mesh, mc_dims_t dims)
 {
     const int32_t longest = mesh->dim[MC_RAGGED_FOLD].extent, lines = lines_of(mesh);
