@@ -1,4 +1,4 @@
-/* 1D algorithms made of two others, as the textbook names them. */
+/* 1D algorithms made of two others, for users who know their textbook names. They are not enumerated. */
 #ifndef MC_COMPOSE_COMPOSITE_H
 #define MC_COMPOSE_COMPOSITE_H
 
