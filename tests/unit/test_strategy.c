@@ -136,7 +136,7 @@ Test(strategy, wrong_texts_are_refused_with_the_reason)
     expect_refusal("bcast:mst(box", MESHCOLL_BCAST, "collective:algorithm(dimension)");
     expect_refusal("(box):bcast", MESHCOLL_BCAST, "collective:algorithm(dimension)");
     expect_refusal("bcast:mst(node)", MESHCOLL_BCAST, "no dimension of mesh box=4,gpu=8");
-    expect_refusal("bcast:mst(gpu*box)", MESHCOLL_BCAST, "do not follow each other");
+    expect_refusal("bcast:mst(gpu*box)", MESHCOLL_BCAST, "are not adjacent, outer first, in");
     expect_refusal("bcast:ring(box)", MESHCOLL_BCAST, "it has mst, chain, star, edst, long");
     expect_refusal("cast:mst(box)", MESHCOLL_BCAST, "names no collective");
     expect_refusal("bcast:mst(box)", MESHCOLL_BCAST,
@@ -147,7 +147,7 @@ Test(strategy, wrong_texts_are_refused_with_the_reason)
                    "takes box back to root");
     expect_refusal("bcast:mst(box*gpu) segments=0", MESHCOLL_BCAST, "from 1 to 65535");
     expect_refusal("bcast:mst(box*gpu) segments=x", MESHCOLL_BCAST, "from 1 to 65535");
-    expect_refusal("option1 bcast:mst(box)", MESHCOLL_BCAST, "behind a named strategy");
+    expect_refusal("option1 bcast:mst(box)", MESHCOLL_BCAST, "follows a named strategy");
     expect_refusal("allgather:ring(box*gpu)", MESHCOLL_ALLREDUCE, "box is partial there");
     expect_refusal("option1 | bcast:mst(box)", MESHCOLL_BCAST,
                    "on the second side, bcast must end with gpu in state replica");
@@ -155,11 +155,11 @@ Test(strategy, wrong_texts_are_refused_with_the_reason)
                    "on the first side, bcast must end with gpu in state replica");
     expect_refusal("option1 | bcast:mst(box) bcast:mst(box)", MESHCOLL_BCAST,
                    "on the second side, phase 2, bcast:mst(box), starts from root");
-    expect_refusal("| option1", MESHCOLL_BCAST, "the first side has at least one phase");
-    expect_refusal("option1 |", MESHCOLL_BCAST, "a side of a strategy has at least one phase");
-    expect_refusal("option1 | option2 | option3", MESHCOLL_BCAST, "'|' stands in it once");
-    expect_refusal("torus | option1", MESHCOLL_BCAST, "not beside a name that has two");
-    expect_refusal("option1 | torus", MESHCOLL_BCAST, "not beside a name that has two");
+    expect_refusal("| option1", MESHCOLL_BCAST, "the first side needs at least one phase");
+    expect_refusal("option1 |", MESHCOLL_BCAST, "a side of a strategy needs at least one phase");
+    expect_refusal("option1 | option2 | option3", MESHCOLL_BCAST, "write '|' once");
+    expect_refusal("torus | option1", MESHCOLL_BCAST, "not with a named strategy that has two");
+    expect_refusal("option1 | torus", MESHCOLL_BCAST, "not with a named strategy that has two");
     expect_refusal("option1 | option3 segments=3", MESHCOLL_BCAST, "an even number");
     expect_refusal("torus segments=1", MESHCOLL_BCAST, "segments=2 at least; got 1");
 }

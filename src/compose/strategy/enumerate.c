@@ -1,4 +1,4 @@
-/* Every strategy: the paths through the graph of placements, depth first. */
+/* The graph of placements (paths.h), and the enumeration of its paths, depth first. */
 #include "compose/strategy/paths.h"
 
 static bool is_choice(const mc_graph_t *graph, const mc_algorithm_t *a)
@@ -85,7 +85,8 @@ bool mc_graph_ended(const mc_graph_t *graph, const mc_node_t *node)
     return true;
 }
 
-/* From root and shard every end but partial is one move away; from replica none is. */
+/* Does the move start where dimension `i` is, and can the end be reached after it? From root and shard
+ * every end is one move away, from replica none is, so replica may only be the end itself. */
 static bool leads_on(const mc_graph_t *graph, const mc_node_t *node, int32_t i,
                      meshcoll_collective_t move)
 {
@@ -126,7 +127,7 @@ static bool at_start(const mc_graph_t *graph, const mc_node_t *node)
     return true;
 }
 
-/* Have all but the last dimension arrived? */
+/* Are all dimensions but the last in their final placement? */
 static bool others_ended(const mc_graph_t *graph, const mc_node_t *node)
 {
     for (int32_t i = 0; i + 1 < graph->n; i++)
@@ -135,7 +136,8 @@ static bool others_ended(const mc_graph_t *graph, const mc_node_t *node)
     return true;
 }
 
-/* Of an alltoall: the innermost dimension alone is gathered first and scattered last, if at all. */
+/* In an alltoall only the innermost dimension may be gathered, before anything else, and scattered, after
+ * everything else. */
 static bool suits_exchange(const mc_graph_t *graph, const mc_node_t *node, int32_t first,
                            meshcoll_collective_t move)
 {
@@ -147,7 +149,7 @@ static bool suits_exchange(const mc_graph_t *graph, const mc_node_t *node, int32
     return move == MESHCOLL_GATHER ? at_start(graph, node) : others_ended(graph, node);
 }
 
-/* What mc_strategy_check lets pass between boxes of unequal sizes, and comes to an end. */
+/* Does mc_strategy_check accept the move on a ragged mesh, and can the end be reached after it? */
 static bool suits_ragged(const mc_graph_t *graph, const mc_node_t *node, int32_t first,
                          int32_t last, meshcoll_collective_t move)
 {
@@ -229,7 +231,7 @@ static int32_t nth_of(mc_choices_t choices, int32_t n)
     return i;
 }
 
-/* The path with every algorithm in every phase once: turn k takes each phase's k-th. */
+/* The path with every algorithm in every phase at least once: turn k uses each phase's k-th. */
 static bool cover(walk_t *w)
 {
     int32_t turns = 1;

@@ -1,4 +1,5 @@
-/* From a strategy to one rank's plan: a fold of its phases over the tile the rank owns. */
+/* Generates one rank's plan from a strategy: for each segment and phase, the rank's line and the tile that
+ * it owns go to the 1D algorithm's generator. */
 #include "compose/strategy/strategy.h"
 #include "direct/direct.h"
 #include "plan/pairs.h"
@@ -29,7 +30,7 @@ static mc_tile_t owned_tile(const mc_mesh_t *mesh, const mc_placement_t state[MC
     return v;
 }
 
-/* Has this rank data to bring or to get in a phase along `dims`? */
+/* Does this rank send or receive data in a phase along `dims`? */
 static bool takes_part(const mc_mesh_t *mesh, mc_dims_t dims,
                        const mc_placement_t state[MC_MAX_DIMS], const int32_t coord[MC_MAX_DIMS],
                        const int32_t root[MC_MAX_DIMS])
@@ -40,7 +41,7 @@ static bool takes_part(const mc_mesh_t *mesh, mc_dims_t dims,
     return true;
 }
 
-/* Is there anything to do? An exchange with nobody would only copy. */
+/* Returns false if there is nothing to do: an exchange on a line of one rank would only copy. */
 static bool begin_pairs(mc_builder_t *b, const mc_phase_t *phase, mc_line_t line)
 {
     switch (mc_algorithms[phase->algorithm].collective) {
@@ -103,7 +104,7 @@ static void add_segment(mc_builder_t *b, const mc_strategy_t *s, const mc_mesh_t
     mc_settle(b, segment);
 }
 
-/* All ranks of a line take equally many turns, whatever its length. */
+/* Does every rank of a line take the same number of turns, on any length? */
 static bool in_step(const mc_phase_t *phase)
 {
     const mc_generator_t generate = mc_algorithms[phase->algorithm].generate;
@@ -111,8 +112,8 @@ static bool in_step(const mc_phase_t *phase)
            generate == mc_fullmesh_allgather || generate == mc_fullmesh_reduce_scatter;
 }
 
-/* Two such phases on links of different dimensions may alternate: all ranks still agree on one order
- * of all messages. */
+/* Two such phases along different dimensions may alternate turn by turn, since all ranks still agree on
+ * the order of messages. */
 static bool may_alternate(const mc_phase_t *a, const mc_phase_t *b)
 {
     const bool apart = a->dims.first + a->dims.count <= b->dims.first ||
@@ -125,7 +126,7 @@ static int32_t side_length(const mc_strategy_t *s, int32_t side)
     return mc_side_end(s, side) - mc_side_first(s, side);
 }
 
-/* The i-th phase of each side, for the segments of one turn. */
+/* Phase i of each side, for one turn: a segment of each. */
 static void add_both(mc_builder_t *b, const mc_strategy_t *s, const mc_mesh_t *mesh, uint32_t turn,
                      int32_t i)
 {
@@ -144,9 +145,10 @@ static void add_both(mc_builder_t *b, const mc_strategy_t *s, const mc_mesh_t *m
             mc_settle(b, 2 * turn + (uint32_t)side);
 }
 
-/* Messages between two ranks go in program order, and both sides use the links of a dimension: phase
- * by phase, so that neither waits behind a later phase of the other. One turn enters after the
- * other, older ones first: its first phases are on their way during the second ones of those. */
+/* Messages between two ranks keep program order, and both sides use the links of every dimension. The
+ * sides therefore go phase by phase, so that neither waits behind a later phase of the other. Turns are
+ * staggered, older ones first: the first phases of a turn are in flight during the second phases of the
+ * turn before. */
 static void add_waves(mc_builder_t *b, const mc_strategy_t *s, const mc_mesh_t *mesh)
 {
     const uint32_t turns = s->segments / 2;
@@ -158,7 +160,7 @@ static void add_waves(mc_builder_t *b, const mc_strategy_t *s, const mc_mesh_t *
             add_both(b, s, mesh, turn, (int32_t)(wave - turn));
 }
 
-/* A plan on a mesh that the root leads; the strategy was checked. */
+/* The plan on a mesh that the root leads (mc_mesh_led_by). The strategy was checked. */
 static int make_plan(const mc_strategy_t *strategy, const mc_mesh_t *mesh, int32_t rank,
                      int32_t root, mc_plan_t **plan)
 {

@@ -10,7 +10,7 @@ static mc_numbering_t own(const mc_mesh_t *mesh)
     return n;
 }
 
-/* The first rank's neighbour along each dimension tells, if all ranks follow. */
+/* Takes the distances from the first rank's neighbours, and checks that all other ranks agree. */
 static bool find_apart(const mc_mesh_t *mesh, const int32_t *number, mc_numbering_t *n)
 {
     for (int32_t d = 0; d < mesh->ndims; d++) {
@@ -29,7 +29,7 @@ static bool find_apart(const mc_mesh_t *mesh, const int32_t *number, mc_numberin
     return true;
 }
 
-/* One dimension after the other, the closest first: does that make blocks of the tree? */
+/* Does a reduction of one dimension after another, the closest first, sum blocks of the tree? */
 static bool can_nest(const mc_numbering_t *n, const mc_mesh_t *mesh)
 {
     for (int32_t d = 0; d < mesh->ndims; d++)

@@ -54,20 +54,20 @@ void mc_strategy_print(const mc_strategy_t *s, const mc_mesh_t *mesh, mc_text_t 
         mc_text_add(text, "%ssegments=%u", s->n_phases ? " " : "", s->segments);
 }
 
-/* What the check knows of one dimension: its state, and the states it has been in. */
+/* What the check knows of one dimension: its placement, and those so far, a bit each. */
 typedef struct {
     mc_placement_t now;
     unsigned been;
 } walk_t;
 
-/* "", or "on the second side, ", for messages. */
+/* For error messages: "", or for a strategy of two sides "on the second side, ". */
 static const char *side_name(const mc_strategy_t *s, int32_t side)
 {
     static const char *const name[] = {"on the first side, ", "on the second side, "};
     return mc_strategy_sides(s) == 1 ? "" : name[side];
 }
 
-/* "on the second side, phase 2, bcast:mst(box),", for messages, into `buffer`, which is returned. */
+/* For error messages: "on the second side, phase 2, bcast:mst(box),". Returns `buffer`. */
 static const char *name_phase(const mc_strategy_t *s, const mc_mesh_t *mesh, int32_t i,
                               char buffer[PHASE_TEXT])
 {
@@ -91,7 +91,7 @@ static int check_move(const mc_strategy_t *s, const mc_mesh_t *mesh, int32_t i, 
                        name_phase(s, mesh, i, phase), mc_placement_name(move->from),
                        mesh->dim[d].name, mc_placement_name(w->now));
     if (w->been & 1u << to)
-        return mc_fail(MESHCOLL_ERR_STRATEGY, "%s takes %s back to %s, where it was",
+        return mc_fail(MESHCOLL_ERR_STRATEGY, "%s takes %s back to %s, a state that it has left",
                        name_phase(s, mesh, i, phase), mesh->dim[d].name, mc_placement_name(to));
     w->now = to;
     w->been |= 1u << to;
@@ -101,11 +101,11 @@ static int check_move(const mc_strategy_t *s, const mc_mesh_t *mesh, int32_t i, 
 static int check_shape(const mc_strategy_t *s, const mc_mesh_t *mesh)
 {
     if ((unsigned)s->collective >= MESHCOLL_COLLECTIVES)
-        return mc_fail(MESHCOLL_ERR_STRATEGY, "a strategy of no collective (%d)", s->collective);
+        return mc_fail(MESHCOLL_ERR_STRATEGY, "there is no collective %d", s->collective);
     if (s->segments < 1)
-        return mc_fail(MESHCOLL_ERR_STRATEGY, "segments is a number from 1 on");
+        return mc_fail(MESHCOLL_ERR_STRATEGY, "a strategy has at least one segment");
     if (s->second < 0 || s->second > s->n_phases)
-        return mc_fail(MESHCOLL_ERR_STRATEGY, "the second side starts behind the last phase");
+        return mc_fail(MESHCOLL_ERR_STRATEGY, "the second side starts after the last phase");
     for (int32_t side = 0; side < mc_strategy_sides(s); side++) {
         const int32_t n = mc_side_end(s, side) - mc_side_first(s, side);
         if (n < 0 || n > MC_MAX_PHASES)
@@ -114,8 +114,8 @@ static int check_shape(const mc_strategy_t *s, const mc_mesh_t *mesh)
     }
     if (s->collective == MESHCOLL_ALLTOALL && mc_strategy_sides(s) > 1)
         return mc_fail(MESHCOLL_ERR_STRATEGY,
-                       "an alltoall has one side: all its chunks keep the order of the user's "
-                       "blocks");
+                       "an alltoall cannot have two sides: its chunks keep the order of the "
+                       "caller's blocks");
     if (s->segments % (uint32_t)mc_strategy_sides(s) != 0)
         return mc_fail(MESHCOLL_ERR_STRATEGY,
                        "two sides share the segments, so there is an even number of them, "
@@ -168,24 +168,24 @@ static int check_side_order(const mc_strategy_t *s, const mc_mesh_t *mesh, int32
             unreduced--;
         if (unreduced > last)
             return mc_fail(MESHCOLL_ERR_STRATEGY,
-                           "%s comes before %s is reduced: the order of ranks is kept from the "
-                           "innermost dimension outwards",
+                           "%s comes before %s is reduced: to keep the order of ranks, reduce "
+                           "from the innermost dimension outwards",
                            name_phase(s, mesh, i, phase), mesh->dim[unreduced].name);
         unreduced = p->dims.first - 1;
     }
     return MESHCOLL_OK;
 }
 
-/* The leader of a ragged mesh stands before those of its fold line that it comes behind. */
+/* The leader of a ragged mesh trades places with the first rank of its fold line, which breaks the order
+ * of ranks along fold. */
 static int check_leader(const mc_strategy_t *s, const mc_mesh_t *mesh)
 {
     if (!mesh->ragged || !mc_moves[s->collective].reduces || !mc_mesh_leader_moved(mesh) ||
         mc_strategy_is_flat(s, mesh))
         return MESHCOLL_OK;
     return mc_fail(MESHCOLL_ERR_STRATEGY,
-                   "rank %d is not the first of its line along fold, so that as root it takes that "
-                   "one's place: the order of ranks is kept along all dimensions as one line only, "
-                   "as in reduce:mst",
+                   "root %d is not the first of its line along fold: then only a strategy on one "
+                   "line of all ranks keeps the order of ranks, as in reduce:mst",
                    mesh->leader);
 }
 
@@ -197,7 +197,7 @@ int mc_strategy_check_order(const mc_strategy_t *s, const mc_mesh_t *mesh)
     return status;
 }
 
-/* Why a phase does not fit the aligned tree. */
+/* Says why phase `i` does not fit the aligned tree; MC_NUMBERED: because of its algorithm. */
 static int fail_aligned(const mc_strategy_t *s, const mc_mesh_t *mesh, int32_t i, mc_numbered_t why,
                         const mc_numbering_t *numbering)
 {
@@ -205,8 +205,8 @@ static int fail_aligned(const mc_strategy_t *s, const mc_mesh_t *mesh, int32_t i
     const char *const phase = name_phase(s, mesh, i, buffer);
     if (why == MC_NUMBERED_FLAT && mesh->ragged)
         return mc_fail(MESHCOLL_ERR_STRATEGY,
-                       "%s is not along all ranks: between boxes of unequal sizes the "
-                       "aligned tree is that of one line",
+                       "%s does not go along all ranks: between boxes of unequal sizes the "
+                       "aligned tree needs one line of all ranks",
                        phase);
     switch (why) {
     case MC_NUMBERED:
@@ -215,13 +215,13 @@ static int fail_aligned(const mc_strategy_t *s, const mc_mesh_t *mesh, int32_t i
                        mc_dims_extent(mesh, s->phase[i].dims));
     case MC_NUMBERED_BLOCK:
         return mc_fail(MESHCOLL_ERR_STRATEGY,
-                       "%s adds up blocks of %d ranks: the aligned tree has blocks of "
-                       "powers of two only",
+                       "%s adds up blocks of %d ranks, but the aligned tree has only blocks "
+                       "of powers of two",
                        phase, mc_numbering_block(numbering, mesh, s->phase[i].dims));
     case MC_NUMBERED_EARLY:
         return mc_fail(MESHCOLL_ERR_STRATEGY,
-                       "%s comes before a dimension whose ranks are closer in the "
-                       "communicator's order",
+                       "%s comes before the reduction of a dimension whose ranks are closer "
+                       "in the communicator's order",
                        phase);
     default:
         return mc_fail(MESHCOLL_ERR_STRATEGY,
@@ -283,20 +283,22 @@ bool mc_strategy_gathers(const mc_strategy_t *s)
     return gathers;
 }
 
-/* Fold lines differ in length, so a slice of one is no slice of another, but a rank's own block is. */
+/* Why a phase along fold is refused, or NULL. Fold lines differ in length, so their slices differ in size;
+ * a scatter or gather moves ranks' own blocks instead. */
 static const char *fold_reason(const mc_phase_t *phase)
 {
     const mc_algorithm_t *const a = &mc_algorithms[phase->algorithm];
     const bool blocks = a->collective == MESHCOLL_SCATTER || a->collective == MESHCOLL_GATHER;
     if (phase->dims.count > 1)
-        return "merges fold with other dimensions: only all dimensions of boxes of unequal sizes "
-               "merge, and then in every phase";
-    return a->slices && !blocks ? "cuts fold into slices, but its lines differ in length: take "
+        return "merges fold with other dimensions: on boxes of unequal sizes either every phase "
+               "merges all dimensions, or none merges fold";
+    return a->slices && !blocks ? "cuts fold into slices, but its lines differ in length: use "
                                   "mst, chain or star there"
                                 : NULL;
 }
 
-/* What the dimensions outside of fold have is the same in all boxes only at fold 0. */
+/* Why a phase is refused on a ragged mesh, or NULL. Only at fold 0 do the lines of the other dimensions
+ * exist in all boxes. */
 static const char *ragged_reason(const mc_strategy_t *s, const mc_mesh_t *mesh, int32_t i)
 {
     mc_placement_t state[MC_MAX_DIMS];
@@ -305,9 +307,9 @@ static const char *ragged_reason(const mc_strategy_t *s, const mc_mesh_t *mesh, 
     if (mc_dims_has(phase->dims, MC_RAGGED_FOLD))
         return fold_reason(phase);
     if (mc_dims_extent(mesh, phase->dims) > 1 && state[MC_RAGGED_FOLD] != MC_ROOT)
-        return "runs while fold is not in state root: boxes of unequal sizes first bring to fold 0 "
-               "what the ranks beyond the smallest box have, as in reduce:mst(fold), and hand it "
-               "back last, as in bcast:mst(fold)";
+        return "runs while fold is not in state root: on boxes of unequal sizes, first collect at "
+               "fold 0, as in reduce:mst(fold), and distribute from there last, as in "
+               "bcast:mst(fold)";
     return NULL;
 }
 
@@ -327,8 +329,8 @@ static int check_ragged(const mc_strategy_t *s, const mc_mesh_t *mesh)
     return MESHCOLL_OK;
 }
 
-/* Of an alltoall that gathers: SCRATCH's chunks are pairs of places of the innermost dimension, which do
- * not turn inside of a rank. */
+/* Why a phase of an alltoall that gathers is refused, or NULL. Chunks in SCRATCH are pairs of places of
+ * the innermost dimension, so no phase may move blocks within a rank. */
 static const char *gather_reason(const mc_strategy_t *s, const mc_mesh_t *mesh, int32_t i)
 {
     mc_placement_t state[MC_MAX_DIMS];
@@ -337,7 +339,7 @@ static const char *gather_reason(const mc_strategy_t *s, const mc_mesh_t *mesh, 
     const int32_t inner = mc_mesh_inner(mesh);
     mc_strategy_state(s, mesh, i, state);
     if (mesh->ndims == MC_MAX_DIMS)
-        return "stands in an alltoall that gathers, which goes on five dimensions at most";
+        return "is part of an alltoall that gathers, which has at most five dimensions";
     if (a->collective != MESHCOLL_ALLTOALL)
         return phase->dims.first == inner
                    ? NULL
@@ -345,19 +347,19 @@ static const char *gather_reason(const mc_strategy_t *s, const mc_mesh_t *mesh, 
                      "gathers and scatters there only";
     if (mc_dims_extent(mesh, phase->dims) > 1 && state[inner] != MC_ROOT)
         return "runs while the innermost dimension is not in state root: an alltoall that gathers "
-               "does so first, and scatters last";
+               "does so in its first phase, and scatters in its last";
     return mc_algorithm_exchanges_pairs(phase->algorithm)
                ? NULL
-               : "turns blocks inside of a rank, which stand by pairs of ranks in an alltoall that "
-                 "gathers: take pairwise or digits";
+               : "moves blocks within a rank, but an alltoall that gathers keeps them by pairs of "
+                 "ranks: take pairwise or digits";
 }
 
 static int check_gathers(const mc_strategy_t *s, const mc_mesh_t *mesh)
 {
     if (mesh->dim[mc_mesh_inner(mesh)].extent == mesh->size)
         return mc_fail(MESHCOLL_ERR_STRATEGY,
-                       "an alltoall that gathers is for several lines, whose first ranks exchange "
-                       "for them; take pairwise, digits or bruck on one line");
+                       "an alltoall that gathers needs several lines, whose first ranks exchange "
+                       "for the others; take pairwise, digits or bruck on one line");
     for (int32_t i = 0; i < s->n_phases; i++) {
         const char *const reason = gather_reason(s, mesh, i);
         char phase[PHASE_TEXT];
@@ -370,7 +372,7 @@ static int check_gathers(const mc_strategy_t *s, const mc_mesh_t *mesh)
     return MESHCOLL_OK;
 }
 
-/* Along a dimension of extent 1 every state is the same, so it may be left out or visited freely. */
+/* Along a dimension of extent 1 all placements are equal, so phases may leave it out or include it. */
 int mc_strategy_check(const mc_strategy_t *s, const mc_mesh_t *mesh)
 {
     int status = check_shape(s, mesh);
@@ -381,8 +383,8 @@ int mc_strategy_check(const mc_strategy_t *s, const mc_mesh_t *mesh)
     return !status && mc_strategy_gathers(s) ? check_gathers(s, mesh) : status;
 }
 
-/* For each dimension, the first phase of a side that cuts it into slices and the first that joins
- * them. */
+/* For each dimension: is it cut into slices on this side, the first phase that cuts it, and the first
+ * phase that joins the slices. */
 typedef struct {
     bool cut[MC_MAX_DIMS];
     int32_t cut_at[MC_MAX_DIMS], joined_at[MC_MAX_DIMS];
@@ -417,9 +419,9 @@ static bool outside(const cuts_t *c, int32_t a, int32_t b)
     return c->joined_at[a] > c->joined_at[b];
 }
 
-/* Who is cut first and joined last lies outermost: then what a rank owns is always one run of chunks. A
- * merged line needs its dimensions side by side as in the mesh. An alltoall cuts all of them from
- * start to end, and keeps the order of the user's blocks. */
+/* The dimension that is cut first and joined last is outermost, so that the tile a rank owns is always one
+ * run of chunks. Merged lines need the mesh's order. An alltoall cuts all dimensions throughout, and keeps
+ * the order of the user's blocks. */
 static void find_order(const mc_strategy_t *s, const mc_mesh_t *mesh, int32_t side, const cuts_t *c,
                        int32_t order[MC_MAX_DIMS])
 {

@@ -1,22 +1,22 @@
-/* Strategies from text, and the named entries. */
+/* Parses strategies; the table of named strategies. */
 #include "compose/strategy/strategy.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Which phases one line of a named entry stands for. */
+/* The phases that a pattern of a named strategy expands to. */
 typedef enum {
-    MERGED,       /* one, along all dimensions as one */
-    INWARD,       /* one per dimension, outermost first */
-    OUTWARD,      /* one per dimension, innermost first */
-    INWARD_ABOVE, /* the same without the innermost */
-    OUTWARD_ABOVE,
-    INWARD_BELOW, /* the same without the outermost */
-    OUTWARD_BELOW,
-    INNERMOST,
-    OUTERMOST,
-    ON_SECOND = 0x100 /* and on the second side */
+    MERGED,           /* one phase, along all dimensions merged */
+    INWARD,           /* one phase per dimension, outermost first */
+    OUTWARD,          /* one phase per dimension, innermost first */
+    INWARD_ABOVE,     /* INWARD without the innermost dimension */
+    OUTWARD_ABOVE,    /* OUTWARD without the innermost dimension */
+    INWARD_BELOW,     /* INWARD without the outermost dimension */
+    OUTWARD_BELOW,    /* OUTWARD without the outermost dimension */
+    INNERMOST,        /* one phase, along the innermost dimension */
+    OUTERMOST,        /* one phase, along the outermost dimension */
+    ON_SECOND = 0x100 /* flag: on the second side */
 } where_t;
 
 typedef struct {
@@ -91,7 +91,7 @@ static const struct {
      {{MESHCOLL_ALLGATHER, "ring", INWARD}}},
     {{"flat-ring", "ring allgather over all ranks as one line", MESHCOLL_ALLGATHER}, 1,
      {{MESHCOLL_ALLGATHER, "ring", MERGED}}},
-    {{"flat-fullmesh", "everyone sends its block to everyone", MESHCOLL_ALLGATHER}, 1,
+    {{"flat-fullmesh", "every rank sends its block to every other", MESHCOLL_ALLGATHER}, 1,
      {{MESHCOLL_ALLGATHER, "fullmesh", MERGED}}},
     {{"flat-bruck", "Bruck's dissemination over all ranks as one line", MESHCOLL_ALLGATHER}, 1,
      {{MESHCOLL_ALLGATHER, "bruck", MERGED}}},
@@ -102,7 +102,7 @@ static const struct {
      {{MESHCOLL_REDUCE_SCATTER, "ring", OUTWARD}}},
     {{"flat-ring", "ring reduce-scatter over all ranks as one line", MESHCOLL_REDUCE_SCATTER}, 1,
      {{MESHCOLL_REDUCE_SCATTER, "ring", MERGED}}},
-    {{"flat-fullmesh", "everyone sends everyone its slice", MESHCOLL_REDUCE_SCATTER}, 1,
+    {{"flat-fullmesh", "every rank sends every other its slice", MESHCOLL_REDUCE_SCATTER}, 1,
      {{MESHCOLL_REDUCE_SCATTER, "fullmesh", MERGED}}},
     {{"flat-halving", "recursive halving over all ranks as one line", MESHCOLL_REDUCE_SCATTER}, 1,
      {{MESHCOLL_REDUCE_SCATTER, "halving", MERGED}}},
@@ -119,7 +119,7 @@ static const struct {
      {{MESHCOLL_REDUCE, "mst", MERGED}, {MESHCOLL_BCAST, "mst", MERGED}}},
     {{"flat-star", "reduce at rank 0, which sends the result back", MESHCOLL_ALLREDUCE}, 2,
      {{MESHCOLL_REDUCE, "star", MERGED}, {MESHCOLL_BCAST, "star", MERGED}}},
-    {{"flat-fullmesh", "everyone sends all to everyone", MESHCOLL_ALLREDUCE}, 1,
+    {{"flat-fullmesh", "every rank sends its whole vector to every other", MESHCOLL_ALLREDUCE}, 1,
      {{MESHCOLL_ALLREDUCE, "fullmesh", MERGED}}},
     {{"flat-doubling", "recursive doubling over all ranks as one line, for short vectors", MESHCOLL_ALLREDUCE}, 1,
      {{MESHCOLL_ALLREDUCE, "doubling", MERGED}}},
@@ -128,7 +128,7 @@ static const struct {
 
     {{"hierarchical", "exchange inside each box, then one larger message for each pair of boxes and place in the box", MESHCOLL_ALLTOALL}, 1,
      {{MESHCOLL_ALLTOALL, "pairwise", OUTWARD}}},
-    {{"flat-pairwise", "everyone sends everyone its block", MESHCOLL_ALLTOALL}, 1,
+    {{"flat-pairwise", "every rank sends every other its block", MESHCOLL_ALLTOALL}, 1,
      {{MESHCOLL_ALLTOALL, "pairwise", MERGED}}},
     {{"flat-digits", "store and forward in few rounds, for small blocks", MESHCOLL_ALLTOALL}, 1,
      {{MESHCOLL_ALLTOALL, "digits", MERGED}}},
@@ -209,7 +209,7 @@ static int add_fold(mc_strategy_t *s, meshcoll_collective_t collective)
     return add_phase(s, mc_algorithm_find(collective, "mst", 3), fold);
 }
 
-/* Between boxes of unequal sizes: what fold 0 takes from its line first on each side, */
+/* On a ragged mesh each side first collects at fold 0 what the ranks of its fold line contribute. */
 static int open_fold(mc_strategy_t *s)
 {
     const mc_placement_t from = mc_moves[s->collective].from;
@@ -218,7 +218,7 @@ static int open_fold(mc_strategy_t *s)
     return add_fold(s, from == MC_PARTIAL ? MESHCOLL_REDUCE : MESHCOLL_GATHER);
 }
 
-/* and gives it last. */
+/* On a ragged mesh each side last distributes from fold 0 what the ranks of its fold line receive. */
 static int close_fold(mc_strategy_t *s)
 {
     const mc_placement_t to = mc_moves[s->collective].to;
@@ -245,7 +245,7 @@ static int add_patterns(mc_strategy_t *s, const mc_mesh_t *mesh, const pattern_t
     return folds && !status ? close_fold(s) : status;
 }
 
-/* Names of the entries of a collective, for a message. */
+/* For error messages: the names of a collective's strategies. */
 static void list_named(meshcoll_collective_t collective, mc_text_t *text)
 {
     for (size_t i = 0; i < MC_COUNT(entries); i++)
@@ -275,13 +275,13 @@ int mc_strategy_named(const char *name, meshcoll_collective_t collective, const 
                    mc_moves[collective].name, name, known);
 }
 
-/* A piece of text being read. */
+/* A piece of the text that is parsed. */
 typedef struct {
     const char *at;
     size_t n;
 } word_t;
 
-/* "|" is a word also where it touches others. */
+/* Words are separated by spaces; "|" is a word of its own even without spaces around it. */
 static word_t next_word(const char **at)
 {
     while (isspace((unsigned char)**at))
@@ -335,7 +335,7 @@ static int parse_dims(word_t text, const mc_mesh_t *mesh, mc_dims_t *dims)
         if (d < 0)
             return fail_dim(mesh, name, "is no dimension of");
         if (found.count > 0 && d != found.first + found.count)
-            return fail_dim(mesh, text, "merges dimensions that do not follow each other in");
+            return fail_dim(mesh, text, "merges dimensions that are not adjacent, outer first, in");
         if (found.count++ == 0)
             found.first = d;
         at += name.n + 1;
@@ -349,7 +349,7 @@ static int parse_phase(word_t w, const mc_mesh_t *mesh, mc_strategy_t *s)
     const char *const colon = memchr(w.at, ':', w.n), *const end = w.at + w.n;
     const char *const open = memchr(w.at, '(', w.n), *const name_end = open ? open : end;
     if (!colon || name_end < colon || (open && end[-1] != ')'))
-        return fail_word(w, "does not read so");
+        return fail_word(w, "has another form");
     const int collective = mc_collective_find(w.at, (size_t)(colon - w.at));
     if (collective < 0)
         return fail_word(w, "names no collective (bcast, reduce, scatter, gather, allgather, "
@@ -388,11 +388,11 @@ static int parse_bar(mc_strategy_t *s)
 {
     if (s->second > 0)
         return mc_fail(MESHCOLL_ERR_STRATEGY,
-                       "a strategy has one side or two, so '|' stands in it once at most, and not "
-                       "beside a name that has two");
+                       "a strategy has at most two sides: write '|' once at most, and not with a "
+                       "named strategy that has two sides");
     if (s->n_phases == 0)
         return mc_fail(MESHCOLL_ERR_STRATEGY,
-                       "in front of '|' the first side has at least one phase, as in "
+                       "the first side needs at least one phase in front of '|', as in "
                        "bcast:mst(x) bcast:mst(y) | bcast:mst(y) bcast:mst(x)");
     s->second = s->n_phases;
     return MESHCOLL_OK;
@@ -403,7 +403,7 @@ static int parse_named(word_t w, const mc_mesh_t *mesh, mc_strategy_t *s)
     char name[64];
     mc_strategy_t named;
     if (w.n >= sizeof name)
-        return fail_word(w, "is no name either");
+        return fail_word(w, "is not the name of a strategy either");
     memcpy(name, w.at, w.n);
     name[w.n] = '\0';
     int status = mc_strategy_named(name, s->collective, mesh, &named);
@@ -418,7 +418,8 @@ static int parse_named(word_t w, const mc_mesh_t *mesh, mc_strategy_t *s)
     return MESHCOLL_OK;
 }
 
-/* What has been read. `side_from`: where the side being read starts; `named`: by name. */
+/* What has been parsed. `side_from`: index of the current side's first phase; `named`: the current side is
+ * a named strategy. */
 typedef struct {
     mc_strategy_t strategy;
     int32_t side_from;
@@ -437,7 +438,7 @@ static int parse_word(reading_t *r, word_t w, const mc_mesh_t *mesh)
         return status;
     }
     if (r->named)
-        return fail_word(w, "stands behind a named strategy, which takes only segments=K");
+        return fail_word(w, "follows a named strategy, after which only segments=K is allowed");
     if (s->n_phases > r->side_from || memchr(w.at, ':', w.n))
         return parse_phase(w, mesh, s);
     r->named = true;
@@ -453,9 +454,9 @@ int mc_strategy_parse(const char *text, meshcoll_collective_t collective, const 
     for (word_t w = next_word(&text); w.n > 0 && !status; w = next_word(&text))
         status = parse_word(&r, w, mesh);
     if (!status && s->n_phases == r.side_from)
-        status =
-            mc_fail(MESHCOLL_ERR_STRATEGY, "a %s has at least one phase, as in bcast:mst(box*gpu)",
-                    s->second > 0 ? "side of a strategy" : "strategy");
+        status = mc_fail(MESHCOLL_ERR_STRATEGY,
+                         "a %s needs at least one phase, as in bcast:mst(box*gpu)",
+                         s->second > 0 ? "side of a strategy" : "strategy");
     if (s->segments == 0) /* not given */
         s->segments = (uint32_t)mc_strategy_sides(s);
     if (!status)
