@@ -7,7 +7,8 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
-/* Messages one after another until one rank's data is on p, when each of them sends to `fan`. */
+/* Rounds until data of one rank is on `p` ranks (or boxes), if each that has it sends to `fan` others in a
+ * round. */
 static int32_t rounds(int32_t p, int64_t fan)
 {
     int32_t n = 0;
@@ -31,7 +32,7 @@ static double latency(const mc_mesh_t *mesh, const mc_links_t *links, int32_t to
     return wires ? larger(network, rounds(mesh->size, 1) * least) : network;
 }
 
-/* Multiple of n that must pass one box's ports; `inside`: ranks of a box. */
+/* Multiple of n that must pass the ports of some box. `inside`: ranks of a box. */
 static double volume(meshcoll_collective_t collective, double boxes, double inside, bool pulled)
 {
     switch (collective) {
@@ -42,14 +43,14 @@ static double volume(meshcoll_collective_t collective, double boxes, double insi
         return 2 * (boxes - 1) / boxes;
     case MESHCOLL_ALLTOALL: /* each rank has an n of its own */
         return inside * (boxes - 1) / boxes;
-    case MESHCOLL_SCATTER: /* receivers that pull do so all at once */
+    case MESHCOLL_SCATTER: /* receivers that pull do so all at once: what one box receives */
         return pulled ? 1 / boxes : (boxes - 1) / boxes;
     default:
         return (boxes - 1) / boxes;
     }
 }
 
-/* The same of boxes of unequal sizes: of the one with most to pass, wherever the root is. */
+/* The same for boxes of unequal sizes: of the box that has the most to pass; it holds for every root. */
 static double ragged_volume(meshcoll_collective_t collective, const mc_boxes_t *boxes, bool pulled)
 {
     const double ranks = boxes->first[boxes->n];
@@ -73,8 +74,8 @@ static double ragged_volume(meshcoll_collective_t collective, const mc_boxes_t *
     }
 }
 
-/* Multiple of n that some rank must receive, whoever sends it, or send. An element of a sum is known in one place when
- * ranks-1 messages have come, and on every rank when as many more have: all ranks together receive that. */
+/* Multiple of n that some rank must receive, or send. For an allreduce: an element's sum takes ranks-1
+ * messages until one rank has it, and ranks-1 more until all have it; all ranks together receive these. */
 static double taken(meshcoll_collective_t collective, double ranks, bool pulled)
 {
     switch (collective) {
@@ -98,8 +99,8 @@ static bool any_pulled(const mc_mesh_t *mesh, const mc_links_t *links)
     return any;
 }
 
-/* Seconds until a rank can have received `bytes`, or sent them, over the wires of all its dimensions at once: over a
- * shared one as fast as the fastest link. */
+/* Seconds until a rank can have received, or sent, `bytes` over the wires of all its dimensions at once. A
+ * wire that dimensions share is as fast as the fastest of their links. */
 static double flow(const mc_mesh_t *mesh, const mc_links_t *links, double bytes)
 {
     double all = 0, rate[MC_MAX_DIMS] = {0};

@@ -1,21 +1,21 @@
-/* Lower bounds: what no strategy of the model can go below. */
+/* Lower bounds on the time of a collective in the cost model. */
 #ifndef MC_COMPOSE_BOUND_H
 #define MC_COMPOSE_BOUND_H
 
 #include "compose/algorithms/registry.h"
 
 /*
- * Lower bound of REFERENCE §5 in seconds for n bytes of the whole vector (alltoall: of what one
- * rank sends): the largest of
- *   bandwidth    of the outermost dimension longer than 1: on one line the line's, between boxes
- *                the NIC's, beta / min(ports, ranks of a box); those that share its wire have the same
- *                NICs, and the least beta counts
- *   inflow       what some rank must receive (of a broadcast all n), over all its links at once
- *   latency      ceil(log2 p) messages of the smallest alpha on wires; and between B boxes of G
- *                ranks ceil(log(B) / log(1 + G)) of the network's, as G ranks can send at once (1
- *                where receivers pull). The sum of ceil(log2 extent) alpha over dimensions is no
- *                bound: a merged MST on 5 x 3 takes 4 rounds, not 3 + 2
- *   computation  (p-1)/p n gamma of the fastest dimension, where it reduces
+ * Seconds that no strategy can beat for n bytes of the whole vector (alltoall: of what one rank sends): the
+ * largest of
+ *   bandwidth    of the outermost dimension longer than 1: what must pass a box's ports, with
+ *                beta / min(ports, ranks of a box). Of dimensions that share its wire the least beta
+ *                counts. A burst passes at once
+ *   inflow       what some rank must receive, or send, over all its links at once (broadcast: all n)
+ *   latency      ceil(log2 p) messages of the smallest alpha if no link is pulled; and between B boxes
+ *                of G ranks ceil(log(B) / log(1 + G)) of the network's alpha, since G ranks can send at
+ *                once (one message if receivers pull). The sum of ceil(log2 extent) alpha over the
+ *                dimensions is no bound: a merged MST on 5 x 3 takes 4 rounds, not 3 + 2
+ *   computation  (p-1)/p n gamma of the dimension with the least gamma, if it reduces
  */
 double mc_lower_bound(meshcoll_collective_t collective, const mc_mesh_t *mesh,
                       const mc_links_t *links, double n);

@@ -12,14 +12,15 @@ double mc_pieces_message(const mc_phase_cost_t *cost, const mc_links_t *links)
     return most;
 }
 
-/* Does one rank send to several that it does not hear from, or several to one (runtime/credit.h)? */
+/* Does one rank send to several, or several to one, with no message in the other direction? Credits pace
+ * such a phase (runtime/execute/credit.h). */
 static bool has_credits(int32_t algorithm, int32_t len)
 {
     return mc_algorithm_senders(algorithm, len) > 1 || mc_algorithm_receivers(algorithm, len) > 1;
 }
 
-/* By how much the largest of a phase's messages is above their mean: where a tree hands on slices, each of its rounds
- * moves half of them, the first one in one message. */
+/* Size of a phase's largest message over the mean. Each round of a tree that scatters or gathers slices
+ * moves half of them, and one round does so in one message. */
 static double largest_over_mean(const mc_stream_t *stream, const mc_mesh_t *mesh, int32_t algorithm,
                                 mc_dims_t dims)
 {
@@ -32,8 +33,8 @@ static double largest_over_mean(const mc_stream_t *stream, const mc_mesh_t *mesh
     return mc_algorithms[algorithm].slices && rounds > 1 ? (boxes - 1.0) / rounds : 1;
 }
 
-/* Largest message of a phase in which ranks' sends are paced, as the executor has it of the plan; 0: they are not.
- * `bytes`: what it is in one segment. */
+/* The largest message, in bytes, that pacing allows in a phase, computed as the executor computes it from
+ * the plan; 0: the phase is not paced. `bytes`: size of the largest message in one segment. */
 static size_t piece_of(const mc_stream_t *stream, const mc_mesh_t *mesh, int32_t algorithm,
                        mc_dims_t dims, const mc_placement_t state[MC_MAX_DIMS], double bytes)
 {
@@ -42,7 +43,7 @@ static size_t piece_of(const mc_stream_t *stream, const mc_mesh_t *mesh, int32_t
     const int32_t crowd =
         mc_mesh_crowd(mesh, stream->wire, mc_placements_rooted(mesh, state) | single) *
         (stream->beside > 0 ? stream->beside : 1);
-    /* a rank hears from the next of a chain what has come there */
+    /* in a long chain the next rank acknowledges what it has received */
     const bool is_chain = bytes > (double)stream->window && mc_algorithm_passes_on(algorithm, len);
     const bool all_send = !mc_moves[mc_algorithms[algorithm].collective].rooted;
     if (all_send || is_chain)

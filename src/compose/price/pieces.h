@@ -1,6 +1,7 @@
 /*
- * Largest messages where sends stream: what ranks send at once goes in pieces that can be held back, where nobody else
- * holds them (runtime/hold.h). So a phase needs a number of segments at least, which the planner knows as it ranks.
+ * The cut rule: how many segments a phase needs so that its messages can be paced by the window
+ * (runtime/execute/hold.h, credit.h). A message waits for the window as a whole, so where sends stream it
+ * must be a fraction of what a rank may have in flight. The planner counts these segments in its prices.
  */
 #ifndef MC_COMPOSE_PIECES_H
 #define MC_COMPOSE_PIECES_H
@@ -8,40 +9,41 @@
 #include "compose/algorithms/placement.h"
 #include "compose/algorithms/registry.h"
 
-/* How a library runs what is planned. */
+/* How the library paces the plan of a strategy. */
 typedef struct {
-    int32_t wire, beside; /* as in mc_wiring_t; `beside` 0: 1; `wire` -1: nothing streams */
-    size_t window;        /* bytes in flight through its ports */
-    /* Messages up to so many bytes are not cut: what the wire carries in two round trips, so that a message's own
-     * latency stays a fraction of its time. */
+    /* `wire`: the dimension whose wire streams; -1: none does. `beside`: meshes that share its ports
+     * concurrently; 0 means 1. As in mc_wiring_t. */
+    int32_t wire, beside;
+    size_t window; /* bytes that may be in flight through the wire's ports */
+    /* Messages are not cut below this size: bytes that the wire carries in two round trips, so that a
+     * message's latency stays a fraction of its time. */
     size_t least;
 } mc_stream_t;
 
-/* How far a vector is cut where messages are held back as a whole: 64 MiB into pieces of 32 KiB. */
+/* The most segments that the cut rule asks for: they cut 64 MiB into pieces of 32 KiB. */
 enum { MC_MAX_PIECES = 2048 };
 
-/* What ranks that share a port may send ahead together is a property of the wire (`window` in mesh/link.h): as much
- * as keeps it busy, and no more than queues of switches hold. With 512 KiB alltoalls of 1 MiB lost packets before
- * NICs that queue 500 KB, and took 1.09 to 1.12 of the bound on 2x8, 1.08 to 1.10 on 4x4; with 256 KiB they lost none
- * and took 1.08 and 1.07 (docs/experiments.md). One rank by itself has half of it: a ring keeps the wire busy with
- * that. */
+/* Ranks that share a port may together have one window in flight, a property of the wire (`window` in
+ * mesh/link.h): enough to keep the wire busy, and no more than the queues of switches hold. A rank that has
+ * the port for itself may have 1 / MC_HOLD_ALONE of it, which is enough for a ring to keep the wire busy.
+ * (Measurements: docs/lab-notes/constants.md.) */
 enum { MC_HOLD_ALONE = 2 };
 
-/* A message is held back as a whole. In quarters 8 ranks in boxes of 4, 3 and 1 exchanged 1 MiB blocks at 200 Mbit/s
- * in 1.06 of the bound, in halves 1.12, in one piece 1.22 to 1.32; rings of allgathers of 16 MiB on 4x4 and
- * 8x2 took 1.05 and 1.09, 1.27 and 1.58, 1.20 and 1.80 (docs/experiments.md). Chains as well, although credits pace
- * them: a rank's credit comes behind what it sends on itself. Reduce of 64 MiB on 4x4 took 1.06 in quarters, 1.16 to
- * 1.21 in halves, 1.18 to 1.25 in pieces of twice what may be ahead. */
+/* A message waits for the window as a whole, so what a rank may have in flight is divided into this many
+ * messages; with fewer the wire runs dry while one waits. This also holds for chains, although credits pace
+ * them: a rank's credit queues behind the data that the rank forwards. (Measurements:
+ * docs/lab-notes/constants.md.) */
 enum { MC_HOLD_PIECES = 4 };
-/* What else credits pace comes in halves: the next one is on its way while one comes, and each is a header more
- * (docs/experiments.md). */
+/* Other phases with credits use halves: the next message is in flight while one arrives, and smaller ones
+ * would only add headers. */
 enum { MC_HOLD_CREDITED = 2 };
 
-/* Bytes that each of so many ranks may send ahead through the ports they share, and the messages to cut them into. */
+/* Bytes that each of `ranks` ranks may have in flight through the ports that they share. */
 static inline size_t mc_hold_ahead(size_t window, int32_t ranks)
 {
     return window / (size_t)(ranks > MC_HOLD_ALONE ? ranks : MC_HOLD_ALONE);
 }
+/* Size of their messages in bytes: where sends are held back, and where only credits pace them. */
 static inline size_t mc_hold_piece(size_t window, int32_t ranks)
 {
     return mc_hold_ahead(window, ranks) / MC_HOLD_PIECES;
@@ -51,10 +53,11 @@ static inline size_t mc_hold_credited(size_t window, int32_t ranks)
     return mc_hold_ahead(window, ranks) / MC_HOLD_CREDITED;
 }
 
-/* Multiple of the vector's bytes that a phase's messages between boxes have in the mean, in one segment; 0: none go
- * there. */
+/* Mean size of a phase's messages on links that are not pulled, in one segment, as a multiple of the
+ * vector's bytes; the largest over dimensions. 0: there are none. */
 double mc_pieces_message(const mc_phase_cost_t *cost, const mc_links_t *links);
-/* Segments that a phase needs, a power of two, if its messages have so many bytes in the mean in one. */
+/* The number of segments that a phase needs, a power of two, if its messages have a mean of `bytes` bytes
+ * in one segment. */
 uint32_t mc_pieces_needed(const mc_stream_t *stream, const mc_mesh_t *mesh, int32_t algorithm,
                           mc_dims_t dims, const mc_placement_t state[MC_MAX_DIMS], double bytes);
 

@@ -3,9 +3,9 @@
 #include "compose/cost/charge.h"
 #include "compose/cost/cost_pairs.h"
 
-/* On a mesh that the root leads. The longest of the lines along fold; one line of all ranks as though
- * they were spread evenly over the boxes, `even`, or for an alltoall, in which a box sends more the more
- * ranks it has, as though all were as large as the largest. */
+/* The line to price, on a mesh that the root leads (mc_mesh_led_by). On a ragged mesh this is the longest
+ * line along fold, or one line of all ranks; for the latter `even` becomes a mesh with boxes of equal size:
+ * the mean size, or for an alltoall, in which larger boxes send more, the largest. */
 static mc_line_t longest_line(const mc_mesh_t *mesh, bool alltoall, mc_dims_t dims, int32_t root,
                               mc_mesh_t *even)
 {
@@ -24,8 +24,9 @@ static mc_line_t longest_line(const mc_mesh_t *mesh, bool alltoall, mc_dims_t di
     return line;
 }
 
-/* Ranks of the root's box, or of its part that the line does not reach into, of all ranks: boxes have as
- * much of a tile as they have ranks. */
+/* The part of a tile that stays at the root of a scatter or gather along `dims` on a ragged mesh: the share
+ * of ranks that agree with the root in the dimensions of the line, since boxes hold blocks in proportion to
+ * their ranks. */
 static mc_ratio_t kept_by(const mc_mesh_t *mesh, mc_dims_t dims, int32_t root)
 {
     int32_t first;
@@ -82,8 +83,9 @@ mc_ratio_t mc_share_of(meshcoll_collective_t collective, const mc_mesh_t *mesh,
     return mc_ratio(1, parts);
 }
 
-/* A block that stays where it is goes from IN to OUT: of all ranks, or of the root alone. It takes its part of what ranks
- * share, as a message that is pulled does. Charged on a line of all ranks only: across boxes it hides behind the wires. */
+/* Charges the copy of a rank's own block from IN to OUT, by all ranks or by the root alone. It uses the
+ * memory bus that ranks share, as a pulled message does. Charged only on a line of all ranks: between boxes
+ * the copy is hidden behind the wires. */
 static void charge_own(mc_phase_cost_t *cost, const mc_move_t *collective, const mc_move_t *move,
                        const mc_line_shape_t *shape)
 {
@@ -96,7 +98,8 @@ static void charge_own(mc_phase_cost_t *cost, const mc_move_t *collective, const
     mc_charge_volume(&cost->busy, shape, d, tiles);
 }
 
-/* What was measured of this algorithm along a dimension, for this collective, over what is said of it here. */
+/* Measured time of this algorithm along a dimension, in this collective, over that of its closed form; 1 if
+ * it was not measured. */
 static mc_ratio_t factor_of(const mc_links_t *links, meshcoll_collective_t collective,
                             mc_dims_t dims, int32_t algorithm)
 {
@@ -106,7 +109,7 @@ static mc_ratio_t factor_of(const mc_links_t *links, meshcoll_collective_t colle
     const mc_algorithm_t *const of = &mc_algorithms[algorithm];
     const mc_factor_key_t key = {dims.first, collective, of->collective, of->name};
     const int32_t thousandths = mc_links_factor(links, &key, algorithm);
-    /* on powers of two fractions are reduced at once */
+    /* a power of two as denominator keeps the cost's fractions small */
     return mc_ratio((thousandths * PARTS + MC_FACTOR_ONE / 2) / MC_FACTOR_ONE, PARTS);
 }
 

@@ -31,8 +31,8 @@ static mc_piece_seconds_t seconds_of_parts(const mc_piece_parts_t *parts, const 
                                 parts->wire * link->beta + parts->bus + parts->sums};
 }
 
-/* What a link is busy with, and its ranks; by the textbook, where that is one, they have messages and
- * sums of their own all the same. See mc_term_busy. */
+/* Time of a link (*held) and of its ranks (*own), as in mc_term_busy. In the textbook's model the ranks'
+ * messages and sums are counted besides, as their own time over all dimensions bounds the pace. */
 static void busy_of_parts(const mc_piece_parts_t *parts, const mc_link_t *link,
                           mc_piece_seconds_t *held, mc_piece_seconds_t *own)
 {
@@ -54,7 +54,7 @@ static void add_course(mc_course_t *course, const mc_phase_cost_t *cost, const m
     for (int32_t d = 0; d < links->ndims; d++) {
         const mc_term_t *const once = &cost->once.dim[d], *const busy = &cost->busy.dim[d];
         course->carried[d] = mc_ratio_add(course->carried[d], busy->beta);
-        /* of a merged line an inner dimension may have messages that hold up ranks, and no rounds of its own */
+        /* on a merged line an inner dimension may have messages, but no round charged to it */
         if (once->alpha.num == 0 && once->messages == 0)
             continue;
         const int32_t k = course->phase[i].n++;
@@ -96,7 +96,6 @@ static void add_phase(mc_flow_t *flow, const mc_course_t *course, const mc_links
     }
 }
 
-/* On links that have no bursts, or had them taken off. */
 mc_flow_t mc_flow_on(const mc_course_t *course, const mc_links_t *links)
 {
     mc_flow_t flow = {0};
@@ -113,7 +112,7 @@ static mc_flow_t flow_of(const mc_strategy_t *s, int32_t side, const mc_mesh_t *
     return mc_flow_on(&course, links);
 }
 
-/* When a phase can start, and what it leaves behind. */
+/* Starts a phase when its side is ready and its links are free. Updates both times. */
 static void run_phase(const mc_flow_t *flow, int32_t i, double bytes, double *ready,
                       double free_at[MC_MAX_DIMS])
 {
@@ -128,7 +127,7 @@ static void run_phase(const mc_flow_t *flow, int32_t i, double bytes, double *re
     *ready = start + at(flow->phase[i].once, bytes);
 }
 
-/* One segment of each side, nothing before them. */
+/* Seconds of the first segment of each side. */
 static double run_both(const mc_flow_t *a, const mc_flow_t *b, double bytes)
 {
     double ready[2] = {0}, free_at[MC_MAX_DIMS] = {0};
@@ -141,7 +140,6 @@ static double run_both(const mc_flow_t *a, const mc_flow_t *b, double bytes)
     return ready[0] > ready[1] ? ready[0] : ready[1];
 }
 
-/* Without the fill. */
 mc_pace_t mc_flows_every(const mc_flow_t *a, const mc_flow_t *b, double bytes, double *ranks)
 {
     mc_pace_t pace = {.every = 0};
@@ -170,7 +168,7 @@ static mc_pace_t pace_of(const mc_flow_t *a, const mc_flow_t *b, double bytes)
     return pace;
 }
 
-/* No fill is shorter than its longer side by itself. */
+/* The fill is replaced by the longer side's time alone, which it is never less than. */
 double mc_flows_least(const mc_flow_t *a, const mc_flow_t *b, uint32_t segments, double n)
 {
     const double piece = n / segments, rounded = 1e-9;

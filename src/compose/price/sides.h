@@ -1,72 +1,75 @@
-/* What strategies of two sides cost. */
+/* Costs of strategies of two sides. */
 #ifndef MC_COMPOSE_SIDES_H
 #define MC_COMPOSE_SIDES_H
 
 #include "compose/price/pricing.h"
 
 /*
- * Seconds of a strategy with two sides for n bytes are fill + (segments / 2 - 1) * every, where a
- * piece is n / segments and one segment of each side goes through side by side.
- *   fill   of the first two: the sides' phases in program order (the first of both, the second of
- *          both, ...), each when the one before it on its side has ended and the links of its
- *          dimensions are free of the phases before it; these it keeps as long as it is busy
- *   every  how long two segments, one of each side, keep the busiest link: both sides' times add up
- *          for each dimension
- * Neither is less than a rank's own time for two segments: a rank starts one message at a time and
- * sums on one processor, so alphas and gammas of both sides and of all dimensions add up.
+ * A strategy of two sides takes fill + (segments / 2 - 1) * every seconds for n bytes. One segment of each
+ * side, a piece of n / segments bytes, is in progress at a time.
+ *   fill   time of the first segment of each side. Phases start in program order (the first of both sides,
+ *          the second of both, …), each when the phase before it on its side has ended and the links of its
+ *          dimensions are free; it occupies these links for its `busy` time
+ *   every  time for which two segments, one of each side, occupy the busiest link: the sides' times add up
+ *          for each wire
+ * Neither is less than a rank's own time for two segments: a rank starts one message at a time and sums on
+ * one core, so alphas and gammas of both sides and all dimensions add up.
  */
 typedef struct {
     double fill, every;
-    int32_t busiest; /* the dimension that `every` is the time of; -1: the rank itself */
+    int32_t
+        busiest; /* the wire's dimension that determines `every`; -1: the ranks' own time does */
 } mc_pace_t;
 mc_pace_t mc_sides_pace(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
                         const mc_links_t *links, int32_t root, double n);
 double mc_sides_seconds(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
                         const mc_links_t *links, int32_t root, double n);
 
-/* Seconds for a piece: fixed + per_byte * bytes. */
+/* Seconds for a piece: fixed + per_byte * bytes of the piece. */
 typedef struct {
     double fixed, per_byte;
 } mc_piece_seconds_t;
 
-/* A term's part in them: seconds; bytes on the wire, of headers and as a multiple of the piece; seconds per byte
- * on the bus and to reduce. */
+/* A term's contribution, before the wire's beta is known: seconds of messages (`fixed`); bytes on the wire,
+ * of headers and as a multiple of the piece (`wire`); seconds per byte on the memory bus and to reduce. */
 typedef struct {
     double fixed, headers, wire, bus, sums;
 } mc_piece_parts_t;
 
-/* A side's phases and what its ports carry. How fast wires are is left out: where bursts pass, it depends on
- * the side beside it. */
+/* The phases of a side, and the bytes that its ports carry. It does not depend on the wires' beta, because
+ * where bursts pass beta depends on the other side too. */
 typedef struct {
     int32_t n;
     struct {
-        int32_t n, dim[MC_MAX_DIMS]; /* those with messages */
+        int32_t n, dim[MC_MAX_DIMS]; /* dimensions with messages */
         mc_piece_parts_t once[MC_MAX_DIMS], busy[MC_MAX_DIMS];
     } phase[MC_MAX_PHASES];
-    mc_ratio_t carried[MC_MAX_DIMS]; /* by dimension */
+    mc_ratio_t carried[MC_MAX_DIMS]; /* multiple of the side's bytes, by dimension */
 } mc_course_t;
 
-/* A side, priced. */
+/* A side priced on links. */
 typedef struct {
     int32_t n;
     struct {
         mc_piece_seconds_t once, busy;
-        unsigned links; /* a bit for each wire it sends over */
+        unsigned links; /* the wires that it uses, a bit each */
     } phase[MC_MAX_PHASES];
     mc_piece_seconds_t busy[MC_MAX_DIMS]; /* of all phases, by wire */
     mc_piece_seconds_t once;              /* of all phases, one after another */
     mc_piece_seconds_t own;               /* messages and sums of all phases */
-    bool apart;                           /* of links whose gap is known: mc_busy_t */
+    bool
+        apart; /* the gap of a link is known, so ranks' time differs from links' time (mc_busy_t) */
 } mc_flow_t;
 
-/* One side of a strategy: 0, or of two the second. */
+/* Describes one side of a strategy: 0 or 1. */
 void mc_course_of(const mc_strategy_t *s, int32_t side, const mc_mesh_t *mesh,
                   const mc_links_t *links, int32_t root, mc_course_t *course);
-/* On links that have no bursts, or had them taken off. */
+/* Prices a side on links without bursts: without any, or with bursts taken off beta. */
 mc_flow_t mc_flow_on(const mc_course_t *course, const mc_links_t *links);
-/* Of two sides: without the fill, and *ranks: how much of it is the ranks' own time; what their pieces of `bytes` take. */
+/* The pace of two sides with pieces of `bytes`, without the fill (0). *ranks: the ranks' own time. */
 mc_pace_t mc_flows_every(const mc_flow_t *a, const mc_flow_t *b, double bytes, double *ranks);
-/* Seconds of both for n bytes in so many segments, and what they are no less than. */
+/* Seconds of two sides for n bytes in so many segments, and a lower bound of it that is cheaper to
+ * compute. */
 double mc_flows_seconds(const mc_flow_t *a, const mc_flow_t *b, uint32_t segments, double n);
 double mc_flows_least(const mc_flow_t *a, const mc_flow_t *b, uint32_t segments, double n);
 

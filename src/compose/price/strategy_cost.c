@@ -39,8 +39,9 @@ double mc_strategy_seconds(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
     return mc_phase_cost_seconds(&sum, &left, strategy->segments, n);
 }
 
-/* Do messages of several dimensions pass one shaped wire? They do so side by side, and what is needed first comes late,
- * where the closed form has them in turn; small pieces come in turn. */
+/* Do messages of several dimensions pass one shaped wire? They are then concurrent, and the one needed
+ * first may arrive last, whereas the closed form has them one after another. Small pieces avoid this, so
+ * such a strategy keeps its segments. */
 static bool share_a_burst(const mc_cost_t *busy, const mc_links_t *links)
 {
     unsigned seen = 0;

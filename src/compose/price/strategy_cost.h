@@ -1,26 +1,26 @@
-/* What whole strategies cost with a link model, of one side or two. */
+/* Costs of whole strategies, of one side or two, with a link model; in seconds. */
 #ifndef MC_COMPOSE_STRATEGY_COST_H
 #define MC_COMPOSE_STRATEGY_COST_H
 
 #include "compose/price/pieces.h"
 #include "compose/price/pricing.h"
 
-/* The number of segments in which a strategy of one side takes least, from `needed` up to its own: shaped wires save up what they
- * let pass after a fill, so that segments that only hide it are headers for nothing. The search adds phases up, and
- * does not know. Its own where messages of several dimensions pass one such wire. */
+/* The number of segments, from `needed` up to the strategy's own, in which a strategy of one side takes
+ * least. While the fill runs, a shaped wire is idle and regains burst, so segments that only shorten the
+ * fill cost headers and gain nothing. The search does not model this, because it adds phases up one by one.
+ * Returns the strategy's own number if messages of several dimensions pass one shaped wire. */
 uint32_t mc_strategy_segments(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
                               const mc_links_t *links, int32_t root, double n, uint32_t needed);
-/* Segments that its phases need (pieces.h). `links` as n bytes find them. */
+/* The number of segments that the strategy's phases need (pieces.h). `links`: at n bytes (mc_links_at). */
 uint32_t mc_strategy_needed(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
                             const mc_links_t *links, int32_t root, double n,
                             const mc_stream_t *stream);
-/* Seconds for n bytes: the fill of the first segment, then (segments - 1) times the busiest link,
- * phases over one link added up, phases over different links side by side. With two sides, see
- * sides.h. */
+/* Seconds for n bytes: the fill of the first segment, then (segments - 1) times the busiest link. Phases
+ * over one link add up, phases over different links are concurrent. For two sides see sides.h. */
 double mc_strategy_seconds(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
                            const mc_links_t *links, int32_t root, double n);
 
-/* The links as this strategy finds them with n bytes: bursts are taken off beta, and 0. */
+/* The links at n bytes with the strategy's bursts taken off beta, and 0. */
 mc_links_t mc_strategy_links(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
                              const mc_links_t *links, int32_t root, double n);
 
