@@ -6,7 +6,8 @@
 
 enum { FIRST_ROOM = 256, MOST_WIDTH = MC_MOST_PARTS + MC_MOST_MEANS, ANY_KIND = -1 };
 
-/* Loads are rounded to so much of the limit; then their sums are exact, and what is alike is equal. */
+/* Loads are rounded to this fraction of the limit (as a power of two). Their sums are then exact, so equal
+ * loads compare equal. */
 static const double QUANTUM = 0x1p-40;
 
 static double lesser(double a, double b)
@@ -30,7 +31,7 @@ static double *before_of(const mc_ways_t *w, int32_t kind, int32_t node)
     return w->before + (at + (size_t)node) * (size_t)w->width;
 }
 
-/* Sums of seconds below this may be below the limit. */
+/* The limit with the slack of rounding. */
 static double wide_limit(const mc_ways_t *w)
 {
     return w->limit * (1 + 2 * MC_SLACK);
@@ -38,15 +39,15 @@ static double wide_limit(const mc_ways_t *w)
 
 /* Steps ------------------------------------------------------------------------------------------ */
 
-/* To a multiple of a power of two; what does not fit is dearer than anything that is wanted. */
+/* Rounds to a multiple of the quantum. A number too large for this is far above the limit, and stays. */
 static double rounded(const mc_ways_t *w, double seconds)
 {
     const double carry = w->quantum * 0x1.8p52;
     return w->quantum > 0 && seconds < carry / 4 ? seconds + carry - carry : seconds;
 }
 
-/* Does `a` serve for `b`, whatever stands before? Of strategies that cost the same the first in the order of
- * enumeration is wanted: so a later one must cost less for sure. */
+/* Does load `a` dominate load `b`, whatever precedes them? Of strategies of equal cost the first one in the
+ * order of enumeration is wanted, so a later one must be cheaper by more than rounding. */
 static bool replaces(const mc_ways_t *w, const double *a, bool earlier, const double *b)
 {
     return a[0] <= b[0] && mc_load_cheaper(&w->kind, a, b, earlier ? 0 : w->limit * MC_SLACK);
@@ -75,7 +76,7 @@ static void sift_steps(mc_ways_t *w, const mc_labels_t *l)
     }
 }
 
-/* Of parts [first, end). */
+/* The least of parts [first, end) over the steps of each group. */
 static void find_least(mc_ways_t *w, const mc_labels_t *l, int32_t first, int32_t end)
 {
     for (int32_t g = 0; g < w->graph->n_groups; g++) {
@@ -101,7 +102,7 @@ static void load_steps(mc_ways_t *w, mc_labels_t *l)
     find_least(w, l, 0, w->kind.n);
 }
 
-/* `least`: of any strategy's load. */
+/* Computes the means of all steps. `least`: the least load of any strategy. */
 static void add_means(mc_ways_t *w, mc_labels_t *l, const double *least)
 {
     for (int32_t i = 0; i < w->graph->n_steps; i++) {
@@ -114,7 +115,7 @@ static void add_means(mc_ways_t *w, mc_labels_t *l, const double *least)
 
 /* Beginnings ------------------------------------------------------------------------------------- */
 
-/* Parts [first, end) of `least` are no more than those sums. */
+/* Lowers parts [first, end) of `least` to those of from + by, if these are less. */
 static void lower(double *restrict least, const double *restrict from, const double *restrict by,
                   int32_t first, int32_t end)
 {
@@ -122,7 +123,7 @@ static void lower(double *restrict least, const double *restrict from, const dou
         least[k] = lesser(least[k], from[k] + by[k]);
 }
 
-/* Phases from the start. */
+/* Beginnings of one phase, of this kind. */
 static void begin(const mc_ways_t *w, const mc_labels_t *l, int32_t kind, int32_t first,
                   int32_t end)
 {
@@ -138,7 +139,8 @@ static void begin(const mc_ways_t *w, const mc_labels_t *l, int32_t kind, int32_
     }
 }
 
-/* The least parts [first, end) of all ways that begin so; at any end: *at_end. Hops lead to lower nodes. */
+/* The least of parts [first, end) over all beginnings of this kind, by node, and over all whole strategies:
+ * *at_end. Hops lead to nodes with lower indices, so nodes are visited in descending order. */
 static void find_before(const mc_ways_t *w, const mc_labels_t *l, int32_t kind, int32_t first,
                         int32_t end, double *at_end)
 {
@@ -164,7 +166,8 @@ static void find_before(const mc_ways_t *w, const mc_labels_t *l, int32_t kind, 
     }
 }
 
-/* Seconds of any strategy that has parts and means of at least these; where there is none INFINITY. */
+/* A lower bound of the seconds of a strategy whose parts and means are at least these; INFINITY if there is
+ * none. */
 static double seconds_of(const mc_ways_t *w, const double *sum)
 {
     if (sum[0] == INFINITY)
@@ -235,8 +238,8 @@ static void drop_label(const mc_ways_t *w, mc_labels_t *l, int32_t i)
             behind * (size_t)w->kind.n_means * sizeof *l->mean);
 }
 
-/* Seconds that no strategy takes less than that begins so and goes on by that label from `node`; *own: of them the
- * label's. */
+/* A lower bound of the seconds of any strategy with a beginning of this kind and, from `node` on, the label
+ * with `load` and `mean`. *own: the label's part of it; set only if it is within the limit by its means. */
 static double least_of(const mc_ways_t *w, const double *load, const double *mean, int32_t kind,
                        int32_t node, double *own)
 {
@@ -253,7 +256,7 @@ static double least_of(const mc_ways_t *w, const double *load, const double *mea
     return seconds_of(w, sum);
 }
 
-/* The label behind all others, which was begun: is it within the limit? For which kinds, and its rank. */
+/* May the new label, whose load is at index l->n, be within the limit? Sets its kinds and rank. */
 static bool is_within(const mc_ways_t *w, const mc_labels_t *l, int32_t node, mc_label_t *label)
 {
     const double *const load = mc_label_load(w, l, l->n), *const mean = mc_label_mean(w, l, l->n);
@@ -271,13 +274,14 @@ static bool is_within(const mc_ways_t *w, const mc_labels_t *l, int32_t node, mc
     return least < INFINITY;
 }
 
-/* May `a` serve for `b`, if its load does? More segments than are asked for must be needed. */
+/* May `a` replace `b` with regard to segments? A number above max_segments is allowed only if a phase needs
+ * it. */
 static bool as_needed(const mc_ways_t *w, const mc_labels_t *l, int32_t a, int32_t b)
 {
     return l->segments <= w->max_segments || l->label[a].needs || !l->label[b].needs;
 }
 
-/* Is the last label one too many among those from `first` on? Else they go that it replaces. */
+/* Is the last label dominated by one of those from `first` on? If not, drops those that it dominates. */
 static bool is_replaced(const mc_ways_t *w, mc_labels_t *l, int32_t first)
 {
     const int32_t mine = l->n - 1;
@@ -300,7 +304,7 @@ static void drop_worst(const mc_ways_t *w, mc_labels_t *l, int32_t first)
     drop_label(w, l, worst);
 }
 
-/* `most`: labels of a state. */
+/* Adds a label to a state unless it is above the limit or dominated. `most`: labels of a state. */
 static int add_label(const mc_ways_t *w, mc_labels_t *l, int32_t node, mc_label_t label,
                      int32_t most)
 {

@@ -1,62 +1,69 @@
 /*
- * Dynamic programming over the states of the graph of placements; for the search.
+ * Dynamic programming over the states of the graph of placements, with labels as for shortest paths under
+ * several criteria (Martins 1984); for the search.
  *
- * For each number of segments a path costs fill + (segments - 1) * busy, and busy is a maximum over wires, with which
- * no shortest path can be found. So a state keeps, of all ways from there to the end, those whose loads (loads.h) are
- * not nowhere less than another's: its labels. A label is left that comes to more than the limit even if all before
- * it costs the least it can, part by part or by a mean over wires. What comes first has the whole vector, and one wire has
- * most of it: so beginnings are of kinds, by the wire that their first phase keeps busiest, and each kind must be too
- * dear.
+ * In a given number of segments a path costs fill + (segments - 1) * busy. busy is a maximum over wires, so
+ * the best path of a state need not continue the best one of another, and a single cost per state does not
+ * do. Each state therefore has labels: the partial paths from it to the end whose loads (loads.h) no other
+ * one dominates.
+ *
+ * A label is also dropped if no strategy within the limit can contain it. The limit is the cost of the
+ * incumbent, or somewhat more if several strategies are wanted. The label's load is added to the least load
+ * of any beginning (a path from the start to the state), part by part and by means over wires; the sum's
+ * price is a lower bound. The first phase of a path handles the whole vector and loads one wire most, so
+ * beginnings are divided into kinds by this wire. A label is dropped when it is above the limit with every
+ * kind.
  */
 #ifndef MC_COMPOSE_LABELS_H
 #define MC_COMPOSE_LABELS_H
 
 #include "compose/planner/loads.h"
 
-/* Sums of seconds are compared after rounding of this much. */
+/* Relative error that rounding of sums of seconds may cause; comparisons allow for it. */
 static const double MC_SLACK = 1e-9;
 
 /*
- * The one rule that cuts a search short: all states together have so many labels at most, each the same number. Those of
- * the least sum of what they cost themselves and what any strategy with them costs at least are kept. An allreduce, which
- * has most states, has 2427 labels a state in three dimensions and 404 in four; of presets none needed more than 20 and 109.
+ * The most labels of all states together, divided equally among the states. It bounds memory and time, and
+ * is the only rule that may lose the cheapest strategy. A state that has too many labels drops those of the
+ * highest rank (mc_label_t). What searches need: docs/lab-notes/constants.md.
  */
 enum { MC_MOST_LABELS = 1 << 19 };
 
-/* A way from a state to the end. */
+/* A label: a partial path from a state to the end. */
 typedef struct {
-    uint64_t phase; /* the first: hop and step; compared, the order of enumeration */
-    int32_t next;   /* the label behind it; -1: this is the end */
-    uint32_t kinds; /* of beginnings with which it may be within the limit, a bit each */
-    bool needs;     /* one of its phases wants as many segments */
-    double rank;    /* what decides where there are too many, in seconds */
+    uint64_t phase; /* its first phase: hop and step; their order is that of enumeration */
+    int32_t next;   /* the label of the rest of the path; -1: the path is empty */
+    uint32_t kinds; /* kinds of beginnings with which it may be within the limit, a bit each */
+    bool needs;     /* one of its phases needs this number of segments (the cut rule) */
+    /* seconds: the lower bound of a strategy with it, plus its own part of that; less is better */
+    double rank;
 } mc_label_t;
 
-/* Of one number of segments. */
+/* The labels of all states, in one number of segments. */
 typedef struct {
     uint32_t segments;
-    double *step;   /* by step: its load */
-    int32_t *first; /* by node, and one more: its labels, in the order of enumeration */
-    mc_label_t *label;
-    double *load, *mean; /* by label: parts of its load; means of these */
+    double *step;        /* by step: its load, and the means of it */
+    int32_t *first;      /* by node: index of its first label; one entry more than nodes */
+    mc_label_t *label;   /* by node, in the order of enumeration */
+    double *load, *mean; /* by label: the parts of its load, and their means */
     int32_t n, room;
 } mc_labels_t;
 
-/* What is known of all steps and beginnings, in the number of segments that was opened last. */
+/* What the search knows of steps and beginnings, in the number of segments opened last (mc_ways_open). */
 typedef struct {
     const mc_priced_t *graph;
     mc_load_kind_t kind;
-    int32_t width; /* of a load: parts and, behind them, means of these */
+    int32_t width; /* numbers of a load: its parts and, behind them, its means */
     double bytes;
-    uint32_t max_segments;        /* more only where a step wants them */
-    bool streams;                 /* steps need segments */
-    bool wants_all;               /* and not the best alone */
-    int32_t *wire;                /* by step: the one it keeps busiest */
-    double *group;                /* by group: the least of each part */
-    double *before;               /* by kind and node: the same of all ways to it */
-    int32_t *n_kept, *kept;       /* by group: steps that another one does not replace */
-    double limit, quantum;        /* seconds; of loads */
-    double offset[MC_MOST_MEANS]; /* that means begin with */
+    uint32_t max_segments;        /* more only if a step needs them */
+    bool streams;                 /* the cut rule applies: steps need segments */
+    bool wants_all;               /* several strategies are wanted, so no step is left out */
+    int32_t *wire;                /* by step: the wire that it keeps busiest */
+    double *group;                /* by group: the least of each part over its steps */
+    double *before;               /* by kind and node: the least of each part over beginnings */
+    int32_t *n_kept, *kept;       /* by group: its steps that are not dominated */
+    double limit, quantum;        /* seconds: of the limit; unit that loads are rounded to */
+    double offset[MC_MOST_MEANS]; /* the means of an empty path (mc_load_offsets) */
 } mc_ways_t;
 
 static inline uint32_t mc_ways_needed(const mc_ways_t *w, int32_t step)
@@ -90,9 +97,11 @@ void mc_ways_free(mc_ways_t *w);
 int mc_labels_init(mc_labels_t *l, const mc_ways_t *w);
 void mc_labels_free(mc_labels_t *l);
 
-/* Loads in so many segments, for strategies within `limit`: seconds that none of them takes less than. */
+/* Computes loads and beginnings in `segments` segments, for strategies within `limit`. Returns a lower bound
+ * of their seconds; INFINITY if there are none. */
 double mc_ways_open(mc_ways_t *w, mc_labels_t *l, uint32_t segments, double limit);
-/* All labels in the number of segments opened last, `most` a state. Those of the start, which come last, are strategies. */
+/* Finds all labels in the number of segments opened last, at most `most` for a state. The labels of the
+ * start, which are the last ones, are whole strategies. */
 int mc_labels_find(const mc_ways_t *w, mc_labels_t *l, int32_t most);
 
 #endif

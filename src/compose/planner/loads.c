@@ -7,7 +7,7 @@ static int32_t part_of_shaped(const mc_load_kind_t *kind, int32_t s)
     return 1 + kind->n_busy + MC_SHAPED_PARTS * s;
 }
 
-/* Dimensions that go over a wire; those among them in which its bytes are the ranks' own time. */
+/* *n: dimensions that use a wire; *n_own: those among them whose bytes are the ranks' own time too. */
 static void count_dims(const mc_priced_t *graph, const mc_links_t *links, int32_t wire, int32_t *n,
                        int32_t *n_own)
 {
@@ -84,7 +84,7 @@ int32_t mc_load_wire(const mc_load_kind_t *kind, const mc_priced_t *graph,
     return busiest;
 }
 
-/* What part of a shaped wire's bytes comes after the burst. */
+/* The part of a shaped wire's bytes that passes after the burst. */
 static double late_of(const mc_load_kind_t *kind, int32_t s, const double *load)
 {
     const double carried = load[part_of_shaped(kind, s) + 2], burst = kind->shaped[s].burst;
@@ -116,7 +116,9 @@ static double above(double a, double b)
     return a > b ? a - b : 0;
 }
 
-/* By what a wire is busier, and the ranks, the price grows no more; but what is carried makes other bytes dearer. */
+/* Each second that a wire or the ranks are busier adds at most a second to the price, so the fill that `a`
+ * saves must cover these. No bound exists if `a` carries more over a shaped wire, because then the bytes
+ * of other phases profit less from the burst. */
 bool mc_load_cheaper(const mc_load_kind_t *kind, const double *a, const double *b, double margin)
 {
     double more[MC_MAX_DIMS] = {0}, most = 0, least = b[0] - a[0] - margin;
@@ -144,14 +146,14 @@ bool mc_load_cheaper(const mc_load_kind_t *kind, const double *a, const double *
     return most <= least;
 }
 
-/* How much of what a wire is busy counts, and of the ranks' own time. */
+/* Weights of the wires' busy times and of the ranks' own time in a mean. */
 typedef struct {
     double wire[MC_MAX_DIMS], ranks;
 } view_t;
 
 static view_t view_of(const mc_load_kind_t *kind, int32_t i)
 {
-    /* no hypotenuse is shorter than its legs along a unit vector */
+    /* no hypotenuse is shorter than its projection on a unit vector (each at most one long) */
     static const struct {
         double wire, ranks;
     } turn[MC_TURNS] = {{1, 0}, {0.8, 0.6}, {0.38, 0.92}, {0, 1}};
@@ -165,7 +167,7 @@ static view_t view_of(const mc_load_kind_t *kind, int32_t i)
     return view;
 }
 
-/* Of what is busy on a shaped wire, by the ranks too. */
+/* Weight of a shaped wire's busy time, which may be the ranks' own time too. */
 static double busy_weight(const mc_load_kind_t *kind, const view_t *view, int32_t s)
 {
     return view->wire[kind->shaped[s].wire] + (kind->shaped[s].pulled ? view->ranks : 0);
@@ -197,8 +199,9 @@ static double late_mean(const mc_load_kind_t *kind, const view_t *view, const do
     return sum;
 }
 
-/* As a rule 1 / segments of what is carried is once, and the rest busy: so much of a burst each of them has taken off at
- * most, if of messages that take longer no more than that counts. */
+/* All shaped bytes, before one burst is taken off (mc_load_offsets). Of what is carried, 1 / segments is in
+ * the fill and the rest in the busy time, and one burst is taken off in this proportion. Bytes that take
+ * longer than what is carried count no more than that, because a burst takes off more of them. */
 static double whole_mean(const mc_load_kind_t *kind, const view_t *view, const double *load,
                          uint32_t segments)
 {

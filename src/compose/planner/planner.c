@@ -32,7 +32,7 @@ static int32_t long_dims(const mc_mesh_t *mesh)
     return n;
 }
 
-/* Puts `more`, sorted or not, among the `n` sorted ones, behind those that cost the same. */
+/* Inserts `more`, in any order, into the sorted list, behind strategies that cost the same. */
 static int add_ranked(mc_ranked_t **ranked, uint32_t *n, const mc_ranked_t *more, uint32_t n_more)
 {
     mc_ranked_t *const list = realloc(*ranked, ((size_t)*n + n_more) * sizeof *list);
@@ -54,7 +54,7 @@ static int add_sides(mc_priced_t *graph, meshcoll_collective_t collective, const
 {
     mc_ranked_t *pair;
     uint32_t n_pairs;
-    /* rings, of which sides are made, keep no order */
+    /* sides consist of rings, which do not keep the order of ranks */
     if (query->one_side || query->in_order || query->aligned)
         return MESHCOLL_OK;
     int status = mc_sides_search(graph, collective, mesh, links, query, *ranked, &pair, &n_pairs);
@@ -66,7 +66,8 @@ static int add_sides(mc_priced_t *graph, meshcoll_collective_t collective, const
     return status;
 }
 
-/* As the library runs it: in fewer segments where these only hide a fill (mc_strategy_segments). */
+/* Reduces the number of segments if they only shorten a fill that bursts make up for
+ * (mc_strategy_segments). */
 static void join_segments(const mc_mesh_t *mesh, const mc_links_t *links,
                           const mc_planner_query_t *query, mc_ranked_t *best)
 {
@@ -81,7 +82,7 @@ static void join_segments(const mc_mesh_t *mesh, const mc_links_t *links,
     best->seconds = mc_strategy_seconds(&best->strategy, mesh, links, query->root, query->bytes);
 }
 
-/* Those that cost more then go behind others. */
+/* The same for all strategies of the list, which is sorted again by the new prices. */
 static void join_all(const mc_mesh_t *mesh, const mc_links_t *links,
                      const mc_planner_query_t *query, mc_ranked_t *ranked, uint32_t n)
 {
@@ -95,7 +96,7 @@ static void join_all(const mc_mesh_t *mesh, const mc_links_t *links,
     }
 }
 
-/* The `most` cheapest of one side (0: all), and those of two; sorted. */
+/* The `most` cheapest strategies of one side (0: all), and those of two sides; sorted. */
 static int find(meshcoll_collective_t collective, const mc_mesh_t *mesh, const mc_links_t *links,
                 const mc_planner_query_t *query, uint32_t most, mc_ranked_t **ranked, uint32_t *n,
                 uint32_t *considered)

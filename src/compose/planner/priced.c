@@ -7,27 +7,27 @@
 
 enum { NODE_BITS = 3, FIRST_ROOM = 64 };
 
-/* What is needed to build: where things stand already, as index + 1, or 0. */
+/* State of the construction. The tables hold index + 1 of what exists already, or 0. */
 typedef struct {
     mc_priced_t *p;
     meshcoll_collective_t collective;
     const mc_mesh_t *mesh;
     const mc_links_t *links;
-    bool by_crowd; /* prices depend on how many lines inside run, that share ports */
-    bool
-        by_lines; /* prices depend on how many lines run, also on those outside (link.h's cpu and bus) */
+    bool by_crowd; /* prices depend on which inner dimensions are in use: their lines share ports */
+    bool by_lines; /* prices depend on all dimensions in use: their ranks share cores or pacing */
     int32_t root, room_prices, room_asks, room_steps, room_groups, room_hops, room_nodes;
-    int32_t *node;  /* by code */
-    int32_t *group; /* by collective, line, which inner dimensions are in use, which are cut */
-    int32_t *price; /* by line, which inner dimensions are in use, algorithm */
+    int32_t *node;  /* by code_of */
+    int32_t *group; /* by line, collective, dimensions in use, dimensions cut (site_t) */
+    int32_t *price; /* by line, dimensions in use, algorithm */
 } build_t;
 
-/* A hop seen from its node: everything its prices depend on. */
+/* All that the prices of a hop depend on besides the algorithm. */
 typedef struct {
-    size_t line; /* of first and last position */
-    /* bits by position: in use inside of the line, or anywhere but on it (by_lines); cut outside of it */
+    size_t line; /* code of the line's first and last position */
+    /* bits by position: dimensions in use inside of the line, or all but the line's if by_lines; and
+     * dimensions outside of the line that are cut */
     uint32_t used, shards;
-    unsigned cut; /* the latter by dimension */
+    unsigned cut; /* `shards` by dimension */
 } site_t;
 
 static bool ranks_share_cores(const mc_links_t *links)
@@ -38,7 +38,7 @@ static bool ranks_share_cores(const mc_links_t *links)
     return false;
 }
 
-/* Not where every rank of a box has a port. */
+/* They do unless every rank of a box has a port. */
 static bool ranks_share_ports(const mc_mesh_t *mesh, const mc_links_t *links)
 {
     for (int32_t d = 0; d < links->ndims; d++)
@@ -47,7 +47,7 @@ static bool ranks_share_ports(const mc_mesh_t *mesh, const mc_links_t *links)
     return mesh->ragged;
 }
 
-/* The array with room for one more, or NULL. */
+/* The array, grown if it has no room for one more, or NULL. */
 static void *roomy(void *array, int32_t n, int32_t *room, size_t size)
 {
     if (n < *room)
@@ -139,7 +139,7 @@ static void add_seconds(mc_price_t *price, const mc_phase_cost_t *cost, const mc
     }
 }
 
-/* Dimensions that share a wire have one between them. */
+/* Numbers the wires. Dimensions that share one have the same number. */
 static void find_wires(mc_priced_t *p, const mc_links_t *links)
 {
     for (int32_t i = 0; i < p->graph.n; i++) {
@@ -155,7 +155,7 @@ static void find_wires(mc_priced_t *p, const mc_links_t *links)
     }
 }
 
-/* Shares come in as a factor, so that cut dimensions are priced as whole. */
+/* Cut dimensions are priced as whole ones, since the share is a factor of its own. */
 static mc_priced_ask_t ask_of(const build_t *b, const mc_node_t *node, const mc_hop_t *hop,
                               int32_t algorithm)
 {
@@ -203,7 +203,7 @@ static int32_t price_of(build_t *b, const mc_node_t *node, const mc_hop_t *hop, 
     return *known - 1;
 }
 
-/* Segments; dimensions on the line are all where the hop's are. */
+/* The number of segments that the cut rule needs for a step. */
 static uint32_t needed_by(const build_t *b, const mc_node_t *node, const mc_hop_t *hop,
                           int32_t price, int32_t algorithm, mc_ratio_t share)
 {
@@ -251,15 +251,15 @@ static int32_t group_of(build_t *b, const mc_node_t *node, const mc_hop_t *hop)
     return *known - 1;
 }
 
-/* What lies ahead: where each dimension is, and, unless it has arrived, whether it has been in the
- * other of root and shard. */
+/* A code of all that determines the paths ahead: each dimension's placement and, unless it is final,
+ * whether the dimension has been in the other one of root and shard. */
 static uint32_t code_of(const mc_graph_t *graph, const mc_node_t *node)
 {
     uint32_t code = node->flat;
     for (int32_t i = 0; i < graph->n; i++) {
         const uint32_t other = node->at[i] == MC_ROOT ? MC_SHARD : MC_ROOT;
         const bool turned = node->at[i] != graph->to && (node->been[i] & 1u << other);
-        /* source and destination meet root, and none of the others */
+        /* in an alltoall source has the code of root, so root takes that of replica, which is free */
         const bool gathered = graph->from == MC_SOURCE && node->at[i] == MC_ROOT;
         const uint32_t at = gathered ? MC_REPLICA : node->at[i] & 3u;
         code = code << NODE_BITS | at << 1 | turned;
@@ -267,7 +267,7 @@ static uint32_t code_of(const mc_graph_t *graph, const mc_node_t *node)
     return code;
 }
 
-/* Adds `node` and all that come after it; its index, or -1. */
+/* Adds `node` after all nodes that it leads to. Returns its index, or -1. */
 static int32_t add_node(build_t *b, const mc_node_t *node)
 {
     mc_priced_t *const p = b->p;
@@ -291,7 +291,7 @@ static int32_t add_node(build_t *b, const mc_node_t *node)
             return -1;
         out[p->n_hops++] = (mc_priced_hop_t){next[h], group};
     }
-    /* room for the end of the last node's hops too */
+    /* one entry more than nodes: the end of the last node's hops */
     int32_t *const first = roomy(p->first_hop, p->n_nodes + 1, &b->room_nodes, sizeof *first);
     if (!first)
         return -1;
@@ -312,14 +312,15 @@ int mc_priced_init(mc_priced_t *p, meshcoll_collective_t collective, const mc_me
                        .stream = query->stream,
                        .bytes = query->bytes,
                        .root = query->root};
-    build_t b = {.p = p,
-                 .collective = collective,
-                 .mesh = mesh,
-                 .links = links,
-                 /* an alltoall that gathers has other shares, which follow from who is in use */
-                 .by_crowd = collective == MESHCOLL_ALLTOALL || ranks_share_ports(mesh, links),
-                 .by_lines = ranks_share_cores(links) || query->stream,
-                 .root = query->root};
+    build_t b = {
+        .p = p,
+        .collective = collective,
+        .mesh = mesh,
+        .links = links,
+        /* an alltoall that gathers has other shares, which depend on the dimensions in use */
+        .by_crowd = collective == MESHCOLL_ALLTOALL || ranks_share_ports(mesh, links),
+        .by_lines = ranks_share_cores(links) || query->stream,
+        .root = query->root};
     find_wires(p, links);
     const mc_node_t start = mc_graph_start(&p->graph);
     const int32_t n = p->graph.n;
@@ -352,7 +353,7 @@ void mc_priced_free(mc_priced_t *p)
     *p = (mc_priced_t){0};
 }
 
-/* All of them at the first time. */
+/* Allocates the table of exact costs on first use. */
 static bool make_exact(mc_priced_t *p)
 {
     if (p->exact_of)

@@ -1,6 +1,7 @@
 /*
- * The graph of placements in arrays, with a price on every hop; for the search. It depends on mesh,
- * links and root; on the bytes only in what streams.
+ * The graph of placements in arrays, with a price on every step; for the search. A state of the search is a
+ * node of this graph. Prices depend on mesh, links and root, and not on the vector's size; the number of
+ * segments that a step needs depends on the size too.
  */
 #ifndef MC_COMPOSE_PRICED_H
 #define MC_COMPOSE_PRICED_H
@@ -8,61 +9,65 @@
 #include "compose/planner/query.h"
 #include "compose/strategy/paths.h"
 
-/* Bytes over a wire through which bursts pass, for a vector of one: seconds of a segment at full rate, once and
- * as it keeps the wire busy; what a port carries of it; and what of busy is the ranks' own time too. The same of its
- * messages' headers, whatever the vector. */
+/* The part of a price that a burst can reduce: bytes and headers on a shaped wire, in seconds at full rate.
+ * `once`, `busy` and `own` are per byte of a segment; those with `_fixed` are the headers'. `once`: from a
+ * segment's start to its end; `busy`: how long the segment occupies the wire; `own`: the part of `busy` that
+ * also is the ranks' own time; `carried`: bytes through the busiest port, as a multiple of the vector. */
 typedef struct {
     double once, busy, carried, own, once_fixed, busy_fixed, own_fixed;
 } mc_shaped_t;
 
-/* An algorithm along certain dimensions with the whole vector; a share is a factor on the bytes. */
+/* The price of an algorithm along certain dimensions for the whole vector; a step's share is a factor on the
+ * bytes. */
 typedef struct {
-    double fixed, per_byte; /* seconds of a segment */
-    double message;         /* of those between boxes the mean, in one segment (pieces.h) */
-    /* seconds that it keeps something busy: by wire, behind them the ranks themselves (mc_busy_t) */
+    double fixed, per_byte; /* seconds of a segment from start to end; per byte of it */
+    double message;         /* mean message between boxes, in one segment (mc_pieces_message) */
+    /* seconds for which a segment occupies each wire and, behind the wires, the ranks (mc_busy_t) */
     double busy_fixed[MC_MAX_DIMS + 1], busy_per_byte[MC_MAX_DIMS + 1];
-    mc_shaped_t shaped[MC_MAX_DIMS]; /* by wire: apart from all of the above */
+    mc_shaped_t shaped[MC_MAX_DIMS]; /* by wire; not included in any of the above */
 } mc_price_t;
 
-/* What an exact price comes from, of one dimension with messages (mc_phase_cost_t). */
+/* The exact cost of a step along one dimension with messages (mc_phase_cost_t). */
 typedef struct {
     int32_t dim;
     mc_term_t once, busy;
 } mc_priced_term_t;
 
-/* What a price was asked for. */
+/* The arguments that a price was computed for, so that its exact cost can be computed later. */
 typedef struct {
     int32_t algorithm;
     mc_dims_t dims;
     uint8_t state[MC_MAX_DIMS];
 } mc_priced_ask_t;
 
-/* One phase with that share of the vector. */
+/* A phase of a strategy, on `share` of the vector. */
 typedef struct {
-    int32_t price;
+    int32_t price; /* index */
     mc_phase_t phase;
     mc_ratio_t share;
-    uint32_t least_segments; /* so that no message is larger than may be */
+    uint32_t least_segments; /* that the cut rule needs (pieces.h) */
 } mc_priced_step_t;
 
-/* Steps that lead from the same to the same: one algorithm each, in the order of enumeration. */
+/* Steps [first, first + n), which differ in the algorithm only, in the order of enumeration. Hops that have
+ * the same steps share a group. */
 typedef struct {
     int32_t first, n;
 } mc_priced_group_t;
 
+/* A hop to node `next` by any step of `group`. */
 typedef struct {
     int32_t next, group;
 } mc_priced_hop_t;
 
-/* Hops of node i: [first_hop[i], first_hop[i + 1]), in the order of enumeration, to nodes of lower
- * numbers. The start is the last node; nodes without hops are ends. */
+/* Node i has hops [first_hop[i], first_hop[i + 1]), in the order of enumeration. They lead to nodes with
+ * lower indices. The start is the last node; nodes without hops are ends. */
 typedef struct {
     mc_graph_t graph;
     int32_t n_wires;
-    int32_t wire[MC_MAX_DIMS];    /* the dimension whose link it is */
-    int32_t wire_of[MC_MAX_DIMS]; /* by position in graph.dim */
-    bool shaped[MC_MAX_DIMS];     /* by wire: do bursts pass? */
-    bool ranks_apart; /* is what the ranks are busy not their links' time? (mc_busy_t) */
+    int32_t wire[MC_MAX_DIMS];    /* by wire: its dimension (mc_links_wire) */
+    int32_t wire_of[MC_MAX_DIMS]; /* by position in graph.dim: index of its wire */
+    bool shaped[MC_MAX_DIMS];     /* by wire: does it let bursts pass? */
+    bool ranks_apart; /* does the ranks' own time differ from that of links? (mc_busy_t) */
     int32_t n_prices, n_steps, n_groups, n_hops, n_nodes;
     mc_price_t *price;
     mc_priced_ask_t *ask; /* by price */
@@ -70,25 +75,25 @@ typedef struct {
     mc_priced_group_t *group;
     mc_priced_hop_t *hop;
     int32_t *first_hop;
-    /* of few steps, those whose exact price was asked for: */
-    mc_priced_group_t *exact_of; /* by step: its terms; n is -1 where they are not known */
+    /* exact costs, computed on demand, for few of the steps */
+    mc_priced_group_t *exact_of; /* by step: the range of its terms; n is -1 if not computed */
     mc_priced_term_t *exact;
     int32_t n_exact, room_exact;
     const mc_mesh_t *mesh;
     const mc_links_t *links;
     int32_t root;
     mc_walks_t *walks;
-    const mc_stream_t *stream; /* NULL: as priced */
-    double bytes;              /* of the vector, for what streams */
+    const mc_stream_t *stream; /* pacing, for the cut rule; NULL: without it */
+    double bytes;              /* of the vector, for the cut rule */
 } mc_priced_t;
 
-/* `mesh`, `links` and the query stay the caller's, and stay. */
+/* Builds the graph. The caller owns `mesh`, `links` and what the query points to; they must outlive `p`. */
 int mc_priced_init(mc_priced_t *p, meshcoll_collective_t collective, const mc_mesh_t *mesh,
                    const mc_links_t *links, const mc_planner_query_t *query);
 void mc_priced_free(mc_priced_t *p);
 
-/* The terms of a step's exact cost: how many, and *term; or -1, where there is no memory for them. They stay where they are
- * until another's are asked for. */
+/* The terms of a step's exact cost. Returns their number, or -1 if memory runs out. *term is valid until the
+ * next call. */
 int32_t mc_priced_exact(mc_priced_t *p, int32_t step, const mc_priced_term_t **term);
 
 #endif

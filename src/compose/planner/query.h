@@ -1,4 +1,4 @@
-/* What the planner is asked, and what it finds. */
+/* The planner's query and its result. */
 #ifndef MC_COMPOSE_QUERY_H
 #define MC_COMPOSE_QUERY_H
 
@@ -6,19 +6,18 @@
 #include "compose/strategy/numbering.h"
 #include "compose/strategy/strategy.h"
 
-/* Powers of two up to this are tried as numbers of segments. */
+/* The planner tries powers of two up to this as numbers of segments. */
 enum { MC_MOST_SEGMENTS = 32768 };
 
 typedef struct {
     int32_t root;
-    double bytes; /* of the whole vector */
-    uint32_t max_segments;
-    uint32_t most;
+    double bytes;                  /* of the whole vector (alltoall: of what one rank sends) */
+    uint32_t max_segments;         /* more only if the cut rule needs them (pieces.h) */
+    uint32_t most;                 /* strategies to return; 0: all, or MC_RANK_MOST */
     bool in_order;                 /* only strategies that reduce in the order of ranks */
-    const mc_numbering_t *aligned; /* only those that add up by the aligned tree; NULL: any */
-    const mc_stream_t
-        *stream;   /* as the library runs it: with the segments that it needs; NULL: as priced */
-    bool one_side; /* leaves those of two sides out */
+    const mc_numbering_t *aligned; /* only strategies that sum by the aligned tree; NULL: any */
+    const mc_stream_t *stream;     /* pacing, for the cut rule; NULL: without the cut rule */
+    bool one_side;                 /* no strategies of two sides */
 } mc_planner_query_t;
 typedef struct {
     mc_strategy_t strategy;

@@ -1,10 +1,11 @@
 /*
- * The cheapest strategies. In each number of segments the labels of the start (labels.h) are strategies none of which is
- * nowhere dearer than another; those that may be the cheapest are priced exactly. First with one label a state, which
- * gives a good strategy, and the limit; then with all, the most promising number of segments first.
+ * Finds the cheapest strategies. In each number of segments, a cut, the labels of the start (labels.h) are
+ * the strategies that no other one dominates; those within the limit are priced exactly. The first pass has
+ * one label per state and gives the first incumbent, whose cost is the limit. The second pass has all labels,
+ * and visits the cut with the lowest bound first.
  *
- * Where several are wanted, paths are followed from the start in the order of enumeration, and left where no label
- * leads on within a limit.
+ * If several strategies are wanted, paths are followed from the start in the order of enumeration. A path is
+ * dropped when no label continues it within the limit.
  */
 #include "compose/planner/search.h"
 
@@ -16,37 +17,38 @@
 
 enum { MOST_CUTS = 16, FIRST_FOUND = 64 };
 
-/* The first limit when several are wanted. */
+/* If several strategies are wanted, the first limit is the incumbent's cost plus this part of it. */
 static const double FIRST_EXCESS = 0.02;
 
+/* A strategy, priced exactly. */
 typedef struct {
     double seconds;
     uint32_t segments;
     int32_t n_phases;
-    uint64_t path[MC_MAX_PHASES];
+    uint64_t path[MC_MAX_PHASES]; /* mc_label_phase */
 } found_t;
 
 typedef struct {
     const mc_links_t *links;
-    bool bursts;     /* of links */
-    mc_links_t left; /* of bursts, for one path */
+    bool bursts;     /* of `links` */
+    mc_links_t left; /* links with the bursts of one path taken off */
     double bytes;
     mc_priced_t *graph;
     mc_ways_t ways;
     int32_t n_cuts;                /* numbers of segments */
-    double bound[MOST_CUTS];       /* seconds that no strategy of it takes less than */
-    mc_labels_t labels[MOST_CUTS]; /* the first one alone where one strategy is wanted */
+    double bound[MOST_CUTS];       /* by cut: lower bound of its strategies' seconds */
+    mc_labels_t labels[MOST_CUTS]; /* only the first is used if one strategy is wanted */
 
-    uint32_t most;
-    double limit;  /* what is dearer need not be found */
-    bool left_out; /* something was dearer */
-    uint64_t n_priced;
+    uint32_t most;     /* strategies wanted; 0: all */
+    double limit;      /* seconds: strategies above it are not wanted */
+    bool left_out;     /* a path was dropped as above the limit */
+    uint64_t n_priced; /* exactly */
     uint64_t path[MC_MAX_PHASES];
-    /* of the path's first phases: their load in each cut; the segments they need; their exact cost */
+    /* of the path's first phases: load in each cut, segments needed, exact cost */
     double *load;
     uint32_t needed[MC_MAX_PHASES + 1];
     mc_phase_cost_t exact[MC_MAX_PHASES + 1];
-    int32_t n_exact; /* so many are right */
+    int32_t n_exact; /* phases for which `exact` is up to date */
     found_t *found;
     uint32_t n_found, room_found;
     int status;
@@ -67,7 +69,7 @@ static double wide_limit(const search_t *s)
     return s->limit * (1 + 2 * MC_SLACK);
 }
 
-/* Each state's part of MC_MOST_LABELS. */
+/* Each state's share of MC_MOST_LABELS. */
 static int32_t labels_a_state(const search_t *s)
 {
     const int32_t n = MC_MOST_LABELS / s->graph->n_nodes;
@@ -88,7 +90,7 @@ static int by_price(const void *left, const void *right)
     return a->segments < b->segments ? -1 : a->segments > b->segments;
 }
 
-/* Sorts, and keeps the cheapest `most`. */
+/* Sorts what was found, drops all but the `most` cheapest, and lowers the limit to them. */
 static void settle(search_t *s)
 {
     if (s->n_found > 1)
@@ -135,7 +137,8 @@ static mc_phase_cost_t exact_longer(search_t *s, const mc_phase_cost_t *before, 
     return longer;
 }
 
-/* Adds up what the path's phases cost, from the first that is not the same as at the last end. */
+/* The exact cost of the path's first phases. Sums of phases that the path shares with the last one are
+ * reused. */
 static const mc_phase_cost_t *exact_cost(search_t *s, int32_t n_phases)
 {
     for (; s->n_exact < n_phases; s->n_exact++)
@@ -153,7 +156,7 @@ static double exact_seconds(search_t *s, const mc_phase_cost_t *cost, uint32_t s
 
 /* The cheapest --------------------------------------------------------------------------------- */
 
-/* The strategy of a label at the start, unless more segments are asked for than it needs. */
+/* Prices the strategy of a label of the start, unless it has more segments than allowed. */
 static void price_label(search_t *s, const mc_labels_t *l, int32_t label)
 {
     int32_t n = 0;
@@ -192,7 +195,7 @@ static void find_good(search_t *s)
         search_cut(s, c, 1);
 }
 
-/* The number of segments that may be the cheapest of those left, or -1. */
+/* The cut with the lowest bound of those not searched yet, or -1 if none can beat the limit. */
 static int32_t next_cut(const search_t *s)
 {
     int32_t next = 0;
@@ -232,7 +235,7 @@ static bool leads_on(const search_t *s, int32_t n_phases, int32_t node, int32_t 
     return false;
 }
 
-/* Is every end dearer than the limit, if so many phases lead to that node? */
+/* Is every strategy that begins with the path's first phases, which lead to `node`, above the limit? */
 static bool hopeless(const search_t *s, int32_t n_phases, int32_t node)
 {
     if (s->limit == INFINITY)
@@ -243,7 +246,7 @@ static bool hopeless(const search_t *s, int32_t n_phases, int32_t node)
     return true;
 }
 
-/* May a strategy that needs that many have so many segments? */
+/* May a strategy that needs `needed` segments have this number? */
 static bool is_allowed(const search_t *s, uint32_t needed, uint32_t segments)
 {
     return segments >= needed && (segments <= s->ways.max_segments || segments == needed);
@@ -317,7 +320,7 @@ static void explore_all(search_t *s)
         explore(s, start_of(s), 0);
 }
 
-/* Within a limit above what one good strategy costs; a wider one until enough are found. */
+/* Explores within a limit somewhat above the incumbent's cost, and raises it until enough are found. */
 static void find_several(search_t *s, uint32_t most)
 {
     double excess = FIRST_EXCESS;
@@ -359,7 +362,7 @@ static int hand_out(const search_t *s, meshcoll_collective_t collective, mc_rank
     return MESHCOLL_OK;
 }
 
-/* As many as are asked for, and as many as a step needs. */
+/* Numbers of segments to search: up to max_segments, and up to what any step needs. */
 static void count_cuts(search_t *s)
 {
     uint32_t most = s->ways.max_segments;

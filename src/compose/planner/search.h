@@ -1,12 +1,14 @@
-/* The cheapest paths through the graph of placements; for the planner. */
+/* Searches the graph of placements for the cheapest paths, which are strategies of one side; for the
+ * planner. */
 #ifndef MC_COMPOSE_SEARCH_H
 #define MC_COMPOSE_SEARCH_H
 
 #include "compose/planner/priced.h"
 #include "compose/planner/query.h"
 
-/* The `most` cheapest strategies, sorted (0: all). See mc_planner_rank. `graph` is of the collective and
- * links. */
+/* The `most` cheapest strategies of one side (0: all), sorted. *ranked, *n and *considered as in
+ * mc_planner_rank. `graph` was built for this collective and mesh, and for `links` or links that differ in
+ * bursts only; exact costs are added to it. */
 int mc_search(mc_priced_t *graph, meshcoll_collective_t collective, const mc_links_t *links,
               const mc_planner_query_t *query, uint32_t most, mc_ranked_t **ranked, uint32_t *n,
               uint32_t *considered);

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A path that a pair may have on one of its sides. */
+/* A path that may be a side of a pair. */
 typedef struct {
-    mc_strategy_t path; /* of one side */
+    mc_strategy_t path; /* a strategy of one side */
     mc_course_t course;
     mc_flow_t flow; /* on links without bursts */
 } side_t;
@@ -22,13 +22,13 @@ typedef struct {
     const mc_mesh_t *mesh;
     const mc_links_t *links;
     const mc_planner_query_t *query;
-    double limit; /* seconds of the best of one side: where one is asked for, none that is dearer */
-    int32_t n_long, long_dim[MC_MAX_DIMS];
-    bool bursts;
-    mc_links_t left; /* of bursts, for one pair */
-    side_t *side;    /* of one base: first the one after which the others are made */
+    double limit; /* seconds of the incumbent, the cheapest strategy of one side */
+    int32_t n_long, long_dim[MC_MAX_DIMS]; /* dimensions longer than 1 */
+    bool bursts;                           /* of `links` */
+    mc_links_t left;                       /* links with the bursts of one pair taken off */
+    side_t *side; /* the current base path in all orders; the first is the base itself */
     int32_t n_sides;
-    bool many_messages; /* the ranks' own time limits a pair: fewer messages may be better */
+    bool many_messages; /* the ranks' own time limits a pair, so fewer messages may be better */
     mc_ranked_t *found;
     uint32_t n_found;
 } pairing_t;
@@ -37,20 +37,20 @@ enum { MAX_BASES = 3 };
 
 static void find_long(pairing_t *p)
 {
-    /* fold comes first and last on both sides */
+    /* fold is not reordered: on both sides it is first and last */
     const int32_t n = p->mesh->ragged ? MC_RAGGED_FOLD : p->mesh->ndims;
     for (int32_t d = 0; d < n; d++)
         if (p->mesh->dim[d].extent > 1)
             p->long_dim[p->n_long++] = d;
 }
 
-/* Of the dimensions that are longer than 1: rotations, and those of the reverse. */
+/* Orders of the dimensions longer than 1: the rotations, and the rotations of the reverse order. */
 static int32_t n_orders(const pairing_t *p)
 {
     return p->n_long > 2 ? 2 * p->n_long : p->n_long;
 }
 
-/* `to[d]`: the dimension that takes the place of d. */
+/* to[d]: the dimension that replaces d in this order. */
 static void order_of(const pairing_t *p, int32_t order, int32_t to[MC_MAX_DIMS])
 {
     const int32_t n = p->n_long, turn = order % n;
@@ -63,7 +63,8 @@ static void order_of(const pairing_t *p, int32_t order, int32_t to[MC_MAX_DIMS])
     }
 }
 
-/* Merged dimensions follow each other in the mesh: not every order keeps them together. */
+/* Returns false if the order separates merged dimensions, which must be adjacent in the mesh, or gives no
+ * valid strategy. */
 static bool reorder(const mc_strategy_t *base, const mc_mesh_t *mesh, const int32_t to[MC_MAX_DIMS],
                     mc_strategy_t *path)
 {
@@ -93,7 +94,7 @@ static bool is_known(const pairing_t *p, const mc_strategy_t *path)
     return false;
 }
 
-/* The same path in all orders that it can take. */
+/* Finds the sides of a base path: the path in all orders of dimensions that are valid. */
 static void find_sides(pairing_t *p, const mc_strategy_t *base)
 {
     p->n_sides = 0;
@@ -130,7 +131,7 @@ static bool is_found(const pairing_t *p, const mc_strategy_t *pair)
     return false;
 }
 
-/* Does a link have more to carry than can be worth it, however many segments there are? */
+/* Is some link busy for longer than the incumbent takes, whatever the number of segments? */
 static bool hopeless(const pairing_t *p, const mc_flow_t *a, const mc_flow_t *b)
 {
     for (int32_t d = 0; d < MC_MAX_DIMS; d++)
@@ -139,7 +140,7 @@ static bool hopeless(const pairing_t *p, const mc_flow_t *a, const mc_flow_t *b)
     return false;
 }
 
-/* The pair's flows; where bursts pass they depend on what both carry together. */
+/* The pair's flows. If there are bursts, they depend on what both sides carry together. */
 static void flows_of(pairing_t *p, const side_t *a, const side_t *b, mc_flow_t flow[2])
 {
     double carried[MC_MAX_DIMS] = {0};
@@ -157,7 +158,8 @@ static void flows_of(pairing_t *p, const side_t *a, const side_t *b, mc_flow_t f
     flow[1] = mc_flow_on(&b->course, &p->left);
 }
 
-/* The cheapest number of segments, and its seconds; INFINITY where none can be worth it. */
+/* The cheapest number of segments. Returns its seconds, or INFINITY if none can beat the incumbent and only
+ * the cheapest strategy is wanted. */
 static double best_segments(const pairing_t *p, const mc_strategy_t *pair, const mc_flow_t flow[2],
                             uint32_t *segments)
 {
@@ -207,7 +209,7 @@ static void try_base(pairing_t *p, const mc_strategy_t *base)
                 try_pair(p, &p->side[a], &p->side[b]);
 }
 
-/* A collective that has no torus is not cut into two sides. */
+/* A collective without a named strategy "torus" has no strategies of two sides. */
 static bool has_torus(meshcoll_collective_t collective)
 {
     for (int32_t i = 0; i < mc_named_count(); i++)
@@ -229,7 +231,7 @@ static int try_torus(pairing_t *p)
     return MESHCOLL_OK;
 }
 
-/* The cheapest path in one segment for that part of the vector, with that part of the bursts. */
+/* Tries the cheapest path, in one segment, for `part` of the vector with `part` of the bursts. */
 static int try_cheapest(pairing_t *p, double part)
 {
     mc_planner_query_t one = *p->query;
@@ -251,8 +253,8 @@ static int try_cheapest(pairing_t *p, double part)
     return MESHCOLL_OK;
 }
 
-/* Where a pipeline keeps its link as busy as any strategy must, what is left to win is less than the
- * time of a segment: a network much slower than the links inside its boxes. */
+/* Is the incumbent within the time of a segment of the lower bound? It is if a pipeline keeps its busiest
+ * link as busy as any strategy must, as with a network much slower than the links inside boxes. */
 static bool is_limited(const mc_ranked_t *best, double bound)
 {
     const uint32_t segments = best->strategy.segments;
@@ -260,7 +262,8 @@ static bool is_limited(const mc_ranked_t *best, double bound)
            (segments > 2 && best->seconds - bound < best->seconds / segments);
 }
 
-/* Of the torus, the cheapest for half, and where messages limit those, for a quarter: it weighs them twice. */
+/* The base paths: that of "torus", the cheapest for half of the vector, and, if messages limit those pairs,
+ * the cheapest for a quarter, which weighs messages twice. */
 static int try_bases(pairing_t *p)
 {
     int status = try_torus(p);
