@@ -7,7 +7,7 @@ const mc_link_preset_t mc_link_presets[] = {
     {"lab-net",
      "measured in the project's lab (veth shaped to 200 Mbit/s): alpha one way through UCX/TCP "
      "when idle; beta is the rate set; gamma as lab-shm; window: alltoalls of 1 MiB on 2x8 and 4x4 with "
-     "256 KiB to 1 MiB (docs/experiments.md), its queues hold 500 KB",
+     "256 KiB to 1 MiB (docs/lab-notes/network.md), its queues hold 500 KB",
      {.alpha = 7e-6, .beta = 8 / 200e6, .gamma = 1e-9, .ports = 1, .window = MC_LINK_WINDOW}},
     {"lab-shm",
      "a 2-core 2.5 GHz Xeon with 16 ranks: 4 MiB copied at 0.14 ns/B and summed at 0.13 ns/B were "

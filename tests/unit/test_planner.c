@@ -165,7 +165,7 @@ Test(planner, lines_of_a_box_share_its_ports)
 }
 
 /* Two racks of two boxes of four ranks: rack and box go through the box's one NIC. What was cut and was to take
- * 34 ms took 65 in the lab (docs/experiments.md), where the NIC carries 1 MiB in 41.9 ms. */
+ * 34 ms took 65 in the lab (docs/lab-notes/network.md), where the NIC carries 1 MiB in 41.9 ms. */
 Test(planner, dimensions_that_share_a_nic_add_up)
 {
     const place_t at = place_of("rack=2,box=2,gpu=4", "lab");

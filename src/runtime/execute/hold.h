@@ -1,6 +1,6 @@
 /*
  * Pacing by the window. Where sends stream, TCP's buffers accept megabytes at once, and what the
- * ranks of a box send together overflows a queue on the way (docs/experiments.md). In a phase in
+ * ranks of a box send together overflows a queue on the way (docs/lab-notes/network.md). In a phase in
  * which a rank sends and receives, its receives tell how far the wires are: sends run ahead of the
  * receives before them in program order by a bounded number of bytes. A send is held until the
  * receive that far before it is complete. Program order completes on all ranks

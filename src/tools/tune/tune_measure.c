@@ -286,7 +286,7 @@ static int32_t cut(size_t bytes, size_t piece)
 
 /* On a wire a message is sent in pieces that flow control can delay, as in pipelines and
  * exchanges. Longer pieces put more bytes into the TCP buffers of a box than queues on the path
- * hold (docs/experiments.md). Without pieces a full mesh would also send everything to the first
+ * hold (docs/lab-notes/network.md). Without pieces a full mesh would also send everything to the first
  * neighbour, then to the second, … */
 static int32_t pieces_of(const dim_t *d, size_t bytes)
 {
