@@ -211,9 +211,9 @@ typedef struct {
      * Default: MESHCOLL_LINKS, else what `meshcoll tune` measured on this cluster, else the default
      * preset of docs/links.md. */
     const char *links;
-    /** Transports per dimension, "box=tcp,self;gpu=shm". Each is a list of UCX's transports; or
-     * "shm", meshcoll's own shared memory; or "shm:copy", the same without reading the memory of
-     * other processes. Where processes may not open each other's shared memory either, another
+    /** Transports per dimension, "box=tcp,self@eth0;gpu=shm". Each is a list of UCX's transports,
+     * after "@" the network devices that they bind to (none: all); or "shm", meshcoll's own shared
+     * memory; or "shm:copy", the same without reading the memory of other processes. Where processes may not open each other's shared memory either, another
      * transport replaces both (docs/security.md). While a mesh uses "shm", any process of this user
      * may trace this one even where Yama would allow only its parents. Default:
      * MESHCOLL_TRANSPORTS, else network transports between boxes and shm inside a box. */

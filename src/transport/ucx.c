@@ -244,18 +244,54 @@ bool mc_ucx_streams(const char *tls)
 {
     bool tcp = strcmp(tls, "^sm") == 0; /* other exclusion lists do not tell */
     for (const char *name = tls; *name; name += *name == ',') {
-        const size_t n = strcspn(name, ",");
+        const size_t n = strcspn(name, ",@");
         if (is_rdma(name))
             return false;
         tcp = tcp || (n == 3 && memcmp(name, "tcp", n) == 0);
         name += n;
+        if (*name == '@')
+            break;
     }
     return tcp && access("/sys/class/infiniband", F_OK) != 0;
 }
 
-static ucs_status_t configure(const char *tls, bool stream, ucp_config_t *config)
+/* Is there a network device of this name: an interface, or an RDMA device with its port, "mlx5_0:1"? */
+static bool has_device(const char *name, size_t n)
+{
+    static const char *const folders[] = {"/sys/class/net", "/sys/class/infiniband"};
+    char path[128];
+    const char *const port = memchr(name, ':', n);
+    const int length = (int)(port ? port - name : (ptrdiff_t)n);
+    for (size_t i = 0; i < MC_COUNT(folders) && length > 0 && !memchr(name, '/', n); i++) {
+        snprintf(path, sizeof path, "%s/%.*s", folders[i], length, name);
+        if (access(path, F_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* UCX does without a device that is missing, and would bind to the others. */
+static int check_devices(const ucx_t *ucx, const char *devices)
+{
+    for (const char *name = devices; name; name = strchr(name, ',')) {
+        name += *name == ',';
+        const size_t n = strcspn(name, ",");
+        if (!has_device(name, n))
+            return mc_fail(MESHCOLL_ERR_TRANSPORT,
+                           "dimension %s: there is no network device '%.*s' on this machine; "
+                           "`ls /sys/class/net /sys/class/infiniband` lists those there are",
+                           ucx->dim, (int)n, name);
+    }
+    return MESHCOLL_OK;
+}
+
+/* `devices`: NULL for those of UCX_NET_DEVICES, or all. */
+static ucs_status_t configure(const char *tls, const char *devices, bool stream,
+                              ucp_config_t *config)
 {
     ucs_status_t status = ucp_config_modify(config, "TLS", tls);
+    if (status == UCS_OK && devices)
+        status = ucp_config_modify(config, "NET_DEVICES", devices);
     if (status == UCS_OK)
         status = ucp_config_modify(config, "FLUSH_WORKER_EPS", "n");
     if (status == UCS_OK && stream)
@@ -265,12 +301,17 @@ static ucs_status_t configure(const char *tls, bool stream, ucp_config_t *config
 
 static int open_context(ucx_t *ucx, const mc_ucx_params_t *params)
 {
+    char tls[256];
     ucp_config_t *config;
+    const char *const at = strchr(params->tls, '@'), *const devices = at ? at + 1 : NULL;
+    snprintf(tls, sizeof tls, "%.*s", (int)strcspn(params->tls, "@"), params->tls);
+    if (check_devices(ucx, devices))
+        return MESHCOLL_ERR_TRANSPORT;
     ucs_status_t status = ucp_config_read(NULL, NULL, &config);
     if (status != UCS_OK)
         return fail_ucx(ucx, "cannot read its configuration", status);
     ucx->transport.streams = mc_ucx_streams(params->tls) && !getenv("UCX_RNDV_THRESH");
-    status = configure(params->tls, ucx->transport.streams, config);
+    status = configure(tls, devices, ucx->transport.streams, config);
     const ucp_params_t p = {.field_mask = UCP_PARAM_FIELD_FEATURES,
                             .features = UCP_FEATURE_TAG | UCP_FEATURE_WAKEUP};
     if (status == UCS_OK)

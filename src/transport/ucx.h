@@ -5,8 +5,8 @@
 #include "transport/transport.h"
 
 typedef struct {
-    /* As in UCX_TLS: "tcp,self", "^sm", … The user's other UCX settings (UCX_NET_DEVICES, …)
-     * hold for all dimensions. */
+    /* As in UCX_TLS: "tcp,self", "^sm", …; then perhaps the network devices to use, as in
+     * UCX_NET_DEVICES: "tcp,self@eth0". The user's other UCX settings hold for all dimensions. */
     const char *tls;
     const char *dim; /* the dimension's name, for error texts */
     bool threads;    /* several threads use it, one at a time */

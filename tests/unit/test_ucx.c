@@ -1,17 +1,77 @@
-/* Which transports of UCX take a send without its receiver, by their names. */
+/* UCX's transports: which complete a send without its receiver, by their names; and what they bind to. */
 #include "transport/ucx.h"
 
+#include <arpa/inet.h>
 #include <criterion/criterion.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 Test(ucx, tcp_streams_and_rdma_does_not)
 {
-    static const char *const yes[] = {"tcp,self", "self,tcp", "^sm", "tcp,cuda_copy,cuda_ipc"};
-    static const char *const no[] = {"rc,tcp",     "tcp,rc_x", "ud_verbs,tcp,self", "ib",
-                                     "shm,memory", "^tcp",     "self,tcpx",         ""};
+    static const char *const yes[] = {"tcp,self",      "self,tcp",
+                                      "^sm",           "tcp,cuda_copy,cuda_ipc",
+                                      "tcp,self@eth0", "self,tcp@mlx5_0:1,rc"};
+    static const char *const no[] = {"rc,tcp",    "tcp,rc_x",   "ud_verbs,tcp,self",
+                                     "ib",        "shm,memory", "^tcp",
+                                     "self,tcpx", "",           "self@tcp"};
     const bool rdma = access("/sys/class/infiniband", F_OK) == 0; /* that TCP may go over */
     for (size_t i = 0; i < MC_COUNT(yes); i++)
         cr_expect_eq(mc_ucx_streams(yes[i]), !rdma, "%s", yes[i]);
     for (size_t i = 0; i < MC_COUNT(no); i++)
         cr_expect_not(mc_ucx_streams(no[i]), "%s", no[i]);
+}
+
+enum { DESCRIPTORS = 1024 };
+
+/* Sockets of this process that listen, and how many of them at an address of the loopback interface. */
+static int count_listening(int *on_loopback)
+{
+    int n = 0;
+    *on_loopback = 0;
+    for (int fd = 0; fd < DESCRIPTORS; fd++) {
+        struct sockaddr_storage at;
+        socklen_t length = sizeof at, one = sizeof(int);
+        int listens = 0;
+        if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &one) || !listens ||
+            getsockname(fd, (struct sockaddr *)&at, &length) || at.ss_family == AF_UNIX)
+            continue;
+        n++;
+        if (at.ss_family == AF_INET)
+            *on_loopback +=
+                ntohl(((struct sockaddr_in *)&at)->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+    }
+    return n;
+}
+
+static int open_on(const char *tls, mc_transport_t **t)
+{
+    return mc_ucx_create(&(mc_ucx_params_t){.tls = tls, .dim = "box"}, t);
+}
+
+Test(ucx, listens_on_the_devices_that_are_named)
+{
+    mc_transport_t *t;
+    int before, after;
+    const int n = count_listening(&before);
+    cr_assert_eq(open_on("tcp,self@lo", &t), MESHCOLL_OK, "%s", meshcoll_last_error());
+    cr_expect_eq(count_listening(&after), n + 1, "one port, of one interface");
+    cr_expect_eq(after, before + 1, "its address is the interface's");
+    t->ops->close(t);
+    cr_expect_eq(count_listening(&after), n);
+}
+
+/* UCX itself would warn, and listen on nothing or on the others. */
+Test(ucx, refuses_a_device_that_is_not_there)
+{
+    static const char *const lists[] = {"tcp,self@nosuch0", "tcp,self@lo,nosuch0", "tcp,self@",
+                                        "tcp,self@lo,", "tcp@../net/lo"};
+    for (size_t i = 0; i < MC_COUNT(lists); i++) {
+        mc_transport_t *t = NULL;
+        cr_expect_eq(open_on(lists[i], &t), MESHCOLL_ERR_TRANSPORT, "%s", lists[i]);
+        cr_expect_not_null(
+            strstr(meshcoll_last_error(), "dimension box: there is no network device"), "%s: %s",
+            lists[i], meshcoll_last_error());
+        cr_expect_null(t);
+    }
 }

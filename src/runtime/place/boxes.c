@@ -365,7 +365,13 @@ static int parse_tls(const char *text, const mc_mesh_t *mesh, char tls[MC_MAX_DI
                 "transports are written DIMENSION=LIST;…, as in box=tcp,self;gpu=sm,self; "
                 "'%.*s' in '%s' names no dimension of this mesh",
                 (int)n, at, text);
-        const int status = set_tls(tls[d], equals + 1, n - (size_t)(equals + 1 - at));
+        const size_t length = n - (size_t)(equals + 1 - at);
+        if (strncmp(equals + 1, "shm", 3) == 0 && memchr(equals + 1, '@', length))
+            return mc_fail(MESHCOLL_ERR_PARSE,
+                           "network devices go with UCX's transports, as in box=tcp,self@eth0; "
+                           "'%.*s' is within a box",
+                           (int)n, at);
+        const int status = set_tls(tls[d], equals + 1, length);
         if (status)
             return status;
         at += at[n] ? n + 1 : n;
