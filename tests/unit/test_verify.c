@@ -223,7 +223,7 @@ Test(verify, refuses_an_alltoall_that_only_gathers)
     cr_expect_eq(mc_strategy_parse("gather:mst(y) alltoall:pairwise(x) scatter:mst(y)",
                                    MESHCOLL_ALLTOALL, &mesh, &strategy),
                  MESHCOLL_ERR_STRATEGY);
-    cr_expect(strstr(meshcoll_last_error(), "for several lines"), "%s", meshcoll_last_error());
+    cr_expect(strstr(meshcoll_last_error(), "needs several lines"), "%s", meshcoll_last_error());
 }
 
 /* Lines that gather also where they are equally long. */
