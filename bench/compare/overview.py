@@ -15,7 +15,7 @@ def targets_part(measured):
     yield ""
     yield from table(["", *heads], [[cluster.key, *cells_of_row(heads, found)] for cluster, found in by_cluster])
     yield "- *over the bound*, *over best peer*: the time over that, see [Method](#method)."
-    yield f"- *of slow peers*: cells above {grid.size_text(stats.BURST)} where the best peer takes more than 1.6 of the bound."
+    yield "- *mean over best peer*: the geometric mean over sizes, of the collective for which it is largest."
     yield f"- *model*: how far predicted is from measured time, the median above {grid.size_text(stats.BURST)}; of the " \
           "planner's choices, and of all strategies tried for regret."
     yield "- *late*: that contender's barriers outlast the gate's pause and meshcoll's do not, so the network has saved up more for " \
@@ -121,13 +121,13 @@ def glances(cells):
     def bold_above(limit, text):
         return lambda value: f"**{text(value)}**" if value > limit else text(value)
     large = [cell for cell in cells if cell.size > stats.BURST]
-    yield from glance("Time over the best peer's, bold above 1 (be it by less than is written)", cells,
-                      stats.Cell.over_peer, bold_above(1, ratio_text))
+    yield from glance("Time over the best peer's, bold above 1.25", cells,
+                      stats.Cell.over_peer, bold_above(1.25, ratio_text))
     yield from rounded(cells)
     yield from glance(f"Time over the bound, above {grid.size_text(stats.BURST)}", large, stats.Cell.over_bound,
                       ratio_text)
-    yield from glance("Regret, bold above 20 %", cells, lambda cell: cell.regret.get("regret"),
-                      bold_above(0.2, percent_text))
+    yield from glance("Regret, bold above 25 %", cells, lambda cell: cell.regret.get("regret"),
+                      bold_above(0.25, percent_text))
 
 
 def rounded(cells):
