@@ -17,7 +17,7 @@ tune=("$build/meshcoll" tune --mesh "$mesh" --seconds 20)
 race=(
     "$build/meshcoll-bench" --collective bcast --mesh "$mesh"
     --strategies option1,option2,option3,option2-inner,option3-inner,flat-mst,flat-ring,best
-    --flat mpi -b 1K -e 8M -f 2 -w 2 --max-time 4
+    --flat mpi -b 1K -e 8M -f 2 -w 2 --max-time 3
     --csv "$out/bcast.csv" --json "$out/bcast.json"
 )
 

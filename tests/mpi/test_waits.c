@@ -103,7 +103,7 @@ static void test_counts_differ(size_t at_root, size_t elsewhere)
 {
     char bytes[64];
     meshcoll_t *const mesh = create();
-    snprintf(bytes, sizeof bytes, "%zu bytes came from rank 0 where %zu were", 4 * at_root,
+    snprintf(bytes, sizeof bytes, "%zu bytes arrived from rank 0 where %zu were", 4 * at_root,
              4 * elsewhere);
     check(meshcoll_set_strategy(mesh, MESHCOLL_BCAST, "flat-star") == MESHCOLL_OK, "strategy");
     const int status =
