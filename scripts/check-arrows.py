@@ -30,6 +30,7 @@ MAY = {
     "base": [],
     "mesh": ["base"],
     "plan": ["base", "mesh"],
+    "plan/verify": CORE,
     **{room: CORE for room in ALGORITHMS},
     "transport": ["base", "mesh"],
     "transport/shm": ["base", "mesh", "transport"],
@@ -51,7 +52,7 @@ MAY["tools"] = LIBRARY + ["tools/common", *COMMANDS]
 
 # Algorithms do arithmetic on ranks and chunks: nothing that moves or reads bytes.
 OUTSIDE = re.compile(r"^(mpi|ucp/|ucs/|uct/|cuda|nccl|hwloc|pthread|sys/socket)")
-PURE = ["base", "plan", *ALGORITHMS, *COMPOSE]
+PURE = ["base", "plan", "plan/verify", *ALGORITHMS, *COMPOSE]
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 

@@ -3,7 +3,7 @@
 #define MC_TESTS_SUPPORT_PLANS_H
 
 #include "compose/strategy/strategy.h"
-#include "plan/world.h"
+#include "plan/verify/world.h"
 
 #include <criterion/criterion.h>
 

@@ -4,7 +4,7 @@
  */
 #include "compose/planner/planner.h"
 #include "mesh/aligned.h"
-#include "plan/verify.h"
+#include "plan/verify/verify.h"
 #include "support/plans.h"
 
 #include <criterion/criterion.h>

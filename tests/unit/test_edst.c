@@ -1,7 +1,7 @@
 /* Two edge-disjoint spanning trees: whose links they use, what they cost, and where the planner takes them. */
 #include "compose/algorithms/registry.h"
 #include "compose/planner/planner.h"
-#include "plan/verify.h"
+#include "plan/verify/verify.h"
 
 #include "support/places.h"
 #include "support/plans.h"

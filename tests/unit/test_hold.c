@@ -1,5 +1,5 @@
 /* Sends that are held for a message of another: which, until when, and that nobody waits for ever. */
-#include "plan/match.h"
+#include "plan/verify/match.h"
 #include "runtime/execute/hold.h"
 #include "support/fake_wire.h"
 #include "support/places.h"

@@ -1,5 +1,5 @@
 /* Whatever is done to one step or one dependency of a good world, the verifier finds it. */
-#include "plan/verify.h"
+#include "plan/verify/verify.h"
 #include "support/loose.h"
 #include "support/plans.h"
 

@@ -3,7 +3,7 @@
  * verifier for all of them on small meshes, and what the library does with that.
  */
 #include "compose/planner/planner.h"
-#include "plan/verify.h"
+#include "plan/verify/verify.h"
 #include "runtime/create/inproc.h"
 #include "support/plans.h"
 

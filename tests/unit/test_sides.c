@@ -1,7 +1,7 @@
 /* Strategies of two sides: priced by hand, picked where they pay, proved, and run on values. */
 #include "compose/planner/sides_search.h"
 #include "compose/price/sides.h"
-#include "plan/verify.h"
+#include "plan/verify/verify.h"
 
 #include "support/places.h"
 #include "support/plans.h"

@@ -1,4 +1,4 @@
-#include "plan/world.h"
+#include "plan/verify/world.h"
 #include "support/plans.h"
 
 #include <criterion/criterion.h>

@@ -7,7 +7,7 @@
 #define MC_TOOLS_TOOL_H
 
 #include "compose/strategy/strategy.h"
-#include "plan/world.h"
+#include "plan/verify/world.h"
 #include "tools/common/options.h"
 
 #include <jansson.h>

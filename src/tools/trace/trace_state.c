@@ -1,6 +1,6 @@
 #include "tools/trace/trace.h"
 
-#include "plan/match.h"
+#include "plan/verify/match.h"
 
 #include <stdlib.h>
 #include <string.h>

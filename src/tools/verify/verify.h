@@ -2,7 +2,7 @@
 #ifndef MC_TOOLS_VERIFY_H
 #define MC_TOOLS_VERIFY_H
 
-#include "plan/verify.h"
+#include "plan/verify/verify.h"
 #include "tools/common/show.h"
 
 extern const mc_command_t mc_verify_command;

@@ -13,7 +13,7 @@
 #ifndef MC_PLAN_VERIFY_H
 #define MC_PLAN_VERIFY_H
 
-#include "plan/world.h"
+#include "plan/verify/world.h"
 
 typedef struct {
     uint32_t random_orders; /* random runs that respect dependencies, beyond the two fixed ones */

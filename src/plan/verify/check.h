@@ -2,8 +2,8 @@
 #ifndef MC_PLAN_CHECK_H
 #define MC_PLAN_CHECK_H
 
-#include "plan/match.h"
-#include "plan/verify.h"
+#include "plan/verify/match.h"
+#include "plan/verify/verify.h"
 
 /* Checks each step on its own: ops, buffers, ranges, peers. */
 int mc_check_steps(const mc_plan_t *plan);

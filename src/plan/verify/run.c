@@ -1,6 +1,6 @@
 /* The verifier's runs of a world: one fixed order in both placements, then random orders. */
 #include "mesh/aligned.h"
-#include "plan/check.h"
+#include "plan/verify/check.h"
 
 #include <stdlib.h>
 #include <string.h>

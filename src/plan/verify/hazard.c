@@ -3,7 +3,7 @@
  * for each chunk the last writer and the readers since. Where a step must wait for another, a path
  * of edges must lead from that one to it.
  */
-#include "plan/check.h"
+#include "plan/verify/check.h"
 
 #include <stdlib.h>
 #include <string.h>

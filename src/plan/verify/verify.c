@@ -1,7 +1,7 @@
 /* The verifier: its entry point, and the checks of plans and steps one by one. */
-#include "plan/verify.h"
+#include "plan/verify/verify.h"
 
-#include "plan/check.h"
+#include "plan/verify/check.h"
 
 /* What IN and OUT must hold, by collective: at the root, and elsewhere. */
 typedef struct {

@@ -1,7 +1,7 @@
 /* The symbolic machine. Equal sums are stored once, so that equal values have equal numbers. */
-#include "plan/world.h"
+#include "plan/verify/world.h"
 
-#include "plan/match.h"
+#include "plan/verify/match.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "plan/match.h"
+#include "plan/verify/match.h"
 
 #include "plan/explain.h"
 

@@ -1,6 +1,6 @@
 /* Orders of a whole world's steps, where both sides of a message complete together; and the times
  * of a trace. */
-#include "plan/match.h"
+#include "plan/verify/match.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #ifndef MC_PLAN_MATCH_H
 #define MC_PLAN_MATCH_H
 
-#include "plan/world.h"
+#include "plan/verify/world.h"
 
 #define MC_NO_STEP UINT32_MAX
 
