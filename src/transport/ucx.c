@@ -242,7 +242,8 @@ static bool is_rdma(const char *name)
  */
 bool mc_ucx_streams(const char *tls)
 {
-    bool tcp = strcmp(tls, "^sm") == 0; /* other exclusion lists do not tell */
+    const size_t length = strcspn(tls, "@");
+    bool tcp = length == 3 && memcmp(tls, "^sm", 3) == 0; /* other exclusion lists do not tell */
     for (const char *name = tls; *name; name += *name == ',') {
         const size_t n = strcspn(name, ",@");
         if (is_rdma(name))

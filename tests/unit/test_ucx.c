@@ -9,9 +9,13 @@
 
 Test(ucx, tcp_streams_and_rdma_does_not)
 {
-    static const char *const yes[] = {"tcp,self",      "self,tcp",
-                                      "^sm",           "tcp,cuda_copy,cuda_ipc",
-                                      "tcp,self@eth0", "self,tcp@mlx5_0:1,rc"};
+    static const char *const yes[] = {"tcp,self",
+                                      "self,tcp",
+                                      "^sm",
+                                      "^sm@eth0",
+                                      "tcp,cuda_copy,cuda_ipc",
+                                      "tcp,self@eth0",
+                                      "self,tcp@mlx5_0:1,rc"};
     static const char *const no[] = {"rc,tcp",    "tcp,rc_x",   "ud_verbs,tcp,self",
                                      "ib",        "shm,memory", "^tcp",
                                      "self,tcpx", "",           "self@tcp"};
