@@ -146,7 +146,7 @@ static bool is_zombie(pid_t pid)
         return errno == ENOENT || errno == ESRCH;
     text[n] = '\0';
     const char *const name_end = strrchr(text, ')');
-    return name_end && (name_end[1] == ' ') && strchr("ZX", name_end[2]);
+    return name_end && (strncmp(name_end, ") Z", 3) == 0 || strncmp(name_end, ") X", 3) == 0);
 }
 
 bool mc_shm_memory_is_there(const mc_shm_address_t *address)
