@@ -19,13 +19,13 @@ import sys
 
 CORE = ["base", "mesh", "plan"]
 ALGORITHMS = ["ring", "mst", "direct", "doubling"]
-COMPOSE = ["compose/cost", "compose/algorithms", "compose/strategy", "compose/price", "compose/planner"]
+COMPOSE = ["compose/cost", "compose/algorithms", "compose/strategy", "compose/pace", "compose/price", "compose/planner"]
 TRANSPORT = ["transport", "transport/shm"]
 
 # room -> rooms whose headers it may include, besides its own and the public ones; each may use all before it
-RUNTIME = ["runtime/element", "runtime/bind", "runtime/place", "runtime/execute", "runtime/choose", "runtime/handle",
-           "runtime/progress", "runtime/connect", "runtime/explain", "runtime/request", "runtime/call",
-           "runtime/create"]
+RUNTIME = ["runtime/element", "runtime/bind", "runtime/place", "runtime/state", "runtime/pace", "runtime/execute",
+           "runtime/choose", "runtime/handle", "runtime/progress", "runtime/connect", "runtime/explain",
+           "runtime/request", "runtime/call", "runtime/create"]
 MAY = {
     "base": [],
     "mesh": ["base"],
@@ -42,7 +42,9 @@ for i, room in enumerate(RUNTIME):
 MAY["runtime/element"] = ["base"]
 MAY["runtime/bind"] = CORE + ["transport", "runtime/element"]
 MAY["runtime/place"] = CORE + TRANSPORT
-MAY["runtime/execute"] = CORE + TRANSPORT + COMPOSE + ["runtime/element", "runtime/bind"]
+MAY["runtime/state"] = CORE + TRANSPORT + ["compose/pace", "runtime/bind"]
+MAY["runtime/pace"] = [*MAY["runtime/state"], "runtime/state"]
+MAY["runtime/execute"] = [*MAY["runtime/pace"], "compose/algorithms", "runtime/element", "runtime/pace"]
 LIBRARY = list(MAY)
 COMMANDS = ["tools/" + name for name in ("count", "list", "plan", "topo", "trace", "tune", "verify")]
 MAY["tools/common"] = LIBRARY

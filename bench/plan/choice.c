@@ -192,7 +192,7 @@ static int look(mc_choice_t *choice, const mc_mesh_t *mesh, const mc_links_t *li
         mc_memory_t *chosen;
         const mc_wish_t wish = {.collective = (meshcoll_collective_t)(i / ASKED_SIZES),
                                 .bytes = (uint64_t)sizes[i % ASKED_SIZES],
-                                .stream.wire = -1};
+                                .pacing.wire = -1};
         status = mc_choose(choice, mesh, links, &wish, &chosen);
     }
     return status;

@@ -117,7 +117,7 @@ static void give(mc_builder_t *b, const tree_t *tree, mc_tile_t v)
 /* Messages to row i and column j are on level i + j of both trees; those to row 0 of the tree of
  * columns, and those to column 0 of the tree of rows, are on later levels. All ranks proceed level
  * by level, so that no cycle of ranks waits for messages or for window space
- * (tests/unit/test_hold.c). */
+ * (tests/unit/test_window.c). */
 static void in_levels(mc_builder_t *b, const tree_t *first, const tree_t *second, mc_tile_t v,
                       move_t in, move_t out)
 {

@@ -99,7 +99,7 @@ enum {
     MC_TAG_SEQ_BITS = 18
 };
 /* An empty message from the receiver to the sender: it requests the message of the same number,
- * or confirms its arrival (runtime/execute/credit.h). */
+ * or confirms its arrival (runtime/pace/pace.h). */
 #define MC_TAG_CREDIT (UINT64_C(1) << MC_TAG_SEQ_BITS)
 /* The last message of a pair in an operation. Ranks that disagree about the count split their
  * vectors into different numbers of messages, whose lengths may be equal. The last one then

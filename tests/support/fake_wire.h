@@ -27,13 +27,13 @@ typedef struct {
     uint64_t bytes_sent;
 } rank_t;
 
-/* What is open; `beside`: ranks that share its port. */
+/* What is open; `concurrent`: ranks that share its port. */
 typedef struct {
     meshcoll_collective_t collective;
     const char *strategy; /* on x=8, from or to rank 0 */
     int32_t rank;
     size_t block;
-    int32_t beside;
+    int32_t concurrent;
     bool streams;
     size_t window; /* bytes; 0: MC_LINK_WINDOW */
 } opened_t;
@@ -87,8 +87,8 @@ static inline void rank_open(rank_t *r, const opened_t *o)
     r->in = calloc(RANKS, o->block);
     r->out = calloc(RANKS, o->block);
     const mc_wiring_t wiring = {.rank = o->rank,
-                                .beside = o->beside,
-                                .window = o->window ? o->window : MC_LINK_WINDOW,
+                                .pacing.concurrent = o->concurrent,
+                                .pacing.window = o->window ? o->window : MC_LINK_WINDOW,
                                 .peer = peer,
                                 .bytes_sent = counter};
     cr_assert_eq(mc_binding_init(&r->binding, plan), MESHCOLL_OK);

@@ -1,6 +1,6 @@
 /* Choices are remembered by exact size, bounded in number, and forgotten alike by whoever asks alike. */
 #include "runtime/choose/choice.h"
-#include "runtime/execute/hold.h"
+#include "runtime/pace/pace.h"
 
 #include <criterion/criterion.h>
 
@@ -36,7 +36,7 @@ static mc_memory_t *bcast_of(place_t *at, uint64_t bytes, int32_t root)
 {
     return choose(
         at, &(mc_wish_t){
-                .collective = MESHCOLL_BCAST, .bytes = bytes, .stream.wire = -1, .root = root});
+                .collective = MESHCOLL_BCAST, .bytes = bytes, .pacing.wire = -1, .root = root});
 }
 
 static meshcoll_request_t *mark(int i)
@@ -60,7 +60,7 @@ Test(choice, is_the_planners_and_is_remembered)
     cr_expect_neq(bcast_of(&at, 1000001, 5), first);
     cr_expect_neq(choose(&at, &(mc_wish_t){.collective = MESHCOLL_REDUCE,
                                            .bytes = 1000000,
-                                           .stream.wire = -1,
+                                           .pacing.wire = -1,
                                            .root = 5}),
                   first);
     cr_expect_eq(bcast_of(&at, 1000000, 5), first);
@@ -89,7 +89,7 @@ Test(choice, shaped_wires_want_fewer_segments)
         const uint32_t enough = mc_strategy_segments(&s, &at.mesh, &at.links, 0, 1 << 18, 1);
         cr_expect_eq(enough, wanted[i], "%s: %u segments", links[i], enough);
         const mc_memory_t *const chosen = choose(
-            &at, &(mc_wish_t){.collective = MESHCOLL_GATHER, .bytes = 1 << 18, .stream.wire = -1});
+            &at, &(mc_wish_t){.collective = MESHCOLL_GATHER, .bytes = 1 << 18, .pacing.wire = -1});
         segments[i] = chosen->best.strategy.segments;
         cr_expect_eq(chosen->best.seconds,
                      mc_strategy_seconds(&chosen->best.strategy, &at.mesh, &at.links, 0, 1 << 18));
@@ -150,7 +150,7 @@ Test(choice, forced_ones_hold_until_they_are_not)
     cr_expect_eq(m->best.seconds, mc_strategy_seconds(&forced, &at.mesh, &at.links, 0, 64));
     cr_expect_eq(bcast_of(&at, 64, 0), m);
     const mc_wish_t unforced = {
-        .collective = MESHCOLL_BCAST, .bytes = 64, .stream.wire = -1, .unforced = true};
+        .collective = MESHCOLL_BCAST, .bytes = 64, .pacing.wire = -1, .unforced = true};
     cr_expect(mc_strategy_equal(&choose(&at, &unforced)->best.strategy, &best.strategy));
     cr_expect(mc_strategy_equal(&bcast_of(&at, 64, 0)->best.strategy, &forced));
     cr_assert_lt(mc_choice_force(&at.choice, MESHCOLL_BCAST, "nonsense", &at.mesh), 0);
@@ -158,12 +158,12 @@ Test(choice, forced_ones_hold_until_they_are_not)
     cr_assert_eq(mc_choice_force(&at.choice, MESHCOLL_BCAST, NULL, &at.mesh), MESHCOLL_OK);
     cr_expect(mc_strategy_equal(&bcast_of(&at, 64, 0)->best.strategy, &best.strategy));
     const mc_wish_t asked = {
-        .collective = MESHCOLL_BCAST, .bytes = 64, .stream.wire = -1, .strategy = text};
+        .collective = MESHCOLL_BCAST, .bytes = 64, .pacing.wire = -1, .strategy = text};
     cr_expect(mc_strategy_equal(&choose(&at, &asked)->best.strategy, &forced));
     cr_expect(mc_strategy_equal(&bcast_of(&at, 64, 0)->best.strategy, &best.strategy));
 }
 
-/* A message is held back as a whole (runtime/execute/hold.h). */
+/* A message is held back as a whole (runtime/pace/pace.h). */
 Test(choice, cuts_what_all_send_to_all)
 {
     static const char *const meshes[] = {"box=4+3+1", "box=4,gpu=4"};
@@ -173,13 +173,13 @@ Test(choice, cuts_what_all_send_to_all)
         const uint64_t block = 1 << 20, bytes = block * (uint64_t)at.mesh.size;
         const mc_memory_t *const large = choose(&at, &(mc_wish_t){.collective = MESHCOLL_ALLTOALL,
                                                                   .bytes = bytes,
-                                                                  .stream.wire = 0,
-                                                                  .stream.window = MC_LINK_WINDOW});
+                                                                  .pacing.wire = 0,
+                                                                  .pacing.window = MC_LINK_WINDOW});
         cr_expect_geq(large->best.strategy.segments, 32, "%s", meshes[i]);
         const mc_memory_t *const small = choose(&at, &(mc_wish_t){.collective = MESHCOLL_ALLTOALL,
                                                                   .bytes = 64,
-                                                                  .stream.wire = 0,
-                                                                  .stream.window = MC_LINK_WINDOW});
+                                                                  .pacing.wire = 0,
+                                                                  .pacing.window = MC_LINK_WINDOW});
         cr_expect_eq(small->best.strategy.segments, 1, "%s", meshes[i]);
     }
 }
@@ -190,12 +190,12 @@ Test(choice, cuts_less_where_more_may_be_on_the_way)
     place_t narrow, wide;
     mc_wish_t wish = {.collective = MESHCOLL_ALLTOALL,
                       .bytes = 16 << 20,
-                      .stream.wire = 0,
-                      .stream.window = MC_LINK_WINDOW};
+                      .pacing.wire = 0,
+                      .pacing.window = MC_LINK_WINDOW};
     begin_on(&narrow, "box=4,gpu=4");
     begin_on(&wide, "box=4,gpu=4");
     const uint32_t pieces = choose(&narrow, &wish)->best.strategy.segments;
-    wish.stream.window *= 4;
+    wish.pacing.window *= 4;
     cr_expect_eq(choose(&wide, &wish)->best.strategy.segments, pieces / 4);
 }
 
@@ -228,15 +228,15 @@ Test(choice, cuts_exchanges_where_sends_stream)
         const mc_memory_t *const cut =
             choose(&streaming, &(mc_wish_t){.collective = by[i],
                                             .bytes = bytes,
-                                            .stream.wire = 0,
-                                            .stream.window = MC_LINK_WINDOW});
+                                            .pacing.wire = 0,
+                                            .pacing.window = MC_LINK_WINDOW});
         const mc_memory_t *const whole =
-            choose(&other, &(mc_wish_t){.collective = by[i], .bytes = bytes, .stream.wire = -1});
+            choose(&other, &(mc_wish_t){.collective = by[i], .bytes = bytes, .pacing.wire = -1});
         cr_expect_leq(mean_message(&streaming, cut, (double)bytes),
-                      mc_hold_piece(MC_LINK_WINDOW, 4));
+                      mc_pacing_message(MC_LINK_WINDOW, 4));
         cr_expect(mc_strategy_equal(&whole->best.strategy, &best.strategy));
-        cr_expect_gt(mean_message(&other, whole, (double)bytes), mc_hold_piece(MC_LINK_WINDOW, 4),
-                     "tells nothing");
+        cr_expect_gt(mean_message(&other, whole, (double)bytes),
+                     mc_pacing_message(MC_LINK_WINDOW, 4), "tells nothing");
     }
 }
 
@@ -291,10 +291,10 @@ Test(choice, cuts_what_credits_pace_no_finer_than_they_need)
         begin_on(&at, meshes[i / MC_COUNT(by)]);
         const mc_memory_t *const cut = choose(&at, &(mc_wish_t){.collective = by[i % MC_COUNT(by)],
                                                                 .bytes = bytes,
-                                                                .stream.wire = 0,
-                                                                .stream.window = MC_LINK_WINDOW});
+                                                                .pacing.wire = 0,
+                                                                .pacing.window = MC_LINK_WINDOW});
         const double message = largest_message(&at, cut, (double)bytes);
-        const double most = (double)mc_hold_credited(MC_LINK_WINDOW, crowd_of(&at, cut));
+        const double most = (double)mc_pacing_credited(MC_LINK_WINDOW, crowd_of(&at, cut));
         cr_expect_leq(message, most);
         cr_expect_gt(2 * message, most);
     }
@@ -311,26 +311,26 @@ Test(choice, ranks_in_the_segments_that_run)
         mc_ranked_t *ranked;
         uint32_t n, considered;
         const meshcoll_collective_t which = (meshcoll_collective_t)(i % MESHCOLL_COLLECTIVES);
-        const mc_stream_t stream = {.wire = 0, .window = MC_LINK_WINDOW};
+        const mc_pacing_t pacing = {.wire = 0, .window = MC_LINK_WINDOW};
         begin_on(&at, meshes[i / MESHCOLL_COLLECTIVES]);
         const mc_memory_t *const m = choose(&at, &(mc_wish_t){.collective = which,
                                                               .bytes = bytes,
-                                                              .stream.wire = 0,
-                                                              .stream.window = MC_LINK_WINDOW});
+                                                              .pacing.wire = 0,
+                                                              .pacing.window = MC_LINK_WINDOW});
         const mc_planner_query_t query = {.bytes = (double)bytes, .max_segments = MC_MAX_SEGMENTS};
         cr_assert_eq(mc_planner_rank(which, &at.mesh, &at.links, &query, &ranked, &n, &considered),
                      MESHCOLL_OK);
         for (uint32_t k = 0; k < n && k < 5000; k++) {
             mc_strategy_t *const s = &ranked[k].strategy;
             const uint32_t needed =
-                mc_strategy_needed(s, &at.mesh, &at.links, 0, (double)bytes, &stream);
+                mc_strategy_needed(s, &at.mesh, &at.links, 0, (double)bytes, &pacing);
             s->segments = s->segments > needed ? s->segments : needed;
             cr_expect_leq(m->best.seconds,
                           mc_strategy_seconds(s, &at.mesh, &at.links, 0, (double)bytes));
         }
         cr_expect_geq(
             m->best.strategy.segments,
-            mc_strategy_needed(&m->best.strategy, &at.mesh, &at.links, 0, (double)bytes, &stream));
+            mc_strategy_needed(&m->best.strategy, &at.mesh, &at.links, 0, (double)bytes, &pacing));
         free(ranked);
     }
 }
@@ -345,14 +345,14 @@ Test(choice, cuts_chains_as_exchanges)
         place_t cut, whole;
         begin_on(&cut, "box=4,gpu=4");
         begin_on(&whole, "box=4,gpu=4");
-        mc_wish_t wish = {.collective = by[i], .bytes = bytes, .stream.wire = 0};
-        wish.stream.window = MC_LINK_WINDOW;
+        mc_wish_t wish = {.collective = by[i], .bytes = bytes, .pacing.wire = 0};
+        wish.pacing.window = MC_LINK_WINDOW;
         const mc_memory_t *const pieces = choose(&cut, &wish);
-        wish.stream.window = bytes;
+        wish.pacing.window = bytes;
         const mc_memory_t *const left = choose(&whole, &wish);
         cr_expect_leq(largest_message(&cut, pieces, (double)bytes),
-                      mc_hold_piece(MC_LINK_WINDOW, 1));
+                      mc_pacing_message(MC_LINK_WINDOW, 1));
         cr_expect_gt(largest_message(&whole, left, (double)bytes),
-                     mc_hold_piece(MC_LINK_WINDOW, 1));
+                     mc_pacing_message(MC_LINK_WINDOW, 1));
     }
 }

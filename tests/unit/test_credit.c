@@ -1,19 +1,19 @@
 /* Messages that their receiver asks for, or says to have: which, when, and that small ones go without. */
-#include "runtime/execute/hold.h"
+#include "runtime/pace/pace.h"
 #include "support/fake_wire.h"
 
 /* Of a star. */
 static void open_in(rank_t *r, meshcoll_collective_t collective, int32_t rank, size_t block,
-                    int32_t beside, bool streams)
+                    int32_t concurrent, bool streams)
 {
     const bool gathers = collective == MESHCOLL_GATHER;
     rank_open(r, &(opened_t){collective, gathers ? "gather:star(x)" : "scatter:star(x)", rank,
-                             block, beside, streams, 0});
+                             block, concurrent, streams, 0});
 }
 
-static void open_rank(rank_t *r, int32_t rank, size_t block, int32_t beside, bool streams)
+static void open_rank(rank_t *r, int32_t rank, size_t block, int32_t concurrent, bool streams)
 {
-    open_in(r, MESHCOLL_GATHER, rank, block, beside, streams);
+    open_in(r, MESHCOLL_GATHER, rank, block, concurrent, streams);
 }
 
 /* Of blocks of 32 KiB four may be on their way, each one that comes makes room for one: also where one overtakes

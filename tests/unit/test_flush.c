@@ -100,7 +100,7 @@ Test(flush, more_transports_than_ports_are_refused)
         peers[i] = &peer[i];
         counter[i] = &sent;
     }
-    const mc_wiring_t wiring = {.beside = 1, .peer = peers, .bytes_sent = counter};
+    const mc_wiring_t wiring = {.pacing.concurrent = 1, .peer = peers, .bytes_sent = counter};
     cr_assert_eq(mc_executor_init(&x, plans.plan[0], &wiring), MESHCOLL_OK);
     mc_executor_free(&x);
     peer[MC_MAX_DIMS].transport = &transport[MC_MAX_DIMS];

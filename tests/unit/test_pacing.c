@@ -3,9 +3,9 @@
  * one port and through eight. What windows and credits allow in flight is at least the bandwidth-delay product, and no
  * message below 64 KiB that fits the window is cut.
  */
-#include "compose/price/pieces.h"
+#include "compose/pace/limits.h"
 #include "compose/price/strategy_cost.h"
-#include "runtime/execute/hold.h"
+#include "runtime/pace/pace.h"
 #include "support/fake_wire.h"
 #include "support/strategies.h"
 
@@ -24,10 +24,10 @@ static mc_links_t links_of(const char *text, const mc_mesh_t *mesh)
     return links;
 }
 
-static mc_stream_t stream_of(const mc_links_t *links, const mc_mesh_t *mesh)
+static mc_pacing_t stream_of(const mc_links_t *links, const mc_mesh_t *mesh)
 {
-    return (mc_stream_t){.wire = 0,
-                         .beside = 1,
+    return (mc_pacing_t){.wire = 0,
+                         .concurrent = 1,
                          .window = (size_t)mc_links_window(links, mesh, 0),
                          .least = mc_links_least(links, 0)};
 }
@@ -45,7 +45,7 @@ static int check_cuts(const mc_mesh_t *mesh, const mc_links_t *links,
                       meshcoll_collective_t collective, const char *text)
 {
     mc_strategy_t s;
-    const mc_stream_t stream = stream_of(links, mesh);
+    const mc_pacing_t pacing = stream_of(links, mesh);
     int n = 0;
     cr_assert_eq(mc_strategy_parse(text, collective, mesh, &s), MESHCOLL_OK);
     for (int32_t i = 0; i < s.n_phases; i++) {
@@ -55,10 +55,10 @@ static int check_cuts(const mc_mesh_t *mesh, const mc_links_t *links,
         mc_placement_t state[MC_MAX_DIMS];
         mc_strategy_state(&s, mesh, i, state);
         for (size_t bytes = KIB; bytes <= MOST; bytes *= 2) {
-            const double message = mc_pieces_message(&cost, links) * (double)bytes;
-            const uint32_t needed = mc_pieces_needed(&stream, mesh, s.phase[i].algorithm,
-                                                     s.phase[i].dims, state, message);
-            if (message == 0 || message * largest >= SMALL || message > (double)stream.window)
+            const double message = mc_pacing_mean(&cost, links) * (double)bytes;
+            const uint32_t needed = mc_pacing_segments(&pacing, mesh, s.phase[i].algorithm,
+                                                       s.phase[i].dims, state, message);
+            if (message == 0 || message * largest >= SMALL || message > (double)pacing.window)
                 continue;
             n++;
             cr_expect_eq(needed, 1, "%s, phase %d: messages of %.0f bytes are cut in %u", text, i,
@@ -92,10 +92,10 @@ Test(pacing, cuts_on_a_slow_wire)
     mc_mesh_t mesh;
     cr_assert_eq(mc_mesh_parse("box=4,gpu=4", &mesh), MESHCOLL_OK);
     const mc_links_t links = links_of("lab", &mesh);
-    const mc_stream_t stream = stream_of(&links, &mesh);
+    const mc_pacing_t pacing = stream_of(&links, &mesh);
     const int32_t algorithm = mc_algorithm_find(MESHCOLL_ALLGATHER, "ring", 4);
     const mc_placement_t state[MC_MAX_DIMS] = {MC_SHARD, MC_SHARD};
-    cr_expect_eq(mc_pieces_needed(&stream, &mesh, algorithm, (mc_dims_t){0, 1}, state, SMALL - 1),
+    cr_expect_eq(mc_pacing_segments(&pacing, &mesh, algorithm, (mc_dims_t){0, 1}, state, SMALL - 1),
                  4);
 }
 
@@ -123,10 +123,10 @@ static int check_waiting(const rank_t *r, const char *text, uint32_t t, double s
 {
     const mc_task_t *const task = r->executor.task;
     int n = 0;
-    for (uint32_t s = task[t].frees; s > 0; s = task[s - 1].also, n++)
+    for (uint32_t s = task[t].window_first; s > 0; s = task[s - 1].window_next, n++)
         cr_expect_geq((double)between(r, t, s - 1, false), share, "%s: send %u waits for %u", text,
                       s - 1, t);
-    for (uint32_t s = task[t].first; s > 0; s = task[s - 1].next, n++)
+    for (uint32_t s = task[t].credit_first; s > 0; s = task[s - 1].credit_next, n++)
         cr_expect_geq(
             (double)between(r, t, s - 1, is_of(r, t, r->executor.plan->step[t].phase, true)), share,
             "%s: message %u waits for a credit of %u", text, s - 1, t);
@@ -139,9 +139,9 @@ static size_t at_start(const rank_t *r)
     const mc_executor_t *const x = &r->executor;
     size_t bytes = 0;
     for (uint32_t l = 0; l < x->n_lanes; l++)
-        for (uint32_t i = 0; !x->lane[l].bytes_sent && i < x->lane[l].open; i++)
+        for (uint32_t i = 0; !x->lane[l].bytes_sent && i < x->lane[l].n_free; i++)
             bytes += r->binding.step[x->queue[x->lane[l].first + i]].bytes;
-    for (uint32_t t = x->asked_first; t > 0; t = x->task[t - 1].next)
+    for (uint32_t t = x->first_request; t > 0; t = x->task[t - 1].credit_next)
         bytes += r->binding.step[t - 1].bytes;
     return bytes;
 }

@@ -1,5 +1,5 @@
 /* Messages to several ranks through their sender's board: three ends of the transport in one process. */
-#include "runtime/execute/alike.h"
+#include "runtime/execute/hints.h"
 #include "support/plans.h"
 #include "support/strategies.h"
 #include "transport/shm/shm.h"
@@ -210,7 +210,7 @@ static void check_alike(meshcoll_collective_t collective, const char *text, int 
     plans_of(&p, &(case_t){"gpu=4", collective, 0, text});
     const mc_plan_t *const plan = p.plan[rank];
     mc_task_t *const task = calloc(plan->n_steps, sizeof *task);
-    mc_alike_find(plan, crowded, task);
+    mc_hints_find(plan, crowded, task);
     for (uint32_t t = 0; t < plan->n_steps; t++)
         if (mc_op_sends((mc_op_t)plan->step[t].op))
             snprintf(got + strlen(got), 8, "%u%s%s%s", task[t].message.more,

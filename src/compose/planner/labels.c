@@ -383,7 +383,7 @@ int mc_ways_init(mc_ways_t *w, const mc_priced_t *graph, const mc_links_t *links
                      .kind = mc_load_kind(graph, links),
                      .bytes = query->bytes,
                      .max_segments = query->max_segments,
-                     .streams = query->stream != NULL,
+                     .streams = query->pacing != NULL,
                      .wants_all = wants_all};
     w->width = w->kind.n + w->kind.n_means;
     const size_t nodes = (size_t)w->kind.n_wires * (size_t)graph->n_nodes;

@@ -73,7 +73,7 @@ static void join_segments(const mc_mesh_t *mesh, const mc_links_t *links,
 {
     const mc_links_t at = mc_links_at(links, query->bytes);
     const uint32_t needed =
-        mc_strategy_needed(&best->strategy, mesh, &at, query->root, query->bytes, query->stream);
+        mc_strategy_needed(&best->strategy, mesh, &at, query->root, query->bytes, query->pacing);
     const uint32_t enough =
         mc_strategy_segments(&best->strategy, mesh, links, query->root, query->bytes, needed);
     if (enough == best->strategy.segments)
@@ -133,7 +133,7 @@ int mc_planner_rank(meshcoll_collective_t collective, const mc_mesh_t *mesh,
     if (status)
         return status;
     *n = most && most < found ? most : found;
-    if (query->stream && mc_links_burst(links))
+    if (query->pacing && mc_links_burst(links))
         join_all(mesh, links, query, *ranked, *n);
     *considered = priced;
     return MESHCOLL_OK;
@@ -153,7 +153,7 @@ int mc_planner_best(meshcoll_collective_t collective, const mc_mesh_t *mesh,
         return status;
     *best = ranked[0];
     free(ranked);
-    if (query->stream && mc_links_burst(links))
+    if (query->pacing && mc_links_burst(links))
         join_segments(mesh, links, query, best);
     return MESHCOLL_OK;
 }

@@ -198,7 +198,7 @@ static int32_t price_of(build_t *b, const mc_node_t *node, const mc_hop_t *hop, 
     price[p->n_prices] = (mc_price_t){0};
     const mc_phase_cost_t cost = cost_of(p, &ask[p->n_prices]);
     add_seconds(&price[p->n_prices], &cost, p);
-    price[p->n_prices].message = mc_pieces_message(&cost, b->links);
+    price[p->n_prices].message = mc_pacing_mean(&cost, b->links);
     *known = ++p->n_prices;
     return *known - 1;
 }
@@ -209,14 +209,14 @@ static uint32_t needed_by(const build_t *b, const mc_node_t *node, const mc_hop_
 {
     const mc_priced_t *const p = b->p;
     mc_placement_t state[MC_MAX_DIMS];
-    if (!p->stream)
+    if (!p->pacing)
         return 1;
     for (int32_t d = 0; d < b->mesh->ndims; d++)
         state[d] = p->graph.from;
     for (int32_t i = 0; i < p->graph.n; i++)
         state[p->graph.dim[i]] = (mc_placement_t)node->at[i];
-    return mc_pieces_needed(p->stream, b->mesh, algorithm, hop->dims, state,
-                            p->price[price].message * mc_ratio_value(share) * p->bytes);
+    return mc_pacing_segments(p->pacing, b->mesh, algorithm, hop->dims, state,
+                              p->price[price].message * mc_ratio_value(share) * p->bytes);
 }
 
 /* Index of the hop's group, or -1. */
@@ -309,7 +309,7 @@ int mc_priced_init(mc_priced_t *p, meshcoll_collective_t collective, const mc_me
     *p = (mc_priced_t){.graph = mc_graph(collective, &led, query->in_order, query->aligned),
                        .mesh = mesh,
                        .links = links,
-                       .stream = query->stream,
+                       .pacing = query->pacing,
                        .bytes = query->bytes,
                        .root = query->root};
     build_t b = {
@@ -319,7 +319,7 @@ int mc_priced_init(mc_priced_t *p, meshcoll_collective_t collective, const mc_me
         .links = links,
         /* an alltoall that gathers has other shares, which depend on the dimensions in use */
         .by_crowd = collective == MESHCOLL_ALLTOALL || ranks_share_ports(mesh, links),
-        .by_lines = ranks_share_cores(links) || query->stream,
+        .by_lines = ranks_share_cores(links) || query->pacing,
         .root = query->root};
     find_wires(p, links);
     const mc_node_t start = mc_graph_start(&p->graph);

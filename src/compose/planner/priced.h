@@ -21,7 +21,7 @@ typedef struct {
  * bytes. */
 typedef struct {
     double fixed, per_byte; /* seconds of a segment from start to end; per byte of it */
-    double message;         /* mean message between boxes, in one segment (mc_pieces_message) */
+    double message;         /* mean message between boxes, in one segment (mc_pacing_mean) */
     /* seconds for which a segment occupies each wire and, behind the wires, the ranks (mc_busy_t) */
     double busy_fixed[MC_MAX_DIMS + 1], busy_per_byte[MC_MAX_DIMS + 1];
     mc_shaped_t shaped[MC_MAX_DIMS]; /* by wire; not included in any of the above */
@@ -45,7 +45,7 @@ typedef struct {
     int32_t price; /* index */
     mc_phase_t phase;
     mc_ratio_t share;
-    uint32_t least_segments; /* that the cut rule needs (pieces.h) */
+    uint32_t least_segments; /* that the cut rule needs (compose/pace/limits.h) */
 } mc_priced_step_t;
 
 /* Steps [first, first + n), which differ in the algorithm only, in the order of enumeration. Hops that have
@@ -83,7 +83,7 @@ typedef struct {
     const mc_links_t *links;
     int32_t root;
     mc_walks_t *walks;
-    const mc_stream_t *stream; /* pacing, for the cut rule; NULL: without it */
+    const mc_pacing_t *pacing; /* pacing, for the cut rule; NULL: without it */
     double bytes;              /* of the vector, for the cut rule */
 } mc_priced_t;
 

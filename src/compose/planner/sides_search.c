@@ -165,8 +165,8 @@ static double best_segments(const pairing_t *p, const mc_strategy_t *pair, const
 {
     const mc_planner_query_t *const query = p->query;
     const double limit = query->most == 1 ? p->limit : INFINITY;
-    const uint32_t needed = query->stream ? mc_strategy_needed(pair, p->mesh, p->links, query->root,
-                                                               query->bytes, query->stream)
+    const uint32_t needed = query->pacing ? mc_strategy_needed(pair, p->mesh, p->links, query->root,
+                                                               query->bytes, query->pacing)
                                           : 1;
     const uint32_t most = needed > query->max_segments ? needed : query->max_segments;
     double best = INFINITY;
@@ -240,7 +240,7 @@ static int try_cheapest(pairing_t *p, double part)
     uint32_t n, considered;
     one.bytes *= part;
     one.max_segments = 1;
-    one.stream = NULL;
+    one.pacing = NULL;
     for (int32_t d = 0; d < links.ndims; d++)
         links.dim[d].burst *= part;
     const int status =

@@ -81,7 +81,7 @@ uint32_t mc_strategy_segments(const mc_strategy_t *strategy, const mc_mesh_t *me
 
 uint32_t mc_strategy_needed(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
                             const mc_links_t *links, int32_t root, double n,
-                            const mc_stream_t *stream)
+                            const mc_pacing_t *pacing)
 {
     uint32_t most = 1;
     for (int32_t i = 0; i < strategy->n_phases; i++) {
@@ -89,8 +89,8 @@ uint32_t mc_strategy_needed(const mc_strategy_t *strategy, const mc_mesh_t *mesh
         const mc_phase_cost_t cost = mc_strategy_phase_cost(strategy, mesh, links, root, i);
         mc_placement_t state[MC_MAX_DIMS];
         mc_strategy_state(strategy, mesh, i, state);
-        const uint32_t needed = mc_pieces_needed(stream, mesh, phase->algorithm, phase->dims, state,
-                                                 mc_pieces_message(&cost, links) * n);
+        const uint32_t needed = mc_pacing_segments(pacing, mesh, phase->algorithm, phase->dims,
+                                                   state, mc_pacing_mean(&cost, links) * n);
         most = needed > most ? needed : most;
     }
     return most;

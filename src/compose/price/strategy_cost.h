@@ -2,7 +2,7 @@
 #ifndef MC_COMPOSE_STRATEGY_COST_H
 #define MC_COMPOSE_STRATEGY_COST_H
 
-#include "compose/price/pieces.h"
+#include "compose/pace/limits.h"
 #include "compose/price/pricing.h"
 
 /* The number of segments, from `needed` up to the strategy's own, in which a strategy of one side takes
@@ -11,10 +11,10 @@
  * Returns the strategy's own number if messages of several dimensions pass one shaped wire. */
 uint32_t mc_strategy_segments(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
                               const mc_links_t *links, int32_t root, double n, uint32_t needed);
-/* The number of segments that the strategy's phases need (pieces.h). `links`: at n bytes (mc_links_at). */
+/* The number of segments that the strategy's phases need (compose/pace/limits.h). `links`: at n bytes (mc_links_at). */
 uint32_t mc_strategy_needed(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
                             const mc_links_t *links, int32_t root, double n,
-                            const mc_stream_t *stream);
+                            const mc_pacing_t *pacing);
 /* Seconds for n bytes: the fill of the first segment, then (segments - 1) times the busiest link. Phases
  * over one link add up, phases over different links are concurrent. For two sides see sides.h. */
 double mc_strategy_seconds(const mc_strategy_t *strategy, const mc_mesh_t *mesh,

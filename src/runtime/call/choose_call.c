@@ -10,7 +10,7 @@ static int choose_straight(meshcoll_t *h, const meshcoll_args_t *a, mc_memory_t 
 {
     const mc_wish_t wish = {.collective = a->collective,
                             .bytes = a->count * meshcoll_datatype_size(a->datatype),
-                            .stream.wire = -1,
+                            .pacing.wire = -1,
                             .strategy = a->strategy                          ? a->strategy
                                         : h->choice.is_forced[a->collective] ? NULL
                                                                              : "flat-pairwise"};
@@ -34,7 +34,7 @@ int mc_call_choose(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, mc_
                             .unforced = is_barrier,
                             .in_order = in_order,
                             .one_line = one_line,
-                            .stream = mc_handle_stream(h),
+                            .pacing = mc_handle_pacing(h),
                             .aligned = aligned};
     return mc_choose(&h->choice, &h->mesh, &h->links, &wish, choice);
 }

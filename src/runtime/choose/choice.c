@@ -115,14 +115,14 @@ static int plan_line(const mc_mesh_t *mesh, const mc_links_t *links, const mc_wi
     const mc_links_t its = {.ndims = 1, .dim = {links->dim[0]}};
     line.dim[0].extent = mesh->size;
     mc_planner_query_t straight = *query;
-    straight.stream = NULL;
+    straight.pacing = NULL;
     const int status = mc_planner_best(wish->collective, &line, &its, &straight, best);
     if (status)
         return status;
     for (int32_t i = 0; i < best->strategy.n_phases; i++)
         best->strategy.phase[i].dims = (mc_dims_t){0, mesh->ndims};
     const uint32_t needed =
-        mc_strategy_needed(&best->strategy, mesh, links, wish->root, query->bytes, query->stream);
+        mc_strategy_needed(&best->strategy, mesh, links, wish->root, query->bytes, query->pacing);
     if (best->strategy.segments < needed)
         best->strategy.segments = needed;
     price(mesh, links, wish, best);
@@ -138,7 +138,7 @@ static int plan_best(const mc_mesh_t *mesh, const mc_links_t *links, const mc_wi
                                       .max_segments = MC_MAX_SEGMENTS,
                                       .in_order = wish->in_order,
                                       .aligned = wish->aligned,
-                                      .stream = &wish->stream};
+                                      .pacing = &wish->pacing};
     return wish->one_line ? plan_line(mesh, links, wish, &query, best)
                           : mc_planner_best(wish->collective, mesh, links, &query, best);
 }

@@ -45,7 +45,7 @@ typedef struct {
     bool unforced;        /* the planner's, whatever is forced */
     bool in_order;        /* reduced in the order of ranks */
     bool one_line;      /* by phases along all dimensions merged; of a mesh always with in_order */
-    mc_stream_t stream; /* how the library will run it */
+    mc_pacing_t pacing; /* how the library will run it */
     /* by the aligned tree over these, the handle's; NULL: in any way */
     const mc_numbering_t *aligned;
 } mc_wish_t;

@@ -139,11 +139,11 @@ size_t mc_handle_window(const meshcoll_t *h)
     return (size_t)(window < most ? window : most);
 }
 
-mc_stream_t mc_handle_stream(const meshcoll_t *h)
+mc_pacing_t mc_handle_pacing(const meshcoll_t *h)
 {
     const int32_t wire = mc_handle_wire(h);
-    return (mc_stream_t){.wire = wire,
-                         .beside = h->beside,
+    return (mc_pacing_t){.wire = wire,
+                         .concurrent = h->concurrent,
                          .window = mc_handle_window(h),
                          .least = wire < 0 ? 0 : mc_links_least(&h->links, wire)};
 }

@@ -27,7 +27,7 @@ int32_t mc_handle_wire(const meshcoll_t *h);
 /* Returns the bytes that the ranks of a box may have in flight through it together; 0: nothing
  * streams. */
 size_t mc_handle_window(const meshcoll_t *h);
-/* How it runs what is planned. */
-mc_stream_t mc_handle_stream(const meshcoll_t *h);
+/* Returns the limits by which runs of the handle are paced. */
+mc_pacing_t mc_handle_pacing(const meshcoll_t *h);
 
 #endif

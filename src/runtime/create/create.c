@@ -28,7 +28,7 @@ int mc_handle_open(const mc_mesh_t *mesh, int32_t rank, const mc_settings_t *set
     if (!h)
         return mc_fail_memory("a mesh");
     h->rank = rank;
-    h->beside = 1;
+    h->concurrent = 1;
     h->ended = mc_request_ended;
     h->mesh = *mesh;
     h->numbering = mc_numbering(mesh, NULL);

@@ -199,7 +199,7 @@ static void share_wire(const part_t *p, meshcoll_t *h)
         if (h->transport[k])
             h->transport[k]->streams = agreed && agreed->streams;
     }
-    h->beside = p->parent->beside * behind_port(p->parent) / behind_port(h);
+    h->concurrent = p->parent->concurrent * behind_port(p->parent) / behind_port(h);
     h->window = mc_handle_window(p->parent);
 }
 

@@ -1,7 +1,7 @@
 #include "runtime/execute/executor.h"
 
-#include "runtime/execute/credit.h"
 #include "runtime/execute/flush.h"
+#include "runtime/pace/pace.h"
 
 #include <string.h>
 
@@ -94,7 +94,7 @@ static void send_or_recv(mc_executor_t *x, mc_lane_t *lane, uint32_t t)
 
 static bool can_start(const mc_executor_t *x, const mc_lane_t *lane)
 {
-    if (lane->next == lane->go || lane->n_flying == lane->window)
+    if (lane->next == lane->n_allowed || lane->n_in_flight == lane->window)
         return false;
     const mc_task_t *const task = &x->task[x->queue[lane->first + lane->next]];
     return task->is_staged ? (bool)task->staged.at : task->waits == 0;
@@ -103,9 +103,9 @@ static bool can_start(const mc_executor_t *x, const mc_lane_t *lane)
 static void start_next(mc_executor_t *x, mc_lane_t *lane)
 {
     const uint32_t t = x->queue[lane->first + lane->next++];
-    lane->n_flying++;
+    lane->n_in_flight++;
     if (lane->bytes_sent)
-        x->port[lane->port].n_flying++;
+        x->port[lane->port].n_in_flight++;
     send_or_recv(x, lane, t);
 }
 
@@ -113,7 +113,7 @@ static void start_next(mc_executor_t *x, mc_lane_t *lane)
 static void pump_port(mc_executor_t *x, uint32_t port)
 {
     mc_lane_t *first = NULL;
-    if (x->port[port].n_flying > 0)
+    if (x->port[port].n_in_flight > 0)
         return;
     for (uint32_t l = 0; l < x->n_sending; l++) {
         mc_lane_t *const lane = &x->lane[l];
@@ -224,7 +224,7 @@ static void run_local(mc_executor_t *x, uint32_t t)
     complete(x, t);
 }
 
-static void free_send(mc_executor_t *x, uint32_t t)
+static void release_send(mc_executor_t *x, uint32_t t)
 {
     if (--x->task[t].waits > 0)
         return;
@@ -232,18 +232,18 @@ static void free_send(mc_executor_t *x, uint32_t t)
     pump(x, &x->lane[x->task[t].lane]);
 }
 
-/* Releases the sends that were held for this message. */
-static void free_held(mc_executor_t *x, const mc_task_t *receive)
+/* Releases the sends that waited for this receive. */
+static void release_by_window(mc_executor_t *x, const mc_task_t *receive)
 {
-    for (uint32_t next = receive->frees; next > 0; next = x->task[next - 1].also)
-        free_send(x, next - 1);
+    for (uint32_t next = receive->window_first; next > 0; next = x->task[next - 1].window_next)
+        release_send(x, next - 1);
 }
 
 /* Releases the sends that waited for the receiver to confirm this message. */
-static void free_kept(mc_executor_t *x, const mc_task_t *send)
+static void release_by_credit(mc_executor_t *x, const mc_task_t *send)
 {
-    for (uint32_t next = send->first; next > 0; next = x->task[next - 1].next)
-        free_send(x, next - 1);
+    for (uint32_t next = send->credit_first; next > 0; next = x->task[next - 1].credit_next)
+        release_send(x, next - 1);
 }
 
 static void message_done(mc_executor_t *x, mc_io_t *io)
@@ -256,10 +256,10 @@ static void message_done(mc_executor_t *x, mc_io_t *io)
         mc_executor_fail(x, io->status);
         return; /* a step that depends on this message must never start */
     }
-    lane->n_flying--;
+    lane->n_in_flight--;
     if (lane->bytes_sent)
-        x->port[lane->port].n_flying--;
-    free_held(x, task);
+        x->port[lane->port].n_in_flight--;
+    release_by_window(x, task);
     if (x->n_credits > 0)
         mc_credit_follow(x, task);
     if (!task->is_staged) {
@@ -288,11 +288,11 @@ static void reset(mc_executor_t *x)
     x->n_heap = x->next_staged = 0;
     x->n_left = n;
     for (mc_lane_t *lane = x->lane; lane < x->lane + x->n_lanes; lane++)
-        lane->next = lane->n_flying = 0;
+        lane->next = lane->n_in_flight = 0;
     for (mc_task_t *task = x->task; task < x->task + n; task++)
         task->waits = task->at_first;
     for (uint32_t p = 0; p < x->n_ports; p++)
-        x->port[p].n_flying = 0;
+        x->port[p].n_in_flight = 0;
     for (uint32_t i = 0; i < x->n_staged; i++)
         x->task[x->staged[i]].staged.at = NULL;
     x->n_free = x->n_slots;
@@ -334,13 +334,13 @@ static inline bool has_messages(const mc_executor_t *x)
     return x->finished.first || x->credits.first;
 }
 
-static void take_messages(mc_executor_t *x)
+static void complete_messages(mc_executor_t *x)
 {
     while (has_messages(x)) {
         for (mc_io_t *io; (io = mc_io_pop(&x->finished));)
             message_done(x, io);
         for (mc_lane_t *lane; x->credits.first && (lane = mc_credit_next(x));) {
-            free_kept(x, &x->task[x->queue[lane->first + lane->credited - 1]]);
+            release_by_credit(x, &x->task[x->queue[lane->first + lane->n_credited - 1]]);
             pump(x, lane);
         }
     }
@@ -350,7 +350,7 @@ static void drain(mc_executor_t *x)
 {
     size_t turn = 0;
     if (has_messages(x))
-        take_messages(x);
+        complete_messages(x);
     while (x->n_heap > 0 && turn < TURN_BYTES && x->state == MC_RUNNING) {
         const uint32_t t = x->heap[0];
         const bool copies = step_of(x, t)->op == MC_OP_COPY;
@@ -362,7 +362,7 @@ static void drain(mc_executor_t *x)
         heap_pop(x);
         run_local(x, t);
         if (has_messages(x))
-            take_messages(x);
+            complete_messages(x);
     }
 }
 

@@ -2,9 +2,8 @@
  * binding. */
 #include "runtime/execute/executor.h"
 
-#include "runtime/execute/alike.h"
-#include "runtime/execute/credit.h"
-#include "runtime/execute/hold.h"
+#include "runtime/execute/hints.h"
+#include "runtime/pace/pace.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -131,12 +130,8 @@ int mc_executor_init(mc_executor_t *x, const mc_plan_t *plan, const mc_wiring_t 
         free(number);
         return mc_fail_memory("an executor");
     }
-    *x = (mc_executor_t){.plan = plan,
-                         .n_lanes = lanes,
-                         .n_sending = sends,
-                         .wire = wiring->wire,
-                         .beside = wiring->beside,
-                         .window = wiring->window};
+    *x = (mc_executor_t){
+        .plan = plan, .n_lanes = lanes, .n_sending = sends, .pacing = wiring->pacing};
     x->task = (mc_task_t *)memory;
     x->lane = (mc_lane_t *)(x->task + n);
     x->queue = (uint32_t *)(x->lane + lanes);
@@ -147,7 +142,7 @@ int mc_executor_init(mc_executor_t *x, const mc_plan_t *plan, const mc_wiring_t 
     add_lanes(plan, wiring, false, phases, sends, number, x->lane, x->task);
     find_last(plan, true, number, x->task);
     find_last(plan, false, number, x->task);
-    mc_alike_find(plan, wiring->crowded, x->task);
+    mc_hints_find(plan, wiring->oversubscribed, x->task);
     for (uint32_t t = 0; t < n; t++)
         x->task[t].io.finished = &x->finished;
     free(number);
@@ -218,8 +213,8 @@ size_t mc_executor_measure(mc_executor_t *x, const mc_binding_t *binding)
             lane->port = port_of(x, lane->peer->transport);
         lane->streams = lane->n > 0 && lane->peer->transport->streams;
     }
-    mc_hold_sends(x);
-    mc_credit_measure(x);
+    mc_pace_window(x);
+    mc_pace_credits(x);
     for (uint32_t t = 0; t < x->plan->n_steps; t++)
         if (x->task[t].is_staged)
             x->staged[x->n_staged++] = t;
@@ -240,7 +235,8 @@ void mc_executor_bind(mc_executor_t *x, char *staging)
         const mc_step_t *const s = step_of(x, t);
         mc_task_t *const task = &x->task[t];
         mc_message_t *const m = &task->message;
-        task->at_first = x->plan->n_pred[t] + task->is_staged + task->held + task->kept;
+        task->at_first =
+            x->plan->n_pred[t] + task->is_staged + task->waits_for_receive + task->waits_for_credit;
         if (!task->is_message)
             continue;
         m->tag = x->lane[task->lane].tag | mc_tag(0, 0, s->seq) | (task->is_last ? MC_TAG_LAST : 0);

@@ -9,7 +9,7 @@ enum { FLUSH_SLEEPS = 4 };
 void mc_flush_start(mc_executor_t *x)
 {
     x->state = MC_FLUSHING;
-    x->n_left = x->looks = 0;
+    x->n_left = x->idle_polls = 0;
     for (uint32_t p = 0; p < x->n_ports && x->state == MC_FLUSHING; p++) {
         mc_transport_t *const t = x->port[p].transport;
         const int status =
@@ -29,7 +29,7 @@ static void drop(mc_port_t *port)
 
 void mc_flush_poll(mc_executor_t *x)
 {
-    const bool given_up = x->shared && x->looks > x->looks_awake + FLUSH_SLEEPS;
+    const bool given_up = x->shared && x->idle_polls > x->polls_awake + FLUSH_SLEEPS;
     for (uint32_t p = 0; p < x->n_ports; p++) {
         mc_port_t *const port = &x->port[p];
         if (!port->flush)

@@ -22,11 +22,12 @@ typedef struct {
     double at[MC_MOMENTS]; /* 0: not recorded for this step */
 } mc_step_times_t;
 
-typedef struct {
+typedef struct mc_timeline mc_timeline_t;
+struct mc_timeline {
     double started, ended; /* of the whole run on this rank */
     uint32_t n_steps;
     mc_step_times_t *step;
-} mc_timeline_t;
+};
 
 /* `plan` NULL: a request without steps. */
 int mc_timeline_init(mc_timeline_t *timeline, const mc_plan_t *plan);

@@ -144,12 +144,12 @@ static void print_chooser(const report_t *r, const mc_call_t *call)
 
 static int print_why(const report_t *r, const mc_call_t *call, double seconds)
 {
-    const mc_stream_t stream = mc_handle_stream(r->h);
+    const mc_pacing_t pacing = mc_handle_pacing(r->h);
     const mc_planner_query_t query = {.root = call->root,
                                       .bytes = (double)call->bytes,
                                       .max_segments = MC_MAX_SEGMENTS,
                                       .most = RANKED,
-                                      .stream = &stream,
+                                      .pacing = &pacing,
                                       .in_order = call->in_order,
                                       .aligned = call->aligned};
     mc_ranked_t *ranked;

@@ -38,9 +38,9 @@ struct meshcoll {
     int32_t n_polled;
     char *addresses; /* by rank as gathered, `address_stride` bytes apart */
     size_t address_stride;
-    int32_t beside;   /* of a sub-mesh: how many sub-meshes of the split share a port; else 1 */
-    size_t window;    /* bytes; of a sub-mesh: its parent's; else 0 */
-    mc_peer_t **peer; /* ascending by rank */
+    int32_t concurrent; /* of a sub-mesh: how many sub-meshes of the split share a port; else 1 */
+    size_t window;      /* bytes; of a sub-mesh: its parent's; else 0 */
+    mc_peer_t **peer;   /* ascending by rank */
     uint32_t n_peers, peer_capacity;
     uint64_t bytes_sent[MC_MAX_DIMS];
 

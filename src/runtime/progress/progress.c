@@ -16,9 +16,9 @@ static bool advance(meshcoll_request_t *r, bool shared, uint32_t events)
     mc_executor_t *const x = &r->executor;
     const bool has_work = mc_executor_has_work(x);
     x->shared = shared;
-    x->looks_awake = mc_wait_looks(r->mesh) + mc_wait_yields(r->mesh);
+    x->polls_awake = mc_wait_looks(r->mesh) + mc_wait_yields(r->mesh);
     if (x->state == MC_FLUSHING)
-        x->looks += shared && events == 0;
+        x->idle_polls += shared && events == 0;
     else if (!has_work)
         return false;
     r->status = mc_executor_advance(x);

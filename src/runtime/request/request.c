@@ -41,10 +41,8 @@ static int init_executor(meshcoll_request_t *r)
     int status = peer && counter ? connect_peers(r, peer, counter) : mc_fail_memory("connections");
     if (!status) {
         const mc_wiring_t wiring = {.rank = r->plan->rank,
-                                    .wire = mc_handle_wire(r->mesh),
-                                    .beside = r->mesh->beside,
-                                    .crowded = r->mesh->crowded,
-                                    .window = mc_handle_window(r->mesh),
+                                    .pacing = mc_handle_pacing(r->mesh),
+                                    .oversubscribed = r->mesh->crowded,
                                     .peer = peer,
                                     .bytes_sent = counter};
         status = mc_executor_init(&r->executor, r->plan, &wiring);

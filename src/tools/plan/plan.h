@@ -17,7 +17,7 @@ typedef struct {
     const mc_strategy_t *strategy; /* only this one is priced; NULL: all */
     bool in_order;                 /* only strategies that reduce in the order of ranks */
     bool phases, json;
-    mc_stream_t stream; /* as mc_plan_stream says */
+    mc_pacing_t pacing; /* as mc_plan_pacing says */
     bool all;           /* every strategy, not only the cheapest of each shape */
     bool reproducible;  /* only what adds up by the aligned tree over `numbering` */
     mc_numbering_t numbering;
@@ -25,12 +25,12 @@ typedef struct {
 
 /* As the library runs it over the innermost wire that says how much may be in flight, as one does over which
  * sends stream. */
-static inline mc_stream_t mc_plan_stream(const mc_mesh_t *mesh, const mc_links_t *links)
+static inline mc_pacing_t mc_plan_pacing(const mc_mesh_t *mesh, const mc_links_t *links)
 {
     int32_t wire = links->ndims - 1;
     while (wire >= 0 && (links->dim[wire].pulled || links->dim[wire].window == 0))
         wire--;
-    return (mc_stream_t){.wire = wire,
+    return (mc_pacing_t){.wire = wire,
                          .window = wire < 0 ? 0 : (size_t)mc_links_window(links, mesh, wire),
                          .least = wire < 0 ? 0 : mc_links_least(links, wire)};
 }
@@ -43,7 +43,7 @@ static inline mc_planner_query_t mc_plan_query(const mc_plan_request_t *r, doubl
                                 .max_segments = (uint32_t)r->max_segments,
                                 .most = most,
                                 .in_order = r->in_order,
-                                .stream = &r->stream,
+                                .pacing = &r->pacing,
                                 .aligned = r->reproducible ? &r->numbering : NULL};
 }
 

@@ -75,7 +75,7 @@ static int read_request(const texts_t *texts, const char *collective, mc_plan_re
     /* the setting leaves alone what does not reduce */
     r->reproducible = r->reproducible && mc_moves[r->collective].reduces;
     r->numbering = mc_numbering(&r->mesh, NULL);
-    r->stream = mc_plan_stream(&r->mesh, &r->links);
+    r->pacing = mc_plan_pacing(&r->mesh, &r->links);
     if (r->in_order && !mc_moves[r->collective].reduces)
         return mc_tool_refuse(r->command,
                               "--in-order is for what reduces: reduce, reduce_scatter, allreduce; "

@@ -9,9 +9,9 @@
 
 #include <meshcoll/mpi.h>
 
+#include "compose/pace/limits.h"
 #include "runtime/choose/choice.h"
 #include "runtime/element/datatype.h"
-#include "runtime/execute/hold.h"
 #include "tools/tune/tune_batch.h"
 #include "tools/tune/tune_fit.h"
 #include "tools/tune/tune_points.h"
@@ -290,8 +290,8 @@ static int32_t cut(size_t bytes, size_t piece)
  * neighbour, then to the second, … */
 static int32_t pieces_of(const dim_t *d, size_t bytes)
 {
-    return cut(bytes,
-               d->line->window ? mc_hold_piece(d->line->window, d->line->beside) : RARE_BYTES);
+    return cut(bytes, d->line->window ? mc_pacing_message(d->line->window, d->line->concurrent)
+                                      : RARE_BYTES);
 }
 
 static meshcoll_request_t *large_of(const dim_t *d, const char *algorithm, size_t bytes)

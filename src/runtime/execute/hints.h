@@ -1,8 +1,8 @@
 /* Properties of sends that let a transport move a message other than by the receiver's pull: a
  * multicast that is written once for all receivers, or a push to a receiver that has at least as
  * much to do as the sender. */
-#ifndef MC_RUNTIME_ALIKE_H
-#define MC_RUNTIME_ALIKE_H
+#ifndef MC_RUNTIME_HINTS_H
+#define MC_RUNTIME_HINTS_H
 
 #include "runtime/execute/executor.h"
 
@@ -11,6 +11,6 @@
  * reduces, whose senders only wait; where ranks share cores also in reduce-scatters, in
  * allreduces and to a root that gathers from several. `mutual`: in phases in which all ranks
  * send. `unhelped`: of a root that scatters to several, where ranks share cores. */
-void mc_alike_find(const mc_plan_t *plan, bool crowded, mc_task_t *task);
+void mc_hints_find(const mc_plan_t *plan, bool oversubscribed, mc_task_t *task);
 
 #endif

@@ -1,4 +1,4 @@
-#include "runtime/execute/alike.h"
+#include "runtime/execute/hints.h"
 
 #include "compose/algorithms/placement.h"
 
@@ -16,7 +16,7 @@ static bool may_write_to(const mc_step_t *s, const mc_step_t *send)
            may_meet(mc_step_to(s), mc_step_from(send));
 }
 
-static bool are_alike(const mc_step_t *a, const mc_step_t *b)
+static bool are_multicast(const mc_step_t *a, const mc_step_t *b)
 {
     return a->src == b->src && a->phase == b->phase && a->first == b->first && a->run == b->run &&
            a->nrun == b->nrun && a->stride == b->stride && a->peer != b->peer;
@@ -25,16 +25,16 @@ static bool are_alike(const mc_step_t *a, const mc_step_t *b)
 /* A rank that sends to a root that reduces has nothing else to do. Where ranks share cores, the
  * one that runs should do the work at hand: all wait for a receiver that has several messages to
  * fetch. */
-static bool is_pushed(const mc_traffic_t *phase, bool crowded)
+static bool is_pushed(const mc_traffic_t *phase, bool oversubscribed)
 {
     switch ((meshcoll_collective_t)phase->moves) {
     case MESHCOLL_REDUCE:
         return true;
     case MESHCOLL_GATHER:
-        return crowded && phase->senders > 1;
+        return oversubscribed && phase->senders > 1;
     case MESHCOLL_REDUCE_SCATTER:
     case MESHCOLL_ALLREDUCE:
-        return crowded;
+        return oversubscribed;
     default:
         return false;
     }
@@ -42,22 +42,22 @@ static bool is_pushed(const mc_traffic_t *phase, bool crowded)
 
 /* Receivers run on the root's core as well, and wait while it helps one of them. A multicast too
  * large for the board is helped nevertheless: there help pays. */
-static bool is_unhelped(const mc_traffic_t *phase, bool crowded)
+static bool is_unhelped(const mc_traffic_t *phase, bool oversubscribed)
 {
-    return crowded && phase->moves == MESHCOLL_SCATTER && phase->receivers > 1;
+    return oversubscribed && phase->moves == MESHCOLL_SCATTER && phase->receivers > 1;
 }
 
-void mc_alike_find(const mc_plan_t *plan, bool crowded, mc_task_t *task)
+void mc_hints_find(const mc_plan_t *plan, bool oversubscribed, mc_task_t *task)
 {
     const mc_step_t *next = NULL; /* the following send, until something writes to its chunks */
     for (uint32_t t = plan->n_steps; t-- > 0;) {
         const mc_step_t *const s = &plan->step[t];
         if (mc_op_sends((mc_op_t)s->op)) {
-            if (next && are_alike(s, next))
+            if (next && are_multicast(s, next))
                 task[t].message.more = task[next - plan->step].message.more + 1;
-            task[t].message.pushed = is_pushed(&plan->traffic[s->phase], crowded);
+            task[t].message.pushed = is_pushed(&plan->traffic[s->phase], oversubscribed);
             task[t].message.mutual = !mc_moves[plan->traffic[s->phase].moves].rooted;
-            task[t].message.unhelped = is_unhelped(&plan->traffic[s->phase], crowded);
+            task[t].message.unhelped = is_unhelped(&plan->traffic[s->phase], oversubscribed);
             next = s;
         } else if (next && may_write_to(s, next)) {
             next = NULL;

@@ -1,6 +1,6 @@
 /* Sends that are held for a message of another: which, until when, and that nobody waits for ever. */
 #include "plan/verify/match.h"
-#include "runtime/execute/hold.h"
+#include "runtime/pace/pace.h"
 #include "support/fake_wire.h"
 #include "support/places.h"
 #include "support/plans.h"
@@ -12,7 +12,7 @@
 
 /* Program order ----------------------------------------------------------------------------------- */
 
-/* Does this send wait for its receiver: is it one of several to one, or from one (runtime/execute/credit.h)? */
+/* Does this send wait for its receiver: is it one of several to one, or from one (runtime/pace/pace.h)? */
 static bool waits(const mc_plan_t *plan, const mc_step_t *s)
 {
     return mc_op_sends((mc_op_t)s->op) &&
@@ -65,7 +65,7 @@ static void check_order(const char *mesh, meshcoll_collective_t collective, cons
     }
 }
 
-Test(hold, every_program_order_runs_to_the_end)
+Test(window, every_program_order_runs_to_the_end)
 {
     static const char *const meshes[] = {"gpu=7", "box=3,gpu=4", "box=4,gpu=4", "x=2,y=3,z=2",
                                          "box=4+3+2"};
@@ -84,20 +84,20 @@ Test(hold, every_program_order_runs_to_the_end)
 /* Which wait, and for how long ------------------------------------------------------------------- */
 
 /* Rank 0's exchange of blocks with seven others: to 1, from 7, to 2, from 6, … */
-static void open_beside(rank_t *r, size_t block, bool streams, int32_t beside)
+static void open_sharing(rank_t *r, size_t block, bool streams, int32_t concurrent)
 {
-    rank_open(r,
-              &(opened_t){MESHCOLL_ALLTOALL, "alltoall:pairwise(x)", 0, block, beside, streams, 0});
+    rank_open(r, &(opened_t){MESHCOLL_ALLTOALL, "alltoall:pairwise(x)", 0, block, concurrent,
+                             streams, 0});
 }
 
 static void open_rank(rank_t *r, size_t block, bool streams)
 {
-    open_beside(r, block, streams, 1);
+    open_sharing(r, block, streams, 1);
 }
 
 /* 128 KiB are sent ahead: two blocks, so three sends go at once. Each block that comes frees one more,
  * also where one overtakes another. */
-Test(hold, sends_wait_for_what_comes)
+Test(window, sends_wait_for_what_comes)
 {
     static const int32_t sent_to[] = {1, 2, 3, 5, 4, 6, 7};
     static rank_t r;
@@ -120,10 +120,10 @@ Test(hold, sends_wait_for_what_comes)
 }
 
 /* So many that each may send 64 KiB ahead: one block, so two sends go at once. */
-Test(hold, ranks_that_share_a_port_share_what_goes_ahead)
+Test(window, ranks_that_share_a_port_share_what_goes_ahead)
 {
     static rank_t r;
-    open_beside(&r, 64 * KIB, true, MC_LINK_WINDOW / (64 * KIB));
+    open_sharing(&r, 64 * KIB, true, MC_LINK_WINDOW / (64 * KIB));
     rank_start(&r);
     cr_expect_eq(r.wire.n_sent, 2);
     come(&r, r.wire.message[7]);
@@ -132,7 +132,7 @@ Test(hold, ranks_that_share_a_port_share_what_goes_ahead)
 }
 
 /* Half of the wire's window: four blocks, so that five sends go at once. */
-Test(hold, a_wider_window_lets_more_go_ahead)
+Test(window, a_wider_window_lets_more_go_ahead)
 {
     static rank_t r;
     rank_open(&r, &(opened_t){MESHCOLL_ALLTOALL, "alltoall:pairwise(x)", 0, 64 * KIB, 1, true,
@@ -143,7 +143,7 @@ Test(hold, a_wider_window_lets_more_go_ahead)
 }
 
 /* From a link's numbers to its sends: 100 Gbit/s and 25 us hold 1.25 MB, of which one rank has half. */
-Test(hold, a_fast_wire_has_more_on_the_way)
+Test(window, a_fast_wire_has_more_on_the_way)
 {
     static const struct {
         const char *link;
@@ -172,13 +172,13 @@ static void expect_all_at_once(size_t block, bool streams)
     rank_close(&r);
 }
 
-Test(hold, small_messages_go_at_once)
+Test(window, small_messages_go_at_once)
 {
     expect_all_at_once(16 * KIB, true);
 }
 
 /* Other sizes of the same plan hold other sends: what was held before is not. */
-Test(hold, a_new_binding_begins_anew)
+Test(window, a_new_binding_begins_anew)
 {
     static rank_t r;
     open_rank(&r, 64 * KIB, true);
@@ -197,7 +197,7 @@ Test(hold, a_new_binding_begins_anew)
 }
 
 /* Where a send waits for its receiver, that is enough. */
-Test(hold, only_what_streams_is_held)
+Test(window, only_what_streams_is_held)
 {
     expect_all_at_once(64 * KIB, false);
 }
