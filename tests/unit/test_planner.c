@@ -1,6 +1,7 @@
 /* Strategies priced: REFERENCE §3 to §5, and the planner against the whole enumeration. */
 #include "compose/planner/planner.h"
 
+#include "support/one_side.h"
 #include "support/places.h"
 #include "support/plans.h"
 
@@ -241,12 +242,10 @@ static void expect_best(const place_t *at, meshcoll_collective_t collective, dou
                         int32_t root, uint32_t max_segments)
 {
     char text[MC_STRATEGY_TEXT], other[MC_STRATEGY_TEXT];
-    const mc_planner_query_t query = {
-        .root = root, .bytes = bytes, .max_segments = max_segments, .one_side = true};
+    const mc_planner_query_t query = {.root = root, .bytes = bytes, .max_segments = max_segments};
     scan_t scan = {.at = at, .query = &query};
-    mc_ranked_t best;
     cr_assert_eq(mc_strategy_each(collective, &at->mesh, MC_PATHS_ALL, keep_cheapest, &scan), 0);
-    cr_assert_eq(mc_planner_best(collective, &at->mesh, &at->links, &query, &best), MESHCOLL_OK);
+    const mc_ranked_t best = best_one_side(at, collective, &query, 1);
     mc_text_t a = mc_text(text, sizeof text), b = mc_text(other, sizeof other);
     mc_strategy_print(&best.strategy, &at->mesh, &a);
     mc_strategy_print(&scan.best.strategy, &at->mesh, &b);

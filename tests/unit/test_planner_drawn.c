@@ -3,6 +3,7 @@
 #include "compose/algorithms/registry.h"
 #include "compose/planner/planner.h"
 
+#include "support/one_side.h"
 #include "support/places.h"
 #include "support/random.h"
 
@@ -87,10 +88,9 @@ static bool keep_cheapest(void *context, const mc_strategy_t *strategy)
 static void expect_cheapest(const place_t *at, meshcoll_collective_t which, double bytes,
                             const char *mesh, uint64_t k)
 {
-    const mc_planner_query_t query = {.bytes = bytes, .max_segments = 16, .one_side = true};
+    const mc_planner_query_t query = {.bytes = bytes, .max_segments = 16};
     scan_t scan = {.at = at, .query = &query, .best.seconds = INFINITY};
-    mc_ranked_t best;
-    cr_assert_eq(mc_planner_best(which, &at->mesh, &at->links, &query, &best), MESHCOLL_OK);
+    const mc_ranked_t best = best_one_side(at, which, &query, 1);
     cr_assert_eq(mc_strategy_each(which, &at->mesh, MC_PATHS_ALL, keep_cheapest, &scan), 0);
     cr_expect_leq(best.seconds, scan.best.seconds, "%s %s %g, %d: %.17g", mesh,
                   meshcoll_collective_name(which), bytes, (int)k, scan.best.seconds);
@@ -137,22 +137,15 @@ Test(planner_drawn, nothing_is_cheaper_where_a_wire_is_pulled_by_one_dimension_o
     }
 }
 
-/* One finds all that are within a limit; the other follows the cheapest, and after long is content with 1 %. */
+/* The search for several strategies and the search for one find the same cheapest one. */
 static void expect_agreement(const place_t *at, meshcoll_collective_t which, double bytes,
                              const char *mesh, uint64_t k)
 {
-    const mc_planner_query_t query = {
-        .bytes = bytes, .max_segments = 64, .most = 1, .one_side = true};
-    mc_planner_query_t two = query;
-    mc_ranked_t *ranked, best;
-    uint32_t n, considered;
-    two.most = 2;
-    cr_assert_eq(mc_planner_rank(which, &at->mesh, &at->links, &two, &ranked, &n, &considered), 0);
-    cr_assert_eq(mc_planner_best(which, &at->mesh, &at->links, &query, &best), MESHCOLL_OK);
-    cr_expect_geq(best.seconds, ranked[0].seconds);
-    cr_expect_leq(best.seconds, ranked[0].seconds * 1.01, "%s %s %g, %d: %g", mesh,
-                  meshcoll_collective_name(which), bytes, (int)k, best.seconds);
-    free(ranked);
+    const mc_planner_query_t query = {.bytes = bytes, .max_segments = 64};
+    const mc_ranked_t best = best_one_side(at, which, &query, 1);
+    const double first = best_one_side(at, which, &query, 2).seconds;
+    cr_expect_eq(best.seconds, first, "%s %s %g, %d: %g, not %g", mesh,
+                 meshcoll_collective_name(which), bytes, (int)k, best.seconds, first);
 }
 
 Test(planner_drawn, two_ways_to_search_agree)

@@ -3,6 +3,7 @@
 #include "compose/price/sides.h"
 #include "plan/verify/verify.h"
 
+#include "support/one_side.h"
 #include "support/places.h"
 #include "support/plans.h"
 
@@ -50,7 +51,7 @@ Test(sides, the_fill_waits_for_links_that_are_in_use)
     cr_expect_float_eq(seconds_of(&at, MESHCOLL_BCAST, same, 2e6), 2 + 2 + 1, 1e-9);
     mc_strategy_t s;
     cr_assert_eq(mc_strategy_parse(four, MESHCOLL_BCAST, &at.mesh, &s), 0);
-    const mc_pace_t pace = mc_sides_pace(&s, &at.mesh, &at.links, 0, 6e6);
+    const mc_pipeline_t pace = mc_sides_pipeline(&s, &at.mesh, &at.links, 0, 6e6);
     cr_expect_float_eq(pace.fill, 4, 1e-9);
     cr_expect_float_eq(pace.every, 4, 1e-9);
     cr_expect_eq(pace.busiest, 0);
@@ -65,7 +66,7 @@ Test(sides, messages_of_a_rank_do_not_overlap)
     cr_expect_float_eq(seconds_of(&at, MESHCOLL_ALLREDUCE, "torus", 0), 2 * one, 1e-9);
     mc_strategy_t s;
     cr_assert_eq(mc_strategy_parse("torus", MESHCOLL_ALLREDUCE, &at.mesh, &s), 0);
-    cr_expect_eq(mc_sides_pace(&s, &at.mesh, &at.links, 0, 0).busiest, -1);
+    cr_expect_eq(mc_sides_pipeline(&s, &at.mesh, &at.links, 0, 0).busiest, -1);
 }
 
 /* A ring over both has no round of y's own: x has them all. Of its 4 messages a round 2 go along y and hold up a core for
@@ -102,11 +103,8 @@ Test(sides, the_planner_takes_them_where_links_are_alike)
     const mc_ranked_t small = best_of(&alike, MESHCOLL_ALLREDUCE, 64);
     cr_expect_eq(mc_strategy_sides(&small.strategy), 1);
     for (int c = 0; c < MESHCOLL_COLLECTIVES; c++) {
-        const mc_planner_query_t one = {.bytes = MiB, .max_segments = 64, .one_side = true};
-        mc_ranked_t single;
-        cr_assert_eq(
-            mc_planner_best((meshcoll_collective_t)c, &alike.mesh, &alike.links, &one, &single),
-            MESHCOLL_OK);
+        const mc_planner_query_t one = {.bytes = MiB, .max_segments = 64};
+        const mc_ranked_t single = best_one_side(&alike, (meshcoll_collective_t)c, &one, 1);
         cr_expect_eq(mc_strategy_sides(&single.strategy), 1);
         cr_expect_leq(best_of(&alike, (meshcoll_collective_t)c, MiB).seconds, single.seconds);
     }

@@ -1,5 +1,7 @@
 #include "compose/planner/loads.h"
 
+#include "compose/cost/pipeline.h"
+
 #include <string.h>
 
 static int32_t part_of_shaped(const mc_load_kind_t *kind, int32_t s)
@@ -7,16 +9,14 @@ static int32_t part_of_shaped(const mc_load_kind_t *kind, int32_t s)
     return 1 + kind->n_busy + MC_SHAPED_PARTS * s;
 }
 
-/* *n: dimensions that use a wire; *n_own: those among them whose bytes are the ranks' own time too. */
-static void count_dims(const mc_priced_t *graph, const mc_links_t *links, int32_t wire, int32_t *n,
-                       int32_t *n_own)
+/* Are the bytes of some dimension that uses the wire the ranks' own time too? */
+static bool any_own(const mc_priced_t *graph, const mc_links_t *links, int32_t wire)
 {
-    *n = *n_own = 0;
+    bool any = false;
     for (int32_t i = 0; i < graph->graph.n; i++)
-        if (graph->wire_of[i] == wire) {
-            ++*n;
-            *n_own += mc_link_is_ranks_own(&links->dim[graph->graph.dim[i]]);
-        }
+        any = any ||
+              (graph->wire_of[i] == wire && mc_link_is_ranks_own(&links->dim[graph->graph.dim[i]]));
+    return any;
 }
 
 mc_load_kind_t mc_load_kind(const mc_priced_t *graph, const mc_links_t *links)
@@ -33,13 +33,9 @@ mc_load_kind_t mc_load_kind(const mc_priced_t *graph, const mc_links_t *links)
         kind.n_shaped++;
     }
     kind.n = part_of_shaped(&kind, kind.n_shaped);
-    for (int32_t s = 0; s < kind.n_shaped; s++) {
-        int32_t n, n_own;
-        count_dims(graph, links, kind.shaped[s].wire, &n, &n_own);
-        kind.shaped[s].pulled = n_own == n;
-        if (n_own > 0 && n_own < n)
+    for (int32_t s = 0; s < kind.n_shaped; s++)
+        if (any_own(graph, links, kind.shaped[s].wire))
             kind.shaped[s].own = kind.n++;
-    }
     kind.n_views = (graph->ranks_apart ? MC_TURNS : 1) * (kind.n_wires > 1 ? kind.n_wires + 1 : 1);
     kind.n_means = (kind.n_shaped > 0 ? 2 : 1) * kind.n_views;
     return kind;
@@ -52,17 +48,17 @@ void mc_load_of(const mc_load_kind_t *kind, const mc_priced_t *graph, const mc_p
     const double all = bytes * mc_ratio_value(step->share), piece = all / segments;
     const double rest = segments - 1.0;
     memset(load, 0, sizeof *load * (size_t)kind->n);
-    load[0] = price->fixed + price->per_byte * piece;
+    load[0] = mc_linear_at(price->once, piece);
     for (int32_t i = 0; i < kind->n_busy; i++)
-        load[1 + i] = rest * (price->busy_fixed[i] + price->busy_per_byte[i] * piece);
+        load[1 + i] = rest * mc_linear_at(price->busy[i], piece);
     for (int32_t s = 0; s < kind->n_shaped && bytes > 0; s++) {
         const mc_shaped_t *const shaped = &price->shaped[kind->shaped[s].wire];
         double *const part = load + part_of_shaped(kind, s);
-        part[0] = shaped->once_fixed + shaped->once * piece;
-        part[1] = rest * (shaped->busy_fixed + shaped->busy * piece);
+        part[0] = mc_linear_at(shaped->once, piece);
+        part[1] = rest * mc_linear_at(shaped->busy, piece);
         part[2] = shaped->carried * all * kind->shaped[s].beta;
         if (kind->shaped[s].own)
-            load[kind->shaped[s].own] = rest * (shaped->own_fixed + shaped->own * piece);
+            load[kind->shaped[s].own] = rest * mc_linear_at(shaped->own, piece);
     }
 }
 
@@ -71,16 +67,11 @@ int32_t mc_load_wire(const mc_load_kind_t *kind, const mc_priced_t *graph,
 {
     const mc_price_t *const price = &graph->price[step->price];
     const double all = bytes * mc_ratio_value(step->share);
-    int32_t busiest = 0;
-    double most = -1;
-    for (int32_t w = 0; w < kind->n_wires; w++) {
-        const double busy = price->busy_fixed[w] + price->shaped[w].busy_fixed +
-                            all * (price->busy_per_byte[w] + price->shaped[w].busy);
-        if (busy > most) {
-            most = busy;
-            busiest = w;
-        }
-    }
+    double busy[MC_MAX_DIMS];
+    int32_t busiest;
+    for (int32_t w = 0; w < kind->n_wires; w++)
+        busy[w] = mc_linear_at(mc_linear_add(price->busy[w], price->shaped[w].busy), all);
+    mc_pipeline_busiest(busy, kind->n_wires, &busiest);
     return busiest;
 }
 
@@ -93,7 +84,8 @@ static double late_of(const mc_load_kind_t *kind, int32_t s, const double *load)
 
 double mc_load_price(const mc_load_kind_t *kind, const double *load, const double *all)
 {
-    double busy[MC_MAX_DIMS + 1] = {0}, fill = load[0], busiest = 0;
+    double busy[MC_MAX_DIMS + 1] = {0}, fill = load[0];
+    int32_t busiest;
     for (int32_t i = 0; i < kind->n_busy; i++)
         busy[i] = load[1 + i];
     for (int32_t s = 0; s < kind->n_shaped; s++) {
@@ -101,14 +93,11 @@ double mc_load_price(const mc_load_kind_t *kind, const double *load, const doubl
         const double late = late_of(kind, s, all);
         fill += late * part[0];
         busy[kind->shaped[s].wire] += late * part[1];
-        if (kind->shaped[s].pulled)
-            busy[kind->n_wires] += late * part[1];
         if (kind->shaped[s].own)
             busy[kind->n_wires] += late * load[kind->shaped[s].own];
     }
-    for (int32_t i = 0; i < kind->n_wires; i++)
-        busiest = busy[i] > busiest ? busy[i] : busiest;
-    return fill + mc_busy_both(busiest, busy[kind->n_wires]);
+    const double most = mc_pipeline_busiest(busy, kind->n_wires, &busiest);
+    return fill + mc_busy_both(most, busy[kind->n_wires]);
 }
 
 static double above(double a, double b)
@@ -138,8 +127,7 @@ bool mc_load_cheaper(const mc_load_kind_t *kind, const double *a, const double *
         if (x[2] > y[2])
             return false;
         more[kind->shaped[s].wire] += above(x[1], y[1]);
-        least -= above(x[0], y[0]) + (kind->shaped[s].pulled ? above(x[1], y[1]) : 0) +
-                 (own ? above(a[own], b[own]) : 0);
+        least -= above(x[0], y[0]) + (own ? above(a[own], b[own]) : 0);
     }
     for (int32_t w = 0; w < n_wires; w++)
         most = more[w] > most ? more[w] : most;
@@ -167,12 +155,6 @@ static view_t view_of(const mc_load_kind_t *kind, int32_t i)
     return view;
 }
 
-/* Weight of a shaped wire's busy time, which may be the ranks' own time too. */
-static double busy_weight(const mc_load_kind_t *kind, const view_t *view, int32_t s)
-{
-    return view->wire[kind->shaped[s].wire] + (kind->shaped[s].pulled ? view->ranks : 0);
-}
-
 static double lesser(double a, double b)
 {
     return a < b ? a : b;
@@ -194,7 +176,7 @@ static double late_mean(const mc_load_kind_t *kind, const view_t *view, const do
         const double *const part = load + part_of_shaped(kind, s);
         const double own = kind->shaped[s].own ? load[kind->shaped[s].own] : 0;
         sum += late_of(kind, s, least) *
-               (part[0] + busy_weight(kind, view, s) * part[1] + view->ranks * own);
+               (part[0] + view->wire[kind->shaped[s].wire] * part[1] + view->ranks * own);
     }
     return sum;
 }
@@ -209,8 +191,10 @@ static double whole_mean(const mc_load_kind_t *kind, const view_t *view, const d
     double sum = 0;
     for (int32_t s = 0; s < kind->n_shaped; s++) {
         const double *const part = load + part_of_shaped(kind, s);
+        const double own = kind->shaped[s].own ? load[kind->shaped[s].own] : 0;
         sum += lesser(part[0], once * part[2]) +
-               busy_weight(kind, view, s) * lesser(part[1], rest * part[2]);
+               view->wire[kind->shaped[s].wire] * lesser(part[1], rest * part[2]) +
+               view->ranks * lesser(own, rest * part[2]);
     }
     return sum;
 }
@@ -233,7 +217,10 @@ void mc_load_offsets(const mc_load_kind_t *kind, uint32_t segments, double *mean
     for (int32_t i = 0; i < kind->n_means; i++) {
         const view_t view = view_of(kind, i % kind->n_views);
         mean[i] = 0;
-        for (int32_t s = 0; s < kind->n_shaped && i >= kind->n_views; s++)
-            mean[i] -= kind->shaped[s].burst * (once + busy_weight(kind, &view, s) * rest);
+        for (int32_t s = 0; s < kind->n_shaped && i >= kind->n_views; s++) {
+            const double ranks = kind->shaped[s].own ? view.ranks : 0;
+            const double weight = view.wire[kind->shaped[s].wire] + ranks;
+            mean[i] -= kind->shaped[s].burst * (once + weight * rest);
+        }
     }
 }

@@ -10,8 +10,8 @@
 /*
  * Parts of a load, in seconds: [0] the fill; then the busy time of each wire and, if it counts apart, of the
  * ranks; then for each shaped wire the time of its bytes at full rate in the fill, in the busy time, and
- * of all bytes that it carries; last, for shaped wires of both pulled and other dimensions, the ranks' own
- * part of the busy time.
+ * of all bytes that it carries; last, for shaped wires of pulled dimensions, the part of the busy time that
+ * is the ranks' own time too.
  */
 enum { MC_SHAPED_PARTS = 3, MC_MOST_PARTS = 2 + (2 + MC_SHAPED_PARTS) * MC_MAX_DIMS };
 /* Means: a view weighs the busy times of all wires equally, or of one wire, against the ranks' own time, in
@@ -26,8 +26,7 @@ typedef struct {
     struct {
         int32_t wire;
         double beta, burst; /* seconds per byte; seconds of a burst at full rate */
-        bool pulled;        /* all its bytes are the ranks' own time too (mc_link_is_ranks_own) */
-        /* if that holds for some of its dimensions only: index of the part for them; else 0 */
+        /* index of the part of its bytes that are the ranks' own time too (mc_link_is_ranks_own); 0: none are */
         int32_t own;
     } shaped[MC_MAX_DIMS];
 } mc_load_kind_t;

@@ -55,7 +55,7 @@ static int add_sides(mc_priced_t *graph, meshcoll_collective_t collective, const
     mc_ranked_t *pair;
     uint32_t n_pairs;
     /* sides consist of rings, which do not keep the order of ranks */
-    if (query->one_side || query->in_order || query->aligned)
+    if (query->in_order || query->aligned)
         return MESHCOLL_OK;
     int status = mc_sides_search(graph, collective, mesh, links, query, *ranked, &pair, &n_pairs);
     if (status || n_pairs == 0)

@@ -10,12 +10,11 @@ enum { NODE_BITS = 3, FIRST_ROOM = 64 };
 /* State of the construction. The tables hold index + 1 of what exists already, or 0. */
 typedef struct {
     mc_priced_t *p;
-    meshcoll_collective_t collective;
-    const mc_mesh_t *mesh;
-    const mc_links_t *links;
-    bool by_crowd; /* prices depend on which inner dimensions are in use: their lines share ports */
-    bool by_lines; /* prices depend on all dimensions in use: their ranks share cores or pacing */
-    int32_t root, room_prices, room_asks, room_steps, room_groups, room_hops, room_nodes;
+    bool
+        share_ports; /* prices depend on which inner dimensions are in use: their lines share ports */
+    bool
+        share_cores; /* prices depend on all dimensions in use: their ranks share cores or pacing */
+    int32_t room_prices, room_args, room_steps, room_groups, room_hops, room_nodes;
     int32_t *node;  /* by code_of */
     int32_t *group; /* by line, collective, dimensions in use, dimensions cut (site_t) */
     int32_t *price; /* by line, dimensions in use, algorithm */
@@ -24,7 +23,7 @@ typedef struct {
 /* All that the prices of a hop depend on besides the algorithm. */
 typedef struct {
     size_t line; /* code of the line's first and last position */
-    /* bits by position: dimensions in use inside of the line, or all but the line's if by_lines; and
+    /* bits by position: dimensions in use inside of the line, or all but the line's if share_cores; and
      * dimensions outside of the line that are cut */
     uint32_t used, shards;
     unsigned cut; /* `shards` by dimension */
@@ -48,15 +47,15 @@ static bool ranks_share_ports(const mc_mesh_t *mesh, const mc_links_t *links)
 }
 
 /* The array, grown if it has no room for one more, or NULL. */
-static void *roomy(void *array, int32_t n, int32_t *room, size_t size)
+static void *grown(void *array, int32_t n, int32_t *room, size_t size)
 {
     if (n < *room)
         return array;
     const int32_t wanted = *room ? 2 * *room : FIRST_ROOM;
-    void *const grown = realloc(array, (size_t)wanted * size);
-    if (grown)
+    void *const larger = realloc(array, (size_t)wanted * size);
+    if (larger)
         *room = wanted;
-    return grown;
+    return larger;
 }
 
 static site_t site_of(const build_t *b, const mc_node_t *node, const mc_hop_t *hop)
@@ -70,7 +69,7 @@ static site_t site_of(const build_t *b, const mc_node_t *node, const mc_hop_t *h
             site.shards |= 1u << i;
             site.cut |= 1u << graph->dim[i];
         }
-        const bool counts = (i > last && b->by_crowd) || (outside && b->by_lines);
+        const bool counts = (i > last && b->share_ports) || (outside && b->share_cores);
         if (counts && node->at[i] != MC_ROOT)
             site.used |= 1u << i;
     }
@@ -79,64 +78,50 @@ static site_t site_of(const build_t *b, const mc_node_t *node, const mc_hop_t *h
 
 static mc_ratio_t share_of(const build_t *b, const mc_hop_t *hop, const site_t *site)
 {
-    return hop->gathered
-               ? mc_pairs_share(b->mesh, hop->dims)
-               : mc_share_of(b->collective, b->mesh, hop->collective, hop->dims, site->cut);
+    return hop->gathered ? mc_pairs_share(b->p->mesh, hop->dims)
+                         : mc_share_of(b->p->graph.collective, b->p->mesh, hop->collective,
+                                       hop->dims, site->cut);
 }
 
-static double seconds_per_byte(const mc_term_t *term, const mc_link_t *link)
+static void add_to(mc_linear_t *sum, mc_linear_t f)
 {
-    const mc_term_t bytes_only = mc_term_bytes(term);
-    return mc_term_seconds(&bytes_only, link, 1);
+    *sum = mc_linear_add(*sum, f);
 }
 
 static void add_shaped(mc_shaped_t *shaped, const mc_term_t *once, const mc_term_t *busy,
                        const mc_link_t *link)
 {
     const mc_link_t wire = {.beta = link->beta, .incast = link->incast, .header = link->header};
-    shaped->once_fixed += mc_term_seconds(once, &wire, 0);
-    shaped->busy_fixed += mc_term_seconds(busy, &wire, 0);
-    shaped->once += seconds_per_byte(once, &wire);
-    shaped->busy += seconds_per_byte(busy, &wire);
+    add_to(&shaped->once, mc_linear_of(once, &wire));
+    add_to(&shaped->busy, mc_linear_of(busy, &wire));
     shaped->carried += mc_ratio_value(busy->beta);
-    if (!mc_link_is_ranks_own(link))
-        return;
-    shaped->own += seconds_per_byte(busy, &wire);
-    shaped->own_fixed += mc_term_seconds(busy, &wire, 0);
+    if (mc_link_is_ranks_own(link))
+        add_to(&shaped->own, mc_linear_of(busy, &wire));
 }
 
-static void add_dim(mc_price_t *price, const mc_term_t *once, const mc_term_t *busy, int32_t wire,
-                    bool shaped, int32_t ranks, const mc_link_t *given)
+static void add_dim(mc_price_t *price, const mc_priced_t *p, int32_t i, const mc_phase_cost_t *cost)
 {
-    const mc_term_t bytes_only = mc_term_bytes(busy);
-    mc_link_t link = *given;
-    if (shaped) {
-        add_shaped(&price->shaped[wire], once, busy, given);
+    const int32_t d = p->graph.dim[i], wire = p->wire_of[i];
+    const mc_term_t *const once = &cost->once.dim[d], *const busy = &cost->busy.dim[d];
+    mc_link_t link = p->links->dim[d];
+    if (!mc_term_has_messages(once))
+        return;
+    if (p->shaped[wire]) {
+        add_shaped(&price->shaped[wire], once, busy, &link);
         link.beta = 0;
     }
-    price->fixed += mc_term_seconds(once, &link, 0);
-    price->per_byte += seconds_per_byte(once, &link);
-    const mc_busy_t fixed = mc_term_busy(busy, &link, 0);
-    const mc_busy_t per_byte = mc_term_busy(&bytes_only, &link, 1);
-    price->busy_fixed[wire] += fixed.link;
-    price->busy_per_byte[wire] += per_byte.link;
-    price->busy_fixed[ranks] += fixed.own;
-    price->busy_per_byte[ranks] += per_byte.own;
+    const mc_linear_busy_t occupied = mc_linear_busy(busy, &link);
+    add_to(&price->once, mc_linear_of(once, &link));
+    add_to(&price->busy[wire], occupied.link);
+    add_to(&price->busy[p->n_wires], occupied.own);
 }
 
-static bool has_messages(const mc_term_t *once)
+static mc_price_t price_for(const mc_priced_t *p, const mc_phase_cost_t *cost)
 {
-    return once->alpha.num > 0 || once->messages > 0;
-}
-
-static void add_seconds(mc_price_t *price, const mc_phase_cost_t *cost, const mc_priced_t *p)
-{
-    for (int32_t i = 0; i < p->graph.n; i++) {
-        const int32_t d = p->graph.dim[i], wire = p->wire_of[i];
-        const mc_term_t *const once = &cost->once.dim[d], *const busy = &cost->busy.dim[d];
-        if (has_messages(once))
-            add_dim(price, once, busy, wire, p->shaped[wire], p->n_wires, &p->links->dim[d]);
-    }
+    mc_price_t price = {.message = mc_pacing_mean(cost, p->links)};
+    for (int32_t i = 0; i < p->graph.n; i++)
+        add_dim(&price, p, i, cost);
+    return price;
 }
 
 /* Numbers the wires. Dimensions that share one have the same number. */
@@ -156,25 +141,25 @@ static void find_wires(mc_priced_t *p, const mc_links_t *links)
 }
 
 /* Cut dimensions are priced as whole ones, since the share is a factor of its own. */
-static mc_priced_ask_t ask_of(const build_t *b, const mc_node_t *node, const mc_hop_t *hop,
-                              int32_t algorithm)
+static mc_priced_args_t args_of(const build_t *b, const mc_node_t *node, const mc_hop_t *hop,
+                                int32_t algorithm)
 {
     const mc_graph_t *const graph = &b->p->graph;
-    mc_priced_ask_t ask = {.algorithm = algorithm, .dims = hop->dims};
-    for (int32_t d = 0; d < b->mesh->ndims; d++)
-        ask.state[d] = (uint8_t)(graph->from == MC_SHARD ? MC_REPLICA : graph->from);
+    mc_priced_args_t args = {.algorithm = algorithm, .dims = hop->dims};
+    for (int32_t d = 0; d < b->p->mesh->ndims; d++)
+        args.state[d] = (uint8_t)(graph->from == MC_SHARD ? MC_REPLICA : graph->from);
     for (int32_t i = 0; i < graph->n; i++)
-        ask.state[graph->dim[i]] = node->at[i] == MC_SHARD ? MC_REPLICA : node->at[i];
-    return ask;
+        args.state[graph->dim[i]] = node->at[i] == MC_SHARD ? MC_REPLICA : node->at[i];
+    return args;
 }
 
-static mc_phase_cost_t cost_of(const mc_priced_t *p, const mc_priced_ask_t *ask)
+static mc_phase_cost_t cost_of(const mc_priced_t *p, const mc_priced_args_t *args)
 {
     mc_placement_t state[MC_MAX_DIMS];
     for (int32_t d = 0; d < MC_MAX_DIMS; d++)
-        state[d] = (mc_placement_t)ask->state[d];
-    return mc_phase_cost(p->graph.collective, ask->algorithm, ask->dims, p->mesh, p->links, p->root,
-                         state, mc_ratio(1, 1), p->walks);
+        state[d] = (mc_placement_t)args->state[d];
+    return mc_phase_cost(p->graph.collective, args->algorithm, args->dims, p->mesh, p->links,
+                         p->root, state, mc_ratio(1, 1), p->walks);
 }
 
 /* Index of the price, or -1. */
@@ -186,19 +171,17 @@ static int32_t price_of(build_t *b, const mc_node_t *node, const mc_hop_t *hop, 
     int32_t *const known = &b->price[line * (size_t)mc_n_algorithms + (size_t)algorithm];
     if (*known)
         return *known - 1;
-    mc_price_t *const price = roomy(p->price, p->n_prices, &b->room_prices, sizeof *price);
+    mc_price_t *const price = grown(p->price, p->n_prices, &b->room_prices, sizeof *price);
     if (price)
         p->price = price;
-    mc_priced_ask_t *const ask = roomy(p->ask, p->n_prices, &b->room_asks, sizeof *ask);
-    if (ask)
-        p->ask = ask;
-    if (!price || !ask)
+    mc_priced_args_t *const args = grown(p->args, p->n_prices, &b->room_args, sizeof *args);
+    if (args)
+        p->args = args;
+    if (!price || !args)
         return -1;
-    ask[p->n_prices] = ask_of(b, node, hop, algorithm);
-    price[p->n_prices] = (mc_price_t){0};
-    const mc_phase_cost_t cost = cost_of(p, &ask[p->n_prices]);
-    add_seconds(&price[p->n_prices], &cost, p);
-    price[p->n_prices].message = mc_pacing_mean(&cost, b->links);
+    args[p->n_prices] = args_of(b, node, hop, algorithm);
+    const mc_phase_cost_t cost = cost_of(p, &args[p->n_prices]);
+    price[p->n_prices] = price_for(p, &cost);
     *known = ++p->n_prices;
     return *known - 1;
 }
@@ -211,11 +194,11 @@ static uint32_t needed_by(const build_t *b, const mc_node_t *node, const mc_hop_
     mc_placement_t state[MC_MAX_DIMS];
     if (!p->pacing)
         return 1;
-    for (int32_t d = 0; d < b->mesh->ndims; d++)
+    for (int32_t d = 0; d < b->p->mesh->ndims; d++)
         state[d] = p->graph.from;
     for (int32_t i = 0; i < p->graph.n; i++)
         state[p->graph.dim[i]] = (mc_placement_t)node->at[i];
-    return mc_pacing_segments(p->pacing, b->mesh, algorithm, hop->dims, state,
+    return mc_pacing_segments(p->pacing, b->p->mesh, algorithm, hop->dims, state,
                               p->price[price].message * mc_ratio_value(share) * p->bytes);
 }
 
@@ -231,7 +214,7 @@ static int32_t group_of(build_t *b, const mc_node_t *node, const mc_hop_t *hop)
         return *known - 1;
     mc_choices_t left = mc_graph_choices(&p->graph, hop);
     const mc_ratio_t share = share_of(b, hop, &site);
-    mc_priced_group_t *const group = roomy(p->group, p->n_groups, &b->room_groups, sizeof *group);
+    mc_priced_group_t *const group = grown(p->group, p->n_groups, &b->room_groups, sizeof *group);
     if (!group)
         return -1;
     p->group = group;
@@ -239,7 +222,7 @@ static int32_t group_of(build_t *b, const mc_node_t *node, const mc_hop_t *hop)
     while (left) {
         const int32_t algorithm = mc_choices_take(&left);
         const int32_t price = price_of(b, node, hop, &site, algorithm);
-        mc_priced_step_t *const step = roomy(p->step, p->n_steps, &b->room_steps, sizeof *step);
+        mc_priced_step_t *const step = grown(p->step, p->n_steps, &b->room_steps, sizeof *step);
         if (step)
             p->step = step;
         if (!step || price < 0)
@@ -284,7 +267,7 @@ static int32_t add_node(build_t *b, const mc_node_t *node)
     }
     for (int32_t h = 0; h < n; h++) {
         const int32_t group = group_of(b, node, &hop[h]);
-        mc_priced_hop_t *const out = roomy(p->hop, p->n_hops, &b->room_hops, sizeof *out);
+        mc_priced_hop_t *const out = grown(p->hop, p->n_hops, &b->room_hops, sizeof *out);
         if (out)
             p->hop = out;
         if (!out || group < 0)
@@ -292,7 +275,7 @@ static int32_t add_node(build_t *b, const mc_node_t *node)
         out[p->n_hops++] = (mc_priced_hop_t){next[h], group};
     }
     /* one entry more than nodes: the end of the last node's hops */
-    int32_t *const first = roomy(p->first_hop, p->n_nodes + 1, &b->room_nodes, sizeof *first);
+    int32_t *const first = grown(p->first_hop, p->n_nodes + 1, &b->room_nodes, sizeof *first);
     if (!first)
         return -1;
     p->first_hop = first;
@@ -314,13 +297,9 @@ int mc_priced_init(mc_priced_t *p, meshcoll_collective_t collective, const mc_me
                        .root = query->root};
     build_t b = {
         .p = p,
-        .collective = collective,
-        .mesh = mesh,
-        .links = links,
         /* an alltoall that gathers has other shares, which depend on the dimensions in use */
-        .by_crowd = collective == MESHCOLL_ALLTOALL || ranks_share_ports(mesh, links),
-        .by_lines = ranks_share_cores(links) || query->pacing,
-        .root = query->root};
+        .share_ports = collective == MESHCOLL_ALLTOALL || ranks_share_ports(mesh, links),
+        .share_cores = ranks_share_cores(links) || query->pacing};
     find_wires(p, links);
     const mc_node_t start = mc_graph_start(&p->graph);
     const int32_t n = p->graph.n;
@@ -342,7 +321,7 @@ int mc_priced_init(mc_priced_t *p, meshcoll_collective_t collective, const mc_me
 void mc_priced_free(mc_priced_t *p)
 {
     free(p->price);
-    free(p->ask);
+    free(p->args);
     free(p->exact_of);
     free(p->exact);
     free(p->walks);
@@ -367,16 +346,16 @@ static bool make_exact(mc_priced_t *p)
 static bool add_exact(mc_priced_t *p, int32_t i)
 {
     const mc_priced_step_t *const step = &p->step[i];
-    const mc_phase_cost_t cost = cost_of(p, &p->ask[step->price]);
+    const mc_phase_cost_t cost = cost_of(p, &p->args[step->price]);
     const int32_t first = p->n_exact;
     for (int32_t k = 0; k < p->graph.n; k++) {
         const int32_t d = p->graph.dim[k];
         const mc_term_t *const once = &cost.once.dim[d], *const busy = &cost.busy.dim[d];
-        mc_priced_term_t *const term = roomy(p->exact, p->n_exact, &p->room_exact, sizeof *term);
+        mc_priced_term_t *const term = grown(p->exact, p->n_exact, &p->room_exact, sizeof *term);
         if (!term)
             return false;
         p->exact = term;
-        if (has_messages(once))
+        if (mc_term_has_messages(once))
             term[p->n_exact++] = (mc_priced_term_t){d, mc_term_share(once, step->share),
                                                     mc_term_share(busy, step->share)};
     }

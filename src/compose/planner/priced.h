@@ -7,24 +7,25 @@
 #define MC_COMPOSE_PRICED_H
 
 #include "compose/planner/query.h"
+#include "compose/price/linear.h"
 #include "compose/strategy/paths.h"
 
-/* The part of a price that a burst can reduce: bytes and headers on a shaped wire, in seconds at full rate.
- * `once`, `busy` and `own` are per byte of a segment; those with `_fixed` are the headers'. `once`: from a
- * segment's start to its end; `busy`: how long the segment occupies the wire; `own`: the part of `busy` that
- * also is the ranks' own time; `carried`: bytes through the busiest port, as a multiple of the vector. */
+/* The part of a price that a burst can reduce: bytes and headers on a shaped wire, at full rate. `once`: from a
+ * segment's start to its end; `busy`: how long the segment occupies the wire; `own`: the part of `busy` that also is
+ * the ranks' own time; `carried`: bytes through the busiest port, as a multiple of the vector. */
 typedef struct {
-    double once, busy, carried, own, once_fixed, busy_fixed, own_fixed;
+    mc_linear_t once, busy, own;
+    double carried;
 } mc_shaped_t;
 
-/* The price of an algorithm along certain dimensions for the whole vector; a step's share is a factor on the
- * bytes. */
+/* The price of an algorithm along certain dimensions for the whole vector, in seconds as functions of a segment's
+ * bytes; a step's share is a factor on the bytes. */
 typedef struct {
-    double fixed, per_byte; /* seconds of a segment from start to end; per byte of it */
-    double message;         /* mean message between boxes, in one segment (mc_pacing_mean) */
-    /* seconds for which a segment occupies each wire and, behind the wires, the ranks (mc_busy_t) */
-    double busy_fixed[MC_MAX_DIMS + 1], busy_per_byte[MC_MAX_DIMS + 1];
+    mc_linear_t once; /* from a segment's start to its end */
+    /* for how long a segment occupies each wire and, behind the wires, the ranks (mc_busy_t) */
+    mc_linear_t busy[MC_MAX_DIMS + 1];
     mc_shaped_t shaped[MC_MAX_DIMS]; /* by wire; not included in any of the above */
+    double message; /* mean message between boxes, in one segment (mc_pacing_mean) */
 } mc_price_t;
 
 /* The exact cost of a step along one dimension with messages (mc_phase_cost_t). */
@@ -38,7 +39,7 @@ typedef struct {
     int32_t algorithm;
     mc_dims_t dims;
     uint8_t state[MC_MAX_DIMS];
-} mc_priced_ask_t;
+} mc_priced_args_t;
 
 /* A phase of a strategy, on `share` of the vector. */
 typedef struct {
@@ -70,7 +71,7 @@ typedef struct {
     bool ranks_apart; /* does the ranks' own time differ from that of links? (mc_busy_t) */
     int32_t n_prices, n_steps, n_groups, n_hops, n_nodes;
     mc_price_t *price;
-    mc_priced_ask_t *ask; /* by price */
+    mc_priced_args_t *args; /* by price */
     mc_priced_step_t *step;
     mc_priced_group_t *group;
     mc_priced_hop_t *hop;

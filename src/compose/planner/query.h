@@ -17,7 +17,6 @@ typedef struct {
     bool in_order;         /* only strategies that reduce in the order of ranks */
     const mc_numbering_t *aligned; /* only strategies that sum by the aligned tree; NULL: any */
     const mc_pacing_t *pacing;     /* pacing, for the cut rule; NULL: without the cut rule */
-    bool one_side;                 /* no strategies of two sides */
 } mc_planner_query_t;
 typedef struct {
     mc_strategy_t strategy;

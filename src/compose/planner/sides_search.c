@@ -7,7 +7,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* A path that may be a side of a pair. */
 typedef struct {
@@ -209,25 +208,18 @@ static void try_base(pairing_t *p, const mc_strategy_t *base)
                 try_pair(p, &p->side[a], &p->side[b]);
 }
 
-/* A collective without a named strategy "torus" has no strategies of two sides. */
-static bool has_torus(meshcoll_collective_t collective)
+/* Tries the first side of the named strategy. */
+static int try_named(pairing_t *p)
 {
-    for (int32_t i = 0; i < mc_named_count(); i++)
-        if (mc_named_at(i)->collective == collective && strcmp(mc_named_at(i)->name, "torus") == 0)
-            return true;
-    return false;
-}
-
-static int try_torus(pairing_t *p)
-{
-    mc_strategy_t torus;
-    const int status = mc_strategy_named("torus", p->collective, p->mesh, &torus);
+    const mc_named_t *const named = mc_named_two_sided(p->collective);
+    mc_strategy_t side;
+    const int status = mc_strategy_named(named->name, p->collective, p->mesh, &side);
     if (status)
         return status;
-    torus.n_phases = torus.second;
-    torus.second = 0;
-    torus.segments = 1;
-    try_base(p, &torus);
+    side.n_phases = side.second;
+    side.second = 0;
+    side.segments = 1;
+    try_base(p, &side);
     return MESHCOLL_OK;
 }
 
@@ -262,11 +254,11 @@ static bool is_limited(const mc_ranked_t *best, double bound)
            (segments > 2 && best->seconds - bound < best->seconds / segments);
 }
 
-/* The base paths: that of "torus", the cheapest for half of the vector, and, if messages limit those pairs,
+/* The base paths: that of the named strategy, the cheapest for half of the vector, and, if messages limit those pairs,
  * the cheapest for a quarter, which weighs messages twice. */
 static int try_bases(pairing_t *p)
 {
-    int status = try_torus(p);
+    int status = try_named(p);
     if (!status)
         status = try_cheapest(p, 1.0 / 2);
     if (!status && p->many_messages)
@@ -289,7 +281,7 @@ int mc_sides_search(mc_priced_t *graph, meshcoll_collective_t collective, const 
     find_long(&p);
     *ranked = NULL;
     *n = 0;
-    if (p.n_long < 2 || query->max_segments < 2 || !has_torus(collective) ||
+    if (p.n_long < 2 || query->max_segments < 2 || !mc_named_two_sided(collective) ||
         is_limited(best, mc_lower_bound(collective, mesh, links, query->bytes)))
         return MESHCOLL_OK;
     const size_t orders = (size_t)n_orders(&p);

@@ -2,6 +2,7 @@
 #ifndef MC_COMPOSE_SIDES_H
 #define MC_COMPOSE_SIDES_H
 
+#include "compose/price/linear.h"
 #include "compose/price/pricing.h"
 
 /*
@@ -19,44 +20,30 @@ typedef struct {
     double fill, every;
     int32_t
         busiest; /* the wire's dimension that determines `every`; -1: the ranks' own time does */
-} mc_pace_t;
-mc_pace_t mc_sides_pace(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
-                        const mc_links_t *links, int32_t root, double n);
+} mc_pipeline_t;
+mc_pipeline_t mc_sides_pipeline(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
+                                const mc_links_t *links, int32_t root, double n);
 double mc_sides_seconds(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
                         const mc_links_t *links, int32_t root, double n);
-
-/* Seconds for a piece: fixed + per_byte * bytes of the piece. */
-typedef struct {
-    double fixed, per_byte;
-} mc_piece_seconds_t;
-
-/* A term's contribution, before the wire's beta is known: seconds of messages (`fixed`); bytes on the wire,
- * of headers and as a multiple of the piece (`wire`); seconds per byte on the memory bus and to reduce. */
-typedef struct {
-    double fixed, headers, wire, bus, sums;
-} mc_piece_parts_t;
 
 /* The phases of a side, and the bytes that its ports carry. It does not depend on the wires' beta, because
  * where bursts pass beta depends on the other side too. */
 typedef struct {
     int32_t n;
-    struct {
-        int32_t n, dim[MC_MAX_DIMS]; /* dimensions with messages */
-        mc_piece_parts_t once[MC_MAX_DIMS], busy[MC_MAX_DIMS];
-    } phase[MC_MAX_PHASES];
+    mc_phase_cost_t phase[MC_MAX_PHASES];
     mc_ratio_t carried[MC_MAX_DIMS]; /* multiple of the side's bytes, by dimension */
 } mc_course_t;
 
-/* A side priced on links. */
+/* A side priced on links, as functions of the bytes of a segment. */
 typedef struct {
     int32_t n;
     struct {
-        mc_piece_seconds_t once, busy;
+        mc_linear_t once, busy;
         unsigned links; /* the wires that it uses, a bit each */
     } phase[MC_MAX_PHASES];
-    mc_piece_seconds_t busy[MC_MAX_DIMS]; /* of all phases, by wire */
-    mc_piece_seconds_t once;              /* of all phases, one after another */
-    mc_piece_seconds_t own;               /* messages and sums of all phases */
+    mc_linear_t busy[MC_MAX_DIMS]; /* of all phases, by wire */
+    mc_linear_t once;              /* of all phases, one after another */
+    mc_linear_t own;               /* messages and sums of all phases */
     bool
         apart; /* the gap of a link is known, so ranks' time differs from links' time (mc_busy_t) */
 } mc_flow_t;
@@ -66,8 +53,8 @@ void mc_course_of(const mc_strategy_t *s, int32_t side, const mc_mesh_t *mesh,
                   const mc_links_t *links, int32_t root, mc_course_t *course);
 /* Prices a side on links without bursts: without any, or with bursts taken off beta. */
 mc_flow_t mc_flow_on(const mc_course_t *course, const mc_links_t *links);
-/* The pace of two sides with pieces of `bytes`, without the fill (0). *ranks: the ranks' own time. */
-mc_pace_t mc_flows_every(const mc_flow_t *a, const mc_flow_t *b, double bytes, double *ranks);
+/* The pipeline of two sides with pieces of `bytes`, without the fill (0). *ranks: the ranks' own time. */
+mc_pipeline_t mc_flows_every(const mc_flow_t *a, const mc_flow_t *b, double bytes, double *ranks);
 /* Seconds of two sides for n bytes in so many segments, and a lower bound of it that is cheaper to
  * compute. */
 double mc_flows_seconds(const mc_flow_t *a, const mc_flow_t *b, uint32_t segments, double n);

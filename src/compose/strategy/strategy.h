@@ -77,6 +77,8 @@ typedef struct {
 } mc_named_t;
 int32_t mc_named_count(void);
 const mc_named_t *mc_named_at(int32_t index);
+/* The named strategy of two sides of that collective; NULL: it has none. */
+const mc_named_t *mc_named_two_sided(meshcoll_collective_t collective);
 /* The named strategy on this mesh; MESHCOLL_ERR_STRATEGY if the collective has none of that name. */
 int mc_strategy_named(const char *name, meshcoll_collective_t collective, const mc_mesh_t *mesh,
                       mc_strategy_t *strategy);

@@ -149,6 +149,15 @@ const mc_named_t *mc_named_at(int32_t index)
     return &entries[index].named;
 }
 
+const mc_named_t *mc_named_two_sided(meshcoll_collective_t collective)
+{
+    for (size_t i = 0; i < MC_COUNT(entries); i++)
+        if (entries[i].named.collective == collective &&
+            entries[i].pattern[entries[i].n - 1].where & ON_SECOND)
+            return &entries[i].named;
+    return NULL;
+}
+
 static int add_phase(mc_strategy_t *s, int32_t algorithm, mc_dims_t dims)
 {
     if (s->n_phases - s->second == MC_MAX_PHASES)

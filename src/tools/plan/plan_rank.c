@@ -90,7 +90,7 @@ static void print_sides(const ranking_t *k, const mc_strategy_t *s)
     const double n = (double)r->bytes;
     char fill[MC_NUMBER_TEXT], each[MC_NUMBER_TEXT], all[MC_NUMBER_TEXT];
     const mc_links_t links = links_of(k, s);
-    const mc_pace_t pace = mc_sides_pace(s, &r->mesh, &links, r->root, n);
+    const mc_pipeline_t pace = mc_sides_pipeline(s, &r->mesh, &links, r->root, n);
     const double total = mc_strategy_seconds(s, &r->mesh, &r->links, r->root, n);
     printf("  a segment of each side, side by side: %s",
            mc_print_seconds(pace.fill, fill, sizeof fill));
