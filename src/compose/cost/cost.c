@@ -1,6 +1,8 @@
 /* Exact fractions, costs as sums of them, and the seconds that a cost takes on given links. */
 #include "compose/cost/cost.h"
 
+#include "compose/cost/pipeline.h"
+
 #include <math.h>
 
 static uint64_t odd_part(uint64_t a)
@@ -244,18 +246,13 @@ double mc_busy_both(double link, double own)
 
 double mc_cost_busy(const mc_cost_t *busy, const mc_links_t *links, double n, int32_t *busiest)
 {
-    double wire[MC_MAX_DIMS] = {0}, most = 0, own = 0;
-    *busiest = 0;
+    double wire[MC_MAX_DIMS] = {0}, own = 0;
     for (int32_t d = 0; d < links->ndims; d++) {
         const mc_busy_t b = mc_term_busy(&busy->dim[d], &links->dim[d], n);
         own += b.own;
         wire[mc_links_wire(links, d)] += b.link;
     }
-    for (int32_t d = 0; d < links->ndims; d++)
-        if (wire[d] > most) {
-            most = wire[d];
-            *busiest = d;
-        }
+    const double most = mc_pipeline_busiest(wire, links->ndims, busiest);
     if (own > most)
         *busiest = -1;
     return mc_busy_both(most, own);
@@ -284,5 +281,6 @@ double mc_phase_cost_seconds(const mc_phase_cost_t *cost, const mc_links_t *link
     const double piece = n / segments;
     int32_t dim;
     const double busiest = mc_cost_busy(&cost->busy, links, piece, &dim);
-    return mc_cost_rounded(mc_cost_seconds(&cost->once, links, piece) + (segments - 1) * busiest);
+    const double fill = mc_cost_seconds(&cost->once, links, piece);
+    return mc_cost_rounded(mc_pipeline_seconds(fill, segments, busiest));
 }
