@@ -66,28 +66,27 @@ static int add_sides(mc_priced_t *graph, meshcoll_collective_t collective, const
     return status;
 }
 
-/* Reduces the number of segments if they only shorten a fill that bursts make up for
- * (mc_strategy_segments). */
-static void join_segments(const mc_mesh_t *mesh, const mc_links_t *links,
-                          const mc_planner_query_t *query, mc_ranked_t *best)
+/* Settles the number of segments of a strategy (planner.h). */
+static void settle_segments(const mc_mesh_t *mesh, const mc_links_t *links,
+                            const mc_planner_query_t *query, mc_ranked_t *r)
 {
     const mc_links_t at = mc_links_at(links, query->bytes);
     const uint32_t needed =
-        mc_strategy_needed(&best->strategy, mesh, &at, query->root, query->bytes, query->pacing);
+        mc_strategy_needed(&r->strategy, mesh, &at, query->root, query->bytes, query->pacing);
     const uint32_t enough =
-        mc_strategy_segments(&best->strategy, mesh, links, query->root, query->bytes, needed);
-    if (enough == best->strategy.segments)
+        mc_strategy_segments(&r->strategy, mesh, links, query->root, query->bytes, needed);
+    if (enough == r->strategy.segments)
         return;
-    best->strategy.segments = enough;
-    best->seconds = mc_strategy_seconds(&best->strategy, mesh, links, query->root, query->bytes);
+    r->strategy.segments = enough;
+    r->seconds = mc_strategy_seconds(&r->strategy, mesh, links, query->root, query->bytes);
 }
 
 /* The same for all strategies of the list, which is sorted again by the new prices. */
-static void join_all(const mc_mesh_t *mesh, const mc_links_t *links,
-                     const mc_planner_query_t *query, mc_ranked_t *ranked, uint32_t n)
+static void settle_all(const mc_mesh_t *mesh, const mc_links_t *links,
+                       const mc_planner_query_t *query, mc_ranked_t *ranked, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
-        join_segments(mesh, links, query, &ranked[i]);
+        settle_segments(mesh, links, query, &ranked[i]);
         const mc_ranked_t mine = ranked[i];
         uint32_t place = i;
         for (; place > 0 && ranked[place - 1].seconds > mine.seconds; place--)
@@ -96,47 +95,49 @@ static void join_all(const mc_mesh_t *mesh, const mc_links_t *links,
     }
 }
 
-/* The `most` cheapest strategies of one side (0: all), and those of two sides; sorted. */
+/* The `most` cheapest strategies of one side (0: all), and those of two sides; sorted, and cut to those that
+ * the query wants. */
 static int find(meshcoll_collective_t collective, const mc_mesh_t *mesh, const mc_links_t *links,
                 const mc_planner_query_t *query, uint32_t most, mc_ranked_t **ranked, uint32_t *n,
                 uint32_t *considered)
 {
     const mc_links_t at = mc_links_at(links, query->bytes);
     mc_priced_t graph;
-    mc_ranked_t *list;
+    mc_ranked_t *list = NULL;
+    uint32_t found, priced;
     int status = mc_priced_init(&graph, collective, mesh, &at, query);
     if (status)
         return status;
-    status = mc_search(&graph, collective, &at, query, most, &list, n, considered);
-    if (!status) {
-        status = add_sides(&graph, collective, mesh, &at, query, &list, n, considered);
-        if (status)
-            free(list);
-        else
-            *ranked = list;
-    }
+    status = mc_search(&graph, &at, query, most, &list, &found, &priced);
+    if (!status)
+        status = add_sides(&graph, collective, mesh, &at, query, &list, &found, &priced);
     mc_priced_free(&graph);
-    return status;
+    if (status) {
+        free(list);
+        return status;
+    }
+    if (query->most && query->most < found)
+        found = query->most;
+    if (query->pacing && mc_links_burst(links))
+        settle_all(mesh, links, query, list, found);
+    *ranked = list;
+    *n = found;
+    *considered = priced;
+    return MESHCOLL_OK;
 }
 
 int mc_planner_rank(meshcoll_collective_t collective, const mc_mesh_t *mesh,
                     const mc_links_t *links, const mc_planner_query_t *query, mc_ranked_t **ranked,
                     uint32_t *n, uint32_t *considered)
 {
-    uint32_t found, priced, most = query->most;
+    const int status = check(collective, mesh, links, query);
     const bool large = long_dims(mesh) > 2;
-    int status = check(collective, mesh, links, query);
-    if (large && !most)
-        most = MC_RANK_MOST;
-    if (!status)
-        status = find(collective, mesh, links, query, large ? most : 0, ranked, &found, &priced);
+    mc_planner_query_t several = *query;
     if (status)
         return status;
-    *n = most && most < found ? most : found;
-    if (query->pacing && mc_links_burst(links))
-        join_all(mesh, links, query, *ranked, *n);
-    *considered = priced;
-    return MESHCOLL_OK;
+    if (large && !several.most)
+        several.most = MC_RANK_MOST;
+    return find(collective, mesh, links, &several, large ? several.most : 0, ranked, n, considered);
 }
 
 int mc_planner_best(meshcoll_collective_t collective, const mc_mesh_t *mesh,
@@ -153,7 +154,5 @@ int mc_planner_best(meshcoll_collective_t collective, const mc_mesh_t *mesh,
         return status;
     *best = ranked[0];
     free(ranked);
-    if (query->pacing && mc_links_burst(links))
-        join_segments(mesh, links, query, best);
     return MESHCOLL_OK;
 }

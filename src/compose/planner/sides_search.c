@@ -235,8 +235,7 @@ static int try_cheapest(pairing_t *p, double part)
     one.pacing = NULL;
     for (int32_t d = 0; d < links.ndims; d++)
         links.dim[d].burst *= part;
-    const int status =
-        mc_search(p->graph, p->collective, &links, &one, 1, &ranked, &n, &considered);
+    const int status = mc_search(p->graph, &links, &one, 1, &ranked, &n, &considered);
     if (status)
         return status;
     if (n > 0)
