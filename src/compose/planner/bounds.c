@@ -39,13 +39,6 @@ static double rounded(const mc_bounds_t *b, double seconds)
     return b->quantum > 0 && seconds < carry / 4 ? seconds + carry - carry : seconds;
 }
 
-bool mc_bounds_dominates(const mc_bounds_t *b, const double *load, bool earlier,
-                         const double *other)
-{
-    return load[0] <= other[0] &&
-           mc_load_cheaper(&b->kind, load, other, earlier ? 0 : b->limit * MC_SLACK);
-}
-
 static bool is_useful(const mc_bounds_t *b, mc_priced_group_t group, int32_t i)
 {
     if (mc_bounds_needed(b, i) > b->segments)

@@ -64,8 +64,12 @@ void mc_bounds_free(mc_bounds_t *b);
 double mc_bounds_set(mc_bounds_t *b, uint32_t segments, double limit);
 /* Does `load` dominate `other`, whatever precedes them? Of strategies of equal cost the first one in the order of
  * enumeration is wanted, so a later one must be cheaper by more than rounding. `earlier`: `load` is the earlier one. */
-bool mc_bounds_dominates(const mc_bounds_t *b, const double *load, bool earlier,
-                         const double *other);
+static inline bool mc_bounds_dominates(const mc_bounds_t *b, const double *load, bool earlier,
+                                       const double *other)
+{
+    return load[0] <= other[0] &&
+           mc_load_cheaper(&b->kind, load, other, earlier ? 0 : b->limit * MC_SLACK);
+}
 /* A lower bound of the seconds of a strategy whose parts and means are at least these; INFINITY if there is none. */
 double mc_bounds_seconds(const mc_bounds_t *b, const double *sum);
 

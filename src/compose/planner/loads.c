@@ -19,6 +19,22 @@ static bool any_own(const mc_priced_t *graph, const mc_links_t *links, int32_t w
     return any;
 }
 
+static mc_load_view_t view_of(const mc_load_kind_t *kind, int32_t i)
+{
+    /* no hypotenuse is shorter than its projection on a unit vector (each at most one long) */
+    static const struct {
+        double wire, ranks;
+    } turn[MC_TURNS] = {{1, 0}, {0.8, 0.6}, {0.38, 0.92}, {0, 1}};
+    const int32_t n = kind->n_wires > 1 ? kind->n_wires + 1 : 1, which = i % n;
+    mc_load_view_t view = {.ranks = kind->n_busy > kind->n_wires ? turn[i / n].ranks : 0};
+    for (int32_t w = 0; w < kind->n_wires; w++)
+        if (which == 0)
+            view.wire[w] = turn[i / n].wire / kind->n_wires;
+        else if (which == w + 1)
+            view.wire[w] = turn[i / n].wire;
+    return view;
+}
+
 mc_load_kind_t mc_load_kind(const mc_priced_t *graph, const mc_links_t *links)
 {
     mc_load_kind_t kind = {.n_wires = graph->n_wires,
@@ -38,6 +54,8 @@ mc_load_kind_t mc_load_kind(const mc_priced_t *graph, const mc_links_t *links)
             kind.shaped[s].own = kind.n++;
     kind.n_views = (graph->ranks_apart ? MC_TURNS : 1) * (kind.n_wires > 1 ? kind.n_wires + 1 : 1);
     kind.n_means = (kind.n_shaped > 0 ? 2 : 1) * kind.n_views;
+    for (int32_t i = 0; i < kind.n_views; i++)
+        kind.view[i] = view_of(&kind, i);
     return kind;
 }
 
@@ -134,33 +152,12 @@ bool mc_load_cheaper(const mc_load_kind_t *kind, const double *a, const double *
     return most <= least;
 }
 
-/* Weights of the wires' busy times and of the ranks' own time in a mean. */
-typedef struct {
-    double wire[MC_MAX_DIMS], ranks;
-} view_t;
-
-static view_t view_of(const mc_load_kind_t *kind, int32_t i)
-{
-    /* no hypotenuse is shorter than its projection on a unit vector (each at most one long) */
-    static const struct {
-        double wire, ranks;
-    } turn[MC_TURNS] = {{1, 0}, {0.8, 0.6}, {0.38, 0.92}, {0, 1}};
-    const int32_t n = kind->n_wires > 1 ? kind->n_wires + 1 : 1, which = i % n;
-    view_t view = {.ranks = kind->n_busy > kind->n_wires ? turn[i / n].ranks : 0};
-    for (int32_t w = 0; w < kind->n_wires; w++)
-        if (which == 0)
-            view.wire[w] = turn[i / n].wire / kind->n_wires;
-        else if (which == w + 1)
-            view.wire[w] = turn[i / n].wire;
-    return view;
-}
-
 static double lesser(double a, double b)
 {
     return a < b ? a : b;
 }
 
-static double plain_mean(const mc_load_kind_t *kind, const view_t *view, const double *load)
+static double plain_mean(const mc_load_kind_t *kind, const mc_load_view_t *view, const double *load)
 {
     double sum = load[0];
     for (int32_t w = 0; w < kind->n_wires; w++)
@@ -168,7 +165,7 @@ static double plain_mean(const mc_load_kind_t *kind, const view_t *view, const d
     return kind->n_busy > kind->n_wires ? sum + view->ranks * load[1 + kind->n_wires] : sum;
 }
 
-static double late_mean(const mc_load_kind_t *kind, const view_t *view, const double *load,
+static double late_mean(const mc_load_kind_t *kind, const mc_load_view_t *view, const double *load,
                         const double *least)
 {
     double sum = 0;
@@ -184,7 +181,7 @@ static double late_mean(const mc_load_kind_t *kind, const view_t *view, const do
 /* All shaped bytes, before one burst is taken off (mc_load_offsets). Of what is carried, 1 / segments is in
  * the fill and the rest in the busy time, and one burst is taken off in this proportion. Bytes that take
  * longer than what is carried count no more than that, because a burst takes off more of them. */
-static double whole_mean(const mc_load_kind_t *kind, const view_t *view, const double *load,
+static double whole_mean(const mc_load_kind_t *kind, const mc_load_view_t *view, const double *load,
                          uint32_t segments)
 {
     const double once = 1.0 / segments, rest = 1 - once;
@@ -203,11 +200,11 @@ void mc_load_means(const mc_load_kind_t *kind, const double *load, const double 
                    uint32_t segments, double *mean)
 {
     for (int32_t i = 0; i < kind->n_views; i++) {
-        const view_t view = view_of(kind, i);
-        const double plain = plain_mean(kind, &view, load);
-        mean[i] = plain + late_mean(kind, &view, load, least);
+        const mc_load_view_t *const view = &kind->view[i];
+        const double plain = plain_mean(kind, view, load);
+        mean[i] = plain + late_mean(kind, view, load, least);
         if (kind->n_shaped > 0)
-            mean[kind->n_views + i] = plain + whole_mean(kind, &view, load, segments);
+            mean[kind->n_views + i] = plain + whole_mean(kind, view, load, segments);
     }
 }
 
@@ -215,11 +212,11 @@ void mc_load_offsets(const mc_load_kind_t *kind, uint32_t segments, double *mean
 {
     const double once = 1.0 / segments, rest = 1 - once;
     for (int32_t i = 0; i < kind->n_means; i++) {
-        const view_t view = view_of(kind, i % kind->n_views);
+        const mc_load_view_t *const view = &kind->view[i % kind->n_views];
         mean[i] = 0;
         for (int32_t s = 0; s < kind->n_shaped && i >= kind->n_views; s++) {
-            const double ranks = kind->shaped[s].own ? view.ranks : 0;
-            const double weight = view.wire[kind->shaped[s].wire] + ranks;
+            const double ranks = kind->shaped[s].own ? view->ranks : 0;
+            const double weight = view->wire[kind->shaped[s].wire] + ranks;
             mean[i] -= kind->shaped[s].burst * (once + weight * rest);
         }
     }

@@ -16,7 +16,16 @@
 enum { MC_SHAPED_PARTS = 3, MC_MOST_PARTS = 2 + (2 + MC_SHAPED_PARTS) * MC_MAX_DIMS };
 /* Means: a view weighs the busy times of all wires equally, or of one wire, against the ranks' own time, in
  * one of MC_TURNS directions of the quadrant. */
-enum { MC_TURNS = 4, MC_MOST_MEANS = 2 * MC_TURNS * (MC_MAX_DIMS + 1) };
+enum {
+    MC_TURNS = 4,
+    MC_MOST_VIEWS = MC_TURNS * (MC_MAX_DIMS + 1),
+    MC_MOST_MEANS = 2 * MC_MOST_VIEWS
+};
+
+/* Weights of the wires' busy times and of the ranks' own time in a mean. */
+typedef struct {
+    double wire[MC_MAX_DIMS], ranks;
+} mc_load_view_t;
 
 typedef struct {
     int32_t n_wires, n_busy;  /* n_busy: wires, and the ranks if their own time counts apart */
@@ -29,6 +38,7 @@ typedef struct {
         /* index of the part of its bytes that are the ranks' own time too (mc_link_is_ranks_own); 0: none are */
         int32_t own;
     } shaped[MC_MAX_DIMS];
+    mc_load_view_t view[MC_MOST_VIEWS];
 } mc_load_kind_t;
 
 mc_load_kind_t mc_load_kind(const mc_priced_t *graph, const mc_links_t *links);
