@@ -347,45 +347,64 @@ static void copy_empty(const mc_plan_t *head, const mc_plan_t *plan, uint64_t *e
             empty[i / 64] |= UINT64_C(1) << i % 64;
 }
 
+/* The arrays of a plan, behind its head. */
+typedef struct {
+    uint64_t *empty;
+    mc_step_t *step;
+    uint32_t *succ_off, *succ, *n_pred;
+    int32_t *peer;
+} parts_t;
+
+/* One allocation: the head with the numbers of `found`, and its arrays, which are not filled yet. */
+static mc_plan_t *allocate(const mc_plan_t *found, bool has_empty, parts_t *parts)
+{
+    const size_t n = found->n_steps;
+    const size_t step_bytes = n * sizeof *found->step;
+    const size_t words = n + 1 + found->n_edges + n + found->n_peers;
+    const size_t empty_bytes = has_empty ? (found->n_scratch / 64 + 1) * sizeof *found->empty : 0;
+    const size_t bytes = sizeof *found + empty_bytes + step_bytes + words * sizeof(uint32_t);
+    mc_plan_t *const plan = malloc(bytes);
+    if (!plan)
+        return NULL;
+    parts->empty = (uint64_t *)(plan + 1);
+    parts->step = (mc_step_t *)((char *)parts->empty + empty_bytes);
+    parts->succ_off = (uint32_t *)((char *)parts->step + step_bytes);
+    parts->succ = parts->succ_off + n + 1;
+    parts->n_pred = parts->succ + found->n_edges;
+    parts->peer = (int32_t *)(parts->n_pred + n);
+    *plan = *found;
+    plan->empty = has_empty ? parts->empty : found->empty;
+    plan->step = parts->step;
+    plan->succ_off = parts->succ_off;
+    plan->succ = parts->succ;
+    plan->n_pred = parts->n_pred;
+    plan->peer = parts->peer;
+    plan->bytes = bytes;
+    return plan;
+}
+
 static int freeze(const segments_t *g, const messages_t *m, const mc_plan_t *head,
                   const mc_step_t *step, uint32_t n, mc_plan_t **out)
 {
     const uint32_t n_edges = count_edges(g);
-    const size_t step_bytes = (size_t)n * sizeof *step;
-    const size_t words = (size_t)n + 1 + n_edges + n + m->n_peers;
     mc_plan_t found = *head;
     found.step = step;
     found.n_steps = n;
+    found.n_edges = n_edges;
+    found.n_peers = m->n_peers;
     find_scratch(&found);
-    const size_t empty_bytes = head->empty ? (found.n_scratch / 64 + 1) * sizeof *head->empty : 0;
-    const size_t bytes = sizeof(mc_plan_t) + empty_bytes + step_bytes + words * sizeof(uint32_t);
-    mc_plan_t *const plan = malloc(bytes);
+    parts_t parts;
+    mc_plan_t *const plan = allocate(&found, head->empty != NULL, &parts);
     if (!plan)
         return mc_fail_memory("a plan");
-    uint64_t *const empty = (uint64_t *)(plan + 1);
-    mc_step_t *const steps = (mc_step_t *)((char *)empty + empty_bytes);
-    uint32_t *const succ_off = (uint32_t *)((char *)steps + step_bytes);
-    uint32_t *const succ = succ_off + n + 1, *const n_pred = succ + n_edges;
-    int32_t *const peer = (int32_t *)(n_pred + n);
-    *plan = found;
-    if (head->empty) {
-        copy_empty(head, &found, empty);
-        plan->empty = empty;
-    }
+    if (head->empty)
+        copy_empty(head, &found, parts.empty);
     if (n > 0)
-        memcpy(steps, step, step_bytes);
-    plan->step = steps;
+        memcpy(parts.step, step, (size_t)n * sizeof *step);
     for (uint32_t i = 0; i < n; i++)
-        steps[i].seq = m->seq[i];
-    spread_edges(g, n, succ_off, succ, n_pred);
-    fill_peers(m, peer);
-    plan->n_edges = n_edges;
-    plan->n_peers = m->n_peers;
-    plan->succ_off = succ_off;
-    plan->succ = succ;
-    plan->n_pred = n_pred;
-    plan->peer = peer;
-    plan->bytes = bytes;
+        parts.step[i].seq = m->seq[i];
+    spread_edges(g, n, parts.succ_off, parts.succ, parts.n_pred);
+    fill_peers(m, parts.peer);
     *out = plan;
     return MESHCOLL_OK;
 }

@@ -111,42 +111,49 @@ static int check_ports(const mc_plan_t *plan, const mc_wiring_t *w)
     return MESHCOLL_OK;
 }
 
+/* One allocation for all that grows with steps and lanes. The task array is its start. */
+static int allocate(mc_executor_t *x)
+{
+    const size_t n = x->plan->n_steps;
+    const size_t bytes =
+        n * sizeof(mc_task_t) + x->n_lanes * sizeof(mc_lane_t) + 4 * n * sizeof(uint32_t);
+    char *const memory = calloc(1, bytes + 1);
+    if (!memory)
+        return mc_fail_memory("an executor");
+    x->task = (mc_task_t *)memory;
+    x->lane = (mc_lane_t *)(x->task + n);
+    x->queue = (uint32_t *)(x->lane + x->n_lanes);
+    x->heap = x->queue + n;
+    x->staged = x->heap + n;
+    x->slot = x->staged + n;
+    return MESHCOLL_OK;
+}
+
 int mc_executor_init(mc_executor_t *x, const mc_plan_t *plan, const mc_wiring_t *wiring)
 {
-    const size_t n = plan->n_steps;
     const uint32_t phases = phases_of(plan);
-    const int status = check_ports(plan, wiring);
+    int status = check_ports(plan, wiring);
     if (status)
         return status;
     uint32_t *const number = calloc((size_t)plan->n_peers * phases + 1, sizeof *number);
     if (!number)
         return mc_fail_memory("an executor");
-    const uint32_t sends = add_lanes(plan, wiring, true, phases, 0, number, NULL, NULL);
-    const uint32_t lanes = add_lanes(plan, wiring, false, phases, sends, number, NULL, NULL);
-    const size_t bytes =
-        n * sizeof(mc_task_t) + lanes * sizeof(mc_lane_t) + 4 * n * sizeof(uint32_t);
-    char *const memory = calloc(1, bytes + 1);
-    if (!memory) {
-        free(number);
-        return mc_fail_memory("an executor");
+    mc_executor_t made = {.plan = plan, .pacing = wiring->pacing};
+    made.n_sending = add_lanes(plan, wiring, true, phases, 0, number, NULL, NULL);
+    made.n_lanes = add_lanes(plan, wiring, false, phases, made.n_sending, number, NULL, NULL);
+    status = allocate(&made);
+    if (!status) {
+        *x = made;
+        add_lanes(plan, wiring, true, phases, 0, number, x->lane, x->task);
+        add_lanes(plan, wiring, false, phases, x->n_sending, number, x->lane, x->task);
+        find_last(plan, true, number, x->task);
+        find_last(plan, false, number, x->task);
+        mc_hints_find(plan, wiring->oversubscribed, x->task);
+        for (uint32_t t = 0; t < plan->n_steps; t++)
+            x->task[t].io.finished = &x->finished;
     }
-    *x = (mc_executor_t){
-        .plan = plan, .n_lanes = lanes, .n_sending = sends, .pacing = wiring->pacing};
-    x->task = (mc_task_t *)memory;
-    x->lane = (mc_lane_t *)(x->task + n);
-    x->queue = (uint32_t *)(x->lane + lanes);
-    x->heap = x->queue + n;
-    x->staged = x->heap + n;
-    x->slot = x->staged + n;
-    add_lanes(plan, wiring, true, phases, 0, number, x->lane, x->task);
-    add_lanes(plan, wiring, false, phases, sends, number, x->lane, x->task);
-    find_last(plan, true, number, x->task);
-    find_last(plan, false, number, x->task);
-    mc_hints_find(plan, wiring->oversubscribed, x->task);
-    for (uint32_t t = 0; t < n; t++)
-        x->task[t].io.finished = &x->finished;
     free(number);
-    return MESHCOLL_OK;
+    return status;
 }
 
 void mc_executor_free(mc_executor_t *x)

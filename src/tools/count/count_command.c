@@ -152,41 +152,52 @@ typedef struct {
 } tally_t;
 
 /* Chunks that each rank sends and receives, in all and time step by time step. */
+/* Chunks that messages carry, as they are counted. */
+typedef struct {
+    int64_t sent, received, most, over[MC_MAX_DIMS];
+    int64_t *handled; /* by one rank in each time step */
+} chunks_t;
+
+static void count_step(const mc_mesh_t *mesh, int32_t rank, const mc_step_t *s, uint32_t time,
+                       chunks_t *sum)
+{
+    const int64_t chunks = (int64_t)s->run * s->nrun;
+    const bool sends = mc_op_sends((mc_op_t)s->op);
+    const bool receives = mc_op_receives((mc_op_t)s->op);
+    if (sends) {
+        sum->sent += chunks;
+        sum->over[mc_mesh_level(mesh, rank, s->peer)] += chunks;
+    }
+    if (receives)
+        sum->received += chunks;
+    if (!sends && !receives)
+        return;
+    int64_t *const now = &sum->handled[time];
+    *now += chunks;
+    sum->most = *now > sum->most ? *now : sum->most;
+}
+
 static int count_world(const mc_mesh_t *mesh, const mc_world_t *world, const mc_times_t *times,
                        counts_t *counts)
 {
     const int64_t n_chunks = world->plan[0]->n_chunks;
-    int64_t sent = 0, received = 0, most = 0, over[MC_MAX_DIMS] = {0};
-    int64_t *const handled = calloc((size_t)times->n_times + 1, sizeof *handled);
-    if (!handled)
+    const size_t handled_bytes = ((size_t)times->n_times + 1) * sizeof(int64_t);
+    chunks_t sum = {.handled = malloc(handled_bytes)};
+    if (!sum.handled)
         return mc_fail_memory("the counts of a plan");
     for (int32_t r = 0; r < world->n_ranks; r++) {
         const mc_plan_t *const plan = world->plan[r];
-        for (uint32_t t = 0; t < times->n_times; t++)
-            handled[t] = 0;
-        for (uint32_t i = 0; i < plan->n_steps; i++) {
-            const mc_step_t *const s = &plan->step[i];
-            const int64_t chunks = (int64_t)s->run * s->nrun;
-            const bool sends = mc_op_sends((mc_op_t)s->op);
-            const bool receives = mc_op_receives((mc_op_t)s->op);
-            sent += sends ? chunks : 0;
-            if (sends)
-                over[mc_mesh_level(mesh, r, s->peer)] += chunks;
-            received += receives ? chunks : 0;
-            if (!sends && !receives)
-                continue;
-            int64_t *const now = &handled[times->time[r][i]];
-            *now += chunks;
-            most = *now > most ? *now : most;
-        }
+        memset(sum.handled, 0, handled_bytes);
+        for (uint32_t i = 0; i < plan->n_steps; i++)
+            count_step(mesh, r, &plan->step[i], times->time[r][i], &sum);
     }
-    free(handled);
-    counts->sent = mc_ratio(sent, n_chunks);
-    counts->received = mc_ratio(received, n_chunks);
-    counts->step = mc_ratio(most, n_chunks);
+    free(sum.handled);
+    counts->sent = mc_ratio(sum.sent, n_chunks);
+    counts->received = mc_ratio(sum.received, n_chunks);
+    counts->step = mc_ratio(sum.most, n_chunks);
     counts->steps = times->n_times;
     for (int32_t d = 0; d < mesh->ndims; d++)
-        counts->over[d] = mc_ratio(over[d], n_chunks);
+        counts->over[d] = mc_ratio(sum.over[d], n_chunks);
     return MESHCOLL_OK;
 }
 
@@ -386,41 +397,44 @@ static int read_mesh(const mc_command_t *self, const char *text, int32_t ranks, 
     return MC_GO_ON;
 }
 
+/* What the command line gives; a process runs one command. */
+static struct {
+    const char *bytes, *mesh;
+    int32_t ranks;
+    bool json;
+} given = {.bytes = "1M"};
+
+static const mc_option_t options[] = {
+    {.name = "ranks",
+     .value = "P",
+     .help = "how many ranks, 2 to 512: 8",
+     .number = &given.ranks,
+     .least = 2,
+     .most = MOST_RANKS},
+    {.name = "mesh",
+     .value = "MESH",
+     .help = "or the mesh they form, as in box=4,gpu=8 or box=8+8+4",
+     .text = &given.mesh},
+    {.name = "bytes", .value = "D", .help = "size of the vector: 1M", .text = &given.bytes},
+    {.name = "json", .help = "as JSON", .flag = &given.json},
+    {0},
+};
+
 static int run(const mc_command_t *self, int argc, char **argv)
 {
-    const char *bytes_text = "1M", *mesh = NULL;
-    int32_t ranks = 0;
-    bool json = false;
-    uint64_t bytes;
     tally_t tally = {0};
     mc_arguments_t arguments = {0};
-    const mc_option_t options[] = {
-        {.name = "ranks",
-         .value = "P",
-         .help = "how many ranks, 2 to 512: 8",
-         .number = &ranks,
-         .least = 2,
-         .most = MOST_RANKS},
-        {.name = "mesh",
-         .value = "MESH",
-         .help = "or the mesh they form, as in box=4,gpu=8 or box=8+8+4",
-         .text = &mesh},
-        {.name = "bytes", .value = "D", .help = "size of the vector: 1M", .text = &bytes_text},
-        {.name = "json", .help = "as JSON", .flag = &json},
-        {0},
-    };
     int exit = mc_options_parse(self, options, argc, argv, &arguments);
     if (exit == MC_GO_ON)
-        exit = read_mesh(self, mesh, ranks, &tally);
+        exit = read_mesh(self, given.mesh, given.ranks, &tally);
     if (exit == MC_GO_ON)
-        exit = mc_read_bytes(self, "--bytes", bytes_text, &bytes);
+        exit = mc_read_bytes(self, "--bytes", given.bytes, &tally.bytes);
     if (exit != MC_GO_ON)
         return exit;
     int status = MESHCOLL_OK;
-    tally.bytes = bytes;
     for (size_t i = 0; i < tally.n && !status; i++)
         status = count_way(&ways[i], &tally.mesh, &tally.counts[i]);
-    if (!status && json)
+    if (!status && given.json)
         return print_json(&tally);
     if (!status)
         status = print_text(&tally);

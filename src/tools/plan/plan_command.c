@@ -114,73 +114,77 @@ static int run_size(const texts_t *texts, mc_plan_request_t *r)
     return exit;
 }
 
+/* What the command line gives; a process runs one command. */
+static struct {
+    const char *collective;
+    texts_t texts;
+    mc_plan_request_t request;
+} given = {.request = {.top = 10, .max_segments = MC_MAX_SEGMENTS}};
+
+static const mc_option_t options[] = {
+    {.name = "mesh",
+     .value = "MESH",
+     .help = "ranks by dimension, outermost first: box=8,gpu=8; boxes of unequal sizes: box=8+8+4",
+     .text = &given.texts.mesh},
+    {.name = "bytes",
+     .value = "SIZE",
+     .help = "bytes of the whole vector (of all blocks together): 512, 64K, 64M, 1G",
+     .text = &given.texts.bytes},
+    {.name = "links",
+     .value = "LINKS",
+     .help = "a preset or links by hand; see meshcoll list links",
+     .text = &given.texts.links},
+    {.name = "root",
+     .value = "RANK",
+     .help = "root of bcast, reduce, scatter, gather: 0",
+     .text = &given.texts.root},
+    {.name = "top",
+     .value = "N",
+     .help = "how many strategies are shown: 10",
+     .number = &given.request.top,
+     .least = 1,
+     .most = 100000},
+    {.name = "all",
+     .help = "the cheapest strategies, not only the cheapest with each order of phases",
+     .flag = &given.request.all},
+    {.name = "in-order",
+     .help = "only what reduces in the order of ranks, as for an operation that does not commute",
+     .flag = &given.request.in_order},
+    {.name = "phases",
+     .help = "each shown strategy phase by phase, not only the best",
+     .flag = &given.request.phases},
+    {.name = "strategy",
+     .value = "STRATEGY",
+     .help = "price this one only: its text or its name",
+     .text = &given.texts.strategy},
+    {.name = "sweep",
+     .value = "FROM..TO",
+     .help = "where the best strategy changes between two sizes",
+     .text = &given.texts.sweep},
+    {.name = "reproducible",
+     .help = "only strategies that MESHCOLL_REPRODUCIBLE=1 may take",
+     .flag = &given.request.reproducible},
+    {.name = "max-segments",
+     .value = "N",
+     .help = "cut the vector into at most N segments (a power of two): 256, as the library does",
+     .number = &given.request.max_segments,
+     .least = 1,
+     .most = MC_MOST_SEGMENTS},
+    {.name = "json", .help = "as JSON", .flag = &given.request.json},
+    {0},
+};
+
 static int run(const mc_command_t *self, int argc, char **argv)
 {
-    texts_t texts = {0};
-    mc_plan_request_t r = {.command = self, .top = 10, .max_segments = MC_MAX_SEGMENTS};
-    const char *collective = NULL;
-    mc_arguments_t arguments = {.text = &collective, .most = 1};
-    const mc_option_t options[] = {
-        {.name = "mesh",
-         .value = "MESH",
-         .help =
-             "ranks by dimension, outermost first: box=8,gpu=8; boxes of unequal sizes: box=8+8+4",
-         .text = &texts.mesh},
-        {.name = "bytes",
-         .value = "SIZE",
-         .help = "bytes of the whole vector (of all blocks together): 512, 64K, 64M, 1G",
-         .text = &texts.bytes},
-        {.name = "links",
-         .value = "LINKS",
-         .help = "a preset or links by hand; see meshcoll list links",
-         .text = &texts.links},
-        {.name = "root",
-         .value = "RANK",
-         .help = "root of bcast, reduce, scatter, gather: 0",
-         .text = &texts.root},
-        {.name = "top",
-         .value = "N",
-         .help = "how many strategies are shown: 10",
-         .number = &r.top,
-         .least = 1,
-         .most = 100000},
-        {.name = "all",
-         .help = "the cheapest strategies, not only the cheapest with each order of phases",
-         .flag = &r.all},
-        {.name = "in-order",
-         .help =
-             "only what reduces in the order of ranks, as for an operation that does not commute",
-         .flag = &r.in_order},
-        {.name = "phases",
-         .help = "each shown strategy phase by phase, not only the best",
-         .flag = &r.phases},
-        {.name = "strategy",
-         .value = "STRATEGY",
-         .help = "price this one only: its text or its name",
-         .text = &texts.strategy},
-        {.name = "sweep",
-         .value = "FROM..TO",
-         .help = "where the best strategy changes between two sizes",
-         .text = &texts.sweep},
-        {.name = "reproducible",
-         .help = "only strategies that MESHCOLL_REPRODUCIBLE=1 may take",
-         .flag = &r.reproducible},
-        {.name = "max-segments",
-         .value = "N",
-         .help =
-             "cut the vector into at most N segments (a power of two): 256, as the library does",
-         .number = &r.max_segments,
-         .least = 1,
-         .most = MC_MOST_SEGMENTS},
-        {.name = "json", .help = "as JSON", .flag = &r.json},
-        {0},
-    };
+    mc_arguments_t arguments = {.text = &given.collective, .most = 1};
+    given.request.command = self;
     int exit = mc_options_parse(self, options, argc, argv, &arguments);
     if (exit == MC_GO_ON)
-        exit = read_request(&texts, collective, &r);
+        exit = read_request(&given.texts, given.collective, &given.request);
     if (exit != MC_GO_ON)
         return exit;
-    return texts.sweep ? run_sweep(&texts, &r) : run_size(&texts, &r);
+    return given.texts.sweep ? run_sweep(&given.texts, &given.request)
+                             : run_size(&given.texts, &given.request);
 }
 
 const mc_command_t mc_plan_command = {

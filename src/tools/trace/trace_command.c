@@ -380,55 +380,62 @@ static int read_request(const texts_t *texts, request_t *r)
     return exit;
 }
 
+/* What the command line gives; a process runs one command. */
+static struct {
+    texts_t texts;
+    request_t request;
+} given = {.request = {.rank = -1}};
+
+static const mc_option_t options[] = {
+    {.name = "mesh",
+     .value = "MESH",
+     .help = "ranks by dimension, outermost first: box=2,gpu=4, or box=4+3",
+     .text = &given.texts.mesh},
+    {.name = "strategy",
+     .value = "STRATEGY",
+     .help = "its text, or a name from meshcoll list strategies",
+     .text = &given.texts.strategy},
+    {.name = "root",
+     .value = "RANK",
+     .help = "root of bcast, reduce, scatter, gather: 0",
+     .text = &given.texts.root},
+    {.name = "messages",
+     .help = "also who sends what to whom in each time step",
+     .flag = &given.request.messages},
+    {.name = "width",
+     .value = "COLUMNS",
+     .help = "of the page: the terminal's, else 120",
+     .number = &given.request.width,
+     .least = 20,
+     .most = 1000000},
+    {.name = "explain",
+     .help = "each rank's steps and what they wait for, instead of states",
+     .flag = &given.request.explain},
+    {.name = "rank",
+     .value = "RANK",
+     .help = "explain this rank only",
+     .number = &given.request.rank,
+     .least = 0,
+     .most = INT32_MAX},
+    {.name = "svg",
+     .value = "FILE",
+     .help = "draw the messages of each phase on the mesh there, instead of states",
+     .text = &given.request.svg},
+    {.name = "json", .help = "as JSON", .flag = &given.request.json},
+    {0},
+};
+
 static int run(const mc_command_t *self, int argc, char **argv)
 {
-    texts_t texts = {0};
-    request_t r = {.command = self, .rank = -1};
-    mc_arguments_t arguments = {.text = &texts.collective, .most = 1};
-    const mc_option_t options[] = {
-        {.name = "mesh",
-         .value = "MESH",
-         .help = "ranks by dimension, outermost first: box=2,gpu=4, or box=4+3",
-         .text = &texts.mesh},
-        {.name = "strategy",
-         .value = "STRATEGY",
-         .help = "its text, or a name from meshcoll list strategies",
-         .text = &texts.strategy},
-        {.name = "root",
-         .value = "RANK",
-         .help = "root of bcast, reduce, scatter, gather: 0",
-         .text = &texts.root},
-        {.name = "messages",
-         .help = "also who sends what to whom in each time step",
-         .flag = &r.messages},
-        {.name = "width",
-         .value = "COLUMNS",
-         .help = "of the page: the terminal's, else 120",
-         .number = &r.width,
-         .least = 20,
-         .most = 1000000},
-        {.name = "explain",
-         .help = "each rank's steps and what they wait for, instead of states",
-         .flag = &r.explain},
-        {.name = "rank",
-         .value = "RANK",
-         .help = "explain this rank only",
-         .number = &r.rank,
-         .least = 0,
-         .most = INT32_MAX},
-        {.name = "svg",
-         .value = "FILE",
-         .help = "draw the messages of each phase on the mesh there, instead of states",
-         .text = &r.svg},
-        {.name = "json", .help = "as JSON", .flag = &r.json},
-        {0},
-    };
+    request_t *const r = &given.request;
+    mc_arguments_t arguments = {.text = &given.texts.collective, .most = 1};
+    r->command = self;
     int exit = mc_options_parse(self, options, argc, argv, &arguments);
     if (exit == MC_GO_ON)
-        exit = read_request(&texts, &r);
+        exit = read_request(&given.texts, r);
     if (exit != MC_GO_ON)
         return exit;
-    return r.explain ? explain(&r) : trace(&r);
+    return r->explain ? explain(r) : trace(r);
 }
 
 const mc_command_t mc_trace_command = {

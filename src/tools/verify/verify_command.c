@@ -461,75 +461,78 @@ static int read_and_verify(request_t *r)
     return exit == MC_GO_ON ? verify(r) : exit;
 }
 
+enum { MOST_JOBS = 256 };
+
+/* What the command line gives; a process runs one command. */
+static texts_t given = {
+    .dims = "1,2,3", .large = "32x32", .max_ranks = 64, .jobs = 1, .orders = 1, .seed = 1};
+
+static const mc_option_t options[] = {
+    {.name = "mesh",
+     .value = "MESH",
+     .help = "verify on this mesh: box=4,gpu=8, or box=8+8+4",
+     .text = &given.mesh},
+    {.name = "strategy",
+     .value = "STRATEGY",
+     .help = "this one only: its text or its name",
+     .text = &given.strategy},
+    {.name = "root", .value = "RANK", .help = "this root only, or: all", .text = &given.root},
+    {.name = "all", .help = "verify on many meshes, named x, y, z", .flag = &given.all},
+    {.name = "max-ranks",
+     .value = "N",
+     .help = "with --all: every mesh of one and two dimensions up to N ranks: 64",
+     .number = &given.max_ranks,
+     .least = 1,
+     .most = 4096},
+    {.name = "dims",
+     .value = "LIST",
+     .help = "with --all: meshes of so many dimensions (boxes of unequal sizes have 3): 1,2,3",
+     .text = &given.dims},
+    {.name = "large",
+     .value = "MESH",
+     .help = "with --all: this mesh too, or none: 32x32",
+     .text = &given.large},
+    {.name = "large-all",
+     .help = "every way through the large mesh, not a sample",
+     .flag = &given.large_all},
+    {.name = "jobs",
+     .value = "N",
+     .help = "processes: as many as cores",
+     .number = &given.jobs,
+     .least = 1,
+     .most = MOST_JOBS},
+    {.name = "seconds",
+     .value = "N",
+     .help = "stop after so long, and say what is left",
+     .number = &given.seconds,
+     .least = 1,
+     .most = INT32_MAX},
+    {.name = "orders",
+     .value = "N",
+     .help = "random orders tried on each world: 1",
+     .number = &given.orders,
+     .least = 0,
+     .most = 1000000},
+    {.name = "seed",
+     .value = "N",
+     .help = "of the random orders: 1",
+     .number = &given.seed,
+     .least = 0,
+     .most = INT32_MAX},
+    {.name = "json", .help = "as JSON", .flag = &given.json},
+    {0},
+};
+
 static int run(const mc_command_t *self, int argc, char **argv)
 {
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    texts_t t = {.dims = "1,2,3",
-                 .large = "32x32",
-                 .max_ranks = 64,
-                 .jobs = cores > 0 && cores <= 256 ? (int32_t)cores : 1,
-                 .orders = 1,
-                 .seed = 1};
-    mc_arguments_t arguments = {.text = &t.collective, .most = 1};
-    const mc_option_t options[] = {
-        {.name = "mesh",
-         .value = "MESH",
-         .help = "verify on this mesh: box=4,gpu=8, or box=8+8+4",
-         .text = &t.mesh},
-        {.name = "strategy",
-         .value = "STRATEGY",
-         .help = "this one only: its text or its name",
-         .text = &t.strategy},
-        {.name = "root", .value = "RANK", .help = "this root only, or: all", .text = &t.root},
-        {.name = "all", .help = "verify on many meshes, named x, y, z", .flag = &t.all},
-        {.name = "max-ranks",
-         .value = "N",
-         .help = "with --all: every mesh of one and two dimensions up to N ranks: 64",
-         .number = &t.max_ranks,
-         .least = 1,
-         .most = 4096},
-        {.name = "dims",
-         .value = "LIST",
-         .help = "with --all: meshes of so many dimensions (boxes of unequal sizes have 3): 1,2,3",
-         .text = &t.dims},
-        {.name = "large",
-         .value = "MESH",
-         .help = "with --all: this mesh too, or none: 32x32",
-         .text = &t.large},
-        {.name = "large-all",
-         .help = "every way through the large mesh, not a sample",
-         .flag = &t.large_all},
-        {.name = "jobs",
-         .value = "N",
-         .help = "processes: as many as cores",
-         .number = &t.jobs,
-         .least = 1,
-         .most = 256},
-        {.name = "seconds",
-         .value = "N",
-         .help = "stop after so long, and say what is left",
-         .number = &t.seconds,
-         .least = 1,
-         .most = INT32_MAX},
-        {.name = "orders",
-         .value = "N",
-         .help = "random orders tried on each world: 1",
-         .number = &t.orders,
-         .least = 0,
-         .most = 1000000},
-        {.name = "seed",
-         .value = "N",
-         .help = "of the random orders: 1",
-         .number = &t.seed,
-         .least = 0,
-         .most = INT32_MAX},
-        {.name = "json", .help = "as JSON", .flag = &t.json},
-        {0},
-    };
+    mc_arguments_t arguments = {.text = &given.collective, .most = 1};
+    if (cores > 0 && cores <= MOST_JOBS)
+        given.jobs = (int32_t)cores;
     const int exit = mc_options_parse(self, options, argc, argv, &arguments);
     if (exit != MC_GO_ON)
         return exit;
-    request_t r = {.command = self, .texts = &t};
+    request_t r = {.command = self, .texts = &given};
     const int done = read_and_verify(&r);
     free(r.item);
     free(r.root);
