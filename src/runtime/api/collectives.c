@@ -1,5 +1,5 @@
 /* The blocking calls: each fills in its arguments and runs them. */
-#include "runtime/call/call_args.h"
+#include "runtime/api/call_args.h"
 #include "runtime/progress/threads.h"
 
 int meshcoll_bcast(meshcoll_t *mesh, const void *in, void *out, size_t count,

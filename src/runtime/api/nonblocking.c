@@ -1,5 +1,5 @@
 /* The nonblocking calls: each fills in its arguments and starts them. */
-#include "runtime/call/call_args.h"
+#include "runtime/api/call_args.h"
 
 int meshcoll_begin(meshcoll_t *mesh, const meshcoll_args_t *args, meshcoll_request_t **request)
 {
