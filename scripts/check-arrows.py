@@ -20,7 +20,7 @@ import sys
 CORE = ["base", "mesh", "plan"]
 ALGORITHMS = ["ring", "mst", "direct", "doubling"]
 COMPOSE = ["compose/cost", "compose/algorithms", "compose/strategy", "compose/pace", "compose/price", "compose/planner"]
-TRANSPORT = ["transport", "transport/shm"]
+TRANSPORT = ["transport", "transport/shm/bytes", "transport/shm"]
 
 # room -> rooms whose headers it may include, besides its own and the public ones; each may use all before it
 RUNTIME = ["runtime/element", "runtime/bind", "runtime/place", "runtime/state", "runtime/pace", "runtime/execute",
@@ -33,7 +33,8 @@ MAY = {
     "plan/verify": CORE,
     **{room: CORE for room in ALGORITHMS},
     "transport": ["base", "mesh"],
-    "transport/shm": ["base", "mesh", "transport"],
+    "transport/shm/bytes": ["base", "transport"],
+    "transport/shm": ["base", "mesh", "transport", "transport/shm/bytes"],
 }
 for i, room in enumerate(COMPOSE):
     MAY[room] = CORE + ALGORITHMS + COMPOSE[:i]

@@ -1,5 +1,5 @@
 /* Copies to and from pages, wherever in their pages they begin. */
-#include "transport/shm/shm_copy.h"
+#include "transport/shm/bytes/shm_copy.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #include "transport/shm/shm.h"
 
-#include "transport/shm/shm_copy.h"
+#include "transport/shm/bytes/shm_copy.h"
 #include "transport/shm/shm_failure.h"
 #include "transport/shm/shm_link.h"
 #include "transport/shm/shm_send.h"

@@ -1,6 +1,6 @@
 #include "transport/shm/shm_board.h"
 
-#include "transport/shm/shm_read.h"
+#include "transport/shm/bytes/shm_read.h"
 
 /* PART: bytes written before readers see them, so that they copy while the rest is written. */
 enum { PART = 1 << 14, UNIT = 4096 };

@@ -1,6 +1,6 @@
 #include "transport/shm/shm_link.h"
 
-#include "transport/shm/shm_copy.h"
+#include "transport/shm/bytes/shm_copy.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,9 +2,9 @@
 #ifndef MC_TRANSPORT_SHM_LINK_H
 #define MC_TRANSPORT_SHM_LINK_H
 
+#include "transport/shm/bytes/shm_read.h"
 #include "transport/shm/shm_board.h"
 #include "transport/shm/shm_memory.h"
-#include "transport/shm/shm_read.h"
 #include "transport/shm/shm_share.h"
 
 /* An unexpected message: it arrived before its receive was posted. */

@@ -1,4 +1,4 @@
-#include "transport/shm/shm_copy.h"
+#include "transport/shm/bytes/shm_copy.h"
 
 #include "base/base.h"
 

@@ -1,6 +1,6 @@
-#include "transport/shm/shm_read.h"
+#include "transport/shm/bytes/shm_read.h"
 
-#include "transport/shm/shm_copy.h"
+#include "transport/shm/bytes/shm_copy.h"
 
 #include <errno.h>
 #include <string.h>
