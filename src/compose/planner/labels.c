@@ -23,14 +23,15 @@ static int make_room(const mc_bounds_t *b, mc_labels_t *l)
     return MESHCOLL_OK;
 }
 
-static void move_label(const mc_bounds_t *b, mc_labels_t *l, int32_t from, int32_t to)
+static void move_labels(const mc_bounds_t *b, mc_labels_t *l, int32_t from, size_t n, int32_t to)
 {
     if (from == to)
         return;
-    l->label[to] = l->label[from];
-    memcpy(mc_label_load(b, l, to), mc_label_load(b, l, from), (size_t)b->kind.n * sizeof *l->load);
-    memcpy(mc_label_mean(b, l, to), mc_label_mean(b, l, from),
-           (size_t)b->kind.n_means * sizeof *l->mean);
+    memmove(&l->label[to], &l->label[from], n * sizeof *l->label);
+    memmove(mc_label_load(b, l, to), mc_label_load(b, l, from),
+            n * (size_t)b->kind.n * sizeof *l->load);
+    memmove(mc_label_mean(b, l, to), mc_label_mean(b, l, from),
+            n * (size_t)b->kind.n_means * sizeof *l->mean);
 }
 
 /* A lower bound of the seconds of any strategy with a beginning of this kind and, from `node` on, the label
@@ -69,20 +70,21 @@ static bool is_within(const mc_bounds_t *b, const mc_labels_t *l, int32_t node, 
     return least < INFINITY;
 }
 
-/* Does label `one` dominate `other`? Numbers of segments above max_segments are allowed only if a phase needs them, so
- * there a label that needs them is not replaced by one that does not. */
-static bool dominates(const mc_bounds_t *b, const mc_labels_t *l, int32_t one, bool earlier,
-                      int32_t other)
+/* May label `one` replace `other`? Numbers of segments above max_segments are allowed only if a phase needs them, so there
+ * a label that needs them is not replaced by one that does not. */
+static bool may_replace(const mc_bounds_t *b, const mc_label_t *one, const mc_label_t *other)
 {
-    return mc_bounds_dominates(b, mc_label_load(b, l, one), earlier, mc_label_load(b, l, other)) &&
-           (b->segments <= b->max_segments || l->label[one].needs || !l->label[other].needs);
+    return b->segments <= b->max_segments || one->needs || !other->needs;
 }
 
 /* Is the last label dominated by one of those from `first` on? */
 static bool is_dominated(const mc_bounds_t *b, const mc_labels_t *l, int32_t first)
 {
-    for (int32_t i = first; i < l->n - 1; i++)
-        if (dominates(b, l, i, true, l->n - 1))
+    const int32_t last = l->n - 1;
+    const double *const load = mc_label_load(b, l, last);
+    for (int32_t i = first; i < last; i++)
+        if (mc_bounds_dominates(b, mc_label_load(b, l, i), true, load) &&
+            may_replace(b, &l->label[i], &l->label[last]))
             return true;
     return false;
 }
@@ -91,10 +93,13 @@ static bool is_dominated(const mc_bounds_t *b, const mc_labels_t *l, int32_t fir
 static void drop_dominated(const mc_bounds_t *b, mc_labels_t *l, int32_t first)
 {
     const int32_t last = l->n - 1;
+    const double *const load = mc_label_load(b, l, last);
     int32_t n = first;
-    for (int32_t i = first; i <= last; i++)
-        if (i == last || !dominates(b, l, last, false, i))
-            move_label(b, l, i, n++);
+    for (int32_t i = first; i < last; i++)
+        if (!mc_bounds_dominates(b, load, false, mc_label_load(b, l, i)) ||
+            !may_replace(b, &l->label[last], &l->label[i]))
+            move_labels(b, l, i, 1, n++);
+    move_labels(b, l, last, 1, n++);
     l->n = n;
 }
 
@@ -103,9 +108,8 @@ static void drop_worst(const mc_bounds_t *b, mc_labels_t *l, int32_t first)
     int32_t worst = l->n - 1;
     for (int32_t i = l->n - 2; i >= first; i--)
         worst = l->label[i].rank > l->label[worst].rank ? i : worst;
+    move_labels(b, l, worst + 1, (size_t)(l->n - worst - 1), worst);
     l->n--;
-    for (int32_t i = worst; i < l->n; i++)
-        move_label(b, l, i + 1, i);
 }
 
 /* Adds a label to a state unless it is above the limit or dominated. `most`: labels of a state. */

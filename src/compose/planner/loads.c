@@ -94,7 +94,7 @@ int32_t mc_load_wire(const mc_load_kind_t *kind, const mc_priced_t *graph,
 }
 
 /* The part of a shaped wire's bytes that passes after the burst. */
-static double late_of(const mc_load_kind_t *kind, int32_t s, const double *load)
+static double past_burst(const mc_load_kind_t *kind, int32_t s, const double *load)
 {
     const double carried = load[part_of_shaped(kind, s) + 2], burst = kind->shaped[s].burst;
     return carried > burst ? 1 - burst / carried : 0;
@@ -108,11 +108,11 @@ double mc_load_price(const mc_load_kind_t *kind, const double *load, const doubl
         busy[i] = load[1 + i];
     for (int32_t s = 0; s < kind->n_shaped; s++) {
         const double *const part = load + part_of_shaped(kind, s);
-        const double late = late_of(kind, s, all);
-        fill += late * part[0];
-        busy[kind->shaped[s].wire] += late * part[1];
+        const double past = past_burst(kind, s, all);
+        fill += past * part[0];
+        busy[kind->shaped[s].wire] += past * part[1];
         if (kind->shaped[s].own)
-            busy[kind->n_wires] += late * load[kind->shaped[s].own];
+            busy[kind->n_wires] += past * load[kind->shaped[s].own];
     }
     const double most = mc_pipeline_busiest(busy, kind->n_wires, &busiest);
     return fill + mc_busy_both(most, busy[kind->n_wires]);
@@ -165,14 +165,14 @@ static double plain_mean(const mc_load_kind_t *kind, const mc_load_view_t *view,
     return kind->n_busy > kind->n_wires ? sum + view->ranks * load[1 + kind->n_wires] : sum;
 }
 
-static double late_mean(const mc_load_kind_t *kind, const mc_load_view_t *view, const double *load,
-                        const double *least)
+static double past_burst_mean(const mc_load_kind_t *kind, const mc_load_view_t *view,
+                              const double *load, const double *least)
 {
     double sum = 0;
     for (int32_t s = 0; s < kind->n_shaped; s++) {
         const double *const part = load + part_of_shaped(kind, s);
         const double own = kind->shaped[s].own ? load[kind->shaped[s].own] : 0;
-        sum += late_of(kind, s, least) *
+        sum += past_burst(kind, s, least) *
                (part[0] + view->wire[kind->shaped[s].wire] * part[1] + view->ranks * own);
     }
     return sum;
@@ -202,7 +202,7 @@ void mc_load_means(const mc_load_kind_t *kind, const double *load, const double 
     for (int32_t i = 0; i < kind->n_views; i++) {
         const mc_load_view_t *const view = &kind->view[i];
         const double plain = plain_mean(kind, view, load);
-        mean[i] = plain + late_mean(kind, view, load, least);
+        mean[i] = plain + past_burst_mean(kind, view, load, least);
         if (kind->n_shaped > 0)
             mean[kind->n_views + i] = plain + whole_mean(kind, view, load, segments);
     }

@@ -22,7 +22,7 @@
  *
  * With one or two dimensions longer than 1 all strategies of one side are priced, and most = 0 returns all
  * of them. With more dimensions there are too many (3D allreduce: tens of millions), and the search finds
- * the `most` cheapest (0: MC_RANK_MOST; search.c). It may miss one only if it reaches MC_MOST_LABELS
+ * the `most` cheapest (0: MC_RANK_MOST; search_several.c). It may miss one only if it reaches MC_MOST_LABELS
  * (labels.h). For its times see docs/lab-notes/planner.md.
  */
 enum { MC_RANK_MOST = 256 };

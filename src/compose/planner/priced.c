@@ -20,7 +20,7 @@ typedef struct {
     int32_t *price; /* by line, dimensions in use, algorithm */
 } build_t;
 
-/* All that the prices of a hop depend on besides the algorithm. */
+/* All that the prices of a hop depend on, except the algorithm. */
 typedef struct {
     size_t line; /* code of the line's first and last position */
     /* bits by position: dimensions in use inside of the line, or all but the line's if share_cores; and
@@ -234,7 +234,7 @@ static int32_t group_of(build_t *b, const mc_node_t *node, const mc_hop_t *hop)
     return *known - 1;
 }
 
-/* A code of all that determines the paths ahead: each dimension's placement and, unless it is final,
+/* A code of all that determines the paths from a node: each dimension's placement and, unless it is final,
  * whether the dimension has been in the other one of root and shard. */
 static uint32_t code_of(const mc_graph_t *graph, const mc_node_t *node)
 {

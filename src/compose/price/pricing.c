@@ -27,12 +27,12 @@ static mc_line_t longest_line(const mc_mesh_t *mesh, bool alltoall, mc_dims_t di
 /* The part of a tile that stays at the root of a scatter or gather along `dims` on a ragged mesh: the share
  * of ranks that agree with the root in the dimensions of the line, since boxes hold blocks in proportion to
  * their ranks. */
-static mc_ratio_t kept_by(const mc_mesh_t *mesh, mc_dims_t dims, int32_t root)
+static mc_ratio_t share_at_root(const mc_mesh_t *mesh, mc_dims_t dims, int32_t root)
 {
     int32_t first;
     const int32_t last = dims.first + dims.count - 1;
-    const int32_t kept = last == MC_RAGGED_FOLD ? 1 : mc_mesh_span(mesh, last + 1, root, &first);
-    return mc_ratio(kept, mesh->size);
+    const int32_t ranks = last == MC_RAGGED_FOLD ? 1 : mc_mesh_span(mesh, last + 1, root, &first);
+    return mc_ratio(ranks, mesh->size);
 }
 
 static mc_line_shape_t shape_of(const mc_mesh_t *mesh, mc_mesh_t *even, bool alltoall,
@@ -126,7 +126,7 @@ mc_phase_cost_t mc_phase_cost(meshcoll_collective_t collective, int32_t algorith
     shape.walks = walks;
     if (mesh->ragged && mc_dims_has(dims, MC_RAGGED_BOX) &&
         mc_move_has_blocks(&mc_moves[collective]))
-        shape.kept = kept_by(&led, dims, root);
+        shape.kept = share_at_root(&led, dims, root);
     mc_phase_cost_t cost = mc_algorithms[algorithm].cost(&shape);
     charge_own(&cost, &mc_moves[collective], &mc_moves[mc_algorithms[algorithm].collective],
                &shape);
