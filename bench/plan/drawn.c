@@ -36,51 +36,12 @@ static const char *const tuned[KINDS][OF_A_KIND] = {
         "alpha:450ns;gap:0;cpu:181ns;beta:391ps/B;gamma:20GB/s;ports:1;pulled:yes",
     },
     { /* of a box's memory, by size */
-        "alpha:442ns;gap:167ns;cpu:117ns;beta:364ps/B;gamma:46.9ps/B;ports:1;pulled:yes;at:64B;"
-        "alpha:1.22us;gap:417ns;cpu:36.8ns;beta:0;bus:3.41ns/B;gamma:0;at:512B;alpha:1.21us;"
-        "gap:384ns;cpu:44.9ns;beta:0;bus:505ps/B;gamma:0;at:4096B;alpha:1.4us;gap:502ns;cpu:25.7ns;"
-        "beta:0;bus:109ps/B;gamma:0;at:16384B;alpha:1.49us;gap:380ns;cpu:22.7ns;beta:31.7ps/B;"
-        "bus:56ps/B;gamma:0;at:65536B;alpha:1.84us;gap:351ns;cpu:192ns;beta:28ps/B;bus:30.7ps/B;"
-        "gamma:15ps/B;at:262144B;alpha:4.26us;gap:208ns;cpu:1.11us;beta:9.29ps/B;bus:26.1ps/B;"
-        "gamma:14.5ps/B;at:1048576B;alpha:610ns;gap:208ns;cpu:4.03us;beta:6.03ps/B;bus:38.7ps/B;"
-        "gamma:50.6ps/B;at:4194304B;alpha:19.3us;gap:16.8us;cpu:18.4ns;beta:6.62ps/B;bus:60ps/B;"
-        "gamma:117ps/B;at:16777216B;alpha:610ns;gap:208ns;cpu:20.5us;beta:0;bus:73.2ps/B;"
-        "gamma:274ps/B",
-        "alpha:186ns;gap:81ns;cpu:38.8ns;beta:159ps/B;gamma:37ps/B;ports:1;pulled:yes;at:64B;alpha:0;"
-        "gap:0;cpu:54.4ns;beta:3.8ns/B;bus:342ps/B;gamma:0;at:512B;alpha:0;gap:0;cpu:172ns;"
-        "beta:593ps/B;bus:0;gamma:0;at:4096B;alpha:228ns;gap:0;cpu:288ns;beta:178ps/B;bus:0;gamma:0;"
-        "at:32768B;alpha:0;gap:0;cpu:0;beta:195ps/B;bus:0;gamma:64.1ps/B;at:262144B;alpha:0;gap:0;"
-        "cpu:0;beta:95.9ps/B;bus:0;gamma:79.7ps/B;at:2097152B;alpha:0;gap:0;cpu:0;beta:79.9ps/B;"
-        "bus:44.6ps/B;gamma:128ps/B;at:16777216B;alpha:0;gap:0;cpu:0;beta:157ps/B;bus:40.5ps/B;"
-        "gamma:4GB/s",
-        "alpha:162ns;gap:57.7ns;cpu:41.9ns;beta:141ps/B;gamma:35.5ps/B;ports:1;pulled:yes;at:64B;"
-        "alpha:42.3ns;gap:0;cpu:53.2ns;beta:2.65ns/B;bus:0;gamma:0;at:512B;alpha:0;gap:0;cpu:155ns;"
-        "beta:534ps/B;bus:0;gamma:0;at:4096B;alpha:309ns;gap:0;cpu:233ns;beta:147ps/B;bus:0;gamma:0;"
-        "at:32768B;alpha:0;gap:0;cpu:0;beta:179ps/B;bus:0;gamma:26.8ps/B;at:262144B;alpha:0;gap:0;"
-        "cpu:0;beta:87.6ps/B;bus:0;gamma:52.5ps/B;at:2097152B;alpha:0;gap:0;cpu:0;beta:71.2ps/B;"
-        "bus:35.8ps/B;gamma:80.6ps/B;at:16777216B;alpha:0;gap:0;cpu:0;beta:106ps/B;bus:26.3ps/B;"
-        "gamma:8GB/s",
-        "alpha:163ns;gap:43ns;cpu:45.5ns;beta:177ps/B;gamma:25.4ps/B;ports:1;pulled:yes;at:64B;"
-        "alpha:166ns;gap:0;cpu:0;beta:2.84ns/B;bus:0;gamma:0;at:512B;alpha:415ns;gap:0;cpu:5.37ns;"
-        "beta:117ps/B;bus:29ps/B;gamma:43.8ps/B;at:4096B;alpha:460ns;gap:0;cpu:0;beta:178ps/B;bus:0;"
-        "gamma:34.8ps/B;at:32768B;alpha:2.16us;gap:0;cpu:0;beta:150ps/B;bus:0;gamma:58.3ps/B;"
-        "at:262144B;alpha:0;gap:0;cpu:0;beta:101ps/B;bus:21.1ps/B;gamma:17.2ps/B;at:2097152B;alpha:0;"
-        "gap:0;cpu:0;beta:90.9ps/B;bus:30.4ps/B;gamma:38.4ps/B;at:16777216B;alpha:0;gap:0;cpu:0;"
-        "beta:110ps/B;bus:27.3ps/B;gamma:121ps/B",
-        "alpha:508ns;gap:127ns;cpu:151ns;beta:409ps/B;gamma:51.1ps/B;ports:1;pulled:yes;at:64B;"
-        "alpha:893ns;gap:213ns;cpu:45.3ns;beta:0;bus:2.17ns/B;gamma:0;at:512B;alpha:791ns;gap:182ns;"
-        "cpu:62.4ns;beta:214ps/B;bus:395ps/B;gamma:0;at:4096B;alpha:1.04us;gap:469ns;cpu:0;"
-        "beta:36.9ps/B;bus:89.7ps/B;gamma:0;at:32768B;alpha:647ns;gap:0;cpu:0;beta:159ps/B;"
-        "bus:28.4ps/B;gamma:14.8ps/B;at:262144B;alpha:3.03us;gap:2.24us;cpu:0;beta:42.8ps/B;"
-        "bus:30.7ps/B;gamma:77.6ps/B;at:2097152B;alpha:69.2us;gap:38.3us;cpu:0;beta:0;bus:28.2ps/B;"
-        "gamma:159ps/B;at:16777216B;alpha:454us;gap:0;cpu:0;beta:0;bus:57.2ps/B;gamma:239ps/B",
-        "alpha:187ns;gap:80.1ns;cpu:37.1ns;beta:178ps/B;gamma:33.6ps/B;ports:1;pulled:yes;at:64B;"
-        "alpha:74.4ns;gap:0;cpu:9.32ns;beta:1.39ns/B;bus:1.73ns/B;gamma:0;at:512B;alpha:0;gap:0;"
-        "cpu:163ns;beta:572ps/B;bus:0;gamma:0;at:4096B;alpha:308ns;gap:0;cpu:220ns;beta:170ps/B;"
-        "bus:0;gamma:0;at:32768B;alpha:0;gap:0;cpu:0;beta:190ps/B;bus:0;gamma:43.8ps/B;at:262144B;"
-        "alpha:0;gap:0;cpu:0;beta:92.7ps/B;bus:0;gamma:72.9ps/B;at:2097152B;alpha:0;gap:0;cpu:0;"
-        "beta:79.7ps/B;bus:39.3ps/B;gamma:118ps/B;at:16777216B;alpha:0;gap:0;cpu:0;beta:107ps/B;"
-        "bus:45ps/B;gamma:219ps/B",
+        "alpha:442ns;gap:167ns;cpu:117ns;beta:364ps/B;gamma:46.9ps/B;ports:1;pulled:yes",
+        "alpha:186ns;gap:81ns;cpu:38.8ns;beta:159ps/B;gamma:37ps/B;ports:1;pulled:yes",
+        "alpha:162ns;gap:57.7ns;cpu:41.9ns;beta:141ps/B;gamma:35.5ps/B;ports:1;pulled:yes",
+        "alpha:163ns;gap:43ns;cpu:45.5ns;beta:177ps/B;gamma:25.4ps/B;ports:1;pulled:yes",
+        "alpha:508ns;gap:127ns;cpu:151ns;beta:409ps/B;gamma:51.1ps/B;ports:1;pulled:yes",
+        "alpha:187ns;gap:80.1ns;cpu:37.1ns;beta:178ps/B;gamma:33.6ps/B;ports:1;pulled:yes",
     },
 };
 /* clang-format on */
@@ -111,24 +72,11 @@ static uint64_t draw(uint64_t *state, uint64_t below)
 typedef struct {
     uint64_t which;
     char kinds[MC_MAX_DIMS + 1]; /* of its dimensions: 0, 1, 2 as in `tuned` */
-    bool factors;
     mc_links_t links;
     meshcoll_collective_t collective;
     mc_planner_query_t query;
     double seconds;
 } choice_t;
-
-/* Between a half and twice, of some algorithms along the dimensions inside a box. */
-static void draw_factors(uint64_t *state, choice_t *c)
-{
-    for (int32_t d = 0; d < c->links.ndims; d++)
-        for (int32_t a = 0; a < mc_n_algorithms && c->kinds[d] != '0'; a++) {
-            const mc_algorithm_t *const of = &mc_algorithms[a];
-            const mc_factor_key_t key = {d, of->collective, of->collective, of->name};
-            for (int32_t k = 0; k <= c->links.dim[d].n_points; k++)
-                mc_links_set_factor(&c->links, &key, k, 0.5 + (double)draw(state, 1501) / 1000);
-        }
-}
 
 /* Outer dimensions are no nearer than inner ones. */
 static int draw_choice(const mc_mesh_t *mesh, uint64_t which, choice_t *c)
@@ -151,9 +99,6 @@ static int draw_choice(const mc_mesh_t *mesh, uint64_t which, choice_t *c)
     const int status = mc_links_parse(buffer, mesh, &c->links);
     if (status)
         return status;
-    c->factors = draw(state, 2);
-    if (c->factors)
-        draw_factors(state, c);
     c->collective = draw(state, 2) ? MESHCOLL_ALLREDUCE : some[draw(state, MC_COUNT(some))];
     c->query = (mc_planner_query_t){.root = draw(state, 2) ? mesh->size * 2 / 3 : 0,
                                     .bytes = sizes[draw(state, MC_COUNT(sizes))],
@@ -197,14 +142,14 @@ static void report(const drawn_case_t *on, const choice_t *choice, uint64_t n, b
         above++;
     *met = *met && above == 0;
     printf("\n%s: %s, %d choices on links drawn from what tune found, CPU time: %d above %.0f us; "
-           "median %.0f us\n%6s %-6s %-8s %-15s %12s %7s %10s\n",
+           "median %.0f us\n%6s %-6s %-15s %12s %7s %10s\n",
            above ? "MISS" : "pass", on->mesh, (int)n, (int)above, on->target * 1e6,
-           choice[n / 2].seconds * 1e6, "which", "links", "factors", "collective", "bytes", "root",
+           choice[n / 2].seconds * 1e6, "which", "links", "collective", "bytes", "root",
            "choice us");
     for (uint64_t i = 0; i < SHOWN && i < n; i++)
-        printf("%6d %-6s %-8s %-15s %12.0f %7d %10.1f\n", (int)choice[i].which, choice[i].kinds,
-               choice[i].factors ? "yes" : "no", meshcoll_collective_name(choice[i].collective),
-               choice[i].query.bytes, choice[i].query.root, choice[i].seconds * 1e6);
+        printf("%6d %-6s %-15s %12.0f %7d %10.1f\n", (int)choice[i].which, choice[i].kinds,
+               meshcoll_collective_name(choice[i].collective), choice[i].query.bytes,
+               choice[i].query.root, choice[i].seconds * 1e6);
     fflush(stdout);
 }
 

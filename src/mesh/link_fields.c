@@ -2,15 +2,31 @@
 
 #include <stddef.h>
 
-#define FIELD(name, per_byte)                                                       \
-    {                                                                               \
-#name, offsetof(mc_link_t, name), offsetof(mc_link_point_t, name), per_byte \
-    }
-const mc_link_field_t mc_link_fields[MC_LINK_FIELDS] = {FIELD(alpha, false), FIELD(gap, false),
-                                                        FIELD(cpu, false),   FIELD(beta, true),
-                                                        FIELD(bus, true),    FIELD(gamma, true)};
+const mc_link_kind_t mc_link_times = {
+    1e-30, 1e6, "seconds", "a time as in 7us, 300ns or 1ms", mc_read_seconds, mc_write_seconds};
+const mc_link_kind_t mc_link_costs = {1e-30,
+                                      1e3,
+                                      "seconds a byte",
+                                      "a rate as in 25GB/s or 200Mbit/s, or a time as in 40ns/KiB",
+                                      mc_read_cost,
+                                      mc_write_cost};
+const mc_link_kind_t mc_link_sizes = {
+    0.125, 0x1p63, "bytes", "a size as in 64KiB, or 0", mc_read_size, mc_write_size};
+const mc_link_kind_t mc_link_shares = {
+    1e-9, 1e6, "times beta", "a share of beta as in 0.2, or 0", mc_read_share, mc_write_share};
 
-const mc_link_range_t mc_link_times = {1e-30, 1e6, "seconds"};
-const mc_link_range_t mc_link_costs = {1e-30, 1e3, "seconds a byte"};
-const mc_link_range_t mc_link_sizes = {0.125, 0x1p63, "bytes"};
-const mc_link_range_t mc_link_shares = {1e-9, 1e6, "times beta"};
+#define LINK(name, kind)                                 \
+    {                                                    \
+#name, &(kind), false, offsetof(mc_link_t, name) \
+    }
+#define CORRECTION(name, kind)                                \
+    {                                                         \
+#name, &(kind), true, offsetof(mc_correction_t, name) \
+    }
+const mc_link_field_t mc_link_fields[MC_LINK_FIELDS] = {
+    LINK(alpha, mc_link_times),        LINK(gap, mc_link_times),
+    LINK(beta, mc_link_costs),         LINK(gamma, mc_link_costs),
+    CORRECTION(header, mc_link_sizes), CORRECTION(incast, mc_link_shares),
+    CORRECTION(window, mc_link_sizes), CORRECTION(burst, mc_link_sizes),
+    CORRECTION(cpu, mc_link_times),
+};

@@ -1,66 +1,50 @@
-/* The fields of a link that may differ by the vector's size, by name; and the ranges of all its
- * numbers. */
+/* The numbers of a link by name: kinds, ranges, reading and printing. */
 #ifndef MC_MESH_LINK_FIELDS_H
 #define MC_MESH_LINK_FIELDS_H
 
 #include "mesh/link.h"
-
-enum { MC_LINK_FIELDS = 6 };
-
-typedef struct {
-    const char *name;
-    size_t in_link, in_point; /* byte offsets */
-    bool per_byte;            /* else it is a time */
-} mc_link_field_t;
-
-extern const mc_link_field_t mc_link_fields[MC_LINK_FIELDS];
+#include "mesh/link_number.h"
 
 /*
- * A number of a link is 0 or in its range. Within these ranges the costs on MC_MESH_RANKS ranks and
- * 2^64 bytes, their squares and their quotients do not overflow a double.
+ * A kind of number. A number of a link is 0 or in the range of its kind. Within these ranges the
+ * costs on MC_MESH_RANKS ranks and 2^64 bytes, their squares and their quotients do not overflow a
+ * double.
  */
 typedef struct {
     double least, most;
-    const char *unit;
-} mc_link_range_t;
-extern const mc_link_range_t mc_link_times, mc_link_costs, mc_link_sizes, mc_link_shares;
-static inline bool mc_link_is_within(const mc_link_range_t *range, double number)
+    const char *unit, *wanted;
+    bool (*read)(mc_word_t word, double *number);
+    void (*write)(double number, mc_text_t *text);
+} mc_link_kind_t;
+extern const mc_link_kind_t mc_link_times, mc_link_costs, mc_link_sizes, mc_link_shares;
+static inline bool mc_link_is_within(const mc_link_kind_t *kind, double number)
 {
-    return number == 0 || (number >= range->least && number <= range->most);
-}
-static inline const mc_link_range_t *mc_link_range(const mc_link_field_t *field)
-{
-    return field->per_byte ? &mc_link_costs : &mc_link_times;
+    return number == 0 || (number >= kind->least && number <= kind->most);
 }
 
-static inline double *mc_link_in(const mc_link_field_t *field, mc_link_t *link)
+enum { MC_LINK_FIELDS = 9 };
+typedef struct {
+    const char *name;
+    const mc_link_kind_t *kind;
+    bool corrects; /* a member of mc_correction_t, else of mc_link_t */
+    size_t offset;
+} mc_link_field_t;
+extern const mc_link_field_t mc_link_fields[MC_LINK_FIELDS];
+
+static inline double *mc_link_number(const mc_link_field_t *field, mc_links_t *links, int32_t d)
 {
-    return (double *)((char *)link + field->in_link);
+    char *const base = field->corrects ? (char *)&links->correction[d] : (char *)&links->dim[d];
+    return (double *)(base + field->offset);
+}
+static inline double mc_link_value(const mc_link_field_t *field, const mc_links_t *links, int32_t d)
+{
+    const char *const base =
+        field->corrects ? (const char *)&links->correction[d] : (const char *)&links->dim[d];
+    return *(const double *)(base + field->offset);
 }
 
-static inline double *mc_link_in_point(const mc_link_field_t *field, mc_link_point_t *point)
-{
-    return (double *)((char *)point + field->in_point);
-}
-
-static inline double mc_link_value(const mc_link_field_t *field, const mc_link_t *link)
-{
-    return *(const double *)((const char *)link + field->in_link);
-}
-
-static inline double mc_link_point_value(const mc_link_field_t *field, const mc_link_point_t *point)
-{
-    return *(const double *)((const char *)point + field->in_point);
-}
-
-/* Is the field's name that of factors, "COLLECTIVE.ALGORITHM" or "ASKED/COLLECTIVE.ALGORITHM"? */
-bool mc_link_is_factors(const char *field, size_t n);
-/* Reads "0.9/1.1", one factor for each size of dimension `d`. */
-int mc_link_read_factors(const char *field, size_t n, const char *value, size_t n_value, int32_t d,
-                         mc_links_t *links);
-/* Prints the factors of dimension `d` as fields, each after a semicolon. */
-void mc_link_print_factors(const mc_links_t *links, int32_t d, mc_text_t *text);
-bool mc_link_has_factors(const mc_links_t *links, int32_t d);
-bool mc_links_are_factors_usable(const mc_links_t *links);
+/* Reads the table behind "measured=" and prints it with that word. */
+int mc_measured_parse(mc_word_t text, mc_measured_t *table);
+void mc_measured_print(const mc_measured_t *table, mc_text_t *text);
 
 #endif

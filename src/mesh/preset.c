@@ -6,9 +6,8 @@
 const mc_link_preset_t mc_link_presets[] = {
     {"lab-net",
      "measured in the project's lab (veth shaped to 200 Mbit/s): alpha one way through UCX/TCP "
-     "when idle; beta is the rate set; gamma as lab-shm; window: alltoalls of 1 MiB on 2x8 and 4x4 with "
-     "256 KiB to 1 MiB (docs/lab-notes/network.md), its queues hold 500 KB",
-     {.alpha = 7e-6, .beta = 8 / 200e6, .gamma = 1e-9, .ports = 1, .window = MC_LINK_WINDOW}},
+     "when idle; beta is the rate set; gamma as lab-shm",
+     {.alpha = 7e-6, .beta = 8 / 200e6, .gamma = 1e-9, .ports = 1}},
     {"lab-shm",
      "a 2-core 2.5 GHz Xeon with 16 ranks: 4 MiB copied at 0.14 ns/B and summed at 0.13 ns/B were "
      "measured with one rank, times 8 ranks to a core; alpha is an estimate (waking a rank)",
@@ -70,7 +69,10 @@ const int32_t mc_n_link_presets = MC_COUNT(mc_link_presets);
 const mc_cluster_preset_t mc_cluster_presets[] = {
     {"generic", "no machine in particular: an Ethernet NIC per box, shared memory inside",
      "ethernet-25g", "shm"},
-    {"lab", "the project's lab of boxes on one machine, see bench/lab", "lab-net", "lab-shm"},
+    {"lab",
+     "the project's lab of boxes on one machine, see bench/lab; window: alltoalls of 1 MiB on 2x8 "
+     "and 4x4 with 256 KiB to 1 MiB (docs/lab-notes/network.md), its queues hold 500 KB",
+     "lab-net;window:256KiB", "lab-shm"},
     {"dgx-a100", "8 GPUs and 8 HDR NICs a box", "infiniband-hdr-rails", "nvlink3"},
     {"dgx-h100", "8 GPUs and 8 NDR NICs a box", "infiniband-ndr-rails", "nvlink4"},
     {"pcie-boxes", "GPUs on PCIe, which share one HDR NIC",

@@ -21,7 +21,7 @@ static double drawn(mc_random_t *r, double least, double most)
     return value;
 }
 
-static mc_link_t drawn_link(mc_random_t *r)
+static void draw_link(mc_random_t *r, mc_links_t *links, int32_t d)
 {
     mc_link_t link = {.alpha = drawn(r, 1e-7, 1e-4),
                       .beta = drawn(r, 1e-11, 1e-7),
@@ -29,27 +29,12 @@ static mc_link_t drawn_link(mc_random_t *r)
                       .ports = mc_random_below(r, 2) ? 1 : MC_PORTS_ALL,
                       .pulled = mc_random_below(r, 3) == 0};
     link.gap = link.alpha * (double)mc_random_below(r, 3) / 2;
-    link.incast = mc_random_below(r, 2) ? 0.37 : 0;
-    link.cpu = mc_random_below(r, 2) ? drawn(r, 1e-8, 1e-5) : 0;
-    link.bus = mc_random_below(r, 3) ? 0 : drawn(r, 1e-12, 1e-9);
-    link.burst = mc_random_below(r, 3) ? drawn(r, 1e3, 1e6) : 0;
-    link.header = mc_random_below(r, 2) ? 63 : 0;
-    for (int k = 0; k < 2 && mc_random_below(r, 2); k++)
-        link.point[link.n_points++] =
-            (mc_link_point_t){1e3 * (1 + 99 * k), 2 * link.alpha, link.gap,  link.cpu,
-                              link.beta / 3,      link.bus,       link.gamma};
-    return link;
-}
-
-static void draw_factors(mc_random_t *r, mc_links_t *links)
-{
-    for (int32_t d = 0; d < links->ndims; d++)
-        for (int32_t a = 0; a < mc_n_algorithms; a++) {
-            const mc_algorithm_t *const of = &mc_algorithms[a];
-            const mc_factor_key_t key = {d, of->collective, of->collective, of->name};
-            for (int32_t k = 0; mc_random_below(r, 2) && k <= links->dim[d].n_points; k++)
-                mc_links_set_factor(links, &key, k, drawn(r, 0.3, 3));
-        }
+    links->dim[d] = link;
+    links->correction[d] =
+        (mc_correction_t){.incast = mc_random_below(r, 2) ? 0.37 : 0,
+                          .cpu = mc_random_below(r, 2) ? drawn(r, 1e-8, 1e-5) : 0,
+                          .burst = mc_random_below(r, 3) ? drawn(r, 1e3, 1e6) : 0,
+                          .header = mc_random_below(r, 2) ? 63 : 0};
 }
 
 static int print_choice(mc_random_t *r, meshcoll_collective_t which, const mc_mesh_t *mesh,
@@ -82,9 +67,12 @@ int main(void)
             mc_links_parse("uniform", &mesh, &links))
             return EXIT_FAILURE;
         const bool alike = mc_random_below(r, 3) == 0;
-        for (int32_t d = 0; d < mesh.ndims; d++)
-            links.dim[d] = alike && d ? links.dim[0] : drawn_link(r);
-        draw_factors(r, &links);
+        draw_link(r, &links, 0);
+        for (int32_t d = 1; d < mesh.ndims; d++) {
+            draw_link(r, &links, d);
+            links.dim[d] = alike ? links.dim[0] : links.dim[d];
+            links.correction[d] = alike ? links.correction[0] : links.correction[d];
+        }
         for (int c = 0; c < MESHCOLL_COLLECTIVES && !failed; c++)
             failed = print_choice(r, (meshcoll_collective_t)c, &mesh, &links);
     }

@@ -66,7 +66,7 @@ fields=$(sed -n 's/.*a link has \(.*\), but.*/\1/p' <<<"$err" | tr -d ',' | sed 
 [ "$(wc -w <<<"$fields")" -ge 11 ] || fail "expected the fields of a link in: $err"
 for page in $man/meshcoll.7 docs/links.md; do
     same "fields of a link in $page" \
-        "$(sed -n '/^field  *= /,/COLLECTIVE/p' $page | grep -oE '"[a-z]+:"' | tr -d '":')" "$fields"
+        "$(sed -n '/^field  *= /,/^table/p' $page | grep -oE '"[a-z]+:"' | tr -d '":')" "$fields"
 done
 
 # Pages are right by whoever can judge; mdoc's strict reader first.

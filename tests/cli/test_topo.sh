@@ -46,17 +46,17 @@ gives 'j["links_source"]' "the preset generic, as none are given"
 drawn '[t.count("and 9 more"), sum(i.isdigit() for i in t)]' "[3, 132]"
 run 0 topo --mesh box=100,gpu=2
 has "… and 36 more rows"
-# What few links have gets a column only where one has it, and each size it was measured at a line.
+# What few links have gets a column only where one has it.
 run 0 topo --mesh box=2 --links "box=alpha:7us;beta:1GB/s"
 has "link α, a message 1/β, bandwidth 1/γ, summing ports"
 has "7.00 us 1 GB/s - 1 for each box"
 run 0 topo --mesh box=2,gpu=4 --links "box=alpha:9us;gap:2us;beta:1GB/s;burst:64KiB;header:60B;incast:0.25;window:1MiB,gpu=alpha:1us;cpu:3us;\
-beta:2GB/s;bus:4GB/s;ports:4;at:8KiB;beta:8GB/s;at:1MiB;alpha:5us;cpu:6us"
-has "g, in a row cpu, of all 1/β, bandwidth 1/bus, of all 1/γ, summing burst headers incast window"
-has "2.00 us 0 s 1 GB/s - - 64 KiB 60 B 25 % 1 MiB"
-has "at 8 KiB"
-has "8 GB/s 4 GB/s"
-has "at 1 MiB 5.00 us"
+beta:2GB/s;ports:4"
+has "g, in a row 1/β, bandwidth 1/γ, summing ports headers incast window burst cpu, of all"
+has "2.00 us 1 GB/s - 1 for each box 60 B 25 % 1 MiB 64 KiB 0 s"
+run 0 topo --mesh gpu=4 --links "shm,measured=1KiB/1MiB;bcast bcast:star(gpu) 1us/90us"
+has "measured 1 KiB 1 MiB"
+has "bcast:star(gpu) 1.00 us 90.0 us"
 refused "a mesh is written" topo --mesh box
 refused "nosuch" topo --mesh box=2 --links nosuch
 run 1 topo --mesh box=2 --svg /nowhere/topo.svg

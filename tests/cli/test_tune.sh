@@ -51,8 +51,8 @@ derived() {
         for link in j["links"] for seen in j["measured"] if seen["dim"] == link["dim"] and link["header"] == 0
         for name, a, b in (
             ("beta", link["beta"] * seen["lines"] / link["ports"], seen["beta_together"]),
-            ("cpu", link["cpu"], seen["cpu"]),
-            ("incast", 1 + link["incast"], 1 + seen["incast"]),
+            ("cpu", link["cpu"], seen["cpu"]["value"] * seen["cpu"]["written"]),
+            ("incast", 1 + link["incast"], 1 + seen["incast"]["value"] * seen["incast"]["written"]),
             ("ports", link["ports"], min(max(round(seen["lines"] * seen["beta_alone"] / seen["beta_together"]), 1), seen["lines"])))
         if abs(a - b) > 0.01 * abs(b))'
 }
@@ -87,13 +87,13 @@ for _ in 1 2; do
     gives 'j["command"], j["mesh"]["text"], j["links"][0]["dim"]' "('tune', 'gpu=4', 'gpu')"
     strange=$(derived)
     [ -z "$strange" ] || fail "links are not what was measured: $strange"
-    # every algorithm that may be planned has been timed at every size
-    gives 'all(len(f) == len(j["links"][0]["at"]) and min(f) > 0 for f in j["links"][0]["factors"].values())' True
-    gives 'sorted(f for f in j["links"][0]["factors"] if f.startswith("allgather:"))' \
-        "['allgather:bruck', 'allgather:doubling', 'allgather:fullmesh', 'allgather:ring']"
-    gives 'sorted(f for f in j["links"][0]["factors"] if f.startswith("reduce/"))' \
-        "['reduce/gather:mst', 'reduce/gather:star']"
-    gives 'sorted(j)' "['cluster', 'command', 'file', 'links', 'links_text', 'measured', 'mesh', 'rounds', 'seconds']"
+    # each collective has the strategies that were the fastest at some size, with their times at all sizes
+    gives 'sorted({s["collective"] for s in j["strategies"]["strategies"]})' \
+        "['allgather', 'allreduce', 'alltoall', 'bcast', 'gather', 'reduce', 'reduce_scatter', 'scatter']"
+    gives 'all(len(s["seconds"]) == len(j["strategies"]["bytes"]) == 8 and min(s["seconds"]) > 0 for s in j["strategies"]["strategies"])' True
+    gives 'sorted(j)' "['cluster', 'command', 'file', 'links', 'links_text', 'measured', 'mesh', 'rounds', 'seconds', 'strategies']"
+    # a number that its rounds do not agree about is no correction
+    gives 'all(e["written"] == (e["rounds"] >= 4 and e["value"] > 2 * e["error"]) for m in j["measured"] for e in (m["cpu"], m["incast"], m["header"]))' True
 done
 if [ -x "$bench" ]; then
     said=$(predicts gpu=4) || said=$(predicts gpu=4) || fail "links of gpu=4 predict badly: $said"
@@ -102,7 +102,7 @@ else
 fi
 out=$(cat "$MESHCOLL_TUNE_FILE")
 gives 'sorted(e["mesh"] for e in j["clusters"].values())' "['box=2,gpu=2', 'gpu=4']"
-gives 'all({"links", "ranks", "machines", "cpu", "cores", "transports", "date", "command", "provenance"} < set(e) for e in j["clusters"].values())' True
+gives 'all({"links", "ranks", "machines", "cpu", "cores", "transports", "date", "command", "provenance", "corrections"} < set(e) for e in j["clusters"].values())' True
 ranks 0 "$build/tests/mpi/test_tuned" box=2,gpu=2 "$links"
 
 # Boxes of unequal sizes: the link between them, and one for gpu and fold, from the fullest box.

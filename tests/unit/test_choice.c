@@ -69,51 +69,6 @@ Test(choice, is_the_planners_and_is_remembered)
     cr_expect_null(bcast_of(&at, 1000000, 5)->request);
 }
 
-/* Of a gather to box 0 segments hide what the boxes gather inside. A shaped wire saves up meanwhile, as far as its burst
- * tells, and then they are headers for nothing. */
-Test(choice, shaped_wires_want_fewer_segments)
-{
-    static const char *const links[] = {"lab,box=gap:3us;header:60B",
-                                        "lab,box=gap:3us;header:60B;burst:20B",
-                                        "lab,box=gap:3us;header:60B;burst:64KiB"};
-    static const uint32_t wanted[] = {16, 4, 1};
-    uint32_t segments[MC_COUNT(links)];
-    for (size_t i = 0; i < MC_COUNT(links); i++) {
-        place_t at;
-        begin_on(&at, "box=4,gpu=4");
-        cr_assert_eq(mc_links_parse(links[i], &at.mesh, &at.links), MESHCOLL_OK);
-        mc_strategy_t s;
-        cr_assert_eq(mc_strategy_parse("gather:star(gpu) gather:mst(box) segments=16",
-                                       MESHCOLL_GATHER, &at.mesh, &s),
-                     MESHCOLL_OK);
-        const uint32_t enough = mc_strategy_segments(&s, &at.mesh, &at.links, 0, 1 << 18, 1);
-        cr_expect_eq(enough, wanted[i], "%s: %u segments", links[i], enough);
-        const mc_memory_t *const chosen = choose(
-            &at, &(mc_wish_t){.collective = MESHCOLL_GATHER, .bytes = 1 << 18, .pacing.wire = -1});
-        segments[i] = chosen->best.strategy.segments;
-        cr_expect_eq(chosen->best.seconds,
-                     mc_strategy_seconds(&chosen->best.strategy, &at.mesh, &at.links, 0, 1 << 18));
-    }
-    cr_expect_gt(segments[0], 1);
-    cr_expect_leq(segments[1], segments[0]);
-    cr_expect_eq(segments[2], 1);
-}
-
-/* To the other rack and to the other box the root sends by one wire. */
-Test(choice, dimensions_of_one_shaped_wire_keep_their_segments)
-{
-    place_t at;
-    mc_strategy_t s;
-    begin_on(&at, "rack=2,box=2,gpu=4");
-    cr_assert_eq(mc_links_parse("lab,rack=lab-net,box=burst:16KiB", &at.mesh, &at.links),
-                 MESHCOLL_OK);
-    cr_assert_eq(
-        mc_strategy_parse("scatter:mst(rack) scatter:mst(box) scatter:star(gpu) segments=64",
-                          MESHCOLL_SCATTER, &at.mesh, &s),
-        MESHCOLL_OK);
-    cr_expect_eq(mc_strategy_segments(&s, &at.mesh, &at.links, 0, 8 << 20, 1), 64);
-}
-
 /* The one that was not asked for longest goes, whatever buckets they share. */
 Test(choice, forgets_the_oldest)
 {

@@ -15,7 +15,7 @@
 #define ROUNDS 150
 #endif
 
-static double drawn(mc_random_t *r, const mc_link_range_t *range)
+static double drawn(mc_random_t *r, const mc_link_kind_t *range)
 {
     switch (mc_random_below(r, 5)) {
     case 0:
@@ -36,50 +36,13 @@ static int32_t drawn_ports(mc_random_t *r)
     return ports[mc_random_below(r, MC_COUNT(ports))];
 }
 
-static void draw_points(mc_random_t *r, mc_link_t *link)
+static void draw_link(mc_random_t *r, mc_links_t *links, int32_t d)
 {
-    double bytes = 0;
-    for (int32_t i = (int32_t)mc_random_below(r, MC_LINK_POINTS + 1); i > 0; i--) {
-        mc_link_point_t point = {.bytes = mc_random_below(r, 2)
-                                              ? nextafter(bytes, INFINITY)
-                                              : fmax(bytes * 2, drawn(r, &mc_link_sizes))};
-        if (point.bytes < mc_link_sizes.least || point.bytes > mc_link_sizes.most)
-            continue;
-        bytes = point.bytes;
-        for (int32_t f = 0; f < MC_LINK_FIELDS; f++)
-            *mc_link_in_point(&mc_link_fields[f], &point) =
-                drawn(r, mc_link_range(&mc_link_fields[f]));
-        link->point[link->n_points++] = point;
-    }
-}
-
-static mc_link_t drawn_link(mc_random_t *r)
-{
-    mc_link_t link = {.burst = drawn(r, &mc_link_sizes),
-                      .header = drawn(r, &mc_link_sizes),
-                      .incast = drawn(r, &mc_link_shares),
-                      .window = drawn(r, &mc_link_sizes),
-                      .pieces = drawn(r, &mc_link_sizes),
-                      .ports = drawn_ports(r),
-                      .pulled = mc_random_below(r, 2)};
+    links->dim[d] = (mc_link_t){.ports = drawn_ports(r), .pulled = mc_random_below(r, 2)};
     for (int32_t f = 0; f < MC_LINK_FIELDS; f++)
-        *mc_link_in(&mc_link_fields[f], &link) = drawn(r, mc_link_range(&mc_link_fields[f]));
+        *mc_link_number(&mc_link_fields[f], links, d) = drawn(r, mc_link_fields[f].kind);
     if (mc_random_below(r, 2))
-        link.gap = link.alpha;
-    if (mc_random_below(r, 3) == 0)
-        draw_points(r, &link);
-    return link;
-}
-
-static void draw_factors(mc_random_t *r, mc_links_t *links)
-{
-    for (int32_t a = 0; a < mc_n_algorithms; a++) {
-        const mc_algorithm_t *const of = &mc_algorithms[a];
-        const int32_t d = (int32_t)mc_random_below(r, (uint64_t)links->ndims);
-        const mc_factor_key_t key = {d, of->collective, of->collective, of->name};
-        for (int32_t k = 0; k < MC_LINK_POINTS; k++)
-            mc_links_set_factor(links, &key, k, mc_random_below(r, 2) ? 0.001 : 65.535);
-    }
+        links->dim[d].gap = links->dim[d].alpha;
 }
 
 static double drawn_bytes(mc_random_t *r)
@@ -111,9 +74,7 @@ Test(extremes, every_price_is_a_number)
             (meshcoll_collective_t)mc_random_below(r, MESHCOLL_COLLECTIVES);
         place_t at = place_of(mesh, "uniform");
         for (int32_t d = 0; d < at.mesh.ndims; d++)
-            at.links.dim[d] = drawn_link(r);
-        if (mc_random_below(r, 3) == 0)
-            draw_factors(r, &at.links);
+            draw_link(r, &at.links, d);
         if (at.mesh.ndims > 1 && mc_random_below(r, 3) == 0)
             mc_links_share_wire(&at.links, 1);
         cr_assert_eq(mc_links_check(&at.links, &at.mesh), MESHCOLL_OK, "%s", meshcoll_last_error());
@@ -138,13 +99,13 @@ Test(extremes, links_are_printed_and_read_again)
         mc_text_t text = mc_text(buffer, sizeof buffer);
         place_t at = place_of("a=3", "uniform");
         mc_links_t again;
-        at.links.dim[0] = drawn_link(r);
+        draw_link(r, &at.links, 0);
         mc_links_print(&at.links, &at.mesh, &text);
         cr_assert_eq(mc_links_parse(buffer, &at.mesh, &again), MESHCOLL_OK, "%s: %s", buffer,
                      meshcoll_last_error());
         for (int32_t f = 0; f < MC_LINK_FIELDS; f++)
-            cr_expect_eq(mc_link_value(&mc_link_fields[f], &again.dim[0]),
-                         mc_link_value(&mc_link_fields[f], &at.links.dim[0]), "%s", buffer);
+            cr_expect_eq(mc_link_value(&mc_link_fields[f], &again, 0),
+                         mc_link_value(&mc_link_fields[f], &at.links, 0), "%s", buffer);
     }
 }
 
@@ -153,14 +114,10 @@ Test(extremes, what_is_out_of_range_is_refused_by_the_planner)
 {
     const double wrong[] = {-1, 1e305, 1e-300, NAN, INFINITY};
     for (size_t i = 0; i < MC_COUNT(wrong); i++)
-        for (int32_t f = 0; f < MC_LINK_FIELDS + 5; f++) {
+        for (int32_t f = 0; f < MC_LINK_FIELDS; f++) {
             place_t at = place_of("gpu=4", "uniform");
-            mc_link_t *const link = &at.links.dim[0];
-            double *const others[] = {&link->burst, &link->header, &link->incast, &link->window,
-                                      &link->pieces};
             mc_ranked_t best;
-            *(f < MC_LINK_FIELDS ? mc_link_in(&mc_link_fields[f], link)
-                                 : others[f - MC_LINK_FIELDS]) = wrong[i];
+            *mc_link_number(&mc_link_fields[f], &at.links, 0) = wrong[i];
             cr_expect_eq(mc_planner_best(MESHCOLL_BCAST, &at.mesh, &at.links,
                                          &(mc_planner_query_t){.bytes = 8, .max_segments = 1},
                                          &best),

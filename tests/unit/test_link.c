@@ -22,11 +22,13 @@ static mc_links_t links_of(const char *text, const char *mesh_text)
 static bool same(const mc_link_t *a, const mc_link_t *b)
 {
     return a->alpha == b->alpha && a->gap == b->gap && a->beta == b->beta && a->gamma == b->gamma &&
-           a->ports == b->ports && a->pulled == b->pulled && a->cpu == b->cpu &&
-           a->burst == b->burst && a->incast == b->incast && a->bus == b->bus &&
-           a->header == b->header && a->window == b->window && a->pieces == b->pieces &&
-           a->n_points == b->n_points &&
-           memcmp(a->point, b->point, (size_t)a->n_points * sizeof *a->point) == 0;
+           a->ports == b->ports && a->pulled == b->pulled;
+}
+
+static bool same_correction(const mc_correction_t *a, const mc_correction_t *b)
+{
+    return a->header == b->header && a->incast == b->incast && a->window == b->window &&
+           a->burst == b->burst && a->cpu == b->cpu;
 }
 
 static const mc_link_t *preset(const char *name)
@@ -155,8 +157,7 @@ Test(link, print_reads_back_as_the_same_numbers)
         "uniform,gpu=alpha:5us;gap:1.5us",
         "uniform,gpu=gap:0",
         "uniform,box=cpu:3.4us;burst:13KiB;header:70B;window:384KiB,gpu=cpu:300ns",
-        "uniform,gpu=bus:70ps/B;at:4KiB;alpha:2us;gap:1us;bus:0;at:1MiB;beta:50ps/B;gamma:33ps/B",
-        "uniform,gpu=pieces:32767B",
+        "uniform,gpu=incast:0.25;header:66B",
         "uniform,box=wire:gpu",
         "lab,box=wire:own",
     };
@@ -168,7 +169,10 @@ Test(link, print_reads_back_as_the_same_numbers)
         mc_links_print(&links, &mesh, &printed);
         const mc_links_t again = links_of(buffer, "box=4,gpu=8");
         for (int32_t d = 0; d < 2; d++)
-            cr_expect(same(&links.dim[d], &again.dim[d]), "%s as %s", text[i], buffer);
+            cr_expect(same(&links.dim[d], &again.dim[d]) &&
+                          links.dim[d].wire == again.dim[d].wire &&
+                          same_correction(&links.correction[d], &again.correction[d]),
+                      "%s as %s", text[i], buffer);
     }
 }
 
@@ -180,7 +184,7 @@ Test(link, print_is_for_people)
     const mc_links_t links = links_of("box=lab-net,gpu=nvlink4", "box=4,gpu=8");
     mc_links_print(&links, &mesh, &printed);
     cr_expect_str_eq(buffer,
-                     "box=alpha:7us;beta:25MB/s;gamma:1GB/s;window:262144B;ports:1;pulled:no,"
+                     "box=alpha:7us;beta:25MB/s;gamma:1GB/s;ports:1;pulled:no,"
                      "gpu=alpha:2us;beta:450GB/s;gamma:0.9ps/B;ports:all;pulled:yes",
                      "%s", buffer);
 }
@@ -208,8 +212,6 @@ Test(link, errors_say_what_would_do)
     expect_error("lab,box=alpha:1e-320ps", "from 1e-30");
     expect_error("lab,box=burst:1e19B", "burst of a link is 0, or from 0.125 to 9.22337e+18 bytes");
     expect_error("lab,box=incast:1e7", "incast of a link is 0, or from 1e-09 to 1e+06 times beta");
-    expect_error("lab,gpu=at:1e30TB", "at of a link is 0, or from 0.125");
-    expect_error("lab,gpu=at:4KiB;beta:1e305s/B", "beta of a link is 0");
     expect_error("lab,box=ports:0", "from 1 on, or all");
     expect_error("lab,box=ports:1.5", "from 1 on, or all");
     expect_error("lab,box=pulled:maybe", "yes or no");
@@ -230,114 +232,6 @@ Test(link, check_refuses_what_no_formula_takes)
     cr_expect_eq(mc_links_check(&links, &mesh), MESHCOLL_ERR_INVALID_ARG);
     links.dim[0].beta = 1;
     links.ndims = 1;
-    cr_expect_eq(mc_links_check(&links, &mesh), MESHCOLL_ERR_INVALID_ARG);
-}
-
-Test(link, times_between_two_sizes_are_interpolated)
-{
-    const mc_links_t given = links_of(
-        "uniform,gpu=at:1KB;alpha:1us;beta:1ns/B;at:3KB;alpha:2us;beta:2ns/B;bus:1ns/B", "gpu=8");
-    const mc_links_t tiny = mc_links_at(&given, 8), large = mc_links_at(&given, 1e6),
-                     middle = mc_links_at(&given, 2000), again = mc_links_at(&middle, 8);
-    cr_expect_eq(tiny.dim[0].beta, 1e-9);
-    cr_expect_eq(large.dim[0].alpha, 2e-6);
-    cr_expect_float_eq(middle.dim[0].alpha, 1.5e-6, 1e-15);
-    cr_expect_float_eq(middle.dim[0].gap, 1.5e-6, 1e-15, "not given: alpha");
-    cr_expect_float_eq(2000 * middle.dim[0].beta, (1e-6 + 6e-6) / 2, 1e-15);
-    cr_expect_float_eq(2000 * middle.dim[0].bus, (0 + 3e-6) / 2, 1e-15);
-    cr_expect_eq(again.dim[0].alpha, middle.dim[0].alpha, "found once");
-    expect_error("lab,gpu=at:0", "a vector's size");
-    expect_error("lab,gpu=at:4KiB;ports:2", "no 'ports'");
-    expect_error("lab,gpu=at:4KiB;at:1KiB", "must ascend");
-}
-
-static int32_t factor(const mc_links_t *links, const char *algorithm, int32_t near)
-{
-    const mc_factor_key_t key = {0, MESHCOLL_ALLGATHER, MESHCOLL_ALLGATHER, algorithm};
-    return mc_links_factor(links, &key, near);
-}
-
-Test(link, factors_lie_between_those_of_two_sizes)
-{
-    const char *const text =
-        "gpu=alpha:1us;beta:1ns/B;ports:1;pulled:yes;at:1000B;alpha:1us;gap:1us;cpu:0;beta:1ns/B;"
-        "bus:0;gamma:0;at:100000B;alpha:1us;gap:1us;cpu:0;beta:1ns/B;bus:0;gamma:0;"
-        "allgather.ring:0.5/1.5;allgather.fullmesh:1/0.025;allreduce.ring:65.535/0.001";
-    const mc_links_t given = links_of(text, "gpu=8"), middle = mc_links_at(&given, 1e4),
-                     small = mc_links_at(&given, 8), large = mc_links_at(&given, 1e9),
-                     again = mc_links_at(&middle, 8);
-    char buffer[MC_LINKS_TEXT];
-    mc_text_t printed = mc_text(buffer, sizeof buffer);
-    const mc_mesh_t mesh = mesh_of("gpu=8");
-    mc_links_print(&given, &mesh, &printed);
-    cr_expect_str_eq(strstr(buffer, ";allgather"), strstr(text, ";allgather"));
-    cr_expect_eq(factor(&given, "ring", 0), MC_FACTOR_ONE, "no size is known");
-    for (int32_t near = 0; near < 4; near++) {
-        cr_expect_eq(factor(&middle, "ring", near), 1000, "half of the way by its logarithm");
-        cr_expect_eq(factor(&small, "ring", near), 500);
-        cr_expect_eq(factor(&large, "ring", near), 1500);
-        cr_expect_eq(factor(&large, "fullmesh", near), 25);
-        cr_expect_eq(factor(&again, "ring", near), 1000, "found once");
-        cr_expect_eq(factor(&large, "star", near), MC_FACTOR_ONE);
-    }
-    const mc_factor_key_t sum = {0, MESHCOLL_ALLREDUCE, MESHCOLL_ALLREDUCE, "ring"};
-    cr_expect_eq(mc_links_factor(&small, &sum, 0), 65535);
-    const mc_links_t plain = links_of("lab,gpu=lab-shm;allgather.ring:0.7", "box=2,gpu=8");
-    mc_factor_key_t along = {1, MESHCOLL_ALLGATHER, MESHCOLL_ALLGATHER, "ring"};
-    cr_expect_eq(mc_links_factor(&plain, &along, 0), 700);
-    along.dim = 0;
-    cr_expect_eq(mc_links_factor(&plain, &along, 0), MC_FACTOR_ONE);
-}
-
-Test(link, a_factor_of_what_is_asked_for_goes_before_the_algorithm_s_own)
-{
-    const char *const text = "lab,gpu=lab-shm;allreduce/allgather.ring:0.7;allgather.ring:2;"
-                             "bcast/allgather.star:3";
-    const mc_links_t links = links_of(text, "gpu=8");
-    const mc_mesh_t mesh = mesh_of("gpu=8");
-    char buffer[MC_LINKS_TEXT];
-    mc_text_t printed = mc_text(buffer, sizeof buffer);
-    mc_links_print(&links, &mesh, &printed);
-    cr_expect_str_eq(strstr(buffer, ";allreduce/"), strstr(text, ";allreduce/"));
-    for (int32_t near = 0; near < 4; near++) {
-        mc_factor_key_t key = {0, MESHCOLL_ALLREDUCE, MESHCOLL_ALLGATHER, "ring"};
-        cr_expect_eq(mc_links_factor(&links, &key, near), 700);
-        key.asked = MESHCOLL_BCAST;
-        cr_expect_eq(mc_links_factor(&links, &key, near), 2000, "its own");
-        key.algorithm = "star";
-        cr_expect_eq(mc_links_factor(&links, &key, near), 3000);
-        key.asked = MESHCOLL_ALLGATHER;
-        cr_expect_eq(mc_links_factor(&links, &key, near), MC_FACTOR_ONE, "it has none");
-    }
-}
-
-Test(link, factors_are_one_for_each_size)
-{
-    expect_error("lab,gpu=lab-shm;allgather.ring:0.7/1", "each of its 1 sizes");
-    expect_error("lab,gpu=lab-shm;at:4KiB;beta:1ns/B;at:8KiB;beta:1ns/B;allgather.ring:0.7",
-                 "each of its 2 sizes");
-    expect_error("lab,gpu=lab-shm;allgather.ring:0", "from 0.001");
-    expect_error("lab,gpu=lab-shm;allgather.ring:66", "from 0.001");
-    expect_error("lab,gpu=lab-shm;allgather.ring:-1", "from 0.001");
-    expect_error("lab,gpu=lab-shm;allgather.ring:1x", "from 0.001");
-    expect_error("lab,gpu=lab-shm;gatherall.ring:1", "COLLECTIVE.ALGORITHM");
-    expect_error("lab,gpu=lab-shm;allgather.:1", "COLLECTIVE.ALGORITHM");
-    expect_error("lab,gpu=lab-shm;allgather.abcdefghijklmn:1", "COLLECTIVE.ALGORITHM");
-    expect_error("lab,gpu=lab-shm;allred/allgather.ring:1", "ASKED/COLLECTIVE.ALGORITHM");
-    expect_error("lab,gpu=lab-shm;/allgather.ring:1", "ASKED/COLLECTIVE.ALGORITHM");
-    expect_error("lab,gpu=lab-shm;allgather.ring:1;at:4KiB", "before its factors");
-    const mc_mesh_t mesh = mesh_of("gpu=8");
-    mc_links_t links = links_of("shm,gpu=shm;allgather.ring:1", "gpu=8");
-    links.factor[0].at[0] = 0;
-    cr_expect_eq(mc_links_check(&links, &mesh), MESHCOLL_ERR_INVALID_ARG);
-    links.factor[0].at[0] = 1;
-    links.factor[0].dim = 1;
-    cr_expect_eq(mc_links_check(&links, &mesh), MESHCOLL_ERR_INVALID_ARG);
-    links.factor[0].dim = 0;
-    links.factor[0].asked = MESHCOLL_COLLECTIVES;
-    cr_expect_eq(mc_links_check(&links, &mesh), MESHCOLL_ERR_INVALID_ARG);
-    links.factor[0].asked = MESHCOLL_ALLGATHER;
-    links.n_factors = MC_LINK_FACTORS + 1;
     cr_expect_eq(mc_links_check(&links, &mesh), MESHCOLL_ERR_INVALID_ARG);
 }
 
@@ -372,30 +266,18 @@ Test(link, a_window_follows_from_alpha_and_beta_where_none_is_given)
     const mc_links_t slow = links_of("ethernet-10g", "box=4,gpu=8");
     const mc_links_t given = links_of("ethernet-10g,box=window:64KiB;ports:2", "box=4,gpu=8");
     const mc_links_t lab = links_of("lab", "box=4,gpu=8");
-    cr_expect_float_eq(mc_link_window(&fast.dim[0]), 2 * 625e3, 1);
-    cr_expect_eq(mc_link_window(&slow.dim[0]), MC_LINK_WINDOW);
-    cr_expect_eq(mc_link_window(&lab.dim[0]), MC_LINK_WINDOW);
-    cr_expect_eq(mc_link_window(&given.dim[0]), 65536);
+    cr_expect_float_eq(mc_link_window(&fast, 0), 2 * 625e3, 1);
+    cr_expect_eq(mc_link_window(&slow, 0), MC_LINK_WINDOW);
+    cr_expect_eq(mc_link_window(&lab, 0), MC_LINK_WINDOW);
+    cr_expect_eq(mc_link_window(&given, 0), 65536);
     cr_expect_eq(mc_links_window(&given, &mesh, 0), 2 * 65536, "of both ports");
-    cr_expect_eq(mc_link_window(&(mc_link_t){.alpha = 1}), MC_LINK_WINDOW, "beta is 0");
+    cr_expect_eq(mc_link_window(&(mc_links_t){.ndims = 1, .dim = {{.alpha = 1}}}, 0),
+                 MC_LINK_WINDOW, "beta is 0");
 }
 
-Test(link, a_burst_passes_before_beta_counts)
+Test(link, sizes_have_units)
 {
-    const mc_links_t given = links_of("uniform,box=burst:8KiB", "box=4,gpu=8");
-    const double few[MC_MAX_DIMS] = {8192, 8192}, many[MC_MAX_DIMS] = {32768, 32768};
-    mc_links_t small = given, large = given, again;
-    mc_links_take_burst(&given, few, &small);
-    mc_links_take_burst(&given, many, &large);
-    cr_expect(mc_links_burst(&given) && !mc_links_burst(&large));
-    cr_expect_eq(small.dim[0].beta, 0.0);
-    cr_expect_float_eq(large.dim[0].beta, given.dim[0].beta * 3 / 4, 1e-20);
-    cr_expect_eq(large.dim[1].beta, given.dim[1].beta, "no burst: the textbook's");
-    again = large;
-    mc_links_take_burst(&large, few, &again);
-    cr_expect_eq(again.dim[0].beta, large.dim[0].beta, "taken off once");
     expect_error("uniform,box=burst:8", "a size as in 64KiB");
-    expect_error("uniform,box=header:8", "a size as in 70B");
-    expect_error("uniform,box=window:8", "a size as in 256KiB");
-    expect_error("uniform,box=pieces:8", "a size as in 64KiB");
+    expect_error("uniform,box=header:8", "a size as in 64KiB");
+    expect_error("uniform,box=window:8", "a size as in 64KiB");
 }

@@ -110,55 +110,6 @@ Test(messages, closed_forms_count_every_send)
         }
 }
 
-/* What all ranks send of a vector, and copy of it from IN to OUT. */
-static double moved(const mc_mesh_t *mesh, const mc_strategy_t *strategy, int32_t root)
-{
-    plans_t plans;
-    double chunks = 0, all;
-    plans_make(&plans, mesh, strategy, root);
-    for (int32_t r = 0; r < plans.n; r++)
-        for (uint32_t i = 0; i < plans.plan[r]->n_steps; i++) {
-            const mc_step_t *const s = &plans.plan[r]->step[i];
-            if (mc_op_sends((mc_op_t)s->op) || mc_step_copies_own(s))
-                chunks += s->run * s->nrun;
-        }
-    all = plans.plan[0]->n_chunks;
-    plans_free(&plans);
-    return chunks / all;
-}
-
-/* On a link that is pulled a rank's own block is copied as the others are read. */
-Test(messages, closed_forms_count_blocks_that_stay)
-{
-    static const struct {
-        meshcoll_collective_t collective;
-        const char *text;
-    } by[] = {{MESHCOLL_ALLGATHER, "allgather:ring(a)"},
-              {MESHCOLL_ALLGATHER, "gather:star(a) bcast:star(a)"},
-              {MESHCOLL_ALLTOALL, "alltoall:pairwise(a)"},
-              {MESHCOLL_GATHER, "gather:star(a)"},
-              {MESHCOLL_SCATTER, "scatter:star(a)"},
-              {MESHCOLL_ALLREDUCE, "reduce_scatter:ring(a) allgather:ring(a)"},
-              {MESHCOLL_REDUCE, "reduce_scatter:fullmesh(a) gather:star(a)"}};
-    for (size_t i = 0; i < MC_COUNT(by); i++)
-        for (int32_t len = 2; len <= 5; len += 3) {
-            mc_mesh_t mesh;
-            mc_links_t links;
-            mc_strategy_t s;
-            double volume = 0;
-            cr_assert_eq(mc_mesh_parse(len == 2 ? "a=2" : "a=5", &mesh), MESHCOLL_OK);
-            cr_assert_eq(mc_links_parse("uniform,a=pulled:yes", &mesh, &links), MESHCOLL_OK);
-            cr_assert_eq(mc_strategy_parse(by[i].text, by[i].collective, &mesh, &s), MESHCOLL_OK);
-            for (int32_t k = 0; k < s.n_phases; k++) {
-                const mc_phase_cost_t cost = mc_strategy_phase_cost(&s, &mesh, &links, 1, k);
-                volume += mc_ratio_value(cost.once.dim[0].volume);
-                cr_expect(mc_ratio_equal(cost.once.dim[0].volume, cost.busy.dim[0].volume));
-            }
-            cr_expect_float_eq(volume, moved(&mesh, &s, 1), 1e-9, "%s on %d: %g, not %g",
-                               by[i].text, len, volume, moved(&mesh, &s, 1));
-        }
-}
-
 /* An alltoall between boxes of unequal sizes. What fold lines pass on is exact by star; along gpu as though all
  * columns of boxes had as many ranks. */
 Test(messages, closed_forms_count_unequal_boxes)

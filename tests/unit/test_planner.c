@@ -261,9 +261,8 @@ static const char *const link_texts[] = {
     "dgx-h100",
     "uniform",
     "uniform,box=alpha:3us;ports:2;header:1KB,gpu=alpha:100ns;beta:7GB/s;gamma:3GB/s",
-    "lab,box=gap:3us;cpu:2us;burst:8KiB;header:70B,gpu=gap:0;burst:2KiB",
-    "uniform,box=gap:300ns;incast:0.5;burst:20KB,gpu=gap:300ns;incast:0.5;burst:20KB;header:300B;"
-    "pulled:yes",
+    "lab,box=gap:3us;cpu:2us;header:70B,gpu=gap:0",
+    "uniform,box=gap:300ns;incast:0.5,gpu=gap:300ns;incast:0.5;header:300B;pulled:yes",
 };
 
 /* A star sends three times what passes at once, a chain once: with bytes for a burst they are two prices. */
@@ -329,15 +328,12 @@ Test(planner, best_in_three_dimensions_is_the_cheapest_of_all)
     expect_best(&lab, MESHCOLL_BCAST, 1e6, 7, 16);
     expect_best(&lab, MESHCOLL_REDUCE, 1e4, 0, 4);
     expect_best(&alike, MESHCOLL_BCAST, 2e4, 3, 4);
-    const place_t shaped = place_of("x=2,y=2,z=3", "uniform,x=burst:16KiB,z=burst:8KiB");
-    expect_best(&shaped, MESHCOLL_BCAST, 2e4, 3, 4);
-    expect_best(&shaped, MESHCOLL_REDUCE, 1e5, 3, 4);
     const place_t measured =
         place_of("x=3,y=3,z=3", "uniform,x=gap:300ns;incast:0.5,y=gap:300ns;incast:0.5,"
-                                "z=gap:300ns;incast:0.5;burst:20KB");
+                                "z=gap:300ns;incast:0.5");
     expect_best(&measured, MESHCOLL_ALLGATHER, 3e5, 0, 8);
-    const place_t shared = place_of("x=2,y=2,z=3", "uniform,x=gap:300ns;burst:8KiB;wire:y,"
-                                                   "y=gap:200ns;beta:1.1ns/B;burst:8KiB");
+    const place_t shared = place_of("x=2,y=2,z=3", "uniform,x=gap:300ns;wire:y,"
+                                                   "y=gap:200ns;beta:1.1ns/B");
     expect_best(&shared, MESHCOLL_BCAST, 2e5, 5, 8);
     expect_best(&shared, MESHCOLL_REDUCE, 3e4, 0, 4);
     expect_best(&measured, MESHCOLL_REDUCE, 3e4, 13, 4);
@@ -394,9 +390,7 @@ Test(planner, a_long_search_finds_something)
                  "incast:0.06;ports:1,"
                  "box=alpha:46.8us;gap:0;cpu:8.22us;beta:43.4ns/B;burst:12725B;gamma:309ps/B;"
                  "incast:0.06;ports:1,"
-                 "gpu=alpha:44.1us;gap:0;beta:30.5ps/B;bus:47.7ps/B;gamma:10GB/s;pulled:yes;"
-                 "at:2097152B;alpha:44.1us;gap:0;cpu:0;beta:30.5ps/B;bus:47.7ps/B;gamma:10GB/s;"
-                 "at:16777216B;alpha:418us;gap:0;cpu:0;beta:15.3ps/B;bus:85.8ps/B;gamma:139ps/B");
+                 "gpu=alpha:44.1us;gap:0;beta:30.5ps/B;gamma:10GB/s;pulled:yes");
     for (double n = 8; n < 1e10; n *= 1024) {
         const mc_planner_query_t query = {.bytes = n, .max_segments = 256};
         mc_ranked_t best;

@@ -16,7 +16,7 @@ typedef struct {
     mc_io_queue_t finished[RANKS];
 } pair_t;
 
-static pair_t open_with(mc_shm_access_t access, bool crowded, size_t pieces)
+static pair_t open_with(mc_shm_access_t access, bool crowded)
 {
     pair_t p = {0};
     for (int32_t r = 0; r < RANKS; r++) {
@@ -25,8 +25,7 @@ static pair_t open_with(mc_shm_access_t access, bool crowded, size_t pieces)
                                         .n = RANKS,
                                         .rank = 4 + r,
                                         .access = access,
-                                        .crowded = crowded,
-                                        .pieces = pieces};
+                                        .crowded = crowded};
         cr_assert_eq(mc_shm_create(&params, &p.t[r]), MESHCOLL_OK, "%s", meshcoll_last_error());
     }
     for (int r = 0; r < RANKS; r++)
@@ -37,7 +36,7 @@ static pair_t open_with(mc_shm_access_t access, bool crowded, size_t pieces)
 
 static pair_t open_crowded(mc_shm_access_t access, bool crowded)
 {
-    return open_with(access, crowded, 0);
+    return open_with(access, crowded);
 }
 
 static pair_t open_pair(mc_shm_access_t access)
@@ -314,33 +313,21 @@ Test(shm, mutual_messages_go_in_pieces_up_to_a_larger_size)
     }
 }
 
-/* What nobody needs to ask for is with the transport at once, where it fits into pages; a limit beyond what can be kept of an
- * early message is as large as that may be. */
-Test(shm, messages_go_in_pieces_up_to_the_links_size)
+/* What nobody needs to ask for is with the transport at once. */
+Test(shm, messages_go_in_pieces_up_to_a_size)
 {
-    enum { SIZE = 20000 };
-    static const struct {
-        size_t pieces, bytes;
-        bool eager;
-    } with[] = {{0, SIZE, true},
-                {SIZE, SIZE, true},
-                {SIZE - 1, SIZE, false},
-                {0, MC_SHM_EAGER, false},
-                {MC_SHM_EAGER, MC_SHM_EAGER, true},
-                {MOST, MC_SHM_EAGER, true},
-                {MOST, MC_SHM_EAGER + 1, false}};
-    for (size_t i = 0; i < sizeof with / sizeof *with; i++) {
-        pair_t p = open_with(MC_SHM_READ, false, with[i].pieces);
-        unsigned char *const a = pattern(with[i].bytes, 1), *const b = pattern(with[i].bytes, 2);
-        const mc_span_t out = {a, with[i].bytes}, in = {b, with[i].bytes};
-        mc_message_t m = {5, &out, 1, with[i].bytes, 0, false, false, false};
+    for (size_t bytes = MC_SHM_PIECES; bytes <= MC_SHM_PIECES + 1; bytes++) {
+        pair_t p = open_with(MC_SHM_READ, false);
+        unsigned char *const a = pattern(bytes, 1), *const b = pattern(bytes, 2);
+        const mc_span_t out = {a, bytes}, in = {b, bytes};
+        mc_message_t m = {5, &out, 1, bytes, 0, false, false, false};
         mc_io_t sent = io_of(&p, 0), received = io_of(&p, 1);
         const int s = p.t[0]->ops->send(p.peer[0], &m, &sent);
-        cr_expect_eq(s, with[i].eager ? MESHCOLL_OK : MESHCOLL_IN_PROGRESS, "%zu", i);
+        cr_expect_eq(s, bytes == MC_SHM_PIECES ? MESHCOLL_OK : MESHCOLL_IN_PROGRESS, "%zu", bytes);
         m.span = &in;
         const int r = p.t[1]->ops->recv(p.peer[1], &m, &received);
         finish(&p, s == MESHCOLL_IN_PROGRESS, r == MESHCOLL_IN_PROGRESS);
-        cr_expect_arr_eq(a, b, with[i].bytes);
+        cr_expect_arr_eq(a, b, bytes);
         free(a);
         free(b);
         close_pair(&p);

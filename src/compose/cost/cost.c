@@ -147,24 +147,6 @@ mc_term_t mc_term_share(const mc_term_t *term, mc_ratio_t share)
     return part;
 }
 
-static void scale(mc_cost_t *cost, mc_ratio_t factor)
-{
-    for (int32_t d = 0; d < MC_MAX_DIMS; d++) {
-        mc_term_t *const term = &cost->dim[d];
-        *term = mc_term_share(term, factor);
-        term->alpha = mc_ratio_mul(term->alpha, factor);
-        term->row = mc_ratio_mul(term->row, factor);
-        term->messages *= mc_ratio_value(factor);
-        term->headers *= mc_ratio_value(factor);
-    }
-}
-
-void mc_phase_cost_scale(mc_phase_cost_t *cost, mc_ratio_t factor)
-{
-    scale(&cost->once, factor);
-    scale(&cost->busy, factor);
-}
-
 mc_cost_t mc_cost_add(const mc_cost_t *a, const mc_cost_t *b)
 {
     mc_cost_t sum;
@@ -173,33 +155,13 @@ mc_cost_t mc_cost_add(const mc_cost_t *a, const mc_cost_t *b)
     return sum;
 }
 
-/* Seconds that message headers take on the wire. Where a burst was taken off the link's beta, headers
- * profit from it as bytes do. */
-static double header_seconds(const mc_term_t *term, const mc_link_t *link)
+/* Seconds that messages' bytes and headers take on the wire. */
+static double wire_seconds(const mc_term_t *term, const mc_links_t *links, int32_t d, double n)
 {
-    return term->headers * link->header * link->beta;
-}
-
-/* Seconds that messages' bytes take on wire and memory bus, for a vector of one byte. */
-static double bytes_seconds(const mc_term_t *term, const mc_link_t *link)
-{
-    return (mc_ratio_value(term->beta) + mc_ratio_value(term->incast) * link->incast) * link->beta +
-           mc_ratio_value(term->volume) * link->bus;
-}
-
-void mc_links_carry(const mc_links_t *links, const mc_cost_t *busy, double n, mc_links_t *left)
-{
-    double carried[MC_MAX_DIMS] = {0};
-    for (int32_t d = 0; d < links->ndims; d++)
-        carried[mc_links_wire(links, d)] += n * mc_ratio_value(busy->dim[d].beta);
-    mc_links_take_burst(links, carried, left);
-}
-
-mc_links_t mc_links_carrying(const mc_links_t *links, const mc_cost_t *busy, double n)
-{
-    mc_links_t left = *links;
-    mc_links_carry(links, busy, n, &left);
-    return left;
+    const mc_correction_t *const by = &links->correction[d];
+    const double bytes =
+        n * (mc_ratio_value(term->beta) + mc_ratio_value(term->incast) * by->incast);
+    return (bytes + term->headers * by->header) * links->dim[d].beta;
 }
 
 mc_term_t mc_term_bytes(const mc_term_t *term)
@@ -208,19 +170,25 @@ mc_term_t mc_term_bytes(const mc_term_t *term)
     return (mc_term_t){none, term->beta, term->gamma, none, term->incast, 0, term->volume, 0};
 }
 
-double mc_term_seconds(const mc_term_t *term, const mc_link_t *link, double n)
+double mc_term_own(const mc_term_t *term, const mc_links_t *links, int32_t d, double n)
 {
+    const mc_link_t *const link = &links->dim[d];
     return mc_ratio_value(term->alpha) * link->alpha +
-           mc_ratio_value(term->row) * (link->gap - link->alpha) + term->messages * link->cpu +
-           header_seconds(term, link) +
-           n * (bytes_seconds(term, link) + mc_ratio_value(term->gamma) * link->gamma);
+           mc_ratio_value(term->row) * (link->gap - link->alpha) +
+           term->messages * links->correction[d].cpu +
+           n * mc_ratio_value(term->gamma) * link->gamma;
+}
+
+double mc_term_seconds(const mc_term_t *term, const mc_links_t *links, int32_t d, double n)
+{
+    return mc_term_own(term, links, d, n) + wire_seconds(term, links, d, n);
 }
 
 double mc_cost_seconds(const mc_cost_t *cost, const mc_links_t *links, double n)
 {
     double seconds = 0;
     for (int32_t d = 0; d < links->ndims; d++)
-        seconds += mc_term_seconds(&cost->dim[d], &links->dim[d], n);
+        seconds += mc_term_seconds(&cost->dim[d], links, d, n);
     return seconds;
 }
 
@@ -230,13 +198,15 @@ double mc_cost_rounded(double seconds)
     return carry - (carry - seconds);
 }
 
-mc_busy_t mc_term_busy(const mc_term_t *busy, const mc_link_t *link, double n)
+mc_busy_t mc_term_busy(const mc_term_t *busy, const mc_links_t *links, int32_t d, double n)
 {
-    const double all = mc_term_seconds(busy, link, n);
-    const double bytes = n * bytes_seconds(busy, link) + header_seconds(busy, link);
+    const mc_link_t *const link = &links->dim[d];
+    const double all = mc_term_seconds(busy, links, d, n);
     if (link->gap == link->alpha)
         return (mc_busy_t){all, 0};
-    return link->pulled ? (mc_busy_t){all, all} : (mc_busy_t){bytes, all - bytes};
+    return link->pulled
+               ? (mc_busy_t){all, all}
+               : (mc_busy_t){wire_seconds(busy, links, d, n), mc_term_own(busy, links, d, n)};
 }
 
 double mc_busy_both(double link, double own)
@@ -248,7 +218,7 @@ double mc_cost_busy(const mc_cost_t *busy, const mc_links_t *links, double n, in
 {
     double wire[MC_MAX_DIMS] = {0}, own = 0;
     for (int32_t d = 0; d < links->ndims; d++) {
-        const mc_busy_t b = mc_term_busy(&busy->dim[d], &links->dim[d], n);
+        const mc_busy_t b = mc_term_busy(&busy->dim[d], links, d, n);
         own += b.own;
         wire[mc_links_wire(links, d)] += b.link;
     }
@@ -256,23 +226,6 @@ double mc_cost_busy(const mc_cost_t *busy, const mc_links_t *links, double n, in
     if (own > most)
         *busiest = -1;
     return mc_busy_both(most, own);
-}
-
-double mc_phase_cost_saved(const mc_phase_cost_t *cost, const mc_links_t *links,
-                           const mc_links_t *left, double n)
-{
-    double passing = 0, bursts = 0;
-    for (int32_t d = 0; d < links->ndims; d++) {
-        const mc_link_t *const link = &left->dim[d], *const port =
-                                                         &links->dim[mc_links_wire(links, d)];
-        const mc_link_t wire = {.beta = link->beta, .incast = link->incast, .header = link->header};
-        if (port->burst == 0)
-            continue;
-        passing += mc_term_seconds(&cost->once.dim[d], &wire, n);
-        bursts += port == &links->dim[d] ? port->burst * port->beta : 0;
-    }
-    const double others = mc_cost_seconds(&cost->once, left, n) - passing;
-    return fmin(fmin(others, passing), bursts);
 }
 
 double mc_phase_cost_seconds(const mc_phase_cost_t *cost, const mc_links_t *links,

@@ -29,8 +29,8 @@ double mc_ratio_value(mc_ratio_t a);
  *   row       messages of `alpha` that do not wait for the one before of the same rank: they take a gap
  *             instead of alpha (g of LogP, Culler et al. 1993)
  *   incast    the part of `beta` that arrives from s ranks at once, times 1 - 1/s
- *   messages  of all ranks on all lines: ranks that share cores delay each other (link.h's cpu)
- *   volume    what these messages carry, as a multiple of n (link.h's bus)
+ *   messages  of all ranks on all lines: ranks that share cores delay each other (cpu in link.h)
+ *   volume    what these messages carry, as a multiple of n
  *   headers   messages that pass the busiest port, slowed down as `beta` is
  */
 typedef struct {
@@ -139,24 +139,18 @@ mc_phase_cost_t mc_cost_aligned_reduce_scatter(const mc_line_shape_t *shape);
 /* ceil(log2 p) rounds; round k moves the slices whose index has bit k set. */
 mc_phase_cost_t mc_cost_bruck_alltoall(const mc_line_shape_t *shape);
 
-/* Multiplies all terms by a factor: measured time over the closed form's (link.h). */
-void mc_phase_cost_scale(mc_phase_cost_t *cost, mc_ratio_t factor);
-
 mc_cost_t mc_cost_zero(void);
 mc_cost_t mc_cost_add(const mc_cost_t *a, const mc_cost_t *b);
 mc_term_t mc_term_add(const mc_term_t *a, const mc_term_t *b);
 /* The same messages with that share of the bytes. */
 mc_term_t mc_term_share(const mc_term_t *term, mc_ratio_t share);
 
-/* The links of an operation whose ports carry what `busy` says of n bytes: bursts are taken off beta, as
- * a burst passes once in an operation, not once per message. */
-mc_links_t mc_links_carrying(const mc_links_t *links, const mc_cost_t *busy, double n);
-/* The same into `left`, a copy of `links` that only this function changes. */
-void mc_links_carry(const mc_links_t *links, const mc_cost_t *busy, double n, mc_links_t *left);
 /* The same term without what each message costs. */
 mc_term_t mc_term_bytes(const mc_term_t *term);
 /* Seconds for n bytes: of one dimension, and the sum over all. */
-double mc_term_seconds(const mc_term_t *term, const mc_link_t *link, double n);
+double mc_term_seconds(const mc_term_t *term, const mc_links_t *links, int32_t d, double n);
+/* The part of it that is the ranks' own: messages and sums. */
+double mc_term_own(const mc_term_t *term, const mc_links_t *links, int32_t d, double n);
 double mc_cost_seconds(const mc_cost_t *cost, const mc_links_t *links, double n);
 /* Rounded to 40 bits, so that equal costs compare equal in whatever order they were added up. */
 double mc_cost_rounded(double seconds);
@@ -169,11 +163,7 @@ double mc_cost_rounded(double seconds);
 typedef struct {
     double link, own;
 } mc_busy_t;
-static inline bool mc_link_is_ranks_own(const mc_link_t *link)
-{
-    return link->pulled && link->gap != link->alpha;
-}
-mc_busy_t mc_term_busy(const mc_term_t *busy, const mc_link_t *link, double n);
+mc_busy_t mc_term_busy(const mc_term_t *busy, const mc_links_t *links, int32_t d, double n);
 /* Seconds of a link and its ranks at work concurrently, as the root of the sum of squares: close to the
  * longer time if the other is short, and above it if they are close, since each waits for the other at
  * times. */
@@ -181,12 +171,6 @@ double mc_busy_both(double link, double own);
 /* Seconds of the busiest wire and the ranks together (mc_busy_both); *busiest: the wire's dimension, or
  * -1 if the ranks are busier. */
 double mc_cost_busy(const mc_cost_t *busy, const mc_links_t *links, double n, int32_t *busiest);
-
-/* Seconds of the fill that shaped wires make up for: while the rest of the fill runs they are idle and
- * regain burst. At most the time of the rest, of the wires' own bytes, and of their bursts. `left`: `links`
- * with bursts taken off beta; n: bytes of one segment. */
-double mc_phase_cost_saved(const mc_phase_cost_t *cost, const mc_links_t *links,
-                           const mc_links_t *left, double n);
 
 /* Seconds of phases whose costs add up to `cost`, in segments: the fill with n/segments, then
  * (segments - 1) times the busiest link; rounded by mc_cost_rounded. */

@@ -88,14 +88,12 @@ static void load_steps(mc_bounds_t *b)
     find_least(b, 0, b->kind.n);
 }
 
-/* Computes the means of all steps. `least`: the least load of any strategy. */
-static void add_means(mc_bounds_t *b, const double *least)
+static void add_means(mc_bounds_t *b)
 {
     for (int32_t i = 0; i < b->graph->n_steps; i++) {
         double *const load = mc_bounds_step(b, i);
-        mc_load_means(&b->kind, load, least, b->segments, load + b->kind.n);
+        mc_load_means(&b->kind, load, load + b->kind.n);
     }
-    mc_load_offsets(&b->kind, b->segments, b->offset);
     find_least(b, b->kind.n, b->width);
 }
 
@@ -135,7 +133,7 @@ static void find_before(const mc_bounds_t *b, int32_t kind, int32_t first, int32
         for (int32_t k = first; k < end; k++)
             row_of(b, kind, node)[k] = INFINITY;
     for (int32_t k = first; k < end; k++)
-        row_of(b, kind, graph->n_nodes - 1)[k] = k < b->kind.n ? 0 : b->offset[k - b->kind.n];
+        row_of(b, kind, graph->n_nodes - 1)[k] = 0;
     for (int32_t k = first; k < end; k++)
         at_end[k] = INFINITY;
     begin(b, kind, first, end);
@@ -155,7 +153,7 @@ double mc_bounds_seconds(const mc_bounds_t *b, const double *sum)
 {
     if (sum[0] == INFINITY)
         return INFINITY;
-    double most = mc_load_price(&b->kind, sum, sum);
+    double most = mc_load_price(&b->kind, sum);
     for (int32_t k = b->kind.n; k < b->width; k++)
         most = larger(most, sum[k]);
     return most;
@@ -180,7 +178,7 @@ double mc_bounds_set(mc_bounds_t *b, uint32_t segments, double limit)
     find_before(b, ANY_KIND, 0, b->kind.n, at_end);
     if (at_end[0] == INFINITY)
         return INFINITY;
-    add_means(b, at_end);
+    add_means(b);
     find_before(b, ANY_KIND, b->kind.n, b->width, at_end);
     const double by_any = mc_bounds_seconds(b, at_end);
     if (b->kind.n_wires == 1 || by_any > mc_bounds_limit(b))
@@ -194,12 +192,12 @@ double mc_bounds_set(mc_bounds_t *b, uint32_t segments, double limit)
 
 /* Memory ----------------------------------------------------------------------------------------- */
 
-int mc_bounds_init(mc_bounds_t *b, const mc_priced_t *graph, const mc_links_t *links,
-                   const mc_planner_query_t *query, bool wants_all)
+int mc_bounds_init(mc_bounds_t *b, const mc_priced_t *graph, const mc_planner_query_t *query,
+                   bool wants_all)
 {
     const size_t n_steps = (size_t)graph->n_steps, n_groups = (size_t)graph->n_groups;
     *b = (mc_bounds_t){.graph = graph,
-                       .kind = mc_load_kind(graph, links),
+                       .kind = mc_load_kind(graph),
                        .bytes = query->bytes,
                        .max_segments = query->max_segments,
                        .paced = query->pacing != NULL,

@@ -22,17 +22,16 @@ typedef struct {
     mc_load_kind_t kind;
     int32_t width; /* numbers of a load: its parts and, behind them, its means */
     double bytes;
-    uint32_t max_segments;        /* more only if a step needs them */
-    bool paced;                   /* the cut rule applies: steps need segments */
-    bool wants_all;               /* several strategies are wanted, so no step is left out */
-    uint32_t segments;            /* those set last (mc_bounds_set) */
-    double limit, quantum;        /* seconds: of the limit; unit that loads are rounded to */
-    int32_t *wire;                /* by step: the wire that it keeps busiest */
-    int32_t *n_useful, *useful;   /* by group: its steps that are not dominated */
-    double *step;                 /* by step: its load, and the means of it */
-    double *group;                /* by group: the least of each part over its steps */
-    double *before;               /* by kind and node: the least of each part over beginnings */
-    double offset[MC_MOST_MEANS]; /* the means of an empty path (mc_load_offsets) */
+    uint32_t max_segments;      /* more only if a step needs them */
+    bool paced;                 /* the cut rule applies: steps need segments */
+    bool wants_all;             /* several strategies are wanted, so no step is left out */
+    uint32_t segments;          /* those set last (mc_bounds_set) */
+    double limit, quantum;      /* seconds: of the limit; unit that loads are rounded to */
+    int32_t *wire;              /* by step: the wire that it keeps busiest */
+    int32_t *n_useful, *useful; /* by group: its steps that are not dominated */
+    double *step;               /* by step: its load, and the means of it */
+    double *group;              /* by group: the least of each part over its steps */
+    double *before;             /* by kind and node: the least of each part over beginnings */
 } mc_bounds_t;
 
 static inline uint32_t mc_bounds_needed(const mc_bounds_t *b, int32_t step)
@@ -55,8 +54,8 @@ static inline double mc_bounds_limit(const mc_bounds_t *b)
     return b->limit * (1 + 2 * MC_SLACK);
 }
 
-int mc_bounds_init(mc_bounds_t *b, const mc_priced_t *graph, const mc_links_t *links,
-                   const mc_planner_query_t *query, bool wants_all);
+int mc_bounds_init(mc_bounds_t *b, const mc_priced_t *graph, const mc_planner_query_t *query,
+                   bool wants_all);
 void mc_bounds_free(mc_bounds_t *b);
 
 /* Computes loads and beginnings in `segments` segments, for strategies within `limit`. Returns a lower bound of their

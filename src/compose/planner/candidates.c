@@ -9,13 +9,8 @@ enum { FIRST_ROOM = 64 };
 void mc_candidates_init(mc_candidates_t *c, mc_priced_t *graph, const mc_links_t *links,
                         double bytes)
 {
-    *c = (mc_candidates_t){.graph = graph,
-                           .links = links,
-                           .bursts = mc_links_burst(links),
-                           .left = *links,
-                           .bytes = bytes,
-                           .most = 1,
-                           .limit = INFINITY};
+    *c = (mc_candidates_t){
+        .graph = graph, .links = links, .bytes = bytes, .most = 1, .limit = INFINITY};
     c->exact[0] = (mc_phase_cost_t){mc_cost_zero(), mc_cost_zero()};
 }
 
@@ -48,12 +43,10 @@ const mc_phase_cost_t *mc_candidates_cost(mc_candidates_t *c, int32_t n_phases)
     return &c->exact[n_phases];
 }
 
-double mc_candidates_seconds(mc_candidates_t *c, const mc_phase_cost_t *cost, uint32_t segments)
+double mc_candidates_seconds(const mc_candidates_t *c, const mc_phase_cost_t *cost,
+                             uint32_t segments)
 {
-    if (!c->bursts)
-        return mc_phase_cost_seconds(cost, c->links, segments, c->bytes);
-    mc_links_carry(c->links, &cost->busy, c->bytes, &c->left);
-    return mc_phase_cost_seconds(cost, &c->left, segments, c->bytes);
+    return mc_phase_cost_seconds(cost, c->links, segments, c->bytes);
 }
 
 static int compare(const void *left, const void *right)

@@ -14,8 +14,6 @@ typedef struct {
 typedef struct {
     mc_priced_t *graph;
     const mc_links_t *links;
-    bool bursts;     /* of `links` */
-    mc_links_t left; /* links with the bursts of one path taken off */
     double bytes;
     int status; /* an error; then all of these functions do nothing more */
 
@@ -38,7 +36,8 @@ void mc_candidates_free(mc_candidates_t *c);
 /* The exact cost of the path's first phases. Sums of phases that the path shares with the last one are reused:
  * whoever changes path[i] lowers n_exact to i. */
 const mc_phase_cost_t *mc_candidates_cost(mc_candidates_t *c, int32_t n_phases);
-double mc_candidates_seconds(mc_candidates_t *c, const mc_phase_cost_t *cost, uint32_t segments);
+double mc_candidates_seconds(const mc_candidates_t *c, const mc_phase_cost_t *cost,
+                             uint32_t segments);
 /* Counts the path, and adds it if it is within the limit. */
 void mc_candidates_add(mc_candidates_t *c, int32_t n_phases, uint32_t segments, double seconds);
 /* Sorts the list by cost and order of enumeration, drops all but the `most` first, and lowers the limit to them. */

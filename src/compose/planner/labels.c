@@ -48,7 +48,7 @@ static double least_of(const mc_bounds_t *b, const double *load, const double *m
     }
     for (int32_t k = 0; k < b->kind.n; k++)
         sum[k] = load[k] + before[k];
-    *own = mc_load_price(&b->kind, load, sum);
+    *own = mc_load_price(&b->kind, load);
     return mc_bounds_seconds(b, sum);
 }
 

@@ -3,7 +3,9 @@
 #include "compose/planner/search.h"
 #include "compose/planner/sides_search.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int check(meshcoll_collective_t collective, const mc_mesh_t *mesh, const mc_links_t *links,
                  const mc_planner_query_t *query)
@@ -66,63 +68,173 @@ static int add_sides(mc_priced_t *graph, meshcoll_collective_t collective, const
     return status;
 }
 
-/* Settles the number of segments of a strategy (planner.h). */
-static void settle_segments(const mc_mesh_t *mesh, const mc_links_t *links,
-                            const mc_planner_query_t *query, mc_ranked_t *r)
+/* May the query take a strategy of the table? The table may be of another version or mesh. */
+static bool is_usable(const mc_measured_row_t *row, meshcoll_collective_t collective,
+                      const mc_mesh_t *mesh, const mc_planner_query_t *query,
+                      mc_strategy_t *strategy)
 {
-    const mc_links_t at = mc_links_at(links, query->bytes);
-    const uint32_t needed =
-        mc_strategy_needed(&r->strategy, mesh, &at, query->root, query->bytes, query->pacing);
-    const uint32_t enough =
-        mc_strategy_segments(&r->strategy, mesh, links, query->root, query->bytes, needed);
-    if (enough == r->strategy.segments)
-        return;
-    r->strategy.segments = enough;
-    r->seconds = mc_strategy_seconds(&r->strategy, mesh, links, query->root, query->bytes);
+    const mc_mesh_t led = mc_mesh_led_by(mesh, query->root);
+    return row->collective == collective &&
+           mc_strategy_parse(row->strategy, collective, mesh, strategy) == MESHCOLL_OK &&
+           (!query->in_order || mc_strategy_check_order(strategy, &led) == MESHCOLL_OK) &&
+           (!query->aligned ||
+            mc_strategy_check_aligned(strategy, mesh, query->aligned) == MESHCOLL_OK);
 }
 
-/* The same for all strategies of the list, which is sorted again by the new prices. */
-static void settle_all(const mc_mesh_t *mesh, const mc_links_t *links,
-                       const mc_planner_query_t *query, mc_ranked_t *ranked, uint32_t n)
+/* The measured strategies, the fastest first. *n: 0 if the model has to choose. */
+static int find_measured(meshcoll_collective_t collective, const mc_mesh_t *mesh,
+                         const mc_links_t *links, const mc_planner_query_t *query,
+                         mc_ranked_t **ranked, uint32_t *n)
 {
-    for (uint32_t i = 0; i < n; i++) {
-        settle_segments(mesh, links, query, &ranked[i]);
-        const mc_ranked_t mine = ranked[i];
-        uint32_t place = i;
-        for (; place > 0 && ranked[place - 1].seconds > mine.seconds; place--)
-            ranked[place] = ranked[place - 1];
-        ranked[place] = mine;
-    }
-}
-
-/* The `most` cheapest strategies of one side (0: all), and those of two sides; sorted, and cut to those that
- * the query wants. */
-static int find(meshcoll_collective_t collective, const mc_mesh_t *mesh, const mc_links_t *links,
-                const mc_planner_query_t *query, uint32_t most, mc_ranked_t **ranked, uint32_t *n,
-                uint32_t *considered)
-{
-    const mc_links_t at = mc_links_at(links, query->bytes);
-    mc_priced_t graph;
     mc_ranked_t *list = NULL;
-    uint32_t found, priced;
-    int status = mc_priced_init(&graph, collective, mesh, &at, query);
-    if (status)
-        return status;
-    status = mc_search(&graph, &at, query, most, &list, &found, &priced);
-    if (!status)
-        status = add_sides(&graph, collective, mesh, &at, query, &list, &found, &priced);
-    mc_priced_free(&graph);
+    uint32_t found = 0;
+    int status = MESHCOLL_OK;
+    for (int32_t i = 0; i < links->measured.n_rows && !status; i++) {
+        const mc_measured_row_t *const row = &links->measured.row[i];
+        mc_ranked_t one;
+        if (!is_usable(row, collective, mesh, query, &one.strategy))
+            continue;
+        one.seconds = mc_measured_seconds(&links->measured, row, query->bytes);
+        status = add_ranked(&list, &found, &one, 1);
+    }
     if (status) {
         free(list);
         return status;
     }
-    if (query->most && query->most < found)
-        found = query->most;
-    if (query->pacing && mc_links_burst(links))
-        settle_all(mesh, links, query, list, found);
+    *ranked = list;
+    *n = found;
+    return MESHCOLL_OK;
+}
+
+/* The `most` cheapest strategies of one side (0: all), and those of two sides; sorted. Links without bursts. */
+static int search(meshcoll_collective_t collective, const mc_mesh_t *mesh, const mc_links_t *links,
+                  const mc_planner_query_t *query, uint32_t most, mc_ranked_t **ranked, uint32_t *n,
+                  uint32_t *considered)
+{
+    mc_priced_t graph;
+    mc_ranked_t *list;
+    int status = mc_priced_init(&graph, collective, mesh, links, query);
+    if (status)
+        return status;
+    status = mc_search(&graph, links, query, most, &list, n, considered);
+    if (!status) {
+        status = add_sides(&graph, collective, mesh, links, query, &list, n, considered);
+        if (status)
+            free(list);
+        else
+            *ranked = list;
+    }
+    mc_priced_free(&graph);
+    return status;
+}
+
+static bool is_listed(const mc_ranked_t *ranked, uint32_t n, const mc_strategy_t *strategy)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (mc_strategy_equal(&ranked[i].strategy, strategy))
+            return true;
+    return false;
+}
+
+/* The links without bursts, and with `share` of beta on the wires that have one. */
+static mc_links_t shaped_links(const mc_links_t *links, double share)
+{
+    mc_links_t shaped = *links;
+    for (int32_t d = 0; d < links->ndims; d++) {
+        const bool has_burst = links->correction[mc_links_wire(links, d)].burst > 0;
+        shaped.dim[d].beta *= has_burst ? share : 1;
+        shaped.correction[d].burst = 0;
+    }
+    return shaped;
+}
+
+/* Adds what a search on `shaped` links finds, priced on `links`. *first: the cheapest by that search. */
+static int add_shaped(meshcoll_collective_t collective, const mc_mesh_t *mesh,
+                      const mc_links_t *links, const mc_links_t *shaped,
+                      const mc_planner_query_t *query, uint32_t most, mc_ranked_t **ranked,
+                      uint32_t *n, uint32_t *considered, mc_ranked_t *first)
+{
+    mc_ranked_t *more;
+    uint32_t n_more, priced;
+    int status = search(collective, mesh, shaped, query, most, &more, &n_more, &priced);
+    if (status)
+        return status;
+    for (uint32_t i = 0; i < n_more && !status; i++) {
+        more[i].seconds =
+            mc_strategy_seconds(&more[i].strategy, mesh, links, query->root, query->bytes);
+        if (!is_listed(*ranked, *n, &more[i].strategy))
+            status = add_ranked(ranked, n, &more[i], 1);
+    }
+    *first = more[0];
+    *considered += priced;
+    free(more);
+    return status;
+}
+
+static void move_to_front(mc_ranked_t *ranked, const mc_ranked_t *best)
+{
+    uint32_t i = 0;
+    while (!mc_strategy_equal(&ranked[i].strategy, &best->strategy))
+        i++;
+    memmove(ranked + 1, ranked, i * sizeof *ranked);
+    ranked[0] = *best;
+}
+
+/* A burst passes once in an operation, so the price of a phase depends on what the others carry. The search
+ * does not know that. It goes over links with all of beta, some, and none. The choice is the cheapest of the
+ * four that it finds, priced exactly; others that a list has may be cheaper. */
+static int search_shaped(meshcoll_collective_t collective, const mc_mesh_t *mesh,
+                         const mc_links_t *links, const mc_planner_query_t *query, uint32_t most,
+                         mc_ranked_t **ranked, uint32_t *n, uint32_t *considered)
+{
+    static const double shares[] = {1, 1.0 / 4, 1.0 / 16, 0};
+    mc_ranked_t *list = NULL, first, best = {.seconds = INFINITY};
+    uint32_t found = 0, priced = 0;
+    int status = MESHCOLL_OK;
+    for (size_t i = 0; i < MC_COUNT(shares) && !status; i++) {
+        const mc_links_t shaped = shaped_links(links, shares[i]);
+        status = add_shaped(collective, mesh, links, &shaped, query, most, &list, &found, &priced,
+                            &first);
+        if (!status && first.seconds < best.seconds)
+            best = first;
+    }
+    if (status) {
+        free(list);
+        return status;
+    }
+    move_to_front(list, &best);
     *ranked = list;
     *n = found;
     *considered = priced;
+    return MESHCOLL_OK;
+}
+
+static int find(meshcoll_collective_t collective, const mc_mesh_t *mesh, const mc_links_t *links,
+                const mc_planner_query_t *query, uint32_t most, mc_ranked_t **ranked, uint32_t *n,
+                uint32_t *considered)
+{
+    if (!mc_links_burst(links))
+        return search(collective, mesh, links, query, most, ranked, n, considered);
+    return search_shaped(collective, mesh, links, query, most ? most : MC_RANK_MOST, ranked, n,
+                         considered);
+}
+
+/* The measured strategies, or else those that the model finds. */
+static int find_any(meshcoll_collective_t collective, const mc_mesh_t *mesh,
+                    const mc_links_t *links, const mc_planner_query_t *query, uint32_t most,
+                    mc_ranked_t **ranked, uint32_t *n, uint32_t *considered)
+{
+    mc_ranked_t *list;
+    uint32_t found;
+    int status = check(collective, mesh, links, query);
+    if (!status)
+        status = find_measured(collective, mesh, links, query, &list, &found);
+    if (!status && found == 0)
+        return find(collective, mesh, links, query, most, ranked, n, considered);
+    if (status)
+        return status;
+    *ranked = list;
+    *n = *considered = found;
     return MESHCOLL_OK;
 }
 
@@ -130,14 +242,15 @@ int mc_planner_rank(meshcoll_collective_t collective, const mc_mesh_t *mesh,
                     const mc_links_t *links, const mc_planner_query_t *query, mc_ranked_t **ranked,
                     uint32_t *n, uint32_t *considered)
 {
-    const int status = check(collective, mesh, links, query);
+    uint32_t found, most = query->most;
     const bool large = long_dims(mesh) > 2;
-    mc_planner_query_t several = *query;
-    if (status)
-        return status;
-    if (large && !several.most)
-        several.most = MC_RANK_MOST;
-    return find(collective, mesh, links, &several, large ? several.most : 0, ranked, n, considered);
+    if (large && !most)
+        most = MC_RANK_MOST;
+    const int status =
+        find_any(collective, mesh, links, query, large ? most : 0, ranked, &found, considered);
+    if (!status)
+        *n = most && most < found ? most : found;
+    return status;
 }
 
 int mc_planner_best(meshcoll_collective_t collective, const mc_mesh_t *mesh,
@@ -147,9 +260,7 @@ int mc_planner_best(meshcoll_collective_t collective, const mc_mesh_t *mesh,
     uint32_t n, considered;
     mc_planner_query_t one = *query;
     one.most = 1;
-    int status = check(collective, mesh, links, query);
-    if (!status)
-        status = find(collective, mesh, links, &one, 1, &ranked, &n, &considered);
+    const int status = find_any(collective, mesh, links, &one, 1, &ranked, &n, &considered);
     if (status)
         return status;
     *best = ranked[0];

@@ -12,10 +12,8 @@
  * first; strategies of equal cost keep the order of enumeration. *n: at most query->most; *considered: how
  * many were priced. The caller frees *ranked by free().
  *
- * Where links have bursts and sends are paced, each strategy of the list then has the number of segments in which it
- * takes least with the burst that a shaped wire regains during the fill (mc_strategy_segments), and the list is sorted
- * again. The search does not model this. So the list has the right strategies, but one outside of it could be cheaper
- * with fewer segments; of the strategies in the list, mc_planner_best settles the first one only.
+ * If the links have a table of measured strategies of this collective (mesh/measured.h) and the query allows
+ * any of them, the list is those.
  *
  * The list includes those strategies of two sides that may be the cheapest, after strategies of one side
  * that cost the same (sides_search.h).

@@ -32,7 +32,7 @@ typedef struct {
 static bool ranks_share_cores(const mc_links_t *links)
 {
     for (int32_t d = 0; d < links->ndims; d++)
-        if (links->dim[d].cpu != 0 || links->dim[d].bus != 0)
+        if (links->correction[d].cpu != 0)
             return true;
     return false;
 }
@@ -88,30 +88,14 @@ static void add_to(mc_linear_t *sum, mc_linear_t f)
     *sum = mc_linear_add(*sum, f);
 }
 
-static void add_shaped(mc_shaped_t *shaped, const mc_term_t *once, const mc_term_t *busy,
-                       const mc_link_t *link)
-{
-    const mc_link_t wire = {.beta = link->beta, .incast = link->incast, .header = link->header};
-    add_to(&shaped->once, mc_linear_of(once, &wire));
-    add_to(&shaped->busy, mc_linear_of(busy, &wire));
-    shaped->carried += mc_ratio_value(busy->beta);
-    if (mc_link_is_ranks_own(link))
-        add_to(&shaped->own, mc_linear_of(busy, &wire));
-}
-
 static void add_dim(mc_price_t *price, const mc_priced_t *p, int32_t i, const mc_phase_cost_t *cost)
 {
     const int32_t d = p->graph.dim[i], wire = p->wire_of[i];
     const mc_term_t *const once = &cost->once.dim[d], *const busy = &cost->busy.dim[d];
-    mc_link_t link = p->links->dim[d];
     if (!mc_term_has_messages(once))
         return;
-    if (p->shaped[wire]) {
-        add_shaped(&price->shaped[wire], once, busy, &link);
-        link.beta = 0;
-    }
-    const mc_linear_busy_t occupied = mc_linear_busy(busy, &link);
-    add_to(&price->once, mc_linear_of(once, &link));
+    const mc_linear_busy_t occupied = mc_linear_busy(busy, p->links, d);
+    add_to(&price->once, mc_linear_of(once, p->links, d));
     add_to(&price->busy[wire], occupied.link);
     add_to(&price->busy[p->n_wires], occupied.own);
 }
@@ -135,7 +119,6 @@ static void find_wires(mc_priced_t *p, const mc_links_t *links)
         p->n_wires = w == p->n_wires ? w + 1 : p->n_wires;
         p->wire[w] = wire;
         p->wire_of[i] = w;
-        p->shaped[w] = links->dim[wire].burst > 0;
         p->ranks_apart = p->ranks_apart || links->dim[d].gap != links->dim[d].alpha;
     }
 }

@@ -10,21 +10,12 @@
 #include "compose/price/linear.h"
 #include "compose/strategy/paths.h"
 
-/* The part of a price that a burst can reduce: bytes and headers on a shaped wire, at full rate. `once`: from a
- * segment's start to its end; `busy`: how long the segment occupies the wire; `own`: the part of `busy` that also is
- * the ranks' own time; `carried`: bytes through the busiest port, as a multiple of the vector. */
-typedef struct {
-    mc_linear_t once, busy, own;
-    double carried;
-} mc_shaped_t;
-
 /* The price of an algorithm along certain dimensions for the whole vector, in seconds as functions of a segment's
  * bytes; a step's share is a factor on the bytes. */
 typedef struct {
     mc_linear_t once; /* from a segment's start to its end */
     /* for how long a segment occupies each wire and, behind the wires, the ranks (mc_busy_t) */
     mc_linear_t busy[MC_MAX_DIMS + 1];
-    mc_shaped_t shaped[MC_MAX_DIMS]; /* by wire; not included in any of the above */
     double message; /* mean message between boxes, in one segment (mc_pacing_mean) */
 } mc_price_t;
 
@@ -67,7 +58,6 @@ typedef struct {
     int32_t n_wires;
     int32_t wire[MC_MAX_DIMS];    /* by wire: its dimension (mc_links_wire) */
     int32_t wire_of[MC_MAX_DIMS]; /* by position in graph.dim: index of its wire */
-    bool shaped[MC_MAX_DIMS];     /* by wire: does it let bursts pass? */
     bool ranks_apart; /* does the ranks' own time differ from that of links? (mc_busy_t) */
     int32_t n_prices, n_steps, n_groups, n_hops, n_nodes;
     mc_price_t *price;

@@ -31,7 +31,7 @@ int mc_search_best_init(mc_search_best_t *s, mc_candidates_t *candidates,
                         const mc_planner_query_t *query, bool wants_all)
 {
     *s = (mc_search_best_t){.candidates = candidates};
-    int status = mc_bounds_init(&s->bounds, candidates->graph, candidates->links, query, wants_all);
+    int status = mc_bounds_init(&s->bounds, candidates->graph, query, wants_all);
     if (status)
         return status;
     s->n_cuts = count_cuts(&s->bounds);
@@ -65,7 +65,7 @@ static void price_label(mc_search_best_t *s, int32_t label)
 static double label_price(const mc_search_best_t *s, int32_t label)
 {
     const double *const load = mc_label_load(&s->bounds, &s->labels, label);
-    return mc_load_price(&s->bounds.kind, load, load);
+    return mc_load_price(&s->bounds.kind, load);
 }
 
 static double wide_limit(const mc_candidates_t *c)

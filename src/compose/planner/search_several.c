@@ -43,7 +43,7 @@ static bool leads_on(const several_t *s, int32_t n_phases, int32_t node, int32_t
         const double *const after = mc_label_load(b, l, i);
         for (int32_t k = 0; k < b->kind.n; k++)
             sum[k] = load[k] + after[k];
-        if (mc_load_price(&b->kind, sum, sum) <= wide_limit(s))
+        if (mc_load_price(&b->kind, sum) <= wide_limit(s))
             return true;
     }
     return false;
@@ -156,7 +156,7 @@ static int prepare(several_t *s, const mc_planner_query_t *query)
     mc_candidates_t *const c = s->candidates;
     int status = MESHCOLL_OK;
     for (int32_t cut = 0; cut < s->n_cuts && !status; cut++) {
-        status = mc_bounds_init(&s->bounds[cut], c->graph, c->links, query, true);
+        status = mc_bounds_init(&s->bounds[cut], c->graph, query, true);
         if (!status)
             status = mc_labels_init(&s->labels[cut], c->graph);
     }

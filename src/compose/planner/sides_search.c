@@ -11,8 +11,7 @@
 /* A path that may be a side of a pair. */
 typedef struct {
     mc_strategy_t path; /* a strategy of one side */
-    mc_course_t course;
-    mc_flow_t flow; /* on links without bursts */
+    mc_flow_t flow;
 } side_t;
 
 typedef struct {
@@ -23,8 +22,6 @@ typedef struct {
     const mc_planner_query_t *query;
     double limit; /* seconds of the incumbent, the cheapest strategy of one side */
     int32_t n_long, long_dim[MC_MAX_DIMS]; /* dimensions longer than 1 */
-    bool bursts;                           /* of `links` */
-    mc_links_t left;                       /* links with the bursts of one pair taken off */
     side_t *side; /* the current base path in all orders; the first is the base itself */
     int32_t n_sides;
     bool many_messages; /* the ranks' own time limits a pair, so fewer messages may be better */
@@ -103,9 +100,7 @@ static void find_sides(pairing_t *p, const mc_strategy_t *base)
         order_of(p, order, to);
         if (!reorder(base, p->mesh, to, &side->path) || is_known(p, &side->path))
             continue;
-        mc_course_of(&side->path, 0, p->mesh, p->links, p->query->root, &side->course);
-        if (!p->bursts)
-            side->flow = mc_flow_on(&side->course, p->links);
+        side->flow = mc_flow_of(&side->path, 0, p->mesh, p->links, p->query->root);
         p->n_sides++;
     }
 }
@@ -139,28 +134,10 @@ static bool hopeless(const pairing_t *p, const mc_flow_t *a, const mc_flow_t *b)
     return false;
 }
 
-/* The pair's flows. If there are bursts, they depend on what both sides carry together. */
-static void flows_of(pairing_t *p, const side_t *a, const side_t *b, mc_flow_t flow[2])
-{
-    double carried[MC_MAX_DIMS] = {0};
-    if (!p->bursts) {
-        flow[0] = a->flow;
-        flow[1] = b->flow;
-        return;
-    }
-    for (int32_t d = 0; d < p->links->ndims; d++) {
-        const mc_ratio_t all = mc_ratio_add(a->course.carried[d], b->course.carried[d]);
-        carried[mc_links_wire(p->links, d)] += p->query->bytes / 2 * mc_ratio_value(all);
-    }
-    mc_links_take_burst(p->links, carried, &p->left);
-    flow[0] = mc_flow_on(&a->course, &p->left);
-    flow[1] = mc_flow_on(&b->course, &p->left);
-}
-
 /* The cheapest number of segments. Returns its seconds, or INFINITY if none can beat the incumbent and only
  * the cheapest strategy is wanted. */
-static double best_segments(const pairing_t *p, const mc_strategy_t *pair, const mc_flow_t flow[2],
-                            uint32_t *segments)
+static double best_segments(const pairing_t *p, const mc_strategy_t *pair, const mc_flow_t *a,
+                            const mc_flow_t *b, uint32_t *segments)
 {
     const mc_planner_query_t *const query = p->query;
     const double limit = query->most == 1 ? p->limit : INFINITY;
@@ -170,10 +147,10 @@ static double best_segments(const pairing_t *p, const mc_strategy_t *pair, const
     const uint32_t most = needed > query->max_segments ? needed : query->max_segments;
     double best = INFINITY;
     for (uint32_t k = needed > 2 ? needed : 2; k <= most && k <= MC_MOST_SEGMENTS; k *= 2) {
-        const double least = mc_flows_least(&flow[0], &flow[1], k, query->bytes);
+        const double least = mc_flows_least(a, b, k, query->bytes);
         if (least >= best || least > limit)
             continue;
-        const double seconds = mc_flows_seconds(&flow[0], &flow[1], k, query->bytes);
+        const double seconds = mc_flows_seconds(a, b, k, query->bytes);
         if (seconds < best) {
             best = seconds;
             *segments = k;
@@ -185,16 +162,14 @@ static double best_segments(const pairing_t *p, const mc_strategy_t *pair, const
 static void try_pair(pairing_t *p, const side_t *a, const side_t *b)
 {
     mc_ranked_t pair;
-    mc_flow_t flow[2];
     double own;
     if (!join(&a->path, &b->path, &pair.strategy))
         return;
-    flows_of(p, a, b, flow);
-    if (hopeless(p, &flow[0], &flow[1]))
+    if (hopeless(p, &a->flow, &b->flow))
         return;
-    if (mc_flows_every(&flow[0], &flow[1], p->query->bytes / 2, &own).busiest < 0)
+    if (mc_flows_every(&a->flow, &b->flow, p->query->bytes / 2, &own).busiest < 0)
         p->many_messages = true;
-    pair.seconds = best_segments(p, &pair.strategy, flow, &pair.strategy.segments);
+    pair.seconds = best_segments(p, &pair.strategy, &a->flow, &b->flow, &pair.strategy.segments);
     if (pair.seconds < INFINITY && !is_found(p, &pair.strategy))
         p->found[p->n_found++] = pair;
 }
@@ -223,19 +198,16 @@ static int try_named(pairing_t *p)
     return MESHCOLL_OK;
 }
 
-/* Tries the cheapest path, in one segment, for `part` of the vector with `part` of the bursts. */
+/* Tries the cheapest path, in one segment, for `part` of the vector. */
 static int try_cheapest(pairing_t *p, double part)
 {
     mc_planner_query_t one = *p->query;
-    mc_links_t links = *p->links;
     mc_ranked_t *ranked;
     uint32_t n, considered;
     one.bytes *= part;
     one.max_segments = 1;
     one.pacing = NULL;
-    for (int32_t d = 0; d < links.ndims; d++)
-        links.dim[d].burst *= part;
-    const int status = mc_search(p->graph, &links, &one, 1, &ranked, &n, &considered);
+    const int status = mc_search(p->graph, p->links, &one, 1, &ranked, &n, &considered);
     if (status)
         return status;
     if (n > 0)
@@ -274,8 +246,6 @@ int mc_sides_search(mc_priced_t *graph, meshcoll_collective_t collective, const 
                    .mesh = mesh,
                    .links = links,
                    .query = query,
-                   .bursts = mc_links_burst(links),
-                   .left = *links,
                    .limit = best->seconds};
     find_long(&p);
     *ranked = NULL;

@@ -108,7 +108,7 @@ static double flow(const mc_mesh_t *mesh, const mc_links_t *links, double bytes)
         const int32_t wire = mc_links_wire(links, d);
         if (mesh->dim[d].extent == 1)
             continue;
-        bytes -= rate[wire] == 0 ? links->dim[wire].burst : 0;
+        bytes -= rate[wire] == 0 ? links->correction[wire].burst : 0;
         rate[wire] = larger(rate[wire], 1 / links->dim[d].beta);
     }
     for (int32_t d = 0; d < mesh->ndims; d++)
@@ -125,27 +125,34 @@ static double computation(const mc_mesh_t *mesh, const mc_links_t *links)
     return (mesh->size - 1.0) / mesh->size * least;
 }
 
-double mc_lower_bound(meshcoll_collective_t collective, const mc_mesh_t *mesh,
-                      const mc_links_t *given, double n)
+/* Multiple of n that must pass the busiest port of the wire of dimension `d`. */
+static double least_carried(meshcoll_collective_t collective, const mc_mesh_t *mesh,
+                            const mc_links_t *links, int32_t d)
 {
-    const mc_links_t at = mc_links_at(given, n), *const links = &at;
+    const int32_t wire = mc_links_wire(links, d), inside = mc_mesh_stride(mesh, wire);
+    const int32_t boxes = mc_mesh_places(mesh) / inside;
+    const int32_t ports = links->dim[wire].ports < inside ? links->dim[wire].ports : inside;
+    const bool pulled = links->dim[d].pulled;
+    return (mesh->ragged ? ragged_volume(collective, mesh->ragged, pulled)
+                         : volume(collective, boxes, inside, pulled)) /
+           ports;
+}
+
+double mc_lower_bound(meshcoll_collective_t collective, const mc_mesh_t *mesh,
+                      const mc_links_t *links, double n)
+{
     int32_t top = 0;
     while (top < mesh->ndims && mesh->dim[top].extent == 1)
         top++;
     if (top == mesh->ndims)
         return 0;
-    const mc_link_t *const link = &links->dim[top];
-    const int32_t wire = mc_links_wire(links, top), inside = mc_mesh_stride(mesh, wire);
-    const int32_t boxes = mc_mesh_places(mesh) / inside;
-    const mc_link_t *const port = &links->dim[wire];
-    const int32_t ports = port->ports < inside ? port->ports : inside;
-    double least_beta = link->beta;
+    const int32_t wire = mc_links_wire(links, top);
+    double least_beta = links->dim[top].beta;
     for (int32_t d = top; d <= wire; d++)
         if (mesh->dim[d].extent > 1 && links->dim[d].beta < least_beta)
             least_beta = links->dim[d].beta;
-    const double part = mesh->ragged ? ragged_volume(collective, mesh->ragged, link->pulled)
-                                     : volume(collective, boxes, inside, link->pulled);
-    const double passed = larger(n * part / ports - port->burst, 0) * least_beta;
+    const double carried = n * least_carried(collective, mesh, links, top);
+    const double passed = larger(carried - links->correction[wire].burst, 0) * least_beta;
     const double by_rank = taken(collective, mesh->size, any_pulled(mesh, links));
     const double moved = larger(passed, flow(mesh, links, n * by_rank));
     const double bound = larger(latency(mesh, links, top), moved);

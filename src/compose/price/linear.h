@@ -25,10 +25,11 @@ static inline bool mc_term_has_messages(const mc_term_t *once)
 }
 
 /* mc_term_seconds as a function of the bytes. */
-static inline mc_linear_t mc_linear_of(const mc_term_t *term, const mc_link_t *link)
+static inline mc_linear_t mc_linear_of(const mc_term_t *term, const mc_links_t *links, int32_t d)
 {
     const mc_term_t bytes_only = mc_term_bytes(term);
-    return (mc_linear_t){mc_term_seconds(term, link, 0), mc_term_seconds(&bytes_only, link, 1)};
+    return (mc_linear_t){mc_term_seconds(term, links, d, 0),
+                         mc_term_seconds(&bytes_only, links, d, 1)};
 }
 
 /* mc_term_busy as a function of the bytes: the time of the link, and of its ranks. */
@@ -36,11 +37,12 @@ typedef struct {
     mc_linear_t link, own;
 } mc_linear_busy_t;
 
-static inline mc_linear_busy_t mc_linear_busy(const mc_term_t *busy, const mc_link_t *link)
+static inline mc_linear_busy_t mc_linear_busy(const mc_term_t *busy, const mc_links_t *links,
+                                              int32_t d)
 {
     const mc_term_t bytes_only = mc_term_bytes(busy);
-    const mc_busy_t fixed = mc_term_busy(busy, link, 0);
-    const mc_busy_t per_byte = mc_term_busy(&bytes_only, link, 1);
+    const mc_busy_t fixed = mc_term_busy(busy, links, d, 0);
+    const mc_busy_t per_byte = mc_term_busy(&bytes_only, links, d, 1);
     return (mc_linear_busy_t){{fixed.link, per_byte.link}, {fixed.own, per_byte.own}};
 }
 

@@ -83,36 +83,6 @@ mc_ratio_t mc_share_of(meshcoll_collective_t collective, const mc_mesh_t *mesh,
     return mc_ratio(1, parts);
 }
 
-/* Charges the copy of a rank's own block from IN to OUT, by all ranks or by the root alone. It uses the
- * memory bus that ranks share, as a pulled message does. Charged only on a line of all ranks: between boxes
- * the copy is hidden behind the wires. */
-static void charge_own(mc_phase_cost_t *cost, const mc_move_t *collective, const mc_move_t *move,
-                       const mc_line_shape_t *shape)
-{
-    const int32_t d = mc_shape_top(shape), p = shape->line.len;
-    const mc_ratio_t tiles = mc_ratio(1, move->rooted ? p : 1);
-    if (!mc_move_has_blocks(collective) || collective->reduces || !mc_move_has_blocks(move) ||
-        !shape->pulled[d] || p < shape->mesh->size)
-        return;
-    mc_charge_volume(&cost->once, shape, d, tiles);
-    mc_charge_volume(&cost->busy, shape, d, tiles);
-}
-
-/* Measured time of this algorithm along a dimension, in this collective, over that of its closed form; 1 if
- * it was not measured. */
-static mc_ratio_t factor_of(const mc_links_t *links, meshcoll_collective_t collective,
-                            mc_dims_t dims, int32_t algorithm)
-{
-    enum { PARTS = 1024 };
-    if (dims.count > 1 || links->n_factors == 0)
-        return mc_ratio(1, 1);
-    const mc_algorithm_t *const of = &mc_algorithms[algorithm];
-    const mc_factor_key_t key = {dims.first, collective, of->collective, of->name};
-    const int32_t thousandths = mc_links_factor(links, &key, algorithm);
-    /* a power of two as denominator keeps the cost's fractions small */
-    return mc_ratio((thousandths * PARTS + MC_FACTOR_ONE / 2) / MC_FACTOR_ONE, PARTS);
-}
-
 mc_phase_cost_t mc_phase_cost(meshcoll_collective_t collective, int32_t algorithm, mc_dims_t dims,
                               const mc_mesh_t *mesh, const mc_links_t *links, int32_t root,
                               const mc_placement_t state[MC_MAX_DIMS], mc_ratio_t share,
@@ -128,15 +98,10 @@ mc_phase_cost_t mc_phase_cost(meshcoll_collective_t collective, int32_t algorith
         mc_move_has_blocks(&mc_moves[collective]))
         shape.kept = share_at_root(&led, dims, root);
     mc_phase_cost_t cost = mc_algorithms[algorithm].cost(&shape);
-    charge_own(&cost, &mc_moves[collective], &mc_moves[mc_algorithms[algorithm].collective],
-               &shape);
     if (dims.count < mesh->ndims && collective == MESHCOLL_ALLTOALL)
         mc_pairs_correct(&cost, mesh, dims);
     for (int32_t d = 0; d < mesh->ndims; d++)
         cost.busy.dim[d].row = cost.busy.dim[d].alpha;
-    const mc_ratio_t factor = factor_of(links, collective, dims, algorithm);
-    if (factor.num != factor.den)
-        mc_phase_cost_scale(&cost, factor);
     return cost;
 }
 

@@ -4,29 +4,14 @@
 
 #include <math.h>
 
-void mc_course_of(const mc_strategy_t *s, int32_t side, const mc_mesh_t *mesh,
-                  const mc_links_t *links, int32_t root, mc_course_t *course)
-{
-    course->n = 0;
-    for (int32_t d = 0; d < MC_MAX_DIMS; d++)
-        course->carried[d] = (mc_ratio_t){0, 1};
-    for (int32_t i = mc_side_first(s, side); i < mc_side_end(s, side); i++) {
-        mc_phase_cost_t *const cost = &course->phase[course->n++];
-        *cost = mc_strategy_phase_cost(s, mesh, links, root, i);
-        for (int32_t d = 0; d < links->ndims; d++)
-            course->carried[d] = mc_ratio_add(course->carried[d], cost->busy.dim[d].beta);
-    }
-}
-
 /* The ranks' own time. In the textbook's model (mc_busy_t) messages and sums count here as well as on the
  * link, because over all dimensions they bound how often a segment can start. */
-static mc_linear_t own_of(const mc_term_t *busy, const mc_link_t *link)
+static mc_linear_t own_of(const mc_term_t *busy, const mc_links_t *links, int32_t d)
 {
-    mc_link_t ranks = *link;
-    if (link->gap != link->alpha)
-        return mc_linear_busy(busy, link).own;
-    ranks.beta = ranks.bus = 0;
-    return mc_linear_of(busy, &ranks);
+    const mc_term_t bytes_only = mc_term_bytes(busy);
+    if (links->dim[d].gap != links->dim[d].alpha)
+        return mc_linear_busy(busy, links, d).own;
+    return (mc_linear_t){mc_term_own(busy, links, d, 0), mc_term_own(&bytes_only, links, d, 1)};
 }
 
 static void add_phase(mc_flow_t *flow, const mc_phase_cost_t *cost, const mc_links_t *links)
@@ -34,35 +19,29 @@ static void add_phase(mc_flow_t *flow, const mc_phase_cost_t *cost, const mc_lin
     const int32_t i = flow->n++;
     for (int32_t d = 0; d < links->ndims; d++) {
         const mc_term_t *const term = &cost->once.dim[d], *const busy = &cost->busy.dim[d];
-        const mc_link_t *const link = &links->dim[d];
         const int32_t wire = mc_links_wire(links, d);
         if (!mc_term_has_messages(term))
             continue;
-        const mc_linear_t once = mc_linear_of(term, link);
+        const mc_linear_t once = mc_linear_of(term, links, d);
         flow->phase[i].links |= 1u << wire;
         flow->once = mc_linear_add(flow->once, once);
         flow->phase[i].once = mc_linear_add(flow->phase[i].once, once);
-        flow->phase[i].busy = mc_linear_add(flow->phase[i].busy, mc_linear_of(busy, link));
-        flow->busy[wire] = mc_linear_add(flow->busy[wire], mc_linear_busy(busy, link).link);
-        flow->own = mc_linear_add(flow->own, own_of(busy, link));
-        flow->apart = flow->apart || link->gap != link->alpha;
+        flow->phase[i].busy = mc_linear_add(flow->phase[i].busy, mc_linear_of(busy, links, d));
+        flow->busy[wire] = mc_linear_add(flow->busy[wire], mc_linear_busy(busy, links, d).link);
+        flow->own = mc_linear_add(flow->own, own_of(busy, links, d));
+        flow->apart = flow->apart || links->dim[d].gap != links->dim[d].alpha;
     }
 }
 
-mc_flow_t mc_flow_on(const mc_course_t *course, const mc_links_t *links)
+mc_flow_t mc_flow_of(const mc_strategy_t *s, int32_t side, const mc_mesh_t *mesh,
+                     const mc_links_t *links, int32_t root)
 {
     mc_flow_t flow = {0};
-    while (flow.n < course->n)
-        add_phase(&flow, &course->phase[flow.n], links);
+    for (int32_t i = mc_side_first(s, side); i < mc_side_end(s, side); i++) {
+        const mc_phase_cost_t cost = mc_strategy_phase_cost(s, mesh, links, root, i);
+        add_phase(&flow, &cost, links);
+    }
     return flow;
-}
-
-static mc_flow_t flow_of(const mc_strategy_t *s, int32_t side, const mc_mesh_t *mesh,
-                         const mc_links_t *links, int32_t root)
-{
-    mc_course_t course;
-    mc_course_of(s, side, mesh, links, root, &course);
-    return mc_flow_on(&course, links);
 }
 
 /* Starts a phase when its side is ready and its links are free. Updates both times. */
@@ -136,15 +115,15 @@ double mc_flows_seconds(const mc_flow_t *a, const mc_flow_t *b, uint32_t segment
 mc_pipeline_t mc_sides_pipeline(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
                                 const mc_links_t *links, int32_t root, double n)
 {
-    const mc_flow_t a = flow_of(strategy, 0, mesh, links, root);
-    const mc_flow_t b = flow_of(strategy, 1, mesh, links, root);
+    const mc_flow_t a = mc_flow_of(strategy, 0, mesh, links, root);
+    const mc_flow_t b = mc_flow_of(strategy, 1, mesh, links, root);
     return pipeline_of(&a, &b, n / strategy->segments);
 }
 
 double mc_sides_seconds(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
                         const mc_links_t *links, int32_t root, double n)
 {
-    const mc_flow_t a = flow_of(strategy, 0, mesh, links, root);
-    const mc_flow_t b = flow_of(strategy, 1, mesh, links, root);
+    const mc_flow_t a = mc_flow_of(strategy, 0, mesh, links, root);
+    const mc_flow_t b = mc_flow_of(strategy, 1, mesh, links, root);
     return mc_flows_seconds(&a, &b, strategy->segments, n);
 }

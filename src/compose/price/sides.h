@@ -26,14 +26,6 @@ mc_pipeline_t mc_sides_pipeline(const mc_strategy_t *strategy, const mc_mesh_t *
 double mc_sides_seconds(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
                         const mc_links_t *links, int32_t root, double n);
 
-/* The phases of a side, and the bytes that its ports carry. It does not depend on the wires' beta, because
- * where bursts pass beta depends on the other side too. */
-typedef struct {
-    int32_t n;
-    mc_phase_cost_t phase[MC_MAX_PHASES];
-    mc_ratio_t carried[MC_MAX_DIMS]; /* multiple of the side's bytes, by dimension */
-} mc_course_t;
-
 /* A side priced on links, as functions of the bytes of a segment. */
 typedef struct {
     int32_t n;
@@ -48,11 +40,9 @@ typedef struct {
         apart; /* the gap of a link is known, so ranks' time differs from links' time (mc_busy_t) */
 } mc_flow_t;
 
-/* Describes one side of a strategy: 0 or 1. */
-void mc_course_of(const mc_strategy_t *s, int32_t side, const mc_mesh_t *mesh,
-                  const mc_links_t *links, int32_t root, mc_course_t *course);
-/* Prices a side on links without bursts: without any, or with bursts taken off beta. */
-mc_flow_t mc_flow_on(const mc_course_t *course, const mc_links_t *links);
+/* One side of a strategy, 0 or 1. */
+mc_flow_t mc_flow_of(const mc_strategy_t *s, int32_t side, const mc_mesh_t *mesh,
+                     const mc_links_t *links, int32_t root);
 /* The pipeline of two sides with pieces of `bytes`, without the fill (0). *ranks: the ranks' own time. */
 mc_pipeline_t mc_flows_every(const mc_flow_t *a, const mc_flow_t *b, double bytes, double *ranks);
 /* Seconds of two sides for n bytes in so many segments, and a lower bound of it that is cheaper to

@@ -1,8 +1,9 @@
 #include "compose/price/strategy_cost.h"
 
+#include "compose/price/bound.h"
 #include "compose/price/sides.h"
 
-#include <math.h>
+#include <string.h>
 
 static mc_phase_cost_t all_phases(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
                                   const mc_links_t *links, int32_t root)
@@ -16,67 +17,62 @@ static mc_phase_cost_t all_phases(const mc_strategy_t *strategy, const mc_mesh_t
     return sum;
 }
 
+/* Looks the strategy up in the table of measured ones; false: it is not there. */
+static bool find_measured(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
+                          const mc_links_t *links, double n, double *seconds)
+{
+    char buffer[MC_STRATEGY_TEXT];
+    if (!mc_measured_has(&links->measured, strategy->collective))
+        return false;
+    mc_text_t text = mc_text(buffer, sizeof buffer);
+    mc_strategy_print(strategy, mesh, &text);
+    for (int32_t i = 0; i < links->measured.n_rows; i++) {
+        const mc_measured_row_t *const row = &links->measured.row[i];
+        if (row->collective != strategy->collective || strcmp(row->strategy, buffer) != 0)
+            continue;
+        *seconds = mc_measured_seconds(&links->measured, row, n);
+        return true;
+    }
+    return false;
+}
+
 mc_links_t mc_strategy_links(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
                              const mc_links_t *links, int32_t root, double n)
 {
-    const mc_links_t at = mc_links_at(links, n);
+    double carried[MC_MAX_DIMS] = {0};
+    mc_links_t after = *links;
     if (!mc_links_burst(links))
-        return at;
+        return after;
+    const mc_phase_cost_t sum = all_phases(strategy, mesh, links, root);
+    for (int32_t d = 0; d < links->ndims; d++)
+        carried[mc_links_wire(links, d)] += n * mc_ratio_value(sum.busy.dim[d].beta);
+    for (int32_t d = 0; d < links->ndims; d++) {
+        const int32_t wire = mc_links_wire(links, d);
+        const double burst = links->correction[wire].burst * mc_strategy_sides(strategy);
+        if (burst > 0)
+            after.dim[d].beta *= carried[wire] > burst ? 1 - burst / carried[wire] : 0;
+        after.correction[d].burst = 0;
+    }
+    return after;
+}
+
+double mc_strategy_modelled(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
+                            const mc_links_t *links, int32_t root, double n)
+{
+    const mc_links_t at = mc_strategy_links(strategy, mesh, links, root, n);
+    if (mc_strategy_sides(strategy) > 1)
+        return mc_sides_seconds(strategy, mesh, &at, root, n);
     const mc_phase_cost_t sum = all_phases(strategy, mesh, &at, root);
-    return mc_links_carrying(&at, &sum.busy, n / mc_strategy_sides(strategy));
+    return mc_phase_cost_seconds(&sum, &at, strategy->segments, n);
 }
 
 double mc_strategy_seconds(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
                            const mc_links_t *links, int32_t root, double n)
 {
-    if (mc_strategy_sides(strategy) > 1) {
-        const mc_links_t left = mc_strategy_links(strategy, mesh, links, root, n);
-        return mc_sides_seconds(strategy, mesh, &left, root, n);
-    }
-    const mc_links_t at = mc_links_at(links, n);
-    const mc_phase_cost_t sum = all_phases(strategy, mesh, &at, root);
-    const mc_links_t left = mc_links_carrying(&at, &sum.busy, n);
-    return mc_phase_cost_seconds(&sum, &left, strategy->segments, n);
-}
-
-/* Do messages of several dimensions pass one shaped wire? They are then concurrent, and the one needed
- * first may arrive last, whereas the closed form has them one after another. Small pieces avoid this, so
- * such a strategy keeps its segments. */
-static bool share_a_burst(const mc_cost_t *busy, const mc_links_t *links)
-{
-    unsigned seen = 0;
-    for (int32_t d = 0; d < links->ndims; d++) {
-        const int32_t wire = mc_links_wire(links, d);
-        if (busy->dim[d].alpha.num == 0 || links->dim[wire].burst == 0)
-            continue;
-        if (seen & 1u << wire)
-            return true;
-        seen |= 1u << wire;
-    }
-    return false;
-}
-
-uint32_t mc_strategy_segments(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
-                              const mc_links_t *links, int32_t root, double n, uint32_t needed)
-{
-    uint32_t found = strategy->segments;
-    double least = INFINITY;
-    if (mc_strategy_sides(strategy) > 1 || !mc_links_burst(links))
-        return found;
-    const mc_links_t at = mc_links_at(links, n);
-    const mc_phase_cost_t sum = all_phases(strategy, mesh, &at, root);
-    if (share_a_burst(&sum.busy, &at))
-        return found;
-    const mc_links_t left = mc_links_carrying(&at, &sum.busy, n);
-    for (uint32_t k = needed; k <= strategy->segments; k *= 2) {
-        const double seconds =
-            mc_phase_cost_seconds(&sum, &left, k, n) - mc_phase_cost_saved(&sum, &at, &left, n / k);
-        if (seconds < least) {
-            least = seconds;
-            found = k;
-        }
-    }
-    return found;
+    double seconds;
+    if (find_measured(strategy, mesh, links, n, &seconds))
+        return seconds;
+    return mc_strategy_modelled(strategy, mesh, links, root, n);
 }
 
 uint32_t mc_strategy_needed(const mc_strategy_t *strategy, const mc_mesh_t *mesh,

@@ -112,7 +112,8 @@ static int plan_line(const mc_mesh_t *mesh, const mc_links_t *links, const mc_wi
                      const mc_planner_query_t *query, mc_ranked_t *best)
 {
     mc_mesh_t line = {.ndims = 1, .size = mesh->size, .dim = {mesh->dim[0]}};
-    const mc_links_t its = {.ndims = 1, .dim = {links->dim[0]}};
+    const mc_links_t its = {
+        .ndims = 1, .dim = {links->dim[0]}, .correction = {links->correction[0]}};
     line.dim[0].extent = mesh->size;
     mc_planner_query_t straight = *query;
     straight.pacing = NULL;

@@ -8,13 +8,6 @@
 
 /* Transports ------------------------------------------------------------------------------------ */
 
-/* Returns bytes, clamped to a size_t. */
-static size_t pieces_of(const mc_link_t *link)
-{
-    const double most = (double)(UINT64_C(1) << 48);
-    return (size_t)(link->pieces < most ? link->pieces : most);
-}
-
 /* Opens shared memory between the ranks that differ from this one in dimension d or inner ones; all
  * must be on one machine. */
 static int open_shm(meshcoll_t *h, int32_t d, mc_shm_access_t access)
@@ -26,8 +19,7 @@ static int open_shm(meshcoll_t *h, int32_t d, mc_shm_access_t access)
                                     .n = n,
                                     .rank = h->rank,
                                     .access = access,
-                                    .crowded = h->crowded,
-                                    .pieces = pieces_of(&h->links.dim[d])};
+                                    .crowded = h->crowded};
     for (int32_t r = params.base; r < params.base + n; r++)
         if (h->machine[r] != h->machine[h->rank])
             return mc_fail(MESHCOLL_ERR_TRANSPORT,

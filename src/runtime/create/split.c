@@ -134,15 +134,7 @@ static int32_t shared_wire(const part_t *p, int32_t wire)
 static mc_link_t share_link(const part_t *p, int32_t k)
 {
     mc_link_t link = p->parent->links.dim[p->dim[k]];
-    /* messages of all sub-meshes delay each other */
-    const double of_all = (double)p->parent->mesh.size / p->mesh.size;
     link.wire = shared_wire(p, link.wire);
-    link.cpu *= of_all;
-    link.bus *= of_all;
-    for (int32_t i = 0; i < link.n_points; i++) {
-        link.point[i].cpu *= of_all;
-        link.point[i].bus *= of_all;
-    }
     const int32_t at_once =
         mc_mesh_stride(&p->parent->mesh, p->dim[k]) / mc_mesh_stride(&p->mesh, k);
     /* of a ragged mesh the parts are boxes, or one part is all of them: none shares a port */
@@ -155,6 +147,14 @@ static mc_link_t share_link(const part_t *p, int32_t k)
         link.ports /= at_once;
     }
     return link;
+}
+
+static mc_correction_t share_correction(const part_t *p, int32_t k)
+{
+    mc_correction_t correction = p->parent->links.correction[p->dim[k]];
+    /* messages of all sub-meshes delay each other */
+    correction.cpu *= (double)p->parent->mesh.size / p->mesh.size;
+    return correction;
 }
 
 /* Applies the environment's strategies that fit: one over all dimensions does not fit a part. */
@@ -219,6 +219,7 @@ static int open_part(const part_t *p, meshcoll_t *parent, meshcoll_t **handle)
     mc_unlock(h);
     for (int32_t k = 0; k < p->mesh.ndims; k++) {
         h->links.dim[k] = share_link(p, k);
+        h->links.correction[k] = share_correction(p, k);
         memcpy(h->tls[k], parent->tls[p->dim[k]], sizeof h->tls[k]);
     }
     take_strategies(h);

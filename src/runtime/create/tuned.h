@@ -38,6 +38,7 @@ int mc_tuned_read(const char *path, const mc_cluster_t *cluster, char **links);
 typedef struct {
     const char *links; /* as mc_links_print writes them */
     const char *date, *command, *provenance;
+    const char *corrections; /* what was measured beside the links, with errors; NULL: none */
 } mc_tuned_t;
 
 /* Replaces this cluster's entry and keeps all others, including those that other processes write

@@ -76,42 +76,23 @@ void mc_add_seconds(mc_table_t *table, double seconds)
 
 /* Links ------------------------------------------------------------------------------------------ */
 
-/* Fields that most links lack have a column only where some link has one. */
+/* Numbers that most links lack have a column only where some link has one. */
 typedef struct {
-    bool gap, cpu, bus, burst, header, incast, window, pieces;
+    bool gap, header, incast, window, burst, cpu;
 } columns_t;
 
-static mc_link_point_t numbers_of(const mc_link_t *link)
-{
-    return (mc_link_point_t){.alpha = link->alpha,
-                             .gap = link->gap,
-                             .cpu = link->cpu,
-                             .beta = link->beta,
-                             .bus = link->bus,
-                             .gamma = link->gamma};
-}
-
-static void note_columns(columns_t *c, const mc_link_point_t *at)
-{
-    c->gap |= at->gap > 0 && at->gap != at->alpha;
-    c->cpu |= at->cpu > 0;
-    c->bus |= at->bus > 0;
-}
-
-static columns_t columns_of(const mc_mesh_t *mesh, const mc_links_t *links)
+static columns_t columns_of(const mc_links_t *links)
 {
     columns_t c = {0};
-    for (int32_t d = 0; d < mesh->ndims; d++) {
+    for (int32_t d = 0; d < links->ndims; d++) {
         const mc_link_t *const link = &links->dim[d];
-        const mc_link_point_t numbers = numbers_of(link);
-        note_columns(&c, &numbers);
-        for (int32_t i = 0; i < link->n_points; i++)
-            note_columns(&c, &link->point[i]);
-        c.burst |= link->burst > 0;
-        c.header |= link->header > 0;
-        c.incast |= link->incast > 0;
-        c.window |= link->window > 0;
-        c.pieces |= link->pieces > 0;
+        const mc_correction_t *const by = &links->correction[d];
+        c.gap |= link->gap > 0 && link->gap != link->alpha;
+        c.header |= by->header > 0;
+        c.incast |= by->incast > 0;
+        c.window |= by->window > 0;
+        c.burst |= by->burst > 0;
+        c.cpu |= by->cpu > 0;
     }
     return c;
 }
@@ -121,16 +102,14 @@ static void add_links_head(mc_table_t *table, const columns_t *c)
     const char *const head[] = {"link",
                                 "α, a message",
                                 c->gap ? "g, in a row" : NULL,
-                                c->cpu ? "cpu, of all" : NULL,
                                 "1/β, bandwidth",
-                                c->bus ? "1/bus, of all" : NULL,
                                 "1/γ, summing",
-                                c->burst ? "burst" : NULL,
+                                "ports",
                                 c->header ? "headers" : NULL,
                                 c->incast ? "incast" : NULL,
                                 c->window ? "window" : NULL,
-                                c->pieces ? "pieces" : NULL,
-                                "ports",
+                                c->burst ? "burst" : NULL,
+                                c->cpu ? "cpu, of all" : NULL,
                                 ""};
     for (size_t i = 0; i < MC_COUNT(head); i++)
         if (head[i])
@@ -152,17 +131,18 @@ static void add_size(mc_table_t *table, double bytes)
     mc_table_add(table, "%s", bytes > 0 ? mc_print_bytes(bytes, number, sizeof number) : "-");
 }
 
-static void add_numbers(mc_table_t *table, const columns_t *c, const mc_link_point_t *at)
+static void add_corrections(mc_table_t *table, const columns_t *c, const mc_correction_t *by)
 {
-    mc_add_seconds(table, at->alpha);
-    if (c->gap)
-        mc_add_seconds(table, at->gap);
+    if (c->header)
+        add_size(table, by->header);
+    if (c->incast)
+        mc_table_add(table, "%.0f %%", 100 * by->incast);
+    if (c->window)
+        add_size(table, by->window);
+    if (c->burst)
+        add_size(table, by->burst);
     if (c->cpu)
-        mc_add_seconds(table, at->cpu);
-    add_rate(table, at->beta);
-    if (c->bus)
-        add_rate(table, at->bus);
-    add_rate(table, at->gamma);
+        mc_add_seconds(table, by->cpu);
 }
 
 static void add_link(mc_table_t *table, const columns_t *c, const mc_mesh_t *mesh,
@@ -170,21 +150,15 @@ static void add_link(mc_table_t *table, const columns_t *c, const mc_mesh_t *mes
 {
     char number[MC_NUMBER_TEXT];
     const mc_link_t *const link = &links->dim[d];
-    const mc_link_point_t numbers = numbers_of(link);
     const int32_t wire = mc_links_wire(links, d);
     mc_table_add(table, "%s", mesh->dim[d].name);
-    add_numbers(table, c, &numbers);
-    if (c->burst)
-        add_size(table, link->burst);
-    if (c->header)
-        add_size(table, link->header);
-    if (c->incast)
-        mc_table_add(table, "%.0f %%", 100 * link->incast);
-    if (c->window)
-        add_size(table, link->window);
-    if (c->pieces)
-        add_size(table, link->pieces);
+    mc_add_seconds(table, link->alpha);
+    if (c->gap)
+        mc_add_seconds(table, link->gap);
+    add_rate(table, link->beta);
+    add_rate(table, link->gamma);
     mc_table_add(table, "%s", mc_show_ports(link->ports, number));
+    add_corrections(table, c, &links->correction[d]);
     mc_table_add(table, "%s%s%s", link->pulled ? "the receivers copy" : "",
                  wire == d      ? ""
                  : link->pulled ? ", by the wire of "
@@ -192,39 +166,21 @@ static void add_link(mc_table_t *table, const columns_t *c, const mc_mesh_t *mes
                  wire == d ? "" : mesh->dim[wire].name);
 }
 
-/* Below a link: what it is where the whole vector has so many bytes. */
-static void add_point(mc_table_t *table, const columns_t *c, const mc_link_point_t *at)
+static int show_measured(const mc_measured_t *measured)
 {
-    char number[MC_NUMBER_TEXT];
-    mc_table_add(table, "  at %s", mc_print_bytes(at->bytes, number, sizeof number));
-    add_numbers(table, c, at);
-    for (int i = 0; i < 2 + c->burst + c->header + c->incast + c->window + c->pieces; i++)
-        mc_table_add(table, "%s", "");
-}
-
-enum { FACTOR_TEXT = 64 };
-
-/* A row for each algorithm, its factors by size. */
-static int show_factors(const mc_mesh_t *mesh, const mc_links_t *links)
-{
-    char align[2 + MC_LINK_POINTS] = "l";
-    int32_t sizes = 1;
-    for (int32_t d = 0; d < mesh->ndims; d++)
-        sizes = links->dim[d].n_points > sizes ? links->dim[d].n_points : sizes;
-    memset(align + 1, 'r', (size_t)sizes);
+    char align[2 + MC_MEASURED_SIZES] = "l", number[MC_NUMBER_TEXT];
+    memset(align + 1, 'r', (size_t)measured->n_sizes);
     mc_table_t table = mc_table(align);
-    mc_table_add(&table, "times");
-    for (int32_t k = 0; k < sizes; k++)
-        mc_table_add(&table, "%s", k ? "" : "measured over the closed form, by size");
-    for (int32_t i = 0; i < links->n_factors; i++) {
-        const mc_link_factor_t *const f = &links->factor[i];
-        char buffer[FACTOR_TEXT];
-        mc_text_t name = mc_text(buffer, sizeof buffer);
-        mc_link_print_phase(f, ':', &name);
-        mc_table_add(&table, "%s(%s)", buffer, mesh->dim[f->dim].name);
-        for (int32_t k = 0; k < sizes; k++)
-            mc_table_add(&table, "%.2f", (double)f->at[k] / MC_FACTOR_ONE);
+    mc_table_add(&table, "measured");
+    for (int32_t k = 0; k < measured->n_sizes; k++)
+        mc_table_add(&table, "%s", mc_print_bytes(measured->bytes[k], number, sizeof number));
+    for (int32_t i = 0; i < measured->n_rows; i++) {
+        const mc_measured_row_t *const row = &measured->row[i];
+        mc_table_add(&table, "%s", row->strategy);
+        for (int32_t k = 0; k < measured->n_sizes; k++)
+            mc_add_seconds(&table, row->seconds[k]);
     }
+    putchar('\n');
     return mc_table_print(&table, 2, stdout);
 }
 
@@ -232,22 +188,17 @@ int mc_show_links(const mc_mesh_t *mesh, const mc_links_t *links)
 {
     char align[32];
     mc_text_t columns = mc_text(align, sizeof align);
-    const columns_t c = columns_of(mesh, links);
-    const int numbers =
-        2 + c.gap + c.cpu + c.bus + c.burst + c.header + c.incast + c.window + c.pieces;
-    mc_text_add(&columns, "lr");
-    for (int i = 0; i < numbers; i++)
+    const columns_t c = columns_of(links);
+    mc_text_add(&columns, "lr%srrl", c.gap ? "r" : "");
+    for (int i = 0; i < c.header + c.incast + c.window + c.burst + c.cpu; i++)
         mc_text_add(&columns, "r");
-    mc_text_add(&columns, "ll");
+    mc_text_add(&columns, "l");
     mc_table_t table = mc_table(align);
     add_links_head(&table, &c);
-    for (int32_t d = 0; d < mesh->ndims; d++) {
+    for (int32_t d = 0; d < mesh->ndims; d++)
         add_link(&table, &c, mesh, links, d);
-        for (int32_t i = 0; i < links->dim[d].n_points; i++)
-            add_point(&table, &c, &links->dim[d].point[i]);
-    }
     const int status = mc_table_print(&table, 2, stdout);
-    return status || links->n_factors == 0 ? status : show_factors(mesh, links);
+    return status || links->measured.n_rows == 0 ? status : show_measured(&links->measured);
 }
 
 /* JSON ------------------------------------------------------------------------------------------- */
@@ -263,59 +214,45 @@ json_t *mc_json_mesh(const mc_mesh_t *mesh)
                      "dims", dims);
 }
 
-static json_t *json_points(const mc_link_t *link)
-{
-    json_t *const points = json_array();
-    for (int32_t i = 0; i < link->n_points; i++) {
-        const mc_link_point_t *const at = &link->point[i];
-        json_array_append_new(points,
-                              json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "bytes", at->bytes,
-                                        "alpha", at->alpha, "gap", at->gap, "cpu", at->cpu, "beta",
-                                        at->beta, "bus", at->bus, "gamma", at->gamma));
-    }
-    return points;
-}
-
-/* By algorithm, its factors at each size. */
-static json_t *json_factors(const mc_links_t *links, int32_t d)
-{
-    json_t *const all = json_object();
-    const int32_t sizes = links->dim[d].n_points > 0 ? links->dim[d].n_points : 1;
-    for (int32_t i = 0; i < links->n_factors; i++) {
-        const mc_link_factor_t *const f = &links->factor[i];
-        char buffer[FACTOR_TEXT];
-        mc_text_t name = mc_text(buffer, sizeof buffer);
-        if (f->dim != d)
-            continue;
-        json_t *const list = json_array();
-        for (int32_t k = 0; k < sizes; k++)
-            json_array_append_new(list, json_real((double)f->at[k] / MC_FACTOR_ONE));
-        mc_link_print_phase(f, ':', &name);
-        json_object_set_new(all, buffer, list);
-    }
-    return all;
-}
-
 json_t *mc_json_links(const mc_mesh_t *mesh, const mc_links_t *links)
 {
     json_t *const dims = json_array();
     for (int32_t d = 0; d < mesh->ndims; d++) {
         const mc_link_t *const link = &links->dim[d];
+        const mc_correction_t *const by = &links->correction[d];
         json_t *const ports =
             link->ports == MC_PORTS_ALL ? json_string("all") : json_integer(link->ports);
         json_array_append_new(
             dims,
-            json_pack(
-                "{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:b, s:s, s:o, "
-                "s:o}",
-                "dim", mesh->dim[d].name, "alpha", link->alpha, "gap", link->gap, "cpu", link->cpu,
-                "incast", link->incast, "beta", link->beta, "bus", link->bus, "burst", link->burst,
-                "header", link->header, "window", link->window, "pieces", link->pieces, "gamma",
-                link->gamma, "ports", ports, "pulled", (int)link->pulled, "wire",
-                mesh->dim[mc_links_wire(links, d)].name, "at", json_points(link), "factors",
-                json_factors(links, d)));
+            json_pack("{s:s, s:f, s:f, s:f, s:f, s:o, s:b, s:s, s:f, s:f, s:f, s:f, s:f}", "dim",
+                      mesh->dim[d].name, "alpha", link->alpha, "gap", link->gap, "beta", link->beta,
+                      "gamma", link->gamma, "ports", ports, "pulled", (int)link->pulled, "wire",
+                      mesh->dim[mc_links_wire(links, d)].name, "header", by->header, "incast",
+                      by->incast, "window", by->window, "burst", by->burst, "cpu", by->cpu));
     }
     return dims;
+}
+
+static json_t *json_numbers(const double *number, int32_t n)
+{
+    json_t *const list = json_array();
+    for (int32_t i = 0; i < n; i++)
+        json_array_append_new(list, json_real(number[i]));
+    return list;
+}
+
+json_t *mc_json_measured(const mc_measured_t *measured)
+{
+    json_t *const rows = json_array();
+    for (int32_t i = 0; i < measured->n_rows; i++) {
+        const mc_measured_row_t *const row = &measured->row[i];
+        json_array_append_new(rows, json_pack("{s:s, s:s, s:o}", "collective",
+                                              meshcoll_collective_name(row->collective), "strategy",
+                                              row->strategy, "seconds",
+                                              json_numbers(row->seconds, measured->n_sizes)));
+    }
+    return json_pack("{s:o, s:o}", "bytes", json_numbers(measured->bytes, measured->n_sizes),
+                     "strategies", rows);
 }
 
 json_t *mc_json_cost(const mc_mesh_t *mesh, const mc_cost_t *cost)

@@ -30,6 +30,7 @@ void mc_add_seconds(mc_table_t *table, double seconds);
 
 json_t *mc_json_mesh(const mc_mesh_t *mesh);
 json_t *mc_json_links(const mc_mesh_t *mesh, const mc_links_t *links);
+json_t *mc_json_measured(const mc_measured_t *measured);
 /* [{"dim": "box", "alpha": "3", "beta": "7/8", "gamma": "0"}, …] */
 json_t *mc_json_cost(const mc_mesh_t *mesh, const mc_cost_t *cost);
 /* Prints and releases; the exit status. */

@@ -28,7 +28,7 @@ typedef struct {
 static inline mc_pacing_t mc_plan_pacing(const mc_mesh_t *mesh, const mc_links_t *links)
 {
     int32_t wire = links->ndims - 1;
-    while (wire >= 0 && (links->dim[wire].pulled || links->dim[wire].window == 0))
+    while (wire >= 0 && (links->dim[wire].pulled || links->correction[wire].window == 0))
         wire--;
     return (mc_pacing_t){.wire = wire,
                          .window = wire < 0 ? 0 : (size_t)mc_links_window(links, mesh, wire),

@@ -30,26 +30,19 @@ static double piece_of(const ranking_t *k, const mc_strategy_t *s)
     return (double)k->request->bytes / s->segments;
 }
 
-/* The closed form, and the expected cost where links have factors. */
-typedef enum { TEXTBOOK, EXPECTED } cost_t;
-
-static mc_phase_cost_t phase_cost(const ranking_t *k, const mc_strategy_t *s, int32_t phase,
-                                  cost_t cost)
+static mc_phase_cost_t phase_cost(const ranking_t *k, const mc_strategy_t *s, int32_t phase)
 {
     const mc_plan_request_t *const r = k->request;
-    mc_links_t links = links_of(k, s);
-    if (cost == TEXTBOOK)
-        links.n_factors = 0;
+    const mc_links_t links = links_of(k, s);
     return mc_strategy_phase_cost(s, &r->mesh, &links, r->root, phase);
 }
 
 /* Of one side, a segment through all its phases. */
-static mc_phase_cost_t side_cost(const ranking_t *k, const mc_strategy_t *s, int32_t side,
-                                 cost_t cost)
+static mc_phase_cost_t side_cost(const ranking_t *k, const mc_strategy_t *s, int32_t side)
 {
     mc_phase_cost_t sum = {mc_cost_zero(), mc_cost_zero()};
     for (int32_t i = mc_side_first(s, side); i < mc_side_end(s, side); i++) {
-        const mc_phase_cost_t phase = phase_cost(k, s, i, cost);
+        const mc_phase_cost_t phase = phase_cost(k, s, i);
         sum.once = mc_cost_add(&sum.once, &phase.once);
         sum.busy = mc_cost_add(&sum.busy, &phase.busy);
     }
@@ -57,7 +50,7 @@ static mc_phase_cost_t side_cost(const ranking_t *k, const mc_strategy_t *s, int
 }
 
 static void add_cost_row(mc_table_t *table, const ranking_t *k, const mc_strategy_t *s,
-                         const char *name, const mc_cost_t *cost, const mc_cost_t *expected)
+                         const char *name, const mc_cost_t *cost)
 {
     const mc_plan_request_t *const r = k->request;
     const mc_links_t links = links_of(k, s);
@@ -65,7 +58,7 @@ static void add_cost_row(mc_table_t *table, const ranking_t *k, const mc_strateg
     mc_table_add(table, "%s", name);
     for (int32_t d = 0; d < r->mesh.ndims; d++)
         mc_table_add(table, "%s", mc_show_term(&cost->dim[d], term));
-    mc_add_seconds(table, mc_cost_seconds(expected, &links, piece_of(k, s)));
+    mc_add_seconds(table, mc_cost_seconds(cost, &links, piece_of(k, s)));
 }
 
 static void print_pipelining(const ranking_t *k, const mc_strategy_t *s, const mc_cost_t *busy)
@@ -112,16 +105,14 @@ static void add_side_rows(mc_table_t *table, const ranking_t *k, const mc_strate
     char phase[MC_STRATEGY_TEXT], name[MC_STRATEGY_TEXT + 4];
     const char *const mark = mc_strategy_sides(s) == 1 ? "" : side == 0 ? "A " : "B ";
     for (int32_t i = mc_side_first(s, side); i < mc_side_end(s, side); i++) {
-        const mc_phase_cost_t cost = phase_cost(k, s, i, TEXTBOOK),
-                              expected = phase_cost(k, s, i, EXPECTED);
+        const mc_phase_cost_t cost = phase_cost(k, s, i);
         mc_show_phase(s, &k->request->mesh, i, phase);
         snprintf(name, sizeof name, "%s%s", mark, phase);
-        add_cost_row(table, k, s, name, &cost.once, &expected.once);
+        add_cost_row(table, k, s, name, &cost.once);
     }
-    const mc_phase_cost_t total = side_cost(k, s, side, TEXTBOOK),
-                          expected = side_cost(k, s, side, EXPECTED);
+    const mc_phase_cost_t total = side_cost(k, s, side);
     snprintf(name, sizeof name, "%sall phases", mark);
-    add_cost_row(table, k, s, name, &total.once, &expected.once);
+    add_cost_row(table, k, s, name, &total.once);
 }
 
 static int print_phases(const ranking_t *k, const mc_strategy_t *s)
@@ -142,7 +133,7 @@ static int print_phases(const ranking_t *k, const mc_strategy_t *s)
     if (sides > 1) {
         print_sides(k, s);
     } else if (s->segments > 1) {
-        const mc_phase_cost_t total = side_cost(k, s, 0, EXPECTED);
+        const mc_phase_cost_t total = side_cost(k, s, 0);
         print_pipelining(k, s, &total.busy);
     }
     return status;
@@ -153,6 +144,20 @@ static void print_legend(const ranking_t *k, const mc_strategy_t *s)
     char size[MC_NUMBER_TEXT];
     printf("  n = %s%s\n", mc_print_bytes(piece_of(k, s), size, sizeof size),
            s->segments > 1 ? ", the bytes of one segment" : "");
+}
+
+/* The terms below are the model's; the time above may be a measured one. */
+static void print_measured(const ranking_t *k, const mc_strategy_t *s)
+{
+    const mc_plan_request_t *const r = k->request;
+    const double n = (double)r->bytes;
+    const double listed = mc_strategy_seconds(s, &r->mesh, &r->links, r->root, n);
+    const double modelled = mc_strategy_modelled(s, &r->mesh, &r->links, r->root, n);
+    char number[MC_NUMBER_TEXT], other[MC_NUMBER_TEXT];
+    if (listed != modelled)
+        printf("  measured: %s; by the model: %s\n",
+               mc_print_seconds(listed, number, sizeof number),
+               mc_print_seconds(modelled, other, sizeof other));
 }
 
 /* Explains the terms, and suggests more segments where the limit was reached. */
@@ -183,6 +188,7 @@ static int print_details(const ranking_t *k)
             printf("\n%s\n", mc_show_strategy(s, &k->request->mesh, text));
         else
             printf("\n#%u  %s\n", k->listed[i] + 1, mc_show_strategy(s, &k->request->mesh, text));
+        print_measured(k, s);
         print_legend(k, s);
         status = print_phases(k, s);
     }
@@ -206,8 +212,10 @@ static void print_bound(const ranking_t *k)
         putchar('\n');
         return;
     }
-    printf("%s strategies were priced", mc_print_count(k->considered, count, sizeof count));
-    if (is_searched(&k->request->mesh))
+    const bool measured = mc_measured_has(&k->request->links.measured, k->request->collective);
+    printf("%s strateg%s %s", mc_print_count(k->considered, count, sizeof count),
+           k->considered == 1 ? "y was" : "ies were", measured ? "measured" : "priced");
+    if (!measured && is_searched(&k->request->mesh))
         printf(", no other is among the %u cheapest", k->n);
     if (!k->request->all)
         printf("; the cheapest with each order of phases (--all: with each algorithm too):\n\n");
@@ -315,9 +323,8 @@ static json_t *json_phases(const ranking_t *k, const mc_strategy_t *s)
     char name[MC_STRATEGY_TEXT];
     json_t *const phases = json_array();
     for (int32_t i = 0; i < s->n_phases; i++) {
-        const mc_phase_cost_t cost = phase_cost(k, s, i, TEXTBOOK),
-                              expected = phase_cost(k, s, i, EXPECTED);
-        const double seconds = mc_cost_seconds(&expected.once, &links, piece_of(k, s));
+        const mc_phase_cost_t cost = phase_cost(k, s, i);
+        const double seconds = mc_cost_seconds(&cost.once, &links, piece_of(k, s));
         json_array_append_new(phases,
                               json_pack("{s:s, s:i, s:f, s:o, s:o}", "phase",
                                         mc_show_phase(s, &r->mesh, i, name), "side",
@@ -331,9 +338,9 @@ static json_t *json_phases(const ranking_t *k, const mc_strategy_t *s)
 static json_t *json_strategy(const ranking_t *k, const mc_ranked_t *ranked)
 {
     char text[MC_STRATEGY_TEXT];
-    mc_phase_cost_t total = side_cost(k, &ranked->strategy, 0, TEXTBOOK);
+    mc_phase_cost_t total = side_cost(k, &ranked->strategy, 0);
     if (mc_strategy_sides(&ranked->strategy) > 1) {
-        const mc_phase_cost_t second = side_cost(k, &ranked->strategy, 1, TEXTBOOK);
+        const mc_phase_cost_t second = side_cost(k, &ranked->strategy, 1);
         total.once = mc_cost_add(&total.once, &second.once);
     }
     return json_pack("{s:s, s:i, s:f, s:f, s:o, s:o, s:o}", "strategy",

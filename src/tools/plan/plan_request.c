@@ -35,9 +35,10 @@ void mc_plan_print_head(const mc_plan_request_t *r, const char *what)
 json_t *mc_plan_json_head(const mc_plan_request_t *r)
 {
     json_t *const json =
-        json_pack("{s:s, s:s, s:o, s:s, s:o}", "command", "plan", "collective",
+        json_pack("{s:s, s:s, s:o, s:s, s:o, s:o}", "command", "plan", "collective",
                   mc_moves[r->collective].name, "mesh", mc_json_mesh(&r->mesh), "links_given",
-                  r->links_text, "links", mc_json_links(&r->mesh, &r->links));
+                  r->links_text, "links", mc_json_links(&r->mesh, &r->links), "measured",
+                  mc_json_measured(&r->links.measured));
     if (mc_moves[r->collective].rooted)
         json_object_set_new(json, "root", json_integer(r->root));
     if (r->in_order)

@@ -82,13 +82,10 @@ static int narrow(sweep_t *sweep, uint64_t from, const mc_ranked_t *at_from, uin
     return status ? status : narrow(sweep, middle, &best, to, at_to);
 }
 
-/* Is a strategy's price a straight line over the bytes? Not where bursts pass, nor with links by the size. */
+/* Is a strategy's price a straight line over the bytes? Not where bursts pass, nor where it was measured. */
 static bool is_straight(const mc_links_t *links)
 {
-    bool straight = !mc_links_burst(links);
-    for (int32_t d = 0; d < links->ndims; d++)
-        straight = straight && links->dim[d].n_points == 0;
-    return straight;
+    return links->measured.n_rows == 0 && !mc_links_burst(links);
 }
 
 /* Between two sizes a factor of 2 apart, a strategy that is the best at both is the best in

@@ -106,23 +106,3 @@ int32_t mc_repeats_for(double once)
         return MC_MOST_REPEATS;
     return once < least_batch ? (int32_t)(least_batch / once) + 1 : 1;
 }
-
-void mc_series_keep(mc_series_t *s, double time)
-{
-    if (s->n < MC_MOST_ROUNDS)
-        s->time[s->n++] = time;
-}
-
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-double mc_series_median(mc_series_t *s)
-{
-    if (s->n == 0)
-        return 0;
-    qsort(s->time, (size_t)s->n, sizeof *s->time, compare);
-    return (s->time[(s->n - 1) / 2] + s->time[s->n / 2]) / 2;
-}

@@ -3,16 +3,11 @@
 #define MC_TOOLS_TUNE_BATCH_H
 
 #include "mesh/mesh.h"
+#include "tools/tune/tune_series.h"
 
 #include <meshcoll/meshcoll.h>
 
-enum { MC_MOST_REPEATS = 1 << 20, MC_MOST_ROUNDS = 1000 };
-
-typedef struct {
-    int32_t repeats; /* in one batch */
-    double time[MC_MOST_ROUNDS];
-    int32_t n;
-} mc_series_t;
+enum { MC_MOST_REPEATS = 1 << 20 };
 
 /* Prints a status other than OK in one line and aborts all ranks. */
 void mc_tune_check(int status, const char *what);
@@ -36,8 +31,5 @@ void mc_batch_anew(meshcoll_t *whole, meshcoll_request_t *request, const mc_used
                    mc_series_t *series);
 /* The number of runs for which a batch of operations of `once` seconds is long enough to time. */
 int32_t mc_repeats_for(double once);
-void mc_series_keep(mc_series_t *s, double time);
-/* 0 for an empty series. */
-double mc_series_median(mc_series_t *s);
 
 #endif

@@ -43,22 +43,19 @@ bool mc_tune_is_pulled(const mc_cluster_t *cluster, int32_t dim)
     return is_shared_memory(cluster->tls[dim]);
 }
 
-meshcoll_t *mc_tune_open(const mc_cluster_t *c, MPI_Comm comm, double pieces)
+meshcoll_t *mc_tune_open(const mc_cluster_t *c, MPI_Comm comm)
 {
-    char mesh[MC_CLUSTER_TEXT], transports[MC_MAX_DIMS * (MC_DIM_NAME + MC_TLS_TEXT)], links[128];
+    char mesh[MC_CLUSTER_TEXT], transports[MC_MAX_DIMS * (MC_DIM_NAME + MC_TLS_TEXT)];
     mc_text_t mesh_text = mc_text(mesh, sizeof mesh);
     mc_text_t transports_text = mc_text(transports, sizeof transports);
-    mc_text_t links_text = mc_text(links, sizeof links);
-    mc_tune_probe_t probe;
     meshcoll_t *whole = NULL;
     mc_mesh_print(&c->mesh, &mesh_text);
     mc_cluster_print_transports(c, &transports_text);
     /* links given by name: the file of tuned links, which is about to be written, is not read */
-    mc_text_add(&links_text, "%s", mc_cluster_presets[0].name);
-    if (pieces > 0 && mc_tune_probe(&c->mesh, 0, &probe))
-        mc_text_add(&links_text, ",%s=pieces:%.17gB", c->mesh.dim[probe.dim].name, pieces);
-    const meshcoll_params_t params = {
-        .size = sizeof params, .mesh = mesh, .links = links, .transports = transports};
+    const meshcoll_params_t params = {.size = sizeof params,
+                                      .mesh = mesh,
+                                      .links = mc_cluster_presets[0].name,
+                                      .transports = transports};
     mc_tune_check(meshcoll_create(comm, &params, &whole), "the mesh");
     return whole;
 }

@@ -22,6 +22,8 @@ static const char examples[] =
     "  mpirun -n 16 meshcoll tune --seconds 10 --file links.json --json\n"
     "  MESHCOLL_TUNE_FILE=links.json mpirun -n 16 ./program\n";
 
+enum { MC_CORRECTIONS_TEXT = 128 * MC_MAX_DIMS };
+
 /* What rank 0 reads from the command line, sent to all ranks. */
 typedef struct {
     int32_t exit; /* MC_GO_ON, or the exit status */
@@ -118,18 +120,23 @@ static int read_options(int argc, char **argv, request_t *r)
 static int keep(const request_t *r, const setup_t *s, const mc_tuning_t *tuning,
                 const mc_links_t *links)
 {
-    char text[MC_LINKS_TEXT], provenance[160], date[32];
+    char text[MC_LINKS_TEXT], provenance[160], date[32], corrections[MC_CORRECTIONS_TEXT];
+    mc_text_t corrections_text = mc_text(corrections, sizeof corrections);
     mc_text_t links_text = mc_text(text, sizeof text);
     const time_t now = time(NULL);
     struct tm utc;
     mc_links_print(links, &s->cluster.mesh, &links_text);
+    mc_tune_print_corrections(&s->cluster.mesh, tuning, &corrections_text);
     strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
     snprintf(provenance, sizeof provenance,
              "measured with meshcoll %s: collectives, all ranks at work, medians of %d round%s in "
              "%.0f s",
              meshcoll_version(), tuning->rounds, tuning->rounds == 1 ? "" : "s", tuning->seconds);
-    const mc_tuned_t tuned = {
-        .links = text, .date = date, .command = r->command, .provenance = provenance};
+    const mc_tuned_t tuned = {.links = text,
+                              .date = date,
+                              .command = r->command,
+                              .provenance = provenance,
+                              .corrections = corrections};
     return mc_tuned_write(r->path, &s->cluster, &tuned);
 }
 
@@ -137,18 +144,29 @@ static int print_table(const request_t *r, const setup_t *s, const mc_tuning_t *
                        const mc_links_t *links)
 {
     char cluster[MC_CLUSTER_TEXT + MC_MAX_DIMS * MC_TLS_TEXT], text[MC_LINKS_TEXT];
+    char corrections[MC_CORRECTIONS_TEXT];
     mc_text_t cluster_text = mc_text(cluster, sizeof cluster);
     mc_text_t links_text = mc_text(text, sizeof text);
     mc_cluster_print(&s->cluster, &cluster_text);
+    mc_text_t corrections_text = mc_text(corrections, sizeof corrections);
     mc_links_print(links, &s->cluster.mesh, &links_text);
+    mc_tune_print_corrections(&s->cluster.mesh, tuning, &corrections_text);
     printf("links of %s\n\n", cluster);
     const int status = mc_show_links(&s->cluster.mesh, links);
     printf("\nmedians of %d round%s in %.1f s, %s at work\n", tuning->rounds,
            tuning->rounds == 1 ? "" : "s", tuning->seconds,
            s->cluster.mesh.ragged ? "ranks at fold 0 and those of the fullest box by turns"
                                   : "all ranks");
+    if (corrections[0])
+        printf("corrections, with standard errors: %s\n", corrections);
     printf("as text: %s\n", text);
     return status ? mc_tool_fail(r->self, status) : MC_EXIT_OK;
+}
+
+static json_t *json_estimate(const mc_estimate_t *estimate)
+{
+    return json_pack("{s:f, s:f, s:i, s:b}", "value", estimate->value, "error", estimate->error,
+                     "rounds", (int)estimate->n, "written", (int)mc_estimate_is_sure(estimate));
 }
 
 static int print_json(const request_t *r, const setup_t *s, const mc_tuning_t *tuning,
@@ -166,16 +184,18 @@ static int print_json(const request_t *r, const setup_t *s, const mc_tuning_t *t
         if (mesh->dim[d].extent > 1)
             json_array_append_new(
                 measured,
-                json_pack("{s:s, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:I}", "dim", mesh->dim[d].name,
-                          "lines", (int)seen->lines, "alpha", seen->alpha, "cpu", seen->cpu, "row",
-                          seen->row, "incast", seen->incast, "beta_together", seen->together,
-                          "beta_alone", seen->alone, "message_bytes", (json_int_t)seen->bytes));
+                json_pack("{s:s, s:i, s:f, s:f, s:f, s:f, s:I, s:o, s:o, s:o}", "dim",
+                          mesh->dim[d].name, "lines", (int)seen->lines, "alpha", seen->alpha, "row",
+                          seen->row, "beta_together", seen->together, "beta_alone", seen->alone,
+                          "message_bytes", (json_int_t)seen->bytes, "cpu",
+                          json_estimate(&seen->cpu), "incast", json_estimate(&seen->incast),
+                          "header", json_estimate(&seen->header)));
     }
-    return mc_json_print(json_pack("{s:s, s:s, s:o, s:s, s:s, s:o, s:o, s:i, s:f}", "command",
-                                   "tune", "file", r->path, "mesh", mc_json_mesh(mesh), "cluster",
-                                   cluster, "links_text", text, "links", mc_json_links(mesh, links),
-                                   "measured", measured, "rounds", (int)tuning->rounds, "seconds",
-                                   tuning->seconds));
+    return mc_json_print(json_pack(
+        "{s:s, s:s, s:o, s:s, s:s, s:o, s:o, s:o, s:i, s:f}", "command", "tune", "file", r->path,
+        "mesh", mc_json_mesh(mesh), "cluster", cluster, "links_text", text, "links",
+        mc_json_links(mesh, links), "strategies", mc_json_measured(&links->measured), "measured",
+        measured, "rounds", (int)tuning->rounds, "seconds", tuning->seconds));
 }
 
 /* The results are printed even if they cannot be stored. */

@@ -5,7 +5,7 @@
 #include "tools/tune/tune_fit.h"
 
 #include "compose/algorithms/registry.h"
-#include "compose/planner/planner.h"
+#include "compose/price/strategy_cost.h"
 
 #include <math.h>
 
@@ -89,20 +89,21 @@ static int32_t set_burst(const mc_mesh_t *mesh, int32_t top, double burst, mc_li
     for (int32_t d = top; d < mesh->ndims; d++) {
         const bool own = mesh->dim[d].extent > 1 && links->dim[d].wire == MC_WIRE_OWN;
         if ((own && !links->dim[d].pulled) || d == mc_links_wire(links, top)) {
-            links->dim[d].burst = burst;
+            links->correction[d].burst = burst;
             wires++;
         }
     }
     return wires;
 }
 
-int mc_tune_keep_burst(const mc_mesh_t *mesh, double seconds, mc_links_t *links)
+int mc_tune_keep_burst(const mc_mesh_t *mesh, const mc_estimate_t *shot, mc_links_t *links)
 {
     enum { HALVINGS = 32 };
     char text[MC_TUNE_SHAPE];
     mc_strategy_t strategy;
     int32_t top = 0;
-    if (!mc_tune_burst(mesh, text))
+    const double seconds = shot->value;
+    if (shot->n < MC_LEAST_ROUNDS || !mc_tune_burst(mesh, text))
         return MESHCOLL_OK;
     while (mesh->dim[top].extent == 1)
         top++;
@@ -111,7 +112,9 @@ int mc_tune_keep_burst(const mc_mesh_t *mesh, double seconds, mc_links_t *links)
         return status;
     const double saved = mc_strategy_seconds(&strategy, mesh, links, 0, MC_TUNE_BURST) -
                          mc_strategy_seconds(&strategy, mesh, links, 0, 0) - seconds;
-    double most = saved > 0 ? floor(saved / links->dim[mc_links_wire(links, top)].beta) : 0;
+    if (saved <= 2 * shot->error)
+        return MESHCOLL_OK;
+    double most = floor(saved / links->dim[mc_links_wire(links, top)].beta);
     if (set_burst(mesh, top, most, links) == 1)
         return MESHCOLL_OK;
     /* several wires save up in parallel: the smallest burst for which the sum is what was saved */
@@ -249,239 +252,4 @@ double mc_tune_alpha(double fitted, double cpu, double row)
 {
     const double alpha = fmax(fitted, cpu);
     return alpha > 0 ? alpha : row;
-}
-
-/* One line at one size --------------------------------------------------------------------------- */
-
-/* D is replaced by the name of the dimension. */
-static const struct {
-    meshcoll_collective_t collective;
-    const char *strategy;
-} probes[] = {
-    {MESHCOLL_ALLREDUCE, "reduce_scatter:ring(D) allgather:ring(D)"},
-    {MESHCOLL_ALLREDUCE, "allreduce:doubling(D)"},
-    {MESHCOLL_ALLREDUCE, "reduce_scatter:fullmesh(D) allgather:fullmesh(D)"},
-    {MESHCOLL_ALLREDUCE, "reduce_scatter:halving(D) allgather:doubling(D)"},
-    {MESHCOLL_ALLREDUCE, "reduce_scatter:fullmesh(D) gather:star(D) bcast:star(D)"},
-    {MESHCOLL_ALLGATHER, "allgather:ring(D)"},
-    {MESHCOLL_ALLGATHER, "allgather:fullmesh(D)"},
-    {MESHCOLL_ALLGATHER, "allgather:doubling(D)"},
-    {MESHCOLL_ALLGATHER, "gather:star(D) bcast:star(D)"},
-    {MESHCOLL_REDUCE_SCATTER, "reduce_scatter:ring(D)"},
-    {MESHCOLL_REDUCE_SCATTER, "reduce_scatter:fullmesh(D)"},
-    {MESHCOLL_REDUCE, "reduce:star(D)"},
-    {MESHCOLL_REDUCE, "reduce:mst(D)"},
-    {MESHCOLL_REDUCE, "reduce_scatter:fullmesh(D) gather:star(D)"},
-    {MESHCOLL_BCAST, "bcast:star(D)"},
-    {MESHCOLL_BCAST, "bcast:mst(D)"},
-    {MESHCOLL_SCATTER, "scatter:star(D)"},
-    {MESHCOLL_SCATTER, "scatter:mst(D)"},
-    {MESHCOLL_GATHER, "gather:star(D)"},
-    {MESHCOLL_GATHER, "gather:mst(D)"},
-    {MESHCOLL_ALLTOALL, "alltoall:pairwise(D)"},
-};
-_Static_assert(MC_COUNT(probes) <= MC_TUNE_PROBES, "room for all times");
-
-bool mc_tune_probe(const mc_mesh_t *mesh, int32_t i, mc_tune_probe_t *probe)
-{
-    int32_t dim[MC_MAX_DIMS];
-    if (long_dims(mesh, dim) != 1 || i >= (int32_t)MC_COUNT(probes))
-        return false;
-    mc_text_t text = mc_text(probe->strategy, sizeof probe->strategy);
-    for (const char *at = probes[i].strategy; *at; at++)
-        if (*at == 'D')
-            mc_text_add(&text, "%s", mesh->dim[dim[0]].name);
-        else
-            mc_text_add(&text, "%c", *at);
-    probe->collective = probes[i].collective;
-    probe->dim = dim[0];
-    return true;
-}
-
-bool mc_tune_single(const mc_mesh_t *mesh, int32_t algorithm, mc_tune_probe_t *probe)
-{
-    int32_t dim[MC_MAX_DIMS];
-    const mc_algorithm_t *const a = &mc_algorithms[algorithm];
-    if (long_dims(mesh, dim) != 1 || a->composite || a->plane)
-        return false;
-    mc_text_t text = mc_text(probe->strategy, sizeof probe->strategy);
-    add(&text, meshcoll_collective_name(a->collective), a->name, mesh->dim[dim[0]].name);
-    probe->collective = a->collective;
-    probe->dim = dim[0];
-    return true;
-}
-
-/* Appends the pairs of two hops; returns the new count. */
-static int32_t add_pairs(const mc_graph_t *graph, const mc_hop_t *first, const mc_hop_t *second,
-                         mc_tune_pair_t pair[MC_TUNE_PAIRS], int32_t n)
-{
-    mc_choices_t left = mc_graph_choices(graph, second);
-    while (left && n < MC_TUNE_PAIRS)
-        pair[n++] = (mc_tune_pair_t){graph->collective, mc_graph_choices(graph, first),
-                                     mc_choices_take(&left)};
-    return n;
-}
-
-static int32_t pairs_of(const mc_graph_t *graph, mc_tune_pair_t pair[MC_TUNE_PAIRS], int32_t n)
-{
-    mc_hop_t first[MC_MAX_HOPS], second[MC_MAX_HOPS];
-    const mc_node_t start = mc_graph_start(graph);
-    const int32_t firsts = mc_graph_hops(graph, &start, first);
-    for (int32_t i = 0; i < firsts; i++) {
-        const mc_node_t middle = mc_graph_after(&start, &first[i]);
-        const int32_t seconds = mc_graph_hops(graph, &middle, second);
-        for (int32_t k = 0; k < seconds; k++) {
-            const mc_node_t end = mc_graph_after(&middle, &second[k]);
-            /* an alltoall that gathers sends the vector once per rank: too long to be timed */
-            if (mc_graph_ended(graph, &end) && !first[i].gathered && !second[k].gathered)
-                n = add_pairs(graph, &first[i], &second[k], pair, n);
-        }
-    }
-    return n;
-}
-
-int32_t mc_tune_pairs(const mc_mesh_t *mesh, mc_tune_pair_t pair[MC_TUNE_PAIRS])
-{
-    int32_t dim[MC_MAX_DIMS], n = 0;
-    if (long_dims(mesh, dim) != 1)
-        return 0;
-    for (int c = 0; c < MESHCOLL_COLLECTIVES; c++) {
-        const mc_graph_t graph = mc_graph((meshcoll_collective_t)c, mesh, false, NULL);
-        n = pairs_of(&graph, pair, n);
-    }
-    return n;
-}
-
-void mc_tune_pair_probe(const mc_mesh_t *mesh, const mc_tune_pair_t *pair, int32_t first,
-                        mc_tune_probe_t *probe)
-{
-    const int32_t algorithm[] = {first, pair->second};
-    int32_t dim[MC_MAX_DIMS];
-    long_dims(mesh, dim);
-    mc_text_t text = mc_text(probe->strategy, sizeof probe->strategy);
-    for (size_t i = 0; i < MC_COUNT(algorithm); i++) {
-        const mc_algorithm_t *const a = &mc_algorithms[algorithm[i]];
-        add(&text, meshcoll_collective_name(a->collective), a->name, mesh->dim[dim[0]].name);
-    }
-    probe->collective = pair->asked;
-    probe->dim = dim[0];
-}
-
-int mc_tune_pair_factor(const mc_mesh_t *mesh, const mc_links_t *links, const mc_tune_probe_t *pair,
-                        double bytes, double seconds, double *factor)
-{
-    const double least = 0.5;
-    const mc_links_t at = mc_links_at(links, bytes);
-    mc_strategy_t strategy;
-    const int status = mc_strategy_parse(pair->strategy, pair->collective, mesh, &strategy);
-    if (status)
-        return status;
-    const mc_phase_cost_t first = mc_strategy_phase_cost(&strategy, mesh, &at, 0, 0),
-                          second = mc_strategy_phase_cost(&strategy, mesh, &at, 0, 1);
-    const double expected = mc_phase_cost_seconds(&second, &at, 1, bytes),
-                 left = seconds - mc_phase_cost_seconds(&first, &at, 1, bytes);
-    const mc_algorithm_t *const a = &mc_algorithms[strategy.phase[1].algorithm];
-    const mc_factor_key_t own = {pair->dim, a->collective, a->collective, a->name};
-    *factor = (double)mc_links_factor(&at, &own, 0) / MC_FACTOR_ONE *
-              (left > least * expected ? left / expected : least);
-    return MESHCOLL_OK;
-}
-
-enum { ALPHA, GAP, CPU, BETA, BUS, GAMMA };
-
-/* The terms of mc_term_seconds(), relative to the measured time. */
-static void add_term(equation_t *e, const mc_term_t *term, double bytes, double seconds)
-{
-    const double row = mc_ratio_value(term->row);
-    e->factor[ALPHA] += (mc_ratio_value(term->alpha) - row) / seconds;
-    e->factor[GAP] += row / seconds;
-    e->factor[CPU] += term->messages / seconds;
-    e->factor[BETA] += mc_ratio_value(term->beta) * bytes / seconds;
-    e->factor[BUS] += mc_ratio_value(term->volume) * bytes / seconds;
-    e->factor[GAMMA] += mc_ratio_value(term->gamma) * bytes / seconds;
-}
-
-static int probe_equation(const mc_mesh_t *mesh, const mc_links_t *links, int32_t i, double bytes,
-                          double seconds, equation_t *e)
-{
-    mc_tune_probe_t probe;
-    mc_strategy_t strategy;
-    mc_tune_probe(mesh, i, &probe);
-    const int status = mc_strategy_parse(probe.strategy, probe.collective, mesh, &strategy);
-    *e = (equation_t){.sum = 1};
-    for (int32_t k = 0; !status && k < strategy.n_phases; k++) {
-        const mc_phase_cost_t cost = mc_strategy_phase_cost(&strategy, mesh, links, 0, k);
-        add_term(e, &cost.once.dim[probe.dim], bytes, seconds);
-    }
-    return status;
-}
-
-/* Equations with a large residual weigh less, so that the fit minimises the sum of the
- * residuals, not of their squares. No closed form fits all collectives, and the few that fit
- * worst must not distort the others (iteratively reweighted least squares, Weiszfeld 1937). */
-static void weigh(const equation_t *e, int32_t n, const double value[UNKNOWNS], equation_t *weighed)
-{
-    const double least = 0.03; /* below that all weigh the same */
-    for (int32_t i = 0; i < n; i++) {
-        double off = e[i].sum;
-        for (int32_t u = 0; u < UNKNOWNS; u++)
-            off -= e[i].factor[u] * value[u];
-        const double weight = 1 / sqrt(fmax(fabs(off), least));
-        weighed[i].sum = e[i].sum * weight;
-        for (int32_t u = 0; u < UNKNOWNS; u++)
-            weighed[i].factor[u] = e[i].factor[u] * weight;
-    }
-}
-
-/* The cost of a message apart from its bytes hardly depends on its size. It is at least half of
- * the cost at the smallest size, which times of large vectors do not show, and at most twice
- * that of the next smaller size, as protocols change. Without these limits the fit explains
- * differences in bandwidth by numbers of messages. */
-static range_t range_after(const mc_link_point_t *smaller, int32_t n, bool alone)
-{
-    range_t range = not_negative();
-    if (alone)
-        range.most[BETA] = range.most[BUS] = range.most[GAMMA] = 0;
-    if (n == 0)
-        return range;
-    range.least[ALPHA] = smaller[0].alpha / 2;
-    range.least[GAP] = smaller[0].gap / 2;
-    range.least[CPU] = smaller[0].cpu / 2;
-    const mc_link_point_t *const next = &smaller[n - 1];
-    range.most[ALPHA] = range.most[GAP] = range.most[CPU] =
-        2 * fmax(next->alpha, fmax(next->gap, next->cpu));
-    return range;
-}
-
-int mc_tune_fit_at(const mc_mesh_t *mesh, const double seconds[MC_TUNE_PROBES], double bytes,
-                   const mc_link_point_t *smaller, int32_t n_smaller, bool alone,
-                   mc_link_point_t *point)
-{
-    enum { SWEEPS = 20000, WEIGHINGS = 4 };
-    equation_t e[MC_TUNE_PROBES], weighed[MC_TUNE_PROBES];
-    double value[UNKNOWNS];
-    const range_t range = range_after(smaller, n_smaller, alone);
-    mc_tune_probe_t probe;
-    mc_links_t links;
-    int32_t n = 0;
-    int status = mc_links_parse("uniform", mesh, &links);
-    for (int32_t d = 0; d < mesh->ndims; d++)
-        links.dim[d].pulled = true; /* and has no ports: contention between ranks is in bus */
-    for (; !status && mc_tune_probe(mesh, n, &probe); n++)
-        status = probe_equation(mesh, &links, n, bytes, seconds[n], &e[n]);
-    if (status)
-        return status;
-    solve(e, n, SWEEPS, &range, value);
-    for (int i = 0; i < WEIGHINGS; i++) {
-        weigh(e, n, value, weighed);
-        solve(weighed, n, SWEEPS, &range, value);
-    }
-    *point = (mc_link_point_t){.bytes = bytes,
-                               .alpha = value[ALPHA],
-                               .gap = value[GAP],
-                               .cpu = value[CPU],
-                               .beta = value[BETA],
-                               .bus = value[BUS],
-                               .gamma = value[GAMMA]};
-    return MESHCOLL_OK;
 }

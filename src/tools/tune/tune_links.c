@@ -7,9 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rounds to three digits, the precision of a measurement, in the unit in which the value is
- * printed. */
-static double rounded(double seconds)
+double mc_tune_rounded(double seconds)
 {
     char text[32];
     double unit = 1;
@@ -19,27 +17,20 @@ static double rounded(double seconds)
     return strtod(text, NULL) / unit;
 }
 
-static double larger(double a, double b)
+static double sure(const mc_estimate_t *estimate)
 {
-    return a > b ? a : b;
+    return mc_estimate_is_sure(estimate) ? estimate->value : 0;
 }
 
 /* The time of a message of a sequence without the time of the cores for the messages of all
  * ranks. At most 0.99 alpha: one more message of a sequence costs no more than a round, which
  * more collectives measure, and a gap equal to alpha means that it was not measured (link.h). */
-static double gap_of(const mc_seen_t *seen, double alpha)
+double mc_tune_gap(const mc_seen_t *seen, double alpha)
 {
-    const double gap = seen->row - seen->cpu * seen->ranks, most = 0.99 * alpha;
+    const double gap = seen->row - sure(&seen->cpu) * seen->ranks, most = 0.99 * alpha;
     if (gap <= 0)
         return 0;
     return gap < most ? gap : most;
-}
-
-/* The overhead of a piece on the wire, with the time of the ranks as in mc_term_busy(). */
-static double header_of(const mc_seen_t *seen, double gap)
-{
-    const double own = gap + seen->cpu * seen->ranks / seen->lines;
-    return seen->fine.seconds > 0 ? floor(mc_tune_header(&seen->coarse, &seen->fine, own)) : 0;
 }
 
 /* The number of lines that run concurrently at the speed of one. */
@@ -49,77 +40,6 @@ static int32_t ports_of(const mc_seen_t *seen)
     if (!(ports >= 1))
         return 1;
     return ports < seen->lines ? (int32_t)ports : seen->lines;
-}
-
-/* The probes at several sizes have only few messages in sequence and no segments. So the gap is
- * at least the one measured for a sequence; otherwise pipelines of very small segments would
- * appear to cost nothing. */
-static double gap_at(const mc_link_point_t *at, const mc_link_t *link)
-{
-    const double most = 0.99 * at->alpha;
-    return larger(at->gap, link->gap < most ? link->gap : most);
-}
-
-/* Only a single line has points. */
-static void add_points(const mc_tuning_t *tuning, mc_link_t *link)
-{
-    for (int32_t i = 0; i < tuning->n_points; i++) {
-        const mc_link_point_t *const at = &tuning->point[i];
-        const double gap = gap_at(at, link);
-        link->point[link->n_points++] = (mc_link_point_t){.bytes = at->bytes,
-                                                          .alpha = rounded(at->alpha),
-                                                          .gap = rounded(gap),
-                                                          .cpu = rounded(at->cpu),
-                                                          .beta = rounded(at->beta),
-                                                          .bus = rounded(at->bus),
-                                                          .gamma = rounded(at->gamma)};
-    }
-}
-
-/* Factors of algorithms: measured time over the closed form with these links. */
-static int add_factors(const mc_mesh_t *mesh, const mc_tuning_t *tuning, mc_links_t *links)
-{
-    const mc_links_t plain = *links;
-    mc_tune_probe_t probe;
-    mc_strategy_t strategy;
-    int status = MESHCOLL_OK;
-    for (int32_t a = 0; a < mc_n_algorithms && !status; a++) {
-        if (!mc_tune_single(mesh, a, &probe))
-            continue;
-        status = mc_strategy_parse(probe.strategy, probe.collective, mesh, &strategy);
-        for (int32_t i = 0; i < tuning->n_points && !status; i++) {
-            const double expected =
-                mc_strategy_seconds(&strategy, mesh, &plain, 0, tuning->point[i].bytes);
-            const mc_factor_key_t key = {probe.dim, probe.collective, probe.collective,
-                                         mc_algorithms[a].name};
-            if (tuning->single[i][a] > 0 && expected > 0)
-                mc_links_set_factor(links, &key, i, tuning->single[i][a] / expected);
-        }
-    }
-    return status;
-}
-
-/* Factors of algorithms as second phase of a pair; `links` has those of single algorithms. */
-static int add_pair_factors(const mc_mesh_t *mesh, const mc_tuning_t *tuning, mc_links_t *links)
-{
-    const mc_links_t own = *links;
-    int status = MESHCOLL_OK;
-    for (int32_t k = 0; k < tuning->n_pairs; k++) {
-        const mc_tuned_pair_t *const pair = &tuning->pair[k];
-        const mc_algorithm_t *const second = &mc_algorithms[pair->of.second];
-        for (int32_t i = 0; i < tuning->n_points && !status; i++) {
-            mc_tune_probe_t probe;
-            double factor;
-            mc_tune_pair_probe(mesh, &pair->of, pair->first[i], &probe);
-            const mc_factor_key_t key = {probe.dim, probe.collective, second->collective,
-                                         second->name};
-            status = mc_tune_pair_factor(mesh, &own, &probe, tuning->point[i].bytes,
-                                         pair->seconds[i], &factor);
-            if (!status)
-                mc_links_set_factor(links, &key, i, factor);
-        }
-    }
-    return status;
 }
 
 int mc_tune_links(const mc_cluster_t *cluster, const mc_tuning_t *tuning, mc_links_t *links)
@@ -132,34 +52,48 @@ int mc_tune_links(const mc_cluster_t *cluster, const mc_tuning_t *tuning, mc_lin
         const mc_seen_t *const seen = &tuning->dim[d];
         if (cluster->mesh.dim[d].extent == 1)
             continue;
+        const double alpha = mc_tune_alpha(seen->alpha, sure(&seen->cpu), seen->row);
         const int32_t ports = ports_of(seen);
-        /* such that all lines together, which the model slows down by lines / ports, cost what
-         * was measured */
-        const double alpha = mc_tune_alpha(seen->alpha, seen->cpu, seen->row);
-        const double gap = gap_of(seen, alpha);
-        const double header = header_of(seen, gap);
-        /* of the bytes alone */
-        const double beta = seen->together * seen->piece / (seen->piece + header);
-        found.dim[d] = (mc_link_t){.alpha = rounded(alpha),
-                                   .gap = rounded(gap),
-                                   .cpu = rounded(seen->cpu),
-                                   .incast = floor(seen->incast * 100 + 0.5) / 100,
-                                   .header = header,
-                                   .window = seen->window,
-                                   .pieces = seen->pieces,
-                                   .beta = rounded(beta * ports / seen->lines),
-                                   .gamma = rounded(tuning->gamma),
+        const double header = floor(sure(&seen->header));
+        /* of the bytes alone, and such that all lines together, which the model slows down by
+         * lines / ports, cost what was measured */
+        const double beta =
+            seen->together * seen->piece / (seen->piece + header) * ports / seen->lines;
+        found.dim[d] = (mc_link_t){.alpha = mc_tune_rounded(alpha),
+                                   .gap = mc_tune_rounded(mc_tune_gap(seen, alpha)),
+                                   .beta = mc_tune_rounded(beta),
+                                   .gamma = mc_tune_rounded(tuning->gamma),
                                    .ports = ports,
                                    .wire = seen->own_wire ? MC_WIRE_OWN : found.dim[d].wire,
                                    .pulled = mc_tune_is_pulled(cluster, d)};
-        add_points(tuning, &found.dim[d]);
+        found.correction[d] =
+            (mc_correction_t){.header = header,
+                              .incast = floor(sure(&seen->incast) * 100 + 0.5) / 100,
+                              .window = seen->window,
+                              .cpu = mc_tune_rounded(sure(&seen->cpu))};
     }
+    found.measured = tuning->measured;
     const mc_mesh_t grid = mc_tune_grid(&cluster->mesh);
-    int failed = mc_tune_keep_burst(&grid, tuning->burst, &found);
-    if (!failed)
-        failed = add_factors(&cluster->mesh, tuning, &found);
-    if (!failed)
-        failed = add_pair_factors(&cluster->mesh, tuning, &found);
+    const int failed = mc_tune_keep_burst(&grid, &tuning->burst, &found);
     *links = found;
     return failed ? failed : mc_links_check(links, &cluster->mesh);
+}
+
+static void print_one(const char *dim, const char *what, const mc_estimate_t *e, double unit,
+                      const char *unit_name, mc_text_t *text)
+{
+    if (e->n > 0 && (e->value != 0 || e->error != 0))
+        mc_text_add(text, "%s%s %s %.3g ± %.2g %s%s", text->length ? "; " : "", dim, what,
+                    e->value * unit, e->error * unit, unit_name,
+                    mc_estimate_is_sure(e) ? "" : ", not written");
+}
+
+void mc_tune_print_corrections(const mc_mesh_t *mesh, const mc_tuning_t *tuning, mc_text_t *text)
+{
+    for (int32_t d = 0; d < mesh->ndims; d++) {
+        const char *const name = mesh->dim[d].name;
+        print_one(name, "header", &tuning->dim[d].header, 1, "B", text);
+        print_one(name, "incast", &tuning->dim[d].incast, 100, "%", text);
+        print_one(name, "cpu", &tuning->dim[d].cpu, 1e9, "ns", text);
+    }
 }

@@ -65,7 +65,7 @@ static mc_tuning_t measure(meshcoll_t *whole, const part_t *part, double seconds
 
 void mc_tune_measure_ragged(const mc_cluster_t *cluster, double seconds, mc_tuning_t *tuning)
 {
-    meshcoll_t *const whole = mc_tune_open(cluster, MPI_COMM_WORLD, 0);
+    meshcoll_t *const whole = mc_tune_open(cluster, MPI_COMM_WORLD);
     const part_t network = network_of(cluster, whole->rank),
                  box = fullest_box(cluster, whole->rank);
     mc_tuning_t result = measure(whole, &network, seconds / 2);

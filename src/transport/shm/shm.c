@@ -514,13 +514,6 @@ static const mc_transport_ops_t shm_ops = {
     .close = shm_close,
 };
 
-/* No more than fits into the buffer of an unexpected message. */
-static size_t pieces_of(const mc_shm_params_t *params)
-{
-    const size_t wanted = params->pieces > 0 ? params->pieces : MC_SHM_PIECES;
-    return wanted < MC_SHM_EAGER ? wanted : MC_SHM_EAGER;
-}
-
 int mc_shm_create(const mc_shm_params_t *params, mc_transport_t **transport)
 {
     shm_t *const shm = calloc(1, sizeof *shm);
@@ -528,7 +521,6 @@ int mc_shm_create(const mc_shm_params_t *params, mc_transport_t **transport)
         return mc_fail_memory("a transport");
     mc_shm_copy_init();
     shm->params = *params;
-    shm->params.pieces = pieces_of(params);
     shm->transport =
         (mc_transport_t){.ops = &shm_ops, .fd = -1, .pulls = params->access == MC_SHM_READ};
     snprintf(shm->dim, sizeof shm->dim, "%s", params->dim);

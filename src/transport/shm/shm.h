@@ -25,9 +25,6 @@ typedef struct {
     int32_t rank;           /* this rank */
     mc_shm_access_t access; /* COPY or READ, the same on all ranks */
     bool crowded;           /* oversubscribed: ranks share cores */
-    /* The largest message that goes in pieces, in bytes, where the sender could help the
-     * receiver to read it instead. 0: not known. */
-    size_t pieces;
 } mc_shm_params_t;
 
 int mc_shm_create(const mc_shm_params_t *params, mc_transport_t **transport);

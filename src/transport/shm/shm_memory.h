@@ -15,8 +15,7 @@
  * page, a larger one in the pages of several slots: the receiver copies one piece while the
  * sender writes the next. Above a limit the receiver reads it from the sender's memory instead.
  * The limit is MC_SHM_EAGER where the sender has no time to help (shm_share.h), as ranks share
- * cores or both ends send. Otherwise it is what `meshcoll tune` found (`pieces` in mesh/link.h),
- * by default MC_SHM_PIECES. */
+ * cores or both ends send, and MC_SHM_PIECES otherwise. */
 enum { MC_SHM_SLOTS = 32, MC_SHM_SMALL = 104, MC_SHM_PAGE = 4096 };
 enum { MC_SHM_PIECES = (32 << 10) - 1, MC_SHM_EAGER = 64 << 10 };
 _Static_assert(MC_SHM_PAGE % MC_PIECE_UNIT == 0, "elements are not cut");

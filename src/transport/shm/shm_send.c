@@ -136,7 +136,7 @@ static uint32_t give_pieces(link_t *link, mc_io_t *io)
 static bool is_eager(const mc_shm_t *shm, const mc_message_t *m)
 {
     const bool alone = shm->params.crowded || m->mutual;
-    return m->bytes <= (alone ? (size_t)MC_SHM_EAGER : shm->params.pieces);
+    return m->bytes <= (size_t)(alone ? MC_SHM_EAGER : MC_SHM_PIECES);
 }
 
 /* A message of more than a page; returns whether all of it is written. */

@@ -1,0 +1,173 @@
+#include "mesh/link_number.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Divisors, largest unit first: 7 / 1e6 is the double nearest to 7 us, 7 * 1e-6 need not be. */
+static const mc_unit_t times[] = {{"s", 1}, {"ms", 1e3}, {"us", 1e6}, {"ns", 1e9}, {"ps", 1e12}};
+static const mc_unit_t bits[] = {{"bit", 0.125},    {"Tbit", 0.125e12}, {"Gbit", 0.125e9},
+                                 {"Mbit", 0.125e6}, {"Kbit", 125},      {"kbit", 125}};
+
+mc_word_t mc_word_cut(mc_word_t *rest, char separator)
+{
+    const char *const end = rest->n ? memchr(rest->at, separator, rest->n) : NULL;
+    const mc_word_t part = {rest->at, end ? (size_t)(end - rest->at) : rest->n};
+    const size_t used = end ? part.n + 1 : part.n;
+    rest->at += used;
+    rest->n -= used;
+    return part;
+}
+
+static const mc_unit_t *find_unit(mc_word_t word, const mc_unit_t *unit, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (mc_word_is(word, unit[i].name))
+            return &unit[i];
+    return NULL;
+}
+
+static const mc_unit_t *find_size(mc_word_t word)
+{
+    const mc_unit_t *const bytes = find_unit(word, mc_byte_units, MC_BYTE_UNITS);
+    return bytes ? bytes : find_unit(word, bits, MC_COUNT(bits));
+}
+
+bool mc_read_number(mc_word_t *word, double *number)
+{
+    char copy[64], *end;
+    const size_t n = word->n < sizeof copy - 1 ? word->n : sizeof copy - 1;
+    memcpy(copy, word->at, n);
+    copy[n] = '\0';
+    if (!isdigit((unsigned char)copy[0]) && copy[0] != '.')
+        return false;
+    *number = strtod(copy, &end);
+    word->at += end - copy;
+    word->n -= (size_t)(end - copy);
+    return end != copy && isfinite(*number);
+}
+
+/* A number that underflows to 0 becomes infinite, so that the range check refuses it: 0 is a valid
+ * value. */
+static double kept(double number, double value)
+{
+    return number > 0 && value == 0 ? INFINITY : value;
+}
+
+bool mc_read_seconds(mc_word_t word, double *seconds)
+{
+    double number;
+    if (!mc_read_number(&word, &number))
+        return false;
+    const mc_unit_t *const unit = find_unit(word, times, MC_COUNT(times));
+    if (number == 0 && word.n == 0)
+        *seconds = 0;
+    else if (unit)
+        *seconds = kept(number, number / unit->value);
+    else
+        return false;
+    return true;
+}
+
+bool mc_read_cost(mc_word_t word, double *seconds)
+{
+    double number;
+    if (!mc_read_number(&word, &number))
+        return false;
+    if (number == 0 && word.n == 0) {
+        *seconds = 0;
+        return true;
+    }
+    const mc_word_t above = mc_word_cut(&word, '/');
+    const mc_unit_t *const time = find_unit(above, times, MC_COUNT(times));
+    const mc_unit_t *const below = find_size(word);
+    const mc_unit_t *const size = find_size(above);
+    if (time && below)
+        *seconds = kept(number, number / time->value / below->value);
+    else if (size && mc_word_is(word, "s") && number > 0)
+        *seconds = kept(number, 1 / (number * size->value));
+    else
+        return false;
+    return true;
+}
+
+bool mc_read_share(mc_word_t word, double *share)
+{
+    return mc_read_number(&word, share) && word.n == 0;
+}
+
+bool mc_read_size(mc_word_t word, double *bytes)
+{
+    double number;
+    if (!mc_read_number(&word, &number))
+        return false;
+    const mc_unit_t *const unit = find_size(word);
+    if (number != 0 && !unit)
+        return false;
+    *bytes = unit ? number * unit->value : 0;
+    return true;
+}
+
+/* Does `number`, printed with `digits` digits, read back as `same`? */
+static bool written(double number, int digits, const char *unit, bool (*read)(mc_word_t, double *),
+                    double same, char buffer[64])
+{
+    double again;
+    snprintf(buffer, 64, "%.*g%s", digits, number, unit);
+    return read(mc_word_of(buffer), &again) && again == same;
+}
+
+static const mc_unit_t *time_unit(double seconds)
+{
+    size_t u = 0;
+    while (u + 1 < MC_COUNT(times) && seconds * times[u].value < 1)
+        u++;
+    return &times[u];
+}
+
+void mc_write_seconds(double seconds, mc_text_t *text)
+{
+    char buffer[64] = "0";
+    const mc_unit_t *const unit = time_unit(seconds);
+    bool done = seconds == 0;
+    for (int digits = 3; digits <= 17 && !done; digits++)
+        done = written(seconds * unit->value, digits, unit->name, mc_read_seconds, seconds, buffer);
+    if (!done)
+        snprintf(buffer, sizeof buffer, "%.17gs", seconds);
+    mc_text_add(text, "%s", buffer);
+}
+
+void mc_write_cost(double seconds, mc_text_t *text)
+{
+    char buffer[64] = "0", rate_name[8], time_name[8];
+    const mc_unit_t *const time = time_unit(seconds);
+    size_t u = 0;
+    while (u + 1 < MC_DECIMAL_UNITS && seconds * mc_byte_units[u].value > 1)
+        u++;
+    const double rate = 1 / seconds / mc_byte_units[u].value, per_byte = seconds * time->value;
+    snprintf(rate_name, sizeof rate_name, "%s/s", mc_byte_units[u].name);
+    snprintf(time_name, sizeof time_name, "%s/B", time->name);
+    bool done = seconds == 0;
+    for (int digits = 3; digits <= 17 && !done; digits++)
+        done = written(rate, digits, rate_name, mc_read_cost, seconds, buffer) ||
+               written(per_byte, digits, time_name, mc_read_cost, seconds, buffer);
+    if (!done)
+        snprintf(buffer, sizeof buffer, "%.17gs/B", seconds);
+    mc_text_add(text, "%s", buffer);
+}
+
+void mc_write_size(double bytes, mc_text_t *text)
+{
+    mc_text_add(text, "%.17gB", bytes);
+}
+
+void mc_write_share(double share, mc_text_t *text)
+{
+    char buffer[32];
+    int digits = 1;
+    do
+        snprintf(buffer, sizeof buffer, "%.*g", digits, share);
+    while (strtod(buffer, NULL) != share && digits++ < 17);
+    mc_text_add(text, "%s", buffer);
+}
