@@ -1,9 +1,10 @@
 #include "runtime/place/crowd.h"
 
 #include "base/gather.h"
-#include "runtime/place/cores.h"
 #include "runtime/place/places.h"
 
+#include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,59 +48,61 @@ double mc_crowd_of(const uint64_t *sets, size_t words, const int32_t *machine, i
     return least;
 }
 
-/* The cores that this process may run on, in words up to the last core. The caller frees it. */
+/* The cores that this process may run on, in as many words as the kernel needs. The caller frees
+ * it. */
 static uint64_t *own_cores(size_t *words)
 {
-    const hwloc_bitmap_t cores = hwloc_bitmap_alloc();
-    if (!cores)
-        return NULL;
-    if (mc_cores_find(cores) || hwloc_bitmap_last(cores) < 0)
-        hwloc_bitmap_only(cores, 0); /* unknown: as though all ranks shared one core */
-    *words = (size_t)(hwloc_bitmap_last(cores) / WORD + 1);
-    uint64_t *const set = calloc(*words, sizeof *set);
-    for (int c = hwloc_bitmap_first(cores); set && c >= 0; c = hwloc_bitmap_next(cores, c))
-        set[c / WORD] |= UINT64_C(1) << c % WORD;
-    hwloc_bitmap_free(cores);
-    return set;
+    enum { FIRST = 16, MOST = 1 << 16 };
+    for (*words = FIRST;; *words *= 2) {
+        uint64_t *const set = calloc(*words, sizeof *set);
+        if (!set || sched_getaffinity(0, *words * sizeof *set, (cpu_set_t *)set) == 0)
+            return set;
+        if (errno != EINVAL || *words == MOST) {
+            set[0] = 1; /* unknown: as though all ranks shared one core */
+            return set;
+        }
+        free(set);
+    }
 }
 
 /* What each rank publishes before its set. */
 typedef struct {
     uint64_t words;          /* up to the last with a core */
     char boot[MC_BOOT_TEXT]; /* of the kernel that schedules these cores */
-} published_t;
+} told_t;
 
-static published_t publish(size_t words)
+static told_t told_of(const uint64_t *set, size_t words)
 {
-    published_t published = {.words = words};
-    mc_boot_id(published.boot);
-    return published;
+    told_t told = {.words = words};
+    while (told.words > 1 && set[told.words - 1] == 0)
+        told.words--;
+    mc_boot_id(told.boot);
+    return told;
 }
 
 /* Do both run on the same cores? Where the kernel has no boot id: on the same machine? */
-static bool share_cores(const published_t *published, const int32_t *machine, int32_t a, int32_t b)
+static bool beside(const told_t *told, const int32_t *machine, int32_t a, int32_t b)
 {
-    return published[a].boot[0] ? strcmp(published[a].boot, published[b].boot) == 0
-                                : machine[a] == machine[b];
+    return told[a].boot[0] ? strcmp(told[a].boot, told[b].boot) == 0 : machine[a] == machine[b];
 }
 
 /* Gathers the sets of all ranks, in as many words as the widest needs. */
-static int find_among(const meshcoll_oob_t *oob, const published_t *published,
-                      const int32_t *machine, const uint64_t *own, double *crowd)
+static int find_of_told(const meshcoll_oob_t *oob, const told_t *told, const int32_t *machine,
+                        const uint64_t *own, double *crowd)
 {
     uint64_t words = 1;
     for (int32_t r = 0; r < oob->size; r++)
-        words = published[r].words > words ? published[r].words : words;
+        words = told[r].words > words ? told[r].words : words;
     uint64_t *const mine = calloc(words, sizeof *mine);
     int32_t *const kernel = calloc((size_t)oob->size, sizeof *kernel);
     void *sets = NULL;
     if (mine)
-        memcpy(mine, own, published[oob->rank].words * sizeof *mine);
+        memcpy(mine, own, told[oob->rank].words * sizeof *mine);
     const int status =
         mc_gather(oob, mine && kernel ? MESHCOLL_OK : mc_fail_memory("the cores of all ranks"),
                   mine, words * sizeof *mine, &sets);
     for (int32_t r = 0; !status && r < oob->size; r++)
-        kernel[r] = share_cores(published, machine, oob->rank, r);
+        kernel[r] = beside(told, machine, oob->rank, r);
     if (!status)
         *crowd = mc_crowd_of(sets, words, kernel, oob->size, oob->rank);
     free(sets);
@@ -111,14 +114,14 @@ static int find_among(const meshcoll_oob_t *oob, const published_t *published,
 int mc_crowd_find(const meshcoll_oob_t *oob, const int32_t *machine, double *crowd)
 {
     size_t words;
-    void *published = NULL;
+    void *told = NULL;
     uint64_t *const own = own_cores(&words);
-    const published_t mine = own ? publish(words) : (published_t){0};
+    const told_t mine = own ? told_of(own, words) : (told_t){0};
     int status = mc_gather(oob, own ? MESHCOLL_OK : mc_fail_memory("a set of cores"), &mine,
-                           sizeof mine, &published);
+                           sizeof mine, &told);
     if (!status)
-        status = find_among(oob, published, machine, own, crowd);
-    free(published);
+        status = find_of_told(oob, told, machine, own, crowd);
+    free(told);
     free(own);
     return status;
 }

@@ -1,10 +1,10 @@
 #include "runtime/place/places.h"
 
 #include "base/gather.h"
-#include "runtime/place/cores.h"
 
 #include <fcntl.h>
 #include <hwloc.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -13,11 +13,10 @@
 /* Most processes are not bound, and skip loading the machine's topology. */
 static bool may_be_bound(void)
 {
-    const hwloc_bitmap_t cores = hwloc_bitmap_alloc();
-    const bool known = cores && mc_cores_find(cores) == 0;
-    const bool all = known && hwloc_bitmap_weight(cores) >= sysconf(_SC_NPROCESSORS_ONLN);
-    hwloc_bitmap_free(cores);
-    return !all;
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) != 0)
+        return true; /* more processors than the set holds */
+    return CPU_COUNT(&set) < sysconf(_SC_NPROCESSORS_ONLN);
 }
 
 /* Loads only packages and NUMA nodes. Groups that NUMA nodes are attached to are kept: a node
