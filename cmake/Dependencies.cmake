@@ -11,9 +11,19 @@ endmacro()
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
 
-find_package(MPI QUIET COMPONENTS C)
-if(NOT MPI_C_FOUND)
-    meshcoll_missing("MPI (C)" "libopenmpi-dev openmpi-bin")
+set(MESHCOLL_MPI AUTO CACHE STRING
+    "libmeshcoll-mpi, and the programs and tests that need MPI: AUTO (where MPI is found), ON or OFF")
+set_property(CACHE MESHCOLL_MPI PROPERTY STRINGS AUTO ON OFF)
+if(NOT MESHCOLL_MPI MATCHES "^(AUTO|ON|OFF)$")
+    message(FATAL_ERROR "MESHCOLL_MPI is \"${MESHCOLL_MPI}\": expected AUTO, ON or OFF")
+endif()
+set(MESHCOLL_HAVE_MPI OFF)
+if(NOT MESHCOLL_MPI STREQUAL "OFF")
+    find_package(MPI QUIET COMPONENTS C)
+    set(MESHCOLL_HAVE_MPI ${MPI_C_FOUND})
+endif()
+if(MESHCOLL_MPI STREQUAL "ON" AND NOT MESHCOLL_HAVE_MPI)
+    meshcoll_missing("MPI (C) (or -DMESHCOLL_MPI=OFF)" "libopenmpi-dev openmpi-bin")
 endif()
 
 find_package(PkgConfig QUIET)
@@ -50,5 +60,5 @@ find_package(CUDAToolkit QUIET)
 
 add_library(meshcoll_dependencies INTERFACE)
 target_link_libraries(meshcoll_dependencies INTERFACE
-    MPI::MPI_C PkgConfig::UCX PkgConfig::HWLOC PkgConfig::JANSSON Threads::Threads
+    PkgConfig::UCX PkgConfig::HWLOC PkgConfig::JANSSON Threads::Threads
     ${CMAKE_DL_LIBS} m)

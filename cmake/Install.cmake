@@ -1,12 +1,16 @@
-# Library, headers, programs, man pages, CMake package and pkg-config file.
+# Libraries, headers, programs, man pages, CMake package and pkg-config files.
 
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/meshcoll)
 
 install(TARGETS meshcoll EXPORT meshcollTargets)
-install(DIRECTORY include/meshcoll DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-        FILES_MATCHING PATTERN "*.h")
+install(FILES include/meshcoll/meshcoll.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/meshcoll)
+if(TARGET meshcoll_mpi)
+    install(TARGETS meshcoll_mpi EXPORT meshcollMpiTargets)
+    install(FILES include/meshcoll/mpi.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/meshcoll)
+    install(EXPORT meshcollMpiTargets NAMESPACE meshcoll:: DESTINATION ${package_dir})
+endif()
 foreach(program IN ITEMS meshcoll_tool meshcoll_bench)
     if(TARGET ${program})
         install(TARGETS ${program})
@@ -29,5 +33,11 @@ install(FILES ${PROJECT_BINARY_DIR}/meshcollConfig.cmake
 
 # Relative to the file itself, so that an installed tree can be moved.
 file(RELATIVE_PATH pc_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
-configure_file(cmake/meshcoll.pc.in ${PROJECT_BINARY_DIR}/meshcoll.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/meshcoll.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+set(pc_names meshcoll)
+if(TARGET meshcoll_mpi)
+    list(APPEND pc_names meshcoll-mpi)
+endif()
+foreach(name IN LISTS pc_names)
+    configure_file(cmake/${name}.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()

@@ -47,10 +47,11 @@ MAY["runtime/state"] = CORE + TRANSPORT + ["compose/pace", "runtime/bind"]
 MAY["runtime/pace"] = [*MAY["runtime/state"], "runtime/state"]
 MAY["runtime/execute"] = [*MAY["runtime/pace"], "compose/algorithms", "runtime/element", "runtime/pace"]
 LIBRARY = list(MAY)
+MAY["mpi"] = []
 COMMANDS = ["tools/" + name for name in ("count", "list", "plan", "topo", "trace", "tune", "verify")]
-MAY["tools/common"] = LIBRARY
+MAY["tools/common"] = [*LIBRARY, "mpi"]
 for command in COMMANDS:
-    MAY[command] = LIBRARY + ["tools/common"]
+    MAY[command] = [*LIBRARY, "mpi", "tools/common"]
 MAY["tools"] = LIBRARY + ["tools/common", *COMMANDS]
 
 # Algorithms do arithmetic on ranks and chunks: nothing that moves or reads bytes.

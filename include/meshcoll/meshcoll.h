@@ -134,6 +134,9 @@ MESHCOLL_API const char *meshcoll_status_string(int status);
 /** A sentence about this thread's last failure, "" if there was none; valid until its next call. */
 MESHCOLL_API const char *meshcoll_last_error(void);
 
+/** For libraries on top: records `sentence` as this thread's last failure and returns `status`. */
+MESHCOLL_API int meshcoll_fail(int status, const char *sentence);
+
 /** The library's version, "major.minor.patch": a static string. */
 MESHCOLL_API const char *meshcoll_version(void);
 

@@ -44,6 +44,11 @@ int mc_fail(int status, const char *format, ...)
     return status;
 }
 
+int meshcoll_fail(int status, const char *sentence)
+{
+    return mc_fail(status, "%s", sentence ? sentence : "");
+}
+
 int mc_fail_memory(const char *what)
 {
     return mc_fail(MESHCOLL_ERR_NO_MEMORY, "out of memory for %s", what);

@@ -4,14 +4,20 @@
 #include "tools/plan/plan.h"
 #include "tools/topo/topo.h"
 #include "tools/trace/trace.h"
-#include "tools/tune/tune.h"
 #include "tools/verify/verify.h"
+
+#ifdef MESHCOLL_HAVE_MPI
+#include "tools/tune/tune.h"
+#endif
 
 #include <string.h>
 
 static const mc_command_t *const commands[] = {
-    &mc_plan_command, &mc_trace_command, &mc_verify_command, &mc_count_command,
-    &mc_list_command, &mc_topo_command,  &mc_tune_command,
+    &mc_plan_command,  &mc_trace_command, &mc_verify_command,
+    &mc_count_command, &mc_list_command,  &mc_topo_command,
+#ifdef MESHCOLL_HAVE_MPI
+    &mc_tune_command,
+#endif
 };
 
 static int print_help(FILE *out)

@@ -51,6 +51,18 @@ gives() {
     [ "$got" = "$2" ] || fail "$1 is '$got', expected '$2'"
 }
 
+# has_mpi: was it built with MPI?
+has_mpi() {
+    "$MESHCOLL" help | grep -q '^  tune '
+}
+
+# needs_mpi: ends the test where there is none.
+needs_mpi() {
+    has_mpi && return
+    echo "skipped: built without MPI"
+    exit 77
+}
+
 finish() {
     [ $failures -eq 0 ] && echo "all well"
     exit $((failures > 0))

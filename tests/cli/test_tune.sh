@@ -3,6 +3,7 @@
 # and that they predict what the benchmark measures.
 . "$(dirname "$0")/lib.sh"
 
+needs_mpi
 build=${MESHCOLL_BUILD_DIR:-build/release}
 mpirun=$(sed -n 's/^MPIEXEC_EXECUTABLE:[^=]*=//p' "$build/CMakeCache.txt")
 flags=(-n 4)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs into a temporary prefix, moves it, and builds a consumer with find_package and with
-# pkg-config.   usage: tests/install/run.sh <build dir> [<C compiler>]
+# Installs into a temporary prefix, moves it, and builds consumers of both libraries with find_package and
+# with pkg-config. libmeshcoll.so needs no MPI.   usage: tests/install/run.sh <build dir> [<C compiler>]
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -34,15 +34,20 @@ check() { # check <how> <program>
     echo "$1: ok"
 }
 
+mpi=OFF
+if [ -n "$(find "$work/prefix" -name 'libmeshcoll-mpi.so')" ]; then mpi=ON; fi
+
 # find_package
 if ! { cmake -S "$here/consumer" -B "$work/consumer" -DCMAKE_C_COMPILER="$cc" \
-        -DCMAKE_PREFIX_PATH="$work/prefix" && cmake --build "$work/consumer"; } \
+        -DCMAKE_PREFIX_PATH="$work/prefix" -DWITH_MPI="$mpi" && cmake --build "$work/consumer"; } \
         >"$work/cmake.log" 2>&1; then
     cat "$work/cmake.log"
     echo "find_package(meshcoll): the consumer does not build"
     exit 1
 fi
 check find_package "$work/consumer/consumer"
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+if [ $mpi = ON ]; then check "find_package, mpi" "$work/consumer/consumer-mpi"; fi
 
 # pkg-config
 pc=$(find "$work/prefix" -name meshcoll.pc)
@@ -51,15 +56,31 @@ PKG_CONFIG_PATH=$(dirname "$pc")
 export PKG_CONFIG_PATH
 read -ra flags <<<"$(pkg-config --cflags --libs meshcoll)"
 "$cc" -o "$work/consumer-pc" "$here/consumer/main.c" "${flags[@]}"
-LD_LIBRARY_PATH=$(pkg-config --variable=libdir meshcoll)${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} \
-    check pkg-config "$work/consumer-pc"
+LD_LIBRARY_PATH=$(pkg-config --variable=libdir meshcoll)${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export LD_LIBRARY_PATH
+check pkg-config "$work/consumer-pc"
+if [ $mpi = ON ]; then
+    read -ra flags <<<"$(pkg-config --cflags --libs meshcoll-mpi)"
+    mpicc -o "$work/consumer-mpi-pc" "$here/consumer/mpi.c" "${flags[@]}"
+    check "pkg-config, mpi" "$work/consumer-mpi-pc"
+else
+    echo "mpi: not built"
+fi
 
 # The public API and nothing else
-lib=$(find "$work/prefix" -name libmeshcoll.so)
-extra=$(nm -D --defined-only "$lib" | awk '{print $3}' | grep -v '^meshcoll_' || true)
-if [ -n "$extra" ]; then
-    echo "libmeshcoll.so shows symbols which are not public:"
-    echo "$extra"
+for lib in $(find "$work/prefix" -name 'libmeshcoll.so' -o -name 'libmeshcoll-mpi.so'); do
+    extra=$(nm -D --defined-only "$lib" | awk '{print $3}' | grep -v '^meshcoll_' || true)
+    if [ -n "$extra" ]; then
+        echo "$lib shows symbols which are not public:"
+        echo "$extra"
+        exit 1
+    fi
+done
+echo "symbols: ok"
+
+# MPI is not loaded with libmeshcoll.so, directly or through another library.
+if ldd "$(find "$work/prefix" -name libmeshcoll.so)" | grep -iE 'libmpi|libpmpi|mpich'; then
+    echo "libmeshcoll.so needs MPI"
     exit 1
 fi
-echo "symbols: ok"
+echo "no MPI: ok"

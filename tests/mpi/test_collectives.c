@@ -2,7 +2,7 @@
  * Every collective over the real transports, called by all ranks of an MPI world.
  *
  * usage: test_collectives MESH [SAMPLE [BOXES NODES STEP]]     MESH "-" lets the boxes be found
- * With BOXES the ranks are shuffled, and take themselves for so many boxes (support/shuffled.h).
+ * With BOXES the ranks are shuffled, and take themselves for so many boxes (support/mpi/shuffled.h).
  * One line per collective and one in the end; exit 1 on any mismatch.
  */
 #include <meshcoll/mpi.h>
@@ -11,7 +11,7 @@
 #include "support/call.h"
 #include "support/case.h"
 #include "support/element.h"
-#include "support/shuffled.h"
+#include "support/mpi/shuffled.h"
 #include "support/strategies.h"
 
 #include <stdio.h>

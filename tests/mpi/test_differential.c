@@ -9,7 +9,7 @@
 
 #include "support/call.h"
 #include "support/drawn.h"
-#include "support/shuffled.h"
+#include "support/mpi/shuffled.h"
 
 #include <getopt.h>
 #include <limits.h>

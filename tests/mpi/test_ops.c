@@ -1,7 +1,7 @@
 /* The pair types as MPI programs declare them, and a user's operation that does not commute, beside
  * MPI's own results. */
 #include "runtime/handle/handle.h"
-#include "support/shuffled.h"
+#include "support/mpi/shuffled.h"
 
 #include <meshcoll/mpi.h>
 
@@ -234,7 +234,7 @@ static void check_refused(void)
     meshcoll_op_free(op);
 }
 
-/* usage: test_ops [MESH [BOXES NODES STEP]]; with BOXES the ranks are shuffled (support/shuffled.h) */
+/* usage: test_ops [MESH [BOXES NODES STEP]]; with BOXES the ranks are shuffled (support/mpi/shuffled.h) */
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);

@@ -5,7 +5,7 @@
  * out on the first one. Without the setting some of it must differ, or this shows nothing.
  */
 #include "runtime/request/request.h"
-#include "support/shuffled.h"
+#include "support/mpi/shuffled.h"
 
 #include <meshcoll/mpi.h>
 

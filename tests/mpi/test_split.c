@@ -3,7 +3,7 @@
 
 #include "runtime/handle/handle.h"
 #include "support/case.h"
-#include "support/shuffled.h"
+#include "support/mpi/shuffled.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -180,14 +180,14 @@ Test(apart, users_share_nothing)
     expect_access(MC_SHM_NONE, (place_t[RANKS]){root, nobody, nobody});
 }
 
-/* A process's number there is another's here, and its descriptor an empty file. */
-Test(apart, pid_namespaces_share_nothing)
+/* As containers of one host, with common IPC, /dev/shm and host name: a box each. */
+Test(apart, pid_namespaces_are_boxes)
 {
     const place_t inside = {.own_pids = true}, full = {.own_pids = true, .full = true};
     const place_t nobody = {.user = NOBODY, .own_pids = true};
-    expect_access(MC_SHM_NONE, (place_t[RANKS]){inside, full, full});
-    expect_access(MC_SHM_NONE, (place_t[RANKS]){{0}, {0}, full});
-    expect_access(MC_SHM_NONE, (place_t[RANKS]){nobody, nobody, nobody});
+    expect_with(NULL, MC_SHM_NONE, (place_t[RANKS]){inside, full, full});
+    expect_with(NULL, MC_SHM_NONE, (place_t[RANKS]){{0}, {0}, full});
+    expect_with(NULL, MC_SHM_NONE, (place_t[RANKS]){nobody, nobody, nobody});
 }
 
 /* The segment of one user, tried by another who knows all of its address. */

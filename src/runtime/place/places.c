@@ -6,6 +6,8 @@
 #include <hwloc.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Binding -------------------------------------------------------------------------------------- */
@@ -81,17 +83,89 @@ void mc_boot_id(char id[MC_BOOT_TEXT])
         close(fd);
 }
 
-/* Places --------------------------------------------------------------------------------------- */
+/* Locations ------------------------------------------------------------------------------------ */
 
-int mc_places_find(const meshcoll_oob_t *oob, const int32_t *machine, mc_place_t **place)
+/* FNV-1a */
+static uint64_t hash(uint64_t h, const void *data, size_t n)
+{
+    const unsigned char *const byte = data;
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ byte[i]) * UINT64_C(0x100000001b3);
+    return h;
+}
+
+static uint64_t hash_path(uint64_t h, const char *path)
+{
+    struct stat s;
+    if (stat(path, &s) == 0) {
+        h = hash(h, &s.st_dev, sizeof s.st_dev);
+        h = hash(h, &s.st_ino, sizeof s.st_ino);
+    }
+    return h;
+}
+
+/* Equal for ranks of the same kernel, host name, /dev/shm, and IPC and PID namespaces. Segments are
+ * opened through /proc/PID: across PID namespaces there is no shared memory. */
+static uint64_t machine_id(const char *boot)
+{
+    char host[256] = "";
+    uint64_t h = hash(UINT64_C(0xcbf29ce484222325), boot, strlen(boot));
+    if (gethostname(host, sizeof host - 1) == 0)
+        h = hash(h, host, strlen(host));
+    h = hash_path(h, "/proc/self/ns/ipc");
+    h = hash_path(h, "/proc/self/ns/pid");
+    return hash_path(h, "/dev/shm");
+}
+
+void mc_location_find(mc_location_t *location)
 {
     mc_bound_to_t bound;
     mc_bound_to_find(&bound);
-    const mc_place_t mine = {
-        .machine = machine[oob->rank], .node = bound.node, .package = bound.package};
+    *location = (mc_location_t){.node = bound.node, .package = bound.package};
+    mc_boot_id(location->boot);
+    location->machine = machine_id(location->boot);
+}
+
+/* Places --------------------------------------------------------------------------------------- */
+
+static const mc_location_t *location_at(const void *locations, size_t stride, int32_t rank)
+{
+    return (const void *)((const char *)locations + (size_t)rank * stride);
+}
+
+void mc_places_of(const void *locations, size_t stride, int32_t n, int32_t *seen, mc_place_t *place)
+{
+    int32_t n_seen = 0;
+    for (int32_t r = 0; r < n; r++) {
+        const mc_location_t *const l = location_at(locations, stride, r);
+        int32_t i = n_seen - 1;
+        while (i >= 0 && location_at(locations, stride, seen[i])->machine != l->machine)
+            i--;
+        if (i < 0)
+            seen[i = n_seen++] = r;
+        place[r] = (mc_place_t){.machine = seen[i], .node = l->node, .package = l->package};
+    }
+}
+
+int mc_places_gather(const meshcoll_oob_t *oob, mc_place_t **place)
+{
+    const size_t n = (size_t)oob->size;
+    mc_location_t mine;
     void *all = NULL;
-    const int status = mc_gather(oob, MESHCOLL_OK, &mine, sizeof mine, &all);
+    mc_place_t *const found = calloc(n, sizeof *found);
+    int32_t *const seen = calloc(n, sizeof *seen);
+    mc_location_find(&mine);
+    const int status =
+        mc_gather(oob, found && seen ? MESHCOLL_OK : mc_fail_memory("a table of places"), &mine,
+                  sizeof mine, &all);
     if (!status)
-        *place = all;
-    return status;
+        mc_places_of(all, sizeof mine, oob->size, seen, found);
+    free(all);
+    free(seen);
+    if (status) {
+        free(found);
+        return status;
+    }
+    *place = found;
+    return MESHCOLL_OK;
 }

@@ -18,8 +18,20 @@ void mc_bound_to_find(mc_bound_to_t *bound);
 enum { MC_BOOT_TEXT = 40 };
 void mc_boot_id(char id[MC_BOOT_TEXT]);
 
-/* Places of all ranks; the caller frees them. `machine[r]`: the lowest rank that shares memory
- * with rank r. Collective. */
-int mc_places_find(const meshcoll_oob_t *oob, const int32_t *machine, mc_place_t **place);
+/* Where a rank runs, as it tells the others; plain memory. */
+typedef struct {
+    uint64_t machine;        /* equal for ranks that can share memory */
+    int32_t node, package;   /* as in mc_bound_to_t */
+    char boot[MC_BOOT_TEXT]; /* of the kernel that schedules its cores */
+} mc_location_t;
+
+void mc_location_find(mc_location_t *location);
+
+/* The places of `n` ranks from their locations, `stride` bytes apart. `seen` is work space for `n`
+ * numbers. */
+void mc_places_of(const void *locations, size_t stride, int32_t n, int32_t *seen,
+                  mc_place_t *place);
+/* Places of all ranks; the caller frees them. Collective. */
+int mc_places_gather(const meshcoll_oob_t *oob, mc_place_t **place);
 
 #endif

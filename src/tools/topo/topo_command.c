@@ -1,7 +1,9 @@
 #include "tools/topo/topo.h"
 
+#include "base/gather.h"
 #include "runtime/create/tuned.h"
-#include "runtime/place/places_mpi.h"
+#include "runtime/place/places.h"
+#include "tools/common/ranks.h"
 #include "tools/common/show.h"
 
 #include <stdlib.h>
@@ -273,46 +275,46 @@ static int show_running(request_t *r, const mc_place_t *place, const mc_spot_t *
     return exit;
 }
 
-static int gather(const request_t *r, mc_place_t **place, mc_spot_t **spot)
+static int gather(const meshcoll_oob_t *oob, mc_place_t **place, void **spot)
 {
-    int32_t size;
     mc_spot_t mine = {0};
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
     gethostname(mine.host, sizeof mine.host - 1);
     mc_bound_to_find(&mine.bound);
-    *spot = calloc((size_t)size, sizeof **spot);
-    const int status = *spot ? mc_mpi_places(MPI_COMM_WORLD, place) : mc_fail_memory("ranks");
-    if (status) {
-        mc_tool_fail(r->self, status);
-        MPI_Abort(MPI_COMM_WORLD, MC_EXIT_FAILED);
-    }
-    MPI_Gather(&mine, (int)sizeof mine, MPI_BYTE, *spot, (int)sizeof mine, MPI_BYTE, 0,
-               MPI_COMM_WORLD);
-    return size;
+    const int status = mc_places_gather(oob, place);
+    return status ? status : mc_gather(oob, MESHCOLL_OK, &mine, sizeof mine, spot);
+}
+
+/* All ranks exit with what rank 0 exits with. */
+static int share_exit(const meshcoll_oob_t *oob, int exit)
+{
+    const int32_t mine = exit;
+    void *all = NULL;
+    if (!mc_gather(oob, MESHCOLL_OK, &mine, sizeof mine, &all))
+        exit = *(const int32_t *)all;
+    free(all);
+    return exit;
 }
 
 /* One rank reads the command line and speaks for all. */
 static int run_ranks(request_t *r)
 {
     mc_place_t *place = NULL;
-    mc_spot_t *spot = NULL;
-    int32_t rank;
-    if (MPI_Init(NULL, NULL) != MPI_SUCCESS)
-        return mc_tool_refuse(r->self, "MPI does not start; run it under mpirun");
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    const int32_t size = gather(r, &place, &spot);
-    int exit = rank == 0 ? show_running(r, place, spot, size) : MC_EXIT_OK;
-    MPI_Bcast(&exit, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    void *spot = NULL;
+    mc_ranks_t ranks;
+    int status = mc_ranks_open(&ranks), exit = MC_EXIT_OK;
+    if (status)
+        return mc_tool_fail(r->self, status);
+    status = gather(&ranks.oob, &place, &spot);
+    if (status)
+        exit = mc_tool_fail(r->self, status);
+    else if (ranks.oob.rank == 0)
+        exit = show_running(r, place, spot, ranks.oob.size);
+    if (!status)
+        exit = share_exit(&ranks.oob, exit);
     free(spot);
     free(place);
-    MPI_Finalize();
+    ranks.close(&ranks);
     return exit;
-}
-
-/* By Open MPI, another with PMIx, or with PMI (MPICH and its kin). */
-static bool is_launched(void)
-{
-    return getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMIX_RANK") || getenv("PMI_SIZE");
 }
 
 static int run(const mc_command_t *self, int argc, char **argv)
@@ -335,7 +337,7 @@ static int run(const mc_command_t *self, int argc, char **argv)
     const int exit = mc_options_parse(self, options, argc, argv, &arguments);
     if (exit != MC_GO_ON)
         return exit;
-    return r.mesh && !is_launched() ? show_given(&r) : run_ranks(&r);
+    return r.mesh && !mc_ranks_launched() ? show_given(&r) : run_ranks(&r);
 }
 
 const mc_command_t mc_topo_command = {

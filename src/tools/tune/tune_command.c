@@ -1,4 +1,5 @@
-#include "runtime/place/places_mpi.h"
+#include "mpi/mpi_oob.h"
+#include "runtime/place/places.h"
 #include "tools/common/show.h"
 #include "tools/tune/tune.h"
 
@@ -239,7 +240,8 @@ static int tune(const mc_command_t *self, int argc, char **argv)
     setup_t s = {0};
     request_t r = {.self = self};
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (mc_mpi_places(MPI_COMM_WORLD, &place))
+    const meshcoll_oob_t world = mc_mpi_oob(MPI_COMM_WORLD);
+    if (mc_places_gather(&world, &place))
         mc_tune_die("start");
     if (rank == 0)
         s = set_up(argc, argv, place, &r);

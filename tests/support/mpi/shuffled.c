@@ -1,7 +1,7 @@
-#include "support/shuffled.h"
+#include "support/mpi/shuffled.h"
 
+#include "mpi/mpi_oob.h"
 #include "runtime/create/create.h"
-#include "runtime/place/places_mpi.h"
 
 #include <stdlib.h>
 
@@ -36,22 +36,12 @@ static int create(const mc_shuffle_t *s, mc_creation_t *c, int *world, mc_place_
 int mc_shuffled_create(MPI_Comm comm, const mc_shuffle_t *shuffle, const meshcoll_params_t *params,
                        meshcoll_t **mesh)
 {
-    MPI_Comm *const own = malloc(sizeof *own);
-    if (!own)
-        return mc_fail_memory("a mesh");
-    *own = comm;
-    mc_creation_t c = {.oob = {.context = own, .allgather = mc_mpi_allgather},
-                       .params = params,
-                       .free_context = free};
-    MPI_Comm_rank(comm, &c.oob.rank);
-    MPI_Comm_size(comm, &c.oob.size);
+    mc_creation_t c = {.oob = mc_mpi_oob(comm), .params = params};
     int *const world = calloc((size_t)c.oob.size, sizeof *world);
     mc_place_t *const place = calloc((size_t)c.oob.size, sizeof *place);
     const int status =
         world && place ? create(shuffle, &c, world, place, mesh) : mc_fail_memory("places");
     free(place);
     free(world);
-    if (status)
-        free(own);
     return status;
 }

@@ -1,0 +1,56 @@
+/*
+ * libmeshcoll-mpi: creates a mesh from an MPI communicator. It uses the public API of libmeshcoll only. PMPI_ functions,
+ * so that a tool which intercepts MPI, or an MPI that is built on meshcoll, does not see or recurse into these calls.
+ */
+#include "mpi/mpi_oob.h"
+
+#include <limits.h>
+#include <string.h>
+
+/* A pointer in Open MPI, an int in MPICH. */
+_Static_assert(sizeof(MPI_Comm) <= sizeof(void *), "a communicator fits into a context");
+
+static int allgather(void *context, const void *in, void *out, size_t bytes)
+{
+    MPI_Comm comm;
+    memcpy(&comm, &context, sizeof comm);
+    if (bytes > INT_MAX)
+        return 1;
+    return PMPI_Allgather(in, (int)bytes, MPI_BYTE, out, (int)bytes, MPI_BYTE, comm) != MPI_SUCCESS;
+}
+
+meshcoll_oob_t mc_mpi_oob(MPI_Comm comm)
+{
+    meshcoll_oob_t oob = {.allgather = allgather};
+    memcpy(&oob.context, &comm, sizeof comm);
+    PMPI_Comm_rank(comm, &oob.rank);
+    PMPI_Comm_size(comm, &oob.size);
+    return oob;
+}
+
+static int check_comm(MPI_Comm comm)
+{
+    int inter = 0;
+    if (PMPI_Comm_test_inter(comm, &inter) == MPI_SUCCESS && !inter)
+        return MESHCOLL_OK;
+    return meshcoll_fail(
+        MESHCOLL_ERR_INVALID_ARG,
+        "meshcoll_create: expected an intra-communicator, got an inter-communicator; "
+        "MPI_Intercomm_merge merges its two groups into one");
+}
+
+int meshcoll_create(MPI_Comm comm, const meshcoll_params_t *params, meshcoll_t **mesh)
+{
+    int initialized = 0, finalized = 0;
+    PMPI_Initialized(&initialized);
+    PMPI_Finalized(&finalized);
+    if (!initialized || finalized || comm == MPI_COMM_NULL || !mesh)
+        return meshcoll_fail(MESHCOLL_ERR_INVALID_ARG,
+                             "meshcoll_create: expected MPI to be initialised and not finalised, a "
+                             "communicator and a pointer to a mesh");
+    const int status = check_comm(comm); /* the same on all ranks */
+    if (status)
+        return status;
+    const meshcoll_oob_t oob = mc_mpi_oob(comm);
+    return meshcoll_create_oob(&oob, params, mesh);
+}
