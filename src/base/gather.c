@@ -1,6 +1,7 @@
 #include "base/gather.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Up to this many ranks, statuses need no allocation. Beyond, a rank without memory cannot even
  * report that it failed. */
@@ -13,21 +14,31 @@ static int allgather(const meshcoll_oob_t *oob, const void *mine, void *all, siz
     return MESHCOLL_OK;
 }
 
+/* The status of all ranks, whose records of `stride` bytes start with their own. */
+static int agreed_of(const meshcoll_oob_t *oob, const char *all, size_t stride, int status)
+{
+    for (int32_t r = 0; r < oob->size; r++) {
+        int32_t theirs;
+        memcpy(&theirs, all + (size_t)r * stride, sizeof theirs);
+        if (theirs != MESHCOLL_OK)
+            /* A rank that failed itself keeps its own, more precise error. */
+            return status
+                       ? status
+                       : mc_fail(theirs, "rank %d failed: %s", r, meshcoll_status_string(theirs));
+    }
+    return MESHCOLL_OK;
+}
+
 int mc_agree(const meshcoll_oob_t *oob, int status)
 {
     const int32_t mine = status;
-    int32_t few[FEW], failed = 0;
+    int32_t few[FEW];
     int32_t *const all = oob->size <= FEW ? few : malloc((size_t)oob->size * sizeof *all);
     if (!all)
         return mc_fail_memory("statuses");
     int agreed = allgather(oob, &mine, all, sizeof mine);
-    while (!agreed && failed < oob->size && all[failed] == MESHCOLL_OK)
-        failed++;
-    if (!agreed && failed < oob->size)
-        /* A rank that failed itself keeps its own, more precise error. */
-        agreed = status ? status
-                        : mc_fail(all[failed], "rank %d failed: %s", failed,
-                                  meshcoll_status_string(all[failed]));
+    if (!agreed)
+        agreed = agreed_of(oob, (const char *)all, sizeof mine, status);
     if (all != few)
         free(all);
     return agreed;
@@ -47,4 +58,62 @@ int mc_gather(const meshcoll_oob_t *oob, int status, const void *mine, size_t by
     }
     *all = room;
     return MESHCOLL_OK;
+}
+
+/* Rounds --------------------------------------------------------------------------------------- */
+
+static char *rounds_memory(const meshcoll_oob_t *oob, size_t room)
+{
+    return malloc(((size_t)oob->size + 1) * room);
+}
+
+static void use_memory(mc_rounds_t *r, char *memory, size_t room)
+{
+    r->memory = r->own = memory;
+    r->all = memory + room;
+    r->room = room;
+}
+
+void mc_rounds_open(mc_rounds_t *rounds, const meshcoll_oob_t *oob)
+{
+    char *const memory = rounds_memory(oob, MC_ROUND_ROOM);
+    rounds->oob = oob;
+    use_memory(rounds, memory ? memory : rounds->few, memory ? MC_ROUND_ROOM : MC_ROUND_FIRST);
+    rounds->memory = memory;
+}
+
+void mc_rounds_close(mc_rounds_t *rounds)
+{
+    free(rounds->memory);
+    rounds->memory = NULL;
+}
+
+int mc_rounds_reserve(mc_rounds_t *rounds, int status, size_t bytes)
+{
+    if (bytes <= rounds->room)
+        return status;
+    char *const memory = rounds_memory(rounds->oob, bytes);
+    if (!memory && !status)
+        status = mc_fail_memory("the data of all ranks");
+    status = mc_agree(rounds->oob, status);
+    if (status) {
+        free(memory);
+        return status;
+    }
+    mc_rounds_close(rounds);
+    use_memory(rounds, memory, bytes);
+    return MESHCOLL_OK;
+}
+
+int mc_round(mc_rounds_t *rounds, int status, size_t bytes)
+{
+    const meshcoll_oob_t *const oob = rounds->oob;
+    if (!rounds->memory && !status)
+        status = mc_fail_memory("the data of all ranks");
+    if (!rounds->memory && (size_t)oob->size * bytes > MC_ROUND_FEW - MC_ROUND_FIRST)
+        return status;
+    const int32_t mine = status;
+    memcpy(rounds->own, &mine, sizeof mine);
+    const int failed = allgather(oob, rounds->own, rounds->all, bytes);
+    return failed ? failed : agreed_of(oob, rounds->all, bytes, status);
 }

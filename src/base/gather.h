@@ -16,4 +16,25 @@ int mc_agree(const meshcoll_oob_t *oob, int status);
  * Collective. */
 int mc_gather(const meshcoll_oob_t *oob, int status, const void *mine, size_t bytes, void **all);
 
+/* Rounds of records that carry their rank's status, so that no round is needed for it alone. Memory
+ * for all of them is allocated before the first: a rank without it can still report that. */
+enum { MC_ROUND_ROOM = 4096, MC_ROUND_FIRST = 512, MC_ROUND_FEW = 32 << 10 };
+typedef struct {
+    const meshcoll_oob_t *oob;
+    char *own;    /* this rank's record, to fill; its first 4 bytes are the status */
+    char *all;    /* all ranks' records, by rank */
+    size_t room;  /* bytes that a record may have */
+    char *memory; /* of both; NULL: none, and the first round reports it */
+    _Alignas(8) char few[MC_ROUND_FEW];
+} mc_rounds_t;
+
+/* The first record has at most MC_ROUND_FIRST bytes. */
+void mc_rounds_open(mc_rounds_t *rounds, const meshcoll_oob_t *oob);
+void mc_rounds_close(mc_rounds_t *rounds);
+/* Makes room for records of `bytes`, the same on all ranks. Only above MC_ROUND_ROOM that takes a
+ * round of its own, in which ranks agree that they have the memory. Collective. */
+int mc_rounds_reserve(mc_rounds_t *rounds, int status, size_t bytes);
+/* Exchanges records of `bytes`; returns as mc_agree. Collective. */
+int mc_round(mc_rounds_t *rounds, int status, size_t bytes);
+
 #endif

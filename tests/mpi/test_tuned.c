@@ -5,6 +5,7 @@
 #include <meshcoll/mpi.h>
 
 #include "runtime/create/tuned.h"
+#include "runtime/handle/handle.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,9 @@
 #include "runtime/place/crowd.h"
+#include "runtime/place/places.h"
 
 #include <criterion/criterion.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { WORDS = 64 }; /* 4096 cores */
@@ -13,7 +15,7 @@ static double crowd(const int32_t *machine, const int first[8], int n)
     for (int r = 0; r < 8; r++)
         for (int c = first[r]; c < first[r] + n; c++)
             set[r][c / 64] |= UINT64_C(1) << c % 64;
-    return mc_crowd_of(set[0], WORDS, machine, 8, 5);
+    return mc_crowd_of(set[0], WORDS, WORDS, machine, 8, 5);
 }
 
 Test(crowd, counts_the_ranks_of_a_core)
@@ -31,25 +33,30 @@ Test(crowd, counts_the_ranks_of_a_core)
     cr_expect_float_eq(crowd(one, many, 1), 2, 1e-12, "on a machine of thousands");
 }
 
-/* As though all ranks told the same. */
-static int echo(void *context, const void *in, void *out, size_t bytes)
-{
-    for (int r = 0; r < *(const int *)context; r++)
-        memcpy((char *)out + (size_t)r * bytes, in, bytes);
-    return 0;
-}
-
 /* Boxes may be containers. */
 Test(crowd, counts_the_ranks_of_a_kernel_whatever_their_boxes)
 {
-    int size = 8;
-    const meshcoll_oob_t oob = {.size = size, .rank = 3, .context = &size, .allgather = echo};
-    static const int32_t one[8] = {0}, each[8] = {0, 1, 2, 3, 4, 5, 6, 7};
-    double together = 0, apart = 0;
+    static const int32_t each[4] = {0, 1, 2, 3};
+    mc_location_t location[4] = {{.boot = "a"}, {.boot = "a"}, {.boot = "b"}, {.boot = "a"}};
+    int32_t kernel[4];
+    mc_kernels_find(location, sizeof *location, each, 4, 1, kernel);
+    cr_expect(kernel[0] == 1 && kernel[1] == 1 && kernel[2] == 0 && kernel[3] == 1);
+    location[1].boot[0] = '\0'; /* not known: the machine decides */
+    mc_kernels_find(location, sizeof *location, each, 4, 1, kernel);
+    cr_expect(kernel[0] == 0 && kernel[1] == 1 && kernel[2] == 0 && kernel[3] == 0);
+}
+
+Test(crowd, finds_the_cores_of_this_process)
+{
     cpu_set_t set;
+    size_t words;
+    int n = 0;
+    uint64_t *const cores = mc_cores_find(&words);
     cr_assert_eq(sched_getaffinity(0, sizeof set, &set), 0);
-    cr_assert_eq(mc_crowd_find(&oob, one, &together), MESHCOLL_OK);
-    cr_assert_eq(mc_crowd_find(&oob, each, &apart), MESHCOLL_OK);
-    cr_expect_float_eq(together, 8.0 / CPU_COUNT(&set), 1e-12);
-    cr_expect_eq(apart, together);
+    cr_assert(cores && words > 0);
+    for (size_t w = 0; w < words; w++)
+        n += __builtin_popcountll(cores[w]);
+    cr_expect_eq(n, CPU_COUNT(&set));
+    cr_expect(words == 1 || cores[words - 1] != 0);
+    free(cores);
 }

@@ -1,6 +1,7 @@
 /* What a segment's address leads to is looked at before it is opened, mapped or read; whom this process lets read it. */
 #include "transport/shm/shm.h"
 #include "transport/shm/shm_memory.h"
+#include "transport/shm/shm_probe.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -213,39 +214,46 @@ Test(shm_memory, takes_back_what_it_allowed)
     cr_expect_eq(n_taken_back, 1);
 }
 
-static int gather_alone(void *context, const void *in, void *out, size_t bytes)
-{
-    (void)context;
-    memcpy(out, in, bytes);
-    return 0;
-}
+typedef struct {
+    mc_shm_probe_t probe;
+    int32_t machine;
+    mc_shm_ranks_t ranks;
+} alone_t;
 
-static mc_shm_access_t probe(mc_shm_access_t wanted)
+static void open_alone(alone_t *a)
 {
-    const meshcoll_oob_t oob = {.size = 1, .allgather = gather_alone};
-    const int32_t machine = 0;
-    mc_shm_access_t access = MC_SHM_NONE;
-    cr_assert_eq(mc_shm_probe(&oob, &machine, wanted, &access), MESHCOLL_OK);
-    return access;
+    mc_shm_probe_open(&a->probe);
+    a->machine = 0;
+    a->ranks = (mc_shm_ranks_t){&a->machine, 1, 0, &a->probe.told, sizeof a->probe.told};
 }
 
 /* As MESHCOLL_TRANSPORTS=gpu=shm:copy promises. */
 Test(shm_memory, who_copies_reads_nobody)
 {
-    cr_expect_eq(probe(MC_SHM_COPY), MC_SHM_COPY);
+    alone_t a;
+    open_alone(&a);
+    cr_expect_eq(mc_shm_probe_copies(&a.ranks), MC_SHM_COPY);
     cr_expect_eq(n_allowed, 0);
     cr_expect_eq(n_reads, 0);
-    cr_expect_eq(probe(MC_SHM_READ), MC_SHM_READ);
-    cr_expect_eq(n_allowed, 1);
-    cr_expect_eq(n_taken_back, 1);
+    cr_expect_eq(mc_shm_probe_reads(&a.ranks), MC_SHM_READ);
     cr_expect_eq(n_reads, 1);
+    mc_shm_probe_close(&a.probe);
 }
 
-/* As by Yama's scope 2, or seccomp. */
+/* As by Yama's scope 2, or seccomp: what was allowed for nothing is taken back. */
 Test(shm_memory, who_may_not_read_copies)
 {
+    alone_t a;
     refuses_reads = true;
-    cr_expect_eq(probe(MC_SHM_READ), MC_SHM_COPY);
+    open_alone(&a);
+    cr_expect_eq(mc_shm_probe_reads(&a.ranks), MC_SHM_COPY);
+    mc_shm_probe_close(&a.probe);
+    mc_transport_t *const t = create_transport(MC_SHM_READ);
+    cr_expect(t->pulls && n_allowed == 1);
+    mc_shm_lower(t);
+    cr_expect(!t->pulls && n_taken_back == 1);
+    t->ops->close(t);
+    cr_expect_eq(n_taken_back, 1);
 }
 
 static void *create_and_close(void *unused)

@@ -1,6 +1,5 @@
 #include "runtime/connect/connections.h"
 
-#include "base/gather.h"
 #include "transport/ucx.h"
 
 #include <stdlib.h>
@@ -150,43 +149,16 @@ static uint64_t streaming(const meshcoll_t *h)
     return bits;
 }
 
-/* Both ends of a connection must agree: a dimension streams only where it does so on all ranks. */
-static void agree_on_streaming(meshcoll_t *h, uint64_t bits)
+mc_addresses_told_t mc_addresses_tell(const meshcoll_t *h)
+{
+    return (mc_addresses_told_t){.bytes = mc_addresses_bytes(h), .streams = streaming(h)};
+}
+
+void mc_addresses_agree(meshcoll_t *h, const mc_addresses_told_t *all)
 {
     for (int32_t d = 0; d < h->mesh.ndims; d++)
         if (h->transport[d])
-            h->transport[d]->streams = bits >> d & 1;
-}
-
-int mc_addresses_share(meshcoll_t *h, int status)
-{
-    typedef struct {
-        uint64_t bytes, streams;
-    } told_t;
-    const size_t p = (size_t)h->mesh.size;
-    const told_t mine = {mc_addresses_bytes(h), streaming(h)};
-    uint64_t most = 0, streams = mine.streams;
-    void *told = NULL, *all = NULL;
-    status = mc_gather(&h->oob, status, &mine, sizeof mine, &told);
-    if (status)
-        return status;
-    for (size_t r = 0; r < p; r++) {
-        const told_t *const t = (const told_t *)told + r;
-        most = t->bytes > most ? t->bytes : most;
-        streams &= t->streams;
-    }
-    free(told);
-    agree_on_streaming(h, streams);
-    char *const own = calloc(1, most);
-    if (own)
-        mc_addresses_pack(h, own);
-    status = mc_gather(&h->oob, own ? MESHCOLL_OK : mc_fail_memory("addresses"), own, most, &all);
-    free(own);
-    if (status)
-        return status;
-    h->addresses = all;
-    h->address_stride = most;
-    return MESHCOLL_OK;
+            h->transport[d]->streams = all->streams >> d & 1;
 }
 
 /* Connections ----------------------------------------------------------------------------------- */

@@ -15,9 +15,14 @@ int mc_connections_open(meshcoll_t *h);
  * copy. */
 size_t mc_addresses_bytes(const meshcoll_t *h);
 void mc_addresses_pack(const meshcoll_t *h, char *at);
-/* Gathers the addresses of all ranks through the handle's out-of-band allgather; an error on every
- * rank where one passes an error. Collective. */
-int mc_addresses_share(meshcoll_t *h, int status);
+/* What a rank tells of its addresses before it sends them: their size, and the dimensions whose
+ * transports stream, one bit each. */
+typedef struct {
+    uint64_t bytes, streams;
+} mc_addresses_told_t;
+mc_addresses_told_t mc_addresses_tell(const meshcoll_t *h);
+/* Both ends of a connection must agree: a dimension streams only where it does so on all ranks. */
+void mc_addresses_agree(meshcoll_t *h, const mc_addresses_told_t *all);
 
 /* Returns the connection to a rank, and makes it on the first request. It belongs to the handle. */
 int mc_handle_connect(meshcoll_t *h, int32_t rank, mc_peer_t **peer);

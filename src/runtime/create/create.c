@@ -1,10 +1,9 @@
 #include "runtime/create/create.h"
 
-#include "base/gather.h"
 #include "runtime/connect/connections.h"
 #include "runtime/create/close.h"
+#include "runtime/create/rounds.h"
 #include "runtime/explain/explain.h"
-#include "runtime/place/crowd.h"
 #include "runtime/progress/progress_thread.h"
 #include "runtime/request/request.h"
 
@@ -61,13 +60,14 @@ static void take_arranged(meshcoll_t *h, mc_arranged_t *arranged)
 }
 
 /* Opens a handle without transports, its ranks arranged. */
-static int open_arranged(const mc_creation_t *c, const mc_settings_t *settings, meshcoll_t **handle)
+static int open_arranged(const meshcoll_oob_t *oob, const mc_place_t *place,
+                         const mc_settings_t *settings, meshcoll_t **handle)
 {
     mc_arranged_t arranged;
-    int status = mc_arrange(settings->mesh, c->place, c->oob.size, &arranged);
+    int status = mc_arrange(settings->mesh, place, oob->size, &arranged);
     if (status)
         return status;
-    const int32_t rank = mc_mesh_rank_of(&arranged.order, c->oob.rank);
+    const int32_t rank = mc_mesh_rank_of(&arranged.order, oob->rank);
     status = mc_handle_open(&arranged.mesh, rank, settings, handle);
     if (!status)
         take_arranged(*handle, &arranged);
@@ -75,93 +75,86 @@ static int open_arranged(const mc_creation_t *c, const mc_settings_t *settings, 
     return status;
 }
 
-/* By rank of the creation; the caller frees it. */
-static int32_t *machines_of(const mc_creation_t *c)
+/* Dimensions between machines share the wire of one NIC, unless the links say otherwise. */
+static int open_alone(const meshcoll_oob_t *oob, const mc_place_t *place,
+                      const mc_settings_t *settings, meshcoll_t **handle)
 {
-    const size_t n = (size_t)c->oob.size;
-    int32_t *const machine = calloc(n, sizeof *machine);
-    for (size_t r = 0; machine && r < n; r++)
-        machine[r] = c->place[r].machine;
-    return machine;
-}
-
-/* Finds out which access the ranks of one machine have to each other's memory, and whether they
- * share cores. Collective, as all ranks have the same settings. */
-static int find_neighbours(meshcoll_t *h, const int32_t *machine)
-{
-    double crowd = 0;
-    const int status = mc_crowd_find(&h->oob, machine, &crowd);
-    mc_lock(h);
-    h->crowded = crowd > 1;
-    mc_unlock(h);
-    const mc_shm_access_t wanted = mc_connections_want_shm(h);
-    if (!status && wanted != MC_SHM_NONE)
-        return mc_shm_probe(&h->oob, machine, wanted, &h->access);
-    return status;
-}
-
-/* All steps that need no communication. Dimensions between machines share the wire of one NIC,
- * unless the links say otherwise. */
-static int open_alone(const mc_creation_t *c, const mc_settings_t *settings, meshcoll_t **handle)
-{
-    const int status = open_arranged(c, settings, handle);
+    const int status = open_arranged(oob, place, settings, handle);
     if (status)
         return status;
     meshcoll_t *const h = *handle;
-    h->oob = c->oob;
+    h->oob = *oob;
     mc_links_share_wire(&h->links, mc_boxes_outside(h->machine, &h->mesh) - 1);
     return mc_boxes_transports(settings->transports, h->machine, &h->mesh, h->tls);
 }
 
-/* Collective. */
-static int open_transports(meshcoll_t *h, const int32_t *machine)
+/* Creating: four rounds (rounds.h) ------------------------------------------------------------- */
+
+/* All steps that need no communication. */
+static int open_handle(mc_making_t *m)
 {
-    int status = find_neighbours(h, machine);
-    if (!status)
-        status = mc_connections_open(h);
-    return mc_addresses_share(h, status);
+    int status = open_alone(&m->creation->oob, m->place, &m->settings, &m->handle);
+    if (status)
+        return status;
+    meshcoll_t *const h = m->handle;
+    const mc_shm_access_t wanted = mc_connections_want_shm(h);
+    h->access = wanted > m->copies && m->copies < MC_SHM_COPY ? m->copies : wanted;
+    mc_lock(h);
+    h->crowded = m->crowded;
+    mc_unlock(h);
+    return mc_connections_open(h);
 }
 
-/* Creating ------------------------------------------------------------------------------------- */
-
-/* A rank that fails before the first exchange still takes part in it, until all agree on a
- * status. */
-static int create(const mc_creation_t *c, mc_settings_t *settings, meshcoll_t **handle)
+/* Ranks that may not read each other's memory copy. */
+static void lower_access(meshcoll_t *h)
 {
-    meshcoll_t *h = NULL;
-    int32_t *const machine = machines_of(c);
-    int status = machine ? open_alone(c, settings, &h) : mc_fail_memory("a table of machines");
-    status = mc_agree(&c->oob, status);
+    h->access = MC_SHM_COPY;
+    for (int32_t d = 0; d < h->mesh.ndims; d++)
+        if (h->transport[d] && h->transport[d]->pulls)
+            mc_shm_lower(h->transport[d]);
+}
+
+static int create(mc_making_t *m)
+{
+    mc_addresses_told_t addresses = {0};
+    int status = mc_making_places(m);
     if (!status)
-        status = open_transports(h, machine);
-    free(machine);
-    if (status) {
-        if (h)
-            mc_handle_free(h);
+        status = mc_making_settings(m);
+    if (status)
         return status;
-    }
-    h->free_context = c->free_context;
-    h->settings = *settings;
-    *settings = (mc_settings_t){0};
-    *handle = h;
-    return MESHCOLL_OK;
+    status = m->status ? m->status : open_handle(m);
+    if (!status)
+        addresses = mc_addresses_tell(m->handle);
+    status = mc_making_lengths(m, status, &addresses);
+    if (status)
+        return status;
+    mc_addresses_agree(m->handle, &addresses);
+    bool reads = m->handle->access == MC_SHM_READ;
+    status = mc_making_addresses(m, &addresses, &reads);
+    if (!status && m->handle->access == MC_SHM_READ && !reads)
+        lower_access(m->handle);
+    return status;
 }
 
 _Static_assert(MC_MESH_RANKS <= 1 << MC_TAG_SOURCE_BITS, "a tag names any rank");
 
 int mc_handle_create(const mc_creation_t *creation, meshcoll_t **mesh)
 {
-    mc_settings_t settings = {0};
+    mc_making_t m;
     const meshcoll_oob_t *const oob = &creation->oob;
     if (oob->size > MC_MESH_RANKS)
         return mc_fail(MESHCOLL_ERR_UNSUPPORTED, "%d ranks are too many: a mesh has at most %d",
                        oob->size, MC_MESH_RANKS);
-    int status = mc_settings_read(creation->params, &settings);
-    if (!status && creation->tuned)
-        settings.links_from = creation->tuned;
-    status = mc_settings_share(oob, status, &settings);
-    if (!status)
-        status = create(creation, &settings, mesh);
-    mc_settings_free(&settings);
+    mc_making_open(&m, creation);
+    const int status = create(&m);
+    if (!status) {
+        m.handle->free_context = creation->free_context;
+        m.handle->settings = m.settings;
+        m.settings = (mc_settings_t){0};
+        *mesh = m.handle;
+    } else if (m.handle) {
+        mc_handle_free(m.handle);
+    }
+    mc_making_close(&m);
     return status;
 }

@@ -8,9 +8,9 @@
 typedef struct {
     meshcoll_oob_t oob; /* on success the handle owns `context` and frees it with `free_context` */
     void (*free_context)(void *context);
-    const mc_place_t *place; /* by rank of `oob` */
+    const mc_place_t *place; /* by rank of `oob`; NULL: as they are found */
     const meshcoll_params_t *params;
-    const char *tuned; /* where params->links come from, if from a tuned file; NULL: not */
+    bool tuned; /* rank 0 looks for tuned links if none are given */
 } mc_creation_t;
 
 /* Collective. */

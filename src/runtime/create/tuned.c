@@ -292,41 +292,43 @@ int mc_tuned_write(const char *path, const mc_cluster_t *cluster, const mc_tuned
 
 /* Lookup --------------------------------------------------------------------------------------- */
 
-/* NULL: none. Errors in the settings are left to the creation to report. */
-static char *find_links(const mc_creation_t *c, const mc_settings_t *settings)
+enum { FROM_TEXT = MC_TUNED_PATH + 64 };
+
+static bool looks_up(const mc_settings_t *settings, char path[MC_TUNED_PATH])
 {
-    char path[MC_TUNED_PATH], *links = NULL;
-    mc_cluster_t cluster;
-    if (settings->links || mc_tuned_path(path) || access(path, F_OK) != 0 ||
-        mc_cluster_find(settings, c->place, c->oob.size, &cluster))
-        return NULL;
-    if (mc_tuned_read(path, &cluster, &links))
-        fprintf(stderr, "meshcoll: %s; using the default links\n", meshcoll_last_error());
-    return links;
+    return !settings->links && !mc_tuned_path(path) && access(path, F_OK) == 0;
 }
 
-int mc_tuned_create(const mc_creation_t *creation, meshcoll_t **mesh)
+size_t mc_tuned_most(const mc_settings_t *settings)
 {
-    mc_creation_t tuned = *creation;
-    meshcoll_params_t params = {0};
-    mc_settings_t settings = {0};
-    char *links = NULL, path[MC_TUNED_PATH], from[MC_TUNED_PATH + 64];
-    /* the other ranks use rank 0's links */
-    if (creation->oob.rank == 0 && !mc_settings_read(creation->params, &settings))
-        links = find_links(creation, &settings);
-    if (links && !mc_tuned_path(path)) {
-        snprintf(from, sizeof from, MC_TUNED_FROM ", in %s", path);
-        const meshcoll_params_t *const given_params = creation->params;
-        const size_t most = sizeof params;
-        if (given_params)
-            memcpy(&params, given_params, given_params->size < most ? given_params->size : most);
-        params.size = sizeof params;
-        params.links = links;
-        tuned.params = &params;
-        tuned.tuned = from;
+    char path[MC_TUNED_PATH];
+    json_t *root = NULL, *entry;
+    const char *key;
+    size_t most = 0;
+    if (!looks_up(settings, path) || load(path, &root))
+        return 0;
+    json_object_foreach(json_object_get(root, "clusters"), key, entry)
+    {
+        const size_t bytes = json_string_length(json_object_get(entry, "links"));
+        most = bytes > most ? bytes : most;
     }
-    const int status = mc_handle_create(&tuned, mesh);
+    json_decref(root);
+    return most + FROM_TEXT;
+}
+
+int mc_tuned_use(mc_settings_t *settings, const mc_place_t *place, int32_t size)
+{
+    char path[MC_TUNED_PATH], from[FROM_TEXT], *links = NULL;
+    mc_cluster_t cluster;
+    /* errors in the settings are left to the creation to report */
+    if (!looks_up(settings, path) || mc_cluster_find(settings, place, size, &cluster))
+        return MESHCOLL_OK;
+    if (mc_tuned_read(path, &cluster, &links))
+        fprintf(stderr, "meshcoll: %s; using the default links\n", meshcoll_last_error());
+    if (!links)
+        return MESHCOLL_OK;
+    snprintf(from, sizeof from, MC_TUNED_FROM ", in %s", path);
+    const int status = mc_settings_set_links(settings, links, from);
     free(links);
-    mc_settings_free(&settings);
     return status;
 }

@@ -6,8 +6,8 @@
 #define MC_RUNTIME_TUNED_H
 
 #include "mesh/link.h"
-#include "runtime/create/create.h"
 #include "runtime/place/boxes.h"
+#include "runtime/place/settings.h"
 
 enum { MC_CPU_TEXT = 128, MC_CLUSTER_TEXT = 512, MC_TUNED_PATH = 1024 };
 
@@ -46,8 +46,10 @@ typedef struct {
  * broken file is left as it is. */
 int mc_tuned_write(const char *path, const mc_cluster_t *cluster, const mc_tuned_t *tuned);
 
-/* mc_handle_create, with links from the file if neither parameters nor environment give any.
- * Warns in one line on stderr about a file that cannot be used. Collective. */
-int mc_tuned_create(const mc_creation_t *creation, meshcoll_t **mesh);
+/* How many bytes mc_tuned_use may add to the settings, as mc_settings_pack writes them. */
+size_t mc_tuned_most(const mc_settings_t *settings);
+/* Sets the links to those of the file, if there are some for this cluster, and the settings have
+ * none. Warns in one line on stderr about a file that cannot be used. */
+int mc_tuned_use(mc_settings_t *settings, const mc_place_t *place, int32_t size);
 
 #endif

@@ -1,7 +1,5 @@
 #include "runtime/place/settings.h"
 
-#include "base/gather.h"
-
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,20 +22,22 @@ static void list_texts(mc_settings_t *s, const char **list[N_TEXTS])
         list[8 + c] = &s->strategy[c];
 }
 
-static size_t packed_bytes(mc_settings_t *s)
+size_t mc_settings_bytes(const mc_settings_t *settings)
 {
+    mc_settings_t s = *settings;
     const char **list[N_TEXTS];
     size_t bytes = 0;
-    list_texts(s, list);
+    list_texts(&s, list);
     for (int i = 0; i < N_TEXTS; i++)
         bytes += 2 + (*list[i] ? strlen(*list[i]) : 0);
     return bytes;
 }
 
-static void pack(mc_settings_t *s, char *at)
+void mc_settings_pack(const mc_settings_t *settings, char *at)
 {
+    mc_settings_t s = *settings;
     const char **list[N_TEXTS];
-    list_texts(s, list);
+    list_texts(&s, list);
     for (int i = 0; i < N_TEXTS; i++) {
         const char *const text = *list[i] ? *list[i] : "";
         *at++ = *list[i] ? '+' : '-';
@@ -46,17 +46,54 @@ static void pack(mc_settings_t *s, char *at)
     }
 }
 
-static void unpack(mc_settings_t *s, char *memory)
+int mc_settings_unpack(mc_settings_t *settings, const char *at, size_t bytes)
 {
-    const char **list[N_TEXTS];
-    const char *at = memory;
-    free(s->memory);
-    s->memory = memory;
-    list_texts(s, list);
-    for (int i = 0; i < N_TEXTS; i++) {
-        *list[i] = *at == '+' ? at + 1 : NULL;
-        at += strlen(at) + 1;
+    const char **list[N_TEXTS], *end = at;
+    mc_settings_t s = {0};
+    for (int i = 0; i < N_TEXTS && end; i++) {
+        end = memchr(end, '\0', bytes - (size_t)(end - at));
+        end = end ? end + 1 : NULL;
     }
+    if (!end)
+        return mc_fail(MESHCOLL_ERR_TRANSPORT, "the settings of rank 0 arrived incomplete: do all "
+                                               "ranks use the same version of meshcoll?");
+    const size_t used = (size_t)(end - at);
+    if (!(s.memory = malloc(used)))
+        return mc_fail_memory("settings");
+    memcpy(s.memory, at, used);
+    list_texts(&s, list);
+    const char *from = s.memory;
+    for (int i = 0; i < N_TEXTS; i++) {
+        *list[i] = *from == '+' ? from + 1 : NULL;
+        from += strlen(from) + 1;
+    }
+    mc_settings_free(settings);
+    *settings = s;
+    return MESHCOLL_OK;
+}
+
+/* Texts move into memory of their own. */
+static int own_texts(mc_settings_t *s)
+{
+    const size_t bytes = mc_settings_bytes(s);
+    char *const packed = malloc(bytes);
+    if (!packed)
+        return mc_fail_memory("settings");
+    mc_settings_pack(s, packed);
+    const int status = mc_settings_unpack(s, packed, bytes);
+    free(packed);
+    return status;
+}
+
+int mc_settings_set_links(mc_settings_t *settings, const char *links, const char *from)
+{
+    mc_settings_t s = *settings;
+    s.links = links;
+    s.links_from = from;
+    const int status = own_texts(&s);
+    if (!status)
+        *settings = s;
+    return status;
 }
 
 static const char *given(const char *name)
@@ -110,37 +147,14 @@ int mc_settings_read(const meshcoll_params_t *params, mc_settings_t *settings)
         s.links_from = p.links ? "given to meshcoll_create" : "given by MESHCOLL_LINKS";
     for (int c = 0; c < MESHCOLL_COLLECTIVES; c++)
         s.strategy[c] = strategy_given((meshcoll_collective_t)c);
-    char *const memory = malloc(packed_bytes(&s));
-    if (!memory)
-        return mc_fail_memory("settings");
-    pack(&s, memory);
-    unpack(&s, memory);
-    *settings = s;
-    return MESHCOLL_OK;
+    const int status = own_texts(&s);
+    if (!status)
+        *settings = s;
+    return status;
 }
 
 void mc_settings_free(mc_settings_t *settings)
 {
     free(settings->memory);
     *settings = (mc_settings_t){0};
-}
-
-int mc_settings_share(const meshcoll_oob_t *oob, int status, mc_settings_t *settings)
-{
-    const uint64_t mine = packed_bytes(settings);
-    void *sizes = NULL, *all = NULL;
-    status = mc_gather(oob, status, &mine, sizeof mine, &sizes);
-    if (status)
-        return status;
-    const size_t bytes = *(const uint64_t *)sizes;
-    free(sizes);
-    /* broadcasts by allgather, the only operation there is: only rank 0's part is used */
-    char *const own = calloc(1, bytes);
-    if (own && oob->rank == 0)
-        pack(settings, own);
-    status = mc_gather(oob, own ? MESHCOLL_OK : mc_fail_memory("settings"), own, bytes, &all);
-    free(own);
-    if (!status)
-        unpack(settings, all);
-    return status;
 }

@@ -20,8 +20,14 @@ typedef struct {
 
 /* From this process's parameters (may be NULL) and environment. */
 int mc_settings_read(const meshcoll_params_t *params, mc_settings_t *settings);
-/* Distributes rank 0's settings. Fails on all ranks if `status` is an error on any. Collective. */
-int mc_settings_share(const meshcoll_oob_t *oob, int status, mc_settings_t *settings);
+/* Replaces the links, as though the user had given them. */
+int mc_settings_set_links(mc_settings_t *settings, const char *links, const char *from);
+/* Settings as bytes, for other ranks: how many, and the copy. */
+size_t mc_settings_bytes(const mc_settings_t *settings);
+void mc_settings_pack(const mc_settings_t *settings, char *at);
+/* Replaces all by what another rank packed, followed by any bytes. ERR_TRANSPORT if it is no
+ * settings. */
+int mc_settings_unpack(mc_settings_t *settings, const char *at, size_t bytes);
 void mc_settings_free(mc_settings_t *settings);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "compose/algorithms/registry.h"
 #include "runtime/create/tuned.h"
+#include "runtime/handle/handle.h"
 #include "tools/common/tool.h"
 #include "tools/tune/tune_batch.h"
 #include "tools/tune/tune_fit.h"

@@ -537,3 +537,13 @@ int mc_shm_create(const mc_shm_params_t *params, mc_transport_t **transport)
     *transport = &shm->transport;
     return MESHCOLL_OK;
 }
+
+void mc_shm_lower(mc_transport_t *transport)
+{
+    shm_t *const shm = (shm_t *)transport;
+    if (shm->params.access != MC_SHM_READ)
+        return;
+    shm->params.access = MC_SHM_COPY;
+    transport->pulls = false;
+    mc_shm_memory_forbid(&shm->mapping);
+}

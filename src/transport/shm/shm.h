@@ -29,9 +29,7 @@ typedef struct {
 
 int mc_shm_create(const mc_shm_params_t *params, mc_transport_t **transport);
 
-/* The least access that any rank has to any other on its machine (boxes.h), and at most
- * `wanted`. Collective; the result is the same on all ranks. */
-int mc_shm_probe(const meshcoll_oob_t *oob, const int32_t *machine, mc_shm_access_t wanted,
-                 mc_shm_access_t *access);
+/* Of a transport with access READ, before it connects: ranks may not read each other after all. */
+void mc_shm_lower(mc_transport_t *transport);
 
 #endif

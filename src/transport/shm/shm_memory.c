@@ -242,6 +242,13 @@ void mc_shm_memory_close(const mc_shm_mapping_t *mapping)
     munmap(mapping->segment, mapping->bytes);
 }
 
+void mc_shm_memory_forbid(mc_shm_mapping_t *mapping)
+{
+    if (mapping->readable)
+        add_readable(-1);
+    mapping->readable = false;
+}
+
 bool mc_shm_memory_readable(const mc_shm_address_t *address)
 {
     uint64_t cookie = 0;

@@ -118,6 +118,8 @@ int mc_shm_memory_create(int32_t n, bool readable, mc_shm_mapping_t *mapping,
  * it. */
 int mc_shm_memory_open(const mc_shm_address_t *address, int32_t n, mc_shm_mapping_t *mapping);
 void mc_shm_memory_close(const mc_shm_mapping_t *mapping);
+/* The mapping permits no more reads. */
+void mc_shm_memory_forbid(mc_shm_mapping_t *mapping);
 /* Does the owner's process exist, with the descriptor open? True as well if another process has
  * the PID by now, and where the kernel denies the answer. */
 bool mc_shm_memory_is_there(const mc_shm_address_t *address);

@@ -1,0 +1,227 @@
+#include "runtime/create/rounds.h"
+
+#include "runtime/create/tuned.h"
+#include "runtime/place/crowd.h"
+#include "runtime/place/places.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The first round's record. */
+typedef struct mc_facts {
+    int32_t status;
+    uint32_t words;         /* of the set of cores */
+    uint64_t settings_most; /* bytes; only rank 0's counts */
+    mc_location_t location;
+    mc_shm_told_t told;
+} facts_t;
+_Static_assert(sizeof(facts_t) <= MC_ROUND_FIRST, "the first record is small");
+
+/* The others' records, without what follows them. */
+typedef struct {
+    int32_t status;
+    int32_t copies; /* an mc_shm_access_t; then the cores, then the settings */
+} second_t;
+typedef struct {
+    int32_t status, unused;
+    mc_addresses_told_t addresses;
+} third_t;
+typedef struct {
+    int32_t status;
+    int32_t reads; /* then the addresses */
+} fourth_t;
+
+static size_t rounded(size_t bytes)
+{
+    return (bytes + 7) / 8 * 8;
+}
+
+/* Room for all that the rounds need and that does not depend on what ranks tell. */
+static int allocate(mc_making_t *m)
+{
+    const size_t n = (size_t)m->creation->oob.size;
+    m->facts = calloc(n, sizeof *m->facts);
+    m->place = calloc(n, sizeof *m->place);
+    m->machine = calloc(n, sizeof *m->machine);
+    m->scratch = calloc(n, sizeof *m->scratch);
+    m->cores = mc_cores_find(&m->words);
+    return m->facts && m->place && m->machine && m->scratch && m->cores
+               ? MESHCOLL_OK
+               : mc_fail_memory("the places of all ranks");
+}
+
+void mc_making_open(mc_making_t *making, const mc_creation_t *creation)
+{
+    /* without the rounds' memory, which need not be zeroed */
+    making->creation = creation;
+    making->settings = (mc_settings_t){0};
+    making->facts = NULL;
+    making->place = NULL;
+    making->machine = making->scratch = NULL;
+    making->cores = NULL;
+    making->words = 0;
+    making->copies = MC_SHM_NONE;
+    making->crowded = false;
+    making->handle = NULL;
+    mc_rounds_open(&making->rounds, &creation->oob);
+    making->status = allocate(making);
+    if (!making->status)
+        making->status = mc_settings_read(creation->params, &making->settings);
+    mc_shm_probe_open(&making->probe);
+}
+
+void mc_making_close(mc_making_t *making)
+{
+    mc_shm_probe_close(&making->probe);
+    mc_settings_free(&making->settings);
+    mc_rounds_close(&making->rounds);
+    free(making->cores);
+    free(making->scratch);
+    free(making->machine);
+    free(making->place);
+    free(making->facts);
+}
+
+/* Rounds --------------------------------------------------------------------------------------- */
+
+static bool looks_up_links(const mc_making_t *m)
+{
+    return m->creation->tuned && m->creation->oob.rank == 0;
+}
+
+static void *record_at(const mc_making_t *m, int32_t rank, size_t bytes)
+{
+    return m->rounds.all + (size_t)rank * bytes;
+}
+
+int mc_making_places(mc_making_t *m)
+{
+    const int32_t n = m->creation->oob.size;
+    facts_t mine = {.words = (uint32_t)m->words, .told = m->probe.told};
+    if (!m->status)
+        mine.settings_most =
+            mc_settings_bytes(&m->settings) + (looks_up_links(m) ? mc_tuned_most(&m->settings) : 0);
+    mc_location_find(&mine.location);
+    memcpy(m->rounds.own, &mine, sizeof mine);
+    const int status = mc_round(&m->rounds, m->status, sizeof mine);
+    if (status)
+        return status;
+    memcpy(m->facts, m->rounds.all, (size_t)n * sizeof *m->facts);
+    if (m->creation->place)
+        memcpy(m->place, m->creation->place, (size_t)n * sizeof *m->place);
+    else
+        mc_places_of(&m->facts->location, sizeof *m->facts, n, m->scratch, m->place);
+    for (int32_t r = 0; r < n; r++)
+        m->machine[r] = m->place[r].machine;
+    return MESHCOLL_OK;
+}
+
+static mc_shm_ranks_t neighbours(const mc_making_t *m)
+{
+    return (mc_shm_ranks_t){.machine = m->machine,
+                            .n = m->creation->oob.size,
+                            .rank = m->creation->oob.rank,
+                            .told = &m->facts->told,
+                            .stride = sizeof *m->facts};
+}
+
+static size_t widest_set(const mc_making_t *m)
+{
+    size_t words = 1;
+    for (int32_t r = 0; r < m->creation->oob.size; r++)
+        words = m->facts[r].words > words ? m->facts[r].words : words;
+    return words;
+}
+
+static void find_crowd(mc_making_t *m, size_t words, size_t record)
+{
+    const int32_t n = m->creation->oob.size, rank = m->creation->oob.rank;
+    mc_kernels_find(&m->facts->location, sizeof *m->facts, m->machine, n, rank, m->scratch);
+    const uint64_t *const sets = (const void *)(m->rounds.all + sizeof(second_t));
+    m->crowded = mc_crowd_of(sets, words, record / sizeof *sets, m->scratch, n, rank) > 1;
+}
+
+static void find_copies(mc_making_t *m, size_t record)
+{
+    m->copies = MC_SHM_COPY;
+    for (int32_t r = 0; r < m->creation->oob.size; r++) {
+        const second_t *const s = record_at(m, r, record);
+        m->copies = (mc_shm_access_t)s->copies < m->copies ? (mc_shm_access_t)s->copies : m->copies;
+    }
+}
+
+int mc_making_settings(mc_making_t *m)
+{
+    const meshcoll_oob_t *const oob = &m->creation->oob;
+    const size_t words = widest_set(m), most = m->facts[0].settings_most;
+    const size_t sets = words * sizeof *m->cores, record = rounded(sizeof(second_t) + sets + most);
+    int status = MESHCOLL_OK;
+    if (looks_up_links(m))
+        status = mc_tuned_use(&m->settings, m->place, oob->size);
+    if (!status && oob->rank == 0 && mc_settings_bytes(&m->settings) > most)
+        status = mc_fail(MESHCOLL_ERR_IO, "the tuned links changed while they were read");
+    const mc_shm_ranks_t ranks = neighbours(m);
+    const second_t mine = {.copies = (int32_t)mc_shm_probe_copies(&ranks)};
+    status = mc_rounds_reserve(&m->rounds, status, record);
+    if (record > m->rounds.room)
+        return status;
+    memset(m->rounds.own, 0, record);
+    memcpy(m->rounds.own, &mine, sizeof mine);
+    memcpy(m->rounds.own + sizeof mine, m->cores, m->words * sizeof *m->cores);
+    if (!status && oob->rank == 0)
+        mc_settings_pack(&m->settings, m->rounds.own + sizeof mine + sets);
+    status = mc_round(&m->rounds, status, record);
+    if (status)
+        return status;
+    find_copies(m, record);
+    find_crowd(m, words, record);
+    m->status = mc_settings_unpack(&m->settings, m->rounds.all + sizeof mine + sets, most);
+    return MESHCOLL_OK;
+}
+
+int mc_making_lengths(mc_making_t *m, int status, mc_addresses_told_t *addresses)
+{
+    const third_t mine = {.addresses = *addresses};
+    memcpy(m->rounds.own, &mine, sizeof mine);
+    status = mc_round(&m->rounds, status, sizeof mine);
+    for (int32_t r = 0; !status && r < m->creation->oob.size; r++) {
+        const third_t *const t = record_at(m, r, sizeof mine);
+        if (t->addresses.bytes > addresses->bytes)
+            addresses->bytes = t->addresses.bytes;
+        addresses->streams &= t->addresses.streams;
+    }
+    return status;
+}
+
+/* The handle takes over the records' memory, without their heads. */
+static void take_addresses(mc_making_t *m, size_t bytes)
+{
+    const size_t n = (size_t)m->creation->oob.size, record = sizeof(fourth_t) + bytes;
+    char *const memory = m->rounds.memory;
+    for (size_t r = 0; r < n; r++)
+        memmove(memory + r * bytes, m->rounds.all + r * record + sizeof(fourth_t), bytes);
+    char *const fitted = realloc(memory, n * bytes);
+    m->handle->addresses = fitted ? fitted : memory;
+    m->handle->address_stride = bytes;
+    m->rounds.memory = NULL;
+}
+
+int mc_making_addresses(mc_making_t *m, const mc_addresses_told_t *addresses, bool *reads)
+{
+    const mc_shm_ranks_t ranks = neighbours(m);
+    const size_t record = sizeof(fourth_t) + addresses->bytes;
+    int status = mc_rounds_reserve(&m->rounds, MESHCOLL_OK, record);
+    if (status)
+        return status;
+    const fourth_t mine = {.reads = *reads && mc_shm_probe_reads(&ranks) == MC_SHM_READ};
+    memset(m->rounds.own, 0, record);
+    memcpy(m->rounds.own, &mine, sizeof mine);
+    mc_addresses_pack(m->handle, m->rounds.own + sizeof mine);
+    status = mc_round(&m->rounds, MESHCOLL_OK, record);
+    if (status)
+        return status;
+    for (int32_t r = 0; r < m->creation->oob.size; r++)
+        *reads &= ((const fourth_t *)record_at(m, r, record))->reads == 1;
+    take_addresses(m, addresses->bytes);
+    return MESHCOLL_OK;
+}

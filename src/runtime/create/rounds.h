@@ -1,0 +1,48 @@
+/*
+ * What ranks exchange while they create a mesh, in four rounds of the out-of-band allgather:
+ *   1 where each rank runs, a segment for others to try, how long its settings are
+ *   2 rank 0's settings, the cores of each rank, whether it can open the others' segments
+ *   3 how long each rank's addresses are; ranks now permit reads of their memory
+ *   4 the addresses, and whether the rank can read the others' memory
+ * Each record carries its rank's status. A rank that failed takes part until the end of the round
+ * that reports it.
+ */
+#ifndef MC_CREATE_ROUNDS_H
+#define MC_CREATE_ROUNDS_H
+
+#include "base/gather.h"
+#include "runtime/connect/connections.h"
+#include "runtime/create/create.h"
+#include "transport/shm/shm_probe.h"
+
+struct mc_facts; /* what a rank tells in the first round */
+
+typedef struct {
+    const mc_creation_t *creation;
+    mc_rounds_t rounds;
+    int status; /* of this rank, for the next round to report */
+    mc_settings_t settings;
+    struct mc_facts *facts; /* by rank */
+    mc_place_t *place;      /* by rank */
+    int32_t *machine, *scratch;
+    uint64_t *cores;
+    size_t words; /* of `cores` */
+    mc_shm_probe_t probe;
+    mc_shm_access_t copies; /* the least access of any rank, COPY at most */
+    bool crowded;
+    meshcoll_t *handle; /* NULL until it is opened */
+} mc_making_t;
+
+void mc_making_open(mc_making_t *making, const mc_creation_t *creation);
+/* Frees all but the handle. */
+void mc_making_close(mc_making_t *making);
+
+/* The rounds. Each returns the status on which all ranks agree. Collective. */
+int mc_making_places(mc_making_t *making);
+int mc_making_settings(mc_making_t *making);
+/* `status`: of opening the handle. Leaves in *addresses what holds for all ranks. */
+int mc_making_lengths(mc_making_t *making, int status, mc_addresses_told_t *addresses);
+/* `*reads`: do the ranks want to read each other's memory? Leaves whether they may. */
+int mc_making_addresses(mc_making_t *making, const mc_addresses_told_t *addresses, bool *reads);
+
+#endif
