@@ -5,7 +5,8 @@ include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/meshcoll)
 
 install(TARGETS meshcoll EXPORT meshcollTargets)
-install(FILES include/meshcoll/meshcoll.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/meshcoll)
+install(FILES include/meshcoll/meshcoll.h include/meshcoll/env.h
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/meshcoll)
 if(TARGET meshcoll_mpi)
     install(TARGETS meshcoll_mpi EXPORT meshcollMpiTargets)
     install(FILES include/meshcoll/mpi.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/meshcoll)

@@ -1,9 +1,11 @@
 /*
- * Sums a vector over all ranks of an MPI program, as a training step sums gradients.
- *   mpirun -n 8 allreduce                             # finds the boxes itself
- *   MESHCOLL_MESH=box=2,gpu=4 mpirun -n 8 allreduce   # or is given the mesh
+ * Sums a vector over all ranks of a job, as a training step sums gradients. Any launcher starts it:
+ *   meshcoll run -n 8 allreduce                             # finds the boxes itself
+ *   MESHCOLL_MESH=box=2,gpu=4 meshcoll run -n 8 allreduce   # or is given the mesh
+ *   torchrun --no-python --nproc-per-node 8 allreduce
+ *   mpirun -n 8 allreduce
  */
-#include <meshcoll/mpi.h>
+#include <meshcoll/env.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,15 +36,13 @@ static int sum_gradients(meshcoll_t *mesh)
     return status;
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
     meshcoll_t *mesh;
-    MPI_Init(&argc, &argv);
-    int status = check(meshcoll_create(MPI_COMM_WORLD, NULL, &mesh), "meshcoll_create");
+    int status = check(meshcoll_create_env(NULL, &mesh), "meshcoll_create_env");
     if (!status) {
         status = sum_gradients(mesh);
         meshcoll_destroy(mesh);
     }
-    MPI_Finalize();
     return status ? 1 : 0;
 }

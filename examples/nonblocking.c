@@ -2,15 +2,23 @@
  * Overlaps communication with computation: nonblocking calls sum the gradients of each layer while
  * the program computes those of the next one. A progress thread moves messages all the time;
  * without it they move only while the program is in meshcoll.
- *   mpirun -n 4 nonblocking
- *   MESHCOLL_PROGRESS=none mpirun -n 4 nonblocking
+ *   meshcoll run -n 4 nonblocking
+ *   MESHCOLL_PROGRESS=none meshcoll run -n 4 nonblocking
  */
-#include <meshcoll/mpi.h>
+#include <meshcoll/env.h>
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 enum { LAYERS = 6, COUNT = 200000, WORK = 20 };
+
+static double now(void)
+{
+    struct timespec t;
+    timespec_get(&t, TIME_UTC);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
 
 static int check(int status, const char *what)
 {
@@ -36,7 +44,7 @@ static int train(meshcoll_t *mesh, float *gradient)
     meshcoll_request_t *request[LAYERS] = {NULL};
     const int rank = meshcoll_rank(mesh), size = meshcoll_size(mesh);
     int status = MESHCOLL_OK, wrong = 0;
-    const double begin = MPI_Wtime();
+    const double begin = now();
     for (int layer = 0; layer < LAYERS && !status; layer++) {
         float *const mine = gradient + (size_t)layer * COUNT;
         compute(mine, rank, layer);
@@ -52,23 +60,21 @@ static int train(meshcoll_t *mesh, float *gradient)
     }
     if (!status && rank == 0)
         printf("%d layers on %s in %.1f ms, %d wrong\n", LAYERS, meshcoll_mesh_text(mesh),
-               1e3 * (MPI_Wtime() - begin), wrong);
+               1e3 * (now() - begin), wrong);
     return status || wrong ? 1 : 0;
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
     meshcoll_t *mesh;
-    MPI_Init(&argc, &argv);
     const meshcoll_params_t params = {.size = sizeof params,
                                       .progress = getenv("MESHCOLL_PROGRESS") ? NULL : "thread"};
     float *const gradient = malloc(sizeof *gradient * LAYERS * COUNT);
-    int failed = !gradient || check(meshcoll_create(MPI_COMM_WORLD, &params, &mesh), "create") < 0;
+    int failed = !gradient || check(meshcoll_create_env(&params, &mesh), "create") < 0;
     if (!failed) {
         failed = train(mesh, gradient);
         meshcoll_destroy(mesh);
     }
     free(gradient);
-    MPI_Finalize();
     return failed;
 }

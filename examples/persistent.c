@@ -2,9 +2,9 @@
  * Repeats the same operation in each step of a loop: it is planned and bound once, then started as
  * often as needed. Between meshcoll_allreduce_init and the last wait nothing is planned or
  * allocated.
- *   mpirun -n 4 persistent
+ *   meshcoll run -n 4 persistent
  */
-#include <meshcoll/mpi.h>
+#include <meshcoll/env.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -53,15 +53,13 @@ static int run(meshcoll_t *mesh)
     return status || fabs(x * x - size * (size + 1) / 2.0) > 1e-9 ? 1 : 0;
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
     meshcoll_t *mesh;
-    MPI_Init(&argc, &argv);
-    int status = check(meshcoll_create(MPI_COMM_WORLD, NULL, &mesh), "meshcoll_create");
+    int status = check(meshcoll_create_env(NULL, &mesh), "meshcoll_create_env");
     if (!status) {
         status = run(mesh);
         meshcoll_destroy(mesh);
     }
-    MPI_Finalize();
     return status ? 1 : 0;
 }

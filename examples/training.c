@@ -1,12 +1,12 @@
 /*
  * Trains a linear model on a mesh of two dimensions: the weights are distributed over the ranks of
  * a tensor-parallel group, the samples over the ranks of a data-parallel group.
- *   mpirun -n 4 training               # dp=2,tp=2
- *   mpirun -n 8 training dp=4,tp=2
+ *   meshcoll run -n 4 training               # dp=2,tp=2
+ *   meshcoll run -n 8 training dp=4,tp=2
  * Each step predicts with this rank's weights, sums the predictions over the tensor-parallel group,
  * and sums the gradient of its weights over the data-parallel group.
  */
-#include <meshcoll/mpi.h>
+#include <meshcoll/env.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ static void check(int status, const char *what)
     if (status == MESHCOLL_OK)
         return;
     fprintf(stderr, "training: %s: %s\n", what, meshcoll_last_error());
-    MPI_Abort(MPI_COMM_WORLD, 1);
+    exit(1);
 }
 
 /* Returns the same on all ranks: a number between -1 and 1. */
@@ -87,7 +87,7 @@ static double step(const groups_t *g)
 static void open_groups(const char *text, groups_t *g)
 {
     const meshcoll_params_t params = {.size = sizeof params, .mesh = text};
-    check(meshcoll_create(MPI_COMM_WORLD, &params, &g->all), "the mesh");
+    check(meshcoll_create_env(&params, &g->all), "the mesh");
     check(meshcoll_split(g->all, "tp", &g->tensor), "tensor-parallel groups");
     check(meshcoll_split(g->all, "dp", &g->data), "data-parallel groups");
     g->features = FEATURES / meshcoll_size(g->tensor);
@@ -96,7 +96,7 @@ static void open_groups(const char *text, groups_t *g)
     g->first_sample = meshcoll_rank(g->data) * g->samples;
     if (FEATURES % meshcoll_size(g->tensor) || SAMPLES % meshcoll_size(g->data)) {
         fprintf(stderr, "training: tp must divide %d, dp must divide %d\n", FEATURES, SAMPLES);
-        MPI_Abort(MPI_COMM_WORLD, 2);
+        exit(2);
     }
 }
 
@@ -116,8 +116,7 @@ int main(int argc, char **argv)
     char text[64];
     int size;
     groups_t g;
-    MPI_Init(&argc, &argv);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    check(meshcoll_env(NULL, &size), "the number of ranks");
     snprintf(text, sizeof text, "dp=2,tp=%d", size / 2);
     open_groups(argc > 1 ? argv[1] : text, &g);
     const int speaks = meshcoll_rank(g.all) == 0;
@@ -135,6 +134,5 @@ int main(int argc, char **argv)
     meshcoll_destroy(g.data);
     meshcoll_destroy(g.tensor);
     meshcoll_destroy(g.all);
-    MPI_Finalize();
     return worst < good_enough ? 0 : 1;
 }

@@ -40,6 +40,8 @@ for i, room in enumerate(COMPOSE):
     MAY[room] = CORE + ALGORITHMS + COMPOSE[:i]
 for i, room in enumerate(RUNTIME):
     MAY[room] = CORE + COMPOSE + TRANSPORT + RUNTIME[:i]
+MAY["runtime/bootstrap"] = ["base"]
+MAY["runtime/create"].append("runtime/bootstrap")
 MAY["runtime/element"] = ["base"]
 MAY["runtime/bind"] = CORE + ["transport", "runtime/element"]
 MAY["runtime/place"] = CORE + TRANSPORT

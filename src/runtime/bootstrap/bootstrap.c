@@ -1,0 +1,57 @@
+#include "runtime/bootstrap/bootstrap.h"
+
+#include "runtime/bootstrap/join.h"
+#include "runtime/bootstrap/wire.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+/* All ranks create meshes in the same order; two bootstraps on one port are told apart by this. */
+static _Atomic uint32_t generations;
+
+int mc_bootstrap_open(const mc_job_t *job, mc_bootstrap_t **bootstrap)
+{
+    mc_tree_t *const tree = malloc(sizeof *tree);
+    if (!tree)
+        return mc_fail_memory("a bootstrap");
+    mc_tree_init(tree, job);
+    const mc_self_t self = {.job = &tree->job, .generation = atomic_fetch_add(&generations, 1)};
+    const int status = job->size > 1 ? mc_join(&self, tree) : MESHCOLL_OK;
+    if (status) {
+        mc_bootstrap_close(tree);
+        return status;
+    }
+    *bootstrap = tree;
+    return MESHCOLL_OK;
+}
+
+void mc_bootstrap_close(void *bootstrap)
+{
+    mc_tree_close(bootstrap);
+    free(bootstrap);
+}
+
+static int allgather(void *context, const void *in, void *out, size_t bytes)
+{
+    mc_tree_t *const tree = context;
+    const double deadline = tree->unlimited ? MC_WIRE_FOREVER : mc_now() + tree->job.timeout;
+    return mc_tree_allgather(tree, in, out, bytes, deadline);
+}
+
+meshcoll_oob_t mc_bootstrap_oob(mc_bootstrap_t *bootstrap)
+{
+    return (meshcoll_oob_t){.rank = bootstrap->job.rank,
+                            .size = bootstrap->job.size,
+                            .context = bootstrap,
+                            .allgather = allgather};
+}
+
+void mc_bootstrap_unlimited(mc_bootstrap_t *bootstrap)
+{
+    bootstrap->unlimited = true;
+}
+
+const char *mc_bootstrap_failure(const mc_bootstrap_t *bootstrap)
+{
+    return bootstrap->broken ? bootstrap->why : NULL;
+}

@@ -1,0 +1,137 @@
+#include "runtime/bootstrap/handshake.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define MAGIC UINT64_C(0x6d6573686a6f696e)
+enum { VERSION = 1 };
+
+_Static_assert(sizeof(mc_challenge_t) == 32 && sizeof(mc_endpoint_t) == 24, "no padding is sent");
+_Static_assert(sizeof(mc_hello_t) == 16 + 48 + 16 + 24 + 32, "no padding is sent");
+_Static_assert(sizeof(mc_answer_t) == 16 + 24 + 8 + 32, "no padding is sent");
+
+const char *mc_answer_text(uint32_t code)
+{
+    static const char *const text[MC_ANSWERS] = {
+        [MC_ANSWER_OK] = "accepted",
+        [MC_ANSWER_LATER] = "it creates another mesh than rank 0 does now",
+        [MC_ANSWER_OTHER_JOB] = "it belongs to another job",
+        [MC_ANSWER_VERSION] = "it uses another version of meshcoll",
+        [MC_ANSWER_SECRET] = "its secret differs (MESHCOLL_SECRET, MESHCOLL_SECRET_FILE)",
+        [MC_ANSWER_SIZE] = "its number of ranks differs from that of rank 0",
+        [MC_ANSWER_RANK] = "there is no such rank, or it is rank 0's",
+        [MC_ANSWER_TWICE] = "another process has joined as that rank",
+    };
+    return code < MC_ANSWERS ? text[code] : "for a reason that this version does not know";
+}
+
+static int draw(unsigned char nonce[MC_NONCE])
+{
+    return getrandom(nonce, MC_NONCE, 0) == MC_NONCE ? 0 : EIO;
+}
+
+static void sign(const mc_self_t *self, const char *role, const unsigned char nonce[2][MC_NONCE],
+                 const void *message, size_t bytes, unsigned char mac[MC_SHA256_BYTES])
+{
+    mc_hmac_t hmac;
+    mc_hmac_init(&hmac, self->job->secret, self->job->secret_bytes);
+    mc_hmac_add(&hmac, role, strlen(role) + 1);
+    mc_hmac_add(&hmac, nonce, 2 * MC_NONCE);
+    mc_hmac_add(&hmac, message, bytes);
+    mc_hmac_end(&hmac, mac);
+}
+
+static void sign_hello(const mc_self_t *self, const mc_challenge_t *challenge,
+                       const mc_hello_t *hello, unsigned char mac[MC_SHA256_BYTES])
+{
+    unsigned char nonce[2][MC_NONCE];
+    memcpy(nonce[0], challenge->nonce, MC_NONCE);
+    memcpy(nonce[1], hello->nonce, MC_NONCE);
+    sign(self, "meshcoll hello", (const unsigned char(*)[MC_NONCE])nonce, hello,
+         offsetof(mc_hello_t, mac), mac);
+}
+
+static void sign_answer(const mc_self_t *self, const mc_challenge_t *challenge,
+                        const mc_hello_t *hello, const mc_answer_t *answer,
+                        unsigned char mac[MC_SHA256_BYTES])
+{
+    unsigned char nonce[2][MC_NONCE];
+    memcpy(nonce[0], challenge->nonce, MC_NONCE);
+    memcpy(nonce[1], hello->nonce, MC_NONCE);
+    sign(self, "meshcoll answer", (const unsigned char(*)[MC_NONCE])nonce, answer,
+         offsetof(mc_answer_t, mac), mac);
+}
+
+/* The side that listens ------------------------------------------------------------------------ */
+
+/* What is sent here fits into the buffers of a fresh connection. */
+int mc_handshake_challenge(int fd, mc_challenge_t *challenge)
+{
+    *challenge = (mc_challenge_t){.magic = MAGIC, .version = VERSION};
+    const int failed = draw(challenge->nonce);
+    return failed ? failed : mc_wire_send(fd, challenge, sizeof *challenge, 0);
+}
+
+const mc_answer_code_t *mc_handshake_judge(const mc_self_t *self, const mc_challenge_t *challenge,
+                                           const mc_hello_t *hello)
+{
+    static const mc_answer_code_t ok = MC_ANSWER_OK, version = MC_ANSWER_VERSION,
+                                  other = MC_ANSWER_OTHER_JOB, secret = MC_ANSWER_SECRET;
+    unsigned char mac[MC_SHA256_BYTES];
+    if (hello->magic != MAGIC)
+        return NULL;
+    if (hello->version != VERSION)
+        return &version;
+    if (memcmp(hello->job, self->job->id, sizeof hello->job) != 0)
+        return &other;
+    sign_hello(self, challenge, hello, mac);
+    return mc_hmac_equal(mac, hello->mac) ? &ok : &secret;
+}
+
+int mc_handshake_answer(const mc_self_t *self, int fd, const mc_challenge_t *challenge,
+                        const mc_hello_t *hello, mc_answer_t *answer)
+{
+    answer->magic = MAGIC;
+    sign_answer(self, challenge, hello, answer, answer->mac);
+    return mc_wire_send(fd, answer, sizeof *answer, 0);
+}
+
+/* The side that connected ---------------------------------------------------------------------- */
+
+int mc_handshake(const mc_self_t *self, int fd, mc_hello_t *hello, double deadline,
+                 mc_answer_t *answer)
+{
+    mc_challenge_t challenge;
+    unsigned char mac[MC_SHA256_BYTES];
+    const double limit = mc_now() + MC_HANDSHAKE_SECONDS, end = deadline < limit ? deadline : limit;
+    int failed = mc_wire_recv(fd, &challenge, sizeof challenge, end, -1);
+    if (failed)
+        return failed;
+    if (challenge.magic != MAGIC)
+        return EPROTO;
+    if (challenge.version != VERSION) {
+        *answer = (mc_answer_t){.code = MC_ANSWER_VERSION};
+        return 0;
+    }
+    hello->magic = MAGIC;
+    hello->version = VERSION;
+    hello->rank = self->job->rank;
+    hello->size = self->job->size;
+    hello->generation = self->generation;
+    memcpy(hello->job, self->job->id, sizeof hello->job);
+    failed = draw(hello->nonce);
+    sign_hello(self, &challenge, hello, hello->mac);
+    if (!failed)
+        failed = mc_wire_send(fd, hello, sizeof *hello, end);
+    if (!failed)
+        failed = mc_wire_recv(fd, answer, sizeof *answer, end, -1);
+    if (failed)
+        return failed;
+    sign_answer(self, &challenge, hello, answer, mac);
+    if (answer->magic != MAGIC)
+        return EPROTO;
+    if (answer->code == MC_ANSWER_OK && !mc_hmac_equal(mac, answer->mac))
+        answer->code = MC_ANSWER_SECRET;
+    return 0;
+}

@@ -1,0 +1,262 @@
+#include "runtime/bootstrap/job.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* PORT_OFFSET: on MASTER_PORT itself, torchrun's agent or PyTorch's rank 0 has its store. The offset leaves room for
+ * jobs whose MASTER_PORTs follow each other. Derived ports lie below the range of outgoing connections. */
+enum { PORT_OFFSET = 1000, PORT_MOST = 65535, DERIVED_FIRST = 20000, DERIVED_SETS = 1000 };
+enum { TIMEOUT = 600 }; /* seconds; how long torchrun's agents wait for each other */
+
+static const char *given(const char *name)
+{
+    const char *const value = getenv(name);
+    return value && *value ? value : NULL;
+}
+
+/* Which variables hold rank, size, and what tells this job from another. */
+typedef struct {
+    const char *rank, *size, *id[2];
+} launcher_t;
+
+/* The innermost launcher first: mpirun may run in a Slurm job, and torchrun in either. */
+static const launcher_t launchers[] = {
+    {"RANK", "WORLD_SIZE", {"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT"}},
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", {"PMIX_NAMESPACE", NULL}},
+    {"PMI_RANK", "PMI_SIZE", {"PMI_JOBID", NULL}},
+    {"SLURM_PROCID", "SLURM_NTASKS", {"SLURM_JOB_ID", "SLURM_STEP_ID"}},
+};
+enum { TORCH, OPEN_MPI, PMI, SLURM };
+
+static int find_launcher(void)
+{
+    int i = 0;
+    while (i < (int)MC_COUNT(launchers) && !(given(launchers[i].rank) && given(launchers[i].size)))
+        i++;
+    return i < (int)MC_COUNT(launchers) ? i : -1;
+}
+
+bool mc_job_launched(void)
+{
+    return find_launcher() >= 0;
+}
+
+/* Numbers -------------------------------------------------------------------------------------- */
+
+static int read_number(const char *name, long least, long most, long *number)
+{
+    const char *const text = getenv(name);
+    char *end = NULL;
+    errno = 0;
+    const long n = text ? strtol(text, &end, 10) : 0;
+    if (!text || end == text || *end || errno || n < least || n > most)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "meshcoll_create_env: %s is a number from %ld to %ld; got '%s'", name, least,
+                       most, text ? text : "nothing");
+    *number = n;
+    return MESHCOLL_OK;
+}
+
+static int find_rank(const launcher_t *l, mc_job_t *job)
+{
+    long rank = 0, size = 0;
+    int status = read_number(l->size, 1, 1 << 22, &size);
+    if (!status)
+        status = read_number(l->rank, 0, size - 1, &rank);
+    job->rank = (int32_t)rank;
+    job->size = (int32_t)size;
+    return status;
+}
+
+/* Identity ------------------------------------------------------------------------------------- */
+
+static void add_text(mc_sha256_t *sha, const char *text)
+{
+    mc_sha256_add(sha, text ? text : "", text ? strlen(text) + 1 : 1);
+}
+
+static void find_id(const launcher_t *l, mc_job_t *job)
+{
+    mc_sha256_t sha;
+    mc_sha256_init(&sha);
+    add_text(&sha, l->rank);
+    for (size_t i = 0; i < MC_COUNT(l->id); i++)
+        add_text(&sha, l->id[i] ? given(l->id[i]) : NULL);
+    add_text(&sha, given("MESHCOLL_MASTER_PORT"));
+    add_text(&sha, given("MASTER_PORT"));
+    mc_sha256_end(&sha, job->id);
+}
+
+/* Where rank 0 listens ------------------------------------------------------------------------- */
+
+bool mc_job_first_host(const char *list, char host[MC_JOB_HOST])
+{
+    mc_text_t text = mc_text(host, MC_JOB_HOST);
+    while (*list && *list != ',') {
+        if (*list == '[') {
+            const char *const end = strchr(list, ']');
+            if (!end)
+                return false;
+            list++;
+            mc_text_add(&text, "%.*s", (int)strcspn(list, "-,]"), list);
+            list = end + 1;
+        } else {
+            mc_text_add(&text, "%c", *list++);
+        }
+    }
+    return text.length > 0 && text.length < MC_JOB_HOST;
+}
+
+static bool is_local(int launcher)
+{
+    const char *const local = given("OMPI_COMM_WORLD_LOCAL_SIZE");
+    return launcher == OPEN_MPI && local && strcmp(local, getenv("OMPI_COMM_WORLD_SIZE")) == 0;
+}
+
+static bool derive_host(int launcher, char host[MC_JOB_HOST])
+{
+    const char *list = given("SLURM_STEP_NODELIST");
+    list = list ? list : given("SLURM_JOB_NODELIST");
+    if (is_local(launcher))
+        strcpy(host, "127.0.0.1");
+    return is_local(launcher) ||
+           ((launcher == SLURM || launcher == PMI) && list && mc_job_first_host(list, host));
+}
+
+static int find_host(int launcher, mc_job_t *job)
+{
+    const char *host = given("MESHCOLL_MASTER_ADDR");
+    host = host ? host : given("MASTER_ADDR");
+    if (!host && derive_host(launcher, job->host))
+        return MESHCOLL_OK;
+    if (!host)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "meshcoll_create_env: %s and %s are set, but not where rank 0 listens: set "
+                       "MASTER_ADDR (or MESHCOLL_MASTER_ADDR) on all ranks",
+                       launchers[launcher].rank, launchers[launcher].size);
+    if (strlen(host) >= MC_JOB_HOST)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "meshcoll_create_env: the master's address is longer than %d characters",
+                       MC_JOB_HOST - 1);
+    strcpy(job->host, host);
+    return MESHCOLL_OK;
+}
+
+/* A set of ports from what tells the job from others. */
+static bool derive_ports(int launcher, mc_job_t *job)
+{
+    uint32_t n;
+    if (launcher == TORCH || !launchers[launcher].id[0] || !given(launchers[launcher].id[0]))
+        return false;
+    memcpy(&n, job->id, sizeof n);
+    job->port = (uint16_t)(DERIVED_FIRST + n % DERIVED_SETS * MC_JOB_PORTS);
+    job->n_ports = MC_JOB_PORTS;
+    return true;
+}
+
+static int find_ports(int launcher, mc_job_t *job)
+{
+    long port = 0;
+    int status = MESHCOLL_OK;
+    if (given("MESHCOLL_MASTER_PORT")) {
+        status = read_number("MESHCOLL_MASTER_PORT", 1, PORT_MOST, &port);
+        job->port = (uint16_t)port;
+        job->n_ports = 1;
+    } else if (given("MASTER_PORT")) {
+        status = read_number("MASTER_PORT", 1, PORT_MOST, &port);
+        port += port + PORT_OFFSET + MC_JOB_PORTS > PORT_MOST ? -PORT_OFFSET : PORT_OFFSET;
+        job->port = (uint16_t)port;
+        job->n_ports = MC_JOB_PORTS;
+    } else if (!derive_ports(launcher, job)) {
+        status = mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                         "meshcoll_create_env: which port does rank 0 listen on? Set MASTER_PORT, "
+                         "or MESHCOLL_MASTER_PORT, on all ranks");
+    }
+    return status;
+}
+
+/* The secret ----------------------------------------------------------------------------------- */
+
+static int fail_secret(const char *path, const char *why)
+{
+    return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_create_env: MESHCOLL_SECRET_FILE %s %s",
+                   path, why);
+}
+
+static int read_secret(const char *path, int fd, mc_job_t *job)
+{
+    struct stat s;
+    if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode))
+        return fail_secret(path, "is no regular file");
+    if (s.st_mode & (S_IRWXG | S_IRWXO))
+        return fail_secret(path, "is open to others: chmod 600 makes it the user's own");
+    const ssize_t n = read(fd, job->secret, sizeof job->secret);
+    if (n <= 0 || n == (ssize_t)sizeof job->secret)
+        return fail_secret(path, "cannot be read, is empty, or is longer than 4095 bytes");
+    job->secret_bytes = (size_t)n;
+    while (job->secret_bytes > 0 && job->secret[job->secret_bytes - 1] == '\n')
+        job->secret_bytes--;
+    return MESHCOLL_OK;
+}
+
+static int find_secret(mc_job_t *job)
+{
+    const char *const secret = given("MESHCOLL_SECRET"), *const path =
+                                                             given("MESHCOLL_SECRET_FILE");
+    if (secret && path)
+        return mc_fail(
+            MESHCOLL_ERR_INVALID_ARG,
+            "meshcoll_create_env: MESHCOLL_SECRET and MESHCOLL_SECRET_FILE are both set; "
+            "expected one of them");
+    if (path) {
+        const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        if (fd < 0)
+            return fail_secret(path, strerror(errno));
+        const int status = read_secret(path, fd, job);
+        close(fd);
+        return status;
+    }
+    if (secret && strlen(secret) >= sizeof job->secret)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "meshcoll_create_env: MESHCOLL_SECRET is longer than %d characters",
+                       MC_JOB_SECRET - 1);
+    job->secret_bytes = secret ? strlen(secret) : 0;
+    memcpy(job->secret, secret ? secret : "", job->secret_bytes);
+    return MESHCOLL_OK;
+}
+
+int mc_job_ranks(int32_t *rank, int32_t *size)
+{
+    const int launcher = find_launcher();
+    mc_job_t job = {.size = 1};
+    const int status = launcher < 0 ? MESHCOLL_OK : find_rank(&launchers[launcher], &job);
+    if (status)
+        return status;
+    *rank = job.rank;
+    *size = job.size;
+    return MESHCOLL_OK;
+}
+
+int mc_job_find(mc_job_t *job)
+{
+    const int launcher = find_launcher();
+    long timeout = TIMEOUT;
+    *job = (mc_job_t){.size = 1};
+    if (launcher < 0)
+        return MESHCOLL_OK;
+    int status = find_rank(&launchers[launcher], job);
+    if (!status && given("MESHCOLL_BOOTSTRAP_TIMEOUT"))
+        status = read_number("MESHCOLL_BOOTSTRAP_TIMEOUT", 1, 1000000, &timeout);
+    job->timeout = (double)timeout;
+    if (status || job->size == 1)
+        return status;
+    find_id(&launchers[launcher], job);
+    status = find_host(launcher, job);
+    if (!status)
+        status = find_ports(launcher, job);
+    return status ? status : find_secret(job);
+}

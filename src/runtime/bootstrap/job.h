@@ -1,0 +1,34 @@
+/*
+ * What the environment tells of a job: this rank, how many there are, where rank 0 listens, the secret.
+ */
+#ifndef MC_BOOTSTRAP_JOB_H
+#define MC_BOOTSTRAP_JOB_H
+
+#include "base/base.h"
+#include "runtime/bootstrap/sha256.h"
+
+enum { MC_JOB_HOST = 256, MC_JOB_SECRET = 4096, MC_JOB_PORTS = 8 };
+
+typedef struct {
+    int32_t rank, size;
+    char host[MC_JOB_HOST]; /* a name or address; "" for a job of one rank */
+    /* Rank 0 listens on the first of these ports that is free; the others try all. */
+    uint16_t port;
+    int32_t n_ports;
+    unsigned char id[MC_SHA256_BYTES]; /* equal on all ranks of one job */
+    char secret[MC_JOB_SECRET];
+    size_t secret_bytes;
+    double timeout; /* seconds */
+} mc_job_t;
+
+/* Is there a launcher's environment? */
+bool mc_job_launched(void);
+/* This rank and how many there are; without a launcher, one. ERR_INVALID_ARG. */
+int mc_job_ranks(int32_t *rank, int32_t *size);
+/* Without a launcher, a job of one rank. ERR_INVALID_ARG names the variable that is missing or
+ * wrong. */
+int mc_job_find(mc_job_t *job);
+/* The first host of a list as Slurm writes them: "node[01-04,7],other". false: it is none. */
+bool mc_job_first_host(const char *list, char host[MC_JOB_HOST]);
+
+#endif

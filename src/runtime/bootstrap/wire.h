@@ -1,0 +1,48 @@
+/* Sockets of the bootstrap: never blocking without a time limit. Functions that return an int return 0 or an errno. */
+#ifndef MC_BOOTSTRAP_WIRE_H
+#define MC_BOOTSTRAP_WIRE_H
+
+#include "base/base.h"
+
+#include <sys/socket.h>
+
+/* An address as ranks send it to each other; plain memory. */
+typedef struct {
+    uint32_t family; /* 4 or 6 */
+    uint16_t port, unused;
+    unsigned char at[16];
+} mc_endpoint_t;
+
+enum { MC_WIRE_NAME = 80 };
+
+/* Deadlines are times of mc_now(); MC_WIRE_FOREVER: none. */
+#define MC_WIRE_FOREVER 1e300
+
+/* Waits until `fd` is ready for `events` of poll(2). ECANCELED where `watched` (-1: none) has
+ * something to read first. */
+int mc_wire_wait(int fd, short events, double deadline, int watched);
+int mc_wire_send(int fd, const void *data, size_t bytes, double deadline);
+/* ECONNRESET where the peer has closed. */
+int mc_wire_recv(int fd, void *data, size_t bytes, double deadline, int watched);
+
+/* ECONNREFUSED, ETIMEDOUT, …; else *fd is connected. */
+int mc_wire_connect(const struct sockaddr_storage *to, double deadline, int *fd);
+/* Listens on exactly this address. */
+int mc_wire_listen(const struct sockaddr_storage *at, int *fd);
+/* Where the socket's own end is, without its port. */
+int mc_wire_own_address(int fd, struct sockaddr_storage *address);
+/* An accepted socket, ready for use; -1: none. */
+int mc_wire_accept(int listener);
+
+void mc_wire_set_port(struct sockaddr_storage *address, uint16_t port);
+mc_endpoint_t mc_wire_endpoint(const struct sockaddr_storage *address);
+/* The bound address of a listener. */
+int mc_wire_listening(int listener, mc_endpoint_t *endpoint);
+/* `like` gives the scope of link-local addresses. */
+int mc_wire_address(const mc_endpoint_t *endpoint, const struct sockaddr_storage *like,
+                    struct sockaddr_storage *address);
+/* "10.0.0.1:30500" */
+const char *mc_wire_print(const struct sockaddr_storage *address, char name[MC_WIRE_NAME]);
+const char *mc_wire_print_peer(int fd, char name[MC_WIRE_NAME]);
+
+#endif

@@ -1,0 +1,52 @@
+/* Creates a mesh from the environment of a launcher. */
+#include <meshcoll/env.h>
+
+#include "runtime/bootstrap/bootstrap.h"
+#include "runtime/create/create.h"
+
+#include <stdlib.h>
+
+int meshcoll_env(int *rank, int *size)
+{
+    int32_t r, n;
+    const int status = mc_job_ranks(&r, &n);
+    if (status)
+        return status;
+    if (rank)
+        *rank = r;
+    if (size)
+        *size = n;
+    return MESHCOLL_OK;
+}
+
+/* The sentence of a bootstrap that failed says more than that of the creation. */
+static int create(mc_bootstrap_t *bootstrap, const meshcoll_params_t *params, meshcoll_t **mesh)
+{
+    const mc_creation_t creation = {.oob = mc_bootstrap_oob(bootstrap),
+                                    .free_context = mc_bootstrap_close,
+                                    .params = params,
+                                    .tuned = true};
+    int status = mc_handle_create(&creation, mesh);
+    if (!status) {
+        mc_bootstrap_unlimited(bootstrap);
+        return MESHCOLL_OK;
+    }
+    if (mc_bootstrap_failure(bootstrap))
+        status = mc_fail(status, "%s", mc_bootstrap_failure(bootstrap));
+    mc_bootstrap_close(bootstrap);
+    return status;
+}
+
+int meshcoll_create_env(const meshcoll_params_t *params, meshcoll_t **mesh)
+{
+    mc_bootstrap_t *bootstrap;
+    if (!mesh)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "meshcoll_create_env: expected a pointer to a mesh");
+    mc_job_t *const job = malloc(sizeof *job);
+    int status = job ? mc_job_find(job) : mc_fail_memory("a job");
+    if (!status)
+        status = mc_bootstrap_open(job, &bootstrap);
+    free(job);
+    return status ? status : create(bootstrap, params, mesh);
+}
