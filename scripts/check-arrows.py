@@ -50,7 +50,7 @@ MAY["runtime/pace"] = [*MAY["runtime/state"], "runtime/state"]
 MAY["runtime/execute"] = [*MAY["runtime/pace"], "compose/algorithms", "runtime/element", "runtime/pace"]
 LIBRARY = list(MAY)
 MAY["mpi"] = []
-COMMANDS = ["tools/" + name for name in ("count", "list", "plan", "topo", "trace", "tune", "verify")]
+COMMANDS = ["tools/" + name for name in ("count", "list", "plan", "run", "topo", "trace", "tune", "verify")]
 MAY["tools/common"] = [*LIBRARY, "mpi"]
 for command in COMMANDS:
     MAY[command] = [*LIBRARY, "mpi", "tools/common"]

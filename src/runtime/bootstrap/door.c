@@ -13,6 +13,7 @@ void mc_door_open(mc_door_t *door, const mc_self_t *self, int listener)
     door->self = self;
     door->listener = listener;
     door->n = door->n_lines = 0;
+    door->met_another = false;
 }
 
 void mc_door_close(mc_door_t *door)
@@ -31,19 +32,18 @@ static void remove_visitor(mc_door_t *door, int i)
             (size_t)(--door->n - i) * sizeof door->visitor[0]);
 }
 
-static void say_refused(mc_door_t *door, int fd, const char *why)
+static void say_refused(mc_door_t *door, const char *name, const char *why)
 {
-    char name[MC_WIRE_NAME];
     if (door->n_lines++ < MOST_LINES)
         fprintf(stderr, "meshcoll: rank %d refused a connection from %s: %s%s\n",
-                door->self->job->rank, mc_wire_print_peer(fd, name), why,
+                door->self->job->rank, name, why,
                 door->n_lines == MOST_LINES ? "; further ones are not reported" : "");
 }
 
 /* In the middle of a greeting. */
 static void drop(mc_door_t *door, int i, const char *why)
 {
-    say_refused(door, door->visitor[i].fd, why);
+    say_refused(door, door->visitor[i].name, why);
     close(door->visitor[i].fd);
     remove_visitor(door, i);
 }
@@ -58,8 +58,10 @@ void mc_door_refuse(mc_door_t *door, const mc_visitor_t *visitor, mc_answer_code
         snprintf(why, sizeof why, "%s", mc_answer_text(code));
     else
         snprintf(why, sizeof why, "as rank %d: %s", (int)visitor->hello.rank, mc_answer_text(code));
-    if (code != MC_ANSWER_LATER)
-        say_refused(door, visitor->fd, why);
+    const bool another = code == MC_ANSWER_OTHER_JOB;
+    if (code != MC_ANSWER_LATER && !(another && door->met_another))
+        say_refused(door, visitor->name, why);
+    door->met_another |= another;
     close(visitor->fd);
 }
 
@@ -74,6 +76,7 @@ static void admit(mc_door_t *door)
     }
     mc_visitor_t *const v = &door->visitor[door->n];
     *v = (mc_visitor_t){.fd = fd, .deadline = mc_now() + MC_HANDSHAKE_SECONDS};
+    mc_wire_print_peer(fd, v->name);
     if (mc_handshake_challenge(fd, &v->challenge))
         close(fd);
     else

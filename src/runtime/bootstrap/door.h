@@ -12,6 +12,7 @@ enum { MC_VISITORS = 64, MC_DOOR_WATCHED = 8 };
 
 typedef struct {
     int fd;
+    char name[MC_WIRE_NAME]; /* its address */
     double deadline;
     mc_challenge_t challenge;
     mc_hello_t hello;
@@ -22,6 +23,7 @@ typedef struct {
     const mc_self_t *self;
     int listener;
     int n, n_lines;
+    bool met_another; /* a rank of another job, which tries again and again */
     mc_visitor_t visitor[MC_VISITORS];
 } mc_door_t;
 

@@ -1,7 +1,8 @@
 #include "tools/common/ranks.h"
 
+#include "runtime/bootstrap/bootstrap.h"
+
 #include <stdlib.h>
-#include <string.h>
 
 #ifdef MESHCOLL_HAVE_MPI
 #include "mpi/mpi_oob.h"
@@ -38,27 +39,31 @@ static int open_mpi(mc_ranks_t *ranks)
 }
 #endif
 
-static int gather_alone(void *context, const void *in, void *out, size_t bytes)
+static void close_job(mc_ranks_t *ranks)
 {
-    (void)context;
-    memcpy(out, in, bytes);
-    return 0;
+    mc_bootstrap_close(ranks->oob.context);
 }
 
-static void close_alone(mc_ranks_t *ranks)
+static int open_job(mc_ranks_t *ranks)
 {
-    (void)ranks;
+    mc_bootstrap_t *bootstrap;
+    mc_job_t *const job = malloc(sizeof *job);
+    int status = job ? mc_job_find(job) : mc_fail_memory("a job");
+    if (!status)
+        status = mc_bootstrap_open(job, &bootstrap);
+    free(job);
+    if (!status)
+        *ranks = (mc_ranks_t){.oob = mc_bootstrap_oob(bootstrap), .close = close_job};
+    return status;
 }
 
 bool mc_ranks_launched(void)
 {
-    return by_mpi();
+    return by_mpi() || mc_job_launched();
 }
 
+/* mpirun gives no address; what sets RANK does, and is the inner one. */
 int mc_ranks_open(mc_ranks_t *ranks)
 {
-    if (by_mpi())
-        return open_mpi(ranks);
-    *ranks = (mc_ranks_t){.oob = {.size = 1, .allgather = gather_alone}, .close = close_alone};
-    return MESHCOLL_OK;
+    return by_mpi() && !getenv("RANK") ? open_mpi(ranks) : open_job(ranks);
 }

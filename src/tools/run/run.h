@@ -1,0 +1,42 @@
+/* meshcoll run: starts the ranks of a program on this machine. */
+#ifndef MC_TOOLS_RUN_H
+#define MC_TOOLS_RUN_H
+
+#include "tools/common/tool.h"
+
+#include <sys/types.h>
+
+extern const mc_command_t mc_run_command;
+
+typedef struct {
+    const mc_command_t *self;
+    int32_t ranks, boxes; /* boxes: 0 where not given */
+    double grace;         /* seconds from SIGTERM to SIGKILL */
+    bool tag_output;
+    char **program; /* ends with NULL */
+} mc_run_t;
+
+/* The lines that a rank writes to one stream, each written out with its tag. */
+typedef struct {
+    int from, to; /* `from` is -1 once it has ended */
+    int32_t rank;
+    size_t n;
+    char line[4096];
+} mc_tagged_t;
+
+/* Reads what there is and writes whole lines; at the end of the stream also the last one. */
+void mc_tagged_read(mc_tagged_t *stream);
+
+typedef struct {
+    pid_t pid;           /* 0: not started, or over */
+    mc_tagged_t *stream; /* two, of stdout and stderr; NULL: the output is not tagged */
+} mc_child_t;
+
+/* Variables that hold for all ranks: address, port, secret, mesh. MC_GO_ON, or the exit status. */
+int mc_run_prepare(const mc_run_t *run, int *reserved);
+/* Starts one rank; MC_GO_ON, or the exit status. */
+int mc_run_start(const mc_run_t *run, int32_t rank, mc_child_t *child);
+/* Waits for all ranks; returns the exit status of the first that failed. */
+int mc_run_watch(const mc_run_t *run, mc_child_t *children, int32_t n_started, int signals);
+
+#endif

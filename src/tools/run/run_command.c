@@ -1,0 +1,130 @@
+#include "tools/run/run.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+static const char usage[] =
+    "  meshcoll run -n RANKS [--boxes BOXES] [--tag-output] [--] PROGRAM [ARGUMENT …]\n";
+
+static const char about[] =
+    "Starts a program as several ranks on this machine. They find each other by the variables of\n"
+    "torchrun (RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT, …) and a random secret, "
+    "which\n"
+    "meshcoll_create_env reads. Signals are passed on. When a rank fails, the others are stopped. "
+    "The\n"
+    "exit status is that of the first rank that failed, or 128 and the number of its signal.\n";
+
+static const char examples[] = "  meshcoll run -n 4 ./allreduce\n"
+                               "  meshcoll run -n 8 --boxes 2 --tag-output ./training dp=2,tp=4\n";
+
+/* Where the options end and the program begins. */
+static int find_program(const mc_option_t *options, int argc, char **argv)
+{
+    int i = 1;
+    for (; i < argc && argv[i][0] == '-' && argv[i][1]; i++) {
+        if (strcmp(argv[i], "--") == 0)
+            return i;
+        for (const mc_option_t *o = options; o->name; o++) {
+            const bool is_long = strcmp(argv[i] + 1, "-") != 0 && argv[i][1] == '-' &&
+                                 strncmp(o->name, argv[i] + 2, strlen(argv[i] + 2)) == 0;
+            const bool is_short = o->letter && argv[i][1] == o->letter && !argv[i][2];
+            if (o->value && (is_long || is_short)) {
+                i++;
+                break;
+            }
+        }
+    }
+    return i < argc ? i : argc;
+}
+
+/* Signals that are passed on, and the end of ranks, are read from a descriptor. */
+static int open_signals(void)
+{
+    static const int handled[] = {SIGCHLD, SIGINT,  SIGTERM, SIGHUP,
+                                  SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH};
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < MC_COUNT(handled); i++)
+        sigaddset(&set, handled[i]);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static int start_all(const mc_run_t *r)
+{
+    const int signals = open_signals();
+    int reserved = -1, exit = mc_run_prepare(r, &reserved);
+    mc_child_t *const child = calloc((size_t)r->ranks, sizeof *child);
+    if (exit == MC_GO_ON && (!child || signals < 0))
+        exit = mc_tool_refuse(r->self, "out of memory or descriptors");
+    int32_t n = 0;
+    while (exit == MC_GO_ON && n < r->ranks) {
+        exit = mc_run_start(r, n, &child[n]);
+        n += exit == MC_GO_ON;
+    }
+    if (exit == MC_GO_ON)
+        exit = mc_run_watch(r, child, n, signals);
+    else
+        for (int32_t i = 0; i < n; i++)
+            kill(-child[i].pid, SIGKILL);
+    for (int32_t i = 0; child && i < n; i++)
+        free(child[i].stream);
+    free(child);
+    if (reserved >= 0)
+        close(reserved);
+    close(signals);
+    return exit;
+}
+
+static int run(const mc_command_t *self, int argc, char **argv)
+{
+    mc_run_t r = {.self = self, .grace = 5};
+    mc_arguments_t arguments = {0};
+    const mc_option_t options[] = {
+        {.name = "ranks",
+         .letter = 'n',
+         .value = "RANKS",
+         .help = "how many",
+         .number = &r.ranks,
+         .least = 1,
+         .most = 4096},
+        {.name = "boxes",
+         .value = "BOXES",
+         .help = "the ranks play so many boxes of this machine (sets MESHCOLL_MESH)",
+         .number = &r.boxes,
+         .least = 1,
+         .most = 4096},
+        {.name = "tag-output", .help = "begin each line with its rank", .flag = &r.tag_output},
+        {.name = "grace",
+         .value = "SECONDS",
+         .help = "from SIGTERM to SIGKILL for ranks that are stopped; 5 if left out",
+         .real = &r.grace,
+         .from = 0,
+         .to = 86400},
+        {0},
+    };
+    const int at = find_program(options, argc, argv);
+    const int exit = mc_options_parse(self, options, at, argv, &arguments);
+    if (exit != MC_GO_ON)
+        return exit;
+    r.program = argv + at + (at < argc && strcmp(argv[at], "--") == 0);
+    if (r.ranks == 0)
+        return mc_tool_refuse(self, "how many ranks? -n is missing");
+    if (!r.program[0])
+        return mc_tool_refuse(self, "which program? expected its name after the options");
+    if (r.boxes > r.ranks)
+        return mc_tool_refuse(self, "%d ranks cannot play %d boxes", r.ranks, r.boxes);
+    return start_all(&r);
+}
+
+const mc_command_t mc_run_command = {
+    .name = "run",
+    .summary = "starts the ranks of a program on this machine",
+    .usage = usage,
+    .about = about,
+    .examples = examples,
+    .run = run,
+};

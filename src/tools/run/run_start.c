@@ -1,0 +1,194 @@
+/* One rank: its environment, its output, its process. */
+#include "tools/run/run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* A port of the loopback that stays reserved, as long as nothing listens on the descriptor: rank 0
+ * binds to it as well. */
+static int reserve_port(int *fd, int *port)
+{
+    const int one = 1;
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t bytes = sizeof at;
+    const int made = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (made < 0)
+        return errno;
+    if (setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) ||
+        bind(made, (struct sockaddr *)&at, sizeof at) ||
+        getsockname(made, (struct sockaddr *)&at, &bytes)) {
+        const int failed = errno;
+        close(made);
+        return failed;
+    }
+    *fd = made;
+    *port = ntohs(at.sin_port);
+    return 0;
+}
+
+static void set_number(const char *name, int number)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%d", number);
+    setenv(name, text, 1);
+}
+
+/* "box=2,gpu=4", or "box=3+3+2" */
+static void set_mesh(const mc_run_t *r)
+{
+    char buffer[MC_MESH_TEXT * 2];
+    mc_text_t text = mc_text(buffer, sizeof buffer);
+    if (r->ranks % r->boxes == 0)
+        mc_text_add(&text, "box=%d,gpu=%d", r->boxes, r->ranks / r->boxes);
+    for (int32_t i = 0; i < r->boxes && r->ranks % r->boxes; i++)
+        mc_text_add(&text, "%s%d",
+                    i ? "+" : "box=", r->ranks / r->boxes + (i < r->ranks % r->boxes));
+    setenv("MESHCOLL_MESH", buffer, 1);
+}
+
+static int set_secret(void)
+{
+    unsigned char random[16];
+    char hex[2 * sizeof random + 1];
+    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
+        return errno;
+    for (size_t i = 0; i < sizeof random; i++)
+        snprintf(hex + 2 * i, 3, "%02x", random[i]);
+    setenv("MESHCOLL_SECRET", hex, 1);
+    unsetenv("MESHCOLL_SECRET_FILE");
+    return 0;
+}
+
+int mc_run_prepare(const mc_run_t *run, int *reserved)
+{
+    int port = 0;
+    int failed = reserve_port(reserved, &port);
+    if (!failed)
+        failed = set_secret();
+    if (failed) {
+        mc_tool_refuse(run->self, "no port of 127.0.0.1, or no random number: %s",
+                       strerror(failed));
+        return MC_EXIT_FAILED;
+    }
+    setenv("MASTER_ADDR", "127.0.0.1", 1);
+    setenv("MESHCOLL_MASTER_ADDR", "127.0.0.1", 1);
+    set_number("MASTER_PORT", port);
+    set_number("MESHCOLL_MASTER_PORT", port);
+    set_number("WORLD_SIZE", run->ranks);
+    set_number("LOCAL_WORLD_SIZE", run->ranks);
+    if (run->boxes)
+        set_mesh(run);
+    return MC_GO_ON;
+}
+
+/* The process ---------------------------------------------------------------------------------- */
+
+typedef struct {
+    int out[2], error[2], exec[2];
+} pipes_t;
+
+static bool open_pipes(const mc_run_t *r, pipes_t *p)
+{
+    *p = (pipes_t){{-1, -1}, {-1, -1}, {-1, -1}};
+    return !pipe2(p->exec, O_CLOEXEC) &&
+           (!r->tag_output || (!pipe2(p->out, O_CLOEXEC) && !pipe2(p->error, O_CLOEXEC)));
+}
+
+static void close_end(int fd)
+{
+    if (fd >= 0)
+        close(fd);
+}
+
+static void close_pipes(const pipes_t *p)
+{
+    for (int i = 0; i < 2; i++) {
+        close_end(p->out[i]);
+        close_end(p->error[i]);
+        close_end(p->exec[i]);
+    }
+}
+
+/* In the new process. Each rank is a process group, so that what it starts is stopped with it. A
+ * group in the background cannot read a terminal. */
+static void become_rank(const mc_run_t *r, int32_t rank, const pipes_t *p, pid_t parent)
+{
+    sigset_t none;
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(MC_EXIT_FAILED);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    set_number("RANK", rank);
+    set_number("LOCAL_RANK", rank);
+    if (rank > 0 || isatty(STDIN_FILENO)) {
+        const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        dup2(null, STDIN_FILENO);
+    }
+    if (r->tag_output) {
+        dup2(p->out[1], STDOUT_FILENO);
+        dup2(p->error[1], STDERR_FILENO);
+    }
+    execvp(r->program[0], r->program);
+    const int failed = errno;
+    (void)!write(p->exec[1], &failed, sizeof failed);
+    _exit(127);
+}
+
+static int open_streams(const mc_run_t *r, int32_t rank, const pipes_t *p, mc_child_t *child)
+{
+    if (!r->tag_output)
+        return MC_GO_ON;
+    child->stream = calloc(2, sizeof *child->stream);
+    if (!child->stream)
+        return MC_EXIT_FAILED;
+    child->stream[0] = (mc_tagged_t){.from = p->out[0], .to = STDOUT_FILENO, .rank = rank};
+    child->stream[1] = (mc_tagged_t){.from = p->error[0], .to = STDERR_FILENO, .rank = rank};
+    return MC_GO_ON;
+}
+
+/* As a shell exits: 127 where there is no such program, 126 where it cannot be executed. */
+static int fail_exec(const mc_run_t *r, int error)
+{
+    mc_tool_refuse(r->self, "%s cannot be started: %s", r->program[0], strerror(error));
+    return error == ENOENT ? 127 : 126;
+}
+
+int mc_run_start(const mc_run_t *run, int32_t rank, mc_child_t *child)
+{
+    pipes_t p;
+    int error = 0;
+    const pid_t self = getpid();
+    const bool ready = open_pipes(run, &p);
+    const pid_t pid = ready ? fork() : -1;
+    if (pid == 0)
+        become_rank(run, rank, &p, self);
+    if (pid < 0) {
+        mc_tool_refuse(run->self, "rank %d cannot be started: %s", rank, strerror(errno));
+        close_pipes(&p);
+        return MC_EXIT_FAILED;
+    }
+    setpgid(pid, pid); /* both sides: whichever runs first */
+    close_end(p.out[1]);
+    close_end(p.error[1]);
+    close(p.exec[1]);
+    const bool failed = read(p.exec[0], &error, sizeof error) == (ssize_t)sizeof error;
+    close(p.exec[0]);
+    child->pid = pid;
+    const int exit = failed ? fail_exec(run, error) : open_streams(run, rank, &p, child);
+    if (exit == MC_GO_ON)
+        return MC_GO_ON;
+    kill(-pid, SIGKILL);
+    close_end(p.out[0]);
+    close_end(p.error[0]);
+    return exit;
+}

@@ -1,0 +1,149 @@
+#!/usr/bin/env bash
+# meshcoll_create_env by torchrun's variables: all examples run, and who does not belong to the job is refused with one line
+# while the job goes on, or ends with a sentence.
+. "$(dirname "$0")/lib.sh"
+
+examples=$(cd "${MESHCOLL_BUILD_DIR:-build/release}" && pwd)/examples
+if [ ! -x "$examples/allreduce" ]; then
+    echo "skipped: the examples are not built"
+    exit 77
+fi
+for variable in $(env | sed -nE 's/^((MESHCOLL|OMPI|PMIX?|SLURM|TORCHELASTIC)_[A-Z_]*|RANK|WORLD_SIZE|MASTER_ADDR|MASTER_PORT)=.*/\1/p'); do
+    case $variable in MESHCOLL_BUILD_DIR) ;; *) unset "$variable" ;; esac
+done
+export MESHCOLL_TUNE_FILE=$scratch/none.json MASTER_ADDR=127.0.0.1 MESHCOLL_BOOTSTRAP_TIMEOUT=20
+export MASTER_PORT=$((20000 + $$ % 7000))
+pids=()
+
+# rank R [NAME=VALUE…] PROGRAM…: starts one in the background; its output is in $scratch/R.out and R.err
+rank() {
+    local r=$1
+    shift
+    RANK=$r WORLD_SIZE=${size:-4} timeout 60 env "$@" >"$scratch/$r.out" 2>"$scratch/$r.err" </dev/null &
+    pids[r]=$!
+}
+
+# ends R STATUS [TEXT]: it ends so, with TEXT on stderr
+ends() {
+    local got=0
+    wait "${pids[$1]}" || got=$?
+    [ $got -eq "$2" ] || fail "rank $1: exit status $got, expected $2: $(cat "$scratch/$1.err")"
+    [ -z "${3:-}" ] || grep -qF -- "$3" "$scratch/$1.err" || fail "rank $1: expected '$3' in: $(cat "$scratch/$1.err")"
+}
+
+# one_line R TEXT: stderr is one line, which has TEXT
+one_line() {
+    [ "$(wc -l <"$scratch/$1.err")" -eq 1 ] || fail "rank $1: expected one line, got: $(cat "$scratch/$1.err")"
+    grep -qF -- "$2" "$scratch/$1.err" || fail "rank $1: expected '$2' in: $(cat "$scratch/$1.err")"
+}
+
+# port: where rank 0 listens, once it does
+port() {
+    local i p=$((MASTER_PORT + 1000))
+    for i in $(seq 200); do
+        if (exec 3<>"/dev/tcp/127.0.0.1/$p") 2>/dev/null; then break; fi
+        sleep 0.05
+    done
+    echo $p
+}
+
+# All examples, in one box and in boxes that are given.
+for mesh in "" box=2,gpu=2; do
+    for example in allreduce group nonblocking persistent training; do
+        [ "$example $mesh" != "training box=2,gpu=2" ] || mesh=
+        for r in 0 1 2 3; do rank $r ${mesh:+MESHCOLL_MESH=$mesh} "$examples/$example"; done
+        for r in 0 1 2 3; do ends $r 0; done
+        MASTER_PORT=$((MASTER_PORT + 1))
+    done
+done
+grep -q "worst weight" "$scratch/0.out" || fail "training printed: $(cat "$scratch/0.out")"
+
+# A secret, in the environment and in a file.
+printf 'of the job\n' >"$scratch/secret"
+chmod 600 "$scratch/secret"
+for r in 0 1 2; do rank $r MESHCOLL_SECRET="of the job" "$examples/allreduce"; done
+rank 3 MESHCOLL_SECRET_FILE="$scratch/secret" "$examples/allreduce"
+for r in 0 1 2 3; do ends $r 0; done
+MASTER_PORT=$((MASTER_PORT + 1))
+chmod 644 "$scratch/secret"
+rank 1 MESHCOLL_SECRET_FILE="$scratch/secret" "$examples/allreduce"
+ends 1 1 "is open to others"
+
+# A wrong secret is refused at once, on both sides with one line, and the job goes on.
+rank 0 MESHCOLL_SECRET=right "$examples/allreduce"
+rank 3 MESHCOLL_SECRET=wrong "$examples/allreduce"
+ends 3 1
+one_line 3 "its secret differs"
+for r in 1 2 3; do rank $r MESHCOLL_SECRET=right "$examples/allreduce"; done
+for r in 0 1 2 3; do ends $r 0; done
+one_line 0 "as rank 3: its secret differs"
+MASTER_PORT=$((MASTER_PORT + 1))
+
+# Garbage on the port, a connection without a word, another job's rank, another number of ranks.
+rank 0 "$examples/allreduce"
+at=$(port)      # which is also the connection without a word
+printf 'GET / HTTP/1.0\r\n\r\n' >"/dev/tcp/127.0.0.1/$at"
+head -c 5000000 /dev/urandom 2>/dev/null >"/dev/tcp/127.0.0.1/$at" || true
+rank 1 WORLD_SIZE=5 "$examples/allreduce"
+ends 1 1
+one_line 1 "its number of ranks differs"
+rank 1 TORCHELASTIC_RUN_ID=other MESHCOLL_BOOTSTRAP_TIMEOUT=1 "$examples/allreduce"
+ends 1 1
+one_line 1 "within 1 s"
+for r in 1 2 3; do rank $r "$examples/allreduce"; done
+for r in 0 1 2 3; do ends $r 0; done
+for words in "closed without a greeting" "no greeting of meshcoll" "as rank 1: its number of ranks differs" \
+    "it belongs to another job"; do
+    grep -qF "$words" "$scratch/0.err" || fail "expected '$words' in: $(cat "$scratch/0.err")"
+done
+grep -qvE "^meshcoll: rank 0 refused a connection from 127.0.0.1:[0-9]+: " "$scratch/0.err" &&
+    fail "strange: $(cat "$scratch/0.err")"
+[ "$(wc -l <"$scratch/0.err")" -eq 5 ] || fail "expected 5 lines: $(cat "$scratch/0.err")"
+MASTER_PORT=$((MASTER_PORT + 1))
+
+# A rank twice: the second is refused.
+rank 0 "$examples/allreduce"
+rank 1 "$examples/allreduce"
+sleep 0.5
+first=${pids[1]}
+rank 1 "$examples/allreduce"
+ends 1 1 "another process has joined as that rank"
+pids[1]=$first
+for r in 2 3; do rank $r "$examples/allreduce"; done
+for r in 0 1 2 3; do ends $r 0; done
+one_line 0 "as rank 1: another process has joined as that rank"
+MASTER_PORT=$((MASTER_PORT + 1))
+
+# Missing ranks are named, by all that came.
+size=6
+for r in 0 2 5; do rank $r MESHCOLL_BOOTSTRAP_TIMEOUT=1 "$examples/allreduce"; done
+for r in 0 2 5; do
+    ends $r 1
+    one_line $r "3 of 6 ranks did not join within 1 s (MESHCOLL_BOOTSTRAP_TIMEOUT): ranks 1, 3-4"
+done
+size=4
+MASTER_PORT=$((MASTER_PORT + 1))
+rank 1 MESHCOLL_BOOTSTRAP_TIMEOUT=1 "$examples/allreduce"
+ends 1 1 "Connection refused"
+
+# Rank 0's port is in use, as MASTER_PORT is by torchrun's store: the next one is taken.
+python3 -c 'import socket, sys, time
+s = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+print("ready", flush=True); time.sleep(60)' $((MASTER_PORT + 1000)) >"$scratch/store" &
+store=$!
+until grep -q ready "$scratch/store"; do sleep 0.05; done
+for r in 0 1 2 3; do rank $r "$examples/allreduce"; done
+for r in 0 1 2 3; do ends $r 0; done
+kill $store
+
+# Rank 0 listens on the address given only, and not when all have joined.
+if command -v ss >/dev/null; then
+    MASTER_PORT=$((MASTER_PORT + 20))
+    rank 0 "$examples/allreduce"
+    at=$(port)
+    listens=$(ss -Hltn "sport = :$at" | awk '{print $4}')
+    [ "$listens" = "127.0.0.1:$at" ] || fail "rank 0 listens on: $listens"
+    for r in 1 2 3; do rank $r "$examples/allreduce"; done
+    for r in 0 1 2 3; do ends $r 0; done
+fi
+finish

@@ -1,0 +1,279 @@
+/* The bootstrap: what the environment tells, ranks that are processes and gather, and ranks that end. */
+#include "runtime/bootstrap/bootstrap.h"
+#include "runtime/bootstrap/join.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* The environment ------------------------------------------------------------------------------ */
+
+static void set_all(const char *const *pairs)
+{
+    static const char *const all[] = {"RANK",
+                                      "WORLD_SIZE",
+                                      "MASTER_ADDR",
+                                      "MASTER_PORT",
+                                      "MESHCOLL_MASTER_ADDR",
+                                      "MESHCOLL_MASTER_PORT",
+                                      "OMPI_COMM_WORLD_RANK",
+                                      "OMPI_COMM_WORLD_SIZE",
+                                      "OMPI_COMM_WORLD_LOCAL_SIZE",
+                                      "PMIX_NAMESPACE",
+                                      "PMI_RANK",
+                                      "PMI_SIZE",
+                                      "PMI_JOBID",
+                                      "SLURM_PROCID",
+                                      "SLURM_NTASKS",
+                                      "SLURM_STEP_NODELIST",
+                                      "SLURM_JOB_NODELIST",
+                                      "SLURM_JOB_ID",
+                                      "SLURM_STEP_ID",
+                                      "TORCHELASTIC_RUN_ID",
+                                      "TORCHELASTIC_RESTART_COUNT",
+                                      "MESHCOLL_SECRET",
+                                      "MESHCOLL_SECRET_FILE",
+                                      "MESHCOLL_BOOTSTRAP_TIMEOUT"};
+    for (size_t i = 0; i < MC_COUNT(all); i++)
+        unsetenv(all[i]);
+    for (; *pairs; pairs += 2)
+        setenv(pairs[0], pairs[1], 1);
+}
+#define SET(...) set_all((const char *const[]){__VA_ARGS__, NULL})
+
+static mc_job_t job;
+
+static void expect_job(int rank, int size, const char *host, int port, int n_ports)
+{
+    cr_assert_eq(mc_job_find(&job), MESHCOLL_OK, "%s", meshcoll_last_error());
+    cr_expect_eq(job.rank, rank);
+    cr_expect_eq(job.size, size);
+    cr_expect_str_eq(job.host, host);
+    if (port)
+        cr_expect_eq(job.port, port, "%d", job.port);
+    cr_expect_eq(job.n_ports, n_ports);
+}
+
+static void expect_refused(const char *says)
+{
+    cr_expect_eq(mc_job_find(&job), MESHCOLL_ERR_INVALID_ARG);
+    cr_expect(strstr(meshcoll_last_error(), says), "%s", meshcoll_last_error());
+}
+
+Test(job, without_a_launcher_is_of_one_rank)
+{
+    SET(NULL);
+    cr_assert_eq(mc_job_find(&job), MESHCOLL_OK);
+    cr_expect(job.rank == 0 && job.size == 1 && !mc_job_launched());
+}
+
+Test(job, is_found_by_each_launcher)
+{
+    SET("RANK", "3", "WORLD_SIZE", "8", "MASTER_ADDR", "node1", "MASTER_PORT", "29500");
+    expect_job(3, 8, "node1", 30500, MC_JOB_PORTS);
+    cr_expect_eq(job.timeout, 600);
+    SET("RANK", "3", "WORLD_SIZE", "8", "MASTER_ADDR", "node1", "MASTER_PORT", "65000");
+    expect_job(3, 8, "node1", 64000, MC_JOB_PORTS);
+    SET("RANK", "0", "WORLD_SIZE", "8", "MASTER_ADDR", "node1", "MASTER_PORT", "29500",
+        "MESHCOLL_MASTER_PORT", "7000", "MESHCOLL_MASTER_ADDR", "10.0.0.1",
+        "MESHCOLL_BOOTSTRAP_TIMEOUT", "30");
+    expect_job(0, 8, "10.0.0.1", 7000, 1);
+    cr_expect_eq(job.timeout, 30);
+    SET("OMPI_COMM_WORLD_RANK", "1", "OMPI_COMM_WORLD_SIZE", "4", "OMPI_COMM_WORLD_LOCAL_SIZE", "4",
+        "PMIX_NAMESPACE", "77", "SLURM_PROCID", "0", "SLURM_NTASKS", "1");
+    expect_job(1, 4, "127.0.0.1", 0, MC_JOB_PORTS);
+    cr_expect(job.port >= 20000 && job.port < 28000);
+    SET("PMI_RANK", "1", "PMI_SIZE", "4", "MASTER_ADDR", "a", "MASTER_PORT", "100");
+    expect_job(1, 4, "a", 1100, MC_JOB_PORTS);
+    SET("SLURM_PROCID", "2", "SLURM_NTASKS", "3", "SLURM_STEP_NODELIST", "gpu[07-09],x",
+        "SLURM_JOB_ID", "12", "SLURM_STEP_ID", "0");
+    expect_job(2, 3, "gpu07", 0, MC_JOB_PORTS);
+}
+
+Test(job, identities_differ)
+{
+    unsigned char first[MC_SHA256_BYTES];
+    SET("RANK", "3", "WORLD_SIZE", "8", "MASTER_ADDR", "a", "MASTER_PORT", "1");
+    expect_job(3, 8, "a", 1001, MC_JOB_PORTS);
+    memcpy(first, job.id, sizeof first);
+    setenv("RANK", "4", 1);
+    expect_job(4, 8, "a", 1001, MC_JOB_PORTS);
+    cr_expect_arr_eq(job.id, first, sizeof first, "ranks are of one job");
+    setenv("TORCHELASTIC_RESTART_COUNT", "1", 1);
+    expect_job(4, 8, "a", 1001, MC_JOB_PORTS);
+    cr_expect_arr_neq(job.id, first, sizeof first, "a restart is another job");
+    SET("RANK", "3", "WORLD_SIZE", "8", "MASTER_ADDR", "a", "MASTER_PORT", "2");
+    expect_job(3, 8, "a", 1002, MC_JOB_PORTS);
+    cr_expect_arr_neq(job.id, first, sizeof first, "another port is another job");
+}
+
+Test(job, refuses_what_is_missing_or_wrong)
+{
+    SET("RANK", "8", "WORLD_SIZE", "8", "MASTER_ADDR", "a", "MASTER_PORT", "1");
+    expect_refused("RANK is a number from 0 to 7; got '8'");
+    SET("RANK", "1x", "WORLD_SIZE", "8", "MASTER_ADDR", "a", "MASTER_PORT", "1");
+    expect_refused("got '1x'");
+    SET("RANK", "1", "WORLD_SIZE", "0", "MASTER_ADDR", "a", "MASTER_PORT", "1");
+    expect_refused("WORLD_SIZE is a number from 1");
+    SET("RANK", "1", "WORLD_SIZE", "8", "MASTER_PORT", "1");
+    expect_refused("set MASTER_ADDR");
+    SET("RANK", "1", "WORLD_SIZE", "8", "MASTER_ADDR", "a");
+    expect_refused("Set MASTER_PORT");
+    SET("RANK", "1", "WORLD_SIZE", "8", "MASTER_ADDR", "a", "MASTER_PORT", "70000");
+    expect_refused("MASTER_PORT is a number");
+    SET("RANK", "1", "WORLD_SIZE", "8", "MASTER_ADDR", "a", "MASTER_PORT", "1",
+        "MESHCOLL_BOOTSTRAP_TIMEOUT", "soon");
+    expect_refused("MESHCOLL_BOOTSTRAP_TIMEOUT is a number");
+    SET("RANK", "1", "WORLD_SIZE", "8", "MASTER_ADDR", "a", "MASTER_PORT", "1", "MESHCOLL_SECRET",
+        "x", "MESHCOLL_SECRET_FILE", "y");
+    expect_refused("both set");
+}
+
+Test(job, reads_a_secret_of_the_users_own)
+{
+    char path[] = "/tmp/meshcoll-secret-XXXXXX";
+    const int fd = mkstemp(path);
+    cr_assert(fd >= 0 && write(fd, "swordfish\n", 10) == 10);
+    SET("RANK", "1", "WORLD_SIZE", "8", "MASTER_ADDR", "a", "MASTER_PORT", "1",
+        "MESHCOLL_SECRET_FILE", path);
+    expect_job(1, 8, "a", 1001, MC_JOB_PORTS);
+    cr_expect(job.secret_bytes == 9 && memcmp(job.secret, "swordfish", 9) == 0);
+    cr_assert_eq(fchmod(fd, 0640), 0);
+    expect_refused("open to others");
+    unlink(path);
+    expect_refused("No such file");
+    setenv("MESHCOLL_SECRET_FILE", "/tmp", 1);
+    expect_refused("no regular file");
+    close(fd);
+}
+
+Test(job, first_host_of_a_list)
+{
+    static const char *const lists[][2] = {{"node1", "node1"},
+                                           {"node1,node2", "node1"},
+                                           {"node[3-7,9]", "node3"},
+                                           {"n[01-04]-ib,other", "n01-ib"},
+                                           {"rack[2,3]node[08-09]", "rack2node08"},
+                                           {"n[5]", "n5"}};
+    char host[MC_JOB_HOST];
+    for (size_t i = 0; i < MC_COUNT(lists); i++) {
+        cr_expect(mc_job_first_host(lists[i][0], host));
+        cr_expect_str_eq(host, lists[i][1]);
+    }
+    cr_expect(!mc_job_first_host("", host));
+    cr_expect(!mc_job_first_host("node[1-", host));
+}
+
+Test(bootstrap, names_missing_ranks)
+{
+    char names[300];
+    mc_text_t text = mc_text(names, sizeof names);
+    mc_bitmap_t joined;
+    cr_assert_eq(mc_bitmap_init(&joined, 100), MESHCOLL_OK);
+    mc_bitmap_set(&joined, 0, 3);
+    mc_bitmap_set(&joined, 4, 1);
+    mc_bitmap_set(&joined, 8, 90);
+    cr_expect_eq(mc_join_missing(&joined, 100, &text), 6);
+    cr_expect_str_eq(names, "3, 5-7, 98-99");
+    mc_bitmap_free(&joined);
+}
+
+/* Ranks ---------------------------------------------------------------------------------------- */
+
+enum { MOST = 64 };
+
+typedef struct {
+    int size, rounds;
+    int ends; /* this rank ends before the second allgather; -1: none */
+    const char *secret;
+} trial_t;
+
+static int gather(const meshcoll_oob_t *oob, int round)
+{
+    const size_t bytes = round % 2 ? 40000 : 8;
+    char *const in = calloc(1, bytes), *const out = calloc((size_t)oob->size, bytes);
+    snprintf(in, bytes, "%d", oob->rank * 3 + round);
+    if (oob->allgather(oob->context, in, out, bytes))
+        return 2;
+    for (int r = 0; r < oob->size; r++)
+        if (atoi(out + (size_t)r * bytes) != r * 3 + round)
+            return 3;
+    free(in);
+    free(out);
+    return 0;
+}
+
+/* Exit status: 0 right, 2 an allgather failed, 3 it was wrong, 4 not joined. */
+static int be_rank(const trial_t *t, int rank, int port)
+{
+    mc_bootstrap_t *bootstrap;
+    mc_job_t mine = {
+        .rank = rank, .size = t->size, .host = "127.0.0.1", .n_ports = 1, .timeout = 20};
+    mine.port = (uint16_t)port;
+    mine.secret_bytes = strlen(t->secret);
+    memcpy(mine.secret, t->secret, mine.secret_bytes);
+    alarm(60);
+    if (mc_bootstrap_open(&mine, &bootstrap))
+        return 4;
+    const meshcoll_oob_t oob = mc_bootstrap_oob(bootstrap);
+    int status = 0;
+    for (int i = 0; i < t->rounds && !status; i++) {
+        if (i == 1 && rank == t->ends)
+            _exit(0);
+        status = gather(&oob, i);
+    }
+    if (status == 2 && t->ends >= 0) {
+        char wanted[32];
+        snprintf(wanted, sizeof wanted, "rank %d has ended", t->ends);
+        status = strstr(mc_bootstrap_failure(bootstrap), wanted) ? 2 : 5;
+    }
+    mc_bootstrap_close(bootstrap);
+    return status;
+}
+
+static void run_ranks(const trial_t *t, int how[MOST])
+{
+    pid_t pid[MOST];
+    const int port = 21000 + (int)getpid() % 8000;
+    for (int r = 0; r < t->size; r++) {
+        pid[r] = fork();
+        cr_assert_geq(pid[r], 0);
+        if (pid[r] == 0)
+            _exit(be_rank(t, r, port));
+    }
+    for (int r = 0; r < t->size; r++)
+        cr_assert_eq(waitpid(pid[r], &how[r], 0), pid[r]);
+}
+
+Test(bootstrap, gathers, .timeout = 120)
+{
+    static const int sizes[] = {1, 2, 3, 5, 6, 21, 22, MOST};
+    int how[MOST];
+    for (size_t i = 0; i < MC_COUNT(sizes); i++) {
+        const trial_t t = {.size = sizes[i], .rounds = 6, .ends = -1, .secret = "x"};
+        run_ranks(&t, how);
+        for (int r = 0; r < t.size; r++)
+            cr_expect(WIFEXITED(how[r]) && WEXITSTATUS(how[r]) == 0, "%d ranks, rank %d: %d",
+                      t.size, r, how[r]);
+    }
+}
+
+/* Whichever rank ends, all others hear which. */
+Test(bootstrap, tells_who_ended, .timeout = 120)
+{
+    static const int ends[] = {0, 1, 9, 23};
+    int how[MOST];
+    for (size_t i = 0; i < MC_COUNT(ends); i++) {
+        const trial_t t = {.size = 24, .rounds = 3, .ends = ends[i], .secret = ""};
+        run_ranks(&t, how);
+        for (int r = 0; r < t.size; r++)
+            cr_expect(WIFEXITED(how[r]) && WEXITSTATUS(how[r]) == (r == ends[i] ? 0 : 2),
+                      "rank %d ends, rank %d: %d", ends[i], r, how[r]);
+    }
+}
