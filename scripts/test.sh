@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Everything a change has to pass: release build with all tests, unit and smoke tests under the
-# address and undefined-behaviour sanitizers together, the threaded tests under the thread sanitizer, and
-# the checks of the sources.
+# Everything a change has to pass: release build with all tests, a build without MPI with the tests that this
+# concerns, unit and smoke tests under the address and undefined-behaviour sanitizers together, the threaded
+# tests under the thread sanitizer, and the checks of the sources.
 # Closing line: "N passed, N failed, N skipped"; exit 1 when anything failed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -101,6 +101,7 @@ check python python_syntax
 check shell shell_syntax
 
 tests release
+tests nompi
 tests asan
 tests tsan
 

@@ -58,6 +58,15 @@ for mesh in "" box=2,gpu=2; do
 done
 grep -q "worst weight" "$scratch/0.out" || fail "training printed: $(cat "$scratch/0.out")"
 
+# Names and IPv6.
+for host in localhost $(grep -qs 00000001 /proc/net/if_inet6 && echo ::1); do
+    for r in 0 1 2 3; do rank $r MASTER_ADDR=$host "$examples/allreduce"; done
+    for r in 0 1 2 3; do ends $r 0; done
+    MASTER_PORT=$((MASTER_PORT + 1))
+done
+rank 1 MASTER_ADDR=no.such.host.invalid MESHCOLL_BOOTSTRAP_TIMEOUT=1 "$examples/allreduce"
+ends 1 1 "(no.such.host.invalid, from port"
+
 # A secret, in the environment and in a file.
 printf 'of the job\n' >"$scratch/secret"
 chmod 600 "$scratch/secret"

@@ -78,6 +78,14 @@ for lib in $(find "$work/prefix" -name 'libmeshcoll.so' -o -name 'libmeshcoll-mp
 done
 echo "symbols: ok"
 
+# A tool that intercepts MPI sees none of the library's own calls.
+lib=$(find "$work/prefix" -name 'libmeshcoll-mpi.so')
+if [ -n "$lib" ] && nm -D --undefined-only "$lib" | grep -E ' MPI_'; then
+    echo "libmeshcoll-mpi.so calls MPI_ functions instead of PMPI_"
+    exit 1
+fi
+echo "PMPI: ok"
+
 # MPI is not loaded with libmeshcoll.so, directly or through another library.
 if ldd "$(find "$work/prefix" -name libmeshcoll.so)" | grep -iE 'libmpi|libpmpi|mpich'; then
     echo "libmeshcoll.so needs MPI"

@@ -124,8 +124,9 @@ int mc_handshake(const mc_self_t *self, int fd, mc_hello_t *hello, double deadli
     sign_hello(self, &challenge, hello, hello->mac);
     if (!failed)
         failed = mc_wire_send(fd, hello, sizeof *hello, end);
+    /* what sent a challenge is slow, not silent; who comes again might be taken for another process */
     if (!failed)
-        failed = mc_wire_recv(fd, answer, sizeof *answer, end, -1);
+        failed = mc_wire_recv(fd, answer, sizeof *answer, deadline, -1);
     if (failed)
         return failed;
     sign_answer(self, &challenge, hello, answer, mac);

@@ -207,9 +207,11 @@ int mc_seek_parent(const mc_self_t *self, mc_seek_t *seek, double deadline, int 
         close(connected);
         if (!failed)
             failed = EACCES;
-        /* the parent listens, but may not have come to this connection yet */
-        if (failed == ETIMEDOUT && mc_now() < deadline)
+        /* a parent that is slow, or has dropped this connection among many; gone, it refuses */
+        if ((failed == ETIMEDOUT || failed == ECONNRESET) && mc_now() < deadline) {
+            pause_for(0.02);
             failed = mc_wire_connect(&to, deadline, &connected);
+        }
     }
     if (failed)
         return mc_fail(MESHCOLL_ERR_TRANSPORT, "rank %d did not reach rank %d, its parent: %s",
