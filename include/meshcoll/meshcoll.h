@@ -250,11 +250,10 @@ typedef struct {
     int (*allgather)(void *context, const void *in, void *out, size_t bytes);
 } meshcoll_oob_t;
 
-/** Creates a mesh over an out-of-band allgather; meshcoll/env.h creates one of all processes of a
- * job, meshcoll/mpi.h one from an MPI communicator. *mesh is the caller's to destroy with
- * meshcoll_destroy. `params` may be NULL. Collective over all ranks. Errors: ERR_INVALID_ARG and
- * ERR_PARSE for a setting, ERR_MESH (the message names meshes that would fit), ERR_TRANSPORT,
- * ERR_NO_MEMORY. */
+/** Creates a mesh over an out-of-band allgather; meshcoll/env.h creates one of a job's processes,
+ * meshcoll/mpi.h of an MPI communicator's. *mesh is the caller's to destroy with meshcoll_destroy.
+ * `params` may be NULL. Collective over all ranks. Errors: ERR_INVALID_ARG and ERR_PARSE for a
+ * setting, ERR_MESH (it names meshes that would fit), ERR_TRANSPORT, ERR_NO_MEMORY. */
 MESHCOLL_API int meshcoll_create_oob(const meshcoll_oob_t *oob, const meshcoll_params_t *params,
                                      meshcoll_t **mesh);
 
