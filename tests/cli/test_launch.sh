@@ -58,6 +58,25 @@ for mesh in "" box=2,gpu=2; do
 done
 grep -q "worst weight" "$scratch/0.out" || fail "training printed: $(cat "$scratch/0.out")"
 
+# As Slurm, Open MPI on one host, and PMI tell it.
+none=(-u RANK -u WORLD_SIZE -u MASTER_ADDR -u MASTER_PORT)
+for r in 0 1 2 3; do
+    rank $r "${none[@]}" SLURM_PROCID=$r SLURM_NTASKS=4 SLURM_STEP_NODELIST=localhost,other SLURM_JOB_ID=$$ \
+        SLURM_STEP_ID=0 "$examples/allreduce"
+done
+for r in 0 1 2 3; do ends $r 0; done
+for r in 0 1 2 3; do
+    rank $r "${none[@]}" OMPI_COMM_WORLD_RANK=$r OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_LOCAL_SIZE=4 \
+        PMIX_NAMESPACE=$$ SLURM_PROCID=0 SLURM_NTASKS=1 "$examples/allreduce"
+done
+for r in 0 1 2 3; do ends $r 0; done
+for r in 0 1 2 3; do
+    rank $r -u RANK -u WORLD_SIZE PMI_RANK=$r PMI_SIZE=4 "$examples/allreduce"
+done
+for r in 0 1 2 3; do ends $r 0; done
+grep -q "4 ranks as gpu=4" "$scratch/0.out" || fail "rank 0 printed: $(cat "$scratch/0.out")"
+MASTER_PORT=$((MASTER_PORT + 1))
+
 # Names and IPv6.
 for host in localhost $(grep -qs 00000001 /proc/net/if_inet6 && echo ::1); do
     for r in 0 1 2 3; do rank $r MASTER_ADDR=$host "$examples/allreduce"; done

@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* All ranks create meshes in the same order; two bootstraps on one port are told apart by this. */
 static _Atomic uint32_t generations;
@@ -17,6 +18,8 @@ int mc_bootstrap_open(const mc_job_t *job, mc_bootstrap_t **bootstrap)
     mc_tree_init(tree, job);
     const mc_self_t self = {.job = &tree->job, .generation = atomic_fetch_add(&generations, 1)};
     const int status = job->size > 1 ? mc_join(&self, tree) : MESHCOLL_OK;
+    /* no greeting follows */
+    explicit_bzero(tree->job.secret, sizeof tree->job.secret);
     if (status) {
         mc_bootstrap_close(tree);
         return status;

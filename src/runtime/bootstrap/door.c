@@ -68,8 +68,11 @@ void mc_door_refuse(mc_door_t *door, const mc_visitor_t *visitor, mc_answer_code
 static void admit(mc_door_t *door)
 {
     const int fd = mc_wire_accept(door->listener);
-    if (fd < 0)
+    if (fd < 0) {
+        if (errno == EMFILE || errno == ENFILE) /* until a greeting ends */
+            (void)poll(NULL, 0, 20);
         return;
+    }
     if (door->n == MC_VISITORS) {
         close(door->visitor[0].fd);
         remove_visitor(door, 0);

@@ -260,3 +260,10 @@ int mc_job_find(mc_job_t *job)
         status = find_ports(launcher, job);
     return status ? status : find_secret(job);
 }
+
+void mc_job_free(mc_job_t *job)
+{
+    if (job)
+        explicit_bzero(job->secret, sizeof job->secret);
+    free(job);
+}

@@ -47,6 +47,6 @@ int meshcoll_create_env(const meshcoll_params_t *params, meshcoll_t **mesh)
     int status = job ? mc_job_find(job) : mc_fail_memory("a job");
     if (!status)
         status = mc_bootstrap_open(job, &bootstrap);
-    free(job);
+    mc_job_free(job);
     return status ? status : create(bootstrap, params, mesh);
 }

@@ -51,7 +51,7 @@ static int open_job(mc_ranks_t *ranks)
     int status = job ? mc_job_find(job) : mc_fail_memory("a job");
     if (!status)
         status = mc_bootstrap_open(job, &bootstrap);
-    free(job);
+    mc_job_free(job);
     if (!status)
         *ranks = (mc_ranks_t){.oob = mc_bootstrap_oob(bootstrap), .close = close_job};
     return status;
