@@ -1,5 +1,7 @@
 #include "runtime/connect/connections.h"
 
+#include "runtime/connect/greet.h"
+#include "runtime/progress/failure.h"
 #include "transport/ucx.h"
 
 #include <stdlib.h>
@@ -208,5 +210,8 @@ int mc_handle_connect(meshcoll_t *h, int32_t rank, mc_peer_t **peer)
     h->peer[at] = *peer;
     h->n_peers++;
     poll_transport(h, t);
-    return MESHCOLL_OK;
+    const int greeted = t->greets ? mc_greet(h, *peer) : MESHCOLL_OK;
+    if (greeted) /* the peer waits for an answer that will not come */
+        mc_failure_break(h, greeted);
+    return greeted;
 }

@@ -24,7 +24,8 @@ mc_addresses_told_t mc_addresses_tell(const meshcoll_t *h);
 /* Both ends of a connection must agree: a dimension streams only where it does so on all ranks. */
 void mc_addresses_agree(meshcoll_t *h, const mc_addresses_told_t *all);
 
-/* Returns the connection to a rank, and makes it on the first request. It belongs to the handle. */
+/* Returns the connection to a rank; the first time it makes it and begins to greet it (greet.h),
+ * without waiting for the peer. It belongs to the handle. */
 int mc_handle_connect(meshcoll_t *h, int32_t rank, mc_peer_t **peer);
 /* Returns the innermost dimension whose transport streams (transport.h) on all ranks; -1: none
  * does. */

@@ -1,125 +1,285 @@
 #include "runtime/connect/greet.h"
 
-#include "runtime/progress/failure.h"
-#include "runtime/progress/wait.h"
+#include "runtime/execute/flush.h"
+#include "runtime/handle/request.h"
+#include "runtime/progress/busy.h"
+#include "runtime/progress/progress.h"
+#include "runtime/progress/threads.h"
 
 #include <stdlib.h>
-#include <string.h>
+#include <time.h>
 
-/* One greeting: a byte each way. */
-typedef struct {
-    mc_io_t sent, received;
-    char out, in;
-    mc_span_t from, to;
-} greeting_t;
+/* A byte each way, twice: the second round confirms to each side that the other has received its
+ * greeting. */
+enum { ROUNDS = 2 };
 
-/* The pending messages of a round, and its greetings. */
+/* When all ranks are about to close, an answer takes a round trip and a wake-up. */
+enum { FINISH_MS = 1000, FINISH_NAP_NS = 50 * 1000 };
+
+/* All rounds are complete and FLUSHED: a flush that began later covers their last bytes. */
+typedef enum { GREETS, SPOKEN, FLUSHED } stage_t;
+
+typedef struct greeting greeting_t;
 typedef struct {
+    mc_io_t io;
+    greeting_t *greeting;
+    char byte;
+    mc_span_t span;
+} end_t;
+
+struct greeting {
+    mc_peer_t *peer;
+    uint32_t round, n_left; /* messages in flight */
+    stage_t stage;
+    end_t send, recv;
+    greeting_t *next;
+};
+
+/* The greetings of a handle. They are progressed, and fail, as a request does; its executor has no
+ * plan and holds the flushes. */
+struct mc_greeter {
+    meshcoll_request_t request;
     mc_io_queue_t finished;
-    uint32_t n_left;
-    greeting_t greeting[];
-} round_t;
+    greeting_t *first;
+};
 
-static int count(round_t *round, int status)
+/* Rounds ----------------------------------------------------------------------------------------- */
+
+static int post(const meshcoll_t *h, greeting_t *g, bool sends)
 {
-    if (status == MESHCOLL_IN_PROGRESS)
-        round->n_left++;
+    end_t *const end = sends ? &g->send : &g->recv;
+    const mc_transport_ops_t *const ops = g->peer->transport->ops;
+    const int32_t from = sends ? h->rank : g->peer->rank;
+    end->span = (mc_span_t){&end->byte, 1};
+    const mc_message_t m = {.tag = mc_tag(from, MC_TAG_GREETING, g->round),
+                            .span = &end->span,
+                            .n_spans = 1,
+                            .bytes = 1};
+    const int status = sends ? ops->send(g->peer, &m, &end->io) : ops->recv(g->peer, &m, &end->io);
+    g->n_left += status == MESHCOLL_IN_PROGRESS;
     return status < 0 ? status : MESHCOLL_OK;
 }
 
-static int greet_one(const meshcoll_t *h, mc_peer_t *peer, uint32_t seq, round_t *round,
-                     greeting_t *g)
+/* Goes on until messages are in flight, or all rounds are complete. */
+static int go_on(const meshcoll_t *h, greeting_t *g)
 {
-    const mc_transport_ops_t *const ops = peer->transport->ops;
-    g->sent.finished = g->received.finished = &round->finished;
-    g->from = (mc_span_t){&g->out, 1};
-    g->to = (mc_span_t){&g->in, 1};
-    const mc_message_t recv = {
-        .tag = mc_tag(peer->rank, MC_TAG_GREETING, seq), .span = &g->to, .n_spans = 1, .bytes = 1};
-    const mc_message_t send = {
-        .tag = mc_tag(h->rank, MC_TAG_GREETING, seq), .span = &g->from, .n_spans = 1, .bytes = 1};
-    const int status = count(round, ops->recv(peer, &recv, &g->received));
-    return status ? status : count(round, ops->send(peer, &send, &g->sent));
+    while (g->n_left == 0 && g->round < ROUNDS) {
+        int status = post(h, g, false);
+        if (!status)
+            status = post(h, g, true);
+        if (status)
+            return status;
+        g->round++;
+    }
+    if (g->n_left == 0)
+        g->stage = SPOKEN;
+    return MESHCOLL_OK;
 }
 
-static int finish_round(meshcoll_t *h, round_t *round)
+static int take_messages(const meshcoll_t *h)
 {
-    mc_waiting_t waiting = {.for_events = true};
-    while (round->n_left > 0) {
-        mc_io_t *const io = mc_io_pop(&round->finished);
-        if (h->broken) /* by a concurrent request */
-            return mc_failure_check(h);
-        if (!io) {
-            mc_wait_turn(h, &waiting);
-            continue;
-        }
-        round->n_left--;
+    for (mc_io_t *io; (io = mc_io_pop(&h->greeter->finished));) {
+        greeting_t *const g = ((end_t *)io)->greeting;
         if (io->status < 0)
             return io->status;
+        g->n_left--;
+        const int status = go_on(h, g);
+        if (status)
+            return status;
     }
     return MESHCOLL_OK;
 }
 
-/* After an error the rest of the round is not awaited: it may never arrive. */
-static int run_round(meshcoll_t *h, mc_peer_t *const *peer, uint32_t n, uint32_t seq,
-                     round_t *round)
+/* Flushes ---------------------------------------------------------------------------------------- */
+
+/* The greetings of a transport whose flush is complete are complete themselves. */
+static void complete(struct mc_greeter *greeter, const mc_transport_t *t)
 {
-    int status = MESHCOLL_OK;
-    for (uint32_t i = 0; i < n && !status; i++)
-        if (!peer[i]->greeted && peer[i]->transport->greets)
-            status = greet_one(h, peer[i], seq, round, &round->greeting[i]);
-    return status ? status : finish_round(h, round);
+    for (greeting_t **at = &greeter->first; *at;) {
+        greeting_t *const g = *at;
+        if (g->stage != FLUSHED || g->peer->transport != t) {
+            at = &g->next;
+            continue;
+        }
+        g->peer->greeted = true;
+        *at = g->next;
+        free(g);
+    }
+}
+
+/* The next flush of the transport covers these. */
+static bool find_spoken(struct mc_greeter *greeter, const mc_transport_t *t)
+{
+    bool any = false;
+    for (greeting_t *g = greeter->first; g; g = g->next)
+        if (g->stage == SPOKEN && g->peer->transport == t) {
+            g->stage = FLUSHED;
+            any = true;
+        }
+    return any;
 }
 
 /* A greeting may be complete while its last bytes are still in the transport's buffer. The
  * operation that follows need not use that connection, so nothing would push them out and the peer
  * would wait. */
-static int flush_one(meshcoll_t *h, mc_transport_t *t)
+static int begin_flush(struct mc_greeter *greeter, mc_transport_t *t)
 {
-    void *flush = NULL;
-    mc_waiting_t waiting = {.for_events = true};
-    int status = t->ops->flush(t, true, &flush);
-    while (status == MESHCOLL_IN_PROGRESS) {
-        status = t->ops->flushed(t, flush);
-        if (status == MESHCOLL_IN_PROGRESS)
-            mc_wait_turn(h, &waiting);
-        if (status == MESHCOLL_IN_PROGRESS && h->broken) {
-            t->ops->drop_flush(t, flush);
-            return mc_failure_check(h);
-        }
+    mc_executor_t *const x = &greeter->request.executor;
+    mc_port_t *const port = &x->port[x->n_ports]; /* at most one per transport */
+    int status = MESHCOLL_OK;
+    if (!find_spoken(greeter, t))
+        return MESHCOLL_OK;
+    *port = (mc_port_t){.transport = t};
+    if (t->ops->flush)
+        status = t->ops->flush(t, true, &port->flush);
+    if (status == MESHCOLL_IN_PROGRESS) {
+        x->n_ports++;
+        x->idle_polls = 0;
+        return MESHCOLL_OK;
     }
+    if (!status)
+        complete(greeter, t);
     return status;
 }
 
-static int flush_greetings(meshcoll_t *h, mc_peer_t *const *peer, uint32_t n)
+/* Requests that send may keep a flush from ending until those have ended that wait for this
+ * greeting; flush.c has the rule by which it is given up. */
+static bool others_send(const meshcoll_t *h)
+{
+    for (const meshcoll_request_t *r = h->running; r; r = r->next)
+        if (r->executor.state == MC_RUNNING || r->executor.state == MC_FLUSHING)
+            return true;
+    return false;
+}
+
+static int poll_flushes(meshcoll_t *h)
+{
+    mc_executor_t *const x = &h->greeter->request.executor;
+    if (x->n_ports > 0 && !others_send(h))
+        x->idle_polls = 0;
+    const bool given_up = x->idle_polls > x->polls_awake + MC_FLUSH_SLEEPS;
+    for (uint32_t p = 0; p < x->n_ports;) {
+        mc_port_t *const port = &x->port[p];
+        mc_transport_t *const t = port->transport;
+        const int status = t->ops->flushed(t, port->flush);
+        if (status == MESHCOLL_IN_PROGRESS && !given_up) {
+            p++;
+            continue;
+        }
+        if (status == MESHCOLL_IN_PROGRESS)
+            t->ops->drop_flush(t, port->flush);
+        *port = x->port[--x->n_ports];
+        if (status < 0)
+            return status;
+        complete(h->greeter, t);
+    }
+    return MESHCOLL_OK;
+}
+
+static bool is_flushing(const mc_executor_t *x, const mc_transport_t *t)
+{
+    for (uint32_t p = 0; p < x->n_ports; p++)
+        if (x->port[p].transport == t)
+            return true;
+    return false;
+}
+
+static int begin_flushes(meshcoll_t *h)
 {
     int status = MESHCOLL_OK;
-    mc_transport_t *last = NULL;
-    for (uint32_t i = 0; i < n && !status; i++) {
-        mc_transport_t *const t = peer[i]->transport;
-        if (peer[i]->greeted || !t->greets || t == last || !t->ops->flush)
-            continue;
-        last = t;
-        status = flush_one(h, t);
-    }
+    for (int32_t i = 0; i < h->n_polled && !status; i++)
+        if (!is_flushing(&h->greeter->request.executor, h->polled[i]))
+            status = begin_flush(h->greeter, h->polled[i]);
     return status;
 }
 
-int mc_greet(meshcoll_t *h, mc_peer_t *const *peer, uint32_t n)
+/* Greeting --------------------------------------------------------------------------------------- */
+
+static int advance(meshcoll_request_t *r)
 {
-    round_t *const round = calloc(1, sizeof *round + (size_t)n * sizeof round->greeting[0]);
-    if (!round)
+    meshcoll_t *const h = r->mesh;
+    int status = take_messages(h);
+    if (!status)
+        status = poll_flushes(h);
+    if (!status)
+        status = begin_flushes(h);
+    if (status)
+        return status;
+    return h->greeter->first ? MESHCOLL_IN_PROGRESS : MESHCOLL_OK;
+}
+
+static int open_greeter(meshcoll_t *h)
+{
+    if (!h->greeter && !(h->greeter = calloc(1, sizeof *h->greeter)))
         return mc_fail_memory("greeting new connections");
-    /* the second round confirms to each side that the other has received its greeting */
-    int status = run_round(h, peer, n, 0, round);
-    if (!status)
-        status = run_round(h, peer, n, 1, round);
-    if (!status)
-        status = flush_greetings(h, peer, n);
-    for (uint32_t i = 0; i < n && !status; i++)
-        peer[i]->greeted = true;
-    /* transports still write to messages in flight: leak the round rather than free it */
-    if (round->n_left == 0)
-        free(round);
-    return status;
+    meshcoll_request_t *const r = &h->greeter->request;
+    r->mesh = h;
+    r->advance = advance;
+    r->executor.state = MC_PENDING;
+    return MESHCOLL_OK;
+}
+
+static greeting_t *new_greeting(struct mc_greeter *greeter, mc_peer_t *peer)
+{
+    greeting_t *const g = calloc(1, sizeof *g);
+    if (!g) {
+        mc_fail_memory("greeting a new connection");
+        return NULL;
+    }
+    g->peer = peer;
+    g->send.greeting = g->recv.greeting = g;
+    g->send.io.finished = g->recv.io.finished = &greeter->finished;
+    g->next = greeter->first;
+    greeter->first = g;
+    return g;
+}
+
+int mc_greet(meshcoll_t *h, mc_peer_t *peer)
+{
+    const int status = open_greeter(h);
+    if (status)
+        return status;
+    greeting_t *const g = new_greeting(h->greeter, peer);
+    if (!g)
+        return MESHCOLL_ERR_NO_MEMORY;
+    meshcoll_request_t *const r = &h->greeter->request;
+    if (!r->running) {
+        r->running = true;
+        r->status = MESHCOLL_IN_PROGRESS;
+        mc_busy_enlist_first(h, r); /* pending runs that follow find the connection greeted */
+    }
+    return go_on(h, g);
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+void mc_greet_finish(meshcoll_t *h)
+{
+    const int64_t end = now_ms() + FINISH_MS;
+    mc_lock(h);
+    while (h->greeter && h->greeter->request.running && !h->broken && now_ms() < end) {
+        const uint32_t n = mc_handle_progress(h);
+        mc_unlock(h);
+        if (n == 0)
+            nanosleep(&(struct timespec){.tv_nsec = FINISH_NAP_NS}, NULL);
+        mc_lock(h);
+    }
+    mc_unlock(h);
+}
+
+void mc_greet_free(meshcoll_t *h)
+{
+    if (!h->greeter)
+        return;
+    for (greeting_t *g; (g = h->greeter->first);) {
+        h->greeter->first = g->next;
+        free(g);
+    }
+    free(h->greeter);
+    h->greeter = NULL;
 }

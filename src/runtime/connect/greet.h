@@ -1,16 +1,24 @@
 /*
- * Greeting: both ends of a new connection wait until it works in both directions. Some transports
- * need progress at both ends to connect (UCX over TCP, where both sides may connect at once), and a
- * rank that has finished its part may not return to the library for long, while it is in MPI or in
- * a compute kernel.
+ * Greeting: both ends of a new connection find out that it works in both directions before the
+ * first operation over it starts. Some transports need progress at both ends to connect (UCX over
+ * TCP, where both sides may connect at once), and a rank that has finished its part may not return
+ * to the library for long, while it is in MPI or in a compute kernel.
+ *
+ * Nobody waits here: the greetings of a handle are progressed like its running requests, and the
+ * runs that need a connection are pending until it is greeted (executor.h).
  */
 #ifndef MC_RUNTIME_GREET_H
 #define MC_RUNTIME_GREET_H
 
 #include "runtime/handle/handle.h"
 
-/* Greets those of the `n` connections that were not greeted yet. Collective over the ranks at both
- * ends; ERR_TRANSPORT. */
-int mc_greet(meshcoll_t *h, mc_peer_t *const *peer, uint32_t n);
+/* Begins to greet a new connection; its peer does so when it connects. peer->greeted is set when
+ * that is complete. ERR_TRANSPORT or ERR_NO_MEMORY. */
+int mc_greet(meshcoll_t *h, mc_peer_t *peer);
+/* Before the handle is closed, when all its ranks are here: completes the greetings of connections
+ * that no run has used, for a limited time, as a peer that was refused does not answer. */
+void mc_greet_finish(meshcoll_t *h);
+/* Frees what is left of the greetings, once the transports are closed. */
+void mc_greet_free(meshcoll_t *h);
 
 #endif

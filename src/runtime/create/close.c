@@ -1,6 +1,7 @@
 #include "runtime/create/close.h"
 
 #include "runtime/call/group.h"
+#include "runtime/connect/greet.h"
 #include "runtime/explain/explain.h"
 #include "runtime/progress/busy.h"
 #include "runtime/progress/progress_thread.h"
@@ -33,6 +34,7 @@ void mc_handle_free(meshcoll_t *h)
     for (int32_t d = 0; d < h->mesh.ndims; d++)
         if (h->transport[d])
             h->transport[d]->ops->close(h->transport[d]);
+    mc_greet_free(h);
     const uint32_t n = give_up(h->all);
     if (n > 0)
         mc_fail(MESHCOLL_ERR_INVALID_ARG,
@@ -77,6 +79,13 @@ void mc_handle_close(meshcoll_t *h)
     mc_handle_free(h);
 }
 
+static void finish_greetings(meshcoll_t *h)
+{
+    for (meshcoll_t *sub = h->children; sub; sub = sub->sibling)
+        finish_greetings(sub);
+    mc_greet_finish(h);
+}
+
 /* The result goes to memory that exists: a rank that cannot allocate would leave its peers
  * waiting. h->addresses is free for it, as nothing connects any more. */
 static void oob_barrier(const meshcoll_t *h)
@@ -96,6 +105,7 @@ void meshcoll_destroy(meshcoll_t *mesh)
         (void)meshcoll_barrier(mesh->parent);
     else
         oob_barrier(mesh);
+    finish_greetings(mesh);
     mc_threads_close(mesh);
     if (mesh->explain)
         mc_explain_print(mesh);

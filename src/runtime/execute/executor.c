@@ -302,10 +302,38 @@ static void reset(mc_executor_t *x)
         begin_timeline(x);
 }
 
-int mc_executor_start(mc_executor_t *x, uint32_t operation)
+static bool is_connected(mc_executor_t *x)
+{
+    while (x->n_connected < x->n_lanes) {
+        const mc_peer_t *const peer = x->lane[x->n_connected].peer;
+        if (peer->transport->greets && !peer->greeted)
+            return false;
+        x->n_connected++;
+    }
+    return true;
+}
+
+/* Starts a run for the first time, or once what it lacked is there. */
+static int start_new(mc_executor_t *x, uint32_t operation)
 {
     if (x->state == MC_FAILED)
         return x->status;
+    const bool ready = x->bound && is_connected(x);
+    x->pending = operation;
+    x->state = ready ? MC_IDLE : MC_PENDING;
+    return ready ? mc_executor_start(x, operation) : MESHCOLL_OK;
+}
+
+static int advance_pending(mc_executor_t *x)
+{
+    (void)start_new(x, x->pending); /* a failure is its state */
+    return x->state == MC_PENDING ? MESHCOLL_IN_PROGRESS : mc_executor_advance(x);
+}
+
+int mc_executor_start(mc_executor_t *x, uint32_t operation)
+{
+    if (x->state != MC_IDLE)
+        return start_new(x, operation);
     x->operation = mc_tag(0, operation, 0);
     reset(x);
     x->state = MC_RUNNING;
@@ -387,5 +415,7 @@ int mc_executor_advance(mc_executor_t *x)
         mc_flush_drop(x);
         return x->status;
     }
+    if (x->state == MC_PENDING)
+        return advance_pending(x);
     return x->state == MC_IDLE ? MESHCOLL_OK : MESHCOLL_IN_PROGRESS;
 }

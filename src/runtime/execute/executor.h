@@ -34,7 +34,19 @@ size_t mc_executor_measure(mc_executor_t *x, const mc_binding_t *binding);
 /* To call after each binding or rebinding. `staging` is aligned. */
 void mc_executor_bind(mc_executor_t *x, char *staging);
 
-/* `operation`: number of this run, the same on all ranks. */
+/* The binding no longer holds: a run started from now on is pending until mc_executor_bind. */
+static inline void mc_executor_unbind(mc_executor_t *x)
+{
+    x->bound = false;
+    x->state = x->state == MC_IDLE ? MC_NEW : x->state;
+}
+static inline bool mc_executor_is_idle(const mc_executor_t *x)
+{
+    return x->state == MC_IDLE || x->state == MC_NEW;
+}
+
+/* `operation`: number of this run, the same on all ranks. Never waits: the run is pending while a
+ * connection is not greeted, or the binding is missing. */
 int mc_executor_start(mc_executor_t *x, uint32_t operation);
 /* Continues with what the transports have completed. OK when complete, IN_PROGRESS, or an error. */
 int mc_executor_advance(mc_executor_t *x);

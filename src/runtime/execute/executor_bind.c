@@ -138,7 +138,7 @@ int mc_executor_init(mc_executor_t *x, const mc_plan_t *plan, const mc_wiring_t 
     uint32_t *const number = calloc((size_t)plan->n_peers * phases + 1, sizeof *number);
     if (!number)
         return mc_fail_memory("an executor");
-    mc_executor_t made = {.plan = plan, .pacing = wiring->pacing};
+    mc_executor_t made = {.plan = plan, .state = MC_NEW, .pacing = wiring->pacing};
     made.n_sending = add_lanes(plan, wiring, true, phases, 0, number, NULL, NULL);
     made.n_lanes = add_lanes(plan, wiring, false, phases, made.n_sending, number, NULL, NULL);
     status = allocate(&made);
@@ -237,6 +237,7 @@ size_t mc_executor_measure(mc_executor_t *x, const mc_binding_t *binding)
 void mc_executor_bind(mc_executor_t *x, char *staging)
 {
     x->staging = staging;
+    x->bound = true;
     for (uint32_t t = 0; t < x->plan->n_steps; t++) {
         const mc_bound_t *const b = &x->binding->step[t];
         const mc_step_t *const s = step_of(x, t);

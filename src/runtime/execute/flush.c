@@ -1,11 +1,5 @@
 #include "runtime/execute/flush.h"
 
-/* A flush waits for everything sent through its transport, including messages of other requests
- * to receivers that are not there yet; if those wait for this request, waiting for the flush
- * would deadlock. So while others run, a flush is given up after so many polls without an event:
- * those of a waiting rank before it sleeps, and a few sleeps, in which the wire drains. */
-enum { FLUSH_SLEEPS = 4 };
-
 void mc_flush_start(mc_executor_t *x)
 {
     x->state = MC_FLUSHING;
@@ -29,7 +23,7 @@ static void drop(mc_port_t *port)
 
 void mc_flush_poll(mc_executor_t *x)
 {
-    const bool given_up = x->shared && x->idle_polls > x->polls_awake + FLUSH_SLEEPS;
+    const bool given_up = x->shared && x->idle_polls > x->polls_awake + MC_FLUSH_SLEEPS;
     for (uint32_t p = 0; p < x->n_ports; p++) {
         mc_port_t *const port = &x->port[p];
         if (!port->flush)

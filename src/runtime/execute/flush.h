@@ -5,6 +5,12 @@
 
 #include "runtime/execute/executor.h"
 
+/* A flush waits for everything sent through its transport, including messages of other requests
+ * to receivers that are not there yet; if those wait for this request, waiting for the flush
+ * would deadlock. So while others run, a flush is given up after so many polls without an event:
+ * those of a waiting rank before it sleeps, and a few sleeps, in which the wire drains. */
+enum { MC_FLUSH_SLEEPS = 4 };
+
 /* Starts to flush the ports; x->n_left is the number of flushes in flight. */
 void mc_flush_start(mc_executor_t *x);
 /* Polls them. */

@@ -42,6 +42,7 @@ struct meshcoll {
     size_t window;      /* bytes; of a sub-mesh: its parent's; else 0 */
     mc_peer_t **peer;   /* ascending by rank */
     uint32_t n_peers, peer_capacity;
+    struct mc_greeter *greeter; /* of new connections; NULL: none needed it yet */
     uint64_t bytes_sent[MC_MAX_DIMS];
 
     bool crowded;   /* oversubscribed: more ranks than cores */

@@ -37,6 +37,8 @@ struct meshcoll_request {
     bool running;
     bool active;   /* started, and its completion was not returned to the caller yet */
     bool released; /* released by its owner, but kept because transports may still write to it */
+    /* How to progress what is not a plan's run, while executor.state is PENDING; else NULL. */
+    int (*advance)(meshcoll_request_t *request);
     void (*release)(meshcoll_request_t *request); /* how to release it then */
     int status;                                   /* status of the last run */
     struct mc_watch *watch;                       /* records for meshcoll_explain; NULL: none */

@@ -1,6 +1,7 @@
 #include "runtime/progress/busy.h"
 
 #include "runtime/handle/request.h"
+#include "runtime/progress/threads.h"
 
 _Thread_local meshcoll_t *mc_busy;
 
@@ -13,16 +14,30 @@ void mc_busy_leave(meshcoll_t *h)
         *at = h->next_busy;
 }
 
+static void enlist_handle(meshcoll_t *h)
+{
+    if (!h->running && !h->threads) {
+        h->next_busy = mc_busy;
+        mc_busy = h;
+    }
+}
+
 void mc_busy_enlist(meshcoll_t *h, meshcoll_request_t *r)
 {
     meshcoll_request_t **at = &h->running;
     h->pipelined = r->plan->layout.segments > r->plan->layout.sides;
-    if (!*at && !h->threads) {
-        h->next_busy = mc_busy;
-        mc_busy = h;
-    }
+    enlist_handle(h);
     while (*at)
         at = &(*at)->next;
     r->next = NULL;
     *at = r;
+}
+
+void mc_busy_enlist_first(meshcoll_t *h, meshcoll_request_t *r)
+{
+    enlist_handle(h);
+    r->next = h->running;
+    h->running = r;
+    if (h->threads)
+        mc_threads_wake(h->threads);
 }

@@ -9,6 +9,8 @@ extern _Thread_local meshcoll_t *mc_busy;
 
 /* Appends a started request to its handle's running ones, and the handle to the thread's list. */
 void mc_busy_enlist(meshcoll_t *h, meshcoll_request_t *r);
+/* The same for what is not the run of a plan: it is progressed before other requests. */
+void mc_busy_enlist_first(meshcoll_t *h, meshcoll_request_t *r);
 /* Removes a handle that has no running request from the list. */
 void mc_busy_leave(meshcoll_t *h);
 

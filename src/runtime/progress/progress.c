@@ -17,12 +17,14 @@ static bool advance(meshcoll_request_t *r, bool shared, uint32_t events)
     const bool has_work = mc_executor_has_work(x);
     x->shared = shared;
     x->polls_awake = mc_wait_looks(r->mesh) + mc_wait_yields(r->mesh);
-    if (x->state == MC_FLUSHING)
+    if (x->state != MC_RUNNING) { /* it is pending, or flushes */
         x->idle_polls += shared && events == 0;
-    else if (!has_work)
-        return false;
-    r->status = mc_executor_advance(x);
-    return has_work || r->status != MESHCOLL_IN_PROGRESS;
+        r->status = r->advance ? r->advance(r) : mc_executor_advance(x);
+        return has_work || r->status != MESHCOLL_IN_PROGRESS;
+    }
+    if (has_work)
+        r->status = mc_executor_advance(x);
+    return has_work;
 }
 
 void mc_handle_tell(meshcoll_t *h)

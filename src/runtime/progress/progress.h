@@ -28,9 +28,8 @@ enum {
 };
 
 typedef struct {
-    uint32_t idle;   /* polls since the last event */
-    bool for_events; /* waits for transport events, not for a request to end */
-    bool in_vain;    /* the last sleep ended at once although nothing had happened */
+    uint32_t idle; /* polls since the last event */
+    bool in_vain;  /* the last sleep ended at once although nothing had happened */
 } mc_waiting_t;
 
 static inline uint32_t mc_wait_looks(const meshcoll_t *h)

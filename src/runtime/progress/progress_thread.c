@@ -86,7 +86,7 @@ void mc_threads_turn(meshcoll_t *h, mc_waiting_t *w)
     w->in_vain = w->in_vain && w->idle > 0;
     if (w->idle <= looks) {
         step_aside(t, false);
-    } else if (w->for_events || mc_threads_others_run(h)) {
+    } else if (mc_threads_others_run(h)) {
         nap(t);
         slept(h, w->idle, awake);
     } else if (!t->has_thread && w->idle <= awake) {

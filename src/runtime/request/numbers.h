@@ -12,12 +12,12 @@
  * which differs between ranks. A request is a plan with its memory, and with the call's number it
  * produces the same messages as any other request of the same collective, root and strategy.
  *
- * Three things must not differ between ranks. The choice of the strategy depends on calls only
- * (choice.h). New connections are greeted by both ends at the same call: a rank makes its first
- * request of a strategy and root at the first such call, which is the same on all ranks, and any
- * further request finds its connections greeted. And a call leaves the same trace in the choices on
- * all ranks: one that is made again with the same arguments may skip checks, choice and binding on
- * some ranks, but counts as a use of its choice on all.
+ * Two things must not differ between ranks. The choice of the strategy depends on calls only
+ * (choice.h). And a call leaves the same trace in the choices on all ranks: one that is made again
+ * with the same arguments may skip checks, choice and binding on some ranks, but counts as a use of
+ * its choice on all. New connections need no agreement: both ends make one when their first plan
+ * with this peer is made, at calls that may differ, and a run waits until its own are greeted
+ * (connect/greet.h).
  */
 #ifndef MC_REQUEST_NUMBERS_H
 #define MC_REQUEST_NUMBERS_H

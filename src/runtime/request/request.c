@@ -1,7 +1,6 @@
 #include "runtime/request/request.h"
 
 #include "runtime/connect/connections.h"
-#include "runtime/connect/greet.h"
 #include "runtime/explain/explain.h"
 #include "runtime/handle/args.h"
 #include "runtime/progress/busy.h"
@@ -27,10 +26,7 @@ static int connect_peers(const meshcoll_request_t *r, mc_peer_t **peer, uint64_t
             return status;
         counter[i] = &h->bytes_sent[mc_mesh_level(&h->mesh, h->rank, rank)];
     }
-    const int status = mc_greet(h, peer, plan->n_peers);
-    if (status)
-        mc_failure_break(h, status);
-    return status;
+    return MESHCOLL_OK;
 }
 
 static int init_executor(meshcoll_request_t *r)
@@ -199,7 +195,7 @@ void mc_request_drop(meshcoll_request_t *r)
 {
     /* transports may still write to a running request until it is complete, and to what a failed
      * run left in flight until they are closed */
-    if (r->running || (r->mesh && r->executor.state != MC_IDLE))
+    if (r->running || (r->mesh && !mc_executor_is_idle(&r->executor)))
         r->released = true;
     else
         r->release(r);

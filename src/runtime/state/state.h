@@ -58,13 +58,18 @@ typedef struct {
     uint32_t window_first, window_next, credit_first, credit_next;
 } mc_task_t;
 
-typedef enum { MC_IDLE, MC_RUNNING, MC_FLUSHING, MC_FAILED } mc_run_state_t;
+/* NEW: idle, and its connections or its binding may not be ready. PENDING: started while they were
+ * not; the run begins as soon as they are. */
+typedef enum { MC_IDLE, MC_NEW, MC_PENDING, MC_RUNNING, MC_FLUSHING, MC_FAILED } mc_run_state_t;
 
 typedef struct {
     const mc_plan_t *plan;
     const mc_binding_t *binding;
     mc_run_state_t state;
     int status;
+    bool bound;
+    uint32_t n_connected;        /* lanes whose connections are known to be greeted */
+    uint32_t pending;            /* number of the pending run */
     uint64_t operation;          /* of this run, as a part of tags */
     uint32_t n_left;             /* steps and credits, then flushes */
     mc_task_t *task;             /* by step */
