@@ -349,10 +349,10 @@ MESHCOLL_API int meshcoll_barrier(meshcoll_t *mesh);
  * For an alltoallv a rank passes only its own counts: in_counts[r] elements go to rank r, whose
  * out_counts of this rank must be equal. Blocks are therefore sent directly, unless a strategy is
  * forced for it or for alltoall. Where that strategy passes blocks through other ranks, an alltoall
- * of the counts precedes, by the same strategy: for a call each time, so that even
- * meshcoll_ialltoallv waits for it; for a persistent request once, when it is made. Strategies of
- * more than three exchanges fail with ERR_STRATEGY. In place: in == out, with the same counts and
- * displs for both.
+ * of the counts precedes, by the same strategy: for each call, as a part of it, and for a persistent
+ * request once, from when it is made. If the counts differ, the mesh fails on the ranks that find
+ * out. Strategies of more than three exchanges fail with ERR_STRATEGY. In place: in == out, with the
+ * same counts and displs for both.
  */
 MESHCOLL_API int meshcoll_scatterv(meshcoll_t *mesh, const void *in, const size_t *counts,
                                    const size_t *displs, void *out, size_t count,
@@ -397,9 +397,10 @@ typedef struct {
  * repeats it on the same buffers without planning or allocating. Each collective has a function
  * that takes the arguments of the blocking call; meshcoll_init takes any arguments.
  *
- * These functions are collective, and may block while new connections are set up: all ranks call
- * them in the same order, relative to each other and to other calls. Starts may be in any order.
- * *request is the caller's until meshcoll_free.
+ * These functions are collective, but wait for no other rank: all ranks call them in the same order,
+ * relative to each other and to other calls. Starts may be in any order, and wait for nobody either:
+ * new connections are set up in the background, and the first run begins when they are. *request is
+ * the caller's until meshcoll_free.
  *
  * Errors: those of the blocking call. meshcoll_start returns ERR_INVALID_ARG if the request was
  * started before and no wait or test has returned its completion.
@@ -462,8 +463,8 @@ MESHCOLL_API int meshcoll_start(meshcoll_request_t *request);
  * The nonblocking calls, and meshcoll_begin for any of them by its arguments. All ranks call them
  * in the same order, relative to the blocking calls too; they may complete, and be waited for, in
  * any order. Until a call is complete its buffers belong to the library: the program may read `in`,
- * and must neither read nor write `out`. The first call of a collective and root may block like
- * meshcoll_init; later ones do not.
+ * and must neither read nor write `out`. They never wait for another rank, whether it has made the
+ * same call or not.
  *
  * *request is the caller's until meshcoll_wait, meshcoll_test or a function below returns its
  * completion: anything but MESHCOLL_IN_PROGRESS. It is freed then, and must not be used again. The

@@ -4,17 +4,21 @@
  * neighbour. Each begin is the first call of its mesh. Where one waited for its peer, all three
  * would wait in their first one.
  *
- *     test_begin [begin|init|group|exchange|threads]
+ *     test_begin [begin|init|group|threads]
+ *
+ * On 4 ranks: two meshes of all of them, in an order that differs by rank, and alltoallvs whose
+ * counts are exchanged first.
  */
 #include <meshcoll/mpi.h>
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { RANKS = 3, COUNT = 20000 };
+enum { RANKS = 3, COUNT = 20000, SQUARE = 4, BLOCK = 700 };
 
 static int rank;
 
@@ -175,16 +179,113 @@ static void run_threads(void)
     expect_sums();
 }
 
-int main(int argc, char **argv)
+/* An alltoallv ------------------------------------------------------------------------------------ */
+
+typedef struct {
+    meshcoll_t *mesh;
+    size_t in_counts[SQUARE], out_counts[SQUARE];
+    int32_t in[SQUARE * BLOCK], out[SQUARE * BLOCK];
+    meshcoll_request_t *request;
+} exchange_t;
+
+static size_t count_of(int from, int to)
 {
-    const char *const what = argc > 1 ? argv[1] : "begin";
-    int given, size;
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &given);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    check(size == RANKS, "this test needs 3 ranks");
+    return (size_t)((from * 3 + to * 5) % 7) * 100;
+}
+
+static int32_t value_of(int from, int to, size_t i)
+{
+    return (int32_t)(from * 100000 + to * 10000 + (int)i);
+}
+
+static void open_exchange(exchange_t *x)
+{
+    const meshcoll_params_t params = {.size = sizeof params, .mesh = "box=2,gpu=2"};
+    size_t at = 0;
+    check(meshcoll_create(MPI_COMM_WORLD, &params, &x->mesh) == MESHCOLL_OK, "create");
+    check(meshcoll_set_strategy(x->mesh, MESHCOLL_ALLTOALL, "hierarchical") == MESHCOLL_OK,
+          "set_strategy");
+    for (int r = 0; r < SQUARE; r++) {
+        x->in_counts[r] = count_of(rank, r);
+        x->out_counts[r] = count_of(r, rank);
+        for (size_t i = 0; i < x->in_counts[r]; i++)
+            x->in[at++] = value_of(rank, r, i);
+    }
+}
+
+static void expect_blocks(exchange_t *x)
+{
+    size_t at = 0;
+    for (int r = 0; r < SQUARE; r++)
+        for (size_t i = 0; i < count_of(r, rank); i++)
+            check(x->out[at++] == value_of(r, rank, i), "a wrong element");
+    memset(x->out, 0, sizeof x->out);
+}
+
+/* The caller's tables are its own again once the call has returned. */
+static void begin_exchange(exchange_t *x, bool persistent)
+{
+    size_t in[SQUARE], out[SQUARE];
+    memcpy(in, x->in_counts, sizeof in);
+    memcpy(out, x->out_counts, sizeof out);
+    const int status = persistent ? meshcoll_alltoallv_init(x->mesh, x->in, in, NULL, x->out, out,
+                                                            NULL, MESHCOLL_INT32, &x->request)
+                                  : meshcoll_ialltoallv(x->mesh, x->in, in, NULL, x->out, out, NULL,
+                                                        MESHCOLL_INT32, &x->request);
+    check(status == MESHCOLL_OK, "alltoallv");
+    memset(in, 0x55, sizeof in);
+    memset(out, 0x55, sizeof out);
+}
+
+static exchange_t exchange[2];
+
+static void run_calls(int first)
+{
+    for (int round = 0; round < 3; round++) {
+        begin_exchange(&exchange[first], false);
+        begin_exchange(&exchange[1 - first], false);
+        for (int i = 0; i < 2; i++) {
+            check(meshcoll_wait(exchange[first ^ i].request) == MESHCOLL_OK, "wait");
+            expect_blocks(&exchange[first ^ i]);
+        }
+    }
+}
+
+static void run_persistent(int first)
+{
+    begin_exchange(&exchange[first], true);
+    begin_exchange(&exchange[1 - first], true);
+    for (int round = 0; round < 3; round++)
+        for (int i = 0; i < 2; i++) {
+            check(meshcoll_start(exchange[first ^ i].request) == MESHCOLL_OK, "start");
+            check(meshcoll_start(exchange[1 - (first ^ i)].request) == MESHCOLL_OK, "start");
+            for (int k = 0; k < 2; k++) {
+                check(meshcoll_wait(exchange[k].request) == MESHCOLL_OK, "wait");
+                expect_blocks(&exchange[k]);
+            }
+        }
+    meshcoll_free(exchange[0].request);
+    meshcoll_free(exchange[1].request);
+    /* freed while the counts are exchanged */
+    begin_exchange(&exchange[first], true);
+    begin_exchange(&exchange[1 - first], true);
+    meshcoll_free(exchange[0].request);
+    meshcoll_free(exchange[1].request);
+}
+
+static void run_exchange(void)
+{
+    open_exchange(&exchange[0]);
+    open_exchange(&exchange[1]);
+    run_calls(rank % 2);
+    run_persistent(rank % 2);
+    meshcoll_destroy(exchange[0].mesh);
+    meshcoll_destroy(exchange[1].mesh);
+}
+
+static void run_circle(const char *what)
+{
     open_pairs();
-    alarm(60);
     if (strcmp(what, "init") == 0)
         run_init();
     else if (strcmp(what, "group") == 0)
@@ -194,6 +295,21 @@ int main(int argc, char **argv)
     else
         run_begin();
     close_pairs();
+}
+
+int main(int argc, char **argv)
+{
+    const char *const what = argc > 1 ? argv[1] : "begin";
+    int given, size;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &given);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    check(size == RANKS || size == SQUARE, "this test needs 3 ranks or 4");
+    alarm(60);
+    if (size == RANKS)
+        run_circle(what);
+    else
+        run_exchange();
     MPI_Finalize();
     return 0;
 }

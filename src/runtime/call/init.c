@@ -11,18 +11,14 @@
 
 static int bind(meshcoll_request_t *r, const meshcoll_args_t *a, uint32_t counts)
 {
-    mc_operands_t operands = mc_operands_of(a);
-    mc_passed_t passed = {0};
+    const mc_operands_t operands = mc_operands_of(a);
     if (!r->plan)
         return MESHCOLL_OK;
-    int status = MESHCOLL_OK;
     if (a->in_counts)
-        status = mc_passing_exchange(r->mesh, a, &r->choice.strategy, counts, &passed);
-    if (status)
-        return status;
-    operands.passing = passed.request ? &passed.table : NULL;
-    status = mc_request_bind(r, &operands);
-    mc_passing_end(r->mesh, &passed);
+        return mc_passing_bind(r, a, counts);
+    const int status = mc_request_bind(r, &operands);
+    if (!status)
+        mc_huge_pages(&r->executor);
     return status;
 }
 
@@ -48,11 +44,9 @@ static int init(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, number
     r->workspace = &r->own;
     status = bind(r, a, number.counts);
     if (status) {
-        mc_request_destroy(r);
+        mc_request_drop(r);
         return status;
     }
-    if (r->plan)
-        mc_huge_pages(&r->executor);
     *request = r;
     return MESHCOLL_OK;
 }

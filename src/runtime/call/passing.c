@@ -1,10 +1,20 @@
 #include "runtime/call/passing.h"
 
+#include "runtime/progress/failure.h"
+#include "runtime/request/huge.h"
 #include "runtime/request/served.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 _Static_assert(sizeof(size_t) == 8, "counts travel as MESHCOLL_UINT64");
+
+typedef struct mc_exchange {
+    meshcoll_request_t *of; /* is bound to `args` by what arrives */
+    mc_workspace_t *counts; /* of the caller's blocks, then of those it receives */
+    meshcoll_args_t args;   /* its tables are copies */
+    size_t table[];
+} mc_exchange_t;
 
 /* In a single exchange the sender and receiver of a block know its size. */
 static bool goes_straight(const mc_strategy_t *s)
@@ -59,16 +69,51 @@ static int check_expected(const meshcoll_t *h, const meshcoll_args_t *a, const s
     return MESHCOLL_OK;
 }
 
-static int open(meshcoll_t *h, const meshcoll_args_t *a, mc_passed_t *p)
+/* The exchange ------------------------------------------------------------------------------------ */
+
+static void copy_table(const size_t **table, size_t n, size_t **at)
 {
-    const size_t bytes = (size_t)h->mesh.size * sizeof a->in_counts[0];
-    p->counts = mc_take_memory(h);
-    if (!p->counts)
-        return MESHCOLL_ERR_NO_MEMORY;
-    const int status = mc_workspace_reserve(p->counts, bytes);
-    if (!status)
-        memcpy(p->counts->base, a->in_counts, bytes);
-    return status;
+    if (!*table)
+        return;
+    memcpy(*at, *table, n * sizeof **table);
+    *table = *at;
+    *at += n;
+}
+
+static void close(meshcoll_t *h, mc_exchange_t *e)
+{
+    if (e->counts && h) {
+        mc_return_memory(h, e->counts);
+    } else if (e->counts) {
+        mc_workspace_free(e->counts);
+        free(e->counts);
+    }
+    free(e);
+}
+
+/* Copies the tables, which are the caller's until the call returns. */
+static int open(meshcoll_t *h, const meshcoll_args_t *a, mc_exchange_t **exchange)
+{
+    const size_t p = (size_t)h->mesh.size;
+    mc_exchange_t *const e = calloc(1, sizeof *e + 4 * p * sizeof e->table[0]);
+    if (!e)
+        return mc_fail_memory("an exchange of counts");
+    size_t *at = e->table;
+    e->args = *a;
+    copy_table(&e->args.counts, p, &at);
+    copy_table(&e->args.displs, p, &at);
+    copy_table(&e->args.in_counts, p, &at);
+    copy_table(&e->args.in_displs, p, &at);
+    e->counts = mc_take_memory(h);
+    const int status =
+        e->counts ? mc_workspace_reserve(e->counts, p * sizeof at[0]) : MESHCOLL_ERR_NO_MEMORY;
+    if (status) {
+        close(h, e);
+        return status;
+    }
+    memcpy(e->counts->base, a->in_counts, p * sizeof at[0]);
+    *exchange = e;
+    return MESHCOLL_OK;
 }
 
 /* Zeroes SCRATCH: where there is no block there must be no count, and a rank's own block may never
@@ -79,55 +124,97 @@ static void clear(const mc_binding_t *binding)
         memset(binding->scratch, 0, binding->scratch_bytes);
 }
 
-static int run(meshcoll_t *h, const mc_strategy_t *strategy, int32_t root, uint32_t number,
-               mc_passed_t *p)
+static int bind(meshcoll_request_t *r, const meshcoll_args_t *a, const mc_passing_t *passing)
 {
-    const meshcoll_args_t args = args_of(p->counts, root);
-    int status = mc_call_prepare(h, &args, strategy, number, &p->request);
-    if (status)
-        return status;
-    status = check_once(p->request->plan);
+    if (!r->persistent)
+        return mc_call_bind(r, a, passing);
+    mc_operands_t operands = mc_operands_of(a);
+    operands.passing = passing;
+    const int status = mc_request_bind(r, &operands);
     if (!status)
-        status = mc_call_bind(p->request, &args, NULL);
-    if (!status)
-        clear(&p->request->binding);
-    if (!status)
-        status = mc_request_start(p->request);
-    return status ? status : mc_request_await(p->request);
+        mc_huge_pages(&r->executor);
+    return status;
 }
 
-int mc_passing_exchange(meshcoll_t *h, const meshcoll_args_t *a, const mc_strategy_t *strategy,
-                        uint32_t number, mc_passed_t *passed)
+/* Binds the request that waits for the counts. */
+static int bind_with(const mc_exchange_t *e, const meshcoll_request_t *x)
 {
-    mc_passed_t p = {0};
-    mc_strategy_t once = *strategy;
-    once.segments = 1;
-    if (goes_straight(strategy)) {
-        *passed = p;
-        return MESHCOLL_OK;
+    const mc_passing_t table = {.count = (const size_t *)(const void *)x->binding.scratch,
+                                .before = x->binding.blocks[MC_SCRATCH].before,
+                                .first = x->plan->scratch_first,
+                                .n = x->plan->n_scratch};
+    const int status =
+        check_expected(x->mesh, &e->args, (const size_t *)(const void *)e->counts->base);
+    return status ? status : bind(e->of, &e->args, &table);
+}
+
+/* The counts have arrived, or the mesh has failed or is closed. */
+static void exchanged(meshcoll_request_t *x)
+{
+    meshcoll_t *const h = x->mesh;
+    mc_exchange_t *const e = x->exchange;
+    meshcoll_request_t *const r = e->of;
+    const int status = x->status ? x->status : bind_with(e, x);
+    x->exchange = r->exchange = NULL;
+    x->notify = NULL;
+    x->released = true;
+    close(h, e);
+    if (!h) { /* its closing releases them */
+        x->running = false;
+        return;
     }
-    int status = open(h, a, &p);
+    mc_request_finish(x);
+    if (status < 0) /* peers would wait for the blocks */
+        mc_failure_break(h, status);
+    if (r->released && !r->running)
+        mc_request_drop(r);
+}
+
+static int prepare(meshcoll_t *h, const mc_strategy_t *strategy, uint32_t number, mc_exchange_t *e,
+                   meshcoll_request_t **exchanging)
+{
+    const meshcoll_args_t args = args_of(e->counts, e->args.root);
+    meshcoll_request_t *x;
+    int status = mc_call_prepare(h, &args, strategy, number, &x);
+    if (status)
+        return status;
+    status = check_once(x->plan);
     if (!status)
-        status = run(h, &once, a->root, number, &p);
+        status = mc_call_bind(x, &args, NULL);
     if (!status)
-        status = check_expected(h, a, (const size_t *)(const void *)p.counts->base);
+        clear(&x->binding);
+    if (!status)
+        status = mc_request_start(x);
     if (status) {
-        mc_passing_end(h, &p);
+        mc_request_drop(x);
         return status;
     }
-    p.table = (mc_passing_t){.count = (const size_t *)(const void *)p.request->binding.scratch,
-                             .before = p.request->binding.blocks[MC_SCRATCH].before,
-                             .first = p.request->plan->scratch_first,
-                             .n = p.request->plan->n_scratch};
-    *passed = p;
+    *exchanging = x;
     return MESHCOLL_OK;
 }
 
-void mc_passing_end(meshcoll_t *h, mc_passed_t *passed)
+int mc_passing_bind(meshcoll_request_t *r, const meshcoll_args_t *a, uint32_t number)
 {
-    if (passed->request)
-        mc_request_drop(passed->request);
-    if (passed->counts)
-        mc_return_memory(h, passed->counts);
-    *passed = (mc_passed_t){0};
+    meshcoll_t *const h = r->mesh;
+    mc_strategy_t once = r->choice.strategy;
+    mc_exchange_t *e = NULL;
+    meshcoll_request_t *x;
+    once.segments = 1;
+    if (goes_straight(&once) || !r->plan)
+        return bind(r, a, NULL);
+    int status = open(h, a, &e);
+    if (status)
+        return status;
+    status = prepare(h, &once, number, e, &x);
+    if (status) {
+        close(h, e);
+        return status;
+    }
+    e->of = r;
+    x->exchange = r->exchange = e;
+    x->notify = exchanged;
+    mc_executor_unbind(&r->executor);
+    if (!x->running)
+        exchanged(x);
+    return mc_failure_check(h);
 }

@@ -8,17 +8,9 @@
 
 #include "runtime/handle/request.h"
 
-/* An exchange of counts, of one segment: what passed through this rank, by chunk of its plan. */
-typedef struct {
-    meshcoll_request_t *request; /* NULL: blocks are sent directly, no exchange was needed */
-    mc_workspace_t *counts;
-    mc_passing_t table;
-} mc_passed_t;
-
-/* Exchanges the counts, and waits. `passed->table` may be bound until mc_passing_end. `number` is
- * from mc_next_call. After an error nothing is in flight or held. Collective. */
-int mc_passing_exchange(meshcoll_t *h, const meshcoll_args_t *a, const mc_strategy_t *strategy,
-                        uint32_t number, mc_passed_t *passed);
-void mc_passing_end(meshcoll_t *h, mc_passed_t *passed);
+/* Binds a request to an alltoallv: at once where blocks are sent directly, else when the exchange
+ * of counts that it begins is complete. Until then a run of the request is pending. If the counts
+ * of two ranks differ, the mesh fails. `number` is from mc_next_call. Collective. */
+int mc_passing_bind(meshcoll_request_t *r, const meshcoll_args_t *a, uint32_t number);
 
 #endif

@@ -14,18 +14,10 @@ void mc_call_number(meshcoll_t *h, const meshcoll_args_t *given, mc_asked_t *ask
 
 /* Binds a request to a call's arguments, and for an alltoallv to the sizes of the blocks that pass
  * this rank. */
-static int bind(meshcoll_t *h, const mc_asked_t *asked, meshcoll_request_t *r)
+static int bind(const mc_asked_t *asked, meshcoll_request_t *r)
 {
     const meshcoll_args_t *const a = &asked->args;
-    mc_passed_t passed;
-    if (!a->in_counts)
-        return mc_call_bind(r, a, NULL);
-    int status = mc_passing_exchange(h, a, &r->choice.strategy, asked->counts, &passed);
-    if (status)
-        return status;
-    status = mc_call_bind(r, a, passed.request ? &passed.table : NULL);
-    mc_passing_end(h, &passed);
-    return status;
+    return a->in_counts ? mc_passing_bind(r, a, asked->counts) : mc_call_bind(r, a, NULL);
 }
 
 /* Starts a request whose binding returned `status`. */
@@ -90,7 +82,7 @@ int mc_call_start(meshcoll_t *h, const mc_asked_t *asked, meshcoll_request_t **r
         return status;
     }
     r->staging = asked->staging;
-    status = bind(h, asked, r);
+    status = bind(asked, r);
     if (!status)
         make_known(h, asked, choice, r);
     return start(r, status, request);

@@ -9,11 +9,24 @@
 
 #include <stdlib.h>
 
+/* Ends the exchanges of counts that still run, which belong to nobody, before the requests that
+ * wait for them. */
+static void give_up_exchanges(meshcoll_request_t *list)
+{
+    for (meshcoll_request_t *r = list; r; r = r->next_of_all)
+        if (r->running && r->exchange && r->notify) {
+            r->mesh = NULL;
+            r->status = MESHCOLL_ERR_INVALID_ARG;
+            r->notify(r);
+        }
+}
+
 /* Detaches the requests, which belong to the user and outlive the handle. Returns how many were
  * running; nothing writes to their buffers any more. */
 static uint32_t give_up(meshcoll_request_t *list)
 {
     uint32_t n = 0;
+    give_up_exchanges(list);
     for (meshcoll_request_t *r = list, *next; r; r = next) {
         next = r->next_of_all;
         n += r->running;

@@ -40,10 +40,6 @@ static inline void mc_executor_unbind(mc_executor_t *x)
     x->bound = false;
     x->state = x->state == MC_IDLE ? MC_NEW : x->state;
 }
-static inline bool mc_executor_is_idle(const mc_executor_t *x)
-{
-    return x->state == MC_IDLE || x->state == MC_NEW;
-}
 
 /* `operation`: number of this run, the same on all ranks. Never waits: the run is pending while a
  * connection is not greeted, or the binding is missing. */

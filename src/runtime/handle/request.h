@@ -34,9 +34,14 @@ struct meshcoll_request {
     bool cached, taken;             /* in the handle's cache; serves a call at present */
     mc_known_t known;
     uint64_t used; /* when it last served a call, in calls served */
-    bool running;
+    bool running;  /* until its owner may learn that the run has ended */
     bool active;   /* started, and its completion was not returned to the caller yet */
     bool released; /* released by its owner, but kept because transports may still write to it */
+    /* Called when a run has ended, instead of mc_request_finish, which it calls or leaves for later;
+     * NULL: nothing more to do. */
+    void (*notify)(meshcoll_request_t *request);
+    /* The exchange of counts that it waits for to be bound, or that it runs (call/passing.h). */
+    struct mc_exchange *exchange;
     /* How to progress what is not a plan's run, while executor.state is PENDING; else NULL. */
     int (*advance)(meshcoll_request_t *request);
     void (*release)(meshcoll_request_t *request); /* how to release it then */

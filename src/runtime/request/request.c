@@ -195,7 +195,9 @@ void mc_request_drop(meshcoll_request_t *r)
 {
     /* transports may still write to a running request until it is complete, and to what a failed
      * run left in flight until they are closed */
-    if (r->running || (r->mesh && !mc_executor_is_idle(&r->executor)))
+    const mc_phase_state_t state = r->executor.state;
+    const bool idle = state == MC_IDLE || (state == MC_NEW && !r->exchange);
+    if (r->running || (r->mesh && !idle))
         r->released = true;
     else
         r->release(r);
@@ -227,18 +229,26 @@ void meshcoll_free(meshcoll_request_t *request)
 
 /* Running --------------------------------------------------------------------------------------- */
 
+void mc_request_finish(meshcoll_request_t *r)
+{
+    r->running = false;
+    if (r->mesh && r->mesh->threads)
+        mc_threads_tell(r->mesh->threads);
+    /* of a failed run some may be in flight until the mesh is closed */
+    if (r->released && (r->status == MESHCOLL_OK || !r->mesh))
+        mc_request_drop(r);
+}
+
 void mc_request_ended(meshcoll_request_t *r)
 {
-    meshcoll_t *const h = r->mesh;
-    r->running = false;
     if (r->watch && r->status == MESHCOLL_OK)
         mc_explain_ran(r);
-    if (h->threads)
-        mc_threads_tell(h->threads);
     if (r->status < 0)
-        mc_failure_break(h, r->status);
-    else if (r->released)
-        mc_request_drop(r);
+        mc_failure_break(r->mesh, r->status);
+    if (r->notify)
+        r->notify(r);
+    else
+        mc_request_finish(r);
 }
 
 int mc_request_start(meshcoll_request_t *r)
@@ -257,7 +267,7 @@ int mc_request_start(meshcoll_request_t *r)
         r->status = mc_executor_advance(&r->executor);
     mc_handle_tell(r->mesh);
     if (r->status < 0) {
-        mc_request_ended(r);
+        mc_failure_break(r->mesh, r->status);
         return r->status;
     }
     if (r->status == MESHCOLL_IN_PROGRESS) {

@@ -23,6 +23,8 @@ int mc_request_tell(meshcoll_request_t *r);
 /* Releases a request for its owner: at once, or when it has ended. */
 void mc_request_drop(meshcoll_request_t *r);
 
+/* Lets its owner learn that the run has ended, or releases what the owner has released. */
+void mc_request_finish(meshcoll_request_t *r);
 /* Completes a run, successful or failed, that is out of the list of running ones. */
 void mc_request_ended(meshcoll_request_t *r);
 
