@@ -1,7 +1,7 @@
 /** @file
  * meshcoll over an MPI communicator: the library meshcoll-mpi, which is linked besides meshcoll.
- * MPI is used only while a mesh is created and destroyed, to exchange addresses, and through its
- * profiling interface (PMPI_…).
+ * MPI is used while a mesh is created and destroyed, to exchange addresses, and by calls that wait,
+ * to keep MPI's messages moving; through its profiling interface (PMPI_…).
  */
 #ifndef MESHCOLL_MPI_H
 #define MESHCOLL_MPI_H
@@ -17,7 +17,14 @@ extern "C" {
 /**
  * Creates a mesh from an intra-communicator. Collective over `comm`, which stays the caller's and
  * must outlive the handle. `params` may be NULL. *mesh is the caller's to destroy with
- * meshcoll_destroy, before MPI_Finalize. Errors: ERR_INVALID_ARG for an inter-communicator, or where
+ * meshcoll_destroy, before MPI_Finalize.
+ *
+ * Unless `params` has a hook, calls that wait for other ranks now and then call MPI_Iprobe, so that
+ * MPI's messages move on meanwhile: in any thread with MPI_THREAD_MULTIPLE, in the main thread alone
+ * with MPI_THREAD_SINGLE and FUNNELED, and not at all with SERIALIZED, where another thread may be
+ * in MPI. A hook that returns 0 at once switches that off.
+ *
+ * Errors: ERR_INVALID_ARG for an inter-communicator, or where
  * MPI is not initialised; those of meshcoll_create_oob.
  */
 MESHCOLL_API int meshcoll_create(MPI_Comm comm, const meshcoll_params_t *params, meshcoll_t **mesh);

@@ -2,6 +2,7 @@
  * libmeshcoll-mpi: creates a mesh from an MPI communicator. It uses the public API of libmeshcoll only. PMPI_ functions,
  * so that a tool which intercepts MPI, or an MPI that is built on meshcoll, does not see or recurse into these calls.
  */
+#include "mpi/hook_mpi.h"
 #include "mpi/mpi_oob.h"
 
 #include <limits.h>
@@ -52,5 +53,6 @@ int meshcoll_create(MPI_Comm comm, const meshcoll_params_t *params, meshcoll_t *
     if (status)
         return status;
     const meshcoll_oob_t oob = mc_mpi_oob(comm);
-    return meshcoll_create_oob(&oob, params, mesh);
+    const meshcoll_params_t with_hook = mc_mpi_params(params);
+    return meshcoll_create_oob(&oob, &with_hook, mesh);
 }

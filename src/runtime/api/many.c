@@ -1,5 +1,5 @@
 /* Waits for, and tests, several requests, of one mesh or several. */
-#include "runtime/progress/threads.h"
+#include "runtime/progress/callback.h"
 #include "runtime/progress/wait.h"
 #include "runtime/request/request.h"
 
@@ -16,12 +16,12 @@ static bool is_idle(const meshcoll_request_t *r)
     return !r || !r->active;
 }
 
-static bool runs(const meshcoll_request_t *r)
+static bool runs(meshcoll_request_t *r)
 {
     if (is_idle(r))
         return false;
     mc_lock(r->mesh);
-    const bool running = r->running;
+    const bool running = mc_runs(r);
     mc_unlock(r->mesh);
     return running;
 }
@@ -62,6 +62,20 @@ static void look(int n, meshcoll_request_t *const *request)
                 mc_handle_check_peers(request[i]->mesh);
             mc_unlock(last);
         }
+    if (mc_callbacks_are_due())
+        mc_callbacks_run();
+}
+
+/* The hooks of all meshes whose requests are waited for. */
+static void run_hooks(int n, meshcoll_request_t *const *request)
+{
+    for (int i = 0; i < n; i++) {
+        if (!runs(request[i]) || !request[i]->mesh->hook.function)
+            continue;
+        mc_lock(request[i]->mesh);
+        (void)mc_hook_run(request[i]->mesh);
+        mc_unlock(request[i]->mesh);
+    }
 }
 
 /* Returns the status to the owner; the entry of a call becomes NULL. */
@@ -71,7 +85,7 @@ static int tell(meshcoll_request_t **request)
     const bool goes = !(*request)->persistent;
     mc_lock(h);
     const int status = mc_request_tell(*request);
-    mc_unlock(h);
+    (void)mc_leave(h, MESHCOLL_OK);
     if (goes)
         *request = NULL;
     return status;
@@ -115,6 +129,7 @@ static void turn(int n, meshcoll_request_t *const *request, int seen, mc_waiting
         mc_unlock(mesh);
     } else if (running > 0 && running == seen) {
         look(n, request);
+        run_hooks(n, request);
         nanosleep(&(struct timespec){.tv_nsec = BETWEEN_NS}, NULL);
     }
 }
@@ -152,6 +167,8 @@ int meshcoll_waitall(int n, meshcoll_request_t **requests)
     const int status = check(n, requests, "meshcoll_waitall");
     if (status)
         return status;
+    if (count_running(n, requests) > 0 && mc_callback_check("meshcoll_waitall"))
+        return MESHCOLL_ERR_INVALID_ARG;
     for (int seen; (seen = count_running(n, requests)) > 0;) {
         const int failed = find_failed(n, requests);
         if (failed >= 0)
@@ -187,7 +204,9 @@ int meshcoll_waitany(int n, meshcoll_request_t **requests, int *index)
     const int status = check_any(n, requests, index, "meshcoll_waitany");
     if (status)
         return status;
-    int ended;
+    int ended = find_ended(n, requests);
+    if (ended < 0 && count_active(n, requests) > 0 && mc_callback_check("meshcoll_waitany"))
+        return MESHCOLL_ERR_INVALID_ARG;
     while ((ended = find_ended(n, requests)) < 0 && count_active(n, requests) > 0)
         turn(n, requests, count_active(n, requests), &waiting);
     *index = ended;

@@ -4,8 +4,8 @@
 #include "runtime/call/init.h"
 #include "runtime/call/start.h"
 #include "runtime/handle/args.h"
+#include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
-#include "runtime/progress/threads.h"
 #include "runtime/request/numbers.h"
 #include "runtime/request/request.h"
 
@@ -52,15 +52,37 @@ static int run_anew(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier
     return status ? status : complete(r);
 }
 
-static int run(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier)
+/* It takes its number as any refused call does. */
+static int refuse_in_callback(meshcoll_t *h, const meshcoll_args_t *given)
 {
-    if (h->group_open)
-        return mc_group_add(h, given, is_barrier);
+    mc_asked_t asked;
+    mc_call_number(h, given, &asked);
+    return MESHCOLL_ERR_INVALID_ARG;
+}
+
+static inline __attribute__((always_inline)) int run_now(meshcoll_t *h,
+                                                         const meshcoll_args_t *given,
+                                                         bool is_barrier)
+{
     meshcoll_request_t *r = find_known(h, given, is_barrier);
     if (!r)
         return run_anew(h, given, is_barrier);
     const int status = mc_call_start_known(h, r, &r);
     return status ? status : complete(r);
+}
+
+/* A call in a group or a callback, or while another thread is in a callback. */
+__attribute__((noinline)) static int run_special(meshcoll_t *h, const meshcoll_args_t *given,
+                                                 bool is_barrier)
+{
+    if (mc_callback_check("a blocking call"))
+        return refuse_in_callback(h, given);
+    return h->group_open ? mc_group_add(h, given, is_barrier) : run_now(h, given, is_barrier);
+}
+
+static inline int run(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier)
+{
+    return h->n_special > 0 ? run_special(h, given, is_barrier) : run_now(h, given, is_barrier);
 }
 
 static int begin(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier,
@@ -114,8 +136,7 @@ static int refuse(meshcoll_t *h, bool is_persistent, bool exchanges, int status)
         (void)mc_next_call(h);
     if (h->group_open && !is_persistent)
         mc_group_refuse(h, status);
-    mc_unlock(h);
-    return status;
+    return mc_leave(h, status);
 }
 
 int mc_call_refuse(meshcoll_t *h, bool exchanges, int status)
@@ -134,8 +155,7 @@ int mc_run(meshcoll_t *h, const meshcoll_args_t *given)
         return no_mesh();
     mc_lock(h);
     const int status = run(h, given, false);
-    mc_unlock(h);
-    return status;
+    return mc_leave(h, status);
 }
 
 int mc_begin(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t **request)
@@ -145,8 +165,7 @@ int mc_begin(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t **r
         return mc_call_refuse(h, mc_call_exchanges(given), status);
     mc_lock(h);
     status = begin(h, given, false, request);
-    mc_unlock(h);
-    return status;
+    return mc_leave(h, status);
 }
 
 int mc_init(meshcoll_t *h, const meshcoll_args_t *given, meshcoll_request_t **request)
@@ -175,8 +194,7 @@ int meshcoll_barrier(meshcoll_t *mesh)
     const meshcoll_args_t a = barrier_of(mesh);
     mc_lock(mesh);
     const int status = run(mesh, &a, true);
-    mc_unlock(mesh);
-    return status;
+    return mc_leave(mesh, status);
 }
 
 int meshcoll_ibarrier(meshcoll_t *mesh, meshcoll_request_t **request)
@@ -187,8 +205,7 @@ int meshcoll_ibarrier(meshcoll_t *mesh, meshcoll_request_t **request)
     const meshcoll_args_t a = barrier_of(mesh);
     mc_lock(mesh);
     status = begin(mesh, &a, true, request);
-    mc_unlock(mesh);
-    return status;
+    return mc_leave(mesh, status);
 }
 
 int meshcoll_barrier_init(meshcoll_t *mesh, meshcoll_request_t **request)

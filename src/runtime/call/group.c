@@ -3,6 +3,7 @@
 #include "compose/planner/planner.h"
 #include "runtime/call/choose_call.h"
 #include "runtime/handle/args.h"
+#include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/threads.h"
 #include "runtime/request/numbers.h"
@@ -24,6 +25,7 @@ static int open_group(meshcoll_t *h)
     h->group->n = 0;
     h->group->failed = MESHCOLL_OK;
     h->group_open = true;
+    h->n_special++;
     return MESHCOLL_OK;
 }
 
@@ -33,8 +35,7 @@ int meshcoll_group_begin(meshcoll_t *mesh)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_group_begin: the mesh is NULL");
     mc_lock(mesh);
     const int status = open_group(mesh);
-    mc_unlock(mesh);
-    return status;
+    return mc_leave(mesh, status);
 }
 
 static void *grown(void *array, size_t n, size_t bytes)
@@ -284,11 +285,14 @@ static int finish(meshcoll_t *h, int status)
 static int close_group(meshcoll_t *h)
 {
     mc_group_t *const g = h->group;
+    if (mc_callback_check("meshcoll_group_end"))
+        return MESHCOLL_ERR_INVALID_ARG;
     if (!h->group_open)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "meshcoll_group_end: no group is open on this mesh");
     int status = g->failed;
     h->group_open = false;
+    h->n_special--;
     g->n_requests = 0;
     if (status)
         return mc_fail(status, "meshcoll_group_end: a call in this group was refused, so none was "
@@ -307,6 +311,5 @@ int meshcoll_group_end(meshcoll_t *mesh)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_group_end: the mesh is NULL");
     mc_lock(mesh);
     const int status = close_group(mesh);
-    mc_unlock(mesh);
-    return status;
+    return mc_leave(mesh, status);
 }

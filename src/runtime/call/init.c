@@ -64,6 +64,5 @@ int mc_request_init(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier
         status = mc_args_check(h, given, &a);
     if (!status)
         status = init(h, &a, is_barrier, number, request);
-    mc_unlock(h);
-    return status;
+    return mc_leave(h, status);
 }

@@ -3,6 +3,7 @@
 #include "runtime/execute/flush.h"
 #include "runtime/handle/request.h"
 #include "runtime/progress/busy.h"
+#include "runtime/progress/callback.h"
 #include "runtime/progress/progress.h"
 #include "runtime/progress/threads.h"
 
@@ -264,12 +265,12 @@ void mc_greet_finish(meshcoll_t *h)
     mc_lock(h);
     while (h->greeter && h->greeter->request.running && !h->broken && now_ms() < end) {
         const uint32_t n = mc_handle_progress(h);
-        mc_unlock(h);
+        (void)mc_leave(h, MESHCOLL_OK);
         if (n == 0)
             nanosleep(&(struct timespec){.tv_nsec = FINISH_NAP_NS}, NULL);
         mc_lock(h);
     }
-    mc_unlock(h);
+    (void)mc_leave(h, MESHCOLL_OK);
 }
 
 void mc_greet_free(meshcoll_t *h)

@@ -4,9 +4,11 @@
 #include "runtime/connect/greet.h"
 #include "runtime/explain/explain.h"
 #include "runtime/progress/busy.h"
+#include "runtime/progress/callback.h"
 #include "runtime/progress/progress_thread.h"
 #include "runtime/request/served.h"
 
+#include <sched.h>
 #include <stdlib.h>
 
 /* Ends the exchanges of counts that still run, which belong to nobody, before the requests that
@@ -33,9 +35,10 @@ static uint32_t give_up(meshcoll_request_t *list)
         r->mesh = NULL;
         if (r->running)
             r->status = MESHCOLL_ERR_INVALID_ARG;
-        r->running = false;
-        if (r->released)
-            mc_request_drop(r);
+        if (r->running && r->notify)
+            mc_callback_due(r); /* called when the mesh is gone */
+        else
+            mc_request_finish(r);
     }
     return n;
 }
@@ -108,10 +111,23 @@ static void oob_barrier(const meshcoll_t *h)
         h->oob.allgather(h->oob.context, &one, h->addresses, sizeof one);
 }
 
+/* Other threads may be in callbacks of requests that are complete. */
+static void await_callbacks(const meshcoll_t *h)
+{
+    mc_lock(h);
+    while (h->n_special > (uint32_t)h->group_open) {
+        (void)mc_leave(h, MESHCOLL_OK);
+        sched_yield();
+        mc_lock(h);
+    }
+    (void)mc_leave(h, MESHCOLL_OK);
+}
+
 void meshcoll_destroy(meshcoll_t *mesh)
 {
-    if (!mesh)
+    if (!mesh || mc_callback_check("meshcoll_destroy"))
         return;
+    await_callbacks(mesh);
     /* No rank closes a transport that a peer still sends through. If the parent has failed its
      * barrier fails too, and there are no messages left to lose. */
     if (mesh->parent)
@@ -123,4 +139,5 @@ void meshcoll_destroy(meshcoll_t *mesh)
     if (mesh->explain)
         mc_explain_print(mesh);
     mc_handle_close(mesh);
+    mc_callbacks_run();
 }

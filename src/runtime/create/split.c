@@ -5,6 +5,7 @@
 #include "runtime/connect/connections.h"
 #include "runtime/create/close.h"
 #include "runtime/create/create.h"
+#include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/threads.h"
 #include "runtime/request/request.h"
@@ -205,7 +206,8 @@ static void share_wire(const part_t *p, meshcoll_t *h)
 
 static int open_part(const part_t *p, meshcoll_t *parent, meshcoll_t **handle)
 {
-    const mc_settings_t settings = {.reproducible = parent->reproducible ? "1" : NULL};
+    const mc_settings_t settings = {.reproducible = parent->reproducible ? "1" : NULL,
+                                    .hook = parent->hook};
     meshcoll_t *h;
     int status = mc_handle_open(&p->mesh, p->rank, &settings, &h);
     if (status)
@@ -328,6 +330,8 @@ int meshcoll_split(meshcoll_t *mesh, const char *dims, meshcoll_t **sub)
 {
     part_t p = {.parent = mesh};
     bool chosen[MC_MAX_DIMS] = {false};
+    if (mc_callback_check("meshcoll_split"))
+        return MESHCOLL_ERR_INVALID_ARG;
     if (!mesh || !dims || !sub)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_split: mesh, dims or sub is NULL");
     int status = check_ready(mesh);

@@ -64,6 +64,8 @@ struct meshcoll {
     struct mc_threads *threads;                /* NULL: one thread at a time, no lock */
     struct mc_group *group;     /* the calls being collected; NULL: no group was opened yet */
     bool group_open;            /* a group is open */
+    uint32_t n_special;         /* an open group, and requests whose callbacks are not over */
+    mc_hook_t hook;             /* run by calls that wait; function is NULL: none */
     int32_t arrived;            /* the buffer of barriers */
     struct mc_explain *explain; /* records for meshcoll_explain; NULL: none */
 };

@@ -40,6 +40,8 @@ struct meshcoll_request {
     /* Called when a run has ended, instead of mc_request_finish, which it calls or leaves for later;
      * NULL: nothing more to do. */
     void (*notify)(meshcoll_request_t *request);
+    meshcoll_callback_t callback; /* called by the notify function mc_callback_due */
+    void *callback_context;
     /* The exchange of counts that it waits for to be bound, or that it runs (call/passing.h). */
     struct mc_exchange *exchange;
     /* How to progress what is not a plan's run, while executor.state is PENDING; else NULL. */

@@ -121,7 +121,8 @@ static bool is_size(size_t size)
            size == offsetof(meshcoll_params_t, explain) ||
            size == offsetof(meshcoll_params_t, progress) ||
            size == offsetof(meshcoll_params_t, threads) ||
-           size == offsetof(meshcoll_params_t, reproducible) || size >= sizeof(meshcoll_params_t);
+           size == offsetof(meshcoll_params_t, reproducible) ||
+           size == offsetof(meshcoll_params_t, hook) || size >= sizeof(meshcoll_params_t);
 }
 
 int mc_settings_read(const meshcoll_params_t *params, mc_settings_t *settings)
@@ -142,6 +143,7 @@ int mc_settings_read(const meshcoll_params_t *params, mc_settings_t *settings)
         .progress = p.progress ? p.progress : given("MESHCOLL_PROGRESS"),
         .threads = p.threads ? p.threads : given("MESHCOLL_THREADS"),
         .reproducible = p.reproducible ? p.reproducible : given("MESHCOLL_REPRODUCIBLE"),
+        .hook = {p.hook, p.hook_context},
     };
     if (s.links)
         s.links_from = p.links ? "given to meshcoll_create" : "given by MESHCOLL_LINKS";

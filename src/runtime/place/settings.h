@@ -10,12 +10,19 @@
 /* How settings.links_from starts if the links come from a tuned file. */
 #define MC_TUNED_FROM "measured by meshcoll tune"
 
+/* The caller's function that waiting calls run, of meshcoll_params_t. */
+typedef struct {
+    meshcoll_hook_t function;
+    void *context;
+} mc_hook_t;
+
 /* Texts, NULL where not given; all in one allocation, `memory`. */
 typedef struct {
     const char *mesh, *links, *transports, *explain, *progress, *threads, *reproducible;
     const char *links_from; /* source of the links, for reports; NULL: none given */
     const char *strategy[MESHCOLL_COLLECTIVES];
     char *memory;
+    mc_hook_t hook; /* this rank's own */
 } mc_settings_t;
 
 /* From this process's parameters (may be NULL) and environment. */

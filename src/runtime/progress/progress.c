@@ -3,9 +3,11 @@
 
 #include "runtime/handle/request.h"
 #include "runtime/progress/busy.h"
+#include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/threads.h"
 
+#include <sched.h>
 #include <time.h>
 
 enum { BLIND_SLEEP_NS = 50 * 1000 };
@@ -136,7 +138,7 @@ bool mc_sleep(mc_sleep_t *s, int most_ms)
     return poll(s->fd, s->n, most_ms) > 0;
 }
 
-bool mc_handle_sleep(meshcoll_t *h, bool blind)
+bool mc_handle_sleep(meshcoll_t *h, bool blind, int most_ms)
 {
     mc_sleep_t s;
     s.n = 0;
@@ -146,5 +148,21 @@ bool mc_handle_sleep(meshcoll_t *h, bool blind)
         return sleep_blindly();
     mc_sleep_watch(&s, h);
     mc_sleep_watch_busy(&s, h);
-    return mc_sleep(&s, MC_SLEEP_MS);
+    return mc_sleep(&s, most_ms);
+}
+
+void mc_wait_idle(meshcoll_t *h, mc_waiting_t *w)
+{
+    const uint32_t looks = mc_wait_looks(h), awake = looks + mc_wait_yields(h);
+    const bool due = w->idle > awake || w->idle % MC_HOOK_YIELDS == 0;
+    if (h->hook.function && due && mc_hook_run(h)) {
+        w->idle = looks;
+    } else if (w->idle > awake) {
+        w->in_vain = mc_handle_sleep(h, w->in_vain, mc_wait_sleep_ms(h, w->idle - awake));
+        mc_handle_check_peers(h);
+    } else {
+        sched_yield();
+    }
+    if (mc_callbacks_are_due()) /* after a failure, or of what the hook has begun */
+        mc_callbacks_run();
 }

@@ -46,6 +46,15 @@ static inline uint32_t mc_wait_yields(const meshcoll_t *h)
 
 /* The longest sleep: bounds the delay where a transport does not signal an event. */
 enum { MC_SLEEP_MS = 10 };
+/* A rank with a hook (callback.h) runs it after every so many yields, each of which costs about as
+ * much, and before every sleep. */
+enum { MC_HOOK_YIELDS = 16 };
+/* Nothing wakes it when the hook has something to do: its first sleep is as short as poll() offers,
+ * and each further one is longer by as much. */
+static inline int mc_wait_sleep_ms(const meshcoll_t *h, uint32_t sleeps)
+{
+    return h->hook.function && sleeps < MC_SLEEP_MS ? (int)sleeps : MC_SLEEP_MS;
+}
 /* Descriptors watched by one sleep; with more of them it sleeps blindly, for a fixed time. */
 enum { MC_SLEEP_FDS = 16 * MC_MAX_DIMS };
 
@@ -70,10 +79,14 @@ uint32_t mc_handle_progress(meshcoll_t *h);
  * signals an event. A transport may signal without having any (UCX does until a peer answers a new
  * connection). Pass `blind` after such a sleep, to sleep for a fixed time: otherwise the rank would
  * spin on the core of the peer it waits for. */
-bool mc_handle_sleep(meshcoll_t *h, bool blind);
+bool mc_handle_sleep(meshcoll_t *h, bool blind, int most_ms);
 /* To be called while this rank waits and nothing happens. A few times per second it checks that the
  * peers of running requests are alive, on all these handles (failure.h). */
 void mc_handle_check_peers(meshcoll_t *h);
+
+/* Ends a turn of a wait without a lock after which this rank does not poll again at once: it runs
+ * the hook, yields or sleeps. */
+void mc_wait_idle(meshcoll_t *h, mc_waiting_t *w);
 
 /* Polls a handle's transports and advances its running requests, of this handle alone. */
 uint32_t mc_handle_look(meshcoll_t *h);

@@ -1,5 +1,6 @@
 #include "runtime/progress/progress_thread.h"
 
+#include "runtime/progress/callback.h"
 #include "runtime/progress/progress.h"
 
 #include <errno.h>
@@ -71,11 +72,32 @@ static void slept(meshcoll_t *h, uint32_t idle, uint32_t awake)
         mc_handle_check_peers(h);
 }
 
-static void wait_for_news(mc_threads_t *t)
+/* Returns after `most_ms` at the latest; 0: without limit. */
+static void wait_for_news(mc_threads_t *t, int most_ms)
 {
+    struct timespec end;
     t->n_waiting++;
-    pthread_cond_wait(&t->news, &t->lock);
+    if (most_ms > 0) {
+        clock_gettime(CLOCK_MONOTONIC, &end);
+        end.tv_nsec += most_ms * 1000000L;
+        end.tv_sec += end.tv_nsec / 1000000000L;
+        end.tv_nsec %= 1000000000L;
+        pthread_cond_timedwait(&t->news, &t->lock, &end);
+    } else {
+        pthread_cond_wait(&t->news, &t->lock);
+    }
     t->n_waiting--;
+}
+
+/* Calls this thread's callbacks that are due; returns whether the lock was released for it. */
+static bool run_callbacks(mc_threads_t *t)
+{
+    if (!mc_callbacks_are_due() || !mc_callbacks_are_mine())
+        return false;
+    mc_threads_unlock(t);
+    mc_callbacks_run();
+    mc_threads_lock(t);
+    return true;
 }
 
 void mc_threads_turn(meshcoll_t *h, mc_waiting_t *w)
@@ -84,7 +106,11 @@ void mc_threads_turn(meshcoll_t *h, mc_waiting_t *w)
     const uint32_t looks = mc_wait_looks(h), awake = looks + mc_wait_yields(h);
     w->idle = mc_handle_progress(h) > 0 ? 0 : w->idle + 1;
     w->in_vain = w->in_vain && w->idle > 0;
-    if (w->idle <= looks) {
+    if (run_callbacks(t))
+        return;
+    if (h->hook.function && w->idle > looks && mc_hook_run(h)) {
+        w->idle = looks;
+    } else if (w->idle <= looks) {
         step_aside(t, false);
     } else if (mc_threads_others_run(h)) {
         nap(t);
@@ -92,13 +118,13 @@ void mc_threads_turn(meshcoll_t *h, mc_waiting_t *w)
     } else if (!t->has_thread && w->idle <= awake) {
         step_aside(t, true);
     } else if (!t->has_thread && !t->asleep) {
-        sleep_or_nap(h, true, MC_SLEEP_MS, &w->in_vain);
+        sleep_or_nap(h, true, mc_wait_sleep_ms(h, w->idle - awake), &w->in_vain);
         slept(h, w->idle, awake);
         mc_threads_tell(t); /* a thread that waits on `news` may have to take over */
     } else if (mc_handle_others_run(h)) {
         nap(t);
     } else {
-        wait_for_news(t);
+        wait_for_news(t, h->hook.function ? mc_wait_sleep_ms(h, w->idle - looks) : 0);
     }
 }
 
@@ -115,6 +141,7 @@ static void *progress(void *handle)
         idle = mc_handle_look(h) > 0 ? 0 : idle + 1;
         in_vain = in_vain && idle > 0;
         slept(h, idle, awake);
+        run_callbacks(t);
         if (idle > 0 && !h->running)
             sleep_or_nap(h, false, -1, &in_vain);
         else if (idle > awake) /* it shares its rank's core */
@@ -155,6 +182,16 @@ static int parse(const char *text, const char *name, const char *no, const char 
     return MESHCOLL_OK;
 }
 
+/* Its timed waits must not depend on changes of the date. */
+static void init_news(mc_threads_t *t)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&t->news, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
 static int open_threads(meshcoll_t *h, bool has_thread)
 {
     mc_threads_t *const t = calloc(1, sizeof *t);
@@ -167,7 +204,7 @@ static int open_threads(meshcoll_t *h, bool has_thread)
                        strerror(errno));
     }
     pthread_mutex_init(&t->lock, NULL);
-    pthread_cond_init(&t->news, NULL);
+    init_news(t);
     h->threads = t;
     const int status = has_thread ? start_thread(h) : MESHCOLL_OK;
     if (status)

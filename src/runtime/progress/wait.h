@@ -6,6 +6,7 @@
 #ifndef MC_RUNTIME_WAIT_H
 #define MC_RUNTIME_WAIT_H
 
+#include "runtime/progress/callback.h"
 #include "runtime/progress/progress.h"
 #include "runtime/progress/progress_thread.h"
 
@@ -30,16 +31,12 @@ static inline void mc_wait_turn(meshcoll_t *h, mc_waiting_t *w)
     if (mc_handle_progress(h) > 0) {
         w->idle = 0;
         w->in_vain = false;
+        if (mc_callbacks_are_due())
+            mc_callbacks_run();
         return;
     }
-    const uint32_t looks = mc_wait_looks(h), awake = looks + mc_wait_yields(h);
-    w->idle++;
-    if (w->idle > awake) {
-        w->in_vain = mc_handle_sleep(h, w->in_vain);
-        mc_handle_check_peers(h);
-    } else if (w->idle > looks) {
-        sched_yield();
-    }
+    if (++w->idle > mc_wait_looks(h))
+        mc_wait_idle(h, w);
 }
 
 #endif

@@ -218,26 +218,16 @@ void meshcoll_free(meshcoll_request_t *request)
         return;
     const meshcoll_t *const h = request->mesh;
     mc_lock(h);
-    if (request->running)
+    if (mc_runs(request))
         mc_fail(MESHCOLL_ERR_INVALID_ARG,
                 "meshcoll_free: the request is still running; it is released when it is "
                 "complete, and its buffers must stay valid until then");
     if (!check_owned(request, "meshcoll_free"))
         mc_request_drop(request);
-    mc_unlock(h);
+    (void)mc_leave(h, MESHCOLL_OK);
 }
 
 /* Running --------------------------------------------------------------------------------------- */
-
-void mc_request_finish(meshcoll_request_t *r)
-{
-    r->running = false;
-    if (r->mesh && r->mesh->threads)
-        mc_threads_tell(r->mesh->threads);
-    /* of a failed run some may be in flight until the mesh is closed */
-    if (r->released && (r->status == MESHCOLL_OK || !r->mesh))
-        mc_request_drop(r);
-}
 
 void mc_request_ended(meshcoll_request_t *r)
 {
@@ -284,6 +274,13 @@ void mc_request_record(meshcoll_request_t *r, mc_timeline_t *timeline)
     r->executor.timeline = timeline || !r->watch ? timeline : &r->watch->timeline;
 }
 
+/* A run may be complete as soon as it has started. */
+__attribute__((noinline)) static void notify_complete(meshcoll_request_t *r, int status)
+{
+    if (!status && !r->running)
+        r->notify(r);
+}
+
 int meshcoll_start(meshcoll_request_t *request)
 {
     if (!request)
@@ -303,11 +300,41 @@ int meshcoll_start(meshcoll_request_t *request)
                                        "meshcoll_start: the request was started before, "
                                        "and that run has not been waited for: wait first")
                              : mc_request_start(request);
-    mc_unlock(h);
-    return status;
+    if (request->notify)
+        notify_complete(request, status);
+    return mc_leave(h, status);
 }
 
-int mc_request_tell(meshcoll_request_t *r)
+static int check_callback(const meshcoll_request_t *r)
+{
+    if (!r)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "meshcoll_set_callback: the request is NULL; a call of a group has none");
+    if (!r->mesh)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "meshcoll_set_callback: the request's mesh is destroyed");
+    return MESHCOLL_OK;
+}
+
+int meshcoll_set_callback(meshcoll_request_t *request, meshcoll_callback_t callback, void *context)
+{
+    int status = check_callback(request);
+    if (status)
+        return status;
+    const meshcoll_t *const h = request->mesh;
+    mc_lock(h);
+    status = check_owned(request, "meshcoll_set_callback");
+    if (!status) {
+        request->callback = callback;
+        request->callback_context = context;
+        request->notify = callback ? mc_callback_due : NULL;
+        if (callback && !request->running && !request->persistent)
+            mc_callback_due(request);
+    }
+    return mc_leave(h, status);
+}
+
+static inline int tell(meshcoll_request_t *r)
 {
     const int status = r->status;
     /* it may have failed in another thread, or long ago: restore its error text */
@@ -319,6 +346,11 @@ int mc_request_tell(meshcoll_request_t *r)
     return status;
 }
 
+int mc_request_tell(meshcoll_request_t *r)
+{
+    return tell(r);
+}
+
 int meshcoll_test(meshcoll_request_t *request)
 {
     if (!request)
@@ -326,14 +358,11 @@ int meshcoll_test(meshcoll_request_t *request)
     const meshcoll_t *const h = request->mesh;
     mc_lock(h);
     int status = check_owned(request, "meshcoll_test");
-    if (request->running) {
-        if (mc_handle_progress(request->mesh) == 0)
-            mc_handle_check_peers(request->mesh);
-    }
+    if (mc_runs(request) && mc_handle_progress(request->mesh) == 0)
+        mc_handle_check_peers(request->mesh);
     if (!status)
-        status = request->running ? MESHCOLL_IN_PROGRESS : mc_request_tell(request);
-    mc_unlock(h);
-    return status;
+        status = request->running ? MESHCOLL_IN_PROGRESS : tell(request);
+    return mc_leave(h, status);
 }
 
 int mc_request_await(meshcoll_request_t *r)
@@ -353,12 +382,13 @@ int meshcoll_wait(meshcoll_request_t *request)
     const meshcoll_t *const h = request->mesh;
     mc_lock(h);
     int status = check_owned(request, "meshcoll_wait");
+    if (!status && mc_runs(request) && request->mesh->n_special > 0)
+        status = mc_callback_check("meshcoll_wait");
     if (!status) {
         mc_request_await(request);
-        status = mc_request_tell(request);
+        status = tell(request);
     }
-    mc_unlock(h);
-    return status;
+    return mc_leave(h, status);
 }
 
 const char *meshcoll_request_strategy(const meshcoll_request_t *request)

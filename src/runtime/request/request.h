@@ -3,6 +3,7 @@
 #define MC_REQUEST_REQUEST_H
 
 #include "runtime/handle/request.h"
+#include "runtime/progress/callback.h"
 
 mc_operands_t mc_operands_of(const meshcoll_args_t *a);
 
@@ -16,6 +17,11 @@ int mc_request_bind(meshcoll_request_t *r, const mc_operands_t *operands);
 void mc_request_destroy(meshcoll_request_t *r);
 
 int mc_request_start(meshcoll_request_t *r);
+/* Is it running for this thread? In its own callback it is not. */
+static inline bool mc_runs(meshcoll_request_t *r)
+{
+    return r->running && !((!r->mesh || r->mesh->n_special > 0) && mc_callback_leave(r));
+}
 /* Waits until it has ended; returns its status. */
 int mc_request_await(meshcoll_request_t *r);
 /* Returns the status of an ended request to its owner, who loses it unless it is persistent. */
@@ -23,8 +29,6 @@ int mc_request_tell(meshcoll_request_t *r);
 /* Releases a request for its owner: at once, or when it has ended. */
 void mc_request_drop(meshcoll_request_t *r);
 
-/* Lets its owner learn that the run has ended, or releases what the owner has released. */
-void mc_request_finish(meshcoll_request_t *r);
 /* Completes a run, successful or failed, that is out of the list of running ones. */
 void mc_request_ended(meshcoll_request_t *r);
 
