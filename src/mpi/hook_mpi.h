@@ -33,8 +33,10 @@ static inline meshcoll_params_t mc_mpi_params(const meshcoll_params_t *params)
     static char any_thread;
     meshcoll_params_t p = {.size = sizeof p};
     int level = MPI_THREAD_SERIALIZED;
-    if (params)
+    if (params) {
         memcpy(&p, params, params->size < sizeof p ? params->size : sizeof p);
+        p.size = params->size; /* also one that is refused */
+    }
     PMPI_Query_thread(&level);
     const int knows = p.size >= offsetof(meshcoll_params_t, hook_context) + sizeof p.hook_context;
     if (!knows || p.hook || level == MPI_THREAD_SERIALIZED)
