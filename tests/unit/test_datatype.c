@@ -508,6 +508,35 @@ Test(datatype, users_operations_come_and_go)
     cr_assert_eq(meshcoll_op_free(MESHCOLL_SUM), MESHCOLL_ERR_INVALID_ARG);
 }
 
+Test(datatype, scaled_sums)
+{
+    const float half = 0.5f, a = 3, b = 4;
+    const struct {
+        float value;
+        int32_t index;
+    } pair = {1, 1};
+    float d = 0;
+    meshcoll_op_t op;
+    cr_assert_eq(meshcoll_op_premul(NULL, MESHCOLL_FLOAT32, &op), MESHCOLL_ERR_INVALID_ARG);
+    cr_assert_eq(meshcoll_op_premul(&half, MESHCOLL_FLOAT32, NULL), MESHCOLL_ERR_INVALID_ARG);
+    cr_assert_eq(meshcoll_op_premul(&pair, MESHCOLL_FLOAT32_INT32, &op), MESHCOLL_ERR_UNSUPPORTED);
+    cr_assert_eq(meshcoll_op_premul(&half, MESHCOLL_DATATYPES, &op), MESHCOLL_ERR_UNSUPPORTED);
+    cr_assert_eq(meshcoll_op_premul(&half, MESHCOLL_FLOAT32, &op), MESHCOLL_OK);
+    cr_assert_geq((unsigned)op, (unsigned)MESHCOLL_OP_USER);
+    cr_assert_str_eq(meshcoll_op_name(op), "premul");
+    cr_assert_eq(meshcoll_op_check(op, MESHCOLL_FLOAT32), MESHCOLL_OK);
+    expect_refused(op, MESHCOLL_FLOAT64, MESHCOLL_ERR_UNSUPPORTED, "a scalar of float32");
+    cr_assert(mc_op_commutes(op) && !mc_op_associates(op, MESHCOLL_FLOAT32));
+    cr_assert(mc_op_associates(op, MESHCOLL_INT32));
+    const mc_reducer_t reducer = mc_reducer(MESHCOLL_FLOAT32, op);
+    mc_reduce(&reducer, &d, &a, &b, 1);
+    cr_assert_float_eq(d, 7, 0);
+    reducer.scale(&d, &a, reducer.scalar, 1);
+    cr_assert_float_eq(d, 1.5, 0);
+    cr_assert_eq(meshcoll_op_free(op), MESHCOLL_OK);
+    expect_refused(op, MESHCOLL_FLOAT32, MESHCOLL_ERR_INVALID_ARG, "is not an operation");
+}
+
 Test(datatype, elements_of_any_size)
 {
     meshcoll_datatype_t type, same;

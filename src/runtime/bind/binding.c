@@ -209,6 +209,92 @@ static size_t results_of(const mc_binding_t *b, const mc_operands_t *o)
     return o->out_counts[b->block_of ? b->block_of[plan->rank] : plan->rank];
 }
 
+/* Scaled sums ------------------------------------------------------------------------------------ */
+
+/* Each run first multiplies this rank's input by the scalar of its operation, in one pass, and the
+ * plan reduces the products. They lie in OUT where it holds a whole vector on this rank (allreduce,
+ * the root of a reduce): the plan runs in place there. Otherwise they lie behind SCRATCH, in the
+ * layout of the input. */
+
+/* AT_ONCE: bytes of one call of the kernel, small enough that the repeated scalar stays in the
+ * first-level cache and on the stack. ALIGN: of the products. */
+enum { AT_ONCE = 4096, ALIGN = 64 };
+
+static bool has_tables(const mc_binding_t *b)
+{
+    return b->blocks[MC_IN].before;
+}
+
+/* Elements of the input; with tables of blocks, up to the end of the last one. */
+static size_t elements_of(const mc_binding_t *b)
+{
+    const mc_plan_t *const plan = b->plan;
+    const mc_blocks_t *const blocks = &b->blocks[MC_IN];
+    size_t end = 0;
+    if (plan->collective != MESHCOLL_REDUCE_SCATTER)
+        return b->operands.count;
+    if (!has_tables(b))
+        return b->operands.count * (size_t)plan->layout.mesh.size;
+    for (uint32_t c = 0; c < plan->layout.per_segment; c++)
+        if (blocks->count[c] > 0 && blocks->start[c] + blocks->count[c] > end)
+            end = blocks->start[c] + blocks->count[c];
+    return end;
+}
+
+static void scaling_measure(mc_binding_t *b)
+{
+    b->scaled_bytes = 0;
+    b->unscaled = b->operands.in;
+    if (!b->reducer.scale || b->plan->in == MC_HOLDS_NONE)
+        return;
+    if (b->plan->out == MC_HOLDS_WHOLE)
+        b->operands.in = b->operands.out;
+    else
+        b->scaled_bytes = elements_of(b) * b->element;
+}
+
+static void scaling_reserve(mc_binding_t *b)
+{
+    if (b->scaled_bytes == 0)
+        return;
+    b->scaled_at = (b->scratch_bytes + ALIGN - 1) / ALIGN * ALIGN;
+    b->scratch_bytes = b->scaled_at + b->scaled_bytes;
+}
+
+static void scaling_place(mc_binding_t *b)
+{
+    if (b->scaled_bytes > 0)
+        b->operands.in = b->scratch + b->scaled_at;
+}
+
+/* Scales n elements from `first` on. */
+static void scale(const mc_binding_t *b, const char *scalars, size_t first, size_t n)
+{
+    const size_t most = AT_ONCE / b->element, end = first + n;
+    for (size_t i = first, part; i < end; i += part) {
+        const size_t at = i * b->element;
+        part = end - i < most ? end - i : most;
+        b->reducer.scale((char *)b->operands.in + at, (const char *)b->unscaled + at, scalars,
+                         part);
+    }
+}
+
+void mc_binding_scale(const mc_binding_t *b)
+{
+    _Alignas(ALIGN) char scalars[AT_ONCE];
+    const mc_blocks_t *const blocks = &b->blocks[MC_IN];
+    const size_t all = b->plan->in == MC_HOLDS_NONE ? 0 : elements_of(b);
+    for (size_t i = 0; i < all && i < AT_ONCE / b->element; i++)
+        memcpy(scalars + i * b->element, b->reducer.scalar, b->element);
+    if (!has_tables(b))
+        scale(b, scalars, 0, all);
+    else
+        for (uint32_t c = 0; c < b->plan->layout.per_segment; c++) /* each rank's block once */
+            scale(b, scalars, blocks->start[c], blocks->count[c]);
+}
+
+/* Measuring and placing --------------------------------------------------------------------------- */
+
 int mc_binding_measure(mc_binding_t *b, const mc_operands_t *operands)
 {
     const mc_plan_t *const plan = b->plan;
@@ -219,9 +305,11 @@ int mc_binding_measure(mc_binding_t *b, const mc_operands_t *operands)
     b->reducer = mc_reducer(operands->datatype, operands->op);
     b->element = meshcoll_datatype_size(operands->datatype);
     b->results = results_of(b, operands);
-    b->lends = b->lent.bits > 0 && operands->in != operands->out;
+    scaling_measure(b);
+    b->lends = b->lent.bits > 0 && b->operands.in != b->operands.out;
     b->scratch_bytes =
         b->lends && b->all_lent ? 0 : bytes_of(b, MC_SCRATCH, plan->scratch_first, plan->n_scratch);
+    scaling_reserve(b);
     for (uint32_t i = 0; i < plan->n_steps; i++)
         b->step[i].bytes = step_bytes(b, &plan->step[i]);
     return MESHCOLL_OK;
@@ -343,6 +431,7 @@ static int place_run(mc_binding_t *b, const mc_step_t *s, mc_bound_t *step, uint
 int mc_binding_place(mc_binding_t *b, char *scratch)
 {
     b->scratch = scratch;
+    scaling_place(b);
     b->n_spans = 0;
     for (uint32_t i = 0; i < b->plan->n_steps; i++) {
         const mc_step_t *const s = &b->plan->step[i];

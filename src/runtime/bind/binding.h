@@ -66,6 +66,9 @@ typedef struct {
     mc_reducer_t reducer;
     size_t element; /* bytes */
     size_t results; /* elements of OUT that an average divides */
+    /* Of a scaled sum: the caller's input; operands.in is where the plan finds the products. */
+    const void *unscaled;
+    size_t scaled_at, scaled_bytes; /* in SCRATCH's memory, behind SCRATCH; 0 bytes: in OUT */
     mc_bound_t *step;
     mc_span_t *from, *to;
     uint32_t n_spans, capacity;
@@ -76,11 +79,20 @@ typedef struct {
 int mc_binding_init(mc_binding_t *b, const mc_plan_t *plan);
 void mc_binding_free(mc_binding_t *b);
 
+/* Multiplies the input by the scalar of a scaled sum. */
+void mc_binding_scale(const mc_binding_t *b);
+
 /* First measure, which computes sizes; then place, which sets the addresses. `scratch` is
  * aligned and has b->scratch_bytes bytes. */
 int mc_binding_measure(mc_binding_t *b, const mc_operands_t *operands);
 int mc_binding_place(mc_binding_t *b, char *scratch);
 
+/* Prepares this rank's input for a run: scales that of a scaled sum. */
+static inline void mc_binding_begin(const mc_binding_t *b)
+{
+    if (b->reducer.scale)
+        mc_binding_scale(b);
+}
 /* Finishes this rank's results after a run: divides the sums of an average. */
 void mc_binding_finish(const mc_binding_t *b);
 

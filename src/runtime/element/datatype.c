@@ -1,5 +1,7 @@
 #include "runtime/element/datatype.h"
 
+#include <string.h>
+
 #define PAIR(name, value, index) \
     {                            \
 #name, sizeof(struct {   \
@@ -79,7 +81,10 @@ const char *meshcoll_op_name(meshcoll_op_t op)
 {
     if ((unsigned)op < MESHCOLL_OPS)
         return ops[op];
-    return mc_user_op_find(op, NULL) ? "user" : NULL;
+    mc_user_op_t user;
+    if (!mc_user_op_find(op, &user))
+        return NULL;
+    return user.is_premul ? "premul" : "user";
 }
 
 mc_kernel_t mc_kernel(meshcoll_datatype_t datatype, meshcoll_op_t op)
@@ -95,9 +100,14 @@ mc_reducer_t mc_reducer(meshcoll_datatype_t datatype, meshcoll_op_t op)
     mc_user_op_t user;
     if (op == MESHCOLL_AVG)
         r.divide = mc_kernels_best()->divide[datatype];
-    if (!r.kernel && mc_user_op_find(op, &user)) {
-        r.function = user.function;
-        r.context = user.context;
+    if (r.kernel || !mc_user_op_find(op, &user))
+        return r;
+    r.function = user.function;
+    r.context = user.context;
+    if (user.is_premul) {
+        r.kernel = mc_kernel(datatype, MESHCOLL_SUM);
+        r.scale = mc_kernel(datatype, MESHCOLL_PROD);
+        memcpy(r.scalar, user.scalar, sizeof r.scalar);
     }
     return r;
 }
@@ -110,7 +120,8 @@ bool mc_op_commutes(meshcoll_op_t op)
 
 bool mc_op_associates(meshcoll_op_t op, meshcoll_datatype_t datatype)
 {
-    if ((unsigned)op >= MESHCOLL_OPS)
+    mc_user_op_t user;
+    if ((unsigned)op >= MESHCOLL_OPS && !(mc_user_op_find(op, &user) && user.is_premul))
         return false;
     switch (datatype) {
     case MESHCOLL_INT8:
@@ -148,12 +159,25 @@ static int fail_combination(meshcoll_op_t op, meshcoll_datatype_t datatype)
                    type_room);
 }
 
+static int check_premul(const mc_user_op_t *op, meshcoll_datatype_t datatype)
+{
+    if (op->datatype == datatype)
+        return MESHCOLL_OK;
+    return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
+                   "this scaled sum has a scalar of %s and cannot reduce %s: make one of that "
+                   "datatype with meshcoll_op_premul",
+                   meshcoll_datatype_name(op->datatype), meshcoll_datatype_name(datatype));
+}
+
 int meshcoll_op_check(meshcoll_op_t op, meshcoll_datatype_t datatype)
 {
     if (meshcoll_datatype_size(datatype) == 0)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%d is not a datatype", (int)datatype);
-    if (mc_kernel(datatype, op) || mc_user_op_find(op, NULL))
+    mc_user_op_t user;
+    if (mc_kernel(datatype, op))
         return MESHCOLL_OK;
+    if (mc_user_op_find(op, &user))
+        return user.is_premul ? check_premul(&user, datatype) : MESHCOLL_OK;
     if ((unsigned)op >= MESHCOLL_OPS)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "%d is not an operation: expected one of the library's, or a handle from "
@@ -165,4 +189,20 @@ int meshcoll_op_check(meshcoll_op_t op, meshcoll_datatype_t datatype)
                        "(meshcoll_op_create)",
                        ops[op], meshcoll_datatype_size(datatype));
     return fail_combination(op, datatype);
+}
+
+int meshcoll_op_premul(const void *scalar, meshcoll_datatype_t datatype, meshcoll_op_t *op)
+{
+    mc_user_op_t fresh = {.commutative = true, .is_premul = true, .datatype = datatype};
+    const size_t bytes = meshcoll_datatype_size(datatype);
+    if (!scalar || !op)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_op_premul: scalar or op is NULL");
+    if (!mc_kernel(datatype, MESHCOLL_SUM) || !mc_kernel(datatype, MESHCOLL_PROD) ||
+        bytes > sizeof fresh.scalar)
+        return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
+                       "meshcoll_op_premul: expected a datatype with a sum and a product "
+                       "(integers, floating point, complex numbers), got %s (%d)",
+                       bytes ? meshcoll_datatype_name(datatype) : "none", (int)datatype);
+    memcpy(fresh.scalar, scalar, bytes);
+    return mc_user_op_add("meshcoll_op_premul", &fresh, op);
 }

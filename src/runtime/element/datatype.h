@@ -4,10 +4,15 @@
 
 #include "runtime/element/kernels.h"
 
+/* Bytes of the largest element that a scaled sum has a scalar of. */
+enum { MC_MOST_ELEMENT = 16 };
+
 /* Applies an operation to elements of a datatype; looked up once per binding. */
 typedef struct {
     mc_kernel_t kernel; /* NULL: `function`, a user's */
     mc_scale_t divide;  /* of the results, at the end; NULL: none */
+    mc_kernel_t scale;  /* the product of this rank's input and `scalar`, at first; NULL: none */
+    char scalar[MC_MOST_ELEMENT];
     meshcoll_op_fn_t function;
     void *context;
     meshcoll_datatype_t datatype;
@@ -30,16 +35,23 @@ static inline void mc_reduce(const mc_reducer_t *r, void *dst, const void *a, co
         r->function(r->context, dst, a, b, n, r->datatype);
 }
 
-/* Users' operations ---------------------------------------------------------------------------- */
+/* Operations with a handle: users' functions, and scaled sums ------------------------------------ */
 
 typedef struct {
     meshcoll_op_fn_t function;
     void *context;
     bool commutative;
+    /* A scaled sum, of meshcoll_op_premul: has no function, is for one datatype, and commutes. */
+    bool is_premul;
+    meshcoll_datatype_t datatype;
+    char scalar[MC_MOST_ELEMENT];
 } mc_user_op_t;
 
 /* false: no such handle. `found` may be NULL. */
 bool mc_user_op_find(meshcoll_op_t op, mc_user_op_t *found);
+
+/* Adds an operation to the table; `caller` is for error texts. ERR_NO_MEMORY. */
+int mc_user_op_add(const char *caller, const mc_user_op_t *fresh, meshcoll_op_t *op);
 
 /* True of all operations of the library; users declare it of theirs. */
 bool mc_op_commutes(meshcoll_op_t op);

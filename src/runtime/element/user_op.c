@@ -1,4 +1,4 @@
-/* Users' operations, in a table per process. Lookup takes no lock. */
+/* Users' operations and scaled sums, in a table per process. Lookup takes no lock. */
 #include "runtime/element/datatype.h"
 
 #include <pthread.h>
@@ -41,16 +41,14 @@ bool mc_user_op_find(meshcoll_op_t op, mc_user_op_t *found)
     return place;
 }
 
-int meshcoll_op_create(meshcoll_op_fn_t function, int commutative, void *context, meshcoll_op_t *op)
+int mc_user_op_add(const char *caller, const mc_user_op_t *fresh, meshcoll_op_t *op)
 {
-    if (!function || !op)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_op_create: function or op is NULL");
     pthread_mutex_lock(&lock);
     int i = 0;
     while (i < PLACES && atomic_load(&table[i].handle))
         i++;
     if (i < PLACES) {
-        table[i].op = (mc_user_op_t){function, context, commutative != 0};
+        table[i].op = *fresh;
         table[i].uses++;
         atomic_store(&table[i].handle, handle_of(&table[i]));
         *op = (meshcoll_op_t)table[i].handle;
@@ -58,9 +56,18 @@ int meshcoll_op_create(meshcoll_op_fn_t function, int commutative, void *context
     pthread_mutex_unlock(&lock);
     return i < PLACES ? MESHCOLL_OK
                       : mc_fail(MESHCOLL_ERR_NO_MEMORY,
-                                "meshcoll_op_create: there are %d operations already; free some "
-                                "with meshcoll_op_free",
-                                PLACES);
+                                "%s: there are %d operations already; free some with "
+                                "meshcoll_op_free",
+                                caller, PLACES);
+}
+
+int meshcoll_op_create(meshcoll_op_fn_t function, int commutative, void *context, meshcoll_op_t *op)
+{
+    if (!function || !op)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_op_create: function or op is NULL");
+    const mc_user_op_t fresh = {
+        .function = function, .context = context, .commutative = commutative != 0};
+    return mc_user_op_add("meshcoll_op_create", &fresh, op);
 }
 
 int meshcoll_op_free(meshcoll_op_t op)
@@ -72,7 +79,7 @@ int meshcoll_op_free(meshcoll_op_t op)
     pthread_mutex_unlock(&lock);
     return place ? MESHCOLL_OK
                  : mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                           "meshcoll_op_free: %d is not a handle from meshcoll_op_create, or was "
-                           "freed before",
+                           "meshcoll_op_free: %d is not a handle from meshcoll_op_create or "
+                           "meshcoll_op_premul, or was freed before",
                            (int)op);
 }

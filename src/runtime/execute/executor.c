@@ -336,6 +336,7 @@ int mc_executor_start(mc_executor_t *x, uint32_t operation)
         return start_new(x, operation);
     x->operation = mc_tag(0, operation, 0);
     reset(x);
+    mc_binding_begin(x->binding);
     x->state = MC_RUNNING;
     if (x->n_credits > 0)
         mc_credit_start(x);
