@@ -90,10 +90,23 @@ static bool fit(pattern_t *p, bool reduces)
     return false;
 }
 
+/* Operations on bool are logical. */
+static meshcoll_op_t op_of(const options_t *o)
+{
+    if (!shape[o->collective].reduces)
+        return MESHCOLL_SUM;
+    if (o->datatype != MESHCOLL_BOOL)
+        return o->op;
+    return o->op == MESHCOLL_BAND || o->op == MESHCOLL_MIN  ? MESHCOLL_LAND
+           : o->op == MESHCOLL_BOR || o->op == MESHCOLL_MAX ? MESHCOLL_LOR
+           : o->op == MESHCOLL_BXOR                         ? MESHCOLL_LXOR
+                                                            : o->op;
+}
+
 static pattern_t pattern_for(const options_t *o, int ranks, uint64_t salt, bool *fits)
 {
     pattern_t p = {.salt = mix(salt), .ranks = (uint64_t)ranks, .datatype = o->datatype};
-    p.op = shape[o->collective].reduces ? o->op : MESHCOLL_SUM;
+    p.op = op_of(o);
     *fits = fit(&p, shape[o->collective].reduces);
     return p;
 }

@@ -21,6 +21,7 @@ static const struct {
     [MESHCOLL_FLOAT32_INT32] = {24, 4, 4}, [MESHCOLL_FLOAT64_INT32] = {24, 8, 4},
     [MESHCOLL_INT32_INT32] = {24, 4, 4},   [MESHCOLL_INT64_INT32] = {24, 8, 4},
     [MESHCOLL_FLOAT64_INT64] = {24, 8, 8}, [MESHCOLL_INT64_INT64] = {24, 8, 8},
+    [MESHCOLL_BOOL] = {8, 1, 0},
 };
 
 int element_exact_bits(meshcoll_datatype_t datatype)
@@ -67,6 +68,9 @@ void element_put(meshcoll_datatype_t datatype, char *at, pair_t number)
         return;
     case MESHCOLL_FLOAT8_E5M2:
         put_integer(at, 1, float8_e5m2_narrow((float)number.a));
+        return;
+    case MESHCOLL_BOOL:
+        put_integer(at, 1, number.a != 0);
         return;
     case MESHCOLL_FLOAT32:
     case MESHCOLL_FLOAT64:

@@ -36,34 +36,35 @@ typedef enum {
     MESHCOLL_COMPLEX64,   /**< two float32: real, imaginary */
     MESHCOLL_COMPLEX128,  /**< two float64 */
     /* value and index, for minloc and maxloc: a C struct of both, padding included */
-    MESHCOLL_FLOAT32_INT32,           /**< value and index: MPI_FLOAT_INT */
-    MESHCOLL_FLOAT64_INT32,           /**< value and index: MPI_DOUBLE_INT */
-    MESHCOLL_INT32_INT32,             /**< value and index: MPI_2INT */
-    MESHCOLL_INT64_INT32,             /**< value and index: MPI_LONG_INT, where long has 64 bits */
-    MESHCOLL_FLOAT64_INT64,           /**< value and index: MPI has none */
-    MESHCOLL_INT64_INT64,             /**< value and index: MPI has none */
-    MESHCOLL_DATATYPES,               /**< the number of predefined types */
-    MESHCOLL_DATATYPE_BYTES = 1 << 8, /**< types of meshcoll_datatype_of have greater values */
+    MESHCOLL_FLOAT32_INT32, /**< value and index: MPI_FLOAT_INT */
+    MESHCOLL_FLOAT64_INT32, /**< value and index: MPI_DOUBLE_INT */
+    MESHCOLL_INT32_INT32,   /**< value and index: MPI_2INT */
+    MESHCOLL_INT64_INT32,   /**< value and index: MPI_LONG_INT, where long has 64 bits */
+    MESHCOLL_FLOAT64_INT64, /**< value and index: MPI has none */
+    MESHCOLL_INT64_INT64,   /**< value and index: MPI has none */
+    MESHCOLL_BOOL,          /**< one byte: 0 is false, any other value true; results are 0 or 1 */
+    MESHCOLL_DATATYPES,     /**< the number of predefined types */
+    MESHCOLL_DATATYPE_BYTES = 1 << 8,   /**< types of meshcoll_datatype_of have greater values */
     MESHCOLL_DATATYPE_LAST = 0x7fffffff /**< makes the enum wide enough for all values */
 } meshcoll_datatype_t;
 
 /** Reduction operations: predefined ones, then those of meshcoll_op_create and meshcoll_op_premul. */
 typedef enum {
     MESHCOLL_SUM,  /**< of numbers, also complex ones */
-    MESHCOLL_MIN,  /**< of integers and floats */
-    MESHCOLL_MAX,  /**< of integers and floats */
+    MESHCOLL_MIN,  /**< of integers, floats and bool (min: and) */
+    MESHCOLL_MAX,  /**< of integers, floats and bool (max: or) */
     MESHCOLL_PROD, /**< of numbers, also complex ones */
     /** the sum, divided by the number of ranks once at the end; integers truncate */
     MESHCOLL_AVG,
-    MESHCOLL_LAND,   /**< logical and, integers only: 0 or 1 */
-    MESHCOLL_LOR,    /**< logical or, integers only: 0 or 1 */
-    MESHCOLL_LXOR,   /**< logical xor, integers only: 1 where an odd number of operands are true */
-    MESHCOLL_BAND,   /**< bitwise and, integers only */
-    MESHCOLL_BOR,    /**< bitwise or, integers only */
-    MESHCOLL_BXOR,   /**< bitwise xor, integers only */
-    MESHCOLL_MINLOC, /**< the smallest value, and the lowest index that has it */
-    MESHCOLL_MAXLOC, /**< the largest value, and the lowest index that has it */
-    MESHCOLL_OPS,    /**< the number of predefined operations */
+    MESHCOLL_LAND, /**< logical and, of integers and bool: 0 or 1 */
+    MESHCOLL_LOR,  /**< logical or, of integers and bool: 0 or 1 */
+    MESHCOLL_LXOR, /**< logical xor, of integers and bool: 1 where an odd number of operands are true */
+    MESHCOLL_BAND,                /**< bitwise and of integers, logical and of bool */
+    MESHCOLL_BOR,                 /**< bitwise or of integers, logical or of bool */
+    MESHCOLL_BXOR,                /**< bitwise xor of integers, logical xor of bool */
+    MESHCOLL_MINLOC,              /**< the smallest value, and the lowest index that has it */
+    MESHCOLL_MAXLOC,              /**< the largest value, and the lowest index that has it */
+    MESHCOLL_OPS,                 /**< the number of predefined operations */
     MESHCOLL_OP_USER = 1 << 8,    /**< operations with a handle have this value and above */
     MESHCOLL_OP_LAST = 0x7fffffff /**< makes the enum wide enough for all values */
 } meshcoll_op_t;

@@ -84,7 +84,7 @@ test_datatypes() { # every datatype, and every operation with some of them
         float16:sum bfloat16:sum float8_e4m3:sum float8_e5m2:sum float16:avg bfloat16:prod \
         float32:avg int64:avg complex64:sum complex64:prod complex128:avg uint8:bxor \
         float32_int32:minloc float64_int32:maxloc int32_int32:maxloc int64_int32:minloc \
-        float64_int64:minloc int64_int64:maxloc; do
+        float64_int64:minloc int64_int64:maxloc bool:band bool:max bool:lxor; do
         tiny allreduce --datatype "${pair%:*}" --op "${pair#*:}" --strategies best,flat-ring -n 1 -w 0 \
             >"$out/table" || { cat "$out/table"; fail "$pair"; }
         grep -q '^# every result was right' "$out/table" || fail "$pair: no closing line"

@@ -223,6 +223,7 @@ static MPI_Datatype twin_of(const mc_case_t *c)
         [MESHCOLL_INT64_INT32] = sizeof(long) == 8 ? MPI_LONG_INT : MPI_DATATYPE_NULL,
         [MESHCOLL_FLOAT64_INT64] = MPI_DATATYPE_NULL,
         [MESHCOLL_INT64_INT64] = MPI_DATATYPE_NULL,
+        [MESHCOLL_BOOL] = MPI_UINT8_T, /* of 0 and 1; MPI_C_BOOL lacks all but logical operations */
     };
     /* Open MPI 4.1 saturates sums of 8 and 16 bits where it has AVX; they wrap here */
     const bool saturates = c->op == MESHCOLL_SUM && meshcoll_datatype_size(c->datatype) <= 2;

@@ -71,7 +71,7 @@ static mc_number_t factor(const mc_case_t *c, int seed)
 }
 
 /* Element i of the vector that rank `rank` gives; for blocks that a rank gives, i counts there. */
-mc_number_t mc_case_value(const mc_case_t *c, int rank, int size, size_t i)
+static mc_number_t value(const mc_case_t *c, int rank, int size, size_t i)
 {
     const int seed = (int)(i * 5 + (size_t)rank * 7 + i / 13);
     if (mc_is_pair(c->datatype))
@@ -96,6 +96,12 @@ mc_number_t mc_case_value(const mc_case_t *c, int rank, int size, size_t i)
     default:
         return (mc_number_t){summand(c, seed), mc_is_complex(c->datatype) ? seed % 5 - 2 : 0};
     }
+}
+
+mc_number_t mc_case_value(const mc_case_t *c, int rank, int size, size_t i)
+{
+    const mc_number_t number = value(c, rank, size, i);
+    return c->datatype == MESHCOLL_BOOL ? (mc_number_t){number.a != 0, 0} : number;
 }
 
 static mc_number_t combined(meshcoll_op_t op, mc_number_t x, mc_number_t y)

@@ -49,8 +49,8 @@ bool mc_is_pair(meshcoll_datatype_t type)
 
 bool mc_is_integer(meshcoll_datatype_t type)
 {
-    return !mc_is_pair(type) && !mc_is_complex(type) && !mc_is_narrow(type) &&
-           type != MESHCOLL_FLOAT32 && type != MESHCOLL_FLOAT64;
+    return type != MESHCOLL_BOOL && !mc_is_pair(type) && !mc_is_complex(type) &&
+           !mc_is_narrow(type) && type != MESHCOLL_FLOAT32 && type != MESHCOLL_FLOAT64;
 }
 
 /* Sign, exponent, mantissa, by the definition. */
@@ -129,6 +129,9 @@ void mc_element_set(meshcoll_datatype_t type, void *at, size_t i, mc_number_t n)
         return;
     }
     switch (type) {
+    case MESHCOLL_BOOL:
+        ((uint8_t *)at)[i] = n.a != 0;
+        return;
 #define X(name, c_type)                           \
     case MESHCOLL_##name:                         \
         ((c_type *)at)[i] = (c_type)(int64_t)n.a; \
@@ -170,6 +173,8 @@ mc_number_t mc_element_get(meshcoll_datatype_t type, const void *at, size_t i)
         return (mc_number_t){
             decode(f, f->bytes == 2 ? ((const uint16_t *)at)[i] : ((const uint8_t *)at)[i]), 0};
     switch (type) {
+    case MESHCOLL_BOOL:
+        return (mc_number_t){((const uint8_t *)at)[i], 0};
 #define X(name, c_type)   \
     case MESHCOLL_##name: \
         return (mc_number_t){(double)((const c_type *)at)[i], 0};

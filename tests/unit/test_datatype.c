@@ -118,6 +118,11 @@ static void define(meshcoll_datatype_t type, meshcoll_op_t op, void *dst, const 
 {
     const mc_number_t p = mc_element_get(type, x, 0), q = mc_element_get(type, y, 0);
     switch (type) {
+    case MESHCOLL_BOOL: {
+        const bool v = p.a != 0, w = q.a != 0;
+        *(uint8_t *)dst = (uint8_t)wrapped(op, v, w, v < w);
+        return;
+    }
 #define X(name, c_type)                                                        \
     case MESHCOLL_##name: {                                                    \
         const c_type v = *(const c_type *)x, w = *(const c_type *)y;           \
@@ -165,7 +170,7 @@ static bool alike(meshcoll_datatype_t type, meshcoll_op_t op, const unsigned cha
     if (mc_is_pair(type))
         return type == MESHCOLL_INT64_INT64 ? memcmp(x, y, size) == 0
                                             : mc_element_same(type, x, y, 0);
-    if (!computed || mc_is_integer(type))
+    if (!computed || mc_is_integer(type) || type == MESHCOLL_BOOL)
         return memcmp(x, y, size) == 0;
     const mc_number_t p = mc_element_get(type, x, 0), q = mc_element_get(type, y, 0);
     return mc_element_same(type, x, y, 0) && (isnan(p.a) || signbit(p.a) == signbit(q.a)) &&

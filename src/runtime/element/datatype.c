@@ -37,6 +37,7 @@ static const struct {
     [MESHCOLL_INT64_INT32] = PAIR(int64_int32, int64_t, int32_t),
     [MESHCOLL_FLOAT64_INT64] = PAIR(float64_int64, double, int64_t),
     [MESHCOLL_INT64_INT64] = PAIR(int64_int64, int64_t, int64_t),
+    [MESHCOLL_BOOL] = {"bool", 1},
 };
 
 static const size_t MOST_BYTES = (size_t)1 << 30;
@@ -132,6 +133,7 @@ bool mc_op_associates(meshcoll_op_t op, meshcoll_datatype_t datatype)
     case MESHCOLL_UINT16:
     case MESHCOLL_UINT32:
     case MESHCOLL_UINT64:
+    case MESHCOLL_BOOL:
     case MESHCOLL_INT32_INT32:
     case MESHCOLL_INT64_INT32:
     case MESHCOLL_INT64_INT64:

@@ -246,6 +246,11 @@ PAIR(int64_int64, int64_t, int64_t)
 #define BITS_ROW(name)                                                                         \
     [MESHCOLL_LAND] = name##_land, [MESHCOLL_LOR] = name##_lor, [MESHCOLL_LXOR] = name##_lxor, \
     [MESHCOLL_BAND] = name##_band, [MESHCOLL_BOR] = name##_bor, [MESHCOLL_BXOR] = name##_bxor
+/* A bool is a byte of any value, so bitwise operations and comparisons are logical ones. */
+#define BOOL_ROW(name)                                                                         \
+    [MESHCOLL_LAND] = name##_land, [MESHCOLL_LOR] = name##_lor, [MESHCOLL_LXOR] = name##_lxor, \
+    [MESHCOLL_BAND] = name##_land, [MESHCOLL_BOR] = name##_lor, [MESHCOLL_BXOR] = name##_lxor, \
+    [MESHCOLL_MIN] = name##_land, [MESHCOLL_MAX] = name##_lor
 #define LOC_ROW(name) [MESHCOLL_MINLOC] = name##_minloc, [MESHCOLL_MAXLOC] = name##_maxloc
 
 const mc_kernels_t SET = {
@@ -275,6 +280,7 @@ const mc_kernels_t SET = {
             [MESHCOLL_INT64_INT32] = {LOC_ROW(int64_int32)},
             [MESHCOLL_FLOAT64_INT64] = {LOC_ROW(float64_int64)},
             [MESHCOLL_INT64_INT64] = {LOC_ROW(int64_int64)},
+            [MESHCOLL_BOOL] = {BOOL_ROW(uint8)},
         },
     .divide =
         {
