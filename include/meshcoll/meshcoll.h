@@ -249,7 +249,10 @@ MESHCOLL_API int meshcoll_barrier(meshcoll_t *mesh);
  * == in + displs[rank] elements, or the reverse).
  *
  * Unlike in MPI, all ranks pass the same `counts`, also where they are not the root: a block may
- * pass through other ranks. displs matter only on ranks that have the buffer.
+ * pass through other ranks. displs matter only on ranks that have the buffer. The functions
+ * …_at_root follow MPI: only the root passes counts and displs (NULL elsewhere), other ranks only
+ * their own `count`, which must equal the root's. The root exchanges each block directly with its
+ * rank then; ERR_STRATEGY if the call gives a strategy other than a star along all dimensions.
  *
  * For an alltoallv a rank passes only its own counts: in_counts[r] elements go to rank r, whose
  * out_counts of this rank must be equal. Blocks are therefore sent directly, unless a strategy is
@@ -265,6 +268,12 @@ MESHCOLL_API int meshcoll_scatterv(meshcoll_t *mesh, const void *in, const size_
 MESHCOLL_API int meshcoll_gatherv(meshcoll_t *mesh, const void *in, size_t count, void *out,
                                   const size_t *counts, const size_t *displs,
                                   meshcoll_datatype_t datatype, int root);
+MESHCOLL_API int meshcoll_scatterv_at_root(meshcoll_t *mesh, const void *in, const size_t *counts,
+                                           const size_t *displs, void *out, size_t count,
+                                           meshcoll_datatype_t datatype, int root);
+MESHCOLL_API int meshcoll_gatherv_at_root(meshcoll_t *mesh, const void *in, size_t count, void *out,
+                                          const size_t *counts, const size_t *displs,
+                                          meshcoll_datatype_t datatype, int root);
 MESHCOLL_API int meshcoll_allgatherv(meshcoll_t *mesh, const void *in, size_t count, void *out,
                                      const size_t *counts, const size_t *displs,
                                      meshcoll_datatype_t datatype);
@@ -277,7 +286,7 @@ MESHCOLL_API int meshcoll_alltoallv(meshcoll_t *mesh, const void *in, const size
 /** @} */
 
 /** The arguments of one operation, for meshcoll_begin and meshcoll_init. `size` works as in
- * meshcoll_params_t; fields are given up to `root`, up to `strategy`, or all. */
+ * meshcoll_params_t; fields are given up to `root`, up to `strategy`, up to `in_displs`, or all. */
 typedef struct {
     size_t size;                      /**< sizeof(meshcoll_args_t), in bytes */
     meshcoll_collective_t collective; /**< the collective */
@@ -293,6 +302,9 @@ typedef struct {
      * call or request is made, not later. For alltoall, `counts` and `displs` describe out. */
     const size_t *counts, *displs; /**< in elements: where each block starts; NULL: back to back */
     const size_t *in_counts /**< of alltoall: in's */, *in_displs; /**< of alltoall: in's */
+    /** Of scatter and gather, the same on all ranks: 1, only the root passes `counts` and `displs`,
+     * as for meshcoll_scatterv_at_root; 0, all ranks pass them. */
+    int counts_at_root;
 } meshcoll_args_t;
 
 /** @name Persistent requests
@@ -346,6 +358,15 @@ MESHCOLL_API int meshcoll_gatherv_init(meshcoll_t *mesh, const void *in, size_t 
                                        const size_t *counts, const size_t *displs,
                                        meshcoll_datatype_t datatype, int root,
                                        meshcoll_request_t **request);
+MESHCOLL_API int meshcoll_scatterv_at_root_init(meshcoll_t *mesh, const void *in,
+                                                const size_t *counts, const size_t *displs,
+                                                void *out, size_t count,
+                                                meshcoll_datatype_t datatype, int root,
+                                                meshcoll_request_t **request);
+MESHCOLL_API int meshcoll_gatherv_at_root_init(meshcoll_t *mesh, const void *in, size_t count,
+                                               void *out, const size_t *counts,
+                                               const size_t *displs, meshcoll_datatype_t datatype,
+                                               int root, meshcoll_request_t **request);
 MESHCOLL_API int meshcoll_allgatherv_init(meshcoll_t *mesh, const void *in, size_t count, void *out,
                                           const size_t *counts, const size_t *displs,
                                           meshcoll_datatype_t datatype,
@@ -408,6 +429,14 @@ MESHCOLL_API int meshcoll_igatherv(meshcoll_t *mesh, const void *in, size_t coun
                                    const size_t *counts, const size_t *displs,
                                    meshcoll_datatype_t datatype, int root,
                                    meshcoll_request_t **request);
+MESHCOLL_API int meshcoll_iscatterv_at_root(meshcoll_t *mesh, const void *in, const size_t *counts,
+                                            const size_t *displs, void *out, size_t count,
+                                            meshcoll_datatype_t datatype, int root,
+                                            meshcoll_request_t **request);
+MESHCOLL_API int meshcoll_igatherv_at_root(meshcoll_t *mesh, const void *in, size_t count,
+                                           void *out, const size_t *counts, const size_t *displs,
+                                           meshcoll_datatype_t datatype, int root,
+                                           meshcoll_request_t **request);
 MESHCOLL_API int meshcoll_iallgatherv(meshcoll_t *mesh, const void *in, size_t count, void *out,
                                       const size_t *counts, const size_t *displs,
                                       meshcoll_datatype_t datatype, meshcoll_request_t **request);

@@ -6,6 +6,7 @@
  */
 #include <meshcoll/mpi.h>
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,6 +90,83 @@ static void run_rooted(int turn)
         check_gathered("gatherv");
 }
 
+static void end(int status, meshcoll_request_t *request)
+{
+    if (status || meshcoll_wait(request))
+        stop("counts at the root");
+}
+
+/* Only the root has counts and displs; in three ways, with what must not be read where it is wrong. */
+static void run_at_root(int turn)
+{
+    const int root = turn % size;
+    const bool is_root = rank == root;
+    const size_t *const c = is_root ? counts : NULL, *const d = is_root ? displs : NULL;
+    meshcoll_request_t *request = NULL;
+    prepare(turn);
+    const size_t mine = counts[rank];
+    const void *const from = is_root ? in : NULL;
+    int status = MESHCOLL_OK;
+    if (turn % 3 == 0)
+        status = meshcoll_scatterv_at_root(mesh, from, c, d, out, mine, MESHCOLL_INT32, root);
+    else if (turn % 3 == 1)
+        status =
+            meshcoll_iscatterv_at_root(mesh, from, c, d, out, mine, MESHCOLL_INT32, root, &request);
+    else if (!(status = meshcoll_scatterv_at_root_init(mesh, from, c, d, out, mine, MESHCOLL_INT32,
+                                                       root, &request)))
+        status = meshcoll_start(request);
+    end(status, request);
+    if (turn % 3 == 2)
+        meshcoll_free(request);
+    for (size_t k = 0; k < mine; k++)
+        expect(k, value(root, displs[rank] + k), "scatterv_at_root");
+    prepare(turn);
+    request = NULL;
+    void *const to = is_root ? out : NULL;
+    if (turn % 3 == 0)
+        status = meshcoll_gatherv_at_root(mesh, in, mine, to, c, d, MESHCOLL_INT32, root);
+    else if (turn % 3 == 1)
+        status =
+            meshcoll_igatherv_at_root(mesh, in, mine, to, c, d, MESHCOLL_INT32, root, &request);
+    else if (!(status = meshcoll_gatherv_at_root_init(mesh, in, mine, to, c, d, MESHCOLL_INT32,
+                                                      root, &request)))
+        status = meshcoll_start(request);
+    end(status, request);
+    if (turn % 3 == 2)
+        meshcoll_free(request);
+    if (is_root)
+        check_gathered("gatherv_at_root");
+}
+
+/* In a group, with a strategy of the call's own, and what is refused on all ranks. */
+static void check_at_root_args(void)
+{
+    prepare(1);
+    meshcoll_args_t a = {.size = sizeof a,
+                         .collective = MESHCOLL_GATHER,
+                         .in = in,
+                         .out = rank == 0 ? out : NULL,
+                         .count = counts[rank],
+                         .datatype = MESHCOLL_INT32,
+                         .strategy = "flat-star segments=3",
+                         .counts = rank == 0 ? counts : NULL,
+                         .displs = rank == 0 ? displs : NULL,
+                         .counts_at_root = 1};
+    meshcoll_request_t *request = NULL;
+    if (meshcoll_group_begin(mesh) || meshcoll_begin(mesh, &a, &request) ||
+        meshcoll_group_end(mesh))
+        stop("gatherv_at_root in a group");
+    if (rank == 0)
+        check_gathered("gatherv_at_root in a group");
+    a.strategy = "flat-mst";
+    if (size > 1 && meshcoll_begin(mesh, &a, &request) != MESHCOLL_ERR_STRATEGY)
+        stop("a tree is taken with counts at the root only");
+    a.collective = MESHCOLL_ALLGATHER;
+    a.strategy = NULL;
+    if (meshcoll_begin(mesh, &a, &request) != MESHCOLL_ERR_INVALID_ARG)
+        stop("counts of an allgather at the root only are taken");
+}
+
 static void run_all(int turn)
 {
     prepare(turn);
@@ -151,10 +229,12 @@ int main(int argc, char **argv)
         stop("meshcoll_create");
     for (int turn = 0; turn < TURNS; turn++) {
         run_rooted(turn);
+        run_at_root(turn);
         run_all(turn);
         run_exchange(turn);
         run_plain();
     }
+    check_at_root_args();
     if (rank == 0)
         printf("test_blocks: %s: %d turns right\n", meshcoll_mesh_text(mesh), TURNS);
     meshcoll_destroy(mesh);

@@ -45,6 +45,14 @@ static inline meshcoll_args_t mc_args_blocks(meshcoll_args_t a, const size_t *co
     return a;
 }
 
+/* The same for a rooted call whose counts only the root has. */
+static inline meshcoll_args_t mc_args_root_blocks(meshcoll_args_t a, const size_t *counts,
+                                                  const size_t *displs)
+{
+    a.counts_at_root = 1;
+    return mc_args_blocks(a, counts, displs);
+}
+
 static inline meshcoll_args_t mc_args_reducing_blocks(const meshcoll_t *mesh, const void *in,
                                                       void *out, const size_t *counts,
                                                       meshcoll_datatype_t datatype,

@@ -84,6 +84,24 @@ int meshcoll_gatherv(meshcoll_t *mesh, const void *in, size_t count, void *out,
     return run_blocks(mesh, &a);
 }
 
+int meshcoll_scatterv_at_root(meshcoll_t *mesh, const void *in, const size_t *counts,
+                              const size_t *displs, void *out, size_t count,
+                              meshcoll_datatype_t datatype, int root)
+{
+    const meshcoll_args_t a = mc_args_root_blocks(
+        mc_args_rooted(MESHCOLL_SCATTER, in, out, count, datatype, root), counts, displs);
+    return mc_run(mesh, &a);
+}
+
+int meshcoll_gatherv_at_root(meshcoll_t *mesh, const void *in, size_t count, void *out,
+                             const size_t *counts, const size_t *displs,
+                             meshcoll_datatype_t datatype, int root)
+{
+    const meshcoll_args_t a = mc_args_root_blocks(
+        mc_args_rooted(MESHCOLL_GATHER, in, out, count, datatype, root), counts, displs);
+    return mc_run(mesh, &a);
+}
+
 int meshcoll_allgatherv(meshcoll_t *mesh, const void *in, size_t count, void *out,
                         const size_t *counts, const size_t *displs, meshcoll_datatype_t datatype)
 {

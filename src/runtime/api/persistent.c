@@ -95,6 +95,26 @@ int meshcoll_gatherv_init(meshcoll_t *mesh, const void *in, size_t count, void *
     return init_blocks(mesh, &a, request);
 }
 
+int meshcoll_scatterv_at_root_init(meshcoll_t *mesh, const void *in, const size_t *counts,
+                                   const size_t *displs, void *out, size_t count,
+                                   meshcoll_datatype_t datatype, int root,
+                                   meshcoll_request_t **request)
+{
+    const meshcoll_args_t a = mc_args_root_blocks(
+        mc_args_rooted(MESHCOLL_SCATTER, in, out, count, datatype, root), counts, displs);
+    return mc_init(mesh, &a, request);
+}
+
+int meshcoll_gatherv_at_root_init(meshcoll_t *mesh, const void *in, size_t count, void *out,
+                                  const size_t *counts, const size_t *displs,
+                                  meshcoll_datatype_t datatype, int root,
+                                  meshcoll_request_t **request)
+{
+    const meshcoll_args_t a = mc_args_root_blocks(
+        mc_args_rooted(MESHCOLL_GATHER, in, out, count, datatype, root), counts, displs);
+    return mc_init(mesh, &a, request);
+}
+
 int meshcoll_allgatherv_init(meshcoll_t *mesh, const void *in, size_t count, void *out,
                              const size_t *counts, const size_t *displs,
                              meshcoll_datatype_t datatype, meshcoll_request_t **request)

@@ -13,7 +13,7 @@ static bool same_call(const meshcoll_args_t *a, const meshcoll_args_t *b)
 {
     return a->size == b->size && a->in == b->in && a->out == b->out && a->count == b->count &&
            a->collective == b->collective && a->datatype == b->datatype && a->op == b->op &&
-           a->root == b->root && !a->strategy && !a->counts && !a->in_counts;
+           a->root == b->root && !a->strategy && !a->counts && !a->in_counts && !a->counts_at_root;
 }
 
 /* Returns the request that served the same call last and is still bound to it; NULL: none. */

@@ -3,6 +3,8 @@
 #include "runtime/connect/connections.h"
 #include "runtime/handle/args.h"
 
+#include <string.h>
+
 /* Chooses for an alltoallv. A rank does not know the sizes of other ranks' blocks, so that ranks
  * would choose differently; and a strategy that passes blocks through other ranks must exchange the
  * counts first. So pairwise, unless a strategy is forced. */
@@ -17,10 +19,45 @@ static int choose_straight(meshcoll_t *h, const meshcoll_args_t *a, mc_memory_t 
     return mc_choose(&h->choice, &h->mesh, &h->links, &wish, choice);
 }
 
+/* Does the root exchange each block with its rank, through no other? */
+static int check_star(const meshcoll_t *h, const mc_strategy_t *s)
+{
+    bool star = mc_strategy_is_flat(s, &h->mesh);
+    for (int32_t i = 0; i < s->n_phases; i++)
+        star = star && strcmp(mc_algorithms[s->phase[i].algorithm].name, "star") == 0;
+    if (star)
+        return MESHCOLL_OK;
+    return mc_fail(MESHCOLL_ERR_STRATEGY,
+                   "%s: where only the root has the counts, no other rank can pass a block on: "
+                   "expected \"flat-star\", or %s:star along all dimensions",
+                   meshcoll_collective_name(s->collective),
+                   meshcoll_collective_name(s->collective));
+}
+
+/* Chooses where only the root knows the sizes of the blocks. What is forced for the mesh does not
+ * hold. */
+static int choose_star(meshcoll_t *h, const meshcoll_args_t *a, mc_memory_t **choice)
+{
+    mc_memory_t *found;
+    const mc_wish_t wish = {.collective = a->collective,
+                            .root = a->root,
+                            .bytes = meshcoll_datatype_size(a->datatype),
+                            .stream.wire = -1,
+                            .strategy = a->strategy ? a->strategy : "flat-star"};
+    int status = mc_choose(&h->choice, &h->mesh, &h->links, &wish, &found);
+    if (!status)
+        status = check_star(h, &found->best.strategy);
+    if (!status)
+        *choice = found;
+    return status;
+}
+
 int mc_call_choose(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, mc_memory_t **choice)
 {
     if (a->in_counts)
         return choose_straight(h, a, choice);
+    if (a->counts_at_root)
+        return choose_star(h, a, choice);
     const bool has_blocks = mc_move_has_blocks(&mc_moves[a->collective]) && !a->counts;
     /* the aligned tree over the communicator's ranks keeps their order too */
     const mc_numbering_t *const aligned = mc_args_aligned(h, a);

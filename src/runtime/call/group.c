@@ -154,7 +154,8 @@ bool mc_group_packs(meshcoll_t *h, const meshcoll_args_t *a)
     meshcoll_args_t smallest = *a;
     mc_memory_t *choice;
     smallest.count = 1;
-    if (a->strategy || a->counts || mc_call_choose(h, &smallest, false, &choice))
+    if (a->strategy || a->counts || a->counts_at_root ||
+        mc_call_choose(h, &smallest, false, &choice))
         return false;
     const double copied = (double)bytes_of(a) * (double)(in_blocks(h, a) + out_blocks(h, a));
     return copied * copy_seconds(&h->links) < message_seconds(h, a, &choice->best.strategy);

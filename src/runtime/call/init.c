@@ -11,12 +11,14 @@
 
 static int bind(meshcoll_request_t *r, const meshcoll_args_t *a, uint32_t counts)
 {
-    const mc_operands_t operands = mc_operands_of(a);
+    mc_operands_t operands = mc_operands_of(a);
     if (!r->plan)
         return MESHCOLL_OK;
     if (a->in_counts)
         return mc_passing_bind(r, a, counts);
-    const int status = mc_request_bind(r, &operands);
+    int status = mc_args_own_counts(r->mesh, a, &operands);
+    if (!status)
+        status = mc_request_bind(r, &operands);
     if (!status)
         mc_huge_pages(&r->executor);
     return status;

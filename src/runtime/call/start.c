@@ -43,7 +43,7 @@ static void make_known(meshcoll_t *h, const mc_asked_t *asked, mc_memory_t *choi
 {
     const meshcoll_args_t *const a = asked->given;
     if (!a || a->size != sizeof *a || a->strategy || a->counts || a->in_counts ||
-        (unsigned)a->op >= MESHCOLL_OPS || !r->cached || r->watch)
+        a->counts_at_root || (unsigned)a->op >= MESHCOLL_OPS || !r->cached || r->watch)
         return;
     r->known = (mc_known_t){*a, asked->is_barrier, choice, h->choice.n_forgotten};
     *mc_known_at(h, a) = r;

@@ -60,6 +60,7 @@ void mc_handle_free(meshcoll_t *h)
     mc_explain_destroy(h->explain);
     free(h->addresses);
     free(h->peer);
+    free(h->own_counts);
     mc_calls_free_memory(h);
     mc_group_free(h);
     free(h->machine);

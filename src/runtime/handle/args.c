@@ -3,6 +3,7 @@
 
 #include "compose/algorithms/placement.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* The bytes of the input and output buffers that this rank uses, and the offset of its block in the
@@ -170,11 +171,51 @@ static int check_blocks(const meshcoll_t *h, meshcoll_args_t *a)
     return MESHCOLL_OK;
 }
 
-/* A caller's struct ends before `strategy`, before `counts`, or has all fields. */
+/* Checks blocks whose counts only the root has. Elsewhere `count` is of this rank's block. */
+static int check_root_blocks(const meshcoll_t *h, meshcoll_args_t *a)
+{
+    const bool fits = a->collective == MESHCOLL_SCATTER || a->collective == MESHCOLL_GATHER;
+    if (!fits || a->in_counts)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "%s: counts at the root only (counts_at_root) are for scatter and gather",
+                       meshcoll_collective_name(a->collective));
+    if (own_rank(h) != a->root) {
+        a->counts = a->displs = NULL;
+        return check_count(h, a);
+    }
+    if (!a->counts)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "%sv: counts are NULL; expected one for each rank, as rank %d is the root",
+                       meshcoll_collective_name(a->collective), a->root);
+    return check_blocks(h, a);
+}
+
+static int check_counts(const meshcoll_t *h, meshcoll_args_t *a)
+{
+    if (a->counts_at_root)
+        return check_root_blocks(h, a);
+    return a->counts || a->in_counts ? check_blocks(h, a) : check_count(h, a);
+}
+
+int mc_args_own_counts(meshcoll_t *h, const meshcoll_args_t *args, mc_operands_t *operands)
+{
+    if (!args->counts_at_root || args->counts)
+        return MESHCOLL_OK;
+    if (!h->own_counts)
+        h->own_counts = calloc((size_t)h->mesh.size, sizeof *h->own_counts);
+    if (!h->own_counts)
+        return mc_fail_memory("counts of blocks");
+    h->own_counts[own_rank(h)] = args->count - 1;
+    operands->in_counts = operands->out_counts = h->own_counts;
+    return MESHCOLL_OK;
+}
+
+/* A caller's struct ends before `strategy`, `counts` or `counts_at_root`, or has all fields. */
 static bool is_size(size_t size)
 {
     return size == offsetof(meshcoll_args_t, strategy) ||
-           size == offsetof(meshcoll_args_t, counts) || size >= sizeof(meshcoll_args_t);
+           size == offsetof(meshcoll_args_t, counts) ||
+           size == offsetof(meshcoll_args_t, counts_at_root) || size >= sizeof(meshcoll_args_t);
 }
 
 int mc_args_check(const meshcoll_t *h, const meshcoll_args_t *given, meshcoll_args_t *args)
@@ -201,11 +242,13 @@ int mc_args_check(const meshcoll_t *h, const meshcoll_args_t *given, meshcoll_ar
     if (a.root < 0 || a.root >= h->mesh.size)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s: expected a root from 0 to %d, got %d",
                        move->name, h->mesh.size - 1, a.root);
-    int status = a.counts || a.in_counts ? check_blocks(h, &a) : check_count(h, &a);
+    int status = check_counts(h, &a);
     if (!status && a.count > 0)
         status = check_buffers(h, &a);
     if (status)
         return status;
+    /* never 0: other ranks may have a block where this one has none, or does not know */
+    a.count += a.counts_at_root != 0;
     a.root =
         move->rooted ? mc_mesh_rank_of(&h->order, a.root) : mc_boxes_middle(h->machine, &h->mesh);
     *args = a;

@@ -8,6 +8,11 @@
  * and with the root as a mesh rank. ERR_INVALID_ARG otherwise. */
 int mc_args_check(const meshcoll_t *h, const meshcoll_args_t *given, meshcoll_args_t *args);
 
+/* Sets the counts of a call with counts at the root only, on another rank, in its operands: those of
+ * this rank's block, and 0 for the others, which no step of this rank touches. They are the
+ * handle's, until the next such call. Leaves other calls alone. `args` must be checked. */
+int mc_args_own_counts(meshcoll_t *h, const meshcoll_args_t *args, mc_operands_t *operands);
+
 /* Returns the numbering over which a call's sums must follow the aligned tree to be reproducible;
  * NULL: any order will do. `args` must be checked. */
 const mc_numbering_t *mc_args_aligned(const meshcoll_t *h, const meshcoll_args_t *args);

@@ -67,6 +67,7 @@ struct meshcoll {
     uint32_t n_special;         /* an open group, and requests whose callbacks are not over */
     mc_hook_t hook;             /* run by calls that wait; function is NULL: none */
     int32_t arrived;            /* the buffer of barriers */
+    size_t *own_counts;         /* see mc_args_own_counts; NULL: none yet */
     struct mc_explain *explain; /* records for meshcoll_explain; NULL: none */
 };
 

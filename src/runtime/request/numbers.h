@@ -39,7 +39,7 @@ static inline uint32_t mc_next_persistent(meshcoll_t *h)
  * struct. */
 static inline bool mc_call_exchanges(const meshcoll_args_t *given)
 {
-    return given->size >= sizeof *given && given->in_counts;
+    return given->size >= offsetof(meshcoll_args_t, counts_at_root) && given->in_counts;
 }
 
 #endif

@@ -138,6 +138,9 @@ int mc_call_bind(meshcoll_request_t *r, const meshcoll_args_t *a, const mc_passi
     r->known.choice = NULL;
     if (!r->plan)
         return MESHCOLL_OK;
+    const int status = mc_args_own_counts(r->mesh, a, &operands);
+    if (status)
+        return status;
     r->workspace = mc_take_memory(r->mesh);
     if (!r->workspace)
         return MESHCOLL_ERR_NO_MEMORY;
