@@ -31,6 +31,7 @@
 
 #include <meshcoll/callback.h>
 #include <meshcoll/datatypes.h>
+#include <meshcoll/message.h>
 
 #include <stddef.h>
 #include <stdint.h>
@@ -51,7 +52,8 @@ extern "C" {
     X(ERR_PLAN, -6, "a plan is inconsistent")                                   \
     X(ERR_TRANSPORT, -7, "a transport failed")                                  \
     X(ERR_UNSUPPORTED, -8, "not supported")                                     \
-    X(ERR_IO, -9, "a file could not be read or written")
+    X(ERR_IO, -9, "a file could not be read or written")                        \
+    X(ERR_TRUNCATED, -10, "a message is longer than its buffer")
 
 /** The statuses that functions return; meshcoll_status_string() describes them. */
 typedef enum {

@@ -24,6 +24,7 @@ typedef struct {
     mc_io_queue_t completed; /* by peers; this rank's progress reports them */
     char why[160];           /* of a failed one */
     mc_peer_t **peers;
+    mc_listener_t listener; /* hear is NULL: none */
 } seat_t;
 
 typedef struct hub {
@@ -136,9 +137,36 @@ static int inproc_recv(mc_peer_t *peer, const mc_message_t *message, mc_io_t *io
     return settle(me->hub, half, move_bytes(message, &half->message, peer->rank));
 }
 
-static uint32_t inproc_progress(mc_transport_t *t)
+/* The oldest header that was sent to this rank; NULL: none. */
+static half_t *next_header(const seat_t *seat)
+{
+    half_t *half = seat->sent.first;
+    while (half && !mc_tag_is_header(half->message.tag))
+        half = half->next;
+    return half;
+}
+
+static uint32_t hear(seat_t *seat)
 {
     uint32_t n = 0;
+    for (half_t *half; (half = next_header(seat)); n++) {
+        if (!seat->listener.hear(seat->listener.context, half->rank, half->message.span->at))
+            break;
+        /* the oldest of its tag, which names its sender */
+        settle(seat->hub, take_half(&seat->sent, half->message.tag), MESHCOLL_OK);
+    }
+    return n;
+}
+
+static int inproc_listen(mc_transport_t *t, const mc_listener_t *listener)
+{
+    seat_of(t)->listener = *listener;
+    return MESHCOLL_OK;
+}
+
+static uint32_t inproc_progress(mc_transport_t *t)
+{
+    uint32_t n = seat_of(t)->listener.hear ? hear(seat_of(t)) : 0;
     for (mc_io_t *io; (io = mc_io_pop(&seat_of(t)->completed)); n++)
         mc_io_finish(io, io->status < 0 ? mc_fail(io->status, "%s", seat_of(t)->why) : io->status);
     return n;
@@ -210,6 +238,7 @@ static const mc_transport_ops_t inproc_ops = {
     .connect = inproc_connect,
     .send = inproc_send,
     .recv = inproc_recv,
+    .listen = inproc_listen,
     .progress = inproc_progress,
     .arm = inproc_arm,
     .abandon = inproc_abandon,

@@ -107,6 +107,10 @@ enum {
 #define MC_TAG_LAST (UINT64_C(2) << MC_TAG_SEQ_BITS)
 /* The operation that greets new connections; no other operation has this number. */
 enum { MC_TAG_GREETING = (1 << MC_TAG_OPERATION_BITS) - 1 };
+/* The operation of tagged messages (runtime/message): headers have number 0; the data of a message
+ * has MC_TAG_DATA and the message's number. */
+enum { MC_TAG_MESSAGE = MC_TAG_GREETING - 1 };
+#define MC_TAG_DATA (UINT64_C(1) << MC_TAG_SEQ_BITS)
 static inline uint64_t mc_tag(int32_t source, uint32_t operation, uint32_t seq)
 {
     const uint64_t op = operation & ((UINT32_C(1) << MC_TAG_OPERATION_BITS) - 1);
@@ -115,12 +119,38 @@ static inline uint64_t mc_tag(int32_t source, uint32_t operation, uint32_t seq)
            (seq & ((UINT32_C(1) << MC_TAG_SEQ_BITS) - 1));
 }
 
+/* Of a header, all bits but the source's. */
+static inline uint64_t mc_tag_header_bits(void)
+{
+    return ~UINT64_C(0) >> MC_TAG_SOURCE_BITS;
+}
+static inline bool mc_tag_is_header(uint64_t tag)
+{
+    return (tag & mc_tag_header_bits()) == mc_tag(0, MC_TAG_MESSAGE, 0);
+}
+static inline int32_t mc_tag_source(uint64_t tag)
+{
+    return (int32_t)(tag >> (64 - MC_TAG_SOURCE_BITS));
+}
+
+/* Who receives headers. `hear` copies a header of MC_HEADER_BYTES, which fit into one slot of shared
+ * memory, and does not call the transport. false: out of memory; the header is offered again.
+ * Header NULL: receiving has failed, with meshcoll_last_error(). */
+enum { MC_HEADER_BYTES = 104 };
+typedef struct {
+    bool (*hear)(void *context, int32_t source, const void *header);
+    void *context;
+} mc_listener_t;
+
 typedef struct mc_transport mc_transport_t;
 typedef struct {
     mc_transport_t *transport;
     int32_t rank;
-    bool greeted; /* both directions are established */
-} mc_peer_t;      /* a connection; transports append their own fields */
+    bool greeting; /* its greeting has begun */
+    bool greeted;  /* both directions are established */
+    /* What the listener's owner awaits from the peer: check() looks whether it is there. */
+    uint32_t wanted;
+} mc_peer_t; /* a connection; transports append their own fields */
 
 /*
  * send and recv return OK when complete at once (`io` is unused), IN_PROGRESS when `io` will be
@@ -135,6 +165,9 @@ typedef struct {
      * NULL: the message is received into memory and reduced from there. */
     int (*recv_reduce)(mc_peer_t *peer, const mc_message_t *message, const mc_taker_t *taker,
                        mc_io_t *io);
+    /* Passes headers to the listener, first those that are here already: in the order in which each
+     * rank sent them, without a posted receive. Called once. NULL: there are no tagged messages. */
+    int (*listen)(mc_transport_t *t, const mc_listener_t *listener);
     /* Complete when nothing sent so far, by any request, needs more progress by this rank, which
      * may then compute. IN_PROGRESS sets *flush: the caller polls it with flushed() until that
      * returns something else, or drops it. Unless `must`, returns OK at once while a dropped
@@ -169,9 +202,11 @@ struct mc_transport {
     const int32_t *known_as; /* by rank: its number in error texts; NULL: the same */
     const void *address;     /* to hand to the peers */
     size_t address_bytes;
-    bool greets;  /* a new connection needs progress at both ends before messages pass */
-    int fd;       /* -1: the transport can only be polled */
-    bool streams; /* a send completes once the wire has accepted it, without the receiver */
+    bool greets;          /* a new connection needs progress at both ends before messages pass */
+    int fd;               /* -1: the transport can only be polled */
+    bool streams;         /* a send completes once the wire has accepted it, without the receiver */
+    bool hears_connected; /* only headers of ranks that this one has connected to reach listen() */
+    uint32_t wanted;      /* receives from any rank that the listener's owner awaits */
     bool pulls; /* one end moves large messages through the kernel, page by page of the other end */
 };
 

@@ -21,8 +21,21 @@ typedef struct link {
     struct link *next;
 } link_t;
 
+/* The receive that is always posted for the next header of any rank. One, so that headers are heard
+ * in the order in which they match. */
+typedef struct {
+    mc_listener_t listener;
+    void *request; /* in flight; NULL: none */
+    bool complete;
+    ucs_status_t status;
+    uint64_t tag;
+    size_t bytes;
+    char header[MC_HEADER_BYTES];
+} ear_t;
+
 typedef struct {
     mc_transport_t transport;
+    ear_t *ear; /* NULL: nobody listens */
     ucp_context_h context;
     ucp_worker_h worker;
     ucp_address_t *address;
@@ -192,9 +205,85 @@ static void ucx_drop_flush(mc_transport_t *t, void *flush)
         ucx_of(t)->dropped = flush;
 }
 
+/* Listening ------------------------------------------------------------------------------------ */
+
+static void heard(void *request, ucs_status_t status, const ucp_tag_recv_info_t *info, void *data)
+{
+    ear_t *const ear = data;
+    ear->complete = true;
+    ear->status = status;
+    ear->tag = info->sender_tag;
+    ear->bytes = info->length;
+    ear->request = NULL;
+    ucp_request_free(request);
+}
+
+static int post_ear(ucx_t *ucx)
+{
+    ear_t *const ear = ucx->ear;
+    const ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
+                        UCP_OP_ATTR_FIELD_MEMORY_TYPE | UCP_OP_ATTR_FLAG_NO_IMM_CMPL,
+        .memory_type = UCS_MEMORY_TYPE_HOST,
+        .cb.recv = heard,
+        .user_data = ear,
+    };
+    ear->complete = false;
+    const ucs_status_ptr_t request =
+        ucp_tag_recv_nbx(ucx->worker, ear->header, sizeof ear->header, mc_tag(0, MC_TAG_MESSAGE, 0),
+                         mc_tag_header_bits(), &param);
+    const int status = started(ucx, "cannot receive headers", request);
+    if (status == MESHCOLL_IN_PROGRESS && !ear->complete)
+        ear->request = request;
+    return status < 0 ? status : MESHCOLL_OK;
+}
+
+static uint32_t listen_on(ucx_t *ucx)
+{
+    ear_t *const ear = ucx->ear;
+    uint32_t n = 0;
+    while (ear->complete) {
+        const bool fits = ear->status == UCS_OK && ear->bytes == sizeof ear->header;
+        if (!fits)
+            mc_fail(MESHCOLL_ERR_TRANSPORT,
+                    "UCX for dimension %s: a header of %zu bytes was expected, got %zu (%s)",
+                    ucx->dim, sizeof ear->header, ear->bytes, ucs_status_string(ear->status));
+        if (!ear->listener.hear(ear->listener.context, mc_tag_source(ear->tag),
+                                fits ? ear->header : NULL))
+            break;
+        n++;
+        ear->complete = false;
+        if (fits && post_ear(ucx))
+            ear->listener.hear(ear->listener.context, -1, NULL);
+    }
+    return n;
+}
+
+static int ucx_listen(mc_transport_t *t, const mc_listener_t *listener)
+{
+    ucx_t *const ucx = ucx_of(t);
+    ucx->ear = calloc(1, sizeof *ucx->ear);
+    if (!ucx->ear)
+        return mc_fail_memory("a listener");
+    ucx->ear->listener = *listener;
+    return post_ear(ucx);
+}
+
+static void stop_listening(ucx_t *ucx)
+{
+    if (ucx->ear && ucx->ear->request)
+        ucp_request_cancel(ucx->worker, ucx->ear->request);
+    while (ucx->ear && ucx->ear->request)
+        ucp_worker_progress(ucx->worker);
+    free(ucx->ear);
+    ucx->ear = NULL;
+}
+
 static uint32_t ucx_progress(mc_transport_t *t)
 {
-    return ucp_worker_progress(ucx_of(t)->worker);
+    ucx_t *const ucx = ucx_of(t);
+    const uint32_t n = ucp_worker_progress(ucx->worker);
+    return ucx->ear ? n + listen_on(ucx) : n;
 }
 
 static int ucx_arm(mc_transport_t *t)
@@ -210,6 +299,7 @@ static int ucx_arm(mc_transport_t *t)
 static void ucx_close(mc_transport_t *t)
 {
     ucx_t *const ucx = ucx_of(t);
+    stop_listening(ucx);
     while (ucx->links) {
         link_t *const link = ucx->links;
         ucx->links = link->next;
@@ -380,6 +470,7 @@ static const mc_transport_ops_t ucx_ops = {
     .connect = ucx_connect,
     .send = ucx_send,
     .recv = ucx_recv,
+    .listen = ucx_listen,
     .flush = ucx_flush,
     .flushed = ucx_flushed,
     .drop_flush = ucx_drop_flush,

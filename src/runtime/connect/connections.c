@@ -178,7 +178,7 @@ static uint32_t find_peer(const meshcoll_t *h, int32_t rank)
     return lo;
 }
 
-static void poll_transport(meshcoll_t *h, mc_transport_t *t)
+void mc_handle_poll(meshcoll_t *h, mc_transport_t *t)
 {
     for (int32_t i = 0; i < h->n_polled; i++)
         if (h->polled[i] == t)
@@ -186,7 +186,7 @@ static void poll_transport(meshcoll_t *h, mc_transport_t *t)
     h->polled[h->n_polled++] = t; /* at most one per dimension */
 }
 
-int mc_handle_connect(meshcoll_t *h, int32_t rank, mc_peer_t **peer)
+int mc_handle_link(meshcoll_t *h, int32_t rank, mc_peer_t **peer)
 {
     const uint32_t at = find_peer(h, rank);
     if (at < h->n_peers && h->peer[at]->rank == rank) {
@@ -209,9 +209,18 @@ int mc_handle_connect(meshcoll_t *h, int32_t rank, mc_peer_t **peer)
     memmove(&h->peer[at + 1], &h->peer[at], (h->n_peers - at) * sizeof(mc_peer_t *));
     h->peer[at] = *peer;
     h->n_peers++;
-    poll_transport(h, t);
-    const int greeted = t->greets ? mc_greet(h, *peer) : MESHCOLL_OK;
-    if (greeted) /* the peer waits for an answer that will not come */
-        mc_failure_break(h, greeted);
-    return greeted;
+    mc_handle_poll(h, t);
+    return MESHCOLL_OK;
+}
+
+int mc_handle_connect(meshcoll_t *h, int32_t rank, mc_peer_t **peer)
+{
+    int status = mc_handle_link(h, rank, peer);
+    if (status || (*peer)->greeting || !(*peer)->transport->greets)
+        return status;
+    (*peer)->greeting = true;
+    status = mc_greet(h, *peer);
+    if (status) /* the peer waits for an answer that will not come */
+        mc_failure_break(h, status);
+    return status;
 }

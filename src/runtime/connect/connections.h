@@ -27,6 +27,10 @@ void mc_addresses_agree(meshcoll_t *h, const mc_addresses_told_t *all);
 /* Returns the connection to a rank; the first time it makes it and begins to greet it (greet.h),
  * without waiting for the peer. It belongs to the handle. */
 int mc_handle_connect(meshcoll_t *h, int32_t rank, mc_peer_t **peer);
+/* The same without greeting it: for messages that are greetings themselves. */
+int mc_handle_link(meshcoll_t *h, int32_t rank, mc_peer_t **peer);
+/* Polls a transport from now on; those with connections are polled anyway. */
+void mc_handle_poll(meshcoll_t *h, mc_transport_t *t);
 /* Returns the innermost dimension whose transport streams (transport.h) on all ranks; -1: none
  * does. */
 int32_t mc_handle_wire(const meshcoll_t *h);

@@ -3,6 +3,7 @@
 #include "runtime/call/group.h"
 #include "runtime/connect/greet.h"
 #include "runtime/explain/explain.h"
+#include "runtime/message/transfer.h"
 #include "runtime/progress/busy.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/progress_thread.h"
@@ -51,6 +52,7 @@ void mc_handle_free(meshcoll_t *h)
         if (h->transport[d])
             h->transport[d]->ops->close(h->transport[d]);
     mc_greet_free(h);
+    mc_messages_free(h);
     const uint32_t n = give_up(h->all);
     if (n > 0)
         mc_fail(MESHCOLL_ERR_INVALID_ARG,

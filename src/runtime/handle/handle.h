@@ -68,6 +68,8 @@ struct meshcoll {
     mc_hook_t hook;             /* run by calls that wait; function is NULL: none */
     int32_t arrived;            /* the buffer of barriers */
     size_t *own_counts;         /* see mc_args_own_counts; NULL: none yet */
+    struct mc_messages *messages; /* tagged messages; NULL: none so far */
+    uint32_t (*move_messages)(meshcoll_t *mesh); /* after each poll; NULL: none so far */
     struct mc_explain *explain; /* records for meshcoll_explain; NULL: none */
 };
 

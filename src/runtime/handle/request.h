@@ -1,5 +1,5 @@
 /* A request: an operation that is planned, bound and wired, and can be started any number of
- * times. */
+ * times; or a tagged message (runtime/message), which has no plan. */
 #ifndef MC_HANDLE_REQUEST_H
 #define MC_HANDLE_REQUEST_H
 
@@ -48,7 +48,8 @@ struct meshcoll_request {
     int (*advance)(meshcoll_request_t *request);
     void (*release)(meshcoll_request_t *request); /* how to release it then */
     int status;                                   /* status of the last run */
-    struct mc_watch *watch;                       /* records for meshcoll_explain; NULL: none */
+    const char *why; /* text of an error of this request alone; NULL: its errors end the mesh */
+    struct mc_watch *watch; /* records for meshcoll_explain; NULL: none */
 };
 
 /* Returns the mesh rank of a rank in the plan; -1 stays -1: a step without a peer. */

@@ -25,7 +25,8 @@ static void enlist_handle(meshcoll_t *h)
 void mc_busy_enlist(meshcoll_t *h, meshcoll_request_t *r)
 {
     meshcoll_request_t **at = &h->running;
-    h->pipelined = r->plan->layout.segments > r->plan->layout.sides;
+    if (r->plan)
+        h->pipelined = r->plan->layout.segments > r->plan->layout.sides;
     enlist_handle(h);
     while (*at)
         at = &(*at)->next;

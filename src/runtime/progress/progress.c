@@ -41,6 +41,8 @@ uint32_t mc_handle_look(meshcoll_t *h)
     uint32_t n = 0;
     for (int32_t i = 0; i < h->n_polled; i++)
         n += h->polled[i]->ops->progress(h->polled[i]);
+    if (h->move_messages)
+        n += h->move_messages(h);
     if (!h->running)
         return n;
     for (meshcoll_request_t **at = &h->running; *at;) {

@@ -32,7 +32,7 @@ static inline uint32_t mc_next_call(meshcoll_t *h)
 }
 static inline uint32_t mc_next_persistent(meshcoll_t *h)
 {
-    return MC_CALL_NUMBERS + h->n_persistent++ % (MC_TAG_GREETING - MC_CALL_NUMBERS);
+    return MC_CALL_NUMBERS + h->n_persistent++ % (MC_TAG_MESSAGE - MC_CALL_NUMBERS);
 }
 
 /* Is it an alltoallv, which takes a second number for its counts? `given` may be an older, shorter

@@ -107,7 +107,7 @@ mc_operands_t mc_operands_of(const meshcoll_args_t *a)
                            .out_displs = each || from == MC_SHARD ? a->displs : NULL};
 }
 
-static void enlist(meshcoll_t *h, meshcoll_request_t *r)
+void mc_request_enlist(meshcoll_t *h, meshcoll_request_t *r)
 {
     r->mesh = h;
     r->next_of_all = h->all;
@@ -116,7 +116,7 @@ static void enlist(meshcoll_t *h, meshcoll_request_t *r)
     h->all = r;
 }
 
-static void unlist(meshcoll_request_t *r)
+void mc_request_unlist(meshcoll_request_t *r)
 {
     if (r->prev_of_all)
         r->prev_of_all->next_of_all = r->next_of_all;
@@ -124,6 +124,7 @@ static void unlist(meshcoll_request_t *r)
         r->mesh->all = r->next_of_all;
     if (r->next_of_all)
         r->next_of_all->prev_of_all = r->prev_of_all;
+    r->next_of_all = r->prev_of_all = NULL;
 }
 
 static int make_plan(meshcoll_request_t *r)
@@ -144,7 +145,7 @@ int mc_request_create(meshcoll_t *h, const meshcoll_args_t *args, const mc_ranke
     meshcoll_request_t *const r = calloc(1, sizeof *r);
     if (!r)
         return mc_fail_memory("a request");
-    enlist(h, r);
+    mc_request_enlist(h, r);
     r->collective = args->collective;
     r->root = args->root;
     r->choice = *choice;
@@ -178,7 +179,7 @@ static void free_memory(mc_workspace_t *workspace)
 void mc_request_destroy(meshcoll_request_t *r)
 {
     if (r->mesh)
-        unlist(r);
+        mc_request_unlist(r);
     mc_explain_forget(r->watch);
     mc_executor_free(&r->executor);
     if (r->workspace != &r->own)
@@ -233,7 +234,7 @@ void mc_request_ended(meshcoll_request_t *r)
 {
     if (r->watch && r->status == MESHCOLL_OK)
         mc_explain_ran(r);
-    if (r->status < 0)
+    if (r->status < 0 && !r->why)
         mc_failure_break(r->mesh, r->status);
     if (r->notify)
         r->notify(r);
@@ -338,7 +339,9 @@ static inline int tell(meshcoll_request_t *r)
 {
     const int status = r->status;
     /* it may have failed in another thread, or long ago: restore its error text */
-    if (status < 0 && r->mesh && r->mesh->broken)
+    if (status < 0 && r->why)
+        mc_fail(status, "%s", r->why);
+    else if (status < 0 && r->mesh && r->mesh->broken)
         mc_fail(status, "%s", r->mesh->why);
     r->active = false;
     if (!r->persistent)

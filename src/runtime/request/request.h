@@ -16,6 +16,10 @@ int mc_request_bind(meshcoll_request_t *r, const mc_operands_t *operands);
 /* Frees a request that has nothing in flight. */
 void mc_request_destroy(meshcoll_request_t *r);
 
+/* Adds it to, and removes it from, the handle's list of all requests. */
+void mc_request_enlist(meshcoll_t *h, meshcoll_request_t *r);
+void mc_request_unlist(meshcoll_request_t *r);
+
 int mc_request_start(meshcoll_request_t *r);
 /* Is it running for this thread? In its own callback it is not. */
 static inline bool mc_runs(meshcoll_request_t *r)

@@ -256,10 +256,35 @@ static int shm_recv_reduce(mc_peer_t *peer, const mc_message_t *m, const mc_take
 
 /* Progress ------------------------------------------------------------------------------------- */
 
+_Static_assert((int)MC_HEADER_BYTES <= (int)MC_SHM_SMALL, "a header lies in its slot");
+
+static uint64_t header_tag(const link_t *link)
+{
+    return mc_tag(link->peer.rank, MC_TAG_MESSAGE, 0);
+}
+
+static int shm_listen(mc_transport_t *t, const mc_listener_t *listener)
+{
+    shm_t *const shm = (shm_t *)t;
+    shm->listener = *listener;
+    for (link_t *link = shm->links; link; link = link->next)
+        for (early_t *e; (e = mc_shm_take_early(link, header_tag(link)));) {
+            const bool heard = listener->hear(listener->context, link->peer.rank, e->data);
+            e->next = shm->spare;
+            shm->spare = e;
+            if (!heard)
+                return mc_fail_memory("a header");
+        }
+    return MESHCOLL_OK;
+}
+
 /* Without memory for an unexpected message it stays in its slot and blocks those behind it, so
  * the first posted receive fails. */
 static bool keep_early(link_t *link, const mc_shm_slot_t *slot, const char *data)
 {
+    const mc_listener_t *const listener = &shm_of(link)->listener;
+    if (listener->hear && slot->tag == header_tag(link) && slot->kind == MC_SHM_MESSAGE)
+        return listener->hear(listener->context, link->peer.rank, data);
     const int status = mc_shm_keep_early(link, slot, data);
     mc_io_t *const blocked = status ? mc_io_pop(&link->awaited) : NULL;
     if (blocked)
@@ -505,6 +530,7 @@ static const mc_transport_ops_t shm_ops = {
     .send = mc_shm_send,
     .recv = shm_recv,
     .recv_reduce = shm_recv_reduce,
+    .listen = shm_listen,
     .tell = mc_shm_tell,
     .lacks = shm_lacks,
     .progress = shm_progress,
@@ -521,8 +547,8 @@ int mc_shm_create(const mc_shm_params_t *params, mc_transport_t **transport)
         return mc_fail_memory("a transport");
     mc_shm_copy_init();
     shm->params = *params;
-    shm->transport =
-        (mc_transport_t){.ops = &shm_ops, .fd = -1, .pulls = params->access == MC_SHM_READ};
+    shm->transport = (mc_transport_t){
+        .ops = &shm_ops, .fd = -1, .pulls = params->access == MC_SHM_READ, .hears_connected = true};
     snprintf(shm->dim, sizeof shm->dim, "%s", params->dim);
     int status = mc_shm_memory_create(params->n, params->access == MC_SHM_READ, &shm->mapping,
                                       &shm->address);

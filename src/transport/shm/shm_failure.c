@@ -27,7 +27,8 @@ int mc_shm_check_sender(const link_t *link)
 static bool waits(const link_t *link)
 {
     return link->awaited.first || link->coming.io || link->reading.first || link->replies.first ||
-           link->sending.first || link->n_offered > 0;
+           link->sending.first || link->n_offered > 0 || link->peer.wanted > 0 ||
+           link->peer.transport->wanted > 0;
 }
 
 int mc_shm_check(mc_transport_t *t)

@@ -54,6 +54,7 @@ typedef struct {
     uint32_t n_offered; /* of all links */
     mc_shm_poster_t poster;
     mc_shm_early_t *spare;
+    mc_listener_t listener;         /* hear is NULL: none */
     char piece[MC_SHM_PIECE_BYTES]; /* last: it is used only where messages are reduced */
 } mc_shm_t;
 

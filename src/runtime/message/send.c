@@ -1,0 +1,83 @@
+#include "runtime/message/send.h"
+
+#include <string.h>
+
+static int finish(meshcoll_t *h, mc_transfer_t *t)
+{
+    return t->n_left > 0 ? MESHCOLL_OK : mc_transfer_flush(h, t);
+}
+
+static int part_done(meshcoll_t *h, void *owner)
+{
+    mc_transfer_t *const t = owner;
+    t->n_left--;
+    return finish(h, t);
+}
+
+/* Counts a message that was passed to the transport. */
+static int count(mc_transfer_t *t, int status)
+{
+    t->n_left += status == MESHCOLL_IN_PROGRESS;
+    return status < 0 ? status : MESHCOLL_OK;
+}
+
+static int send_data(meshcoll_t *h, mc_transfer_t *t, const mc_flow_t *flow, size_t bytes)
+{
+    t->data.done = part_done;
+    return count(t,
+                 mc_part_send(h, flow, &t->data, mc_data_tag(h->rank, t->header.id), t->at, bytes));
+}
+
+static int announce(meshcoll_t *h, mc_flow_t *flow, mc_transfer_t *t)
+{
+    const bool eager = t->bytes <= MC_MESSAGE_EAGER, inside = t->bytes <= MC_MESSAGE_INLINE;
+    flow->credits--;
+    t->header = (mc_header_t){.kind = eager ? MC_HEADER_EAGER : MC_HEADER_OFFER,
+                              .tag = t->tag,
+                              .bytes = t->bytes,
+                              .id = flow->next_id++ % (1u << MC_TAG_SEQ_BITS)};
+    if (inside && t->bytes > 0)
+        memcpy(t->header.data, t->at, t->bytes);
+    if (!eager) {
+        t->n_left++; /* the READY */
+        mc_transfers_append(&flow->offered, t);
+    }
+    t->announce.done = part_done;
+    int status = count(t, mc_header_send(h, flow, &t->announce, &t->header));
+    if (!status && eager && !inside)
+        status = send_data(h, t, flow, t->bytes);
+    return status ? status : finish(h, t);
+}
+
+int mc_send_start(meshcoll_t *h, mc_transfer_t *t)
+{
+    mc_flow_t *const flow = t->flow;
+    if (flow->credits > 0 && !flow->waiting.first)
+        return announce(h, flow, t);
+    mc_transfers_append(&flow->waiting, t);
+    return MESHCOLL_OK;
+}
+
+int mc_send_ready(meshcoll_t *h, mc_flow_t *flow, const mc_header_t *ready)
+{
+    mc_transfer_t **at = &flow->offered.first;
+    while (*at && (*at)->header.id != ready->id)
+        at = &(*at)->next;
+    if (!*at || ready->bytes > (*at)->bytes)
+        return mc_fail(MESHCOLL_ERR_TRANSPORT,
+                       "rank %d asks for %zu bytes of message %u, which was not offered to it",
+                       mc_comm_rank_of(&h->order, flow->rank), (size_t)ready->bytes, ready->id);
+    mc_transfer_t *const t = mc_transfers_remove(&flow->offered, at);
+    t->n_left--;
+    const int status = ready->bytes > 0 ? send_data(h, t, flow, ready->bytes) : MESHCOLL_OK;
+    return status ? status : finish(h, t);
+}
+
+int mc_send_credits(meshcoll_t *h, mc_flow_t *flow, uint32_t n)
+{
+    int status = MESHCOLL_OK;
+    flow->credits += n;
+    while (!status && flow->credits > 0 && flow->waiting.first)
+        status = announce(h, flow, mc_transfers_remove(&flow->waiting, &flow->waiting.first));
+    return status;
+}

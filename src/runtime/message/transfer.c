@@ -1,0 +1,250 @@
+#include "runtime/message/transfer.h"
+
+#include "runtime/connect/connections.h"
+#include "runtime/progress/progress.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct mc_messages messages_t;
+
+/* State ----------------------------------------------------------------------------------------- */
+
+int mc_messages_create(meshcoll_t *h)
+{
+    messages_t *const m = calloc(1, sizeof *m);
+    if (m)
+        m->flow = calloc((size_t)h->mesh.size, sizeof(mc_flow_t *));
+    if (!m || !m->flow) {
+        free(m);
+        return mc_fail_memory("tagged messages");
+    }
+    mc_arrivals_init(&m->arrived);
+    mc_arrivals_init(&m->unexpected);
+    mc_transfers_init(&m->posted);
+    mc_transfers_init(&m->flushing);
+    h->messages = m;
+    return MESHCOLL_OK;
+}
+
+static void free_arrivals(mc_arrival_t *a)
+{
+    while (a) {
+        mc_arrival_t *const next = a->next;
+        free(a->data);
+        free(a);
+        a = next;
+    }
+}
+
+void mc_messages_free(meshcoll_t *h)
+{
+    messages_t *const m = h->messages;
+    if (!m)
+        return;
+    h->messages = NULL;
+    h->move_messages = NULL;
+    free_arrivals(m->arrived.first);
+    free_arrivals(m->unexpected.first);
+    free_arrivals(m->spare_arrival);
+    while (m->spare) {
+        mc_transfer_t *const t = m->spare;
+        m->spare = t->next;
+        free(t);
+    }
+    for (int32_t r = 0; r < h->mesh.size; r++)
+        free(m->flow[r]);
+    free(m->flow);
+    free(m);
+}
+
+/* Transfers ------------------------------------------------------------------------------------- */
+
+static void release(meshcoll_request_t *r)
+{
+    mc_transfer_t *const t = (mc_transfer_t *)r;
+    meshcoll_t *const h = r->mesh;
+    if (h)
+        mc_request_unlist(r);
+    if (!h || !h->messages) {
+        free(t);
+        return;
+    }
+    r->taken = r->released = false;
+    t->next = h->messages->spare;
+    h->messages->spare = t;
+}
+
+mc_transfer_t *mc_transfer_take(meshcoll_t *h)
+{
+    messages_t *const m = h->messages;
+    mc_transfer_t *const t = m->spare ? m->spare : malloc(sizeof *t);
+    if (!t) {
+        mc_fail_memory("a message");
+        return NULL;
+    }
+    if (t == m->spare)
+        m->spare = t->next;
+    memset(t, 0, sizeof *t);
+    t->request.release = release;
+    t->request.taken = t->request.active = true;
+    t->request.status = MESHCOLL_IN_PROGRESS;
+    t->announce.owner = t->data.owner = t;
+    mc_request_enlist(h, &t->request);
+    return t;
+}
+
+static int outcome_of(const meshcoll_t *h, const mc_transfer_t *t)
+{
+    if (t->got.bytes <= t->bytes)
+        return MESHCOLL_OK;
+    return mc_fail(
+        MESHCOLL_ERR_TRUNCATED,
+        "meshcoll_recv: a message of %zu bytes from rank %d with tag %d is longer than its "
+        "buffer of %zu: receive it with room for all",
+        (size_t)t->got.bytes, mc_comm_rank_of(&h->order, t->from), t->got.tag, t->bytes);
+}
+
+void mc_transfer_complete(const meshcoll_t *h, mc_transfer_t *t)
+{
+    if (t->flow)
+        t->flow->link->wanted--;
+    t->flow = NULL;
+    t->request.status = outcome_of(h, t);
+    if (t->request.status) {
+        snprintf(t->why, sizeof t->why, "%s", meshcoll_last_error());
+        t->request.why = t->why;
+    }
+}
+
+/* Flushing -------------------------------------------------------------------------------------- */
+
+/* A flush waits for all that was sent through its transport, also to ranks that make no progress, so it
+ * is given up: after the polls of a waiting rank before it sleeps, and a few sleeps. */
+enum { FLUSH_SLEEPS = 4 };
+
+int mc_transfer_flush(meshcoll_t *h, mc_transfer_t *t)
+{
+    mc_transport_t *const transport = t->flow->link->transport;
+    const int status =
+        transport->ops->flush ? transport->ops->flush(transport, false, &t->flush) : MESHCOLL_OK;
+    if (status == MESHCOLL_IN_PROGRESS)
+        mc_transfers_append(&h->messages->flushing, t);
+    else if (status == MESHCOLL_OK)
+        mc_transfer_complete(h, t);
+    return status < 0 ? status : MESHCOLL_OK;
+}
+
+int mc_transfers_flushed(meshcoll_t *h, uint32_t events)
+{
+    const uint32_t most = mc_wait_looks(h) + mc_wait_yields(h) + FLUSH_SLEEPS;
+    int n = 0;
+    for (mc_transfer_t **at = &h->messages->flushing.first, *t; (t = *at);) {
+        mc_transport_t *const transport = t->flow->link->transport;
+        const int status = transport->ops->flushed(transport, t->flush);
+        t->looks += events == 0;
+        if (status < 0)
+            return status;
+        if (status == MESHCOLL_IN_PROGRESS && t->looks <= most) {
+            at = &t->next;
+            continue;
+        }
+        if (status == MESHCOLL_IN_PROGRESS)
+            transport->ops->drop_flush(transport, t->flush);
+        mc_transfers_remove(&h->messages->flushing, at);
+        mc_transfer_complete(h, t);
+        n++;
+    }
+    return n;
+}
+
+/* Arrivals -------------------------------------------------------------------------------------- */
+
+mc_arrival_t *mc_arrival_take(messages_t *m)
+{
+    mc_arrival_t *const a = m->spare_arrival ? m->spare_arrival : malloc(sizeof *a);
+    if (!a)
+        return NULL;
+    if (a == m->spare_arrival)
+        m->spare_arrival = a->next;
+    memset(a, 0, sizeof *a);
+    a->part.owner = a;
+    return a;
+}
+
+void mc_arrival_free(messages_t *m, mc_arrival_t *a)
+{
+    free(a->data);
+    a->data = NULL;
+    a->next = m->spare_arrival;
+    m->spare_arrival = a;
+}
+
+/* Connections ----------------------------------------------------------------------------------- */
+
+/* No greeting: a header is one. The sender's request is complete only when its transport has let the
+ * message go, which it does not before the connection works, so its owner makes progress until then;
+ * and so does the receiver's owner. */
+static int make_flow(meshcoll_t *h, int32_t rank, mc_flow_t **flow)
+{
+    mc_peer_t *link;
+    const int status = mc_handle_link(h, rank, &link);
+    if (status)
+        return status;
+    if (!link->transport->ops->listen)
+        return mc_fail(MESHCOLL_ERR_UNSUPPORTED, "the transport to rank %d has no tagged messages",
+                       mc_comm_rank_of(&h->order, rank));
+    mc_flow_t *const f = calloc(1, sizeof *f);
+    if (!f)
+        return mc_fail_memory("tagged messages");
+    *f = (mc_flow_t){.link = link,
+                     .rank = rank,
+                     .credits = MC_MESSAGE_WINDOW,
+                     .left = MC_MESSAGE_WINDOW,
+                     .credit = {.owner = f}};
+    mc_transfers_init(&f->waiting);
+    mc_transfers_init(&f->offered);
+    *flow = h->messages->flow[rank] = f;
+    return MESHCOLL_OK;
+}
+
+int mc_flow_find(meshcoll_t *h, int32_t rank, mc_flow_t **flow)
+{
+    mc_flow_t *const known = h->messages->flow[rank];
+    if (!known)
+        return make_flow(h, rank, flow);
+    *flow = known;
+    return MESHCOLL_OK;
+}
+
+/* Messages of the transport --------------------------------------------------------------------- */
+
+static mc_message_t message_of(meshcoll_t *h, mc_part_t *part, uint64_t tag, void *at, size_t bytes)
+{
+    part->span = (mc_span_t){at, bytes};
+    part->io.finished = &h->messages->finished;
+    return (mc_message_t){.tag = tag, .span = &part->span, .n_spans = 1, .bytes = bytes};
+}
+
+int mc_part_send(meshcoll_t *h, const mc_flow_t *flow, mc_part_t *part, uint64_t tag, void *at,
+                 size_t bytes)
+{
+    const mc_message_t m = message_of(h, part, tag, at, bytes);
+    h->bytes_sent[mc_mesh_level(&h->mesh, h->rank, flow->rank)] += bytes;
+    return flow->link->transport->ops->send(flow->link, &m, &part->io);
+}
+
+int mc_part_recv(meshcoll_t *h, const mc_flow_t *flow, mc_part_t *part, uint64_t tag, void *at,
+                 size_t bytes)
+{
+    const mc_message_t m = message_of(h, part, tag, at, bytes);
+    return flow->link->transport->ops->recv(flow->link, &m, &part->io);
+}
+
+int mc_header_send(meshcoll_t *h, const mc_flow_t *flow, mc_part_t *part, mc_header_t *header)
+{
+    const mc_message_t m =
+        message_of(h, part, mc_tag(h->rank, MC_TAG_MESSAGE, 0), header, sizeof *header);
+    return flow->link->transport->ops->send(flow->link, &m, &part->io);
+}

@@ -1,0 +1,204 @@
+/*
+ * Tagged messages between two ranks, over the connections of the collectives.
+ *
+ * Every message is announced by a header of fixed length. Headers of a pair arrive in the order in
+ * which they were sent, and the receiver matches them in that order, so messages of a pair with the
+ * same tag do not overtake each other. Transports pass headers on without a posted receive
+ * (listen() in transport.h), which is what makes a receive from any rank possible: matching is this
+ * room's, not the transport's.
+ *
+ * - EAGER: the header has the data, or a message with the data follows at once.
+ * - OFFER: the data waits at the sender until a receive matches and answers READY (rendezvous).
+ * - CREDIT: the sender may announce more messages.
+ *
+ * A rank may announce MC_MESSAGE_WINDOW messages to another before that one has matched them; more
+ * wait at the sender. So a sender ahead costs the receiver at most a window of eager messages. Where
+ * a posted receive matches none of them, what it waits for may be behind the window, and the receiver
+ * extends it: then its memory grows at its own request.
+ */
+#ifndef MC_MESSAGE_TRANSFER_H
+#define MC_MESSAGE_TRANSFER_H
+
+#include "runtime/request/request.h"
+
+#include <meshcoll/message.h>
+
+/* A window of eager messages takes 256 KiB of the receiver for each rank that sends. Up to the eager
+ * size one more copy costs less than the two messages of a rendezvous. */
+enum { MC_MESSAGE_WINDOW = 32, MC_MESSAGE_EAGER = 8 << 10, MC_MESSAGE_INLINE = 80 };
+
+typedef enum {
+    MC_HEADER_EAGER,
+    MC_HEADER_OFFER,
+    MC_HEADER_READY,
+    MC_HEADER_CREDIT
+} mc_header_kind_t;
+
+typedef struct {
+    uint32_t kind;
+    int32_t tag;
+    uint64_t bytes;               /* of the message; of READY: those to send */
+    uint32_t id;                  /* number of the data's message, the sender's */
+    uint32_t credits;             /* of READY and CREDIT: messages that may be announced now, too */
+    char data[MC_MESSAGE_INLINE]; /* of EAGER, where it fits */
+} mc_header_t;
+_Static_assert(sizeof(mc_header_t) == (size_t)MC_HEADER_BYTES, "transports know the length of headers");
+
+/* A message of a transport, and what follows its completion. */
+typedef struct mc_part {
+    mc_io_t io; /* first */
+    mc_span_t span;
+    int (*done)(meshcoll_t *h, void *owner);
+    void *owner;
+} mc_part_t;
+
+/* What flows between this rank and another one. */
+typedef struct mc_flow mc_flow_t;
+
+/* A send or a receive. */
+typedef struct mc_transfer {
+    meshcoll_request_t request; /* first */
+    struct mc_transfer *next;   /* of the list it is in */
+    char *at;
+    size_t bytes, element; /* of the buffer; of an element */
+    int32_t peer, tag;     /* mesh rank; both may be MESHCOLL_ANY_… of a receive */
+    mc_flow_t *flow;       /* NULL: to itself, or from any rank and not matched yet */
+    meshcoll_received_t *received;
+    mc_header_t header; /* the announcement, or a receive's READY */
+    mc_part_t announce, data;
+    uint32_t n_left; /* messages in flight, and a READY that is awaited */
+    mc_header_t got; /* of a matched receive: the announcement, and who sent it */
+    int32_t from;
+    void *flush;    /* in flight; NULL: none */
+    uint32_t looks; /* polls without an event since the flush began */
+    char why[160];
+} mc_transfer_t;
+
+typedef struct {
+    mc_transfer_t *first, **end;
+} mc_transfers_t;
+
+/* A header that has arrived, and an unexpected message. */
+typedef struct mc_arrival {
+    struct mc_arrival *next;
+    int32_t source;
+    mc_header_t header;
+    char *data; /* of an eager message that was received before, or is longer than, its receive */
+    mc_part_t part;
+    bool complete;         /* data has arrived */
+    mc_transfer_t *taker;  /* the receive that waits for data; NULL: none yet */
+    mc_transfer_t *sender; /* of a message of this rank to itself that waits for its receive */
+} mc_arrival_t;
+
+typedef struct {
+    mc_arrival_t *first, **end;
+} mc_arrivals_t;
+
+struct mc_flow {
+    mc_peer_t *link;
+    int32_t rank;
+    uint32_t next_id;
+    uint32_t credits;       /* messages that this rank may still announce */
+    mc_transfers_t waiting; /* sends without a credit */
+    mc_transfers_t offered; /* sends without a READY */
+    uint32_t left;          /* messages that the peer may still announce */
+    uint32_t owed;          /* credits to return to it */
+    uint32_t extra;         /* credits that extend its window, not to be returned */
+    mc_header_t header;     /* the CREDIT in flight */
+    mc_part_t credit;
+    bool crediting;
+    uint32_t behind; /* credits to send behind it */
+};
+
+struct mc_messages {
+    mc_io_queue_t finished;
+    mc_flow_t **flow;         /* by mesh rank; NULL: none yet */
+    mc_arrivals_t arrived;    /* headers that were not looked at yet */
+    mc_arrivals_t unexpected; /* in the order of their arrival */
+    mc_transfers_t posted;    /* receives without a message, in the order of their calls */
+    mc_transfers_t flushing;  /* complete but for their flush */
+    mc_transfer_t *spare;
+    mc_arrival_t *spare_arrival;
+    bool from_all; /* connected wherever headers need it */
+    int failed;    /* status of a listener that failed; its text is in `why` */
+    char why[200];
+};
+
+/* Lists ----------------------------------------------------------------------------------------- */
+
+static inline void mc_transfers_init(mc_transfers_t *list)
+{
+    *list = (mc_transfers_t){NULL, &list->first};
+}
+static inline void mc_transfers_append(mc_transfers_t *list, mc_transfer_t *t)
+{
+    t->next = NULL;
+    *list->end = t;
+    list->end = &t->next;
+}
+/* Removes *at, an element of the list. */
+static inline mc_transfer_t *mc_transfers_remove(mc_transfers_t *list, mc_transfer_t **at)
+{
+    mc_transfer_t *const t = *at;
+    *at = t->next;
+    if (!*at)
+        list->end = at;
+    return t;
+}
+static inline void mc_arrivals_init(mc_arrivals_t *list)
+{
+    *list = (mc_arrivals_t){NULL, &list->first};
+}
+static inline void mc_arrivals_append(mc_arrivals_t *list, mc_arrival_t *a)
+{
+    a->next = NULL;
+    *list->end = a;
+    list->end = &a->next;
+}
+static inline mc_arrival_t *mc_arrivals_remove(mc_arrivals_t *list, mc_arrival_t **at)
+{
+    mc_arrival_t *const a = *at;
+    *at = a->next;
+    if (!*at)
+        list->end = at;
+    return a;
+}
+
+/* State, transfers, arrivals ---------------------------------------------------------------------- */
+
+/* Makes the state of a handle; it does not listen yet. */
+int mc_messages_create(meshcoll_t *h);
+/* Frees it, once the transports are closed. Transfers that their owners hold stay. */
+void mc_messages_free(meshcoll_t *h);
+
+/* A new transfer, in the handle's list of requests; NULL: no memory. */
+mc_transfer_t *mc_transfer_take(meshcoll_t *h);
+/* Completes it, with an error where the message is longer than its buffer: the next look at the
+ * handle ends the request. */
+void mc_transfer_complete(const meshcoll_t *h, mc_transfer_t *t);
+/* Completes it after a flush of its connection, so that its owner may leave the library. */
+int mc_transfer_flush(meshcoll_t *h, mc_transfer_t *t);
+/* Polls the flushes; returns how many transfers are complete, or an error. `events`: of the last
+ * poll. */
+int mc_transfers_flushed(meshcoll_t *h, uint32_t events);
+
+/* NULL: no memory. */
+mc_arrival_t *mc_arrival_take(struct mc_messages *m);
+void mc_arrival_free(struct mc_messages *m, mc_arrival_t *a);
+
+/* Finds or makes what flows to and from a rank, and connects to it. */
+int mc_flow_find(meshcoll_t *h, int32_t rank, mc_flow_t **flow);
+
+/* Messages of the transport: OK, IN_PROGRESS (part->done follows), or an error. */
+int mc_part_send(meshcoll_t *h, const mc_flow_t *flow, mc_part_t *part, uint64_t tag, void *at,
+                 size_t bytes);
+int mc_part_recv(meshcoll_t *h, const mc_flow_t *flow, mc_part_t *part, uint64_t tag, void *at,
+                 size_t bytes);
+int mc_header_send(meshcoll_t *h, const mc_flow_t *flow, mc_part_t *part, mc_header_t *header);
+/* The tag of a message's data. */
+static inline uint64_t mc_data_tag(int32_t source, uint32_t id)
+{
+    return mc_tag(source, MC_TAG_MESSAGE, id) | MC_TAG_DATA;
+}
+
+#endif
