@@ -24,7 +24,7 @@ typedef struct {
     mc_io_queue_t completed; /* by peers; this rank's progress reports them */
     char why[160];           /* of a failed one */
     mc_peer_t **peers;
-    mc_listener_t listener; /* hear is NULL: none */
+    mc_listener_t listener;
 } seat_t;
 
 typedef struct hub {
@@ -158,18 +158,17 @@ static uint32_t hear(seat_t *seat)
     return n;
 }
 
-static int inproc_listen(mc_transport_t *t, const mc_listener_t *listener)
-{
-    seat_of(t)->listener = *listener;
-    return MESHCOLL_OK;
-}
-
 static uint32_t inproc_progress(mc_transport_t *t)
 {
-    uint32_t n = seat_of(t)->listener.hear ? hear(seat_of(t)) : 0;
+    uint32_t n = 0;
     for (mc_io_t *io; (io = mc_io_pop(&seat_of(t)->completed)); n++)
         mc_io_finish(io, io->status < 0 ? mc_fail(io->status, "%s", seat_of(t)->why) : io->status);
     return n;
+}
+
+static uint32_t progress_and_hear(mc_transport_t *t)
+{
+    return hear(seat_of(t)) + inproc_progress(t);
 }
 
 static int inproc_arm(mc_transport_t *t)
@@ -234,16 +233,20 @@ static void inproc_close(mc_transport_t *t)
         hub_free(hub);
 }
 
-static const mc_transport_ops_t inproc_ops = {
-    .connect = inproc_connect,
-    .send = inproc_send,
-    .recv = inproc_recv,
-    .listen = inproc_listen,
-    .progress = inproc_progress,
-    .arm = inproc_arm,
-    .abandon = inproc_abandon,
-    .close = inproc_close,
-};
+static int inproc_listen(mc_transport_t *t, const mc_listener_t *listener);
+
+#define OPS                                                                                       \
+    .connect = inproc_connect, .send = inproc_send, .recv = inproc_recv, .listen = inproc_listen, \
+    .arm = inproc_arm, .abandon = inproc_abandon, .close = inproc_close
+static const mc_transport_ops_t inproc_ops = {OPS, .progress = inproc_progress};
+static const mc_transport_ops_t hearing_ops = {OPS, .progress = progress_and_hear};
+
+static int inproc_listen(mc_transport_t *t, const mc_listener_t *listener)
+{
+    seat_of(t)->listener = *listener;
+    t->ops = &hearing_ops;
+    return MESHCOLL_OK;
+}
 
 int mc_inproc_hub(int32_t n, mc_transport_t **transports)
 {

@@ -259,16 +259,6 @@ static uint32_t listen_on(ucx_t *ucx)
     return n;
 }
 
-static int ucx_listen(mc_transport_t *t, const mc_listener_t *listener)
-{
-    ucx_t *const ucx = ucx_of(t);
-    ucx->ear = calloc(1, sizeof *ucx->ear);
-    if (!ucx->ear)
-        return mc_fail_memory("a listener");
-    ucx->ear->listener = *listener;
-    return post_ear(ucx);
-}
-
 static void stop_listening(ucx_t *ucx)
 {
     if (ucx->ear && ucx->ear->request)
@@ -281,9 +271,13 @@ static void stop_listening(ucx_t *ucx)
 
 static uint32_t ucx_progress(mc_transport_t *t)
 {
-    ucx_t *const ucx = ucx_of(t);
-    const uint32_t n = ucp_worker_progress(ucx->worker);
-    return ucx->ear ? n + listen_on(ucx) : n;
+    return ucp_worker_progress(ucx_of(t)->worker);
+}
+
+static uint32_t progress_and_hear(mc_transport_t *t)
+{
+    const uint32_t n = ucp_worker_progress(ucx_of(t)->worker);
+    return n + listen_on(ucx_of(t));
 }
 
 static int ucx_arm(mc_transport_t *t)
@@ -466,18 +460,25 @@ __attribute__((constructor)) static void give_back_signals(void)
         give_back(SIGHUP);
 }
 
-static const mc_transport_ops_t ucx_ops = {
-    .connect = ucx_connect,
-    .send = ucx_send,
-    .recv = ucx_recv,
-    .listen = ucx_listen,
-    .flush = ucx_flush,
-    .flushed = ucx_flushed,
-    .drop_flush = ucx_drop_flush,
-    .progress = ucx_progress,
-    .arm = ucx_arm,
-    .close = ucx_close,
-};
+static int ucx_listen(mc_transport_t *t, const mc_listener_t *listener);
+
+#define OPS                                                                                   \
+    .connect = ucx_connect, .send = ucx_send, .recv = ucx_recv, .listen = ucx_listen,         \
+    .flush = ucx_flush, .flushed = ucx_flushed, .drop_flush = ucx_drop_flush, .arm = ucx_arm, \
+    .close = ucx_close
+static const mc_transport_ops_t ucx_ops = {OPS, .progress = ucx_progress};
+static const mc_transport_ops_t hearing_ops = {OPS, .progress = progress_and_hear};
+
+static int ucx_listen(mc_transport_t *t, const mc_listener_t *listener)
+{
+    ucx_t *const ucx = ucx_of(t);
+    ucx->ear = calloc(1, sizeof *ucx->ear);
+    if (!ucx->ear)
+        return mc_fail_memory("a listener");
+    ucx->ear->listener = *listener;
+    t->ops = &hearing_ops;
+    return post_ear(ucx);
+}
 
 int mc_ucx_create(const mc_ucx_params_t *params, mc_transport_t **transport)
 {

@@ -46,6 +46,46 @@ static int scatter(meshcoll_t *mesh, float *in, float *out)
     return meshcoll_scatter(mesh, in, out, LARGE, MESHCOLL_FLOAT32, 0);
 }
 
+enum { TAG = 4, ANSWER = 5 };
+
+/* The one that is killed sends to all, and awaits their answers so that its messages have come. */
+static int receive_from(meshcoll_t *mesh, float *in, int source)
+{
+    int status = MESHCOLL_OK;
+    if (meshcoll_rank(mesh) != KILLED) {
+        status = meshcoll_recv(mesh, in, 2, MESHCOLL_FLOAT32, source, TAG, NULL);
+        return status ? status : meshcoll_send(mesh, in, 2, MESHCOLL_FLOAT32, KILLED, ANSWER);
+    }
+    for (int r = 0; r < KILLED && !status; r++)
+        status = meshcoll_send(mesh, in, 2, MESHCOLL_FLOAT32, r, TAG);
+    for (int r = 0; r < KILLED && !status; r++)
+        status = meshcoll_recv(mesh, in, 2, MESHCOLL_FLOAT32, r, ANSWER, NULL);
+    return status;
+}
+
+static int receive(meshcoll_t *mesh, float *in, float *out)
+{
+    (void)out;
+    return receive_from(mesh, in, KILLED);
+}
+
+static int receive_any(meshcoll_t *mesh, float *in, float *out)
+{
+    (void)out;
+    return receive_from(mesh, in, MESHCOLL_ANY_SOURCE);
+}
+
+/* Too large to be sent before it is received. */
+static int send_large(meshcoll_t *mesh, float *in, float *out)
+{
+    int status = MESHCOLL_OK;
+    if (meshcoll_rank(mesh) != KILLED)
+        return meshcoll_send(mesh, in, LARGE, MESHCOLL_FLOAT32, KILLED, TAG);
+    for (int r = 0; r < KILLED && !status; r++)
+        status = meshcoll_recv(mesh, out, LARGE, MESHCOLL_FLOAT32, r, TAG, NULL);
+    return status;
+}
+
 /* What a rank exits with: 0 where all went as it should. */
 static int run(const case_t *c, mc_seat_t *seat)
 {
@@ -103,6 +143,9 @@ static void expect_all_told(const char *transports)
 {
     expect_told(&(case_t){.transports = transports, .call = sum, .waits = {1, 1}});
     expect_told(&(case_t){.transports = transports, .call = scatter, .waits = {1, 0}});
+    expect_told(&(case_t){.transports = transports, .call = receive, .waits = {1, 1}});
+    expect_told(&(case_t){.transports = transports, .call = receive_any, .waits = {1, 1}});
+    expect_told(&(case_t){.transports = transports, .call = send_large, .waits = {1, 1}});
 }
 
 Test(gone, a_rank_that_waits_is_told)
