@@ -1,6 +1,7 @@
 /* Tagged messages: every way that a size takes, order, any source, more than a window, truncation,
  * messages to oneself, and collectives in between. */
 #include "runtime/message/transfer.h"
+#include "support/shuffled.h"
 
 #include <meshcoll/mpi.h>
 
@@ -14,6 +15,7 @@ enum { MANY = 100, MOST = 1 << 21 };
 
 static int rank, size;
 static meshcoll_t *mesh;
+static MPI_Comm comm;
 
 static void check(bool good, const char *what)
 {
@@ -260,10 +262,10 @@ static void test_window(void)
             usleep(500);
         }
         check(done <= MC_MESSAGE_WINDOW, "more than a window was sent ahead");
-        MPI_Send(&go, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
+        MPI_Send(&go, 1, MPI_INT, 1, 0, comm);
         check(meshcoll_waitall(N, request) == MESHCOLL_OK, "waitall");
     } else if (rank == 1) {
-        MPI_Recv(&go, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Recv(&go, 1, MPI_INT, 0, 0, comm, MPI_STATUS_IGNORE);
         for (int i = 0; i < N; i++) {
             check(meshcoll_recv(mesh, at, EACH, MESHCOLL_UINT8, 0, 9, NULL) == MESHCOLL_OK, "recv");
             expect(at, EACH, 0, 1, 9, i);
@@ -285,6 +287,30 @@ static void test_to_and_fro(void)
         if (rank % 2)
             check(meshcoll_send(mesh, &x, 1, MESHCOLL_INT64, peer, 1) == MESHCOLL_OK, "send");
     }
+}
+
+/* On a part of the mesh, with the same tags as on the whole at the same time. */
+static void test_split(const char *dims)
+{
+    meshcoll_t *part, *const whole = mesh;
+    int64_t in[2] = {-1, -1};
+    const int64_t out[2] = {rank, 100 + rank};
+    meshcoll_request_t *r[4];
+    meshcoll_received_t got[2];
+    check(meshcoll_split(whole, dims, &part) == MESHCOLL_OK, "split");
+    const int n = meshcoll_size(part), me = meshcoll_rank(part);
+    meshcoll_t *const on[2] = {whole, part};
+    const int to[2] = {(rank + 1) % size, (me + 1) % n};
+    for (int k = 0; k < 2; k++) {
+        check(meshcoll_send_begin(on[k], &out[k], 1, MESHCOLL_INT64, to[k], 1, &r[k]) == 0, "send");
+        check(meshcoll_recv_begin(on[k], &in[k], 1, MESHCOLL_INT64, MESHCOLL_ANY_SOURCE, 1, &got[k],
+                                  &r[2 + k]) == 0,
+              "receive");
+    }
+    check(meshcoll_waitall(4, r) == MESHCOLL_OK, "waitall");
+    check(got[0].source == (rank + size - 1) % size && in[0] == got[0].source, "of the whole");
+    check(got[1].source == (me + n - 1) % n && in[1] >= 100, "of the part");
+    meshcoll_destroy(part);
 }
 
 static void test_refusals(void)
@@ -310,11 +336,21 @@ static void run(void (*test)(void))
     check(meshcoll_barrier(mesh) == MESHCOLL_OK, "barrier");
 }
 
+/* usage: test_tagged [MESH [DIMS [BOXES NODES STEP]]]: DIMS to split by; with BOXES the ranks are
+ * shuffled (support/shuffled.h) */
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
     const meshcoll_params_t params = {.size = sizeof params, .mesh = argc > 1 ? argv[1] : NULL};
-    check(meshcoll_create(MPI_COMM_WORLD, &params, &mesh) == MESHCOLL_OK, "create");
+    if (argc > 5) {
+        const mc_shuffle_t shuffle = {atoi(argv[3]), atoi(argv[4]), atoi(argv[5])};
+        comm = mc_shuffled_world(&shuffle);
+        check(mc_shuffled_create(comm, &shuffle, &params, &mesh) == 0 && mesh->order.comm_rank,
+              "creating shuffled boxes");
+    } else {
+        comm = MPI_COMM_WORLD;
+        check(meshcoll_create(comm, &params, &mesh) == MESHCOLL_OK, "create");
+    }
     rank = meshcoll_rank(mesh);
     size = meshcoll_size(mesh);
     test_refusals();
@@ -328,12 +364,16 @@ int main(int argc, char **argv)
         run(test_window);
     }
     run(test_with_collectives);
+    if (argc > 2)
+        test_split(argv[2]);
     /* receives that nothing matches, of which nobody will wait for one */
     char left[2][8];
     meshcoll_request_t *const unmatched = recv_begin(left[0], 8, MESHCOLL_ANY_SOURCE, 77, NULL);
     meshcoll_free(recv_begin(left[1], 8, rank, 78, NULL));
     meshcoll_destroy(mesh);
     check(meshcoll_wait(unmatched) == MESHCOLL_ERR_INVALID_ARG, "a receive behind destroy");
+    if (comm != MPI_COMM_WORLD)
+        MPI_Comm_free(&comm);
     if (rank == 0)
         printf("test_tagged: all messages are right\n");
     MPI_Finalize();

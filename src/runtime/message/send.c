@@ -36,8 +36,10 @@ static int announce(meshcoll_t *h, mc_flow_t *flow, mc_transfer_t *t)
                               .tag = t->tag,
                               .bytes = t->bytes,
                               .id = flow->next_id++ % (1u << MC_TAG_SEQ_BITS)};
-    if (inside && t->bytes > 0)
+    if (inside && t->bytes > 0) {
         memcpy(t->header.data, t->at, t->bytes);
+        mc_flow_count(h, flow, t->bytes);
+    }
     if (!eager) {
         t->n_left++; /* the READY */
         mc_transfers_append(&flow->offered, t);

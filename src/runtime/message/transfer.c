@@ -231,7 +231,7 @@ int mc_part_send(meshcoll_t *h, const mc_flow_t *flow, mc_part_t *part, uint64_t
                  size_t bytes)
 {
     const mc_message_t m = message_of(h, part, tag, at, bytes);
-    h->bytes_sent[mc_mesh_level(&h->mesh, h->rank, flow->rank)] += bytes;
+    mc_flow_count(h, flow, bytes);
     return flow->link->transport->ops->send(flow->link, &m, &part->io);
 }
 

@@ -42,7 +42,8 @@ typedef struct {
     uint32_t credits;             /* of READY and CREDIT: messages that may be announced now, too */
     char data[MC_MESSAGE_INLINE]; /* of EAGER, where it fits */
 } mc_header_t;
-_Static_assert(sizeof(mc_header_t) == (size_t)MC_HEADER_BYTES, "transports know the length of headers");
+_Static_assert(sizeof(mc_header_t) == (size_t)MC_HEADER_BYTES,
+               "transports know the length of headers");
 
 /* A message of a transport, and what follows its completion. */
 typedef struct mc_part {
@@ -195,6 +196,11 @@ int mc_part_send(meshcoll_t *h, const mc_flow_t *flow, mc_part_t *part, uint64_t
 int mc_part_recv(meshcoll_t *h, const mc_flow_t *flow, mc_part_t *part, uint64_t tag, void *at,
                  size_t bytes);
 int mc_header_send(meshcoll_t *h, const mc_flow_t *flow, mc_part_t *part, mc_header_t *header);
+/* Counts payload that is sent. */
+static inline void mc_flow_count(meshcoll_t *h, const mc_flow_t *flow, size_t bytes)
+{
+    h->bytes_sent[mc_mesh_level(&h->mesh, h->rank, flow->rank)] += bytes;
+}
 /* The tag of a message's data. */
 static inline uint64_t mc_data_tag(int32_t source, uint32_t id)
 {

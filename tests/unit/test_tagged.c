@@ -1,0 +1,179 @@
+/* Tagged messages among ranks of one process, step by step: which message a receive matches, what
+ * waits at the sender, and headers that no sender writes. */
+#include "runtime/create/inproc.h"
+#include "runtime/message/transfer.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+enum { RANKS = 3, MANY = 4 * MC_MESSAGE_WINDOW, TURNS = 200 };
+
+static meshcoll_t *rank[RANKS];
+
+static void world_open(void)
+{
+    cr_assert_eq(mc_inproc_create("x=3", NULL, rank), MESHCOLL_OK, "%s", meshcoll_last_error());
+}
+
+static void world_close(void)
+{
+    for (int r = 0; r < RANKS; r++)
+        meshcoll_destroy(rank[r]);
+}
+
+static meshcoll_request_t *send_to(int from, int to, int tag, const void *at, size_t n)
+{
+    meshcoll_request_t *r = NULL;
+    cr_assert_eq(meshcoll_send_begin(rank[from], at, n, MESHCOLL_UINT8, to, tag, &r), MESHCOLL_OK,
+                 "%s", meshcoll_last_error());
+    return r;
+}
+
+static meshcoll_request_t *recv_from(int to, int from, int tag, void *at, size_t n,
+                                     meshcoll_received_t *got)
+{
+    meshcoll_request_t *r = NULL;
+    cr_assert_eq(meshcoll_recv_begin(rank[to], at, n, MESHCOLL_UINT8, from, tag, got, &r),
+                 MESHCOLL_OK, "%s", meshcoll_last_error());
+    return r;
+}
+
+/* Ranks in turn; returns how many requests are complete. Entries that are become NULL. */
+static int run(meshcoll_request_t **request, int n)
+{
+    int done = 0;
+    for (int turn = 0; turn < TURNS; turn++)
+        for (int i = 0; i < n; i++)
+            if (request[i] && meshcoll_test(request[i]) == MESHCOLL_OK) {
+                request[i] = NULL;
+                done++;
+            }
+    return done;
+}
+
+Test(tagged, the_first_receive_that_fits_gets_the_first_message_that_fits)
+{
+    char a = 1, b = 2, c = 3, got[5] = {0};
+    meshcoll_received_t what[5] = {{0}};
+    meshcoll_request_t *r[8];
+    world_open();
+    r[0] = recv_from(0, 2, 7, &got[0], 1, &what[0]);
+    r[1] = recv_from(0, MESHCOLL_ANY_SOURCE, 7, &got[1], 1, &what[1]);
+    r[2] = recv_from(0, 1, MESHCOLL_ANY_TAG, &got[2], 1, &what[2]);
+    r[3] = send_to(1, 0, 9, &a, 1); /* only the third takes it */
+    r[4] = send_to(1, 0, 7, &b, 1); /* the second, before the third, which is complete */
+    r[5] = send_to(2, 0, 8, &c, 1); /* none */
+    cr_assert_eq(run(r, 6), 5);
+    cr_assert_not_null(r[0]);
+    cr_assert(got[1] == 2 && what[1].source == 1 && what[1].tag == 7);
+    cr_assert(got[2] == 1 && what[2].source == 1 && what[2].tag == 9);
+    r[1] = recv_from(0, MESHCOLL_ANY_SOURCE, MESHCOLL_ANY_TAG, &got[3], 1, &what[3]);
+    r[2] = send_to(2, 0, 7, &a, 1);
+    cr_assert_eq(run(r, 3), 3);
+    cr_assert(got[3] == 3 && what[3].source == 2 && what[3].tag == 8);
+    cr_assert(got[0] == 1 && what[0].source == 2 && what[0].bytes == 1);
+    world_close();
+}
+
+/* The receiver hears, and wants another rank's message: a window is sent ahead, no more. */
+Test(tagged, a_window_is_sent_ahead)
+{
+    static char out[MANY][200], in[MANY][200];
+    static meshcoll_request_t *send[MANY + 1], *recv[MANY];
+    char other;
+    world_open();
+    for (int i = 0; i < MANY; i++) {
+        memset(out[i], i, sizeof out[i]);
+        send[i] = send_to(0, 1, 3, out[i], sizeof out[i]);
+    }
+    send[MANY] = recv_from(1, 2, 3, &other, 1, NULL);
+    cr_assert_eq(run(send, MANY + 1), MC_MESSAGE_WINDOW);
+    for (int i = 0; i < MANY; i++)
+        recv[i] = recv_from(1, 0, 3, in[i], sizeof in[i], NULL);
+    for (int again = 0; again < 10; again++) {
+        run(send, MANY + 1);
+        run(recv, MANY);
+    }
+    for (int i = 0; i < MANY; i++) {
+        cr_assert(!send[i] && !recv[i], "message %d", i);
+        cr_assert(in[i][0] == (char)i && in[i][199] == (char)i);
+    }
+    cr_assert_not_null(send[MANY]);
+    world_close();
+}
+
+/* What was extended for a receive is taken back as its messages are matched. */
+Test(tagged, a_window_is_extended_for_a_receive_behind_it)
+{
+    static char out[MANY];
+    static meshcoll_request_t *r[MANY + 1];
+    char got;
+    world_open();
+    for (int i = 0; i < MANY; i++) {
+        out[i] = (char)i;
+        r[i] = send_to(0, 1, i, &out[i], 1);
+    }
+    r[MANY] = recv_from(1, MESHCOLL_ANY_SOURCE, MANY - 1, &got, 1, NULL);
+    cr_assert_eq(run(r, MANY + 1), MANY + 1);
+    cr_assert_eq(got, (char)(MANY - 1));
+    for (int i = 0; i < MANY - 1; i++) {
+        r[0] = recv_from(1, 0, i, &got, 1, NULL);
+        cr_assert_eq(run(r, 1), 1);
+        cr_assert_eq(got, (char)i);
+    }
+    for (int i = 0; i < MANY; i++)
+        r[i] = send_to(0, 1, i, &out[i], 1);
+    r[MANY] = recv_from(1, 2, 0, &got, 1, NULL); /* so that rank 1 makes progress */
+    cr_assert_eq(run(r, MANY + 1), MC_MESSAGE_WINDOW);
+    world_close();
+}
+
+Test(tagged, bytes_are_counted)
+{
+    static char out[3 * MC_MESSAGE_EAGER], in[sizeof out];
+    meshcoll_request_t *r[6];
+    world_open();
+    r[0] = send_to(0, 1, 1, out, 10);
+    r[1] = send_to(0, 1, 2, out, 1000);
+    r[2] = send_to(0, 1, 3, out, sizeof out);
+    for (int i = 0; i < 3; i++)
+        r[3 + i] = recv_from(1, 0, 1 + i, in, sizeof in, NULL);
+    cr_assert_eq(run(r, 6), 6);
+    cr_assert_eq(meshcoll_bytes_sent(rank[0], 0), 1010 + sizeof out);
+    cr_assert_eq(meshcoll_bytes_sent(rank[1], 0), 0);
+    world_close();
+}
+
+/* Rank 0 writes a header by hand; rank 1 must end its mesh with a sentence. */
+static void expect_refused(const mc_header_t *header, const char *why)
+{
+    char x = 0;
+    mc_header_t copy = *header;
+    mc_io_queue_t finished = {0};
+    mc_io_t io = {.finished = &finished};
+    mc_peer_t *peer;
+    world_open();
+    meshcoll_request_t *r = recv_from(1, 0, 5, &x, 1, NULL);
+    mc_transport_t *const t = rank[0]->transport[0];
+    cr_assert_eq(t->ops->connect(t, 1, NULL, &peer), MESHCOLL_OK);
+    const mc_span_t span = {&copy, sizeof copy};
+    const mc_message_t m = {
+        .tag = mc_tag(0, MC_TAG_MESSAGE, 0), .span = &span, .n_spans = 1, .bytes = sizeof copy};
+    cr_assert_geq(t->ops->send(peer, &m, &io), 0);
+    int status = MESHCOLL_IN_PROGRESS;
+    for (int turn = 0; turn < TURNS && status == MESHCOLL_IN_PROGRESS; turn++)
+        status = meshcoll_test(r);
+    cr_assert_eq(status, MESHCOLL_ERR_TRANSPORT);
+    cr_assert(strstr(meshcoll_last_error(), why), "\"%s\" in \"%s\"", why, meshcoll_last_error());
+    world_close();
+}
+
+Test(tagged, headers_that_make_no_sense_are_refused)
+{
+    expect_refused(&(mc_header_t){.kind = MC_HEADER_CREDIT + 1}, "makes no sense");
+    expect_refused(&(mc_header_t){.kind = MC_HEADER_EAGER, .tag = -1}, "makes no sense");
+    expect_refused(&(mc_header_t){.kind = MC_HEADER_OFFER, .bytes = SIZE_MAX}, "makes no sense");
+    expect_refused(&(mc_header_t){.kind = MC_HEADER_EAGER, .bytes = MC_MESSAGE_EAGER + 1},
+                   "announces more than it may");
+    expect_refused(&(mc_header_t){.kind = MC_HEADER_READY, .id = 1}, "was not offered");
+}
