@@ -109,6 +109,7 @@ static void take(mc_transfer_t *t, const void *data, uint64_t bytes)
 
 static void end(meshcoll_t *h, mc_transfer_t *t, mc_arrival_t *a)
 {
+    t->arrival = NULL;
     mc_transfer_complete(h, t);
     mc_arrival_free(h->messages, a);
 }
@@ -196,11 +197,13 @@ static int take_eager(meshcoll_t *h, mc_transfer_t *t, mc_arrival_t *a)
         mc_arrival_free(h->messages, a);
         return status ? status : recv_done(h, t);
     }
+    a->next = NULL;
+    a->taker = t;
+    t->arrival = a;
     if (!a->data)
         status = fetch(h, t->flow, a);
     if (status)
         return status;
-    a->taker = t;
     return a->complete ? data_arrived(h, a) : MESHCOLL_OK;
 }
 
@@ -224,8 +227,10 @@ static int bind(meshcoll_t *h, mc_transfer_t *t, mc_arrival_t *a)
         flow->link->wanted++;
     }
     const int status = owe_credit(h, flow);
-    if (status)
+    if (status) {
+        mc_arrival_free(h->messages, a);
         return status;
+    }
     if (a->header.kind == MC_HEADER_OFFER)
         return answer(h, t, a);
     if (has_data_message(a))
@@ -256,9 +261,11 @@ int mc_receive_arrival(meshcoll_t *h, mc_flow_t *flow, mc_arrival_t *a)
     messages_t *const m = h->messages;
     int status = MESHCOLL_OK;
     if (flow->left == 0 ||
-        (a->header.kind == MC_HEADER_EAGER && a->header.bytes > MC_MESSAGE_EAGER))
+        (a->header.kind == MC_HEADER_EAGER && a->header.bytes > MC_MESSAGE_EAGER)) {
+        mc_arrival_free(m, a);
         return mc_fail(MESHCOLL_ERR_TRANSPORT, "rank %d announces more than it may",
-                       mc_comm_rank_of(&h->order, a->source));
+                       mc_comm_rank_of(&h->order, flow->rank));
+    }
     flow->left--;
     mc_transfer_t *const t = find_posted(m, a);
     if (t) {

@@ -65,6 +65,7 @@ static void release(meshcoll_request_t *r)
 {
     mc_transfer_t *const t = (mc_transfer_t *)r;
     meshcoll_t *const h = r->mesh;
+    free_arrivals(t->arrival); /* there is one only where the mesh failed or is destroyed */
     if (h)
         mc_request_unlist(r);
     if (!h || !h->messages) {

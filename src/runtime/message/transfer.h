@@ -70,8 +70,9 @@ typedef struct mc_transfer {
     uint32_t n_left; /* messages in flight, and a READY that is awaited */
     mc_header_t got; /* of a matched receive: the announcement, and who sent it */
     int32_t from;
-    void *flush;    /* in flight; NULL: none */
-    uint32_t looks; /* polls without an event since the flush began */
+    struct mc_arrival *arrival; /* the matched message whose data it waits for; NULL: none */
+    void *flush;                /* in flight; NULL: none */
+    uint32_t looks;             /* polls without an event since the flush began */
     char why[160];
 } mc_transfer_t;
 
