@@ -196,7 +196,7 @@ void mc_request_drop(meshcoll_request_t *r)
 {
     /* transports may still write to a running request until it is complete, and to what a failed
      * run left in flight until they are closed */
-    const mc_phase_state_t state = r->executor.state;
+    const mc_run_state_t state = r->executor.state;
     const bool idle = state == MC_IDLE || (state == MC_NEW && !r->exchange);
     if (r->running || (r->mesh && !idle))
         r->released = true;
