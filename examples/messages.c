@@ -1,9 +1,9 @@
 /*
  * A queue of work: rank 0 hands out pieces to whoever asks, with tagged messages from any source.
  * Each rank sums up its pieces, and an allreduce on the same mesh sums up the ranks.
- *   mpirun -n 4 messages
+ *   meshcoll run -n 4 messages
  */
-#include <meshcoll/mpi.h>
+#include <meshcoll/env.h>
 
 #include <stdio.h>
 
@@ -65,15 +65,12 @@ static int run(meshcoll_t *mesh)
     return status || (meshcoll_size(mesh) > 1 && sum != wanted) ? 1 : 0;
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
     meshcoll_t *mesh;
-    MPI_Init(&argc, &argv);
-    int failed = check(meshcoll_create(MPI_COMM_WORLD, NULL, &mesh), "create") < 0;
-    if (!failed) {
-        failed = run(mesh);
-        meshcoll_destroy(mesh);
-    }
-    MPI_Finalize();
+    if (check(meshcoll_create_env(NULL, &mesh), "meshcoll_create_env") < 0)
+        return 1;
+    const int failed = run(mesh);
+    meshcoll_destroy(mesh);
     return failed;
 }

@@ -1,7 +1,7 @@
 /* Tagged messages: every way that a size takes, order, any source, more than a window, truncation,
  * messages to oneself, and collectives in between. */
 #include "runtime/message/transfer.h"
-#include "support/shuffled.h"
+#include "support/mpi/shuffled.h"
 
 #include <meshcoll/mpi.h>
 

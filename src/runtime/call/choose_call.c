@@ -42,7 +42,7 @@ static int choose_star(meshcoll_t *h, const meshcoll_args_t *a, mc_memory_t **ch
     const mc_wish_t wish = {.collective = a->collective,
                             .root = a->root,
                             .bytes = meshcoll_datatype_size(a->datatype),
-                            .stream.wire = -1,
+                            .pacing.wire = -1,
                             .strategy = a->strategy ? a->strategy : "flat-star"};
     int status = mc_choose(&h->choice, &h->mesh, &h->links, &wish, &found);
     if (!status)

@@ -62,15 +62,15 @@ struct meshcoll {
     uint64_t n_taken;                          /* calls they have served */
     mc_workspace_t *spare, *last_spare;        /* free workspaces, a queue */
     struct mc_threads *threads;                /* NULL: one thread at a time, no lock */
-    struct mc_group *group;     /* the calls being collected; NULL: no group was opened yet */
-    bool group_open;            /* a group is open */
-    uint32_t n_special;         /* an open group, and requests whose callbacks are not over */
-    mc_hook_t hook;             /* run by calls that wait; function is NULL: none */
-    int32_t arrived;            /* the buffer of barriers */
-    size_t *own_counts;         /* see mc_args_own_counts; NULL: none yet */
+    struct mc_group *group;       /* the calls being collected; NULL: no group was opened yet */
+    bool group_open;              /* a group is open */
+    uint32_t n_special;           /* an open group, and requests whose callbacks are not over */
+    mc_hook_t hook;               /* run by calls that wait; function is NULL: none */
+    int32_t arrived;              /* the buffer of barriers */
+    size_t *own_counts;           /* see mc_args_own_counts; NULL: none yet */
     struct mc_messages *messages; /* tagged messages; NULL: none so far */
     uint32_t (*move_messages)(meshcoll_t *mesh); /* after each poll; NULL: none so far */
-    struct mc_explain *explain; /* records for meshcoll_explain; NULL: none */
+    struct mc_explain *explain;                  /* records for meshcoll_explain; NULL: none */
 };
 
 #endif
