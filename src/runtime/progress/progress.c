@@ -19,6 +19,8 @@ static bool advance(meshcoll_request_t *r, bool shared, uint32_t events)
     const bool has_work = mc_executor_has_work(x);
     x->shared = shared;
     x->polls_awake = mc_wait_looks(r->mesh) + mc_wait_yields(r->mesh);
+    if (x->state == MC_IDLE) /* a tagged message, which move_messages() completes */
+        return false;
     if (x->state != MC_RUNNING) { /* it is pending, or flushes */
         x->idle_polls += shared && events == 0;
         r->status = r->advance ? r->advance(r) : mc_executor_advance(x);
