@@ -21,7 +21,7 @@ static const links_case_t all_links[] = {
     {"lab", "lab", 0, 0, 0, false, false},
     {"uniform", "uniform", 0, 0, 0, false, false},
     {"measured", "uniform", 0.3e-6, 0.5, 0, false, false},
-    {"crowded", "uniform", 0.3e-6, 0.5, 0.2e-6, false, false},
+    {"oversubscribed", "uniform", 0.3e-6, 0.5, 0.2e-6, false, false},
     {"differ", "uniform", 0.3e-6, 0, 0, false, true},
     {"pulled", "uniform", 0.3e-6, 0.5, 0, true, false},
     {"tuned", NULL, 0, 0, 0, false, false},

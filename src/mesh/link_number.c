@@ -50,7 +50,7 @@ bool mc_read_number(mc_word_t *word, double *number)
 
 /* A number that underflows to 0 becomes infinite, so that the range check refuses it: 0 is a valid
  * value. */
-static double kept(double number, double value)
+static double refuse_underflow(double number, double value)
 {
     return number > 0 && value == 0 ? INFINITY : value;
 }
@@ -64,7 +64,7 @@ bool mc_read_seconds(mc_word_t word, double *seconds)
     if (number == 0 && word.n == 0)
         *seconds = 0;
     else if (unit)
-        *seconds = kept(number, number / unit->value);
+        *seconds = refuse_underflow(number, number / unit->value);
     else
         return false;
     return true;
@@ -84,9 +84,9 @@ bool mc_read_cost(mc_word_t word, double *seconds)
     const mc_unit_t *const below = find_size(word);
     const mc_unit_t *const size = find_size(above);
     if (time && below)
-        *seconds = kept(number, number / time->value / below->value);
+        *seconds = refuse_underflow(number, number / time->value / below->value);
     else if (size && mc_word_is(word, "s") && number > 0)
-        *seconds = kept(number, 1 / (number * size->value));
+        *seconds = refuse_underflow(number, 1 / (number * size->value));
     else
         return false;
     return true;

@@ -82,7 +82,7 @@ void mc_mesh_coords(const mc_mesh_t *mesh, int32_t rank, int32_t coord[MC_MAX_DI
 int32_t mc_mesh_rank(const mc_mesh_t *mesh, const int32_t coord[MC_MAX_DIMS]);
 /* Returns the number of ranks that agree in dimension `dim` and all outer ones, counting only those
  * at coordinate 0 along the dimensions in `single` (one bit each). */
-static inline int32_t mc_mesh_crowd(const mc_mesh_t *mesh, int32_t dim, unsigned single)
+static inline int32_t mc_mesh_sharers(const mc_mesh_t *mesh, int32_t dim, unsigned single)
 {
     int32_t ranks = 1;
     for (int32_t d = dim + 1; d < mesh->ndims; d++)
@@ -92,7 +92,7 @@ static inline int32_t mc_mesh_crowd(const mc_mesh_t *mesh, int32_t dim, unsigned
 /* Returns the places per step of dimension `dim`, the product of the extents inside it. */
 static inline int32_t mc_mesh_stride(const mc_mesh_t *mesh, int32_t dim)
 {
-    return mc_mesh_crowd(mesh, dim, 0);
+    return mc_mesh_sharers(mesh, dim, 0);
 }
 /* Ranks [*first, *first + n) are those that differ from `rank` only in dimension `dim` or inner
  * ones; returns n. The leader's swap does not change the set. */

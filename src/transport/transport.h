@@ -45,7 +45,7 @@ enum { MC_PIECE_UNIT = 4096 };
 typedef struct {
     void (*take)(void *context, mc_io_t *io, const void *piece, size_t bytes);
     void *context;
-} mc_taker_t;
+} mc_consumer_t;
 
 /* A message in flight. On completion the transport appends it to `finished`. */
 typedef struct {
@@ -59,10 +59,10 @@ struct mc_io {
     int32_t from;
     size_t awaited;
     /* For transports that copy the bytes themselves. */
-    mc_message_t message; /* its spans: those that are left */
-    mc_taker_t taker;     /* take is NULL where bytes go to the message's spans */
-    size_t done, at;      /* bytes: of the message, of its first span that is left */
-    uint64_t offer[3];    /* where the peer has its end (shm_memory.h) */
+    mc_message_t message;   /* its spans: those that are left */
+    mc_consumer_t consumer; /* take is NULL where bytes go to the message's spans */
+    size_t done, at;        /* bytes: of the message, of its first span that is left */
+    uint64_t offer[3];      /* where the peer has its end (shm_memory.h) */
     size_t offer_at;
 };
 
@@ -161,9 +161,9 @@ typedef struct {
     int (*connect)(mc_transport_t *t, int32_t rank, const void *address, mc_peer_t **peer);
     int (*send)(mc_peer_t *peer, const mc_message_t *message, mc_io_t *io);
     int (*recv)(mc_peer_t *peer, const mc_message_t *message, mc_io_t *io);
-    /* The message goes to the taker, whose operands are ready; the message's spans are unused.
+    /* The message goes to the consumer, whose operands are ready; the message's spans are unused.
      * NULL: the message is received into memory and reduced from there. */
-    int (*recv_reduce)(mc_peer_t *peer, const mc_message_t *message, const mc_taker_t *taker,
+    int (*recv_reduce)(mc_peer_t *peer, const mc_message_t *message, const mc_consumer_t *consumer,
                        mc_io_t *io);
     /* Passes headers to the listener, first those that are here already: in the order in which each
      * rank sent them, without a posted receive. Called once. NULL: there are no tagged messages. */

@@ -123,7 +123,7 @@ Test(aligned, costs_are_those_of_doubling_and_halving)
         const mc_line_shape_t shape = {.mesh = &mesh,
                                        .line = mc_mesh_line(&mesh, (mc_dims_t){0, 1}, 0, 0),
                                        .share = {1, 1},
-                                       .crowd = {1},
+                                       .sharers = {1},
                                        .ports = {MC_PORTS_ALL}};
         const mc_phase_cost_t sum = mc_cost_aligned_allreduce(&shape),
                               sum_of = mc_cost_doubling_allreduce(&shape),

@@ -215,7 +215,7 @@ static double largest_message(const place_t *at, const mc_memory_t *m, double by
 }
 
 /* Ranks of one box that send to other boxes, or get from them, at most. */
-static int32_t crowd_of(const place_t *at, const mc_memory_t *m)
+static int32_t oversubscription_of(const place_t *at, const mc_memory_t *m)
 {
     const int32_t inside = mc_mesh_stride(&at->mesh, 0);
     int32_t most = 0;
@@ -249,7 +249,8 @@ Test(choice, cuts_what_credits_pace_no_finer_than_they_need)
                                                                 .pacing.wire = 0,
                                                                 .pacing.window = MC_LINK_WINDOW});
         const double message = largest_message(&at, cut, (double)bytes);
-        const double most = (double)mc_pacing_credited(MC_LINK_WINDOW, crowd_of(&at, cut));
+        const double most =
+            (double)mc_pacing_credited(MC_LINK_WINDOW, oversubscription_of(&at, cut));
         cr_expect_leq(message, most);
         cr_expect_gt(2 * message, most);
     }

@@ -25,7 +25,7 @@ static mc_line_shape_t shape_of(mc_mesh_t *mesh, const char *text, int32_t root)
     mc_line_shape_t shape = {.mesh = mesh, .share = {1, 1}};
     shape.line = mc_mesh_line(mesh, (mc_dims_t){0, mesh->ndims}, root, root);
     for (int32_t d = 0; d < MC_MAX_DIMS; d++) {
-        shape.crowd[d] = 1;
+        shape.sharers[d] = 1;
         shape.ports[d] = MC_PORTS_ALL;
     }
     return shape;
@@ -258,7 +258,7 @@ Test(cost, lines_that_share_ports_wait_for_each_other)
 {
     mc_mesh_t mesh;
     mc_line_shape_t shape = shape_of(&mesh, "x=4", 0);
-    shape.crowd[0] = 8;
+    shape.sharers[0] = 8;
     shape.ports[0] = 3;
     const mc_phase_cost_t bcast = mc_cost_mst_bcast(&shape);
     const mc_phase_cost_t ring = mc_cost_ring_reduce_scatter(&shape);

@@ -53,7 +53,7 @@ static int32_t crossings(const mc_mesh_t *mesh, const message_t *m, int32_t n, i
 
 static mc_ratio_t slowed(const mc_line_shape_t *shape, int32_t d, int64_t messages)
 {
-    const int64_t wanted = messages * shape->crowd[d];
+    const int64_t wanted = messages * shape->sharers[d];
     return wanted > shape->ports[d] ? mc_ratio(wanted, shape->ports[d]) : mc_ratio(1, 1);
 }
 
@@ -117,7 +117,7 @@ static void each_shape(void (*see)(const mc_line_shape_t *shape, const char *tex
                                        "a=3,b=4,c=5",     "a=5,b=2,c=6", "a=2,b=3,c=2,d=3",
                                        "a=4,b=4,c=4,d=4", "a=13,b=16",   "a=1,b=6,c=10"};
     static const struct {
-        int32_t crowd, ports;
+        int32_t sharers, ports;
     } row[] = {{1, MC_PORTS_ALL}, {1, 1}, {8, 1}, {3, 2}, {8, 8}, {5, 16}};
     for (size_t t = 0; t < MC_COUNT(text); t++)
         for (size_t i = 0; i < MC_COUNT(row); i++) {
@@ -125,7 +125,7 @@ static void each_shape(void (*see)(const mc_line_shape_t *shape, const char *tex
             mc_line_shape_t shape = {.mesh = &mesh, .share = {1, 1}};
             cr_assert_eq(mc_mesh_parse(text[t], &mesh), MESHCOLL_OK);
             for (int32_t d = 0; d < MC_MAX_DIMS; d++) {
-                shape.crowd[d] = row[i].crowd;
+                shape.sharers[d] = row[i].sharers;
                 shape.ports[d] = row[i].ports;
             }
             for (int32_t root = 0; root < mesh.size; root += 1 + mesh.size / 7) {

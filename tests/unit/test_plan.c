@@ -137,7 +137,7 @@ static void expect_traffic_on(const char *mesh, const char *text, meshcoll_colle
                               uint8_t phase, int32_t crowd, uint16_t senders, uint16_t receivers)
 {
     mc_plan_t *const plan = plan_of(mesh, collective, text, 0);
-    cr_expect_eq(mc_mesh_crowd(&plan->layout.mesh, 0, plan->traffic[phase].rooted), crowd,
+    cr_expect_eq(mc_mesh_sharers(&plan->layout.mesh, 0, plan->traffic[phase].rooted), crowd,
                  "%s, phase %d", text, phase);
     cr_expect_eq(plan->traffic[phase].senders, senders, "%s, phase %d", text, phase);
     cr_expect_eq(plan->traffic[phase].receivers, receivers, "%s, phase %d", text, phase);
@@ -180,7 +180,7 @@ Test(plan, a_tree_over_boxes_leaves_each_by_one_rank)
         for (int32_t root = 0; root < 32; root += 5) {
             static plans_t p;
             plans_of(&p, &(case_t){"box=4,gpu=8", row[i].collective, root, row[i].text});
-            cr_expect_eq(mc_mesh_crowd(&p.plan[0]->layout.mesh, 0, p.plan[0]->traffic[0].rooted),
+            cr_expect_eq(mc_mesh_sharers(&p.plan[0]->layout.mesh, 0, p.plan[0]->traffic[0].rooted),
                          1);
             int32_t crossing[4] = {0};
             for (int32_t r = 0; r < p.n; r++) {

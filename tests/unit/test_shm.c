@@ -16,7 +16,7 @@ typedef struct {
     mc_io_queue_t finished[RANKS];
 } pair_t;
 
-static pair_t open_with(mc_shm_access_t access, bool crowded)
+static pair_t open_with(mc_shm_access_t access, bool oversubscribed)
 {
     pair_t p = {0};
     for (int32_t r = 0; r < RANKS; r++) {
@@ -25,7 +25,7 @@ static pair_t open_with(mc_shm_access_t access, bool crowded)
                                         .n = RANKS,
                                         .rank = 4 + r,
                                         .access = access,
-                                        .crowded = crowded};
+                                        .oversubscribed = oversubscribed};
         cr_assert_eq(mc_shm_create(&params, &p.t[r]), MESHCOLL_OK, "%s", meshcoll_last_error());
     }
     for (int r = 0; r < RANKS; r++)
@@ -34,14 +34,14 @@ static pair_t open_with(mc_shm_access_t access, bool crowded)
     return p;
 }
 
-static pair_t open_crowded(mc_shm_access_t access, bool crowded)
+static pair_t open_oversubscribed(mc_shm_access_t access, bool oversubscribed)
 {
-    return open_with(access, crowded);
+    return open_with(access, oversubscribed);
 }
 
 static pair_t open_pair(mc_shm_access_t access)
 {
-    return open_crowded(access, false);
+    return open_oversubscribed(access, false);
 }
 
 static void close_pair(pair_t *p)
@@ -124,12 +124,12 @@ static void move(pair_t *p, size_t n, uint32_t from, uint32_t to, moment_t poste
     free(b);
 }
 
-static void move_all(mc_shm_access_t access, bool crowded)
+static void move_all(mc_shm_access_t access, bool oversubscribed)
 {
     static const size_t bytes[] = {1,     104,   105,   4096,   4097, 8192,
                                    30000, 65535, 65536, 300001, MOST};
     static const uint32_t spans[] = {1, 2, 17, 64};
-    pair_t p = open_crowded(access, crowded);
+    pair_t p = open_oversubscribed(access, oversubscribed);
     for (size_t b = 0; b < MC_COUNT(bytes); b++)
         for (size_t f = 0; f < MC_COUNT(spans); f++)
             for (size_t t = 0; t < MC_COUNT(spans); t++)
@@ -170,10 +170,10 @@ static void sum_up(void *context, mc_io_t *io, const void *piece, size_t bytes)
     s->bytes += bytes;
 }
 
-static void reduce_all(mc_shm_access_t access, bool crowded)
+static void reduce_all(mc_shm_access_t access, bool oversubscribed)
 {
     static const size_t bytes[] = {4, 104, 4000, 8192, 30000, 70000, MOST};
-    pair_t p = open_crowded(access, crowded);
+    pair_t p = open_oversubscribed(access, oversubscribed);
     for (size_t b = 0; b < MC_COUNT(bytes); b++)
         for (uint32_t spans = 1; spans < 40; spans += 19) {
             summed_t got = {0}, wanted = {0};
@@ -184,9 +184,9 @@ static void reduce_all(mc_shm_access_t access, bool crowded)
                 out[i] = (mc_span_t){a + bytes[b] / 4 * i / k * 4,
                                      (bytes[b] / 4 * (i + 1) / k - bytes[b] / 4 * i / k) * 4};
             const mc_message_t m = {1, out, k, bytes[b], 0, false, false, false};
-            const mc_taker_t taker = {sum_up, &got};
+            const mc_consumer_t consumer = {sum_up, &got};
             mc_io_t sent = io_of(&p, 0), received = io_of(&p, 1);
-            const int r = p.t[1]->ops->recv_reduce(p.peer[1], &m, &taker, &received);
+            const int r = p.t[1]->ops->recv_reduce(p.peer[1], &m, &consumer, &received);
             const int s = p.t[0]->ops->send(p.peer[0], &m, &sent);
             finish(&p, s == MESHCOLL_IN_PROGRESS, r == MESHCOLL_IN_PROGRESS);
             sum_up(&wanted, NULL, a, bytes[b]);

@@ -202,15 +202,15 @@ Test(shm_board, what_has_no_room_goes_another_way)
 /* Which sends are alike --------------------------------------------------------------------------- */
 
 /* Of a rank, its sends: how many alike follow, p where it is pushed, m where it is mutual, and u where it is unhelped. */
-static void check_alike(meshcoll_collective_t collective, const char *text, int rank, bool crowded,
-                        const char *wanted)
+static void check_alike(meshcoll_collective_t collective, const char *text, int rank,
+                        bool oversubscribed, const char *wanted)
 {
     static plans_t p;
     char got[64] = "";
     plans_of(&p, &(case_t){"gpu=4", collective, 0, text});
     const mc_plan_t *const plan = p.plan[rank];
     mc_task_t *const task = calloc(plan->n_steps, sizeof *task);
-    mc_hints_find(plan, crowded, task);
+    mc_hints_find(plan, oversubscribed, task);
     for (uint32_t t = 0; t < plan->n_steps; t++)
         if (mc_op_sends((mc_op_t)plan->step[t].op))
             snprintf(got + strlen(got), 8, "%u%s%s%s", task[t].message.more,
@@ -233,13 +233,14 @@ Test(shm_board, sends_are_alike_where_nothing_is_written_between)
 
 Test(shm_board, who_waits_for_a_busy_receiver_pushes)
 {
-    for (int crowded = 0; crowded < 2; crowded++) {
-        check_alike(MESHCOLL_REDUCE, "reduce:star(gpu)", 1, crowded, "0p");
-        check_alike(MESHCOLL_REDUCE, "reduce:mst(gpu)", 1, crowded, "0p");
-        check_alike(MESHCOLL_GATHER, "gather:star(gpu)", 1, crowded, crowded ? "0p" : "0");
-        check_alike(MESHCOLL_REDUCE_SCATTER, "reduce_scatter:fullmesh(gpu)", 1, crowded,
-                    crowded ? "0pm0pm0pm" : "0m0m0m");
-        check_alike(MESHCOLL_ALLTOALL, "alltoall:pairwise(gpu)", 1, crowded, "0m0m0m");
+    for (int oversubscribed = 0; oversubscribed < 2; oversubscribed++) {
+        check_alike(MESHCOLL_REDUCE, "reduce:star(gpu)", 1, oversubscribed, "0p");
+        check_alike(MESHCOLL_REDUCE, "reduce:mst(gpu)", 1, oversubscribed, "0p");
+        check_alike(MESHCOLL_GATHER, "gather:star(gpu)", 1, oversubscribed,
+                    oversubscribed ? "0p" : "0");
+        check_alike(MESHCOLL_REDUCE_SCATTER, "reduce_scatter:fullmesh(gpu)", 1, oversubscribed,
+                    oversubscribed ? "0pm0pm0pm" : "0m0m0m");
+        check_alike(MESHCOLL_ALLTOALL, "alltoall:pairwise(gpu)", 1, oversubscribed, "0m0m0m");
     }
 }
 

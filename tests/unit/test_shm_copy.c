@@ -42,7 +42,7 @@ Test(shm_copy, all_ways)
     const bool has_string = mc_shm_string_is_fast;
     for (int way = 0; way < 4; way++) {
         mc_shm_string_is_fast = has_string && (way & 1);
-        mc_shm_string_stumbles = way & 2;
+        mc_shm_string_stalls = way & 2;
         expect_all_copied();
     }
 }

@@ -224,7 +224,7 @@ static void open_alone(alone_t *a)
 {
     mc_shm_probe_open(&a->probe);
     a->machine = 0;
-    a->ranks = (mc_shm_ranks_t){&a->machine, 1, 0, &a->probe.told, sizeof a->probe.told};
+    a->ranks = (mc_shm_ranks_t){&a->machine, 1, 0, &a->probe.published, sizeof a->probe.published};
 }
 
 /* As MESHCOLL_TRANSPORTS=gpu=shm:copy promises. */

@@ -33,9 +33,9 @@ static mc_transport_t readable(void)
 Test(wait, sleeps_blindly_after_a_sleep_in_vain)
 {
     mc_transport_t t = readable();
-    meshcoll_t h = {.crowded = true, .polled = {&t}, .n_polled = 1};
+    meshcoll_t h = {.oversubscribed = true, .polled = {&t}, .n_polled = 1};
     mc_waiting_t w = {0};
-    const uint32_t awake = mc_wait_looks(&h) + mc_wait_yields(&h);
+    const uint32_t awake = mc_wait_polls(&h) + mc_wait_yields(&h);
     for (uint32_t i = 0; i < awake; i++)
         mc_wait_turn(&h, &w);
     cr_assert_eq(n_armed, 0);
@@ -58,12 +58,12 @@ Test(wait, asks_what_is_lacking_where_cores_are_shared_and_nobody_shares_the_mes
 {
     const mc_transport_ops_t asked = {.progress = look, .arm = arm, .lacks = lacks};
     mc_transport_t t = {.ops = &asked, .fd = -1}, other = {.ops = &ops, .fd = -1};
-    meshcoll_t h = {.crowded = true, .polled = {&t, &t}, .n_polled = 1};
+    meshcoll_t h = {.oversubscribed = true, .polled = {&t, &t}, .n_polled = 1};
     mc_wait_begin(&h);
     cr_expect_eq(n_asked, 1);
-    h.crowded = false;
+    h.oversubscribed = false;
     mc_wait_begin(&h);
-    h.crowded = true;
+    h.oversubscribed = true;
     h.n_polled = 2;
     mc_wait_begin(&h);
     h.n_polled = 1;
@@ -76,7 +76,7 @@ Test(wait, asks_what_is_lacking_where_cores_are_shared_and_nobody_shares_the_mes
 Test(wait, looks_at_the_descriptor_again_after_news)
 {
     mc_transport_t t = readable();
-    meshcoll_t h = {.crowded = true, .polled = {&t}, .n_polled = 1};
+    meshcoll_t h = {.oversubscribed = true, .polled = {&t}, .n_polled = 1};
     mc_waiting_t w = {.in_vain = true, .idle = 1000};
     news = 1;
     mc_wait_turn(&h, &w);
@@ -88,11 +88,11 @@ Test(wait, looks_at_the_descriptor_again_after_news)
 Test(wait, naps_after_a_sleep_in_vain_where_threads_share_the_mesh)
 {
     mc_transport_t t = readable();
-    meshcoll_t h = {.crowded = true, .polled = {&t}, .n_polled = 1};
+    meshcoll_t h = {.oversubscribed = true, .polled = {&t}, .n_polled = 1};
     mc_waiting_t w = {0};
     const mc_settings_t settings = {.threads = "multiple"};
     cr_assert_eq(mc_threads_open(&h, &settings), MESHCOLL_OK);
-    const uint32_t awake = mc_wait_looks(&h) + mc_wait_yields(&h);
+    const uint32_t awake = mc_wait_polls(&h) + mc_wait_yields(&h);
     mc_lock(&h);
     for (uint32_t i = 0; i < awake + 10; i++)
         mc_wait_turn(&h, &w);
@@ -108,7 +108,7 @@ Test(wait, the_progress_thread_naps_after_a_sleep_in_vain, .timeout = 60)
 {
     enum { LOOKS = 100 };
     mc_transport_t t = readable();
-    meshcoll_t h = {.crowded = true, .polled = {&t}, .n_polled = 1};
+    meshcoll_t h = {.oversubscribed = true, .polled = {&t}, .n_polled = 1};
     const mc_settings_t settings = {.progress = "thread"};
     cr_assert_eq(mc_threads_open(&h, &settings), MESHCOLL_OK);
     for (bool enough = false; !enough; sched_yield()) {

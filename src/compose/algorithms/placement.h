@@ -46,7 +46,7 @@ static inline mc_placement_t mc_move_ends(meshcoll_collective_t collective, cons
     return exchange && move->to == MC_SHARD ? MC_DESTINATION : move->to;
 }
 
-/* The dimensions in placement root, a bit each: along them one rank alone sends (mc_mesh_crowd). */
+/* The dimensions in placement root, a bit each: along them one rank alone sends (mc_mesh_sharers). */
 unsigned mc_placements_rooted(const mc_mesh_t *mesh, const mc_placement_t state[MC_MAX_DIMS]);
 
 const char *mc_placement_name(mc_placement_t placement);

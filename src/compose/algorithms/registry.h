@@ -58,7 +58,7 @@ int32_t mc_algorithm_receivers(int32_t algorithm, int32_t len);
 /* Does a rank send to one that forwards to the next, so that the sender receives nothing in return? */
 bool mc_algorithm_passes_on(int32_t algorithm, int32_t len);
 
-/* The dimensions of its line, a bit each, along which one rank alone sends to other boxes (mc_mesh_crowd).
+/* The dimensions of its line, a bit each, along which one rank alone sends to other boxes (mc_mesh_sharers).
  * If a tree halves powers of two, its halves are whole boxes with one subtree root each. */
 unsigned mc_algorithm_single(int32_t algorithm, const mc_mesh_t *mesh, mc_dims_t dims);
 

@@ -55,15 +55,15 @@ static inline int32_t mc_shape_beyond(const mc_line_shape_t *shape, int32_t d, i
 /* The part of the tile that leaves the root of a scatter, or arrives at the root of a gather. */
 static inline mc_ratio_t mc_shape_passed(const mc_line_shape_t *shape)
 {
-    const mc_ratio_t kept = shape->kept.num ? shape->kept : mc_ratio(1, shape->line.len);
-    return mc_ratio(kept.den - kept.num, kept.den);
+    const mc_ratio_t at_root = shape->at_root.num ? shape->at_root : mc_ratio(1, shape->line.len);
+    return mc_ratio(at_root.den - at_root.num, at_root.den);
 }
 
 /* Factor by which messages of dimension `d` slow down when each line has `crossings` messages leave one
  * box at once: 1 unless they outnumber the ports. */
 static inline mc_ratio_t mc_shape_slowed(const mc_line_shape_t *shape, int32_t d, int64_t crossings)
 {
-    const int64_t lines = crossings * shape->crowd[d];
+    const int64_t lines = crossings * shape->sharers[d];
     return lines > shape->ports[d] ? mc_ratio(lines, shape->ports[d]) : mc_ratio(1, 1);
 }
 

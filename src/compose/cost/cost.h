@@ -72,16 +72,16 @@ typedef struct {
  *   share      the tile as a fraction of n when the line's dimensions are free: 1 over the extents of
  *              the other sharded dimensions
  *   lines      number of lines of the mesh that run the algorithm at once
- *   crowd[d]   number of lines that share one box's ports of dimension d
+ *   sharers[d]   number of lines that share one box's ports of dimension d
  *   ports[d]   number of lines that these ports carry at full rate. Terms of beta are multiplied by
- *              max(1, crowd * crossings / ports), where crossings is the number of messages of one line
+ *              max(1, sharers * crossings / ports), where crossings is the number of messages of one line
  *              that leave or enter the same box in that round (1 on a plain line)
  *   wire[d]    the dimension whose ports messages of d use, as index + 1; 0: those of d (link.h)
  *   pulled[d]  the receivers do the copying
  *   walks      the cache of lines priced before; NULL: none
  *   boxes      the boxes of a ragged mesh, for a line of all ranks; `mesh` then has boxes of equal
  *              sizes. NULL: none
- *   kept       the part of the tile that stays at the root of a scatter or gather; 0: 1 / line.len, a
+ *   at_root       the part of the tile that stays at the root of a scatter or gather; 0: 1 / line.len, a
  *              slice like any other rank's
  */
 typedef struct {
@@ -90,10 +90,10 @@ typedef struct {
     mc_line_t line;
     mc_ratio_t share;
     int64_t lines;
-    int32_t crowd[MC_MAX_DIMS], ports[MC_MAX_DIMS], wire[MC_MAX_DIMS];
+    int32_t sharers[MC_MAX_DIMS], ports[MC_MAX_DIMS], wire[MC_MAX_DIMS];
     bool pulled[MC_MAX_DIMS];
     mc_walks_t *walks;
-    mc_ratio_t kept;
+    mc_ratio_t at_root;
 } mc_line_shape_t;
 
 /* Cost of one 1D algorithm on the lines described by `shape`. On a merged line each round is charged to

@@ -77,7 +77,7 @@ typedef struct {
 
 static void add_round(tally_t *tally, const mc_line_shape_t *shape, int32_t d, int32_t crossings)
 {
-    const int64_t lines = (int64_t)crossings * shape->crowd[d], ports = shape->ports[d];
+    const int64_t lines = (int64_t)crossings * shape->sharers[d], ports = shape->ports[d];
     tally[d].rounds++;
     tally[d].slots += lines > ports ? lines : ports;
 }

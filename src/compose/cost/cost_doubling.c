@@ -7,7 +7,7 @@
 #include "compose/cost/charge.h"
 #include "doubling/doubling.h"
 
-static mc_phase_cost_t alike(mc_cost_t once)
+static mc_phase_cost_t same_when_busy(mc_cost_t once)
 {
     return (mc_phase_cost_t){once, once};
 }
@@ -62,7 +62,7 @@ static bool is_alone(const boxes_t *b, int32_t lo)
 
 /* The number of boxes from `at` on whose members are all in one half of a turn of 2 m. Each of these
  * members has its partner in another box, or none of them has a partner. */
-static int32_t alike_from(const boxes_t *b, int32_t at, int32_t end)
+static int32_t equal_from(const boxes_t *b, int32_t at, int32_t end)
 {
     const mc_core_t c = b->core;
     const int32_t lo = member_from(c, at), half = (lo / b->m + 1) * b->m, paired = c.size - b->m;
@@ -88,12 +88,12 @@ static crossings_t crossings_in(const boxes_t *b, int32_t at, int32_t end)
 {
     crossings_t n = {0, 0};
     while (at < end) {
-        const int32_t alike = alike_from(b, at, end), next = at + (alike ? alike : 1) * b->block;
+        const int32_t equal = equal_from(b, at, end), next = at + (equal ? equal : 1) * b->block;
         const int32_t lo = member_from(b->core, at), here = crossing(b->core, b->m, at, b->block);
         const int64_t paired = is_alone(b, lo) ? 0 : member_from(b->core, next) - lo;
-        add_crossings(&n, (crossings_t){here, alike ? paired : here}, 1);
+        add_crossings(&n, (crossings_t){here, equal ? paired : here}, 1);
         /* among surplus ranks every other box of odd size has one member more */
-        if (alike > 1)
+        if (equal > 1)
             add_crossings(&n, (crossings_t){crossing(b->core, b->m, at + b->block, b->block), 0},
                           1);
         at = next;
@@ -227,7 +227,7 @@ mc_phase_cost_t mc_cost_doubling_allreduce(const mc_line_shape_t *shape)
     for (int32_t m = 1; m < c.size; m *= 2)
         charge_round(&cost, shape, c, m, mc_ratio(1, 1), true);
     charge_surplus(&cost, shape, c, mc_ratio(1, 1), false);
-    return alike(cost);
+    return same_when_busy(cost);
 }
 
 mc_phase_cost_t mc_cost_halving_reduce_scatter(const mc_line_shape_t *shape)
@@ -238,7 +238,7 @@ mc_phase_cost_t mc_cost_halving_reduce_scatter(const mc_line_shape_t *shape)
     for (int32_t m = c.size / 2; m > 0; m /= 2)
         charge_round(&cost, shape, c, m, largest_block(shape, c, m), true);
     charge_surplus(&cost, shape, c, mc_ratio(1, shape->line.len), false);
-    return alike(cost);
+    return same_when_busy(cost);
 }
 
 mc_phase_cost_t mc_cost_doubling_allgather(const mc_line_shape_t *shape)
@@ -249,7 +249,7 @@ mc_phase_cost_t mc_cost_doubling_allgather(const mc_line_shape_t *shape)
     for (int32_t m = 1; m < c.size; m *= 2)
         charge_round(&cost, shape, c, m, largest_block(shape, c, m), false);
     charge_surplus(&cost, shape, c, mc_ratio(1, 1), false);
-    return alike(cost);
+    return same_when_busy(cost);
 }
 
 /* A core of all ranks of the line. If their number is no power of two, some have no partner. */
@@ -308,7 +308,7 @@ mc_phase_cost_t mc_cost_aligned_allreduce(const mc_line_shape_t *shape)
             mc_charge_row(&cost, shape, top, more, mc_ratio(more, 1),
                           mc_shape_slowed(shape, top, 1), false);
     }
-    return alike(cost);
+    return same_when_busy(cost);
 }
 
 /* If the length is no power of two, each slice is a message of its own, and the ranks of a short block
@@ -336,7 +336,7 @@ mc_phase_cost_t mc_cost_aligned_reduce_scatter(const mc_line_shape_t *shape)
             term->headers += (slices - 1) * (term->headers - headers);
         }
     }
-    return alike(cost);
+    return same_when_busy(cost);
 }
 
 /* Each rank sends `part` in `messages` messages to the rank n away, on either side: min(n, s) ranks of a
@@ -375,7 +375,7 @@ mc_phase_cost_t mc_cost_bruck_allgather(const mc_line_shape_t *shape)
         /* the slices of n-1 ranks wrap around: the same bytes in one more message */
         mc_charge_messages(&cost, shape, mc_shape_top(shape), n - 1, mc_ratio(0, 1));
     }
-    return alike(cost);
+    return same_when_busy(cost);
 }
 
 /* Messages of one rank in the round of `unit`. Whole runs of slices go in one message, or, if they do not
@@ -407,5 +407,5 @@ mc_phase_cost_t mc_cost_bruck_alltoall(const mc_line_shape_t *shape)
                       mc_shape_slowed(shape, d, leave), false);
         charge_turn(&cost, shape, n, bit_messages(shape, unit), mc_ratio(bit_slices(p, unit), p));
     }
-    return alike(cost);
+    return same_when_busy(cost);
 }

@@ -1,7 +1,7 @@
 /* Costs of the ring, chain, star and full-mesh algorithms, and of edge-disjoint spanning trees. */
 #include "compose/cost/charge.h"
 
-static mc_phase_cost_t alike(mc_cost_t once)
+static mc_phase_cost_t same_when_busy(mc_cost_t once)
 {
     return (mc_phase_cost_t){once, once};
 }
@@ -36,18 +36,18 @@ static mc_cost_t ring(const mc_line_shape_t *shape, bool reduces)
 
 mc_phase_cost_t mc_cost_ring_allgather(const mc_line_shape_t *shape)
 {
-    return alike(ring(shape, false));
+    return same_when_busy(ring(shape, false));
 }
 
 mc_phase_cost_t mc_cost_ring_reduce_scatter(const mc_line_shape_t *shape)
 {
-    return alike(ring(shape, true));
+    return same_when_busy(ring(shape, true));
 }
 
 mc_phase_cost_t mc_cost_ring_allreduce(const mc_line_shape_t *shape)
 {
     const mc_cost_t down = ring(shape, true), up = ring(shape, false);
-    return alike(mc_cost_add(&down, &up));
+    return same_when_busy(mc_cost_add(&down, &up));
 }
 
 /* Outermost dimension of the line in which indices i and j differ. */
@@ -182,7 +182,7 @@ static mc_phase_cost_t star(const mc_line_shape_t *shape, mc_ratio_t part, bool 
         if (!pulls) /* the root receives from all */
             mc_charge_incast(&cost, shape, d, n, moved, slowed);
     }
-    return alike(cost);
+    return same_when_busy(cost);
 }
 
 /* The part of the tile that one other rank receives of a scatter, or sends to a gather. */
@@ -217,15 +217,15 @@ static int64_t sum_to(int64_t n)
     return n * (n + 1) / 2;
 }
 
-/* Port slots taken in rounds k = 1 … n, in which min(k, s) messages of each of `crowd` lines leave a box:
- * max(ports, crowd * min(k, s)) in each. */
-static int64_t slots_to(int64_t n, int64_t s, int64_t crowd, int64_t ports)
+/* Port slots taken in rounds k = 1 … n, in which min(k, s) messages of each of `sharers` lines leave a box:
+ * max(ports, sharers * min(k, s)) in each. */
+static int64_t slots_to(int64_t n, int64_t s, int64_t sharers, int64_t ports)
 {
-    const int64_t enough = ports / crowd;
+    const int64_t enough = ports / sharers;
     if (s <= enough)
         return n * ports;
     const int64_t low = n < enough ? n : enough, top = n < s ? n : s;
-    return low * ports + crowd * (sum_to(top) - sum_to(low) + (n - top) * s);
+    return low * ports + sharers * (sum_to(top) - sum_to(low) + (n - top) * s);
 }
 
 /* Ordered pairs of ranks of the line for which `d` is the outermost dimension in which they differ. */
@@ -245,8 +245,9 @@ static mc_phase_cost_t fullmesh(const mc_line_shape_t *shape, mc_ratio_t part, b
 {
     mc_cost_t cost = mc_cost_zero();
     const int32_t p = shape->line.len, d = mc_shape_top(shape), s = mc_shape_box(shape, d);
-    const int64_t ports = shape->ports[d], crowd = shape->crowd[d];
-    const int64_t slots = slots_to((p - 1) / 2, s, crowd, ports) + slots_to(p / 2, s, crowd, ports);
+    const int64_t ports = shape->ports[d], sharers = shape->sharers[d];
+    const int64_t slots =
+        slots_to((p - 1) / 2, s, sharers, ports) + slots_to(p / 2, s, sharers, ports);
     const mc_ratio_t slowed = p > 1 ? mc_ratio(slots, ports * (p - 1)) : mc_ratio(1, 1);
     const mc_ratio_t moved = mc_ratio_mul(mc_ratio(p - 1, 1), part);
     mc_charge_row(&cost, shape, d, p - 1, moved, slowed, reduces);
@@ -255,7 +256,7 @@ static mc_phase_cost_t fullmesh(const mc_line_shape_t *shape, mc_ratio_t part, b
         const int32_t e = shape->line.dims.first + i;
         mc_charge_messages(&cost, shape, e, pairs(shape, e), part);
     }
-    return alike(cost);
+    return same_when_busy(cost);
 }
 
 mc_phase_cost_t mc_cost_fullmesh_allgather(const mc_line_shape_t *shape)

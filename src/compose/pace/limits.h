@@ -47,7 +47,7 @@ enum { MC_PACE_SEGMENTS = 2048 };
 static inline int32_t mc_pacing_ranks(const mc_pacing_t *pacing, const mc_mesh_t *mesh,
                                       unsigned single)
 {
-    return mc_mesh_crowd(mesh, pacing->wire, single) *
+    return mc_mesh_sharers(mesh, pacing->wire, single) *
            (pacing->concurrent > 0 ? pacing->concurrent : 1);
 }
 /* Bytes that each of `ranks` ranks may have in flight through the ports that they share. */

@@ -51,7 +51,7 @@ static mc_line_shape_t shape_of(const mc_mesh_t *mesh, mc_mesh_t *even, bool all
     const int32_t last = dims.first + dims.count - 1;
     for (int32_t d = 0; d < mesh->ndims; d++) {
         const int32_t wire = mc_links_wire(links, d);
-        shape.crowd[d] = mc_mesh_crowd(mesh, wire > last ? wire : last, rooted);
+        shape.sharers[d] = mc_mesh_sharers(mesh, wire > last ? wire : last, rooted);
         shape.wire[d] = wire + 1;
         shape.ports[d] = links->dim[wire].ports;
         shape.pulled[d] = links->dim[d].pulled;
@@ -96,7 +96,7 @@ mc_phase_cost_t mc_phase_cost(meshcoll_collective_t collective, int32_t algorith
     shape.walks = walks;
     if (mesh->ragged && mc_dims_has(dims, MC_RAGGED_BOX) &&
         mc_move_has_blocks(&mc_moves[collective]))
-        shape.kept = share_at_root(&led, dims, root);
+        shape.at_root = share_at_root(&led, dims, root);
     mc_phase_cost_t cost = mc_algorithms[algorithm].cost(&shape);
     if (dims.count < mesh->ndims && collective == MESHCOLL_ALLTOALL)
         mc_pairs_correct(&cost, mesh, dims);

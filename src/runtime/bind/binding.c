@@ -346,10 +346,10 @@ static char *block_at(const mc_binding_t *b, mc_buffer_t buffer, bool whole, uin
 /* How many of the `n` chunks of SCRATCH from `c` on lie in the same buffer as c: OUT or SCRATCH. */
 static uint32_t lent_alike(const mc_binding_t *b, uint32_t c, uint32_t n)
 {
-    uint32_t alike = 1;
-    while (alike < n && is_lent(b, c + alike) == is_lent(b, c))
-        alike++;
-    return alike;
+    uint32_t run = 1;
+    while (run < n && is_lent(b, c + run) == is_lent(b, c))
+        run++;
+    return run;
 }
 
 /* Address of chunk c in a buffer; cuts *n to the number of chunks that are contiguous from

@@ -20,7 +20,7 @@ static int open_shm(meshcoll_t *h, int32_t d, mc_shm_access_t access)
                                     .n = n,
                                     .rank = h->rank,
                                     .access = access,
-                                    .crowded = h->crowded};
+                                    .oversubscribed = h->oversubscribed};
     for (int32_t r = params.base; r < params.base + n; r++)
         if (h->machine[r] != h->machine[h->rank])
             return mc_fail(MESHCOLL_ERR_TRANSPORT,
@@ -151,12 +151,12 @@ static uint64_t streaming(const meshcoll_t *h)
     return bits;
 }
 
-mc_addresses_told_t mc_addresses_tell(const meshcoll_t *h)
+mc_addresses_summary_t mc_addresses_summary(const meshcoll_t *h)
 {
-    return (mc_addresses_told_t){.bytes = mc_addresses_bytes(h), .streams = streaming(h)};
+    return (mc_addresses_summary_t){.bytes = mc_addresses_bytes(h), .streams = streaming(h)};
 }
 
-void mc_addresses_agree(meshcoll_t *h, const mc_addresses_told_t *all)
+void mc_addresses_agree(meshcoll_t *h, const mc_addresses_summary_t *all)
 {
     for (int32_t d = 0; d < h->mesh.ndims; d++)
         if (h->transport[d])

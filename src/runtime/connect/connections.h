@@ -19,10 +19,10 @@ void mc_addresses_pack(const meshcoll_t *h, char *at);
  * transports stream, one bit each. */
 typedef struct {
     uint64_t bytes, streams;
-} mc_addresses_told_t;
-mc_addresses_told_t mc_addresses_tell(const meshcoll_t *h);
+} mc_addresses_summary_t;
+mc_addresses_summary_t mc_addresses_summary(const meshcoll_t *h);
 /* Both ends of a connection must agree: a dimension streams only where it does so on all ranks. */
-void mc_addresses_agree(meshcoll_t *h, const mc_addresses_told_t *all);
+void mc_addresses_agree(meshcoll_t *h, const mc_addresses_summary_t *all);
 
 /* Returns the connection to a rank; the first time it makes it and begins to greet it (greet.h),
  * without waiting for the peer. It belongs to the handle. */

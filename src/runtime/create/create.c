@@ -101,7 +101,7 @@ static int open_handle(mc_making_t *m)
     const mc_shm_access_t wanted = mc_connections_want_shm(h);
     h->access = wanted > m->copies && m->copies < MC_SHM_COPY ? m->copies : wanted;
     mc_lock(h);
-    h->crowded = m->crowded;
+    h->oversubscribed = m->oversubscribed;
     mc_unlock(h);
     return mc_connections_open(h);
 }
@@ -117,7 +117,7 @@ static void lower_access(meshcoll_t *h)
 
 static int create(mc_making_t *m)
 {
-    mc_addresses_told_t addresses = {0};
+    mc_addresses_summary_t addresses = {0};
     int status = mc_making_places(m);
     if (!status)
         status = mc_making_settings(m);
@@ -125,7 +125,7 @@ static int create(mc_making_t *m)
         return status;
     status = m->status ? m->status : open_handle(m);
     if (!status)
-        addresses = mc_addresses_tell(m->handle);
+        addresses = mc_addresses_summary(m->handle);
     status = mc_making_lengths(m, status, &addresses);
     if (status)
         return status;

@@ -1,7 +1,7 @@
 #include "runtime/create/rounds.h"
 
 #include "runtime/create/tuned.h"
-#include "runtime/place/crowd.h"
+#include "runtime/place/oversubscription.h"
 #include "runtime/place/places.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@ typedef struct mc_facts {
     uint32_t words;         /* of the set of cores */
     uint64_t settings_most; /* bytes; only rank 0's counts */
     mc_location_t location;
-    mc_shm_told_t told;
+    mc_shm_published_t published;
 } facts_t;
 _Static_assert(sizeof(facts_t) <= MC_ROUND_FIRST, "the first record is small");
 
@@ -24,7 +24,7 @@ typedef struct {
 } second_t;
 typedef struct {
     int32_t status, unused;
-    mc_addresses_told_t addresses;
+    mc_addresses_summary_t addresses;
 } third_t;
 typedef struct {
     int32_t status;
@@ -61,7 +61,7 @@ void mc_making_open(mc_making_t *making, const mc_creation_t *creation)
     making->cores = NULL;
     making->words = 0;
     making->copies = MC_SHM_NONE;
-    making->crowded = false;
+    making->oversubscribed = false;
     making->handle = NULL;
     mc_rounds_open(&making->rounds, &creation->oob);
     making->status = allocate(making);
@@ -97,7 +97,7 @@ static void *record_at(const mc_making_t *m, int32_t rank, size_t bytes)
 int mc_making_places(mc_making_t *m)
 {
     const int32_t n = m->creation->oob.size;
-    facts_t mine = {.words = (uint32_t)m->words, .told = m->probe.told};
+    facts_t mine = {.words = (uint32_t)m->words, .published = m->probe.published};
     if (!m->status)
         mine.settings_most =
             mc_settings_bytes(&m->settings) + (looks_up_links(m) ? mc_tuned_most(&m->settings) : 0);
@@ -121,7 +121,7 @@ static mc_shm_ranks_t neighbours(const mc_making_t *m)
     return (mc_shm_ranks_t){.machine = m->machine,
                             .n = m->creation->oob.size,
                             .rank = m->creation->oob.rank,
-                            .told = &m->facts->told,
+                            .published = &m->facts->published,
                             .stride = sizeof *m->facts};
 }
 
@@ -133,12 +133,13 @@ static size_t widest_set(const mc_making_t *m)
     return words;
 }
 
-static void find_crowd(mc_making_t *m, size_t words, size_t record)
+static void find_oversubscription(mc_making_t *m, size_t words, size_t record)
 {
     const int32_t n = m->creation->oob.size, rank = m->creation->oob.rank;
     mc_kernels_find(&m->facts->location, sizeof *m->facts, m->machine, n, rank, m->scratch);
     const uint64_t *const sets = (const void *)(m->rounds.all + sizeof(second_t));
-    m->crowded = mc_crowd_of(sets, words, record / sizeof *sets, m->scratch, n, rank) > 1;
+    m->oversubscribed =
+        mc_oversubscription_of(sets, words, record / sizeof *sets, m->scratch, n, rank) > 1;
 }
 
 static void find_copies(mc_making_t *m, size_t record)
@@ -174,12 +175,12 @@ int mc_making_settings(mc_making_t *m)
     if (status)
         return status;
     find_copies(m, record);
-    find_crowd(m, words, record);
+    find_oversubscription(m, words, record);
     m->status = mc_settings_unpack(&m->settings, m->rounds.all + sizeof mine + sets, most);
     return MESHCOLL_OK;
 }
 
-int mc_making_lengths(mc_making_t *m, int status, mc_addresses_told_t *addresses)
+int mc_making_lengths(mc_making_t *m, int status, mc_addresses_summary_t *addresses)
 {
     const third_t mine = {.addresses = *addresses};
     memcpy(m->rounds.own, &mine, sizeof mine);
@@ -206,7 +207,7 @@ static void take_addresses(mc_making_t *m, size_t bytes)
     m->rounds.memory = NULL;
 }
 
-int mc_making_addresses(mc_making_t *m, const mc_addresses_told_t *addresses, bool *reads)
+int mc_making_addresses(mc_making_t *m, const mc_addresses_summary_t *addresses, bool *reads)
 {
     const mc_shm_ranks_t ranks = neighbours(m);
     const size_t record = sizeof(fourth_t) + addresses->bytes;

@@ -29,7 +29,7 @@ typedef struct {
     size_t words; /* of `cores` */
     mc_shm_probe_t probe;
     mc_shm_access_t copies; /* the least access of any rank, COPY at most */
-    bool crowded;
+    bool oversubscribed;
     meshcoll_t *handle; /* NULL until it is opened */
 } mc_making_t;
 
@@ -41,8 +41,8 @@ void mc_making_close(mc_making_t *making);
 int mc_making_places(mc_making_t *making);
 int mc_making_settings(mc_making_t *making);
 /* `status`: of opening the handle. Leaves in *addresses what holds for all ranks. */
-int mc_making_lengths(mc_making_t *making, int status, mc_addresses_told_t *addresses);
+int mc_making_lengths(mc_making_t *making, int status, mc_addresses_summary_t *addresses);
 /* `*reads`: do the ranks want to read each other's memory? Leaves whether they may. */
-int mc_making_addresses(mc_making_t *making, const mc_addresses_told_t *addresses, bool *reads);
+int mc_making_addresses(mc_making_t *making, const mc_addresses_summary_t *addresses, bool *reads);
 
 #endif

@@ -217,7 +217,7 @@ static int open_part(const part_t *p, meshcoll_t *parent, meshcoll_t **handle)
     parent->children = h;
     h->access = parent->access;
     mc_lock(h);
-    h->crowded = parent->crowded;
+    h->oversubscribed = parent->oversubscribed;
     mc_unlock(h);
     for (int32_t k = 0; k < p->mesh.ndims; k++) {
         h->links.dim[k] = share_link(p, k);

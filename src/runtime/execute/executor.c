@@ -79,10 +79,10 @@ static void send_or_recv(mc_executor_t *x, mc_lane_t *lane, uint32_t t)
         *lane->bytes_sent += m.bytes;
         status = ops->send(lane->peer, &m, &task->io);
     } else if (!task->is_staged && step_of(x, t)->op == MC_OP_RECV_REDUCE) {
-        const mc_taker_t taker = {.take = reduce_piece, .context = x};
+        const mc_consumer_t consumer = {.take = reduce_piece, .context = x};
         task->span = x->binding->step[t].at;
         task->reduced = 0;
-        status = ops->recv_reduce(lane->peer, &m, &taker, &task->io);
+        status = ops->recv_reduce(lane->peer, &m, &consumer, &task->io);
     } else {
         status = ops->recv(lane->peer, &m, &task->io);
     }

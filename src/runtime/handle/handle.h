@@ -45,8 +45,8 @@ struct meshcoll {
     struct mc_greeter *greeter; /* of new connections; NULL: none needed it yet */
     uint64_t bytes_sent[MC_MAX_DIMS];
 
-    bool crowded;   /* oversubscribed: more ranks than cores */
-    bool pipelined; /* the request started last has several segments */
+    bool oversubscribed; /* oversubscribed: more ranks than cores */
+    bool pipelined;      /* the request started last has several segments */
 
     int broken;       /* status of the first run that failed, after which none starts; else 0 */
     char why[400];    /* its error text */

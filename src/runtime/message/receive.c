@@ -120,9 +120,9 @@ static int data_arrived(meshcoll_t *h, void *owner)
 {
     mc_arrival_t *const a = owner;
     a->complete = true;
-    if (a->taker) {
-        take(a->taker, a->data, a->header.bytes);
-        end(h, a->taker, a);
+    if (a->consumer) {
+        take(a->consumer, a->data, a->header.bytes);
+        end(h, a->consumer, a);
     }
     return MESHCOLL_OK;
 }
@@ -198,7 +198,7 @@ static int take_eager(meshcoll_t *h, mc_transfer_t *t, mc_arrival_t *a)
         return status ? status : recv_done(h, t);
     }
     a->next = NULL;
-    a->taker = t;
+    a->consumer = t;
     t->arrival = a;
     if (!a->data)
         status = fetch(h, t->flow, a);

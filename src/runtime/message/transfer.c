@@ -139,7 +139,7 @@ int mc_transfer_flush(meshcoll_t *h, mc_transfer_t *t)
 
 int mc_transfers_flushed(meshcoll_t *h, uint32_t events)
 {
-    const uint32_t most = mc_wait_looks(h) + mc_wait_yields(h) + FLUSH_SLEEPS;
+    const uint32_t most = mc_wait_polls(h) + mc_wait_yields(h) + FLUSH_SLEEPS;
     int n = 0;
     for (mc_transfer_t **at = &h->messages->flushing.first, *t; (t = *at);) {
         mc_transport_t *const transport = t->flow->link->transport;

@@ -87,9 +87,9 @@ typedef struct mc_arrival {
     mc_header_t header;
     char *data; /* of an eager message that was received before, or is longer than, its receive */
     mc_part_t part;
-    bool complete;         /* data has arrived */
-    mc_transfer_t *taker;  /* the receive that waits for data; NULL: none yet */
-    mc_transfer_t *sender; /* of a message of this rank to itself that waits for its receive */
+    bool complete;           /* data has arrived */
+    mc_transfer_t *consumer; /* the receive that waits for data; NULL: none yet */
+    mc_transfer_t *sender;   /* of a message of this rank to itself that waits for its receive */
 } mc_arrival_t;
 
 typedef struct {

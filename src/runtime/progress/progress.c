@@ -18,7 +18,7 @@ static bool advance(meshcoll_request_t *r, bool shared, uint32_t events)
     mc_executor_t *const x = &r->executor;
     const bool has_work = mc_executor_has_work(x);
     x->shared = shared;
-    x->polls_awake = mc_wait_looks(r->mesh) + mc_wait_yields(r->mesh);
+    x->polls_awake = mc_wait_polls(r->mesh) + mc_wait_yields(r->mesh);
     if (x->state == MC_IDLE) /* a tagged message, which move_messages() completes */
         return false;
     if (x->state != MC_RUNNING) { /* it is pending, or flushes */
@@ -157,7 +157,7 @@ bool mc_handle_sleep(meshcoll_t *h, bool blind, int most_ms)
 
 void mc_wait_idle(meshcoll_t *h, mc_waiting_t *w)
 {
-    const uint32_t looks = mc_wait_looks(h), awake = looks + mc_wait_yields(h);
+    const uint32_t looks = mc_wait_polls(h), awake = looks + mc_wait_yields(h);
     const bool due = w->idle > awake || w->idle % MC_HOOK_YIELDS == 0;
     if (h->hook.function && due && mc_hook_run(h)) {
         w->idle = looks;

@@ -20,10 +20,10 @@
  *
  * Measurements: docs/lab-notes/constants.md. */
 enum {
-    MC_WAIT_LOOKS = 1000,
-    MC_WAIT_LOOKS_CROWDED = 1,
+    MC_WAIT_POLLS = 1000,
+    MC_WAIT_POLLS_SHARED = 1,
     MC_WAIT_YIELDS = 8192,
-    MC_WAIT_YIELDS_CROWDED = 64,
+    MC_WAIT_YIELDS_SHARED = 64,
     MC_WAIT_YIELDS_PIPELINED = 512 /* oversubscribed too */
 };
 
@@ -32,16 +32,16 @@ typedef struct {
     bool in_vain;  /* the last sleep ended at once although nothing had happened */
 } mc_waiting_t;
 
-static inline uint32_t mc_wait_looks(const meshcoll_t *h)
+static inline uint32_t mc_wait_polls(const meshcoll_t *h)
 {
-    return h->crowded ? MC_WAIT_LOOKS_CROWDED : MC_WAIT_LOOKS;
+    return h->oversubscribed ? MC_WAIT_POLLS_SHARED : MC_WAIT_POLLS;
 }
 
 static inline uint32_t mc_wait_yields(const meshcoll_t *h)
 {
-    if (!h->crowded)
+    if (!h->oversubscribed)
         return MC_WAIT_YIELDS;
-    return h->pipelined ? MC_WAIT_YIELDS_PIPELINED : MC_WAIT_YIELDS_CROWDED;
+    return h->pipelined ? MC_WAIT_YIELDS_PIPELINED : MC_WAIT_YIELDS_SHARED;
 }
 
 /* The longest sleep: bounds the delay where a transport does not signal an event. */

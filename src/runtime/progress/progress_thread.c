@@ -103,7 +103,7 @@ static bool run_callbacks(mc_threads_t *t)
 void mc_threads_turn(meshcoll_t *h, mc_waiting_t *w)
 {
     mc_threads_t *const t = h->threads;
-    const uint32_t looks = mc_wait_looks(h), awake = looks + mc_wait_yields(h);
+    const uint32_t looks = mc_wait_polls(h), awake = looks + mc_wait_yields(h);
     w->idle = mc_handle_progress(h) > 0 ? 0 : w->idle + 1;
     w->in_vain = w->in_vain && w->idle > 0;
     if (run_callbacks(t))
@@ -137,7 +137,7 @@ static void *progress(void *handle)
     bool in_vain = false;
     mc_threads_lock(t);
     for (uint32_t idle = 0; !t->stop;) {
-        const uint32_t looks = mc_wait_looks(h), awake = looks + MC_WAIT_YIELDS_CROWDED;
+        const uint32_t looks = mc_wait_polls(h), awake = looks + MC_WAIT_YIELDS_SHARED;
         idle = mc_handle_look(h) > 0 ? 0 : idle + 1;
         in_vain = in_vain && idle > 0;
         slept(h, idle, awake);

@@ -18,7 +18,7 @@
 static inline void mc_wait_begin(const meshcoll_t *h)
 {
     const mc_transport_t *const t = h->polled[0];
-    if (h->crowded && !h->threads && h->n_polled == 1 && t->ops->lacks && t->ops->lacks(t))
+    if (h->oversubscribed && !h->threads && h->n_polled == 1 && t->ops->lacks && t->ops->lacks(t))
         sched_yield();
 }
 
@@ -35,7 +35,7 @@ static inline void mc_wait_turn(meshcoll_t *h, mc_waiting_t *w)
             mc_callbacks_run();
         return;
     }
-    if (++w->idle > mc_wait_looks(h))
+    if (++w->idle > mc_wait_polls(h))
         mc_wait_idle(h, w);
 }
 

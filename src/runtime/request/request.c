@@ -38,7 +38,7 @@ static int init_executor(meshcoll_request_t *r)
     if (!status) {
         const mc_wiring_t wiring = {.rank = r->plan->rank,
                                     .pacing = mc_handle_pacing(r->mesh),
-                                    .oversubscribed = r->mesh->crowded,
+                                    .oversubscribed = r->mesh->oversubscribed,
                                     .peer = peer,
                                     .bytes_sent = counter};
         status = mc_executor_init(&r->executor, r->plan, &wiring);

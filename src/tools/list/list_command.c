@@ -31,7 +31,7 @@ static void add_row(mc_table_t *table, const char *const *cells)
 
 /* Collectives ------------------------------------------------------------------------------------ */
 
-static const char *const told[MC_PLACEMENTS] = {
+static const char *const meaning[MC_PLACEMENTS] = {
     [MC_ROOT] = "all of it at the root",
     [MC_SHARD] = "a slice on each rank",
     [MC_REPLICA] = "all of it on each rank",
@@ -50,8 +50,8 @@ static int print_collectives(const mc_mesh_t *mesh)
     for (int c = 0; c < MESHCOLL_COLLECTIVES; c++) {
         const mc_move_t *const move = &mc_moves[c];
         mc_table_add(&table, "%s", move->name);
-        mc_table_add(&table, "%s (%s)", told[move->from], mc_placement_name(move->from));
-        mc_table_add(&table, "%s%s (%s)", move->reduces ? "the sum: " : "", told[move->to],
+        mc_table_add(&table, "%s (%s)", meaning[move->from], mc_placement_name(move->from));
+        mc_table_add(&table, "%s%s (%s)", move->reduces ? "the sum: " : "", meaning[move->to],
                      mc_placement_name(move->to));
     }
     return print_table(&table);

@@ -114,7 +114,7 @@ typedef struct {
     const char *a, *b;         /* names */
     const char *below, *above; /* the cheaper one on either side; equal: one is always cheaper */
     double bytes;              /* 0: they do not cross */
-    bool alike;                /* they cost the same at every size */
+    bool always_equal;         /* they cost the same at every size */
 } crossing_t;
 
 enum { MAX_OPTIONS = 3, MAX_CROSSINGS = 3 };
@@ -182,7 +182,7 @@ static crossing_t cross(const mc_plan_request_t *r, const option_t *a, const opt
         else if (!straight && at_first * seconds < 0)
             c.bytes = halve(r, a, b, below, n);
     }
-    c.alike = at_first == 0;
+    c.always_equal = at_first == 0;
     c.below = c.above = at_first > 0 ? a->name : b->name;
     if (c.bytes > 0)
         c.above = at_first > 0 ? b->name : a->name;
@@ -204,7 +204,7 @@ static void print_crossing(const crossing_t *c)
 {
     char size[MC_NUMBER_TEXT];
     printf("  %s and %s ", c->a, c->b);
-    if (c->alike)
+    if (c->always_equal)
         printf("cost the same at every size\n");
     else if (c->bytes == 0)
         printf("do not cross: %s is cheaper at every size\n", c->below);
@@ -280,8 +280,8 @@ static json_t *json_crossings(const mc_plan_request_t *r)
         json_array_append_new(
             list, json_pack("{s:[s,s], s:o, s:o, s:o}", "between", c->a, c->b, "bytes",
                             c->bytes > 0 ? json_real(c->bytes) : json_null(), "cheaper_below",
-                            c->alike ? json_null() : json_string(c->below), "cheaper_above",
-                            c->alike ? json_null() : json_string(c->above)));
+                            c->always_equal ? json_null() : json_string(c->below), "cheaper_above",
+                            c->always_equal ? json_null() : json_string(c->above)));
     }
     return list;
 }

@@ -126,7 +126,7 @@ typedef struct {
     bool stopped;
     uint32_t number, every; /* a sample: each `every`-th */
     uint32_t passed;        /* paths, for pairs of them */
-    mc_strategy_t kept;     /* the last that was paired */
+    mc_strategy_t previous; /* the last that was paired */
     const mc_mesh_t *mesh;
 } sieve_t;
 
@@ -147,8 +147,8 @@ static bool pass_with_sides(void *context, const mc_strategy_t *strategy)
     const bool chosen = s->passed++ % EVERY == 0;
     if (!pass(s, strategy) || !chosen)
         return !s->stopped;
-    mc_strategy_t pair = s->kept;
-    s->kept = *strategy;
+    mc_strategy_t pair = s->previous;
+    s->previous = *strategy;
     if (pair.n_phases == 0)
         return true;
     pair.second = pair.n_phases;

@@ -60,8 +60,8 @@ static bool reply(link_t *link, mc_shm_kind_t kind, const mc_io_t *io)
 static bool share(link_t *link, mc_io_t *io)
 {
     const mc_message_t *const m = &io->message;
-    if (link->shared || shm_of(link)->n_offered > 0 || io->taker.take || io->offer[2] > 0 ||
-        m->n_spans > 1 || !mc_shm_can_share(m->bytes, shm_of(link)->params.crowded))
+    if (link->shared || shm_of(link)->n_offered > 0 || io->consumer.take || io->offer[2] > 0 ||
+        m->n_spans > 1 || !mc_shm_can_share(m->bytes, shm_of(link)->params.oversubscribed))
         return false;
     mc_shm_slot_t *const slot = mc_shm_free_slot(link);
     if (!slot)
@@ -82,7 +82,7 @@ static bool wants_pieces(const link_t *link, const mc_io_t *io)
 {
     const shm_t *const shm = shm_of(link);
     return shm->params.access == MC_SHM_COPY ||
-           (io->taker.take && !shm->params.crowded && shm->n_offered == 0);
+           (io->consumer.take && !shm->params.oversubscribed && shm->n_offered == 0);
 }
 
 /* The receive completes only once its sender has been notified. */
@@ -242,15 +242,15 @@ static int receive(link_t *link, mc_io_t *io)
 static int shm_recv(mc_peer_t *peer, const mc_message_t *m, mc_io_t *io)
 {
     io->message = *m;
-    io->taker.take = NULL;
+    io->consumer.take = NULL;
     return receive((link_t *)peer, io);
 }
 
-static int shm_recv_reduce(mc_peer_t *peer, const mc_message_t *m, const mc_taker_t *taker,
+static int shm_recv_reduce(mc_peer_t *peer, const mc_message_t *m, const mc_consumer_t *consumer,
                            mc_io_t *io)
 {
     io->message = *m;
-    io->taker = *taker;
+    io->consumer = *consumer;
     return receive((link_t *)peer, io);
 }
 

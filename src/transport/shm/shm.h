@@ -24,7 +24,7 @@ typedef struct {
     int32_t base, n;        /* ranks [base, base + n) are on this machine */
     int32_t rank;           /* this rank */
     mc_shm_access_t access; /* COPY or READ, the same on all ranks */
-    bool crowded;           /* oversubscribed: ranks share cores */
+    bool oversubscribed;    /* oversubscribed: ranks share cores */
 } mc_shm_params_t;
 
 int mc_shm_create(const mc_shm_params_t *params, mc_transport_t **transport);

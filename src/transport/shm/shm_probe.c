@@ -14,7 +14,7 @@ static bool is_same(const mc_shm_file_t *a, const mc_shm_file_t *b)
     return a->ino && a->dev == b->dev && a->ino == b->ino;
 }
 
-static bool share_keys(const mc_shm_told_t *a, const mc_shm_told_t *b)
+static bool share_keys(const mc_shm_published_t *a, const mc_shm_published_t *b)
 {
     return a->user == b->user && is_same(&a->users, &b->users) && is_same(&a->keys, &b->keys) &&
            is_same(&a->address.pids, &b->address.pids);
@@ -22,27 +22,27 @@ static bool share_keys(const mc_shm_told_t *a, const mc_shm_told_t *b)
 
 void mc_shm_probe_open(mc_shm_probe_t *probe)
 {
-    mc_shm_probe_t p = {.told = {.user = geteuid(),
-                                 .users = namespace_of("/proc/self/ns/user"),
-                                 .keys = namespace_of("/proc/self/ns/ipc")}};
-    if (mc_shm_memory_create(0, false, &p.mapping, &p.told.address))
-        p.told.address = (mc_shm_address_t){.pids = namespace_of("/proc/self/ns/pid")};
+    mc_shm_probe_t p = {.published = {.user = geteuid(),
+                                      .users = namespace_of("/proc/self/ns/user"),
+                                      .keys = namespace_of("/proc/self/ns/ipc")}};
+    if (mc_shm_memory_create(0, false, &p.mapping, &p.published.address))
+        p.published.address = (mc_shm_address_t){.pids = namespace_of("/proc/self/ns/pid")};
     *probe = p;
 }
 
 void mc_shm_probe_close(const mc_shm_probe_t *probe)
 {
     mc_shm_memory_close(&probe->mapping);
-    if (probe->told.address.pid)
-        close(probe->told.address.fd);
+    if (probe->published.address.pid)
+        close(probe->published.address.fd);
 }
 
-static const mc_shm_told_t *told_by(const mc_shm_ranks_t *ranks, int32_t rank)
+static const mc_shm_published_t *told_by(const mc_shm_ranks_t *ranks, int32_t rank)
 {
-    return (const void *)((const char *)ranks->told + (size_t)rank * ranks->stride);
+    return (const void *)((const char *)ranks->published + (size_t)rank * ranks->stride);
 }
 
-static mc_shm_access_t copies_from(const mc_shm_told_t *own, const mc_shm_told_t *other)
+static mc_shm_access_t copies_from(const mc_shm_published_t *own, const mc_shm_published_t *other)
 {
     mc_shm_mapping_t mapping;
     if (other->address.pid == 0 || mc_shm_memory_open(&other->address, 0, &mapping))

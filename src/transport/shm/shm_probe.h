@@ -13,21 +13,21 @@ typedef struct {
     mc_shm_address_t address; /* without a process: none could be made */
     uint64_t user;
     mc_shm_file_t users, keys; /* namespaces; 0: not known */
-} mc_shm_told_t;
+} mc_shm_published_t;
 
 typedef struct {
     mc_shm_mapping_t mapping;
-    mc_shm_told_t told;
+    mc_shm_published_t published;
 } mc_shm_probe_t;
 
 void mc_shm_probe_open(mc_shm_probe_t *probe);
 void mc_shm_probe_close(const mc_shm_probe_t *probe);
 
-/* The ranks that take part, by rank as gathered; what they told is `stride` bytes apart. */
+/* The ranks that take part, by rank as gathered; what they published is `stride` bytes apart. */
 typedef struct {
     const int32_t *machine; /* as in boxes.h */
     int32_t n, rank;
-    const void *told;
+    const void *published;
     size_t stride;
 } mc_shm_ranks_t;
 

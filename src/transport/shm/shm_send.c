@@ -135,7 +135,7 @@ static uint32_t give_pieces(link_t *link, mc_io_t *io)
 /* Is it sent without a request from the receiver? */
 static bool is_eager(const mc_shm_t *shm, const mc_message_t *m)
 {
-    const bool alone = shm->params.crowded || m->mutual;
+    const bool alone = shm->params.oversubscribed || m->mutual;
     return m->bytes <= (size_t)(alone ? MC_SHM_EAGER : MC_SHM_PIECES);
 }
 

@@ -2,10 +2,10 @@
 
 #include <sys/uio.h>
 
-/* LEAST: the smallest part worth a system call. CROWDED: the same where ranks share cores; other
+/* LEAST: the smallest part worth a system call. OVERSUBSCRIBED: the same where ranks share cores; other
  * ranks have work for the sender's core then, so its help pays for larger messages only. MOST:
  * what a sender writes before its progress turns to other work. */
-enum { UNIT = 4096, LEAST = 1 << 14, CROWDED = 1 << 18, MOST = 1 << 18 };
+enum { UNIT = 4096, LEAST = 1 << 14, OVERSUBSCRIBED = 1 << 18, MOST = 1 << 18 };
 enum { PAGES_BITS = 24, NUMBER_BITS = 16 };
 static const uint64_t PAGES = (UINT64_C(1) << PAGES_BITS) - 1, REFUSED = UINT64_MAX;
 
@@ -14,9 +14,9 @@ typedef struct {
     size_t at, bytes;
 } part_t;
 
-bool mc_shm_can_share(size_t bytes, bool crowded)
+bool mc_shm_can_share(size_t bytes, bool oversubscribed)
 {
-    return bytes >= 2 * (size_t)(crowded ? CROWDED : LEAST) && bytes / UNIT < PAGES;
+    return bytes >= 2 * (size_t)(oversubscribed ? OVERSUBSCRIBED : LEAST) && bytes / UNIT < PAGES;
 }
 
 uint64_t mc_shm_share_begin(mc_shm_share_t *share)

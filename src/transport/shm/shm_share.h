@@ -15,8 +15,8 @@ typedef struct {
     uint64_t to, number; /* where to write in the receiver's memory; number of the sharing */
 } mc_shm_helped_t;
 
-/* Is sharing faster than reading alone? `crowded`: ranks share cores. */
-bool mc_shm_can_share(size_t bytes, bool crowded);
+/* Is sharing faster than reading alone? `oversubscribed`: ranks share cores. */
+bool mc_shm_can_share(size_t bytes, bool oversubscribed);
 
 /* Receiver, on its channel to the sender; a channel shares one message at a time. Returns the
  * number of the sharing. */

@@ -8,7 +8,7 @@
 #include <cpuid.h>
 #endif
 
-_Atomic bool mc_shm_string_is_fast, mc_shm_string_stumbles;
+_Atomic bool mc_shm_string_is_fast, mc_shm_string_stalls;
 
 #if defined(__x86_64__) && defined(__GNUC__)
 
@@ -33,7 +33,7 @@ void mc_shm_copy_init(void)
     const bool fast = __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & ERMS);
     const bool stumbles =
         fast && least_seconds(mc_shm_copy_lines, area) < least_seconds(mc_shm_copy_string, area);
-    atomic_store_explicit(&mc_shm_string_stumbles, stumbles, memory_order_relaxed);
+    atomic_store_explicit(&mc_shm_string_stalls, stumbles, memory_order_relaxed);
     atomic_store_explicit(&mc_shm_string_is_fast, fast, memory_order_relaxed);
 }
 

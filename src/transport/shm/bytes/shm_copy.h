@@ -16,7 +16,7 @@ enum { MC_SHM_STRING = 1024 };
  * register behind the source, as offsets in their pages? (So it is on some processors, and
  * malloc's blocks begin 16 bytes behind a page's start.) mc_shm_copy_init asks and measures
  * once, when a transport is created, as CPUID traps in virtual machines. */
-extern _Atomic bool mc_shm_string_is_fast, mc_shm_string_stumbles;
+extern _Atomic bool mc_shm_string_is_fast, mc_shm_string_stalls;
 void mc_shm_copy_init(void);
 
 static inline void mc_shm_copy_lines(void *to, const void *from, size_t n)
@@ -54,7 +54,7 @@ static inline void mc_shm_copy(void *to, const void *from, size_t n)
 #if defined(__x86_64__) && defined(__GNUC__)
     if (n >= MC_SHM_STRING && atomic_load_explicit(&mc_shm_string_is_fast, memory_order_relaxed)) {
         if (mc_shm_is_close_behind(to, from) &&
-            atomic_load_explicit(&mc_shm_string_stumbles, memory_order_relaxed))
+            atomic_load_explicit(&mc_shm_string_stalls, memory_order_relaxed))
             mc_shm_copy_lines(to, from, n);
         else
             mc_shm_copy_string(to, from, n);

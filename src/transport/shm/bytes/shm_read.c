@@ -30,8 +30,8 @@ void mc_shm_move(mc_io_t *io, char *data, size_t n, bool out)
 
 void mc_shm_take(mc_io_t *io, const char *data, size_t n)
 {
-    if (io->taker.take)
-        io->taker.take(io->taker.context, io, data, n);
+    if (io->consumer.take)
+        io->consumer.take(io->consumer.context, io, data, n);
     else
         mc_shm_move(io, (char *)data, n, true);
     io->done += n;
@@ -111,7 +111,7 @@ static void move_peer_spans(mc_io_t *io, const mc_span_t *list, const cursor_t *
 /* This rank's side of the next read: at most `most` bytes. */
 static pieces_t own_pieces(mc_io_t *io, size_t most, char *piece)
 {
-    if (io->taker.take) {
+    if (io->consumer.take) {
         const size_t bytes = most < MC_SHM_PIECE_BYTES ? most : MC_SHM_PIECE_BYTES;
         return (pieces_t){.v = {{piece, bytes}}, .n = 1, .bytes = bytes};
     }
@@ -138,8 +138,8 @@ ssize_t mc_shm_read(pid_t pid, mc_io_t *io, size_t most, char *piece)
     if (errno)
         return -1;
     move_peer_spans(io, list, &there);
-    if (io->taker.take)
-        io->taker.take(io->taker.context, io, piece, own.bytes);
+    if (io->consumer.take)
+        io->consumer.take(io->consumer.context, io, piece, own.bytes);
     io->done += own.bytes;
     return got;
 }

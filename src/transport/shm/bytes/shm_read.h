@@ -12,13 +12,13 @@ enum { MC_SHM_PIECE_BYTES = 1 << 16 };
 _Static_assert(MC_SHM_PIECE_BYTES % MC_PIECE_UNIT == 0, "elements are not cut");
 
 /* Reads the next bytes offered to `io`, at most `most`: to its spans, or through `piece` (of
- * MC_SHM_PIECE_BYTES bytes) to its taker. Returns how many, or -1 with errno set. */
+ * MC_SHM_PIECE_BYTES bytes) to its consumer. Returns how many, or -1 with errno set. */
 ssize_t mc_shm_read(pid_t pid, mc_io_t *io, size_t most, char *piece);
 
 /* Copies the next n bytes of the message's spans; `out`: from `data` to the spans, else from the
  * spans to `data`. */
 void mc_shm_move(mc_io_t *io, char *data, size_t n, bool out);
-/* Passes the next n bytes of a receive from `data` to its spans or its taker. */
+/* Passes the next n bytes of a receive from `data` to its spans or its consumer. */
 void mc_shm_take(mc_io_t *io, const char *data, size_t n);
 
 #endif

@@ -1,4 +1,4 @@
-#include "runtime/place/crowd.h"
+#include "runtime/place/oversubscription.h"
 
 #include "runtime/place/places.h"
 
@@ -22,27 +22,27 @@ static int count(const uint64_t *set, size_t words)
     return n;
 }
 
-static double crowd_on(const uint64_t *sets, size_t words, size_t stride, const int32_t *kernel,
+static double ranks_on(const uint64_t *sets, size_t words, size_t stride, const int32_t *kernel,
                        int32_t n, int32_t rank, size_t core)
 {
-    double crowd = 0;
+    double per_core = 0;
     for (int32_t r = 0; r < n; r++) {
         const uint64_t *const set = sets + (size_t)r * stride;
         if (kernel[r] == kernel[rank] && has(set, core))
-            crowd += 1.0 / count(set, words);
+            per_core += 1.0 / count(set, words);
     }
-    return crowd;
+    return per_core;
 }
 
-double mc_crowd_of(const uint64_t *sets, size_t words, size_t stride, const int32_t *kernel,
-                   int32_t n, int32_t rank)
+double mc_oversubscription_of(const uint64_t *sets, size_t words, size_t stride,
+                              const int32_t *kernel, int32_t n, int32_t rank)
 {
     double least = 0;
     for (size_t core = 0; core < words * WORD; core++) {
         if (!has(sets + (size_t)rank * stride, core))
             continue;
-        const double crowd = crowd_on(sets, words, stride, kernel, n, rank, core);
-        least = least == 0 || crowd < least ? crowd : least;
+        const double per_core = ranks_on(sets, words, stride, kernel, n, rank, core);
+        least = least == 0 || per_core < least ? per_core : least;
     }
     return least;
 }

@@ -1,4 +1,4 @@
-#include "runtime/place/crowd.h"
+#include "runtime/place/oversubscription.h"
 #include "runtime/place/places.h"
 
 #include <criterion/criterion.h>
@@ -15,7 +15,7 @@ static double crowd(const int32_t *machine, const int first[8], int n)
     for (int r = 0; r < 8; r++)
         for (int c = first[r]; c < first[r] + n; c++)
             set[r][c / 64] |= UINT64_C(1) << c % 64;
-    return mc_crowd_of(set[0], WORDS, WORDS, machine, 8, 5);
+    return mc_oversubscription_of(set[0], WORDS, WORDS, machine, 8, 5);
 }
 
 Test(crowd, counts_the_ranks_of_a_core)
