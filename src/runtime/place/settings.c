@@ -49,7 +49,7 @@ void mc_settings_pack(const mc_settings_t *settings, char *at)
 int mc_settings_unpack(mc_settings_t *settings, const char *at, size_t bytes)
 {
     const char **list[N_TEXTS], *end = at;
-    mc_settings_t s = {0};
+    mc_settings_t s = {.hook = settings->hook};
     for (int i = 0; i < N_TEXTS && end; i++) {
         end = memchr(end, '\0', bytes - (size_t)(end - at));
         end = end ? end + 1 : NULL;

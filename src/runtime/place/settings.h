@@ -32,7 +32,7 @@ int mc_settings_set_links(mc_settings_t *settings, const char *links, const char
 /* Settings as bytes, for other ranks: how many, and the copy. */
 size_t mc_settings_bytes(const mc_settings_t *settings);
 void mc_settings_pack(const mc_settings_t *settings, char *at);
-/* Replaces all by what another rank packed, followed by any bytes. ERR_TRANSPORT if it is no
+/* Replaces all but the hook by what another rank packed, followed by any bytes. ERR_TRANSPORT if it is no
  * settings. */
 int mc_settings_unpack(mc_settings_t *settings, const char *at, size_t bytes);
 void mc_settings_free(mc_settings_t *settings);
