@@ -17,9 +17,10 @@ import pathlib
 import re
 import sys
 
-CORE = ["base", "mesh", "plan"]
+CORE = ["base", "mesh", "mesh/link", "plan"]
 ALGORITHMS = ["ring", "mst", "direct", "doubling"]
-COMPOSE = ["compose/cost", "compose/algorithms", "compose/strategy", "compose/pace", "compose/price", "compose/planner"]
+COMPOSE = ["compose/cost", "compose/algorithms", "compose/strategy", "compose/pace", "compose/price",
+           "compose/planner/search", "compose/planner"]
 TRANSPORT = ["transport", "transport/shm/bytes", "transport/shm"]
 
 # room -> rooms whose headers it may include, besides its own and the public ones; each may use all before it
@@ -29,6 +30,7 @@ RUNTIME = ["runtime/element", "runtime/bind", "runtime/place", "runtime/state", 
 MAY = {
     "base": [],
     "mesh": ["base"],
+    "mesh/link": ["base", "mesh"],
     "plan": ["base", "mesh"],
     "plan/verify": CORE,
     **{room: CORE for room in ALGORITHMS},

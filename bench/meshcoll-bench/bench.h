@@ -4,7 +4,7 @@
 
 #include "common/gate.h"
 #include "compose/planner/planner.h"
-#include "mesh/link.h"
+#include "mesh/link/link.h"
 
 #include <mpi.h>
 #include <stdio.h>

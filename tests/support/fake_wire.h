@@ -2,7 +2,7 @@
 #ifndef MC_TESTS_SUPPORT_FAKE_WIRE_H
 #define MC_TESTS_SUPPORT_FAKE_WIRE_H
 
-#include "mesh/link.h"
+#include "mesh/link/link.h"
 #include "runtime/execute/executor.h"
 #include "support/plans.h"
 

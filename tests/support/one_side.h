@@ -2,7 +2,7 @@
 #ifndef MC_TESTS_SUPPORT_ONE_SIDE_H
 #define MC_TESTS_SUPPORT_ONE_SIDE_H
 
-#include "compose/planner/search.h"
+#include "compose/planner/search/search.h"
 #include "support/places.h"
 
 #include <stdlib.h>

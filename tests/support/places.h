@@ -3,7 +3,7 @@
 #define MC_TESTS_SUPPORT_PLACES_H
 
 #include "compose/planner/planner.h"
-#include "mesh/link.h"
+#include "mesh/link/link.h"
 
 #include <criterion/criterion.h>
 

@@ -1,6 +1,6 @@
 /* What the planner's search leaves out on paper: loads drawn at random that it says are cheaper are so, whatever is added
  * to both, and none costs less than its means. */
-#include "compose/planner/labels.h"
+#include "compose/planner/search/labels.h"
 
 #include "support/places.h"
 #include "support/random.h"

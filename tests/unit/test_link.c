@@ -1,4 +1,4 @@
-#include "mesh/link.h"
+#include "mesh/link/link.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #ifndef MC_COMPOSE_COST_H
 #define MC_COMPOSE_COST_H
 
-#include "mesh/link.h"
+#include "mesh/link/link.h"
 #include "mesh/mesh.h"
 
 /* A fraction in lowest terms, den > 0. */

@@ -1,6 +1,6 @@
 #include "compose/planner/planner.h"
 
-#include "compose/planner/search.h"
+#include "compose/planner/search/search.h"
 #include "compose/planner/sides_search.h"
 
 #include <math.h>

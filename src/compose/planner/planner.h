@@ -2,7 +2,7 @@
 #ifndef MC_COMPOSE_PLANNER_H
 #define MC_COMPOSE_PLANNER_H
 
-#include "compose/planner/query.h"
+#include "compose/planner/search/query.h"
 #include "compose/price/bound.h"
 #include "compose/price/strategy_cost.h"
 
@@ -12,7 +12,7 @@
  * first; strategies of equal cost keep the order of enumeration. *n: at most query->most; *considered: how
  * many were priced. The caller frees *ranked by free().
  *
- * If the links have a table of measured strategies of this collective (mesh/measured.h) and the query allows
+ * If the links have a table of measured strategies of this collective (mesh/link/measured.h) and the query allows
  * any of them, the list is those.
  *
  * The list includes those strategies of two sides that may be the cheapest, after strategies of one side

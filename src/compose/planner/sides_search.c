@@ -1,6 +1,6 @@
 #include "compose/planner/sides_search.h"
 
-#include "compose/planner/search.h"
+#include "compose/planner/search/search.h"
 #include "compose/price/bound.h"
 #include "compose/price/sides.h"
 #include "compose/price/strategy_cost.h"

@@ -2,8 +2,8 @@
 #ifndef MC_COMPOSE_SIDES_SEARCH_H
 #define MC_COMPOSE_SIDES_SEARCH_H
 
-#include "compose/planner/priced.h"
-#include "compose/planner/query.h"
+#include "compose/planner/search/priced.h"
+#include "compose/planner/search/query.h"
 
 /*
  * Strategies of two sides that may be the cheapest, each with its best number of segments, in a fixed order.

@@ -5,7 +5,7 @@
 #ifndef MC_RUNTIME_TUNED_H
 #define MC_RUNTIME_TUNED_H
 
-#include "mesh/link.h"
+#include "mesh/link/link.h"
 #include "runtime/place/boxes.h"
 #include "runtime/place/settings.h"
 

@@ -2,7 +2,7 @@
 #ifndef MC_RUNTIME_HANDLE_H
 #define MC_RUNTIME_HANDLE_H
 
-#include "mesh/link.h"
+#include "mesh/link/link.h"
 #include "runtime/choose/choice.h"
 #include "runtime/execute/executor.h"
 #include "runtime/place/boxes.h"

@@ -2,7 +2,7 @@
 #ifndef MC_TOOLS_TOPO_H
 #define MC_TOOLS_TOPO_H
 
-#include "mesh/link.h"
+#include "mesh/link/link.h"
 #include "runtime/place/places.h"
 #include "tools/common/tool.h"
 

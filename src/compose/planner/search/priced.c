@@ -1,4 +1,4 @@
-#include "compose/planner/priced.h"
+#include "compose/planner/search/priced.h"
 
 #include "compose/cost/cost_pairs.h"
 #include "compose/price/pricing.h"

@@ -1,4 +1,4 @@
-#include "compose/planner/loads.h"
+#include "compose/planner/search/loads.h"
 
 #include "compose/cost/pipeline.h"
 

@@ -1,5 +1,5 @@
 /* Link models: the text form, parsed and printed. */
-#include "mesh/link_fields.h"
+#include "mesh/link/link_fields.h"
 
 #include <math.h>
 #include <string.h>

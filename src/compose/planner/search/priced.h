@@ -6,7 +6,7 @@
 #ifndef MC_COMPOSE_PRICED_H
 #define MC_COMPOSE_PRICED_H
 
-#include "compose/planner/query.h"
+#include "compose/planner/search/query.h"
 #include "compose/price/linear.h"
 #include "compose/strategy/paths.h"
 

@@ -1,4 +1,4 @@
-#include "compose/planner/candidates.h"
+#include "compose/planner/search/candidates.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* The table of measured strategies: times between its sizes, its text, its check. */
-#include "mesh/measured.h"
+#include "mesh/link/measured.h"
 
-#include "mesh/link_fields.h"
+#include "mesh/link/link_fields.h"
 
 #include <string.h>
 

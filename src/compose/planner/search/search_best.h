@@ -2,7 +2,7 @@
 #ifndef MC_COMPOSE_SEARCH_BEST_H
 #define MC_COMPOSE_SEARCH_BEST_H
 
-#include "compose/planner/candidates.h"
+#include "compose/planner/search/candidates.h"
 
 /* Numbers of segments that a search tries: powers of two, each a cut. */
 enum { MC_MOST_CUTS = 16 };

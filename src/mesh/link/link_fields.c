@@ -1,4 +1,4 @@
-#include "mesh/link_fields.h"
+#include "mesh/link/link_fields.h"
 
 #include <stddef.h>
 

@@ -11,7 +11,7 @@
 #ifndef MC_COMPOSE_LABELS_H
 #define MC_COMPOSE_LABELS_H
 
-#include "compose/planner/bounds.h"
+#include "compose/planner/search/bounds.h"
 
 /*
  * The most labels of all states together, divided equally among the states. It bounds memory and time, and

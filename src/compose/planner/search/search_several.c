@@ -3,7 +3,7 @@
  * in no number of segments a label continues it within the limit. The limit is somewhat above the cost of a good
  * strategy, and is raised until enough strategies are found.
  */
-#include "compose/planner/search_several.h"
+#include "compose/planner/search/search_several.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * within the limit are priced exactly. The first pass has one label per state and gives the first incumbent, whose
  * cost is the limit. The second pass has all labels, and visits the number of segments with the lowest bound first.
  */
-#include "compose/planner/search_best.h"
+#include "compose/planner/search/search_best.h"
 
 #include <math.h>
 

@@ -6,7 +6,7 @@
 #ifndef MC_MESH_LINK_H
 #define MC_MESH_LINK_H
 
-#include "mesh/measured.h"
+#include "mesh/link/measured.h"
 #include "mesh/mesh.h"
 
 enum { MC_PORTS_ALL = INT32_MAX }; /* every rank has a port of its own: written "all" */

@@ -1,4 +1,4 @@
-#include "mesh/link_number.h"
+#include "mesh/link/link_number.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -2,7 +2,7 @@
 #ifndef MC_COMPOSE_CANDIDATES_H
 #define MC_COMPOSE_CANDIDATES_H
 
-#include "compose/planner/labels.h"
+#include "compose/planner/search/labels.h"
 
 typedef struct {
     double seconds;

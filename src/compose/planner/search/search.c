@@ -1,6 +1,6 @@
-#include "compose/planner/search.h"
+#include "compose/planner/search/search.h"
 
-#include "compose/planner/search_several.h"
+#include "compose/planner/search/search_several.h"
 
 static int find_best(mc_candidates_t *candidates, const mc_planner_query_t *query)
 {

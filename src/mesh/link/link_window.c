@@ -1,5 +1,5 @@
 /* What links hold in flight. */
-#include "mesh/link.h"
+#include "mesh/link/link.h"
 
 double mc_link_held(const mc_link_t *link)
 {

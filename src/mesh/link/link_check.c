@@ -1,5 +1,5 @@
 /* Range checks of links, and the wires that dimensions share. */
-#include "mesh/link_fields.h"
+#include "mesh/link/link_fields.h"
 
 static int check_numbers(const mc_links_t *links, int32_t d, const char *dim)
 {

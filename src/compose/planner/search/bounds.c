@@ -1,4 +1,4 @@
-#include "compose/planner/bounds.h"
+#include "compose/planner/search/bounds.h"
 
 #include <math.h>
 #include <stdlib.h>

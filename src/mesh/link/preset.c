@@ -1,6 +1,6 @@
 /* Link presets, each with the provenance of its numbers. Alpha is the latency of software and wire
  * together; beta leaves protocol overhead out. */
-#include "mesh/link.h"
+#include "mesh/link/link.h"
 
 /* clang-format off */
 const mc_link_preset_t mc_link_presets[] = {

@@ -10,7 +10,7 @@
 #ifndef MC_COMPOSE_BOUNDS_H
 #define MC_COMPOSE_BOUNDS_H
 
-#include "compose/planner/loads.h"
+#include "compose/planner/search/loads.h"
 
 /* Relative error that rounding of sums of seconds may cause; comparisons allow for it. */
 static const double MC_SLACK = 1e-9;

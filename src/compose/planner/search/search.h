@@ -3,8 +3,8 @@
 #ifndef MC_COMPOSE_SEARCH_H
 #define MC_COMPOSE_SEARCH_H
 
-#include "compose/planner/priced.h"
-#include "compose/planner/query.h"
+#include "compose/planner/search/priced.h"
+#include "compose/planner/search/query.h"
 
 /* The `most` cheapest strategies of one side (0: all), sorted: one by search_best.c, several by search_several.c.
  * *ranked, *n and *considered as in mc_planner_rank. `graph` was built for this collective and for `links`,

@@ -2,8 +2,8 @@
 #ifndef MC_MESH_LINK_FIELDS_H
 #define MC_MESH_LINK_FIELDS_H
 
-#include "mesh/link.h"
-#include "mesh/link_number.h"
+#include "mesh/link/link.h"
+#include "mesh/link/link_number.h"
 
 /*
  * A kind of number. A number of a link is 0 or in the range of its kind. Within these ranges the

@@ -5,7 +5,7 @@
 #ifndef MC_COMPOSE_LOADS_H
 #define MC_COMPOSE_LOADS_H
 
-#include "compose/planner/priced.h"
+#include "compose/planner/search/priced.h"
 
 /* Parts of a load, in seconds: [0] the fill; then the busy time of each wire and, if it counts apart, of the
  * ranks. */

@@ -1,4 +1,4 @@
-#include "compose/planner/labels.h"
+#include "compose/planner/search/labels.h"
 
 #include <math.h>
 #include <stdlib.h>
