@@ -110,7 +110,7 @@ mc_seen_t mc_tuner_seen(const tuner_t *t, dim_t *d)
                       .row = in_row(d, time[SMALL_ALL], time[ROW_ALL]),
                       .incast = incast(d),
                       .together = slope(d, time[QUARTER_ALL], time[LARGE_ALL]),
-                      .window = (double)d->line->window,
+                      .window = d->pulled ? 0 : (double)d->line->window,
                       .own_wire = has_own_wire(t, d),
                       .bytes = d->bytes,
                       .piece = (double)d->bytes / mc_tuner_pieces(d, d->bytes)};
