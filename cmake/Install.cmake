@@ -5,7 +5,10 @@ include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/meshcoll)
 
 install(TARGETS meshcoll EXPORT meshcollTargets)
-install(FILES include/meshcoll/meshcoll.h include/meshcoll/env.h
+foreach(header IN ITEMS meshcoll callback datatypes env message)
+    list(APPEND public_headers include/meshcoll/${header}.h)
+endforeach()
+install(FILES ${public_headers}
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/meshcoll)
 if(TARGET meshcoll_mpi)
     install(TARGETS meshcoll_mpi EXPORT meshcollMpiTargets)
