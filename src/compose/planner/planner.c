@@ -26,7 +26,8 @@ static int check(meshcoll_collective_t collective, const mc_mesh_t *mesh, const 
     return MESHCOLL_OK;
 }
 
-static int32_t long_dims(const mc_mesh_t *mesh)
+/* Returns the number of dimensions longer than 1. */
+static int32_t count_long_dims(const mc_mesh_t *mesh)
 {
     int32_t n = 0;
     for (int32_t d = 0; d < mesh->ndims; d++)
@@ -34,7 +35,8 @@ static int32_t long_dims(const mc_mesh_t *mesh)
     return n;
 }
 
-/* Inserts `more`, in any order, into the sorted list, behind strategies that cost the same. */
+/* Inserts the strategies of `more`, which need not be sorted, into the list, which is sorted by seconds. An
+ * inserted strategy follows those of equal cost. */
 static int add_ranked(mc_ranked_t **ranked, uint32_t *n, const mc_ranked_t *more, uint32_t n_more)
 {
     mc_ranked_t *const list = realloc(*ranked, ((size_t)*n + n_more) * sizeof *list);
@@ -50,13 +52,14 @@ static int add_ranked(mc_ranked_t **ranked, uint32_t *n, const mc_ranked_t *more
     return MESHCOLL_OK;
 }
 
+/* Inserts the strategies of two sides; `ranked` has those of one side. */
 static int add_sides(mc_priced_t *graph, meshcoll_collective_t collective, const mc_mesh_t *mesh,
                      const mc_links_t *links, const mc_planner_query_t *query, mc_ranked_t **ranked,
                      uint32_t *n, uint32_t *considered)
 {
     mc_ranked_t *pair;
     uint32_t n_pairs;
-    /* sides consist of rings, which do not keep the order of ranks */
+    /* the named strategies of two sides reduce by rings: not in rank order, nor by the aligned tree */
     if (query->in_order || query->aligned)
         return MESHCOLL_OK;
     int status = mc_sides_search(graph, collective, mesh, links, query, *ranked, &pair, &n_pairs);
@@ -68,7 +71,8 @@ static int add_sides(mc_priced_t *graph, meshcoll_collective_t collective, const
     return status;
 }
 
-/* May the query take a strategy of the table? The table may be of another version or mesh. */
+/* Can the query use this row of the table of measured strategies? Parses its strategy. The table may have been
+ * written by another version of meshcoll or for another mesh, so the text may not parse. */
 static bool is_usable(const mc_measured_row_t *row, meshcoll_collective_t collective,
                       const mc_mesh_t *mesh, const mc_planner_query_t *query,
                       mc_strategy_t *strategy)
@@ -81,7 +85,8 @@ static bool is_usable(const mc_measured_row_t *row, meshcoll_collective_t collec
             mc_strategy_check_aligned(strategy, mesh, query->aligned) == MESHCOLL_OK);
 }
 
-/* The measured strategies, the fastest first. *n: 0 if the model has to choose. */
+/* Finds the measured strategies that the query allows, the fastest first. *n is 0 if there are none; the cost
+ * model chooses then. */
 static int find_measured(meshcoll_collective_t collective, const mc_mesh_t *mesh,
                          const mc_links_t *links, const mc_planner_query_t *query,
                          mc_ranked_t **ranked, uint32_t *n)
@@ -106,7 +111,8 @@ static int find_measured(meshcoll_collective_t collective, const mc_mesh_t *mesh
     return MESHCOLL_OK;
 }
 
-/* The `most` cheapest strategies of one side (0: all), and those of two sides; sorted. Links without bursts. */
+/* Finds the `most` cheapest strategies of one side (0: all) and the strategies of two sides, sorted. The links
+ * must not have bursts. */
 static int search(meshcoll_collective_t collective, const mc_mesh_t *mesh, const mc_links_t *links,
                   const mc_planner_query_t *query, uint32_t most, mc_ranked_t **ranked, uint32_t *n,
                   uint32_t *considered)
@@ -136,7 +142,7 @@ static bool is_listed(const mc_ranked_t *ranked, uint32_t n, const mc_strategy_t
     return false;
 }
 
-/* The links without bursts, and with `share` of beta on the wires that have one. */
+/* Returns the links without bursts; on wires that have a burst, beta is multiplied by `share`. */
 static mc_links_t shaped_links(const mc_links_t *links, double share)
 {
     mc_links_t shaped = *links;
@@ -148,7 +154,8 @@ static mc_links_t shaped_links(const mc_links_t *links, double share)
     return shaped;
 }
 
-/* Adds what a search on `shaped` links finds, priced on `links`. *first: the cheapest by that search. */
+/* Searches on the links `shaped`, prices each result on `links`, and inserts those that the list lacks. *first:
+ * the cheapest strategy on `shaped`, with its price on `links`. */
 static int add_shaped(meshcoll_collective_t collective, const mc_mesh_t *mesh,
                       const mc_links_t *links, const mc_links_t *shaped,
                       const mc_planner_query_t *query, uint32_t most, mc_ranked_t **ranked,
@@ -180,9 +187,10 @@ static void move_to_front(mc_ranked_t *ranked, const mc_ranked_t *best)
     ranked[0] = *best;
 }
 
-/* A burst passes once in an operation, so the price of a phase depends on what the others carry. The search
- * does not know that. It goes over links with all of beta, some, and none. The choice is the cheapest of the
- * four that it finds, priced exactly; others that a list has may be cheaper. */
+/* Searches on links with bursts. An operation uses a burst once, so the price of a phase depends on the bytes of
+ * the other phases; the search prices each phase alone. So it runs four times, on links without bursts: with all
+ * of beta, 1/4, 1/16 and none of it. The first strategy of the list is the cheapest of the four winners at their
+ * exact prices, as in mc_planner_best, which has the winners only. A later strategy of the list may be cheaper. */
 static int search_shaped(meshcoll_collective_t collective, const mc_mesh_t *mesh,
                          const mc_links_t *links, const mc_planner_query_t *query, uint32_t most,
                          mc_ranked_t **ranked, uint32_t *n, uint32_t *considered)
@@ -209,9 +217,10 @@ static int search_shaped(meshcoll_collective_t collective, const mc_mesh_t *mesh
     return MESHCOLL_OK;
 }
 
-static int find(meshcoll_collective_t collective, const mc_mesh_t *mesh, const mc_links_t *links,
-                const mc_planner_query_t *query, uint32_t most, mc_ranked_t **ranked, uint32_t *n,
-                uint32_t *considered)
+/* Finds strategies by the cost model, on links with or without bursts. */
+static int find_modelled(meshcoll_collective_t collective, const mc_mesh_t *mesh,
+                         const mc_links_t *links, const mc_planner_query_t *query, uint32_t most,
+                         mc_ranked_t **ranked, uint32_t *n, uint32_t *considered)
 {
     if (!mc_links_burst(links))
         return search(collective, mesh, links, query, most, ranked, n, considered);
@@ -219,7 +228,7 @@ static int find(meshcoll_collective_t collective, const mc_mesh_t *mesh, const m
                          considered);
 }
 
-/* The measured strategies, or else those that the model finds. */
+/* Finds the measured strategies, or, if there are none, strategies by the cost model. */
 static int find_any(meshcoll_collective_t collective, const mc_mesh_t *mesh,
                     const mc_links_t *links, const mc_planner_query_t *query, uint32_t most,
                     mc_ranked_t **ranked, uint32_t *n, uint32_t *considered)
@@ -230,7 +239,7 @@ static int find_any(meshcoll_collective_t collective, const mc_mesh_t *mesh,
     if (!status)
         status = find_measured(collective, mesh, links, query, &list, &found);
     if (!status && found == 0)
-        return find(collective, mesh, links, query, most, ranked, n, considered);
+        return find_modelled(collective, mesh, links, query, most, ranked, n, considered);
     if (status)
         return status;
     *ranked = list;
@@ -243,7 +252,7 @@ int mc_planner_rank(meshcoll_collective_t collective, const mc_mesh_t *mesh,
                     uint32_t *n, uint32_t *considered)
 {
     uint32_t found, most = query->most;
-    const bool large = long_dims(mesh) > 2;
+    const bool large = count_long_dims(mesh) > 2;
     if (large && !most)
         most = MC_RANK_MOST;
     const int status =

@@ -1,7 +1,7 @@
 /*
- * Link models: alpha, gap, beta, gamma, ports and wire of each dimension, from named presets that
- * state where their numbers come from, or given by hand; and what `meshcoll tune` measured beside
- * them. The grammar and the presets are described in docs/links.md.
+ * Link models: alpha, gap, beta, gamma, ports and wire of each dimension. They come from named
+ * presets, which state the source of their numbers, from the user's text, or from `meshcoll tune`,
+ * which also measures corrections. docs/links.md describes the grammar and the presets.
  */
 #ifndef MC_MESH_LINK_H
 #define MC_MESH_LINK_H
@@ -9,46 +9,50 @@
 #include "mesh/link/measured.h"
 #include "mesh/mesh.h"
 
-enum { MC_PORTS_ALL = INT32_MAX }; /* every rank has a port of its own: written "all" */
-enum { MC_WIRE_OWN = -1 };
-/* The least window, in bytes, of a link for which none is given (docs/lab-notes/constants.md). */
+enum { MC_PORTS_ALL = INT32_MAX }; /* every rank has its own port; "all" in text */
+enum { MC_WIRE_OWN = -1 };         /* value of mc_link_t.wire; "own" in text */
+/* Lower bound of the default window, in bytes: of a link whose window is not given
+ * (docs/lab-notes/constants.md). */
 enum { MC_LINK_WINDOW = 1 << 18 };
-enum { MC_LINKS_TEXT = 16384 }; /* room for the text of measured links with their table */
+/* Buffer size for links as text, with the table of measured strategies. */
+enum { MC_LINKS_TEXT = 16384 };
 
 typedef struct {
     double alpha; /* seconds per message */
-    /* Seconds between two independent messages that a rank sends in a row. 0 in a preset: not
-     * known, alpha is used. */
+    /* Seconds between two independent messages that a rank sends in a row. 0 in a preset: unknown;
+     * mc_links_parse sets it to alpha. */
     double gap;
     double beta;   /* seconds per byte */
     double gamma;  /* seconds per byte reduced */
     int32_t ports; /* lines of this dimension that one box drives at full rate */
-    /* Index + 1 of the dimension whose port the traffic of this one uses to leave a box: two
-     * dimensions between boxes with one NIC share its wire. 0: not given. MC_WIRE_OWN: its own. */
+    /* Index + 1 of the dimension whose ports the traffic of this dimension uses. Two dimensions
+     * between boxes that have one NIC share its wire. 0: not given. MC_WIRE_OWN: its own wire. */
     int32_t wire;
-    bool pulled; /* the receiver copies: shared memory, NVLink */
+    bool pulled; /* the receiver copies the data (shared memory, NVLink) */
 } mc_link_t;
 
 /*
- * What measurements add to the physics of a link (meshcoll tune). Presets have none: each member is
- * 0 where nothing was measured. The first three are known on clusters, too; cpu and burst are 0
- * there, unless ranks share cores or a provider limits the rate of the NIC.
+ * Corrections of a link, which `meshcoll tune` measures or the user's text sets. 0: no correction.
+ * Link presets have none; the cluster preset "lab" sets the window. On a real cluster, header,
+ * incast and window occur; burst only if the rate of a NIC is limited, cpu only if ranks share
+ * cores.
  */
 typedef struct {
-    /* Bytes by which a message occupies a port beyond its own bytes: headers of Ethernet, IP and
-     * TCP, and acknowledgements. */
+    /* Bytes that a message adds to its payload on the wire: headers of Ethernet, IP and TCP, and
+     * acknowledgements. */
     double header;
-    /* Extra time per byte received from very many ranks at once, as a share of beta; from s ranks,
-     * (1 - 1/s) of it. Switches with small buffers drop packets then. */
+    /* Extra time per byte, as a fraction of beta, if a rank receives from s ranks at once: incast *
+     * (1 - 1/s). Reason: switches with small buffers drop packets. */
     double incast;
-    /* Bytes that may be in flight through a port, where sends stream: enough that the port never
-     * runs dry, and no more than its queues hold. 0: mc_link_window(). */
+    /* Bytes that may be in flight through a port, if the transport streams
+     * (mc_transport_t.streams): at least the bandwidth-delay product, and at most what the queues on
+     * the path hold. 0: the default of mc_link_window(). */
     double window;
-    /* Bytes that pass an idle port before beta applies: what a token bucket lets through (Cruz
-     * 1991), as in a virtual machine whose NIC is limited. */
+    /* Bytes that pass an idle port before beta applies: the size of a token bucket (Cruz 1991), as
+     * on a virtual machine whose NIC has a rate limit. */
     double burst;
-    /* Seconds by which a message of any rank delays all the others where ranks share cores: its
-     * CPU time divided by the cores they share. */
+    /* Seconds by which a message of any rank delays all other ranks, if ranks share cores: its CPU
+     * time divided by the number of these cores. */
     double cpu;
 } mc_correction_t;
 
@@ -56,7 +60,7 @@ typedef struct {
     int32_t ndims;
     mc_link_t dim[MC_MAX_DIMS];
     mc_correction_t correction[MC_MAX_DIMS];
-    mc_measured_t measured; /* empty unless the mesh is one line in memory */
+    mc_measured_t measured; /* empty unless the mesh is one line of ranks in one box */
 } mc_links_t;
 
 typedef struct {
@@ -64,9 +68,9 @@ typedef struct {
     mc_link_t link;
 } mc_link_preset_t;
 
-/* `network` is the link of the dimensions down to the one named "box". Without such a dimension it
- * is that of the outermost, unless its name places it inside a box. `inside` is the link of the
- * others. */
+/* `network` is the link of the dimension named "box" and of all dimensions outside of it. Without a
+ * dimension "box" it is the link of the outermost dimension, unless the name of that one means the
+ * inside of a box (mc_dim_is_inside). `inside` is the link of the other dimensions. */
 typedef struct {
     const char *name, *provenance;
     const char *network, *inside; /* link presets, or "PRESET;FIELD:VALUE" */
@@ -78,36 +82,44 @@ extern const mc_cluster_preset_t mc_cluster_presets[]; /* the first one is the d
 extern const int32_t mc_n_cluster_presets;
 
 /*
- * Reads links from text: a cluster preset ("lab", "dgx-h100") or one link preset for all dimensions
- * ("uniform"); or links per dimension, by preset, by hand or both
- * ("box=ethernet-25g;ports:2,gpu=alpha:1us;beta:10GB/s"); or a preset, then the dimensions that
- * differ ("dgx-h100,box=ports:4"). Behind them, "measured=…" is a table of strategies (measured.h). NULL or "": the default preset. ERR_PARSE or ERR_INVALID_ARG.
+ * Reads links from text, in one of these forms:
+ * - a cluster preset ("lab", "dgx-h100"), or a link preset for all dimensions ("uniform");
+ * - a link for each dimension: a preset, fields, or both
+ *   ("box=ethernet-25g;ports:2,gpu=alpha:1us;beta:10GB/s");
+ * - a preset, then the dimensions that differ from it ("dgx-h100,box=ports:4").
+ * An item "measured=…" is a table of measured strategies (measured.h). NULL or "": the default
+ * preset. Dimensions outside of "box" share its wire (mc_links_share_wire). Fails with ERR_PARSE or
+ * ERR_INVALID_ARG.
  */
 int mc_links_parse(const char *text, const mc_mesh_t *mesh, mc_links_t *links);
-/* Prints all fields of all dimensions; the text parses back to the same numbers. */
+/* Prints the links of all dimensions and the table of measured strategies. Omits a gap equal to
+ * alpha, corrections of 0, and wires that are not given. On the same mesh, mc_links_parse reads the
+ * same numbers from this text. */
 void mc_links_print(const mc_links_t *links, const mc_mesh_t *mesh, mc_text_t *text);
-/* Returns the dimension whose wire dimension `d` uses: itself or an inner one. Ports and burst are
- * those of that dimension. */
+/* Returns the dimension whose wire dimension `d` uses: `d` or an inner one. Ports and burst of `d`
+ * are those of the returned dimension. */
 static inline int32_t mc_links_wire(const mc_links_t *links, int32_t d)
 {
     return links->dim[d].wire > 0 ? links->dim[d].wire - 1 : d;
 }
-/* Returns the bytes that the link carries in two round trips, each of two alphas: twice the
- * bandwidth-delay product. */
+/* Returns the bytes that the link carries in two round trips of 2 alpha each, 4 alpha / beta: twice
+ * the bandwidth-delay product. */
 double mc_link_held(const mc_link_t *link);
-/* Returns the window of dimension `d` in bytes: the measured one, else mc_link_held(), and
- * MC_LINK_WINDOW at least. */
+/* Returns the window of one port of dimension `d` in bytes: correction.window if it is not 0, else
+ * the larger one of mc_link_held() and MC_LINK_WINDOW. */
 double mc_link_window(const mc_links_t *links, int32_t d);
-/* Returns the size in bytes below which no message is cut on the wire of dimension `d`:
- * mc_link_held(). */
+/* Returns the size in bytes below which pacing cuts no message on the wire of dimension `d`:
+ * mc_link_held() of that wire. */
 size_t mc_links_least(const mc_links_t *links, int32_t d);
-/* Returns the window of all ports of one box together, in bytes, through the wire of dimension
- * `d`. */
+/* Returns the sum of the windows of all ports of one box on the wire of dimension `d`, in bytes. Of
+ * the ports, at most one for each line of `d` in the box counts. */
 double mc_links_window(const mc_links_t *links, const mc_mesh_t *mesh, int32_t d);
 /* Does any link have a burst? */
 bool mc_links_burst(const mc_links_t *links);
-/* Lets the dimensions outside of `dim` share its wire, where theirs is not given. */
+/* For each dimension outside of `dim` whose wire is not given: sets it to the wire of `dim`. No
+ * effect if `dim` itself uses the wire of an inner dimension. */
 void mc_links_share_wire(mc_links_t *links, int32_t dim);
+/* Are all numbers valid for this mesh? Fails with ERR_INVALID_ARG. */
 int mc_links_check(const mc_links_t *links, const mc_mesh_t *mesh);
 
 #endif

@@ -10,19 +10,22 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* A byte each way, twice: the second round confirms to each side that the other has received its
- * greeting. */
+/* In a round each end sends one byte and receives one. The second round confirms to each end that
+ * the other one has received its first byte. */
 enum { ROUNDS = 2 };
 
-/* When all ranks are about to close, an answer takes a round trip and a wake-up. */
+/* mc_greet_finish waits for so long at most, and sleeps for so long between polls. If all ranks are
+ * about to close, a peer answers after a round trip and a wake-up. */
 enum { FINISH_MS = 1000, FINISH_NAP_NS = 50 * 1000 };
 
-/* All rounds are complete and FLUSHED: a flush that began later covers their last bytes. */
+/* SPOKEN: all rounds are complete. FLUSHED: after that a flush of the transport began, which covers
+ * their last bytes; it may not be complete yet. */
 typedef enum { GREETS, SPOKEN, FLUSHED } stage_t;
 
 typedef struct greeting greeting_t;
+/* One direction of a greeting: its send, or its receive. */
 typedef struct {
-    mc_io_t io;
+    mc_io_t io; /* first */
     greeting_t *greeting;
     char byte;
     mc_span_t span;
@@ -30,14 +33,15 @@ typedef struct {
 
 struct greeting {
     mc_peer_t *peer;
-    uint32_t round, n_left; /* messages in flight */
+    uint32_t round;  /* rounds posted */
+    uint32_t n_left; /* messages in flight */
     stage_t stage;
     end_t send, recv;
     greeting_t *next;
 };
 
-/* The greetings of a handle. They are progressed, and fail, as a request does; its executor has no
- * plan and holds the flushes. */
+/* The greetings of a handle. A request without a plan progresses them, and fails if one fails; the
+ * ports of its executor hold the flushes in flight. */
 struct mc_greeter {
     meshcoll_request_t request;
     mc_io_queue_t finished;
@@ -61,8 +65,8 @@ static int post(const meshcoll_t *h, greeting_t *g, bool sends)
     return status < 0 ? status : MESHCOLL_OK;
 }
 
-/* Goes on until messages are in flight, or all rounds are complete. */
-static int go_on(const meshcoll_t *h, greeting_t *g)
+/* Posts rounds until messages are in flight, or all rounds are complete. */
+static int post_rounds(const meshcoll_t *h, greeting_t *g)
 {
     while (g->n_left == 0 && g->round < ROUNDS) {
         int status = post(h, g, false);
@@ -77,14 +81,15 @@ static int go_on(const meshcoll_t *h, greeting_t *g)
     return MESHCOLL_OK;
 }
 
-static int take_messages(const meshcoll_t *h)
+/* Processes messages that are complete, and posts the rounds that follow them. */
+static int process_messages(const meshcoll_t *h)
 {
     for (mc_io_t *io; (io = mc_io_pop(&h->greeter->finished));) {
         greeting_t *const g = ((end_t *)io)->greeting;
         if (io->status < 0)
             return io->status;
         g->n_left--;
-        const int status = go_on(h, g);
+        const int status = post_rounds(h, g);
         if (status)
             return status;
     }
@@ -93,7 +98,7 @@ static int take_messages(const meshcoll_t *h)
 
 /* Flushes ---------------------------------------------------------------------------------------- */
 
-/* The greetings of a transport whose flush is complete are complete themselves. */
+/* Completes and frees the greetings that the complete flush of a transport covers. */
 static void complete(struct mc_greeter *greeter, const mc_transport_t *t)
 {
     for (greeting_t **at = &greeter->first; *at;) {
@@ -108,8 +113,9 @@ static void complete(struct mc_greeter *greeter, const mc_transport_t *t)
     }
 }
 
-/* The next flush of the transport covers these. */
-static bool find_spoken(struct mc_greeter *greeter, const mc_transport_t *t)
+/* Marks the SPOKEN greetings of a transport as FLUSHED: its next flush covers them. false: there are
+ * none. */
+static bool mark_flushed(struct mc_greeter *greeter, const mc_transport_t *t)
 {
     bool any = false;
     for (greeting_t *g = greeter->first; g; g = g->next)
@@ -120,15 +126,15 @@ static bool find_spoken(struct mc_greeter *greeter, const mc_transport_t *t)
     return any;
 }
 
-/* A greeting may be complete while its last bytes are still in the transport's buffer. The
- * operation that follows need not use that connection, so nothing would push them out and the peer
- * would wait. */
+/* Starts a flush of a transport if a greeting needs one. The last bytes of a SPOKEN greeting may
+ * still be in the transport's buffer. If the next operation does not use that connection, nothing
+ * else would send these bytes, and the peer would wait. */
 static int begin_flush(struct mc_greeter *greeter, mc_transport_t *t)
 {
     mc_executor_t *const x = &greeter->request.executor;
     mc_port_t *const port = &x->port[x->n_ports]; /* at most one per transport */
     int status = MESHCOLL_OK;
-    if (!find_spoken(greeter, t))
+    if (!mark_flushed(greeter, t))
         return MESHCOLL_OK;
     *port = (mc_port_t){.transport = t};
     if (t->ops->flush)
@@ -143,8 +149,9 @@ static int begin_flush(struct mc_greeter *greeter, mc_transport_t *t)
     return status;
 }
 
-/* Requests that send may keep a flush from ending until those have ended that wait for this
- * greeting; flush.c has the rule by which it is given up. */
+/* Does another request send, or flush? A flush completes only after the sends of these requests, and
+ * their receivers may wait for this greeting: waiting for the flush could deadlock. So it is dropped
+ * after a number of polls without an event (the rule of flush.h). */
 static bool others_send(const meshcoll_t *h)
 {
     for (const meshcoll_request_t *r = h->running; r; r = r->next)
@@ -153,6 +160,7 @@ static bool others_send(const meshcoll_t *h)
     return false;
 }
 
+/* Polls the flushes. If no other request sends, a flush is never dropped. */
 static int poll_flushes(meshcoll_t *h)
 {
     mc_executor_t *const x = &h->greeter->request.executor;
@@ -199,7 +207,7 @@ static int begin_flushes(meshcoll_t *h)
 static int advance(meshcoll_request_t *r)
 {
     meshcoll_t *const h = r->mesh;
-    int status = take_messages(h);
+    int status = process_messages(h);
     if (!status)
         status = poll_flushes(h);
     if (!status)
@@ -247,9 +255,10 @@ int mc_greet(meshcoll_t *h, mc_peer_t *peer)
     if (!r->running) {
         r->running = true;
         r->status = MESHCOLL_IN_PROGRESS;
-        mc_busy_enlist_first(h, r); /* pending runs that follow find the connection greeted */
+        /* first in the list: progressed before the pending runs, which need greeted connections */
+        mc_busy_enlist_first(h, r);
     }
-    return go_on(h, g);
+    return post_rounds(h, g);
 }
 
 static int64_t now_ms(void)

@@ -61,11 +61,12 @@ void mc_messages_free(meshcoll_t *h)
 
 /* Transfers ------------------------------------------------------------------------------------- */
 
+/* Frees a transfer, or returns it to the list of spare ones while the handle exists. */
 static void release(meshcoll_request_t *r)
 {
     mc_transfer_t *const t = (mc_transfer_t *)r;
     meshcoll_t *const h = r->mesh;
-    free_arrivals(t->arrival); /* there is one only where the mesh failed or is destroyed */
+    free_arrivals(t->arrival); /* not NULL only if the mesh has failed or is being destroyed */
     if (h)
         mc_request_unlist(r);
     if (!h || !h->messages) {
@@ -96,7 +97,8 @@ mc_transfer_t *mc_transfer_take(meshcoll_t *h)
     return t;
 }
 
-static int outcome_of(const meshcoll_t *h, const mc_transfer_t *t)
+/* Returns ERR_TRUNCATED if the message is longer than the buffer of its receive. */
+static int status_of(const meshcoll_t *h, const mc_transfer_t *t)
 {
     if (t->got.bytes <= t->bytes)
         return MESHCOLL_OK;
@@ -112,7 +114,7 @@ void mc_transfer_complete(const meshcoll_t *h, mc_transfer_t *t)
     if (t->flow)
         t->flow->link->wanted--;
     t->flow = NULL;
-    t->request.status = outcome_of(h, t);
+    t->request.status = status_of(h, t);
     if (t->request.status) {
         snprintf(t->why, sizeof t->why, "%s", meshcoll_last_error());
         t->request.why = t->why;
@@ -121,8 +123,9 @@ void mc_transfer_complete(const meshcoll_t *h, mc_transfer_t *t)
 
 /* Flushing -------------------------------------------------------------------------------------- */
 
-/* A flush waits for all that was sent through its transport, also to ranks that make no progress, so it
- * is given up: after the polls of a waiting rank before it sleeps, and a few sleeps. */
+/* A flush waits for all sends of its transport, also for those to ranks that make no progress. So a flush is
+ * dropped after a bounded number of polls without an event: those of a waiting rank before it sleeps, and a few
+ * after that, each of which follows a sleep. Unlike in execute/flush.h, no other request needs to run. */
 enum { FLUSH_SLEEPS = 4 };
 
 int mc_transfer_flush(meshcoll_t *h, mc_transfer_t *t)
@@ -184,10 +187,10 @@ void mc_arrival_free(messages_t *m, mc_arrival_t *a)
 
 /* Connections ----------------------------------------------------------------------------------- */
 
-/* No greeting: a header is one. The sender's request is complete only when its transport has let the
- * message go, which it does not before the connection works, so its owner makes progress until then;
- * and so does the receiver's owner. */
-static int make_flow(meshcoll_t *h, int32_t rank, mc_flow_t **flow)
+/* Connects to a rank without a greeting (connect/greet.h). A greeting ensures that both ends make progress until
+ * the connection works. Here the requests ensure it: a send completes only after its transport has sent the
+ * message, which needs a working connection, and a receive completes after the message has arrived. */
+static int create_flow(meshcoll_t *h, int32_t rank, mc_flow_t **flow)
 {
     mc_peer_t *link;
     const int status = mc_handle_link(h, rank, &link);
@@ -214,13 +217,14 @@ int mc_flow_find(meshcoll_t *h, int32_t rank, mc_flow_t **flow)
 {
     mc_flow_t *const known = h->messages->flow[rank];
     if (!known)
-        return make_flow(h, rank, flow);
+        return create_flow(h, rank, flow);
     *flow = known;
     return MESHCOLL_OK;
 }
 
 /* Messages of the transport --------------------------------------------------------------------- */
 
+/* Prepares a message of one span, whose completion goes to the queue of the handle. */
 static mc_message_t message_of(meshcoll_t *h, mc_part_t *part, uint64_t tag, void *at, size_t bytes)
 {
     part->span = (mc_span_t){at, bytes};

@@ -1,55 +1,61 @@
 /*
- * Pacing: bounds what is in flight through the ports between boxes.
+ * Pacing: flow control between boxes. It bounds the bytes in flight through the ports of a box, on transports whose
+ * sends complete without the receiver (mc_transport_t.streams), such as UCX over TCP.
  *
- * What is bounded, where a transport streams (mc_transport_t):
- * - Bytes in flight through the ports of a box. TCP's send buffers accept megabytes at once, and what the ranks of a
- *   box send together overflows a queue on the way (docs/lab-notes/network.md). The ranks that share a port have one
- *   window together, of which each has an equal share.
- * - Messages towards one receiver. Those of several senders together overflow the queue before the receiver's port,
- *   and TCP recovers only after a timeout (incast: Phanishayee et al. 2008). They have the share of their receiver.
+ * Pacing bounds two amounts. The unit is the share of a rank: the windows of all ports of its box, divided by the
+ * number of ranks that use these ports, or by 2 for a single rank (mc_pacing_share).
+ * - Bytes that a rank sends: its share. TCP's send buffers accept megabytes at once, and the ranks of a box together
+ *   can overflow a queue on the path (docs/lab-notes/network.md).
+ * - Bytes that all senders together have in flight to one receiver: the share of the receiver. More would overflow
+ *   the queue before the receiver's port, and TCP recovers only after a timeout (incast: Phanishayee et al. 2008).
  *
- * A phase uses one of three rules:
- * - Window (window.c), in a phase in which a rank sends and receives. Its receives tell how far the wires are: a send
- *   starts when at most a share of receives before it, in program order, is incomplete.
- * - Request credits (credit.c), where several ranks send to one without a message in return (a star that gathers). A
- *   credit is an empty message from the receiver to the sender. The receiver requests each message that exceeds its
- *   share, once an earlier one has arrived. The first messages of each sender, which all may send at once, need no
- *   request.
- * - Completion credits (credit.c), where one rank sends to several (a star that scatters) or to the next of a chain.
- *   The receiver confirms each message, and the sender continues while at most a share is in flight. A rank of a chain
- *   cannot infer from its receives how far its sends are: behind a late one they would accumulate, and start at once.
- *   A chain that carries at most a window, and other phases that send at most a share, have no credits.
+ * There are three rules. The window applies to every phase; some phases use credits in addition.
+ * - Window (window.c). It has an effect where a rank sends and receives in the same phase. The receives show the
+ *   progress of the wires: a send starts when at most a share of the bytes of the receives before it, in program
+ *   order, is outstanding.
+ * - Request credits (credit.c), if several ranks send to one rank that sends nothing back (gather by a star). A
+ *   credit is an empty message from the receiver to the sender. The first messages of each sender, up to the
+ *   receiver's share divided by the number of senders, need no credit. The receiver requests each later message when
+ *   enough earlier ones have arrived.
+ * - Completion credits (credit.c), if one rank sends to several (scatter by a star), or to the next rank of a chain.
+ *   The receiver acknowledges each message, and the sender continues while at most a share is in flight. The window
+ *   does not suffice in a chain: receives of a rank may complete while one of its sends is late, and the sends after
+ *   that one would start together. Two cases have no credits: a rank of a chain that receives at most the window of a
+ *   box in the phase, and a rank of another phase that receives at most the sender's share divided by the number of
+ *   receivers.
  *
- * Why this does not deadlock: a message only waits for an earlier one of the same phase, in program order. So no cycle
- * of waits arises; ranks may even run their steps one after another where sends of phases with credits wait for
- * their receivers (tests/unit/test_window.c).
+ * Why pacing does not deadlock: a message waits only for an earlier one of the same phase, in program order. So no
+ * cycle of waits arises. tests/unit/test_window.c tests a stricter condition: all plans complete if every rank runs
+ * its steps strictly one after another and, in phases with credits, a send blocks until its receive is reached.
  *
- * Why both ends agree: the rule of a phase and which of its messages have credits follow from the traffic of the phase
- * (mc_traffic_t), the sizes of the messages between the two ranks, and mc_pacing_t. These are the same at both ends:
+ * Why both ends agree: three inputs determine which messages of a phase have credits: the traffic of the phase
+ * (mc_traffic_t), the sizes of the messages between the two ranks, and mc_pacing_t. All are the same at both ends:
  * the first two follow from strategy and count, the last one from mesh and links, which all ranks have.
  *
- * Which limits: compose/pace/limits.h. The planner uses them too, so that strategies have enough segments.
+ * Limits: compose/pace/limits.h. The planner uses the same limits, so that strategies have enough segments.
  */
 #ifndef MC_RUNTIME_PACE_H
 #define MC_RUNTIME_PACE_H
 
 #include "runtime/state/state.h"
 
-/* For the binding measured last: finds the sends that wait for a receive, and links them to it. */
+/* Applies the window rule to the current binding: finds the sends that wait for a receive, and links them to it. */
 void mc_pace_window(mc_executor_t *x);
-/* For the binding measured last: finds the messages that have credits, and links those that wait for them. */
+/* Finds the messages of the current binding that have credits, and links each to the message that it waits for. */
 void mc_pace_credits(mc_executor_t *x);
 
-/* The following serve runs with credits (x->n_credits > 0). This one is called at the start, after the lanes were
- * reset: posts receives for credits, and sends the first requests. */
+/* The next three functions are for runs with credits (x->n_credits > 0). A lane is the sequence of messages to, or
+ * from, one peer in one phase (mc_lane_t). */
+
+/* Starts a run, after the lanes were reset: posts receives for credits, and sends the first requests. */
 void mc_credit_start(mc_executor_t *x);
-/* After a message was received, sends the credits that follow from it; after a send, nothing. */
+/* Sends the credits that become due when `task`, a receive, is complete. No effect for a send. */
 void mc_credit_follow(mc_executor_t *x, const mc_task_t *task);
-/* Returns a lane whose next message has received its credit; NULL: none has. Also continues lanes that send credits,
- * once their last one is complete. */
+/* Returns a lane whose next message has received its credit, or NULL. Also sends the next due credit of lanes whose
+ * previous one is complete. */
 mc_lane_t *mc_credit_next(mc_executor_t *x);
 
-/* Bytes that each rank of a port may have in flight in a phase. */
+/* Returns the share: the bytes that this rank may have in flight in a phase. */
 static inline size_t mc_pace_share(const mc_executor_t *x, uint8_t phase)
 {
     return mc_pacing_share(x->pacing.window, mc_pacing_ranks(&x->pacing, &x->plan->layout.mesh,

@@ -1,13 +1,14 @@
-/* Pacing by the window: a send waits until its rank's receives have advanced (pace.h). */
+/* The window rule of pacing: a send waits for an earlier receive of the same rank and phase (pace.h). */
 #include "runtime/pace/pace.h"
 
-/* State of one phase while the plan is scanned. */
+/* State of one phase during the scan of the plan in program order. */
 typedef struct {
-    uint32_t receive; /* the receive that sends wait for now, as step + 1; 0: none yet */
-    uint32_t send;    /* the last send that waits for it, as step + 1 */
-    size_t bytes;     /* of the receives after it */
+    uint32_t receive; /* the next send waits for this receive, as step + 1; 0: for none */
+    uint32_t send;    /* the last send that waits for `receive`, as step + 1; 0: none yet */
+    size_t bytes;     /* of the receives after `receive`, up to the current step */
 } scan_t;
 
+/* Is the step a send or a receive, of at least a byte, over a transport that streams? */
 static bool is_paced(const mc_executor_t *x, uint32_t t)
 {
     const mc_op_t op = (mc_op_t)x->plan->step[t].op;
@@ -21,11 +22,11 @@ static bool is_receive_of(const mc_executor_t *x, uint32_t t, uint8_t phase)
     return s->phase == phase && mc_op_receives((mc_op_t)s->op) && is_paced(x, t);
 }
 
-/* Advances to the receive after which at most `share` bytes of receives follow. */
+/* Moves scan->receive to the first receive after which at most `share` bytes of receives follow. */
 static void advance(const mc_executor_t *x, scan_t *scan, uint8_t phase, size_t share)
 {
     while (scan->bytes > share) {
-        uint32_t t = scan->receive; /* as a step: the next one */
+        uint32_t t = scan->receive; /* the step after scan->receive */
         while (!is_receive_of(x, t, phase))
             t++;
         scan->receive = t + 1;
@@ -34,7 +35,8 @@ static void advance(const mc_executor_t *x, scan_t *scan, uint8_t phase, size_t 
     }
 }
 
-/* Appends in program order, so that the first send starts first. */
+/* Appends a send to the list of sends that wait for scan->receive. The list is in program order, the order in
+ * which they start. */
 static void append(mc_executor_t *x, scan_t *scan, uint32_t send)
 {
     uint32_t *const link = scan->send ? &x->task[scan->send - 1].window_next
