@@ -149,22 +149,26 @@ static int begin_flush(struct mc_greeter *greeter, mc_transport_t *t)
     return status;
 }
 
-/* Does another request send, or flush? A flush completes only after the sends of these requests, and
- * their receivers may wait for this greeting: waiting for the flush could deadlock. So it is dropped
- * after a number of polls without an event (the rule of flush.h). */
-static bool others_send(const meshcoll_t *h)
+/* Does another request send, flush, or wait for its greetings? A flush completes only after the sends of these
+ * requests, and after its bytes have reached all peers of the transport, of which some may make no progress until
+ * these requests are complete: waiting for the flush could deadlock. So it is dropped after a number of polls
+ * without an event (the rule of flush.h). */
+static bool others_run(const meshcoll_t *h)
 {
-    for (const meshcoll_request_t *r = h->running; r; r = r->next)
-        if (r->executor.state == MC_RUNNING || r->executor.state == MC_FLUSHING)
+    for (const meshcoll_request_t *r = h->running; r; r = r->next) {
+        const mc_run_state_t state = r->executor.state;
+        if (r != &h->greeter->request &&
+            (state == MC_PENDING || state == MC_RUNNING || state == MC_FLUSHING))
             return true;
+    }
     return false;
 }
 
-/* Polls the flushes. If no other request sends, a flush is never dropped. */
+/* Polls the flushes. If no other request runs, a flush is never dropped. */
 static int poll_flushes(meshcoll_t *h)
 {
     mc_executor_t *const x = &h->greeter->request.executor;
-    if (x->n_ports > 0 && !others_send(h))
+    if (x->n_ports > 0 && !others_run(h))
         x->idle_polls = 0;
     const bool given_up = x->idle_polls > x->polls_awake + MC_FLUSH_SLEEPS;
     for (uint32_t p = 0; p < x->n_ports;) {
