@@ -4,6 +4,7 @@
 #include "runtime/message/transfer.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { RANKS = 3, MANY = 4 * MC_MESSAGE_WINDOW, TURNS = 200 };
@@ -176,4 +177,93 @@ Test(tagged, headers_that_make_no_sense_are_refused)
     expect_refused(&(mc_header_t){.kind = MC_HEADER_EAGER, .bytes = MC_MESSAGE_EAGER + 1},
                    "announces more than it may");
     expect_refused(&(mc_header_t){.kind = MC_HEADER_READY, .id = 1}, "was not offered");
+}
+
+/* Callbacks ------------------------------------------------------------------------------------- */
+
+typedef struct {
+    meshcoll_t *mesh;
+    int n_calls, status, blocking;
+    char why[256];
+    bool blocks, frees;
+} called_t;
+
+static void called(void *context, meshcoll_request_t *request, int status)
+{
+    called_t *const c = context;
+    char byte = 0;
+    c->n_calls++;
+    c->status = status;
+    snprintf(c->why, sizeof c->why, "%s", status < 0 ? meshcoll_last_error() : "");
+    if (c->blocks)
+        c->blocking = meshcoll_recv(c->mesh, &byte, 1, MESHCOLL_UINT8, 1, 77, NULL);
+    if (c->frees)
+        meshcoll_free(request);
+}
+
+/* What one call completes, in passing, is called for before that call returns. */
+Test(tagged, a_blocking_call_calls_the_callbacks_of_what_it_completes)
+{
+    char a = 1, b = 2, first = 0, second = 0;
+    called_t c = {0};
+    world_open();
+    meshcoll_request_t *const r = recv_from(0, 1, 1, &first, 1, NULL);
+    cr_assert_eq(meshcoll_set_callback(r, called, &c), MESHCOLL_OK);
+    meshcoll_request_t *sent[] = {send_to(1, 0, 1, &a, 1), send_to(1, 0, 2, &b, 1)};
+    cr_assert_eq(c.n_calls, 0);
+    cr_assert_eq(meshcoll_recv(rank[0], &second, 1, MESHCOLL_UINT8, 1, 2, NULL), MESHCOLL_OK);
+    cr_expect(second == 2 && first == 1);
+    cr_expect_eq(c.n_calls, 1);
+    cr_expect_eq(meshcoll_wait(r), MESHCOLL_OK);
+    cr_assert_eq(run(sent, 2), 2);
+    world_close();
+}
+
+Test(tagged, a_callback_must_not_block_in_a_message)
+{
+    char a = 1, got = 0;
+    called_t c = {.blocks = true};
+    world_open();
+    c.mesh = rank[0];
+    meshcoll_request_t *r[] = {recv_from(0, 1, 1, &got, 1, NULL), send_to(1, 0, 1, &a, 1)};
+    cr_assert_eq(meshcoll_set_callback(r[0], called, &c), MESHCOLL_OK);
+    cr_assert_eq(run(r, 2), 2);
+    cr_expect_eq(c.n_calls, 1);
+    cr_expect_eq(c.blocking, MESHCOLL_ERR_INVALID_ARG);
+    world_close();
+}
+
+/* The error is the request's own: the mesh goes on, and so does the memory of a request freed in its callback. */
+Test(tagged, a_callback_learns_why_its_message_was_truncated)
+{
+    char out[8] = {0}, in[4];
+    called_t c = {.frees = true};
+    world_open();
+    for (int i = 0; i < 3; i++) {
+        meshcoll_request_t *const r = recv_from(0, 1, 5, in, sizeof in, NULL);
+        cr_assert_eq(meshcoll_set_callback(r, called, &c), MESHCOLL_OK);
+        meshcoll_request_t *sent[] = {send_to(1, 0, 5, out, sizeof out)};
+        cr_assert_eq(run(sent, 1), 1); /* progresses all ranks of this thread */
+        cr_assert_eq(c.n_calls, i + 1);
+        cr_expect_eq(c.status, MESHCOLL_ERR_TRUNCATED);
+        cr_expect(strstr(c.why, "longer than its buffer of 4"), "%s", c.why);
+    }
+    world_close();
+}
+
+/* Freed while it runs, it is released when it ends, truncated or not. */
+Test(tagged, a_truncated_receive_that_was_freed_is_released)
+{
+    char out[8] = {0}, in[4];
+    called_t c = {0};
+    world_open();
+    meshcoll_request_t *const r = recv_from(0, 1, 5, in, sizeof in, NULL);
+    cr_assert_eq(meshcoll_set_callback(r, called, &c), MESHCOLL_OK);
+    meshcoll_free(r);
+    meshcoll_request_t *sent[] = {send_to(1, 0, 5, out, sizeof out)};
+    cr_assert_eq(run(sent, 1), 1);
+    cr_assert_eq(c.n_calls, 1);
+    meshcoll_request_t *const next = recv_from(0, 1, 6, in, sizeof in, NULL);
+    cr_expect_eq(next, r, "a spare one is used first");
+    world_close();
 }

@@ -3,6 +3,7 @@
 #include "runtime/message/receive.h"
 #include "runtime/message/send.h"
 #include "runtime/progress/busy.h"
+#include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/progress.h"
 #include "runtime/progress/threads.h"
@@ -239,9 +240,7 @@ static int begin_locked(meshcoll_t *mesh, const call_t *c, meshcoll_request_t **
     if (!mesh || !request)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s: mesh or request is NULL", c->name);
     mc_lock(mesh);
-    const int status = begin(mesh, c, request);
-    mc_unlock(mesh);
-    return status;
+    return mc_leave(mesh, begin(mesh, c, request));
 }
 
 static int run(meshcoll_t *mesh, const call_t *c)
@@ -250,26 +249,45 @@ static int run(meshcoll_t *mesh, const call_t *c)
     if (!mesh)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s: the mesh is NULL", c->name);
     mc_lock(mesh);
-    int status = begin(mesh, c, &r);
+    int status = mesh->n_special > 0 ? mc_callback_check(c->name) : MESHCOLL_OK;
+    if (!status)
+        status = begin(mesh, c, &r);
     if (!status) {
         mc_request_await(r);
         status = mc_request_tell(r);
     }
-    mc_unlock(mesh);
-    return status;
+    return mc_leave(mesh, status);
+}
+
+static call_t send_of(const char *name, const void *buffer, size_t count,
+                      meshcoll_datatype_t datatype, int peer, int tag)
+{
+    return (call_t){.name = name,
+                    .sends = true,
+                    .buffer = (void *)buffer,
+                    .count = count,
+                    .datatype = datatype,
+                    .peer = peer,
+                    .tag = tag};
+}
+
+static call_t receive_of(const char *name, void *buffer, size_t count, meshcoll_datatype_t datatype,
+                         int peer, int tag, meshcoll_received_t *received)
+{
+    return (call_t){.name = name,
+                    .buffer = buffer,
+                    .count = count,
+                    .datatype = datatype,
+                    .peer = peer,
+                    .tag = tag,
+                    .received = received};
 }
 
 int meshcoll_send_begin(meshcoll_t *mesh, const void *buffer, size_t count,
                         meshcoll_datatype_t datatype, int peer, int tag,
                         meshcoll_request_t **request)
 {
-    const call_t c = {.name = "meshcoll_send_begin",
-                      .sends = true,
-                      .buffer = (void *)buffer,
-                      .count = count,
-                      .datatype = datatype,
-                      .peer = peer,
-                      .tag = tag};
+    const call_t c = send_of("meshcoll_send_begin", buffer, count, datatype, peer, tag);
     return begin_locked(mesh, &c, request);
 }
 
@@ -277,38 +295,21 @@ int meshcoll_recv_begin(meshcoll_t *mesh, void *buffer, size_t count, meshcoll_d
                         int peer, int tag, meshcoll_received_t *received,
                         meshcoll_request_t **request)
 {
-    const call_t c = {.name = "meshcoll_recv_begin",
-                      .buffer = buffer,
-                      .count = count,
-                      .datatype = datatype,
-                      .peer = peer,
-                      .tag = tag,
-                      .received = received};
+    const call_t c =
+        receive_of("meshcoll_recv_begin", buffer, count, datatype, peer, tag, received);
     return begin_locked(mesh, &c, request);
 }
 
 int meshcoll_send(meshcoll_t *mesh, const void *buffer, size_t count, meshcoll_datatype_t datatype,
                   int peer, int tag)
 {
-    const call_t c = {.name = "meshcoll_send",
-                      .sends = true,
-                      .buffer = (void *)buffer,
-                      .count = count,
-                      .datatype = datatype,
-                      .peer = peer,
-                      .tag = tag};
+    const call_t c = send_of("meshcoll_send", buffer, count, datatype, peer, tag);
     return run(mesh, &c);
 }
 
 int meshcoll_recv(meshcoll_t *mesh, void *buffer, size_t count, meshcoll_datatype_t datatype,
                   int peer, int tag, meshcoll_received_t *received)
 {
-    const call_t c = {.name = "meshcoll_recv",
-                      .buffer = buffer,
-                      .count = count,
-                      .datatype = datatype,
-                      .peer = peer,
-                      .tag = tag,
-                      .received = received};
+    const call_t c = receive_of("meshcoll_recv", buffer, count, datatype, peer, tag, received);
     return run(mesh, &c);
 }

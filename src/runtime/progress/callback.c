@@ -40,9 +40,12 @@ static void call(meshcoll_request_t *r)
     const meshcoll_callback_t callback = r->callback;
     void *const context = r->callback_context;
     const int status = r->status;
+    const char *const why = r->why ? r->why
+                            : h    ? h->why
+                                   : "the mesh was destroyed while this request ran";
     mc_unlock(h);
     if (status < 0)
-        mc_fail(status, "%s", h ? h->why : "the mesh was destroyed while this request ran");
+        mc_fail(status, "%s", why);
     mine.called = r;
     if (callback)
         callback(context, r, status);
