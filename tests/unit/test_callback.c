@@ -259,3 +259,38 @@ Test(callback, of_a_run_whose_mesh_is_destroyed)
     cr_expect_eq(s.n_calls, 1);
     cr_expect_eq(s.status, MESHCOLL_ERR_INVALID_ARG);
 }
+
+/* An alltoallv whose blocks pass through ranks of which nobody knows their sizes. */
+static meshcoll_args_t exchange_of(int r)
+{
+    static const size_t one[RANKS] = {1, 1};
+    return (meshcoll_args_t){.size = sizeof(meshcoll_args_t),
+                             .collective = MESHCOLL_ALLTOALL,
+                             .in = in[r],
+                             .out = out[r],
+                             .datatype = MESHCOLL_INT32,
+                             .strategy = "alltoall:digits(x)",
+                             .counts = one,
+                             .in_counts = one};
+}
+
+/* It waits for an exchange of counts, by a request that has served a call before. */
+Test(callback, of_a_pending_run_whose_mesh_is_destroyed)
+{
+    meshcoll_t *other[RANKS];
+    seen_t s = {.frees = true};
+    meshcoll_args_t args[RANKS] = {exchange_of(0), exchange_of(1)};
+    meshcoll_request_t *request[RANKS];
+    cr_assert_eq(mc_inproc_create("x=2", NULL, other), MESHCOLL_OK);
+    for (int r = 0; r < RANKS; r++)
+        cr_assert_eq(meshcoll_begin(other[r], &args[r], &request[r]), MESHCOLL_OK, "%s",
+                     meshcoll_last_error());
+    cr_assert_eq(meshcoll_waitall(RANKS, request), MESHCOLL_OK);
+    cr_assert_eq(meshcoll_init(other[0], &args[0], &request[0]), MESHCOLL_OK);
+    cr_assert_eq(meshcoll_start(request[0]), MESHCOLL_OK);
+    set(request[0], &s);
+    for (int r = 0; r < RANKS; r++)
+        meshcoll_destroy(other[r]);
+    cr_expect_eq(s.n_calls, 1);
+    cr_expect_eq(s.status, MESHCOLL_ERR_INVALID_ARG);
+}

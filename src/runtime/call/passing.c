@@ -170,6 +170,11 @@ static void exchanged(meshcoll_request_t *x)
         mc_request_drop(r);
 }
 
+bool mc_passing_exchanges(const meshcoll_request_t *r)
+{
+    return r->exchange && r->exchange->of != r;
+}
+
 static int prepare(meshcoll_t *h, const mc_strategy_t *strategy, uint32_t number, mc_exchange_t *e,
                    meshcoll_request_t **exchanging)
 {

@@ -1,6 +1,7 @@
 #include "runtime/create/close.h"
 
 #include "runtime/call/group.h"
+#include "runtime/call/passing.h"
 #include "runtime/connect/greet.h"
 #include "runtime/explain/explain.h"
 #include "runtime/message/transfer.h"
@@ -17,7 +18,7 @@
 static void give_up_exchanges(meshcoll_request_t *list)
 {
     for (meshcoll_request_t *r = list; r; r = r->next_of_all)
-        if (r->running && r->exchange && r->notify) {
+        if (r->running && mc_passing_exchanges(r)) {
             r->mesh = NULL;
             r->status = MESHCOLL_ERR_INVALID_ARG;
             r->notify(r);
