@@ -22,12 +22,12 @@ struct meshcoll_request;
  * another library. Returns 0 if nothing has moved, and anything else if something has: the waiting
  * rank then stays awake.
  *
- * Blocking collectives, meshcoll_barrier, meshcoll_wait, _waitall and _waitany, meshcoll_group_end,
- * meshcoll_split and the destruction of a sub-mesh run it, in the calling thread, once they have
- * polled for some microseconds in vain: every few yields, then before each of their sleeps, which
- * grow from 1 to 10 ms. meshcoll_create and the destruction of other meshes do not: they wait in the
- * out-of-band allgather. The function must not block. Calls of meshcoll that do not block are
- * allowed inside; what blocks on this mesh returns ERR_INVALID_ARG.
+ * Blocking collectives, meshcoll_barrier, meshcoll_send and _recv, meshcoll_wait, _waitall and
+ * _waitany, meshcoll_group_end, meshcoll_split and the destruction of a sub-mesh run it, in the
+ * calling thread, once they have polled for some microseconds in vain: every few yields, then before
+ * each of their sleeps, which grow from 1 to 10 ms. meshcoll_create and the destruction of other
+ * meshes do not: they wait in the out-of-band allgather. The function must not block. Calls of
+ * meshcoll that do not block are allowed inside; what blocks on this mesh returns ERR_INVALID_ARG.
  */
 typedef int (*meshcoll_hook_t)(void *context);
 
