@@ -115,9 +115,12 @@ static void oob_barrier(const meshcoll_t *h)
         h->oob.allgather(h->oob.context, &one, h->addresses, sizeof one);
 }
 
-/* Other threads may be in callbacks of requests that are complete. */
+/* Other threads may be in callbacks of requests that are complete, also of sub-meshes, which are
+ * closed with the mesh. */
 static void await_callbacks(const meshcoll_t *h)
 {
+    for (const meshcoll_t *sub = h->children; sub; sub = sub->sibling)
+        await_callbacks(sub);
     mc_lock(h);
     while (h->n_special > (uint32_t)h->group_open) {
         (void)mc_leave(h, MESHCOLL_OK);
