@@ -21,7 +21,7 @@ typedef struct {
     double row;    /* seconds per message of a sequence without dependencies; all ranks send */
     double together,
         alone;      /* seconds per byte of one line: all lines active, one line per box active */
-    double window;  /* bytes in flight that the wire needs, where sends stream; else 0 */
+    double window;  /* bytes in flight through all ports of a box, where sends stream; else 0 */
     bool own_wire;  /* measured not to share a wire with another dimension of the network */
     uint64_t bytes; /* of the largest message */
     double piece;   /* bytes per piece of that message */

@@ -69,7 +69,7 @@ int mc_tune_links(const mc_cluster_t *cluster, const mc_tuning_t *tuning, mc_lin
         found.correction[d] =
             (mc_correction_t){.header = header,
                               .incast = floor(sure(&seen->incast) * 100 + 0.5) / 100,
-                              .window = seen->window,
+                              .window = floor(seen->window / ports),
                               .cpu = mc_tune_rounded(sure(&seen->cpu))};
     }
     found.measured = tuning->measured;

@@ -161,12 +161,13 @@ static void see_headers(const tuner_t *t, const mc_mesh_t *mesh, mc_tuning_t *tu
     }
 }
 
-/* The difference of the bursts of both sizes. */
+/* The difference of the bursts of both sizes; its number is that of rounds, not of shots. */
 static mc_estimate_t burst(const tuner_t *t)
 {
     const mc_estimate_t few = mc_series_estimate(&t->burst[0].series),
                         many = mc_series_estimate(&t->burst[1].series);
-    return (mc_estimate_t){many.value - few.value, hypot(few.error, many.error), many.n};
+    return (mc_estimate_t){many.value - few.value, hypot(few.error, many.error),
+                           many.n / BURST_SHOTS};
 }
 
 void mc_tuner_see_messages(const tuner_t *t, const mc_mesh_t *mesh, mc_tuning_t *tuning)
