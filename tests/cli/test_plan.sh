@@ -112,6 +112,10 @@ gives '[round(c["bytes"]) for c in j["crossings"]]' "[350692, 351859, 2814870]"
 run 0 plan bcast --mesh gpu=4 --links "shm,measured=1KiB/1MiB;bcast bcast:star(gpu) 1us/90us;bcast bcast:mst(gpu) 2us/80us" --bytes 1MiB
 has "2 strategies were measured"
 has "measured: 80.0 us; by the model: "
+# A ring does not reduce in order, so the model prices what does.
+run 0 plan reduce_scatter --in-order --mesh gpu=4 --links "shm,measured=1KiB;reduce_scatter reduce_scatter:ring(gpu) 1us" --bytes 1KiB
+has "strategies were priced"
+[[ $out != *"by the model"* ]] || fail "a priced strategy is not measured: $out"
 
 # Rack and box share the box's NIC.
 run 0 plan bcast --mesh rack=2,box=2,gpu=4 --links lab --bytes 1M --json

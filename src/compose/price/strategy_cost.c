@@ -17,23 +17,26 @@ static mc_phase_cost_t all_phases(const mc_strategy_t *strategy, const mc_mesh_t
     return sum;
 }
 
-/* Looks the strategy up in the table of measured ones; false: it is not there. */
-static bool find_measured(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
-                          const mc_links_t *links, double n, double *seconds)
+/* The strategy's row in the table of measured ones, or NULL. */
+static const mc_measured_row_t *find_row(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
+                                         const mc_measured_t *table)
 {
     char buffer[MC_STRATEGY_TEXT];
-    if (!mc_measured_has(&links->measured, strategy->collective))
-        return false;
+    if (!mc_measured_has(table, strategy->collective))
+        return NULL;
     mc_text_t text = mc_text(buffer, sizeof buffer);
     mc_strategy_print(strategy, mesh, &text);
-    for (int32_t i = 0; i < links->measured.n_rows; i++) {
-        const mc_measured_row_t *const row = &links->measured.row[i];
-        if (row->collective != strategy->collective || strcmp(row->strategy, buffer) != 0)
-            continue;
-        *seconds = mc_measured_seconds(&links->measured, row, n);
-        return true;
-    }
-    return false;
+    for (int32_t i = 0; i < table->n_rows; i++)
+        if (table->row[i].collective == strategy->collective &&
+            strcmp(table->row[i].strategy, buffer) == 0)
+            return &table->row[i];
+    return NULL;
+}
+
+bool mc_strategy_is_measured(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
+                             const mc_links_t *links)
+{
+    return find_row(strategy, mesh, &links->measured) != NULL;
 }
 
 mc_links_t mc_strategy_links(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
@@ -69,10 +72,9 @@ double mc_strategy_modelled(const mc_strategy_t *strategy, const mc_mesh_t *mesh
 double mc_strategy_seconds(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
                            const mc_links_t *links, int32_t root, double n)
 {
-    double seconds;
-    if (find_measured(strategy, mesh, links, n, &seconds))
-        return seconds;
-    return mc_strategy_modelled(strategy, mesh, links, root, n);
+    const mc_measured_row_t *const row = find_row(strategy, mesh, &links->measured);
+    return row ? mc_measured_seconds(&links->measured, row, n)
+               : mc_strategy_modelled(strategy, mesh, links, root, n);
 }
 
 uint32_t mc_strategy_needed(const mc_strategy_t *strategy, const mc_mesh_t *mesh,

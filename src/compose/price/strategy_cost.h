@@ -9,6 +9,9 @@
 uint32_t mc_strategy_needed(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
                             const mc_links_t *links, int32_t root, double n,
                             const mc_pacing_t *pacing);
+/* Is the strategy in the links' table? */
+bool mc_strategy_is_measured(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
+                             const mc_links_t *links);
 /* Seconds for n bytes: measured where the links' table has the strategy, else modelled. */
 double mc_strategy_seconds(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
                            const mc_links_t *links, int32_t root, double n);

@@ -83,17 +83,17 @@ static void print_sides(const ranking_t *k, const mc_strategy_t *s)
     const double n = (double)r->bytes;
     char fill[MC_NUMBER_TEXT], each[MC_NUMBER_TEXT], all[MC_NUMBER_TEXT];
     const mc_links_t links = links_of(k, s);
-    const mc_pipeline_t pace = mc_sides_pipeline(s, &r->mesh, &links, r->root, n);
+    const mc_pipeline_t pipeline = mc_sides_pipeline(s, &r->mesh, &links, r->root, n);
     const double total = mc_strategy_seconds(s, &r->mesh, &r->links, r->root, n);
     printf("  a segment of each side, side by side: %s",
-           mc_print_seconds(pace.fill, fill, sizeof fill));
+           mc_print_seconds(pipeline.fill, fill, sizeof fill));
     if (s->segments > 2) {
         printf("; then %u more of each, two every %s, ", s->segments / 2 - 1,
-               mc_print_seconds(pace.every, each, sizeof each));
-        if (pace.busiest < 0)
+               mc_print_seconds(pipeline.every, each, sizeof each));
+        if (pipeline.busiest < 0)
             printf("the time they occupy a rank");
         else
-            printf("the time they occupy the links of %s", r->mesh.dim[pace.busiest].name);
+            printf("the time they occupy the links of %s", r->mesh.dim[pipeline.busiest].name);
         printf(": %s in all", mc_print_seconds(total, all, sizeof all));
     }
     putchar('\n');
@@ -154,7 +154,7 @@ static void print_measured(const ranking_t *k, const mc_strategy_t *s)
     const double listed = mc_strategy_seconds(s, &r->mesh, &r->links, r->root, n);
     const double modelled = mc_strategy_modelled(s, &r->mesh, &r->links, r->root, n);
     char number[MC_NUMBER_TEXT], other[MC_NUMBER_TEXT];
-    if (listed != modelled)
+    if (mc_strategy_is_measured(s, &r->mesh, &r->links))
         printf("  measured: %s; by the model: %s\n",
                mc_print_seconds(listed, number, sizeof number),
                mc_print_seconds(modelled, other, sizeof other));
@@ -212,10 +212,13 @@ static void print_bound(const ranking_t *k)
         putchar('\n');
         return;
     }
-    const bool measured = mc_measured_has(&k->request->links.measured, k->request->collective);
+    const mc_plan_request_t *const r = k->request;
+    /* the ranking has measured strategies only, or, if the request allows none of them, no measured one */
+    const bool measured =
+        k->n > 0 && mc_strategy_is_measured(&k->ranked[0].strategy, &r->mesh, &r->links);
     printf("%s strateg%s %s", mc_print_count(k->considered, count, sizeof count),
            k->considered == 1 ? "y was" : "ies were", measured ? "measured" : "priced");
-    if (!measured && is_searched(&k->request->mesh))
+    if (!measured && is_searched(&r->mesh) && !mc_links_burst(&r->links))
         printf(", no other is among the %u cheapest", k->n);
     if (!k->request->all)
         printf("; the cheapest with each order of phases (--all: with each algorithm too):\n\n");
