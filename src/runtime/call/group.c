@@ -146,7 +146,8 @@ static double message_seconds(const meshcoll_t *h, const meshcoll_args_t *a,
     mc_links_t links = h->links;
     for (int32_t d = 0; d < links.ndims; d++)
         links.dim[d].alpha = links.dim[d].gap;
-    return mc_strategy_seconds(strategy, &h->mesh, &links, a->root, 0);
+    /* by the model: a measured time has latencies in it */
+    return mc_strategy_modelled(strategy, &h->mesh, &links, a->root, 0);
 }
 
 bool mc_group_packs(meshcoll_t *h, const meshcoll_args_t *a)
