@@ -182,38 +182,23 @@ static double improved(const normal_t *normal, const double *value, int32_t u)
     return factor[u] > 0 ? rest / factor[u] : 0;
 }
 
-/* Where values may lie. */
-typedef struct {
-    double least[UNKNOWNS], most[UNKNOWNS];
-} range_t;
-
-static range_t not_negative(void)
+/* Coordinate descent among values that are not negative, with far more iterations than it needs. */
+static void solve(const equation_t *e, int32_t n, double value[UNKNOWNS])
 {
-    range_t range = {0};
-    for (int32_t u = 0; u < UNKNOWNS; u++)
-        range.most[u] = INFINITY;
-    return range;
-}
-
-/* Coordinate descent, with far more iterations than it needs. */
-static void solve(const equation_t *e, int32_t n, int32_t sweeps, const range_t *range,
-                  double value[UNKNOWNS])
-{
+    enum { SWEEPS = 2000 };
     const normal_t normal = normal_of(e, n);
     for (int32_t u = 0; u < UNKNOWNS; u++)
-        value[u] = range->least[u];
-    for (int32_t sweep = 0; sweep < sweeps; sweep++)
+        value[u] = 0;
+    for (int32_t sweep = 0; sweep < SWEEPS; sweep++)
         for (int32_t u = 0; u < UNKNOWNS; u++)
-            value[u] = fmin(fmax(improved(&normal, value, u), range->least[u]), range->most[u]);
+            value[u] = fmax(improved(&normal, value, u), 0);
 }
 
 int mc_tune_fit(const mc_mesh_t *mesh, const double seconds[MC_TUNE_SHAPES],
                 double alpha[MC_MAX_DIMS], double cpu[MC_MAX_DIMS])
 {
-    enum { SWEEPS = 2000 };
     equation_t e[MC_TUNE_SHAPES];
     double value[UNKNOWNS];
-    const range_t range = not_negative();
     char text[MC_TUNE_SHAPE];
     mc_links_t links;
     int32_t n = 0;
@@ -222,7 +207,7 @@ int mc_tune_fit(const mc_mesh_t *mesh, const double seconds[MC_TUNE_SHAPES],
         status = equation_of(mesh, &links, n, seconds[n], &e[n]);
     if (status)
         return status;
-    solve(e, n, SWEEPS, &range, value);
+    solve(e, n, value);
     for (int32_t d = 0; d < mesh->ndims; d++) {
         alpha[d] = value[2 * d];
         cpu[d] = value[2 * d + 1];
