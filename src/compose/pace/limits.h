@@ -18,8 +18,8 @@ typedef struct {
      * -1: none streams, nothing is paced. `concurrent`: meshes that use these ports at once (parts of a split); 0
      * means 1. */
     int32_t wire, concurrent;
-    size_t
-        window; /* bytes that all ranks of a box may have in flight through the ports (mc_links_window) */
+    /* Bytes that all ranks of a box may have in flight through the ports (mc_links_window). */
+    size_t window;
     /* Bytes below which no message is cut: what the wire carries in two round trips (mc_links_least), so that a
      * message's latency stays a fraction of its time. */
     size_t least;
@@ -28,8 +28,9 @@ typedef struct {
 /*
  * Parts of the window. The first follows from the window's size; the others are the least numbers that keep a wire
  * busy (measurements: docs/lab-notes/constants.md).
- *   MC_PACE_ALONE     A rank alone on its port may have 1 / MC_PACE_ALONE of the window in flight: of twice the
- *                     bandwidth-delay product one, which keeps the wire busy.
+ *   MC_PACE_ALONE     A single rank that uses the ports of its box may have 1 / MC_PACE_ALONE of the window in
+ *                     flight. Of one port that is half of the window: by default the bandwidth-delay product, which
+ *                     keeps the wire busy.
  *   MC_PACE_MESSAGES  Messages into which a rank's share is divided. A message waits as a whole for space in the
  *                     share, so part of the share is idle, on average half a message. Chains need as many: the credit
  *                     of a rank queues behind the data that the rank forwards.
@@ -39,7 +40,7 @@ typedef struct {
 enum { MC_PACE_ALONE = 2, MC_PACE_MESSAGES = 4, MC_PACE_CREDITED = 2 };
 
 /* The most segments that pacing asks for. It bounds the memory of a plan, which grows with its segments: these cut 64
- * MiB into messages of 32 KiB, those of a rank alone on its port with the least window. Longer vectors have longer
+ * MiB into messages of 32 KiB, those of a single rank behind one port with the least window. Longer vectors have longer
  * messages. */
 enum { MC_PACE_SEGMENTS = 2048 };
 
