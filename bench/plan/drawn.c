@@ -26,7 +26,7 @@ static const char *const tuned[KINDS][OF_A_KIND] = {
         "alpha:5.71us;gap:0;cpu:2.77us;beta:43.6ns/B;gamma:202ps/B;burst:15906B;header:14B;ports:1;"
         "pulled:no",
     },
-    { /* of a box's memory, one number for all sizes */
+    { /* of a box's memory, beside a network */
         "alpha:4.47us;gap:0;cpu:563ns;beta:1.39ns/B;gamma:184ps/B;incast:0.54;ports:1;pulled:yes",
         "alpha:4.3us;gap:0;cpu:559ns;beta:1.48ns/B;gamma:198ps/B;ports:1;pulled:yes",
         "alpha:22.2us;gap:0;cpu:1.3us;beta:1.16ns/B;gamma:214ps/B;ports:1;pulled:yes",
@@ -35,7 +35,7 @@ static const char *const tuned[KINDS][OF_A_KIND] = {
         "pulled:yes",
         "alpha:450ns;gap:0;cpu:181ns;beta:391ps/B;gamma:20GB/s;ports:1;pulled:yes",
     },
-    { /* of a box's memory, by size */
+    { /* of a box's memory, alone */
         "alpha:442ns;gap:167ns;cpu:117ns;beta:364ps/B;gamma:46.9ps/B;ports:1;pulled:yes",
         "alpha:186ns;gap:81ns;cpu:38.8ns;beta:159ps/B;gamma:37ps/B;ports:1;pulled:yes",
         "alpha:162ns;gap:57.7ns;cpu:41.9ns;beta:141ps/B;gamma:35.5ps/B;ports:1;pulled:yes",

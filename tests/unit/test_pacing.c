@@ -24,7 +24,7 @@ static mc_links_t links_of(const char *text, const mc_mesh_t *mesh)
     return links;
 }
 
-static mc_pacing_t stream_of(const mc_links_t *links, const mc_mesh_t *mesh)
+static mc_pacing_t pacing_of(const mc_links_t *links, const mc_mesh_t *mesh)
 {
     return (mc_pacing_t){.wire = 0,
                          .concurrent = 1,
@@ -45,7 +45,7 @@ static int check_cuts(const mc_mesh_t *mesh, const mc_links_t *links,
                       meshcoll_collective_t collective, const char *text)
 {
     mc_strategy_t s;
-    const mc_pacing_t pacing = stream_of(links, mesh);
+    const mc_pacing_t pacing = pacing_of(links, mesh);
     int n = 0;
     cr_assert_eq(mc_strategy_parse(text, collective, mesh, &s), MESHCOLL_OK);
     for (int32_t i = 0; i < s.n_phases; i++) {
@@ -92,7 +92,7 @@ Test(pacing, cuts_on_a_slow_wire)
     mc_mesh_t mesh;
     cr_assert_eq(mc_mesh_parse("box=4,gpu=4", &mesh), MESHCOLL_OK);
     const mc_links_t links = links_of("lab", &mesh);
-    const mc_pacing_t pacing = stream_of(&links, &mesh);
+    const mc_pacing_t pacing = pacing_of(&links, &mesh);
     const int32_t algorithm = mc_algorithm_find(MESHCOLL_ALLGATHER, "ring", 4);
     const mc_placement_t state[MC_MAX_DIMS] = {MC_SHARD, MC_SHARD};
     cr_expect_eq(mc_pacing_segments(&pacing, &mesh, algorithm, (mc_dims_t){0, 1}, state, SMALL - 1),

@@ -204,9 +204,9 @@ Test(planner, pipelines_cost_fill_and_busiest_link)
     const place_t at = place_of("box=4,gpu=8", "box=alpha:1ms;beta:1MB/s,gpu=alpha:2ms;beta:2MB/s");
     const char *text = "scatter:mst(box) bcast:mst(gpu) allgather:ring(box) segments=10";
     const double n = 1e5, box = (2 + 3) * 1e-3 + 2 * 3 / 4.0 * n * 1e-6;
-    const double gpu = 3 * (2e-3 + n / 4 * 0.5e-6), oversubscribed = 8 * 3 / 4.0 * n * 1e-6;
+    const double gpu = 3 * (2e-3 + n / 4 * 0.5e-6), contended = 8 * 3 / 4.0 * n * 1e-6;
     /* the scatter is the root's line alone, the allgather runs on all 8 lines of a port */
-    const double network = box - 3 / 4.0 * n * 1e-6 + oversubscribed;
+    const double network = box - 3 / 4.0 * n * 1e-6 + contended;
     cr_expect_float_eq(seconds_of(&at, MESHCOLL_BCAST, text, 10 * n), network + gpu + 9 * network,
                        1e-9);
     const char *chain = "bcast:chain(box) bcast:chain(gpu) segments=10";

@@ -51,10 +51,10 @@ Test(sides, the_fill_waits_for_links_that_are_in_use)
     cr_expect_float_eq(seconds_of(&at, MESHCOLL_BCAST, same, 2e6), 2 + 2 + 1, 1e-9);
     mc_strategy_t s;
     cr_assert_eq(mc_strategy_parse(four, MESHCOLL_BCAST, &at.mesh, &s), 0);
-    const mc_pipeline_t pace = mc_sides_pipeline(&s, &at.mesh, &at.links, 0, 6e6);
-    cr_expect_float_eq(pace.fill, 4, 1e-9);
-    cr_expect_float_eq(pace.every, 4, 1e-9);
-    cr_expect_eq(pace.busiest, 0);
+    const mc_pipeline_t pipeline = mc_sides_pipeline(&s, &at.mesh, &at.links, 0, 6e6);
+    cr_expect_float_eq(pipeline.fill, 4, 1e-9);
+    cr_expect_float_eq(pipeline.every, 4, 1e-9);
+    cr_expect_eq(pipeline.busiest, 0);
 }
 
 /* A rank starts one message at a time: without bytes the two sides cost twice one side. */

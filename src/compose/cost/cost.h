@@ -72,7 +72,7 @@ typedef struct {
  *   share      the tile as a fraction of n when the line's dimensions are free: 1 over the extents of
  *              the other sharded dimensions
  *   lines      number of lines of the mesh that run the algorithm at once
- *   sharers[d]   number of lines that share one box's ports of dimension d
+ *   sharers[d] number of lines that share one box's ports of dimension d
  *   ports[d]   number of lines that these ports carry at full rate. Terms of beta are multiplied by
  *              max(1, sharers * crossings / ports), where crossings is the number of messages of one line
  *              that leave or enter the same box in that round (1 on a plain line)
@@ -81,7 +81,7 @@ typedef struct {
  *   walks      the cache of lines priced before; NULL: none
  *   boxes      the boxes of a ragged mesh, for a line of all ranks; `mesh` then has boxes of equal
  *              sizes. NULL: none
- *   at_root       the part of the tile that stays at the root of a scatter or gather; 0: 1 / line.len, a
+ *   at_root    the part of the tile that stays at the root of a scatter or gather; 0: 1 / line.len, a
  *              slice like any other rank's
  */
 typedef struct {

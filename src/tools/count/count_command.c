@@ -151,7 +151,6 @@ typedef struct {
     counts_t counts[MC_COUNT(ways)];
 } tally_t;
 
-/* Chunks that each rank sends and receives, in all and time step by time step. */
 /* Chunks that messages carry, as they are counted. */
 typedef struct {
     int64_t sent, received, most, over[MC_MAX_DIMS];
@@ -177,6 +176,7 @@ static void count_step(const mc_mesh_t *mesh, int32_t rank, const mc_step_t *s, 
     sum->most = *now > sum->most ? *now : sum->most;
 }
 
+/* Chunks that all ranks send and receive, and the most that one rank handles in a time step. */
 static int count_world(const mc_mesh_t *mesh, const mc_world_t *world, const mc_times_t *times,
                        counts_t *counts)
 {

@@ -10,10 +10,8 @@ enum { NODE_BITS = 3, FIRST_ROOM = 64 };
 /* State of the construction. The tables hold index + 1 of what exists already, or 0. */
 typedef struct {
     mc_priced_t *p;
-    bool
-        share_ports; /* prices depend on which inner dimensions are in use: their lines share ports */
-    bool
-        share_cores; /* prices depend on all dimensions in use: their ranks share cores or pacing */
+    bool by_inner; /* prices depend on the inner dimensions in use: their lines share ports */
+    bool by_all;   /* prices depend on all dimensions in use: ranks share cores, or a window */
     int32_t room_prices, room_args, room_steps, room_groups, room_hops, room_nodes;
     int32_t *node;  /* by code_of */
     int32_t *group; /* by line, collective, dimensions in use, dimensions cut (site_t) */
@@ -23,7 +21,7 @@ typedef struct {
 /* All that the prices of a hop depend on, except the algorithm. */
 typedef struct {
     size_t line; /* code of the line's first and last position */
-    /* bits by position: dimensions in use inside of the line, or all but the line's if share_cores; and
+    /* bits by position: dimensions in use inside of the line, or all but the line's if by_all; and
      * dimensions outside of the line that are cut */
     uint32_t used, shards;
     unsigned cut; /* `shards` by dimension */
@@ -69,7 +67,7 @@ static site_t site_of(const build_t *b, const mc_node_t *node, const mc_hop_t *h
             site.shards |= 1u << i;
             site.cut |= 1u << graph->dim[i];
         }
-        const bool counts = (i > last && b->share_ports) || (outside && b->share_cores);
+        const bool counts = (i > last && b->by_inner) || (outside && b->by_all);
         if (counts && node->at[i] != MC_ROOT)
             site.used |= 1u << i;
     }
@@ -281,8 +279,8 @@ int mc_priced_init(mc_priced_t *p, meshcoll_collective_t collective, const mc_me
     build_t b = {
         .p = p,
         /* an alltoall that gathers has other shares, which depend on the dimensions in use */
-        .share_ports = collective == MESHCOLL_ALLTOALL || ranks_share_ports(mesh, links),
-        .share_cores = ranks_share_cores(links) || query->pacing};
+        .by_inner = collective == MESHCOLL_ALLTOALL || ranks_share_ports(mesh, links),
+        .by_all = ranks_share_cores(links) || query->pacing};
     find_wires(p, links);
     const mc_node_t start = mc_graph_start(&p->graph);
     const int32_t n = p->graph.n;
