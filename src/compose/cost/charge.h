@@ -91,22 +91,16 @@ static inline void mc_charge_row(mc_cost_t *cost, const mc_line_shape_t *shape, 
         term->row = mc_ratio_add(term->row, mc_ratio(messages - 1, 1));
 }
 
-/* All messages of a line across dimension `d` carry `tiles` times the tile together. */
-static inline void mc_charge_volume(mc_cost_t *cost, const mc_line_shape_t *shape, int32_t d,
-                                    mc_ratio_t tiles)
-{
-    const mc_ratio_t all =
-        mc_ratio_mul(mc_ratio_mul(tiles, shape->share), mc_ratio(shape->lines, 1));
-    cost->dim[d].volume = mc_ratio_add(cost->dim[d].volume, all);
-}
-
 /* In each line, all ranks together send `messages` messages with `part` of the tile each across
  * dimension `d`. */
 static inline void mc_charge_messages(mc_cost_t *cost, const mc_line_shape_t *shape, int32_t d,
                                       int64_t messages, mc_ratio_t part)
 {
-    cost->dim[d].messages += (double)(messages * shape->lines);
-    mc_charge_volume(cost, shape, d, mc_ratio_mul(mc_ratio(messages, 1), part));
+    mc_term_t *const term = &cost->dim[d];
+    const int64_t all = messages * shape->lines;
+    term->messages += (double)all;
+    term->volume = mc_ratio_add(term->volume,
+                                mc_ratio_mul(mc_ratio_mul(part, shape->share), mc_ratio(all, 1)));
 }
 
 /* A rank receives `part` of the tile from `senders` ranks, which do not wait for each other. */
