@@ -62,7 +62,7 @@ bool mc_ranks_launched(void)
     return by_mpi() || mc_job_launched();
 }
 
-/* mpirun gives no address; what sets RANK does, and is the inner one. */
+/* RANK is set by a launcher that was started last, such as torchrun under mpirun, and says where rank 0 is. */
 int mc_ranks_open(mc_ranks_t *ranks)
 {
     return by_mpi() && !getenv("RANK") ? open_mpi(ranks) : open_job(ranks);
