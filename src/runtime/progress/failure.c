@@ -12,8 +12,10 @@ static void fail_running(meshcoll_t *h)
 {
     for (meshcoll_request_t *r; (r = h->running);) {
         h->running = r->next;
-        mc_executor_fail(&r->executor, h->broken);
-        r->status = mc_executor_advance(&r->executor);
+        if (r->status == MESHCOLL_IN_PROGRESS) { /* else a message, complete since the last poll */
+            mc_executor_fail(&r->executor, h->broken);
+            r->status = mc_executor_advance(&r->executor);
+        }
         h->ended(r);
     }
     if (!h->threads)
