@@ -107,12 +107,14 @@ static void finish_greetings(meshcoll_t *h)
 }
 
 /* The result goes to memory that exists: a rank that cannot allocate would leave its peers
- * waiting. h->addresses is free for it, as nothing connects any more. */
+ * waiting. It lies behind the addresses, which a progress thread may need meanwhile: for the answer to
+ * a message that nobody receives. */
 static void oob_barrier(const meshcoll_t *h)
 {
     const char one = 1;
     if (h->oob.allgather)
-        h->oob.allgather(h->oob.context, &one, h->addresses, sizeof one);
+        h->oob.allgather(h->oob.context, &one,
+                         h->addresses + (size_t)h->mesh.size * h->address_stride, sizeof one);
 }
 
 /* Other threads may be in callbacks of requests that are complete, also of sub-meshes, which are

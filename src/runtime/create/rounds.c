@@ -194,14 +194,15 @@ int mc_making_lengths(mc_making_t *m, int status, mc_addresses_summary_t *addres
     return status;
 }
 
-/* The handle takes over the records' memory, without their heads. */
+/* The handle takes over the records' memory, without their heads. What was the heads' leaves room behind
+ * the addresses for the barrier of its destruction (close.c). */
 static void take_addresses(mc_making_t *m, size_t bytes)
 {
     const size_t n = (size_t)m->creation->oob.size, record = sizeof(fourth_t) + bytes;
     char *const memory = m->rounds.memory;
     for (size_t r = 0; r < n; r++)
         memmove(memory + r * bytes, m->rounds.all + r * record + sizeof(fourth_t), bytes);
-    char *const fitted = realloc(memory, n * bytes);
+    char *const fitted = realloc(memory, n * (bytes + 1));
     m->handle->addresses = fitted ? fitted : memory;
     m->handle->address_stride = bytes;
     m->rounds.memory = NULL;

@@ -36,7 +36,8 @@ struct meshcoll {
     mc_transport_t *transport[MC_MAX_DIMS]; /* by dimension; NULL for extent 1 */
     mc_transport_t *polled[MC_MAX_DIMS];    /* those with connections */
     int32_t n_polled;
-    char *addresses; /* by rank as gathered, `address_stride` bytes apart */
+    /* By rank as gathered, `address_stride` bytes apart; but for sub-meshes, then a byte for each rank. */
+    char *addresses;
     size_t address_stride;
     int32_t concurrent; /* of a sub-mesh: how many sub-meshes of the split share a port; else 1 */
     size_t window;      /* bytes; of a sub-mesh: its parent's; else 0 */
