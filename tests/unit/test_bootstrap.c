@@ -144,6 +144,8 @@ Test(job, reads_a_secret_of_the_users_own)
         "MESHCOLL_SECRET_FILE", path);
     expect_job(1, 8, "a", 1001, MC_JOB_PORTS);
     cr_expect(job.secret_bytes == 9 && memcmp(job.secret, "swordfish", 9) == 0);
+    cr_assert(ftruncate(fd, 0) == 0 && pwrite(fd, "\n", 1, 0) == 1);
+    expect_refused("is empty");
     cr_assert_eq(fchmod(fd, 0640), 0);
     expect_refused("open to others");
     unlink(path);

@@ -195,11 +195,12 @@ static int read_secret(const char *path, int fd, mc_job_t *job)
     if (s.st_mode & (S_IRWXG | S_IRWXO))
         return fail_secret(path, "is open to others: chmod 600 makes it the user's own");
     const ssize_t n = read(fd, job->secret, sizeof job->secret);
-    if (n <= 0 || n == (ssize_t)sizeof job->secret)
-        return fail_secret(path, "cannot be read, is empty, or is longer than 4095 bytes");
-    job->secret_bytes = (size_t)n;
+    job->secret_bytes = n > 0 ? (size_t)n : 0;
     while (job->secret_bytes > 0 && job->secret[job->secret_bytes - 1] == '\n')
         job->secret_bytes--;
+    /* an empty secret would let anyone join */
+    if (job->secret_bytes == 0 || n == (ssize_t)sizeof job->secret)
+        return fail_secret(path, "cannot be read, is empty, or is longer than 4095 bytes");
     return MESHCOLL_OK;
 }
 
