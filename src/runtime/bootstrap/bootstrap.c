@@ -37,8 +37,12 @@ void mc_bootstrap_close(void *bootstrap)
 static int allgather(void *context, const void *in, void *out, size_t bytes)
 {
     mc_tree_t *const tree = context;
-    const double deadline = tree->unlimited ? MC_WIRE_FOREVER : mc_now() + tree->job.timeout;
-    return mc_tree_allgather(tree, in, out, bytes, deadline);
+    const double grace = tree->complete || tree->node == 0 ? 0 : MC_TREE_GRACE;
+    const double deadline =
+        tree->unlimited ? MC_WIRE_FOREVER : mc_now() + tree->job.timeout + grace;
+    const int status = mc_tree_allgather(tree, in, out, bytes, deadline);
+    tree->complete |= !status;
+    return status;
 }
 
 meshcoll_oob_t mc_bootstrap_oob(mc_bootstrap_t *bootstrap)

@@ -8,9 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Seconds by which the others outlast rank 0, whose error names those that are missing. */
-enum { GRACE = 5 };
-
 /* Coming in by the door ------------------------------------------------------------------------ */
 
 /* Connected neighbours. A child may be ready for the first exchange before all others are there;
@@ -226,7 +223,7 @@ static int join_rank0(const mc_self_t *self, mc_tree_t *tree, double deadline)
     int status = mc_seek_rank0(self, deadline, &seek);
     if (status)
         return status;
-    const double later = mc_now() + tree->job.timeout + GRACE;
+    const double later = mc_now() + tree->job.timeout + MC_TREE_GRACE;
     mc_tree_place(tree, seek.answer.index);
     status = mc_seek_parent(self, &seek, later, &tree->parent.fd);
     tree->parent.rank = seek.answer.parent_rank;

@@ -7,6 +7,9 @@
 
 enum { MC_FANOUT = 4, MC_TREE_WHY = 480 };
 
+/* Seconds by which the others outlast rank 0 while ranks join: its error names those that are missing. */
+enum { MC_TREE_GRACE = 5 };
+
 typedef struct {
     int fd;              /* -1: none */
     int32_t rank;        /* at the other end */
@@ -19,6 +22,7 @@ typedef struct mc_bootstrap {
     int32_t node;
     mc_branch_t parent, child[MC_FANOUT];
     int32_t n_children; /* that it has in the end */
+    bool complete; /* all ranks have joined, as an exchange has shown */
     bool unlimited, broken;
     char why[MC_TREE_WHY];
 } mc_tree_t;
