@@ -192,6 +192,7 @@ int mc_seek_parent(const mc_self_t *self, mc_seek_t *seek, double deadline, int 
     struct sockaddr_storage to;
     mc_hello_t hello = {.kind = MC_HELLO_CHILD, .index = seek->answer.index};
     mc_answer_t answer;
+    const char *refusal = NULL;
     if (seek->answer.parent.family == 0) {
         *fd = seek->fd;
         return MESHCOLL_OK;
@@ -205,8 +206,10 @@ int mc_seek_parent(const mc_self_t *self, mc_seek_t *seek, double deadline, int 
         if (!failed && answer.code == MC_ANSWER_OK)
             break;
         close(connected);
-        if (!failed)
+        if (!failed) {
+            refusal = mc_answer_text(answer.code);
             failed = EACCES;
+        }
         /* a parent that is slow, or has dropped this connection among many; gone, it refuses */
         if ((failed == ETIMEDOUT || failed == ECONNRESET) && mc_now() < deadline) {
             pause_for(0.02);
@@ -215,7 +218,7 @@ int mc_seek_parent(const mc_self_t *self, mc_seek_t *seek, double deadline, int 
     }
     if (failed)
         return mc_fail(MESHCOLL_ERR_TRANSPORT, "rank %d did not reach rank %d, its parent: %s",
-                       self->job->rank, seek->answer.parent_rank, text_of(failed));
+                       self->job->rank, seek->answer.parent_rank, refusal ? refusal : text_of(failed));
     *fd = connected;
     return MESHCOLL_OK;
 }
