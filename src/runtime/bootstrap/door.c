@@ -100,10 +100,7 @@ static bool listen_to(mc_door_t *door, int i, mc_visitor_t *visitor)
     }
     v->got += (size_t)n;
     /* whoever does not start with the magic will not send the rest either */
-    const mc_answer_code_t *const code =
-        v->got >= sizeof v->hello.magic ? mc_handshake_judge(door->self, &v->challenge, &v->hello)
-                                        : NULL;
-    if (!code && v->got >= sizeof v->hello.magic) {
+    if (v->got >= sizeof v->hello.magic && !mc_handshake_greets(&v->hello)) {
         drop(door, i, "it sent no greeting of meshcoll");
         return false;
     }
@@ -111,8 +108,10 @@ static bool listen_to(mc_door_t *door, int i, mc_visitor_t *visitor)
         return false;
     const mc_visitor_t complete = *v;
     remove_visitor(door, i);
-    if (*code != MC_ANSWER_OK) {
-        mc_door_refuse(door, &complete, *code);
+    const mc_answer_code_t code =
+        mc_handshake_judge(door->self, &complete.challenge, &complete.hello);
+    if (code != MC_ANSWER_OK) {
+        mc_door_refuse(door, &complete, code);
         return false;
     }
     *visitor = complete;

@@ -31,13 +31,16 @@ static int draw(unsigned char nonce[MC_NONCE])
     return getrandom(nonce, MC_NONCE, 0) == MC_NONCE ? 0 : EIO;
 }
 
-static void sign(const mc_self_t *self, const char *role, const unsigned char nonce[2][MC_NONCE],
-                 const void *message, size_t bytes, unsigned char mac[MC_SHA256_BYTES])
+/* What precedes the mac of a message, with both sides' nonces. */
+static void sign(const mc_self_t *self, const char *role, const mc_challenge_t *challenge,
+                 const mc_hello_t *hello, const void *message, size_t bytes,
+                 unsigned char mac[MC_SHA256_BYTES])
 {
     mc_hmac_t hmac;
     mc_hmac_init(&hmac, self->job->secret, self->job->secret_bytes);
     mc_hmac_add(&hmac, role, strlen(role) + 1);
-    mc_hmac_add(&hmac, nonce, 2 * MC_NONCE);
+    mc_hmac_add(&hmac, challenge->nonce, MC_NONCE);
+    mc_hmac_add(&hmac, hello->nonce, MC_NONCE);
     mc_hmac_add(&hmac, message, bytes);
     mc_hmac_end(&hmac, mac);
 }
@@ -45,22 +48,14 @@ static void sign(const mc_self_t *self, const char *role, const unsigned char no
 static void sign_hello(const mc_self_t *self, const mc_challenge_t *challenge,
                        const mc_hello_t *hello, unsigned char mac[MC_SHA256_BYTES])
 {
-    unsigned char nonce[2][MC_NONCE];
-    memcpy(nonce[0], challenge->nonce, MC_NONCE);
-    memcpy(nonce[1], hello->nonce, MC_NONCE);
-    sign(self, "meshcoll hello", (const unsigned char(*)[MC_NONCE])nonce, hello,
-         offsetof(mc_hello_t, mac), mac);
+    sign(self, "meshcoll hello", challenge, hello, hello, offsetof(mc_hello_t, mac), mac);
 }
 
 static void sign_answer(const mc_self_t *self, const mc_challenge_t *challenge,
                         const mc_hello_t *hello, const mc_answer_t *answer,
                         unsigned char mac[MC_SHA256_BYTES])
 {
-    unsigned char nonce[2][MC_NONCE];
-    memcpy(nonce[0], challenge->nonce, MC_NONCE);
-    memcpy(nonce[1], hello->nonce, MC_NONCE);
-    sign(self, "meshcoll answer", (const unsigned char(*)[MC_NONCE])nonce, answer,
-         offsetof(mc_answer_t, mac), mac);
+    sign(self, "meshcoll answer", challenge, hello, answer, offsetof(mc_answer_t, mac), mac);
 }
 
 /* The side that listens ------------------------------------------------------------------------ */
@@ -73,20 +68,21 @@ int mc_handshake_challenge(int fd, mc_challenge_t *challenge)
     return failed ? failed : mc_wire_send(fd, challenge, sizeof *challenge, 0);
 }
 
-const mc_answer_code_t *mc_handshake_judge(const mc_self_t *self, const mc_challenge_t *challenge,
-                                           const mc_hello_t *hello)
+bool mc_handshake_greets(const mc_hello_t *hello)
 {
-    static const mc_answer_code_t ok = MC_ANSWER_OK, version = MC_ANSWER_VERSION,
-                                  other = MC_ANSWER_OTHER_JOB, secret = MC_ANSWER_SECRET;
+    return hello->magic == MAGIC;
+}
+
+mc_answer_code_t mc_handshake_judge(const mc_self_t *self, const mc_challenge_t *challenge,
+                                    const mc_hello_t *hello)
+{
     unsigned char mac[MC_SHA256_BYTES];
-    if (hello->magic != MAGIC)
-        return NULL;
     if (hello->version != VERSION)
-        return &version;
+        return MC_ANSWER_VERSION;
     if (memcmp(hello->job, self->job->id, sizeof hello->job) != 0)
-        return &other;
+        return MC_ANSWER_OTHER_JOB;
     sign_hello(self, challenge, hello, mac);
-    return mc_hmac_equal(mac, hello->mac) ? &ok : &secret;
+    return mc_hmac_equal(mac, hello->mac) ? MC_ANSWER_OK : MC_ANSWER_SECRET;
 }
 
 int mc_handshake_answer(const mc_self_t *self, int fd, const mc_challenge_t *challenge,

@@ -62,9 +62,11 @@ const char *mc_answer_text(uint32_t code);
 
 /* The side that listens. */
 int mc_handshake_challenge(int fd, mc_challenge_t *challenge);
-/* Is it a rank of this job? Size, rank and generation are left to the caller. NULL: no greeting. */
-const mc_answer_code_t *mc_handshake_judge(const mc_self_t *self, const mc_challenge_t *challenge,
-                                           const mc_hello_t *hello);
+/* Is it a greeting? Its first 8 bytes tell. */
+bool mc_handshake_greets(const mc_hello_t *hello);
+/* Is a whole greeting that of a rank of this job? Size, rank and generation are left to the caller. */
+mc_answer_code_t mc_handshake_judge(const mc_self_t *self, const mc_challenge_t *challenge,
+                                    const mc_hello_t *hello);
 /* Sends the answer; its magic and mac are filled in. */
 int mc_handshake_answer(const mc_self_t *self, int fd, const mc_challenge_t *challenge,
                         const mc_hello_t *hello, mc_answer_t *answer);

@@ -218,7 +218,8 @@ int mc_seek_parent(const mc_self_t *self, mc_seek_t *seek, double deadline, int 
     }
     if (failed)
         return mc_fail(MESHCOLL_ERR_TRANSPORT, "rank %d did not reach rank %d, its parent: %s",
-                       self->job->rank, seek->answer.parent_rank, refusal ? refusal : text_of(failed));
+                       self->job->rank, seek->answer.parent_rank,
+                       refusal ? refusal : text_of(failed));
     *fd = connected;
     return MESHCOLL_OK;
 }

@@ -22,7 +22,7 @@ typedef struct mc_bootstrap {
     int32_t node;
     mc_branch_t parent, child[MC_FANOUT];
     int32_t n_children; /* that it has in the end */
-    bool complete; /* all ranks have joined, as an exchange has shown */
+    bool complete;      /* all ranks have joined, as an exchange has shown */
     bool unlimited, broken;
     char why[MC_TREE_WHY];
 } mc_tree_t;
