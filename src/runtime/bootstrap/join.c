@@ -196,7 +196,7 @@ static int receive_children(const mc_self_t *self, mc_tree_t *tree, mc_door_t *d
         const int status = next_visitor(tree, door, deadline, &visitor);
         if (status == MESHCOLL_IN_PROGRESS)
             return mc_tree_fail(tree,
-                                "rank %d waited %g s for %d ranks that should connect to it "
+                                "rank %d waited %g s for %d more to connect to it "
                                 "(MESHCOLL_BOOTSTRAP_TIMEOUT)",
                                 tree->job.rank, tree->job.timeout, tree->n_children - n);
         if (status)
