@@ -34,8 +34,9 @@ static inline meshcoll_params_t mc_mpi_params(const meshcoll_params_t *params)
     meshcoll_params_t p = {.size = sizeof p};
     int level = MPI_THREAD_SERIALIZED;
     if (params) {
-        memcpy(&p, params, params->size < sizeof p ? params->size : sizeof p);
-        p.size = params->size; /* also one that is refused */
+        const size_t n = params->size < sizeof p ? params->size : sizeof p;
+        memcpy(&p, params, n);
+        p.size = n; /* that of the copy: a later version of the struct is larger */
     }
     PMPI_Query_thread(&level);
     const int knows = p.size >= offsetof(meshcoll_params_t, hook_context) + sizeof p.hook_context;
