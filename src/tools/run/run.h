@@ -32,8 +32,11 @@ typedef struct {
     mc_tagged_t *stream; /* two, of stdout and stderr; NULL: the output is not tagged */
 } mc_child_t;
 
-/* Variables that hold for all ranks: address, port, secret, mesh. MC_GO_ON, or the exit status. */
-int mc_run_prepare(const mc_run_t *run, int *reserved);
+/* Ports that stay reserved while their descriptors are open: the program's own, and meshcoll's. */
+enum { MC_RUN_PORTS = 2 };
+
+/* Variables that hold for all ranks: address, ports, secret, mesh. MC_GO_ON, or the exit status. */
+int mc_run_prepare(const mc_run_t *run, int reserved[MC_RUN_PORTS]);
 /* Starts one rank; MC_GO_ON, or the exit status. */
 int mc_run_start(const mc_run_t *run, int32_t rank, mc_child_t *child);
 /* Waits for all ranks; returns the exit status of the first that failed. */

@@ -56,7 +56,7 @@ static int open_signals(void)
 static int start_all(const mc_run_t *r)
 {
     const int signals = open_signals();
-    int reserved = -1, exit = mc_run_prepare(r, &reserved);
+    int reserved[MC_RUN_PORTS] = {-1, -1}, exit = mc_run_prepare(r, reserved);
     mc_child_t *const child = calloc((size_t)r->ranks, sizeof *child);
     if (exit == MC_GO_ON && (!child || signals < 0))
         exit = mc_tool_refuse(r->self, "out of memory or descriptors");
@@ -73,8 +73,9 @@ static int start_all(const mc_run_t *r)
     for (int32_t i = 0; child && i < n; i++)
         free(child[i].stream);
     free(child);
-    if (reserved >= 0)
-        close(reserved);
+    for (int i = 0; i < MC_RUN_PORTS; i++)
+        if (reserved[i] >= 0)
+            close(reserved[i]);
     close(signals);
     return exit;
 }

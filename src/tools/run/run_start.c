@@ -67,10 +67,13 @@ static int set_secret(void)
     return 0;
 }
 
-int mc_run_prepare(const mc_run_t *run, int *reserved)
+/* MASTER_PORT is for the program: PyTorch's rank 0 listens there as long as it runs. */
+int mc_run_prepare(const mc_run_t *run, int reserved[MC_RUN_PORTS])
 {
-    int port = 0;
-    int failed = reserve_port(reserved, &port);
+    static const char *const name[MC_RUN_PORTS] = {"MASTER_PORT", "MESHCOLL_MASTER_PORT"};
+    int port[MC_RUN_PORTS], failed = 0;
+    for (int i = 0; i < MC_RUN_PORTS && !failed; i++)
+        failed = reserve_port(&reserved[i], &port[i]);
     if (!failed)
         failed = set_secret();
     if (failed) {
@@ -80,8 +83,8 @@ int mc_run_prepare(const mc_run_t *run, int *reserved)
     }
     setenv("MASTER_ADDR", "127.0.0.1", 1);
     setenv("MESHCOLL_MASTER_ADDR", "127.0.0.1", 1);
-    set_number("MASTER_PORT", port);
-    set_number("MESHCOLL_MASTER_PORT", port);
+    for (int i = 0; i < MC_RUN_PORTS; i++)
+        set_number(name[i], port[i]);
     set_number("WORLD_SIZE", run->ranks);
     set_number("LOCAL_WORLD_SIZE", run->ranks);
     if (run->boxes)
