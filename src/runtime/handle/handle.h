@@ -52,6 +52,7 @@ struct meshcoll {
     int broken;       /* status of the first run that failed, after which none starts; else 0 */
     char why[400];    /* its error text */
     int64_t check_at; /* ms; time of the next check that peers are alive (failure.h) */
+    bool misses_peer; /* the last look found a peer gone */
 
     uint32_t n_calls, n_persistent;             /* operation numbers taken: see numbers.h */
     meshcoll_request_t *all;                    /* list of all requests */

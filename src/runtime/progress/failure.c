@@ -59,6 +59,11 @@ void mc_failure_look(meshcoll_t *h)
     for (int32_t i = 0; i < h->n_polled && !status; i++)
         if (h->polled[i]->ops->check)
             status = h->polled[i]->ops->check(h->polled[i]);
-    if (status)
+    /* What a peer wrote before it ended may have come since the last poll, so it fails at the second
+     * look: there is a poll in between. */
+    if (status && !h->misses_peer)
+        h->check_at = now;
+    else if (status)
         mc_failure_break(h, status);
+    h->misses_peer = status != MESHCOLL_OK;
 }
