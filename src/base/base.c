@@ -54,6 +54,14 @@ int mc_fail_memory(const char *what)
     return mc_fail(MESHCOLL_ERR_NO_MEMORY, "out of memory for %s", what);
 }
 
+int mc_check_length(int status, const char *what, const char *text, size_t most)
+{
+    if (strnlen(text, most + 1) <= most)
+        return MESHCOLL_OK;
+    return mc_fail(status, "%s has more than %zu characters, the most that is read: shorten it",
+                   what, most);
+}
+
 mc_text_t mc_text(char *buffer, size_t capacity)
 {
     if (capacity > 0)

@@ -24,6 +24,9 @@ int mc_fail(int status, const char *format, ...) MC_PRINTF(2, 3);
 /* mc_fail() with ERR_NO_MEMORY: `what` could not be allocated. */
 int mc_fail_memory(const char *what);
 
+/* Is `text`, which `what` names, at most `most` characters long? Otherwise fails with `status`. */
+int mc_check_length(int status, const char *what, const char *text, size_t most);
+
 /* Text appended to a buffer of the caller's. As with snprintf, `length` counts what was wanted and
  * may exceed `capacity`: the text is then cut, and still ends with a NUL. */
 typedef struct {

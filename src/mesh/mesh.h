@@ -15,6 +15,9 @@
 
 enum { MC_MAX_DIMS = 6, MC_DIM_NAME = 16, MC_MESH_TEXT = 256 };
 
+/* The most characters of a text that is parsed: a list of boxes may be longer than it is printed. */
+enum { MC_MESH_MOST_READ = 16383 };
+
 /* The most ranks of a mesh. Cost formulas and message tags are dimensioned for it. */
 enum { MC_MESH_RANKS = 1 << 22 };
 
@@ -65,6 +68,8 @@ int mc_mesh_check(const mc_mesh_t *mesh);
 /* Makes the mesh of boxes of `sizes` ranks along a dimension called `name`; where all sizes are
  * equal, "NAME=n,gpu=size". ERR_MESH, ERR_PARSE or ERR_NO_MEMORY. */
 int mc_mesh_of_boxes(const char *name, const int32_t *sizes, int32_t n, mc_mesh_t *mesh);
+/* Frees all lists of boxes, for tests that make many: no ragged mesh may be used afterwards. */
+void mc_mesh_forget_boxes(void);
 /* Returns the mesh with `rank` at fold 0 of its line, swapped with the rank there, which is in the
  * same box: a root must be where lines across boxes meet. All ranks must agree on `rank`. */
 mc_mesh_t mc_mesh_led_by(const mc_mesh_t *mesh, int32_t rank);

@@ -108,6 +108,10 @@ int mc_mesh_parse(const char *text, mc_mesh_t *mesh)
     mc_mesh_t m = {.size = 1};
     int64_t size = 1;
     const char *at = text;
+    const int long_text =
+        mc_check_length(MESHCOLL_ERR_PARSE, "the text of a mesh", text, MC_MESH_MOST_READ);
+    if (long_text)
+        return long_text;
     if (strchr(text, '+'))
         return parse_ragged(text, mesh);
     for (;;) {

@@ -57,6 +57,16 @@ static const mc_boxes_t *keep_boxes(const int32_t *sizes, int32_t n)
     return found;
 }
 
+void mc_mesh_forget_boxes(void)
+{
+    const mc_boxes_t *boxes = atomic_exchange(&known, NULL);
+    while (boxes) {
+        const mc_boxes_t *const next = boxes->next;
+        free((void *)boxes);
+        boxes = next;
+    }
+}
+
 static void add_dim(mc_mesh_t *mesh, const char *name, int32_t extent)
 {
     mc_dim_t *const dim = &mesh->dim[mesh->ndims++];

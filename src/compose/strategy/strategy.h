@@ -13,7 +13,8 @@
 /* The longest simple path of one dimension has 3 moves: partial, shard, root, replica. */
 enum {
     MC_MAX_PHASES = 3 * MC_MAX_DIMS, /* of a side */
-    MC_STRATEGY_TEXT = 64 * MC_MAX_SIDES * MC_MAX_PHASES
+    MC_STRATEGY_TEXT = 64 * MC_MAX_SIDES * MC_MAX_PHASES,
+    MC_STRATEGY_MOST_READ = 8191 /* characters of a text that is parsed */
 };
 
 typedef struct {

@@ -459,7 +459,10 @@ int mc_strategy_parse(const char *text, meshcoll_collective_t collective, const 
 {
     reading_t r = {.strategy = {.collective = collective}};
     mc_strategy_t *const s = &r.strategy;
-    int status = MESHCOLL_OK;
+    int status = mc_check_length(MESHCOLL_ERR_STRATEGY, "the text of a strategy", text,
+                                 MC_STRATEGY_MOST_READ);
+    if (status)
+        return status;
     for (word_t w = next_word(&text); w.n > 0 && !status; w = next_word(&text))
         status = parse_word(&r, w, mesh);
     if (!status && s->n_phases == r.side_from)

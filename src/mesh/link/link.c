@@ -233,11 +233,14 @@ int mc_links_parse(const char *text, const mc_mesh_t *mesh, mc_links_t *links)
     const mc_link_t unknown = {.alpha = NAN, .beta = NAN, .ports = 1, .gap = NAN};
     mc_links_t all = {.ndims = mesh->ndims};
     bool given[MC_MAX_DIMS] = {false};
+    const char *const read = text && *text ? text : mc_cluster_presets[0].name;
+    int status = mc_check_length(MESHCOLL_ERR_PARSE, "the text of links", read, MC_LINKS_MOST_READ);
+    if (status)
+        return status;
     for (int32_t d = 0; d < mesh->ndims; d++)
         all.dim[d] = unknown;
-    mc_word_t rest = mc_word_of(text && *text ? text : mc_cluster_presets[0].name);
+    mc_word_t rest = mc_word_of(read);
     const mc_word_t whole = rest, first = mc_word_cut(&rest, ',');
-    int status = MESHCOLL_OK;
     if (first.n > 0 && !memchr(first.at, '=', first.n))
         status = parse_base(first, mesh, &all);
     else

@@ -14,8 +14,11 @@ enum { MC_WIRE_OWN = -1 };         /* value of mc_link_t.wire; "own" in text */
 /* Lower bound of the default window, in bytes: of a link whose window is not given
  * (docs/lab-notes/constants.md). */
 enum { MC_LINK_WINDOW = 1 << 18 };
-/* Buffer size for links as text, with the table of measured strategies. */
-enum { MC_LINKS_TEXT = 16384 };
+/* Buffer size for links as text: a table of measured strategies has up to MC_MEASURED_ROWS rows of
+ * 330 characters, and a dimension takes 400. */
+enum { MC_LINKS_TEXT = 32768 };
+/* The most characters of a text that is parsed. */
+enum { MC_LINKS_MOST_READ = 65535 };
 
 typedef struct {
     double alpha; /* seconds per message */
