@@ -100,6 +100,51 @@ void mc_addresses_pack(const meshcoll_t *h, char *at)
     }
 }
 
+int mc_addresses_check_bytes(uint64_t bytes)
+{
+    if (bytes % 8 == 0 && bytes <= MC_ADDRESSES_MOST)
+        return MESHCOLL_OK;
+    return mc_fail(MESHCOLL_ERR_TRANSPORT,
+                   "a rank's addresses take %llu bytes; expected a multiple of 8, and %d at most",
+                   (unsigned long long)bytes, MC_ADDRESSES_MOST);
+}
+
+/* Addresses in shared memory are all of one length; the others are for UCX alone to read. */
+static bool is_length(const mc_transport_t *t, uint64_t bytes)
+{
+    if (!t)
+        return bytes == 0;
+    return t->greets ? bytes > 0 : bytes == t->address_bytes;
+}
+
+static int check_packed(const meshcoll_t *h, const char *at, int32_t gathered)
+{
+    size_t left = h->address_stride;
+    for (int32_t d = 0; d < h->mesh.ndims; d++) {
+        uint64_t bytes = 0;
+        const bool head = left >= sizeof bytes;
+        if (head)
+            memcpy(&bytes, at, sizeof bytes);
+        if (!head || bytes > left - sizeof bytes || !is_length(h->transport[d], bytes))
+            return mc_fail(MESHCOLL_ERR_TRANSPORT,
+                           "the address of rank %d along dimension %s has a wrong length: do all "
+                           "ranks use the same version of meshcoll?",
+                           gathered, h->mesh.dim[d].name);
+        const size_t used = sizeof bytes + (bytes + 7) / 8 * 8;
+        at += used;
+        left -= used < left ? used : left;
+    }
+    return MESHCOLL_OK;
+}
+
+int mc_addresses_check(const meshcoll_t *h)
+{
+    int status = MESHCOLL_OK;
+    for (int32_t r = 0; r < h->mesh.size && !status; r++)
+        status = check_packed(h, h->addresses + (size_t)r * h->address_stride, r);
+    return status;
+}
+
 static const void *address_of(const meshcoll_t *h, int32_t rank, int32_t dim)
 {
     if (!h->addresses)

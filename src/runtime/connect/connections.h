@@ -15,6 +15,12 @@ int mc_connections_open(meshcoll_t *h);
  * copy. */
 size_t mc_addresses_bytes(const meshcoll_t *h);
 void mc_addresses_pack(const meshcoll_t *h, char *at);
+/* The most bytes of a rank's packed addresses, and the check of what ranks tell: ERR_TRANSPORT. */
+enum { MC_ADDRESSES_MOST = 1 << 20 };
+int mc_addresses_check_bytes(uint64_t bytes);
+/* Do the gathered addresses of all ranks have the lengths that they state, each within its rank's part, and an address
+ * wherever a transport will connect? ERR_TRANSPORT, on all ranks alike. */
+int mc_addresses_check(const meshcoll_t *h);
 /* What a rank tells of its addresses before it sends them: their size, and the dimensions whose
  * transports stream, one bit each. */
 typedef struct {

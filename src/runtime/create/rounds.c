@@ -125,6 +125,24 @@ static mc_shm_ranks_t neighbours(const mc_making_t *m)
                             .stride = sizeof *m->facts};
 }
 
+/* What other ranks tell decides how much memory the next rounds take. All ranks see the same numbers, and so refuse
+ * them together. */
+static int check_facts(const mc_making_t *m)
+{
+    for (int32_t r = 0; r < m->creation->oob.size; r++)
+        if (m->facts[r].words > MC_MAKING_WORDS)
+            return mc_fail(MESHCOLL_ERR_TRANSPORT,
+                           "rank %d tells of a set of %u words of cores; expected %d at most: do "
+                           "all ranks use the same version of meshcoll?",
+                           r, m->facts[r].words, MC_MAKING_WORDS);
+    if (m->facts[0].settings_most <= MC_SETTINGS_MOST)
+        return MESHCOLL_OK;
+    return mc_fail(MESHCOLL_ERR_TRANSPORT,
+                   "rank 0 tells of settings of %llu bytes; expected %d at most: do all ranks use "
+                   "the same version of meshcoll?",
+                   (unsigned long long)m->facts[0].settings_most, MC_SETTINGS_MOST);
+}
+
 static size_t widest_set(const mc_making_t *m)
 {
     size_t words = 1;
@@ -154,6 +172,8 @@ static void find_copies(mc_making_t *m, size_t record)
 int mc_making_settings(mc_making_t *m)
 {
     const meshcoll_oob_t *const oob = &m->creation->oob;
+    if (check_facts(m))
+        return MESHCOLL_ERR_TRANSPORT;
     const size_t words = widest_set(m), most = m->facts[0].settings_most;
     const size_t sets = words * sizeof *m->cores, record = rounded(sizeof(second_t) + sets + most);
     int status = MESHCOLL_OK;
@@ -191,7 +211,7 @@ int mc_making_lengths(mc_making_t *m, int status, mc_addresses_summary_t *addres
             addresses->bytes = t->addresses.bytes;
         addresses->streams &= t->addresses.streams;
     }
-    return status;
+    return status ? status : mc_addresses_check_bytes(addresses->bytes);
 }
 
 /* The handle takes over the records' memory, without their heads. What was the heads' leaves room behind
@@ -225,5 +245,5 @@ int mc_making_addresses(mc_making_t *m, const mc_addresses_summary_t *addresses,
     for (int32_t r = 0; r < m->creation->oob.size; r++)
         *reads &= ((const fourth_t *)record_at(m, r, record))->reads == 1;
     take_addresses(m, addresses->bytes);
-    return MESHCOLL_OK;
+    return mc_addresses_check(m->handle);
 }

@@ -15,6 +15,9 @@
 #include "runtime/create/create.h"
 #include "transport/shm/shm_probe.h"
 
+/* The most words of 64 cores that a rank's set of cores may have. */
+enum { MC_MAKING_WORDS = 1 << 10 };
+
 struct mc_facts; /* what a rank tells in the first round */
 
 typedef struct {

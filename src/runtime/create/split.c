@@ -279,6 +279,8 @@ static int share_addresses(const part_t *p, meshcoll_t *parent, meshcoll_t *h)
     int64_t mine = (int64_t)mc_addresses_bytes(h), most = 0;
     int status = meshcoll_allreduce(parent, &mine, &most, 1, MESHCOLL_INT64, MESHCOLL_MAX);
     if (!status)
+        status = mc_addresses_check_bytes((uint64_t)most);
+    if (!status)
         status = gather_all(parent, h, most, &all);
     if (status)
         return status;
@@ -290,7 +292,7 @@ static int share_addresses(const part_t *p, meshcoll_t *parent, meshcoll_t *h)
         memcpy(h->addresses + (size_t)r * bytes, all + (size_t)from * bytes, bytes);
     }
     free(all);
-    return h->addresses ? MESHCOLL_OK : mc_fail_memory("addresses");
+    return h->addresses ? mc_addresses_check(h) : mc_fail_memory("addresses");
 }
 
 /* Splitting ------------------------------------------------------------------------------------ */

@@ -5,10 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_TEXTS = 8 + MESHCOLL_COLLECTIVES };
-
 /* All texts as a list. Packed, each is preceded by a byte that tells whether it is set. */
-static void list_texts(mc_settings_t *s, const char **list[N_TEXTS])
+static void list_texts(mc_settings_t *s, const char **list[MC_SETTINGS])
 {
     list[0] = &s->mesh;
     list[1] = &s->links;
@@ -25,10 +23,10 @@ static void list_texts(mc_settings_t *s, const char **list[N_TEXTS])
 size_t mc_settings_bytes(const mc_settings_t *settings)
 {
     mc_settings_t s = *settings;
-    const char **list[N_TEXTS];
+    const char **list[MC_SETTINGS];
     size_t bytes = 0;
     list_texts(&s, list);
-    for (int i = 0; i < N_TEXTS; i++)
+    for (int i = 0; i < MC_SETTINGS; i++)
         bytes += 2 + (*list[i] ? strlen(*list[i]) : 0);
     return bytes;
 }
@@ -36,9 +34,9 @@ size_t mc_settings_bytes(const mc_settings_t *settings)
 void mc_settings_pack(const mc_settings_t *settings, char *at)
 {
     mc_settings_t s = *settings;
-    const char **list[N_TEXTS];
+    const char **list[MC_SETTINGS];
     list_texts(&s, list);
-    for (int i = 0; i < N_TEXTS; i++) {
+    for (int i = 0; i < MC_SETTINGS; i++) {
         const char *const text = *list[i] ? *list[i] : "";
         *at++ = *list[i] ? '+' : '-';
         memcpy(at, text, strlen(text) + 1);
@@ -48,13 +46,13 @@ void mc_settings_pack(const mc_settings_t *settings, char *at)
 
 int mc_settings_unpack(mc_settings_t *settings, const char *at, size_t bytes)
 {
-    const char **list[N_TEXTS], *end = at;
+    const char **list[MC_SETTINGS], *end = at;
     mc_settings_t s = {.hook = settings->hook};
-    for (int i = 0; i < N_TEXTS && end; i++) {
+    for (int i = 0; i < MC_SETTINGS && end; i++) {
         end = memchr(end, '\0', bytes - (size_t)(end - at));
         end = end ? end + 1 : NULL;
     }
-    if (!end)
+    if (!end || end - at > MC_SETTINGS_MOST)
         return mc_fail(MESHCOLL_ERR_TRANSPORT, "the settings of rank 0 arrived incomplete: do all "
                                                "ranks use the same version of meshcoll?");
     const size_t used = (size_t)(end - at);
@@ -63,7 +61,7 @@ int mc_settings_unpack(mc_settings_t *settings, const char *at, size_t bytes)
     memcpy(s.memory, at, used);
     list_texts(&s, list);
     const char *from = s.memory;
-    for (int i = 0; i < N_TEXTS; i++) {
+    for (int i = 0; i < MC_SETTINGS; i++) {
         *list[i] = *from == '+' ? from + 1 : NULL;
         from += strlen(from) + 1;
     }
@@ -125,6 +123,23 @@ static bool is_size(size_t size)
            size == offsetof(meshcoll_params_t, hook) || size >= sizeof(meshcoll_params_t);
 }
 
+static int check_lengths(mc_settings_t *s)
+{
+    static const char *const names[MC_SETTINGS - MESHCOLL_COLLECTIVES] = {
+        "MESHCOLL_MESH",    "MESHCOLL_LINKS",          "MESHCOLL_TRANSPORTS",
+        "MESHCOLL_EXPLAIN", "the source of the links", "MESHCOLL_PROGRESS",
+        "MESHCOLL_THREADS", "MESHCOLL_REPRODUCIBLE"};
+    const char **list[MC_SETTINGS];
+    int status = MESHCOLL_OK;
+    list_texts(s, list);
+    for (size_t i = 0; i < MC_SETTINGS && !status; i++)
+        if (*list[i])
+            status = mc_check_length(MESHCOLL_ERR_PARSE,
+                                     i < MC_COUNT(names) ? names[i] : "MESHCOLL_STRATEGY_…",
+                                     *list[i], MC_SETTING_MOST);
+    return status;
+}
+
 int mc_settings_read(const meshcoll_params_t *params, mc_settings_t *settings)
 {
     meshcoll_params_t p = {0};
@@ -149,7 +164,9 @@ int mc_settings_read(const meshcoll_params_t *params, mc_settings_t *settings)
         s.links_from = p.links ? "given to meshcoll_create" : "given by MESHCOLL_LINKS";
     for (int c = 0; c < MESHCOLL_COLLECTIVES; c++)
         s.strategy[c] = strategy_given((meshcoll_collective_t)c);
-    const int status = own_texts(&s);
+    int status = check_lengths(&s);
+    if (!status)
+        status = own_texts(&s);
     if (!status)
         *settings = s;
     return status;

@@ -16,6 +16,14 @@ typedef struct {
     void *context;
 } mc_hook_t;
 
+/* The most characters of each text, and of all of them packed: ranks refuse more from rank 0. Links are the
+ * longest (MC_LINKS_MOST_READ). */
+enum {
+    MC_SETTING_MOST = 65535,
+    MC_SETTINGS = 8 + MESHCOLL_COLLECTIVES,
+    MC_SETTINGS_MOST = MC_SETTINGS * (MC_SETTING_MOST + 2)
+};
+
 /* Texts, NULL where not given; all in one allocation, `memory`. */
 typedef struct {
     const char *mesh, *links, *transports, *explain, *progress, *threads, *reproducible;
@@ -25,7 +33,7 @@ typedef struct {
     mc_hook_t hook; /* this rank's own */
 } mc_settings_t;
 
-/* From this process's parameters (may be NULL) and environment. */
+/* From this process's parameters (may be NULL) and environment. ERR_PARSE where a text is too long. */
 int mc_settings_read(const meshcoll_params_t *params, mc_settings_t *settings);
 /* Replaces the links, as though the user had given them. */
 int mc_settings_set_links(mc_settings_t *settings, const char *links, const char *from);
