@@ -321,6 +321,38 @@ Test(tuned, a_file_without_end_is_refused, .timeout = 20)
     expect_refused("it is larger than 16 MiB");
 }
 
+static void expect_unreadable(const char *why)
+{
+    const mc_cluster_t cluster = cluster_of("gpu=4", NULL);
+    char *links = NULL;
+    cr_expect_eq(mc_tuned_read(path, &cluster, &links), MESHCOLL_ERR_PARSE);
+    cr_expect(strstr(meshcoll_last_error(), why), "'%s' lacks '%s'", meshcoll_last_error(), why);
+}
+
+/* Brackets in strings do not count. */
+Test(tuned, a_file_of_deep_brackets_is_refused)
+{
+    const mc_cluster_t cluster = cluster_of("gpu=4", NULL);
+    put("{\"version\": 1, \"x\": \"\\\"[[[[[[[[[[[[[[[[[[[[\", \"clusters\": {}}");
+    expect_links(&cluster, NULL);
+    put("{\"version\": 1, \"clusters\": {\"x\": [[[[[[[[[[[[[[]]]]]]]]]]]]]]}}");
+    expect_links(&cluster, NULL);
+    put("{\"version\": 1, \"clusters\": {\"x\": [[[[[[[[[[[[[[[]]]]]]]]]]]]]]]}}");
+    expect_unreadable("its brackets are nested deeper than 16");
+}
+
+/* A text that ranks would refuse is not sent to them either. */
+Test(tuned, too_long_links_of_a_file_are_refused)
+{
+    static char links[MC_LINKS_MOST_READ + 2];
+    const mc_cluster_t cluster = cluster_of("gpu=4", NULL);
+    memset(links, ',', sizeof links - 1);
+    cr_assert_eq(write_links(&cluster, links), MESHCOLL_OK);
+    expect_unreadable("the text of links has more than 65535 characters");
+    cr_assert_eq(setenv("MESHCOLL_TUNE_FILE", path, 1), 0);
+    cr_expect_lt(mc_tuned_most(&(mc_settings_t){0}), sizeof links);
+}
+
 Test(tuned, extreme_links_of_a_file_are_refused)
 {
     const mc_cluster_t cluster = cluster_of("gpu=4", NULL);

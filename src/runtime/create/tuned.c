@@ -106,18 +106,32 @@ static int fail_broken(const char *path, const char *why)
                    path, why);
 }
 
-/* `*root` is NULL if there is no file. */
-static int load(const char *path, json_t **root)
+/* Brackets open at once, at most; those in strings do not count. The reader recurses into each. */
+static int depth_of(const char *text, size_t bytes)
+{
+    int depth = 0, most = 0;
+    bool quoted = false;
+    for (size_t i = 0; i < bytes; i++) {
+        const char c = text[i];
+        i += quoted && c == '\\';
+        quoted ^= c == '"';
+        if (quoted)
+            continue;
+        depth += (c == '{' || c == '[') - (c == '}' || c == ']');
+        most = depth > most ? depth : most;
+    }
+    return most;
+}
+
+static int read_json(const char *path, const char *text, size_t bytes, json_t **root)
 {
     json_error_t error;
-    char why[JSON_ERROR_TEXT_LENGTH + 32], *text;
-    size_t bytes;
-    *root = NULL;
-    const int status = mc_file_read(path, &text, &bytes);
-    if (status || !text)
-        return status;
+    char why[JSON_ERROR_TEXT_LENGTH + 32];
+    if (depth_of(text, bytes) > MC_TUNED_DEPTH) {
+        snprintf(why, sizeof why, "its brackets are nested deeper than %d", MC_TUNED_DEPTH);
+        return fail_broken(path, why);
+    }
     json_t *const json = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error);
-    free(text);
     if (!json) {
         snprintf(why, sizeof why, "line %d: %s", error.line, error.text);
         return fail_broken(path, why);
@@ -132,6 +146,20 @@ static int load(const char *path, json_t **root)
     return fail_broken(path, why);
 }
 
+/* `*root` is NULL if there is no file. */
+static int load(const char *path, json_t **root)
+{
+    char *text;
+    size_t bytes;
+    *root = NULL;
+    int status = mc_file_read(path, &text, &bytes);
+    if (status || !text)
+        return status;
+    status = read_json(path, text, bytes, root);
+    free(text);
+    return status;
+}
+
 static json_t *entry_of(json_t *root, const mc_cluster_t *cluster)
 {
     char key[MC_CLUSTER_TEXT + MC_MAX_DIMS * MC_TLS_TEXT];
@@ -140,13 +168,13 @@ static json_t *entry_of(json_t *root, const mc_cluster_t *cluster)
     return json_object_get(json_object_get(root, "clusters"), key);
 }
 
-int mc_tuned_read(const char *path, const mc_cluster_t *cluster, char **links)
+/* Without an entry of this cluster, *links is NULL. */
+static int find_links(const char *path, json_t *root, const mc_cluster_t *cluster, char **links)
 {
-    json_t *root;
     mc_links_t parsed;
     char *found = NULL;
-    int status = load(path, &root);
-    const json_t *const entry = status || !root ? NULL : entry_of(root, cluster);
+    int status = MESHCOLL_OK;
+    const json_t *const entry = entry_of(root, cluster);
     if (entry) {
         const char *const text = json_string_value(json_object_get(entry, "links"));
         if (!text)
@@ -156,9 +184,36 @@ int mc_tuned_read(const char *path, const mc_cluster_t *cluster, char **links)
         else if (!(found = strdup(text)))
             status = mc_fail_memory("tuned links");
     }
-    json_decref(root);
     if (!status)
         *links = found;
+    return status;
+}
+
+int mc_tuned_parse(const char *path, const char *text, size_t bytes, const mc_cluster_t *cluster,
+                   char **links)
+{
+    json_t *root;
+    int status = read_json(path, text, bytes, &root);
+    if (status)
+        return status;
+    status = find_links(path, root, cluster, links);
+    json_decref(root);
+    return status;
+}
+
+int mc_tuned_read(const char *path, const mc_cluster_t *cluster, char **links)
+{
+    char *text;
+    size_t bytes;
+    int status = mc_file_read(path, &text, &bytes);
+    if (status)
+        return status;
+    if (!text) {
+        *links = NULL;
+        return MESHCOLL_OK;
+    }
+    status = mc_tuned_parse(path, text, bytes, cluster, links);
+    free(text);
     return status;
 }
 
@@ -310,7 +365,7 @@ size_t mc_tuned_most(const mc_settings_t *settings)
     json_object_foreach(json_object_get(root, "clusters"), key, entry)
     {
         const size_t bytes = json_string_length(json_object_get(entry, "links"));
-        most = bytes > most ? bytes : most;
+        most = bytes > most && bytes <= MC_LINKS_MOST_READ ? bytes : most;
     }
     json_decref(root);
     return most + FROM_TEXT;

@@ -35,6 +35,13 @@ int mc_tuned_path(char path[MC_TUNED_PATH]);
  * cluster in it, returns OK and `*links` is NULL; else the caller frees `*links`. */
 int mc_tuned_read(const char *path, const mc_cluster_t *cluster, char **links);
 
+/* How deep the brackets of the file may nest; it needs 3 levels. Its size is limited by MC_FILE_BYTES, and that of its
+ * links by MC_LINKS_MOST_READ. */
+enum { MC_TUNED_DEPTH = 16 };
+/* As mc_tuned_read, from the text of the file; `path` is for messages. */
+int mc_tuned_parse(const char *path, const char *text, size_t bytes, const mc_cluster_t *cluster,
+                   char **links);
+
 typedef struct {
     const char *links; /* as mc_links_print writes them */
     const char *date, *command, *provenance;
