@@ -170,6 +170,15 @@ Test(job, first_host_of_a_list)
     }
     cr_expect(!mc_job_first_host("", host));
     cr_expect(!mc_job_first_host("node[1-", host));
+    cr_expect(!mc_job_first_host("node[[1]]", host));
+    cr_expect(!mc_job_first_host("node[]", host));
+    cr_expect(!mc_job_first_host("node 1", host));
+    cr_expect(!mc_job_first_host("node1]", host));
+    char list[2 * MC_JOB_HOST] = "";
+    memset(list, 'n', MC_JOB_HOST - 1);
+    cr_expect(mc_job_first_host(list, host));
+    memset(list, 'n', MC_JOB_HOST);
+    cr_expect(!mc_job_first_host(list, host), "no name has %d characters", MC_JOB_HOST);
 }
 
 Test(bootstrap, names_missing_ranks)
@@ -293,4 +302,33 @@ Test(bootstrap, tells_who_ended, .timeout = 120)
             cr_expect(WIFEXITED(how[r]) && WEXITSTATUS(how[r]) == (r == ends[i] ? 0 : 2),
                       "rank %d ends, rank %d: %d", ends[i], r, how[r]);
     }
+}
+
+/* Without a secret anyone can sign an answer: the node of the tree that it names must be one. */
+Test(bootstrap, refuses_a_place_outside_of_the_tree)
+{
+    static const struct {
+        int32_t index, parent_rank;
+        uint32_t family;
+        int failed;
+    } answers[] = {{1, 0, 0, 0},      {8, 7, 4, 0},      {-5, 0, 0, EPROTO}, {0, 0, 0, EPROTO},
+                   {9, 0, 0, EPROTO}, {1, 9, 0, EPROTO}, {1, -1, 0, EPROTO}, {8, 1, 5, EPROTO}};
+    mc_job_t mine = {.rank = 3, .size = 9};
+    const mc_self_t self = {.job = &mine};
+    const mc_challenge_t challenge = {0};
+    const mc_hello_t hello = {.kind = MC_HELLO_JOIN, .rank = 3, .size = 9};
+    int fd[2];
+    cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
+    for (size_t i = 0; i < MC_COUNT(answers); i++) {
+        mc_answer_t sent = {.index = answers[i].index,
+                            .parent = {.family = answers[i].family, .port = 1},
+                            .parent_rank = answers[i].parent_rank},
+                    got;
+        cr_assert_eq(mc_handshake_answer(&self, fd[0], &challenge, &hello, &sent), 0);
+        cr_assert_eq(mc_wire_recv(fd[1], &got, sizeof got, 0, -1), 0);
+        cr_expect_eq(mc_handshake_accepted(&self, &challenge, &hello, &got), answers[i].failed,
+                     "node %d", answers[i].index);
+    }
+    close(fd[0]);
+    close(fd[1]);
 }

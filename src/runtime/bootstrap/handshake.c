@@ -95,11 +95,33 @@ int mc_handshake_answer(const mc_self_t *self, int fd, const mc_challenge_t *cha
 
 /* The side that connected ---------------------------------------------------------------------- */
 
+/* Is an endpoint one that mc_wire_address understands? */
+static bool is_endpoint(const mc_endpoint_t *e)
+{
+    return e->family == 0 || ((e->family == 4 || e->family == 6) && e->port > 0);
+}
+
+int mc_handshake_accepted(const mc_self_t *self, const mc_challenge_t *challenge,
+                          const mc_hello_t *hello, mc_answer_t *answer)
+{
+    unsigned char mac[MC_SHA256_BYTES];
+    sign_answer(self, challenge, hello, answer, mac);
+    if (answer->magic != MAGIC)
+        return EPROTO;
+    if (answer->code == MC_ANSWER_OK && !mc_hmac_equal(mac, answer->mac))
+        answer->code = MC_ANSWER_SECRET;
+    /* without a secret anyone can sign */
+    if (answer->code == MC_ANSWER_OK && hello->kind == MC_HELLO_JOIN &&
+        (answer->index < 1 || answer->index >= hello->size || answer->parent_rank < 0 ||
+         answer->parent_rank >= hello->size || !is_endpoint(&answer->parent)))
+        return EPROTO;
+    return 0;
+}
+
 int mc_handshake(const mc_self_t *self, int fd, mc_hello_t *hello, double deadline,
                  mc_answer_t *answer)
 {
     mc_challenge_t challenge;
-    unsigned char mac[MC_SHA256_BYTES];
     const double limit = mc_now() + MC_HANDSHAKE_SECONDS, end = deadline < limit ? deadline : limit;
     int failed = mc_wire_recv(fd, &challenge, sizeof challenge, end, -1);
     if (failed)
@@ -123,12 +145,5 @@ int mc_handshake(const mc_self_t *self, int fd, mc_hello_t *hello, double deadli
     /* what sent a challenge is slow, not silent; who comes again might be taken for another process */
     if (!failed)
         failed = mc_wire_recv(fd, answer, sizeof *answer, deadline, -1);
-    if (failed)
-        return failed;
-    sign_answer(self, &challenge, hello, answer, mac);
-    if (answer->magic != MAGIC)
-        return EPROTO;
-    if (answer->code == MC_ANSWER_OK && !mc_hmac_equal(mac, answer->mac))
-        answer->code = MC_ANSWER_SECRET;
-    return 0;
+    return failed ? failed : mc_handshake_accepted(self, &challenge, hello, answer);
 }

@@ -71,6 +71,10 @@ mc_answer_code_t mc_handshake_judge(const mc_self_t *self, const mc_challenge_t 
 int mc_handshake_answer(const mc_self_t *self, int fd, const mc_challenge_t *challenge,
                         const mc_hello_t *hello, mc_answer_t *answer);
 
+/* What mc_handshake makes of an answer that has arrived. An answer of another process may have its code changed to
+ * MC_ANSWER_SECRET; EPROTO: it is none, or names a place that the tree of hello->size ranks does not have. */
+int mc_handshake_accepted(const mc_self_t *self, const mc_challenge_t *challenge,
+                          const mc_hello_t *hello, mc_answer_t *answer);
 /* The side that connected. `hello` has kind, index and listens. 0: *answer is from a process that
  * knows the secret, or refuses; EPROTO: no greeting; else an errno. */
 int mc_handshake(const mc_self_t *self, int fd, mc_hello_t *hello, double deadline,

@@ -1,5 +1,6 @@
 #include "runtime/bootstrap/job.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -10,7 +11,8 @@
 /* PORT_OFFSET: on MASTER_PORT itself, torchrun's agent or PyTorch's rank 0 has its store. The offset leaves room for
  * jobs whose MASTER_PORTs follow each other. Derived ports lie below the range of outgoing connections. */
 enum { PORT_OFFSET = 1000, PORT_MOST = 65535, DERIVED_FIRST = 20000, DERIVED_SETS = 1000 };
-enum { TIMEOUT = 600 }; /* seconds; how long torchrun's agents wait for each other */
+enum { MOST_RANKS = 1 << 22 }; /* as a mesh has */
+enum { TIMEOUT = 600 };        /* seconds; how long torchrun's agents wait for each other */
 
 static const char *given(const char *name)
 {
@@ -64,7 +66,7 @@ static int read_number(const char *name, long least, long most, long *number)
 static int find_rank(const launcher_t *l, mc_job_t *job)
 {
     long rank = 0, size = 0;
-    int status = read_number(l->size, 1, 1 << 22, &size);
+    int status = read_number(l->size, 1, MOST_RANKS, &size);
     if (!status)
         status = read_number(l->rank, 0, size - 1, &rank);
     job->rank = (int32_t)rank;
@@ -93,22 +95,42 @@ static void find_id(const launcher_t *l, mc_job_t *job)
 
 /* Where rank 0 listens ------------------------------------------------------------------------- */
 
+/* Of names and addresses. */
+static bool is_host_letter(char c)
+{
+    return isalnum((unsigned char)c) || (c && strchr("-._:%", c));
+}
+
+/* Writes the first of "01-04,7]…" and returns what follows the bracket; NULL: it is no such list. */
+static const char *add_first(const char *list, mc_text_t *host)
+{
+    const size_t digits = strspn(list, "0123456789");
+    const char *const end = list + strspn(list, "0123456789-,");
+    if (digits == 0 || digits >= MC_JOB_HOST || *end != ']')
+        return NULL;
+    mc_text_add(host, "%.*s", (int)digits, list);
+    return end + 1;
+}
+
 bool mc_job_first_host(const char *list, char host[MC_JOB_HOST])
 {
-    mc_text_t text = mc_text(host, MC_JOB_HOST);
-    while (*list && *list != ',') {
+    char found[MC_JOB_HOST];
+    mc_text_t text = mc_text(found, sizeof found);
+    while (*list && *list != ',' && text.length < sizeof found) {
         if (*list == '[') {
-            const char *const end = strchr(list, ']');
-            if (!end)
+            list = add_first(list + 1, &text);
+            if (!list)
                 return false;
-            list++;
-            mc_text_add(&text, "%.*s", (int)strcspn(list, "-,]"), list);
-            list = end + 1;
-        } else {
+        } else if (is_host_letter(*list)) {
             mc_text_add(&text, "%c", *list++);
+        } else {
+            return false;
         }
     }
-    return text.length > 0 && text.length < MC_JOB_HOST;
+    if (text.length == 0 || text.length >= sizeof found)
+        return false;
+    strcpy(host, found);
+    return true;
 }
 
 static bool is_local(int launcher)

@@ -30,7 +30,8 @@ int mc_job_ranks(int32_t *rank, int32_t *size);
 int mc_job_find(mc_job_t *job);
 /* Frees what mc_job_find filled, its secret wiped; NULL is allowed. */
 void mc_job_free(mc_job_t *job);
-/* The first host of a list as Slurm writes them: "node[01-04,7],other". false: it is none. */
+/* The first host of a list as Slurm writes them: "node[01-04,7],other". false: it is none, or has more than
+ * MC_JOB_HOST - 1 characters. */
 bool mc_job_first_host(const char *list, char host[MC_JOB_HOST]);
 
 #endif

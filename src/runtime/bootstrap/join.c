@@ -202,9 +202,10 @@ static int receive_children(const mc_self_t *self, mc_tree_t *tree, mc_door_t *d
         if (status)
             return status;
         mc_branch_t *const child = missing_child(tree, self, &visitor.hello);
+        const bool known = visitor.hello.rank > 0 && visitor.hello.rank < tree->job.size;
         mc_answer_t answer = {.code = MC_ANSWER_OK};
-        if (!child) {
-            mc_door_refuse(door, &visitor, MC_ANSWER_TWICE);
+        if (!child || !known) {
+            mc_door_refuse(door, &visitor, known ? MC_ANSWER_TWICE : MC_ANSWER_RANK);
         } else if (mc_handshake_answer(self, visitor.fd, &visitor.challenge, &visitor.hello,
                                        &answer)) {
             close(visitor.fd);
