@@ -177,6 +177,8 @@ Test(tagged, headers_that_make_no_sense_are_refused)
     expect_refused(&(mc_header_t){.kind = MC_HEADER_EAGER, .bytes = MC_MESSAGE_EAGER + 1},
                    "announces more than it may");
     expect_refused(&(mc_header_t){.kind = MC_HEADER_READY, .id = 1}, "was not offered");
+    expect_refused(&(mc_header_t){.kind = MC_HEADER_CREDIT, .credits = MC_MESSAGE_CREDITS},
+                   "expected 1048544 at most");
 }
 
 /* Callbacks ------------------------------------------------------------------------------------- */

@@ -78,6 +78,11 @@ int mc_send_ready(meshcoll_t *h, mc_flow_t *flow, const mc_header_t *ready)
 int mc_send_credits(meshcoll_t *h, mc_flow_t *flow, uint32_t n)
 {
     int status = MESHCOLL_OK;
+    if (n > MC_MESSAGE_CREDITS - flow->credits)
+        return mc_fail(MESHCOLL_ERR_TRANSPORT,
+                       "rank %d lets this one announce %u messages more; expected %u at most",
+                       mc_comm_rank_of(&h->order, flow->rank), n,
+                       MC_MESSAGE_CREDITS - flow->credits);
     flow->credits += n;
     while (!status && flow->credits > 0 && flow->waiting.first)
         status = announce(h, flow, mc_transfers_remove(&flow->waiting, &flow->waiting.first));

@@ -27,6 +27,9 @@
  * size one more copy costs less than the two messages of a rendezvous. */
 enum { MC_MESSAGE_WINDOW = 32, MC_MESSAGE_EAGER = 8 << 10, MC_MESSAGE_INLINE = 80 };
 
+/* The most messages that a peer may let a rank announce at once: far more than any window is extended to. */
+#define MC_MESSAGE_CREDITS (UINT32_C(1) << 20)
+
 typedef enum {
     MC_HEADER_EAGER,
     MC_HEADER_OFFER,
