@@ -355,19 +355,29 @@ static bool has_device(const char *name, size_t n)
     return false;
 }
 
-/* UCX does without a device that is missing, and would bind to the others. */
-static int check_devices(const ucx_t *ucx, const char *devices)
+/* UCX does without a device that is missing, and would bind to the others. `from`: where the list was given. */
+static int check_devices(const ucx_t *ucx, const char *devices, const char *from)
 {
     for (const char *name = devices; name; name = strchr(name, ',')) {
         name += *name == ',';
         const size_t n = strcspn(name, ",");
         if (!has_device(name, n))
             return mc_fail(MESHCOLL_ERR_TRANSPORT,
-                           "dimension %s: there is no network device '%.*s' on this machine; "
+                           "dimension %s: there is no network device '%.*s'%s on this machine; "
                            "`ls /sys/class/net /sys/class/infiniband` lists those there are",
-                           ucx->dim, (int)n, name);
+                           ucx->dim, (int)n, name, from);
     }
     return MESHCOLL_OK;
+}
+
+/* Without devices of its own, a dimension binds to those of UCX_NET_DEVICES: a list of names, or "all". A list that
+ * excludes ("^eth0") or has patterns ("mlx5_*") requires no device, and an empty one has none. */
+static int check_environment(const ucx_t *ucx)
+{
+    const char *const devices = getenv("UCX_NET_DEVICES");
+    if (!devices || !*devices || strcmp(devices, "all") == 0 || strpbrk(devices, "^*?["))
+        return MESHCOLL_OK;
+    return check_devices(ucx, devices, ", which UCX_NET_DEVICES names,");
 }
 
 /* `devices`: NULL for those of UCX_NET_DEVICES, or all. */
@@ -390,7 +400,7 @@ static int open_context(ucx_t *ucx, const mc_ucx_params_t *params)
     ucp_config_t *config;
     const char *const at = strchr(params->tls, '@'), *const devices = at ? at + 1 : NULL;
     snprintf(tls, sizeof tls, "%.*s", (int)strcspn(params->tls, "@"), params->tls);
-    if (check_devices(ucx, devices))
+    if (devices ? check_devices(ucx, devices, "") : check_environment(ucx))
         return MESHCOLL_ERR_TRANSPORT;
     ucs_status_t status = ucp_config_read(NULL, NULL, &config);
     if (status != UCS_OK)

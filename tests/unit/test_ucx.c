@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -77,5 +78,33 @@ Test(ucx, refuses_a_device_that_is_not_there)
             strstr(meshcoll_last_error(), "dimension box: there is no network device"), "%s: %s",
             lists[i], meshcoll_last_error());
         cr_expect_null(t);
+    }
+}
+
+Test(ucx, refuses_a_device_of_the_environment_that_is_not_there)
+{
+    static const char *const lists[] = {"nosuch0", "nosuch0:1", "lo,nosuch0", "lo,", "../net/lo"};
+    for (size_t i = 0; i < MC_COUNT(lists); i++) {
+        mc_transport_t *t = NULL;
+        setenv("UCX_NET_DEVICES", lists[i], 1);
+        cr_expect_eq(open_on("tcp,self", &t), MESHCOLL_ERR_TRANSPORT, "%s", lists[i]);
+        cr_expect_not_null(strstr(meshcoll_last_error(), "which UCX_NET_DEVICES names"), "%s: %s",
+                           lists[i], meshcoll_last_error());
+        cr_expect_null(t);
+    }
+}
+
+/* All of them, some, and a list that a dimension's own devices replace. */
+Test(ucx, takes_the_devices_of_the_environment)
+{
+    static const struct {
+        const char *list, *tls;
+    } given[] = {{"all", "tcp,self"}, {"lo", "tcp,self"}, {"nosuch0", "tcp,self@lo"}};
+    for (size_t i = 0; i < MC_COUNT(given); i++) {
+        mc_transport_t *t = NULL;
+        setenv("UCX_NET_DEVICES", given[i].list, 1);
+        cr_assert_eq(open_on(given[i].tls, &t), MESHCOLL_OK, "%s: %s", given[i].list,
+                     meshcoll_last_error());
+        t->ops->close(t);
     }
 }
