@@ -16,10 +16,16 @@ module() {
 }
 
 missing=()
+wanted=()
 need() { # need <Debian package> <test…>
     local package=$1
     shift
     "$@" || missing+=("$package")
+}
+want() { # want <Debian package> <test…>: what only some of the tests need, and are skipped without
+    local package=$1
+    shift
+    "$@" || wanted+=("$package")
 }
 
 need build-essential have cc
@@ -36,13 +42,22 @@ need python3 have python3
 need python3-matplotlib module matplotlib
 need iproute2 have ip
 need doxygen have doxygen
+want clang have clang
+want libclang-rt-dev "$(dirname "$0")/can-fuzz.sh" # libFuzzer
 if [ -n "${CC:-}" ] && ! have "$CC"; then
     missing+=("$(basename "$CC")")
 fi
 
-[ ${#missing[@]} -eq 0 ] && exit 0
+[ ${#missing[@]} -eq 0 ] && [ ${#wanted[@]} -eq 0 ] && exit 0
+# Without what is only wanted, nothing here fails.
+give_up() {
+    [ ${#missing[@]} -gt 0 ] && return
+    echo "deps.sh: going on without ${wanted[*]}: the tests that need it are skipped"
+    exit 0
+}
 
 if ! have apt-get; then
+    give_up
     echo "deps.sh: missing, by their Debian names: ${missing[*]}" >&2
     echo "deps.sh: there is no apt-get here: install them with this system's package manager" >&2
     exit 1
@@ -50,6 +65,7 @@ fi
 as_root=()
 if [ "$(id -u)" -ne 0 ]; then
     if ! have sudo; then
+        give_up
         echo "deps.sh: missing: ${missing[*]}" >&2
         echo "deps.sh: neither root nor sudo: run as root: apt-get install ${missing[*]}" >&2
         exit 1
@@ -57,7 +73,6 @@ if [ "$(id -u)" -ne 0 ]; then
     as_root=(sudo)
 fi
 
-echo "deps.sh: installing ${missing[*]}"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 apt() {
@@ -65,10 +80,17 @@ apt() {
         apt-get -q -y -o DPkg::Lock::Timeout=600 "$@" >>"$log" 2>&1
 }
 # The package lists may be old or absent: try without, then with fresh ones.
-if ! apt install --no-install-recommends "${missing[@]}"; then
-    if ! apt update || ! apt install --no-install-recommends "${missing[@]}"; then
-        tail -n 20 "$log" >&2
-        echo "deps.sh: apt-get could not install: ${missing[*]}" >&2
-        exit 1
-    fi
+get() {
+    echo "deps.sh: installing $*"
+    apt install --no-install-recommends "$@" && return
+    apt update && apt install --no-install-recommends "$@"
+}
+if [ ${#missing[@]} -gt 0 ] && ! get "${missing[@]}"; then
+    tail -n 20 "$log" >&2
+    echo "deps.sh: apt-get could not install: ${missing[*]}" >&2
+    exit 1
+fi
+missing=()
+if [ ${#wanted[@]} -gt 0 ] && ! get "${wanted[@]}"; then
+    give_up
 fi

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Everything a change has to pass: release build with all tests, a build without MPI with the tests that this
 # concerns, unit and smoke tests under the address and undefined-behaviour sanitizers together, the threaded
-# tests under the thread sanitizer, and the checks of the sources.
+# tests under the thread sanitizer, the fuzz targets for FUZZ_SECONDS each (30), and the checks of the sources.
 # Closing line: "N passed, N failed, N skipped"; exit 1 when anything failed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -88,6 +88,17 @@ shell_syntax() {
     [ $bad -eq 0 ] && echo "shell: ${#files[@]} files parse"
 }
 
+# fuzz: the targets of tests/fuzz, where clang can link them
+fuzz() {
+    if scripts/can-fuzz.sh; then
+        tests fuzz
+        return
+    fi
+    say "fuzz"
+    echo "skipped: fuzz: clang with libFuzzer and its sanitizers is not installed (Debian: clang, libclang-rt-dev)"
+    skipped=$((skipped + 1))
+}
+
 scripts/deps.sh
 # A fresh build directory takes Ninja where it is; an old one keeps what it was made with.
 if [ -z "${CMAKE_GENERATOR:-}" ] && command -v ninja >/dev/null; then
@@ -104,6 +115,9 @@ tests release
 tests nompi
 tests asan
 tests tsan
+# two at a time, as $jobs says: ten targets of 30 s take less than 3 minutes
+export FUZZ_SECONDS=${FUZZ_SECONDS:-30}
+fuzz
 
 printf '\n%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
 [ "$failed" -eq 0 ]

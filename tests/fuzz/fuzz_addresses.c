@@ -1,0 +1,45 @@
+/* Addresses that ranks gather, as packed by their peers: a byte that says how many dimensions have a transport, one for
+ * the length of a rank's part in units of 8 bytes, then the parts. */
+#include "fuzz/fuzz.h"
+#include "runtime/connect/connections.h"
+
+enum { LENGTH = 24 }; /* of an address in memory */
+
+/* Reads all of the address that its transport may read. */
+static int read_address(mc_transport_t *t, int32_t rank, const void *address, mc_peer_t **peer)
+{
+    unsigned char copy[LENGTH];
+    (void)rank;
+    (void)peer;
+    memcpy(copy, address, t->greets ? 1 : LENGTH);
+    return copy[0] == 0xff ? MESHCOLL_ERR_TRANSPORT : MESHCOLL_ERR_UNSUPPORTED;
+}
+
+static const mc_transport_ops_t reading = {.connect = read_address};
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    fuzz_bytes_t bytes = {data, data + size};
+    meshcoll_t *const h = calloc(1, sizeof *h);
+    mc_transport_t t[3];
+    mc_peer_t *peer;
+    const uint8_t which = fuzz_byte(&bytes);
+    FUZZ_CHECK(h && mc_mesh_parse("a=2,b=2,c=2", &h->mesh) == MESHCOLL_OK, "a mesh");
+    for (int d = 0; d < 3; d++) {
+        t[d] = (mc_transport_t){.ops = &reading, .address_bytes = LENGTH, .greets = which >> d & 1};
+        h->transport[d] = which >> (3 + d) & 1 ? NULL : &t[d];
+    }
+    h->address_stride = (size_t)fuzz_byte(&bytes) % 32 * 8;
+    h->addresses = malloc(h->address_stride * (size_t)h->mesh.size + 1);
+    FUZZ_CHECK(h->addresses, "no memory");
+    fuzz_fill(&bytes, h->addresses, h->address_stride * (size_t)h->mesh.size);
+    if (mc_addresses_check_bytes(h->address_stride) == MESHCOLL_OK &&
+        mc_addresses_check(h) == MESHCOLL_OK)
+        for (int32_t r = 1; r < h->mesh.size; r++)
+            if (h->transport[mc_mesh_level(&h->mesh, 0, r)])
+                (void)mc_handle_link(h, r, &peer);
+    free(h->addresses);
+    free(h->peer);
+    free(h);
+    return 0;
+}

@@ -1,0 +1,94 @@
+/* Greetings of the bootstrap. First byte: 0 a visitor's hello at the door, 1 the answer to a rank that joins; +2: with a
+ * valid signature, as anyone can make where there is no secret. */
+#include "fuzz/fuzz.h"
+#include "runtime/bootstrap/door.h"
+#include "runtime/bootstrap/tree.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { ANSWER = 1, SIGNED = 2, RANKS = 9 };
+
+static const mc_job_t job = {.rank = 3, .size = RANKS};
+static const mc_self_t self = {.job = &job};
+
+static void sign(const char *role, const mc_challenge_t *challenge, const mc_hello_t *hello,
+                 const void *message, size_t bytes, unsigned char mac[MC_SHA256_BYTES])
+{
+    mc_hmac_t hmac;
+    mc_hmac_init(&hmac, job.secret, job.secret_bytes);
+    mc_hmac_add(&hmac, role, strlen(role) + 1);
+    mc_hmac_add(&hmac, challenge->nonce, MC_NONCE);
+    mc_hmac_add(&hmac, hello->nonce, MC_NONCE);
+    mc_hmac_add(&hmac, message, bytes);
+    mc_hmac_end(&hmac, mac);
+}
+
+static void send_all(int fd, const void *at, size_t bytes)
+{
+    FUZZ_CHECK(bytes == 0 || send(fd, at, bytes, MSG_NOSIGNAL) == (ssize_t)bytes, "%zu", bytes);
+    FUZZ_CHECK(shutdown(fd, SHUT_WR) == 0, "%d", errno);
+}
+
+/* Through mc_door_wait, as by a connection that the door has accepted. */
+static void visit(fuzz_bytes_t *bytes, bool is_signed)
+{
+    mc_door_t *const door = calloc(1, sizeof *door);
+    mc_visitor_t visitor;
+    int fd[2], which;
+    FUZZ_CHECK(door && socketpair(AF_UNIX, SOCK_STREAM, 0, fd) == 0, "%d", errno);
+    mc_door_open(door, &self, -1);
+    door->n_lines = 1 << 10; /* writes none */
+    door->visitor[door->n++] = (mc_visitor_t){.fd = fd[0], .deadline = MC_WIRE_FOREVER};
+    if (is_signed) {
+        mc_hello_t hello;
+        fuzz_fill(bytes, &hello, sizeof hello);
+        memcpy(hello.job, job.id, sizeof hello.job);
+        sign("meshcoll hello", &door->visitor[0].challenge, &hello, &hello,
+             offsetof(mc_hello_t, mac), hello.mac);
+        send_all(fd[1], &hello, sizeof hello);
+    } else {
+        send_all(fd[1], bytes->at, (size_t)(bytes->end - bytes->at));
+    }
+    for (int i = 0; door->n > 0 && i < 4; i++)
+        if (mc_door_wait(door, 0, NULL, 0, &which, &visitor) == 0)
+            close(visitor.fd);
+    FUZZ_CHECK(door->n == 0, "a visitor stays");
+    mc_door_close(door);
+    close(fd[1]);
+    free(door);
+}
+
+/* The place in the tree that an accepted answer names must be one. */
+static void answer_to(fuzz_bytes_t *bytes, bool is_signed)
+{
+    const mc_challenge_t challenge = {0};
+    const mc_hello_t hello = {.kind = MC_HELLO_JOIN, .rank = job.rank, .size = job.size};
+    mc_answer_t answer;
+    fuzz_fill(bytes, &answer, sizeof answer);
+    if (is_signed)
+        sign("meshcoll answer", &challenge, &hello, &answer, offsetof(mc_answer_t, mac),
+             answer.mac);
+    (void)mc_answer_text(answer.code);
+    if (mc_handshake_accepted(&self, &challenge, &hello, &answer) || answer.code != MC_ANSWER_OK)
+        return;
+    struct sockaddr_storage to;
+    mc_tree_t tree;
+    mc_tree_init(&tree, &job);
+    mc_tree_place(&tree, answer.index);
+    for (int32_t i = 0; i < tree.n_children; i++)
+        FUZZ_CHECK(tree.child[i].node > answer.index && tree.child[i].node < RANKS, "%d", i);
+    const struct sockaddr_storage like = {.ss_family = AF_INET6};
+    char name[MC_WIRE_NAME];
+    if (mc_wire_address(&answer.parent, &like, &to) == 0)
+        (void)mc_wire_print(&to, name);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    fuzz_bytes_t bytes = {data, data + size};
+    const uint8_t what = fuzz_byte(&bytes);
+    (what & ANSWER ? answer_to : visit)(&bytes, what & SIGNED);
+    return 0;
+}
