@@ -71,6 +71,29 @@ static void test_refused(void)
     check(!mesh, "no handle comes with an error");
 }
 
+/* Of the last rank alone; creation fails on all of them. */
+static void test_missing_device(void)
+{
+    char before[256] = "";
+    const char *const set = getenv("UCX_NET_DEVICES");
+    const int last = rank == size - 1;
+    meshcoll_t *mesh = NULL;
+    const meshcoll_params_t params = {
+        .size = sizeof params, .mesh = "box=2,gpu=2", .transports = "box=tcp,self;gpu=shm"};
+    snprintf(before, sizeof before, "%s", set ? set : "");
+    if (last)
+        setenv("UCX_NET_DEVICES", "nosuch0", 1);
+    const int status = meshcoll_create(MPI_COMM_WORLD, &params, &mesh);
+    check(status == MESHCOLL_ERR_TRANSPORT && !mesh, "a device that one rank lacks");
+    check(!last || strstr(meshcoll_last_error(), "no network device 'nosuch0', which "
+                                                 "UCX_NET_DEVICES names, on this machine"),
+          "its name, on that rank");
+    if (last && set)
+        setenv("UCX_NET_DEVICES", before, 1);
+    else if (last)
+        unsetenv("UCX_NET_DEVICES");
+}
+
 /* What only rank 0 knows holds for all. */
 static void test_settings_are_rank_0s(void)
 {
@@ -174,6 +197,7 @@ int main(int argc, char **argv)
     }
     test_found();
     test_refused();
+    test_missing_device();
     test_settings_are_rank_0s();
     test_side_by_side();
     test_inter_communicator();
