@@ -370,13 +370,31 @@ static int check_devices(const ucx_t *ucx, const char *devices, const char *from
     return MESHCOLL_OK;
 }
 
+/* Does a list of transports name one that needs network devices? What it excludes leaves some. */
+static bool uses_network(const char *tls)
+{
+    bool uses = *tls == '^';
+    for (const char *name = tls; *name && !uses; name += strspn(name, ",")) {
+        const size_t n = strcspn(name, ",");
+        uses = is_rdma(name) ||
+               (n == 3 && (memcmp(name, "tcp", n) == 0 || memcmp(name, "all", n) == 0));
+        name += n;
+    }
+    return uses;
+}
+
 /* Without devices of its own, a dimension binds to those of UCX_NET_DEVICES: a list of names, or "all". A list that
- * excludes ("^eth0") or has patterns ("mlx5_*") requires no device, and an empty one has none. */
-static int check_environment(const ucx_t *ucx)
+ * excludes ("^eth0") or has patterns ("mlx5_*") requires no device. */
+static int check_environment(const ucx_t *ucx, const char *tls)
 {
     const char *const devices = getenv("UCX_NET_DEVICES");
-    if (!devices || !*devices || strcmp(devices, "all") == 0 || strpbrk(devices, "^*?["))
+    if (!devices || strcmp(devices, "all") == 0 || strpbrk(devices, "^*?[") || !uses_network(tls))
         return MESHCOLL_OK;
+    if (!*devices)
+        return mc_fail(MESHCOLL_ERR_TRANSPORT,
+                       "dimension %s: UCX_NET_DEVICES is empty, so that '%s' has no network "
+                       "device: unset it, or name devices",
+                       ucx->dim, tls);
     return check_devices(ucx, devices, ", which UCX_NET_DEVICES names,");
 }
 
@@ -400,7 +418,7 @@ static int open_context(ucx_t *ucx, const mc_ucx_params_t *params)
     ucp_config_t *config;
     const char *const at = strchr(params->tls, '@'), *const devices = at ? at + 1 : NULL;
     snprintf(tls, sizeof tls, "%.*s", (int)strcspn(params->tls, "@"), params->tls);
-    if (devices ? check_devices(ucx, devices, "") : check_environment(ucx))
+    if (devices ? check_devices(ucx, devices, "") : check_environment(ucx, tls))
         return MESHCOLL_ERR_TRANSPORT;
     ucs_status_t status = ucp_config_read(NULL, NULL, &config);
     if (status != UCS_OK)

@@ -94,6 +94,28 @@ Test(ucx, refuses_a_device_of_the_environment_that_is_not_there)
     }
 }
 
+Test(ucx, an_empty_list_of_devices_leaves_no_network)
+{
+    mc_transport_t *t = NULL;
+    setenv("UCX_NET_DEVICES", "", 1);
+    cr_expect_eq(open_on("tcp,self", &t), MESHCOLL_ERR_TRANSPORT);
+    cr_expect_not_null(strstr(meshcoll_last_error(), "UCX_NET_DEVICES is empty"), "%s",
+                       meshcoll_last_error());
+    cr_expect_null(t);
+}
+
+/* Memory needs none. */
+Test(ucx, takes_any_list_of_devices_for_memory)
+{
+    static const char *const lists[] = {"", "nosuch0"};
+    for (size_t i = 0; i < MC_COUNT(lists); i++) {
+        mc_transport_t *t = NULL;
+        setenv("UCX_NET_DEVICES", lists[i], 1);
+        cr_assert_eq(open_on("sysv,self", &t), MESHCOLL_OK, "%s", meshcoll_last_error());
+        t->ops->close(t);
+    }
+}
+
 /* All of them, some, and a list that a dimension's own devices replace. */
 Test(ucx, takes_the_devices_of_the_environment)
 {
