@@ -43,6 +43,9 @@ for i, room in enumerate(COMPOSE):
 for i, room in enumerate(RUNTIME):
     MAY[room] = CORE + COMPOSE + TRANSPORT + RUNTIME[:i]
 MAY["runtime/bootstrap"] = ["base"]
+MAY["runtime/monitor"] = ["base", "runtime/bootstrap"]
+for room in RUNTIME[RUNTIME.index("runtime/handle"):]:
+    MAY[room].append("runtime/monitor")
 MAY["runtime/create"].append("runtime/bootstrap")
 MAY["runtime/element"] = ["base"]
 MAY["runtime/bind"] = CORE + ["transport", "runtime/element"]

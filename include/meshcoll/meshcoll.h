@@ -31,6 +31,7 @@
 
 #include <meshcoll/callback.h>
 #include <meshcoll/datatypes.h>
+#include <meshcoll/fault.h>
 #include <meshcoll/message.h>
 
 #include <stddef.h>
@@ -53,7 +54,11 @@ extern "C" {
     X(ERR_TRANSPORT, -7, "a transport failed")                                  \
     X(ERR_UNSUPPORTED, -8, "not supported")                                     \
     X(ERR_IO, -9, "a file could not be read or written")                        \
-    X(ERR_TRUNCATED, -10, "a message is longer than its buffer")
+    X(ERR_TRUNCATED, -10, "a message is longer than its buffer")                \
+    X(ERR_TIMEOUT, -11, "a peer was waited for too long")                       \
+    X(ERR_ABORTED, -12, "the mesh was aborted")                                 \
+    X(ERR_PEER, -13, "a peer ended or failed")                                  \
+    X(ERR_MISMATCH, -14, "the ranks disagree about a call")
 
 /** The statuses that functions return; meshcoll_status_string() describes them. */
 typedef enum {
@@ -142,6 +147,10 @@ typedef struct {
      * meshcoll_create of meshcoll/mpi.h sets one that progresses MPI. */
     meshcoll_hook_t hook;
     void *hook_context; /**< passed to every call of `hook`; stays the caller's */
+    /** The monitor, a thread by which processes tell each other of deaths and failures
+     * (docs/faults.md): the seconds, 2 at least, after which a machine that does not answer counts as
+     * down, or "off". Default: MESHCOLL_MONITOR, else "4". */
+    const char *monitor;
 } meshcoll_params_t;
 
 /**

@@ -86,7 +86,7 @@ static int move_bytes(const mc_message_t *to, const mc_message_t *from, int32_t 
 {
     if (to->bytes != from->bytes)
         return mc_fail(
-            MESHCOLL_ERR_TRANSPORT,
+            MESHCOLL_ERR_MISMATCH,
             "a message of %zu bytes arrived from rank %d where %zu were expected: do the "
             "ranks agree about the count?",
             from->bytes, from_rank, to->bytes);

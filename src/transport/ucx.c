@@ -9,6 +9,7 @@
 
 #include <ucp/api/ucp.h>
 #include <ucs/debug/debug.h>
+#include <ucs/debug/log_def.h>
 
 /* The executor passes its scatter lists to UCX unchanged. */
 _Static_assert(sizeof(mc_span_t) == sizeof(ucp_dt_iov_t), "spans are UCX's scatter lists");
@@ -41,6 +42,7 @@ typedef struct {
     ucp_address_t *address;
     link_t *links;
     void *dropped; /* the last flush that was dropped */
+    bool failed;   /* its mesh did, so that operations are left in flight */
     char dim[32];
 } ucx_t;
 
@@ -90,7 +92,7 @@ static int check_received(ucs_status_t status, size_t bytes, const mc_io_t *io)
 {
     if ((status == UCS_OK || status == UCS_ERR_MESSAGE_TRUNCATED) && bytes != io->awaited)
         return mc_fail(
-            MESHCOLL_ERR_TRANSPORT,
+            MESHCOLL_ERR_MISMATCH,
             "a message of %zu bytes arrived from rank %d where %zu were expected: do the "
             "ranks agree about the count?",
             bytes, io->from, io->awaited);
@@ -288,6 +290,34 @@ static int ucx_arm(mc_transport_t *t)
     return status == UCS_OK ? MESHCOLL_OK : fail_ucx(ucx_of(t), "cannot arm its events", status);
 }
 
+static void ucx_abandon(mc_transport_t *t, const char *why)
+{
+    (void)why;
+    ucx_of(t)->failed = true;
+}
+
+static ucs_log_func_rc_t say_nothing(const char *file, unsigned line, const char *function,
+                                     ucs_log_level_t level,
+                                     const ucs_log_component_config_t *component,
+                                     const char *message, va_list args)
+{
+    (void)file, (void)line, (void)function, (void)component, (void)message, (void)args;
+    return level == UCS_LOG_LEVEL_WARN ? UCS_LOG_FUNC_RC_STOP : UCS_LOG_FUNC_RC_CONTINUE;
+}
+
+/* UCX warns of each operation that a failed mesh has left in flight. */
+static void destroy_worker(const ucx_t *ucx)
+{
+    if (ucx->failed)
+        ucs_log_push_handler(say_nothing);
+    if (ucx->worker)
+        ucp_worker_destroy(ucx->worker);
+    if (ucx->context)
+        ucp_cleanup(ucx->context);
+    if (ucx->failed)
+        ucs_log_pop_handler();
+}
+
 /* Destroying the worker destroys its endpoints. Closing each endpoint would flush it, which
  * needs progress by peers that make none any more; nothing is in flight here. */
 static void ucx_close(mc_transport_t *t)
@@ -303,10 +333,7 @@ static void ucx_close(mc_transport_t *t)
         ucp_request_free(ucx->dropped);
     if (ucx->address)
         ucp_worker_release_address(ucx->worker, ucx->address);
-    if (ucx->worker)
-        ucp_worker_destroy(ucx->worker);
-    if (ucx->context)
-        ucp_cleanup(ucx->context);
+    destroy_worker(ucx);
     free(ucx);
 }
 
@@ -493,7 +520,7 @@ static int ucx_listen(mc_transport_t *t, const mc_listener_t *listener);
 #define OPS                                                                                   \
     .connect = ucx_connect, .send = ucx_send, .recv = ucx_recv, .listen = ucx_listen,         \
     .flush = ucx_flush, .flushed = ucx_flushed, .drop_flush = ucx_drop_flush, .arm = ucx_arm, \
-    .close = ucx_close
+    .abandon = ucx_abandon, .close = ucx_close
 static const mc_transport_ops_t ucx_ops = {OPS, .progress = ucx_progress};
 static const mc_transport_ops_t hearing_ops = {OPS, .progress = progress_and_hear};
 

@@ -107,11 +107,11 @@ static int run(const case_t *c, mc_seat_t *seat)
     if (seat->rank == KILLED)
         raise(SIGKILL);
     const int status = c->call(mesh, in, out);
-    if (!c->waits[seat->rank])
-        return status == MESHCOLL_OK ? 0 : 2;
-    if (status != MESHCOLL_ERR_TRANSPORT || !strstr(meshcoll_last_error(), "rank 2 (process"))
+    if (!c->waits[seat->rank] && status == MESHCOLL_OK)
+        return 0;
+    if (status != MESHCOLL_ERR_PEER || !strstr(meshcoll_last_error(), "rank 2 (process"))
         return 3;
-    return c->call(mesh, in, out) == MESHCOLL_ERR_TRANSPORT ? 0 : 4; /* the mesh is broken */
+    return c->call(mesh, in, out) == MESHCOLL_ERR_PEER ? 0 : 4; /* the mesh is broken */
 }
 
 static void expect_told(const case_t *c)

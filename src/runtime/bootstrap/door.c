@@ -8,12 +8,16 @@
 /* Lines on stderr; a port scan in a loop must not fill a log. */
 enum { MOST_LINES = 16 };
 
+/* Sleeps at most. */
+#define LATE_SECONDS 0.2
+#define IDLE_SECONDS 60.0
+
 void mc_door_open(mc_door_t *door, const mc_self_t *self, int listener)
 {
     door->self = self;
     door->listener = listener;
     door->n = door->n_lines = 0;
-    door->met_another = false;
+    door->met_another = door->forgives = false;
 }
 
 void mc_door_close(mc_door_t *door)
@@ -94,6 +98,11 @@ static bool listen_to(mc_door_t *door, int i, mc_visitor_t *visitor)
         recv(v->fd, (char *)&v->hello + v->got, sizeof v->hello - v->got, MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return false;
+    if (n <= 0 && v->got == 0 && door->forgives) {
+        close(v->fd);
+        remove_visitor(door, i);
+        return false;
+    }
     if (n <= 0) {
         drop(door, i, "it closed without a greeting");
         return false;
@@ -136,8 +145,10 @@ static int poll_all(const mc_door_t *door, double deadline, const struct pollfd 
         p[n++] = watched[i];
     for (int i = 0; i < door->n; i++)
         p[n++] = (struct pollfd){.fd = door->visitor[i].fd, .events = POLLIN};
-    const double left = deadline - mc_now();
-    const int ready = poll(p, (nfds_t)n, left <= 0 ? 0 : left > 0.2 ? 200 : (int)(left * 1e3) + 1);
+    /* who is greeting may be late */
+    const double left = deadline - mc_now(), most = door->n > 0 ? LATE_SECONDS : IDLE_SECONDS;
+    const int ready =
+        poll(p, (nfds_t)n, left <= 0 ? 0 : (int)(1e3 * (left < most ? left : most)) + 1);
     return ready < 0 && errno != EINTR ? errno : 0;
 }
 

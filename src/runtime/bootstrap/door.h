@@ -23,6 +23,7 @@ typedef struct {
     const mc_self_t *self;
     int listener;
     int n, n_lines;
+    bool forgives; /* says nothing of those who leave without a word: ranks do that when they end */
     bool met_another; /* a rank of another job, which tries again and again */
     mc_visitor_t visitor[MC_VISITORS];
 } mc_door_t;

@@ -17,7 +17,8 @@ typedef struct {
     unsigned char nonce[MC_NONCE];
 } mc_challenge_t;
 
-typedef enum { MC_HELLO_JOIN, MC_HELLO_CHILD } mc_hello_kind_t;
+/* ASK: of monitors (runtime/monitor): who only asks. */
+typedef enum { MC_HELLO_JOIN, MC_HELLO_CHILD, MC_HELLO_ASK } mc_hello_kind_t;
 
 typedef struct {
     uint64_t magic;
@@ -25,7 +26,7 @@ typedef struct {
     unsigned char job[MC_SHA256_BYTES], nonce[MC_NONCE];
     int32_t rank, size;
     uint32_t generation; /* how many meshes this process created from its environment before */
-    int32_t index;       /* of a child: its node in the tree */
+    int32_t index;       /* of a child: its node in the tree; between monitors: the rank it seeks */
     mc_endpoint_t listens;
     unsigned char mac[MC_SHA256_BYTES];
 } mc_hello_t;

@@ -31,8 +31,11 @@ static meshcoll_request_t *find_known(meshcoll_t *h, const meshcoll_args_t *a, b
 static int enter(meshcoll_t *h, const meshcoll_args_t *given, mc_asked_t *asked)
 {
     mc_call_number(h, given, asked);
-    const int status = mc_failure_check(h);
-    return status ? status : mc_args_check(h, given, &asked->args);
+    int status = mc_failure_check(h);
+    if (status)
+        return status;
+    status = mc_args_check(h, given, &asked->args);
+    return status ? mc_failure_refused(h, asked->number, false, status) : MESHCOLL_OK;
 }
 
 static int complete(meshcoll_request_t *r)
@@ -57,7 +60,7 @@ static int refuse_in_callback(meshcoll_t *h, const meshcoll_args_t *given)
 {
     mc_asked_t asked;
     mc_call_number(h, given, &asked);
-    return MESHCOLL_ERR_INVALID_ARG;
+    return mc_failure_refused(h, asked.number, false, MESHCOLL_ERR_INVALID_ARG);
 }
 
 static inline __attribute__((always_inline)) int run_now(meshcoll_t *h,
@@ -131,9 +134,10 @@ static int refuse(meshcoll_t *h, bool is_persistent, bool exchanges, int status)
     if (!h)
         return status;
     mc_lock(h);
-    (void)(is_persistent ? mc_next_persistent(h) : mc_next_call(h));
+    const uint32_t number = is_persistent ? mc_next_persistent(h) : mc_next_call(h);
     if (exchanges)
         (void)mc_next_call(h);
+    (void)mc_failure_refused(h, number, is_persistent, status);
     if (h->group_open && !is_persistent)
         mc_group_refuse(h, status);
     return mc_leave(h, status);

@@ -62,9 +62,12 @@ int mc_request_init(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier
     const numbers_t number = {mc_next_persistent(h),
                               mc_call_exchanges(given) ? mc_next_call(h) : 0};
     int status = mc_failure_check(h);
-    if (!status)
-        status = mc_args_check(h, given, &a);
+    if (status)
+        return mc_leave(h, status);
+    status = mc_args_check(h, given, &a);
     if (!status)
         status = init(h, &a, is_barrier, number, request);
+    if (status)
+        (void)mc_failure_refused(h, number.runs, true, status);
     return mc_leave(h, status);
 }

@@ -2,6 +2,7 @@
 
 #include "runtime/call/choose_call.h"
 #include "runtime/call/passing.h"
+#include "runtime/progress/failure.h"
 #include "runtime/request/numbers.h"
 #include "runtime/request/served.h"
 
@@ -79,11 +80,13 @@ int mc_call_start(meshcoll_t *h, const mc_asked_t *asked, meshcoll_request_t **r
     if (status) {
         if (asked->staging)
             mc_return_memory(h, asked->staging);
-        return status;
+        return mc_failure_refused(h, asked->number, false, status);
     }
     r->staging = asked->staging;
     status = bind(asked, r);
     if (!status)
         make_known(h, asked, choice, r);
+    else
+        (void)mc_failure_refused(h, asked->number, false, status);
     return start(r, status, request);
 }

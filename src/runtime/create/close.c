@@ -5,8 +5,10 @@
 #include "runtime/connect/greet.h"
 #include "runtime/explain/explain.h"
 #include "runtime/message/transfer.h"
+#include "runtime/monitor/monitor.h"
 #include "runtime/progress/busy.h"
 #include "runtime/progress/callback.h"
+#include "runtime/progress/failure.h"
 #include "runtime/progress/progress_thread.h"
 #include "runtime/request/served.h"
 
@@ -49,6 +51,8 @@ void mc_handle_free(meshcoll_t *h)
 {
     mc_busy_leave(h);
     mc_threads_close(h);
+    if (!h->parent)
+        mc_monitor_close(h->monitor);
     for (int32_t d = 0; d < h->mesh.ndims; d++)
         if (h->transport[d])
             h->transport[d]->ops->close(h->transport[d]);
@@ -132,17 +136,36 @@ static void await_callbacks(const meshcoll_t *h)
     (void)mc_leave(h, MESHCOLL_OK);
 }
 
+static bool is_aborted(const meshcoll_t *h)
+{
+    mc_news_t news;
+    return h->monitor && mc_news_fatal(mc_monitor_board(h->monitor), &news) &&
+           news.status == MESHCOLL_ERR_ABORTED;
+}
+
+/* Waits for all ranks, unless the mesh has failed. The caller's allgather cannot be interrupted, and must be called by
+ * all ranks alike, so that it serves only where the monitors cannot. */
+static void meet(meshcoll_t *h)
+{
+    const int met = h->monitor ? mc_monitor_barrier(h->monitor) : MESHCOLL_ERR_UNSUPPORTED;
+    if (met == MESHCOLL_ERR_UNSUPPORTED && !is_aborted(h))
+        oob_barrier(h);
+    mc_lock(h);
+    mc_failure_hear(h);
+    (void)mc_leave(h, MESHCOLL_OK);
+}
+
 void meshcoll_destroy(meshcoll_t *mesh)
 {
     if (!mesh || mc_callback_check("meshcoll_destroy"))
         return;
     await_callbacks(mesh);
-    /* No rank closes a transport that a peer still sends through. If the parent has failed its
-     * barrier fails too, and there are no messages left to lose. */
+    /* No rank closes a transport that a peer still sends through. Where the mesh has failed there are no
+     * messages left to lose, and some rank may never come. */
     if (mesh->parent)
         (void)meshcoll_barrier(mesh->parent);
     else
-        oob_barrier(mesh);
+        meet(mesh);
     finish_greetings(mesh);
     mc_threads_close(mesh);
     if (mesh->explain)

@@ -4,6 +4,7 @@
 #include "runtime/create/close.h"
 #include "runtime/create/rounds.h"
 #include "runtime/explain/explain.h"
+#include "runtime/progress/failure.h"
 #include "runtime/progress/progress_thread.h"
 #include "runtime/request/request.h"
 
@@ -29,6 +30,7 @@ int mc_handle_open(const mc_mesh_t *mesh, int32_t rank, const mc_settings_t *set
     h->rank = rank;
     h->concurrent = 1;
     h->hook = settings->hook;
+    h->alarm = &mc_no_alarm;
     h->ended = mc_request_ended;
     h->mesh = *mesh;
     h->numbering = mc_numbering(mesh, NULL);

@@ -1,8 +1,10 @@
 #include "runtime/create/rounds.h"
 
 #include "runtime/create/tuned.h"
+#include "runtime/monitor/monitor.h"
 #include "runtime/place/oversubscription.h"
 #include "runtime/place/places.h"
+#include "runtime/progress/threads.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +16,7 @@ typedef struct mc_facts {
     uint64_t settings_most; /* bytes; only rank 0's counts */
     mc_location_t location;
     mc_shm_published_t published;
+    mc_monitor_secret_t secret; /* only rank 0's counts */
 } facts_t;
 _Static_assert(sizeof(facts_t) <= MC_ROUND_FIRST, "the first record is small");
 
@@ -28,8 +31,10 @@ typedef struct {
 } third_t;
 typedef struct {
     int32_t status;
-    int32_t reads; /* then the addresses */
+    int32_t reads;
+    mc_contact_t contact; /* then the addresses */
 } fourth_t;
+_Static_assert(sizeof(fourth_t) % 8 == 0, "addresses are aligned");
 
 static size_t rounded(size_t bytes)
 {
@@ -102,6 +107,8 @@ int mc_making_places(mc_making_t *m)
         mine.settings_most =
             mc_settings_bytes(&m->settings) + (looks_up_links(m) ? mc_tuned_most(&m->settings) : 0);
     mc_location_find(&mine.location);
+    if (!m->status)
+        m->status = mc_monitor_draw(&mine.secret);
     memcpy(m->rounds.own, &mine, sizeof mine);
     const int status = mc_round(&m->rounds, m->status, sizeof mine);
     if (status)
@@ -228,20 +235,62 @@ static void take_addresses(mc_making_t *m, size_t bytes)
     m->rounds.memory = NULL;
 }
 
+static bool is_one_machine(const mc_making_t *m)
+{
+    for (int32_t r = 1; r < m->creation->oob.size; r++)
+        if (m->machine[r] != m->machine[0])
+            return false;
+    return true;
+}
+
+/* Opens this rank's monitor, for the others to find. */
+static int open_monitor(const mc_making_t *m, mc_contact_t *contact)
+{
+    meshcoll_t *const h = m->handle;
+    mc_monitor_t *monitor;
+    double silence;
+    int status = mc_monitor_parse(m->settings.monitor, &silence);
+    if (!status)
+        status =
+            mc_monitor_open(m->creation->oob.size, is_one_machine(m), silence, &monitor, contact);
+    if (status)
+        return status;
+    mc_lock(h); /* there may be a progress thread */
+    h->monitor = monitor;
+    h->alarm = &mc_monitor_board(monitor)->has_fatal;
+    mc_unlock(h);
+    return MESHCOLL_OK;
+}
+
+static void start_monitor(const mc_making_t *m, size_t record)
+{
+    const meshcoll_oob_t *const oob = &m->creation->oob;
+    const mc_monitor_params_t params = {
+        .rank = oob->rank,
+        .contact = &((const fourth_t *)record_at(m, 0, record))->contact,
+        .stride = record,
+        .machine = m->machine,
+        .secret = m->facts[0].secret,
+    };
+    mc_monitor_start(m->handle->monitor, &params);
+}
+
 int mc_making_addresses(mc_making_t *m, const mc_addresses_summary_t *addresses, bool *reads)
 {
     const mc_shm_ranks_t ranks = neighbours(m);
     const size_t record = sizeof(fourth_t) + addresses->bytes;
+    fourth_t mine = {.reads = *reads && mc_shm_probe_reads(&ranks) == MC_SHM_READ};
+    const int opened = open_monitor(m, &mine.contact);
     int status = mc_rounds_reserve(&m->rounds, MESHCOLL_OK, record);
     if (status)
         return status;
-    const fourth_t mine = {.reads = *reads && mc_shm_probe_reads(&ranks) == MC_SHM_READ};
     memset(m->rounds.own, 0, record);
     memcpy(m->rounds.own, &mine, sizeof mine);
     mc_addresses_pack(m->handle, m->rounds.own + sizeof mine);
-    status = mc_round(&m->rounds, MESHCOLL_OK, record);
+    status = mc_round(&m->rounds, opened, record);
     if (status)
         return status;
+    start_monitor(m, record);
     for (int32_t r = 0; r < m->creation->oob.size; r++)
         *reads &= ((const fourth_t *)record_at(m, r, record))->reads == 1;
     take_addresses(m, addresses->bytes);

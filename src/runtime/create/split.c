@@ -218,6 +218,8 @@ static int open_part(const part_t *p, meshcoll_t *parent, meshcoll_t **handle)
     h->access = parent->access;
     mc_lock(h);
     h->oversubscribed = parent->oversubscribed;
+    h->monitor = parent->monitor;
+    h->alarm = parent->alarm;
     mc_unlock(h);
     for (int32_t k = 0; k < p->mesh.ndims; k++) {
         h->links.dim[k] = share_link(p, k);
@@ -317,7 +319,7 @@ static int make(part_t *p, meshcoll_t *parent, meshcoll_t **sub)
 }
 
 /* An open group would only collect the calls that meshcoll_split makes on the parent. */
-static int check_ready(const meshcoll_t *parent)
+static int check_ready(meshcoll_t *parent)
 {
     mc_lock(parent);
     int status = mc_failure_check(parent);

@@ -9,6 +9,8 @@
 #include "runtime/place/settings.h"
 #include "transport/shm/shm.h"
 
+#include <stdatomic.h>
+
 enum { MC_CACHED_REQUESTS = 32, MC_KNOWN_CALLS = 64 };
 
 struct meshcoll {
@@ -49,10 +51,12 @@ struct meshcoll {
     bool oversubscribed; /* oversubscribed: more ranks than cores */
     bool pipelined;      /* the request started last has several segments */
 
-    int broken;       /* status of the first run that failed, after which none starts; else 0 */
-    char why[400];    /* its error text */
-    int64_t check_at; /* ms; time of the next check that peers are alive (failure.h) */
-    bool misses_peer; /* the last look found a peer gone */
+    int broken;    /* status of the first run that failed, after which none starts; else 0 */
+    char why[400]; /* its error text */
+    struct mc_monitor *monitor; /* of sub-meshes the parent's; NULL: all ranks are in one process */
+    const _Atomic bool *alarm;  /* of its board: the mesh failed somewhere */
+    int64_t check_at;           /* ms; time of the next check that peers are alive (failure.h) */
+    bool misses_peer;           /* the last look found a peer gone */
 
     uint32_t n_calls, n_persistent;             /* operation numbers taken: see numbers.h */
     meshcoll_request_t *all;                    /* list of all requests */

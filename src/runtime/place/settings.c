@@ -8,16 +8,13 @@
 /* All texts as a list. Packed, each is preceded by a byte that tells whether it is set. */
 static void list_texts(mc_settings_t *s, const char **list[MC_SETTINGS])
 {
-    list[0] = &s->mesh;
-    list[1] = &s->links;
-    list[2] = &s->transports;
-    list[3] = &s->explain;
-    list[4] = &s->links_from;
-    list[5] = &s->progress;
-    list[6] = &s->threads;
-    list[7] = &s->reproducible;
+    size_t n = 0;
+#define X(field, name) list[n++] = &s->field;
+    MC_GIVEN_TABLE(X)
+#undef X
+    list[n++] = &s->links_from;
     for (int c = 0; c < MESHCOLL_COLLECTIVES; c++)
-        list[8 + c] = &s->strategy[c];
+        list[n++] = &s->strategy[c];
 }
 
 size_t mc_settings_bytes(const mc_settings_t *settings)
@@ -120,15 +117,18 @@ static bool is_size(size_t size)
            size == offsetof(meshcoll_params_t, progress) ||
            size == offsetof(meshcoll_params_t, threads) ||
            size == offsetof(meshcoll_params_t, reproducible) ||
-           size == offsetof(meshcoll_params_t, hook) || size >= sizeof(meshcoll_params_t);
+           size == offsetof(meshcoll_params_t, hook) ||
+           size == offsetof(meshcoll_params_t, monitor) || size >= sizeof(meshcoll_params_t);
 }
 
 static int check_lengths(mc_settings_t *s)
 {
-    static const char *const names[MC_SETTINGS - MESHCOLL_COLLECTIVES] = {
-        "MESHCOLL_MESH",    "MESHCOLL_LINKS",          "MESHCOLL_TRANSPORTS",
-        "MESHCOLL_EXPLAIN", "the source of the links", "MESHCOLL_PROGRESS",
-        "MESHCOLL_THREADS", "MESHCOLL_REPRODUCIBLE"};
+    static const char *const names[] = {
+#define X(field, name) name,
+        MC_GIVEN_TABLE(X)
+#undef X
+            "the source of the links",
+    };
     const char **list[MC_SETTINGS];
     int status = MESHCOLL_OK;
     list_texts(s, list);
@@ -151,14 +151,10 @@ int mc_settings_read(const meshcoll_params_t *params, mc_settings_t *settings)
     if (params)
         memcpy(&p, params, params->size < sizeof p ? params->size : sizeof p);
     mc_settings_t s = {
-        .mesh = p.mesh ? p.mesh : given("MESHCOLL_MESH"),
-        .links = p.links ? p.links : given("MESHCOLL_LINKS"),
-        .transports = p.transports ? p.transports : given("MESHCOLL_TRANSPORTS"),
-        .explain = p.explain ? p.explain : given("MESHCOLL_EXPLAIN"),
-        .progress = p.progress ? p.progress : given("MESHCOLL_PROGRESS"),
-        .threads = p.threads ? p.threads : given("MESHCOLL_THREADS"),
-        .reproducible = p.reproducible ? p.reproducible : given("MESHCOLL_REPRODUCIBLE"),
-        .hook = {p.hook, p.hook_context},
+#define X(field, name) .field = p.field ? p.field : given(name),
+        MC_GIVEN_TABLE(X)
+#undef X
+            .hook = {p.hook, p.hook_context},
     };
     if (s.links)
         s.links_from = p.links ? "given to meshcoll_create" : "given by MESHCOLL_LINKS";

@@ -16,17 +16,32 @@ typedef struct {
     void *context;
 } mc_hook_t;
 
+/* Texts that parameters or environment give: X(field, variable). The fields are those of meshcoll_params_t. */
+#define MC_GIVEN_TABLE(X)                    \
+    X(mesh, "MESHCOLL_MESH")                 \
+    X(links, "MESHCOLL_LINKS")               \
+    X(transports, "MESHCOLL_TRANSPORTS")     \
+    X(explain, "MESHCOLL_EXPLAIN")           \
+    X(progress, "MESHCOLL_PROGRESS")         \
+    X(threads, "MESHCOLL_THREADS")           \
+    X(reproducible, "MESHCOLL_REPRODUCIBLE") \
+    X(monitor, "MESHCOLL_MONITOR")
+
 /* The most characters of each text, and of all of them packed: ranks refuse more from rank 0. Links are the
  * longest (MC_LINKS_MOST_READ). */
 enum {
     MC_SETTING_MOST = 65535,
-    MC_SETTINGS = 8 + MESHCOLL_COLLECTIVES,
+#define X(field, name) +1
+    MC_SETTINGS = 1 + MESHCOLL_COLLECTIVES MC_GIVEN_TABLE(X),
+#undef X
     MC_SETTINGS_MOST = MC_SETTINGS * (MC_SETTING_MOST + 2)
 };
 
 /* Texts, NULL where not given; all in one allocation, `memory`. */
 typedef struct {
-    const char *mesh, *links, *transports, *explain, *progress, *threads, *reproducible;
+#define X(field, name) const char *field;
+    MC_GIVEN_TABLE(X)
+#undef X
     const char *links_from; /* source of the links, for reports; NULL: none given */
     const char *strategy[MESHCOLL_COLLECTIVES];
     char *memory;

@@ -1,12 +1,16 @@
 #include "runtime/progress/failure.h"
 
 #include "runtime/handle/request.h"
+#include "runtime/monitor/monitor.h"
 #include "runtime/progress/busy.h"
 
 #include <stdio.h>
 #include <time.h>
 
 enum { CHECK_EVERY_MS = 100 };
+#define CAUSE_SECONDS 0.5
+/* Calls that a rank may have begun beyond one that it still runs. */
+enum { MOST_AHEAD = 1 << 16 };
 
 static void fail_running(meshcoll_t *h)
 {
@@ -22,12 +26,10 @@ static void fail_running(meshcoll_t *h)
         mc_busy_leave(h);
 }
 
-void mc_failure_break(meshcoll_t *h, int status)
+/* Breaks the mesh with the error of h->why. */
+static void break_now(meshcoll_t *h, int status)
 {
-    if (h->broken)
-        return;
     h->broken = status;
-    snprintf(h->why, sizeof h->why, "%s", meshcoll_last_error());
     for (int32_t i = 0; i < h->n_polled; i++)
         if (h->polled[i]->ops->abandon)
             h->polled[i]->ops->abandon(h->polled[i], h->why);
@@ -35,11 +37,80 @@ void mc_failure_break(meshcoll_t *h, int status)
     h->n_polled = 0; /* last: until here, dropping flushes used them */
 }
 
-int mc_failure_check(const meshcoll_t *h)
+/* The error of those who are told of one: theirs is that a peer failed, if nothing says more. */
+static int status_elsewhere(int status)
 {
-    return h->broken ? mc_fail(h->broken, "this mesh failed before: %s; destroy it", h->why)
-                     : MESHCOLL_OK;
+    const bool says_more = status == MESHCOLL_ERR_TIMEOUT || status == MESHCOLL_ERR_ABORTED ||
+                           status == MESHCOLL_ERR_MISMATCH;
+    return says_more ? status : MESHCOLL_ERR_PEER;
 }
+
+/* A connection breaks because a process has ended, or has heard of one that did: waits for the news of
+ * it, which name it. */
+static bool await_cause(const meshcoll_t *h, int status, mc_news_t *news)
+{
+    const bool breaks = status == MESHCOLL_ERR_TRANSPORT || status == MESHCOLL_ERR_PEER;
+    return mc_news_await(mc_monitor_board(h->monitor), breaks ? CAUSE_SECONDS : 0, news);
+}
+
+/* Breaks the mesh with the first news of its failure: those that there are already, or else these, which
+ * all ranks are told. */
+static void break_with(meshcoll_t *h, mc_news_t *news)
+{
+    mc_news_t first;
+    const bool known = mc_news_fatal(mc_monitor_board(h->monitor), &first);
+    if (known)
+        *news = first;
+    news->kind = MC_NEWS_FATAL;
+    mc_monitor_tell(h->monitor, news);
+    snprintf(h->why, sizeof h->why, "%s", news->text);
+    break_now(h, mc_fail(news->status, "%s", news->text));
+}
+
+/* A failure of this rank, with meshcoll_last_error(). */
+static void break_alone(meshcoll_t *h, int status)
+{
+    mc_news_t news = {.kind = MC_NEWS_FATAL, .status = status_elsewhere(status)};
+    if (h->monitor && await_cause(h, status, &news)) {
+        break_with(h, &news);
+        return;
+    }
+    snprintf(h->why, sizeof h->why, "%s", meshcoll_last_error());
+    if (h->monitor) {
+        news.rank = mc_monitor_rank(h->monitor);
+        mc_text_t text = mc_text(news.text, sizeof news.text);
+        mc_text_add(&text, "rank %d: %s", (int)news.rank, h->why);
+        mc_monitor_tell(h->monitor, &news);
+    }
+    break_now(h, status);
+}
+
+void mc_failure_break(meshcoll_t *h, int status)
+{
+    if (!h->broken)
+        break_alone(h, status);
+}
+
+void mc_failure_hear(meshcoll_t *h)
+{
+    mc_news_t news;
+    if (!h->broken && h->monitor && mc_news_fatal(mc_monitor_board(h->monitor), &news))
+        break_with(h, &news);
+}
+
+__attribute__((noinline)) static int tell_broken(meshcoll_t *h)
+{
+    mc_failure_hear(h);
+    return mc_fail(h->broken, "this mesh failed before: %s; destroy it", h->why);
+}
+
+int mc_failure_check(meshcoll_t *h)
+{
+    const bool failed = h->broken || atomic_load_explicit(h->alarm, memory_order_relaxed);
+    return failed ? tell_broken(h) : MESHCOLL_OK;
+}
+
+const _Atomic bool mc_no_alarm;
 
 /* The coarse clock costs less than polling the transports. */
 static int64_t now_ms(void)
@@ -49,20 +120,76 @@ static int64_t now_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-void mc_failure_look(meshcoll_t *h)
+/* Numbers wrap, so that an old refusal may look like one of this run. */
+static bool is_refused(const meshcoll_t *h, const meshcoll_request_t *r, const mc_news_t *news)
+{
+    const uint32_t made = news->persistent ? h->n_persistent : h->n_calls;
+    return r->plan && r->operation == news->number && r->persistent == (news->persistent != 0) &&
+           made - news->made < MOST_AHEAD && news->rank != mc_monitor_rank(h->monitor);
+}
+
+int mc_failure_refused(const meshcoll_t *h, uint32_t number, bool persistent, int status)
+{
+    mc_news_t news = {.kind = MC_NEWS_REFUSED,
+                      .status = MESHCOLL_ERR_PEER,
+                      .number = number,
+                      .persistent = persistent,
+                      .made = persistent ? h->n_persistent : h->n_calls};
+    if (!h->monitor || h->broken)
+        return status;
+    news.rank = mc_monitor_rank(h->monitor);
+    mc_text_t text = mc_text(news.text, sizeof news.text);
+    mc_text_add(&text, "rank %d was refused this call, and does not take part: %s", (int)news.rank,
+                meshcoll_last_error());
+    mc_monitor_tell(h->monitor, &news);
+    return status;
+}
+
+/* Is there a refusal of a call that runs here? */
+static bool find_refusal(const meshcoll_t *h, mc_news_t *news)
+{
+    uint32_t next = 0;
+    while (mc_news_refusal(mc_monitor_board(h->monitor), &next, news))
+        for (const meshcoll_request_t *r = h->running; r; r = r->next)
+            if (is_refused(h, r, news))
+                return true;
+    return false;
+}
+
+/* Are there news that end what runs here? */
+static bool find_news(const meshcoll_t *h, mc_news_t *news)
+{
+    if (!h->monitor || !mc_news_any(mc_monitor_board(h->monitor)))
+        return false;
+    return mc_news_fatal(mc_monitor_board(h->monitor), news) || find_refusal(h, news);
+}
+
+static int check_peers(meshcoll_t *h)
 {
     int status = MESHCOLL_OK;
-    const int64_t now = h->running ? now_ms() : 0;
-    if (!h->running || now < h->check_at)
-        return;
-    h->check_at = now + CHECK_EVERY_MS;
     for (int32_t i = 0; i < h->n_polled && !status; i++)
         if (h->polled[i]->ops->check)
             status = h->polled[i]->ops->check(h->polled[i]);
+    return status;
+}
+
+void mc_failure_look(meshcoll_t *h)
+{
+    mc_news_t news;
+    if (!h->running)
+        return;
+    const bool told = find_news(h, &news);
+    const int64_t now = now_ms();
+    if (!told && now < h->check_at)
+        return;
+    h->check_at = now + CHECK_EVERY_MS;
+    const int status = told ? news.status : check_peers(h);
     /* What a peer wrote before it ended may have come since the last poll, so it fails at the second
      * look: there is a poll in between. */
     if (status && !h->misses_peer)
         h->check_at = now;
+    else if (told)
+        break_with(h, &news);
     else if (status)
         mc_failure_break(h, status);
     h->misses_peer = status != MESHCOLL_OK;

@@ -9,12 +9,21 @@
 
 #include "runtime/handle/handle.h"
 
+/* meshcoll.alarm of a mesh without a monitor. */
+extern const _Atomic bool mc_no_alarm;
+
 /* Breaks the mesh after a failed run, whose error text is in meshcoll_last_error(). */
 void mc_failure_break(meshcoll_t *h, int status);
-/* Returns OK, or the error of a mesh that failed. */
-int mc_failure_check(const meshcoll_t *h);
-/* Checks, a few times per second and only where requests run, that the peers this rank waits for
- * are alive; breaks the mesh where one is not. */
+/* Returns OK, or the error of a mesh that failed, here or elsewhere. */
+int mc_failure_check(meshcoll_t *h);
+/* Breaks the mesh where news say that it failed elsewhere. */
+void mc_failure_hear(meshcoll_t *h);
+/* Looks, only where requests run, whether the mesh failed elsewhere or another rank was refused a call that
+ * runs here; and, a few times per second, whether the peers this rank waits for are alive. Breaks the mesh
+ * then. */
 void mc_failure_look(meshcoll_t *h);
+/* Tells the other ranks that this one was refused a call, with meshcoll_last_error(): those that wait in it
+ * fail. To be called when the call has taken its operation number. Returns `status`. */
+int mc_failure_refused(const meshcoll_t *h, uint32_t number, bool persistent, int status);
 
 #endif

@@ -234,8 +234,10 @@ void mc_request_ended(meshcoll_request_t *r)
 {
     if (r->watch && r->status == MESHCOLL_OK)
         mc_explain_ran(r);
-    if (r->status < 0 && !r->why)
+    if (r->status < 0 && !r->why) {
         mc_failure_break(r->mesh, r->status);
+        r->status = r->mesh->broken; /* the first cause is another one's */
+    }
     if (r->notify)
         r->notify(r);
     else
@@ -259,7 +261,7 @@ int mc_request_start(meshcoll_request_t *r)
     mc_handle_tell(r->mesh);
     if (r->status < 0) {
         mc_failure_break(r->mesh, r->status);
-        return r->status;
+        return r->status = r->mesh->broken;
     }
     if (r->status == MESHCOLL_IN_PROGRESS) {
         r->running = true;
@@ -292,7 +294,7 @@ int meshcoll_start(meshcoll_request_t *request)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "meshcoll_start: only a persistent request can be started: make one by "
                        "meshcoll_init or, for example, meshcoll_allreduce_init");
-    const meshcoll_t *const h = request->mesh;
+    meshcoll_t *const h = request->mesh;
     mc_lock(h);
     /* not `running`: that depends on the progress of other ranks, so that ranks would disagree on
      * which starts are refused */

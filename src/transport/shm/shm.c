@@ -35,7 +35,7 @@ static int check_length(const link_t *link, const mc_io_t *io, uint64_t bytes)
 {
     if (bytes == io->message.bytes)
         return MESHCOLL_OK;
-    return mc_fail(MESHCOLL_ERR_TRANSPORT,
+    return mc_fail(MESHCOLL_ERR_MISMATCH,
                    "a message of %llu bytes arrived from rank %d where %zu were expected: do the "
                    "ranks agree about the count?",
                    (unsigned long long)bytes, known_as(link), io->message.bytes);

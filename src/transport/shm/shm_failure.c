@@ -12,7 +12,7 @@ static bool has_failed(const link_t *link)
 
 static int tell_failed(const link_t *link)
 {
-    return mc_fail(MESHCOLL_ERR_TRANSPORT, "dimension %s: rank %d failed: %.*s",
+    return mc_fail(MESHCOLL_ERR_PEER, "dimension %s: rank %d failed: %.*s",
                    ((const mc_shm_t *)link->peer.transport)->dim,
                    mc_transport_known_as(link->peer.transport, link->peer.rank), MC_SHM_WHY - 1,
                    link->mapping.segment->why);
@@ -41,7 +41,7 @@ int mc_shm_check(mc_transport_t *t)
             return tell_failed(link);
         if (!mc_shm_memory_is_there(&link->address))
             return mc_fail(
-                MESHCOLL_ERR_TRANSPORT,
+                MESHCOLL_ERR_PEER,
                 "dimension %s: rank %d (process %d) is gone: it ended or was killed while this "
                 "rank waited for it",
                 shm->dim, mc_transport_known_as(t, link->peer.rank), (int)link->address.pid);

@@ -1,0 +1,204 @@
+#include "runtime/monitor/reach.h"
+
+#include "runtime/monitor/relay.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Connections of a node of the tree, within a machine and between machines. */
+enum { FANOUT_INSIDE = 8, FANOUT_OUTSIDE = 4 };
+/* Seconds for an attempt to connect, and for all of them; milliseconds between two. */
+enum { ATTEMPT_SECONDS = 1, CONNECT_SECONDS = 10, RETRY_MS = 100 };
+/* Seconds after which a child that has not come will not, and of sleep at most. */
+enum { MEET_SECONDS = 3 * CONNECT_SECONDS, SLEEP_SECONDS = 3600 };
+
+/* The tree ------------------------------------------------------------------------------------- */
+
+int32_t mc_monitor_parent(const int32_t *machine, int32_t size, int32_t rank)
+{
+    const int32_t own = machine[rank];
+    const bool leads = own == rank;
+    const int fanout = leads ? FANOUT_OUTSIDE : FANOUT_INSIDE;
+    int32_t before = 0, at = 0;
+    /* those of its level: the leaders of all machines, or the ranks of its own */
+    for (int32_t r = 0; r < rank; r++)
+        before += leads ? machine[r] == r : machine[r] == own;
+    if (before == 0)
+        return -1;
+    const int32_t wanted = (before - 1) / fanout;
+    for (int32_t r = 0; r < size; r++)
+        if ((leads ? machine[r] == r : machine[r] == own) && at++ == wanted)
+            return r;
+    return -1;
+}
+
+/* Connecting ----------------------------------------------------------------------------------- */
+
+static bool is_child(const mc_monitor_t *m, int32_t rank)
+{
+    return rank >= 0 && rank < m->job.size &&
+           mc_monitor_parent(m->machine, m->job.size, rank) == m->job.rank;
+}
+
+/* Another process of the mesh has come: a child in the tree, or one that asks. */
+void mc_reach_admit(mc_monitor_t *m, const mc_visitor_t *v)
+{
+    const bool asks = v->hello.kind == MC_HELLO_ASK;
+    mc_answer_t a = {.code = MC_ANSWER_OK, .size = m->job.size};
+    if (v->hello.index != m->job.rank || (!asks && (!is_child(m, v->hello.rank) || m->told_torn))) {
+        mc_door_refuse(&m->door, v, MC_ANSWER_RANK);
+        return;
+    }
+    if (!asks && mc_relay_has(m, v->hello.rank)) {
+        mc_door_refuse(&m->door, v, MC_ANSWER_TWICE);
+        return;
+    }
+    mc_branch_keep_alive(v->fd, m->silence);
+    if (mc_handshake_answer(&m->self, v->fd, &v->challenge, &v->hello, &a) ||
+        mc_relay_add(m, v->fd, v->hello.rank, asks)) {
+        close(v->fd);
+        return;
+    }
+    m->n_met += !asks;
+}
+
+/* The children of position `at` among `n`. */
+static uint32_t children_of(int32_t at, int32_t n, int fanout)
+{
+    const int64_t first = (int64_t)at * fanout + 1, last = first + fanout;
+    return first >= n ? 0 : (uint32_t)((last < n ? last : n) - first);
+}
+
+void mc_reach_place(mc_monitor_t *m)
+{
+    const int32_t rank = m->job.rank, own = m->machine[rank];
+    int32_t inside = 0, n_inside = 0, outside = 0, n_outside = 0;
+    for (int32_t r = 0; r < m->job.size; r++) {
+        inside += r < rank && m->machine[r] == own;
+        n_inside += m->machine[r] == own;
+        outside += r < rank && m->machine[r] == r;
+        n_outside += m->machine[r] == r;
+    }
+    m->parent = mc_monitor_parent(m->machine, m->job.size, rank);
+    m->n_children = children_of(inside, n_inside, FANOUT_INSIDE);
+    if (own == rank)
+        m->n_children += children_of(outside, n_outside, FANOUT_OUTSIDE);
+    m->met_until = mc_now() + MEET_SECONDS;
+}
+
+double mc_reach_until(const mc_monitor_t *m)
+{
+    return m->n_met < m->n_children && !m->told_torn ? m->met_until : mc_now() + SLEEP_SECONDS;
+}
+
+static bool is_waiting(mc_monitor_t *m)
+{
+    pthread_mutex_lock(&m->lock);
+    const bool waits = m->waits;
+    pthread_mutex_unlock(&m->lock);
+    return waits;
+}
+
+void mc_reach_check(mc_monitor_t *m)
+{
+    if (m->n_met < m->n_children && mc_now() >= m->met_until)
+        mc_relay_tear(m);
+    if (m->sent_ready || m->n_ready < m->n_children || !is_waiting(m))
+        return;
+    m->sent_ready = true;
+    if (m->parent < 0)
+        mc_relay_release(m);
+    else
+        mc_relay_up(m, MC_FRAME_READY);
+}
+
+/* What greet() needs to know. */
+typedef struct {
+    const mc_self_t *self;
+    int32_t rank;
+    mc_hello_kind_t kind;
+    double deadline;
+} goal_t;
+
+static int greet(void *context, int fd)
+{
+    const goal_t *const goal = context;
+    mc_hello_t hello = {.kind = goal->kind, .index = goal->rank};
+    mc_answer_t a;
+    const int failed = mc_handshake(goal->self, fd, &hello, goal->deadline, &a);
+    if (failed)
+        return failed;
+    return a.code == MC_ANSWER_OK ? 0 : ECONNREFUSED;
+}
+
+/* Connects to a rank's monitor, each attempt within these seconds. */
+static int connect_to(const mc_monitor_t *m, int32_t rank, mc_hello_kind_t kind, double seconds,
+                      int *fd)
+{
+    goal_t goal = {
+        .self = &m->self, .rank = rank, .kind = kind, .deadline = mc_now() + seconds * 2};
+    const bool same = m->machine[rank] == m->machine[m->job.rank];
+    return mc_contact_connect(&m->own, &m->contact[rank], same, seconds, greet, &goal, fd);
+}
+
+void mc_reach_parent(mc_monitor_t *m)
+{
+    const int32_t parent = m->parent;
+    const double end = mc_now() + CONNECT_SECONDS;
+    int fd, failed;
+    if (parent < 0)
+        return;
+    while ((failed = connect_to(m, parent, MC_HELLO_CHILD, ATTEMPT_SECONDS, &fd)) &&
+           mc_now() < end && !atomic_load(&m->stop))
+        nanosleep(&(struct timespec){.tv_nsec = RETRY_MS * 1000000L}, NULL);
+    if (!failed) {
+        mc_branch_keep_alive(fd, m->silence);
+        failed = mc_relay_add(m, fd, parent, false);
+        if (failed)
+            close(fd);
+    }
+    if (failed)
+        mc_relay_tear(m);
+    if (failed && !atomic_load(&m->stop))
+        fprintf(stderr,
+                "meshcoll: the monitor of rank %d cannot reach that of rank %d on %.*s (%s): if a "
+                "process beyond ends, nobody may be told; MESHCOLL_MONITOR=off does without "
+                "monitors\n",
+                m->job.rank, (int)parent, MC_CONTACT_HOST, m->contact[parent].host,
+                strerror(failed));
+}
+
+/* Questions ------------------------------------------------------------------------------------ */
+
+static int read_answer(int fd, double deadline, void *answer, size_t room, size_t *bytes)
+{
+    mc_frame_t frame;
+    int failed = mc_wire_recv(fd, &frame, sizeof frame, deadline, -1);
+    if (!failed && (frame.kind != MC_FRAME_ANSWER || frame.bytes > room))
+        failed = EPROTO;
+    if (!failed)
+        failed = mc_wire_recv(fd, answer, frame.bytes, deadline, -1);
+    if (!failed)
+        *bytes = frame.bytes;
+    return failed;
+}
+
+int mc_monitor_ask(const mc_monitor_t *m, int32_t rank, uint32_t question, double seconds,
+                   void *answer, size_t room, size_t *bytes)
+{
+    const double deadline = mc_now() + seconds;
+    int fd;
+    if (rank < 0 || rank >= m->job.size)
+        return EINVAL;
+    int failed = connect_to(m, rank, MC_HELLO_ASK, seconds / 2, &fd);
+    if (failed)
+        return failed;
+    failed = mc_branch_send(fd, MC_FRAME_QUESTION, &question, sizeof question);
+    if (!failed)
+        failed = read_answer(fd, deadline, answer, room, bytes);
+    close(fd);
+    return failed;
+}

@@ -1,0 +1,19 @@
+/* How a monitor connects to others, and lets them in. */
+#ifndef MC_MONITOR_REACH_H
+#define MC_MONITOR_REACH_H
+
+#include "runtime/monitor/state.h"
+
+/* Finds its place in the tree, before the thread begins. */
+void mc_reach_place(mc_monitor_t *m);
+/* The others in the monitor's thread. Until when it may sleep. */
+double mc_reach_until(const mc_monitor_t *m);
+/* Looks whether all children have come in time, and moves the barrier on. */
+void mc_reach_check(mc_monitor_t *m);
+/* Connects to this rank's parent in the tree, if it has one; says on stderr
+ * where it cannot. */
+void mc_reach_parent(mc_monitor_t *m);
+/* Another process of the mesh has come: a child in the tree, or one that asks. */
+void mc_reach_admit(mc_monitor_t *m, const mc_visitor_t *visitor);
+
+#endif

@@ -1,0 +1,44 @@
+/* A monitor from inside: its thread's state. */
+#ifndef MC_MONITOR_STATE_H
+#define MC_MONITOR_STATE_H
+
+#include "runtime/bootstrap/door.h"
+#include "runtime/monitor/branch.h"
+#include "runtime/monitor/monitor.h"
+
+struct mc_monitor {
+    mc_news_board_t board;
+    mc_job_t job; /* rank, size, and the secret that its handshakes use */
+    mc_self_t self;
+    mc_contact_t own, *contact;
+    int32_t *machine;
+    double silence;
+    int listener, epoll, wake;
+    mc_door_t door;
+    mc_monitor_branch_t *branches;
+    mc_monitor_answer_t answer;
+    void *answer_context;
+    int watched;
+    void (*ready)(void *context);
+    void *ready_context;
+    bool has_thread;
+    _Atomic bool stop;
+    bool fatal_told; /* by the thread alone: what it has passed on */
+    uint32_t next_refusal;
+    pthread_t thread;
+    /* Of the thread alone: the tree, and its barrier. */
+    int32_t parent; /* -1: none */
+    uint32_t n_children, n_met, n_ready;
+    double met_until; /* when all children must have come */
+    bool told_torn, sent_ready;
+    pthread_mutex_t lock;
+    pthread_cond_t told;
+    /* Under the lock: */
+    uint32_t n_told;      /* news of the board that were passed on */
+    bool started;         /* the thread may begin */
+    bool waits, released; /* this rank is in the barrier; all are */
+    bool torn;            /* the tree is not complete, so that there is no barrier */
+    mc_monitor_t *next_open;
+};
+
+#endif
