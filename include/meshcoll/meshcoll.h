@@ -108,7 +108,7 @@ typedef struct meshcoll_request meshcoll_request_t;
  * bytes have their defaults, so that the struct can grow. A NULL text means "not given"; texts are
  * copied.
  */
-typedef struct {
+typedef struct meshcoll_params {
     size_t size; /**< sizeof(meshcoll_params_t), in bytes */
     /** The mesh, outermost dimension first: "box=4,gpu=8". The product of the extents is the number
      * of ranks. Ranks fill the mesh in their order; but if the dimension "box" is as long as there

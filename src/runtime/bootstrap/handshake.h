@@ -17,8 +17,8 @@ typedef struct {
     unsigned char nonce[MC_NONCE];
 } mc_challenge_t;
 
-/* ASK: of monitors (runtime/monitor): who only asks. */
-typedef enum { MC_HELLO_JOIN, MC_HELLO_CHILD, MC_HELLO_ASK } mc_hello_kind_t;
+/* Of monitors (runtime/monitor): ASK: it only asks; SURVIVE: it joins the survivors of its mesh. */
+typedef enum { MC_HELLO_JOIN, MC_HELLO_CHILD, MC_HELLO_ASK, MC_HELLO_SURVIVE } mc_hello_kind_t;
 
 typedef struct {
     uint64_t magic;

@@ -10,7 +10,8 @@ typedef struct {
     void (*free_context)(void *context);
     const mc_place_t *place; /* by rank of `oob`; NULL: as they are found */
     const meshcoll_params_t *params;
-    bool tuned; /* rank 0 looks for tuned links if none are given */
+    bool finds_mesh; /* whatever the environment says */
+    bool tuned;      /* rank 0 looks for tuned links if none are given */
 } mc_creation_t;
 
 /* Collective. */

@@ -72,6 +72,8 @@ void mc_making_open(mc_making_t *making, const mc_creation_t *creation)
     making->status = allocate(making);
     if (!making->status)
         making->status = mc_settings_read(creation->params, &making->settings);
+    if (creation->finds_mesh)
+        making->settings.mesh = NULL;
     mc_shm_probe_open(&making->probe);
 }
 

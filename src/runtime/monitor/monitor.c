@@ -145,7 +145,10 @@ static int allocate(mc_monitor_t *m, int32_t size)
     m->job.size = size;
     m->contact = calloc((size_t)size, sizeof *m->contact);
     m->machine = calloc((size_t)size, sizeof *m->machine);
-    return m->contact && m->machine ? MESHCOLL_OK : mc_fail_memory("a monitor");
+    m->survivor = malloc((size_t)size * sizeof *m->survivor);
+    for (int32_t r = 0; m->survivor && r < size; r++)
+        m->survivor[r] = -1;
+    return m->contact && m->machine && m->survivor ? MESHCOLL_OK : mc_fail_memory("a monitor");
 }
 
 static int watch(const mc_monitor_t *m, int fd, void *mark)
@@ -262,6 +265,9 @@ void mc_monitor_close(mc_monitor_t *m)
     pthread_mutex_destroy(&m->lock);
     mc_news_close(&m->board);
     explicit_bzero(m->job.secret, sizeof m->job.secret);
+    for (int32_t r = 0; m->survivor && r < m->job.size; r++)
+        close_fd(&m->survivor[r]);
+    free(m->survivor);
     free(m->machine);
     free(m->contact);
     free(m);

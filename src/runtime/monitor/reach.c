@@ -43,26 +43,55 @@ static bool is_child(const mc_monitor_t *m, int32_t rank)
            mc_monitor_parent(m->machine, m->job.size, rank) == m->job.rank;
 }
 
-/* Another process of the mesh has come: a child in the tree, or one that asks. */
-void mc_reach_admit(mc_monitor_t *m, const mc_visitor_t *v)
+static bool is_welcome(const mc_monitor_t *m, const mc_hello_t *hello)
+{
+    if (hello->index != m->job.rank || hello->rank < 0 || hello->rank >= m->job.size)
+        return false;
+    return hello->kind != MC_HELLO_CHILD || (is_child(m, hello->rank) && !m->told_torn);
+}
+
+/* A survivor's connection waits for mc_survivors_gather. A later one replaces an earlier one. */
+static void park(mc_monitor_t *m, const mc_visitor_t *v)
+{
+    pthread_mutex_lock(&m->lock);
+    int *const at = &m->survivor[v->hello.rank];
+    if (*at >= 0)
+        close(*at);
+    *at = m->gathered ? -1 : v->fd;
+    if (m->gathered)
+        close(v->fd);
+    pthread_cond_broadcast(&m->told);
+    pthread_mutex_unlock(&m->lock);
+}
+
+static void let_in(mc_monitor_t *m, const mc_visitor_t *v)
 {
     const bool asks = v->hello.kind == MC_HELLO_ASK;
+    if (v->hello.kind == MC_HELLO_SURVIVE)
+        park(m, v);
+    else if (mc_relay_add(m, v->fd, v->hello.rank, asks))
+        close(v->fd);
+    else
+        m->n_met += !asks;
+}
+
+/* Another process of the mesh has come: a child in the tree, one that asks, or a survivor. */
+void mc_reach_admit(mc_monitor_t *m, const mc_visitor_t *v)
+{
     mc_answer_t a = {.code = MC_ANSWER_OK, .size = m->job.size};
-    if (v->hello.index != m->job.rank || (!asks && (!is_child(m, v->hello.rank) || m->told_torn))) {
+    if (!is_welcome(m, &v->hello)) {
         mc_door_refuse(&m->door, v, MC_ANSWER_RANK);
         return;
     }
-    if (!asks && mc_relay_has(m, v->hello.rank)) {
+    if (v->hello.kind == MC_HELLO_CHILD && mc_relay_has(m, v->hello.rank)) {
         mc_door_refuse(&m->door, v, MC_ANSWER_TWICE);
         return;
     }
     mc_branch_keep_alive(v->fd, m->silence);
-    if (mc_handshake_answer(&m->self, v->fd, &v->challenge, &v->hello, &a) ||
-        mc_relay_add(m, v->fd, v->hello.rank, asks)) {
+    if (mc_handshake_answer(&m->self, v->fd, &v->challenge, &v->hello, &a))
         close(v->fd);
-        return;
-    }
-    m->n_met += !asks;
+    else
+        let_in(m, v);
 }
 
 /* The children of position `at` among `n`. */
@@ -134,9 +163,8 @@ static int greet(void *context, int fd)
     return a.code == MC_ANSWER_OK ? 0 : ECONNREFUSED;
 }
 
-/* Connects to a rank's monitor, each attempt within these seconds. */
-static int connect_to(const mc_monitor_t *m, int32_t rank, mc_hello_kind_t kind, double seconds,
-                      int *fd)
+int mc_reach_connect(const mc_monitor_t *m, int32_t rank, mc_hello_kind_t kind, double seconds,
+                     int *fd)
 {
     goal_t goal = {
         .self = &m->self, .rank = rank, .kind = kind, .deadline = mc_now() + seconds * 2};
@@ -151,7 +179,7 @@ void mc_reach_parent(mc_monitor_t *m)
     int fd, failed;
     if (parent < 0)
         return;
-    while ((failed = connect_to(m, parent, MC_HELLO_CHILD, ATTEMPT_SECONDS, &fd)) &&
+    while ((failed = mc_reach_connect(m, parent, MC_HELLO_CHILD, ATTEMPT_SECONDS, &fd)) &&
            mc_now() < end && !atomic_load(&m->stop))
         nanosleep(&(struct timespec){.tv_nsec = RETRY_MS * 1000000L}, NULL);
     if (!failed) {
@@ -193,7 +221,7 @@ int mc_monitor_ask(const mc_monitor_t *m, int32_t rank, uint32_t question, doubl
     int fd;
     if (rank < 0 || rank >= m->job.size)
         return EINVAL;
-    int failed = connect_to(m, rank, MC_HELLO_ASK, seconds / 2, &fd);
+    int failed = mc_reach_connect(m, rank, MC_HELLO_ASK, seconds / 2, &fd);
     if (failed)
         return failed;
     failed = mc_branch_send(fd, MC_FRAME_QUESTION, &question, sizeof question);

@@ -38,6 +38,8 @@ struct mc_monitor {
     bool started;         /* the thread may begin */
     bool waits, released; /* this rank is in the barrier; all are */
     bool torn;            /* the tree is not complete, so that there is no barrier */
+    int *survivor;        /* connections of those that have joined, by rank; -1: not there */
+    bool gathered;        /* no more may join */
     mc_monitor_t *next_open;
 };
 
