@@ -14,8 +14,8 @@
  * Failure: a run that fails ends everything that runs on its mesh on this rank, with the same
  * error, and the mesh runs nothing more. The buffers of these runs must stay valid until
  * meshcoll_destroy: where a network card accesses them by RDMA, a peer may still read or write
- * them. Peers in the same box are notified within a few tenths of a second. Peers in other boxes
- * are not notified: they keep waiting for a rank that fails alone.
+ * them. All other ranks are told, and fail with an error that names the first cause, when they wait or make their
+ * next call; so they are where a process ends or a machine cannot be reached (docs/faults.md).
  *
  * Shapes follow NCCL. For broadcast, reduce and allreduce `count` is the number of elements of the
  * whole vector. For scatter, gather, allgather and reduce-scatter it is that of one rank's block;

@@ -1,7 +1,21 @@
 #include "runtime/monitor/news.h"
 
+#include <ctype.h>
 #include <math.h>
+#include <string.h>
 #include <time.h>
+
+bool mc_news_read(mc_news_t *news, const void *data, size_t bytes)
+{
+    if (bytes != sizeof *news)
+        return false;
+    memcpy(news, data, sizeof *news);
+    news->text[MC_NEWS_TEXT - 1] = '\0';
+    for (char *c = news->text; *c; c++)
+        if (iscntrl((unsigned char)*c))
+            *c = ' ';
+    return news->kind < MC_NEWS_KINDS && news->status < 0;
+}
 
 void mc_news_open(mc_news_board_t *board)
 {

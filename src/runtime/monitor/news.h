@@ -27,6 +27,9 @@ typedef struct {
     char text[MC_NEWS_TEXT];
 } mc_news_t;
 
+/* Reads news that another rank sent; false: it is none. Its text has no control characters. */
+bool mc_news_read(mc_news_t *news, const void *data, size_t bytes);
+
 /* Any thread may use a board at any time. */
 typedef struct {
     _Atomic uint32_t n; /* of those below, ever */

@@ -175,15 +175,6 @@ void mc_relay_tear(mc_monitor_t *m)
 
 /* Reading -------------------------------------------------------------------------------------- */
 
-static bool is_news(mc_news_t *news, const mc_frame_t *frame)
-{
-    if (frame->bytes != sizeof *news)
-        return false;
-    memcpy(news, frame + 1, sizeof *news);
-    news->text[MC_NEWS_TEXT - 1] = '\0';
-    return news->kind < MC_NEWS_KINDS && news->status < 0;
-}
-
 static void answer(const mc_monitor_t *m, const mc_monitor_branch_t *b, const mc_frame_t *frame)
 {
     _Alignas(8) unsigned char out[MC_FRAME_MOST];
@@ -203,7 +194,8 @@ static void read_branch(mc_monitor_t *m, mc_monitor_branch_t *b)
     while (!(error = mc_branch_read(b, &frame))) {
         if (frame->kind == MC_FRAME_LEAVES)
             b->left = true;
-        else if (frame->kind == MC_FRAME_NEWS && !b->asks && is_news(&news, frame))
+        else if (frame->kind == MC_FRAME_NEWS && !b->asks &&
+                 mc_news_read(&news, frame + 1, frame->bytes))
             take_news(m, b, &news);
         else if (frame->kind < MC_FRAME_NEWS && !b->asks)
             take_signal(m, b, frame->kind);
