@@ -1,5 +1,6 @@
 /** @file
- * Failures; meshcoll.h includes this file. docs/faults.md says who is told of what.
+ * Faults: time limits, and ending a mesh; meshcoll.h includes this file. docs/faults.md says what happens
+ * when ranks are late, stopped or gone, and who is told of it.
  */
 #ifndef MESHCOLL_FAULT_H
 #define MESHCOLL_FAULT_H
@@ -12,6 +13,7 @@ extern "C" {
 
 struct meshcoll;
 struct meshcoll_params;
+struct meshcoll_request;
 
 /**
  * Ends a mesh, its sub-meshes and groups on all ranks: what runs on them, here and elsewhere, fails
@@ -42,6 +44,25 @@ MESHCOLL_API int meshcoll_abort(struct meshcoll *mesh, const char *why);
  */
 MESHCOLL_API int meshcoll_shrink(struct meshcoll *mesh, double seconds,
                                  const struct meshcoll_params *params, struct meshcoll **survivors);
+
+/** @name Time limits
+ * @{ */
+/**
+ * How long a request of this rank may run, in seconds; 0: without limit. A request that is not
+ * complete by then fails its mesh with ERR_TIMEOUT, and meshcoll_last_error() names the rank that it
+ * waited for, the call, the phase and the step. The limit of a mesh is that of
+ * meshcoll_params_t.timeout; a sub-mesh begins with its parent's. A request has its mesh's, unless one
+ * was set for it: that of a nonblocking call ends with the call, that of a persistent operation
+ * holds for all its runs. Both also hold for requests that run already. Tagged messages count too.
+ *
+ * Only time in which this rank waits counts: in blocking calls and in meshcoll_wait, meshcoll_test
+ * and their kin, or in which its progress thread does. It is measured a few times per second, so that
+ * a limit below 1 s is kept roughly. Not collective. ERR_INVALID_ARG if `seconds` is negative or the
+ * request is no longer the caller's.
+ */
+MESHCOLL_API int meshcoll_set_timeout(struct meshcoll *mesh, double seconds);
+MESHCOLL_API int meshcoll_set_request_timeout(struct meshcoll_request *request, double seconds);
+/** @} */
 
 #ifdef __cplusplus
 }

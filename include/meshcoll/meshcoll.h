@@ -151,6 +151,9 @@ typedef struct meshcoll_params {
      * (docs/faults.md): the seconds, 2 at least, after which a machine that does not answer counts as
      * down, or "off". Default: MESHCOLL_MONITOR, else "4". */
     const char *monitor;
+    /** How long a request may run, in seconds ("90"); "0": without limit (meshcoll/fault.h).
+     * Default: MESHCOLL_TIMEOUT, else "1800". */
+    const char *timeout;
 } meshcoll_params_t;
 
 /**

@@ -11,6 +11,7 @@
 #include "runtime/progress/failure.h"
 #include "runtime/progress/progress_thread.h"
 #include "runtime/request/served.h"
+#include "runtime/waits/board.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -53,6 +54,7 @@ void mc_handle_free(meshcoll_t *h)
     mc_threads_close(h);
     if (!h->parent)
         mc_monitor_close(h->monitor);
+    mc_waits_close(h);
     for (int32_t d = 0; d < h->mesh.ndims; d++)
         if (h->transport[d])
             h->transport[d]->ops->close(h->transport[d]);
@@ -71,6 +73,7 @@ void mc_handle_free(meshcoll_t *h)
     mc_calls_free_memory(h);
     mc_group_free(h);
     free(h->machine);
+    free(h->member);
     mc_order_free(&h->order);
     mc_settings_free(&h->settings);
     free(h);

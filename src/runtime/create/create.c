@@ -7,6 +7,7 @@
 #include "runtime/progress/failure.h"
 #include "runtime/progress/progress_thread.h"
 #include "runtime/request/request.h"
+#include "runtime/waits/board.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,23 @@ static int read_reproducible(const char *text, bool *on)
         return mc_fail(MESHCOLL_ERR_PARSE, "MESHCOLL_REPRODUCIBLE is 0 or 1; got '%s'", text);
     *on = text && *text == '1';
     return MESHCOLL_OK;
+}
+
+/* How long a request may run unless the settings say otherwise: long enough for ranks that load or
+ * store files between two calls. */
+enum { TIMEOUT_S = 1800 };
+
+static int read_timeout(const char *text, int64_t *ms)
+{
+    char *end = NULL;
+    const double seconds = text ? strtod(text, &end) : TIMEOUT_S;
+    if (text && (end == text || *end || mc_timeout_ms(seconds, ms)))
+        return mc_fail(
+            MESHCOLL_ERR_PARSE,
+            "MESHCOLL_TIMEOUT: expected seconds, as in \"90\", or \"0\" for no limit; got "
+            "'%s'",
+            text);
+    return mc_timeout_ms(seconds, ms);
 }
 
 int mc_handle_open(const mc_mesh_t *mesh, int32_t rank, const mc_settings_t *settings,
@@ -40,6 +58,10 @@ int mc_handle_open(const mc_mesh_t *mesh, int32_t rank, const mc_settings_t *set
     if (!status)
         status = read_reproducible(settings->reproducible, &h->reproducible);
     if (!status)
+        status = read_timeout(settings->timeout, &h->timeout_ms);
+    if (!status)
+        status = mc_waits_open(h);
+    if (!status)
         status = mc_choice_init(&h->choice, settings, mesh);
     if (!status)
         status = mc_explain_create(settings, &h->explain);
@@ -47,6 +69,7 @@ int mc_handle_open(const mc_mesh_t *mesh, int32_t rank, const mc_settings_t *set
         status = mc_threads_open(h, settings);
     if (status) {
         mc_explain_destroy(h->explain);
+        mc_waits_close(h);
         free(h);
         return status;
     }

@@ -9,6 +9,7 @@
 #include "runtime/progress/failure.h"
 #include "runtime/progress/threads.h"
 #include "runtime/request/request.h"
+#include "runtime/waits/board.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -184,6 +185,16 @@ static int take_machines(const part_t *p, meshcoll_t *h)
     return good ? MESHCOLL_OK : mc_fail_memory("a table of machines");
 }
 
+static int take_members(const part_t *p, meshcoll_t *h)
+{
+    const size_t bytes = (size_t)p->mesh.size * sizeof *h->member;
+    h->member = malloc(bytes);
+    if (!h->member)
+        return mc_fail_memory("a sub-mesh");
+    memcpy(h->member, p->member, bytes);
+    return MESHCOLL_OK;
+}
+
 /* Ranks that leave a box through one port, as far as the mesh tells. */
 static int32_t behind_port(const meshcoll_t *h)
 {
@@ -213,6 +224,7 @@ static int open_part(const part_t *p, meshcoll_t *parent, meshcoll_t **handle)
     if (status)
         return status;
     h->parent = parent;
+    mc_waits_join(h, parent);
     h->sibling = parent->children;
     parent->children = h;
     h->access = parent->access;
@@ -229,6 +241,8 @@ static int open_part(const part_t *p, meshcoll_t *parent, meshcoll_t **handle)
     take_strategies(h);
     *handle = h;
     status = take_machines(p, h);
+    if (!status)
+        status = take_members(p, h);
     if (!status)
         status = mc_connections_open(h);
     if (!status)

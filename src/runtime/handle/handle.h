@@ -13,6 +13,13 @@
 
 enum { MC_CACHED_REQUESTS = 32, MC_KNOWN_CALLS = 64 };
 
+/* Asks a rank of the root mesh, by its mesh rank, what it waits for. 0; else there is no answer. */
+struct mc_waits;
+typedef struct {
+    int (*rank)(void *context, int32_t rank, struct mc_waits *answer);
+    void *context;
+} mc_ask_t;
+
 struct meshcoll {
     int32_t rank; /* mesh rank, as everywhere below the API; the caller's is mc_comm_rank_of it */
     mc_mesh_t mesh;
@@ -26,6 +33,7 @@ struct meshcoll {
     /* of a sub-mesh, which is closed before its parent */
     meshcoll_t *parent, *sibling;
     meshcoll_t *children;   /* a list, the newest first */
+    int32_t *member;        /* of a sub-mesh, by rank: the parent's mesh rank */
     mc_settings_t settings; /* only of a mesh that is no sub-mesh */
 
     /* allgather is NULL where all ranks are in one process, and for a sub-mesh */
@@ -58,7 +66,15 @@ struct meshcoll {
     int64_t check_at;           /* ms; time of the next check that peers are alive (failure.h) */
     bool misses_peer;           /* the last look found a peer gone */
 
-    uint32_t n_calls, n_persistent;             /* operation numbers taken: see numbers.h */
+    /* What runs longer fails; 0: no limit. And what this rank waits for (runtime/waits); its parts are
+     * the sub-meshes made so far. */
+    int64_t timeout_ms;
+    struct mc_board *board; /* the root mesh's */
+    uint32_t board_id, n_parts;
+    mc_ask_t ask; /* of a root mesh; rank is NULL: other ranks cannot be asked */
+
+    /* Operation numbers taken: see numbers.h. Atomic, because other threads read how far this rank is. */
+    _Atomic uint32_t n_calls, n_persistent;
     meshcoll_request_t *all;                    /* list of all requests */
     meshcoll_request_t *running;                /* list of running requests, the oldest first */
     void (*ended)(meshcoll_request_t *request); /* called for a request that has just left it */

@@ -5,6 +5,8 @@
 
 #include "runtime/handle/handle.h"
 
+struct mc_wait;
+
 /* The call a request served last, to recognise it when it is made again. */
 typedef struct {
     meshcoll_args_t args; /* as the caller passed them */
@@ -12,6 +14,14 @@ typedef struct {
     mc_memory_t *choice; /* NULL: not to be recognised, or bound to another call since */
     uint64_t forgotten;  /* choice.n_forgotten at that time */
 } mc_known_t;
+
+/* What looks at a running request have seen (waits/board.h); times in ms. */
+typedef struct {
+    int64_t looked; /* at the last look; 0: none yet in this run */
+    int64_t moved;  /* at its last progress */
+    int64_t waited; /* for so long so far */
+    uint64_t mark;  /* see mc_wait_mark */
+} mc_watched_t;
 
 struct meshcoll_request {
     meshcoll_t *mesh;                              /* NULL once the mesh is destroyed */
@@ -47,7 +57,11 @@ struct meshcoll_request {
     /* How to progress what is not a plan's run, while executor.state is PENDING; else NULL. */
     int (*advance)(meshcoll_request_t *request);
     void (*release)(meshcoll_request_t *request); /* how to release it then */
-    int status;                                   /* status of the last run */
+    /* How to describe what it waits for, where it is no run of a plan. */
+    void (*describe)(const meshcoll_request_t *request, struct mc_wait *wait);
+    int64_t limit_ms; /* of a run; 0: the mesh's; negative: none */
+    mc_watched_t watched;
+    int status;      /* status of the last run */
     const char *why; /* text of an error of this request alone; NULL: its errors end the mesh */
     struct mc_watch *watch; /* records for meshcoll_explain; NULL: none */
 };

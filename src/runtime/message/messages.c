@@ -182,6 +182,7 @@ static int reach(meshcoll_t *h, mc_transfer_t *t)
 static void fill(const meshcoll_t *h, const call_t *c, mc_transfer_t *t)
 {
     const bool any = c->peer == MESHCOLL_ANY_SOURCE;
+    t->sends = c->sends;
     t->at = c->buffer;
     t->element = meshcoll_datatype_size(c->datatype);
     t->bytes = c->count * t->element;

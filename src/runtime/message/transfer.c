@@ -2,6 +2,7 @@
 
 #include "runtime/connect/connections.h"
 #include "runtime/progress/progress.h"
+#include "runtime/waits/describe.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,6 +79,18 @@ static void release(meshcoll_request_t *r)
     h->messages->spare = t;
 }
 
+static void describe(const meshcoll_request_t *r, mc_wait_t *wait)
+{
+    const mc_transfer_t *const t = (const mc_transfer_t *)r;
+    const bool matched = t->got.bytes > 0 || t->arrival;
+    wait->kind = t->sends ? MC_WAIT_SEND : MC_WAIT_RECV;
+    wait->awaits = t->flush ? MC_AWAITS_FLUSH : t->sends ? MC_AWAITS_SEND : MC_AWAITS_RECEIVE;
+    wait->tag = t->tag;
+    wait->bytes = t->bytes;
+    wait->message = t->got.bytes;
+    mc_wait_set_peer(r->mesh, matched ? t->from : t->peer, wait);
+}
+
 mc_transfer_t *mc_transfer_take(meshcoll_t *h)
 {
     messages_t *const m = h->messages;
@@ -90,6 +103,7 @@ mc_transfer_t *mc_transfer_take(meshcoll_t *h)
         m->spare = t->next;
     memset(t, 0, sizeof *t);
     t->request.release = release;
+    t->request.describe = describe;
     t->request.taken = t->request.active = true;
     t->request.status = MESHCOLL_IN_PROGRESS;
     t->announce.owner = t->data.owner = t;

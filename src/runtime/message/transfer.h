@@ -66,7 +66,8 @@ typedef struct mc_transfer {
     char *at;
     size_t bytes, element; /* of the buffer; of an element */
     int32_t peer, tag;     /* mesh rank; both may be MESHCOLL_ANY_… of a receive */
-    mc_flow_t *flow;       /* NULL: to itself, or from any rank and not matched yet */
+    bool sends;
+    mc_flow_t *flow; /* NULL: to itself, or from any rank and not matched yet */
     meshcoll_received_t *received;
     mc_header_t header; /* the announcement, or a receive's READY */
     mc_part_t announce, data;

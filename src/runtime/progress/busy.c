@@ -31,6 +31,7 @@ void mc_busy_enlist(meshcoll_t *h, meshcoll_request_t *r)
     while (*at)
         at = &(*at)->next;
     r->next = NULL;
+    r->watched.looked = 0;
     *at = r;
 }
 

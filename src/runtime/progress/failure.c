@@ -3,6 +3,7 @@
 #include "runtime/handle/request.h"
 #include "runtime/monitor/monitor.h"
 #include "runtime/progress/busy.h"
+#include "runtime/waits/board.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -33,6 +34,7 @@ static void break_now(meshcoll_t *h, int status)
     for (int32_t i = 0; i < h->n_polled; i++)
         if (h->polled[i]->ops->abandon)
             h->polled[i]->ops->abandon(h->polled[i], h->why);
+    mc_waits_break(h);
     fail_running(h);
     h->n_polled = 0; /* last: until here, dropping flushes used them */
 }
@@ -178,19 +180,23 @@ void mc_failure_look(meshcoll_t *h)
     mc_news_t news;
     if (!h->running)
         return;
-    const bool told = find_news(h, &news);
+    const bool told = find_news(h, &news), missed = h->misses_peer;
     const int64_t now = now_ms();
     if (!told && now < h->check_at)
         return;
     h->check_at = now + CHECK_EVERY_MS;
-    const int status = told ? news.status : check_peers(h);
+    int status = told ? news.status : check_peers(h);
+    h->misses_peer = status != MESHCOLL_OK;
     /* What a peer wrote before it ended may have come since the last poll, so it fails at the second
      * look: there is a poll in between. */
-    if (status && !h->misses_peer)
+    if (status && !missed) {
         h->check_at = now;
-    else if (told)
+        return;
+    }
+    if (!status)
+        status = mc_waits_look(h, now);
+    if (told)
         break_with(h, &news);
     else if (status)
         mc_failure_break(h, status);
-    h->misses_peer = status != MESHCOLL_OK;
 }

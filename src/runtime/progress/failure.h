@@ -19,8 +19,8 @@ int mc_failure_check(meshcoll_t *h);
 /* Breaks the mesh where news say that it failed elsewhere. */
 void mc_failure_hear(meshcoll_t *h);
 /* Looks, only where requests run, whether the mesh failed elsewhere or another rank was refused a call that
- * runs here; and, a few times per second, whether the peers this rank waits for are alive. Breaks the mesh
- * then. */
+ * runs here; and, a few times per second, whether the peers this rank waits for are alive and no request
+ * has run for too long. Breaks the mesh then. Publishes what this rank waits for (waits/board.h). */
 void mc_failure_look(meshcoll_t *h);
 /* Tells the other ranks that this one was refused a call, with meshcoll_last_error(): those that wait in it
  * fail. To be called when the call has taken its operation number. Returns `status`. */

@@ -26,13 +26,21 @@
 
 enum { MC_CALL_NUMBERS = 1 << (MC_TAG_OPERATION_BITS - 1) };
 
+/* One thread at a time takes numbers. */
+static inline uint32_t mc_take_number(_Atomic uint32_t *taken)
+{
+    const uint32_t n = atomic_load_explicit(taken, memory_order_relaxed);
+    atomic_store_explicit(taken, n + 1, memory_order_relaxed);
+    return n;
+}
+
 static inline uint32_t mc_next_call(meshcoll_t *h)
 {
-    return h->n_calls++ % MC_CALL_NUMBERS;
+    return mc_take_number(&h->n_calls) % MC_CALL_NUMBERS;
 }
 static inline uint32_t mc_next_persistent(meshcoll_t *h)
 {
-    return MC_CALL_NUMBERS + h->n_persistent++ % (MC_TAG_MESSAGE - MC_CALL_NUMBERS);
+    return MC_CALL_NUMBERS + mc_take_number(&h->n_persistent) % (MC_TAG_MESSAGE - MC_CALL_NUMBERS);
 }
 
 /* Is it an alltoallv, which takes a second number for its counts? `given` may be an older, shorter

@@ -47,6 +47,7 @@ static void return_memory(meshcoll_t *h, mc_workspace_t **workspace)
 void mc_call_release(meshcoll_request_t *r)
 {
     r->taken = r->released = false;
+    r->limit_ms = 0;
     if (r->mesh) {
         return_memory(r->mesh, &r->workspace);
         return_memory(r->mesh, &r->staging);

@@ -1,0 +1,315 @@
+#include "runtime/waits/board.h"
+
+#include "runtime/waits/blame.h"
+#include "runtime/waits/describe.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A wait of the board. Its times are those of this machine's clock, in ms. */
+typedef struct {
+    mc_wait_t wait;
+    int64_t at, moved;
+    const meshcoll_t *of; /* the handle that was looked at */
+    bool stays;           /* it has failed */
+} entry_t;
+
+typedef struct mc_board {
+    pthread_mutex_t lock;
+    int64_t looked;                          /* 0: nobody has looked */
+    const meshcoll_t *mesh[MC_WAITS_MESHES]; /* more are left out */
+    int32_t broken[MC_WAITS_MESHES];         /* by mesh: the status of its failure; else 0 */
+    int32_t n_meshes, n, n_more;
+    entry_t entry[MC_WAITS_REQUESTS];
+} board_t;
+
+/* Meshes ----------------------------------------------------------------------------------------- */
+
+static void add_mesh(board_t *b, const meshcoll_t *h)
+{
+    pthread_mutex_lock(&b->lock);
+    if (b->n_meshes < MC_WAITS_MESHES) {
+        b->broken[b->n_meshes] = MESHCOLL_OK;
+        b->mesh[b->n_meshes++] = h;
+    }
+    pthread_mutex_unlock(&b->lock);
+}
+
+int mc_waits_open(meshcoll_t *h)
+{
+    board_t *const b = calloc(1, sizeof *b);
+    if (!b)
+        return mc_fail_memory("a record of waits");
+    pthread_mutex_init(&b->lock, NULL);
+    h->board = b;
+    add_mesh(b, h);
+    return MESHCOLL_OK;
+}
+
+static void free_board(meshcoll_t *h)
+{
+    pthread_mutex_destroy(&h->board->lock);
+    free(h->board);
+    h->board = NULL;
+}
+
+/* The ranks of a sub-mesh have made the same splits of its parent, so they agree on its id. */
+void mc_waits_join(meshcoll_t *h, meshcoll_t *parent)
+{
+    const uint32_t factor =
+        0x01000193; /* FNV-1's: sub-meshes of different parents hardly collide */
+    free_board(h);
+    h->board = parent->board;
+    h->board_id = (parent->board_id + 1) * factor ^ ++parent->n_parts;
+    h->timeout_ms = parent->timeout_ms;
+    add_mesh(h->board, h);
+}
+
+/* Removes the entries of a handle; those that stay only if `all`. */
+static void remove_entries(board_t *b, const meshcoll_t *h, bool all)
+{
+    int32_t n = 0;
+    for (int32_t i = 0; i < b->n; i++)
+        if (b->entry[i].of != h || (!all && b->entry[i].stays))
+            b->entry[n++] = b->entry[i];
+    b->n = n;
+}
+
+/* The root mesh stays the first. */
+static void remove_mesh(board_t *b, const meshcoll_t *h)
+{
+    int32_t i = 0;
+    while (i < b->n_meshes && b->mesh[i] != h)
+        i++;
+    if (i == b->n_meshes)
+        return;
+    b->n_meshes--;
+    for (; i < b->n_meshes; i++) {
+        b->mesh[i] = b->mesh[i + 1];
+        b->broken[i] = b->broken[i + 1];
+    }
+}
+
+void mc_waits_close(meshcoll_t *h)
+{
+    board_t *const b = h->board;
+    if (!b)
+        return;
+    pthread_mutex_lock(&b->lock);
+    remove_entries(b, h, true);
+    remove_mesh(b, h);
+    pthread_mutex_unlock(&b->lock);
+    if (!h->parent)
+        free_board(h);
+    h->board = NULL;
+}
+
+/* Time limits ------------------------------------------------------------------------------------ */
+
+/* Between two looks at most this share of a limit counts as waiting: a rank that was elsewhere for
+ * long, or stopped, looks several times for what has come meanwhile before its limit is over. */
+enum { LIMIT_LOOKS = 4 };
+
+/* Longer limits are none: they would overflow. */
+enum { MOST_SECONDS = 1 << 30 };
+
+int mc_timeout_ms(double seconds, int64_t *ms)
+{
+    if (!(seconds >= 0))
+        return MESHCOLL_ERR_INVALID_ARG;
+    *ms = seconds > MOST_SECONDS ? 0 : (int64_t)(seconds * 1000 + 0.999);
+    return MESHCOLL_OK;
+}
+
+static int64_t limit_of(const meshcoll_request_t *r)
+{
+    return r->limit_ms == 0 ? r->mesh->timeout_ms : r->limit_ms < 0 ? 0 : r->limit_ms;
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Counts the time since the last look at a running request. */
+static void watch(meshcoll_request_t *r, int64_t now)
+{
+    mc_watched_t *const w = &r->watched;
+    const uint64_t mark = mc_wait_mark(r);
+    const int64_t limit = limit_of(r);
+    if (w->looked == 0)
+        *w = (mc_watched_t){.looked = now, .moved = now, .mark = mark};
+    int64_t passed = smaller(now - w->looked, MC_WAITS_FRESH_MS);
+    if (limit > 0)
+        passed = smaller(passed, limit / LIMIT_LOOKS + 1);
+    w->waited += passed;
+    w->moved = mark == w->mark ? w->moved : now;
+    w->mark = mark;
+    w->looked = now;
+}
+
+/* Greetings serve other requests, which name the connection that they wait for. */
+static bool is_watched(const meshcoll_request_t *r)
+{
+    return (r->plan || r->describe) && r->status == MESHCOLL_IN_PROGRESS;
+}
+
+/* What this rank knows: the peer that it waits for itself. */
+static void print_peer(const mc_wait_t *wait, mc_text_t *text)
+{
+    if (wait->peer >= 0)
+        mc_wait_print_rank(wait->known_as, &wait->place, text);
+    else
+        mc_text_add(text, "%s", wait->awaits == MC_AWAITS_RECEIVE ? "a message" : "this rank");
+    mc_text_add(text, " was waited for too long");
+}
+
+/* The rank to blame comes first: texts that pass on this one may cut its end. */
+static int fail_late(const meshcoll_t *h, const meshcoll_request_t *r)
+{
+    char what[MC_WAIT_TEXT];
+    mc_waits_t self;
+    mc_blame_t blame;
+    mc_text_t text = mc_text(what, sizeof what);
+    const meshcoll_t *const root = mc_wait_root(h);
+    mc_wait_t wait;
+    mc_wait_describe(r, &wait);
+    wait.still_ms = r->watched.looked - r->watched.moved;
+    if (root->ask.rank && mc_waits_copy(h, &self) &&
+        mc_blame_find(&self, &wait, &root->ask, &blame))
+        mc_blame_print(&blame, &text);
+    else
+        print_peer(&wait, &text);
+    mc_text_add(&text, "; time limit of %.3g s: ", (double)limit_of(r) / 1000);
+    mc_wait_print(&wait, MC_WAIT_SHORT, &text);
+    return mc_fail(MESHCOLL_ERR_TIMEOUT, "%s", what);
+}
+
+/* Publishing ------------------------------------------------------------------------------------- */
+
+static void publish(const meshcoll_t *h, const meshcoll_request_t *r, int64_t now)
+{
+    board_t *const b = h->board;
+    if (b->n == MC_WAITS_REQUESTS) {
+        b->n_more++;
+        return;
+    }
+    entry_t *const e = &b->entry[b->n++];
+    *e = (entry_t){.of = h, .at = now, .moved = r->watched.moved};
+    mc_wait_describe(r, &e->wait);
+    e->wait.waited_ms = r->watched.waited;
+}
+
+static void publish_all(const meshcoll_t *h, int64_t now)
+{
+    board_t *const b = h->board;
+    pthread_mutex_lock(&b->lock);
+    remove_entries(b, h, false);
+    b->looked = now;
+    b->n_more = 0;
+    for (const meshcoll_request_t *r = h->running; r; r = r->next)
+        if (is_watched(r))
+            publish(h, r, now);
+    pthread_mutex_unlock(&b->lock);
+}
+
+int mc_waits_look(meshcoll_t *h, int64_t now)
+{
+    const meshcoll_request_t *late = NULL;
+    for (meshcoll_request_t *r = h->running; r; r = r->next) {
+        if (!is_watched(r))
+            continue;
+        watch(r, now);
+        if (!late && limit_of(r) > 0 && r->watched.waited >= limit_of(r))
+            late = r;
+    }
+    if (h->board)
+        publish_all(h, now);
+    return late ? fail_late(h, late) : MESHCOLL_OK;
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static bool is_fresh(const entry_t *e, int64_t now)
+{
+    return e->stays || now - e->at <= MC_WAITS_FRESH_MS;
+}
+
+static void mark_broken(board_t *b, const meshcoll_t *h)
+{
+    for (int32_t i = 0; i < b->n_meshes; i++)
+        if (b->mesh[i] == h)
+            b->broken[i] = h->broken;
+}
+
+void mc_waits_break(const meshcoll_t *h)
+{
+    board_t *const b = h->board;
+    const int64_t now = now_ms();
+    if (!b)
+        return;
+    pthread_mutex_lock(&b->lock);
+    mark_broken(b, h);
+    for (int32_t i = 0; i < b->n; i++)
+        if (b->entry[i].of == h)
+            b->entry[i].stays = is_fresh(&b->entry[i], now);
+    pthread_mutex_unlock(&b->lock);
+}
+
+/* Copying ---------------------------------------------------------------------------------------- */
+
+static void copy_meshes(const board_t *b, mc_waits_t *copy)
+{
+    for (int32_t i = 0; i < b->n_meshes; i++) {
+        const meshcoll_t *const h = b->mesh[i];
+        copy->mesh[copy->n_meshes++] = (mc_waits_mesh_t){
+            .id = h->board_id,
+            .n_calls = atomic_load_explicit(&h->n_calls, memory_order_relaxed),
+            .n_persistent = atomic_load_explicit(&h->n_persistent, memory_order_relaxed),
+            .broken = b->broken[i]};
+    }
+}
+
+static void copy_entries(const board_t *b, int64_t now, mc_waits_t *copy)
+{
+    for (int32_t i = 0; i < b->n; i++) {
+        const entry_t *const e = &b->entry[i];
+        if (!is_fresh(e, now))
+            continue;
+        mc_wait_t *const w = &copy->wait[copy->n++];
+        *w = e->wait;
+        w->still_ms = (e->stays ? e->at : now) - e->moved;
+        w->age_ms = now - e->at;
+    }
+    copy->n_more = copy->n == MC_WAITS_REQUESTS ? b->n_more : 0;
+}
+
+bool mc_waits_copy(const meshcoll_t *h, mc_waits_t *copy)
+{
+    const int64_t now = now_ms();
+    if (!h || !h->board)
+        return false;
+    const meshcoll_t *const root = mc_wait_root(h);
+    board_t *const b = h->board;
+    *copy = (mc_waits_t){.rank = root->rank,
+                         .known_as = mc_comm_rank_of(&root->order, root->rank),
+                         .size = root->mesh.size,
+                         .pid = (int32_t)getpid(),
+                         .place = mc_wait_place(root, root->rank)};
+    if (gethostname(copy->host, sizeof copy->host - 1))
+        memcpy(copy->host, "?", 2);
+    pthread_mutex_lock(&b->lock);
+    copy->looked_ms = b->looked ? now - b->looked : -1;
+    copy_meshes(b, copy);
+    copy_entries(b, now, copy);
+    pthread_mutex_unlock(&b->lock);
+    return true;
+}

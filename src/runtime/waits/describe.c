@@ -1,0 +1,133 @@
+#include "runtime/waits/describe.h"
+
+#include "runtime/waits/blocked.h"
+
+#include <stdio.h>
+
+/* The first operation number of persistent requests (request/numbers.h). */
+enum { FIRST_PERSISTENT = 1 << (MC_TAG_OPERATION_BITS - 1) };
+
+const meshcoll_t *mc_wait_root(const meshcoll_t *h)
+{
+    while (h->parent)
+        h = h->parent;
+    return h;
+}
+
+/* The machines of lower ranks, which are numbered by their lowest ranks. */
+static int32_t machine_of(const meshcoll_t *root, int32_t rank)
+{
+    int32_t n = 0;
+    for (int32_t r = 0; r < root->machine[rank]; r++)
+        n += root->machine[r] == r;
+    return n;
+}
+
+static bool is_one_machine(const meshcoll_t *root)
+{
+    for (int32_t r = 1; root->machine && r < root->mesh.size; r++)
+        if (root->machine[r] != root->machine[0])
+            return false;
+    return true;
+}
+
+mc_wait_place_t mc_wait_place(const meshcoll_t *root, int32_t rank)
+{
+    mc_wait_place_t place = {.at = 0};
+    int32_t at[MC_MAX_DIMS];
+    if (root->mesh.ndims > 1) {
+        mc_mesh_coords(&root->mesh, rank, at);
+        snprintf(place.name, sizeof place.name, "%s", root->mesh.dim[0].name);
+        place.at = at[0];
+    } else if (!is_one_machine(root)) {
+        snprintf(place.name, sizeof place.name, "machine");
+        place.at = machine_of(root, rank);
+    }
+    return place;
+}
+
+void mc_wait_set_peer(const meshcoll_t *h, int32_t rank, mc_wait_t *wait)
+{
+    const meshcoll_t *const root = mc_wait_root(h);
+    wait->in_part = h->parent && rank >= 0 ? mc_comm_rank_of(&h->order, rank) : -1;
+    for (; h->parent && rank >= 0; h = h->parent)
+        rank = h->member[rank];
+    wait->peer = rank;
+    wait->known_as = rank < 0 ? -1 : mc_comm_rank_of(&root->order, rank);
+    if (rank >= 0)
+        wait->place = mc_wait_place(root, rank);
+}
+
+static void set_phase(const meshcoll_request_t *r, uint32_t step, mc_wait_t *wait)
+{
+    const mc_strategy_t *const s = &r->choice.strategy;
+    const int32_t phase = r->plan->step[step].phase;
+    char buffer[MC_STRATEGY_TEXT];
+    mc_text_t text = mc_text(buffer, sizeof buffer);
+    if (phase >= s->n_phases)
+        return;
+    mc_strategy_t one = {.collective = s->collective, .segments = 1, .n_phases = 1};
+    one.phase[0] = s->phase[phase];
+    mc_strategy_print(&one, &r->mesh->mesh, &text);
+    snprintf(wait->phase_text, sizeof wait->phase_text, "%.*s", MC_WAIT_PHASE - 1, buffer);
+    wait->phase = phase;
+    wait->phases = s->n_phases;
+}
+
+/* Which of the plan's steps it is at. */
+static void set_step(const meshcoll_request_t *r, mc_wait_t *wait)
+{
+    const mc_executor_t *const x = &r->executor;
+    const mc_blocked_t b = mc_blocked_find(x);
+    wait->awaits = b.awaits;
+    if (b.peer >= 0)
+        mc_wait_set_peer(r->mesh, b.peer, wait);
+    if (b.step >= r->plan->n_steps)
+        return;
+    wait->step = b.step;
+    wait->steps = r->plan->n_steps;
+    wait->message = x->task[b.step].is_message ? x->task[b.step].message.bytes : 0;
+    set_phase(r, b.step, wait);
+}
+
+static mc_wait_kind_t kind_of(const meshcoll_request_t *r)
+{
+    if (r->operands.in && r->operands.in == &r->mesh->arrived)
+        return MC_WAIT_BARRIER;
+    /* an exchange of counts is bound; the call that waits for them is not */
+    return r->exchange && r->executor.bound ? MC_WAIT_COUNTS : MC_WAIT_COLLECTIVE;
+}
+
+static void describe_run(const meshcoll_request_t *r, mc_wait_t *wait)
+{
+    wait->kind = kind_of(r);
+    wait->collective = (int32_t)r->collective;
+    wait->is_persistent = r->operation >= FIRST_PERSISTENT;
+    wait->number = r->operation;
+    if (r->executor.bound) {
+        wait->count = r->operands.count;
+        wait->datatype = (int32_t)r->operands.datatype;
+        wait->bytes = wait->count * meshcoll_datatype_size(r->operands.datatype);
+    }
+    snprintf(wait->strategy, sizeof wait->strategy, "%.*s", MC_WAIT_STRATEGY - 1,
+             r->text ? r->text : "");
+    set_step(r, wait);
+}
+
+void mc_wait_describe(const meshcoll_request_t *r, mc_wait_t *wait)
+{
+    *wait = (mc_wait_t){.peer = -1, .known_as = -1, .in_part = -1, .mesh = r->mesh->board_id};
+    snprintf(wait->mesh_text, sizeof wait->mesh_text, "%.*s", MC_WAIT_MESH - 1, r->mesh->text);
+    if (r->describe)
+        r->describe(r, wait);
+    else
+        describe_run(r, wait);
+}
+
+uint64_t mc_wait_mark(const meshcoll_request_t *r)
+{
+    const mc_executor_t *const x = &r->executor;
+    /* an odd factor: different terms hardly cancel */
+    const uint64_t steps = ((uint64_t)x->n_left << 8 | (uint64_t)x->state) * 0x9e3779b97f4a7c15;
+    return r->plan ? steps + x->n_connected + mc_blocked_done(x) : steps;
+}

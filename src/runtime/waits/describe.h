@@ -1,0 +1,19 @@
+/* What a request waits for. */
+#ifndef MC_WAITS_DESCRIBE_H
+#define MC_WAITS_DESCRIBE_H
+
+#include "runtime/handle/request.h"
+#include "runtime/waits/waits.h"
+
+/* Describes a running request but for its times. */
+void mc_wait_describe(const meshcoll_request_t *r, mc_wait_t *wait);
+/* Fills in the peer, a mesh rank of the mesh. */
+void mc_wait_set_peer(const meshcoll_t *h, int32_t rank, mc_wait_t *wait);
+/* Where a rank of the root mesh is. */
+mc_wait_place_t mc_wait_place(const meshcoll_t *root, int32_t rank);
+/* The root mesh of a mesh. */
+const meshcoll_t *mc_wait_root(const meshcoll_t *h);
+/* A sum that changes where a running request has moved on. */
+uint64_t mc_wait_mark(const meshcoll_request_t *r);
+
+#endif

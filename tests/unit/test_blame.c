@@ -1,0 +1,461 @@
+/* What ranks wait for, as text; and whom a wait is blamed on, among made-up ranks and among ranks of
+ * one process of which one makes no call. */
+#include "runtime/create/inproc.h"
+#include "runtime/waits/blame.h"
+#include "runtime/waits/board.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* Text ------------------------------------------------------------------------------------------- */
+
+static mc_wait_t allreduce(void)
+{
+    return (mc_wait_t){.kind = MC_WAIT_COLLECTIVE,
+                       .awaits = MC_AWAITS_RECEIVE,
+                       .number = 11,
+                       .collective = MESHCOLL_ALLREDUCE,
+                       .datatype = MESHCOLL_FLOAT32,
+                       .count = 2 << 20,
+                       .bytes = 8 << 20,
+                       .message = 64 << 10,
+                       .phase = 1,
+                       .phases = 3,
+                       .step = 13,
+                       .steps = 40,
+                       .peer = 6,
+                       .known_as = 5,
+                       .place = {"box", 1},
+                       .in_part = -1,
+                       .still_ms = 3200,
+                       .mesh_text = "gpu=4",
+                       .strategy = "scatter:ring(box) segments=8",
+                       .phase_text = "allreduce:ring(gpu)"};
+}
+
+static void expect_text(const mc_wait_t *w, mc_wait_form_t form, const char *expected)
+{
+    char buffer[MC_WAIT_TEXT];
+    mc_text_t text = mc_text(buffer, sizeof buffer);
+    mc_wait_print(w, form, &text);
+    cr_expect_str_eq(buffer, expected, "got: %s", buffer);
+}
+
+Test(wait_text, of_a_collective)
+{
+    mc_wait_t w = allreduce();
+    expect_text(
+        &w, MC_WAIT_LONG,
+        "allreduce of 2097152 float32, 8 MiB (call 11), scatter:ring(box) segments=8: phase 2 "
+        "of 3 allreduce:ring(gpu), step 14 of 40: receives 64 KiB from rank 5 in box 1, for "
+        "3.2 s");
+    w.mesh = 7;
+    w.in_part = 2;
+    w.awaits = MC_AWAITS_CREDIT;
+    expect_text(
+        &w, MC_WAIT_SHORT,
+        "allreduce of 2097152 float32, 8 MiB (call 11 on gpu=4): phase 2 of 3 "
+        "allreduce:ring(gpu), step 14 of 40: may send 64 KiB when asked or confirmed by rank 5 "
+        "in box 1 (rank 2 of gpu=4), for 3.2 s");
+}
+
+Test(wait_text, of_what_has_no_step)
+{
+    mc_wait_t w = allreduce();
+    w.steps = w.phases = w.count = 0;
+    w.awaits = MC_AWAITS_GREETING;
+    w.place.name[0] = '\0';
+    expect_text(&w, MC_WAIT_SHORT, "allreduce (call 11): connects to rank 5, for 3.2 s");
+    w.kind = MC_WAIT_BARRIER;
+    w.awaits = MC_AWAITS_FLUSH;
+    w.is_persistent = true;
+    w.number = 1 << 21;
+    expect_text(
+        &w, MC_WAIT_SHORT,
+        "barrier (persistent operation 0): waits until the network has taken what was sent, "
+        "for 3.2 s");
+}
+
+Test(wait_text, of_tagged_messages)
+{
+    mc_wait_t w = {.kind = MC_WAIT_RECV,
+                   .awaits = MC_AWAITS_RECEIVE,
+                   .bytes = 64,
+                   .tag = MESHCOLL_ANY_TAG,
+                   .peer = -1,
+                   .in_part = -1};
+    expect_text(&w, MC_WAIT_LONG,
+                "receive of at most 64 B from any rank, any tag: is not sent, for 0.0 s");
+    w.kind = MC_WAIT_SEND;
+    w.awaits = MC_AWAITS_SEND;
+    w.peer = w.known_as = 3;
+    w.tag = 9;
+    expect_text(&w, MC_WAIT_LONG, "send of 64 B to rank 3, tag 9: is not received, for 0.0 s");
+}
+
+/* A buffer too short cuts the text, and a record with nonsense in it is printed anyway. */
+Test(wait_text, is_cut_to_fit)
+{
+    char buffer[16];
+    mc_wait_t w;
+    mc_text_t text = mc_text(buffer, sizeof buffer);
+    memset(&w, 0x7f, sizeof w);
+    mc_wait_print(&w, MC_WAIT_LONG, &text);
+    cr_expect_eq(strlen(buffer), sizeof buffer - 1);
+}
+
+/* Made-up ranks ---------------------------------------------------------------------------------- */
+
+enum { FAKES = 8 };
+
+typedef struct {
+    mc_waits_t rank[FAKES];
+    bool silent[FAKES];
+} fakes_t;
+
+static int ask_fake(void *context, int32_t rank, mc_waits_t *answer)
+{
+    const fakes_t *const fakes = context;
+    cr_assert(rank >= 0 && rank < FAKES);
+    if (fakes->silent[rank])
+        return MESHCOLL_ERR_TRANSPORT;
+    *answer = fakes->rank[rank];
+    return 0;
+}
+
+static void set_wait(fakes_t *f, int rank, int peer)
+{
+    f->rank[rank].n = 1;
+    f->rank[rank].wait[0] = allreduce();
+    f->rank[rank].wait[0].peer = f->rank[rank].wait[0].known_as = peer;
+    f->rank[rank].wait[0].place = (mc_wait_place_t){"box", peer / 4};
+}
+
+/* Ranks have made 12 calls, and do not wait. */
+static void fakes_init(fakes_t *f)
+{
+    memset(f, 0, sizeof *f);
+    for (int32_t r = 0; r < FAKES; r++)
+        f->rank[r] = (mc_waits_t){
+            .rank = r, .known_as = r, .looked_ms = 3200, .n_meshes = 1, .mesh = {{.n_calls = 12}}};
+}
+
+static mc_blame_kind_t blame(fakes_t *f, const char *expected)
+{
+    char buffer[MC_WAIT_TEXT];
+    mc_blame_t b;
+    mc_text_t text = mc_text(buffer, sizeof buffer);
+    const mc_ask_t ask = {ask_fake, f};
+    cr_assert(mc_blame_find(&f->rank[0], &f->rank[0].wait[0], &ask, &b));
+    mc_blame_print(&b, &text);
+    cr_expect_str_eq(buffer, expected, "got: %s", buffer);
+    return b.kind;
+}
+
+Test(blame, finds_the_rank_that_has_not_made_the_call)
+{
+    fakes_t f;
+    fakes_init(&f);
+    set_wait(&f, 0, 3);
+    set_wait(&f, 3, 5);
+    f.rank[5].mesh[0].n_calls = 11;
+    cr_expect_eq(
+        blame(&f, "rank 5 in box 1 has not made allreduce of 2097152 float32, 8 MiB (call 11): it "
+                  "does not wait in the library since 3.2 s; rank 0 waits for rank 3, which "
+                  "waits for it"),
+        MC_BLAME_AWAY);
+    f.rank[5].mesh[0].n_calls = 12;
+    f.rank[5].looked_ms = -1;
+    cr_expect_eq(
+        blame(&f, "rank 5 in box 1 has made allreduce of 2097152 float32, 8 MiB (call 11), but "
+                  "does not progress it: it does not wait in the library; rank 0 waits for "
+                  "rank 3, which waits for it"),
+        MC_BLAME_AWAY);
+}
+
+Test(blame, finds_the_rank_that_does_not_answer)
+{
+    fakes_t f;
+    fakes_init(&f);
+    set_wait(&f, 0, 3);
+    f.silent[3] = true;
+    cr_expect_eq(
+        blame(&f, "rank 3 in box 0 does not answer: it is stopped, has ended or cannot be reached"),
+        MC_BLAME_SILENT);
+}
+
+/* A rank that is late because it waits in an earlier call is not to blame. */
+Test(blame, follows_a_rank_that_waits_in_another_call)
+{
+    fakes_t f;
+    fakes_init(&f);
+    set_wait(&f, 0, 3);
+    set_wait(&f, 3, 5);
+    f.rank[3].mesh[0].n_calls = 11;
+    f.rank[3].wait[0].number = 10;
+    f.silent[5] = true;
+    cr_expect_eq(blame(&f, "rank 5 in box 1 does not answer: it is stopped, has ended or cannot be "
+                           "reached; rank 0 waits for rank 3, which waits for it"),
+                 MC_BLAME_SILENT);
+}
+
+Test(blame, says_that_ranks_wait_for_one_another)
+{
+    fakes_t f;
+    fakes_init(&f);
+    set_wait(&f, 0, 3);
+    set_wait(&f, 3, 5);
+    set_wait(&f, 5, 3);
+    cr_expect_eq(
+        blame(&f, "ranks wait for one another: rank 3 for 5, 5 for 3; all ranks must make the same "
+                  "calls in the same order"),
+        MC_BLAME_CIRCLE);
+}
+
+Test(blame, names_a_rank_at_work_and_one_that_failed)
+{
+    fakes_t f;
+    fakes_init(&f);
+    set_wait(&f, 0, 3);
+    set_wait(&f, 3, -1);
+    f.rank[3].wait[0].awaits = MC_AWAITS_WORK;
+    cr_expect_eq(
+        blame(&f,
+              "rank 3 in box 0 waits for no rank: allreduce of 2097152 float32, 8 MiB (call 11): "
+              "phase 2 of 3 allreduce:ring(gpu), step 14 of 40: is at work itself, for "
+              "3.2 s"),
+        MC_BLAME_BUSY);
+    f.rank[3].n = 0;
+    f.rank[3].mesh[0].broken = MESHCOLL_ERR_TIMEOUT;
+    cr_expect_eq(blame(&f, "rank 3 in box 0 has failed: a peer was waited for too long"),
+                 MC_BLAME_FAILED);
+}
+
+/* Each rank waits for one that was not asked before. */
+static int ask_endless(void *context, int32_t rank, mc_waits_t *answer)
+{
+    fakes_t f;
+    fakes_init(&f);
+    set_wait(&f, 0, rank + 1);
+    ++*(int *)context;
+    *answer = f.rank[0];
+    return 0;
+}
+
+Test(blame, ends)
+{
+    fakes_t f;
+    mc_blame_t b;
+    int asked = 0;
+    const mc_ask_t ask = {ask_endless, &asked};
+    fakes_init(&f);
+    set_wait(&f, 0, 1);
+    cr_assert(mc_blame_find(&f.rank[0], &f.rank[0].wait[0], &ask, &b));
+    cr_expect_eq(b.kind, MC_BLAME_FAR);
+    cr_expect_eq(asked, MC_BLAME_HOPS);
+    f.rank[0].wait[0].peer = -1;
+    cr_expect_not(mc_blame_find(&f.rank[0], &f.rank[0].wait[0], &ask, &b));
+}
+
+/* Call numbers wrap at 2^21; no mesh of that id: the split was not made. */
+Test(blame, compares_numbers_that_wrap)
+{
+    fakes_t f;
+    mc_blame_t b;
+    const mc_ask_t ask = {ask_fake, &f};
+    fakes_init(&f);
+    set_wait(&f, 0, 3);
+    f.rank[0].wait[0].number = (1 << 21) - 1;
+    f.rank[3].mesh[0].n_calls = (1 << 21) + 5;
+    cr_assert(mc_blame_find(&f.rank[0], &f.rank[0].wait[0], &ask, &b) && b.made == MC_CALL_MADE);
+    f.rank[0].wait[0].number = 6;
+    cr_assert(mc_blame_find(&f.rank[0], &f.rank[0].wait[0], &ask, &b) &&
+              b.made == MC_CALL_NOT_MADE);
+    f.rank[0].wait[0].number = 1;
+    f.rank[0].wait[0].mesh = 99;
+    cr_assert(mc_blame_find(&f.rank[0], &f.rank[0].wait[0], &ask, &b) &&
+              b.made == MC_CALL_NOT_MADE);
+}
+
+/* Ranks of one process --------------------------------------------------------------------------- */
+
+enum { RANKS = 6, COUNT = 600, TURNS = 400 };
+
+static meshcoll_t *rank[RANKS];
+static float in[RANKS][COUNT * RANKS], out[RANKS][COUNT * RANKS];
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static int ask_rank(void *context, int32_t at, mc_waits_t *answer)
+{
+    (void)context;
+    return mc_waits_copy(rank[at], answer) ? 0 : MESHCOLL_ERR_TRANSPORT;
+}
+
+static void begin(int r, const meshcoll_args_t *call, meshcoll_request_t **request)
+{
+    meshcoll_args_t a = *call;
+    a.size = sizeof a;
+    a.in = in[r];
+    a.out = out[r];
+    a.count = COUNT;
+    a.datatype = MESHCOLL_FLOAT32;
+    cr_assert_eq(meshcoll_begin(rank[r], &a, request), MESHCOLL_OK, "%s", meshcoll_last_error());
+}
+
+/* All ranks but one make the call, and get as far as they can. Every rank that still waits finds the
+ * missing one, at the end of a chain of ranks that wait. */
+static void miss(const meshcoll_args_t *call, int missing, meshcoll_request_t **request)
+{
+    const mc_ask_t ask = {ask_rank, NULL};
+    int waiting = 0;
+    for (int r = 0; r < RANKS; r++)
+        if (r != missing)
+            begin(r, call, &request[r]);
+    for (int turn = 0; turn < TURNS; turn++)
+        for (int r = 0; r < RANKS; r++)
+            if (request[r] && meshcoll_test(request[r]) == MESHCOLL_OK)
+                request[r] = NULL;
+    for (int r = 0; r < RANKS; r++)
+        cr_assert_eq(mc_waits_look(rank[r], now_ms()), MESHCOLL_OK);
+    for (int r = 0; r < RANKS; r++) {
+        mc_waits_t self;
+        mc_blame_t b = {.kind = MC_BLAME_FAR};
+        if (!request[r])
+            continue;
+        waiting++;
+        cr_assert(mc_waits_copy(rank[r], &self) && self.n == 1);
+        cr_assert(mc_blame_find(&self, &self.wait[0], &ask, &b));
+        cr_expect(b.kind == MC_BLAME_AWAY && b.made == MC_CALL_NOT_MADE && b.wait.peer == missing,
+                  "%s: rank %d of those without %d blames %d (%d)", call->strategy, r, missing,
+                  b.wait.peer, (int)b.kind);
+    }
+    cr_expect_gt(waiting, 0, "%s without rank %d", call->strategy, missing);
+}
+
+static void miss_each(const char *mesh, meshcoll_collective_t collective, const char *strategy)
+{
+    for (int missing = 0; missing < RANKS; missing++) {
+        const meshcoll_args_t call = {.collective = collective, .strategy = strategy};
+        cr_assert_eq(mc_inproc_create(mesh, NULL, rank), MESHCOLL_OK, "%s", meshcoll_last_error());
+        meshcoll_request_t *request[RANKS] = {NULL};
+        miss(&call, missing, request);
+        for (int r = 0; r < RANKS; r++)
+            meshcoll_destroy(rank[r]);
+        for (int r = 0; r < RANKS; r++)
+            meshcoll_free(request[r]);
+    }
+}
+
+Test(blame, finds_the_missing_one_of_ranks_that_run)
+{
+    static const struct {
+        const char *mesh, *strategy;
+        meshcoll_collective_t collective;
+    } cases[] = {
+        {"x=6", "reduce:mst(x) bcast:mst(x)", MESHCOLL_ALLREDUCE},
+        {"x=6", "reduce_scatter:ring(x) allgather:ring(x) segments=3", MESHCOLL_ALLREDUCE},
+        {"x=6", "reduce_scatter:fullmesh(x) allgather:bruck(x)", MESHCOLL_ALLREDUCE},
+        {"x=6", "alltoall:pairwise(x)", MESHCOLL_ALLTOALL},
+        {"box=2,gpu=3",
+         "reduce_scatter:ring(gpu) allreduce:ring(box) allgather:ring(gpu) segments=4",
+         MESHCOLL_ALLREDUCE},
+        {"box=3,gpu=2", "alltoall:pairwise(gpu) alltoall:pairwise(box)", MESHCOLL_ALLTOALL},
+        {"box=3,gpu=2", "allgather:ring(box) allgather:ring(gpu)", MESHCOLL_ALLGATHER},
+    };
+    for (size_t i = 0; i < MC_COUNT(cases); i++)
+        miss_each(cases[i].mesh, cases[i].collective, cases[i].strategy);
+}
+
+/* Time limits ------------------------------------------------------------------------------------ */
+
+static meshcoll_request_t *receive_nothing(void)
+{
+    static char byte;
+    meshcoll_request_t *r;
+    cr_assert_eq(mc_inproc_create("x=6", NULL, rank), MESHCOLL_OK, "%s", meshcoll_last_error());
+    cr_assert_eq(meshcoll_recv_begin(rank[0], &byte, 1, MESHCOLL_UINT8, 3, 7, NULL, &r),
+                 MESHCOLL_OK);
+    return r;
+}
+
+static void close_ranks(meshcoll_request_t *r)
+{
+    for (int i = 0; i < RANKS; i++)
+        meshcoll_destroy(rank[i]);
+    meshcoll_free(r);
+}
+
+/* The clock is the test's: a look every 100 ms. */
+Test(limits, count_from_the_first_look)
+{
+    int64_t now = 5000;
+    meshcoll_request_t *const r = receive_nothing();
+    cr_assert_eq(meshcoll_set_timeout(rank[0], 1), MESHCOLL_OK);
+    for (; now < 6000; now += 100)
+        cr_assert_eq(mc_waits_look(rank[0], now), MESHCOLL_OK, "at %d", (int)now);
+    cr_assert_eq(mc_waits_look(rank[0], now), MESHCOLL_ERR_TIMEOUT);
+    cr_assert_str_eq(
+        meshcoll_last_error(),
+        "rank 3 was waited for too long; time limit of 1 s: receive of at most 1 B from "
+        "rank 3, tag 7: is not sent, for 1.0 s");
+    close_ranks(r);
+}
+
+/* A rank that was elsewhere for hours, or stopped, looks before it gives up. */
+Test(limits, count_only_time_in_the_library)
+{
+    meshcoll_request_t *const r = receive_nothing();
+    cr_assert_eq(meshcoll_set_timeout(rank[0], 2), MESHCOLL_OK);
+    cr_assert_eq(mc_waits_look(rank[0], 1000), MESHCOLL_OK);
+    cr_assert_eq(mc_waits_look(rank[0], 1000000), MESHCOLL_OK);
+    cr_assert_eq(mc_waits_look(rank[0], 2000000), MESHCOLL_OK);
+    cr_assert_eq(mc_waits_look(rank[0], 3000000), MESHCOLL_OK);
+    cr_assert_eq(mc_waits_look(rank[0], 4000000), MESHCOLL_ERR_TIMEOUT);
+    close_ranks(r);
+}
+
+Test(limits, of_a_request_hold_instead_of_the_mesh_s)
+{
+    meshcoll_request_t *const r = receive_nothing();
+    cr_assert_eq(meshcoll_set_timeout(rank[0], 0.1), MESHCOLL_OK);
+    cr_assert_eq(meshcoll_set_request_timeout(r, 0), MESHCOLL_OK);
+    for (int64_t now = 1000; now < 100000; now += 100)
+        cr_assert_eq(mc_waits_look(rank[0], now), MESHCOLL_OK);
+    cr_assert_eq(meshcoll_set_request_timeout(r, 99.2), MESHCOLL_OK);
+    cr_assert_eq(mc_waits_look(rank[0], 100000), MESHCOLL_OK);
+    cr_assert_eq(mc_waits_look(rank[0], 100300), MESHCOLL_ERR_TIMEOUT);
+    close_ranks(r);
+}
+
+Test(limits, are_numbers_of_seconds)
+{
+    meshcoll_t *one[1];
+    meshcoll_params_t params = {.size = sizeof params, .timeout = "1.5"};
+    cr_assert_eq(mc_inproc_create("x=1", &params, one), MESHCOLL_OK);
+    cr_expect_eq(one[0]->timeout_ms, 1500);
+    cr_expect_eq(meshcoll_set_timeout(one[0], -1), MESHCOLL_ERR_INVALID_ARG);
+    cr_expect_eq(meshcoll_set_timeout(NULL, 1), MESHCOLL_ERR_INVALID_ARG);
+    cr_expect_eq(meshcoll_set_request_timeout(NULL, 1), MESHCOLL_ERR_INVALID_ARG);
+    meshcoll_destroy(one[0]);
+    static const char *const wrong[] = {"", "soon", "3 s", "-1", "nan"};
+    for (size_t i = 0; i < MC_COUNT(wrong); i++) {
+        params.timeout = wrong[i];
+        cr_expect_eq(mc_inproc_create("x=1", &params, one), MESHCOLL_ERR_PARSE, "'%s'", wrong[i]);
+    }
+    params.timeout = "0";
+    cr_assert_eq(mc_inproc_create("x=1", &params, one), MESHCOLL_OK);
+    cr_expect_eq(one[0]->timeout_ms, 0);
+    meshcoll_destroy(one[0]);
+    params.timeout = NULL;
+    cr_assert_eq(mc_inproc_create("x=1", &params, one), MESHCOLL_OK);
+    cr_expect_eq(one[0]->timeout_ms, 1800000);
+    meshcoll_destroy(one[0]);
+}
