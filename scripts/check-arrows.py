@@ -25,7 +25,7 @@ TRANSPORT = ["transport", "transport/shm/bytes", "transport/shm"]
 
 # room -> rooms whose headers it may include, besides its own and the public ones; each may use all before it
 RUNTIME = ["runtime/element", "runtime/bind", "runtime/place", "runtime/state", "runtime/pace", "runtime/execute",
-           "runtime/choose", "runtime/handle", "runtime/waits", "runtime/progress", "runtime/connect", "runtime/explain",
+           "runtime/choose", "runtime/handle", "runtime/waits", "runtime/status", "runtime/progress", "runtime/connect", "runtime/explain",
            "runtime/request", "runtime/message", "runtime/call", "runtime/api", "runtime/create"]
 MAY = {
     "base": [],
@@ -55,7 +55,7 @@ MAY["runtime/pace"] = [*MAY["runtime/state"], "runtime/state"]
 MAY["runtime/execute"] = [*MAY["runtime/pace"], "compose/algorithms", "runtime/element", "runtime/pace"]
 LIBRARY = list(MAY)
 MAY["mpi"] = []
-COMMANDS = ["tools/" + name for name in ("count", "list", "plan", "run", "topo", "trace", "tune", "verify")]
+COMMANDS = ["tools/" + name for name in ("count", "list", "plan", "run", "status", "topo", "trace", "tune", "verify")]
 MAY["tools/common"] = [*LIBRARY, "mpi"]
 for command in COMMANDS:
     MAY[command] = [*LIBRARY, "mpi", "tools/common"]

@@ -3,6 +3,7 @@
 #include "tools/list/list.h"
 #include "tools/plan/plan.h"
 #include "tools/run/run.h"
+#include "tools/status/status.h"
 #include "tools/topo/topo.h"
 #include "tools/trace/trace.h"
 #include "tools/verify/verify.h"
@@ -15,7 +16,7 @@
 
 static const mc_command_t *const commands[] = {
     &mc_plan_command, &mc_trace_command, &mc_verify_command, &mc_count_command,
-    &mc_list_command, &mc_topo_command,  &mc_run_command,
+    &mc_list_command, &mc_topo_command,  &mc_run_command,    &mc_status_command,
 #ifdef MESHCOLL_HAVE_MPI
     &mc_tune_command,
 #endif
@@ -28,7 +29,7 @@ static int print_help(FILE *out)
     for (size_t i = 0; i < MC_COUNT(commands); i++)
         fprintf(out, "  %-8s  %s\n", commands[i]->name, commands[i]->summary);
     fprintf(out, "  %-8s  %s\n", "help", "this text; meshcoll help COMMAND for one of them");
-    fprintf(out, "\nEach command takes --help, with examples, and all but run --json.\n"
+    fprintf(out, "\nEach command takes --help, with examples, and all but run and status --json.\n"
                  "\nfirst steps:\n"
                  "  meshcoll plan bcast --mesh box=8,gpu=8 --bytes 64M\n"
                  "  meshcoll trace allreduce --mesh x=4 --strategy allreduce:ring\n"

@@ -1,0 +1,238 @@
+#include "runtime/status/report.h"
+
+#include "runtime/waits/blame.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Ranges of ranks on a line, and causes; more are left out. */
+enum { MOST_RANGES = 16, MOST_CAUSES = 8 };
+
+/* The table ---------------------------------------------------------------------------------------- */
+
+static bool has_failed(const mc_waits_t *w)
+{
+    for (int32_t i = 0; i < w->n_meshes && i < MC_WAITS_MESHES; i++)
+        if (w->mesh[i].broken)
+            return true;
+    return false;
+}
+
+static void print_state(const mc_status_rank_t *r, FILE *out)
+{
+    if (!r->answered)
+        fprintf(out, "does not answer\n");
+    else if (has_failed(&r->waits))
+        fprintf(out, "failed\n");
+    else if (r->waits.n > 0)
+        fprintf(out, "waits for %.1f s\n", (double)r->waits.wait[0].still_ms / 1000);
+    else
+        fprintf(out, "does not wait\n");
+}
+
+static int width_of_hosts(const mc_status_t *s)
+{
+    size_t most = strlen("host");
+    for (int32_t r = 0; r < s->n; r++) {
+        const size_t n = strnlen(s->rank[r].waits.host, MC_WAIT_HOST);
+        most = n > most ? n : most;
+    }
+    return (int)most;
+}
+
+static void print_table(const mc_status_t *s, FILE *out)
+{
+    const int host = width_of_hosts(s);
+    fprintf(out, "%6s  %8s  %-*s  %-12s  %s\n", "rank", "process", host, "host", "place", "state");
+    for (int32_t r = 0; r < s->n; r++) {
+        const mc_waits_t *const w = &s->rank[r].waits;
+        char place[MC_WAIT_PLACE + 16] = "-";
+        if (w->place.name[0])
+            snprintf(place, sizeof place, "%.*s %" PRId32, MC_WAIT_PLACE - 1, w->place.name,
+                     w->place.at);
+        fprintf(out, "%6" PRId32 "  %8" PRId32 "  %-*.*s  %-12s  ", r, w->pid, host, host, w->host,
+                place);
+        print_state(&s->rank[r], out);
+    }
+}
+
+/* Sentences ------------------------------------------------------------------------------------------ */
+
+/* What one rank does. */
+typedef struct {
+    char text[MC_WAIT_TEXT];
+    int32_t rank;
+    int64_t ms;        /* since when; -1: not known */
+    const char *timed; /* goes between text and time */
+} line_t;
+
+typedef struct {
+    line_t *line;
+    size_t n;
+} lines_t;
+
+static line_t *add_line(lines_t *l, int32_t rank, int64_t ms, const char *timed)
+{
+    line_t *const line = &l->line[l->n++];
+    line->rank = rank;
+    line->ms = ms;
+    line->timed = timed;
+    return line;
+}
+
+static void add_idle(const mc_waits_t *w, int32_t rank, lines_t *l)
+{
+    line_t *const line = add_line(l, rank, w->looked_ms, " for");
+    mc_text_t text = mc_text(line->text, sizeof line->text);
+    const uint32_t calls = w->n_meshes > 0 ? w->mesh[0].n_calls : 0;
+    mc_text_add(&text, "%" PRIu32 " call%s made; has not waited in the library", calls,
+                calls == 1 ? "" : "s");
+}
+
+static void add_lines(const mc_status_rank_t *r, int32_t rank, lines_t *l)
+{
+    if (!r->answered)
+        return;
+    for (int32_t i = 0; i < r->waits.n && i < MC_WAITS_REQUESTS; i++) {
+        line_t *const line = add_line(l, rank, r->waits.wait[i].still_ms, ", for");
+        mc_text_t text = mc_text(line->text, sizeof line->text);
+        mc_wait_print_what(&r->waits.wait[i], MC_WAIT_LONG, &text);
+    }
+    if (r->waits.n == 0)
+        add_idle(&r->waits, rank, l);
+}
+
+static int by_text(const void *a, const void *b)
+{
+    const line_t *const x = a, *const y = b;
+    const int order = strcmp(x->text, y->text);
+    return order ? order : (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+/* A run of lines with the same text. */
+typedef struct {
+    const line_t *first;
+    size_t n;
+} fold_t;
+
+static int by_rank(const void *a, const void *b)
+{
+    const fold_t *const x = a, *const y = b;
+    return (x->first->rank > y->first->rank) - (x->first->rank < y->first->rank);
+}
+
+/* "ranks 0-2, 5" */
+static void print_ranks(const fold_t *f, FILE *out)
+{
+    int n = 0;
+    fprintf(out, f->first[f->n - 1].rank == f->first[0].rank ? "rank" : "ranks");
+    for (size_t i = 0, end; i < f->n; i = end) {
+        for (end = i + 1; end < f->n && f->first[end].rank <= f->first[end - 1].rank + 1;)
+            end++;
+        const int32_t from = f->first[i].rank, to = f->first[end - 1].rank;
+        fprintf(out, n++ ? ", %" PRId32 : " %" PRId32, from);
+        if (to > from)
+            fprintf(out, "-%" PRId32, to);
+        if (n == MOST_RANGES && end < f->n) {
+            fprintf(out, ", and others");
+            return;
+        }
+    }
+}
+
+static void print_fold(const fold_t *f, FILE *out)
+{
+    int64_t most = -1;
+    for (size_t i = 0; i < f->n; i++)
+        most = f->first[i].ms > most ? f->first[i].ms : most;
+    print_ranks(f, out);
+    fprintf(out, ": %s", f->first->text);
+    if (most >= 0)
+        fprintf(out, "%s %.1f s", f->first->timed, (double)most / 1000);
+    fputc('\n', out);
+}
+
+static int print_lines(lines_t *l, FILE *out)
+{
+    fold_t *const fold = calloc(l->n + 1, sizeof *fold);
+    size_t n = 0;
+    if (!fold)
+        return mc_fail_memory("a report");
+    qsort(l->line, l->n, sizeof *l->line, by_text);
+    for (size_t i = 0; i < l->n; i++) {
+        if (i == 0 || strcmp(l->line[i].text, l->line[i - 1].text) != 0)
+            fold[n++].first = &l->line[i];
+        fold[n - 1].n++;
+    }
+    qsort(fold, n, sizeof *fold, by_rank);
+    for (size_t i = 0; i < n; i++)
+        print_fold(&fold[i], out);
+    free(fold);
+    return MESHCOLL_OK;
+}
+
+/* Causes --------------------------------------------------------------------------------------------- */
+
+static int ask(void *context, int32_t rank, mc_waits_t *answer)
+{
+    const mc_status_t *const s = context;
+    for (int32_t r = 0; r < s->n; r++)
+        if (s->rank[r].waits.rank == rank && s->rank[r].answered) {
+            *answer = s->rank[r].waits;
+            return 0;
+        }
+    return MESHCOLL_ERR_TRANSPORT;
+}
+
+typedef struct {
+    char text[MOST_CAUSES][MC_WAIT_TEXT];
+    int n;
+    bool has_circle;
+} causes_t;
+
+static void add_cause(const mc_blame_t *blame, causes_t *c)
+{
+    char text[MC_WAIT_TEXT];
+    mc_text_t t = mc_text(text, sizeof text);
+    mc_blame_t b = *blame;
+    b.n = b.kind == MC_BLAME_CIRCLE ? b.n : 1; /* without the chain that leads there */
+    if (c->n == MOST_CAUSES || b.kind == MC_BLAME_BUSY || b.kind == MC_BLAME_FAR ||
+        (b.kind == MC_BLAME_CIRCLE && c->has_circle))
+        return;
+    c->has_circle = c->has_circle || b.kind == MC_BLAME_CIRCLE;
+    mc_blame_print(&b, &t);
+    for (int i = 0; i < c->n; i++)
+        if (strcmp(c->text[i], text) == 0)
+            return;
+    memcpy(c->text[c->n++], text, sizeof text);
+}
+
+static void print_causes(const mc_status_t *s, FILE *out)
+{
+    const mc_ask_t all = {ask, (void *)s};
+    causes_t causes = {.n = 0};
+    mc_blame_t b;
+    for (int32_t r = 0; r < s->n; r++)
+        if (s->rank[r].answered && s->rank[r].waits.n > 0 &&
+            mc_blame_find(&s->rank[r].waits, &s->rank[r].waits.wait[0], &all, &b))
+            add_cause(&b, &causes);
+    for (int i = 0; i < causes.n; i++)
+        fprintf(out, "%s%s\n", i == 0 ? "\ncause: " : "and ", causes.text[i]);
+}
+
+int mc_status_print(const mc_status_t *status, FILE *out)
+{
+    lines_t l = {.line = calloc((size_t)status->n * MC_WAITS_REQUESTS, sizeof *l.line)};
+    if (!l.line)
+        return mc_fail_memory("a report");
+    for (int32_t r = 0; r < status->n; r++)
+        add_lines(&status->rank[r], r, &l);
+    print_table(status, out);
+    fputc('\n', out);
+    const int failed = print_lines(&l, out);
+    if (!failed)
+        print_causes(status, out);
+    free(l.line);
+    return failed;
+}

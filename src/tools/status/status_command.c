@@ -1,0 +1,159 @@
+#include "tools/status/status.h"
+
+#include "runtime/status/name.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+/* The process asks all ranks before it answers; it is given up after so many seconds. */
+enum { PATIENCE_S = 60 };
+/* Processes below the one that is named, as of a launcher: how deep they are looked for. */
+enum { DEPTH = 4 };
+
+static const char usage[] = "  meshcoll status PID\n";
+
+static const char about[] =
+    "Prints what each rank of a running job waits for: the call, the phase and step of its plan, "
+    "and\n"
+    "the rank that it waits for there; then which rank keeps the others waiting. PID is a process "
+    "of\n"
+    "the job on this machine, or one that started it, such as meshcoll run or mpirun. It must "
+    "belong\n"
+    "to the same user. Ranks that compute answer too; one that is stopped does not. Jobs with\n"
+    "MESHCOLL_MONITOR=off cannot be asked.\n";
+
+static const char examples[] = "  meshcoll status 4711\n"
+                               "  meshcoll status $(pgrep -n meshcoll)\n";
+
+/* The socket ----------------------------------------------------------------------------------------- */
+
+/* Abstract names are free for all: only the process itself, of this user, is listened to. */
+static int check_peer(const mc_command_t *self, int fd, int pid)
+{
+    struct ucred peer;
+    socklen_t n = sizeof peer;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n))
+        return mc_tool_refuse(self, "process %d: %s", pid, strerror(errno));
+    if ((peer.uid == geteuid() || geteuid() == 0) && peer.pid == pid)
+        return MC_GO_ON;
+    return mc_tool_refuse(self,
+                          "process %d of user %d answers for process %d: it is not listened to",
+                          (int)peer.pid, (int)peer.uid, pid);
+}
+
+static int copy_text(const mc_command_t *self, int fd, int pid)
+{
+    char buffer[4096];
+    ssize_t n;
+    size_t all = 0;
+    for (; (n = read(fd, buffer, sizeof buffer)) > 0; all += (size_t)n)
+        fwrite(buffer, 1, (size_t)n, stdout);
+    if (n < 0 || all == 0)
+        return mc_tool_refuse(self, "process %d does not answer%s%s", pid, n < 0 ? ": " : "",
+                              n < 0 ? strerror(errno) : "; it may belong to another user, or stop");
+    return MC_EXIT_OK;
+}
+
+/* Asks one mesh of a process; MC_GO_ON: it has none of this number. */
+static int ask(const mc_command_t *self, int pid, int mesh)
+{
+    struct sockaddr_un address;
+    const struct timeval patience = {.tv_sec = PATIENCE_S};
+    const socklen_t n = mc_status_name(pid, mesh, &address);
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return mc_tool_refuse(self, "no socket: %s", strerror(errno));
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    int exit = MC_GO_ON;
+    if (!connect(fd, (struct sockaddr *)&address, n)) {
+        exit = check_peer(self, fd, pid);
+        if (exit == MC_GO_ON)
+            exit = copy_text(self, fd, pid);
+    }
+    close(fd);
+    return exit;
+}
+
+static int ask_all(const mc_command_t *self, int pid)
+{
+    int exit = MC_GO_ON;
+    for (int mesh = 0; mesh < MC_STATUS_SOCKETS; mesh++) {
+        const int one = ask(self, pid, mesh);
+        exit = one == MC_GO_ON ? exit : one;
+        if (exit > MC_EXIT_OK)
+            return exit;
+    }
+    return exit;
+}
+
+/* Processes that it started ---------------------------------------------------------------------------- */
+
+static int parent_of(const char *pid)
+{
+    char path[64], line[512] = "";
+    int parent = -1;
+    snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
+    FILE *const f = fopen(path, "r");
+    if (!f)
+        return -1;
+    const char *const name_ends = fgets(line, sizeof line, f) ? strrchr(line, ')') : NULL;
+    if (name_ends && sscanf(name_ends, ") %*c %d", &parent) != 1)
+        parent = -1;
+    fclose(f);
+    return parent;
+}
+
+/* Asks the process or, where it has no mesh, those below it, until one has answered. */
+static int ask_below(const mc_command_t *self, int pid, int depth)
+{
+    int exit = ask_all(self, pid);
+    DIR *const all = exit == MC_GO_ON && depth > 0 ? opendir("/proc") : NULL;
+    for (const struct dirent *d; all && exit == MC_GO_ON && (d = readdir(all));)
+        if (strspn(d->d_name, "0123456789") == strlen(d->d_name) && parent_of(d->d_name) == pid)
+            exit = ask_below(self, atoi(d->d_name), depth - 1);
+    if (all)
+        closedir(all);
+    return exit;
+}
+
+static int run(const mc_command_t *self, int argc, char **argv)
+{
+    const char *text[1];
+    mc_arguments_t arguments = {.text = text, .most = 1};
+    const mc_option_t options[] = {{0}};
+    char *end;
+    int exit = mc_options_parse(self, options, argc, argv, &arguments);
+    if (exit != MC_GO_ON)
+        return exit;
+    if (arguments.n != 1)
+        return mc_tool_refuse(self, "which process? expected its number");
+    errno = 0;
+    const long pid = strtol(text[0], &end, 10);
+    if (errno || end == text[0] || *end || pid < 1 || pid > INT32_MAX)
+        return mc_tool_refuse(self, "expected the number of a process, got '%s'", text[0]);
+    if (kill((pid_t)pid, 0) && errno == ESRCH)
+        return mc_tool_refuse(self, "there is no process %ld", pid);
+    exit = ask_below(self, (int)pid, DEPTH);
+    if (exit == MC_GO_ON)
+        return mc_tool_refuse(
+            self,
+            "process %ld has no mesh, or one with MESHCOLL_MONITOR=off, and neither "
+            "has any that it started",
+            pid);
+    return exit;
+}
+
+const mc_command_t mc_status_command = {
+    .name = "status",
+    .summary = "what each rank of a running job waits for",
+    .usage = usage,
+    .about = about,
+    .examples = examples,
+    .run = run,
+};
