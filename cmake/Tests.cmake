@@ -7,6 +7,7 @@
 #   tests/{cli,lab}/test_*.sh   scripts; $MESHCOLL_BUILD_DIR says where the programs are, label =
 #                               folder; $MESHCOLL is the command
 #   tests/install/run.sh        label "install"
+#   tests/status/job.c          what tests/cli/test_status.sh starts
 #   tests/support/*.c           linked into every unit and MPI test; support/mpi/*.c into MPI tests only
 # Exit code 77 means skipped: print one line that says why.
 
@@ -73,6 +74,9 @@ foreach(source IN LISTS unit_sources)
         LABELS unit TIMEOUT 300 SKIP_RETURN_CODE ${skip_code} ENVIRONMENT "${sanitizer_env}"
         ${sanitizer_fails})
 endforeach()
+
+# Ranks of the jobs that tests/cli/test_status.sh asks.
+meshcoll_add_test_program(status_job job ${PROJECT_SOURCE_DIR}/tests/status/job.c status)
 
 # Threads: without Criterion, which forks. MPI and UCX are linked, but not run; UCX's hooks in the
 # allocator are left out, which run in threads that the sanitizer has already buried.

@@ -31,7 +31,8 @@ typedef struct {
 
 typedef struct {
     const char *mesh, *transports;
-    odd_t odd; /* what the last rank does */
+    odd_t odd;            /* what the last rank does */
+    const char *strategy; /* of allreduce; NULL: each rank waits for each */
 } case_t;
 
 static int open_mesh(const case_t *c, mc_seat_t *seat, meshcoll_t **mesh)
@@ -129,7 +130,7 @@ static void run_all(const case_t *c)
     world_t *const w = mc_processes_share(sizeof *w);
     pid_t pid[RANKS];
     setenv("MESHCOLL_TUNE_FILE", "/nowhere/links.json", 1);
-    setenv("MESHCOLL_STRATEGY_ALLREDUCE", "flat-fullmesh", 1);
+    setenv("MESHCOLL_STRATEGY_ALLREDUCE", c->strategy ? c->strategy : "flat-fullmesh", 1);
     mc_meeting_init(&w->meeting, RANKS);
     for (int r = 0; r < RANKS; r++) {
         pid[r] = fork();
@@ -153,8 +154,8 @@ static void run_all(const case_t *c)
 
 static void run_wires(odd_t odd)
 {
-    run_all(&(case_t){"gpu=3", "gpu=shm", odd});
-    run_all(&(case_t){"gpu=3", "gpu=tcp,self", odd});
+    run_all(&(case_t){"gpu=3", "gpu=shm", odd, NULL});
+    run_all(&(case_t){"gpu=3", "gpu=tcp,self", odd, NULL});
 }
 
 Test(timeout, a_rank_that_makes_no_call)
@@ -169,7 +170,7 @@ Test(timeout, a_rank_that_is_stopped)
 
 Test(timeout, a_rank_that_is_late)
 {
-    run_all(&(case_t){"gpu=3", "gpu=shm", IS_LATE});
+    run_all(&(case_t){"gpu=3", "gpu=shm", IS_LATE, NULL});
 }
 
 Test(timeout, a_rank_that_sends_no_message)
@@ -180,4 +181,13 @@ Test(timeout, a_rank_that_sends_no_message)
 Test(timeout, in_a_loop_that_tests)
 {
     run_wires(IN_TEST);
+}
+
+/* Rank 0 waits for rank 1, which waits for rank 2. */
+Test(timeout, names_the_end_of_a_chain_of_waits)
+{
+    static const char chain[] = "reduce:chain(gpu) bcast:chain(gpu)";
+    run_all(&(case_t){"gpu=3", "gpu=shm", CALLS_NOT, chain});
+    run_all(&(case_t){"gpu=3", "gpu=shm", IS_STOPPED, chain});
+    run_all(&(case_t){"gpu=3", "gpu=tcp,self", CALLS_NOT, chain});
 }

@@ -11,6 +11,7 @@
 #include "runtime/progress/failure.h"
 #include "runtime/progress/progress_thread.h"
 #include "runtime/request/served.h"
+#include "runtime/status/serve.h"
 #include "runtime/waits/board.h"
 
 #include <sched.h>
@@ -52,8 +53,10 @@ void mc_handle_free(meshcoll_t *h)
 {
     mc_busy_leave(h);
     mc_threads_close(h);
+    mc_serve_stop(h);
     if (!h->parent)
         mc_monitor_close(h->monitor);
+    mc_serve_close(h);
     mc_waits_close(h);
     for (int32_t d = 0; d < h->mesh.ndims; d++)
         if (h->transport[d])

@@ -5,6 +5,8 @@
 #include "runtime/place/oversubscription.h"
 #include "runtime/place/places.h"
 #include "runtime/progress/threads.h"
+#include "runtime/status/ask.h"
+#include "runtime/status/serve.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -264,6 +266,24 @@ static int open_monitor(const mc_making_t *m, mc_contact_t *contact)
     return MESHCOLL_OK;
 }
 
+/* Have all ranks a monitor? */
+static bool all_have_monitors(const mc_making_t *m, size_t record)
+{
+    for (int32_t r = 0; r < m->creation->oob.size; r++)
+        if (((const fourth_t *)record_at(m, r, record))->contact.n == 0)
+            return false;
+    return true;
+}
+
+/* Ranks ask each other what they wait for, and others on this machine may ask them. */
+static void open_status(meshcoll_t *h)
+{
+    mc_lock(h); /* there may be a progress thread */
+    mc_status_join(h);
+    mc_unlock(h);
+    mc_serve_open(h);
+}
+
 static void start_monitor(const mc_making_t *m, size_t record)
 {
     const meshcoll_oob_t *const oob = &m->creation->oob;
@@ -274,6 +294,8 @@ static void start_monitor(const mc_making_t *m, size_t record)
         .machine = m->machine,
         .secret = m->facts[0].secret,
     };
+    if (all_have_monitors(m, record))
+        open_status(m->handle);
     mc_monitor_start(m->handle->monitor, &params);
 }
 

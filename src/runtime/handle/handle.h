@@ -71,7 +71,8 @@ struct meshcoll {
     int64_t timeout_ms;
     struct mc_board *board; /* the root mesh's */
     uint32_t board_id, n_parts;
-    mc_ask_t ask; /* of a root mesh; rank is NULL: other ranks cannot be asked */
+    struct mc_serve *serve; /* of a root mesh: tells meshcoll status; NULL: does not */
+    mc_ask_t ask;           /* of a root mesh; rank is NULL: other ranks cannot be asked */
 
     /* Operation numbers taken: see numbers.h. Atomic, because other threads read how far this rank is. */
     _Atomic uint32_t n_calls, n_persistent;

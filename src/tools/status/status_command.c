@@ -39,7 +39,9 @@ static int check_peer(const mc_command_t *self, int fd, int pid)
     socklen_t n = sizeof peer;
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n))
         return mc_tool_refuse(self, "process %d: %s", pid, strerror(errno));
-    if ((peer.uid == geteuid() || geteuid() == 0) && peer.pid == pid)
+    if (peer.pid == pid && peer.uid != geteuid() && geteuid() != 0)
+        return mc_tool_refuse(self, "process %d belongs to user %d", pid, (int)peer.uid);
+    if (peer.pid == pid)
         return MC_GO_ON;
     return mc_tool_refuse(self,
                           "process %d of user %d answers for process %d: it is not listened to",

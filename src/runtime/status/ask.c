@@ -1,0 +1,98 @@
+#include "runtime/status/ask.h"
+
+#include "runtime/monitor/branch.h"
+#include "runtime/monitor/monitor.h"
+#include "runtime/waits/describe.h"
+
+#include <pthread.h>
+#include <string.h>
+
+enum { QUESTION_WAITS = 1, ASKERS = 16 };
+/* How long an answer may take: for a report, and for a rank whose time limit is over. */
+#define REPORT_SECONDS 2.0
+#define BLAME_SECONDS  0.75
+
+_Static_assert(sizeof(mc_waits_t) <= MC_FRAME_MOST, "an answer has a record");
+
+static size_t answer(void *context, uint32_t question, void *out, size_t room)
+{
+    const meshcoll_t *const h = context;
+    mc_waits_t w;
+    if (question != QUESTION_WAITS || room < sizeof w || !mc_waits_copy(h, &w))
+        return 0;
+    memcpy(out, &w, sizeof w);
+    return sizeof w;
+}
+
+/* `rank` is a mesh rank. What another process sent is not trusted to be in range. */
+static int ask_for(const meshcoll_t *h, int32_t rank, double seconds, mc_waits_t *out)
+{
+    mc_waits_t w;
+    size_t n = 0;
+    if (rank == h->rank)
+        return mc_waits_copy(h, out) ? 0 : MESHCOLL_ERR_TRANSPORT;
+    const int failed = mc_monitor_ask(h->monitor, mc_comm_rank_of(&h->order, rank), QUESTION_WAITS,
+                                      seconds, &w, sizeof w, &n);
+    if (failed || n != sizeof w || !mc_waits_are_sound(&w, h->mesh.size) || w.rank != rank)
+        return MESHCOLL_ERR_TRANSPORT;
+    *out = w;
+    return 0;
+}
+
+static int ask(void *context, int32_t rank, mc_waits_t *out)
+{
+    return ask_for(context, rank, BLAME_SECONDS, out);
+}
+
+void mc_status_join(meshcoll_t *h)
+{
+    mc_monitor_answers(h->monitor, answer, h);
+    h->ask = (mc_ask_t){ask, h};
+}
+
+/* All ranks ------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const meshcoll_t *h;
+    const _Atomic bool *stop;
+    mc_status_rank_t *rank;
+    _Atomic int32_t next;
+} gathering_t;
+
+/* What is known of a rank that does not answer. */
+static void introduce(const meshcoll_t *h, int32_t known_as, mc_waits_t *w)
+{
+    const mc_contact_t *const contact = mc_monitor_contact(h->monitor, known_as);
+    const int32_t rank = mc_mesh_rank_of(&h->order, known_as);
+    *w = (mc_waits_t){.rank = rank,
+                      .known_as = known_as,
+                      .size = h->mesh.size,
+                      .pid = contact ? contact->pid : 0,
+                      .place = mc_wait_place(h, rank)};
+    if (contact)
+        memcpy(w->host, contact->host, strnlen(contact->host, sizeof w->host - 1));
+}
+
+static void *gather(void *context)
+{
+    gathering_t *const g = context;
+    for (int32_t r; (r = atomic_fetch_add(&g->next, 1)) < g->h->mesh.size;) {
+        mc_status_rank_t *const at = &g->rank[r];
+        introduce(g->h, r, &at->waits);
+        at->answered =
+            !atomic_load(g->stop) && !ask_for(g->h, at->waits.rank, REPORT_SECONDS, &at->waits);
+    }
+    return NULL;
+}
+
+void mc_status_gather(const meshcoll_t *h, const _Atomic bool *stop, mc_status_rank_t *rank)
+{
+    gathering_t g = {.h = h, .stop = stop, .rank = rank};
+    pthread_t helper[ASKERS - 1];
+    int n = 0;
+    while (n < ASKERS - 1 && n + 1 < h->mesh.size && !pthread_create(&helper[n], NULL, gather, &g))
+        n++;
+    (void)gather(&g);
+    while (n > 0)
+        pthread_join(helper[--n], NULL);
+}

@@ -1,0 +1,155 @@
+#include "runtime/status/serve.h"
+
+#include "runtime/monitor/monitor.h"
+#include "runtime/status/ask.h"
+#include "runtime/status/name.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+/* One visitor at a time is told; a few more may wait. A visitor that does not read is dropped. */
+enum { WAITING = 8, SEND_SECONDS = 2 };
+
+typedef struct mc_serve {
+    const meshcoll_t *h;
+    int listener, visitor;
+    pthread_mutex_t lock;
+    bool has_thread,
+        is_done; /* the thread that tells a visitor: there is one; it is about to end */
+    _Atomic bool stop;
+    pthread_t thread;
+} serve_t;
+
+/* A visitor --------------------------------------------------------------------------------------- */
+
+static bool is_allowed(int fd)
+{
+    struct ucred peer;
+    socklen_t n = sizeof peer;
+    return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) &&
+           (peer.uid == geteuid() || peer.uid == 0);
+}
+
+static void send_all(int fd, const char *text, size_t bytes)
+{
+    const struct timeval patience = {.tv_sec = SEND_SECONDS};
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    for (ssize_t n; bytes > 0 && (n = send(fd, text, bytes, MSG_NOSIGNAL)) > 0; bytes -= (size_t)n)
+        text += n;
+}
+
+static void tell(const serve_t *s, int fd)
+{
+    const int32_t n = s->h->mesh.size;
+    mc_status_rank_t *const rank = calloc((size_t)n, sizeof *rank);
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *const out = rank ? open_memstream(&text, &bytes) : NULL;
+    if (out) {
+        const mc_status_t status = {.n = n, .rank = rank};
+        mc_status_gather(s->h, &s->stop, rank);
+        (void)mc_status_print(&status, out);
+        fclose(out);
+        send_all(fd, text, bytes);
+    }
+    free(text);
+    free(rank);
+}
+
+/* In a thread of its own: the monitor's must not wait for other ranks. */
+static void *run(void *context)
+{
+    serve_t *const s = context;
+    tell(s, s->visitor);
+    close(s->visitor);
+    pthread_mutex_lock(&s->lock);
+    s->is_done = true;
+    pthread_mutex_unlock(&s->lock);
+    return NULL;
+}
+
+static void join(serve_t *s)
+{
+    if (s->has_thread)
+        pthread_join(s->thread, NULL);
+    s->has_thread = s->is_done = false;
+}
+
+/* In the monitor's thread. While one visitor is told, others are sent away. */
+static void ready(void *context)
+{
+    serve_t *const s = context;
+    static const char busy[] = "another meshcoll status is asking this process: try again\n";
+    const int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC);
+    if (fd < 0)
+        return;
+    pthread_mutex_lock(&s->lock);
+    const bool idle = !atomic_load(&s->stop) && (!s->has_thread || s->is_done);
+    bool taken = false;
+    if (idle && is_allowed(fd)) {
+        join(s);
+        s->visitor = fd;
+        taken = s->has_thread = !pthread_create(&s->thread, NULL, run, s);
+    } else if (!idle && is_allowed(fd)) {
+        (void)!send(fd, busy, sizeof busy - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    }
+    pthread_mutex_unlock(&s->lock);
+    if (!taken)
+        close(fd);
+}
+
+/* Opening and closing ------------------------------------------------------------------------------- */
+
+/* Binds the first name that no other mesh of the process has; -1: there is none. */
+static int listen_to(void)
+{
+    struct sockaddr_un address;
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    for (int i = 0; fd >= 0 && i < MC_STATUS_SOCKETS; i++) {
+        const socklen_t n = mc_status_name((int)getpid(), i, &address);
+        if (!bind(fd, (struct sockaddr *)&address, n) && !listen(fd, WAITING))
+            return fd;
+    }
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+void mc_serve_open(meshcoll_t *h)
+{
+    serve_t *const s = calloc(1, sizeof *s);
+    if (!s)
+        return;
+    s->h = h;
+    s->listener = listen_to();
+    pthread_mutex_init(&s->lock, NULL);
+    h->serve = s;
+    if (s->listener >= 0)
+        mc_monitor_watch(h->monitor, s->listener, ready, s);
+}
+
+void mc_serve_stop(meshcoll_t *h)
+{
+    serve_t *const s = h->serve;
+    if (!s)
+        return;
+    pthread_mutex_lock(&s->lock);
+    atomic_store(&s->stop, true);
+    pthread_mutex_unlock(&s->lock);
+    join(s);
+}
+
+void mc_serve_close(meshcoll_t *h)
+{
+    serve_t *const s = h->serve;
+    if (!s)
+        return;
+    if (s->listener >= 0)
+        close(s->listener);
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+    h->serve = NULL;
+}
