@@ -84,6 +84,9 @@ static int gather(mc_monitor_t *m, double deadline, mc_survivors_t *s)
     bool *const gone = calloc((size_t)m->job.size, sizeof *gone);
     if (!gone)
         return mc_fail_memory("the survivors of a mesh");
+    pthread_mutex_lock(&m->lock);
+    m->gathered = false; /* this may be another attempt */
+    pthread_mutex_unlock(&m->lock);
     while (!is_complete(m, m->job.rank + 1, gone) && mc_now() < deadline)
         nap();
     free(gone);
