@@ -266,7 +266,7 @@ static void mismatch(size_t sent_bytes, const int32_t *known_as, const char *sai
     progress(&p, 3);
     const mc_io_t *const io = mc_io_pop(&p.finished[1]);
     cr_assert_eq(io, &received);
-    cr_assert_eq(io->status, MESHCOLL_ERR_TRANSPORT);
+    cr_assert_eq(io->status, MESHCOLL_ERR_MISMATCH);
     cr_assert(strstr(meshcoll_last_error(), said), "%s", meshcoll_last_error());
     free(a);
     free(b);
@@ -348,7 +348,7 @@ Test(shm, drops_the_pieces_of_a_message_of_another_length)
     cr_assert_eq(p.t[0]->ops->send(p.peer[0], &send, &sent), MESHCOLL_OK);
     progress(&p, 3);
     cr_assert_eq(mc_io_pop(&p.finished[1]), &received);
-    cr_assert_eq(received.status, MESHCOLL_ERR_TRANSPORT);
+    cr_assert_eq(received.status, MESHCOLL_ERR_MISMATCH);
     send.tag = recv.tag = 6;
     in.bytes = recv.bytes = 20000;
     cr_assert_eq(p.t[0]->ops->send(p.peer[0], &send, &sent), MESHCOLL_OK);
@@ -524,7 +524,7 @@ Test(shm, an_offer_ends_with_its_senders_mesh)
     for (int i = 0; i < 8; i++)
         p.t[1]->ops->progress(p.t[1]);
     cr_assert_eq(mc_io_pop(&p.finished[1]), &received);
-    cr_expect_eq(received.status, MESHCOLL_ERR_TRANSPORT);
+    cr_expect_eq(received.status, MESHCOLL_ERR_PEER);
     cr_expect_not_null(strstr(meshcoll_last_error(), "rank 4 failed: no memory for scratch"), "%s",
                        meshcoll_last_error());
     close_pair(&p);
@@ -542,7 +542,7 @@ Test(shm, who_waits_for_a_rank_that_failed_is_told)
     p.t[0]->ops->abandon(p.t[0], "it was asked for too much");
     cr_expect_eq(p.t[1]->ops->check(p.t[1]), MESHCOLL_OK, "nobody waits");
     cr_assert_eq(p.t[1]->ops->recv(p.peer[1], &m, &received), MESHCOLL_IN_PROGRESS);
-    cr_expect_eq(p.t[1]->ops->check(p.t[1]), MESHCOLL_ERR_TRANSPORT);
+    cr_expect_eq(p.t[1]->ops->check(p.t[1]), MESHCOLL_ERR_PEER);
     cr_expect_not_null(strstr(meshcoll_last_error(), "rank 4 failed: it was asked for too much"),
                        "%s", meshcoll_last_error());
     close_pair(&p);

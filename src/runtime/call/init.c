@@ -68,6 +68,6 @@ int mc_request_init(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier
     if (!status)
         status = init(h, &a, is_barrier, number, request);
     if (status)
-        (void)mc_failure_refused(h, number.runs, true, status);
+        status = mc_failure_refused(h, number.runs, true, status);
     return mc_leave(h, status);
 }

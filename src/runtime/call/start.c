@@ -87,6 +87,6 @@ int mc_call_start(meshcoll_t *h, const mc_asked_t *asked, meshcoll_request_t **r
     if (!status)
         make_known(h, asked, choice, r);
     else
-        (void)mc_failure_refused(h, asked->number, false, status);
+        status = mc_failure_refused(h, asked->number, false, status);
     return start(r, status, request);
 }

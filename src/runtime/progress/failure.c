@@ -130,7 +130,7 @@ static bool is_refused(const meshcoll_t *h, const meshcoll_request_t *r, const m
            made - news->made < MOST_AHEAD && news->rank != mc_monitor_rank(h->monitor);
 }
 
-int mc_failure_refused(const meshcoll_t *h, uint32_t number, bool persistent, int status)
+int mc_failure_refused(meshcoll_t *h, uint32_t number, bool persistent, int status)
 {
     mc_news_t news = {.kind = MC_NEWS_REFUSED,
                       .status = MESHCOLL_ERR_PEER,
@@ -139,6 +139,10 @@ int mc_failure_refused(const meshcoll_t *h, uint32_t number, bool persistent, in
                       .made = persistent ? h->n_persistent : h->n_calls};
     if (!h->monitor || h->broken)
         return status;
+    if (status == MESHCOLL_ERR_TRANSPORT) { /* a connection: mostly to a rank that has ended */
+        mc_failure_break(h, status);
+        return mc_fail(h->broken, "%s", h->why);
+    }
     news.rank = mc_monitor_rank(h->monitor);
     mc_text_t text = mc_text(news.text, sizeof news.text);
     mc_text_add(&text, "rank %d was refused this call, and does not take part: %s", (int)news.rank,

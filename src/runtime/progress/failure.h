@@ -23,7 +23,8 @@ void mc_failure_hear(meshcoll_t *h);
  * has run for too long. Breaks the mesh then. Publishes what this rank waits for (waits/board.h). */
 void mc_failure_look(meshcoll_t *h);
 /* Tells the other ranks that this one was refused a call, with meshcoll_last_error(): those that wait in it
- * fail. To be called when the call has taken its operation number. Returns `status`. */
-int mc_failure_refused(const meshcoll_t *h, uint32_t number, bool persistent, int status);
+ * fail. To be called when the call has taken its operation number. A call that could not connect breaks the mesh. Returns
+ * the call's status. */
+int mc_failure_refused(meshcoll_t *h, uint32_t number, bool persistent, int status);
 
 #endif
