@@ -154,6 +154,10 @@ typedef struct meshcoll_params {
     /** How long a request may run, in seconds ("90"); "0": without limit (meshcoll/fault.h).
      * Default: MESHCOLL_TIMEOUT, else "1800". */
     const char *timeout;
+    /** "1": all ranks compare each call before any of its data moves, and get ERR_MISMATCH if they
+     * disagree; the mesh can still be used (docs/checks.md). "0": ranks compare a call only where it
+     * makes new connections, and a disagreement ends the mesh. Default: MESHCOLL_CHECK, else "0". */
+    const char *check;
 } meshcoll_params_t;
 
 /**

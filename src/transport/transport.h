@@ -202,7 +202,7 @@ struct mc_transport {
     const int32_t *known_as; /* by rank: its number in error texts; NULL: the same */
     const void *address;     /* to hand to the peers */
     size_t address_bytes;
-    bool greets;          /* a new connection needs progress at both ends before messages pass */
+    bool greets;          /* both ends greet a new connection before a plan uses it */
     int fd;               /* -1: the transport can only be polled */
     bool streams;         /* a send completes once the wire has accepted it, without the receiver */
     bool hears_connected; /* only headers of ranks that this one has connected to reach listen() */

@@ -1,5 +1,6 @@
 #include "runtime/call/calls.h"
 
+#include "runtime/call/check.h"
 #include "runtime/call/group.h"
 #include "runtime/call/init.h"
 #include "runtime/call/start.h"
@@ -28,14 +29,16 @@ static meshcoll_request_t *find_known(meshcoll_t *h, const meshcoll_args_t *a, b
 
 /* Takes the call's number and checks its arguments. A call that fails here has taken its number, so
  * that the next call has the same number on all ranks. */
-static int enter(meshcoll_t *h, const meshcoll_args_t *given, mc_asked_t *asked)
+static int enter(meshcoll_t *h, const meshcoll_args_t *given, bool waits, mc_asked_t *asked)
 {
     mc_call_number(h, given, asked);
     int status = mc_failure_check(h);
     if (status)
         return status;
     status = mc_args_check(h, given, &asked->args);
-    return status ? mc_failure_refused(h, asked->number, false, status) : MESHCOLL_OK;
+    return status ? mc_call_refused(h, &(mc_refused_t){asked->number, asked->check, false, waits},
+                                    status)
+                  : MESHCOLL_OK;
 }
 
 static int complete(meshcoll_request_t *r)
@@ -48,8 +51,8 @@ static int run_anew(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier
 {
     mc_asked_t asked = {.is_barrier = is_barrier, .given = given};
     meshcoll_request_t *r;
-    int status = enter(h, given, &asked);
-    if (status || asked.args.count == 0)
+    int status = enter(h, given, true, &asked);
+    if (status || (asked.args.count == 0 && !h->checks))
         return status;
     status = mc_call_start(h, &asked, &r);
     return status ? status : complete(r);
@@ -60,7 +63,8 @@ static int refuse_in_callback(meshcoll_t *h, const meshcoll_args_t *given)
 {
     mc_asked_t asked;
     mc_call_number(h, given, &asked);
-    return mc_failure_refused(h, asked.number, false, MESHCOLL_ERR_INVALID_ARG);
+    return mc_call_refused(h, &(mc_refused_t){asked.number, asked.check, false, false},
+                           MESHCOLL_ERR_INVALID_ARG);
 }
 
 static inline __attribute__((always_inline)) int run_now(meshcoll_t *h,
@@ -100,7 +104,7 @@ static int begin(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier,
     meshcoll_request_t *const r = find_known(h, given, is_barrier);
     if (r)
         return mc_call_start_known(h, r, request);
-    const int status = enter(h, given, &asked);
+    const int status = enter(h, given, false, &asked);
     return status ? status : mc_call_start(h, &asked, request);
 }
 
@@ -137,9 +141,10 @@ static int refuse(meshcoll_t *h, bool is_persistent, bool exchanges, int status)
     const uint32_t number = is_persistent ? mc_next_persistent(h) : mc_next_call(h);
     if (exchanges)
         (void)mc_next_call(h);
-    (void)mc_failure_refused(h, number, is_persistent, status);
+    const uint32_t check = mc_check_number(h, is_persistent);
     if (h->group_open && !is_persistent)
         mc_group_refuse(h, status);
+    status = mc_call_refused(h, &(mc_refused_t){number, check, is_persistent, false}, status);
     return mc_leave(h, status);
 }
 

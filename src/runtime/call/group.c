@@ -24,6 +24,7 @@ static int open_group(meshcoll_t *h)
         return mc_fail_memory("a group");
     h->group->n = 0;
     h->group->failed = MESHCOLL_OK;
+    mc_seen_open(&h->group->seen);
     h->group_open = true;
     h->n_special++;
     return MESHCOLL_OK;
@@ -76,6 +77,8 @@ int mc_group_add(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier)
     int status = mc_failure_check(h);
     if (!status)
         status = mc_args_check(h, given, &asked.args);
+    if (!status && h->checks)
+        status = mc_seen_add(h, &g->seen, &asked);
     if (!status && asked.args.count > 0)
         status = reserve(g);
     if (!status && asked.args.count > 0)
@@ -89,12 +92,14 @@ void mc_group_refuse(meshcoll_t *h, int status)
 {
     if (!h->group->failed)
         h->group->failed = status;
+    mc_seen_refuse(h, &h->group->seen);
 }
 
 void mc_group_free(meshcoll_t *h)
 {
     if (!h->group)
         return;
+    free(h->group->seen.call);
     free(h->group->member);
     free(h->group->request);
     free(h->group->first);
@@ -292,13 +297,13 @@ static int close_group(meshcoll_t *h)
     if (!h->group_open)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "meshcoll_group_end: no group is open on this mesh");
-    int status = g->failed;
     h->group_open = false;
     h->n_special--;
     g->n_requests = 0;
-    if (status)
-        return mc_fail(status, "meshcoll_group_end: a call in this group was refused, so none was "
-                               "started; what that call returned says why");
+    int status = h->checks && !h->broken ? mc_seen_compare(h, &g->seen) : MESHCOLL_OK;
+    if (g->failed)
+        return mc_fail(g->failed, "meshcoll_group_end: a call in this group was refused, so none "
+                                  "was started; what that call returned says why");
     for (uint32_t i = 0; i < g->n && !status; i++)
         if (!g->member[i].begun) {
             chain(h, i);

@@ -11,6 +11,7 @@
 #ifndef MC_RUNTIME_GROUP_H
 #define MC_RUNTIME_GROUP_H
 
+#include "runtime/call/check_group.h"
 #include "runtime/call/start.h"
 
 typedef struct {
@@ -27,6 +28,7 @@ typedef struct mc_group {
     meshcoll_request_t **request;
     uint32_t *first;
     uint32_t n_requests;
+    mc_seen_t seen; /* where calls are checked */
 } mc_group_t;
 
 /* Adds a call to the open group, and checks its arguments. */

@@ -1,5 +1,6 @@
 #include "runtime/call/init.h"
 
+#include "runtime/call/check.h"
 #include "runtime/call/choose_call.h"
 #include "runtime/call/passing.h"
 #include "runtime/handle/args.h"
@@ -24,10 +25,17 @@ static int bind(meshcoll_request_t *r, const meshcoll_args_t *a, uint32_t counts
     return status;
 }
 
-/* The operation numbers of a persistent request: of its runs, and of an alltoallv's counts. */
+/* The operation numbers of a persistent request: of its runs, of an alltoallv's counts, and of
+ * the comparison, where calls are checked. */
 typedef struct {
-    uint32_t runs, counts;
+    uint32_t runs, counts, check;
 } numbers_t;
+
+/* Of a call that is refused before it is compared. */
+static int refuse(meshcoll_t *h, numbers_t number, int status)
+{
+    return mc_call_refused(h, &(mc_refused_t){number.runs, number.check, true, false}, status);
+}
 
 static int init(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, numbers_t number,
                 meshcoll_request_t **request)
@@ -36,16 +44,25 @@ static int init(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, number
     meshcoll_request_t *r;
     int status = mc_call_choose(h, a, is_barrier, &choice);
     if (status)
-        return status;
+        return refuse(h, number, status);
     const mc_ranked_t best = choice->best;
+    const mc_asking_t asking = {a, &best.strategy, number.runs, is_barrier};
+    h->asking = &asking;
     status = mc_request_create(h, a, &best, &r);
+    h->asking = NULL;
     if (status)
-        return status;
+        return refuse(h, number, status);
     r->persistent = true;
     r->operation = number.runs;
     r->workspace = &r->own;
-    status = bind(r, a, number.counts);
+    if (h->checks) {
+        const mc_fingerprint_t f = mc_fingerprint_of(h, &asking);
+        status = mc_check_begin(r, &f, number.check);
+    }
+    if (!status)
+        status = bind(r, a, number.counts);
     if (status) {
+        status = mc_failure_refused(h, number.runs, true, status);
         mc_request_drop(r);
         return status;
     }
@@ -59,15 +76,12 @@ int mc_request_init(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier
     meshcoll_args_t a;
     mc_lock(h);
     /* taken also where the call is refused, so that the next one's is the same on all ranks */
-    const numbers_t number = {mc_next_persistent(h),
-                              mc_call_exchanges(given) ? mc_next_call(h) : 0};
+    const numbers_t number = {mc_next_persistent(h), mc_call_exchanges(given) ? mc_next_call(h) : 0,
+                              mc_check_number(h, true)};
     int status = mc_failure_check(h);
     if (status)
         return mc_leave(h, status);
     status = mc_args_check(h, given, &a);
-    if (!status)
-        status = init(h, &a, is_barrier, number, request);
-    if (status)
-        status = mc_failure_refused(h, number.runs, true, status);
+    status = status ? refuse(h, number, status) : init(h, &a, is_barrier, number, request);
     return mc_leave(h, status);
 }

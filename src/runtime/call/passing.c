@@ -157,6 +157,7 @@ static void exchanged(meshcoll_request_t *x)
     const int status = x->status ? x->status : bind_with(e, x);
     x->exchange = r->exchange = NULL;
     x->notify = NULL;
+    x->internal = false;
     x->released = true;
     close(h, e);
     if (!h) { /* its closing releases them */
@@ -168,11 +169,6 @@ static void exchanged(meshcoll_request_t *x)
         mc_failure_break(h, status);
     if (r->released && !r->running)
         mc_request_drop(r);
-}
-
-bool mc_passing_exchanges(const meshcoll_request_t *r)
-{
-    return r->exchange && r->exchange->of != r;
 }
 
 static int prepare(meshcoll_t *h, const mc_strategy_t *strategy, uint32_t number, mc_exchange_t *e,
@@ -217,6 +213,7 @@ int mc_passing_bind(meshcoll_request_t *r, const meshcoll_args_t *a, uint32_t nu
     }
     e->of = r;
     x->exchange = r->exchange = e;
+    x->internal = true;
     x->notify = exchanged;
     mc_executor_unbind(&r->executor);
     if (!x->running)

@@ -13,7 +13,4 @@
  * of two ranks differ, the mesh fails. `number` is from mc_next_call. Collective. */
 int mc_passing_bind(meshcoll_request_t *r, const meshcoll_args_t *a, uint32_t number);
 
-/* Does it run an exchange of counts, for which another request waits? */
-bool mc_passing_exchanges(const meshcoll_request_t *r);
-
 #endif

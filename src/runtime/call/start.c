@@ -1,5 +1,6 @@
 #include "runtime/call/start.h"
 
+#include "runtime/call/check.h"
 #include "runtime/call/choose_call.h"
 #include "runtime/call/passing.h"
 #include "runtime/progress/failure.h"
@@ -11,6 +12,16 @@ void mc_call_number(meshcoll_t *h, const meshcoll_args_t *given, mc_asked_t *ask
     asked->number = mc_next_call(h);
     if (mc_call_exchanges(given))
         asked->counts = mc_next_call(h);
+    asked->check = mc_check_number(h, false);
+}
+
+/* Has the call compared with those of other ranks; one of a group already is. */
+static int compare(meshcoll_t *h, const mc_asked_t *asked, meshcoll_request_t *r)
+{
+    const mc_asking_t asking = {&asked->args, &r->choice.strategy, asked->number,
+                                asked->is_barrier};
+    const mc_fingerprint_t f = mc_fingerprint_of(h, &asking);
+    return mc_check_begin(r, &f, asked->check);
 }
 
 /* Binds a request to a call's arguments, and for an alltoallv to the sizes of the blocks that pass
@@ -44,7 +55,7 @@ static void make_known(meshcoll_t *h, const mc_asked_t *asked, mc_memory_t *choi
 {
     const meshcoll_args_t *const a = asked->given;
     if (!a || a->size != sizeof *a || a->strategy || a->counts || a->in_counts ||
-        a->counts_at_root || (unsigned)a->op >= MESHCOLL_OPS || !r->cached || r->watch)
+        a->counts_at_root || h->checks || (unsigned)a->op >= MESHCOLL_OPS || !r->cached || r->watch)
         return;
     r->known = (mc_known_t){*a, asked->is_barrier, choice, h->choice.n_forgotten};
     *mc_known_at(h, a) = r;
@@ -75,15 +86,22 @@ int mc_call_start(meshcoll_t *h, const mc_asked_t *asked, meshcoll_request_t **r
     mc_memory_t *choice;
     meshcoll_request_t *r;
     int status = mc_call_choose(h, a, asked->is_barrier, &choice);
-    if (!status)
+    if (!status) {
+        const mc_asking_t asking = {a, &choice->best.strategy, asked->number, asked->is_barrier};
+        h->asking = &asking;
         status = mc_call_serve(h, a, choice, asked->number, &r);
+        h->asking = NULL;
+    }
     if (status) {
         if (asked->staging)
             mc_return_memory(h, asked->staging);
-        return mc_failure_refused(h, asked->number, false, status);
+        return mc_call_refused(h, &(mc_refused_t){asked->number, asked->check, false, false},
+                               status);
     }
     r->staging = asked->staging;
-    status = bind(asked, r);
+    status = asked->check ? compare(h, asked, r) : MESHCOLL_OK;
+    if (!status)
+        status = bind(asked, r);
     if (!status)
         make_known(h, asked, choice, r);
     else

@@ -11,9 +11,10 @@ typedef struct {
     bool is_barrier;
     mc_workspace_t *staging; /* ownership passes to mc_call_start; NULL: none */
     uint32_t number, counts; /* from mc_next_call: its own; an alltoallv's for counts */
+    uint32_t check;          /* the same: of the comparison, where calls are checked */
 } mc_asked_t;
 
-/* Takes both numbers. They depend on the call, not on its strategy, so that ranks agree on the next
+/* Takes its numbers. They depend on the call, not on its strategy, so that ranks agree on the next
  * call's numbers even where one fails early. */
 void mc_call_number(meshcoll_t *h, const meshcoll_args_t *given, mc_asked_t *asked);
 

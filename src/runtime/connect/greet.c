@@ -1,6 +1,7 @@
 #include "runtime/connect/greet.h"
 
 #include "runtime/execute/flush.h"
+#include "runtime/handle/fingerprint.h"
 #include "runtime/handle/request.h"
 #include "runtime/progress/busy.h"
 #include "runtime/progress/callback.h"
@@ -10,8 +11,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* In a round each end sends one byte and receives one. The second round confirms to each end that
- * the other one has received its first byte. */
+/* In the first round each end sends the fingerprint of the call for which it connects, and receives
+ * the other's. In the second one each sends a byte, which confirms that it has received the first. */
 enum { ROUNDS = 2 };
 
 /* mc_greet_finish waits for so long at most, and sleeps for so long between polls. If all ranks are
@@ -27,6 +28,7 @@ typedef struct greeting greeting_t;
 typedef struct {
     mc_io_t io; /* first */
     greeting_t *greeting;
+    mc_fingerprint_t asks; /* of this end */
     char byte;
     mc_span_t span;
 } end_t;
@@ -55,11 +57,12 @@ static int post(const meshcoll_t *h, greeting_t *g, bool sends)
     end_t *const end = sends ? &g->send : &g->recv;
     const mc_transport_ops_t *const ops = g->peer->transport->ops;
     const int32_t from = sends ? h->rank : g->peer->rank;
-    end->span = (mc_span_t){&end->byte, 1};
+    end->span = g->round == 0 ? (mc_span_t){&end->asks, sizeof end->asks}
+                              : (mc_span_t){&end->byte, sizeof end->byte};
     const mc_message_t m = {.tag = mc_tag(from, MC_TAG_GREETING, g->round),
                             .span = &end->span,
                             .n_spans = 1,
-                            .bytes = 1};
+                            .bytes = end->span.bytes};
     const int status = sends ? ops->send(g->peer, &m, &end->io) : ops->recv(g->peer, &m, &end->io);
     g->n_left += status == MESHCOLL_IN_PROGRESS;
     return status < 0 ? status : MESHCOLL_OK;
@@ -96,21 +99,47 @@ static int process_messages(const meshcoll_t *h)
     return MESHCOLL_OK;
 }
 
+/* Disagreement ----------------------------------------------------------------------------------- */
+
+/* The ends may connect at different calls. Each of two calls with one number must be the same. */
+static int compare(const meshcoll_t *h, const greeting_t *g)
+{
+    enum { ROOM = 400 };
+    char buffer[ROOM];
+    mc_text_t text = mc_text(buffer, sizeof buffer);
+    if (mc_fingerprint_agree(&g->send.asks, &g->recv.asks))
+        return MESHCOLL_OK;
+    const int32_t own = mc_comm_rank_of(&h->order, h->rank);
+    const int32_t peers = mc_comm_rank_of(&h->order, g->peer->rank);
+    const bool first = own < peers; /* so that both ends say the same */
+    const int32_t rank[] = {first ? own : peers, first ? peers : own};
+    const mc_fingerprint_t asks[] = {first ? g->send.asks : g->recv.asks,
+                                     first ? g->recv.asks : g->send.asks};
+    mc_fingerprint_tell(asks, rank, 2, &text);
+    return mc_fail(MESHCOLL_ERR_MISMATCH, "%s", buffer);
+}
+
 /* Flushes ---------------------------------------------------------------------------------------- */
 
-/* Completes and frees the greetings that the complete flush of a transport covers. */
-static void complete(struct mc_greeter *greeter, const mc_transport_t *t)
+/* Completes and frees the greetings that the complete flush of a transport covers. Only now, as the
+ * peer has what it needs to find the same disagreement. */
+static int complete(const meshcoll_t *h, const mc_transport_t *t)
 {
+    struct mc_greeter *const greeter = h->greeter;
     for (greeting_t **at = &greeter->first; *at;) {
         greeting_t *const g = *at;
         if (g->stage != FLUSHED || g->peer->transport != t) {
             at = &g->next;
             continue;
         }
+        const int status = compare(h, g);
+        if (status)
+            return status;
         g->peer->greeted = true;
         *at = g->next;
         free(g);
     }
+    return MESHCOLL_OK;
 }
 
 /* Marks the SPOKEN greetings of a transport as FLUSHED: its next flush covers them. false: there are
@@ -129,8 +158,9 @@ static bool mark_flushed(struct mc_greeter *greeter, const mc_transport_t *t)
 /* Starts a flush of a transport if a greeting needs one. The last bytes of a SPOKEN greeting may
  * still be in the transport's buffer. If the next operation does not use that connection, nothing
  * else would send these bytes, and the peer would wait. */
-static int begin_flush(struct mc_greeter *greeter, mc_transport_t *t)
+static int begin_flush(const meshcoll_t *h, mc_transport_t *t)
 {
+    struct mc_greeter *const greeter = h->greeter;
     mc_executor_t *const x = &greeter->request.executor;
     mc_port_t *const port = &x->port[x->n_ports]; /* at most one per transport */
     int status = MESHCOLL_OK;
@@ -144,9 +174,7 @@ static int begin_flush(struct mc_greeter *greeter, mc_transport_t *t)
         x->idle_polls = 0;
         return MESHCOLL_OK;
     }
-    if (!status)
-        complete(greeter, t);
-    return status;
+    return status ? status : complete(h, t);
 }
 
 /* Does another request send, flush, or wait for its greetings? A flush completes only after the sends of these
@@ -165,7 +193,7 @@ static bool others_run(const meshcoll_t *h)
 }
 
 /* Polls the flushes. If no other request runs, a flush is never dropped. */
-static int poll_flushes(meshcoll_t *h)
+static int poll_flushes(const meshcoll_t *h)
 {
     mc_executor_t *const x = &h->greeter->request.executor;
     if (x->n_ports > 0 && !others_run(h))
@@ -174,7 +202,7 @@ static int poll_flushes(meshcoll_t *h)
     for (uint32_t p = 0; p < x->n_ports;) {
         mc_port_t *const port = &x->port[p];
         mc_transport_t *const t = port->transport;
-        const int status = t->ops->flushed(t, port->flush);
+        int status = t->ops->flushed(t, port->flush);
         if (status == MESHCOLL_IN_PROGRESS && !given_up) {
             p++;
             continue;
@@ -182,9 +210,10 @@ static int poll_flushes(meshcoll_t *h)
         if (status == MESHCOLL_IN_PROGRESS)
             t->ops->drop_flush(t, port->flush);
         *port = x->port[--x->n_ports];
-        if (status < 0)
+        if (status >= 0)
+            status = complete(h, t);
+        if (status)
             return status;
-        complete(h->greeter, t);
     }
     return MESHCOLL_OK;
 }
@@ -202,7 +231,7 @@ static int begin_flushes(meshcoll_t *h)
     int status = MESHCOLL_OK;
     for (int32_t i = 0; i < h->n_polled && !status; i++)
         if (!is_flushing(&h->greeter->request.executor, h->polled[i]))
-            status = begin_flush(h->greeter, h->polled[i]);
+            status = begin_flush(h, h->polled[i]);
     return status;
 }
 
@@ -232,14 +261,16 @@ static int open_greeter(meshcoll_t *h)
     return MESHCOLL_OK;
 }
 
-static greeting_t *new_greeting(struct mc_greeter *greeter, mc_peer_t *peer)
+static greeting_t *new_greeting(const meshcoll_t *h, mc_peer_t *peer)
 {
+    struct mc_greeter *const greeter = h->greeter;
     greeting_t *const g = calloc(1, sizeof *g);
     if (!g) {
         mc_fail_memory("greeting a new connection");
         return NULL;
     }
     g->peer = peer;
+    g->send.asks = mc_fingerprint_of(h, h->asking);
     g->send.greeting = g->recv.greeting = g;
     g->send.io.finished = g->recv.io.finished = &greeter->finished;
     g->next = greeter->first;
@@ -252,7 +283,7 @@ int mc_greet(meshcoll_t *h, mc_peer_t *peer)
     const int status = open_greeter(h);
     if (status)
         return status;
-    greeting_t *const g = new_greeting(h->greeter, peer);
+    greeting_t *const g = new_greeting(h, peer);
     if (!g)
         return MESHCOLL_ERR_NO_MEMORY;
     meshcoll_request_t *const r = &h->greeter->request;

@@ -2,7 +2,10 @@
  * Greeting: both ends of a new connection find out that it works in both directions before the
  * first operation over it starts. Some transports need progress at both ends to connect (UCX over
  * TCP, where both sides may connect at once), and a rank that has finished its part may not return
- * to the library for long, while it is in MPI or in a compute kernel.
+ * to the library for long, while it is in MPI or in a compute kernel. In shared memory messages would
+ * pass without; there it is for what else a greeting does: the ends compare the calls for which they
+ * connect, if these have the same number, so that ranks that disagree about a call fail before any
+ * of its data moves.
  *
  * Nobody waits here: the greetings of a handle are progressed like its running requests, and the
  * runs that need a connection are pending until it is greeted (executor.h).

@@ -1,7 +1,6 @@
 #include "runtime/create/close.h"
 
 #include "runtime/call/group.h"
-#include "runtime/call/passing.h"
 #include "runtime/connect/greet.h"
 #include "runtime/explain/explain.h"
 #include "runtime/message/transfer.h"
@@ -17,12 +16,11 @@
 #include <sched.h>
 #include <stdlib.h>
 
-/* Ends the exchanges of counts that still run, which belong to nobody, before the requests that
- * wait for them. */
-static void give_up_exchanges(meshcoll_request_t *list)
+/* Ends the library's own operations that still run, before the requests that wait for them. */
+static void give_up_internal(meshcoll_request_t *list)
 {
     for (meshcoll_request_t *r = list; r; r = r->next_of_all)
-        if (r->running && mc_passing_exchanges(r)) {
+        if (r->running && r->internal) {
             r->mesh = NULL;
             r->status = MESHCOLL_ERR_INVALID_ARG;
             r->notify(r);
@@ -34,7 +32,7 @@ static void give_up_exchanges(meshcoll_request_t *list)
 static uint32_t give_up(meshcoll_request_t *list)
 {
     uint32_t n = 0;
-    give_up_exchanges(list);
+    give_up_internal(list);
     for (meshcoll_request_t *r = list, *next; r; r = next) {
         next = r->next_of_all;
         n += r->running;

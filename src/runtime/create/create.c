@@ -14,10 +14,10 @@
 
 /* Opening -------------------------------------------------------------------------------------- */
 
-static int read_reproducible(const char *text, bool *on)
+static int read_switch(const char *name, const char *text, bool *on)
 {
     if (text && strcmp(text, "0") != 0 && strcmp(text, "1") != 0)
-        return mc_fail(MESHCOLL_ERR_PARSE, "MESHCOLL_REPRODUCIBLE is 0 or 1; got '%s'", text);
+        return mc_fail(MESHCOLL_ERR_PARSE, "%s is 0 or 1; got '%s'", name, text);
     *on = text && *text == '1';
     return MESHCOLL_OK;
 }
@@ -56,7 +56,9 @@ int mc_handle_open(const mc_mesh_t *mesh, int32_t rank, const mc_settings_t *set
     mc_mesh_print(mesh, &text);
     int status = mc_links_parse(settings->links, mesh, &h->links);
     if (!status)
-        status = read_reproducible(settings->reproducible, &h->reproducible);
+        status = read_switch("MESHCOLL_REPRODUCIBLE", settings->reproducible, &h->reproducible);
+    if (!status)
+        status = read_switch("MESHCOLL_CHECK", settings->check, &h->checks);
     if (!status)
         status = read_timeout(settings->timeout, &h->timeout_ms);
     if (!status)

@@ -218,6 +218,7 @@ static void share_wire(const part_t *p, meshcoll_t *h)
 static int open_part(const part_t *p, meshcoll_t *parent, meshcoll_t **handle)
 {
     const mc_settings_t settings = {.reproducible = parent->reproducible ? "1" : NULL,
+                                    .check = parent->checks ? "1" : NULL,
                                     .hook = parent->hook};
     meshcoll_t *h;
     int status = mc_handle_open(&p->mesh, p->rank, &settings, &h);

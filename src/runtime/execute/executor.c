@@ -318,7 +318,7 @@ static int start_new(mc_executor_t *x, uint32_t operation)
 {
     if (x->state == MC_FAILED)
         return x->status;
-    const bool ready = x->bound && is_connected(x);
+    const bool ready = x->bound && !x->held && is_connected(x);
     x->pending = operation;
     x->state = ready ? MC_IDLE : MC_PENDING;
     return ready ? mc_executor_start(x, operation) : MESHCOLL_OK;

@@ -41,8 +41,15 @@ static inline void mc_executor_unbind(mc_executor_t *x)
     x->state = x->state == MC_IDLE ? MC_NEW : x->state;
 }
 
+/* A run started from now on is pending until `held` is false again. */
+static inline void mc_executor_hold(mc_executor_t *x)
+{
+    x->held = true;
+    x->state = x->state == MC_IDLE ? MC_NEW : x->state;
+}
+
 /* `operation`: number of this run, the same on all ranks. Never waits: the run is pending while a
- * connection is not greeted, or the binding is missing. */
+ * connection is not greeted, the binding is missing, or it is held. */
 int mc_executor_start(mc_executor_t *x, uint32_t operation);
 /* Continues with what the transports have completed. OK when complete, IN_PROGRESS, or an error. */
 int mc_executor_advance(mc_executor_t *x);

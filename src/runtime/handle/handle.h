@@ -28,6 +28,9 @@ struct meshcoll {
     mc_links_t links;
     mc_choice_t choice;
     bool reproducible;
+    bool checks; /* MESHCOLL_CHECK: all ranks compare each call (call/check.h) */
+    const struct mc_asking
+        *asking;              /* the call being made, for greetings (fingerprint.h); else NULL */
     mc_numbering_t numbering; /* how the communicator's ranks lie on the mesh */
 
     /* of a sub-mesh, which is closed before its parent */

@@ -54,6 +54,11 @@ struct meshcoll_request {
     void *callback_context;
     /* The exchange of counts that it waits for to be bound, or that it runs (call/passing.h). */
     struct mc_exchange *exchange;
+    /* MESHCOLL_CHECK: the comparison that it waits for, or that it runs (call/check.h). */
+    struct mc_check *check;
+    int status_of_check; /* of the last one that has ended */
+    char *mismatch;      /* its sentence; `why` then */
+    bool internal;       /* runs for the library, and belongs to nobody */
     /* How to progress what is not a plan's run, while executor.state is PENDING; else NULL. */
     int (*advance)(meshcoll_request_t *request);
     void (*release)(meshcoll_request_t *request); /* how to release it then */

@@ -118,8 +118,9 @@ static bool is_size(size_t size)
            size == offsetof(meshcoll_params_t, threads) ||
            size == offsetof(meshcoll_params_t, reproducible) ||
            size == offsetof(meshcoll_params_t, hook) ||
+           size == offsetof(meshcoll_params_t, monitor) ||
            size == offsetof(meshcoll_params_t, timeout) ||
-           size == offsetof(meshcoll_params_t, monitor) || size >= sizeof(meshcoll_params_t);
+           size == offsetof(meshcoll_params_t, check) || size >= sizeof(meshcoll_params_t);
 }
 
 static int check_lengths(mc_settings_t *s)

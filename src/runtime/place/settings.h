@@ -26,7 +26,8 @@ typedef struct {
     X(threads, "MESHCOLL_THREADS")           \
     X(reproducible, "MESHCOLL_REPRODUCIBLE") \
     X(monitor, "MESHCOLL_MONITOR")           \
-    X(timeout, "MESHCOLL_TIMEOUT")
+    X(timeout, "MESHCOLL_TIMEOUT")           \
+    X(check, "MESHCOLL_CHECK")
 
 /* The most characters of each text, and of all of them packed: ranks refuse more from rank 0. Links are the
  * longest (MC_LINKS_MOST_READ). */

@@ -188,6 +188,7 @@ void mc_request_destroy(meshcoll_request_t *r)
     mc_workspace_free(&r->own);
     mc_binding_free(&r->binding);
     mc_plan_free(r->plan);
+    free(r->mismatch);
     free(r->text);
     free(r);
 }
@@ -197,7 +198,8 @@ void mc_request_drop(meshcoll_request_t *r)
     /* transports may still write to a running request until it is complete, and to what a failed
      * run left in flight until they are closed */
     const mc_run_state_t state = r->executor.state;
-    const bool idle = state == MC_IDLE || (state == MC_NEW && !r->exchange);
+    const bool idle = state == MC_IDLE || (state == MC_NEW && !r->exchange && !r->check) ||
+                      (state == MC_FAILED && r->why);
     if (r->running || (r->mesh && !idle))
         r->released = true;
     else
@@ -244,6 +246,30 @@ void mc_request_ended(meshcoll_request_t *r)
         mc_request_finish(r);
 }
 
+/* Nothing to do, but its comparison with the calls of other ranks may still run. */
+static int start_unplanned(meshcoll_request_t *r)
+{
+    r->status = MESHCOLL_OK;
+    if (!r->check)
+        return r->why ? mc_fail(r->status_of_check, "%s", r->why) : MESHCOLL_OK;
+    r->executor.state = MC_PENDING;
+    r->status = MESHCOLL_IN_PROGRESS;
+    r->running = true;
+    mc_busy_enlist(r->mesh, r);
+    return MESHCOLL_OK;
+}
+
+/* The run could not start, or has failed at once. */
+static int fail_start(meshcoll_request_t *r)
+{
+    if (r->why) {
+        r->active = false;
+        return mc_fail(r->status, "%s", r->why);
+    }
+    mc_failure_break(r->mesh, r->status);
+    return r->status = r->mesh->broken;
+}
+
 int mc_request_start(meshcoll_request_t *r)
 {
     const int broken = mc_failure_check(r->mesh);
@@ -253,16 +279,14 @@ int mc_request_start(meshcoll_request_t *r)
     if (r->mesh->threads)
         mc_threads_wake(r->mesh->threads);
     if (!r->plan)
-        return r->status = MESHCOLL_OK;
+        return start_unplanned(r);
     r->executor.shared = r->mesh->running;
     r->status = mc_executor_start(&r->executor, r->operation);
     if (!r->status)
         r->status = mc_executor_advance(&r->executor);
     mc_handle_tell(r->mesh);
-    if (r->status < 0) {
-        mc_failure_break(r->mesh, r->status);
-        return r->status = r->mesh->broken;
-    }
+    if (r->status < 0)
+        return fail_start(r);
     if (r->status == MESHCOLL_IN_PROGRESS) {
         r->running = true;
         mc_busy_enlist(r->mesh, r);

@@ -156,6 +156,10 @@ int mc_call_serve(meshcoll_t *h, const meshcoll_args_t *a, mc_memory_t *choice, 
     const int status = find_or_make(h, a, choice, request);
     if (status)
         return status;
+    if ((*request)->why) { /* its last call failed before it began */
+        (*request)->why = NULL;
+        (*request)->executor.state = MC_NEW;
+    }
     mc_call_take(h, *request, number);
     return MESHCOLL_OK;
 }

@@ -67,7 +67,7 @@ typedef struct {
     const mc_binding_t *binding;
     mc_run_state_t state;
     int status;
-    bool bound;
+    bool bound, held;
     uint32_t n_connected;        /* lanes whose connections are known to be greeted */
     uint32_t pending;            /* number of the pending run */
     uint64_t operation;          /* of this run, as a part of tags */

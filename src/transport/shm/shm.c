@@ -547,8 +547,11 @@ int mc_shm_create(const mc_shm_params_t *params, mc_transport_t **transport)
         return mc_fail_memory("a transport");
     mc_shm_copy_init();
     shm->params = *params;
-    shm->transport = (mc_transport_t){
-        .ops = &shm_ops, .fd = -1, .pulls = params->access == MC_SHM_READ, .hears_connected = true};
+    shm->transport = (mc_transport_t){.ops = &shm_ops,
+                                      .greets = true,
+                                      .fd = -1,
+                                      .pulls = params->access == MC_SHM_READ,
+                                      .hears_connected = true};
     snprintf(shm->dim, sizeof shm->dim, "%s", params->dim);
     int status = mc_shm_memory_create(params->n, params->access == MC_SHM_READ, &shm->mapping,
                                       &shm->address);

@@ -1,0 +1,73 @@
+#include "runtime/call/check_group.h"
+
+#include "runtime/call/check.h"
+#include "runtime/progress/failure.h"
+#include "runtime/request/numbers.h"
+
+#include <stdlib.h>
+
+void mc_seen_open(mc_seen_t *seen)
+{
+    seen->n = 0;
+    seen->hash = 0;
+    seen->is_refused = false;
+}
+
+static int reserve(mc_seen_t *seen)
+{
+    const uint32_t capacity = seen->capacity ? 2 * seen->capacity : 16;
+    if (seen->n < seen->capacity)
+        return MESHCOLL_OK;
+    mc_fingerprint_t *const grown = realloc(seen->call, capacity * sizeof *grown);
+    if (!grown)
+        return mc_fail_memory("the calls of a group");
+    seen->call = grown;
+    seen->capacity = capacity;
+    return MESHCOLL_OK;
+}
+
+int mc_seen_add(const meshcoll_t *h, mc_seen_t *seen, const mc_asked_t *asked)
+{
+    const mc_asking_t asking = {&asked->args, NULL, asked->number, asked->is_barrier};
+    const int status = reserve(seen);
+    if (status)
+        return status;
+    seen->call[seen->n] = mc_fingerprint_of(h, &asking);
+    seen->hash = mc_fingerprint_add(seen->hash, &seen->call[seen->n++]);
+    return MESHCOLL_OK;
+}
+
+void mc_seen_refuse(const meshcoll_t *h, mc_seen_t *seen)
+{
+    if (seen->is_refused)
+        return;
+    seen->is_refused = true;
+    seen->refused = mc_fingerprint_refused(h, 0);
+}
+
+/* The groups are of the same length: which call is it? */
+static int compare_calls(meshcoll_t *h, const mc_seen_t *seen)
+{
+    mc_differ_t differ;
+    int status = MESHCOLL_OK;
+    for (uint32_t i = 0; i < seen->n && !status; i++)
+        status = mc_check_wait(h, &seen->call[i], mc_next_call(h), &differ);
+    return status;
+}
+
+int mc_seen_compare(meshcoll_t *h, const mc_seen_t *seen)
+{
+    const uint32_t number = mc_next_call(h);
+    mc_fingerprint_t whole = mc_fingerprint_group(h, number, seen->n, seen->hash);
+    if (seen->is_refused)
+        whole = seen->refused;
+    whole.number = number;
+    mc_differ_t differ;
+    const int status = mc_check_wait(h, &whole, number, &differ);
+    if (status != MESHCOLL_ERR_MISMATCH || differ == MC_DIFFER_REFUSED)
+        return status;
+    if (differ == MC_DIFFER_ELSE)
+        return compare_calls(h, seen);
+    mc_failure_break(h, status);
+    return status;
+}
