@@ -99,6 +99,7 @@ static void test_unawaited(void)
     meshcoll_destroy(mesh);
 }
 
+/* The ranks are connected already: where they connect they would compare the counts. */
 static void test_counts_differ(size_t at_root, size_t elsewhere)
 {
     char bytes[64];
@@ -106,6 +107,7 @@ static void test_counts_differ(size_t at_root, size_t elsewhere)
     snprintf(bytes, sizeof bytes, "%zu bytes arrived from rank 0 where %zu were", 4 * at_root,
              4 * elsewhere);
     check(meshcoll_set_strategy(mesh, MESHCOLL_BCAST, "flat-star") == MESHCOLL_OK, "strategy");
+    check(meshcoll_bcast(mesh, in, out, 1, MESHCOLL_FLOAT32, 0) == MESHCOLL_OK, "connect");
     const int status =
         meshcoll_bcast(mesh, in, out, rank ? elsewhere : at_root, MESHCOLL_FLOAT32, 0);
     if (rank) {

@@ -7,6 +7,7 @@
 #include "runtime/progress/failure.h"
 #include "runtime/progress/threads.h"
 #include "runtime/request/huge.h"
+#include "runtime/request/leads.h"
 #include "runtime/request/numbers.h"
 #include "runtime/request/request.h"
 
@@ -55,7 +56,8 @@ static int init(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, number
     r->persistent = true;
     r->operation = number.runs;
     r->workspace = &r->own;
-    if (h->checks) {
+    status = mc_lead_persistent(r, a);
+    if (!status && h->checks) {
         const mc_fingerprint_t f = mc_fingerprint_of(h, &asking);
         status = mc_check_begin(r, &f, number.check);
     }

@@ -4,6 +4,7 @@
 #include "runtime/call/choose_call.h"
 #include "runtime/call/passing.h"
 #include "runtime/progress/failure.h"
+#include "runtime/request/leads.h"
 #include "runtime/request/numbers.h"
 #include "runtime/request/served.h"
 
@@ -57,7 +58,8 @@ static void make_known(meshcoll_t *h, const mc_asked_t *asked, mc_memory_t *choi
     if (!a || a->size != sizeof *a || a->strategy || a->counts || a->in_counts ||
         a->counts_at_root || h->checks || (unsigned)a->op >= MESHCOLL_OPS || !r->cached || r->watch)
         return;
-    r->known = (mc_known_t){*a, asked->is_barrier, choice, h->choice.n_forgotten};
+    r->known = (mc_known_t){*a, asked->is_barrier, choice, h->choice.n_forgotten,
+                            mc_lead_bytes(h, &asked->args)};
     *mc_known_at(h, a) = r;
 }
 
@@ -75,6 +77,7 @@ int mc_call_start_known(meshcoll_t *h, meshcoll_request_t *r, meshcoll_request_t
 {
     mc_call_take(h, r, mc_next_call(h));
     mc_choice_touch(&h->choice, r->known.choice);
+    mc_lead_call(h, r->known.bytes, r);
     r->workspace = mc_take_memory(h);
     const bool stays = r->workspace && mc_request_stays(r);
     return start(r, stays ? MESHCOLL_OK : bind_again(r), request);
@@ -99,6 +102,7 @@ int mc_call_start(meshcoll_t *h, const mc_asked_t *asked, meshcoll_request_t **r
                                status);
     }
     r->staging = asked->staging;
+    mc_lead_call(h, mc_lead_bytes(h, a), r);
     status = asked->check ? compare(h, asked, r) : MESHCOLL_OK;
     if (!status)
         status = bind(asked, r);

@@ -303,11 +303,16 @@ static int64_t now_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
+static bool is_unfinished(const meshcoll_t *h)
+{
+    return (h->greeter && h->greeter->request.running) || h->n_barriers > 0;
+}
+
 void mc_greet_finish(meshcoll_t *h)
 {
     const int64_t end = now_ms() + FINISH_MS;
     mc_lock(h);
-    while (h->greeter && h->greeter->request.running && !h->broken && now_ms() < end) {
+    while (is_unfinished(h) && !h->broken && now_ms() < end) {
         const uint32_t n = mc_handle_progress(h);
         (void)mc_leave(h, MESHCOLL_OK);
         if (n == 0)

@@ -9,6 +9,7 @@
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/progress_thread.h"
+#include "runtime/request/leads.h"
 #include "runtime/request/served.h"
 #include "runtime/status/serve.h"
 #include "runtime/waits/board.h"
@@ -61,6 +62,7 @@ void mc_handle_free(meshcoll_t *h)
             h->transport[d]->ops->close(h->transport[d]);
     mc_greet_free(h);
     mc_messages_free(h);
+    mc_lead_close(h);
     const uint32_t n = give_up(h->all);
     if (n > 0)
         mc_fail(MESHCOLL_ERR_INVALID_ARG,

@@ -6,6 +6,7 @@
 #include "runtime/explain/explain.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/progress_thread.h"
+#include "runtime/request/leads.h"
 #include "runtime/request/request.h"
 #include "runtime/waits/board.h"
 
@@ -75,6 +76,7 @@ int mc_handle_open(const mc_mesh_t *mesh, int32_t rank, const mc_settings_t *set
         free(h);
         return status;
     }
+    mc_lead_open(h);
     *handle = h;
     return MESHCOLL_OK;
 }

@@ -313,13 +313,21 @@ static bool is_connected(mc_executor_t *x)
     return true;
 }
 
+static bool may_start(mc_executor_t *x)
+{
+    const bool reached = !x->reached || (int32_t)(*x->reached - x->awaited) >= 0;
+    return x->bound && !x->held && reached && is_connected(x);
+}
+
 /* Starts a run for the first time, or once what it lacked is there. */
 static int start_new(mc_executor_t *x, uint32_t operation)
 {
     if (x->state == MC_FAILED)
         return x->status;
-    const bool ready = x->bound && !x->held && is_connected(x);
+    const bool ready = may_start(x);
     x->pending = operation;
+    if (ready)
+        x->reached = NULL;
     x->state = ready ? MC_IDLE : MC_PENDING;
     return ready ? mc_executor_start(x, operation) : MESHCOLL_OK;
 }

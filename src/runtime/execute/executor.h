@@ -48,6 +48,14 @@ static inline void mc_executor_hold(mc_executor_t *x)
     x->state = x->state == MC_IDLE ? MC_NEW : x->state;
 }
 
+/* A run started from now on is pending until *reached, which only grows, has come to `awaited`. */
+static inline void mc_executor_await(mc_executor_t *x, const uint32_t *reached, uint32_t awaited)
+{
+    x->reached = reached;
+    x->awaited = awaited;
+    x->state = x->state == MC_IDLE ? MC_NEW : x->state;
+}
+
 /* `operation`: number of this run, the same on all ranks. Never waits: the run is pending while a
  * connection is not greeted, the binding is missing, or it is held. */
 int mc_executor_start(mc_executor_t *x, uint32_t operation);

@@ -5,6 +5,7 @@
 #include "mesh/link/link.h"
 #include "runtime/choose/choice.h"
 #include "runtime/execute/executor.h"
+#include "runtime/handle/lead.h"
 #include "runtime/place/boxes.h"
 #include "runtime/place/settings.h"
 #include "transport/shm/shm.h"
@@ -79,6 +80,11 @@ struct meshcoll {
 
     /* Operation numbers taken: see numbers.h. Atomic, because other threads read how far this rank is. */
     _Atomic uint32_t n_calls, n_persistent;
+    mc_lead_t lead;                 /* of its calls */
+    /* Called where a count leaves less than nothing of an epoch; `r` runs the call (request/leads.h). */
+    void (*pay)(meshcoll_t *mesh, mc_lead_t *lead, int64_t bytes, meshcoll_request_t *r);
+    uint32_t n_barriers;                        /* of leads, that are not complete */
+    meshcoll_request_t *spare_barrier;          /* of leads, that run no more */
     meshcoll_request_t *all;                    /* list of all requests */
     meshcoll_request_t *running;                /* list of running requests, the oldest first */
     void (*ended)(meshcoll_request_t *request); /* called for a request that has just left it */

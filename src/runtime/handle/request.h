@@ -13,6 +13,7 @@ typedef struct {
     bool is_barrier;
     mc_memory_t *choice; /* NULL: not to be recognised, or bound to another call since */
     uint64_t forgotten;  /* choice.n_forgotten at that time */
+    int64_t bytes;       /* what it counts (lead.h) */
 } mc_known_t;
 
 /* What looks at a running request have seen (waits/board.h); times in ms. */
@@ -58,7 +59,13 @@ struct meshcoll_request {
     struct mc_check *check;
     int status_of_check; /* of the last one that has ended */
     char *mismatch;      /* its sentence; `why` then */
-    bool internal;       /* runs for the library, and belongs to nobody */
+    /* Of a persistent request: its lead, and what each run counts. Of the barrier of a lead: that lead, which
+     * may outlive the request, and the epoch. */
+    mc_lead_t *own_lead, *lead;
+    int64_t bytes;
+    uint32_t epoch;
+    meshcoll_request_t *next_spare; /* in the handle's list of spare barriers */
+    bool internal;                  /* runs for the library, and belongs to nobody */
     /* How to progress what is not a plan's run, while executor.state is PENDING; else NULL. */
     int (*advance)(meshcoll_request_t *request);
     void (*release)(meshcoll_request_t *request); /* how to release it then */

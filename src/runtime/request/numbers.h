@@ -6,7 +6,9 @@
  * succeeds, is refused or has nothing to do. So the same operation has the same number on all
  * ranks. A persistent request takes its number when it is made, because starts may be in any order,
  * and all its runs share it: they follow each other, and messages of a pair with one number match
- * in order. Calls and persistent requests take numbers from separate halves of the range.
+ * in order. Calls and persistent requests take numbers from separate halves of the range. The barriers of leads
+ * (handle/lead.h) have their own at the end of the second half: each persistent request one, and calls
+ * so many in turn.
  *
  * Which request serves a call is therefore local: it may depend on what has completed on this rank,
  * which differs between ranks. A request is a plan with its memory, and with the call's number it
@@ -24,7 +26,12 @@
 
 #include "runtime/handle/handle.h"
 
-enum { MC_CALL_NUMBERS = 1 << (MC_TAG_OPERATION_BITS - 1) };
+enum {
+    MC_CALL_NUMBERS = 1 << (MC_TAG_OPERATION_BITS - 1),
+    MC_BARRIER_NUMBERS = 1 << 12,
+    MC_PERSISTENT_NUMBERS = (MC_TAG_MESSAGE - MC_CALL_NUMBERS - MC_BARRIER_NUMBERS) / 2,
+    MC_FIRST_BARRIER = MC_CALL_NUMBERS + 2 * MC_PERSISTENT_NUMBERS
+};
 
 /* One thread at a time takes numbers. */
 static inline uint32_t mc_take_number(_Atomic uint32_t *taken)
@@ -40,7 +47,7 @@ static inline uint32_t mc_next_call(meshcoll_t *h)
 }
 static inline uint32_t mc_next_persistent(meshcoll_t *h)
 {
-    return MC_CALL_NUMBERS + mc_take_number(&h->n_persistent) % (MC_TAG_MESSAGE - MC_CALL_NUMBERS);
+    return MC_CALL_NUMBERS + mc_take_number(&h->n_persistent) % MC_PERSISTENT_NUMBERS;
 }
 
 /* Is it an alltoallv, which takes a second number for its counts? `given` may be an older, shorter

@@ -188,6 +188,10 @@ void mc_request_destroy(meshcoll_request_t *r)
     mc_workspace_free(&r->own);
     mc_binding_free(&r->binding);
     mc_plan_free(r->plan);
+    if (r->own_lead && r->own_lead->n_barriers > 0)
+        r->own_lead->dropped = true; /* the last of them frees it */
+    else
+        free(r->own_lead);
     free(r->mismatch);
     free(r->text);
     free(r);
@@ -323,6 +327,8 @@ int meshcoll_start(meshcoll_request_t *request)
     /* not `running`: that depends on the progress of other ranks, so that ranks would disagree on
      * which starts are refused */
     const bool again = request->active && mc_failure_check(h) == MESHCOLL_OK;
+    if (!again && request->own_lead && (request->own_lead->left -= request->bytes) < 0)
+        h->pay(request->mesh, request->own_lead, request->bytes, request);
     const int status = again ? mc_fail(MESHCOLL_ERR_INVALID_ARG,
                                        "meshcoll_start: the request was started before, "
                                        "and that run has not been waited for: wait first")

@@ -68,6 +68,9 @@ typedef struct {
     mc_run_state_t state;
     int status;
     bool bound, held;
+    /* A run is pending until *reached >= awaited, modulo 2^32; NULL: at once. */
+    const uint32_t *reached;
+    uint32_t awaited;
     uint32_t n_connected;        /* lanes whose connections are known to be greeted */
     uint32_t pending;            /* number of the pending run */
     uint64_t operation;          /* of this run, as a part of tags */

@@ -1,0 +1,79 @@
+/*
+ * The lead of a rank: how much its calls are ahead of the slowest rank's. A broadcast or a reduction
+ * may be complete on one rank before another has begun it, and what is sent to that rank is stored
+ * there. So that this is bounded, ranks count the bytes of their calls, by arguments that are the same on all
+ * of them. After every MC_LEAD_EPOCH bytes an epoch ends, and all ranks begin a barrier that nobody
+ * waits for. A run of an epoch is pending until the barrier of the epoch before the last has
+ * completed: then every rank has begun all runs up to there. So at most three epochs are sent ahead,
+ * or one larger call in each.
+ *
+ * Everything depends on the sequence of calls only, never on what has completed. The barriers have operation
+ * numbers of their own (numbers.h), so that a rank whose call was refused, and did not count, still
+ * numbers its calls as the others do. Persistent requests may be started in any order, so each has a
+ * lead of its own.
+ */
+#ifndef MC_HANDLE_LEAD_H
+#define MC_HANDLE_LEAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Three epochs, and the memory around short messages, are to stay below 64 MiB; a barrier every 8 MiB
+ * costs less than 1 % of their transfer (docs/lab-notes/failures.md). LEAST: a message that nobody expects
+ * yet takes one or two pages, however short it is. SHUT is more than any sum of calls. */
+#define MC_LEAD_EPOCH (INT64_C(8) << 20)
+#define MC_LEAD_LEAST (INT64_C(4) << 10)
+#define MC_LEAD_SHUT  (INT64_C(1) << 60)
+#define MC_LEAD_MOST  (INT64_C(1) << 50) /* one call counts as this at most */
+
+typedef struct mc_lead {
+    /* Bytes of the present epoch that are left; less by SHUT while its runs must wait. So one
+     * comparison tells a call that it has nothing to do. */
+    int64_t left;
+    bool shut;
+    uint32_t epoch;                   /* the present one, from 0 on; both wrap */
+    uint32_t synced;                  /* the barriers of the epochs below are complete */
+    uint32_t first_number, n_numbers; /* operation numbers of the barriers, in turn */
+    uint32_t n_barriers;              /* that are not complete */
+    bool dropped;                     /* its persistent request is gone */
+} mc_lead_t;
+
+/* Has the barrier of the epoch before `epoch - 1` completed? */
+static inline bool mc_lead_is_open(const mc_lead_t *l, uint32_t epoch)
+{
+    return (int32_t)(l->synced - (epoch - 1)) >= 0;
+}
+
+/* Counts a call of so many bytes. Returns whether it is the first of a new epoch: then a barrier is to be
+ * begun, for the epoch before. */
+static inline bool mc_lead_count(mc_lead_t *l, int64_t bytes)
+{
+    if (l->shut)
+        l->left += MC_LEAD_SHUT;
+    l->shut = false;
+    if (l->left >= 0)
+        return false;
+    l->epoch++;
+    l->left = MC_LEAD_EPOCH - bytes;
+    return true;
+}
+
+/* After each count and each barrier: may runs of the present epoch start? */
+static inline bool mc_lead_settle(mc_lead_t *l)
+{
+    const bool shut = !mc_lead_is_open(l, l->epoch);
+    if (shut != l->shut)
+        l->left += shut ? -MC_LEAD_SHUT : MC_LEAD_SHUT;
+    l->shut = shut;
+    return !shut;
+}
+
+/* The barrier of an epoch is complete, and so every rank has begun those before it. */
+static inline void mc_lead_reach(mc_lead_t *l, uint32_t epoch)
+{
+    if ((int32_t)(epoch + 1 - l->synced) > 0)
+        l->synced = epoch + 1;
+    (void)mc_lead_settle(l);
+}
+
+#endif

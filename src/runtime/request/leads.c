@@ -1,0 +1,189 @@
+#include "runtime/request/leads.h"
+
+#include "compose/algorithms/placement.h"
+#include "compose/planner/planner.h"
+#include "runtime/connect/connections.h"
+#include "runtime/progress/failure.h"
+#include "runtime/request/numbers.h"
+
+#include <stdlib.h>
+
+/* What a call counts ------------------------------------------------------------------------------- */
+
+/* Of an alltoallv, and where only the root has the counts, ranks know different sizes. */
+enum { UNKNOWN_PART = 4 };
+
+int64_t mc_lead_bytes(const meshcoll_t *h, const meshcoll_args_t *a)
+{
+    const mc_move_t *const move = &mc_moves[a->collective];
+    const bool many = a->collective == MESHCOLL_GATHER || a->collective == MESHCOLL_REDUCE;
+    const int64_t ranks = h->mesh.size;
+    const int64_t least = MC_LEAD_LEAST * (many ? ranks : 1); /* one rank may receive from all */
+    if (a->count == 0)
+        return 0;
+    if (a->in_counts || a->counts_at_root)
+        return MC_LEAD_EPOCH / UNKNOWN_PART;
+    const bool blocks = mc_move_has_blocks(move) && !a->counts;
+    const size_t bytes =
+        a->count * meshcoll_datatype_size(a->datatype) * (blocks ? (size_t)ranks : 1);
+    if (bytes > (size_t)MC_LEAD_MOST)
+        return MC_LEAD_MOST;
+    return (int64_t)bytes > least ? (int64_t)bytes : least;
+}
+
+/* Barriers ------------------------------------------------------------------------------------------ */
+
+/* The strategy depends on nothing but the mesh and its links: it is the same on all ranks, whenever
+ * they choose it. */
+static int choose(const meshcoll_t *h, mc_ranked_t *best)
+{
+    const mc_pacing_t pacing = mc_handle_pacing(h);
+    const mc_planner_query_t query = {
+        .bytes = sizeof h->arrived, .max_segments = 1, .pacing = &pacing};
+    return mc_planner_best(MESHCOLL_ALLREDUCE, &h->mesh, &h->links, &query, best);
+}
+
+/* It returns to the handle, for the next epoch. */
+static void release(meshcoll_request_t *x)
+{
+    x->released = false;
+    if (!x->mesh) {
+        mc_request_destroy(x);
+        return;
+    }
+    x->next_spare = x->mesh->spare_barrier;
+    x->mesh->spare_barrier = x;
+}
+
+static void leave(mc_lead_t *l)
+{
+    if (--l->n_barriers == 0 && l->dropped)
+        free(l);
+}
+
+/* A barrier is complete, or the mesh has failed or is closed. */
+static void synced(meshcoll_request_t *x)
+{
+    mc_lead_t *const l = x->lead;
+    if (x->status == MESHCOLL_OK)
+        mc_lead_reach(l, x->epoch);
+    x->lead = NULL;
+    if (x->mesh)
+        x->mesh->n_barriers--;
+    leave(l);
+    mc_request_finish(x);
+}
+
+/* It is no part of what MESHCOLL_EXPLAIN reports, and has memory of its own, so that the requests of
+ * calls keep theirs. */
+static int create(meshcoll_t *h, meshcoll_request_t **barrier)
+{
+    const meshcoll_args_t args = {.size = sizeof args,
+                                  .collective = MESHCOLL_ALLREDUCE,
+                                  .in = &h->arrived,
+                                  .out = &h->arrived,
+                                  .count = 1,
+                                  .datatype = MESHCOLL_INT32};
+    const mc_operands_t operands = mc_operands_of(&args);
+    struct mc_explain *const explain = h->explain;
+    mc_ranked_t best;
+    meshcoll_request_t *x;
+    int status = choose(h, &best);
+    if (status)
+        return status;
+    h->explain = NULL;
+    status = mc_request_create(h, &args, &best, &x);
+    h->explain = explain;
+    if (status)
+        return status;
+    x->workspace = &x->own;
+    x->release = release;
+    x->internal = true;
+    x->notify = synced;
+    status = mc_request_bind(x, &operands);
+    if (status) {
+        mc_request_destroy(x);
+        return status;
+    }
+    *barrier = x;
+    return MESHCOLL_OK;
+}
+
+static int take(meshcoll_t *h, meshcoll_request_t **barrier)
+{
+    if (!h->spare_barrier)
+        return create(h, barrier);
+    *barrier = h->spare_barrier;
+    h->spare_barrier = (*barrier)->next_spare;
+    return MESHCOLL_OK;
+}
+
+/* Begins the barrier of an epoch, which waits as the runs of that epoch do. Those with the same number
+ * wait for each other too. */
+static int begin(meshcoll_t *h, mc_lead_t *l, uint32_t epoch)
+{
+    meshcoll_request_t *x;
+    int status = take(h, &x);
+    if (status)
+        return status;
+    x->lead = l;
+    x->epoch = epoch;
+    x->operation = l->first_number + epoch % l->n_numbers;
+    mc_executor_await(&x->executor, &l->synced, l->n_numbers > 1 ? epoch - 1 : epoch);
+    l->n_barriers++;
+    h->n_barriers++;
+    x->released = true; /* nobody waits for it */
+    status = mc_request_start(x);
+    if (!status && !x->running)
+        synced(x);
+    return status;
+}
+
+/* Counting ------------------------------------------------------------------------------------------ */
+
+/* For a call that begins an epoch, or whose epoch has to wait. A failure ends the mesh, which the start
+ * of the run then reports. */
+static void pay(meshcoll_t *h, mc_lead_t *l, int64_t bytes, meshcoll_request_t *r)
+{
+    const uint32_t before = l->epoch;
+    if (h->broken)
+        return;
+    if (mc_lead_count(l, bytes)) {
+        const int status = begin(h, l, before);
+        if (status)
+            mc_failure_break(h, status);
+    }
+    if (!mc_lead_settle(l) && r->plan)
+        mc_executor_await(&r->executor, &l->synced, l->epoch - 1);
+}
+
+static mc_lead_t fresh(const meshcoll_t *h, uint32_t first_number, uint32_t n_numbers)
+{
+    return (mc_lead_t){.left = h->mesh.size > 1 ? MC_LEAD_EPOCH : INT64_MAX,
+                       .first_number = first_number,
+                       .n_numbers = n_numbers};
+}
+
+void mc_lead_open(meshcoll_t *h)
+{
+    h->lead = fresh(h, MC_FIRST_BARRIER, MC_BARRIER_NUMBERS);
+    h->pay = pay;
+}
+
+int mc_lead_persistent(meshcoll_request_t *r, const meshcoll_args_t *a)
+{
+    r->own_lead = malloc(sizeof *r->own_lead);
+    if (!r->own_lead)
+        return mc_fail_memory("a persistent request");
+    *r->own_lead = fresh(r->mesh, r->operation + MC_PERSISTENT_NUMBERS, 1);
+    r->bytes = mc_lead_bytes(r->mesh, a);
+    return MESHCOLL_OK;
+}
+
+void mc_lead_close(meshcoll_t *h)
+{
+    for (meshcoll_request_t *x; (x = h->spare_barrier);) {
+        h->spare_barrier = x->next_spare;
+        mc_request_destroy(x);
+    }
+}

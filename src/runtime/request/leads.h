@@ -1,0 +1,25 @@
+/* Counting calls into the leads of handle/lead.h, and their barriers. The caller holds the mesh's
+ * lock. */
+#ifndef MC_REQUEST_LEADS_H
+#define MC_REQUEST_LEADS_H
+
+#include "runtime/request/request.h"
+
+/* Prepares the lead of the calls of a mesh. */
+void mc_lead_open(meshcoll_t *h);
+/* Returns what a call counts: its bytes on all ranks, as far as every rank knows them. */
+int64_t mc_lead_bytes(const meshcoll_t *h, const meshcoll_args_t *a);
+/* Counts a call that `r` serves, and makes its run wait if need be. */
+static inline void mc_lead_call(meshcoll_t *h, int64_t bytes, meshcoll_request_t *r)
+{
+    if ((h->lead.left -= bytes) < 0)
+        h->pay(h, &h->lead, bytes, r);
+}
+
+/* Gives a persistent request a lead of its own. */
+int mc_lead_persistent(meshcoll_request_t *r, const meshcoll_args_t *a);
+
+/* Before a handle is freed: frees its barriers that run no more. */
+void mc_lead_close(meshcoll_t *h);
+
+#endif
