@@ -68,9 +68,12 @@ static void synced(meshcoll_request_t *x)
     if (x->status == MESHCOLL_OK)
         mc_lead_reach(l, x->epoch);
     x->lead = NULL;
-    if (x->mesh)
-        x->mesh->n_barriers--;
     leave(l);
+    if (!x->mesh) { /* its closing releases it */
+        x->running = false;
+        return;
+    }
+    x->mesh->n_barriers--;
     mc_request_finish(x);
 }
 

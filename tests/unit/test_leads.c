@@ -1,0 +1,155 @@
+/* Runs wait for the barriers of earlier epochs, whatever else completes. All ranks are in this process. */
+#include "runtime/create/inproc.h"
+#include "runtime/handle/request.h"
+#include "runtime/progress/progress.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+enum { RANKS = 3, COUNT = 1 << 18, CALLS = 60, MOST_TURNS = 1000000, TURNS = 200 };
+
+static meshcoll_t *rank[RANKS];
+static float data[RANKS][COUNT];
+static meshcoll_request_t *request[RANKS][CALLS];
+
+static void world_open(void)
+{
+    cr_assert_eq(mc_inproc_create("gpu=3", NULL, rank), MESHCOLL_OK, "%s", meshcoll_last_error());
+    memset(request, 0, sizeof request);
+}
+
+static void world_close(void)
+{
+    for (int r = 0; r < RANKS; r++)
+        meshcoll_destroy(rank[r]);
+}
+
+static void begin(int r, int i)
+{
+    cr_assert_eq(
+        meshcoll_ibcast(rank[r], data[r], data[r], COUNT, MESHCOLL_FLOAT32, 0, &request[r][i]),
+        MESHCOLL_OK, "%s", meshcoll_last_error());
+}
+
+static int n_pending(const meshcoll_t *h)
+{
+    int n = 0;
+    for (const meshcoll_request_t *r = h->running; r; r = r->next)
+        n += r->executor.state == MC_PENDING && !r->internal;
+    return n;
+}
+
+static void turn(void)
+{
+    for (int r = 0; r < RANKS; r++)
+        (void)mc_handle_progress(rank[r]);
+}
+
+static void finish(int calls)
+{
+    for (int r = 0; r < RANKS; r++)
+        for (int i = 0; i < calls; i++) {
+            int status;
+            for (int n = 0; (status = meshcoll_test(request[r][i])) == MESHCOLL_IN_PROGRESS; n++) {
+                cr_assert_lt(n, MOST_TURNS, "hangs");
+                turn();
+            }
+            cr_assert_eq(status, MESHCOLL_OK, "%s", meshcoll_last_error());
+        }
+}
+
+/* Of 60 broadcasts of 1 MiB the first two epochs of 8 start; then others begin as many calls, and so on. */
+Test(leads, two_epochs_start_alone)
+{
+    const int epoch = (int)(MC_LEAD_EPOCH / (int64_t)sizeof data[0]);
+    world_open();
+    for (int i = 0; i < CALLS; i++)
+        begin(0, i);
+    for (int n = 0; n < TURNS; n++)
+        turn();
+    cr_expect_eq(n_pending(rank[0]), CALLS - 2 * epoch);
+    cr_expect(rank[0]->lead.shut);
+    for (int r = 1; r < RANKS; r++)
+        for (int i = 0; i < epoch; i++)
+            begin(r, i);
+    for (int n = 0; n < TURNS; n++)
+        turn();
+    cr_expect_eq(n_pending(rank[0]), CALLS - 2 * epoch,
+                 "the others have not begun the first barrier");
+    for (int r = 1; r < RANKS; r++)
+        begin(r, epoch);
+    for (int n = 0; n < TURNS; n++)
+        turn();
+    cr_expect_eq(n_pending(rank[0]), CALLS - 3 * epoch);
+    for (int r = 1; r < RANKS; r++)
+        for (int i = epoch + 1; i < CALLS; i++)
+            begin(r, i);
+    finish(CALLS);
+    for (int r = 0; r < RANKS; r++)
+        cr_expect_eq(rank[r]->lead.epoch, rank[0]->lead.epoch);
+    world_close();
+}
+
+/* Each has its own epochs, and ranks may start them in any order. */
+Test(leads, persistent_requests_count_for_themselves)
+{
+    enum { REQUESTS = 3, ROUNDS = 40 };
+    meshcoll_request_t *p[RANKS][REQUESTS];
+    static float own[RANKS][REQUESTS][COUNT];
+    world_open();
+    for (int r = 0; r < RANKS; r++)
+        for (int i = 0; i < REQUESTS; i++) {
+            own[r][i][COUNT - 1] = r ? 0 : (float)i + 1;
+            cr_assert_eq(meshcoll_bcast_init(rank[r], own[r][i], own[r][i], COUNT, MESHCOLL_FLOAT32,
+                                             0, &p[r][i]),
+                         MESHCOLL_OK);
+        }
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int r = 0; r < RANKS; r++)
+            for (int i = 0; i < REQUESTS; i++)
+                cr_assert_eq(meshcoll_start(p[r][(i + r) % REQUESTS]), MESHCOLL_OK, "%s",
+                             meshcoll_last_error());
+        for (int left = RANKS * REQUESTS, n = 0; left > 0; n++) {
+            cr_assert_lt(n, MOST_TURNS, "hangs");
+            turn();
+            left = 0;
+            for (int r = 0; r < RANKS; r++)
+                for (int i = 0; i < REQUESTS; i++)
+                    left += p[r][i]->running;
+        }
+        for (int r = 0; r < RANKS; r++)
+            for (int i = 0; i < REQUESTS; i++)
+                cr_assert_eq(meshcoll_wait(p[r][i]), MESHCOLL_OK);
+    }
+    for (int r = 0; r < RANKS; r++)
+        for (int i = 0; i < REQUESTS; i++) {
+            cr_expect_eq(own[r][i][COUNT - 1], (float)i + 1);
+            cr_expect_geq(p[r][i]->own_lead->epoch, 3u);
+            meshcoll_free(p[r][i]); /* its barrier may still run */
+        }
+    cr_expect_eq(rank[0]->lead.epoch, 0u);
+    world_close();
+}
+
+/* Barriers and runs that wait for them end with the mesh; nothing is lost (under ASan). */
+Test(leads, a_mesh_is_destroyed_while_runs_wait)
+{
+    world_open();
+    for (int i = 0; i < CALLS; i++)
+        begin(0, i);
+    turn();
+    world_close();
+    for (int i = 0; i < CALLS; i++)
+        meshcoll_free(request[0][i]);
+}
+
+/* A communicator of one rank is ahead of nobody. */
+Test(leads, one_rank_never_waits)
+{
+    meshcoll_t *h;
+    cr_assert_eq(mc_inproc_create("gpu=1", NULL, &h), MESHCOLL_OK);
+    for (int i = 0; i < CALLS; i++)
+        cr_assert_eq(meshcoll_bcast(h, data[0], data[1], COUNT, MESHCOLL_FLOAT32, 0), MESHCOLL_OK);
+    cr_expect_eq(h->lead.epoch, 0u);
+    meshcoll_destroy(h);
+}
