@@ -235,8 +235,8 @@ MESHCOLL_API int meshcoll_set_strategy(meshcoll_t *mesh, meshcoll_collective_t c
  * not use may be NULL.
  *
  * Errors: ERR_INVALID_ARG (a buffer, root, datatype or operation does not fit), ERR_STRATEGY (a
- * forced strategy does not fit), ERR_NO_MEMORY, ERR_MISMATCH (docs/checks.md), and ERR_TRANSPORT, after which the mesh runs
- * nothing more.
+ * forced strategy does not fit), ERR_NO_MEMORY, ERR_MISMATCH (docs/checks.md), and
+ * ERR_TRANSPORT, after which the mesh runs nothing more.
  */
 MESHCOLL_API int meshcoll_bcast(meshcoll_t *mesh, const void *in, void *out, size_t count,
                                 meshcoll_datatype_t datatype, int root);

@@ -18,8 +18,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Three epochs, and the memory around short messages, are to stay below 64 MiB; a barrier every 8 MiB
- * costs less than 1 % of their transfer (docs/lab-notes/failures.md). LEAST: a message that nobody expects
+/* Three epochs are to take less than 64 MiB, also of messages that take twice their bytes as nobody expects
+ * them yet; what a barrier every 8 MiB costs: docs/lab-notes/lead.md. LEAST: a message that nobody expects
  * yet takes one or two pages, however short it is. SHUT is more than any sum of calls. */
 #define MC_LEAD_EPOCH (INT64_C(8) << 20)
 #define MC_LEAD_LEAST (INT64_C(4) << 10)
