@@ -89,14 +89,21 @@ static inline mc_io_t *mc_io_pop(mc_io_queue_t *q)
 }
 
 /*
- * Tags. All ranks create operations in the same order, so they number them identically. Messages of
- * a pair within one operation are sent and received in order, so the numbers may wrap.
+ * Tags: source, context, operation, kind, phase, number. The source is a mesh rank of the root mesh.
+ * The context is that of the mesh, sub-mesh or group: a rank has one at a time for each
+ * (handle/family.h). All ranks create operations in the same order, so they number them identically.
+ * Messages of a pair within one phase of an operation are sent and received in order, and those with
+ * the same tag match in order, so the numbers may wrap. Phases run ahead of each other by any number
+ * of messages, so they are told apart.
  */
 enum {
     MC_TAG_SOURCE_BITS = 22,
-    MC_TAG_OPERATION_BITS = 22,
+    MC_TAG_CONTEXT_BITS = 8,
+    MC_TAG_OPERATION_BITS = 20,
     MC_TAG_KIND_BITS = 2,
-    MC_TAG_SEQ_BITS = 18
+    MC_TAG_PHASE_BITS = 6,
+    MC_TAG_NUMBER_BITS = 6,
+    MC_TAG_SEQ_BITS = MC_TAG_PHASE_BITS + MC_TAG_NUMBER_BITS
 };
 /* An empty message from the receiver to the sender: it requests the message of the same number,
  * or confirms its arrival (runtime/pace/pace.h). */
@@ -107,22 +114,38 @@ enum {
 #define MC_TAG_LAST (UINT64_C(2) << MC_TAG_SEQ_BITS)
 /* The operation that greets new connections; no other operation has this number. */
 enum { MC_TAG_GREETING = (1 << MC_TAG_OPERATION_BITS) - 1 };
-/* The operation of tagged messages (runtime/message): headers have number 0; the data of a message
- * has MC_TAG_DATA and the message's number. */
+/* The operation of the headers of tagged messages (runtime/message), with number 0. */
 enum { MC_TAG_MESSAGE = MC_TAG_GREETING - 1 };
-#define MC_TAG_DATA (UINT64_C(1) << MC_TAG_SEQ_BITS)
-static inline uint64_t mc_tag(int32_t source, uint32_t operation, uint32_t seq)
+/* The data of a tagged message: a kind of its own, whose operation and number are one id of 32 bits. So
+ * many may be in flight between two ranks, in any order. */
+#define MC_TAG_DATA (UINT64_C(3) << MC_TAG_SEQ_BITS)
+_Static_assert(MC_TAG_OPERATION_BITS + MC_TAG_SEQ_BITS == 32, "the id of data has 32 bits");
+static inline uint64_t mc_tag(int32_t source, uint32_t operation, uint32_t number)
 {
     const uint64_t op = operation & ((UINT32_C(1) << MC_TAG_OPERATION_BITS) - 1);
     const int below = MC_TAG_KIND_BITS + MC_TAG_SEQ_BITS;
-    return ((uint64_t)source << (MC_TAG_OPERATION_BITS + below)) | (op << below) |
-           (seq & ((UINT32_C(1) << MC_TAG_SEQ_BITS) - 1));
+    return ((uint64_t)source << (MC_TAG_CONTEXT_BITS + MC_TAG_OPERATION_BITS + below)) |
+           (op << below) | (number & ((UINT32_C(1) << MC_TAG_NUMBER_BITS) - 1));
+}
+/* To be added to the others. */
+static inline uint64_t mc_tag_context(uint32_t context)
+{
+    return (uint64_t)context << (MC_TAG_OPERATION_BITS + MC_TAG_KIND_BITS + MC_TAG_SEQ_BITS);
+}
+static inline uint64_t mc_tag_phase(uint32_t phase)
+{
+    return (uint64_t)phase << MC_TAG_NUMBER_BITS;
+}
+static inline uint64_t mc_tag_data(int32_t source, uint32_t id)
+{
+    const uint32_t low = (UINT32_C(1) << MC_TAG_SEQ_BITS) - 1;
+    return mc_tag(source, id >> MC_TAG_SEQ_BITS, 0) | MC_TAG_DATA | (id & low);
 }
 
-/* Of a header, all bits but the source's. */
+/* Of a header, all bits but those of the source and the context. */
 static inline uint64_t mc_tag_header_bits(void)
 {
-    return ~UINT64_C(0) >> MC_TAG_SOURCE_BITS;
+    return ~UINT64_C(0) >> (MC_TAG_SOURCE_BITS + MC_TAG_CONTEXT_BITS);
 }
 static inline bool mc_tag_is_header(uint64_t tag)
 {
@@ -132,13 +155,18 @@ static inline int32_t mc_tag_source(uint64_t tag)
 {
     return (int32_t)(tag >> (64 - MC_TAG_SOURCE_BITS));
 }
+static inline uint32_t mc_tag_context_of(uint64_t tag)
+{
+    const uint32_t mask = (UINT32_C(1) << MC_TAG_CONTEXT_BITS) - 1;
+    return (uint32_t)(tag >> (MC_TAG_OPERATION_BITS + MC_TAG_KIND_BITS + MC_TAG_SEQ_BITS)) & mask;
+}
 
-/* Who receives headers. `hear` copies a header of MC_HEADER_BYTES, which fit into one slot of shared
- * memory, and does not call the transport. false: out of memory; the header is offered again.
- * Header NULL: receiving has failed, with meshcoll_last_error(). */
+/* Who receives headers, with their tags. `hear` copies a header of MC_HEADER_BYTES, which fit into one
+ * slot of shared memory, and does not call the transport. false: out of memory; the header is offered
+ * again. Header NULL: receiving has failed, with meshcoll_last_error(). */
 enum { MC_HEADER_BYTES = 104 };
 typedef struct {
-    bool (*hear)(void *context, int32_t source, const void *header);
+    bool (*hear)(void *context, uint64_t tag, const void *header);
     void *context;
 } mc_listener_t;
 

@@ -250,13 +250,12 @@ static uint32_t listen_on(ucx_t *ucx)
             mc_fail(MESHCOLL_ERR_TRANSPORT,
                     "UCX for dimension %s: a header of %zu bytes was expected, got %zu (%s)",
                     ucx->dim, sizeof ear->header, ear->bytes, ucs_status_string(ear->status));
-        if (!ear->listener.hear(ear->listener.context, mc_tag_source(ear->tag),
-                                fits ? ear->header : NULL))
+        if (!ear->listener.hear(ear->listener.context, ear->tag, fits ? ear->header : NULL))
             break;
         n++;
         ear->complete = false;
         if (fits && post_ear(ucx))
-            ear->listener.hear(ear->listener.context, -1, NULL);
+            ear->listener.hear(ear->listener.context, 0, NULL);
     }
     return n;
 }

@@ -206,6 +206,10 @@ static int check_pair(const matching_t *m, uint32_t send, uint32_t recv, uint32_
                             "is message %u of its pair: expected seq %u, found %u here, %u "
                             "at the sender",
                             ordinal, ordinal, t->seq, s->seq);
+    if (s->phase != t->phase) /* tags have it */
+        return mc_fail_step(to, at, "is of phase %u, rank %d's step %u that sends it of phase %u",
+                            t->phase, m->match.rank[send], mc_match_index(&m->match, send),
+                            s->phase);
     if ((uint64_t)a.run * a.nrun != (uint64_t)b.run * b.nrun)
         return mc_fail_step(to, at, "expects %u chunks, rank %d's step %u sends %u", b.run * b.nrun,
                             m->match.rank[send], mc_match_index(&m->match, send), a.run * a.nrun);

@@ -47,6 +47,18 @@ static uint32_t peer_of(const mc_plan_t *plan, const mc_step_t *s)
     return lo;
 }
 
+static mc_lane_t lane_of(const mc_wiring_t *w, uint32_t peer, uint8_t phase, bool sends)
+{
+    const uint64_t all = mc_tag_context(w->context) | mc_tag_phase(phase);
+    const uint64_t own = all | mc_tag(w->rank, 0, 0);
+    const uint64_t others = all | mc_tag(w->peer[peer]->rank, 0, 0);
+    return (mc_lane_t){.peer = w->peer[peer],
+                       .bytes_sent = sends ? w->bytes_sent[peer] : NULL,
+                       .tag = sends ? own : others,
+                       .credit_tag = (sends ? others : own) | MC_TAG_CREDIT,
+                       .window = sends ? SEND_WINDOW : RECV_WINDOW};
+}
+
 /* Assigns lanes to the peers and phases of one direction that have messages, and each step its
  * lane. `lane` and `task` may be NULL, to count only. `number` is a table by peer and phase,
  * zero on entry and return. Returns the number of lanes, including the first `first`. */
@@ -61,10 +73,7 @@ static uint32_t add_lanes(const mc_plan_t *plan, const mc_wiring_t *w, bool send
         const uint32_t peer = peer_of(plan, s), at = peer * phases + s->phase;
         if (!number[at]) {
             if (lane)
-                lane[n] = (mc_lane_t){.peer = w->peer[peer],
-                                      .bytes_sent = sends ? w->bytes_sent[peer] : NULL,
-                                      .tag = mc_tag(sends ? w->rank : plan->peer[peer], 0, 0),
-                                      .window = sends ? SEND_WINDOW : RECV_WINDOW};
+                lane[n] = lane_of(w, peer, s->phase, sends);
             number[at] = ++n;
         }
         if (task)
@@ -128,6 +137,8 @@ static int allocate(mc_executor_t *x)
     x->slot = x->staged + n;
     return MESHCOLL_OK;
 }
+
+_Static_assert(MC_PLAN_PHASES <= 1 << MC_TAG_PHASE_BITS, "a tag names any phase");
 
 int mc_executor_init(mc_executor_t *x, const mc_plan_t *plan, const mc_wiring_t *wiring)
 {

@@ -16,7 +16,7 @@ typedef struct mc_messages messages_t;
 
 /* Progress -------------------------------------------------------------------------------------- */
 
-static bool hear(void *context, int32_t source, const void *header)
+static bool hear(void *context, uint64_t tag, const void *header)
 {
     const meshcoll_t *const h = context;
     messages_t *const m = h->messages;
@@ -26,7 +26,7 @@ static bool hear(void *context, int32_t source, const void *header)
         snprintf(m->why, sizeof m->why, "%s", meshcoll_last_error());
         return !header;
     }
-    a->source = source;
+    a->source = mc_tag_source(tag);
     memcpy(&a->header, header, sizeof a->header);
     mc_arrivals_append(&m->arrived, a);
     return true;

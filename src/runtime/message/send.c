@@ -35,7 +35,7 @@ static int announce(meshcoll_t *h, mc_flow_t *flow, mc_transfer_t *t)
     t->header = (mc_header_t){.kind = eager ? MC_HEADER_EAGER : MC_HEADER_OFFER,
                               .tag = t->tag,
                               .bytes = t->bytes,
-                              .id = flow->next_id++ % (1u << MC_TAG_SEQ_BITS)};
+                              .id = flow->next_id++};
     if (inside && t->bytes > 0) {
         memcpy(t->header.data, t->at, t->bytes);
         mc_flow_count(h, flow, t->bytes);

@@ -209,7 +209,7 @@ static inline void mc_flow_count(meshcoll_t *h, const mc_flow_t *flow, size_t by
 /* The tag of a message's data. */
 static inline uint64_t mc_data_tag(int32_t source, uint32_t id)
 {
-    return mc_tag(source, MC_TAG_MESSAGE, id) | MC_TAG_DATA;
+    return mc_tag_data(source, id);
 }
 
 #endif

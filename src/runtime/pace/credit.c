@@ -142,10 +142,9 @@ static void post(mc_executor_t *x, mc_lane_t *lane)
 {
     const mc_step_t *const s = &x->plan->step[x->queue[lane->first + lane->n_credited]];
     const mc_transport_ops_t *const ops = lane->peer->transport->ops;
-    const int32_t from = lane->bytes_sent ? s->peer : x->plan->rank;
     if (x->state != MC_RUNNING)
         return;
-    const mc_message_t m = {.tag = mc_tag(from, 0, s->seq) | x->operation | MC_TAG_CREDIT,
+    const mc_message_t m = {.tag = lane->credit_tag | mc_tag(0, 0, s->seq) | x->operation,
                             .span = &nothing,
                             .n_spans = 1};
     lane->credit_in_flight = true;

@@ -36,7 +36,7 @@ static int init_executor(meshcoll_request_t *r)
     uint64_t **const counter = calloc(n, sizeof *counter);
     int status = peer && counter ? connect_peers(r, peer, counter) : mc_fail_memory("connections");
     if (!status) {
-        const mc_wiring_t wiring = {.rank = r->plan->rank,
+        const mc_wiring_t wiring = {.rank = r->mesh->rank,
                                     .pacing = mc_handle_pacing(r->mesh),
                                     .oversubscribed = r->mesh->oversubscribed,
                                     .peer = peer,

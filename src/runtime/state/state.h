@@ -14,7 +14,7 @@ typedef struct mc_timeline mc_timeline_t;
 typedef struct {
     mc_peer_t *peer;
     uint64_t *bytes_sent;       /* counter of the dimension to the peer; NULL: receives */
-    uint64_t tag;               /* of message 0 of operation 0 */
+    uint64_t tag, credit_tag;   /* of message 0 of operation 0, and of its credit */
     uint32_t first, n;          /* its messages in mc_executor_t.queue, by number */
     uint32_t next, n_in_flight; /* the next to start, and how many are in flight */
     uint32_t window;

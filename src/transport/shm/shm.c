@@ -258,18 +258,13 @@ static int shm_recv_reduce(mc_peer_t *peer, const mc_message_t *m, const mc_cons
 
 _Static_assert((int)MC_HEADER_BYTES <= (int)MC_SHM_SMALL, "a header lies in its slot");
 
-static uint64_t header_tag(const link_t *link)
-{
-    return mc_tag(link->peer.rank, MC_TAG_MESSAGE, 0);
-}
-
 static int shm_listen(mc_transport_t *t, const mc_listener_t *listener)
 {
     shm_t *const shm = (shm_t *)t;
     shm->listener = *listener;
     for (link_t *link = shm->links; link; link = link->next)
-        for (early_t *e; (e = mc_shm_take_early(link, header_tag(link)));) {
-            const bool heard = listener->hear(listener->context, link->peer.rank, e->data);
+        for (early_t *e; (e = mc_shm_take_early_header(link));) {
+            const bool heard = listener->hear(listener->context, e->slot.tag, e->data);
             e->next = shm->spare;
             shm->spare = e;
             if (!heard)
@@ -283,8 +278,8 @@ static int shm_listen(mc_transport_t *t, const mc_listener_t *listener)
 static bool keep_early(link_t *link, const mc_shm_slot_t *slot, const char *data)
 {
     const mc_listener_t *const listener = &shm_of(link)->listener;
-    if (listener->hear && slot->tag == header_tag(link) && slot->kind == MC_SHM_MESSAGE)
-        return listener->hear(listener->context, link->peer.rank, data);
+    if (listener->hear && slot->kind == MC_SHM_MESSAGE && mc_tag_is_header(slot->tag))
+        return listener->hear(listener->context, slot->tag, data);
     const int status = mc_shm_keep_early(link, slot, data);
     mc_io_t *const blocked = status ? mc_io_pop(&link->awaited) : NULL;
     if (blocked)

@@ -5,17 +5,32 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* `*at` may be the list's end. */
+static mc_shm_early_t *remove_early(mc_shm_link_t *link, mc_shm_early_t **at)
+{
+    mc_shm_early_t *const e = *at;
+    if (!e)
+        return NULL;
+    *at = e->next;
+    if (!e->next)
+        link->early_end = at;
+    return e;
+}
+
 mc_shm_early_t *mc_shm_take_early(mc_shm_link_t *link, uint64_t tag)
 {
-    for (mc_shm_early_t **at = &link->early, *e; (e = *at); at = &e->next) {
-        if (e->slot.tag != tag)
-            continue;
-        *at = e->next;
-        if (!e->next)
-            link->early_end = at;
-        return e;
-    }
-    return NULL;
+    mc_shm_early_t **at = &link->early;
+    while (*at && (*at)->slot.tag != tag)
+        at = &(*at)->next;
+    return remove_early(link, at);
+}
+
+mc_shm_early_t *mc_shm_take_early_header(mc_shm_link_t *link)
+{
+    mc_shm_early_t **at = &link->early;
+    while (*at && !mc_tag_is_header((*at)->slot.tag))
+        at = &(*at)->next;
+    return remove_early(link, at);
 }
 
 int mc_shm_keep_early(mc_shm_link_t *link, const mc_shm_slot_t *slot, const char *data)

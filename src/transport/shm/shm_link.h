@@ -121,6 +121,8 @@ static inline size_t mc_shm_first(const mc_shm_slot_t *slot)
 /* Removes the unexpected message of that tag from the list; NULL: none. The caller appends it to
  * the transport's `spare` afterwards. */
 mc_shm_early_t *mc_shm_take_early(mc_shm_link_t *link, uint64_t tag);
+/* The same for the first header of a tagged message. */
+mc_shm_early_t *mc_shm_take_early_header(mc_shm_link_t *link);
 int mc_shm_keep_early(mc_shm_link_t *link, const mc_shm_slot_t *slot, const char *data);
 void mc_shm_free_early(mc_shm_early_t *list);
 /* Removes the receive of that tag from the list, mostly its first; NULL: none. */
