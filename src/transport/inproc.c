@@ -150,8 +150,7 @@ static uint32_t hear(seat_t *seat)
 {
     uint32_t n = 0;
     for (half_t *half; (half = next_header(seat)); n++) {
-        if (!seat->listener.hear(seat->listener.context, half->message.tag,
-                                 half->message.span->at))
+        if (!seat->listener.hear(seat->listener.context, half->message.tag, half->message.span->at))
             break;
         /* the oldest of its tag, which names its sender */
         settle(seat->hub, take_half(&seat->sent, half->message.tag), MESHCOLL_OK);

@@ -33,7 +33,7 @@ static mc_transport_t readable(void)
 Test(wait, sleeps_blindly_after_a_sleep_in_vain)
 {
     mc_transport_t t = readable();
-    meshcoll_t h = {.oversubscribed = true, .polled = {&t}, .n_polled = 1};
+    meshcoll_t h = {.root = &h, .oversubscribed = true, .polled = {&t}, .n_polled = 1};
     mc_waiting_t w = {0};
     const uint32_t awake = mc_wait_polls(&h) + mc_wait_yields(&h);
     for (uint32_t i = 0; i < awake; i++)
@@ -58,7 +58,7 @@ Test(wait, asks_what_is_lacking_where_cores_are_shared_and_nobody_shares_the_mes
 {
     const mc_transport_ops_t asked = {.progress = look, .arm = arm, .lacks = lacks};
     mc_transport_t t = {.ops = &asked, .fd = -1}, other = {.ops = &ops, .fd = -1};
-    meshcoll_t h = {.oversubscribed = true, .polled = {&t, &t}, .n_polled = 1};
+    meshcoll_t h = {.root = &h, .oversubscribed = true, .polled = {&t, &t}, .n_polled = 1};
     mc_wait_begin(&h);
     cr_expect_eq(n_asked, 1);
     h.oversubscribed = false;
@@ -76,7 +76,7 @@ Test(wait, asks_what_is_lacking_where_cores_are_shared_and_nobody_shares_the_mes
 Test(wait, looks_at_the_descriptor_again_after_news)
 {
     mc_transport_t t = readable();
-    meshcoll_t h = {.oversubscribed = true, .polled = {&t}, .n_polled = 1};
+    meshcoll_t h = {.root = &h, .oversubscribed = true, .polled = {&t}, .n_polled = 1};
     mc_waiting_t w = {.in_vain = true, .idle = 1000};
     news = 1;
     mc_wait_turn(&h, &w);
@@ -88,7 +88,7 @@ Test(wait, looks_at_the_descriptor_again_after_news)
 Test(wait, naps_after_a_sleep_in_vain_where_threads_share_the_mesh)
 {
     mc_transport_t t = readable();
-    meshcoll_t h = {.oversubscribed = true, .polled = {&t}, .n_polled = 1};
+    meshcoll_t h = {.root = &h, .oversubscribed = true, .polled = {&t}, .n_polled = 1};
     mc_waiting_t w = {0};
     const mc_settings_t settings = {.threads = "multiple"};
     cr_assert_eq(mc_threads_open(&h, &settings), MESHCOLL_OK);
@@ -108,7 +108,7 @@ Test(wait, the_progress_thread_naps_after_a_sleep_in_vain, .timeout = 60)
 {
     enum { LOOKS = 100 };
     mc_transport_t t = readable();
-    meshcoll_t h = {.oversubscribed = true, .polled = {&t}, .n_polled = 1};
+    meshcoll_t h = {.root = &h, .oversubscribed = true, .polled = {&t}, .n_polled = 1};
     const mc_settings_t settings = {.progress = "thread"};
     cr_assert_eq(mc_threads_open(&h, &settings), MESHCOLL_OK);
     for (bool enough = false; !enough; sched_yield()) {

@@ -231,7 +231,7 @@ void mc_handle_poll(meshcoll_t *h, mc_transport_t *t)
     h->polled[h->n_polled++] = t; /* at most one per dimension */
 }
 
-int mc_handle_link(meshcoll_t *h, int32_t rank, mc_peer_t **peer)
+static int link_root(meshcoll_t *h, int32_t rank, mc_peer_t **peer)
 {
     const uint32_t at = find_peer(h, rank);
     if (at < h->n_peers && h->peer[at]->rank == rank) {
@@ -258,13 +258,25 @@ int mc_handle_link(meshcoll_t *h, int32_t rank, mc_peer_t **peer)
     return MESHCOLL_OK;
 }
 
+int mc_handle_link(meshcoll_t *h, int32_t rank, mc_peer_t **peer)
+{
+    return link_root(h->root, mc_root_rank(h, rank), peer);
+}
+
+mc_transport_t *mc_handle_transport(const meshcoll_t *h, int32_t rank)
+{
+    const meshcoll_t *const root = h->root;
+    const int32_t own = mc_root_rank(h, h->rank), other = mc_root_rank(h, rank);
+    return own == other ? NULL : root->transport[mc_mesh_level(&root->mesh, own, other)];
+}
+
 int mc_handle_connect(meshcoll_t *h, int32_t rank, mc_peer_t **peer)
 {
     int status = mc_handle_link(h, rank, peer);
     if (status || (*peer)->greeting || !(*peer)->transport->greets)
         return status;
     (*peer)->greeting = true;
-    status = mc_greet(h, *peer);
+    status = mc_greet(h->root, *peer);
     if (status) /* the peer waits for an answer that will not come */
         mc_failure_break(h, status);
     return status;

@@ -1,4 +1,4 @@
-/* The transports of a handle, their addresses, and the connections over them. */
+/* The transports of a root, their addresses, and the connections over them, which its family shares. */
 #ifndef MC_RUNTIME_CONNECTIONS_H
 #define MC_RUNTIME_CONNECTIONS_H
 
@@ -31,11 +31,13 @@ mc_addresses_summary_t mc_addresses_summary(const meshcoll_t *h);
 void mc_addresses_agree(meshcoll_t *h, const mc_addresses_summary_t *all);
 
 /* Returns the connection to a rank; the first time it makes it and begins to greet it (greet.h),
- * without waiting for the peer. It belongs to the handle. */
+ * without waiting for the peer. It belongs to the root. */
 int mc_handle_connect(meshcoll_t *h, int32_t rank, mc_peer_t **peer);
 /* The same without greeting it: for messages that are greetings themselves. */
 int mc_handle_link(meshcoll_t *h, int32_t rank, mc_peer_t **peer);
-/* Polls a transport from now on; those with connections are polled anyway. */
+/* Returns the transport to a rank; NULL: it is this rank. */
+mc_transport_t *mc_handle_transport(const meshcoll_t *h, int32_t rank);
+/* Polls a transport of a root from now on; those with connections are polled anyway. */
 void mc_handle_poll(meshcoll_t *h, mc_transport_t *t);
 /* Returns the innermost dimension whose transport streams (transport.h) on all ranks; -1: none
  * does. */

@@ -3,7 +3,7 @@
 #include "runtime/call/group.h"
 #include "runtime/connect/greet.h"
 #include "runtime/explain/explain.h"
-#include "runtime/message/transfer.h"
+#include "runtime/message/talk.h"
 #include "runtime/monitor/monitor.h"
 #include "runtime/progress/busy.h"
 #include "runtime/progress/callback.h"
@@ -48,73 +48,190 @@ static uint32_t give_up(meshcoll_request_t *list)
     return n;
 }
 
-void mc_handle_free(meshcoll_t *h)
+/* Frees what is its own; returns how many requests were running. */
+static uint32_t free_own(meshcoll_t *h)
 {
+    mc_messages_free(h);
+    const uint32_t n = give_up(h->all);
+    mc_explain_destroy(h->explain);
+    free(h->own_counts);
+    mc_calls_free_memory(h);
+    mc_group_free(h);
+    free(h->machine);
+    free(h->root_rank);
+    free(h->by_root);
+    mc_order_free(&h->order);
+    free(h);
+    return n;
+}
+
+static uint32_t free_made(meshcoll_t *list)
+{
+    uint32_t n = 0;
+    for (meshcoll_t *h = list, *next; h; h = next) {
+        next = h->sibling;
+        n += free_made(h->children);
+        mc_calls_forget(h);
+        n += free_own(h);
+    }
+    return n;
+}
+
+/* What the family shares, when nothing uses it any more. */
+static uint32_t free_root(meshcoll_t *h)
+{
+    uint32_t n = 0;
     mc_busy_leave(h);
-    mc_threads_close(h);
     mc_serve_stop(h);
-    if (!h->parent)
-        mc_monitor_close(h->monitor);
+    mc_monitor_close(h->monitor);
     mc_serve_close(h);
-    mc_waits_close(h);
     for (int32_t d = 0; d < h->mesh.ndims; d++)
         if (h->transport[d])
             h->transport[d]->ops->close(h->transport[d]);
     mc_greet_free(h);
-    mc_messages_free(h);
-    mc_lead_close(h);
-    const uint32_t n = give_up(h->all);
+    n += free_made(h->children);
+    n += free_made(h->lingering);
+    mc_talk_free(h);
+    free(h->family);
+    free(h->addresses);
+    free(h->peer);
+    mc_settings_free(&h->settings);
+    return n;
+}
+
+static void forget_threads(meshcoll_t *list)
+{
+    for (meshcoll_t *h = list; h; h = h->sibling) {
+        h->threads = NULL;
+        forget_threads(h->children);
+    }
+}
+
+/* Its threads must have come to an end before what they use. */
+static void close_threads(meshcoll_t *root)
+{
+    mc_threads_close(root);
+    forget_threads(root->children);
+    forget_threads(root->lingering);
+}
+
+void mc_handle_free(meshcoll_t *h)
+{
+    uint32_t n = 0;
+    if (h->root == h) {
+        close_threads(h);
+        n = free_root(h);
+    }
+    n += free_own(h);
     if (n > 0)
         mc_fail(MESHCOLL_ERR_INVALID_ARG,
                 "meshcoll_destroy: %u requests were still running and were cancelled; the contents "
                 "of their buffers are undefined",
                 n);
-    mc_explain_destroy(h->explain);
-    free(h->addresses);
-    free(h->peer);
-    free(h->own_counts);
-    mc_calls_free_memory(h);
-    mc_group_free(h);
-    free(h->machine);
-    free(h->member);
-    mc_order_free(&h->order);
-    mc_settings_free(&h->settings);
-    free(h);
+}
+
+static void forget_group(const meshcoll_t *h)
+{
+    if (h->group_open)
+        mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                "meshcoll_destroy: a group was open; its %u calls were not made", h->group->n);
+}
+
+static void close_root(meshcoll_t *h)
+{
+    close_threads(h);
+    mc_calls_forget(h);
+    forget_group(h);
+    if (h->free_context)
+        h->free_context(h->oob.context);
+    mc_handle_free(h);
+}
+
+/* Sub-meshes and groups ------------------------------------------------------------------------ */
+
+/* Requests that run. */
+static uint32_t count_running(const meshcoll_t *h)
+{
+    uint32_t n = 0;
+    for (const meshcoll_request_t *r = h->all; r; r = r->next_of_all)
+        n += r->running;
+    return n;
+}
+
+/* May the transports of the root, which stay open, still use its memory? */
+static bool is_in_flight(const meshcoll_t *h)
+{
+    return h->root->broken || count_running(h) > 0 || !mc_messages_idle(h);
+}
+
+/* The context is free as soon as nothing is in flight in it on this rank. */
+static void free_sub(meshcoll_t *h)
+{
+    mc_context_return(h->root->family, h->context, h->creation);
+    mc_talk_leave(h);
+    mc_calls_forget(h);
+    (void)free_own(h);
+}
+
+void mc_handles_sweep(meshcoll_t *root)
+{
+    for (meshcoll_t **at = &root->lingering, *h; (h = *at);) {
+        if (is_in_flight(h)) {
+            at = &h->sibling;
+            continue;
+        }
+        *at = h->sibling;
+        free_sub(h);
+    }
 }
 
 static void leave_parent(meshcoll_t *h)
 {
-    if (!h->parent)
-        return;
     meshcoll_t **at = &h->parent->children;
     while (*at != h)
         at = &(*at)->sibling;
     *at = h->sibling;
 }
 
-void mc_handle_close(meshcoll_t *h)
+/* What is in flight keeps the handle until it is complete, or the root is destroyed. Returns how many
+ * requests run. */
+static uint32_t close_sub(meshcoll_t *h)
 {
-    if (!h)
-        return;
+    uint32_t n = count_running(h);
     while (h->children)
-        mc_handle_close(h->children);
+        n += close_sub(h->children);
     leave_parent(h);
-    mc_threads_close(h);
-    mc_calls_forget(h);
-    if (h->group_open)
-        mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                "meshcoll_destroy: a group was open; its %u calls were not made", h->group->n);
-    if (h->free_context)
-        h->free_context(h->oob.context);
-    mc_handle_free(h);
+    h->parent = NULL;
+    h->sibling = h->root->lingering;
+    h->root->lingering = h;
+    return n;
 }
 
-static void finish_greetings(meshcoll_t *h)
+static void destroy_sub(meshcoll_t *h)
 {
-    for (meshcoll_t *sub = h->children; sub; sub = sub->sibling)
-        finish_greetings(sub);
-    mc_greet_finish(h);
+    meshcoll_t *const root = h->root;
+    const bool dropped = h->group_open;
+    if (dropped) {
+        h->group_open = false;
+        h->n_special--;
+    }
+    if (!root->broken)
+        (void)meshcoll_barrier(h);
+    mc_lock(root);
+    const uint32_t n = close_sub(h);
+    if (n > 0)
+        mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                "meshcoll_destroy: %u requests were still running: they go on, until the mesh that "
+                "this one was made from is destroyed; wait for them first",
+                n);
+    if (dropped)
+        mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                "meshcoll_destroy: a group was open; its %u calls were not made", h->group->n);
+    mc_handles_sweep(root);
+    (void)mc_leave(root, MESHCOLL_OK);
 }
+
+/* Destroying ----------------------------------------------------------------------------------- */
 
 /* The result goes to memory that exists: a rank that cannot allocate would leave its peers
  * waiting. It lies behind the addresses, which a progress thread may need meanwhile: for the answer to
@@ -161,21 +278,26 @@ static void meet(meshcoll_t *h)
     (void)mc_leave(h, MESHCOLL_OK);
 }
 
+static void destroy_root(meshcoll_t *mesh)
+{
+    /* No rank closes a transport that a peer still sends through. Where the mesh has failed there are no
+     * messages left to lose, and some rank may never come. */
+    meet(mesh);
+    mc_greet_finish(mesh);
+    mc_threads_close(mesh);
+    if (mesh->explain)
+        mc_explain_print(mesh);
+    close_root(mesh);
+}
+
 void meshcoll_destroy(meshcoll_t *mesh)
 {
     if (!mesh || mc_callback_check("meshcoll_destroy"))
         return;
     await_callbacks(mesh);
-    /* No rank closes a transport that a peer still sends through. Where the mesh has failed there are no
-     * messages left to lose, and some rank may never come. */
-    if (mesh->parent)
-        (void)meshcoll_barrier(mesh->parent);
+    if (mesh->root == mesh)
+        destroy_root(mesh);
     else
-        meet(mesh);
-    finish_greetings(mesh);
-    mc_threads_close(mesh);
-    if (mesh->explain)
-        mc_explain_print(mesh);
-    mc_handle_close(mesh);
+        destroy_sub(mesh);
     mc_callbacks_run();
 }

@@ -1,13 +1,14 @@
-/* Closes a mesh handle. */
+/* Closes and frees mesh handles. */
 #ifndef MC_CREATE_CLOSE_H
 #define MC_CREATE_CLOSE_H
 
 #include "runtime/handle/handle.h"
 
-/* Closes and frees the handle and its sub-meshes, once no peer sends to it any more. NULL is
- * allowed. */
-void mc_handle_close(meshcoll_t *h);
-/* Frees the handle alone. No operation may be in flight on it. */
+/* Frees a handle from which nothing was made and on which nothing is in flight, as of a creation that
+ * failed. Of a root it closes what the family shares, and frees what was made from it. */
 void mc_handle_free(meshcoll_t *h);
+/* Frees those that were destroyed while something was in flight on them that is now complete. The caller
+ * holds the lock. */
+void mc_handles_sweep(meshcoll_t *root);
 
 #endif

@@ -46,6 +46,7 @@ int mc_handle_open(const mc_mesh_t *mesh, int32_t rank, const mc_settings_t *set
     meshcoll_t *const h = calloc(1, sizeof *h);
     if (!h)
         return mc_fail_memory("a mesh");
+    h->root = h;
     h->rank = rank;
     h->concurrent = 1;
     h->hook = settings->hook;

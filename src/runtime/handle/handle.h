@@ -5,6 +5,7 @@
 #include "mesh/link/link.h"
 #include "runtime/choose/choice.h"
 #include "runtime/execute/executor.h"
+#include "runtime/handle/family.h"
 #include "runtime/handle/lead.h"
 #include "runtime/place/boxes.h"
 #include "runtime/place/settings.h"
@@ -34,38 +35,48 @@ struct meshcoll {
         *asking;              /* the call being made, for greetings (fingerprint.h); else NULL */
     mc_numbering_t numbering; /* how the communicator's ranks lie on the mesh */
 
-    /* of a sub-mesh, which is closed before its parent */
-    meshcoll_t *parent, *sibling;
-    meshcoll_t *children;   /* a list, the newest first */
-    int32_t *member;        /* of a sub-mesh, by rank: the parent's mesh rank */
-    mc_settings_t settings; /* only of a mesh that is no sub-mesh */
+    meshcoll_t *root;       /* of the family (family.h); itself where it was made from nothing */
+    meshcoll_t *parent;     /* what it was made from; NULL: nothing */
+    meshcoll_t *sibling;    /* next of those made from the parent, or of those that linger */
+    meshcoll_t *children;   /* made from this one; the newest first */
+    meshcoll_t *lingering;  /* of a root: destroyed, but something of them is in flight */
+    mc_family_t *family;    /* of a root: NULL: nothing was made from it yet */
+    uint32_t context;       /* in tags; a root's is 0 */
+    uint32_t creation;      /* its number; a root's is 0 */
+    int32_t *root_rank;     /* by rank: its rank in the root; NULL: the same */
+    int32_t *by_root;       /* its ranks, in the order of root_rank */
+    mc_settings_t settings; /* only of a root */
 
-    /* allgather is NULL where all ranks are in one process, and for a sub-mesh */
+    /* Down to misses_peer only of a root, but for what is said to be each one's. */
+
+    /* allgather is NULL where all ranks are in one process */
     meshcoll_oob_t oob;
     void (*free_context)(void *context);
 
-    int32_t *machine; /* by rank: the lowest rank on its machine; NULL: all are in one process */
+    /* each one's: by rank, the lowest rank on its machine; NULL: all are in one process */
+    int32_t *machine;
     char tls[MC_MAX_DIMS][MC_TLS_TEXT];
     mc_shm_access_t access;
-    mc_transport_t *transport[MC_MAX_DIMS]; /* by dimension; NULL for extent 1 */
-    mc_transport_t *polled[MC_MAX_DIMS];    /* those with connections */
+    /* by dimension; NULL for extent 1; of others than the root: that of most pairs, the root's */
+    mc_transport_t *transport[MC_MAX_DIMS];
+    mc_transport_t *polled[MC_MAX_DIMS]; /* those with connections */
     int32_t n_polled;
     /* By rank as gathered, `address_stride` bytes apart; but for sub-meshes, then a byte for each rank. */
     char *addresses;
     size_t address_stride;
-    int32_t concurrent; /* of a sub-mesh: how many sub-meshes of the split share a port; else 1 */
-    size_t window;      /* bytes; of a sub-mesh: its parent's; else 0 */
+    int32_t concurrent; /* each one's: how many sub-meshes of the split share a port; else 1 */
+    size_t window;      /* each one's, in bytes: its parent's; of a root 0 */
     mc_peer_t **peer;   /* ascending by rank */
     uint32_t n_peers, peer_capacity;
-    struct mc_greeter *greeter; /* of new connections; NULL: none needed it yet */
-    uint64_t bytes_sent[MC_MAX_DIMS];
+    struct mc_greeter *greeter;       /* of new connections; NULL: none needed it yet */
+    uint64_t bytes_sent[MC_MAX_DIMS]; /* each one's */
 
-    bool oversubscribed; /* oversubscribed: more ranks than cores */
+    bool oversubscribed; /* each one's: more ranks than cores */
     bool pipelined;      /* the request started last has several segments */
 
     int broken;    /* status of the first run that failed, after which none starts; else 0 */
     char why[400]; /* its error text */
-    struct mc_monitor *monitor; /* of sub-meshes the parent's; NULL: all ranks are in one process */
+    struct mc_monitor *monitor; /* NULL: all ranks are in one process */
     const _Atomic bool *alarm;  /* of its board: the mesh failed somewhere */
     int64_t check_at;           /* ms; time of the next check that peers are alive (failure.h) */
     bool misses_peer;           /* the last look found a peer gone */
@@ -86,14 +97,14 @@ struct meshcoll {
     uint32_t n_barriers;                        /* of leads, that are not complete */
     meshcoll_request_t *spare_barrier;          /* of leads, that run no more */
     meshcoll_request_t *all;                    /* list of all requests */
-    meshcoll_request_t *running;                /* list of running requests, the oldest first */
+    meshcoll_request_t *running;                /* of a root: the family's, the oldest first */
     void (*ended)(meshcoll_request_t *request); /* called for a request that has just left it */
     meshcoll_t *next_busy; /* in the thread's list of handles with running requests */
     meshcoll_request_t *cached[MC_CACHED_REQUESTS]; /* that serve calls */
     meshcoll_request_t *known[MC_KNOWN_CALLS]; /* of `cached`, by a hash of the call served last */
     uint64_t n_taken;                          /* calls they have served */
     mc_workspace_t *spare, *last_spare;        /* free workspaces, a queue */
-    struct mc_threads *threads;                /* NULL: one thread at a time, no lock */
+    struct mc_threads *threads;                /* the root's; NULL: one thread at a time, no lock */
     struct mc_group *group;       /* the calls being collected; NULL: no group was opened yet */
     bool group_open;              /* a group is open */
     uint32_t n_special;           /* an open group, and requests whose callbacks are not over */
@@ -101,8 +112,16 @@ struct meshcoll {
     int32_t arrived;              /* the buffer of barriers */
     size_t *own_counts;           /* see mc_args_own_counts; NULL: none yet */
     struct mc_messages *messages; /* tagged messages; NULL: none so far */
-    uint32_t (*move_messages)(meshcoll_t *mesh); /* after each poll; NULL: none so far */
+    struct mc_talk *talk;         /* of a root: where headers arrive; NULL: nobody listens yet */
+    uint32_t (*move_messages)(meshcoll_t *root); /* of a root: after each poll; NULL: none so far */
     struct mc_explain *explain;                  /* records for meshcoll_explain; NULL: none */
 };
+
+static inline int32_t mc_root_rank(const meshcoll_t *h, int32_t rank)
+{
+    return h->root_rank ? h->root_rank[rank] : rank;
+}
+/* Returns its rank of a rank of the root; -1: it is no member. */
+int32_t mc_rank_of_root(const meshcoll_t *h, int32_t root_rank);
 
 #endif

@@ -1,7 +1,8 @@
-/* The public calls of tagged messages, and their progress. */
+/* The public calls of tagged messages. */
 #include "runtime/connect/connections.h"
 #include "runtime/message/receive.h"
 #include "runtime/message/send.h"
+#include "runtime/message/talk.h"
 #include "runtime/progress/busy.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
@@ -9,106 +10,6 @@
 #include "runtime/progress/threads.h"
 
 #include <limits.h>
-#include <stdio.h>
-#include <string.h>
-
-typedef struct mc_messages messages_t;
-
-/* Progress -------------------------------------------------------------------------------------- */
-
-static bool hear(void *context, uint64_t tag, const void *header)
-{
-    const meshcoll_t *const h = context;
-    messages_t *const m = h->messages;
-    mc_arrival_t *const a = header ? mc_arrival_take(m) : NULL;
-    if (!a) {
-        m->failed = header ? mc_fail_memory("a header") : MESHCOLL_ERR_TRANSPORT;
-        snprintf(m->why, sizeof m->why, "%s", meshcoll_last_error());
-        return !header;
-    }
-    a->source = mc_tag_source(tag);
-    memcpy(&a->header, header, sizeof a->header);
-    mc_arrivals_append(&m->arrived, a);
-    return true;
-}
-
-/* Every header is of another rank, and its text is checked before it is used. */
-static int arrive(meshcoll_t *h, mc_arrival_t *a)
-{
-    mc_flow_t *flow;
-    int status = MESHCOLL_OK;
-    if (a->source < 0 || a->source >= h->mesh.size || a->source == h->rank ||
-        a->header.kind > MC_HEADER_CREDIT || a->header.tag < 0 || a->header.bytes > SIZE_MAX / 2)
-        status = mc_fail(MESHCOLL_ERR_TRANSPORT, "a header from rank %d makes no sense", a->source);
-    if (!status)
-        status = mc_flow_find(h, a->source, &flow);
-    if (!status && a->header.kind <= MC_HEADER_OFFER)
-        return mc_receive_arrival(h, flow, a);
-    if (!status && a->header.kind == MC_HEADER_READY)
-        status = mc_send_ready(h, flow, &a->header);
-    if (!status)
-        status = mc_send_credits(h, flow, a->header.credits);
-    mc_arrival_free(h->messages, a);
-    return status;
-}
-
-static int follow(meshcoll_t *h, mc_io_t *io)
-{
-    mc_part_t *const part = (mc_part_t *)io;
-    return io->status < 0 ? io->status : part->done(h, part->owner);
-}
-
-/* Returns the number of events, or an error. */
-static int move_all(meshcoll_t *h)
-{
-    messages_t *const m = h->messages;
-    int n = 0, status = MESHCOLL_OK;
-    if (m->failed)
-        return mc_fail(m->failed, "%s", m->why);
-    for (; m->arrived.first && !status; n++)
-        status = arrive(h, mc_arrivals_remove(&m->arrived, &m->arrived.first));
-    for (mc_io_t *io; !status && (io = mc_io_pop(&m->finished)); n++)
-        status = follow(h, io);
-    if (status || !m->flushing.first)
-        return status ? status : n;
-    status = mc_transfers_flushed(h, (uint32_t)n);
-    return status < 0 ? status : n + status;
-}
-
-static uint32_t move(meshcoll_t *h)
-{
-    if (h->broken)
-        return 0;
-    const int n = move_all(h);
-    if (n < 0)
-        mc_failure_break(h, n);
-    else if (n > 0)
-        mc_handle_tell(h);
-    return n < 0 ? 1 : (uint32_t)n;
-}
-
-/* Listening ------------------------------------------------------------------------------------- */
-
-static int open_messages(meshcoll_t *h)
-{
-    if (h->messages)
-        return MESHCOLL_OK;
-    int status = mc_messages_create(h);
-    if (status)
-        return status;
-    const mc_listener_t listener = {.hear = hear, .context = h};
-    for (int32_t d = 0; d < h->mesh.ndims && !status; d++) {
-        mc_transport_t *const t = h->transport[d];
-        if (!t || !t->ops->listen)
-            continue;
-        mc_handle_poll(h, t);
-        status = t->ops->listen(t, &listener);
-    }
-    h->move_messages = move;
-    if (status)
-        mc_failure_break(h, status);
-    return status;
-}
 
 /* Connects to all ranks that cannot be heard otherwise. */
 static int hear_all(meshcoll_t *h)
@@ -116,8 +17,7 @@ static int hear_all(meshcoll_t *h)
     int status = MESHCOLL_OK;
     for (int32_t r = 0; r < h->mesh.size && !h->messages->from_all && !status; r++) {
         mc_flow_t *flow;
-        const mc_transport_t *const t =
-            r == h->rank ? NULL : h->transport[mc_mesh_level(&h->mesh, h->rank, r)];
+        const mc_transport_t *const t = mc_handle_transport(h, r);
         if (t && t->hears_connected)
             status = mc_flow_find(h, r, &flow);
     }
@@ -217,7 +117,7 @@ static int begin(meshcoll_t *h, const call_t *c, meshcoll_request_t **request)
     if (!status)
         status = check(h, c);
     if (!status)
-        status = open_messages(h);
+        status = mc_talk_open(h);
     mc_transfer_t *const t = status ? NULL : mc_transfer_take(h);
     if (!t)
         return status ? status : MESHCOLL_ERR_NO_MEMORY;

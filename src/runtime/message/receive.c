@@ -77,15 +77,18 @@ static int relieve(meshcoll_t *h, mc_flow_t *flow)
 
 static bool fits(const mc_transfer_t *receive, const mc_arrival_t *a)
 {
+    const bool any_tag = receive->tag == MESHCOLL_ANY_TAG && !receive->is_note;
     return may_come_from(receive, a->source) &&
-           (receive->tag == MESHCOLL_ANY_TAG || receive->tag == a->header.tag);
+           receive->is_note == (a->header.kind == MC_HEADER_NOTE) &&
+           (any_tag || receive->tag == a->header.tag);
 }
 
 static void watch_any(const meshcoll_t *h, bool begins)
 {
-    for (int32_t d = 0; d < h->mesh.ndims; d++)
-        if (h->transport[d])
-            h->transport[d]->wanted += begins ? 1u : UINT32_MAX; /* less one */
+    const meshcoll_t *const root = h->root;
+    for (int32_t d = 0; d < root->mesh.ndims; d++)
+        if (root->transport[d])
+            root->transport[d]->wanted += begins ? 1u : UINT32_MAX; /* less one */
 }
 
 /* Tells the receive what came. */
@@ -134,7 +137,7 @@ static int fetch(meshcoll_t *h, const mc_flow_t *flow, mc_arrival_t *a)
     if (!a->data)
         return mc_fail_memory("an unexpected message");
     a->part.done = data_arrived;
-    const int status = mc_part_recv(h, flow, &a->part, mc_data_tag(a->source, a->header.id),
+    const int status = mc_part_recv(h, flow, &a->part, mc_data_tag(h, a->source, a->header.id),
                                     a->data, a->header.bytes);
     a->complete = status == MESHCOLL_OK;
     return status < 0 ? status : MESHCOLL_OK;
@@ -168,8 +171,8 @@ static int count(mc_transfer_t *t, int status)
 static int recv_data(meshcoll_t *h, mc_transfer_t *t, const mc_arrival_t *a, size_t bytes)
 {
     t->data.done = recv_done;
-    return count(
-        t, mc_part_recv(h, t->flow, &t->data, mc_data_tag(a->source, a->header.id), t->at, bytes));
+    return count(t, mc_part_recv(h, t->flow, &t->data, mc_data_tag(h, a->source, a->header.id),
+                                 t->at, bytes));
 }
 
 /* Answers an offer; the receive for the data is posted first. */
@@ -291,6 +294,17 @@ static int post(meshcoll_t *h, mc_transfer_t *t)
         if (m->flow[r])
             status = relieve(h, m->flow[r]);
     return status;
+}
+
+void mc_receive_cancel(meshcoll_t *h, mc_transfer_t *t)
+{
+    mc_transfer_t **at = &h->messages->posted.first;
+    while (*at && *at != t)
+        at = &(*at)->next;
+    if (!*at)
+        return;
+    mc_transfers_remove(&h->messages->posted, at);
+    mc_transfer_complete(h, t);
 }
 
 int mc_receive_start(meshcoll_t *h, mc_transfer_t *t)

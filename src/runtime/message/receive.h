@@ -6,6 +6,8 @@
 
 /* Starts a receive: matches it with the oldest message that fits, or posts it. */
 int mc_receive_start(meshcoll_t *h, mc_transfer_t *t);
+/* Completes a receive if nothing has matched it yet. */
+void mc_receive_cancel(meshcoll_t *h, mc_transfer_t *t);
 /* An announcement has arrived: matches it with the oldest receive that fits, or keeps it. */
 int mc_receive_arrival(meshcoll_t *h, mc_flow_t *flow, mc_arrival_t *a);
 /* Sends to this rank itself. */

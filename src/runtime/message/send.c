@@ -24,15 +24,17 @@ static int count(mc_transfer_t *t, int status)
 static int send_data(meshcoll_t *h, mc_transfer_t *t, const mc_flow_t *flow, size_t bytes)
 {
     t->data.done = part_done;
-    return count(t,
-                 mc_part_send(h, flow, &t->data, mc_data_tag(h->rank, t->header.id), t->at, bytes));
+    return count(
+        t, mc_part_send(h, flow, &t->data, mc_data_tag(h, h->rank, t->header.id), t->at, bytes));
 }
 
 static int announce(meshcoll_t *h, mc_flow_t *flow, mc_transfer_t *t)
 {
     const bool eager = t->bytes <= MC_MESSAGE_EAGER, inside = t->bytes <= MC_MESSAGE_INLINE;
     flow->credits--;
-    t->header = (mc_header_t){.kind = eager ? MC_HEADER_EAGER : MC_HEADER_OFFER,
+    t->header = (mc_header_t){.kind = t->is_note ? MC_HEADER_NOTE
+                                      : eager    ? MC_HEADER_EAGER
+                                                 : MC_HEADER_OFFER,
                               .tag = t->tag,
                               .bytes = t->bytes,
                               .id = flow->next_id++};

@@ -29,6 +29,17 @@ int mc_messages_create(meshcoll_t *h)
     return MESHCOLL_OK;
 }
 
+bool mc_messages_idle(const meshcoll_t *h)
+{
+    const messages_t *const m = h->messages;
+    bool idle = !m || (!m->arrived.first && !m->flushing.first);
+    for (const mc_arrival_t *a = m ? m->unexpected.first : NULL; a; a = a->next)
+        idle = idle && (!a->data || a->complete);
+    for (int32_t r = 0; m && r < h->mesh.size; r++)
+        idle = idle && !(m->flow[r] && m->flow[r]->crediting);
+    return idle;
+}
+
 static void free_arrivals(mc_arrival_t *a)
 {
     while (a) {
@@ -45,7 +56,6 @@ void mc_messages_free(meshcoll_t *h)
     if (!m)
         return;
     h->messages = NULL;
-    h->move_messages = NULL;
     free_arrivals(m->arrived.first);
     free_arrivals(m->unexpected.first);
     free_arrivals(m->spare_arrival);
@@ -181,10 +191,11 @@ int mc_transfers_flushed(meshcoll_t *h, uint32_t events)
 
 mc_arrival_t *mc_arrival_take(messages_t *m)
 {
-    mc_arrival_t *const a = m->spare_arrival ? m->spare_arrival : malloc(sizeof *a);
+    const bool spare = m && m->spare_arrival;
+    mc_arrival_t *const a = spare ? m->spare_arrival : malloc(sizeof *a);
     if (!a)
         return NULL;
-    if (a == m->spare_arrival)
+    if (spare)
         m->spare_arrival = a->next;
     memset(a, 0, sizeof *a);
     a->part.owner = a;
@@ -220,6 +231,7 @@ static int create_flow(meshcoll_t *h, int32_t rank, mc_flow_t **flow)
                      .rank = rank,
                      .credits = MC_MESSAGE_WINDOW,
                      .left = MC_MESSAGE_WINDOW,
+                     .next_id = h->creation << 16, /* none of an earlier group's */
                      .credit = {.owner = f}};
     mc_transfers_init(&f->waiting);
     mc_transfers_init(&f->offered);
@@ -263,7 +275,9 @@ int mc_part_recv(meshcoll_t *h, const mc_flow_t *flow, mc_part_t *part, uint64_t
 
 int mc_header_send(meshcoll_t *h, const mc_flow_t *flow, mc_part_t *part, mc_header_t *header)
 {
-    const mc_message_t m =
-        message_of(h, part, mc_tag(h->rank, MC_TAG_MESSAGE, 0), header, sizeof *header);
+    const uint64_t tag =
+        mc_tag(mc_root_rank(h, h->rank), MC_TAG_MESSAGE, 0) | mc_tag_context(h->context);
+    header->creation = h->creation;
+    const mc_message_t m = message_of(h, part, tag, header, sizeof *header);
     return flow->link->transport->ops->send(flow->link, &m, &part->io);
 }

@@ -10,6 +10,11 @@
  * - EAGER: the header has the data, or a message with the data follows at once.
  * - OFFER: the data waits at the sender until a receive matches and answers READY (rendezvous).
  * - CREDIT: the sender may announce more messages.
+ * - NOTE: eager, of the library to itself (note.h); only a receive for notes matches it.
+ *
+ * Each handle of a family has messages of its own; their headers arrive at the root and are passed on by
+ * context. A header of a group that this rank has not created yet, or of a handle that has no messages so
+ * far, is parked until then.
  *
  * A rank may announce MC_MESSAGE_WINDOW messages to another before that one has matched them; more
  * wait at the sender. So a sender ahead costs the receiver at most a window of eager messages. Where
@@ -32,13 +37,15 @@ enum { MC_MESSAGE_WINDOW = 32, MC_MESSAGE_EAGER = 8 << 10, MC_MESSAGE_INLINE = 8
 
 typedef enum {
     MC_HEADER_EAGER,
+    MC_HEADER_NOTE,
     MC_HEADER_OFFER,
     MC_HEADER_READY,
     MC_HEADER_CREDIT
 } mc_header_kind_t;
 
 typedef struct {
-    uint32_t kind;
+    uint32_t kind : 32 - MC_CREATION_BITS;
+    uint32_t creation : MC_CREATION_BITS; /* of the handle: contexts are used again */
     int32_t tag;
     uint64_t bytes;               /* of the message; of READY: those to send */
     uint32_t id;                  /* number of the data's message, the sender's */
@@ -66,7 +73,7 @@ typedef struct mc_transfer {
     char *at;
     size_t bytes, element; /* of the buffer; of an element */
     int32_t peer, tag;     /* mesh rank; both may be MESHCOLL_ANY_… of a receive */
-    bool sends;
+    bool sends, is_note;
     mc_flow_t *flow; /* NULL: to itself, or from any rank and not matched yet */
     meshcoll_received_t *received;
     mc_header_t header; /* the announcement, or a receive's READY */
@@ -87,7 +94,8 @@ typedef struct {
 /* A header that has arrived, and an unexpected message. */
 typedef struct mc_arrival {
     struct mc_arrival *next;
-    int32_t source;
+    int32_t source;   /* -1: no member */
+    uint32_t context; /* of a parked one */
     mc_header_t header;
     char *data; /* of an eager message that was received before, or is longer than, its receive */
     mc_part_t part;
@@ -125,8 +133,16 @@ struct mc_messages {
     mc_transfers_t flushing;  /* complete but for their flush */
     mc_transfer_t *spare;
     mc_arrival_t *spare_arrival;
-    bool from_all; /* connected wherever headers need it */
-    int failed;    /* status of a listener that failed; its text is in `why` */
+    bool from_all;         /* connected wherever headers need it */
+    meshcoll_t *next_talk; /* next in the root's list */
+};
+
+/* Where the headers of a family arrive. */
+struct mc_talk {
+    meshcoll_t *of_context[MC_CONTEXTS]; /* those with messages */
+    meshcoll_t *first;                   /* the same as a list */
+    mc_arrivals_t parked;
+    int failed; /* status of a listener that failed; its text is in `why` */
     char why[200];
 };
 
@@ -174,8 +190,10 @@ static inline mc_arrival_t *mc_arrivals_remove(mc_arrivals_t *list, mc_arrival_t
 
 /* Makes the state of a handle; it does not listen yet. */
 int mc_messages_create(meshcoll_t *h);
-/* Frees it, once the transports are closed. Transfers that their owners hold stay. */
+/* Frees it, once the transports are closed, or it is idle. Transfers that their owners hold stay. */
 void mc_messages_free(meshcoll_t *h);
+/* Is nothing in flight but what the handle's running requests wait for? */
+bool mc_messages_idle(const meshcoll_t *h);
 
 /* A new transfer, in the handle's list of requests; NULL: no memory. */
 mc_transfer_t *mc_transfer_take(meshcoll_t *h);
@@ -188,7 +206,7 @@ int mc_transfer_flush(meshcoll_t *h, mc_transfer_t *t);
  * poll. */
 int mc_transfers_flushed(meshcoll_t *h, uint32_t events);
 
-/* NULL: no memory. */
+/* NULL: no memory. `m` may be NULL: without spare ones. */
 mc_arrival_t *mc_arrival_take(struct mc_messages *m);
 void mc_arrival_free(struct mc_messages *m, mc_arrival_t *a);
 
@@ -206,10 +224,10 @@ static inline void mc_flow_count(meshcoll_t *h, const mc_flow_t *flow, size_t by
 {
     h->bytes_sent[mc_mesh_level(&h->mesh, h->rank, flow->rank)] += bytes;
 }
-/* The tag of a message's data. */
-static inline uint64_t mc_data_tag(int32_t source, uint32_t id)
+/* The tag of the data of a message from a rank of the handle. */
+static inline uint64_t mc_data_tag(const meshcoll_t *h, int32_t source, uint32_t id)
 {
-    return mc_tag_data(source, id);
+    return mc_tag_data(mc_root_rank(h, source), id) | mc_tag_context(h->context);
 }
 
 #endif

@@ -24,6 +24,7 @@ static void enlist_handle(meshcoll_t *h)
 
 void mc_busy_enlist(meshcoll_t *h, meshcoll_request_t *r)
 {
+    h = h->root;
     meshcoll_request_t **at = &h->running;
     if (r->plan)
         h->pipelined = r->plan->layout.segments > r->plan->layout.sides;
@@ -37,6 +38,7 @@ void mc_busy_enlist(meshcoll_t *h, meshcoll_request_t *r)
 
 void mc_busy_enlist_first(meshcoll_t *h, meshcoll_request_t *r)
 {
+    h = h->root;
     enlist_handle(h);
     r->next = h->running;
     h->running = r;

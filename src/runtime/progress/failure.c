@@ -89,27 +89,22 @@ static void break_alone(meshcoll_t *h, int status)
 
 void mc_failure_break(meshcoll_t *h, int status)
 {
-    if (!h->broken)
-        break_alone(h, status);
+    if (!h->root->broken)
+        break_alone(h->root, status);
 }
 
 void mc_failure_hear(meshcoll_t *h)
 {
     mc_news_t news;
+    h = h->root;
     if (!h->broken && h->monitor && mc_news_fatal(mc_monitor_board(h->monitor), &news))
         break_with(h, &news);
 }
 
-__attribute__((noinline)) static int tell_broken(meshcoll_t *h)
+int mc_failure_told(meshcoll_t *h)
 {
     mc_failure_hear(h);
     return mc_fail(h->broken, "this mesh failed before: %s; destroy it", h->why);
-}
-
-int mc_failure_check(meshcoll_t *h)
-{
-    const bool failed = h->broken || atomic_load_explicit(h->alarm, memory_order_relaxed);
-    return failed ? tell_broken(h) : MESHCOLL_OK;
 }
 
 const _Atomic bool mc_no_alarm;
@@ -122,12 +117,25 @@ static int64_t now_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* Numbers wrap, so that an old refusal may look like one of this run. */
-static bool is_refused(const meshcoll_t *h, const meshcoll_request_t *r, const mc_news_t *news)
+/* Which mesh of the family: other ranks may use the same context for a group of theirs. */
+static uint32_t context_of(const meshcoll_t *h)
 {
+    return h->creation << MC_TAG_CONTEXT_BITS | h->context;
+}
+
+static bool is_member(const meshcoll_t *h, int32_t comm_rank)
+{
+    return mc_rank_of_root(h, mc_mesh_rank_of(&h->root->order, comm_rank)) >= 0;
+}
+
+/* Numbers wrap, so that an old refusal may look like one of this run. */
+static bool is_refused(const meshcoll_request_t *r, const mc_news_t *news)
+{
+    const meshcoll_t *const h = r->mesh;
     const uint32_t made = news->persistent ? h->n_persistent : h->n_calls;
     return r->plan && r->operation == news->number && r->persistent == (news->persistent != 0) &&
-           made - news->made < MOST_AHEAD && news->rank != mc_monitor_rank(h->monitor);
+           made - news->made < MOST_AHEAD && context_of(h) == news->context &&
+           news->rank != mc_monitor_rank(h->root->monitor) && is_member(h, news->rank);
 }
 
 int mc_failure_refused(meshcoll_t *h, uint32_t number, bool persistent, int status)
@@ -136,18 +144,20 @@ int mc_failure_refused(meshcoll_t *h, uint32_t number, bool persistent, int stat
                       .status = MESHCOLL_ERR_PEER,
                       .number = number,
                       .persistent = persistent,
-                      .made = persistent ? h->n_persistent : h->n_calls};
-    if (!h->monitor || h->broken)
+                      .made = persistent ? h->n_persistent : h->n_calls,
+                      .context = context_of(h)};
+    const meshcoll_t *const root = h->root;
+    if (!root->monitor || root->broken)
         return status;
     if (status == MESHCOLL_ERR_TRANSPORT) { /* a connection: mostly to a rank that has ended */
-        mc_failure_break(h, status);
-        return mc_fail(h->broken, "%s", h->why);
+        mc_failure_break(h->root, status);
+        return mc_fail(root->broken, "%s", root->why);
     }
-    news.rank = mc_monitor_rank(h->monitor);
+    news.rank = mc_monitor_rank(root->monitor);
     mc_text_t text = mc_text(news.text, sizeof news.text);
     mc_text_add(&text, "rank %d was refused this call, and does not take part: %s", (int)news.rank,
                 meshcoll_last_error());
-    mc_monitor_tell(h->monitor, &news);
+    mc_monitor_tell(root->monitor, &news);
     return status;
 }
 
@@ -157,7 +167,7 @@ static bool find_refusal(const meshcoll_t *h, mc_news_t *news)
     uint32_t next = 0;
     while (mc_news_refusal(mc_monitor_board(h->monitor), &next, news))
         for (const meshcoll_request_t *r = h->running; r; r = r->next)
-            if (is_refused(h, r, news))
+            if (is_refused(r, news))
                 return true;
     return false;
 }

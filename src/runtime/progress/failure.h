@@ -1,6 +1,6 @@
 /*
- * Failure of a mesh. The first run that fails breaks its mesh: all running requests end with its
- * error, and nothing is sent or received any more. So no peer receives leftovers of a failed run,
+ * Failure of a mesh, and of all that share its connections (handle/family.h). The first run that fails
+ * breaks its family: all running requests end with its error, and nothing is sent or received any more. So no peer receives leftovers of a failed run,
  * and the caller may change or free the buffers of all calls (except where a network card reads
  * them by RDMA: meshcoll.h).
  */
@@ -14,8 +14,15 @@ extern const _Atomic bool mc_no_alarm;
 
 /* Breaks the mesh after a failed run, whose error text is in meshcoll_last_error(). */
 void mc_failure_break(meshcoll_t *h, int status);
+/* The error of a root that failed, here or elsewhere. */
+int mc_failure_told(meshcoll_t *root);
 /* Returns OK, or the error of a mesh that failed, here or elsewhere. */
-int mc_failure_check(meshcoll_t *h);
+static inline int mc_failure_check(meshcoll_t *h)
+{
+    meshcoll_t *const root = h->root;
+    const bool failed = root->broken || atomic_load_explicit(root->alarm, memory_order_relaxed);
+    return failed ? mc_failure_told(root) : MESHCOLL_OK;
+}
 /* Breaks the mesh where news say that it failed elsewhere. */
 void mc_failure_hear(meshcoll_t *h);
 /* Looks, only where requests run, whether the mesh failed elsewhere or another rank was refused a call that

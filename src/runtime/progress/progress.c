@@ -13,12 +13,12 @@
 enum { BLIND_SLEEP_NS = 50 * 1000 };
 
 /* Progresses one request after a poll that returned `events`; returns whether anything happened. */
-static bool advance(meshcoll_request_t *r, bool shared, uint32_t events)
+static bool advance(meshcoll_request_t *r, bool shared, uint32_t awake, uint32_t events)
 {
     mc_executor_t *const x = &r->executor;
     const bool has_work = mc_executor_has_work(x);
     x->shared = shared;
-    x->polls_awake = mc_wait_polls(r->mesh) + mc_wait_yields(r->mesh);
+    x->polls_awake = awake;
     if (x->state == MC_IDLE) /* a tagged message, which move_messages() completes */
         return false;
     if (x->state != MC_RUNNING) { /* it is pending, or flushes */
@@ -33,6 +33,7 @@ static bool advance(meshcoll_request_t *r, bool shared, uint32_t events)
 
 void mc_handle_tell(meshcoll_t *h)
 {
+    h = h->root;
     for (int32_t i = 0; i < h->n_polled; i++)
         if (h->polled[i]->ops->tell)
             h->polled[i]->ops->tell(h->polled[i]);
@@ -41,15 +42,17 @@ void mc_handle_tell(meshcoll_t *h)
 uint32_t mc_handle_look(meshcoll_t *h)
 {
     uint32_t n = 0;
+    h = h->root;
     for (int32_t i = 0; i < h->n_polled; i++)
         n += h->polled[i]->ops->progress(h->polled[i]);
     if (h->move_messages)
         n += h->move_messages(h);
     if (!h->running)
         return n;
+    const uint32_t awake = mc_wait_polls(h) + mc_wait_yields(h);
     for (meshcoll_request_t **at = &h->running; *at;) {
         meshcoll_request_t *const r = *at;
-        n += advance(r, h->running->next, n);
+        n += advance(r, h->running->next, awake, n);
         if (r->status == MESHCOLL_IN_PROGRESS) {
             at = &r->next;
         } else {
@@ -82,6 +85,7 @@ static uint32_t look_at_listed(meshcoll_t *h)
 
 uint32_t mc_handle_progress(meshcoll_t *h)
 {
+    h = h->root;
     uint32_t n = mc_handle_look(h);
     if (n > 0 && h->threads)
         mc_threads_wake(h->threads);
@@ -95,6 +99,7 @@ uint32_t mc_handle_progress(meshcoll_t *h)
 
 void mc_handle_check_peers(meshcoll_t *h)
 {
+    h = h->root;
     mc_failure_look(h);
     for (meshcoll_t *other = mc_busy, *next; other; other = next) {
         next = other->next_busy;
@@ -105,11 +110,12 @@ void mc_handle_check_peers(meshcoll_t *h)
 
 bool mc_handle_others_run(const meshcoll_t *h)
 {
-    return mc_busy && (mc_busy != h || mc_busy->next_busy);
+    return mc_busy && (mc_busy != h->root || mc_busy->next_busy);
 }
 
 void mc_sleep_watch(mc_sleep_t *s, const meshcoll_t *h)
 {
+    h = h->root;
     for (int32_t i = 0; i < h->n_polled && !s->ready; i++) {
         mc_transport_t *const t = h->polled[i];
         if (t->fd < 0 || s->n == MC_SLEEP_FDS)
@@ -123,7 +129,7 @@ void mc_sleep_watch(mc_sleep_t *s, const meshcoll_t *h)
 void mc_sleep_watch_busy(mc_sleep_t *s, const meshcoll_t *h)
 {
     for (const meshcoll_t *other = mc_busy; other; other = other->next_busy)
-        if (other != h)
+        if (other != h->root)
             mc_sleep_watch(s, other);
 }
 

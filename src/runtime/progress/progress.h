@@ -41,7 +41,7 @@ static inline uint32_t mc_wait_yields(const meshcoll_t *h)
 {
     if (!h->oversubscribed)
         return MC_WAIT_YIELDS;
-    return h->pipelined ? MC_WAIT_YIELDS_PIPELINED : MC_WAIT_YIELDS_SHARED;
+    return h->root->pipelined ? MC_WAIT_YIELDS_PIPELINED : MC_WAIT_YIELDS_SHARED;
 }
 
 /* The longest sleep: bounds the delay where a transport does not signal an event. */
@@ -88,7 +88,7 @@ void mc_handle_check_peers(meshcoll_t *h);
  * the hook, yields or sleeps. */
 void mc_wait_idle(meshcoll_t *h, mc_waiting_t *w);
 
-/* Polls a handle's transports and advances its running requests, of this handle alone. */
+/* Polls the transports of a handle's family and advances its running requests. */
 uint32_t mc_handle_look(meshcoll_t *h);
 /* Wakes sleeping peers to which the handle's transports have sent. */
 void mc_handle_tell(meshcoll_t *h);

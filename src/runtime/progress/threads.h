@@ -1,5 +1,5 @@
 /*
- * Threads on one handle: its lock, and a progress thread of its own.
+ * Threads on the handles of one family: its lock, and a progress thread of its own.
  *
  * A handle used by one thread (MESHCOLL_THREADS=single without a progress thread, the default) has
  * no mc_threads_t and takes no lock. Otherwise every public function holds the handle's lock from

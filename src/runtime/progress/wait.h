@@ -17,8 +17,10 @@
  * polling again (docs/lab-notes/constants.md). */
 static inline void mc_wait_begin(const meshcoll_t *h)
 {
-    const mc_transport_t *const t = h->polled[0];
-    if (h->oversubscribed && !h->threads && h->n_polled == 1 && t->ops->lacks && t->ops->lacks(t))
+    const meshcoll_t *const root = h->root;
+    const mc_transport_t *const t = root->polled[0];
+    if (h->oversubscribed && !h->threads && root->n_polled == 1 && t->ops->lacks &&
+        t->ops->lacks(t))
         sched_yield();
 }
 

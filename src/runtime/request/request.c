@@ -36,7 +36,8 @@ static int init_executor(meshcoll_request_t *r)
     uint64_t **const counter = calloc(n, sizeof *counter);
     int status = peer && counter ? connect_peers(r, peer, counter) : mc_fail_memory("connections");
     if (!status) {
-        const mc_wiring_t wiring = {.rank = r->mesh->rank,
+        const mc_wiring_t wiring = {.rank = mc_root_rank(r->mesh, r->mesh->rank),
+                                    .context = r->mesh->context,
                                     .pacing = mc_handle_pacing(r->mesh),
                                     .oversubscribed = r->mesh->oversubscribed,
                                     .peer = peer,
@@ -242,7 +243,7 @@ void mc_request_ended(meshcoll_request_t *r)
         mc_explain_ran(r);
     if (r->status < 0 && !r->why) {
         mc_failure_break(r->mesh, r->status);
-        r->status = r->mesh->broken; /* the first cause is another one's */
+        r->status = r->mesh->root->broken; /* the first cause is another one's */
     }
     if (r->notify)
         r->notify(r);
@@ -276,24 +277,25 @@ static int fail_start(meshcoll_request_t *r)
 
 int mc_request_start(meshcoll_request_t *r)
 {
-    const int broken = mc_failure_check(r->mesh);
+    meshcoll_t *const root = r->mesh->root;
+    const int broken = mc_failure_check(root);
     if (broken)
         return broken;
     r->active = true;
-    if (r->mesh->threads)
-        mc_threads_wake(r->mesh->threads);
+    if (root->threads)
+        mc_threads_wake(root->threads);
     if (!r->plan)
         return start_unplanned(r);
-    r->executor.shared = r->mesh->running;
+    r->executor.shared = root->running;
     r->status = mc_executor_start(&r->executor, r->operation);
     if (!r->status)
         r->status = mc_executor_advance(&r->executor);
-    mc_handle_tell(r->mesh);
+    mc_handle_tell(root);
     if (r->status < 0)
         return fail_start(r);
     if (r->status == MESHCOLL_IN_PROGRESS) {
         r->running = true;
-        mc_busy_enlist(r->mesh, r);
+        mc_busy_enlist(root, r);
     } else if (r->watch) {
         mc_explain_ran(r);
     }
@@ -373,8 +375,8 @@ static inline int tell(meshcoll_request_t *r)
     /* it may have failed in another thread, or long ago: restore its error text */
     if (status < 0 && r->why)
         mc_fail(status, "%s", r->why);
-    else if (status < 0 && r->mesh && r->mesh->broken)
-        mc_fail(status, "%s", r->mesh->why);
+    else if (status < 0 && r->mesh && r->mesh->root->broken)
+        mc_fail(status, "%s", r->mesh->root->why);
     r->active = false;
     if (!r->persistent)
         mc_request_drop(r);
