@@ -32,6 +32,7 @@
 #include <meshcoll/callback.h>
 #include <meshcoll/datatypes.h>
 #include <meshcoll/fault.h>
+#include <meshcoll/group.h>
 #include <meshcoll/message.h>
 
 #include <stddef.h>
