@@ -12,7 +12,8 @@
  * same order on all ranks, and use a single thread to create and to destroy a mesh.
  *
  * Failure: a run that fails ends everything that runs on its mesh on this rank, with the same
- * error, and the mesh runs nothing more. The buffers of these runs must stay valid until
+ * error, and the mesh runs nothing more. Sub-meshes and groups share the connections of the mesh that
+ * they were made from, so they all fail with it, and it with them. The buffers of these runs must stay valid until
  * meshcoll_destroy: where a network card accesses them by RDMA, a peer may still read or write
  * them. All other ranks are told, and fail with an error that names the first cause, when they wait or make their
  * next call; so they are where a process ends or a machine cannot be reached (docs/faults.md).
@@ -185,21 +186,23 @@ MESHCOLL_API int meshcoll_create_oob(const meshcoll_oob_t *oob, const meshcoll_p
  * Creates the sub-mesh of the ranks that differ from this one only in the dimensions `dims` ("gpu",
  * "box,gpu"). For dp=2,tp=4, "tp" gives two tensor-parallel groups of four, and "dp" four
  * data-parallel groups of two. Its dimensions are in the order of those of `mesh`, its ranks row by
- * row. It may be used concurrently with `mesh` and other sub-meshes, and split again. Its links are
- * those of `mesh`, priced as if all sub-meshes of the split ran at once. Strategies forced by the
- * environment hold where they fit it.
+ * row. It may be used concurrently with `mesh` and other sub-meshes, and split again. It shares the
+ * connections of `mesh`. Its links are those of `mesh`, priced as if all sub-meshes of the split ran at
+ * once. Strategies forced by the environment hold where they fit it. meshcoll_create_group
+ * (meshcoll/group.h) makes meshes of any ranks.
  *
  * Boxes of unequal sizes split by "gpu,fold", into boxes, or by all three dimensions;
- * ERR_UNSUPPORTED otherwise. Collective over `mesh`, as is meshcoll_destroy of the sub-mesh, which
- * must precede that of `mesh`: destroying `mesh` destroys its remaining sub-meshes. Other errors:
- * ERR_INVALID_ARG if there is no such dimension or a group is open on `mesh`, ERR_TRANSPORT,
- * ERR_NO_MEMORY.
+ * ERR_UNSUPPORTED otherwise. Collective over the ranks of the sub-mesh, as is its meshcoll_destroy.
+ * Other errors: ERR_INVALID_ARG if there is no such dimension or a group is open on `mesh`,
+ * ERR_UNSUPPORTED where a rank is in 255 sub-meshes and groups already, ERR_MISMATCH where ranks of the
+ * sub-mesh disagree about `dims`, ERR_TRANSPORT, ERR_NO_MEMORY.
  */
 MESHCOLL_API int meshcoll_split(meshcoll_t *mesh, const char *dims, meshcoll_t **sub);
 
-/** Destroys a mesh; NULL is allowed. Collective over all its ranks; for a sub-mesh, over the ranks
- * of the mesh it was split from. All requests should be complete. Those that still run are
- * abandoned, which meshcoll_last_error() then says, and can only be freed. */
+/** Destroys a mesh, a sub-mesh or a group, and what was made from it; NULL is allowed. Collective over
+ * its own ranks. All requests should be complete. Those that still run are abandoned, which
+ * meshcoll_last_error() then says, and can only be freed; those of a sub-mesh or group may go on until
+ * the mesh that it was made from first is destroyed, and their buffers must stay valid until then. */
 MESHCOLL_API void meshcoll_destroy(meshcoll_t *mesh);
 
 /** This rank, from 0 on; ERR_INVALID_ARG (negative) if `mesh` is NULL. */

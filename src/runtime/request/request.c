@@ -278,9 +278,8 @@ static int fail_start(meshcoll_request_t *r)
 int mc_request_start(meshcoll_request_t *r)
 {
     meshcoll_t *const root = r->mesh->root;
-    const int broken = mc_failure_check(root);
-    if (broken)
-        return broken;
+    if (root->broken)
+        return mc_failure_check(root);
     r->active = true;
     if (root->threads)
         mc_threads_wake(root->threads);
