@@ -278,8 +278,9 @@ static int fail_start(meshcoll_request_t *r)
 int mc_request_start(meshcoll_request_t *r)
 {
     meshcoll_t *const root = r->mesh->root;
-    if (root->broken)
-        return mc_failure_check(root);
+    const int broken = mc_failure_check(root);
+    if (broken)
+        return broken;
     r->active = true;
     if (root->threads)
         mc_threads_wake(root->threads);
