@@ -258,6 +258,13 @@ static int conclude(const mc_agreement_t *a, int own_status, const note_t *agree
                           : MESHCOLL_OK;
 }
 
+/* Between two rounds: it waits for no request, so that nothing would wake it if it slept. */
+static void let_others(meshcoll_t *h)
+{
+    mc_waiting_t waiting = {0};
+    mc_wait_turn(h, &waiting);
+}
+
 /* Its own error's text, in spite of what is done after it. */
 static int fail_again(int status, const char *why)
 {
@@ -271,7 +278,6 @@ int mc_context_agree(const mc_agreement_t *a, int status, uint32_t *context, uin
     char why[400];
     mc_text_t text = mc_text(why, sizeof why);
     note_t agreed;
-    mc_waiting_t waiting = {0};
     if (status)
         mc_text_add(&text, "%s", meshcoll_last_error());
     int failed = open_family(root);
@@ -281,7 +287,7 @@ int mc_context_agree(const mc_agreement_t *a, int status, uint32_t *context, uin
     own.next = f->creating;
     f->creating = &own;
     while (!(failed = one_round(a, f, &own, status, &agreed)) && agreed.status == BUSY)
-        mc_wait_turn(a->parent, &waiting);
+        let_others(a->parent);
     unlink_creating(f, &own);
     if (!failed)
         failed = conclude(a, fail_again(status, why), &agreed);
