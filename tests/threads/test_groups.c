@@ -4,7 +4,7 @@
  */
 #include "meeting.h"
 
-enum { MAKERS = 3, ROUNDS = 8, COUNT = 600 };
+enum { MAKERS = 3, ROUNDS = 3, COUNT = 600 };
 
 typedef struct {
     seat_t seat;

@@ -4,10 +4,12 @@
 #include "runtime/progress/wait.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 /* A member has offered nothing, since another creation is under way on it. */
 enum { BUSY = 1 };
 enum { MOST_CHILDREN = 32 };
+enum { BETWEEN_NS = 200 * 1000 };
 
 typedef struct {
     uint64_t list;
@@ -258,10 +260,16 @@ static int conclude(const mc_agreement_t *a, int own_status, const note_t *agree
                           : MESHCOLL_OK;
 }
 
-/* Between two rounds: it waits for no request, so that nothing would wake it if it slept. */
+/* Between two rounds. The thread that goes first needs the lock, which a mutex does not hand over. This one
+ * waits for no request, so that nothing would wake it from a sleep without limit. */
 static void let_others(meshcoll_t *h)
 {
     mc_waiting_t waiting = {0};
+    if (h->threads) {
+        mc_threads_unlock(h->threads);
+        nanosleep(&(struct timespec){.tv_nsec = BETWEEN_NS}, NULL);
+        mc_threads_lock(h->threads);
+    }
     mc_wait_turn(h, &waiting);
 }
 
