@@ -276,7 +276,7 @@ int mc_handle_connect(meshcoll_t *h, int32_t rank, mc_peer_t **peer)
     if (status || (*peer)->greeting || !(*peer)->transport->greets)
         return status;
     (*peer)->greeting = true;
-    status = mc_greet(h->root, *peer);
+    status = mc_greet(h, *peer);
     if (status) /* the peer waits for an answer that will not come */
         mc_failure_break(h, status);
     return status;

@@ -263,7 +263,7 @@ static int open_greeter(meshcoll_t *h)
 
 static greeting_t *new_greeting(const meshcoll_t *h, mc_peer_t *peer)
 {
-    struct mc_greeter *const greeter = h->greeter;
+    struct mc_greeter *const greeter = h->root->greeter;
     greeting_t *const g = calloc(1, sizeof *g);
     if (!g) {
         mc_fail_memory("greeting a new connection");
@@ -280,20 +280,21 @@ static greeting_t *new_greeting(const meshcoll_t *h, mc_peer_t *peer)
 
 int mc_greet(meshcoll_t *h, mc_peer_t *peer)
 {
-    const int status = open_greeter(h);
+    meshcoll_t *const root = h->root;
+    const int status = open_greeter(root);
     if (status)
         return status;
     greeting_t *const g = new_greeting(h, peer);
     if (!g)
         return MESHCOLL_ERR_NO_MEMORY;
-    meshcoll_request_t *const r = &h->greeter->request;
+    meshcoll_request_t *const r = &root->greeter->request;
     if (!r->running) {
         r->running = true;
         r->status = MESHCOLL_IN_PROGRESS;
         /* first in the list: progressed before the pending runs, which need greeted connections */
-        mc_busy_enlist_first(h, r);
+        mc_busy_enlist_first(root, r);
     }
-    return post_rounds(h, g);
+    return post_rounds(root, g);
 }
 
 static int64_t now_ms(void)
@@ -303,9 +304,17 @@ static int64_t now_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-static bool is_unfinished(const meshcoll_t *h)
+static bool has_barriers(const meshcoll_t *h)
 {
-    return (h->greeter && h->greeter->request.running) || h->n_barriers > 0;
+    for (const meshcoll_t *sub = h->children; sub; sub = sub->sibling)
+        if (has_barriers(sub))
+            return true;
+    return h->n_barriers > 0;
+}
+
+static bool is_unfinished(const meshcoll_t *root)
+{
+    return (root->greeter && root->greeter->request.running) || has_barriers(root);
 }
 
 void mc_greet_finish(meshcoll_t *h)

@@ -51,7 +51,9 @@ static uint32_t give_up(meshcoll_request_t *list)
 /* Frees what is its own; returns how many requests were running. */
 static uint32_t free_own(meshcoll_t *h)
 {
+    mc_waits_close(h);
     mc_messages_free(h);
+    mc_lead_close(h);
     const uint32_t n = give_up(h->all);
     mc_explain_destroy(h->explain);
     free(h->own_counts);
@@ -149,19 +151,27 @@ static void close_root(meshcoll_t *h)
 
 /* Sub-meshes and groups ------------------------------------------------------------------------ */
 
-/* Requests that run. */
+/* Requests that run, without those of the library's own. */
 static uint32_t count_running(const meshcoll_t *h)
 {
     uint32_t n = 0;
     for (const meshcoll_request_t *r = h->all; r; r = r->next_of_all)
-        n += r->running;
+        n += r->running && !r->internal;
     return n;
+}
+
+static bool any_runs(const meshcoll_t *h)
+{
+    const meshcoll_request_t *r = h->all;
+    while (r && !r->running)
+        r = r->next_of_all;
+    return r;
 }
 
 /* May the transports of the root, which stay open, still use its memory? */
 static bool is_in_flight(const meshcoll_t *h)
 {
-    return h->root->broken || count_running(h) > 0 || !mc_messages_idle(h);
+    return h->root->broken || any_runs(h) || !mc_messages_idle(h);
 }
 
 /* The context is free as soon as nothing is in flight in it on this rank. */
@@ -201,6 +211,7 @@ static uint32_t close_sub(meshcoll_t *h)
     while (h->children)
         n += close_sub(h->children);
     leave_parent(h);
+    mc_waits_close(h);
     h->parent = NULL;
     h->sibling = h->root->lingering;
     h->root->lingering = h;

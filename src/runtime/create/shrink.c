@@ -17,11 +17,11 @@ static int check(const meshcoll_t *mesh, double seconds, meshcoll_t *const *surv
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "meshcoll_shrink: mesh or survivors is NULL, or the seconds are no number "
                        "from 0 on");
-    if (mesh->parent || !mesh->monitor)
+    if (mesh->root != mesh || !mesh->monitor)
         return mc_fail(MESHCOLL_ERR_UNSUPPORTED, "meshcoll_shrink: %s",
-                       mesh->parent ? "a sub-mesh or group cannot be shrunk: "
-                                      "shrink the mesh that it was made from"
-                                    : "all ranks of this mesh are in one process");
+                       mesh->root != mesh ? "a sub-mesh or group cannot be shrunk: "
+                                            "shrink the mesh that it was made from"
+                                          : "all ranks of this mesh are in one process");
     if (!mc_news_await(mc_monitor_board(mesh->monitor), NEWS_SECONDS, &news))
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "meshcoll_shrink: this mesh has not failed; meshcoll_abort ends one that "

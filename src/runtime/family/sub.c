@@ -5,6 +5,7 @@
 #include "runtime/create/create.h"
 #include "runtime/family/agree.h"
 #include "runtime/progress/failure.h"
+#include "runtime/waits/board.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -161,6 +162,7 @@ static void join_family(mc_members_t *p, meshcoll_t *h)
 static int open_sub(mc_members_t *p, meshcoll_t **handle)
 {
     const mc_settings_t settings = {.reproducible = p->parent->reproducible ? "1" : NULL,
+                                    .check = p->parent->checks ? "1" : NULL,
                                     .hook = p->parent->hook};
     meshcoll_t *h;
     int status = mc_handle_open(&p->mesh, p->rank, &settings, &h);
@@ -229,6 +231,7 @@ int mc_sub_create(mc_members_t *p, int status, meshcoll_t **sub)
     h->parent = p->parent;
     h->sibling = p->parent->children;
     p->parent->children = h;
+    mc_waits_join(h);
     *sub = h;
     return MESHCOLL_OK;
 }

@@ -29,6 +29,7 @@ static mc_fingerprint_t empty(const meshcoll_t *h, mc_asks_t kind, uint32_t numb
     memset(&f, 0, sizeof f);
     f.kind = kind;
     f.number = number;
+    f.part = (uint64_t)h->creation << 32 | h->context;
     f.op = f.root = -1;
     f.mesh = hash_text(h->text);
     return f;
@@ -114,7 +115,7 @@ bool mc_fingerprint_same(const mc_fingerprint_t *a, const mc_fingerprint_t *b)
 bool mc_fingerprint_agree(const mc_fingerprint_t *a, const mc_fingerprint_t *b)
 {
     return a->kind == MC_ASKS_NONE || b->kind == MC_ASKS_NONE || a->number != b->number ||
-           mc_fingerprint_same(a, b);
+           a->part != b->part || mc_fingerprint_same(a, b);
 }
 
 /* Telling ---------------------------------------------------------------------------------------- */

@@ -30,6 +30,7 @@ typedef struct {
     uint64_t count;  /* as in the call; of blocks of unequal sizes the sum; of a group its calls */
     uint64_t blocks; /* hash of the table of their sizes; 0: none, or not known to all ranks */
     uint64_t mesh;   /* hash of its text */
+    uint64_t part;   /* of a family (family.h): the mesh's creation and context */
     uint64_t strategy;              /* hash of its text; of a group, of its calls */
     char text[MC_FINGERPRINT_TEXT]; /* the start of the strategy's text; why a call was refused */
 } mc_fingerprint_t;
@@ -46,7 +47,7 @@ uint64_t mc_fingerprint_add(uint64_t hash, const mc_fingerprint_t *f);
 mc_fingerprint_t mc_fingerprint_refused(const meshcoll_t *h, uint32_t number);
 
 bool mc_fingerprint_same(const mc_fingerprint_t *a, const mc_fingerprint_t *b);
-/* Two ends of a connection agree if they are equal, or of different operations. */
+/* Two ends of a connection agree if they are equal, or of different operations or meshes of a family. */
 bool mc_fingerprint_agree(const mc_fingerprint_t *a, const mc_fingerprint_t *b);
 /* Writes n fingerprints as a sentence: "call 3: ranks 0, 2-7 asked for …; rank 1 for …". `rank`: the
  * caller's numbers of their ranks; NULL: from 0 on. */

@@ -81,11 +81,9 @@ struct meshcoll {
     int64_t check_at;           /* ms; time of the next check that peers are alive (failure.h) */
     bool misses_peer;           /* the last look found a peer gone */
 
-    /* What runs longer fails; 0: no limit. And what this rank waits for (runtime/waits); its parts are
-     * the sub-meshes made so far. */
+    /* What runs longer fails; 0: no limit. And what this rank waits for (runtime/waits). */
     int64_t timeout_ms;
     struct mc_board *board; /* the root mesh's */
-    uint32_t board_id, n_parts;
     struct mc_serve *serve; /* of a root mesh: tells meshcoll status; NULL: does not */
     mc_ask_t ask;           /* of a root mesh; rank is NULL: other ranks cannot be asked */
 

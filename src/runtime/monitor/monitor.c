@@ -90,7 +90,7 @@ static void *run(void *context)
     if (!await_start(m))
         return NULL;
     mc_reach_parent(m);
-    while (!atomic_load(&m->stop)) {
+    while (!atomic_load(&m->stop) || mc_reach_is_missed(m)) {
         const int met = mc_door_wait(&m->door, mc_reach_until(m), &watched, 1, &which, &visitor);
         if (met == 0)
             mc_reach_admit(m, &visitor);

@@ -13,7 +13,7 @@ enum { FANOUT_INSIDE = 8, FANOUT_OUTSIDE = 4 };
 /* Seconds for an attempt to connect, and for all of them; milliseconds between two. */
 enum { ATTEMPT_SECONDS = 1, CONNECT_SECONDS = 10, RETRY_MS = 100 };
 /* Seconds after which a child that has not come will not, and of sleep at most. */
-enum { MEET_SECONDS = 3 * CONNECT_SECONDS, SLEEP_SECONDS = 3600 };
+enum { MEET_SECONDS = 3 * CONNECT_SECONDS, SLEEP_SECONDS = 3600, LINGER_SECONDS = 1 };
 
 /* The tree ------------------------------------------------------------------------------------- */
 
@@ -120,7 +120,18 @@ void mc_reach_place(mc_monitor_t *m)
 
 double mc_reach_until(const mc_monitor_t *m)
 {
+    if (atomic_load(&m->stop))
+        return mc_now() + LINGER_SECONDS;
     return m->n_met < m->n_children && !m->told_torn ? m->met_until : mc_now() + SLEEP_SECONDS;
+}
+
+bool mc_reach_is_missed(mc_monitor_t *m)
+{
+    mc_news_t news;
+    if (m->lingers_until == 0)
+        m->lingers_until = mc_now() + 2 * LINGER_SECONDS;
+    return m->n_met < m->n_children && !m->told_torn && mc_now() < m->lingers_until &&
+           mc_news_fatal(&m->board, &news);
 }
 
 static bool is_waiting(mc_monitor_t *m)

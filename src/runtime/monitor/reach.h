@@ -11,6 +11,8 @@ int mc_reach_connect(const mc_monitor_t *m, int32_t rank, mc_hello_kind_t kind, 
 void mc_reach_place(mc_monitor_t *m);
 /* The others in the monitor's thread. Until when it may sleep. */
 double mc_reach_until(const mc_monitor_t *m);
+/* Has the mesh failed before all children came to be told? They come within moments of the creation. */
+bool mc_reach_is_missed(mc_monitor_t *m);
 /* Looks whether all children have come in time, and moves the barrier on. */
 void mc_reach_check(mc_monitor_t *m);
 /* Connects to this rank's parent in the tree, if it has one; says on stderr

@@ -29,7 +29,8 @@ struct mc_monitor {
     /* Of the thread alone: the tree, and its barrier. */
     int32_t parent; /* -1: none */
     uint32_t n_children, n_met, n_ready;
-    double met_until; /* when all children must have come */
+    double met_until;     /* when all children must have come */
+    double lingers_until; /* when it ends without them; 0: it was not told to end */
     bool told_torn, sent_ready;
     pthread_mutex_t lock;
     pthread_cond_t told;

@@ -272,7 +272,7 @@ static int fail_start(meshcoll_request_t *r)
         return mc_fail(r->status, "%s", r->why);
     }
     mc_failure_break(r->mesh, r->status);
-    return r->status = r->mesh->broken;
+    return r->status = r->mesh->root->broken;
 }
 
 int mc_request_start(meshcoll_request_t *r)

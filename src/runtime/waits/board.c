@@ -19,6 +19,7 @@ typedef struct {
 
 typedef struct mc_board {
     pthread_mutex_t lock;
+    const meshcoll_t *owner;                 /* that opened it */
     int64_t looked;                          /* 0: nobody has looked */
     const meshcoll_t *mesh[MC_WAITS_MESHES]; /* more are left out */
     int32_t broken[MC_WAITS_MESHES];         /* by mesh: the status of its failure; else 0 */
@@ -44,6 +45,7 @@ int mc_waits_open(meshcoll_t *h)
     if (!b)
         return mc_fail_memory("a record of waits");
     pthread_mutex_init(&b->lock, NULL);
+    b->owner = h;
     h->board = b;
     add_mesh(b, h);
     return MESHCOLL_OK;
@@ -56,15 +58,11 @@ static void free_board(meshcoll_t *h)
     h->board = NULL;
 }
 
-/* The ranks of a sub-mesh have made the same splits of its parent, so they agree on its id. */
-void mc_waits_join(meshcoll_t *h, meshcoll_t *parent)
+void mc_waits_join(meshcoll_t *h)
 {
-    const uint32_t factor =
-        0x01000193; /* FNV-1's: sub-meshes of different parents hardly collide */
     free_board(h);
-    h->board = parent->board;
-    h->board_id = (parent->board_id + 1) * factor ^ ++parent->n_parts;
-    h->timeout_ms = parent->timeout_ms;
+    h->board = h->root->board;
+    h->timeout_ms = h->parent->timeout_ms;
     add_mesh(h->board, h);
 }
 
@@ -102,7 +100,7 @@ void mc_waits_close(meshcoll_t *h)
     remove_entries(b, h, true);
     remove_mesh(b, h);
     pthread_mutex_unlock(&b->lock);
-    if (!h->parent)
+    if (b->owner == h)
         free_board(h);
     h->board = NULL;
 }
@@ -243,11 +241,11 @@ static bool is_fresh(const entry_t *e, int64_t now)
     return e->stays || now - e->at <= MC_WAITS_FRESH_MS;
 }
 
-static void mark_broken(board_t *b, const meshcoll_t *h)
+/* A family fails as one. */
+static void mark_broken(board_t *b, int status)
 {
     for (int32_t i = 0; i < b->n_meshes; i++)
-        if (b->mesh[i] == h)
-            b->broken[i] = h->broken;
+        b->broken[i] = status;
 }
 
 void mc_waits_break(const meshcoll_t *h)
@@ -257,7 +255,7 @@ void mc_waits_break(const meshcoll_t *h)
     if (!b)
         return;
     pthread_mutex_lock(&b->lock);
-    mark_broken(b, h);
+    mark_broken(b, h->broken);
     for (int32_t i = 0; i < b->n; i++)
         if (b->entry[i].of == h)
             b->entry[i].stays = is_fresh(&b->entry[i], now);
@@ -271,7 +269,7 @@ static void copy_meshes(const board_t *b, mc_waits_t *copy)
     for (int32_t i = 0; i < b->n_meshes; i++) {
         const meshcoll_t *const h = b->mesh[i];
         copy->mesh[copy->n_meshes++] = (mc_waits_mesh_t){
-            .id = h->board_id,
+            .id = mc_wait_part(h),
             .n_calls = atomic_load_explicit(&h->n_calls, memory_order_relaxed),
             .n_persistent = atomic_load_explicit(&h->n_persistent, memory_order_relaxed),
             .broken = b->broken[i]};

@@ -8,9 +8,9 @@
 
 /* Opens the board of a root mesh. ERR_NO_MEMORY. */
 int mc_waits_open(meshcoll_t *h);
-/* A sub-mesh uses the board of its parent. All its ranks call it after the same splits. */
-void mc_waits_join(meshcoll_t *h, meshcoll_t *parent);
-/* Leaves the board; the root mesh, which is the last, frees it. */
+/* A sub-mesh or group uses the board of its root, once it has a context. */
+void mc_waits_join(meshcoll_t *h);
+/* Leaves the board; who has opened it frees it. */
 void mc_waits_close(meshcoll_t *h);
 
 /* Publishes what the handle's running requests wait for, at time `now` (ms, CLOCK_MONOTONIC). Returns

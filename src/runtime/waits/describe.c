@@ -9,9 +9,7 @@ enum { FIRST_PERSISTENT = 1 << (MC_TAG_OPERATION_BITS - 1) };
 
 const meshcoll_t *mc_wait_root(const meshcoll_t *h)
 {
-    while (h->parent)
-        h = h->parent;
-    return h;
+    return h->root;
 }
 
 /* The machines of lower ranks, which are numbered by their lowest ranks. */
@@ -46,16 +44,21 @@ mc_wait_place_t mc_wait_place(const meshcoll_t *root, int32_t rank)
     return place;
 }
 
-void mc_wait_set_peer(const meshcoll_t *h, int32_t rank, mc_wait_t *wait)
+/* A connection's peer is a rank of the root. */
+static void set_root_peer(const meshcoll_t *h, int32_t rank, mc_wait_t *wait)
 {
-    const meshcoll_t *const root = mc_wait_root(h);
-    wait->in_part = h->parent && rank >= 0 ? mc_comm_rank_of(&h->order, rank) : -1;
-    for (; h->parent && rank >= 0; h = h->parent)
-        rank = h->member[rank];
+    const meshcoll_t *const root = h->root;
+    const int32_t in_part = root == h || rank < 0 ? -1 : mc_rank_of_root(h, rank);
+    wait->in_part = in_part < 0 ? -1 : mc_comm_rank_of(&h->order, in_part);
     wait->peer = rank;
     wait->known_as = rank < 0 ? -1 : mc_comm_rank_of(&root->order, rank);
     if (rank >= 0)
         wait->place = mc_wait_place(root, rank);
+}
+
+void mc_wait_set_peer(const meshcoll_t *h, int32_t rank, mc_wait_t *wait)
+{
+    set_root_peer(h, rank < 0 ? rank : mc_root_rank(h, rank), wait);
 }
 
 static void set_phase(const meshcoll_request_t *r, uint32_t step, mc_wait_t *wait)
@@ -81,7 +84,7 @@ static void set_step(const meshcoll_request_t *r, mc_wait_t *wait)
     const mc_blocked_t b = mc_blocked_find(x);
     wait->awaits = b.awaits;
     if (b.peer >= 0)
-        mc_wait_set_peer(r->mesh, b.peer, wait);
+        set_root_peer(r->mesh, b.peer, wait);
     if (b.step >= r->plan->n_steps)
         return;
     wait->step = b.step;
@@ -116,7 +119,7 @@ static void describe_run(const meshcoll_request_t *r, mc_wait_t *wait)
 
 void mc_wait_describe(const meshcoll_request_t *r, mc_wait_t *wait)
 {
-    *wait = (mc_wait_t){.peer = -1, .known_as = -1, .in_part = -1, .mesh = r->mesh->board_id};
+    *wait = (mc_wait_t){.peer = -1, .known_as = -1, .in_part = -1, .mesh = mc_wait_part(r->mesh)};
     snprintf(wait->mesh_text, sizeof wait->mesh_text, "%.*s", MC_WAIT_MESH - 1, r->mesh->text);
     if (r->describe)
         r->describe(r, wait);
