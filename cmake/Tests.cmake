@@ -6,6 +6,7 @@
 #                               thread sanitizer watches
 #   tests/{cli,lab}/test_*.sh   scripts; $MESHCOLL_BUILD_DIR says where the programs are, label =
 #                               folder; $MESHCOLL is the command
+#   tests/faults/run.py         jobs of tests/faults/job.c in which something goes wrong, label "faults"
 #   tests/install/run.sh        label "install"
 #   tests/status/job.c          what tests/cli/test_status.sh starts
 #   tests/support/*.c           linked into every unit and MPI test; support/mpi/*.c into MPI tests only
@@ -142,6 +143,18 @@ foreach(folder IN ITEMS cli lab)
         endif()
     endforeach()
 endforeach()
+
+# Faults: scripts/faults.sh plays each more often. On the public API; serial, because it judges seconds.
+find_package(Python3 COMPONENTS Interpreter QUIET)
+add_executable(fault_job ${PROJECT_SOURCE_DIR}/tests/faults/job.c)
+meshcoll_compile_options(fault_job)
+set_target_properties(fault_job PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/faults)
+target_link_libraries(fault_job PRIVATE meshcoll Threads::Threads)
+if(Python3_FOUND)
+    add_test(NAME faults COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/faults/run.py)
+    set_tests_properties(faults PROPERTIES
+        LABELS faults TIMEOUT 600 RUN_SERIAL ON ENVIRONMENT "${script_env}")
+endif()
 
 # The long one; serial, because it takes all cores itself.
 add_test(NAME verify.all COMMAND bash ${PROJECT_SOURCE_DIR}/tests/cli/verify_all.sh)

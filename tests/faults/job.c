@@ -1,8 +1,16 @@
 /*
- * One rank of a job in which something goes wrong: usage: fault_job SCENARIO VICTIM. It prints one line: its status, the
- * seconds since the fault (the victim writes the time into the file FAULT_TIME), and the error's sentence.
+ * One rank of a job in which something goes wrong. usage: fault_job SCENARIO VICTIM, with torchrun's variables. It prints
+ *
+ *     ready                       it has met the others
+ *     fault SECONDS               CLOCK_MONOTONIC at the fault, by the rank that makes it
+ *     ended STATUS SECONDS TEXT   its call ended, and the error's sentence
+ *     destroyed SECONDS           how long meshcoll_destroy took
+ *     refused STATUS SECONDS TEXT it got no mesh
+ *
+ * run.py starts the ranks and judges what they print.
  */
 #include <meshcoll/env.h>
+#include <meshcoll/meshcoll.h>
 
 #include <pthread.h>
 #include <signal.h>
@@ -10,10 +18,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { COUNT = 1 << 18, AFTER_MS = 150 };
+enum {
+    COUNT = 1 << 18,
+    SMALL = 10,
+    AFTER_MS = 150,
+    IDLE_MS = 400,
+    LATE_MS = 5000,
+    CHILD_MS = 60000
+};
 
 static int rank, size, victim;
 static const char *scenario;
@@ -36,26 +52,13 @@ static void nap(int ms)
     nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L}, NULL);
 }
 
-/* Writes down when the fault happens, which is now. */
+/* Writes down that the fault happens now. */
 static void mark(void)
 {
-    FILE *const file = fopen(getenv("FAULT_TIME"), "w");
-    if (file) {
-        fprintf(file, "%.6f\n", now());
-        fclose(file);
-    }
+    dprintf(STDOUT_FILENO, "fault %.6f\n", now());
 }
 
-static double marked(void)
-{
-    double at = 0;
-    FILE *const file = fopen(getenv("FAULT_TIME"), "r");
-    if (file && fscanf(file, "%lf", &at) != 1)
-        at = 0;
-    if (file)
-        fclose(file);
-    return at;
-}
+/* Faults of a process ---------------------------------------------------------------------------- */
 
 /* What befalls the victim, in a thread of its own, in the middle of what it does. */
 static void *befall(void *mesh)
@@ -64,85 +67,146 @@ static void *befall(void *mesh)
     mark();
     if (is("abort"))
         abort();
-    if (is("stop"))
-        raise(SIGSTOP);
+    if (is("exit"))
+        _exit(0);
     if (is("meshabort"))
         meshcoll_abort(mesh, "the test wants it");
     else
-        raise(SIGKILL);
+        raise(is("stop") ? SIGSTOP : SIGKILL);
     return NULL;
+}
+
+static void *befall_soon(void *ms)
+{
+    nap(*(const int *)ms);
+    mark();
+    raise(SIGKILL);
+    return NULL;
+}
+
+/* The victim dies while the mesh is made. */
+static void die_soon(void)
+{
+    static int ms;
+    const char *const text = getenv("FAULT_MS");
+    pthread_t thread;
+    ms = text ? atoi(text) : 0;
+    if (pthread_create(&thread, NULL, befall_soon, &ms) == 0)
+        pthread_detach(thread);
+}
+
+/* A child that outlives its parent, with all that it has inherited. */
+static void bear_child(void)
+{
+    if (fork() == 0) {
+        nap(CHILD_MS);
+        _exit(0);
+    }
 }
 
 static void strike(meshcoll_t *mesh)
 {
     pthread_t thread;
+    if (is("fork"))
+        bear_child();
     if (pthread_create(&thread, NULL, befall, mesh) == 0)
         pthread_detach(thread);
 }
 
-/* Calls until one fails. */
-static int call_on(meshcoll_t *mesh)
+/* Calls ------------------------------------------------------------------------------------------ */
+
+static int call(meshcoll_t *mesh)
+{
+    return is("bcast") ? meshcoll_bcast(mesh, in, rank == 0 ? in : out, COUNT, MESHCOLL_FLOAT32, 0)
+                       : meshcoll_allreduce(mesh, in, out, COUNT, MESHCOLL_FLOAT32, MESHCOLL_SUM);
+}
+
+static int call_until_it_fails(meshcoll_t *mesh)
 {
     int status = 0;
     while (!status)
-        status = is("bcast") || is("bcastroot")
-                     ? meshcoll_bcast(mesh, in, rank == 0 ? in : out, COUNT, MESHCOLL_FLOAT32, 0)
-                     : meshcoll_allreduce(mesh, in, out, COUNT, MESHCOLL_FLOAT32, MESHCOLL_SUM);
+        status = call(mesh);
     return status;
 }
 
-static int refused(meshcoll_t *mesh)
+static int sum(meshcoll_t *mesh, const float *from, size_t count, meshcoll_datatype_t type,
+               meshcoll_op_t op)
 {
-    if (rank != victim)
-        return meshcoll_allreduce(mesh, in, out, 10, MESHCOLL_FLOAT32, MESHCOLL_SUM);
-    mark();
-    (void)meshcoll_allreduce(mesh, NULL, out, 10, MESHCOLL_FLOAT32, MESHCOLL_SUM);
-    return meshcoll_allreduce(mesh, in, out, 10, MESHCOLL_FLOAT32, MESHCOLL_SUM);
+    return meshcoll_allreduce(mesh, from, out, count, type, op);
 }
 
+/* The victim's first call is refused; the others wait in it. */
+static int refused(meshcoll_t *mesh)
+{
+    if (rank == victim) {
+        mark();
+        (void)sum(mesh, NULL, SMALL, MESHCOLL_FLOAT32, MESHCOLL_SUM);
+    }
+    return sum(mesh, in, SMALL, MESHCOLL_FLOAT32, MESHCOLL_SUM);
+}
+
+static bool differs(void)
+{
+    return is("op") || is("datatype") || is("root") || is("count") || is("collective");
+}
+
+/* The victim asks for something else than the others. */
 static int differ(meshcoll_t *mesh)
 {
     const bool odd = rank == victim;
     mark();
     if (is("count"))
-        return meshcoll_allreduce(mesh, in, out, odd ? 20 : 10, MESHCOLL_FLOAT32, MESHCOLL_SUM);
+        return sum(mesh, in, odd ? 2 * SMALL : SMALL, MESHCOLL_FLOAT32, MESHCOLL_SUM);
     if (is("op"))
-        return meshcoll_allreduce(mesh, in, out, 10, MESHCOLL_FLOAT32,
-                                  odd ? MESHCOLL_MAX : MESHCOLL_SUM);
+        return sum(mesh, in, SMALL, MESHCOLL_FLOAT32, odd ? MESHCOLL_MAX : MESHCOLL_SUM);
     if (is("datatype"))
-        return meshcoll_allreduce(mesh, in, out, 10, odd ? MESHCOLL_INT32 : MESHCOLL_FLOAT32,
-                                  MESHCOLL_SUM);
+        return sum(mesh, in, SMALL, odd ? MESHCOLL_INT32 : MESHCOLL_FLOAT32, MESHCOLL_SUM);
     if (is("root"))
-        return meshcoll_bcast(mesh, in, out, 10, MESHCOLL_FLOAT32, odd ? 1 : 0);
-    if (odd)
-        return meshcoll_bcast(mesh, in, out, 10, MESHCOLL_FLOAT32, 0);
-    return meshcoll_allreduce(mesh, in, out, 10, MESHCOLL_FLOAT32, MESHCOLL_SUM);
+        return meshcoll_bcast(mesh, in, out, SMALL, MESHCOLL_FLOAT32, odd);
+    return odd ? meshcoll_bcast(mesh, in, out, SMALL, MESHCOLL_FLOAT32, 0)
+               : sum(mesh, in, SMALL, MESHCOLL_FLOAT32, MESHCOLL_SUM);
 }
 
-static int run(meshcoll_t *mesh)
+/* The victim comes to the call when the others have given up. */
+static int be_late(meshcoll_t *mesh)
 {
-    const bool differs =
-        is("count") || is("op") || is("datatype") || is("root") || is("collective");
-    int status = differs ? 0 : meshcoll_barrier(mesh);
-    if (status || is("none"))
-        return status;
-    if (differs)
+    if (rank == victim) {
+        mark();
+        nap(LATE_MS);
+    }
+    return call(mesh);
+}
+
+static int play(meshcoll_t *mesh)
+{
+    if (differs())
         return differ(mesh);
+    if (is("early") && rank == victim) {
+        mark();
+        raise(SIGKILL);
+    }
+    const int status = meshcoll_barrier(mesh);
+    dprintf(STDOUT_FILENO, "ready\n");
+    if (status || is("none") || is("descriptors"))
+        return status;
     if (is("refused"))
         return refused(mesh);
-    if (is("link")) { /* which the caller cuts, and marks */
-        while (marked() == 0 && !status)
-            status = call_on(mesh);
-        return status;
-    }
-    if (rank == victim)
+    if (is("late"))
+        return be_late(mesh);
+    const bool from_outside = is("link") || is("box") || is("scan"); /* made by run.py */
+    if (rank == victim && !from_outside)
         strike(mesh);
-    if (is("idle") || (is("late") && rank == victim)) {
-        nap(is("idle") ? 1000 : 6000);
-        if (is("late"))
-            mark();
-    }
-    return call_on(mesh);
+    if (is("idle"))
+        nap(IDLE_MS);
+    return call_until_it_fails(mesh);
+}
+
+/* A few descriptors more than there are now. */
+static int have_few_descriptors(void)
+{
+    const char *const text = getenv("FAULT_DESCRIPTORS");
+    const rlim_t n = text ? (rlim_t)atoi(text) : 16;
+    return setrlimit(RLIMIT_NOFILE, &(struct rlimit){.rlim_cur = n, .rlim_max = n});
 }
 
 int main(int argc, char **argv)
@@ -153,17 +217,20 @@ int main(int argc, char **argv)
     scenario = argv[1];
     victim = atoi(argv[2]);
     int status = meshcoll_env(&rank, &size);
+    if (is("descriptors") && rank == victim && have_few_descriptors())
+        return 2;
+    if (is("creation") && rank == victim)
+        die_soon();
     if (!status)
         status = meshcoll_create_env(NULL, &mesh);
     if (status) {
-        printf("rank %d: not created: %s\n", rank, meshcoll_last_error());
-        return 3;
+        dprintf(STDOUT_FILENO, "refused %d %.6f %s\n", status, now(), meshcoll_last_error());
+        return 0;
     }
-    status = run(mesh);
-    const double end = now(), at = marked();
-    printf("rank %d: %d %.2f %s\n", rank, status, at > 0 ? end - at : -1.0,
-           status ? meshcoll_last_error() : "");
+    status = play(mesh);
+    const double end = now();
+    dprintf(STDOUT_FILENO, "ended %d %.6f %s\n", status, end, status ? meshcoll_last_error() : "");
     meshcoll_destroy(mesh);
-    printf("rank %d: destroyed %.2f\n", rank, now() - end);
+    dprintf(STDOUT_FILENO, "destroyed %.3f\n", now() - end);
     return 0;
 }
