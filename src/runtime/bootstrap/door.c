@@ -1,6 +1,7 @@
 #include "runtime/bootstrap/door.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,11 +18,32 @@ void mc_door_open(mc_door_t *door, const mc_self_t *self, int listener)
     door->self = self;
     door->listener = listener;
     door->n = door->n_lines = 0;
+    door->n_spares = 0;
     door->met_another = door->forgives = false;
+}
+
+int mc_door_reserve(mc_door_t *door, int n)
+{
+    while (door->n_spares < n && door->n_spares < MC_DOOR_SPARES) {
+        const int fd = fcntl(door->listener, F_DUPFD_CLOEXEC, 0);
+        if (fd < 0)
+            return errno;
+        door->spare[door->n_spares++] = fd;
+    }
+    return 0;
+}
+
+bool mc_door_spend(mc_door_t *door)
+{
+    if (door->n_spares == 0)
+        return false;
+    close(door->spare[--door->n_spares]);
+    return true;
 }
 
 void mc_door_close(mc_door_t *door)
 {
+    while (mc_door_spend(door)) {}
     for (int i = 0; i < door->n; i++)
         close(door->visitor[i].fd);
     door->n = 0;
@@ -73,8 +95,8 @@ static void admit(mc_door_t *door)
 {
     const int fd = mc_wire_accept(door->listener);
     if (fd < 0) {
-        if (errno == EMFILE || errno == ENFILE) /* until a greeting ends */
-            (void)poll(NULL, 0, 20);
+        if ((errno == EMFILE || errno == ENFILE) && !mc_door_spend(door))
+            (void)poll(NULL, 0, 20); /* until a greeting ends */
         return;
     }
     if (door->n == MC_VISITORS) {

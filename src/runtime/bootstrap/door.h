@@ -8,7 +8,7 @@
 #include <poll.h>
 
 /* Greetings under way; of more, the oldest is dropped, and tries again. */
-enum { MC_VISITORS = 64, MC_DOOR_WATCHED = 8 };
+enum { MC_VISITORS = 64, MC_DOOR_WATCHED = 8, MC_DOOR_SPARES = 16 };
 
 typedef struct {
     int fd;
@@ -24,11 +24,16 @@ typedef struct {
     int listener;
     int n, n_lines;
     bool forgives; /* says nothing of those who leave without a word: ranks do that when they end */
-    bool met_another; /* a rank of another job, which tries again and again */
+    bool met_another;                    /* a rank of another job, which tries again and again */
+    int n_spares, spare[MC_DOOR_SPARES]; /* descriptors, reserved for those who come */
     mc_visitor_t visitor[MC_VISITORS];
 } mc_door_t;
 
 void mc_door_open(mc_door_t *door, const mc_self_t *self, int listener);
+/* Reserves so many descriptors, MC_DOOR_SPARES at most, for when the process has no others left; 0 or an errno. */
+int mc_door_reserve(mc_door_t *door, int n);
+/* Frees one of them; false: there is none. */
+bool mc_door_spend(mc_door_t *door);
 /* Closes the listener and all greetings. */
 void mc_door_close(mc_door_t *door);
 

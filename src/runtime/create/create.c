@@ -4,6 +4,7 @@
 #include "runtime/create/close.h"
 #include "runtime/create/rounds.h"
 #include "runtime/explain/explain.h"
+#include "runtime/monitor/monitor.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/progress_thread.h"
 #include "runtime/request/leads.h"
@@ -164,6 +165,8 @@ static int create(mc_making_t *m)
     status = mc_making_addresses(m, &addresses, &reads);
     if (!status && m->handle->access == MC_SHM_READ && !reads)
         lower_access(m->handle);
+    if (!status)
+        mc_monitor_join(m->handle->monitor);
     return status;
 }
 

@@ -14,7 +14,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-enum { TELL_SECONDS = 1, SILENCE_MOST = 3600 };
+enum { TELL_SECONDS = 1, JOIN_SECONDS = 2, SILENCE_MOST = 3600 };
 #define SILENCE       4.0
 #define SILENCE_LEAST 2.0
 
@@ -38,6 +38,7 @@ static void close_in_child(void)
         close_fd(&m->listener);
         close_fd(&m->epoll);
         close_fd(&m->wake);
+        while (mc_door_spend(&m->door)) {}
         m->has_thread = false;
     }
 }
@@ -90,6 +91,7 @@ static void *run(void *context)
     if (!await_start(m))
         return NULL;
     mc_reach_parent(m);
+    mc_reach_check(m);
     while (!atomic_load(&m->stop) || mc_reach_is_missed(m)) {
         const int met = mc_door_wait(&m->door, mc_reach_until(m), &watched, 1, &which, &visitor);
         if (met == 0)
@@ -168,6 +170,8 @@ static int begin(mc_monitor_t *m, bool local)
     failed = m->epoll < 0 || m->wake < 0 ? errno : watch(m, m->wake, &m->wake);
     mc_door_open(&m->door, &m->self, m->listener);
     m->door.forgives = true;
+    if (!failed)
+        failed = mc_door_reserve(&m->door, mc_reach_most(m->job.size));
     return failed ? failed : start_thread(m);
 }
 
@@ -190,6 +194,13 @@ int mc_monitor_open(int32_t size, bool local, double silence, mc_monitor_t **mon
         return status;
     }
     const int failed = silence > 0 && size > 1 ? begin(m, local) : 0;
+    if (failed == EMFILE || failed == ENFILE) {
+        mc_monitor_close(m);
+        return mc_fail(MESHCOLL_ERR_TRANSPORT,
+                       "a mesh needs more file descriptors than this process may have: %s; "
+                       "raise the limit (ulimit -n)",
+                       strerror(failed));
+    }
     if (failed)
         fprintf(stderr,
                 "meshcoll: this process can have no monitor (%s): ranks are not told when others "
@@ -256,6 +267,7 @@ void mc_monitor_close(mc_monitor_t *m)
         m->listener = -1;
     }
     unlist(m);
+    while (mc_door_spend(&m->door)) {}
     while (m->branches)
         mc_relay_remove(m, m->branches);
     close_fd(&m->listener);
@@ -293,6 +305,17 @@ void mc_monitor_tell(mc_monitor_t *m, const mc_news_t *news)
     end.tv_sec += TELL_SECONDS;
     pthread_mutex_lock(&m->lock);
     while ((int32_t)(m->n_told - n) < 0 &&
+           pthread_cond_timedwait(&m->told, &m->lock, &end) != ETIMEDOUT) {}
+    pthread_mutex_unlock(&m->lock);
+}
+
+void mc_monitor_join(mc_monitor_t *m)
+{
+    struct timespec end;
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += JOIN_SECONDS;
+    pthread_mutex_lock(&m->lock);
+    while (m->started && !m->joined && !m->torn && !atomic_load(&m->board.has_fatal) &&
            pthread_cond_timedwait(&m->told, &m->lock, &end) != ETIMEDOUT) {}
     pthread_mutex_unlock(&m->lock);
 }

@@ -31,7 +31,7 @@ int mc_monitor_draw(mc_monitor_secret_t *secret);
 
 /* Makes one for a mesh of `size` ranks that listens, but neither connects nor answers yet; `local`: only to
  * this machine. `silence`: see mc_monitor_parse. Where it is off or fails, which a line on stderr says, *contact
- * tells that, and the monitor has a board only. ERR_NO_MEMORY. */
+ * tells that, and the monitor has a board only. ERR_NO_MEMORY; ERR_TRANSPORT: there are no descriptors left. */
 int mc_monitor_open(int32_t size, bool local, double silence, mc_monitor_t **monitor,
                     mc_contact_t *contact);
 
@@ -45,6 +45,9 @@ typedef struct {
 
 /* Connects it, where all ranks have one. */
 void mc_monitor_start(mc_monitor_t *monitor, const mc_monitor_params_t *params);
+/* Waits, for a moment only, until all ranks are connected, or the mesh has failed: who ends from then on is missed at
+ * once. */
+void mc_monitor_join(mc_monitor_t *monitor);
 /* Takes leave of the others and frees it; NULL is allowed. */
 void mc_monitor_close(mc_monitor_t *monitor);
 

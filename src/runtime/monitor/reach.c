@@ -14,6 +14,8 @@ enum { FANOUT_INSIDE = 8, FANOUT_OUTSIDE = 4 };
 enum { ATTEMPT_SECONDS = 1, CONNECT_SECONDS = 10, RETRY_MS = 100 };
 /* Seconds after which a child that has not come will not, and of sleep at most. */
 enum { MEET_SECONDS = 3 * CONNECT_SECONDS, SLEEP_SECONDS = 3600, LINGER_SECONDS = 1 };
+/* Seconds from one look at processes that have not come to the next. */
+#define LOOK_SECONDS 0.2
 
 /* The tree ------------------------------------------------------------------------------------- */
 
@@ -118,11 +120,39 @@ void mc_reach_place(mc_monitor_t *m)
     m->met_until = mc_now() + MEET_SECONDS;
 }
 
+int mc_reach_most(int32_t size)
+{
+    const int most = FANOUT_INSIDE + FANOUT_OUTSIDE + 1;
+    return size - 1 < most ? size - 1 : most;
+}
+
 double mc_reach_until(const mc_monitor_t *m)
 {
     if (atomic_load(&m->stop))
         return mc_now() + LINGER_SECONDS;
-    return m->n_met < m->n_children && !m->told_torn ? m->met_until : mc_now() + SLEEP_SECONDS;
+    return m->n_met < m->n_children && !m->told_torn ? m->look_at : mc_now() + SLEEP_SECONDS;
+}
+
+/* Has a process of this machine ended? One that nobody has waited for yet has nothing open any more. */
+static bool has_ended(const mc_monitor_t *m, int32_t rank)
+{
+    char path[40];
+    if (m->machine[rank] != m->machine[m->job.rank] || m->contact[rank].pid <= 0)
+        return false;
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)m->contact[rank].pid);
+    return readlink(path, (char[1]){0}, 1) < 0 && errno == ENOENT;
+}
+
+/* Children of this machine that have not come may have ended before. */
+static void look_for_children(mc_monitor_t *m)
+{
+    const double now = mc_now();
+    if (m->n_met >= m->n_children || now < m->look_at)
+        return;
+    m->look_at = now + LOOK_SECONDS;
+    for (int32_t r = 0; r < m->job.size; r++)
+        if (has_ended(m, r) && is_child(m, r) && !mc_relay_has(m, r))
+            mc_relay_miss(m, r);
 }
 
 bool mc_reach_is_missed(mc_monitor_t *m)
@@ -144,9 +174,10 @@ static bool is_waiting(mc_monitor_t *m)
 
 void mc_reach_check(mc_monitor_t *m)
 {
+    look_for_children(m);
     if (m->n_met < m->n_children && mc_now() >= m->met_until)
         mc_relay_tear(m);
-    if (m->sent_ready || m->n_ready < m->n_children || !is_waiting(m))
+    if (m->sent_ready || m->n_ready < m->n_children || (m->has_joined && !is_waiting(m)))
         return;
     m->sent_ready = true;
     if (m->parent < 0)
@@ -191,13 +222,18 @@ void mc_reach_parent(mc_monitor_t *m)
     if (parent < 0)
         return;
     while ((failed = mc_reach_connect(m, parent, MC_HELLO_CHILD, ATTEMPT_SECONDS, &fd)) &&
-           mc_now() < end && !atomic_load(&m->stop))
-        nanosleep(&(struct timespec){.tv_nsec = RETRY_MS * 1000000L}, NULL);
+           mc_now() < end && !atomic_load(&m->stop) && !has_ended(m, parent))
+        if (failed != EMFILE || !mc_door_spend(&m->door))
+            nanosleep(&(struct timespec){.tv_nsec = RETRY_MS * 1000000L}, NULL);
     if (!failed) {
         mc_branch_keep_alive(fd, m->silence);
         failed = mc_relay_add(m, fd, parent, false);
         if (failed)
             close(fd);
+    }
+    if (failed && has_ended(m, parent)) {
+        mc_relay_miss(m, parent);
+        return;
     }
     if (failed)
         mc_relay_tear(m);

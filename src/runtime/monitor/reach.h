@@ -7,6 +7,8 @@
 /* Connects to a rank's monitor, each attempt within these seconds. Any thread. Returns 0 or an errno. */
 int mc_reach_connect(const mc_monitor_t *m, int32_t rank, mc_hello_kind_t kind, double seconds,
                      int *fd);
+/* The most connections that a monitor has in the tree of so many ranks. */
+int mc_reach_most(int32_t size);
 /* Finds its place in the tree, before the thread begins. */
 void mc_reach_place(mc_monitor_t *m);
 /* The others in the monitor's thread. Until when it may sleep. */

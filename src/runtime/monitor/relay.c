@@ -101,14 +101,14 @@ void mc_relay_pass_on(mc_monitor_t *m)
     pass_on(m, NULL);
 }
 
-/* The end of a connection without a farewell. */
-static void take_end(mc_monitor_t *m, const mc_monitor_branch_t *b, int error)
+/* A rank has ended, or its connection, without a farewell. */
+static void take_end(mc_monitor_t *m, const mc_monitor_branch_t *b, int32_t rank, int error)
 {
-    const mc_contact_t *const c = &m->contact[b->rank];
-    mc_news_t news = {.kind = MC_NEWS_FATAL, .status = MESHCOLL_ERR_PEER, .rank = b->rank};
+    const mc_contact_t *const c = &m->contact[rank];
+    mc_news_t news = {.kind = MC_NEWS_FATAL, .status = MESHCOLL_ERR_PEER, .rank = rank};
     const bool closed = error == ECONNRESET || error == EPIPE;
     mc_text_t text = mc_text(news.text, sizeof news.text);
-    mc_text_add(&text, "rank %d (process %d on %.*s) ", (int)b->rank, (int)c->pid, MC_CONTACT_HOST,
+    mc_text_add(&text, "rank %d (process %d on %.*s) ", (int)rank, (int)c->pid, MC_CONTACT_HOST,
                 c->host);
     if (closed)
         mc_text_add(&text, "ended without meshcoll_destroy: it was killed, crashed or left");
@@ -118,6 +118,11 @@ static void take_end(mc_monitor_t *m, const mc_monitor_branch_t *b, int error)
                     "between them, is down",
                     m->job.rank, m->own.host, strerror(error));
     take_news(m, b, &news);
+}
+
+void mc_relay_miss(mc_monitor_t *m, int32_t rank)
+{
+    take_end(m, NULL, rank, ECONNRESET);
 }
 
 /* The barrier ---------------------------------------------------------------------------------- */
@@ -160,8 +165,14 @@ static void take_signal(mc_monitor_t *m, const mc_monitor_branch_t *b, uint32_t 
 
 void mc_relay_release(mc_monitor_t *m)
 {
+    const bool first = !m->has_joined;
+    m->has_joined = true;
+    if (first) {
+        m->n_ready = 0;
+        m->sent_ready = false;
+    }
     mc_relay_down(m, MC_FRAME_GO);
-    set(m, &m->released);
+    set(m, first ? &m->joined : &m->released);
 }
 
 void mc_relay_tear(mc_monitor_t *m)
@@ -205,7 +216,7 @@ static void read_branch(mc_monitor_t *m, mc_monitor_branch_t *b)
     if (error == EAGAIN)
         return;
     if (!b->asks && !b->left)
-        take_end(m, b, error);
+        take_end(m, b, b->rank, error);
     mc_relay_remove(m, b);
 }
 

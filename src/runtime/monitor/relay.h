@@ -11,6 +11,8 @@ void mc_relay_remove(mc_monitor_t *m, mc_monitor_branch_t *branch);
 bool mc_relay_has(const mc_monitor_t *m, int32_t rank);
 /* Handles all that has arrived. */
 void mc_relay_read(mc_monitor_t *m);
+/* A rank has ended that was never connected. */
+void mc_relay_miss(mc_monitor_t *m, int32_t rank);
 /* Passes on what is on the board and was not passed on. */
 void mc_relay_pass_on(mc_monitor_t *m);
 /* Sends a frame without data to this rank's parent in the tree, or to all its children. */

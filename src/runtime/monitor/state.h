@@ -32,11 +32,14 @@ struct mc_monitor {
     double met_until;     /* when all children must have come */
     double lingers_until; /* when it ends without them; 0: it was not told to end */
     bool told_torn, sent_ready;
+    bool has_joined; /* the first barrier, that of the tree itself, is over */
+    double look_at;  /* for children that have not come */
     pthread_mutex_t lock;
     pthread_cond_t told;
     /* Under the lock: */
     uint32_t n_told;      /* news of the board that were passed on */
     bool started;         /* the thread may begin */
+    bool joined;          /* the tree is complete */
     bool waits, released; /* this rank is in the barrier; all are */
     bool torn;            /* the tree is not complete, so that there is no barrier */
     int *survivor;        /* connections of those that have joined, by rank; -1: not there */
