@@ -54,9 +54,9 @@ typedef struct {
 struct mc_io {
     mc_io_t *next; /* of whichever list it is in */
     mc_io_queue_t *finished;
-    int status; /* of an error, whose text is what meshcoll_last_error() returns */
-    /* For receives of transports that learn the length on completion; `from` is for error texts. */
-    int32_t from;
+    int status;   /* of an error, whose text is what meshcoll_last_error() returns */
+    int32_t from; /* the peer, for error texts */
+    /* For receives of transports that learn the length on completion. */
     size_t awaited;
     /* For transports that copy the bytes themselves. */
     mc_message_t message;   /* its spans: those that are left */

@@ -81,9 +81,10 @@ static int ucx_connect(mc_transport_t *t, int32_t rank, const void *address, mc_
 
 static void sent(void *request, ucs_status_t status, void *io)
 {
-    mc_io_finish(io, status == UCS_OK ? MESHCOLL_OK
-                                      : mc_fail(MESHCOLL_ERR_TRANSPORT, "UCX: a send failed: %s",
-                                                ucs_status_string(status)));
+    mc_io_finish(io, status == UCS_OK
+                         ? MESHCOLL_OK
+                         : mc_fail(MESHCOLL_ERR_TRANSPORT, "UCX: a send to rank %d failed: %s",
+                                   ((const mc_io_t *)io)->from, ucs_status_string(status)));
     ucp_request_free(request);
 }
 
@@ -133,6 +134,7 @@ static int ucx_send(mc_peer_t *peer, const mc_message_t *m, mc_io_t *io)
 {
     ucp_request_param_t param = param_of(m, io);
     param.cb.send = sent;
+    io->from = mc_transport_known_as(peer->transport, peer->rank);
     const bool list = m->n_spans > 1;
     const ucs_status_ptr_t request =
         ucp_tag_send_nbx(((link_t *)peer)->ep, list ? (void *)m->span : m->span->at,
