@@ -27,7 +27,7 @@ enum {
     SMALL = 10,
     AFTER_MS = 150,
     IDLE_MS = 400,
-    LATE_MS = 5000,
+    LATE_MS = 3500,
     CHILD_MS = 60000
 };
 
