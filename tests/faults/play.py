@@ -215,8 +215,6 @@ class Play:
     def judge_error(self, rank, at):
         """Seconds from the fault to this rank's error."""
         ended, destroyed = self.line(rank, "ended"), self.line(rank, "destroyed")
-        if ended is None and self.scenario.job == "early":      # while it made its mesh
-            ended, destroyed = self.line(rank, "refused"), 0.0
         if ended is None:
             raise Wrong(f"rank {rank} was told nothing")
         status, end, text = ended.split(" ", 2)
