@@ -122,12 +122,19 @@ static size_t next_bytes(link_t *link, mc_io_t *io, size_t most)
 static void fail_read(link_t *link, mc_io_t *io)
 {
     const char *const dim = shm_of(link)->dim;
-    if (io == link->shared && errno == ESRCH)
+    const bool gone = errno == ESRCH;
+    if (io == link->shared && gone)
         link->shared = NULL;
-    io->status = mc_fail(MESHCOLL_ERR_TRANSPORT,
-                         "dimension %s: cannot read the memory of rank %d (process %d): %s; "
-                         "MESHCOLL_TRANSPORTS=\"%s=shm:copy\" avoids such reads",
-                         dim, known_as(link), (int)link->address.pid, strerror(errno), dim);
+    io->status =
+        gone ? mc_fail(
+                   MESHCOLL_ERR_PEER,
+                   "dimension %s: rank %d (process %d) is gone: it ended or was killed while its "
+                   "memory was read",
+                   dim, known_as(link), (int)link->address.pid)
+             : mc_fail(MESHCOLL_ERR_TRANSPORT,
+                       "dimension %s: cannot read the memory of rank %d (process %d): %s; "
+                       "MESHCOLL_TRANSPORTS=\"%s=shm:copy\" avoids such reads",
+                       dim, known_as(link), (int)link->address.pid, strerror(errno), dim);
     if (io == link->shared)
         io->done = io->message.bytes - mc_shm_share_stop(&link->out->share, io->message.bytes);
 }
