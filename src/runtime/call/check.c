@@ -164,7 +164,7 @@ static int begin(meshcoll_t *h, meshcoll_request_t *of, const mc_fingerprint_t *
     if (status) {
         free(c);
         mc_failure_break(h, status);
-        return status;
+        return mc_fail(h->root->broken, "%s", h->root->why);
     }
     x->check = c;
     x->internal = true;

@@ -16,6 +16,9 @@
 
 #include <sched.h>
 #include <stdlib.h>
+#include <time.h>
+
+#define HEAR_SECONDS 0.25
 
 /* Ends the library's own operations that still run, before the requests that wait for them. */
 static void give_up_internal(meshcoll_request_t *list)
@@ -289,12 +292,25 @@ static void meet(meshcoll_t *h)
     (void)mc_leave(h, MESHCOLL_OK);
 }
 
+/* Peers hear of a failure a moment later than others. UCX logs an error, and some of its versions assert, where a
+ * connection that is used or being made closes: so it stays open until all that wait have heard. */
+static void let_others_hear(const meshcoll_t *h)
+{
+    bool connects = false;
+    for (int32_t d = 0; d < h->mesh.ndims; d++)
+        connects |= h->transport[d] && h->transport[d]->greets;
+    const double left = h->broke_at + HEAR_SECONDS - mc_now();
+    if (h->broken && connects && left > 0)
+        nanosleep(&(struct timespec){.tv_nsec = (long)(1e9 * left)}, NULL);
+}
+
 static void destroy_root(meshcoll_t *mesh)
 {
     /* No rank closes a transport that a peer still sends through. Where the mesh has failed there are no
      * messages left to lose, and some rank may never come. */
     meet(mesh);
     mc_greet_finish(mesh);
+    let_others_hear(mesh);
     mc_threads_close(mesh);
     if (mesh->explain)
         mc_explain_print(mesh);

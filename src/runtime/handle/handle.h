@@ -74,8 +74,9 @@ struct meshcoll {
     bool oversubscribed; /* each one's: more ranks than cores */
     bool pipelined;      /* the request started last has several segments */
 
-    int broken;    /* status of the first run that failed, after which none starts; else 0 */
-    char why[400]; /* its error text */
+    int broken;      /* status of the first run that failed, after which none starts; else 0 */
+    double broke_at; /* when it failed (mc_now) */
+    char why[400];   /* its error text */
     struct mc_monitor *monitor; /* NULL: all ranks are in one process */
     const _Atomic bool *alarm;  /* of its board: the mesh failed somewhere */
     int64_t check_at;           /* ms; time of the next check that peers are alive (failure.h) */

@@ -31,6 +31,7 @@ static void fail_running(meshcoll_t *h)
 static void break_now(meshcoll_t *h, int status)
 {
     h->broken = status;
+    h->broke_at = mc_now();
     for (int32_t i = 0; i < h->n_polled; i++)
         if (h->polled[i]->ops->abandon)
             h->polled[i]->ops->abandon(h->polled[i], h->why);
@@ -147,7 +148,9 @@ int mc_failure_refused(meshcoll_t *h, uint32_t number, bool persistent, int stat
                       .made = persistent ? h->n_persistent : h->n_calls,
                       .context = context_of(h)};
     const meshcoll_t *const root = h->root;
-    if (!root->monitor || root->broken)
+    if (root->broken)
+        return mc_fail(root->broken, "%s", root->why);
+    if (!root->monitor)
         return status;
     if (status == MESHCOLL_ERR_TRANSPORT) { /* a connection: mostly to a rank that has ended */
         mc_failure_break(h->root, status);
