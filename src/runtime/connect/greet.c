@@ -17,7 +17,7 @@ enum { ROUNDS = 2 };
 
 /* mc_greet_finish waits for so long at most, and sleeps for so long between polls. If all ranks are
  * about to close, a peer answers after a round trip and a wake-up. */
-enum { FINISH_MS = 1000, FINISH_NAP_NS = 50 * 1000 };
+enum { FINISH_MS = 500, FINISH_NAP_NS = 50 * 1000 };
 
 /* SPOKEN: all rounds are complete. FLUSHED: after that a flush of the transport began, which covers
  * their last bytes; it may not be complete yet. */
