@@ -11,6 +11,8 @@ enum { QUESTION_WAITS = 1, ASKERS = 16 };
 /* How long an answer may take: for a report, and for a rank whose time limit is over. */
 #define REPORT_SECONDS 2.0
 #define BLAME_SECONDS  0.75
+/* How long the news of a rank may take that has failed and closed instead of answering. */
+#define NEWS_SECONDS 0.25
 
 _Static_assert(sizeof(mc_waits_t) <= MC_FRAME_MOST, "an answer has a record");
 
@@ -41,7 +43,12 @@ static int ask_for(const meshcoll_t *h, int32_t rank, double seconds, mc_waits_t
 
 static int ask(void *context, int32_t rank, mc_waits_t *out)
 {
-    return ask_for(context, rank, BLAME_SECONDS, out);
+    const meshcoll_t *const h = context;
+    mc_news_t news;
+    const int failed = ask_for(h, rank, BLAME_SECONDS, out);
+    if (failed)
+        (void)mc_news_await(mc_monitor_board(h->monitor), NEWS_SECONDS, &news);
+    return failed;
 }
 
 void mc_status_join(meshcoll_t *h)
