@@ -181,7 +181,9 @@ static int play(meshcoll_t *mesh)
 {
     if (differs()) { /* where calls are compared, not at the connections' greetings alone */
         const int met = getenv("MESHCOLL_CHECK") ? meshcoll_barrier(mesh) : 0;
-        return met ? met : differ(mesh);
+        const int status = met ? met : differ(mesh);
+        return status ? status
+                      : meshcoll_barrier(mesh); /* a root may be done before the others meet */
     }
     if (is("early") && rank == victim) {
         mark();
