@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Jobs in which something goes wrong, each often: builds the release preset and runs tests/faults/run.py with these options.
+# usage: scripts/faults.sh [--times 50] [--only A,B] [--where one-box,tcp,2x2,lab]; --list names the scenarios
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+if ! { cmake --preset release && cmake --build --preset release --target fault_job --parallel "${JOBS:-2}"; } >"$log" 2>&1; then
+    tail -n 60 "$log"
+    exit 1
+fi
+python3 tests/faults/run.py "$@"
