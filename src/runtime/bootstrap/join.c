@@ -236,7 +236,10 @@ static int join_rank0(const mc_self_t *self, mc_tree_t *tree, double deadline)
         return status;
     }
     mc_door_open(door, self, seek.listener);
-    status = receive_children(self, tree, door, later);
+    const int lacks = mc_door_reserve(door, (int)tree->n_children);
+    status = lacks ? mc_tree_fail(tree, "rank %d cannot take %d connections: %s (ulimit -n)",
+                                  tree->job.rank, (int)tree->n_children, strerror(lacks))
+                   : receive_children(self, tree, door, later);
     mc_door_close(door);
     free(door);
     return status;
