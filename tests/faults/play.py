@@ -233,7 +233,7 @@ class Play:
 
     def judge_exits(self):
         gone = self.gone()
-        if self.scenario.job in ("early", "creation") and any(
+        if self.scenario.job in ("early", "creation", "descriptors") and any(
                 process.returncode and UCX_ASSERTS.search(self.said(rank)) for rank, process in enumerate(self.ranks)):
             raise Asserted()
         wanted = {"killed": (-9, 137), "aborted": (-6, 134), "left": (0,)}.get(self.scenario.ends)
