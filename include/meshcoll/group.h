@@ -18,8 +18,8 @@ struct meshcoll;
  * distinct, in any order; rank i of the group is ranks[i]. Exactly these ranks call it, all with the
  * same list and tag. No other rank takes part or is waited for.
  *
- * `tag`, from 0 on, tells creations apart that threads of one rank run at the same time on the same
- * parent; others may all pass 0. A rank that creates several groups one after another must not wait in
+ * `tag`, from 0 on, tells creations apart that run at the same time on the same parent; others may all
+ * pass 0. Let one thread of a rank create its groups (docs/limits.md). A rank that creates several groups one after another must not wait in
  * a circle: all ranks create the groups that they share in the same order.
  *
  * If the ranks are all those at some coordinates of each dimension of `parent`, the group's mesh has
