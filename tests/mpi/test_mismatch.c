@@ -98,15 +98,16 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Ends with IN_PROGRESS where nothing tells this rank. The odd rank says when it has ended. */
-static int await(meshcoll_request_t *request)
+/* Ends with IN_PROGRESS where nothing tells this rank. The odd rank says when it has ended. Its call, or another's, may
+ * have failed already when it was begun: the mesh had. */
+static int await(meshcoll_request_t *request, int begun)
 {
     double end = now() + MOST_SECONDS;
-    int status, has_ended = rank == ODD_RANK;
+    int status = begun, has_ended = rank == ODD_RANK;
     MPI_Request word = MPI_REQUEST_NULL;
     if (rank != ODD_RANK)
         MPI_Irecv(NULL, 0, MPI_INT, ODD_RANK, 0, MPI_COMM_WORLD, &word);
-    while ((status = meshcoll_test(request)) == MESHCOLL_IN_PROGRESS && now() < end) {
+    while (!begun && (status = meshcoll_test(request)) == MESHCOLL_IN_PROGRESS && now() < end) {
         if (!has_ended)
             MPI_Test(&word, &has_ended, MPI_STATUS_IGNORE);
         else if (rank != ODD_RANK && end > now() + GRACE_MS * 1e-3)
@@ -125,8 +126,10 @@ static int run(meshcoll_t *mesh, kind_t kind, way_t way)
     if (way == BLOCKING)
         return run_blocking(mesh, kind);
     int status = begin(mesh, kind, way, &request);
-    if (!status)
-        status = checked ? meshcoll_wait(request) : await(request);
+    if (!checked)
+        status = await(request, status);
+    else if (!status)
+        status = meshcoll_wait(request);
     if (request && way == PERSISTENT)
         meshcoll_free(request);
     return status;
