@@ -9,6 +9,7 @@ export MESHCOLL_STRATEGY_ALLREDUCE=flat-fullmesh # each rank waits for each
 
 # start: a job of 4 ranks, of which the last sleeps; leaves $launcher and the ranks' processes in ${pid[…]}.
 start() {
+    : >"$scratch/job" # of the job before, which the background empties a moment later
     "$MESHCOLL" run -n 4 --tag-output "$job" >"$scratch/job" 2>"$scratch/job.err" &
     launcher=$!
     for ((i = 0; i < 600; i++)); do
