@@ -13,7 +13,8 @@ enum { BITS = 128 };
 
 static bool is_usable(const struct ifaddrs *a, int family, bool local)
 {
-    if (!a->ifa_addr || a->ifa_addr->sa_family != family || !(a->ifa_flags & IFF_UP))
+    const unsigned up = IFF_UP | IFF_RUNNING; /* idle bridges lead nowhere */
+    if (!a->ifa_addr || a->ifa_addr->sa_family != family || (a->ifa_flags & up) != up)
         return false;
     if (local != ((a->ifa_flags & IFF_LOOPBACK) != 0))
         return false;
@@ -152,9 +153,9 @@ int mc_contact_connect(const mc_contact_t *own, const mc_contact_t *to, bool sam
         failed = try_endpoint(&e, seconds, accept, context, fd);
     }
     for (uint32_t k = 0; k < n && failed; k++) {
-        int best = -1, most = -1;
+        int best = -1, most = -2;
         for (uint32_t i = 0; i < n; i++) {
-            const int l = tried[i] ? -1 : likelihood(own, &to->at[i], same_machine);
+            const int l = tried[i] ? -2 : likelihood(own, &to->at[i], same_machine);
             if (l > most) {
                 most = l;
                 best = (int)i;

@@ -39,6 +39,10 @@ static void close_in_child(void)
         close_fd(&m->epoll);
         close_fd(&m->wake);
         while (mc_door_spend(&m->door)) {}
+        while (m->door.n > 0)
+            close(m->door.visitor[--m->door.n].fd);
+        for (int32_t r = 0; m->survivor && r < m->job.size; r++)
+            close_fd(&m->survivor[r]);
         m->has_thread = false;
     }
 }
@@ -326,10 +330,13 @@ int mc_monitor_barrier(mc_monitor_t *m)
     pthread_mutex_lock(&m->lock);
     m->waits = true;
     wake(m);
-    while (m->started && !m->released && !m->torn && !atomic_load(&m->board.has_fatal))
+    while (m->started && m->has_thread && !m->released && !m->torn &&
+           !atomic_load(&m->board.has_fatal))
         pthread_cond_wait(&m->told, &m->lock);
-    const bool released = m->released, torn = m->torn || !m->started;
+    const bool released = m->released, torn = m->torn, none = !m->started;
     pthread_mutex_unlock(&m->lock);
+    if (none) /* on all ranks, whatever has failed on some: they meet otherwise, together */
+        return MESHCOLL_ERR_UNSUPPORTED;
     if (!released && mc_news_fatal(&m->board, &news))
         return mc_fail(news.status, "%s", news.text);
     return released ? MESHCOLL_OK : torn ? MESHCOLL_ERR_UNSUPPORTED : MESHCOLL_ERR_PEER;

@@ -47,7 +47,8 @@ static bool is_child(const mc_monitor_t *m, int32_t rank)
 
 static bool is_welcome(const mc_monitor_t *m, const mc_hello_t *hello)
 {
-    if (hello->index != m->job.rank || hello->rank < 0 || hello->rank >= m->job.size)
+    if (hello->index != m->job.rank || hello->rank < 0 || hello->rank >= m->job.size ||
+        hello->kind < MC_HELLO_CHILD || hello->kind > MC_HELLO_SURVIVE)
         return false;
     return hello->kind != MC_HELLO_CHILD || (is_child(m, hello->rank) && !m->told_torn);
 }
@@ -191,7 +192,7 @@ typedef struct {
     const mc_self_t *self;
     int32_t rank;
     mc_hello_kind_t kind;
-    double deadline;
+    double seconds;
 } goal_t;
 
 static int greet(void *context, int fd)
@@ -199,7 +200,9 @@ static int greet(void *context, int fd)
     const goal_t *const goal = context;
     mc_hello_t hello = {.kind = goal->kind, .index = goal->rank};
     mc_answer_t a;
-    const int failed = mc_handshake(goal->self, fd, &hello, goal->deadline, &a);
+    /* a parent that has let a child in would take its leaving for its end */
+    const double patience = goal->kind == MC_HELLO_CHILD ? CONNECT_SECONDS : 2 * goal->seconds;
+    const int failed = mc_handshake(goal->self, fd, &hello, mc_now() + patience, &a);
     if (failed)
         return failed;
     return a.code == MC_ANSWER_OK ? 0 : ECONNREFUSED;
@@ -208,10 +211,9 @@ static int greet(void *context, int fd)
 int mc_reach_connect(const mc_monitor_t *m, int32_t rank, mc_hello_kind_t kind, double seconds,
                      int *fd)
 {
-    goal_t goal = {
-        .self = &m->self, .rank = rank, .kind = kind, .deadline = mc_now() + seconds * 2};
+    const goal_t goal = {.self = &m->self, .rank = rank, .kind = kind, .seconds = seconds};
     const bool same = m->machine[rank] == m->machine[m->job.rank];
-    return mc_contact_connect(&m->own, &m->contact[rank], same, seconds, greet, &goal, fd);
+    return mc_contact_connect(&m->own, &m->contact[rank], same, seconds, greet, (void *)&goal, fd);
 }
 
 void mc_reach_parent(mc_monitor_t *m)

@@ -43,6 +43,7 @@ void mc_relay_remove(mc_monitor_t *m, mc_monitor_branch_t *b)
     while (*at != b)
         at = &(*at)->next;
     *at = b->next;
+    (void)epoll_ctl(m->epoll, EPOLL_CTL_DEL, b->fd, NULL); /* a forked process may hold it, too */
     close(b->fd);
     free(b);
 }
@@ -206,7 +207,8 @@ static void read_branch(mc_monitor_t *m, mc_monitor_branch_t *b)
         if (frame->kind == MC_FRAME_LEAVES)
             b->left = true;
         else if (frame->kind == MC_FRAME_NEWS && !b->asks &&
-                 mc_news_read(&news, frame + 1, frame->bytes))
+                 mc_news_read(&news, frame + 1, frame->bytes) && news.rank >= 0 &&
+                 news.rank < m->job.size)
             take_news(m, b, &news);
         else if (frame->kind < MC_FRAME_NEWS && !b->asks)
             take_signal(m, b, frame->kind);

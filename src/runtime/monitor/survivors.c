@@ -10,7 +10,7 @@
 
 /* Seconds until a rank that does not answer counts as gone, for an exchange, and by which the others outlast the one
  * that gathers them; milliseconds between two looks. */
-enum { ANSWER_SECONDS = 2, EXCHANGE_SECONDS = 600, GRACE_SECONDS = 5, LOOK_MS = 200 };
+enum { ANSWER_SECONDS = 2, EXCHANGE_SECONDS = 600, GRACE_SECONDS = 20, LOOK_MS = 200 };
 
 struct mc_survivors {
     int32_t rank, n;
@@ -25,10 +25,24 @@ typedef struct {
 
 /* Gathering ------------------------------------------------------------------------------------ */
 
+/* Has it closed its end? */
+static bool has_left(int fd)
+{
+    char byte;
+    errno = 0;
+    const ssize_t n = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+}
+
 static bool has_joined(mc_monitor_t *m, int32_t rank)
 {
     pthread_mutex_lock(&m->lock);
-    const bool joined = m->survivor[rank] >= 0;
+    int *const at = &m->survivor[rank];
+    if (*at >= 0 && has_left(*at)) {
+        close(*at);
+        *at = -1;
+    }
+    const bool joined = *at >= 0;
     pthread_mutex_unlock(&m->lock);
     return joined;
 }
@@ -43,12 +57,14 @@ static bool answers(const mc_monitor_t *m, int32_t rank)
 }
 
 /* Is every rank from `first` on here, or gone? Ranks that are gone stay so. */
-static bool is_complete(mc_monitor_t *m, int32_t first, bool *gone)
+static bool is_complete(mc_monitor_t *m, int32_t first, double deadline, bool *gone)
 {
     bool complete = true;
     for (int32_t r = first; r < m->job.size; r++) {
         if (gone[r] || has_joined(m, r))
             continue;
+        if (mc_now() >= deadline)
+            return false;
         gone[r] = !answers(m, r);
         complete &= gone[r];
     }
@@ -87,7 +103,7 @@ static int gather(mc_monitor_t *m, double deadline, mc_survivors_t *s)
     pthread_mutex_lock(&m->lock);
     m->gathered = false; /* this may be another attempt */
     pthread_mutex_unlock(&m->lock);
-    while (!is_complete(m, m->job.rank + 1, gone) && mc_now() < deadline)
+    while (!is_complete(m, m->job.rank + 1, deadline, gone) && mc_now() < deadline)
         nap();
     free(gone);
     int status = take_joined(m, s);
@@ -120,9 +136,25 @@ static int join(const mc_monitor_t *m, int32_t host, double deadline, mc_survivo
     return 0;
 }
 
+/* Joins `host` while it lives: it may be late, or begin another attempt. Returns 0, or an errno: it is gone; *status is
+ * an error where it lives, but does not take this rank in. */
+static int join_patiently(const mc_monitor_t *m, int32_t host, double seconds, mc_survivors_t *s,
+                          int *status)
+{
+    const double patience = mc_now() + seconds + GRACE_SECONDS;
+    int failed;
+    while ((failed = join(m, host, patience, s)) && answers(m, host) && mc_now() < patience)
+        nap();
+    if (failed && mc_now() >= patience)
+        *status = mc_fail(MESHCOLL_ERR_TIMEOUT,
+                          "meshcoll_shrink: rank %d lives, but did not take this rank in within "
+                          "%g s",
+                          (int)host, seconds);
+    return failed;
+}
+
 int mc_survivors_gather(mc_monitor_t *m, double seconds, mc_survivors_t **survivors)
 {
-    const double deadline = mc_now() + seconds;
     int failed = EHOSTDOWN, status = MESHCOLL_OK;
     if (!m->started)
         return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
@@ -132,10 +164,10 @@ int mc_survivors_gather(mc_monitor_t *m, double seconds, mc_survivors_t **surviv
     if (!s)
         return mc_fail_memory("the survivors of a mesh");
     s->up = -1;
-    for (int32_t host = 0; host < m->job.rank && failed; host++)
-        failed = join(m, host, deadline + GRACE_SECONDS, s);
-    if (failed)
-        status = gather(m, deadline, s);
+    for (int32_t host = 0; host < m->job.rank && failed && !status; host++)
+        failed = join_patiently(m, host, seconds, s, &status);
+    if (failed && !status)
+        status = gather(m, mc_now() + seconds, s);
     if (status) {
         mc_survivors_free(s);
         return status;
