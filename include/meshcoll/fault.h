@@ -40,7 +40,8 @@ MESHCOLL_API int meshcoll_abort(struct meshcoll *mesh, const char *why);
  * `params` (may be NULL) as for meshcoll_create_oob, except that the mesh is discovered where they
  * give none: MESHCOLL_MESH is that of all ranks. Errors: those of meshcoll_create_oob;
  * ERR_INVALID_ARG if `mesh` works; ERR_UNSUPPORTED for a sub-mesh or group (shrink the mesh that
- * they are made from) and without monitors; ERR_TIMEOUT for a rank that is left out; ERR_PEER if another rank ends meanwhile: call again.
+ * they are made from) and without monitors; ERR_TIMEOUT for a rank that is left out; ERR_PEER if
+ * another rank ends meanwhile: call again.
  */
 MESHCOLL_API int meshcoll_shrink(struct meshcoll *mesh, double seconds,
                                  const struct meshcoll_params *params, struct meshcoll **survivors);

@@ -228,7 +228,7 @@ int mc_call_refused(meshcoll_t *h, const mc_refused_t *refused, int status)
 {
     if (h->checks && h->group_open && !refused->persistent)
         return status; /* the group's end tells them */
-    if (h->checks && refused->check && !h->root->broken)
+    if (h->checks && (refused->check || refused->persistent) && !h->root->broken)
         return tell_refused(h, refused, status);
     return mc_failure_refused(h, refused->number, refused->persistent, status);
 }

@@ -309,6 +309,9 @@ static bool has_barriers(const meshcoll_t *h)
     for (const meshcoll_t *sub = h->children; sub; sub = sub->sibling)
         if (has_barriers(sub))
             return true;
+    for (const meshcoll_t *sub = h->lingering; sub; sub = sub->sibling)
+        if (has_barriers(sub))
+            return true;
     return h->n_barriers > 0;
 }
 

@@ -174,7 +174,7 @@ static bool any_runs(const meshcoll_t *h)
 /* May the transports of the root, which stay open, still use its memory? */
 static bool is_in_flight(const meshcoll_t *h)
 {
-    return h->root->broken || any_runs(h) || !mc_messages_idle(h);
+    return h->root->broken || h->n_special > 0 || any_runs(h) || !mc_messages_idle(h);
 }
 
 /* The context is free as soon as nothing is in flight in it on this rank. */
@@ -263,6 +263,8 @@ static void oob_barrier(const meshcoll_t *h)
 static void await_callbacks(const meshcoll_t *h)
 {
     for (const meshcoll_t *sub = h->children; sub; sub = sub->sibling)
+        await_callbacks(sub);
+    for (const meshcoll_t *sub = h->lingering; sub; sub = sub->sibling)
         await_callbacks(sub);
     mc_lock(h);
     while (h->n_special > (uint32_t)h->group_open) {

@@ -121,7 +121,9 @@ static int64_t now_ms(void)
 /* Which mesh of the family: other ranks may use the same context for a group of theirs. */
 static uint32_t context_of(const meshcoll_t *h)
 {
-    return h->creation << MC_TAG_CONTEXT_BITS | h->context;
+    /* disjoint parts may have equal ones, but not the same lowest rank */
+    const uint32_t lowest = h->by_root ? (uint32_t)h->root_rank[h->by_root[0]] : 0;
+    return (h->creation << MC_TAG_CONTEXT_BITS | h->context) ^ lowest * UINT32_C(0x9e3779b1);
 }
 
 static bool is_member(const meshcoll_t *h, int32_t comm_rank)

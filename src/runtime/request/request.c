@@ -255,8 +255,10 @@ void mc_request_ended(meshcoll_request_t *r)
 static int start_unplanned(meshcoll_request_t *r)
 {
     r->status = MESHCOLL_OK;
-    if (!r->check)
+    if (!r->check) {
+        r->active = !r->why;
         return r->why ? mc_fail(r->status_of_check, "%s", r->why) : MESHCOLL_OK;
+    }
     r->executor.state = MC_PENDING;
     r->status = MESHCOLL_IN_PROGRESS;
     r->running = true;

@@ -143,7 +143,8 @@ static void watch(meshcoll_request_t *r, int64_t now)
     int64_t passed = smaller(now - w->looked, MC_WAITS_FRESH_MS);
     if (limit > 0)
         passed = smaller(passed, limit / LIMIT_LOOKS + 1);
-    w->waited += passed;
+    /* nobody waits for the barrier of a lead but runs that its lead holds back */
+    w->waited = r->lead && !r->lead->shut ? 0 : w->waited + passed;
     w->moved = mark == w->mark ? w->moved : now;
     w->mark = mark;
     w->looked = now;
