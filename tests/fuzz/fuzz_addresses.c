@@ -25,6 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     mc_peer_t *peer;
     const uint8_t which = fuzz_byte(&bytes);
     FUZZ_CHECK(h && mc_mesh_parse("a=2,b=2,c=2", &h->mesh) == MESHCOLL_OK, "a mesh");
+    h->root = h;
     for (int d = 0; d < 3; d++) {
         t[d] = (mc_transport_t){.ops = &reading, .address_bytes = LENGTH, .greets = which >> d & 1};
         h->transport[d] = which >> (3 + d) & 1 ? NULL : &t[d];

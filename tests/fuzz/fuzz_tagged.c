@@ -73,8 +73,7 @@ static void step(world_t *w, fuzz_bytes_t *bytes)
                                   who & 64 ? 0 : peer, tag, &w->request[w->n]);
         break;
     default:
-        send_raw(w, peer, mc_tag(peer, MC_TAG_MESSAGE, fuzz_byte(bytes)) | MC_TAG_DATA, w->large,
-                 n < LARGE ? n : LARGE);
+        send_raw(w, peer, mc_tag_data(peer, fuzz_byte(bytes)), w->large, n < LARGE ? n : LARGE);
     }
     w->n++;
 }
