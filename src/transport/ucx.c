@@ -426,17 +426,23 @@ static int check_environment(const ucx_t *ucx, const char *tls)
     return check_devices(ucx, devices, ", which UCX_NET_DEVICES names,");
 }
 
-/* `devices`: NULL for those of UCX_NET_DEVICES, or all. */
-static ucs_status_t configure(const char *tls, const char *devices, bool stream,
-                              ucp_config_t *config)
+/* `devices`: NULL for those of UCX_NET_DEVICES, or all.
+ *
+ * Over TCP one rail: a second one is for rendezvous alone, takes a connection more per pair of ranks, and
+ * connects while messages pass on the first already. A flush would wait for it, even after the peer has what it
+ * needs and has left. */
+static ucs_status_t configure(const char *tls, const char *devices, ucp_config_t *config)
 {
+    const bool streams = mc_ucx_streams(tls);
     ucs_status_t status = ucp_config_modify(config, "TLS", tls);
     if (status == UCS_OK && devices)
         status = ucp_config_modify(config, "NET_DEVICES", devices);
     if (status == UCS_OK)
         status = ucp_config_modify(config, "FLUSH_WORKER_EPS", "n");
-    if (status == UCS_OK && stream)
+    if (status == UCS_OK && streams && !getenv("UCX_RNDV_THRESH"))
         status = ucp_config_modify(config, "RNDV_THRESH", "inf");
+    if (status == UCS_OK && streams)
+        status = ucp_config_modify(config, "MAX_RNDV_RAILS", "1");
     return status;
 }
 
@@ -452,7 +458,7 @@ static int open_context(ucx_t *ucx, const mc_ucx_params_t *params)
     if (status != UCS_OK)
         return fail_ucx(ucx, "cannot read its configuration", status);
     ucx->transport.streams = mc_ucx_streams(params->tls) && !getenv("UCX_RNDV_THRESH");
-    status = configure(tls, devices, ucx->transport.streams, config);
+    status = configure(tls, devices, config);
     const ucp_params_t p = {.field_mask = UCP_PARAM_FIELD_FEATURES,
                             .features = UCP_FEATURE_TAG | UCP_FEATURE_WAKEUP};
     if (status == UCS_OK)
