@@ -1,5 +1,7 @@
 #include "transport/ucx.h"
 
+#include "transport/sockets.h"
+
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdio.h>
@@ -309,8 +311,11 @@ static ucs_log_func_rc_t say_nothing(const char *file, unsigned line, const char
 /* UCX warns of each operation that a failed mesh has left in flight. */
 static void destroy_worker(const ucx_t *ucx)
 {
-    if (ucx->failed)
+    if (ucx->failed) {
+        /* UCX sends a farewell over each, and where a peer's machine is down it would try for ever */
+        mc_sockets_shut(ucx->transport.fd);
         ucs_log_push_handler(say_nothing);
+    }
     if (ucx->worker)
         ucp_worker_destroy(ucx->worker);
     if (ucx->context)
