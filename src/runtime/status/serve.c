@@ -4,6 +4,7 @@
 #include "runtime/status/ask.h"
 #include "runtime/status/name.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@ enum { WAITING = 8, SEND_SECONDS = 2 };
 typedef struct mc_serve {
     const meshcoll_t *h;
     int listener, visitor;
+    int spare; /* a descriptor to send a visitor away with when the process has no other left */
     pthread_mutex_t lock;
     bool has_thread,
         is_done; /* the thread that tells a visitor: there is one; it is about to end */
@@ -78,12 +80,35 @@ static void join(serve_t *s)
     s->has_thread = s->is_done = false;
 }
 
+/* Any descriptor. */
+static int spare(void)
+{
+    return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+}
+
+/* Else the visitor would stay, and the monitor's thread would be called for it without end. */
+static void send_away(serve_t *s)
+{
+    if (s->spare >= 0)
+        close(s->spare);
+    const int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC);
+    if (fd >= 0)
+        close(fd);
+    s->spare = spare();
+    if (fd < 0 && s->spare < 0) { /* other threads took it: no visitor is let in any more */
+        close(s->listener);
+        s->listener = -1;
+    }
+}
+
 /* In the monitor's thread. While one visitor is told, others are sent away. */
 static void ready(void *context)
 {
     serve_t *const s = context;
     static const char busy[] = "another meshcoll status is asking this process: try again\n";
     const int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC);
+    if (fd < 0 && (errno == EMFILE || errno == ENFILE))
+        send_away(s);
     if (fd < 0)
         return;
     pthread_mutex_lock(&s->lock);
@@ -125,6 +150,7 @@ void mc_serve_open(meshcoll_t *h)
         return;
     s->h = h;
     s->listener = listen_to();
+    s->spare = spare();
     pthread_mutex_init(&s->lock, NULL);
     h->serve = s;
     if (s->listener >= 0)
@@ -149,6 +175,8 @@ void mc_serve_close(meshcoll_t *h)
         return;
     if (s->listener >= 0)
         close(s->listener);
+    if (s->spare >= 0)
+        close(s->spare);
     pthread_mutex_destroy(&s->lock);
     free(s);
     h->serve = NULL;
