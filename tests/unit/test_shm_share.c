@@ -8,6 +8,8 @@
 
 enum { MOST = 5000000, SHORT = 32768 };
 
+static mc_shm_piece_t piece;
+
 typedef struct {
     mc_shm_share_t share;
     unsigned char *from, *to;
@@ -68,7 +70,7 @@ Test(shm_share, both_ends_move_each_byte_once)
             size_t n = 1;
             while (n > 0) {
                 for (unsigned k = 0; k < writes && s.helped.io; k++)
-                    mc_shm_share_help(&s.share, getpid(), &s.helped);
+                    mc_shm_share_help(&s.share, getpid(), &s.helped, &piece);
                 n = read_on(&s, 1 << 20);
             }
             cr_expect(writes == 0 ? s.read == s.bytes : s.read < s.bytes, "%zu bytes, %zu read",
@@ -82,7 +84,7 @@ Test(shm_share, what_is_taken_must_have_been_written)
 {
     shared_t s = begin(MOST);
     ask(&s);
-    while (mc_shm_share_help(&s.share, getpid(), &s.helped))
+    while (mc_shm_share_help(&s.share, getpid(), &s.helped, &piece))
         ;
     cr_expect_null(s.helped.io);
     cr_expect_eq(mc_shm_share_front(&s.share, s.bytes, MOST), 0);
@@ -97,7 +99,7 @@ Test(shm_share, a_late_sender_writes_nothing_of_the_next_message)
     shared_t s = begin(MOST);
     ask(&s);
     mc_shm_share_begin(&s.share);
-    cr_expect_eq(mc_shm_share_help(&s.share, getpid(), &s.helped), 0);
+    cr_expect_eq(mc_shm_share_help(&s.share, getpid(), &s.helped, &piece), 0);
     cr_expect_null(s.helped.io);
     while (read_on(&s, 1 << 20) > 0)
         ;
@@ -113,13 +115,13 @@ Test(shm_share, a_reader_that_stops_knows_what_its_sender_writes_yet)
             shared_t s = begin(sizes[i]);
             ask(&s);
             for (int k = 0; k < writes; k++)
-                mc_shm_share_help(&s.share, getpid(), &s.helped);
+                mc_shm_share_help(&s.share, getpid(), &s.helped, &piece);
             read_on(&s, 4096);
             const size_t rest = mc_shm_share_stop(&s.share, s.bytes);
             cr_expect_eq(mc_shm_share_rest(&s.share, rest), MC_SHM_SHARE_DONE);
             cr_expect_eq(rest > 0, writes > 0);
             cr_expect_eq(memcmp(s.to + s.bytes - rest, s.from + s.bytes - rest, rest), 0);
-            cr_expect_eq(mc_shm_share_help(&s.share, getpid(), &s.helped), 0);
+            cr_expect_eq(mc_shm_share_help(&s.share, getpid(), &s.helped, &piece), 0);
             free(s.from);
             free(s.to);
         }
@@ -130,7 +132,7 @@ Test(shm_share, a_sender_that_cannot_write_says_so)
     shared_t s = begin(MOST);
     ask(&s);
     s.helped.to = 0;
-    cr_expect_eq(mc_shm_share_help(&s.share, getpid(), &s.helped), 1);
+    cr_expect_eq(mc_shm_share_help(&s.share, getpid(), &s.helped, &piece), 1);
     cr_expect_null(s.helped.io);
     while (read_on(&s, 1 << 20) > 0)
         ;

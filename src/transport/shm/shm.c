@@ -144,6 +144,21 @@ static bool is_posted(const mc_io_t *io)
     return io->offer[0] == 0;
 }
 
+/* Reads `bytes`, or what the message has left of them; fewer where that fails. */
+static size_t read_bytes(link_t *link, mc_io_t *io, size_t bytes)
+{
+    size_t n = 0;
+    while (n < bytes && io->done < io->message.bytes) {
+        const ssize_t got = mc_shm_read(link->address.pid, io, bytes - n, &shm_of(link)->piece);
+        if (got <= 0) {
+            fail_read(link, io);
+            return n;
+        }
+        n += (size_t)got;
+    }
+    return n;
+}
+
 /* Continues a receive. Returns whether it is complete or has failed, and has left the queue. */
 static bool read_on(link_t *link, mc_io_t *io)
 {
@@ -157,11 +172,7 @@ static bool read_on(link_t *link, mc_io_t *io)
         const size_t most = next_bytes(link, io, TURN_BYTES - turn);
         if (most == 0 || io->status)
             break;
-        const ssize_t got = mc_shm_read(link->address.pid, io, most, shm_of(link)->piece);
-        if (got <= 0)
-            fail_read(link, io);
-        else
-            turn += (size_t)got;
+        turn += read_bytes(link, io, most);
     }
     if (io->done < io->message.bytes && (!io->status || io == link->shared))
         return false;
@@ -432,7 +443,7 @@ static uint32_t shm_progress(mc_transport_t *t)
             n += read_memory(link);
     for (link_t *link = shm->links; link && n == 0; link = link->next)
         if (link->helped.io)
-            n += mc_shm_share_help(&link->in->share, link->address.pid, &link->helped);
+            n += mc_shm_share_help(&link->in->share, link->address.pid, &link->helped, &shm->piece);
     return n;
 }
 

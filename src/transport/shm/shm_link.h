@@ -54,8 +54,8 @@ typedef struct {
     uint32_t n_offered; /* of all links */
     mc_shm_poster_t poster;
     mc_shm_early_t *spare;
-    mc_listener_t listener;         /* hear is NULL: none */
-    char piece[MC_SHM_PIECE_BYTES]; /* last: it is used only where messages are reduced */
+    mc_listener_t listener; /* hear is NULL: none */
+    mc_shm_piece_t piece;   /* last: it is used only where messages are reduced, or copies stall */
 } mc_shm_t;
 
 /* The next slot to fill; NULL: none is free. */

@@ -1,7 +1,5 @@
 #include "transport/shm/shm_share.h"
 
-#include <sys/uio.h>
-
 /* LEAST: the smallest part worth a system call. OVERSUBSCRIBED: the same where ranks share cores; other
  * ranks have work for the sender's core then, so its help pays for larger messages only. MOST:
  * what a sender writes before its progress turns to other work. */
@@ -83,7 +81,8 @@ mc_shm_rest_t mc_shm_share_rest(const mc_shm_share_t *share, size_t rest)
     return given == rest ? MC_SHM_SHARE_DONE : MC_SHM_SHARE_OPEN;
 }
 
-uint32_t mc_shm_share_help(mc_shm_share_t *share, pid_t pid, mc_shm_helped_t *helped)
+uint32_t mc_shm_share_help(mc_shm_share_t *share, pid_t pid, mc_shm_helped_t *helped,
+                           mc_shm_piece_t *piece)
 {
     const mc_message_t *const m = &helped->io->message;
     const part_t part = take(share, helped->number, m->bytes, MOST, true);
@@ -91,9 +90,8 @@ uint32_t mc_shm_share_help(mc_shm_share_t *share, pid_t pid, mc_shm_helped_t *he
         helped->io = NULL;
         return 0;
     }
-    const struct iovec here = {(char *)m->span->at + part.at, part.bytes};
-    const struct iovec there = {(void *)(uintptr_t)(helped->to + part.at), part.bytes}; /* NOLINT */
-    if (process_vm_writev(pid, &here, 1, &there, 1, 0) == (ssize_t)part.bytes) {
+    if (mc_shm_write(pid, helped->to + part.at, (const char *)m->span->at + part.at, part.bytes,
+                     piece)) {
         atomic_fetch_add_explicit(&share->given, part.bytes, memory_order_release);
         return 1;
     }

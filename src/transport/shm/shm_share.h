@@ -6,6 +6,7 @@
 #ifndef MC_TRANSPORT_SHM_SHARE_H
 #define MC_TRANSPORT_SHM_SHARE_H
 
+#include "transport/shm/bytes/shm_read.h"
 #include "transport/shm/shm_memory.h"
 #include "transport/transport.h"
 
@@ -33,6 +34,7 @@ mc_shm_rest_t mc_shm_share_rest(const mc_shm_share_t *share, size_t rest);
 
 /* Sender: claims and writes the next bytes; returns the number of events. At the end
  * `helped->io` is NULL. */
-uint32_t mc_shm_share_help(mc_shm_share_t *share, pid_t pid, mc_shm_helped_t *helped);
+uint32_t mc_shm_share_help(mc_shm_share_t *share, pid_t pid, mc_shm_helped_t *helped,
+                           mc_shm_piece_t *piece);
 
 #endif

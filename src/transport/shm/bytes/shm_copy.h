@@ -47,14 +47,28 @@ static inline bool mc_shm_is_close_behind(const void *to, const void *from)
     return behind > 0 && behind < VECTOR;
 }
 
+#else
+
+static inline bool mc_shm_is_close_behind(const void *to, const void *from)
+{
+    (void)to, (void)from;
+    return false;
+}
+
 #endif
+
+/* Would the string instruction stall between these? The kernel copies by it, also between processes. */
+static inline bool mc_shm_stalls(const void *to, const void *from)
+{
+    return mc_shm_is_close_behind(to, from) &&
+           atomic_load_explicit(&mc_shm_string_stalls, memory_order_relaxed);
+}
 
 static inline void mc_shm_copy(void *to, const void *from, size_t n)
 {
 #if defined(__x86_64__) && defined(__GNUC__)
     if (n >= MC_SHM_STRING && atomic_load_explicit(&mc_shm_string_is_fast, memory_order_relaxed)) {
-        if (mc_shm_is_close_behind(to, from) &&
-            atomic_load_explicit(&mc_shm_string_stalls, memory_order_relaxed))
+        if (mc_shm_stalls(to, from))
             mc_shm_copy_lines(to, from, n);
         else
             mc_shm_copy_string(to, from, n);

@@ -108,13 +108,16 @@ static void move_peer_spans(mc_io_t *io, const mc_span_t *list, const cursor_t *
     io->offer_at = c->at;
 }
 
-/* This rank's side of the next read: at most `most` bytes. */
-static pieces_t own_pieces(mc_io_t *io, size_t most, char *piece)
+/* The piece's place for a copy from or to `other`, with which the kernel's copy does not stall. */
+static char *place_in(mc_shm_piece_t *piece, const void *other)
 {
-    if (io->consumer.take) {
-        const size_t bytes = most < MC_SHM_PIECE_BYTES ? most : MC_SHM_PIECE_BYTES;
-        return (pieces_t){.v = {{piece, bytes}}, .n = 1, .bytes = bytes};
-    }
+    char *const at = piece->data;
+    return mc_shm_stalls(at, other) || mc_shm_stalls(other, at) ? at + MC_SHM_ASIDE : at;
+}
+
+/* This rank's side of the next read: at most `most` bytes. */
+static pieces_t own_pieces(mc_io_t *io, size_t most)
+{
     cursor_t c = {io->message.span, io->message.n_spans, io->at};
     const pieces_t own = cut(&c, most);
     io->message.span = c.span;
@@ -123,23 +126,63 @@ static pieces_t own_pieces(mc_io_t *io, size_t most, char *piece)
     return own;
 }
 
-ssize_t mc_shm_read(pid_t pid, mc_io_t *io, size_t most, char *piece)
+/* Where a copy to the spans would stall, the piece is copied there, which does not. */
+static void spread(const pieces_t *own, const char *data)
+{
+    for (uint32_t i = 0; i < own->n; data += own->v[i++].iov_len)
+        mc_shm_copy(own->v[i].iov_base, data, own->v[i].iov_len);
+}
+
+ssize_t mc_shm_read(pid_t pid, mc_io_t *io, size_t most, mc_shm_piece_t *piece)
 {
     mc_span_t list[MOST_SPANS];
     cursor_t there;
     errno = peer_spans(pid, io, list, &there);
     if (errno)
         return -1;
+    const char *const from = (const char *)there.span->at + there.at;
+    const bool takes = io->consumer.take;
+    const bool by_piece = takes || mc_shm_stalls((const char *)io->message.span->at + io->at, from);
     cursor_t ahead = there;
-    const pieces_t own = own_pieces(io, cut(&ahead, most).bytes, piece);
+    const size_t bytes =
+        cut(&ahead, by_piece && most > MC_SHM_PIECE_BYTES ? MC_SHM_PIECE_BYTES : most).bytes;
+    char *const data = by_piece ? place_in(piece, from) : NULL;
+    const pieces_t own =
+        takes ? (pieces_t){.v = {{data, bytes}}, .n = 1, .bytes = bytes} : own_pieces(io, bytes);
     const pieces_t peers = cut(&there, own.bytes);
-    const ssize_t got = process_vm_readv(pid, own.v, own.n, peers.v, peers.n, 0);
+    const struct iovec whole = {data, own.bytes};
+    const ssize_t got =
+        process_vm_readv(pid, by_piece ? &whole : own.v, by_piece ? 1 : own.n, peers.v, peers.n, 0);
     errno = error_of(got, own.bytes);
     if (errno)
         return -1;
     move_peer_spans(io, list, &there);
-    if (io->consumer.take)
-        io->consumer.take(io->consumer.context, io, piece, own.bytes);
+    if (takes)
+        io->consumer.take(io->consumer.context, io, data, own.bytes);
+    else if (by_piece)
+        spread(&own, data);
     io->done += own.bytes;
     return got;
+}
+
+static bool write_all(pid_t pid, uint64_t to, const void *from, size_t n)
+{
+    const struct iovec here = {(void *)(uintptr_t)from, n}; /* NOLINT */
+    const struct iovec there = {(void *)(uintptr_t)to, n};  /* NOLINT */
+    return process_vm_writev(pid, &here, 1, &there, 1, 0) == (ssize_t)n;
+}
+
+bool mc_shm_write(pid_t pid, uint64_t to, const void *from, size_t n, mc_shm_piece_t *piece)
+{
+    const void *const target = (const void *)(uintptr_t)to; /* NOLINT */
+    if (!mc_shm_stalls(target, from))
+        return write_all(pid, to, from, n);
+    char *const data = place_in(piece, target);
+    for (size_t at = 0, part; at < n; at += part) {
+        part = n - at < MC_SHM_PIECE_BYTES ? n - at : MC_SHM_PIECE_BYTES;
+        mc_shm_copy(data, (const char *)from + at, part);
+        if (!write_all(pid, to + at, data, part))
+            return false;
+    }
+    return true;
 }

@@ -8,12 +8,19 @@
 
 /* Large enough that system calls cost little per byte; small enough that a piece to be reduced
  * stays in the core's cache. */
-enum { MC_SHM_PIECE_BYTES = 1 << 16 };
+enum { MC_SHM_PIECE_BYTES = 1 << 16, MC_SHM_ASIDE = 64 };
 _Static_assert(MC_SHM_PIECE_BYTES % MC_PIECE_UNIT == 0, "elements are not cut");
 
-/* Reads the next bytes offered to `io`, at most `most`: to its spans, or through `piece` (of
- * MC_SHM_PIECE_BYTES bytes) to its consumer. Returns how many, or -1 with errno set. */
-ssize_t mc_shm_read(pid_t pid, mc_io_t *io, size_t most, char *piece);
+/* A buffer that stays in the cache, for a piece that begins 0 or ASIDE bytes behind its start. */
+typedef struct {
+    char data[MC_SHM_PIECE_BYTES + MC_SHM_ASIDE];
+} mc_shm_piece_t;
+
+/* Reads the next bytes offered to `io`, at most `most`: to its spans, or through `piece` to its
+ * consumer. Returns how many, or -1 with errno set. */
+ssize_t mc_shm_read(pid_t pid, mc_io_t *io, size_t most, mc_shm_piece_t *piece);
+/* Writes n bytes to `to` in the peer's memory. Returns whether it could. */
+bool mc_shm_write(pid_t pid, uint64_t to, const void *from, size_t n, mc_shm_piece_t *piece);
 
 /* Copies the next n bytes of the message's spans; `out`: from `data` to the spans, else from the
  * spans to `data`. */
