@@ -3,11 +3,9 @@
 #include "runtime/message/receive.h"
 #include "runtime/message/send.h"
 #include "runtime/message/talk.h"
-#include "runtime/progress/busy.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/progress.h"
-#include "runtime/progress/threads.h"
 
 #include <limits.h>
 
@@ -126,12 +124,7 @@ static int begin(meshcoll_t *h, const call_t *c, meshcoll_request_t **request)
         mc_request_drop(&t->request);
         return status;
     }
-    mc_handle_tell(h);
-    if (h->threads)
-        mc_threads_wake(h->threads);
-    t->request.running = t->request.status == MESHCOLL_IN_PROGRESS;
-    if (t->request.running)
-        mc_busy_enlist(h, &t->request);
+    mc_transfer_started(h, t);
     *request = &t->request;
     return MESHCOLL_OK;
 }

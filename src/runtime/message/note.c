@@ -3,10 +3,8 @@
 #include "runtime/message/receive.h"
 #include "runtime/message/send.h"
 #include "runtime/message/talk.h"
-#include "runtime/progress/busy.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/progress.h"
-#include "runtime/progress/threads.h"
 
 /* A transfer of which the rest is to be filled in. */
 static int open_note(meshcoll_t *h, int32_t rank, mc_transfer_t **transfer)
@@ -37,12 +35,7 @@ static int start(meshcoll_t *h, mc_transfer_t *t, int (*begin)(meshcoll_t *h, mc
         mc_request_drop(&t->request);
         return status;
     }
-    mc_handle_tell(h);
-    if (h->threads)
-        mc_threads_wake(h->threads);
-    t->request.running = t->request.status == MESHCOLL_IN_PROGRESS;
-    if (t->request.running)
-        mc_busy_enlist(h, &t->request);
+    mc_transfer_started(h, t);
     return MESHCOLL_OK;
 }
 

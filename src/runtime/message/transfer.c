@@ -1,7 +1,9 @@
 #include "runtime/message/transfer.h"
 
 #include "runtime/connect/connections.h"
+#include "runtime/progress/busy.h"
 #include "runtime/progress/progress.h"
+#include "runtime/progress/threads.h"
 #include "runtime/waits/describe.h"
 
 #include <stdio.h>
@@ -119,6 +121,16 @@ mc_transfer_t *mc_transfer_take(meshcoll_t *h)
     t->announce.owner = t->data.owner = t;
     mc_request_enlist(h, &t->request);
     return t;
+}
+
+void mc_transfer_started(meshcoll_t *h, mc_transfer_t *t)
+{
+    mc_handle_tell(h);
+    if (h->threads)
+        mc_threads_wake(h->threads);
+    t->request.running = t->request.status == MESHCOLL_IN_PROGRESS;
+    if (t->request.running)
+        mc_busy_enlist(h, &t->request);
 }
 
 /* Returns ERR_TRUNCATED if the message is longer than the buffer of its receive. */

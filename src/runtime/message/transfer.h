@@ -197,6 +197,8 @@ bool mc_messages_idle(const meshcoll_t *h);
 
 /* A new transfer, in the handle's list of requests; NULL: no memory. */
 mc_transfer_t *mc_transfer_take(meshcoll_t *h);
+/* To call once it has begun: the handle makes progress on it, unless it is complete. */
+void mc_transfer_started(meshcoll_t *h, mc_transfer_t *t);
 /* Completes it, with an error where the message is longer than its buffer: the next look at the
  * handle ends the request. */
 void mc_transfer_complete(const meshcoll_t *h, mc_transfer_t *t);
