@@ -13,6 +13,13 @@ static int fail_mesh_text(const char *text, const char *why)
                    text, why);
 }
 
+/* Words that stand for something else where the text of links has a dimension: wire:own, and the
+ * table measured=. */
+static bool is_word_of_links(const char *name)
+{
+    return strcmp(name, "own") == 0 || strcmp(name, "measured") == 0;
+}
+
 /* Reads NAME= at *at and moves *at past it. */
 static int parse_name(const char *text, const char **at, mc_dim_t *dim)
 {
@@ -28,6 +35,8 @@ static int parse_name(const char *text, const char **at, mc_dim_t *dim)
         return fail_mesh_text(text, "a name has no '=' after it");
     memcpy(dim->name, p, n);
     dim->name[n] = '\0';
+    if (is_word_of_links(dim->name))
+        return fail_mesh_text(text, "a dimension is called own or measured, which links use");
     *at = p + n + 1;
     return MESHCOLL_OK;
 }

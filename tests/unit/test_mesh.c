@@ -32,6 +32,8 @@ Test(mesh, wrong_texts_are_refused_with_what_was_expected)
                                         "box=0",
                                         "box=-1",
                                         "=4",
+                                        "own=4",
+                                        "box=2,measured=4",
                                         "box=4;gpu=2",
                                         "box=4,",
                                         "x=2,x=3",
