@@ -1,4 +1,4 @@
-/* One rank of eight, its executor on a wire that takes all that is sent and lets the test say what comes. */
+/* One rank of eight or fewer, its executor on a wire that takes all that is sent and lets the test say what comes. */
 #ifndef MC_TESTS_SUPPORT_FAKE_WIRE_H
 #define MC_TESTS_SUPPORT_FAKE_WIRE_H
 
@@ -72,12 +72,12 @@ static inline size_t rank_bind(rank_t *r, size_t block, bool in_place)
     return staging;
 }
 
-static inline void rank_open(rank_t *r, const opened_t *o)
+static inline void rank_open_on(rank_t *r, const char *mesh, const opened_t *o)
 {
     mc_peer_t *peer[RANKS];
     uint64_t *counter[RANKS];
     *r = (rank_t){.wire = {.transport = {.ops = &wire_ops, .fd = -1, .streams = o->streams}}};
-    plans_of(&r->plans, &(case_t){"x=8", o->collective, 0, o->strategy});
+    plans_of(&r->plans, &(case_t){mesh, o->collective, 0, o->strategy});
     const mc_plan_t *const plan = r->plans.plan[o->rank];
     for (uint32_t i = 0; i < plan->n_peers; i++) {
         r->wire.peer[i] = (mc_peer_t){.transport = &r->wire.transport, .rank = plan->peer[i]};
@@ -94,6 +94,11 @@ static inline void rank_open(rank_t *r, const opened_t *o)
     cr_assert_eq(mc_binding_init(&r->binding, plan), MESHCOLL_OK);
     cr_assert_eq(mc_executor_init(&r->executor, plan, &wiring), MESHCOLL_OK);
     cr_assert_eq(rank_bind(r, o->block, false), 0);
+}
+
+static inline void rank_open(rank_t *r, const opened_t *o)
+{
+    rank_open_on(r, "x=8", o);
 }
 
 static inline void rank_close(rank_t *r)

@@ -188,3 +188,45 @@ Test(credit, a_chain_of_little_hears_nothing)
     cr_expect_eq(r.wire.n_sent, 8);
     rank_close(&r);
 }
+
+/* A tree on a line of two: rank 0 to rank 1, while `concurrent` - 1 others use its port. */
+static void open_pair(rank_t *r, int32_t rank, size_t bytes, int32_t concurrent)
+{
+    rank_open_on(
+        r, "x=2",
+        &(opened_t){MESHCOLL_BCAST, "bcast:mst(x) segments=8", rank, bytes, concurrent, true, 0});
+}
+
+/* Each of four may have 64 KiB in flight. */
+Test(credit, pairs_that_share_a_port_say_what_has_come)
+{
+    static rank_t r;
+    open_pair(&r, 0, 256 * KIB, 4);
+    cr_expect_eq(rank_start(&r), MESHCOLL_IN_PROGRESS);
+    for (uint32_t sent = 2; sent < 8; sent++) {
+        cr_expect_eq(r.wire.n_sent, sent);
+        come(&r, r.wire.credit[1]);
+    }
+    cr_expect_eq(r.wire.n_sent, 8);
+    rank_close(&r);
+    open_pair(&r, 1, 256 * KIB, 4);
+    cr_expect_eq(rank_start(&r), MESHCOLL_IN_PROGRESS);
+    come(&r, r.wire.message[0]);
+    cr_expect_eq(r.wire.n_asked, 1);
+    rank_close(&r);
+}
+
+Test(credit, a_pair_alone_or_with_little_hears_nothing)
+{
+    static rank_t r;
+    open_pair(&r, 0, 512 * KIB, 1);
+    (void)rank_start(&r); /* its own copy may take more turns */
+    cr_expect_eq(r.wire.n_sent, 8);
+    cr_expect_null(r.wire.credit[1]);
+    rank_close(&r);
+    open_pair(&r, 0, 64 * KIB, 4);
+    (void)rank_start(&r); /* its own copy may take more turns */
+    cr_expect_eq(r.wire.n_sent, 8);
+    cr_expect_null(r.wire.credit[1]);
+    rank_close(&r);
+}

@@ -12,12 +12,13 @@
 
 /* Program order ----------------------------------------------------------------------------------- */
 
-/* Does this send wait for its receiver: is it one of several to one, or from one (runtime/pace/pace.h)? */
+/* Does this send wait for its receiver: is it one of several to one, or from one, or of a pair beside others
+ * (runtime/pace/pace.h)? */
 static bool waits(const mc_plan_t *plan, const mc_step_t *s)
 {
-    return mc_op_sends((mc_op_t)s->op) &&
-           (plan->traffic[s->phase].senders > 1 || plan->traffic[s->phase].receivers > 1 ||
-            plan->traffic[s->phase].passes_on);
+    const mc_traffic_t *const traffic = &plan->traffic[s->phase];
+    return mc_op_sends((mc_op_t)s->op) && (traffic->senders > 1 || traffic->receivers > 1 ||
+                                           traffic->passes_on || mc_moves[traffic->moves].rooted);
 }
 
 /* Can all ranks run their steps strictly one after another, where other sends do not wait? */
@@ -67,8 +68,8 @@ static void check_order(const char *mesh, meshcoll_collective_t collective, cons
 
 Test(window, every_program_order_runs_to_the_end)
 {
-    static const char *const meshes[] = {"gpu=7", "box=3,gpu=4", "box=4,gpu=4", "x=2,y=3,z=2",
-                                         "box=4+3+2"};
+    static const char *const meshes[] = {"gpu=7",       "box=3,gpu=4", "box=4,gpu=4", "box=2,gpu=4",
+                                         "x=2,y=3,z=2", "x=2,y=2,z=3", "box=4+3+2",   "box=4+3"};
     for (size_t i = 0; i < MC_COUNT(meshes); i++)
         for (int k = 0; k < MESHCOLL_COLLECTIVES; k++) {
             mc_mesh_t mesh;

@@ -46,7 +46,9 @@ static size_t allowed(const mc_pacing_t *pacing, const mc_mesh_t *mesh, int32_t 
     const bool all_send = !mc_moves[mc_algorithms[algorithm].collective].rooted;
     if (all_send || is_chain)
         return mc_pacing_message(pacing->window, ranks);
-    return has_credits(algorithm, len) ? mc_pacing_credited(pacing->window, ranks) : 0;
+    const bool is_pair = len == 2 && mc_pacing_pairs(all_send, ranks) &&
+                         bytes > (double)mc_pacing_share(pacing->window, ranks);
+    return is_pair || has_credits(algorithm, len) ? mc_pacing_credited(pacing->window, ranks) : 0;
 }
 
 uint32_t mc_pacing_segments(const mc_pacing_t *pacing, const mc_mesh_t *mesh, int32_t algorithm,

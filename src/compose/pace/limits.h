@@ -56,6 +56,13 @@ static inline size_t mc_pacing_share(size_t window, int32_t ranks)
 {
     return window / (size_t)(ranks > MC_PACE_ALONE ? ranks : MC_PACE_ALONE);
 }
+/* Is a phase in which one rank sends to one, such as a tree on a line of two, paced by credits? Only if others
+ * send through the same ports: a rank by itself leaves it to the wire's own flow control. `all_send`: the phase
+ * exchanges, so the window rule applies. */
+static inline bool mc_pacing_pairs(bool all_send, int32_t ranks)
+{
+    return !all_send && ranks > 1;
+}
 /* Largest message in bytes, where the window paces sends and in chains; and where only credits do. */
 static inline size_t mc_pacing_message(size_t window, int32_t ranks)
 {

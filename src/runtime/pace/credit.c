@@ -27,6 +27,15 @@ static uint32_t fitting(const mc_executor_t *x, const mc_lane_t *lane, size_t li
     return i;
 }
 
+/* Does one rank send to one, through ports that others use? A chain has a rule of its own. */
+static bool is_pair(const mc_executor_t *x, const mc_traffic_t *traffic)
+{
+    const bool all_send = !mc_moves[traffic->moves].rooted;
+    const int32_t ranks = mc_pacing_ranks(&x->pacing, &x->plan->layout.mesh, traffic->rooted);
+    return traffic->senders == 1 && traffic->receivers == 1 && !traffic->passes_on &&
+           mc_pacing_pairs(all_send, ranks);
+}
+
 /* Which messages of a lane need no credit. Both ends compute it from the lane's messages and the share, and
  * find the same. */
 static void find_credits(mc_executor_t *x, mc_lane_t *lane)
@@ -43,6 +52,8 @@ static void find_credits(mc_executor_t *x, mc_lane_t *lane)
     else if (traffic->passes_on && fitting(x, lane, x->pacing.window) < lane->n)
         lane->n_free =
             0; /* at most a window cannot overflow a queue, and each credit costs a message */
+    else if (is_pair(x, traffic) && fitting(x, lane, share) < lane->n)
+        lane->n_free = 0;
 }
 
 /* State of one phase while the plan is scanned. */

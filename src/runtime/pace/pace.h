@@ -17,12 +17,13 @@
  *   credit is an empty message from the receiver to the sender. The first messages of each sender, up to the
  *   receiver's share divided by the number of senders, need no credit. The receiver requests each later message when
  *   enough earlier ones have arrived.
- * - Completion credits (credit.c), if one rank sends to several (scatter by a star), or to the next rank of a chain.
+ * - Completion credits (credit.c), if one rank sends to several (scatter by a star), to the next rank of a chain, or to
+ *   one other rank while ranks beside it send to theirs through the same ports (a tree of two boxes on each line).
  *   The receiver acknowledges each message, and the sender continues while at most a share is in flight. The window
  *   does not suffice in a chain: receives of a rank may complete while one of its sends is late, and the sends after
- *   that one would start together. Two cases have no credits: a rank of a chain that receives at most the window of a
- *   box in the phase, and a rank of another phase that receives at most the sender's share divided by the number of
- *   receivers.
+ *   that one would start together. Three cases have no credits: a rank of a chain that receives at most the window of a
+ *   box in the phase, a rank of another phase that receives at most the sender's share divided by the number of
+ *   receivers, and a pair of ranks that has the ports to itself.
  *
  * Why pacing does not deadlock: a message waits only for an earlier one of the same phase, in program order. So no
  * cycle of waits arises. tests/unit/test_window.c tests a stricter condition: all plans complete if every rank runs
