@@ -60,7 +60,7 @@ if [[ ${1:-} == --functions ]]; then
     exit
 fi
 printf '%-10s %-10s %10s %10s   instructions per operation and rank\n' mesh collective library transport
-row x=1 blocking 1
+for collective in blocking in-turn fresh; do row x=1 "$collective" 1; done
 for collective in allreduce bcast; do
     for mesh in x=2 x=4 x=8 x=4,y=4; do
         row "$mesh" "$collective" "$(ranks "$mesh")"

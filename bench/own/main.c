@@ -19,7 +19,9 @@ static const char usage[] =
     "one row only, in one turn, for bench/own/instructions.sh.\n"
     "\n";
 
-enum { MOST_RANKS = 64, TURNS = 21, CALL = -1 };
+enum { MOST_RANKS = 64, TURNS = 21, SIZES = 8, PLACES = 64 };
+/* Blocking calls: of one size; eight sizes of two collectives in turn; on other buffers each time. */
+enum { CALL = -1, CALLS_IN_TURN = -2, CALLS_FRESH = -3 };
 
 typedef struct {
     const char *mesh;
@@ -28,6 +30,8 @@ typedef struct {
 
 static const case_t cases[] = {
     {"x=1", CALL},
+    {"x=1", CALLS_IN_TURN},
+    {"x=1", CALLS_FRESH},
     {"x=2", MESHCOLL_ALLREDUCE},
     {"x=4", MESHCOLL_ALLREDUCE},
     {"x=8", MESHCOLL_ALLREDUCE},
@@ -62,7 +66,7 @@ static void open_world(world_t *w, const case_t *c)
     for (int r = 0; r < w->n; r++) {
         w->in[r] = r + 1;
         const meshcoll_args_t args = {.size = sizeof args,
-                                      .collective = c->collective == CALL
+                                      .collective = c->collective <= CALL
                                                         ? MESHCOLL_ALLREDUCE
                                                         : (meshcoll_collective_t)c->collective,
                                       .in = &w->in[r],
@@ -84,6 +88,8 @@ static void close_world(world_t *w)
 /* The script counts what these call: they stay functions of their own. */
 __attribute__((noinline)) void own_persistent(world_t *w, int operations);
 __attribute__((noinline)) void own_blocking(world_t *w, int operations);
+__attribute__((noinline)) void own_in_turn(world_t *w, int operations);
+__attribute__((noinline)) void own_fresh(world_t *w, int operations);
 
 void own_persistent(world_t *w, int operations)
 {
@@ -113,10 +119,41 @@ void own_blocking(world_t *w, int operations)
     w->ended = 0;
 }
 
+void own_in_turn(world_t *w, int operations)
+{
+    static float in[SIZES], out[SIZES];
+    const double begin = mc_now();
+    for (int i = 0; i < operations; i++) {
+        const size_t n = 1 + (size_t)(i % SIZES);
+        if (i / SIZES % 2)
+            check(meshcoll_bcast(w->rank[0], in, in, n, MESHCOLL_FLOAT32, 0));
+        else
+            check(meshcoll_allreduce(w->rank[0], in, out, n, MESHCOLL_FLOAT32, MESHCOLL_SUM));
+    }
+    w->started = mc_now() - begin;
+    w->ended = 0;
+}
+
+void own_fresh(world_t *w, int operations)
+{
+    static double out[PLACES];
+    const double begin = mc_now();
+    for (int i = 0; i < operations; i++)
+        check(meshcoll_allreduce(w->rank[0], &w->in[0], &out[i * 7 % PLACES], 1, MESHCOLL_FLOAT64,
+                                 MESHCOLL_SUM));
+    w->started = mc_now() - begin;
+    w->ended = 0;
+    w->out[0] = out[0];
+}
+
 static void run(world_t *w, const case_t *c, int operations)
 {
     if (c->collective == CALL)
         own_blocking(w, operations);
+    else if (c->collective == CALLS_IN_TURN)
+        own_in_turn(w, operations);
+    else if (c->collective == CALLS_FRESH)
+        own_fresh(w, operations);
     else
         own_persistent(w, operations);
 }
@@ -124,6 +161,8 @@ static void run(world_t *w, const case_t *c, int operations)
 static bool is_right(const world_t *w, const case_t *c)
 {
     const double wanted = c->collective == MESHCOLL_BCAST ? 1 : w->n * (w->n + 1) / 2.0;
+    if (c->collective == CALLS_IN_TURN) /* of buffers of their own */
+        return true;
     for (int r = 0; r < w->n; r++)
         if (w->out[r] != wanted)
             return false;
@@ -144,7 +183,8 @@ static double median(double time[TURNS])
 
 static const char *name_of(const case_t *c)
 {
-    return c->collective == CALL ? "blocking"
+    static const char *const calls[] = {"blocking", "in-turn", "fresh"};
+    return c->collective <= CALL ? calls[CALL - c->collective]
                                  : meshcoll_collective_name((meshcoll_collective_t)c->collective);
 }
 
@@ -187,7 +227,7 @@ static int one(const char *mesh, const char *collective, int operations)
         if (*a == *b)
             return measure(&c, operations, 1);
     }
-    return fail("--collective: expected allreduce, bcast or blocking");
+    return fail("--collective: expected allreduce, bcast, blocking, in-turn or fresh");
 }
 
 typedef struct {
@@ -209,7 +249,9 @@ static bool read_options(int argc, char **argv, options_t *o, int *exit)
         {.name = "mesh", .value = "M", .help = "x=4,y=4; at most 64 ranks", .text = &o->mesh},
         {.name = "collective",
          .value = "C",
-         .help = "allreduce, bcast; blocking: allreduce by the blocking call, on one rank",
+         .help =
+             "allreduce, bcast; blocking: allreduce by the blocking call, on one rank; in-turn:\n"
+             "eight sizes of two collectives; fresh: other buffers each time",
          .text = &o->collective},
         {0},
     };

@@ -50,36 +50,9 @@ static int has(const int *ranks, int n, int one)
     return found;
 }
 
-static int run_case(meshcoll_t *mesh, const mc_case_t *c)
+static void run_all(meshcoll_t *mesh)
 {
-    char why[128] = "";
-    mc_case_rank_t r;
-    meshcoll_request_t *request = NULL;
-    if (mc_case_open(c, meshcoll_rank(mesh), meshcoll_size(mesh), &r))
-        return 0;
-    const meshcoll_args_t args = mc_case_args(c, &r, NULL);
-    const int good = meshcoll_begin(mesh, &args, &request) == MESHCOLL_OK &&
-                     meshcoll_wait(request) == MESHCOLL_OK &&
-                     mc_case_check(c, &r, why, sizeof why) == 0;
-    if (!good)
-        fprintf(stderr, "%s: %s\n", meshcoll_mesh_text(mesh), why);
-    mc_case_close(&r);
-    return good;
-}
-
-static void check_collectives(meshcoll_t *mesh)
-{
-    static const size_t counts[] = {1, 700, 30000};
-    for (int k = 0; k < MESHCOLL_COLLECTIVES; k++)
-        for (size_t i = 0; i < 3; i++) {
-            const mc_case_t c = {
-                .collective = (meshcoll_collective_t)k,
-                .count = counts[i],
-                .datatype = MESHCOLL_INT32,
-                .root = mc_case_is_rooted((meshcoll_collective_t)k) ? meshcoll_size(mesh) - 1 : 0,
-                .in_place = i == 1};
-            check(run_case(mesh, &c), meshcoll_collective_name(c.collective));
-        }
+    check(mc_case_run_all(mesh, false), "collectives");
 }
 
 /* Meshes of groups ----------------------------------------------------------------------------- */
@@ -105,7 +78,7 @@ static void test_meshes(meshcoll_t *mesh)
             continue;
         meshcoll_t *const group = group_of(mesh, row[i].ranks, row[i].n, 3);
         check(strcmp(meshcoll_mesh_text(group), row[i].text) == 0, row[i].text);
-        check_collectives(group);
+        run_all(group);
         meshcoll_destroy(group);
     }
     check(meshcoll_barrier(mesh) == MESHCOLL_OK, "the mesh after its groups");
@@ -151,7 +124,7 @@ static void test_others_sleep(meshcoll_t *mesh)
     static const int members[] = {4, 1, 0};
     if (has(members, 3, rank)) {
         meshcoll_t *const group = group_of(mesh, members, 3, 0);
-        check_collectives(group);
+        run_all(group);
         meshcoll_destroy(group);
     }
     int done = 1;
@@ -171,12 +144,12 @@ static void test_groups_of_groups(meshcoll_t *mesh)
     if (has(last, 2, meshcoll_rank(half)))
         pair = group_of(half, last, 2, 7);
     if (pair)
-        check_collectives(pair);
+        run_all(pair);
     check(meshcoll_split(mesh, "gpu", &box) == MESHCOLL_OK, "a split beside groups");
-    check_collectives(box);
-    check_collectives(half);
+    run_all(box);
+    run_all(half);
     meshcoll_destroy(half); /* and with it the pair */
-    check_collectives(box);
+    run_all(box);
     meshcoll_destroy(box);
 }
 
@@ -263,7 +236,7 @@ static void test_lists_that_differ(meshcoll_t *mesh)
                MESHCOLL_ERR_MISMATCH, "disagree");
     if (has(right, 2, rank)) {
         group = group_of(mesh, right, 2, 6);
-        check_collectives(group);
+        run_all(group);
         meshcoll_destroy(group);
     }
     check(meshcoll_barrier(mesh) == MESHCOLL_OK, "the mesh goes on");
@@ -313,7 +286,7 @@ static void test_destroyed_early(meshcoll_t *mesh, meshcoll_request_t **left)
         meshcoll_destroy(group);
     }
     meshcoll_t *const next = group_of(mesh, pair, 2, 0);
-    check_collectives(next);
+    run_all(next);
     meshcoll_destroy(next);
 }
 

@@ -39,38 +39,9 @@ static long members(meshcoll_t *parent, meshcoll_t *sub)
     return (long)all;
 }
 
-static int run_case(meshcoll_t *mesh, const mc_case_t *c)
+static void run_all(meshcoll_t *mesh)
 {
-    char why[128] = "";
-    mc_case_rank_t r;
-    meshcoll_request_t *request = NULL;
-    if (mc_case_open(c, meshcoll_rank(mesh), meshcoll_size(mesh), &r))
-        return 0;
-    const meshcoll_args_t args = mc_case_args(c, &r, NULL);
-    const int good = meshcoll_init(mesh, &args, &request) == MESHCOLL_OK &&
-                     meshcoll_start(request) == MESHCOLL_OK &&
-                     meshcoll_wait(request) == MESHCOLL_OK &&
-                     mc_case_check(c, &r, why, sizeof why) == 0;
-    if (!good)
-        fprintf(stderr, "%s: %s\n", meshcoll_mesh_text(mesh), why);
-    meshcoll_free(request);
-    mc_case_close(&r);
-    return good;
-}
-
-static void check_all_collectives(meshcoll_t *mesh)
-{
-    static const size_t counts[] = {1, 700, 30000};
-    for (int k = 0; k < MESHCOLL_COLLECTIVES; k++)
-        for (size_t i = 0; i < 3; i++) {
-            const mc_case_t c = {
-                .collective = (meshcoll_collective_t)k,
-                .count = counts[i],
-                .datatype = MESHCOLL_INT32,
-                .root = mc_case_is_rooted((meshcoll_collective_t)k) ? meshcoll_size(mesh) - 1 : 0,
-                .in_place = i == 1};
-            check(run_case(mesh, &c), meshcoll_collective_name(c.collective));
-        }
+    check(mc_case_run_all(mesh, true), "collectives");
 }
 
 /* Of a=2,b=2,c=2 in the order of the world: rank 4a + 2b + c. */
@@ -95,7 +66,7 @@ static void test_groups(void)
         check(strcmp(meshcoll_mesh_text(sub), groups[i].text) == 0, "its text");
         check(members(mesh, sub) == wanted, "its members");
         check(meshcoll_rank(sub) == below, "its ranks in order");
-        check_all_collectives(sub);
+        run_all(sub);
         if (i % 2)
             meshcoll_destroy(sub); /* the others go with the mesh */
     }
@@ -163,7 +134,7 @@ static void test_parent_and_parts(void)
     check(members(mesh, dp) == (1L << (rank % 4) | 1L << (rank % 4 + 4)), "a part of a part");
     meshcoll_destroy(dp);
     meshcoll_destroy(both);
-    check_all_collectives(tp);
+    run_all(tp);
     meshcoll_destroy(tp);
     test_beside((meshcoll_t *[]){mesh, mesh, mesh, mesh});
     meshcoll_destroy(mesh);
@@ -182,8 +153,8 @@ static void test_shuffled(void)
     check(meshcoll_allreduce(gpu, &mine, &all, 1, MESHCOLL_INT64, MESHCOLL_SUM) == MESHCOLL_OK &&
               all == INT64_C(3) << rank / 2 * 2,
           "a box");
-    check_all_collectives(box);
-    check_all_collectives(gpu);
+    run_all(box);
+    run_all(gpu);
     meshcoll_destroy(mesh);
     MPI_Comm_free(&comm);
 }
@@ -201,8 +172,8 @@ static void test_unequal_boxes(void)
     meshcoll_t *const box = split(mesh, "gpu,fold"), *const all = split(mesh, "box,gpu,fold");
     check(members(mesh, box) == bits[rank], "a box of its own size");
     check(members(mesh, all) == 255 && strcmp(meshcoll_mesh_text(all), "box=1+4+3") == 0, "all");
-    check_all_collectives(box);
-    check_all_collectives(all);
+    run_all(box);
+    run_all(all);
     meshcoll_destroy(mesh);
 }
 
@@ -246,7 +217,7 @@ static void test_settings(void)
     check(gpu->choice.is_forced[MESHCOLL_ALLREDUCE] && !gpu->choice.is_forced[MESHCOLL_BCAST],
           "one that does not fit is left to the planner");
     check(meshcoll_set_strategy(gpu, MESHCOLL_BCAST, "bcast:star(gpu)") == MESHCOLL_OK, "its own");
-    check_all_collectives(gpu);
+    run_all(gpu);
     meshcoll_destroy(mesh);
 }
 

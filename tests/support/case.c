@@ -339,3 +339,55 @@ const char *mc_case_print(const mc_case_t *c, char *buffer, size_t capacity)
              c->bare ? " bare" : "");
     return buffer;
 }
+
+static int run(meshcoll_t *mesh, const meshcoll_args_t *args, bool persistent)
+{
+    meshcoll_request_t *request = NULL;
+    int status =
+        persistent ? meshcoll_init(mesh, args, &request) : meshcoll_begin(mesh, args, &request);
+    if (!status && persistent)
+        status = meshcoll_start(request);
+    if (!status)
+        status = meshcoll_wait(request);
+    if (persistent)
+        meshcoll_free(request);
+    return status;
+}
+
+int mc_case_run(meshcoll_t *mesh, const mc_case_t *c, bool persistent, char *why, size_t capacity)
+{
+    mc_case_rank_t r;
+    if (mc_case_open(c, meshcoll_rank(mesh), meshcoll_size(mesh), &r)) {
+        snprintf(why, capacity, "no memory");
+        return -1;
+    }
+    const meshcoll_args_t args = mc_case_args(c, &r, NULL);
+    int status = run(mesh, &args, persistent);
+    if (status)
+        snprintf(why, capacity, "%s", meshcoll_last_error());
+    else
+        status = mc_case_check(c, &r, why, capacity);
+    mc_case_close(&r);
+    return status ? -1 : 0;
+}
+
+bool mc_case_run_all(meshcoll_t *mesh, bool persistent)
+{
+    static const size_t counts[] = {1, 700, 30000};
+    char why[256], what[128];
+    for (int k = 0; k < MESHCOLL_COLLECTIVES; k++)
+        for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+            const mc_case_t c = {
+                .collective = (meshcoll_collective_t)k,
+                .count = counts[i],
+                .datatype = MESHCOLL_INT32,
+                .root = mc_case_is_rooted((meshcoll_collective_t)k) ? meshcoll_size(mesh) - 1 : 0,
+                .in_place = i == 1};
+            if (mc_case_run(mesh, &c, persistent, why, sizeof why)) {
+                fprintf(stderr, "%s on %s: %s\n", mc_case_print(&c, what, sizeof what),
+                        meshcoll_mesh_text(mesh), why);
+                return false;
+            }
+        }
+    return true;
+}

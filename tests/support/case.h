@@ -53,6 +53,10 @@ int mc_case_check(const mc_case_t *c, const mc_case_rank_t *r, char *why, size_t
 void mc_case_close(mc_case_rank_t *r);
 
 meshcoll_args_t mc_case_args(const mc_case_t *c, const mc_case_rank_t *r, const char *strategy);
+/* Runs it on a mesh, as a persistent request or not. 0, or -1 with one line in `why`. */
+int mc_case_run(meshcoll_t *mesh, const mc_case_t *c, bool persistent, char *why, size_t capacity);
+/* All collectives with three counts; prints the first that fails. */
+bool mc_case_run_all(meshcoll_t *mesh, bool persistent);
 /* "allreduce int32 sum count 7 root 0 in place" */
 const char *mc_case_print(const mc_case_t *c, char *buffer, size_t capacity);
 

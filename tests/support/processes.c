@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 void *mc_processes_share(size_t bytes)
 {
@@ -41,4 +43,24 @@ meshcoll_oob_t mc_seat_oob(mc_seat_t *seat)
 {
     return (meshcoll_oob_t){
         .rank = seat->rank, .size = seat->meeting->size, .context = seat, .allgather = allgather};
+}
+
+void mc_processes_fork(mc_meeting_t *meeting, int (*run)(const void *context, mc_seat_t *seat),
+                       const void *context, pid_t *pid)
+{
+    for (int r = 0; r < meeting->size; r++) {
+        pid[r] = fork();
+        if (pid[r] < 0)
+            abort();
+        if (pid[r] == 0)
+            _exit(run(context, &(mc_seat_t){meeting, r}));
+    }
+}
+
+int mc_process_await(pid_t pid)
+{
+    int how;
+    if (waitpid(pid, &how, 0) != pid)
+        abort();
+    return WIFSIGNALED(how) ? -WTERMSIG(how) : WEXITSTATUS(how);
 }

@@ -28,4 +28,10 @@ void mc_meeting_init(mc_meeting_t *meeting, int size);
 /* `seat` stays with the mesh. */
 meshcoll_oob_t mc_seat_oob(mc_seat_t *seat);
 
+/* Forks the ranks of a meeting, which end with the status that `run` returns. */
+void mc_processes_fork(mc_meeting_t *meeting, int (*run)(const void *context, mc_seat_t *seat),
+                       const void *context, pid_t *pid);
+/* Waits for one. 0: it ended well; n: with this exit status; -n: by signal n. */
+int mc_process_await(pid_t pid);
+
 #endif

@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum { RANKS = 3, KILLED = 2, LARGE = 1 << 20, SECONDS = 20 };
@@ -87,8 +86,9 @@ static int send_large(meshcoll_t *mesh, float *in, float *out)
 }
 
 /* What a rank exits with: 0 where all went as it should. */
-static int run(const case_t *c, mc_seat_t *seat)
+static int run(const void *context, mc_seat_t *seat)
 {
+    const case_t *const c = context;
     static float in[RANKS * LARGE], out[LARGE];
     meshcoll_t *mesh;
     const meshcoll_oob_t oob = mc_seat_oob(seat);
@@ -121,23 +121,10 @@ static void expect_told(const case_t *c)
     pid_t pid[RANKS];
     mc_meeting_t *const meeting = mc_processes_share(sizeof *meeting);
     mc_meeting_init(meeting, RANKS);
-    for (int r = 0; r < RANKS; r++) {
-        pid[r] = fork();
-        cr_assert_geq(pid[r], 0);
-        if (pid[r] == 0)
-            _exit(run(c, &(mc_seat_t){meeting, r}));
-    }
+    mc_processes_fork(meeting, run, c, pid);
     /* the killed one is waited for last: a process that has ended is there until then */
-    for (int r = 0; r < RANKS; r++) {
-        int how;
-        cr_assert_eq(waitpid(pid[r], &how, 0), pid[r]);
-        if (r == KILLED)
-            cr_expect(WIFSIGNALED(how) && WTERMSIG(how) == SIGKILL);
-        else
-            cr_expect(WIFEXITED(how) && WEXITSTATUS(how) == 0, "rank %d: %s %d", r,
-                      WIFEXITED(how) ? "exit status" : "signal",
-                      WIFEXITED(how) ? WEXITSTATUS(how) : WTERMSIG(how));
-    }
+    for (int r = 0; r < RANKS; r++)
+        cr_expect_eq(mc_process_await(pid[r]), r == KILLED ? -SIGKILL : 0, "rank %d", r);
     munmap(meeting, sizeof *meeting);
 }
 

@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum { RANKS = 5, COUNT = 1000, WITHIN_SECONDS = 20, LIMIT_SECONDS = 60 };
@@ -70,8 +69,9 @@ static int go_on(const case_t *c, int rank, meshcoll_t *mesh)
     return 0;
 }
 
-static int run(const case_t *c, mc_seat_t *seat)
+static int run(const void *context, mc_seat_t *seat)
 {
+    const case_t *const c = context;
     meshcoll_t *mesh;
     float result;
     const meshcoll_oob_t oob = mc_seat_oob(seat);
@@ -89,20 +89,9 @@ static void expect_survival(const case_t *c)
     pid_t pid[RANKS];
     mc_meeting_t *const meeting = mc_processes_share(sizeof *meeting);
     mc_meeting_init(meeting, RANKS);
-    for (int r = 0; r < RANKS; r++) {
-        pid[r] = fork();
-        cr_assert_geq(pid[r], 0);
-        if (pid[r] == 0)
-            _exit(run(c, &(mc_seat_t){meeting, r}));
-    }
-    for (int r = 0; r < RANKS; r++) {
-        int how;
-        cr_assert_eq(waitpid(pid[r], &how, 0), pid[r]);
-        if (c->killed[r])
-            cr_expect(WIFSIGNALED(how) && WTERMSIG(how) == SIGKILL);
-        else
-            cr_expect(WIFEXITED(how) && WEXITSTATUS(how) == 0, "rank %d: %d", r, how);
-    }
+    mc_processes_fork(meeting, run, c, pid);
+    for (int r = 0; r < RANKS; r++)
+        cr_expect_eq(mc_process_await(pid[r]), c->killed[r] ? -SIGKILL : 0, "rank %d", r);
 }
 
 Test(shrink, without_one, .timeout = 120)

@@ -103,6 +103,7 @@ void mc_binding_free(mc_binding_t *b)
     mc_bitmap_free(&b->lent);
     free(b->from);
     free(b->to);
+    free(b->home);
     free(b->step);
     *b = (mc_binding_t){0};
 }
@@ -327,7 +328,7 @@ static uint32_t blocks_together(const mc_binding_t *b, uint32_t n)
     return n;
 }
 
-static char *block_at(const mc_binding_t *b, mc_buffer_t buffer, bool whole, uint32_t c)
+static size_t block_at(const mc_binding_t *b, mc_buffer_t buffer, bool whole, uint32_t c)
 {
     const mc_layout_t *const l = &b->plan->layout;
     const mc_blocks_t *const blocks = blocks_of(b, buffer);
@@ -340,7 +341,7 @@ static char *block_at(const mc_binding_t *b, mc_buffer_t buffer, bool whole, uin
         const int32_t rank = mc_layout_rank(l, c);
         element += (size_t)(b->block_of ? b->block_of[rank] : rank) * count;
     }
-    return (char *)(buffer == MC_IN ? b->operands.in : b->operands.out) + element * b->element;
+    return element * b->element;
 }
 
 /* How many of the `n` chunks of SCRATCH from `c` on lie in the same buffer as c: OUT or SCRATCH. */
@@ -352,23 +353,38 @@ static uint32_t lent_alike(const mc_binding_t *b, uint32_t c, uint32_t n)
     return run;
 }
 
-/* Address of chunk c in a buffer; cuts *n to the number of chunks that are contiguous from
- * there. */
-static char *chunk_at(const mc_binding_t *b, mc_buffer_t buffer, uint32_t c, uint32_t *n)
+/* First byte of chunk c in the buffer where it really lies, *home. Cuts *n to the number of chunks that
+ * are contiguous from there. */
+static size_t chunk_at(const mc_binding_t *b, mc_buffer_t buffer, uint32_t c, uint32_t *n,
+                       uint8_t *home)
 {
     const mc_plan_t *const plan = b->plan;
     if (buffer == MC_SCRATCH && b->lends) {
         *n = lent_alike(b, c, *n);
         buffer = is_lent(b, c) ? MC_OUT : MC_SCRATCH;
     }
+    *home = (uint8_t)buffer;
     if (buffer == MC_SCRATCH)
-        return b->scratch + bytes_of(b, MC_SCRATCH, plan->scratch_first, c - plan->scratch_first);
+        return bytes_of(b, MC_SCRATCH, plan->scratch_first, c - plan->scratch_first);
     if (!has_blocks(plan))
-        return (char *)(buffer == MC_IN ? b->operands.in : b->operands.out) +
-               elements_before(b, buffer, c) * b->element;
+        return elements_before(b, buffer, c) * b->element;
     const bool whole = (buffer == MC_IN ? plan->in : plan->out) == MC_HOLDS_WHOLE;
     *n = whole ? blocks_together(b, *n) : 1;
     return block_at(b, buffer, whole, c);
+}
+
+static char *base_of(const mc_binding_t *b, uint8_t home)
+{
+    return home == MC_IN ? (char *)b->operands.in : home == MC_OUT ? b->operands.out : b->scratch;
+}
+
+mc_chunk_t mc_binding_chunk(const mc_binding_t *b, mc_buffer_t buffer, uint32_t chunk)
+{
+    mc_chunk_t c = {.bytes = bytes_of(b, buffer, chunk, 1)};
+    uint32_t n = 1;
+    if (c.bytes > 0)
+        c.at = chunk_at(b, buffer, chunk, &n, &c.home);
+    return c;
 }
 
 static int grow_spans(mc_binding_t *b)
@@ -380,20 +396,27 @@ static int grow_spans(mc_binding_t *b)
     mc_span_t *const to = realloc(b->to, capacity * sizeof *to);
     if (to)
         b->to = to;
-    if (!from || !to)
+    mc_homes_t *const home = realloc(b->home, capacity * sizeof *home);
+    if (home)
+        b->home = home;
+    if (!from || !to || !home)
         return mc_fail_memory("a binding");
     b->capacity = capacity;
     return MESHCOLL_OK;
 }
 
-/* Appends a piece, or extends the step's last one if both sides continue it without a gap. */
-static int add_piece(mc_binding_t *b, mc_bound_t *step, char *from, char *to, size_t bytes)
+/* Appends a piece, or extends the step's last one if both sides continue it without a gap, in the same
+ * buffers. */
+static int add_piece(mc_binding_t *b, mc_bound_t *step, char *from, char *to, mc_homes_t home,
+                     size_t bytes)
 {
     if (bytes == 0)
         return MESHCOLL_OK;
     if (step->n > 0) {
         mc_span_t *const f = &b->from[b->n_spans - 1], *const t = &b->to[b->n_spans - 1];
-        if ((!from || (char *)f->at + f->bytes == from) &&
+        const mc_homes_t last = b->home[b->n_spans - 1];
+        if (last.from == home.from && last.to == home.to &&
+            (!from || (char *)f->at + f->bytes == from) &&
             (!to || (char *)t->at + t->bytes == to)) {
             f->bytes = t->bytes = f->bytes + bytes;
             return MESHCOLL_OK;
@@ -406,6 +429,7 @@ static int add_piece(mc_binding_t *b, mc_bound_t *step, char *from, char *to, si
     }
     b->from[b->n_spans] = (mc_span_t){.at = from, .bytes = bytes};
     b->to[b->n_spans] = (mc_span_t){.at = to, .bytes = bytes};
+    b->home[b->n_spans] = home;
     b->n_spans++;
     step->n++;
     return MESHCOLL_OK;
@@ -417,10 +441,12 @@ static int place_run(mc_binding_t *b, const mc_step_t *s, mc_bound_t *step, uint
     for (uint32_t done = 0; done < s->run;) {
         uint32_t n = s->run - done;
         const uint32_t first = s->first + offset + done, to = s->to + offset + done;
-        char *const f = reads ? chunk_at(b, (mc_buffer_t)s->src, first, &n) : NULL;
-        char *const t = writes ? chunk_at(b, (mc_buffer_t)s->dst, to, &n) : NULL;
-        const int status =
-            add_piece(b, step, f, t, bytes_of(b, buffer_of(s), reads ? first : to, n));
+        mc_homes_t home = {MC_BUFFERS, MC_BUFFERS};
+        const size_t f = reads ? chunk_at(b, (mc_buffer_t)s->src, first, &n, &home.from) : 0;
+        const size_t t = writes ? chunk_at(b, (mc_buffer_t)s->dst, to, &n, &home.to) : 0;
+        const int status = add_piece(b, step, reads ? base_of(b, home.from) + f : NULL,
+                                     writes ? base_of(b, home.to) + t : NULL, home,
+                                     bytes_of(b, buffer_of(s), reads ? first : to, n));
         if (status)
             return status;
         done += n;
@@ -445,6 +471,23 @@ int mc_binding_place(mc_binding_t *b, char *scratch)
         }
     }
     return MESHCOLL_OK;
+}
+
+void mc_binding_move(mc_binding_t *b, const void *in, void *out, char *scratch)
+{
+    const uintptr_t by[MC_BUFFERS + 1] = {
+        [MC_IN] = (uintptr_t)in - (uintptr_t)b->operands.in,
+        [MC_OUT] = (uintptr_t)out - (uintptr_t)b->operands.out,
+        [MC_SCRATCH] = (uintptr_t)scratch - (uintptr_t)b->scratch,
+    };
+    for (uint32_t i = 0; i < b->n_spans; i++) {
+        const mc_homes_t home = b->home[i];
+        b->from[i].at = (void *)((uintptr_t)b->from[i].at + by[home.from]); /* NOLINT */
+        b->to[i].at = (void *)((uintptr_t)b->to[i].at + by[home.to]);       /* NOLINT */
+    }
+    b->operands.in = in;
+    b->operands.out = out;
+    b->scratch = scratch;
 }
 
 void mc_binding_finish(const mc_binding_t *b)

@@ -43,6 +43,11 @@ typedef struct {
     size_t bytes;
 } mc_bound_t;
 
+/* The buffers of a span: that of `from` and of `to`; MC_BUFFERS: it has none. */
+typedef struct {
+    uint8_t from, to;
+} mc_homes_t;
+
 /* Memory that grows and is reused: scratch, followed by staging. */
 typedef struct mc_workspace {
     char *base;
@@ -71,6 +76,7 @@ typedef struct {
     size_t scaled_at, scaled_bytes; /* in SCRATCH's memory, behind SCRATCH; 0 bytes: in OUT */
     mc_bound_t *step;
     mc_span_t *from, *to;
+    mc_homes_t *home; /* by span */
     uint32_t n_spans, capacity;
     size_t scratch_bytes;
     char *scratch;
@@ -79,6 +85,14 @@ typedef struct {
 int mc_binding_init(mc_binding_t *b, const mc_plan_t *plan);
 void mc_binding_free(mc_binding_t *b);
 
+/* Where a chunk of a measured binding lies: its buffer, which lending may change, its first byte there and
+ * its bytes. Of an empty chunk only the bytes count. Needs no addresses, and not where a sum is scaled. */
+typedef struct {
+    uint8_t home; /* mc_buffer_t */
+    size_t at, bytes;
+} mc_chunk_t;
+mc_chunk_t mc_binding_chunk(const mc_binding_t *b, mc_buffer_t buffer, uint32_t chunk);
+
 /* Multiplies the input by the scalar of a scaled sum. */
 void mc_binding_scale(const mc_binding_t *b);
 
@@ -86,6 +100,10 @@ void mc_binding_scale(const mc_binding_t *b);
  * aligned and has b->scratch_bytes bytes. */
 int mc_binding_measure(mc_binding_t *b, const mc_operands_t *operands);
 int mc_binding_place(mc_binding_t *b, char *scratch);
+
+/* Moves the spans to other buffers of the same operands, which overlap as the last ones do. Not where
+ * a sum is scaled. */
+void mc_binding_move(mc_binding_t *b, const void *in, void *out, char *scratch);
 
 /* Prepares this rank's input for a run: scales that of a scaled sum. */
 static inline void mc_binding_begin(const mc_binding_t *b)

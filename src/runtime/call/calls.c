@@ -7,37 +7,27 @@
 #include "runtime/handle/args.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
+#include "runtime/request/known.h"
 #include "runtime/request/numbers.h"
 #include "runtime/request/request.h"
 
-static bool same_call(const meshcoll_args_t *a, const meshcoll_args_t *b)
+static inline meshcoll_request_t *find_known(meshcoll_t *h, const meshcoll_args_t *a,
+                                             bool is_barrier)
 {
-    return a->size == b->size && a->in == b->in && a->out == b->out && a->count == b->count &&
-           a->collective == b->collective && a->datatype == b->datatype && a->op == b->op &&
-           a->root == b->root && !a->strategy && !a->counts && !a->in_counts && !a->counts_at_root;
-}
-
-/* Returns the request that served the same call last and is still bound to it; NULL: none. */
-static meshcoll_request_t *find_known(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier)
-{
-    meshcoll_request_t *const r = *mc_known_at(h, a);
-    const bool same = r && !r->taken && r->known.choice && same_call(a, &r->known.args) &&
-                      r->known.is_barrier == is_barrier &&
-                      r->known.forgotten == h->choice.n_forgotten;
-    return same ? r : NULL;
+    const uint64_t kind = mc_known_kind(a, is_barrier);
+    return kind == MC_KIND_UNKNOWN ? NULL : mc_known_find(h, a, kind);
 }
 
 /* Takes the call's number and checks its arguments. A call that fails here has taken its number, so
  * that the next call has the same number on all ranks. */
 static int enter(meshcoll_t *h, const meshcoll_args_t *given, bool waits, mc_asked_t *asked)
 {
-    mc_call_number(h, given, asked);
+    asked->number = mc_take_numbers(h, false, mc_call_exchanges(given));
     int status = mc_failure_check(h);
     if (status)
         return status;
     status = mc_args_check(h, given, &asked->args);
-    return status ? mc_call_refused(h, &(mc_refused_t){asked->number, asked->check, false, waits},
-                                    status)
+    return status ? mc_call_refused(h, &(mc_refused_t){asked->number, false, waits}, status)
                   : MESHCOLL_OK;
 }
 
@@ -61,10 +51,8 @@ static int run_anew(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier
 /* It takes its number as any refused call does. */
 static int refuse_in_callback(meshcoll_t *h, const meshcoll_args_t *given)
 {
-    mc_asked_t asked;
-    mc_call_number(h, given, &asked);
-    return mc_call_refused(h, &(mc_refused_t){asked.number, asked.check, false, false},
-                           MESHCOLL_ERR_INVALID_ARG);
+    const mc_numbers_t number = mc_take_numbers(h, false, mc_call_exchanges(given));
+    return mc_call_refused(h, &(mc_refused_t){number, false, false}, MESHCOLL_ERR_INVALID_ARG);
 }
 
 static inline __attribute__((always_inline)) int run_now(meshcoll_t *h,
@@ -74,7 +62,7 @@ static inline __attribute__((always_inline)) int run_now(meshcoll_t *h,
     meshcoll_request_t *r = find_known(h, given, is_barrier);
     if (!r)
         return run_anew(h, given, is_barrier);
-    const int status = mc_call_start_known(h, r, &r);
+    const int status = mc_call_start_known(h, r, given, &r);
     return status ? status : complete(r);
 }
 
@@ -103,7 +91,7 @@ static int begin(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier,
     }
     meshcoll_request_t *const r = find_known(h, given, is_barrier);
     if (r)
-        return mc_call_start_known(h, r, request);
+        return mc_call_start_known(h, r, given, request);
     const int status = enter(h, given, false, &asked);
     return status ? status : mc_call_start(h, &asked, request);
 }
@@ -138,13 +126,11 @@ static int refuse(meshcoll_t *h, bool is_persistent, bool exchanges, int status)
     if (!h)
         return status;
     mc_lock(h);
-    const uint32_t number = is_persistent ? mc_next_persistent(h) : mc_next_call(h);
-    if (exchanges)
-        (void)mc_next_call(h);
-    const uint32_t check = mc_check_number(h, is_persistent);
+    const mc_numbers_t number = mc_take_numbers(h, is_persistent, exchanges);
     if (h->group_open && !is_persistent)
-        mc_group_refuse(h, status);
-    status = mc_call_refused(h, &(mc_refused_t){number, check, is_persistent, false}, status);
+        status = mc_group_refuse(h, number.own, status);
+    else
+        status = mc_call_refused(h, &(mc_refused_t){number, is_persistent, false}, status);
     return mc_leave(h, status);
 }
 

@@ -1,5 +1,6 @@
 #include "runtime/call/check.h"
 
+#include "runtime/call/passing.h"
 #include "runtime/connect/connections.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/wait.h"
@@ -18,7 +19,7 @@ typedef struct mc_check {
     bool ended;
     int status;
     mc_differ_t differ; /* of ERR_MISMATCH */
-    char why[SENTENCE];
+    char why[SENTENCE]; /* ranks disagree; else "" */
     mc_fingerprint_t own, all[];
 } mc_check_t;
 
@@ -48,14 +49,20 @@ static meshcoll_args_t args_of(mc_check_t *c)
                              .strategy = "MESHCOLL_CHECK's"}; /* a name for MESHCOLL_EXPLAIN */
 }
 
+/* Operation numbers that a call takes besides those of any call. */
+static uint64_t calls_in(const mc_fingerprint_t *f)
+{
+    return f->kind == MC_ASKS_GROUP || f->kind == MC_ASKS_REFUSED ? f->count : 0;
+}
+
 static mc_differ_t differ_in(const mc_check_t *c, int32_t n)
 {
     mc_differ_t differ = MC_DIFFER_ELSE;
     for (int32_t i = 0; i < n; i++) {
+        if (calls_in(&c->all[i]) != calls_in(&c->all[0]))
+            return MC_DIFFER_NUMBERS;
         if (c->all[i].kind == MC_ASKS_REFUSED)
-            return MC_DIFFER_REFUSED;
-        if (c->all[i].count != c->all[0].count)
-            differ = MC_DIFFER_COUNT;
+            differ = MC_DIFFER_REFUSED;
     }
     return differ;
 }
@@ -97,6 +104,8 @@ static void let_go(meshcoll_request_t *r, const mc_check_t *c)
         if (r->plan)
             mc_executor_fail(&r->executor, c->status);
     }
+    if (r->exchange)
+        mc_passing_checked(r);
     if (r->released && !r->running)
         mc_request_drop(r);
 }
@@ -116,13 +125,16 @@ static void gathered(meshcoll_request_t *x)
         let_go(c->of, c);
     else if (c->of)
         c->of->check = NULL;
+    if (h)
+        mc_request_finish(x);
+    else /* its closing releases it */
+        x->running = false;
+    if (h && c->status == MESHCOLL_ERR_MISMATCH && c->differ == MC_DIFFER_NUMBERS) {
+        (void)mc_fail(c->status, "%s", c->why);
+        mc_failure_break(h, c->status);
+    }
     if (!c->waited)
         free(c);
-    if (!h) { /* its closing releases it */
-        x->running = false;
-        return;
-    }
-    mc_request_finish(x);
 }
 
 /* Beginning ---------------------------------------------------------------------------------------- */
@@ -196,17 +208,12 @@ int mc_check_wait(meshcoll_t *h, const mc_fingerprint_t *f, uint32_t number, mc_
         mc_wait_turn(h, &waiting);
     status = c->status;
     *differ = c->differ;
-    if (status == MESHCOLL_ERR_MISMATCH)
+    if (status && c->why[0])
         (void)mc_fail(status, "%s", c->why);
     else if (status)
         (void)mc_failure_check(h);
     free(c);
     return status;
-}
-
-uint32_t mc_check_number(meshcoll_t *h, bool persistent)
-{
-    return h->checks && (persistent || !h->group_open) ? mc_next_call(h) : 0;
 }
 
 /* Takes part in the comparison, and keeps the text of the error. */
@@ -215,20 +222,18 @@ static int tell_refused(meshcoll_t *h, const mc_refused_t *refused, int status)
     char why[SENTENCE];
     mc_text_t text = mc_text(why, sizeof why);
     mc_differ_t differ;
-    const mc_fingerprint_t f = mc_fingerprint_refused(h, refused->number);
+    const mc_fingerprint_t f = mc_fingerprint_refused(h, refused->number.own);
     mc_text_add(&text, "%s", meshcoll_last_error());
     if (refused->waits)
-        (void)mc_check_wait(h, &f, refused->check, &differ);
+        (void)mc_check_wait(h, &f, refused->number.check, &differ);
     else
-        (void)begin(h, NULL, &f, refused->check, NULL);
+        (void)begin(h, NULL, &f, refused->number.check, NULL);
     return mc_fail(status, "%s", why);
 }
 
 int mc_call_refused(meshcoll_t *h, const mc_refused_t *refused, int status)
 {
-    if (h->checks && h->group_open && !refused->persistent)
-        return status; /* the group's end tells them */
-    if (h->checks && (refused->check || refused->persistent) && !h->root->broken)
+    if (refused->number.check && !h->root->broken)
         return tell_refused(h, refused, status);
-    return mc_failure_refused(h, refused->number, refused->persistent, status);
+    return mc_failure_refused(h, refused->number.own, refused->persistent, status);
 }

@@ -10,21 +10,20 @@
 
 #include "runtime/handle/fingerprint.h"
 #include "runtime/handle/request.h"
+#include "runtime/request/numbers.h"
 
 /* Holds a request until all ranks have compared `f`. `number` is from mc_next_call. Collective. If
  * this fails the mesh has failed. */
 int mc_check_begin(meshcoll_request_t *r, const mc_fingerprint_t *f, uint32_t number);
-/* In what the calls of ranks differ: one was refused; counts, of whatever; something else. */
-typedef enum { MC_DIFFER_REFUSED, MC_DIFFER_COUNT, MC_DIFFER_ELSE } mc_differ_t;
+/* In what the calls of ranks differ: one was refused; the number of calls in a group, so that the mesh
+ * fails, as operation numbers differ from there on; something else. */
+typedef enum { MC_DIFFER_REFUSED, MC_DIFFER_NUMBERS, MC_DIFFER_ELSE } mc_differ_t;
 /* Compares and waits; OK, or ERR_MISMATCH with the sentence. */
 int mc_check_wait(meshcoll_t *h, const mc_fingerprint_t *f, uint32_t number, mc_differ_t *differ);
-/* Takes the number for a comparison. 0: there is none, also in a group, whose calls are compared at its
- * end, all at once. */
-uint32_t mc_check_number(meshcoll_t *h, bool persistent);
 
-/* A call that was refused: its number, that of its comparison, and whether to wait until the others know. */
+/* A call that was refused; `waits`: until the others know. */
 typedef struct {
-    uint32_t number, check;
+    mc_numbers_t number;
     bool persistent, waits;
 } mc_refused_t;
 /* To be called when a call was refused with `status`, which it returns with its text. The other ranks are

@@ -6,9 +6,11 @@
 
 #include <stdlib.h>
 
-void mc_seen_open(mc_seen_t *seen)
+void mc_seen_open(meshcoll_t *h, mc_seen_t *seen)
 {
-    seen->n = 0;
+    if (h->checks)
+        seen->number = mc_take_numbers(h, false, false).check;
+    seen->n = seen->n_made = 0;
     seen->hash = 0;
     seen->is_refused = false;
 }
@@ -28,10 +30,11 @@ static int reserve(mc_seen_t *seen)
 
 int mc_seen_add(const meshcoll_t *h, mc_seen_t *seen, const mc_asked_t *asked)
 {
-    const mc_asking_t asking = {&asked->args, NULL, asked->number, asked->is_barrier};
+    const mc_asking_t asking = {&asked->args, NULL, asked->number.own, asked->is_barrier};
     const int status = reserve(seen);
     if (status)
         return status;
+    seen->n_made++;
     seen->call[seen->n] = mc_fingerprint_of(h, &asking);
     seen->hash = mc_fingerprint_add(seen->hash, &seen->call[seen->n++]);
     return MESHCOLL_OK;
@@ -39,6 +42,7 @@ int mc_seen_add(const meshcoll_t *h, mc_seen_t *seen, const mc_asked_t *asked)
 
 void mc_seen_refuse(const meshcoll_t *h, mc_seen_t *seen)
 {
+    seen->n_made++;
     if (seen->is_refused)
         return;
     seen->is_refused = true;
@@ -57,17 +61,15 @@ static int compare_calls(meshcoll_t *h, const mc_seen_t *seen)
 
 int mc_seen_compare(meshcoll_t *h, const mc_seen_t *seen)
 {
-    const uint32_t number = mc_next_call(h);
-    mc_fingerprint_t whole = mc_fingerprint_group(h, number, seen->n, seen->hash);
+    mc_fingerprint_t whole = mc_fingerprint_group(h, seen->number, seen->n, seen->hash);
     if (seen->is_refused)
         whole = seen->refused;
-    whole.number = number;
+    whole.number = seen->number;
+    whole.count = seen->n_made;
     mc_differ_t differ;
-    const int status = mc_check_wait(h, &whole, number, &differ);
-    if (status != MESHCOLL_ERR_MISMATCH || differ == MC_DIFFER_REFUSED)
+    const int status = mc_check_wait(h, &whole, seen->number, &differ);
+    if (status != MESHCOLL_ERR_MISMATCH || differ != MC_DIFFER_ELSE)
         return status;
-    if (differ == MC_DIFFER_ELSE)
-        return compare_calls(h, seen);
-    mc_failure_break(h, status);
-    return status;
+    const int which = compare_calls(h, seen);
+    return which ? which : status;
 }

@@ -24,7 +24,7 @@ static int open_group(meshcoll_t *h)
         return mc_fail_memory("a group");
     h->group->n = 0;
     h->group->failed = MESHCOLL_OK;
-    mc_seen_open(&h->group->seen);
+    mc_seen_open(h, &h->group->seen);
     h->group_open = true;
     h->n_special++;
     return MESHCOLL_OK;
@@ -73,7 +73,8 @@ int mc_group_add(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier)
 {
     mc_group_t *const g = h->group;
     mc_asked_t asked = {.is_barrier = is_barrier};
-    mc_call_number(h, given, &asked);
+    asked.number = mc_take_numbers(h, false, mc_call_exchanges(given));
+    asked.number.check = 0; /* the group's end compares it */
     int status = mc_failure_check(h);
     if (!status)
         status = mc_args_check(h, given, &asked.args);
@@ -83,16 +84,20 @@ int mc_group_add(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier)
         status = reserve(g);
     if (!status && asked.args.count > 0)
         g->member[g->n++] = (mc_member_t){.asked = asked};
-    if (status)
-        mc_group_refuse(h, status);
-    return status;
+    return status ? mc_group_refuse(h, asked.number.own, status) : MESHCOLL_OK;
 }
 
-void mc_group_refuse(meshcoll_t *h, int status)
+/* Other ranks start the group, and so its first call, which this rank then does not. */
+int mc_group_refuse(meshcoll_t *h, uint32_t number, int status)
 {
-    if (!h->group->failed)
-        h->group->failed = status;
-    mc_seen_refuse(h, &h->group->seen);
+    mc_group_t *const g = h->group;
+    const bool is_first = !g->failed;
+    mc_seen_refuse(h, &g->seen);
+    if (is_first)
+        g->failed = status;
+    if (!is_first || h->checks)
+        return status;
+    return mc_failure_refused(h, g->n > 0 ? g->member[0].asked.number.own : number, false, status);
 }
 
 void mc_group_free(meshcoll_t *h)
@@ -301,6 +306,8 @@ static int close_group(meshcoll_t *h)
     h->n_special--;
     g->n_requests = 0;
     int status = h->checks && !h->root->broken ? mc_seen_compare(h, &g->seen) : MESHCOLL_OK;
+    if (g->failed && g->failed == h->root->broken) /* the mesh had failed */
+        return mc_failure_told(h->root);
     if (g->failed)
         return mc_fail(g->failed, "meshcoll_group_end: a call in this group was refused, so none "
                                   "was started; what that call returned says why");

@@ -33,8 +33,8 @@ typedef struct mc_group {
 
 /* Adds a call to the open group, and checks its arguments. */
 int mc_group_add(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier);
-/* Notes that a call of the group was refused: the group's end then starts none. */
-void mc_group_refuse(meshcoll_t *h, int status);
+/* A call of the group was refused with `status`, which it returns: the group's end then starts none. */
+int mc_group_refuse(meshcoll_t *h, uint32_t number, int status);
 void mc_group_free(meshcoll_t *h);
 
 /* Are calls of these arguments packed, if the group has others of their kind? */

@@ -26,19 +26,13 @@ static int bind(meshcoll_request_t *r, const meshcoll_args_t *a, uint32_t counts
     return status;
 }
 
-/* The operation numbers of a persistent request: of its runs, of an alltoallv's counts, and of
- * the comparison, where calls are checked. */
-typedef struct {
-    uint32_t runs, counts, check;
-} numbers_t;
-
 /* Of a call that is refused before it is compared. */
-static int refuse(meshcoll_t *h, numbers_t number, int status)
+static int refuse(meshcoll_t *h, mc_numbers_t number, int status)
 {
-    return mc_call_refused(h, &(mc_refused_t){number.runs, number.check, true, false}, status);
+    return mc_call_refused(h, &(mc_refused_t){number, true, false}, status);
 }
 
-static int init(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, numbers_t number,
+static int init(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, mc_numbers_t number,
                 meshcoll_request_t **request)
 {
     mc_memory_t *choice;
@@ -47,24 +41,24 @@ static int init(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, number
     if (status)
         return refuse(h, number, status);
     const mc_ranked_t best = choice->best;
-    const mc_asking_t asking = {a, &best.strategy, number.runs, is_barrier};
+    const mc_asking_t asking = {a, &best.strategy, number.own, is_barrier};
     h->asking = h->checks ? NULL : &asking; /* compared below, by all ranks */
     status = mc_request_create(h, a, &best, &r);
     h->asking = NULL;
     if (status)
         return refuse(h, number, status);
     r->persistent = true;
-    r->operation = number.runs;
+    r->operation = number.own;
     r->workspace = &r->own;
     status = mc_lead_persistent(r, a);
     if (!status && h->checks) {
         const mc_fingerprint_t f = mc_fingerprint_of(h, &asking);
         status = mc_check_begin(r, &f, number.check);
     }
-    if (!status)
+    if (!status && !r->why)
         status = bind(r, a, number.counts);
     if (status) {
-        status = mc_failure_refused(h, number.runs, true, status);
+        status = mc_failure_refused(h, number.own, true, status);
         mc_request_drop(r);
         return status;
     }
@@ -78,8 +72,7 @@ int mc_request_init(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier
     meshcoll_args_t a;
     mc_lock(h);
     /* taken also where the call is refused, so that the next one's is the same on all ranks */
-    const numbers_t number = {mc_next_persistent(h), mc_call_exchanges(given) ? mc_next_call(h) : 0,
-                              mc_check_number(h, true)};
+    const mc_numbers_t number = mc_take_numbers(h, true, mc_call_exchanges(given));
     int status = mc_failure_check(h);
     if (status)
         return mc_leave(h, status);

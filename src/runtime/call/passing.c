@@ -11,6 +11,7 @@ _Static_assert(sizeof(size_t) == 8, "counts travel as MESHCOLL_UINT64");
 
 typedef struct mc_exchange {
     meshcoll_request_t *of; /* is bound to `args` by what arrives */
+    meshcoll_request_t *run;
     mc_workspace_t *counts; /* of the caller's blocks, then of those it receives */
     meshcoll_args_t args;   /* its tables are copies */
     size_t table[];
@@ -148,12 +149,13 @@ static int bind_with(const mc_exchange_t *e, const meshcoll_request_t *x)
     return status ? status : bind(e->of, &e->args, &table);
 }
 
-/* The counts have arrived, or the mesh has failed or is closed. */
+/* The counts have arrived, the call was not made, or the mesh has failed or is closed. */
 static void exchanged(meshcoll_request_t *x)
 {
     meshcoll_t *const h = x->mesh;
     mc_exchange_t *const e = x->exchange;
     meshcoll_request_t *const r = e->of;
+    const bool is_made = !x->why;
     const int status = x->status ? x->status : bind_with(e, x);
     x->exchange = r->exchange = NULL;
     x->notify = NULL;
@@ -165,7 +167,7 @@ static void exchanged(meshcoll_request_t *x)
         return;
     }
     mc_request_finish(x);
-    if (status < 0) /* peers would wait for the blocks */
+    if (status < 0 && is_made) /* peers would wait for the blocks */
         mc_failure_break(h, status);
     if (r->released && !r->running)
         mc_request_drop(r);
@@ -184,13 +186,15 @@ static int prepare(meshcoll_t *h, const mc_strategy_t *strategy, uint32_t number
         status = mc_call_bind(x, &args, NULL);
     if (!status)
         clear(&x->binding);
+    if (!status && e->of->check)
+        mc_executor_hold(&x->executor);
     if (!status)
         status = mc_request_start(x);
     if (status) {
         mc_request_drop(x);
         return status;
     }
-    *exchanging = x;
+    e->run = *exchanging = x;
     return MESHCOLL_OK;
 }
 
@@ -206,12 +210,12 @@ int mc_passing_bind(meshcoll_request_t *r, const meshcoll_args_t *a, uint32_t nu
     int status = open(h, a, &e);
     if (status)
         return status;
+    e->of = r;
     status = prepare(h, &once, number, e, &x);
     if (status) {
         close(h, e);
         return status;
     }
-    e->of = r;
     x->exchange = r->exchange = e;
     x->internal = true;
     x->notify = exchanged;
@@ -219,4 +223,14 @@ int mc_passing_bind(meshcoll_request_t *r, const meshcoll_args_t *a, uint32_t nu
     if (!x->running)
         exchanged(x);
     return mc_failure_check(h);
+}
+
+void mc_passing_checked(const meshcoll_request_t *r)
+{
+    meshcoll_request_t *const x = r->exchange->run;
+    x->executor.held = false;
+    if (!r->why)
+        return;
+    x->why = "its call was not made";
+    mc_executor_fail(&x->executor, r->status_of_check);
 }

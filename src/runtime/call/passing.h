@@ -12,5 +12,8 @@
  * of counts that it begins is complete. Until then a run of the request is pending. If the counts
  * of two ranks differ, the mesh fails. `number` is from mc_next_call. Collective. */
 int mc_passing_bind(meshcoll_request_t *r, const meshcoll_args_t *a, uint32_t number);
+/* Begins the exchange that was held while the call of `r` was compared (check.h), or ends it where ranks
+ * disagree. */
+void mc_passing_checked(const meshcoll_request_t *r);
 
 #endif

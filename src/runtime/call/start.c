@@ -4,25 +4,18 @@
 #include "runtime/call/choose_call.h"
 #include "runtime/call/passing.h"
 #include "runtime/progress/failure.h"
+#include "runtime/request/known.h"
 #include "runtime/request/leads.h"
 #include "runtime/request/numbers.h"
 #include "runtime/request/served.h"
 
-void mc_call_number(meshcoll_t *h, const meshcoll_args_t *given, mc_asked_t *asked)
-{
-    asked->number = mc_next_call(h);
-    if (mc_call_exchanges(given))
-        asked->counts = mc_next_call(h);
-    asked->check = mc_check_number(h, false);
-}
-
 /* Has the call compared with those of other ranks; one of a group already is. */
 static int compare(meshcoll_t *h, const mc_asked_t *asked, meshcoll_request_t *r)
 {
-    const mc_asking_t asking = {&asked->args, &r->choice.strategy, asked->number,
+    const mc_asking_t asking = {&asked->args, &r->choice.strategy, asked->number.own,
                                 asked->is_barrier};
     const mc_fingerprint_t f = mc_fingerprint_of(h, &asking);
-    return mc_check_begin(r, &f, asked->check);
+    return mc_check_begin(r, &f, asked->number.check);
 }
 
 /* Binds a request to a call's arguments, and for an alltoallv to the sizes of the blocks that pass
@@ -30,7 +23,7 @@ static int compare(meshcoll_t *h, const mc_asked_t *asked, meshcoll_request_t *r
 static int bind(const mc_asked_t *asked, meshcoll_request_t *r)
 {
     const meshcoll_args_t *const a = &asked->args;
-    return a->in_counts ? mc_passing_bind(r, a, asked->counts) : mc_call_bind(r, a, NULL);
+    return a->in_counts ? mc_passing_bind(r, a, asked->number.counts) : mc_call_bind(r, a, NULL);
 }
 
 /* Starts a request whose binding returned `status`. */
@@ -48,39 +41,48 @@ static int start(meshcoll_request_t *r, int status, meshcoll_request_t **request
 
 /* Calls that were made before -------------------------------------------------------------------- */
 
-/* Remembers a call whose checks, choice and binding depend on nothing but its arguments and what
- * strategy is forced. Tables of counts may change in place, and a user's operation may be freed:
- * such calls are not remembered. */
+/* Of what kind calls like this are known again, if at all. */
+static uint64_t kind_of(const meshcoll_t *h, const mc_asked_t *asked)
+{
+    const meshcoll_args_t *const a = asked->given;
+    return a && !h->checks && !h->explain ? mc_known_kind(a, asked->is_barrier) : MC_KIND_UNKNOWN;
+}
+
 static void make_known(meshcoll_t *h, const mc_asked_t *asked, mc_memory_t *choice,
                        meshcoll_request_t *r)
 {
-    const meshcoll_args_t *const a = asked->given;
-    if (!a || a->size != sizeof *a || a->strategy || a->counts || a->in_counts ||
-        a->counts_at_root || h->checks || (unsigned)a->op >= MESHCOLL_OPS || !r->cached || r->watch)
-        return;
-    r->known = (mc_known_t){*a, asked->is_barrier, choice, h->choice.n_forgotten,
-                            mc_lead_bytes(h, &asked->args)};
-    *mc_known_at(h, a) = r;
+    const uint64_t kind = kind_of(h, asked);
+    if (kind != MC_KIND_UNKNOWN && r->cached)
+        mc_known_add(r, asked->given, kind, choice, mc_lead_bytes(h, &asked->args));
 }
 
-/* Binds the same operands to another workspace. */
-static int bind_again(meshcoll_request_t *r)
+/* Moves the binding to the call's buffers, and to another workspace. */
+__attribute__((noinline)) static int move(meshcoll_request_t *r, const meshcoll_args_t *given)
 {
-    const mc_operands_t operands = r->operands;
-    const int status = r->workspace ? mc_request_bind(r, &operands) : MESHCOLL_ERR_NO_MEMORY;
-    if (status) /* the request has no binding then */
-        r->known.choice = NULL;
-    return status;
+    const int status = r->workspace || r->needs == 0 ? mc_request_move(r, given->in, given->out)
+                                                     : MESHCOLL_ERR_NO_MEMORY;
+    if (status) { /* the request has no binding then */
+        mc_known_forget(r);
+        return status;
+    }
+    r->known.in = given->in;
+    r->known.out = given->out;
+    return MESHCOLL_OK;
 }
 
-int mc_call_start_known(meshcoll_t *h, meshcoll_request_t *r, meshcoll_request_t **request)
+int mc_call_start_known(meshcoll_t *h, meshcoll_request_t *r, const meshcoll_args_t *given,
+                        meshcoll_request_t **request)
 {
     mc_call_take(h, r, mc_next_call(h));
-    mc_choice_touch(&h->choice, r->known.choice);
     mc_lead_call(h, r->known.bytes, r);
-    r->workspace = mc_take_memory(h);
-    const bool stays = r->workspace && mc_request_stays(r);
-    return start(r, stays ? MESHCOLL_OK : bind_again(r), request);
+    if (r->needs > 0)
+        r->workspace = mc_take_memory(h);
+    const bool stays = r->known.in == given->in && r->known.out == given->out &&
+                       (r->needs == 0 || (r->workspace && mc_request_stays(r)));
+    mc_memory_t *const choice = r->known.choice;
+    const int status = start(r, stays ? MESHCOLL_OK : move(r, given), request);
+    mc_choice_touch(&h->choice, choice); /* peers need not wait for that */
+    return status;
 }
 
 int mc_call_start(meshcoll_t *h, const mc_asked_t *asked, meshcoll_request_t **request)
@@ -90,26 +92,27 @@ int mc_call_start(meshcoll_t *h, const mc_asked_t *asked, meshcoll_request_t **r
     meshcoll_request_t *r;
     int status = mc_call_choose(h, a, asked->is_barrier, &choice);
     if (!status) {
-        const mc_asking_t asking = {a, &choice->best.strategy, asked->number, asked->is_barrier};
+        const mc_asking_t asking = {a, &choice->best.strategy, asked->number.own,
+                                    asked->is_barrier};
         h->asking = h->checks ? NULL : &asking; /* compared below, by all ranks */
-        status = mc_call_serve(h, a, choice, asked->number, &r);
+        status = mc_call_serve(h, a, choice, asked->number.own,
+                               kind_of(h, asked) != MC_KIND_UNKNOWN, &r);
         h->asking = NULL;
     }
     if (status) {
         if (asked->staging)
             mc_return_memory(h, asked->staging);
-        return mc_call_refused(h, &(mc_refused_t){asked->number, asked->check, false, false},
-                               status);
+        return mc_call_refused(h, &(mc_refused_t){asked->number, false, false}, status);
     }
     r->staging = asked->staging;
     if (!h->checks) /* the comparison bounds the lead, and calls that it ends count differently */
         mc_lead_call(h, mc_lead_bytes(h, a), r);
-    status = asked->check ? compare(h, asked, r) : MESHCOLL_OK;
-    if (!status)
+    status = asked->number.check ? compare(h, asked, r) : MESHCOLL_OK;
+    if (!status && !r->why)
         status = bind(asked, r);
     if (!status)
         make_known(h, asked, choice, r);
     else
-        status = mc_failure_refused(h, asked->number, false, status);
+        status = mc_failure_refused(h, asked->number.own, false, status);
     return start(r, status, request);
 }

@@ -6,6 +6,8 @@
 static void forget(mc_choice_t *choice)
 {
     memset(choice->bucket, 0, sizeof choice->bucket);
+    for (int32_t i = 0; i < choice->n_memory; i++)
+        choice->memory[i].made = 0;
     choice->n_memory = 0;
     choice->n_forgotten++;
 }
@@ -95,6 +97,7 @@ static mc_memory_t *add(mc_choice_t *choice, const mc_wish_t *wish, const mc_ran
                        .in_order = wish->in_order,
                        .aligned = wish->aligned != NULL,
                        .best = *best,
+                       .made = ++choice->n_made,
                        .next = *bucket};
     *bucket = (int32_t)(m - choice->memory) + 1;
     return m;

@@ -5,7 +5,7 @@
 #include "compose/planner/planner.h"
 #include "runtime/place/settings.h"
 
-enum { MC_REMEMBERED = 64, MC_CHOICE_BUCKETS = 128 };
+enum { MC_REMEMBERED = 128, MC_CHOICE_BUCKETS = 256 };
 
 /* A choice made before. It depends on nothing but the calls made so far, which all ranks make alike. */
 typedef struct {
@@ -15,6 +15,7 @@ typedef struct {
     bool unforced, in_order, aligned;
     mc_ranked_t best;
     uint64_t used;               /* when last, in choices */
+    uint64_t made;               /* its number among all that were made; 0: forgotten */
     int32_t next;                /* in its bucket, as index + 1 */
     meshcoll_request_t *request; /* the runtime's that serves it, where there is one */
 } mc_memory_t;
@@ -26,8 +27,8 @@ typedef struct {
     mc_memory_t memory[MC_REMEMBERED];
     int32_t bucket[MC_CHOICE_BUCKETS]; /* first of those that share a hash, as index + 1 */
     int32_t n_memory;
-    uint64_t now, n_forgotten; /* choices used; how often one or all were forgotten */
-    mc_memory_t asked;         /* for a strategy given with a call */
+    mc_memory_t asked;                 /* for a strategy given with a call */
+    uint64_t n_made, n_forgotten, now; /* choices made; how often some were forgotten; used */
 } mc_choice_t;
 
 /* How far the planner cuts a vector; it prices each power of two up to this. */

@@ -6,12 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The bytes of the input and output buffers that this rank uses, and the offset of its block in the
- * larger one. */
-typedef struct {
-    size_t in, out, block;
-} needs_t;
-
 static int32_t own_rank(const meshcoll_t *h)
 {
     return mc_comm_rank_of(&h->order, h->rank);
@@ -33,7 +27,7 @@ static size_t extent_of(const meshcoll_t *h, const size_t *counts, const size_t 
     return end;
 }
 
-static needs_t needs_of(const meshcoll_t *h, const meshcoll_args_t *a)
+mc_needs_t mc_args_needs(const meshcoll_t *h, const meshcoll_args_t *a)
 {
     const mc_move_t *const move = &mc_moves[a->collective];
     const bool at_root = own_rank(h) == a->root, blocks = mc_move_has_blocks(move);
@@ -44,7 +38,7 @@ static needs_t needs_of(const meshcoll_t *h, const meshcoll_args_t *a)
         whole = sent = extent_of(h, a->counts, a->displs, &start);
     if (a->in_counts)
         sent = extent_of(h, a->in_counts, a->in_displs, &start);
-    needs_t n = {.in = sent * element, .out = whole * element, .block = start * element};
+    mc_needs_t n = {.in = sent * element, .out = whole * element, .block = start * element};
     if (move->from == MC_SHARD)
         n.in = own * element;
     else if (move->from == MC_ROOT && !at_root)
@@ -70,7 +64,7 @@ static bool same_blocks(const meshcoll_t *h, const meshcoll_args_t *a)
     return same;
 }
 
-static int check_place(const meshcoll_t *h, const meshcoll_args_t *a, const needs_t *n)
+static int check_place(const meshcoll_t *h, const meshcoll_args_t *a, const mc_needs_t *n)
 {
     const mc_move_t *const move = &mc_moves[a->collective];
     const char *const in = a->in;
@@ -97,7 +91,7 @@ static int check_place(const meshcoll_t *h, const meshcoll_args_t *a, const need
 static int check_buffers(const meshcoll_t *h, const meshcoll_args_t *a)
 {
     const char *const name = meshcoll_collective_name(a->collective);
-    const needs_t n = needs_of(h, a);
+    const mc_needs_t n = mc_args_needs(h, a);
     const int32_t rank = own_rank(h);
     if (n.in && !a->in)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,

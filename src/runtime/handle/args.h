@@ -8,6 +8,14 @@
  * and with the root as a mesh rank. ERR_INVALID_ARG otherwise. */
 int mc_args_check(const meshcoll_t *h, const meshcoll_args_t *given, meshcoll_args_t *args);
 
+/* The bytes of the input and output buffers that this rank uses, and the offset of its block in the
+ * larger one. */
+typedef struct {
+    size_t in, out, block;
+} mc_needs_t;
+/* Of arguments as the caller gave them, checked. */
+mc_needs_t mc_args_needs(const meshcoll_t *h, const meshcoll_args_t *a);
+
 /* Sets the counts of a call with counts at the root only, on another rank, in its operands: those of
  * this rank's block, and 0 for the others, which no step of this rank touches. They are the
  * handle's, until the next such call. Leaves other calls alone. `args` must be checked. */

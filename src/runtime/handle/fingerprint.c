@@ -127,9 +127,10 @@ static bool look_alike(const mc_fingerprint_t *a, const mc_fingerprint_t *b)
            a->op == b->op && a->root == b->root && a->count == b->count;
 }
 
-static void tell_call(const mc_fingerprint_t *f, mc_text_t *text)
+static void tell_call(const mc_fingerprint_t *f, const char *kind, mc_text_t *text)
 {
-    mc_text_add(text, "%s%s of ", meshcoll_collective_name((meshcoll_collective_t)f->collective),
+    mc_text_add(text, "%s%s%s of ", kind,
+                meshcoll_collective_name((meshcoll_collective_t)f->collective),
                 f->blocks ? "v" : "");
     if (f->blocks != 1)
         mc_text_add(text, "%llu ", (unsigned long long)f->count);
@@ -142,15 +143,22 @@ static void tell_call(const mc_fingerprint_t *f, mc_text_t *text)
         mc_text_add(text, ", root %d", f->root);
 }
 
+enum { FIRST_PERSISTENT = 1 << (MC_TAG_OPERATION_BITS - 1) };
+static bool is_persistent(const mc_fingerprint_t *f)
+{
+    return f->number >= FIRST_PERSISTENT;
+}
+
 /* What a call is, and what else tells it from the first one. */
 static void tell_one(const mc_fingerprint_t *f, const mc_fingerprint_t *other, mc_text_t *text)
 {
+    const char *const kind = is_persistent(f) && !is_persistent(other) ? "persistent " : "";
     if (f->kind == MC_ASKS_CALL)
-        tell_call(f, text);
+        tell_call(f, kind, text);
     else if (f->kind == MC_ASKS_GROUP)
         mc_text_add(text, "a group of %llu calls", (unsigned long long)f->count);
     else
-        mc_text_add(text, "a barrier");
+        mc_text_add(text, "a %sbarrier", kind);
     if (!look_alike(f, other))
         return;
     if (f->mesh != other->mesh)
@@ -209,10 +217,9 @@ enum { MOST_TOLD = 4 };
 void mc_fingerprint_tell(const mc_fingerprint_t *all, const int32_t *rank, int32_t n,
                          mc_text_t *text)
 {
-    enum { FIRST_PERSISTENT = 1 << (MC_TAG_OPERATION_BITS - 1) };
     const uint32_t number = all[0].number;
     int32_t n_told = 0, n_asked = 0;
-    mc_text_add(text, number < FIRST_PERSISTENT ? "call %u: " : "persistent operation %u: ",
+    mc_text_add(text, is_persistent(&all[0]) ? "persistent operation %u: " : "call %u: ",
                 number % FIRST_PERSISTENT);
     for (int32_t i = 0; i < n && n_told < MOST_TOLD; i++) {
         const bool refused = all[i].kind == MC_ASKS_REFUSED;

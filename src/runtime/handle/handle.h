@@ -13,7 +13,9 @@
 
 #include <stdatomic.h>
 
-enum { MC_CACHED_REQUESTS = 32, MC_KNOWN_CALLS = 64 };
+/* CACHED: as many as choices are remembered. STEPS: of all that are cached, up to which calls of one strategy
+ * have requests of their own; a step takes some 180 bytes with its plan (docs/bench.md). */
+enum { MC_CACHED_REQUESTS = MC_REMEMBERED, MC_KNOWN_CALLS = 256, MC_CACHED_STEPS = 1 << 16 };
 
 /* Asks a rank of the root mesh, by its mesh rank, what it waits for. 0; else there is no answer. */
 struct mc_waits;
@@ -28,7 +30,6 @@ struct meshcoll {
     mc_order_t order;
     char text[MC_MESH_TEXT];
     mc_links_t links;
-    mc_choice_t choice;
     bool reproducible;
     bool checks; /* MESHCOLL_CHECK: all ranks compare each call (call/check.h) */
     const struct mc_asking
@@ -88,6 +89,7 @@ struct meshcoll {
     struct mc_serve *serve; /* of a root mesh: tells meshcoll status; NULL: does not */
     mc_ask_t ask;           /* of a root mesh; rank is NULL: other ranks cannot be asked */
 
+    mc_choice_t choice; /* from its end on: what each call uses, in few cache lines */
     /* Operation numbers taken: see numbers.h. Atomic, because other threads read how far this rank is. */
     _Atomic uint32_t n_calls, n_persistent;
     mc_lead_t lead; /* of its calls */
@@ -98,12 +100,10 @@ struct meshcoll {
     meshcoll_request_t *all;                    /* list of all requests */
     meshcoll_request_t *running;                /* of a root: the family's, the oldest first */
     void (*ended)(meshcoll_request_t *request); /* called for a request that has just left it */
-    meshcoll_t *next_busy; /* in the thread's list of handles with running requests */
-    meshcoll_request_t *cached[MC_CACHED_REQUESTS]; /* that serve calls */
-    meshcoll_request_t *known[MC_KNOWN_CALLS]; /* of `cached`, by a hash of the call served last */
-    uint64_t n_taken;                          /* calls they have served */
-    mc_workspace_t *spare, *last_spare;        /* free workspaces, a queue */
-    struct mc_threads *threads;                /* the root's; NULL: one thread at a time, no lock */
+    meshcoll_t *next_busy;              /* in the thread's list of handles with running requests */
+    uint64_t n_taken;                   /* calls they have served */
+    mc_workspace_t *spare, *last_spare; /* free workspaces, a queue */
+    struct mc_threads *threads;         /* the root's; NULL: one thread at a time, no lock */
     struct mc_group *group;       /* the calls being collected; NULL: no group was opened yet */
     bool group_open;              /* a group is open */
     uint32_t n_special;           /* an open group, and requests whose callbacks are not over */
@@ -114,6 +114,10 @@ struct meshcoll {
     struct mc_talk *talk;         /* of a root: where headers arrive; NULL: nobody listens yet */
     uint32_t (*move_messages)(meshcoll_t *root); /* of a root: after each poll; NULL: none so far */
     struct mc_explain *explain;                  /* records for meshcoll_explain; NULL: none */
+    meshcoll_request_t *cached[MC_CACHED_REQUESTS]; /* that serve calls */
+    uint64_t cached_steps;                          /* of their plans */
+    meshcoll_request_t
+        *known[MC_KNOWN_CALLS]; /* of `cached`: lists by what they served last (known.h) */
 };
 
 static inline int32_t mc_root_rank(const meshcoll_t *h, int32_t rank)

@@ -7,13 +7,19 @@
 
 struct mc_wait;
 
-/* The call a request served last, to recognise it when it is made again. */
+/* The call that a request served last, to recognise it when it is made again (runtime/request/known.h). */
 typedef struct {
-    meshcoll_args_t args; /* as the caller passed them */
-    bool is_barrier;
-    mc_memory_t *choice; /* NULL: not to be recognised, or bound to another call since */
-    uint64_t forgotten;  /* choice.n_forgotten at that time */
-    int64_t bytes;       /* what it counts (lead.h) */
+    uint64_t kind; /* of the call: mc_known_kind */
+    size_t count;
+    const void *in; /* as the caller passed them */
+    void *out;
+    mc_memory_t *choice;      /* NULL: not to be recognised, or bound to another call since */
+    uint64_t made;            /* the choice's number */
+    uint64_t forgotten;       /* choice.n_forgotten when that was compared last */
+    int64_t bytes;            /* what it counts (lead.h) */
+    meshcoll_request_t *next; /* in its list of the handle's `known` */
+    size_t in_bytes, out_bytes;
+    bool apart; /* in and out do not overlap */
 } mc_known_t;
 
 /* What looks at a running request have seen (waits/board.h); times in ms. */
@@ -43,14 +49,19 @@ struct meshcoll_request {
     uint32_t operation;             /* operation number of the next run, the same on all ranks */
     bool persistent;                /* made by meshcoll_init; else it serves calls, see numbers.h */
     bool cached, taken;             /* in the handle's cache; serves a call at present */
-    mc_known_t known;
-    uint64_t used; /* when it last served a call, in calls served */
-    bool running;  /* until its owner may learn that the run has ended */
+    mc_known_t known;               /* and what follows: used by each call, in few cache lines */
+    uint64_t used;                  /* when it last served a call, in calls served */
+    bool running;                   /* until its owner may learn that the run has ended */
     bool active;   /* started, and its completion was not returned to the caller yet */
     bool released; /* released by its owner, but kept because transports may still write to it */
     /* Called when a run has ended, instead of mc_request_finish, which it calls or leaves for later;
      * NULL: nothing more to do. */
     void (*notify)(meshcoll_request_t *request);
+    void (*release)(meshcoll_request_t *request); /* how to release what nobody waits for */
+    int64_t limit_ms;                             /* of a run; 0: the mesh's; negative: none */
+    int status;                                   /* status of the last run */
+    const char *why; /* text of an error of this request alone; NULL: its errors end the mesh */
+    struct mc_watch *watch;       /* records for meshcoll_explain; NULL: none */
     meshcoll_callback_t callback; /* called by the notify function mc_callback_due */
     void *callback_context;
     /* The exchange of counts that it waits for to be bound, or that it runs (call/passing.h). */
@@ -68,14 +79,9 @@ struct meshcoll_request {
     bool internal;                  /* runs for the library, and belongs to nobody */
     /* How to progress what is not a plan's run, while executor.state is PENDING; else NULL. */
     int (*advance)(meshcoll_request_t *request);
-    void (*release)(meshcoll_request_t *request); /* how to release it then */
     /* How to describe what it waits for, where it is no run of a plan. */
     void (*describe)(const meshcoll_request_t *request, struct mc_wait *wait);
-    int64_t limit_ms; /* of a run; 0: the mesh's; negative: none */
     mc_watched_t watched;
-    int status;      /* status of the last run */
-    const char *why; /* text of an error of this request alone; NULL: its errors end the mesh */
-    struct mc_watch *watch; /* records for meshcoll_explain; NULL: none */
 };
 
 /* Returns the mesh rank of a rank in the plan; -1 stays -1: a step without a peer. */

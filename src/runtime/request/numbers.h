@@ -50,6 +50,30 @@ static inline uint32_t mc_next_persistent(meshcoll_t *h)
     return MC_CALL_NUMBERS + mc_take_number(&h->n_persistent) % MC_PERSISTENT_NUMBERS;
 }
 
+/* Of one call: its own, an alltoallv's for counts, and that of the comparison. 0: there is none. */
+typedef struct {
+    uint32_t own, counts, check;
+} mc_numbers_t;
+
+/* Takes the numbers of a call. They depend on the call, not on its strategy, so that ranks agree on the
+ * next call's numbers even where one fails early. Where calls are compared, each takes as many as
+ * any other, so that ranks that make different calls meet in the comparison. */
+static inline mc_numbers_t mc_take_numbers(meshcoll_t *h, bool persistent, bool exchanges)
+{
+    mc_numbers_t n = {0};
+    if (!persistent || h->checks)
+        n.own = mc_next_call(h);
+    if (persistent || h->checks) {
+        const uint32_t own = mc_next_persistent(h);
+        n.own = persistent ? own : n.own;
+    }
+    if (exchanges || h->checks)
+        n.counts = mc_next_call(h);
+    if (h->checks)
+        n.check = mc_next_call(h);
+    return n;
+}
+
 /* Is it an alltoallv, which takes a second number for its counts? `given` may be an older, shorter
  * struct. */
 static inline bool mc_call_exchanges(const meshcoll_args_t *given)

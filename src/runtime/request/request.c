@@ -90,6 +90,20 @@ int mc_request_bind(meshcoll_request_t *r, const mc_operands_t *operands)
     return r->watch ? mc_explain_bound(r) : MESHCOLL_OK;
 }
 
+int mc_request_move(meshcoll_request_t *r, const void *in, void *out)
+{
+    mc_operands_t operands = r->operands;
+    operands.in = in;
+    operands.out = out;
+    if (r->needs > 0 && r->needs > r->workspace->bytes)
+        return mc_request_bind(r, &operands);
+    mc_binding_move(&r->binding, in, out, r->needs > 0 ? r->workspace->base : r->binding.scratch);
+    if (r->needs > 0)
+        r->executor.staging = r->workspace->base + aligned(r->binding.scratch_bytes);
+    r->operands = operands;
+    return MESHCOLL_OK;
+}
+
 mc_operands_t mc_operands_of(const meshcoll_args_t *a)
 {
     const mc_placement_t from = mc_moves[a->collective].from;
@@ -204,7 +218,7 @@ void mc_request_drop(meshcoll_request_t *r)
      * run left in flight until they are closed */
     const mc_run_state_t state = r->executor.state;
     const bool idle = state == MC_IDLE || (state == MC_NEW && !r->exchange && !r->check) ||
-                      (state == MC_FAILED && r->why);
+                      (state == MC_FAILED && r->why && !r->exchange);
     if (r->running || (r->mesh && !idle))
         r->released = true;
     else

@@ -13,6 +13,9 @@ int mc_request_create(meshcoll_t *h, const meshcoll_args_t *args, const mc_ranke
 /* Binds operands for its collective, root and strategy, in its present workspace; does nothing
  * where the last binding still holds. */
 int mc_request_bind(meshcoll_request_t *r, const mc_operands_t *operands);
+/* Binds the same operands in other buffers, which overlap as the last ones do, in its present
+ * workspace, which it has if it needs any. Not for a call with tables of counts or a scaled sum. */
+int mc_request_move(meshcoll_request_t *r, const void *in, void *out);
 /* Frees a request that has nothing in flight. */
 void mc_request_destroy(meshcoll_request_t *r);
 

@@ -4,6 +4,7 @@
 #include "compose/planner/planner.h"
 #include "runtime/explain/explain.h"
 #include "runtime/handle/args.h"
+#include "runtime/request/known.h"
 
 #include <stdlib.h>
 
@@ -65,17 +66,31 @@ static bool serves(const meshcoll_request_t *r, const meshcoll_args_t *a, const 
            mc_strategy_equal(&r->choice.strategy, &choice->strategy);
 }
 
-/* The request stored in a choice only saves the search. */
-static meshcoll_request_t *find_cached(meshcoll_t *h, const meshcoll_args_t *a, mc_memory_t *choice)
+static bool has_room(const meshcoll_t *h)
 {
-    if (choice->request && !choice->request->taken)
-        return choice->request;
-    meshcoll_request_t *found = NULL;
+    return !h->cached[MC_CACHED_REQUESTS - 1] && h->cached_steps < MC_CACHED_STEPS;
+}
+
+/* Finds a request that serves such a call: the one used last of those that know no call, else the one
+ * used first, or with `known` none as long as there is room. The request stored in a choice only
+ * saves the search. */
+static meshcoll_request_t *find_cached(meshcoll_t *h, const meshcoll_args_t *a, mc_memory_t *choice,
+                                       bool known)
+{
+    meshcoll_request_t *const last = choice->request;
+    if (last && !last->taken && !(known && mc_known_holds(last)))
+        return last;
+    meshcoll_request_t *unknown = NULL, *oldest = NULL;
     for (int i = 0; i < MC_CACHED_REQUESTS && h->cached[i]; i++) {
         meshcoll_request_t *const r = h->cached[i];
-        if ((!found || r->used > found->used) && serves(r, a, &choice->best))
-            found = r;
+        if (!serves(r, a, &choice->best))
+            continue;
+        if (!mc_known_holds(r) && (!unknown || r->used > unknown->used))
+            unknown = r;
+        if (!oldest || r->used < oldest->used)
+            oldest = r;
     }
+    meshcoll_request_t *const found = unknown || (known && has_room(h)) ? unknown : oldest;
     if (found)
         choice->request = found;
     return found;
@@ -85,9 +100,8 @@ static void uncache(meshcoll_t *h, int i)
 {
     meshcoll_request_t *const r = h->cached[i];
     mc_choice_forget_request(&h->choice, r);
-    for (int k = 0; k < MC_KNOWN_CALLS; k++)
-        if (h->known[k] == r)
-            h->known[k] = NULL;
+    mc_known_forget(r);
+    h->cached_steps -= r->plan->n_steps;
     r->cached = false;
     if (!r->taken)
         mc_request_destroy(r);
@@ -109,13 +123,14 @@ static void add_cached(meshcoll_t *h, meshcoll_request_t *r)
         uncache(h, i);
     }
     r->cached = true;
+    h->cached_steps += r->plan->n_steps;
     h->cached[i] = r;
 }
 
-static int find_or_make(meshcoll_t *h, const meshcoll_args_t *a, mc_memory_t *choice,
+static int find_or_make(meshcoll_t *h, const meshcoll_args_t *a, mc_memory_t *choice, bool known,
                         meshcoll_request_t **request)
 {
-    meshcoll_request_t *r = find_cached(h, a, choice);
+    meshcoll_request_t *r = find_cached(h, a, choice, known);
     if (!r) {
         const mc_ranked_t best = choice->best;
         const int status = mc_request_create(h, a, &best, &r);
@@ -136,7 +151,7 @@ int mc_call_bind(meshcoll_request_t *r, const meshcoll_args_t *a, const mc_passi
 {
     mc_operands_t operands = mc_operands_of(a);
     operands.passing = passing;
-    r->known.choice = NULL;
+    mc_known_forget(r);
     if (!r->plan)
         return MESHCOLL_OK;
     const int status = mc_args_own_counts(r->mesh, a, &operands);
@@ -150,16 +165,22 @@ int mc_call_bind(meshcoll_request_t *r, const meshcoll_args_t *a, const mc_passi
     return mc_request_bind(r, &operands);
 }
 
-int mc_call_serve(meshcoll_t *h, const meshcoll_args_t *a, mc_memory_t *choice, uint32_t number,
-                  meshcoll_request_t **request)
+/* Its last call failed before it began. It is bound anew, as failing has changed its lanes. */
+static void revive(meshcoll_request_t *r)
 {
-    const int status = find_or_make(h, a, choice, request);
+    r->why = NULL;
+    r->operands = (mc_operands_t){0};
+    r->executor.state = MC_NEW;
+}
+
+int mc_call_serve(meshcoll_t *h, const meshcoll_args_t *a, mc_memory_t *choice, uint32_t number,
+                  bool known, meshcoll_request_t **request)
+{
+    const int status = find_or_make(h, a, choice, known, request);
     if (status)
         return status;
-    if ((*request)->why) { /* its last call failed before it began */
-        (*request)->why = NULL;
-        (*request)->executor.state = MC_NEW;
-    }
+    if ((*request)->why)
+        revive(*request);
     mc_call_take(h, *request, number);
     return MESHCOLL_OK;
 }
@@ -170,7 +191,7 @@ int mc_call_prepare(meshcoll_t *h, const meshcoll_args_t *a, const mc_strategy_t
     const double bytes = (double)(a->count * meshcoll_datatype_size(a->datatype)) * h->mesh.size;
     mc_memory_t choice = {.best = {.strategy = *strategy}};
     choice.best.seconds = mc_strategy_seconds(strategy, &h->mesh, &h->links, a->root, bytes);
-    return mc_call_serve(h, a, &choice, number, request);
+    return mc_call_serve(h, a, &choice, number, false, request);
 }
 
 void mc_calls_forget(meshcoll_t *h)

@@ -6,9 +6,10 @@
 #include "runtime/request/request.h"
 
 /* Finds or makes a request for a call with a chosen strategy: planned and wired, not bound. It is
- * the caller's until mc_request_tell or mc_request_drop. */
+ * the caller's until mc_request_tell or mc_request_drop. `known`: the call will be known again
+ * (known.h), so as long as there is room it takes no request that knows another call. */
 int mc_call_serve(meshcoll_t *h, const meshcoll_args_t *a, mc_memory_t *choice, uint32_t number,
-                  meshcoll_request_t **request);
+                  bool known, meshcoll_request_t **request);
 /* Does the same for a given strategy. */
 int mc_call_prepare(meshcoll_t *h, const meshcoll_args_t *a, const mc_strategy_t *strategy,
                     uint32_t number, meshcoll_request_t **request);
