@@ -15,8 +15,10 @@ static void exchange_digit(mc_builder_t *b, mc_line_t l, mc_tile_t v, int32_t un
     const int32_t mine = l.me / unit % radix, others = l.me - mine * unit;
     for (int32_t k = 1; k < radix; k++) {
         const int32_t to = (mine + k) % radix, from = (mine + radix - k) % radix;
+        const uint32_t start = b->n_steps;
         mc_give(b, mc_line_rank(l, others + to * unit), mc_digit(v, l, unit, radix, to));
         mc_take(b, mc_line_rank(l, others + from * unit), mc_digit(v, l, unit, radix, from));
+        mc_in_turns(b, start);
     }
     mc_keep(b, mc_digit(v, l, unit, radix, mine));
 }

@@ -13,8 +13,10 @@ static int32_t left_by(mc_line_t l, int32_t k)
 mc_tile_t mc_fullmesh_allgather(mc_builder_t *b, mc_line_t l, mc_tile_t v)
 {
     for (int32_t k = 1; k < l.len; k++) {
+        const uint32_t start = b->n_steps;
         mc_send(b, right_by(l, k), mc_slice(v, l, l.me));
         mc_recv(b, left_by(l, k), mc_slice(v, l, l.me - k));
+        mc_in_turns(b, start);
     }
     return mc_freed(v, l);
 }
@@ -22,8 +24,10 @@ mc_tile_t mc_fullmesh_allgather(mc_builder_t *b, mc_line_t l, mc_tile_t v)
 mc_tile_t mc_fullmesh_reduce_scatter(mc_builder_t *b, mc_line_t l, mc_tile_t v)
 {
     for (int32_t k = 1; k < l.len; k++) {
+        const uint32_t start = b->n_steps;
         mc_send(b, right_by(l, k), mc_slice(v, l, l.me + k));
         mc_recv_reduce(b, left_by(l, k), mc_slice(v, l, l.me));
+        mc_in_turns(b, start);
     }
     return mc_slice(v, l, l.me);
 }
@@ -46,8 +50,10 @@ static void sum_in_line_order(mc_builder_t *b, mc_line_t l, mc_tile_t v)
 mc_tile_t mc_pairwise_alltoall(mc_builder_t *b, mc_line_t l, mc_tile_t v)
 {
     for (int32_t k = 1; k < l.len; k++) {
+        const uint32_t start = b->n_steps;
         mc_give(b, right_by(l, k), mc_slice(v, l, l.me + k));
         mc_take(b, left_by(l, k), mc_slice(v, l, l.me - k));
+        mc_in_turns(b, start);
     }
     mc_keep(b, mc_slice(v, l, l.me));
     return v;

@@ -75,11 +75,13 @@ static void join(mc_builder_t *b, mc_line_t l, mc_tile_t v, pair_t p, int32_t sl
 static void halve(mc_builder_t *b, mc_line_t l, mc_tile_t v, int32_t block)
 {
     const int32_t radix = 2 * block, other = l.me ^ block;
+    const uint32_t start = b->n_steps;
     mc_send(b, mc_line_rank(l, other), mc_digit(v, l, 1, radix, other % radix));
     if (l.me < other)
         mc_recv_reduce(b, mc_line_rank(l, other), mc_digit(v, l, 1, radix, l.me % radix));
     else
         mc_recv_reduce_before(b, mc_line_rank(l, other), mc_digit(v, l, 1, radix, l.me % radix));
+    mc_in_turns(b, start);
 }
 
 mc_tile_t mc_aligned_reduce_scatter(mc_builder_t *b, mc_line_t l, mc_tile_t v)

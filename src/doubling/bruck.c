@@ -17,8 +17,10 @@ mc_tile_t mc_bruck_allgather(mc_builder_t *b, mc_line_t l, mc_tile_t v)
 {
     for (int32_t k = 1; k < l.len; k *= 2) {
         const int32_t n = k < l.len - k ? k : l.len - k;
+        const uint32_t start = b->n_steps;
         each_run(b, l, v, l.me - k, l.me, n, mc_send);
         each_run(b, l, v, l.me + k, l.me + k, n, mc_recv);
+        mc_in_turns(b, start);
     }
     return mc_freed(v, l);
 }
@@ -63,8 +65,10 @@ mc_tile_t mc_bruck_alltoall(mc_builder_t *b, mc_line_t l, mc_tile_t v)
 {
     rotate(b, l, v);
     for (int32_t unit = 1; unit < l.len; unit *= 2) {
+        const uint32_t start = b->n_steps;
         each_bit(b, l, v, unit, 1, l.me + unit, mc_give);
         each_bit(b, l, v, unit, 1, l.me - unit, mc_take);
+        mc_in_turns(b, start);
         each_bit(b, l, v, unit, 0, l.me, stay);
         mc_turn(b);
     }

@@ -33,8 +33,10 @@ static void exchange_sums(mc_builder_t *b, mc_line_t l, mc_core_t c, mc_tile_t v
 {
     const int32_t me = mc_core_member(c, l.me);
     for (int32_t m = 1; m < c.size; m *= 2) {
+        const uint32_t start = b->n_steps;
         mc_send(b, rank_of(l, c, me ^ m), v);
         mc_recv_aside(b, rank_of(l, c, me ^ m), v);
+        mc_in_turns(b, start);
         if (me & m)
             mc_reduce_aside(b, v);
         else
@@ -71,8 +73,10 @@ mc_tile_t mc_halving_reduce_scatter(mc_builder_t *b, mc_line_t l, mc_tile_t v)
         mc_recv_reduce(b, surplus(l), v);
     for (int32_t m = c.size / 2; m > 0; m /= 2) {
         const int32_t mine = me & ~(m - 1), other = mine ^ m;
+        const uint32_t start = b->n_steps;
         mc_send(b, rank_of(l, c, me ^ m), block(l, c, v, other, m));
         mc_recv_reduce(b, rank_of(l, c, me ^ m), block(l, c, v, mine, m));
+        mc_in_turns(b, start);
     }
     if (stands_for_two(l, c))
         mc_send(b, surplus(l), mc_slice(v, l, l.me + 1));
@@ -92,8 +96,10 @@ mc_tile_t mc_doubling_allgather(mc_builder_t *b, mc_line_t l, mc_tile_t v)
         mc_recv(b, surplus(l), mc_slice(v, l, l.me + 1));
     for (int32_t m = 1; m < c.size; m *= 2) {
         const int32_t mine = me & ~(m - 1), other = mine ^ m;
+        const uint32_t start = b->n_steps;
         mc_send(b, rank_of(l, c, me ^ m), block(l, c, v, mine, m));
         mc_recv(b, rank_of(l, c, me ^ m), block(l, c, v, other, m));
+        mc_in_turns(b, start);
     }
     if (stands_for_two(l, c))
         mc_send(b, surplus(l), mc_freed(v, l));

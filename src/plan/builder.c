@@ -286,6 +286,50 @@ void mc_settle(mc_builder_t *b, uint32_t segment)
     b->segment_start = b->n_steps;
 }
 
+/* Copies the steps from `i` up to and with the next message; returns the step after it. */
+static uint32_t copy_message(const mc_step_t *step, uint32_t i, uint32_t end, mc_step_t **to)
+{
+    bool message = false;
+    for (; i < end && !message; i++) {
+        message = step[i].peer >= 0;
+        *(*to)++ = step[i];
+    }
+    return i;
+}
+
+/* Returns the step behind the last send from `start` on, and counts the sends. */
+static uint32_t end_of_sends(const mc_builder_t *b, uint32_t start, uint32_t *sends)
+{
+    uint32_t end = start;
+    *sends = 0;
+    for (uint32_t i = start; i < b->n_steps; i++)
+        if (mc_op_sends((mc_op_t)b->step[i].op)) {
+            end = i + 1;
+            ++*sends;
+        }
+    return end;
+}
+
+void mc_in_turns(mc_builder_t *b, uint32_t start)
+{
+    uint32_t sends;
+    const uint32_t middle = end_of_sends(b, start, &sends), end = b->n_steps;
+    if (b->status || sends <= MC_PROGRAM_WINDOW)
+        return;
+    mc_step_t *const turns = malloc((size_t)(end - start) * sizeof *turns);
+    if (!turns) {
+        b->status = mc_fail_memory("the steps of a plan");
+        return;
+    }
+    mc_step_t *to = turns;
+    for (uint32_t i = start, k = middle; i < middle || k < end;) {
+        i = copy_message(b->step, i, middle, &to);
+        k = copy_message(b->step, k, end, &to);
+    }
+    memcpy(b->step + start, turns, (size_t)(end - start) * sizeof *turns);
+    free(turns);
+}
+
 /* Does a turn begin at `i`? A turn is what a rank sends and then receives. Interleaved at any other
  * place, messages of a pair could be in another order at the sender than at the receiver. */
 static bool begins_turn(const mc_step_t *step, uint32_t i)

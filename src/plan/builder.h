@@ -55,6 +55,15 @@ void mc_keep(mc_builder_t *b, mc_tile_t v);
 void mc_carry(mc_builder_t *b, mc_tile_t from, mc_tile_t to); /* of equal shape */
 void mc_turn(mc_builder_t *b);
 
+/*
+ * To be called after an exchange: since step `start` this rank sent messages, then received as many
+ * others of the same shape. Where it sent more than MC_PROGRAM_WINDOW to one peer, because a tile is
+ * several ranges, they now alternate: send, receive, send, receive. Otherwise all ranks would wait in
+ * program order for room for the rest of what they send. No chunk that was received may be one of
+ * those sent.
+ */
+void mc_in_turns(mc_builder_t *b, uint32_t start);
+
 /* Interleaves steps [start, middle), of some segments, with those from `middle` on, of others, turn
  * by turn; each keeps its own order. A turn is what a rank sends and then receives. */
 void mc_alternate(mc_builder_t *b, uint32_t start, uint32_t middle);

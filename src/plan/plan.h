@@ -40,6 +40,14 @@ typedef struct {
 } mc_step_t;
 _Static_assert(sizeof(mc_step_t) == 32, "a step is 32 bytes");
 
+/*
+ * Ranks may also run their plans in program order: each runs its steps one after the other, as they
+ * stand, without their dependencies. That completes if a rank can send so many messages to a peer
+ * before the peer takes the first of them (plan/verify proves it). An executor that runs plans so
+ * has at least as many slots for each pair of ranks and direction.
+ */
+enum { MC_PROGRAM_WINDOW = 2 };
+
 /* How much of the vector a buffer of this rank holds. */
 typedef enum {
     MC_HOLDS_NONE,

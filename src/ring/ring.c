@@ -6,8 +6,10 @@ static mc_tile_t reduce_scatter(mc_builder_t *b, mc_line_t l, mc_tile_t v, int32
 {
     const int32_t mine = l.me + shift;
     for (int32_t k = 1; k < l.len; k++) {
+        const uint32_t start = b->n_steps;
         mc_send(b, mc_right(l), mc_slice(v, l, mine - k));
         mc_recv_reduce(b, mc_left(l), mc_slice(v, l, mine - k - 1));
+        mc_in_turns(b, start);
     }
     return mc_slice(v, l, mine);
 }
@@ -17,8 +19,10 @@ static mc_tile_t allgather(mc_builder_t *b, mc_line_t l, mc_tile_t v, int32_t sh
 {
     const int32_t mine = l.me + shift;
     for (int32_t k = 1; k < l.len; k++) {
+        const uint32_t start = b->n_steps;
         mc_send(b, mc_right(l), mc_slice(v, l, mine - k + 1));
         mc_recv(b, mc_left(l), mc_slice(v, l, mine - k));
+        mc_in_turns(b, start);
     }
     return mc_freed(v, l);
 }

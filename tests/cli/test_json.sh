@@ -40,6 +40,9 @@ keys j command collectives in_all seconds complete failure
 gives 'j["complete"], j["failure"]' "(True, None)"
 gives 'j["collectives"][0]["collective"], j["in_all"]["meshes"]' "('bcast', 1)"
 gives 'j["in_all"]["worlds"] == 6 * j["in_all"]["strategies"]' True
+keys 'j["collectives"][0]' meshes meshes_asked strategies worlds in_flight in_flight_at
+gives 'j["collectives"][0]["in_flight"] in (1, 2)' True
+gives 'j["in_all"]["in_flight_at"].startswith("meshcoll verify bcast --mesh x=3,y=2 --strategy")' True
 
 run 0 count --json
 keys j command ranks mesh bytes unit ways

@@ -3,8 +3,10 @@
 . "$(dirname "$0")/lib.sh"
 
 run 0 verify allreduce --mesh box=4,gpu=8 --strategy hierarchical
-has "allreduce 1 1 1"
+has "collective meshes strategies worlds in flight"
+has "allreduce 1 1 1 1"
 has "verified: 1 world, all right"
+has "in program order with 1 message in flight from one rank to another"
 run 0 verify bcast --mesh box=3,gpu=5 --strategy option2 --root all
 has "bcast 1 1 15"
 run 0 verify scatter --mesh x=20 --strategy scatter:mst

@@ -2,6 +2,7 @@
 #include "plan/verify/verify.h"
 #include "support/loose.h"
 #include "support/plans.h"
+#include "support/program.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -335,4 +336,49 @@ Test(mutants, catches_every_missing_dependency)
         cr_expect_gt(needed, 0, "%s", cases[c].strategy);
         plans_free(&p);
     }
+}
+
+/* Program order ---------------------------------------------------------------------------------- */
+
+/* Two steps of a rank in each other's place. Where ranks then wait for each other in program order,
+ * that is caught; where only that is wrong, by this name. Returns whether it was caught by name. */
+static bool swap(plans_t *p, int32_t rank, uint32_t a, uint32_t b, const char *strategy)
+{
+    mc_plan_t *const whole = p->plan[rank];
+    mc_step_t *const step = copied(whole->step, whole->n_steps * sizeof *step);
+    mc_plan_t *mutant = NULL;
+    bool named = false;
+    step[a] = whole->step[b];
+    step[b] = whole->step[a];
+    if (!mc_seal_steps(whole, step, whole->n_steps, &mutant)) {
+        p->plan[rank] = mutant;
+        const mc_world_t world = world_of(p);
+        const bool wrong = mc_verify(&world, NULL) != MESHCOLL_OK;
+        const bool stuck = !program_completes(&world, MC_PROGRAM_WINDOW);
+        named = wrong && strstr(meshcoll_last_error(), "no progress in program order");
+        cr_expect(stuck ? wrong : !named, "%s: rank %d, steps %u and %u: %s", strategy, rank, a, b,
+                  wrong ? meshcoll_last_error() : "not caught");
+        mc_plan_free(mutant);
+        p->plan[rank] = whole;
+    }
+    free(step);
+    return named;
+}
+
+Test(mutants, catches_swaps_that_break_program_order_by_name)
+{
+    uint32_t worlds = 0;
+    for (size_t c = 0; c < MC_COUNT(cases); c++) {
+        plans_t p;
+        uint32_t named = 0;
+        plans_of(&p, &cases[c]);
+        for (int32_t r = 0; r < p.n; r++)
+            for (uint32_t a = 0; a < p.plan[r]->n_steps; a++)
+                for (uint32_t b = a + 1; b < p.plan[r]->n_steps; b++)
+                    named += swap(&p, r, a, b, cases[c].strategy);
+        worlds += named > 0;
+        plans_free(&p);
+    }
+    /* elsewhere such swaps also break dependencies or the order of messages, which is found first */
+    cr_expect_gt(worlds, 5, "%u", worlds);
 }

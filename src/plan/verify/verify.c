@@ -160,18 +160,21 @@ int mc_check_steps(const mc_plan_t *plan)
     return status;
 }
 
-static int verify_runs(const mc_world_t *world, const mc_verify_options_t *options)
+static int verify_runs(const mc_world_t *world, const mc_verify_options_t *options,
+                       uint32_t *window)
 {
     mc_match_t match = {0};
     int status = mc_match_create(world, &match);
     if (status)
         return status;
     status = mc_check_runs(world, &match, options);
+    if (!status)
+        status = mc_check_program(world, &match, MC_PROGRAM_WINDOW, window);
     mc_match_free(&match);
     return status;
 }
 
-int mc_verify(const mc_world_t *world, const mc_verify_options_t *options)
+int mc_verify_window(const mc_world_t *world, const mc_verify_options_t *options, uint32_t *window)
 {
     static const mc_verify_options_t usual = {.random_orders = 1, .seed = 1};
     int status = check_heads(world);
@@ -180,6 +183,12 @@ int mc_verify(const mc_world_t *world, const mc_verify_options_t *options)
     if (!status)
         status = mc_check_dependencies(world);
     if (!status)
-        status = verify_runs(world, options ? options : &usual);
+        status = verify_runs(world, options ? options : &usual, window);
     return status;
+}
+
+int mc_verify(const mc_world_t *world, const mc_verify_options_t *options)
+{
+    uint32_t window;
+    return mc_verify_window(world, options, &window);
 }

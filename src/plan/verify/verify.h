@@ -3,7 +3,8 @@
  * final placement is reached, messages match, chunks stay within bounds, and inputs stay
  * unmodified, in place and out of place. It also proves progress with unbuffered (rendezvous)
  * messages and a window of one message per peer and direction, and, for the orders it samples, that
- * any order the dependencies allow gives the same values.
+ * any order the dependencies allow gives the same values. It proves progress in program order too,
+ * with MC_PROGRAM_WINDOW messages in flight.
  *
  * Useless work is an error too: a copy of a value onto itself, and a value that is overwritten, or
  * left in SCRATCH, before a step reads it. Two cases are allowed: a message may carry what its
@@ -26,5 +27,8 @@ typedef struct {
 /* Returns ERR_PLAN with the first fault as a sentence: rank, step and what was expected. NULL
  * options: one random order, seed 1. */
 int mc_verify(const mc_world_t *world, const mc_verify_options_t *options);
+/* As mc_verify(); `window` receives the fewest messages in flight from one rank to another with
+ * which this world completes in program order, at least 1 and at most MC_PROGRAM_WINDOW. */
+int mc_verify_window(const mc_world_t *world, const mc_verify_options_t *options, uint32_t *window);
 
 #endif

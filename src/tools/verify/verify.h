@@ -60,9 +60,15 @@ typedef struct {
     mc_verify_options_t options;
 } mc_verify_job_t;
 
+/* What is done of an item. */
 typedef struct {
     uint64_t strategies, worlds;
     bool done;
+    /* the most messages in flight that a world needs in program order, and the first that does; 0:
+     * no world is done */
+    uint32_t in_flight;
+    mc_strategy_t strategy;
+    int32_t root;
 } mc_verify_count_t;
 
 typedef struct {
@@ -78,5 +84,10 @@ typedef struct {
 /* Shares the items among processes. A world that fails is no error of this function. */
 int mc_verify_run(const mc_verify_job_t *job, mc_verify_result_t *result);
 void mc_verify_result_free(mc_verify_result_t *result);
+
+/* Prints what came out, `in_all` with a line for all collectives together. Returns the exit status
+ * of the command. */
+int mc_verify_report(const mc_command_t *command, const mc_verify_job_t *job,
+                     const mc_verify_result_t *result, bool in_all, bool json);
 
 #endif

@@ -17,7 +17,12 @@ static const char about[] =
     "nothing\n"
     "waits for ever although no message is buffered, inputs stay as they are, in place too, and "
     "every\n"
-    "order of steps that the plans allow gives the same. A world is one strategy with one root.\n"
+    "order of steps that the plans allow gives the same. Nothing waits for ever either if each "
+    "rank "
+    "runs\n"
+    "its steps strictly one after the other; 'in flight' is how many messages from one rank to "
+    "another\n"
+    "must then be under way at most. A world is one strategy with one root.\n"
     "\n"
     "Without --strategy: every way through the mesh, dimension by dimension or merged; on 8 ranks "
     "and\n"
@@ -259,167 +264,6 @@ static int make_items(request_t *r)
     return status;
 }
 
-/* What came out ----------------------------------------------------------------------------------- */
-
-typedef struct {
-    uint64_t meshes, all_meshes, strategies, worlds;
-} sum_t;
-
-/* A mesh counts when all of its items for the collective are done. */
-static sum_t sum_of(const request_t *r, const mc_verify_result_t *result, int collective)
-{
-    sum_t sum = {0};
-    for (size_t i = 0; i < r->n_items;) {
-        const mc_verify_item_t *const first = &r->item[i];
-        bool done = true;
-        const bool counts = (int)first->collective == collective;
-        for (uint32_t k = 0; k < first->stripes; k++, i++) {
-            const mc_verify_count_t *const count = &result->count[i];
-            done = done && count->done;
-            sum.strategies += counts ? count->strategies : 0;
-            sum.worlds += counts ? count->worlds : 0;
-        }
-        sum.meshes += counts && done;
-        sum.all_meshes += counts;
-    }
-    return sum;
-}
-
-static void add_sum(sum_t *total, sum_t sum)
-{
-    total->meshes += sum.meshes;
-    total->all_meshes += sum.all_meshes;
-    total->strategies += sum.strategies;
-    total->worlds += sum.worlds;
-}
-
-static void add_counts(mc_table_t *table, const char *name, sum_t sum)
-{
-    char number[MC_NUMBER_TEXT], all[MC_NUMBER_TEXT];
-    mc_table_add(table, "%s", name);
-    if (sum.meshes < sum.all_meshes)
-        mc_table_add(table, "%s of %s", mc_print_count(sum.meshes, number, sizeof number),
-                     mc_print_count(sum.all_meshes, all, sizeof all));
-    else
-        mc_table_add(table, "%s", mc_print_count(sum.meshes, number, sizeof number));
-    mc_table_add(table, "%s", mc_print_count(sum.strategies, number, sizeof number));
-    mc_table_add(table, "%s", mc_print_count(sum.worlds, number, sizeof number));
-}
-
-static int print_sums(const request_t *r, const mc_verify_result_t *result, sum_t *total)
-{
-    static const char *const head[] = {"collective", "meshes", "strategies", "worlds"};
-    mc_table_t table = mc_table("lrrr");
-    *total = (sum_t){0};
-    for (size_t i = 0; i < MC_COUNT(head); i++)
-        mc_table_add(&table, "%s", head[i]);
-    for (int c = 0; c < MESHCOLL_COLLECTIVES; c++) {
-        const sum_t sum = sum_of(r, result, c);
-        add_sum(total, sum);
-        if (sum.all_meshes > 0)
-            add_counts(&table, mc_moves[c].name, sum);
-    }
-    if (r->any)
-        add_counts(&table, "in all", *total);
-    return mc_table_print(&table, 2, stdout);
-}
-
-static void repeat_command(const mc_verify_result_t *result, char *buffer, size_t capacity)
-{
-    char mesh[MC_MESH_TEXT], strategy[MC_STRATEGY_TEXT];
-    mc_text_t text = mc_text(buffer, capacity);
-    const mc_mesh_t *const m = &result->at.mesh->mesh;
-    mc_text_add(&text, "meshcoll verify %s --mesh %s --strategy \"%s\"",
-                mc_moves[result->at.collective].name, mc_show_mesh(m, mesh),
-                mc_show_strategy(&result->strategy, m, strategy));
-    if (mc_moves[result->at.collective].rooted)
-        mc_text_add(&text, " --root %d", result->root);
-}
-
-enum { REPEAT_TEXT = MC_MESH_TEXT + MC_STRATEGY_TEXT + 128 };
-
-static void print_failure(const mc_verify_result_t *result)
-{
-    char repeat[REPEAT_TEXT];
-    repeat_command(result, repeat, sizeof repeat);
-    fflush(stdout);
-    fprintf(stderr, "meshcoll verify: wrong: %s\nrepeat it with: %s\n", result->message, repeat);
-}
-
-static void print_closing(const request_t *r, const mc_verify_result_t *result, sum_t total)
-{
-    char count[MC_NUMBER_TEXT], worlds[2 * MC_NUMBER_TEXT], time[MC_NUMBER_TEXT];
-    snprintf(worlds, sizeof worlds, "%s world%s", mc_print_count(total.worlds, count, sizeof count),
-             total.worlds == 1 ? "" : "s");
-    mc_print_seconds(result->elapsed, time, sizeof time);
-    if (result->failed)
-        printf("\nnot verified: stopped at the first fault, after %s and %s\n", worlds, time);
-    else if (total.meshes < total.all_meshes)
-        printf("\nout of time after %d s: %s verified, all right; the rest, mostly larger meshes, "
-               "was not looked at\n",
-               r->texts->seconds, worlds);
-    else
-        printf("\nverified: %s, all right, in %s\n", worlds, time);
-}
-
-static int exit_of(const mc_verify_result_t *result, sum_t total)
-{
-    if (result->failed)
-        return MC_EXIT_FAILED;
-    return total.meshes < total.all_meshes ? MC_EXIT_PARTIAL : MC_EXIT_OK;
-}
-
-static json_t *json_sum(sum_t sum)
-{
-    return json_pack("{s:I, s:I, s:I, s:I}", "meshes", (json_int_t)sum.meshes, "meshes_asked",
-                     (json_int_t)sum.all_meshes, "strategies", (json_int_t)sum.strategies, "worlds",
-                     (json_int_t)sum.worlds);
-}
-
-static json_t *json_failure(const mc_verify_result_t *result)
-{
-    char repeat[REPEAT_TEXT];
-    if (!result->failed)
-        return json_null();
-    repeat_command(result, repeat, sizeof repeat);
-    return json_pack("{s:s, s:s}", "message", result->message, "repeat", repeat);
-}
-
-static int print_json(const request_t *r, const mc_verify_result_t *result)
-{
-    sum_t total = {0};
-    json_t *const list = json_array();
-    for (int c = 0; c < MESHCOLL_COLLECTIVES; c++) {
-        const sum_t sum = sum_of(r, result, c);
-        add_sum(&total, sum);
-        if (sum.all_meshes == 0)
-            continue;
-        json_t *const one = json_sum(sum);
-        json_object_set_new(one, "collective", json_string(mc_moves[c].name));
-        json_array_append_new(list, one);
-    }
-    const int exit = exit_of(result, total);
-    const int printed = mc_json_print(
-        json_pack("{s:s, s:o, s:o, s:f, s:b, s:o}", "command", "verify", "collectives", list,
-                  "in_all", json_sum(total), "seconds", result->elapsed, "complete",
-                  exit == MC_EXIT_OK, "failure", json_failure(result)));
-    return printed ? printed : exit;
-}
-
-static int print_result(const request_t *r, const mc_verify_result_t *result)
-{
-    sum_t total;
-    if (r->texts->json)
-        return print_json(r, result);
-    const int status = print_sums(r, result, &total);
-    if (status)
-        return mc_tool_fail(r->command, status);
-    print_closing(r, result, total);
-    if (result->failed)
-        print_failure(result);
-    return exit_of(result, total);
-}
-
 static int verify(request_t *r)
 {
     mc_verify_result_t result;
@@ -439,7 +283,7 @@ static int verify(request_t *r)
     status = mc_verify_run(&job, &result);
     if (status)
         return mc_tool_fail(r->command, status);
-    const int exit = print_result(r, &result);
+    const int exit = mc_verify_report(r->command, &job, &result, r->any, t->json);
     mc_verify_result_free(&result);
     return exit;
 }

@@ -58,7 +58,7 @@ static void tell_failure(board_t *board, const desk_t *desk, const char *message
 }
 
 static int verify_world(const mc_verify_job_t *job, const mc_mesh_t *mesh,
-                        const mc_strategy_t *strategy, int32_t root)
+                        const mc_strategy_t *strategy, int32_t root, uint32_t *in_flight)
 {
     mc_plans_t plans;
     int status = mc_plans_create(strategy, mesh, root, &plans);
@@ -68,9 +68,21 @@ static int verify_world(const mc_verify_job_t *job, const mc_mesh_t *mesh,
     mc_verify_options_t options = job->options;
     const mc_mesh_t led = mc_mesh_led_by(mesh, mc_moves[strategy->collective].rooted ? root : 0);
     options.in_order = mc_strategy_check_order(strategy, &led) == MESHCOLL_OK;
-    status = mc_verify(&world, &options);
+    status = mc_verify_window(&world, &options, in_flight);
     mc_plans_free(&plans);
     return status;
+}
+
+static void count_world(worker_t *w, uint32_t in_flight)
+{
+    mc_verify_count_t *const count = &w->board->count[w->desk->item];
+    if (in_flight > count->in_flight) {
+        count->in_flight = in_flight;
+        count->strategy = w->desk->strategy;
+        count->root = w->desk->root;
+    }
+    count->worlds++;
+    atomic_fetch_add(&w->board->worlds, 1);
 }
 
 /* Every root of a strategy. */
@@ -87,13 +99,13 @@ static bool verify_strategy(worker_t *w, const mc_strategy_t *strategy)
         if (w->late || atomic_load(&w->board->stop))
             return false;
         w->desk->root = root[i];
-        if (verify_world(w->job, &item->mesh->mesh, strategy, root[i])) {
+        uint32_t in_flight;
+        if (verify_world(w->job, &item->mesh->mesh, strategy, root[i], &in_flight)) {
             w->failed = true;
             tell_failure(w->board, w->desk, meshcoll_last_error());
             return false;
         }
-        w->board->count[w->desk->item].worlds++;
-        atomic_fetch_add(&w->board->worlds, 1);
+        count_world(w, in_flight);
     }
     w->board->count[w->desk->item].strategies++;
     return true;
