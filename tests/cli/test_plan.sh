@@ -158,6 +158,34 @@ refused "does not bracket 12 ranks as the aligned tree does" plan allreduce --me
 run 0 plan bcast --mesh x=8 --links uniform --sweep 1K..1M
 has "option1 and option2 cost the same at every size"
 
+# From a mesh to larger ones: the table is what plan says of each mesh, and no flat ring or tree beats the choice.
+scale=(--mesh box=8,gpu=8 --scale 64,1024 --bytes 1M,256M --links "dgx-h100,gpu=nvlink4;pulled:no | generic")
+run 0 plan "${scale[@]}" --json
+gives 'len(j["scale"])' $((8 * 2 * 2 * 3))
+gives 'min(c[k]["seconds"] / c["best"]["seconds"] for c in j["scale"] for k in ("ring", "mst") if c[k]) >= 1' True
+gives 'min(c["best"]["seconds"] / c["lower_bound_seconds"] for c in j["scale"]) >= 1' True
+gives 'sorted({c["collective"] for c in j["scale"] if not c["ring"]})' "['gather', 'scatter']"
+gives 'all(c["mst"] for c in j["scale"])' True
+one='[c for c in j["scale"] if (c["links"], c["bytes"], c["collective"], c["mesh"]["ranks"]) == ("generic", 268435456, "allreduce", 8192)][0]'
+best=$(query "$one['best']") ring=$(query "$one['ring']['seconds']") bound=$(query "$one['lower_bound_seconds']")
+run 0 plan allreduce --mesh box=1024,gpu=8 --bytes 256M --json
+gives '{k: j["strategies"][0][k] for k in ("strategy", "seconds")}' "$best"
+gives '[s["seconds"] for s in j["named"] if s["name"] == "flat-ring"][0]' "$ring"
+gives 'j["lower_bound_seconds"]' "$bound"
+run 0 plan allreduce "${scale[@]}"
+has "256 MiB, generic:"
+has "| | box=8,gpu=8 | ring | MST | / bound | box=64,gpu=8 | ring | MST | / bound | box=1024,gpu=8 |"
+[ "$(grep -c '^| allreduce |' <<<"$out")" -eq 4 ] || fail "expected a row for each size and links in: $out"
+run 0 plan --mesh gpu=4 --scale 1 --bytes 0 --in-order --reproducible
+has "| bcast |"
+refused "--scale goes without --root" plan bcast "${scale[@]}" --root 1
+refused "boxes of one size" plan bcast --mesh box=4+2 --scale 8 --bytes 1M
+refused "takes extents of the outermost dimension" plan bcast --mesh box=2,gpu=8 --scale 8,x --bytes 1M
+refused "at most 4194304 ranks" plan bcast --mesh box=2,gpu=8 --scale 600000 --bytes 1M
+refused "there is no link preset 'none'" plan bcast --mesh box=2,gpu=8 --scale 8 --bytes 1M --links "generic | none"
+refused "--bytes is missing" plan bcast --mesh box=2,gpu=8 --scale 8
+refused "at most 7 extents" plan bcast --mesh box=2,gpu=8 --scale 1,2,3,4,5,6,7,8 --bytes 1M
+
 # Three dimensions and one rank are no special cases.
 run 0 plan bcast --mesh rack=2,box=4,gpu=8 --bytes 1M --top 3
 run 0 plan allreduce --mesh x=1 --bytes 1M

@@ -47,6 +47,9 @@ static inline mc_planner_query_t mc_plan_query(const mc_plan_request_t *r, doubl
                                 .aligned = r->reproducible ? &r->numbering : NULL};
 }
 
+/* Sets the links and what follows from them and the mesh. NULL or "": the default preset. */
+int mc_plan_set_links(mc_plan_request_t *request, const char *text);
+
 /* Does it reduce as is asked for? ERR_STRATEGY says which phase does not. */
 int mc_plan_check(const mc_plan_request_t *request, const mc_strategy_t *strategy);
 
@@ -72,5 +75,12 @@ json_t *mc_plan_json_head(const mc_plan_request_t *request);
 int mc_plan_rank(const mc_plan_request_t *request);
 /* From size to size: where the best one changes, where options 1, 2 and 3 cross. */
 int mc_plan_sweep(const mc_plan_request_t *request, uint64_t from, uint64_t to);
+
+/* Lists as given: "64,1024", "1M,256M", "dgx-h100 | generic"; no collective: all. */
+typedef struct {
+    const char *extents, *sizes, *links, *collective;
+} mc_plan_scale_t;
+/* From the request's mesh to larger ones: the best strategy beside flat rings and trees, as Markdown. */
+int mc_plan_scale(const mc_plan_request_t *request, const mc_plan_scale_t *scale);
 
 #endif

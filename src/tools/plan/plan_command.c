@@ -6,7 +6,8 @@
 static const char usage[] =
     "  meshcoll plan COLLECTIVE --mesh MESH --bytes SIZE [--links LINKS] [--root RANK] …\n"
     "  meshcoll plan COLLECTIVE --mesh MESH --bytes SIZE --strategy STRATEGY\n"
-    "  meshcoll plan COLLECTIVE --mesh MESH --sweep FROM..TO\n";
+    "  meshcoll plan COLLECTIVE --mesh MESH --sweep FROM..TO\n"
+    "  meshcoll plan [COLLECTIVE] --mesh MESH --scale EXTENTS --bytes SIZES [--links LINKS]\n";
 
 static const char about[] = "Predicts the time of every strategy with the model of the links, α "
                             "seconds per message, β seconds\n"
@@ -20,6 +21,7 @@ static const char examples[] =
     "  meshcoll plan bcast --mesh box=8,gpu=8 --bytes 64M\n"
     "  meshcoll plan allreduce --mesh box=4,gpu=8 --bytes 1G --links dgx-h100 --top 3 --phases\n"
     "  meshcoll plan bcast --mesh box=8,gpu=8 --sweep 1K..64M\n"
+    "  meshcoll plan --mesh box=8,gpu=8 --scale 64,1024 --bytes 1M,256M --links dgx-h100\n"
     "  meshcoll plan bcast --mesh box=8,gpu=8 --bytes 1M --strategy option2\n"
     "  meshcoll plan allreduce --mesh box=4,gpu=8 --bytes 1M --in-order\n"
     "  meshcoll plan bcast --mesh box=8,gpu=8 --bytes 1M \\\n"
@@ -28,7 +30,7 @@ static const char examples[] =
     "\"box=alpha:20us;beta:1GB/s,gpu=shm\"\n";
 
 typedef struct {
-    const char *mesh, *bytes, *links, *root, *strategy, *sweep;
+    const char *mesh, *bytes, *links, *root, *strategy, *sweep, *scale;
 } texts_t;
 
 /* "1K..64M" */
@@ -51,31 +53,29 @@ static int read_sweep(const mc_command_t *command, const char *text, uint64_t *f
     return exit;
 }
 
-static int read_links(const texts_t *texts, mc_plan_request_t *r)
+/* What all forms of the command take. */
+static int read_shared(const texts_t *texts, mc_plan_request_t *r)
 {
-    r->links_text = texts->links && *texts->links ? texts->links : mc_cluster_presets[0].name;
-    const int status = mc_links_parse(texts->links, &r->mesh, &r->links);
-    return status ? mc_tool_fail(r->command, status) : MC_GO_ON;
+    if (r->max_segments & (r->max_segments - 1))
+        return mc_tool_refuse(r->command, "--max-segments takes a power of two, as in 64; got '%d'",
+                              r->max_segments);
+    return mc_read_mesh(r->command, texts->mesh, &r->mesh);
 }
 
 static int read_request(const texts_t *texts, const char *collective, mc_plan_request_t *r)
 {
     int exit = mc_read_collective(r->command, collective, &r->collective);
     if (exit == MC_GO_ON)
-        exit = mc_read_mesh(r->command, texts->mesh, &r->mesh);
+        exit = read_shared(texts, r);
     if (exit == MC_GO_ON)
         exit = mc_read_root(r->command, texts->root, r->collective, &r->mesh, &r->root);
-    if (exit == MC_GO_ON)
-        exit = read_links(texts, r);
     if (exit != MC_GO_ON)
         return exit;
-    if (r->max_segments & (r->max_segments - 1))
-        return mc_tool_refuse(r->command, "--max-segments takes a power of two, as in 64; got '%d'",
-                              r->max_segments);
+    const int status = mc_plan_set_links(r, texts->links);
+    if (status)
+        return mc_tool_fail(r->command, status);
     /* the setting leaves alone what does not reduce */
     r->reproducible = r->reproducible && mc_moves[r->collective].reduces;
-    r->numbering = mc_numbering(&r->mesh, NULL);
-    r->pacing = mc_plan_pacing(&r->mesh, &r->links);
     if (r->in_order && !mc_moves[r->collective].reduces)
         return mc_tool_refuse(r->command,
                               "--in-order is for what reduces: reduce, reduce_scatter, allreduce; "
@@ -92,6 +92,18 @@ static int run_sweep(const texts_t *texts, const mc_plan_request_t *r)
                               texts->bytes ? "--bytes" : "--strategy");
     const int exit = read_sweep(r->command, texts->sweep, &from, &to);
     return exit == MC_GO_ON ? mc_plan_sweep(r, from, to) : exit;
+}
+
+static int run_scale(const texts_t *texts, const char *collective, mc_plan_request_t *r)
+{
+    const mc_plan_scale_t scale = {texts->scale, texts->bytes, texts->links, collective};
+    if (texts->root || texts->strategy || texts->sweep)
+        return mc_tool_refuse(r->command, "--scale goes without %s",
+                              texts->root       ? "--root"
+                              : texts->strategy ? "--strategy"
+                                                : "--sweep");
+    const int exit = read_shared(texts, r);
+    return exit == MC_GO_ON ? mc_plan_scale(r, &scale) : exit;
 }
 
 static int run_size(const texts_t *texts, mc_plan_request_t *r)
@@ -161,6 +173,10 @@ static const mc_option_t options[] = {
      .value = "FROM..TO",
      .help = "where the best strategy changes between two sizes",
      .text = &given.texts.sweep},
+    {.name = "scale",
+     .value = "EXTENTS",
+     .help = "a table of this mesh and of those with 64,1024 in its outermost dimension",
+     .text = &given.texts.scale},
     {.name = "reproducible",
      .help = "only strategies that MESHCOLL_REPRODUCIBLE=1 may take",
      .flag = &given.request.reproducible},
@@ -179,6 +195,8 @@ static int run(const mc_command_t *self, int argc, char **argv)
     mc_arguments_t arguments = {.text = &given.collective, .most = 1};
     given.request.command = self;
     int exit = mc_options_parse(self, options, argc, argv, &arguments);
+    if (exit == MC_GO_ON && given.texts.scale)
+        return run_scale(&given.texts, given.collective, &given.request);
     if (exit == MC_GO_ON)
         exit = read_request(&given.texts, given.collective, &given.request);
     if (exit != MC_GO_ON)

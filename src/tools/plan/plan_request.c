@@ -3,6 +3,15 @@
 
 #include <string.h>
 
+int mc_plan_set_links(mc_plan_request_t *r, const char *text)
+{
+    r->links_text = text && *text ? text : mc_cluster_presets[0].name;
+    const int status = mc_links_parse(text, &r->mesh, &r->links);
+    r->numbering = mc_numbering(&r->mesh, NULL);
+    r->pacing = mc_plan_pacing(&r->mesh, &r->links);
+    return status;
+}
+
 int mc_plan_check(const mc_plan_request_t *r, const mc_strategy_t *s)
 {
     const mc_mesh_t led = mc_mesh_led_by(&r->mesh, r->root);
