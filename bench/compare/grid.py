@@ -4,12 +4,15 @@ import math
 import re
 
 ELEMENT = 4                     # bytes: float32 throughout
-SIZES = "8,64,512,4K,32K,256K,1M,8M,64M"
-QUICK_SIZES = "64,32K,256K"
+SIZES = "64,4K,64K,1M,8M"
+QUICK_SIZES = "64,64K"
 ONE_BOX = "one-box"             # in the place of a rate
 DIM_NAMES = {2: ["box", "gpu"], 3: ["rack", "box", "gpu"]}
 BARRIER = "barrier"             # moves no data: one cell, of 0 bytes
 WITH_BLOCKS = {"scatter", "gather", "allgather", "reduce_scatter", "alltoall"}
+
+
+GROUPS = ("forced", "persistent")
 
 
 class UsageError(Exception):
@@ -25,6 +28,15 @@ def parse_bytes(text):
 
 def parse_sizes(text):
     return sorted({parse_bytes(item) for item in text.split(",")})
+
+
+def parse_groups(text):
+    """What peers are measured beside as they come."""
+    groups = [item.strip() for item in text.split(",") if item.strip() and item != "none"]
+    for one in groups:
+        if one not in GROUPS:
+            raise UsageError(f"expected --groups of {', '.join(GROUPS)}, or none; came '{one}'")
+    return groups
 
 
 def parse_rate(text):

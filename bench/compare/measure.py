@@ -1,13 +1,12 @@
-"""The rounds: every contender in turn, every cell of a contender in as few launches as can be."""
+"""The turns: each is one start of one contender's program, which measures a list of cells shortly."""
 
 import json
 import os
-import re
 import tempfile
 import time
 
 import programs
-from contenders import OURS, ROOT, environment, ours
+from contenders import (AS_IT_COMES, OURS, OURS_PERSISTENT, PROGRAM, ROOT, environment, ours)
 from grid import BARRIER, UsageError
 from store import now
 
@@ -16,6 +15,9 @@ SLOW = 15                   # so many times the bound may one operation take
 UNSHAPED = 2e8              # bytes per second of an operation, when there is no bound: far below any box
 IN_PLACE = {"bcast": ["--in-place"]}    # as MPI_Bcast always is; the others are out of place on both sides
 GIVE_UP = 3                 # launches in a row that brought nothing
+SCREENING = 0               # the turn before all others, in which the grid is tried
+SHORTER = 4                 # so many times less of a cell's seconds does the screening take
+FIRST_LARGE = 1 << 20       # above it, the grid is tried only where it was not hopeless at the size below
 
 
 class OutOfTime(Exception):
@@ -40,8 +42,8 @@ class Session:
         self.begin = time.monotonic()
         self.tune_file = os.path.join(os.path.dirname(os.path.abspath(store.path)), "links.json")
         self.collectives = self.find_collectives()
-        names = dict.fromkeys(one.name for cluster in clusters for one in peers.all(cluster))
-        self.variants = pick("--contenders", settings["contenders"], list(names))
+        names = dict.fromkeys(one.name for cluster in clusters for one in peers.families(cluster))
+        self.families = pick("--contenders", settings["contenders"], list(names))
 
     def tool(self, name):
         return os.path.join(self.build, name)
@@ -52,16 +54,22 @@ class Session:
                     [*(one["name"] for one in listed.get("collectives", [])), BARRIER])
 
     def find_peers(self, cluster):
-        return [one for one in self.peers.all(cluster) if one.name in self.variants]
+        """(program, contender) of the families and groups that are wanted."""
+        return [(self.peers.program(peer), one) for peer, one in self.peers.all(cluster)
+                if one.family in self.families and one.group in (AS_IT_COMES, *self.settings["groups"])]
+
+    def everybody(self, cluster):
+        return [(self.tool(PROGRAM), one) for one in ours(cluster, self.tune_file)] + self.find_peers(cluster)
 
     def left(self):
         budget = self.settings["budget"]
         return budget - (time.monotonic() - self.begin) if budget else float("inf")
 
-    def wanted(self, cluster):
+    def wanted(self, cluster, contender=None):
         """The (collective, bytes) of a cluster, small ones first."""
         sizes = self.settings["sizes"]
-        cells = [(c, size) for c in self.collectives for size in cluster.sizes(c, sizes)]
+        cells = [(c, size) for c in self.collectives for size in cluster.sizes(c, sizes)
+                 if not contender or not contender.only or c in contender.only]
         return sorted(cells, key=lambda cell: (cell[1], self.collectives.index(cell[0])))
 
     def start(self, contender, cluster, program, patience, on_line):
@@ -92,7 +100,7 @@ def tune(session, cluster):
     program = [session.tool("meshcoll"), "tune", "--json", "--seconds", f"{session.settings['tune_seconds']:g}"]
     program += ["--mesh", cluster.mesh] if cluster.mesh else []
     seconds = session.settings["tune_seconds"] * 4 + 60
-    contender = ours(cluster, session.tune_file)
+    contender = ours(cluster, session.tune_file)[0]
     outcome = session.start(contender, cluster, program, lambda: seconds, lines.append)
     try:
         told = json.loads("".join(lines))
@@ -106,63 +114,75 @@ def tune(session, cluster):
     return "failed" not in record
 
 
-# --- a round of one contender ----------------------------------------------------------------------------------
+# --- a turn of one contender -----------------------------------------------------------------------------------
 
-def measure_round(session, cluster, contender, number, todo):
+def take_turn(session, cluster, program, contender, turn, todo):
     """Each cell leaves a record, of its time or of why there is none."""
-    key = (cluster.key, number, contender.name)
-    launch = launch_ours if contender.name == OURS else launch_peer
+    key = (cluster.key, turn, contender.name)
     useless = 0
     while todo:
-        batch = [cell for cell in todo if cell[0] == todo[0][0]] if contender.name == OURS else todo
-        taker = Taker(session, key, batch, contender)
+        taker = Taker(session, key, todo, contender)
         try:
-            outcome = launch(session, cluster, contender, batch, taker)
+            outcome = launch(session, cluster, program, contender, turn, taker)
         except OutOfTime:
-            left = [cell for cell in todo if cell not in taker.taken]
-            fail(session, key, left, f"the budget of {session.settings['budget']:g} s was over")
             raise
         except BaseException:
-            fail(session, key, taker.missing()[:1], "interrupted")
+            fail(session, key, contender, taker.missing()[:1], "interrupted")
             raise
         missing = taker.missing()
-        if missing:
-            fail(session, key, missing[:1], outcome.reason())
-        useless = 0 if len(missing) < len(batch) else useless + 1
-        gone = set(batch) - set(missing[1:])
-        todo = [cell for cell in todo if cell not in gone]
+        lost = missing[:1]
+        if missing and contender.group != AS_IT_COMES and contender.name != OURS_PERSISTENT:
+            lost = [cell for cell in missing if cell[0] == missing[0][0]]   # one end of a peer's program is enough
+        fail(session, key, contender, lost, outcome.reason())
+        useless = 0 if len(missing) < len(todo) else useless + 1
+        todo = [cell for cell in missing if cell not in lost]
         if useless == GIVE_UP:
-            fail(session, key, todo, f"not tried after {GIVE_UP} launches without a result, the last with "
+            fail(session, key, contender, todo, f"not tried after {GIVE_UP} launches without a result, the last with "
                  + outcome.reason())
             return
 
 
-def fail(session, key, cells, reason):
+def fail(session, key, contender, cells, reason):
     for collective, size in cells:
-        session.store.add_cell({**named(key), "collective": collective, "bytes": size, "failed": reason,
-                                "date": now()})
+        session.store.add_cell({**named(key), "group": contender.group, "collective": collective, "bytes": size,
+                                "failed": reason, "date": now()})
         session.say(f"  {key[0]} {key[2]} {collective} {size}: {reason}")
 
 
 def named(key):
-    return dict(zip(("cluster", "round", "contender"), key))
+    return dict(zip(("cluster", "turn", "contender"), key))
 
 
 class Taker:
     """Takes a launch's rows into the store as they come."""
 
+    KEPT = ("iterations", "late", "median_s", "min_s", "wrong", "strategy", "predicted_s")
+
     def __init__(self, session, key, batch, contender):
         self.session, self.key, self.batch, self.contender = session, key, batch, contender
         self.taken = set()
+        self.at = batch[0]
 
-    def take(self, collective, row):
+    def take(self, line):
+        if not line.startswith("{"):
+            return
+        told = json.loads(line)
+        if "library" in told:
+            known = self.session.store.data["contenders"].setdefault("versions", {})
+            known[" ".join(told["library"].split())] = None
+        if "begin" in told:
+            self.at = (told["begin"], told["bytes"])
+        if "cell" in told:
+            self.take_cell(told["cell"], told)
+
+    def take_cell(self, collective, row):
         cell = (collective, row["bytes"])
         if cell not in self.batch or cell in self.taken:
             return
         self.taken.add(cell)
-        kept = {name: row[name] for name in ("count", "iterations", "late", "median_s", "min_s", "p99_s", "wrong", "strategy",
-                                             "predicted_s") if name in row}
-        record = {**named(self.key), "collective": collective, "bytes": row["bytes"], **kept, "date": now()}
+        kept = {name: row[name] for name in self.KEPT if name in row}
+        record = {**named(self.key), "group": self.contender.group, "collective": collective, "bytes": row["bytes"],
+                  **kept, "date": now()}
         if row["wrong"]:
             record["failed"] = f"{row['wrong']} wrong elements"
         self.session.store.add_cell(record)
@@ -170,35 +190,22 @@ class Taker:
     def missing(self):
         return [cell for cell in self.batch if cell not in self.taken]
 
-    def library(self, text):
-        known = self.session.store.data["contenders"].setdefault(self.contender.library, {})
-        known["version"] = text
 
-
-def launch_peer(session, cluster, contender, batch, taker):
-    at = [batch[0]]
+def launch(session, cluster, program, contender, turn, taker):
     s = session.settings
 
     def patience():
-        runs = s["warmup"] + 1 + 3
-        return LAUNCH_PATIENCE + 3 * s["cell_seconds"] + runs * slowest(cluster, *at[0])
+        return LAUNCH_PATIENCE + 3 * s["cell_seconds"] + 3 * slowest(cluster, *taker.at)
 
-    def on_line(line):
-        if not line.startswith("{"):
-            return
-        told = json.loads(line)
-        if "library" in told:
-            taker.library(told["library"])
-        if "begin" in told:
-            at[0] = (told["begin"], told["bytes"])
-        if "cell" in told:
-            taker.take(told["cell"], told)
-
-    program = [session.peers.program(contender), "-n", str(s["iterations"]), "-t", f"{s['cell_seconds']:g}",
-               "-w", str(s["warmup"])]
-    cells = [f"{c}:{size}" for c, size in batch]
+    screening = turn == SCREENING
+    seconds = s["cell_seconds"] / (SHORTER if screening else 1)
+    words = [program, "-n", str(s["iterations"]), "-t", f"{seconds:g}", "-l", "1", *contender.arguments(s["pages"])]
+    words += ["-1"] if screening else []
+    if contender.family == "meshcoll":
+        words += ["--mesh", session.store.data["tunes"][cluster.key]["mesh"]]
+    cells = [f"{c}:{size}" for c, size in taker.batch]
     with tempfile.TemporaryDirectory() as folder:
-        return session.start(contender, cluster, [*program, "--gate", gate_in(folder), *cells], patience, on_line)
+        return session.start(contender, cluster, [*words, "--gate", gate_in(folder), *cells], patience, taker.take)
 
 
 def gate_in(folder):
@@ -206,33 +213,11 @@ def gate_in(folder):
     return os.path.join(folder, "gate")
 
 
-def launch_ours(session, cluster, contender, batch, taker):
-    collective, sizes = batch[0][0], [size for _, size in batch]
-    s = session.settings
-    options = ["-n", str(s["iterations"]), "--max-time", f"{s['cell_seconds']:g}", "-w", str(s["warmup"])]
-
-    tuned = session.store.data["tunes"][cluster.key]
-
-    def take(rows, meta):
-        if without_wires(meta["links"]) != without_wires(tuned["links"]):
-            tuned["trouble"] = f"meshcoll-bench had other links than the tuned ones: {meta['links']}"
-        taker.library(f"{meta['version']}, UCX {meta['ucx']}")
-        for row in rows:
-            taker.take(collective, row)
-    return bench(session, cluster, contender, collective, sizes, ["best"], options, take)
-
-
-def without_wires(links):
-    """The library says which dimensions share a wire when it reads links, `meshcoll tune` does not yet."""
-    return re.sub(r";wire:\w+", "", links)
-
-
 def bench(session, cluster, contender, collective, sizes, strategies, options, take):
     """One launch of meshcoll-bench. Its rows and meta are handed to `take`, also those of a run that was killed."""
     mesh = session.store.data["tunes"][cluster.key]["mesh"]
-    runs = session.settings["warmup"] + 2 + 3
     patience = LAUNCH_PATIENCE + len(strategies) * (3 * session.settings["cell_seconds"] +
-                                                    runs * slowest(cluster, collective, max(sizes)))
+                                                    5 * slowest(cluster, collective, max(sizes)))
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "rows.json")
         if collective != BARRIER:
@@ -249,52 +234,101 @@ def bench(session, cluster, contender, collective, sizes, strategies, options, t
                 take(whole["rows"], whole["meta"])
 
 
-# --- all rounds --------------------------------------------------------------------------------------------------
+# --- who measures what in a turn -----------------------------------------------------------------------------------
 
-def hopeless(session, cluster, peers, contender, cell):
-    """A variant so far behind the best peer of round 1 that it cannot be the best one, in a cell that costs
-    more than its share of seconds. Cheap cells are run again: there one bad round says little."""
-    times = {one.name: session.store.cell(cluster.key, 1, one.name, *cell) for one in peers}
-    good = {name: c["median_s"] for name, c in times.items() if c and "failed" not in c}
-    if contender.name not in good:
-        return False            # what failed is tried again: a round may have had bad luck
-    s = session.settings
-    dear = (s["warmup"] + 1 + 3) * good[contender.name] > s["cell_seconds"]
-    return dear and good[contender.name] > s["prune"] * min(good.values())
+class Field:
+    """A cluster's contenders and their cells, and what the screening told of them."""
+
+    def __init__(self, session, cluster):
+        self.session, self.cluster = session, cluster
+        self.everybody = session.everybody(cluster)
+        self.by_name = {one.name: one for _, one in self.everybody}
+
+    def screened(self, contender, cell):
+        """Its time in the screening; None where it has none."""
+        record = self.session.store.cell(self.cluster.key, SCREENING, contender.name, *cell)
+        return record["median_s"] if record and "failed" not in record else None
+
+    def best(self, group, cell):
+        """The fastest peer of a group: its name and time."""
+        times = [(self.screened(one, cell), one.name) for one in self.by_name.values()
+                 if one.group == group and one.name not in (OURS, OURS_PERSISTENT)]
+        return min([pair for pair in times if pair[0]], default=(None, None))
+
+    def promising(self, contender, cell):
+        """Is a peer tried in the later turns? As it comes, where it is not far behind the best one; of the forced
+        ones, and of the persistent ones, the best one, where it might be ahead of those as they come."""
+        time, (best, _) = self.screened(contender, cell), self.best(AS_IT_COMES, cell)
+        s = self.session.settings
+        if contender.name in (OURS, OURS_PERSISTENT) or not s["prune"]:
+            return True
+        if contender.group == AS_IT_COMES:
+            if time is None or best is None:        # the screening may have had bad luck
+                return True
+            dear = 2 * time > s["cell_seconds"]
+            return time <= best * s["prune"] * (1 if dear else 2)
+        return self.best(contender.group, cell)[1] == contender.name and (not best or time <= best * s["near"])
+
+    def worth_screening(self, contender, cell):
+        """A large size of the grid costs seconds: only where it was not hopeless at the size below."""
+        collective, size = cell
+        if contender.group == AS_IT_COMES or contender.name == OURS_PERSISTENT or size <= FIRST_LARGE:
+            return True
+        below = [one for one in self.session.wanted(self.cluster) if one[0] == collective and one[1] < size]
+        if not below:
+            return True
+        time, (best, _) = self.screened(contender, below[-1]), self.best(AS_IT_COMES, below[-1])
+        return time is not None and (best is None or time <= best * self.session.settings["prune"])
+
+    def to_measure(self, turn, contender):
+        """A contender's cells of a turn that have no time yet."""
+        store, key = self.session.store, self.cluster.key
+
+        def is_open(cell):
+            record = store.cell(key, turn, contender.name, *cell)
+            again = contender.name in (OURS, OURS_PERSISTENT) or contender.group == AS_IT_COMES
+            return record is None or ("failed" in record and (again or record["failed"] == "interrupted"))
+
+        def chosen(cell):
+            if turn == SCREENING:
+                return self.worth_screening(contender, cell)
+            failed = [one for one in range(turn) if "failed" in (store.cell(key, one, contender.name, *cell) or {})]
+            return len(failed) < 2 and self.promising(contender, cell)
+        return [cell for cell in self.session.wanted(self.cluster, contender) if is_open(cell) and chosen(cell)]
+
+    def turns_left(self):
+        return [turn for turn in range(SCREENING, self.session.settings["turns"] + 1)
+                if any(self.to_measure(turn, one) for one in self.by_name.values())]
 
 
-def to_measure(session, cluster, number, contender):
-    """A contender's cells of a round that have no time yet."""
-    peers = session.find_peers(cluster)
-    weighed = number > 1 and contender.name != OURS and session.settings["prune"]
-    return [cell for cell in session.wanted(cluster)
-            if not session.store.measured(cluster.key, number, contender.name, *cell)
-            and not (weighed and hopeless(session, cluster, peers, contender, cell))]
+def run_turn(field, turn):
+    """Everybody once, starting with another one each turn. The screening goes in the order of its steps: as they come,
+    then the grid, then its large sizes."""
+    session, cluster = field.session, field.cluster
+    note = session.store.data["contenders"].setdefault("commands", {}).setdefault(cluster.key, {})
+    for _, one in field.everybody:
+        note[one.name] = {"what": one.what, "group": one.group,
+                          "command": one.describe(cluster, session.settings["pages"])}
+    if turn == SCREENING:
+        rest = [pair for pair in field.everybody if pair[1].group != AS_IT_COMES]
+        run_each(field, turn, [pair for pair in field.everybody if pair[1].group == AS_IT_COMES])
+        run_each(field, turn, rest, FIRST_LARGE)
+        run_each(field, turn, rest)
+        return
+    first = turn * max(len(field.everybody) // session.settings["turns"], 1) % len(field.everybody)
+    run_each(field, turn, field.everybody[first:] + field.everybody[:first])
 
 
-def rounds_left(session, cluster):
-    return [number for number in range(1, session.settings["rounds"] + 1)
-            if any(to_measure(session, cluster, number, one)
-                   for one in [ours(cluster, session.tune_file)] + session.find_peers(cluster))]
-
-
-def run_round(session, cluster, number):
-    """Everybody once, starting with another one each round."""
-    peers = session.find_peers(cluster)
-    everybody = [ours(cluster, session.tune_file)] + peers
-    for contender in everybody:
-        note = session.store.data["contenders"].setdefault("commands", {}).setdefault(cluster.key, {})
-        note[contender.name] = {"library": contender.library, "what": contender.what,
-                                "command": contender.describe(cluster)}
-    turn = (number - 1) % len(everybody)
-    for contender in everybody[turn:] + everybody[:turn]:
-        cells = to_measure(session, cluster, number, contender)
+def run_each(field, turn, pairs, largest=float("inf")):
+    session, cluster = field.session, field.cluster
+    for program, contender in pairs:
+        cells = [cell for cell in field.to_measure(turn, contender) if cell[1] <= largest]
         if not cells:
             continue
         began = time.monotonic()
-        measure_round(session, cluster, contender, number, cells)
-        session.say(f"{cluster.key} round {number}: {contender.name}, {len(cells)} cells, "
-                    f"{time.monotonic() - began:.0f} s, load {os.getloadavg()[0]:.1f}")
+        take_turn(session, cluster, program, contender, turn, cells)
+        session.say(f"{cluster.key} turn {turn}: {contender.name}, {len(cells)} cells, "
+                    f"{time.monotonic() - began:.1f} s, load {os.getloadavg()[0]:.1f}")
 
 
 def lab(session, command, *options):

@@ -1,48 +1,42 @@
 /*
- * An MPI library's own collectives, timed and checked as meshcoll-bench times and checks ours: plain
- * MPI, compiled once against each library by peers.sh, started by compare.
+ * A library's own collectives, timed and checked as meshcoll-bench times and checks meshcoll's: one
+ * program for all libraries (library.h), started by compare.
  *
- *     mpirun -n RANKS peer [-n ITERATIONS] [-t SECONDS] [-w WARMUP] [--gate FILE] COLLECTIVE:BYTES…
+ *     mpirun -n RANKS peer [-n ITERATIONS] [-t SECONDS] [-l LEAST] [-1] [--persistent]
+ *         [--pages huge|small] [--mesh TEXT] [--gate FILE] COLLECTIVE:BYTES…
  *
  * A cell is a collective and the bytes of its whole vector (alltoall: of one rank's send buffer), a
- * multiple of 4, and of 4 × ranks where ranks hold blocks; of a barrier 0. Rank 0 prints a JSON object a line: the
- * library's version, then for each cell one when it begins and one with its times.
+ * multiple of 4, and of 4 × ranks where ranks hold blocks; of a barrier 0. A cell ends after
+ * ITERATIONS, or after SECONDS but not before LEAST. With -1 the checked run that precedes them is
+ * timed, and the only one if it took SECONDS. Rank 0 prints a JSON object a line: the library's
+ * version, then for each cell one when it begins and one with its times.
  */
 #include "../common/gate.h"
 #include "../common/use.h"
+#include "library.h"
 
 #include <getopt.h>
 #include <math.h>
 #include <mpi.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
 enum {
-    LEAST_ROUNDS = 3,
     BASE_BITS = 16,
     FACTORS = 4,
     MOST_RANKS = 128,
     POISON = 0xA5,
-    LATE_US = 2000
+    LATE_US = 2000,
+    FINALIZE_SECONDS = 2,
+    HUGE_PAGE = 2 << 20
 };
-
-typedef enum {
-    BCAST,
-    REDUCE,
-    SCATTER,
-    GATHER,
-    ALLGATHER,
-    REDUCE_SCATTER,
-    ALLREDUCE,
-    ALLTOALL,
-    BARRIER,
-    KINDS
-} kind_t;
 
 /* Who has a buffer, and how much of the vector it holds. */
 static const struct {
@@ -66,9 +60,10 @@ typedef struct {
 } cell_t;
 
 typedef struct {
-    int iterations, warmup;
+    int iterations, least;
     double seconds;
-    const char *gate; /* NULL: iterations begin after MPI_Barrier alone */
+    bool once, persistent, small_pages;
+    const char *mesh, *gate; /* NULL: what is found; iterations begin after the barrier alone */
     cell_t *cell;
     int n_cells;
 } options_t;
@@ -88,7 +83,7 @@ typedef struct {
 static int rank, size;
 static gate_t *gate;
 
-static void die(const char *what, const char *text)
+void die(const char *what, const char *text)
 {
     fprintf(stderr, "peer: rank %d: %s%s\n", rank, what, text);
     MPI_Abort(MPI_COMM_WORLD, 1);
@@ -102,12 +97,23 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* From a page's begin on, as meshcoll-bench's buffers: some cores copy slowly between buffers of certain offsets. */
 static void *allocate(size_t bytes)
 {
-    void *at;
-    if (posix_memalign(&at, (size_t)sysconf(_SC_PAGESIZE), bytes ? bytes : 1) != 0)
+    void *const at = calloc(1, bytes ? bytes : 1);
+    if (!at)
         die("out of memory", "");
+    return at;
+}
+
+/* From a huge page's begin on, in huge pages or in none: the same for all libraries, and at the
+ * same distance, as some cores copy slowly between buffers of certain offsets. */
+static float *allocate_buffer(size_t elements, bool small_pages)
+{
+    const size_t bytes = (elements * sizeof(float) / HUGE_PAGE + 1) * HUGE_PAGE;
+    void *at;
+    if (posix_memalign(&at, HUGE_PAGE, bytes) != 0)
+        die("out of memory", "");
+    madvise(at, bytes, small_pages ? MADV_NOHUGEPAGE : MADV_HUGEPAGE); /* where there are any */
     memset(at, 0, bytes);
     return at;
 }
@@ -139,24 +145,43 @@ static cell_t parse_cell(const char *text)
     return (cell_t){BCAST, 0};
 }
 
+static void read_options(int argc, char **argv, options_t *o)
+{
+    static const struct option longs[] = {{"gate", required_argument, NULL, 'g'},
+                                          {"mesh", required_argument, NULL, 'm'},
+                                          {"pages", required_argument, NULL, 'h'},
+                                          {"persistent", no_argument, NULL, 'p'},
+                                          {0}};
+    for (int which; (which = getopt_long(argc, argv, "n:t:l:1", longs, NULL)) != -1;) {
+        if (which == 'n')
+            o->iterations = atoi(optarg);
+        else if (which == 't')
+            o->seconds = atof(optarg);
+        else if (which == 'l')
+            o->least = atoi(optarg);
+        else if (which == '1')
+            o->once = true;
+        else if (which == 'g')
+            o->gate = optarg;
+        else if (which == 'm')
+            o->mesh = optarg;
+        else if (which == 'h')
+            o->small_pages = strcmp(optarg, "small") == 0;
+        else if (which == 'p')
+            o->persistent = true;
+        else
+            die("no such option; see the head of peer.c", "");
+    }
+}
+
 static options_t parse(int argc, char **argv)
 {
-    options_t o = {.iterations = 20, .warmup = 0, .seconds = 1};
-    static const struct option longs[] = {{"gate", required_argument, NULL, 'g'}, {0}};
-    for (int which; (which = getopt_long(argc, argv, "n:t:w:", longs, NULL)) != -1;) {
-        if (which == 'n')
-            o.iterations = atoi(optarg);
-        else if (which == 't')
-            o.seconds = atof(optarg);
-        else if (which == 'w')
-            o.warmup = atoi(optarg);
-        else if (which == 'g')
-            o.gate = optarg;
-        else
-            die("no such option; expected -n, -t, -w or --gate", "");
-    }
-    if (o.iterations < 1 || o.warmup < 0 || !(o.seconds > 0))
-        die("expected -n from 1, -t above 0, -w from 0", "");
+    options_t o = {.iterations = 20, .least = 3, .seconds = 1};
+    read_options(argc, argv, &o);
+    if (o.iterations < 1 || o.least < 1 || !(o.seconds > 0))
+        die("expected -n and -l from 1, -t above 0", "");
+    if (o.least > o.iterations)
+        o.least = o.iterations;
     o.n_cells = argc - optind;
     o.cell = allocate((size_t)o.n_cells * sizeof *o.cell);
     for (int i = 0; i < o.n_cells; i++)
@@ -245,39 +270,9 @@ static view_t view_of(cell_t cell, float *in, float *out)
 
 /* --- measuring -------------------------------------------------------------------------------- */
 
-static void run(const view_t *view)
+static call_t call_of(const view_t *view)
 {
-    const MPI_Comm comm = MPI_COMM_WORLD;
-    const int n = view->count;
-    float *const in = view->in.at, *const out = view->out.at;
-    switch (view->cell.kind) {
-    case BCAST:
-        MPI_Bcast(in ? in : out, n, MPI_FLOAT, 0, comm);
-        return;
-    case REDUCE:
-        MPI_Reduce(in, out, n, MPI_FLOAT, MPI_SUM, 0, comm);
-        return;
-    case SCATTER:
-        MPI_Scatter(in, n, MPI_FLOAT, out, n, MPI_FLOAT, 0, comm);
-        return;
-    case GATHER:
-        MPI_Gather(in, n, MPI_FLOAT, out, n, MPI_FLOAT, 0, comm);
-        return;
-    case ALLGATHER:
-        MPI_Allgather(in, n, MPI_FLOAT, out, n, MPI_FLOAT, comm);
-        return;
-    case REDUCE_SCATTER:
-        MPI_Reduce_scatter_block(in, out, n, MPI_FLOAT, MPI_SUM, comm);
-        return;
-    case BARRIER:
-        MPI_Barrier(comm);
-        return;
-    case ALLTOALL:
-        MPI_Alltoall(in, n, MPI_FLOAT, out, n, MPI_FLOAT, comm);
-        return;
-    default:
-        MPI_Allreduce(in, out, n, MPI_FLOAT, MPI_SUM, comm);
-    }
+    return (call_t){view->cell.kind, view->count, view->in.at, view->out.at};
 }
 
 static void use(const view_t *view)
@@ -288,34 +283,31 @@ static void use(const view_t *view)
 /* Buffers are used behind the barrier: who is done with the last operation takes no core from who is still at it. */
 static double run_after_barrier(const view_t *view, bool used)
 {
+    const call_t call = call_of(view);
     if (used && !gate)
         use(view);
-    MPI_Barrier(MPI_COMM_WORLD);
+    library_barrier();
     if (gate)
         gate_met(gate, now());
     if (used && gate)
         use(view);
     const double begin = gate ? gate_pass(gate) : now();
-    run(view);
+    library_run(&call);
     const double end = now();
     if (gate)
         gate_leave(gate, end);
     return end - begin;
 }
 
-/* Wrong results, of all ranks. Nobody may leave a barrier before all have come: the last rank comes late. */
-static unsigned long long run_checked(const view_t *view)
+/* Nobody may leave a barrier before all have come: the last rank comes late. */
+static unsigned long long barrier_wrong(const view_t *view)
 {
-    if (view->cell.kind != BARRIER) {
-        fill(view);
-        run_after_barrier(view, false);
-        return wrong(view);
-    }
-    MPI_Barrier(MPI_COMM_WORLD);
+    const call_t call = call_of(view);
+    library_barrier();
     if (rank == size - 1)
         usleep(LATE_US);
     const double came = now();
-    run(view);
+    library_run(&call);
     const double left = now();
     double last;
     MPI_Allreduce(&came, &last, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
@@ -324,37 +316,41 @@ static unsigned long long run_checked(const view_t *view)
     return all;
 }
 
+/* Wrong results, of all ranks; *time is the run's on this rank, of a barrier 0. */
+static unsigned long long run_checked(const view_t *view, double *time)
+{
+    *time = 0;
+    if (view->cell.kind == BARRIER)
+        return barrier_wrong(view);
+    fill(view);
+    *time = run_after_barrier(view, false);
+    return wrong(view);
+}
+
 /* Times on this rank: of what began in time, and of what the barrier before it made late (gate.h). */
 typedef struct {
     double *in_time, *late;
     int n_in_time, n_late;
 } times_t;
 
-static int least_rounds(const options_t *o)
+/* Seconds of wall time: rank 0 alone may be done long before the others. Late ones are made again
+ * while there are seconds left. */
+static bool wants_more(const options_t *o, const times_t *times, double spent)
 {
-    return o->iterations < LEAST_ROUNDS ? o->iterations : LEAST_ROUNDS;
-}
-
-/* Late ones are made again while the cell has time left, barriers included; as in meshcoll-bench. */
-static bool wants_more(const options_t *o, const times_t *times, double elapsed, double spent)
-{
-    const int all = times->n_in_time + times->n_late;
-    if (times->n_in_time >= o->iterations || (all >= least_rounds(o) && elapsed >= o->seconds))
-        return false;
-    return all < o->iterations || spent < o->seconds;
+    const bool over = times->n_in_time + times->n_late >= o->least && spent >= o->seconds;
+    return times->n_in_time < o->iterations && !over;
 }
 
 /* Rank 0's clock decides for all whether there is another round. */
 static void run_rounds(const options_t *o, const view_t *view, times_t *times)
 {
     const double came = now();
-    for (double elapsed = 0;;) {
-        char more = wants_more(o, times, elapsed, now() - came);
-        MPI_Bcast(&more, 1, MPI_CHAR, 0, MPI_COMM_WORLD);
+    for (;;) {
+        char more = wants_more(o, times, now() - came);
+        library_share(&more);
         if (!more)
             return;
         const double time = run_after_barrier(view, true);
-        elapsed += time;
         if (!gate || !gate_late(gate))
             times->in_time[times->n_in_time++] = time;
         else if (times->n_late < o->iterations)
@@ -366,8 +362,8 @@ static void run_rounds(const options_t *o, const view_t *view, times_t *times)
 static int keep_what_counts(const options_t *o, times_t *times, int *late)
 {
     const int in_time = times->n_in_time;
-    for (int i = 0;
-         in_time < least_rounds(o) && i < times->n_late && times->n_in_time < o->iterations; i++)
+    for (int i = 0; in_time < o->least && i < times->n_late && times->n_in_time < o->iterations;
+         i++)
         times->in_time[times->n_in_time++] = times->late[i];
     *late = times->n_in_time - in_time;
     return times->n_in_time;
@@ -383,12 +379,40 @@ static void print_cell(const view_t *view, double *slowest, int n, int late, uns
 {
     qsort(slowest, (size_t)n, sizeof *slowest, compare);
     const double median = n % 2 ? slowest[n / 2] : (slowest[n / 2 - 1] + slowest[n / 2]) / 2;
-    printf("{\"cell\": \"%s\", \"bytes\": %zu, \"count\": %d, \"iterations\": %d, \"late\": %d, "
-           "\"median_s\": %.9g, "
-           "\"min_s\": %.9g, \"p99_s\": %.9g, \"wrong\": %llu}\n",
-           shape[view->cell.kind].name, view->cell.whole * sizeof(float), view->count, n, late,
-           median, slowest[0], slowest[(int)ceil(0.99 * n) - 1], bad);
+    printf("{\"cell\": \"%s\", \"bytes\": %zu, \"iterations\": %d, \"late\": %d, "
+           "\"median_s\": %.9g, \"min_s\": %.9g, \"wrong\": %llu",
+           shape[view->cell.kind].name, view->cell.whole * sizeof(float), n, late, median,
+           slowest[0], bad);
+    library_print(stdout);
+    printf("}\n");
     fflush(stdout);
+}
+
+/* Was the checked run so slow that it will do? Rank 0's clock decides. */
+static bool will_do(const options_t *o, double time)
+{
+    char enough = o->once && time >= o->seconds;
+    library_share(&enough);
+    return enough;
+}
+
+static void time_cell(const options_t *o, const view_t *view, times_t *times)
+{
+    double *const slowest = allocate((size_t)o->iterations * sizeof *slowest);
+    double checked;
+    const unsigned long long bad = run_checked(view, &checked);
+    if (will_do(o, checked)) {
+        times->in_time[times->n_in_time++] = checked;
+    } else {
+        clear(view);
+        run_rounds(o, view, times);
+    }
+    int late;
+    const int n = keep_what_counts(o, times, &late);
+    MPI_Reduce(times->in_time, slowest, n, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    if (rank == 0)
+        print_cell(view, slowest, n, late, bad);
+    free(slowest);
 }
 
 static void measure(const options_t *o, const view_t *view)
@@ -398,30 +422,21 @@ static void measure(const options_t *o, const view_t *view)
                view->cell.whole * sizeof(float));
         fflush(stdout);
     }
-    const unsigned long long bad = run_checked(view);
-    clear(view);
-    for (int i = 0; i < o->warmup; i++)
-        run_after_barrier(view, false);
-
     const size_t bytes = (size_t)o->iterations * sizeof(double);
     times_t times = {.in_time = allocate(bytes), .late = allocate(bytes)};
-    double *const slowest = allocate(bytes);
-    run_rounds(o, view, &times);
-    int late;
-    const int n = keep_what_counts(o, &times, &late);
-    MPI_Reduce(times.in_time, slowest, n, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-    if (rank == 0)
-        print_cell(view, slowest, n, late, bad);
+    const call_t call = call_of(view);
+    library_prepare(&call, o->persistent);
+    time_cell(o, view, &times);
+    library_done();
     free(times.in_time);
     free(times.late);
-    free(slowest);
 }
 
 static void print_library(void)
 {
-    char text[MPI_MAX_LIBRARY_VERSION_STRING];
-    int length;
-    MPI_Get_library_version(text, &length);
+    enum { ROOM = 512 };
+    char text[ROOM];
+    library_version(text, ROOM);
     text[strcspn(text, "\n")] = '\0';
     for (char *at = text; *at; at++)
         if (*at < ' ' || *at == '"' || *at == '\\')
@@ -446,13 +461,30 @@ static void measure_all(const options_t *o)
     size_t most = 0;
     for (int i = 0; i < o->n_cells; i++)
         most = o->cell[i].whole > most ? o->cell[i].whole : most;
-    float *const in = allocate(most * sizeof *in), *const out = allocate(most * sizeof *out);
+    float *const in = allocate_buffer(most, o->small_pages);
+    float *const out = allocate_buffer(most, o->small_pages);
     for (int i = 0; i < o->n_cells; i++) {
         const view_t view = view_of(o->cell[i], in, out);
         measure(o, &view);
     }
     free(in);
     free(out);
+}
+
+static void leave(int signum)
+{
+    (void)signum;
+    _exit(0);
+}
+
+/* MPICH 4.0.2 over UCX/TCP hangs in MPI_Finalize in up to half of all runs (pmodels/mpich pull
+ * request 6596). All is printed by now, and behind the barrier nobody still communicates. */
+static void finalize(void)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    signal(SIGALRM, leave);
+    alarm(FINALIZE_SECONDS);
+    MPI_Finalize();
 }
 
 int main(int argc, char **argv)
@@ -465,6 +497,7 @@ int main(int argc, char **argv)
     const options_t o = parse(argc, argv);
     if (o.gate)
         open_gate(o.gate);
+    library_open(o.mesh);
     if (rank == 0)
         print_library();
     measure_all(&o);
@@ -474,14 +507,7 @@ int main(int argc, char **argv)
         printf("{\"done\": true}\n");
         fflush(stdout);
     }
-    /* MPICH 4.0.2 over UCX/TCP hangs in MPI_Finalize in up to half of all runs: ranks already in its
-     * PMI barrier no longer answer the last one's disconnect (pmodels/mpich pull request 6596). All is
-     * printed by now, and nobody may leave while another still communicates. */
-    MPI_Barrier(MPI_COMM_WORLD);
-#ifdef MPICH
-    usleep(100000);
-    _exit(0);
-#endif
-    MPI_Finalize();
+    library_close();
+    finalize();
     return 0;
 }

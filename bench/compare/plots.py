@@ -16,16 +16,15 @@ from matplotlib.ticker import FuncFormatter  # noqa: E402
 
 import grid             # noqa: E402
 import stats            # noqa: E402
-from contenders import OURS     # noqa: E402
+from contenders import AS_IT_COMES, FORCED, OURS, OURS_PERSISTENT  # noqa: E402
 from runs import Runs       # noqa: E402
 from store import Store     # noqa: E402
 
 # Okabe and Ito's colours, told apart by all eyes; markers and dashes tell them apart without colour.
-STYLE = {
-    OURS: ("#000000", "o", "-"), "ompi-tcp": ("#E69F00", "s", "--"), "ompi-tcp-han": ("#D55E00", "D", "--"),
-    "ompi-vader": ("#E69F00", "s", "--"), "ompi-ucx": ("#56B4E9", "^", "-."), "ompi-ucx-han": ("#0072B2", "v", "-."),
-    "ompi-sm": ("#D55E00", "D", "--"), "mpich": ("#CC79A7", "x", ":"), "mpich-yield": ("#009E73", "P", ":"),
-}
+STYLE = {OURS: ("#000000", "o", "-"), OURS_PERSISTENT: ("#777777", "o", ":"), "best forced": ("#009E73", "P", "--")}
+COLOURS = ("#E69F00", "#56B4E9", "#D55E00", "#0072B2", "#CC79A7")
+PEERS = [(colour, marker, dashes) for markers, dashes in (("s^Dvx", "--"), ("*<>hX", "-."))
+         for colour, marker in zip(COLOURS, markers)]
 
 
 HIGHEST = 10        # what is further off is drawn outside, not seen: it would squeeze the rest
@@ -44,8 +43,21 @@ def over_peer(cell):
     return cell.peers[cell.best_peer].median if cell.best_peer else None
 
 
-def draw_contender(axes, name, points):
-    colour, marker, dashes = STYLE.get(name, ("#999999", ".", "-"))
+def shown(cell):
+    """Us, the peers as they come, and the best forced one."""
+    found = {name: times for name, times in cell.times.items()
+             if times.median and (times.group == AS_IT_COMES or name == OURS_PERSISTENT)}
+    best = cell.best(FORCED)
+    return {**found, "best forced": cell.times[best]} if best else found
+
+
+def style_of(name, names):
+    peers = [one for one in names if one not in STYLE]
+    return STYLE.get(name) or PEERS[peers.index(name) % len(PEERS)]
+
+
+def draw_contender(axes, name, points, names):
+    colour, marker, dashes = style_of(name, names)
     spread = [[(times.median - times.low) / base for _, times, base in points],
               [(times.high - times.median) / base for _, times, base in points]]
     mine = name == OURS
@@ -59,9 +71,8 @@ def draw_panel(axes, collective, cells, names, reference):
     """What was seen: every median over its reference."""
     seen = []
     for name in names:
-        points = [(cell.size, cell.times[name], reference(cell)) for cell in cells
-                  if name in cell.times and cell.times[name].median]
-        seen += draw_contender(axes, name, points) if points else []
+        points = [(cell.size, shown(cell)[name], reference(cell)) for cell in cells if name in shown(cell)]
+        seen += draw_contender(axes, name, points, names) if points else []
     axes.axhline(1, color="#777777", linewidth=0.9, zorder=1)
     axes.tick_params(axis="y", labelsize=8)
     axes.grid(True, color="#dddddd", linewidth=0.5)
@@ -85,7 +96,7 @@ def draw_scales(axes, cells, seen):
 def draw(title, over, cells, reference, path):
     """False when there is nothing to draw."""
     cells = [cell for cell in cells if cell.times and reference(cell)]
-    names = sorted({name for cell in cells for name in cell.times}, key=lambda name: (name != OURS, name))
+    names = sorted({name for cell in cells for name in shown(cell)}, key=lambda name: (name != OURS, name))
     collectives = list(dict.fromkeys(cell.collective for cell in cells))
     if not collectives:
         return False
@@ -111,8 +122,8 @@ def draw(title, over, cells, reference, path):
     figure.text(0.5, 1 - 0.12 / height, title, fontsize=11, ha="center", va="top")
     figure.legend(list(handles.values()), list(handles), loc="upper center", ncol=6, fontsize=8, frameon=False,
                   bbox_to_anchor=(0.5, 1 - 0.32 / height))
-    figure.text(0.5, 0.06 / height, "bytes of the whole vector (alltoall: of one rank's send buffer); bars: the fastest "
-                f"and the slowest round; lower is better; above {HIGHEST} not shown", fontsize=7, ha="center",
+    figure.text(0.5, 0.06 / height, "bytes of the whole vector (alltoall: of one rank's send buffer); bars: the quartiles "
+                f"of the turns; lower is better; above {HIGHEST} not shown", fontsize=7, ha="center",
                 va="bottom")
     figure.tight_layout(rect=(0, 0.22 / height, 1, 1 - 0.65 / height))
     figure.savefig(path, format="svg")

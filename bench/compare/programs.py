@@ -88,6 +88,7 @@ def last_words(errors):
     errors.seek(0)
     text = errors.read().decode(errors="replace")
     said = [line.strip() for line in text.splitlines() if any(c.isalpha() for c in line)]
+    said = [line for line in said if not line.startswith("lab: ranks ")]     # of uneven placements, no reason
     ours = [line for line in said if line.startswith(("meshcoll", "peer:", "lab"))]
     return (ours or said or [""])[-1][:200]
 

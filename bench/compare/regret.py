@@ -10,9 +10,9 @@ import json
 import statistics
 
 import programs
-from contenders import OURS, ours
+from contenders import OURS_PERSISTENT, ours
 from grid import BARRIER, ELEMENT
-from measure import OutOfTime, bench
+from measure import SCREENING, OutOfTime, bench
 from store import now
 
 FINALISTS = 3
@@ -46,7 +46,7 @@ def measure_regrets(session, cluster):
 
 def measure_cell(session, cluster, collective, size):
     expected, top, named, left_out = candidates(session, cluster, collective, size)
-    contender = ours(cluster, session.tune_file)
+    contender = ours(cluster, session.tune_file)[1]
     s = session.settings
     # one time of a long operation is worth as much as many of a short one
     dear = expected > s["cell_seconds"] / 4
@@ -68,7 +68,7 @@ def measure_cell(session, cluster, collective, size):
     if outcome.status != 0:
         record["trouble"] = outcome.reason()
     finalists = faster(tried, choice)
-    more = [*again, "-n", str(max(s["iterations"], 5)), "--max-time", f"{s['cell_seconds']:g}", "-w", str(s["warmup"])]
+    more = [*again, "-n", str(max(s["iterations"], 5)), "--max-time", f"{s['cell_seconds']:g}", "-w", "0"]
     starts = []
     while finalists and len(starts) < (STARTS if starts and regret_of(starts, choice)["regret"] > SMALL else 1):
         outcome = race(finalists, more)
@@ -115,8 +115,8 @@ def by_text(rows):
 
 def candidates(session, cluster, collective, size):
     """What the cheapest should take, the planner's top N, named strategies that are none of them, and the names of
-    those priced too high to be plausible. The choice itself, of round 1, is left out."""
-    chosen = (session.store.cell(cluster.key, 1, OURS, collective, size) or {}).get("strategy")
+    those priced too high to be plausible. The choice itself is left out."""
+    chosen = (session.store.cell(cluster.key, SCREENING, OURS_PERSISTENT, collective, size) or {}).get("strategy")
     tuned = session.store.data["tunes"][cluster.key]
     if collective == BARRIER:       # what meshcoll's is made of
         collective, size = "allreduce", ELEMENT

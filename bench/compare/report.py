@@ -7,49 +7,46 @@ import sys
 
 import grid
 import stats
-from contenders import HERE, OURS
+from contenders import HERE, OURS, FORCED, PERSISTENT
 import overview
 from runs import Runs
 from text import count_text, percent_text, ratio_text, spread_text, table, time_text
 
 METHOD = """\
-Every contender runs in turn, round by round, all its cells of a round in as few launches as can be; the next
-round begins with another one. In a cell the first run is checked, element by element, and warms up; {warmup} more
-that do not count follow, then up to {iterations} timed ones, fewer (but 3) when they have taken {cell_seconds} s. In
-an iteration all ranks wait at one gate, the same in all programs (bench/common/gate.h), asleep in the lab and awake in one
-box: its time is from
-the moment they are let go, 0.5 ms or more after the last operation, until the last of them is done, waking up included. In the lab an operation whose
-barrier took longer than that is made again while the cell's seconds last, as the network has saved up more, and counts only where fewer than 3 others came. A round's time is the median
-over its iterations, a cell's the median over rounds, and *spread* the fastest and the slowest round. float32,
-sum, root 0, out of place but for bcast, which has one buffer everywhere; sizes are of the whole vector (alltoall: of one rank's send buffer), rounded so that
-blocks are equal. Buffers are touched before they are timed, and timed with zeros in them; between
-iterations each rank reads its output and writes its input anew. meshcoll runs through
-persistent requests, which put their buffers into huge pages in one box when they are made (docs/calling.md), the peers
-through their blocking calls. In one box ranks are bound to the cores in turn, in all libraries alike (--bind).
+One program for all libraries (bench/compare/peer.c), started anew in every turn; a turn measures all its cells shortly,
+and the next contender follows. In a cell the first run is checked, element by element; up to {iterations} timed ones
+follow, fewer (but 1) when they have taken {cell_seconds} s. Their median is the turn's time, the median over up to
+{turns} turns the cell's; in brackets are the lower and the upper quartile of the turns. All ranks wait at one gate
+before an operation: its time is from the moment they are let go until the last of them is done. float32, sum, root 0,
+out of place but for bcast, which has one buffer everywhere; sizes are of the whole vector (alltoall: of one rank's
+send buffer), rounded so that blocks are equal. All programs' buffers are in {pages} pages.
+
+*Tuned*: meshcoll measured its links by `meshcoll tune` for {tune_seconds} s on each mesh, and plans with them. *As it
+comes*: a peer with one setting for all collectives and sizes. *Forced*: an algorithm named for each collective (the
+grid, docs/compare.md); the fastest of the grid in the screening gets turns, where it is within {near} times the best as
+it comes. *Persistent*: the same for MPI_…_init. A peer as it comes that the screening finds beyond {prune} times the
+best one gets no turns (cheap cells: beyond twice that).
 
 *Bound* is what a box's NIC must carry, at the stated rate: n for bcast and reduce, 2(B-1)/B n for allreduce with B
 boxes; of the box that must carry most, with b of all N ranks in it, (N-b)/N n for allgather and reduce_scatter,
 of the root's box for scatter and gather, and b(N-b)/N n for alltoall. The lab's shaper lets some 64 KiB pass above
 the rate: at sizes up to that the bound bounds nothing, and a little above ratios below 1 are possible.
 
-*Best peer* is the fastest variant of the cell, whichever it is. In cells that take longer than {cell_seconds} s,
-variants beyond {prune} times the best of round 1 are not run again (0: all are). *Regret* is the choice's time
-over that of the fastest of all strategies tried, less 1: the planner's {top} cheapest and the named ones priced
-within {plausible} times the cheapest. Where another was faster than the choice, it and the choice were measured
-again, in turn, and these second times count. *Model* is predicted over measured, with links that `meshcoll
-tune` measured in the same run.
+*Best peer* is the fastest of all peers in the cell, whichever it is. *Regret* is the choice's time over that of the
+fastest of all strategies tried, less 1: the planner's {top} cheapest and the named ones priced within {plausible} times
+the cheapest. *Model* is predicted over measured, of persistent requests.
 
 More: docs/compare.md."""
-SAID = ("warmup", "iterations", "cell_seconds", "prune", "top", "plausible")    # the settings that METHOD names
+SAID = ("iterations", "cell_seconds", "turns", "pages", "tune_seconds", "near", "prune", "top", "plausible")
 
 
 # --- the parts ---------------------------------------------------------------------------------------------------
 
 def head(runs):
-    yield "# meshcoll compared with Open MPI and MPICH"
+    yield "# meshcoll compared with Open MPI, MPICH and Intel MPI"
     yield ""
     if any(runs.each("quick")):
-        yield "**A quick run: few sizes, short rounds. It shows that the comparison works, not how fast anything is.**"
+        yield "**A quick run: few sizes, short turns. It shows that the comparison works, not how fast anything is.**"
         yield ""
     if len(runs.stores) > 1:
         yield from pieces(runs)
@@ -70,12 +67,9 @@ def head(runs):
 def where(runs):
     """Rows of the machine and the libraries; of several runs, all that were there."""
     yield "machine", " or ".join(Runs.each_of([machine_text(store.data["machine"])] for store in runs.stores))
-    found = {}
-    for store in runs.stores:
-        for library, one in store.data["contenders"].items():
-            if "version" in one:
-                found.setdefault(library, {})[one["version"]] = None
-    yield from ((library, " or ".join(versions)) for library, versions in found.items())
+    yield "huge pages", " or ".join(Runs.each_of([f"{store.data['settings']['pages']} for all buffers (system: "
+                                                  f"{store.data['machine'].get('huge_pages')})"] for store in runs.stores))
+    yield "compared", "<br>".join(Runs.each_of(list(store.data["contenders"].get("versions", [])) for store in runs.stores))
     for store in runs.stores:
         at = f" ({runs.label(store)})" if len(runs.stores) > 1 else ""
         yield from ((f"{name}: missing{at}", why) for name, why in store.data.get("missing", {}).items())
@@ -126,9 +120,11 @@ def mesh_part(runs, cluster, cells, drawn):
     for plot in drawn:
         yield f"![{cluster.title()}]({plot})"
         yield ""
-    yield from table(["collective", "size", "meshcoll (spread)", "/ bound", "/ best peer", "best peer", "regret",
-                      "model", "strategy"], map(cell_row, cells))
-    yield "All contenders, medians; the best peer in bold:"
+    yield "Medians, and in brackets the quartiles of the turns:"
+    yield ""
+    yield from table(["collective", "size", "meshcoll", "/ bound", "best peer as it comes", "ratio", "best forced",
+                      "ratio", "persistent", "ratio", "late", "model", "strategy"], map(cell_row, cells))
+    yield "Peers as they come, medians; the best in bold, in brackets what the screening left out:"
     yield ""
     yield from contenders_table(cells)
     yield from tried_part(cells)
@@ -144,19 +140,19 @@ def why_not(store, cluster):
 def crowding(cluster, cores):
     if cluster.ranks > cores:
         yield f"{cluster.ranks} ranks on {cores} cores: for small messages, who waits how decides, not the " \
-              "algorithm. Open MPI yields (`mpi_yield_when_idle`). MPICH 4.0.2 spins, and as `mpich` its " \
-              "small-message times mean nothing here; `mpich-yield` gives the core away when UCX finds nothing " \
-              "to do (bench/compare/yield.c)."
+              "algorithm. All libraries yield while they wait (docs/compare.md)."
         yield ""
 
 
 def cell_row(cell):
+    def peer(name):
+        return f"{name} {spread_text(cell.peers[name])}" if name else "-"
     ours = spread_text(cell.ours) if cell.ours.median else failure(cell.ours)
-    best = f"{cell.best_peer} {time_text(cell.peers[cell.best_peer].median)}" if cell.best_peer else "-"
-    regret = percent_text(cell.regret.get("regret")) if "failed" not in cell.regret else "failed"
-    strategy = cell.ours.last("strategy")
-    return [cell.collective, grid.size_text(cell.size), ours, ratio_text(cell.over_bound()),
-            ratio_text(cell.over_peer()), best, regret, ratio_text(cell.model()), f"`{strategy}`" if strategy else "-"]
+    strategy, late = cell.strategy(), cell.late_text().strip(" []").replace("late: ", "")
+    return [cell.collective, grid.size_text(cell.size), ours, ratio_text(cell.over_bound()), peer(cell.best_peer),
+            ratio_text(cell.over_peer()), peer(cell.best(FORCED)), ratio_text(cell.over(cell.ours, FORCED)),
+            spread_text(cell.persistent), ratio_text(cell.over_persistent()), late or "-", ratio_text(cell.model()),
+            f"`{strategy}`" if strategy else "-"]
 
 
 def failure(times):
@@ -164,8 +160,8 @@ def failure(times):
 
 
 def contenders_table(cells):
-    names = list(dict.fromkeys(name for cell in cells for name in cell.times))
-    names.sort(key=lambda name: name != OURS)
+    names = list(dict.fromkeys(name for cell in cells for name, times in cell.times.items()
+                               if times.group not in (FORCED, PERSISTENT)))
 
     def show(cell, name):
         times = cell.times.get(name)
@@ -174,7 +170,7 @@ def contenders_table(cells):
         if times.median is None:
             return "failed"
         text = time_text(times.median)
-        return f"**{text}**" if name == cell.best_peer else text
+        return f"**{text}**" if name == cell.best_peer else text if times.turns else f"({text})"
     yield from table(["collective", "size", "bound", *names],
                      [[cell.collective, grid.size_text(cell.size), time_text(cell.bound),
                        *(show(cell, name) for name in names)] for cell in cells])
@@ -214,10 +210,7 @@ def failures(runs, measured):
 def failures_of(store, measured):
     keys = {one.key for one in grid.clusters(store.data["settings"])}
     rows = [row for cluster, cells in measured if cluster.key in keys for row in never_begun(store, cluster, cells)]
-    rows += [[key, "meshcoll", "links", one["trouble"]] for key, one in store.data["tunes"].items() if "trouble" in one]
-    rows += [[c["cluster"], f"{c['contender']}, round {c['round']}",
-              f"{c['collective']} {grid.size_text(c['bytes'])}", c["failed"]]
-             for c in store.data["cells"] if "failed" in c]
+    rows += failed_cells(store)
     for key, regret in store.data["regrets"].items():
         cluster, collective, size = key.split(" ")
         name = f"{collective} {grid.size_text(int(size))}"
@@ -226,6 +219,17 @@ def failures_of(store, measured):
         rows += [[cluster, f"regret, `{row['strategy']}`", name, f"{row['wrong']} wrong elements"]
                  for row in regret.get("tried", []) + regret.get("final", []) if row["wrong"]]
     return rows
+
+
+def failed_cells(store):
+    """A row for each contender and reason."""
+    found = {}
+    for c in store.data["cells"]:
+        if "failed" in c:
+            found.setdefault((c["cluster"], c["contender"], c["failed"]), []).append(c)
+    for (cluster, contender, why), cells in found.items():
+        what = dict.fromkeys(f"{c['collective']} {grid.size_text(c['bytes'])}" for c in cells)
+        yield [cluster, contender, ", ".join(what), why]
 
 
 def failures_part(rows):
@@ -247,10 +251,10 @@ def never_begun(store, cluster, joined):
     lost = [cell for cell in cells if not anywhere(cell).times]
     if lost:
         yield [cluster.key, "all", count_text(len(lost)), why_not(store, cluster)]
-    rounds = {c["round"] for cell in cells for c in cell.ours.cells + cell.ours.failed}     # peers' may be left out
-    missing = set(range(1, store.data["settings"]["rounds"] + 1)) - rounds
-    if missing and rounds:
-        yield [cluster.key, OURS, "round " + ", ".join(map(str, sorted(missing))), why_not(store, cluster)]
+    turns = {c["turn"] for cell in cells for c in cell.ours.cells + cell.ours.failed if c["turn"]}
+    missing = set(range(1, store.data["settings"]["turns"] + 1)) - turns
+    if missing and not lost:
+        yield [cluster.key, OURS, "turns " + ", ".join(map(str, sorted(missing))), why_not(store, cluster)]
     left = [cell for cell in cells if anywhere(cell).times and not anywhere(cell).regret]
     if store.data["settings"]["regret"] and left:
         yield [cluster.key, "regret", count_text(len(left)), why_not(store, cluster)]
@@ -259,9 +263,9 @@ def never_begun(store, cluster, joined):
 def commands(runs):
     yield "## Flags"
     yield ""
-    yield "Caller's settings of MESHCOLL, UCX, Open MPI and MPICH are not passed on. In the lab `lab run` adds its own " \
-          "flags, `lab run --dry-run …` shows them: for Open MPI mpi_yield_when_idle, ob1 over TCP and vader or UCX; " \
-          "for all UCX_TLS=self,sm,tcp and UCX_NET_DEVICES=eth0."
+    yield "Caller's settings of MESHCOLL, UCX, Open MPI, MPICH, Intel MPI and libfabric are not passed on. In the lab " \
+          "`lab run` adds its own flags, `lab run --dry-run …` shows them: for Open MPI mpi_yield_when_idle, ob1 over TCP " \
+          "and vader (5: sm) or UCX; for all UCX_TLS=self,sm,tcp and UCX_NET_DEVICES=eth0."
     yield ""
     said = {}
     for store in reversed(runs.stores):
@@ -269,7 +273,7 @@ def commands(runs):
             said[cluster] = {**said.get(cluster, {}), **all_of}
     for cluster, all_of in said.items():
         yield from table([cluster, "", "command"],
-                         [[name, f"{one['library']}: {one['what']}", f"`{one['command']}`"]
+                         [[name, one["what"], f"`{one['command']}`"]
                           for name, one in all_of.items()])
 
 
@@ -310,7 +314,8 @@ def write_lines(out, name, lines):
 
 
 def write(runs, out, say):
-    """report.md, tables.md and the plots; exit status 0, or 1 where something could not be measured."""
+    """report.md, tables.md and the plots; exit status 0, or 1 where something could not be measured. That a peer's forced
+    algorithm or persistent request fails is a result."""
     measured = [(cluster, runs.cells(cluster)) for cluster in runs.clusters]
     drawn = plots(runs, out, say)
     lines = [*head(runs), "## Targets", "", *overview.targets_part(measured)]
@@ -324,4 +329,4 @@ def write(runs, out, say):
     path = write_lines(out, "report.md", lines)
     write_lines(out, "tables.md", overview.tables(runs, measured))
     say(f"wrote {path}, tables.md" + "".join(f", {name}" for names in drawn.values() for name in names))
-    return 1 if lost else 0
+    return 1 if any("!" not in row[1] and "*" not in row[1] for row in lost) else 0

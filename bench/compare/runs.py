@@ -5,7 +5,7 @@ import os
 import grid
 import stats
 
-SAME = (("rate", "settings"), ("cpu", "machine"), ("cores", "machine"))     # what times of one report have in common
+SAME = (("rate", "settings"), ("pages", "settings"), ("cpu", "machine"), ("cores", "machine"))     # what times of one report have in common
 
 
 class Runs:
@@ -35,7 +35,7 @@ class Runs:
 
     def said(self, key):
         """Of a setting, for people: one number, or each run's."""
-        return " or ".join(f"{one:g}" for one in self.each(key))
+        return " or ".join(one if isinstance(one, str) else f"{one:g}" for one in self.each(key))
 
     def label(self, store):
         return os.path.relpath(os.path.dirname(os.path.abspath(store.path)))

@@ -4,7 +4,7 @@ import json
 import os
 import time
 
-VERSION = 2         # 2: times count from the gate; 1: from MPI_Barrier, each rank's own
+VERSION = 3         # 3: turns of one program for all; 2: rounds, times from the gate; 1: from MPI_Barrier
 
 
 class Store:
@@ -26,7 +26,6 @@ class Store:
         if data.get("version") != VERSION:
             raise ValueError(f"expected version {VERSION}, came {data.get('version')}: what is timed has changed "
                              "since, and old times do not stand beside new ones; begin anew, without --resume")
-        data["settings"].setdefault("bind", "none")     # as it was before there was a choice
         return cls(path, data)
 
     def save(self):
@@ -53,10 +52,6 @@ class Store:
     def cell(self, *key):
         return self.data["cells"][self.cell_at[key]] if key in self.cell_at else None
 
-    def measured(self, *key):
-        cell = self.cell(*key)
-        return cell is not None and "failed" not in cell
-
     def add_regret(self, cluster, collective, size, regret):
         self.data["regrets"][regret_key(cluster, collective, size)] = regret
         self.save()
@@ -66,7 +61,7 @@ class Store:
 
 
 def cell_key(cell):
-    return (cell["cluster"], cell["round"], cell["contender"], cell["collective"], cell["bytes"])
+    return (cell["cluster"], cell["turn"], cell["contender"], cell["collective"], cell["bytes"])
 
 
 def regret_key(cluster, collective, size):

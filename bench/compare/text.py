@@ -27,8 +27,8 @@ def percent_text(value):
 def spread_text(times):
     if times.median is None:
         return "-"
-    if len(times.cells) < 2:
-        return f"{time_text(times.median)} (1 round)"
+    if times.turns < 2:
+        return f"{time_text(times.median)} ({'1 turn' if times.turns else 'screening'})"
     return f"{time_text(times.median)} ({time_text(times.low)} to {time_text(times.high)})"
 
 

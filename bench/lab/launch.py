@@ -88,12 +88,12 @@ def mpi_command(mpi, path, lab, placed, over, env, extra, program):
     path = path or find_mpi(mpi)
     extra = shlex.split(extra)
     hosts = ",".join(f"box{i}:{n}" for i, n in enumerate(placed) if n)
-    build = openmpi_command if mpi == "openmpi" else mpich_command
+    build = {"openmpi": openmpi_command, "openmpi5": openmpi5_command, "mpich": mpich_command}[mpi]
     return build(path, lab, hosts, sum(placed), over, env, extra) + list(program)
 
 
 def find_mpi(mpi):
-    names = {"openmpi": ("mpirun.openmpi", "mpirun"),
+    names = {"openmpi": ("mpirun.openmpi", "mpirun"), "openmpi5": ("mpirun",),
              "mpich": ("mpiexec.mpich", "mpiexec.hydra")}[mpi]
     for name in names:
         if shutil.which(name):
@@ -103,31 +103,53 @@ def find_mpi(mpi):
 
 
 def openmpi_command(path, lab, hosts, count, over, env, extra):
+    own = {"plm_rsh_agent": AGENT,
+           "plm_rsh_no_tree_spawn": "1",        # a box has no way into another: the head starts all
+           "oob_tcp_if_include": boxes.SUBNET,
+           "orte_tmpdir_base": os.path.join(lab.dir, "tmp")}
+    line = openmpi_line(path, hosts, count, extra)
+    return line + mca_words({**own, **openmpi_transport("vader", over)}, env, extra)
+
+
+def openmpi5_command(path, lab, hosts, count, over, env, extra):
+    """Open MPI 5 starts its ranks by PRRTE, whose parameters have an option of their own."""
+    own = {"plm_ssh_agent": AGENT, "plm_ssh_no_tree_spawn": "1", "prte_if_include": boxes.SUBNET,
+           "prte_tmpdir_base": os.path.join(lab.dir, "tmp")}
+    line = openmpi_line(path, hosts, count, extra)
+    for key, value in own.items():
+        line += ["--prtemca", key, value]
+    return line + mca_words(openmpi_transport("sm", over), env, extra)
+
+
+def openmpi_line(path, hosts, count, extra):
     if " " in AGENT:
         raise LabError(f"expected a path without blanks, since Open MPI splits it there, got '{AGENT}'; "
                        "move the project")
-    mca = {"plm_rsh_agent": AGENT,
-           "plm_rsh_no_tree_spawn": "1",        # a box has no way into another: the head starts all
-           "oob_tcp_if_include": boxes.SUBNET,
-           "orte_tmpdir_base": os.path.join(lab.dir, "tmp"),
-           "mpi_yield_when_idle": "1"}
-    if over == "tcp":
-        mca.update({"pml": "ob1", "btl": "self,vader,tcp", "btl_tcp_if_include": boxes.SUBNET})
-    else:
-        mca.update({"pml": "ucx", "opal_common_ucx_tls": "any", "opal_common_ucx_devices": "any"})
-    # Open MPI does not settle one parameter given twice: what the user says, we do not.
-    told = {extra[i + 1] for i, word in enumerate(extra[:-1]) if word in ("--mca", "-mca")}
     line = [path, "--allow-run-as-root", "--oversubscribe"]
     if not {"--map-by", "-map-by"} & set(extra):
         line += ["--map-by", "slot"]
     if not {"--bind-to", "-bind-to"} & set(extra):
         line += ["--bind-to", "none"]
-    line += ["--host", hosts, "-np", str(count)]
+    return line + ["--host", hosts, "-np", str(count)]
+
+
+def openmpi_transport(inside, over):
+    """`inside`: what Open MPI calls its shared memory."""
+    mca = {"mpi_yield_when_idle": "1"}
+    if over == "tcp":
+        return {**mca, "pml": "ob1", "btl": f"self,{inside},tcp", "btl_tcp_if_include": boxes.SUBNET}
+    return {**mca, "pml": "ucx", "opal_common_ucx_tls": "any", "opal_common_ucx_devices": "any"}
+
+
+def mca_words(mca, env, extra):
+    # Open MPI does not settle one parameter given twice: what the user says, we do not.
+    told = {extra[i + 1] for i, word in enumerate(extra[:-1]) if word in ("--mca", "-mca")}
+    words = []
     for key, value in mca.items():
-        line += [] if key in told else ["--mca", key, value]
+        words += [] if key in told else ["--mca", key, value]
     for name in env:
-        line += ["-x", name]
-    return line + extra
+        words += ["-x", name]
+    return words + extra
 
 
 def mpich_command(path, _lab, hosts, count, _over, env, extra):

@@ -50,13 +50,23 @@ wrong="4+ +4 4+4 2x4+4 4+0 4x+3 4+3,1 4+-1 4 x 0x4"
 is "[]" "[w for w in '$wrong'.split() if not refused(w)]"
 
 # How ranks are started: the same slots for everybody.
-command='" ".join(contenders.Contender("x", "X", "", lab=["--over", "ucx"]).command(c("4+3+1"), "l", ["p"])[1:])'
+command='" ".join(contenders.Contender("x", "X", "", ["--over", "ucx"], []).command(c("4+3+1"), "l", ["p"])[1:])'
 is "run --name l --slots 4,3,1 --over ucx -- p" "$command"
 
 for bind in core none; do # who is bound, by each launcher; "none" is said to Open MPI, which binds by itself
     one="grid.one_box('4', '$bind')"
-    is "True" "('core:overload-allowed' in contenders.openmpi({})($one)) == ('$bind' == 'core')"
+    for mpi in openmpi openmpi5; do
+        is "True" "('core:overload-allowed' in contenders.openmpi($one, 'mpirun', '$mpi', {})[1]) == ('$bind' == 'core')"
+    done
     is "$bind" "$one.bind"
+done
+
+# Open MPI 5 in the lab: PRRTE's own names, and what the user says is said once.
+got=$(python3 -B -c 'import sys, types; sys.path.insert(0, "bench/lab"); import launch
+print(*launch.openmpi5_command("mpirun", types.SimpleNamespace(dir="/d"), "box0:2", 2, "tcp", {"X": "1"}, ["--mca", "pml", "y"]))' 2>&1)
+for part in ' --prtemca plm_ssh_agent /' ' --prtemca plm_ssh_no_tree_spawn 1 ' ' --prtemca prte_if_include ' \
+    ' --mca btl self,sm,tcp ' ' -x X --mca pml y'; do
+    [[ $got == *"$part"* && $got != *"pml ob1"* ]] || fail "lab run --mpi openmpi5 starts '$got', expected '$part' in it"
 done
 
 # A barrier is one cell, without bytes and without a bound.
@@ -72,23 +82,42 @@ loader = importlib.machinery.SourceFileLoader("compare", "bench/compare/compare"
 compare = importlib.util.module_from_spec(importlib.util.spec_from_loader("compare", loader))
 loader.exec_module(compare)
 s = measure.Session.__new__(measure.Session)
-s.settings = {"sizes": [64], "rounds": 2, "regret": True, "prune": 1.5, "warmup": 0, "cell_seconds": 1.0}
-s.collectives, s.tune_file, s.find_peers = ["bcast", "barrier"], "", lambda cluster: []
+s.settings = {"sizes": [64], "turns": 1, "regret": True, "prune": 1.5, "cell_seconds": 1.0}
+s.collectives, s.tune_file, s.build, s.find_peers = ["bcast", "barrier"], "", "", lambda cluster: []
 s.store = store.Store("", {"cells": [], "regrets": {}})
 s.store.save = lambda: None
 for name, size in ("bcast", 64), ("barrier", 0):
-    for number in 1, 2:
-        s.store.add_cell({"cluster": "4x4", "round": number, "contender": "meshcoll", "collective": name, "bytes": size,
-                          "median_s": 1.0})
+    for turn in 0, 1:
+        for who in "meshcoll", "meshcoll-persistent":
+            s.store.add_cell({"cluster": "4x4", "turn": turn, "contender": who, "collective": name, "bytes": size,
+                              "median_s": 1.0})
     s.store.add_regret("4x4", name, size, {"regret": 0.0})
 exec(sys.argv[1])
 print(compare.anything_left(s, grid.lab_cluster("4x4", "200mbit")))
 PYTHON
 }
-for one in "False:" 'True:s.store.data["cells"][3]["failed"] = "hung"' 'True:s.settings["rounds"] = 3' \
+for one in "False:" 'True:s.store.data["cells"][3]["failed"] = "hung"' 'True:s.settings["turns"] = 2' \
     'True:s.store.data["regrets"]["4x4 barrier 0"] = {"failed": "the budget was over"}' 'True:s.settings["sizes"] = [64, 512]'; do
     [ "$(left "${one#*:}")" = "${one%%:*}" ] || fail "anything left after '${one#*:}': $(left "${one#*:}"), expected ${one%%:*}"
 done
+
+# The forced grid is the one that docs/compare.md states: a row for each, an algorithm for each collective or "-".
+got=$(python3 -B - <<'PYTHON' 2>&1
+import sys
+sys.path.insert(0, "bench/compare")
+import forced
+lines = [line.strip("| \n").split(" | ") for line in open("docs/compare.md", encoding="utf-8")]
+head = next(cells for cells in lines if cells[:3] == ["row", "bcast", "reduce"])
+said = lines[lines.index(head) + 2:]
+for row, cells in zip(forced.openmpi(False) + forced.mpich() + forced.intel(), said):
+    assert f"`{row.name}`" in cells[0], (row.name, cells)
+    for collective, cell in zip(head[1:], cells[1:]):
+        assert cell.startswith(row.algorithms.get(collective, "-").partition(" ")[0]), (row.name, collective, cell)
+    assert set(row.algorithms) <= set(head), row.algorithms
+print("the same")
+PYTHON
+)
+[ "$got" = "the same" ] || fail "docs/compare.md has another grid than forced.py: $got"
 
 # Sizes whose blocks are rounded stand in the column of what was asked for.
 is "[8, 64, 64, 1048576]" '[grid.column(size, asked) for size, asked in ((64, [8, 512]), (64, [8, 64, 512]), (80, [8, 64, 512]),
@@ -102,21 +131,23 @@ print(regret.rivals(["a segments=64", "b"], sys.argv[1]))' "${one%%:*}" 2>&1)
 done
 
 # One report of several runs: times are of the first that has them, regrets may be of another, and both say where they are from.
-record() { # DIR ROUNDS REGRET SIZES, then CONTENDER:BYTES:SECONDS[:LATE]...
+record() { # DIR TURNS REGRET SIZES, then CONTENDER:BYTES:SECONDS[:LATE]...
     python3 - "$scratch/$1" "${@:2}" <<'PYTHON'
 import json, os, sys
-folder, rounds, regret, sizes, *cells = sys.argv[1:]
+folder, turns, regret, sizes, *cells = sys.argv[1:]
 sizes, cells = [int(one) for one in sizes.split(",")], [one.split(":") for one in cells]
 at = "2026-01-02T03:04:05Z"
 os.makedirs(folder)
-json.dump({"version": 2, "collectives": ["bcast"], "events": [at + " done"], "contenders": {}, "missing": {},
-           "settings": {"meshes": "4x4", "one_box": "none", "rate": "200mbit", "sizes": sizes, "rounds": int(rounds),
-                        "iterations": 60, "cell_seconds": 1.0, "warmup": 0, "top": 8, "plausible": 3.0, "prune": 1.5,
+json.dump({"version": 3, "collectives": ["bcast"], "events": [at + " done"], "contenders": {}, "missing": {},
+           "settings": {"meshes": "4x4", "one_box": "none", "rate": "200mbit", "sizes": sizes, "turns": int(turns), "pages": "huge",
+                        "bind": "core", "tune_seconds": 9, "near": 1.25,
+                        "iterations": 60, "cell_seconds": 1.0, "top": 8, "plausible": 3.0, "prune": 1.5,
                         "regret": regret != "no", "quick": False},
            "machine": {"date": at, "command": "made up", "host": "h", "cpu": "c", "cores": 2, "memory_bytes": 1, "system": "s",
                        "load_before": 0, "commit": os.path.basename(folder), "meshcoll": "m", "compiler": "cc"},
            "tunes": {"4x4": {"mesh": "box=4,gpu=4", "links": "lab"}},
-           "cells": [{"cluster": "4x4", "round": 1, "contender": name, "collective": "bcast", "bytes": int(size),
+           "cells": [{"cluster": "4x4", "turn": 1, "contender": name, "collective": "bcast",
+                      "group": "forced" if "!" in name else "as it comes", "bytes": int(size),
                       "median_s": float(time), "late": int(*late), "wrong": 0, "strategy": "s", "predicted_s": 1.0}
                      for name, size, time, *late in cells],
            "regrets": {} if regret == "no" else {f"4x4 bcast {sizes[0]}": {
@@ -124,7 +155,7 @@ json.dump({"version": 2, "collectives": ["bcast"], "events": [at + " done"], "co
           open(folder + "/results.json", "w"))
 PYTHON
 }
-record first 1 no 8,1048576 meshcoll:8:0.003 mpich:8:0.004 meshcoll:1048576:0.05 mpich:1048576:0.039:60
+record first 1 no 8,1048576 meshcoll:8:0.003 mpich:8:0.004 meshcoll:1048576:0.05 mpich:1048576:0.039:60 'mpich!x:8:0.001'
 record second 1 0.3 8,8388608 meshcoll:8:0.009 mpich:8:0.001 meshcoll:8388608:0.4 mpich:8388608:0.5
 reports() {
     local want=$1 got=0
@@ -135,9 +166,9 @@ reports() {
 reports 1 first second -o both # 1: a cell of the second was not tried for regret
 for row in '|  | 8 B | 1 MiB | 8 MiB |' '| bcast | 0.75 | **1.28** | 0.80 |' '| bcast | 1.19 | 1.19 |' '| bcast | **30.0 %** |' \
     '**Of different commits: first, second.**' '| `second` | 2026-01-02T03:04:05Z |' 'links as tuned (first)' \
-    '|  | over the bound at 8 MiB <= 1.10 | mean over best peer <= 1.00 | over best peer <= 1.25 in every cell |' \
-    '| 4x4 | **1.19 (bcast)** | 0.92 (bcast) | **1.28 (bcast 1 MiB [mpich late]), 2 of 3** |' \
-    '- 4x4, over best peer <= 1.25 in every cell: bcast 1 MiB [mpich late] 1.28' \
+    '|  | over the bound at 8 MiB <= 1.10 | mean over best peer <= 1.00 | over best peer <= 1.25 in every cell | beside: forced, mean |' \
+    '| 4x4 | **1.19 (bcast)** | 0.92 (bcast) | **1.28 (bcast 1 MiB [late: mpich]), 2 of 3** | 1.45 (bcast) |' \
+    '- 4x4, over best peer <= 1.25 in every cell: bcast 1 MiB [late: mpich] 1.28' \
     '| 4x4 (second) | regret | 1 cell | done |'; do
     grep -qF -- "$row" "$scratch/both/report.md" || fail "expected '$row' in:"$'\n'"$(cat "$scratch/both/report.md")"
 done
