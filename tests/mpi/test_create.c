@@ -39,6 +39,20 @@ static void test_found(void)
     meshcoll_destroy(NULL);
 }
 
+/* "" is a mesh of its own, where the environment names that of all. */
+static void test_found_anyway(void)
+{
+    char wanted[64];
+    meshcoll_t *mesh = NULL;
+    const meshcoll_params_t params = {.size = sizeof params, .mesh = ""};
+    snprintf(wanted, sizeof wanted, "gpu=%d", size);
+    setenv("MESHCOLL_MESH", "x=2,y=2", 1);
+    check(meshcoll_create(MPI_COMM_WORLD, &params, &mesh) == MESHCOLL_OK, "a mesh to be found");
+    unsetenv("MESHCOLL_MESH");
+    check(strcmp(meshcoll_mesh_text(mesh), wanted) == 0, "it is found, not taken from elsewhere");
+    meshcoll_destroy(mesh);
+}
+
 static int refuses(const char *text, int status, const char *says)
 {
     meshcoll_t *mesh = NULL;
@@ -196,6 +210,7 @@ int main(int argc, char **argv)
         return 77;
     }
     test_found();
+    test_found_anyway();
     test_refused();
     test_missing_device();
     test_settings_are_rank_0s();

@@ -158,6 +158,8 @@ int mc_settings_read(const meshcoll_params_t *params, mc_settings_t *settings)
 #undef X
             .hook = {p.hook, p.hook_context},
     };
+    if (s.mesh && !*s.mesh)
+        s.mesh = NULL; /* discovered, whatever the environment says */
     if (s.links)
         s.links_from = p.links ? "given to meshcoll_create" : "given by MESHCOLL_LINKS";
     for (int c = 0; c < MESHCOLL_COLLECTIVES; c++)

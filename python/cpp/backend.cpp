@@ -1,0 +1,558 @@
+#include "backend.h"
+
+#include "buffers.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+
+namespace meshcoll_torch
+{
+
+using c10d::OpType;
+
+/* For the other ranks to come to the end of the group as well. If they take longer, the mesh is
+ * closed in the background, so that groups can be ended in any order. */
+static constexpr Timeout PATIENCE{1000};
+
+Backend::Backend(Setup setup)
+    : c10d::Backend(setup.rank, setup.size), mesh_(Mesh::open(std::move(setup)))
+{
+}
+
+Backend::~Backend()
+{
+    close();
+}
+
+void Backend::close()
+{
+    mesh_->close();
+}
+
+void Backend::shutdown()
+{
+    close();
+    mesh_->await_closed(PATIENCE);
+}
+
+void Backend::abort()
+{
+    mesh_->abort("by torch.distributed");
+}
+
+void Backend::setTimeout(Timeout timeout)
+{
+    mesh_->set_timeout(timeout);
+}
+
+c10d::ErrorType Backend::getError()
+{
+    switch (mesh_->failure()) {
+    case MESHCOLL_OK:
+        return c10d::ErrorType::SUCCESS;
+    case MESHCOLL_ERR_TIMEOUT:
+        return c10d::ErrorType::TIMEOUT;
+    case MESHCOLL_ERR_PEER:
+    case MESHCOLL_ERR_ABORTED:
+        return c10d::ErrorType::REMOTE_ERROR;
+    default:
+        return c10d::ErrorType::COMM_ERROR;
+    }
+}
+
+c10::intrusive_ptr<c10d::Backend::Options> Backend::getBackendOptions()
+{
+    return c10::make_intrusive<Options>(getBackendName(), mesh_->timeout());
+}
+
+/* What all operations share -------------------------------------------------------------------- */
+
+c10::intrusive_ptr<Work> Backend::make(OpType type, const char *title, Timeout timeout,
+                                       const Tensors &inputs)
+{
+    const Timeout limit = timeout == c10d::kUnsetTimeout ? mesh_->timeout() : timeout;
+    return c10::make_intrusive<Work>(mesh_, type, title, sequence_++, limit, inputs);
+}
+
+WorkPtr Backend::post(const c10::intrusive_ptr<Work> &work, Tensors result)
+{
+    work->set_result(std::move(result));
+    mesh_->post(work);
+    return work;
+}
+
+std::shared_ptr<Operation> Backend::operation(Work &work, const c10d::ReduceOp &op,
+                                              const at::Tensor &of) const
+{
+    auto made = std::make_shared<Operation>(op, of.scalar_type());
+    work.keep(made);
+    return made;
+}
+
+int Backend::root(int64_t rank) const
+{
+    TORCH_CHECK_VALUE(rank >= 0 && rank < size_, "meshcoll: there is no rank ", rank,
+                      " in the group: its ranks are 0 to ", size_ - 1);
+    return static_cast<int>(rank);
+}
+
+void Backend::check_list(const Tensors &list, const char *what) const
+{
+    TORCH_CHECK_VALUE(list.size() == static_cast<size_t>(size_), "meshcoll: ", what, " has ",
+                      list.size(), " tensors, expected one for each of ", size_, " ranks");
+}
+
+static void check_type(const at::Tensor &a, const at::Tensor &b)
+{
+    TORCH_CHECK_VALUE(a.scalar_type() == b.scalar_type(),
+                      "meshcoll: input and output have different types: ", b.scalar_type(), " and ",
+                      a.scalar_type());
+}
+
+static void check_count(const at::Tensor &tensor, int64_t count, const char *what)
+{
+    TORCH_CHECK_VALUE(tensor.numel() == count, "meshcoll: ", what, " has ", tensor.numel(),
+                      " elements, expected ", count);
+}
+
+static size_t elements(const at::Tensor &tensor)
+{
+    return static_cast<size_t>(tensor.numel());
+}
+
+static std::vector<size_t> times(std::vector<size_t> counts, size_t each)
+{
+    for (size_t &count : counts)
+        count *= each;
+    return counts;
+}
+
+/* One buffer for all --------------------------------------------------------------------------- */
+
+WorkPtr Backend::broadcast(Tensors &tensors, const c10d::BroadcastOptions &options)
+{
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    const auto work = make(OpType::BROADCAST, "meshcoll:broadcast", options.timeout, tensors);
+    const at::Tensor &tensor = single(tensors);
+    const int from = root(options.rootRank);
+    const at::Tensor b = from == rank_ ? input_of(*work, tensor) : output_of(*work, tensor);
+    const Elements e = elements_to_move(b.scalar_type());
+    work->add([p = b.data_ptr(), n = elements(b) * e.each, type = e.type,
+               from](meshcoll_t *mesh, meshcoll_request_t **request) {
+        return meshcoll_ibcast(mesh, p, p, n, type, from, request);
+    });
+    return post(work, tensors);
+}
+
+void Backend::add_allreduce(Work &work, const at::Tensor &tensor, const c10d::ReduceOp &op) const
+{
+    const at::Tensor b = in_place_of(work, tensor);
+    const auto how = operation(work, op, b);
+    work.add([p = b.data_ptr(), n = elements(b), type = how->type(),
+              op = how->op()](meshcoll_t *mesh, meshcoll_request_t **request) {
+        return meshcoll_iallreduce(mesh, p, p, n, type, op, request);
+    });
+}
+
+WorkPtr Backend::allreduce(Tensors &tensors, const c10d::AllreduceOptions &options)
+{
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    const auto work = make(OpType::ALLREDUCE, "meshcoll:all_reduce", options.timeout, tensors);
+    add_allreduce(*work, single(tensors), options.reduceOp);
+    return post(work, tensors);
+}
+
+WorkPtr Backend::allreduce_coalesced(Tensors &tensors,
+                                     const c10d::AllreduceCoalescedOptions &options)
+{
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    const auto work =
+        make(OpType::ALLREDUCE_COALESCED, "meshcoll:all_reduce", options.timeout, tensors);
+    for (const at::Tensor &tensor : tensors)
+        add_allreduce(*work, tensor, options.reduceOp);
+    return post(work, tensors);
+}
+
+WorkPtr Backend::reduce(Tensors &tensors, const c10d::ReduceOptions &options)
+{
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    const auto work = make(OpType::REDUCE, "meshcoll:reduce", options.timeout, tensors);
+    const at::Tensor &tensor = single(tensors);
+    const int to = root(options.rootRank);
+    const at::Tensor b = to == rank_ ? in_place_of(*work, tensor) : input_of(*work, tensor);
+    const auto how = operation(*work, options.reduceOp, b);
+    work->add([p = b.data_ptr(), out = to == rank_ ? b.data_ptr() : nullptr, n = elements(b),
+               type = how->type(), op = how->op(),
+               to](meshcoll_t *mesh, meshcoll_request_t **request) {
+        return meshcoll_ireduce(mesh, p, out, n, type, op, to, request);
+    });
+    return post(work, tensors);
+}
+
+/* A block of each rank ------------------------------------------------------------------------- */
+
+void Backend::add_allgather(Work &work, const at::Tensor &output, const at::Tensor &input) const
+{
+    check_type(output, input);
+    check_count(output, input.numel() * size_, "the output of an allgather");
+    const at::Tensor in = input_of(work, input), out = output_of(work, output);
+    const Elements e = elements_to_move(in.scalar_type());
+    work.add([from = in.const_data_ptr(), to = out.data_ptr(), n = elements(in) * e.each,
+              type = e.type](meshcoll_t *mesh, meshcoll_request_t **request) {
+        return meshcoll_iallgather(mesh, from, to, n, type, request);
+    });
+}
+
+WorkPtr Backend::_allgather_base(at::Tensor &output, at::Tensor &input,
+                                 const c10d::AllgatherOptions &options)
+{
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    const auto work =
+        make(OpType::_ALLGATHER_BASE, "meshcoll:_all_gather_base", options.timeout, {input});
+    add_allgather(*work, output, input);
+    return post(work, {output});
+}
+
+WorkPtr Backend::allgather_into_tensor_coalesced(Tensors &outputs, Tensors &inputs,
+                                                 const c10d::AllgatherOptions &options)
+{
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    const auto work = make(OpType::COALESCED, "meshcoll:all_gather", options.timeout, inputs);
+    TORCH_CHECK_VALUE(outputs.size() == inputs.size(), "meshcoll: ", inputs.size(), " inputs, but ",
+                      outputs.size(), " outputs");
+    for (size_t i = 0; i < inputs.size(); i++)
+        add_allgather(*work, outputs[i], inputs[i]);
+    return post(work, outputs);
+}
+
+/* Outputs may differ in size, as all ranks have the same list. */
+void Backend::add_allgather(Work &work, const Tensors &outputs, const at::Tensor &input) const
+{
+    check_list(outputs, "the output of an allgather");
+    check_type(outputs[0], input);
+    check_count(input, outputs[static_cast<size_t>(rank_)].numel(), "the input of an allgather");
+    const at::Tensor in = input_of(work, input), out = outputs_of(work, outputs);
+    const Elements e = elements_to_move(in.scalar_type());
+    const std::vector<size_t> counts = times(counts_of(outputs), e.each);
+    work.add([from = in.const_data_ptr(), to = out.data_ptr(), n = elements(in) * e.each,
+              type = e.type, counts](meshcoll_t *mesh, meshcoll_request_t **request) {
+        return are_equal(counts)
+                   ? meshcoll_iallgather(mesh, from, to, n, type, request)
+                   : meshcoll_iallgatherv(mesh, from, n, to, counts.data(), nullptr, type, request);
+    });
+}
+
+WorkPtr Backend::allgather(TensorLists &outputs, Tensors &inputs,
+                           const c10d::AllgatherOptions &options)
+{
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    const auto work = make(OpType::ALLGATHER, "meshcoll:all_gather", options.timeout, inputs);
+    const at::Tensor &input = single(inputs);
+    TORCH_CHECK_VALUE(outputs.size() == 1, "meshcoll: expected one list of outputs, got ",
+                      outputs.size());
+    add_allgather(*work, outputs[0], input);
+    return post(work, outputs[0]);
+}
+
+/* outputs[rank][i] is for the rank's inputs[i]. */
+WorkPtr Backend::allgather_coalesced(TensorLists &outputs, Tensors &inputs,
+                                     const c10d::AllgatherOptions &options)
+{
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    const auto work =
+        make(OpType::ALLGATHER_COALESCED, "meshcoll:all_gather", options.timeout, inputs);
+    Tensors result;
+    TORCH_CHECK_VALUE(outputs.size() == static_cast<size_t>(size_), "meshcoll: ", outputs.size(),
+                      " lists of outputs, expected one for each of ", size_, " ranks");
+    for (size_t i = 0; i < inputs.size(); i++) {
+        Tensors of_ranks;
+        for (const Tensors &list : outputs) {
+            TORCH_CHECK_VALUE(list.size() == inputs.size(), "meshcoll: a list of ", list.size(),
+                              " outputs for ", inputs.size(), " inputs");
+            of_ranks.push_back(list[i]);
+        }
+        add_allgather(*work, of_ranks, inputs[i]);
+    }
+    for (const Tensors &list : outputs)
+        result.insert(result.end(), list.begin(), list.end());
+    return post(work, std::move(result));
+}
+
+static void check_blocks(const Tensors &list, const at::Tensor &block)
+{
+    for (const at::Tensor &t : list) {
+        check_type(t, block);
+        check_count(t, block.numel(), "a tensor of the list of gather or scatter");
+    }
+}
+
+/* `out` is NULL except on the root, `to`. */
+void Backend::add_gather(Work &work, void *out, const at::Tensor &in, int to) const
+{
+    const Elements e = elements_to_move(in.scalar_type());
+    work.add([from = in.const_data_ptr(), out, n = elements(in) * e.each, type = e.type,
+              to](meshcoll_t *mesh, meshcoll_request_t **request) {
+        return meshcoll_igather(mesh, from, out, n, type, to, request);
+    });
+}
+
+WorkPtr Backend::gather(TensorLists &outputs, Tensors &inputs, const c10d::GatherOptions &options)
+{
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    const auto work = make(OpType::GATHER, "meshcoll:gather", options.timeout, inputs);
+    const at::Tensor in = input_of(*work, single(inputs));
+    const int to = root(options.rootRank);
+    void *out = nullptr;
+    Tensors result;
+    TORCH_CHECK_VALUE(outputs.size() == (to == rank_ ? 1 : 0),
+                      "meshcoll: gather takes a list of outputs on the root, and none elsewhere");
+    if (to == rank_) {
+        result = outputs[0];
+        check_list(result, "the output of a gather");
+        check_blocks(result, in);
+        out = outputs_of(*work, result).data_ptr();
+    }
+    add_gather(*work, out, in, to);
+    return post(work, std::move(result));
+}
+
+WorkPtr Backend::gather_into_tensor(at::Tensor &output, at::Tensor &input,
+                                    const c10d::GatherOptions &options)
+{
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    const auto work = make(OpType::GATHER, "meshcoll:gather", options.timeout, {input});
+    const at::Tensor in = input_of(*work, input);
+    const int to = root(options.rootRank);
+    if (to != rank_) {
+        add_gather(*work, nullptr, in, to);
+        return post(work, {});
+    }
+    check_type(output, in);
+    check_count(output, in.numel() * size_, "the output of a gather");
+    add_gather(*work, output_of(*work, output).data_ptr(), in, to);
+    return post(work, {output});
+}
+
+WorkPtr Backend::scatter(Tensors &outputs, TensorLists &inputs, const c10d::ScatterOptions &options)
+{
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    const int from = root(options.rootRank);
+    const bool sends = from == rank_;
+    TORCH_CHECK_VALUE(inputs.size() == (sends ? 1 : 0),
+                      "meshcoll: scatter takes a list of inputs on the root, and none elsewhere");
+    const auto work =
+        make(OpType::SCATTER, "meshcoll:scatter", options.timeout, sends ? inputs[0] : Tensors());
+    const at::Tensor out = output_of(*work, single(outputs));
+    const void *in = nullptr;
+    if (sends) {
+        check_list(inputs[0], "the input of a scatter");
+        check_blocks(inputs[0], out);
+        in = inputs_of(*work, inputs[0]).const_data_ptr();
+    }
+    const Elements e = elements_to_move(out.scalar_type());
+    work->add([in, to = out.data_ptr(), n = elements(out) * e.each, type = e.type,
+               from](meshcoll_t *mesh, meshcoll_request_t **request) {
+        return meshcoll_iscatter(mesh, in, to, n, type, from, request);
+    });
+    return post(work, outputs);
+}
+
+/* Sums by block -------------------------------------------------------------------------------- */
+
+void Backend::add_reduce_scatter(Work &work, const at::Tensor &output, const at::Tensor &input,
+                                 const c10d::ReduceOp &op) const
+{
+    check_type(output, input);
+    check_count(input, output.numel() * size_, "the input of a reduce-scatter");
+    const at::Tensor in = input_of(work, input), out = output_of(work, output);
+    const auto how = operation(work, op, in);
+    work.add([from = in.const_data_ptr(), to = out.data_ptr(), n = elements(out),
+              type = how->type(), op = how->op()](meshcoll_t *mesh, meshcoll_request_t **request) {
+        return meshcoll_ireduce_scatter(mesh, from, to, n, type, op, request);
+    });
+}
+
+WorkPtr Backend::_reduce_scatter_base(at::Tensor &output, at::Tensor &input,
+                                      const c10d::ReduceScatterOptions &options)
+{
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    const auto work = make(OpType::_REDUCE_SCATTER_BASE, "meshcoll:_reduce_scatter_base",
+                           options.timeout, {input});
+    add_reduce_scatter(*work, output, input, options.reduceOp);
+    return post(work, {output});
+}
+
+WorkPtr Backend::reduce_scatter_tensor_coalesced(Tensors &outputs, Tensors &inputs,
+                                                 const c10d::ReduceScatterOptions &options)
+{
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    const auto work = make(OpType::COALESCED, "meshcoll:reduce_scatter", options.timeout, inputs);
+    TORCH_CHECK_VALUE(outputs.size() == inputs.size(), "meshcoll: ", inputs.size(), " inputs, but ",
+                      outputs.size(), " outputs");
+    for (size_t i = 0; i < inputs.size(); i++)
+        add_reduce_scatter(*work, outputs[i], inputs[i], options.reduceOp);
+    return post(work, outputs);
+}
+
+/* Inputs may differ in size, as all ranks have the same list. */
+WorkPtr Backend::reduce_scatter(Tensors &outputs, TensorLists &inputs,
+                                const c10d::ReduceScatterOptions &options)
+{
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    TORCH_CHECK_VALUE(inputs.size() == 1, "meshcoll: expected one list of inputs, got ",
+                      inputs.size());
+    check_list(inputs[0], "the input of a reduce-scatter");
+    const auto work =
+        make(OpType::REDUCE_SCATTER, "meshcoll:reduce_scatter", options.timeout, inputs[0]);
+    const at::Tensor &output = single(outputs);
+    const std::vector<size_t> counts = counts_of(inputs[0]);
+    check_type(output, inputs[0][0]);
+    check_count(output, inputs[0][static_cast<size_t>(rank_)].numel(),
+                "the output of a reduce-scatter");
+    const at::Tensor in = inputs_of(*work, inputs[0]), out = output_of(*work, output);
+    const auto how = operation(*work, options.reduceOp, in);
+    work->add([from = in.const_data_ptr(), to = out.data_ptr(), counts, n = elements(out),
+               type = how->type(), op = how->op()](meshcoll_t *mesh, meshcoll_request_t **request) {
+        return are_equal(counts)
+                   ? meshcoll_ireduce_scatter(mesh, from, to, n, type, op, request)
+                   : meshcoll_ireduce_scatterv(mesh, from, to, counts.data(), type, op, request);
+    });
+    return post(work, outputs);
+}
+
+/* From all to all ------------------------------------------------------------------------------ */
+
+/* A rank knows its own counts only. */
+void Backend::add_exchange(Work &work, const at::Tensor &out, std::vector<size_t> out_counts,
+                           const at::Tensor &in, std::vector<size_t> in_counts) const
+{
+    check_type(out, in);
+    const Elements e = elements_to_move(in.scalar_type());
+    work.add([from = in.const_data_ptr(), to = out.data_ptr(), type = e.type,
+              ins = times(std::move(in_counts), e.each),
+              outs = times(std::move(out_counts), e.each)](meshcoll_t *mesh,
+                                                           meshcoll_request_t **request) {
+        return meshcoll_ialltoallv(mesh, from, ins.data(), nullptr, to, outs.data(), nullptr, type,
+                                   request);
+    });
+}
+
+/* Splits are in rows; without any the rows are divided evenly. */
+std::vector<size_t> Backend::split_counts(const at::Tensor &tensor,
+                                          const std::vector<int64_t> &splits,
+                                          const char *what) const
+{
+    const int64_t rows = tensor.dim() > 0 ? tensor.size(0) : 1;
+    const auto n = static_cast<size_t>(size_);
+    if (splits.empty()) {
+        TORCH_CHECK_VALUE(rows % size_ == 0, "meshcoll: the ", what, " of an alltoall has ", rows,
+                          " rows, which ", size_, " ranks cannot share evenly: give split sizes");
+        return std::vector<size_t>(n, elements(tensor) / n);
+    }
+    const size_t row = rows > 0 ? elements(tensor) / static_cast<size_t>(rows) : 0;
+    std::vector<size_t> counts;
+    int64_t total = 0;
+    for (const int64_t split : splits) {
+        TORCH_CHECK_VALUE(split >= 0, "meshcoll: a split size of an alltoall is ", split);
+        counts.push_back(static_cast<size_t>(split) * row);
+        total += split;
+    }
+    TORCH_CHECK_VALUE(splits.size() == n && total == rows, "meshcoll: the ", what,
+                      " of an alltoall has ", rows, " rows and ", size_, " ranks, but ",
+                      splits.size(), " split sizes with a sum of ", total);
+    return counts;
+}
+
+WorkPtr Backend::alltoall_base(at::Tensor &output, at::Tensor &input,
+                               std::vector<int64_t> &output_splits,
+                               std::vector<int64_t> &input_splits,
+                               const c10d::AllToAllOptions &options)
+{
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    const auto work = make(OpType::ALLTOALL_BASE, "meshcoll:all_to_all", options.timeout, {input});
+    const at::Tensor in = input_of(*work, input), out = output_of(*work, output);
+    auto ins = split_counts(in, input_splits, "input");
+    auto outs = split_counts(out, output_splits, "output");
+    if (!input_splits.empty() || !output_splits.empty()) {
+        add_exchange(*work, out, std::move(outs), in, std::move(ins));
+        return post(work, {output});
+    }
+    check_type(out, in);
+    check_count(out, in.numel(), "the output of an alltoall");
+    const Elements e = elements_to_move(in.scalar_type());
+    work->add([from = in.const_data_ptr(), to = out.data_ptr(), n = ins[0] * e.each,
+               type = e.type](meshcoll_t *mesh, meshcoll_request_t **request) {
+        return meshcoll_ialltoall(mesh, from, to, n, type, request);
+    });
+    return post(work, {output});
+}
+
+WorkPtr Backend::alltoall(Tensors &outputs, Tensors &inputs, const c10d::AllToAllOptions &options)
+{
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    const auto work = make(OpType::ALLTOALL, "meshcoll:all_to_all", options.timeout, inputs);
+    check_list(inputs, "the input of an alltoall");
+    check_list(outputs, "the output of an alltoall");
+    const at::Tensor in = inputs_of(*work, inputs), out = outputs_of(*work, outputs);
+    add_exchange(*work, out, counts_of(outputs), in, counts_of(inputs));
+    return post(work, outputs);
+}
+
+/* No data -------------------------------------------------------------------------------------- */
+
+WorkPtr Backend::barrier(const c10d::BarrierOptions &options)
+{
+    const auto work = make(OpType::BARRIER, "meshcoll:barrier", options.timeout, {});
+    work->add([](meshcoll_t *mesh, meshcoll_request_t **request) {
+        return meshcoll_ibarrier(mesh, request);
+    });
+    return post(work, {});
+}
+
+/* The library names who is missing. */
+void Backend::monitoredBarrier(const c10d::BarrierOptions &options, bool /* wait_all_ranks */)
+{
+    barrier(options)->wait(options.timeout);
+}
+
+/* Two ranks ------------------------------------------------------------------------------------ */
+
+WorkPtr Backend::send(Tensors &tensors, int rank, int tag)
+{
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    const auto work = make(OpType::SEND, "meshcoll:send", c10d::kUnsetTimeout, tensors);
+    const at::Tensor b = input_of(*work, single(tensors));
+    const Elements e = elements_to_move(b.scalar_type());
+    work->add([p = b.const_data_ptr(), n = elements(b) * e.each, type = e.type, to = root(rank),
+               tag](meshcoll_t *mesh, meshcoll_request_t **request) {
+        return meshcoll_send_begin(mesh, p, n, type, to, tag, request);
+    });
+    return post(work, tensors);
+}
+
+WorkPtr Backend::receive(OpType type, const char *title, Tensors &tensors, int rank, int tag)
+{
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    const auto work = make(type, title, c10d::kUnsetTimeout, tensors);
+    const at::Tensor b = output_of(*work, single(tensors));
+    const Elements e = elements_to_move(b.scalar_type());
+    meshcoll_received_t *const received = work->receives(b.nbytes());
+    work->add([p = b.data_ptr(), n = elements(b) * e.each, kind = e.type, rank, tag,
+               received](meshcoll_t *mesh, meshcoll_request_t **request) {
+        return meshcoll_recv_begin(mesh, p, n, kind, rank, tag, received, request);
+    });
+    return post(work, tensors);
+}
+
+WorkPtr Backend::recv(Tensors &tensors, int rank, int tag)
+{
+    return receive(OpType::RECV, "meshcoll:recv", tensors, root(rank), tag);
+}
+
+WorkPtr Backend::recvAnysource(Tensors &tensors, int tag)
+{
+    return receive(OpType::RECVANYSOURCE, "meshcoll:recvAnySource", tensors, MESHCOLL_ANY_SOURCE,
+                   tag);
+}
+
+} // namespace meshcoll_torch

@@ -1,0 +1,112 @@
+/* torch.distributed's backend "meshcoll": one object for each process group. */
+#ifndef MESHCOLL_TORCH_BACKEND_H
+#define MESHCOLL_TORCH_BACKEND_H
+
+#include "work.h"
+
+#include <torch/csrc/distributed/c10d/Backend.hpp>
+#include <torch/version.h>
+
+namespace meshcoll_torch
+{
+
+using Tensors = std::vector<at::Tensor>;
+using TensorLists = std::vector<std::vector<at::Tensor>>;
+using Timeout = std::chrono::milliseconds;
+using WorkPtr = c10::intrusive_ptr<c10d::Work>;
+
+class Backend : public c10d::Backend
+{
+  public:
+    explicit Backend(Setup setup);
+    ~Backend() override;
+
+    const std::string getBackendName() const override
+    {
+        return "meshcoll";
+    }
+
+    WorkPtr broadcast(Tensors &tensors, const c10d::BroadcastOptions &options) override;
+    WorkPtr allreduce(Tensors &tensors, const c10d::AllreduceOptions &options) override;
+    WorkPtr allreduce_coalesced(Tensors &tensors,
+                                const c10d::AllreduceCoalescedOptions &options) override;
+    WorkPtr reduce(Tensors &tensors, const c10d::ReduceOptions &options) override;
+    WorkPtr allgather(TensorLists &outputs, Tensors &inputs,
+                      const c10d::AllgatherOptions &options) override;
+    WorkPtr allgather_coalesced(TensorLists &outputs, Tensors &inputs,
+                                const c10d::AllgatherOptions &options) override;
+    WorkPtr _allgather_base(at::Tensor &output, at::Tensor &input,
+                            const c10d::AllgatherOptions &options) override;
+    WorkPtr allgather_into_tensor_coalesced(Tensors &outputs, Tensors &inputs,
+                                            const c10d::AllgatherOptions &options) override;
+    WorkPtr gather(TensorLists &outputs, Tensors &inputs,
+                   const c10d::GatherOptions &options) override;
+    /* Not of every torch's interface, hence without override. */
+    WorkPtr gather_into_tensor(at::Tensor &output, at::Tensor &input,
+                               const c10d::GatherOptions &options);
+    WorkPtr scatter(Tensors &outputs, TensorLists &inputs,
+                    const c10d::ScatterOptions &options) override;
+    WorkPtr reduce_scatter(Tensors &outputs, TensorLists &inputs,
+                           const c10d::ReduceScatterOptions &options) override;
+    WorkPtr _reduce_scatter_base(at::Tensor &output, at::Tensor &input,
+                                 const c10d::ReduceScatterOptions &options) override;
+    WorkPtr reduce_scatter_tensor_coalesced(Tensors &outputs, Tensors &inputs,
+                                            const c10d::ReduceScatterOptions &options) override;
+    WorkPtr alltoall_base(at::Tensor &output, at::Tensor &input,
+                          std::vector<int64_t> &output_splits, std::vector<int64_t> &input_splits,
+                          const c10d::AllToAllOptions &options) override;
+    WorkPtr alltoall(Tensors &outputs, Tensors &inputs,
+                     const c10d::AllToAllOptions &options) override;
+    WorkPtr barrier(const c10d::BarrierOptions &options) override;
+    void monitoredBarrier(const c10d::BarrierOptions &options, bool wait_all_ranks) override;
+    WorkPtr send(Tensors &tensors, int rank, int tag) override;
+    WorkPtr recv(Tensors &tensors, int rank, int tag) override;
+    WorkPtr recvAnysource(Tensors &tensors, int tag) override;
+
+    void setSequenceNumberForGroup() override
+    {
+        /* begins at 0 on all ranks */
+    }
+    uint64_t getSequenceNumberForGroup() override
+    {
+        return sequence_;
+    }
+
+    void shutdown() override;
+    void abort() override;
+    void setTimeout(Timeout timeout) override;
+    c10d::ErrorType getError() override;
+    c10::intrusive_ptr<Options> getBackendOptions() override;
+
+  protected:
+    /* The mesh is destroyed when what runs is complete; waits for nothing. */
+    void close();
+
+  private:
+    c10::intrusive_ptr<Work> make(c10d::OpType type, const char *title, Timeout timeout,
+                                  const Tensors &inputs);
+    WorkPtr post(const c10::intrusive_ptr<Work> &work, Tensors result);
+    std::shared_ptr<Operation> operation(Work &work, const c10d::ReduceOp &op,
+                                         const at::Tensor &of) const;
+    int root(int64_t rank) const;
+    void check_list(const Tensors &list, const char *what) const;
+
+    void add_allreduce(Work &work, const at::Tensor &tensor, const c10d::ReduceOp &op) const;
+    void add_allgather(Work &work, const at::Tensor &output, const at::Tensor &input) const;
+    void add_allgather(Work &work, const Tensors &outputs, const at::Tensor &input) const;
+    void add_gather(Work &work, void *out, const at::Tensor &in, int to) const;
+    void add_reduce_scatter(Work &work, const at::Tensor &output, const at::Tensor &input,
+                            const c10d::ReduceOp &op) const;
+    void add_exchange(Work &work, const at::Tensor &out, std::vector<size_t> out_counts,
+                      const at::Tensor &in, std::vector<size_t> in_counts) const;
+    std::vector<size_t> split_counts(const at::Tensor &tensor, const std::vector<int64_t> &splits,
+                                     const char *what) const;
+    WorkPtr receive(c10d::OpType type, const char *title, Tensors &tensors, int rank, int tag);
+
+    const std::shared_ptr<Mesh> mesh_;
+    std::atomic<uint64_t> sequence_{0};
+};
+
+} // namespace meshcoll_torch
+
+#endif

@@ -1,0 +1,156 @@
+#include "buffers.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+
+namespace meshcoll_torch
+{
+
+using Tensors = std::vector<at::Tensor>;
+
+void check_tensor(const at::Tensor &tensor)
+{
+    TORCH_CHECK_VALUE(tensor.defined(), "meshcoll: a tensor is undefined");
+    TORCH_CHECK_VALUE(tensor.layout() == at::kStrided, "meshcoll takes dense tensors only; got a ",
+                      tensor.layout(), " one: use Gloo for sparse gradients, or make them dense");
+    TORCH_CHECK_VALUE(tensor.device().is_cpu(),
+                      "meshcoll takes tensors on the CPU only; got one "
+                      "on ",
+                      tensor.device(), ": use it as \"cpu:meshcoll,cuda:nccl\"");
+}
+
+const at::Tensor &single(const Tensors &tensors)
+{
+    TORCH_CHECK_VALUE(tensors.size() == 1, "meshcoll takes one tensor of each rank; got ",
+                      tensors.size());
+    check_tensor(tensors[0]);
+    return tensors[0];
+}
+
+/* Its memory holds its elements in their order, as they are. */
+static bool is_direct(const at::Tensor &t)
+{
+    return t.is_contiguous() && !t.is_conj() && !t.is_neg();
+}
+
+at::Tensor input_of(Work &work, const at::Tensor &tensor)
+{
+    check_tensor(tensor);
+    const at::Tensor b =
+        is_direct(tensor) ? tensor : tensor.detach().resolve_conj().resolve_neg().contiguous();
+    work.keep(b);
+    return b;
+}
+
+at::Tensor in_place_of(Work &work, const at::Tensor &tensor)
+{
+    const at::Tensor b = input_of(work, tensor);
+    if (!b.is_same(tensor))
+        work.then([tensor, b] { tensor.copy_(b); });
+    return b;
+}
+
+at::Tensor output_of(Work &work, const at::Tensor &tensor)
+{
+    check_tensor(tensor);
+    if (is_direct(tensor)) {
+        work.keep(tensor);
+        return tensor;
+    }
+    const at::Tensor b = at::empty(tensor.sizes(), tensor.options());
+    work.keep(b);
+    work.then([tensor, b] { tensor.copy_(b); });
+    return b;
+}
+
+/* Do they lie back to back in memory, as the parts of one tensor do? */
+static bool are_adjacent(const Tensors &tensors)
+{
+    const char *next = nullptr;
+    for (const at::Tensor &t : tensors) {
+        const char *const at = static_cast<const char *>(t.const_data_ptr());
+        if (!is_direct(t) || !t.is_alias_of(tensors[0]) || (next && at != next))
+            return false;
+        next = at + t.nbytes();
+    }
+    return true;
+}
+
+static int64_t check_alike(const Tensors &tensors)
+{
+    int64_t total = 0;
+    TORCH_CHECK_VALUE(!tensors.empty(), "meshcoll: a list of tensors is empty");
+    for (const at::Tensor &t : tensors) {
+        check_tensor(t);
+        TORCH_CHECK_VALUE(t.scalar_type() == tensors[0].scalar_type(),
+                          "meshcoll: the tensors of a list have different types: ",
+                          tensors[0].scalar_type(), " and ", t.scalar_type());
+        total += t.numel();
+    }
+    return total;
+}
+
+static at::Tensor part_of(const at::Tensor &all, int64_t first, const at::Tensor &like)
+{
+    return all.narrow(0, first, like.numel()).view(like.sizes());
+}
+
+/* All of them as one flat tensor, without a copy. */
+static at::Tensor joined(const Tensors &tensors, int64_t total)
+{
+    return tensors[0].detach().as_strided({total}, {1}, tensors[0].storage_offset());
+}
+
+at::Tensor inputs_of(Work &work, const Tensors &tensors)
+{
+    const int64_t total = check_alike(tensors);
+    at::Tensor all;
+    if (are_adjacent(tensors)) {
+        all = joined(tensors, total);
+    } else {
+        all = at::empty({total}, tensors[0].options());
+        int64_t first = 0;
+        for (const at::Tensor &t : tensors) {
+            part_of(all, first, t).copy_(t);
+            first += t.numel();
+        }
+    }
+    work.keep(all);
+    return all;
+}
+
+at::Tensor outputs_of(Work &work, const Tensors &tensors)
+{
+    const int64_t total = check_alike(tensors);
+    if (are_adjacent(tensors)) {
+        const at::Tensor all = joined(tensors, total);
+        work.keep(all);
+        return all;
+    }
+    const at::Tensor all = at::empty({total}, tensors[0].options());
+    work.keep(all);
+    work.then([tensors, all] {
+        int64_t first = 0;
+        for (const at::Tensor &t : tensors) {
+            t.copy_(part_of(all, first, t));
+            first += t.numel();
+        }
+    });
+    return all;
+}
+
+std::vector<size_t> counts_of(const Tensors &tensors)
+{
+    std::vector<size_t> counts;
+    for (const at::Tensor &t : tensors)
+        counts.push_back(static_cast<size_t>(t.numel()));
+    return counts;
+}
+
+bool are_equal(const std::vector<size_t> &counts)
+{
+    return std::adjacent_find(counts.begin(), counts.end(), std::not_equal_to<>()) == counts.end();
+}
+
+} // namespace meshcoll_torch

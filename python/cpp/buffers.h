@@ -1,0 +1,33 @@
+/* The memory of tensors as the library reads and writes it: their own where elements lie in order,
+ * else a copy. */
+#ifndef MESHCOLL_TORCH_BUFFERS_H
+#define MESHCOLL_TORCH_BUFFERS_H
+
+#include "work.h"
+
+#include <string>
+#include <vector>
+
+namespace meshcoll_torch
+{
+
+/* Throws ValueError for what the backend cannot take: other devices, sparse tensors. */
+void check_tensor(const at::Tensor &tensor);
+const at::Tensor &single(const std::vector<at::Tensor> &tensors);
+
+/* An input; the work keeps what it returns. */
+at::Tensor input_of(Work &work, const at::Tensor &tensor);
+/* An output, or what is both; afterwards the tensor has the result. */
+at::Tensor in_place_of(Work &work, const at::Tensor &tensor);
+/* An output whose contents do not matter before. */
+at::Tensor output_of(Work &work, const at::Tensor &tensor);
+
+/* Several tensors back to back, of one type. */
+at::Tensor inputs_of(Work &work, const std::vector<at::Tensor> &tensors);
+at::Tensor outputs_of(Work &work, const std::vector<at::Tensor> &tensors);
+std::vector<size_t> counts_of(const std::vector<at::Tensor> &tensors);
+bool are_equal(const std::vector<size_t> &counts);
+
+} // namespace meshcoll_torch
+
+#endif

@@ -1,0 +1,237 @@
+#include "mesh.h"
+
+#include "work.h"
+
+#include <algorithm>
+#include <iterator>
+#include <thread>
+
+#include <unistd.h>
+
+namespace meshcoll_torch
+{
+
+using std::chrono::milliseconds;
+using Lock = std::unique_lock<std::mutex>;
+
+/* Looks at what ends without telling. */
+static constexpr milliseconds LOOK{2};
+/* A group's ranks may take this long to meet where its operations have no time limit. */
+static constexpr milliseconds MEETING{std::chrono::minutes(30)};
+/* For news of an abort to end what waits. */
+static constexpr milliseconds ABORTING{2000};
+
+static std::mutex all_mutex;
+static std::vector<std::weak_ptr<Mesh>> all_meshes;
+
+Mesh::Mesh(Setup setup)
+    : setup_(std::move(setup)), pid_(getpid()),
+      exchange_(setup_.store, setup_.rank, setup_.size, setup_.tag,
+                setup_.timeout > milliseconds::zero() ? setup_.timeout : MEETING),
+      timeout_(setup_.timeout)
+{
+}
+
+std::shared_ptr<Mesh> Mesh::open(Setup setup)
+{
+    const std::shared_ptr<Mesh> mesh(new Mesh(std::move(setup)));
+    {
+        const Lock lock(all_mutex);
+        std::erase_if(all_meshes, [](const auto &m) { return m.expired(); });
+        all_meshes.push_back(mesh);
+    }
+    std::thread([mesh] { mesh->keep(); }).detach();
+    return mesh;
+}
+
+bool Mesh::is_ours() const
+{
+    return getpid() == pid_; /* a forked child has no thread of it */
+}
+
+/* Operations ----------------------------------------------------------------------------------- */
+
+void Mesh::post(const c10::intrusive_ptr<Work> &work)
+{
+    TORCH_CHECK(is_ours(), "meshcoll: a forked process cannot use the process group of its parent");
+    Lock lock(mutex_);
+    if (state_ == State::OPEN && !closing_) {
+        work->start(mesh_);
+    } else if (state_ == State::OPENING && !closing_) {
+        queue_.push_back(work);
+    } else {
+        const std::string why = state_ == State::FAILED ? why_ : "the process group was destroyed";
+        lock.unlock();
+        work->refuse(why);
+    }
+}
+
+bool Mesh::enter()
+{
+    waiters_++;
+    if (!shut_)
+        return true;
+    waiters_--;
+    return false;
+}
+
+void Mesh::park(std::vector<at::Tensor> tensors)
+{
+    const Lock lock(parked_mutex_);
+    std::move(tensors.begin(), tensors.end(), std::back_inserter(parked_));
+}
+
+void Mesh::failed(int status)
+{
+    int none = MESHCOLL_OK;
+    failure_.compare_exchange_strong(none, status);
+}
+
+void Mesh::set_timeout(milliseconds timeout)
+{
+    const Lock lock(mutex_);
+    timeout_ = timeout;
+    if (mesh_)
+        meshcoll_set_timeout(mesh_, static_cast<double>(timeout.count()) / 1e3);
+}
+
+/* The keeper ----------------------------------------------------------------------------------- */
+
+int Mesh::create(meshcoll_t **mesh)
+{
+    const std::string seconds = std::to_string(static_cast<double>(setup_.timeout.count()) / 1e3);
+    meshcoll_params_t params = {};
+    params.size = sizeof params;
+    params.mesh = setup_.mesh ? setup_.mesh->c_str() : nullptr;
+    params.progress = "thread"; /* torch computes while messages move */
+    params.timeout = seconds.c_str();
+    const meshcoll_oob_t oob = {setup_.rank, setup_.size, &exchange_, Exchange::allgather};
+    exchange_.open_own_connection();
+    const int status = meshcoll_create_oob(&oob, &params, mesh);
+    exchange_.close_own_connection();
+    return status;
+}
+
+/* What was posted meanwhile starts in its order, before anything that is posted later. */
+void Mesh::opened(int status, meshcoll_t *mesh)
+{
+    const std::string sentence = status < 0 ? meshcoll_last_error() : "";
+    std::deque<c10::intrusive_ptr<Work>> refused;
+    {
+        const Lock lock(mutex_);
+        if (status < 0) {
+            state_ = State::FAILED;
+            why_ = "its mesh could not be made: " +
+                   (exchange_.why().empty() ? sentence : exchange_.why());
+            failure_ = status;
+            refused.swap(queue_);
+        } else {
+            state_ = State::OPEN;
+            mesh_ = mesh;
+            if (timeout_.load() != setup_.timeout)
+                meshcoll_set_timeout(mesh, static_cast<double>(timeout_.load().count()) / 1e3);
+            for (const auto &work : queue_)
+                work->start(mesh);
+            queue_.clear();
+        }
+    }
+    for (const auto &work : refused)
+        work->refuse(why_);
+}
+
+/* Collectives and sends come to an end by themselves, at the latest by their time limit. A receive
+ * that nothing matches does not. */
+void Mesh::drain() const
+{
+    while (running_ > 0)
+        std::this_thread::sleep_for(LOOK);
+}
+
+void Mesh::destroy()
+{
+    meshcoll_t *const mesh = mesh_;
+    drain();
+    shut_ = true;
+    if (waiters_ > 0)
+        meshcoll_abort(mesh, "its process group was destroyed while a thread waited in it");
+    while (waiters_ > 0)
+        std::this_thread::sleep_for(LOOK);
+    {
+        const Lock lock(mutex_);
+        state_ = State::CLOSED;
+        mesh_ = nullptr;
+    }
+    meshcoll_destroy(mesh);
+}
+
+void Mesh::keep()
+{
+    meshcoll_t *mesh = nullptr;
+    const int status = create(&mesh);
+    opened(status, mesh);
+    {
+        Lock lock(mutex_);
+        told_.wait(lock, [this] { return closing_; });
+    }
+    if (status == MESHCOLL_OK)
+        destroy();
+    exchange_.forget(); /* all ranks have read it: destroying is a barrier */
+    {
+        const Lock lock(parked_mutex_);
+        parked_.clear();
+    }
+    const Lock lock(mutex_);
+    closed_ = true;
+    told_.notify_all();
+}
+
+/* Ending --------------------------------------------------------------------------------------- */
+
+void Mesh::abort(const std::string &why)
+{
+    const Lock lock(mutex_);
+    exchange_.give_up();
+    if (mesh_ && is_ours())
+        meshcoll_abort(mesh_, why.c_str());
+}
+
+void Mesh::close()
+{
+    if (!is_ours())
+        return;
+    const Lock lock(mutex_);
+    closing_ = true;
+    told_.notify_all();
+}
+
+bool Mesh::await_closed(milliseconds patience)
+{
+    if (!is_ours())
+        return true;
+    Lock lock(mutex_);
+    return told_.wait_for(lock, patience, [this] { return closed_; });
+}
+
+void Mesh::close_all(milliseconds patience)
+{
+    std::vector<std::shared_ptr<Mesh>> open;
+    {
+        const Lock lock(all_mutex);
+        for (const auto &m : all_meshes)
+            if (auto mesh = m.lock())
+                open.push_back(std::move(mesh));
+    }
+    for (const auto &mesh : open)
+        mesh->close();
+    const auto end = std::chrono::steady_clock::now() + patience;
+    for (const auto &mesh : open) {
+        const auto left =
+            std::chrono::duration_cast<milliseconds>(end - std::chrono::steady_clock::now());
+        if (mesh->await_closed(std::max(left, LOOK)))
+            continue;
+        mesh->abort("its process ends");
+        mesh->await_closed(ABORTING);
+    }
+}
+
+} // namespace meshcoll_torch

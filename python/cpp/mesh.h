@@ -1,0 +1,120 @@
+/* The mesh of a process group: made, used in the order of the calls, and destroyed. */
+#ifndef MESHCOLL_TORCH_MESH_H
+#define MESHCOLL_TORCH_MESH_H
+
+#include "exchange.h"
+
+#include <meshcoll/meshcoll.h>
+
+#include <ATen/core/Tensor.h>
+
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+namespace meshcoll_torch
+{
+
+class Work;
+
+struct Setup {
+    c10::intrusive_ptr<c10d::Store> store;
+    int rank, size;
+    uint64_t tag;                      /* of what is made over one store: Exchange */
+    std::chrono::milliseconds timeout; /* of its operations and of its making; 0: none */
+    std::optional<std::string> mesh;   /* its text; "": found; none: MESHCOLL_MESH, else found */
+    std::string name;                  /* for error messages; "" of the group of all ranks */
+};
+
+/*
+ * A thread makes the mesh, keeps it, and destroys it. So beginning a group waits for nobody, and
+ * groups can be begun in any order, also in a circle; operations wait for the mesh in a queue.
+ */
+class Mesh
+{
+  public:
+    static std::shared_ptr<Mesh> open(Setup setup);
+
+    /* Starts the operation, now or as soon as the mesh is there. */
+    void post(const c10::intrusive_ptr<Work> &work);
+    /* Operations that closing waits for. */
+    void began()
+    {
+        running_++;
+    }
+    void ended()
+    {
+        running_--;
+    }
+
+    /* Between enter and leave a thread may wait in the library; false: the mesh is being closed. */
+    bool enter();
+    void leave()
+    {
+        waiters_--;
+    }
+
+    /* Keeps the memory of operations that failed, until nothing can reach it any more. */
+    void park(std::vector<at::Tensor> tensors);
+
+    void set_timeout(std::chrono::milliseconds timeout);
+    std::chrono::milliseconds timeout() const
+    {
+        return timeout_.load();
+    }
+
+    /* Ends the group on all its ranks: what runs on it fails. */
+    void abort(const std::string &why);
+    /* Destroys the mesh when what runs is complete; returns at once. */
+    void close();
+    /* Whether it was closed within this time. */
+    bool await_closed(std::chrono::milliseconds patience);
+    /* The status of its first failure, MESHCOLL_OK if there was none. */
+    int failure() const
+    {
+        return failure_;
+    }
+    void failed(int status);
+    const std::string &name() const
+    {
+        return setup_.name;
+    }
+
+    /* Closes all meshes of this process, and aborts those whose other ranks do not come in time. */
+    static void close_all(std::chrono::milliseconds patience);
+
+  private:
+    enum class State { OPENING, OPEN, FAILED, CLOSED };
+
+    explicit Mesh(Setup setup);
+    void keep();
+    int create(meshcoll_t **mesh);
+    void opened(int status, meshcoll_t *mesh);
+    void drain() const;
+    void destroy();
+    bool is_ours() const;
+
+    const Setup setup_;
+    const int pid_;
+    Exchange exchange_;
+    std::atomic<std::chrono::milliseconds> timeout_;
+    std::atomic<int> running_{0}, waiters_{0}, failure_{MESHCOLL_OK};
+    std::atomic<bool> shut_{false};
+
+    std::mutex mutex_; /* what follows; also held while operations begin: it makes their order */
+    std::condition_variable told_;
+    State state_ = State::OPENING;
+    bool closing_ = false, closed_ = false;
+    meshcoll_t *mesh_ = nullptr;
+    std::string why_; /* of FAILED */
+    std::deque<c10::intrusive_ptr<Work>> queue_;
+
+    std::mutex parked_mutex_; /* may be taken while mutex_ is held */
+    std::vector<at::Tensor> parked_;
+};
+
+} // namespace meshcoll_torch
+
+#endif

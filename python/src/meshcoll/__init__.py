@@ -1,0 +1,1 @@
+"""meshcoll for Python: ``meshcoll.torch`` is a backend of torch.distributed."""

@@ -1,0 +1,74 @@
+"""Runs the tests of the backend with this Python, and counts them.
+
+usage: run.py [NAME…]    only tests whose name has one of these texts
+The last line is "N passed, N failed, N skipped". A test prints lines "passed: …", "failed: …" and "skipped: …"; one
+that ends otherwise, or takes longer than LIMIT seconds, has failed.
+"""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).parent
+LIMIT = 300
+
+# name, file, ranks (0: starts its own), environment
+TESTS = [
+    ("texts", "texts.py", 0, {}),
+    ("ops, 4 ranks", "ops.py", 4, {}),
+    ("ops, 2 boxes of 2 ranks", "ops.py", 4, {"MESHCOLL_MESH": "box=2,gpu=2"}),
+    ("ops, 3 ranks over TCP", "ops.py", 3, {"MESHCOLL_MESH": "gpu=3", "MESHCOLL_TRANSPORTS": "gpu=tcp,self"}),
+    ("ops, 1 rank", "ops.py", 1, {}),
+    ("training, 2 ranks", "training.py", 2, {}),
+    ("training, 4 ranks", "training.py", 4, {}),
+    ("groups", "groups.py", 3, {}),
+    ("limits", "limits.py", 2, {}),
+    ("leaves", "leaves.py", 2, {}),
+    ("killed", "killed.py", 0, {}),
+]
+
+
+def command(file, ranks):
+    if ranks == 0:
+        return [sys.executable, str(HERE / file)]
+    return [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks),
+            str(HERE / file)]
+
+
+def output_of(file, ranks, environment):
+    """Its output and exit status; None where it took too long."""
+    job = subprocess.Popen(command(file, ranks), env={**os.environ, "OMP_NUM_THREADS": "1", **environment}, text=True,
+                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+    try:
+        return job.communicate(timeout=LIMIT)[0], job.returncode
+    except subprocess.TimeoutExpired:
+        os.killpg(job.pid, signal.SIGKILL)
+        return job.communicate()[0], None
+
+
+def main():
+    count = {"passed": 0, "failed": 0, "skipped": 0}
+    for name, file, ranks, environment in TESTS:
+        if sys.argv[1:] and not any(text in name for text in sys.argv[1:]):
+            continue
+        out, status = output_of(file, ranks, environment)
+        words = [line.split(":")[0] for line in out.splitlines()]
+        found = {word: words.count(word) for word in count}
+        if found["failed"] == 0 and (status != 0 or sum(found.values()) == 0):
+            found["failed"] = 1
+        for word in count:
+            count[word] += found[word]
+        print(f"{name}: " + ", ".join(f"{n} {word}" for word, n in found.items() if n), flush=True)
+        for line in out.splitlines():
+            if line.startswith("skipped:"):
+                print(line)
+        if found["failed"]:
+            print(out)
+            print(f"{name}: " + (f"was ended after {LIMIT} s" if status is None else f"exit status {status}"))
+    print(", ".join(f"{n} {word}" for word, n in count.items()))
+    sys.exit(count["failed"] > 0)
+
+
+main()

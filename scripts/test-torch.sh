@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# The backend of torch.distributed (python/): a virtual environment with torch, libmeshcoll and the package in
+# build/torch, then python/tests. The first time it downloads torch, from PyPI with CUDA's libraries: 3 GB, and 9 GB of
+# disk. Not part of scripts/test.sh.
+#   scripts/test-torch.sh [NAME…]     only tests whose name has one of these texts
+#   MESHCOLL_DIR=build/release        takes libmeshcoll from a build tree, instead of building and installing it
+#   TORCH=torch==2.9.1                another version of torch; a fresh BUILD folder with it
+# Closing line: "N passed, N failed, N skipped"; exit 1 when anything failed.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+build=${BUILD:-build/torch}
+torch=${TORCH:-torch}
+cpu_index=https://download.pytorch.org/whl/cpu
+# what torch imports; the other packages that its wheel on PyPI asks for are CUDA's libraries
+needs=(typing_extensions sympy networkx jinja2 fsspec filelock numpy setuptools)
+room_gb=9
+
+skip() {
+    echo "skipped: $*"
+    echo "0 passed, 0 failed, 1 skipped"
+    exit 0
+}
+
+quietly() { # quietly WHAT COMMAND…: output only when it fails
+    local what=$1
+    shift
+    if "$@" >"$build/log" 2>&1; then return 0; fi
+    tail -n 40 "$build/log"
+    echo "FAILED: $what"
+    echo "0 passed, 1 failed, 0 skipped"
+    exit 1
+}
+
+mkdir -p "$build"
+build=$(cd "$build" && pwd)
+venv=$build/venv
+python=$venv/bin/python
+
+if ! "$python" -c 'import torch, scikit_build_core' 2>/dev/null; then
+    free_gb=$(($(df -Pk "$build" | awk 'NR == 2 { print $4 }') / 1024 / 1024))
+    [ "$free_gb" -ge $room_gb ] || skip "torch needs $room_gb GB of disk in $build, which has $free_gb GB"
+    python3 -c 'import ensurepip' 2>/dev/null || skip "python3 -m venv is not installed (Debian: python3-venv)"
+    [ -x "$python" ] || quietly "python3 -m venv" python3 -m venv "$venv"
+    pip=("$python" -m pip install --quiet --disable-pip-version-check)
+    if ! "${pip[@]}" scikit-build-core "${needs[@]}" >"$build/log" 2>&1; then
+        skip "PyPI cannot be reached: $(tail -n 1 "$build/log")"
+    fi
+    if ! "${pip[@]}" "$torch" --index-url "$cpu_index" >"$build/log" 2>&1 &&
+        ! "${pip[@]}" --no-deps "$torch" >"$build/log" 2>&1; then
+        skip "$torch cannot be downloaded: $(tail -n 1 "$build/log")"
+    fi
+    # a wheel with CUDA that does not start without its libraries gets them
+    if ! "$python" -c 'import torch' 2>/dev/null; then
+        quietly "import torch" "${pip[@]}" "$torch"
+    fi
+fi
+
+if [ -z "${MESHCOLL_DIR:-}" ]; then
+    scripts/deps.sh
+    quietly "configuring libmeshcoll" cmake -S . -B "$build/lib" -DCMAKE_BUILD_TYPE=Release -DMESHCOLL_MPI=OFF \
+        -DMESHCOLL_BUILD_TESTS=OFF -DMESHCOLL_BUILD_BENCH=OFF -DMESHCOLL_BUILD_EXAMPLES=OFF \
+        -DMESHCOLL_BUILD_TOOLS=OFF -DCMAKE_INSTALL_PREFIX="$build/prefix"
+    quietly "building libmeshcoll" cmake --build "$build/lib" --parallel "${JOBS:-2}"
+    quietly "installing libmeshcoll" cmake --install "$build/lib"
+    export CMAKE_PREFIX_PATH=$build/prefix
+else
+    MESHCOLL_DIR=$(cd "$MESHCOLL_DIR" && pwd)
+    export MESHCOLL_DIR
+fi
+quietly "building the package" env CMAKE_BUILD_PARALLEL_LEVEL="${JOBS:-2}" \
+    "$python" -m pip install --disable-pip-version-check --no-build-isolation --no-deps --force-reinstall \
+    --config-settings=build-dir="$build/module" ./python
+"$python" -c 'import torch, meshcoll.torch as m; print("torch", torch.__version__ + ", libmeshcoll", m.version())'
+
+export MESHCOLL_TUNE_FILE=$build/none.json # no measurements that happen to be on this machine
+"$python" python/tests/run.py "$@"
