@@ -55,9 +55,6 @@ if(missing)
             "All at once: apt-get install ${missing_packages}, or scripts/deps.sh")
 endif()
 
-# Only reported: nothing built here needs CUDA.
-find_package(CUDAToolkit QUIET)
-
 add_library(meshcoll_dependencies INTERFACE)
 target_link_libraries(meshcoll_dependencies INTERFACE
     PkgConfig::UCX PkgConfig::HWLOC PkgConfig::JANSSON Threads::Threads

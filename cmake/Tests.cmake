@@ -4,6 +4,7 @@
 #                               label "mpi" (and "smoke": the few which run under sanitizers too)
 #   tests/threads/test_*.c      one plain program each, ranks are threads, label "threads": what the
 #                               thread sanitizer watches
+#   tests/device                the device executor's text on the host, as TestsDevice.cmake says, label "device"
 #   tests/{cli,lab}/test_*.sh   scripts; $MESHCOLL_BUILD_DIR says where the programs are, label =
 #                               folder; $MESHCOLL is the command
 #   tests/faults/run.py         jobs of tests/faults/job.c in which something goes wrong, label "faults"
@@ -89,6 +90,8 @@ foreach(source IN LISTS threads_sources)
     set_tests_properties(threads.${name} PROPERTIES
         LABELS threads TIMEOUT 120 ENVIRONMENT "${sanitizer_env};UCX_MEM_MMAP_HOOK_MODE=none" ${sanitizer_fails})
 endforeach()
+
+include(TestsDevice)
 
 set(mpi_sources)
 if(MESHCOLL_HAVE_MPI)

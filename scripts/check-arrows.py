@@ -51,6 +51,7 @@ MAY["runtime/create"].append("runtime/bootstrap")
 MAY["runtime/element"] = ["base"]
 MAY["runtime/bind"] = CORE + ["transport", "runtime/element"]
 MAY["runtime/place"] = CORE + TRANSPORT
+MAY["device"] = CORE + ["runtime/element", "runtime/bind"]
 MAY["runtime/state"] = CORE + TRANSPORT + ["compose/pace", "runtime/bind"]
 MAY["runtime/pace"] = [*MAY["runtime/state"], "runtime/state"]
 MAY["runtime/execute"] = [*MAY["runtime/pace"], "compose/algorithms", "runtime/element", "runtime/pace"]
@@ -202,7 +203,8 @@ def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parents[1])
 
     def read(*folders):
-        paths = sorted(p for d in folders for p in (root / d).rglob("*.[ch]"))
+        paths = sorted(p for d in folders for p in (root / d).rglob("*.*")
+                       if p.suffix in (".c", ".h", ".cu"))
         return {str(p.relative_to(root)): p.read_text(encoding="utf-8") for p in paths}
 
     library = read("src", "include")

@@ -4,6 +4,7 @@
  * HALF_SUM and HALF_PROD, which work on HALF_LANES numbers at once.
  */
 #include "runtime/element/narrow.h"
+#include "runtime/element/operators.h"
 
 /* Products and sums are rounded separately, on every machine. */
 #if defined(__clang__)
@@ -19,19 +20,6 @@
 #else
 #define INDEPENDENT
 #endif
-
-#define SUM(a, b)  ((a) + (b))
-#define PROD(a, b) ((a) * (b))
-#define MIN(a, b)  ((a) < (b) ? (a) : (b))
-#define MAX(a, b)  ((a) > (b) ? (a) : (b))
-/* Promotes unsigned short to unsigned: its product as int may overflow. */
-#define UPROD(a, b) (1u * (a) * (b))
-#define LAND(a, b)  (((a) != 0) & ((b) != 0))
-#define LOR(a, b)   (((a) != 0) | ((b) != 0))
-#define LXOR(a, b)  (((a) != 0) ^ ((b) != 0))
-#define BAND(a, b)  ((a) & (b))
-#define BOR(a, b)   ((a) | (b))
-#define BXOR(a, b)  ((a) ^ (b))
 
 #define KERNEL(name, type, OP)                                          \
     static void name(void *dst, const void *a, const void *b, size_t n) \

@@ -1,12 +1,19 @@
 /*
  * Conversion of 16-bit and 8-bit floating point to float32, which is exact, and back, which rounds
  * to nearest, ties to even. Without branches and tables, so that compilers vectorise loops over it.
- * A number has a sign, an exponent with an offset of `bias`, and `m` bits of mantissa.
+ * A number has a sign, an exponent with an offset of `bias`, and `m` bits of mantissa. nvcc compiles
+ * this text too, for the kernels of GPUs.
  */
 #ifndef MC_RUNTIME_NARROW_H
 #define MC_RUNTIME_NARROW_H
 
 #include <stdint.h>
+
+#if defined(__CUDACC__)
+#define NARROW_FN static __host__ __device__ inline
+#else
+#define NARROW_FN static inline
+#endif
 
 enum { FLOAT_MANTISSA = 23, FLOAT_BIAS = 127 };
 #define FLOAT_INFINITY UINT32_C(0x7f800000)
@@ -17,18 +24,22 @@ typedef union {
     uint32_t bits;
 } single_t;
 
-static inline uint32_t bits_of(float f)
+NARROW_FN uint32_t bits_of(float f)
 {
-    return (single_t){.f = f}.bits;
+    single_t s;
+    s.f = f;
+    return s.bits;
 }
 
-static inline float float_of(uint32_t bits)
+NARROW_FN float float_of(uint32_t bits)
 {
-    return (single_t){.bits = bits}.f;
+    single_t s;
+    s.bits = bits;
+    return s.f;
 }
 
 /* The float32 bits of a finite number from its bits `h` without the sign. */
-static inline uint32_t widen(uint32_t h, int m, int bias)
+NARROW_FN uint32_t widen(uint32_t h, int m, int bias)
 {
     const int shift = FLOAT_MANTISSA - m;
     const uint32_t normal = (h << shift) + ((uint32_t)(FLOAT_BIAS - bias) << FLOAT_MANTISSA);
@@ -40,7 +51,7 @@ static inline uint32_t widen(uint32_t h, int m, int bias)
 
 /* The narrow bits of a finite float32 from its bits `size`; both without the sign. Too large
  * numbers overflow into the exponents above. */
-static inline uint32_t narrowed(uint32_t size, int m, int bias)
+NARROW_FN uint32_t narrowed(uint32_t size, int m, int bias)
 {
     const int shift = FLOAT_MANTISSA - m;
     const uint32_t least = (uint32_t)(FLOAT_BIAS - bias + 1) << FLOAT_MANTISSA;
@@ -53,12 +64,12 @@ static inline uint32_t narrowed(uint32_t size, int m, int bias)
     return size < least ? subnormal : normal;
 }
 
-static inline uint32_t quiet_payload(uint32_t size, int m)
+NARROW_FN uint32_t quiet_payload(uint32_t size, int m)
 {
     return UINT32_C(1) << (m - 1) | (size >> (FLOAT_MANTISSA - m) & ((UINT32_C(1) << m) - 1));
 }
 
-static inline float float16_wide(uint16_t x)
+NARROW_FN float float16_wide(uint16_t x)
 {
     const uint32_t h = x & 0x7fffu, sign = (uint32_t)(x & 0x8000u) << 16;
     const uint32_t special = h << 13 | FLOAT_INFINITY | (h > 0x7c00u ? FLOAT_QUIET : 0);
@@ -66,7 +77,7 @@ static inline float float16_wide(uint16_t x)
     return float_of(sign | (h >= 0x7c00u ? special : finite));
 }
 
-static inline uint16_t float16_narrow(float f)
+NARROW_FN uint16_t float16_narrow(float f)
 {
     const uint32_t bits = bits_of(f), size = bits & 0x7fffffffu, sign = bits >> 16 & 0x8000u;
     const uint32_t nan = 0x7c00u | quiet_payload(size, 10), finite = narrowed(size, 10, 15);
@@ -74,12 +85,12 @@ static inline uint16_t float16_narrow(float f)
     return (uint16_t)(sign | (size > FLOAT_INFINITY ? nan : bounded));
 }
 
-static inline float bfloat16_wide(uint16_t x)
+NARROW_FN float bfloat16_wide(uint16_t x)
 {
     return float_of((uint32_t)x << 16);
 }
 
-static inline uint16_t bfloat16_narrow(float f)
+NARROW_FN uint16_t bfloat16_narrow(float f)
 {
     const uint32_t bits = bits_of(f);
     const uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1)) >> 16;
@@ -87,7 +98,7 @@ static inline uint16_t bfloat16_narrow(float f)
     return (uint16_t)((bits & 0x7fffffffu) > FLOAT_INFINITY ? nan : rounded);
 }
 
-static inline float float8_e4m3_wide(uint8_t x)
+NARROW_FN float float8_e4m3_wide(uint8_t x)
 {
     const uint32_t h = x & 0x7fu, sign = (uint32_t)(x & 0x80u) << 24;
     const uint32_t finite = widen(h, 3, 7);
@@ -95,7 +106,7 @@ static inline float float8_e4m3_wide(uint8_t x)
 }
 
 /* Too large numbers become the largest one, 448; there is no infinity. */
-static inline uint8_t float8_e4m3_narrow(float f)
+NARROW_FN uint8_t float8_e4m3_narrow(float f)
 {
     const uint32_t bits = bits_of(f), size = bits & 0x7fffffffu, sign = bits >> 24 & 0x80u;
     const uint32_t finite = narrowed(size, 3, 7);
@@ -103,13 +114,13 @@ static inline uint8_t float8_e4m3_narrow(float f)
     return (uint8_t)(sign | (size > FLOAT_INFINITY ? 0x7fu : bounded));
 }
 
-static inline float float8_e5m2_wide(uint8_t x)
+NARROW_FN float float8_e5m2_wide(uint8_t x)
 {
     return float16_wide((uint16_t)(x << 8));
 }
 
 /* Too large numbers become the largest one, 57344; infinity remains. */
-static inline uint8_t float8_e5m2_narrow(float f)
+NARROW_FN uint8_t float8_e5m2_narrow(float f)
 {
     const uint32_t bits = bits_of(f), size = bits & 0x7fffffffu, sign = bits >> 24 & 0x80u;
     const uint32_t nan = 0x7cu | quiet_payload(size, 2), finite = narrowed(size, 2, 15);

@@ -1,0 +1,42 @@
+# The kernels of the device executor (src/device/kernel.cu), compiled by nvcc for each architecture: cubin, PTX
+# and what ptxas says, in build/.../device. They are checked (scripts/check-kernels.sh) and not linked: nothing
+# launches them yet.
+
+set(MESHCOLL_CUDA AUTO CACHE STRING "Compile the GPU kernels: AUTO (where nvcc is found), ON or OFF")
+set_property(CACHE MESHCOLL_CUDA PROPERTY STRINGS AUTO ON OFF)
+if(NOT MESHCOLL_CUDA MATCHES "^(AUTO|ON|OFF)$")
+    message(FATAL_ERROR "MESHCOLL_CUDA is \"${MESHCOLL_CUDA}\": expected AUTO, ON or OFF")
+endif()
+
+set(MESHCOLL_HAVE_CUDA OFF)
+if(NOT MESHCOLL_CUDA STREQUAL "OFF")
+    find_package(CUDAToolkit QUIET)
+    find_program(MESHCOLL_NVCC nvcc HINTS ${CUDAToolkit_BIN_DIR} /usr/local/cuda/bin)
+    if(MESHCOLL_NVCC)
+        set(MESHCOLL_HAVE_CUDA ON)
+    elseif(MESHCOLL_CUDA STREQUAL "ON")
+        message(FATAL_ERROR "MESHCOLL_CUDA is ON, but there is no nvcc on PATH or in /usr/local/cuda/bin: "
+                "install the CUDA toolkit, or say -DMESHCOLL_CUDA=OFF")
+    endif()
+endif()
+
+set(cuda_folder ${PROJECT_BINARY_DIR}/device)
+set(cuda_cubins)
+if(MESHCOLL_HAVE_CUDA)
+    file(GLOB cuda_texts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/device/*.h
+         ${PROJECT_SOURCE_DIR}/src/runtime/element/*.h)
+    foreach(arch IN ITEMS 80 90 100)
+        add_custom_command(
+            OUTPUT ${cuda_folder}/sm_${arch}.cubin
+            COMMAND ${PROJECT_SOURCE_DIR}/scripts/compile-kernels.sh ${MESHCOLL_NVCC} ${arch} ${cuda_folder}
+            DEPENDS ${PROJECT_SOURCE_DIR}/src/device/kernel.cu ${cuda_texts}
+                    ${PROJECT_SOURCE_DIR}/scripts/compile-kernels.sh
+            COMMENT "GPU kernels for sm_${arch}" VERBATIM)
+        list(APPEND cuda_cubins ${cuda_folder}/sm_${arch}.cubin)
+    endforeach()
+    add_custom_target(meshcoll_kernels ALL DEPENDS ${cuda_cubins})
+endif()
+if(MESHCOLL_BUILD_TESTS)
+    add_test(NAME device.kernels COMMAND ${PROJECT_SOURCE_DIR}/scripts/check-kernels.sh ${cuda_folder})
+    set_tests_properties(device.kernels PROPERTIES LABELS device TIMEOUT 120 SKIP_RETURN_CODE 77)
+endif()

@@ -1,0 +1,80 @@
+# tests/device: the text of the device executor's kernels (src/device/block.h, sum.h), compiled for the host;
+# ranks x blocks are threads. One program, a test per name, label "device" (and "unit", which the sanitizers run).
+# Mutants: the same program with one place of block.h changed; the named test must fail. The text itself has no
+# switches for tests.
+
+set(device_folder ${PROJECT_SOURCE_DIR}/tests/device)
+set(device_text ${PROJECT_SOURCE_DIR}/src/device/block.h)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${device_text})
+
+add_library(meshcoll_device_tests OBJECT ${device_folder}/bits.c ${device_folder}/box.c
+            ${device_folder}/test_walk.c)
+meshcoll_compile_options(meshcoll_device_tests)
+target_include_directories(meshcoll_device_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+target_link_libraries(meshcoll_device_tests PRIVATE meshcoll_test_support)
+if(MESHCOLL_SANITIZE)
+    target_compile_definitions(meshcoll_device_tests PRIVATE MOST_STRATEGIES=10)
+endif()
+
+# meshcoll_device_program(<target> [<folder of another text>])
+function(meshcoll_device_program target)
+    add_executable(${target} ${device_folder}/host_walk.c $<TARGET_OBJECTS:meshcoll_device_tests>)
+    meshcoll_compile_options(${target})
+    meshcoll_alike_options(${target})
+    set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/device)
+    target_include_directories(${target} BEFORE PRIVATE ${ARGN})
+    target_link_libraries(${target} PRIVATE meshcoll_test_support)
+endfunction()
+
+function(meshcoll_device_test name labels)
+    add_test(NAME device.${name} COMMAND ${ARGN})
+    set_tests_properties(device.${name} PROPERTIES LABELS "${labels}" TIMEOUT 120
+        ENVIRONMENT "${sanitizer_env}" ${sanitizer_fails})
+endfunction()
+
+meshcoll_device_program(device_walk)
+foreach(name IN ITEMS strategies_1d strategies_2d strategies_ragged counts_and_places long_vectors receiver_first
+                      sender_first several_threads limit abort_word reductions alike)
+    meshcoll_device_test(${name} "device;unit" device_walk ${name})
+endforeach()
+
+# meshcoll_device_mutant(<name> <test that must fail> <place> <what is there instead>)
+function(meshcoll_device_mutant name test from to)
+    file(READ ${device_text} text)
+    string(FIND "${text}" "${from}" at)
+    if(at EQUAL -1)
+        message(FATAL_ERROR "${device_text} has no \"${from}\": the mutant ${name} must be told what to change")
+    endif()
+    string(REPLACE "${from}" "${to}" text "${text}")
+    set(folder ${PROJECT_BINARY_DIR}/mutants/${name})
+    file(MAKE_DIRECTORY ${folder}/device)
+    file(WRITE ${folder}/new.h "${text}")
+    file(COPY_FILE ${folder}/new.h ${folder}/device/block.h ONLY_IF_DIFFERENT)
+    meshcoll_device_program(device_mutant_${name} ${folder})
+    meshcoll_device_test(mutant_${name} device device_mutant_${name} --fails ${test})
+endfunction()
+
+if(NOT MESHCOLL_SANITIZE)
+    meshcoll_device_mutant(flag_before_data receiver_first
+        "    for (uint32_t i = spot->at; i < spot->end; i++) {"
+        "    if (sends && seat.thread == 0)
+        mc_release(lane->raised, number + 1);
+    for (uint32_t i = spot->at; i < spot->end; i++) {")
+    meshcoll_device_mutant(credit_off_by_one sender_first
+        "sends ? MC_DEVICE_SLOTS : 0" "sends ? MC_DEVICE_SLOTS + 1 : 0")
+    meshcoll_device_mutant(wrong_slot sender_first
+        "number % MC_DEVICE_SLOTS" "(sends ? number : number + 1) % MC_DEVICE_SLOTS")
+    meshcoll_device_mutant(no_barrier_before_flag several_threads
+        "    mc_barrier(seat);
+    if (is_message && seat.thread == 0)" "    if (is_message && seat.thread == 0)")
+    meshcoll_device_mutant(same_piece_each_pass long_vectors
+        "(uint64_t)pass * call->piece" "0 * (uint64_t)pass")
+    meshcoll_device_mutant(slice_short_of_a_word strategies_1d
+        "run->slice * (block + 1)" "(run->slice * (block + 1) - (block == 1) * MC_DEVICE_WORD)")
+    meshcoll_device_mutant(operands_in_order alike
+        "MC_DEVICE_FIRST" "0 * MC_DEVICE_FIRST")
+    meshcoll_device_mutant(no_limit limit
+        "now - begun > call->limit" "0 * (now - begun) > call->limit")
+    meshcoll_device_mutant(no_abort abort_word
+        "if (mc_look(call->abort_word))" "if (0)")
+endif()

@@ -1,0 +1,90 @@
+/*
+ * What a block of the device executor reads: a rank's steps as runs of chunks, its ends of lanes,
+ * where its buffers lie, and where it says how it ended. C and C++: nvcc compiles this text too.
+ *
+ * A lane carries the messages of one rank to another, of one block: a ring of slots that the
+ * sender fills and the receiver empties. Blocks never wait for other blocks of their rank.
+ */
+#ifndef MC_DEVICE_FORMAT_H
+#define MC_DEVICE_FORMAT_H
+
+#include <stdint.h>
+
+/* SLOTS: messages in flight per lane. Every block runs its steps in program order, and some plans
+ * need three messages in flight between two ranks to end that way. WORD: bytes of the widest
+ * access. Slices, pieces and places in a slot are multiples of it, and the sizes of all elements
+ * that are reduced divide it, so that none is cut. */
+enum { MC_DEVICE_SLOTS = 4, MC_DEVICE_WORD = 16 };
+
+/* What a launch takes where nothing speaks against it: threads of a block, bytes of a slot. */
+enum { MC_DEVICE_THREADS = 512, MC_DEVICE_SLOT_BYTES = 1 << 19 };
+
+/* As mc_op_t, and one more. */
+enum {
+    MC_DEVICE_SEND,          /* message = from */
+    MC_DEVICE_RECV,          /* to = message */
+    MC_DEVICE_RECV_REDUCE,   /* to = from (+) message */
+    MC_DEVICE_COPY,          /* to = from; nothing where both are the same memory */
+    MC_DEVICE_REDUCE,        /* to = from (+) to */
+    MC_DEVICE_REDUCE_BEHIND, /* to = to (+) from */
+    MC_DEVICE_DIVIDE,        /* to /= ranks, of an average */
+    MC_DEVICE_OPS
+};
+
+/* As mc_buffer_t; NONE: the run reads, or writes, only its message. */
+enum { MC_DEVICE_IN, MC_DEVICE_OUT, MC_DEVICE_SCRATCH, MC_DEVICE_BUFFERS, MC_DEVICE_NONE = 3 };
+
+/* FIRST: the message is the left operand of a receive-reduce. MORE: the message goes on in the
+ * next run. */
+enum { MC_DEVICE_FIRST = 1, MC_DEVICE_MORE = 2 };
+
+/* Chunks of equal length at equal distances: chunk k is at from + k * from_stride; so is `to`. */
+typedef struct {
+    uint8_t op, from_buffer, to_buffer, flags;
+    uint32_t step;  /* of the plan that it comes from; of a division the plan's number of steps */
+    uint32_t lane;  /* of a message: 2 * the peer's index, and 1 more where this rank receives */
+    uint32_t n;     /* chunks */
+    uint64_t bytes; /* of each chunk */
+    uint64_t
+        slice; /* bytes that a block owns of a chunk, the last blocks less; a multiple of a word */
+    uint64_t from, to;
+    int64_t from_stride, to_stride;
+} mc_device_run_t;
+
+/* This block's end of a lane. A sender awaits credit and raises the flag; a receiver awaits the
+ * flag and raises the credit. Both count messages, and so do the ends, from launch to launch. */
+typedef struct {
+    char *slots;       /* MC_DEVICE_SLOTS of them, aligned to a word */
+    uint64_t *awaited; /* the peer raises it */
+    uint64_t *raised;  /* the peer awaits it */
+    uint64_t *count;   /* messages of this end so far; nobody else touches it */
+} mc_device_lane_t;
+
+/* How a block ended. LATE: a wait took longer than its limit. */
+enum { MC_DEVICE_RUNNING, MC_DEVICE_DONE, MC_DEVICE_ABORTED, MC_DEVICE_LATE };
+typedef struct {
+    uint32_t status;
+    uint32_t run, pass; /* where it stands, unless it is done */
+} mc_device_report_t;
+
+/*
+ * A rank's launch. Each block owns a slice of every chunk, and its list is walked once per pass:
+ * in pass i over piece i of each slice, of `piece` bytes at most. So no message is longer than
+ * a slot, however long the vector is, and what is in flight between two ranks is what the plan
+ * says.
+ */
+typedef struct {
+    const mc_device_run_t *run;
+    uint32_t n_runs, passes;
+    uint32_t blocks; /* that the program was lowered for; the same on all ranks */
+    uint32_t piece;  /* bytes of a slice per pass, a multiple of a word; the same on all ranks */
+    uint32_t slot_bytes; /* a multiple of a word; the same on all ranks */
+    int32_t ranks;       /* that an average divides by */
+    char *buffer[MC_DEVICE_BUFFERS];
+    const mc_device_lane_t *lane; /* lane * blocks + block */
+    const uint32_t *abort_word;   /* not 0: waiting blocks end */
+    uint64_t limit;               /* nanoseconds of one wait */
+    mc_device_report_t *report;   /* by block */
+} mc_device_call_t;
+
+#endif

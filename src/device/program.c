@@ -1,0 +1,268 @@
+#include "device/program.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+_Static_assert((int)MC_DEVICE_SEND == (int)MC_OP_SEND && (int)MC_DEVICE_RECV == (int)MC_OP_RECV &&
+                   (int)MC_DEVICE_RECV_REDUCE == (int)MC_OP_RECV_REDUCE &&
+                   (int)MC_DEVICE_COPY == (int)MC_OP_COPY &&
+                   (int)MC_DEVICE_REDUCE == (int)MC_OP_REDUCE &&
+                   (int)MC_DEVICE_REDUCE_BEHIND == (int)MC_OP_REDUCE_BEHIND &&
+                   (int)MC_DEVICE_DIVIDE == (int)MC_OPS,
+               "steps keep their operations");
+_Static_assert((int)MC_DEVICE_IN == (int)MC_IN && (int)MC_DEVICE_OUT == (int)MC_OUT &&
+                   (int)MC_DEVICE_SCRATCH == (int)MC_SCRATCH,
+               "and their buffers");
+_Static_assert((int)MC_DEVICE_FIRST == (int)MC_MESSAGE_FIRST, "and their flags");
+
+/* Runs ----------------------------------------------------------------------------------------- */
+
+/* What is lowered so far. `first`: the first run of the step being lowered, which later steps must
+ * not extend. */
+typedef struct {
+    const mc_binding_t *binding;
+    mc_device_run_t *run;
+    uint32_t n, capacity, first, blocks;
+    uint64_t longest;
+    int status;
+} lowering_t;
+
+static mc_device_run_t *add_run(lowering_t *l)
+{
+    if (l->n == l->capacity) {
+        const uint32_t capacity = l->capacity ? 2 * l->capacity : 64;
+        mc_device_run_t *const run = realloc(l->run, capacity * sizeof *run);
+        if (!run) {
+            l->status = mc_fail_memory("a program");
+            return NULL;
+        }
+        l->run = run;
+        l->capacity = capacity;
+    }
+    return &l->run[l->n++];
+}
+
+/* Is `at` where the run's next chunk lies, or could its second one lie there? */
+static bool continues(uint64_t first, int64_t stride, uint32_t n, uint64_t at)
+{
+    return n == 1 || (int64_t)(at - first) == stride * (int64_t)n;
+}
+
+/* Appends a chunk to the step's last run, or begins another one. */
+static void add_chunk(lowering_t *l, const mc_device_run_t *chunk)
+{
+    mc_device_run_t *const last = l->n > l->first ? &l->run[l->n - 1] : NULL;
+    if (last && last->bytes == chunk->bytes && last->from_buffer == chunk->from_buffer &&
+        last->to_buffer == chunk->to_buffer &&
+        continues(last->from, last->from_stride, last->n, chunk->from) &&
+        continues(last->to, last->to_stride, last->n, chunk->to)) {
+        if (last->n == 1) {
+            last->from_stride = (int64_t)(chunk->from - last->from);
+            last->to_stride = (int64_t)(chunk->to - last->to);
+        }
+        last->n++;
+        return;
+    }
+    mc_device_run_t *const run = add_run(l);
+    if (!run)
+        return;
+    const uint64_t words = (chunk->bytes + MC_DEVICE_WORD - 1) / MC_DEVICE_WORD;
+    *run = *chunk;
+    run->slice = (words + l->blocks - 1) / l->blocks * MC_DEVICE_WORD;
+    l->longest = run->slice > l->longest ? run->slice : l->longest;
+}
+
+/* Index of a message's lane; 0 of a local step. */
+static uint32_t lane_of(const mc_plan_t *plan, const mc_step_t *s)
+{
+    uint32_t i = 0;
+    while (i < plan->n_peers && plan->peer[i] != s->peer)
+        i++;
+    return i < plan->n_peers ? 2 * i + mc_op_receives((mc_op_t)s->op) : 0;
+}
+
+static void lower_chunk(lowering_t *l, const mc_step_t *s, const mc_device_run_t *like,
+                        uint32_t offset)
+{
+    const mc_binding_t *const b = l->binding;
+    const mc_op_t op = (mc_op_t)s->op;
+    mc_device_run_t chunk = *like;
+    if (mc_op_writes(op)) {
+        const mc_chunk_t to = mc_binding_chunk(b, (mc_buffer_t)s->dst, s->to + offset);
+        chunk.to_buffer = to.home;
+        chunk.to = to.at;
+        chunk.bytes = to.bytes;
+    }
+    if (mc_op_reads(op)) {
+        const mc_chunk_t from = mc_binding_chunk(b, (mc_buffer_t)s->src, s->first + offset);
+        if (mc_op_writes(op) && from.bytes != chunk.bytes)
+            l->status = mc_fail(MESHCOLL_ERR_PLAN,
+                                "rank %d: a chunk of %zu bytes goes to one of %" PRIu64 " bytes",
+                                b->plan->rank, from.bytes, chunk.bytes);
+        chunk.from_buffer = from.home;
+        chunk.from = from.at;
+        chunk.bytes = from.bytes;
+    }
+    const bool stays = op == MC_OP_COPY && chunk.from_buffer == chunk.to_buffer &&
+                       chunk.from == chunk.to; /* a lent chunk of SCRATCH */
+    if (chunk.bytes > 0 && !stays)
+        add_chunk(l, &chunk);
+}
+
+static void lower_step(lowering_t *l, uint32_t i)
+{
+    const mc_plan_t *const plan = l->binding->plan;
+    const mc_step_t *const s = &plan->step[i];
+    const mc_device_run_t like = {.op = s->op,
+                                  .from_buffer = MC_DEVICE_NONE,
+                                  .to_buffer = MC_DEVICE_NONE,
+                                  .flags = s->flags,
+                                  .step = i,
+                                  .lane = lane_of(plan, s),
+                                  .n = 1};
+    l->first = l->n;
+    for (uint32_t r = 0; r < s->nrun; r++)
+        for (uint32_t j = 0; j < s->run && !l->status; j++)
+            lower_chunk(l, s, &like, r * s->stride + j);
+    const bool is_message = mc_op_sends((mc_op_t)s->op) || mc_op_receives((mc_op_t)s->op);
+    for (uint32_t k = l->first; is_message && k + 1 < l->n; k++)
+        l->run[k].flags |= MC_DEVICE_MORE;
+}
+
+/* An average divides the results, chunk by chunk, so that each block divides what it has summed. */
+static void lower_division(lowering_t *l)
+{
+    const mc_plan_t *const plan = l->binding->plan;
+    const mc_layout_t *const layout = &plan->layout;
+    const bool whole = plan->out == MC_HOLDS_WHOLE;
+    const uint32_t n = whole ? plan->n_chunks : layout->segments;
+    l->first = l->n;
+    for (uint32_t i = 0; i < n && !l->status; i++) {
+        const uint32_t chunk = whole ? i : mc_layout_home(layout, plan->rank, i);
+        const mc_chunk_t to = mc_binding_chunk(l->binding, MC_OUT, chunk);
+        const mc_device_run_t run = {.op = MC_DEVICE_DIVIDE,
+                                     .from_buffer = MC_DEVICE_NONE,
+                                     .to_buffer = to.home,
+                                     .step = plan->n_steps,
+                                     .n = 1,
+                                     .bytes = to.bytes,
+                                     .to = to.at};
+        if (to.bytes > 0)
+            add_chunk(l, &run);
+    }
+}
+
+/* Programs ------------------------------------------------------------------------------------- */
+
+uint32_t mc_device_widest(const mc_plan_t *plan)
+{
+    uint32_t widest = 1;
+    for (uint32_t i = 0; i < plan->n_steps; i++) {
+        const mc_step_t *const s = &plan->step[i];
+        const bool is_message = mc_op_sends((mc_op_t)s->op) || mc_op_receives((mc_op_t)s->op);
+        if (is_message && s->run * s->nrun > widest)
+            widest = s->run * s->nrun;
+    }
+    return widest;
+}
+
+static bool reduces(const mc_plan_t *plan)
+{
+    return plan->collective == MESHCOLL_REDUCE || plan->collective == MESHCOLL_ALLREDUCE ||
+           plan->collective == MESHCOLL_REDUCE_SCATTER;
+}
+
+static int check_supported(const mc_binding_t *b, uint32_t widest, uint32_t blocks)
+{
+    const mc_plan_t *const plan = b->plan;
+    if (reduces(plan) &&
+        mc_device_body(b->operands.datatype, b->operands.op) == MC_DEVICE_BODY_move)
+        return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
+                       "a device has no kernel for this operation (%s of %s): expected one of the "
+                       "library's, neither a user's nor a scaled sum",
+                       meshcoll_op_name(b->operands.op),
+                       meshcoll_datatype_name(b->operands.datatype));
+    if (blocks == 0)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "a program needs at least one block, got 0");
+    if (mc_device_widest(plan) > widest)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "rank %d's plan has a message of %u chunks: expected at most %u, the most "
+                       "of all ranks",
+                       plan->rank, mc_device_widest(plan), widest);
+    return MESHCOLL_OK;
+}
+
+static mc_device_program_t *seal(const lowering_t *l, uint32_t widest)
+{
+    const mc_plan_t *const plan = l->binding->plan;
+    const size_t runs = l->n * sizeof *l->run, peers = plan->n_peers * sizeof *plan->peer;
+    mc_device_program_t *const p = malloc(sizeof *p + runs + peers);
+    if (!p)
+        return NULL;
+    mc_device_run_t *const run = (mc_device_run_t *)(p + 1);
+    int32_t *const peer = (int32_t *)(run + l->n);
+    if (l->n > 0)
+        memcpy(run, l->run, runs);
+    if (plan->n_peers > 0)
+        memcpy(peer, plan->peer, peers);
+    const mc_operands_t *const o = &l->binding->operands;
+    *p = (mc_device_program_t){.rank = plan->rank,
+                               .ranks = plan->layout.mesh.size,
+                               .body = reduces(plan) ? mc_device_body(o->datatype, o->op)
+                                                     : MC_DEVICE_BODY_move,
+                               .element = (uint32_t)l->binding->element,
+                               .widest = widest,
+                               .blocks = l->blocks,
+                               .n_steps = plan->n_steps,
+                               .n_runs = l->n,
+                               .n_peers = plan->n_peers,
+                               .longest = l->longest,
+                               .run = run,
+                               .peer = peer};
+    return p;
+}
+
+int mc_device_lower(const mc_binding_t *binding, uint32_t widest, uint32_t blocks,
+                    mc_device_program_t **program)
+{
+    const mc_plan_t *const plan = binding->plan;
+    lowering_t l = {.binding = binding, .blocks = blocks};
+    l.status = check_supported(binding, widest, blocks);
+    for (uint32_t i = 0; i < plan->n_steps && !l.status; i++)
+        lower_step(&l, i);
+    if (reduces(plan) && binding->reducer.divide && plan->out != MC_HOLDS_NONE &&
+        plan->layout.mesh.size > 1)
+        lower_division(&l);
+    mc_device_program_t *const made = l.status ? NULL : seal(&l, widest);
+    if (!l.status && !made)
+        l.status = mc_fail_memory("a program");
+    free(l.run);
+    if (!l.status)
+        *program = made;
+    return l.status;
+}
+
+void mc_device_program_free(mc_device_program_t *program)
+{
+    free(program);
+}
+
+/* Launches ------------------------------------------------------------------------------------- */
+
+int mc_device_pieces(const mc_device_program_t *program, uint32_t slot_bytes, uint32_t *piece)
+{
+    const uint32_t bytes = slot_bytes / program->widest / MC_DEVICE_WORD * MC_DEVICE_WORD;
+    if (bytes == 0)
+        return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
+                       "a slot of %u bytes is too small for messages of %u chunks: expected %u "
+                       "bytes for each",
+                       slot_bytes, program->widest, MC_DEVICE_WORD);
+    *piece = bytes;
+    return MESHCOLL_OK;
+}
+
+uint32_t mc_device_passes(const mc_device_program_t *program, uint32_t piece)
+{
+    return (uint32_t)((program->longest + piece - 1) / piece);
+}

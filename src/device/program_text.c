@@ -1,0 +1,151 @@
+/* The check and the text of a program. */
+#include "device/program.h"
+
+#include <inttypes.h>
+
+static const char *op_name(uint8_t op)
+{
+    return op == MC_DEVICE_DIVIDE ? "divide" : mc_op_name((mc_op_t)op);
+}
+
+static bool is_message(const mc_device_run_t *r)
+{
+    return r->op <= MC_DEVICE_RECV_REDUCE;
+}
+
+static bool is_reduction(const mc_device_run_t *r)
+{
+    return r->op == MC_DEVICE_RECV_REDUCE || r->op == MC_DEVICE_REDUCE ||
+           r->op == MC_DEVICE_REDUCE_BEHIND || r->op == MC_DEVICE_DIVIDE;
+}
+
+static int fail(const mc_device_program_t *p, uint32_t i, const char *what)
+{
+    return mc_fail(MESHCOLL_ERR_PLAN, "rank %d, run %u (%s, of step %u): %s", p->rank, i,
+                   op_name(p->run[i].op), p->run[i].step, what);
+}
+
+/* Do n chunks at this distance lie within `room` bytes? */
+static bool fits(uint64_t first, int64_t stride, uint32_t n, uint64_t bytes, uint64_t room)
+{
+    const int64_t span = stride * (int64_t)(n - 1);
+    const int64_t low = (int64_t)first + (span < 0 ? span : 0);
+    const int64_t high = (int64_t)first + (span > 0 ? span : 0);
+    return low >= 0 && (uint64_t)high + bytes <= room;
+}
+
+static int check_buffers(const mc_device_program_t *p, uint32_t i,
+                         const uint64_t room[MC_DEVICE_BUFFERS])
+{
+    const mc_device_run_t *const r = &p->run[i];
+    const bool reads = r->op != MC_DEVICE_RECV && r->op != MC_DEVICE_DIVIDE;
+    const bool writes = r->op != MC_DEVICE_SEND;
+    if (reads != (r->from_buffer != MC_DEVICE_NONE) || writes != (r->to_buffer != MC_DEVICE_NONE) ||
+        r->from_buffer > MC_DEVICE_NONE || r->to_buffer > MC_DEVICE_NONE)
+        return fail(p, i, "it reads or writes another number of buffers than its operation does");
+    if (r->to_buffer == MC_DEVICE_IN)
+        return fail(p, i, "it writes the input");
+    if (reads && !fits(r->from, r->from_stride, r->n, r->bytes, room[r->from_buffer]))
+        return fail(p, i, "it reads beyond its buffer");
+    if (writes && !fits(r->to, r->to_stride, r->n, r->bytes, room[r->to_buffer]))
+        return fail(p, i, "it writes beyond its buffer");
+    return MESHCOLL_OK;
+}
+
+static int check_message(const mc_device_program_t *p, uint32_t i, uint32_t *chunks)
+{
+    const mc_device_run_t *const r = &p->run[i];
+    if (!is_message(r))
+        return r->flags ? fail(p, i, "it has flags, but no message") : MESHCOLL_OK;
+    if (r->lane >= 2 * p->n_peers || r->lane % 2 != (r->op != MC_DEVICE_SEND))
+        return fail(p, i, "its lane is not one of this rank's, or of the other direction");
+    if (r->flags & MC_DEVICE_FIRST && r->op != MC_DEVICE_RECV_REDUCE)
+        return fail(p, i, "its message is an operand, but nothing is reduced");
+    *chunks += r->n;
+    if (*chunks > p->widest)
+        return fail(p, i, "its message has more chunks than the widest");
+    if (!(r->flags & MC_DEVICE_MORE))
+        *chunks = 0;
+    else if (i + 1 == p->n_runs || r[1].step != r->step)
+        return fail(p, i, "its message goes on, but the next run is of another one");
+    return MESHCOLL_OK;
+}
+
+int mc_device_program_check(const mc_device_program_t *program,
+                            const uint64_t room[MC_DEVICE_BUFFERS])
+{
+    uint32_t chunks = 0;
+    for (uint32_t i = 0; i < program->n_runs; i++) {
+        const mc_device_run_t *const r = &program->run[i];
+        if (r->op >= MC_DEVICE_OPS || r->n == 0 || r->bytes == 0)
+            return fail(program, i, "it has no known operation, no chunks, or empty ones");
+        if (r->slice > program->longest || r->slice % MC_DEVICE_WORD ||
+            r->slice * program->blocks < r->bytes)
+            return fail(program, i, "its slices do not cover its chunks");
+        if (r->step > program->n_steps || (i > 0 && r->step < r[-1].step))
+            return fail(program, i, "its step is before the last one, or not of the plan");
+        if (is_reduction(r) && (r->bytes % program->element || MC_DEVICE_WORD % program->element ||
+                                program->body == MC_DEVICE_BODY_move))
+            return fail(program, i, "it cuts elements, or there is nothing to reduce them with");
+        int status = check_buffers(program, i, room);
+        if (!status)
+            status = check_message(program, i, &chunks);
+        if (status)
+            return status;
+    }
+    return MESHCOLL_OK;
+}
+
+static void print_side(uint8_t buffer, uint64_t at, int64_t stride, uint32_t n, mc_text_t *text)
+{
+    if (buffer == MC_DEVICE_NONE) {
+        mc_text_add(text, "message");
+        return;
+    }
+    mc_text_add(text, "%s+%" PRIu64, mc_buffer_name((mc_buffer_t)buffer), at);
+    if (n > 1)
+        mc_text_add(text, " every %" PRId64, stride);
+}
+
+static void print_run(const mc_device_program_t *p, const mc_device_run_t *r, mc_text_t *text)
+{
+    mc_text_add(text, "%4u %s", r->step, op_name(r->op));
+    if (is_message(r))
+        mc_text_add(text, " lane %u (rank %d)", r->lane, p->peer[r->lane / 2]);
+    mc_text_add(text, " %u x %" PRIu64 ": ", r->n, r->bytes);
+    if (r->op != MC_DEVICE_DIVIDE) {
+        print_side(r->from_buffer, r->from, r->from_stride, r->n, text);
+        mc_text_add(text, " -> ");
+    }
+    print_side(r->to_buffer, r->to, r->to_stride, r->n, text);
+    mc_text_add(text, "%s%s\n", r->flags & MC_DEVICE_FIRST ? ", message first" : "",
+                r->flags & MC_DEVICE_MORE ? ", more" : "");
+}
+
+void mc_device_program_print(const mc_device_program_t *program, mc_text_t *text)
+{
+    mc_text_add(
+        text, "rank %d of %d: %s, elements of %u bytes, %u blocks, %u runs, %u peers, widest %u\n",
+        program->rank, program->ranks, mc_device_body_name(program->body), program->element,
+        program->blocks, program->n_runs, program->n_peers, program->widest);
+    for (uint32_t i = 0; i < program->n_runs; i++)
+        print_run(program, &program->run[i], text);
+}
+
+void mc_device_report_print(const mc_device_program_t *program, const mc_device_report_t *report,
+                            mc_text_t *text)
+{
+    if (report->status == MC_DEVICE_DONE) {
+        mc_text_add(text, "done");
+        return;
+    }
+    const mc_device_run_t *const r =
+        report->run < program->n_runs ? &program->run[report->run] : NULL;
+    mc_text_add(text, "%s",
+                report->status == MC_DEVICE_ABORTED ? "aborted"
+                : report->status == MC_DEVICE_LATE  ? "waited longer than its limit"
+                                                    : "still running");
+    if (r && report->status != MC_DEVICE_RUNNING)
+        mc_text_add(text, " at step %u of %u (%s, rank %d), pass %u", r->step, program->n_steps,
+                    op_name(r->op), is_message(r) ? program->peer[r->lane / 2] : -1, report->pass);
+}

@@ -1,0 +1,226 @@
+/*
+ * Reductions of a block's threads over bytes, one per datatype and operation; and the divisions of
+ * averages. The bits are those of the host's kernels (runtime/element/kernels_body.h), payloads of
+ * NaNs excepted: the same text for each element, and no multiply and add in one (nvcc:
+ * -fmad=false).
+ *
+ * Sums, products and bits of signed integers are those of unsigned ones, and complex sums and
+ * quotients those of their parts, so these have no bodies of their own (device/bodies.h).
+ */
+#ifndef MC_DEVICE_SUM_H
+#define MC_DEVICE_SUM_H
+
+#include "device/block.h"
+#include "runtime/element/narrow.h"
+#include "runtime/element/operators.h"
+
+#define MC_DEVICE_ALIAS __attribute__((__may_alias__))
+
+/* Elements ------------------------------------------------------------------------------------- */
+
+#define MC_DEVICE_PLAIN(name, type) typedef type mc_device_##name##_t MC_DEVICE_ALIAS;
+MC_DEVICE_PLAIN(int8, int8_t)
+MC_DEVICE_PLAIN(int16, int16_t)
+MC_DEVICE_PLAIN(int32, int32_t)
+MC_DEVICE_PLAIN(int64, int64_t)
+MC_DEVICE_PLAIN(uint8, uint8_t)
+MC_DEVICE_PLAIN(uint16, uint16_t)
+MC_DEVICE_PLAIN(uint32, uint32_t)
+MC_DEVICE_PLAIN(uint64, uint64_t)
+MC_DEVICE_PLAIN(float32, float)
+MC_DEVICE_PLAIN(float64, double)
+MC_DEVICE_PLAIN(float16, uint16_t)
+MC_DEVICE_PLAIN(bfloat16, uint16_t)
+MC_DEVICE_PLAIN(float8_e4m3, uint8_t)
+MC_DEVICE_PLAIN(float8_e5m2, uint8_t)
+
+#define MC_DEVICE_COMPLEX(name, type) \
+    typedef struct MC_DEVICE_ALIAS {  \
+        type re, im;                  \
+    } mc_device_##name##_t;
+MC_DEVICE_COMPLEX(complex64, float)
+MC_DEVICE_COMPLEX(complex128, double)
+
+#define MC_DEVICE_PAIR(name, value_type, index_type) \
+    typedef struct MC_DEVICE_ALIAS {                 \
+        value_type value;                            \
+        index_type index;                            \
+    } mc_device_##name##_t;
+MC_DEVICE_PAIR(float32_int32, float, int32_t)
+MC_DEVICE_PAIR(float64_int32, double, int32_t)
+MC_DEVICE_PAIR(int32_int32, int32_t, int32_t)
+MC_DEVICE_PAIR(int64_int32, int64_t, int32_t)
+MC_DEVICE_PAIR(float64_int64, double, int64_t)
+MC_DEVICE_PAIR(int64_int64, int64_t, int64_t)
+
+/* Two elements --------------------------------------------------------------------------------- */
+
+/* The function mc_device_<name>_<op>(x, y), of elements. */
+#define MC_DEVICE_EACH(name, op, expression)                                                \
+    MC_DEVICE_FN mc_device_##name##_t mc_device_##name##_##op(const mc_device_##name##_t x, \
+                                                              const mc_device_##name##_t y) \
+    {                                                                                       \
+        return (mc_device_##name##_t)(expression);                                          \
+    }                                                                                       \
+    MC_DEVICE_OVER(name, op)
+
+/* The same over bytes: words where all addresses allow it, and elements. `to` may be a or b. */
+#define MC_DEVICE_OVER(name, op)                                                                 \
+    MC_DEVICE_FN void mc_device_reduce_##name##_##op(mc_seat_t seat, char *to, const char *a,    \
+                                                     const char *b, uint64_t bytes)              \
+    {                                                                                            \
+        typedef mc_device_##name##_t element_t;                                                  \
+        enum { PER_WORD = MC_DEVICE_WORD / sizeof(element_t) };                                  \
+        typedef union {                                                                          \
+            mc_word_t word;                                                                      \
+            element_t element[PER_WORD];                                                         \
+        } word_t;                                                                                \
+        const uint64_t n = bytes / sizeof(element_t), step = seat.threads;                       \
+        const uint64_t words =                                                                   \
+            mc_device_aligned(to, a, MC_DEVICE_WORD) && mc_device_aligned(to, b, MC_DEVICE_WORD) \
+                ? bytes / MC_DEVICE_WORD                                                         \
+                : 0;                                                                             \
+        uint64_t w = seat.thread;                                                                \
+        for (; w + (MC_DEVICE_SUMS - 1) * step < words; w += MC_DEVICE_SUMS * step) {            \
+            word_t x[MC_DEVICE_SUMS], y[MC_DEVICE_SUMS];                                         \
+            MC_UNROLL                                                                            \
+            for (int k = 0; k < MC_DEVICE_SUMS; k++) {                                           \
+                x[k].word = mc_load_word(a + (w + k * step) * MC_DEVICE_WORD);                   \
+                y[k].word = mc_load_word(b + (w + k * step) * MC_DEVICE_WORD);                   \
+            }                                                                                    \
+            MC_UNROLL                                                                            \
+            for (int k = 0; k < MC_DEVICE_SUMS; k++) {                                           \
+                MC_UNROLL                                                                        \
+                for (int e = 0; e < PER_WORD; e++)                                               \
+                    x[k].element[e] = mc_device_##name##_##op(x[k].element[e], y[k].element[e]); \
+                mc_store_word(to + (w + k * step) * MC_DEVICE_WORD, x[k].word);                  \
+            }                                                                                    \
+        }                                                                                        \
+        for (; w < words; w += step) {                                                           \
+            word_t x, y;                                                                         \
+            x.word = mc_load_word(a + w * MC_DEVICE_WORD);                                       \
+            y.word = mc_load_word(b + w * MC_DEVICE_WORD);                                       \
+            MC_UNROLL                                                                            \
+            for (int e = 0; e < PER_WORD; e++)                                                   \
+                x.element[e] = mc_device_##name##_##op(x.element[e], y.element[e]);              \
+            mc_store_word(to + w * MC_DEVICE_WORD, x.word);                                      \
+        }                                                                                        \
+        for (uint64_t i = words * PER_WORD + seat.thread; i < n; i += step)                      \
+            ((element_t *)to)[i] =                                                               \
+                mc_device_##name##_##op(((const element_t *)a)[i], ((const element_t *)b)[i]);   \
+    }
+
+#define MC_DEVICE_BITS(name)                \
+    MC_DEVICE_EACH(name, sum, SUM(x, y))    \
+    MC_DEVICE_EACH(name, prod, UPROD(x, y)) \
+    MC_DEVICE_EACH(name, land, LAND(x, y))  \
+    MC_DEVICE_EACH(name, lor, LOR(x, y))    \
+    MC_DEVICE_EACH(name, lxor, LXOR(x, y))  \
+    MC_DEVICE_EACH(name, band, BAND(x, y))  \
+    MC_DEVICE_EACH(name, bor, BOR(x, y))    \
+    MC_DEVICE_EACH(name, bxor, BXOR(x, y))
+MC_DEVICE_BITS(uint8)
+MC_DEVICE_BITS(uint16)
+MC_DEVICE_BITS(uint32)
+MC_DEVICE_BITS(uint64)
+
+#define MC_DEVICE_ORDER(name)            \
+    MC_DEVICE_EACH(name, min, MIN(x, y)) \
+    MC_DEVICE_EACH(name, max, MAX(x, y))
+MC_DEVICE_ORDER(int8)
+MC_DEVICE_ORDER(int16)
+MC_DEVICE_ORDER(int32)
+MC_DEVICE_ORDER(int64)
+MC_DEVICE_ORDER(uint8)
+MC_DEVICE_ORDER(uint16)
+MC_DEVICE_ORDER(uint32)
+MC_DEVICE_ORDER(uint64)
+
+#define MC_DEVICE_FLOAT(name)              \
+    MC_DEVICE_EACH(name, sum, SUM(x, y))   \
+    MC_DEVICE_EACH(name, prod, PROD(x, y)) \
+    MC_DEVICE_ORDER(name)
+MC_DEVICE_FLOAT(float32)
+MC_DEVICE_FLOAT(float64)
+
+/* Narrow floating point: in float32, rounded once; min and max round nothing. */
+#define MC_DEVICE_NARROW(name)                                                      \
+    MC_DEVICE_EACH(name, sum, name##_narrow(SUM(name##_wide(x), name##_wide(y))))   \
+    MC_DEVICE_EACH(name, prod, name##_narrow(PROD(name##_wide(x), name##_wide(y)))) \
+    MC_DEVICE_EACH(name, min, name##_wide(x) < name##_wide(y) ? x : y)              \
+    MC_DEVICE_EACH(name, max, name##_wide(x) > name##_wide(y) ? x : y)
+MC_DEVICE_NARROW(float16)
+MC_DEVICE_NARROW(bfloat16)
+MC_DEVICE_NARROW(float8_e4m3)
+MC_DEVICE_NARROW(float8_e5m2)
+
+#define MC_DEVICE_COMPLEX_PROD(name)                                                  \
+    MC_DEVICE_FN mc_device_##name##_t mc_device_##name##_prod(mc_device_##name##_t x, \
+                                                              mc_device_##name##_t y) \
+    {                                                                                 \
+        mc_device_##name##_t product;                                                 \
+        product.re = x.re * y.re - x.im * y.im;                                       \
+        product.im = x.re * y.im + x.im * y.re;                                       \
+        return product;                                                               \
+    }                                                                                 \
+    MC_DEVICE_OVER(name, prod)
+MC_DEVICE_COMPLEX_PROD(complex64)
+MC_DEVICE_COMPLEX_PROD(complex128)
+
+/* The lower index wins where neither value is before the other. */
+#define MC_DEVICE_LOC_OF(name, op, BEFORE)                                            \
+    MC_DEVICE_FN mc_device_##name##_t mc_device_##name##_##op(mc_device_##name##_t x, \
+                                                              mc_device_##name##_t y) \
+    {                                                                                 \
+        const int first = x.value BEFORE y.value, second = y.value BEFORE x.value;    \
+        return (first | (!second & (x.index <= y.index))) ? x : y;                    \
+    }                                                                                 \
+    MC_DEVICE_OVER(name, op)
+#define MC_DEVICE_LOC(name)           \
+    MC_DEVICE_LOC_OF(name, minloc, <) \
+    MC_DEVICE_LOC_OF(name, maxloc, >)
+MC_DEVICE_LOC(float32_int32)
+MC_DEVICE_LOC(float64_int32)
+MC_DEVICE_LOC(int32_int32)
+MC_DEVICE_LOC(int64_int32)
+MC_DEVICE_LOC(float64_int64)
+MC_DEVICE_LOC(int64_int64)
+
+/* Averages ------------------------------------------------------------------------------------- */
+
+#define MC_DEVICE_DIVIDE_BY(name, wide, quotient)                                       \
+    MC_DEVICE_FN void mc_device_divide_##name(mc_seat_t seat, char *to, uint64_t bytes, \
+                                              int32_t ranks)                            \
+    {                                                                                   \
+        mc_device_##name##_t *const d = (mc_device_##name##_t *)to;                     \
+        const wide by = (wide)ranks;                                                    \
+        for (uint64_t i = seat.thread; i < bytes / sizeof *d; i += seat.threads)        \
+            d[i] = (mc_device_##name##_t)(quotient);                                    \
+    }
+MC_DEVICE_DIVIDE_BY(int8, int32_t, d[i] / by)
+MC_DEVICE_DIVIDE_BY(int16, int32_t, d[i] / by)
+MC_DEVICE_DIVIDE_BY(int32, int64_t, d[i] / by)
+MC_DEVICE_DIVIDE_BY(int64, int64_t, d[i] / by)
+MC_DEVICE_DIVIDE_BY(uint8, uint32_t, d[i] / by)
+MC_DEVICE_DIVIDE_BY(uint16, uint32_t, d[i] / by)
+MC_DEVICE_DIVIDE_BY(uint32, uint32_t, d[i] / by)
+MC_DEVICE_DIVIDE_BY(uint64, uint64_t, d[i] / by)
+MC_DEVICE_DIVIDE_BY(float32, float, d[i] / by)
+MC_DEVICE_DIVIDE_BY(float64, double, d[i] / by)
+MC_DEVICE_DIVIDE_BY(float16, float, float16_narrow(float16_wide(d[i]) / by))
+MC_DEVICE_DIVIDE_BY(bfloat16, float, bfloat16_narrow(bfloat16_wide(d[i]) / by))
+MC_DEVICE_DIVIDE_BY(float8_e4m3, float, float8_e4m3_narrow(float8_e4m3_wide(d[i]) / by))
+MC_DEVICE_DIVIDE_BY(float8_e5m2, float, float8_e5m2_narrow(float8_e5m2_wide(d[i]) / by))
+
+/* Where there is nothing to reduce, or to divide. */
+MC_DEVICE_FN void mc_device_reduce_none(mc_seat_t seat, char *to, const char *a, const char *b,
+                                        uint64_t bytes)
+{
+    (void)seat, (void)to, (void)a, (void)b, (void)bytes;
+}
+MC_DEVICE_FN void mc_device_divide_none(mc_seat_t seat, char *to, uint64_t bytes, int32_t ranks)
+{
+    (void)seat, (void)to, (void)bytes, (void)ranks;
+}
+
+#endif

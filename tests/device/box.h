@@ -1,0 +1,73 @@
+/*
+ * A box of GPUs on the host: ranks x blocks as threads, which run the kernels' text on lanes in this
+ * process's memory. A call is lowered from a strategy, run, and checked against values computed directly.
+ */
+#ifndef MC_TEST_BOX_H
+#define MC_TEST_BOX_H
+
+#include "device/program.h"
+#include "host_walk.h"
+#include "support/case.h"
+
+enum { MC_BOX_RANKS = 8, MC_BOX_BLOCKS = 3, MC_BOX_THREADS = 3, MC_BOX_SLOT = 1 << 16 };
+
+/* The counters of a lane, of one block. */
+typedef struct {
+    uint64_t flag, credit, sent, taken;
+} mc_box_lane_t;
+
+/* Lanes serve one call after another and are never reset, unless one failed. */
+typedef struct {
+    mc_mesh_t mesh;
+    char text[MC_MESH_TEXT];
+    char *slots;
+    mc_box_lane_t lane[MC_BOX_RANKS][MC_BOX_RANKS][MC_BOX_BLOCKS]; /* from, to, block */
+} mc_box_t;
+
+/* How a call runs. Zeros are defaults: one block of one thread, slots as small as they can be, 20 s. */
+typedef struct {
+    uint32_t blocks, threads, slot_bytes;
+    uint32_t yields;              /* mc_host_yields */
+    uint32_t naps;                /* mc_host_naps, of the threads of a block but the first */
+    unsigned delay[MC_BOX_RANKS]; /* microseconds before a rank begins */
+    int absent;                   /* rank + 1 of one that never begins; 0: none */
+    unsigned abort_after;         /* microseconds until the abort word is set; 0: never */
+    uint64_t limit;               /* nanoseconds of a wait */
+} mc_box_how_t;
+
+typedef struct {
+    mc_plan_t *plan;
+    mc_binding_t binding;
+    mc_device_program_t *program;
+    mc_case_rank_t buffers;
+    char *scratch;
+    mc_device_call_t call;
+    mc_device_lane_t *end; /* of lanes: lane * blocks + block */
+    mc_device_report_t report[MC_BOX_BLOCKS];
+} mc_box_rank_t;
+
+typedef struct {
+    mc_box_t *box;
+    mc_case_t c;
+    mc_box_how_t how;
+    char name[MC_MESH_TEXT + 4096];
+    uint32_t abort_word;
+    mc_box_rank_t rank[MC_BOX_RANKS];
+} mc_box_run_t;
+
+/* All of these end the program with a sentence if something does not work that is not tested. */
+mc_box_t *mc_box_open(const char *mesh);
+void mc_box_reset(mc_box_t *box);
+void mc_box_close(mc_box_t *box);
+
+mc_box_run_t *mc_box_run_open(mc_box_t *box, const mc_case_t *c, const char *strategy,
+                              const mc_box_how_t *how);
+void mc_box_run(mc_box_run_t *run);
+/* Is every block done, and every result right? Otherwise prints one line. */
+bool mc_box_run_check(const mc_box_run_t *run);
+void mc_box_run_close(mc_box_run_t *run);
+
+/* Opens, runs, checks and closes. */
+bool mc_box_case(mc_box_t *box, const mc_case_t *c, const char *strategy, const mc_box_how_t *how);
+
+#endif

@@ -1,0 +1,30 @@
+#include "host_walk.h"
+
+#include "device/block.h"
+#include "device/sum.h"
+
+uint32_t mc_host_yields;
+_Thread_local uint32_t mc_host_naps, mc_host_stores;
+
+#define REDUCTION(body, reduction, division) mc_device_reduce_##reduction,
+#define DIVISION(body, reduction, division)  mc_device_divide_##division,
+static const mc_device_reduce_t reduce[] = {MC_DEVICE_BODIES(REDUCTION)};
+static const mc_device_divide_t divide[] = {MC_DEVICE_BODIES(DIVISION)};
+
+void mc_host_walk(mc_seat_t seat, const mc_device_call_t *call, uint32_t block,
+                  mc_device_body_t body)
+{
+    mc_device_walk(seat, call, block, reduce[body], divide[body]);
+}
+
+void mc_host_reduce(mc_device_body_t body, void *to, const void *a, const void *b, uint64_t bytes)
+{
+    const mc_seat_t seat = {.thread = 0, .threads = 1};
+    reduce[body](seat, to, a, b, bytes);
+}
+
+void mc_host_divide(mc_device_body_t body, void *to, uint64_t bytes, int32_t by)
+{
+    const mc_seat_t seat = {.thread = 0, .threads = 1};
+    divide[body](seat, to, bytes, by);
+}

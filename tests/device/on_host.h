@@ -1,0 +1,93 @@
+/*
+ * What device/block.h needs, on a host: a block is a thread, or several that meet at a barrier. Stores of
+ * words may give the core away in between, so that many interleavings are seen.
+ */
+#ifndef MC_TEST_ON_HOST_H
+#define MC_TEST_ON_HOST_H
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdint.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MC_DEVICE_FN static inline __attribute__((__unused__))
+#define MC_UNROLL
+#define MC_ROLLED
+
+/* Where the threads of a block meet. `any` stays set: a block ends when a thread has said so. */
+typedef struct {
+    pthread_barrier_t barrier;
+    int any;
+} mc_meet_t;
+
+typedef struct {
+    uint32_t thread, threads;
+    mc_meet_t *meet; /* unused by a block of one thread */
+} mc_seat_t;
+
+typedef struct {
+    uint32_t part[4];
+} mc_word_t;
+
+/* A thread gives its core away after so many stores of words, or sleeps before one; 0: never. */
+extern uint32_t mc_host_yields;
+extern _Thread_local uint32_t mc_host_naps, mc_host_stores;
+
+MC_DEVICE_FN mc_word_t mc_load_word(const char *at)
+{
+    mc_word_t word;
+    memcpy(&word, at, sizeof word);
+    return word;
+}
+MC_DEVICE_FN void mc_store_word(char *at, mc_word_t word)
+{
+    mc_host_stores++;
+    if (mc_host_naps && mc_host_stores % mc_host_naps == 0)
+        usleep(1000);
+    memcpy(at, &word, sizeof word);
+    if (mc_host_yields && mc_host_stores % mc_host_yields == 0)
+        sched_yield();
+}
+
+MC_DEVICE_FN uint64_t mc_acquire(const uint64_t *counter)
+{
+    return __atomic_load_n(counter, __ATOMIC_ACQUIRE);
+}
+MC_DEVICE_FN void mc_release(uint64_t *counter, uint64_t value)
+{
+    __atomic_store_n(counter, value, __ATOMIC_RELEASE);
+}
+MC_DEVICE_FN uint32_t mc_look(const uint32_t *word)
+{
+    return __atomic_load_n(word, __ATOMIC_RELAXED);
+}
+
+MC_DEVICE_FN uint64_t mc_clock(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+MC_DEVICE_FN void mc_pause(void)
+{
+    sched_yield();
+}
+
+MC_DEVICE_FN void mc_barrier(mc_seat_t seat)
+{
+    if (seat.threads > 1)
+        pthread_barrier_wait(&seat.meet->barrier);
+}
+MC_DEVICE_FN int mc_barrier_any(mc_seat_t seat, int said)
+{
+    if (seat.threads == 1)
+        return said;
+    if (said)
+        __atomic_store_n(&seat.meet->any, 1, __ATOMIC_RELAXED);
+    pthread_barrier_wait(&seat.meet->barrier);
+    return __atomic_load_n(&seat.meet->any, __ATOMIC_RELAXED);
+}
+
+#endif

@@ -1,0 +1,344 @@
+/*
+ * The device executor's text on the host: ranks x blocks are threads. Each test runs by its name, so that
+ * ctest names what fails; `--fails NAME` ends with 0 if the test fails, for mutants of the text.
+ */
+#include "bits.h"
+#include "box.h"
+#include "support/element.h"
+#include "support/strategies.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Seconds after which a test hangs, and a mutant's. */
+enum { MOST_SECONDS = 100, MUTANT_SECONDS = 20 };
+
+/* Calls of each strategy, all different. */
+enum { TURNS = 5 };
+
+#ifndef MOST_STRATEGIES /* of a collective and mesh */
+#define MOST_STRATEGIES 100000
+#endif
+
+/* Every strategy ---------------------------------------------------------------------------------- */
+
+static const size_t counts[] = {7, 1, 100, 3, 1000, 2, 5003, 16, 33};
+
+/* Everything that a case has changes from one to the next, so that all are seen together. */
+static mc_case_t turn_case(meshcoll_collective_t collective, int size, unsigned turn)
+{
+    const int roots[] = {0, size - 1, size / 2, size / 3};
+    const meshcoll_datatype_t type = (meshcoll_datatype_t)(turn % MESHCOLL_DATATYPES);
+    return (mc_case_t){.collective = collective,
+                       .count = counts[turn % (sizeof counts / sizeof counts[0])],
+                       .datatype = type,
+                       .op = mc_case_reduces(collective) ? mc_element_op(type, (int)(turn / 4))
+                                                         : MESHCOLL_SUM,
+                       .root = mc_case_is_rooted(collective) ? roots[turn / 2 % 4] : 0,
+                       .in_place = turn % 3 == 0,
+                       .bare = turn % 5 < 3};
+}
+
+static mc_box_how_t turn_how(unsigned turn)
+{
+    static const uint32_t slots[] = {64, 4096, 256, 1024};
+    return (mc_box_how_t){.blocks = 1 + turn % MC_BOX_BLOCKS,
+                          .threads = turn % 7 == 0 ? 2 : 1,
+                          .slot_bytes = slots[turn / 3 % 4],
+                          .yields = turn % 4 == 0 ? 11 : 0};
+}
+
+static bool sweep_collective(mc_box_t *box, meshcoll_collective_t collective, unsigned *turn)
+{
+    char text[4096];
+    mc_sample_t sample;
+    bool good = mc_sample_open(collective, &box->mesh, MOST_STRATEGIES, &sample) == 0;
+    for (int i = 0; i < TURNS * sample.n && good; i++) {
+        const char *const strategy = sample.text[i / TURNS];
+        const char *const more = strchr(strategy, '|') ? " segments=4" : " segments=3";
+        const bool cut = *turn % 2 && !strstr(strategy, "segments=");
+        snprintf(text, sizeof text, "%s%s", strategy, cut ? more : "");
+        const mc_case_t c = turn_case(collective, box->mesh.size, *turn);
+        const mc_box_how_t how = turn_how(*turn);
+        good = mc_box_case(box, &c, text, &how);
+        ++*turn;
+    }
+    mc_sample_close(&sample);
+    return good;
+}
+
+static bool sweep(const char *mesh)
+{
+    mc_box_t *const box = mc_box_open(mesh);
+    unsigned turn = 0;
+    bool good = true;
+    for (int k = 0; k < MESHCOLL_COLLECTIVES && good; k++)
+        good = sweep_collective(box, (meshcoll_collective_t)k, &turn);
+    mc_box_close(box);
+    printf("%s: %u calls, %d of each strategy\n", mesh, turn, TURNS);
+    return good && turn > 50;
+}
+
+static bool strategies_1d(void)
+{
+    return sweep("gpu=4");
+}
+static bool strategies_2d(void)
+{
+    return sweep("box=2,gpu=2");
+}
+static bool strategies_ragged(void)
+{
+    return sweep("box=4+3+1");
+}
+
+/* Odd counts, in place and not, for each collective with all numbers of blocks. */
+static bool counts_and_places(void)
+{
+    mc_box_t *const box = mc_box_open("gpu=3");
+    bool good = true;
+    for (int k = 0; k < MESHCOLL_COLLECTIVES; k++) {
+        mc_sample_t sample;
+        good = good && mc_sample_open((meshcoll_collective_t)k, &box->mesh, 3, &sample) == 0;
+        for (int i = 0; good && i < sample.n; i++)
+            for (unsigned turn = 0; good && turn < 2 * 15; turn++) {
+                const mc_case_t c = {.collective = (meshcoll_collective_t)k,
+                                     .datatype = turn % 4 ? MESHCOLL_FLOAT32 : MESHCOLL_INT8,
+                                     .count = turn / 2 * turn / 2,
+                                     .in_place = turn % 2};
+                const mc_box_how_t how = {.blocks = 1 + turn % MC_BOX_BLOCKS, .slot_bytes = 128};
+                good = mc_box_case(box, &c, sample.text[i], &how);
+            }
+        mc_sample_close(&sample);
+    }
+    mc_box_close(box);
+    return good;
+}
+
+/* Lanes ------------------------------------------------------------------------------------------- */
+
+/* A chunk takes many more slots than a lane has: ranks that all send first, as those of a ring, would wait
+ * for each other if a message took more than one. */
+static bool long_vectors(void)
+{
+    const mc_case_t c = {
+        .collective = MESHCOLL_ALLREDUCE, .datatype = MESHCOLL_INT32, .count = 40001};
+    const mc_box_how_t how = {.blocks = 2, .slot_bytes = 256};
+    mc_box_t *const box = mc_box_open("gpu=4");
+    const bool good =
+        mc_box_case(box, &c, "reduce_scatter:ring(gpu) allgather:ring(gpu)", &how) &&
+        mc_box_case(box, &c, "reduce_scatter:ring(gpu) allgather:ring(gpu) segments=3", &how);
+    mc_box_close(box);
+    return good;
+}
+
+static bool repeat_bcast(const mc_box_how_t *how, size_t count, int times)
+{
+    const mc_case_t c = {.collective = MESHCOLL_BCAST, .datatype = MESHCOLL_INT32, .count = count};
+    mc_box_t *const box = mc_box_open("gpu=2");
+    bool good = true;
+    for (int i = 0; i < times && good; i++)
+        good = mc_box_case(box, &c, "bcast:mst(gpu)", how);
+    mc_box_close(box);
+    return good;
+}
+
+/* The receiver waits when the first message comes: it must not be seen before its data. */
+static bool receiver_first(void)
+{
+    const mc_box_how_t how = {.slot_bytes = 1 << 14, .yields = 5, .delay = {[0] = 5000}};
+    return repeat_bcast(&how, (5 << 14) / 4, 10);
+}
+
+/* The sender is as far ahead as it may be: it must not write to slots that are not read yet. */
+static bool sender_first(void)
+{
+    const mc_box_how_t how = {.slot_bytes = 1 << 10, .yields = 5, .delay = {[1] = 20000}};
+    return repeat_bcast(&how, (17 << 10) / 4, 5);
+}
+
+/* Blocks of several threads: none leaves a slot before the others. */
+static bool several_threads(void)
+{
+    const mc_case_t c = {
+        .collective = MESHCOLL_ALLREDUCE, .datatype = MESHCOLL_INT32, .count = 9001};
+    const mc_box_how_t how = {.blocks = 2, .threads = 3, .slot_bytes = 1 << 11, .naps = 20};
+    mc_box_t *const box = mc_box_open("gpu=2");
+    bool good = true;
+    for (int i = 0; i < 5 && good; i++)
+        good = mc_box_case(box, &c, "reduce_scatter:ring(gpu) allgather:ring(gpu)", &how);
+    mc_box_close(box);
+    return good;
+}
+
+/* Ranks that never begin -------------------------------------------------------------------------- */
+
+/* What each rank has done when nothing more can be: the plans in program order, MC_DEVICE_SLOTS messages in
+ * flight between two ranks. */
+typedef struct {
+    uint32_t at[MC_BOX_RANKS];
+    uint32_t flying[MC_BOX_RANKS][MC_BOX_RANKS];
+} stand_t;
+
+static bool goes_on(stand_t *s, const mc_box_run_t *run, int rank)
+{
+    const mc_plan_t *const plan = run->rank[rank].plan;
+    if (rank == run->how.absent - 1 || s->at[rank] == plan->n_steps)
+        return false;
+    const mc_step_t *const step = &plan->step[s->at[rank]];
+    if (mc_op_sends((mc_op_t)step->op)) {
+        if (s->flying[rank][step->peer] == MC_DEVICE_SLOTS)
+            return false;
+        s->flying[rank][step->peer]++;
+    } else if (mc_op_receives((mc_op_t)step->op)) {
+        if (s->flying[step->peer][rank] == 0)
+            return false;
+        s->flying[step->peer][rank]--;
+    }
+    s->at[rank]++;
+    return true;
+}
+
+static stand_t stand_of(const mc_box_run_t *run)
+{
+    stand_t s = {.at = {0}};
+    for (bool any = true; any;) {
+        any = false;
+        for (int r = 0; r < run->box->mesh.size; r++)
+            while (goes_on(&s, run, r))
+                any = true;
+    }
+    return s;
+}
+
+/* Does each block that cannot end say so, and where it stands? */
+static bool check_stand(const mc_box_run_t *run, uint32_t status)
+{
+    const stand_t s = stand_of(run);
+    uint32_t standing = 0;
+    for (int r = 0; r < run->box->mesh.size; r++)
+        for (uint32_t b = 0; r != run->how.absent - 1 && b < run->how.blocks; b++) {
+            const mc_box_rank_t *const rank = &run->rank[r];
+            const mc_device_report_t *const report = &rank->report[b];
+            const bool ends = s.at[r] == rank->plan->n_steps;
+            const uint32_t step =
+                report->run < rank->program->n_runs ? rank->program->run[report->run].step : 0;
+            standing += !ends;
+            if (report->status != (ends ? (uint32_t)MC_DEVICE_DONE : status) ||
+                (!ends && step != s.at[r])) {
+                printf("%s: rank %d, block %u ended with %u at step %u: expected step %u of %u\n",
+                       run->name, r, b, report->status, step, s.at[r], rank->plan->n_steps);
+                return false;
+            }
+        }
+    if (standing == 0)
+        printf("%s: nobody waits for a rank that never begins\n", run->name);
+    return standing > 0;
+}
+
+static bool without(const char *mesh, meshcoll_collective_t collective, const char *strategy,
+                    int absent, const mc_box_how_t *like, uint32_t status)
+{
+    const mc_case_t c = {.collective = collective, .datatype = MESHCOLL_INT32, .count = 1000};
+    mc_box_how_t how = *like;
+    how.absent = absent + 1;
+    mc_box_t *const box = mc_box_open(mesh);
+    mc_box_run_t *const run = mc_box_run_open(box, &c, strategy, &how);
+    mc_box_run(run);
+    const bool good = check_stand(run, status);
+    mc_box_run_close(run);
+    mc_box_close(box);
+    return good;
+}
+
+static bool without_each(const mc_box_how_t *how, uint32_t status)
+{
+    const char *const ring = "reduce_scatter:ring(gpu) allgather:ring(gpu)";
+    return without("gpu=4", MESHCOLL_ALLREDUCE, ring, 2, how, status) &&
+           without("gpu=4", MESHCOLL_BCAST, "bcast:mst(gpu)", 0, how, status) &&
+           without("gpu=4", MESHCOLL_BCAST, "bcast:mst(gpu) segments=8", 3, how, status) &&
+           without("box=2,gpu=2", MESHCOLL_ALLGATHER, "allgather:ring(box) allgather:ring(gpu)", 1,
+                   how, status);
+}
+
+/* A limit ends the blocks that wait, wherever that is. */
+static bool limit(void)
+{
+    const mc_box_how_t how = {.blocks = 2, .slot_bytes = 1 << 14, .limit = 1000000000};
+    return without_each(&how, MC_DEVICE_LATE);
+}
+
+/* So does the abort word, long before the limit. */
+static bool abort_word(void)
+{
+    const mc_box_how_t how = {.blocks = 3,
+                              .threads = 2,
+                              .slot_bytes = 1 << 14,
+                              .limit = 3600000000000u,
+                              .abort_after = 200000};
+    return without_each(&how, MC_DEVICE_ABORTED);
+}
+
+/* ------------------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    bool (*run)(void);
+} tests[] = {
+    {"strategies_1d", strategies_1d},
+    {"strategies_2d", strategies_2d},
+    {"strategies_ragged", strategies_ragged},
+    {"counts_and_places", counts_and_places},
+    {"long_vectors", long_vectors},
+    {"receiver_first", receiver_first},
+    {"sender_first", sender_first},
+    {"several_threads", several_threads},
+    {"limit", limit},
+    {"abort_word", abort_word},
+    {"reductions", mc_bits_of_reductions},
+    {"alike", mc_bits_of_calls},
+};
+
+/* Exit status 1: it failed. A hang is ended by the alarm. */
+static int run_one(const char *name, unsigned seconds)
+{
+    for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)
+        if (strcmp(tests[i].name, name) == 0) {
+            alarm(seconds);
+            return tests[i].run() ? 0 : 1;
+        }
+    fprintf(stderr, "there is no test %s\n", name);
+    return 2;
+}
+
+static int run_mutant(const char *name)
+{
+    int status = 0;
+    const pid_t child = fork();
+    if (child == 0) {
+        const int code = run_one(name, MUTANT_SECONDS);
+        fflush(stdout);
+        _exit(code);
+    }
+    if (child < 0 || waitpid(child, &status, 0) != child)
+        return 2;
+    const bool hung = WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
+    const bool failed = WIFEXITED(status) && WEXITSTATUS(status) == 1;
+    printf("%s %s\n", name, hung ? "hangs" : failed ? "fails" : "does not see the mutant");
+    return hung || failed ? 0 : 1;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 3 && strcmp(argv[1], "--fails") == 0)
+        return run_mutant(argv[2]);
+    int status = argc > 1 ? 0 : 2;
+    for (int i = 1; i < argc && !status; i++)
+        status = run_one(argv[i], MOST_SECONDS);
+    for (size_t i = 0; argc == 1 && i < sizeof tests / sizeof tests[0]; i++)
+        puts(tests[i].name);
+    return status;
+}
