@@ -45,6 +45,42 @@ sys.exit(not (len(off) == 2 and all(1 / 8 < statistics.median(ratios) < 8 for ra
 PYTHON
 }
 
+# quiet: do programs that spin on all cores get nine tenths of them, and so nobody else more than a tenth?
+quiet() {
+    python3 - <<'PYTHON'
+import multiprocessing, os, sys, time
+def share(_):
+    end, cpu = time.monotonic() + 0.5, time.process_time()
+    while time.monotonic() < end:
+        pass
+    return (time.process_time() - cpu) / 0.5
+cores = len(os.sched_getaffinity(0))
+with multiprocessing.Pool(cores) as pool:
+    sys.exit(sum(pool.map(share, range(cores), 1)) < 0.9 * cores)
+PYTHON
+}
+
+# predicted MESH: its tuned links predict, or those of one of two further tunings. Programs beside this one turn a time
+# of 10 us into a time slice of 4 ms: what is measured then says nothing about links.
+predicted() {
+    local try said busy=no
+    for try in 1 2 3; do
+        local -x MESHCOLL_TUNE_FILE=$MESHCOLL_TUNE_FILE
+        if [ $try -gt 1 ]; then
+            MESHCOLL_TUNE_FILE=$scratch/again.json
+            ranks 0 "$MESHCOLL" tune --mesh "$1" --seconds 3
+        fi
+        quiet || busy=yes
+        said=$(predicts "$1") && return
+        quiet || busy=yes
+    done
+    if [ $busy = yes ]; then
+        echo "not compared: predictions of $1, as other programs take this machine's cores: $said"
+    else
+        fail "links of $1 predict badly: $said"
+    fi
+}
+
 # derived: the links in $out that are not what it says was measured.
 derived() {
     query '", ".join(
@@ -76,7 +112,7 @@ gives '[l["ports"] in (1, 2) for l in j["links"]]' "[True, True]"
 
 # They say what was measured, and how long collectives take.
 if [ -x "$bench" ]; then
-    said=$(predicts box=2,gpu=2) || said=$(predicts box=2,gpu=2) || fail "links of box=2,gpu=2 predict badly: $said"
+    predicted box=2,gpu=2
 fi
 
 # A mesh of these ranks takes them without being told to.
@@ -97,7 +133,7 @@ for _ in 1 2; do
     gives 'all(e["written"] == (e["rounds"] >= 4 and e["value"] > 2 * e["error"]) for m in j["measured"] for e in (m["cpu"], m["incast"], m["header"]))' True
 done
 if [ -x "$bench" ]; then
-    said=$(predicts gpu=4) || said=$(predicts gpu=4) || fail "links of gpu=4 predict badly: $said"
+    predicted gpu=4
 else
     echo "there is no meshcoll-bench in this build: predictions are not compared"
 fi
