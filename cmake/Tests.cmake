@@ -73,7 +73,7 @@ foreach(source IN LISTS unit_sources)
     # One process per core at most: ctest runs several of these programs at once.
     add_test(NAME ${name} COMMAND ${name} --jobs=1)
     set_tests_properties(${name} PROPERTIES
-        LABELS unit TIMEOUT 300 SKIP_RETURN_CODE ${skip_code} ENVIRONMENT "${sanitizer_env}"
+        LABELS unit TIMEOUT 600 SKIP_RETURN_CODE ${skip_code} ENVIRONMENT "${sanitizer_env}"
         ${sanitizer_fails})
 endforeach()
 
@@ -139,7 +139,7 @@ foreach(folder IN ITEMS cli lab)
         add_test(NAME ${folder}.${name} COMMAND bash ${script}
                  WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
         set_tests_properties(${folder}.${name} PROPERTIES
-            LABELS ${folder} TIMEOUT 300 SKIP_RETURN_CODE ${skip_code}
+            LABELS ${folder} TIMEOUT 600 SKIP_RETURN_CODE ${skip_code}
             ENVIRONMENT "${sanitizer_mpi_env};${script_env}")
         if(folder STREQUAL "lab")
             set_tests_properties(${folder}.${name} PROPERTIES RUN_SERIAL ON)

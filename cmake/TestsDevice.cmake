@@ -28,7 +28,7 @@ endfunction()
 
 function(meshcoll_device_test name labels)
     add_test(NAME device.${name} COMMAND ${ARGN})
-    set_tests_properties(device.${name} PROPERTIES LABELS "${labels}" TIMEOUT 120
+    set_tests_properties(device.${name} PROPERTIES LABELS "${labels}" TIMEOUT 320
         ENVIRONMENT "${sanitizer_env}" ${sanitizer_fails})
 endfunction()
 
