@@ -6,8 +6,9 @@
  * functions begin with; MC_UNROLL and MC_ROLLED, before loops to unroll, or not to; mc_seat_t with
  * this thread's number, `thread`, and their number, `threads`; mc_word_t with mc_load_word and
  * mc_store_word; mc_acquire and mc_release of a counter that other devices see; mc_look of a word
- * that the host writes; mc_clock in nanoseconds; mc_pause; and mc_barrier and mc_barrier_any of
- * the block's threads, the latter telling whether any thread said so.
+ * that the host writes, and mc_tell of one that it reads, after all before it; mc_clock in
+ * nanoseconds; mc_pause; and mc_barrier and mc_barrier_any of the block's threads, the latter
+ * telling whether any thread said so.
  *
  * Order: the threads of a sender write a slot and meet; then one releases the flag, at the scope
  * of the system. One thread of the receiver acquires the flag; then its threads meet and read the
@@ -134,7 +135,24 @@ MC_DEVICE_FN void mc_device_report(const mc_device_call_t *call, const mc_device
     mc_device_report_t *const report = &call->report[spot->block];
     report->run = spot->at;
     report->pass = spot->pass;
-    report->status = status;
+    report->program = call->program;
+    mc_tell(&report->status, status);
+}
+
+/* Did this block of an earlier launch give up, so that its lanes are not what this one needs, or
+ * was the mesh aborted? */
+MC_DEVICE_FN int mc_device_is_over(mc_seat_t seat, const mc_device_call_t *call,
+                                   const mc_device_spot_t *spot)
+{
+    int over = 0;
+    if (seat.thread == 0) {
+        over = call->report[spot->block].status > MC_DEVICE_DONE;
+        if (!over && mc_look(call->abort_word) != 0) {
+            mc_device_report(call, spot, MC_DEVICE_ABORTED);
+            over = 1;
+        }
+    }
+    return mc_barrier_any(seat, over);
 }
 
 /* Does this block have a part of the step in this pass? The peer's block of the same number then
@@ -239,6 +257,9 @@ MC_DEVICE_FN void mc_device_walk(mc_seat_t seat, const mc_device_call_t *call, u
 {
     mc_device_spot_t spot;
     spot.block = block;
+    spot.at = spot.end = spot.pass = 0;
+    if (mc_device_is_over(seat, call, &spot))
+        return;
     for (spot.pass = 0; spot.pass < call->passes; spot.pass++)
         for (spot.at = 0; spot.at < call->n_runs; spot.at = spot.end) {
             spot.end = spot.at + 1;

@@ -60,11 +60,13 @@ typedef struct {
     uint64_t *count;   /* messages of this end so far; nobody else touches it */
 } mc_device_lane_t;
 
-/* How a block ended. LATE: a wait took longer than its limit. */
+/* How a block ended. LATE: a wait took longer than its limit. A report that a block gave up stays:
+ * later launches of this block then end at once. */
 enum { MC_DEVICE_RUNNING, MC_DEVICE_DONE, MC_DEVICE_ABORTED, MC_DEVICE_LATE };
 typedef struct {
     uint32_t status;
     uint32_t run, pass; /* where it stands, unless it is done */
+    uint32_t program;   /* whose: that of the launch */
 } mc_device_report_t;
 
 /*
@@ -85,6 +87,14 @@ typedef struct {
     const uint32_t *abort_word;   /* not 0: waiting blocks end */
     uint64_t limit;               /* nanoseconds of one wait */
     mc_device_report_t *report;   /* by block */
+    uint32_t program;             /* its number, for the report */
 } mc_device_call_t;
+
+/* What a kernel is launched with: `one` call, or with `many` one per rank of a grid that has
+ * one.blocks blocks for each of them. */
+typedef struct {
+    mc_device_call_t one;
+    const mc_device_call_t *many; /* NULL: `one` */
+} mc_device_launch_t;
 
 #endif

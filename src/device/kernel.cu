@@ -1,7 +1,7 @@
 /*
- * The kernels: one per body (device/bodies.h). A grid is `blocks` blocks for each of `calls`, one
- * call per rank; a launch for one rank has one call. All blocks must run at once, because they
- * wait for each other's peers.
+ * The kernels: one per body (device/bodies.h). A launch for one rank has a grid of its blocks; one
+ * for several ranks, of which only a test has need, as many for each of them. All blocks must run
+ * at once, because they wait for each other's peers.
  */
 #include "device/on_cuda.h"
 
@@ -11,13 +11,15 @@
 
 #define KERNEL(body, reduction, division) \
     extern "C" __global__ void __launch_bounds__(MC_DEVICE_THREADS, 1) \
-        mc_walk_##body(const mc_device_call_t *calls, uint32_t blocks) \
+        mc_walk_##body(const __grid_constant__ mc_device_launch_t launch) \
     { \
+        const uint32_t blocks = launch.one.blocks; \
         mc_seat_t seat; \
         seat.thread = threadIdx.x; \
         seat.threads = blockDim.x; \
-        mc_device_walk(seat, &calls[blockIdx.x / blocks], blockIdx.x % blocks, \
-                       mc_device_reduce_##reduction, mc_device_divide_##division); \
+        mc_device_walk(seat, launch.many ? &launch.many[blockIdx.x / blocks] : &launch.one, \
+                       blockIdx.x % blocks, mc_device_reduce_##reduction, \
+                       mc_device_divide_##division); \
     }
 
 MC_DEVICE_BODIES(KERNEL)

@@ -57,6 +57,13 @@ MC_DEVICE_FN uint32_t mc_look(const uint32_t *word)
     return value;
 }
 
+MC_DEVICE_FN void mc_tell(uint32_t *word, uint32_t value)
+{
+    asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(__cvta_generic_to_global(word)),
+                 "r"(value)
+                 : "memory");
+}
+
 MC_DEVICE_FN uint64_t mc_clock(void)
 {
     uint64_t nanoseconds;

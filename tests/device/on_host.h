@@ -64,6 +64,11 @@ MC_DEVICE_FN uint32_t mc_look(const uint32_t *word)
     return __atomic_load_n(word, __ATOMIC_RELAXED);
 }
 
+MC_DEVICE_FN void mc_tell(uint32_t *word, uint32_t value)
+{
+    __atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+
 MC_DEVICE_FN uint64_t mc_clock(void)
 {
     struct timespec now;
