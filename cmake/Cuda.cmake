@@ -1,6 +1,7 @@
 # The kernels of the device executor (src/device/kernel.cu), compiled by nvcc for each architecture: cubin, PTX
-# and what ptxas says, in build/.../device. They are checked (scripts/check-kernels.sh) and not linked: nothing
-# launches them yet.
+# and what ptxas says, in build/.../device. They are checked (scripts/check-kernels.sh), and all cubins and the
+# newest PTX are in the library as one fat binary (src/device/cuda/image.c), which newer GPUs take too. Without
+# nvcc the library has none, and refuses calls on device memory.
 
 set(MESHCOLL_CUDA AUTO CACHE STRING "Compile the GPU kernels: AUTO (where nvcc is found), ON or OFF")
 set_property(CACHE MESHCOLL_CUDA PROPERTY STRINGS AUTO ON OFF)
@@ -34,7 +35,25 @@ if(MESHCOLL_HAVE_CUDA)
             COMMENT "GPU kernels for sm_${arch}" VERBATIM)
         list(APPEND cuda_cubins ${cuda_folder}/sm_${arch}.cubin)
     endforeach()
-    add_custom_target(meshcoll_kernels ALL DEPENDS ${cuda_cubins})
+    find_program(MESHCOLL_FATBINARY fatbinary HINTS ${CUDAToolkit_BIN_DIR} /usr/local/cuda/bin)
+    if(NOT MESHCOLL_FATBINARY)
+        message(FATAL_ERROR "there is ${MESHCOLL_NVCC}, but no fatbinary beside it: install the whole CUDA toolkit, "
+                "or say -DMESHCOLL_CUDA=OFF")
+    endif()
+    set(cuda_image ${cuda_folder}/kernels.fatbin)
+    set(cuda_parts)
+    foreach(arch IN ITEMS 80 90 100)
+        list(APPEND cuda_parts --image3=kind=elf,sm=${arch},file=${cuda_folder}/sm_${arch}.cubin)
+    endforeach()
+    add_custom_command(
+        OUTPUT ${cuda_image}
+        COMMAND ${MESHCOLL_FATBINARY} -64 --compress-all --create=${cuda_image} ${cuda_parts}
+                --image3=kind=ptx,sm=100,file=${cuda_folder}/sm_100.ptx
+        DEPENDS ${cuda_cubins} COMMENT "GPU kernels as one fat binary" VERBATIM)
+    add_custom_target(meshcoll_kernels ALL DEPENDS ${cuda_image})
+    add_dependencies(meshcoll_objects meshcoll_kernels)
+    set_source_files_properties(${PROJECT_SOURCE_DIR}/src/device/cuda/image.c PROPERTIES
+        COMPILE_DEFINITIONS "MESHCOLL_KERNELS=\"${cuda_image}\"" OBJECT_DEPENDS ${cuda_image})
 endif()
 if(MESHCOLL_BUILD_TESTS)
     add_test(NAME device.kernels COMMAND ${PROJECT_SOURCE_DIR}/scripts/check-kernels.sh ${cuda_folder})

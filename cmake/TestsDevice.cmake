@@ -78,3 +78,45 @@ if(NOT MESHCOLL_SANITIZE)
     meshcoll_device_mutant(no_abort abort_word
         "if (mc_look(call->abort_word))" "if (0)")
 endif()
+
+# The double of libcuda, which is opened in its place; and what is tested with it.
+set(fake_folder ${device_folder}/cuda)
+add_library(fakecuda SHARED ${fake_folder}/fake_device.c ${fake_folder}/fake_memory.c ${fake_folder}/fake_stream.c
+            ${device_folder}/host_walk.c ${PROJECT_SOURCE_DIR}/src/device/find_body.c)
+meshcoll_compile_options(fakecuda)
+meshcoll_alike_options(fakecuda)
+set_target_properties(fakecuda PROPERTIES C_VISIBILITY_PRESET hidden
+    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/device)
+target_include_directories(fakecuda PRIVATE ${device_folder} ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+target_link_libraries(fakecuda PRIVATE Threads::Threads)
+
+# The prototypes of libcuda's functions beside cuda.h, where nvcc brings one.
+add_executable(device_prototypes ${fake_folder}/prototypes.c)
+meshcoll_compile_options(device_prototypes)
+set_target_properties(device_prototypes PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/device)
+target_include_directories(device_prototypes PRIVATE ${PROJECT_SOURCE_DIR}/src)
+find_path(MESHCOLL_CUDA_INCLUDE cuda.h HINTS /usr/local/cuda/include)
+if(MESHCOLL_CUDA_INCLUDE)
+    target_include_directories(device_prototypes SYSTEM PRIVATE ${MESHCOLL_CUDA_INCLUDE})
+endif()
+meshcoll_device_test(prototypes device device_prototypes)
+set_tests_properties(device.prototypes PROPERTIES SKIP_RETURN_CODE ${skip_code})
+
+add_executable(device_image ${fake_folder}/image.c)
+meshcoll_compile_options(device_image)
+set_target_properties(device_image PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/device)
+target_link_libraries(device_image PRIVATE meshcoll_internal)
+meshcoll_device_test(image device device_image)
+set_tests_properties(device.image PROPERTIES SKIP_RETURN_CODE ${skip_code})
+
+# All ranks in one grid of one GPU: here of the double, by hand of a card.
+add_executable(device_one_grid ${fake_folder}/one_grid.c ${device_folder}/box.c ${device_folder}/host_walk.c)
+meshcoll_compile_options(device_one_grid)
+meshcoll_alike_options(device_one_grid)
+set_target_properties(device_one_grid PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/device)
+target_include_directories(device_one_grid PRIVATE ${device_folder} ${PROJECT_SOURCE_DIR}/tests)
+target_link_libraries(device_one_grid PRIVATE meshcoll_test_support ${CMAKE_DL_LIBS})
+add_dependencies(device_one_grid fakecuda)
+meshcoll_device_test(one_grid device device_one_grid 2)
+set_tests_properties(device.one_grid PROPERTIES SKIP_RETURN_CODE ${skip_code}
+    ENVIRONMENT "${sanitizer_env};MESHCOLL_LIBCUDA=$<TARGET_FILE:fakecuda>")

@@ -52,6 +52,9 @@ MAY["runtime/element"] = ["base"]
 MAY["runtime/bind"] = CORE + ["transport", "runtime/element"]
 MAY["runtime/place"] = CORE + TRANSPORT
 MAY["device"] = CORE + ["runtime/element", "runtime/bind"]
+MAY["device/cuda"] = ["base"]
+for room in RUNTIME[RUNTIME.index("runtime/handle"):]:
+    MAY[room] += ["device", "device/cuda"]
 MAY["runtime/state"] = CORE + TRANSPORT + ["compose/pace", "runtime/bind"]
 MAY["runtime/pace"] = [*MAY["runtime/state"], "runtime/state"]
 MAY["runtime/execute"] = [*MAY["runtime/pace"], "compose/algorithms", "runtime/element", "runtime/pace"]

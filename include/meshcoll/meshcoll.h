@@ -60,7 +60,8 @@ extern "C" {
     X(ERR_TIMEOUT, -11, "a peer was waited for too long")                       \
     X(ERR_ABORTED, -12, "the mesh was aborted")                                 \
     X(ERR_PEER, -13, "a peer ended or failed")                                  \
-    X(ERR_MISMATCH, -14, "the ranks disagree about a call")
+    X(ERR_MISMATCH, -14, "the ranks disagree about a call")                     \
+    X(ERR_DEVICE, -15, "a GPU or its driver failed")
 
 /** The statuses that functions return; meshcoll_status_string() describes them. */
 typedef enum {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GUARD = 64, FILL = 0xA5 };
+enum { GUARD = MC_CASE_GUARD, FILL = 0xA5 };
 
 static const struct {
     bool rooted, reduces, blocks;

@@ -22,6 +22,9 @@ typedef struct {
     bool bare; /* buffers a rank does not use are NULL, else there and to be left alone */
 } mc_case_t;
 
+/* Bytes before and behind each buffer that nobody may write. */
+enum { MC_CASE_GUARD = 64 };
+
 typedef struct {
     int rank, size;
     void *in, *out;  /* to hand to the call */

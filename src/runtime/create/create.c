@@ -1,5 +1,6 @@
 #include "runtime/create/create.h"
 
+#include "device/cuda/driver.h"
 #include "runtime/connect/connections.h"
 #include "runtime/create/close.h"
 #include "runtime/create/rounds.h"
@@ -47,6 +48,7 @@ int mc_handle_open(const mc_mesh_t *mesh, int32_t rank, const mc_settings_t *set
     meshcoll_t *const h = calloc(1, sizeof *h);
     if (!h)
         return mc_fail_memory("a mesh");
+    mc_cuda_open();
     h->root = h;
     h->rank = rank;
     h->concurrent = 1;

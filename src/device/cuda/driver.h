@@ -1,0 +1,32 @@
+/*
+ * libcuda, opened at run time: libcuda.so.1, or what MESHCOLL_LIBCUDA names; "off": none. Nothing
+ * of CUDA is linked, and the driver is never initialised here: a process that has device memory has
+ * done that.
+ */
+#ifndef MC_CUDA_DRIVER_H
+#define MC_CUDA_DRIVER_H
+
+#include "base/base.h"
+#include "device/cuda/functions.h"
+#include "device/cuda/types.h"
+
+typedef struct {
+#define MC_CUDA_MEMBER(member, symbol, parameters) mc_cu_result_t(*member) parameters;
+    MC_CUDA_FUNCTIONS(MC_CUDA_MEMBER)
+#undef MC_CUDA_MEMBER
+    const char *missing; /* a function that this libcuda does not have; NULL: it has all */
+} mc_cuda_t;
+
+/* Was one found? false until mc_cuda_open; then it stays. */
+extern bool mc_cuda_there;
+
+/* Opens it, once in a process. Any thread. */
+void mc_cuda_open(void);
+/* NULL: there is none. */
+const mc_cuda_t *mc_cuda(void);
+/* OK, or ERR_UNSUPPORTED: there is no libcuda, or one that is too old. */
+int mc_cuda_check(void);
+/* OK for 0, else ERR_DEVICE with a sentence: "a GPU cannot `what`: CUDA_ERROR_…". */
+int mc_cuda_status(mc_cu_result_t result, const char *what);
+
+#endif

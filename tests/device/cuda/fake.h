@@ -1,0 +1,111 @@
+/*
+ * A double of libcuda, for machines without a GPU: a shared library that is opened in its place.
+ * Device memory is a memory file that other processes open by an IPC handle; where the processor
+ * has protection keys, threads of the host cannot access it. Streams are threads; kernels are the
+ * library's own text, compiled for the host. Calls can be made to fail.
+ *
+ * This header is for the parts of the double, and for tests, which are linked with it.
+ */
+#ifndef MC_TEST_FAKE_H
+#define MC_TEST_FAKE_H
+
+#include "device/cuda/types.h"
+#include "device/format.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define FAKE_API __attribute__((visibility("default")))
+
+/* What cuda.h names so. */
+enum {
+    FAKE_SUCCESS = 0,
+    FAKE_ERROR_INVALID_HANDLE = 400,
+    FAKE_ERROR_ALREADY_REGISTERED = 712,
+    FAKE_ERROR_CAPTURE_UNSUPPORTED = 900,
+    FAKE_ERROR_CAPTURE_ISOLATION = 905,
+    FAKE_ERROR_CAPTURED_EVENT = 907
+};
+enum { FAKE_DEVICES = 16 };
+
+/* For tests --------------------------------------------------------------------------------------- */
+
+/* The call of `function`, as exported, after `after` more of them fails once with `result`. */
+FAKE_API void fake_fail(const char *function, int after, mc_cu_result_t result);
+/* Calls of it so far, failed ones too. */
+FAKE_API unsigned fake_calls(const char *function);
+/* From now on: devices below `first` and those from it on cannot access each other; 0: all can. */
+FAKE_API void fake_islands(int first);
+/* Microseconds that each kernel sleeps before it begins; threads of a block that run, 1 at first. */
+FAKE_API void fake_kernels(unsigned sleep, unsigned threads);
+/* Pieces of memory that this process has of the driver. */
+FAKE_API unsigned fake_areas(void);
+/* Does a host access to device memory fault here? */
+FAKE_API bool fake_guards(void);
+
+typedef struct CUgraph_st *fake_graph_t;
+FAKE_API mc_cu_result_t cuInit(unsigned flags);
+FAKE_API mc_cu_result_t cuDevicePrimaryCtxRetain(mc_cu_context_t *context, mc_cu_device_t device);
+FAKE_API mc_cu_result_t cuCtxSetCurrent(mc_cu_context_t context);
+FAKE_API mc_cu_result_t cuMemAllocManaged(mc_cu_address_t *at, size_t bytes, unsigned flags);
+FAKE_API mc_cu_result_t cuMemcpyHtoD_v2(mc_cu_address_t to, const void *from, size_t bytes);
+FAKE_API mc_cu_result_t cuMemcpyDtoH_v2(void *to, mc_cu_address_t from, size_t bytes);
+FAKE_API mc_cu_result_t cuMemcpyDtoHAsync_v2(void *to, mc_cu_address_t from, size_t bytes,
+                                             mc_cu_stream_t stream);
+FAKE_API mc_cu_result_t cuLaunchHostFunc(mc_cu_stream_t stream, void (*function)(void *context),
+                                         void *context);
+FAKE_API mc_cu_result_t cuStreamQuery(mc_cu_stream_t stream);
+FAKE_API mc_cu_result_t cuStreamBeginCapture_v2(mc_cu_stream_t stream, mc_cu_capture_mode_t mode);
+FAKE_API mc_cu_result_t cuStreamEndCapture(mc_cu_stream_t stream, fake_graph_t *graph);
+FAKE_API mc_cu_result_t cuGraphLaunch(fake_graph_t graph, mc_cu_stream_t stream);
+FAKE_API mc_cu_result_t cuGraphDestroy(fake_graph_t graph);
+
+/* Those that the library calls. */
+#define FAKE_DECLARE(member, symbol, parameters) FAKE_API mc_cu_result_t symbol parameters;
+#include "device/cuda/functions.h"
+MC_CUDA_FUNCTIONS(FAKE_DECLARE)
+#undef FAKE_DECLARE
+
+/* Between the parts ------------------------------------------------------------------------------- */
+
+struct CUctx_st {
+    int device;
+};
+
+/* Begins each function that tests may let fail. */
+mc_cu_result_t fake_fault(const char *function);
+#define FAKE_BEGIN                                            \
+    do {                                                      \
+        const mc_cu_result_t injected = fake_fault(__func__); \
+        if (injected)                                         \
+            return injected;                                  \
+    } while (0)
+/* Calls that may wait for what is being captured are refused then. */
+mc_cu_result_t fake_unsafe(const char *function);
+#define FAKE_UNSAFE                                           \
+    do {                                                      \
+        const mc_cu_result_t refused = fake_unsafe(__func__); \
+        if (refused)                                          \
+            return refused;                                   \
+    } while (0)
+
+/* The current context; NULL: none. */
+mc_cu_context_t fake_context(void);
+bool fake_reaches(int device, int other);
+/* Lets this thread access device memory, or not. */
+void fake_open_memory(bool open);
+/* Runs a kernel in this thread, until it has ended. */
+struct CUfunc_st;
+typedef struct {
+    const struct CUfunc_st *function;
+    unsigned blocks;
+    mc_device_launch_t launch;
+} fake_kernel_t;
+void fake_run(const fake_kernel_t *kernel);
+
+/* Captures: of all threads together. */
+extern _Atomic int fake_captures;
+extern _Thread_local mc_cu_capture_mode_t fake_capture_mode;
+
+#endif

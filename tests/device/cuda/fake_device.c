@@ -1,0 +1,325 @@
+/* Devices, contexts, modules and kernels of the double, and calls that fail on demand. */
+#include "fake.h"
+
+#include "host_walk.h"
+
+#include "device/find_body.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MULTIPROCESSORS = 16, MOST_FAULTS = 16, MOST_NAMES = 128, MOST_CONTEXTS = 16 };
+
+/* Calls that fail, and how many there were -------------------------------------------------------- */
+
+typedef struct {
+    const char *function;
+    int after;
+    mc_cu_result_t result;
+} fault_t;
+typedef struct {
+    const char *function;
+    unsigned calls;
+} count_t;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static fault_t faults[MOST_FAULTS];
+static count_t counts[MOST_NAMES];
+static bool is_open;
+
+void fake_fail(const char *function, int after, mc_cu_result_t result)
+{
+    int i = 0;
+    pthread_mutex_lock(&lock);
+    while (i < MOST_FAULTS && faults[i].function)
+        i++;
+    if (i == MOST_FAULTS)
+        abort();
+    faults[i] = (fault_t){function, after, result};
+    pthread_mutex_unlock(&lock);
+}
+
+static count_t *count_of(const char *function)
+{
+    int i = 0;
+    while (i < MOST_NAMES && counts[i].function && strcmp(counts[i].function, function) != 0)
+        i++;
+    if (i == MOST_NAMES)
+        abort();
+    counts[i].function = function;
+    return &counts[i];
+}
+
+unsigned fake_calls(const char *function)
+{
+    pthread_mutex_lock(&lock);
+    const unsigned n = count_of(function)->calls;
+    pthread_mutex_unlock(&lock);
+    return n;
+}
+
+mc_cu_result_t fake_fault(const char *function)
+{
+    mc_cu_result_t result = FAKE_SUCCESS;
+    pthread_mutex_lock(&lock);
+    count_of(function)->calls++;
+    for (int i = 0; i < MOST_FAULTS && !result; i++)
+        if (faults[i].function && strcmp(faults[i].function, function) == 0 &&
+            faults[i].after-- == 0) {
+            result = faults[i].result;
+            faults[i].function = NULL;
+        }
+    if (!is_open && !result)
+        result = MC_CU_ERROR_NOT_INITIALIZED;
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+mc_cu_result_t cuGetErrorName(mc_cu_result_t result, const char **name)
+{
+    static const struct {
+        mc_cu_result_t result;
+        const char *name;
+    } names[] = {{MC_CU_ERROR_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE"},
+                 {MC_CU_ERROR_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY"},
+                 {MC_CU_ERROR_INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT"},
+                 {MC_CU_ERROR_PEER_ACCESS_UNSUPPORTED, "CUDA_ERROR_PEER_ACCESS_UNSUPPORTED"}};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (names[i].result == result) {
+            *name = names[i].name;
+            return FAKE_SUCCESS;
+        }
+    return MC_CU_ERROR_INVALID_VALUE;
+}
+
+mc_cu_result_t cuGetErrorString(mc_cu_result_t result, const char **text)
+{
+    (void)result;
+    *text = "as the double was told";
+    return FAKE_SUCCESS;
+}
+
+/* Devices and contexts ---------------------------------------------------------------------------- */
+
+static struct CUctx_st contexts[FAKE_DEVICES];
+static _Thread_local mc_cu_context_t stack[MOST_CONTEXTS];
+static _Thread_local int depth; /* of stack[0 … depth - 1], the last is current */
+static _Atomic int first_island;
+
+mc_cu_result_t cuInit(unsigned flags)
+{
+    (void)flags;
+    for (int d = 0; d < FAKE_DEVICES; d++)
+        contexts[d].device = d;
+    pthread_mutex_lock(&lock);
+    is_open = true;
+    pthread_mutex_unlock(&lock);
+    return FAKE_SUCCESS;
+}
+
+void fake_islands(int first)
+{
+    first_island = first;
+}
+
+bool fake_reaches(int device, int other)
+{
+    return first_island == 0 || (device < first_island) == (other < first_island);
+}
+
+mc_cu_context_t fake_context(void)
+{
+    return depth > 0 ? stack[depth - 1] : NULL;
+}
+
+mc_cu_result_t cuDeviceGetCount(int *n)
+{
+    FAKE_BEGIN;
+    *n = FAKE_DEVICES;
+    return FAKE_SUCCESS;
+}
+
+mc_cu_result_t cuDeviceGet(mc_cu_device_t *device, int ordinal)
+{
+    FAKE_BEGIN;
+    if (ordinal < 0 || ordinal >= FAKE_DEVICES)
+        return MC_CU_ERROR_INVALID_VALUE;
+    *device = ordinal;
+    return FAKE_SUCCESS;
+}
+
+mc_cu_result_t cuDeviceGetAttribute(int *value, mc_cu_device_attribute_t what,
+                                    mc_cu_device_t device)
+{
+    (void)device;
+    FAKE_BEGIN;
+    if (what != MC_CU_MULTIPROCESSORS)
+        return MC_CU_ERROR_INVALID_VALUE;
+    *value = MULTIPROCESSORS;
+    return FAKE_SUCCESS;
+}
+
+mc_cu_result_t cuDeviceGetUuid(mc_cu_uuid_t *uuid, mc_cu_device_t device)
+{
+    FAKE_BEGIN;
+    memset(uuid, 0, sizeof *uuid);
+    memcpy(uuid->bytes, "fake GPU", sizeof "fake GPU");
+    uuid->bytes[MC_CU_UUID_BYTES - 1] = (char)device;
+    return FAKE_SUCCESS;
+}
+
+mc_cu_result_t cuDeviceCanAccessPeer(int *can, mc_cu_device_t device, mc_cu_device_t peer)
+{
+    FAKE_BEGIN;
+    *can = device != peer && fake_reaches(device, peer);
+    return FAKE_SUCCESS;
+}
+
+mc_cu_result_t cuDevicePrimaryCtxRetain(mc_cu_context_t *context, mc_cu_device_t device)
+{
+    FAKE_BEGIN;
+    *context = &contexts[device];
+    return FAKE_SUCCESS;
+}
+
+mc_cu_result_t cuCtxPushCurrent_v2(mc_cu_context_t context)
+{
+    FAKE_BEGIN;
+    if (depth == MOST_CONTEXTS)
+        abort();
+    stack[depth++] = context;
+    return FAKE_SUCCESS;
+}
+
+mc_cu_result_t cuCtxPopCurrent_v2(mc_cu_context_t *context)
+{
+    FAKE_BEGIN;
+    if (depth == 0)
+        return MC_CU_ERROR_INVALID_CONTEXT;
+    *context = stack[--depth];
+    return FAKE_SUCCESS;
+}
+
+mc_cu_result_t cuCtxSetCurrent(mc_cu_context_t context)
+{
+    FAKE_BEGIN;
+    if (depth == 0)
+        depth = 1;
+    stack[depth - 1] = context;
+    return FAKE_SUCCESS;
+}
+
+mc_cu_result_t cuCtxGetCurrent(mc_cu_context_t *context)
+{
+    FAKE_BEGIN;
+    *context = fake_context();
+    return FAKE_SUCCESS;
+}
+
+mc_cu_result_t cuCtxGetDevice(mc_cu_device_t *device)
+{
+    FAKE_BEGIN;
+    if (!fake_context())
+        return MC_CU_ERROR_INVALID_CONTEXT;
+    *device = fake_context()->device;
+    return FAKE_SUCCESS;
+}
+
+/* Modules ----------------------------------------------------------------------------------------- */
+
+struct CUmod_st {
+    int unused;
+};
+struct CUfunc_st {
+    mc_device_body_t body;
+};
+static struct CUmod_st module;
+static struct CUfunc_st functions[MC_DEVICE_N_BODIES];
+
+/* Takes any image, and has the library's kernels in each. */
+mc_cu_result_t cuModuleLoadData(mc_cu_module_t *loaded, const void *image)
+{
+    FAKE_BEGIN;
+    FAKE_UNSAFE;
+    if (!fake_context() || !image)
+        return MC_CU_ERROR_INVALID_VALUE;
+    *loaded = &module;
+    return FAKE_SUCCESS;
+}
+
+mc_cu_result_t cuModuleUnload(mc_cu_module_t loaded)
+{
+    FAKE_BEGIN;
+    return loaded == &module ? FAKE_SUCCESS : FAKE_ERROR_INVALID_HANDLE;
+}
+
+mc_cu_result_t cuModuleGetFunction(mc_cu_function_t *function, mc_cu_module_t loaded,
+                                   const char *name)
+{
+    static const char prefix[] = "mc_walk_";
+    FAKE_BEGIN;
+    if (loaded != &module)
+        return FAKE_ERROR_INVALID_HANDLE;
+    for (unsigned b = 0; b < MC_DEVICE_N_BODIES; b++)
+        if (strncmp(name, prefix, sizeof prefix - 1) == 0 &&
+            strcmp(name + sizeof prefix - 1, mc_device_body_name((mc_device_body_t)b)) == 0) {
+            functions[b].body = (mc_device_body_t)b;
+            *function = &functions[b];
+            return FAKE_SUCCESS;
+        }
+    return MC_CU_ERROR_NOT_FOUND;
+}
+
+/* Kernels ----------------------------------------------------------------------------------------- */
+
+static _Atomic unsigned kernel_sleep, kernel_threads = 1;
+
+void fake_kernels(unsigned sleep, unsigned threads)
+{
+    kernel_sleep = sleep;
+    kernel_threads = threads;
+}
+
+typedef struct {
+    const fake_kernel_t *kernel;
+    unsigned block;
+    mc_seat_t seat;
+    pthread_t thread;
+} worker_t;
+
+static void *work(void *argument)
+{
+    const worker_t *const w = argument;
+    const mc_device_launch_t *const l = &w->kernel->launch;
+    fake_open_memory(true);
+    const mc_device_call_t *const call = l->many ? &l->many[w->block / l->one.blocks] : &l->one;
+    mc_host_walk(w->seat, call, w->block % l->one.blocks, w->kernel->function->body);
+    return NULL;
+}
+
+void fake_run(const fake_kernel_t *kernel)
+{
+    const unsigned threads = kernel_threads, n = kernel->blocks * threads;
+    worker_t *const worker = calloc(n, sizeof *worker);
+    mc_meet_t *const meet = calloc(kernel->blocks, sizeof *meet);
+    if (!worker || !meet)
+        abort();
+    if (kernel_sleep > 0)
+        usleep(kernel_sleep);
+    for (unsigned i = 0; i < n; i++) {
+        const unsigned block = i / threads;
+        if (i % threads == 0 && pthread_barrier_init(&meet[block].barrier, NULL, threads) != 0)
+            abort();
+        worker[i] = (worker_t){kernel, block, {i % threads, threads, &meet[block]}, 0};
+    }
+    for (unsigned i = 0; i < n; i++)
+        if (pthread_create(&worker[i].thread, NULL, work, &worker[i]) != 0)
+            abort();
+    for (unsigned i = 0; i < n; i++)
+        pthread_join(worker[i].thread, NULL);
+    for (unsigned b = 0; b < kernel->blocks; b++)
+        pthread_barrier_destroy(&meet[b].barrier);
+    free(meet);
+    free(worker);
+}

@@ -1,0 +1,84 @@
+/*
+ * Are the library's own names for CUDA's interface those of cuda.h? Checked by the compiler, where
+ * there is a cuda.h: parameters, results, constants and sizes.
+ */
+#include <stdio.h>
+
+#if __has_include(<cuda.h>)
+#include <cuda.h>
+
+/* What device/cuda/types.h says, as cuda.h says it. */
+typedef CUresult mc_cu_result_t;
+typedef CUdevice mc_cu_device_t;
+typedef CUdeviceptr mc_cu_address_t;
+typedef CUdevice_attribute mc_cu_device_attribute_t;
+typedef CUpointer_attribute mc_cu_pointer_attribute_t;
+typedef CUstreamCaptureStatus mc_cu_capture_status_t;
+typedef CUstreamCaptureMode mc_cu_capture_mode_t;
+typedef CUcontext mc_cu_context_t;
+typedef CUmodule mc_cu_module_t;
+typedef CUfunction mc_cu_function_t;
+typedef CUstream mc_cu_stream_t;
+typedef CUevent mc_cu_event_t;
+typedef CUuuid mc_cu_uuid_t;
+typedef CUipcMemHandle mc_cu_ipc_t;
+
+#include "device/cuda/functions.h"
+
+#define SAME(member, symbol, parameters)                                                        \
+    _Static_assert(__builtin_types_compatible_p(mc_cu_result_t parameters, __typeof__(symbol)), \
+                   #symbol " has other parameters in cuda.h");
+MC_CUDA_FUNCTIONS(SAME)
+
+/* The types themselves, in a scope of their own. */
+static void check_types(void)
+{
+#define mc_cu_result_t            own_result_t
+#define mc_cu_device_t            own_device_t
+#define mc_cu_address_t           own_address_t
+#define mc_cu_device_attribute_t  own_device_attribute_t
+#define mc_cu_pointer_attribute_t own_pointer_attribute_t
+#define mc_cu_capture_status_t    own_capture_status_t
+#define mc_cu_capture_mode_t      own_capture_mode_t
+#define mc_cu_context_t           own_context_t
+#define mc_cu_module_t            own_module_t
+#define mc_cu_function_t          own_function_t
+#define mc_cu_stream_t            own_stream_t
+#define mc_cu_event_t             own_event_t
+#define mc_cu_uuid_t              own_uuid_t
+#define mc_cu_ipc_t               own_ipc_t
+#include "device/cuda/types.h"
+#define ALIKE(own, theirs)                                                             \
+    _Static_assert(sizeof(own) == sizeof(theirs) && _Alignof(own) == _Alignof(theirs), \
+                   #theirs " is another type in cuda.h")
+    ALIKE(own_result_t, CUresult);
+    ALIKE(own_device_t, CUdevice);
+    ALIKE(own_address_t, CUdeviceptr);
+    ALIKE(own_device_attribute_t, CUdevice_attribute);
+    ALIKE(own_pointer_attribute_t, CUpointer_attribute);
+    ALIKE(own_capture_status_t, CUstreamCaptureStatus);
+    ALIKE(own_capture_mode_t, CUstreamCaptureMode);
+    ALIKE(own_context_t, CUcontext);
+    ALIKE(own_module_t, CUmodule);
+    ALIKE(own_function_t, CUfunction);
+    ALIKE(own_stream_t, CUstream);
+    ALIKE(own_event_t, CUevent);
+    ALIKE(own_uuid_t, CUuuid);
+    ALIKE(own_ipc_t, CUipcMemHandle);
+#define EQUAL(own, theirs, value) _Static_assert((int)(own) == (int)(theirs), #theirs " differs");
+    MC_CUDA_CONSTANTS(EQUAL)
+}
+
+int main(void)
+{
+    check_types();
+    printf("as cuda.h of CUDA %d.%d has them\n", CUDA_VERSION / 1000, CUDA_VERSION % 1000 / 10);
+    return 0;
+}
+#else
+int main(void)
+{
+    printf("skipped: there is no cuda.h here to compare with\n");
+    return 77;
+}
+#endif
