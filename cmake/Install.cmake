@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/meshcoll)
 
 install(TARGETS meshcoll EXPORT meshcollTargets)
-foreach(header IN ITEMS meshcoll callback datatypes env fault group message)
+foreach(header IN ITEMS meshcoll callback datatypes env fault gpu group message)
     list(APPEND public_headers include/meshcoll/${header}.h)
 endforeach()
 install(FILES ${public_headers}

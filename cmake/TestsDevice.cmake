@@ -102,6 +102,25 @@ endif()
 meshcoll_device_test(prototypes device device_prototypes)
 set_tests_properties(device.prototypes PROPERTIES SKIP_RETURN_CODE ${skip_code})
 
+add_library(oldcuda SHARED ${fake_folder}/old.c)
+meshcoll_compile_options(oldcuda)
+set_target_properties(oldcuda PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/device)
+target_include_directories(oldcuda PRIVATE ${PROJECT_SOURCE_DIR}/src)
+
+# Calls on device memory, by processes on the double.
+add_executable(device_gpu ${fake_folder}/rig.c ${fake_folder}/test_calls.c ${fake_folder}/test_faults.c)
+meshcoll_compile_options(device_gpu)
+set_target_properties(device_gpu PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/device)
+target_compile_definitions(device_gpu PRIVATE MC_FAKE_CUDA="$<TARGET_FILE:fakecuda>" MC_OLD_CUDA="$<TARGET_FILE:oldcuda>")
+target_include_directories(device_gpu PRIVATE ${fake_folder} ${PROJECT_SOURCE_DIR}/tests)
+target_link_libraries(device_gpu PRIVATE meshcoll_test_support fakecuda)
+add_dependencies(device_gpu oldcuda)
+foreach(name IN ITEMS collectives strategies host_memory types in_flight ordered persistent blocking kinds
+                      unequal_blocks captured parts known_calls guards late aborted cannot_open cannot_launch one_gpu
+                      no_libcuda old_libcuda no_kernels disagree)
+    meshcoll_device_test(gpu_${name} device device_gpu ${name})
+endforeach()
+
 add_executable(device_image ${fake_folder}/image.c)
 meshcoll_compile_options(device_image)
 set_target_properties(device_image PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/device)

@@ -3,7 +3,8 @@
  *
  * Functions that return a status return MESHCOLL_OK (0), MESHCOLL_IN_PROGRESS where they say so, or
  * a negative error; meshcoll_last_error() then describes the error in a sentence. Outputs are the
- * last arguments and are set only on success. Handles are opaque. Buffers are host memory.
+ * last arguments and are set only on success. Handles are opaque. Buffers are host memory; where
+ * meshcoll/gpu.h says so, and in blocking calls and persistent requests, they may be a GPU's.
  *
  * Threads: by default one thread at a time uses a mesh and its requests, and the thread that starts
  * a request also waits for it. A waiting thread progresses everything it has started, on all its
@@ -33,6 +34,7 @@
 #include <meshcoll/callback.h>
 #include <meshcoll/datatypes.h>
 #include <meshcoll/fault.h>
+#include <meshcoll/gpu.h>
 #include <meshcoll/group.h>
 #include <meshcoll/message.h>
 
@@ -311,7 +313,7 @@ MESHCOLL_API int meshcoll_alltoallv(meshcoll_t *mesh, const void *in, const size
 
 /** The arguments of one operation, for meshcoll_begin and meshcoll_init. `size` works as in
  * meshcoll_params_t; fields are given up to `root`, up to `strategy`, up to `in_displs`, or all. */
-typedef struct {
+typedef struct meshcoll_args {
     size_t size;                      /**< sizeof(meshcoll_args_t), in bytes */
     meshcoll_collective_t collective; /**< the collective */
     const void *in; /**< input; the caller's, and read until the operation is complete */

@@ -1,6 +1,7 @@
 #include "runtime/call/calls.h"
 
 #include "runtime/call/check.h"
+#include "runtime/call/enqueue.h"
 #include "runtime/call/group.h"
 #include "runtime/call/init.h"
 #include "runtime/call/start.h"
@@ -20,13 +21,18 @@ static inline meshcoll_request_t *find_known(meshcoll_t *h, const meshcoll_args_
 
 /* Takes the call's number and checks its arguments. A call that fails here has taken its number, so
  * that the next call has the same number on all ranks. */
-static int enter(meshcoll_t *h, const meshcoll_args_t *given, bool waits, mc_asked_t *asked)
+static int enter(meshcoll_t *h, const meshcoll_args_t *given, bool waits, mc_asked_t *asked,
+                 mc_call_memory_t *memory)
 {
     asked->number = mc_take_numbers(h, false, mc_call_exchanges(given));
     int status = mc_failure_check(h);
     if (status)
         return status;
     status = mc_args_check(h, given, &asked->args);
+    if (!status && waits)
+        status = mc_call_memory(h, &asked->args, memory);
+    else if (!status)
+        status = mc_call_memory_refuse(h, &asked->args, "a nonblocking call");
     return status ? mc_call_refused(h, &(mc_refused_t){asked->number, false, waits}, status)
                   : MESHCOLL_OK;
 }
@@ -40,10 +46,13 @@ static int complete(meshcoll_request_t *r)
 static int run_anew(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier)
 {
     mc_asked_t asked = {.is_barrier = is_barrier, .given = given};
+    mc_call_memory_t memory;
     meshcoll_request_t *r;
-    int status = enter(h, given, true, &asked);
+    int status = enter(h, given, true, &asked, &memory);
     if (status || (asked.args.count == 0 && !h->checks))
         return status;
+    if (memory.on_device)
+        return mc_device_call_run(h, &asked, &memory);
     status = mc_call_start(h, &asked, &r);
     return status ? status : complete(r);
 }
@@ -92,7 +101,7 @@ static int begin(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier,
     meshcoll_request_t *const r = find_known(h, given, is_barrier);
     if (r)
         return mc_call_start_known(h, r, given, request);
-    const int status = enter(h, given, false, &asked);
+    const int status = enter(h, given, false, &asked, NULL);
     return status ? status : mc_call_start(h, &asked, request);
 }
 

@@ -2,6 +2,7 @@
 
 #include "compose/planner/planner.h"
 #include "runtime/call/choose_call.h"
+#include "runtime/call/kinds.h"
 #include "runtime/handle/args.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
@@ -78,6 +79,8 @@ int mc_group_add(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier)
     int status = mc_failure_check(h);
     if (!status)
         status = mc_args_check(h, given, &asked.args);
+    if (!status)
+        status = mc_call_memory_refuse(h, &asked.args, "a group");
     if (!status && h->checks)
         status = mc_seen_add(h, &g->seen, &asked);
     if (!status && asked.args.count > 0)

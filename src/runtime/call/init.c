@@ -2,6 +2,7 @@
 
 #include "runtime/call/check.h"
 #include "runtime/call/choose_call.h"
+#include "runtime/call/enqueue.h"
 #include "runtime/call/passing.h"
 #include "runtime/handle/args.h"
 #include "runtime/progress/failure.h"
@@ -66,17 +67,29 @@ static int init(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, mc_num
     return MESHCOLL_OK;
 }
 
+/* With buffers of either kind. */
+static int init_any(meshcoll_t *h, const mc_asked_t *asked, meshcoll_request_t **request)
+{
+    mc_call_memory_t memory;
+    const int status = mc_call_memory(h, &asked->args, &memory);
+    if (status)
+        return refuse(h, asked->number, status);
+    if (memory.on_device && asked->args.count > 0)
+        return mc_device_request(h, asked, &memory, request);
+    return init(h, &asked->args, asked->is_barrier, asked->number, request);
+}
+
 int mc_request_init(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier,
                     meshcoll_request_t **request)
 {
-    meshcoll_args_t a;
+    mc_asked_t asked = {.is_barrier = is_barrier};
     mc_lock(h);
     /* taken also where the call is refused, so that the next one's is the same on all ranks */
-    const mc_numbers_t number = mc_take_numbers(h, true, mc_call_exchanges(given));
+    asked.number = mc_take_numbers(h, true, mc_call_exchanges(given));
     int status = mc_failure_check(h);
     if (status)
         return mc_leave(h, status);
-    status = mc_args_check(h, given, &a);
-    status = status ? refuse(h, number, status) : init(h, &a, is_barrier, number, request);
+    status = mc_args_check(h, given, &asked.args);
+    status = status ? refuse(h, asked.number, status) : init_any(h, &asked, request);
     return mc_leave(h, status);
 }

@@ -3,6 +3,7 @@
 #include "runtime/call/group.h"
 #include "runtime/connect/greet.h"
 #include "runtime/explain/explain.h"
+#include "runtime/gpu/open.h"
 #include "runtime/message/talk.h"
 #include "runtime/monitor/monitor.h"
 #include "runtime/progress/busy.h"
@@ -58,6 +59,7 @@ static uint32_t free_own(meshcoll_t *h)
     mc_messages_free(h);
     mc_lead_close(h);
     const uint32_t n = give_up(h->all);
+    mc_gpu_close(h);
     mc_explain_destroy(h->explain);
     free(h->own_counts);
     mc_calls_free_memory(h);
@@ -319,11 +321,21 @@ static void destroy_root(meshcoll_t *mesh)
     close_root(mesh);
 }
 
+/* No rank frees memory of a GPU that a peer's kernels still use, or has open. Of what was made from the
+ * mesh and not destroyed, ranks know different parts. */
+static void settle_gpu(meshcoll_t *mesh)
+{
+    mc_gpu_await_all(mesh);
+    if (mesh->gpu && !mesh->root->broken && !mesh->group_open && !meshcoll_barrier(mesh))
+        mc_gpu_unmap(mesh);
+}
+
 void meshcoll_destroy(meshcoll_t *mesh)
 {
     if (!mesh || mc_callback_check("meshcoll_destroy"))
         return;
     await_callbacks(mesh);
+    settle_gpu(mesh);
     if (mesh->root == mesh)
         destroy_root(mesh);
     else

@@ -77,6 +77,8 @@ struct meshcoll_request {
     uint32_t epoch;
     meshcoll_request_t *next_spare; /* in the handle's list of spare barriers */
     bool internal;                  /* runs for the library, and belongs to nobody */
+    struct mc_gpu_program
+        *program; /* of a persistent request on device memory, which has no plan */
     /* How to progress what is not a plan's run, while executor.state is PENDING; else NULL. */
     int (*advance)(meshcoll_request_t *request);
     /* How to describe what it waits for, where it is no run of a plan. */

@@ -58,6 +58,21 @@ bool mc_news_is_new(mc_news_board_t *board, const mc_news_t *news)
     return new;
 }
 
+/* Under the lock. */
+static void set_also(mc_news_board_t *board)
+{
+    if (board->also && board->has_fatal)
+        atomic_store_explicit(board->also, 1, memory_order_release);
+}
+
+void mc_news_also(mc_news_board_t *board, _Atomic uint32_t *word)
+{
+    pthread_mutex_lock(&board->lock);
+    board->also = word;
+    set_also(board);
+    pthread_mutex_unlock(&board->lock);
+}
+
 bool mc_news_post(mc_news_board_t *board, const mc_news_t *news)
 {
     pthread_mutex_lock(&board->lock);
@@ -65,6 +80,7 @@ bool mc_news_post(mc_news_board_t *board, const mc_news_t *news)
     if (new && news->kind == MC_NEWS_FATAL) {
         board->fatal = *news;
         board->has_fatal = true;
+        set_also(board);
     } else if (new) {
         board->refused[board->n_refused++ % MC_NEWS_REFUSALS] = *news;
     }

@@ -36,6 +36,7 @@ typedef struct {
     pthread_mutex_t lock;
     pthread_cond_t posted;
     _Atomic bool has_fatal; /* may be read without the lock */
+    _Atomic uint32_t *also; /* a word that fatal news set to 1; NULL: none */
     mc_news_t fatal;
     mc_news_t refused[MC_NEWS_REFUSALS]; /* the last ones, by number */
     uint32_t n_refused;                  /* ever */
@@ -46,6 +47,8 @@ void mc_news_close(mc_news_board_t *board);
 
 /* Would posting it tell anything new? Of refusals of one call, the first counts. */
 bool mc_news_is_new(mc_news_board_t *board, const mc_news_t *news);
+/* From now on fatal news set that word too, which ends with the next such call; NULL: none. */
+void mc_news_also(mc_news_board_t *board, _Atomic uint32_t *word);
 /* Returns whether it was new. */
 bool mc_news_post(mc_news_board_t *board, const mc_news_t *news);
 /* Is there any news? */

@@ -8,6 +8,7 @@
 #ifndef MC_REQUEST_KNOWN_H
 #define MC_REQUEST_KNOWN_H
 
+#include "device/cuda/kind.h"
 #include "runtime/handle/request.h"
 
 /* All of a call but its count and buffers; UNKNOWN: such calls are not known again. */
@@ -55,7 +56,7 @@ static inline bool mc_known_holds(meshcoll_request_t *r)
 }
 
 /* Finds a request that serves no call and served the same one last, else one whose call differed in its
- * buffers only; NULL: there is none. `kind` is not UNKNOWN. */
+ * buffers only; NULL: there is none, or the buffers are device memory. `kind` is not UNKNOWN. */
 static inline meshcoll_request_t *mc_known_find(meshcoll_t *h, const meshcoll_args_t *a,
                                                 uint64_t kind)
 {
@@ -69,6 +70,8 @@ static inline meshcoll_request_t *mc_known_find(meshcoll_t *h, const meshcoll_ar
         if (mc_known_fits(k, a->in, a->out))
             like = r;
     }
+    if (like && (mc_pointer_on_device(a->in) || mc_pointer_on_device(a->out)))
+        return NULL;
     return like;
 }
 

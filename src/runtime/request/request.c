@@ -154,8 +154,8 @@ static int make_plan(meshcoll_request_t *r)
     return status;
 }
 
-int mc_request_create(meshcoll_t *h, const meshcoll_args_t *args, const mc_ranked_t *choice,
-                      meshcoll_request_t **request)
+int mc_request_unplanned(meshcoll_t *h, const meshcoll_args_t *args, const mc_ranked_t *choice,
+                         meshcoll_request_t **request)
 {
     meshcoll_request_t *const r = calloc(1, sizeof *r);
     if (!r)
@@ -166,8 +166,22 @@ int mc_request_create(meshcoll_t *h, const meshcoll_args_t *args, const mc_ranke
     r->choice = *choice;
     r->by_comm = mc_plans_by_comm(h, args);
     r->release = mc_request_destroy;
-    int status = print_strategy(r);
-    if (!status && args->count > 0) {
+    const int status = print_strategy(r);
+    if (status)
+        mc_request_destroy(r);
+    else
+        *request = r;
+    return status;
+}
+
+int mc_request_create(meshcoll_t *h, const meshcoll_args_t *args, const mc_ranked_t *choice,
+                      meshcoll_request_t **request)
+{
+    meshcoll_request_t *r;
+    int status = mc_request_unplanned(h, args, choice, &r);
+    if (status)
+        return status;
+    if (args->count > 0) {
         status = make_plan(r);
         if (!status)
             status = init_executor(r);
@@ -336,6 +350,10 @@ int meshcoll_start(meshcoll_request_t *request)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_start: request is NULL");
     if (!request->mesh)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_start: the request's mesh is destroyed");
+    if (request->program)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "meshcoll_start: the request's buffers are device memory: start it by "
+                       "meshcoll_enqueue_request, in a stream");
     if (!request->persistent)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "meshcoll_start: only a persistent request can be started: make one by "

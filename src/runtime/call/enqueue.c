@@ -1,0 +1,179 @@
+#include "runtime/call/enqueue.h"
+
+#include "runtime/call/check.h"
+#include "runtime/call/choose_call.h"
+#include "runtime/gpu/launch.h"
+#include "runtime/gpu/open.h"
+#include "runtime/handle/args.h"
+#include "runtime/progress/callback.h"
+#include "runtime/progress/failure.h"
+#include "runtime/request/numbers.h"
+#include "runtime/request/request.h"
+
+/* Preparing --------------------------------------------------------------------------------------- */
+
+/* Peers whose kernels wait for this rank's would wait until their limit. */
+static int fail_alone(meshcoll_t *h, int status)
+{
+    mc_failure_break(h, status);
+    return mc_failure_check(h);
+}
+
+static int check_gpu(const meshcoll_t *h, const mc_call_memory_t *memory)
+{
+    if (memory->buffer.kind != MC_MEMORY_DEVICE || memory->buffer.device == h->gpu->device)
+        return MESHCOLL_OK;
+    return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                   "the buffers are memory of GPU %d, but this mesh's calls began on GPU %d: "
+                   "expected one GPU for all calls of a mesh",
+                   memory->buffer.device, h->gpu->device);
+}
+
+static int find_program(meshcoll_t *h, const meshcoll_args_t *a, const mc_call_memory_t *memory,
+                        const mc_ranked_t *choice, mc_gpu_program_t **program)
+{
+    mc_gpu_visit_t visit;
+    int status = check_gpu(h, memory);
+    if (status)
+        return status;
+    status = mc_gpu_enter(h->gpu, &visit);
+    if (status)
+        return status;
+    status = mc_gpu_program(h, a, choice, program);
+    mc_gpu_leave(&visit);
+    return status;
+}
+
+/* With MESHCOLL_CHECK all ranks compare the call, and wait for that. */
+static int compare(meshcoll_t *h, const mc_asked_t *asked, const mc_ranked_t *choice)
+{
+    const mc_asking_t asking = {&asked->args, &choice->strategy, asked->number.own, false};
+    const mc_fingerprint_t f = mc_fingerprint_of(h, &asking);
+    mc_differ_t differ;
+    const int status = mc_check_wait(h, &f, asked->number.check, &differ);
+    if (status == MESHCOLL_ERR_MISMATCH && differ == MC_DIFFER_NUMBERS)
+        mc_failure_break(h, status);
+    return status;
+}
+
+static int choose(meshcoll_t *h, const mc_asked_t *asked, mc_ranked_t *choice)
+{
+    mc_memory_t *chosen;
+    const int status = mc_call_choose(h, &asked->args, false, &chosen);
+    if (status)
+        return mc_call_refused(h, &(mc_refused_t){asked->number, false, true}, status);
+    *choice = chosen->best;
+    return asked->number.check ? compare(h, asked, choice) : MESHCOLL_OK;
+}
+
+int mc_device_call_prepare(meshcoll_t *h, const mc_asked_t *asked, const mc_call_memory_t *memory,
+                           mc_ranked_t *choice, mc_gpu_program_t **program)
+{
+    bool agreed;
+    int status = choose(h, asked, choice);
+    if (status)
+        return status;
+    status = mc_gpu_open(h, &memory->buffer, asked->number.own, &agreed);
+    if (status)
+        return agreed ? status : fail_alone(h, status);
+    status = find_program(h, &asked->args, memory, choice, program);
+    if (status == MESHCOLL_ERR_UNSUPPORTED || status == MESHCOLL_ERR_INVALID_ARG)
+        return mc_failure_refused(h, asked->number.own, false, status);
+    return status ? fail_alone(h, status) : MESHCOLL_OK;
+}
+
+/* Calls ------------------------------------------------------------------------------------------- */
+
+int mc_device_call_run(meshcoll_t *h, const mc_asked_t *asked, const mc_call_memory_t *memory)
+{
+    const meshcoll_args_t *const a = &asked->args;
+    mc_gpu_program_t *program;
+    mc_ranked_t choice;
+    int status = mc_device_call_prepare(h, asked, memory, &choice, &program);
+    if (status)
+        return status;
+    status = mc_gpu_run(h, program, a->in, a->out);
+    return status ? fail_alone(h, status) : MESHCOLL_OK;
+}
+
+static int launch(meshcoll_t *h, mc_gpu_program_t *program, const mc_gpu_place_t *place)
+{
+    int status = mc_failure_check(h);
+    if (!status)
+        status = mc_gpu_launch(h, program, place);
+    return status ? fail_alone(h, status) : MESHCOLL_OK;
+}
+
+static int check_place(const meshcoll_t *h, const char *function)
+{
+    if (h->group_open)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "%s: a group is open on this mesh, and collects calls on host memory only: "
+                       "end it first",
+                       function);
+    return h->n_special > 0 ? mc_callback_check(function) : MESHCOLL_OK;
+}
+
+int mc_enqueue(meshcoll_t *h, const meshcoll_args_t *given, void *stream)
+{
+    mc_asked_t asked = {.number = mc_take_numbers(h, false, mc_call_exchanges(given))};
+    const mc_refused_t refused = {asked.number, false, true};
+    mc_call_memory_t memory;
+    mc_gpu_program_t *program;
+    mc_ranked_t choice;
+    int status = mc_failure_check(h);
+    if (status)
+        return status;
+    status = check_place(h, "meshcoll_enqueue");
+    if (!status)
+        status = mc_args_check(h, given, &asked.args);
+    if (!status && asked.args.count > 0)
+        status = mc_call_memory_need(h, &asked.args, &memory);
+    if (status)
+        return mc_call_refused(h, &refused, status);
+    if (asked.args.count == 0)
+        return h->checks ? choose(h, &asked, &choice) : MESHCOLL_OK;
+    status = mc_device_call_prepare(h, &asked, &memory, &choice, &program);
+    const mc_gpu_place_t place = {asked.args.in, asked.args.out, stream};
+    return status ? status : launch(h, program, &place);
+}
+
+/* Persistent requests ----------------------------------------------------------------------------- */
+
+/* The mesh may be gone, and its programs with it. */
+static void release(meshcoll_request_t *r)
+{
+    if (r->mesh && r->program)
+        r->program->held--;
+    mc_request_destroy(r);
+}
+
+int mc_device_request(meshcoll_t *h, const mc_asked_t *asked, const mc_call_memory_t *memory,
+                      meshcoll_request_t **request)
+{
+    const meshcoll_args_t *const a = &asked->args;
+    mc_gpu_program_t *program;
+    mc_ranked_t choice;
+    meshcoll_request_t *r;
+    int status = mc_device_call_prepare(h, asked, memory, &choice, &program);
+    if (status)
+        return status;
+    status = mc_request_unplanned(h, a, &choice, &r);
+    if (status)
+        return fail_alone(h, status);
+    program->held++;
+    r->program = program;
+    r->operands = (mc_operands_t){.in = a->in, .out = a->out};
+    r->operation = asked->number.own;
+    r->persistent = true;
+    r->release = release;
+    *request = r;
+    return MESHCOLL_OK;
+}
+
+int mc_enqueue_request(meshcoll_request_t *r, void *stream)
+{
+    const mc_gpu_place_t place = {r->operands.in, r->operands.out, stream};
+    const int status = check_place(r->mesh, "meshcoll_enqueue_request");
+    return status ? status : launch(r->mesh, r->program, &place);
+}

@@ -1,0 +1,201 @@
+#include "runtime/gpu/arena.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* CUDA shares memory between processes in units of this, and advises not to share a part of one. */
+enum { IPC_UNIT = 2 << 20 };
+
+/* Layout ------------------------------------------------------------------------------------------ */
+
+static size_t lanes_of(const mc_gpu_layout_t *l)
+{
+    return (size_t)(l->ranks - 1) * l->blocks;
+}
+
+size_t mc_gpu_layout_counters(const mc_gpu_layout_t *l)
+{
+    return lanes_of(l) * MC_GPU_LANE;
+}
+
+size_t mc_gpu_layout_bytes(const mc_gpu_layout_t *l)
+{
+    const size_t slots = lanes_of(l) * MC_DEVICE_SLOTS * l->slot_bytes;
+    return (mc_gpu_layout_counters(l) + slots + IPC_UNIT) / IPC_UNIT * IPC_UNIT;
+}
+
+/* The place of a peer's block in the arena of `owner`. */
+static size_t place_of(const mc_gpu_layout_t *l, int32_t owner, int32_t peer, uint32_t block)
+{
+    return (size_t)(peer - (peer > owner)) * l->blocks + block;
+}
+
+bool mc_gpu_arena_by_host(const mc_gpu_arena_t *a, int32_t x, int32_t y)
+{
+    const int32_t n = a->layout.ranks;
+    return !a->reach[x * n + y] || !a->reach[y * n + x];
+}
+
+mc_device_lane_t mc_gpu_arena_lane(const mc_gpu_arena_t *a, int32_t peer, bool receives,
+                                   uint32_t block)
+{
+    const mc_gpu_layout_t *const l = &a->layout;
+    const bool by_host = mc_gpu_arena_by_host(a, l->rank, peer);
+    const mc_gpu_part_t *const own = &a->part[l->rank], *const other = &a->part[peer];
+    char *const here = (char *)(uintptr_t)(by_host ? own->host : own->device);
+    char *const there = (char *)(uintptr_t)(by_host ? other->host : other->device);
+    const size_t at_here = place_of(l, l->rank, peer, block);
+    const size_t at_there = place_of(l, peer, l->rank, block);
+    char *const mine = here + at_here * MC_GPU_LANE, *const theirs = there + at_there * MC_GPU_LANE;
+    const size_t slots = (size_t)MC_DEVICE_SLOTS * l->slot_bytes, first = mc_gpu_layout_counters(l);
+    return (mc_device_lane_t){
+        .slots = receives ? here + first + at_here * slots : there + first + at_there * slots,
+        .awaited = (uint64_t *)(void *)(mine + (receives ? MC_GPU_FLAG : MC_GPU_CREDIT)),
+        .raised = (uint64_t *)(void *)(theirs + (receives ? MC_GPU_CREDIT : MC_GPU_FLAG)),
+        .count = (uint64_t *)(void *)(mine + (receives ? MC_GPU_TAKEN : MC_GPU_SENT))};
+}
+
+/* Memory of GPUs ---------------------------------------------------------------------------------- */
+
+int mc_gpu_arena_make(mc_gpu_arena_t *a, mc_cu_stream_t stream, mc_cu_ipc_t *handle)
+{
+    const mc_cuda_t *const cuda = mc_cuda();
+    const size_t counters = mc_gpu_layout_counters(&a->layout);
+    mc_cu_address_t at;
+    int status = mc_cuda_status(cuda->alloc(&at, mc_gpu_layout_bytes(&a->layout)),
+                                "allocate slots for messages");
+    if (status)
+        return status;
+    a->part[a->layout.rank].device = at;
+    if (counters > 0) {
+        status = mc_cuda_status(cuda->fill(at, 0, counters, stream), "zero counters");
+        if (!status)
+            status = mc_cuda_status(cuda->stream_synchronize(stream), "zero counters");
+    }
+    if (!status && a->layout.ranks > 1)
+        status = mc_cuda_status(cuda->ipc_get(handle, at),
+                                "share its memory with other processes (CUDA IPC)");
+    return status;
+}
+
+bool mc_gpu_arena_map(mc_gpu_arena_t *a, int32_t peer, const mc_cu_ipc_t *handle)
+{
+    mc_cu_address_t at;
+    if (mc_cuda()->ipc_open(&at, *handle, MC_CU_IPC_PEER) != 0)
+        return false;
+    a->part[peer].device = at;
+    return true;
+}
+
+/* Memory of the host ------------------------------------------------------------------------------ */
+
+static int fail_errno(const char *what)
+{
+    return mc_fail(MESHCOLL_ERR_TRANSPORT, "shared memory of GPUs: cannot %s: %s", what,
+                   strerror(errno));
+}
+
+/* Maps a file and has the GPU see it. */
+static int pin(mc_gpu_arena_t *a, int32_t rank, int fd)
+{
+    const size_t bytes = mc_gpu_layout_bytes(&a->layout);
+    const mc_cuda_t *const cuda = mc_cuda();
+    mc_gpu_part_t *const part = &a->part[rank];
+    void *const at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (at == MAP_FAILED)
+        return fail_errno("map a file");
+    int status = mc_cuda_status(
+        cuda->host_register(at, bytes, MC_CU_REGISTER_PORTABLE | MC_CU_REGISTER_MAPPED),
+        "pin memory of the host");
+    if (status) {
+        munmap(at, bytes);
+        return status;
+    }
+    status = mc_cuda_status(cuda->host_address(&part->host, at, 0), "map memory of the host");
+    part->mapped = at;
+    return status;
+}
+
+/* Peers that map it cannot be made to touch pages that do not exist. */
+int mc_gpu_arena_make_host(mc_gpu_arena_t *a, mc_gpu_file_t *file)
+{
+    enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
+    struct stat s;
+    a->fd = memfd_create("meshcoll GPU", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (a->fd < 0 || ftruncate(a->fd, (off_t)mc_gpu_layout_bytes(&a->layout)) != 0 ||
+        fcntl(a->fd, F_ADD_SEALS, SEALS) != 0 || fstat(a->fd, &s) != 0)
+        return fail_errno("make a file");
+    *file = (mc_gpu_file_t){s.st_dev, s.st_ino, getpid(), a->fd};
+    return pin(a, a->layout.rank, a->fd);
+}
+
+/* The descriptor's number may name another file by now. */
+int mc_gpu_arena_map_host(mc_gpu_arena_t *a, int32_t peer, const mc_gpu_file_t *file)
+{
+    char path[64];
+    struct stat s;
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)file->pid, file->fd);
+    if (stat(path, &s) != 0)
+        return fail_errno("find a peer's file");
+    if (!S_ISREG(s.st_mode) || s.st_dev != file->dev || s.st_ino != file->ino ||
+        s.st_size != (off_t)mc_gpu_layout_bytes(&a->layout))
+        return mc_fail(MESHCOLL_ERR_TRANSPORT, "shared memory of GPUs: %s is not the file expected",
+                       path);
+    const int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return fail_errno("open a peer's file");
+    const int status = pin(a, peer, fd);
+    close(fd);
+    return status;
+}
+
+/* Freeing ----------------------------------------------------------------------------------------- */
+
+static void unpin(const mc_gpu_arena_t *a, mc_gpu_part_t *part)
+{
+    if (!part->mapped)
+        return;
+    mc_cuda()->host_unregister(part->mapped);
+    munmap(part->mapped, mc_gpu_layout_bytes(&a->layout));
+    part->mapped = NULL;
+    part->host = 0;
+}
+
+void mc_gpu_arena_unmap(mc_gpu_arena_t *a)
+{
+    for (int32_t r = 0; a->part && r < a->layout.ranks; r++) {
+        mc_gpu_part_t *const part = &a->part[r];
+        if (r == a->layout.rank)
+            continue;
+        unpin(a, part);
+        if (part->device)
+            mc_cuda()->ipc_close(part->device);
+        part->device = 0;
+    }
+}
+
+void mc_gpu_arena_free(mc_gpu_arena_t *a)
+{
+    if (a->part) {
+        mc_gpu_part_t *const own = &a->part[a->layout.rank];
+        unpin(a, own);
+        if (own->device)
+            mc_cuda()->free(own->device);
+    }
+    mc_gpu_arena_leave(a);
+}
+
+void mc_gpu_arena_leave(mc_gpu_arena_t *a)
+{
+    if (a->fd >= 0)
+        close(a->fd);
+    free(a->reach);
+    free(a->part);
+    *a = (mc_gpu_arena_t){.fd = -1};
+}

@@ -1,0 +1,72 @@
+/*
+ * Arenas: where messages between GPUs lie. Each rank has one, with the slots of what its peers
+ * send to it, and with the counters that peers raise for it. Where two GPUs reach each other it is
+ * memory of the receiver's GPU, which the peer maps by CUDA IPC; else pinned memory of the host,
+ * which both processes map.
+ *
+ * Its layout follows from the mesh's size, blocks and bytes of a slot, on which all ranks agree:
+ * counters first, of each peer and block, then slots.
+ */
+#ifndef MC_GPU_ARENA_H
+#define MC_GPU_ARENA_H
+
+#include "device/cuda/driver.h"
+#include "device/format.h"
+
+/* Counters that different GPUs write lie in sectors of their own (the L2 cache's, 32 bytes). */
+enum {
+    MC_GPU_FLAG = 0,
+    MC_GPU_CREDIT = 32,
+    MC_GPU_SENT = 64,
+    MC_GPU_TAKEN = 96,
+    MC_GPU_LANE = 128
+};
+
+typedef struct {
+    int32_t rank, ranks;
+    uint32_t blocks, slot_bytes;
+} mc_gpu_layout_t;
+
+/* One rank's arena, as this process and its GPU see it. */
+typedef struct {
+    mc_cu_address_t device; /* 0: none */
+    mc_cu_address_t host;   /* that in memory of the host, as the GPU sees it; 0: none */
+    char *mapped;           /* it, as this process sees it */
+} mc_gpu_part_t;
+
+typedef struct {
+    mc_gpu_layout_t layout;
+    mc_gpu_part_t *part;  /* by rank */
+    unsigned char *reach; /* rank * ranks + other: can its GPU use the other's memory? */
+    int fd;               /* of this rank's part in memory of the host; -1: none */
+} mc_gpu_arena_t;
+
+size_t mc_gpu_layout_counters(const mc_gpu_layout_t *layout);
+size_t mc_gpu_layout_bytes(const mc_gpu_layout_t *layout);
+/* Do the messages of two ranks lie in memory of the host? */
+bool mc_gpu_arena_by_host(const mc_gpu_arena_t *arena, int32_t a, int32_t b);
+
+/* This rank's end of its lane to a peer, or from it. */
+mc_device_lane_t mc_gpu_arena_lane(const mc_gpu_arena_t *arena, int32_t peer, bool receives,
+                                   uint32_t block);
+
+/* This rank's part in the memory of its GPU, its counters zeroed; the context is current, and
+ * `stream` is free. */
+int mc_gpu_arena_make(mc_gpu_arena_t *arena, mc_cu_stream_t stream, mc_cu_ipc_t *handle);
+/* A peer's; false: its memory cannot be reached. */
+bool mc_gpu_arena_map(mc_gpu_arena_t *arena, int32_t peer, const mc_cu_ipc_t *handle);
+
+/* The same in memory of the host. A file of another process is named by its descriptor there. */
+typedef struct {
+    uint64_t dev, ino;
+    int32_t pid, fd;
+} mc_gpu_file_t;
+int mc_gpu_arena_make_host(mc_gpu_arena_t *arena, mc_gpu_file_t *file);
+int mc_gpu_arena_map_host(mc_gpu_arena_t *arena, int32_t peer, const mc_gpu_file_t *file);
+
+/* Peers' parts are not used any more; then this rank's own. Or all of them stay as they are. */
+void mc_gpu_arena_unmap(mc_gpu_arena_t *arena);
+void mc_gpu_arena_free(mc_gpu_arena_t *arena);
+void mc_gpu_arena_leave(mc_gpu_arena_t *arena);
+
+#endif

@@ -1,0 +1,179 @@
+#include "runtime/gpu/launch.h"
+
+#include "runtime/progress/failure.h"
+#include "runtime/progress/wait.h"
+
+/* Scratch ----------------------------------------------------------------------------------------- */
+
+/* Twice what there was at least, so that all together are less than twice the largest. */
+static int reserve_scratch(mc_gpu_t *gpu, size_t bytes)
+{
+    const size_t had = gpu->scratch ? gpu->scratch->bytes : 0;
+    if (bytes <= had)
+        return MESHCOLL_OK;
+    mc_gpu_memory_t *larger;
+    const int status =
+        mc_gpu_memory_take(gpu, bytes > 2 * had ? bytes : 2 * had, "allocate scratch", &larger);
+    if (!status) {
+        larger->next = gpu->scratch;
+        gpu->scratch = larger;
+    }
+    return status;
+}
+
+/* Launching --------------------------------------------------------------------------------------- */
+
+/* Behind the last call, which may be in another stream. */
+static int follow(const mc_gpu_t *gpu, mc_cu_stream_t stream)
+{
+    if (gpu->n_launches == gpu->n_done || gpu->last_stream == stream)
+        return MESHCOLL_OK;
+    return mc_cuda_status(mc_cuda()->stream_await(stream, gpu->done, 0),
+                          "let a stream wait for another");
+}
+
+static int launch_kernel(const meshcoll_t *h, const mc_gpu_program_t *p, const mc_gpu_place_t *at)
+{
+    const mc_gpu_t *const gpu = h->gpu;
+    mc_device_launch_t launch = {.one = p->call};
+    void *parameter[] = {&launch};
+    launch.one.buffer[MC_DEVICE_IN] = (char *)(uintptr_t)at->in;
+    launch.one.buffer[MC_DEVICE_OUT] = at->out;
+    launch.one.buffer[MC_DEVICE_SCRATCH] =
+        gpu->scratch ? (char *)(uintptr_t)gpu->scratch->at : NULL;
+    launch.one.limit = h->timeout_ms > 0 ? (uint64_t)h->timeout_ms * 1000000u : UINT64_MAX;
+    return mc_cuda_status(mc_cuda()->launch(p->kernel, p->call.blocks, 1, 1, MC_DEVICE_THREADS, 1,
+                                            1, 0, at->stream, parameter, NULL),
+                          "launch a kernel");
+}
+
+/* A capture may not wait for what runs, nor be waited for. */
+static int launch_captured(const meshcoll_t *h, mc_gpu_program_t *p, const mc_gpu_place_t *at)
+{
+    const int status = launch_kernel(h, p, at);
+    p->captured = p->captured || !status;
+    return status;
+}
+
+static int launch_now(const meshcoll_t *h, mc_gpu_program_t *p, const mc_gpu_place_t *at)
+{
+    mc_gpu_t *const gpu = h->gpu;
+    int status = follow(gpu, at->stream);
+    if (!status)
+        status = launch_kernel(h, p, at);
+    if (status)
+        return status;
+    p->last = ++gpu->n_launches;
+    gpu->last_stream = at->stream;
+    return mc_cuda_status(mc_cuda()->event_record(gpu->done, at->stream), "record an event");
+}
+
+int mc_gpu_launch(meshcoll_t *h, mc_gpu_program_t *p, const mc_gpu_place_t *at)
+{
+    mc_gpu_visit_t visit;
+    mc_cu_capture_status_t capture = MC_CU_CAPTURE_NONE;
+    int status = mc_gpu_enter(h->gpu, &visit);
+    if (status)
+        return status;
+    status = mc_cuda_status(visit.cuda->stream_captures(at->stream, &capture),
+                            "tell whether the stream is captured");
+    if (!status)
+        status = reserve_scratch(h->gpu, p->scratch);
+    if (!status)
+        status = capture == MC_CU_CAPTURE_NONE ? launch_now(h, p, at) : launch_captured(h, p, at);
+    mc_gpu_leave(&visit);
+    return status;
+}
+
+/* How they fare ----------------------------------------------------------------------------------- */
+
+static void tell_late(const meshcoll_t *h, uint32_t block, const mc_device_report_t *report,
+                      mc_text_t *text)
+{
+    const mc_gpu_program_t *const p = mc_gpu_program_find(h->gpu, report->program);
+    mc_text_add(text, "a call on device memory waited longer than %.3g s",
+                (double)h->timeout_ms / 1e3);
+    if (!p)
+        return;
+    mc_text_add(text, ": %s, block %u, ", meshcoll_collective_name(p->collective), block);
+    mc_device_report_print(p->lowered, report, text);
+}
+
+/* A block that gave up ends the mesh. */
+static int check_reports(meshcoll_t *h)
+{
+    char why[400];
+    mc_text_t text = mc_text(why, sizeof why);
+    const mc_gpu_t *const gpu = h->gpu;
+    for (uint32_t b = 0; b < gpu->arena.layout.blocks; b++) {
+        const mc_device_report_t *const report = &gpu->report[b];
+        const uint32_t status = __atomic_load_n(&report->status, __ATOMIC_ACQUIRE);
+        if (status == MC_DEVICE_LATE) {
+            tell_late(h, b, report, &text);
+            mc_failure_break(h, mc_fail(MESHCOLL_ERR_TIMEOUT, "%s", why));
+            return mc_failure_check(h);
+        }
+        if (status == MC_DEVICE_ABORTED && !h->root->broken)
+            mc_failure_break(h,
+                             mc_fail(MESHCOLL_ERR_ABORTED, "a call on device memory was aborted"));
+    }
+    return mc_failure_check(h);
+}
+
+/* Have the launches ended? */
+static int has_ended(mc_gpu_t *gpu)
+{
+    mc_gpu_visit_t visit;
+    if (gpu->n_done == gpu->n_launches)
+        return MESHCOLL_OK;
+    int status = mc_gpu_enter(gpu, &visit);
+    if (status)
+        return status;
+    const mc_cu_result_t result = visit.cuda->event_query(gpu->done);
+    mc_gpu_leave(&visit);
+    if (result == MC_CU_ERROR_NOT_READY)
+        return MESHCOLL_IN_PROGRESS;
+    gpu->n_done = gpu->n_launches;
+    return mc_cuda_status(result, "run a kernel");
+}
+
+int mc_gpu_state(meshcoll_t *h)
+{
+    const int running = has_ended(h->gpu);
+    if (running < 0)
+        mc_failure_break(h, running);
+    const int status = check_reports(h);
+    return status ? status : running;
+}
+
+/* Progresses what else this rank runs. No transport tells of a GPU, so that it never sleeps. */
+static void turn(meshcoll_t *h)
+{
+    if (h->threads) {
+        mc_unlock(h);
+        sched_yield();
+        mc_lock(h);
+        return;
+    }
+    (void)mc_handle_progress(h);
+    sched_yield();
+}
+
+int mc_gpu_run(meshcoll_t *h, mc_gpu_program_t *p, const void *in, void *out)
+{
+    const mc_gpu_place_t place = {in, out, h->gpu->stream};
+    int status = mc_gpu_launch(h, p, &place);
+    if (status)
+        return status;
+    while ((status = mc_gpu_state(h)) == MESHCOLL_IN_PROGRESS)
+        turn(h);
+    if (status) /* the kernel may still use the buffers */
+        mc_gpu_await(h);
+    return status ? mc_failure_check(h) : MESHCOLL_OK;
+}
+
+void mc_gpu_await(meshcoll_t *h)
+{
+    while (h->gpu && has_ended(h->gpu) == MESHCOLL_IN_PROGRESS)
+        turn(h);
+}

@@ -1,0 +1,25 @@
+/* Launching programs in streams, and learning how they fare. */
+#ifndef MC_GPU_LAUNCH_H
+#define MC_GPU_LAUNCH_H
+
+#include "runtime/gpu/programs.h"
+
+/* Where a call runs. */
+typedef struct {
+    const void *in;
+    void *out;
+    mc_cu_stream_t stream;
+} mc_gpu_place_t;
+
+/* Launches it behind the mesh's earlier calls. */
+int mc_gpu_launch(meshcoll_t *h, mc_gpu_program_t *program, const mc_gpu_place_t *place);
+/* The same in a stream of the library's, and waits until it is complete. */
+int mc_gpu_run(meshcoll_t *h, mc_gpu_program_t *program, const void *in, void *out);
+
+/* IN_PROGRESS: launches that were not captured are not all complete; OK; or what went wrong in any
+ * launch so far, with which the mesh fails. */
+int mc_gpu_state(meshcoll_t *h);
+/* Waits for those that are not complete. */
+void mc_gpu_await(meshcoll_t *h);
+
+#endif

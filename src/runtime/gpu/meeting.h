@@ -1,0 +1,46 @@
+/*
+ * What ranks tell each other while they make a mesh's GPU state: rounds of an allgather over the
+ * mesh itself, each with every rank's status.
+ */
+#ifndef MC_GPU_MEETING_H
+#define MC_GPU_MEETING_H
+
+#include "runtime/gpu/arena.h"
+#include "runtime/handle/handle.h"
+
+enum { MC_GPU_WHY = 256 };
+
+/* Plain memory. What a round does not need is as in the one before it. */
+typedef struct {
+    int32_t status;
+    uint32_t blocks, slot_bytes; /* that the rank can have */
+    mc_cu_uuid_t uuid;
+    mc_cu_ipc_t handle;
+    mc_gpu_file_t file;
+    char why[MC_GPU_WHY];
+    _Alignas(8) unsigned char reach[]; /* by mesh rank: can this rank's GPU use its memory? */
+} mc_gpu_note_t;
+
+typedef struct {
+    meshcoll_t *mesh;
+    uint32_t number; /* of the call; its messages are these rounds' */
+    size_t stride;   /* bytes of a note */
+    mc_gpu_note_t *own;
+    char *all;
+} mc_gpu_meeting_t;
+
+int mc_gpu_meeting_open(meshcoll_t *h, uint32_t number, mc_gpu_meeting_t *meeting);
+void mc_gpu_meeting_close(mc_gpu_meeting_t *meeting);
+/* A round. `status` is this rank's, with meshcoll_last_error(). Returns that of all: OK, or that of
+ * the first that failed, whose sentence names its rank. Where the round itself fails, so does the
+ * mesh. */
+int mc_gpu_meet(mc_gpu_meeting_t *meeting, int status);
+
+/* Of a mesh rank; they are gathered in the caller's order. */
+static inline const mc_gpu_note_t *mc_gpu_note(const mc_gpu_meeting_t *m, int32_t rank)
+{
+    const size_t at = (size_t)mc_comm_rank_of(&m->mesh->order, rank);
+    return (const mc_gpu_note_t *)(const void *)(m->all + at * m->stride);
+}
+
+#endif

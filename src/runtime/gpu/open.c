@@ -1,0 +1,412 @@
+/* Making a mesh's state for calls on device memory, and freeing it. */
+#include "runtime/gpu/open.h"
+
+#include "device/cuda/image.h"
+#include "runtime/gpu/launch.h"
+#include "runtime/gpu/meeting.h"
+#include "runtime/gpu/programs.h"
+#include "runtime/monitor/monitor.h"
+#include "runtime/progress/wait.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* BLOCKS: of a kernel, so many that they keep an NVLink busy by published figures, and few enough to
+ * leave a GPU to the program. ARENA_BYTES: slots of all peers together; no card was measured yet. */
+enum { BLOCKS = 16, ARENA_BYTES = 64 << 20, MOST_BLOCKS = 1024 };
+
+/* The alarm --------------------------------------------------------------------------------------- */
+
+static int pinned(size_t bytes, void **at, mc_cu_address_t *address)
+{
+    const mc_cuda_t *const cuda = mc_cuda();
+    void *made = NULL;
+    int status =
+        mc_cuda_status(cuda->host_alloc(&made, bytes, MC_CU_HOST_PORTABLE | MC_CU_HOST_MAPPED),
+                       "allocate pinned memory");
+    if (status)
+        return status;
+    status = mc_cuda_status(cuda->host_address(address, made, 0), "map pinned memory");
+    if (status) {
+        cuda->host_free(made);
+        return status;
+    }
+    memset(made, 0, bytes);
+    *at = made;
+    return MESHCOLL_OK;
+}
+
+static int open_alarm(meshcoll_t *root)
+{
+    void *word;
+    if (root->gpu_alarm)
+        return MESHCOLL_OK;
+    mc_gpu_alarm_t *const alarm = calloc(1, sizeof *alarm);
+    if (!alarm)
+        return mc_fail_memory("an alarm for kernels");
+    const int status = pinned(sizeof *alarm->word, &word, &alarm->address);
+    if (status) {
+        free(alarm);
+        return status;
+    }
+    alarm->word = word;
+    root->gpu_alarm = alarm;
+    mc_news_also(mc_monitor_board(root->monitor), alarm->word);
+    return MESHCOLL_OK;
+}
+
+/* Opening, before ranks meet ---------------------------------------------------------------------- */
+
+/* A number from the environment, each rank's own; the smallest of all ranks holds. */
+static int read_number(const char *name, unsigned long least, unsigned long most, uint32_t *number)
+{
+    const char *const text = getenv(name);
+    char *end = NULL;
+    const unsigned long n = text ? strtoul(text, &end, 10) : 0;
+    if (!text || !*text)
+        return MESHCOLL_OK;
+    if (*end || n < least || n > most)
+        return mc_fail(MESHCOLL_ERR_PARSE, "%s: expected a number from %lu to %lu, got '%s'", name,
+                       least, most, text);
+    *number = (uint32_t)n;
+    return MESHCOLL_OK;
+}
+
+static int check_place(const meshcoll_t *h)
+{
+    if (!h->root->monitor || !h->machine)
+        return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
+                       "calls on device memory need a process for each rank; all ranks of this "
+                       "mesh are in one");
+    for (int32_t r = 0; r < h->mesh.size; r++)
+        if (h->machine[r] != h->machine[0])
+            return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
+                           "calls on device memory work within one machine so far: ranks %d and %d "
+                           "are on different ones; make a mesh of each box's ranks, by "
+                           "meshcoll_split or meshcoll_create_group",
+                           (int)mc_comm_rank_of(&h->order, 0), (int)mc_comm_rank_of(&h->order, r));
+    return MESHCOLL_OK;
+}
+
+static int find_context(const mc_pointer_t *buffer, mc_gpu_t *gpu)
+{
+    gpu->context = buffer->context;
+    if (!gpu->context)
+        (void)mc_cuda()->context_current(&gpu->context);
+    if (gpu->context)
+        return MESHCOLL_OK;
+    return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                   "no CUDA context is current in this thread: expected that of the GPU whose "
+                   "memory is passed (cudaSetDevice)");
+}
+
+/* What needs no other rank: kernels, stream, event, reports. */
+static int open_kernels(mc_gpu_t *gpu)
+{
+    const mc_cuda_t *const cuda = mc_cuda();
+    int status = mc_cuda_status(cuda->context_device(&gpu->device), "tell its number");
+    if (!status)
+        status = mc_cuda_status(cuda->module_load(&gpu->module, mc_cuda_image()),
+                                "load meshcoll's kernels");
+    if (!status)
+        status = mc_cuda_status(cuda->stream_create(&gpu->stream, MC_CU_STREAM_NON_BLOCKING),
+                                "make a stream");
+    if (!status)
+        status =
+            mc_cuda_status(cuda->event_create(&gpu->done, MC_CU_EVENT_NO_TIMING), "make an event");
+    return status;
+}
+
+/* How many blocks it runs at once, and what slots take. */
+static int measure(mc_gpu_t *gpu, int32_t ranks, mc_gpu_note_t *note)
+{
+    const mc_cuda_t *const cuda = mc_cuda();
+    int processors = 0;
+    int status = mc_cuda_status(
+        cuda->device_attribute(&processors, MC_CU_MULTIPROCESSORS, gpu->device), "be measured");
+    if (!status)
+        status = mc_cuda_status(cuda->device_uuid(&note->uuid, gpu->device), "tell its name");
+    note->blocks = BLOCKS;
+    if (!status)
+        status = read_number("MESHCOLL_GPU_BLOCKS", 1, MOST_BLOCKS, &note->blocks);
+    if (status)
+        return status;
+    if (note->blocks > (uint32_t)processors) /* all blocks must run at once */
+        note->blocks = (uint32_t)processors;
+    const uint32_t lanes = (uint32_t)(ranks > 1 ? ranks - 1 : 1) * note->blocks * MC_DEVICE_SLOTS;
+    const uint32_t share = ARENA_BYTES / lanes;
+    note->slot_bytes = share < MC_DEVICE_SLOT_BYTES ? share : MC_DEVICE_SLOT_BYTES;
+    status =
+        read_number("MESHCOLL_GPU_SLOT", MC_DEVICE_WORD, MC_DEVICE_SLOT_BYTES, &note->slot_bytes);
+    note->slot_bytes -= note->slot_bytes % MC_DEVICE_WORD;
+    return status;
+}
+
+static int open_alone(meshcoll_t *h, const mc_pointer_t *buffer, mc_gpu_t *gpu,
+                      mc_gpu_visit_t *visit, mc_gpu_note_t *note)
+{
+    int status = mc_cuda_check();
+    if (!status && !mc_cuda_image())
+        status = mc_fail(MESHCOLL_ERR_UNSUPPORTED,
+                         "this meshcoll has no kernels for GPUs, as it was built without nvcc: "
+                         "build it with -DMESHCOLL_CUDA=ON where the CUDA toolkit is");
+    if (!status)
+        status = find_context(buffer, gpu);
+    if (!status)
+        status = mc_gpu_enter(gpu, visit);
+    if (!status)
+        status = open_kernels(gpu);
+    if (!status)
+        status = measure(gpu, h->mesh.size, note);
+    if (!status)
+        status = open_alarm(h->root);
+    return status;
+}
+
+/* Opening, together ------------------------------------------------------------------------------- */
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Kernels of two processes do not run at once on one GPU, and wait for each other. */
+static int check_apart(const mc_gpu_meeting_t *m)
+{
+    const int32_t n = m->mesh->mesh.size;
+    for (int32_t a = 0; a < n; a++)
+        for (int32_t b = a + 1; b < n; b++)
+            if (memcmp(&mc_gpu_note(m, a)->uuid, &mc_gpu_note(m, b)->uuid, sizeof(mc_cu_uuid_t)) ==
+                0)
+                return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
+                               "ranks %d and %d use the same GPU: expected one for each rank, as "
+                               "kernels of two processes do not run at once",
+                               (int)mc_comm_rank_of(&m->mesh->order, a),
+                               (int)mc_comm_rank_of(&m->mesh->order, b));
+    return MESHCOLL_OK;
+}
+
+static int agree(const mc_gpu_meeting_t *m, mc_gpu_t *gpu)
+{
+    const int32_t n = m->mesh->mesh.size;
+    mc_gpu_layout_t l = {.rank = m->mesh->rank,
+                         .ranks = n,
+                         .blocks = m->own->blocks,
+                         .slot_bytes = m->own->slot_bytes};
+    for (int32_t r = 0; r < n; r++) {
+        l.blocks = least(l.blocks, mc_gpu_note(m, r)->blocks);
+        l.slot_bytes = least(l.slot_bytes, mc_gpu_note(m, r)->slot_bytes);
+    }
+    gpu->arena.layout = l;
+    gpu->arena.part = calloc((size_t)n, sizeof *gpu->arena.part);
+    gpu->arena.reach = calloc((size_t)n, (size_t)n);
+    return gpu->arena.part && gpu->arena.reach ? check_apart(m) : mc_fail_memory("an arena");
+}
+
+static int make_parts(mc_gpu_t *gpu, mc_gpu_note_t *own)
+{
+    const size_t reports = gpu->arena.layout.blocks * sizeof *gpu->report;
+    void *at;
+    int status = pinned(reports, &at, &gpu->report_address);
+    if (status)
+        return status;
+    gpu->report = at;
+    return mc_gpu_arena_make(&gpu->arena, gpu->stream, &own->handle);
+}
+
+/* Is it a GPU that this process sees, but cannot reach? Of others the driver knows. */
+static bool is_cut_off(const mc_gpu_t *gpu, const mc_cu_uuid_t *uuid)
+{
+    const mc_cuda_t *const cuda = mc_cuda();
+    int n = 0, can = 1;
+    if (cuda->device_count(&n))
+        return false;
+    for (int i = 0; i < n; i++) {
+        mc_cu_device_t device;
+        mc_cu_uuid_t its;
+        if (cuda->device_get(&device, i) || cuda->device_uuid(&its, device) ||
+            memcmp(&its, uuid, sizeof its) != 0)
+            continue;
+        return cuda->device_can_access(&can, gpu->device, device) == 0 && !can;
+    }
+    return false;
+}
+
+static void map_parts(const mc_gpu_meeting_t *m, mc_gpu_t *gpu)
+{
+    const mc_gpu_layout_t *const l = &gpu->arena.layout;
+    for (int32_t r = 0; r < l->ranks; r++) {
+        const mc_gpu_note_t *const note = mc_gpu_note(m, r);
+        m->own->reach[r] = r == l->rank || (!is_cut_off(gpu, &note->uuid) &&
+                                            mc_gpu_arena_map(&gpu->arena, r, &note->handle));
+    }
+}
+
+/* Returns whether any two ranks go through memory of the host. */
+static bool learn_reach(const mc_gpu_meeting_t *m, mc_gpu_t *gpu)
+{
+    const int32_t n = gpu->arena.layout.ranks;
+    bool all = true;
+    for (int32_t r = 0; r < n; r++)
+        memcpy(gpu->arena.reach + (size_t)r * (size_t)n, mc_gpu_note(m, r)->reach, (size_t)n);
+    for (int32_t i = 0; i < n * n; i++)
+        all = all && gpu->arena.reach[i];
+    return !all;
+}
+
+static bool needs_host(const mc_gpu_arena_t *a)
+{
+    bool needs = false;
+    for (int32_t r = 0; r < a->layout.ranks; r++)
+        needs = needs || mc_gpu_arena_by_host(a, a->layout.rank, r);
+    return needs;
+}
+
+static int map_host(const mc_gpu_meeting_t *m, mc_gpu_t *gpu)
+{
+    const mc_gpu_layout_t *const l = &gpu->arena.layout;
+    int status = MESHCOLL_OK;
+    for (int32_t r = 0; r < l->ranks && !status; r++)
+        if (r != l->rank && mc_gpu_arena_by_host(&gpu->arena, l->rank, r))
+            status = mc_gpu_arena_map_host(&gpu->arena, r, &mc_gpu_note(m, r)->file);
+    return status;
+}
+
+/* Each rank knows after each round how all fare, so that all make the same rounds. */
+static int open_together(mc_gpu_meeting_t *m, mc_gpu_t *gpu)
+{
+    int status = agree(m, gpu);
+    if (!status)
+        status = make_parts(gpu, m->own);
+    status = mc_gpu_meet(m, status);
+    if (status)
+        return status;
+    map_parts(m, gpu);
+    status = mc_gpu_meet(m, MESHCOLL_OK);
+    if (status || !learn_reach(m, gpu))
+        return status;
+    if (needs_host(&gpu->arena))
+        status = mc_gpu_arena_make_host(&gpu->arena, &m->own->file);
+    status = mc_gpu_meet(m, status);
+    return status ? status : mc_gpu_meet(m, map_host(m, gpu));
+}
+
+/* Freeing ----------------------------------------------------------------------------------------- */
+
+/* The context is current. */
+static void free_all(mc_gpu_t *gpu)
+{
+    const mc_cuda_t *const cuda = mc_cuda();
+    mc_gpu_programs_free(gpu);
+    mc_gpu_memory_free(&gpu->spare, false);
+    mc_gpu_memory_free(&gpu->scratch, false);
+    mc_gpu_arena_free(&gpu->arena);
+    if (gpu->report)
+        cuda->host_free(gpu->report);
+    if (gpu->done)
+        cuda->event_destroy(gpu->done);
+    if (gpu->stream)
+        cuda->stream_destroy(gpu->stream);
+    if (gpu->module)
+        cuda->module_unload(gpu->module);
+}
+
+/* Peers may have this rank's memory open: none frees it before all have closed it. */
+static void give_up(mc_gpu_meeting_t *m, bool together, mc_gpu_t *gpu)
+{
+    mc_gpu_arena_unmap(&gpu->arena);
+    if (together && !m->mesh->root->broken)
+        (void)mc_gpu_meet(m, MESHCOLL_OK);
+    if (!m->mesh->root->broken)
+        free_all(gpu);
+}
+
+int mc_gpu_open(meshcoll_t *h, const mc_pointer_t *buffer, uint32_t number, bool *agreed)
+{
+    mc_gpu_meeting_t m;
+    mc_gpu_visit_t visit = {0};
+    *agreed = true;
+    if (h->gpu)
+        return MESHCOLL_OK;
+    int status = check_place(h); /* the same on all ranks */
+    if (status)
+        return status;
+    mc_gpu_t *const gpu = calloc(1, sizeof *gpu);
+    if (!gpu || mc_gpu_meeting_open(h, number, &m)) {
+        free(gpu);
+        *agreed = false;
+        return mc_fail_memory("calls on device memory");
+    }
+    gpu->arena.fd = -1;
+    status = mc_gpu_meet(&m, open_alone(h, buffer, gpu, &visit, m.own));
+    const bool together = !status;
+    if (together)
+        status = open_together(&m, gpu);
+    if (!status)
+        h->gpu = gpu;
+    char why[MC_GPU_WHY + 64];
+    mc_text_t text = mc_text(why, sizeof why);
+    mc_text_add(&text, "%s", status ? meshcoll_last_error() : "");
+    if (status && visit.cuda)
+        give_up(&m, together, gpu);
+    if (visit.cuda)
+        mc_gpu_leave(&visit);
+    if (status)
+        free(gpu);
+    mc_gpu_meeting_close(&m);
+    return status ? mc_fail(status, "%s", why) : MESHCOLL_OK;
+}
+
+/* The end ----------------------------------------------------------------------------------------- */
+
+void mc_gpu_await_all(meshcoll_t *h)
+{
+    mc_gpu_await(h);
+    for (meshcoll_t *sub = h->children; sub; sub = sub->sibling)
+        mc_gpu_await_all(sub);
+}
+
+void mc_gpu_unmap(meshcoll_t *h)
+{
+    mc_gpu_visit_t visit;
+    if (!h->gpu || mc_gpu_enter(h->gpu, &visit))
+        return;
+    mc_gpu_arena_unmap(&h->gpu->arena);
+    mc_gpu_leave(&visit);
+}
+
+/* Of a mesh that failed, peers may still use the memory, and of one that was not settled may have it
+ * open: that stays until the process ends. */
+static bool is_settled(const mc_gpu_t *gpu)
+{
+    bool settled = true;
+    for (int32_t r = 0; r < gpu->arena.layout.ranks; r++)
+        settled = settled && (r == gpu->arena.layout.rank ||
+                              !(gpu->arena.part[r].device || gpu->arena.part[r].mapped));
+    return settled;
+}
+
+static void leave_all(mc_gpu_t *gpu)
+{
+    mc_gpu_programs_free(gpu);
+    mc_gpu_memory_free(&gpu->spare, true);
+    mc_gpu_memory_free(&gpu->scratch, true);
+    mc_gpu_arena_leave(&gpu->arena);
+}
+
+void mc_gpu_close(meshcoll_t *h)
+{
+    mc_gpu_visit_t visit;
+    if (h->gpu && !h->root->broken && is_settled(h->gpu) && !mc_gpu_enter(h->gpu, &visit)) {
+        free_all(h->gpu);
+        if (h->gpu_alarm)
+            mc_cuda()->host_free((void *)h->gpu_alarm->word);
+        mc_gpu_leave(&visit);
+    } else if (h->gpu) {
+        leave_all(h->gpu);
+    }
+    free(h->gpu);
+    free(h->gpu_alarm);
+    h->gpu = NULL;
+    h->gpu_alarm = NULL;
+}

@@ -1,0 +1,278 @@
+#include "runtime/gpu/programs.h"
+
+#include "runtime/handle/args.h"
+#include "runtime/request/request.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Finding ----------------------------------------------------------------------------------------- */
+
+static bool serves(const mc_gpu_program_t *p, const meshcoll_args_t *a, const mc_ranked_t *choice)
+{
+    return !p->tables && p->collective == a->collective && p->datatype == a->datatype &&
+           p->op == a->op && p->root == a->root && p->count == a->count &&
+           p->in_place == (a->in == a->out) && mc_strategy_equal(&p->strategy, &choice->strategy);
+}
+
+static bool has_tables(const meshcoll_args_t *a)
+{
+    return a->counts || a->in_counts || a->counts_at_root;
+}
+
+/* Moves it to the front. */
+static mc_gpu_program_t *find(mc_gpu_t *gpu, const meshcoll_args_t *a, const mc_ranked_t *choice)
+{
+    if (has_tables(a))
+        return NULL;
+    for (mc_gpu_program_t **at = &gpu->programs, *p; (p = *at); at = &p->next)
+        if (serves(p, a, choice)) {
+            *at = p->next;
+            p->next = gpu->programs;
+            return gpu->programs = p;
+        }
+    return NULL;
+}
+
+const mc_gpu_program_t *mc_gpu_program_find(const mc_gpu_t *gpu, uint32_t number)
+{
+    const mc_gpu_program_t *p = gpu->programs;
+    while (p && p->number != number)
+        p = p->next;
+    return p;
+}
+
+/* Freeing ----------------------------------------------------------------------------------------- */
+
+static void free_program(mc_gpu_t *gpu, mc_gpu_program_t *p)
+{
+    if (p->memory)
+        mc_gpu_memory_return(gpu, p->memory);
+    mc_device_program_free(p->lowered);
+    free(p);
+}
+
+static bool is_idle(const mc_gpu_t *gpu, const mc_gpu_program_t *p)
+{
+    return !p->held && !p->captured && p->last <= gpu->n_done;
+}
+
+/* Frees those used first that nothing needs, and keeps so many. */
+static void sweep(mc_gpu_t *gpu)
+{
+    uint32_t kept = 0;
+    for (mc_gpu_program_t **at = &gpu->programs, *p; (p = *at);) {
+        if ((kept >= MC_GPU_PROGRAMS || p->tables) && is_idle(gpu, p)) {
+            *at = p->next;
+            gpu->n_programs--;
+            free_program(gpu, p);
+            continue;
+        }
+        kept++;
+        at = &p->next;
+    }
+}
+
+void mc_gpu_programs_free(mc_gpu_t *gpu)
+{
+    for (mc_gpu_program_t *p = gpu->programs, *next; p; p = next) {
+        next = p->next;
+        free_program(gpu, p);
+    }
+    gpu->programs = NULL;
+}
+
+/* Making ------------------------------------------------------------------------------------------ */
+
+/* A call's plans are over mesh ranks, or over the communicator's (mc_plans_by_comm). */
+typedef struct {
+    meshcoll_t *mesh;
+    const meshcoll_args_t *args;
+    const mc_strategy_t *strategy;
+    bool by_comm;
+    mc_plan_t *plan;
+    mc_binding_t binding;
+} making_t;
+
+static int plan_of(const making_t *m, int32_t rank, mc_plan_t **plan)
+{
+    const meshcoll_t *const h = m->mesh;
+    const int32_t root = m->args->root;
+    return mc_strategy_plan(m->strategy, &h->mesh, rank,
+                            m->by_comm ? mc_comm_rank_of(&h->order, root) : root, plan);
+}
+
+static int32_t planned_rank(const making_t *m, int32_t mesh_rank)
+{
+    return m->by_comm ? mc_comm_rank_of(&m->mesh->order, mesh_rank) : mesh_rank;
+}
+static int32_t mesh_rank(const making_t *m, int32_t planned)
+{
+    return m->by_comm ? mc_mesh_rank_of(&m->mesh->order, planned) : planned;
+}
+
+/* The most chunks of a message in the plans of all ranks, each of which finds it by itself: there
+ * are as many as a machine has GPUs, and a program is made once. */
+static int find_widest(const making_t *m, uint32_t *widest)
+{
+    uint32_t most = mc_device_widest(m->plan);
+    for (int32_t r = 0; r < m->mesh->mesh.size; r++) {
+        mc_plan_t *plan;
+        if (r == m->plan->rank)
+            continue;
+        const int status = plan_of(m, r, &plan);
+        if (status)
+            return status;
+        const uint32_t wide = mc_device_widest(plan);
+        most = wide > most ? wide : most;
+        mc_plan_free(plan);
+    }
+    *widest = most;
+    return MESHCOLL_OK;
+}
+
+/* An alltoallv that passes blocks through other ranks needs their counts. */
+static int check_passing(const making_t *m)
+{
+    if (!m->args->in_counts || m->plan->n_scratch == 0)
+        return MESHCOLL_OK;
+    return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
+                   "alltoallv on device memory: expected a strategy that sends each block "
+                   "directly, as alltoall:pairwise does");
+}
+
+static int lower(making_t *m, mc_gpu_program_t *p)
+{
+    mc_operands_t operands = mc_operands_of(m->args);
+    uint32_t widest;
+    int status = plan_of(m, planned_rank(m, m->mesh->rank), &m->plan);
+    if (!status)
+        status = check_passing(m);
+    if (!status)
+        status = find_widest(m, &widest);
+    if (!status)
+        status = mc_args_own_counts(m->mesh, m->args, &operands);
+    if (!status)
+        status = mc_binding_init(&m->binding, m->plan);
+    m->binding.block_of = m->by_comm ? NULL : m->mesh->order.comm_rank;
+    if (!status)
+        status = mc_binding_measure(&m->binding, &operands);
+    if (!status)
+        status =
+            mc_device_lower(&m->binding, widest, m->mesh->gpu->arena.layout.blocks, &p->lowered);
+    p->scratch = m->binding.scratch_bytes;
+    return status;
+}
+
+static void fill_lanes(const making_t *m, const mc_gpu_program_t *p, mc_device_lane_t *lane)
+{
+    const mc_gpu_arena_t *const arena = &m->mesh->gpu->arena;
+    const uint32_t blocks = arena->layout.blocks;
+    for (uint32_t i = 0; i < 2 * p->lowered->n_peers * blocks; i++)
+        lane[i] = mc_gpu_arena_lane(arena, mesh_rank(m, p->lowered->peer[i / blocks / 2]),
+                                    i / blocks % 2, i % blocks);
+}
+
+/* Copies runs and lanes to the GPU; waits for the copy, not for other streams. */
+static int upload(const making_t *m, mc_gpu_program_t *p)
+{
+    const mc_cuda_t *const cuda = mc_cuda();
+    mc_gpu_t *const gpu = m->mesh->gpu;
+    const size_t runs = p->lowered->n_runs * sizeof *p->lowered->run;
+    const size_t ends = (size_t)2 * p->lowered->n_peers * gpu->arena.layout.blocks;
+    const size_t bytes = runs + ends * sizeof(mc_device_lane_t);
+    if (bytes == 0)
+        return MESHCOLL_OK;
+    char *const image = malloc(bytes);
+    if (!image)
+        return mc_fail_memory("a program");
+    if (runs > 0)
+        memcpy(image, p->lowered->run, runs);
+    fill_lanes(m, p, (mc_device_lane_t *)(void *)(image + runs));
+    int status = mc_gpu_memory_take(gpu, bytes, "allocate memory for a program", &p->memory);
+    const mc_cu_address_t at = status ? 0 : p->memory->at;
+    if (!status)
+        status = mc_cuda_status(cuda->copy_in(at, image, bytes, gpu->stream), "copy a program");
+    if (!status)
+        status = mc_cuda_status(cuda->stream_synchronize(gpu->stream), "copy a program");
+    free(image);
+    p->call.run = (const mc_device_run_t *)(uintptr_t)at;
+    p->call.lane = (const mc_device_lane_t *)(uintptr_t)(at + runs);
+    return status;
+}
+
+static int find_kernel(const mc_gpu_t *gpu, mc_gpu_program_t *p)
+{
+    char name[64];
+    snprintf(name, sizeof name, "mc_walk_%s", mc_device_body_name(p->lowered->body));
+    return mc_cuda_status(mc_cuda()->module_function(&p->kernel, gpu->module, name),
+                          "find a kernel of meshcoll's");
+}
+
+static int fill_call(const meshcoll_t *h, mc_gpu_program_t *p)
+{
+    const mc_gpu_layout_t *const l = &h->gpu->arena.layout;
+    p->call =
+        (mc_device_call_t){.n_runs = p->lowered->n_runs,
+                           .blocks = l->blocks,
+                           .slot_bytes = l->slot_bytes,
+                           .ranks = p->lowered->ranks,
+                           .abort_word = (const uint32_t *)(uintptr_t)h->root->gpu_alarm->address,
+                           .report = (mc_device_report_t *)(uintptr_t)h->gpu->report_address,
+                           .program = p->number};
+    const int status = mc_device_pieces(p->lowered, l->slot_bytes, &p->call.piece);
+    if (!status)
+        p->call.passes = mc_device_passes(p->lowered, p->call.piece);
+    return status;
+}
+
+static int make(making_t *m, mc_gpu_program_t *p)
+{
+    int status = lower(m, p);
+    if (!status)
+        status = fill_call(m->mesh, p);
+    if (!status)
+        status = find_kernel(m->mesh->gpu, p);
+    if (!status)
+        status = upload(m, p);
+    mc_binding_free(&m->binding);
+    mc_plan_free(m->plan);
+    return status;
+}
+
+int mc_gpu_program(meshcoll_t *h, const meshcoll_args_t *a, const mc_ranked_t *choice,
+                   mc_gpu_program_t **program)
+{
+    mc_gpu_t *const gpu = h->gpu;
+    mc_gpu_program_t *p = find(gpu, a, choice);
+    if (p) {
+        *program = p;
+        return MESHCOLL_OK;
+    }
+    sweep(gpu);
+    making_t m = {
+        .mesh = h, .args = a, .strategy = &choice->strategy, .by_comm = mc_plans_by_comm(h, a)};
+    p = calloc(1, sizeof *p);
+    if (!p)
+        return mc_fail_memory("a program");
+    *p = (mc_gpu_program_t){.number = gpu->next_program++,
+                            .collective = a->collective,
+                            .datatype = a->datatype,
+                            .op = a->op,
+                            .root = a->root,
+                            .count = a->count,
+                            .in_place = a->in == a->out,
+                            .tables = has_tables(a),
+                            .strategy = choice->strategy};
+    const int status = make(&m, p);
+    if (status) {
+        free_program(gpu, p);
+        return status;
+    }
+    p->next = gpu->programs;
+    gpu->programs = p;
+    gpu->n_programs++;
+    *program = p;
+    return MESHCOLL_OK;
+}

@@ -1,0 +1,46 @@
+/*
+ * The programs that a mesh has on its GPU: a call's plan, lowered, with this rank's ends of lanes.
+ * They are kept for calls of the same arguments, whatever their buffers are.
+ */
+#ifndef MC_GPU_PROGRAMS_H
+#define MC_GPU_PROGRAMS_H
+
+#include "runtime/gpu/gpu.h"
+
+/* As many programs as are kept beyond those that run, were captured or belong to a request: a
+ * training step makes few different calls, and a program takes little memory. */
+enum { MC_GPU_PROGRAMS = 64 };
+
+typedef struct mc_gpu_program {
+    struct mc_gpu_program *next;
+    uint32_t number; /* in reports */
+    /* What calls it serves; `tables`: only the one that it was made for. */
+    meshcoll_collective_t collective;
+    meshcoll_datatype_t datatype;
+    meshcoll_op_t op;
+    int32_t root;
+    size_t count;
+    bool in_place, tables;
+    mc_strategy_t strategy;
+
+    mc_device_program_t *lowered;
+    mc_gpu_memory_t *memory; /* its runs, then its ends of lanes; NULL: it has none */
+    mc_cu_function_t kernel;
+    mc_device_call_t call; /* without buffers */
+    size_t scratch;        /* bytes */
+    uint64_t last;         /* the launch that used it last */
+    uint32_t held;         /* by requests */
+    bool captured;         /* a graph may launch it at any time */
+} mc_gpu_program_t;
+
+/* Finds or makes the program of checked arguments. The context is current. ERR_UNSUPPORTED: all
+ * ranks find so; ERR_DEVICE, ERR_NO_MEMORY. */
+int mc_gpu_program(meshcoll_t *h, const meshcoll_args_t *args, const mc_ranked_t *choice,
+                   mc_gpu_program_t **program);
+/* That of a report; NULL: it is gone. */
+const mc_gpu_program_t *mc_gpu_program_find(const mc_gpu_t *gpu, uint32_t number);
+
+/* Frees all; their memory of the GPU becomes spare. */
+void mc_gpu_programs_free(mc_gpu_t *gpu);
+
+#endif

@@ -1,0 +1,188 @@
+#include "rig.h"
+
+#include "device/cuda/image.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+int rig_rank = -1;
+const void *rig_image = "an image that the double takes";
+static mc_meeting_t *meeting; /* of the ranks of a test, besides that of their mesh */
+
+/* In place of the library's, which has an image only where nvcc is. */
+const void *mc_cuda_image(void)
+{
+    return rig_image;
+}
+
+/* Ranks ------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const rig_t *rig;
+    void (*rank)(meshcoll_t *mesh);
+} job_t;
+
+static void set(const char *name, const char *value)
+{
+    if (value)
+        setenv(name, value, 1);
+    else
+        unsetenv(name);
+}
+
+static void take_gpu(const rig_t *rig)
+{
+    mc_cu_context_t context;
+    NEED(cuInit(0) == 0);
+    NEED(cuDevicePrimaryCtxRetain(&context, rig->shared ? 0 : rig_rank) == 0);
+    NEED(cuCtxSetCurrent(context) == 0);
+}
+
+void rig_meet(void)
+{
+    pthread_barrier_wait(&meeting->barrier);
+}
+
+static int run(const void *context, mc_seat_t *seat)
+{
+    const job_t *const job = context;
+    const rig_t *const rig = job->rig;
+    const meshcoll_oob_t oob = mc_seat_oob(seat);
+    const meshcoll_params_t params = {.size = sizeof params,
+                                      .mesh = rig->mesh,
+                                      .timeout = rig->timeout,
+                                      .check = rig->check,
+                                      .monitor = "4"};
+    meshcoll_t *mesh;
+    rig_rank = seat->rank;
+    alarm(60);
+    set("MESHCOLL_LIBCUDA", rig->libcuda ? rig->libcuda : MC_FAKE_CUDA);
+    set("MESHCOLL_GPU_BLOCKS", rig->blocks);
+    set("MESHCOLL_GPU_SLOT", rig->slot);
+    take_gpu(rig);
+    NEED(meshcoll_create_oob(&oob, &params, &mesh) == MESHCOLL_OK);
+    job->rank(mesh);
+    meshcoll_destroy(mesh);
+    NEED(!rig->tidy || fake_areas() == 0);
+    fflush(stdout);
+    return 0;
+}
+
+static int size_of(const char *mesh)
+{
+    int size = 1;
+    for (const char *c = mesh; (c = strchr(c, '=')); c++)
+        size *= atoi(c + 1);
+    return size;
+}
+
+bool rig_run(const rig_t *rig, void (*rank)(meshcoll_t *mesh))
+{
+    const job_t job = {rig, rank};
+    const int n = size_of(rig->mesh);
+    mc_meeting_t *const seats = mc_processes_share(sizeof *seats);
+    pid_t pid[MC_PROCESSES];
+    bool good = true;
+    meeting = mc_processes_share(sizeof *meeting);
+    mc_meeting_init(seats, n);
+    mc_meeting_init(meeting, n);
+    fflush(stdout);
+    mc_processes_fork(seats, run, &job, pid);
+    for (int r = 0; r < n; r++) {
+        const int how = mc_process_await(pid[r]);
+        if (how)
+            printf("rank %d on %s ended with %d\n", r, rig->mesh, how);
+        good = good && !how;
+    }
+    munmap(meeting, sizeof *meeting);
+    munmap(seats, sizeof *seats);
+    return good;
+}
+
+/* Cases ------------------------------------------------------------------------------------------- */
+
+static size_t bytes_of(const rig_case_t *r, int k)
+{
+    return r->host.bytes[k] + 2 * MC_CASE_GUARD;
+}
+
+static void *mirrored(const rig_case_t *r, const void *at)
+{
+    for (int k = 0; k < 2; k++) {
+        const size_t offset = (size_t)((const char *)at - r->host.memory[k]);
+        if (at && (const char *)at >= r->host.memory[k] && offset < bytes_of(r, k))
+            return (char *)(uintptr_t)r->mirror[k] + offset;
+    }
+    return NULL;
+}
+
+void rig_open(meshcoll_t *mesh, const mc_case_t *c, const char *strategy, rig_case_t *r)
+{
+    *r = (rig_case_t){.c = *c};
+    NEED(mc_case_open(c, meshcoll_rank(mesh), meshcoll_size(mesh), &r->host) == 0);
+    for (int k = 0; k < 2; k++)
+        NEED(cuMemAlloc_v2(&r->mirror[k], bytes_of(r, k)) == 0);
+    r->args = mc_case_args(c, &r->host, strategy);
+    r->args.in = mirrored(r, r->args.in);
+    r->args.out = mirrored(r, r->args.out);
+}
+
+void rig_fill(rig_case_t *r, mc_cu_stream_t stream)
+{
+    mc_case_fill(&r->c, &r->host);
+    for (int k = 0; k < 2; k++)
+        NEED(cuMemcpyHtoDAsync_v2(r->mirror[k], r->host.memory[k], bytes_of(r, k), stream) == 0);
+}
+
+bool rig_check(rig_case_t *r, mc_cu_stream_t stream)
+{
+    char why[256], what[128];
+    for (int k = 0; k < 2; k++)
+        NEED(cuMemcpyDtoHAsync_v2(r->host.memory[k], r->mirror[k], bytes_of(r, k), stream) == 0);
+    NEED(cuStreamSynchronize(stream) == 0);
+    if (mc_case_check(&r->c, &r->host, why, sizeof why) == 0)
+        return true;
+    printf("%s on rank %d: %s\n", mc_case_print(&r->c, what, sizeof what), rig_rank, why);
+    return false;
+}
+
+void rig_close(rig_case_t *r)
+{
+    for (int k = 0; k < 2; k++)
+        NEED(cuMemFree_v2(r->mirror[k]) == 0);
+    mc_case_close(&r->host);
+}
+
+bool rig_enqueue(meshcoll_t *mesh, const mc_case_t *c, const char *strategy, mc_cu_stream_t stream)
+{
+    rig_case_t r;
+    rig_open(mesh, c, strategy, &r);
+    rig_fill(&r, stream);
+    NEED(meshcoll_enqueue(mesh, &r.args, stream) == MESHCOLL_OK);
+    const bool good = rig_check(&r, stream);
+    NEED(meshcoll_async_error(mesh) == MESHCOLL_OK);
+    rig_close(&r);
+    return good;
+}
+
+/* By their names ---------------------------------------------------------------------------------- */
+
+typedef struct {
+    const char *name;
+    bool (*run)(void);
+} test_t;
+#define ROW(name) {#name, test_##name},
+static const test_t tests[] = {RIG_TESTS(ROW)};
+
+int main(int argc, char **argv)
+{
+    for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)
+        if (argc == 2 && strcmp(tests[i].name, argv[1]) == 0)
+            return tests[i].run() ? 0 : 1;
+    printf("usage: device_gpu TEST, one of:");
+    for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)
+        printf(" %s", tests[i].name);
+    printf("\n");
+    return 2;
+}

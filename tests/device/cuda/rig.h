@@ -1,0 +1,73 @@
+/* Ranks that are processes with a GPU of the double each, and cases on its memory. */
+#ifndef MC_TEST_RIG_H
+#define MC_TEST_RIG_H
+
+#include "fake.h"
+#include "support/case.h"
+#include "support/processes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Ends the process, and so its test, with a line. */
+#define NEED(good)                                                                          \
+    do {                                                                                    \
+        if (!(good)) {                                                                      \
+            printf("%s:%d: rank %d: not so: %s; %s\n", __FILE__, __LINE__, rig_rank, #good, \
+                   meshcoll_last_error());                                                  \
+            fflush(stdout);                                                                 \
+            _Exit(1);                                                                       \
+        }                                                                                   \
+    } while (0)
+extern int rig_rank;
+
+/* Of a test: what the ranks' environment and mesh are. */
+typedef struct {
+    const char *mesh;          /* "gpu=4" */
+    const char *blocks, *slot; /* MESHCOLL_GPU_…; NULL: the default */
+    const char *libcuda;       /* instead of the double; NULL: that */
+    const char *timeout, *check;
+    bool shared; /* all ranks use GPU 0 */
+    bool tidy;   /* nothing of the driver's memory may be left when the mesh is destroyed */
+} rig_t;
+
+/* Runs `rank` in a process for each rank, with its mesh. Did all end well? */
+bool rig_run(const rig_t *rig, void (*rank)(meshcoll_t *mesh));
+
+/* Waits for all ranks of the test. */
+void rig_meet(void);
+
+/* A case's buffers and their mirrors on the GPU. */
+typedef struct {
+    mc_case_t c;
+    mc_case_rank_t host;
+    mc_cu_address_t mirror[2];
+    meshcoll_args_t args; /* with addresses there */
+} rig_case_t;
+
+void rig_open(meshcoll_t *mesh, const mc_case_t *c, const char *strategy, rig_case_t *r);
+/* Fills the mirrors anew, by operations of the stream. */
+void rig_fill(rig_case_t *r, mc_cu_stream_t stream);
+/* Copies the mirrors back and checks them; false: prints one line. */
+bool rig_check(rig_case_t *r, mc_cu_stream_t stream);
+void rig_close(rig_case_t *r);
+
+/* A case from beginning to end, enqueued. */
+bool rig_enqueue(meshcoll_t *mesh, const mc_case_t *c, const char *strategy, mc_cu_stream_t stream);
+
+/* The tests: each returns whether it passed. */
+/* clang-format off */
+#define RIG_TESTS(X)                                                                            \
+    X(collectives) X(strategies) X(host_memory) X(types) X(in_flight) X(ordered) X(persistent)  \
+    X(blocking) X(kinds) X(unequal_blocks) X(captured) X(parts) X(known_calls) X(guards)        \
+    X(late) X(aborted) X(cannot_open) X(cannot_launch) X(one_gpu) X(no_libcuda) X(old_libcuda)  \
+    X(no_kernels) X(disagree)
+/* clang-format on */
+#define RIG_DECLARE(name) bool test_##name(void);
+RIG_TESTS(RIG_DECLARE)
+#undef RIG_DECLARE
+
+/* The image that mc_cuda_image gives; NULL: none, as of a library built without nvcc. */
+extern const void *rig_image;
+
+#endif

@@ -1,0 +1,453 @@
+/* Calls on device memory, by processes on the double of libcuda: results, order, kinds of memory. */
+#include "rig.h"
+
+#include "device/cuda/kind.h"
+#include "runtime/gpu/gpu.h"
+#include "support/strategies.h"
+
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static mc_cu_stream_t new_stream(void)
+{
+    mc_cu_stream_t stream;
+    NEED(cuStreamCreate(&stream, MC_CU_STREAM_NON_BLOCKING) == 0);
+    return stream;
+}
+
+/* Of all collectives, in place and not, one after the other and in all types that turn up. */
+static mc_case_t turn_case(int size, unsigned turn)
+{
+    static const size_t counts[] = {7, 1, 1000, 5003, 33, 30000};
+    const meshcoll_collective_t collective = (meshcoll_collective_t)(turn % MESHCOLL_COLLECTIVES);
+    const unsigned round = turn / MESHCOLL_COLLECTIVES;
+    const meshcoll_datatype_t type = (meshcoll_datatype_t)(turn % MESHCOLL_DATATYPES);
+    return (mc_case_t){.collective = collective,
+                       .count = counts[round % (sizeof counts / sizeof counts[0])],
+                       .datatype = type,
+                       .op = mc_case_reduces(collective) ? mc_element_op(type, (int)round)
+                                                         : MESHCOLL_SUM,
+                       .root = mc_case_is_rooted(collective) ? (int)(turn % (unsigned)size) : 0,
+                       .in_place = round % 2,
+                       .bare = turn % 3 == 0};
+}
+
+static void run_turns(meshcoll_t *mesh, unsigned first, unsigned n)
+{
+    const mc_cu_stream_t stream = new_stream();
+    for (unsigned turn = first; turn < first + n; turn++) {
+        const mc_case_t c = turn_case(meshcoll_size(mesh), turn);
+        NEED(rig_enqueue(mesh, &c, NULL, turn % 2 ? stream : NULL));
+    }
+    NEED(cuStreamDestroy_v2(stream) == 0);
+}
+
+static void rank_collectives(meshcoll_t *mesh)
+{
+    run_turns(mesh, 0, 2 * 6 * MESHCOLL_COLLECTIVES);
+}
+
+/* On a line, in two dimensions and on two ranks; several blocks, slots that take many passes. */
+bool test_collectives(void)
+{
+    const rig_t rigs[] = {{.mesh = "gpu=4", .blocks = "3", .slot = "4096", .tidy = true},
+                          {.mesh = "box=2,gpu=2", .blocks = "2", .slot = "512"},
+                          {.mesh = "gpu=2", .slot = "65536"},
+                          {.mesh = "gpu=1"}};
+    bool good = true;
+    for (size_t i = 0; i < sizeof rigs / sizeof rigs[0]; i++)
+        good = rig_run(&rigs[i], rank_collectives) && good;
+    return good;
+}
+
+static void rank_strategies(meshcoll_t *mesh)
+{
+    mc_mesh_t shape;
+    unsigned n = 0;
+    NEED(mc_mesh_parse(meshcoll_mesh_text(mesh), &shape) == MESHCOLL_OK);
+    for (int k = 0; k < MESHCOLL_COLLECTIVES; k++) {
+        mc_sample_t sample;
+        NEED(mc_sample_open((meshcoll_collective_t)k, &shape, 12, &sample) == 0);
+        for (int i = 0; i < sample.n; i++, n++) {
+            mc_case_t c = turn_case(shape.size, n);
+            c.collective = (meshcoll_collective_t)k;
+            c.datatype = MESHCOLL_INT32;
+            c.op = MESHCOLL_SUM;
+            c.root = mc_case_is_rooted(c.collective) ? c.root : 0;
+            NEED(rig_enqueue(mesh, &c, sample.text[i], NULL));
+        }
+        mc_sample_close(&sample);
+    }
+    NEED(n > 30);
+}
+
+bool test_strategies(void)
+{
+    const rig_t rig = {.mesh = "box=2,gpu=3", .blocks = "2", .slot = "2048", .tidy = true};
+    return rig_run(&rig, rank_strategies);
+}
+
+/* GPUs 0 and 1 do not reach 2 and 3: their messages lie in memory of the host. */
+static void rank_host_memory(meshcoll_t *mesh)
+{
+    fake_islands(2);
+    run_turns(mesh, 0, 2 * MESHCOLL_COLLECTIVES);
+    NEED(fake_calls("cuMemHostRegister_v2") == 3 && fake_calls("cuIpcOpenMemHandle_v2") == 1);
+}
+
+bool test_host_memory(void)
+{
+    const rig_t rig = {.mesh = "gpu=4", .blocks = "2", .slot = "1024", .tidy = true};
+    return rig_run(&rig, rank_host_memory);
+}
+
+/* Every datatype with every operation that it has; blocks of two threads. */
+static void rank_types(meshcoll_t *mesh)
+{
+    fake_kernels(0, 2);
+    for (int t = 0; t < MESHCOLL_DATATYPES; t++)
+        for (int o = 0; o < MESHCOLL_OPS; o++) {
+            const mc_case_t c = {.collective = o % 2 ? MESHCOLL_ALLREDUCE : MESHCOLL_REDUCE_SCATTER,
+                                 .count = 37,
+                                 .datatype = (meshcoll_datatype_t)t,
+                                 .op = mc_element_op((meshcoll_datatype_t)t, o)};
+            NEED(rig_enqueue(mesh, &c, NULL, NULL));
+        }
+}
+
+bool test_types(void)
+{
+    const rig_t rig = {.mesh = "gpu=3", .blocks = "2"};
+    return rig_run(&rig, rank_types);
+}
+
+/* Many calls in two streams before any is waited for. The mesh keeps their order: each second call sums up
+ * what the one before it, in the other stream, gave. */
+enum { CALLS = 12, ELEMENTS = 3000 };
+
+static void rank_in_flight(meshcoll_t *mesh)
+{
+    const int size = meshcoll_size(mesh);
+    const mc_cu_stream_t stream[2] = {new_stream(), new_stream()};
+    int32_t *const host = calloc(ELEMENTS, sizeof *host);
+    mc_cu_address_t at;
+    int32_t wanted = 1;
+    fake_kernels(2000 * (unsigned)rig_rank, 1);
+    for (int i = 0; i < ELEMENTS; i++)
+        host[i] = 1;
+    NEED(cuMemAlloc_v2(&at, ELEMENTS * sizeof *host) == 0);
+    NEED(cuMemcpyHtoDAsync_v2(at, host, ELEMENTS * sizeof *host, stream[0]) == 0);
+    const meshcoll_args_t args = {.size = sizeof args,
+                                  .collective = MESHCOLL_ALLREDUCE,
+                                  .in = (void *)(uintptr_t)at,
+                                  .out = (void *)(uintptr_t)at,
+                                  .count = ELEMENTS,
+                                  .datatype = MESHCOLL_INT32};
+    for (int i = 0; i < CALLS; i++, wanted *= size)
+        NEED(meshcoll_enqueue(mesh, &args, stream[i % 2]) == MESHCOLL_OK);
+    NEED(cuMemcpyDtoHAsync_v2(host, at, ELEMENTS * sizeof *host, stream[(CALLS - 1) % 2]) == 0);
+    NEED(cuStreamSynchronize(stream[(CALLS - 1) % 2]) == 0);
+    for (int i = 0; i < ELEMENTS; i++)
+        NEED(host[i] == wanted);
+    NEED(meshcoll_async_error(mesh) == MESHCOLL_OK);
+    NEED(cuMemFree_v2(at) == 0);
+    free(host);
+}
+
+bool test_in_flight(void)
+{
+    const rig_t rig = {.mesh = "gpu=3", .blocks = "2", .slot = "1024"};
+    return rig_run(&rig, rank_in_flight);
+}
+
+/* A call does not wait for its kernel, and runs where it stands in its stream. */
+static void rank_ordered(meshcoll_t *mesh)
+{
+    const mc_case_t c = {
+        .collective = MESHCOLL_ALLREDUCE, .count = 100, .datatype = MESHCOLL_FLOAT32};
+    const mc_cu_stream_t stream = new_stream();
+    rig_case_t r;
+    NEED(rig_enqueue(mesh, &c, NULL, stream)); /* the first call meets the other ranks */
+    rig_open(mesh, &c, NULL, &r);
+    fake_kernels(300 * 1000, 1);
+    rig_fill(&r, stream);
+    const double begun = mc_now();
+    NEED(meshcoll_enqueue(mesh, &r.args, stream) == MESHCOLL_OK);
+    NEED(mc_now() - begun < 0.2);
+    NEED(cuStreamQuery(stream) == MC_CU_ERROR_NOT_READY);
+    NEED(meshcoll_async_error(mesh) == MESHCOLL_OK);
+    NEED(rig_check(&r, stream));
+    NEED(mc_now() - begun >= 0.3);
+    rig_close(&r);
+}
+
+bool test_ordered(void)
+{
+    const rig_t rig = {.mesh = "gpu=2"};
+    return rig_run(&rig, rank_ordered);
+}
+
+static void rank_persistent(meshcoll_t *mesh)
+{
+    const mc_cu_stream_t stream = new_stream();
+    for (unsigned turn = 0; turn < MESHCOLL_COLLECTIVES; turn++) {
+        const mc_case_t c = turn_case(meshcoll_size(mesh), turn);
+        meshcoll_request_t *request;
+        rig_case_t r;
+        rig_open(mesh, &c, NULL, &r);
+        NEED(meshcoll_init(mesh, &r.args, &request) == MESHCOLL_OK);
+        NEED(meshcoll_request_strategy(request)[0]);
+        NEED(meshcoll_start(request) == MESHCOLL_ERR_INVALID_ARG);
+        for (int again = 0; again < 3; again++) {
+            rig_fill(&r, stream);
+            NEED(meshcoll_enqueue_request(request, stream) == MESHCOLL_OK);
+            NEED(rig_check(&r, stream));
+        }
+        meshcoll_free(request);
+        rig_close(&r);
+    }
+    int32_t x = 1;
+    meshcoll_request_t *on_host;
+    NEED(meshcoll_allreduce_init(mesh, &x, &x, 1, MESHCOLL_INT32, MESHCOLL_SUM, &on_host) ==
+         MESHCOLL_OK);
+    NEED(meshcoll_enqueue_request(on_host, stream) == MESHCOLL_ERR_INVALID_ARG);
+    meshcoll_free(on_host);
+}
+
+bool test_persistent(void)
+{
+    const rig_t rig = {.mesh = "gpu=3", .blocks = "2", .slot = "4096"};
+    return rig_run(&rig, rank_persistent);
+}
+
+/* Blocking calls, on both kinds of memory in turn, also where they differ in nothing else. */
+static int run_blocking(meshcoll_t *mesh, const meshcoll_args_t *a)
+{
+    return meshcoll_allreduce(mesh, a->in, a->out, a->count, a->datatype, a->op);
+}
+
+static void rank_blocking(meshcoll_t *mesh)
+{
+    const mc_case_t c = {
+        .collective = MESHCOLL_ALLREDUCE, .count = 5000, .datatype = MESHCOLL_INT32};
+    for (int again = 0; again < 4; again++) {
+        char why[256];
+        rig_case_t r;
+        NEED(mc_case_run(mesh, &c, false, why, sizeof why) == 0);
+        rig_open(mesh, &c, NULL, &r);
+        rig_fill(&r, NULL);
+        NEED(cuStreamSynchronize(NULL) == 0);
+        NEED(run_blocking(mesh, &r.args) == MESHCOLL_OK);
+        NEED(rig_check(&r, NULL));
+        rig_close(&r);
+    }
+}
+
+bool test_blocking(void)
+{
+    const rig_t rig = {.mesh = "gpu=3", .blocks = "2", .slot = "4096"};
+    return rig_run(&rig, rank_blocking);
+}
+
+/* Kinds of memory --------------------------------------------------------------------------------- */
+
+static bool says(const char *words)
+{
+    const bool so = strstr(meshcoll_last_error(), words) != NULL;
+    if (!so)
+        printf("expected \"%s\" in: %s\n", words, meshcoll_last_error());
+    return so;
+}
+
+static void rank_kinds(meshcoll_t *mesh)
+{
+    enum { N = 64 };
+    int32_t host[N] = {0}, *pinned;
+    mc_cu_address_t device, managed;
+    meshcoll_request_t *request;
+    NEED(cuMemAlloc_v2(&device, sizeof host) == 0);
+    NEED(cuMemAllocManaged(&managed, sizeof host, 1) == 0);
+    NEED(cuMemHostAlloc((void **)&pinned, sizeof host, MC_CU_HOST_MAPPED) == 0);
+    NEED(mc_pointer(host).kind == MC_MEMORY_HOST && mc_pointer(NULL).kind == MC_MEMORY_HOST);
+    NEED(mc_pointer(pinned).kind == MC_MEMORY_REGISTERED);
+    NEED(mc_pointer((void *)(uintptr_t)(device + 8)).kind == MC_MEMORY_DEVICE);
+    NEED(mc_pointer((void *)(uintptr_t)managed).kind == MC_MEMORY_MANAGED);
+    meshcoll_args_t a = {.size = sizeof a,
+                         .collective = MESHCOLL_ALLREDUCE,
+                         .in = (void *)(uintptr_t)device,
+                         .out = host,
+                         .count = N,
+                         .datatype = MESHCOLL_INT32};
+    NEED(run_blocking(mesh, &a) == MESHCOLL_ERR_INVALID_ARG);
+    NEED(says("in is device memory, out is host memory"));
+    NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_ERR_INVALID_ARG &&
+         says("out is host memory"));
+    a.out = pinned;
+    NEED(run_blocking(mesh, &a) == MESHCOLL_ERR_INVALID_ARG && says("pinned host memory"));
+    a.out = (void *)(uintptr_t)device;
+    NEED(meshcoll_begin(mesh, &a, &request) == MESHCOLL_ERR_INVALID_ARG && says("nonblocking"));
+    NEED(meshcoll_group_begin(mesh) == MESHCOLL_OK);
+    NEED(run_blocking(mesh, &a) == MESHCOLL_ERR_INVALID_ARG && says("a group"));
+    NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_ERR_INVALID_ARG && says("a group is open"));
+    NEED(meshcoll_group_end(mesh) == MESHCOLL_ERR_INVALID_ARG);
+    /* the mesh works on, and managed memory goes with either */
+    a.in = a.out = (void *)(uintptr_t)managed;
+    int32_t *const on_host = a.out;
+    on_host[N - 1] = 1;
+    NEED(run_blocking(mesh, &a) == MESHCOLL_OK && on_host[N - 1] == meshcoll_size(mesh));
+    NEED(fake_calls("cuLaunchKernel") == 0);
+    NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_OK && cuStreamSynchronize(NULL) == 0);
+    NEED(on_host[N - 1] == meshcoll_size(mesh) * meshcoll_size(mesh));
+    a.in = a.out = (void *)(uintptr_t)device;
+    NEED(run_blocking(mesh, &a) == MESHCOLL_OK);
+}
+
+bool test_kinds(void)
+{
+    const rig_t rig = {.mesh = "gpu=2"};
+    return rig_run(&rig, rank_kinds);
+}
+
+/* A call that repeats the last one on host memory asks the driver nothing. */
+static void rank_known_calls(meshcoll_t *mesh)
+{
+    int32_t x[16] = {0}, y[16];
+    for (int i = 0; i < 3; i++)
+        NEED(meshcoll_allreduce(mesh, x, y, 16, MESHCOLL_INT32, MESHCOLL_SUM) == MESHCOLL_OK);
+    const unsigned asked = fake_calls("cuPointerGetAttributes");
+    NEED(asked >= 1);
+    for (int i = 0; i < 100; i++)
+        NEED(meshcoll_allreduce(mesh, x, y, 16, MESHCOLL_INT32, MESHCOLL_SUM) == MESHCOLL_OK);
+    NEED(fake_calls("cuPointerGetAttributes") == asked);
+}
+
+bool test_known_calls(void)
+{
+    const rig_t rig = {.mesh = "gpu=2"};
+    return rig_run(&rig, rank_known_calls);
+}
+
+/* Blocks of unequal sizes, of which some are empty. */
+static void rank_unequal_blocks(meshcoll_t *mesh)
+{
+    const int size = meshcoll_size(mesh);
+    size_t counts[8], total = 0;
+    int32_t host[512];
+    mc_cu_address_t in, out;
+    for (int r = 0; r < size; r++)
+        total += counts[r] = (size_t)r * 17;
+    NEED(cuMemAlloc_v2(&in, sizeof host) == 0 && cuMemAlloc_v2(&out, sizeof host) == 0);
+    for (int i = 0; i < 512; i++)
+        host[i] = rig_rank * 1000 + i;
+    for (int again = 0; again < 3; again++) {
+        const meshcoll_args_t a = {.size = sizeof a,
+                                   .collective = MESHCOLL_ALLGATHER,
+                                   .in = (void *)(uintptr_t)in,
+                                   .out = (void *)(uintptr_t)out,
+                                   .count = counts[rig_rank],
+                                   .datatype = MESHCOLL_INT32,
+                                   .counts = counts};
+        int32_t got[512];
+        NEED(cuMemcpyHtoD_v2(in, host, sizeof host) == 0);
+        NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_OK);
+        NEED(cuMemcpyDtoH_v2(got, out, total * sizeof *got) == 0);
+        const int32_t *at = got;
+        for (int r = 0; r < size; r++)
+            for (size_t i = 0; i < counts[r]; i++)
+                NEED(*at++ == r * 1000 + (int)i);
+    }
+}
+
+bool test_unequal_blocks(void)
+{
+    const rig_t rig = {.mesh = "box=2,gpu=2", .blocks = "2", .slot = "256"};
+    return rig_run(&rig, rank_unequal_blocks);
+}
+
+/* Graphs, sub-meshes, guards ---------------------------------------------------------------------- */
+
+static void rank_captured(meshcoll_t *mesh)
+{
+    const mc_case_t cases[] = {
+        {.collective = MESHCOLL_ALLREDUCE, .count = 700, .datatype = MESHCOLL_INT32},
+        {.collective = MESHCOLL_ALLGATHER, .count = 90, .datatype = MESHCOLL_INT32}};
+    const mc_cu_stream_t stream = new_stream();
+    rig_case_t r[2];
+    fake_graph_t graph;
+    NEED(rig_enqueue(mesh, &cases[1], NULL, NULL)); /* in another stream */
+    for (int k = 0; k < 2; k++)
+        rig_open(mesh, &cases[k], NULL, &r[k]);
+    NEED(cuStreamBeginCapture_v2(stream, 0) == 0);
+    for (int k = 0; k < 2; k++)
+        NEED(meshcoll_enqueue(mesh, &r[k].args, stream) == MESHCOLL_OK);
+    NEED(meshcoll_async_error(mesh) == MESHCOLL_OK);
+    NEED(cuStreamEndCapture(stream, &graph) == 0);
+    for (int again = 0; again < 3; again++) {
+        for (int k = 0; k < 2; k++)
+            rig_fill(&r[k], stream);
+        NEED(cuGraphLaunch(graph, stream) == 0);
+        NEED(rig_check(&r[0], stream) && rig_check(&r[1], stream));
+        NEED(rig_enqueue(mesh, &cases[0], NULL, stream));
+    }
+    for (int k = 0; k < 2; k++)
+        rig_close(&r[k]);
+    NEED(cuGraphDestroy(graph) == 0);
+}
+
+bool test_captured(void)
+{
+    const rig_t rig = {.mesh = "gpu=2", .blocks = "2"};
+    return rig_run(&rig, rank_captured);
+}
+
+/* Sub-meshes beside their mesh, destroyed before it and with it. */
+static void rank_parts(meshcoll_t *mesh)
+{
+    meshcoll_t *row, *column;
+    NEED(meshcoll_split(mesh, "gpu", &row) == MESHCOLL_OK);
+    NEED(meshcoll_split(mesh, "box", &column) == MESHCOLL_OK);
+    const int rank = rig_rank;
+    for (unsigned turn = 0; turn < MESHCOLL_COLLECTIVES; turn++) {
+        const mc_case_t on_all = turn_case(4, turn), on_two = turn_case(2, turn);
+        NEED(rig_enqueue(mesh, &on_all, NULL, NULL));
+        NEED(rig_enqueue(row, &on_two, NULL, NULL) && rig_enqueue(column, &on_two, NULL, NULL));
+    }
+    NEED(rank == rig_rank);
+    meshcoll_destroy(row); /* the other one is left to the mesh */
+}
+
+bool test_parts(void)
+{
+    const rig_t rig = {.mesh = "box=2,gpu=2", .blocks = "2", .slot = "1024"};
+    return rig_run(&rig, rank_parts);
+}
+
+/* What would be found: a library that touches device memory itself. */
+static int touch(const void *context, mc_seat_t *seat)
+{
+    mc_cu_context_t own;
+    mc_cu_address_t at;
+    (void)context, (void)seat;
+    if (cuInit(0) || cuDevicePrimaryCtxRetain(&own, 0) || cuCtxSetCurrent(own) ||
+        cuMemAlloc_v2(&at, 64))
+        return 1;
+    *(volatile char *)(uintptr_t)at = 1;
+    return 0;
+}
+
+bool test_guards(void)
+{
+    mc_meeting_t *const meeting = mc_processes_share(sizeof *meeting);
+    pid_t pid;
+    if (!fake_guards()) {
+        printf("this processor or kernel has no protection keys: a host access to device memory "
+               "is not noticed in these tests\n");
+        return true;
+    }
+    mc_meeting_init(meeting, 1);
+    mc_processes_fork(meeting, touch, NULL, &pid);
+    const int how = mc_process_await(pid);
+    printf("a host access to device memory ends with %d, expected -11\n", how);
+    return how == -11;
+}

@@ -1,0 +1,251 @@
+/* What goes wrong with calls on device memory, on one rank or all: each rank must learn it, and soon. */
+#include "rig.h"
+
+#include "base/base.h"
+#include "device/cuda/driver.h"
+
+#include <string.h>
+#include <unistd.h>
+
+/* Seconds in which every rank must know; processes of the suite share cores. */
+#define SOON 10.0
+
+static bool says(const char *words)
+{
+    const bool so = strstr(meshcoll_last_error(), words) != NULL;
+    if (!so)
+        printf("rank %d: expected \"%s\" in: %s\n", rig_rank, words, meshcoll_last_error());
+    return so;
+}
+
+/* Calls on 100 int32 in device memory. */
+static mc_cu_address_t memory;
+static meshcoll_args_t some_call(void)
+{
+    if (!memory)
+        NEED(cuMemAlloc_v2(&memory, 4096) == 0);
+    return (meshcoll_args_t){.size = sizeof(meshcoll_args_t),
+                             .collective = MESHCOLL_ALLREDUCE,
+                             .in = (void *)(uintptr_t)memory,
+                             .out = (void *)(uintptr_t)memory,
+                             .count = 100,
+                             .datatype = MESHCOLL_INT32};
+}
+
+static bool works(meshcoll_t *mesh)
+{
+    const mc_case_t c = {
+        .collective = MESHCOLL_ALLREDUCE, .count = 500, .datatype = MESHCOLL_INT32};
+    return rig_enqueue(mesh, &c, NULL, NULL);
+}
+
+/* Until the mesh has failed. */
+static int await_error(meshcoll_t *mesh)
+{
+    const double end = mc_now() + SOON;
+    int status = MESHCOLL_OK;
+    while (!status && mc_now() < end) {
+        usleep(1000);
+        status = meshcoll_async_error(mesh);
+    }
+    return status;
+}
+
+/* Ranks that never come --------------------------------------------------------------------------- */
+
+static void rank_late(meshcoll_t *mesh)
+{
+    const meshcoll_args_t a = some_call();
+    NEED(works(mesh));
+    rig_meet();
+    if (rig_rank != 1) {
+        NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_OK);
+        NEED(await_error(mesh) == MESHCOLL_ERR_TIMEOUT);
+        NEED(says("allreduce, block "));
+        NEED(cuStreamSynchronize(NULL) == 0); /* kernels have given up */
+    } else {
+        NEED(await_error(mesh) == MESHCOLL_ERR_TIMEOUT);
+    }
+    NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_ERR_TIMEOUT);
+}
+
+bool test_late(void)
+{
+    const rig_t rig = {.mesh = "gpu=3", .blocks = "2", .timeout = "0.5"};
+    return rig_run(&rig, rank_late);
+}
+
+/* With a limit of half an hour: the abort ends what waits, in a stream and in a blocking call. */
+static void rank_aborted(meshcoll_t *mesh)
+{
+    const meshcoll_args_t a = some_call();
+    NEED(works(mesh));
+    rig_meet();
+    const double begun = mc_now();
+    if (rig_rank == 1) {
+        usleep(200 * 1000);
+        NEED(meshcoll_abort(mesh, "enough") == MESHCOLL_OK);
+    } else if (rig_rank == 0) {
+        NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_OK);
+        NEED(cuStreamSynchronize(NULL) == 0);
+        NEED(meshcoll_async_error(mesh) == MESHCOLL_ERR_ABORTED && says("enough"));
+    } else {
+        NEED(meshcoll_allreduce(mesh, a.in, a.out, a.count, a.datatype, a.op) ==
+             MESHCOLL_ERR_ABORTED);
+        NEED(says("enough"));
+    }
+    NEED(mc_now() - begun < SOON);
+    NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_ERR_ABORTED);
+}
+
+bool test_aborted(void)
+{
+    const rig_t rig = {.mesh = "gpu=3", .blocks = "2"};
+    return rig_run(&rig, rank_aborted);
+}
+
+/* A driver that fails ----------------------------------------------------------------------------- */
+
+/* While the mesh makes its arena, on one rank: all are told by whom and of what, and the next call works. */
+static void rank_cannot_open(meshcoll_t *mesh)
+{
+    static const char *const functions[] = {
+        "cuMemAlloc_v2",   "cuIpcGetMemHandle", "cuModuleLoadData",
+        "cuStreamCreate",  "cuEventCreate",     "cuMemHostAlloc",
+        "cuMemsetD8Async", "cuDeviceGetUuid",   "cuCtxGetDevice"};
+    const meshcoll_args_t a = some_call();
+    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
+        const double begun = mc_now();
+        if (rig_rank == 1)
+            fake_fail(functions[i], 0, MC_CU_ERROR_OUT_OF_MEMORY);
+        NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_ERR_DEVICE);
+        NEED(says("rank 1: the GPU's driver could not ") && says("CUDA_ERROR_OUT_OF_MEMORY"));
+        NEED(mc_now() - begun < SOON);
+        NEED(meshcoll_async_error(mesh) == MESHCOLL_OK);
+    }
+    /* a handle that cannot be opened is no failure */
+    if (rig_rank == 1)
+        fake_fail("cuIpcOpenMemHandle_v2", 0, MC_CU_ERROR_PEER_ACCESS_UNSUPPORTED);
+    NEED(works(mesh));
+    NEED(fake_calls("cuMemHostRegister_v2") == (rig_rank == 2 ? 0 : 2));
+}
+
+bool test_cannot_open(void)
+{
+    const rig_t rig = {.mesh = "gpu=3", .blocks = "2"};
+    return rig_run(&rig, rank_cannot_open);
+}
+
+/* Once it is made, a rank that fails fails the mesh, as others' kernels wait for it. */
+static const char *failing;
+static void rank_cannot_launch(meshcoll_t *mesh)
+{
+    meshcoll_args_t a = some_call();
+    NEED(works(mesh));
+    rig_meet();
+    const double begun = mc_now();
+    a.count = 99; /* another program */
+    if (rig_rank == 1) {
+        fake_fail(failing, 0, MC_CU_ERROR_OUT_OF_MEMORY);
+        NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_ERR_DEVICE && says("could not"));
+    } else {
+        NEED(meshcoll_enqueue(mesh, &a, NULL) <= 0);
+        NEED(await_error(mesh) == MESHCOLL_ERR_PEER && says("rank 1: the GPU's driver"));
+        NEED(cuStreamSynchronize(NULL) == 0);
+    }
+    NEED(mc_now() - begun < SOON);
+}
+
+bool test_cannot_launch(void)
+{
+    static const char *const functions[] = {
+        "cuLaunchKernel",      "cuMemAlloc_v2",        "cuEventRecord",      "cuModuleGetFunction",
+        "cuStreamIsCapturing", "cuMemcpyHtoDAsync_v2", "cuCtxPushCurrent_v2"};
+    const rig_t rig = {.mesh = "gpu=3", .blocks = "2"};
+    bool good = true;
+    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
+        failing = functions[i];
+        if (!rig_run(&rig, rank_cannot_launch)) {
+            printf("where %s failed\n", failing);
+            good = false;
+        }
+    }
+    return good;
+}
+
+/* Where there is no GPU to use -------------------------------------------------------------------- */
+
+static void rank_one_gpu(meshcoll_t *mesh)
+{
+    const meshcoll_args_t a = some_call();
+    NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_ERR_UNSUPPORTED);
+    NEED(says("ranks 0 and 1 use the same GPU"));
+}
+
+bool test_one_gpu(void)
+{
+    const rig_t rig = {.mesh = "gpu=2", .shared = true};
+    return rig_run(&rig, rank_one_gpu);
+}
+
+static const char *expected; /* in the sentence */
+static void rank_refused(meshcoll_t *mesh)
+{
+    int32_t x = 1;
+    const meshcoll_args_t a = some_call();
+    NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_ERR_UNSUPPORTED && says(expected));
+    NEED(meshcoll_allreduce(mesh, &x, &x, 1, MESHCOLL_INT32, MESHCOLL_SUM) == MESHCOLL_OK);
+    NEED(x == meshcoll_size(mesh));
+}
+
+static void rank_no_libcuda(meshcoll_t *mesh)
+{
+    NEED(!mc_cuda_there);
+    rank_refused(mesh);
+    NEED(fake_calls("cuPointerGetAttributes") == 0);
+}
+
+bool test_no_libcuda(void)
+{
+    const rig_t off = {.mesh = "gpu=2", .libcuda = "off"};
+    const rig_t none = {.mesh = "gpu=2", .libcuda = "/nowhere/libcuda.so.1"};
+    expected = "there is no CUDA driver here: MESHCOLL_LIBCUDA is \"off\"";
+    const bool good = rig_run(&off, rank_no_libcuda);
+    expected = "there is no CUDA driver here: /nowhere/libcuda.so.1";
+    return rig_run(&none, rank_no_libcuda) && good;
+}
+
+/* A library without any of the functions; one that lacks a few is another sentence. */
+bool test_old_libcuda(void)
+{
+    const rig_t rig = {.mesh = "gpu=2", .libcuda = "libm.so.6"};
+    const rig_t lacks = {.mesh = "gpu=2", .libcuda = MC_OLD_CUDA};
+    expected = "has no function cuPointerGetAttributes";
+    const bool good = rig_run(&rig, rank_refused);
+    expected = "the CUDA driver is too old: libcuda has no ";
+    return rig_run(&lacks, rank_refused) && good;
+}
+
+bool test_no_kernels(void)
+{
+    const rig_t rig = {.mesh = "gpu=2"};
+    expected = "built without nvcc";
+    rig_image = NULL;
+    return rig_run(&rig, rank_refused);
+}
+
+/* MESHCOLL_CHECK=1: ranks that ask for different calls learn it before anything moves. */
+static void rank_disagree(meshcoll_t *mesh)
+{
+    meshcoll_args_t a = some_call();
+    a.count = rig_rank == 1 ? 7 : 8;
+    NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_ERR_MISMATCH);
+    NEED(works(mesh));
+    NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_ERR_MISMATCH);
+}
+
+bool test_disagree(void)
+{
+    const rig_t rig = {.mesh = "gpu=3", .check = "1", .blocks = "2"};
+    return rig_run(&rig, rank_disagree);
+}
