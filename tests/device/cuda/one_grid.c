@@ -57,7 +57,8 @@ static void *there(const mirror_t *m, const void *at)
 {
     for (int i = 0; i < m->n; i++) {
         const size_t offset = (size_t)((const char *)at - m->region[i].host);
-        if (at && (const char *)at >= m->region[i].host && offset <= m->region[i].bytes)
+        if (at && (const char *)at >= m->region[i].host &&
+            (offset < m->region[i].bytes || (offset == 0 && m->region[i].bytes == 0)))
             return (char *)(uintptr_t)m->region[i].device + offset;
     }
     return NULL;
