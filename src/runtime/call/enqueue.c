@@ -92,7 +92,8 @@ int mc_device_call_run(meshcoll_t *h, const mc_asked_t *asked, const mc_call_mem
     int status = mc_device_call_prepare(h, asked, memory, &choice, &program);
     if (status)
         return status;
-    status = mc_gpu_run(h, program, a->in, a->out);
+    const mc_gpu_place_t place = {.in = a->in, .out = a->out, .number = asked->number.own};
+    status = mc_gpu_run(h, program, place);
     return status ? fail_alone(h, status) : MESHCOLL_OK;
 }
 
@@ -134,7 +135,7 @@ int mc_enqueue(meshcoll_t *h, const meshcoll_args_t *given, void *stream)
     if (asked.args.count == 0)
         return h->checks ? choose(h, &asked, &choice) : MESHCOLL_OK;
     status = mc_device_call_prepare(h, &asked, &memory, &choice, &program);
-    const mc_gpu_place_t place = {asked.args.in, asked.args.out, stream};
+    const mc_gpu_place_t place = {asked.args.in, asked.args.out, stream, asked.number.own};
     return status ? status : launch(h, program, &place);
 }
 
@@ -173,7 +174,7 @@ int mc_device_request(meshcoll_t *h, const mc_asked_t *asked, const mc_call_memo
 
 int mc_enqueue_request(meshcoll_request_t *r, void *stream)
 {
-    const mc_gpu_place_t place = {r->operands.in, r->operands.out, stream};
+    const mc_gpu_place_t place = {r->operands.in, r->operands.out, stream, r->operation};
     const int status = check_place(r->mesh, "meshcoll_enqueue_request");
     return status ? status : launch(r->mesh, r->program, &place);
 }

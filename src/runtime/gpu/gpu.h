@@ -14,6 +14,7 @@
 #include "device/program.h"
 #include "runtime/gpu/arena.h"
 #include "runtime/handle/request.h"
+#include "runtime/monitor/news.h"
 
 /* What ends the kernels of a family: a word in pinned memory, which the monitor's board sets. */
 typedef struct mc_gpu_alarm {
@@ -29,6 +30,10 @@ typedef struct mc_gpu_memory {
     size_t bytes;
 } mc_gpu_memory_t;
 
+/* Of so many launches in flight, the last ones, it is noticed that another rank was refused the call; as
+ * many refusals as a board keeps. */
+enum { MC_GPU_NUMBERS = MC_NEWS_REFUSALS };
+
 typedef struct mc_gpu {
     mc_cu_context_t context;
     mc_cu_device_t device;
@@ -42,9 +47,10 @@ typedef struct mc_gpu {
     mc_device_report_t *report; /* by block, in pinned memory: of the first launch that gave up */
     mc_cu_address_t report_address;
 
-    mc_cu_event_t done;          /* recorded after each launch that was not captured */
-    mc_cu_stream_t last_stream;  /* of the last one */
-    uint64_t n_launches, n_done; /* those; of them are known to be complete */
+    mc_cu_event_t done;              /* recorded after each launch that was not captured */
+    mc_cu_stream_t last_stream;      /* of the last one */
+    uint64_t n_launches, n_done;     /* those; of them are known to be complete */
+    uint32_t number[MC_GPU_NUMBERS]; /* operation numbers of the last ones, in turn */
 
     struct mc_gpu_program *programs; /* the one used last first */
     uint32_t n_programs, next_program;

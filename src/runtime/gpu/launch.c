@@ -63,6 +63,7 @@ static int launch_now(const meshcoll_t *h, mc_gpu_program_t *p, const mc_gpu_pla
         status = launch_kernel(h, p, at);
     if (status)
         return status;
+    gpu->number[gpu->n_launches % MC_GPU_NUMBERS] = at->number;
     p->last = ++gpu->n_launches;
     gpu->last_stream = at->stream;
     return mc_cuda_status(mc_cuda()->event_record(gpu->done, at->stream), "record an event");
@@ -137,9 +138,22 @@ static int has_ended(mc_gpu_t *gpu)
     return mc_cuda_status(result, "run a kernel");
 }
 
+/* What a rank does not launch its peers' kernels would wait for until their limit. */
+static int check_refusals(const meshcoll_t *h)
+{
+    const mc_gpu_t *const gpu = h->gpu;
+    const uint64_t n = gpu->n_launches - gpu->n_done;
+    uint32_t number[MC_GPU_NUMBERS], i = 0;
+    for (; i < n && i < MC_GPU_NUMBERS; i++)
+        number[i] = gpu->number[(gpu->n_launches - 1 - i) % MC_GPU_NUMBERS];
+    return mc_failure_refusal(h, number, i);
+}
+
 int mc_gpu_state(meshcoll_t *h)
 {
-    const int running = has_ended(h->gpu);
+    int running = has_ended(h->gpu);
+    const int refused = running == MESHCOLL_IN_PROGRESS ? check_refusals(h) : MESHCOLL_OK;
+    running = refused ? refused : running;
     if (running < 0)
         mc_failure_break(h, running);
     const int status = check_reports(h);
@@ -159,9 +173,9 @@ static void turn(meshcoll_t *h)
     sched_yield();
 }
 
-int mc_gpu_run(meshcoll_t *h, mc_gpu_program_t *p, const void *in, void *out)
+int mc_gpu_run(meshcoll_t *h, mc_gpu_program_t *p, mc_gpu_place_t place)
 {
-    const mc_gpu_place_t place = {in, out, h->gpu->stream};
+    place.stream = h->gpu->stream;
     int status = mc_gpu_launch(h, p, &place);
     if (status)
         return status;

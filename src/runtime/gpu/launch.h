@@ -9,12 +9,14 @@ typedef struct {
     const void *in;
     void *out;
     mc_cu_stream_t stream;
+    uint32_t number; /* of the call's operation */
 } mc_gpu_place_t;
 
 /* Launches it behind the mesh's earlier calls. */
 int mc_gpu_launch(meshcoll_t *h, mc_gpu_program_t *program, const mc_gpu_place_t *place);
-/* The same in a stream of the library's, and waits until it is complete. */
-int mc_gpu_run(meshcoll_t *h, mc_gpu_program_t *program, const void *in, void *out);
+/* The same in a stream of the library's, whatever that of the place is, and waits until it is
+ * complete. */
+int mc_gpu_run(meshcoll_t *h, mc_gpu_program_t *program, mc_gpu_place_t place);
 
 /* IN_PROGRESS: launches that were not captured are not all complete; OK; or what went wrong in any
  * launch so far, with which the mesh fails. */

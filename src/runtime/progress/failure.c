@@ -132,13 +132,31 @@ static bool is_member(const meshcoll_t *h, int32_t comm_rank)
 }
 
 /* Numbers wrap, so that an old refusal may look like one of this run. */
+static bool is_of(const meshcoll_t *h, const mc_news_t *news)
+{
+    const uint32_t made = news->persistent ? h->n_persistent : h->n_calls;
+    return made - news->made < MOST_AHEAD && context_of(h) == news->context &&
+           news->rank != mc_monitor_rank(h->root->monitor) && is_member(h, news->rank);
+}
+
 static bool is_refused(const meshcoll_request_t *r, const mc_news_t *news)
 {
-    const meshcoll_t *const h = r->mesh;
-    const uint32_t made = news->persistent ? h->n_persistent : h->n_calls;
     return r->plan && r->operation == news->number && r->persistent == (news->persistent != 0) &&
-           made - news->made < MOST_AHEAD && context_of(h) == news->context &&
-           news->rank != mc_monitor_rank(h->root->monitor) && is_member(h, news->rank);
+           is_of(r->mesh, news);
+}
+
+int mc_failure_refusal(const meshcoll_t *h, const uint32_t *number, uint32_t n)
+{
+    mc_news_t news;
+    uint32_t next = 0;
+    mc_news_board_t *const board = mc_monitor_board(h->root->monitor);
+    if (!mc_news_any(board))
+        return MESHCOLL_OK;
+    while (mc_news_refusal(board, &next, &news))
+        for (uint32_t i = 0; i < n; i++)
+            if (news.number == number[i] && !news.persistent && is_of(h, &news))
+                return mc_fail(news.status, "%s", news.text);
+    return MESHCOLL_OK;
 }
 
 int mc_failure_refused(meshcoll_t *h, uint32_t number, bool persistent, int status)

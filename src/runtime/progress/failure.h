@@ -29,6 +29,8 @@ void mc_failure_hear(meshcoll_t *h);
  * runs here; and, a few times per second, whether the peers this rank waits for are alive and no request
  * has run for too long. Breaks the mesh then. Publishes what this rank waits for (waits/board.h). */
 void mc_failure_look(meshcoll_t *h);
+/* Was another rank refused one of these calls, by their operation numbers? Then its error; OK else. */
+int mc_failure_refusal(const meshcoll_t *h, const uint32_t *number, uint32_t n);
 /* Tells the other ranks that this one was refused a call, with meshcoll_last_error(): those that wait in it
  * fail. To be called when the call has taken its operation number. A call that could not connect breaks the mesh. Returns
  * the call's status. */

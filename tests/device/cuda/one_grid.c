@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { REGIONS = 8 + 8 * MC_BOX_RANKS, TURNS = 3, LIMIT_S = 5 };
+enum { REGIONS = 8 + 8 * MC_BOX_RANKS, TURNS = 3, LIMIT_S = 20 };
 
 /* Of libcuda, besides what the library calls. */
 static mc_cu_result_t (*init)(unsigned);

@@ -2,6 +2,7 @@
 
 #include "device/cuda/image.h"
 
+#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -39,6 +40,38 @@ static void take_gpu(const rig_t *rig)
     NEED(cuCtxSetCurrent(context) == 0);
 }
 
+static bool part(int rank)
+{
+    char name[32];
+    snprintf(name, sizeof name, "rig-%d", rank);
+    return unshare(CLONE_NEWUTS) == 0 && sethostname(name, strlen(name)) == 0;
+}
+
+static int try_part(const void *context, mc_seat_t *seat)
+{
+    (void)context;
+    return part(seat->rank) ? 0 : 1;
+}
+
+bool rig_can_part(void)
+{
+    mc_meeting_t *const one = mc_processes_share(sizeof *one);
+    pid_t pid;
+    mc_meeting_init(one, 1);
+    mc_processes_fork(one, try_part, NULL, &pid);
+    const bool can = mc_process_await(pid) == 0;
+    munmap(one, sizeof *one);
+    return can;
+}
+
+static bool is_skipped;
+bool rig_skip(const char *why)
+{
+    printf("skipped: %s\n", why);
+    is_skipped = true;
+    return true;
+}
+
 void rig_meet(void)
 {
     pthread_barrier_wait(&meeting->barrier);
@@ -60,6 +93,7 @@ static int run(const void *context, mc_seat_t *seat)
     set("MESHCOLL_LIBCUDA", rig->libcuda ? rig->libcuda : MC_FAKE_CUDA);
     set("MESHCOLL_GPU_BLOCKS", rig->blocks);
     set("MESHCOLL_GPU_SLOT", rig->slot);
+    NEED(!rig->apart || part(rig_rank));
     take_gpu(rig);
     NEED(meshcoll_create_oob(&oob, &params, &mesh) == MESHCOLL_OK);
     job->rank(mesh);
@@ -179,7 +213,7 @@ int main(int argc, char **argv)
 {
     for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)
         if (argc == 2 && strcmp(tests[i].name, argv[1]) == 0)
-            return tests[i].run() ? 0 : 1;
+            return !tests[i].run() ? 1 : is_skipped ? 77 : 0;
     printf("usage: device_gpu TEST, one of:");
     for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)
         printf(" %s", tests[i].name);

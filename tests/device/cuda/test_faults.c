@@ -104,6 +104,33 @@ bool test_aborted(void)
     return rig_run(&rig, rank_aborted);
 }
 
+/* One rank is refused the call: the others' kernels end when these ask, in a stream or in a blocking call. */
+static void rank_one_refused(meshcoll_t *mesh)
+{
+    meshcoll_args_t a = some_call();
+    NEED(works(mesh));
+    rig_meet();
+    const double begun = mc_now();
+    if (rig_rank == 1) {
+        a.in = NULL;
+        NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_ERR_INVALID_ARG);
+    } else if (rig_rank == 0) {
+        NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_OK);
+        NEED(await_error(mesh) == MESHCOLL_ERR_PEER && says("rank 1 was refused this call"));
+        NEED(cuStreamSynchronize(NULL) == 0);
+    } else {
+        NEED(meshcoll_allreduce(mesh, a.in, a.out, a.count, a.datatype, a.op) == MESHCOLL_ERR_PEER);
+        NEED(says("rank 1 was refused this call"));
+    }
+    NEED(mc_now() - begun < SOON);
+}
+
+bool test_refused(void)
+{
+    const rig_t rig = {.mesh = "gpu=3", .blocks = "2"};
+    return rig_run(&rig, rank_one_refused);
+}
+
 /* A driver that fails ----------------------------------------------------------------------------- */
 
 /* While the mesh makes its arena, on one rank: all are told by whom and of what, and the next call works. */
@@ -231,6 +258,15 @@ bool test_no_kernels(void)
     const rig_t rig = {.mesh = "gpu=2"};
     expected = "built without nvcc";
     rig_image = NULL;
+    return rig_run(&rig, rank_refused);
+}
+
+bool test_two_machines(void)
+{
+    const rig_t rig = {.mesh = "box=2,gpu=1", .apart = true};
+    if (!rig_can_part())
+        return rig_skip("this needs the right to set host names (CAP_SYS_ADMIN)");
+    expected = "calls on device memory work within one machine so far: ranks 0 and 1 are on";
     return rig_run(&rig, rank_refused);
 }
 
