@@ -117,7 +117,8 @@ target_link_libraries(device_gpu PRIVATE meshcoll_test_support fakecuda)
 add_dependencies(device_gpu oldcuda)
 foreach(name IN ITEMS collectives strategies host_memory types in_flight ordered persistent blocking kinds
                       unequal_blocks captured parts known_calls guards late aborted cannot_open cannot_launch one_gpu
-                      no_libcuda old_libcuda no_kernels disagree two_machines refused)
+                      no_libcuda old_libcuda no_kernels disagree two_machines refused
+                      progress_thread)
     meshcoll_device_test(gpu_${name} device device_gpu ${name})
     set_tests_properties(device.gpu_${name} PROPERTIES SKIP_RETURN_CODE ${skip_code})
 endforeach()

@@ -123,9 +123,10 @@ static int pin(mc_gpu_arena_t *a, int32_t rank, int fd)
 }
 
 /* Peers that map it cannot be made to touch pages that do not exist. */
+enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
+
 int mc_gpu_arena_make_host(mc_gpu_arena_t *a, mc_gpu_file_t *file)
 {
-    enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
     struct stat s;
     a->fd = memfd_create("meshcoll GPU", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (a->fd < 0 || ftruncate(a->fd, (off_t)mc_gpu_layout_bytes(&a->layout)) != 0 ||
@@ -135,22 +136,45 @@ int mc_gpu_arena_make_host(mc_gpu_arena_t *a, mc_gpu_file_t *file)
     return pin(a, a->layout.rank, a->fd);
 }
 
-/* The descriptor's number may name another file by now. */
-int mc_gpu_arena_map_host(mc_gpu_arena_t *a, int32_t peer, const mc_gpu_file_t *file)
+/* The descriptor's number may name another file by now, and opening that may have effects: checked
+ * first through O_PATH. */
+static int open_peers(const mc_gpu_file_t *file, size_t bytes, int *fd)
 {
     char path[64];
     struct stat s;
     snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)file->pid, file->fd);
-    if (stat(path, &s) != 0)
-        return fail_errno("find a peer's file");
-    if (!S_ISREG(s.st_mode) || s.st_dev != file->dev || s.st_ino != file->ino ||
-        s.st_size != (off_t)mc_gpu_layout_bytes(&a->layout))
-        return mc_fail(MESHCOLL_ERR_TRANSPORT, "shared memory of GPUs: %s is not the file expected",
-                       path);
-    const int fd = open(path, O_RDWR | O_CLOEXEC);
-    if (fd < 0)
-        return fail_errno("open a peer's file");
-    const int status = pin(a, peer, fd);
+    const int named = open(path, O_PATH | O_CLOEXEC);
+    if (named < 0 || fstat(named, &s) != 0) {
+        const int status = fail_errno("find a peer's file");
+        if (named >= 0)
+            close(named);
+        return status;
+    }
+    const bool same = S_ISREG(s.st_mode) && s.st_dev == file->dev && s.st_ino == file->ino &&
+                      s.st_size == (off_t)bytes;
+    char name[64];
+    snprintf(name, sizeof name, "/proc/self/fd/%d", named);
+    const int opened = same ? open(name, O_RDWR | O_CLOEXEC) : -1;
+    const int status = opened >= 0 ? MESHCOLL_OK
+                       : same      ? fail_errno("open a peer's file")
+                                   : mc_fail(MESHCOLL_ERR_TRANSPORT,
+                                             "shared memory of GPUs: %s is not the file expected", path);
+    close(named);
+    if (!status)
+        *fd = opened;
+    return status;
+}
+
+int mc_gpu_arena_map_host(mc_gpu_arena_t *a, int32_t peer, const mc_gpu_file_t *file)
+{
+    int fd;
+    int status = open_peers(file, mc_gpu_layout_bytes(&a->layout), &fd);
+    if (status)
+        return status;
+    status =
+        fcntl(fd, F_GET_SEALS) == SEALS
+            ? pin(a, peer, fd)
+            : mc_fail(MESHCOLL_ERR_TRANSPORT, "shared memory of GPUs: a peer's file is not sealed");
     close(fd);
     return status;
 }

@@ -86,6 +86,7 @@ static int run(const void *context, mc_seat_t *seat)
                                       .mesh = rig->mesh,
                                       .timeout = rig->timeout,
                                       .check = rig->check,
+                                      .progress = rig->progress,
                                       .monitor = "4"};
     meshcoll_t *mesh;
     rig_rank = seat->rank;

@@ -250,6 +250,19 @@ bool test_blocking(void)
     return rig_run(&rig, rank_blocking);
 }
 
+/* The same where a thread of the mesh progresses it, and calls take its lock. */
+static void rank_progress_thread(meshcoll_t *mesh)
+{
+    rank_blocking(mesh);
+    run_turns(mesh, 0, MESHCOLL_COLLECTIVES);
+}
+
+bool test_progress_thread(void)
+{
+    const rig_t rig = {.mesh = "gpu=3", .blocks = "2", .slot = "4096", .progress = "thread"};
+    return rig_run(&rig, rank_progress_thread);
+}
+
 /* Kinds of memory --------------------------------------------------------------------------------- */
 
 static bool says(const char *words)
