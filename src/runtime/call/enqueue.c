@@ -47,7 +47,10 @@ static int find_program(meshcoll_t *h, const meshcoll_args_t *a, const mc_call_m
 /* With MESHCOLL_CHECK all ranks compare the call, and wait for that. */
 static int compare(meshcoll_t *h, const mc_asked_t *asked, const mc_ranked_t *choice)
 {
-    const mc_asking_t asking = {&asked->args, &choice->strategy, asked->number.own, false};
+    const mc_asking_t asking = {.args = &asked->args,
+                                .strategy = &choice->strategy,
+                                .number = asked->number.own,
+                                .on_device = true};
     const mc_fingerprint_t f = mc_fingerprint_of(h, &asking);
     mc_differ_t differ;
     const int status = mc_check_wait(h, &f, asked->number.check, &differ);

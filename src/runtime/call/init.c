@@ -42,7 +42,7 @@ static int init(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, mc_num
     if (status)
         return refuse(h, number, status);
     const mc_ranked_t best = choice->best;
-    const mc_asking_t asking = {a, &best.strategy, number.own, is_barrier};
+    const mc_asking_t asking = {a, &best.strategy, number.own, is_barrier, false};
     h->asking = h->checks ? NULL : &asking; /* compared below, by all ranks */
     status = mc_request_create(h, a, &best, &r);
     h->asking = NULL;

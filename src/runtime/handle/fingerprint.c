@@ -72,7 +72,9 @@ mc_fingerprint_t mc_fingerprint_of(const meshcoll_t *h, const mc_asking_t *askin
 {
     if (!asking)
         return empty(h, MC_ASKS_NONE, 0);
-    const mc_asks_t kind = asking->is_barrier ? MC_ASKS_BARRIER : MC_ASKS_CALL;
+    const mc_asks_t kind = asking->is_barrier  ? MC_ASKS_BARRIER
+                           : asking->on_device ? MC_ASKS_ON_DEVICE
+                                               : MC_ASKS_CALL;
     mc_fingerprint_t f = empty(h, kind, asking->number);
     if (!asking->is_barrier)
         take_args(h, asking->args, &f);
@@ -153,12 +155,14 @@ static bool is_persistent(const mc_fingerprint_t *f)
 static void tell_one(const mc_fingerprint_t *f, const mc_fingerprint_t *other, mc_text_t *text)
 {
     const char *const kind = is_persistent(f) && !is_persistent(other) ? "persistent " : "";
-    if (f->kind == MC_ASKS_CALL)
+    if (f->kind == MC_ASKS_CALL || f->kind == MC_ASKS_ON_DEVICE)
         tell_call(f, kind, text);
     else if (f->kind == MC_ASKS_GROUP)
         mc_text_add(text, "a group of %llu calls", (unsigned long long)f->count);
     else
         mc_text_add(text, "a %sbarrier", kind);
+    if (f->kind == MC_ASKS_ON_DEVICE && other->kind != f->kind)
+        mc_text_add(text, " in device memory");
     if (!look_alike(f, other))
         return;
     if (f->mesh != other->mesh)

@@ -4,13 +4,15 @@
 
 #include "runtime/handle/handle.h"
 
-/* NONE: the library's own operations and tagged messages, which are not compared. */
+/* NONE: the library's own operations and tagged messages, which are not compared. ON_DEVICE: a call on
+ * device memory. */
 typedef enum {
     MC_ASKS_NONE,
     MC_ASKS_CALL,
     MC_ASKS_BARRIER,
     MC_ASKS_GROUP,
-    MC_ASKS_REFUSED
+    MC_ASKS_REFUSED,
+    MC_ASKS_ON_DEVICE
 } mc_asks_t;
 
 /* A call that is being made: what its fingerprint is taken of. */
@@ -18,7 +20,7 @@ typedef struct mc_asking {
     const meshcoll_args_t *args;   /* checked */
     const mc_strategy_t *strategy; /* NULL: not chosen yet */
     uint32_t number;
-    bool is_barrier;
+    bool is_barrier, on_device;
 } mc_asking_t;
 
 enum { MC_FINGERPRINT_TEXT = 120 };

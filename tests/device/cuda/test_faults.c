@@ -278,6 +278,13 @@ static void rank_disagree(meshcoll_t *mesh)
     NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_ERR_MISMATCH);
     NEED(works(mesh));
     NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_ERR_MISMATCH);
+    /* only the kind of memory differs */
+    int32_t x[8] = {0};
+    a.count = 8;
+    NEED((rig_rank == 1 ? meshcoll_allreduce(mesh, x, x, a.count, a.datatype, a.op)
+                        : meshcoll_enqueue(mesh, &a, NULL)) == MESHCOLL_ERR_MISMATCH);
+    NEED(says("in device memory"));
+    NEED(works(mesh));
 }
 
 bool test_disagree(void)
