@@ -15,6 +15,7 @@ cpu_index=https://download.pytorch.org/whl/cpu
 # what torch imports; the other packages that its wheel on PyPI asks for are CUDA's libraries
 needs=(typing_extensions sympy networkx jinja2 fsspec filelock numpy setuptools)
 room_gb=9
+counts='^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$'
 
 skip() {
     echo "skipped: $*"
@@ -74,4 +75,12 @@ quietly "building the package" env CMAKE_BUILD_PARALLEL_LEVEL="${JOBS:-2}" \
 "$python" -c 'import torch, meshcoll.torch as m; print("torch", torch.__version__ + ", libmeshcoll", m.version())'
 
 export MESHCOLL_TUNE_FILE=$build/none.json # no measurements that happen to be on this machine
-"$python" python/tests/run.py "$@"
+status=0
+: >"$build/counts"
+for suite in python/tests/run.py python/tests/launchers.py; do
+    "$python" "$suite" "$@" | tee "$build/log" | sed -E "/$counts/d" || status=1
+    tail -n 1 "$build/log" | grep -E "$counts" >>"$build/counts" ||
+        echo "0 passed, 1 failed, 0 skipped" >>"$build/counts" # it did not come to its end
+done
+awk '{ p += $1; f += $3; s += $5 } END { printf "%d passed, %d failed, %d skipped\n", p, f, s }' "$build/counts"
+exit $status

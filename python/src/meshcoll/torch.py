@@ -11,9 +11,9 @@ import os
 
 import torch.distributed as dist
 
-from meshcoll import _torch
+from meshcoll import _torch, launch
 
-__all__ = ["register", "version"]
+__all__ = ["init", "register", "version"]
 
 NAME = "meshcoll"
 
@@ -83,6 +83,12 @@ def register():
         return
     dist.Backend.register_backend(NAME, _create, extended_api=True, devices=["cpu"])
     atexit.register(_torch.close_all, _PATIENCE)
+
+
+def init(**arguments):
+    """init_process_group("meshcoll", …) in a job of any launcher that docs/launch.md lists."""
+    launch.set_environment()
+    dist.init_process_group(NAME, **arguments)
 
 
 register()

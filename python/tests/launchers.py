@@ -1,0 +1,166 @@
+"""Jobs of every launcher: torchrun, mpirun, and the variables of PMI and Slurm, which are played. Starts the ranks itself.
+
+usage: launchers.py [NAME…]    as run.py; the last line is "N passed, N failed, N skipped"
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+
+RANKS, LIMIT = 4, 120
+TAKEN = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_", "OMPI_", "PMI", "MPI_", "SLURM_", "TORCHELASTIC_")
+
+OPEN_MPI = {"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_SIZE": "8", "OMPI_COMM_WORLD_LOCAL_RANK": "1",
+            "OMPI_COMM_WORLD_LOCAL_SIZE": "8", "PMIX_NAMESPACE": "1234"}
+SLURM = {"SLURM_PROCID": "5", "SLURM_NTASKS": "8", "SLURM_LOCALID": "1", "SLURM_JOB_ID": "77", "SLURM_STEP_ID": "0",
+         "SLURM_STEP_NODELIST": "n[01-04]-ib,other"}
+PMI = {"PMI_RANK": "2", "PMI_SIZE": "4", "MPI_LOCALRANKID": "0"}
+MASTER = {"MASTER_ADDR": "there", "MASTER_PORT": "29500"}
+
+
+def rank_of_a_job():
+    import torch
+    import torch.distributed as dist
+
+    import meshcoll.torch
+
+    torch.set_num_threads(1)
+    meshcoll.torch.init()
+    size = dist.get_world_size()
+    x = torch.tensor([dist.get_rank(), int(os.environ["LOCAL_RANK"]), 1])
+    dist.all_reduce(x)
+    assert x.tolist() == [size * (size - 1) // 2] * 2 + [size], f"{x} of {size} ranks"
+    if dist.get_rank() == 0:
+        print(f"{size} ranks", flush=True)
+    dist.destroy_process_group()
+
+
+# Jobs ----------------------------------------------------------------------------------------------------------------
+
+JOB = [sys.executable, __file__, "--rank"]
+
+
+def clean(more):
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(TAKEN)}
+    return {**kept, "OMP_NUM_THREADS": "1", **more}
+
+
+def run(commands, size):
+    """Starts the commands, each with its own variables; rank 0 says how many ranks there are."""
+    jobs = [subprocess.Popen(command, env=clean(more), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            for command, more in commands]
+    try:
+        out = [job.communicate(timeout=LIMIT)[0] for job in jobs]
+    finally:
+        for job in jobs:
+            job.kill()
+    text = "\n".join(out)
+    assert not any(job.returncode for job in jobs) and f"{size} ranks\n" in text, text
+
+
+def torchrun():
+    start = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(RANKS)]
+    run([(start + JOB[1:], {})], RANKS)
+
+
+def mpirun():
+    if not shutil.which("mpirun"):
+        return "mpirun is not installed (Debian: openmpi-bin)"
+    start = ["mpirun", "-n", str(RANKS), "--oversubscribe", "--bind-to", "none"]
+    start += ["--allow-run-as-root"] if os.geteuid() == 0 else []
+    run([(start + JOB, {})], RANKS)
+
+
+def slurm():
+    local = {**SLURM, "SLURM_NTASKS": str(RANKS), "SLURM_JOB_ID": str(os.getpid()), "SLURM_STEP_NODELIST": "127.0.0.1"}
+    run([(JOB, {**local, "SLURM_PROCID": str(r), "SLURM_LOCALID": str(r)}) for r in range(RANKS)], RANKS)
+
+
+def pmi():
+    local = {"PMI_SIZE": str(RANKS), "PMI_JOBID": str(os.getpid()), "MASTER_ADDR": "127.0.0.1"}
+    run([(JOB, {**local, "PMI_RANK": str(r), "MPI_LOCALRANKID": str(r)}) for r in range(RANKS)], RANKS)
+
+
+def no_launcher():
+    run([(JOB, {})], 1)
+
+
+# Rules ---------------------------------------------------------------------------------------------------------------
+
+
+def expect(variables, wanted):
+    from meshcoll.launch import environment
+    got = environment(variables)
+    assert {name: got.get(name) for name in wanted} == wanted, f"{variables}: {got}, expected {wanted}"
+    return got
+
+
+def refused(variables, words):
+    from meshcoll.launch import environment
+    try:
+        got = environment(variables)
+    except ValueError as error:
+        assert words in str(error), f"the error does not say '{words}': {error}"
+        return
+    raise AssertionError(f"{variables}: {got}, expected an error")
+
+
+def ranks_and_addresses():
+    expect(OPEN_MPI, {"RANK": "3", "WORLD_SIZE": "8", "LOCAL_RANK": "1", "MASTER_ADDR": "127.0.0.1"})
+    expect({**OPEN_MPI, **MASTER}, MASTER)
+    expect({**SLURM, "PMI_RANK": "2", "PMI_SIZE": "4", **MASTER}, {"RANK": "2", "WORLD_SIZE": "4"})  # the innermost
+    expect({**SLURM, **PMI, "PMI_JOBID": "9"}, {"RANK": "2", "LOCAL_RANK": "0", "MASTER_ADDR": "n01-ib"})
+    expect({**PMI, **MASTER}, {**MASTER, "RANK": "2"})
+    assert expect({**SLURM, **MASTER, "RANK": "0", "WORLD_SIZE": "2"}, {}) == {}
+    nodes = {"node1,node2": "node1", "node[3-7,9]": "node3", "n[01-04]-ib,other": "n01-ib", "n[5]": "n5",
+             "rack[2,3]node[08-09]": "rack2node08"}
+    for text, first in nodes.items():
+        expect({**SLURM, "SLURM_STEP_NODELIST": text}, {"RANK": "5", "LOCAL_RANK": "1", "MASTER_ADDR": first})
+
+
+def ports():
+    own = expect(SLURM, {})["MASTER_PORT"]
+    assert 20000 <= int(own) < 28000, own
+    expect({**SLURM, "SLURM_PROCID": "1"}, {"MASTER_PORT": own})
+    assert expect({**SLURM, "SLURM_STEP_ID": "1"}, {})["MASTER_PORT"] != own
+    assert expect(OPEN_MPI, {})["MASTER_PORT"] != own
+
+
+def refusals():
+    refused({**OPEN_MPI, "OMPI_COMM_WORLD_LOCAL_SIZE": "4"}, "set MASTER_ADDR on all ranks")
+    refused({**OPEN_MPI, "PMIX_NAMESPACE": ""}, "set MASTER_PORT on all ranks")
+    refused({**PMI, "PMI_JOBID": "9"}, "set MASTER_ADDR on all ranks")
+    for nodes in ("node[1-", "node[[1]]", "node[]", "node 1", "node1]"):
+        refused({**SLURM, "SLURM_STEP_NODELIST": nodes}, "set MASTER_ADDR")
+    for rank in ("8", "-1", "x"):
+        refused({**SLURM, "SLURM_PROCID": rank}, f"SLURM_PROCID is a number from 0 to 7; got '{rank}'")
+    refused({**SLURM, "SLURM_NTASKS": "0"}, "SLURM_NTASKS is a number from 1")
+
+
+TESTS = {
+    "launchers: ranks and addresses": ranks_and_addresses, "launchers: ports": ports, "launchers: refusals": refusals,
+    "launchers: torchrun": torchrun, "launchers: mpirun": mpirun, "launchers: Slurm's variables": slurm,
+    "launchers: PMI's variables": pmi, "launchers: none": no_launcher,
+}
+
+
+def main():
+    count = {"passed": 0, "failed": 0, "skipped": 0}
+    for name, test in TESTS.items():
+        if sys.argv[1:] and not any(text in name for text in sys.argv[1:]):
+            continue
+        try:
+            why = test()
+        except (AssertionError, subprocess.TimeoutExpired) as error:
+            count["failed"] += 1
+            print(f"failed: {name}\n{error}", flush=True)
+            continue
+        count["skipped" if why else "passed"] += 1
+        print(f"skipped: {name}: {why}" if why else f"passed: {name}", flush=True)
+    print(", ".join(f"{n} {word}" for word, n in count.items()))
+    sys.exit(count["failed"] > 0)
+
+
+if __name__ == "__main__":
+    rank_of_a_job() if sys.argv[1:] == ["--rank"] else main()
