@@ -49,7 +49,7 @@ port() {
 
 # All examples, in one box and in boxes that are given.
 for mesh in "" box=2,gpu=2; do
-    for example in allreduce group nonblocking persistent training; do
+    for example in allreduce group nonblocking overlap persistent training; do
         [ "$example $mesh" != "training box=2,gpu=2" ] || mesh=
         for r in 0 1 2 3; do rank $r ${mesh:+MESHCOLL_MESH=$mesh} "$examples/$example"; done
         for r in 0 1 2 3; do ends $r 0; done

@@ -83,7 +83,7 @@ if [ ! -x "$examples/allreduce" ]; then
     echo "skipped: the examples are not built"
     exit 77
 fi
-for example in allreduce group nonblocking persistent training; do
+for example in allreduce group nonblocking overlap persistent training; do
     run 0 run -n 4 "$examples/$example"
 done
 # MASTER_PORT is the program's, as for PyTorch's store
