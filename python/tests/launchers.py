@@ -1,12 +1,13 @@
-"""Jobs of every launcher: torchrun, mpirun, and the variables of PMI and Slurm, which are played. Starts the ranks itself.
+"""Jobs of every launcher: torchrun, mpirun, and the variables of PMI and Slurm, which are played.
 
-usage: launchers.py [NAME…]    as run.py; the last line is "N passed, N failed, N skipped"
+usage: launchers.py [NAME…]    only tests whose name has one of these texts
 """
 
 import os
 import shutil
-import subprocess
 import sys
+
+import suite
 
 RANKS, LIMIT = 4, 120
 TAKEN = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_", "OMPI_", "PMI", "MPI_", "SLURM_", "TORCHELASTIC_")
@@ -48,15 +49,9 @@ def clean(more):
 
 def run(commands, size):
     """Starts the commands, each with its own variables; rank 0 says how many ranks there are."""
-    jobs = [subprocess.Popen(command, env=clean(more), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-            for command, more in commands]
-    try:
-        out = [job.communicate(timeout=LIMIT)[0] for job in jobs]
-    finally:
-        for job in jobs:
-            job.kill()
-    text = "\n".join(out)
-    assert not any(job.returncode for job in jobs) and f"{size} ranks\n" in text, text
+    results = suite.outputs([(command, clean(more)) for command, more in commands], LIMIT)
+    text = "\n".join(out for out, _ in results)
+    assert not any(status for _, status in results) and f"{size} ranks\n" in text, text
 
 
 def torchrun():
@@ -145,22 +140,5 @@ TESTS = {
 }
 
 
-def main():
-    count = {"passed": 0, "failed": 0, "skipped": 0}
-    for name, test in TESTS.items():
-        if sys.argv[1:] and not any(text in name for text in sys.argv[1:]):
-            continue
-        try:
-            why = test()
-        except (AssertionError, subprocess.TimeoutExpired) as error:
-            count["failed"] += 1
-            print(f"failed: {name}\n{error}", flush=True)
-            continue
-        count["skipped" if why else "passed"] += 1
-        print(f"skipped: {name}: {why}" if why else f"passed: {name}", flush=True)
-    print(", ".join(f"{n} {word}" for word, n in count.items()))
-    sys.exit(count["failed"] > 0)
-
-
 if __name__ == "__main__":
-    rank_of_a_job() if sys.argv[1:] == ["--rank"] else main()
+    rank_of_a_job() if sys.argv[1:] == ["--rank"] else suite.main(TESTS)
