@@ -61,9 +61,10 @@ def draw_timeline(axes, run, colour, end):
         length = span["end"] - span["begin"]
         axes.barh(row, length, left=span["begin"], height=0.7, color=colour if is_bucket else KINDS[span["kind"]],
                   edgecolor="white", linewidth=0.8)
-        if not is_bucket and length > 0.025 * end:
-            axes.text(span["begin"] + length / 2, row, span["name"].replace("block ", "") or span["kind"],
-                      ha="center", va="center", fontsize=7, color="white" if span["kind"] == "backward" else "black")
+        label = span["name"].replace("block ", "") or span["kind"]
+        if not is_bucket and length > 0.012 * (len(label) + 1) * end:
+            axes.text(span["begin"] + length / 2, row, label, ha="center", va="center", fontsize=7,
+                      color="white" if span["kind"] == "backward" else "black")
     last = max(span["end"] for span in run["timeline"])
     axes.axvline(last, color="black", linewidth=0.8, linestyle=":")
     axes.set_yticks(range(len(rows)), rows, fontsize=8)
