@@ -1,8 +1,7 @@
 """examples/train: the same training over Gloo and over meshcoll, as torchrun starts it, and its pictures.
 
 usage: example.py [NAME…]    only tests whose name has one of these texts
-The ranks that sum with each other are 2 (hsdp: 2 in each dimension), so sums have one order, and losses are equal bit by
-bit.
+2 ranks sum with each other (hsdp: 2 in each dimension), so sums have one order, and losses are equal bit by bit.
 """
 
 import json
@@ -73,7 +72,8 @@ def pictures(folder):
     if not python:
         return "matplotlib is not installed (Debian: python3-matplotlib)"
     file, svg, png = folder / "meshcoll.json", folder / "a.svg", folder / "a.png"
-    drawn = subprocess.run([python, EXAMPLE / "draw.py", file, file, "-o", svg, "-o", png], capture_output=True, text=True)
+    drawn = subprocess.run([python, EXAMPLE / "draw.py", file, file, "-o", svg, "-o", png], text=True,
+                           capture_output=True)
     assert drawn.returncode == 0, drawn.stderr
     assert "</svg>" in svg.read_text() and png.read_bytes().startswith(b"\x89PNG")
 

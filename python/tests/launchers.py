@@ -1,10 +1,11 @@
-"""Jobs of every launcher: torchrun, mpirun, and the variables of PMI and Slurm, which are played.
+"""Jobs of every launcher: torchrun, mpirun, MPICH's mpiexec, and the variables of PMI and Slurm, which are played.
 
 usage: launchers.py [NAME…]    only tests whose name has one of these texts
 """
 
 import os
 import shutil
+import socket
 import sys
 
 import suite
@@ -65,6 +66,16 @@ def mpirun():
     start = ["mpirun", "-n", str(RANKS), "--oversubscribe", "--bind-to", "none"]
     start += ["--allow-run-as-root"] if os.geteuid() == 0 else []
     run([(start + JOB, {})], RANKS)
+
+
+def mpich():
+    """Without Slurm it tells neither an address nor a job's id."""
+    start = shutil.which("mpiexec.hydra")
+    if not start:
+        return "mpiexec.hydra is not installed (Debian: mpich); its variables are played"
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    run([([start, "-n", str(RANKS)] + JOB, {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)})], RANKS)
 
 
 def slurm():
@@ -135,8 +146,8 @@ def refusals():
 
 TESTS = {
     "launchers: ranks and addresses": ranks_and_addresses, "launchers: ports": ports, "launchers: refusals": refusals,
-    "launchers: torchrun": torchrun, "launchers: mpirun": mpirun, "launchers: Slurm's variables": slurm,
-    "launchers: PMI's variables": pmi, "launchers: none": no_launcher,
+    "launchers: torchrun": torchrun, "launchers: mpirun": mpirun, "launchers: mpiexec of MPICH": mpich,
+    "launchers: Slurm's variables": slurm, "launchers: PMI's variables": pmi, "launchers: none": no_launcher,
 }
 
 

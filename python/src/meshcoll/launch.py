@@ -72,7 +72,7 @@ def _ranks(env, launcher):
 
 def environment(env=os.environ):
     """What torch's init_process_group reads, as a dict: RANK, WORLD_SIZE, LOCAL_RANK (where the launcher tells it),
-    MASTER_ADDR and MASTER_PORT. Empty under torchrun, which sets them itself. Without any launcher the job has one rank.
+    MASTER_ADDR and MASTER_PORT. Empty under torchrun, which sets them itself. Without a launcher the job has one rank.
 
     Raises ValueError where a variable is no number, or nothing says where rank 0 listens.
     """
