@@ -77,8 +77,8 @@ quietly "building the package" env CMAKE_BUILD_PARALLEL_LEVEL="${JOBS:-2}" \
 export MESHCOLL_TUNE_FILE=$build/none.json # no measurements that happen to be on this machine
 status=0
 : >"$build/counts"
-for suite in run launchers example; do
-    "$python" "python/tests/$suite.py" "$@" | tee "$build/log" | sed -E "/$counts/d" || status=1
+for tests in run launchers example; do
+    "$python" "python/tests/$tests.py" "$@" | tee "$build/log" | sed -E "/$counts/d" || status=1
     tail -n 1 "$build/log" | grep -E "$counts" >>"$build/counts" ||
         echo "0 passed, 1 failed, 0 skipped" >>"$build/counts" # it did not come to its end
 done

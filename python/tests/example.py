@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-import suite
+import jobs
 
 ROOT = pathlib.Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "train"
@@ -24,7 +24,7 @@ def start(ranks, *options, mesh=None):
         environment["MESHCOLL_MESH"] = mesh
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks),
                EXAMPLE / "train.py", "--small", "--steps", str(STEPS), "--batch", "2", "--samples", "1", *options]
-    return suite.outputs([(command, environment)], LIMIT)[0]
+    return jobs.outputs([(command, environment)], LIMIT)[0]
 
 
 def train(out, ranks, *options, mesh=None):
@@ -92,4 +92,4 @@ def in_a_folder(test):
 
 TESTS = {"example: DDP as over Gloo": ddp, "example: FSDP2 as over Gloo": fsdp2, "example: HSDP as over Gloo": hsdp,
          "example: ZeRO-1 as over Gloo": zero1, "example: pictures": pictures, "example: no text": no_text}
-suite.main({name: in_a_folder(test) for name, test in TESTS.items()})
+jobs.main({name: in_a_folder(test) for name, test in TESTS.items()})

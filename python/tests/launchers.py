@@ -8,7 +8,7 @@ import shutil
 import socket
 import sys
 
-import suite
+import jobs
 
 RANKS, LIMIT = 4, 120
 TAKEN = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_", "OMPI_", "PMI", "MPI_", "SLURM_", "TORCHELASTIC_")
@@ -50,7 +50,7 @@ def clean(more):
 
 def run(commands, size):
     """Starts the commands, each with its own variables; rank 0 says how many ranks there are."""
-    results = suite.outputs([(command, clean(more)) for command, more in commands], LIMIT)
+    results = jobs.outputs([(command, clean(more)) for command, more in commands], LIMIT)
     text = "\n".join(out for out, _ in results)
     assert not any(status for _, status in results) and f"{size} ranks\n" in text, text
 
@@ -152,4 +152,4 @@ TESTS = {
 
 
 if __name__ == "__main__":
-    rank_of_a_job() if sys.argv[1:] == ["--rank"] else suite.main(TESTS)
+    rank_of_a_job() if sys.argv[1:] == ["--rank"] else jobs.main(TESTS)
