@@ -11,35 +11,26 @@ namespace meshcoll_torch
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-/* A wait looks this often whether it was given up. */
-static constexpr milliseconds LOOK{1000};
-
 Exchange::Exchange(c10::intrusive_ptr<c10d::Store> store, int rank, int size, uint64_t tag,
                    milliseconds patience)
     : store_(std::move(store)), rank_(rank), size_(size), tag_(tag), patience_(patience)
 {
 }
 
-template <typename S> static c10::intrusive_ptr<c10d::Store> clone_of(S &store)
-{
-    if constexpr (requires { store.clone(); })
-        return store.clone();
-    else
-        return {};
-}
-
 void Exchange::open_own_connection()
 {
     try {
-        own_ = clone_of(*store_);
+        own_.emplace(store_);
     } catch (const std::exception &) {
-        own_ = {}; /* this kind of store cannot be cloned */
+        own_.reset(); /* the next round tells what is wrong */
     }
 }
 
 void Exchange::close_own_connection()
 {
-    own_ = {};
+    if (own_ && why_.empty())
+        own_->give_back();
+    own_.reset();
 }
 
 std::string Exchange::key(uint64_t round) const
@@ -61,29 +52,14 @@ std::string Exchange::missing(const std::vector<std::string> &keys) const
     return ranks;
 }
 
-/* Waits are cut into short ones, so that giving up ends them. */
 void Exchange::await(const std::vector<std::string> &keys) const
 {
-    const auto end = Clock::now() + patience_;
-    for (;;) {
-        const auto began = Clock::now();
-        const auto left = std::chrono::duration_cast<milliseconds>(end - began);
-        const auto slice = std::clamp(left, milliseconds(1), LOOK);
-        TORCH_CHECK(!given_up_, "the group was aborted before its ranks had met");
-        try {
-            store().wait(keys, slice);
-            return;
-        } catch (const std::exception &e) {
-            if (Clock::now() - began < slice / 2)
-                throw; /* not a matter of time: the store is gone */
-        }
-        if (Clock::now() < end)
-            continue;
-        const auto seconds = std::to_string(patience_.count() / 1000);
-        TORCH_CHECK(rank_ == 0, "rank 0 did not answer within ", seconds,
-                    " s: it has not begun, has ended or waits for other ranks");
-        TORCH_CHECK(false, "these ranks did not join within ", seconds, " s: ", missing(keys));
-    }
+    if (keys_come(store(), keys, Clock::now() + patience_, &given_up_))
+        return;
+    const auto seconds = std::to_string(patience_.count() / 1000);
+    TORCH_CHECK(rank_ == 0, "rank 0 did not answer within ", seconds,
+                " s: it has not begun, has ended or waits for other ranks");
+    TORCH_CHECK(false, "these ranks did not join within ", seconds, " s: ", missing(keys));
 }
 
 std::vector<uint8_t> Exchange::take(const std::string &key, size_t bytes) const

@@ -2,10 +2,9 @@
 #ifndef MESHCOLL_TORCH_EXCHANGE_H
 #define MESHCOLL_TORCH_EXCHANGE_H
 
-#include <torch/csrc/distributed/c10d/Store.hpp>
+#include "connections.h"
 
-#include <atomic>
-#include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,14 +26,13 @@ class Exchange
     /* For meshcoll_oob_t; the context is an Exchange. */
     static int allgather(void *context, const void *in, void *out, size_t bytes);
 
-    /* Between both, rounds use a connection of their own, where the store has such: a client of a
-     * TCPStore serves one thread at a time, also while it waits. */
+    /* Between both, rounds use a connection of their own. */
     void open_own_connection();
     void close_own_connection();
 
     void forget();
 
-    /* Ends a wait within seconds; may be called by any thread. */
+    /* Ends a wait at once; may be called by any thread. */
     void give_up()
     {
         given_up_ = true;
@@ -48,7 +46,7 @@ class Exchange
   private:
     c10d::Store &store() const
     {
-        return own_ ? *own_ : *store_;
+        return own_ ? own_->store() : *store_;
     }
     std::string key(uint64_t round) const;
     std::string key(uint64_t round, int rank) const;
@@ -59,7 +57,7 @@ class Exchange
     std::vector<uint8_t> take(const std::string &key, size_t bytes) const;
 
     const c10::intrusive_ptr<c10d::Store> store_;
-    c10::intrusive_ptr<c10d::Store> own_;
+    std::optional<Connection> own_;
     const int rank_, size_;
     const uint64_t tag_;
     const std::chrono::milliseconds patience_;

@@ -1,0 +1,43 @@
+/* Connections to torch's stores that a thread has for itself. */
+#ifndef MESHCOLL_TORCH_CONNECTIONS_H
+#define MESHCOLL_TORCH_CONNECTIONS_H
+
+#include <torch/csrc/distributed/c10d/Store.hpp>
+
+#include <atomic>
+#include <chrono>
+
+namespace meshcoll_torch
+{
+
+/*
+ * A client of a TCPStore serves one thread at a time, also while it waits. One that was given back
+ * serves the next group: a new one costs a TCP connection, and about every 26th was answered after
+ * 5 s only, by torch 2.9.1 and 2.15.0 alike.
+ */
+class Connection
+{
+  public:
+    /* store() is `store` itself, where its kind cannot be cloned. */
+    explicit Connection(const c10::intrusive_ptr<c10d::Store> &store);
+    /* Only of a connection that works. */
+    void give_back();
+
+    c10d::Store &store() const
+    {
+        return *layered_;
+    }
+
+  private:
+    c10::intrusive_ptr<c10d::Store> base_, own_;
+    c10::intrusive_ptr<c10d::Store> layered_; /* own_ under the prefixes */
+};
+
+/* Whether the keys are set before `end`. Asks instead of waiting: a wait that ends in vain prints a
+ * warning, and cannot be given up, which throws. */
+bool keys_come(c10d::Store &store, const std::vector<std::string> &keys,
+               std::chrono::steady_clock::time_point end, const std::atomic<bool> *given_up);
+
+} // namespace meshcoll_torch
+
+#endif
