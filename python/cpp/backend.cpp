@@ -14,8 +14,10 @@ using c10d::OpType;
  * closed in the background, so that groups can be ended in any order. */
 static constexpr Timeout PATIENCE{1000};
 
-Backend::Backend(Setup setup)
-    : c10d::Backend(setup.rank, setup.size), mesh_(Mesh::open(std::move(setup)))
+Backend::Backend(Setup setup, MakeBackend make_gloo)
+    : c10d::Backend(setup.rank, setup.size), make_gloo_(std::move(make_gloo)),
+      monitored_(setup.store, setup.rank, setup.size, setup.tag),
+      mesh_(Mesh::open(std::move(setup)))
 {
 }
 
@@ -154,8 +156,19 @@ void Backend::add_allreduce(Work &work, const at::Tensor &tensor, const c10d::Re
     });
 }
 
+/* The first one waits for all ranks. */
+WorkPtr Backend::sparse_allreduce(Tensors &tensors, const c10d::AllreduceOptions &options)
+{
+    if (!gloo_)
+        gloo_ = make_gloo_();
+    sequence_++;
+    return gloo_->allreduce(tensors, options);
+}
+
 WorkPtr Backend::allreduce(Tensors &tensors, const c10d::AllreduceOptions &options)
 {
+    if (make_gloo_ && tensors.size() == 1 && tensors[0].is_sparse())
+        return sparse_allreduce(tensors, options);
     const at::AutoDispatchBelowADInplaceOrView guard;
     const auto work = make(OpType::ALLREDUCE, "meshcoll:all_reduce", options.timeout, tensors);
     add_allreduce(*work, single(tensors), options.reduceOp);
@@ -509,10 +522,11 @@ WorkPtr Backend::barrier(const c10d::BarrierOptions &options)
     return post(work, {});
 }
 
-/* The library names who is missing. */
-void Backend::monitoredBarrier(const c10d::BarrierOptions &options, bool /* wait_all_ranks */)
+void Backend::monitoredBarrier(const c10d::BarrierOptions &options, bool wait_all_ranks)
 {
-    barrier(options)->wait(options.timeout);
+    const Timeout limit =
+        options.timeout == c10d::kUnsetTimeout ? mesh_->timeout() : options.timeout;
+    monitored_.pass(limit, wait_all_ranks);
 }
 
 /* Two ranks ------------------------------------------------------------------------------------ */

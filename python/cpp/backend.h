@@ -2,6 +2,7 @@
 #ifndef MESHCOLL_TORCH_BACKEND_H
 #define MESHCOLL_TORCH_BACKEND_H
 
+#include "monitored.h"
 #include "work.h"
 
 #include <torch/csrc/distributed/c10d/Backend.hpp>
@@ -14,11 +15,13 @@ using Tensors = std::vector<at::Tensor>;
 using TensorLists = std::vector<std::vector<at::Tensor>>;
 using Timeout = std::chrono::milliseconds;
 using WorkPtr = c10::intrusive_ptr<c10d::Work>;
+using MakeBackend = std::function<c10::intrusive_ptr<c10d::Backend>()>;
 
 class Backend : public c10d::Backend
 {
   public:
-    explicit Backend(Setup setup);
+    /* make_gloo: of the same ranks, called by all of them; may be empty */
+    Backend(Setup setup, MakeBackend make_gloo);
     ~Backend() override;
 
     const std::string getBackendName() const override
@@ -103,8 +106,13 @@ class Backend : public c10d::Backend
                                      const char *what) const;
     WorkPtr receive(c10d::OpType type, const char *title, Tensors &tensors, int rank, int tag);
 
+    WorkPtr sparse_allreduce(Tensors &tensors, const c10d::AllreduceOptions &options);
+
+    const MakeBackend make_gloo_;
+    MonitoredBarrier monitored_;
     const std::shared_ptr<Mesh> mesh_;
     std::atomic<uint64_t> sequence_{0};
+    c10::intrusive_ptr<c10d::Backend> gloo_; /* once there were sparse tensors */
 };
 
 } // namespace meshcoll_torch

@@ -2,6 +2,7 @@
 #include "backend.h"
 
 #include <pybind11/chrono.h>
+#include <pybind11/functional.h>
 #include <torch/csrc/utils/pybind.h>
 
 namespace meshcoll_torch
@@ -45,11 +46,12 @@ class PythonBackend : public Backend
 static c10::intrusive_ptr<c10d::Backend> create(c10::intrusive_ptr<c10d::Store> store, int rank,
                                                 int size, double timeout,
                                                 std::optional<std::string> mesh, std::string name,
-                                                uint64_t tag)
+                                                uint64_t tag, MakeBackend make_gloo)
 {
     const std::chrono::milliseconds limit(static_cast<int64_t>(timeout * 1e3));
     return c10::make_intrusive<PythonBackend>(
-        Setup{std::move(store), rank, size, tag, limit, std::move(mesh), std::move(name)});
+        Setup{std::move(store), rank, size, tag, limit, std::move(mesh), std::move(name)},
+        std::move(make_gloo));
 }
 
 } // namespace meshcoll_torch
@@ -61,7 +63,7 @@ PYBIND11_MODULE(_torch, m)
     py::module::import("torch.distributed");
     m.def("create", &meshcoll_torch::create, py::arg("store"), py::arg("rank"), py::arg("size"),
           py::arg("timeout"), py::arg("mesh"), py::arg("name"), py::arg("tag"),
-          py::call_guard<py::gil_scoped_release>());
+          py::arg("make_gloo") = nullptr, py::call_guard<py::gil_scoped_release>());
     m.def(
         "close_all",
         [](double seconds) {

@@ -114,6 +114,8 @@ std::exception_ptr Work::error(int status, const std::string &sentence) const
     std::string text = title_;
     if (!mesh_->name().empty())
         text += " in " + mesh_->name();
+    if (status == MESHCOLL_ERR_TIMEOUT)
+        text += ": Timed out waiting"; /* words of Gloo's that programs look for */
     text += ": " + (sentence.empty() ? meshcoll_status_string(status) : sentence);
     return std::make_exception_ptr(
         c10::DistBackendError({__func__, __FILE__, static_cast<uint32_t>(__LINE__)}, text));
@@ -238,7 +240,7 @@ bool Work::wait(milliseconds timeout)
             cv_.wait(lock, [&] { return moved(part); });
         else if (!cv_.wait_for(lock, timeout, [&] { return moved(part); }))
             C10_THROW_ERROR(DistBackendError,
-                            std::string(title_) + ": not begun after " +
+                            std::string(title_) + ": Timed out waiting: not begun after " +
                                 std::to_string(seconds(timeout)) +
                                 " s: the ranks of the process group have not all met");
         wait_for(part, lock, seconds(timeout));
@@ -247,7 +249,8 @@ bool Work::wait(milliseconds timeout)
     if (!has_limit)
         cv_.wait(lock, ended);
     else if (!cv_.wait_for(lock, timeout, ended))
-        C10_THROW_ERROR(DistBackendError, std::string(title_) + ": not complete after " +
+        C10_THROW_ERROR(DistBackendError, std::string(title_) +
+                                              ": Timed out waiting: not complete after " +
                                               std::to_string(seconds(timeout)) + " s");
     if (exception_)
         std::rethrow_exception(exception_);

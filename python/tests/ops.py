@@ -1,8 +1,11 @@
 """All operations of the backend against values that are computed directly. torchrun --nproc-per-node N ops.py"""
 
+import datetime
+
 import torch
 import torch.distributed as dist
 from torch.distributed import ReduceOp
+from torch.nn.parallel import DistributedDataParallel
 
 import common
 from common import raises, same
@@ -134,9 +137,48 @@ def coalesced(rank, size):
         same(x, reduced("SUM", torch.float32, [values(r, n, torch.float32) for r in range(size)]), f"{n}")
 
 
+def sparse(rank, size):
+    """Two times: the first one makes a group of Gloo's."""
+    torch.sparse.check_sparse_tensor_invariants.enable()  # else torch warns
+    for step in range(2):
+        x = torch.sparse_coo_tensor([[rank, size]], [1.0 + step, rank], (size + 1,))
+        dist.all_reduce(x)
+        want = [1.0 + step] * size + [size * (size - 1) / 2]
+        same(x.to_dense(), torch.tensor(want), f"the sum of sparse tensors, {x}")
+
+
+def sparse_gradients(rank, size):
+    torch.manual_seed(1)
+    net = DistributedDataParallel(torch.nn.Embedding(2 * size, 3, sparse=True))
+    net(torch.tensor([rank, size])).sum().backward()
+    want = torch.zeros(2 * size, 3)
+    want[:size] = 1 / size
+    want[size] = 1
+    same(net.module.weight.grad.to_dense(), want, "the mean of sparse gradients")
+
+
+def monitored(rank, size):
+    pg = dist.group.WORLD
+    for _ in range(3):
+        dist.monitored_barrier(timeout=datetime.timedelta(seconds=30))
+    short = datetime.timedelta(seconds=0.3)
+    if rank == 0 and size > 1:
+        words = [f"Ranks {every_but_0(size)} failed to pass monitoredBarrier"]
+        raises(RuntimeError, words, pg.monitored_barrier, short, True)
+    dist.barrier()
+    if rank > 0:  # too late
+        raises(RuntimeError, [f"Rank {rank} successfully reached", f"Ranks {every_but_0(size)} failed"],
+               pg.monitored_barrier, short)
+    dist.all_reduce(torch.ones(3))  # the group is as it was
+    dist.monitored_barrier(timeout=datetime.timedelta(seconds=30))
+
+
+def every_but_0(size):
+    return ", ".join(map(str, range(1, size)))
+
+
 def refused(rank, size):
     pg = dist.group.WORLD
-    raises(ValueError, ["dense"], pg.allreduce, [torch.eye(3).to_sparse()], options(ReduceOp.SUM))
     raises(ValueError, ["elements", "expected"], pg._allgather_base, torch.zeros(7), torch.zeros(5))
     raises(ValueError, ["types"], pg._allgather_base, torch.zeros(5 * size), torch.zeros(5).double())
 
@@ -431,8 +473,8 @@ def main():
     elif rank == 0:
         print("skipped: PREMUL_SUM: this torch cannot make it", flush=True)
     for function in [
-        counts, coalesced, refused, broadcast, reduce, gather_scatter, allgather, allgather_coalesced, reduce_scatter,
-        alltoall, layouts, messages, works, futures, sequence, groups,
+        counts, coalesced, sparse, sparse_gradients, monitored, refused, broadcast, reduce, gather_scatter, allgather,
+        allgather_coalesced, reduce_scatter, alltoall, layouts, messages, works, futures, sequence, groups,
     ]:
         cases.run(function.__name__, function, rank, size)
     if size > 1:

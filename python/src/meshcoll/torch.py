@@ -6,6 +6,7 @@
 
 import atexit
 import collections
+import functools
 import itertools
 import os
 
@@ -59,12 +60,21 @@ def mesh_of_group(ranks, world):
     return ",".join(f"{name}={len(at)}" for (name, _), at in zip(dims, used) if len(at) > 1)
 
 
+def _gloo(store, tag, rank, size, timeout):
+    """For sparse tensors: Gloo among the same ranks."""
+    return dist.ProcessGroupGloo(dist.PrefixStore(f"meshcoll/{tag}/gloo", store), rank, size, timeout=timeout)
+
+
 def _create(options, _backend_options=None):
     ranks = list(options.global_ranks_in_group)
     is_all = not ranks or ranks == list(range(dist.get_world_size() if dist.is_initialized() else len(ranks)))
     mesh = None if is_all else mesh_of_group(ranks, os.environ.get("MESHCOLL_MESH", ""))
     group = (options.group_id, *ranks)
     _made[group] += 1
+    gloo = None
+    if dist.is_gloo_available():  # without `options`, which has the process group, which has the backend
+        gloo = functools.partial(_gloo, options.store, _made[group], options.group_rank, options.group_size,
+                                 options.timeout)
     name = "" if is_all else f"the group of ranks {', '.join(map(str, ranks))}, here numbered from 0 on"
     return _torch.create(
         store=options.store,
@@ -74,6 +84,7 @@ def _create(options, _backend_options=None):
         mesh=mesh,
         name=name,
         tag=_made[group],
+        make_gloo=gloo,
     )
 
 
