@@ -3,6 +3,7 @@
 # build/torch, then python/tests. The first time it downloads torch, from PyPI with CUDA's libraries: 3 GB, and 9 GB of
 # disk. Not part of scripts/test.sh.
 #   scripts/test-torch.sh [NAME…]     only tests whose name has one of these texts
+#   scripts/test-torch.sh --suite     also the tests of a backend that PyTorch ships, at 4 and 8 ranks: 10 more minutes
 #   MESHCOLL_DIR=build/release        takes libmeshcoll from a build tree, instead of building and installing it
 #   TORCH=torch==2.9.1                another version of torch; a fresh BUILD folder with it
 # Closing line: "N passed, N failed, N skipped"; exit 1 when anything failed.
@@ -12,8 +13,8 @@ cd "$(dirname "$0")/.."
 build=${BUILD:-build/torch}
 torch=${TORCH:-torch}
 cpu_index=https://download.pytorch.org/whl/cpu
-# what torch imports; the other packages that its wheel on PyPI asks for are CUDA's libraries
-needs=(typing_extensions sympy networkx jinja2 fsspec filelock numpy setuptools)
+# what torch imports, and its tests; the other packages that its wheel on PyPI asks for are CUDA's libraries
+needs=(typing_extensions sympy networkx jinja2 fsspec filelock numpy setuptools expecttest)
 room_gb=9
 counts='^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$'
 
@@ -38,7 +39,7 @@ build=$(cd "$build" && pwd)
 venv=$build/venv
 python=$venv/bin/python
 
-if ! "$python" -c 'import torch, scikit_build_core' 2>/dev/null; then
+if ! "$python" -c 'import torch, scikit_build_core, expecttest' 2>/dev/null; then
     free_gb=$(($(df -Pk "$build" | awk 'NR == 2 { print $4 }') / 1024 / 1024))
     [ "$free_gb" -ge $room_gb ] || skip "torch needs $room_gb GB of disk in $build, which has $free_gb GB"
     python3 -c 'import ensurepip' 2>/dev/null || skip "python3 -m venv is not installed (Debian: python3-venv)"

@@ -1,6 +1,8 @@
-"""One of four ranks is killed while all are training: every other rank raises within 5 s, naming it. Starts the ranks
-itself, since torchrun would end the others."""
+"""One of four ranks is killed while all are training, while their groups are idle, or before it joins a group. In the
+first case every other rank raises within 5 s, naming it; in all of them the others end their groups and their process
+at once. Starts the ranks itself, since torchrun would end the others."""
 
+import datetime
 import os
 import signal
 import subprocess
@@ -11,61 +13,111 @@ import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
-RANKS, VICTIM, SECONDS = 4, 2, 5
+RANKS, VICTIM = 4, 2
+RAISES, DESTROYS = 5, 5  # seconds
+ENDS = 20  # seconds; a process waits for others for 10 s at its end
 
 
-def step(net, optimizer):
-    optimizer.zero_grad()
-    net(torch.ones(8, 100)).sum().backward()
-    optimizer.step()
+def training():
+    """Until it fails."""
+    net = DistributedDataParallel(torch.nn.Sequential(torch.nn.Linear(100, 500), torch.nn.Linear(500, 100)))
+    optimizer = torch.optim.SGD(net.parameters(), lr=1e-6)
+
+    def step():
+        optimizer.zero_grad()
+        net(torch.ones(8, 100)).sum().backward()
+        optimizer.step()
+
+    for _ in range(5):
+        step()
+    print("ready", flush=True)
+    try:
+        while True:
+            step()
+    except dist.DistBackendError as error:
+        print(f"{time.time()} {error}", flush=True)
 
 
-def job(rank, port):
+def idle():
+    """Until the others see that it is dead."""
+    print("ready", flush=True)
+    sys.stdin.readline()
+
+
+def joining():
+    """The victim is killed first; the others begin groups with it."""
+    print("ready", flush=True)
+    sys.stdin.readline()
+    group = dist.new_group(timeout=datetime.timedelta(seconds=30))
+    return group, dist.all_reduce(torch.ones(1), group=group, async_op=True)
+
+
+def job(what, rank, port):
     import meshcoll.torch  # noqa: F401
 
     torch.set_num_threads(1)
     store = dist.TCPStore("127.0.0.1", port, None, False)
     dist.init_process_group("meshcoll", store=store, rank=rank, world_size=RANKS)
-    net = DistributedDataParallel(torch.nn.Sequential(torch.nn.Linear(100, 500), torch.nn.Linear(500, 100)))
-    optimizer = torch.optim.SGD(net.parameters(), lr=1e-6)
-    for _ in range(5):
-        step(net, optimizer)
-    print("ready", flush=True)
-    try:
-        while True:
-            step(net, optimizer)
-    except dist.DistBackendError as error:
-        print(f"{time.time()} {error}", flush=True)
+    for group in (None, dist.new_group()):
+        dist.all_reduce(torch.ones(1), group=group)
+    kept = what()  # noqa: F841  (what still runs)
     begin = time.monotonic()
     dist.destroy_process_group()
     print(f"destroyed in {time.monotonic() - begin:.1f} s", flush=True)
 
 
-def main():
-    store = dist.TCPStore("127.0.0.1", 0, None, True, wait_for_workers=False)
-    ranks = [
-        subprocess.Popen([sys.executable, __file__, str(rank), str(store.port)], stdout=subprocess.PIPE, text=True)
+def start(what, port):
+    return [
+        subprocess.Popen([sys.executable, __file__, what.__name__, str(rank), str(port)], stdin=subprocess.PIPE,
+                         stdout=subprocess.PIPE, text=True)
         for rank in range(RANKS)
     ]
+
+
+def problems(what, rank, lines, seconds):
+    """What is wrong with what a survivor printed, `seconds` after the kill at the latest."""
+    *raised, last = lines or [""]
+    if not last.startswith("destroyed in ") or float(last.split()[2]) > DESTROYS:
+        return f"destroy_process_group: {lines}"
+    if seconds > ENDS:
+        return f"its process ended after {seconds:.1f} s"
+    if what is training and not (raised and f"rank {VICTIM} " in raised[0]):
+        return f"does not name rank {VICTIM}: {lines}"
+    return ""
+
+
+def case(what):
+    store = dist.TCPStore("127.0.0.1", 0, None, True, wait_for_workers=False)
+    ranks = start(what, store.port)
     for rank in ranks:
         assert rank.stdout.readline() == "ready\n", "a rank did not begin"
     time.sleep(0.5)
     killed = time.time()
     os.kill(ranks[VICTIM].pid, signal.SIGKILL)
+    ranks[VICTIM].wait()
+    for rank in ranks:
+        if rank is not ranks[VICTIM]:
+            rank.stdin.write("\n")
+            rank.stdin.flush()
     bad = []
     for number, rank in enumerate(ranks):
-        out, _ = rank.communicate(timeout=60)
         if number == VICTIM:
             continue
-        at, _, sentence = out.partition(" ")
-        print(f"rank {number} after {float(at) - killed:.2f} s: {sentence.strip()}")
-        if float(at) - killed > SECONDS or f"rank {VICTIM} " not in sentence or "destroyed in" not in sentence:
-            bad.append(number)
-        if rank.returncode != 0:
-            bad.append(number)
-    print(f"{'failed' if bad else 'passed'}: a rank is killed")
-    sys.exit(bool(bad))
+        lines = rank.communicate(timeout=60)[0].splitlines()
+        why = problems(what, number, lines, time.time() - killed)
+        if what is training and not why and float(lines[0].split()[0]) - killed > RAISES:
+            why = f"raised after {float(lines[0].split()[0]) - killed:.1f} s"
+        if why or rank.returncode != 0:
+            bad.append(f"rank {number}, exit status {rank.returncode}: {why}")
+    print(f"{'failed' if bad else 'passed'}: a rank is killed, the others are {what.__name__}", *bad, sep="\n  ",
+          flush=True)
+    return bool(bad)
 
+
+CASES = [training, idle, joining]
 
 if __name__ == "__main__":
-    job(int(sys.argv[1]), int(sys.argv[2])) if len(sys.argv) > 1 else main()
+    if len(sys.argv) > 1:
+        job(globals()[sys.argv[1]], int(sys.argv[2]), int(sys.argv[3]))
+    else:
+        sys.exit(any([case(what) for what in CASES]))

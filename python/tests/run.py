@@ -1,8 +1,8 @@
 """Runs the tests of the backend with this Python, and counts them.
 
-usage: run.py [NAME…]    only tests whose name has one of these texts
+usage: run.py [--suite] [NAME…]    only tests whose name has one of these texts; with --suite also those of PyTorch
 The last line is "N passed, N failed, N skipped". A test prints lines "passed: …", "failed: …" and "skipped: …"; one
-that ends otherwise, or takes longer than LIMIT seconds, has failed.
+that ends otherwise, or takes longer than its limit, has failed.
 """
 
 import os
@@ -12,37 +12,39 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).parent
-LIMIT = 300
+LIMIT, SUITE_LIMIT = 300, 1200  # seconds
 
-# name, file, ranks (0: starts its own), environment
+# name, file and arguments, ranks (0: starts its own), environment
 TESTS = [
     ("texts", "texts.py", 0, {}),
     ("ops, 4 ranks", "ops.py", 4, {}),
     ("ops, 2 boxes of 2 ranks", "ops.py", 4, {"MESHCOLL_MESH": "box=2,gpu=2"}),
     ("ops, 3 ranks over TCP", "ops.py", 3, {"MESHCOLL_MESH": "gpu=3", "MESHCOLL_TRANSPORTS": "gpu=tcp,self"}),
     ("ops, 1 rank", "ops.py", 1, {}),
+    ("ops, 8 ranks", "ops.py", 8, {}),
     ("training, 2 ranks", "training.py", 2, {}),
     ("training, 4 ranks", "training.py", 4, {}),
     ("groups", "groups.py", 3, {}),
     ("limits", "limits.py", 2, {}),
     ("leaves", "leaves.py", 2, {}),
     ("killed", "killed.py", 0, {}),
+    ("many groups", "many.py", 2, {}),
 ]
+SUITE = [(f"PyTorch's tests, {ranks} ranks", f"suite.py {ranks}", 0, {}) for ranks in (4, 8)]
 
 
 def command(file, ranks):
-    if ranks == 0:
-        return [sys.executable, str(HERE / file)]
-    return [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks),
-            str(HERE / file)]
+    name, *arguments = file.split()
+    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks)] if ranks else []
+    return [sys.executable, *launcher, str(HERE / name), *arguments]
 
 
-def output_of(file, ranks, environment):
+def output_of(file, ranks, environment, limit):
     """Its output and exit status; None where it took too long."""
     job = subprocess.Popen(command(file, ranks), env={**os.environ, "OMP_NUM_THREADS": "1", **environment}, text=True,
                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
     try:
-        return job.communicate(timeout=LIMIT)[0], job.returncode
+        return job.communicate(timeout=limit)[0], job.returncode
     except subprocess.TimeoutExpired:
         os.killpg(job.pid, signal.SIGKILL)
         return job.communicate()[0], None
@@ -50,10 +52,12 @@ def output_of(file, ranks, environment):
 
 def main():
     count = {"passed": 0, "failed": 0, "skipped": 0}
-    for name, file, ranks, environment in TESTS:
-        if sys.argv[1:] and not any(text in name for text in sys.argv[1:]):
+    names = [text for text in sys.argv[1:] if text != "--suite"]
+    for name, file, ranks, environment in TESTS + (SUITE if "--suite" in sys.argv else []):
+        if names and not any(text in name for text in names):
             continue
-        out, status = output_of(file, ranks, environment)
+        limit = SUITE_LIMIT if file.startswith("suite.py") else LIMIT
+        out, status = output_of(file, ranks, environment, limit)
         words = [line.split(":")[0] for line in out.splitlines()]
         found = {word: words.count(word) for word in count}
         if found["failed"] == 0 and (status != 0 or sum(found.values()) == 0):
@@ -66,7 +70,7 @@ def main():
                 print(line)
         if found["failed"]:
             print(out)
-            print(f"{name}: " + (f"was ended after {LIMIT} s" if status is None else f"exit status {status}"))
+            print(f"{name}: " + (f"was ended after {limit} s" if status is None else f"exit status {status}"))
     print(", ".join(f"{n} {word}" for word, n in count.items()))
     sys.exit(count["failed"] > 0)
 

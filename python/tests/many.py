@@ -1,0 +1,99 @@
+"""Groups that are made and destroyed leave nothing behind, and idle ones take no time.
+torchrun --nproc-per-node 2 many.py"""
+
+import functools
+import gc
+import os
+import resource
+import time
+
+import torch
+import torch.distributed as dist
+
+import common
+import meshcoll.torch
+from meshcoll import _torch
+
+GROUPS, WARM = 1000, 100
+OF_TORCH = 6 << 10  # bytes: torch itself keeps 2 KiB of each group, also of Gloo's, and arenas move
+OF_NONE = 256 << 10  # bytes by which the allocator's arenas move, whatever the number of groups
+IDLE_SECONDS, IDLE_SHARE = 4.0, 0.02
+
+
+def held():
+    """Descriptors, threads, backends, files in shared memory, and bytes of memory of this process."""
+    gc.collect()
+    backends = sum(type(o) is functools.partial and o.func is meshcoll.torch._gloo for o in gc.get_objects())
+    with open("/proc/self/status") as status:
+        lines = dict(line.split(":", 1) for line in status)
+    maps = open("/proc/self/maps").read()
+    kilobytes = int(lines["RssAnon"].split()[0])
+    return {"descriptors": len(os.listdir("/proc/self/fd")), "threads": int(lines["Threads"]),
+            "backends": backends, "shared maps": maps.count("/dev/shm/"), "bytes": kilobytes << 10}
+
+
+def by_torch(times, x):
+    for _ in range(times):
+        group = dist.new_group()
+        dist.all_reduce(x, op=dist.ReduceOp.MAX, group=group)
+        dist.destroy_process_group(group)
+
+
+def alone(times, x):
+    """Backends without a process group of torch."""
+    store = dist.distributed_c10d._get_default_store()
+    for _ in range(times):
+        alone.made += 1
+        backend = _torch.create(store=dist.PrefixStore(f"alone/{alone.made}", store), rank=dist.get_rank(),
+                                size=dist.get_world_size(), timeout=60.0, mesh=None, name="", tag=0)
+        backend.allreduce([x]).wait()
+        backend.shutdown()
+
+
+alone.made = 0
+
+
+def settled(want):
+    """What is held once the threads of closed groups have ended."""
+    end = time.monotonic() + 10
+    while (now := held())["threads"] > want["threads"] and time.monotonic() < end:
+        time.sleep(0.1)
+    return now
+
+
+def nothing_left(rank, make_and_destroy, may_grow):
+    x = torch.zeros(10000)
+    make_and_destroy(WARM, x)
+    time.sleep(1)
+    before = held()
+    make_and_destroy(GROUPS, x)
+    after = settled(before)
+    print(f"rank {rank}: {before} before, {after} after {GROUPS} groups", flush=True)
+    grown = {what: after[what] - before[what] for what in before}
+    assert grown.pop("bytes") < may_grow and all(n <= 0 for n in grown.values()), f"{before} before, {after} after"
+
+
+def nothing_busy(rank):
+    groups = [dist.new_group() for _ in range(4)]
+    for group in groups:
+        dist.all_reduce(torch.ones(1000), group=group)
+    dist.barrier()
+    time.sleep(0.5)
+    began = resource.getrusage(resource.RUSAGE_SELF)
+    time.sleep(IDLE_SECONDS)
+    ended = resource.getrusage(resource.RUSAGE_SELF)
+    spent = ended.ru_utime + ended.ru_stime - began.ru_utime - began.ru_stime
+    print(f"rank {rank}: {spent:.3f} s of CPU in {IDLE_SECONDS} s with {len(groups) + 1} idle groups", flush=True)
+    assert spent < IDLE_SHARE * IDLE_SECONDS, f"{spent} s of CPU"
+
+
+def main():
+    rank, _ = common.begin()
+    cases = common.Cases()
+    cases.run("idle groups take no time", nothing_busy, rank)
+    cases.run(f"{GROUPS} groups made and destroyed", nothing_left, rank, by_torch, GROUPS * OF_TORCH)
+    cases.run(f"{GROUPS} backends made and destroyed", nothing_left, rank, alone, OF_NONE)
+    cases.end()
+
+
+main()
