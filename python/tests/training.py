@@ -61,6 +61,8 @@ def main():
             if mesh != MESHES[0]:
                 cases.run(f"{what}: {mesh} as {MESHES[0]}", close, divided[MESHES[0]][case], divided[mesh][case], 0.0,
                           f"on {MESHES[0]}", f"on {mesh}")
+    if not ways.HAS_PIPELINE and dist.get_rank() == 0:
+        print("skipped: pipeline: not on CPUs with this torch, also not over Gloo", flush=True)
     cases.end()
 
 

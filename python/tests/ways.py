@@ -126,4 +126,8 @@ def pipeline(optimizer):
     return lines
 
 
-ALL = [ddp, zero1, fsdp1, fsdp2, hsdp, tensor_parallel, pipeline]
+ALL = [ddp, zero1, fsdp1, fsdp2, hsdp, tensor_parallel]
+# In torch 2.9 stages begin with messages of 8 bytes that are received as 4, of which Gloo dies.
+HAS_PIPELINE = not hasattr(PipelineStage, "_get_init_p2p_neighbors_ops")
+if HAS_PIPELINE:
+    ALL.append(pipeline)
