@@ -352,15 +352,10 @@ static bool is_rdma(const char *name)
     return false;
 }
 
-/*
- * Over TCP a rendezvous costs a round trip behind the data queued in the link, for each segment of
- * a pipeline; eager messages stream. So messages of any size are eager, unless the user sets a
- * threshold. RDMA and shared memory keep UCX's threshold: their rendezvous saves a copy.
- */
-bool mc_ucx_streams(const char *tls)
+/* Does a list name TCP, and no RDMA? */
+static bool names_tcp(const char *tls)
 {
-    const size_t length = strcspn(tls, "@");
-    bool tcp = length == 3 && memcmp(tls, "^sm", 3) == 0; /* other exclusion lists do not tell */
+    bool tcp = false;
     for (const char *name = tls; *name; name += *name == ',') {
         const size_t n = strcspn(name, ",@");
         if (is_rdma(name))
@@ -370,7 +365,19 @@ bool mc_ucx_streams(const char *tls)
         if (*name == '@')
             break;
     }
-    return tcp && access("/sys/class/infiniband", F_OK) != 0;
+    return tcp;
+}
+
+/*
+ * Over TCP a rendezvous costs a round trip behind the data queued in the link, for each segment of
+ * a pipeline; eager messages stream. So messages of any size are eager, unless the user sets a
+ * threshold. RDMA and shared memory keep UCX's threshold: their rendezvous saves a copy.
+ */
+bool mc_ucx_streams(const char *tls)
+{
+    const size_t length = strcspn(tls, "@");
+    const bool no_sm = length == 3 && memcmp(tls, "^sm", 3) == 0; /* others may leave RDMA */
+    return (no_sm || names_tcp(tls)) && access("/sys/class/infiniband", F_OK) != 0;
 }
 
 /* Is there a network device of this name: an interface, or an RDMA device with its port, "mlx5_0:1"? */
@@ -433,20 +440,19 @@ static int check_environment(const ucx_t *ucx, const char *tls)
 
 /* `devices`: NULL for those of UCX_NET_DEVICES, or all.
  *
- * Over TCP one rail: a second one is for rendezvous alone, takes a connection more per pair of ranks, and
- * connects while messages pass on the first already. A flush would wait for it, even after the peer has what it
- * needs and has left. */
-static ucs_status_t configure(const char *tls, const char *devices, ucp_config_t *config)
+ * TCP gets one rail. UCX would open a second one for rendezvous over another interface, and its handshake may need
+ * the peer after that has received all messages on the first and has left: a flush would wait for it. */
+static ucs_status_t configure(const char *tls, const char *devices, bool streams,
+                              ucp_config_t *config)
 {
-    const bool streams = mc_ucx_streams(tls);
     ucs_status_t status = ucp_config_modify(config, "TLS", tls);
     if (status == UCS_OK && devices)
         status = ucp_config_modify(config, "NET_DEVICES", devices);
     if (status == UCS_OK)
         status = ucp_config_modify(config, "FLUSH_WORKER_EPS", "n");
-    if (status == UCS_OK && streams && !getenv("UCX_RNDV_THRESH"))
-        status = ucp_config_modify(config, "RNDV_THRESH", "inf");
     if (status == UCS_OK && streams)
+        status = ucp_config_modify(config, "RNDV_THRESH", "inf");
+    if (status == UCS_OK && (mc_ucx_streams(tls) || names_tcp(tls)))
         status = ucp_config_modify(config, "MAX_RNDV_RAILS", "1");
     return status;
 }
@@ -463,7 +469,7 @@ static int open_context(ucx_t *ucx, const mc_ucx_params_t *params)
     if (status != UCS_OK)
         return fail_ucx(ucx, "cannot read its configuration", status);
     ucx->transport.streams = mc_ucx_streams(params->tls) && !getenv("UCX_RNDV_THRESH");
-    status = configure(tls, devices, config);
+    status = configure(tls, devices, ucx->transport.streams, config);
     const ucp_params_t p = {.field_mask = UCP_PARAM_FIELD_FEATURES,
                             .features = UCP_FEATURE_TAG | UCP_FEATURE_WAKEUP};
     if (status == UCS_OK)

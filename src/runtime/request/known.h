@@ -42,8 +42,8 @@ static inline bool mc_known_fits(const mc_known_t *k, const void *in, const void
                                    (in == out) == (k->in == k->out)));
 }
 
-/* Is what it remembers still so? The choice may have been forgotten, and its place taken; where none was,
- * one need not look at it. */
+/* Is the choice that it remembers still valid? Forgotten choices may have been replaced in their place. The
+ * choice, a cache line of its own, is read only after some have been forgotten. */
 static inline bool mc_known_holds(meshcoll_request_t *r)
 {
     mc_known_t *const k = &r->known;
