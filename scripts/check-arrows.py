@@ -26,8 +26,8 @@ TRANSPORT = ["transport", "transport/shm/bytes", "transport/shm"]
 # room -> rooms whose headers it may include, besides its own and the public ones; each may use all before it
 RUNTIME = ["runtime/element", "runtime/bind", "runtime/place", "runtime/state", "runtime/pace", "runtime/execute",
            "runtime/choose", "runtime/handle", "runtime/waits", "runtime/status", "runtime/progress",
-           "runtime/connect", "runtime/explain", "runtime/request", "runtime/message", "runtime/gpu", "runtime/call",
-           "runtime/api", "runtime/create", "runtime/family"]
+           "runtime/connect", "runtime/explain", "runtime/request", "runtime/message", "runtime/gpu", "runtime/check",
+           "runtime/call", "runtime/api", "runtime/create", "runtime/family"]
 MAY = {
     "base": [],
     "mesh": ["base"],

@@ -1,10 +1,10 @@
 #include "runtime/call/calls.h"
 
-#include "runtime/call/check.h"
 #include "runtime/call/enqueue.h"
 #include "runtime/call/group.h"
 #include "runtime/call/init.h"
 #include "runtime/call/start.h"
+#include "runtime/check/check.h"
 #include "runtime/handle/args.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"

@@ -1,6 +1,6 @@
 #include "runtime/call/check_group.h"
 
-#include "runtime/call/check.h"
+#include "runtime/check/check.h"
 #include "runtime/progress/failure.h"
 #include "runtime/request/numbers.h"
 

@@ -1,7 +1,7 @@
 #include "runtime/call/enqueue.h"
 
-#include "runtime/call/check.h"
-#include "runtime/call/choose_call.h"
+#include "runtime/check/check.h"
+#include "runtime/check/choose_call.h"
 #include "runtime/gpu/launch.h"
 #include "runtime/gpu/open.h"
 #include "runtime/handle/args.h"

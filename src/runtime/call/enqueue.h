@@ -2,8 +2,8 @@
 #ifndef MC_CALL_ENQUEUE_H
 #define MC_CALL_ENQUEUE_H
 
-#include "runtime/call/kinds.h"
 #include "runtime/call/start.h"
+#include "runtime/check/kinds.h"
 #include "runtime/gpu/programs.h"
 
 /* Chooses the strategy of a checked call that has its numbers, and finds its program, for which the

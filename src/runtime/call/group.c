@@ -1,8 +1,8 @@
 #include "runtime/call/group.h"
 
 #include "compose/planner/planner.h"
-#include "runtime/call/choose_call.h"
-#include "runtime/call/kinds.h"
+#include "runtime/check/choose_call.h"
+#include "runtime/check/kinds.h"
 #include "runtime/handle/args.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"

@@ -1,9 +1,9 @@
 #include "runtime/call/init.h"
 
-#include "runtime/call/check.h"
-#include "runtime/call/choose_call.h"
 #include "runtime/call/enqueue.h"
-#include "runtime/call/passing.h"
+#include "runtime/check/check.h"
+#include "runtime/check/choose_call.h"
+#include "runtime/check/passing.h"
 #include "runtime/handle/args.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/threads.h"

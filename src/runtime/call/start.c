@@ -1,8 +1,8 @@
 #include "runtime/call/start.h"
 
-#include "runtime/call/check.h"
-#include "runtime/call/choose_call.h"
-#include "runtime/call/passing.h"
+#include "runtime/check/check.h"
+#include "runtime/check/choose_call.h"
+#include "runtime/check/passing.h"
 #include "runtime/progress/failure.h"
 #include "runtime/request/known.h"
 #include "runtime/request/leads.h"

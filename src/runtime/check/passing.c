@@ -1,4 +1,4 @@
-#include "runtime/call/passing.h"
+#include "runtime/check/passing.h"
 
 #include "runtime/progress/failure.h"
 #include "runtime/request/huge.h"

@@ -1,6 +1,6 @@
-#include "runtime/call/check.h"
+#include "runtime/check/check.h"
 
-#include "runtime/call/passing.h"
+#include "runtime/check/passing.h"
 #include "runtime/connect/connections.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/wait.h"

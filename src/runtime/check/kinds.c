@@ -1,4 +1,4 @@
-#include "runtime/call/kinds.h"
+#include "runtime/check/kinds.h"
 
 #include "runtime/handle/args.h"
 

@@ -1,4 +1,4 @@
-#include "runtime/call/choose_call.h"
+#include "runtime/check/choose_call.h"
 
 #include "runtime/connect/connections.h"
 #include "runtime/handle/args.h"
