@@ -130,6 +130,13 @@ void mc_threads_turn(meshcoll_t *h, mc_waiting_t *w)
 
 /* The progress thread ---------------------------------------------------------------------------- */
 
+/* It shares its rank's core. Where ranks share cores, too, a thread that yields after each event takes
+ * time from those that compute. */
+static uint32_t progress_yields(const meshcoll_t *h)
+{
+    return h->oversubscribed ? 0 : MC_WAIT_YIELDS_SHARED;
+}
+
 static void *progress(void *handle)
 {
     meshcoll_t *const h = handle;
@@ -137,14 +144,14 @@ static void *progress(void *handle)
     bool in_vain = false;
     mc_threads_lock(t);
     for (uint32_t idle = 0; !t->stop;) {
-        const uint32_t looks = mc_wait_polls(h), awake = looks + MC_WAIT_YIELDS_SHARED;
+        const uint32_t looks = mc_wait_polls(h), awake = looks + progress_yields(h);
         idle = mc_handle_look(h) > 0 ? 0 : idle + 1;
         in_vain = in_vain && idle > 0;
         slept(h, idle, awake);
         run_callbacks(t);
         if (idle > 0 && !h->running)
             sleep_or_nap(h, false, -1, &in_vain);
-        else if (idle > awake) /* it shares its rank's core */
+        else if (idle > awake)
             sleep_or_nap(h, false, MC_SLEEP_MS, &in_vain);
         else
             step_aside(t, idle > looks);
