@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Trains a GPT of 11 M parameters in 4 boxes made on this machine (bench/lab, needs root), over Gloo and over meshcoll
-# in turn, and draws losses, time per step and one step's timeline: out/train/training.svg and .png.
+# in turn, and draws losses, time per step and one step's timeline: out/train/training.svg and .png. Before that it
+# measures the links for meshcoll, as one does once on a cluster.
 #   scripts/train-demo.sh [OPTION OF examples/train/train.py…]     as --parallel zero1, --steps 50, --small
 #   RATE=1gbit RANKS=8 scripts/train-demo.sh                       200mbit and 4 if not given
 # Exit status 77 where this machine can have no boxes, or no torch. docs/training.md shows what comes of it.
@@ -39,16 +40,32 @@ say "torch, libmeshcoll and the package, in build/torch (the first time some min
 scripts/test-torch.sh texts # one short test
 "$venv/bin/python" -c 'import meshcoll.torch' 2>/dev/null || skip "there is no torch: see above"
 
+say "the command meshcoll, in build/torch/tools"
+tools=build/torch/tools
+{
+    cmake -S . -B "$tools" -DCMAKE_BUILD_TYPE=Release -DMESHCOLL_MPI=ON -DMESHCOLL_CUDA=OFF \
+        -DMESHCOLL_BUILD_TESTS=OFF -DMESHCOLL_BUILD_BENCH=OFF -DMESHCOLL_BUILD_EXAMPLES=OFF &&
+        cmake --build "$tools" --parallel "${JOBS:-2}"
+} >"$tools.log" 2>&1 || {
+    tail -n 40 "$tools.log"
+    exit 1
+}
+
 mkdir -p "$out"
 trap '"$lab" down' EXIT
 "$lab" up --boxes 4 --rate "$rate"
+
+links=$PWD/$out/links.json
+rm -f "$links"
+say "meshcoll tune: the links of $ranks ranks"
+"$lab" run -n "$ranks" -- "$tools/meshcoll" tune --file "$links"
 
 timeline=(--timeline)
 [[ " $* " =~ (fsdp2|hsdp) ]] && timeline=() # no buckets there
 for backend in gloo meshcoll; do
     say "$ranks ranks over $backend"
     "$lab" run -n "$ranks" -x MASTER_ADDR=box0 -x GLOO_SOCKET_IFNAME=eth0 -x OMP_NUM_THREADS=1 \
-        -x TORCH_CPP_LOG_LEVEL=ERROR -- \
+        -x TORCH_CPP_LOG_LEVEL=ERROR -x MESHCOLL_TUNE_FILE="$links" -- \
         "$venv/bin/python" "$PWD/examples/train/train.py" --steps 100 --batch 2 --context 128 --bucket-mb 5 \
         "${timeline[@]}" "$@" --backend "$backend" --out "$PWD/$out/$backend.json"
 done
