@@ -540,8 +540,8 @@ MESHCOLL_API double meshcoll_request_predicted(const meshcoll_request_t *request
 
 /**
  * Writes a report for people: for each call this rank has run (collective, bytes, root, strategy),
- * why that strategy was chosen, and the predicted and measured time, phase by phase. Only complete
- * requests count. *text is the caller's to free(). Not collective. ERR_INVALID_ARG if the mesh was
+ * why that strategy was chosen, and the predicted and measured time, phase by phase; of a call on
+ * device memory how it ran there, and its time as a whole. Only complete requests count. *text is the caller's to free(). Not collective. ERR_INVALID_ARG if the mesh was
  * created without MESHCOLL_EXPLAIN or meshcoll_params_t.explain. meshcoll_destroy writes the report
  * of rank 0 to where that setting says.
  */
@@ -549,8 +549,8 @@ MESHCOLL_API int meshcoll_explain(const meshcoll_t *mesh, char **text);
 
 /**
  * The payload bytes this rank has sent over links of dimension `dim` (0 = outermost) since the
- * handle was created. A message between ranks that differ in several dimensions counts for the
- * outermost. 0 if there is no such dimension.
+ * handle was created, from device memory too, where launches of a captured graph are not counted. A
+ * message between ranks that differ in several dimensions counts for the outermost. 0 if there is no such dimension.
  */
 MESHCOLL_API uint64_t meshcoll_bytes_sent(const meshcoll_t *mesh, int dim);
 

@@ -43,6 +43,7 @@
     X(event_destroy, cuEventDestroy_v2, (mc_cu_event_t))                                         \
     X(event_record, cuEventRecord, (mc_cu_event_t, mc_cu_stream_t))                              \
     X(event_query, cuEventQuery, (mc_cu_event_t))                                                \
+    X(event_elapsed, cuEventElapsedTime, (float *, mc_cu_event_t, mc_cu_event_t))                \
     X(module_load, cuModuleLoadData, (mc_cu_module_t *, const void *))                           \
     X(module_unload, cuModuleUnload, (mc_cu_module_t))                                           \
     X(module_function, cuModuleGetFunction, (mc_cu_function_t *, mc_cu_module_t, const char *))  \

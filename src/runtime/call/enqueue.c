@@ -4,6 +4,7 @@
 #include "runtime/check/choose_call.h"
 #include "runtime/gpu/launch.h"
 #include "runtime/gpu/open.h"
+#include "runtime/gpu/times.h"
 #include "runtime/handle/args.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
@@ -95,8 +96,10 @@ int mc_device_call_run(meshcoll_t *h, const mc_asked_t *asked, const mc_call_mem
     int status = mc_device_call_prepare(h, asked, memory, &choice, &program);
     if (status)
         return status;
-    const mc_gpu_place_t place = {.in = a->in, .out = a->out, .number = asked->number.own};
-    status = mc_gpu_run(h, program, place);
+    mc_gpu_place_t place = {.in = a->in, .out = a->out, .number = asked->number.own};
+    status = mc_gpu_record(h, a, &choice, program, &place.record);
+    if (!status)
+        status = mc_gpu_run(h, program, place);
     return status ? fail_alone(h, status) : MESHCOLL_OK;
 }
 
@@ -138,8 +141,14 @@ int mc_enqueue(meshcoll_t *h, const meshcoll_args_t *given, void *stream)
     if (asked.args.count == 0)
         return h->checks ? choose(h, &asked, &choice) : MESHCOLL_OK;
     status = mc_device_call_prepare(h, &asked, &memory, &choice, &program);
-    const mc_gpu_place_t place = {asked.args.in, asked.args.out, stream, asked.number.own};
-    return status ? status : launch(h, program, &place);
+    if (status)
+        return status;
+    mc_gpu_place_t place = {.in = asked.args.in,
+                            .out = asked.args.out,
+                            .stream = stream,
+                            .number = asked.number.own};
+    status = mc_gpu_record(h, &asked.args, &choice, program, &place.record);
+    return status ? fail_alone(h, status) : launch(h, program, &place);
 }
 
 /* Persistent requests ----------------------------------------------------------------------------- */
@@ -150,6 +159,16 @@ static void release(meshcoll_request_t *r)
     if (r->mesh && r->program)
         r->program->held--;
     mc_request_destroy(r);
+}
+
+static int record(meshcoll_t *h, const meshcoll_args_t *a, const mc_ranked_t *choice,
+                  const mc_gpu_program_t *program, meshcoll_request_t *r)
+{
+    mc_call_t *call;
+    if (!h->explain)
+        return MESHCOLL_OK;
+    const int status = mc_gpu_record(h, a, choice, program, &call);
+    return status ? status : mc_explain_watch_call(r, call);
 }
 
 int mc_device_request(meshcoll_t *h, const mc_asked_t *asked, const mc_call_memory_t *memory,
@@ -165,6 +184,11 @@ int mc_device_request(meshcoll_t *h, const mc_asked_t *asked, const mc_call_memo
     status = mc_request_unplanned(h, a, &choice, &r);
     if (status)
         return fail_alone(h, status);
+    status = record(h, a, &choice, program, r);
+    if (status) {
+        mc_request_drop(r);
+        return fail_alone(h, status);
+    }
     program->held++;
     r->program = program;
     r->operands = (mc_operands_t){.in = a->in, .out = a->out};
@@ -177,7 +201,11 @@ int mc_device_request(meshcoll_t *h, const mc_asked_t *asked, const mc_call_memo
 
 int mc_enqueue_request(meshcoll_request_t *r, void *stream)
 {
-    const mc_gpu_place_t place = {r->operands.in, r->operands.out, stream, r->operation};
+    const mc_gpu_place_t place = {.in = r->operands.in,
+                                  .out = r->operands.out,
+                                  .stream = stream,
+                                  .number = r->operation,
+                                  .record = r->watch ? r->watch->call : NULL};
     const int status = check_place(r->mesh, "meshcoll_enqueue_request");
     return status ? status : launch(r->mesh, r->program, &place);
 }

@@ -94,42 +94,56 @@ void mc_explain_destroy(mc_explain_t *e)
 
 /* Calls ------------------------------------------------------------------------------------------ */
 
-static mc_chooser_t chooser_of(const meshcoll_request_t *r)
+static mc_chooser_t chooser_of(const meshcoll_t *h, const meshcoll_args_t *a, bool forced)
 {
-    const meshcoll_t *const h = r->mesh;
-    if (r->operands.in == &h->arrived)
+    if (a->in == &h->arrived)
         return MC_BY_BARRIER;
-    if (r->watch->forced)
+    if (forced)
         return MC_BY_CALL;
-    if (!h->choice.is_forced[r->collective])
+    if (!h->choice.is_forced[a->collective])
         return MC_BY_PLANNER;
-    return h->choice.by_environment[r->collective] ? MC_BY_ENVIRONMENT : MC_BY_MESH;
+    return h->choice.by_environment[a->collective] ? MC_BY_ENVIRONMENT : MC_BY_MESH;
 }
 
-static mc_call_t head_of(const meshcoll_request_t *r)
+/* `a` has its root as a mesh rank; `equal`: blocks of it, if there are any, are of one size. */
+static mc_call_t head_of(const meshcoll_t *h, const meshcoll_args_t *a, bool equal, bool forced)
 {
-    const mc_move_t *const move = &mc_moves[r->collective];
-    const meshcoll_args_t args = {
-        .collective = r->collective, .datatype = r->operands.datatype, .op = r->operands.op};
-    const mc_numbering_t *const aligned = mc_args_aligned(r->mesh, &args);
+    const mc_move_t *const move = &mc_moves[a->collective];
+    const mc_numbering_t *const aligned = mc_args_aligned(h, a);
     /* with blocks of unequal sizes, count covers all blocks */
-    const bool equal_blocks = mc_move_has_blocks(move) && !r->operands.out_counts;
-    const uint64_t blocks = equal_blocks ? (uint64_t)r->mesh->mesh.size : 1;
-    return (mc_call_t){.collective = r->collective,
-                       .root = r->root,
-                       .bytes = r->operands.count * meshcoll_datatype_size(r->operands.datatype) *
-                                blocks,
-                       .strategy = r->choice.strategy,
-                       .chooser = chooser_of(r),
-                       .in_order = move->reduces && !aligned && !mc_op_commutes(args.op),
+    const uint64_t blocks = mc_move_has_blocks(move) && equal ? (uint64_t)h->mesh.size : 1;
+    return (mc_call_t){.collective = a->collective,
+                       .root = a->root,
+                       .bytes = a->count * meshcoll_datatype_size(a->datatype) * blocks,
+                       .chooser = chooser_of(h, a, forced),
+                       .in_order = move->reduces && !aligned && !mc_op_commutes(a->op),
                        .aligned = aligned};
+}
+
+static mc_call_t head_of_request(const meshcoll_request_t *r)
+{
+    const meshcoll_args_t args = {.collective = r->collective,
+                                  .root = r->root,
+                                  .in = r->operands.in,
+                                  .count = r->operands.count,
+                                  .datatype = r->operands.datatype,
+                                  .op = r->operands.op};
+    mc_call_t head = head_of(r->mesh, &args, !r->operands.out_counts, r->watch->forced);
+    head.strategy = r->choice.strategy;
+    return head;
+}
+
+static bool same_gpu(const mc_on_gpu_t *a, const mc_on_gpu_t *b)
+{
+    return a->blocks == b->blocks && a->slots == b->slots && a->slot_bytes == b->slot_bytes &&
+           a->passes == b->passes && a->by_gpu == b->by_gpu && a->by_host == b->by_host;
 }
 
 static bool same_call(const mc_call_t *a, const mc_call_t *b)
 {
     return a->collective == b->collective && a->root == b->root && a->bytes == b->bytes &&
            a->chooser == b->chooser && a->in_order == b->in_order && a->aligned == b->aligned &&
-           mc_strategy_equal(&a->strategy, &b->strategy);
+           same_gpu(&a->gpu, &b->gpu) && mc_strategy_equal(&a->strategy, &b->strategy);
 }
 
 static int add_call(mc_explain_t *e, const mc_call_t *head, mc_call_t **call)
@@ -152,17 +166,41 @@ static int add_call(mc_explain_t *e, const mc_call_t *head, mc_call_t **call)
     return MESHCOLL_OK;
 }
 
-int mc_explain_bound(meshcoll_request_t *r)
+/* *call is NULL where there are too many. */
+static int find_call(mc_explain_t *e, const mc_call_t *head, mc_call_t **call)
 {
-    mc_explain_t *const e = r->mesh->explain;
-    const mc_call_t head = head_of(r);
-    r->watch->call = NULL;
+    *call = NULL;
     for (uint32_t i = e->n_calls; i-- > 0;)
-        if (same_call(e->call[i], &head)) {
-            r->watch->call = e->call[i];
+        if (same_call(e->call[i], head)) {
+            *call = e->call[i];
             return MESHCOLL_OK;
         }
-    return e->n_calls < MC_EXPLAINED_CALLS ? add_call(e, &head, &r->watch->call) : MESHCOLL_OK;
+    return e->n_calls < MC_EXPLAINED_CALLS ? add_call(e, head, call) : MESHCOLL_OK;
+}
+
+int mc_explain_bound(meshcoll_request_t *r)
+{
+    const mc_call_t head = head_of_request(r);
+    return find_call(r->mesh->explain, &head, &r->watch->call);
+}
+
+int mc_explain_on_gpu(meshcoll_t *h, const meshcoll_args_t *args, const mc_strategy_t *strategy,
+                      const mc_on_gpu_t *gpu, mc_call_t **call)
+{
+    mc_call_t head = head_of(h, args, !args->counts && !args->counts_at_root, args->strategy);
+    head.strategy = *strategy;
+    head.gpu = *gpu;
+    return find_call(h->explain, &head, call);
+}
+
+int mc_explain_watch_call(meshcoll_request_t *r, mc_call_t *call)
+{
+    mc_watch_t *const watch = calloc(1, sizeof *watch);
+    if (!watch)
+        return mc_fail_memory("the record of a request");
+    watch->call = call;
+    r->watch = watch;
+    return MESHCOLL_OK;
 }
 
 int mc_explain_watch(meshcoll_request_t *r, const char *strategy)
@@ -241,6 +279,18 @@ void mc_explain_phases(const mc_plan_t *plan, const mc_timeline_t *timeline, int
     seconds[n_phases] = timeline->ended - last;
 }
 
+/* Stores a run's time; returns where those of its phases belong. */
+static double *add_run(mc_call_t *call, double seconds)
+{
+    double *const sample =
+        call->sample + call->n_runs % MC_EXPLAINED_RUNS * (size_t)mc_call_width(call);
+    sample[0] = seconds;
+    call->least = call->n_runs == 0 || seconds < call->least ? seconds : call->least;
+    call->total += seconds;
+    call->n_runs++;
+    return sample + 1;
+}
+
 void mc_explain_ran(meshcoll_request_t *r)
 {
     mc_call_t *const call = r->watch->call;
@@ -250,11 +300,16 @@ void mc_explain_ran(meshcoll_request_t *r)
         r->mesh->explain->n_left_out++;
         return;
     }
-    double *const sample =
-        call->sample + call->n_runs % MC_EXPLAINED_RUNS * (size_t)mc_call_width(call);
-    sample[0] = timeline->ended - timeline->started;
-    mc_explain_phases(r->plan, timeline, call->strategy.n_phases, sample + 1);
-    call->least = call->n_runs == 0 || sample[0] < call->least ? sample[0] : call->least;
-    call->total += sample[0];
-    call->n_runs++;
+    double *const phases = add_run(call, timeline->ended - timeline->started);
+    mc_explain_phases(r->plan, timeline, call->strategy.n_phases, phases);
+}
+
+void mc_explain_took(mc_explain_t *e, mc_call_t *call, double seconds)
+{
+    if (!call)
+        e->n_left_out++;
+    else if (seconds < 0)
+        call->n_untimed++;
+    else
+        (void)add_run(call, seconds);
 }

@@ -19,16 +19,24 @@ typedef enum {
     MC_BY_BARRIER      /* the planner, whatever strategy is forced */
 } mc_chooser_t;
 
+/* How calls on device memory run; all 0: on host memory. */
 typedef struct {
+    uint32_t blocks, slots, slot_bytes, passes; /* slots: of each peer and block */
+    uint32_t by_gpu, by_host; /* peers whose messages lie in GPUs' memory, in the host's */
+} mc_on_gpu_t;
+
+typedef struct mc_call {
     meshcoll_collective_t collective;
     int32_t root;
     uint64_t bytes; /* of the whole vector */
     mc_strategy_t strategy;
     mc_chooser_t chooser;
+    mc_on_gpu_t gpu;
     bool in_order; /* `in_order` and `aligned`: constraints of the choice, see choice.h */
     const mc_numbering_t *aligned;
     uint64_t n_runs;
-    double total; /* seconds of all runs */
+    uint64_t n_untimed; /* further ones */
+    double total;       /* seconds of all runs */
     double least;
     /* a ring of the last runs; each: seconds of the whole, of each phase, and of the final flush */
     double sample[];
@@ -42,6 +50,8 @@ typedef struct mc_explain {
     mc_call_t **call;
     uint32_t n_calls, capacity;
     uint64_t n_left_out; /* runs of calls beyond MC_EXPLAINED_CALLS */
+    /* Stores the times of calls on device memory that are complete; NULL: there were none. */
+    void (*collect)(const meshcoll_t *h);
 } mc_explain_t;
 
 /* The records of a request. */
@@ -66,6 +76,15 @@ void mc_explain_forced(meshcoll_request_t *r, const char *strategy);
 int mc_explain_bound(meshcoll_request_t *r);
 /* After each successful run: stores its times. */
 void mc_explain_ran(meshcoll_request_t *r);
+
+/* Finds the call of checked arguments on device memory, whose runs mc_explain_took stores; NULL:
+ * there are too many calls. The mesh records. */
+int mc_explain_on_gpu(meshcoll_t *h, const meshcoll_args_t *args, const mc_strategy_t *strategy,
+                      const mc_on_gpu_t *gpu, mc_call_t **call);
+/* The same of a persistent request, which keeps it. */
+int mc_explain_watch_call(meshcoll_request_t *r, mc_call_t *call);
+/* A run on device memory took so long; negative: unknown. */
+void mc_explain_took(mc_explain_t *explain, mc_call_t *call, double seconds);
 
 /* Returns the number of doubles in a sample of a call. */
 static inline uint32_t mc_call_width(const mc_call_t *call)

@@ -226,12 +226,13 @@ static double predict_phase(const report_t *r, const mc_call_t *call, int32_t i)
     return mc_phase_cost_seconds(&cost, &links, call->strategy.segments, (double)call->bytes);
 }
 
-/* Prints the times; returns the phase whose measured time is furthest from the predicted one. */
+/* Prints the times; returns the phase whose measured time is furthest from the predicted one; -1: a
+ * kernel tells none of its phases. */
 static int32_t print_times(const report_t *r, const mc_call_t *call, double seconds)
 {
     mc_table_t table = mc_table("lrrr");
     const double *const run = median_run(call);
-    int32_t furthest = 0;
+    int32_t furthest = call->gpu.blocks ? -1 : 0;
     double most = -1;
     static const char *const head[] = {"phase", "predicted", "measured", "ratio"};
     for (size_t i = 0; i < MC_COUNT(head); i++)
@@ -252,8 +253,10 @@ static int32_t print_times(const report_t *r, const mc_call_t *call, double seco
             furthest = i;
         }
     }
-    mc_table_add(&table, "until all is sent");
-    add_times(&table, 0, run[1 + call->strategy.n_phases]);
+    if (call->gpu.blocks == 0) {
+        mc_table_add(&table, "until all is sent");
+        add_times(&table, 0, run[1 + call->strategy.n_phases]);
+    }
     mc_table_add(&table, "the whole call");
     add_times(&table, seconds, run[0]);
     mc_table_print(&table, 4, r->out);
@@ -285,7 +288,7 @@ static void print_advice(const report_t *r)
                     "where ranks\n  outnumber them\n");
 }
 
-/* Prints a warning if there is reason to; returns whether it did. */
+/* Prints a warning if there is reason to; returns whether it did. `furthest`: -1: unknown. */
 static bool print_warning(const report_t *r, const mc_call_t *call, double seconds,
                           int32_t furthest)
 {
@@ -295,10 +298,14 @@ static bool print_warning(const report_t *r, const mc_call_t *call, double secon
     char dims[NAME], number[NUMBER];
     if (!(seconds > 0) || !(measured > 0) || ratio <= r->e->factor)
         return false;
-    mc_text_t text = mc_text(dims, sizeof dims);
-    mc_dims_print(&r->h->mesh, call->strategy.phase[furthest].dims, &text);
-    fprintf(r->out, "  warning: %s times %s than predicted; the phase along %s is furthest off\n",
-            print_ratio(ratio, number), slower ? "slower" : "faster", dims);
+    fprintf(r->out, "  warning: %s times %s than predicted", print_ratio(ratio, number),
+            slower ? "slower" : "faster");
+    if (furthest >= 0) {
+        mc_text_t text = mc_text(dims, sizeof dims);
+        mc_dims_print(&r->h->mesh, call->strategy.phase[furthest].dims, &text);
+        fprintf(r->out, "; the phase along %s is furthest off", dims);
+    }
+    fputc('\n', r->out);
     return true;
 }
 
@@ -315,10 +322,34 @@ static void print_title(const report_t *r, const mc_call_t *call)
                 mc_print_bytes((double)call->bytes, size, sizeof size));
     if (move->rooted)
         fprintf(r->out, ", root %d", mc_comm_rank_of(&r->h->order, call->root));
-    fprintf(r->out, ": %llu run%s, median %s", (unsigned long long)call->n_runs,
-            call->n_runs == 1 ? "" : "s",
-            mc_print_seconds(*median_run(call), number, sizeof number));
-    fprintf(r->out, ", fastest %s\n", mc_print_seconds(call->least, number, sizeof number));
+    fprintf(r->out, "%s: ", call->gpu.blocks ? ", on device memory" : "");
+    if (call->n_runs > 0) {
+        fprintf(r->out, "%llu run%s, median %s", (unsigned long long)call->n_runs,
+                call->n_runs == 1 ? "" : "s",
+                mc_print_seconds(*median_run(call), number, sizeof number));
+        fprintf(r->out, ", fastest %s", mc_print_seconds(call->least, number, sizeof number));
+    }
+    if (call->n_untimed > 0)
+        fprintf(r->out, "%s%llu%s not timed", call->n_runs > 0 ? ", " : "",
+                (unsigned long long)call->n_untimed, call->n_runs > 0 ? " more" : "");
+    fputc('\n', r->out);
+}
+
+static void print_gpu(const report_t *r, const mc_on_gpu_t *g)
+{
+    char size[NUMBER];
+    fprintf(r->out, "  by the device executor: %u block%s, %u pass%s", g->blocks,
+            g->blocks == 1 ? "" : "s", g->passes, g->passes == 1 ? "" : "es");
+    if (g->by_gpu + g->by_host > 0)
+        fprintf(r->out, ", %u slots of %s for each peer and block", g->slots,
+                mc_print_bytes(g->slot_bytes, size, sizeof size));
+    fputc('\n', r->out);
+    if (g->by_gpu > 0)
+        fprintf(r->out, "  messages of %u peer%s lie in memory of GPUs\n", g->by_gpu,
+                g->by_gpu == 1 ? "" : "s");
+    if (g->by_host > 0)
+        fprintf(r->out, "  messages of %u peer%s lie in pinned memory of the host\n", g->by_host,
+                g->by_host == 1 ? "" : "s");
 }
 
 static int print_call(report_t *r, const mc_call_t *call)
@@ -328,8 +359,10 @@ static int print_call(report_t *r, const mc_call_t *call)
     print_title(r, call);
     print_strategy(r, "  ", &call->strategy);
     fputc('\n', r->out);
+    if (call->gpu.blocks > 0)
+        print_gpu(r, &call->gpu);
     const int status = print_why(r, call, seconds);
-    if (status)
+    if (status || call->n_runs == 0)
         return status;
     const int32_t furthest = print_times(r, call, seconds);
     if (call->strategy.segments > 1 && call->strategy.n_phases > 1)
@@ -355,7 +388,7 @@ static int print_calls(report_t *r)
     if (!call)
         return mc_fail_memory("a report");
     for (uint32_t i = 0; i < r->e->n_calls; i++)
-        if (r->e->call[i]->n_runs > 0)
+        if (r->e->call[i]->n_runs + r->e->call[i]->n_untimed > 0)
             call[n++] = r->e->call[i];
     qsort(call, n, sizeof *call, by_total);
     for (uint32_t i = 0; i < n && !status; i++)
@@ -376,6 +409,8 @@ int mc_explain_text(const meshcoll_t *h, char **text)
     report_t r = {.h = h, .e = h->explain, .out = open_memstream(&written, &bytes)};
     if (!r.out)
         return mc_fail_memory("a report");
+    if (h->explain->collect)
+        h->explain->collect(h);
     print_head(&r);
     int status = print_calls(&r);
     if (r.warned)

@@ -52,6 +52,8 @@ typedef struct mc_gpu {
     uint64_t n_launches, n_done;     /* those; of them are known to be complete */
     uint32_t number[MC_GPU_NUMBERS]; /* operation numbers of the last ones, in turn */
 
+    struct mc_gpu_times *times; /* of launches, for MESHCOLL_EXPLAIN; NULL: none */
+
     struct mc_gpu_program *programs; /* the one used last first */
     uint32_t n_programs, next_program;
 } mc_gpu_t;

@@ -1,5 +1,6 @@
 #include "runtime/gpu/launch.h"
 
+#include "runtime/gpu/times.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/wait.h"
 
@@ -52,17 +53,25 @@ static int launch_captured(const meshcoll_t *h, mc_gpu_program_t *p, const mc_gp
 {
     const int status = launch_kernel(h, p, at);
     p->captured = p->captured || !status;
+    if (h->explain && !status)
+        mc_explain_took(h->explain, at->record, -1);
     return status;
 }
 
-static int launch_now(const meshcoll_t *h, mc_gpu_program_t *p, const mc_gpu_place_t *at)
+static int launch_now(meshcoll_t *h, mc_gpu_program_t *p, const mc_gpu_place_t *at)
 {
     mc_gpu_t *const gpu = h->gpu;
     int status = follow(gpu, at->stream);
+    mc_gpu_timed_t *const timed =
+        h->explain && !status ? mc_gpu_times_begin(h, at->record, at->stream) : NULL;
     if (!status)
         status = launch_kernel(h, p, at);
     if (status)
         return status;
+    if (timed)
+        mc_gpu_times_end(h, timed, at->stream);
+    for (int32_t d = 0; d < h->mesh.ndims; d++)
+        h->bytes_sent[d] += p->sent[d];
     gpu->number[gpu->n_launches % MC_GPU_NUMBERS] = at->number;
     p->last = ++gpu->n_launches;
     gpu->last_stream = at->stream;

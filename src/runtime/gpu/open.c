@@ -5,6 +5,7 @@
 #include "runtime/gpu/launch.h"
 #include "runtime/gpu/meeting.h"
 #include "runtime/gpu/programs.h"
+#include "runtime/gpu/times.h"
 #include "runtime/monitor/monitor.h"
 #include "runtime/progress/wait.h"
 
@@ -300,6 +301,7 @@ static void free_all(mc_gpu_t *gpu)
     mc_gpu_programs_free(gpu);
     mc_gpu_memory_free(&gpu->spare, false);
     mc_gpu_memory_free(&gpu->scratch, false);
+    mc_gpu_times_free(gpu, false);
     mc_gpu_arena_free(&gpu->arena);
     if (gpu->report)
         cuda->host_free(gpu->report);
@@ -391,6 +393,7 @@ static void leave_all(mc_gpu_t *gpu)
     mc_gpu_programs_free(gpu);
     mc_gpu_memory_free(&gpu->spare, true);
     mc_gpu_memory_free(&gpu->scratch, true);
+    mc_gpu_times_free(gpu, true);
     mc_gpu_arena_leave(&gpu->arena);
 }
 

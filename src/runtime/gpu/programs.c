@@ -142,6 +142,17 @@ static int check_passing(const making_t *m)
                    "directly, as alltoall:pairwise does");
 }
 
+static void count_bytes(const making_t *m, mc_gpu_program_t *p)
+{
+    const mc_mesh_t *const mesh = &m->mesh->mesh;
+    for (uint32_t i = 0; i < m->plan->n_steps; i++) {
+        const mc_step_t *const s = &m->plan->step[i];
+        if (mc_op_sends((mc_op_t)s->op))
+            p->sent[mc_mesh_level(mesh, m->mesh->rank, mesh_rank(m, s->peer))] +=
+                m->binding.step[i].bytes;
+    }
+}
+
 static int lower(making_t *m, mc_gpu_program_t *p)
 {
     mc_operands_t operands = mc_operands_of(m->args);
@@ -161,14 +172,18 @@ static int lower(making_t *m, mc_gpu_program_t *p)
     if (!status)
         status =
             mc_device_lower(&m->binding, widest, m->mesh->gpu->arena.layout.blocks, &p->lowered);
+    if (!status)
+        count_bytes(m, p);
     p->scratch = m->binding.scratch_bytes;
     return status;
 }
 
-static void fill_lanes(const making_t *m, const mc_gpu_program_t *p, mc_device_lane_t *lane)
+static void fill_lanes(const making_t *m, mc_gpu_program_t *p, mc_device_lane_t *lane)
 {
     const mc_gpu_arena_t *const arena = &m->mesh->gpu->arena;
     const uint32_t blocks = arena->layout.blocks;
+    for (uint32_t i = 0; i < p->lowered->n_peers; i++)
+        p->by_host += mc_gpu_arena_by_host(arena, m->mesh->rank, mesh_rank(m, p->lowered->peer[i]));
     for (uint32_t i = 0; i < 2 * p->lowered->n_peers * blocks; i++)
         lane[i] = mc_gpu_arena_lane(arena, mesh_rank(m, p->lowered->peer[i / blocks / 2]),
                                     i / blocks % 2, i % blocks);

@@ -26,11 +26,13 @@ typedef struct mc_gpu_program {
     mc_device_program_t *lowered;
     mc_gpu_memory_t *memory; /* its runs, then its ends of lanes; NULL: it has none */
     mc_cu_function_t kernel;
-    mc_device_call_t call; /* without buffers */
-    size_t scratch;        /* bytes */
-    uint64_t last;         /* the launch that used it last */
-    uint32_t held;         /* by requests */
-    bool captured;         /* a graph may launch it at any time */
+    mc_device_call_t call;      /* without buffers */
+    size_t scratch;             /* bytes */
+    uint64_t sent[MC_MAX_DIMS]; /* bytes that a run sends along each dimension */
+    uint32_t by_host;           /* peers whose messages lie in memory of the host */
+    uint64_t last;              /* the launch that used it last */
+    uint32_t held;              /* by requests */
+    bool captured;              /* a graph may launch it at any time */
 } mc_gpu_program_t;
 
 /* Finds or makes the program of checked arguments. The context is current. ERR_UNSUPPORTED: all

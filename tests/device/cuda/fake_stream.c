@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 typedef enum { KERNEL, COPY, FILL, RECORD, AWAIT, CALL } sort_t;
 
@@ -35,7 +36,8 @@ typedef struct op {
 /* Never freed: an operation may still name it. */
 struct CUevent_st {
     uint64_t asked, done;
-    bool captured;
+    bool captured, timed;
+    double at; /* seconds, when it was done last */
 };
 
 struct CUgraph_st {
@@ -68,11 +70,20 @@ mc_cu_result_t fake_unsafe(const char *function)
 
 /* Running ----------------------------------------------------------------------------------------- */
 
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 static void do_event(const op_t *op)
 {
     pthread_mutex_lock(&lock);
-    if (op->sort == RECORD)
+    if (op->sort == RECORD) {
         op->event.event->done = op->event.number;
+        op->event.event->at = now();
+    }
     while (op->sort == AWAIT && op->event.event->done < op->event.number)
         pthread_cond_wait(&changed, &lock);
     pthread_cond_broadcast(&changed);
@@ -293,10 +304,12 @@ mc_cu_result_t cuLaunchKernel(mc_cu_function_t function, unsigned x, unsigned y,
 
 mc_cu_result_t cuEventCreate(mc_cu_event_t *event, unsigned flags)
 {
-    (void)flags;
     FAKE_BEGIN;
     *event = calloc(1, sizeof **event);
-    return *event ? FAKE_SUCCESS : MC_CU_ERROR_OUT_OF_MEMORY;
+    if (!*event)
+        return MC_CU_ERROR_OUT_OF_MEMORY;
+    (*event)->timed = !(flags & MC_CU_EVENT_NO_TIMING);
+    return FAKE_SUCCESS;
 }
 
 mc_cu_result_t cuEventDestroy_v2(mc_cu_event_t event)
@@ -329,6 +342,20 @@ mc_cu_result_t cuEventQuery(mc_cu_event_t event)
     pthread_mutex_unlock(&lock);
     if (captured)
         return FAKE_ERROR_CAPTURED_EVENT;
+    return done ? FAKE_SUCCESS : MC_CU_ERROR_NOT_READY;
+}
+
+mc_cu_result_t cuEventElapsedTime(float *milliseconds, mc_cu_event_t begin, mc_cu_event_t end)
+{
+    FAKE_BEGIN;
+    pthread_mutex_lock(&lock);
+    const bool done = begin->done == begin->asked && end->done == end->asked;
+    const bool timed = begin->timed && end->timed && begin->asked > 0 && end->asked > 0;
+    const double seconds = end->at - begin->at;
+    pthread_mutex_unlock(&lock);
+    if (!timed)
+        return FAKE_ERROR_INVALID_HANDLE;
+    *milliseconds = (float)(seconds * 1e3);
     return done ? FAKE_SUCCESS : MC_CU_ERROR_NOT_READY;
 }
 

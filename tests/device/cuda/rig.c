@@ -87,6 +87,7 @@ static int run(const void *context, mc_seat_t *seat)
                                       .timeout = rig->timeout,
                                       .check = rig->check,
                                       .progress = rig->progress,
+                                      .explain = rig->explain,
                                       .monitor = "4"};
     meshcoll_t *mesh;
     rig_rank = seat->rank;

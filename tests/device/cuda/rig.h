@@ -26,7 +26,7 @@ typedef struct {
     const char *mesh;          /* "gpu=4" */
     const char *blocks, *slot; /* MESHCOLL_GPU_…; NULL: the default */
     const char *libcuda;       /* instead of the double; NULL: that */
-    const char *timeout, *check, *progress;
+    const char *timeout, *check, *progress, *explain;
     bool apart;  /* each rank is on a machine of its own, by its host name */
     bool shared; /* all ranks use GPU 0 */
     bool tidy;   /* nothing of the driver's memory may be left when the mesh is destroyed */
@@ -67,7 +67,8 @@ bool rig_enqueue(meshcoll_t *mesh, const mc_case_t *c, const char *strategy, mc_
     X(collectives) X(strategies) X(host_memory) X(types) X(in_flight) X(ordered) X(persistent)  \
     X(blocking) X(kinds) X(unequal_blocks) X(captured) X(parts) X(known_calls) X(guards)        \
     X(late) X(aborted) X(cannot_open) X(cannot_launch) X(one_gpu) X(no_libcuda) X(old_libcuda)  \
-    X(no_kernels) X(disagree) X(two_machines) X(refused) X(progress_thread)
+    X(no_kernels) X(disagree) X(two_machines) X(refused) X(progress_thread) \
+    X(explained) X(counted)
 /* clang-format on */
 #define RIG_DECLARE(name) bool test_##name(void);
 RIG_TESTS(RIG_DECLARE)
