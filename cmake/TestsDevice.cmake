@@ -90,6 +90,13 @@ set_target_properties(fakecuda PROPERTIES C_VISIBILITY_PRESET hidden
 target_include_directories(fakecuda PRIVATE ${device_folder} ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
 target_link_libraries(fakecuda PRIVATE Threads::Threads)
 
+# A double of NVML, which `meshcoll topo` opens in its place.
+add_library(fakenvml SHARED ${fake_folder}/fake_nvml.c)
+meshcoll_compile_options(fakenvml)
+set_target_properties(fakenvml PROPERTIES C_VISIBILITY_PRESET hidden
+    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/device)
+target_include_directories(fakenvml PRIVATE ${device_folder} ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+
 # The prototypes of libcuda's functions beside cuda.h, where nvcc brings one.
 add_executable(device_prototypes ${fake_folder}/prototypes.c)
 meshcoll_compile_options(device_prototypes)

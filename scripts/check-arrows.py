@@ -62,8 +62,9 @@ LIBRARY = list(MAY)
 MAY["mpi"] = []
 COMMANDS = ["tools/" + name for name in ("count", "list", "plan", "run", "status", "topo", "trace", "tune", "verify")]
 MAY["tools/common"] = [*LIBRARY, "mpi"]
+MAY["tools/gpu"] = ["base", "mesh", "device/cuda"]
 for command in COMMANDS:
-    MAY[command] = [*LIBRARY, "mpi", "tools/common"]
+    MAY[command] = [*LIBRARY, "mpi", "tools/common", "tools/gpu"]
 MAY["tools"] = LIBRARY + ["tools/common", *COMMANDS]
 
 # Algorithms do arithmetic on ranks and chunks: nothing that moves or reads bytes.

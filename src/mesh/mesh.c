@@ -68,8 +68,11 @@ int32_t mc_mesh_inner(const mc_mesh_t *mesh)
 
 bool mc_dim_is_inside(const mc_dim_t *dim)
 {
-    return strcmp(dim->name, "numa") == 0 || strcmp(dim->name, "socket") == 0 ||
-           strcmp(dim->name, "gpu") == 0 || strcmp(dim->name, "fold") == 0;
+    static const char *const inside[] = {"domain", "socket", "numa", "island", "gpu", "fold"};
+    for (size_t i = 0; i < MC_COUNT(inside); i++)
+        if (strcmp(dim->name, inside[i]) == 0)
+            return true;
+    return false;
 }
 
 int32_t mc_mesh_level(const mc_mesh_t *mesh, int32_t a, int32_t b)

@@ -108,7 +108,7 @@ int32_t mc_mesh_fullest(const mc_mesh_t *mesh, unsigned held);
 int32_t mc_mesh_find(const mc_mesh_t *mesh, const char *name, size_t n);
 /* Returns the innermost dimension longer than 1; the last one where there is a single rank. */
 int32_t mc_mesh_inner(const mc_mesh_t *mesh);
-/* Does its name place it inside a box: "numa", "socket", "gpu" or "fold"? */
+/* Does its name place it inside a box: "domain", "socket", "numa", "island", "gpu" or "fold"? */
 bool mc_dim_is_inside(const mc_dim_t *dim);
 /* Returns the outermost dimension in which two ranks differ, whose link joins them; -1 where a ==
  * b. */

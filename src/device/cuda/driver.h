@@ -24,6 +24,8 @@ extern bool mc_cuda_there;
 void mc_cuda_open(void);
 /* NULL: there is none. */
 const mc_cuda_t *mc_cuda(void);
+/* The address of another function of it; NULL: it has none of that name, or was not found. */
+void *mc_cuda_symbol(const char *name);
 /* OK, or ERR_UNSUPPORTED: there is no libcuda, or one that is too old. */
 int mc_cuda_check(void);
 /* OK for 0, else ERR_DEVICE with a sentence: "a GPU cannot `what`: CUDA_ERROR_…". */

@@ -51,4 +51,15 @@
       (mc_cu_function_t, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,   \
        mc_cu_stream_t, void **, void **))
 
+/* Those that commands call besides, which may initialise the driver (tools/gpu). */
+#define MC_CUDA_TOOL_FUNCTIONS(X)                                                    \
+    X(init, cuInit, (unsigned))                                                      \
+    X(version, cuDriverGetVersion, (int *))                                          \
+    X(device_name, cuDeviceGetName, (char *, int, mc_cu_device_t))                   \
+    X(device_pci, cuDeviceGetPCIBusId, (char *, int, mc_cu_device_t))                \
+    X(device_p2p, cuDeviceGetP2PAttribute,                                           \
+      (int *, mc_cu_p2p_attribute_t, mc_cu_device_t, mc_cu_device_t))                \
+    X(context_retain, cuDevicePrimaryCtxRetain, (mc_cu_context_t *, mc_cu_device_t)) \
+    X(context_set, cuCtxSetCurrent, (mc_cu_context_t))
+
 #endif

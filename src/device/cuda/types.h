@@ -13,6 +13,7 @@ typedef int mc_cu_device_t;
 typedef unsigned long long mc_cu_address_t;
 typedef unsigned mc_cu_device_attribute_t;
 typedef unsigned mc_cu_pointer_attribute_t;
+typedef unsigned mc_cu_p2p_attribute_t;
 typedef unsigned mc_cu_capture_status_t;
 typedef unsigned mc_cu_capture_mode_t;
 typedef struct CUctx_st *mc_cu_context_t;
@@ -39,6 +40,8 @@ typedef struct {
     X(MC_CU_ERROR_NOT_FOUND, CUDA_ERROR_NOT_FOUND, 500)                             \
     X(MC_CU_ERROR_NOT_READY, CUDA_ERROR_NOT_READY, 600)                             \
     X(MC_CU_MULTIPROCESSORS, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 16)          \
+    X(MC_CU_P2P_RANK, CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK, 1)                  \
+    X(MC_CU_P2P_ATOMICS, CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, 3)        \
     X(MC_CU_POINTER_CONTEXT, CU_POINTER_ATTRIBUTE_CONTEXT, 1)                       \
     X(MC_CU_POINTER_TYPE, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, 2)                      \
     X(MC_CU_POINTER_MANAGED, CU_POINTER_ATTRIBUTE_IS_MANAGED, 8)                    \

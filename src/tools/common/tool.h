@@ -1,6 +1,6 @@
 /*
  * What the commands of `meshcoll` share: the shape of a command, options, errors, reading of arguments.
- * tools/common includes the library. Each other folder of tools is one command; it includes tools/common and the
+ * tools/common includes the library. Each other folder of tools, but for tools/gpu, is one command; it includes these two and the
  * library, not another command. main.c includes them all.
  */
 #ifndef MC_TOOLS_TOOL_H

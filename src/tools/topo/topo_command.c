@@ -5,6 +5,7 @@
 #include "runtime/place/places.h"
 #include "tools/common/ranks.h"
 #include "tools/common/show.h"
+#include "tools/topo/topo_gpus.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,11 +15,13 @@ static const char usage[] =
     "  mpirun -n RANKS meshcoll topo [--mesh MESH] [--links LINKS] [--svg FILE]\n"
     "  meshcoll topo --mesh MESH [--links LINKS] [--svg FILE]\n";
 
-static const char about[] = "Shows a mesh: its boxes, the ranks in them with their binding, and "
-                            "its links, measured or of a\n"
-                            "preset. Under mpirun it is the mesh that a program started the same "
-                            "way would find; otherwise it is\n"
-                            "the given one, and no rank runs. --svg draws it.\n";
+static const char about[] =
+    "Shows a mesh: its boxes, the ranks in them with their binding, and its links, measured or of "
+    "a\n"
+    "preset. Under mpirun it is the mesh that a program started the same way would find, and the\n"
+    "GPUs of its machines: which reach which, which network card is near, and the mesh that this\n"
+    "suggests. Otherwise it is the given one, and no rank runs; with none given, this machine.\n"
+    "--svg draws the mesh.\n";
 
 static const char examples[] =
     "  mpirun -n 8 --bind-to core meshcoll topo\n"
@@ -31,6 +34,7 @@ enum { MOST_ROWS = 64 };
 typedef struct {
     const mc_command_t *self;
     const char *mesh, *links, *svg;
+    const mc_topo_gpus_t *gpus; /* NULL: no rank runs */
     bool json;
     char source[MC_TUNED_PATH + 64];
 } request_t;
@@ -141,6 +145,8 @@ static int print_text(const request_t *r, const mc_topo_t *t)
     printf("\n");
     if (!status)
         status = print_ranks(t);
+    if (!status && r->gpus)
+        status = mc_topo_gpus_print(r->gpus);
     if (!status && r->svg)
         printf("\ndrawn in %s\n", r->svg);
     return status ? mc_tool_fail(r->self, status) : MC_EXIT_OK;
@@ -169,15 +175,16 @@ static json_t *json_rank(const mc_topo_t *t, int32_t mesh_rank)
     return rank;
 }
 
-static int print_json(const mc_topo_t *t)
+static int print_json(const request_t *r, const mc_topo_t *t)
 {
     json_t *const ranks = json_array();
     for (int32_t m = 0; m < t->mesh.size; m++)
         json_array_append_new(ranks, json_rank(t, m));
-    return mc_json_print(json_pack("{s:s, s:o, s:s, s:i, s:s, s:o, s:o}", "command", "topo", "mesh",
-                                   mc_json_mesh(&t->mesh), "origin", t->origin, "machines",
+    return mc_json_print(json_pack("{s:s, s:o, s:s, s:i, s:s, s:o, s:o, s:o}", "command", "topo",
+                                   "mesh", mc_json_mesh(&t->mesh), "origin", t->origin, "machines",
                                    (int)mc_topo_machines(t), "links_source", t->source, "links",
-                                   mc_json_links(&t->mesh, &t->links), "ranks", ranks));
+                                   mc_json_links(&t->mesh, &t->links), "ranks", ranks, "gpus",
+                                   r->gpus ? mc_topo_gpus_json(r->gpus) : json_null()));
 }
 
 static int show(const request_t *r, const mc_topo_t *t)
@@ -189,7 +196,7 @@ static int show(const request_t *r, const mc_topo_t *t)
             return MC_EXIT_FAILED;
         }
     }
-    return r->json ? print_json(t) : print_text(r, t);
+    return r->json ? print_json(r, t) : print_text(r, t);
 }
 
 /* A mesh without ranks ---------------------------------------------------------------------------- */
@@ -299,18 +306,23 @@ static int share_exit(const meshcoll_oob_t *oob, int exit)
 static int run_ranks(request_t *r)
 {
     mc_place_t *place = NULL;
+    mc_topo_gpus_t *gpus = NULL;
     void *spot = NULL;
     mc_ranks_t ranks;
     int status = mc_ranks_open(&ranks), exit = MC_EXIT_OK;
     if (status)
         return mc_tool_fail(r->self, status);
     status = gather(&ranks.oob, &place, &spot);
+    if (!status)
+        status = mc_topo_gpus_open(&ranks.oob, place, &gpus);
+    r->gpus = gpus;
     if (status)
         exit = mc_tool_fail(r->self, status);
     else if (ranks.oob.rank == 0)
         exit = show_running(r, place, spot, ranks.oob.size);
     if (!status)
         exit = share_exit(&ranks.oob, exit);
+    mc_topo_gpus_close(gpus);
     free(spot);
     free(place);
     ranks.close(&ranks);

@@ -15,12 +15,14 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #define FAKE_API __attribute__((visibility("default")))
 
 /* What cuda.h names so. */
 enum {
     FAKE_SUCCESS = 0,
+    FAKE_ERROR_NO_DEVICE = 100,
     FAKE_ERROR_INVALID_HANDLE = 400,
     FAKE_ERROR_ALREADY_REGISTERED = 712,
     FAKE_ERROR_CAPTURE_UNSUPPORTED = 900,
@@ -44,10 +46,27 @@ FAKE_API unsigned fake_areas(void);
 /* Does a host access to device memory fault here? */
 FAKE_API bool fake_guards(void);
 
+/* The box that a process sees, where the environment says so: FAKE_GPUS; FAKE_ISLAND: those of groups of
+ * so many access each other; FAKE_PAIR: those of groups of so many have NVLinks to each other;
+ * FAKE_MIXED: the members of these groups are so many numbers apart; FAKE_SWITCH: NVLinks of each to a
+ * switch. The double of NVML says the same. */
+static inline int fake_setting(const char *name, int otherwise)
+{
+    const char *const text = getenv(name);
+    return text ? atoi(text) : otherwise;
+}
+static inline bool fake_paired(int device, int other)
+{
+    const int pair = fake_setting("FAKE_PAIR", 0), apart = fake_setting("FAKE_MIXED", 0);
+    return pair > 0 && (apart ? device % apart == other % apart : device / pair == other / pair);
+}
+/* The PCI bus of a GPU. */
+static inline unsigned fake_bus(int device)
+{
+    return (0x11u + 0x10u * (unsigned)device) & 0xffu;
+}
+
 typedef struct CUgraph_st *fake_graph_t;
-FAKE_API mc_cu_result_t cuInit(unsigned flags);
-FAKE_API mc_cu_result_t cuDevicePrimaryCtxRetain(mc_cu_context_t *context, mc_cu_device_t device);
-FAKE_API mc_cu_result_t cuCtxSetCurrent(mc_cu_context_t context);
 FAKE_API mc_cu_result_t cuMemAllocManaged(mc_cu_address_t *at, size_t bytes, unsigned flags);
 FAKE_API mc_cu_result_t cuMemcpyHtoD_v2(mc_cu_address_t to, const void *from, size_t bytes);
 FAKE_API mc_cu_result_t cuMemcpyDtoH_v2(void *to, mc_cu_address_t from, size_t bytes);
@@ -65,6 +84,7 @@ FAKE_API mc_cu_result_t cuGraphDestroy(fake_graph_t graph);
 #define FAKE_DECLARE(member, symbol, parameters) FAKE_API mc_cu_result_t symbol parameters;
 #include "device/cuda/functions.h"
 MC_CUDA_FUNCTIONS(FAKE_DECLARE)
+MC_CUDA_TOOL_FUNCTIONS(FAKE_DECLARE)
 #undef FAKE_DECLARE
 
 /* Between the parts ------------------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 
 #include "device/find_body.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -81,7 +82,8 @@ mc_cu_result_t cuGetErrorName(mc_cu_result_t result, const char **name)
     static const struct {
         mc_cu_result_t result;
         const char *name;
-    } names[] = {{MC_CU_ERROR_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE"},
+    } names[] = {{FAKE_ERROR_NO_DEVICE, "CUDA_ERROR_NO_DEVICE"},
+                 {MC_CU_ERROR_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE"},
                  {MC_CU_ERROR_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY"},
                  {MC_CU_ERROR_INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT"},
                  {MC_CU_ERROR_PEER_ACCESS_UNSUPPORTED, "CUDA_ERROR_PEER_ACCESS_UNSUPPORTED"}};
@@ -105,13 +107,16 @@ mc_cu_result_t cuGetErrorString(mc_cu_result_t result, const char **text)
 static struct CUctx_st contexts[FAKE_DEVICES];
 static _Thread_local mc_cu_context_t stack[MOST_CONTEXTS];
 static _Thread_local int depth; /* of stack[0 … depth - 1], the last is current */
-static _Atomic int first_island;
+static _Atomic int first_island, n_devices = FAKE_DEVICES;
 
 mc_cu_result_t cuInit(unsigned flags)
 {
     (void)flags;
     for (int d = 0; d < FAKE_DEVICES; d++)
         contexts[d].device = d;
+    n_devices = fake_setting("FAKE_GPUS", FAKE_DEVICES);
+    if (n_devices == 0)
+        return FAKE_ERROR_NO_DEVICE;
     pthread_mutex_lock(&lock);
     is_open = true;
     pthread_mutex_unlock(&lock);
@@ -125,7 +130,9 @@ void fake_islands(int first)
 
 bool fake_reaches(int device, int other)
 {
-    return first_island == 0 || (device < first_island) == (other < first_island);
+    const int island = fake_setting("FAKE_ISLAND", FAKE_DEVICES);
+    return device / island == other / island &&
+           (first_island == 0 || (device < first_island) == (other < first_island));
 }
 
 mc_cu_context_t fake_context(void)
@@ -136,7 +143,7 @@ mc_cu_context_t fake_context(void)
 mc_cu_result_t cuDeviceGetCount(int *n)
 {
     FAKE_BEGIN;
-    *n = FAKE_DEVICES;
+    *n = n_devices;
     return FAKE_SUCCESS;
 }
 
@@ -173,6 +180,40 @@ mc_cu_result_t cuDeviceCanAccessPeer(int *can, mc_cu_device_t device, mc_cu_devi
 {
     FAKE_BEGIN;
     *can = device != peer && fake_reaches(device, peer);
+    return FAKE_SUCCESS;
+}
+
+/* What the commands ask. */
+
+mc_cu_result_t cuDriverGetVersion(int *version)
+{
+    *version = 13000;
+    return FAKE_SUCCESS;
+}
+
+mc_cu_result_t cuDeviceGetName(char *name, int capacity, mc_cu_device_t device)
+{
+    (void)device;
+    FAKE_BEGIN;
+    snprintf(name, (size_t)capacity, "double of a GPU");
+    return FAKE_SUCCESS;
+}
+
+mc_cu_result_t cuDeviceGetPCIBusId(char *id, int capacity, mc_cu_device_t device)
+{
+    FAKE_BEGIN;
+    snprintf(id, (size_t)capacity, "0000:%02X:00.0", fake_bus(device));
+    return FAKE_SUCCESS;
+}
+
+mc_cu_result_t cuDeviceGetP2PAttribute(int *value, mc_cu_p2p_attribute_t what,
+                                       mc_cu_device_t device, mc_cu_device_t peer)
+{
+    FAKE_BEGIN;
+    if (device == peer || (what != MC_CU_P2P_RANK && what != MC_CU_P2P_ATOMICS))
+        return MC_CU_ERROR_INVALID_VALUE;
+    const bool fast = fake_paired(device, peer) || fake_setting("FAKE_SWITCH", 0) > 0;
+    *value = what == MC_CU_P2P_RANK ? !fast : fast;
     return FAKE_SUCCESS;
 }
 

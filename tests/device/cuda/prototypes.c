@@ -13,6 +13,7 @@ typedef CUdevice mc_cu_device_t;
 typedef CUdeviceptr mc_cu_address_t;
 typedef CUdevice_attribute mc_cu_device_attribute_t;
 typedef CUpointer_attribute mc_cu_pointer_attribute_t;
+typedef CUdevice_P2PAttribute mc_cu_p2p_attribute_t;
 typedef CUstreamCaptureStatus mc_cu_capture_status_t;
 typedef CUstreamCaptureMode mc_cu_capture_mode_t;
 typedef CUcontext mc_cu_context_t;
@@ -29,6 +30,7 @@ typedef CUipcMemHandle mc_cu_ipc_t;
     _Static_assert(__builtin_types_compatible_p(mc_cu_result_t parameters, __typeof__(symbol)), \
                    #symbol " has other parameters in cuda.h");
 MC_CUDA_FUNCTIONS(SAME)
+MC_CUDA_TOOL_FUNCTIONS(SAME)
 
 /* The types themselves, in a scope of their own. */
 static void check_types(void)
@@ -38,6 +40,7 @@ static void check_types(void)
 #define mc_cu_address_t           own_address_t
 #define mc_cu_device_attribute_t  own_device_attribute_t
 #define mc_cu_pointer_attribute_t own_pointer_attribute_t
+#define mc_cu_p2p_attribute_t     own_p2p_attribute_t
 #define mc_cu_capture_status_t    own_capture_status_t
 #define mc_cu_capture_mode_t      own_capture_mode_t
 #define mc_cu_context_t           own_context_t
@@ -56,6 +59,7 @@ static void check_types(void)
     ALIKE(own_address_t, CUdeviceptr);
     ALIKE(own_device_attribute_t, CUdevice_attribute);
     ALIKE(own_pointer_attribute_t, CUpointer_attribute);
+    ALIKE(own_p2p_attribute_t, CUdevice_P2PAttribute);
     ALIKE(own_capture_status_t, CUstreamCaptureStatus);
     ALIKE(own_capture_mode_t, CUstreamCaptureMode);
     ALIKE(own_context_t, CUcontext);

@@ -1,0 +1,102 @@
+/*
+ * The mesh that GPUs suggest: groups that reach each other the same way, within groups that reach
+ * each other worse.
+ */
+#include "tools/gpu/gpus.h"
+
+/* Groups of GPUs that reach each other at least so: by GPU, its group's first one. */
+typedef struct {
+    int32_t of[MC_MOST_GPUS];
+    int32_t n, size; /* groups; GPUs of each; 0: sizes differ */
+    bool whole;      /* each reaches all others of its group so */
+} groups_t;
+
+static void join(groups_t *g, int32_t n, int32_t a, int32_t b)
+{
+    const int32_t to = g->of[a] < g->of[b] ? g->of[a] : g->of[b];
+    const int32_t from = g->of[a] < g->of[b] ? g->of[b] : g->of[a];
+    for (int32_t i = 0; i < n; i++)
+        if (g->of[i] == from)
+            g->of[i] = to;
+}
+
+static int32_t size_of(const groups_t *g, int32_t n, int32_t first)
+{
+    int32_t size = 0;
+    for (int32_t i = 0; i < n; i++)
+        size += g->of[i] == first;
+    return size;
+}
+
+static groups_t groups_at(const mc_gpus_t *gpus, mc_reach_t least)
+{
+    const int32_t n = gpus->n;
+    groups_t g = {.whole = true};
+    for (int32_t i = 0; i < n; i++)
+        g.of[i] = i;
+    for (int32_t a = 0; a < n; a++)
+        for (int32_t b = 0; b < a; b++)
+            if (mc_gpus_reach(gpus, a, b) >= least)
+                join(&g, n, a, b);
+    g.size = n > 0 ? size_of(&g, n, 0) : 0;
+    for (int32_t a = 0; a < n; a++) {
+        g.n += g.of[a] == a;
+        g.size = size_of(&g, n, g.of[a]) == g.size ? g.size : 0;
+        for (int32_t b = 0; b < a; b++)
+            if (g.of[a] == g.of[b] && mc_gpus_reach(gpus, a, b) < least)
+                g.whole = false;
+    }
+    return g;
+}
+
+static const char *fault_of(const groups_t *g)
+{
+    if (!g->whole)
+        return "some GPUs reach each other through a third one only";
+    return g->size == 0 ? "groups of GPUs that reach each other are of unequal sizes" : NULL;
+}
+
+/* The outer groups' order, then the inner groups', then that of their numbers. */
+static void put_in_order(const groups_t *outer, const groups_t *inner, int32_t n, mc_gpu_mesh_t *m)
+{
+    int32_t at = 0;
+    for (int32_t o = 0; o < n; o++)
+        for (int32_t i = 0; outer->of[o] == o && i < n; i++)
+            for (int32_t k = 0; inner->of[i] == i && outer->of[i] == o && k < n; k++)
+                if (inner->of[k] == i)
+                    m->order[at++] = k;
+    m->in_order = true;
+    for (int32_t i = 0; i < n; i++)
+        m->in_order = m->in_order && m->order[i] == i;
+}
+
+mc_gpu_mesh_t mc_gpus_suggest(const mc_gpus_t *gpus)
+{
+    mc_gpu_mesh_t m = {0};
+    groups_t outer = groups_at(gpus, MC_BY_PCIE), inner = groups_at(gpus, MC_BY_NVLINK);
+    const groups_t all = groups_at(gpus, MC_BY_HOST);
+    const char *const fault_inside = inner.n == gpus->n ? NULL : fault_of(&inner);
+    const char *const fault = fault_inside ? fault_inside : fault_of(&outer);
+    mc_text_t but = mc_text(m.but, sizeof m.but);
+    m.flat = fault;
+    if (fault)
+        mc_text_add(&but, "%s", fault);
+    if (fault_of(&outer))
+        outer = all;
+    if (inner.n == gpus->n || fault_inside) /* none, or of no use */
+        inner = outer;
+    /* between outer groups, between the inner ones of each, and within these */
+    const int32_t extent[] = {outer.n, inner.n / (outer.n ? outer.n : 1), inner.size};
+    const char *const name[] = {"gpu", "island", "domain"};
+    int32_t left = 0;
+    for (size_t i = 0; i < MC_COUNT(extent); i++)
+        left += extent[i] > 1;
+    mc_text_t text = mc_text(m.mesh, sizeof m.mesh);
+    for (size_t i = 0; i < MC_COUNT(extent); i++)
+        if (extent[i] > 1)
+            mc_text_add(&text, "%s%s=%d", text.length ? "," : "", name[--left], (int)extent[i]);
+    if (text.length == 0)
+        mc_text_add(&text, "gpu=%d", (int)gpus->n);
+    put_in_order(&outer, &inner, gpus->n, &m);
+    return m;
+}
