@@ -128,7 +128,7 @@ for _ in 1 2; do
     gives 'sorted({s["collective"] for s in j["strategies"]["strategies"]})' \
         "['allgather', 'allreduce', 'alltoall', 'bcast', 'gather', 'reduce', 'reduce_scatter', 'scatter']"
     gives 'all(len(s["seconds"]) == len(j["strategies"]["bytes"]) == 8 and min(s["seconds"]) > 0 for s in j["strategies"]["strategies"])' True
-    gives 'sorted(j)' "['cluster', 'command', 'file', 'links', 'links_text', 'measured', 'mesh', 'rounds', 'seconds', 'strategies']"
+    gives 'sorted(j)' "['cluster', 'command', 'file', 'links', 'links_text', 'measured', 'memory', 'mesh', 'rounds', 'seconds', 'strategies']"
     # a number that its rounds do not agree about is no correction
     gives 'all(e["written"] == (e["rounds"] >= 4 and e["value"] > 2 * e["error"]) for m in j["measured"] for e in (m["cpu"], m["incast"], m["header"]))' True
 done
@@ -160,6 +160,8 @@ tuning_refused() { # tuning_refused STATUS TEXT ARGUMENT…
 tuning_refused 2 "box=2,gpu=2 would fit" --mesh box=2,gpu=3
 tuning_refused 2 "--seconds takes a number from 1 to 600" --seconds 0
 tuning_refused 2 "one argument too many" box=4
+tuning_refused 2 "--memory takes host or device" --memory pinned
+MESHCOLL_LIBCUDA=off tuning_refused 1 "there is no CUDA driver here" --memory device
 echo '{"version": 1,' >"$scratch/broken.json"
 tuning_refused 1 "broken.json is not a valid file of tuned links" --file "$scratch/broken.json"
 [ "$(cat "$scratch/broken.json")" = '{"version": 1,' ] || fail "a broken file was overwritten"

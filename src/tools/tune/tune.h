@@ -51,8 +51,6 @@ void mc_tune_measure_ragged(const mc_cluster_t *cluster, double seconds, mc_tuni
 mc_mesh_t mc_tune_grid(const mc_mesh_t *mesh);
 /* Creates the cluster's mesh on its transports. */
 meshcoll_t *mc_tune_open(const mc_cluster_t *cluster, MPI_Comm comm);
-/* Prints one line on stderr and aborts all ranks. */
-_Noreturn void mc_tune_die(const char *what);
 
 /* Derives the cost model's links from the measurements. Fields that were not measured have their
  * defaults. */

@@ -1,6 +1,7 @@
 #include "tools/tune/tune_batch.h"
 
 #include "tools/tune/tune.h"
+#include "tools/tune/tune_memory.h"
 
 #include <meshcoll/mpi.h>
 
@@ -10,27 +11,6 @@
 #include <unistd.h>
 
 static const double least_batch = 10e-3; /* seconds; the ranks start a batch with a small skew */
-
-void mc_tune_die(const char *what)
-{
-    fprintf(stderr, "meshcoll tune: %s: %s\n", what, meshcoll_last_error());
-    MPI_Abort(MPI_COMM_WORLD, MC_EXIT_FAILED);
-    exit(MC_EXIT_FAILED);
-}
-
-void mc_tune_check(int status, const char *what)
-{
-    if (status != MESHCOLL_OK)
-        mc_tune_die(what);
-}
-
-void *mc_tune_allocate(size_t bytes)
-{
-    void *const memory = calloc(1, bytes);
-    if (!memory)
-        mc_tune_check(mc_fail_memory("the vectors"), "memory");
-    return memory;
-}
 
 double mc_tune_most(meshcoll_t *whole, double mine)
 {
@@ -44,10 +24,8 @@ double mc_batch(meshcoll_t *whole, meshcoll_request_t *request, int32_t repeats)
 {
     mc_tune_check(meshcoll_barrier(whole), "a barrier");
     const double begin = mc_now();
-    for (int32_t i = 0; request && i < repeats; i++) {
-        mc_tune_check(meshcoll_start(request), "a start");
-        mc_tune_check(meshcoll_wait(request), "a message");
-    }
+    if (request)
+        mc_tune_run(request, repeats);
     return mc_tune_most(whole, request ? mc_now() - begin : 0) / repeats;
 }
 
@@ -84,14 +62,15 @@ void mc_batch_anew(meshcoll_t *whole, meshcoll_request_t *request, const mc_used
         const int32_t at = i < 0 ? 0 : i; /* the first runs find the cache state of another row */
         /* no rank runs the previous operation any more, so that none uses a shared core */
         mc_tune_check(meshcoll_barrier(whole), "a barrier");
-        read_over(used->out, used->out_bytes);
-        memset(used->in, 0, used->in_bytes);
+        if (!mc_tune_on_device()) {
+            read_over(used->out, used->out_bytes);
+            memset(used->in, 0, used->in_bytes);
+        }
         /* ranks that share a core clear their buffers in turn; the start time is set after the
          * last one */
         mc_tune_check(meshcoll_barrier(whole), "a barrier");
         began[at] = begin_together(whole);
-        mc_tune_check(meshcoll_start(request), "a start");
-        mc_tune_check(meshcoll_wait(request), "a message");
+        mc_tune_run(request, 1);
         mine[at] = mc_now();
     }
     mc_tune_check(meshcoll_allreduce(whole, mine, last, (size_t)n, MESHCOLL_FLOAT64, MESHCOLL_MAX),

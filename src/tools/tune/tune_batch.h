@@ -3,16 +3,13 @@
 #define MC_TOOLS_TUNE_BATCH_H
 
 #include "mesh/mesh.h"
+#include "tools/tune/tune_check.h"
 #include "tools/tune/tune_series.h"
 
 #include <meshcoll/meshcoll.h>
 
 enum { MC_MOST_REPEATS = 1 << 20 };
 
-/* Prints a status other than OK in one line and aborts all ranks. */
-void mc_tune_check(int status, const char *what);
-/* Zeroed; never NULL. */
-void *mc_tune_allocate(size_t bytes);
 /* The maximum over all ranks: the time of the slowest rank, and the same decision on every rank. */
 double mc_tune_most(meshcoll_t *whole, double mine);
 /* Seconds per run of `repeats` runs on the slowest rank. A rank without a request blocks. */
@@ -25,7 +22,7 @@ typedef struct {
 /* Runs that start at an agreed time, on ranks of one machine, which share a clock. Each run is
  * timed separately until the last rank completes, at most MC_MOST_ANEW runs. Before each run,
  * outside the measured time, every rank reads its output and writes its input, as an application
- * does. Otherwise the data stays in the cache of the rank that moved it last. */
+ * does, but for memory of a GPU. Otherwise the data stays in the cache of the rank that moved it last. */
 enum { MC_MOST_ANEW = 64 };
 void mc_batch_anew(meshcoll_t *whole, meshcoll_request_t *request, const mc_used_t *used,
                    mc_series_t *series);

@@ -2,13 +2,15 @@
 #include "runtime/place/places.h"
 #include "tools/common/show.h"
 #include "tools/tune/tune.h"
+#include "tools/tune/tune_memory.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 static const char usage[] =
-    "  mpirun -n RANKS meshcoll tune [--mesh MESH] [--file FILE] [--seconds N]\n";
+    "  mpirun -n RANKS meshcoll tune [--mesh MESH] [--memory host|device] [--file FILE]\n"
+    "                                [--seconds N]\n";
 
 static const char about[] = "Measures alpha, beta, gamma and ports of each dimension on the ranks "
                             "that mpirun started, with all\n"
@@ -16,11 +18,13 @@ static const char about[] = "Measures alpha, beta, gamma and ports of each dimen
                             "processor and transports.\n"
                             "Meshes created there later use them where no links are given. Only "
                             "this cluster's entry in the file\n"
-                            "is replaced.\n";
+                            "is replaced. With --memory device the vectors lie in memory of GPUs, "
+                            "one for each rank.\n";
 
 static const char examples[] =
     "  mpirun -n 16 meshcoll tune --mesh box=4,gpu=4\n"
     "  mpirun -n 16 meshcoll tune --seconds 10 --file links.json --json\n"
+    "  mpirun -n 8 meshcoll tune --mesh island=2,gpu=4 --memory device --file gpus.json\n"
     "  MESHCOLL_TUNE_FILE=links.json mpirun -n 16 ./program\n";
 
 enum { MC_CORRECTIONS_TEXT = 128 * MC_MAX_DIMS };
@@ -29,6 +33,7 @@ enum { MC_CORRECTIONS_TEXT = 128 * MC_MAX_DIMS };
 typedef struct {
     int32_t exit; /* MC_GO_ON, or the exit status */
     int32_t seconds;
+    bool on_device;
     mc_cluster_t cluster;
     char mesh
         [MC_MESH_TEXT]; /* the cluster's mesh as text: the sizes of a ragged mesh are in the memory of one process */
@@ -36,10 +41,11 @@ typedef struct {
 
 typedef struct {
     const mc_command_t *self;
-    const char *mesh, *file;
+    const char *mesh, *file, *memory;
     int32_t seconds;
     bool json;
     char path[MC_TUNED_PATH], command[1024];
+    char gpu[MC_TUNE_GPU_TEXT]; /* "": on memory of the host */
 } request_t;
 
 /* Before -------------------------------------------------------------------------------------------*/
@@ -98,6 +104,10 @@ static int read_options(int argc, char **argv, request_t *r)
          .value = "MESH",
          .help = "box=4,gpu=4, or box=8+8+4; left out: as the library finds it",
          .text = &r->mesh},
+        {.name = "memory",
+         .value = "MEMORY",
+         .help = "whose memory the vectors lie in: host, or device: a GPU for each rank",
+         .text = &r->memory},
         {.name = "file",
          .value = "FILE",
          .help = "store the links there: $MESHCOLL_TUNE_FILE, else ~/.config/meshcoll/links.json",
@@ -121,7 +131,8 @@ static int read_options(int argc, char **argv, request_t *r)
 static int keep(const request_t *r, const setup_t *s, const mc_tuning_t *tuning,
                 const mc_links_t *links)
 {
-    char text[MC_LINKS_TEXT], provenance[160], date[32], corrections[MC_CORRECTIONS_TEXT];
+    char text[MC_LINKS_TEXT], provenance[192 + MC_TUNE_GPU_TEXT], date[32],
+        corrections[MC_CORRECTIONS_TEXT];
     mc_text_t corrections_text = mc_text(corrections, sizeof corrections);
     mc_text_t links_text = mc_text(text, sizeof text);
     const time_t now = time(NULL);
@@ -130,9 +141,10 @@ static int keep(const request_t *r, const setup_t *s, const mc_tuning_t *tuning,
     mc_tune_print_corrections(&s->cluster.mesh, tuning, &corrections_text);
     strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
     snprintf(provenance, sizeof provenance,
-             "measured with meshcoll %s: collectives, all ranks at work, medians of %d round%s in "
-             "%.0f s",
-             meshcoll_version(), tuning->rounds, tuning->rounds == 1 ? "" : "s", tuning->seconds);
+             "measured with meshcoll %s%s%s%s: collectives, all ranks at work, medians of %d "
+             "round%s in %.0f s",
+             meshcoll_version(), r->gpu[0] ? " on memory of GPUs (" : "", r->gpu,
+             r->gpu[0] ? ")" : "", tuning->rounds, tuning->rounds == 1 ? "" : "s", tuning->seconds);
     const mc_tuned_t tuned = {.links = text,
                               .date = date,
                               .command = r->command,
@@ -152,7 +164,10 @@ static int print_table(const request_t *r, const setup_t *s, const mc_tuning_t *
     mc_text_t corrections_text = mc_text(corrections, sizeof corrections);
     mc_links_print(links, &s->cluster.mesh, &links_text);
     mc_tune_print_corrections(&s->cluster.mesh, tuning, &corrections_text);
-    printf("links of %s\n\n", cluster);
+    printf("links of %s\n", cluster);
+    if (r->gpu[0])
+        printf("on memory of GPUs: %s\n", r->gpu);
+    printf("\n");
     const int status = mc_show_links(&s->cluster.mesh, links);
     printf("\nmedians of %d round%s in %.1f s, %s at work\n", tuning->rounds,
            tuning->rounds == 1 ? "" : "s", tuning->seconds,
@@ -192,11 +207,12 @@ static int print_json(const request_t *r, const setup_t *s, const mc_tuning_t *t
                           json_estimate(&seen->cpu), "incast", json_estimate(&seen->incast),
                           "header", json_estimate(&seen->header)));
     }
-    return mc_json_print(json_pack(
-        "{s:s, s:s, s:o, s:s, s:s, s:o, s:o, s:o, s:i, s:f}", "command", "tune", "file", r->path,
-        "mesh", mc_json_mesh(mesh), "cluster", cluster, "links_text", text, "links",
-        mc_json_links(mesh, links), "strategies", mc_json_measured(&links->measured), "measured",
-        measured, "rounds", (int)tuning->rounds, "seconds", tuning->seconds));
+    return mc_json_print(
+        json_pack("{s:s, s:s, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:i, s:f}", "command", "tune",
+                  "file", r->path, "mesh", mc_json_mesh(mesh), "memory",
+                  r->gpu[0] ? r->gpu : "host", "cluster", cluster, "links_text", text, "links",
+                  mc_json_links(mesh, links), "strategies", mc_json_measured(&links->measured),
+                  "measured", measured, "rounds", (int)tuning->rounds, "seconds", tuning->seconds));
 }
 
 /* The results are printed even if they cannot be stored. */
@@ -219,9 +235,19 @@ static int report(const request_t *r, const setup_t *s, const mc_tuning_t *tunin
     return MC_EXIT_OK;
 }
 
+static int check_memory(const request_t *r)
+{
+    if (!r->memory || strcmp(r->memory, "host") == 0 || strcmp(r->memory, "device") == 0)
+        return MC_GO_ON;
+    return mc_tool_refuse(r->self, "--memory takes host or device, not \"%s\"", r->memory);
+}
+
 static setup_t set_up(int argc, char **argv, const mc_place_t *place, request_t *r)
 {
     setup_t s = {.exit = read_options(argc, argv, r), .seconds = r->seconds};
+    if (s.exit == MC_GO_ON)
+        s.exit = check_memory(r);
+    s.on_device = r->memory && strcmp(r->memory, "device") == 0;
     if (s.exit == MC_GO_ON)
         s.exit = find_cluster(r, place, &s.cluster);
     if (s.exit == MC_GO_ON)
@@ -230,6 +256,17 @@ static setup_t set_up(int argc, char **argv, const mc_place_t *place, request_t 
     if (s.exit == MC_GO_ON)
         mc_mesh_print(&s.cluster.mesh, &mesh);
     return s;
+}
+
+/* Where it fails on any rank, one says so. */
+static int take_gpus(const mc_place_t *place, const meshcoll_oob_t *world, request_t *r)
+{
+    const int own = mc_tune_take_gpu(place, world->rank, r->gpu);
+    int32_t failed = own ? world->rank : world->size;
+    MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT32_T, MPI_MIN, MPI_COMM_WORLD);
+    if (failed == world->rank)
+        mc_tool_fail(r->self, own);
+    return failed == world->size ? MC_GO_ON : MC_EXIT_FAILED;
 }
 
 static int tune(const mc_command_t *self, int argc, char **argv)
@@ -245,8 +282,10 @@ static int tune(const mc_command_t *self, int argc, char **argv)
         mc_tune_die("start");
     if (rank == 0)
         s = set_up(argc, argv, place, &r);
-    free(place);
     MPI_Bcast(&s, (int)sizeof s, MPI_BYTE, 0, MPI_COMM_WORLD);
+    if (s.exit == MC_GO_ON && s.on_device)
+        s.exit = take_gpus(place, &world, &r);
+    free(place);
     if (s.exit != MC_GO_ON)
         return s.exit;
     if (mc_mesh_parse(s.mesh, &s.cluster.mesh))

@@ -2,6 +2,7 @@
 #include "tools/tune/tune.h"
 
 #include "compose/planner/planner.h"
+#include "tools/tune/tune_memory.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -65,7 +66,8 @@ int mc_tune_links(const mc_cluster_t *cluster, const mc_tuning_t *tuning, mc_lin
                                    .gamma = mc_tune_rounded(tuning->gamma),
                                    .ports = ports,
                                    .wire = seen->own_wire ? MC_WIRE_OWN : found.dim[d].wire,
-                                   .pulled = mc_tune_is_pulled(cluster, d)};
+                                   /* a kernel writes to its peer's memory */
+                                   .pulled = mc_tune_is_pulled(cluster, d) && !mc_tune_on_device()};
         found.correction[d] =
             (mc_correction_t){.header = header,
                               .incast = floor(sure(&seen->incast) * 100 + 0.5) / 100,

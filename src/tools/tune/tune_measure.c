@@ -14,6 +14,7 @@
 #include "runtime/element/datatype.h"
 #include "tools/tune/tune_batch.h"
 #include "tools/tune/tune_fit.h"
+#include "tools/tune/tune_memory.h"
 
 #include <fcntl.h>
 #include <math.h>
@@ -87,10 +88,7 @@ static double batch_of_both(const tuner_t *t, const dim_t *d, const dim_t *other
     meshcoll_request_t *const request[] = {d->request[LARGE], other->request[LARGE]};
     mc_tune_check(meshcoll_barrier(t->whole), "a barrier");
     const double begin = mc_now();
-    for (int i = 0; i < 2; i++)
-        mc_tune_check(meshcoll_start(request[i]), "a start");
-    for (int i = 0; i < 2; i++)
-        mc_tune_check(meshcoll_wait(request[i]), "a message");
+    mc_tune_run_both(request);
     return mc_tune_most(t->whole, mc_now() - begin);
 }
 
@@ -110,8 +108,7 @@ static void shoot(const tuner_t *t, small_t *small)
         sleep_until(ended + burst_pause);
         mc_tune_check(meshcoll_barrier(t->whole), "a barrier");
         const double begin = mc_now();
-        mc_tune_check(meshcoll_start(small->request), "a start");
-        mc_tune_check(meshcoll_wait(small->request), "a burst");
+        mc_tune_run(small->request, 1);
         ended = mc_now();
         mine[i] = ended - begin;
     }
@@ -128,6 +125,16 @@ static double sum_batch(const tuner_t *t, int32_t repeats)
     for (int32_t i = 0; i < repeats; i++)
         add(t->sums, t->sums + n, t->sums + 2 * n, n);
     return mc_tune_most(t->whole, mc_now() - begin) / repeats;
+}
+
+/* By how much a reduce-scatter is slower than an allgather of the same messages; it may be noise. */
+static double sum_on_device(const tuner_t *t)
+{
+    const dim_t *const d = t->dim[t->n_dims - 1];
+    const int32_t repeats = d->series[LARGE_ALL].repeats;
+    const double with = mc_batch(t->whole, t->summing, repeats);
+    const double more = with - mc_batch(t->whole, d->request[LARGE], repeats);
+    return more > 0 ? more / (d->extent - 1) / (double)d->bytes * SUM_BYTES : 0;
 }
 
 static int32_t find_sum_repeats(const tuner_t *t)
@@ -153,6 +160,26 @@ static meshcoll_request_t *request_of(const dim_t *d, const char *algorithm, siz
                                   .out = d->buffer,
                                   .count = bytes / sizeof(float),
                                   .datatype = MESHCOLL_FLOAT32,
+                                  .strategy = strategy};
+    mc_tune_check(meshcoll_init(d->line, &args, &request), strategy);
+    return request;
+}
+
+/* The messages of LARGE, in the reverse order, and summed. */
+static meshcoll_request_t *summing_of(const dim_t *d)
+{
+    meshcoll_request_t *request;
+    char strategy[64];
+    const bool whole = d->pulled;
+    snprintf(strategy, sizeof strategy, "reduce_scatter:ring(%s) segments=%d", d->name,
+             whole ? 1 : mc_tuner_pieces(d, d->bytes));
+    const meshcoll_args_t args = {.size = sizeof args,
+                                  .collective = MESHCOLL_REDUCE_SCATTER,
+                                  .in = d->buffer,
+                                  .out = d->buffer + d->bytes * (size_t)meshcoll_rank(d->line),
+                                  .count = d->bytes / sizeof(float),
+                                  .datatype = MESHCOLL_FLOAT32,
+                                  .op = MESHCOLL_MAX,
                                   .strategy = strategy};
     mc_tune_check(meshcoll_init(d->line, &args, &request), strategy);
     return request;
@@ -265,7 +292,7 @@ static void find_sizes(const tuner_t *t, dim_t *d, double enough)
 {
     const size_t p = (size_t)d->extent;
     d->bytes = p * LEAST_LARGE_BYTES > MOST_BYTES ? MOST_BYTES / p / 16 * 16 : LEAST_LARGE_BYTES;
-    d->buffer = mc_tune_allocate(MOST_BYTES);
+    d->buffer = mc_tune_vector(MOST_BYTES);
     d->request[SMALL] = request_of(d, "ring", SMALL_BYTES, 1);
     d->request[ROW] = request_of(d, "ring", ROW_MESSAGES * SMALL_BYTES, ROW_MESSAGES);
     d->request[QUARTER] = large_of(d, "ring", d->bytes / 4);
@@ -298,7 +325,7 @@ static void dim_close(dim_t *d)
     for (int r = 0; r < REQUESTS; r++)
         meshcoll_free(d->request[r]);
     meshcoll_destroy(d->line);
-    free(d->buffer);
+    mc_tune_vector_free(d->buffer);
     free(d);
 }
 
@@ -337,7 +364,7 @@ static void run_lines(tuner_t *t)
         if (t->burst[i].request)
             shoot(t, &t->burst[i]);
     show(t, "summing");
-    mc_series_keep(&t->sum, sum_batch(t, t->sum.repeats));
+    mc_series_keep(&t->sum, t->summing ? sum_on_device(t) : sum_batch(t, t->sum.repeats));
 }
 
 static void run_round(tuner_t *t, int32_t round)
@@ -372,10 +399,11 @@ static void tuner_open(tuner_t *t, const mc_cluster_t *cluster, MPI_Comm comm)
     t->whole = mc_tune_open(cluster, comm);
     t->shows = meshcoll_rank(t->whole) == 0 && has_terminal();
     show(t, "connecting");
-    t->sums = mc_tune_allocate(3 * SUM_BYTES);
+    t->sums = mc_tune_vector(3 * SUM_BYTES);
     open_shapes(t, mesh);
     open_burst(t, mesh);
-    t->sum.repeats = find_sum_repeats(t);
+    if (!mc_tune_on_device())
+        t->sum.repeats = find_sum_repeats(t);
     for (int32_t d = 0; d < mesh->ndims; d++)
         if (mesh->dim[d].extent > 1)
             t->dim[t->n_dims++] = dim_open(t, cluster, d);
@@ -387,12 +415,15 @@ static void tuner_open(tuner_t *t, const mc_cluster_t *cluster, MPI_Comm comm)
         mc_tune_check(mc_tune_table_open(cluster, t->whole, &t->table), "strategies");
     for (int32_t i = 0; i < t->n_dims; i++)
         find_sizes(t, t->dim[i], enough / t->n_dims / (t->table ? 10 : 1));
+    if (mc_tune_on_device())
+        t->summing = summing_of(t->dim[t->n_dims - 1]);
 }
 
 static void tuner_close(tuner_t *t)
 {
     if (t->shows)
         fprintf(stderr, "\r%72s\r", "");
+    meshcoll_free(t->summing);
     for (int32_t i = 0; i < t->n_dims; i++)
         dim_close(t->dim[i]);
     for (int32_t i = 0; i < t->n_shapes; i++)
@@ -400,7 +431,7 @@ static void tuner_close(tuner_t *t)
     small_close(&t->burst[0]);
     small_close(&t->burst[1]);
     meshcoll_destroy(t->whole);
-    free(t->sums);
+    mc_tune_vector_free(t->sums);
     free(t);
 }
 

@@ -2,6 +2,7 @@
 
 #include "compose/strategy/paths.h"
 #include "tools/tune/tune_batch.h"
+#include "tools/tune/tune_memory.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -51,8 +52,8 @@ static void free_table(mc_tune_table_t *t)
     for (int32_t k = 0; k < t->n_rows; k++)
         for (int32_t i = 0; i < t->n_sizes; i++)
             meshcoll_free(t->row[k].cell[i].request);
-    free(t->in);
-    free(t->out);
+    mc_tune_vector_free(t->in);
+    mc_tune_vector_free(t->out);
     free(t);
 }
 
@@ -264,9 +265,10 @@ int mc_tune_table_open(const mc_cluster_t *cluster, meshcoll_t *whole, mc_tune_t
     t->mesh = &cluster->mesh;
     t->dim = line;
     t->whole = whole;
-    t->in = mc_tune_allocate(bytes);
-    memset(t->in, 0, bytes); /* untouched memory would map to a single page */
-    t->out = mc_tune_allocate(bytes);
+    t->in = mc_tune_vector(bytes);
+    if (!mc_tune_on_device())
+        memset(t->in, 0, bytes); /* untouched memory would map to a single page */
+    t->out = mc_tune_vector(bytes);
     set_sizes(t);
     int status = add_singles(t);
     if (!status)

@@ -63,7 +63,9 @@ typedef struct {
     dim_t *inner;   /* the innermost of the network; NULL: all is memory */
     mc_tune_table_t *table;
     float *sums; /* three vectors */
-    mc_series_t sum;
+    meshcoll_request_t
+        *summing;    /* on device memory: LARGE of the last dimension, and sums besides */
+    mc_series_t sum; /* seconds for SUM_BYTES */
     double begin, seconds;
     bool shows; /* progress, on a terminal */
 } tuner_t;

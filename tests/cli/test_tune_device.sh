@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# meshcoll tune --memory device, on a double of the CUDA driver: links of GPUs are measured, kept with their provenance,
+# and found by a mesh. What the numbers are says nothing about GPUs.
+. "$(dirname "$0")/lib.sh"
+
+needs_mpi
+build=${MESHCOLL_BUILD_DIR:-build/release}
+double=$build/tests/device/libfakecuda.so
+if [ ! -e "$double" ]; then
+    echo "skipped: built without tests/device"
+    exit 77
+fi
+mpirun=$(sed -n 's/^MPIEXEC_EXECUTABLE:[^=]*=//p' "$build/CMakeCache.txt")
+flags=()
+if "$mpirun" --version 2>/dev/null | grep -q 'Open MPI\|OpenRTE'; then
+    flags+=(--oversubscribe --bind-to none --mca mpi_yield_when_idle 1 --mca pml ob1
+        --mca btl self,vader,tcp --mca btl_vader_single_copy_mechanism none --mca osc '^ucx')
+    if [ "$(id -u)" -eq 0 ]; then flags+=(--allow-run-as-root); fi
+fi
+unset MESHCOLL_LINKS MESHCOLL_MESH MESHCOLL_TRANSPORTS
+export MESHCOLL_TUNE_FILE=$scratch/links.json MESHCOLL_GPU_BLOCKS=2
+export MESHCOLL_LIBCUDA=$double MESHCOLL_LIBNVML=$build/tests/device/libfakenvml.so
+
+# ranks N STATUS COMMAND…: leaves $out and $err
+ranks() {
+    local n=$1 want=$2 got=0
+    shift 2
+    "$mpirun" -n "$n" "${flags[@]}" "$@" >"$scratch/out" 2>"$scratch/err" </dev/null || got=$?
+    out=$(cat "$scratch/out") err=$(cat "$scratch/err")
+    [ $got -eq "$want" ] || fail "$*: exit status $got, expected $want: $err"
+}
+
+ranks 4 0 "$MESHCOLL" tune --mesh box=2,gpu=2 --memory device --seconds 1
+if [[ $err == *"has no kernels for GPUs"* ]]; then
+    echo "skipped: built without nvcc, so the library has no kernels"
+    exit 77
+fi
+has "links of box=2,gpu=2 on 1 machine with "
+has "on memory of GPUs: double of a GPU, driver 580.0, CUDA 13.0"
+links=$(sed -n 's/^as text: //p' <<<"$out")
+[[ $links == *";pulled:no,gpu="*";pulled:no" ]] || fail "expected pushed links, got: $links"
+run 0 plan allreduce --mesh box=2,gpu=2 --links "$links" --bytes 1M --json
+gives 'all(0 < l["alpha"] < 1 and 0 < l["beta"] < 1e-3 and 0 <= l["gamma"] < 1e-3 for l in j["links"])' True
+ranks 4 0 "$build/tests/mpi/test_tuned" box=2,gpu=2 "$links"
+
+# One line of GPUs: strategies are timed on them.
+ranks 2 0 "$MESHCOLL" tune --mesh gpu=2 --memory device --seconds 1 --json
+gives 'j["memory"], len(j["strategies"]["bytes"])' "('double of a GPU, driver 580.0, CUDA 13.0', 8)"
+gives 'sorted({s["collective"] for s in j["strategies"]["strategies"]})' \
+    "['allgather', 'allreduce', 'alltoall', 'bcast', 'gather', 'reduce', 'reduce_scatter', 'scatter']"
+out=$(cat "$MESHCOLL_TUNE_FILE")
+gives 'sorted(e["mesh"] for e in j["clusters"].values())' "['box=2,gpu=2', 'gpu=2']"
+gives 'all("on memory of GPUs (double of a GPU, driver 580.0, CUDA 13.0)" in e["provenance"] for e in j["clusters"].values())' True
+
+# A GPU for each rank.
+FAKE_GPUS=3 ranks 4 1 "$MESHCOLL" tune --mesh gpu=4 --memory device --seconds 1
+[[ $err == *"rank 3 is the one numbered 3 of its machine, which shows it 3 GPUs"* ]] || fail "strange: $err"
+
+finish
