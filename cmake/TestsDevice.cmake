@@ -116,7 +116,7 @@ target_include_directories(oldcuda PRIVATE ${PROJECT_SOURCE_DIR}/src)
 
 # Calls on device memory, by processes on the double.
 add_executable(device_gpu ${fake_folder}/rig.c ${fake_folder}/test_calls.c ${fake_folder}/test_explain.c
-               ${fake_folder}/test_faults.c)
+               ${fake_folder}/test_faults.c ${fake_folder}/test_staged.c)
 meshcoll_compile_options(device_gpu)
 set_target_properties(device_gpu PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/device)
 target_compile_definitions(device_gpu PRIVATE MC_FAKE_CUDA="$<TARGET_FILE:fakecuda>" MC_OLD_CUDA="$<TARGET_FILE:oldcuda>")
@@ -126,7 +126,7 @@ add_dependencies(device_gpu oldcuda)
 foreach(name IN ITEMS collectives strategies host_memory types in_flight ordered persistent blocking kinds
                       unequal_blocks captured parts known_calls guards late aborted cannot_open cannot_launch one_gpu
                       no_libcuda old_libcuda no_kernels disagree two_machines refused
-                      progress_thread explained counted)
+                      progress_thread explained counted staged staged_ends staged_fails)
     meshcoll_device_test(gpu_${name} device device_gpu ${name})
     set_tests_properties(device.gpu_${name} PROPERTIES SKIP_RETURN_CODE ${skip_code})
 endforeach()

@@ -33,7 +33,8 @@ struct meshcoll_request;
  * number of times; it takes part in the order of calls.
  *
  * Errors: those of the blocking calls. ERR_UNSUPPORTED: there is no CUDA driver, or the library was
- * built without kernels; ranks are on several machines or share a GPU; a user's operation.
+ * built without kernels; ranks are on several machines or share a GPU; a user's operation or a scaled sum, which run on the
+ * host: a blocking call, and a persistent request that meshcoll_start starts, copy the vector there and back.
  * ERR_INVALID_ARG also for memory of another kind, and in a group. ERR_DEVICE: the driver
  * failed; where other ranks might wait for this one, the mesh fails with it. What goes wrong later
  * meshcoll_async_error tells.

@@ -30,6 +30,7 @@
     X(host_unregister, cuMemHostUnregister, (void *))                                            \
     X(fill, cuMemsetD8Async, (mc_cu_address_t, unsigned char, size_t, mc_cu_stream_t))           \
     X(copy_in, cuMemcpyHtoDAsync_v2, (mc_cu_address_t, const void *, size_t, mc_cu_stream_t))    \
+    X(copy_out, cuMemcpyDtoHAsync_v2, (void *, mc_cu_address_t, size_t, mc_cu_stream_t))         \
     X(ipc_get, cuIpcGetMemHandle, (mc_cu_ipc_t *, mc_cu_address_t))                              \
     X(ipc_open, cuIpcOpenMemHandle_v2, (mc_cu_address_t *, mc_cu_ipc_t, unsigned))               \
     X(ipc_close, cuIpcCloseMemHandle, (mc_cu_address_t))                                         \

@@ -22,6 +22,10 @@ static int check_request(const meshcoll_request_t *r)
     if (!r || !r->mesh)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_enqueue_request: %s",
                        r ? "the request's mesh is destroyed" : "the request is NULL");
+    if (r->stage)
+        return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
+                       "meshcoll_enqueue_request: there is no kernel for the request's operation, "
+                       "which runs on the host: start it by meshcoll_start");
     if (!r->program)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "meshcoll_enqueue_request: expected a persistent request on device memory, "

@@ -3,8 +3,10 @@
 #include "runtime/call/enqueue.h"
 #include "runtime/call/group.h"
 #include "runtime/call/init.h"
+#include "runtime/call/staged.h"
 #include "runtime/call/start.h"
 #include "runtime/check/check.h"
+#include "runtime/gpu/stage.h"
 #include "runtime/handle/args.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
@@ -52,7 +54,8 @@ static int run_anew(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier
     if (status || (asked.args.count == 0 && !h->checks))
         return status;
     if (memory.on_device)
-        return mc_device_call_run(h, &asked, &memory);
+        return mc_gpu_has_kernel(&asked.args) ? mc_device_call_run(h, &asked, &memory)
+                                              : mc_staged_call_run(h, &asked, &memory);
     status = mc_call_start(h, &asked, &r);
     return status ? status : complete(r);
 }

@@ -1,9 +1,11 @@
 #include "runtime/call/enqueue.h"
 
+#include "runtime/call/staged.h"
 #include "runtime/check/check.h"
 #include "runtime/check/choose_call.h"
 #include "runtime/gpu/launch.h"
 #include "runtime/gpu/open.h"
+#include "runtime/gpu/stage.h"
 #include "runtime/gpu/times.h"
 #include "runtime/handle/args.h"
 #include "runtime/progress/callback.h"
@@ -136,6 +138,8 @@ int mc_enqueue(meshcoll_t *h, const meshcoll_args_t *given, void *stream)
         status = mc_args_check(h, given, &asked.args);
     if (!status && asked.args.count > 0)
         status = mc_call_memory_need(h, &asked.args, &memory);
+    if (!status && asked.args.count > 0 && !mc_gpu_has_kernel(&asked.args))
+        status = mc_staged_refuse(&asked.args);
     if (status)
         return mc_call_refused(h, &refused, status);
     if (asked.args.count == 0)
@@ -143,10 +147,8 @@ int mc_enqueue(meshcoll_t *h, const meshcoll_args_t *given, void *stream)
     status = mc_device_call_prepare(h, &asked, &memory, &choice, &program);
     if (status)
         return status;
-    mc_gpu_place_t place = {.in = asked.args.in,
-                            .out = asked.args.out,
-                            .stream = stream,
-                            .number = asked.number.own};
+    mc_gpu_place_t place = {
+        .in = asked.args.in, .out = asked.args.out, .stream = stream, .number = asked.number.own};
     status = mc_gpu_record(h, &asked.args, &choice, program, &place.record);
     return status ? fail_alone(h, status) : launch(h, program, &place);
 }

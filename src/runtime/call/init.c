@@ -1,9 +1,11 @@
 #include "runtime/call/init.h"
 
 #include "runtime/call/enqueue.h"
+#include "runtime/call/staged.h"
 #include "runtime/check/check.h"
 #include "runtime/check/choose_call.h"
 #include "runtime/check/passing.h"
+#include "runtime/gpu/stage.h"
 #include "runtime/handle/args.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/threads.h"
@@ -67,6 +69,23 @@ static int init(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, mc_num
     return MESHCOLL_OK;
 }
 
+/* On device memory, but run on the host. */
+static int init_staged(meshcoll_t *h, const mc_asked_t *asked, const mc_call_memory_t *memory,
+                       meshcoll_request_t **request)
+{
+    meshcoll_args_t args = asked->args;
+    struct mc_stage *stage;
+    int status = mc_stage_take(h, &memory->buffer, &args, &stage);
+    if (status)
+        return refuse(h, asked->number, status);
+    status = init(h, &args, asked->is_barrier, asked->number, request);
+    if (status)
+        mc_stage_free(stage);
+    else
+        mc_staged_keep(*request, stage);
+    return status;
+}
+
 /* With buffers of either kind. */
 static int init_any(meshcoll_t *h, const mc_asked_t *asked, meshcoll_request_t **request)
 {
@@ -75,7 +94,8 @@ static int init_any(meshcoll_t *h, const mc_asked_t *asked, meshcoll_request_t *
     if (status)
         return refuse(h, asked->number, status);
     if (memory.on_device && asked->args.count > 0)
-        return mc_device_request(h, asked, &memory, request);
+        return mc_gpu_has_kernel(&asked->args) ? mc_device_request(h, asked, &memory, request)
+                                               : init_staged(h, asked, &memory, request);
     return init(h, &asked->args, asked->is_barrier, asked->number, request);
 }
 

@@ -2,11 +2,29 @@
 
 #include <stdlib.h>
 
+int mc_gpu_context(const mc_pointer_t *buffer, mc_cu_context_t *context)
+{
+    mc_cu_context_t found = buffer->context;
+    if (!found && mc_cuda()->context_current(&found))
+        found = NULL;
+    if (!found)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "no CUDA context is current in this thread: expected that of the GPU whose "
+                       "memory is passed (cudaSetDevice)");
+    *context = found;
+    return MESHCOLL_OK;
+}
+
 int mc_gpu_enter(const mc_gpu_t *gpu, mc_gpu_visit_t *visit)
+{
+    return mc_gpu_visit(gpu->context, visit);
+}
+
+int mc_gpu_visit(mc_cu_context_t context, mc_gpu_visit_t *visit)
 {
     const mc_cuda_t *const cuda = mc_cuda();
     const mc_gpu_visit_t v = {cuda, MC_CU_CAPTURE_RELAXED};
-    const int status = mc_cuda_status(cuda->context_push(gpu->context), "use its context");
+    const int status = mc_cuda_status(cuda->context_push(context), "use its context");
     if (status)
         return status;
     *visit = v;

@@ -65,11 +65,15 @@ void mc_gpu_memory_return(mc_gpu_t *gpu, mc_gpu_memory_t *memory);
 /* Frees a list; `leaves`: not the GPU's memory. */
 void mc_gpu_memory_free(mc_gpu_memory_t **list, bool leaves);
 
-/* Between the two the GPU's context is current, and a capture of this thread is not disturbed. */
+/* The context that a buffer of a call was allocated in, else this thread's. */
+int mc_gpu_context(const mc_pointer_t *buffer, mc_cu_context_t *context);
+
+/* Between enter, or visit, and leave the GPU's context is current, and a capture of this thread is not disturbed. */
 typedef struct {
     const mc_cuda_t *cuda;
     mc_cu_capture_mode_t mode;
 } mc_gpu_visit_t;
+int mc_gpu_visit(mc_cu_context_t context, mc_gpu_visit_t *visit);
 int mc_gpu_enter(const mc_gpu_t *gpu, mc_gpu_visit_t *visit);
 void mc_gpu_leave(mc_gpu_visit_t *visit);
 

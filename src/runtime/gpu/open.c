@@ -5,6 +5,7 @@
 #include "runtime/gpu/launch.h"
 #include "runtime/gpu/meeting.h"
 #include "runtime/gpu/programs.h"
+#include "runtime/gpu/stage.h"
 #include "runtime/gpu/times.h"
 #include "runtime/monitor/monitor.h"
 #include "runtime/progress/wait.h"
@@ -89,18 +90,6 @@ static int check_place(const meshcoll_t *h)
     return MESHCOLL_OK;
 }
 
-static int find_context(const mc_pointer_t *buffer, mc_gpu_t *gpu)
-{
-    gpu->context = buffer->context;
-    if (!gpu->context)
-        (void)mc_cuda()->context_current(&gpu->context);
-    if (gpu->context)
-        return MESHCOLL_OK;
-    return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                   "no CUDA context is current in this thread: expected that of the GPU whose "
-                   "memory is passed (cudaSetDevice)");
-}
-
 /* What needs no other rank: kernels, stream, event, reports. */
 static int open_kernels(mc_gpu_t *gpu)
 {
@@ -152,7 +141,7 @@ static int open_alone(meshcoll_t *h, const mc_pointer_t *buffer, mc_gpu_t *gpu,
                          "this meshcoll has no kernels for GPUs, as it was built without nvcc: "
                          "build it with -DMESHCOLL_CUDA=ON where the CUDA toolkit is");
     if (!status)
-        status = find_context(buffer, gpu);
+        status = mc_gpu_context(buffer, &gpu->context);
     if (!status)
         status = mc_gpu_enter(gpu, visit);
     if (!status)
@@ -400,6 +389,7 @@ static void leave_all(mc_gpu_t *gpu)
 void mc_gpu_close(meshcoll_t *h)
 {
     mc_gpu_visit_t visit;
+    mc_stages_close(h);
     if (h->gpu && !h->root->broken && is_settled(h->gpu) && !mc_gpu_enter(h->gpu, &visit)) {
         free_all(h->gpu);
         if (h->gpu_alarm)

@@ -115,6 +115,7 @@ struct meshcoll {
     uint32_t (*move_messages)(meshcoll_t *root); /* of a root: after each poll; NULL: none so far */
     struct mc_explain *explain;                  /* records for meshcoll_explain; NULL: none */
     struct mc_gpu *gpu;             /* of calls on device memory; NULL: none was made */
+    struct mc_stage *stages;        /* of calls on device memory that run on the host: spare ones */
     struct mc_gpu_alarm *gpu_alarm; /* of a root: ends kernels of its family; NULL: none */
     meshcoll_request_t *cached[MC_CACHED_REQUESTS]; /* that serve calls */
     uint64_t cached_steps;                          /* of their plans */

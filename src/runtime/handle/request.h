@@ -79,6 +79,11 @@ struct meshcoll_request {
     bool internal;                  /* runs for the library, and belongs to nobody */
     struct mc_gpu_program
         *program; /* of a persistent request on device memory, which has no plan */
+    /* Of a persistent request on device memory that runs on the host (gpu/stage.h); else NULL. `before` a run
+     * starts, and `after` it has ended well, before anybody learns of that. */
+    struct mc_stage *stage;
+    int (*before)(meshcoll_request_t *request);
+    int (*after)(meshcoll_request_t *request);
     /* How to progress what is not a plan's run, while executor.state is PENDING; else NULL. */
     int (*advance)(meshcoll_request_t *request);
     /* How to describe what it waits for, where it is no run of a plan. */

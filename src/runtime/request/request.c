@@ -269,6 +269,8 @@ void mc_request_ended(meshcoll_request_t *r)
 {
     if (r->watch && r->status == MESHCOLL_OK)
         mc_explain_ran(r);
+    if (r->after && r->status == MESHCOLL_OK)
+        r->status = r->after(r);
     if (r->status < 0 && !r->why) {
         mc_failure_break(r->mesh, r->status);
         r->status = r->mesh->root->broken; /* the first cause is another one's */
@@ -316,8 +318,10 @@ int mc_request_start(meshcoll_request_t *r)
         mc_threads_wake(root->threads);
     if (!r->plan)
         return start_unplanned(r);
+    r->status = r->before ? r->before(r) : MESHCOLL_OK;
     r->executor.shared = root->running;
-    r->status = mc_executor_start(&r->executor, r->operation);
+    if (!r->status)
+        r->status = mc_executor_start(&r->executor, r->operation);
     if (!r->status)
         r->status = mc_executor_advance(&r->executor);
     mc_handle_tell(root);
@@ -326,10 +330,13 @@ int mc_request_start(meshcoll_request_t *r)
     if (r->status == MESHCOLL_IN_PROGRESS) {
         r->running = true;
         mc_busy_enlist(root, r);
-    } else if (r->watch) {
-        mc_explain_ran(r);
+        return MESHCOLL_OK;
     }
-    return MESHCOLL_OK;
+    if (r->watch)
+        mc_explain_ran(r);
+    if (r->after)
+        r->status = r->after(r);
+    return r->status < 0 ? fail_start(r) : MESHCOLL_OK;
 }
 
 void mc_request_record(meshcoll_request_t *r, mc_timeline_t *timeline)
@@ -354,6 +361,8 @@ int meshcoll_start(meshcoll_request_t *request)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "meshcoll_start: the request's buffers are device memory: start it by "
                        "meshcoll_enqueue_request, in a stream");
+    if (request->before && mc_callback_check("meshcoll_start of a request on device memory"))
+        return MESHCOLL_ERR_INVALID_ARG;
     if (!request->persistent)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "meshcoll_start: only a persistent request can be started: make one by "

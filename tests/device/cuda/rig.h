@@ -68,7 +68,7 @@ bool rig_enqueue(meshcoll_t *mesh, const mc_case_t *c, const char *strategy, mc_
     X(blocking) X(kinds) X(unequal_blocks) X(captured) X(parts) X(known_calls) X(guards)        \
     X(late) X(aborted) X(cannot_open) X(cannot_launch) X(one_gpu) X(no_libcuda) X(old_libcuda)  \
     X(no_kernels) X(disagree) X(two_machines) X(refused) X(progress_thread) \
-    X(explained) X(counted)
+    X(explained) X(counted) X(staged) X(staged_ends) X(staged_fails)
 /* clang-format on */
 #define RIG_DECLARE(name) bool test_##name(void);
 RIG_TESTS(RIG_DECLARE)
