@@ -249,6 +249,21 @@ Test(explained, report_tells_what_is_next_to_as_good)
     close_world(rank);
 }
 
+Test(explained, report_tells_what_each_call_takes)
+{
+    static const char *const parts[] = {"a call takes 7.00 us besides", "the whole call"};
+    static const char *const row[] = {"phase", "of each call", "7.00 us", "the whole call"};
+    meshcoll_t *rank[RANKS];
+    char *text;
+    open_on(rank, "uniform,gpu=call:7us", "/dev/null");
+    run(rank, MESHCOLL_ALLREDUCE, NULL, 1);
+    cr_assert_eq(meshcoll_explain(rank[0], &text), MESHCOLL_OK, "%s", meshcoll_last_error());
+    expect_parts(text, parts, MC_COUNT(parts));
+    expect_parts(text, row, MC_COUNT(row));
+    free(text);
+    close_world(rank);
+}
+
 static void take_first(void *context, void *dst, const void *a, const void *b, size_t count,
                        meshcoll_datatype_t datatype)
 {

@@ -22,7 +22,7 @@ static mc_links_t links_of(const char *text, const char *mesh_text)
 static bool same(const mc_link_t *a, const mc_link_t *b)
 {
     return a->alpha == b->alpha && a->gap == b->gap && a->beta == b->beta && a->gamma == b->gamma &&
-           a->ports == b->ports && a->pulled == b->pulled;
+           a->call == b->call && a->ports == b->ports && a->pulled == b->pulled;
 }
 
 static bool same_correction(const mc_correction_t *a, const mc_correction_t *b)
@@ -156,6 +156,8 @@ Test(link, print_reads_back_as_the_same_numbers)
         "uniform,box=alpha:0;beta:0;gamma:0",
         "uniform,gpu=alpha:5us;gap:1.5us",
         "uniform,gpu=gap:0",
+        "uniform,box=call:4.5us,gpu=call:1.23456789ms",
+        "dgx-h100,gpu=call:0",
         "uniform,box=cpu:3.4us;burst:13KiB;header:70B;window:384KiB,gpu=cpu:300ns",
         "uniform,gpu=incast:0.25;header:66B",
         "uniform,box=wire:gpu",
@@ -183,10 +185,11 @@ Test(link, print_is_for_people)
     const mc_mesh_t mesh = mesh_of("box=4,gpu=8");
     const mc_links_t links = links_of("box=lab-net,gpu=nvlink4", "box=4,gpu=8");
     mc_links_print(&links, &mesh, &printed);
-    cr_expect_str_eq(buffer,
-                     "box=alpha:7us;beta:25MB/s;gamma:1GB/s;ports:1;pulled:no,"
-                     "gpu=alpha:2us;beta:450GB/s;gamma:0.9ps/B;ports:all;pulled:yes",
-                     "%s", buffer);
+    cr_expect_str_eq(
+        buffer,
+        "box=alpha:7us;beta:25MB/s;gamma:1GB/s;ports:1;pulled:no,"
+        "gpu=alpha:1.9us;gap:600ns;beta:370GB/s;gamma:0.9ps/B;call:4.5us;ports:all;pulled:yes",
+        "%s", buffer);
 }
 
 Test(link, errors_say_what_would_do)
@@ -210,6 +213,8 @@ Test(link, errors_say_what_would_do)
     expect_error("lab,box=beta:1e300TB/s", "from 1e-30 to 1000");
     expect_error("lab,box=alpha:1e7s", "alpha of a link is 0, or from 1e-30 to 1e+06 seconds");
     expect_error("lab,box=alpha:1e-320ps", "from 1e-30");
+    expect_error("lab,box=call:4.5", "call of a link is a time as in 7us");
+    expect_error("lab,box=call:1e7s", "call of a link is 0, or from 1e-30 to 1e+06 seconds");
     expect_error("lab,box=burst:1e19B", "burst of a link is 0, or from 0.125 to 9.22337e+18 bytes");
     expect_error("lab,box=incast:1e7", "incast of a link is 0, or from 1e-09 to 1e+06 times beta");
     expect_error("lab,box=ports:0", "from 1 on, or all");

@@ -111,26 +111,37 @@ static int find_measured(meshcoll_collective_t collective, const mc_mesh_t *mesh
     return MESHCOLL_OK;
 }
 
+static mc_links_t without_call(const mc_links_t *links)
+{
+    mc_links_t bare = *links;
+    for (int32_t d = 0; d < links->ndims; d++)
+        bare.dim[d].call = 0;
+    return bare;
+}
+
 /* Finds the `most` cheapest strategies of one side (0: all) and the strategies of two sides, sorted. The links
- * must not have bursts. */
+ * must not have bursts. What each call takes is the same for all strategies: it is added in the end. */
 static int search(meshcoll_collective_t collective, const mc_mesh_t *mesh, const mc_links_t *links,
                   const mc_planner_query_t *query, uint32_t most, mc_ranked_t **ranked, uint32_t *n,
                   uint32_t *considered)
 {
+    const mc_links_t bare = without_call(links);
     mc_priced_t graph;
     mc_ranked_t *list;
-    int status = mc_priced_init(&graph, collective, mesh, links, query);
+    int status = mc_priced_init(&graph, collective, mesh, &bare, query);
     if (status)
         return status;
-    status = mc_search(&graph, links, query, most, &list, n, considered);
+    status = mc_search(&graph, &bare, query, most, &list, n, considered);
     if (!status) {
-        status = add_sides(&graph, collective, mesh, links, query, &list, n, considered);
+        status = add_sides(&graph, collective, mesh, &bare, query, &list, n, considered);
         if (status)
             free(list);
         else
             *ranked = list;
     }
     mc_priced_free(&graph);
+    for (uint32_t i = 0; !status && i < *n; i++)
+        list[i].seconds = mc_strategy_with_call(list[i].seconds, links);
     return status;
 }
 

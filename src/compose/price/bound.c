@@ -156,5 +156,6 @@ double mc_lower_bound(meshcoll_collective_t collective, const mc_mesh_t *mesh,
     const double by_rank = taken(collective, mesh->size, any_pulled(mesh, links));
     const double moved = larger(passed, flow(mesh, links, n * by_rank));
     const double bound = larger(latency(mesh, links, top), moved);
-    return mc_moves[collective].reduces ? larger(bound, n * computation(mesh, links)) : bound;
+    const double summed = mc_moves[collective].reduces ? n * computation(mesh, links) : 0;
+    return larger(bound, summed) + mc_links_call(links);
 }

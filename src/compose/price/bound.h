@@ -16,6 +16,7 @@
  *                once (one message if receivers pull). The sum of ceil(log2 extent) alpha over the
  *                dimensions is no bound: a merged MST on 5 x 3 takes 4 rounds, not 3 + 2
  *   computation  (p-1)/p n gamma of the dimension with the least gamma, if it reduces
+ * and what every call takes besides (mc_links_call).
  */
 double mc_lower_bound(meshcoll_collective_t collective, const mc_mesh_t *mesh,
                       const mc_links_t *links, double n);

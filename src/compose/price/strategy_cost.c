@@ -59,14 +59,19 @@ mc_links_t mc_strategy_links(const mc_strategy_t *strategy, const mc_mesh_t *mes
     return after;
 }
 
+double mc_strategy_with_call(double seconds, const mc_links_t *links)
+{
+    return mc_cost_rounded(seconds + mc_links_call(links));
+}
+
 double mc_strategy_modelled(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
                             const mc_links_t *links, int32_t root, double n)
 {
     const mc_links_t at = mc_strategy_links(strategy, mesh, links, root, n);
     if (mc_strategy_sides(strategy) > 1)
-        return mc_sides_seconds(strategy, mesh, &at, root, n);
+        return mc_strategy_with_call(mc_sides_seconds(strategy, mesh, &at, root, n), links);
     const mc_phase_cost_t sum = all_phases(strategy, mesh, &at, root);
-    return mc_phase_cost_seconds(&sum, &at, strategy->segments, n);
+    return mc_strategy_with_call(mc_phase_cost_seconds(&sum, &at, strategy->segments, n), links);
 }
 
 double mc_strategy_seconds(const mc_strategy_t *strategy, const mc_mesh_t *mesh,

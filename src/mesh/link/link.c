@@ -78,7 +78,7 @@ static int parse_field(mc_word_t field, mc_word_t value, const mc_mesh_t *mesh, 
                                                  : fail_value(field, value, "yes or no");
     return mc_fail(
         MESHCOLL_ERR_PARSE,
-        "a link has alpha, gap, beta, gamma, ports, pulled, wire, header, incast, window, "
+        "a link has alpha, gap, beta, gamma, call, ports, pulled, wire, header, incast, window, "
         "burst and cpu, but no '%.*s'",
         (int)field.n, field.at);
 }
@@ -261,13 +261,13 @@ int mc_links_parse(const char *text, const mc_mesh_t *mesh, mc_links_t *links)
     return status;
 }
 
-/* gap is alpha where it is not given; corrections and gamma are 0. */
+/* gap is alpha where it is not given; call and corrections are 0. */
 static bool is_default(const mc_link_field_t *field, const mc_links_t *links, int32_t d)
 {
     const double number = mc_link_value(field, links, d);
     if (field->offset == offsetof(mc_link_t, gap) && !field->corrects)
         return number == links->dim[d].alpha;
-    return field->corrects && number == 0;
+    return number == 0 && (field->corrects || field->offset == offsetof(mc_link_t, call));
 }
 
 static void print_link(const mc_links_t *links, int32_t d, const mc_mesh_t *mesh, mc_text_t *text)

@@ -1,5 +1,5 @@
 /*
- * Link models: alpha, gap, beta, gamma, ports and wire of each dimension. They come from named
+ * Link models: alpha, gap, beta, gamma, call, ports and wire of each dimension. They come from named
  * presets, which state the source of their numbers, from the user's text, or from `meshcoll tune`,
  * which also measures corrections. docs/links.md describes the grammar and the presets.
  */
@@ -25,8 +25,11 @@ typedef struct {
     /* Seconds between two independent messages that a rank sends in a row. 0 in a preset: unknown;
      * mc_links_parse sets it to alpha. */
     double gap;
-    double beta;   /* seconds per byte */
-    double gamma;  /* seconds per byte reduced */
+    double beta;  /* seconds per byte */
+    double gamma; /* seconds per byte reduced */
+    /* Seconds that a call takes besides its messages, whatever it does: a kernel is launched and ends.
+     * The largest of all dimensions counts, once (mc_links_call). */
+    double call;
     int32_t ports; /* lines of this dimension that one box drives at full rate */
     /* Index + 1 of the dimension whose ports the traffic of this dimension uses. Two dimensions
      * between boxes that have one NIC share its wire. 0: not given. MC_WIRE_OWN: its own wire. */
@@ -96,7 +99,7 @@ extern const int32_t mc_n_cluster_presets;
  */
 int mc_links_parse(const char *text, const mc_mesh_t *mesh, mc_links_t *links);
 /* Prints the links of all dimensions and the table of measured strategies. Omits a gap equal to
- * alpha, corrections of 0, and wires that are not given. On the same mesh, mc_links_parse reads the
+ * alpha, a call and corrections of 0, and wires that are not given. On the same mesh, mc_links_parse reads the
  * same numbers from this text. */
 void mc_links_print(const mc_links_t *links, const mc_mesh_t *mesh, mc_text_t *text);
 /* Returns the dimension whose wire dimension `d` uses: `d` or an inner one. Ports and burst of `d`
@@ -104,6 +107,14 @@ void mc_links_print(const mc_links_t *links, const mc_mesh_t *mesh, mc_text_t *t
 static inline int32_t mc_links_wire(const mc_links_t *links, int32_t d)
 {
     return links->dim[d].wire > 0 ? links->dim[d].wire - 1 : d;
+}
+/* Returns the seconds that every call takes besides what its strategy costs. */
+static inline double mc_links_call(const mc_links_t *links)
+{
+    double most = 0;
+    for (int32_t d = 0; d < links->ndims; d++)
+        most = links->dim[d].call > most ? links->dim[d].call : most;
+    return most;
 }
 /* Returns the bytes that the link carries in two round trips of 2 alpha each, 4 alpha / beta: twice
  * the bandwidth-delay product. */

@@ -24,9 +24,9 @@ const mc_link_kind_t mc_link_shares = {
 #name, &(kind), true, offsetof(mc_correction_t, name) \
     }
 const mc_link_field_t mc_link_fields[MC_LINK_FIELDS] = {
-    LINK(alpha, mc_link_times),        LINK(gap, mc_link_times),
-    LINK(beta, mc_link_costs),         LINK(gamma, mc_link_costs),
-    CORRECTION(header, mc_link_sizes), CORRECTION(incast, mc_link_shares),
-    CORRECTION(window, mc_link_sizes), CORRECTION(burst, mc_link_sizes),
-    CORRECTION(cpu, mc_link_times),
+    LINK(alpha, mc_link_times),         LINK(gap, mc_link_times),
+    LINK(beta, mc_link_costs),          LINK(gamma, mc_link_costs),
+    LINK(call, mc_link_times),          CORRECTION(header, mc_link_sizes),
+    CORRECTION(incast, mc_link_shares), CORRECTION(window, mc_link_sizes),
+    CORRECTION(burst, mc_link_sizes),   CORRECTION(cpu, mc_link_times),
 };

@@ -22,7 +22,7 @@ static inline bool mc_link_is_within(const mc_link_kind_t *kind, double number)
     return number == 0 || (number >= kind->least && number <= kind->most);
 }
 
-enum { MC_LINK_FIELDS = 9 };
+enum { MC_LINK_FIELDS = 10 };
 typedef struct {
     const char *name;
     const mc_link_kind_t *kind;

@@ -33,21 +33,38 @@ const mc_link_preset_t mc_link_presets[] = {
      "sides; gamma as shm (sums on the host)",
      {.alpha = 1.5e-6, .beta = 8 / 400e9, .gamma = 0.1e-9, .ports = 1}},
     {"infiniband-ndr-rails",
-     "one NIC per GPU; beta is the vendor's 400 Gbit/s; alpha an estimate for GPU memory; gamma as "
-     "nvlink4 (sums on the GPU)",
-     {.alpha = 3e-6, .beta = 8 / 400e9, .gamma = 0.0009e-9, .ports = MC_PORTS_ALL}},
+     "one NIC per GPU; beta is 47 GB/s, measured on NDR (nccl-tests 290); alpha a step of a ring over "
+     "the network (NCCL's table, LL128); gamma and call as nvlink4",
+     {.alpha = 4e-6,
+      .beta = 1 / 47e9,
+      .gamma = 0.0009e-9,
+      .call = 4.5e-6,
+      .ports = MC_PORTS_ALL}},
     {"nvlink3",
      "beta is the vendor's 600 GB/s of an A100, half of it each way; gamma from its 1.555 TB/s of "
      "memory, three accesses a sum; alpha an estimate",
      {.alpha = 2e-6, .beta = 1 / 300e9, .gamma = 0.002e-9, .ports = MC_PORTS_ALL, .pulled = true}},
     {"nvlink4",
-     "beta is the vendor's 900 GB/s of an H100, half of it each way; gamma from its 3.35 TB/s of "
-     "memory, three accesses a sum; alpha an estimate",
-     {.alpha = 2e-6, .beta = 1 / 450e9, .gamma = 0.0009e-9, .ports = MC_PORTS_ALL, .pulled = true}},
+     "beta is 370 GB/s each way, measured on an H100 (nccl-tests 212, nccl 1264), of the vendor's "
+     "450; alpha and gap are a ring's steps in NCCL's table (LL128, LL), call is that table's least "
+     "for sm_90; gamma from the vendor's 3.35 TB/s of memory, three accesses a sum",
+     {.alpha = 1.9 / 1e6, /* as the text reads, to the last bit */
+      .gap = 0.6e-6,
+      .beta = 1 / 370e9,
+      .gamma = 0.0009e-9,
+      .call = 4.5e-6,
+      .ports = MC_PORTS_ALL,
+      .pulled = true}},
     {"pcie4",
-     "beta is 16 lanes at 16 GT/s after 128b/130b coding (PCI-SIG); GPUs behind one root: one "
-     "port; gamma as nvlink3; alpha an estimate",
-     {.alpha = 3e-6, .beta = 1 / 31.5e9, .gamma = 0.002e-9, .ports = 1}},
+     "beta is what NCCL counts for 16 lanes at 16 GT/s (of 31.5 GB/s after coding, PCI-SIG); alpha "
+     "and gap are a ring's steps over PCIe in its table (LL128, LL), call as nvlink4; GPUs behind "
+     "one root: one port; gamma as nvlink3",
+     {.alpha = 2.5e-6,
+      .gap = 1e-6,
+      .beta = 1 / 24e9,
+      .gamma = 0.002e-9,
+      .call = 4.5e-6,
+      .ports = 1}},
     {"shm",
      "host memory between processes: estimates rounded from one core of a 2.5 GHz Xeon, which "
      "copied at 0.08 to 0.14 ns/B and summed at 0.08 to 0.13 ns/B",
@@ -60,6 +77,16 @@ const mc_link_preset_t mc_link_presets[] = {
       .gamma = 0.0025e-9,
       .ports = MC_PORTS_ALL,
       .wire = MC_WIRE_OWN}},
+    {"upi",
+     "between the sockets of a machine, for GPUs on PCIe: beta is what NCCL counts for Xeons up to "
+     "Ice Lake (10 GB/s; 22 from Sapphire Rapids on), which all GPUs of a socket share; alpha, gap, "
+     "gamma and call as pcie4",
+     {.alpha = 2.5e-6,
+      .gap = 1e-6,
+      .beta = 1 / 10e9,
+      .gamma = 0.002e-9,
+      .call = 4.5e-6,
+      .ports = 1}},
     {"uniform",
      "for teaching: 1 us a message, 1 GB/s, 10 GB/s of sums, a port for every rank",
      {.alpha = 1e-6, .beta = 1e-9, .gamma = 0.1e-9, .ports = MC_PORTS_ALL}},

@@ -157,8 +157,10 @@ static double message_seconds(const meshcoll_t *h, const meshcoll_args_t *a,
                               const mc_strategy_t *strategy)
 {
     mc_links_t links = h->links;
-    for (int32_t d = 0; d < links.ndims; d++)
+    for (int32_t d = 0; d < links.ndims; d++) {
         links.dim[d].alpha = links.dim[d].gap;
+        links.dim[d].call = 0; /* of the group, however many messages it has */
+    }
     /* by the model: a measured time has latencies in it */
     return mc_strategy_modelled(strategy, &h->mesh, &links, a->root, 0);
 }

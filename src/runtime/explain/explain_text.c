@@ -40,6 +40,9 @@ static void print_links(const report_t *r)
         mc_table_add(&table, "%.4g GB/s", 1e-9 / link->gamma);
     }
     mc_table_print(&table, 2, r->out);
+    if (mc_links_call(&r->h->links) > 0)
+        fprintf(r->out, "  a call takes %s besides\n",
+                mc_print_seconds(mc_links_call(&r->h->links), number, sizeof number));
 }
 
 static bool is_tuned(const mc_explain_t *e)
@@ -252,6 +255,11 @@ static int32_t print_times(const report_t *r, const mc_call_t *call, double seco
             most = off;
             furthest = i;
         }
+    }
+    const double besides = mc_links_call(&r->h->links);
+    if (besides > 0) {
+        mc_table_add(&table, "of each call");
+        add_times(&table, besides, 0);
     }
     if (call->gpu.blocks == 0) {
         mc_table_add(&table, "until all is sent");

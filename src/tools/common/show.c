@@ -78,7 +78,7 @@ void mc_add_seconds(mc_table_t *table, double seconds)
 
 /* Numbers that most links lack have a column only where some link has one. */
 typedef struct {
-    bool gap, header, incast, window, burst, cpu;
+    bool gap, call, header, incast, window, burst, cpu;
 } columns_t;
 
 static columns_t columns_of(const mc_links_t *links)
@@ -88,6 +88,7 @@ static columns_t columns_of(const mc_links_t *links)
         const mc_link_t *const link = &links->dim[d];
         const mc_correction_t *const by = &links->correction[d];
         c.gap |= link->gap > 0 && link->gap != link->alpha;
+        c.call |= link->call > 0;
         c.header |= by->header > 0;
         c.incast |= by->incast > 0;
         c.window |= by->window > 0;
@@ -104,6 +105,7 @@ static void add_links_head(mc_table_t *table, const columns_t *c)
                                 c->gap ? "g, in a row" : NULL,
                                 "1/β, bandwidth",
                                 "1/γ, summing",
+                                c->call ? "a call" : NULL,
                                 "ports",
                                 c->header ? "headers" : NULL,
                                 c->incast ? "incast" : NULL,
@@ -157,6 +159,8 @@ static void add_link(mc_table_t *table, const columns_t *c, const mc_mesh_t *mes
         mc_add_seconds(table, link->gap);
     add_rate(table, link->beta);
     add_rate(table, link->gamma);
+    if (c->call)
+        mc_add_seconds(table, link->call);
     mc_table_add(table, "%s", mc_show_ports(link->ports, number));
     add_corrections(table, c, &links->correction[d]);
     mc_table_add(table, "%s%s%s", link->pulled ? "the receivers copy" : "",
@@ -189,7 +193,7 @@ int mc_show_links(const mc_mesh_t *mesh, const mc_links_t *links)
     char align[32];
     mc_text_t columns = mc_text(align, sizeof align);
     const columns_t c = columns_of(links);
-    mc_text_add(&columns, "lr%srrl", c.gap ? "r" : "");
+    mc_text_add(&columns, "lr%srr%sl", c.gap ? "r" : "", c.call ? "r" : "");
     for (int i = 0; i < c.header + c.incast + c.window + c.burst + c.cpu; i++)
         mc_text_add(&columns, "r");
     mc_text_add(&columns, "l");
@@ -224,11 +228,12 @@ json_t *mc_json_links(const mc_mesh_t *mesh, const mc_links_t *links)
             link->ports == MC_PORTS_ALL ? json_string("all") : json_integer(link->ports);
         json_array_append_new(
             dims,
-            json_pack("{s:s, s:f, s:f, s:f, s:f, s:o, s:b, s:s, s:f, s:f, s:f, s:f, s:f}", "dim",
-                      mesh->dim[d].name, "alpha", link->alpha, "gap", link->gap, "beta", link->beta,
-                      "gamma", link->gamma, "ports", ports, "pulled", (int)link->pulled, "wire",
-                      mesh->dim[mc_links_wire(links, d)].name, "header", by->header, "incast",
-                      by->incast, "window", by->window, "burst", by->burst, "cpu", by->cpu));
+            json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:o, s:b, s:s, s:f, s:f, s:f, s:f, s:f}",
+                      "dim", mesh->dim[d].name, "alpha", link->alpha, "gap", link->gap, "beta",
+                      link->beta, "gamma", link->gamma, "call", link->call, "ports", ports,
+                      "pulled", (int)link->pulled, "wire", mesh->dim[mc_links_wire(links, d)].name,
+                      "header", by->header, "incast", by->incast, "window", by->window, "burst",
+                      by->burst, "cpu", by->cpu));
     }
     return dims;
 }

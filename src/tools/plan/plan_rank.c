@@ -115,6 +115,15 @@ static void add_side_rows(mc_table_t *table, const ranking_t *k, const mc_strate
     add_cost_row(table, k, s, name, &total.once);
 }
 
+static void print_call(const mc_links_t *links)
+{
+    char number[MC_NUMBER_TEXT];
+    const double besides = mc_links_call(links);
+    if (besides > 0)
+        printf("  besides its phases a call takes %s, which the time above contains\n",
+               mc_print_seconds(besides, number, sizeof number));
+}
+
 static int print_phases(const ranking_t *k, const mc_strategy_t *s)
 {
     const mc_plan_request_t *const r = k->request;
@@ -136,6 +145,7 @@ static int print_phases(const ranking_t *k, const mc_strategy_t *s)
         const mc_phase_cost_t total = side_cost(k, s, 0);
         print_pipelining(k, s, &total.busy);
     }
+    print_call(&r->links);
     return status;
 }
 
