@@ -198,6 +198,14 @@ refused "there is no link preset 'none'" plan bcast --mesh box=2,gpu=8 --scale 8
 refused "--bytes is missing" plan bcast --mesh box=2,gpu=8 --scale 8
 refused "at most 7 extents" plan bcast --mesh box=2,gpu=8 --scale 1,2,3,4,5,6,7,8 --bytes 1M
 
+# docs/links.md shows what composition gains on two islands of PCIe cards.
+run 0 plan allreduce --mesh island=2,gpu=4 --scale 4 --bytes 8K,128K,512K,8M,256M --links "island=upi,gpu=pcie4"
+rows=$(sed -n 's/^| allreduce //p' <<<"$out")
+[ "$(wc -l <<<"$rows")" -eq 5 ] || fail "expected a row for each size in: $out"
+while IFS= read -r row; do
+    grep -qF "$row" docs/links.md || fail "docs/links.md has another row for: $row"
+done <<<"$rows"
+
 # Three dimensions and one rank are no special cases.
 run 0 plan bcast --mesh rack=2,box=4,gpu=8 --bytes 1M --top 3
 run 0 plan allreduce --mesh x=1 --bytes 1M
