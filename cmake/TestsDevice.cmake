@@ -101,7 +101,7 @@ target_include_directories(fakenvml PRIVATE ${device_folder} ${PROJECT_SOURCE_DI
 add_executable(device_prototypes ${fake_folder}/prototypes.c)
 meshcoll_compile_options(device_prototypes)
 set_target_properties(device_prototypes PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/device)
-target_include_directories(device_prototypes PRIVATE ${PROJECT_SOURCE_DIR}/src)
+target_include_directories(device_prototypes PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/bench)
 find_path(MESHCOLL_CUDA_INCLUDE cuda.h HINTS /usr/local/cuda/include)
 if(MESHCOLL_CUDA_INCLUDE)
     target_include_directories(device_prototypes SYSTEM PRIVATE ${MESHCOLL_CUDA_INCLUDE})
@@ -137,6 +137,14 @@ set_target_properties(device_image PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT
 target_link_libraries(device_image PRIVATE meshcoll_internal)
 meshcoll_device_test(image device device_image)
 set_tests_properties(device.image PROPERTIES SKIP_RETURN_CODE ${skip_code})
+
+# The double of libnccl, for meshcoll-bench --flat nccl (tests/bench).
+add_library(fakenccl SHARED ${fake_folder}/fake_nccl.c)
+meshcoll_compile_options(fakenccl)
+set_target_properties(fakenccl PROPERTIES C_VISIBILITY_PRESET hidden
+    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/device)
+target_include_directories(fakenccl PRIVATE ${device_folder} ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+target_link_libraries(fakenccl PRIVATE fakecuda Threads::Threads)
 
 # All ranks in one grid of one GPU: here of the double, by hand of a card.
 add_executable(device_one_grid ${fake_folder}/one_grid.c ${device_folder}/box.c ${device_folder}/host_walk.c)

@@ -3,6 +3,7 @@
 #define BENCH_BENCH_H
 
 #include "common/gate.h"
+#include "common/gpu.h"
 #include "compose/planner/planner.h"
 #include "mesh/link/link.h"
 
@@ -24,7 +25,9 @@ typedef struct {
     int warmup, iterations;
     int again;                 /* untimed runs of a strategy before each timed one */
     double min_time, max_time; /* seconds per row; max_time 0: no limit */
-    bool in_place, check, flat_mpi;
+    int enqueue;               /* calls in a row in a stream, timed by its events; 0: blocking */
+    bool in_place, check, flat_mpi, flat_nccl;
+    bool device;  /* the buffers are in the memory of a GPU */
     bool barrier; /* a sum of one element, which is what meshcoll's barrier is */
 } options_t;
 
@@ -37,12 +40,12 @@ const char *options_collective(const options_t *options);
 /* Item i of --sizes; *bytes stays as it is behind the last. */
 int options_size(const options_t *options, int i, uint64_t *bytes);
 
-/* A contender: one strategy, the planner's choice, or the collective of the MPI library. */
-typedef enum { PLANNED, FORCED, MPI_OWN } kind_t;
+/* A contender: one strategy, the planner's choice, or the collective of another library. */
+typedef enum { PLANNED, FORCED, MPI_OWN, NCCL } kind_t;
 
 typedef struct {
     kind_t kind;
-    char *label; /* "option2", "best", "mpi", or the strategy's text */
+    char *label; /* "option2", "best", "mpi", "nccl", or the strategy's text */
 } contender_t;
 
 typedef struct {
@@ -81,12 +84,15 @@ typedef struct {
     uint64_t bytes;
     size_t count;
     const char *label;
-    char *strategy; /* owned; "mpi" for the library's own */
-    bool own_mpi;
+    char *strategy; /* owned; "mpi" or "nccl" for those libraries' own */
+    bool other;     /* than meshcoll's */
     int iterations;
     int late; /* of them, those with a late barrier (gate_late), used where too few others exist */
     double predicted, median, min, p99, bound;
-    double sent[MC_MAX_DIMS]; /* bytes across the dimension, the busiest box, one iteration */
+    double algbw, busbw; /* bytes per second, as nccl-tests defines them, of the median */
+    double cpu;          /* that one enqueued call takes, of the rank that takes most */
+    double sent
+        [MC_MAX_DIMS]; /* on host memory: bytes across the dimension, the busiest box, one iteration */
     bool checked;
     uint64_t wrong;
 } row_t;
@@ -100,9 +106,12 @@ typedef struct {
     MPI_Comm box[MC_MAX_DIMS]; /* the ranks that share coordinates 0…d */
     gate_t *gate;              /* NULL: iterations begin after MPI_Barrier alone */
     char *in, *out;            /* room for the largest size, with guards */
-    size_t room;
-    size_t whole;  /* elements of the size measured last */
-    uint64_t salt; /* of the next data pattern */
+    size_t room;               /* bytes of each */
+    gpu_t gpu;                 /* with --memory device */
+    mc_cu_address_t mirror[2]; /* of in and out, on the GPU */
+    struct nccl *nccl;         /* with --flat nccl */
+    size_t whole;              /* elements of the size measured last */
+    uint64_t salt;             /* of the next data pattern */
     contenders_t contenders;
     row_t *row; /* rank 0 */
     int n_rows;
@@ -139,6 +148,36 @@ bool own_mpi_fits(const bench_t *bench, size_t whole);
 /* MPI_Bcast has one buffer, and MPI_Reduce_scatter_block leaves its block at the buffer's start. */
 view_t own_mpi_view(const bench_t *bench, const view_t *view);
 void own_mpi_run(const bench_t *bench, const view_t *view);
+
+/* Collective: has all ranks fail, with the sentence of the first that has failed. */
+int agree(const bench_t *bench, int status);
+
+/* device.c: with --memory device. Collective; refuses on all ranks where one has no GPU. */
+int device_open(bench_t *bench);
+void device_make_buffers(bench_t *bench, size_t room);
+void device_close(bench_t *bench);
+/* Where the operation finds what is at `host` of the buffers: on the GPU, or there. */
+char *device_at(const bench_t *bench, char *host);
+/* Copies the data of a view, with guards, to the GPU, and back; they wait. */
+void device_put(const bench_t *bench, const view_t *view);
+void device_get(const bench_t *bench, const view_t *view);
+/* Waits for the stream, and for errors of what ran in it. */
+void device_wait(const bench_t *bench);
+/* Calls `enqueue` as often as --enqueue says, between two events; returns seconds per call, and adds the CPU time
+ * of all to *cpu. */
+double device_timed(const bench_t *bench, void (*enqueue)(const void *context), const void *context,
+                    double *cpu);
+
+/* own_nccl.c: NCCL, opened at run time: libnccl.so.2, or what MESHCOLL_LIBNCCL names. Collective; refuses with a
+ * sentence on all ranks where one lacks something. */
+int own_nccl_open(bench_t *bench);
+void own_nccl_close(bench_t *bench);
+/* The datatype or operation that NCCL does not have, or NULL. */
+const char *own_nccl_lacks(const options_t *options);
+/* Enqueues the collective in the bench's stream. */
+void own_nccl_enqueue(const bench_t *bench, const view_t *view);
+/* "2.27.3" */
+const char *own_nccl_version(const bench_t *bench);
 
 /* measure.c: a contender's persistent request, not for the library's own; and one run of it. */
 meshcoll_request_t *request_open(const bench_t *bench, const view_t *view, const contender_t *who);

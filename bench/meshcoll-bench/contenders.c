@@ -105,10 +105,12 @@ int contenders_make(const options_t *options, const mc_mesh_t *mesh, contenders_
     free(copy);
     if (status == MESHCOLL_OK && options->flat_mpi)
         status = append(&list, MPI_OWN, "mpi");
+    if (status == MESHCOLL_OK && options->flat_nccl)
+        status = append(&list, NCCL, "nccl");
     if (status == MESHCOLL_OK && list.n == 0)
-        status = mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                         "--strategies names nothing to measure: expected "
-                         "best, named, all or a strategy's text, or --flat mpi");
+        status =
+            mc_fail(MESHCOLL_ERR_INVALID_ARG, "--strategies names nothing to measure: expected "
+                                              "best, named, all or a strategy's text, or --flat");
     if (status != MESHCOLL_OK) {
         contenders_free(&list);
         return status;

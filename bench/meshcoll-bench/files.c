@@ -80,7 +80,14 @@ static json_t *make_meta(const bench_t *bench, const meta_t *meta)
     json_object_set_new(all, "again", json_integer(o->again));
     json_object_set_new(all, "min_time_s", json_real(o->min_time));
     json_object_set_new(all, "max_time_s", o->max_time > 0 ? json_real(o->max_time) : json_null());
-    json_object_set_new(all, "clock", text(bench->gate ? "gate" : "barrier"));
+    json_object_set_new(all, "clock",
+                        text(o->enqueue > 0 ? "events"
+                             : bench->gate  ? "gate"
+                                            : "barrier"));
+    json_object_set_new(all, "memory", text(o->device ? "device" : "host"));
+    json_object_set_new(all, "gpu", text(o->device ? bench->gpu.name : NULL));
+    json_object_set_new(all, "enqueue", json_integer(o->enqueue));
+    json_object_set_new(all, "nccl", text(o->flat_nccl ? own_nccl_version(bench) : NULL));
     json_object_set_new(all, "check", json_boolean(o->check));
     json_object_set_new(all, "mpi", text(meta->mpi));
     json_object_set_new(all, "ucx", text(meta->ucx));
@@ -106,6 +113,9 @@ static json_t *make_row(const bench_t *bench, const row_t *row)
     json_object_set_new(all, "p99_s", number(row->p99));
     json_object_set_new(all, "bound_s", number(row->bound));
     json_object_set_new(all, "ratio", number(row->bound > 0 ? row->median / row->bound : NAN));
+    json_object_set_new(all, "algbw_Bps", number(row->algbw));
+    json_object_set_new(all, "busbw_Bps", number(row->busbw));
+    json_object_set_new(all, "cpu_s", number(row->cpu));
     for (int32_t d = 0; d < bench->mesh.ndims; d++) {
         char name[MC_DIM_NAME + 8];
         snprintf(name, sizeof name, "sent_%s", bench->mesh.dim[d].name);

@@ -82,6 +82,9 @@ static void make_buffers(bench_t *bench)
     const size_t room = (bytes + PAGE - 1) / PAGE * PAGE + 2 * PAGE;
     bench->in = allocate(room);
     bench->out = allocate(room);
+    bench->room = room;
+    if (o->device)
+        device_make_buffers(bench, room);
 }
 
 /* The links with the stated rate of a box's network, all its ports together; of each port, where dimensions have wires
@@ -117,6 +120,10 @@ static int make_bench(bench_t *bench)
     bench->bound_links = bound_links(bench);
 
     status = contenders_make(o, &bench->mesh, &bench->contenders);
+    if (status == MESHCOLL_OK && o->device)
+        status = device_open(bench);
+    if (status == MESHCOLL_OK && o->flat_nccl)
+        status = own_nccl_open(bench);
     if (status != MESHCOLL_OK)
         return status;
     for (int32_t d = 0; d < bench->mesh.ndims; d++)
@@ -162,6 +169,10 @@ static void free_bench(bench_t *bench)
     for (int i = 0; i < bench->n_rows; i++)
         free(bench->row[i].strategy);
     free(bench->row);
+    if (bench->options.flat_nccl)
+        own_nccl_close(bench);
+    if (bench->options.device)
+        device_close(bench);
     free(bench->in);
     free(bench->out);
     for (int32_t d = 0; d < bench->mesh.ndims; d++)

@@ -21,9 +21,10 @@ typedef struct {
 /* One contender at one size. */
 typedef struct {
     const contender_t *who;
-    meshcoll_request_t *request; /* NULL for the library's own */
+    meshcoll_request_t *request; /* NULL for another library's */
     times_t in_time, late;       /* the barrier before these was (gate_late) */
     double elapsed, spent; /* seconds in timed operations; and including what runs between them */
+    double cpu;            /* of calls that were enqueued in timed operations */
     uint64_t sent[MC_MAX_DIMS], wrong;
 } lane_t;
 
@@ -40,8 +41,8 @@ meshcoll_request_t *request_open(const bench_t *bench, const view_t *view, const
     const meshcoll_args_t args = {
         .size = sizeof args,
         .collective = o->collective,
-        .in = view->in.at,
-        .out = view->out.at,
+        .in = device_at(bench, view->in.at),
+        .out = device_at(bench, view->out.at),
         .count = view->count,
         .datatype = o->datatype,
         .op = o->op,
@@ -61,12 +62,45 @@ void request_run(meshcoll_request_t *request, const contender_t *who)
     check_status(meshcoll_wait(request), who, "wait");
 }
 
+/* What is enqueued. */
+typedef struct {
+    const bench_t *bench;
+    const view_t *view;
+    const lane_t *lane;
+} call_t;
+
+static void enqueue(const void *context)
+{
+    const call_t *const c = context;
+    if (c->lane->request)
+        check_status(meshcoll_enqueue_request(c->lane->request, c->bench->gpu.stream), c->lane->who,
+                     "enqueueing");
+    else
+        own_nccl_enqueue(c->bench, c->view);
+}
+
+/* On device memory the stream is waited for: requests there are enqueued, and NCCL has no call that waits. */
 static void run(const bench_t *bench, const view_t *view, const lane_t *lane)
 {
-    if (lane->request)
+    const call_t call = {bench, view, lane};
+    if (bench->options.device) {
+        enqueue(&call);
+        device_wait(bench);
+    } else if (lane->request) {
         request_run(lane->request, lane->who);
-    else
+    } else {
         own_mpi_run(bench, view);
+    }
+}
+
+/* Runs it; returns its seconds since `begin`, or of one of those enqueued. */
+static double run_clocked(const bench_t *bench, const view_t *view, lane_t *lane, double begin)
+{
+    const call_t call = {bench, view, lane};
+    if (bench->options.enqueue > 0)
+        return device_timed(bench, enqueue, &call, &lane->cpu);
+    run(bench, view, lane);
+    return mc_now() - begin;
 }
 
 /* A rank that is done waits in a barrier of the measured library, as the peers do in theirs
@@ -81,8 +115,9 @@ static void wait_for_all(const bench_t *bench, const lane_t *lane)
 /* Returns when the iteration began. The barrier before the gate is the one of the measured
  * library, as in compare/peer.c: the remaining burst of a shaper is then the same for all, and a
  * rank that is done takes no core from one that is not. */
-static double begin_together(const bench_t *bench, const lane_t *lane, const view_t *used)
+static double begin_together(const bench_t *bench, const lane_t *lane, const view_t *given)
 {
+    const view_t *const used = bench->options.device ? NULL : given;
     if (used && !bench->gate)
         data_use(bench, used);
     if (bench->gate && lane->request)
@@ -98,10 +133,15 @@ static double begin_together(const bench_t *bench, const lane_t *lane, const vie
 
 static void run_checked(bench_t *bench, const view_t *view, lane_t *lane)
 {
-    const view_t mine = lane->request ? *view : own_mpi_view(bench, view);
+    const bool device = bench->options.device;
+    const view_t mine = lane->who->kind == MPI_OWN ? own_mpi_view(bench, view) : *view;
     data_fill(bench, &mine);
+    if (device)
+        device_put(bench, &mine);
     begin_together(bench, lane, NULL);
     run(bench, &mine, lane);
+    if (device)
+        device_get(bench, &mine);
     const uint64_t wrong = data_wrong(bench, &mine);
     uint64_t all;
     MPI_Allreduce(&wrong, &all, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
@@ -171,13 +211,13 @@ static void run_timed(const bench_t *bench, const view_t *view, lane_t *lane)
     for (int32_t d = 0; d < bench->mesh.ndims; d++)
         before[d] = meshcoll_bytes_sent(bench->handle, d);
     const double begin = begin_together(bench, lane, view);
-    run(bench, view, lane);
+    const double seconds = run_clocked(bench, view, lane, begin);
     const double end = mc_now();
     if (bench->gate)
         gate_leave(bench->gate, end);
     lane->elapsed += end - begin;
     lane->spent += end - came;
-    keep_time(bench->gate && gate_late(bench->gate) ? &lane->late : &lane->in_time, end - begin);
+    keep_time(bench->gate && gate_late(bench->gate) ? &lane->late : &lane->in_time, seconds);
     for (int32_t d = 0; d < bench->mesh.ndims; d++)
         lane->sent[d] += meshcoll_bytes_sent(bench->handle, d) - before[d];
     if (!bench->gate)
@@ -294,8 +334,11 @@ static void make_row(bench_t *bench, const view_t *view, const lane_t *lane, row
     *row = (row_t){.bytes = bytes,
                    .count = view->count,
                    .label = lane->who->label,
-                   .own_mpi = !lane->request,
+                   .other = !lane->request,
                    .predicted = NAN,
+                   .algbw = NAN,
+                   .busbw = NAN,
+                   .cpu = NAN,
                    .checked = is_checked(bench),
                    .wrong = lane->wrong};
     if (o->barrier) /* no bytes of anybody's, and nothing known that bounds it */
@@ -305,9 +348,36 @@ static void make_row(bench_t *bench, const view_t *view, const lane_t *lane, row
                                              (double)bytes);
     if (lane->request)
         row->predicted = meshcoll_request_predicted(lane->request);
-    row->strategy = strdup(lane->request ? meshcoll_request_strategy(lane->request) : "mpi");
+    row->strategy =
+        strdup(lane->request ? meshcoll_request_strategy(lane->request) : lane->who->label);
     if (!row->strategy)
         die("out of memory for the rows");
+}
+
+/* What nccl-tests multiplies the rate of an algorithm with, so that the result is a rate of links, whatever the
+ * number of ranks. */
+static double bus_factor(meshcoll_collective_t collective, int ranks)
+{
+    const double n = ranks;
+    switch (collective) {
+    case MESHCOLL_BCAST:
+    case MESHCOLL_REDUCE:
+        return 1;
+    case MESHCOLL_ALLREDUCE:
+        return 2 * (n - 1) / n;
+    default:
+        return (n - 1) / n;
+    }
+}
+
+/* CPU seconds of one enqueued call on the rank that takes most; collective. */
+static double enqueue_cpu(const bench_t *bench, const lane_t *lane)
+{
+    const int calls = lane->in_time.n * bench->options.enqueue;
+    const double mine = calls > 0 ? lane->cpu / calls : NAN;
+    double most;
+    MPI_Allreduce(&mine, &most, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    return most;
 }
 
 /* Reduces the times of all ranks and appends the row on rank 0. */
@@ -316,7 +386,9 @@ static void close_lane(bench_t *bench, const view_t *view, lane_t *lane)
     row_t row;
     make_row(bench, view, lane, &row);
     for (int32_t d = 0; d < bench->mesh.ndims; d++)
-        row.sent[d] = lane->request ? busiest(bench, lane, d) : NAN;
+        row.sent[d] = lane->request && !bench->options.device ? busiest(bench, lane, d) : NAN;
+    if (bench->options.enqueue > 0)
+        row.cpu = enqueue_cpu(bench, lane);
 
     row.late = add_late_ones(&bench->options, lane);
     const int n = row.iterations = lane->in_time.n;
@@ -329,6 +401,10 @@ static void close_lane(bench_t *bench, const view_t *view, lane_t *lane)
         row.min = slowest[0];
         row.median = median(slowest, n);
         row.p99 = slowest[(int)ceil(0.99 * n) - 1];
+        if (row.bytes > 0 && row.median > 0) {
+            row.algbw = (double)row.bytes / row.median;
+            row.busbw = row.algbw * bus_factor(bench->options.collective, bench->size);
+        }
         add_row(bench, &row);
     } else {
         free(row.strategy);
@@ -342,10 +418,12 @@ static void close_lane(bench_t *bench, const view_t *view, lane_t *lane)
 static uint64_t measure_lanes(bench_t *bench, const view_t *view, lane_t *lane, int n)
 {
     for (int i = 0; i < n; i++)
-        if (lane[i].who->kind != MPI_OWN)
+        if (lane[i].who->kind == PLANNED || lane[i].who->kind == FORCED)
             lane[i].request = request_open(bench, view, lane[i].who);
     check_all(bench, view, lane, n);
     data_clear(bench, view);
+    if (bench->options.device)
+        device_put(bench, view);
     for (int round = 0; round < bench->options.warmup; round++)
         for (int i = 0; i < n; i++) {
             begin_together(bench, &lane[i], NULL);

@@ -12,12 +12,12 @@ static const char ending[] =
 
 /* Values that are read as text first. */
 typedef struct {
-    const char *collective, *datatype, *op, *sizes, *flat;
+    const char *collective, *datatype, *op, *sizes, *flat, *memory;
     int32_t check;
     bool version; /* was answered before MPI started */
 } texts_t;
 
-enum { MAX_OPTIONS = 40, MOST_COUNT = 1000000000 };
+enum { MAX_OPTIONS = 44, MOST_COUNT = 1000000000 };
 
 static void make_table(options_t *o, texts_t *t, mc_option_t table[MAX_OPTIONS])
 {
@@ -50,8 +50,8 @@ static void make_table(options_t *o, texts_t *t, mc_option_t table[MAX_OPTIONS])
                  "  \"bcast:mst(box) bcast:mst(gpu) segments=4\"  a strategy's text",
          .text = &o->strategies},
         {.name = "flat",
-         .value = "mpi",
-         .help = "the MPI library's own collective too, on the same buffers",
+         .value = "mpi|nccl",
+         .help = "that library's own collective too, on the same buffers; nccl: of GPUs",
          .text = &t->flat},
         {.name = "datatype",
          .value = "NAME",
@@ -62,6 +62,10 @@ static void make_table(options_t *o, texts_t *t, mc_option_t table[MAX_OPTIONS])
          .help = "sum (default), avg, min, band, … (docs/datatypes.md)",
          .text = &t->op},
         {.name = "root", .value = "RANK", .help = "0", .number = &o->root, .most = MOST_COUNT},
+        {.name = "memory",
+         .value = "host|device",
+         .help = "where the buffers are: of the host (default), or of a GPU for each rank",
+         .text = &t->memory},
         {.name = "in-place", .help = "input and output in one buffer", .flag = &o->in_place},
 
         {.heading = "sizes, of the whole vector for every collective; alltoall: of what one rank "
@@ -108,6 +112,13 @@ static void make_table(options_t *o, texts_t *t, mc_option_t table[MAX_OPTIONS])
          .value = "N",
          .help = "0 untimed runs of a strategy before each timed one",
          .number = &o->again,
+         .most = MOST_COUNT},
+        {.name = "enqueue",
+         .value = "N",
+         .help = "N calls in a row in a CUDA stream, timed by its events, instead of one that the\n"
+                 "host waits for; with --memory device",
+         .number = &o->enqueue,
+         .least = 1,
          .most = MOST_COUNT},
         {.name = "gate",
          .value = "FILE",
@@ -314,18 +325,55 @@ static int parse_names(const texts_t *t, options_t *o)
     return status;
 }
 
+/* One of two words, or none. */
+static int parse_flag(const char *option, const char *text, const char *a, const char *b,
+                      bool *is_a, bool *is_b)
+{
+    *is_a = text && strcmp(text, a) == 0;
+    *is_b = text && strcmp(text, b) == 0;
+    if (!text || *is_a || *is_b)
+        return MESHCOLL_OK;
+    return mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s: expected %s or %s; got \"%s\"", option, a, b,
+                   text);
+}
+
 static int parse_texts(const texts_t *t, options_t *o)
 {
+    bool host;
     int status = parse_names(t, o);
     if (!status && t->sizes)
         status = parse_sizes(t->sizes, o);
     if (!status && o->rate)
         status = parse_rate(o->rate, &o->rate_bytes);
-    if (!status && t->flat && strcmp(t->flat, "mpi") != 0)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--flat: expected mpi; got \"%s\"", t->flat);
-    o->flat_mpi = t->flat != NULL;
+    if (!status)
+        status = parse_flag("--flat", t->flat, "mpi", "nccl", &o->flat_mpi, &o->flat_nccl);
+    if (!status)
+        status = parse_flag("--memory", t->memory, "host", "device", &host, &o->device);
     o->check = t->check != 0;
     return status;
+}
+
+/* Options that need the memory of a GPU, or go without it. */
+static int check_memory(const options_t *o)
+{
+    if (!o->device && o->flat_nccl)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "--flat nccl: NCCL works on the memory of GPUs; add --memory device");
+    if (!o->device && o->enqueue > 0)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "--enqueue: streams have calls on the memory of GPUs; add --memory device");
+    if (o->device && (o->barrier || o->timeline || o->flat_mpi))
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--memory device goes without %s",
+                       o->barrier    ? "--collective barrier: it has no buffers"
+                       : o->timeline ? "--timeline: kernels record no steps"
+                                     : "--flat mpi: an MPI need not know GPUs; --flat nccl does");
+    if (o->enqueue > 0 && o->gate)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "--enqueue goes without --gate: events in the stream are its clock");
+    if (o->flat_nccl && own_nccl_lacks(o))
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--flat nccl: NCCL has no %s; leave it out",
+                       own_nccl_lacks(o));
+    return MESHCOLL_OK;
 }
 
 /* Options that exclude each other. */
@@ -338,7 +386,7 @@ static int check(const options_t *o)
                        own_mpi_lacks(o));
     if (o->begin > o->end)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "-b is larger than -e: no size to measure");
-    return MESHCOLL_OK;
+    return check_memory(o);
 }
 
 int options_parse(int argc, char **argv, options_t *options)

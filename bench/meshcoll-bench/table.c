@@ -34,12 +34,18 @@ static int sent_width(const bench_t *bench, int32_t d)
 
 static void print_columns(const bench_t *bench)
 {
-    printf("#\n# times in us, the slowest rank's; sent_*: bytes out of the busiest box in one "
-           "iteration"
-           "\n#\n");
+    const char *const device = bench->options.enqueue > 0
+                                   ? "algbw, busbw: GB/s as in nccl-tests; cpu: us of the host to "
+                                     "enqueue a call"
+                                   : "algbw, busbw: GB/s as in nccl-tests";
+    printf("#\n# times in us, the slowest rank's; %s\n#\n",
+           bench->options.device ? device
+                                 : "sent_*: bytes out of the busiest box in one iteration");
     printf("#%11s %12s %12s %12s %12s %12s %7s", "bytes", "predicted", "median", "min", "p99",
            "bound", "ratio");
-    for (int32_t d = 0; d < bench->mesh.ndims; d++)
+    if (bench->options.device)
+        printf(" %9s %9s%s", "algbw", "busbw", bench->options.enqueue > 0 ? "      cpu" : "");
+    for (int32_t d = 0; d < bench->mesh.ndims && !bench->options.device; d++)
         printf(" %*s%s", sent_width(bench, d) - (int)strlen(bench->mesh.dim[d].name), "sent_",
                bench->mesh.dim[d].name);
     printf(" %7s  strategy\n", "#wrong");
@@ -54,6 +60,13 @@ void table_head(const bench_t *bench, const meta_t *meta)
     printf("# links    %s\n", meta->links);
     if (o->rate)
         printf("# bound    with a network of %s\n", o->rate);
+    if (o->device)
+        printf("# memory   of GPUs: %s\n", bench->gpu.name);
+    if (o->enqueue > 0)
+        printf("# clock    events around %d call%s in a row in a stream\n", o->enqueue,
+               ending(o->enqueue == 1));
+    if (o->flat_nccl)
+        printf("# NCCL     %s\n", own_nccl_version(bench));
     printf("# MPI      %s\n", meta->mpi);
     printf("# UCX      %s\n", meta->ucx);
     printf("# machine  %s: %s, %d core%s\n", meta->host, meta->cpu, meta->cores,
@@ -91,7 +104,11 @@ void table_row(const bench_t *bench, const row_t *row)
         printf(" %7.2f", row->median / row->bound);
     else
         printf(" %7s", "-");
-    for (int32_t d = 0; d < bench->mesh.ndims; d++)
+    if (bench->options.device)
+        printf(" %9.2f %9.2f", row->algbw / 1e9, row->busbw / 1e9);
+    if (bench->options.enqueue > 0)
+        printf(" %8.2f", row->cpu * 1e6);
+    for (int32_t d = 0; d < bench->mesh.ndims && !bench->options.device; d++)
         print_sent(sent_width(bench, d), row->sent[d]);
     if (row->checked)
         printf(" %7llu", (unsigned long long)row->wrong);
@@ -110,7 +127,7 @@ static const row_t *fastest(const bench_t *bench, uint64_t bytes, bool predicted
     const row_t *best = NULL;
     for (int i = 0; i < bench->n_rows; i++) {
         const row_t *const row = &bench->row[i];
-        if (row->bytes != bytes || (predicted && row->own_mpi))
+        if (row->bytes != bytes || (predicted && row->other))
             continue;
         if (!best || (predicted ? row->predicted < best->predicted : row->median < best->median))
             best = row;
@@ -127,7 +144,7 @@ static void print_fastest(const bench_t *bench, uint64_t bytes)
            row->label, row->median * 1e6);
     if (!pick)
         printf(")");
-    else if (row->own_mpi)
+    else if (row->other)
         printf("; predicted among the others: %s)", pick->label);
     else if (row->predicted <= pick->predicted)
         printf(", as predicted)");
@@ -142,7 +159,7 @@ static void count_pairs(const bench_t *bench, int *agree, int *pairs)
     for (int i = 0; i < bench->n_rows; i++)
         for (int k = i + 1; k < bench->n_rows; k++) {
             const row_t *const a = &bench->row[i], *const b = &bench->row[k];
-            if (a->bytes != b->bytes || a->own_mpi || b->own_mpi || a->predicted == b->predicted)
+            if (a->bytes != b->bytes || a->other || b->other || a->predicted == b->predicted)
                 continue;
             ++*pairs;
             *agree += (a->predicted < b->predicted) == (a->median < b->median);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The benchmarks on a tiny range: exit status, tables, JSON and CSV, the picture.
-# usage: run.sh collectives|usage|plot|plan|timeline SOURCE BUILD MPIRUN…
+# usage: run.sh collectives|datatypes|usage|plot|plan|timeline|device|nccl SOURCE BUILD MPIRUN…
 set -euo pipefail
 
 what=$1 source=$2 build=$3
@@ -221,6 +221,91 @@ test_timeline() {
     echo '{}' >"$out/empty.json"
     "$source/bench/timeline.py" "$out/empty.json" 2>"$out/errors" && fail "took an empty file"
     grep -q '^timeline.py: ' "$out/errors" || fail "no word about an empty file"
+}
+
+on_double() { # on_double: GPUs of the double of libcuda, with few threads
+    export MESHCOLL_LIBCUDA=$build/tests/device/libfakecuda.so MESHCOLL_GPU_BLOCKS=1
+    tiny bcast --memory device --strategies best -n 1 -w 0 >"$out/table" 2>"$out/errors" && return
+    if grep -q 'built without nvcc' "$out/errors"; then
+        echo "skipped: the library was built without nvcc, so calls on device memory are refused"
+        exit 77
+    fi
+    cat "$out/table" "$out/errors"
+    fail "on the double of libcuda"
+}
+
+check_device() { # check_device FILE COLLECTIVE LABELS: rates as nccl-tests defines them, and nothing is wrong
+    python3 - "$@" <<'PYTHON'
+import json, sys
+
+path, collective, labels = sys.argv[1:]
+whole = json.load(open(path, encoding="utf-8"))
+meta, rows = whole["meta"], whole["rows"]
+assert meta["memory"] == "device" and meta["gpu"] == "GPU 0 of the double", meta
+assert {row["label"] for row in rows} == set(labels.split(",")), rows
+assert ("nccl" in labels) == (meta["nccl"] == "2.18.0"), meta
+factor = {"allreduce": 2 * 3 / 4, "bcast": 1, "reduce": 1}.get(collective, 3 / 4)
+for row in rows:
+    assert row["wrong"] == 0 and 0 < row["min_s"] <= row["median_s"], row
+    assert abs(row["algbw_Bps"] * row["median_s"] / row["bytes"] - 1) < 1e-6, row
+    assert abs(row["busbw_Bps"] / row["algbw_Bps"] / factor - 1) < 1e-6, row
+    assert row["sent_box"] is None, row
+    assert (row["cpu_s"] is not None) == (meta["clock"] == "events") == (meta["enqueue"] == 3), row
+    assert row["cpu_s"] is None or 0 < row["cpu_s"] < 0.1, row
+PYTHON
+}
+
+test_device() {
+    local collective
+    refuses 'there is no CUDA driver here' env MESHCOLL_LIBCUDA=off "${run[@]}" "$bench" --memory device
+    refuses 'add --memory device' tiny bcast --enqueue 3
+    refuses 'goes without --gate' tiny bcast --memory device --enqueue 3 --gate "$out/gate"
+    refuses 'it has no buffers' tiny barrier --memory device
+    refuses 'expected host or device' tiny bcast --memory card
+    on_double
+    for collective in bcast reduce scatter gather allgather reduce_scatter allreduce alltoall; do
+        tiny "$collective" --memory device --strategies best --root 2 --json "$out/a.json" >"$out/table" ||
+            { cat "$out/table"; fail "$collective on device memory"; }
+        check_device "$out/a.json" "$collective" best || fail "numbers of $collective"
+        grep -q '^# every result was right' "$out/table" || fail "$collective: no closing line"
+        grep -q '^#.* algbw  *busbw .*#wrong' "$out/table" || fail "$collective: no columns"
+        tiny "$collective" --memory device --enqueue 3 --in-place --strategies best --json "$out/a.json" \
+            >"$out/table" || { cat "$out/table"; fail "$collective enqueued"; }
+        check_device "$out/a.json" "$collective" best || fail "numbers of $collective, enqueued"
+    done
+    for collective in allreduce allgather; do
+        for how in "" "--enqueue 2"; do
+            # shellcheck disable=SC2086 # two words, or none
+            FAKE_SPOIL=1 tiny "$collective" --memory device --strategies best $how >"$out/table" &&
+                fail "a wrong result of $collective was not noticed"
+            grep -q '^# WRONG: [1-9]' "$out/table" || { cat "$out/table"; fail "no word of it"; }
+        done
+    done
+}
+
+test_nccl() {
+    local collective
+    refuses 'NCCL works on the memory of GPUs' tiny bcast --flat nccl
+    refuses 'expected mpi or nccl' tiny bcast --flat rccl
+    refuses 'NCCL has no float32_int32' tiny allreduce --datatype float32_int32 --op minloc --memory device --flat nccl
+    on_double
+    refuses 'there is no NCCL here (.*install libnccl2' \
+        env MESHCOLL_LIBNCCL="$out/none.so" "${run[@]}" "$bench" --memory device --flat nccl
+    export MESHCOLL_LIBNCCL=$build/tests/device/libfakenccl.so
+    refuses 'could not make a communicator: as the double was told' \
+        env FAKE_NCCL_FAILS=1 "${run[@]}" "$bench" --memory device --flat nccl
+    for collective in bcast reduce allgather reduce_scatter allreduce; do
+        tiny "$collective" --memory device --flat nccl --strategies best --root 1 --json "$out/a.json" \
+            >"$out/table" || { cat "$out/table"; fail "$collective beside NCCL"; }
+        check_device "$out/a.json" "$collective" best,nccl || fail "numbers of $collective beside NCCL"
+        tiny "$collective" --memory device --flat nccl --enqueue 3 --in-place --strategies best \
+            --json "$out/a.json" >"$out/table" || { cat "$out/table"; fail "$collective enqueued beside NCCL"; }
+        check_device "$out/a.json" "$collective" best,nccl || fail "numbers of $collective, enqueued"
+    done
+    # The double has no sends and receives; that they are what runs, and that a failure is told, shows here.
+    tiny alltoall --memory device --flat nccl --strategies best >"$out/table" 2>"$out/errors" &&
+        fail "an alltoall of a NCCL without sends"
+    grep -q 'NCCL could not send: the double has none' "$out/errors" || { cat "$out/errors"; fail "alltoall"; }
 }
 
 "test_$what"

@@ -2,7 +2,8 @@
  * A double of libcuda, for machines without a GPU: a shared library that is opened in its place.
  * Device memory is a memory file that other processes open by an IPC handle; where the processor
  * has protection keys, threads of the host cannot access it. Streams are threads; kernels are the
- * library's own text, compiled for the host. Calls can be made to fail.
+ * library's own text, compiled for the host. Calls can be made to fail. With FAKE_SPOIL in the
+ * environment each kernel leaves a wrong byte in its result: those who check must notice.
  *
  * This header is for the parts of the double, and for tests, which are linked with it.
  */
@@ -72,6 +73,9 @@ FAKE_API mc_cu_result_t cuMemcpyHtoD_v2(mc_cu_address_t to, const void *from, si
 FAKE_API mc_cu_result_t cuMemcpyDtoH_v2(void *to, mc_cu_address_t from, size_t bytes);
 FAKE_API mc_cu_result_t cuMemcpyDtoHAsync_v2(void *to, mc_cu_address_t from, size_t bytes,
                                              mc_cu_stream_t stream);
+FAKE_API mc_cu_result_t cuMemcpyDtoDAsync_v2(mc_cu_address_t to, mc_cu_address_t from, size_t bytes,
+                                             mc_cu_stream_t stream);
+FAKE_API mc_cu_result_t cuEventElapsedTime(float *ms, mc_cu_event_t from, mc_cu_event_t to);
 FAKE_API mc_cu_result_t cuLaunchHostFunc(mc_cu_stream_t stream, void (*function)(void *context),
                                          void *context);
 FAKE_API mc_cu_result_t cuStreamQuery(mc_cu_stream_t stream);

@@ -339,6 +339,17 @@ static void *work(void *argument)
     return NULL;
 }
 
+/* Changes the first byte of what a launch of one rank has written. */
+static void spoil(const mc_device_launch_t *launch)
+{
+    char *const out = launch->one.buffer[MC_DEVICE_OUT];
+    if (launch->many || !out || !getenv("FAKE_SPOIL"))
+        return;
+    fake_open_memory(true);
+    *out = (char)(*out ^ 1);
+    fake_open_memory(false);
+}
+
 void fake_run(const fake_kernel_t *kernel)
 {
     const unsigned threads = kernel_threads, n = kernel->blocks * threads;
@@ -361,6 +372,7 @@ void fake_run(const fake_kernel_t *kernel)
         pthread_join(worker[i].thread, NULL);
     for (unsigned b = 0; b < kernel->blocks; b++)
         pthread_barrier_destroy(&meet[b].barrier);
+    spoil(&kernel->launch);
     free(meet);
     free(worker);
 }

@@ -258,6 +258,13 @@ mc_cu_result_t cuMemcpyDtoHAsync_v2(void *to, mc_cu_address_t from, size_t bytes
     return copy(to, (const void *)(uintptr_t)from, bytes, stream);
 }
 
+mc_cu_result_t cuMemcpyDtoDAsync_v2(mc_cu_address_t to, mc_cu_address_t from, size_t bytes,
+                                    mc_cu_stream_t stream)
+{
+    FAKE_BEGIN;
+    return copy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes, stream);
+}
+
 mc_cu_result_t cuMemcpyHtoD_v2(mc_cu_address_t to, const void *from, size_t bytes)
 {
     const mc_cu_result_t result = cuMemcpyHtoDAsync_v2(to, from, bytes, NULL);

@@ -24,6 +24,7 @@ typedef CUevent mc_cu_event_t;
 typedef CUuuid mc_cu_uuid_t;
 typedef CUipcMemHandle mc_cu_ipc_t;
 
+#include "common/gpu_functions.h"
 #include "device/cuda/functions.h"
 
 #define SAME(member, symbol, parameters)                                                        \
@@ -31,6 +32,7 @@ typedef CUipcMemHandle mc_cu_ipc_t;
                    #symbol " has other parameters in cuda.h");
 MC_CUDA_FUNCTIONS(SAME)
 MC_CUDA_TOOL_FUNCTIONS(SAME)
+GPU_FUNCTIONS(SAME) /* and of the benchmarks */
 
 /* The types themselves, in a scope of their own. */
 static void check_types(void)
