@@ -146,6 +146,17 @@ set_target_properties(fakenccl PROPERTIES C_VISIBILITY_PRESET hidden
 target_include_directories(fakenccl PRIVATE ${device_folder} ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
 target_link_libraries(fakenccl PRIVATE fakecuda Threads::Threads)
 
+# Figures of one card, beside what is asked of them: here only that the program runs, on the double.
+add_executable(device_figures ${fake_folder}/figures.c ${PROJECT_SOURCE_DIR}/bench/common/gpu.c)
+meshcoll_compile_options(device_figures)
+set_target_properties(device_figures PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/device)
+target_include_directories(device_figures PRIVATE ${PROJECT_SOURCE_DIR}/bench)
+target_link_libraries(device_figures PRIVATE meshcoll_internal ${CMAKE_DL_LIBS})
+add_dependencies(device_figures fakecuda)
+meshcoll_device_test(figures device device_figures 4096)
+set_tests_properties(device.figures PROPERTIES SKIP_RETURN_CODE ${skip_code}
+    ENVIRONMENT "${sanitizer_env};MESHCOLL_LIBCUDA=$<TARGET_FILE:fakecuda>")
+
 # All ranks in one grid of one GPU: here of the double, by hand of a card.
 add_executable(device_one_grid ${fake_folder}/one_grid.c ${device_folder}/box.c ${device_folder}/host_walk.c)
 meshcoll_compile_options(device_one_grid)

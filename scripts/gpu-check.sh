@@ -1,28 +1,33 @@
 #!/usr/bin/env bash
 # What one machine's GPUs can show of calls on device memory: builds with nvcc, checks the kernels' machine code,
-# runs all ranks in one grid of the first GPU, and, where there are several GPUs, a process for each of them.
+# runs all ranks in one grid of the first GPU, times what one GPU can, and, where there are several GPUs, runs a
+# process for each of them, with meshcoll-bench beside NCCL where that is installed.
 # scripts/gpu-check.sh [BUILD FOLDER]: build/release. MESHCOLL_LIBCUDA=build/release/tests/device/libfakecuda.so is
-# a dry run on the double. The last lines are a table; exit 1 if something failed.
+# a dry run on the double, whose times say nothing. The last lines are a table: what ran, and figures beside what is
+# asked of them; exit 1 if something failed. A figure that is missed is no failure.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 2
 build=${1:-build/release}
 nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
 table=() failed=0
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
 
 note() { # note WHAT RESULT
     table+=("$(printf '%-44s %s' "$1" "$2")")
 }
 
-step() { # step WHAT COMMAND…: its last line is kept
+step() { # step WHAT COMMAND…: its last line is kept; all of it is in $folder/said
     local what=$1 said status
     shift
-    said=$("$@" 2>&1)
+    "$@" >"$folder/said" 2>&1
     status=$?
-    printf '%s\n' "$said"
+    cat "$folder/said"
+    said=$(tail -n 1 "$folder/said")
     case $status in
-    0) note "$what" "right: ${said##*$'\n'}" ;;
-    77) note "$what" "${said##*$'\n'}" ;;
-    *) note "$what" "FAILED ($status): ${said##*$'\n'}" && failed=1 ;;
+    0) note "$what" "right: $said" ;;
+    77) note "$what" "$said" ;;
+    *) note "$what" "FAILED ($status): $said" && failed=1 ;;
     esac
 }
 
@@ -30,18 +35,62 @@ step() { # step WHAT COMMAND…: its last line is kept
 gpus=$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null || true)
 count=0
 [ -z "$gpus" ] || count=$(wc -l <<<"$gpus")
+double=${MESHCOLL_LIBCUDA:+yes}
+most=40
+[ -z "$double" ] || most=2
 
 if [ "$build" = build/release ]; then
     cmake --preset release -DMESHCOLL_CUDA=ON >/dev/null || exit 1
 fi
-cmake --build "$build" -j "$(nproc)" --target meshcoll meshcoll_tool device_one_grid || exit 1
+targets=(meshcoll meshcoll_tool device_one_grid device_figures)
+mpirun=$(sed -n 's/^MPIEXEC_EXECUTABLE:[A-Z]*=//p' "$build/CMakeCache.txt")
+[ -x "${mpirun:-none}" ] && targets+=(meshcoll_bench)
+cmake --build "$build" -j "${GPU_CHECK_JOBS:-$(nproc)}" --target "${targets[@]}" || exit 1
 
 note "GPUs" "${gpus:-none that nvidia-smi knows}"
 step "machine code of the kernels" scripts/check-kernels.sh "$build/device"
-step "all ranks in one grid" "$build/tests/device/device_one_grid" 40
+step "all ranks in one grid" "$build/tests/device/device_one_grid" "$most"
+
+# Figures: of a double the program is tried, with short vectors.
+step "figures of one GPU" "$build/tests/device/device_figures" ${double:+4096}
+while IFS= read -r line; do
+    table+=("  ${line#figure: }")
+done < <(grep '^figure: ' "$folder/said")
+
+bench() { # bench RANKS OPTIONS…
+    local ranks=$1 flags=() few=()
+    shift
+    [ -z "$double" ] || few=(-e 64K -n 2 -w 1)
+    if "$mpirun" --version 2>&1 | grep -q 'Open MPI\|OpenRTE'; then
+        flags=(--oversubscribe)
+        [ "$(id -u)" -ne 0 ] || flags+=(--allow-run-as-root)
+    fi
+    "$mpirun" -n "$ranks" ${flags[@]+"${flags[@]}"} "$build/meshcoll-bench" --collective allreduce \
+        --mesh "gpu=$ranks" --links dgx-h100 --memory device --strategies best -b 8K -e 256M -f 8 \
+        ${few[@]+"${few[@]}"} "$@"
+}
+rows() { # the table of the bench
+    while IFS= read -r line; do
+        table+=("  $line")
+    done < <(grep -E '^(#  *bytes|  *[0-9])' "$folder/said")
+}
+if [ ! -x "$build/meshcoll-bench" ]; then
+    note "meshcoll-bench" "not run: it needs MPI"
+elif [ "$count" -ge 2 ] || [ -n "$double" ]; then
+    ranks=${double:+2}
+    step "meshcoll-bench, blocking" bench "${ranks:-$count}"
+    rows
+    nccl=()
+    ldconfig -p | grep -q 'libnccl\.so\.2' && [ -z "$double" ] && nccl=(--flat nccl)
+    step "meshcoll-bench, enqueued${nccl[0]:+, beside NCCL}" bench "${ranks:-$count}" --enqueue 20 ${nccl[@]+"${nccl[@]}"}
+    rows
+else
+    step "meshcoll-bench, enqueued, one rank" bench 1 --enqueue 20
+    rows
+    note "meshcoll-bench on several GPUs" "not run: this needs two GPUs"
+fi
+
 if [ "$count" -ge 2 ]; then
-    folder=$(mktemp -d)
-    trap 'rm -rf "$folder"' EXIT
     "$nvcc" -I include examples/gpu_allreduce.cu -L "$build" -lmeshcoll -Xlinker "-rpath=$PWD/$build" \
         -o "$folder/gpu_allreduce" || exit 1
     for n in $(seq 2 "$count"); do
