@@ -36,7 +36,7 @@ narrow() {
     awk -v load="$1" -v store="$2" '
         function close_one() { if (name != "" && !(loads && stores)) print name; if (name != "") n++ }
         /Function : |^\.text\.|\.visible \.entry / {
-            if (match($0, /mc_walk_[a-z0-9_]+/)) {
+            if (match($0, /mc_(walk|sum)_[a-z0-9_]+/)) {
                 close_one()
                 name = substr($0, RSTART, RLENGTH)
                 loads = stores = 0

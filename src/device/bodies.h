@@ -1,6 +1,7 @@
 /*
  * The bodies of kernels: a reduction and a division, for one or several pairs of datatype and
- * operation. A kernel per body is compiled by nvcc (device/kernel.cu), as mc_walk_<body>.
+ * operation. A kernel per body is compiled by nvcc (device/kernel.cu), as mc_walk_<body>, and for
+ * the stream executor as mc_sum_<body>.
  */
 #ifndef MC_DEVICE_BODIES_H
 #define MC_DEVICE_BODIES_H
@@ -17,8 +18,8 @@
     MC_DEVICE_BODIES_ORDER(X, t)
 #define MC_DEVICE_BODIES_LOC(X, t) X(t##_minloc, t##_minloc, none) X(t##_maxloc, t##_maxloc, none)
 
-#define MC_DEVICE_BODIES(X)                                                                     \
-    X(move, none, none)                                                                         \
+#define MC_DEVICE_BODIES(X) X(move, none, none) MC_DEVICE_SUM_BODIES(X)
+#define MC_DEVICE_SUM_BODIES(X)                                                                 \
     MC_DEVICE_BODIES_BITS(X, uint8) MC_DEVICE_BODIES_BITS(X, uint16)                            \
     MC_DEVICE_BODIES_BITS(X, uint32) MC_DEVICE_BODIES_BITS(X, uint64)                           \
     MC_DEVICE_BODIES_ORDER(X, int8) MC_DEVICE_BODIES_ORDER(X, int16)                            \

@@ -97,4 +97,15 @@ typedef struct {
     const mc_device_call_t *many; /* NULL: `one` */
 } mc_device_launch_t;
 
+/* What a kernel of the stream executor is launched with: chunk k of `to` becomes a (+) b, or is
+ * divided. */
+typedef struct {
+    char *to;
+    const char *a, *b; /* unused by a division */
+    int64_t to_stride, a_stride, b_stride;
+    uint64_t bytes; /* of each chunk */
+    uint32_t n;     /* chunks */
+    int32_t by;     /* 0: a sum; else what to divide by */
+} mc_device_sum_t;
+
 #endif

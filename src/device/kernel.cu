@@ -1,7 +1,8 @@
 /*
  * The kernels: one per body (device/bodies.h). A launch for one rank has a grid of its blocks; one
  * for several ranks, of which only a test has need, as many for each of them. All blocks must run
- * at once, because they wait for each other's peers.
+ * at once, because they wait for each other's peers. Those of the stream executor, mc_sum_…, wait
+ * for nothing.
  */
 #include "device/on_cuda.h"
 
@@ -23,3 +24,15 @@
     }
 
 MC_DEVICE_BODIES(KERNEL)
+
+#define SUM_KERNEL(body, reduction, division) \
+    extern "C" __global__ void __launch_bounds__(MC_DEVICE_THREADS, 1) \
+        mc_sum_##body(const __grid_constant__ mc_device_sum_t sum) \
+    { \
+        mc_seat_t seat; \
+        seat.thread = blockIdx.x * blockDim.x + threadIdx.x; \
+        seat.threads = gridDim.x * blockDim.x; \
+        mc_device_sum(seat, &sum, mc_device_reduce_##reduction, mc_device_divide_##division); \
+    }
+
+MC_DEVICE_SUM_BODIES(SUM_KERNEL)

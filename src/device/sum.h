@@ -223,4 +223,17 @@ MC_DEVICE_FN void mc_device_divide_none(mc_seat_t seat, char *to, uint64_t bytes
     (void)seat, (void)to, (void)bytes, (void)ranks;
 }
 
+/* A step of the stream executor, by all threads of a grid; waits for nobody. */
+MC_DEVICE_FN void mc_device_sum(mc_seat_t seat, const mc_device_sum_t *sum,
+                                mc_device_reduce_t reduce, mc_device_divide_t divide)
+{
+    for (uint32_t k = 0; k < sum->n; k++) {
+        char *const to = sum->to + k * sum->to_stride;
+        if (sum->by)
+            divide(seat, to, sum->bytes, sum->by);
+        else
+            reduce(seat, to, sum->a + k * sum->a_stride, sum->b + k * sum->b_stride, sum->bytes);
+    }
+}
+
 #endif

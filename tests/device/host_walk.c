@@ -17,6 +17,11 @@ void mc_host_walk(mc_seat_t seat, const mc_device_call_t *call, uint32_t block,
     mc_device_walk(seat, call, block, reduce[body], divide[body]);
 }
 
+void mc_host_sum(mc_seat_t seat, const mc_device_sum_t *sum, mc_device_body_t body)
+{
+    mc_device_sum(seat, sum, reduce[body], divide[body]);
+}
+
 void mc_host_reduce(mc_device_body_t body, void *to, const void *a, const void *b, uint64_t bytes)
 {
     const mc_seat_t seat = {.thread = 0, .threads = 1};

@@ -10,6 +10,9 @@
 void mc_host_walk(mc_seat_t seat, const mc_device_call_t *call, uint32_t block,
                   mc_device_body_t body);
 
+/* One thread of a grid: mc_device_sum with them. */
+void mc_host_sum(mc_seat_t seat, const mc_device_sum_t *sum, mc_device_body_t body);
+
 /* These alone, by one thread. */
 void mc_host_reduce(mc_device_body_t body, void *to, const void *a, const void *b, uint64_t bytes);
 void mc_host_divide(mc_device_body_t body, void *to, uint64_t bytes, int32_t by);
