@@ -12,13 +12,12 @@ static void *opened;
 static char why_not[256]; /* why there is none */
 
 /* Of a function's address as dlsym returns it. */
-static bool look_up(void *library, const char *name, void *function)
+static void look_up(void *library, const char *name, void *function, const char **missing)
 {
     void *const found = dlsym(library, name);
     memcpy(function, &found, sizeof found);
-    if (!found && !cuda.missing)
-        cuda.missing = name;
-    return found;
+    if (!found && !*missing)
+        *missing = name;
 }
 
 static void open_once(void)
@@ -36,10 +35,14 @@ static void open_once(void)
         (void)dlerror(); /* frees the text */
         return;
     }
-#define LOOK_UP(member, symbol, parameters) look_up(library, #symbol, &cuda.member);
+#define LOOK_UP(member, symbol, parameters) look_up(library, #symbol, &cuda.member, &cuda.missing);
     MC_CUDA_FUNCTIONS(LOOK_UP)
 #undef LOOK_UP
     opened = library;
+#define LOOK_UP(member, symbol, parameters) \
+    look_up(library, #symbol, &cuda.member, &cuda.missing_in_streams);
+    MC_CUDA_STREAM_FUNCTIONS(LOOK_UP)
+#undef LOOK_UP
     mc_cuda_there = cuda.pointer_attributes != NULL;
     if (!mc_cuda_there)
         mc_text_add(&text, "%s has no function cuPointerGetAttributes", name);
@@ -72,6 +75,17 @@ int mc_cuda_check(void)
                        "later",
                        cuda.missing);
     return MESHCOLL_OK;
+}
+
+int mc_cuda_check_streams(void)
+{
+    if (!cuda.missing_in_streams)
+        return MESHCOLL_OK;
+    return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
+                   "the CUDA driver is too old for ranks that share a GPU, or for "
+                   "MESHCOLL_GPU_EXECUTOR=stream: libcuda has no %s; expected one of CUDA 11.7 or "
+                   "later",
+                   cuda.missing_in_streams);
 }
 
 int mc_cuda_status(mc_cu_result_t result, const char *what)

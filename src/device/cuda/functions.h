@@ -1,12 +1,11 @@
 /*
  * The functions of libcuda that the library calls, by the names they are exported under: of those
- * with versions, the one of 64-bit addresses. All are older than CUDA 11, so that cuGetProcAddress,
- * which newer ones would need, is not used. Include types.h, or what gives the same, before.
+ * with versions, the one of 64-bit addresses. Include types.h, or what gives the same, before.
  */
 #ifndef MC_CUDA_FUNCTIONS_H
 #define MC_CUDA_FUNCTIONS_H
 
-/* X(member of mc_cuda_t, exported name, parameters) */
+/* X(member of mc_cuda_t, exported name, parameters). All are older than CUDA 11. */
 #define MC_CUDA_FUNCTIONS(X)                                                                     \
     X(error_name, cuGetErrorName, (mc_cu_result_t, const char **))                               \
     X(error_text, cuGetErrorString, (mc_cu_result_t, const char **))                             \
@@ -31,6 +30,7 @@
     X(fill, cuMemsetD8Async, (mc_cu_address_t, unsigned char, size_t, mc_cu_stream_t))           \
     X(copy_in, cuMemcpyHtoDAsync_v2, (mc_cu_address_t, const void *, size_t, mc_cu_stream_t))    \
     X(copy_out, cuMemcpyDtoHAsync_v2, (void *, mc_cu_address_t, size_t, mc_cu_stream_t))         \
+    X(copy, cuMemcpyAsync, (mc_cu_address_t, mc_cu_address_t, size_t, mc_cu_stream_t))           \
     X(ipc_get, cuIpcGetMemHandle, (mc_cu_ipc_t *, mc_cu_address_t))                              \
     X(ipc_open, cuIpcOpenMemHandle_v2, (mc_cu_address_t *, mc_cu_ipc_t, unsigned))               \
     X(ipc_close, cuIpcCloseMemHandle, (mc_cu_address_t))                                         \
@@ -62,5 +62,9 @@
       (int *, mc_cu_p2p_attribute_t, mc_cu_device_t, mc_cu_device_t))                \
     X(context_retain, cuDevicePrimaryCtxRetain, (mc_cu_context_t *, mc_cu_device_t)) \
     X(context_set, cuCtxSetCurrent, (mc_cu_context_t))
+/* Of the stream executor alone. The second version, of CUDA 11.7, needs no parameter of the kernel's
+ * module, as the first one does. */
+#define MC_CUDA_STREAM_FUNCTIONS(X) \
+    X(memory_ops, cuStreamBatchMemOp_v2, (mc_cu_stream_t, unsigned, mc_cu_memory_op_t *, unsigned))
 
 #endif

@@ -7,6 +7,7 @@
 #define MC_CUDA_TYPES_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 typedef unsigned mc_cu_result_t;
 typedef int mc_cu_device_t;
@@ -30,6 +31,22 @@ typedef struct {
     char reserved[MC_CU_IPC_BYTES];
 } mc_cu_ipc_t;
 
+/* A wait or a write of a stream: both have the same members. */
+typedef union {
+    unsigned operation;
+    struct {
+        unsigned operation;
+        mc_cu_address_t address;
+        union {
+            uint32_t value;
+            uint64_t value64;
+        };
+        unsigned flags;
+        mc_cu_address_t alias; /* the driver's own */
+    } word;
+    uint64_t pad[6];
+} mc_cu_memory_op_t;
+
 /* X(own name, cuda.h's, value) */
 #define MC_CUDA_CONSTANTS(X)                                                        \
     X(MC_CU_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE, 1)                       \
@@ -39,9 +56,11 @@ typedef struct {
     X(MC_CU_ERROR_PEER_ACCESS_UNSUPPORTED, CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, 217) \
     X(MC_CU_ERROR_NOT_FOUND, CUDA_ERROR_NOT_FOUND, 500)                             \
     X(MC_CU_ERROR_NOT_READY, CUDA_ERROR_NOT_READY, 600)                             \
+    X(MC_CU_ERROR_NOT_SUPPORTED, CUDA_ERROR_NOT_SUPPORTED, 801)                     \
     X(MC_CU_MULTIPROCESSORS, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 16)          \
     X(MC_CU_P2P_RANK, CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK, 1)                  \
     X(MC_CU_P2P_ATOMICS, CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, 3)        \
+    X(MC_CU_FLUSHES, CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES, 98)               \
     X(MC_CU_POINTER_CONTEXT, CU_POINTER_ATTRIBUTE_CONTEXT, 1)                       \
     X(MC_CU_POINTER_TYPE, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, 2)                      \
     X(MC_CU_POINTER_MANAGED, CU_POINTER_ATTRIBUTE_IS_MANAGED, 8)                    \
@@ -55,6 +74,10 @@ typedef struct {
     X(MC_CU_IPC_PEER, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS, 1)                        \
     X(MC_CU_STREAM_NON_BLOCKING, CU_STREAM_NON_BLOCKING, 1)                         \
     X(MC_CU_EVENT_NO_TIMING, CU_EVENT_DISABLE_TIMING, 2)                            \
+    X(MC_CU_MEMORY_WAIT, CU_STREAM_MEM_OP_WAIT_VALUE_32, 1)                         \
+    X(MC_CU_MEMORY_WRITE, CU_STREAM_MEM_OP_WRITE_VALUE_32, 2)                       \
+    X(MC_CU_WAIT_AND, CU_STREAM_WAIT_VALUE_AND, 2)                                  \
+    X(MC_CU_WAIT_FLUSH, CU_STREAM_WAIT_VALUE_FLUSH, 1 << 30)                        \
     X(MC_CU_CAPTURE_NONE, CU_STREAM_CAPTURE_STATUS_NONE, 0)                         \
     X(MC_CU_CAPTURE_ACTIVE, CU_STREAM_CAPTURE_STATUS_ACTIVE, 1)                     \
     X(MC_CU_CAPTURE_RELAXED, CU_STREAM_CAPTURE_MODE_RELAXED, 2)

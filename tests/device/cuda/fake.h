@@ -30,6 +30,7 @@ enum {
     FAKE_ERROR_CAPTURE_ISOLATION = 905,
     FAKE_ERROR_CAPTURED_EVENT = 907
 };
+enum { FAKE_WAIT_GEQ = 0, FAKE_WAIT_EQ = 1, FAKE_MOST_MEMORY_OPS = 255 };
 enum { FAKE_DEVICES = 16 };
 
 /* For tests --------------------------------------------------------------------------------------- */
@@ -42,6 +43,10 @@ FAKE_API unsigned fake_calls(const char *function);
 FAKE_API void fake_islands(int first);
 /* Microseconds that each kernel sleeps before it begins; threads of a block that run, 1 at first. */
 FAKE_API void fake_kernels(unsigned sleep, unsigned threads);
+/* Microseconds that each copy of a stream sleeps before it begins. */
+FAKE_API void fake_copies(unsigned sleep);
+/* Operations of a stream that are not done, beyond which a call waits to add one; 0: any number. */
+FAKE_API void fake_queue(unsigned most);
 /* Pieces of memory that this process has of the driver. */
 FAKE_API unsigned fake_areas(void);
 /* Does a host access to device memory fault here? */
@@ -89,6 +94,7 @@ FAKE_API mc_cu_result_t cuGraphDestroy(fake_graph_t graph);
 #include "device/cuda/functions.h"
 MC_CUDA_FUNCTIONS(FAKE_DECLARE)
 MC_CUDA_TOOL_FUNCTIONS(FAKE_DECLARE)
+MC_CUDA_STREAM_FUNCTIONS(FAKE_DECLARE)
 #undef FAKE_DECLARE
 
 /* Between the parts ------------------------------------------------------------------------------- */
@@ -117,15 +123,24 @@ mc_cu_result_t fake_unsafe(const char *function);
 /* The current context; NULL: none. */
 mc_cu_context_t fake_context(void);
 bool fake_reaches(int device, int other);
+/* Is it a word that streams can wait for: pinned or registered memory of the host, or this device's own? What CUDA says
+ * nothing of, memory of other processes, is none here. */
+bool fake_is_word(mc_cu_address_t at);
 /* Lets this thread access device memory, or not. */
 void fake_open_memory(bool open);
 /* Runs a kernel in this thread, until it has ended. */
 struct CUfunc_st;
 typedef struct {
     const struct CUfunc_st *function;
+    int device;
     unsigned blocks;
-    mc_device_launch_t launch;
+    union {
+        mc_device_launch_t launch;
+        mc_device_sum_t sum;
+    };
 } fake_kernel_t;
+/* Bytes of what a kernel is launched with. */
+size_t fake_parameter(const struct CUfunc_st *function);
 void fake_run(const fake_kernel_t *kernel);
 
 /* Captures: of all threads together. */

@@ -5,9 +5,11 @@
 
 #include "device/find_body.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 enum { MULTIPROCESSORS = 16, MOST_FAULTS = 16, MOST_NAMES = 128, MOST_CONTEXTS = 16 };
@@ -161,9 +163,9 @@ mc_cu_result_t cuDeviceGetAttribute(int *value, mc_cu_device_attribute_t what,
 {
     (void)device;
     FAKE_BEGIN;
-    if (what != MC_CU_MULTIPROCESSORS)
+    if (what != MC_CU_MULTIPROCESSORS && what != MC_CU_FLUSHES)
         return MC_CU_ERROR_INVALID_VALUE;
-    *value = MULTIPROCESSORS;
+    *value = what == MC_CU_FLUSHES ? 1 : MULTIPROCESSORS;
     return FAKE_SUCCESS;
 }
 
@@ -274,9 +276,10 @@ struct CUmod_st {
 };
 struct CUfunc_st {
     mc_device_body_t body;
+    bool sums; /* mc_sum_…; else mc_walk_… */
 };
 static struct CUmod_st module;
-static struct CUfunc_st functions[MC_DEVICE_N_BODIES];
+static struct CUfunc_st functions[2][MC_DEVICE_N_BODIES]; /* by `sums` */
 
 /* Takes any image, and has the library's kernels in each. */
 mc_cu_result_t cuModuleLoadData(mc_cu_module_t *loaded, const void *image)
@@ -298,18 +301,26 @@ mc_cu_result_t cuModuleUnload(mc_cu_module_t loaded)
 mc_cu_result_t cuModuleGetFunction(mc_cu_function_t *function, mc_cu_module_t loaded,
                                    const char *name)
 {
-    static const char prefix[] = "mc_walk_";
+    static const char *const prefix[] = {"mc_walk_", "mc_sum_"};
     FAKE_BEGIN;
     if (loaded != &module)
         return FAKE_ERROR_INVALID_HANDLE;
     for (unsigned b = 0; b < MC_DEVICE_N_BODIES; b++)
-        if (strncmp(name, prefix, sizeof prefix - 1) == 0 &&
-            strcmp(name + sizeof prefix - 1, mc_device_body_name((mc_device_body_t)b)) == 0) {
-            functions[b].body = (mc_device_body_t)b;
-            *function = &functions[b];
+        for (int sums = 0; sums < 2; sums++) {
+            const size_t n = strlen(prefix[sums]);
+            if (strncmp(name, prefix[sums], n) != 0 || (sums && b == MC_DEVICE_BODY_move) ||
+                strcmp(name + n, mc_device_body_name((mc_device_body_t)b)) != 0)
+                continue;
+            functions[sums][b] = (struct CUfunc_st){(mc_device_body_t)b, sums};
+            *function = &functions[sums][b];
             return FAKE_SUCCESS;
         }
     return MC_CU_ERROR_NOT_FOUND;
+}
+
+size_t fake_parameter(const struct CUfunc_st *function)
+{
+    return function->sums ? sizeof(mc_device_sum_t) : sizeof(mc_device_launch_t);
 }
 
 /* Kernels ----------------------------------------------------------------------------------------- */
@@ -320,6 +331,28 @@ void fake_kernels(unsigned sleep, unsigned threads)
 {
     kernel_sleep = sleep;
     kernel_threads = threads;
+}
+
+/* Kernels of several processes do not run at once on a device: a process locks its byte of a file that was made
+ * before any of them was forked. */
+static pthread_mutex_t device_lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned running[FAKE_DEVICES]; /* kernels of this process */
+static int devices_file = -1;
+
+__attribute__((constructor)) static void make_devices_file(void)
+{
+    devices_file = memfd_create("fake devices", MFD_CLOEXEC);
+}
+
+static void lock_device(int device, short how)
+{
+    struct flock own = {.l_type = how, .l_whence = SEEK_SET, .l_start = device, .l_len = 1};
+    pthread_mutex_lock(&device_lock);
+    const bool first = how == F_WRLCK && running[device]++ == 0;
+    const bool last = how == F_UNLCK && --running[device] == 0;
+    if ((first || last) && fcntl(devices_file, F_SETLKW, &own) != 0)
+        abort();
+    pthread_mutex_unlock(&device_lock);
 }
 
 typedef struct {
@@ -334,6 +367,12 @@ static void *work(void *argument)
     const worker_t *const w = argument;
     const mc_device_launch_t *const l = &w->kernel->launch;
     fake_open_memory(true);
+    if (w->kernel->function->sums) {
+        const mc_seat_t seat = {.thread = w->block * w->seat.threads + w->seat.thread,
+                                .threads = w->kernel->blocks * w->seat.threads};
+        mc_host_sum(seat, &w->kernel->sum, w->kernel->function->body);
+        return NULL;
+    }
     const mc_device_call_t *const call = l->many ? &l->many[w->block / l->one.blocks] : &l->one;
     mc_host_walk(w->seat, call, w->block % l->one.blocks, w->kernel->function->body);
     return NULL;
@@ -357,6 +396,7 @@ void fake_run(const fake_kernel_t *kernel)
     mc_meet_t *const meet = calloc(kernel->blocks, sizeof *meet);
     if (!worker || !meet)
         abort();
+    lock_device(kernel->device, F_WRLCK);
     if (kernel_sleep > 0)
         usleep(kernel_sleep);
     for (unsigned i = 0; i < n; i++) {
@@ -370,6 +410,7 @@ void fake_run(const fake_kernel_t *kernel)
             abort();
     for (unsigned i = 0; i < n; i++)
         pthread_join(worker[i].thread, NULL);
+    lock_device(kernel->device, F_UNLCK);
     for (unsigned b = 0; b < kernel->blocks; b++)
         pthread_barrier_destroy(&meet[b].barrier);
     spoil(&kernel->launch);

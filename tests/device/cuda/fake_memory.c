@@ -112,6 +112,13 @@ static void unmap(const area_t *a)
         close(a->fd);
 }
 
+bool fake_is_word(mc_cu_address_t at)
+{
+    area_t a;
+    return at % sizeof(uint32_t) == 0 && find((void *)(uintptr_t)at, &a) &&
+           (a.sort == PINNED || a.sort == REGISTERED || a.sort == DEVICE);
+}
+
 unsigned fake_areas(void)
 {
     unsigned n = 0;

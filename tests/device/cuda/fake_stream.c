@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
-typedef enum { KERNEL, COPY, FILL, RECORD, AWAIT, CALL } sort_t;
+typedef enum { KERNEL, COPY, FILL, RECORD, AWAIT, CALL, WORD } sort_t;
 
 typedef struct op {
     struct op *next;
@@ -30,6 +31,7 @@ typedef struct op {
             void (*function)(void *context);
             void *context;
         } call;
+        mc_cu_memory_op_t word;
     };
 } op_t;
 
@@ -59,6 +61,17 @@ _Thread_local mc_cu_capture_mode_t fake_capture_mode;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct CUstream_st *default_stream;
+static _Atomic unsigned copy_sleep, most_queued;
+
+void fake_copies(unsigned sleep)
+{
+    copy_sleep = sleep;
+}
+
+void fake_queue(unsigned most)
+{
+    most_queued = most;
+}
 
 mc_cu_result_t fake_unsafe(const char *function)
 {
@@ -90,6 +103,30 @@ static void do_event(const op_t *op)
     pthread_mutex_unlock(&lock);
 }
 
+static bool is_met(const mc_cu_memory_op_t *op)
+{
+    const uint32_t *const at = (const uint32_t *)(uintptr_t)op->word.address;
+    const uint32_t now = __atomic_load_n(at, __ATOMIC_ACQUIRE), value = op->word.value;
+    switch (op->word.flags & ~(unsigned)MC_CU_WAIT_FLUSH) {
+    case FAKE_WAIT_GEQ:
+        return (int32_t)(now - value) >= 0;
+    case FAKE_WAIT_EQ:
+        return now == value;
+    default:
+        return (now & value) != 0;
+    }
+}
+
+static void do_word(const mc_cu_memory_op_t *op)
+{
+    fake_open_memory(true);
+    if (op->operation == MC_CU_MEMORY_WRITE)
+        __atomic_store_n((uint32_t *)(uintptr_t)op->word.address, op->word.value, __ATOMIC_RELEASE);
+    while (op->operation == MC_CU_MEMORY_WAIT && !is_met(op))
+        usleep(20);
+    fake_open_memory(false);
+}
+
 static void run(const op_t *op)
 {
     switch (op->sort) {
@@ -97,6 +134,8 @@ static void run(const op_t *op)
         fake_run(&op->kernel);
         break;
     case COPY:
+        if (copy_sleep > 0)
+            usleep(copy_sleep);
         fake_open_memory(true);
         memcpy(op->copy.to, op->copy.from, op->copy.bytes);
         fake_open_memory(false);
@@ -108,6 +147,9 @@ static void run(const op_t *op)
         break;
     case CALL:
         op->call.function(op->call.context);
+        break;
+    case WORD:
+        do_word(&op->word);
         break;
     default:
         do_event(op);
@@ -183,6 +225,8 @@ static mc_cu_result_t submit(mc_cu_stream_t stream, const op_t *op)
 {
     struct CUstream_st *const s = stream_of(stream);
     pthread_mutex_lock(&lock);
+    while (!s->graph && most_queued > 0 && s->asked - s->done >= most_queued)
+        pthread_cond_wait(&changed, &lock);
     append(s, op);
     pthread_mutex_unlock(&lock);
     return FAKE_SUCCESS;
@@ -244,6 +288,13 @@ static mc_cu_result_t copy(void *to, const void *from, size_t bytes, mc_cu_strea
     return submit(stream, &op);
 }
 
+mc_cu_result_t cuMemcpyAsync(mc_cu_address_t to, mc_cu_address_t from, size_t bytes,
+                             mc_cu_stream_t stream)
+{
+    FAKE_BEGIN;
+    return copy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes, stream);
+}
+
 mc_cu_result_t cuMemcpyHtoDAsync_v2(mc_cu_address_t to, const void *from, size_t bytes,
                                     mc_cu_stream_t stream)
 {
@@ -285,6 +336,33 @@ mc_cu_result_t cuMemsetD8Async(mc_cu_address_t at, unsigned char value, size_t b
     return submit(stream, &op);
 }
 
+static mc_cu_result_t check_word(const mc_cu_memory_op_t *op)
+{
+    const unsigned kind = op->word.flags & ~(unsigned)MC_CU_WAIT_FLUSH;
+    const bool waits = op->operation == MC_CU_MEMORY_WAIT;
+    if ((!waits && op->operation != MC_CU_MEMORY_WRITE) || !fake_is_word(op->word.address))
+        return MC_CU_ERROR_INVALID_VALUE;
+    return (waits ? kind <= MC_CU_WAIT_AND : op->word.flags == 0) ? FAKE_SUCCESS
+                                                                  : MC_CU_ERROR_INVALID_VALUE;
+}
+
+/* Nothing of a batch with an error in it is enqueued. */
+mc_cu_result_t cuStreamBatchMemOp_v2(mc_cu_stream_t stream, unsigned n, mc_cu_memory_op_t *ops,
+                                     unsigned flags)
+{
+    FAKE_BEGIN;
+    mc_cu_result_t result = n == 0 || n > FAKE_MOST_MEMORY_OPS || flags != 0 || !fake_context()
+                                ? MC_CU_ERROR_INVALID_VALUE
+                                : FAKE_SUCCESS;
+    for (unsigned i = 0; i < n && !result; i++)
+        result = check_word(&ops[i]);
+    for (unsigned i = 0; i < n && !result; i++) {
+        const op_t op = {.sort = WORD, .word = ops[i]};
+        result = submit(stream, &op);
+    }
+    return result;
+}
+
 mc_cu_result_t cuLaunchHostFunc(mc_cu_stream_t stream, void (*function)(void *context),
                                 void *context)
 {
@@ -302,8 +380,9 @@ mc_cu_result_t cuLaunchKernel(mc_cu_function_t function, unsigned x, unsigned y,
     const bool flat = y == 1 && z == 1 && threads_y == 1 && threads_z == 1 && shared == 0;
     if (!flat || x == 0 || threads_x != MC_DEVICE_THREADS || extra || !fake_context())
         return MC_CU_ERROR_INVALID_VALUE;
-    op_t op = {.sort = KERNEL, .kernel = {.function = function, .blocks = x}};
-    memcpy(&op.kernel.launch, parameter[0], sizeof op.kernel.launch);
+    op_t op = {.sort = KERNEL,
+               .kernel = {.function = function, .device = fake_context()->device, .blocks = x}};
+    memcpy(&op.kernel.launch, parameter[0], fake_parameter(function));
     return submit(stream, &op);
 }
 

@@ -2,6 +2,7 @@
  * Are the library's own names for CUDA's interface those of cuda.h? Checked by the compiler, where
  * there is a cuda.h: parameters, results, constants and sizes.
  */
+#include <stddef.h>
 #include <stdio.h>
 
 #if __has_include(<cuda.h>)
@@ -23,6 +24,7 @@ typedef CUstream mc_cu_stream_t;
 typedef CUevent mc_cu_event_t;
 typedef CUuuid mc_cu_uuid_t;
 typedef CUipcMemHandle mc_cu_ipc_t;
+typedef CUstreamBatchMemOpParams mc_cu_memory_op_t;
 
 #include "common/gpu_functions.h"
 #include "device/cuda/functions.h"
@@ -33,6 +35,7 @@ typedef CUipcMemHandle mc_cu_ipc_t;
 MC_CUDA_FUNCTIONS(SAME)
 MC_CUDA_TOOL_FUNCTIONS(SAME)
 GPU_FUNCTIONS(SAME) /* and of the benchmarks */
+MC_CUDA_STREAM_FUNCTIONS(SAME)
 
 /* The types themselves, in a scope of their own. */
 static void check_types(void)
@@ -52,6 +55,7 @@ static void check_types(void)
 #define mc_cu_event_t             own_event_t
 #define mc_cu_uuid_t              own_uuid_t
 #define mc_cu_ipc_t               own_ipc_t
+#define mc_cu_memory_op_t         own_memory_op_t
 #include "device/cuda/types.h"
 #define ALIKE(own, theirs)                                                             \
     _Static_assert(sizeof(own) == sizeof(theirs) && _Alignof(own) == _Alignof(theirs), \
@@ -71,6 +75,19 @@ static void check_types(void)
     ALIKE(own_event_t, CUevent);
     ALIKE(own_uuid_t, CUuuid);
     ALIKE(own_ipc_t, CUipcMemHandle);
+    ALIKE(own_memory_op_t, CUstreamBatchMemOpParams);
+#define AT(member, theirs)                                                         \
+    _Static_assert(offsetof(own_memory_op_t, word.member) ==                       \
+                           offsetof(CUstreamBatchMemOpParams, waitValue.theirs) && \
+                       offsetof(own_memory_op_t, word.member) ==                   \
+                           offsetof(CUstreamBatchMemOpParams, writeValue.theirs),  \
+                   #theirs " lies elsewhere in cuda.h")
+    AT(operation, operation);
+    AT(address, address);
+    AT(value, value);
+    AT(value64, value64);
+    AT(flags, flags);
+    AT(alias, alias);
 #define EQUAL(own, theirs, value) _Static_assert((int)(own) == (int)(theirs), #theirs " differs");
     MC_CUDA_CONSTANTS(EQUAL)
 }
