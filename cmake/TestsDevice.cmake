@@ -115,21 +115,80 @@ set_target_properties(oldcuda PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINA
 target_include_directories(oldcuda PRIVATE ${PROJECT_SOURCE_DIR}/src)
 
 # Calls on device memory, by processes on the double.
-add_executable(device_gpu ${fake_folder}/rig.c ${fake_folder}/test_calls.c ${fake_folder}/test_explain.c
-               ${fake_folder}/test_faults.c ${fake_folder}/test_staged.c)
-meshcoll_compile_options(device_gpu)
-set_target_properties(device_gpu PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/device)
-target_compile_definitions(device_gpu PRIVATE MC_FAKE_CUDA="$<TARGET_FILE:fakecuda>" MC_OLD_CUDA="$<TARGET_FILE:oldcuda>")
-target_include_directories(device_gpu PRIVATE ${fake_folder} ${PROJECT_SOURCE_DIR}/tests)
-target_link_libraries(device_gpu PRIVATE meshcoll_test_support fakecuda)
-add_dependencies(device_gpu oldcuda)
+add_library(meshcoll_gpu_tests OBJECT ${fake_folder}/rig.c ${fake_folder}/test_calls.c ${fake_folder}/test_explain.c
+            ${fake_folder}/test_faults.c ${fake_folder}/test_staged.c ${fake_folder}/test_streams.c)
+meshcoll_compile_options(meshcoll_gpu_tests)
+target_compile_definitions(meshcoll_gpu_tests PRIVATE MC_FAKE_CUDA="$<TARGET_FILE:fakecuda>"
+                                                      MC_OLD_CUDA="$<TARGET_FILE:oldcuda>")
+target_include_directories(meshcoll_gpu_tests PRIVATE ${fake_folder} ${PROJECT_SOURCE_DIR}/tests)
+target_link_libraries(meshcoll_gpu_tests PRIVATE meshcoll_test_support fakecuda)
+
+# meshcoll_gpu_program(<target> [<source in place of the library's>])
+function(meshcoll_gpu_program target)
+    add_executable(${target} $<TARGET_OBJECTS:meshcoll_gpu_tests> ${ARGN})
+    meshcoll_compile_options(${target})
+    set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/device)
+    target_link_libraries(${target} PRIVATE meshcoll_test_support fakecuda)
+    add_dependencies(${target} oldcuda)
+endfunction()
+
+meshcoll_gpu_program(device_gpu)
 foreach(name IN ITEMS collectives strategies host_memory types in_flight ordered persistent blocking kinds
                       unequal_blocks captured parts known_calls guards late aborted cannot_open cannot_launch one_gpu
                       no_libcuda old_libcuda no_kernels disagree two_machines refused
-                      progress_thread explained counted staged staged_ends staged_fails)
+                      progress_thread streams slow queue_full gave_up killed executor explained counted staged staged_ends
+                      staged_fails)
     meshcoll_device_test(gpu_${name} device device_gpu ${name})
     set_tests_properties(device.gpu_${name} PROPERTIES SKIP_RETURN_CODE ${skip_code})
 endforeach()
+
+# The same by the stream executor, on so many GPUs.
+foreach(name IN ITEMS types in_flight ordered persistent blocking kinds unequal_blocks captured parts late
+                      aborted cannot_open cannot_launch disagree refused progress_thread)
+    meshcoll_device_test(gpu_${name}_in_streams device device_gpu ${name} 1)
+endforeach()
+meshcoll_device_test(gpu_strategies_on_two device device_gpu strategies 2)
+meshcoll_device_test(gpu_host_memory_in_streams device device_gpu host_memory 4)
+
+# meshcoll_stream_mutant(<name> <source> <test that must fail> <place> <what is there instead>)
+function(meshcoll_stream_mutant name source test from to)
+    file(READ ${PROJECT_SOURCE_DIR}/src/device/stream/${source} text)
+    string(FIND "${text}" "${from}" at)
+    if(at EQUAL -1)
+        message(FATAL_ERROR "${source} has no \"${from}\": the mutant ${name} must be told what to change")
+    endif()
+    string(REPLACE "${from}" "${to}" text "${text}")
+    set(folder ${PROJECT_BINARY_DIR}/mutants/${name})
+    file(MAKE_DIRECTORY ${folder})
+    file(WRITE ${folder}/new.c "${text}")
+    file(COPY_FILE ${folder}/new.c ${folder}/${source} ONLY_IF_DIFFERENT)
+    meshcoll_gpu_program(device_mutant_${name} ${folder}/${source})
+    meshcoll_device_test(mutant_${name} device device_mutant_${name} --fails ${test} 1)
+endfunction()
+
+if(NOT MESHCOLL_SANITIZE)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/device/stream/stream.c
+                 ${PROJECT_SOURCE_DIR}/src/device/stream/watch.c)
+    meshcoll_stream_mutant(full_before_copy stream.c slow
+        "    flush(q);
+    for (uint32_t i = spot->at"
+        "    if (sends)
+        write_word(q, state, MC_STREAM_FULL);
+    flush(q);
+    for (uint32_t i = spot->at")
+    meshcoll_stream_mutant(full_is_empty stream.c slow
+        "sends ? MC_STREAM_EMPTY : MC_STREAM_FULL);
+    }" "sends ? MC_STREAM_OPEN : MC_STREAM_FULL);
+    }")
+    meshcoll_stream_mutant(one_slot stream.c slow "(uint64_t)slot *" "0 * (uint64_t)slot *")
+    meshcoll_stream_mutant(same_piece stream.c slow "(uint64_t)pass *" "0 * (uint64_t)pass *")
+    meshcoll_stream_mutant(nobody_told watch.c gave_up "i < on->n_tell" "i > on->n_tell")
+    meshcoll_stream_mutant(opened_once watch.c gave_up
+        "    for (long us = OPEN_US; !rest(w, us);) {
+        open_all(&w->on);"
+        "    open_all(&w->on);
+    for (long us = OPEN_US; !rest(w, us);) {")
+endif()
 
 add_executable(device_image ${fake_folder}/image.c)
 meshcoll_compile_options(device_image)

@@ -53,8 +53,9 @@ MAY["runtime/bind"] = CORE + ["transport", "runtime/element"]
 MAY["runtime/place"] = CORE + TRANSPORT
 MAY["device"] = CORE + ["runtime/element", "runtime/bind"]
 MAY["device/cuda"] = ["base"]
+MAY["device/stream"] = [*MAY["device"], "device", "device/cuda"]
 for room in RUNTIME[RUNTIME.index("runtime/handle"):]:
-    MAY[room] += ["device", "device/cuda"]
+    MAY[room] += ["device", "device/cuda", "device/stream"]
 MAY["runtime/state"] = CORE + TRANSPORT + ["compose/pace", "runtime/bind"]
 MAY["runtime/pace"] = [*MAY["runtime/state"], "runtime/state"]
 MAY["runtime/execute"] = [*MAY["runtime/pace"], "compose/algorithms", "runtime/element", "runtime/pace"]

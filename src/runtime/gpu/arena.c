@@ -27,6 +27,8 @@ size_t mc_gpu_layout_counters(const mc_gpu_layout_t *l)
 size_t mc_gpu_layout_bytes(const mc_gpu_layout_t *l)
 {
     const size_t slots = lanes_of(l) * MC_DEVICE_SLOTS * l->slot_bytes;
+    if (l->bytes)
+        return l->bytes;
     return (mc_gpu_layout_counters(l) + slots + IPC_UNIT) / IPC_UNIT * IPC_UNIT;
 }
 

@@ -25,6 +25,7 @@ enum {
 typedef struct {
     int32_t rank, ranks;
     uint32_t blocks, slot_bytes;
+    size_t bytes; /* of a rank's part, where others than lanes lie there; 0: as these need */
 } mc_gpu_layout_t;
 
 /* One rank's arena, as this process and its GPU see it. */

@@ -1,7 +1,7 @@
 /*
  * A mesh's calls on device memory: the rank's GPU, its arena and those of its peers, the programs
- * it runs, and how to launch them. Made by the first such call, by all ranks together; NULL in the
- * handle until then. The caller holds the mesh's lock.
+ * it runs, and how to launch them: as kernels, or by the stream executor. Made by the first such
+ * call, by all ranks together; NULL in the handle until then. The caller holds the mesh's lock.
  *
  * Kernels of one mesh run one after the other, in the order of the calls, in whatever streams:
  * lanes carry messages in that order.
@@ -40,6 +40,7 @@ typedef struct mc_gpu {
     mc_cu_module_t module;
     mc_cu_stream_t stream; /* of blocking calls, and for preparations */
     mc_gpu_arena_t arena;
+    struct mc_gpu_signals *signals; /* of the stream executor; NULL: kernels wait themselves */
     /* For SCRATCH, the largest first, which is in use: kernels that were captured keep the address
      * of those behind it. */
     mc_gpu_memory_t *scratch;

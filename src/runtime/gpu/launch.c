@@ -1,5 +1,6 @@
 #include "runtime/gpu/launch.h"
 
+#include "runtime/gpu/signals.h"
 #include "runtime/gpu/times.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/wait.h"
@@ -33,6 +34,28 @@ static int follow(const mc_gpu_t *gpu, mc_cu_stream_t stream)
                           "let a stream wait for another");
 }
 
+static int enqueue_steps(const meshcoll_t *h, const mc_gpu_program_t *p, const mc_gpu_place_t *at)
+{
+    const mc_gpu_t *const gpu = h->gpu;
+    const mc_gpu_signals_t *const signals = gpu->signals;
+    char *const buffer[MC_DEVICE_BUFFERS] = {
+        [MC_DEVICE_IN] = (char *)(uintptr_t)at->in,
+        [MC_DEVICE_OUT] = at->out,
+        [MC_DEVICE_SCRATCH] = gpu->scratch ? (char *)(uintptr_t)gpu->scratch->at : NULL};
+    const mc_stream_call_t call = {.program = p->lowered,
+                                   .number = p->number,
+                                   .slot_bytes = p->call.slot_bytes,
+                                   .piece = p->call.piece,
+                                   .passes = p->call.passes,
+                                   .blocks = signals->blocks,
+                                   .sum = p->kernel,
+                                   .lane = p->lane,
+                                   .place = mc_gpu_signals_place(signals),
+                                   .flushes = signals->flushes};
+    mc_stream_watch_limit(signals->watch, h->timeout_ms);
+    return mc_stream_enqueue(&call, buffer, at->stream);
+}
+
 static int launch_kernel(const meshcoll_t *h, const mc_gpu_program_t *p, const mc_gpu_place_t *at)
 {
     const mc_gpu_t *const gpu = h->gpu;
@@ -48,34 +71,47 @@ static int launch_kernel(const meshcoll_t *h, const mc_gpu_program_t *p, const m
                           "launch a kernel");
 }
 
+static int launch_program(const meshcoll_t *h, const mc_gpu_program_t *p, const mc_gpu_place_t *at)
+{
+    return h->gpu->signals ? enqueue_steps(h, p, at) : launch_kernel(h, p, at);
+}
+
 /* A capture may not wait for what runs, nor be waited for. */
 static int launch_captured(const meshcoll_t *h, mc_gpu_program_t *p, const mc_gpu_place_t *at)
 {
-    const int status = launch_kernel(h, p, at);
+    const int status = launch_program(h, p, at);
     p->captured = p->captured || !status;
     if (h->explain && !status)
         mc_explain_took(h->explain, at->record, -1);
     return status;
 }
 
+static void count_sent(meshcoll_t *h, const mc_gpu_program_t *p)
+{
+    for (int32_t d = 0; d < h->mesh.ndims; d++)
+        h->bytes_sent[d] += p->sent[d];
+}
+
 static int launch_now(meshcoll_t *h, mc_gpu_program_t *p, const mc_gpu_place_t *at)
 {
     mc_gpu_t *const gpu = h->gpu;
     int status = follow(gpu, at->stream);
-    mc_gpu_timed_t *const timed =
-        h->explain && !status ? mc_gpu_times_begin(h, at->record, at->stream) : NULL;
-    if (!status)
-        status = launch_kernel(h, p, at);
     if (status)
         return status;
-    if (timed)
-        mc_gpu_times_end(h, timed, at->stream);
-    for (int32_t d = 0; d < h->mesh.ndims; d++)
-        h->bytes_sent[d] += p->sent[d];
-    gpu->number[gpu->n_launches % MC_GPU_NUMBERS] = at->number;
-    p->last = ++gpu->n_launches;
-    gpu->last_stream = at->stream;
-    return mc_cuda_status(mc_cuda()->event_record(gpu->done, at->stream), "record an event");
+    mc_gpu_timed_t *const timed = h->explain ? mc_gpu_times_begin(h, at->record, at->stream) : NULL;
+    status = launch_program(h, p, at);
+    if (!status) {
+        if (timed)
+            mc_gpu_times_end(h, timed, at->stream);
+        count_sent(h, p);
+        gpu->number[gpu->n_launches % MC_GPU_NUMBERS] = at->number;
+        p->last = ++gpu->n_launches;
+        gpu->last_stream = at->stream;
+        status = mc_cuda_status(mc_cuda()->event_record(gpu->done, at->stream), "record an event");
+    }
+    if (status && gpu->signals) /* nobody knows how long what is in the stream waits */
+        mc_stream_watch_linger(gpu->signals->watch);
+    return status;
 }
 
 int mc_gpu_launch(meshcoll_t *h, mc_gpu_program_t *p, const mc_gpu_place_t *at)
@@ -105,8 +141,27 @@ static void tell_late(const meshcoll_t *h, uint32_t block, const mc_device_repor
                 (double)h->timeout_ms / 1e3);
     if (!p)
         return;
-    mc_text_add(text, ": %s, block %u, ", meshcoll_collective_name(p->collective), block);
+    mc_text_add(text, ": %s, ", meshcoll_collective_name(p->collective));
+    if (!h->gpu->signals)
+        mc_text_add(text, "block %u, ", block);
     mc_device_report_print(p->lowered, report, text);
+}
+
+/* Of a rank that gave up, the messages that follow are not what they should be. News of its failure say
+ * more, if there are any. */
+static void check_told(meshcoll_t *h)
+{
+    const uint32_t told = h->gpu->signals ? mc_gpu_signals_told(h->gpu->signals) : 0;
+    if (!told || h->root->broken)
+        return;
+    const int rank = (int)mc_comm_rank_of(&h->order, mc_stream_told_rank(told));
+    mc_failure_break(
+        h, mc_stream_told_late(told)
+               ? mc_fail(MESHCOLL_ERR_TIMEOUT,
+                         "rank %d waited longer than its limit in a call on device "
+                         "memory, and gave up",
+                         rank)
+               : mc_fail(MESHCOLL_ERR_PEER, "rank %d gave up a call on device memory", rank));
 }
 
 /* A block that gave up ends the mesh. */
@@ -127,6 +182,7 @@ static int check_reports(meshcoll_t *h)
             mc_failure_break(h,
                              mc_fail(MESHCOLL_ERR_ABORTED, "a call on device memory was aborted"));
     }
+    check_told(h);
     return mc_failure_check(h);
 }
 

@@ -10,13 +10,18 @@
 
 enum { MC_GPU_WHY = 256 };
 
+/* What runs programs, as a rank is told by its environment. */
+typedef enum { MC_GPU_ANY, MC_GPU_KERNEL, MC_GPU_STREAM } mc_gpu_executor_t;
+
 /* Plain memory. What a round does not need is as in the one before it. */
 typedef struct {
     int32_t status;
     uint32_t blocks, slot_bytes; /* that the rank can have */
+    uint32_t executor;
     mc_cu_uuid_t uuid;
     mc_cu_ipc_t handle;
     mc_gpu_file_t file;
+    mc_gpu_file_t signals; /* of the stream executor */
     char why[MC_GPU_WHY];
     _Alignas(8) unsigned char reach[]; /* by mesh rank: can this rank's GPU use its memory? */
 } mc_gpu_note_t;

@@ -5,6 +5,7 @@
 #include "runtime/gpu/launch.h"
 #include "runtime/gpu/meeting.h"
 #include "runtime/gpu/programs.h"
+#include "runtime/gpu/signals.h"
 #include "runtime/gpu/stage.h"
 #include "runtime/gpu/times.h"
 #include "runtime/monitor/monitor.h"
@@ -71,6 +72,19 @@ static int read_number(const char *name, unsigned long least, unsigned long most
         return mc_fail(MESHCOLL_ERR_PARSE, "%s: expected a number from %lu to %lu, got '%s'", name,
                        least, most, text);
     *number = (uint32_t)n;
+    return MESHCOLL_OK;
+}
+
+static int read_executor(uint32_t *executor)
+{
+    const char *const text = getenv("MESHCOLL_GPU_EXECUTOR");
+    *executor = MC_GPU_ANY;
+    if (!text || !*text)
+        return MESHCOLL_OK;
+    if (strcmp(text, "kernel") != 0 && strcmp(text, "stream") != 0)
+        return mc_fail(MESHCOLL_ERR_PARSE,
+                       "MESHCOLL_GPU_EXECUTOR: expected kernel or stream, got '%s'", text);
+    *executor = *text == 'k' ? MC_GPU_KERNEL : MC_GPU_STREAM;
     return MESHCOLL_OK;
 }
 
@@ -149,6 +163,8 @@ static int open_alone(meshcoll_t *h, const mc_pointer_t *buffer, mc_gpu_t *gpu,
     if (!status)
         status = measure(gpu, h->mesh.size, note);
     if (!status)
+        status = read_executor(&note->executor);
+    if (!status)
         status = open_alarm(h->root);
     return status;
 }
@@ -160,19 +176,55 @@ static uint32_t least(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-/* Kernels of two processes do not run at once on one GPU, and wait for each other. */
-static int check_apart(const mc_gpu_meeting_t *m)
+static bool same_gpu(const mc_gpu_meeting_t *m, int32_t a, int32_t b)
+{
+    return memcmp(&mc_gpu_note(m, a)->uuid, &mc_gpu_note(m, b)->uuid, sizeof(mc_cu_uuid_t)) == 0;
+}
+
+/* Two ranks on one GPU; false: there are none. */
+static bool find_shared(const mc_gpu_meeting_t *m, int32_t *a, int32_t *b)
 {
     const int32_t n = m->mesh->mesh.size;
-    for (int32_t a = 0; a < n; a++)
-        for (int32_t b = a + 1; b < n; b++)
-            if (memcmp(&mc_gpu_note(m, a)->uuid, &mc_gpu_note(m, b)->uuid, sizeof(mc_cu_uuid_t)) ==
-                0)
-                return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
-                               "ranks %d and %d use the same GPU: expected one for each rank, as "
-                               "kernels of two processes do not run at once",
-                               (int)mc_comm_rank_of(&m->mesh->order, a),
-                               (int)mc_comm_rank_of(&m->mesh->order, b));
+    for (*a = 0; *a < n; ++*a)
+        for (*b = *a + 1; *b < n; ++*b)
+            if (same_gpu(m, *a, *b))
+                return true;
+    return false;
+}
+
+/* The stream executor runs programs where a rank asks for it, or where two ranks share a GPU: kernels of
+ * two processes do not run at once there, and wait for each other. */
+static int choose_executor(const mc_gpu_meeting_t *m, bool *streams)
+{
+    int32_t a, b;
+    bool asks_stream = false, asks_kernel = false;
+    for (int32_t r = 0; r < m->mesh->mesh.size; r++) {
+        asks_stream = asks_stream || mc_gpu_note(m, r)->executor == MC_GPU_STREAM;
+        asks_kernel = asks_kernel || mc_gpu_note(m, r)->executor == MC_GPU_KERNEL;
+    }
+    const bool shared = find_shared(m, &a, &b);
+    *streams = asks_stream || shared;
+    if (!shared || !asks_kernel)
+        return MESHCOLL_OK;
+    return mc_fail(
+        MESHCOLL_ERR_UNSUPPORTED,
+        "ranks %d and %d use the same GPU, and MESHCOLL_GPU_EXECUTOR is kernel: expected "
+        "a GPU for each rank, or another executor, as kernels of two processes do not "
+        "run at once",
+        (int)mc_comm_rank_of(&m->mesh->order, a), (int)mc_comm_rank_of(&m->mesh->order, b));
+}
+
+/* Of the stream executor: lanes of one block, whose slot is as large as those of all blocks. */
+static int take_streams(mc_gpu_t *gpu)
+{
+    mc_gpu_layout_t *const l = &gpu->arena.layout;
+    gpu->signals = calloc(1, sizeof *gpu->signals);
+    if (!gpu->signals)
+        return mc_fail_memory("signals of streams");
+    gpu->signals->part.fd = -1;
+    gpu->signals->blocks = l->blocks;
+    l->slot_bytes *= l->blocks;
+    l->blocks = 1;
     return MESHCOLL_OK;
 }
 
@@ -190,7 +242,11 @@ static int agree(const mc_gpu_meeting_t *m, mc_gpu_t *gpu)
     gpu->arena.layout = l;
     gpu->arena.part = calloc((size_t)n, sizeof *gpu->arena.part);
     gpu->arena.reach = calloc((size_t)n, (size_t)n);
-    return gpu->arena.part && gpu->arena.reach ? check_apart(m) : mc_fail_memory("an arena");
+    if (!gpu->arena.part || !gpu->arena.reach)
+        return mc_fail_memory("an arena");
+    bool streams;
+    const int status = choose_executor(m, &streams);
+    return status || !streams ? status : take_streams(gpu);
 }
 
 static int make_parts(mc_gpu_t *gpu, mc_gpu_note_t *own)
@@ -201,7 +257,11 @@ static int make_parts(mc_gpu_t *gpu, mc_gpu_note_t *own)
     if (status)
         return status;
     gpu->report = at;
-    return mc_gpu_arena_make(&gpu->arena, gpu->stream, &own->handle);
+    status = mc_gpu_arena_make(&gpu->arena, gpu->stream, &own->handle);
+    if (!status && gpu->signals)
+        status = mc_gpu_signals_make(gpu->signals, gpu->arena.layout.rank, gpu->arena.layout.ranks,
+                                     gpu->device, &own->signals);
+    return status;
 }
 
 /* Is it a GPU that this process sees, but cannot reach? Of others the driver knows. */
@@ -227,9 +287,23 @@ static void map_parts(const mc_gpu_meeting_t *m, mc_gpu_t *gpu)
     const mc_gpu_layout_t *const l = &gpu->arena.layout;
     for (int32_t r = 0; r < l->ranks; r++) {
         const mc_gpu_note_t *const note = mc_gpu_note(m, r);
-        m->own->reach[r] = r == l->rank || (!is_cut_off(gpu, &note->uuid) &&
-                                            mc_gpu_arena_map(&gpu->arena, r, &note->handle));
+        const bool cut_off = !same_gpu(m, r, l->rank) && is_cut_off(gpu, &note->uuid);
+        m->own->reach[r] =
+            r == l->rank || (!cut_off && mc_gpu_arena_map(&gpu->arena, r, &note->handle));
     }
+}
+
+static int map_signals(const mc_gpu_meeting_t *m, mc_gpu_t *gpu)
+{
+    const mc_gpu_layout_t *const l = &gpu->arena.layout;
+    int status = MESHCOLL_OK;
+    if (!gpu->signals)
+        return MESHCOLL_OK;
+    for (int32_t r = 0; r < l->ranks && !status; r++)
+        if (r != l->rank)
+            status = mc_gpu_signals_map(gpu->signals, r, &mc_gpu_note(m, r)->signals);
+    return status ? status
+                  : mc_gpu_signals_watch(gpu->signals, m->mesh->root->gpu_alarm->word, gpu->report);
 }
 
 /* Returns whether any two ranks go through memory of the host. */
@@ -272,7 +346,7 @@ static int open_together(mc_gpu_meeting_t *m, mc_gpu_t *gpu)
     if (status)
         return status;
     map_parts(m, gpu);
-    status = mc_gpu_meet(m, MESHCOLL_OK);
+    status = mc_gpu_meet(m, map_signals(m, gpu));
     if (status || !learn_reach(m, gpu))
         return status;
     if (needs_host(&gpu->arena))
@@ -292,6 +366,9 @@ static void free_all(mc_gpu_t *gpu)
     mc_gpu_memory_free(&gpu->scratch, false);
     mc_gpu_times_free(gpu, false);
     mc_gpu_arena_free(&gpu->arena);
+    if (gpu->signals)
+        mc_gpu_signals_free(gpu->signals);
+    free(gpu->signals);
     if (gpu->report)
         cuda->host_free(gpu->report);
     if (gpu->done)
@@ -302,10 +379,17 @@ static void free_all(mc_gpu_t *gpu)
         cuda->module_unload(gpu->module);
 }
 
+static void unmap_all(mc_gpu_t *gpu)
+{
+    if (gpu->signals)
+        mc_gpu_signals_unmap(gpu->signals);
+    mc_gpu_arena_unmap(&gpu->arena);
+}
+
 /* Peers may have this rank's memory open: none frees it before all have closed it. */
 static void give_up(mc_gpu_meeting_t *m, bool together, mc_gpu_t *gpu)
 {
-    mc_gpu_arena_unmap(&gpu->arena);
+    unmap_all(gpu);
     if (together && !m->mesh->root->broken)
         (void)mc_gpu_meet(m, MESHCOLL_OK);
     if (!m->mesh->root->broken)
@@ -362,7 +446,7 @@ void mc_gpu_unmap(meshcoll_t *h)
     mc_gpu_visit_t visit;
     if (!h->gpu || mc_gpu_enter(h->gpu, &visit))
         return;
-    mc_gpu_arena_unmap(&h->gpu->arena);
+    unmap_all(h->gpu);
     mc_gpu_leave(&visit);
 }
 
@@ -384,6 +468,9 @@ static void leave_all(mc_gpu_t *gpu)
     mc_gpu_memory_free(&gpu->scratch, true);
     mc_gpu_times_free(gpu, true);
     mc_gpu_arena_leave(&gpu->arena);
+    if (gpu->signals)
+        mc_gpu_signals_leave(gpu->signals);
+    free(gpu->signals);
 }
 
 void mc_gpu_close(meshcoll_t *h)

@@ -1,5 +1,6 @@
 #include "runtime/gpu/programs.h"
 
+#include "runtime/gpu/signals.h"
 #include "runtime/handle/args.h"
 #include "runtime/request/request.h"
 
@@ -49,6 +50,7 @@ static void free_program(mc_gpu_t *gpu, mc_gpu_program_t *p)
 {
     if (p->memory)
         mc_gpu_memory_return(gpu, p->memory);
+    free(p->lane);
     mc_device_program_free(p->lowered);
     free(p);
 }
@@ -217,10 +219,34 @@ static int upload(const making_t *m, mc_gpu_program_t *p)
     return status;
 }
 
+/* The same for the stream executor. */
+static int make_lanes(const making_t *m, mc_gpu_program_t *p)
+{
+    const mc_gpu_t *const gpu = m->mesh->gpu;
+    const uint32_t n = 2 * p->lowered->n_peers;
+    if (n == 0)
+        return MESHCOLL_OK;
+    p->lane = calloc(n, sizeof *p->lane);
+    if (!p->lane)
+        return mc_fail_memory("a program");
+    for (uint32_t i = 0; i < n; i++) {
+        const int32_t peer = mesh_rank(m, p->lowered->peer[i / 2]);
+        const bool receives = i % 2;
+        const char *const slots = mc_gpu_arena_lane(&gpu->arena, peer, receives, 0).slots;
+        p->lane[i] =
+            (mc_stream_lane_t){.slots = (mc_cu_address_t)(uintptr_t)slots,
+                               .states = mc_gpu_signals_states(gpu->signals, peer, receives)};
+    }
+    return MESHCOLL_OK;
+}
+
 static int find_kernel(const mc_gpu_t *gpu, mc_gpu_program_t *p)
 {
     char name[64];
-    snprintf(name, sizeof name, "mc_walk_%s", mc_device_body_name(p->lowered->body));
+    if (gpu->signals && p->lowered->body == MC_DEVICE_BODY_move)
+        return MESHCOLL_OK;
+    snprintf(name, sizeof name, "mc_%s_%s", gpu->signals ? "sum" : "walk",
+             mc_device_body_name(p->lowered->body));
     return mc_cuda_status(mc_cuda()->module_function(&p->kernel, gpu->module, name),
                           "find a kernel of meshcoll's");
 }
@@ -250,7 +276,7 @@ static int make(making_t *m, mc_gpu_program_t *p)
     if (!status)
         status = find_kernel(m->mesh->gpu, p);
     if (!status)
-        status = upload(m, p);
+        status = m->mesh->gpu->signals ? make_lanes(m, p) : upload(m, p);
     mc_binding_free(&m->binding);
     mc_plan_free(m->plan);
     return status;

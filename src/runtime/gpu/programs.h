@@ -5,6 +5,7 @@
 #ifndef MC_GPU_PROGRAMS_H
 #define MC_GPU_PROGRAMS_H
 
+#include "device/stream/stream.h"
 #include "runtime/gpu/gpu.h"
 
 /* As many programs as are kept beyond those that run, were captured or belong to a request: a
@@ -24,8 +25,9 @@ typedef struct mc_gpu_program {
     mc_strategy_t strategy;
 
     mc_device_program_t *lowered;
-    mc_gpu_memory_t *memory; /* its runs, then its ends of lanes; NULL: it has none */
-    mc_cu_function_t kernel;
+    mc_gpu_memory_t *memory;    /* its runs, then its ends of lanes; NULL: it has none */
+    mc_stream_lane_t *lane;     /* of the stream executor, which needs no memory of the GPU */
+    mc_cu_function_t kernel;    /* that walks it, or that of its sums; NULL: it has no sums */
     mc_device_call_t call;      /* without buffers */
     size_t scratch;             /* bytes */
     uint64_t sent[MC_MAX_DIMS]; /* bytes that a run sends along each dimension */

@@ -3,11 +3,12 @@
 #include "device/cuda/image.h"
 
 #include <sched.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-int rig_rank = -1;
+int rig_rank = -1, rig_streams;
 const void *rig_image = "an image that the double takes";
 static mc_meeting_t *meeting; /* of the ranks of a test, besides that of their mesh */
 
@@ -36,7 +37,8 @@ static void take_gpu(const rig_t *rig)
 {
     mc_cu_context_t context;
     NEED(cuInit(0) == 0);
-    NEED(cuDevicePrimaryCtxRetain(&context, rig->shared ? 0 : rig_rank) == 0);
+    const int gpus = rig_streams ? rig_streams : rig->gpus;
+    NEED(cuDevicePrimaryCtxRetain(&context, gpus ? rig_rank % gpus : rig_rank) == 0);
     NEED(cuCtxSetCurrent(context) == 0);
 }
 
@@ -64,7 +66,7 @@ bool rig_can_part(void)
     return can;
 }
 
-static bool is_skipped;
+static bool is_skipped, is_to_fail;
 bool rig_skip(const char *why)
 {
     printf("skipped: %s\n", why);
@@ -91,10 +93,11 @@ static int run(const void *context, mc_seat_t *seat)
                                       .monitor = "4"};
     meshcoll_t *mesh;
     rig_rank = seat->rank;
-    alarm(60);
+    alarm(is_to_fail ? 6 : 120);
     set("MESHCOLL_LIBCUDA", rig->libcuda ? rig->libcuda : MC_FAKE_CUDA);
     set("MESHCOLL_GPU_BLOCKS", rig->blocks);
     set("MESHCOLL_GPU_SLOT", rig->slot);
+    set("MESHCOLL_GPU_EXECUTOR", rig_streams ? "stream" : rig->executor);
     NEED(!rig->apart || part(rig_rank));
     take_gpu(rig);
     NEED(meshcoll_create_oob(&oob, &params, &mesh) == MESHCOLL_OK);
@@ -105,11 +108,17 @@ static int run(const void *context, mc_seat_t *seat)
     return 0;
 }
 
+/* "box=2,gpu=3", or unequal boxes, "box=2+1". */
 static int size_of(const char *mesh)
 {
     int size = 1;
-    for (const char *c = mesh; (c = strchr(c, '=')); c++)
-        size *= atoi(c + 1);
+    for (const char *c = mesh; (c = strchr(c, '='));) {
+        int n = 0;
+        do
+            n += (int)strtol(c + 1, (char **)(uintptr_t)&c, 10);
+        while (*c == '+');
+        size *= n;
+    }
     return size;
 }
 
@@ -127,9 +136,10 @@ bool rig_run(const rig_t *rig, void (*rank)(meshcoll_t *mesh))
     mc_processes_fork(seats, run, &job, pid);
     for (int r = 0; r < n; r++) {
         const int how = mc_process_await(pid[r]);
-        if (how)
+        const int expected = rig->killed == r + 1 ? -SIGKILL : 0;
+        if (how != expected)
             printf("rank %d on %s ended with %d\n", r, rig->mesh, how);
-        good = good && !how;
+        good = good && how == expected;
     }
     munmap(meeting, sizeof *meeting);
     munmap(seats, sizeof *seats);
@@ -202,6 +212,21 @@ bool rig_enqueue(meshcoll_t *mesh, const mc_case_t *c, const char *strategy, mc_
     return good;
 }
 
+mc_cu_stream_t rig_new_stream(void)
+{
+    mc_cu_stream_t stream;
+    NEED(cuStreamCreate(&stream, MC_CU_STREAM_NON_BLOCKING) == 0);
+    return stream;
+}
+
+bool rig_says(const char *words)
+{
+    const bool so = strstr(meshcoll_last_error(), words) != NULL;
+    if (!so)
+        printf("rank %d: expected \"%s\" in: %s\n", rig_rank, words, meshcoll_last_error());
+    return so;
+}
+
 /* By their names ---------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -211,12 +236,19 @@ typedef struct {
 #define ROW(name) {#name, test_##name},
 static const test_t tests[] = {RIG_TESTS(ROW)};
 
+/* device_gpu TEST [GPUS]; device_gpu --fails TEST GPUS, of a mutant: the test must fail. */
 int main(int argc, char **argv)
 {
+    is_to_fail = argc == 4 && strcmp(argv[1], "--fails") == 0;
+    argc -= is_to_fail;
+    argv += is_to_fail;
+    rig_streams = argc == 3 ? atoi(argv[2]) : 0;
     for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)
-        if (argc == 2 && strcmp(tests[i].name, argv[1]) == 0)
-            return !tests[i].run() ? 1 : is_skipped ? 77 : 0;
-    printf("usage: device_gpu TEST, one of:");
+        if ((argc == 2 || rig_streams > 0) && strcmp(tests[i].name, argv[1]) == 0) {
+            const bool good = tests[i].run();
+            return good == is_to_fail ? 1 : is_skipped ? 77 : 0;
+        }
+    printf("usage: device_gpu TEST [GPUS of the stream executor], one of:");
     for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)
         printf(" %s", tests[i].name);
     printf("\n");

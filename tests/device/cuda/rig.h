@@ -25,12 +25,16 @@ extern int rig_rank;
 typedef struct {
     const char *mesh;          /* "gpu=4" */
     const char *blocks, *slot; /* MESHCOLL_GPU_…; NULL: the default */
+    const char *executor;      /* MESHCOLL_GPU_EXECUTOR; NULL: the default */
     const char *libcuda;       /* instead of the double; NULL: that */
     const char *timeout, *check, *progress, *explain;
-    bool apart;  /* each rank is on a machine of its own, by its host name */
-    bool shared; /* all ranks use GPU 0 */
-    bool tidy;   /* nothing of the driver's memory may be left when the mesh is destroyed */
+    int gpus;   /* that ranks take in turn; 0: as many as ranks */
+    int killed; /* 1 more than the rank that is to end by SIGKILL; 0: none */
+    bool apart; /* each rank is on a machine of its own, by its host name */
+    bool tidy;  /* nothing of the driver's memory may be left when the mesh is destroyed */
 } rig_t;
+/* Not 0: the tests run on so many GPUs, by the stream executor. */
+extern int rig_streams;
 
 /* May this process give its ranks machines of their own? */
 bool rig_can_part(void);
@@ -61,13 +65,22 @@ void rig_close(rig_case_t *r);
 /* A case from beginning to end, enqueued. */
 bool rig_enqueue(meshcoll_t *mesh, const mc_case_t *c, const char *strategy, mc_cu_stream_t stream);
 
+/* Calls of all collectives, those from number `first` on; test_calls.c. */
+void rig_turns(meshcoll_t *mesh, unsigned first, unsigned n);
+mc_cu_stream_t rig_new_stream(void);
+/* Does meshcoll_last_error() have these words? Else prints it. */
+bool rig_says(const char *words);
+/* Until the mesh has failed, or long enough; test_faults.c. */
+int rig_await_error(meshcoll_t *mesh);
+
 /* The tests: each returns whether it passed. */
 /* clang-format off */
 #define RIG_TESTS(X)                                                                            \
     X(collectives) X(strategies) X(host_memory) X(types) X(in_flight) X(ordered) X(persistent)  \
     X(blocking) X(kinds) X(unequal_blocks) X(captured) X(parts) X(known_calls) X(guards)        \
     X(late) X(aborted) X(cannot_open) X(cannot_launch) X(one_gpu) X(no_libcuda) X(old_libcuda)  \
-    X(no_kernels) X(disagree) X(two_machines) X(refused) X(progress_thread) \
+    X(no_kernels) X(disagree) X(two_machines) X(refused) X(progress_thread)                     \
+    X(streams) X(slow) X(queue_full) X(gave_up) X(killed) X(executor)                              \
     X(explained) X(counted) X(staged) X(staged_ends) X(staged_fails)
 /* clang-format on */
 #define RIG_DECLARE(name) bool test_##name(void);

@@ -10,14 +10,6 @@
 /* Seconds in which every rank must know; processes of the suite share cores. */
 #define SOON 10.0
 
-static bool says(const char *words)
-{
-    const bool so = strstr(meshcoll_last_error(), words) != NULL;
-    if (!so)
-        printf("rank %d: expected \"%s\" in: %s\n", rig_rank, words, meshcoll_last_error());
-    return so;
-}
-
 /* Calls on 100 int32 in device memory. */
 static mc_cu_address_t memory;
 static meshcoll_args_t some_call(void)
@@ -39,8 +31,7 @@ static bool works(meshcoll_t *mesh)
     return rig_enqueue(mesh, &c, NULL, NULL);
 }
 
-/* Until the mesh has failed. */
-static int await_error(meshcoll_t *mesh)
+int rig_await_error(meshcoll_t *mesh)
 {
     const double end = mc_now() + SOON;
     int status = MESHCOLL_OK;
@@ -60,11 +51,12 @@ static void rank_late(meshcoll_t *mesh)
     rig_meet();
     if (rig_rank != 1) {
         NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_OK);
-        NEED(await_error(mesh) == MESHCOLL_ERR_TIMEOUT);
-        NEED(says("allreduce, block "));
-        NEED(cuStreamSynchronize(NULL) == 0); /* kernels have given up */
+        NEED(rig_await_error(mesh) == MESHCOLL_ERR_TIMEOUT);
+        /* a rank that waits in a stream may be told first that another one gave up */
+        NEED(rig_says(rig_streams ? "waited longer than " : "allreduce, block "));
+        NEED(cuStreamSynchronize(NULL) == 0); /* it has given up */
     } else {
-        NEED(await_error(mesh) == MESHCOLL_ERR_TIMEOUT);
+        NEED(rig_await_error(mesh) == MESHCOLL_ERR_TIMEOUT);
     }
     NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_ERR_TIMEOUT);
 }
@@ -88,11 +80,11 @@ static void rank_aborted(meshcoll_t *mesh)
     } else if (rig_rank == 0) {
         NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_OK);
         NEED(cuStreamSynchronize(NULL) == 0);
-        NEED(meshcoll_async_error(mesh) == MESHCOLL_ERR_ABORTED && says("enough"));
+        NEED(meshcoll_async_error(mesh) == MESHCOLL_ERR_ABORTED && rig_says("enough"));
     } else {
         NEED(meshcoll_allreduce(mesh, a.in, a.out, a.count, a.datatype, a.op) ==
              MESHCOLL_ERR_ABORTED);
-        NEED(says("enough"));
+        NEED(rig_says("enough"));
     }
     NEED(mc_now() - begun < SOON);
     NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_ERR_ABORTED);
@@ -116,11 +108,12 @@ static void rank_one_refused(meshcoll_t *mesh)
         NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_ERR_INVALID_ARG);
     } else if (rig_rank == 0) {
         NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_OK);
-        NEED(await_error(mesh) == MESHCOLL_ERR_PEER && says("rank 1 was refused this call"));
+        NEED(rig_await_error(mesh) == MESHCOLL_ERR_PEER &&
+             rig_says("rank 1 was refused this call"));
         NEED(cuStreamSynchronize(NULL) == 0);
     } else {
         NEED(meshcoll_allreduce(mesh, a.in, a.out, a.count, a.datatype, a.op) == MESHCOLL_ERR_PEER);
-        NEED(says("rank 1 was refused this call"));
+        NEED(rig_says("rank 1 was refused this call"));
     }
     NEED(mc_now() - begun < SOON);
 }
@@ -136,17 +129,26 @@ bool test_refused(void)
 /* While the mesh makes its arena, on one rank: all are told by whom and of what, and the next call works. */
 static void rank_cannot_open(meshcoll_t *mesh)
 {
-    static const char *const functions[] = {
-        "cuMemAlloc_v2",   "cuIpcGetMemHandle", "cuModuleLoadData",
-        "cuStreamCreate",  "cuEventCreate",     "cuMemHostAlloc",
-        "cuMemsetD8Async", "cuDeviceGetUuid",   "cuCtxGetDevice"};
+    static const char *const functions[] = {"cuMemAlloc_v2",
+                                            "cuIpcGetMemHandle",
+                                            "cuModuleLoadData",
+                                            "cuStreamCreate",
+                                            "cuEventCreate",
+                                            "cuMemHostAlloc",
+                                            "cuMemsetD8Async",
+                                            "cuDeviceGetUuid",
+                                            "cuCtxGetDevice",
+                                            "cuMemHostRegister_v2",
+                                            "cuMemHostGetDevicePointer_v2"};
+    const size_t n = sizeof functions / sizeof functions[0] - (rig_streams ? 0 : 2);
     const meshcoll_args_t a = some_call();
-    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
+    for (size_t i = 0; i < n; i++) {
         const double begun = mc_now();
         if (rig_rank == 1)
             fake_fail(functions[i], 0, MC_CU_ERROR_OUT_OF_MEMORY);
         NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_ERR_DEVICE);
-        NEED(says("rank 1: the GPU's driver could not ") && says("CUDA_ERROR_OUT_OF_MEMORY"));
+        NEED(rig_says("rank 1: the GPU's driver could not ") &&
+             rig_says("CUDA_ERROR_OUT_OF_MEMORY"));
         NEED(mc_now() - begun < SOON);
         NEED(meshcoll_async_error(mesh) == MESHCOLL_OK);
     }
@@ -154,7 +156,7 @@ static void rank_cannot_open(meshcoll_t *mesh)
     if (rig_rank == 1)
         fake_fail("cuIpcOpenMemHandle_v2", 0, MC_CU_ERROR_PEER_ACCESS_UNSUPPORTED);
     NEED(works(mesh));
-    NEED(fake_calls("cuMemHostRegister_v2") == (rig_rank == 2 ? 0 : 2));
+    NEED(rig_streams || fake_calls("cuMemHostRegister_v2") == (rig_rank == 2 ? 0 : 2));
 }
 
 bool test_cannot_open(void)
@@ -164,7 +166,11 @@ bool test_cannot_open(void)
 }
 
 /* Once it is made, a rank that fails fails the mesh, as others' kernels wait for it. */
-static const char *failing;
+typedef struct {
+    const char *function;
+    int after; /* so many more of its calls */
+} failing_t;
+static failing_t failing;
 static void rank_cannot_launch(meshcoll_t *mesh)
 {
     meshcoll_args_t a = some_call();
@@ -173,11 +179,12 @@ static void rank_cannot_launch(meshcoll_t *mesh)
     const double begun = mc_now();
     a.count = 99; /* another program */
     if (rig_rank == 1) {
-        fake_fail(failing, 0, MC_CU_ERROR_OUT_OF_MEMORY);
-        NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_ERR_DEVICE && says("could not"));
+        fake_fail(failing.function, failing.after, MC_CU_ERROR_OUT_OF_MEMORY);
+        NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_ERR_DEVICE && rig_says("could not"));
+        NEED(cuStreamSynchronize(NULL) == 0);
     } else {
         NEED(meshcoll_enqueue(mesh, &a, NULL) <= 0);
-        NEED(await_error(mesh) == MESHCOLL_ERR_PEER && says("rank 1: the GPU's driver"));
+        NEED(rig_await_error(mesh) == MESHCOLL_ERR_PEER && rig_says("rank 1: the GPU's driver"));
         NEED(cuStreamSynchronize(NULL) == 0);
     }
     NEED(mc_now() - begun < SOON);
@@ -185,15 +192,22 @@ static void rank_cannot_launch(meshcoll_t *mesh)
 
 bool test_cannot_launch(void)
 {
-    static const char *const functions[] = {
-        "cuLaunchKernel",      "cuMemAlloc_v2",        "cuEventRecord",      "cuModuleGetFunction",
-        "cuStreamIsCapturing", "cuMemcpyHtoDAsync_v2", "cuCtxPushCurrent_v2"};
+    static const failing_t kernels[] = {{"cuLaunchKernel", 0},      {"cuMemAlloc_v2", 0},
+                                        {"cuEventRecord", 0},       {"cuModuleGetFunction", 0},
+                                        {"cuStreamIsCapturing", 0}, {"cuMemcpyHtoDAsync_v2", 0},
+                                        {"cuCtxPushCurrent_v2", 0}};
+    static const failing_t streams[] = {{"cuLaunchKernel", 0},        {"cuStreamBatchMemOp_v2", 0},
+                                        {"cuStreamBatchMemOp_v2", 1}, {"cuStreamBatchMemOp_v2", 3},
+                                        {"cuMemcpyAsync", 0},         {"cuMemcpyAsync", 1},
+                                        {"cuEventRecord", 0},         {"cuModuleGetFunction", 0}};
     const rig_t rig = {.mesh = "gpu=3", .blocks = "2"};
+    const size_t n =
+        rig_streams ? sizeof streams / sizeof *streams : sizeof kernels / sizeof *kernels;
     bool good = true;
-    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
-        failing = functions[i];
+    for (size_t i = 0; i < n; i++) {
+        failing = rig_streams ? streams[i] : kernels[i];
         if (!rig_run(&rig, rank_cannot_launch)) {
-            printf("where %s failed\n", failing);
+            printf("where %s failed, after %d calls\n", failing.function, failing.after);
             good = false;
         }
     }
@@ -206,12 +220,12 @@ static void rank_one_gpu(meshcoll_t *mesh)
 {
     const meshcoll_args_t a = some_call();
     NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_ERR_UNSUPPORTED);
-    NEED(says("ranks 0 and 1 use the same GPU"));
+    NEED(rig_says("ranks 0 and 1 use the same GPU"));
 }
 
 bool test_one_gpu(void)
 {
-    const rig_t rig = {.mesh = "gpu=2", .shared = true};
+    const rig_t rig = {.mesh = "gpu=2", .gpus = 1, .executor = "kernel"};
     return rig_run(&rig, rank_one_gpu);
 }
 
@@ -220,7 +234,7 @@ static void rank_refused(meshcoll_t *mesh)
 {
     int32_t x = 1;
     const meshcoll_args_t a = some_call();
-    NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_ERR_UNSUPPORTED && says(expected));
+    NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_ERR_UNSUPPORTED && rig_says(expected));
     NEED(meshcoll_allreduce(mesh, &x, &x, 1, MESHCOLL_INT32, MESHCOLL_SUM) == MESHCOLL_OK);
     NEED(x == meshcoll_size(mesh));
 }
@@ -283,7 +297,7 @@ static void rank_disagree(meshcoll_t *mesh)
     a.count = 8;
     NEED((rig_rank == 1 ? meshcoll_allreduce(mesh, x, x, a.count, a.datatype, a.op)
                         : meshcoll_enqueue(mesh, &a, NULL)) == MESHCOLL_ERR_MISMATCH);
-    NEED(says("in device memory"));
+    NEED(rig_says("in device memory"));
     NEED(works(mesh));
 }
 
