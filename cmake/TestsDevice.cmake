@@ -216,6 +216,17 @@ meshcoll_device_test(figures device device_figures 4096)
 set_tests_properties(device.figures PROPERTIES SKIP_RETURN_CODE ${skip_code}
     ENVIRONMENT "${sanitizer_env};MESHCOLL_LIBCUDA=$<TARGET_FILE:fakecuda>")
 
+# Processes that share GPUs: here of the double, by hand of a card.
+add_executable(device_processes ${fake_folder}/processes.c)
+meshcoll_compile_options(device_processes)
+set_target_properties(device_processes PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/device)
+target_include_directories(device_processes PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+target_link_libraries(device_processes PRIVATE meshcoll_test_support ${CMAKE_DL_LIBS})
+add_dependencies(device_processes fakecuda)
+meshcoll_device_test(processes device device_processes 3 2 2)
+set_tests_properties(device.processes PROPERTIES SKIP_RETURN_CODE ${skip_code}
+    ENVIRONMENT "${sanitizer_env};MESHCOLL_LIBCUDA=$<TARGET_FILE:fakecuda>")
+
 # All ranks in one grid of one GPU: here of the double, by hand of a card.
 add_executable(device_one_grid ${fake_folder}/one_grid.c ${device_folder}/box.c ${device_folder}/host_walk.c)
 meshcoll_compile_options(device_one_grid)

@@ -1,5 +1,6 @@
 /*
- * Sums a vector in GPU memory over all processes of a job, in a CUDA stream: one process per GPU of a machine.
+ * Sums a vector in GPU memory over all processes of a job, in a CUDA stream: one process per GPU of a machine, or
+ * several.
  *
  *   nvcc gpu_allreduce.cu $(pkg-config --cflags --libs meshcoll) -o gpu_allreduce
  *   meshcoll run -n 4 ./gpu_allreduce
@@ -29,8 +30,8 @@ int main()
     check(meshcoll_create_env(NULL, &mesh) == MESHCOLL_OK, "create");
     const int rank = meshcoll_rank(mesh), size = meshcoll_size(mesh);
     int gpus = 0;
-    check(cudaGetDeviceCount(&gpus) == cudaSuccess && gpus >= size, "a GPU for each rank");
-    check(cudaSetDevice(rank) == cudaSuccess, "cudaSetDevice");
+    check(cudaGetDeviceCount(&gpus) == cudaSuccess && gpus > 0, "a GPU");
+    check(cudaSetDevice(rank % gpus) == cudaSuccess, "cudaSetDevice");
     check(cudaStreamCreate(&stream) == cudaSuccess, "cudaStreamCreate");
     check(cudaMalloc(&x, n * sizeof *x) == cudaSuccess, "cudaMalloc");
 

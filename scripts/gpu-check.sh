@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # What one machine's GPUs can show of calls on device memory: builds with nvcc, checks the kernels' machine code,
-# runs all ranks in one grid of the first GPU, times what one GPU can, and, where there are several GPUs, runs a
-# process for each of them, with meshcoll-bench beside NCCL where that is installed.
+# runs all ranks in one grid of the first GPU, processes that share it by the stream executor, times what one GPU can,
+# and, where there are several GPUs, runs a process for each of them by either executor, with meshcoll-bench beside NCCL
+# where that is installed.
 # scripts/gpu-check.sh [BUILD FOLDER]: build/release. MESHCOLL_LIBCUDA=build/release/tests/device/libfakecuda.so is
 # a dry run on the double, whose times say nothing. The last lines are a table: what ran, and figures beside what is
 # asked of them; exit 1 if something failed. A figure that is missed is no failure.
@@ -42,7 +43,7 @@ most=40
 if [ "$build" = build/release ]; then
     cmake --preset release -DMESHCOLL_CUDA=ON >/dev/null || exit 1
 fi
-targets=(meshcoll meshcoll_tool device_one_grid device_figures)
+targets=(meshcoll meshcoll_tool device_one_grid device_processes device_figures)
 mpirun=$(sed -n 's/^MPIEXEC_EXECUTABLE:[A-Z]*=//p' "$build/CMakeCache.txt")
 [ -x "${mpirun:-none}" ] && targets+=(meshcoll_bench)
 cmake --build "$build" -j "${GPU_CHECK_JOBS:-$(nproc)}" --target "${targets[@]}" || exit 1
@@ -50,6 +51,18 @@ cmake --build "$build" -j "${GPU_CHECK_JOBS:-$(nproc)}" --target "${targets[@]}"
 note "GPUs" "${gpus:-none that nvidia-smi knows}"
 step "machine code of the kernels" scripts/check-kernels.sh "$build/device"
 step "all ranks in one grid" "$build/tests/device/device_one_grid" "$most"
+for n in 2 4; do
+    step "$n processes on one GPU" "$build/tests/device/device_processes" "$n" 1
+done
+if [ "$count" -ge 2 ]; then
+    n=$((count > 8 ? 8 : count))
+    for executor in kernel stream; do
+        step "$n processes on $n GPUs, by $executor" \
+            env MESHCOLL_GPU_EXECUTOR=$executor "$build/tests/device/device_processes" "$n" "$n"
+    done
+else
+    note "a process for each GPU" "not run: this needs two GPUs"
+fi
 
 # Figures: of a double the program is tried, with short vectors.
 step "figures of one GPU" "$build/tests/device/device_figures" ${double:+4096}
@@ -90,14 +103,14 @@ else
     note "meshcoll-bench on several GPUs" "not run: this needs two GPUs"
 fi
 
-if [ "$count" -ge 2 ]; then
+if [ "$count" -ge 1 ]; then
     "$nvcc" -I include examples/gpu_allreduce.cu -L "$build" -lmeshcoll -Xlinker "-rpath=$PWD/$build" \
         -o "$folder/gpu_allreduce" || exit 1
-    for n in $(seq 2 "$count"); do
-        step "a process for each of $n GPUs" "$build/meshcoll" run -n "$n" "$folder/gpu_allreduce"
+    for n in $(seq 2 $((count > 2 ? count : 2))); do
+        step "examples/gpu_allreduce.cu, $n processes" "$build/meshcoll" run -n "$n" "$folder/gpu_allreduce"
     done
 else
-    note "a process for each GPU" "not run: this needs two GPUs"
+    note "examples/gpu_allreduce.cu" "not run: this needs a GPU"
 fi
 
 printf '\n'
