@@ -104,4 +104,20 @@ has "suggested mesh, with a rank for each GPU: island=2,gpu=4"
 run 0 run -n 3 "$MESHCOLL" topo
 [ "$(grep -c "^GPUs: " <<<"$out")" -eq 1 ] || fail "expected GPUs once in:"$'\n'"$out"
 
+# Ranks on machines of their own, by their host names: of the same GPUs, and of others.
+if unshare --uts true 2>/dev/null; then
+    cat >"$scratch/apart" <<'APART'
+hostname "box$RANK"
+[ "$RANK" -ne 1 ] || export FAKE_GPUS=${SECOND:-8}
+exec "$@"
+APART
+    FAKE_ISLAND=4 run 0 run -n 2 unshare --uts bash "$scratch/apart" "$MESHCOLL" topo
+    has "suggested mesh, with a rank for each GPU: box=2,island=2,gpu=4"
+    SECOND=4 FAKE_ISLAND=4 run 0 run -n 2 unshare --uts bash "$scratch/apart" "$MESHCOLL" topo
+    has "suggested on the machine of rank 0: island=2,gpu=4"
+    has "suggested on the machine of rank 1: gpu=4"
+else
+    echo "not shown: several machines, as this user may not give processes host names"
+fi
+
 finish

@@ -354,7 +354,7 @@ static int run(const mc_command_t *self, int argc, char **argv)
 
 const mc_command_t mc_topo_command = {
     .name = "topo",
-    .summary = "shows a mesh: boxes, ranks and links, as text or drawn",
+    .summary = "shows a mesh: boxes, ranks and links, as text or drawn; and GPUs",
     .usage = usage,
     .about = about,
     .examples = examples,
