@@ -295,7 +295,7 @@ static kernel_t open_grid(grid_t *g, const char *strategy)
     g->word = take(sizeof(uint32_t), 0);
     memset(g->reach, 1, sizeof g->reach);
     for (int r = 0; r < g->n; r++) {
-        const mc_gpu_layout_t layout = {r, g->n, g->blocks, g->slot_bytes};
+        const mc_gpu_layout_t layout = {r, g->n, g->blocks, g->slot_bytes, 0};
         g->part[r] = (mc_gpu_part_t){.device = take(mc_gpu_layout_bytes(&layout), 0)};
     }
     for (int r = 0; r < g->n; r++)
