@@ -130,11 +130,13 @@ void mc_threads_turn(meshcoll_t *h, mc_waiting_t *w)
 
 /* The progress thread ---------------------------------------------------------------------------- */
 
-/* It shares its rank's core. Where ranks share cores, too, a thread that yields after each event takes
- * time from those that compute. */
-static uint32_t progress_yields(const meshcoll_t *h)
+/* How often the progress thread looks before it sleeps. It shares the core of its rank: while no thread of
+ * that waits, looks and yields after every event would take time from what the program computes. */
+static uint32_t looks_awake(const meshcoll_t *h)
 {
-    return h->oversubscribed ? 0 : MC_WAIT_YIELDS_SHARED;
+    if (h->threads->n_waiting == 0)
+        return 1;
+    return mc_wait_polls(h) + (h->oversubscribed ? 0 : MC_WAIT_YIELDS_SHARED);
 }
 
 static void *progress(void *handle)
@@ -144,7 +146,7 @@ static void *progress(void *handle)
     bool in_vain = false;
     mc_threads_lock(t);
     for (uint32_t idle = 0; !t->stop;) {
-        const uint32_t looks = mc_wait_polls(h), awake = looks + progress_yields(h);
+        const uint32_t looks = mc_wait_polls(h), awake = looks_awake(h);
         idle = mc_handle_look(h) > 0 ? 0 : idle + 1;
         in_vain = in_vain && idle > 0;
         slept(h, idle, awake);
