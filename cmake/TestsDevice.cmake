@@ -4,10 +4,11 @@
 # switches for tests.
 
 set(device_folder ${PROJECT_SOURCE_DIR}/tests/device)
-set(device_text ${PROJECT_SOURCE_DIR}/src/device/block.h)
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${device_text})
+set(device_texts ${PROJECT_SOURCE_DIR}/src/device/block.h ${PROJECT_SOURCE_DIR}/src/device/piece.h)
+set(route_text ${PROJECT_SOURCE_DIR}/src/device/proxy/route.c)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${device_texts} ${route_text})
 
-add_library(meshcoll_device_tests OBJECT ${device_folder}/bits.c ${device_folder}/box.c
+add_library(meshcoll_device_tests OBJECT ${device_folder}/bits.c ${device_folder}/box.c ${device_folder}/far.c
             ${device_folder}/test_walk.c)
 meshcoll_compile_options(meshcoll_device_tests)
 target_include_directories(meshcoll_device_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests)
@@ -34,23 +35,43 @@ endfunction()
 
 meshcoll_device_program(device_walk)
 foreach(name IN ITEMS strategies_1d strategies_2d strategies_ragged counts_and_places long_vectors receiver_first
-                      sender_first several_threads limit abort_word reductions alike)
+                      sender_first several_threads far_2d far_ragged far_3d far_receiver_first far_sender_first
+                      limit abort_word reductions alike)
     meshcoll_device_test(${name} "device;unit" device_walk ${name})
 endforeach()
 
+# Writes the text that has the place, of several, with what is there instead, to a folder of the mutant's:
+# meshcoll_mutate(<name> <texts> <place> <what is there instead> <folder> <variable for the file's path>)
+function(meshcoll_mutate name texts from to folder result)
+    foreach(path IN LISTS texts)
+        file(READ ${path} text)
+        string(FIND "${text}" "${from}" at)
+        if(NOT at EQUAL -1)
+            string(REPLACE "${from}" "${to}" text "${text}")
+            get_filename_component(file ${path} NAME)
+            file(MAKE_DIRECTORY ${folder}/device)
+            file(WRITE ${folder}/new "${text}")
+            file(COPY_FILE ${folder}/new ${folder}/device/${file} ONLY_IF_DIFFERENT)
+            set(${result} ${folder}/device/${file} PARENT_SCOPE)
+            return()
+        endif()
+    endforeach()
+    message(FATAL_ERROR "no \"${from}\" in ${texts}: the mutant ${name} must be told what to change")
+endfunction()
+
 # meshcoll_device_mutant(<name> <test that must fail> <place> <what is there instead>)
 function(meshcoll_device_mutant name test from to)
-    file(READ ${device_text} text)
-    string(FIND "${text}" "${from}" at)
-    if(at EQUAL -1)
-        message(FATAL_ERROR "${device_text} has no \"${from}\": the mutant ${name} must be told what to change")
-    endif()
-    string(REPLACE "${from}" "${to}" text "${text}")
     set(folder ${PROJECT_BINARY_DIR}/mutants/${name})
-    file(MAKE_DIRECTORY ${folder}/device)
-    file(WRITE ${folder}/new.h "${text}")
-    file(COPY_FILE ${folder}/new.h ${folder}/device/block.h ONLY_IF_DIFFERENT)
+    meshcoll_mutate(${name} "${device_texts}" "${from}" "${to}" ${folder} mutated)
     meshcoll_device_program(device_mutant_${name} ${folder})
+    meshcoll_device_test(mutant_${name} device device_mutant_${name} --fails ${test})
+endfunction()
+
+# The same of the proxy's text, in place of the library's.
+function(meshcoll_proxy_mutant name test from to)
+    meshcoll_mutate(${name} "${route_text}" "${from}" "${to}" ${PROJECT_BINARY_DIR}/mutants/${name} mutated)
+    meshcoll_device_program(device_mutant_${name})
+    target_sources(device_mutant_${name} PRIVATE ${mutated})
     meshcoll_device_test(mutant_${name} device device_mutant_${name} --fails ${test})
 endfunction()
 
@@ -77,6 +98,16 @@ if(NOT MESHCOLL_SANITIZE)
         "now - begun > call->limit" "0 * (now - begun) > call->limit")
     meshcoll_device_mutant(no_abort abort_word
         "if (mc_look(call->abort_word))" "if (0)")
+    meshcoll_proxy_mutant(proxy_flag_before_data far_receiver_first
+        "f->io.complete = status == MESHCOLL_OK" "f->io.complete = receives || status == MESHCOLL_OK")
+    meshcoll_proxy_mutant(proxy_credit_before_sent far_sender_first
+        "f->io.complete = status == MESHCOLL_OK" "f->io.complete = !receives || status == MESHCOLL_OK")
+    meshcoll_proxy_mutant(proxy_credit_off_by_one far_sender_first
+        "f->number[i] + 1," "f->number[i] + 1 + !r->params.receives,")
+    meshcoll_proxy_mutant(proxy_takes_before_all_blocks far_2d
+        "<= f->number[i])
+            return false;" "<= f->number[i] && i == 0)
+            return false;")
 endif()
 
 # The double of libcuda, which is opened in its place; and what is tested with it.
@@ -228,7 +259,8 @@ set_tests_properties(device.processes PROPERTIES SKIP_RETURN_CODE ${skip_code}
     ENVIRONMENT "${sanitizer_env};MESHCOLL_LIBCUDA=$<TARGET_FILE:fakecuda>")
 
 # All ranks in one grid of one GPU: here of the double, by hand of a card.
-add_executable(device_one_grid ${fake_folder}/one_grid.c ${device_folder}/box.c ${device_folder}/host_walk.c)
+add_executable(device_one_grid ${fake_folder}/one_grid.c ${device_folder}/box.c ${device_folder}/far.c
+               ${device_folder}/host_walk.c)
 meshcoll_compile_options(device_one_grid)
 meshcoll_alike_options(device_one_grid)
 set_target_properties(device_one_grid PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/device)

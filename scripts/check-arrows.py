@@ -26,8 +26,8 @@ TRANSPORT = ["transport", "transport/shm/bytes", "transport/shm"]
 # room -> rooms whose headers it may include, besides its own and the public ones; each may use all before it
 RUNTIME = ["runtime/element", "runtime/bind", "runtime/place", "runtime/state", "runtime/pace", "runtime/execute",
            "runtime/choose", "runtime/handle", "runtime/waits", "runtime/status", "runtime/progress",
-           "runtime/connect", "runtime/explain", "runtime/request", "runtime/message", "runtime/gpu", "runtime/check",
-           "runtime/call", "runtime/api", "runtime/create", "runtime/family"]
+           "runtime/connect", "runtime/explain", "runtime/request", "runtime/message", "runtime/proxy", "runtime/gpu",
+           "runtime/check", "runtime/call", "runtime/api", "runtime/create", "runtime/family"]
 MAY = {
     "base": [],
     "mesh": ["base"],
@@ -54,8 +54,9 @@ MAY["runtime/place"] = CORE + TRANSPORT
 MAY["device"] = CORE + ["runtime/element", "runtime/bind"]
 MAY["device/cuda"] = ["base"]
 MAY["device/stream"] = [*MAY["device"], "device", "device/cuda"]
+MAY["device/proxy"] = [*MAY["device"], "device", "transport"]
 for room in RUNTIME[RUNTIME.index("runtime/handle"):]:
-    MAY[room] += ["device", "device/cuda", "device/stream"]
+    MAY[room] += ["device", "device/cuda", "device/stream", "device/proxy"]
 MAY["runtime/state"] = CORE + TRANSPORT + ["compose/pace", "runtime/bind"]
 MAY["runtime/pace"] = [*MAY["runtime/state"], "runtime/state"]
 MAY["runtime/execute"] = [*MAY["runtime/pace"], "compose/algorithms", "runtime/element", "runtime/pace"]

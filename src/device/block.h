@@ -24,6 +24,8 @@
 #error "include device/on_cuda.h before device/block.h, or what gives the same on a host"
 #endif
 
+#include "device/piece.h"
+
 /* Words that a thread has in flight in a copy, and of each operand in a reduction, which needs more
  * registers for each; looks at a counter between two at the clock. */
 enum { MC_DEVICE_BATCH = 4, MC_DEVICE_SUMS = 2, MC_DEVICE_LOOKS = 64 };
@@ -72,31 +74,6 @@ MC_DEVICE_FN void mc_device_copy(mc_seat_t seat, char *to, const char *from, uin
     }
     for (uint64_t i = done + seat.thread; i < bytes; i += seat.threads)
         to[i] = from[i];
-}
-
-/* Slices and pieces ---------------------------------------------------------------------------- */
-
-typedef struct {
-    uint64_t at, bytes;
-} mc_device_piece_t;
-
-/* The bytes of a chunk that a block moves in a pass. */
-MC_DEVICE_FN mc_device_piece_t mc_device_piece(const mc_device_call_t *call, uint32_t block,
-                                               uint32_t pass, const mc_device_run_t *run)
-{
-    const uint64_t end = run->slice * (block + 1);
-    const uint64_t stop = end < run->bytes ? end : run->bytes;
-    mc_device_piece_t piece;
-    piece.at = run->slice * block + (uint64_t)pass * call->piece;
-    piece.bytes = piece.at < stop ? stop - piece.at : 0;
-    piece.bytes = piece.bytes < call->piece ? piece.bytes : call->piece;
-    return piece;
-}
-
-/* Its bytes in a slot. */
-MC_DEVICE_FN uint64_t mc_device_padded(uint64_t bytes)
-{
-    return (bytes + MC_DEVICE_WORD - 1) / MC_DEVICE_WORD * MC_DEVICE_WORD;
 }
 
 /* Waiting -------------------------------------------------------------------------------------- */

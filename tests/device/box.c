@@ -34,6 +34,13 @@ mc_box_t *mc_box_open(const char *mesh)
     return box;
 }
 
+mc_box_t *mc_box_open_far(const char *mesh, const char *machines)
+{
+    mc_box_t *const box = mc_box_open(mesh);
+    box->far = mc_far_open(box->mesh.size, machines, MC_BOX_BLOCKS, MC_BOX_SLOT);
+    return box;
+}
+
 void mc_box_reset(mc_box_t *box)
 {
     memset(box->lane, 0, sizeof box->lane);
@@ -41,6 +48,8 @@ void mc_box_reset(mc_box_t *box)
 
 void mc_box_close(mc_box_t *box)
 {
+    if (box->far)
+        mc_far_close(box->far);
     free(box->slots);
     free(box);
 }
@@ -64,6 +73,11 @@ static void wire(mc_box_run_t *run, int rank)
         const bool receives = i / blocks % 2;
         const int from = receives ? peer : rank, to = receives ? rank : peer;
         mc_box_lane_t *const lane = &run->box->lane[from][to][i % blocks];
+        if (run->box->far && mc_far_joins(run->box->far, from, to)) {
+            r->end[i] = mc_far_lane(run->box->far, from, to, receives, i % blocks,
+                                    receives ? &lane->taken : &lane->sent);
+            continue;
+        }
         r->end[i] = (mc_device_lane_t){.slots = slots_of(run->box, from, to, i % blocks),
                                        .awaited = receives ? &lane->flag : &lane->credit,
                                        .raised = receives ? &lane->credit : &lane->flag,
@@ -103,6 +117,8 @@ static void launch(mc_box_run_t *run, int rank)
                                  .report = r->report};
     need(mc_device_pieces(p, run->how.slot_bytes, &r->call.piece) == MESHCOLL_OK, run->name);
     r->call.passes = mc_device_passes(p, r->call.piece);
+    if (run->box->far)
+        mc_far_give(run->box->far, rank, p, &r->call);
 }
 
 static void settle(mc_box_how_t *how, uint32_t widest)
@@ -136,6 +152,8 @@ mc_box_run_t *mc_box_run_open(mc_box_t *box, const mc_case_t *c, const char *str
         widest = own > widest ? own : widest;
     }
     settle(&run->how, widest);
+    if (box->far)
+        mc_far_settle(box->far, run->how.slot_bytes);
     for (int r = 0; r < mesh->size; r++) {
         bind_rank(run, r, widest);
         launch(run, r);
@@ -185,6 +203,8 @@ void mc_box_run(mc_box_run_t *run)
     const mc_box_how_t *const how = &run->how;
     uint32_t n = 0, met = 0;
     mc_host_yields = how->yields;
+    if (run->box->far)
+        mc_far_start(run->box->far);
     for (int r = 0; r < run->box->mesh.size; r++)
         for (uint32_t b = 0; r != how->absent - 1 && b < how->blocks; b++, met++) {
             meet[met].any = 0;
@@ -202,11 +222,16 @@ void mc_box_run(mc_box_run_t *run)
         pthread_join(worker[i].thread, NULL);
     for (uint32_t i = 0; i < met; i++)
         pthread_barrier_destroy(&meet[i].barrier);
+    run->lost = run->box->far && !mc_far_stop(run->box->far);
 }
 
 bool mc_box_run_check(const mc_box_run_t *run)
 {
     char buffer[256];
+    if (run->lost) {
+        printf("%s: not all messages went between machines\n", run->name);
+        return false;
+    }
     for (int r = 0; r < run->box->mesh.size; r++) {
         const mc_box_rank_t *const rank = &run->rank[r];
         for (uint32_t b = 0; b < run->how.blocks; b++) {

@@ -6,6 +6,7 @@
 #define MC_TEST_BOX_H
 
 #include "device/program.h"
+#include "far.h"
 #include "host_walk.h"
 #include "support/case.h"
 
@@ -22,6 +23,7 @@ typedef struct {
     char text[MC_MESH_TEXT];
     char *slots;
     mc_box_lane_t lane[MC_BOX_RANKS][MC_BOX_RANKS][MC_BOX_BLOCKS]; /* from, to, block */
+    mc_far_t *far; /* lanes between machines; NULL: there is one machine */
 } mc_box_t;
 
 /* How a call runs. Zeros are defaults: one block of one thread, slots as small as they can be, 20 s. */
@@ -52,11 +54,14 @@ typedef struct {
     mc_box_how_t how;
     char name[MC_MESH_TEXT + 4096];
     uint32_t abort_word;
+    bool lost; /* not all messages went between machines */
     mc_box_rank_t rank[MC_BOX_RANKS];
 } mc_box_run_t;
 
 /* All of these end the program with a sentence if something does not work that is not tested. */
 mc_box_t *mc_box_open(const char *mesh);
+/* On several machines: see mc_far_open. */
+mc_box_t *mc_box_open_far(const char *mesh, const char *machines);
 void mc_box_reset(mc_box_t *box);
 void mc_box_close(mc_box_t *box);
 

@@ -19,6 +19,9 @@ enum { MOST_SECONDS = 300, MUTANT_SECONDS = 20 };
 /* Calls of each strategy, all different. */
 enum { TURNS = 5 };
 
+/* Strategies of a collective and a mesh on several machines. */
+enum { MOST_FAR = 5 };
+
 #ifndef MOST_STRATEGIES /* of a collective and mesh */
 #define MOST_STRATEGIES 100000
 #endif
@@ -55,7 +58,8 @@ static bool sweep_collective(mc_box_t *box, meshcoll_collective_t collective, un
 {
     char text[4096];
     mc_sample_t sample;
-    bool good = mc_sample_open(collective, &box->mesh, MOST_STRATEGIES, &sample) == 0;
+    const int most = box->far && MOST_FAR < MOST_STRATEGIES ? MOST_FAR : MOST_STRATEGIES;
+    bool good = mc_sample_open(collective, &box->mesh, most, &sample) == 0;
     for (int i = 0; i < TURNS * sample.n && good; i++) {
         const char *const strategy = sample.text[i / TURNS];
         const char *const more = strchr(strategy, '|') ? " segments=4" : " segments=3";
@@ -70,16 +74,21 @@ static bool sweep_collective(mc_box_t *box, meshcoll_collective_t collective, un
     return good;
 }
 
-static bool sweep(const char *mesh)
+static bool sweep_box(mc_box_t *box)
 {
-    mc_box_t *const box = mc_box_open(mesh);
+    const char *const mesh = box->text;
     unsigned turn = 0;
     bool good = true;
     for (int k = 0; k < MESHCOLL_COLLECTIVES && good; k++)
         good = sweep_collective(box, (meshcoll_collective_t)k, &turn);
-    mc_box_close(box);
     printf("%s: %u calls, %d of each strategy\n", mesh, turn, TURNS);
+    mc_box_close(box);
     return good && turn > 50;
+}
+
+static bool sweep(const char *mesh)
+{
+    return sweep_box(mc_box_open(mesh));
 }
 
 static bool strategies_1d(void)
@@ -93,6 +102,20 @@ static bool strategies_2d(void)
 static bool strategies_ragged(void)
 {
     return sweep("box=4+3+1");
+}
+
+/* The same where lanes between machines are a proxy's. */
+static bool far_2d(void)
+{
+    return sweep_box(mc_box_open_far("box=2,gpu=2", "0011"));
+}
+static bool far_ragged(void)
+{
+    return sweep_box(mc_box_open_far("box=4+3+1", "00001112"));
+}
+static bool far_3d(void)
+{
+    return sweep_box(mc_box_open_far("rack=2,box=2,gpu=2", "00112233"));
 }
 
 /* Odd counts, in place and not, for each collective with all numbers of blocks. */
@@ -135,15 +158,19 @@ static bool long_vectors(void)
     return good;
 }
 
-static bool repeat_bcast(const mc_box_how_t *how, size_t count, int times)
+static bool repeat_bcast_on(mc_box_t *box, const mc_box_how_t *how, size_t count, int times)
 {
     const mc_case_t c = {.collective = MESHCOLL_BCAST, .datatype = MESHCOLL_INT32, .count = count};
-    mc_box_t *const box = mc_box_open("gpu=2");
     bool good = true;
     for (int i = 0; i < times && good; i++)
         good = mc_box_case(box, &c, "bcast:mst(gpu)", how);
     mc_box_close(box);
     return good;
+}
+
+static bool repeat_bcast(const mc_box_how_t *how, size_t count, int times)
+{
+    return repeat_bcast_on(mc_box_open("gpu=2"), how, count, times);
 }
 
 /* The receiver waits when the first message comes: it must not be seen before its data. */
@@ -158,6 +185,19 @@ static bool sender_first(void)
 {
     const mc_box_how_t how = {.slot_bytes = 1 << 10, .yields = 5, .delay = {[1] = 20000}};
     return repeat_bcast(&how, (17 << 10) / 4, 5);
+}
+
+/* Both between machines. */
+static bool far_receiver_first(void)
+{
+    const mc_box_how_t how = {.slot_bytes = 1 << 14, .yields = 5, .delay = {[0] = 5000}};
+    return repeat_bcast_on(mc_box_open_far("gpu=2", "01"), &how, (5 << 14) / 4, 10);
+}
+static bool far_sender_first(void)
+{
+    const mc_box_how_t how = {
+        .blocks = 2, .slot_bytes = 1 << 10, .yields = 5, .delay = {[1] = 20000}};
+    return repeat_bcast_on(mc_box_open_far("gpu=2", "01"), &how, (35 << 10) / 4, 5);
 }
 
 /* Blocks of several threads: none leaves a slot before the others. */
@@ -296,6 +336,11 @@ static const struct {
     {"receiver_first", receiver_first},
     {"sender_first", sender_first},
     {"several_threads", several_threads},
+    {"far_2d", far_2d},
+    {"far_ragged", far_ragged},
+    {"far_3d", far_3d},
+    {"far_receiver_first", far_receiver_first},
+    {"far_sender_first", far_sender_first},
     {"limit", limit},
     {"abort_word", abort_word},
     {"reductions", mc_bits_of_reductions},

@@ -1,0 +1,37 @@
+/*
+ * Which bytes of a chunk a block moves in a pass, and what they take in a slot. One text for the
+ * kernels and for the host, whose proxy moves the same messages (device/proxy).
+ */
+#ifndef MC_DEVICE_PIECE_H
+#define MC_DEVICE_PIECE_H
+
+#include "device/format.h"
+
+#ifndef MC_DEVICE_FN
+#define MC_DEVICE_FN static inline
+#endif
+
+typedef struct {
+    uint64_t at, bytes;
+} mc_device_piece_t;
+
+/* The bytes of a chunk that a block moves in a pass. */
+MC_DEVICE_FN mc_device_piece_t mc_device_piece(const mc_device_call_t *call, uint32_t block,
+                                               uint32_t pass, const mc_device_run_t *run)
+{
+    const uint64_t end = run->slice * (block + 1);
+    const uint64_t stop = end < run->bytes ? end : run->bytes;
+    mc_device_piece_t piece;
+    piece.at = run->slice * block + (uint64_t)pass * call->piece;
+    piece.bytes = piece.at < stop ? stop - piece.at : 0;
+    piece.bytes = piece.bytes < call->piece ? piece.bytes : call->piece;
+    return piece;
+}
+
+/* Its bytes in a slot. */
+MC_DEVICE_FN uint64_t mc_device_padded(uint64_t bytes)
+{
+    return (bytes + MC_DEVICE_WORD - 1) / MC_DEVICE_WORD * MC_DEVICE_WORD;
+}
+
+#endif
