@@ -325,7 +325,9 @@ static void destroy_root(meshcoll_t *mesh)
  * mesh and not destroyed, ranks know different parts. */
 static void settle_gpu(meshcoll_t *mesh)
 {
+    mc_lock(mesh);
     mc_gpu_await_all(mesh);
+    (void)mc_leave(mesh, MESHCOLL_OK);
     if (mesh->gpu && !mesh->root->broken && !mesh->group_open && !meshcoll_barrier(mesh))
         mc_gpu_unmap(mesh);
 }
