@@ -137,7 +137,10 @@ static int find_widest(const making_t *m, uint32_t *widest)
 /* An alltoallv that passes blocks through other ranks needs their counts. */
 static int check_passing(const making_t *m)
 {
-    if (!m->args->in_counts || m->plan->n_scratch == 0)
+    const mc_strategy_t *const s = m->strategy;
+    const int32_t pairwise = mc_algorithm_find(MESHCOLL_ALLTOALL, "pairwise", strlen("pairwise"));
+    if (!m->args->in_counts || s->n_phases == 0 ||
+        (s->n_phases == 1 && s->phase[0].algorithm == pairwise))
         return MESHCOLL_OK;
     return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
                    "alltoallv on device memory: expected a strategy that sends each block "
