@@ -23,21 +23,22 @@ struct meshcoll_request;
  * a mesh, which is collective: there the ranks allocate memory on their GPUs and open each other's.
  *
  * `args` are those of meshcoll_begin, and are read before the call returns. All ranks make the same
- * calls in the same order, relative to their other calls too. All are on one machine; several may
- * share a GPU, and the call waits then where the driver's queue is full. `in` and `out` are device
- * or managed memory, on the same GPU in all calls of a mesh; they belong to the library until the
- * call is done in its stream. Calls of one mesh in several streams run one after the other. While a
- * stream is captured, the call becomes part of the graph; launches of that graph must be ordered
- * with other calls of the mesh by the program.
+ * calls in the same order, relative to their other calls too. Ranks may be on several machines;
+ * where all are on one, several may share a GPU, and the call waits then where the driver's queue is
+ * full. `in` and `out` are device or managed memory, on the same GPU in all calls of a mesh; they
+ * belong to the library until the call is done in its stream. Calls of one mesh in several streams
+ * run one after the other. While a stream is captured, the call becomes part of the graph; launches
+ * of that graph must be ordered with other calls of the mesh by the program. Where ranks of the mesh
+ * are on several machines, a call in a capture is refused.
  *
  * meshcoll_enqueue_request enqueues a persistent request on device memory (meshcoll_init), any
  * number of times; it takes part in the order of calls.
  *
  * Errors: those of the blocking calls. ERR_UNSUPPORTED: there is no CUDA driver, or the library was
- * built without kernels; ranks are on several machines, or share a GPU and MESHCOLL_GPU_EXECUTOR
- * is "kernel", or the driver is too old for that; a user's operation or a scaled sum, which run on
- * the host: a blocking call, and a persistent request that meshcoll_start starts, copy the vector
- * there and back.
+ * built without kernels; ranks share a GPU, and others are on another machine, or
+ * MESHCOLL_GPU_EXECUTOR is "kernel", or the driver is too old for that; a call in a capture between
+ * machines; a user's operation or a scaled sum, which run on the host: a blocking call, and a
+ * persistent request that meshcoll_start starts, copy the vector there and back.
  * ERR_INVALID_ARG also for memory of another kind, and in a group. ERR_DEVICE: the driver
  * failed; where other ranks might wait for this one, the mesh fails with it. What goes wrong later
  * meshcoll_async_error tells.

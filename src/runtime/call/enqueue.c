@@ -105,11 +105,15 @@ int mc_device_call_run(meshcoll_t *h, const mc_asked_t *asked, const mc_call_mem
     return status ? fail_alone(h, status) : MESHCOLL_OK;
 }
 
-static int launch(meshcoll_t *h, mc_gpu_program_t *program, const mc_gpu_place_t *place)
+static int launch(meshcoll_t *h, mc_gpu_program_t *program, const mc_gpu_place_t *place,
+                  bool persistent)
 {
     int status = mc_failure_check(h);
     if (!status)
         status = mc_gpu_launch(h, program, place);
+    /* in a capture; others may wait in this call outside of one */
+    if (status == MESHCOLL_ERR_UNSUPPORTED)
+        return mc_failure_refused(h, place->number, persistent, status);
     return status ? fail_alone(h, status) : MESHCOLL_OK;
 }
 
@@ -150,7 +154,7 @@ int mc_enqueue(meshcoll_t *h, const meshcoll_args_t *given, void *stream)
     mc_gpu_place_t place = {
         .in = asked.args.in, .out = asked.args.out, .stream = stream, .number = asked.number.own};
     status = mc_gpu_record(h, &asked.args, &choice, program, &place.record);
-    return status ? fail_alone(h, status) : launch(h, program, &place);
+    return status ? fail_alone(h, status) : launch(h, program, &place, false);
 }
 
 /* Persistent requests ----------------------------------------------------------------------------- */
@@ -209,5 +213,5 @@ int mc_enqueue_request(meshcoll_request_t *r, void *stream)
                                   .number = r->operation,
                                   .record = r->watch ? r->watch->call : NULL};
     const int status = check_place(r->mesh, "meshcoll_enqueue_request");
-    return status ? status : launch(r->mesh, r->program, &place);
+    return status ? status : launch(r->mesh, r->program, &place, true);
 }

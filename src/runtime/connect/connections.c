@@ -53,15 +53,32 @@ static const char *instead_of_shm(mc_shm_access_t access)
     return access == MC_SHM_KEYS ? "sysv,self" : mc_boxes_network();
 }
 
+static int open_ucx(const meshcoll_t *h, int32_t d, bool threads, mc_transport_t **transport)
+{
+    const char *const tls = h->tls[d];
+    const mc_ucx_params_t params = {.tls = is_shm(tls) ? instead_of_shm(h->access) : tls,
+                                    .dim = h->mesh.dim[d].name,
+                                    .threads = threads};
+    return mc_ucx_create(&params, transport);
+}
+
 static int open_transport(meshcoll_t *h, int32_t d)
 {
     const char *const tls = h->tls[d];
     if (is_shm(tls) && h->access >= MC_SHM_COPY)
         return open_shm(h, d, strcmp(tls, "shm") == 0 ? h->access : MC_SHM_COPY);
-    const mc_ucx_params_t params = {.tls = is_shm(tls) ? instead_of_shm(h->access) : tls,
-                                    .dim = h->mesh.dim[d].name,
-                                    .threads = h->threads != NULL};
-    return mc_ucx_create(&params, &h->transport[d]);
+    return open_ucx(h, d, h->threads != NULL, &h->transport[d]);
+}
+
+int mc_connections_twin(const meshcoll_t *h, int32_t d, mc_transport_t **transport)
+{
+    mc_transport_t *twin;
+    const int status = open_ucx(h, d, true, &twin);
+    if (status)
+        return status;
+    twin->known_as = h->order.comm_rank;
+    *transport = twin;
+    return MESHCOLL_OK;
 }
 
 int mc_connections_open(meshcoll_t *h)
@@ -79,25 +96,55 @@ int mc_connections_open(meshcoll_t *h)
 
 /* Addresses: of each rank, by dimension, each preceded by its length -------------------------- */
 
-size_t mc_addresses_bytes(const meshcoll_t *h)
+size_t mc_transports_bytes(mc_transport_t *const *transport, int32_t n)
 {
     size_t bytes = 0;
-    for (int32_t d = 0; d < h->mesh.ndims; d++)
-        bytes +=
-            sizeof(uint64_t) + (h->transport[d] ? (h->transport[d]->address_bytes + 7) / 8 * 8 : 0);
+    for (int32_t d = 0; d < n; d++)
+        bytes += sizeof(uint64_t) + (transport[d] ? (transport[d]->address_bytes + 7) / 8 * 8 : 0);
     return bytes;
 }
 
-void mc_addresses_pack(const meshcoll_t *h, char *at)
+void mc_transports_pack(mc_transport_t *const *transport, int32_t n, char *at)
 {
-    for (int32_t d = 0; d < h->mesh.ndims; d++) {
-        const mc_transport_t *const t = h->transport[d];
+    for (int32_t d = 0; d < n; d++) {
+        const mc_transport_t *const t = transport[d];
         const uint64_t bytes = t ? t->address_bytes : 0;
         memcpy(at, &bytes, sizeof bytes);
         if (bytes)
             memcpy(at + sizeof bytes, t->address, bytes);
         at += sizeof bytes + (bytes + 7) / 8 * 8;
     }
+}
+
+const void *mc_transports_find(const char *packed, size_t bytes, int32_t dim)
+{
+    for (int32_t d = 0;; d++) {
+        uint64_t own = 0;
+        if (bytes < sizeof own)
+            return NULL;
+        memcpy(&own, packed, sizeof own);
+        bytes -= sizeof own;
+        packed += sizeof own;
+        if (own > bytes || (d == dim && own == 0))
+            return NULL;
+        if (d == dim)
+            return packed;
+        const size_t padded = (own + 7) / 8 * 8;
+        if (padded > bytes)
+            return NULL;
+        bytes -= padded;
+        packed += padded;
+    }
+}
+
+size_t mc_addresses_bytes(const meshcoll_t *h)
+{
+    return mc_transports_bytes(h->transport, h->mesh.ndims);
+}
+
+void mc_addresses_pack(const meshcoll_t *h, char *at)
+{
+    mc_transports_pack(h->transport, h->mesh.ndims, at);
 }
 
 int mc_addresses_check_bytes(uint64_t bytes)

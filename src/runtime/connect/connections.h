@@ -10,6 +10,15 @@ mc_shm_access_t mc_connections_want_shm(const meshcoll_t *h);
 /* Opens a transport per dimension longer than 1, as h->tls says. On failure the caller closes those
  * that were opened. */
 int mc_connections_open(meshcoll_t *h);
+/* Opens a second transport of a dimension whose ranks are on several machines, with endpoints of its own, for a
+ * thread of the library's. */
+int mc_connections_twin(const meshcoll_t *h, int32_t dim, mc_transport_t **transport);
+
+/* Addresses of transports by dimension, packed: each preceded by its length, in multiples of 8 bytes. */
+size_t mc_transports_bytes(mc_transport_t *const *transport, int32_t n);
+void mc_transports_pack(mc_transport_t *const *transport, int32_t n, char *at);
+/* The address of dimension `dim` in a rank's packed ones of `bytes` bytes; NULL: there is none. */
+const void *mc_transports_find(const char *packed, size_t bytes, int32_t dim);
 
 /* This rank's addresses by dimension, packed for others: their size, a multiple of 8 bytes, and the
  * copy. */

@@ -10,6 +10,7 @@
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/progress_thread.h"
+#include "runtime/proxy/proxy.h"
 #include "runtime/request/leads.h"
 #include "runtime/request/served.h"
 #include "runtime/status/serve.h"
@@ -89,6 +90,7 @@ static uint32_t free_root(meshcoll_t *h)
 {
     uint32_t n = 0;
     mc_busy_leave(h);
+    mc_proxy_close(h);
     mc_serve_stop(h);
     mc_monitor_close(h->monitor);
     mc_serve_close(h);

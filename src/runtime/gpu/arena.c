@@ -14,28 +14,47 @@ enum { IPC_UNIT = 2 << 20 };
 
 /* Layout ------------------------------------------------------------------------------------------ */
 
-static size_t lanes_of(const mc_gpu_layout_t *l)
+bool mc_gpu_layout_is_far(const mc_gpu_layout_t *l, int32_t a, int32_t b)
 {
-    return (size_t)(l->ranks - 1) * l->blocks;
+    return l->machine[a] != l->machine[b];
 }
 
 size_t mc_gpu_layout_counters(const mc_gpu_layout_t *l)
 {
-    return lanes_of(l) * MC_GPU_LANE;
+    return (size_t)(l->ranks - 1) * l->blocks * MC_GPU_LANE;
+}
+
+/* Ranks below `end` on the machine of `owner`, without it. */
+static size_t near_below(const mc_gpu_layout_t *l, int32_t owner, int32_t end)
+{
+    size_t n = 0;
+    for (int32_t r = 0; r < end; r++)
+        n += r != owner && !mc_gpu_layout_is_far(l, owner, r);
+    return n;
+}
+
+static size_t slots_of_lane(const mc_gpu_layout_t *l)
+{
+    return (size_t)MC_DEVICE_SLOTS * l->slot_bytes;
 }
 
 size_t mc_gpu_layout_bytes(const mc_gpu_layout_t *l)
 {
-    const size_t slots = lanes_of(l) * MC_DEVICE_SLOTS * l->slot_bytes;
     if (l->bytes)
         return l->bytes;
+    const size_t slots = near_below(l, l->rank, l->ranks) * l->blocks * slots_of_lane(l);
     return (mc_gpu_layout_counters(l) + slots + IPC_UNIT) / IPC_UNIT * IPC_UNIT;
 }
 
-/* The place of a peer's block in the arena of `owner`. */
-static size_t place_of(const mc_gpu_layout_t *l, int32_t owner, int32_t peer, uint32_t block)
+/* Where the counters of a peer's block are in the arena of `owner`, and the slots of one on its machine. */
+static size_t counters_at(const mc_gpu_layout_t *l, int32_t owner, int32_t peer, uint32_t block)
 {
-    return (size_t)(peer - (peer > owner)) * l->blocks + block;
+    return ((size_t)(peer - (peer > owner)) * l->blocks + block) * MC_GPU_LANE;
+}
+static size_t slots_at(const mc_gpu_layout_t *l, int32_t owner, int32_t peer, uint32_t block)
+{
+    return mc_gpu_layout_counters(l) +
+           (near_below(l, owner, peer) * l->blocks + block) * slots_of_lane(l);
 }
 
 bool mc_gpu_arena_by_host(const mc_gpu_arena_t *a, int32_t x, int32_t y)
@@ -52,15 +71,22 @@ mc_device_lane_t mc_gpu_arena_lane(const mc_gpu_arena_t *a, int32_t peer, bool r
     const mc_gpu_part_t *const own = &a->part[l->rank], *const other = &a->part[peer];
     char *const here = (char *)(uintptr_t)(by_host ? own->host : own->device);
     char *const there = (char *)(uintptr_t)(by_host ? other->host : other->device);
-    const size_t at_here = place_of(l, l->rank, peer, block);
-    const size_t at_there = place_of(l, peer, l->rank, block);
-    char *const mine = here + at_here * MC_GPU_LANE, *const theirs = there + at_there * MC_GPU_LANE;
-    const size_t slots = (size_t)MC_DEVICE_SLOTS * l->slot_bytes, first = mc_gpu_layout_counters(l);
+    char *const mine = here + counters_at(l, l->rank, peer, block);
+    char *const theirs = there + counters_at(l, peer, l->rank, block);
     return (mc_device_lane_t){
-        .slots = receives ? here + first + at_here * slots : there + first + at_there * slots,
+        .slots = receives ? here + slots_at(l, l->rank, peer, block)
+                          : there + slots_at(l, peer, l->rank, block),
         .awaited = (uint64_t *)(void *)(mine + (receives ? MC_GPU_FLAG : MC_GPU_CREDIT)),
         .raised = (uint64_t *)(void *)(theirs + (receives ? MC_GPU_CREDIT : MC_GPU_FLAG)),
         .count = (uint64_t *)(void *)(mine + (receives ? MC_GPU_TAKEN : MC_GPU_SENT))};
+}
+
+uint64_t *mc_gpu_arena_count(const mc_gpu_arena_t *a, int32_t peer, bool receives, uint32_t block)
+{
+    const mc_gpu_layout_t *const l = &a->layout;
+    char *const mine =
+        (char *)(uintptr_t)a->part[l->rank].device + counters_at(l, l->rank, peer, block);
+    return (uint64_t *)(void *)(mine + (receives ? MC_GPU_TAKEN : MC_GPU_SENT));
 }
 
 /* Memory of GPUs ---------------------------------------------------------------------------------- */
@@ -80,7 +106,7 @@ int mc_gpu_arena_make(mc_gpu_arena_t *a, mc_cu_stream_t stream, mc_cu_ipc_t *han
         if (!status)
             status = mc_cuda_status(cuda->stream_synchronize(stream), "zero counters");
     }
-    if (!status && a->layout.ranks > 1)
+    if (!status && near_below(&a->layout, a->layout.rank, a->layout.ranks) > 0)
         status = mc_cuda_status(cuda->ipc_get(handle, at),
                                 "share its memory with other processes (CUDA IPC)");
     return status;

@@ -1,11 +1,12 @@
 /*
- * Arenas: where messages between GPUs lie. Each rank has one, with the slots of what its peers
+ * Arenas: where messages between GPUs of one machine lie. Each rank has one, with the slots of what its peers
  * send to it, and with the counters that peers raise for it. Where two GPUs reach each other it is
  * memory of the receiver's GPU, which the peer maps by CUDA IPC; else pinned memory of the host,
  * which both processes map.
  *
  * Its layout follows from the mesh's size, blocks and bytes of a slot, on which all ranks agree:
- * counters first, of each peer and block, then slots.
+ * counters first, of each peer and block, then slots, of peers on the same machine. Slots of others are a proxy's
+ * (runtime/proxy), and have only the kernel's own counts here.
  */
 #ifndef MC_GPU_ARENA_H
 #define MC_GPU_ARENA_H
@@ -25,6 +26,7 @@ enum {
 typedef struct {
     int32_t rank, ranks;
     uint32_t blocks, slot_bytes;
+    const int32_t *machine; /* by rank: the lowest rank on its machine; the mesh's */
     size_t bytes; /* of a rank's part, where others than lanes lie there; 0: as these need */
 } mc_gpu_layout_t;
 
@@ -44,12 +46,17 @@ typedef struct {
 
 size_t mc_gpu_layout_counters(const mc_gpu_layout_t *layout);
 size_t mc_gpu_layout_bytes(const mc_gpu_layout_t *layout);
-/* Do the messages of two ranks lie in memory of the host? */
+/* Are two ranks on different machines? */
+bool mc_gpu_layout_is_far(const mc_gpu_layout_t *layout, int32_t a, int32_t b);
+/* Do the messages of two ranks of a machine lie in memory of the host? */
 bool mc_gpu_arena_by_host(const mc_gpu_arena_t *arena, int32_t a, int32_t b);
 
 /* This rank's end of its lane to a peer, or from it. */
 mc_device_lane_t mc_gpu_arena_lane(const mc_gpu_arena_t *arena, int32_t peer, bool receives,
                                    uint32_t block);
+/* The word in which this end counts the messages of a lane. */
+uint64_t *mc_gpu_arena_count(const mc_gpu_arena_t *arena, int32_t peer, bool receives,
+                             uint32_t block);
 
 /* This rank's part in the memory of its GPU, its counters zeroed; the context is current, and
  * `stream` is free. */

@@ -15,6 +15,7 @@
 #include "runtime/gpu/arena.h"
 #include "runtime/handle/request.h"
 #include "runtime/monitor/news.h"
+#include "runtime/proxy/proxy.h"
 
 /* What ends the kernels of a family: a word in pinned memory, which the monitor's board sets. */
 typedef struct mc_gpu_alarm {
@@ -41,6 +42,7 @@ typedef struct mc_gpu {
     mc_cu_stream_t stream; /* of blocking calls, and for preparations */
     mc_gpu_arena_t arena;
     struct mc_gpu_signals *signals; /* of the stream executor; NULL: kernels wait themselves */
+    mc_proxy_end_t *end;            /* of lanes to other machines; NULL: all ranks are on one */
     /* For SCRATCH, the largest first, which is in use: kernels that were captured keep the address
      * of those behind it. */
     mc_gpu_memory_t *scratch;

@@ -76,9 +76,15 @@ static int launch_program(const meshcoll_t *h, const mc_gpu_program_t *p, const 
     return h->gpu->signals ? enqueue_steps(h, p, at) : launch_kernel(h, p, at);
 }
 
-/* A capture may not wait for what runs, nor be waited for. */
+/* A capture may not wait for what runs, nor be waited for. No proxy learns when a graph is launched: refused
+ * on all ranks alike, whether this one's program sends to other machines or not. */
 static int launch_captured(const meshcoll_t *h, mc_gpu_program_t *p, const mc_gpu_place_t *at)
 {
+    if (h->gpu->end)
+        return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
+                       "a call on device memory between machines cannot be captured: its messages "
+                       "go through a thread of the host, which a graph does not start; enqueue it "
+                       "outside of the capture");
     const int status = launch_program(h, p, at);
     p->captured = p->captured || !status;
     if (h->explain && !status)
@@ -100,6 +106,8 @@ static int launch_now(meshcoll_t *h, mc_gpu_program_t *p, const mc_gpu_place_t *
         return status;
     mc_gpu_timed_t *const timed = h->explain ? mc_gpu_times_begin(h, at->record, at->stream) : NULL;
     status = launch_program(h, p, at);
+    if (!status && p->schedule)
+        status = mc_proxy_launch(gpu->end, p->schedule);
     if (!status) {
         if (timed)
             mc_gpu_times_end(h, timed, at->stream);
@@ -255,4 +263,17 @@ void mc_gpu_await(meshcoll_t *h)
 {
     while (h->gpu && has_ended(h->gpu) == MESHCOLL_IN_PROGRESS)
         turn(h);
+}
+
+void mc_gpu_settle(meshcoll_t *h)
+{
+    const double end = mc_now() + (double)h->timeout_ms / 1e3;
+    while (h->gpu && h->gpu->end && !mc_proxy_is_settled(h->gpu->end) && !mc_failure_check(h)) {
+        if (h->timeout_ms > 0 && mc_now() > end)
+            mc_failure_break(h, mc_fail(MESHCOLL_ERR_TIMEOUT,
+                                        "ranks of other machines did not take what calls on device "
+                                        "memory had sent to them within %.3g s",
+                                        (double)h->timeout_ms / 1e3));
+        turn(h);
+    }
 }

@@ -24,5 +24,8 @@ int mc_gpu_run(meshcoll_t *h, mc_gpu_program_t *program, mc_gpu_place_t place);
 int mc_gpu_state(meshcoll_t *h);
 /* Waits for those that are not complete. */
 void mc_gpu_await(meshcoll_t *h);
+/* Then for the proxy: until ranks of other machines have taken what these launches sent. Ends where the mesh fails,
+ * or its time limit is over. */
+void mc_gpu_settle(meshcoll_t *h);
 
 #endif

@@ -8,11 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* They are gathered as such. */
+static size_t in_words(size_t bytes)
+{
+    const size_t word = sizeof(int64_t);
+    return (bytes + word - 1) / word * word;
+}
+
 int mc_gpu_meeting_open(meshcoll_t *h, uint32_t number, mc_gpu_meeting_t *meeting)
 {
-    const size_t n = (size_t)h->mesh.size, word = sizeof(int64_t);
+    const size_t n = (size_t)h->mesh.size;
     mc_gpu_meeting_t m = {.mesh = h, .number = number};
-    m.stride = (sizeof *m.own + n + word - 1) / word * word;
+    m.stride = m.plain = in_words(sizeof *m.own + n);
     m.own = calloc(1, m.stride);
     m.all = calloc(n, m.stride);
     if (!m.own || !m.all) {
@@ -29,6 +36,24 @@ void mc_gpu_meeting_close(mc_gpu_meeting_t *m)
     free(m->own);
     m->all = NULL;
     m->own = NULL;
+}
+
+int mc_gpu_meeting_widen(mc_gpu_meeting_t *m, size_t more)
+{
+    const size_t stride = m->plain + in_words(more);
+    mc_gpu_note_t *const own = calloc(1, stride);
+    char *const all = calloc((size_t)m->mesh->mesh.size, stride);
+    if (!own || !all) {
+        free(own);
+        free(all);
+        return mc_fail_memory("a meeting of ranks");
+    }
+    memcpy(own, m->own, m->plain);
+    mc_gpu_meeting_close(m);
+    m->own = own;
+    m->all = all;
+    m->stride = stride;
+    return MESHCOLL_OK;
 }
 
 /* The allgather's strategy depends on nothing but the mesh and its links. */

@@ -18,6 +18,7 @@ typedef struct {
     int32_t status;
     uint32_t blocks, slot_bytes; /* that the rank can have */
     uint32_t executor;
+    uint32_t address_bytes; /* of its proxy; 0: none */
     mc_cu_uuid_t uuid;
     mc_cu_ipc_t handle;
     mc_gpu_file_t file;
@@ -29,13 +30,16 @@ typedef struct {
 typedef struct {
     meshcoll_t *mesh;
     uint32_t number; /* of the call; its messages are these rounds' */
-    size_t stride;   /* bytes of a note */
+    size_t stride;   /* bytes of a note, and of what is behind it */
+    size_t plain;    /* of the note alone */
     mc_gpu_note_t *own;
     char *all;
 } mc_gpu_meeting_t;
 
 int mc_gpu_meeting_open(meshcoll_t *h, uint32_t number, mc_gpu_meeting_t *meeting);
 void mc_gpu_meeting_close(mc_gpu_meeting_t *meeting);
+/* From now on there are `more` bytes behind each note, the same on all ranks. What others noted is lost. ERR_NO_MEMORY. */
+int mc_gpu_meeting_widen(mc_gpu_meeting_t *meeting, size_t more);
 /* A round. `status` is this rank's, with meshcoll_last_error(). Returns that of all: OK, or that of
  * the first that failed, whose sentence names its rank. Where the round itself fails, so does the
  * mesh. */
@@ -46,6 +50,15 @@ static inline const mc_gpu_note_t *mc_gpu_note(const mc_gpu_meeting_t *m, int32_
 {
     const size_t at = (size_t)mc_comm_rank_of(&m->mesh->order, rank);
     return (const mc_gpu_note_t *)(const void *)(m->all + at * m->stride);
+}
+/* What is behind a note, of this rank and of one. */
+static inline char *mc_gpu_own_more(const mc_gpu_meeting_t *m)
+{
+    return (char *)m->own + m->plain;
+}
+static inline const char *mc_gpu_more(const mc_gpu_meeting_t *m, int32_t rank)
+{
+    return (const char *)mc_gpu_note(m, rank) + m->plain;
 }
 
 #endif

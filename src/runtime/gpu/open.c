@@ -2,6 +2,7 @@
 #include "runtime/gpu/open.h"
 
 #include "device/cuda/image.h"
+#include "device/cuda/pinned.h"
 #include "runtime/gpu/launch.h"
 #include "runtime/gpu/meeting.h"
 #include "runtime/gpu/programs.h"
@@ -9,6 +10,7 @@
 #include "runtime/gpu/stage.h"
 #include "runtime/gpu/times.h"
 #include "runtime/monitor/monitor.h"
+#include "runtime/progress/failure.h"
 #include "runtime/progress/wait.h"
 
 #include <stdlib.h>
@@ -20,25 +22,6 @@ enum { BLOCKS = 16, ARENA_BYTES = 64 << 20, MOST_BLOCKS = 1024 };
 
 /* The alarm --------------------------------------------------------------------------------------- */
 
-static int pinned(size_t bytes, void **at, mc_cu_address_t *address)
-{
-    const mc_cuda_t *const cuda = mc_cuda();
-    void *made = NULL;
-    int status =
-        mc_cuda_status(cuda->host_alloc(&made, bytes, MC_CU_HOST_PORTABLE | MC_CU_HOST_MAPPED),
-                       "allocate pinned memory");
-    if (status)
-        return status;
-    status = mc_cuda_status(cuda->host_address(address, made, 0), "map pinned memory");
-    if (status) {
-        cuda->host_free(made);
-        return status;
-    }
-    memset(made, 0, bytes);
-    *at = made;
-    return MESHCOLL_OK;
-}
-
 static int open_alarm(meshcoll_t *root)
 {
     void *word;
@@ -47,7 +30,7 @@ static int open_alarm(meshcoll_t *root)
     mc_gpu_alarm_t *const alarm = calloc(1, sizeof *alarm);
     if (!alarm)
         return mc_fail_memory("an alarm for kernels");
-    const int status = pinned(sizeof *alarm->word, &word, &alarm->address);
+    const int status = mc_cuda_pinned(sizeof *alarm->word, &word, &alarm->address);
     if (status) {
         free(alarm);
         return status;
@@ -94,13 +77,6 @@ static int check_place(const meshcoll_t *h)
         return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
                        "calls on device memory need a process for each rank; all ranks of this "
                        "mesh are in one");
-    for (int32_t r = 0; r < h->mesh.size; r++)
-        if (h->machine[r] != h->machine[0])
-            return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
-                           "calls on device memory work within one machine so far: ranks %d and %d "
-                           "are on different ones; make a mesh of each box's ranks, by "
-                           "meshcoll_split or meshcoll_create_group",
-                           (int)mc_comm_rank_of(&h->order, 0), (int)mc_comm_rank_of(&h->order, r));
     return MESHCOLL_OK;
 }
 
@@ -121,8 +97,28 @@ static int open_kernels(mc_gpu_t *gpu)
     return status;
 }
 
+static bool shares_line(const mc_mesh_t *mesh, int32_t a, int32_t b)
+{
+    int32_t x[MC_MAX_DIMS], y[MC_MAX_DIMS], n = 0;
+    mc_mesh_coords(mesh, a, x);
+    mc_mesh_coords(mesh, b, y);
+    for (int32_t d = 0; d < mesh->ndims; d++)
+        n += x[d] != y[d];
+    return n == 1;
+}
+
+/* Ranks whose slots share ARENA_BYTES: those of this machine, which all have some, and of others those that
+ * composed strategies send to. */
+static uint32_t count_peers(const meshcoll_t *h)
+{
+    uint32_t n = 0;
+    for (int32_t r = 0; r < h->mesh.size; r++)
+        n += r != h->rank && (!mc_proxy_is_far(h, r) || shares_line(&h->mesh, h->rank, r));
+    return n;
+}
+
 /* How many blocks it runs at once, and what slots take. */
-static int measure(mc_gpu_t *gpu, int32_t ranks, mc_gpu_note_t *note)
+static int measure(mc_gpu_t *gpu, uint32_t peers, mc_gpu_note_t *note)
 {
     const mc_cuda_t *const cuda = mc_cuda();
     int processors = 0;
@@ -137,7 +133,7 @@ static int measure(mc_gpu_t *gpu, int32_t ranks, mc_gpu_note_t *note)
         return status;
     if (note->blocks > (uint32_t)processors) /* all blocks must run at once */
         note->blocks = (uint32_t)processors;
-    const uint32_t lanes = (uint32_t)(ranks > 1 ? ranks - 1 : 1) * note->blocks * MC_DEVICE_SLOTS;
+    const uint32_t lanes = (peers > 0 ? peers : 1) * note->blocks * MC_DEVICE_SLOTS;
     const uint32_t share = ARENA_BYTES / lanes;
     note->slot_bytes = share < MC_DEVICE_SLOT_BYTES ? share : MC_DEVICE_SLOT_BYTES;
     status =
@@ -161,11 +157,15 @@ static int open_alone(meshcoll_t *h, const mc_pointer_t *buffer, mc_gpu_t *gpu,
     if (!status)
         status = open_kernels(gpu);
     if (!status)
-        status = measure(gpu, h->mesh.size, note);
+        status = measure(gpu, count_peers(h), note);
     if (!status)
         status = read_executor(&note->executor);
     if (!status)
         status = open_alarm(h->root);
+    if (status || !mc_proxy_is_needed(h))
+        return status;
+    status = mc_proxy_open(h);
+    note->address_bytes = status ? 0 : (uint32_t)mc_proxy_address_bytes(h);
     return status;
 }
 
@@ -178,7 +178,8 @@ static uint32_t least(uint32_t a, uint32_t b)
 
 static bool same_gpu(const mc_gpu_meeting_t *m, int32_t a, int32_t b)
 {
-    return memcmp(&mc_gpu_note(m, a)->uuid, &mc_gpu_note(m, b)->uuid, sizeof(mc_cu_uuid_t)) == 0;
+    return m->mesh->machine[a] == m->mesh->machine[b] &&
+           memcmp(&mc_gpu_note(m, a)->uuid, &mc_gpu_note(m, b)->uuid, sizeof(mc_cu_uuid_t)) == 0;
 }
 
 /* Two ranks on one GPU; false: there are none. */
@@ -204,6 +205,12 @@ static int choose_executor(const mc_gpu_meeting_t *m, bool *streams)
     }
     const bool shared = find_shared(m, &a, &b);
     *streams = asks_stream || shared;
+    if (*streams && mc_proxy_is_needed(m->mesh))
+        return mc_fail(
+            MESHCOLL_ERR_UNSUPPORTED,
+            "the ranks are on several machines, and %s: expected a GPU for each rank, and "
+            "MESHCOLL_GPU_EXECUTOR not to be stream, which works within one machine only",
+            shared ? "two of them use the same GPU" : "a rank asks for the stream executor");
     if (!shared || !asks_kernel)
         return MESHCOLL_OK;
     return mc_fail(
@@ -234,7 +241,8 @@ static int agree(const mc_gpu_meeting_t *m, mc_gpu_t *gpu)
     mc_gpu_layout_t l = {.rank = m->mesh->rank,
                          .ranks = n,
                          .blocks = m->own->blocks,
-                         .slot_bytes = m->own->slot_bytes};
+                         .slot_bytes = m->own->slot_bytes,
+                         .machine = m->mesh->machine};
     for (int32_t r = 0; r < n; r++) {
         l.blocks = least(l.blocks, mc_gpu_note(m, r)->blocks);
         l.slot_bytes = least(l.slot_bytes, mc_gpu_note(m, r)->slot_bytes);
@@ -249,11 +257,47 @@ static int agree(const mc_gpu_meeting_t *m, mc_gpu_t *gpu)
     return status || !streams ? status : take_streams(gpu);
 }
 
+/* Notes get room for the addresses of proxies, and this rank's own. Without memory for that it cannot meet the
+ * others again, and the mesh fails. */
+static int widen(mc_gpu_meeting_t *m)
+{
+    uint32_t most = 0;
+    for (int32_t r = 0; r < m->mesh->mesh.size; r++) {
+        const uint32_t bytes = mc_gpu_note(m, r)->address_bytes;
+        most = bytes > most ? bytes : most;
+    }
+    const int status = mc_gpu_meeting_widen(m, most);
+    if (status) {
+        mc_failure_break(m->mesh, status);
+        return mc_failure_check(m->mesh);
+    }
+    mc_proxy_address_pack(m->mesh, mc_gpu_own_more(m));
+    return MESHCOLL_OK;
+}
+
+static int keep_addresses(const mc_gpu_meeting_t *m)
+{
+    meshcoll_t *const h = m->mesh;
+    int status = MESHCOLL_OK;
+    for (int32_t r = 0; r < h->mesh.size && !status; r++)
+        if (mc_proxy_is_far(h, r))
+            status =
+                mc_proxy_address_keep(h, r, mc_gpu_more(m, r), mc_gpu_note(m, r)->address_bytes);
+    return status;
+}
+
+static int make_end(meshcoll_t *h, mc_gpu_t *gpu)
+{
+    const mc_gpu_layout_t *const l = &gpu->arena.layout;
+    return mc_proxy_is_needed(h) ? mc_proxy_end_open(h, l->blocks, l->slot_bytes, &gpu->end)
+                                 : MESHCOLL_OK;
+}
+
 static int make_parts(mc_gpu_t *gpu, mc_gpu_note_t *own)
 {
     const size_t reports = gpu->arena.layout.blocks * sizeof *gpu->report;
     void *at;
-    int status = pinned(reports, &at, &gpu->report_address);
+    int status = mc_cuda_pinned(reports, &at, &gpu->report_address);
     if (status)
         return status;
     gpu->report = at;
@@ -287,9 +331,10 @@ static void map_parts(const mc_gpu_meeting_t *m, mc_gpu_t *gpu)
     const mc_gpu_layout_t *const l = &gpu->arena.layout;
     for (int32_t r = 0; r < l->ranks; r++) {
         const mc_gpu_note_t *const note = mc_gpu_note(m, r);
+        const bool far = mc_gpu_layout_is_far(l, l->rank, r);
         const bool cut_off = !same_gpu(m, r, l->rank) && is_cut_off(gpu, &note->uuid);
         m->own->reach[r] =
-            r == l->rank || (!cut_off && mc_gpu_arena_map(&gpu->arena, r, &note->handle));
+            r == l->rank || far || (!cut_off && mc_gpu_arena_map(&gpu->arena, r, &note->handle));
     }
 }
 
@@ -340,11 +385,18 @@ static int map_host(const mc_gpu_meeting_t *m, mc_gpu_t *gpu)
 static int open_together(mc_gpu_meeting_t *m, mc_gpu_t *gpu)
 {
     int status = agree(m, gpu);
+    const int widened = mc_proxy_is_needed(m->mesh) ? widen(m) : MESHCOLL_OK;
+    if (widened)
+        return widened;
+    if (!status)
+        status = make_end(m->mesh, gpu);
     if (!status)
         status = make_parts(gpu, m->own);
     status = mc_gpu_meet(m, status);
     if (status)
         return status;
+    if (mc_proxy_is_needed(m->mesh))
+        status = keep_addresses(m);
     map_parts(m, gpu);
     status = mc_gpu_meet(m, map_signals(m, gpu));
     if (status || !learn_reach(m, gpu))
@@ -358,10 +410,11 @@ static int open_together(mc_gpu_meeting_t *m, mc_gpu_t *gpu)
 /* Freeing ----------------------------------------------------------------------------------------- */
 
 /* The context is current. */
-static void free_all(mc_gpu_t *gpu)
+static void free_all(const meshcoll_t *h, mc_gpu_t *gpu)
 {
     const mc_cuda_t *const cuda = mc_cuda();
     mc_gpu_programs_free(gpu);
+    mc_proxy_end_close(h, gpu->end, false);
     mc_gpu_memory_free(&gpu->spare, false);
     mc_gpu_memory_free(&gpu->scratch, false);
     mc_gpu_times_free(gpu, false);
@@ -393,7 +446,9 @@ static void give_up(mc_gpu_meeting_t *m, bool together, mc_gpu_t *gpu)
     if (together && !m->mesh->root->broken)
         (void)mc_gpu_meet(m, MESHCOLL_OK);
     if (!m->mesh->root->broken)
-        free_all(gpu);
+        free_all(m->mesh, gpu);
+    else
+        mc_proxy_end_close(m->mesh, gpu->end, true);
 }
 
 int mc_gpu_open(meshcoll_t *h, const mc_pointer_t *buffer, uint32_t number, bool *agreed)
@@ -437,6 +492,7 @@ int mc_gpu_open(meshcoll_t *h, const mc_pointer_t *buffer, uint32_t number, bool
 void mc_gpu_await_all(meshcoll_t *h)
 {
     mc_gpu_await(h);
+    mc_gpu_settle(h);
     for (meshcoll_t *sub = h->children; sub; sub = sub->sibling)
         mc_gpu_await_all(sub);
 }
@@ -461,9 +517,10 @@ static bool is_settled(const mc_gpu_t *gpu)
     return settled;
 }
 
-static void leave_all(mc_gpu_t *gpu)
+static void leave_all(const meshcoll_t *h, mc_gpu_t *gpu)
 {
     mc_gpu_programs_free(gpu);
+    mc_proxy_end_close(h, gpu->end, true);
     mc_gpu_memory_free(&gpu->spare, true);
     mc_gpu_memory_free(&gpu->scratch, true);
     mc_gpu_times_free(gpu, true);
@@ -478,12 +535,12 @@ void mc_gpu_close(meshcoll_t *h)
     mc_gpu_visit_t visit;
     mc_stages_close(h);
     if (h->gpu && !h->root->broken && is_settled(h->gpu) && !mc_gpu_enter(h->gpu, &visit)) {
-        free_all(h->gpu);
+        free_all(h, h->gpu);
         if (h->gpu_alarm)
             mc_cuda()->host_free((void *)h->gpu_alarm->word);
         mc_gpu_leave(&visit);
     } else if (h->gpu) {
-        leave_all(h->gpu);
+        leave_all(h, h->gpu);
     }
     free(h->gpu);
     free(h->gpu_alarm);

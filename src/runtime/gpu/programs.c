@@ -51,6 +51,7 @@ static void free_program(mc_gpu_t *gpu, mc_gpu_program_t *p)
     if (p->memory)
         mc_gpu_memory_return(gpu, p->memory);
     free(p->lane);
+    mc_schedule_drop(p->schedule);
     mc_device_program_free(p->lowered);
     free(p);
 }
@@ -114,8 +115,7 @@ static int32_t mesh_rank(const making_t *m, int32_t planned)
     return m->by_comm ? mc_mesh_rank_of(&m->mesh->order, planned) : planned;
 }
 
-/* The most chunks of a message in the plans of all ranks, each of which finds it by itself: there
- * are as many as a machine has GPUs, and a program is made once. */
+/* The most chunks of a message in the plans of all ranks, each of which finds it by itself, once for a program. */
 static int find_widest(const making_t *m, uint32_t *widest)
 {
     uint32_t most = mc_device_widest(m->plan);
@@ -183,6 +183,41 @@ static int lower(making_t *m, mc_gpu_program_t *p)
     return status;
 }
 
+/* Lanes that have messages to ranks of other machines, or from them, are the proxy's. */
+static int find_routes(const making_t *m, mc_gpu_program_t *p)
+{
+    mc_proxy_end_t *const end = m->mesh->gpu->end;
+    bool any = false;
+    if (!end)
+        return MESHCOLL_OK;
+    int status = mc_schedule_make(p->lowered, &p->call, &p->schedule);
+    for (uint32_t i = 0; !status && i < p->schedule->n_lanes; i++) {
+        const int32_t peer = mesh_rank(m, p->lowered->peer[i / 2]);
+        if (!mc_proxy_is_far(m->mesh, peer) || mc_schedule_messages(p->schedule, i) == 0)
+            continue;
+        status = mc_proxy_route(end, peer, i % 2, &p->schedule->route[i]);
+        any = true;
+    }
+    if (status || any)
+        return status;
+    mc_schedule_drop(p->schedule);
+    p->schedule = NULL;
+    return MESHCOLL_OK;
+}
+
+static mc_device_lane_t lane_of(const making_t *m, const mc_gpu_program_t *p, uint32_t i,
+                                uint32_t block)
+{
+    const mc_gpu_arena_t *const arena = &m->mesh->gpu->arena;
+    const mc_route_t *const route = p->schedule ? p->schedule->route[i] : NULL;
+    const int32_t peer = mesh_rank(m, p->lowered->peer[i / 2]);
+    if (route)
+        return mc_route_lane(route, block, mc_gpu_arena_count(arena, peer, i % 2, block));
+    if (mc_proxy_is_far(m->mesh, peer))
+        return (mc_device_lane_t){0}; /* it has no messages */
+    return mc_gpu_arena_lane(arena, peer, i % 2, block);
+}
+
 static void fill_lanes(const making_t *m, mc_gpu_program_t *p, mc_device_lane_t *lane)
 {
     const mc_gpu_arena_t *const arena = &m->mesh->gpu->arena;
@@ -190,8 +225,7 @@ static void fill_lanes(const making_t *m, mc_gpu_program_t *p, mc_device_lane_t 
     for (uint32_t i = 0; i < p->lowered->n_peers; i++)
         p->by_host += mc_gpu_arena_by_host(arena, m->mesh->rank, mesh_rank(m, p->lowered->peer[i]));
     for (uint32_t i = 0; i < 2 * p->lowered->n_peers * blocks; i++)
-        lane[i] = mc_gpu_arena_lane(arena, mesh_rank(m, p->lowered->peer[i / blocks / 2]),
-                                    i / blocks % 2, i % blocks);
+        lane[i] = lane_of(m, p, i / blocks, i % blocks);
 }
 
 /* Copies runs and lanes to the GPU; waits for the copy, not for other streams. */
@@ -276,6 +310,8 @@ static int make(making_t *m, mc_gpu_program_t *p)
     int status = lower(m, p);
     if (!status)
         status = fill_call(m->mesh, p);
+    if (!status)
+        status = find_routes(m, p);
     if (!status)
         status = find_kernel(m->mesh->gpu, p);
     if (!status)

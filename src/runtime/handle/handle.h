@@ -117,6 +117,7 @@ struct meshcoll {
     struct mc_gpu *gpu;             /* of calls on device memory; NULL: none was made */
     struct mc_stage *stages;        /* of calls on device memory that run on the host: spare ones */
     struct mc_gpu_alarm *gpu_alarm; /* of a root: ends kernels of its family; NULL: none */
+    struct mc_proxy *proxy;         /* of a root: sends for kernels to other machines; NULL: none */
     meshcoll_request_t *cached[MC_CACHED_REQUESTS]; /* that serve calls */
     uint64_t cached_steps;                          /* of their plans */
     meshcoll_request_t

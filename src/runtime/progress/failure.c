@@ -70,22 +70,37 @@ static void break_with(meshcoll_t *h, mc_news_t *news)
     break_now(h, mc_fail(news->status, "%s", news->text));
 }
 
+/* Tells all ranks of a failure of this one. */
+static void tell(const meshcoll_t *h, int status, const char *why)
+{
+    mc_news_t news = {.kind = MC_NEWS_FATAL, .status = status_elsewhere(status)};
+    news.rank = mc_monitor_rank(h->monitor);
+    mc_text_t text = mc_text(news.text, sizeof news.text);
+    mc_text_add(&text, "rank %d: %s", (int)news.rank, why);
+    mc_monitor_tell(h->monitor, &news);
+}
+
 /* A failure of this rank, with meshcoll_last_error(). */
 static void break_alone(meshcoll_t *h, int status)
 {
-    mc_news_t news = {.kind = MC_NEWS_FATAL, .status = status_elsewhere(status)};
+    mc_news_t news;
     if (h->monitor && await_cause(h, status, &news)) {
         break_with(h, &news);
         return;
     }
     snprintf(h->why, sizeof h->why, "%s", meshcoll_last_error());
-    if (h->monitor) {
-        news.rank = mc_monitor_rank(h->monitor);
-        mc_text_t text = mc_text(news.text, sizeof news.text);
-        mc_text_add(&text, "rank %d: %s", (int)news.rank, h->why);
-        mc_monitor_tell(h->monitor, &news);
-    }
+    if (h->monitor)
+        tell(h, status, h->why);
     break_now(h, status);
+}
+
+void mc_failure_post(const meshcoll_t *root, int status)
+{
+    mc_news_t news;
+    char why[MC_NEWS_TEXT];
+    snprintf(why, sizeof why, "%s", meshcoll_last_error());
+    if (!await_cause(root, status, &news))
+        tell(root, status, why);
 }
 
 void mc_failure_break(meshcoll_t *h, int status)

@@ -14,6 +14,9 @@ extern const _Atomic bool mc_no_alarm;
 
 /* Breaks the mesh after a failed run, whose error text is in meshcoll_last_error(). */
 void mc_failure_break(meshcoll_t *h, int status);
+/* The same from a thread that does not hold the lock, of a root with a monitor: all ranks are told, and this one's
+ * mesh breaks when a thread that holds its lock looks. */
+void mc_failure_post(const meshcoll_t *root, int status);
 /* The error of a root that failed, here or elsewhere. */
 int mc_failure_told(meshcoll_t *root);
 /* Returns OK, or the error of a mesh that failed, here or elsewhere. */

@@ -28,16 +28,19 @@ typedef struct {
     const char *executor;      /* MESHCOLL_GPU_EXECUTOR; NULL: the default */
     const char *libcuda;       /* instead of the double; NULL: that */
     const char *timeout, *check, *progress, *explain;
-    int gpus;   /* that ranks take in turn; 0: as many as ranks */
-    int killed; /* 1 more than the rank that is to end by SIGKILL; 0: none */
-    bool apart; /* each rank is on a machine of its own, by its host name */
-    bool tidy;  /* nothing of the driver's memory may be left when the mesh is destroyed */
+    /* a character for each rank, the same on one machine; NULL: all are on one. By host names, or in
+     * the lab's boxes (MC_RIG_BOXES: their processes' ids) */
+    const char *machines;
+    int gpus;  /* that ranks take in turn; 0: as many as ranks */
+    int dies;  /* rank + 1 of one that ends by SIGKILL; 0: none */
+    bool tidy; /* nothing of the driver's memory may be left when the mesh is destroyed */
 } rig_t;
 /* Not 0: the tests run on so many GPUs, by the stream executor. */
 extern int rig_streams;
 
 /* May this process give its ranks machines of their own? */
 bool rig_can_part(void);
+#define RIG_CANNOT_PART "this needs the right to set host names (CAP_SYS_ADMIN)"
 /* Of a test that cannot run here: prints the line, and has the program end so. */
 bool rig_skip(const char *why);
 
@@ -79,9 +82,13 @@ int rig_await_error(meshcoll_t *mesh);
     X(collectives) X(strategies) X(host_memory) X(types) X(in_flight) X(ordered) X(persistent)  \
     X(blocking) X(kinds) X(unequal_blocks) X(captured) X(parts) X(known_calls) X(guards)        \
     X(late) X(aborted) X(cannot_open) X(cannot_launch) X(one_gpu) X(no_libcuda) X(old_libcuda)  \
-    X(no_kernels) X(disagree) X(two_machines) X(refused) X(progress_thread)                     \
+    X(no_kernels) X(disagree) X(refused) X(progress_thread)                     \
     X(streams) X(slow) X(queue_full) X(gave_up) X(killed) X(executor)                              \
-    X(explained) X(counted) X(staged) X(staged_ends) X(staged_fails)
+    X(explained) X(counted) X(staged) X(staged_ends) X(staged_fails)                           \
+    X(far_collectives) X(far_ragged) X(far_3d) X(far_types) X(far_strategies) X(far_unequal)    \
+    X(far_long) X(far_in_flight) X(far_mixed) X(far_parts) X(far_blocking) X(far_persistent)    \
+    X(far_threads) X(far_idle) X(far_captured) X(far_late) X(far_aborted) X(far_killed)         \
+    X(far_refused) X(far_cannot_open) X(far_cannot_launch) X(far_left) X(far_lab)
 /* clang-format on */
 #define RIG_DECLARE(name) bool test_##name(void);
 RIG_TESTS(RIG_DECLARE)

@@ -1,4 +1,5 @@
 /* Calls on device memory, by processes on the double of libcuda: results, order, kinds of memory. */
+#include "ranks.h"
 #include "rig.h"
 
 #include "device/cuda/kind.h"
@@ -37,7 +38,7 @@ void rig_turns(meshcoll_t *mesh, unsigned first, unsigned n)
     NEED(cuStreamDestroy_v2(stream) == 0);
 }
 
-static void rank_collectives(meshcoll_t *mesh)
+void rank_collectives(meshcoll_t *mesh)
 {
     rig_turns(mesh, 0, 2 * 6 * MESHCOLL_COLLECTIVES);
 }
@@ -55,7 +56,7 @@ bool test_collectives(void)
     return good;
 }
 
-static void rank_strategies(meshcoll_t *mesh)
+void rank_strategies(meshcoll_t *mesh)
 {
     mc_mesh_t shape;
     unsigned n = 0;
@@ -99,7 +100,7 @@ bool test_host_memory(void)
 }
 
 /* Every datatype with every operation that it has; blocks of two threads. */
-static void rank_types(meshcoll_t *mesh)
+void rank_types(meshcoll_t *mesh)
 {
     fake_kernels(0, 2);
     for (int t = 0; t < MESHCOLL_DATATYPES; t++)
@@ -122,7 +123,7 @@ bool test_types(void)
  * what the one before it, in the other stream, gave. */
 enum { CALLS = 12, ELEMENTS = 3000 };
 
-static void rank_in_flight(meshcoll_t *mesh)
+void rank_in_flight(meshcoll_t *mesh)
 {
     const int size = meshcoll_size(mesh);
     const mc_cu_stream_t stream[2] = {rig_new_stream(), rig_new_stream()};
@@ -184,7 +185,7 @@ bool test_ordered(void)
     return rig_run(&rig, rank_ordered);
 }
 
-static void rank_persistent(meshcoll_t *mesh)
+void rank_persistent(meshcoll_t *mesh)
 {
     const mc_cu_stream_t stream = rig_new_stream();
     for (unsigned turn = 0; turn < MESHCOLL_COLLECTIVES; turn++) {
@@ -223,7 +224,7 @@ static int run_blocking(meshcoll_t *mesh, const meshcoll_args_t *a)
     return meshcoll_allreduce(mesh, a->in, a->out, a->count, a->datatype, a->op);
 }
 
-static void rank_blocking(meshcoll_t *mesh)
+void rank_blocking(meshcoll_t *mesh)
 {
     const mc_case_t c = {
         .collective = MESHCOLL_ALLREDUCE, .count = 5000, .datatype = MESHCOLL_INT32};
@@ -247,7 +248,7 @@ bool test_blocking(void)
 }
 
 /* The same where a thread of the mesh progresses it, and calls take its lock. */
-static void rank_progress_thread(meshcoll_t *mesh)
+void rank_progress_thread(meshcoll_t *mesh)
 {
     rank_blocking(mesh);
     rig_turns(mesh, 0, MESHCOLL_COLLECTIVES);
@@ -331,7 +332,7 @@ bool test_known_calls(void)
 }
 
 /* Blocks of unequal sizes, of which some are empty. */
-static void rank_unequal_blocks(meshcoll_t *mesh)
+void rank_unequal_blocks(meshcoll_t *mesh)
 {
     const int size = meshcoll_size(mesh);
     size_t counts[8], total = 0;
@@ -404,7 +405,7 @@ bool test_captured(void)
 }
 
 /* Sub-meshes beside their mesh, destroyed before it and with it. */
-static void rank_parts(meshcoll_t *mesh)
+void rank_parts(meshcoll_t *mesh)
 {
     meshcoll_t *row, *column;
     NEED(meshcoll_split(mesh, "gpu", &row) == MESHCOLL_OK);

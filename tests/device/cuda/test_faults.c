@@ -4,6 +4,7 @@
 #include "base/base.h"
 #include "device/cuda/driver.h"
 
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -171,13 +172,10 @@ typedef struct {
     int after; /* so many more of its calls */
 } failing_t;
 static failing_t failing;
-static void rank_cannot_launch(meshcoll_t *mesh)
+static void cannot(meshcoll_t *mesh, meshcoll_args_t a)
 {
-    meshcoll_args_t a = some_call();
-    NEED(works(mesh));
     rig_meet();
     const double begun = mc_now();
-    a.count = 99; /* another program */
     if (rig_rank == 1) {
         fake_fail(failing.function, failing.after, MC_CU_ERROR_OUT_OF_MEMORY);
         NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_ERR_DEVICE && rig_says("could not"));
@@ -188,6 +186,14 @@ static void rank_cannot_launch(meshcoll_t *mesh)
         NEED(cuStreamSynchronize(NULL) == 0);
     }
     NEED(mc_now() - begun < SOON);
+}
+
+static void rank_cannot_launch(meshcoll_t *mesh)
+{
+    meshcoll_args_t a = some_call();
+    NEED(works(mesh));
+    a.count = 99; /* another program */
+    cannot(mesh, a);
 }
 
 bool test_cannot_launch(void)
@@ -275,15 +281,6 @@ bool test_no_kernels(void)
     return rig_run(&rig, rank_refused);
 }
 
-bool test_two_machines(void)
-{
-    const rig_t rig = {.mesh = "box=2,gpu=1", .apart = true};
-    if (!rig_can_part())
-        return rig_skip("this needs the right to set host names (CAP_SYS_ADMIN)");
-    expected = "calls on device memory work within one machine so far: ranks 0 and 1 are on";
-    return rig_run(&rig, rank_refused);
-}
-
 /* MESHCOLL_CHECK=1: ranks that ask for different calls learn it before anything moves. */
 static void rank_disagree(meshcoll_t *mesh)
 {
@@ -305,4 +302,158 @@ bool test_disagree(void)
 {
     const rig_t rig = {.mesh = "gpu=3", .check = "1", .blocks = "2"};
     return rig_run(&rig, rank_disagree);
+}
+
+/* Between machines -------------------------------------------------------------------------------- */
+
+static bool run_far(const rig_t *rig, void (*rank)(meshcoll_t *mesh))
+{
+    return rig_can_part() ? rig_run(rig, rank) : rig_skip(RIG_CANNOT_PART);
+}
+
+/* A kernel waits for a rank of another machine that does not come: the sentence names it. */
+bool test_far_late(void)
+{
+    const rig_t rig = {.mesh = "box=3,gpu=1", .machines = "012", .blocks = "2", .timeout = "0.5"};
+    return run_far(&rig, rank_late);
+}
+
+bool test_far_aborted(void)
+{
+    const rig_t rig = {.mesh = "box=3,gpu=1", .machines = "012", .blocks = "2"};
+    return run_far(&rig, rank_aborted);
+}
+
+bool test_far_refused(void)
+{
+    const rig_t rig = {.mesh = "box=3,gpu=1", .machines = "012", .blocks = "2"};
+    return run_far(&rig, rank_one_refused);
+}
+
+/* A rank dies while others wait for it, in a stream and in a blocking call. */
+static void rank_killed(meshcoll_t *mesh)
+{
+    const meshcoll_args_t a = some_call();
+    NEED(works(mesh));
+    rig_meet();
+    const double begun = mc_now();
+    if (rig_rank == 1) {
+        usleep(200 * 1000);
+        kill(getpid(), SIGKILL);
+    }
+    if (rig_rank == 0) {
+        NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_OK);
+        NEED(cuStreamSynchronize(NULL) == 0);
+        NEED(rig_await_error(mesh) == MESHCOLL_ERR_PEER && rig_says("rank 1"));
+    } else {
+        NEED(meshcoll_allreduce(mesh, a.in, a.out, a.count, a.datatype, a.op) == MESHCOLL_ERR_PEER);
+        NEED(rig_says("rank 1"));
+    }
+    NEED(mc_now() - begun < SOON);
+    NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_ERR_PEER);
+}
+
+bool test_far_killed(void)
+{
+    const rig_t rig = {.mesh = "box=3,gpu=1", .machines = "012", .blocks = "2", .dies = 1 + 1};
+    return run_far(&rig, rank_killed);
+}
+
+/* A capture is refused on all ranks, stays good, and the mesh goes on. */
+static void rank_far_captured(meshcoll_t *mesh)
+{
+    const meshcoll_args_t a = some_call();
+    meshcoll_request_t *request;
+    mc_cu_stream_t stream;
+    fake_graph_t graph;
+    NEED(works(mesh));
+    NEED(meshcoll_init(mesh, &a, &request) == MESHCOLL_OK);
+    NEED(cuStreamCreate(&stream, MC_CU_STREAM_NON_BLOCKING) == 0);
+    NEED(cuStreamBeginCapture_v2(stream, 0) == 0);
+    NEED(meshcoll_enqueue(mesh, &a, stream) == MESHCOLL_ERR_UNSUPPORTED);
+    NEED(rig_says("a call on device memory between machines cannot be captured"));
+    NEED(meshcoll_enqueue_request(request, stream) == MESHCOLL_ERR_UNSUPPORTED);
+    NEED(cuStreamEndCapture(stream, &graph) == 0);
+    NEED(cuGraphDestroy(graph) == 0);
+    NEED(works(mesh));
+    NEED(meshcoll_enqueue_request(request, stream) == MESHCOLL_OK);
+    NEED(cuStreamSynchronize(stream) == 0 && meshcoll_async_error(mesh) == MESHCOLL_OK);
+    meshcoll_free(request);
+}
+
+bool test_far_captured(void)
+{
+    const rig_t rig = {.mesh = "box=2,gpu=2", .machines = "0011", .blocks = "2"};
+    return run_far(&rig, rank_far_captured);
+}
+
+/* While the mesh opens: all are told by whom and of what, and the next call works. */
+static void rank_far_cannot_open(meshcoll_t *mesh)
+{
+    static const char *const functions[] = {"cuMemAlloc_v2", "cuMemHostAlloc", "cuStreamCreate",
+                                            "cuCtxGetDevice"};
+    const meshcoll_args_t a = some_call();
+    if (rig_rank == 2) /* the proxy has no such device */
+        setenv("UCX_NET_DEVICES", "nowhere0", 1);
+    NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_ERR_TRANSPORT);
+    NEED(rig_says("rank 2: ") && rig_says("no network device 'nowhere0'"));
+    unsetenv("UCX_NET_DEVICES");
+    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
+        if (rig_rank == 1)
+            fake_fail(functions[i], 0, MC_CU_ERROR_OUT_OF_MEMORY);
+        NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_ERR_DEVICE);
+        NEED(rig_says("rank 1: the GPU's driver could not ") &&
+             rig_says("CUDA_ERROR_OUT_OF_MEMORY"));
+    }
+    NEED(works(mesh));
+    NEED(fake_calls("cuIpcGetMemHandle") == 0); /* nobody shares a machine */
+}
+
+bool test_far_cannot_open(void)
+{
+    const rig_t rig = {.mesh = "box=3,gpu=1", .machines = "012", .blocks = "2"};
+    return run_far(&rig, rank_far_cannot_open);
+}
+
+/* The second call has more peers than the first. */
+static void rank_far_cannot_launch(meshcoll_t *mesh)
+{
+    const mc_case_t c = {.collective = MESHCOLL_BCAST, .count = 9, .datatype = MESHCOLL_INT32};
+    meshcoll_args_t a = some_call();
+    NEED(rig_enqueue(mesh, &c, "bcast:mst(box)", NULL));
+    a.collective = MESHCOLL_ALLTOALL;
+    a.out = (char *)a.out + 2048;
+    cannot(mesh, a);
+}
+
+/* Slots for another machine that cannot be allocated, or a kernel that cannot be launched, fail the mesh. */
+bool test_far_cannot_launch(void)
+{
+    static const char *const functions[] = {"cuMemHostAlloc", "cuLaunchKernel"};
+    const rig_t rig = {.mesh = "box=3,gpu=1", .machines = "012", .blocks = "2"};
+    bool good = rig_can_part() || rig_skip(RIG_CANNOT_PART);
+    for (size_t i = 0; i < sizeof functions / sizeof functions[0] && rig_can_part(); i++) {
+        failing = functions[i];
+        good = rig_run(&rig, rank_far_cannot_launch) && good;
+    }
+    return good;
+}
+
+/* A rank whose kernel has ended leaves at once: what it has sent comes to one that begins later. */
+static void rank_far_left(meshcoll_t *mesh)
+{
+    const mc_case_t c = {.collective = MESHCOLL_BCAST, .count = 700, .datatype = MESHCOLL_INT32};
+    NEED(works(mesh));
+    rig_meet();
+    if (rig_rank == 1)
+        usleep(300 * 1000);
+    for (int i = 0; i < 3; i++)
+        NEED(rig_enqueue(mesh, &c, "bcast:mst(box)", NULL));
+}
+
+bool test_far_left(void)
+{
+    const rig_t rig = {
+        .mesh = "box=2", .machines = "01", .blocks = "2", .slot = "4096", .tidy = true};
+    return run_far(&rig, rank_far_left);
 }

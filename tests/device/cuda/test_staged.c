@@ -190,7 +190,7 @@ bool test_staged(void)
         good = rig_run(&rigs[i], rank_staged) && good;
     rig_image = NULL; /* no kernel is needed */
     good = rig_run(&rigs[0], rank_staged) && good;
-    const rig_t apart = {.mesh = "box=2", .apart = true, .tidy = true};
+    const rig_t apart = {.mesh = "box=2", .machines = "ab", .tidy = true};
     if (rig_can_part())
         good = rig_run(&apart, rank_staged) && good;
     else

@@ -159,7 +159,7 @@ static void rank_killed(meshcoll_t *mesh)
 bool test_killed(void)
 {
     const rig_t late = {.mesh = "gpu=2", .gpus = 1, .blocks = "1", .slot = "512", .timeout = "0.3"};
-    const rig_t dies = {.mesh = "gpu=3", .gpus = 1, .blocks = "1", .slot = "512", .killed = 2};
+    const rig_t dies = {.mesh = "gpu=3", .gpus = 1, .blocks = "1", .slot = "512", .dies = 2};
     return rig_run(&late, rank_reported) && rig_run(&dies, rank_killed);
 }
 
