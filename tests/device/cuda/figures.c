@@ -293,9 +293,14 @@ static kernel_t open_grid(grid_t *g, const char *strategy)
     need(mc_strategy_parse(strategy, MESHCOLL_ALLREDUCE, &mesh, &s));
     plan_ranks(g, &mesh, &s);
     g->word = take(sizeof(uint32_t), 0);
+    const int32_t machine[RANKS] = {0}; /* all on one */
     memset(g->reach, 1, sizeof g->reach);
     for (int r = 0; r < g->n; r++) {
-        const mc_gpu_layout_t layout = {r, g->n, g->blocks, g->slot_bytes, 0};
+        const mc_gpu_layout_t layout = {.rank = r,
+                                        .ranks = g->n,
+                                        .blocks = g->blocks,
+                                        .slot_bytes = g->slot_bytes,
+                                        .machine = machine};
         g->part[r] = (mc_gpu_part_t){.device = take(mc_gpu_layout_bytes(&layout), 0)};
     }
     for (int r = 0; r < g->n; r++)

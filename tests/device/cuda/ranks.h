@@ -4,8 +4,6 @@
 
 #include <meshcoll/meshcoll.h>
 
-/* So many of a list of different cases, enqueued one after the other. */
-void rank_collectives(meshcoll_t *mesh);
 void rank_strategies(meshcoll_t *mesh);
 void rank_types(meshcoll_t *mesh);
 void rank_in_flight(meshcoll_t *mesh);

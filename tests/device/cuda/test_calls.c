@@ -38,7 +38,7 @@ void rig_turns(meshcoll_t *mesh, unsigned first, unsigned n)
     NEED(cuStreamDestroy_v2(stream) == 0);
 }
 
-void rank_collectives(meshcoll_t *mesh)
+static void rank_collectives(meshcoll_t *mesh)
 {
     rig_turns(mesh, 0, 2 * 6 * MESHCOLL_COLLECTIVES);
 }

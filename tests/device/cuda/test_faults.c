@@ -359,6 +359,25 @@ bool test_far_killed(void)
     return run_far(&rig, rank_killed);
 }
 
+/* Ranks disagree about the count: the proxy finds it, and all ranks are told. */
+static void rank_far_mismatch(meshcoll_t *mesh)
+{
+    meshcoll_args_t a = some_call();
+    NEED(works(mesh));
+    rig_meet();
+    a.count = rig_rank == 1 ? 40 : 80;
+    NEED(meshcoll_enqueue(mesh, &a, NULL) <= 0);
+    NEED(await_error(mesh) == MESHCOLL_ERR_MISMATCH);
+    NEED(says("rank ") && says("do the ranks agree about the count?"));
+    NEED(cuStreamSynchronize(NULL) == 0); /* kernels have given up */
+}
+
+bool test_far_mismatch(void)
+{
+    const rig_t rig = {.mesh = "box=3,gpu=1", .machines = "012", .blocks = "2"};
+    return run_far(&rig, rank_far_mismatch);
+}
+
 /* A capture is refused on all ranks, stays good, and the mesh goes on. */
 static void rank_far_captured(meshcoll_t *mesh)
 {
