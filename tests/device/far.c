@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Receives advance in each LATE-th turn only, so that sends wait for them; of two ranks later. */
-enum { RANKS = 8, LATE = 3, VERY_LATE = 40 };
+/* Receives advance in each LATE-th turn only; of two ranks as seldom as VERY_LATE, in seconds, and not at first: then
+ * sends wait for them, and the kernel comes to slots that are still to be sent. */
+enum { RANKS = 8, LATE = 3 };
+#define VERY_LATE 0.005
 /* Seconds in which what is left must come when the kernels have ended. */
 #define SOON 5.0
 
@@ -132,7 +134,8 @@ void mc_far_give(mc_far_t *far, int rank, const mc_device_program_t *program,
 /* The proxy --------------------------------------------------------------------------------------- */
 
 typedef struct {
-    uint32_t number, late, moved;
+    uint32_t number, moved;
+    bool receives; /* advance in this turn */
     int status;
     bool quiet;
 } turn_t;
@@ -140,7 +143,7 @@ typedef struct {
 static void advance(mc_route_t *route, void *context)
 {
     turn_t *const turn = context;
-    if (turn->status == MESHCOLL_OK && (!route->params.receives || turn->number % turn->late == 0))
+    if (turn->status == MESHCOLL_OK && (!route->params.receives || turn->receives))
         turn->status = mc_route_advance(route, &turn->moved);
     turn->quiet = turn->quiet && mc_route_is_quiet(route);
 }
@@ -148,13 +151,15 @@ static void advance(mc_route_t *route, void *context)
 static void *move(void *argument)
 {
     mc_far_t *const far = argument;
-    double end = 0;
+    double end = 0, next = mc_now() + VERY_LATE;
     bool ends;
     turn_t turn = {0};
     do {
         ends = far->ends;
-        turn = (turn_t){
-            .number = turn.number + 1, .late = far->ranks == 2 ? VERY_LATE : LATE, .quiet = true};
+        turn = (turn_t){.number = turn.number + 1,
+                        .receives = far->ranks == 2 ? mc_now() >= next : turn.number % LATE == 0,
+                        .quiet = true};
+        next = turn.receives ? mc_now() + VERY_LATE : next;
         for (int r = 0; r < far->ranks && !turn.status; r++) {
             turn.moved += far->transport[r]->ops->progress(far->transport[r]);
             turn.status = mc_route_finish(&far->finished[r]);

@@ -20,6 +20,7 @@
 
 /* FILL: in each byte, a number whose sums over up to 63 ranks are exact in float32. */
 enum { RANKS = 8, LIMIT_S = 20, WARM = 3, FILL = 0x40 };
+static const int32_t machine[RANKS]; /* all ranks are on one */
 enum { KIB = 1 << 10, MIB = 1 << 20 };
 
 static gpu_t gpu;
@@ -241,7 +242,11 @@ static void plan_ranks(grid_t *g, const mc_mesh_t *mesh, const mc_strategy_t *s)
 static mc_cu_address_t make_lanes(grid_t *g, int r)
 {
     const mc_device_program_t *const p = g->rank[r].program;
-    const mc_gpu_arena_t arena = {.layout = {r, g->n, g->blocks, g->slot_bytes},
+    const mc_gpu_arena_t arena = {.layout = {.rank = r,
+                                             .ranks = g->n,
+                                             .blocks = g->blocks,
+                                             .slot_bytes = g->slot_bytes,
+                                             .machine = machine},
                                   .part = g->part,
                                   .reach = g->reach,
                                   .fd = -1};
@@ -293,7 +298,6 @@ static kernel_t open_grid(grid_t *g, const char *strategy)
     need(mc_strategy_parse(strategy, MESHCOLL_ALLREDUCE, &mesh, &s));
     plan_ranks(g, &mesh, &s);
     g->word = take(sizeof(uint32_t), 0);
-    const int32_t machine[RANKS] = {0}; /* all on one */
     memset(g->reach, 1, sizeof g->reach);
     for (int r = 0; r < g->n; r++) {
         const mc_gpu_layout_t layout = {.rank = r,

@@ -367,8 +367,8 @@ static void rank_far_mismatch(meshcoll_t *mesh)
     rig_meet();
     a.count = rig_rank == 1 ? 40 : 80;
     NEED(meshcoll_enqueue(mesh, &a, NULL) <= 0);
-    NEED(await_error(mesh) == MESHCOLL_ERR_MISMATCH);
-    NEED(says("rank ") && says("do the ranks agree about the count?"));
+    NEED(rig_await_error(mesh) == MESHCOLL_ERR_MISMATCH);
+    NEED(rig_says("rank ") && rig_says("do the ranks agree about the count?"));
     NEED(cuStreamSynchronize(NULL) == 0); /* kernels have given up */
 }
 
@@ -452,7 +452,7 @@ bool test_far_cannot_launch(void)
     const rig_t rig = {.mesh = "box=3,gpu=1", .machines = "012", .blocks = "2"};
     bool good = rig_can_part() || rig_skip(RIG_CANNOT_PART);
     for (size_t i = 0; i < sizeof functions / sizeof functions[0] && rig_can_part(); i++) {
-        failing = functions[i];
+        failing = (failing_t){functions[i], 0};
         good = rig_run(&rig, rank_far_cannot_launch) && good;
     }
     return good;
