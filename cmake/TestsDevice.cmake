@@ -1,10 +1,11 @@
 # tests/device: the text of the device executor's kernels (src/device/block.h, sum.h), compiled for the host;
 # ranks x blocks are threads. One program, a test per name, label "device" (and "unit", which the sanitizers run).
-# Mutants: the same program with one place of block.h changed; the named test must fail. The text itself has no
+# Mutants: the same program with one place of that text changed; the named test must fail. The text itself has no
 # switches for tests.
 
 set(device_folder ${PROJECT_SOURCE_DIR}/tests/device)
-set(device_texts ${PROJECT_SOURCE_DIR}/src/device/block.h ${PROJECT_SOURCE_DIR}/src/device/piece.h)
+set(device_texts block.h move.h piece.h)
+list(TRANSFORM device_texts PREPEND ${PROJECT_SOURCE_DIR}/src/device/)
 set(route_text ${PROJECT_SOURCE_DIR}/src/device/proxy/route.c)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${device_texts} ${route_text})
 
@@ -35,7 +36,7 @@ endfunction()
 
 meshcoll_device_program(device_walk)
 foreach(name IN ITEMS strategies_1d strategies_2d strategies_ragged counts_and_places long_vectors receiver_first
-                      sender_first several_threads far_2d far_ragged far_3d far_receiver_first far_sender_first
+                      sender_first relay_first joined several_threads far_2d far_ragged far_3d far_receiver_first far_sender_first
                       limit abort_word reductions alike)
     meshcoll_device_test(${name} "device;unit" device_walk ${name})
 endforeach()
@@ -77,17 +78,32 @@ endfunction()
 
 if(NOT MESHCOLL_SANITIZE)
     meshcoll_device_mutant(flag_before_data receiver_first
-        "    for (uint32_t i = spot->at; i < spot->end; i++) {"
-        "    if (sends && seat.thread == 0)
-        mc_release(lane->raised, number + 1);
-    for (uint32_t i = spot->at; i < spot->end; i++) {")
+        "    for (uint32_t i = 0; i < spot->runs; i++)
+        at +="
+        "    for (uint32_t m = seat.thread; m < spot->messages; m += seat.threads)
+        if (m >= spot->receives)
+            mc_release(mc_device_lane(call, spot, m)->raised, table->number[m] + 1);
+    for (uint32_t i = 0; i < spot->runs; i++)
+        at +=")
     meshcoll_device_mutant(credit_off_by_one sender_first
         "sends ? MC_DEVICE_SLOTS : 0" "sends ? MC_DEVICE_SLOTS + 1 : 0")
     meshcoll_device_mutant(wrong_slot sender_first
         "number % MC_DEVICE_SLOTS" "(sends ? number : number + 1) % MC_DEVICE_SLOTS")
     meshcoll_device_mutant(no_barrier_before_flag several_threads
         "    mc_barrier(seat);
-    if (is_message && seat.thread == 0)" "    if (is_message && seat.thread == 0)")
+    for (uint32_t m" "    for (uint32_t m")
+    meshcoll_device_mutant(joined_not_kept joined
+        "spot->at + last * spot->runs + i" "spot->at + 0 * last * spot->runs + i")
+    meshcoll_device_mutant(joined_sent_once joined
+        "for (uint32_t m = p->receives; m < p->messages; m++)"
+        "for (uint32_t m = p->receives; m < p->messages && m <= p->receives; m++)")
+    meshcoll_device_mutant(joined_credit_before_data relay_first
+        "    for (uint32_t i = 0; i < spot->runs; i++)
+        at +="
+        "    for (uint32_t m = seat.thread; m < spot->receives && m + 1 < spot->messages; m += seat.threads)
+        mc_release(mc_device_lane(call, spot, m)->raised, table->number[m] + 1);
+    for (uint32_t i = 0; i < spot->runs; i++)
+        at +=")
     meshcoll_device_mutant(same_piece_each_pass long_vectors
         "(uint64_t)pass * call->piece" "0 * (uint64_t)pass")
     meshcoll_device_mutant(slice_short_of_a_word strategies_1d

@@ -10,11 +10,12 @@
 
 #include <stdint.h>
 
-/* SLOTS: messages in flight per lane. Every block runs its steps in program order, and some plans
- * need three messages in flight between two ranks to end that way. WORD: bytes of the widest
- * access. Slices, pieces and places in a slot are multiples of it, and the sizes of all elements
- * that are reduced divide it, so that none is cut. */
-enum { MC_DEVICE_SLOTS = 4, MC_DEVICE_WORD = 16 };
+/* SLOTS: messages in flight per lane, two more than plans need in program order, which is what
+ * joined messages take (device/join.h). WORD: bytes of the widest access. Slices, pieces and places
+ * in a slot are multiples of it, and the sizes of all elements that are reduced divide it, so that
+ * none is cut. JOINED: the most messages that are moved together: what a rank of a box of eight
+ * receives from its peers and sends to them, and two more. */
+enum { MC_DEVICE_SLOTS = 4, MC_DEVICE_WORD = 16, MC_DEVICE_JOINED = 16 };
 
 /* What a launch takes where nothing speaks against it: threads of a block, bytes of a slot. */
 enum { MC_DEVICE_THREADS = 512, MC_DEVICE_SLOT_BYTES = 1 << 19 };
@@ -34,9 +35,16 @@ enum {
 /* As mc_buffer_t; NONE: the run reads, or writes, only its message. */
 enum { MC_DEVICE_IN, MC_DEVICE_OUT, MC_DEVICE_SCRATCH, MC_DEVICE_BUFFERS, MC_DEVICE_NONE = 3 };
 
-/* FIRST: the message is the left operand of a receive-reduce. MORE: the message goes on in the
- * next run. */
-enum { MC_DEVICE_FIRST = 1, MC_DEVICE_MORE = 2 };
+/*
+ * FIRST: the message is the left operand of a receive-reduce. MORE: the message goes on in the
+ * next run. JOIN, of a message's last run: the next message is moved with this one, in one pass over
+ * the data. DROP: what a receive writes is not kept, as only joined messages read it.
+ *
+ * Of joined messages all receives come first; each adds to what the one before it yields. The
+ * result is kept, where the last receive says so, and is what all joined sends send. Without
+ * receives, sends are of the same bytes.
+ */
+enum { MC_DEVICE_FIRST = 1, MC_DEVICE_MORE = 2, MC_DEVICE_JOIN = 4, MC_DEVICE_DROP = 8 };
 
 /* Chunks of equal length at equal distances: chunk k is at from + k * from_stride; so is `to`. */
 typedef struct {
@@ -59,6 +67,13 @@ typedef struct {
     uint64_t *raised;  /* the peer awaits it */
     uint64_t *count;   /* messages of this end so far; nobody else touches it */
 } mc_device_lane_t;
+
+/* The messages of a step, in memory that the threads of a block share. */
+typedef struct {
+    char *message[MC_DEVICE_JOINED]; /* their slots */
+    uint64_t number[MC_DEVICE_JOINED];
+    uint32_t status[MC_DEVICE_JOINED]; /* how the wait for each ended */
+} mc_device_table_t;
 
 /* How a block ended. LATE: a wait took longer than its limit. A report that a block gave up stays:
  * later launches of this block then end at once. */

@@ -14,12 +14,14 @@
     extern "C" __global__ void __launch_bounds__(MC_DEVICE_THREADS, 1) \
         mc_walk_##body(const __grid_constant__ mc_device_launch_t launch) \
     { \
+        __shared__ mc_device_table_t table; \
         const uint32_t blocks = launch.one.blocks; \
         mc_seat_t seat; \
+        seat.table = &table; \
         seat.thread = threadIdx.x; \
         seat.threads = blockDim.x; \
         mc_device_walk(seat, launch.many ? &launch.many[blockIdx.x / blocks] : &launch.one, \
-                       blockIdx.x % blocks, mc_device_reduce_##reduction, \
+                       blockIdx.x % blocks, mc_device_combine_##reduction, \
                        mc_device_divide_##division); \
     }
 

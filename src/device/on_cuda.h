@@ -2,7 +2,7 @@
 #ifndef MC_DEVICE_ON_CUDA_H
 #define MC_DEVICE_ON_CUDA_H
 
-#include <stdint.h>
+#include "device/format.h"
 
 #define MC_DEVICE_FN static __device__ __forceinline__
 #define MC_UNROLL    _Pragma("unroll")
@@ -10,7 +10,13 @@
 
 typedef struct {
     uint32_t thread, threads;
+    mc_device_table_t *table; /* shared memory of the block */
 } mc_seat_t;
+
+MC_DEVICE_FN mc_device_table_t *mc_table(mc_seat_t seat)
+{
+    return seat.table;
+}
 
 typedef uint4 mc_word_t;
 

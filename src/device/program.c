@@ -1,5 +1,7 @@
 #include "device/program.h"
 
+#include "device/join.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -231,6 +233,8 @@ int mc_device_lower(const mc_binding_t *binding, uint32_t widest, uint32_t block
     l.status = check_supported(binding, widest, blocks);
     for (uint32_t i = 0; i < plan->n_steps && !l.status; i++)
         lower_step(&l, i);
+    if (!l.status)
+        l.status = mc_device_join(binding, l.run, l.n);
     if (reduces(plan) && binding->reducer.divide && plan->out != MC_HOLDS_NONE &&
         plan->layout.mesh.size > 1)
         lower_division(&l);

@@ -1,9 +1,8 @@
 /*
  * A rank's program for the device executor: its sealed plan and a measured binding, lowered to
  * runs of chunks (device/format.h). Without addresses: a launch names the buffers and lanes. Runs
- * are in the plan's program order and every block walks them all; dependencies are not used.
- *
- * Not fused: a receive and the send of the same chunk are two steps.
+ * are in the plan's program order and every block walks them all; dependencies are not used. Some
+ * messages are moved together (device/join.h).
  */
 #ifndef MC_DEVICE_PROGRAM_H
 #define MC_DEVICE_PROGRAM_H

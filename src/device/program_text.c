@@ -1,4 +1,5 @@
 /* The check and the text of a program. */
+#include "device/join.h"
 #include "device/program.h"
 
 #include <inttypes.h>
@@ -59,6 +60,8 @@ static int check_message(const mc_device_program_t *p, uint32_t i, uint32_t *chu
         return r->flags ? fail(p, i, "it has flags, but no message") : MESHCOLL_OK;
     if (r->lane >= 2 * p->n_peers || r->lane % 2 != (r->op != MC_DEVICE_SEND))
         return fail(p, i, "its lane is not one of this rank's, or of the other direction");
+    if (r->flags & MC_DEVICE_MORE && r->flags & MC_DEVICE_JOIN)
+        return fail(p, i, "its message goes on, and is joined to another one here");
     if (r->flags & MC_DEVICE_FIRST && r->op != MC_DEVICE_RECV_REDUCE)
         return fail(p, i, "its message is an operand, but nothing is reduced");
     *chunks += r->n;
@@ -68,6 +71,20 @@ static int check_message(const mc_device_program_t *p, uint32_t i, uint32_t *chu
         *chunks = 0;
     else if (i + 1 == p->n_runs || r[1].step != r->step)
         return fail(p, i, "its message goes on, but the next run is of another one");
+    return MESHCOLL_OK;
+}
+
+static int check_joined(const mc_device_program_t *p)
+{
+    for (uint32_t i = 0; i < p->n_runs;) {
+        if (!is_message(&p->run[i])) {
+            i++;
+            continue;
+        }
+        const char *const fault = mc_device_join_fault(p->run, p->n_runs, &i);
+        if (fault)
+            return fail(p, i, fault);
+    }
     return MESHCOLL_OK;
 }
 
@@ -93,7 +110,7 @@ int mc_device_program_check(const mc_device_program_t *program,
         if (status)
             return status;
     }
-    return MESHCOLL_OK;
+    return check_joined(program);
 }
 
 static void print_side(uint8_t buffer, uint64_t at, int64_t stride, uint32_t n, mc_text_t *text)
@@ -118,8 +135,10 @@ static void print_run(const mc_device_program_t *p, const mc_device_run_t *r, mc
         mc_text_add(text, " -> ");
     }
     print_side(r->to_buffer, r->to, r->to_stride, r->n, text);
-    mc_text_add(text, "%s%s\n", r->flags & MC_DEVICE_FIRST ? ", message first" : "",
-                r->flags & MC_DEVICE_MORE ? ", more" : "");
+    mc_text_add(text, "%s%s%s%s\n", r->flags & MC_DEVICE_FIRST ? ", message first" : "",
+                r->flags & MC_DEVICE_MORE ? ", more" : "",
+                r->flags & MC_DEVICE_JOIN ? ", joined to the next" : "",
+                r->flags & MC_DEVICE_DROP ? ", not kept" : "");
 }
 
 void mc_device_program_print(const mc_device_program_t *program, mc_text_t *text)

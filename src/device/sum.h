@@ -1,6 +1,6 @@
 /*
- * Reductions of a block's threads over bytes, one per datatype and operation; and the divisions of
- * averages. The bits are those of the host's kernels (runtime/element/kernels_body.h), payloads of
+ * Reductions of the elements in two words, one per datatype and operation; and the divisions of
+ * averages by a block's threads. The bits are those of the host's kernels (runtime/element/kernels_body.h), payloads of
  * NaNs excepted: the same text for each element, and no multiply and add in one (nvcc:
  * -fmad=false).
  *
@@ -64,50 +64,21 @@ MC_DEVICE_PAIR(int64_int64, int64_t, int64_t)
     }                                                                                       \
     MC_DEVICE_OVER(name, op)
 
-/* The same over bytes: words where all addresses allow it, and elements. `to` may be a or b. */
-#define MC_DEVICE_OVER(name, op)                                                                 \
-    MC_DEVICE_FN void mc_device_reduce_##name##_##op(mc_seat_t seat, char *to, const char *a,    \
-                                                     const char *b, uint64_t bytes)              \
-    {                                                                                            \
-        typedef mc_device_##name##_t element_t;                                                  \
-        enum { PER_WORD = MC_DEVICE_WORD / sizeof(element_t) };                                  \
-        typedef union {                                                                          \
-            mc_word_t word;                                                                      \
-            element_t element[PER_WORD];                                                         \
-        } word_t;                                                                                \
-        const uint64_t n = bytes / sizeof(element_t), step = seat.threads;                       \
-        const uint64_t words =                                                                   \
-            mc_device_aligned(to, a, MC_DEVICE_WORD) && mc_device_aligned(to, b, MC_DEVICE_WORD) \
-                ? bytes / MC_DEVICE_WORD                                                         \
-                : 0;                                                                             \
-        uint64_t w = seat.thread;                                                                \
-        for (; w + (MC_DEVICE_SUMS - 1) * step < words; w += MC_DEVICE_SUMS * step) {            \
-            word_t x[MC_DEVICE_SUMS], y[MC_DEVICE_SUMS];                                         \
-            MC_UNROLL                                                                            \
-            for (int k = 0; k < MC_DEVICE_SUMS; k++) {                                           \
-                x[k].word = mc_load_word(a + (w + k * step) * MC_DEVICE_WORD);                   \
-                y[k].word = mc_load_word(b + (w + k * step) * MC_DEVICE_WORD);                   \
-            }                                                                                    \
-            MC_UNROLL                                                                            \
-            for (int k = 0; k < MC_DEVICE_SUMS; k++) {                                           \
-                MC_UNROLL                                                                        \
-                for (int e = 0; e < PER_WORD; e++)                                               \
-                    x[k].element[e] = mc_device_##name##_##op(x[k].element[e], y[k].element[e]); \
-                mc_store_word(to + (w + k * step) * MC_DEVICE_WORD, x[k].word);                  \
-            }                                                                                    \
-        }                                                                                        \
-        for (; w < words; w += step) {                                                           \
-            word_t x, y;                                                                         \
-            x.word = mc_load_word(a + w * MC_DEVICE_WORD);                                       \
-            y.word = mc_load_word(b + w * MC_DEVICE_WORD);                                       \
-            MC_UNROLL                                                                            \
-            for (int e = 0; e < PER_WORD; e++)                                                   \
-                x.element[e] = mc_device_##name##_##op(x.element[e], y.element[e]);              \
-            mc_store_word(to + w * MC_DEVICE_WORD, x.word);                                      \
-        }                                                                                        \
-        for (uint64_t i = words * PER_WORD + seat.thread; i < n; i += step)                      \
-            ((element_t *)to)[i] =                                                               \
-                mc_device_##name##_##op(((const element_t *)a)[i], ((const element_t *)b)[i]);   \
+/* The same of all elements in two words. */
+#define MC_DEVICE_OVER(name, op)                                                     \
+    MC_DEVICE_FN mc_word_t mc_device_combine_##name##_##op(mc_word_t a, mc_word_t b) \
+    {                                                                                \
+        typedef mc_device_##name##_t element_t;                                      \
+        union {                                                                      \
+            mc_word_t word;                                                          \
+            element_t element[MC_DEVICE_WORD / sizeof(element_t)];                   \
+        } x, y;                                                                      \
+        x.word = a;                                                                  \
+        y.word = b;                                                                  \
+        MC_UNROLL                                                                    \
+        for (unsigned e = 0; e < MC_DEVICE_WORD / sizeof(element_t); e++)            \
+            x.element[e] = mc_device_##name##_##op(x.element[e], y.element[e]);      \
+        return x.word;                                                               \
     }
 
 #define MC_DEVICE_BITS(name)                \
@@ -213,10 +184,10 @@ MC_DEVICE_DIVIDE_BY(float8_e4m3, float, float8_e4m3_narrow(float8_e4m3_wide(d[i]
 MC_DEVICE_DIVIDE_BY(float8_e5m2, float, float8_e5m2_narrow(float8_e5m2_wide(d[i]) / by))
 
 /* Where there is nothing to reduce, or to divide. */
-MC_DEVICE_FN void mc_device_reduce_none(mc_seat_t seat, char *to, const char *a, const char *b,
-                                        uint64_t bytes)
+MC_DEVICE_FN mc_word_t mc_device_combine_none(mc_word_t a, mc_word_t b)
 {
-    (void)seat, (void)to, (void)a, (void)b, (void)bytes;
+    (void)b;
+    return a;
 }
 MC_DEVICE_FN void mc_device_divide_none(mc_seat_t seat, char *to, uint64_t bytes, int32_t ranks)
 {

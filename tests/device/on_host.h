@@ -5,9 +5,10 @@
 #ifndef MC_TEST_ON_HOST_H
 #define MC_TEST_ON_HOST_H
 
+#include "device/format.h"
+
 #include <pthread.h>
 #include <sched.h>
-#include <stdint.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,12 +21,18 @@
 typedef struct {
     pthread_barrier_t barrier;
     int any;
+    mc_device_table_t table;
 } mc_meet_t;
 
 typedef struct {
     uint32_t thread, threads;
-    mc_meet_t *meet; /* unused by a block of one thread */
+    mc_meet_t *meet;
 } mc_seat_t;
+
+MC_DEVICE_FN mc_device_table_t *mc_table(mc_seat_t seat)
+{
+    return &seat.meet->table;
+}
 
 typedef struct {
     uint32_t part[4];

@@ -5,6 +5,7 @@
 #include "bits.h"
 #include "box.h"
 #include "support/element.h"
+#include "support/stand.h"
 #include "support/strategies.h"
 
 #include <signal.h>
@@ -163,28 +164,53 @@ static bool repeat_bcast_on(mc_box_t *box, const mc_box_how_t *how, size_t count
     const mc_case_t c = {.collective = MESHCOLL_BCAST, .datatype = MESHCOLL_INT32, .count = count};
     bool good = true;
     for (int i = 0; i < times && good; i++)
-        good = mc_box_case(box, &c, "bcast:mst(gpu)", how);
+        good = mc_box_case(box, &c, "bcast:chain(gpu)", how);
     mc_box_close(box);
     return good;
 }
 
-static bool repeat_bcast(const mc_box_how_t *how, size_t count, int times)
+static bool repeat_bcast(const char *mesh, const mc_box_how_t *how, size_t count, int times)
 {
-    return repeat_bcast_on(mc_box_open("gpu=2"), how, count, times);
+    return repeat_bcast_on(mc_box_open(mesh), how, count, times);
 }
 
 /* The receiver waits when the first message comes: it must not be seen before its data. */
 static bool receiver_first(void)
 {
     const mc_box_how_t how = {.slot_bytes = 1 << 14, .yields = 5, .delay = {[0] = 5000}};
-    return repeat_bcast(&how, (5 << 14) / 4, 10);
+    return repeat_bcast("gpu=2", &how, (5 << 14) / 4, 10);
 }
 
 /* The sender is as far ahead as it may be: it must not write to slots that are not read yet. */
 static bool sender_first(void)
 {
     const mc_box_how_t how = {.slot_bytes = 1 << 10, .yields = 5, .delay = {[1] = 20000}};
-    return repeat_bcast(&how, (17 << 10) / 4, 5);
+    return repeat_bcast("gpu=2", &how, (17 << 10) / 4, 5);
+}
+
+/* The same of a rank that passes on what it receives: it leaves a slot when it has read all of it. */
+static bool relay_first(void)
+{
+    const mc_box_how_t how = {.slot_bytes = 1 << 10, .yields = 5, .delay = {[1] = 20000}};
+    return repeat_bcast("gpu=3", &how, (17 << 10) / 4, 10);
+}
+
+/* Messages that are moved together: sends of the same bytes, sums of several messages, messages passed on. */
+static bool joined(void)
+{
+    static const char *const strategies[] = {
+        "allreduce:fullmesh(gpu)", "reduce_scatter:ring(gpu) allgather:ring(gpu) segments=2",
+        "reduce:mst(gpu) bcast:mst(gpu)", "allreduce:aligned(gpu)"};
+    mc_box_t *const box = mc_box_open("gpu=5");
+    bool good = true;
+    for (size_t i = 0; i < MC_COUNT(strategies) && good; i++) {
+        const mc_case_t c = {
+            .collective = MESHCOLL_ALLREDUCE, .datatype = MESHCOLL_INT32, .count = 1001};
+        const mc_box_how_t how = {.blocks = 2, .threads = 1 + i % 3, .slot_bytes = 512};
+        good = mc_box_case(box, &c, strategies[i], &how);
+    }
+    mc_box_close(box);
+    return good;
 }
 
 /* Both between machines. */
@@ -216,41 +242,12 @@ static bool several_threads(void)
 
 /* Ranks that never begin -------------------------------------------------------------------------- */
 
-/* What each rank has done when nothing more can be: the plans in program order, MC_DEVICE_SLOTS messages in
- * flight between two ranks. */
-typedef struct {
-    uint32_t at[MC_BOX_RANKS];
-    uint32_t flying[MC_BOX_RANKS][MC_BOX_RANKS];
-} stand_t;
-
-static bool goes_on(stand_t *s, const mc_box_run_t *run, int rank)
-{
-    const mc_plan_t *const plan = run->rank[rank].plan;
-    if (rank == run->how.absent - 1 || s->at[rank] == plan->n_steps)
-        return false;
-    const mc_step_t *const step = &plan->step[s->at[rank]];
-    if (mc_op_sends((mc_op_t)step->op)) {
-        if (s->flying[rank][step->peer] == MC_DEVICE_SLOTS)
-            return false;
-        s->flying[rank][step->peer]++;
-    } else if (mc_op_receives((mc_op_t)step->op)) {
-        if (s->flying[step->peer][rank] == 0)
-            return false;
-        s->flying[step->peer][rank]--;
-    }
-    s->at[rank]++;
-    return true;
-}
-
 static stand_t stand_of(const mc_box_run_t *run)
 {
-    stand_t s = {.at = {0}};
-    for (bool any = true; any;) {
-        any = false;
-        for (int r = 0; r < run->box->mesh.size; r++)
-            while (goes_on(&s, run, r))
-                any = true;
-    }
+    stand_t s = {.ranks = run->box->mesh.size, .slots = MC_DEVICE_SLOTS};
+    for (int r = 0; r < s.ranks; r++)
+        s.program[r] = r == run->how.absent - 1 ? NULL : run->rank[r].program;
+    stand_run(&s);
     return s;
 }
 
@@ -263,14 +260,13 @@ static bool check_stand(const mc_box_run_t *run, uint32_t status)
         for (uint32_t b = 0; r != run->how.absent - 1 && b < run->how.blocks; b++) {
             const mc_box_rank_t *const rank = &run->rank[r];
             const mc_device_report_t *const report = &rank->report[b];
-            const bool ends = s.at[r] == rank->plan->n_steps;
-            const uint32_t step =
-                report->run < rank->program->n_runs ? rank->program->run[report->run].step : 0;
+            const bool ends = s.at[r] == rank->program->n_runs;
             standing += !ends;
             if (report->status != (ends ? (uint32_t)MC_DEVICE_DONE : status) ||
-                (!ends && step != s.at[r])) {
-                printf("%s: rank %d, block %u ended with %u at step %u: expected step %u of %u\n",
-                       run->name, r, b, report->status, step, s.at[r], rank->plan->n_steps);
+                (!ends && report->run != s.waits[r])) {
+                printf("%s: rank %d, block %u ended with %u at run %u: expected run %u of %u\n",
+                       run->name, r, b, report->status, report->run, s.waits[r],
+                       rank->program->n_runs);
                 return false;
             }
         }
@@ -335,6 +331,8 @@ static const struct {
     {"long_vectors", long_vectors},
     {"receiver_first", receiver_first},
     {"sender_first", sender_first},
+    {"relay_first", relay_first},
+    {"joined", joined},
     {"several_threads", several_threads},
     {"far_2d", far_2d},
     {"far_ragged", far_ragged},

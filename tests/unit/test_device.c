@@ -3,11 +3,12 @@
 #include "runtime/request/request.h"
 #include "support/case.h"
 #include "support/plans.h"
+#include "support/stand.h"
 #include "support/strategies.h"
 
 #include <stdlib.h>
 
-enum { SAMPLE = 25, ROOM = 1 << 16, TEXT = 4096 };
+enum { SAMPLE = 25, WORLDS = 60, ROOM = 1 << 16, TEXT = 4096 };
 
 /* One rank's call. The buffers are large enough for any. */
 typedef struct {
@@ -179,6 +180,131 @@ Test(device, lies_where_the_host_finds_it)
     compare_all("rack=2,box=2,gpu=2");
 }
 
+/* Joined messages ---------------------------------------------------------------------------------- */
+
+/* The programs of all ranks. */
+typedef struct {
+    lowered_t rank[STAND_RANKS];
+    int n;
+} world_t;
+
+static void open_world(world_t *w, const char *strategy, meshcoll_collective_t collective,
+                       const mc_mesh_t *mesh, uint32_t segments)
+{
+    mc_strategy_t s;
+    w->n = mesh->size;
+    cr_assert_eq(mc_strategy_parse(strategy, collective, mesh, &s), MESHCOLL_OK);
+    s.segments *= segments;
+    for (int32_t r = 0; r < mesh->size; r++) {
+        lowered_t *const l = &w->rank[r];
+        *l = (lowered_t){0};
+        cr_assert_eq(mc_strategy_plan(&s, mesh, r, 0, &l->plan), MESHCOLL_OK);
+        open_buffers(l);
+        const mc_operands_t operands = {
+            .in = l->in, .out = l->out, .count = 97, .datatype = MESHCOLL_INT16};
+        lower_plan(l, l->plan, &operands);
+    }
+}
+
+static void close_world(world_t *w)
+{
+    for (int r = 0; r < w->n; r++)
+        close_lowered(&w->rank[r]);
+}
+
+static bool completes(const world_t *w, uint32_t slots)
+{
+    stand_t s = {.ranks = w->n, .slots = slots};
+    for (int r = 0; r < w->n; r++)
+        s.program[r] = w->rank[r].program;
+    stand_run(&s);
+    return stand_completes(&s);
+}
+
+static unsigned sweep_programs(const char *text)
+{
+    static world_t w;
+    mc_mesh_t mesh;
+    unsigned worlds = 0;
+    cr_assert_eq(mc_mesh_parse(text, &mesh), MESHCOLL_OK);
+    for (int k = 0; k < MESHCOLL_COLLECTIVES; k++) {
+        mc_sample_t sample;
+        cr_assert_eq(mc_sample_open((meshcoll_collective_t)k, &mesh, WORLDS, &sample), 0);
+        for (int i = 0; i < sample.n; i++, worlds++) {
+            open_world(&w, sample.text[i], (meshcoll_collective_t)k, &mesh, 1 + worlds % 3);
+            cr_expect(completes(&w, MC_DEVICE_SLOTS), "%s on %s stands still", sample.text[i],
+                      text);
+            close_world(&w);
+        }
+        mc_sample_close(&sample);
+    }
+    return worlds;
+}
+
+Test(device, joined_messages_never_stand_still)
+{
+    const unsigned worlds = sweep_programs("gpu=2") + sweep_programs("gpu=8") +
+                            sweep_programs("box=2,gpu=4") + sweep_programs("box=4+3+1") +
+                            sweep_programs("rack=2,box=2,gpu=2");
+    cr_expect_gt(worlds, 1000, "%u worlds", worlds);
+}
+
+/* Bytes that a rank reads and writes in messages, in chunks; joined, or each message by itself. */
+static unsigned traffic_of(const mc_device_program_t *p, bool joined)
+{
+    unsigned chunks = 0;
+    bool goes_on = false; /* the run before is joined to this one */
+    for (uint32_t i = 0; i < p->n_runs; i++) {
+        const mc_device_run_t *const r = &p->run[i];
+        const bool joins = joined && goes_on, drops = joined && r->flags & MC_DEVICE_DROP;
+        cr_assert_eq(r->flags & MC_DEVICE_MORE, 0);
+        if (r->op == MC_DEVICE_SEND)
+            chunks += r->n * (1 + !joins); /* a slot, and what it sends */
+        else if (r->op == MC_DEVICE_RECV)
+            chunks += r->n * (1 + !drops);
+        else if (r->op == MC_DEVICE_RECV_REDUCE)
+            chunks += r->n * (1 + !joins + !drops);
+        goes_on = r->flags & MC_DEVICE_JOIN;
+    }
+    return chunks;
+}
+
+typedef struct {
+    meshcoll_collective_t collective;
+    const char *mesh, *strategy;
+    unsigned alone, joined; /* chunks of all ranks */
+} traffic_t;
+
+/* docs/gpu.md has these numbers. */
+Test(device, traffic_of_joined_messages)
+{
+    static const traffic_t rows[] = {
+        {MESHCOLL_ALLREDUCE, "gpu=8", "reduce_scatter:ring(gpu) allgather:ring(gpu)", 504, 352},
+        {MESHCOLL_REDUCE_SCATTER, "gpu=8", "reduce_scatter:ring(gpu)", 280, 184},
+        {MESHCOLL_ALLGATHER, "gpu=8", "allgather:ring(gpu)", 224, 176},
+        {MESHCOLL_ALLREDUCE, "gpu=8", "allreduce:fullmesh(gpu)", 273, 141},
+        {MESHCOLL_ALLREDUCE, "gpu=8", "reduce_scatter:fullmesh(gpu) allgather:fullmesh(gpu)", 504,
+         496},
+        {MESHCOLL_ALLREDUCE, "gpu=8", "reduce:mst(gpu) bcast:mst(gpu)", 63, 47},
+        {MESHCOLL_BCAST, "gpu=8", "bcast:chain(gpu)", 28, 22},
+        {MESHCOLL_REDUCE, "gpu=8", "reduce:star(gpu)", 35, 23},
+    };
+    for (size_t i = 0; i < MC_COUNT(rows); i++) {
+        static world_t w;
+        mc_mesh_t mesh;
+        unsigned alone = 0, joined = 0;
+        cr_assert_eq(mc_mesh_parse(rows[i].mesh, &mesh), MESHCOLL_OK);
+        open_world(&w, rows[i].strategy, rows[i].collective, &mesh, 1);
+        for (int r = 0; r < w.n; r++) {
+            alone += traffic_of(w.rank[r].program, false);
+            joined += traffic_of(w.rank[r].program, true);
+        }
+        cr_expect_eq(alone, rows[i].alone, "%s: %u chunks", rows[i].strategy, alone);
+        cr_expect_eq(joined, rows[i].joined, "%s: %u chunks, joined", rows[i].strategy, joined);
+        close_world(&w);
+    }
+}
+
 /* The check ---------------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -259,7 +385,42 @@ static void break_width(mc_device_program_t *p, mc_device_run_t *run)
 static void break_more(mc_device_program_t *p, mc_device_run_t *run)
 {
     (void)p;
+    run->flags = MC_DEVICE_MORE;
+}
+static void break_more_joined(mc_device_program_t *p, mc_device_run_t *run)
+{
+    (void)p;
     run->flags |= MC_DEVICE_MORE;
+}
+static void break_joined_place(mc_device_program_t *p, mc_device_run_t *run)
+{
+    (void)p;
+    run[1].from -= 4;
+}
+static void break_joined_length(mc_device_program_t *p, mc_device_run_t *run)
+{
+    (void)p;
+    run[1].bytes -= 4;
+}
+static void break_joined_order(mc_device_program_t *p, mc_device_run_t *run)
+{
+    (void)p;
+    run[1].flags |= MC_DEVICE_JOIN; /* a receive follows */
+}
+static void break_joined_end(mc_device_program_t *p, mc_device_run_t *run)
+{
+    (void)run;
+    ((mc_device_run_t *)p->run)[p->n_runs - 1].flags |= MC_DEVICE_JOIN;
+}
+static void break_drop_alone(mc_device_program_t *p, mc_device_run_t *run)
+{
+    (void)p;
+    run->flags = MC_DEVICE_DROP;
+}
+static void break_drop_send(mc_device_program_t *p, mc_device_run_t *run)
+{
+    (void)p;
+    run[1].flags |= MC_DEVICE_DROP;
 }
 
 Test(device, the_check_finds_each_fault)
@@ -272,7 +433,10 @@ Test(device, the_check_finds_each_fault)
         {"writes beyond its buffer", break_stride}, {"writes the input", break_input},
         {"another number of buffers", break_sides}, {"its lane is not", break_lane},
         {"its lane is not", break_direction},       {"more chunks than the widest", break_width},
-        {"the next run is of another", break_more},
+        {"the next run is of another", break_more}, {"joined to another", break_more_joined},
+        {"cannot be moved", break_joined_place},    {"cannot be moved", break_joined_length},
+        {"cannot be moved", break_joined_order},    {"cannot be moved", break_joined_end},
+        {"dropped and not sent", break_drop_alone}, {"dropped and not sent", break_drop_send},
     };
     for (size_t i = 0; i < MC_COUNT(broken); i++) {
         lowered_t l;

@@ -1,0 +1,222 @@
+/*
+ * Moving bytes: the threads of a block take what lies in a rank's memory and in messages, combine
+ * it and write it to memory and to messages, in one pass. Of device/block.h, which says what the
+ * includer gives.
+ */
+#ifndef MC_DEVICE_MOVE_H
+#define MC_DEVICE_MOVE_H
+
+#include "device/format.h"
+
+#ifndef MC_DEVICE_FN
+#error "include device/on_cuda.h before device/move.h, or what gives the same on a host"
+#endif
+
+/* Words that a thread has in flight in a copy, and of each operand in a reduction, which needs more
+ * registers for each. */
+enum { MC_DEVICE_BATCH = 4, MC_DEVICE_SUMS = 2 };
+
+/* a (+) b, of the elements in two words. */
+typedef mc_word_t (*mc_device_combine_t)(mc_word_t a, mc_word_t b);
+/* to /= by, over `bytes` bytes. Of the threads each does its part. */
+typedef void (*mc_device_divide_t)(mc_seat_t seat, char *to, uint64_t bytes, int32_t by);
+
+/* One pass over bytes: to and all sent messages = a (+) b (+) received messages, as far as there
+ * are such. Messages are aligned to words, and padded; the rank's memory need not be. */
+typedef struct {
+    const char *a, *b; /* in this rank's memory; NULL: none. b: only with a */
+    char *to;          /* there; NULL: nowhere */
+    const mc_device_table_t *table;
+    uint32_t receives, messages; /* of the table: those received first, then those sent */
+    uint32_t first;              /* a bit per received message: it is the left operand */
+    uint64_t at;                 /* where these bytes begin in each message */
+} mc_device_pass_t;
+
+MC_DEVICE_FN int mc_device_aligned(const void *at, uint32_t to)
+{
+    return ((uintptr_t)at & (to - 1)) == 0;
+}
+
+MC_DEVICE_FN char *mc_device_message(const mc_device_pass_t *p, uint32_t m, uint64_t at)
+{
+    return p->table->message[m] + p->at + at;
+}
+
+/* x and the message's word, in their order. */
+MC_DEVICE_FN mc_word_t mc_device_add(const mc_device_pass_t *p, uint32_t m, mc_word_t x,
+                                     mc_word_t y, mc_device_combine_t combine)
+{
+    const int first = p->first >> m & 1;
+    return combine(first ? y : x, first ? x : y);
+}
+
+/* A whole word of the result. */
+MC_DEVICE_FN void mc_device_put(const mc_device_pass_t *p, uint64_t at, mc_word_t x)
+{
+    if (p->to)
+        mc_store_word(p->to + at, x);
+    MC_ROLLED
+    for (uint32_t m = p->receives; m < p->messages; m++)
+        mc_store_word(mc_device_message(p, m, at), x);
+}
+
+/* Of one source, a batch of words at a time; returns this thread's first word that is left. */
+MC_DEVICE_FN uint64_t mc_device_copy_words(mc_seat_t seat, const mc_device_pass_t *p,
+                                           uint64_t words)
+{
+    const char *const from = p->a ? p->a : mc_device_message(p, 0, 0);
+    const uint64_t step = seat.threads;
+    uint64_t w = seat.thread;
+    for (; w + (MC_DEVICE_BATCH - 1) * step < words; w += MC_DEVICE_BATCH * step) {
+        mc_word_t x[MC_DEVICE_BATCH];
+        MC_UNROLL
+        for (int k = 0; k < MC_DEVICE_BATCH; k++)
+            x[k] = mc_load_word(from + (w + k * step) * MC_DEVICE_WORD);
+        MC_UNROLL
+        for (int k = 0; k < MC_DEVICE_BATCH; k++)
+            mc_device_put(p, (w + k * step) * MC_DEVICE_WORD, x[k]);
+    }
+    return w;
+}
+
+/* The same of several sources. */
+MC_DEVICE_FN uint64_t mc_device_sum_words(mc_seat_t seat, const mc_device_pass_t *p, uint64_t words,
+                                          mc_device_combine_t combine)
+{
+    const char *const from = p->a ? p->a : mc_device_message(p, 0, 0);
+    const uint64_t step = seat.threads;
+    uint64_t w = seat.thread;
+    for (; w + (MC_DEVICE_SUMS - 1) * step < words; w += MC_DEVICE_SUMS * step) {
+        mc_word_t x[MC_DEVICE_SUMS], y[MC_DEVICE_SUMS];
+        MC_UNROLL
+        for (int k = 0; k < MC_DEVICE_SUMS; k++)
+            x[k] = mc_load_word(from + (w + k * step) * MC_DEVICE_WORD);
+        if (p->b) {
+            MC_UNROLL
+            for (int k = 0; k < MC_DEVICE_SUMS; k++)
+                y[k] = mc_load_word(p->b + (w + k * step) * MC_DEVICE_WORD);
+            MC_UNROLL
+            for (int k = 0; k < MC_DEVICE_SUMS; k++)
+                x[k] = combine(x[k], y[k]);
+        }
+        MC_ROLLED
+        for (uint32_t m = p->a ? 0 : 1; m < p->receives; m++) {
+            MC_UNROLL
+            for (int k = 0; k < MC_DEVICE_SUMS; k++)
+                y[k] = mc_load_word(mc_device_message(p, m, (w + k * step) * MC_DEVICE_WORD));
+            MC_UNROLL
+            for (int k = 0; k < MC_DEVICE_SUMS; k++)
+                x[k] = mc_device_add(p, m, x[k], y[k], combine);
+        }
+        MC_UNROLL
+        for (int k = 0; k < MC_DEVICE_SUMS; k++)
+            mc_device_put(p, (w + k * step) * MC_DEVICE_WORD, x[k]);
+    }
+    return w;
+}
+
+typedef uint32_t mc_device_four_t __attribute__((__may_alias__));
+typedef uint16_t mc_device_two_t __attribute__((__may_alias__));
+typedef union {
+    mc_word_t word;
+    uint32_t four[4];
+    uint16_t two[8];
+    uint8_t one[MC_DEVICE_WORD];
+} mc_device_parts_t;
+
+/* A word that is not aligned, or of which only `left` bytes are there; the others become 0. */
+MC_DEVICE_FN mc_word_t mc_device_load_part(const char *at, uint64_t left)
+{
+    mc_device_parts_t parts;
+    MC_UNROLL
+    for (int i = 0; i < 4; i++)
+        parts.four[i] = 0;
+    if (left >= MC_DEVICE_WORD && mc_device_aligned(at, MC_DEVICE_WORD))
+        return mc_load_word(at);
+    if (left >= MC_DEVICE_WORD && mc_device_aligned(at, 4)) {
+        MC_UNROLL
+        for (int i = 0; i < 4; i++)
+            parts.four[i] = ((const mc_device_four_t *)at)[i];
+    } else if (left >= MC_DEVICE_WORD && mc_device_aligned(at, 2)) {
+        MC_UNROLL
+        for (int i = 0; i < 8; i++)
+            parts.two[i] = ((const mc_device_two_t *)at)[i];
+    } else {
+        MC_UNROLL
+        for (int i = 0; i < MC_DEVICE_WORD; i++)
+            if ((uint64_t)i < left)
+                parts.one[i] = (uint8_t)at[i];
+    }
+    return parts.word;
+}
+
+MC_DEVICE_FN void mc_device_store_part(char *at, mc_word_t word, uint64_t left)
+{
+    mc_device_parts_t parts;
+    parts.word = word;
+    if (left >= MC_DEVICE_WORD && mc_device_aligned(at, MC_DEVICE_WORD)) {
+        mc_store_word(at, word);
+    } else if (left >= MC_DEVICE_WORD && mc_device_aligned(at, 4)) {
+        MC_UNROLL
+        for (int i = 0; i < 4; i++)
+            ((mc_device_four_t *)at)[i] = parts.four[i];
+    } else if (left >= MC_DEVICE_WORD && mc_device_aligned(at, 2)) {
+        MC_UNROLL
+        for (int i = 0; i < 8; i++)
+            ((mc_device_two_t *)at)[i] = parts.two[i];
+    } else {
+        MC_UNROLL
+        for (int i = 0; i < MC_DEVICE_WORD; i++)
+            if ((uint64_t)i < left)
+                at[i] = (char)parts.one[i];
+    }
+}
+
+/* From this thread's word w on, word by word. */
+MC_DEVICE_FN void mc_device_move_parts(mc_seat_t seat, const mc_device_pass_t *p, uint64_t w,
+                                       uint64_t bytes, mc_device_combine_t combine)
+{
+    for (uint64_t at = w * MC_DEVICE_WORD; at < bytes; at += seat.threads * MC_DEVICE_WORD) {
+        const uint64_t left = bytes - at;
+        mc_word_t x =
+            p->a ? mc_device_load_part(p->a + at, left) : mc_load_word(mc_device_message(p, 0, at));
+        if (p->b)
+            x = combine(x, mc_device_load_part(p->b + at, left));
+        MC_ROLLED
+        for (uint32_t m = p->a ? 0 : 1; m < p->receives; m++)
+            x = mc_device_add(p, m, x, mc_load_word(mc_device_message(p, m, at)), combine);
+        if (p->to)
+            mc_device_store_part(p->to + at, x, left);
+        MC_ROLLED
+        for (uint32_t m = p->receives; m < p->messages; m++)
+            mc_store_word(mc_device_message(p, m, at), x);
+    }
+}
+
+MC_DEVICE_FN void mc_device_move(mc_seat_t seat, const mc_device_pass_t *p, uint64_t bytes,
+                                 mc_device_combine_t combine)
+{
+    const int sums = p->b || p->receives > (p->a ? 0 : 1);
+    uint64_t w = seat.thread;
+    if (mc_device_aligned(p->a, MC_DEVICE_WORD) && mc_device_aligned(p->b, MC_DEVICE_WORD) &&
+        mc_device_aligned(p->to, MC_DEVICE_WORD))
+        w = sums ? mc_device_sum_words(seat, p, bytes / MC_DEVICE_WORD, combine)
+                 : mc_device_copy_words(seat, p, bytes / MC_DEVICE_WORD);
+    mc_device_move_parts(seat, p, w, bytes, combine);
+}
+
+/* to = a (+) b, which may be the same memory. */
+MC_DEVICE_FN void mc_device_reduce(mc_seat_t seat, char *to, const char *a, const char *b,
+                                   uint64_t bytes, mc_device_combine_t combine)
+{
+    mc_device_pass_t p;
+    p.a = a;
+    p.b = b;
+    p.to = to;
+    p.table = 0;
+    p.receives = p.messages = p.first = 0;
+    p.at = 0;
+    mc_device_move(seat, &p, bytes, combine);
+}
+
+#endif
