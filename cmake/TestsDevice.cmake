@@ -1,10 +1,10 @@
-# tests/device: the text of the device executor's kernels (src/device/block.h, sum.h), compiled for the host;
+# tests/device: the text of the device executor's kernels (src/device/block.h, sum.h …), compiled for the host;
 # ranks x blocks are threads. One program, a test per name, label "device" (and "unit", which the sanitizers run).
 # Mutants: the same program with one place of that text changed; the named test must fail. The text itself has no
 # switches for tests.
 
 set(device_folder ${PROJECT_SOURCE_DIR}/tests/device)
-set(device_texts block.h move.h piece.h)
+set(device_texts block.h ll.h move.h piece.h wait.h)
 list(TRANSFORM device_texts PREPEND ${PROJECT_SOURCE_DIR}/src/device/)
 set(route_text ${PROJECT_SOURCE_DIR}/src/device/proxy/route.c)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${device_texts} ${route_text})
@@ -36,7 +36,8 @@ endfunction()
 
 meshcoll_device_program(device_walk)
 foreach(name IN ITEMS strategies_1d strategies_2d strategies_ragged counts_and_places long_vectors receiver_first
-                      sender_first relay_first joined several_threads far_2d far_ragged far_3d far_receiver_first far_sender_first
+                      sender_first relay_first joined several_threads ll_receiver_first ll_sender_first
+                      ll_several_threads ll_wraps far_2d far_ragged far_3d far_receiver_first far_sender_first
                       limit abort_word reductions alike)
     meshcoll_device_test(${name} "device;unit" device_walk ${name})
 endforeach()
@@ -78,13 +79,11 @@ endfunction()
 
 if(NOT MESHCOLL_SANITIZE)
     meshcoll_device_mutant(flag_before_data receiver_first
-        "    for (uint32_t i = 0; i < spot->runs; i++)
-        at +="
+        "    for (uint32_t i = 0; i < spot->runs && status == MC_DEVICE_DONE; i++)"
         "    for (uint32_t m = seat.thread; m < spot->messages; m += seat.threads)
         if (m >= spot->receives)
             mc_release(mc_device_lane(call, spot, m)->raised, table->number[m] + 1);
-    for (uint32_t i = 0; i < spot->runs; i++)
-        at +=")
+    for (uint32_t i = 0; i < spot->runs && status == MC_DEVICE_DONE; i++)")
     meshcoll_device_mutant(credit_off_by_one sender_first
         "sends ? MC_DEVICE_SLOTS : 0" "sends ? MC_DEVICE_SLOTS + 1 : 0")
     meshcoll_device_mutant(wrong_slot sender_first
@@ -98,12 +97,20 @@ if(NOT MESHCOLL_SANITIZE)
         "for (uint32_t m = p->receives; m < p->messages; m++)"
         "for (uint32_t m = p->receives; m < p->messages && m <= p->receives; m++)")
     meshcoll_device_mutant(joined_credit_before_data relay_first
-        "    for (uint32_t i = 0; i < spot->runs; i++)
-        at +="
+        "    for (uint32_t i = 0; i < spot->runs && status == MC_DEVICE_DONE; i++)"
         "    for (uint32_t m = seat.thread; m < spot->receives && m + 1 < spot->messages; m += seat.threads)
         mc_release(mc_device_lane(call, spot, m)->raised, table->number[m] + 1);
-    for (uint32_t i = 0; i < spot->runs; i++)
-        at +=")
+    for (uint32_t i = 0; i < spot->runs && status == MC_DEVICE_DONE; i++)")
+    meshcoll_device_mutant(ll_flag_of_the_last_round ll_receiver_first
+        "if (!differs)" "if (!differs || differs == (flag ^ (flag - MC_DEVICE_SLOTS)))")
+    meshcoll_device_mutant(ll_half_a_word ll_receiver_first
+        "((uint32_t)(high.b >> 32) ^ flag)" "0")
+    meshcoll_device_mutant(ll_no_barrier_before_credit ll_several_threads
+        "    if (mc_barrier_any(seat, status != MC_DEVICE_DONE)) {
+        mc_device_report_wait" "    if (0 && status != MC_DEVICE_DONE) {
+        mc_device_report_wait")
+    meshcoll_device_mutant(ll_never_cleaned ll_wraps
+        "(number & 0x7fffffff) < MC_DEVICE_SLOTS" "number == UINT64_MAX")
     meshcoll_device_mutant(same_piece_each_pass long_vectors
         "(uint64_t)pass * call->piece" "0 * (uint64_t)pass")
     meshcoll_device_mutant(slice_short_of_a_word strategies_1d
@@ -111,7 +118,7 @@ if(NOT MESHCOLL_SANITIZE)
     meshcoll_device_mutant(operands_in_order alike
         "MC_DEVICE_FIRST" "0 * MC_DEVICE_FIRST")
     meshcoll_device_mutant(no_limit limit
-        "now - begun > call->limit" "0 * (now - begun) > call->limit")
+        "now - *begun > call->limit" "0 * (now - *begun) > call->limit")
     meshcoll_device_mutant(no_abort abort_word
         "if (mc_look(call->abort_word))" "if (0)")
     meshcoll_proxy_mutant(proxy_flag_before_data far_receiver_first

@@ -8,45 +8,21 @@
  * mc_store_word; mc_acquire and mc_release of a counter that other devices see; mc_look of a word
  * that the host writes, and mc_tell of one that it reads, after all before it; mc_clock in
  * nanoseconds; mc_pause; mc_barrier and mc_barrier_any of the block's threads, the latter telling
- * whether any thread said so; and mc_table, what these threads share.
+ * whether any thread said so; mc_table, what these threads share, and mc_mark of a word there that
+ * several may write; and mc_pair_t with what device/ll.h needs.
  *
  * Order: the threads of a sender write a slot and meet; then one releases the flag, at the scope
  * of the system. One thread of the receiver acquires the flag; then its threads meet and read the
  * slot. They meet again, and one releases the credit. So a slot is written after it was read, and
  * read after it was written. Joined messages each have such a thread; all of them are awaited
  * before any is moved, and released when all were moved (device/join.h: why that cannot hang).
+ * Messages with flags in their data have no other flag; their credits are awaited and raised alike.
  */
 #ifndef MC_DEVICE_BLOCK_H
 #define MC_DEVICE_BLOCK_H
 
 #include "device/move.h"
 #include "device/piece.h"
-
-/* Looks at a counter between two at the clock. */
-enum { MC_DEVICE_LOOKS = 64 };
-
-/* Waiting -------------------------------------------------------------------------------------- */
-
-/* Until *word + slack >= least. Returns how it ended. */
-MC_DEVICE_FN uint32_t mc_device_await(const mc_device_call_t *call, const uint64_t *word,
-                                      uint64_t slack, uint64_t least)
-{
-    uint64_t begun = 0;
-    for (;;) {
-        MC_ROLLED
-        for (int look = 0; look < MC_DEVICE_LOOKS; look++) {
-            if (mc_acquire(word) + slack >= least)
-                return MC_DEVICE_DONE;
-            mc_pause();
-        }
-        const uint64_t now = mc_clock();
-        begun = begun ? begun : now;
-        if (mc_look(call->abort_word))
-            return MC_DEVICE_ABORTED;
-        if (now - begun > call->limit)
-            return MC_DEVICE_LATE;
-    }
-}
 
 /* Steps ---------------------------------------------------------------------------------------- */
 
@@ -123,8 +99,21 @@ MC_DEVICE_FN const mc_device_lane_t *mc_device_lane(const mc_device_call_t *call
     return &call->lane[lane * call->blocks + spot->block];
 }
 
-/* Waits for each message, a thread for each. Returns whether the block must end, all of its threads
- * the same. */
+/* Reports the first message that was waited for too long; those behind it may not have been. */
+MC_DEVICE_FN void mc_device_report_wait(mc_seat_t seat, const mc_device_call_t *call,
+                                        const mc_device_spot_t *spot,
+                                        const mc_device_table_t *table)
+{
+    uint32_t m = 0;
+    if (seat.thread != 0)
+        return;
+    while (table->status[m] == MC_DEVICE_DONE)
+        m++;
+    mc_device_report(call, spot, spot->at + m * spot->runs, table->status[m]);
+}
+
+/* Waits for each message, a thread for each; of those with flags in their data only for the credit
+ * of what is sent. Returns whether the block must end, all of its threads the same. */
 MC_DEVICE_FN int mc_device_begin(mc_seat_t seat, const mc_device_call_t *call,
                                  const mc_device_spot_t *spot, mc_device_table_t *table)
 {
@@ -134,7 +123,8 @@ MC_DEVICE_FN int mc_device_begin(mc_seat_t seat, const mc_device_call_t *call,
         const mc_device_lane_t *const lane = mc_device_lane(call, spot, m);
         const int sends = m >= spot->receives;
         const uint64_t number = *lane->count;
-        status = mc_device_await(call, lane->awaited, sends ? MC_DEVICE_SLOTS : 0, number + 1);
+        if (sends || !call->ll)
+            status = mc_device_await(call, lane->awaited, sends ? MC_DEVICE_SLOTS : 0, number + 1);
         table->status[m] = status;
         table->number[m] = number;
         table->message[m] = lane->slots + number % MC_DEVICE_SLOTS * call->slot_bytes;
@@ -142,22 +132,36 @@ MC_DEVICE_FN int mc_device_begin(mc_seat_t seat, const mc_device_call_t *call,
     }
     if (!mc_barrier_any(seat, status != MC_DEVICE_DONE))
         return 0;
-    if (seat.thread == 0) { /* those behind the first that failed may not have been awaited */
-        uint32_t m = 0;
-        while (table->status[m] == MC_DEVICE_DONE)
-            m++;
-        mc_device_report(call, spot, spot->at + m * spot->runs, table->status[m]);
-    }
+    mc_device_report_wait(seat, call, spot, table);
     return 1;
 }
 
-/* The pieces of run i of each message, or of a local run; they begin `at` bytes from the beginning
- * of each message. Returns the bytes that they have there. */
-MC_DEVICE_FN uint64_t mc_device_move_run(mc_seat_t seat, const mc_device_call_t *call,
-                                         const mc_device_spot_t *spot, uint32_t i, uint64_t at,
+/* Ends a step whose messages have flags in their data, of `bytes` bytes: their receives may have
+ * failed in any thread. Returns whether the block must end. */
+MC_DEVICE_FN int mc_device_end_ll(mc_seat_t seat, const mc_device_call_t *call,
+                                  const mc_device_spot_t *spot, const mc_device_table_t *table,
+                                  uint64_t bytes, uint32_t status)
+{
+    for (uint32_t m = spot->receives; m < spot->messages; m++)
+        if (mc_device_ll_cleans(table->number[m]))
+            mc_device_ll_clean(seat, table, m, bytes, call->slot_bytes);
+    if (mc_barrier_any(seat, status != MC_DEVICE_DONE)) {
+        mc_device_report_wait(seat, call, spot, table);
+        return 1;
+    }
+    for (uint32_t m = seat.thread; m < spot->receives; m += seat.threads)
+        mc_post(mc_device_lane(call, spot, m)->raised, table->number[m] + 1);
+    return 0;
+}
+
+/* The pieces of run i of each message, or of a local run; they begin *at bytes from the beginning
+ * of each message, which is moved behind them. Returns how waiting for flags in their data ended. */
+MC_DEVICE_FN uint32_t mc_device_move_run(mc_seat_t seat, const mc_device_call_t *call,
+                                         const mc_device_spot_t *spot, uint32_t i, uint64_t *at,
                                          mc_device_table_t *table, mc_device_combine_t combine,
                                          mc_device_divide_t divide)
 {
+    uint32_t status = MC_DEVICE_DONE;
     const mc_device_run_t *const run = &call->run[spot->at + i];
     const uint32_t last = spot->receives > 0 ? spot->receives - 1 : 0;
     const int drops = (call->run[spot->at + last * spot->runs + i].flags & MC_DEVICE_DROP) != 0;
@@ -173,11 +177,12 @@ MC_DEVICE_FN uint64_t mc_device_move_run(mc_seat_t seat, const mc_device_call_t 
     p.receives = spot->receives;
     p.messages = spot->messages;
     p.first = spot->first;
-    for (uint32_t k = 0; piece.bytes > 0 && k < run->n; k++) {
+    p.ll = call->ll && spot->messages > 0 ? call : 0;
+    for (uint32_t k = 0; piece.bytes > 0 && k < run->n && status == MC_DEVICE_DONE; k++) {
         p.a = reads ? from + k * run->from_stride : from;
         p.b = 0;
         p.to = writes ? to + k * run->to_stride : to;
-        p.at = at + k * padded;
+        p.at = *at + k * padded;
         if (run->op == MC_DEVICE_DIVIDE) {
             divide(seat, p.to, piece.bytes, call->ranks);
             continue;
@@ -190,9 +195,10 @@ MC_DEVICE_FN uint64_t mc_device_move_run(mc_seat_t seat, const mc_device_call_t 
             p.b = p.a;
             p.a = p.to;
         }
-        mc_device_move(seat, &p, piece.bytes, combine);
+        status = mc_device_move(seat, &p, piece.bytes, combine);
     }
-    return run->n * padded;
+    *at += run->n * padded;
+    return status;
 }
 
 /* Returns whether the block must end, all of its threads the same. */
@@ -201,13 +207,16 @@ MC_DEVICE_FN int mc_device_step(mc_seat_t seat, const mc_device_call_t *call,
                                 mc_device_divide_t divide)
 {
     mc_device_table_t *const table = mc_table(seat);
+    uint32_t status = MC_DEVICE_DONE;
     uint64_t at = 0;
     if (!mc_device_has_part(call, spot))
         return 0;
     if (spot->messages > 0 && mc_device_begin(seat, call, spot, table))
         return 1;
-    for (uint32_t i = 0; i < spot->runs; i++)
-        at += mc_device_move_run(seat, call, spot, i, at, table, combine, divide);
+    for (uint32_t i = 0; i < spot->runs && status == MC_DEVICE_DONE; i++)
+        status = mc_device_move_run(seat, call, spot, i, &at, table, combine, divide);
+    if (call->ll && spot->messages > 0)
+        return mc_device_end_ll(seat, call, spot, table, at, status);
     mc_barrier(seat);
     for (uint32_t m = seat.thread; m < spot->messages; m += seat.threads)
         mc_release(mc_device_lane(call, spot, m)->raised, table->number[m] + 1);

@@ -96,6 +96,7 @@ typedef struct {
     uint32_t blocks; /* that the program was lowered for; the same on all ranks */
     uint32_t piece;  /* bytes of a slice per pass, a multiple of a word; the same on all ranks */
     uint32_t slot_bytes; /* a multiple of a word; the same on all ranks */
+    uint32_t ll;         /* 1: the messages have flags in their data (device/ll.h); 0: beside it */
     int32_t ranks;       /* that an average divides by */
     char *buffer[MC_DEVICE_BUFFERS];
     const mc_device_lane_t *lane; /* lane * blocks + block */

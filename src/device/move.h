@@ -6,11 +6,7 @@
 #ifndef MC_DEVICE_MOVE_H
 #define MC_DEVICE_MOVE_H
 
-#include "device/format.h"
-
-#ifndef MC_DEVICE_FN
-#error "include device/on_cuda.h before device/move.h, or what gives the same on a host"
-#endif
+#include "device/ll.h"
 
 /* Words that a thread has in flight in a copy, and of each operand in a reduction, which needs more
  * registers for each. */
@@ -26,11 +22,24 @@ typedef void (*mc_device_divide_t)(mc_seat_t seat, char *to, uint64_t bytes, int
 typedef struct {
     const char *a, *b; /* in this rank's memory; NULL: none. b: only with a */
     char *to;          /* there; NULL: nowhere */
-    const mc_device_table_t *table;
+    mc_device_table_t *table;
     uint32_t receives, messages; /* of the table: those received first, then those sent */
     uint32_t first;              /* a bit per received message: it is the left operand */
     uint64_t at;                 /* where these bytes begin in each message */
+    const mc_device_call_t *ll;  /* the call, if its messages have flags in their data; else NULL */
 } mc_device_pass_t;
+
+/* What is combined is numbered: a and b, then the messages. */
+enum { MC_DEVICE_A = -2, MC_DEVICE_B = -1 };
+
+MC_DEVICE_FN int mc_device_source(const mc_device_pass_t *p)
+{
+    return p->a ? MC_DEVICE_A : 0;
+}
+MC_DEVICE_FN int mc_device_next_source(const mc_device_pass_t *p, int source)
+{
+    return source == MC_DEVICE_A && !p->b ? 0 : source + 1;
+}
 
 MC_DEVICE_FN int mc_device_aligned(const void *at, uint32_t to)
 {
@@ -42,11 +51,19 @@ MC_DEVICE_FN char *mc_device_message(const mc_device_pass_t *p, uint32_t m, uint
     return p->table->message[m] + p->at + at;
 }
 
-/* x and the message's word, in their order. */
-MC_DEVICE_FN mc_word_t mc_device_add(const mc_device_pass_t *p, uint32_t m, mc_word_t x,
+/* Byte `at` of a source that lies in memory as it is. */
+MC_DEVICE_FN const char *mc_device_source_at(const mc_device_pass_t *p, int source, uint64_t at)
+{
+    return source == MC_DEVICE_A   ? p->a + at
+           : source == MC_DEVICE_B ? p->b + at
+                                   : mc_device_message(p, (uint32_t)source, at);
+}
+
+/* x, and then y of a source; or y first. */
+MC_DEVICE_FN mc_word_t mc_device_add(const mc_device_pass_t *p, int source, mc_word_t x,
                                      mc_word_t y, mc_device_combine_t combine)
 {
-    const int first = p->first >> m & 1;
+    const int first = source >= 0 && (p->first >> source & 1);
     return combine(first ? y : x, first ? x : y);
 }
 
@@ -64,7 +81,7 @@ MC_DEVICE_FN void mc_device_put(const mc_device_pass_t *p, uint64_t at, mc_word_
 MC_DEVICE_FN uint64_t mc_device_copy_words(mc_seat_t seat, const mc_device_pass_t *p,
                                            uint64_t words)
 {
-    const char *const from = p->a ? p->a : mc_device_message(p, 0, 0);
+    const char *const from = mc_device_source_at(p, mc_device_source(p), 0);
     const uint64_t step = seat.threads;
     uint64_t w = seat.thread;
     for (; w + (MC_DEVICE_BATCH - 1) * step < words; w += MC_DEVICE_BATCH * step) {
@@ -83,30 +100,26 @@ MC_DEVICE_FN uint64_t mc_device_copy_words(mc_seat_t seat, const mc_device_pass_
 MC_DEVICE_FN uint64_t mc_device_sum_words(mc_seat_t seat, const mc_device_pass_t *p, uint64_t words,
                                           mc_device_combine_t combine)
 {
-    const char *const from = p->a ? p->a : mc_device_message(p, 0, 0);
+    const int source = mc_device_source(p);
+    const char *const from = mc_device_source_at(p, source, 0);
     const uint64_t step = seat.threads;
     uint64_t w = seat.thread;
     for (; w + (MC_DEVICE_SUMS - 1) * step < words; w += MC_DEVICE_SUMS * step) {
-        mc_word_t x[MC_DEVICE_SUMS], y[MC_DEVICE_SUMS];
+        mc_word_t x[MC_DEVICE_SUMS];
         MC_UNROLL
         for (int k = 0; k < MC_DEVICE_SUMS; k++)
             x[k] = mc_load_word(from + (w + k * step) * MC_DEVICE_WORD);
-        if (p->b) {
-            MC_UNROLL
-            for (int k = 0; k < MC_DEVICE_SUMS; k++)
-                y[k] = mc_load_word(p->b + (w + k * step) * MC_DEVICE_WORD);
-            MC_UNROLL
-            for (int k = 0; k < MC_DEVICE_SUMS; k++)
-                x[k] = combine(x[k], y[k]);
-        }
         MC_ROLLED
-        for (uint32_t m = p->a ? 0 : 1; m < p->receives; m++) {
+        for (int s = mc_device_next_source(p, source); s < (int)p->receives;
+             s = mc_device_next_source(p, s)) {
+            const char *const more = mc_device_source_at(p, s, 0);
+            mc_word_t y[MC_DEVICE_SUMS];
             MC_UNROLL
             for (int k = 0; k < MC_DEVICE_SUMS; k++)
-                y[k] = mc_load_word(mc_device_message(p, m, (w + k * step) * MC_DEVICE_WORD));
+                y[k] = mc_load_word(more + (w + k * step) * MC_DEVICE_WORD);
             MC_UNROLL
             for (int k = 0; k < MC_DEVICE_SUMS; k++)
-                x[k] = mc_device_add(p, m, x[k], y[k], combine);
+                x[k] = mc_device_add(p, s, x[k], y[k], combine);
         }
         MC_UNROLL
         for (int k = 0; k < MC_DEVICE_SUMS; k++)
@@ -117,20 +130,12 @@ MC_DEVICE_FN uint64_t mc_device_sum_words(mc_seat_t seat, const mc_device_pass_t
 
 typedef uint32_t mc_device_four_t __attribute__((__may_alias__));
 typedef uint16_t mc_device_two_t __attribute__((__may_alias__));
-typedef union {
-    mc_word_t word;
-    uint32_t four[4];
-    uint16_t two[8];
-    uint8_t one[MC_DEVICE_WORD];
-} mc_device_parts_t;
 
 /* A word that is not aligned, or of which only `left` bytes are there; the others become 0. */
 MC_DEVICE_FN mc_word_t mc_device_load_part(const char *at, uint64_t left)
 {
     mc_device_parts_t parts;
-    MC_UNROLL
-    for (int i = 0; i < 4; i++)
-        parts.four[i] = 0;
+    parts.word = mc_device_no_word();
     if (left >= MC_DEVICE_WORD && mc_device_aligned(at, MC_DEVICE_WORD))
         return mc_load_word(at);
     if (left >= MC_DEVICE_WORD && mc_device_aligned(at, 4)) {
@@ -172,37 +177,61 @@ MC_DEVICE_FN void mc_device_store_part(char *at, mc_word_t word, uint64_t left)
     }
 }
 
-/* From this thread's word w on, word by word. */
-MC_DEVICE_FN void mc_device_move_parts(mc_seat_t seat, const mc_device_pass_t *p, uint64_t w,
-                                       uint64_t bytes, mc_device_combine_t combine)
+/* A word of a source. Returns how waiting for a flag in it ended, which the table says, too. */
+MC_DEVICE_FN uint32_t mc_device_take(const mc_device_pass_t *p, int source, uint64_t at,
+                                     uint64_t left, mc_word_t *y)
 {
+    if (source < 0 || !p->ll) {
+        *y = mc_device_load_part(mc_device_source_at(p, source, at), left);
+        return MC_DEVICE_DONE;
+    }
+    const uint32_t m = (uint32_t)source;
+    const uint32_t status = mc_device_ll_get(p->ll, p->table, m, p->at + at, y);
+    if (status != MC_DEVICE_DONE)
+        mc_mark(&p->table->status[m], status);
+    return status;
+}
+
+/* From this thread's word w on, word by word. Returns how waiting ended. */
+MC_DEVICE_FN uint32_t mc_device_move_parts(mc_seat_t seat, const mc_device_pass_t *p, uint64_t w,
+                                           uint64_t bytes, mc_device_combine_t combine)
+{
+    const int source = mc_device_source(p);
     for (uint64_t at = w * MC_DEVICE_WORD; at < bytes; at += seat.threads * MC_DEVICE_WORD) {
         const uint64_t left = bytes - at;
-        mc_word_t x =
-            p->a ? mc_device_load_part(p->a + at, left) : mc_load_word(mc_device_message(p, 0, at));
-        if (p->b)
-            x = combine(x, mc_device_load_part(p->b + at, left));
+        mc_word_t x = mc_device_no_word();
         MC_ROLLED
-        for (uint32_t m = p->a ? 0 : 1; m < p->receives; m++)
-            x = mc_device_add(p, m, x, mc_load_word(mc_device_message(p, m, at)), combine);
+        for (int s = source; s < (int)p->receives; s = mc_device_next_source(p, s)) {
+            mc_word_t y;
+            const uint32_t status = mc_device_take(p, s, at, left, &y);
+            if (status != MC_DEVICE_DONE)
+                return status;
+            x = s == source ? y : mc_device_add(p, s, x, y, combine);
+        }
         if (p->to)
             mc_device_store_part(p->to + at, x, left);
         MC_ROLLED
-        for (uint32_t m = p->receives; m < p->messages; m++)
-            mc_store_word(mc_device_message(p, m, at), x);
+        for (uint32_t m = p->receives; m < p->messages; m++) {
+            if (p->ll)
+                mc_device_ll_put(p->table, m, p->at + at, x);
+            else
+                mc_store_word(mc_device_message(p, m, at), x);
+        }
     }
+    return MC_DEVICE_DONE;
 }
 
-MC_DEVICE_FN void mc_device_move(mc_seat_t seat, const mc_device_pass_t *p, uint64_t bytes,
-                                 mc_device_combine_t combine)
+/* Returns how waiting for flags in the data ended. */
+MC_DEVICE_FN uint32_t mc_device_move(mc_seat_t seat, const mc_device_pass_t *p, uint64_t bytes,
+                                     mc_device_combine_t combine)
 {
-    const int sums = p->b || p->receives > (p->a ? 0 : 1);
+    const int sums = mc_device_next_source(p, mc_device_source(p)) < (int)p->receives;
     uint64_t w = seat.thread;
-    if (mc_device_aligned(p->a, MC_DEVICE_WORD) && mc_device_aligned(p->b, MC_DEVICE_WORD) &&
-        mc_device_aligned(p->to, MC_DEVICE_WORD))
+    if (!p->ll && mc_device_aligned(p->a, MC_DEVICE_WORD) &&
+        mc_device_aligned(p->b, MC_DEVICE_WORD) && mc_device_aligned(p->to, MC_DEVICE_WORD))
         w = sums ? mc_device_sum_words(seat, p, bytes / MC_DEVICE_WORD, combine)
                  : mc_device_copy_words(seat, p, bytes / MC_DEVICE_WORD);
-    mc_device_move_parts(seat, p, w, bytes, combine);
+    return mc_device_move_parts(seat, p, w, bytes, combine);
 }
 
 /* to = a (+) b, which may be the same memory. */
@@ -216,7 +245,8 @@ MC_DEVICE_FN void mc_device_reduce(mc_seat_t seat, char *to, const char *a, cons
     p.table = 0;
     p.receives = p.messages = p.first = 0;
     p.at = 0;
-    mc_device_move(seat, &p, bytes, combine);
+    p.ll = 0;
+    (void)mc_device_move(seat, &p, bytes, combine);
 }
 
 #endif

@@ -38,6 +38,26 @@ MC_DEVICE_FN void mc_store_word(char *at, mc_word_t w)
                  : "memory");
 }
 
+/* Two times 8 bytes, each of them at once, whoever writes or reads them at the same time. */
+typedef struct {
+    uint64_t a, b;
+} mc_pair_t;
+MC_DEVICE_FN mc_pair_t mc_load_pair(const char *at)
+{
+    mc_pair_t pair;
+    asm volatile("ld.relaxed.sys.global.v2.u64 {%0, %1}, [%2];"
+                 : "=l"(pair.a), "=l"(pair.b)
+                 : "l"(__cvta_generic_to_global(at))
+                 : "memory");
+    return pair;
+}
+MC_DEVICE_FN void mc_store_pair(char *at, mc_pair_t pair)
+{
+    asm volatile("st.relaxed.sys.global.v2.u64 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(at)),
+                 "l"(pair.a), "l"(pair.b)
+                 : "memory");
+}
+
 MC_DEVICE_FN uint64_t mc_acquire(const uint64_t *counter)
 {
     uint64_t value;
@@ -50,6 +70,15 @@ MC_DEVICE_FN uint64_t mc_acquire(const uint64_t *counter)
 MC_DEVICE_FN void mc_release(uint64_t *counter, uint64_t value)
 {
     asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(counter)),
+                 "l"(value)
+                 : "memory");
+}
+/* Of what was read: no writes are waited for. Its values were looked at before the block's threads
+ * met, so that they had been read; the memory model has no words for that order, and NCCL's LL
+ * needs it, too. */
+MC_DEVICE_FN void mc_post(uint64_t *counter, uint64_t value)
+{
+    asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(counter)),
                  "l"(value)
                  : "memory");
 }
@@ -68,6 +97,11 @@ MC_DEVICE_FN void mc_tell(uint32_t *word, uint32_t value)
     asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(__cvta_generic_to_global(word)),
                  "r"(value)
                  : "memory");
+}
+
+MC_DEVICE_FN void mc_mark(uint32_t *word, uint32_t value)
+{
+    *(volatile uint32_t *)word = value;
 }
 
 MC_DEVICE_FN uint64_t mc_clock(void)

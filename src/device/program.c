@@ -254,16 +254,29 @@ void mc_device_program_free(mc_device_program_t *program)
 
 /* Launches ------------------------------------------------------------------------------------- */
 
-int mc_device_pieces(const mc_device_program_t *program, uint32_t slot_bytes, uint32_t *piece)
+/* Bytes of a slot that a word of a message takes. */
+static uint32_t word_of(bool ll)
 {
-    const uint32_t bytes = slot_bytes / program->widest / MC_DEVICE_WORD * MC_DEVICE_WORD;
-    if (bytes == 0)
-        return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
-                       "a slot of %u bytes is too small for messages of %u chunks: expected %u "
-                       "bytes for each",
-                       slot_bytes, program->widest, MC_DEVICE_WORD);
-    *piece = bytes;
-    return MESHCOLL_OK;
+    return ll ? 2 * MC_DEVICE_WORD : MC_DEVICE_WORD;
+}
+
+bool mc_device_piece_bytes(uint32_t widest, uint32_t slot_bytes, bool ll, uint32_t *piece)
+{
+    const uint32_t words = slot_bytes / widest / word_of(ll);
+    if (words > 0)
+        *piece = words * MC_DEVICE_WORD;
+    return words > 0;
+}
+
+int mc_device_pieces(const mc_device_program_t *program, uint32_t slot_bytes, bool ll,
+                     uint32_t *piece)
+{
+    if (mc_device_piece_bytes(program->widest, slot_bytes, ll, piece))
+        return MESHCOLL_OK;
+    return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
+                   "a slot of %u bytes is too small for messages of %u chunks: expected %u bytes "
+                   "for each",
+                   slot_bytes, program->widest, word_of(ll));
 }
 
 uint32_t mc_device_passes(const mc_device_program_t *program, uint32_t piece)

@@ -48,9 +48,13 @@ void mc_device_program_print(const mc_device_program_t *program, mc_text_t *text
 void mc_device_report_print(const mc_device_program_t *program, const mc_device_report_t *report,
                             mc_text_t *text);
 
-/* The pieces of a launch with slots of `slot_bytes`: *piece bytes of a chunk per pass.
- * ERR_UNSUPPORTED where the slot is too small for the widest message. */
-int mc_device_pieces(const mc_device_program_t *program, uint32_t slot_bytes, uint32_t *piece);
+/* The pieces of a launch with slots of `slot_bytes`, in which messages with flags in their data take
+ * twice their bytes (`ll`): *piece bytes of a chunk per pass. ERR_UNSUPPORTED where the slot is too
+ * small for the widest message. */
+int mc_device_pieces(const mc_device_program_t *program, uint32_t slot_bytes, bool ll,
+                     uint32_t *piece);
+/* The same of messages of at most `widest` chunks. false: the slot is too small. */
+bool mc_device_piece_bytes(uint32_t widest, uint32_t slot_bytes, bool ll, uint32_t *piece);
 /* The passes of a launch. Ranks need not agree: there is nothing to do in further ones. */
 uint32_t mc_device_passes(const mc_device_program_t *program, uint32_t piece);
 

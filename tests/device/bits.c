@@ -159,9 +159,9 @@ static bool run_on_host(host_t *h, const mc_box_run_t *run, const char *strategy
 }
 
 static bool call_alike(host_t *h, mc_box_t *box, mc_random_t *r, const mc_case_t *c,
-                       const char *strategy)
+                       const char *strategy, bool ll)
 {
-    const mc_box_how_t how = {.blocks = 2, .slot_bytes = 128};
+    const mc_box_how_t how = {.blocks = 2, .slot_bytes = 128, .ll = ll};
     mc_box_run_t *const run = mc_box_run_open(box, c, strategy, &how);
     draw_inputs(r, run);
     bool good = run_on_host(h, run, strategy);
@@ -194,7 +194,7 @@ static bool mesh_alike(const char *mesh)
                                  .datatype = MESHCOLL_FLOAT32,
                                  .op = ops[i % 3],
                                  .count = COUNT};
-            good = call_alike(&h, box, &r, &c, sample.text[i]);
+            good = call_alike(&h, box, &r, &c, sample.text[i], i / 3 % 2);
         }
         mc_sample_close(&sample);
     }

@@ -29,8 +29,9 @@ mc_box_t *mc_box_open(const char *mesh)
     need(mc_mesh_parse(mesh, &box->mesh) == MESHCOLL_OK, mesh);
     need(box->mesh.size <= MC_BOX_RANKS, "a mesh of more ranks than a box has");
     snprintf(box->text, sizeof box->text, "%s", mesh);
-    box->slots =
-        room((size_t)MC_BOX_RANKS * MC_BOX_RANKS * MC_BOX_BLOCKS * MC_DEVICE_SLOTS * MC_BOX_SLOT);
+    box->memory = calloc(1, MC_BOX_BYTES + MC_DEVICE_WORD);
+    need(box->memory, "memory");
+    box->slots = box->memory + (-(uintptr_t)box->memory) % MC_DEVICE_WORD;
     return box;
 }
 
@@ -44,41 +45,43 @@ mc_box_t *mc_box_open_far(const char *mesh, const char *machines)
 void mc_box_reset(mc_box_t *box)
 {
     memset(box->lane, 0, sizeof box->lane);
+    memset(box->slots, 0, MC_BOX_BYTES);
 }
 
 void mc_box_close(mc_box_t *box)
 {
     if (box->far)
         mc_far_close(box->far);
-    free(box->slots);
+    free(box->memory);
     free(box);
 }
 
 /* Making a run ------------------------------------------------------------------------------------ */
 
-static char *slots_of(const mc_box_t *box, int from, int to, uint32_t block)
+char *mc_box_slots(const mc_box_t *box, bool ll, int from, int to, uint32_t block)
 {
-    const size_t lane = ((size_t)from * MC_BOX_RANKS + (size_t)to) * MC_BOX_BLOCKS + block;
-    return box->slots + lane * MC_DEVICE_SLOTS * MC_BOX_SLOT;
+    const size_t pair = ((size_t)ll * MC_BOX_RANKS + (size_t)from) * MC_BOX_RANKS + (size_t)to;
+    return box->slots + (pair * MC_BOX_BLOCKS + block) * MC_BOX_LANE;
 }
 
 static void wire(mc_box_run_t *run, int rank)
 {
     mc_box_rank_t *const r = &run->rank[rank];
     const uint32_t blocks = run->how.blocks;
+    const bool ll = run->how.ll;
     r->end = calloc((size_t)2 * r->program->n_peers * blocks + 1, sizeof *r->end);
     need(r->end, "memory");
     for (uint32_t i = 0; i < 2 * r->program->n_peers * blocks; i++) {
         const int peer = r->program->peer[i / blocks / 2];
         const bool receives = i / blocks % 2;
         const int from = receives ? peer : rank, to = receives ? rank : peer;
-        mc_box_lane_t *const lane = &run->box->lane[from][to][i % blocks];
+        mc_box_lane_t *const lane = &run->box->lane[ll][from][to][i % blocks];
         if (run->box->far && mc_far_joins(run->box->far, from, to)) {
             r->end[i] = mc_far_lane(run->box->far, from, to, receives, i % blocks,
                                     receives ? &lane->taken : &lane->sent);
             continue;
         }
-        r->end[i] = (mc_device_lane_t){.slots = slots_of(run->box, from, to, i % blocks),
+        r->end[i] = (mc_device_lane_t){.slots = mc_box_slots(run->box, ll, from, to, i % blocks),
                                        .awaited = receives ? &lane->flag : &lane->credit,
                                        .raised = receives ? &lane->credit : &lane->flag,
                                        .count = receives ? &lane->taken : &lane->sent};
@@ -109,13 +112,15 @@ static void launch(mc_box_run_t *run, int rank)
                                  .n_runs = p->n_runs,
                                  .blocks = run->how.blocks,
                                  .slot_bytes = run->how.slot_bytes,
+                                 .ll = run->how.ll,
                                  .ranks = p->ranks,
                                  .buffer = {r->buffers.in, r->buffers.out, r->scratch},
                                  .lane = r->end,
                                  .abort_word = &run->abort_word,
                                  .limit = run->how.limit,
                                  .report = r->report};
-    need(mc_device_pieces(p, run->how.slot_bytes, &r->call.piece) == MESHCOLL_OK, run->name);
+    need(mc_device_pieces(p, run->how.slot_bytes, run->how.ll, &r->call.piece) == MESHCOLL_OK,
+         run->name);
     r->call.passes = mc_device_passes(p, r->call.piece);
     if (run->box->far)
         mc_far_give(run->box->far, rank, p, &r->call);
@@ -126,8 +131,9 @@ static void settle(mc_box_how_t *how, uint32_t widest)
     how->blocks = how->blocks ? how->blocks : 1;
     how->threads = how->threads ? how->threads : 1;
     how->limit = how->limit ? how->limit : 20000000000u;
-    if (how->slot_bytes < widest * MC_DEVICE_WORD)
-        how->slot_bytes = widest * MC_DEVICE_WORD;
+    const uint32_t least = widest * MC_DEVICE_WORD * (how->ll ? 2 : 1);
+    if (how->slot_bytes < least)
+        how->slot_bytes = least;
     need(how->slot_bytes <= MC_BOX_SLOT, "a slot of that size");
 }
 
@@ -243,8 +249,9 @@ bool mc_box_run_check(const mc_box_run_t *run)
             return false;
         }
         if (mc_case_check(&run->c, &rank->buffers, buffer, sizeof buffer)) {
-            printf("%s (%u blocks of %u threads, slots of %u bytes): %s\n", run->name,
-                   run->how.blocks, run->how.threads, run->how.slot_bytes, buffer);
+            printf("%s (%u blocks of %u threads, slots of %u bytes%s): %s\n", run->name,
+                   run->how.blocks, run->how.threads, run->how.slot_bytes,
+                   run->how.ll ? ", flags in the data" : "", buffer);
             return false;
         }
     }

@@ -11,6 +11,7 @@
 #include "support/case.h"
 
 enum { MC_BOX_RANKS = 8, MC_BOX_BLOCKS = 3, MC_BOX_THREADS = 3, MC_BOX_SLOT = 1 << 16 };
+enum { MC_BOX_KINDS = 2 }; /* of lanes: messages with flags beside their data, and in it */
 
 /* The counters of a lane, of one block. */
 typedef struct {
@@ -21,14 +22,20 @@ typedef struct {
 typedef struct {
     mc_mesh_t mesh;
     char text[MC_MESH_TEXT];
+    char *memory; /* of the slots, which begin as 0 */
     char *slots;
-    mc_box_lane_t lane[MC_BOX_RANKS][MC_BOX_RANKS][MC_BOX_BLOCKS]; /* from, to, block */
+    mc_box_lane_t lane[MC_BOX_KINDS][MC_BOX_RANKS][MC_BOX_RANKS][MC_BOX_BLOCKS]; /* from, to */
     mc_far_t *far; /* lanes between machines; NULL: there is one machine */
 } mc_box_t;
+enum {
+    MC_BOX_LANE = MC_DEVICE_SLOTS * MC_BOX_SLOT, /* bytes of a lane's slots */
+    MC_BOX_BYTES = MC_BOX_KINDS * MC_BOX_RANKS * MC_BOX_RANKS * MC_BOX_BLOCKS * MC_BOX_LANE
+};
 
 /* How a call runs. Zeros are defaults: one block of one thread, slots as small as they can be, 20 s. */
 typedef struct {
     uint32_t blocks, threads, slot_bytes;
+    bool ll;                      /* flags in the data */
     uint32_t yields;              /* mc_host_yields */
     uint32_t naps;                /* mc_host_naps, of the threads of a block but the first */
     unsigned delay[MC_BOX_RANKS]; /* microseconds before a rank begins */
@@ -63,6 +70,7 @@ mc_box_t *mc_box_open(const char *mesh);
 /* On several machines: see mc_far_open. */
 mc_box_t *mc_box_open_far(const char *mesh, const char *machines);
 void mc_box_reset(mc_box_t *box);
+char *mc_box_slots(const mc_box_t *box, bool ll, int from, int to, uint32_t block);
 void mc_box_close(mc_box_t *box);
 
 mc_box_run_t *mc_box_run_open(mc_box_t *box, const mc_case_t *c, const char *strategy,

@@ -58,6 +58,30 @@ MC_DEVICE_FN void mc_store_word(char *at, mc_word_t word)
         sched_yield();
 }
 
+/* Two times 8 bytes, each of them at once. */
+typedef struct {
+    uint64_t a, b;
+} mc_pair_t;
+typedef uint64_t mc_eight_t __attribute__((__may_alias__));
+
+MC_DEVICE_FN mc_pair_t mc_load_pair(const char *at)
+{
+    const mc_eight_t *const half = (const mc_eight_t *)(const void *)at;
+    return (mc_pair_t){__atomic_load_n(half, __ATOMIC_RELAXED),
+                       __atomic_load_n(half + 1, __ATOMIC_RELAXED)};
+}
+MC_DEVICE_FN void mc_store_pair(char *at, mc_pair_t pair)
+{
+    mc_eight_t *const half = (mc_eight_t *)(void *)at;
+    mc_host_stores++;
+    if (mc_host_naps && mc_host_stores % mc_host_naps == 0)
+        usleep(1000);
+    __atomic_store_n(half, pair.a, __ATOMIC_RELAXED);
+    if (mc_host_yields && mc_host_stores % mc_host_yields == 0)
+        sched_yield();
+    __atomic_store_n(half + 1, pair.b, __ATOMIC_RELAXED);
+}
+
 MC_DEVICE_FN uint64_t mc_acquire(const uint64_t *counter)
 {
     return __atomic_load_n(counter, __ATOMIC_ACQUIRE);
@@ -65,6 +89,14 @@ MC_DEVICE_FN uint64_t mc_acquire(const uint64_t *counter)
 MC_DEVICE_FN void mc_release(uint64_t *counter, uint64_t value)
 {
     __atomic_store_n(counter, value, __ATOMIC_RELEASE);
+}
+MC_DEVICE_FN void mc_post(uint64_t *counter, uint64_t value)
+{
+    __atomic_store_n(counter, value, __ATOMIC_RELAXED);
+}
+MC_DEVICE_FN void mc_mark(uint32_t *word, uint32_t value)
+{
+    __atomic_store_n(word, value, __ATOMIC_RELAXED);
 }
 MC_DEVICE_FN uint32_t mc_look(const uint32_t *word)
 {

@@ -52,6 +52,7 @@ static mc_box_how_t turn_how(unsigned turn)
     return (mc_box_how_t){.blocks = 1 + turn % MC_BOX_BLOCKS,
                           .threads = turn % 7 == 0 ? 2 : 1,
                           .slot_bytes = slots[turn / 3 % 4],
+                          .ll = turn / 2 % 2,
                           .yields = turn % 4 == 0 ? 11 : 0};
 }
 
@@ -133,7 +134,8 @@ static bool counts_and_places(void)
                                      .datatype = turn % 4 ? MESHCOLL_FLOAT32 : MESHCOLL_INT8,
                                      .count = turn / 2 * turn / 2,
                                      .in_place = turn % 2};
-                const mc_box_how_t how = {.blocks = 1 + turn % MC_BOX_BLOCKS, .slot_bytes = 128};
+                const mc_box_how_t how = {
+                    .blocks = 1 + turn % MC_BOX_BLOCKS, .slot_bytes = 128, .ll = turn / 2 % 2};
                 good = mc_box_case(box, &c, sample.text[i], &how);
             }
         mc_sample_close(&sample);
@@ -180,6 +182,12 @@ static bool receiver_first(void)
     const mc_box_how_t how = {.slot_bytes = 1 << 14, .yields = 5, .delay = {[0] = 5000}};
     return repeat_bcast("gpu=2", &how, (5 << 14) / 4, 10);
 }
+static bool ll_receiver_first(void)
+{
+    const mc_box_how_t how = {
+        .slot_bytes = 1 << 12, .ll = true, .yields = 5, .delay = {[0] = 5000}};
+    return repeat_bcast("gpu=2", &how, (9 << 11) / 4, 10);
+}
 
 /* The sender is as far ahead as it may be: it must not write to slots that are not read yet. */
 static bool sender_first(void)
@@ -187,12 +195,18 @@ static bool sender_first(void)
     const mc_box_how_t how = {.slot_bytes = 1 << 10, .yields = 5, .delay = {[1] = 20000}};
     return repeat_bcast("gpu=2", &how, (17 << 10) / 4, 5);
 }
+static bool ll_sender_first(void)
+{
+    const mc_box_how_t how = {
+        .slot_bytes = 1 << 10, .ll = true, .yields = 5, .delay = {[1] = 20000}};
+    return repeat_bcast("gpu=2", &how, (17 << 9) / 4, 5);
+}
 
 /* The same of a rank that passes on what it receives: it leaves a slot when it has read all of it. */
 static bool relay_first(void)
 {
     const mc_box_how_t how = {.slot_bytes = 1 << 10, .yields = 5, .delay = {[1] = 20000}};
-    return repeat_bcast("gpu=3", &how, (17 << 10) / 4, 10);
+    return repeat_bcast("gpu=3", &how, (17 << 10) / 4, 5);
 }
 
 /* Messages that are moved together: sends of the same bytes, sums of several messages, messages passed on. */
@@ -203,11 +217,12 @@ static bool joined(void)
         "reduce:mst(gpu) bcast:mst(gpu)", "allreduce:aligned(gpu)"};
     mc_box_t *const box = mc_box_open("gpu=5");
     bool good = true;
-    for (size_t i = 0; i < MC_COUNT(strategies) && good; i++) {
+    for (size_t i = 0; i < 2 * MC_COUNT(strategies) && good; i++) {
         const mc_case_t c = {
             .collective = MESHCOLL_ALLREDUCE, .datatype = MESHCOLL_INT32, .count = 1001};
-        const mc_box_how_t how = {.blocks = 2, .threads = 1 + i % 3, .slot_bytes = 512};
-        good = mc_box_case(box, &c, strategies[i], &how);
+        const mc_box_how_t how = {
+            .blocks = 2, .threads = 1 + i % 3, .slot_bytes = 512, .ll = i >= MC_COUNT(strategies)};
+        good = mc_box_case(box, &c, strategies[i % MC_COUNT(strategies)], &how);
     }
     mc_box_close(box);
     return good;
@@ -227,15 +242,66 @@ static bool far_sender_first(void)
 }
 
 /* Blocks of several threads: none leaves a slot before the others. */
-static bool several_threads(void)
+static bool repeat_threads(bool ll)
 {
     const mc_case_t c = {
         .collective = MESHCOLL_ALLREDUCE, .datatype = MESHCOLL_INT32, .count = 9001};
-    const mc_box_how_t how = {.blocks = 2, .threads = 3, .slot_bytes = 1 << 11, .naps = 20};
+    const mc_box_how_t how = {
+        .blocks = 2, .threads = 3, .slot_bytes = 1 << 11, .ll = ll, .naps = 20};
     mc_box_t *const box = mc_box_open("gpu=2");
     bool good = true;
     for (int i = 0; i < 5 && good; i++)
         good = mc_box_case(box, &c, "reduce_scatter:ring(gpu) allgather:ring(gpu)", &how);
+    mc_box_close(box);
+    return good;
+}
+static bool several_threads(void)
+{
+    return repeat_threads(false);
+}
+static bool ll_several_threads(void)
+{
+    return repeat_threads(true);
+}
+
+/* So many messages later than 0, in all counters. */
+static void advance(mc_box_t *box, uint64_t by)
+{
+    mc_box_lane_t *const lane = &box->lane[true][0][1][0];
+    lane->flag += by; /* nobody looks at it */
+    lane->credit += by;
+    lane->sent += by;
+    lane->taken += by;
+}
+
+static bool late_bcast(mc_box_t *box, meshcoll_datatype_t type, size_t count)
+{
+    const mc_case_t c = {.collective = MESHCOLL_BCAST, .datatype = type, .count = count};
+    const mc_box_how_t how = {
+        .threads = 2, .slot_bytes = 1 << 10, .ll = true, .delay = {[0] = 5000}};
+    return mc_box_case(box, &c, "bcast:chain(gpu)", &how);
+}
+
+/* Numbers of messages pass 2^32, where flags begin anew. And 2^32 messages after a long one, with short ones
+ * in between, the same slot holds nothing of it that has the flag which is awaited: here by the second thread,
+ * whose words are not of short messages. */
+static bool ll_wraps(void)
+{
+    enum { LONG = 100, SHORT = 4, BEFORE = 8, BEHIND = 6 };
+    const uint64_t half = UINT64_C(1) << 31;
+    mc_box_t *const box = mc_box_open("gpu=2");
+    bool good = true;
+    advance(box, 2 * half - BEFORE);
+    for (int i = 0; i < BEFORE + BEHIND + 1 && good; i++)
+        good = late_bcast(box, MESHCOLL_INT32, LONG);
+    for (int turn = 1; turn <= 2; turn++) { /* to where whole slots are written */
+        advance(box, half - box->lane[true][0][1][0].sent % half);
+        for (int i = 0; i < (turn == 1 ? MC_DEVICE_SLOTS : BEHIND) && good; i++)
+            good = late_bcast(box, MESHCOLL_INT32, SHORT);
+    }
+    good = good && late_bcast(box, MESHCOLL_FLOAT32, LONG);
+    if (box->lane[true][0][1][0].sent != 4 * half + BEHIND + 1)
+        good = false;
     mc_box_close(box);
     return good;
 }
@@ -303,19 +369,23 @@ static bool without_each(const mc_box_how_t *how, uint32_t status)
 /* A limit ends the blocks that wait, wherever that is. */
 static bool limit(void)
 {
-    const mc_box_how_t how = {.blocks = 2, .slot_bytes = 1 << 14, .limit = 1000000000};
-    return without_each(&how, MC_DEVICE_LATE);
+    mc_box_how_t how = {.blocks = 2, .slot_bytes = 1 << 14, .limit = 1000000000};
+    const bool good = without_each(&how, MC_DEVICE_LATE);
+    how.ll = true;
+    return good && without_each(&how, MC_DEVICE_LATE);
 }
 
 /* So does the abort word, long before the limit. */
 static bool abort_word(void)
 {
-    const mc_box_how_t how = {.blocks = 3,
-                              .threads = 2,
-                              .slot_bytes = 1 << 14,
-                              .limit = 3600000000000u,
-                              .abort_after = 200000};
-    return without_each(&how, MC_DEVICE_ABORTED);
+    mc_box_how_t how = {.blocks = 3,
+                        .threads = 2,
+                        .slot_bytes = 1 << 14,
+                        .limit = 3600000000000u,
+                        .abort_after = 200000};
+    const bool good = without_each(&how, MC_DEVICE_ABORTED);
+    how.ll = true;
+    return good && without_each(&how, MC_DEVICE_ABORTED);
 }
 
 /* ------------------------------------------------------------------------------------------------- */
@@ -334,6 +404,10 @@ static const struct {
     {"relay_first", relay_first},
     {"joined", joined},
     {"several_threads", several_threads},
+    {"ll_receiver_first", ll_receiver_first},
+    {"ll_sender_first", ll_sender_first},
+    {"ll_several_threads", ll_several_threads},
+    {"ll_wraps", ll_wraps},
     {"far_2d", far_2d},
     {"far_ragged", far_ragged},
     {"far_3d", far_3d},

@@ -543,8 +543,11 @@ Test(device, messages_fit_their_slots)
     cr_assert_eq(l.widest, 4);
     cr_assert_eq(mc_device_lower(&l.binding, 3, 2, &program), MESHCOLL_ERR_INVALID_ARG);
     cr_assert_eq(mc_device_lower(&l.binding, 4, 0, &program), MESHCOLL_ERR_INVALID_ARG);
-    cr_assert_eq(mc_device_pieces(l.program, 4 * 16 - 1, &piece), MESHCOLL_ERR_UNSUPPORTED);
-    cr_assert_eq(mc_device_pieces(l.program, 4 * 16 + 40, &piece), MESHCOLL_OK);
+    cr_assert_eq(mc_device_pieces(l.program, 4 * 32 - 1, true, &piece), MESHCOLL_ERR_UNSUPPORTED);
+    cr_assert_eq(mc_device_pieces(l.program, 8 * 32, true, &piece), MESHCOLL_OK);
+    cr_assert_eq(piece, 32);
+    cr_assert_eq(mc_device_pieces(l.program, 4 * 16 - 1, false, &piece), MESHCOLL_ERR_UNSUPPORTED);
+    cr_assert_eq(mc_device_pieces(l.program, 4 * 16 + 40, false, &piece), MESHCOLL_OK);
     cr_assert_eq(piece, 16);
     /* 100 bytes are 7 words, of which the first of two blocks has 4 */
     cr_assert_eq(mc_device_passes(l.program, piece), 4);

@@ -19,9 +19,9 @@ bool mc_gpu_layout_is_far(const mc_gpu_layout_t *l, int32_t a, int32_t b)
     return l->machine[a] != l->machine[b];
 }
 
-size_t mc_gpu_layout_counters(const mc_gpu_layout_t *l)
+static size_t lanes_of(const mc_gpu_layout_t *l)
 {
-    return (size_t)(l->ranks - 1) * l->blocks * MC_GPU_LANE;
+    return (size_t)(l->ranks - 1) * l->blocks;
 }
 
 /* Ranks below `end` on the machine of `owner`, without it. */
@@ -33,28 +33,50 @@ static size_t near_below(const mc_gpu_layout_t *l, int32_t owner, int32_t end)
     return n;
 }
 
-static size_t slots_of_lane(const mc_gpu_layout_t *l)
+static size_t slots_of_lane(const mc_gpu_layout_t *l, bool ll)
 {
-    return (size_t)MC_DEVICE_SLOTS * l->slot_bytes;
+    return (size_t)MC_DEVICE_SLOTS * (ll ? l->ll_bytes : l->slot_bytes);
+}
+
+/* Counters of both kinds, then slots of messages with flags in their data, then the others'. */
+typedef struct {
+    size_t counters, slots;
+} region_t;
+
+static region_t region_of(const mc_gpu_layout_t *l, bool ll)
+{
+    const size_t n = lanes_of(l);
+    const region_t first = {.counters = 0, .slots = 2 * n * MC_GPU_LANE};
+    const region_t other = {.counters = n * MC_GPU_LANE,
+                            .slots = first.slots + n * slots_of_lane(l, true)};
+    return ll ? first : other;
+}
+
+size_t mc_gpu_layout_zeros(const mc_gpu_layout_t *l)
+{
+    return region_of(l, false).slots;
 }
 
 size_t mc_gpu_layout_bytes(const mc_gpu_layout_t *l)
 {
     if (l->bytes)
         return l->bytes;
-    const size_t slots = near_below(l, l->rank, l->ranks) * l->blocks * slots_of_lane(l);
-    return (mc_gpu_layout_counters(l) + slots + IPC_UNIT) / IPC_UNIT * IPC_UNIT;
+    const size_t slots = near_below(l, l->rank, l->ranks) * l->blocks * slots_of_lane(l, false);
+    return (mc_gpu_layout_zeros(l) + slots + IPC_UNIT) / IPC_UNIT * IPC_UNIT;
 }
 
 /* Where the counters of a peer's block are in the arena of `owner`, and the slots of one on its machine. */
-static size_t counters_at(const mc_gpu_layout_t *l, int32_t owner, int32_t peer, uint32_t block)
+static size_t counters_at(const mc_gpu_layout_t *l, bool ll, int32_t owner, int32_t peer,
+                          uint32_t block)
 {
-    return ((size_t)(peer - (peer > owner)) * l->blocks + block) * MC_GPU_LANE;
+    const size_t lane = (size_t)(peer - (peer > owner)) * l->blocks + block;
+    return region_of(l, ll).counters + lane * MC_GPU_LANE;
 }
-static size_t slots_at(const mc_gpu_layout_t *l, int32_t owner, int32_t peer, uint32_t block)
+static size_t slots_at(const mc_gpu_layout_t *l, bool ll, int32_t owner, int32_t peer,
+                       uint32_t block)
 {
-    return mc_gpu_layout_counters(l) +
-           (near_below(l, owner, peer) * l->blocks + block) * slots_of_lane(l);
+    const size_t lane = near_below(l, owner, peer) * l->blocks + block;
+    return region_of(l, ll).slots + lane * slots_of_lane(l, ll);
 }
 
 bool mc_gpu_arena_by_host(const mc_gpu_arena_t *a, int32_t x, int32_t y)
@@ -64,18 +86,19 @@ bool mc_gpu_arena_by_host(const mc_gpu_arena_t *a, int32_t x, int32_t y)
 }
 
 mc_device_lane_t mc_gpu_arena_lane(const mc_gpu_arena_t *a, int32_t peer, bool receives,
-                                   uint32_t block)
+                                   uint32_t block, bool ll)
 {
     const mc_gpu_layout_t *const l = &a->layout;
+    const region_t region = region_of(l, ll);
     const bool by_host = mc_gpu_arena_by_host(a, l->rank, peer);
     const mc_gpu_part_t *const own = &a->part[l->rank], *const other = &a->part[peer];
     char *const here = (char *)(uintptr_t)(by_host ? own->host : own->device);
     char *const there = (char *)(uintptr_t)(by_host ? other->host : other->device);
-    char *const mine = here + counters_at(l, l->rank, peer, block);
-    char *const theirs = there + counters_at(l, peer, l->rank, block);
+    char *const mine = here + counters_at(l, ll, l->rank, peer, block);
+    char *const theirs = there + counters_at(l, ll, peer, l->rank, block);
     return (mc_device_lane_t){
-        .slots = receives ? here + slots_at(l, l->rank, peer, block)
-                          : there + slots_at(l, peer, l->rank, block),
+        .slots = receives ? here + slots_at(l, ll, l->rank, peer, block)
+                          : there + slots_at(l, ll, peer, l->rank, block),
         .awaited = (uint64_t *)(void *)(mine + (receives ? MC_GPU_FLAG : MC_GPU_CREDIT)),
         .raised = (uint64_t *)(void *)(theirs + (receives ? MC_GPU_CREDIT : MC_GPU_FLAG)),
         .count = (uint64_t *)(void *)(mine + (receives ? MC_GPU_TAKEN : MC_GPU_SENT))};
@@ -85,7 +108,7 @@ uint64_t *mc_gpu_arena_count(const mc_gpu_arena_t *a, int32_t peer, bool receive
 {
     const mc_gpu_layout_t *const l = &a->layout;
     char *const mine =
-        (char *)(uintptr_t)a->part[l->rank].device + counters_at(l, l->rank, peer, block);
+        (char *)(uintptr_t)a->part[l->rank].device + counters_at(l, false, l->rank, peer, block);
     return (uint64_t *)(void *)(mine + (receives ? MC_GPU_TAKEN : MC_GPU_SENT));
 }
 
@@ -94,15 +117,15 @@ uint64_t *mc_gpu_arena_count(const mc_gpu_arena_t *a, int32_t peer, bool receive
 int mc_gpu_arena_make(mc_gpu_arena_t *a, mc_cu_stream_t stream, mc_cu_ipc_t *handle)
 {
     const mc_cuda_t *const cuda = mc_cuda();
-    const size_t counters = mc_gpu_layout_counters(&a->layout);
+    const size_t zeros = mc_gpu_layout_zeros(&a->layout);
     mc_cu_address_t at;
     int status = mc_cuda_status(cuda->alloc(&at, mc_gpu_layout_bytes(&a->layout)),
                                 "allocate slots for messages");
     if (status)
         return status;
     a->part[a->layout.rank].device = at;
-    if (counters > 0) {
-        status = mc_cuda_status(cuda->fill(at, 0, counters, stream), "zero counters");
+    if (zeros > 0) {
+        status = mc_cuda_status(cuda->fill(at, 0, zeros, stream), "zero counters");
         if (!status)
             status = mc_cuda_status(cuda->stream_synchronize(stream), "zero counters");
     }

@@ -6,7 +6,8 @@
  *
  * Its layout follows from the mesh's size, blocks and bytes of a slot, on which all ranks agree:
  * counters first, of each peer and block, then slots, of peers on the same machine. Slots of others are a proxy's
- * (runtime/proxy), and have only the kernel's own counts here.
+ * (runtime/proxy), and have only the kernel's own counts here. Messages with flags in their data (device/ll.h)
+ * have both for themselves, before the others; a mesh on several machines has none.
  */
 #ifndef MC_GPU_ARENA_H
 #define MC_GPU_ARENA_H
@@ -26,6 +27,7 @@ enum {
 typedef struct {
     int32_t rank, ranks;
     uint32_t blocks, slot_bytes;
+    uint32_t ll_bytes;      /* of a slot for messages with flags in their data; 0: there are none */
     const int32_t *machine; /* by rank: the lowest rank on its machine; the mesh's */
     size_t bytes; /* of a rank's part, where others than lanes lie there; 0: as these need */
 } mc_gpu_layout_t;
@@ -44,21 +46,22 @@ typedef struct {
     int fd;               /* of this rank's part in memory of the host; -1: none */
 } mc_gpu_arena_t;
 
-size_t mc_gpu_layout_counters(const mc_gpu_layout_t *layout);
+/* What begins as zeros: all counters, and slots for messages with flags in their data. */
+size_t mc_gpu_layout_zeros(const mc_gpu_layout_t *layout);
 size_t mc_gpu_layout_bytes(const mc_gpu_layout_t *layout);
 /* Are two ranks on different machines? */
 bool mc_gpu_layout_is_far(const mc_gpu_layout_t *layout, int32_t a, int32_t b);
 /* Do the messages of two ranks of a machine lie in memory of the host? */
 bool mc_gpu_arena_by_host(const mc_gpu_arena_t *arena, int32_t a, int32_t b);
 
-/* This rank's end of its lane to a peer, or from it. */
+/* This rank's end of its lane to a peer, or from it. `ll`: of messages with flags in their data. */
 mc_device_lane_t mc_gpu_arena_lane(const mc_gpu_arena_t *arena, int32_t peer, bool receives,
-                                   uint32_t block);
-/* The word in which this end counts the messages of a lane. */
+                                   uint32_t block, bool ll);
+/* The word in which this end counts the messages of a lane, those without flags in their data. */
 uint64_t *mc_gpu_arena_count(const mc_gpu_arena_t *arena, int32_t peer, bool receives,
                              uint32_t block);
 
-/* This rank's part in the memory of its GPU, its counters zeroed; the context is current, and
+/* This rank's part in the memory of its GPU, zeroed where it must be; the context is current, and
  * `stream` is free. */
 int mc_gpu_arena_make(mc_gpu_arena_t *arena, mc_cu_stream_t stream, mc_cu_ipc_t *handle);
 /* A peer's; false: its memory cannot be reached. */

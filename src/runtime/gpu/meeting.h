@@ -16,7 +16,7 @@ typedef enum { MC_GPU_ANY, MC_GPU_KERNEL, MC_GPU_STREAM } mc_gpu_executor_t;
 /* Plain memory. What a round does not need is as in the one before it. */
 typedef struct {
     int32_t status;
-    uint32_t blocks, slot_bytes; /* that the rank can have */
+    uint32_t blocks, slot_bytes, ll_bytes; /* that the rank can have */
     uint32_t executor;
     uint32_t address_bytes; /* of its proxy; 0: none */
     mc_cu_uuid_t uuid;

@@ -17,8 +17,9 @@
 #include <string.h>
 
 /* BLOCKS: of a kernel, so many that they keep an NVLink busy by published figures, and few enough to
- * leave a GPU to the program. ARENA_BYTES: slots of all peers together; no card was measured yet. */
-enum { BLOCKS = 16, ARENA_BYTES = 64 << 20, MOST_BLOCKS = 1024 };
+ * leave a GPU to the program. ARENA_BYTES: slots of all peers together; no card was measured yet.
+ * LL_PART: a slot for messages with flags in their data takes that part of another one, besides. */
+enum { BLOCKS = 16, ARENA_BYTES = 64 << 20, MOST_BLOCKS = 1024, LL_PART = 8 };
 
 /* The alarm --------------------------------------------------------------------------------------- */
 
@@ -139,6 +140,10 @@ static int measure(mc_gpu_t *gpu, uint32_t peers, mc_gpu_note_t *note)
     status =
         read_number("MESHCOLL_GPU_SLOT", MC_DEVICE_WORD, MC_DEVICE_SLOT_BYTES, &note->slot_bytes);
     note->slot_bytes -= note->slot_bytes % MC_DEVICE_WORD;
+    note->ll_bytes = note->slot_bytes / LL_PART;
+    if (!status)
+        status = read_number("MESHCOLL_GPU_LL_SLOT", 0, MC_DEVICE_SLOT_BYTES, &note->ll_bytes);
+    note->ll_bytes -= note->ll_bytes % MC_DEVICE_WORD;
     return status;
 }
 
@@ -242,10 +247,12 @@ static int agree(const mc_gpu_meeting_t *m, mc_gpu_t *gpu)
                          .ranks = n,
                          .blocks = m->own->blocks,
                          .slot_bytes = m->own->slot_bytes,
+                         .ll_bytes = mc_proxy_is_needed(m->mesh) ? 0 : m->own->ll_bytes,
                          .machine = m->mesh->machine};
     for (int32_t r = 0; r < n; r++) {
         l.blocks = least(l.blocks, mc_gpu_note(m, r)->blocks);
         l.slot_bytes = least(l.slot_bytes, mc_gpu_note(m, r)->slot_bytes);
+        l.ll_bytes = least(l.ll_bytes, mc_gpu_note(m, r)->ll_bytes);
     }
     gpu->arena.layout = l;
     gpu->arena.part = calloc((size_t)n, sizeof *gpu->arena.part);

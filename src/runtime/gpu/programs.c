@@ -1,5 +1,7 @@
 #include "runtime/gpu/programs.h"
 
+#include "compose/algorithms/placement.h"
+#include "runtime/gpu/protocol.h"
 #include "runtime/gpu/signals.h"
 #include "runtime/handle/args.h"
 #include "runtime/request/request.h"
@@ -96,6 +98,7 @@ typedef struct {
     bool by_comm;
     mc_plan_t *plan;
     mc_binding_t binding;
+    mc_gpu_volume_t volume; /* of all ranks */
 } making_t;
 
 static int plan_of(const making_t *m, int32_t rank, mc_plan_t **plan)
@@ -115,10 +118,10 @@ static int32_t mesh_rank(const making_t *m, int32_t planned)
     return m->by_comm ? mc_mesh_rank_of(&m->mesh->order, planned) : planned;
 }
 
-/* The most chunks of a message in the plans of all ranks, each of which finds it by itself, once for a program. */
-static int find_widest(const making_t *m, uint32_t *widest)
+/* What all ranks send; each finds it by itself, once for a program. */
+static int measure(making_t *m)
 {
-    uint32_t most = mc_device_widest(m->plan);
+    mc_gpu_volume_add(&m->volume, m->plan);
     for (int32_t r = 0; r < m->mesh->mesh.size; r++) {
         mc_plan_t *plan;
         if (r == m->plan->rank)
@@ -126,12 +129,23 @@ static int find_widest(const making_t *m, uint32_t *widest)
         const int status = plan_of(m, r, &plan);
         if (status)
             return status;
-        const uint32_t wide = mc_device_widest(plan);
-        most = wide > most ? wide : most;
+        mc_gpu_volume_add(&m->volume, plan);
         mc_plan_free(plan);
     }
-    *widest = most;
     return MESHCOLL_OK;
+}
+
+/* Are the messages better with flags in their data? With tables of counts ranks may know different ones. */
+static bool takes_ll(const making_t *m)
+{
+    const meshcoll_t *const h = m->mesh;
+    const mc_gpu_layout_t *const l = &h->gpu->arena.layout;
+    const double blocks = mc_move_has_blocks(&mc_moves[m->plan->collective]) ? h->mesh.size : 1;
+    const double bytes =
+        (double)m->args->count * (double)meshcoll_datatype_size(m->args->datatype) * blocks;
+    const double chunk = bytes / m->plan->n_chunks, beta = mc_gpu_slowest(&h->links, &h->mesh);
+    return !has_tables(m->args) && mc_gpu_protocol_seconds(&m->volume, l, chunk, beta, true) <
+                                       mc_gpu_protocol_seconds(&m->volume, l, chunk, beta, false);
 }
 
 /* An alltoallv that passes blocks through other ranks needs their counts. */
@@ -161,12 +175,11 @@ static void count_bytes(const making_t *m, mc_gpu_program_t *p)
 static int lower(making_t *m, mc_gpu_program_t *p)
 {
     mc_operands_t operands = mc_operands_of(m->args);
-    uint32_t widest;
     int status = plan_of(m, planned_rank(m, m->mesh->rank), &m->plan);
     if (!status)
         status = check_passing(m);
     if (!status)
-        status = find_widest(m, &widest);
+        status = measure(m);
     if (!status)
         status = mc_args_own_counts(m->mesh, m->args, &operands);
     if (!status)
@@ -175,8 +188,8 @@ static int lower(making_t *m, mc_gpu_program_t *p)
     if (!status)
         status = mc_binding_measure(&m->binding, &operands);
     if (!status)
-        status =
-            mc_device_lower(&m->binding, widest, m->mesh->gpu->arena.layout.blocks, &p->lowered);
+        status = mc_device_lower(&m->binding, m->volume.widest, m->mesh->gpu->arena.layout.blocks,
+                                 &p->lowered);
     if (!status)
         count_bytes(m, p);
     p->scratch = m->binding.scratch_bytes;
@@ -215,7 +228,7 @@ static mc_device_lane_t lane_of(const making_t *m, const mc_gpu_program_t *p, ui
         return mc_route_lane(route, block, mc_gpu_arena_count(arena, peer, i % 2, block));
     if (mc_proxy_is_far(m->mesh, peer))
         return (mc_device_lane_t){0}; /* it has no messages */
-    return mc_gpu_arena_lane(arena, peer, i % 2, block);
+    return mc_gpu_arena_lane(arena, peer, i % 2, block, p->call.ll);
 }
 
 static void fill_lanes(const making_t *m, mc_gpu_program_t *p, mc_device_lane_t *lane)
@@ -288,18 +301,21 @@ static int find_kernel(const mc_gpu_t *gpu, mc_gpu_program_t *p)
                           "find a kernel of meshcoll's");
 }
 
-static int fill_call(const meshcoll_t *h, mc_gpu_program_t *p)
+static int fill_call(const making_t *m, mc_gpu_program_t *p)
 {
+    const meshcoll_t *const h = m->mesh;
     const mc_gpu_layout_t *const l = &h->gpu->arena.layout;
+    const bool ll = takes_ll(m);
     p->call =
         (mc_device_call_t){.n_runs = p->lowered->n_runs,
                            .blocks = l->blocks,
-                           .slot_bytes = l->slot_bytes,
+                           .slot_bytes = ll ? l->ll_bytes : l->slot_bytes,
+                           .ll = ll,
                            .ranks = p->lowered->ranks,
                            .abort_word = (const uint32_t *)(uintptr_t)h->root->gpu_alarm->address,
                            .report = (mc_device_report_t *)(uintptr_t)h->gpu->report_address,
                            .program = p->number};
-    const int status = mc_device_pieces(p->lowered, l->slot_bytes, &p->call.piece);
+    const int status = mc_device_pieces(p->lowered, p->call.slot_bytes, ll, &p->call.piece);
     if (!status)
         p->call.passes = mc_device_passes(p->lowered, p->call.piece);
     return status;
@@ -309,7 +325,7 @@ static int make(making_t *m, mc_gpu_program_t *p)
 {
     int status = lower(m, p);
     if (!status)
-        status = fill_call(m->mesh, p);
+        status = fill_call(m, p);
     if (!status)
         status = find_routes(m, p);
     if (!status)

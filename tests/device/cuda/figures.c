@@ -255,7 +255,7 @@ static mc_cu_address_t make_lanes(grid_t *g, int r)
     need_good(lane, "out of memory for lanes");
     for (size_t i = 0; i < n; i++)
         lane[i] = mc_gpu_arena_lane(&arena, p->peer[i / g->blocks / 2], i / g->blocks % 2,
-                                    (uint32_t)(i % g->blocks));
+                                    (uint32_t)(i % g->blocks), false);
     const mc_cu_address_t at = take_copy(lane, n * sizeof *lane);
     free(lane);
     return at;
@@ -282,7 +282,7 @@ static mc_device_call_t make_call(grid_t *g, int r)
         .abort_word = pointer(g->word),
         .limit = LIMIT_S * UINT64_C(1000000000),
         .report = pointer(rank->report)};
-    need(mc_device_pieces(p, g->slot_bytes, &call.piece));
+    need(mc_device_pieces(p, g->slot_bytes, false, &call.piece));
     call.passes = mc_device_passes(p, call.piece);
     return call;
 }

@@ -167,13 +167,12 @@ static mc_case_t turn_case(meshcoll_collective_t collective, int size, unsigned 
 static bool sweep(const char *mesh, int most, unsigned *turn)
 {
     mc_box_t *const box = mc_box_open(mesh);
-    const size_t slots =
-        (size_t)MC_BOX_RANKS * MC_BOX_RANKS * MC_BOX_BLOCKS * MC_DEVICE_SLOTS * MC_BOX_SLOT;
     mirror_t lanes = {.n = 0};
     bool good = true;
     add(&lanes, box->lane, sizeof box->lane);
-    add(&lanes, box->slots, slots);
+    add(&lanes, box->slots, MC_BOX_BYTES);
     need(cuda->fill(lanes.region[0].device, 0, sizeof box->lane, NULL), "zero counters");
+    need(cuda->fill(lanes.region[1].device, 0, MC_BOX_BYTES, NULL), "zero slots");
     for (int k = 0; k < MESHCOLL_COLLECTIVES; k++) {
         mc_sample_t sample;
         good = good && mc_sample_open((meshcoll_collective_t)k, &box->mesh, most, &sample) == 0;
@@ -181,6 +180,7 @@ static bool sweep(const char *mesh, int most, unsigned *turn)
             const mc_case_t c = turn_case((meshcoll_collective_t)k, box->mesh.size, *turn);
             const mc_box_how_t how = {.blocks = 1 + *turn % MC_BOX_BLOCKS,
                                       .slot_bytes = *turn % 4 ? 16384 : 512,
+                                      .ll = *turn / 2 % 2,
                                       .limit = LIMIT_S * UINT64_C(1000000000)};
             good = run_case(box, &lanes, &c, sample.text[i / TURNS], &how);
         }

@@ -123,6 +123,7 @@ static int run(const void *context, mc_seat_t *seat)
     set("MESHCOLL_LIBCUDA", rig->libcuda ? rig->libcuda : MC_FAKE_CUDA);
     set("MESHCOLL_GPU_BLOCKS", rig->blocks);
     set("MESHCOLL_GPU_SLOT", rig->slot);
+    set("MESHCOLL_GPU_LL_SLOT", rig->ll_slot);
     set("MESHCOLL_GPU_EXECUTOR", rig_streams ? "stream" : rig->executor);
     NEED(!rig->machines || go_to(rig->machines[rig_rank]));
     take_gpu(rig);

@@ -23,10 +23,10 @@ extern int rig_rank;
 
 /* Of a test: what the ranks' environment and mesh are. */
 typedef struct {
-    const char *mesh;          /* "gpu=4" */
-    const char *blocks, *slot; /* MESHCOLL_GPU_…; NULL: the default */
-    const char *executor;      /* MESHCOLL_GPU_EXECUTOR; NULL: the default */
-    const char *libcuda;       /* instead of the double; NULL: that */
+    const char *mesh;                    /* "gpu=4" */
+    const char *blocks, *slot, *ll_slot; /* MESHCOLL_GPU_…; NULL: the default */
+    const char *executor;                /* MESHCOLL_GPU_EXECUTOR; NULL: the default */
+    const char *libcuda;                 /* instead of the double; NULL: that */
     const char *timeout, *check, *progress, *explain;
     /* a character for each rank, the same on one machine; NULL: all are on one. By host names, or in
      * the lab's boxes (MC_RIG_BOXES: their processes' ids) */

@@ -43,11 +43,12 @@ static void rank_collectives(meshcoll_t *mesh)
     rig_turns(mesh, 0, 2 * 6 * MESHCOLL_COLLECTIVES);
 }
 
-/* On a line, in two dimensions and on two ranks; several blocks, slots that take many passes. */
+/* On a line, in two dimensions and on two ranks; several blocks, slots that take many passes, with messages
+ * that have flags in their data and without. */
 bool test_collectives(void)
 {
     const rig_t rigs[] = {{.mesh = "gpu=4", .blocks = "3", .slot = "4096", .tidy = true},
-                          {.mesh = "box=2,gpu=2", .blocks = "2", .slot = "512"},
+                          {.mesh = "box=2,gpu=2", .blocks = "2", .slot = "512", .ll_slot = "0"},
                           {.mesh = "gpu=2", .slot = "65536"},
                           {.mesh = "gpu=1"}};
     bool good = true;
