@@ -170,7 +170,8 @@ target_include_directories(oldcuda PRIVATE ${PROJECT_SOURCE_DIR}/src)
 
 # Calls on device memory, by processes on the double.
 add_library(meshcoll_gpu_tests OBJECT ${fake_folder}/rig.c ${fake_folder}/test_calls.c ${fake_folder}/test_explain.c
-            ${fake_folder}/test_far.c ${fake_folder}/test_faults.c ${fake_folder}/test_staged.c ${fake_folder}/test_streams.c)
+            ${fake_folder}/test_far.c ${fake_folder}/test_faults.c ${fake_folder}/test_special.c
+            ${fake_folder}/test_staged.c ${fake_folder}/test_streams.c)
 meshcoll_compile_options(meshcoll_gpu_tests)
 target_compile_definitions(meshcoll_gpu_tests PRIVATE MC_FAKE_CUDA="$<TARGET_FILE:fakecuda>"
                                                       MC_OLD_CUDA="$<TARGET_FILE:oldcuda>")
@@ -191,7 +192,7 @@ foreach(name IN ITEMS collectives strategies host_memory types in_flight ordered
                       unequal_blocks captured parts known_calls guards late aborted cannot_open cannot_launch one_gpu
                       no_libcuda old_libcuda no_kernels disagree refused
                       progress_thread streams slow queue_full gave_up killed executor explained counted staged staged_ends
-                      staged_fails
+                      staged_fails scaled
                       far_collectives far_ragged far_3d far_types far_strategies far_unequal far_long far_in_flight
                       far_mixed far_parts far_blocking far_persistent far_threads far_idle far_captured far_late
                       far_aborted far_killed far_refused far_cannot_open far_cannot_launch far_left

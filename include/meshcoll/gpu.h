@@ -37,8 +37,10 @@ struct meshcoll_request;
  * Errors: those of the blocking calls. ERR_UNSUPPORTED: there is no CUDA driver, or the library was
  * built without kernels; ranks share a GPU, and others are on another machine, or
  * MESHCOLL_GPU_EXECUTOR is "kernel", or the driver is too old for that; a call in a capture between
- * machines; a user's operation or a scaled sum, which run on the host: a blocking call, and a
- * persistent request that meshcoll_start starts, copy the vector there and back.
+ * machines; a user's operation, which runs on the host: a blocking call, and a persistent request
+ * that meshcoll_start starts, copy the vector there and back; an alltoallv by a strategy that passes
+ * blocks through other ranks, whose counts are exchanged first: a blocking call, and meshcoll_init
+ * of a persistent request, wait for that.
  * ERR_INVALID_ARG also for memory of another kind, and in a group. ERR_DEVICE: the driver
  * failed; where other ranks might wait for this one, the mesh fails with it. What goes wrong later
  * meshcoll_async_error tells.

@@ -183,8 +183,8 @@ MC_DEVICE_FN uint32_t mc_device_move_run(mc_seat_t seat, const mc_device_call_t 
         p.b = 0;
         p.to = writes ? to + k * run->to_stride : to;
         p.at = *at + k * padded;
-        if (run->op == MC_DEVICE_DIVIDE) {
-            divide(seat, p.to, piece.bytes, call->ranks);
+        if (run->op == MC_DEVICE_DIVIDE || run->op == MC_DEVICE_SCALE) {
+            divide(seat, p.to, reads ? p.a : p.to, piece.bytes, call->ranks, call->scalar);
             continue;
         }
         if (run->op == MC_DEVICE_COPY && p.to == p.a)
@@ -223,7 +223,8 @@ MC_DEVICE_FN int mc_device_step(mc_seat_t seat, const mc_device_call_t *call,
     return 0;
 }
 
-/* Runs a block to its end; `combine` and `divide` are those of the call's datatype and operation. */
+/* Runs a block to its end; `combine` and `divide` are those of the call's datatype and operation, which
+ * may be a product instead of a quotient. */
 MC_DEVICE_FN void mc_device_walk(mc_seat_t seat, const mc_device_call_t *call, uint32_t block,
                                  mc_device_combine_t combine, mc_device_divide_t divide)
 {

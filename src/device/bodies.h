@@ -6,7 +6,8 @@
 #ifndef MC_DEVICE_BODIES_H
 #define MC_DEVICE_BODIES_H
 
-/* X(body, reduction, division), the latter two as device/sum.h names them. */
+/* X(body, reduction, division), the latter two as device/sum.h names them: of an average, or the
+ * scaling of a scaled sum. */
 /* clang-format off */
 #define MC_DEVICE_BODIES_BITS(X, t)                                                             \
     X(t##_sum, t##_sum, none) X(t##_prod, t##_prod, none)                                       \
@@ -16,6 +17,7 @@
 #define MC_DEVICE_BODIES_FLOAT(X, t)                                                            \
     X(t##_sum, t##_sum, none) X(t##_prod, t##_prod, none) X(t##_avg, t##_sum, t)                \
     MC_DEVICE_BODIES_ORDER(X, t)
+#define MC_DEVICE_BODIES_PREMUL(X, t) X(t##_premul, t##_sum, t##_scale)
 #define MC_DEVICE_BODIES_LOC(X, t) X(t##_minloc, t##_minloc, none) X(t##_maxloc, t##_maxloc, none)
 
 #define MC_DEVICE_BODIES(X) X(move, none, none) MC_DEVICE_SUM_BODIES(X)
@@ -34,6 +36,13 @@
     MC_DEVICE_BODIES_FLOAT(X, float16) MC_DEVICE_BODIES_FLOAT(X, bfloat16)                      \
     MC_DEVICE_BODIES_FLOAT(X, float8_e4m3) MC_DEVICE_BODIES_FLOAT(X, float8_e5m2)               \
     X(complex64_prod, complex64_prod, none) X(complex128_prod, complex128_prod, none)           \
+    MC_DEVICE_BODIES_PREMUL(X, uint8) MC_DEVICE_BODIES_PREMUL(X, uint16)                        \
+    MC_DEVICE_BODIES_PREMUL(X, uint32) MC_DEVICE_BODIES_PREMUL(X, uint64)                       \
+    MC_DEVICE_BODIES_PREMUL(X, float32) MC_DEVICE_BODIES_PREMUL(X, float64)                     \
+    MC_DEVICE_BODIES_PREMUL(X, float16) MC_DEVICE_BODIES_PREMUL(X, bfloat16)                    \
+    MC_DEVICE_BODIES_PREMUL(X, float8_e4m3) MC_DEVICE_BODIES_PREMUL(X, float8_e5m2)             \
+    X(complex64_premul, float32_sum, complex64_scale)                                           \
+    X(complex128_premul, float64_sum, complex128_scale)                                         \
     MC_DEVICE_BODIES_LOC(X, float32_int32) MC_DEVICE_BODIES_LOC(X, float64_int32)               \
     MC_DEVICE_BODIES_LOC(X, int32_int32) MC_DEVICE_BODIES_LOC(X, int64_int32)                   \
     MC_DEVICE_BODIES_LOC(X, float64_int64) MC_DEVICE_BODIES_LOC(X, int64_int64)

@@ -68,6 +68,30 @@ mc_device_body_t mc_device_body(meshcoll_datatype_t datatype, meshcoll_op_t op)
     return (mc_device_body_t)bodies[datatype][op];
 }
 
+mc_device_body_t mc_device_premul_body(meshcoll_datatype_t datatype)
+{
+    static const uint8_t premul[MESHCOLL_DATATYPES] = {
+        [MESHCOLL_INT8] = BODY(uint8_premul),
+        [MESHCOLL_INT16] = BODY(uint16_premul),
+        [MESHCOLL_INT32] = BODY(uint32_premul),
+        [MESHCOLL_INT64] = BODY(uint64_premul),
+        [MESHCOLL_UINT8] = BODY(uint8_premul),
+        [MESHCOLL_UINT16] = BODY(uint16_premul),
+        [MESHCOLL_UINT32] = BODY(uint32_premul),
+        [MESHCOLL_UINT64] = BODY(uint64_premul),
+        [MESHCOLL_FLOAT16] = BODY(float16_premul),
+        [MESHCOLL_BFLOAT16] = BODY(bfloat16_premul),
+        [MESHCOLL_FLOAT32] = BODY(float32_premul),
+        [MESHCOLL_FLOAT64] = BODY(float64_premul),
+        [MESHCOLL_FLOAT8_E4M3] = BODY(float8_e4m3_premul),
+        [MESHCOLL_FLOAT8_E5M2] = BODY(float8_e5m2_premul),
+        [MESHCOLL_COMPLEX64] = BODY(complex64_premul),
+        [MESHCOLL_COMPLEX128] = BODY(complex128_premul),
+    };
+    return (unsigned)datatype < MESHCOLL_DATATYPES ? (mc_device_body_t)premul[datatype]
+                                                   : MC_DEVICE_BODY_move;
+}
+
 const char *mc_device_body_name(mc_device_body_t body)
 {
 #define NAME(name, reduction, division) #name,

@@ -20,7 +20,7 @@ enum { MC_DEVICE_SLOTS = 4, MC_DEVICE_WORD = 16, MC_DEVICE_JOINED = 16 };
 /* What a launch takes where nothing speaks against it: threads of a block, bytes of a slot. */
 enum { MC_DEVICE_THREADS = 512, MC_DEVICE_SLOT_BYTES = 1 << 19 };
 
-/* As mc_op_t, and one more. */
+/* As mc_op_t, and two more. */
 enum {
     MC_DEVICE_SEND,          /* message = from */
     MC_DEVICE_RECV,          /* to = message */
@@ -29,6 +29,7 @@ enum {
     MC_DEVICE_REDUCE,        /* to = from (+) to */
     MC_DEVICE_REDUCE_BEHIND, /* to = to (+) from */
     MC_DEVICE_DIVIDE,        /* to /= ranks, of an average */
+    MC_DEVICE_SCALE,         /* to = from * scalar, of a scaled sum */
     MC_DEVICE_OPS
 };
 
@@ -98,6 +99,7 @@ typedef struct {
     uint32_t slot_bytes; /* a multiple of a word; the same on all ranks */
     uint32_t ll;         /* 1: the messages have flags in their data (device/ll.h); 0: beside it */
     int32_t ranks;       /* that an average divides by */
+    uint64_t scalar[2];  /* an element, of a scaled sum */
     char *buffer[MC_DEVICE_BUFFERS];
     const mc_device_lane_t *lane; /* lane * blocks + block */
     const uint32_t *abort_word;   /* not 0: waiting blocks end */
@@ -114,14 +116,15 @@ typedef struct {
 } mc_device_launch_t;
 
 /* What a kernel of the stream executor is launched with: chunk k of `to` becomes a (+) b, or is
- * divided. */
+ * divided, or a times the scalar. */
 typedef struct {
     char *to;
-    const char *a, *b; /* unused by a division */
+    const char *a, *b; /* b: of a sum only */
     int64_t to_stride, a_stride, b_stride;
     uint64_t bytes; /* of each chunk */
     uint32_t n;     /* chunks */
     int32_t by;     /* 0: a sum; else what to divide by */
+    uint64_t scalar[2];
 } mc_device_sum_t;
 
 #endif

@@ -34,7 +34,7 @@ MC_DEVICE_BODIES(KERNEL)
         mc_seat_t seat; \
         seat.thread = blockIdx.x * blockDim.x + threadIdx.x; \
         seat.threads = gridDim.x * blockDim.x; \
-        mc_device_sum(seat, &sum, mc_device_reduce_##reduction, mc_device_divide_##division); \
+        mc_device_sum(seat, &sum, mc_device_combine_##reduction, mc_device_divide_##division); \
     }
 
 MC_DEVICE_SUM_BODIES(SUM_KERNEL)

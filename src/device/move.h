@@ -14,8 +14,9 @@ enum { MC_DEVICE_BATCH = 4, MC_DEVICE_SUMS = 2 };
 
 /* a (+) b, of the elements in two words. */
 typedef mc_word_t (*mc_device_combine_t)(mc_word_t a, mc_word_t b);
-/* to /= by, over `bytes` bytes. Of the threads each does its part. */
-typedef void (*mc_device_divide_t)(mc_seat_t seat, char *to, uint64_t bytes, int32_t by);
+/* to = from / by, or from * scalar, over `bytes` bytes. Of the threads each does its part. */
+typedef void (*mc_device_divide_t)(mc_seat_t seat, char *to, const char *from, uint64_t bytes,
+                                   int32_t by, const void *scalar);
 
 /* One pass over bytes: to and all sent messages = a (+) b (+) received messages, as far as there
  * are such. Messages are aligned to words, and padded; the rank's memory need not be. */

@@ -75,6 +75,36 @@ static void add_chunk(lowering_t *l, const mc_device_run_t *chunk)
     l->longest = run->slice > l->longest ? run->slice : l->longest;
 }
 
+/* Where a chunk that a plan reads or writes lies. The plan of a scaled sum finds the products in IN's place:
+ * they are in OUT, in the same order, or in SCRATCH. */
+static mc_chunk_t find_chunk(const mc_binding_t *b, mc_buffer_t buffer, uint32_t i)
+{
+    mc_chunk_t chunk = mc_binding_chunk(b, buffer, i);
+    if (!b->reducer.scale || chunk.home != MC_IN)
+        return chunk;
+    chunk.home = b->scaled_bytes > 0 ? MC_SCRATCH : MC_OUT;
+    chunk.at += b->scaled_bytes > 0 ? b->scaled_at : 0;
+    return chunk;
+}
+
+/* A scaled sum begins with the products, chunk by chunk: each block multiplies what it sums. */
+static void lower_scaling(lowering_t *l)
+{
+    const mc_binding_t *const b = l->binding;
+    for (uint32_t i = 0; i < b->plan->n_chunks && !l->status; i++) {
+        const mc_chunk_t from = mc_binding_chunk(b, MC_IN, i), to = find_chunk(b, MC_IN, i);
+        const mc_device_run_t run = {.op = MC_DEVICE_SCALE,
+                                     .from_buffer = from.home,
+                                     .to_buffer = to.home,
+                                     .n = 1,
+                                     .bytes = from.bytes,
+                                     .from = from.at,
+                                     .to = to.at};
+        if (from.bytes > 0)
+            add_chunk(l, &run);
+    }
+}
+
 /* Index of a message's lane; 0 of a local step. */
 static uint32_t lane_of(const mc_plan_t *plan, const mc_step_t *s)
 {
@@ -91,13 +121,13 @@ static void lower_chunk(lowering_t *l, const mc_step_t *s, const mc_device_run_t
     const mc_op_t op = (mc_op_t)s->op;
     mc_device_run_t chunk = *like;
     if (mc_op_writes(op)) {
-        const mc_chunk_t to = mc_binding_chunk(b, (mc_buffer_t)s->dst, s->to + offset);
+        const mc_chunk_t to = find_chunk(b, (mc_buffer_t)s->dst, s->to + offset);
         chunk.to_buffer = to.home;
         chunk.to = to.at;
         chunk.bytes = to.bytes;
     }
     if (mc_op_reads(op)) {
-        const mc_chunk_t from = mc_binding_chunk(b, (mc_buffer_t)s->src, s->first + offset);
+        const mc_chunk_t from = find_chunk(b, (mc_buffer_t)s->src, s->first + offset);
         if (mc_op_writes(op) && from.bytes != chunk.bytes)
             l->status = mc_fail(MESHCOLL_ERR_PLAN,
                                 "rank %d: a chunk of %zu bytes goes to one of %" PRIu64 " bytes",
@@ -175,14 +205,21 @@ static bool reduces(const mc_plan_t *plan)
            plan->collective == MESHCOLL_REDUCE_SCATTER;
 }
 
+static mc_device_body_t body_of(const mc_binding_t *b)
+{
+    if (!reduces(b->plan))
+        return MC_DEVICE_BODY_move;
+    return b->reducer.scale ? mc_device_premul_body(b->operands.datatype)
+                            : mc_device_body(b->operands.datatype, b->operands.op);
+}
+
 static int check_supported(const mc_binding_t *b, uint32_t widest, uint32_t blocks)
 {
     const mc_plan_t *const plan = b->plan;
-    if (reduces(plan) &&
-        mc_device_body(b->operands.datatype, b->operands.op) == MC_DEVICE_BODY_move)
+    if (reduces(plan) && body_of(b) == MC_DEVICE_BODY_move)
         return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
                        "a device has no kernel for this operation (%s of %s): expected one of the "
-                       "library's, neither a user's nor a scaled sum",
+                       "library's, not a user's",
                        meshcoll_op_name(b->operands.op),
                        meshcoll_datatype_name(b->operands.datatype));
     if (blocks == 0)
@@ -208,11 +245,9 @@ static mc_device_program_t *seal(const lowering_t *l, uint32_t widest)
         memcpy(run, l->run, runs);
     if (plan->n_peers > 0)
         memcpy(peer, plan->peer, peers);
-    const mc_operands_t *const o = &l->binding->operands;
     *p = (mc_device_program_t){.rank = plan->rank,
                                .ranks = plan->layout.mesh.size,
-                               .body = reduces(plan) ? mc_device_body(o->datatype, o->op)
-                                                     : MC_DEVICE_BODY_move,
+                               .body = body_of(l->binding),
                                .element = (uint32_t)l->binding->element,
                                .widest = widest,
                                .blocks = l->blocks,
@@ -222,6 +257,8 @@ static mc_device_program_t *seal(const lowering_t *l, uint32_t widest)
                                .longest = l->longest,
                                .run = run,
                                .peer = peer};
+    _Static_assert(sizeof p->scalar == sizeof l->binding->reducer.scalar, "an element");
+    memcpy(p->scalar, l->binding->reducer.scalar, sizeof p->scalar);
     return p;
 }
 
@@ -231,6 +268,8 @@ int mc_device_lower(const mc_binding_t *binding, uint32_t widest, uint32_t block
     const mc_plan_t *const plan = binding->plan;
     lowering_t l = {.binding = binding, .blocks = blocks};
     l.status = check_supported(binding, widest, blocks);
+    if (!l.status && binding->reducer.scale && plan->in != MC_HOLDS_NONE)
+        lower_scaling(&l);
     for (uint32_t i = 0; i < plan->n_steps && !l.status; i++)
         lower_step(&l, i);
     if (!l.status)

@@ -21,7 +21,8 @@ typedef struct {
     uint32_t blocks;  /* of a rank */
     uint32_t n_steps; /* of the plan */
     uint32_t n_runs, n_peers;
-    uint64_t longest; /* bytes of the longest slice of a run */
+    uint64_t longest;   /* bytes of the longest slice of a run */
+    uint64_t scalar[2]; /* an element, of a scaled sum */
     const mc_device_run_t *run;
     const int32_t *peer; /* lanes 2 i and 2 i + 1 are those to and from peer[i] */
 } mc_device_program_t;
@@ -32,7 +33,7 @@ uint32_t mc_device_widest(const mc_plan_t *plan);
 
 /* Lowers a binding that was measured; its addresses only tell whether it is in place. `widest` is
  * the most of mc_device_widest over all ranks, which also have the same number of blocks.
- * ERR_UNSUPPORTED: a user's operation or a scaled sum; ERR_INVALID_ARG: a message is wider than
+ * ERR_UNSUPPORTED: a user's operation; ERR_INVALID_ARG: a message is wider than
  * `widest`, or there are no blocks; ERR_NO_MEMORY. The caller frees the program. */
 int mc_device_lower(const mc_binding_t *binding, uint32_t widest, uint32_t blocks,
                     mc_device_program_t **program);

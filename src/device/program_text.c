@@ -6,7 +6,9 @@
 
 static const char *op_name(uint8_t op)
 {
-    return op == MC_DEVICE_DIVIDE ? "divide" : mc_op_name((mc_op_t)op);
+    return op == MC_DEVICE_DIVIDE  ? "divide"
+           : op == MC_DEVICE_SCALE ? "scale"
+                                   : mc_op_name((mc_op_t)op);
 }
 
 static bool is_message(const mc_device_run_t *r)
@@ -17,7 +19,8 @@ static bool is_message(const mc_device_run_t *r)
 static bool is_reduction(const mc_device_run_t *r)
 {
     return r->op == MC_DEVICE_RECV_REDUCE || r->op == MC_DEVICE_REDUCE ||
-           r->op == MC_DEVICE_REDUCE_BEHIND || r->op == MC_DEVICE_DIVIDE;
+           r->op == MC_DEVICE_REDUCE_BEHIND || r->op == MC_DEVICE_DIVIDE ||
+           r->op == MC_DEVICE_SCALE;
 }
 
 static int fail(const mc_device_program_t *p, uint32_t i, const char *what)

@@ -1,6 +1,6 @@
 /*
  * Reductions of the elements in two words, one per datatype and operation; and the divisions of
- * averages by a block's threads. The bits are those of the host's kernels (runtime/element/kernels_body.h), payloads of
+ * averages, and products of scaled sums, by a block's threads. The bits are those of the host's kernels (runtime/element/kernels_body.h), payloads of
  * NaNs excepted: the same text for each element, and no multiply and add in one (nvcc:
  * -fmad=false).
  *
@@ -159,14 +159,15 @@ MC_DEVICE_LOC(int64_int64)
 
 /* Averages ------------------------------------------------------------------------------------- */
 
-#define MC_DEVICE_DIVIDE_BY(name, wide, quotient)                                       \
-    MC_DEVICE_FN void mc_device_divide_##name(mc_seat_t seat, char *to, uint64_t bytes, \
-                                              int32_t ranks)                            \
-    {                                                                                   \
-        mc_device_##name##_t *const d = (mc_device_##name##_t *)to;                     \
-        const wide by = (wide)ranks;                                                    \
-        for (uint64_t i = seat.thread; i < bytes / sizeof *d; i += seat.threads)        \
-            d[i] = (mc_device_##name##_t)(quotient);                                    \
+#define MC_DEVICE_DIVIDE_BY(name, wide, quotient)                                                \
+    MC_DEVICE_FN void mc_device_divide_##name(mc_seat_t seat, char *to, const char *from,        \
+                                              uint64_t bytes, int32_t ranks, const void *scalar) \
+    {                                                                                            \
+        const mc_device_##name##_t *const d = (const mc_device_##name##_t *)from;                \
+        const wide by = (wide)ranks;                                                             \
+        (void)scalar;                                                                            \
+        for (uint64_t i = seat.thread; i < bytes / sizeof *d; i += seat.threads)                 \
+            ((mc_device_##name##_t *)to)[i] = (mc_device_##name##_t)(quotient);                  \
     }
 MC_DEVICE_DIVIDE_BY(int8, int32_t, d[i] / by)
 MC_DEVICE_DIVIDE_BY(int16, int32_t, d[i] / by)
@@ -183,27 +184,80 @@ MC_DEVICE_DIVIDE_BY(bfloat16, float, bfloat16_narrow(bfloat16_wide(d[i]) / by))
 MC_DEVICE_DIVIDE_BY(float8_e4m3, float, float8_e4m3_narrow(float8_e4m3_wide(d[i]) / by))
 MC_DEVICE_DIVIDE_BY(float8_e5m2, float, float8_e5m2_narrow(float8_e5m2_wide(d[i]) / by))
 
+/* Scaled sums ---------------------------------------------------------------------------------- */
+
+/* Words begin with an element: slices and pieces do. */
+#define MC_DEVICE_SCALE_BY(name)                                                                  \
+    MC_DEVICE_FN void mc_device_divide_##name##_scale(mc_seat_t seat, char *to, const char *from, \
+                                                      uint64_t bytes, int32_t by,                 \
+                                                      const void *scalar)                         \
+    {                                                                                             \
+        typedef mc_device_##name##_t element_t;                                                   \
+        union {                                                                                   \
+            mc_word_t word;                                                                       \
+            element_t element[MC_DEVICE_WORD / sizeof(element_t)];                                \
+        } scalars;                                                                                \
+        (void)by;                                                                                 \
+        MC_UNROLL                                                                                 \
+        for (unsigned e = 0; e < MC_DEVICE_WORD / sizeof(element_t); e++)                         \
+            scalars.element[e] = *(const element_t *)scalar;                                      \
+        MC_ROLLED                                                                                 \
+        for (uint64_t at = (uint64_t)seat.thread * MC_DEVICE_WORD; at < bytes;                    \
+             at += seat.threads * MC_DEVICE_WORD) {                                               \
+            const mc_word_t x = mc_device_load_part(from + at, bytes - at);                       \
+            mc_device_store_part(to + at, mc_device_combine_##name##_prod(x, scalars.word),       \
+                                 bytes - at);                                                     \
+        }                                                                                         \
+    }
+MC_DEVICE_SCALE_BY(uint8)
+MC_DEVICE_SCALE_BY(uint16)
+MC_DEVICE_SCALE_BY(uint32)
+MC_DEVICE_SCALE_BY(uint64)
+MC_DEVICE_SCALE_BY(float32)
+MC_DEVICE_SCALE_BY(float64)
+MC_DEVICE_SCALE_BY(float16)
+MC_DEVICE_SCALE_BY(bfloat16)
+MC_DEVICE_SCALE_BY(complex64)
+MC_DEVICE_SCALE_BY(complex128)
+
+/* By words these take more registers than a thread has. */
+#define MC_DEVICE_SCALE_EACH(name)                                                                 \
+    MC_DEVICE_FN void mc_device_divide_##name##_scale(mc_seat_t seat, char *to, const char *from,  \
+                                                      uint64_t bytes, int32_t by,                  \
+                                                      const void *scalar)                          \
+    {                                                                                              \
+        typedef mc_device_##name##_t element_t;                                                    \
+        (void)by;                                                                                  \
+        for (uint64_t i = seat.thread; i < bytes / sizeof(element_t); i += seat.threads)           \
+            ((element_t *)to)[i] =                                                                 \
+                mc_device_##name##_prod(((const element_t *)from)[i], *(const element_t *)scalar); \
+    }
+MC_DEVICE_SCALE_EACH(float8_e4m3)
+MC_DEVICE_SCALE_EACH(float8_e5m2)
+
 /* Where there is nothing to reduce, or to divide. */
 MC_DEVICE_FN mc_word_t mc_device_combine_none(mc_word_t a, mc_word_t b)
 {
     (void)b;
     return a;
 }
-MC_DEVICE_FN void mc_device_divide_none(mc_seat_t seat, char *to, uint64_t bytes, int32_t ranks)
+MC_DEVICE_FN void mc_device_divide_none(mc_seat_t seat, char *to, const char *from, uint64_t bytes,
+                                        int32_t ranks, const void *scalar)
 {
-    (void)seat, (void)to, (void)bytes, (void)ranks;
+    (void)seat, (void)to, (void)from, (void)bytes, (void)ranks, (void)scalar;
 }
 
 /* A step of the stream executor, by all threads of a grid; waits for nobody. */
 MC_DEVICE_FN void mc_device_sum(mc_seat_t seat, const mc_device_sum_t *sum,
-                                mc_device_reduce_t reduce, mc_device_divide_t divide)
+                                mc_device_combine_t combine, mc_device_divide_t divide)
 {
     for (uint32_t k = 0; k < sum->n; k++) {
         char *const to = sum->to + k * sum->to_stride;
         if (sum->by)
-            divide(seat, to, sum->bytes, sum->by);
+            divide(seat, to, sum->a + k * sum->a_stride, sum->bytes, sum->by, sum->scalar);
         else
-            reduce(seat, to, sum->a + k * sum->a_stride, sum->b + k * sum->b_stride, sum->bytes);
+            mc_device_reduce(seat, to, sum->a + k * sum->a_stride, sum->b + k * sum->b_stride,
+                             sum->bytes, combine);
     }
 }
 

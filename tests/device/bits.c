@@ -80,8 +80,40 @@ static bool divide_alike(meshcoll_datatype_t type, operands_t *o)
     memcpy(o->mine, o->a, sizeof o->a);
     memcpy(o->hosts, o->a, sizeof o->a);
     divide(o->hosts, ELEMENTS, 7);
-    mc_host_divide(mc_device_body(type, MESHCOLL_AVG), o->mine, ELEMENTS * size, 7);
+    mc_host_divide(mc_device_body(type, MESHCOLL_AVG), o->mine, o->mine, ELEMENTS * size, 7, NULL);
     return same(type, o->mine, o->hosts, ELEMENTS);
+}
+
+/* Products with the first element of b; `to`: apart, or the same. */
+static bool scale_alike(meshcoll_datatype_t type, operands_t *o, int shift, bool apart)
+{
+    const size_t size = meshcoll_datatype_size(type), at = (size_t)shift * size;
+    char *const a = o->a + at, *const mine = apart ? o->mine + at : a;
+    for (size_t i = 1; i < ELEMENTS; i++)
+        memcpy(o->b + i * size, o->b, size);
+    mc_kernel(type, MESHCOLL_PROD)(o->hosts, a, o->b, ELEMENTS);
+    mc_host_divide(mc_device_premul_body(type), mine, a, ELEMENTS * size, 0, o->b);
+    return same(type, mine, o->hosts, ELEMENTS);
+}
+
+static bool scalings_alike(mc_random_t *r, operands_t *o)
+{
+    int n = 0;
+    for (int t = 0; t < MESHCOLL_DATATYPES; t++) {
+        const meshcoll_datatype_t type = (meshcoll_datatype_t)t;
+        const bool has = mc_kernel(type, MESHCOLL_SUM) && mc_kernel(type, MESHCOLL_PROD);
+        bool good = has == (mc_device_premul_body(type) != MC_DEVICE_BODY_move);
+        for (int turn = 0; turn < 8 && good && has; turn++, n++) {
+            draw(r, type, turn % 2, o->a);
+            draw(r, type, turn % 2, o->b);
+            good = scale_alike(type, o, turn / 2 % 2, turn / 4);
+        }
+        if (!good) {
+            printf("scaling of %s differs from the host's\n", meshcoll_datatype_name(type));
+            return false;
+        }
+    }
+    return n > 100;
 }
 
 bool mc_bits_of_reductions(void)
@@ -108,7 +140,7 @@ bool mc_bits_of_reductions(void)
                 return false;
             }
         }
-    return n > 1000;
+    return n > 1000 && scalings_alike(&r, &o);
 }
 
 /* Calls ------------------------------------------------------------------------------------------- */
@@ -181,25 +213,28 @@ static bool mesh_alike(const char *mesh)
 {
     static const meshcoll_collective_t collectives[] = {MESHCOLL_REDUCE, MESHCOLL_REDUCE_SCATTER,
                                                         MESHCOLL_ALLREDUCE};
-    static const meshcoll_op_t ops[] = {MESHCOLL_SUM, MESHCOLL_MAX, MESHCOLL_MIN};
+    const float scalar = -1.7f;
+    meshcoll_op_t ops[] = {MESHCOLL_SUM, MESHCOLL_MAX, MESHCOLL_MIN, MESHCOLL_SUM};
     static host_t h;
     mc_random_t r = mc_random_of(7, 0);
     mc_box_t *const box = mc_box_open(mesh);
-    bool good = mc_inproc_create(mesh, NULL, h.mesh) == MESHCOLL_OK;
+    bool good = mc_inproc_create(mesh, NULL, h.mesh) == MESHCOLL_OK &&
+                meshcoll_op_premul(&scalar, MESHCOLL_FLOAT32, &ops[3]) == MESHCOLL_OK;
     for (size_t k = 0; k < MC_COUNT(collectives); k++) {
         mc_sample_t sample;
         good = good && mc_sample_open(collectives[k], &box->mesh, 60, &sample) == 0;
         for (int i = 0; good && i < sample.n; i++) {
             const mc_case_t c = {.collective = collectives[k],
                                  .datatype = MESHCOLL_FLOAT32,
-                                 .op = ops[i % 3],
+                                 .op = ops[i % 4],
                                  .count = COUNT};
-            good = call_alike(&h, box, &r, &c, sample.text[i], i / 3 % 2);
+            good = call_alike(&h, box, &r, &c, sample.text[i], i / 4 % 2);
         }
         mc_sample_close(&sample);
     }
     for (int i = 0; i < box->mesh.size; i++)
         meshcoll_destroy(h.mesh[i]);
+    meshcoll_op_free(ops[3]);
     mc_box_close(box);
     return good;
 }

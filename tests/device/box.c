@@ -114,6 +114,7 @@ static void launch(mc_box_run_t *run, int rank)
                                  .slot_bytes = run->how.slot_bytes,
                                  .ll = run->how.ll,
                                  .ranks = p->ranks,
+                                 .scalar = {p->scalar[0], p->scalar[1]},
                                  .buffer = {r->buffers.in, r->buffers.out, r->scratch},
                                  .lane = r->end,
                                  .abort_word = &run->abort_word,

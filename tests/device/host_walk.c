@@ -19,7 +19,7 @@ void mc_host_walk(mc_seat_t seat, const mc_device_call_t *call, uint32_t block,
 
 void mc_host_sum(mc_seat_t seat, const mc_device_sum_t *sum, mc_device_body_t body)
 {
-    mc_device_sum(seat, sum, reduce[body], divide[body]);
+    mc_device_sum(seat, sum, combine[body], divide[body]);
 }
 
 void mc_host_reduce(mc_device_body_t body, void *to, const void *a, const void *b, uint64_t bytes)
@@ -28,8 +28,9 @@ void mc_host_reduce(mc_device_body_t body, void *to, const void *a, const void *
     mc_device_reduce(seat, to, a, b, bytes, combine[body]);
 }
 
-void mc_host_divide(mc_device_body_t body, void *to, uint64_t bytes, int32_t by)
+void mc_host_divide(mc_device_body_t body, void *to, const void *from, uint64_t bytes, int32_t by,
+                    const void *scalar)
 {
     const mc_seat_t seat = {.thread = 0, .threads = 1};
-    divide[body](seat, to, bytes, by);
+    divide[body](seat, to, from, bytes, by, scalar);
 }

@@ -15,6 +15,7 @@ void mc_host_sum(mc_seat_t seat, const mc_device_sum_t *sum, mc_device_body_t bo
 
 /* These alone, by one thread. */
 void mc_host_reduce(mc_device_body_t body, void *to, const void *a, const void *b, uint64_t bytes);
-void mc_host_divide(mc_device_body_t body, void *to, uint64_t bytes, int32_t by);
+void mc_host_divide(mc_device_body_t body, void *to, const void *from, uint64_t bytes, int32_t by,
+                    const void *scalar);
 
 #endif

@@ -499,31 +499,43 @@ static void multiply(void *context, void *dst, const void *a, const void *b, siz
     (void)context, (void)dst, (void)a, (void)b, (void)count, (void)datatype;
 }
 
-static void refused(meshcoll_op_t op)
+Test(device, users_operations_are_refused)
 {
+    meshcoll_op_t user;
     lowered_t l;
     mc_device_program_t *program = NULL;
+    cr_assert_eq(meshcoll_op_create(multiply, 1, NULL, &user), MESHCOLL_OK);
     open_allreduce(&l, 401, MESHCOLL_SUM);
     mc_operands_t operands = l.binding.operands;
-    operands.op = op;
+    operands.op = user;
     cr_assert_eq(mc_binding_measure(&l.binding, &operands), MESHCOLL_OK);
     cr_assert_eq(mc_device_lower(&l.binding, l.widest, 2, &program), MESHCOLL_ERR_UNSUPPORTED);
-    cr_assert(strstr(meshcoll_last_error(), "neither a user's nor a scaled sum"), "%s",
-              meshcoll_last_error());
+    cr_assert(strstr(meshcoll_last_error(), "not a user's"), "%s", meshcoll_last_error());
     cr_assert_null(program);
     close_lowered(&l);
+    meshcoll_op_free(user);
 }
 
-Test(device, users_operations_and_scaled_sums_are_refused)
+/* Products first, in OUT, which the plan then reads. */
+Test(device, scaled_sums)
 {
     const float scalar = 2;
-    meshcoll_op_t user, scaled;
-    cr_assert_eq(meshcoll_op_create(multiply, 1, NULL, &user), MESHCOLL_OK);
-    cr_assert_eq(meshcoll_op_premul(&scalar, MESHCOLL_FLOAT32, &scaled), MESHCOLL_OK);
-    refused(user);
-    refused(scaled);
-    meshcoll_op_free(scaled);
-    meshcoll_op_free(user);
+    char buffer[TEXT];
+    mc_text_t text = mc_text(buffer, sizeof buffer);
+    meshcoll_op_t op;
+    lowered_t l;
+    cr_assert_eq(meshcoll_op_premul(&scalar, MESHCOLL_FLOAT32, &op), MESHCOLL_OK);
+    open_allreduce(&l, 400, op);
+    cr_assert_eq(l.program->body, MC_DEVICE_BODY_float32_premul);
+    cr_assert_eq(memcmp(l.program->scalar, &scalar, sizeof scalar), 0);
+    cr_assert_eq(mc_device_program_check(l.program, whole_room), MESHCOLL_OK, "%s",
+                 meshcoll_last_error());
+    mc_device_program_print(l.program, &text);
+    cr_assert(strstr(buffer, "0 scale 4 x 400: in+0 every 400 -> out+0 every 400\n"), "%s", buffer);
+    for (uint32_t i = 1; i < l.program->n_runs; i++)
+        cr_assert_neq(l.program->run[i].from_buffer, MC_DEVICE_IN, "run %u", i);
+    close_lowered(&l);
+    meshcoll_op_free(op);
 }
 
 Test(device, messages_fit_their_slots)

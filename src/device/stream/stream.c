@@ -100,16 +100,22 @@ static void launch(queue_t *q, mc_device_sum_t *sum)
 /* to = a (+) b */
 static void reduce(queue_t *q, side_t to, side_t a, side_t b, uint32_t n, uint64_t bytes)
 {
-    launch(q, &(mc_device_sum_t){to.at, a.at, b.at, to.stride, a.stride, b.stride, bytes, n, 0});
+    launch(q,
+           &(mc_device_sum_t){to.at, a.at, b.at, to.stride, a.stride, b.stride, bytes, n, 0, {0}});
 }
 
-static void divide(queue_t *q, side_t to, uint32_t n, uint64_t bytes)
+/* to = from / ranks, or from * scalar, as the body has it. */
+static void divide(queue_t *q, side_t to, side_t from, uint32_t n, uint64_t bytes)
 {
+    const mc_device_program_t *const p = q->call->program;
     launch(q, &(mc_device_sum_t){.to = to.at,
+                                 .a = from.at,
                                  .to_stride = to.stride,
+                                 .a_stride = from.stride,
                                  .bytes = bytes,
                                  .n = n,
-                                 .by = q->call->program->ranks});
+                                 .by = p->ranks,
+                                 .scalar = {p->scalar[0], p->scalar[1]}});
 }
 
 /* Steps ----------------------------------------------------------------------------------------- */
@@ -167,7 +173,10 @@ static uint64_t move(queue_t *q, uint32_t pass, const mc_device_run_t *run, char
         reduce(q, to, to, from, run->n, bytes);
         break;
     case MC_DEVICE_DIVIDE:
-        divide(q, to, run->n, bytes);
+        divide(q, to, to, run->n, bytes);
+        break;
+    case MC_DEVICE_SCALE:
+        divide(q, to, from, run->n, bytes);
         break;
     default:
         copy(q, to, from, run->n, bytes);

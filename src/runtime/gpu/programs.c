@@ -135,7 +135,8 @@ static int measure(making_t *m)
     return MESHCOLL_OK;
 }
 
-/* Are the messages better with flags in their data? With tables of counts ranks may know different ones. */
+/* Are the messages better with flags in their data? With tables of counts ranks may know different ones. The
+ * stream executor copies messages, and has no such. */
 static bool takes_ll(const making_t *m)
 {
     const meshcoll_t *const h = m->mesh;
@@ -144,8 +145,9 @@ static bool takes_ll(const making_t *m)
     const double bytes =
         (double)m->args->count * (double)meshcoll_datatype_size(m->args->datatype) * blocks;
     const double chunk = bytes / m->plan->n_chunks, beta = mc_gpu_slowest(&h->links, &h->mesh);
-    return !has_tables(m->args) && mc_gpu_protocol_seconds(&m->volume, l, chunk, beta, true) <
-                                       mc_gpu_protocol_seconds(&m->volume, l, chunk, beta, false);
+    return !has_tables(m->args) && !h->gpu->signals &&
+           mc_gpu_protocol_seconds(&m->volume, l, chunk, beta, true) <
+               mc_gpu_protocol_seconds(&m->volume, l, chunk, beta, false);
 }
 
 /* An alltoallv that passes blocks through other ranks needs their counts. */
@@ -282,7 +284,7 @@ static int make_lanes(const making_t *m, mc_gpu_program_t *p)
     for (uint32_t i = 0; i < n; i++) {
         const int32_t peer = mesh_rank(m, p->lowered->peer[i / 2]);
         const bool receives = i % 2;
-        const char *const slots = mc_gpu_arena_lane(&gpu->arena, peer, receives, 0).slots;
+        const char *const slots = mc_gpu_arena_lane(&gpu->arena, peer, receives, 0, false).slots;
         p->lane[i] =
             (mc_stream_lane_t){.slots = (mc_cu_address_t)(uintptr_t)slots,
                                .states = mc_gpu_signals_states(gpu->signals, peer, receives)};
@@ -312,6 +314,7 @@ static int fill_call(const making_t *m, mc_gpu_program_t *p)
                            .slot_bytes = ll ? l->ll_bytes : l->slot_bytes,
                            .ll = ll,
                            .ranks = p->lowered->ranks,
+                           .scalar = {p->lowered->scalar[0], p->lowered->scalar[1]},
                            .abort_word = (const uint32_t *)(uintptr_t)h->root->gpu_alarm->address,
                            .report = (mc_device_report_t *)(uintptr_t)h->gpu->report_address,
                            .program = p->number};

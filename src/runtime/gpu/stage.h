@@ -12,8 +12,11 @@
 /* Is there a kernel for such a call? */
 static inline bool mc_gpu_has_kernel(const meshcoll_args_t *a)
 {
-    return !mc_moves[a->collective].reduces ||
-           mc_device_body(a->datatype, a->op) != MC_DEVICE_BODY_move;
+    mc_user_op_t user;
+    const bool premul = mc_user_op_find(a->op, &user) && user.is_premul;
+    const mc_device_body_t body =
+        premul ? mc_device_premul_body(a->datatype) : mc_device_body(a->datatype, a->op);
+    return !mc_moves[a->collective].reduces || body != MC_DEVICE_BODY_move;
 }
 
 /* Takes memory of the host, and puts it into checked arguments in place of the GPU's, of which

@@ -1,4 +1,4 @@
-/* Calls on device memory with operations that run on the host: users', and scaled sums. */
+/* Calls on device memory with operations that run on the host: users'. */
 #include "rig.h"
 
 #include <string.h>
@@ -123,24 +123,6 @@ static void run_blocking(staged_t *s)
     NEED((s->calls > 0) == (s->size > 1) && fake_calls("cuLaunchKernel") == 0);
 }
 
-static void run_scaled(const staged_t *s)
-{
-    float scalar = (float)(rig_rank + 1), x[N], wanted = 0;
-    meshcoll_op_t op;
-    for (int r = 0; r < s->size; r++)
-        wanted += (float)((r + 1) * (r + 2));
-    for (size_t i = 0; i < N; i++)
-        x[i] = (float)(rig_rank + 2);
-    NEED(meshcoll_op_premul(&scalar, MESHCOLL_FLOAT32, &op) == MESHCOLL_OK);
-    NEED(cuMemcpyHtoD_v2(s->in, x, sizeof x) == 0);
-    NEED(meshcoll_allreduce(s->mesh, pointer(s->in), pointer(s->out), N, MESHCOLL_FLOAT32, op) ==
-         0);
-    NEED(cuMemcpyDtoH_v2(x, s->out, sizeof x) == 0);
-    for (size_t i = 0; i < N; i++)
-        NEED(x[i] == wanted);
-    NEED(meshcoll_op_free(op) == MESHCOLL_OK);
-}
-
 /* Persistent ---------------------------------------------------------------------------------------*/
 
 static void run_persistent(staged_t *s)
@@ -172,7 +154,6 @@ static void rank_staged(meshcoll_t *mesh)
     static staged_t s;
     open_staged(mesh, &s);
     run_blocking(&s);
-    run_scaled(&s);
     run_persistent(&s);
     run_refused(&s);
     NEED(meshcoll_op_free(s.op) == MESHCOLL_OK);
