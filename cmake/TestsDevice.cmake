@@ -192,7 +192,7 @@ foreach(name IN ITEMS collectives strategies host_memory types in_flight ordered
                       unequal_blocks captured parts known_calls guards late aborted cannot_open cannot_launch one_gpu
                       no_libcuda old_libcuda no_kernels disagree refused
                       progress_thread streams slow queue_full gave_up killed executor explained counted staged staged_ends
-                      staged_fails scaled
+                      staged_fails scaled passing
                       far_collectives far_ragged far_3d far_types far_strategies far_unequal far_long far_in_flight
                       far_mixed far_parts far_blocking far_persistent far_threads far_idle far_captured far_late
                       far_aborted far_killed far_refused far_cannot_open far_cannot_launch far_left

@@ -3,6 +3,7 @@
 #include "runtime/call/staged.h"
 #include "runtime/check/check.h"
 #include "runtime/check/choose_call.h"
+#include "runtime/check/passing.h"
 #include "runtime/gpu/launch.h"
 #include "runtime/gpu/open.h"
 #include "runtime/gpu/stage.h"
@@ -12,6 +13,8 @@
 #include "runtime/progress/failure.h"
 #include "runtime/request/numbers.h"
 #include "runtime/request/request.h"
+
+#include <stdlib.h>
 
 /* Preparing --------------------------------------------------------------------------------------- */
 
@@ -33,7 +36,8 @@ static int check_gpu(const meshcoll_t *h, const mc_call_memory_t *memory)
 }
 
 static int find_program(meshcoll_t *h, const meshcoll_args_t *a, const mc_call_memory_t *memory,
-                        const mc_ranked_t *choice, mc_gpu_program_t **program)
+                        const mc_ranked_t *choice, const mc_passing_t *passing,
+                        mc_gpu_program_t **program)
 {
     mc_gpu_visit_t visit;
     int status = check_gpu(h, memory);
@@ -42,7 +46,7 @@ static int find_program(meshcoll_t *h, const meshcoll_args_t *a, const mc_call_m
     status = mc_gpu_enter(h->gpu, &visit);
     if (status)
         return status;
-    status = mc_gpu_program(h, a, choice, program);
+    status = mc_gpu_program(h, a, choice, passing, program);
     mc_gpu_leave(&visit);
     return status;
 }
@@ -72,18 +76,33 @@ static int choose(meshcoll_t *h, const mc_asked_t *asked, mc_ranked_t *choice)
     return asked->number.check ? compare(h, asked, choice) : MESHCOLL_OK;
 }
 
+/* Do all ranks find the same? Then the call is refused, and the mesh goes on. */
+static bool is_refusal(int status)
+{
+    return status == MESHCOLL_ERR_UNSUPPORTED || status == MESHCOLL_ERR_INVALID_ARG ||
+           status == MESHCOLL_ERR_STRATEGY;
+}
+
 int mc_device_call_prepare(meshcoll_t *h, const mc_asked_t *asked, const mc_call_memory_t *memory,
-                           mc_ranked_t *choice, mc_gpu_program_t **program)
+                           bool waits, mc_ranked_t *choice, mc_gpu_program_t **program)
 {
     bool agreed;
+    mc_passing_t *passing = NULL;
     int status = choose(h, asked, choice);
     if (status)
         return status;
     status = mc_gpu_open(h, &memory->buffer, asked->number.own, &agreed);
     if (status)
         return agreed ? status : fail_alone(h, status);
-    status = find_program(h, &asked->args, memory, choice, program);
-    if (status == MESHCOLL_ERR_UNSUPPORTED || status == MESHCOLL_ERR_INVALID_ARG)
+    if (waits && asked->args.in_counts)
+        status =
+            mc_passing_learn(h, &asked->args, &choice->strategy, asked->number.counts, &passing);
+    if (status == MESHCOLL_ERR_INVALID_ARG) /* another rank's counts are others */
+        return fail_alone(h, status);
+    if (!status)
+        status = find_program(h, &asked->args, memory, choice, passing, program);
+    free(passing);
+    if (is_refusal(status))
         return mc_failure_refused(h, asked->number.own, false, status);
     return status ? fail_alone(h, status) : MESHCOLL_OK;
 }
@@ -95,7 +114,7 @@ int mc_device_call_run(meshcoll_t *h, const mc_asked_t *asked, const mc_call_mem
     const meshcoll_args_t *const a = &asked->args;
     mc_gpu_program_t *program;
     mc_ranked_t choice;
-    int status = mc_device_call_prepare(h, asked, memory, &choice, &program);
+    int status = mc_device_call_prepare(h, asked, memory, true, &choice, &program);
     if (status)
         return status;
     mc_gpu_place_t place = {.in = a->in, .out = a->out, .number = asked->number.own};
@@ -148,7 +167,7 @@ int mc_enqueue(meshcoll_t *h, const meshcoll_args_t *given, void *stream)
         return mc_call_refused(h, &refused, status);
     if (asked.args.count == 0)
         return h->checks ? choose(h, &asked, &choice) : MESHCOLL_OK;
-    status = mc_device_call_prepare(h, &asked, &memory, &choice, &program);
+    status = mc_device_call_prepare(h, &asked, &memory, false, &choice, &program);
     if (status)
         return status;
     mc_gpu_place_t place = {
@@ -184,7 +203,7 @@ int mc_device_request(meshcoll_t *h, const mc_asked_t *asked, const mc_call_memo
     mc_gpu_program_t *program;
     mc_ranked_t choice;
     meshcoll_request_t *r;
-    int status = mc_device_call_prepare(h, asked, memory, &choice, &program);
+    int status = mc_device_call_prepare(h, asked, memory, true, &choice, &program);
     if (status)
         return status;
     status = mc_request_unplanned(h, a, &choice, &r);

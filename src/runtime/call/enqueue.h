@@ -7,9 +7,10 @@
 #include "runtime/gpu/programs.h"
 
 /* Chooses the strategy of a checked call that has its numbers, and finds its program, for which the
- * ranks may meet. Where it fails on this rank alone, the mesh fails. */
+ * ranks may meet. `waits`: it may wait for peers besides, for what an alltoallv must know of them.
+ * Where it fails on this rank alone, the mesh fails. */
 int mc_device_call_prepare(meshcoll_t *h, const mc_asked_t *asked, const mc_call_memory_t *memory,
-                           mc_ranked_t *choice, mc_gpu_program_t **program);
+                           bool waits, mc_ranked_t *choice, mc_gpu_program_t **program);
 /* Runs such a call to its end. */
 int mc_device_call_run(meshcoll_t *h, const mc_asked_t *asked, const mc_call_memory_t *memory);
 /* A call of the public meshcoll_enqueue. */

@@ -234,3 +234,80 @@ void mc_passing_checked(const meshcoll_request_t *r)
     x->why = "its call was not made";
     mc_executor_fail(&x->executor, r->status_of_check);
 }
+
+/* Waiting ----------------------------------------------------------------------------------------- */
+
+/* Copies what the exchange left in SCRATCH. */
+static int copy_passing(const meshcoll_request_t *x, mc_passing_t **passing)
+{
+    const mc_binding_t *const b = &x->binding;
+    const size_t *const before = b->blocks[MC_SCRATCH].before;
+    const size_t n = x->plan->n_scratch, ends = before ? n + 1 : 0;
+    mc_passing_t *const p = malloc(sizeof *p + b->scratch_bytes + ends * sizeof *before);
+    if (!p)
+        return mc_fail_memory("an exchange of counts");
+    size_t *const count = (size_t *)(void *)(p + 1);
+    size_t *const own_before = count + b->scratch_bytes / sizeof *count;
+    if (b->scratch_bytes > 0)
+        memcpy(count, b->scratch, b->scratch_bytes);
+    if (before)
+        memcpy(own_before, before, ends * sizeof *before);
+    *p = (mc_passing_t){count, before ? own_before : NULL, x->plan->scratch_first, (uint32_t)n};
+    *passing = p;
+    return MESHCOLL_OK;
+}
+
+/* `counts` has this rank's, and then those of the blocks that it receives. */
+static int exchange(meshcoll_t *h, const meshcoll_args_t *a, const mc_strategy_t *strategy,
+                    uint32_t number, const mc_workspace_t *counts, mc_passing_t **passing)
+{
+    const meshcoll_args_t args = args_of(counts, a->root);
+    meshcoll_request_t *x;
+    int status = mc_call_prepare(h, &args, strategy, number, &x);
+    if (status)
+        return status;
+    status = check_once(x->plan);
+    if (!status)
+        status = mc_call_bind(x, &args, NULL);
+    if (!status)
+        clear(&x->binding);
+    if (!status)
+        status = mc_request_start(x);
+    if (status) {
+        mc_request_drop(x);
+        return status;
+    }
+    status = mc_request_await(x);
+    if (!status)
+        status = check_expected(h, a, (const size_t *)(const void *)counts->base);
+    if (!status)
+        status = copy_passing(x, passing);
+    const int told = mc_request_tell(x);
+    return status ? status : told;
+}
+
+int mc_passing_learn(meshcoll_t *h, const meshcoll_args_t *a, const mc_strategy_t *strategy,
+                     uint32_t number, mc_passing_t **passing)
+{
+    const size_t bytes = (size_t)h->mesh.size * sizeof *a->in_counts;
+    mc_strategy_t once = *strategy;
+    mc_passing_t *made = NULL;
+    once.segments = 1;
+    if (goes_straight(&once)) {
+        *passing = NULL;
+        return MESHCOLL_OK;
+    }
+    mc_workspace_t *const counts = mc_take_memory(h);
+    int status = counts ? mc_workspace_reserve(counts, bytes) : MESHCOLL_ERR_NO_MEMORY;
+    if (!status) {
+        memcpy(counts->base, a->in_counts, bytes);
+        status = exchange(h, a, &once, number, counts, &made);
+    }
+    if (counts)
+        mc_return_memory(h, counts);
+    if (status)
+        free(made);
+    else
+        *passing = made;
+    return status;
+}

@@ -95,6 +95,7 @@ typedef struct {
     meshcoll_t *mesh;
     const meshcoll_args_t *args;
     const mc_strategy_t *strategy;
+    const mc_passing_t *passing;
     bool by_comm;
     mc_plan_t *plan;
     mc_binding_t binding;
@@ -155,12 +156,14 @@ static int check_passing(const making_t *m)
 {
     const mc_strategy_t *const s = m->strategy;
     const int32_t pairwise = mc_algorithm_find(MESHCOLL_ALLTOALL, "pairwise", strlen("pairwise"));
-    if (!m->args->in_counts || s->n_phases == 0 ||
+    if (!m->args->in_counts || m->passing || s->n_phases == 0 ||
         (s->n_phases == 1 && s->phase[0].algorithm == pairwise))
         return MESHCOLL_OK;
     return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
-                   "alltoallv on device memory: expected a strategy that sends each block "
-                   "directly, as alltoall:pairwise does");
+                   "alltoallv in a stream: this strategy passes blocks through other ranks, which "
+                   "have to wait for their counts first: expected a blocking call, a persistent "
+                   "request, or a strategy that sends each block directly, as alltoall:pairwise "
+                   "does");
 }
 
 static void count_bytes(const making_t *m, mc_gpu_program_t *p)
@@ -182,6 +185,7 @@ static int lower(making_t *m, mc_gpu_program_t *p)
         status = check_passing(m);
     if (!status)
         status = measure(m);
+    operands.passing = m->passing;
     if (!status)
         status = mc_args_own_counts(m->mesh, m->args, &operands);
     if (!status)
@@ -341,7 +345,7 @@ static int make(making_t *m, mc_gpu_program_t *p)
 }
 
 int mc_gpu_program(meshcoll_t *h, const meshcoll_args_t *a, const mc_ranked_t *choice,
-                   mc_gpu_program_t **program)
+                   const mc_passing_t *passing, mc_gpu_program_t **program)
 {
     mc_gpu_t *const gpu = h->gpu;
     mc_gpu_program_t *p = find(gpu, a, choice);
@@ -350,8 +354,11 @@ int mc_gpu_program(meshcoll_t *h, const meshcoll_args_t *a, const mc_ranked_t *c
         return MESHCOLL_OK;
     }
     sweep(gpu);
-    making_t m = {
-        .mesh = h, .args = a, .strategy = &choice->strategy, .by_comm = mc_plans_by_comm(h, a)};
+    making_t m = {.mesh = h,
+                  .args = a,
+                  .strategy = &choice->strategy,
+                  .passing = passing,
+                  .by_comm = mc_plans_by_comm(h, a)};
     p = calloc(1, sizeof *p);
     if (!p)
         return mc_fail_memory("a program");

@@ -84,7 +84,7 @@ int rig_await_error(meshcoll_t *mesh);
     X(late) X(aborted) X(cannot_open) X(cannot_launch) X(one_gpu) X(no_libcuda) X(old_libcuda)  \
     X(no_kernels) X(disagree) X(refused) X(progress_thread)                     \
     X(streams) X(slow) X(queue_full) X(gave_up) X(killed) X(executor)                              \
-    X(explained) X(counted) X(staged) X(staged_ends) X(staged_fails) X(scaled)                 \
+    X(explained) X(counted) X(staged) X(staged_ends) X(staged_fails) X(scaled) X(passing)      \
     X(far_collectives) X(far_ragged) X(far_3d) X(far_types) X(far_strategies) X(far_unequal)    \
     X(far_long) X(far_in_flight) X(far_mixed) X(far_parts) X(far_blocking) X(far_persistent)    \
     X(far_threads) X(far_idle) X(far_captured) X(far_late) X(far_aborted) X(far_killed)         \
