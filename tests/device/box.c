@@ -158,6 +158,7 @@ mc_box_run_t *mc_box_run_open(mc_box_t *box, const mc_case_t *c, const char *str
         const uint32_t own = mc_device_widest(rank->plan);
         widest = own > widest ? own : widest;
     }
+    run->how.ll = run->how.ll && !box->far; /* a proxy reads no flags in the data */
     settle(&run->how, widest);
     if (box->far)
         mc_far_settle(box->far, run->how.slot_bytes);

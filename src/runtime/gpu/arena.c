@@ -89,7 +89,6 @@ mc_device_lane_t mc_gpu_arena_lane(const mc_gpu_arena_t *a, int32_t peer, bool r
                                    uint32_t block, bool ll)
 {
     const mc_gpu_layout_t *const l = &a->layout;
-    const region_t region = region_of(l, ll);
     const bool by_host = mc_gpu_arena_by_host(a, l->rank, peer);
     const mc_gpu_part_t *const own = &a->part[l->rank], *const other = &a->part[peer];
     char *const here = (char *)(uintptr_t)(by_host ? own->host : own->device);
