@@ -378,6 +378,22 @@ bool test_far_mismatch(void)
     return run_far(&rig, rank_far_mismatch);
 }
 
+static void rank_far_streams(meshcoll_t *mesh)
+{
+    const meshcoll_args_t a = some_call();
+    NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_ERR_UNSUPPORTED);
+    NEED(rig_says("the ranks are on several machines, and "));
+    NEED(meshcoll_barrier(mesh) == MESHCOLL_OK);
+}
+
+/* The stream executor works within a machine only: asked for, or needed as ranks share a GPU. */
+bool test_far_streams(void)
+{
+    const rig_t asked = {.mesh = "box=2,gpu=1", .machines = "01", .executor = "stream"};
+    const rig_t shared = {.mesh = "box=2,gpu=2", .machines = "0011", .gpus = 1};
+    return run_far(&asked, rank_far_streams) && run_far(&shared, rank_far_streams);
+}
+
 /* A capture is refused on all ranks, stays good, and the mesh goes on. */
 static void rank_far_captured(meshcoll_t *mesh)
 {
