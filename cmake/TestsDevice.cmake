@@ -1,10 +1,10 @@
-# tests/device: the text of the device executor's kernels (src/device/block.h, sum.h …), compiled for the host;
-# ranks x blocks are threads. One program, a test per name, label "device" (and "unit", which the sanitizers run).
-# Mutants: the same program with one place of that text changed; the named test must fail. The text itself has no
-# switches for tests.
+# tests/device: the text of the device executor's kernels (src/device/kernel, src/device/piece.h), compiled for the
+# host; ranks x blocks are threads. One program, a test per name, label "device" (and "unit", which the sanitizers
+# run). Mutants: the same program with one place of that text changed; the named test must fail. The text itself has
+# no switches for tests.
 
 set(device_folder ${PROJECT_SOURCE_DIR}/tests/device)
-set(device_texts block.h ll.h move.h piece.h wait.h)
+set(device_texts kernel/block.h kernel/ll.h kernel/move.h kernel/wait.h piece.h)
 list(TRANSFORM device_texts PREPEND ${PROJECT_SOURCE_DIR}/src/device/)
 set(route_text ${PROJECT_SOURCE_DIR}/src/device/proxy/route.c)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${device_texts} ${route_text})
@@ -50,11 +50,12 @@ function(meshcoll_mutate name texts from to folder result)
         string(FIND "${text}" "${from}" at)
         if(NOT at EQUAL -1)
             string(REPLACE "${from}" "${to}" text "${text}")
-            get_filename_component(file ${path} NAME)
-            file(MAKE_DIRECTORY ${folder}/device)
+            file(RELATIVE_PATH file ${PROJECT_SOURCE_DIR}/src ${path})
+            get_filename_component(place ${folder}/${file} DIRECTORY)
+            file(MAKE_DIRECTORY ${place})
             file(WRITE ${folder}/new "${text}")
-            file(COPY_FILE ${folder}/new ${folder}/device/${file} ONLY_IF_DIFFERENT)
-            set(${result} ${folder}/device/${file} PARENT_SCOPE)
+            file(COPY_FILE ${folder}/new ${folder}/${file} ONLY_IF_DIFFERENT)
+            set(${result} ${folder}/${file} PARENT_SCOPE)
             return()
         endif()
     endforeach()

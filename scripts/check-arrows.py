@@ -27,7 +27,7 @@ TRANSPORT = ["transport", "transport/shm/bytes", "transport/shm"]
 RUNTIME = ["runtime/element", "runtime/bind", "runtime/place", "runtime/state", "runtime/pace", "runtime/execute",
            "runtime/choose", "runtime/handle", "runtime/waits", "runtime/status", "runtime/progress",
            "runtime/connect", "runtime/explain", "runtime/request", "runtime/message", "runtime/proxy", "runtime/gpu",
-           "runtime/check", "runtime/call", "runtime/api", "runtime/create", "runtime/family"]
+           "runtime/launch", "runtime/check", "runtime/call", "runtime/api", "runtime/create", "runtime/family"]
 MAY = {
     "base": [],
     "mesh": ["base"],
@@ -43,15 +43,17 @@ for i, room in enumerate(COMPOSE):
     MAY[room] = CORE + ALGORITHMS + COMPOSE[:i]
 for i, room in enumerate(RUNTIME):
     MAY[room] = CORE + COMPOSE + TRANSPORT + RUNTIME[:i]
-MAY["runtime/bootstrap"] = ["base"]
-MAY["runtime/monitor"] = ["base", "runtime/bootstrap"]
+MAY["runtime/handshake"] = ["base"]
+MAY["runtime/bootstrap"] = ["base", "runtime/handshake"]
+MAY["runtime/monitor"] = ["base", "runtime/handshake"]
 for room in RUNTIME[RUNTIME.index("runtime/handle"):]:
     MAY[room].append("runtime/monitor")
-MAY["runtime/create"].append("runtime/bootstrap")
+MAY["runtime/create"] += ["runtime/handshake", "runtime/bootstrap"]
 MAY["runtime/element"] = ["base"]
 MAY["runtime/bind"] = CORE + ["transport", "runtime/element"]
 MAY["runtime/place"] = CORE + TRANSPORT
 MAY["device"] = CORE + ["runtime/element", "runtime/bind"]
+MAY["device/kernel"] = ["device", "runtime/element"]
 MAY["device/cuda"] = ["base"]
 MAY["device/stream"] = [*MAY["device"], "device", "device/cuda"]
 MAY["device/proxy"] = [*MAY["device"], "device", "transport"]

@@ -1,12 +1,12 @@
 /*
  * The bodies of kernels: a reduction and a division, for one or several pairs of datatype and
- * operation. A kernel per body is compiled by nvcc (device/kernel.cu), as mc_walk_<body>, and for
+ * operation. A kernel per body is compiled by nvcc (device/kernel/kernel.cu), as mc_walk_<body>, and for
  * the stream executor as mc_sum_<body>.
  */
 #ifndef MC_DEVICE_BODIES_H
 #define MC_DEVICE_BODIES_H
 
-/* X(body, reduction, division), the latter two as device/sum.h names them: of an average, or the
+/* X(body, reduction, division), the latter two as device/kernel/sum.h names them: of an average, or the
  * scaling of a scaled sum. */
 /* clang-format off */
 #define MC_DEVICE_BODIES_BITS(X, t)                                                             \

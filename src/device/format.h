@@ -97,7 +97,7 @@ typedef struct {
     uint32_t blocks; /* that the program was lowered for; the same on all ranks */
     uint32_t piece;  /* bytes of a slice per pass, a multiple of a word; the same on all ranks */
     uint32_t slot_bytes; /* a multiple of a word; the same on all ranks */
-    uint32_t ll;         /* 1: the messages have flags in their data (device/ll.h); 0: beside it */
+    uint32_t ll;         /* 1: the messages have flags in their data (kernel/ll.h); 0: beside it */
     int32_t ranks;       /* that an average divides by */
     uint64_t scalar[2];  /* an element, of a scaled sum */
     char *buffer[MC_DEVICE_BUFFERS];

@@ -1,5 +1,5 @@
 /*
- * What device/block.h needs, on a host: a block is a thread, or several that meet at a barrier. Stores of
+ * What device/kernel/block.h needs, on a host: a block is a thread, or several that meet at a barrier. Stores of
  * words may give the core away in between, so that many interleavings are seen.
  */
 #ifndef MC_TEST_ON_HOST_H

@@ -1,7 +1,7 @@
 /* The public calls on device memory in streams. */
 #include "runtime/call/enqueue.h"
 #include "runtime/call/calls.h"
-#include "runtime/gpu/launch.h"
+#include "runtime/launch/launch.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
 

@@ -7,7 +7,7 @@
 #ifndef MC_BOOTSTRAP_BOOTSTRAP_H
 #define MC_BOOTSTRAP_BOOTSTRAP_H
 
-#include "runtime/bootstrap/job.h"
+#include "runtime/handshake/job.h"
 
 typedef struct mc_bootstrap mc_bootstrap_t;
 

@@ -1,7 +1,7 @@
 #include "runtime/bootstrap/join.h"
 
-#include "runtime/bootstrap/door.h"
 #include "runtime/bootstrap/seek.h"
+#include "runtime/handshake/door.h"
 
 #include <errno.h>
 #include <stdlib.h>

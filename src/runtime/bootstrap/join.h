@@ -2,8 +2,8 @@
 #ifndef MC_BOOTSTRAP_JOIN_H
 #define MC_BOOTSTRAP_JOIN_H
 
-#include "runtime/bootstrap/handshake.h"
 #include "runtime/bootstrap/tree.h"
+#include "runtime/handshake/handshake.h"
 
 /* On return all of this rank's branches are connected. ERR_TRANSPORT otherwise. */
 int mc_join(const mc_self_t *self, mc_tree_t *tree);

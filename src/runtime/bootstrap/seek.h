@@ -2,7 +2,7 @@
 #ifndef MC_BOOTSTRAP_SEEK_H
 #define MC_BOOTSTRAP_SEEK_H
 
-#include "runtime/bootstrap/handshake.h"
+#include "runtime/handshake/handshake.h"
 
 /* Rank 0 listens on the first address and port of the job that it can. ERR_TRANSPORT. */
 int mc_seek_listen(const mc_job_t *job, int *listener);

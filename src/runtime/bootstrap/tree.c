@@ -1,6 +1,6 @@
 #include "runtime/bootstrap/tree.h"
 
-#include "runtime/bootstrap/wire.h"
+#include "runtime/handshake/wire.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -3,7 +3,7 @@
 #ifndef MC_BOOTSTRAP_TREE_H
 #define MC_BOOTSTRAP_TREE_H
 
-#include "runtime/bootstrap/job.h"
+#include "runtime/handshake/job.h"
 
 enum { MC_FANOUT = 4, MC_TREE_WHY = 480 };
 

@@ -4,6 +4,7 @@
 #include "runtime/connect/greet.h"
 #include "runtime/explain/explain.h"
 #include "runtime/gpu/open.h"
+#include "runtime/launch/close.h"
 #include "runtime/message/talk.h"
 #include "runtime/monitor/monitor.h"
 #include "runtime/progress/busy.h"

@@ -6,7 +6,7 @@
  *
  * Its layout follows from the mesh's size, blocks and bytes of a slot, on which all ranks agree:
  * counters first, of each peer and block, then slots, of peers on the same machine. Slots of others are a proxy's
- * (runtime/proxy), and have only the kernel's own counts here. Messages with flags in their data (device/ll.h)
+ * (runtime/proxy), and have only the kernel's own counts here. Messages with flags in their data (device/kernel/ll.h)
  * have both for themselves, before the others; a mesh on several machines has none.
  */
 #ifndef MC_GPU_ARENA_H

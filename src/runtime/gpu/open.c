@@ -3,15 +3,10 @@
 
 #include "device/cuda/image.h"
 #include "device/cuda/pinned.h"
-#include "runtime/gpu/launch.h"
 #include "runtime/gpu/meeting.h"
-#include "runtime/gpu/programs.h"
 #include "runtime/gpu/signals.h"
-#include "runtime/gpu/stage.h"
-#include "runtime/gpu/times.h"
 #include "runtime/monitor/monitor.h"
 #include "runtime/progress/failure.h"
-#include "runtime/progress/wait.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -416,19 +411,19 @@ static int open_together(mc_gpu_meeting_t *m, mc_gpu_t *gpu)
 
 /* Freeing ----------------------------------------------------------------------------------------- */
 
-/* The context is current. */
-static void free_all(const meshcoll_t *h, mc_gpu_t *gpu)
+static void leave_all(mc_gpu_t *gpu)
+{
+    mc_gpu_arena_leave(&gpu->arena);
+    if (gpu->signals)
+        mc_gpu_signals_leave(gpu->signals);
+}
+
+static void free_all(mc_gpu_t *gpu)
 {
     const mc_cuda_t *const cuda = mc_cuda();
-    mc_gpu_programs_free(gpu);
-    mc_proxy_end_close(h, gpu->end, false);
-    mc_gpu_memory_free(&gpu->spare, false);
-    mc_gpu_memory_free(&gpu->scratch, false);
-    mc_gpu_times_free(gpu, false);
     mc_gpu_arena_free(&gpu->arena);
     if (gpu->signals)
         mc_gpu_signals_free(gpu->signals);
-    free(gpu->signals);
     if (gpu->report)
         cuda->host_free(gpu->report);
     if (gpu->done)
@@ -439,11 +434,41 @@ static void free_all(const meshcoll_t *h, mc_gpu_t *gpu)
         cuda->module_unload(gpu->module);
 }
 
+void mc_gpu_free(const meshcoll_t *h, mc_gpu_t *gpu, bool leaves)
+{
+    mc_proxy_end_close(h, gpu->end, leaves);
+    mc_gpu_memory_free(&gpu->spare, leaves);
+    mc_gpu_memory_free(&gpu->scratch, leaves);
+    if (leaves)
+        leave_all(gpu);
+    else
+        free_all(gpu);
+    free(gpu->signals);
+}
+
+bool mc_gpu_is_unmapped(const mc_gpu_t *gpu)
+{
+    bool unmapped = true;
+    for (int32_t r = 0; r < gpu->arena.layout.ranks; r++)
+        unmapped = unmapped && (r == gpu->arena.layout.rank ||
+                                !(gpu->arena.part[r].device || gpu->arena.part[r].mapped));
+    return unmapped;
+}
+
 static void unmap_all(mc_gpu_t *gpu)
 {
     if (gpu->signals)
         mc_gpu_signals_unmap(gpu->signals);
     mc_gpu_arena_unmap(&gpu->arena);
+}
+
+void mc_gpu_unmap(meshcoll_t *h)
+{
+    mc_gpu_visit_t visit;
+    if (!h->gpu || mc_gpu_enter(h->gpu, &visit))
+        return;
+    unmap_all(h->gpu);
+    mc_gpu_leave(&visit);
 }
 
 /* Peers may have this rank's memory open: none frees it before all have closed it. */
@@ -453,7 +478,7 @@ static void give_up(mc_gpu_meeting_t *m, bool together, mc_gpu_t *gpu)
     if (together && !m->mesh->root->broken)
         (void)mc_gpu_meet(m, MESHCOLL_OK);
     if (!m->mesh->root->broken)
-        free_all(m->mesh, gpu);
+        mc_gpu_free(m->mesh, gpu, false);
     else
         mc_proxy_end_close(m->mesh, gpu->end, true);
 }
@@ -492,65 +517,4 @@ int mc_gpu_open(meshcoll_t *h, const mc_pointer_t *buffer, uint32_t number, bool
         free(gpu);
     mc_gpu_meeting_close(&m);
     return status ? mc_fail(status, "%s", why) : MESHCOLL_OK;
-}
-
-/* The end ----------------------------------------------------------------------------------------- */
-
-void mc_gpu_await_all(meshcoll_t *h)
-{
-    mc_gpu_await(h);
-    mc_gpu_settle(h);
-    for (meshcoll_t *sub = h->children; sub; sub = sub->sibling)
-        mc_gpu_await_all(sub);
-}
-
-void mc_gpu_unmap(meshcoll_t *h)
-{
-    mc_gpu_visit_t visit;
-    if (!h->gpu || mc_gpu_enter(h->gpu, &visit))
-        return;
-    unmap_all(h->gpu);
-    mc_gpu_leave(&visit);
-}
-
-/* Of a mesh that failed, peers may still use the memory, and of one that was not settled may have it
- * open: that stays until the process ends. */
-static bool is_settled(const mc_gpu_t *gpu)
-{
-    bool settled = true;
-    for (int32_t r = 0; r < gpu->arena.layout.ranks; r++)
-        settled = settled && (r == gpu->arena.layout.rank ||
-                              !(gpu->arena.part[r].device || gpu->arena.part[r].mapped));
-    return settled;
-}
-
-static void leave_all(const meshcoll_t *h, mc_gpu_t *gpu)
-{
-    mc_gpu_programs_free(gpu);
-    mc_proxy_end_close(h, gpu->end, true);
-    mc_gpu_memory_free(&gpu->spare, true);
-    mc_gpu_memory_free(&gpu->scratch, true);
-    mc_gpu_times_free(gpu, true);
-    mc_gpu_arena_leave(&gpu->arena);
-    if (gpu->signals)
-        mc_gpu_signals_leave(gpu->signals);
-    free(gpu->signals);
-}
-
-void mc_gpu_close(meshcoll_t *h)
-{
-    mc_gpu_visit_t visit;
-    mc_stages_close(h);
-    if (h->gpu && !h->root->broken && is_settled(h->gpu) && !mc_gpu_enter(h->gpu, &visit)) {
-        free_all(h, h->gpu);
-        if (h->gpu_alarm)
-            mc_cuda()->host_free((void *)h->gpu_alarm->word);
-        mc_gpu_leave(&visit);
-    } else if (h->gpu) {
-        leave_all(h, h->gpu);
-    }
-    free(h->gpu);
-    free(h->gpu_alarm);
-    h->gpu = NULL;
-    h->gpu_alarm = NULL;
 }

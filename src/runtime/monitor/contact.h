@@ -3,7 +3,7 @@
 #ifndef MC_MONITOR_CONTACT_H
 #define MC_MONITOR_CONTACT_H
 
-#include "runtime/bootstrap/wire.h"
+#include "runtime/handshake/wire.h"
 
 enum { MC_CONTACT_ENDPOINTS = 4, MC_CONTACT_HOST = 40 };
 

@@ -2,7 +2,7 @@
 #ifndef MC_MONITOR_STATE_H
 #define MC_MONITOR_STATE_H
 
-#include "runtime/bootstrap/door.h"
+#include "runtime/handshake/door.h"
 #include "runtime/monitor/branch.h"
 #include "runtime/monitor/monitor.h"
 

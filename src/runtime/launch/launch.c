@@ -1,7 +1,7 @@
-#include "runtime/gpu/launch.h"
+#include "runtime/launch/launch.h"
 
 #include "runtime/gpu/signals.h"
-#include "runtime/gpu/times.h"
+#include "runtime/launch/times.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/wait.h"
 

@@ -1,9 +1,9 @@
 /* Where other ranks come in: a listener, and the greetings under way on it. Who is no rank of this job is refused with a
  * line on stderr. */
-#ifndef MC_BOOTSTRAP_DOOR_H
-#define MC_BOOTSTRAP_DOOR_H
+#ifndef MC_HANDSHAKE_DOOR_H
+#define MC_HANDSHAKE_DOOR_H
 
-#include "runtime/bootstrap/handshake.h"
+#include "runtime/handshake/handshake.h"
 
 #include <poll.h>
 

@@ -1,6 +1,6 @@
 /* Sockets of the bootstrap: never blocking without a time limit. Functions that return an int return 0 or an errno. */
-#ifndef MC_BOOTSTRAP_WIRE_H
-#define MC_BOOTSTRAP_WIRE_H
+#ifndef MC_HANDSHAKE_WIRE_H
+#define MC_HANDSHAKE_WIRE_H
 
 #include "base/base.h"
 

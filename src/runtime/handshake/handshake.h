@@ -3,11 +3,11 @@
  * it is; the first says whether it may stay. Both prove by an HMAC over both nonces that they know the job's secret. An
  * empty secret proves nothing, but greetings of other programs, versions and jobs are still told apart.
  */
-#ifndef MC_BOOTSTRAP_HANDSHAKE_H
-#define MC_BOOTSTRAP_HANDSHAKE_H
+#ifndef MC_HANDSHAKE_HANDSHAKE_H
+#define MC_HANDSHAKE_HANDSHAKE_H
 
-#include "runtime/bootstrap/job.h"
-#include "runtime/bootstrap/wire.h"
+#include "runtime/handshake/job.h"
+#include "runtime/handshake/wire.h"
 
 enum { MC_NONCE = 16, MC_HANDSHAKE_SECONDS = 5 };
 

@@ -1,11 +1,11 @@
 /*
  * What the environment tells of a job: this rank, how many there are, where rank 0 listens, the secret.
  */
-#ifndef MC_BOOTSTRAP_JOB_H
-#define MC_BOOTSTRAP_JOB_H
+#ifndef MC_HANDSHAKE_JOB_H
+#define MC_HANDSHAKE_JOB_H
 
 #include "base/base.h"
-#include "runtime/bootstrap/sha256.h"
+#include "runtime/handshake/sha256.h"
 
 enum { MC_JOB_HOST = 256, MC_JOB_SECRET = 4096, MC_JOB_PORTS = 8 };
 

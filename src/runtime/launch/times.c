@@ -1,4 +1,4 @@
-#include "runtime/gpu/times.h"
+#include "runtime/launch/times.h"
 
 #include <stdlib.h>
 

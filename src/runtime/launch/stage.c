@@ -1,7 +1,7 @@
-#include "runtime/gpu/stage.h"
+#include "runtime/launch/stage.h"
 
-#include "runtime/gpu/launch.h"
 #include "runtime/handle/args.h"
+#include "runtime/launch/launch.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-#include "runtime/bootstrap/door.h"
+#include "runtime/handshake/door.h"
 
 #include <errno.h>
 #include <fcntl.h>

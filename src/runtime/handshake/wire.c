@@ -1,4 +1,4 @@
-#include "runtime/bootstrap/wire.h"
+#include "runtime/handshake/wire.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

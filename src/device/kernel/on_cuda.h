@@ -1,6 +1,6 @@
-/* What device/block.h needs of a GPU. nvcc, sm_70 and above. */
-#ifndef MC_DEVICE_ON_CUDA_H
-#define MC_DEVICE_ON_CUDA_H
+/* What device/kernel/block.h needs of a GPU. nvcc, sm_70 and above. */
+#ifndef MC_KERNEL_ON_CUDA_H
+#define MC_KERNEL_ON_CUDA_H
 
 #include "device/format.h"
 

@@ -4,11 +4,11 @@
  * at once, because they wait for each other's peers. Those of the stream executor, mc_sum_…, wait
  * for nothing.
  */
-#include "device/on_cuda.h"
+#include "device/kernel/on_cuda.h"
 
 #include "device/bodies.h"
-#include "device/block.h"
-#include "device/sum.h"
+#include "device/kernel/block.h"
+#include "device/kernel/sum.h"
 
 #define KERNEL(body, reduction, division) \
     extern "C" __global__ void __launch_bounds__(MC_DEVICE_THREADS, 1) \

@@ -2,8 +2,8 @@
  * SHA-256 (FIPS 180-4) and HMAC (RFC 2104), for greetings of some hundred bytes. In the library, as it is then the same
  * on all machines: ranks cannot disagree whether it was built with a cryptographic library.
  */
-#ifndef MC_BOOTSTRAP_SHA256_H
-#define MC_BOOTSTRAP_SHA256_H
+#ifndef MC_HANDSHAKE_SHA256_H
+#define MC_HANDSHAKE_SHA256_H
 
 #include <stdbool.h>
 #include <stddef.h>

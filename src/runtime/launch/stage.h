@@ -3,8 +3,8 @@
  * host, on memory of the host that the input is copied to and the result from. The caller holds the
  * mesh's lock.
  */
-#ifndef MC_GPU_STAGE_H
-#define MC_GPU_STAGE_H
+#ifndef MC_LAUNCH_STAGE_H
+#define MC_LAUNCH_STAGE_H
 
 #include "device/find_body.h"
 #include "runtime/gpu/gpu.h"

@@ -1,4 +1,4 @@
-#include "runtime/bootstrap/sha256.h"
+#include "runtime/handshake/sha256.h"
 
 #include <string.h>
 

@@ -1,11 +1,11 @@
-/* Waiting for what another device writes, with an end: device/block.h says what the includer gives. */
-#ifndef MC_DEVICE_WAIT_H
-#define MC_DEVICE_WAIT_H
+/* Waiting for what another device writes, with an end: device/kernel/block.h says what the includer gives. */
+#ifndef MC_KERNEL_WAIT_H
+#define MC_KERNEL_WAIT_H
 
 #include "device/format.h"
 
 #ifndef MC_DEVICE_FN
-#error "include device/on_cuda.h before device/wait.h, or what gives the same on a host"
+#error "include device/kernel/on_cuda.h before this file, or what gives the same on a host"
 #endif
 
 /* Looks at what is awaited between two at the clock. */

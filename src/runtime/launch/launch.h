@@ -1,8 +1,8 @@
 /* Launching programs in streams, and learning how they fare. */
-#ifndef MC_GPU_LAUNCH_H
-#define MC_GPU_LAUNCH_H
+#ifndef MC_LAUNCH_LAUNCH_H
+#define MC_LAUNCH_LAUNCH_H
 
-#include "runtime/gpu/programs.h"
+#include "runtime/launch/programs.h"
 
 /* Where a call runs. */
 typedef struct {

@@ -2,8 +2,8 @@
  * The programs that a mesh has on its GPU: a call's plan, lowered, with this rank's ends of lanes.
  * They are kept for calls of the same arguments, whatever their buffers are.
  */
-#ifndef MC_GPU_PROGRAMS_H
-#define MC_GPU_PROGRAMS_H
+#ifndef MC_LAUNCH_PROGRAMS_H
+#define MC_LAUNCH_PROGRAMS_H
 
 #include "device/stream/stream.h"
 #include "runtime/gpu/gpu.h"

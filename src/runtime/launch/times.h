@@ -2,11 +2,11 @@
  * What MESHCOLL_EXPLAIN records of launches: whose they are, and their times, by an event before
  * and one after each. The caller holds the mesh's lock.
  */
-#ifndef MC_GPU_TIMES_H
-#define MC_GPU_TIMES_H
+#ifndef MC_LAUNCH_TIMES_H
+#define MC_LAUNCH_TIMES_H
 
 #include "runtime/explain/explain.h"
-#include "runtime/gpu/programs.h"
+#include "runtime/launch/programs.h"
 
 /* As many launches in flight are timed; further ones are counted. */
 enum { MC_GPU_TIMED = 64 };

@@ -1,4 +1,4 @@
-#include "runtime/bootstrap/job.h"
+#include "runtime/handshake/job.h"
 
 #include <ctype.h>
 #include <errno.h>

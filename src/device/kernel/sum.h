@@ -1,16 +1,16 @@
 /*
  * Reductions of the elements in two words, one per datatype and operation; and the divisions of
- * averages, and products of scaled sums, by a block's threads. The bits are those of the host's kernels (runtime/element/kernels_body.h), payloads of
- * NaNs excepted: the same text for each element, and no multiply and add in one (nvcc:
- * -fmad=false).
+ * averages, and products of scaled sums, by a block's threads. The bits are those of the host's
+ * kernels (runtime/element/kernels_body.h), payloads of NaNs excepted: the same text for each
+ * element, and no multiply and add in one (nvcc: -fmad=false).
  *
  * Sums, products and bits of signed integers are those of unsigned ones, and complex sums and
  * quotients those of their parts, so these have no bodies of their own (device/bodies.h).
  */
-#ifndef MC_DEVICE_SUM_H
-#define MC_DEVICE_SUM_H
+#ifndef MC_KERNEL_SUM_H
+#define MC_KERNEL_SUM_H
 
-#include "device/block.h"
+#include "device/kernel/block.h"
 #include "runtime/element/narrow.h"
 #include "runtime/element/operators.h"
 

@@ -1,4 +1,4 @@
-#include "runtime/bootstrap/handshake.h"
+#include "runtime/handshake/handshake.h"
 
 #include <errno.h>
 #include <string.h>

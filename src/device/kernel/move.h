@@ -1,12 +1,12 @@
 /*
  * Moving bytes: the threads of a block take what lies in a rank's memory and in messages, combine
- * it and write it to memory and to messages, in one pass. Of device/block.h, which says what the
+ * it and write it to memory and to messages, in one pass. Of device/kernel/block.h, which says what the
  * includer gives.
  */
-#ifndef MC_DEVICE_MOVE_H
-#define MC_DEVICE_MOVE_H
+#ifndef MC_KERNEL_MOVE_H
+#define MC_KERNEL_MOVE_H
 
-#include "device/ll.h"
+#include "device/kernel/ll.h"
 
 /* Words that a thread has in flight in a copy, and of each operand in a reduction, which needs more
  * registers for each. */

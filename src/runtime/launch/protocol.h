@@ -1,9 +1,9 @@
 /*
- * Whether the messages of a call have flags in their data (device/ll.h): where that is priced lower.
+ * Whether the messages of a call have flags in their data (device/kernel/ll.h): where that is priced lower.
  * All ranks find the same, from the plans of all of them and from what they have agreed on.
  */
-#ifndef MC_GPU_PROTOCOL_H
-#define MC_GPU_PROTOCOL_H
+#ifndef MC_LAUNCH_PROTOCOL_H
+#define MC_LAUNCH_PROTOCOL_H
 
 #include "mesh/link/link.h"
 #include "plan/plan.h"

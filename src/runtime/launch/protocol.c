@@ -1,4 +1,4 @@
-#include "runtime/gpu/protocol.h"
+#include "runtime/launch/protocol.h"
 
 #include "device/program.h"
 

@@ -2,14 +2,14 @@
  * A block of the device executor: walks a rank's runs in order, over its own slice of every chunk.
  * One text for nvcc and for the host's compiler.
  *
- * Before it the includer gives (device/on_cuda.h; tests/device/on_host.h): MC_DEVICE_FN, which
+ * Before it the includer gives (device/kernel/on_cuda.h; tests/device/on_host.h): MC_DEVICE_FN, which
  * functions begin with; MC_UNROLL and MC_ROLLED, before loops to unroll, or not to; mc_seat_t with
  * this thread's number, `thread`, and their number, `threads`; mc_word_t with mc_load_word and
  * mc_store_word; mc_acquire and mc_release of a counter that other devices see; mc_look of a word
  * that the host writes, and mc_tell of one that it reads, after all before it; mc_clock in
  * nanoseconds; mc_pause; mc_barrier and mc_barrier_any of the block's threads, the latter telling
  * whether any thread said so; mc_table, what these threads share, and mc_mark of a word there that
- * several may write; and mc_pair_t with what device/ll.h needs.
+ * several may write; and mc_pair_t with what device/kernel/ll.h needs.
  *
  * Order: the threads of a sender write a slot and meet; then one releases the flag, at the scope
  * of the system. One thread of the receiver acquires the flag; then its threads meet and read the
@@ -18,10 +18,10 @@
  * before any is moved, and released when all were moved (device/join.h: why that cannot hang).
  * Messages with flags in their data have no other flag; their credits are awaited and raised alike.
  */
-#ifndef MC_DEVICE_BLOCK_H
-#define MC_DEVICE_BLOCK_H
+#ifndef MC_KERNEL_BLOCK_H
+#define MC_KERNEL_BLOCK_H
 
-#include "device/move.h"
+#include "device/kernel/move.h"
 #include "device/piece.h"
 
 /* Steps ---------------------------------------------------------------------------------------- */

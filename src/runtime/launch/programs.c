@@ -1,9 +1,9 @@
-#include "runtime/gpu/programs.h"
+#include "runtime/launch/programs.h"
 
 #include "compose/algorithms/placement.h"
-#include "runtime/gpu/protocol.h"
 #include "runtime/gpu/signals.h"
 #include "runtime/handle/args.h"
+#include "runtime/launch/protocol.h"
 #include "runtime/request/request.h"
 
 #include <stdio.h>

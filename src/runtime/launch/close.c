@@ -1,0 +1,43 @@
+#include "runtime/launch/close.h"
+
+#include "runtime/gpu/open.h"
+#include "runtime/launch/launch.h"
+#include "runtime/launch/programs.h"
+#include "runtime/launch/stage.h"
+#include "runtime/launch/times.h"
+
+#include <stdlib.h>
+
+void mc_gpu_await_all(meshcoll_t *h)
+{
+    mc_gpu_await(h);
+    mc_gpu_settle(h);
+    for (meshcoll_t *sub = h->children; sub; sub = sub->sibling)
+        mc_gpu_await_all(sub);
+}
+
+static void free_all(const meshcoll_t *h, bool leaves)
+{
+    mc_gpu_programs_free(h->gpu);
+    mc_gpu_times_free(h->gpu, leaves);
+    mc_gpu_free(h, h->gpu, leaves);
+}
+
+/* Of a mesh that failed, peers may still use the memory, and of one that was not unmapped may have it open. */
+void mc_gpu_close(meshcoll_t *h)
+{
+    mc_gpu_visit_t visit;
+    mc_stages_close(h);
+    if (h->gpu && !h->root->broken && mc_gpu_is_unmapped(h->gpu) && !mc_gpu_enter(h->gpu, &visit)) {
+        free_all(h, false);
+        if (h->gpu_alarm)
+            mc_cuda()->host_free((void *)h->gpu_alarm->word);
+        mc_gpu_leave(&visit);
+    } else if (h->gpu) {
+        free_all(h, true);
+    }
+    free(h->gpu);
+    free(h->gpu_alarm);
+    h->gpu = NULL;
+    h->gpu_alarm = NULL;
+}
