@@ -191,7 +191,7 @@ endfunction()
 meshcoll_gpu_program(device_gpu)
 foreach(name IN ITEMS collectives strategies host_memory types in_flight ordered persistent blocking kinds
                       unequal_blocks captured parts known_calls guards late aborted cannot_open cannot_launch one_gpu
-                      no_libcuda old_libcuda no_kernels disagree refused
+                      no_libcuda old_libcuda no_kernels disagree refused nothing_left
                       progress_thread streams slow queue_full gave_up killed executor explained counted staged staged_ends
                       staged_fails scaled passing
                       far_collectives far_ragged far_3d far_types far_strategies far_unequal far_long far_in_flight

@@ -21,6 +21,7 @@
 typedef struct mc_gpu_alarm {
     _Atomic uint32_t *word;
     mc_cu_address_t address; /* as kernels see it */
+    mc_cu_context_t context; /* that it was allocated in */
 } mc_gpu_alarm_t;
 
 /* Memory of the GPU, a member of a list. It is not freed before the mesh: the driver may wait for all

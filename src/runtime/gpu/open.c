@@ -18,7 +18,7 @@ enum { BLOCKS = 16, ARENA_BYTES = 64 << 20, MOST_BLOCKS = 1024, LL_PART = 8 };
 
 /* The alarm --------------------------------------------------------------------------------------- */
 
-static int open_alarm(meshcoll_t *root)
+static int open_alarm(meshcoll_t *root, mc_cu_context_t context)
 {
     void *word;
     if (root->gpu_alarm)
@@ -32,9 +32,23 @@ static int open_alarm(meshcoll_t *root)
         return status;
     }
     alarm->word = word;
+    alarm->context = context;
     root->gpu_alarm = alarm;
     mc_news_also(mc_monitor_board(root->monitor), alarm->word);
     return MESHCOLL_OK;
+}
+
+/* Kernels of a mesh that failed may still look at it. */
+void mc_gpu_alarm_close(meshcoll_t *root)
+{
+    mc_gpu_visit_t visit;
+    mc_gpu_alarm_t *const alarm = root->gpu_alarm;
+    if (alarm && !root->broken && !mc_gpu_visit(alarm->context, &visit)) {
+        mc_cuda()->host_free((void *)alarm->word);
+        mc_gpu_leave(&visit);
+    }
+    free(alarm);
+    root->gpu_alarm = NULL;
 }
 
 /* Opening, before ranks meet ---------------------------------------------------------------------- */
@@ -161,7 +175,7 @@ static int open_alone(meshcoll_t *h, const mc_pointer_t *buffer, mc_gpu_t *gpu,
     if (!status)
         status = read_executor(&note->executor);
     if (!status)
-        status = open_alarm(h->root);
+        status = open_alarm(h->root, gpu->context);
     if (status || !mc_proxy_is_needed(h))
         return status;
     status = mc_proxy_open(h);

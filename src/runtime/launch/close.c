@@ -30,14 +30,12 @@ void mc_gpu_close(meshcoll_t *h)
     mc_stages_close(h);
     if (h->gpu && !h->root->broken && mc_gpu_is_unmapped(h->gpu) && !mc_gpu_enter(h->gpu, &visit)) {
         free_all(h, false);
-        if (h->gpu_alarm)
-            mc_cuda()->host_free((void *)h->gpu_alarm->word);
         mc_gpu_leave(&visit);
     } else if (h->gpu) {
         free_all(h, true);
     }
     free(h->gpu);
-    free(h->gpu_alarm);
     h->gpu = NULL;
-    h->gpu_alarm = NULL;
+    if (h->root == h)
+        mc_gpu_alarm_close(h);
 }

@@ -8,7 +8,8 @@
  * from it. */
 void mc_gpu_await_all(meshcoll_t *h);
 /* When all ranks have unmapped (runtime/gpu/open.h): frees all. Where it was not done, and of a mesh that failed, memory
- * that peers may still use stays until the process ends. */
+ * that peers may still use stays until the process ends. Of a root, when its monitor is closed and all that was made from
+ * it is freed. */
 void mc_gpu_close(meshcoll_t *h);
 
 #endif

@@ -166,6 +166,47 @@ bool test_cannot_open(void)
     return rig_run(&rig, rank_cannot_open);
 }
 
+/* Nothing of the driver's memory is left of a mesh whose calls on device memory were all refused, or failed, or were
+ * those of a sub-mesh. */
+static void give_memory_back(void)
+{
+    NEED(cuMemFree_v2(memory) == 0);
+    memory = 0;
+}
+
+static void rank_all_refused(meshcoll_t *mesh)
+{
+    const meshcoll_args_t a = some_call();
+    NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_ERR_UNSUPPORTED);
+    give_memory_back();
+}
+
+static void rank_all_failed(meshcoll_t *mesh)
+{
+    const meshcoll_args_t a = some_call();
+    if (rig_rank == 1)
+        fake_fail("cuIpcGetMemHandle", 0, MC_CU_ERROR_OUT_OF_MEMORY);
+    NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_ERR_DEVICE);
+    give_memory_back();
+}
+
+static void rank_of_a_part(meshcoll_t *mesh)
+{
+    meshcoll_t *part;
+    NEED(meshcoll_split(mesh, "gpu", &part) == MESHCOLL_OK);
+    NEED(works(part));
+    meshcoll_destroy(part);
+}
+
+bool test_nothing_left(void)
+{
+    const rig_t refused = {.mesh = "gpu=2", .gpus = 1, .executor = "kernel", .tidy = true};
+    const rig_t failed = {.mesh = "gpu=3", .blocks = "2", .tidy = true};
+    const rig_t part = {.mesh = "box=2,gpu=2", .blocks = "2", .tidy = true};
+    return rig_run(&refused, rank_all_refused) && rig_run(&failed, rank_all_failed) &&
+           rig_run(&part, rank_of_a_part);
+}
+
 /* Once it is made, a rank that fails fails the mesh, as others' kernels wait for it. */
 typedef struct {
     const char *function;
