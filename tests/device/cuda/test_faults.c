@@ -263,20 +263,38 @@ bool test_cannot_launch(void)
 
 /* Where there is no GPU to use -------------------------------------------------------------------- */
 
+static const char *expected; /* in the sentence */
+
+/* More ranks than GPUs: kernels are refused where any rank asks for them, in a stream and in a blocking call. By
+ * default the stream executor runs the calls. */
 static void rank_one_gpu(meshcoll_t *mesh)
 {
+    int32_t x = 1;
     const meshcoll_args_t a = some_call();
+    if (rig_rank == 1)
+        setenv("MESHCOLL_GPU_EXECUTOR", "kernel", 1);
     NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_ERR_UNSUPPORTED);
-    NEED(rig_says("ranks 0 and 1 use the same GPU"));
+    NEED(rig_says(expected) && rig_says("MESHCOLL_GPU_EXECUTOR is kernel"));
+    NEED(meshcoll_allreduce(mesh, a.in, a.out, a.count, a.datatype, a.op) ==
+             MESHCOLL_ERR_UNSUPPORTED &&
+         rig_says(expected));
+    NEED(meshcoll_allreduce(mesh, &x, &x, 1, MESHCOLL_INT32, MESHCOLL_SUM) == MESHCOLL_OK);
+    NEED(x == meshcoll_size(mesh));
+    NEED(fake_calls("cuLaunchKernel") == 0 && fake_calls("cuStreamBatchMemOp_v2") == 0);
+    unsetenv("MESHCOLL_GPU_EXECUTOR");
+    NEED(works(mesh) && fake_calls("cuStreamBatchMemOp_v2") > 0);
 }
 
 bool test_one_gpu(void)
 {
-    const rig_t rig = {.mesh = "gpu=2", .gpus = 1, .executor = "kernel"};
-    return rig_run(&rig, rank_one_gpu);
+    const rig_t all = {.mesh = "gpu=2", .gpus = 1, .executor = "kernel"};
+    const rig_t one = {.mesh = "gpu=3", .gpus = 2};
+    expected = "ranks 0 and 1 use the same GPU";
+    const bool good = rig_run(&all, rank_one_gpu);
+    expected = "ranks 0 and 2 use the same GPU";
+    return rig_run(&one, rank_one_gpu) && good;
 }
 
-static const char *expected; /* in the sentence */
 static void rank_refused(meshcoll_t *mesh)
 {
     int32_t x = 1;
@@ -423,16 +441,26 @@ static void rank_far_streams(meshcoll_t *mesh)
 {
     const meshcoll_args_t a = some_call();
     NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_ERR_UNSUPPORTED);
-    NEED(rig_says("the ranks are on several machines, and "));
+    NEED(rig_says("the ranks are on several machines, and ") && rig_says(expected));
     NEED(meshcoll_barrier(mesh) == MESHCOLL_OK);
+    give_memory_back();
 }
 
-/* The stream executor works within a machine only: asked for, or needed as ranks share a GPU. */
+/* The stream executor works within a machine only: asked for, or needed as ranks of one machine, or of all, share a
+ * GPU, whatever is asked for. Nothing is left of the mesh. */
 bool test_far_streams(void)
 {
-    const rig_t asked = {.mesh = "box=2,gpu=1", .machines = "01", .executor = "stream"};
-    const rig_t shared = {.mesh = "box=2,gpu=2", .machines = "0011", .gpus = 1};
-    return run_far(&asked, rank_far_streams) && run_far(&shared, rank_far_streams);
+    const rig_t asked = {
+        .mesh = "box=2,gpu=1", .machines = "01", .executor = "stream", .tidy = true};
+    const rig_t shared[] = {
+        {.mesh = "box=2,gpu=2", .machines = "0011", .gpus = 1, .tidy = true},
+        {.mesh = "box=2+1", .machines = "001", .gpus = 1, .executor = "kernel", .tidy = true}};
+    expected = "a rank asks for the stream executor";
+    bool good = run_far(&asked, rank_far_streams);
+    expected = "two of them use the same GPU";
+    for (size_t i = 0; i < sizeof shared / sizeof shared[0]; i++)
+        good = run_far(&shared[i], rank_far_streams) && good;
+    return good;
 }
 
 /* A capture is refused on all ranks, stays good, and the mesh goes on. */
