@@ -296,6 +296,6 @@ set_target_properties(device_one_grid PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJ
 target_include_directories(device_one_grid PRIVATE ${device_folder} ${PROJECT_SOURCE_DIR}/tests)
 target_link_libraries(device_one_grid PRIVATE meshcoll_test_support ${CMAKE_DL_LIBS})
 add_dependencies(device_one_grid fakecuda)
-meshcoll_device_test(one_grid device device_one_grid 2)
+meshcoll_device_test(one_grid device device_one_grid 2 1)
 set_tests_properties(device.one_grid PROPERTIES SKIP_RETURN_CODE ${skip_code}
     ENVIRONMENT "${sanitizer_env};MESHCOLL_LIBCUDA=$<TARGET_FILE:fakecuda>")

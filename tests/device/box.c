@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+unsigned mc_box_seconds;
+
 static void need(bool good, const char *what)
 {
     if (good)
@@ -211,6 +213,8 @@ void mc_box_run(mc_box_run_t *run)
     const mc_box_how_t *const how = &run->how;
     uint32_t n = 0, met = 0;
     mc_host_yields = how->yields;
+    if (mc_box_seconds > 0)
+        alarm(mc_box_seconds);
     if (run->box->far)
         mc_far_start(run->box->far);
     for (int r = 0; r < run->box->mesh.size; r++)

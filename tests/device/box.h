@@ -65,6 +65,9 @@ typedef struct {
     mc_box_rank_t rank[MC_BOX_RANKS];
 } mc_box_run_t;
 
+/* Seconds after which a call hangs, and the process is ended by SIGALRM; 0: none. */
+extern unsigned mc_box_seconds;
+
 /* All of these end the program with a sentence if something does not work that is not tested. */
 mc_box_t *mc_box_open(const char *mesh);
 /* On several machines: see mc_far_open. */

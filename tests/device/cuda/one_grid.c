@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { REGIONS = 8 + 8 * MC_BOX_RANKS, TURNS = 3, LIMIT_S = 20 };
+enum { REGIONS = 8 + 8 * MC_BOX_RANKS, LIMIT_S = 20 };
 
 /* Of libcuda, besides what the library calls. */
 static mc_cu_result_t (*init)(unsigned);
@@ -164,7 +164,7 @@ static mc_case_t turn_case(meshcoll_collective_t collective, int size, unsigned 
                        .bare = turn % 2};
 }
 
-static bool sweep(const char *mesh, int most, unsigned *turn)
+static bool sweep(const char *mesh, int most, int times, unsigned *turn)
 {
     mc_box_t *const box = mc_box_open(mesh);
     mirror_t lanes = {.n = 0};
@@ -176,13 +176,13 @@ static bool sweep(const char *mesh, int most, unsigned *turn)
     for (int k = 0; k < MESHCOLL_COLLECTIVES; k++) {
         mc_sample_t sample;
         good = good && mc_sample_open((meshcoll_collective_t)k, &box->mesh, most, &sample) == 0;
-        for (int i = 0; good && i < TURNS * sample.n; i++, ++*turn) {
+        for (int i = 0; good && i < times * sample.n; i++, ++*turn) {
             const mc_case_t c = turn_case((meshcoll_collective_t)k, box->mesh.size, *turn);
             const mc_box_how_t how = {.blocks = 1 + *turn % MC_BOX_BLOCKS,
                                       .slot_bytes = *turn % 4 ? 16384 : 512,
                                       .ll = *turn / 2 % 2,
                                       .limit = LIMIT_S * UINT64_C(1000000000)};
-            good = run_case(box, &lanes, &c, sample.text[i / TURNS], &how);
+            good = run_case(box, &lanes, &c, sample.text[i / times], &how);
         }
         mc_sample_close(&sample);
     }
@@ -214,18 +214,18 @@ static bool open_driver(void)
     return true;
 }
 
-/* one_grid [MOST]: so many strategies of each collective and mesh. */
+/* one_grid [MOST [TIMES]]: so many strategies of each collective and mesh, and calls of each. */
 int main(int argc, char **argv)
 {
     static const char *const meshes[] = {"gpu=4", "box=2,gpu=2", "gpu=8", "gpu=3"};
-    const int most = argc > 1 ? atoi(argv[1]) : 10;
+    const int most = argc > 1 ? atoi(argv[1]) : 10, times = argc > 2 ? atoi(argv[2]) : 3;
     unsigned turn = 0;
     bool good = true;
     if (!open_driver())
         return 77;
     for (size_t i = 0; i < sizeof meshes / sizeof meshes[0] && good; i++) {
         const unsigned before = turn;
-        good = sweep(meshes[i], most, &turn);
+        good = sweep(meshes[i], most, times, &turn);
         printf("%s: %u calls %s\n", meshes[i], turn - before,
                good ? "right" : "and then one wrong");
     }
