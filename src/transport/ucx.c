@@ -1,13 +1,13 @@
 #include "transport/ucx.h"
 
 #include "transport/sockets.h"
+#include "transport/ucx_names.h"
 
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <ucp/api/ucp.h>
 #include <ucs/debug/debug.h>
@@ -343,101 +343,6 @@ static void ucx_close(mc_transport_t *t)
     free(ucx);
 }
 
-static bool is_rdma(const char *name)
-{
-    static const char *const rdma[] = {"rc", "dc", "ud", "ib"}; /* rc_x, rc_verbs, … */
-    for (size_t i = 0; i < MC_COUNT(rdma); i++)
-        if (strncmp(name, rdma[i], strlen(rdma[i])) == 0)
-            return true;
-    return false;
-}
-
-/* Does a list name TCP, and no RDMA? */
-static bool names_tcp(const char *tls)
-{
-    bool tcp = false;
-    for (const char *name = tls; *name; name += *name == ',') {
-        const size_t n = strcspn(name, ",@");
-        if (is_rdma(name))
-            return false;
-        tcp = tcp || (n == 3 && memcmp(name, "tcp", n) == 0);
-        name += n;
-        if (*name == '@')
-            break;
-    }
-    return tcp;
-}
-
-/*
- * Over TCP a rendezvous costs a round trip behind the data queued in the link, for each segment of
- * a pipeline; eager messages stream. So messages of any size are eager, unless the user sets a
- * threshold. RDMA and shared memory keep UCX's threshold: their rendezvous saves a copy.
- */
-bool mc_ucx_streams(const char *tls)
-{
-    const size_t length = strcspn(tls, "@");
-    const bool no_sm = length == 3 && memcmp(tls, "^sm", 3) == 0; /* others may leave RDMA */
-    return (no_sm || names_tcp(tls)) && access("/sys/class/infiniband", F_OK) != 0;
-}
-
-/* Is there a network device of this name: an interface, or an RDMA device with its port, "mlx5_0:1"? */
-static bool has_device(const char *name, size_t n)
-{
-    static const char *const folders[] = {"/sys/class/net", "/sys/class/infiniband"};
-    char path[128];
-    const char *const port = memchr(name, ':', n);
-    const int length = (int)(port ? port - name : (ptrdiff_t)n);
-    for (size_t i = 0; i < MC_COUNT(folders) && length > 0 && !memchr(name, '/', n); i++) {
-        snprintf(path, sizeof path, "%s/%.*s", folders[i], length, name);
-        if (access(path, F_OK) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* UCX does without a device that is missing, and would bind to the others. `from`: where the list was given. */
-static int check_devices(const ucx_t *ucx, const char *devices, const char *from)
-{
-    for (const char *name = devices; name; name = strchr(name, ',')) {
-        name += *name == ',';
-        const size_t n = strcspn(name, ",");
-        if (!has_device(name, n))
-            return mc_fail(MESHCOLL_ERR_TRANSPORT,
-                           "dimension %s: there is no network device '%.*s'%s on this machine; "
-                           "`ls /sys/class/net /sys/class/infiniband` lists those there are",
-                           ucx->dim, (int)n, name, from);
-    }
-    return MESHCOLL_OK;
-}
-
-/* Does a list of transports name one that needs network devices? What it excludes leaves some. */
-static bool uses_network(const char *tls)
-{
-    bool uses = *tls == '^';
-    for (const char *name = tls; *name && !uses; name += strspn(name, ",")) {
-        const size_t n = strcspn(name, ",");
-        uses = is_rdma(name) ||
-               (n == 3 && (memcmp(name, "tcp", n) == 0 || memcmp(name, "all", n) == 0));
-        name += n;
-    }
-    return uses;
-}
-
-/* Without devices of its own, a dimension binds to those of UCX_NET_DEVICES: a list of names, or "all". A list that
- * excludes ("^eth0") or has patterns ("mlx5_*") requires no device. */
-static int check_environment(const ucx_t *ucx, const char *tls)
-{
-    const char *const devices = getenv("UCX_NET_DEVICES");
-    if (!devices || strcmp(devices, "all") == 0 || strpbrk(devices, "^*?[") || !uses_network(tls))
-        return MESHCOLL_OK;
-    if (!*devices)
-        return mc_fail(MESHCOLL_ERR_TRANSPORT,
-                       "dimension %s: UCX_NET_DEVICES is empty, so that '%s' has no network "
-                       "device: unset it, or name devices",
-                       ucx->dim, tls);
-    return check_devices(ucx, devices, ", which UCX_NET_DEVICES names,");
-}
-
 /* `devices`: NULL for those of UCX_NET_DEVICES, or all.
  *
  * TCP gets one rail. UCX would open a second one for rendezvous over another interface, and its handshake may need
@@ -452,7 +357,7 @@ static ucs_status_t configure(const char *tls, const char *devices, bool streams
         status = ucp_config_modify(config, "FLUSH_WORKER_EPS", "n");
     if (status == UCS_OK && streams)
         status = ucp_config_modify(config, "RNDV_THRESH", "inf");
-    if (status == UCS_OK && (mc_ucx_streams(tls) || names_tcp(tls)))
+    if (status == UCS_OK && (mc_ucx_streams(tls) || mc_ucx_names_tcp(tls)))
         status = ucp_config_modify(config, "MAX_RNDV_RAILS", "1");
     return status;
 }
@@ -463,7 +368,7 @@ static int open_context(ucx_t *ucx, const mc_ucx_params_t *params)
     ucp_config_t *config;
     const char *const at = strchr(params->tls, '@'), *const devices = at ? at + 1 : NULL;
     snprintf(tls, sizeof tls, "%.*s", (int)strcspn(params->tls, "@"), params->tls);
-    if (devices ? check_devices(ucx, devices, "") : check_environment(ucx, tls))
+    if (mc_ucx_check_devices(tls, devices, ucx->dim))
         return MESHCOLL_ERR_TRANSPORT;
     ucs_status_t status = ucp_config_read(NULL, NULL, &config);
     if (status != UCS_OK)

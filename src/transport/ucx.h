@@ -12,9 +12,6 @@ typedef struct {
     bool threads;    /* several threads use it, one at a time */
 } mc_ucx_params_t;
 
-/* Does a send on these transports complete without its receiver? */
-bool mc_ucx_streams(const char *tls);
-
 int mc_ucx_create(const mc_ucx_params_t *params, mc_transport_t **transport);
 
 #endif

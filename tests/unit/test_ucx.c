@@ -1,5 +1,6 @@
 /* UCX's transports: which complete a send without its receiver, by their names; and what they bind to. */
 #include "transport/ucx.h"
+#include "transport/ucx_names.h"
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
