@@ -223,6 +223,11 @@ typedef struct {
     void (*abandon)(mc_transport_t *t, const char *why);
     /* Frees the transport and its connections, once all operations are complete on all ranks. */
     void (*close)(mc_transport_t *t);
+    /* send and recv of a message whose one span is memory of a GPU, in threads whose current CUDA
+     * context is that memory's; the peer's end may be other memory. NULL: only memory of the host
+     * can be moved. */
+    int (*send_device)(mc_peer_t *peer, const mc_message_t *message, mc_io_t *io);
+    int (*recv_device)(mc_peer_t *peer, const mc_message_t *message, mc_io_t *io);
 } mc_transport_ops_t;
 
 struct mc_transport {
