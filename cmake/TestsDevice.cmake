@@ -197,7 +197,7 @@ foreach(name IN ITEMS collectives strategies host_memory types in_flight ordered
                       far_collectives far_ragged far_3d far_types far_strategies far_unequal far_long far_in_flight
                       far_mixed far_parts far_blocking far_persistent far_threads far_idle far_captured far_late
                       far_aborted far_killed far_refused far_cannot_open far_cannot_launch far_left
-                      far_mismatch far_streams)
+                      far_mismatch far_streams far_explained)
     meshcoll_device_test(gpu_${name} device device_gpu ${name})
     set_tests_properties(device.gpu_${name} PROPERTIES SKIP_RETURN_CODE ${skip_code})
 endforeach()

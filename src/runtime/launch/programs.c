@@ -237,12 +237,21 @@ static mc_device_lane_t lane_of(const making_t *m, const mc_gpu_program_t *p, ui
     return mc_gpu_arena_lane(arena, peer, i % 2, block, p->call.ll);
 }
 
-static void fill_lanes(const making_t *m, mc_gpu_program_t *p, mc_device_lane_t *lane)
+/* Counts peers whose messages lie in memory of the host. */
+static void count_by_host(const making_t *m, mc_gpu_program_t *p)
 {
     const mc_gpu_arena_t *const arena = &m->mesh->gpu->arena;
-    const uint32_t blocks = arena->layout.blocks;
-    for (uint32_t i = 0; i < p->lowered->n_peers; i++)
-        p->by_host += mc_gpu_arena_by_host(arena, m->mesh->rank, mesh_rank(m, p->lowered->peer[i]));
+    for (uint32_t i = 0; i < p->lowered->n_peers; i++) {
+        const int32_t peer = mesh_rank(m, p->lowered->peer[i]);
+        p->by_host +=
+            mc_proxy_is_far(m->mesh, peer) || mc_gpu_arena_by_host(arena, m->mesh->rank, peer);
+    }
+}
+
+static void fill_lanes(const making_t *m, mc_gpu_program_t *p, mc_device_lane_t *lane)
+{
+    const uint32_t blocks = m->mesh->gpu->arena.layout.blocks;
+    count_by_host(m, p);
     for (uint32_t i = 0; i < 2 * p->lowered->n_peers * blocks; i++)
         lane[i] = lane_of(m, p, i / blocks, i % blocks);
 }

@@ -81,6 +81,26 @@ bool test_explained(void)
     return good;
 }
 
+/* Of the two ranks that rank 0 exchanges messages with, one is on another machine. */
+static void rank_far_explained(meshcoll_t *mesh)
+{
+    const char *const by_both[] = {"messages of 1 peer lie in memory of GPUs\n",
+                                   "messages of 1 peer lie in pinned memory of the host\n", NULL};
+    NEED(rig_enqueue(mesh, &sum, "allreduce:fullmesh(box) allreduce:fullmesh(gpu)", NULL));
+    if (rig_rank == 0)
+        need_parts(mesh, by_both);
+}
+
+bool test_far_explained(void)
+{
+    const rig_t rig = {.mesh = "box=2,gpu=2",
+                       .machines = "0011",
+                       .blocks = "2",
+                       .slot = "512",
+                       .explain = "1,/dev/null"};
+    return rig_can_part() ? rig_run(&rig, rank_far_explained) : rig_skip(RIG_CANNOT_PART);
+}
+
 /* A call on device memory counts what it would send from memory of the host. */
 static void rank_counted(meshcoll_t *mesh)
 {
