@@ -123,9 +123,13 @@ if(NOT MESHCOLL_SANITIZE)
     meshcoll_device_mutant(no_abort abort_word
         "if (mc_look(call->abort_word))" "if (0)")
     meshcoll_proxy_mutant(proxy_flag_before_data far_receiver_first
-        "f->io.complete = status == MESHCOLL_OK" "f->io.complete = receives || status == MESHCOLL_OK")
+        "io->complete = status == MESHCOLL_OK;
+    }" "io->complete = r->params.receives || status == MESHCOLL_OK;
+    }")
     meshcoll_proxy_mutant(proxy_credit_before_sent far_sender_first
-        "f->io.complete = status == MESHCOLL_OK" "f->io.complete = !receives || status == MESHCOLL_OK")
+        "io->complete = status == MESHCOLL_OK;
+    }" "io->complete = !r->params.receives || status == MESHCOLL_OK;
+    }")
     meshcoll_proxy_mutant(proxy_credit_off_by_one far_sender_first
         "f->number[i] + 1," "f->number[i] + 1 + !r->params.receives,")
     meshcoll_proxy_mutant(proxy_takes_before_all_blocks far_2d
@@ -164,6 +168,15 @@ endif()
 meshcoll_device_test(prototypes device device_prototypes)
 set_tests_properties(device.prototypes PROPERTIES SKIP_RETURN_CODE ${skip_code})
 
+# A double of what UCX with CUDA does, in front of the UCX that there is.
+add_library(fakeucx SHARED ${fake_folder}/fake_ucx.c)
+meshcoll_compile_options(fakeucx)
+set_target_properties(fakeucx PROPERTIES C_VISIBILITY_PRESET hidden
+    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/device)
+target_include_directories(fakeucx PRIVATE ${device_folder} ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include
+                                           $<TARGET_PROPERTY:PkgConfig::UCX,INTERFACE_INCLUDE_DIRECTORIES>)
+target_link_libraries(fakeucx PRIVATE fakecuda ${CMAKE_DL_LIBS})
+
 add_library(oldcuda SHARED ${fake_folder}/old.c)
 meshcoll_compile_options(oldcuda)
 set_target_properties(oldcuda PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/device)
@@ -171,8 +184,8 @@ target_include_directories(oldcuda PRIVATE ${PROJECT_SOURCE_DIR}/src)
 
 # Calls on device memory, by processes on the double.
 add_library(meshcoll_gpu_tests OBJECT ${fake_folder}/rig.c ${fake_folder}/test_calls.c ${fake_folder}/test_explain.c
-            ${fake_folder}/test_far.c ${fake_folder}/test_faults.c ${fake_folder}/test_special.c
-            ${fake_folder}/test_staged.c ${fake_folder}/test_streams.c)
+            ${fake_folder}/test_direct.c ${fake_folder}/test_far.c ${fake_folder}/test_faults.c
+            ${fake_folder}/test_special.c ${fake_folder}/test_staged.c ${fake_folder}/test_streams.c)
 meshcoll_compile_options(meshcoll_gpu_tests)
 target_compile_definitions(meshcoll_gpu_tests PRIVATE MC_FAKE_CUDA="$<TARGET_FILE:fakecuda>"
                                                       MC_OLD_CUDA="$<TARGET_FILE:oldcuda>")
@@ -184,7 +197,7 @@ function(meshcoll_gpu_program target)
     add_executable(${target} $<TARGET_OBJECTS:meshcoll_gpu_tests> ${ARGN})
     meshcoll_compile_options(${target})
     set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/device)
-    target_link_libraries(${target} PRIVATE meshcoll_test_support fakecuda)
+    target_link_libraries(${target} PRIVATE fakeucx meshcoll_test_support fakecuda) # fakeucx before UCX
     add_dependencies(${target} oldcuda)
 endfunction()
 
@@ -197,9 +210,19 @@ foreach(name IN ITEMS collectives strategies host_memory types in_flight ordered
                       far_collectives far_ragged far_3d far_types far_strategies far_unequal far_long far_in_flight
                       far_mixed far_parts far_blocking far_persistent far_threads far_idle far_captured far_late
                       far_aborted far_killed far_refused far_cannot_open far_cannot_launch far_left
-                      far_mismatch far_streams far_explained)
+                      far_mismatch far_streams far_explained
+                      far_direct far_direct_ordered far_direct_one_end far_direct_cannot far_direct_full
+                      far_direct_fails far_direct_setting)
     meshcoll_device_test(gpu_${name} device device_gpu ${name})
     set_tests_properties(device.gpu_${name} PROPERTIES SKIP_RETURN_CODE ${skip_code})
+endforeach()
+
+# The same with messages between machines in memory of GPUs.
+foreach(name IN ITEMS far_ragged far_unequal far_long far_in_flight far_mixed far_parts far_persistent far_idle far_late
+                      far_aborted far_killed far_cannot_launch far_left far_mismatch)
+    meshcoll_device_test(gpu_${name}_direct device device_gpu ${name})
+    set_tests_properties(device.gpu_${name}_direct PROPERTIES SKIP_RETURN_CODE ${skip_code}
+        ENVIRONMENT "${sanitizer_env};MESHCOLL_GPU_DIRECT=on;FAKE_UCX_CUDA=1;FAKE_DIRECT=flush")
 endforeach()
 
 # The same by the stream executor, on so many GPUs.
@@ -210,9 +233,12 @@ endforeach()
 meshcoll_device_test(gpu_strategies_on_two device device_gpu strategies 2)
 meshcoll_device_test(gpu_host_memory_in_streams device device_gpu host_memory 4)
 
-# meshcoll_stream_mutant(<name> <source> <test that must fail> <place> <what is there instead>)
-function(meshcoll_stream_mutant name source test from to)
-    file(READ ${PROJECT_SOURCE_DIR}/src/device/stream/${source} text)
+# meshcoll_gpu_mutant(<name> <source> <test that must fail> <GPUs of the stream executor, or ""> <place>
+# <what is there instead>)
+function(meshcoll_gpu_mutant name path test gpus from to)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${path})
+    file(READ ${PROJECT_SOURCE_DIR}/src/${path} text)
+    get_filename_component(source ${path} NAME)
     string(FIND "${text}" "${from}" at)
     if(at EQUAL -1)
         message(FATAL_ERROR "${source} has no \"${from}\": the mutant ${name} must be told what to change")
@@ -223,31 +249,55 @@ function(meshcoll_stream_mutant name source test from to)
     file(WRITE ${folder}/new.c "${text}")
     file(COPY_FILE ${folder}/new.c ${folder}/${source} ONLY_IF_DIFFERENT)
     meshcoll_gpu_program(device_mutant_${name} ${folder}/${source})
-    meshcoll_device_test(mutant_${name} device device_mutant_${name} --fails ${test} 1)
+    meshcoll_device_test(mutant_${name} device device_mutant_${name} --fails ${test} ${gpus})
+    set_tests_properties(device.mutant_${name} PROPERTIES SKIP_RETURN_CODE ${skip_code})
 endfunction()
 
 if(NOT MESHCOLL_SANITIZE)
-    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/device/stream/stream.c
-                 ${PROJECT_SOURCE_DIR}/src/device/stream/watch.c)
-    meshcoll_stream_mutant(full_before_copy stream.c slow
+    meshcoll_gpu_mutant(full_before_copy device/stream/stream.c slow 1
         "    flush(q);
     for (uint32_t i = spot->at"
         "    if (sends)
         write_word(q, state, MC_STREAM_FULL);
     flush(q);
     for (uint32_t i = spot->at")
-    meshcoll_stream_mutant(full_is_empty stream.c slow
+    meshcoll_gpu_mutant(full_is_empty device/stream/stream.c slow 1
         "sends ? MC_STREAM_EMPTY : MC_STREAM_FULL);
     }" "sends ? MC_STREAM_OPEN : MC_STREAM_FULL);
     }")
-    meshcoll_stream_mutant(one_slot stream.c slow "(uint64_t)slot *" "0 * (uint64_t)slot *")
-    meshcoll_stream_mutant(same_piece stream.c slow "(uint64_t)pass *" "0 * (uint64_t)pass *")
-    meshcoll_stream_mutant(nobody_told watch.c gave_up "i < on->n_tell" "i > on->n_tell")
-    meshcoll_stream_mutant(opened_once watch.c gave_up
+    meshcoll_gpu_mutant(one_slot device/stream/stream.c slow 1 "(uint64_t)slot *" "0 * (uint64_t)slot *")
+    meshcoll_gpu_mutant(same_piece device/stream/stream.c slow 1 "(uint64_t)pass *" "0 * (uint64_t)pass *")
+    meshcoll_gpu_mutant(nobody_told device/stream/watch.c gave_up 1 "i < on->n_tell" "i > on->n_tell")
+    meshcoll_gpu_mutant(opened_once device/stream/watch.c gave_up 1
         "    for (long us = OPEN_US; !rest(w, us);) {
         open_all(&w->on);"
         "    open_all(&w->on);
     for (long us = OPEN_US; !rest(w, us);) {")
+    meshcoll_gpu_mutant(direct_never_flushed device/proxy/route.c far_direct ""
+        "done > r->n_done && r->params.flush" "0 && r->params.flush")
+    meshcoll_gpu_mutant(direct_told_before_flushed device/proxy/route.c far_direct ""
+        "    const int status = done > r->n_done && r->params.flush ? r->params.flush() : MESHCOLL_OK;
+    if (status)
+        return status;
+    for (; r->n_done < done; r->n_done++, ++*moved)
+        raise_blocks(r, flight_of(r, r->n_done));"
+        "    const bool any = done > r->n_done;
+    for (; r->n_done < done; r->n_done++, ++*moved)
+        raise_blocks(r, flight_of(r, r->n_done));
+    if (any && r->params.flush)
+        r->params.flush();")
+    meshcoll_gpu_mutant(direct_as_host device/proxy/route.c far_direct ""
+        "if (r->params.slots)
+        return" "if (0)
+        return")
+    meshcoll_gpu_mutant(direct_without_context runtime/proxy/thread.c far_direct ""
+        "mc_cuda()->context_push(context)" "context == 0")
+    meshcoll_gpu_mutant(direct_within_captures runtime/proxy/thread.c far_direct ""
+        "mc_cuda()->capture_mode(&mode)" "mode == 0")
+    meshcoll_gpu_mutant(direct_as_own_end_is runtime/proxy/proxy.c far_direct_one_end ""
+        "end->direct || end->is_direct[rank]" "end->direct")
+    meshcoll_gpu_mutant(direct_unordered runtime/proxy/direct.c far_direct_cannot ""
+        "d->why_not = \"nothing tells" "(void)\"nothing tells")
 endif()
 
 add_executable(device_image ${fake_folder}/image.c)

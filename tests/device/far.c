@@ -45,8 +45,8 @@ static mc_route_t *make(mc_far_t *far, int from, int to, bool receives, uint32_t
                                 .peers_tag = mc_tag(other, 0, 0)};
     mc_route_t *route;
     mc_peer_t *peer;
-    need(posix_memalign(&params.host, 64, mc_route_bytes(blocks, most)) == 0, "memory");
-    memset(params.host, 0, mc_route_bytes(blocks, most));
+    need(posix_memalign(&params.host, 64, mc_route_host_bytes(blocks, most, true)) == 0, "memory");
+    memset(params.host, 0, mc_route_host_bytes(blocks, most, true));
     params.device = (uintptr_t)params.host;
     need(mc_route_make(&params, &route) == MESHCOLL_OK, "a route");
     mc_transport_t *const t = far->transport[own];

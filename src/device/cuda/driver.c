@@ -39,6 +39,10 @@ static void open_once(void)
     MC_CUDA_FUNCTIONS(LOOK_UP)
 #undef LOOK_UP
     opened = library;
+    const char *unused = NULL;
+#define LOOK_UP(member, symbol, parameters) look_up(library, #symbol, &cuda.member, &unused);
+    MC_CUDA_DIRECT_FUNCTIONS(LOOK_UP)
+#undef LOOK_UP
 #define LOOK_UP(member, symbol, parameters) \
     look_up(library, #symbol, &cuda.member, &cuda.missing_in_streams);
     MC_CUDA_STREAM_FUNCTIONS(LOOK_UP)

@@ -13,6 +13,7 @@
 typedef struct {
 #define MC_CUDA_MEMBER(member, symbol, parameters) mc_cu_result_t(*member) parameters;
     MC_CUDA_FUNCTIONS(MC_CUDA_MEMBER)
+    MC_CUDA_DIRECT_FUNCTIONS(MC_CUDA_MEMBER)
     MC_CUDA_STREAM_FUNCTIONS(MC_CUDA_MEMBER)
 #undef MC_CUDA_MEMBER
     const char *missing; /* a function that this libcuda does not have; NULL: it has all */

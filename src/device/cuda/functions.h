@@ -62,6 +62,9 @@
       (int *, mc_cu_p2p_attribute_t, mc_cu_device_t, mc_cu_device_t))                \
     X(context_retain, cuDevicePrimaryCtxRetain, (mc_cu_context_t *, mc_cu_device_t)) \
     X(context_set, cuCtxSetCurrent, (mc_cu_context_t))
+/* Of messages that network cards write to GPUs; of CUDA 11.3, and NULL where the driver is older. */
+#define MC_CUDA_DIRECT_FUNCTIONS(X) \
+    X(flush_writes, cuFlushGPUDirectRDMAWrites, (mc_cu_flush_target_t, mc_cu_flush_scope_t))
 /* Of the stream executor alone. The second version, of CUDA 11.7, needs no parameter of the kernel's
  * module, as the first one does. */
 #define MC_CUDA_STREAM_FUNCTIONS(X) \

@@ -17,6 +17,8 @@ typedef unsigned mc_cu_pointer_attribute_t;
 typedef unsigned mc_cu_p2p_attribute_t;
 typedef unsigned mc_cu_capture_status_t;
 typedef unsigned mc_cu_capture_mode_t;
+typedef unsigned mc_cu_flush_target_t;
+typedef unsigned mc_cu_flush_scope_t;
 typedef struct CUctx_st *mc_cu_context_t;
 typedef struct CUmod_st *mc_cu_module_t;
 typedef struct CUfunc_st *mc_cu_function_t;
@@ -82,8 +84,19 @@ typedef union {
     X(MC_CU_CAPTURE_ACTIVE, CU_STREAM_CAPTURE_STATUS_ACTIVE, 1)                     \
     X(MC_CU_CAPTURE_RELAXED, CU_STREAM_CAPTURE_MODE_RELAXED, 2)
 
+/* Of memory that network cards write to. */
+#define MC_CUDA_DIRECT_CONSTANTS(X)                                                             \
+    X(MC_CU_HOST_TABLES, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES, 100) \
+    X(MC_CU_DIRECT, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED, 116)                         \
+    X(MC_CU_DIRECT_FLUSHES, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS, 117)      \
+    X(MC_CU_DIRECT_ORDER, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING, 118)             \
+    X(MC_CU_DIRECT_BY_HOST, CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_HOST, 1)                     \
+    X(MC_CU_DIRECT_CONTEXT, CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX, 0)              \
+    X(MC_CU_DIRECT_TO_OWNER, CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER, 100)                     \
+    X(MC_CU_DIRECT_OWNER, CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER, 100)
+
 #define MC_CUDA_CONSTANT(own, theirs, value) own = value,
-enum { MC_CUDA_CONSTANTS(MC_CUDA_CONSTANT) };
+enum { MC_CUDA_CONSTANTS(MC_CUDA_CONSTANT) MC_CUDA_DIRECT_CONSTANTS(MC_CUDA_CONSTANT) };
 #undef MC_CUDA_CONSTANT
 
 #endif

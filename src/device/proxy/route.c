@@ -17,15 +17,21 @@ static size_t counter_at(uint32_t block, int which)
     return (size_t)block * MC_ROUTE_LANE + (size_t)which;
 }
 
-static size_t slots_at(const mc_route_params_t *p, uint32_t block)
+size_t mc_route_slots_bytes(uint32_t blocks, uint32_t slot_bytes)
 {
-    return (size_t)p->blocks * MC_ROUTE_LANE + block * slots_of_lane(p);
+    return (size_t)blocks * MC_DEVICE_SLOTS * slot_bytes;
 }
 
-size_t mc_route_bytes(uint32_t blocks, uint32_t slot_bytes)
+size_t mc_route_host_bytes(uint32_t blocks, uint32_t slot_bytes, bool slots)
 {
-    const mc_route_params_t p = {.blocks = blocks, .slot_bytes = slot_bytes};
-    return slots_at(&p, blocks);
+    return (size_t)blocks * MC_ROUTE_LANE + (slots ? mc_route_slots_bytes(blocks, slot_bytes) : 0);
+}
+
+/* The first slot of a block; `host`: of the memory of the host, as the proxy or as kernels see it. */
+static uint64_t slots_at(const mc_route_params_t *p, uint64_t host, uint32_t block)
+{
+    const uint64_t first = p->slots ? p->slots : host + mc_route_host_bytes(p->blocks, 0, false);
+    return first + block * slots_of_lane(p);
 }
 
 static uint64_t *counter(const mc_route_t *r, uint32_t block, int which)
@@ -35,8 +41,8 @@ static uint64_t *counter(const mc_route_t *r, uint32_t block, int which)
 
 static char *slot(const mc_route_t *r, uint32_t block, uint64_t number)
 {
-    return (char *)r->params.host + slots_at(&r->params, block) +
-           number % MC_DEVICE_SLOTS * r->params.slot_bytes;
+    const uint64_t first = slots_at(&r->params, (uintptr_t)r->params.host, block);
+    return (char *)(uintptr_t)(first + number % MC_DEVICE_SLOTS * r->params.slot_bytes);
 }
 
 mc_device_lane_t mc_route_lane(const mc_route_t *r, uint32_t block, uint64_t *count)
@@ -44,7 +50,7 @@ mc_device_lane_t mc_route_lane(const mc_route_t *r, uint32_t block, uint64_t *co
     const mc_route_params_t *const p = &r->params;
     const uint64_t flag = p->device + counter_at(block, MC_ROUTE_FLAG);
     const uint64_t credit = p->device + counter_at(block, MC_ROUTE_CREDIT);
-    return (mc_device_lane_t){.slots = (char *)(uintptr_t)(p->device + slots_at(p, block)),
+    return (mc_device_lane_t){.slots = (char *)(uintptr_t)slots_at(p, p->device, block),
                               .awaited = (uint64_t *)(uintptr_t)(p->receives ? flag : credit),
                               .raised = (uint64_t *)(uintptr_t)(p->receives ? credit : flag),
                               .count = count};
@@ -55,7 +61,8 @@ static bool make_flight(mc_flight_t *f, uint32_t blocks)
     f->span = calloc(blocks, sizeof *f->span);
     f->block = calloc(blocks, sizeof *f->block);
     f->number = calloc(blocks, sizeof *f->number);
-    return f->span && f->block && f->number;
+    f->io = calloc(blocks, sizeof *f->io);
+    return f->span && f->block && f->number && f->io;
 }
 
 int mc_route_make(const mc_route_params_t *params, mc_route_t **route)
@@ -84,6 +91,7 @@ void mc_route_free(mc_route_t *r)
         free(r->flight[i].span);
         free(r->flight[i].block);
         free(r->flight[i].number);
+        free(r->flight[i].io);
     }
     free(r->launch);
     free(r->next);
@@ -199,23 +207,45 @@ static uint64_t numbered(uint64_t tag, uint64_t number)
     return tag | (number & ((UINT64_C(1) << MC_TAG_NUMBER_BITS) - 1));
 }
 
+typedef int (*move_t)(mc_peer_t *peer, const mc_message_t *message, mc_io_t *io);
+
+static move_t move_of(const mc_route_t *r)
+{
+    const mc_transport_ops_t *const ops = r->peer->transport->ops;
+    if (r->params.slots)
+        return r->params.receives ? ops->recv_device : ops->send_device;
+    return r->params.receives ? ops->recv : ops->send;
+}
+
+/* Parts that are messages of their own have one tag, and so match in order. */
 static int post(mc_route_t *r)
 {
     mc_flight_t *const f = flight_of(r, r->n_posted);
-    const bool receives = r->params.receives;
-    const mc_message_t m = {
-        .tag = numbered(receives ? r->params.peers_tag : r->params.own_tag, r->n_posted),
-        .span = f->span,
-        .n_spans = f->n,
-        .bytes = f->bytes};
-    const mc_transport_ops_t *const ops = r->peer->transport->ops;
-    f->io = (mc_route_io_t){.io.finished = r->finished};
-    const int status =
-        receives ? ops->recv(r->peer, &m, &f->io.io) : ops->send(r->peer, &m, &f->io.io);
-    if (status < 0)
-        return status;
-    f->io.complete = status == MESHCOLL_OK;
+    const bool parts = r->params.parts;
+    const uint64_t tag = r->params.receives ? r->params.peers_tag : r->params.own_tag;
+    const move_t move = move_of(r);
+    f->n_messages = parts ? f->n : 1;
+    for (uint32_t i = 0; i < f->n_messages; i++) {
+        const mc_message_t m = {.tag = numbered(tag, r->n_posted),
+                                .span = &f->span[i],
+                                .n_spans = parts ? 1 : f->n,
+                                .bytes = parts ? f->span[i].bytes : f->bytes};
+        mc_route_io_t *const io = &f->io[i];
+        *io = (mc_route_io_t){.io.finished = r->finished};
+        const int status = move(r->peer, &m, &io->io);
+        if (status < 0)
+            return status;
+        io->complete = status == MESHCOLL_OK;
+    }
     return MESHCOLL_OK;
+}
+
+static bool is_complete(const mc_flight_t *f)
+{
+    bool complete = true;
+    for (uint32_t i = 0; i < f->n_messages && complete; i++)
+        complete = f->io[i].complete;
+    return complete;
 }
 
 /* Is the next flight free, and with it its slots: here where it receives, there where it sends? */
@@ -242,15 +272,20 @@ static int post_all(mc_route_t *r, uint32_t *moved)
     return MESHCOLL_OK;
 }
 
-static void settle(mc_route_t *r, uint32_t *moved)
+static int settle(mc_route_t *r, uint32_t *moved)
 {
-    for (mc_flight_t *f; r->n_done < r->n_posted && (f = flight_of(r, r->n_done))->io.complete;
-         r->n_done++, ++*moved)
-        raise_blocks(r, f);
-    if (!r->params.receives)
-        return;
-    for (; r->n_taken < r->n_done && is_raised(r, flight_of(r, r->n_taken)); r->n_taken++)
+    uint64_t done = r->n_done;
+    while (done < r->n_posted && is_complete(flight_of(r, done)))
+        done++;
+    const int status = done > r->n_done && r->params.flush ? r->params.flush() : MESHCOLL_OK;
+    if (status)
+        return status;
+    for (; r->n_done < done; r->n_done++, ++*moved)
+        raise_blocks(r, flight_of(r, r->n_done));
+    for (; r->params.receives && r->n_taken < r->n_done && is_raised(r, flight_of(r, r->n_taken));
+         r->n_taken++)
         ++*moved;
+    return MESHCOLL_OK;
 }
 
 /* Acknowledgements -------------------------------------------------------------------------------- */
@@ -305,8 +340,9 @@ int mc_route_finish(mc_io_queue_t *finished)
 
 int mc_route_advance(mc_route_t *r, uint32_t *moved)
 {
-    settle(r, moved);
-    const int status = acknowledge(r, moved);
+    int status = settle(r, moved);
+    if (!status)
+        status = acknowledge(r, moved);
     return status ? status : post_all(r, moved);
 }
 

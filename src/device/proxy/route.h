@@ -1,17 +1,20 @@
 /*
  * A route: the lanes of all blocks from one rank to another that is on another machine, as a proxy
  * sees one end of them. Their slots and counters lie in pinned memory of the host, which this
- * rank's kernels use as they use any other lane's, so that a kernel does not know of routes.
+ * rank's kernels use as they use any other lane's, so that a kernel does not know of routes. Where
+ * the transport moves it, the slots of an end lie in memory of its GPU instead.
  *
  * One message of a program takes one message of the transport, whatever the number of blocks: it
  * gathers the blocks' parts from their slots, and the other end scatters them to slots of the same
- * numbers. Lengths follow from the plan, on both ends alike (schedule.h).
+ * numbers. If an end's slots may lie in memory of its GPU, each part is a message of its own, as
+ * transports do not gather from there. Lengths follow from the plan, on both ends alike
+ * (schedule.h).
  *
  * Sender: when the blocks have raised their flags, the message is sent; when the transport is done
  * with it, their credits are raised. Receiver: a receive is posted to slots that the kernel has
- * left; when it is complete, the flags are raised. The receiver acknowledges each second message
- * that its kernel has taken; so at most MC_DEVICE_SLOTS messages of a route wait on the receiver's
- * machine, also where it has not launched its kernel yet.
+ * left; when it is complete, and kernels see what has arrived, the flags are raised. The receiver
+ * acknowledges each second message that its kernel has taken; so at most MC_DEVICE_SLOTS messages
+ * of a route wait on the receiver's machine, also where it has not launched its kernel yet.
  *
  * One thread uses a route; kernels use its memory meanwhile.
  */
@@ -26,9 +29,14 @@ enum { MC_ROUTE_FLAG = 0, MC_ROUTE_CREDIT = 64, MC_ROUTE_LANE = 128 };
 
 typedef struct {
     bool receives;
+    bool parts; /* each block's is a message of the transport, on both ends alike */
     uint32_t blocks, slot_bytes;
-    void *host;      /* zeroed, of mc_route_bytes; stays the caller's */
+    void *host;      /* zeroed, of mc_route_host_bytes; stays the caller's */
     uint64_t device; /* the same as kernels see it */
+    uint64_t slots;  /* in memory of the GPU, of mc_route_slots_bytes: only with `parts`; 0: behind
+                      * the counters in `host` */
+    /* Lets kernels see what has arrived in `slots`. NULL: they do when it is complete. */
+    int (*flush)(void);
     /* Tags of this end's messages and of the other's, without their numbers: distinct from those of
      * all other routes of both ends. */
     uint64_t own_tag, peers_tag;
@@ -42,9 +50,9 @@ typedef struct {
 
 /* A message: its blocks, their parts, and the number that each has in its lane. */
 typedef struct {
-    mc_route_io_t io; /* first */
-    uint32_t n;
+    uint32_t n, n_messages; /* of the transport: one, or as many as blocks */
     size_t bytes;
+    mc_route_io_t *io;
     mc_span_t *span;
     uint32_t *block;
     uint64_t *number;
@@ -81,7 +89,9 @@ struct mc_route {
     bool active;
 };
 
-size_t mc_route_bytes(uint32_t blocks, uint32_t slot_bytes);
+/* What a route needs in pinned memory; `slots`: these, too. */
+size_t mc_route_host_bytes(uint32_t blocks, uint32_t slot_bytes, bool slots);
+size_t mc_route_slots_bytes(uint32_t blocks, uint32_t slot_bytes);
 /* ERR_NO_MEMORY. */
 int mc_route_make(const mc_route_params_t *params, mc_route_t **route);
 /* Nothing is in flight, or the transport is closed. */
@@ -90,6 +100,7 @@ void mc_route_free(mc_route_t *route);
 /* A block's end of its lane, for kernels; `count` is a zeroed word of theirs. */
 mc_device_lane_t mc_route_lane(const mc_route_t *route, uint32_t block, uint64_t *count);
 
+/* To a transport that moves memory of GPUs, where slots lie there. */
 void mc_route_connect(mc_route_t *route, mc_peer_t *peer, mc_io_queue_t *finished);
 /* Appends a launch, which the route holds until it has moved it. ERR_NO_MEMORY. */
 int mc_route_give(mc_route_t *route, mc_schedule_t *schedule, uint32_t lane);

@@ -358,6 +358,8 @@ static void print_gpu(const report_t *r, const mc_on_gpu_t *g)
     if (g->by_host > 0)
         fprintf(r->out, "  messages of %u peer%s lie in pinned memory of the host\n", g->by_host,
                 g->by_host == 1 ? "" : "s");
+    if (g->why_host)
+        fprintf(r->out, "  those of other machines, as %s\n", g->why_host);
 }
 
 static int print_call(report_t *r, const mc_call_t *call)

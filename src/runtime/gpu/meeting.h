@@ -18,6 +18,7 @@ typedef struct {
     int32_t status;
     uint32_t blocks, slot_bytes, ll_bytes; /* that the rank can have */
     uint32_t executor;
+    uint32_t direct;        /* slots of its proxy may lie in memory of its GPU */
     uint32_t address_bytes; /* of its proxy; 0: none */
     mc_cu_uuid_t uuid;
     mc_cu_ipc_t handle;

@@ -179,8 +179,11 @@ static int open_alone(meshcoll_t *h, const mc_pointer_t *buffer, mc_gpu_t *gpu,
     if (status || !mc_proxy_is_needed(h))
         return status;
     status = mc_proxy_open(h);
-    note->address_bytes = status ? 0 : (uint32_t)mc_proxy_address_bytes(h);
-    return status;
+    if (status)
+        return status;
+    note->address_bytes = (uint32_t)mc_proxy_address_bytes(h);
+    note->direct = mc_proxy_is_direct(h, gpu->context);
+    return MESHCOLL_OK;
 }
 
 /* Opening, together ------------------------------------------------------------------------------- */
@@ -291,22 +294,28 @@ static int widen(mc_gpu_meeting_t *m)
     return MESHCOLL_OK;
 }
 
-static int keep_addresses(const mc_gpu_meeting_t *m)
+static int keep_addresses(const mc_gpu_meeting_t *m, mc_proxy_end_t *end)
 {
     meshcoll_t *const h = m->mesh;
     int status = MESHCOLL_OK;
-    for (int32_t r = 0; r < h->mesh.size && !status; r++)
-        if (mc_proxy_is_far(h, r))
-            status =
-                mc_proxy_address_keep(h, r, mc_gpu_more(m, r), mc_gpu_note(m, r)->address_bytes);
+    for (int32_t r = 0; r < h->mesh.size && !status; r++) {
+        const mc_gpu_note_t *const note = mc_gpu_note(m, r);
+        if (!mc_proxy_is_far(h, r))
+            continue;
+        status = mc_proxy_address_keep(h, r, mc_gpu_more(m, r), note->address_bytes);
+        if (note->direct)
+            mc_proxy_end_tell(end, r);
+    }
     return status;
 }
 
-static int make_end(meshcoll_t *h, mc_gpu_t *gpu)
+static int make_end(const mc_gpu_meeting_t *m, mc_gpu_t *gpu)
 {
     const mc_gpu_layout_t *const l = &gpu->arena.layout;
-    return mc_proxy_is_needed(h) ? mc_proxy_end_open(h, l->blocks, l->slot_bytes, &gpu->end)
-                                 : MESHCOLL_OK;
+    meshcoll_t *const h = m->mesh;
+    return mc_proxy_is_needed(h)
+               ? mc_proxy_end_open(h, l->blocks, l->slot_bytes, m->own->direct, &gpu->end)
+               : MESHCOLL_OK;
 }
 
 static int make_parts(mc_gpu_t *gpu, mc_gpu_note_t *own)
@@ -405,14 +414,14 @@ static int open_together(mc_gpu_meeting_t *m, mc_gpu_t *gpu)
     if (widened)
         return widened;
     if (!status)
-        status = make_end(m->mesh, gpu);
+        status = make_end(m, gpu);
     if (!status)
         status = make_parts(gpu, m->own);
     status = mc_gpu_meet(m, status);
     if (status)
         return status;
     if (mc_proxy_is_needed(m->mesh))
-        status = keep_addresses(m);
+        status = keep_addresses(m, gpu->end);
     map_parts(m, gpu);
     status = mc_gpu_meet(m, map_signals(m, gpu));
     if (status || !learn_reach(m, gpu))

@@ -240,11 +240,16 @@ static mc_device_lane_t lane_of(const making_t *m, const mc_gpu_program_t *p, ui
 /* Counts peers whose messages lie in memory of the host. */
 static void count_by_host(const making_t *m, mc_gpu_program_t *p)
 {
-    const mc_gpu_arena_t *const arena = &m->mesh->gpu->arena;
+    const mc_gpu_t *const gpu = m->mesh->gpu;
     for (uint32_t i = 0; i < p->lowered->n_peers; i++) {
+        bool far = false;
+        for (uint32_t lane = 2 * i; lane < 2 * i + 2 && p->schedule; lane++) {
+            const mc_route_t *const route = p->schedule->route[lane];
+            far = far || (route && !route->params.slots);
+        }
         const int32_t peer = mesh_rank(m, p->lowered->peer[i]);
-        p->by_host +=
-            mc_proxy_is_far(m->mesh, peer) || mc_gpu_arena_by_host(arena, m->mesh->rank, peer);
+        p->by_host += far || mc_gpu_arena_by_host(&gpu->arena, m->mesh->rank, peer);
+        p->why_host = far ? mc_proxy_why_host(gpu->end) : p->why_host;
     }
 }
 

@@ -33,6 +33,7 @@ typedef struct mc_gpu_program {
     size_t scratch;             /* bytes */
     uint64_t sent[MC_MAX_DIMS]; /* bytes that a run sends along each dimension */
     uint32_t by_host;           /* peers whose messages lie in memory of the host */
+    const char *why_host;       /* of those on other machines; mc_proxy_why_host */
     uint64_t last;              /* the launch that used it last */
     uint32_t held;              /* by requests */
     bool captured;              /* a graph may launch it at any time */

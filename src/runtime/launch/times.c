@@ -11,7 +11,8 @@ static mc_on_gpu_t how(const mc_gpu_program_t *p)
                          .slot_bytes = p->call.slot_bytes,
                          .passes = p->call.passes,
                          .by_gpu = p->lowered->n_peers - p->by_host,
-                         .by_host = p->by_host};
+                         .by_host = p->by_host,
+                         .why_host = p->why_host};
 }
 
 /* Stores the times of launches that are complete. The context is current. */

@@ -26,7 +26,7 @@ bool mc_proxy_is_needed(const meshcoll_t *h)
 
 /* Opening ----------------------------------------------------------------------------------------- */
 
-static mc_proxy_t *make(meshcoll_t *root)
+static mc_proxy_t *make(meshcoll_t *root, const mc_direct_t *direct)
 {
     const size_t n = (size_t)root->mesh.size;
     mc_proxy_t *const p = calloc(1, sizeof *p);
@@ -35,6 +35,7 @@ static mc_proxy_t *make(meshcoll_t *root)
         return NULL;
     }
     p->root = root;
+    p->direct = *direct;
     p->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     p->address = calloc(n, sizeof *p->address);
     p->address_bytes = calloc(n, sizeof *p->address_bytes);
@@ -67,15 +68,32 @@ static int open_dim(mc_proxy_t *p, int32_t dim)
 int mc_proxy_open(meshcoll_t *h)
 {
     meshcoll_t *const root = h->root;
-    mc_proxy_t *const p = root->proxy ? root->proxy : make(root);
+    mc_direct_t direct;
+    int status = root->proxy ? MESHCOLL_OK : mc_direct_find(&direct);
+    if (status)
+        return status;
+    mc_proxy_t *const p = root->proxy ? root->proxy : make(root, &direct);
     if (!p)
         return MESHCOLL_ERR_NO_MEMORY;
     root->proxy = p;
-    int status = MESHCOLL_OK;
     for (int32_t r = 0; r < h->mesh.size && !status; r++)
         if (mc_proxy_is_far(h, r))
             status = open_dim(p, mc_mesh_level(&root->mesh, root->rank, mc_root_rank(h, r)));
     return status || p->has_thread ? status : mc_proxy_thread_start(p);
+}
+
+static bool moves_device_memory(const mc_proxy_t *p, int32_t dim)
+{
+    return p->transport[dim] && p->transport[dim]->ops->send_device;
+}
+
+bool mc_proxy_is_direct(const meshcoll_t *h, mc_cu_context_t context)
+{
+    const mc_proxy_t *const p = h->root->proxy;
+    bool moves = false;
+    for (int32_t d = 0; d < h->root->mesh.ndims; d++)
+        moves = moves || moves_device_memory(p, d);
+    return moves && p->direct.context && p->direct.context == context;
 }
 
 size_t mc_proxy_address_bytes(const meshcoll_t *h)
@@ -151,18 +169,74 @@ bool mc_proxy_is_settled(const mc_proxy_end_t *end)
 
 /* Ends -------------------------------------------------------------------------------------------- */
 
-int mc_proxy_end_open(meshcoll_t *h, uint32_t blocks, uint32_t slot_bytes, mc_proxy_end_t **end)
+static void free_end(mc_proxy_end_t *end)
+{
+    free(end->is_direct);
+    free(end->farewell);
+    free(end);
+}
+
+int mc_proxy_end_open(meshcoll_t *h, uint32_t blocks, uint32_t slot_bytes, bool direct,
+                      mc_proxy_end_t **end)
 {
     mc_proxy_end_t *const e = calloc(1, sizeof *e);
-    if (!e || !(e->farewell = calloc(1, sizeof *e->farewell))) {
-        free(e);
+    if (e) {
+        e->farewell = calloc(1, sizeof *e->farewell);
+        e->is_direct = calloc((size_t)h->mesh.size, sizeof *e->is_direct);
+    }
+    if (!e || !e->farewell || !e->is_direct) {
+        if (e)
+            free_end(e);
         return mc_fail_memory("the proxy's end of a mesh");
     }
     e->mesh = h;
+    e->direct = direct;
     e->blocks = blocks;
     e->slot_bytes = slot_bytes;
     *end = e;
     return MESHCOLL_OK;
+}
+
+void mc_proxy_end_tell(mc_proxy_end_t *end, int32_t rank)
+{
+    end->is_direct[rank] = 1;
+}
+
+const char *mc_proxy_why_host(const mc_proxy_end_t *end)
+{
+    return end->why_host;
+}
+
+static void free_memory(const mc_route_params_t *params)
+{
+    if (params->slots)
+        mc_cuda()->free(params->slots);
+    if (params->host)
+        mc_cuda()->host_free(params->host);
+}
+
+/* Slots in memory of the GPU, where that is possible. */
+static void take_direct(mc_proxy_end_t *end, int32_t rank, mc_route_params_t *params)
+{
+    const meshcoll_t *const root = end->mesh->root;
+    const mc_direct_t *const direct = &root->proxy->direct;
+    const size_t bytes = mc_route_slots_bytes(end->blocks, end->slot_bytes);
+    const int32_t dim = mc_mesh_level(&root->mesh, root->rank, mc_root_rank(end->mesh, rank));
+    mc_cu_address_t at;
+    const char *why = NULL;
+    if (direct->why_not)
+        why = direct->why_not;
+    else if (!moves_device_memory(root->proxy, dim))
+        why = "UCX does not move memory of GPUs here";
+    else if (!end->direct)
+        why = "the first call of this family of meshes was on another GPU";
+    else if (mc_cuda()->alloc(&at, bytes))
+        why = "the GPU's memory has no room for them";
+    end->why_host = why ? why : end->why_host;
+    if (why)
+        return;
+    params->slots = at;
+    params->flush = params->receives ? direct->flush : NULL;
 }
 
 /* Makes it and puts it first. */
@@ -171,20 +245,23 @@ static int make_route(mc_proxy_end_t *end, int32_t rank, bool receives)
     const meshcoll_t *const h = end->mesh, *const root = h->root;
     const uint64_t context = mc_tag_context(h->context);
     mc_route_params_t params = {.receives = receives,
+                                .parts = end->direct || end->is_direct[rank],
                                 .blocks = end->blocks,
                                 .slot_bytes = end->slot_bytes,
                                 .own_tag = mc_tag(root->rank, 0, 0) | context,
                                 .peers_tag = mc_tag(mc_root_rank(h, rank), 0, 0) | context};
     mc_cu_address_t address;
     mc_route_t *r;
+    take_direct(end, rank, &params);
     int status =
-        mc_cuda_pinned(mc_route_bytes(end->blocks, end->slot_bytes), &params.host, &address);
-    if (status)
-        return status;
-    params.device = address;
-    status = mc_route_make(&params, &r);
+        mc_cuda_pinned(mc_route_host_bytes(end->blocks, end->slot_bytes, params.slots == 0),
+                       &params.host, &address);
+    if (!status) {
+        params.device = address;
+        status = mc_route_make(&params, &r);
+    }
     if (status) {
-        mc_cuda()->host_free(params.host);
+        free_memory(&params);
         return status;
     }
     r->rank = rank;
@@ -228,11 +305,10 @@ void mc_proxy_end_close(const meshcoll_t *h, mc_proxy_end_t *end, bool leaves)
     for (mc_route_t *r = end->routes, *next; r; r = next) {
         next = r->sibling;
         if (!leaves)
-            mc_cuda()->host_free(r->params.host);
+            free_memory(&r->params);
         mc_route_free(r);
     }
-    free(end->farewell);
-    free(end);
+    free_end(end);
 }
 
 static void free_orders(mc_proxy_order_t *o)
@@ -243,8 +319,11 @@ static void free_orders(mc_proxy_order_t *o)
     }
 }
 
+/* UCX may have streams and events in the context. */
 static void close_transports(mc_proxy_t *p)
 {
+    mc_cu_context_t context = p->direct.context;
+    const bool entered = context && mc_cuda()->context_push(context) == 0;
     for (int32_t i = 0; i < p->n_polled; i++)
         if (p->flush[i])
             p->polled[i]->ops->drop_flush(p->polled[i], p->flush[i]);
@@ -255,6 +334,8 @@ static void close_transports(mc_proxy_t *p)
         if (t)
             t->ops->close(t);
     }
+    if (entered)
+        mc_cuda()->context_pop(&context);
 }
 
 void mc_proxy_close(meshcoll_t *root)

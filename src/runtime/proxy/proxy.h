@@ -15,6 +15,7 @@
 
 #include "device/proxy/route.h"
 #include "runtime/handle/handle.h"
+#include "runtime/proxy/direct.h"
 
 typedef struct mc_proxy_end mc_proxy_end_t;
 
@@ -23,24 +24,34 @@ bool mc_proxy_is_far(const meshcoll_t *h, int32_t rank);
 /* Is any rank of the mesh on another machine than another, on all ranks alike? */
 bool mc_proxy_is_needed(const meshcoll_t *h);
 
-/* Makes the root's proxy, unless it is there, and the transports that the mesh needs. */
+/* Makes the root's proxy, unless it is there, and the transports that the mesh needs. The context of
+ * the rank's GPU is current, and is that of slots in its memory, if there are any. */
 int mc_proxy_open(meshcoll_t *h);
+/* May slots of this rank lie in memory of the GPU of a context? */
+bool mc_proxy_is_direct(const meshcoll_t *h, mc_cu_context_t context);
 /* The addresses of its transports, for the others: their size, and the copy. */
 size_t mc_proxy_address_bytes(const meshcoll_t *h);
 void mc_proxy_address_pack(const meshcoll_t *h, char *at);
 /* Those of a rank of the mesh, of `bytes` bytes at most. ERR_NO_MEMORY. */
 int mc_proxy_address_keep(meshcoll_t *h, int32_t rank, const char *packed, size_t bytes);
 
-/* The mesh's end; lanes have so many blocks and bytes of a slot. ERR_NO_MEMORY. */
-int mc_proxy_end_open(meshcoll_t *h, uint32_t blocks, uint32_t slot_bytes, mc_proxy_end_t **end);
+/* The mesh's end; lanes have so many blocks and bytes of a slot. `direct`: its slots may lie in memory
+ * of the GPU. ERR_NO_MEMORY. */
+int mc_proxy_end_open(meshcoll_t *h, uint32_t blocks, uint32_t slot_bytes, bool direct,
+                      mc_proxy_end_t **end);
+/* Slots of a rank may lie in memory of its GPU; before routes to it are asked for. */
+void mc_proxy_end_tell(mc_proxy_end_t *end, int32_t rank);
 /* The route to a rank of another machine, or from it, made when it is asked for first: its pinned
- * memory is allocated, so a context is current. ERR_NO_MEMORY, ERR_DEVICE. */
+ * memory is allocated, so a context is current. Its slots are in memory of the GPU where they may be,
+ * the transport moves that, and there is room. ERR_NO_MEMORY, ERR_DEVICE. */
 int mc_proxy_route(mc_proxy_end_t *end, int32_t rank, bool receives, mc_route_t **route);
+/* Why some route has its slots in memory of the host: "…, as WHY"; static. NULL: none has. */
+const char *mc_proxy_why_host(const mc_proxy_end_t *end);
 /* Tells of a launch, in the order of launches of the mesh. ERR_NO_MEMORY. */
 int mc_proxy_launch(mc_proxy_end_t *end, mc_schedule_t *schedule);
 /* Has all been moved that was launched on the mesh, and acknowledged by the peers? */
 bool mc_proxy_is_settled(const mc_proxy_end_t *end);
-/* Frees it. `leaves`: not the pinned memory, which kernels may still use; else a context is current.
+/* Frees it. `leaves`: not the memory of routes, which kernels may still use; else a context is current.
  * Where the root's proxy is there, it has settled, or nothing was launched. */
 void mc_proxy_end_close(const meshcoll_t *h, mc_proxy_end_t *end, bool leaves);
 

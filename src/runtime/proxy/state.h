@@ -16,6 +16,9 @@ typedef struct mc_proxy_order {
 struct mc_proxy_end {
     meshcoll_t *mesh;
     uint32_t blocks, slot_bytes;
+    bool direct;                     /* slots may lie in memory of the GPU */
+    unsigned char *is_direct;        /* by mesh rank: the same of others */
+    const char *why_host;            /* mc_proxy_why_host */
     mc_route_t *routes;              /* all that were made */
     _Atomic uint64_t given, settled; /* launches */
     mc_proxy_order_t *farewell;      /* has the thread forget it */
@@ -33,7 +36,8 @@ typedef struct mc_proxy {
     meshcoll_t *root;
     pthread_t thread;
     bool has_thread;
-    int wake; /* an eventfd */
+    mc_direct_t direct; /* its context is current in the thread */
+    int wake;           /* an eventfd */
     _Atomic bool stop, has_orders;
 
     pthread_mutex_t lock; /* of these */

@@ -335,9 +335,24 @@ static void rest(mc_proxy_t *p, uint32_t turns, int64_t since, bool *in_vain)
 
 /* The thread -------------------------------------------------------------------------------------- */
 
+/* For memory of the GPU UCX calls the driver, also while a thread of the program captures a stream. */
+static void take_context(mc_proxy_t *p)
+{
+    const mc_cu_context_t context = p->direct.context;
+    mc_cu_capture_mode_t mode = MC_CU_CAPTURE_RELAXED;
+    if (!context)
+        return;
+    int status = mc_cuda_status(mc_cuda()->context_push(context), "use its context");
+    if (!status)
+        status = mc_cuda_status(mc_cuda()->capture_mode(&mode), "set the capture mode");
+    if (status)
+        fail(p, status);
+}
+
 static void *run(void *proxy)
 {
     mc_proxy_t *const p = proxy;
+    take_context(p);
     uint32_t turns = 0; /* since the last event */
     int64_t since = 0;
     bool in_vain = false;

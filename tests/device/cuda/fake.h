@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define FAKE_API __attribute__((visibility("default")))
 
@@ -51,6 +52,22 @@ FAKE_API void fake_queue(unsigned most);
 FAKE_API unsigned fake_areas(void);
 /* Does a host access to device memory fault here? */
 FAKE_API bool fake_guards(void);
+/* Network cards, which the double of UCX plays (fake_ucx.c): is it memory of a GPU; they read it, and write it. What
+ * they write is there after the next flush only, unless FAKE_DIRECT is "ordered". */
+FAKE_API bool fake_is_device(const void *at);
+FAKE_API void fake_card_reads(void *to, const void *from, size_t bytes);
+FAKE_API void fake_card_writes(void *to, const void *from, size_t bytes);
+/* Messages of GPUs' memory that the double of UCX has sent and received. */
+FAKE_API unsigned fake_ucx_moved(void);
+
+/* What GPUs say of writes of network cards (FAKE_DIRECT): the host can flush them ("flush"); they are ordered
+ * ("ordered"), or neither ("unordered"); ordered, but the GPU uses the host's page tables ("tables"). Else cards do not
+ * reach them. */
+static inline bool fake_is_direct(const char *kind)
+{
+    const char *const text = getenv("FAKE_DIRECT");
+    return text && (!kind || strcmp(text, kind) == 0);
+}
 
 /* The box that a process sees, where the environment says so: FAKE_GPUS; FAKE_ISLAND: those of groups of
  * so many access each other; FAKE_PAIR: those of groups of so many have NVLinks to each other;
@@ -94,6 +111,7 @@ FAKE_API mc_cu_result_t cuGraphDestroy(fake_graph_t graph);
 #include "device/cuda/functions.h"
 MC_CUDA_FUNCTIONS(FAKE_DECLARE)
 MC_CUDA_TOOL_FUNCTIONS(FAKE_DECLARE)
+MC_CUDA_DIRECT_FUNCTIONS(FAKE_DECLARE)
 MC_CUDA_STREAM_FUNCTIONS(FAKE_DECLARE)
 #undef FAKE_DECLARE
 

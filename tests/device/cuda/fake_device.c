@@ -163,10 +163,28 @@ mc_cu_result_t cuDeviceGetAttribute(int *value, mc_cu_device_attribute_t what,
 {
     (void)device;
     FAKE_BEGIN;
-    if (what != MC_CU_MULTIPROCESSORS && what != MC_CU_FLUSHES)
+    switch (what) {
+    case MC_CU_MULTIPROCESSORS:
+        *value = MULTIPROCESSORS;
+        return FAKE_SUCCESS;
+    case MC_CU_FLUSHES:
+        *value = 1;
+        return FAKE_SUCCESS;
+    case MC_CU_DIRECT:
+        *value = fake_is_direct(NULL);
+        return FAKE_SUCCESS;
+    case MC_CU_DIRECT_FLUSHES:
+        *value = fake_is_direct("flush") ? MC_CU_DIRECT_BY_HOST : 0;
+        return FAKE_SUCCESS;
+    case MC_CU_DIRECT_ORDER:
+        *value = fake_is_direct("ordered") || fake_is_direct("tables") ? MC_CU_DIRECT_OWNER : 0;
+        return FAKE_SUCCESS;
+    case MC_CU_HOST_TABLES:
+        *value = fake_is_direct("tables");
+        return FAKE_SUCCESS;
+    default:
         return MC_CU_ERROR_INVALID_VALUE;
-    *value = what == MC_CU_FLUSHES ? 1 : MULTIPROCESSORS;
-    return FAKE_SUCCESS;
+    }
 }
 
 mc_cu_result_t cuDeviceGetUuid(mc_cu_uuid_t *uuid, mc_cu_device_t device)

@@ -312,6 +312,75 @@ mc_cu_result_t cuMemHostGetDevicePointer_v2(mc_cu_address_t *device, void *at, u
     return FAKE_SUCCESS;
 }
 
+/* Network cards ----------------------------------------------------------------------------------- */
+
+/* What was written and is not there yet. */
+typedef struct written {
+    struct written *next;
+    void *to;
+    size_t bytes;
+    char data[];
+} written_t;
+
+static written_t *first_written, **last_written = &first_written;
+
+bool fake_is_device(const void *at)
+{
+    area_t a;
+    return find(at, &a) && (a.sort == DEVICE || a.sort == OPENED);
+}
+
+void fake_card_reads(void *to, const void *from, size_t bytes)
+{
+    fake_open_memory(true);
+    memcpy(to, from, bytes);
+    fake_open_memory(false);
+}
+
+static void settle_writes(void)
+{
+    fake_open_memory(true);
+    for (written_t *w; (w = first_written);) {
+        first_written = w->next;
+        memcpy(w->to, w->data, w->bytes);
+        free(w);
+    }
+    last_written = &first_written;
+    fake_open_memory(false);
+}
+
+void fake_card_writes(void *to, const void *from, size_t bytes)
+{
+    written_t *const w = malloc(sizeof *w + bytes);
+    if (!w)
+        abort();
+    w->next = NULL;
+    w->to = to;
+    w->bytes = bytes;
+    memcpy(w->data, from, bytes);
+    pthread_mutex_lock(&lock);
+    *last_written = w;
+    last_written = &w->next;
+    if (fake_is_direct("ordered"))
+        settle_writes();
+    pthread_mutex_unlock(&lock);
+}
+
+/* Takes its time, in which a kernel that was told too early reads what was there before. */
+mc_cu_result_t cuFlushGPUDirectRDMAWrites(mc_cu_flush_target_t target, mc_cu_flush_scope_t scope)
+{
+    FAKE_BEGIN;
+    if (!fake_context())
+        return MC_CU_ERROR_INVALID_CONTEXT;
+    if (target != MC_CU_DIRECT_CONTEXT || scope != MC_CU_DIRECT_TO_OWNER)
+        return MC_CU_ERROR_INVALID_VALUE;
+    usleep(100);
+    pthread_mutex_lock(&lock);
+    settle_writes();
+    pthread_mutex_unlock(&lock);
+    return FAKE_SUCCESS;
+}
+
 /* Pointers ---------------------------------------------------------------------------------------- */
 
 static void answer(const area_t *a, mc_cu_pointer_attribute_t what, void *at)

@@ -17,6 +17,8 @@ typedef CUpointer_attribute mc_cu_pointer_attribute_t;
 typedef CUdevice_P2PAttribute mc_cu_p2p_attribute_t;
 typedef CUstreamCaptureStatus mc_cu_capture_status_t;
 typedef CUstreamCaptureMode mc_cu_capture_mode_t;
+typedef CUflushGPUDirectRDMAWritesTarget mc_cu_flush_target_t;
+typedef CUflushGPUDirectRDMAWritesScope mc_cu_flush_scope_t;
 typedef CUcontext mc_cu_context_t;
 typedef CUmodule mc_cu_module_t;
 typedef CUfunction mc_cu_function_t;
@@ -36,6 +38,7 @@ MC_CUDA_FUNCTIONS(SAME)
 MC_CUDA_TOOL_FUNCTIONS(SAME)
 GPU_FUNCTIONS(SAME) /* and of the benchmarks */
 MC_CUDA_STREAM_FUNCTIONS(SAME)
+MC_CUDA_DIRECT_FUNCTIONS(SAME)
 
 /* The types themselves, in a scope of their own. */
 static void check_types(void)
@@ -48,6 +51,8 @@ static void check_types(void)
 #define mc_cu_p2p_attribute_t     own_p2p_attribute_t
 #define mc_cu_capture_status_t    own_capture_status_t
 #define mc_cu_capture_mode_t      own_capture_mode_t
+#define mc_cu_flush_target_t      own_flush_target_t
+#define mc_cu_flush_scope_t       own_flush_scope_t
 #define mc_cu_context_t           own_context_t
 #define mc_cu_module_t            own_module_t
 #define mc_cu_function_t          own_function_t
@@ -68,6 +73,8 @@ static void check_types(void)
     ALIKE(own_p2p_attribute_t, CUdevice_P2PAttribute);
     ALIKE(own_capture_status_t, CUstreamCaptureStatus);
     ALIKE(own_capture_mode_t, CUstreamCaptureMode);
+    ALIKE(own_flush_target_t, CUflushGPUDirectRDMAWritesTarget);
+    ALIKE(own_flush_scope_t, CUflushGPUDirectRDMAWritesScope);
     ALIKE(own_context_t, CUcontext);
     ALIKE(own_module_t, CUmodule);
     ALIKE(own_function_t, CUfunction);
@@ -90,6 +97,7 @@ static void check_types(void)
     AT(alias, alias);
 #define EQUAL(own, theirs, value) _Static_assert((int)(own) == (int)(theirs), #theirs " differs");
     MC_CUDA_CONSTANTS(EQUAL)
+    MC_CUDA_DIRECT_CONSTANTS(EQUAL)
 }
 
 int main(void)

@@ -261,17 +261,17 @@ typedef struct {
 #define ROW(name) {#name, test_##name},
 static const test_t tests[] = {RIG_TESTS(ROW)};
 
-/* device_gpu TEST [GPUS]; device_gpu --fails TEST GPUS, of a mutant: the test must fail. */
+/* device_gpu TEST [GPUS]; device_gpu --fails TEST [GPUS], of a mutant: the test must fail. */
 int main(int argc, char **argv)
 {
-    is_to_fail = argc == 4 && strcmp(argv[1], "--fails") == 0;
+    is_to_fail = argc > 2 && strcmp(argv[1], "--fails") == 0;
     argc -= is_to_fail;
     argv += is_to_fail;
     rig_streams = argc == 3 ? atoi(argv[2]) : 0;
     for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)
         if ((argc == 2 || rig_streams > 0) && strcmp(tests[i].name, argv[1]) == 0) {
             const bool good = tests[i].run();
-            return good == is_to_fail ? 1 : is_skipped ? 77 : 0;
+            return is_skipped && good ? 77 : good == is_to_fail;
         }
     printf("usage: device_gpu TEST [GPUS of the stream executor], one of:");
     for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)

@@ -89,7 +89,9 @@ int rig_await_error(meshcoll_t *mesh);
     X(far_long) X(far_in_flight) X(far_mixed) X(far_parts) X(far_blocking) X(far_persistent)    \
     X(far_threads) X(far_idle) X(far_captured) X(far_late) X(far_aborted) X(far_killed)         \
     X(far_refused) X(far_cannot_open) X(far_cannot_launch) X(far_left) X(far_mismatch)            \
-    X(far_streams) X(far_lab) X(far_explained)
+    X(far_streams) X(far_lab) X(far_explained)                                                  \
+    X(far_direct) X(far_direct_ordered) X(far_direct_one_end) X(far_direct_cannot)              \
+    X(far_direct_full) X(far_direct_fails) X(far_direct_setting)
 /* clang-format on */
 #define RIG_DECLARE(name) bool test_##name(void);
 RIG_TESTS(RIG_DECLARE)
