@@ -36,7 +36,7 @@ endfunction()
 
 meshcoll_device_program(device_walk)
 foreach(name IN ITEMS strategies_1d strategies_2d strategies_ragged counts_and_places long_vectors receiver_first
-                      sender_first relay_first joined several_threads ll_receiver_first ll_sender_first
+                      sender_first relay_first joined tracks several_threads ll_receiver_first ll_sender_first
                       ll_several_threads ll_wraps far_2d far_ragged far_3d far_receiver_first far_sender_first
                       limit abort_word reductions alike)
     meshcoll_device_test(${name} "device;unit" device_walk ${name})
@@ -83,7 +83,7 @@ if(NOT MESHCOLL_SANITIZE)
         "    for (uint32_t i = 0; i < spot->runs && status == MC_DEVICE_DONE; i++)"
         "    for (uint32_t m = seat.thread; m < spot->messages; m += seat.threads)
         if (m >= spot->receives)
-            mc_release(mc_device_lane(call, spot, m)->raised, table->number[m] + 1);
+            mc_release(mc_device_lane(seat, call, spot, m)->raised, table->number[m] + 1);
     for (uint32_t i = 0; i < spot->runs && status == MC_DEVICE_DONE; i++)")
     meshcoll_device_mutant(credit_off_by_one sender_first
         "sends ? MC_DEVICE_SLOTS : 0" "sends ? MC_DEVICE_SLOTS + 1 : 0")
@@ -100,8 +100,16 @@ if(NOT MESHCOLL_SANITIZE)
     meshcoll_device_mutant(joined_credit_before_data relay_first
         "    for (uint32_t i = 0; i < spot->runs && status == MC_DEVICE_DONE; i++)"
         "    for (uint32_t m = seat.thread; m < spot->receives && m + 1 < spot->messages; m += seat.threads)
-        mc_release(mc_device_lane(call, spot, m)->raised, table->number[m] + 1);
+        mc_release(mc_device_lane(seat, call, spot, m)->raised, table->number[m] + 1);
     for (uint32_t i = 0; i < spot->runs && status == MC_DEVICE_DONE; i++)")
+    meshcoll_device_mutant(track_not_awaited tracks
+        "mc_device_mark(seat, call, spot, run->lane, run->n));" "0);")
+    meshcoll_device_mutant(track_of_the_last_launch tracks
+        "call->track[mc_table(seat)->block].launch << 32" "(uint64_t)(0 * seat.thread)")
+    meshcoll_device_mutant(track_marked_before_its_step tracks
+        "    if (spot->messages > 0 && mc_device_begin" "    if (call->tracks > 1 && seat.thread == 0)
+        mc_release(&call->track[table->block].done, UINT64_MAX >> 1);
+    if (spot->messages > 0 && mc_device_begin")
     meshcoll_device_mutant(ll_flag_of_the_last_round ll_receiver_first
         "if (!differs)" "if (!differs || differs == (flag ^ (flag - MC_DEVICE_SLOTS)))")
     meshcoll_device_mutant(ll_half_a_word ll_receiver_first
@@ -115,7 +123,7 @@ if(NOT MESHCOLL_SANITIZE)
     meshcoll_device_mutant(same_piece_each_pass long_vectors
         "(uint64_t)pass * call->piece" "0 * (uint64_t)pass")
     meshcoll_device_mutant(slice_short_of_a_word strategies_1d
-        "run->slice * (block + 1)" "(run->slice * (block + 1) - (block == 1) * MC_DEVICE_WORD)")
+        "run->slice * (slice + 1)" "(run->slice * (slice + 1) - (slice == 1) * MC_DEVICE_WORD)")
     meshcoll_device_mutant(operands_in_order alike
         "MC_DEVICE_FIRST" "0 * MC_DEVICE_FIRST")
     meshcoll_device_mutant(no_limit limit

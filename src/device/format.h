@@ -3,7 +3,12 @@
  * where its buffers lie, and where it says how it ended. C and C++: nvcc compiles this text too.
  *
  * A lane carries the messages of one rank to another, of one block: a ring of slots that the
- * sender fills and the receiver empties. Blocks never wait for other blocks of their rank.
+ * sender fills and the receiver empties.
+ *
+ * A program has tracks: phases that run one after the other belong to one track, and phases that are
+ * to overlap to several. Each slice of the chunks has a block for each track, which does the track's
+ * runs in program order. Blocks of one slice wait for each other where a step needs what another
+ * track did; blocks of different slices never do.
  */
 #ifndef MC_DEVICE_FORMAT_H
 #define MC_DEVICE_FORMAT_H
@@ -18,9 +23,12 @@
 enum { MC_DEVICE_SLOTS = 4, MC_DEVICE_WORD = 16, MC_DEVICE_JOINED = 16 };
 
 /* What a launch takes where nothing speaks against it: threads of a block, bytes of a slot. */
-enum { MC_DEVICE_THREADS = 512, MC_DEVICE_SLOT_BYTES = 1 << 19 };
+enum { MC_DEVICE_THREADS = 384, MC_DEVICE_SLOT_BYTES = 1 << 19 };
 
-/* As mc_op_t, and two more. */
+/* The most tracks of a program: inwards, outwards, and back, and one more. */
+enum { MC_DEVICE_TRACKS = 4 };
+
+/* As mc_op_t, and four more. */
 enum {
     MC_DEVICE_SEND,          /* message = from */
     MC_DEVICE_RECV,          /* to = message */
@@ -30,6 +38,8 @@ enum {
     MC_DEVICE_REDUCE_BEHIND, /* to = to (+) from */
     MC_DEVICE_DIVIDE,        /* to /= ranks, of an average */
     MC_DEVICE_SCALE,         /* to = from * scalar, of a scaled sum */
+    MC_DEVICE_MARK,          /* what this track did so far is done: its mark number n of the list */
+    MC_DEVICE_AFTER,         /* goes on after mark n of track `lane`, in the same pass */
     MC_DEVICE_OPS
 };
 
@@ -46,6 +56,8 @@ enum { MC_DEVICE_IN, MC_DEVICE_OUT, MC_DEVICE_SCRATCH, MC_DEVICE_BUFFERS, MC_DEV
  * receives, sends are of the same bytes.
  */
 enum { MC_DEVICE_FIRST = 1, MC_DEVICE_MORE = 2, MC_DEVICE_JOIN = 4, MC_DEVICE_DROP = 8 };
+/* The highest bits of the flags are the track. */
+enum { MC_DEVICE_TRACK_SHIFT = 6, MC_DEVICE_NO_TRACK = (1 << MC_DEVICE_TRACK_SHIFT) - 1 };
 
 /* Chunks of equal length at equal distances: chunk k is at from + k * from_stride; so is `to`. */
 typedef struct {
@@ -69,8 +81,18 @@ typedef struct {
     uint64_t *count;   /* messages of this end so far; nobody else touches it */
 } mc_device_lane_t;
 
-/* The messages of a step, in memory that the threads of a block share. */
+/* What a block tells the others of its slice. Both begin as 0. */
 typedef struct {
+    uint64_t done; /* its last mark: launch << 32 | marks in this launch */
+    uint64_t apart[3];
+    uint64_t launch; /* launches of programs with several tracks so far; nobody else touches it */
+    uint64_t more[3];
+} mc_device_track_t;
+
+/* In memory that the threads of a block share: what is the block's, and the messages of a step. */
+typedef struct {
+    uint32_t block, slice, track;
+    uint32_t first;                  /* a bit per received message: it is the left operand */
     char *message[MC_DEVICE_JOINED]; /* their slots */
     uint64_t number[MC_DEVICE_JOINED];
     uint32_t status[MC_DEVICE_JOINED]; /* how the wait for each ended */
@@ -95,13 +117,17 @@ typedef struct {
     const mc_device_run_t *run;
     uint32_t n_runs, passes;
     uint32_t blocks; /* that the program was lowered for; the same on all ranks */
-    uint32_t piece;  /* bytes of a slice per pass, a multiple of a word; the same on all ranks */
+    uint32_t
+        tracks; /* of the program, at least 1: block b does track b % tracks of slice b / tracks */
+    uint32_t marks[MC_DEVICE_TRACKS]; /* of each track, in the list */
+    uint32_t piece; /* bytes of a slice per pass, a multiple of a word; the same on all ranks */
     uint32_t slot_bytes; /* a multiple of a word; the same on all ranks */
     uint32_t ll;         /* 1: the messages have flags in their data (kernel/ll.h); 0: beside it */
     int32_t ranks;       /* that an average divides by */
     uint64_t scalar[2];  /* an element, of a scaled sum */
     char *buffer[MC_DEVICE_BUFFERS];
     const mc_device_lane_t *lane; /* lane * blocks + block */
+    mc_device_track_t *track;     /* by block; of several tracks only */
     const uint32_t *abort_word;   /* not 0: waiting blocks end */
     uint64_t limit;               /* nanoseconds of one wait */
     mc_device_report_t *report;   /* by block */

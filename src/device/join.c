@@ -1,5 +1,7 @@
 #include "device/join.h"
 
+#include "device/piece.h"
+
 #include <stdlib.h>
 
 _Static_assert((int)MC_DEVICE_SLOTS >= MC_PROGRAM_WINDOW + 2, "joined messages cannot hang");
@@ -92,6 +94,7 @@ static bool takes(const group_t *g, const mc_device_run_t *run, uint32_t n)
     if (g->end == n || !is_message(next) || next->op == MC_DEVICE_RECV ||
         (next->op == MC_DEVICE_RECV_REDUCE && g->sends > 0) ||
         g->receives + g->sends == MC_DEVICE_JOINED || has_lane(g, run, next->lane) ||
+        mc_device_track(next) != mc_device_track(&run[g->at]) ||
         end_of(run, g->end) - g->end != g->runs)
         return false;
     for (uint32_t i = 0; i < g->runs; i++)

@@ -25,7 +25,8 @@ _Static_assert((int)MC_DEVICE_FIRST == (int)MC_MESSAGE_FIRST, "and their flags")
 typedef struct {
     const mc_binding_t *binding;
     mc_device_run_t *run;
-    uint32_t n, capacity, first, blocks;
+    uint32_t n, capacity, first, slices;
+    uint8_t track; /* of what is being lowered, as flags */
     uint64_t longest;
     int status;
 } lowering_t;
@@ -71,7 +72,8 @@ static void add_chunk(lowering_t *l, const mc_device_run_t *chunk)
         return;
     const uint64_t words = (chunk->bytes + MC_DEVICE_WORD - 1) / MC_DEVICE_WORD;
     *run = *chunk;
-    run->slice = (words + l->blocks - 1) / l->blocks * MC_DEVICE_WORD;
+    run->flags |= l->track;
+    run->slice = (words + l->slices - 1) / l->slices * MC_DEVICE_WORD;
     l->longest = run->slice > l->longest ? run->slice : l->longest;
 }
 
@@ -162,6 +164,54 @@ static void lower_step(lowering_t *l, uint32_t i)
         l->run[k].flags |= MC_DEVICE_MORE;
 }
 
+/* Tracks ----------------------------------------------------------------------------------------- */
+
+static void enter_track(lowering_t *l, uint32_t track)
+{
+    l->track = (uint8_t)(track << MC_DEVICE_TRACK_SHIFT);
+}
+
+/* Marks and waits move nothing. */
+static void add_order(lowering_t *l, uint8_t op, uint32_t step, uint32_t track, uint32_t mark)
+{
+    mc_device_run_t *const run = add_run(l);
+    if (run)
+        *run = (mc_device_run_t){.op = op,
+                                 .from_buffer = MC_DEVICE_NONE,
+                                 .to_buffer = MC_DEVICE_NONE,
+                                 .flags = l->track,
+                                 .step = step,
+                                 .lane = track,
+                                 .n = mark};
+}
+
+static void lower_in_track(lowering_t *l, mc_device_order_t *o, uint32_t step)
+{
+    enter_track(l, mc_device_track_of(o, step));
+    for (uint32_t other = 0; other < o->tracks->n && !l->status; other++) {
+        const uint32_t mark = mc_device_order_after(o, step, other);
+        if (mark > 0)
+            add_order(l, MC_DEVICE_AFTER, step, other, mark);
+    }
+    if (!l->status)
+        lower_step(l, step);
+    if (o->mark[step] > 0 && !l->status)
+        add_order(l, MC_DEVICE_MARK, step, mc_device_track_of(o, step), o->mark[step]);
+}
+
+/* What follows, in the last track, comes after all others. */
+static void gather_tracks(lowering_t *l, mc_device_order_t *o)
+{
+    const uint32_t last = o->tracks->n - 1;
+    for (uint32_t t = 0; t < last && !l->status; t++) {
+        enter_track(l, t);
+        add_order(l, MC_DEVICE_MARK, o->plan->n_steps, t, ++o->marks[t]);
+    }
+    enter_track(l, last);
+    for (uint32_t t = 0; t < last && !l->status; t++)
+        add_order(l, MC_DEVICE_AFTER, o->plan->n_steps, t, o->marks[t]);
+}
+
 /* An average divides the results, chunk by chunk, so that each block divides what it has summed. */
 static void lower_division(lowering_t *l)
 {
@@ -213,7 +263,7 @@ static mc_device_body_t body_of(const mc_binding_t *b)
                             : mc_device_body(b->operands.datatype, b->operands.op);
 }
 
-static int check_supported(const mc_binding_t *b, uint32_t widest, uint32_t blocks)
+static int check_supported(const mc_binding_t *b, uint32_t widest, uint32_t blocks, uint32_t tracks)
 {
     const mc_plan_t *const plan = b->plan;
     if (reduces(plan) && body_of(b) == MC_DEVICE_BODY_move)
@@ -222,8 +272,10 @@ static int check_supported(const mc_binding_t *b, uint32_t widest, uint32_t bloc
                        "library's, not a user's",
                        meshcoll_op_name(b->operands.op),
                        meshcoll_datatype_name(b->operands.datatype));
-    if (blocks == 0)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "a program needs at least one block, got 0");
+    if (blocks < tracks)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "a program of %u tracks needs a block for each at least, got %u", tracks,
+                       blocks);
     if (mc_device_widest(plan) > widest)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "rank %d's plan has a message of %u chunks: expected at most %u, the most "
@@ -232,7 +284,8 @@ static int check_supported(const mc_binding_t *b, uint32_t widest, uint32_t bloc
     return MESHCOLL_OK;
 }
 
-static mc_device_program_t *seal(const lowering_t *l, uint32_t widest)
+static mc_device_program_t *seal(const lowering_t *l, const mc_device_order_t *o, uint32_t widest,
+                                 uint32_t blocks)
 {
     const mc_plan_t *const plan = l->binding->plan;
     const size_t runs = l->n * sizeof *l->run, peers = plan->n_peers * sizeof *plan->peer;
@@ -250,7 +303,8 @@ static mc_device_program_t *seal(const lowering_t *l, uint32_t widest)
                                .body = body_of(l->binding),
                                .element = (uint32_t)l->binding->element,
                                .widest = widest,
-                               .blocks = l->blocks,
+                               .blocks = blocks,
+                               .tracks = o->tracks->n,
                                .n_steps = plan->n_steps,
                                .n_runs = l->n,
                                .n_peers = plan->n_peers,
@@ -259,28 +313,50 @@ static mc_device_program_t *seal(const lowering_t *l, uint32_t widest)
                                .peer = peer};
     _Static_assert(sizeof p->scalar == sizeof l->binding->reducer.scalar, "an element");
     memcpy(p->scalar, l->binding->reducer.scalar, sizeof p->scalar);
+    memcpy(p->marks, o->marks, sizeof p->marks);
     return p;
 }
 
-int mc_device_lower(const mc_binding_t *binding, uint32_t widest, uint32_t blocks,
-                    mc_device_program_t **program)
+static void lower_all(lowering_t *l, mc_device_order_t *o)
 {
-    const mc_plan_t *const plan = binding->plan;
-    lowering_t l = {.binding = binding, .blocks = blocks};
-    l.status = check_supported(binding, widest, blocks);
-    if (!l.status && binding->reducer.scale && plan->in != MC_HOLDS_NONE)
-        lower_scaling(&l);
-    for (uint32_t i = 0; i < plan->n_steps && !l.status; i++)
-        lower_step(&l, i);
-    if (!l.status)
-        l.status = mc_device_join(binding, l.run, l.n);
-    if (reduces(plan) && binding->reducer.divide && plan->out != MC_HOLDS_NONE &&
-        plan->layout.mesh.size > 1)
-        lower_division(&l);
-    mc_device_program_t *const made = l.status ? NULL : seal(&l, widest);
+    const mc_binding_t *const b = l->binding;
+    const mc_plan_t *const plan = b->plan;
+    if (b->reducer.scale && plan->in != MC_HOLDS_NONE)
+        lower_scaling(l);
+    if (o->scales && !l->status)
+        add_order(l, MC_DEVICE_MARK, 0, 0, 1);
+    for (uint32_t i = 0; i < plan->n_steps && !l->status; i++)
+        lower_in_track(l, o, i);
+    if (!l->status)
+        l->status = mc_device_join(b, l->run, l->n);
+    if (l->status || !reduces(plan) || !b->reducer.divide || plan->out == MC_HOLDS_NONE ||
+        plan->layout.mesh.size == 1)
+        return;
+    if (o->tracks->n > 1)
+        gather_tracks(l, o);
+    if (!l->status)
+        lower_division(l);
+}
+
+int mc_device_lower(const mc_binding_t *binding, uint32_t widest, uint32_t blocks,
+                    const mc_device_tracks_t *tracks, mc_device_program_t **program)
+{
+    static const mc_device_tracks_t one = {.n = 1};
+    const mc_device_tracks_t *const t = tracks ? tracks : &one;
+    const int refused = check_supported(binding, widest, blocks, t->n);
+    if (refused)
+        return refused;
+    mc_device_order_t o;
+    lowering_t l = {.binding = binding, .slices = blocks / t->n};
+    l.status = mc_device_order_open(binding->plan, t, binding->reducer.scale, &o);
+    if (l.status)
+        return l.status;
+    lower_all(&l, &o);
+    mc_device_program_t *const made = l.status ? NULL : seal(&l, &o, widest, blocks);
     if (!l.status && !made)
         l.status = mc_fail_memory("a program");
     free(l.run);
+    mc_device_order_close(&o);
     if (!l.status)
         *program = made;
     return l.status;

@@ -1,15 +1,14 @@
 /*
  * A rank's program for the device executor: its sealed plan and a measured binding, lowered to
  * runs of chunks (device/format.h). Without addresses: a launch names the buffers and lanes. Runs
- * are in the plan's program order and every block walks them all; dependencies are not used. Some
+ * are in the plan's program order; dependencies are used between tracks only (device/tracks.h). Some
  * messages are moved together (device/join.h).
  */
 #ifndef MC_DEVICE_PROGRAM_H
 #define MC_DEVICE_PROGRAM_H
 
 #include "device/find_body.h"
-#include "device/format.h"
-#include "plan/plan.h"
+#include "device/tracks.h"
 #include "runtime/bind/binding.h"
 
 /* Immutable, and one allocation. */
@@ -18,7 +17,8 @@ typedef struct {
     mc_device_body_t body;
     uint32_t element; /* bytes */
     uint32_t widest;  /* the most chunks of a message, in the plans of all ranks */
-    uint32_t blocks;  /* of a rank */
+    uint32_t blocks;  /* of a rank; a slice has one of each track */
+    uint32_t tracks, marks[MC_DEVICE_TRACKS];
     uint32_t n_steps; /* of the plan */
     uint32_t n_runs, n_peers;
     uint64_t longest;   /* bytes of the longest slice of a run */
@@ -32,11 +32,11 @@ typedef struct {
 uint32_t mc_device_widest(const mc_plan_t *plan);
 
 /* Lowers a binding that was measured; its addresses only tell whether it is in place. `widest` is
- * the most of mc_device_widest over all ranks, which also have the same number of blocks.
- * ERR_UNSUPPORTED: a user's operation; ERR_INVALID_ARG: a message is wider than
- * `widest`, or there are no blocks; ERR_NO_MEMORY. The caller frees the program. */
+ * the most of mc_device_widest over all ranks, which also have the same number of blocks and the same
+ * tracks; NULL: one track. ERR_UNSUPPORTED: a user's operation; ERR_INVALID_ARG: a message is wider than
+ * `widest`, or there are fewer blocks than tracks; ERR_NO_MEMORY. The caller frees the program. */
 int mc_device_lower(const mc_binding_t *binding, uint32_t widest, uint32_t blocks,
-                    mc_device_program_t **program);
+                    const mc_device_tracks_t *tracks, mc_device_program_t **program);
 void mc_device_program_free(mc_device_program_t *program); /* NULL is allowed */
 
 /* Is every run within its buffers, which have `room` bytes, and as its operation needs it? Else

@@ -1,5 +1,6 @@
 /* The check and the text of a program. */
 #include "device/join.h"
+#include "device/piece.h"
 #include "device/program.h"
 
 #include <inttypes.h>
@@ -8,6 +9,8 @@ static const char *op_name(uint8_t op)
 {
     return op == MC_DEVICE_DIVIDE  ? "divide"
            : op == MC_DEVICE_SCALE ? "scale"
+           : op == MC_DEVICE_MARK  ? "mark"
+           : op == MC_DEVICE_AFTER ? "after"
                                    : mc_op_name((mc_op_t)op);
 }
 
@@ -60,7 +63,8 @@ static int check_message(const mc_device_program_t *p, uint32_t i, uint32_t *chu
 {
     const mc_device_run_t *const r = &p->run[i];
     if (!is_message(r))
-        return r->flags ? fail(p, i, "it has flags, but no message") : MESHCOLL_OK;
+        return r->flags & MC_DEVICE_NO_TRACK ? fail(p, i, "it has flags, but no message")
+                                             : MESHCOLL_OK;
     if (r->lane >= 2 * p->n_peers || r->lane % 2 != (r->op != MC_DEVICE_SEND))
         return fail(p, i, "its lane is not one of this rank's, or of the other direction");
     if (r->flags & MC_DEVICE_MORE && r->flags & MC_DEVICE_JOIN)
@@ -91,28 +95,57 @@ static int check_joined(const mc_device_program_t *p)
     return MESHCOLL_OK;
 }
 
+/* Marks of a track are set one after the other, and none is awaited before it is set in program order. */
+static int check_order(const mc_device_program_t *p, uint32_t i, uint32_t marks[MC_DEVICE_TRACKS])
+{
+    const mc_device_run_t *const r = &p->run[i];
+    const uint32_t own = mc_device_track(r);
+    if (own >= p->tracks || p->tracks > MC_DEVICE_TRACKS || p->tracks > p->blocks)
+        return fail(p, i, "it is of no track");
+    if (r->op == MC_DEVICE_MARK && (r->lane != own || r->n != ++marks[own]))
+        return fail(p, i, "its mark is not the next one of its track");
+    if (r->op == MC_DEVICE_AFTER &&
+        (r->lane == own || r->lane >= p->tracks || r->n == 0 || r->n > marks[r->lane]))
+        return fail(p, i, "it waits for a mark that is not set before it by another track");
+    return MESHCOLL_OK;
+}
+
+static int check_move(const mc_device_program_t *p, uint32_t i,
+                      const uint64_t room[MC_DEVICE_BUFFERS], uint32_t *chunks)
+{
+    const mc_device_run_t *const r = &p->run[i];
+    if (r->n == 0 || r->bytes == 0)
+        return fail(p, i, "it has no chunks, or empty ones");
+    if (r->slice > p->longest || r->slice % MC_DEVICE_WORD ||
+        r->slice * (p->blocks / p->tracks) < r->bytes)
+        return fail(p, i, "its slices do not cover its chunks");
+    if (is_reduction(r) &&
+        (r->bytes % p->element || MC_DEVICE_WORD % p->element || p->body == MC_DEVICE_BODY_move))
+        return fail(p, i, "it cuts elements, or there is nothing to reduce them with");
+    const int status = check_buffers(p, i, room);
+    return status ? status : check_message(p, i, chunks);
+}
+
 int mc_device_program_check(const mc_device_program_t *program,
                             const uint64_t room[MC_DEVICE_BUFFERS])
 {
-    uint32_t chunks = 0;
+    uint32_t chunks = 0, marks[MC_DEVICE_TRACKS] = {0};
     for (uint32_t i = 0; i < program->n_runs; i++) {
         const mc_device_run_t *const r = &program->run[i];
-        if (r->op >= MC_DEVICE_OPS || r->n == 0 || r->bytes == 0)
-            return fail(program, i, "it has no known operation, no chunks, or empty ones");
-        if (r->slice > program->longest || r->slice % MC_DEVICE_WORD ||
-            r->slice * program->blocks < r->bytes)
-            return fail(program, i, "its slices do not cover its chunks");
+        if (r->op >= MC_DEVICE_OPS)
+            return fail(program, i, "it has no known operation");
         if (r->step > program->n_steps || (i > 0 && r->step < r[-1].step))
             return fail(program, i, "its step is before the last one, or not of the plan");
-        if (is_reduction(r) && (r->bytes % program->element || MC_DEVICE_WORD % program->element ||
-                                program->body == MC_DEVICE_BODY_move))
-            return fail(program, i, "it cuts elements, or there is nothing to reduce them with");
-        int status = check_buffers(program, i, room);
-        if (!status)
-            status = check_message(program, i, &chunks);
+        int status = check_order(program, i, marks);
+        if (!status && r->op < MC_DEVICE_MARK)
+            status = check_move(program, i, room, &chunks);
         if (status)
             return status;
     }
+    for (uint32_t t = 0; t < MC_DEVICE_TRACKS; t++)
+        if (marks[t] != program->marks[t])
+            return mc_fail(MESHCOLL_ERR_PLAN, "rank %d, track %u: %u marks, expected %u",
+                           program->rank, t, marks[t], program->marks[t]);
     return check_joined(program);
 }
 
@@ -129,7 +162,15 @@ static void print_side(uint8_t buffer, uint64_t at, int64_t stride, uint32_t n, 
 
 static void print_run(const mc_device_program_t *p, const mc_device_run_t *r, mc_text_t *text)
 {
-    mc_text_add(text, "%4u %s", r->step, op_name(r->op));
+    mc_text_add(text, "%4u ", r->step);
+    if (p->tracks > 1)
+        mc_text_add(text, "track %u: ", mc_device_track(r));
+    mc_text_add(text, "%s", op_name(r->op));
+    if (r->op >= MC_DEVICE_MARK) {
+        mc_text_add(text, r->op == MC_DEVICE_MARK ? " %u\n" : " mark %u of track %u\n", r->n,
+                    r->lane);
+        return;
+    }
     if (is_message(r))
         mc_text_add(text, " lane %u (rank %d)", r->lane, p->peer[r->lane / 2]);
     mc_text_add(text, " %u x %" PRIu64 ": ", r->n, r->bytes);
@@ -146,10 +187,12 @@ static void print_run(const mc_device_program_t *p, const mc_device_run_t *r, mc
 
 void mc_device_program_print(const mc_device_program_t *program, mc_text_t *text)
 {
-    mc_text_add(
-        text, "rank %d of %d: %s, elements of %u bytes, %u blocks, %u runs, %u peers, widest %u\n",
-        program->rank, program->ranks, mc_device_body_name(program->body), program->element,
-        program->blocks, program->n_runs, program->n_peers, program->widest);
+    mc_text_add(text,
+                "rank %d of %d: %s, elements of %u bytes, %u blocks, %u tracks, %u runs, %u peers, "
+                "widest %u\n",
+                program->rank, program->ranks, mc_device_body_name(program->body), program->element,
+                program->blocks, program->tracks, program->n_runs, program->n_peers,
+                program->widest);
     for (uint32_t i = 0; i < program->n_runs; i++)
         print_run(program, &program->run[i], text);
 }

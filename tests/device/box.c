@@ -47,6 +47,7 @@ mc_box_t *mc_box_open_far(const char *mesh, const char *machines)
 void mc_box_reset(mc_box_t *box)
 {
     memset(box->lane, 0, sizeof box->lane);
+    memset(box->track, 0, sizeof box->track);
     memset(box->slots, 0, MC_BOX_BYTES);
 }
 
@@ -97,7 +98,8 @@ static void bind_rank(mc_box_run_t *run, int rank, uint32_t widest)
     const mc_operands_t operands = mc_operands_of(&args);
     need(mc_binding_init(&r->binding, r->plan) == MESHCOLL_OK, run->name);
     need(mc_binding_measure(&r->binding, &operands) == MESHCOLL_OK, run->name);
-    need(mc_device_lower(&r->binding, widest, run->how.blocks, &r->program) == MESHCOLL_OK,
+    need(mc_device_lower(&r->binding, widest, run->how.blocks, &run->tracks, &r->program) ==
+             MESHCOLL_OK,
          run->name);
     r->scratch = room(r->binding.scratch_bytes);
     /* in place a block lies in the vector, and the check looks at the block alone */
@@ -113,6 +115,8 @@ static void launch(mc_box_run_t *run, int rank)
     r->call = (mc_device_call_t){.run = p->run,
                                  .n_runs = p->n_runs,
                                  .blocks = run->how.blocks,
+                                 .tracks = p->tracks,
+                                 .track = run->box->track[rank],
                                  .slot_bytes = run->how.slot_bytes,
                                  .ll = run->how.ll,
                                  .ranks = p->ranks,
@@ -122,6 +126,7 @@ static void launch(mc_box_run_t *run, int rank)
                                  .abort_word = &run->abort_word,
                                  .limit = run->how.limit,
                                  .report = r->report};
+    memcpy(r->call.marks, p->marks, sizeof r->call.marks);
     need(mc_device_pieces(p, run->how.slot_bytes, run->how.ll, &r->call.piece) == MESHCOLL_OK,
          run->name);
     r->call.passes = mc_device_passes(p, r->call.piece);
@@ -162,6 +167,10 @@ mc_box_run_t *mc_box_run_open(mc_box_t *box, const mc_case_t *c, const char *str
     }
     run->how.ll = run->how.ll && !box->far; /* a proxy reads no flags in the data */
     settle(&run->how, widest);
+    run->tracks = mc_gpu_tracks(&s, mesh, run->how.blocks);
+    if (box->blocks != run->how.blocks) /* that of all calls, else */
+        memset(box->track, 0, sizeof box->track);
+    box->blocks = run->how.blocks;
     if (box->far)
         mc_far_settle(box->far, run->how.slot_bytes);
     for (int r = 0; r < mesh->size; r++) {

@@ -8,9 +8,10 @@
 #include "device/program.h"
 #include "far.h"
 #include "host_walk.h"
+#include "runtime/launch/tracks.h"
 #include "support/case.h"
 
-enum { MC_BOX_RANKS = 8, MC_BOX_BLOCKS = 3, MC_BOX_THREADS = 3, MC_BOX_SLOT = 1 << 16 };
+enum { MC_BOX_RANKS = 8, MC_BOX_BLOCKS = 4, MC_BOX_THREADS = 3, MC_BOX_SLOT = 1 << 16 };
 enum { MC_BOX_KINDS = 2 }; /* of lanes: messages with flags beside their data, and in it */
 
 /* The counters of a lane, of one block. */
@@ -25,7 +26,9 @@ typedef struct {
     char *memory; /* of the slots, which begin as 0 */
     char *slots;
     mc_box_lane_t lane[MC_BOX_KINDS][MC_BOX_RANKS][MC_BOX_RANKS][MC_BOX_BLOCKS]; /* from, to */
-    mc_far_t *far; /* lanes between machines; NULL: there is one machine */
+    mc_device_track_t track[MC_BOX_RANKS][MC_BOX_BLOCKS];
+    uint32_t blocks; /* of the last call */
+    mc_far_t *far;   /* lanes between machines; NULL: there is one machine */
 } mc_box_t;
 enum {
     MC_BOX_LANE = MC_DEVICE_SLOTS * MC_BOX_SLOT, /* bytes of a lane's slots */
@@ -60,6 +63,7 @@ typedef struct {
     mc_case_t c;
     mc_box_how_t how;
     char name[MC_MESH_TEXT + 4096];
+    mc_device_tracks_t tracks;
     uint32_t abort_word;
     bool lost; /* not all messages went between machines */
     mc_box_rank_t rank[MC_BOX_RANKS];

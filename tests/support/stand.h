@@ -1,7 +1,7 @@
 /*
- * Programs of all ranks in program order, so many messages in flight of each pair and direction: where each
- * stands when none can go on. Joined messages are moved when all of them can be. Messages are counted, not
- * matched, and nothing is shared with what joins them.
+ * Programs of all ranks, each track in program order, so many messages in flight of each pair, direction and
+ * track: where each stands when none can go on. Joined messages are moved when all of them can be. Messages are
+ * counted, not matched, and nothing is shared with what joins them.
  */
 #ifndef MC_TESTS_SUPPORT_STAND_H
 #define MC_TESTS_SUPPORT_STAND_H
@@ -14,10 +14,17 @@ typedef struct {
     const mc_device_program_t *program[STAND_RANKS]; /* NULL: a rank that never begins */
     int ranks;
     uint32_t slots;
-    uint32_t at[STAND_RANKS];    /* its next step */
-    uint32_t waits[STAND_RANKS]; /* the message of that step that it waits for first */
-    uint32_t flying[STAND_RANKS][STAND_RANKS];
+    uint32_t at[STAND_RANKS][MC_DEVICE_TRACKS]; /* the next step of a track */
+    uint32_t waits[STAND_RANKS]
+                  [MC_DEVICE_TRACKS]; /* the run of that step that it waits for first */
+    uint32_t marks[STAND_RANKS][MC_DEVICE_TRACKS];
+    uint32_t flying[MC_DEVICE_TRACKS][STAND_RANKS][STAND_RANKS];
 } stand_t;
+
+static inline uint32_t stand_track(const mc_device_run_t *run)
+{
+    return (uint32_t)run->flags >> MC_DEVICE_TRACK_SHIFT;
+}
 
 /* Runs [at, end) of one message, or of a local step. */
 static inline uint32_t stand_end(const mc_device_program_t *p, uint32_t at)
@@ -30,26 +37,50 @@ static inline uint32_t stand_end(const mc_device_program_t *p, uint32_t at)
 static inline uint32_t *stand_flying(stand_t *s, int rank, const mc_device_run_t *run)
 {
     const int peer = s->program[rank]->peer[run->lane / 2];
-    return run->lane % 2 ? &s->flying[peer][rank] : &s->flying[rank][peer];
+    uint32_t(*const flying)[STAND_RANKS] = s->flying[stand_track(run)];
+    return run->lane % 2 ? &flying[peer][rank] : &flying[rank][peer];
 }
 
-/* Walks the messages of a rank's next step: can it be done, or does it. Returns the end, or 0. */
-static inline uint32_t stand_step(stand_t *s, int rank, bool does)
+/* Can the message, the mark or the wait be done, or does it. Local steps always can. */
+static inline bool stand_run_of(stand_t *s, int rank, const mc_device_run_t *run, bool does)
+{
+    if (run->op == MC_DEVICE_MARK)
+        s->marks[rank][run->lane] += does;
+    if (run->op == MC_DEVICE_AFTER)
+        return s->marks[rank][run->lane] >= run->n;
+    if (run->op > MC_DEVICE_RECV_REDUCE)
+        return true;
+    const bool sends = run->op == MC_DEVICE_SEND;
+    uint32_t *const flying = stand_flying(s, rank, run);
+    if (!does)
+        return sends ? *flying < s->slots : *flying > 0;
+    *flying += sends ? 1u : -1u;
+    return true;
+}
+
+/* Walks the messages of a track's next step: can it be done, or does it. Returns the end, or 0. */
+static inline uint32_t stand_step(stand_t *s, int rank, uint32_t track, bool does)
 {
     const mc_device_program_t *const p = s->program[rank];
-    for (uint32_t at = s->at[rank];;) {
-        const mc_device_run_t *const run = &p->run[at];
-        const bool sends = run->op == MC_DEVICE_SEND, local = run->op > MC_DEVICE_RECV_REDUCE;
-        uint32_t *const flying = local ? NULL : stand_flying(s, rank, run);
-        s->waits[rank] = at;
-        if (flying && !does && (sends ? *flying >= s->slots : *flying == 0))
+    for (uint32_t at = s->at[rank][track];;) {
+        const bool own = stand_track(&p->run[at]) == track;
+        s->waits[rank][track] = at;
+        if (own && !stand_run_of(s, rank, &p->run[at], does))
             return 0;
-        if (flying && does)
-            *flying += sends ? 1u : -1u;
         at = stand_end(p, at);
         if (!(p->run[at - 1].flags & MC_DEVICE_JOIN))
             return at;
     }
+}
+
+static inline bool stand_walk(stand_t *s, int rank, uint32_t track)
+{
+    bool any = false;
+    while (s->at[rank][track] < s->program[rank]->n_runs && stand_step(s, rank, track, false)) {
+        s->at[rank][track] = stand_step(s, rank, track, true);
+        any = true;
+    }
+    return any;
 }
 
 static inline void stand_run(stand_t *s)
@@ -57,10 +88,8 @@ static inline void stand_run(stand_t *s)
     for (bool any = true; any;) {
         any = false;
         for (int r = 0; r < s->ranks; r++)
-            while (s->program[r] && s->at[r] < s->program[r]->n_runs && stand_step(s, r, false)) {
-                s->at[r] = stand_step(s, r, true);
-                any = true;
-            }
+            for (uint32_t t = 0; s->program[r] && t < s->program[r]->tracks; t++)
+                any = stand_walk(s, r, t) || any;
     }
 }
 
@@ -68,7 +97,8 @@ static inline bool stand_completes(const stand_t *s)
 {
     bool complete = true;
     for (int r = 0; r < s->ranks; r++)
-        complete = complete && s->program[r] && s->at[r] == s->program[r]->n_runs;
+        for (uint32_t t = 0; complete && (!s->program[r] || t < s->program[r]->tracks); t++)
+            complete = s->program[r] && s->at[r][t] == s->program[r]->n_runs;
     return complete;
 }
 

@@ -33,7 +33,7 @@ static void lower_plan(lowered_t *l, const mc_plan_t *plan, const mc_operands_t 
     cr_assert_eq(mc_binding_measure(&l->binding, operands), MESHCOLL_OK);
     cr_assert_leq(l->binding.scratch_bytes, ROOM);
     l->widest = mc_device_widest(plan);
-    cr_assert_eq(mc_device_lower(&l->binding, l->widest, 2, &l->program), MESHCOLL_OK, "%s",
+    cr_assert_eq(mc_device_lower(&l->binding, l->widest, 2, NULL, &l->program), MESHCOLL_OK, "%s",
                  meshcoll_last_error());
 }
 
@@ -426,7 +426,7 @@ static void break_drop_send(mc_device_program_t *p, mc_device_run_t *run)
 Test(device, the_check_finds_each_fault)
 {
     static const broken_t broken[] = {
-        {"no known operation", break_op},           {"no known operation", break_empty},
+        {"no known operation", break_op},           {"or empty ones", break_empty},
         {"it cuts elements", break_element},        {"slices do not cover", break_slice},
         {"nothing to reduce", break_body},          {"before the last one", break_order},
         {"reads beyond its buffer", break_read},    {"writes beyond its buffer", break_write},
@@ -464,8 +464,8 @@ Test(device, text)
     open_allreduce(&l, 401, MESHCOLL_AVG);
     mc_device_program_print(l.program, &text);
     cr_assert_lt(text.length, sizeof buffer);
-    cr_assert(strstr(buffer, "rank 1 of 4: float32_avg, elements of 4 bytes, 2 blocks, "), "%s",
-              buffer);
+    cr_assert(strstr(buffer, "rank 1 of 4: float32_avg, elements of 4 bytes, 2 blocks, 1 tracks, "),
+              "%s", buffer);
     cr_assert(strstr(buffer, "recv_reduce lane 1 (rank 0) 1 x "), "%s", buffer);
     cr_assert(strstr(buffer, "send lane 2 (rank 2) 1 x "), "%s", buffer);
     cr_assert(strstr(buffer, "divide 1 x 404: out+0\n"), "%s", buffer);
@@ -509,7 +509,8 @@ Test(device, users_operations_are_refused)
     mc_operands_t operands = l.binding.operands;
     operands.op = user;
     cr_assert_eq(mc_binding_measure(&l.binding, &operands), MESHCOLL_OK);
-    cr_assert_eq(mc_device_lower(&l.binding, l.widest, 2, &program), MESHCOLL_ERR_UNSUPPORTED);
+    cr_assert_eq(mc_device_lower(&l.binding, l.widest, 2, NULL, &program),
+                 MESHCOLL_ERR_UNSUPPORTED);
     cr_assert(strstr(meshcoll_last_error(), "not a user's"), "%s", meshcoll_last_error());
     cr_assert_null(program);
     close_lowered(&l);
@@ -553,8 +554,8 @@ Test(device, messages_fit_their_slots)
         .in = l.in, .out = l.out, .count = 100, .datatype = MESHCOLL_UINT8};
     lower_plan(&l, l.plan, &operands);
     cr_assert_eq(l.widest, 4);
-    cr_assert_eq(mc_device_lower(&l.binding, 3, 2, &program), MESHCOLL_ERR_INVALID_ARG);
-    cr_assert_eq(mc_device_lower(&l.binding, 4, 0, &program), MESHCOLL_ERR_INVALID_ARG);
+    cr_assert_eq(mc_device_lower(&l.binding, 3, 2, NULL, &program), MESHCOLL_ERR_INVALID_ARG);
+    cr_assert_eq(mc_device_lower(&l.binding, 4, 0, NULL, &program), MESHCOLL_ERR_INVALID_ARG);
     cr_assert_eq(mc_device_pieces(l.program, 4 * 32 - 1, true, &piece), MESHCOLL_ERR_UNSUPPORTED);
     cr_assert_eq(mc_device_pieces(l.program, 8 * 32, true, &piece), MESHCOLL_OK);
     cr_assert_eq(piece, 32);

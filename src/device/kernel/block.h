@@ -11,6 +11,8 @@
  * whether any thread said so; mc_table, what these threads share, and mc_mark of a word there that
  * several may write; and mc_pair_t with what device/kernel/ll.h needs.
  *
+ * A block does the runs of its track, and passes over the others.
+ *
  * Order: the threads of a sender write a slot and meet; then one releases the flag, at the scope
  * of the system. One thread of the receiver acquires the flag; then its threads meet and read the
  * slot. They meet again, and one releases the credit. So a slot is written after it was read, and
@@ -28,7 +30,7 @@
 
 /* A step: a local run, or joined messages of so many runs each. */
 typedef struct {
-    uint32_t block, pass;
+    uint32_t pass;
     uint32_t at, end; /* its runs */
     uint32_t runs;    /* of each message */
     uint32_t receives, messages;
@@ -56,10 +58,10 @@ MC_DEVICE_FN void mc_device_find(const mc_device_call_t *call, mc_device_spot_t 
     }
 }
 
-MC_DEVICE_FN void mc_device_report(const mc_device_call_t *call, const mc_device_spot_t *spot,
-                                   uint32_t run, uint32_t status)
+MC_DEVICE_FN void mc_device_report(mc_seat_t seat, const mc_device_call_t *call,
+                                   const mc_device_spot_t *spot, uint32_t run, uint32_t status)
 {
-    mc_device_report_t *const report = &call->report[spot->block];
+    mc_device_report_t *const report = &call->report[mc_table(seat)->block];
     report->run = run;
     report->pass = spot->pass;
     report->program = call->program;
@@ -73,9 +75,9 @@ MC_DEVICE_FN int mc_device_is_over(mc_seat_t seat, const mc_device_call_t *call,
 {
     int over = 0;
     if (seat.thread == 0) {
-        over = call->report[spot->block].status > MC_DEVICE_DONE;
+        over = call->report[mc_table(seat)->block].status > MC_DEVICE_DONE;
         if (!over && mc_look(call->abort_word) != 0) {
-            mc_device_report(call, spot, spot->at, MC_DEVICE_ABORTED);
+            mc_device_report(seat, call, spot, spot->at, MC_DEVICE_ABORTED);
             over = 1;
         }
     }
@@ -84,19 +86,20 @@ MC_DEVICE_FN int mc_device_is_over(mc_seat_t seat, const mc_device_call_t *call,
 
 /* Does this block have a part of the step in this pass? The peer's block of the same number then
  * has the same; and all joined messages have. */
-MC_DEVICE_FN int mc_device_has_part(const mc_device_call_t *call, const mc_device_spot_t *spot)
+MC_DEVICE_FN int mc_device_has_part(const mc_device_call_t *call, const mc_device_spot_t *spot,
+                                    const mc_device_table_t *table)
 {
     for (uint32_t i = 0; i < spot->runs; i++)
-        if (mc_device_piece(call, spot->block, spot->pass, &call->run[spot->at + i]).bytes > 0)
+        if (mc_device_piece(call, table->slice, spot->pass, &call->run[spot->at + i]).bytes > 0)
             return 1;
     return 0;
 }
 
-MC_DEVICE_FN const mc_device_lane_t *mc_device_lane(const mc_device_call_t *call,
+MC_DEVICE_FN const mc_device_lane_t *mc_device_lane(mc_seat_t seat, const mc_device_call_t *call,
                                                     const mc_device_spot_t *spot, uint32_t m)
 {
     const uint32_t lane = call->run[spot->at + m * spot->runs].lane;
-    return &call->lane[lane * call->blocks + spot->block];
+    return &call->lane[lane * call->blocks + mc_table(seat)->block];
 }
 
 /* Reports the first message that was waited for too long; those behind it may not have been. */
@@ -109,7 +112,7 @@ MC_DEVICE_FN void mc_device_report_wait(mc_seat_t seat, const mc_device_call_t *
         return;
     while (table->status[m] == MC_DEVICE_DONE)
         m++;
-    mc_device_report(call, spot, spot->at + m * spot->runs, table->status[m]);
+    mc_device_report(seat, call, spot, spot->at + m * spot->runs, table->status[m]);
 }
 
 /* Waits for each message, a thread for each; of those with flags in their data only for the credit
@@ -118,9 +121,11 @@ MC_DEVICE_FN int mc_device_begin(mc_seat_t seat, const mc_device_call_t *call,
                                  const mc_device_spot_t *spot, mc_device_table_t *table)
 {
     uint32_t status = MC_DEVICE_DONE;
+    if (seat.thread == 0)
+        table->first = spot->first;
     for (uint32_t m = seat.thread; m < spot->messages && status == MC_DEVICE_DONE;
          m += seat.threads) {
-        const mc_device_lane_t *const lane = mc_device_lane(call, spot, m);
+        const mc_device_lane_t *const lane = mc_device_lane(seat, call, spot, m);
         const int sends = m >= spot->receives;
         const uint64_t number = *lane->count;
         if (sends || !call->ll)
@@ -150,7 +155,7 @@ MC_DEVICE_FN int mc_device_end_ll(mc_seat_t seat, const mc_device_call_t *call,
         return 1;
     }
     for (uint32_t m = seat.thread; m < spot->receives; m += seat.threads)
-        mc_post(mc_device_lane(call, spot, m)->raised, table->number[m] + 1);
+        mc_post(mc_device_lane(seat, call, spot, m)->raised, table->number[m] + 1);
     return 0;
 }
 
@@ -167,7 +172,7 @@ MC_DEVICE_FN uint32_t mc_device_move_run(mc_seat_t seat, const mc_device_call_t 
     const int drops = (call->run[spot->at + last * spot->runs + i].flags & MC_DEVICE_DROP) != 0;
     const int reads = run->from_buffer != MC_DEVICE_NONE;
     const int writes = run->to_buffer != MC_DEVICE_NONE && !drops;
-    const mc_device_piece_t piece = mc_device_piece(call, spot->block, spot->pass, run);
+    const mc_device_piece_t piece = mc_device_piece(call, table->slice, spot->pass, run);
     const uint64_t padded = mc_device_padded(piece.bytes);
     const char *const from =
         reads ? call->buffer[run->from_buffer] + run->from + piece.at : (const char *)0;
@@ -176,8 +181,7 @@ MC_DEVICE_FN uint32_t mc_device_move_run(mc_seat_t seat, const mc_device_call_t 
     p.table = table;
     p.receives = spot->receives;
     p.messages = spot->messages;
-    p.first = spot->first;
-    p.ll = call->ll && spot->messages > 0 ? call : 0;
+    p.call = call;
     for (uint32_t k = 0; piece.bytes > 0 && k < run->n && status == MC_DEVICE_DONE; k++) {
         p.a = reads ? from + k * run->from_stride : from;
         p.b = 0;
@@ -209,7 +213,7 @@ MC_DEVICE_FN int mc_device_step(mc_seat_t seat, const mc_device_call_t *call,
     mc_device_table_t *const table = mc_table(seat);
     uint32_t status = MC_DEVICE_DONE;
     uint64_t at = 0;
-    if (!mc_device_has_part(call, spot))
+    if (!mc_device_has_part(call, spot, table))
         return 0;
     if (spot->messages > 0 && mc_device_begin(seat, call, spot, table))
         return 1;
@@ -219,8 +223,54 @@ MC_DEVICE_FN int mc_device_step(mc_seat_t seat, const mc_device_call_t *call,
         return mc_device_end_ll(seat, call, spot, table, at, status);
     mc_barrier(seat);
     for (uint32_t m = seat.thread; m < spot->messages; m += seat.threads)
-        mc_release(mc_device_lane(call, spot, m)->raised, table->number[m] + 1);
+        mc_release(mc_device_lane(seat, call, spot, m)->raised, table->number[m] + 1);
     return 0;
+}
+
+/* Tracks --------------------------------------------------------------------------------------- */
+
+/* What mark n of a track is in this pass, as the blocks of a slice tell each other. All blocks have had the
+ * same launches. */
+MC_DEVICE_FN uint64_t mc_device_mark(mc_seat_t seat, const mc_device_call_t *call,
+                                     const mc_device_spot_t *spot, uint32_t track, uint32_t n)
+{
+    const uint64_t before = (uint64_t)spot->pass * call->marks[track];
+    return call->track[mc_table(seat)->block].launch << 32 | (before + n);
+}
+
+/* A mark of this block's track, or a wait for another one's. Returns whether the block must end. */
+MC_DEVICE_FN int mc_device_keep_order(mc_seat_t seat, const mc_device_call_t *call,
+                                      const mc_device_spot_t *spot, const mc_device_run_t *run)
+{
+    const uint32_t own = mc_device_track(run);
+    mc_device_track_t *const track = &call->track[mc_table(seat)->block];
+    uint32_t status = MC_DEVICE_DONE;
+    if (run->op == MC_DEVICE_MARK) { /* the threads have met at the end of the step */
+        if (seat.thread == 0)
+            mc_release(&track->done, mc_device_mark(seat, call, spot, own, run->n));
+        return 0;
+    }
+    if (seat.thread == 0) {
+        status = mc_device_await(call, &(track - own + run->lane)->done, 0,
+                                 mc_device_mark(seat, call, spot, run->lane, run->n));
+        if (status != MC_DEVICE_DONE)
+            mc_device_report(seat, call, spot, spot->at, status);
+    }
+    return mc_barrier_any(seat, status != MC_DEVICE_DONE);
+}
+
+/* Tells the threads which block they are, its slice and track, and counts the launch. The last blocks may have no slice. */
+MC_DEVICE_FN void mc_device_take_place(mc_seat_t seat, const mc_device_call_t *call, uint32_t block)
+{
+    mc_device_table_t *const table = mc_table(seat);
+    if (seat.thread == 0) {
+        table->block = block;
+        table->slice = block / call->tracks;
+        table->track = block % call->tracks;
+        if (call->tracks > 1)
+            call->track[block].launch++;
+    }
+    mc_barrier(seat);
 }
 
 /* Runs a block to its end; `combine` and `divide` are those of the call's datatype and operation, which
@@ -229,18 +279,25 @@ MC_DEVICE_FN void mc_device_walk(mc_seat_t seat, const mc_device_call_t *call, u
                                  mc_device_combine_t combine, mc_device_divide_t divide)
 {
     mc_device_spot_t spot;
-    spot.block = block;
     spot.at = spot.pass = 0;
+    mc_device_take_place(seat, call, block);
     if (mc_device_is_over(seat, call, &spot))
         return;
-    for (spot.pass = 0; spot.pass < call->passes; spot.pass++)
-        for (spot.at = 0; spot.at < call->n_runs; spot.at = spot.end) {
-            mc_device_find(call, &spot);
-            if (mc_device_step(seat, call, &spot, combine, divide))
-                return;
-        }
+    const mc_device_table_t *const table = mc_table(seat);
+    if (table->slice < call->blocks / call->tracks)
+        for (spot.pass = 0; spot.pass < call->passes; spot.pass++)
+            for (spot.at = 0; spot.at < call->n_runs; spot.at = spot.end) {
+                const mc_device_run_t *const run = &call->run[spot.at];
+                spot.end = spot.at + 1;
+                if (mc_device_track(run) != table->track)
+                    continue;
+                mc_device_find(call, &spot);
+                if (run->op >= MC_DEVICE_MARK ? mc_device_keep_order(seat, call, &spot, run)
+                                              : mc_device_step(seat, call, &spot, combine, divide))
+                    return;
+            }
     if (seat.thread == 0)
-        mc_device_report(call, &spot, call->n_runs, MC_DEVICE_DONE);
+        mc_device_report(seat, call, &spot, call->n_runs, MC_DEVICE_DONE);
 }
 
 #endif

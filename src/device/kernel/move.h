@@ -24,11 +24,16 @@ typedef struct {
     const char *a, *b; /* in this rank's memory; NULL: none. b: only with a */
     char *to;          /* there; NULL: nowhere */
     mc_device_table_t *table;
-    uint32_t receives, messages; /* of the table: those received first, then those sent */
-    uint32_t first;              /* a bit per received message: it is the left operand */
-    uint64_t at;                 /* where these bytes begin in each message */
-    const mc_device_call_t *ll;  /* the call, if its messages have flags in their data; else NULL */
+    uint32_t receives, messages;  /* of the table: those received first, then those sent */
+    uint64_t at;                  /* where these bytes begin in each message */
+    const mc_device_call_t *call; /* whose messages they are; NULL: there are none */
 } mc_device_pass_t;
+
+/* Have the messages flags in their data? */
+MC_DEVICE_FN int mc_device_is_ll(const mc_device_pass_t *p)
+{
+    return p->call && p->call->ll && p->messages > 0;
+}
 
 /* What is combined is numbered: a and b, then the messages. */
 enum { MC_DEVICE_A = -2, MC_DEVICE_B = -1 };
@@ -64,7 +69,7 @@ MC_DEVICE_FN const char *mc_device_source_at(const mc_device_pass_t *p, int sour
 MC_DEVICE_FN mc_word_t mc_device_add(const mc_device_pass_t *p, int source, mc_word_t x,
                                      mc_word_t y, mc_device_combine_t combine)
 {
-    const int first = source >= 0 && (p->first >> source & 1);
+    const int first = source >= 0 && (p->table->first >> source & 1);
     return combine(first ? y : x, first ? x : y);
 }
 
@@ -182,12 +187,12 @@ MC_DEVICE_FN void mc_device_store_part(char *at, mc_word_t word, uint64_t left)
 MC_DEVICE_FN uint32_t mc_device_take(const mc_device_pass_t *p, int source, uint64_t at,
                                      uint64_t left, mc_word_t *y)
 {
-    if (source < 0 || !p->ll) {
+    if (source < 0 || !mc_device_is_ll(p)) {
         *y = mc_device_load_part(mc_device_source_at(p, source, at), left);
         return MC_DEVICE_DONE;
     }
     const uint32_t m = (uint32_t)source;
-    const uint32_t status = mc_device_ll_get(p->ll, p->table, m, p->at + at, y);
+    const uint32_t status = mc_device_ll_get(p->call, p->table, m, p->at + at, y);
     if (status != MC_DEVICE_DONE)
         mc_mark(&p->table->status[m], status);
     return status;
@@ -213,7 +218,7 @@ MC_DEVICE_FN uint32_t mc_device_move_parts(mc_seat_t seat, const mc_device_pass_
             mc_device_store_part(p->to + at, x, left);
         MC_ROLLED
         for (uint32_t m = p->receives; m < p->messages; m++) {
-            if (p->ll)
+            if (mc_device_is_ll(p))
                 mc_device_ll_put(p->table, m, p->at + at, x);
             else
                 mc_store_word(mc_device_message(p, m, at), x);
@@ -228,7 +233,7 @@ MC_DEVICE_FN uint32_t mc_device_move(mc_seat_t seat, const mc_device_pass_t *p, 
 {
     const int sums = mc_device_next_source(p, mc_device_source(p)) < (int)p->receives;
     uint64_t w = seat.thread;
-    if (!p->ll && mc_device_aligned(p->a, MC_DEVICE_WORD) &&
+    if (!mc_device_is_ll(p) && mc_device_aligned(p->a, MC_DEVICE_WORD) &&
         mc_device_aligned(p->b, MC_DEVICE_WORD) && mc_device_aligned(p->to, MC_DEVICE_WORD))
         w = sums ? mc_device_sum_words(seat, p, bytes / MC_DEVICE_WORD, combine)
                  : mc_device_copy_words(seat, p, bytes / MC_DEVICE_WORD);
@@ -244,9 +249,9 @@ MC_DEVICE_FN void mc_device_reduce(mc_seat_t seat, char *to, const char *a, cons
     p.b = b;
     p.to = to;
     p.table = 0;
-    p.receives = p.messages = p.first = 0;
+    p.receives = p.messages = 0;
     p.at = 0;
-    p.ll = 0;
+    p.call = 0;
     (void)mc_device_move(seat, &p, bytes, combine);
 }
 

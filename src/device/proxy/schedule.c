@@ -97,8 +97,12 @@ uint64_t mc_schedule_bytes(const mc_schedule_t *t, uint32_t lane, uint32_t messa
 {
     const mc_schedule_message_t *const m = &t->message[t->first[lane] + message];
     uint64_t bytes = 0;
+    if (mc_device_track(&t->call.run[m->first]) != block % t->call.tracks)
+        return 0;
     for (uint32_t i = m->first; i < m->end; i++)
-        bytes += t->call.run[i].n *
-                 mc_device_padded(mc_device_piece(&t->call, block, pass, &t->call.run[i]).bytes);
+        bytes +=
+            t->call.run[i].n *
+            mc_device_padded(
+                mc_device_piece(&t->call, block / t->call.tracks, pass, &t->call.run[i]).bytes);
     return bytes;
 }

@@ -21,7 +21,7 @@ typedef enum {
 
 /* How calls on device memory run; all 0: on host memory. */
 typedef struct {
-    uint32_t blocks, slots, slot_bytes, passes; /* slots: of each peer and block */
+    uint32_t blocks, tracks, slots, slot_bytes, passes; /* slots: of each peer and block */
     uint32_t by_gpu, by_host; /* peers whose messages lie in GPUs' memory, in the host's */
     const char *why_host; /* of those on other machines: "…, as WHY"; static; NULL: none is there */
 } mc_on_gpu_t;

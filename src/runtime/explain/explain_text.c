@@ -346,8 +346,10 @@ static void print_title(const report_t *r, const mc_call_t *call)
 static void print_gpu(const report_t *r, const mc_on_gpu_t *g)
 {
     char size[NUMBER];
-    fprintf(r->out, "  by the device executor: %u block%s, %u pass%s", g->blocks,
-            g->blocks == 1 ? "" : "s", g->passes, g->passes == 1 ? "" : "es");
+    fprintf(r->out, "  by the device executor: %u block%s", g->blocks, g->blocks == 1 ? "" : "s");
+    if (g->tracks > 1)
+        fprintf(r->out, " in %u tracks", g->tracks);
+    fprintf(r->out, ", %u pass%s", g->passes, g->passes == 1 ? "" : "es");
     if (g->by_gpu + g->by_host > 0)
         fprintf(r->out, ", %u slots of %s for each peer and block", g->slots,
                 mc_print_bytes(g->slot_bytes, size, sizeof size));

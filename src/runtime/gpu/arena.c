@@ -38,7 +38,7 @@ static size_t slots_of_lane(const mc_gpu_layout_t *l, bool ll)
     return (size_t)MC_DEVICE_SLOTS * (ll ? l->ll_bytes : l->slot_bytes);
 }
 
-/* Counters of both kinds, then slots of messages with flags in their data, then the others'. */
+/* Tracks, counters of both kinds, then slots of messages with flags in their data, then the others'. */
 typedef struct {
     size_t counters, slots;
 } region_t;
@@ -46,8 +46,9 @@ typedef struct {
 static region_t region_of(const mc_gpu_layout_t *l, bool ll)
 {
     const size_t n = lanes_of(l);
-    const region_t first = {.counters = 0, .slots = 2 * n * MC_GPU_LANE};
-    const region_t other = {.counters = n * MC_GPU_LANE,
+    const size_t tracks = l->blocks * sizeof(mc_device_track_t);
+    const region_t first = {.counters = tracks, .slots = tracks + 2 * n * MC_GPU_LANE};
+    const region_t other = {.counters = tracks + n * MC_GPU_LANE,
                             .slots = first.slots + n * slots_of_lane(l, true)};
     return ll ? first : other;
 }
@@ -101,6 +102,11 @@ mc_device_lane_t mc_gpu_arena_lane(const mc_gpu_arena_t *a, int32_t peer, bool r
         .awaited = (uint64_t *)(void *)(mine + (receives ? MC_GPU_FLAG : MC_GPU_CREDIT)),
         .raised = (uint64_t *)(void *)(theirs + (receives ? MC_GPU_CREDIT : MC_GPU_FLAG)),
         .count = (uint64_t *)(void *)(mine + (receives ? MC_GPU_TAKEN : MC_GPU_SENT))};
+}
+
+mc_device_track_t *mc_gpu_arena_tracks(const mc_gpu_arena_t *a)
+{
+    return (mc_device_track_t *)(uintptr_t)a->part[a->layout.rank].device;
 }
 
 uint64_t *mc_gpu_arena_count(const mc_gpu_arena_t *a, int32_t peer, bool receives, uint32_t block)

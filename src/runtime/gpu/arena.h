@@ -5,7 +5,7 @@
  * which both processes map.
  *
  * Its layout follows from the mesh's size, blocks and bytes of a slot, on which all ranks agree:
- * counters first, of each peer and block, then slots, of peers on the same machine. Slots of others are a proxy's
+ * what blocks of a slice tell each other, counters of each peer and block, then slots, of peers on the same machine. Slots of others are a proxy's
  * (runtime/proxy), and have only the kernel's own counts here. Messages with flags in their data (device/kernel/ll.h)
  * have both for themselves, before the others; a mesh on several machines has none.
  */
@@ -57,6 +57,8 @@ bool mc_gpu_arena_by_host(const mc_gpu_arena_t *arena, int32_t a, int32_t b);
 /* This rank's end of its lane to a peer, or from it. `ll`: of messages with flags in their data. */
 mc_device_lane_t mc_gpu_arena_lane(const mc_gpu_arena_t *arena, int32_t peer, bool receives,
                                    uint32_t block, bool ll);
+/* By block, in this rank's own part. */
+mc_device_track_t *mc_gpu_arena_tracks(const mc_gpu_arena_t *arena);
 /* The word in which this end counts the messages of a lane, those without flags in their data. */
 uint64_t *mc_gpu_arena_count(const mc_gpu_arena_t *arena, int32_t peer, bool receives,
                              uint32_t block);

@@ -15,6 +15,9 @@
  * leave a GPU to the program. ARENA_BYTES: slots of all peers together; no card was measured yet.
  * LL_PART: a slot for messages with flags in their data takes that part of another one, besides. */
 enum { BLOCKS = 16, ARENA_BYTES = 64 << 20, MOST_BLOCKS = 1024, LL_PART = 8 };
+/* Where strategies have several tracks (device/tracks.h), of which each has a part of the blocks: as many as
+ * NCCL takes at most. */
+enum { BLOCKS_OF_TRACKS = 2 * BLOCKS };
 
 /* The alarm --------------------------------------------------------------------------------------- */
 
@@ -127,16 +130,25 @@ static uint32_t count_peers(const meshcoll_t *h)
     return n;
 }
 
-/* How many blocks it runs at once, and what slots take. */
-static int measure(mc_gpu_t *gpu, uint32_t peers, mc_gpu_note_t *note)
+static uint32_t usual_blocks(const mc_mesh_t *mesh)
 {
+    int32_t n = 0;
+    for (int32_t d = 0; d < mesh->ndims; d++)
+        n += mesh->dim[d].extent > 1;
+    return n > 1 ? BLOCKS_OF_TRACKS : BLOCKS;
+}
+
+/* How many blocks it runs at once, and what slots take. */
+static int measure(const meshcoll_t *h, mc_gpu_t *gpu, mc_gpu_note_t *note)
+{
+    const uint32_t peers = count_peers(h);
     const mc_cuda_t *const cuda = mc_cuda();
     int processors = 0;
     int status = mc_cuda_status(
         cuda->device_attribute(&processors, MC_CU_MULTIPROCESSORS, gpu->device), "be measured");
     if (!status)
         status = mc_cuda_status(cuda->device_uuid(&note->uuid, gpu->device), "tell its name");
-    note->blocks = BLOCKS;
+    note->blocks = usual_blocks(&h->mesh);
     if (!status)
         status = read_number("MESHCOLL_GPU_BLOCKS", 1, MOST_BLOCKS, &note->blocks);
     if (status)
@@ -171,7 +183,7 @@ static int open_alone(meshcoll_t *h, const mc_pointer_t *buffer, mc_gpu_t *gpu,
     if (!status)
         status = open_kernels(gpu);
     if (!status)
-        status = measure(gpu, count_peers(h), note);
+        status = measure(h, gpu, note);
     if (!status)
         status = read_executor(&note->executor);
     if (!status)

@@ -4,6 +4,7 @@
 #include "runtime/gpu/signals.h"
 #include "runtime/handle/args.h"
 #include "runtime/launch/protocol.h"
+#include "runtime/launch/tracks.h"
 #include "runtime/request/request.h"
 
 #include <stdio.h>
@@ -100,6 +101,7 @@ typedef struct {
     mc_plan_t *plan;
     mc_binding_t binding;
     mc_gpu_volume_t volume; /* of all ranks */
+    mc_device_tracks_t tracks;
 } making_t;
 
 static int plan_of(const making_t *m, int32_t rank, mc_plan_t **plan)
@@ -141,14 +143,15 @@ static int measure(making_t *m)
 static bool takes_ll(const making_t *m)
 {
     const meshcoll_t *const h = m->mesh;
-    const mc_gpu_layout_t *const l = &h->gpu->arena.layout;
+    mc_gpu_layout_t l = h->gpu->arena.layout;
     const double blocks = mc_move_has_blocks(&mc_moves[m->plan->collective]) ? h->mesh.size : 1;
     const double bytes =
         (double)m->args->count * (double)meshcoll_datatype_size(m->args->datatype) * blocks;
     const double chunk = bytes / m->plan->n_chunks, beta = mc_gpu_slowest(&h->links, &h->mesh);
+    l.blocks /= m->tracks.n;
     return !has_tables(m->args) && !h->gpu->signals &&
-           mc_gpu_protocol_seconds(&m->volume, l, chunk, beta, true) <
-               mc_gpu_protocol_seconds(&m->volume, l, chunk, beta, false);
+           mc_gpu_protocol_seconds(&m->volume, &l, chunk, beta, true) <
+               mc_gpu_protocol_seconds(&m->volume, &l, chunk, beta, false);
 }
 
 /* An alltoallv that passes blocks through other ranks needs their counts. */
@@ -195,7 +198,7 @@ static int lower(making_t *m, mc_gpu_program_t *p)
         status = mc_binding_measure(&m->binding, &operands);
     if (!status)
         status = mc_device_lower(&m->binding, m->volume.widest, m->mesh->gpu->arena.layout.blocks,
-                                 &p->lowered);
+                                 &m->tracks, &p->lowered);
     if (!status)
         count_bytes(m, p);
     p->scratch = m->binding.scratch_bytes;
@@ -329,6 +332,8 @@ static int fill_call(const making_t *m, mc_gpu_program_t *p)
     p->call =
         (mc_device_call_t){.n_runs = p->lowered->n_runs,
                            .blocks = l->blocks,
+                           .tracks = p->lowered->tracks,
+                           .track = mc_gpu_arena_tracks(&h->gpu->arena),
                            .slot_bytes = ll ? l->ll_bytes : l->slot_bytes,
                            .ll = ll,
                            .ranks = p->lowered->ranks,
@@ -336,6 +341,7 @@ static int fill_call(const making_t *m, mc_gpu_program_t *p)
                            .abort_word = (const uint32_t *)(uintptr_t)h->root->gpu_alarm->address,
                            .report = (mc_device_report_t *)(uintptr_t)h->gpu->report_address,
                            .program = p->number};
+    memcpy(p->call.marks, p->lowered->marks, sizeof p->call.marks);
     const int status = mc_device_pieces(p->lowered, p->call.slot_bytes, ll, &p->call.piece);
     if (!status)
         p->call.passes = mc_device_passes(p->lowered, p->call.piece);
@@ -372,7 +378,8 @@ int mc_gpu_program(meshcoll_t *h, const meshcoll_args_t *a, const mc_ranked_t *c
                   .args = a,
                   .strategy = &choice->strategy,
                   .passing = passing,
-                  .by_comm = mc_plans_by_comm(h, a)};
+                  .by_comm = mc_plans_by_comm(h, a),
+                  .tracks = mc_gpu_tracks(&choice->strategy, &h->mesh, gpu->arena.layout.blocks)};
     p = calloc(1, sizeof *p);
     if (!p)
         return mc_fail_memory("a program");

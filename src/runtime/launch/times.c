@@ -7,6 +7,7 @@
 static mc_on_gpu_t how(const mc_gpu_program_t *p)
 {
     return (mc_on_gpu_t){.blocks = p->call.blocks,
+                         .tracks = p->call.tracks,
                          .slots = MC_DEVICE_SLOTS,
                          .slot_bytes = p->call.slot_bytes,
                          .passes = p->call.passes,

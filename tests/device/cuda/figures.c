@@ -178,6 +178,7 @@ static void show_sums(size_t bytes)
                                             .n_runs = 1,
                                             .passes = 1,
                                             .blocks = blocks,
+                                            .tracks = 1,
                                             .piece = (uint32_t)each,
                                             .ranks = 1,
                                             .buffer = {pointer(in), pointer(out), NULL},
@@ -234,7 +235,7 @@ static void plan_ranks(grid_t *g, const mc_mesh_t *mesh, const mc_strategy_t *s)
         rank_t *const rank = &g->rank[r];
         need(mc_binding_init(&rank->binding, rank->plan));
         need(mc_binding_measure(&rank->binding, &operands));
-        need(mc_device_lower(&rank->binding, widest, g->blocks, &rank->program));
+        need(mc_device_lower(&rank->binding, widest, g->blocks, NULL, &rank->program));
     }
 }
 
@@ -275,6 +276,7 @@ static mc_device_call_t make_call(grid_t *g, int r)
         .run = pointer(rank->run),
         .n_runs = p->n_runs,
         .blocks = g->blocks,
+        .tracks = p->tracks,
         .slot_bytes = g->slot_bytes,
         .ranks = p->ranks,
         .buffer = {pointer(rank->in), pointer(rank->out), pointer(rank->scratch)},
