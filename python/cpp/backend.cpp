@@ -1,6 +1,8 @@
 #include "backend.h"
 
 #include "buffers.h"
+#include "device_work.h"
+#include "landing.h"
 
 #include <ATen/ATen.h>
 #include <ATen/core/LegacyTypeDispatch.h>
@@ -69,17 +71,26 @@ c10::intrusive_ptr<c10d::Backend::Options> Backend::getBackendOptions()
 
 /* What all operations share -------------------------------------------------------------------- */
 
+/* Without a device on that of the inputs, which are checked later. */
 c10::intrusive_ptr<Work> Backend::make(OpType type, const char *title, Timeout timeout,
-                                       const Tensors &inputs)
+                                       const Tensors &inputs, std::optional<at::Device> device)
 {
     const Timeout limit = timeout == c10d::kUnsetTimeout ? mesh_->timeout() : timeout;
+    if (!device && !inputs.empty() && inputs[0].defined())
+        device = inputs[0].device();
+    if (device && device->is_cuda())
+        return c10::make_intrusive<DeviceWork>(mesh_, type, title, sequence_++, limit, inputs,
+                                               *device);
     return c10::make_intrusive<Work>(mesh_, type, title, sequence_++, limit, inputs);
 }
 
 WorkPtr Backend::post(const c10::intrusive_ptr<Work> &work, Tensors result)
 {
     work->set_result(std::move(result));
-    mesh_->post(work);
+    if (work->device().is_cuda())
+        mesh_->post_on_device(c10::static_intrusive_pointer_cast<DeviceWork>(work));
+    else
+        mesh_->post(work);
     return work;
 }
 
@@ -122,6 +133,12 @@ static size_t elements(const at::Tensor &tensor)
     return static_cast<size_t>(tensor.numel());
 }
 
+/* None for blocks of one size, which need none. */
+static std::vector<size_t> unless_equal(std::vector<size_t> counts)
+{
+    return are_equal(counts) ? std::vector<size_t>() : std::move(counts);
+}
+
 static std::vector<size_t> times(std::vector<size_t> counts, size_t each)
 {
     for (size_t &count : counts)
@@ -139,10 +156,8 @@ WorkPtr Backend::broadcast(Tensors &tensors, const c10d::BroadcastOptions &optio
     const int from = root(options.rootRank);
     const at::Tensor b = from == rank_ ? input_of(*work, tensor) : output_of(*work, tensor);
     const Elements e = elements_to_move(b.scalar_type());
-    work->add([p = b.data_ptr(), n = elements(b) * e.each, type = e.type,
-               from](meshcoll_t *mesh, meshcoll_request_t **request) {
-        return meshcoll_ibcast(mesh, p, p, n, type, from, request);
-    });
+    work->add(
+        Call(MESHCOLL_BCAST, b.data_ptr(), b.data_ptr(), elements(b) * e.each, e.type).root(from));
     return post(work, tensors);
 }
 
@@ -150,10 +165,8 @@ void Backend::add_allreduce(Work &work, const at::Tensor &tensor, const c10d::Re
 {
     const at::Tensor b = in_place_of(work, tensor);
     const auto how = operation(work, op, b);
-    work.add([p = b.data_ptr(), n = elements(b), type = how->type(),
-              op = how->op()](meshcoll_t *mesh, meshcoll_request_t **request) {
-        return meshcoll_iallreduce(mesh, p, p, n, type, op, request);
-    });
+    work.add(Call(MESHCOLL_ALLREDUCE, b.data_ptr(), b.data_ptr(), elements(b), how->type())
+                 .op(how->op()));
 }
 
 /* The first one waits for all ranks. */
@@ -194,11 +207,9 @@ WorkPtr Backend::reduce(Tensors &tensors, const c10d::ReduceOptions &options)
     const int to = root(options.rootRank);
     const at::Tensor b = to == rank_ ? in_place_of(*work, tensor) : input_of(*work, tensor);
     const auto how = operation(*work, options.reduceOp, b);
-    work->add([p = b.data_ptr(), out = to == rank_ ? b.data_ptr() : nullptr, n = elements(b),
-               type = how->type(), op = how->op(),
-               to](meshcoll_t *mesh, meshcoll_request_t **request) {
-        return meshcoll_ireduce(mesh, p, out, n, type, op, to, request);
-    });
+    void *const out = to == rank_ ? b.data_ptr() : nullptr;
+    work->add(
+        Call(MESHCOLL_REDUCE, b.data_ptr(), out, elements(b), how->type()).op(how->op()).root(to));
     return post(work, tensors);
 }
 
@@ -210,10 +221,8 @@ void Backend::add_allgather(Work &work, const at::Tensor &output, const at::Tens
     check_count(output, input.numel() * size_, "the output of an allgather");
     const at::Tensor in = input_of(work, input), out = output_of(work, output);
     const Elements e = elements_to_move(in.scalar_type());
-    work.add([from = in.const_data_ptr(), to = out.data_ptr(), n = elements(in) * e.each,
-              type = e.type](meshcoll_t *mesh, meshcoll_request_t **request) {
-        return meshcoll_iallgather(mesh, from, to, n, type, request);
-    });
+    work.add(Call(MESHCOLL_ALLGATHER, in.const_data_ptr(), out.data_ptr(), elements(in) * e.each,
+                  e.type));
 }
 
 WorkPtr Backend::_allgather_base(at::Tensor &output, at::Tensor &input,
@@ -246,13 +255,9 @@ void Backend::add_allgather(Work &work, const Tensors &outputs, const at::Tensor
     check_count(input, outputs[static_cast<size_t>(rank_)].numel(), "the input of an allgather");
     const at::Tensor in = input_of(work, input), out = outputs_of(work, outputs);
     const Elements e = elements_to_move(in.scalar_type());
-    const std::vector<size_t> counts = times(counts_of(outputs), e.each);
-    work.add([from = in.const_data_ptr(), to = out.data_ptr(), n = elements(in) * e.each,
-              type = e.type, counts](meshcoll_t *mesh, meshcoll_request_t **request) {
-        return are_equal(counts)
-                   ? meshcoll_iallgather(mesh, from, to, n, type, request)
-                   : meshcoll_iallgatherv(mesh, from, n, to, counts.data(), nullptr, type, request);
-    });
+    work.add(
+        Call(MESHCOLL_ALLGATHER, in.const_data_ptr(), out.data_ptr(), elements(in) * e.each, e.type)
+            .blocks(unless_equal(times(counts_of(outputs), e.each))));
 }
 
 WorkPtr Backend::allgather(TensorLists &outputs, Tensors &inputs,
@@ -303,10 +308,8 @@ static void check_blocks(const Tensors &list, const at::Tensor &block)
 void Backend::add_gather(Work &work, void *out, const at::Tensor &in, int to) const
 {
     const Elements e = elements_to_move(in.scalar_type());
-    work.add([from = in.const_data_ptr(), out, n = elements(in) * e.each, type = e.type,
-              to](meshcoll_t *mesh, meshcoll_request_t **request) {
-        return meshcoll_igather(mesh, from, out, n, type, to, request);
-    });
+    work.add(
+        Call(MESHCOLL_GATHER, in.const_data_ptr(), out, elements(in) * e.each, e.type).root(to));
 }
 
 WorkPtr Backend::gather(TensorLists &outputs, Tensors &inputs, const c10d::GatherOptions &options)
@@ -353,9 +356,9 @@ WorkPtr Backend::scatter(Tensors &outputs, TensorLists &inputs, const c10d::Scat
     const bool sends = from == rank_;
     TORCH_CHECK_VALUE(inputs.size() == (sends ? 1 : 0),
                       "meshcoll: scatter takes a list of inputs on the root, and none elsewhere");
-    const auto work =
-        make(OpType::SCATTER, "meshcoll:scatter", options.timeout, sends ? inputs[0] : Tensors());
-    const at::Tensor out = output_of(*work, single(outputs));
+    const auto work = make(OpType::SCATTER, "meshcoll:scatter", options.timeout,
+                           sends ? inputs[0] : Tensors(), single(outputs).device());
+    const at::Tensor out = output_of(*work, outputs[0]);
     const void *in = nullptr;
     if (sends) {
         check_list(inputs[0], "the input of a scatter");
@@ -363,10 +366,8 @@ WorkPtr Backend::scatter(Tensors &outputs, TensorLists &inputs, const c10d::Scat
         in = inputs_of(*work, inputs[0]).const_data_ptr();
     }
     const Elements e = elements_to_move(out.scalar_type());
-    work->add([in, to = out.data_ptr(), n = elements(out) * e.each, type = e.type,
-               from](meshcoll_t *mesh, meshcoll_request_t **request) {
-        return meshcoll_iscatter(mesh, in, to, n, type, from, request);
-    });
+    work->add(
+        Call(MESHCOLL_SCATTER, in, out.data_ptr(), elements(out) * e.each, e.type).root(from));
     return post(work, outputs);
 }
 
@@ -379,10 +380,9 @@ void Backend::add_reduce_scatter(Work &work, const at::Tensor &output, const at:
     check_count(input, output.numel() * size_, "the input of a reduce-scatter");
     const at::Tensor in = input_of(work, input), out = output_of(work, output);
     const auto how = operation(work, op, in);
-    work.add([from = in.const_data_ptr(), to = out.data_ptr(), n = elements(out),
-              type = how->type(), op = how->op()](meshcoll_t *mesh, meshcoll_request_t **request) {
-        return meshcoll_ireduce_scatter(mesh, from, to, n, type, op, request);
-    });
+    work.add(Call(MESHCOLL_REDUCE_SCATTER, in.const_data_ptr(), out.data_ptr(), elements(out),
+                  how->type())
+                 .op(how->op()));
 }
 
 WorkPtr Backend::_reduce_scatter_base(at::Tensor &output, at::Tensor &input,
@@ -418,18 +418,15 @@ WorkPtr Backend::reduce_scatter(Tensors &outputs, TensorLists &inputs,
     const auto work =
         make(OpType::REDUCE_SCATTER, "meshcoll:reduce_scatter", options.timeout, inputs[0]);
     const at::Tensor &output = single(outputs);
-    const std::vector<size_t> counts = counts_of(inputs[0]);
     check_type(output, inputs[0][0]);
     check_count(output, inputs[0][static_cast<size_t>(rank_)].numel(),
                 "the output of a reduce-scatter");
     const at::Tensor in = inputs_of(*work, inputs[0]), out = output_of(*work, output);
     const auto how = operation(*work, options.reduceOp, in);
-    work->add([from = in.const_data_ptr(), to = out.data_ptr(), counts, n = elements(out),
-               type = how->type(), op = how->op()](meshcoll_t *mesh, meshcoll_request_t **request) {
-        return are_equal(counts)
-                   ? meshcoll_ireduce_scatter(mesh, from, to, n, type, op, request)
-                   : meshcoll_ireduce_scatterv(mesh, from, to, counts.data(), type, op, request);
-    });
+    work->add(Call(MESHCOLL_REDUCE_SCATTER, in.const_data_ptr(), out.data_ptr(), elements(out),
+                   how->type())
+                  .op(how->op())
+                  .blocks(unless_equal(counts_of(inputs[0]))));
     return post(work, outputs);
 }
 
@@ -441,13 +438,9 @@ void Backend::add_exchange(Work &work, const at::Tensor &out, std::vector<size_t
 {
     check_type(out, in);
     const Elements e = elements_to_move(in.scalar_type());
-    work.add([from = in.const_data_ptr(), to = out.data_ptr(), type = e.type,
-              ins = times(std::move(in_counts), e.each),
-              outs = times(std::move(out_counts), e.each)](meshcoll_t *mesh,
-                                                           meshcoll_request_t **request) {
-        return meshcoll_ialltoallv(mesh, from, ins.data(), nullptr, to, outs.data(), nullptr, type,
-                                   request);
-    });
+    work.add(
+        Call(MESHCOLL_ALLTOALL, in.const_data_ptr(), out.data_ptr(), 0, e.type)
+            .blocks(times(std::move(out_counts), e.each), times(std::move(in_counts), e.each)));
 }
 
 /* Splits are in rows; without any the rows are divided evenly. */
@@ -493,10 +486,8 @@ WorkPtr Backend::alltoall_base(at::Tensor &output, at::Tensor &input,
     check_type(out, in);
     check_count(out, in.numel(), "the output of an alltoall");
     const Elements e = elements_to_move(in.scalar_type());
-    work->add([from = in.const_data_ptr(), to = out.data_ptr(), n = ins[0] * e.each,
-               type = e.type](meshcoll_t *mesh, meshcoll_request_t **request) {
-        return meshcoll_ialltoall(mesh, from, to, n, type, request);
-    });
+    work->add(
+        Call(MESHCOLL_ALLTOALL, in.const_data_ptr(), out.data_ptr(), ins[0] * e.each, e.type));
     return post(work, {output});
 }
 
@@ -513,9 +504,27 @@ WorkPtr Backend::alltoall(Tensors &outputs, Tensors &inputs, const c10d::AllToAl
 
 /* No data -------------------------------------------------------------------------------------- */
 
+/* On a GPU where torch names one. It tells backends the ids of the call and of the group, and
+ * nothing of the device that it has chosen itself. */
+at::Device Backend::device_of(const c10d::BarrierOptions &options) const
+{
+    if (!options.device_ids.empty())
+        return {at::kCUDA, static_cast<c10::DeviceIndex>(options.device_ids[0])};
+    const auto bound = getBoundDeviceId();
+    return bound && bound->is_cuda() && bound->has_index() ? *bound : at::Device(at::kCPU);
+}
+
 WorkPtr Backend::barrier(const c10d::BarrierOptions &options)
 {
-    const auto work = make(OpType::BARRIER, "meshcoll:barrier", options.timeout, {});
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    const at::Device device = device_of(options);
+    const auto work = make(OpType::BARRIER, "meshcoll:barrier", options.timeout, {}, device);
+    if (device.is_cuda()) {
+        const at::Tensor token =
+            at::empty({1}, at::TensorOptions().device(device).dtype(at::kByte));
+        add_allreduce(*work, token, c10d::ReduceOp::MAX);
+        return post(work, {});
+    }
     work->add([](meshcoll_t *mesh, meshcoll_request_t **request) {
         return meshcoll_ibarrier(mesh, request);
     });
@@ -534,8 +543,8 @@ void Backend::monitoredBarrier(const c10d::BarrierOptions &options, bool wait_al
 WorkPtr Backend::send(Tensors &tensors, int rank, int tag)
 {
     const at::AutoDispatchBelowADInplaceOrView guard;
-    const auto work = make(OpType::SEND, "meshcoll:send", c10d::kUnsetTimeout, tensors);
-    const at::Tensor b = input_of(*work, single(tensors));
+    const auto work = make(OpType::SEND, "meshcoll:send", c10d::kUnsetTimeout, tensors, at::kCPU);
+    const at::Tensor b = input_of(*work, on_host(single(tensors)));
     const Elements e = elements_to_move(b.scalar_type());
     work->add([p = b.const_data_ptr(), n = elements(b) * e.each, type = e.type, to = root(rank),
                tag](meshcoll_t *mesh, meshcoll_request_t **request) {
@@ -547,8 +556,17 @@ WorkPtr Backend::send(Tensors &tensors, int rank, int tag)
 WorkPtr Backend::receive(OpType type, const char *title, Tensors &tensors, int rank, int tag)
 {
     const at::AutoDispatchBelowADInplaceOrView guard;
-    const auto work = make(type, title, c10d::kUnsetTimeout, tensors);
-    const at::Tensor b = output_of(*work, single(tensors));
+    c10::intrusive_ptr<Work> work;
+    at::Tensor b = single(tensors);
+    if (b.is_cuda()) {
+        auto landing = c10::make_intrusive<Landing>(mesh_, type, title, sequence_++,
+                                                    mesh_->timeout(), tensors);
+        b = landing->place();
+        work = std::move(landing);
+    } else {
+        work = make(type, title, c10d::kUnsetTimeout, tensors);
+    }
+    b = output_of(*work, b);
     const Elements e = elements_to_move(b.scalar_type());
     meshcoll_received_t *const received = work->receives(b.nbytes());
     work->add([p = b.data_ptr(), n = elements(b) * e.each, kind = e.type, rank, tag,

@@ -87,10 +87,12 @@ class Backend : public c10d::Backend
 
   private:
     c10::intrusive_ptr<Work> make(c10d::OpType type, const char *title, Timeout timeout,
-                                  const Tensors &inputs);
+                                  const Tensors &inputs,
+                                  std::optional<at::Device> device = std::nullopt);
     WorkPtr post(const c10::intrusive_ptr<Work> &work, Tensors result);
     std::shared_ptr<Operation> operation(Work &work, const c10d::ReduceOp &op,
                                          const at::Tensor &of) const;
+    at::Device device_of(const c10d::BarrierOptions &options) const;
     int root(int64_t rank) const;
     void check_list(const Tensors &list, const char *what) const;
 

@@ -14,10 +14,9 @@ void check_tensor(const at::Tensor &tensor)
     TORCH_CHECK_VALUE(tensor.defined(), "meshcoll: a tensor is undefined");
     TORCH_CHECK_VALUE(tensor.layout() == at::kStrided, "meshcoll takes dense tensors only; got a ",
                       tensor.layout(), " one: use Gloo for sparse gradients, or make them dense");
-    TORCH_CHECK_VALUE(tensor.device().is_cpu(),
-                      "meshcoll takes tensors on the CPU only; got one "
-                      "on ",
-                      tensor.device(), ": use it as \"cpu:meshcoll,cuda:nccl\"");
+    TORCH_CHECK_VALUE(tensor.device().is_cpu() || tensor.device().is_cuda(),
+                      "meshcoll takes tensors on the CPU and on CUDA devices; got one on ",
+                      tensor.device());
 }
 
 const at::Tensor &single(const Tensors &tensors)
@@ -28,6 +27,32 @@ const at::Tensor &single(const Tensors &tensors)
     return tensors[0];
 }
 
+static void check_tensor_of(const Work &work, const at::Tensor &tensor)
+{
+    check_tensor(tensor);
+    TORCH_CHECK_VALUE(tensor.device() == work.device(), "meshcoll: the tensors of a call are on ",
+                      work.device(), " and ", tensor.device(), ": expected one device");
+}
+
+at::Tensor host_place_of(const at::Tensor &tensor)
+{
+    const at::TensorOptions options = tensor.options().device(at::kCPU);
+    try {
+        return at::empty(tensor.sizes(), options.pinned_memory(true));
+    } catch (const c10::Error &) {
+        return at::empty(tensor.sizes(), options); /* copies take longer */
+    }
+}
+
+at::Tensor on_host(const at::Tensor &tensor)
+{
+    if (tensor.device().is_cpu())
+        return tensor;
+    const at::Tensor copy = host_place_of(tensor);
+    copy.copy_(tensor.detach());
+    return copy;
+}
+
 /* Its memory holds its elements in their order, as they are. */
 static bool is_direct(const at::Tensor &t)
 {
@@ -36,7 +61,7 @@ static bool is_direct(const at::Tensor &t)
 
 at::Tensor input_of(Work &work, const at::Tensor &tensor)
 {
-    check_tensor(tensor);
+    check_tensor_of(work, tensor);
     const at::Tensor b =
         is_direct(tensor) ? tensor : tensor.detach().resolve_conj().resolve_neg().contiguous();
     work.keep(b);
@@ -53,7 +78,7 @@ at::Tensor in_place_of(Work &work, const at::Tensor &tensor)
 
 at::Tensor output_of(Work &work, const at::Tensor &tensor)
 {
-    check_tensor(tensor);
+    check_tensor_of(work, tensor);
     if (is_direct(tensor)) {
         work.keep(tensor);
         return tensor;
@@ -77,12 +102,12 @@ static bool are_adjacent(const Tensors &tensors)
     return true;
 }
 
-static int64_t check_alike(const Tensors &tensors)
+static int64_t check_alike(const Work &work, const Tensors &tensors)
 {
     int64_t total = 0;
     TORCH_CHECK_VALUE(!tensors.empty(), "meshcoll: a list of tensors is empty");
     for (const at::Tensor &t : tensors) {
-        check_tensor(t);
+        check_tensor_of(work, t);
         TORCH_CHECK_VALUE(t.scalar_type() == tensors[0].scalar_type(),
                           "meshcoll: the tensors of a list have different types: ",
                           tensors[0].scalar_type(), " and ", t.scalar_type());
@@ -104,7 +129,7 @@ static at::Tensor joined(const Tensors &tensors, int64_t total)
 
 at::Tensor inputs_of(Work &work, const Tensors &tensors)
 {
-    const int64_t total = check_alike(tensors);
+    const int64_t total = check_alike(work, tensors);
     at::Tensor all;
     if (are_adjacent(tensors)) {
         all = joined(tensors, total);
@@ -122,7 +147,7 @@ at::Tensor inputs_of(Work &work, const Tensors &tensors)
 
 at::Tensor outputs_of(Work &work, const Tensors &tensors)
 {
-    const int64_t total = check_alike(tensors);
+    const int64_t total = check_alike(work, tensors);
     if (are_adjacent(tensors)) {
         const at::Tensor all = joined(tensors, total);
         work.keep(all);

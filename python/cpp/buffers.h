@@ -11,11 +11,17 @@
 namespace meshcoll_torch
 {
 
-/* Throws ValueError for what the backend cannot take: other devices, sparse tensors. */
+/* Throws ValueError for what the backend cannot take: other kinds of devices, sparse tensors. */
 void check_tensor(const at::Tensor &tensor);
 const at::Tensor &single(const std::vector<at::Tensor> &tensors);
 
-/* An input; the work keeps what it returns. */
+/* A copy on the host of a tensor that is elsewhere, pinned where it can be; waits for what the current
+ * stream does. */
+at::Tensor on_host(const at::Tensor &tensor);
+/* Such memory, for as many elements. */
+at::Tensor host_place_of(const at::Tensor &tensor);
+
+/* An input; the work keeps what it returns. The tensor has to be on the work's device. */
 at::Tensor input_of(Work &work, const at::Tensor &tensor);
 /* An output, or what is both; afterwards the tensor has the result. */
 at::Tensor in_place_of(Work &work, const at::Tensor &tensor);

@@ -1,6 +1,7 @@
 #include "mesh.h"
 
-#include "work.h"
+#include "device.h"
+#include "device_work.h"
 
 #include <algorithm>
 #include <iterator>
@@ -16,6 +17,8 @@ using Lock = std::unique_lock<std::mutex>;
 
 /* Looks at what ends without telling. */
 static constexpr milliseconds LOOK{2};
+/* At calls on a GPU, whose end nobody may be waiting for. */
+static constexpr milliseconds WATCH{100};
 /* A group's ranks may take this long to meet where its operations have no time limit. */
 static constexpr milliseconds MEETING{std::chrono::minutes(30)};
 /* For news of an abort to end what waits. */
@@ -60,10 +63,15 @@ void Mesh::post(const c10::intrusive_ptr<Work> &work)
     } else if (state_ == State::OPENING && !closing_) {
         queue_.push_back(work);
     } else {
-        const std::string why = state_ == State::FAILED ? why_ : "the process group was destroyed";
+        const std::string why = why_not();
         lock.unlock();
         work->refuse(why);
     }
+}
+
+std::string Mesh::why_not() const
+{
+    return state_ == State::FAILED ? why_ : "the process group was destroyed";
 }
 
 bool Mesh::enter()
@@ -86,6 +94,144 @@ void Mesh::failed(int status)
     int none = MESHCOLL_OK;
     failure_.compare_exchange_strong(none, status);
 }
+
+/* On a GPU ------------------------------------------------------------------------------------- */
+
+const SideStream &Mesh::side_stream(at::Device device)
+{
+    const Lock lock(side_mutex_);
+    if (!side_) {
+        const c10::Stream stream = other_stream(device);
+        side_ = SideStream{stream, handle_of(stream)};
+    }
+    TORCH_CHECK_VALUE(device == side_->stream.device(), "meshcoll: this rank has used ",
+                      side_->stream.device(), " in the process group before, and now ", device,
+                      ": a rank has one GPU (torch.cuda.set_device)");
+    return *side_;
+}
+
+void Mesh::post_on_device(const c10::intrusive_ptr<DeviceWork> &work)
+{
+    TORCH_CHECK(is_ours(), "meshcoll: a forked process cannot use the process group of its parent");
+    side_stream(work->device());
+    meshcoll_t *mesh = nullptr;
+    std::string why;
+    {
+        Lock lock(mutex_);
+        told_.wait(lock, [this] { return state_ != State::OPENING || closing_; });
+        if (state_ == State::OPEN && !closing_) {
+            mesh = mesh_;
+            began();
+        } else {
+            why = why_not();
+        }
+    }
+    if (!mesh) {
+        work->refuse(why);
+        return;
+    }
+    const Lock lock(start_mutex_);
+    work->start(mesh);
+    if (work->flight() && !work->is_captured())
+        watch(work);
+    else
+        ended();
+}
+
+struct Mesh::Watched {
+    std::shared_ptr<Flight> flight;
+    c10::weak_intrusive_ptr<DeviceWork> work; /* the program may have dropped it */
+};
+
+bool Mesh::has_flights()
+{
+    const Lock lock(flights_mutex_);
+    return !flights_.empty();
+}
+
+void Mesh::watch(const c10::intrusive_ptr<DeviceWork> &work)
+{
+    bool is_first;
+    {
+        const Lock lock(flights_mutex_);
+        is_first = flights_.empty();
+        flights_.push_back(std::make_shared<Watched>(
+            Watched{work->flight(), c10::weak_intrusive_ptr<DeviceWork>(work)}));
+    }
+    if (is_first) {
+        const Lock lock(mutex_);
+        told_.notify_all();
+    }
+}
+
+int Mesh::device_status(std::string &sentence)
+{
+    const Lock use(use_mutex_);
+    meshcoll_t *mesh;
+    {
+        const Lock lock(mutex_);
+        mesh = mesh_;
+    }
+    const int status = mesh ? meshcoll_async_error(mesh) : MESHCOLL_OK;
+    if (status < 0) {
+        sentence = meshcoll_last_error();
+        failed(status);
+    }
+    return status;
+}
+
+static bool has(const auto &list, const auto &item)
+{
+    return std::find(list.begin(), list.end(), item) != list.end();
+}
+
+void Mesh::remove_flights(const Flights &over)
+{
+    const Lock lock(flights_mutex_);
+    std::erase_if(flights_, [&over](const auto &flight) { return has(over, flight); });
+}
+
+/* First which have ended, then what the mesh says: it is right about these. */
+void Mesh::look_at_flights()
+{
+    static thread_local const bool may_ask = (allow_questions_during_captures(), true);
+    Flights flights, over;
+    std::string sentence;
+    (void)may_ask;
+    {
+        const Lock lock(flights_mutex_);
+        flights = flights_;
+    }
+    std::copy_if(flights.begin(), flights.end(), std::back_inserter(over),
+                 [](const auto &w) { return w->flight->is_over(); });
+    const int status = device_status(sentence);
+    for (const auto &w : flights) {
+        const c10::intrusive_ptr<DeviceWork> work = w->work.lock();
+        if (work && (status < 0 || has(over, w)))
+            work->landed(status, sentence);
+        else if (work && work->is_late())
+            abort(work->lateness());
+    }
+    remove_flights(over);
+    running_ -= static_cast<int>(over.size());
+}
+
+/* Works of a program that has its own pace are found over by itself; this is for those that it dropped, and
+ * for what fails. */
+void Mesh::await_closing()
+{
+    Lock lock(mutex_);
+    while (!closing_) {
+        told_.wait(lock, [this] { return closing_ || has_flights(); });
+        if (!told_.wait_for(lock, WATCH, [this] { return closing_; })) {
+            lock.unlock();
+            look_at_flights();
+            lock.lock();
+        }
+    }
+}
+
+/* Ways in from outside ------------------------------------------------------------------------- */
 
 void Mesh::set_timeout(milliseconds timeout)
 {
@@ -135,16 +281,20 @@ void Mesh::opened(int status, meshcoll_t *mesh)
             queue_.clear();
         }
     }
+    told_.notify_all(); /* those who wait for it */
     for (const auto &work : refused)
         work->refuse(why_);
 }
 
 /* Collectives and sends come to an end by themselves, at the latest by their time limit. A receive
  * that nothing matches does not. */
-void Mesh::drain() const
+void Mesh::drain()
 {
-    while (running_ > 0)
+    while (running_ > 0) {
+        if (has_flights())
+            look_at_flights();
         std::this_thread::sleep_for(LOOK);
+    }
 }
 
 void Mesh::destroy()
@@ -157,6 +307,7 @@ void Mesh::destroy()
     while (waiters_ > 0)
         std::this_thread::sleep_for(LOOK);
     {
+        const Lock use(use_mutex_);
         const Lock lock(mutex_);
         state_ = State::CLOSED;
         mesh_ = nullptr;
@@ -169,10 +320,7 @@ void Mesh::keep()
     meshcoll_t *mesh = nullptr;
     const int status = create(&mesh);
     opened(status, mesh);
-    {
-        Lock lock(mutex_);
-        told_.wait(lock, [this] { return closing_; });
-    }
+    await_closing();
     if (status == MESHCOLL_OK)
         destroy();
     exchange_.forget(); /* all ranks have read it: destroying is a barrier */

@@ -7,6 +7,7 @@
 #include <meshcoll/meshcoll.h>
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/Stream.h>
 
 #include <condition_variable>
 #include <deque>
@@ -17,7 +18,14 @@
 namespace meshcoll_torch
 {
 
+class DeviceWork;
 class Work;
+
+/* A stream beside the program's, for calls on device memory. */
+struct SideStream {
+    c10::Stream stream;
+    void *handle; /* its cudaStream_t */
+};
 
 struct Setup {
     c10::intrusive_ptr<c10d::Store> store;
@@ -30,7 +38,10 @@ struct Setup {
 
 /*
  * A thread makes the mesh, keeps it, and destroys it. So beginning a group waits for nobody, and
- * groups can be begun in any order, also in a circle; operations wait for the mesh in a queue.
+ * groups can be begun in any order, also in a circle; operations wait for the mesh in a queue. Those on
+ * device memory do not, since the first one waits for all ranks anyway.
+ *
+ * While calls are on a GPU, the thread looks now and then how they fare.
  */
 class Mesh
 {
@@ -39,6 +50,13 @@ class Mesh
 
     /* Starts the operation, now or as soon as the mesh is there. */
     void post(const c10::intrusive_ptr<Work> &work);
+    /* Starts it when the mesh is there. Throws ValueError for a second GPU. */
+    void post_on_device(const c10::intrusive_ptr<DeviceWork> &work);
+    /* Of the one GPU of this rank: for works that are posted. */
+    const SideStream &side_stream(at::Device device);
+    /* What became of calls on device memory so far, as meshcoll_async_error. */
+    int device_status(std::string &sentence);
+
     /* Operations that closing waits for. */
     void began()
     {
@@ -87,12 +105,20 @@ class Mesh
 
   private:
     enum class State { OPENING, OPEN, FAILED, CLOSED };
+    struct Watched;
+    using Flights = std::vector<std::shared_ptr<Watched>>;
 
     explicit Mesh(Setup setup);
     void keep();
     int create(meshcoll_t **mesh);
     void opened(int status, meshcoll_t *mesh);
-    void drain() const;
+    void watch(const c10::intrusive_ptr<DeviceWork> &work);
+    bool has_flights();
+    void look_at_flights();
+    void remove_flights(const Flights &over);
+    void await_closing();
+    std::string why_not() const;
+    void drain();
     void destroy();
     bool is_ours() const;
 
@@ -113,6 +139,14 @@ class Mesh
 
     std::mutex parked_mutex_; /* may be taken while mutex_ is held */
     std::vector<at::Tensor> parked_;
+
+    std::mutex start_mutex_; /* held while calls are enqueued: it makes their order */
+    std::mutex use_mutex_;   /* held by who uses the mesh, or destroys it, without mutex_ */
+    std::mutex side_mutex_;
+    std::optional<SideStream> side_; /* never changes once it is there */
+
+    std::mutex flights_mutex_; /* may be taken while mutex_ is held */
+    Flights flights_;
 };
 
 } // namespace meshcoll_torch

@@ -19,15 +19,23 @@ static double seconds(milliseconds time)
 }
 
 Work::Work(std::shared_ptr<Mesh> mesh, c10d::OpType type, const char *title, uint64_t sequence,
-           milliseconds timeout, const std::vector<at::Tensor> &inputs)
-    : c10d::Work(-1, type, title, inputs), mesh_(std::move(mesh)), title_(title),
-      sequence_(sequence), timeout_(timeout)
+           milliseconds timeout, const std::vector<at::Tensor> &inputs, at::Device device)
+    : c10d::Work(-1, type, title, inputs), mesh_(std::move(mesh)), title_(title), timeout_(timeout),
+      sequence_(sequence), device_(device)
 {
 }
 
 void Work::add(Begin begin)
 {
     parts_.emplace_back().begin = std::move(begin);
+}
+
+void Work::add(Call call)
+{
+    add([call = std::move(call)](meshcoll_t *mesh, meshcoll_request_t **request) {
+        const meshcoll_args_t args = call.args();
+        return meshcoll_begin(mesh, &args, request);
+    });
 }
 
 void Work::then(std::function<void()> step)
@@ -271,7 +279,7 @@ int Work::sourceRank() const
 
 /* Futures -------------------------------------------------------------------------------------- */
 
-void Work::complete_future(const c10::intrusive_ptr<c10::ivalue::Future> &future) const
+void Work::complete_future(const c10::intrusive_ptr<c10::ivalue::Future> &future)
 {
     if (exception_)
         future->setError(exception_);
@@ -286,8 +294,8 @@ c10::intrusive_ptr<c10::ivalue::Future> Work::getFuture()
         const Lock lock(mutex_);
         if (!future_) {
             future_ = c10::make_intrusive<c10::ivalue::Future>(
-                c10::ListType::create(c10::TensorType::get()));
-            is_late = completed_;
+                c10::ListType::create(c10::TensorType::get()), devices_of_future());
+            is_late = gives_future_at_once();
         }
     }
     if (is_late)

@@ -2,6 +2,7 @@
 #ifndef MESHCOLL_TORCH_WORK_H
 #define MESHCOLL_TORCH_WORK_H
 
+#include "call.h"
 #include "mesh.h"
 #include "types.h"
 
@@ -13,6 +14,8 @@ namespace meshcoll_torch
 {
 
 /*
+ * On memory of the host, unless it is one of the classes below this one.
+ *
  * Who calls the backend fills it in and posts it to the mesh; from then on its requests' callbacks
  * complete it, in whichever thread moves messages. A thread that waits for it waits in the library,
  * one for each request, and moves messages too.
@@ -23,12 +26,19 @@ class Work : public c10d::Work
     using Begin = std::function<int(meshcoll_t *mesh, meshcoll_request_t **request)>;
 
     Work(std::shared_ptr<Mesh> mesh, c10d::OpType type, const char *title, uint64_t sequence,
-         std::chrono::milliseconds timeout, const std::vector<at::Tensor> &inputs);
+         std::chrono::milliseconds timeout, const std::vector<at::Tensor> &inputs,
+         at::Device device = at::kCPU);
 
     /* Before it is posted. */
 
+    /* Where its tensors have to be. */
+    at::Device device() const
+    {
+        return device_;
+    }
     /* Its request begins like this. */
     void add(Begin begin);
+    virtual void add(Call call);
     /* Is done when all requests are complete, before anybody learns of it. */
     void then(std::function<void()> step);
     /* Tensors whose memory the requests use. */
@@ -41,8 +51,8 @@ class Work : public c10d::Work
     /* By the mesh. */
 
     /* With the mesh's lock held. */
-    void start(meshcoll_t *mesh);
-    void refuse(const std::string &why);
+    virtual void start(meshcoll_t *mesh);
+    virtual void refuse(const std::string &why);
     bool is_awaited_at_close() const
     {
         return !receives_;
@@ -62,6 +72,26 @@ class Work : public c10d::Work
     {
     }
 
+  protected:
+    std::exception_ptr error(int status, const std::string &sentence) const;
+    /* Of a future: where its values may be, and how it gets them, once. */
+    virtual std::vector<c10::Device> devices_of_future() const
+    {
+        return {};
+    }
+    virtual bool gives_future_at_once() const /* with the lock held */
+    {
+        return completed_;
+    }
+    virtual void complete_future(const c10::intrusive_ptr<c10::ivalue::Future> &future);
+
+    const std::shared_ptr<Mesh> mesh_;
+    const char *const title_;
+    const std::chrono::milliseconds timeout_;
+    std::vector<at::Tensor> outputs_, kept_;
+    std::vector<std::function<void()>> steps_; /* then, in this order */
+    std::shared_ptr<Operation> operation_;
+
   private:
     enum class State { QUEUED, RUNNING, CLAIMED, DONE };
 
@@ -78,18 +108,11 @@ class Work : public c10d::Work
     void complete();
     void finish_result();
     void tell(std::exception_ptr error);
-    std::exception_ptr error(int status, const std::string &sentence) const;
     void wait_for(Part &part, std::unique_lock<std::mutex> &lock, double seconds);
-    void complete_future(const c10::intrusive_ptr<c10::ivalue::Future> &future) const;
 
-    const std::shared_ptr<Mesh> mesh_;
-    const char *const title_;
     const uint64_t sequence_;
-    const std::chrono::milliseconds timeout_;
+    const at::Device device_;
     std::deque<Part> parts_; /* none is added after it was posted */
-    std::vector<at::Tensor> outputs_, kept_;
-    std::vector<std::function<void()>> steps_;
-    std::shared_ptr<Operation> operation_;
     bool receives_ = false, counted_ = false;
     size_t expected_ = 0; /* bytes */
     meshcoll_received_t received_ = {};

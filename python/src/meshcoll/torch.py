@@ -1,4 +1,4 @@
-"""The backend "meshcoll" of torch.distributed, for tensors on the CPU.
+"""The backend "meshcoll" of torch.distributed, for tensors on the CPU and on CUDA devices.
 
 ``torch.distributed.init_process_group("meshcoll")`` finds it by itself where torch knows the entry points
 ``torch.distributed.backends``; elsewhere ``import meshcoll.torch`` comes first. docs/training.md says what it supports.
@@ -92,7 +92,7 @@ def register():
     """Makes the backend known to torch.distributed. Calling it again changes nothing."""
     if hasattr(dist.Backend, NAME.upper()):
         return
-    dist.Backend.register_backend(NAME, _create, extended_api=True, devices=["cpu"])
+    dist.Backend.register_backend(NAME, _create, extended_api=True, devices=["cpu", "cuda"])
     atexit.register(_torch.close_all, _PATIENCE)
 
 
