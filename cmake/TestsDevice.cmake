@@ -157,6 +157,15 @@ set_target_properties(fakecuda PROPERTIES C_VISIBILITY_PRESET hidden
 target_include_directories(fakecuda PRIVATE ${device_folder} ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
 target_link_libraries(fakecuda PRIVATE Threads::Threads)
 
+# libmeshcoll for programs on the double that are not built here (python/tests); needs no nvcc.
+add_library(meshcoll_on_double SHARED ${fake_folder}/any_image.c
+            $<FILTER:$<TARGET_OBJECTS:meshcoll_objects>,EXCLUDE,device/cuda/image>)
+meshcoll_compile_options(meshcoll_on_double)
+set_target_properties(meshcoll_on_double PROPERTIES OUTPUT_NAME meshcoll VERSION ${PROJECT_VERSION} SOVERSION 0
+    C_VISIBILITY_PRESET hidden LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/device/on_double)
+target_include_directories(meshcoll_on_double PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+target_link_libraries(meshcoll_on_double PRIVATE meshcoll_dependencies)
+
 # A double of NVML, which `meshcoll topo` opens in its place.
 add_library(fakenvml SHARED ${fake_folder}/fake_nvml.c)
 meshcoll_compile_options(fakenvml)

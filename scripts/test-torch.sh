@@ -61,21 +61,39 @@ fi
 if [ -z "${MESHCOLL_DIR:-}" ]; then
     scripts/deps.sh
     quietly "configuring libmeshcoll" cmake -S . -B "$build/lib" -DCMAKE_BUILD_TYPE=Release -DMESHCOLL_MPI=OFF \
-        -DMESHCOLL_BUILD_TESTS=OFF -DMESHCOLL_BUILD_BENCH=OFF -DMESHCOLL_BUILD_EXAMPLES=OFF \
+        -DMESHCOLL_BUILD_TESTS=ON -DMESHCOLL_BUILD_BENCH=OFF -DMESHCOLL_BUILD_EXAMPLES=OFF \
         -DMESHCOLL_BUILD_TOOLS=OFF -DCMAKE_INSTALL_PREFIX="$build/prefix"
-    quietly "building libmeshcoll" cmake --build "$build/lib" --parallel "${JOBS:-2}"
+    quietly "building libmeshcoll" cmake --build "$build/lib" --parallel "${JOBS:-2}" \
+        --target meshcoll fakecuda meshcoll_on_double
     quietly "installing libmeshcoll" cmake --install "$build/lib"
     export CMAKE_PREFIX_PATH=$build/prefix
+    tree=$build/lib
 else
     MESHCOLL_DIR=$(cd "$MESHCOLL_DIR" && pwd)
     export MESHCOLL_DIR
+    tree=$MESHCOLL_DIR
+fi
+
+# CUDA tensors, on the double of libcuda
+fakecuda=$tree/tests/device/libfakecuda.so on_double=$tree/tests/device/on_double
+if [ ! -e "$fakecuda" ] || [ ! -e "$on_double/libmeshcoll.so" ]; then
+    export MESHCOLL_NO_DOUBLE="$tree has no double of libcuda: build its targets fakecuda and meshcoll_on_double"
+    fakecuda=
+elif ! "$python" -c 'from torch import Stream; Stream.native_handle' 2>/dev/null; then
+    export MESHCOLL_NO_DOUBLE="a device of one's own cannot tell this torch the handle of a stream"
+    fakecuda=
 fi
 quietly "building the package" env CMAKE_BUILD_PARALLEL_LEVEL="${JOBS:-2}" \
     "$python" -m pip install --disable-pip-version-check --no-build-isolation --no-deps --force-reinstall \
-    --config-settings=build-dir="$build/module" ./python
+    --config-settings=build-dir="$build/module" --config-settings=cmake.define.MESHCOLL_FAKECUDA="$fakecuda" ./python
 "$python" -c 'import torch, meshcoll.torch as m; print("torch", torch.__version__ + ", libmeshcoll", m.version())'
 
 export MESHCOLL_TUNE_FILE=$build/none.json # no measurements that happen to be on this machine
+if [ -n "$fakecuda" ]; then
+    export MESHCOLL_FAKECUDA=$fakecuda MESHCOLL_ON_DOUBLE=$on_double
+    MESHCOLL_DOUBLE=$(find "$build/module" -name '_double*.so' -print -quit)
+    export MESHCOLL_DOUBLE
+fi
 status=0
 : >"$build/counts"
 for tests in run launchers example; do

@@ -1,12 +1,14 @@
 """What the tests of the backend share: a job's begin and end, and how cases are counted."""
 
 import datetime
+import os
 import sys
 import traceback
 
 import torch
 import torch.distributed as dist
 
+import device
 import meshcoll.torch  # noqa: F401  (registers the backend where torch does not look for it)
 
 
@@ -39,6 +41,8 @@ class Cases:
 def begin(backend="meshcoll", seconds=60):
     """Joins the job that torchrun has started; returns rank and size."""
     torch.set_num_threads(1)
+    if device.TYPE != "cpu":
+        device.install(int(os.environ["LOCAL_RANK"]))
     dist.init_process_group(backend, timeout=datetime.timedelta(seconds=seconds))
     return dist.get_rank(), dist.get_world_size()
 

@@ -1,6 +1,6 @@
 """One of four ranks is killed while all are training, while their groups are idle, or before it joins a group. In the
 first case every other rank raises within 5 s, naming it; in all of them the others end their groups and their process
-at once. Starts the ranks itself, since torchrun would end the others."""
+at once. Starts the ranks itself, since torchrun would end the others. On CUDA tensors the case is a loop of sums."""
 
 import datetime
 import os
@@ -12,6 +12,8 @@ import time
 import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
+
+import device
 
 RANKS, VICTIM = 4, 2
 RAISES, DESTROYS = 5, 5  # seconds
@@ -38,6 +40,19 @@ def training():
         print(f"{time.time()} {error}", flush=True)
 
 
+def summing():
+    """Until it fails: on a GPU, whose streams end when the mesh fails."""
+    x = torch.ones(1000)
+    dist.all_reduce(x)
+    print("ready", flush=True)
+    try:
+        while True:
+            dist.all_reduce(x)
+            device.double.synchronize()
+    except dist.DistBackendError as error:
+        print(f"{time.time()} {error}", flush=True)
+
+
 def idle():
     """Until the others see that it is dead."""
     print("ready", flush=True)
@@ -56,6 +71,8 @@ def job(what, rank, port):
     import meshcoll.torch  # noqa: F401
 
     torch.set_num_threads(1)
+    if device.TYPE != "cpu":
+        device.install(rank)
     store = dist.TCPStore("127.0.0.1", port, None, False)
     dist.init_process_group("meshcoll", store=store, rank=rank, world_size=RANKS)
     for group in (None, dist.new_group()):
@@ -81,7 +98,7 @@ def problems(what, rank, lines, seconds):
         return f"destroy_process_group: {lines}"
     if seconds > ENDS:
         return f"its process ended after {seconds:.1f} s"
-    if what is training and not (raised and f"rank {VICTIM} " in raised[0]):
+    if what in RAISE and not (raised and f"rank {VICTIM} " in raised[0]):
         return f"does not name rank {VICTIM}: {lines}"
     return ""
 
@@ -105,7 +122,7 @@ def case(what):
             continue
         lines = rank.communicate(timeout=60)[0].splitlines()
         why = problems(what, number, lines, time.time() - killed)
-        if what is training and not why and float(lines[0].split()[0]) - killed > RAISES:
+        if what in RAISE and not why and float(lines[0].split()[0]) - killed > RAISES:
             why = f"raised after {float(lines[0].split()[0]) - killed:.1f} s"
         if why or rank.returncode != 0:
             bad.append(f"rank {number}, exit status {rank.returncode}: {why}")
@@ -114,7 +131,8 @@ def case(what):
     return bool(bad)
 
 
-CASES = [training, idle, joining]
+RAISE = [training, summing]
+CASES = [training, idle, joining] if device.TYPE == "cpu" else [summing]
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:

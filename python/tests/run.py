@@ -14,6 +14,14 @@ import sys
 HERE = pathlib.Path(__file__).parent
 LIMIT, SUITE_LIMIT = 300, 1200  # seconds
 
+# of a process on the double of libcuda, with a library that has the double's kernels; scripts/test-torch.sh names both
+DOUBLE = {} if "MESHCOLL_DOUBLE" not in os.environ else {
+    "MESHCOLL_TEST_DOUBLE": os.environ["MESHCOLL_DOUBLE"],
+    "MESHCOLL_LIBCUDA": os.environ["MESHCOLL_FAKECUDA"],
+    "LD_LIBRARY_PATH": os.environ["MESHCOLL_ON_DOUBLE"],
+}
+SHARED, OWN = {"FAKE_GPUS": "1"}, {"FAKE_GPUS": "4"}  # all ranks on one GPU, or each on its own
+
 # name, file and arguments, ranks (0: starts its own), environment
 TESTS = [
     ("texts", "texts.py", 0, {}),
@@ -29,6 +37,22 @@ TESTS = [
     ("leaves", "leaves.py", 2, {}),
     ("killed", "killed.py", 0, {}),
     ("many groups", "many.py", 2, {}),
+]
+ON_GPUS = [
+    ("GPUs, ops, 4 ranks", "ops.py", 4, OWN),
+    ("GPUs, ops, 4 ranks on one", "ops.py", 4, SHARED),
+    ("GPUs, ops, 2 ranks", "ops.py", 2, OWN),
+    ("GPUs, ops, 1 rank", "ops.py", 1, OWN),
+    ("GPUs, streams, 2 ranks", "gpu.py", 2, OWN),
+    ("GPUs, streams, 4 ranks on one", "gpu.py", 4, SHARED),
+    ("GPUs, streams, cuda:meshcoll", "gpu.py cuda:meshcoll", 2, OWN),
+    ("GPUs, streams, beside Gloo", "gpu.py cpu:gloo,cuda:meshcoll", 2, OWN),
+    ("GPUs, streams, cuda:meshcoll,cpu:meshcoll", "gpu.py cuda:meshcoll,cpu:meshcoll", 2, OWN),
+    ("GPUs, limits", "gpu_limits.py", 2, OWN),
+    ("GPUs, limits, 2 ranks on one", "gpu_limits.py", 2, SHARED),
+    ("GPUs, no libcuda", "gpu_limits.py without", 2, {"MESHCOLL_LIBCUDA": "off"}),
+    ("GPUs, killed", "killed.py", 0, OWN),
+    ("GPUs, killed, ranks on one", "killed.py", 0, SHARED),
 ]
 SUITE = [(f"PyTorch's tests, {ranks} ranks", f"suite.py {ranks}", 0, {}) for ranks in (4, 8)]
 
@@ -53,7 +77,11 @@ def output_of(file, ranks, environment, limit):
 def main():
     count = {"passed": 0, "failed": 0, "skipped": 0}
     names = [text for text in sys.argv[1:] if text != "--suite"]
-    for name, file, ranks, environment in TESTS + (SUITE if "--suite" in sys.argv else []):
+    on_gpus = [(name, file, ranks, {**DOUBLE, **more}) for name, file, ranks, more in ON_GPUS if DOUBLE]
+    if not DOUBLE:
+        print("skipped: GPUs: " + os.environ.get("MESHCOLL_NO_DOUBLE", "run them by scripts/test-torch.sh"))
+        count["skipped"] += 1
+    for name, file, ranks, environment in TESTS + on_gpus + (SUITE if "--suite" in sys.argv else []):
         if names and not any(text in name for text in names):
             continue
         limit = SUITE_LIMIT if file.startswith("suite.py") else LIMIT
