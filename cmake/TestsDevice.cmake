@@ -36,7 +36,8 @@ endfunction()
 
 meshcoll_device_program(device_walk)
 foreach(name IN ITEMS strategies_1d strategies_2d strategies_ragged counts_and_places long_vectors receiver_first
-                      sender_first relay_first joined tracks several_threads ll_receiver_first ll_sender_first
+                      sender_first relay_first joined tracks several_threads direct_1d direct_2d direct_ragged direct_far
+                      direct_receiver_late direct_receiver_first direct_several_threads ll_receiver_first ll_sender_first
                       ll_several_threads ll_wraps far_2d far_ragged far_3d far_receiver_first far_sender_first
                       limit abort_word reductions alike)
     meshcoll_device_test(${name} "device;unit" device_walk ${name})
@@ -120,6 +121,18 @@ if(NOT MESHCOLL_SANITIZE)
         mc_device_report_wait")
     meshcoll_device_mutant(ll_never_cleaned ll_wraps
         "(number & 0x7fffffff) < MC_DEVICE_SLOTS" "number == UINT64_MAX")
+    meshcoll_device_mutant(direct_before_begin direct_receiver_late
+        "mc_device_await(call, lane->begun, 0, *lane->launches)" "MC_DEVICE_DONE")
+    meshcoll_device_mutant(direct_flag_before_data direct_receiver_first
+        "    for (uint32_t i = 0; i < spot->runs && status == MC_DEVICE_DONE; i++)"
+        "    for (uint32_t m = seat.thread; m < spot->messages; m += seat.threads)
+        if (spot->direct >> m & 1)
+            mc_release(mc_device_lane(call, spot, m)->raised, table->number[m] + 1);
+    for (uint32_t i = 0; i < spot->runs && status == MC_DEVICE_DONE; i++)")
+    meshcoll_device_mutant(direct_whole_words direct_1d
+        "mc_device_store_part(mc_device_message(p, m, at), x, left)" "mc_store_word(mc_device_message(p, m, at), x)")
+    meshcoll_device_mutant(direct_not_passed_on joined
+        "p.begin = (uint32_t)lies;" "p.begin = 0;")
     meshcoll_device_mutant(same_piece_each_pass long_vectors
         "(uint64_t)pass * call->piece" "0 * (uint64_t)pass")
     meshcoll_device_mutant(slice_short_of_a_word strategies_1d

@@ -49,13 +49,20 @@ enum { MC_DEVICE_IN, MC_DEVICE_OUT, MC_DEVICE_SCRATCH, MC_DEVICE_BUFFERS, MC_DEV
 /*
  * FIRST: the message is the left operand of a receive-reduce. MORE: the message goes on in the
  * next run. JOIN, of a message's last run: the next message is moved with this one, in one pass over
- * the data. DROP: what a receive writes is not kept, as only joined messages read it.
+ * the data. DROP: what a receive writes is not kept, as only joined messages read it. DIRECT: the
+ * sender writes the message straight to the receiver's OUT (device/direct.h), at `to` there.
  *
  * Of joined messages all receives come first; each adds to what the one before it yields. The
  * result is kept, where the last receive says so, and is what all joined sends send. Without
  * receives, sends are of the same bytes.
  */
-enum { MC_DEVICE_FIRST = 1, MC_DEVICE_MORE = 2, MC_DEVICE_JOIN = 4, MC_DEVICE_DROP = 8 };
+enum {
+    MC_DEVICE_FIRST = 1,
+    MC_DEVICE_MORE = 2,
+    MC_DEVICE_JOIN = 4,
+    MC_DEVICE_DROP = 8,
+    MC_DEVICE_DIRECT = 16
+};
 /* The highest bits of the flags are the track. */
 enum { MC_DEVICE_TRACK_SHIFT = 6, MC_DEVICE_NO_TRACK = (1 << MC_DEVICE_TRACK_SHIFT) - 1 };
 
@@ -73,12 +80,19 @@ typedef struct {
 } mc_device_run_t;
 
 /* This block's end of a lane. A sender awaits credit and raises the flag; a receiver awaits the
- * flag and raises the credit. Both count messages, and so do the ends, from launch to launch. */
+ * flag and raises the credit. Both count messages, and so do the ends, from launch to launch.
+ *
+ * A lane with direct messages has `begun`, a count of launches with such: the receiver raises it
+ * when its launch begins, the sender awaits it. Direct messages are counted with the others, and
+ * their slots stay unused; they wait for no credit. */
 typedef struct {
-    char *slots;       /* MC_DEVICE_SLOTS of them, aligned to a word */
-    uint64_t *awaited; /* the peer raises it */
-    uint64_t *raised;  /* the peer awaits it */
-    uint64_t *count;   /* messages of this end so far; nobody else touches it */
+    char *slots;        /* MC_DEVICE_SLOTS of them, aligned to a word */
+    uint64_t *awaited;  /* the peer raises it */
+    uint64_t *raised;   /* the peer awaits it */
+    uint64_t *count;    /* messages of this end so far; nobody else touches it */
+    uint64_t *begun;    /* NULL: no message is direct */
+    uint64_t *launches; /* of this end so far, that count in `begun` */
+    char *window;       /* of a sender: the receiver's registered memory, of direct messages */
 } mc_device_lane_t;
 
 /* What a block tells the others of its slice. Both begin as 0. */
@@ -93,6 +107,7 @@ typedef struct {
 typedef struct {
     uint32_t block, slice, track;
     uint32_t first;                  /* a bit per received message: it is the left operand */
+    uint32_t direct;                 /* a bit per message: it goes to the receiver's OUT */
     char *message[MC_DEVICE_JOINED]; /* their slots */
     uint64_t number[MC_DEVICE_JOINED];
     uint32_t status[MC_DEVICE_JOINED]; /* how the wait for each ended */
@@ -128,10 +143,12 @@ typedef struct {
     char *buffer[MC_DEVICE_BUFFERS];
     const mc_device_lane_t *lane; /* lane * blocks + block */
     mc_device_track_t *track;     /* by block; of several tracks only */
-    const uint32_t *abort_word;   /* not 0: waiting blocks end */
-    uint64_t limit;               /* nanoseconds of one wait */
-    mc_device_report_t *report;   /* by block */
-    uint32_t program;             /* its number, for the report */
+    uint32_t lanes;               /* among which are some with direct messages; 0: there are none */
+    uint64_t window_at; /* where OUT begins in the registered memory, the same on all ranks */
+    const uint32_t *abort_word; /* not 0: waiting blocks end */
+    uint64_t limit;             /* nanoseconds of one wait */
+    mc_device_report_t *report; /* by block */
+    uint32_t program;           /* its number, for the report */
 } mc_device_call_t;
 
 /* What a kernel is launched with: `one` call, or with `many` one per rank of a grid that has

@@ -47,13 +47,26 @@ static bool same_side(side_t a, side_t b)
     return a.buffer == b.buffer && a.at == b.at && a.stride == b.stride;
 }
 
-/* Can a run be moved with the first message's? */
-static bool fits(const group_t *g, const mc_device_run_t *first, const mc_device_run_t *next)
+/* Run i of the first direct send of a group; NULL: it has none. */
+static const mc_device_run_t *direct_send(const group_t *g, const mc_device_run_t *run, uint32_t i)
 {
+    for (uint32_t at = g->at + i; at < g->end; at += g->runs)
+        if (run[at].op == MC_DEVICE_SEND && run[at].flags & MC_DEVICE_DIRECT)
+            return &run[at];
+    return NULL;
+}
+
+/* Can a run be moved with run i of a group's messages? Direct sends go to one place of their peers. */
+static bool fits(const group_t *g, const mc_device_run_t *run, uint32_t i,
+                 const mc_device_run_t *next)
+{
+    const mc_device_run_t *const first = &run[g->at + i], *const sent = direct_send(g, run, i);
     const side_t value = g->receives > 0 ? to_of(first) : from_of(first);
     if (next->n != first->n || next->bytes != first->bytes || !same_side(from_of(next), value))
         return false;
-    return next->op == MC_DEVICE_SEND || same_side(to_of(next), value);
+    if (next->op != MC_DEVICE_SEND)
+        return same_side(to_of(next), value);
+    return !sent || !(next->flags & MC_DEVICE_DIRECT) || same_side(to_of(next), to_of(sent));
 }
 
 static bool has_lane(const group_t *g, const mc_device_run_t *run, uint32_t lane)
@@ -98,7 +111,7 @@ static bool takes(const group_t *g, const mc_device_run_t *run, uint32_t n)
         end_of(run, g->end) - g->end != g->runs)
         return false;
     for (uint32_t i = 0; i < g->runs; i++)
-        if (!fits(g, &run[g->at + i], &run[g->end + i]))
+        if (!fits(g, run, i, &run[g->end + i]))
             return false;
     return true;
 }

@@ -24,6 +24,7 @@ _Static_assert((int)MC_DEVICE_FIRST == (int)MC_MESSAGE_FIRST, "and their flags")
  * not extend. */
 typedef struct {
     const mc_binding_t *binding;
+    const mc_direct_t *direct; /* NULL: no messages are */
     mc_device_run_t *run;
     uint32_t n, capacity, first, slices;
     uint8_t track; /* of what is being lowered, as flags */
@@ -116,8 +117,17 @@ static uint32_t lane_of(const mc_plan_t *plan, const mc_step_t *s)
     return i < plan->n_peers ? 2 * i + mc_op_receives((mc_op_t)s->op) : 0;
 }
 
-static void lower_chunk(lowering_t *l, const mc_step_t *s, const mc_device_run_t *like,
-                        uint32_t offset)
+/* Where the receiver of a direct message stores its chunk k. */
+static uint64_t place_there(const lowering_t *l, const mc_direct_step_t *m, uint32_t k)
+{
+    const mc_binding_t *const b = &l->direct->world.binding[m->peer];
+    const mc_step_t *const s = &b->plan->step[m->step];
+    return mc_binding_chunk(b, (mc_buffer_t)s->dst, s->to + k / s->run * s->stride + k % s->run).at;
+}
+
+/* Chunk k of a step, `offset` behind its first one. */
+static void lower_chunk(lowering_t *l, const mc_step_t *s, const mc_device_run_t *like, uint32_t k,
+                        uint32_t offset, const mc_direct_step_t *direct)
 {
     const mc_binding_t *const b = l->binding;
     const mc_op_t op = (mc_op_t)s->op;
@@ -138,6 +148,8 @@ static void lower_chunk(lowering_t *l, const mc_step_t *s, const mc_device_run_t
         chunk.from = from.at;
         chunk.bytes = from.bytes;
     }
+    if (direct && mc_op_sends(op) && chunk.bytes > 0)
+        chunk.to = place_there(l, direct, k);
     const bool stays = op == MC_OP_COPY && chunk.from_buffer == chunk.to_buffer &&
                        chunk.from == chunk.to; /* a lent chunk of SCRATCH */
     if (chunk.bytes > 0 && !stays)
@@ -148,17 +160,19 @@ static void lower_step(lowering_t *l, uint32_t i)
 {
     const mc_plan_t *const plan = l->binding->plan;
     const mc_step_t *const s = &plan->step[i];
+    const mc_direct_step_t *const direct =
+        l->direct ? mc_direct_message(l->direct, plan->rank, i) : NULL;
     const mc_device_run_t like = {.op = s->op,
                                   .from_buffer = MC_DEVICE_NONE,
                                   .to_buffer = MC_DEVICE_NONE,
-                                  .flags = s->flags,
+                                  .flags = s->flags | (direct ? MC_DEVICE_DIRECT : 0),
                                   .step = i,
                                   .lane = lane_of(plan, s),
                                   .n = 1};
     l->first = l->n;
     for (uint32_t r = 0; r < s->nrun; r++)
         for (uint32_t j = 0; j < s->run && !l->status; j++)
-            lower_chunk(l, s, &like, r * s->stride + j);
+            lower_chunk(l, s, &like, r * s->run + j, r * s->stride + j, direct);
     const bool is_message = mc_op_sends((mc_op_t)s->op) || mc_op_receives((mc_op_t)s->op);
     for (uint32_t k = l->first; is_message && k + 1 < l->n; k++)
         l->run[k].flags |= MC_DEVICE_MORE;
@@ -339,7 +353,8 @@ static void lower_all(lowering_t *l, mc_device_order_t *o)
 }
 
 int mc_device_lower(const mc_binding_t *binding, uint32_t widest, uint32_t blocks,
-                    const mc_device_tracks_t *tracks, mc_device_program_t **program)
+                    const mc_device_tracks_t *tracks, const mc_direct_t *direct,
+                    mc_device_program_t **program)
 {
     static const mc_device_tracks_t one = {.n = 1};
     const mc_device_tracks_t *const t = tracks ? tracks : &one;
@@ -347,7 +362,7 @@ int mc_device_lower(const mc_binding_t *binding, uint32_t widest, uint32_t block
     if (refused)
         return refused;
     mc_device_order_t o;
-    lowering_t l = {.binding = binding, .slices = blocks / t->n};
+    lowering_t l = {.binding = binding, .direct = direct, .slices = blocks / t->n};
     l.status = mc_device_order_open(binding->plan, t, binding->reducer.scale, &o);
     if (l.status)
         return l.status;
@@ -365,6 +380,17 @@ int mc_device_lower(const mc_binding_t *binding, uint32_t widest, uint32_t block
 void mc_device_program_free(mc_device_program_t *program)
 {
     free(program);
+}
+
+uint32_t mc_device_messages(const mc_device_program_t *p, uint32_t lane, bool direct)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < p->n_runs; i++) {
+        const mc_device_run_t *const r = &p->run[i];
+        n += r->op <= MC_DEVICE_RECV_REDUCE && r->lane == lane && !(r->flags & MC_DEVICE_MORE) &&
+             (!direct || r->flags & MC_DEVICE_DIRECT);
+    }
+    return n;
 }
 
 /* Launches ------------------------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 #ifndef MC_DEVICE_PROGRAM_H
 #define MC_DEVICE_PROGRAM_H
 
+#include "device/direct.h"
 #include "device/find_body.h"
 #include "device/tracks.h"
 #include "runtime/bind/binding.h"
@@ -33,16 +34,20 @@ uint32_t mc_device_widest(const mc_plan_t *plan);
 
 /* Lowers a binding that was measured; its addresses only tell whether it is in place. `widest` is
  * the most of mc_device_widest over all ranks, which also have the same number of blocks and the same
- * tracks; NULL: one track. ERR_UNSUPPORTED: a user's operation; ERR_INVALID_ARG: a message is wider than
- * `widest`, or there are fewer blocks than tracks; ERR_NO_MEMORY. The caller frees the program. */
+ * tracks; NULL: one track. `direct` says which messages go straight to OUT, in one track only; NULL: none
+ * does. ERR_UNSUPPORTED: a user's operation; ERR_INVALID_ARG: a message is wider than `widest`, or there are
+ * fewer blocks than tracks; ERR_NO_MEMORY. The caller frees the program. */
 int mc_device_lower(const mc_binding_t *binding, uint32_t widest, uint32_t blocks,
-                    const mc_device_tracks_t *tracks, mc_device_program_t **program);
+                    const mc_device_tracks_t *tracks, const mc_direct_t *direct,
+                    mc_device_program_t **program);
 void mc_device_program_free(mc_device_program_t *program); /* NULL is allowed */
 
 /* Is every run within its buffers, which have `room` bytes, and as its operation needs it? Else
  * ERR_PLAN with a sentence. */
 int mc_device_program_check(const mc_device_program_t *program,
                             const uint64_t room[MC_DEVICE_BUFFERS]);
+/* The messages of a lane, or only the direct ones. */
+uint32_t mc_device_messages(const mc_device_program_t *program, uint32_t lane, bool direct);
 /* One line for the program, and one per run. */
 void mc_device_program_print(const mc_device_program_t *program, mc_text_t *text);
 /* One line: how a block ended, and of a wait for whom. */

@@ -71,6 +71,9 @@ static int check_message(const mc_device_program_t *p, uint32_t i, uint32_t *chu
         return fail(p, i, "its message goes on, and is joined to another one here");
     if (r->flags & MC_DEVICE_FIRST && r->op != MC_DEVICE_RECV_REDUCE)
         return fail(p, i, "its message is an operand, but nothing is reduced");
+    if (r->flags & MC_DEVICE_DIRECT && r->op != MC_DEVICE_SEND &&
+        (r->op != MC_DEVICE_RECV || r->to_buffer != MC_DEVICE_OUT))
+        return fail(p, i, "its message is direct, but is not stored in OUT");
     *chunks += r->n;
     if (*chunks > p->widest)
         return fail(p, i, "its message has more chunks than the widest");
@@ -78,6 +81,8 @@ static int check_message(const mc_device_program_t *p, uint32_t i, uint32_t *chu
         *chunks = 0;
     else if (i + 1 == p->n_runs || r[1].step != r->step)
         return fail(p, i, "its message goes on, but the next run is of another one");
+    else if ((r[1].flags ^ r->flags) & MC_DEVICE_DIRECT)
+        return fail(p, i, "its message is direct in part");
     return MESHCOLL_OK;
 }
 
@@ -178,8 +183,11 @@ static void print_run(const mc_device_program_t *p, const mc_device_run_t *r, mc
         print_side(r->from_buffer, r->from, r->from_stride, r->n, text);
         mc_text_add(text, " -> ");
     }
-    print_side(r->to_buffer, r->to, r->to_stride, r->n, text);
-    mc_text_add(text, "%s%s%s%s\n", r->flags & MC_DEVICE_FIRST ? ", message first" : "",
+    const bool sent_direct = r->op == MC_DEVICE_SEND && r->flags & MC_DEVICE_DIRECT;
+    print_side(sent_direct ? MC_DEVICE_OUT : r->to_buffer, r->to, r->to_stride, r->n, text);
+    mc_text_add(text, "%s%s%s%s%s%s\n", sent_direct ? " of the peer" : "",
+                r->flags & MC_DEVICE_DIRECT ? ", direct" : "",
+                r->flags & MC_DEVICE_FIRST ? ", message first" : "",
                 r->flags & MC_DEVICE_MORE ? ", more" : "",
                 r->flags & MC_DEVICE_JOIN ? ", joined to the next" : "",
                 r->flags & MC_DEVICE_DROP ? ", not kept" : "");

@@ -88,17 +88,49 @@ static void wire(mc_box_run_t *run, int rank)
                                        .awaited = receives ? &lane->flag : &lane->credit,
                                        .raised = receives ? &lane->credit : &lane->flag,
                                        .count = receives ? &lane->taken : &lane->sent};
+        if (mc_device_messages(r->program, i / blocks, true) == 0)
+            continue;
+        r->end[i].begun = &lane->begun;
+        r->end[i].launches = &lane->opened[receives];
+        r->end[i].window = run->rank[peer].buffers.out;
+        if (receives && i % blocks == 0)
+            run->box->n_direct += mc_device_messages(r->program, i / blocks, true);
     }
 }
 
-static void bind_rank(mc_box_run_t *run, int rank, uint32_t widest)
+static void bind_rank(mc_box_run_t *run, int rank)
 {
     mc_box_rank_t *const r = &run->rank[rank];
     const meshcoll_args_t args = mc_case_args(&run->c, &r->buffers, NULL);
     const mc_operands_t operands = mc_operands_of(&args);
     need(mc_binding_init(&r->binding, r->plan) == MESHCOLL_OK, run->name);
     need(mc_binding_measure(&r->binding, &operands) == MESHCOLL_OK, run->name);
-    need(mc_device_lower(&r->binding, widest, run->how.blocks, &run->tracks, &r->program) ==
+}
+
+/* Of ranks of one machine, for calls in which all ranks have an OUT. */
+static void find_direct(mc_box_run_t *run, mc_direct_t *direct)
+{
+    static mc_binding_t binding[MC_BOX_RANKS];
+    static unsigned char linked[MC_BOX_RANKS * MC_BOX_RANKS];
+    const int n = run->box->mesh.size;
+    for (int i = 0; i < n; i++) {
+        binding[i] = run->rank[i].binding;
+        for (int j = 0; j < n; j++)
+            linked[i * n + j] = i != j && !(run->box->far && mc_far_joins(run->box->far, i, j));
+    }
+    const mc_direct_world_t world = {.n = n,
+                                     .binding = binding,
+                                     .linked = linked,
+                                     .apart =
+                                         run->c.collective == MESHCOLL_ALLTOALL && !run->c.in_place,
+                                     .blocks = run->how.blocks};
+    need(mc_direct_find(&world, direct) == MESHCOLL_OK, run->name);
+}
+
+static void lower(mc_box_run_t *run, int rank, uint32_t widest, const mc_direct_t *direct)
+{
+    mc_box_rank_t *const r = &run->rank[rank];
+    need(mc_device_lower(&r->binding, widest, run->how.blocks, &run->tracks, direct, &r->program) ==
              MESHCOLL_OK,
          run->name);
     r->scratch = room(r->binding.scratch_bytes);
@@ -130,6 +162,7 @@ static void launch(mc_box_run_t *run, int rank)
     need(mc_device_pieces(p, run->how.slot_bytes, run->how.ll, &r->call.piece) == MESHCOLL_OK,
          run->name);
     r->call.passes = mc_device_passes(p, r->call.piece);
+    r->call.lanes = run->how.registered ? 2 * p->n_peers : 0;
     if (run->box->far)
         mc_far_give(run->box->far, rank, p, &r->call);
 }
@@ -167,16 +200,24 @@ mc_box_run_t *mc_box_run_open(mc_box_t *box, const mc_case_t *c, const char *str
     }
     run->how.ll = run->how.ll && !box->far; /* a proxy reads no flags in the data */
     settle(&run->how, widest);
-    run->tracks = mc_gpu_tracks(&s, mesh, run->how.blocks);
+    run->tracks = mc_gpu_tracks(&s, mesh, run->how.registered ? 1 : run->how.blocks);
     if (box->blocks != run->how.blocks) /* that of all calls, else */
         memset(box->track, 0, sizeof box->track);
     box->blocks = run->how.blocks;
     if (box->far)
         mc_far_settle(box->far, run->how.slot_bytes);
-    for (int r = 0; r < mesh->size; r++) {
-        bind_rank(run, r, widest);
+    run->how.registered = run->how.registered && !run->how.ll && c->collective != MESHCOLL_REDUCE &&
+                          c->collective != MESHCOLL_GATHER;
+    mc_direct_t direct = {.first = NULL};
+    for (int r = 0; r < mesh->size; r++)
+        bind_rank(run, r);
+    if (run->how.registered)
+        find_direct(run, &direct);
+    for (int r = 0; r < mesh->size; r++)
+        lower(run, r, widest, run->how.registered ? &direct : NULL);
+    mc_direct_free(&direct);
+    for (int r = 0; r < mesh->size; r++)
         launch(run, r);
-    }
     return run;
 }
 
@@ -208,8 +249,11 @@ static void *work(void *argument)
 {
     const worker_t *const w = argument;
     const mc_box_rank_t *const r = &w->run->rank[w->rank];
-    if (w->run->how.delay[w->rank] > 0)
+    if (w->run->how.delay[w->rank] > 0) {
         usleep(w->run->how.delay[w->rank]);
+        if (w->run->how.spoils)
+            memset(r->buffers.out, 0x5a, r->buffers.bytes[1]);
+    }
     mc_host_naps = w->seat.thread > 0 ? w->run->how.naps : 0;
     mc_host_walk(w->seat, &r->call, w->block, r->program->body);
     return NULL;
@@ -266,7 +310,10 @@ bool mc_box_run_check(const mc_box_run_t *run)
         if (mc_case_check(&run->c, &rank->buffers, buffer, sizeof buffer)) {
             printf("%s (%u blocks of %u threads, slots of %u bytes%s): %s\n", run->name,
                    run->how.blocks, run->how.threads, run->how.slot_bytes,
-                   run->how.ll ? ", flags in the data" : "", buffer);
+                   run->how.ll           ? ", flags in the data"
+                   : run->how.registered ? ", OUT is registered"
+                                         : "",
+                   buffer);
             return false;
         }
     }

@@ -17,6 +17,7 @@ enum { MC_BOX_KINDS = 2 }; /* of lanes: messages with flags beside their data, a
 /* The counters of a lane, of one block. */
 typedef struct {
     uint64_t flag, credit, sent, taken;
+    uint64_t begun, opened[2]; /* launches with direct messages; at its ends */
 } mc_box_lane_t;
 
 /* Lanes serve one call after another and are never reset, unless one failed. */
@@ -27,8 +28,9 @@ typedef struct {
     char *slots;
     mc_box_lane_t lane[MC_BOX_KINDS][MC_BOX_RANKS][MC_BOX_RANKS][MC_BOX_BLOCKS]; /* from, to */
     mc_device_track_t track[MC_BOX_RANKS][MC_BOX_BLOCKS];
-    uint32_t blocks; /* of the last call */
-    mc_far_t *far;   /* lanes between machines; NULL: there is one machine */
+    uint32_t blocks;   /* of the last call */
+    mc_far_t *far;     /* lanes between machines; NULL: there is one machine */
+    unsigned n_direct; /* messages of programs so far that went straight to OUT */
 } mc_box_t;
 enum {
     MC_BOX_LANE = MC_DEVICE_SLOTS * MC_BOX_SLOT, /* bytes of a lane's slots */
@@ -38,9 +40,11 @@ enum {
 /* How a call runs. Zeros are defaults: one block of one thread, slots as small as they can be, 20 s. */
 typedef struct {
     uint32_t blocks, threads, slot_bytes;
-    bool ll;                      /* flags in the data */
-    uint32_t yields;              /* mc_host_yields */
-    uint32_t naps;                /* mc_host_naps, of the threads of a block but the first */
+    bool ll;         /* flags in the data */
+    bool registered; /* OUT is mapped by all ranks: messages may be direct; not of LL */
+    bool spoils;     /* a rank that begins late writes to its OUT before */
+    uint32_t yields; /* mc_host_yields */
+    uint32_t naps;   /* mc_host_naps, of the threads of a block but the first */
     unsigned delay[MC_BOX_RANKS]; /* microseconds before a rank begins */
     int absent;                   /* rank + 1 of one that never begins; 0: none */
     unsigned abort_after;         /* microseconds until the abort word is set; 0: never */

@@ -56,7 +56,8 @@ static mc_box_how_t turn_how(unsigned turn)
                           .yields = turn % 4 == 0 ? 11 : 0};
 }
 
-static bool sweep_collective(mc_box_t *box, meshcoll_collective_t collective, unsigned *turn)
+static bool sweep_collective(mc_box_t *box, meshcoll_collective_t collective, bool registered,
+                             unsigned *turn)
 {
     char text[4096];
     mc_sample_t sample;
@@ -68,7 +69,9 @@ static bool sweep_collective(mc_box_t *box, meshcoll_collective_t collective, un
         const bool cut = *turn % 2 && !strstr(strategy, "segments=");
         snprintf(text, sizeof text, "%s%s", strategy, cut ? more : "");
         const mc_case_t c = turn_case(collective, box->mesh.size, *turn);
-        const mc_box_how_t how = turn_how(*turn);
+        mc_box_how_t how = turn_how(*turn);
+        how.registered = registered;
+        how.ll = how.ll && !registered;
         good = mc_box_case(box, &c, text, &how);
         ++*turn;
     }
@@ -76,16 +79,22 @@ static bool sweep_collective(mc_box_t *box, meshcoll_collective_t collective, un
     return good;
 }
 
-static bool sweep_box(mc_box_t *box)
+static bool sweep_as(mc_box_t *box, bool registered)
 {
-    const char *const mesh = box->text;
     unsigned turn = 0;
     bool good = true;
     for (int k = 0; k < MESHCOLL_COLLECTIVES && good; k++)
-        good = sweep_collective(box, (meshcoll_collective_t)k, &turn);
-    printf("%s: %u calls, %d of each strategy\n", mesh, turn, TURNS);
+        good = sweep_collective(box, (meshcoll_collective_t)k, registered, &turn);
+    printf("%s: %u calls, %d of each strategy; %u messages of programs direct\n", box->text, turn,
+           TURNS, box->n_direct);
+    good = good && turn > 50 && (registered ? box->n_direct > turn : box->n_direct == 0);
     mc_box_close(box);
-    return good && turn > 50;
+    return good;
+}
+
+static bool sweep_box(mc_box_t *box)
+{
+    return sweep_as(box, false);
 }
 
 static bool sweep(const char *mesh)
@@ -104,6 +113,24 @@ static bool strategies_2d(void)
 static bool strategies_ragged(void)
 {
     return sweep("box=4+3+1");
+}
+
+/* The same where OUT is registered on all ranks. */
+static bool direct_1d(void)
+{
+    return sweep_as(mc_box_open("gpu=4"), true);
+}
+static bool direct_2d(void)
+{
+    return sweep_as(mc_box_open("box=2,gpu=2"), true);
+}
+static bool direct_ragged(void)
+{
+    return sweep_as(mc_box_open("box=4+3+1"), true);
+}
+static bool direct_far(void)
+{
+    return sweep_as(mc_box_open_far("rack=2,box=2,gpu=2", "00001111"), true);
 }
 
 /* The same where lanes between machines are a proxy's. */
@@ -209,6 +236,24 @@ static bool relay_first(void)
     return repeat_bcast("gpu=3", &how, (17 << 10) / 4, 5);
 }
 
+/* Both with a registered OUT. A rank that begins late still uses its OUT before: nobody may have written there. */
+static bool direct_receiver_late(void)
+{
+    const mc_box_how_t how = {.slot_bytes = 1 << 10,
+                              .registered = true,
+                              .spoils = true,
+                              .yields = 5,
+                              .delay = {[1] = 20000}};
+    return repeat_bcast("gpu=2", &how, (17 << 10) / 4, 5);
+}
+/* The receiver passes on what it finds there. */
+static bool direct_receiver_first(void)
+{
+    const mc_box_how_t how = {
+        .slot_bytes = 1 << 14, .registered = true, .yields = 5, .delay = {[0] = 5000}};
+    return repeat_bcast("gpu=3", &how, (5 << 14) / 4, 10);
+}
+
 /* Messages that are moved together: sends of the same bytes, sums of several messages, messages passed on. */
 static bool joined(void)
 {
@@ -217,11 +262,14 @@ static bool joined(void)
         "reduce:mst(gpu) bcast:mst(gpu)", "allreduce:aligned(gpu)"};
     mc_box_t *const box = mc_box_open("gpu=5");
     bool good = true;
-    for (size_t i = 0; i < 2 * MC_COUNT(strategies) && good; i++) {
+    for (size_t i = 0; i < 3 * MC_COUNT(strategies) && good; i++) {
         const mc_case_t c = {
             .collective = MESHCOLL_ALLREDUCE, .datatype = MESHCOLL_INT32, .count = 1001};
-        const mc_box_how_t how = {
-            .blocks = 2, .threads = 1 + i % 3, .slot_bytes = 512, .ll = i >= MC_COUNT(strategies)};
+        const mc_box_how_t how = {.blocks = 2,
+                                  .threads = 1 + i % 3,
+                                  .slot_bytes = 512,
+                                  .ll = i / MC_COUNT(strategies) == 1,
+                                  .registered = i / MC_COUNT(strategies) == 2};
         good = mc_box_case(box, &c, strategies[i % MC_COUNT(strategies)], &how);
     }
     mc_box_close(box);
@@ -242,26 +290,35 @@ static bool far_sender_first(void)
 }
 
 /* Blocks of several threads: none leaves a slot before the others. */
-static bool repeat_threads(bool ll)
+static bool repeat_threads(bool ll, bool registered)
 {
     const mc_case_t c = {
         .collective = MESHCOLL_ALLREDUCE, .datatype = MESHCOLL_INT32, .count = 9001};
-    const mc_box_how_t how = {
-        .blocks = 2, .threads = 3, .slot_bytes = 1 << 11, .ll = ll, .naps = 20};
-    mc_box_t *const box = mc_box_open("gpu=2");
+    const mc_box_how_t how = {.blocks = 2,
+                              .threads = 3,
+                              .slot_bytes = 1 << 11,
+                              .ll = ll,
+                              .registered = registered,
+                              .naps = 20};
+    mc_box_t *const box = mc_box_open(registered ? "gpu=3" : "gpu=2");
     bool good = true;
     for (int i = 0; i < 5 && good; i++)
         good = mc_box_case(box, &c, "reduce_scatter:ring(gpu) allgather:ring(gpu)", &how);
+    good = good && (box->n_direct > 0) == registered;
     mc_box_close(box);
     return good;
 }
 static bool several_threads(void)
 {
-    return repeat_threads(false);
+    return repeat_threads(false, false);
+}
+static bool direct_several_threads(void)
+{
+    return repeat_threads(false, true);
 }
 static bool ll_several_threads(void)
 {
-    return repeat_threads(true);
+    return repeat_threads(true, false);
 }
 
 /* So many messages later than 0, in all counters. */
@@ -396,11 +453,31 @@ static bool without_each(const mc_box_how_t *how, uint32_t status)
                    how, status);
 }
 
+/* The root waits for a rank that never begins to receive; by slots it would end. */
+static bool registered_without(const mc_box_how_t *like, uint32_t status)
+{
+    const mc_case_t c = {.collective = MESHCOLL_BCAST, .datatype = MESHCOLL_INT32, .count = 1000};
+    mc_box_how_t how = *like;
+    how.absent = 2;
+    mc_box_t *const box = mc_box_open("gpu=2");
+    mc_box_run_t *const run = mc_box_run_open(box, &c, "bcast:chain(gpu)", &how);
+    bool good = true;
+    mc_box_run(run);
+    for (uint32_t b = 0; b < how.blocks; b++)
+        good = good && run->rank[0].report[b].status == status && run->rank[0].report[b].run == 0;
+    mc_box_run_close(run);
+    mc_box_close(box);
+    return good;
+}
+
 /* A limit ends the blocks that wait, wherever that is. */
 static bool limit(void)
 {
     mc_box_how_t how = {.blocks = 2, .slot_bytes = 1 << 14, .limit = 500000000};
-    const bool good = without_each(&how, MC_DEVICE_LATE);
+    bool good = without_each(&how, MC_DEVICE_LATE);
+    how.registered = true;
+    good = good && registered_without(&how, MC_DEVICE_LATE);
+    how.registered = false;
     how.ll = true;
     return good && without_each(&how, MC_DEVICE_LATE);
 }
@@ -413,7 +490,10 @@ static bool abort_word(void)
                         .slot_bytes = 1 << 14,
                         .limit = 3600000000000u,
                         .abort_after = 200000};
-    const bool good = without_each(&how, MC_DEVICE_ABORTED);
+    bool good = without_each(&how, MC_DEVICE_ABORTED);
+    how.registered = true;
+    good = good && registered_without(&how, MC_DEVICE_ABORTED);
+    how.registered = false;
     how.ll = true;
     return good && without_each(&how, MC_DEVICE_ABORTED);
 }
@@ -435,6 +515,13 @@ static const struct {
     {"tracks", tracks},
     {"joined", joined},
     {"several_threads", several_threads},
+    {"direct_1d", direct_1d},
+    {"direct_2d", direct_2d},
+    {"direct_ragged", direct_ragged},
+    {"direct_far", direct_far},
+    {"direct_receiver_late", direct_receiver_late},
+    {"direct_receiver_first", direct_receiver_first},
+    {"direct_several_threads", direct_several_threads},
     {"ll_receiver_first", ll_receiver_first},
     {"ll_sender_first", ll_sender_first},
     {"ll_several_threads", ll_several_threads},

@@ -33,7 +33,7 @@ static void lower_plan(lowered_t *l, const mc_plan_t *plan, const mc_operands_t 
     cr_assert_eq(mc_binding_measure(&l->binding, operands), MESHCOLL_OK);
     cr_assert_leq(l->binding.scratch_bytes, ROOM);
     l->widest = mc_device_widest(plan);
-    cr_assert_eq(mc_device_lower(&l->binding, l->widest, 2, NULL, &l->program), MESHCOLL_OK, "%s",
+    cr_assert_eq(mc_device_lower(&l->binding, l->widest, 2, NULL, NULL, &l->program), MESHCOLL_OK, "%s",
                  meshcoll_last_error());
 }
 
@@ -509,7 +509,7 @@ Test(device, users_operations_are_refused)
     mc_operands_t operands = l.binding.operands;
     operands.op = user;
     cr_assert_eq(mc_binding_measure(&l.binding, &operands), MESHCOLL_OK);
-    cr_assert_eq(mc_device_lower(&l.binding, l.widest, 2, NULL, &program),
+    cr_assert_eq(mc_device_lower(&l.binding, l.widest, 2, NULL, NULL, &program),
                  MESHCOLL_ERR_UNSUPPORTED);
     cr_assert(strstr(meshcoll_last_error(), "not a user's"), "%s", meshcoll_last_error());
     cr_assert_null(program);
@@ -554,8 +554,8 @@ Test(device, messages_fit_their_slots)
         .in = l.in, .out = l.out, .count = 100, .datatype = MESHCOLL_UINT8};
     lower_plan(&l, l.plan, &operands);
     cr_assert_eq(l.widest, 4);
-    cr_assert_eq(mc_device_lower(&l.binding, 3, 2, NULL, &program), MESHCOLL_ERR_INVALID_ARG);
-    cr_assert_eq(mc_device_lower(&l.binding, 4, 0, NULL, &program), MESHCOLL_ERR_INVALID_ARG);
+    cr_assert_eq(mc_device_lower(&l.binding, 3, 2, NULL, NULL, &program), MESHCOLL_ERR_INVALID_ARG);
+    cr_assert_eq(mc_device_lower(&l.binding, 4, 0, NULL, NULL, &program), MESHCOLL_ERR_INVALID_ARG);
     cr_assert_eq(mc_device_pieces(l.program, 4 * 32 - 1, true, &piece), MESHCOLL_ERR_UNSUPPORTED);
     cr_assert_eq(mc_device_pieces(l.program, 8 * 32, true, &piece), MESHCOLL_OK);
     cr_assert_eq(piece, 32);

@@ -43,7 +43,7 @@ static void open_world(world_t *w, const char *mesh, meshcoll_collective_t colle
             .in = &in, .out = &out, .count = 97, .datatype = MESHCOLL_INT16, .op = op};
         cr_assert_eq(mc_binding_init(b, w->rank[r].plan), MESHCOLL_OK);
         cr_assert_eq(mc_binding_measure(b, &operands), MESHCOLL_OK);
-        cr_assert_eq(mc_device_lower(b, widest, BLOCKS, &w->tracks, &w->rank[r].program),
+        cr_assert_eq(mc_device_lower(b, widest, BLOCKS, &w->tracks, NULL, &w->rank[r].program),
                      MESHCOLL_OK, "%s", meshcoll_last_error());
     }
 }

@@ -19,6 +19,9 @@
  * read after it was written. Joined messages each have such a thread; all of them are awaited
  * before any is moved, and released when all were moved (device/join.h: why that cannot hang).
  * Messages with flags in their data have no other flag; their credits are awaited and raised alike.
+ *
+ * A direct message is written to the receiver's OUT instead of a slot, in the same order. Its sender
+ * awaits that the receiver's launch has begun, and no credit; device/direct.h says why that is enough.
  */
 #ifndef MC_KERNEL_BLOCK_H
 #define MC_KERNEL_BLOCK_H
@@ -34,7 +37,9 @@ typedef struct {
     uint32_t at, end; /* its runs */
     uint32_t runs;    /* of each message */
     uint32_t receives, messages;
-    uint32_t first; /* a bit per receive */
+    uint32_t first;  /* a bit per receive */
+    uint32_t direct; /* a bit per send */
+    uint32_t beside; /* runs from the first message's to those of the first direct send */
 } mc_device_spot_t;
 
 /* The step that begins at spot->at. */
@@ -45,11 +50,16 @@ MC_DEVICE_FN void mc_device_find(const mc_device_call_t *call, mc_device_spot_t 
     while (call->run[spot->end - 1].flags & MC_DEVICE_MORE)
         spot->end++;
     spot->runs = spot->end - spot->at;
-    spot->receives = spot->messages = spot->first = 0;
+    spot->receives = spot->messages = spot->first = spot->direct = spot->beside = 0;
     if (next->op > MC_DEVICE_RECV_REDUCE)
         return;
     for (;;) {
-        spot->receives += next->op != MC_DEVICE_SEND;
+        const int sends = next->op == MC_DEVICE_SEND;
+        if (sends && next->flags & MC_DEVICE_DIRECT) {
+            spot->beside = spot->direct ? spot->beside : spot->messages * spot->runs;
+            spot->direct |= 1u << spot->messages;
+        }
+        spot->receives += !sends;
         spot->first |= (uint32_t)(next->flags & MC_DEVICE_FIRST) << spot->messages++;
         if (!(call->run[spot->end - 1].flags & MC_DEVICE_JOIN))
             return;
@@ -82,6 +92,23 @@ MC_DEVICE_FN int mc_device_is_over(mc_seat_t seat, const mc_device_call_t *call,
         }
     }
     return mc_barrier_any(seat, over);
+}
+
+/* Counts this launch on lanes with direct messages, and tells their senders that it has begun. */
+MC_DEVICE_FN void mc_device_open(mc_seat_t seat, const mc_device_call_t *call, uint32_t block)
+{
+    if (call->lanes == 0)
+        return;
+    for (uint32_t i = seat.thread; i < call->lanes; i += seat.threads) {
+        const mc_device_lane_t *const lane = &call->lane[i * call->blocks + block];
+        if (!lane->begun)
+            continue;
+        const uint64_t launch = *lane->launches + 1;
+        *lane->launches = launch;
+        if (i % 2)
+            mc_release(lane->begun, launch);
+    }
+    mc_barrier(seat);
 }
 
 /* Does this block have a part of the step in this pass? The peer's block of the same number then
@@ -122,17 +149,20 @@ MC_DEVICE_FN int mc_device_begin(mc_seat_t seat, const mc_device_call_t *call,
 {
     uint32_t status = MC_DEVICE_DONE;
     if (seat.thread == 0)
-        table->first = spot->first;
+        table->first = spot->first, table->direct = spot->direct;
     for (uint32_t m = seat.thread; m < spot->messages && status == MC_DEVICE_DONE;
          m += seat.threads) {
         const mc_device_lane_t *const lane = mc_device_lane(seat, call, spot, m);
-        const int sends = m >= spot->receives;
+        const int sends = m >= spot->receives, direct = (int)(spot->direct >> m & 1);
         const uint64_t number = *lane->count;
-        if (sends || !call->ll)
+        if (direct)
+            status = mc_device_await(call, lane->begun, 0, *lane->launches);
+        else if (sends || !call->ll)
             status = mc_device_await(call, lane->awaited, sends ? MC_DEVICE_SLOTS : 0, number + 1);
         table->status[m] = status;
         table->number[m] = number;
-        table->message[m] = lane->slots + number % MC_DEVICE_SLOTS * call->slot_bytes;
+        table->message[m] = direct ? lane->window + call->window_at
+                                   : lane->slots + number % MC_DEVICE_SLOTS * call->slot_bytes;
         *lane->count = number + 1;
     }
     if (!mc_barrier_any(seat, status != MC_DEVICE_DONE))
@@ -170,23 +200,33 @@ MC_DEVICE_FN uint32_t mc_device_move_run(mc_seat_t seat, const mc_device_call_t 
     const mc_device_run_t *const run = &call->run[spot->at + i];
     const uint32_t last = spot->receives > 0 ? spot->receives - 1 : 0;
     const int drops = (call->run[spot->at + last * spot->runs + i].flags & MC_DEVICE_DROP) != 0;
-    const int reads = run->from_buffer != MC_DEVICE_NONE;
-    const int writes = run->to_buffer != MC_DEVICE_NONE && !drops;
+    /* a direct message lies where its receive would store it */
+    const int lies = run->op == MC_DEVICE_RECV && run->flags & MC_DEVICE_DIRECT;
+    const int reads = run->from_buffer != MC_DEVICE_NONE || lies;
+    const int writes = run->to_buffer != MC_DEVICE_NONE && !drops && !(lies && spot->receives == 1);
     const mc_device_piece_t piece = mc_device_piece(call, table->slice, spot->pass, run);
     const uint64_t padded = mc_device_padded(piece.bytes);
+    const uint64_t from_at = lies ? run->to : run->from;
+    const int64_t from_stride = lies ? run->to_stride : run->from_stride;
+    const mc_device_run_t *const sent = run + spot->beside;
     const char *const from =
-        reads ? call->buffer[run->from_buffer] + run->from + piece.at : (const char *)0;
+        reads ? call->buffer[lies ? run->to_buffer : run->from_buffer] + from_at + piece.at
+              : (const char *)0;
     char *const to = writes ? call->buffer[run->to_buffer] + run->to + piece.at : (char *)0;
     mc_device_pass_t p;
     p.table = table;
     p.receives = spot->receives;
     p.messages = spot->messages;
+    p.begin = (uint32_t)lies;
     p.call = call;
+    if (lies && spot->messages == 1)
+        return status;
     for (uint32_t k = 0; piece.bytes > 0 && k < run->n && status == MC_DEVICE_DONE; k++) {
-        p.a = reads ? from + k * run->from_stride : from;
+        p.a = reads ? from + k * from_stride : from;
         p.b = 0;
         p.to = writes ? to + k * run->to_stride : to;
         p.at = *at + k * padded;
+        p.direct_at = sent->to + piece.at + k * sent->to_stride;
         if (run->op == MC_DEVICE_DIVIDE || run->op == MC_DEVICE_SCALE) {
             divide(seat, p.to, reads ? p.a : p.to, piece.bytes, call->ranks, call->scalar);
             continue;
@@ -283,6 +323,7 @@ MC_DEVICE_FN void mc_device_walk(mc_seat_t seat, const mc_device_call_t *call, u
     mc_device_take_place(seat, call, block);
     if (mc_device_is_over(seat, call, &spot))
         return;
+    mc_device_open(seat, call, block);
     const mc_device_table_t *const table = mc_table(seat);
     if (table->slice < call->blocks / call->tracks)
         for (spot.pass = 0; spot.pass < call->passes; spot.pass++)

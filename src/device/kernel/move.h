@@ -19,13 +19,15 @@ typedef void (*mc_device_divide_t)(mc_seat_t seat, char *to, const char *from, u
                                    int32_t by, const void *scalar);
 
 /* One pass over bytes: to and all sent messages = a (+) b (+) received messages, as far as there
- * are such. Messages are aligned to words, and padded; the rank's memory need not be. */
+ * are such. Messages in slots are aligned to words, and padded; the ranks' memory need not be. */
 typedef struct {
     const char *a, *b; /* in this rank's memory; NULL: none. b: only with a */
     char *to;          /* there; NULL: nowhere */
     mc_device_table_t *table;
     uint32_t receives, messages;  /* of the table: those received first, then those sent */
+    uint32_t begin;               /* the first to be read; 1: message 0 lies in `a` */
     uint64_t at;                  /* where these bytes begin in each message */
+    uint64_t direct_at;           /* and in the memory of a peer that a message goes to directly */
     const mc_device_call_t *call; /* whose messages they are; NULL: there are none */
 } mc_device_pass_t;
 
@@ -44,7 +46,9 @@ MC_DEVICE_FN int mc_device_source(const mc_device_pass_t *p)
 }
 MC_DEVICE_FN int mc_device_next_source(const mc_device_pass_t *p, int source)
 {
-    return source == MC_DEVICE_A && !p->b ? 0 : source + 1;
+    if (source == MC_DEVICE_A && p->b)
+        return MC_DEVICE_B;
+    return source < 0 ? (int)p->begin : source + 1;
 }
 
 MC_DEVICE_FN int mc_device_aligned(const void *at, uint32_t to)
@@ -54,7 +58,7 @@ MC_DEVICE_FN int mc_device_aligned(const void *at, uint32_t to)
 
 MC_DEVICE_FN char *mc_device_message(const mc_device_pass_t *p, uint32_t m, uint64_t at)
 {
-    return p->table->message[m] + p->at + at;
+    return p->table->message[m] + (p->table->direct >> m & 1 ? p->direct_at : p->at) + at;
 }
 
 /* Byte `at` of a source that lies in memory as it is. */
@@ -220,11 +224,23 @@ MC_DEVICE_FN uint32_t mc_device_move_parts(mc_seat_t seat, const mc_device_pass_
         for (uint32_t m = p->receives; m < p->messages; m++) {
             if (mc_device_is_ll(p))
                 mc_device_ll_put(p->table, m, p->at + at, x);
+            else if (p->table->direct >> m & 1)
+                mc_device_store_part(mc_device_message(p, m, at), x, left);
             else
                 mc_store_word(mc_device_message(p, m, at), x);
         }
     }
     return MC_DEVICE_DONE;
+}
+
+/* Do all direct messages go to aligned memory? */
+MC_DEVICE_FN int mc_device_sends_aligned(const mc_device_pass_t *p)
+{
+    int aligned = 1;
+    MC_ROLLED
+    for (uint32_t m = p->receives; m < p->messages && p->table->direct; m++)
+        aligned &= mc_device_aligned(mc_device_message(p, m, 0), MC_DEVICE_WORD);
+    return aligned;
 }
 
 /* Returns how waiting for flags in the data ended. */
@@ -234,7 +250,8 @@ MC_DEVICE_FN uint32_t mc_device_move(mc_seat_t seat, const mc_device_pass_t *p, 
     const int sums = mc_device_next_source(p, mc_device_source(p)) < (int)p->receives;
     uint64_t w = seat.thread;
     if (!mc_device_is_ll(p) && mc_device_aligned(p->a, MC_DEVICE_WORD) &&
-        mc_device_aligned(p->b, MC_DEVICE_WORD) && mc_device_aligned(p->to, MC_DEVICE_WORD))
+        mc_device_aligned(p->b, MC_DEVICE_WORD) && mc_device_aligned(p->to, MC_DEVICE_WORD) &&
+        mc_device_sends_aligned(p))
         w = sums ? mc_device_sum_words(seat, p, bytes / MC_DEVICE_WORD, combine)
                  : mc_device_copy_words(seat, p, bytes / MC_DEVICE_WORD);
     return mc_device_move_parts(seat, p, w, bytes, combine);
@@ -249,8 +266,8 @@ MC_DEVICE_FN void mc_device_reduce(mc_seat_t seat, char *to, const char *a, cons
     p.b = b;
     p.to = to;
     p.table = 0;
-    p.receives = p.messages = 0;
-    p.at = 0;
+    p.receives = p.messages = p.begin = 0;
+    p.at = p.direct_at = 0;
     p.call = 0;
     (void)mc_device_move(seat, &p, bytes, combine);
 }

@@ -146,18 +146,25 @@ static bool has_part(const mc_stream_call_t *call, const spot_t *spot)
     return has;
 }
 
+/* Where a direct message that this rank sends goes. */
+static char *peers_out(const mc_stream_call_t *call, const mc_device_run_t *run)
+{
+    return (char *)(uintptr_t)(call->lane[run->lane].window + call->window_at + run->to);
+}
+
 /* A run's piece; `message` is where its part of the slot begins. Returns the bytes of that part. */
 static uint64_t move(queue_t *q, uint32_t pass, const mc_device_run_t *run, char *message)
 {
     const uint64_t at = piece_at(q->call, pass), bytes = piece_of(q->call, pass, run);
     const side_t slot = {message, (int64_t)padded(bytes)};
     const bool reads = run->from_buffer != MC_DEVICE_NONE,
-               writes = run->to_buffer != MC_DEVICE_NONE;
+               writes = run->to_buffer != MC_DEVICE_NONE, direct = run->flags & MC_DEVICE_DIRECT;
     const side_t from =
         reads ? (side_t){q->buffer[run->from_buffer] + run->from + at, run->from_stride} : slot;
-    const side_t to =
-        writes ? (side_t){q->buffer[run->to_buffer] + run->to + at, run->to_stride} : slot;
-    if (bytes == 0)
+    const side_t to = writes   ? (side_t){q->buffer[run->to_buffer] + run->to + at, run->to_stride}
+                      : direct ? (side_t){peers_out(q->call, run) + at, run->to_stride}
+                               : slot;
+    if (bytes == 0 || (direct && !reads)) /* it lies there */
         return 0;
     switch (run->op) {
     case MC_DEVICE_RECV_REDUCE:
@@ -184,6 +191,28 @@ static uint64_t move(queue_t *q, uint32_t pass, const mc_device_run_t *run, char
     return run->n * padded(bytes);
 }
 
+/* Before the first direct message of a lane: until the receiver has begun. */
+static void await_begun(queue_t *q, mc_stream_lane_t *lane)
+{
+    if (lane->open)
+        return;
+    await_state(q, lane->begun, MC_STREAM_FULL);
+    write_word(q, lane->begun, MC_STREAM_EMPTY);
+    lane->open = true;
+}
+
+/* Of all lanes: this launch begins. */
+static void begin(queue_t *q)
+{
+    const mc_stream_call_t *const call = q->call;
+    for (uint32_t i = 0; i < 2 * call->program->n_peers; i++) {
+        call->lane[i].next = 0;
+        call->lane[i].open = false;
+        if (i % 2 && call->lane[i].begun)
+            write_word(q, call->lane[i].begun, MC_STREAM_FULL);
+    }
+}
+
 static void enqueue_step(queue_t *q, const spot_t *spot)
 {
     const mc_stream_call_t *const call = q->call;
@@ -199,6 +228,8 @@ static void enqueue_step(queue_t *q, const spot_t *spot)
         message = (char *)(uintptr_t)(lane->slots + (uint64_t)slot * call->slot_bytes);
         state = lane->states + slot * MC_STREAM_APART;
         write_word(q, PLACE(q, run), spot->at);
+        if (sends && first->flags & MC_DEVICE_DIRECT)
+            await_begun(q, lane);
         await_state(q, state, sends ? MC_STREAM_EMPTY : MC_STREAM_FULL);
     }
     flush(q);
@@ -218,8 +249,7 @@ int mc_stream_enqueue(const mc_stream_call_t *call, char *const buffer[MC_DEVICE
     spot_t spot;
     if (p->n_runs == 0)
         return MESHCOLL_OK;
-    for (uint32_t i = 0; i < 2 * p->n_peers; i++)
-        call->lane[i].next = 0;
+    begin(&q);
     write_word(&q, PLACE(&q, program), call->number + 1);
     for (spot.pass = 0; spot.pass < call->passes && !q.status; spot.pass++) {
         write_word(&q, PLACE(&q, pass), spot.pass);

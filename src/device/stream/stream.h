@@ -10,6 +10,11 @@
  * launch takes its first slot. So an operation depends on nothing but its place in the program, and
  * may be captured in a graph and launched many times.
  *
+ * A direct message (device/direct.h) is copied to the receiver's OUT instead of its slot, whose
+ * state goes round as with any other. A lane with such has one more word: the receiver says there
+ * that its launch has begun, and the sender takes that back when it has seen it. It is not said
+ * again before the sender has done so: a launch ends when the direct messages to it have come.
+ *
  * Order: a write of a stream comes after all that the stream did before, for all who see it (CUDA:
  * as after __threadfence_system). What follows a wait comes after the write that ended it; where
  * the GPU says that it can, remote writes that came before are flushed, too.
@@ -20,7 +25,7 @@
 #include "device/cuda/driver.h"
 #include "device/program.h"
 
-/* States of a slot. OPEN ends every wait, and is written by the host when a mesh has failed. */
+/* States of a slot; of a launch that began FULL, of one that the sender has seen EMPTY. OPEN ends every wait, and is written by the host when a mesh has failed. */
 enum { MC_STREAM_FULL = 1, MC_STREAM_EMPTY = 2, MC_STREAM_OPEN = 3 };
 /* Words that different processes or GPUs write are so many bytes apart: a cache line of the host. */
 enum { MC_STREAM_APART = 64 };
@@ -29,6 +34,9 @@ enum { MC_STREAM_APART = 64 };
 typedef struct {
     mc_cu_address_t slots;  /* MC_DEVICE_SLOTS of them */
     mc_cu_address_t states; /* of each, MC_STREAM_APART bytes apart */
+    mc_cu_address_t begun;  /* the word of a lane with direct messages; 0: it has none */
+    mc_cu_address_t window; /* of a sender: the receiver's registered memory, of direct messages */
+    bool open;              /* of a sender: the receiver is known to have begun this launch */
     uint32_t next;          /* messages of the launch so far */
 } mc_stream_lane_t;
 
@@ -44,6 +52,7 @@ typedef struct {
     const mc_device_program_t *program;
     uint32_t number; /* of the program, for its place */
     uint32_t slot_bytes, piece, passes;
+    uint64_t window_at;     /* where OUT begins in registered memory, the same on all ranks */
     uint32_t blocks;        /* that a sum's kernel has at most */
     mc_cu_function_t sum;   /* of the program's body; NULL: it has no sums */
     mc_stream_lane_t *lane; /* by lane of the program */

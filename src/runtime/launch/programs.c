@@ -198,7 +198,7 @@ static int lower(making_t *m, mc_gpu_program_t *p)
         status = mc_binding_measure(&m->binding, &operands);
     if (!status)
         status = mc_device_lower(&m->binding, m->volume.widest, m->mesh->gpu->arena.layout.blocks,
-                                 &m->tracks, &p->lowered);
+                                 &m->tracks, NULL, &p->lowered);
     if (!status)
         count_bytes(m, p);
     p->scratch = m->binding.scratch_bytes;

@@ -235,7 +235,7 @@ static void plan_ranks(grid_t *g, const mc_mesh_t *mesh, const mc_strategy_t *s)
         rank_t *const rank = &g->rank[r];
         need(mc_binding_init(&rank->binding, rank->plan));
         need(mc_binding_measure(&rank->binding, &operands));
-        need(mc_device_lower(&rank->binding, widest, g->blocks, NULL, &rank->program));
+        need(mc_device_lower(&rank->binding, widest, g->blocks, NULL, NULL, &rank->program));
     }
 }
 

@@ -101,10 +101,18 @@ static mc_device_call_t *translate(mc_box_run_t *run, const mirror_t *lanes, mir
             add(m, rank->buffers.memory[k], rank->buffers.bytes[k] + 2 * MC_CASE_GUARD);
         for (size_t i = 0; i < ends; i++) {
             mc_device_lane_t *const end = &rank->end[i];
-            *end = (mc_device_lane_t){there(lanes, end->slots), there(lanes, end->awaited),
-                                      there(lanes, end->raised), there(lanes, end->count)};
+            *end = (mc_device_lane_t){.slots = there(lanes, end->slots),
+                                      .awaited = there(lanes, end->awaited),
+                                      .raised = there(lanes, end->raised),
+                                      .count = there(lanes, end->count),
+                                      .begun = there(lanes, end->begun),
+                                      .launches = there(lanes, end->launches),
+                                      .window = end->window};
         }
     }
+    for (int r = 0; r < n; r++) /* buffers of other ranks */
+        for (uint32_t i = 0; i < 2 * run->rank[r].program->n_peers * run->how.blocks; i++)
+            run->rank[r].end[i].window = there(m, run->rank[r].end[i].window);
     add(m, &run->abort_word, sizeof run->abort_word);
     for (int r = 0; r < n; r++) {
         calls[r] = run->rank[r].call;
@@ -181,6 +189,7 @@ static bool sweep(const char *mesh, int most, int times, unsigned *turn)
             const mc_box_how_t how = {.blocks = 1 + *turn % MC_BOX_BLOCKS,
                                       .slot_bytes = *turn % 4 ? 16384 : 512,
                                       .ll = *turn / 2 % 2,
+                                      .registered = *turn % 8 < 2,
                                       .limit = LIMIT_S * UINT64_C(1000000000)};
             good = run_case(box, &lanes, &c, sample.text[i / times], &how);
         }
