@@ -127,7 +127,7 @@ if(NOT MESHCOLL_SANITIZE)
         "    for (uint32_t i = 0; i < spot->runs && status == MC_DEVICE_DONE; i++)"
         "    for (uint32_t m = seat.thread; m < spot->messages; m += seat.threads)
         if (spot->direct >> m & 1)
-            mc_release(mc_device_lane(call, spot, m)->raised, table->number[m] + 1);
+            mc_release(mc_device_lane(seat, call, spot, m)->raised, table->number[m] + 1);
     for (uint32_t i = 0; i < spot->runs && status == MC_DEVICE_DONE; i++)")
     meshcoll_device_mutant(direct_whole_words direct_1d
         "mc_device_store_part(mc_device_message(p, m, at), x, left)" "mc_store_word(mc_device_message(p, m, at), x)")
@@ -215,7 +215,8 @@ target_include_directories(oldcuda PRIVATE ${PROJECT_SOURCE_DIR}/src)
 # Calls on device memory, by processes on the double.
 add_library(meshcoll_gpu_tests OBJECT ${fake_folder}/rig.c ${fake_folder}/test_calls.c ${fake_folder}/test_explain.c
             ${fake_folder}/test_direct.c ${fake_folder}/test_far.c ${fake_folder}/test_faults.c
-            ${fake_folder}/test_special.c ${fake_folder}/test_staged.c ${fake_folder}/test_streams.c)
+            ${fake_folder}/test_register.c ${fake_folder}/test_special.c ${fake_folder}/test_staged.c
+            ${fake_folder}/test_streams.c)
 meshcoll_compile_options(meshcoll_gpu_tests)
 target_compile_definitions(meshcoll_gpu_tests PRIVATE MC_FAKE_CUDA="$<TARGET_FILE:fakecuda>"
                                                       MC_OLD_CUDA="$<TARGET_FILE:oldcuda>")
@@ -235,12 +236,13 @@ meshcoll_gpu_program(device_gpu)
 foreach(name IN ITEMS collectives strategies host_memory types in_flight ordered persistent blocking kinds
                       unequal_blocks captured parts known_calls guards late aborted cannot_open cannot_launch one_gpu
                       no_libcuda old_libcuda no_kernels disagree refused nothing_left
+                      registered registered_late registered_captured cannot_register
                       progress_thread streams slow queue_full gave_up killed executor explained counted staged staged_ends
                       staged_fails scaled passing
                       far_collectives far_ragged far_3d far_types far_strategies far_unequal far_long far_in_flight
                       far_mixed far_parts far_blocking far_persistent far_threads far_idle far_captured far_late
                       far_aborted far_killed far_refused far_cannot_open far_cannot_launch far_left
-                      far_mismatch far_streams far_explained
+                      far_mismatch far_streams far_explained far_registered
                       far_direct far_direct_ordered far_direct_one_end far_direct_cannot far_direct_full
                       far_direct_fails far_direct_setting)
     meshcoll_device_test(gpu_${name} device device_gpu ${name})
@@ -257,11 +259,13 @@ endforeach()
 
 # The same by the stream executor, on so many GPUs.
 foreach(name IN ITEMS types in_flight ordered persistent blocking kinds unequal_blocks captured parts late
-                      aborted cannot_open cannot_launch disagree refused progress_thread)
+                      aborted cannot_open cannot_launch disagree refused progress_thread registered registered_late
+                      registered_captured cannot_register)
     meshcoll_device_test(gpu_${name}_in_streams device device_gpu ${name} 1)
 endforeach()
 meshcoll_device_test(gpu_strategies_on_two device device_gpu strategies 2)
 meshcoll_device_test(gpu_host_memory_in_streams device device_gpu host_memory 4)
+meshcoll_device_test(gpu_registered_on_four device device_gpu registered 4)
 
 # meshcoll_gpu_mutant(<name> <source> <test that must fail> <GPUs of the stream executor, or ""> <place>
 # <what is there instead>)
@@ -295,6 +299,8 @@ if(NOT MESHCOLL_SANITIZE)
         "sends ? MC_STREAM_EMPTY : MC_STREAM_FULL);
     }" "sends ? MC_STREAM_OPEN : MC_STREAM_FULL);
     }")
+    meshcoll_gpu_mutant(direct_before_begun device/stream/stream.c registered_late 1
+        "    await_state(q, lane->begun, MC_STREAM_FULL);" "")
     meshcoll_gpu_mutant(one_slot device/stream/stream.c slow 1 "(uint64_t)slot *" "0 * (uint64_t)slot *")
     meshcoll_gpu_mutant(same_piece device/stream/stream.c slow 1 "(uint64_t)pass *" "0 * (uint64_t)pass *")
     meshcoll_gpu_mutant(nobody_told device/stream/watch.c gave_up 1 "i < on->n_tell" "i > on->n_tell")
@@ -326,7 +332,7 @@ if(NOT MESHCOLL_SANITIZE)
         "mc_cuda()->capture_mode(&mode)" "mode == 0")
     meshcoll_gpu_mutant(direct_as_own_end_is runtime/proxy/proxy.c far_direct_one_end ""
         "end->direct || end->is_direct[rank]" "end->direct")
-    meshcoll_gpu_mutant(direct_unordered runtime/proxy/direct.c far_direct_cannot ""
+    meshcoll_gpu_mutant(direct_unordered runtime/proxy/gpudirect.c far_direct_cannot ""
         "d->why_not = \"nothing tells" "(void)\"nothing tells")
 endif()
 

@@ -6,6 +6,8 @@
 
 #include <meshcoll/datatypes.h>
 
+#include <stddef.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -48,6 +50,48 @@ struct meshcoll_request;
 MESHCOLL_API int meshcoll_enqueue(struct meshcoll *mesh, const struct meshcoll_args *args,
                                   void *stream);
 MESHCOLL_API int meshcoll_enqueue_request(struct meshcoll_request *request, void *stream);
+/** @} */
+
+/** Device memory that is registered on a mesh. */
+typedef struct meshcoll_registration meshcoll_registration_t;
+
+/** @name Registered memory
+ * @{ */
+/**
+ * Registers `bytes` bytes of device memory, from `buffer` on, for the calls of a mesh: the GPUs that
+ * reach this rank's map them, and their ranks write messages of broadcasts, allgathers, allreduces
+ * and alltoalls whose `out` lies there straight to it, where else each is copied from memory of the
+ * library's (docs/gpu.md says which messages). Nothing else changes: calls take any memory, registered or not.
+ *
+ * Collective; all ranks register as many bytes, each its own buffer within an allocation of
+ * cudaMalloc, which other processes can access as a whole from then on. Buffers that are registered
+ * on a mesh do not overlap. It waits for all ranks. Sub-meshes need registrations of their own.
+ *
+ * The program promises: if `out` of such a call on the mesh lies in a registration, it lies as a
+ * whole in that registration on all ranks, and at the same offset; and an alltoall there is in place
+ * on all ranks or on none. Only MESHCOLL_CHECK=1 checks that; where it does not hold, the contents
+ * of registered memory are undefined. Peers may write to `out` from when the call begins in its
+ * stream. So a call may wait there until other ranks have begun it, too.
+ *
+ * The memory must stay allocated until meshcoll_deregister has returned OK, or meshcoll_destroy has,
+ * which ends all registrations of the mesh; of a mesh that failed until the processes of the other
+ * ranks have ended.
+ *
+ * meshcoll_deregister is collective, too. It waits until all ranks have completed the calls that
+ * they have enqueued; persistent requests that write to the memory must be freed before, and graphs
+ * with such calls must neither run nor be launched any more. The registration is gone when it
+ * returns OK, and stays otherwise.
+ *
+ * *registration is set on success. Errors, of which all ranks are told: ERR_INVALID_ARG: host
+ * memory, which needs no registration, or managed memory; memory of another GPU than the mesh's
+ * calls use, of several allocations, or registered already; unequal numbers of bytes; a request that
+ * is to be freed. ERR_UNSUPPORTED: the driver does not share this memory, as that of pools
+ * (cudaMallocAsync) or of PyTorch's expandable segments: calls on it go on as without; or what
+ * meshcoll_enqueue does not support. ERR_DEVICE: the driver failed; ERR_NO_MEMORY.
+ */
+MESHCOLL_API int meshcoll_register(struct meshcoll *mesh, void *buffer, size_t bytes,
+                                   meshcoll_registration_t **registration);
+MESHCOLL_API int meshcoll_deregister(meshcoll_registration_t *registration);
 /** @} */
 
 /**

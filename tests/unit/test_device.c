@@ -33,8 +33,8 @@ static void lower_plan(lowered_t *l, const mc_plan_t *plan, const mc_operands_t 
     cr_assert_eq(mc_binding_measure(&l->binding, operands), MESHCOLL_OK);
     cr_assert_leq(l->binding.scratch_bytes, ROOM);
     l->widest = mc_device_widest(plan);
-    cr_assert_eq(mc_device_lower(&l->binding, l->widest, 2, NULL, NULL, &l->program), MESHCOLL_OK, "%s",
-                 meshcoll_last_error());
+    cr_assert_eq(mc_device_lower(&l->binding, l->widest, 2, NULL, NULL, &l->program), MESHCOLL_OK,
+                 "%s", meshcoll_last_error());
 }
 
 static void close_lowered(lowered_t *l)

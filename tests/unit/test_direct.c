@@ -74,8 +74,8 @@ static void open_call(call_t *c, const char *mesh, meshcoll_collective_t collect
     if (marks)
         cr_assert_eq(mc_direct_find(&world, &direct), MESHCOLL_OK);
     for (int r = 0; r < c->mesh.size; r++)
-        cr_assert_eq(mc_device_lower(&c->binding[r], widest, c->blocks, NULL, marks ? &direct : NULL,
-                                     &c->program[r]),
+        cr_assert_eq(mc_device_lower(&c->binding[r], widest, c->blocks, NULL,
+                                     marks ? &direct : NULL, &c->program[r]),
                      MESHCOLL_OK);
     mc_direct_free(&direct);
 }

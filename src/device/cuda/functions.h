@@ -21,6 +21,7 @@
     X(pointer_attributes, cuPointerGetAttributes,                                                \
       (unsigned, mc_cu_pointer_attribute_t *, void **, mc_cu_address_t))                         \
     X(alloc, cuMemAlloc_v2, (mc_cu_address_t *, size_t))                                         \
+    X(address_range, cuMemGetAddressRange_v2, (mc_cu_address_t *, size_t *, mc_cu_address_t))    \
     X(free, cuMemFree_v2, (mc_cu_address_t))                                                     \
     X(host_alloc, cuMemHostAlloc, (void **, size_t, unsigned))                                   \
     X(host_free, cuMemFreeHost, (void *))                                                        \

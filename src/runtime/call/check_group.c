@@ -30,7 +30,8 @@ static int reserve(mc_seen_t *seen)
 
 int mc_seen_add(const meshcoll_t *h, mc_seen_t *seen, const mc_asked_t *asked)
 {
-    const mc_asking_t asking = {&asked->args, NULL, asked->number.own, asked->is_barrier, false};
+    const mc_asking_t asking = {
+        .args = &asked->args, .number = asked->number.own, .is_barrier = asked->is_barrier};
     const int status = reserve(seen);
     if (status)
         return status;

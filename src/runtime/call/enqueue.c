@@ -5,6 +5,7 @@
 #include "runtime/check/choose_call.h"
 #include "runtime/check/passing.h"
 #include "runtime/gpu/open.h"
+#include "runtime/gpu/window.h"
 #include "runtime/handle/args.h"
 #include "runtime/launch/launch.h"
 #include "runtime/launch/stage.h"
@@ -54,10 +55,16 @@ static int find_program(meshcoll_t *h, const meshcoll_args_t *a, const mc_call_m
 /* With MESHCOLL_CHECK all ranks compare the call, and wait for that. */
 static int compare(meshcoll_t *h, const mc_asked_t *asked, const mc_ranked_t *choice)
 {
-    const mc_asking_t asking = {.args = &asked->args,
+    const meshcoll_args_t *const a = &asked->args;
+    const struct meshcoll_registration *const w = h->gpu ? mc_gpu_window(h, a) : NULL;
+    const bool in_place = a->collective == MESHCOLL_ALLTOALL && a->in == a->out;
+    const uint64_t at = w ? (uint64_t)((const char *)a->out - w->buffer) : 0;
+    const mc_asking_t asking = {.args = a,
                                 .strategy = &choice->strategy,
                                 .number = asked->number.own,
-                                .on_device = true};
+                                .on_device = true,
+                                .window = w ? w->number + 1u : 0,
+                                .window_at = w ? 2 * at + in_place : 0};
     const mc_fingerprint_t f = mc_fingerprint_of(h, &asking);
     mc_differ_t differ;
     const int status = mc_check_wait(h, &f, asked->number.check, &differ);

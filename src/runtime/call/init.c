@@ -44,7 +44,8 @@ static int init(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, mc_num
     if (status)
         return refuse(h, number, status);
     const mc_ranked_t best = choice->best;
-    const mc_asking_t asking = {a, &best.strategy, number.own, is_barrier, false};
+    const mc_asking_t asking = {
+        .args = a, .strategy = &best.strategy, .number = number.own, .is_barrier = is_barrier};
     h->asking = h->checks ? NULL : &asking; /* compared below, by all ranks */
     status = mc_request_create(h, a, &best, &r);
     h->asking = NULL;

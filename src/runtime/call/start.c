@@ -12,8 +12,10 @@
 /* Has the call compared with those of other ranks; one of a group already is. */
 static int compare(meshcoll_t *h, const mc_asked_t *asked, meshcoll_request_t *r)
 {
-    const mc_asking_t asking = {&asked->args, &r->choice.strategy, asked->number.own,
-                                asked->is_barrier, false};
+    const mc_asking_t asking = {.args = &asked->args,
+                                .strategy = &r->choice.strategy,
+                                .number = asked->number.own,
+                                .is_barrier = asked->is_barrier};
     const mc_fingerprint_t f = mc_fingerprint_of(h, &asking);
     return mc_check_begin(r, &f, asked->number.check);
 }
@@ -92,8 +94,10 @@ int mc_call_start(meshcoll_t *h, const mc_asked_t *asked, meshcoll_request_t **r
     meshcoll_request_t *r;
     int status = mc_call_choose(h, a, asked->is_barrier, &choice);
     if (!status) {
-        const mc_asking_t asking = {a, &choice->best.strategy, asked->number.own, asked->is_barrier,
-                                    false};
+        const mc_asking_t asking = {.args = a,
+                                    .strategy = &choice->best.strategy,
+                                    .number = asked->number.own,
+                                    .is_barrier = asked->is_barrier};
         h->asking = h->checks ? NULL : &asking; /* compared below, by all ranks */
         status = mc_call_serve(h, a, choice, asked->number.own,
                                kind_of(h, asked) != MC_KIND_UNKNOWN, &r);

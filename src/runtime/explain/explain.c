@@ -136,8 +136,9 @@ static mc_call_t head_of_request(const meshcoll_request_t *r)
 static bool same_gpu(const mc_on_gpu_t *a, const mc_on_gpu_t *b)
 {
     return a->blocks == b->blocks && a->tracks == b->tracks && a->slots == b->slots &&
-           a->slot_bytes == b->slot_bytes && a->passes == b->passes && a->by_gpu == b->by_gpu &&
-           a->by_host == b->by_host && a->why_host == b->why_host;
+           a->slot_bytes == b->slot_bytes && a->passes == b->passes && a->sent == b->sent &&
+           a->direct == b->direct && a->by_gpu == b->by_gpu && a->by_host == b->by_host &&
+           a->why_host == b->why_host;
 }
 
 static bool same_call(const mc_call_t *a, const mc_call_t *b)

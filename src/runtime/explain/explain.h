@@ -24,6 +24,7 @@ typedef struct {
     uint32_t blocks, tracks, slots, slot_bytes, passes; /* slots: of each peer and block */
     uint32_t by_gpu, by_host; /* peers whose messages lie in GPUs' memory, in the host's */
     const char *why_host; /* of those on other machines: "…, as WHY"; static; NULL: none is there */
+    uint32_t sent, direct; /* messages of a pass; of these go straight to registered memory */
 } mc_on_gpu_t;
 
 typedef struct mc_call {

@@ -362,6 +362,9 @@ static void print_gpu(const report_t *r, const mc_on_gpu_t *g)
                 g->by_host == 1 ? "" : "s");
     if (g->why_host)
         fprintf(r->out, "  those of other machines, as %s\n", g->why_host);
+    if (g->direct > 0)
+        fprintf(r->out, "  %u of %u messages sent in a pass go straight to registered memory\n",
+                g->direct, g->sent);
 }
 
 static int print_call(report_t *r, const mc_call_t *call)

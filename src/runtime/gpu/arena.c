@@ -109,6 +109,18 @@ mc_device_track_t *mc_gpu_arena_tracks(const mc_gpu_arena_t *a)
     return (mc_device_track_t *)(uintptr_t)a->part[a->layout.rank].device;
 }
 
+void mc_gpu_arena_direct(const mc_gpu_arena_t *a, int32_t peer, bool receives, uint32_t block,
+                         mc_device_lane_t *lane)
+{
+    const mc_gpu_layout_t *const l = &a->layout;
+    char *const mine =
+        (char *)(uintptr_t)a->part[l->rank].device + counters_at(l, false, l->rank, peer, block);
+    char *const theirs =
+        (char *)(uintptr_t)a->part[peer].device + counters_at(l, false, peer, l->rank, block);
+    lane->begun = (uint64_t *)(void *)((receives ? theirs : mine) + MC_GPU_BEGUN);
+    lane->launches = (uint64_t *)(void *)(mine + (receives ? MC_GPU_TAKEN_IN : MC_GPU_SENT_IN));
+}
+
 uint64_t *mc_gpu_arena_count(const mc_gpu_arena_t *a, int32_t peer, bool receives, uint32_t block)
 {
     const mc_gpu_layout_t *const l = &a->layout;

@@ -15,12 +15,16 @@
 #include "device/cuda/driver.h"
 #include "device/format.h"
 
-/* Counters that different GPUs write lie in sectors of their own (the L2 cache's, 32 bytes). */
+/* Counters that different GPUs write lie in sectors of their own (the L2 cache's, 32 bytes). BEGUN,
+ * and the launches that either end has counted, are of lanes with direct messages. */
 enum {
     MC_GPU_FLAG = 0,
     MC_GPU_CREDIT = 32,
+    MC_GPU_BEGUN = 40,
     MC_GPU_SENT = 64,
+    MC_GPU_SENT_IN = 72,
     MC_GPU_TAKEN = 96,
+    MC_GPU_TAKEN_IN = 104,
     MC_GPU_LANE = 128
 };
 
@@ -57,6 +61,9 @@ bool mc_gpu_arena_by_host(const mc_gpu_arena_t *arena, int32_t a, int32_t b);
 /* This rank's end of its lane to a peer, or from it. `ll`: of messages with flags in their data. */
 mc_device_lane_t mc_gpu_arena_lane(const mc_gpu_arena_t *arena, int32_t peer, bool receives,
                                    uint32_t block, bool ll);
+/* Has a lane count launches with direct messages. */
+void mc_gpu_arena_direct(const mc_gpu_arena_t *arena, int32_t peer, bool receives, uint32_t block,
+                         mc_device_lane_t *lane);
 /* By block, in this rank's own part. */
 mc_device_track_t *mc_gpu_arena_tracks(const mc_gpu_arena_t *arena);
 /* The word in which this end counts the messages of a lane, those without flags in their data. */

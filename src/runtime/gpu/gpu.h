@@ -58,6 +58,8 @@ typedef struct mc_gpu {
 
     struct mc_gpu_times *times; /* of launches, for MESHCOLL_EXPLAIN; NULL: none */
 
+    struct meshcoll_registration *registrations; /* the newest first */
+
     struct mc_gpu_program *programs; /* the one used last first */
     uint32_t n_programs, next_program;
 } mc_gpu_t;

@@ -24,6 +24,7 @@ typedef struct {
     mc_cu_ipc_t handle;
     mc_gpu_file_t file;
     mc_gpu_file_t signals; /* of the stream executor */
+    uint64_t bytes, at;    /* of a registration: its bytes, and where it begins in its allocation */
     char why[MC_GPU_WHY];
     _Alignas(8) unsigned char reach[]; /* by mesh rank: can this rank's GPU use its memory? */
 } mc_gpu_note_t;

@@ -5,6 +5,7 @@
 #include "device/cuda/pinned.h"
 #include "runtime/gpu/meeting.h"
 #include "runtime/gpu/signals.h"
+#include "runtime/gpu/window.h"
 #include "runtime/monitor/monitor.h"
 #include "runtime/progress/failure.h"
 
@@ -84,7 +85,7 @@ static int read_executor(uint32_t *executor)
     return MESHCOLL_OK;
 }
 
-static int check_place(const meshcoll_t *h)
+int mc_gpu_check_ranks(const meshcoll_t *h)
 {
     if (!h->root->monitor || !h->machine)
         return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
@@ -492,6 +493,8 @@ bool mc_gpu_is_unmapped(const mc_gpu_t *gpu)
 
 static void unmap_all(mc_gpu_t *gpu)
 {
+    for (struct meshcoll_registration *w = gpu->registrations; w; w = w->next)
+        mc_gpu_window_unmap(w, gpu->arena.layout.ranks);
     if (gpu->signals)
         mc_gpu_signals_unmap(gpu->signals);
     mc_gpu_arena_unmap(&gpu->arena);
@@ -525,7 +528,7 @@ int mc_gpu_open(meshcoll_t *h, const mc_pointer_t *buffer, uint32_t number, bool
     *agreed = true;
     if (h->gpu)
         return MESHCOLL_OK;
-    int status = check_place(h); /* the same on all ranks */
+    int status = mc_gpu_check_ranks(h);
     if (status)
         return status;
     mc_gpu_t *const gpu = calloc(1, sizeof *gpu);

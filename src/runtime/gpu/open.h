@@ -7,6 +7,8 @@
 /* Makes h->gpu, unless it is there; `buffer` is a pointer of the call. Collective; `number` is the
  * call's. Either all ranks succeed, or all fail and *agreed is set: they know it of each other. */
 int mc_gpu_open(meshcoll_t *h, const mc_pointer_t *buffer, uint32_t number, bool *agreed);
+/* May ranks of this mesh use GPUs? The same on all of them. */
+int mc_gpu_check_ranks(const meshcoll_t *h);
 /* When the kernels of all ranks are complete: peers' memory is not used any more. */
 void mc_gpu_unmap(meshcoll_t *h);
 /* Was it done? */

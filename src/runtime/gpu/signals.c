@@ -6,11 +6,13 @@
 /* A part: what a rank was told, where its stream stands, then the states of each peer's lane to it.
  * No two ranks write the same cache line, but for the ends of a lane. */
 enum { TOLD = 0, PLACE = MC_STREAM_APART, STATES = 2 * MC_STREAM_APART };
+/* Words of a lane: the states of its slots, and whether a launch has begun. */
+enum { BEGUN = MC_DEVICE_SLOTS, WORDS };
 _Static_assert(sizeof(mc_stream_place_t) <= MC_STREAM_APART, "it has a cache line");
 
 static size_t lane_at(int32_t peer)
 {
-    return STATES + (size_t)peer * MC_DEVICE_SLOTS * MC_STREAM_APART;
+    return STATES + (size_t)peer * WORDS * MC_STREAM_APART;
 }
 
 static _Atomic uint32_t *word_at(const mc_gpu_signals_t *s, int32_t rank, size_t at)
@@ -39,6 +41,11 @@ mc_cu_address_t mc_gpu_signals_states(const mc_gpu_signals_t *s, int32_t peer, b
 {
     const lane_place_t place = place_of(s, peer, receives);
     return s->part.part[place.rank].host + place.at;
+}
+
+mc_cu_address_t mc_gpu_signals_begun(const mc_gpu_signals_t *s, int32_t peer, bool receives)
+{
+    return mc_gpu_signals_states(s, peer, receives) + BEGUN * MC_STREAM_APART;
 }
 
 uint32_t mc_gpu_signals_told(const mc_gpu_signals_t *s)
@@ -80,8 +87,8 @@ int mc_gpu_signals_make(mc_gpu_signals_t *s, int32_t rank, int32_t ranks, mc_cu_
     if (status)
         return status;
     for (int32_t r = 0; r < ranks; r++)
-        for (uint32_t slot = 0; slot < MC_DEVICE_SLOTS; slot++)
-            *word_at(s, rank, lane_at(r) + slot * MC_STREAM_APART) = MC_STREAM_EMPTY;
+        for (uint32_t word = 0; word < WORDS; word++)
+            *word_at(s, rank, lane_at(r) + word * MC_STREAM_APART) = MC_STREAM_EMPTY;
     return MESHCOLL_OK;
 }
 
@@ -93,8 +100,8 @@ int mc_gpu_signals_map(mc_gpu_signals_t *s, int32_t peer, const mc_gpu_file_t *f
 /* The states of a lane, appended to the watch's list, which has room for all. */
 static void add_states(const mc_gpu_signals_t *s, lane_place_t place, mc_stream_watched_t *on)
 {
-    for (uint32_t slot = 0; slot < MC_DEVICE_SLOTS; slot++)
-        on->state[on->n_states++] = word_at(s, place.rank, place.at + slot * MC_STREAM_APART);
+    for (uint32_t word = 0; word < WORDS; word++)
+        on->state[on->n_states++] = word_at(s, place.rank, place.at + word * MC_STREAM_APART);
 }
 
 int mc_gpu_signals_watch(mc_gpu_signals_t *s, const _Atomic uint32_t *alarm,
@@ -108,7 +115,7 @@ int mc_gpu_signals_watch(mc_gpu_signals_t *s, const _Atomic uint32_t *alarm,
                               .report = report,
                               .told = word_at(s, own, TOLD)};
     on.tell = calloc((size_t)ranks, sizeof *on.tell);
-    on.state = calloc(lanes * MC_DEVICE_SLOTS, sizeof *on.state);
+    on.state = calloc(lanes * WORDS, sizeof *on.state);
     if (!on.tell || !on.state) {
         free(on.tell);
         free(on.state);

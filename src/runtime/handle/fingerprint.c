@@ -78,6 +78,8 @@ mc_fingerprint_t mc_fingerprint_of(const meshcoll_t *h, const mc_asking_t *askin
     mc_fingerprint_t f = empty(h, kind, asking->number);
     if (!asking->is_barrier)
         take_args(h, asking->args, &f);
+    f.window = asking->window;
+    f.window_at = asking->window_at;
     if (asking->strategy)
         take_strategy(h, asking->strategy, &f);
     else if (asking->args->strategy)
@@ -151,6 +153,15 @@ static bool is_persistent(const mc_fingerprint_t *f)
     return f->number >= FIRST_PERSISTENT;
 }
 
+static void tell_window(const mc_fingerprint_t *f, mc_text_t *text)
+{
+    if (f->window == 0)
+        mc_text_add(text, " with out outside of registered memory");
+    else
+        mc_text_add(text, " with out at byte %llu of registered memory%s",
+                    (unsigned long long)f->window_at / 2, f->window_at % 2 ? ", in place" : "");
+}
+
 /* What a call is, and what else tells it from the first one. */
 static void tell_one(const mc_fingerprint_t *f, const mc_fingerprint_t *other, mc_text_t *text)
 {
@@ -171,6 +182,8 @@ static void tell_one(const mc_fingerprint_t *f, const mc_fingerprint_t *other, m
         mc_text_add(text, " in blocks with hash %08x", (unsigned)(f->blocks ^ f->blocks >> 32));
     else if (f->strategy != other->strategy && f->kind != MC_ASKS_GROUP)
         mc_text_add(text, " by \"%s\"", f->text);
+    else if (f->window != other->window || f->window_at != other->window_at)
+        tell_window(f, text);
 }
 
 /* Ranks from..n with the same fingerprint as rank `first`: "ranks 0, 2-7". More ranges than this are

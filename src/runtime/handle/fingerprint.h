@@ -21,6 +21,7 @@ typedef struct mc_asking {
     const mc_strategy_t *strategy; /* NULL: not chosen yet */
     uint32_t number;
     bool is_barrier, on_device;
+    uint64_t window, window_at; /* as in the fingerprint */
 } mc_asking_t;
 
 enum { MC_FINGERPRINT_TEXT = 120 };
@@ -33,7 +34,9 @@ typedef struct {
     uint64_t blocks; /* hash of the table of their sizes; 0: none, or not known to all ranks */
     uint64_t mesh;   /* hash of its text */
     uint64_t part;   /* of a family (family.h): the mesh's creation and context */
-    uint64_t strategy;              /* hash of its text; of a group, of its calls */
+    uint64_t strategy;  /* hash of its text; of a group, of its calls */
+    uint64_t window;    /* 1 more than the number of the registration that OUT lies in; 0: none */
+    uint64_t window_at; /* twice where OUT lies in it, and 1 more for an alltoall in place */
     char text[MC_FINGERPRINT_TEXT]; /* the start of the strategy's text; why a call was refused */
 } mc_fingerprint_t;
 /* They are gathered as such. */

@@ -1,6 +1,7 @@
 #include "runtime/launch/close.h"
 
 #include "runtime/gpu/open.h"
+#include "runtime/gpu/window.h"
 #include "runtime/launch/launch.h"
 #include "runtime/launch/programs.h"
 #include "runtime/launch/stage.h"
@@ -34,6 +35,8 @@ void mc_gpu_close(meshcoll_t *h)
     } else if (h->gpu) {
         free_all(h, true);
     }
+    while (h->gpu && h->gpu->registrations)
+        mc_gpu_window_free(h->gpu, h->gpu->registrations);
     free(h->gpu);
     h->gpu = NULL;
     if (h->root == h)

@@ -1,6 +1,7 @@
 #include "runtime/launch/launch.h"
 
 #include "runtime/gpu/signals.h"
+#include "runtime/gpu/window.h"
 #include "runtime/launch/times.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/wait.h"
@@ -34,6 +35,12 @@ static int follow(const mc_gpu_t *gpu, mc_cu_stream_t stream)
                           "let a stream wait for another");
 }
 
+/* Where OUT lies in the memory that is registered on all ranks. */
+static uint64_t window_at(const mc_gpu_program_t *p, const mc_gpu_place_t *at)
+{
+    return p->window ? (uint64_t)((const char *)at->out - p->window->buffer) : 0;
+}
+
 static int enqueue_steps(const meshcoll_t *h, const mc_gpu_program_t *p, const mc_gpu_place_t *at)
 {
     const mc_gpu_t *const gpu = h->gpu;
@@ -47,6 +54,7 @@ static int enqueue_steps(const meshcoll_t *h, const mc_gpu_program_t *p, const m
                                    .slot_bytes = p->call.slot_bytes,
                                    .piece = p->call.piece,
                                    .passes = p->call.passes,
+                                   .window_at = window_at(p, at),
                                    .blocks = signals->blocks,
                                    .sum = p->kernel,
                                    .lane = p->lane,
@@ -65,6 +73,7 @@ static int launch_kernel(const meshcoll_t *h, const mc_gpu_program_t *p, const m
     launch.one.buffer[MC_DEVICE_OUT] = at->out;
     launch.one.buffer[MC_DEVICE_SCRATCH] =
         gpu->scratch ? (char *)(uintptr_t)gpu->scratch->at : NULL;
+    launch.one.window_at = window_at(p, at);
     launch.one.limit = h->timeout_ms > 0 ? (uint64_t)h->timeout_ms * 1000000u : UINT64_MAX;
     return mc_cuda_status(mc_cuda()->launch(p->kernel, p->call.blocks, 1, 1, MC_DEVICE_THREADS, 1,
                                             1, 0, at->stream, parameter, NULL),

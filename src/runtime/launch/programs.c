@@ -1,7 +1,9 @@
 #include "runtime/launch/programs.h"
 
 #include "compose/algorithms/placement.h"
+#include "runtime/gpu/near.h"
 #include "runtime/gpu/signals.h"
+#include "runtime/gpu/window.h"
 #include "runtime/handle/args.h"
 #include "runtime/launch/protocol.h"
 #include "runtime/launch/tracks.h"
@@ -13,10 +15,11 @@
 
 /* Finding ----------------------------------------------------------------------------------------- */
 
-static bool serves(const mc_gpu_program_t *p, const meshcoll_args_t *a, const mc_ranked_t *choice)
+static bool serves(const mc_gpu_program_t *p, const meshcoll_args_t *a, const mc_ranked_t *choice,
+                   const struct meshcoll_registration *window)
 {
     return !p->tables && p->collective == a->collective && p->datatype == a->datatype &&
-           p->op == a->op && p->root == a->root && p->count == a->count &&
+           p->op == a->op && p->root == a->root && p->count == a->count && p->window == window &&
            p->in_place == (a->in == a->out) && mc_strategy_equal(&p->strategy, &choice->strategy);
 }
 
@@ -26,12 +29,13 @@ static bool has_tables(const meshcoll_args_t *a)
 }
 
 /* Moves it to the front. */
-static mc_gpu_program_t *find(mc_gpu_t *gpu, const meshcoll_args_t *a, const mc_ranked_t *choice)
+static mc_gpu_program_t *find(mc_gpu_t *gpu, const meshcoll_args_t *a, const mc_ranked_t *choice,
+                              const struct meshcoll_registration *window)
 {
     if (has_tables(a))
         return NULL;
     for (mc_gpu_program_t **at = &gpu->programs, *p; (p = *at); at = &p->next)
-        if (serves(p, a, choice)) {
+        if (serves(p, a, choice, window)) {
             *at = p->next;
             p->next = gpu->programs;
             return gpu->programs = p;
@@ -80,6 +84,26 @@ static void sweep(mc_gpu_t *gpu)
     }
 }
 
+/* A graph that still has one may not be launched any more. */
+int mc_gpu_programs_drop(mc_gpu_t *gpu, const struct meshcoll_registration *window)
+{
+    for (const mc_gpu_program_t *p = gpu->programs; p; p = p->next)
+        if (p->window == window && p->held)
+            return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                           "meshcoll_deregister: a persistent request writes to this memory: free "
+                           "such requests first");
+    for (mc_gpu_program_t **at = &gpu->programs, *p; (p = *at);) {
+        if (p->window != window) {
+            at = &p->next;
+            continue;
+        }
+        *at = p->next;
+        gpu->n_programs--;
+        free_program(gpu, p);
+    }
+    return MESHCOLL_OK;
+}
+
 void mc_gpu_programs_free(mc_gpu_t *gpu)
 {
     for (mc_gpu_program_t *p = gpu->programs, *next; p; p = next) {
@@ -97,11 +121,13 @@ typedef struct {
     const meshcoll_args_t *args;
     const mc_strategy_t *strategy;
     const mc_passing_t *passing;
+    const struct meshcoll_registration *window;
     bool by_comm;
     mc_plan_t *plan;
     mc_binding_t binding;
     mc_gpu_volume_t volume; /* of all ranks */
     mc_device_tracks_t tracks;
+    bool ll; /* messages have flags in their data */
 } making_t;
 
 static int plan_of(const making_t *m, int32_t rank, mc_plan_t **plan)
@@ -169,6 +195,31 @@ static int check_passing(const making_t *m)
                    "does");
 }
 
+/* Messages with flags in their data take slots, and so do those of several tracks, whose order is not proved
+ * (device/direct.h). */
+static int lower_bound(const making_t *m, mc_gpu_program_t *p)
+{
+    const mc_gpu_planned_t planned = {m->mesh, m->args, m->strategy, m->by_comm};
+    const uint32_t widest = m->volume.widest, blocks = m->mesh->gpu->arena.layout.blocks;
+    mc_gpu_near_t near;
+    if (!m->window || m->ll || m->tracks.n > 1)
+        return mc_device_lower(&m->binding, widest, blocks, &m->tracks, NULL, &p->lowered);
+    int status = mc_gpu_near_open(&planned, &near);
+    if (status)
+        return status;
+    status = mc_device_lower(&m->binding, widest, blocks, NULL, &near.direct, &p->lowered);
+    mc_gpu_near_close(&near);
+    return status;
+}
+
+static void count_messages(mc_gpu_program_t *p)
+{
+    for (uint32_t i = 0; i < p->lowered->n_peers; i++) {
+        p->n_sent += mc_device_messages(p->lowered, 2 * i, false);
+        p->n_direct += mc_device_messages(p->lowered, 2 * i, true);
+    }
+}
+
 static void count_bytes(const making_t *m, mc_gpu_program_t *p)
 {
     const mc_mesh_t *const mesh = &m->mesh->mesh;
@@ -196,11 +247,14 @@ static int lower(making_t *m, mc_gpu_program_t *p)
     m->binding.block_of = m->by_comm ? NULL : m->mesh->order.comm_rank;
     if (!status)
         status = mc_binding_measure(&m->binding, &operands);
-    if (!status)
-        status = mc_device_lower(&m->binding, m->volume.widest, m->mesh->gpu->arena.layout.blocks,
-                                 &m->tracks, NULL, &p->lowered);
-    if (!status)
+    if (status)
+        return status;
+    m->ll = takes_ll(m);
+    status = lower_bound(m, p);
+    if (!status) {
         count_bytes(m, p);
+        count_messages(p);
+    }
     p->scratch = m->binding.scratch_bytes;
     return status;
 }
@@ -237,7 +291,12 @@ static mc_device_lane_t lane_of(const making_t *m, const mc_gpu_program_t *p, ui
         return mc_route_lane(route, block, mc_gpu_arena_count(arena, peer, i % 2, block));
     if (mc_proxy_is_far(m->mesh, peer))
         return (mc_device_lane_t){0}; /* it has no messages */
-    return mc_gpu_arena_lane(arena, peer, i % 2, block, p->call.ll);
+    mc_device_lane_t lane = mc_gpu_arena_lane(arena, peer, i % 2, block, p->call.ll);
+    if (mc_device_messages(p->lowered, i, true) > 0) {
+        mc_gpu_arena_direct(arena, peer, i % 2, block, &lane);
+        lane.window = (char *)(uintptr_t)m->window->peer[peer];
+    }
+    return lane;
 }
 
 /* Counts peers whose messages lie in memory of the host. */
@@ -309,6 +368,10 @@ static int make_lanes(const making_t *m, mc_gpu_program_t *p)
         p->lane[i] =
             (mc_stream_lane_t){.slots = (mc_cu_address_t)(uintptr_t)slots,
                                .states = mc_gpu_signals_states(gpu->signals, peer, receives)};
+        if (mc_device_messages(p->lowered, i, true) == 0)
+            continue;
+        p->lane[i].begun = mc_gpu_signals_begun(gpu->signals, peer, receives);
+        p->lane[i].window = m->window->peer[peer];
     }
     return MESHCOLL_OK;
 }
@@ -328,7 +391,7 @@ static int fill_call(const making_t *m, mc_gpu_program_t *p)
 {
     const meshcoll_t *const h = m->mesh;
     const mc_gpu_layout_t *const l = &h->gpu->arena.layout;
-    const bool ll = takes_ll(m);
+    const bool ll = m->ll;
     p->call =
         (mc_device_call_t){.n_runs = p->lowered->n_runs,
                            .blocks = l->blocks,
@@ -337,6 +400,7 @@ static int fill_call(const making_t *m, mc_gpu_program_t *p)
                            .slot_bytes = ll ? l->ll_bytes : l->slot_bytes,
                            .ll = ll,
                            .ranks = p->lowered->ranks,
+                           .lanes = m->window && !ll ? 2 * p->lowered->n_peers : 0,
                            .scalar = {p->lowered->scalar[0], p->lowered->scalar[1]},
                            .abort_word = (const uint32_t *)(uintptr_t)h->root->gpu_alarm->address,
                            .report = (mc_device_report_t *)(uintptr_t)h->gpu->report_address,
@@ -368,7 +432,8 @@ int mc_gpu_program(meshcoll_t *h, const meshcoll_args_t *a, const mc_ranked_t *c
                    const mc_passing_t *passing, mc_gpu_program_t **program)
 {
     mc_gpu_t *const gpu = h->gpu;
-    mc_gpu_program_t *p = find(gpu, a, choice);
+    const struct meshcoll_registration *const window = mc_gpu_window(h, a);
+    mc_gpu_program_t *p = find(gpu, a, choice, window);
     if (p) {
         *program = p;
         return MESHCOLL_OK;
@@ -378,6 +443,7 @@ int mc_gpu_program(meshcoll_t *h, const meshcoll_args_t *a, const mc_ranked_t *c
                   .args = a,
                   .strategy = &choice->strategy,
                   .passing = passing,
+                  .window = window,
                   .by_comm = mc_plans_by_comm(h, a),
                   .tracks = mc_gpu_tracks(&choice->strategy, &h->mesh, gpu->arena.layout.blocks)};
     p = calloc(1, sizeof *p);
@@ -391,6 +457,7 @@ int mc_gpu_program(meshcoll_t *h, const meshcoll_args_t *a, const mc_ranked_t *c
                             .count = a->count,
                             .in_place = a->in == a->out,
                             .tables = has_tables(a),
+                            .window = window,
                             .strategy = choice->strategy};
     const int status = make(&m, p);
     if (status) {

@@ -23,6 +23,7 @@ typedef struct mc_gpu_program {
     size_t count;
     bool in_place, tables;
     mc_strategy_t strategy;
+    const struct meshcoll_registration *window; /* that OUT lies in; NULL: none */
 
     mc_device_program_t *lowered;
     mc_gpu_memory_t *memory;    /* its runs, then its ends of lanes; NULL: it has none */
@@ -34,6 +35,7 @@ typedef struct mc_gpu_program {
     uint64_t sent[MC_MAX_DIMS]; /* bytes that a run sends along each dimension */
     uint32_t by_host;           /* peers whose messages lie in memory of the host */
     const char *why_host;       /* of those on other machines; mc_proxy_why_host */
+    uint32_t n_sent, n_direct;  /* messages of a pass; of these go straight to OUT */
     uint64_t last;              /* the launch that used it last */
     uint32_t held;              /* by requests */
     bool captured;              /* a graph may launch it at any time */
@@ -47,6 +49,8 @@ int mc_gpu_program(meshcoll_t *h, const meshcoll_args_t *args, const mc_ranked_t
 /* That of a report; NULL: it is gone. */
 const mc_gpu_program_t *mc_gpu_program_find(const mc_gpu_t *gpu, uint32_t number);
 
+/* Frees those of a registration; ERR_INVALID_ARG with a sentence where a request needs one. */
+int mc_gpu_programs_drop(mc_gpu_t *gpu, const struct meshcoll_registration *window);
 /* Frees all; their memory of the GPU becomes spare. */
 void mc_gpu_programs_free(mc_gpu_t *gpu);
 

@@ -11,6 +11,8 @@ static mc_on_gpu_t how(const mc_gpu_program_t *p)
                          .slots = MC_DEVICE_SLOTS,
                          .slot_bytes = p->call.slot_bytes,
                          .passes = p->call.passes,
+                         .sent = p->n_sent,
+                         .direct = p->n_direct,
                          .by_gpu = p->lowered->n_peers - p->by_host,
                          .by_host = p->by_host,
                          .why_host = p->why_host};

@@ -26,7 +26,7 @@ bool mc_proxy_is_needed(const meshcoll_t *h)
 
 /* Opening ----------------------------------------------------------------------------------------- */
 
-static mc_proxy_t *make(meshcoll_t *root, const mc_direct_t *direct)
+static mc_proxy_t *make(meshcoll_t *root, const mc_gpudirect_t *direct)
 {
     const size_t n = (size_t)root->mesh.size;
     mc_proxy_t *const p = calloc(1, sizeof *p);
@@ -68,8 +68,8 @@ static int open_dim(mc_proxy_t *p, int32_t dim)
 int mc_proxy_open(meshcoll_t *h)
 {
     meshcoll_t *const root = h->root;
-    mc_direct_t direct;
-    int status = root->proxy ? MESHCOLL_OK : mc_direct_find(&direct);
+    mc_gpudirect_t direct;
+    int status = root->proxy ? MESHCOLL_OK : mc_gpudirect_find(&direct);
     if (status)
         return status;
     mc_proxy_t *const p = root->proxy ? root->proxy : make(root, &direct);
@@ -219,7 +219,7 @@ static void free_memory(const mc_route_params_t *params)
 static void take_direct(mc_proxy_end_t *end, int32_t rank, mc_route_params_t *params)
 {
     const meshcoll_t *const root = end->mesh->root;
-    const mc_direct_t *const direct = &root->proxy->direct;
+    const mc_gpudirect_t *const direct = &root->proxy->direct;
     const size_t bytes = mc_route_slots_bytes(end->blocks, end->slot_bytes);
     const int32_t dim = mc_mesh_level(&root->mesh, root->rank, mc_root_rank(end->mesh, rank));
     mc_cu_address_t at;

@@ -15,7 +15,7 @@
 
 #include "device/proxy/route.h"
 #include "runtime/handle/handle.h"
-#include "runtime/proxy/direct.h"
+#include "runtime/proxy/gpudirect.h"
 
 typedef struct mc_proxy_end mc_proxy_end_t;
 

@@ -36,8 +36,8 @@ typedef struct mc_proxy {
     meshcoll_t *root;
     pthread_t thread;
     bool has_thread;
-    mc_direct_t direct; /* its context is current in the thread */
-    int wake;           /* an eventfd */
+    mc_gpudirect_t direct; /* its context is current in the thread */
+    int wake;              /* an eventfd */
     _Atomic bool stop, has_orders;
 
     pthread_mutex_t lock; /* of these */

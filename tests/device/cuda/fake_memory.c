@@ -178,6 +178,17 @@ mc_cu_result_t cuMemFree_v2(mc_cu_address_t at)
     return FAKE_SUCCESS;
 }
 
+mc_cu_result_t cuMemGetAddressRange_v2(mc_cu_address_t *base, size_t *bytes, mc_cu_address_t at)
+{
+    area_t a;
+    FAKE_BEGIN;
+    if (!find((void *)(uintptr_t)at, &a) || (a.sort != DEVICE && a.sort != OPENED))
+        return MC_CU_ERROR_INVALID_VALUE;
+    *base = (mc_cu_address_t)(uintptr_t)a.at;
+    *bytes = a.bytes;
+    return FAKE_SUCCESS;
+}
+
 mc_cu_result_t cuMemAllocManaged(mc_cu_address_t *at, size_t bytes, unsigned flags)
 {
     (void)flags;

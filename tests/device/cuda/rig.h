@@ -31,9 +31,10 @@ typedef struct {
     /* a character for each rank, the same on one machine; NULL: all are on one. By host names, or in
      * the lab's boxes (MC_RIG_BOXES: their processes' ids) */
     const char *machines;
-    int gpus;  /* that ranks take in turn; 0: as many as ranks */
-    int dies;  /* rank + 1 of one that ends by SIGKILL; 0: none */
-    bool tidy; /* nothing of the driver's memory may be left when the mesh is destroyed */
+    int gpus;        /* that ranks take in turn; 0: as many as ranks */
+    int dies;        /* rank + 1 of one that ends by SIGKILL; 0: none */
+    bool tidy;       /* nothing of the driver's memory may be left when the mesh is destroyed, */
+    unsigned leaves; /* but for so many pieces, which are the test's own */
 } rig_t;
 /* Not 0: the tests run on so many GPUs, by the stream executor. */
 extern int rig_streams;
@@ -55,10 +56,14 @@ typedef struct {
     mc_case_t c;
     mc_case_rank_t host;
     mc_cu_address_t mirror[2];
+    bool moved;           /* the second one is memory of the test's */
     meshcoll_args_t args; /* with addresses there */
 } rig_case_t;
 
 void rig_open(meshcoll_t *mesh, const mc_case_t *c, const char *strategy, rig_case_t *r);
+/* Has its output, between its guards, lie at `at`, and in place its input too. Not of a call in place
+ * whose output is a block. */
+void rig_move(rig_case_t *r, mc_cu_address_t at);
 /* Fills the mirrors anew, by operations of the stream. */
 void rig_fill(rig_case_t *r, mc_cu_stream_t stream);
 /* Copies the mirrors back and checks them; false: prints one line. */
@@ -84,12 +89,13 @@ int rig_await_error(meshcoll_t *mesh);
     X(late) X(aborted) X(cannot_open) X(cannot_launch) X(one_gpu) X(no_libcuda) X(old_libcuda)  \
     X(no_kernels) X(disagree) X(refused) X(progress_thread) X(nothing_left)                     \
     X(streams) X(slow) X(queue_full) X(gave_up) X(killed) X(executor)                              \
+    X(registered) X(registered_late) X(registered_captured) X(cannot_register)                     \
     X(explained) X(counted) X(staged) X(staged_ends) X(staged_fails) X(scaled) X(passing)      \
     X(far_collectives) X(far_ragged) X(far_3d) X(far_types) X(far_strategies) X(far_unequal)    \
     X(far_long) X(far_in_flight) X(far_mixed) X(far_parts) X(far_blocking) X(far_persistent)    \
     X(far_threads) X(far_idle) X(far_captured) X(far_late) X(far_aborted) X(far_killed)         \
     X(far_refused) X(far_cannot_open) X(far_cannot_launch) X(far_left) X(far_mismatch)            \
-    X(far_streams) X(far_lab) X(far_explained)                                                  \
+    X(far_streams) X(far_lab) X(far_explained) X(far_registered)                                            \
     X(far_direct) X(far_direct_ordered) X(far_direct_one_end) X(far_direct_cannot)              \
     X(far_direct_full) X(far_direct_fails) X(far_direct_setting)
 /* clang-format on */

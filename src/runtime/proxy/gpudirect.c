@@ -1,4 +1,4 @@
-#include "runtime/proxy/direct.h"
+#include "runtime/proxy/gpudirect.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static int ask(mc_cu_device_attribute_t what, mc_cu_device_t device)
 /* Where the GPU uses the host's page tables, there are two ways to it, PCIe and the link to the
  * processor. CUDA calls such writes ordered then, but not those of one way with flags that come by
  * the other one. */
-static void find_order(mc_cu_device_t device, mc_direct_t *d)
+static void find_order(mc_cu_device_t device, mc_gpudirect_t *d)
 {
     if (!ask(MC_CU_DIRECT, device))
         d->why_not = "network cards cannot reach this GPU";
@@ -43,9 +43,9 @@ static void find_order(mc_cu_device_t device, mc_direct_t *d)
         d->why_not = "nothing tells that this GPU sees what a network card wrote";
 }
 
-int mc_direct_find(mc_direct_t *direct)
+int mc_gpudirect_find(mc_gpudirect_t *direct)
 {
-    mc_direct_t d = {.why_not = NULL};
+    mc_gpudirect_t d = {.why_not = NULL};
     mc_cu_device_t device;
     bool on;
     int status = read_setting(&on);
