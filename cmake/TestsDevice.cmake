@@ -216,7 +216,7 @@ target_include_directories(oldcuda PRIVATE ${PROJECT_SOURCE_DIR}/src)
 add_library(meshcoll_gpu_tests OBJECT ${fake_folder}/rig.c ${fake_folder}/test_calls.c ${fake_folder}/test_explain.c
             ${fake_folder}/test_direct.c ${fake_folder}/test_far.c ${fake_folder}/test_faults.c
             ${fake_folder}/test_register.c ${fake_folder}/test_special.c ${fake_folder}/test_staged.c
-            ${fake_folder}/test_streams.c)
+            ${fake_folder}/test_streams.c ${fake_folder}/test_tracks.c)
 meshcoll_compile_options(meshcoll_gpu_tests)
 target_compile_definitions(meshcoll_gpu_tests PRIVATE MC_FAKE_CUDA="$<TARGET_FILE:fakecuda>"
                                                       MC_OLD_CUDA="$<TARGET_FILE:oldcuda>")
@@ -236,13 +236,13 @@ meshcoll_gpu_program(device_gpu)
 foreach(name IN ITEMS collectives strategies host_memory types in_flight ordered persistent blocking kinds
                       unequal_blocks captured parts known_calls guards late aborted cannot_open cannot_launch one_gpu
                       no_libcuda old_libcuda no_kernels disagree refused nothing_left
-                      registered registered_late registered_captured cannot_register
+                      registered registered_late registered_captured cannot_register tracks
                       progress_thread streams slow queue_full gave_up killed executor explained counted staged staged_ends
                       staged_fails scaled passing
                       far_collectives far_ragged far_3d far_types far_strategies far_unequal far_long far_in_flight
                       far_mixed far_parts far_blocking far_persistent far_threads far_idle far_captured far_late
                       far_aborted far_killed far_refused far_cannot_open far_cannot_launch far_left
-                      far_mismatch far_streams far_explained far_registered
+                      far_mismatch far_streams far_explained far_registered far_tracks
                       far_direct far_direct_ordered far_direct_one_end far_direct_cannot far_direct_full
                       far_direct_fails far_direct_setting)
     meshcoll_device_test(gpu_${name} device device_gpu ${name})

@@ -91,6 +91,34 @@ Test(tracks, phases)
            "00");
 }
 
+/* When they are taken ------------------------------------------------------------------------------ */
+
+static bool pay(const world_t *w, double bytes, uint32_t slot_bytes)
+{
+    mc_links_t links;
+    mc_gpu_load_t load = {0};
+    const mc_gpu_layout_t layout = {.blocks = 32, .slot_bytes = slot_bytes};
+    cr_assert_eq(mc_links_parse("dgx-h100", &w->mesh, &links), MESHCOLL_OK);
+    for (int32_t r = 0; r < w->mesh.size; r++)
+        mc_gpu_load_add(&load, &w->tracks, &links, w->rank[r].plan);
+    return mc_gpu_tracks_pay(&w->tracks, &load, &layout, bytes / w->rank[0].plan->n_chunks,
+                             w->strategy.segments);
+}
+
+/* They hide what is short beside the network; but with small slots, or few bytes, messages cost more than they
+ * hide, and one that does not fit has no price. */
+Test(tracks, are_taken_where_they_pay)
+{
+    static world_t w;
+    open_world(&w, "box=2,gpu=4", MESHCOLL_REDUCE_SCATTER,
+               "reduce_scatter:halving(gpu) reduce_scatter:ring(box)", 4, MESHCOLL_SUM);
+    cr_assert_eq(w.tracks.n, 2);
+    cr_expect(pay(&w, 1 << 28, 1 << 18));
+    cr_expect_not(pay(&w, 1 << 28, 1 << 10));
+    cr_expect_not(pay(&w, 1 << 28, 1));
+    close_world(&w);
+}
+
 /* Dependencies ------------------------------------------------------------------------------------- */
 
 static uint32_t track_of_run(const mc_device_run_t *run)

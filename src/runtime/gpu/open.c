@@ -16,9 +16,9 @@
  * leave a GPU to the program. ARENA_BYTES: slots of all peers together; no card was measured yet.
  * LL_PART: a slot for messages with flags in their data takes that part of another one, besides. */
 enum { BLOCKS = 16, ARENA_BYTES = 64 << 20, MOST_BLOCKS = 1024, LL_PART = 8 };
-/* Where strategies have several tracks (device/tracks.h), of which each has a part of the blocks: as many as
- * NCCL takes at most. */
-enum { BLOCKS_OF_TRACKS = 2 * BLOCKS };
+/* Where strategies have several tracks (device/tracks.h), of which each has a part of the blocks and of the slots:
+ * as many blocks as NCCL takes at most, and slots that make messages long enough by bench/tracks. */
+enum { BLOCKS_OF_TRACKS = 2 * BLOCKS, ARENA_OF_TRACKS = 4 * ARENA_BYTES };
 
 /* The alarm --------------------------------------------------------------------------------------- */
 
@@ -131,25 +131,26 @@ static uint32_t count_peers(const meshcoll_t *h)
     return n;
 }
 
-static uint32_t usual_blocks(const mc_mesh_t *mesh)
+static bool has_tracks(const mc_mesh_t *mesh)
 {
     int32_t n = 0;
     for (int32_t d = 0; d < mesh->ndims; d++)
         n += mesh->dim[d].extent > 1;
-    return n > 1 ? BLOCKS_OF_TRACKS : BLOCKS;
+    return n > 1;
 }
 
 /* How many blocks it runs at once, and what slots take. */
 static int measure(const meshcoll_t *h, mc_gpu_t *gpu, mc_gpu_note_t *note)
 {
     const uint32_t peers = count_peers(h);
+    const bool tracks = has_tracks(&h->mesh);
     const mc_cuda_t *const cuda = mc_cuda();
     int processors = 0;
     int status = mc_cuda_status(
         cuda->device_attribute(&processors, MC_CU_MULTIPROCESSORS, gpu->device), "be measured");
     if (!status)
         status = mc_cuda_status(cuda->device_uuid(&note->uuid, gpu->device), "tell its name");
-    note->blocks = usual_blocks(&h->mesh);
+    note->blocks = tracks ? BLOCKS_OF_TRACKS : BLOCKS;
     if (!status)
         status = read_number("MESHCOLL_GPU_BLOCKS", 1, MOST_BLOCKS, &note->blocks);
     if (status)
@@ -157,7 +158,7 @@ static int measure(const meshcoll_t *h, mc_gpu_t *gpu, mc_gpu_note_t *note)
     if (note->blocks > (uint32_t)processors) /* all blocks must run at once */
         note->blocks = (uint32_t)processors;
     const uint32_t lanes = (peers > 0 ? peers : 1) * note->blocks * MC_DEVICE_SLOTS;
-    const uint32_t share = ARENA_BYTES / lanes;
+    const uint32_t share = (tracks ? ARENA_OF_TRACKS : ARENA_BYTES) / lanes;
     note->slot_bytes = share < MC_DEVICE_SLOT_BYTES ? share : MC_DEVICE_SLOT_BYTES;
     status =
         read_number("MESHCOLL_GPU_SLOT", MC_DEVICE_WORD, MC_DEVICE_SLOT_BYTES, &note->slot_bytes);

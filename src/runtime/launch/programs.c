@@ -127,7 +127,8 @@ typedef struct {
     mc_binding_t binding;
     mc_gpu_volume_t volume; /* of all ranks */
     mc_device_tracks_t tracks;
-    bool ll; /* messages have flags in their data */
+    mc_gpu_load_t load; /* of these, of all ranks */
+    bool ll;            /* messages have flags in their data */
 } making_t;
 
 static int plan_of(const making_t *m, int32_t rank, mc_plan_t **plan)
@@ -150,7 +151,9 @@ static int32_t mesh_rank(const making_t *m, int32_t planned)
 /* What all ranks send; each finds it by itself, once for a program. */
 static int measure(making_t *m)
 {
+    const mc_links_t *const links = &m->mesh->links;
     mc_gpu_volume_add(&m->volume, m->plan);
+    mc_gpu_load_add(&m->load, &m->tracks, links, m->plan);
     for (int32_t r = 0; r < m->mesh->mesh.size; r++) {
         mc_plan_t *plan;
         if (r == m->plan->rank)
@@ -159,21 +162,35 @@ static int measure(making_t *m)
         if (status)
             return status;
         mc_gpu_volume_add(&m->volume, plan);
+        mc_gpu_load_add(&m->load, &m->tracks, links, plan);
         mc_plan_free(plan);
     }
     return MESHCOLL_OK;
 }
 
-/* Are the messages better with flags in their data? With tables of counts ranks may know different ones. The
- * stream executor copies messages, and has no such. */
+/* Bytes of a chunk, on the average. With tables of counts ranks may know different ones. */
+static double chunk_of(const making_t *m)
+{
+    const bool has_blocks = mc_move_has_blocks(&mc_moves[m->plan->collective]);
+    return (double)m->args->count * (double)meshcoll_datatype_size(m->args->datatype) *
+           (has_blocks ? m->mesh->mesh.size : 1) / m->plan->n_chunks;
+}
+
+static void choose_tracks(making_t *m)
+{
+    const mc_gpu_layout_t *const l = &m->mesh->gpu->arena.layout;
+    if (m->tracks.n > 1 &&
+        (has_tables(m->args) ||
+         !mc_gpu_tracks_pay(&m->tracks, &m->load, l, chunk_of(m), m->strategy->segments)))
+        m->tracks = (mc_device_tracks_t){.n = 1};
+}
+
+/* Are the messages better with flags in their data? The stream executor copies messages, and has no such. */
 static bool takes_ll(const making_t *m)
 {
     const meshcoll_t *const h = m->mesh;
     mc_gpu_layout_t l = h->gpu->arena.layout;
-    const double blocks = mc_move_has_blocks(&mc_moves[m->plan->collective]) ? h->mesh.size : 1;
-    const double bytes =
-        (double)m->args->count * (double)meshcoll_datatype_size(m->args->datatype) * blocks;
-    const double chunk = bytes / m->plan->n_chunks, beta = mc_gpu_slowest(&h->links, &h->mesh);
+    const double chunk = chunk_of(m), beta = mc_gpu_slowest(&h->links, &h->mesh);
     l.blocks /= m->tracks.n;
     return !has_tables(m->args) && !h->gpu->signals &&
            mc_gpu_protocol_seconds(&m->volume, &l, chunk, beta, true) <
@@ -249,6 +266,7 @@ static int lower(making_t *m, mc_gpu_program_t *p)
         status = mc_binding_measure(&m->binding, &operands);
     if (status)
         return status;
+    choose_tracks(m);
     m->ll = takes_ll(m);
     status = lower_bound(m, p);
     if (!status) {

@@ -96,6 +96,7 @@ int rig_await_error(meshcoll_t *mesh);
     X(far_threads) X(far_idle) X(far_captured) X(far_late) X(far_aborted) X(far_killed)         \
     X(far_refused) X(far_cannot_open) X(far_cannot_launch) X(far_left) X(far_mismatch)            \
     X(far_streams) X(far_lab) X(far_explained) X(far_registered)                                            \
+    X(tracks) X(far_tracks)                                                                     \
     X(far_direct) X(far_direct_ordered) X(far_direct_one_end) X(far_direct_cannot)              \
     X(far_direct_full) X(far_direct_fails) X(far_direct_setting)
 /* clang-format on */
