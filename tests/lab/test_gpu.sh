@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Calls on device memory between two boxes of the lab, each with a network of its own, on the double of libcuda.
+# Calls on device memory between two and four boxes of the lab, each with a network of its own, on the double of libcuda.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -12,7 +12,7 @@ down() {
     bench/lab/lab down --name $name
 }
 trap down EXIT
-bench/lab/lab up --name $name --boxes 2 --rate 1gbit
+bench/lab/lab up --name $name --boxes 4 --rate 1gbit
 MC_RIG_BOXES=$(bench/lab/lab status --name $name --json |
     python3 -c 'import json, sys; print(*(box["pid"] for box in json.load(sys.stdin)["boxes"]))')
 export MC_RIG_BOXES

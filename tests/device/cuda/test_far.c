@@ -319,7 +319,8 @@ static void rank_lab(meshcoll_t *mesh)
 bool test_far_lab(void)
 {
     const rig_t rigs[] = {
-        {.mesh = "box=2,gpu=2", .machines = "0011", .blocks = "2", .slot = "16384"}};
+        {.mesh = "box=2,gpu=2", .machines = "0011", .blocks = "2", .slot = "16384"},
+        {.mesh = "box=4,gpu=2", .machines = "00112233", .blocks = "2", .slot = "16384"}};
     if (!getenv("MC_RIG_BOXES"))
         return rig_skip("MC_RIG_BOXES does not name the lab's boxes");
     return RUN(rigs, rank_lab);
