@@ -437,7 +437,7 @@ static int open_together(mc_gpu_meeting_t *m, mc_gpu_t *gpu)
     if (mc_proxy_is_needed(m->mesh))
         status = keep_addresses(m, gpu->end);
     map_parts(m, gpu);
-    status = mc_gpu_meet(m, map_signals(m, gpu));
+    status = mc_gpu_meet(m, status ? status : map_signals(m, gpu));
     if (status || !learn_reach(m, gpu))
         return status;
     if (needs_host(&gpu->arena))
