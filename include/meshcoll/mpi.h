@@ -24,8 +24,9 @@ extern "C" {
  * with MPI_THREAD_SINGLE and FUNNELED, and not at all with SERIALIZED, where another thread may be
  * in MPI. A hook that returns 0 at once switches that off.
  *
- * Errors: ERR_INVALID_ARG for an inter-communicator, or where
- * MPI is not initialised; those of meshcoll_create_oob.
+ * Errors: ERR_INVALID_ARG for an inter-communicator, where MPI is not initialised, or where
+ * MPI_COMM_WORLD has one process but the variables of a launcher (see meshcoll_env) tell of more;
+ * those of meshcoll_create_oob.
  */
 MESHCOLL_API int meshcoll_create(MPI_Comm comm, const meshcoll_params_t *params, meshcoll_t **mesh);
 

@@ -115,10 +115,16 @@ def refused(variables, words):
 def ranks_and_addresses():
     expect(OPEN_MPI, {"RANK": "3", "WORLD_SIZE": "8", "LOCAL_RANK": "1", "MASTER_ADDR": "127.0.0.1"})
     expect({**OPEN_MPI, **MASTER}, MASTER)
-    expect({**SLURM, "PMI_RANK": "2", "PMI_SIZE": "4", **MASTER}, {"RANK": "2", "WORLD_SIZE": "4"})  # the innermost
-    expect({**SLURM, **PMI, "PMI_JOBID": "9"}, {"RANK": "2", "LOCAL_RANK": "0", "MASTER_ADDR": "n01-ib"})
+    expect({**SLURM, "PMI_RANK": "2", "PMI_SIZE": "9", **MASTER}, {"RANK": "2", "WORLD_SIZE": "9"})  # the innermost
+    expect({**SLURM, **PMI, "PMI_SIZE": "8", "PMI_JOBID": "9"}, {"RANK": "2", "LOCAL_RANK": "0", "MASTER_ADDR": "n01-ib"})
     expect({**PMI, **MASTER}, {**MASTER, "RANK": "2"})
-    assert expect({**SLURM, **MASTER, "RANK": "0", "WORLD_SIZE": "2"}, {}) == {}
+    assert expect({**SLURM, **MASTER, "RANK": "5", "WORLD_SIZE": "8"}, {}) == {}
+    torchrun_inside = {"RANK": "30", "WORLD_SIZE": "64", "LOCAL_RANK": "6"}  # agents that srun started
+    assert expect({**SLURM, **MASTER, **torchrun_inside}, {}) == {}
+    expect({**SLURM, **MASTER, **torchrun_inside, "MESHCOLL_LAUNCHER": "slurm"}, {"RANK": "5", "WORLD_SIZE": "8"})
+    expect({**OPEN_MPI, "RANK": "", "WORLD_SIZE": ""}, {"RANK": "3", "WORLD_SIZE": "8"})
+    for step in ("", "4294967290", "4294967291"):  # no srun: none, salloc's shell, a batch script
+        expect({**SLURM, "SLURM_STEP_ID": step}, {"RANK": "0", "WORLD_SIZE": "1"})
     nodes = {"node1,node2": "node1", "node[3-7,9]": "node3", "n[01-04]-ib,other": "n01-ib", "n[5]": "n5",
              "rack[2,3]node[08-09]": "rack2node08"}
     for text, first in nodes.items():
@@ -142,6 +148,12 @@ def refusals():
     for rank in ("8", "-1", "x"):
         refused({**SLURM, "SLURM_PROCID": rank}, f"SLURM_PROCID is a number from 0 to 7; got '{rank}'")
     refused({**SLURM, "SLURM_NTASKS": "0"}, "SLURM_NTASKS is a number from 1")
+    refused({"RANK": "0"}, "RANK is set, but WORLD_SIZE is not")
+    refused({"WORLD_SIZE": "2", "RANK": ""}, "WORLD_SIZE is set, but RANK is not")
+    refused({**SLURM, "SLURM_NTASKS": ""}, "SLURM_PROCID is set, but SLURM_NTASKS is not")
+    refused({**OPEN_MPI, "RANK": "0", "WORLD_SIZE": "1"}, "rank 0 of 1 by RANK and WORLD_SIZE, rank 3 of 8 by OMPI_")
+    refused({**OPEN_MPI, "RANK": "0", "WORLD_SIZE": "16"}, "set MESHCOLL_LAUNCHER=torchrun or openmpi")
+    refused({**OPEN_MPI, "MESHCOLL_LAUNCHER": "srun"}, "expected torchrun, openmpi, pmi or slurm")
 
 
 TESTS = {

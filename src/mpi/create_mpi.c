@@ -5,7 +5,10 @@
 #include "mpi/hook_mpi.h"
 #include "mpi/mpi_oob.h"
 
+#include <meshcoll/env.h>
+
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 /* A pointer in Open MPI, an int in MPICH. */
@@ -40,6 +43,26 @@ static int check_comm(MPI_Comm comm)
         "MPI_Intercomm_merge merges its two groups into one");
 }
 
+/* MPI starts with one process where a launcher that it does not know has started several. */
+static int check_alone(MPI_Comm comm)
+{
+    int relation, processes, rank, size;
+    PMPI_Comm_size(comm, &processes);
+    if (PMPI_Comm_compare(comm, MPI_COMM_WORLD, &relation) != MPI_SUCCESS ||
+        relation != MPI_IDENT || processes > 1)
+        return MESHCOLL_OK;
+    const int status = meshcoll_env(&rank, &size);
+    if (status || size == 1)
+        return status;
+    char why[240];
+    snprintf(why, sizeof why,
+             "meshcoll_create: MPI_COMM_WORLD has one process, but this is rank %d of %d by the "
+             "variables of its launcher: start an MPI program with mpirun, or with a launcher that "
+             "this MPI knows",
+             rank, size);
+    return meshcoll_fail(MESHCOLL_ERR_INVALID_ARG, why);
+}
+
 int meshcoll_create(MPI_Comm comm, const meshcoll_params_t *params, meshcoll_t **mesh)
 {
     int initialized = 0, finalized = 0;
@@ -49,7 +72,9 @@ int meshcoll_create(MPI_Comm comm, const meshcoll_params_t *params, meshcoll_t *
         return meshcoll_fail(MESHCOLL_ERR_INVALID_ARG,
                              "meshcoll_create: expected MPI to be initialised and not finalised, a "
                              "communicator and a pointer to a mesh");
-    const int status = check_comm(comm); /* the same on all ranks */
+    int status = check_comm(comm); /* the same on all ranks */
+    if (!status)
+        status = check_alone(comm);
     if (status)
         return status;
     const meshcoll_oob_t oob = mc_mpi_oob(comm);

@@ -8,7 +8,7 @@ if [ ! -x "$examples/allreduce" ]; then
     echo "skipped: the examples are not built"
     exit 77
 fi
-for variable in $(env | sed -nE 's/^((MESHCOLL|OMPI|PMIX?|SLURM|TORCHELASTIC)_[A-Z_]*|RANK|WORLD_SIZE|MASTER_ADDR|MASTER_PORT)=.*/\1/p'); do
+for variable in $(env | sed -nE 's/^((MESHCOLL|OMPI|PMIX?|SLURM|TORCHELASTIC)_[A-Z_]*|(LOCAL_)?RANK|WORLD_SIZE|MASTER_ADDR|MASTER_PORT)=.*/\1/p'); do
     case $variable in MESHCOLL_BUILD_DIR) ;; *) unset "$variable" ;; esac
 done
 export MESHCOLL_TUNE_FILE=$scratch/none.json MASTER_ADDR=127.0.0.1 MESHCOLL_BOOTSTRAP_TIMEOUT=20
@@ -76,6 +76,19 @@ done
 for r in 0 1 2 3; do ends $r 0; done
 grep -q "4 ranks as gpu=4" "$scratch/0.out" || fail "rank 0 printed: $(cat "$scratch/0.out")"
 MASTER_PORT=$((MASTER_PORT + 1))
+
+# Launchers that disagree, as an operator's variables and mpirun do, are an error of every rank, never four jobs of one.
+for r in 0 1 2 3; do
+    rank $r RANK=0 WORLD_SIZE=1 OMPI_COMM_WORLD_RANK=$r OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_LOCAL_SIZE=4 "$examples/allreduce"
+done
+for r in 0 1 2 3; do ends $r 1 "two launchers disagree"; done
+rank 0 -u RANK "$examples/allreduce"
+ends 0 1 "WORLD_SIZE is set, but RANK is not"
+# A program of MPI that meshcoll run starts twice is alone twice.
+if has_mpi && [ -x "$MESHCOLL_BUILD_DIR/meshcoll-bench" ]; then
+    run 2 run -n 2 "$MESHCOLL_BUILD_DIR/meshcoll-bench" --sizes 8
+    [[ $err == *"MPI_COMM_WORLD has one process, but this is rank "[01]" of 2"* ]] || fail "meshcoll-bench said: $err"
+fi
 
 # Names and IPv6.
 for host in localhost $(grep -qs 00000001 /proc/net/if_inet6 && echo ::1); do

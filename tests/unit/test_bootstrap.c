@@ -16,7 +16,9 @@
 
 static void set_all(const char *const *pairs)
 {
-    static const char *const all[] = {"RANK",
+    static const char *const all[] = {"MESHCOLL_LAUNCHER",
+                                      "LOCAL_RANK",
+                                      "RANK",
                                       "WORLD_SIZE",
                                       "MASTER_ADDR",
                                       "MASTER_PORT",
@@ -70,7 +72,72 @@ Test(job, without_a_launcher_is_of_one_rank)
 {
     SET(NULL);
     cr_assert_eq(mc_job_find(&job), MESHCOLL_OK);
-    cr_expect(job.rank == 0 && job.size == 1 && !mc_job_launched());
+    cr_expect(job.rank == 0 && job.size == 1);
+    SET("RANK", "", "WORLD_SIZE", "", "OMPI_COMM_WORLD_RANK", "");
+    cr_assert_eq(mc_job_find(&job), MESHCOLL_OK, "an empty variable is one that is not set");
+    /* a batch script, and the shell of salloc, have their allocation's variables */
+    static const char *const no_steps[] = {"", "4294967290", "4294967291"};
+    for (size_t i = 0; i < MC_COUNT(no_steps); i++) {
+        SET("SLURM_PROCID", "0", "SLURM_NTASKS", "8", "SLURM_JOB_ID", "12", "SLURM_STEP_ID",
+            no_steps[i], "SLURM_JOB_NODELIST", "a");
+        cr_assert_eq(mc_job_find(&job), MESHCOLL_OK);
+        cr_expect_eq(job.size, 1, "step '%s': %d", no_steps[i], (int)job.size);
+    }
+}
+
+#define AT "MASTER_ADDR", "a", "MASTER_PORT", "1"
+
+Test(job, half_a_pair_is_refused)
+{
+    SET("RANK", "0", AT);
+    expect_refused("RANK is set, but WORLD_SIZE is not");
+    SET("WORLD_SIZE", "2", AT);
+    expect_refused("WORLD_SIZE is set, but RANK is not");
+    SET("WORLD_SIZE", "2", "RANK", "", AT);
+    expect_refused("WORLD_SIZE is set, but RANK is not");
+    SET("OMPI_COMM_WORLD_RANK", "1", "RANK", "1", "WORLD_SIZE", "2", AT);
+    expect_refused("OMPI_COMM_WORLD_RANK is set, but OMPI_COMM_WORLD_SIZE is not");
+    SET("SLURM_PROCID", "1", "SLURM_STEP_ID", "0", AT);
+    expect_refused("SLURM_PROCID is set, but SLURM_NTASKS is not");
+}
+
+Test(job, launchers_that_disagree_are_refused)
+{
+    SET("RANK", "0", "WORLD_SIZE", "1", "OMPI_COMM_WORLD_RANK", "2", "OMPI_COMM_WORLD_SIZE", "4");
+    expect_refused("rank 0 of 1 by RANK and WORLD_SIZE, rank 2 of 4 by OMPI_COMM_WORLD_RANK");
+    setenv("MESHCOLL_LAUNCHER", "torchrun", 1);
+    cr_expect(mc_job_find(&job) == MESHCOLL_OK && job.size == 1);
+    SET("RANK", "0", "WORLD_SIZE", "1", "OMPI_COMM_WORLD_RANK", "2", "OMPI_COMM_WORLD_SIZE", "4",
+        "MESHCOLL_LAUNCHER", "openmpi", AT);
+    expect_job(2, 4, "a", 1001, MC_JOB_PORTS);
+    /* the pods of an operator, and mpirun in one of them */
+    SET("RANK", "0", "WORLD_SIZE", "8", "OMPI_COMM_WORLD_RANK", "2", "OMPI_COMM_WORLD_SIZE", "4",
+        AT);
+    expect_refused("set MESHCOLL_LAUNCHER=torchrun or openmpi");
+    SET("PMI_RANK", "0", "PMI_SIZE", "1", "SLURM_PROCID", "1", "SLURM_NTASKS", "2", "SLURM_STEP_ID",
+        "0");
+    expect_refused("two launchers disagree");
+    SET("MESHCOLL_LAUNCHER", "srun", AT);
+    expect_refused("MESHCOLL_LAUNCHER is torchrun, openmpi, pmi or slurm; got 'srun'");
+    SET("MESHCOLL_LAUNCHER", "slurm", "RANK", "0", "WORLD_SIZE", "1");
+    expect_refused("SLURM_PROCID and SLURM_NTASKS of a step are not set");
+}
+
+/* srun starts the agents of torchrun and the daemons of mpirun; a launcher of one process anything. */
+Test(job, launchers_may_start_each_other)
+{
+    SET("RANK", "9", "WORLD_SIZE", "16", "LOCAL_RANK", "1", "SLURM_PROCID", "1", "SLURM_NTASKS",
+        "2", "SLURM_STEP_ID", "0", AT);
+    expect_job(9, 16, "a", 1001, MC_JOB_PORTS);
+    SET("OMPI_COMM_WORLD_RANK", "9", "OMPI_COMM_WORLD_SIZE", "16", "SLURM_PROCID", "1",
+        "SLURM_NTASKS", "2", "SLURM_STEP_ID", "0", AT);
+    expect_job(9, 16, "a", 1001, MC_JOB_PORTS);
+    SET("RANK", "1", "WORLD_SIZE", "2", "OMPI_COMM_WORLD_RANK", "0", "OMPI_COMM_WORLD_SIZE", "1",
+        AT);
+    expect_job(1, 2, "a", 1001, MC_JOB_PORTS);
+    SET("PMI_RANK", "1", "PMI_SIZE", "2", "SLURM_PROCID", "1", "SLURM_NTASKS", "2", "SLURM_STEP_ID",
+        "0", AT);
+    expect_job(1, 2, "a", 1001, MC_JOB_PORTS);
 }
 
 Test(job, is_found_by_each_launcher)

@@ -3,13 +3,15 @@
 
 #include "runtime/bootstrap/bootstrap.h"
 #include "runtime/create/create.h"
+#include "runtime/handshake/launcher.h"
 
 #include <stdlib.h>
 
 int meshcoll_env(int *rank, int *size)
 {
     int32_t r, n;
-    const int status = mc_job_ranks(&r, &n);
+    mc_launcher_id_t launcher;
+    const int status = mc_launcher_find(&launcher, &r, &n);
     if (status)
         return status;
     if (rank)

@@ -1,5 +1,7 @@
 #include "runtime/handshake/job.h"
 
+#include "runtime/handshake/launcher.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -11,68 +13,7 @@
 /* PORT_OFFSET: on MASTER_PORT itself, torchrun's agent or PyTorch's rank 0 has its store. The offset leaves room for
  * jobs whose MASTER_PORTs follow each other. Derived ports lie below the range of outgoing connections. */
 enum { PORT_OFFSET = 1000, PORT_MOST = 65535, DERIVED_FIRST = 20000, DERIVED_SETS = 1000 };
-enum { MOST_RANKS = 1 << 22 }; /* as a mesh has */
-enum { TIMEOUT = 600 };        /* seconds; how long torchrun's agents wait for each other */
-
-static const char *given(const char *name)
-{
-    const char *const value = getenv(name);
-    return value && *value ? value : NULL;
-}
-
-/* Which variables hold rank, size, and what tells this job from another. */
-typedef struct {
-    const char *rank, *size, *id[2];
-} launcher_t;
-
-/* The innermost launcher first: mpirun may run in a Slurm job, and torchrun in either. */
-static const launcher_t launchers[] = {
-    {"RANK", "WORLD_SIZE", {"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT"}},
-    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", {"PMIX_NAMESPACE", NULL}},
-    {"PMI_RANK", "PMI_SIZE", {"PMI_JOBID", NULL}},
-    {"SLURM_PROCID", "SLURM_NTASKS", {"SLURM_JOB_ID", "SLURM_STEP_ID"}},
-};
-enum { TORCH, OPEN_MPI, PMI, SLURM };
-
-static int find_launcher(void)
-{
-    int i = 0;
-    while (i < (int)MC_COUNT(launchers) && !(given(launchers[i].rank) && given(launchers[i].size)))
-        i++;
-    return i < (int)MC_COUNT(launchers) ? i : -1;
-}
-
-bool mc_job_launched(void)
-{
-    return find_launcher() >= 0;
-}
-
-/* Numbers -------------------------------------------------------------------------------------- */
-
-static int read_number(const char *name, long least, long most, long *number)
-{
-    const char *const text = getenv(name);
-    char *end = NULL;
-    errno = 0;
-    const long n = text ? strtol(text, &end, 10) : 0;
-    if (!text || end == text || *end || errno || n < least || n > most)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                       "meshcoll_create_env: %s is a number from %ld to %ld; got '%s'", name, least,
-                       most, text ? text : "nothing");
-    *number = n;
-    return MESHCOLL_OK;
-}
-
-static int find_rank(const launcher_t *l, mc_job_t *job)
-{
-    long rank = 0, size = 0;
-    int status = read_number(l->size, 1, MOST_RANKS, &size);
-    if (!status)
-        status = read_number(l->rank, 0, size - 1, &rank);
-    job->rank = (int32_t)rank;
-    job->size = (int32_t)size;
-    return status;
-}
+enum { TIMEOUT = 600 }; /* seconds; how long torchrun's agents wait for each other */
 
 /* Identity ------------------------------------------------------------------------------------- */
 
@@ -81,15 +22,15 @@ static void add_text(mc_sha256_t *sha, const char *text)
     mc_sha256_add(sha, text ? text : "", text ? strlen(text) + 1 : 1);
 }
 
-static void find_id(const launcher_t *l, mc_job_t *job)
+static void find_id(const mc_launcher_t *l, mc_job_t *job)
 {
     mc_sha256_t sha;
     mc_sha256_init(&sha);
     add_text(&sha, l->rank);
     for (size_t i = 0; i < MC_COUNT(l->id); i++)
-        add_text(&sha, l->id[i] ? given(l->id[i]) : NULL);
-    add_text(&sha, given("MESHCOLL_MASTER_PORT"));
-    add_text(&sha, given("MASTER_PORT"));
+        add_text(&sha, l->id[i] ? mc_variable(l->id[i]) : NULL);
+    add_text(&sha, mc_variable("MESHCOLL_MASTER_PORT"));
+    add_text(&sha, mc_variable("MASTER_PORT"));
     mc_sha256_end(&sha, job->id);
 }
 
@@ -133,33 +74,33 @@ bool mc_job_first_host(const char *list, char host[MC_JOB_HOST])
     return true;
 }
 
-static bool is_local(int launcher)
+static bool is_local(mc_launcher_id_t launcher)
 {
-    const char *const local = given("OMPI_COMM_WORLD_LOCAL_SIZE");
-    return launcher == OPEN_MPI && local && strcmp(local, getenv("OMPI_COMM_WORLD_SIZE")) == 0;
+    const char *const local = mc_variable("OMPI_COMM_WORLD_LOCAL_SIZE");
+    return launcher == MC_OPEN_MPI && local && strcmp(local, getenv("OMPI_COMM_WORLD_SIZE")) == 0;
 }
 
-static bool derive_host(int launcher, char host[MC_JOB_HOST])
+static bool derive_host(mc_launcher_id_t launcher, char host[MC_JOB_HOST])
 {
-    const char *list = given("SLURM_STEP_NODELIST");
-    list = list ? list : given("SLURM_JOB_NODELIST");
+    const char *list = mc_variable("SLURM_STEP_NODELIST");
+    list = list ? list : mc_variable("SLURM_JOB_NODELIST");
     if (is_local(launcher))
         strcpy(host, "127.0.0.1");
     return is_local(launcher) ||
-           ((launcher == SLURM || launcher == PMI) && list && mc_job_first_host(list, host));
+           ((launcher == MC_SLURM || launcher == MC_PMI) && list && mc_job_first_host(list, host));
 }
 
-static int find_host(int launcher, mc_job_t *job)
+static int find_host(mc_launcher_id_t launcher, mc_job_t *job)
 {
-    const char *host = given("MESHCOLL_MASTER_ADDR");
-    host = host ? host : given("MASTER_ADDR");
+    const char *host = mc_variable("MESHCOLL_MASTER_ADDR");
+    host = host ? host : mc_variable("MASTER_ADDR");
     if (!host && derive_host(launcher, job->host))
         return MESHCOLL_OK;
     if (!host)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "meshcoll_create_env: %s and %s are set, but not where rank 0 listens: set "
                        "MASTER_ADDR (or MESHCOLL_MASTER_ADDR) on all ranks",
-                       launchers[launcher].rank, launchers[launcher].size);
+                       mc_launchers[launcher].rank, mc_launchers[launcher].size);
     if (strlen(host) >= MC_JOB_HOST)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "meshcoll_create_env: the master's address is longer than %d characters",
@@ -169,10 +110,11 @@ static int find_host(int launcher, mc_job_t *job)
 }
 
 /* A set of ports from what tells the job from others. */
-static bool derive_ports(int launcher, mc_job_t *job)
+static bool derive_ports(mc_launcher_id_t launcher, mc_job_t *job)
 {
     uint32_t n;
-    if (launcher == TORCH || !launchers[launcher].id[0] || !given(launchers[launcher].id[0]))
+    if (launcher == MC_TORCHRUN || !mc_launchers[launcher].id[0] ||
+        !mc_variable(mc_launchers[launcher].id[0]))
         return false;
     memcpy(&n, job->id, sizeof n);
     job->port = (uint16_t)(DERIVED_FIRST + n % DERIVED_SETS * MC_JOB_PORTS);
@@ -180,16 +122,16 @@ static bool derive_ports(int launcher, mc_job_t *job)
     return true;
 }
 
-static int find_ports(int launcher, mc_job_t *job)
+static int find_ports(mc_launcher_id_t launcher, mc_job_t *job)
 {
     long port = 0;
     int status = MESHCOLL_OK;
-    if (given("MESHCOLL_MASTER_PORT")) {
-        status = read_number("MESHCOLL_MASTER_PORT", 1, PORT_MOST, &port);
+    if (mc_variable("MESHCOLL_MASTER_PORT")) {
+        status = mc_variable_number("MESHCOLL_MASTER_PORT", 1, PORT_MOST, &port);
         job->port = (uint16_t)port;
         job->n_ports = 1;
-    } else if (given("MASTER_PORT")) {
-        status = read_number("MASTER_PORT", 1, PORT_MOST, &port);
+    } else if (mc_variable("MASTER_PORT")) {
+        status = mc_variable_number("MASTER_PORT", 1, PORT_MOST, &port);
         port += port + PORT_OFFSET + MC_JOB_PORTS > PORT_MOST ? -PORT_OFFSET : PORT_OFFSET;
         job->port = (uint16_t)port;
         job->n_ports = MC_JOB_PORTS;
@@ -228,8 +170,8 @@ static int read_secret(const char *path, int fd, mc_job_t *job)
 
 static int find_secret(mc_job_t *job)
 {
-    const char *const secret = given("MESHCOLL_SECRET"), *const path =
-                                                             given("MESHCOLL_SECRET_FILE");
+    const char *const secret = mc_variable("MESHCOLL_SECRET"), *const path = mc_variable(
+                                                                   "MESHCOLL_SECRET_FILE");
     if (secret && path)
         return mc_fail(
             MESHCOLL_ERR_INVALID_ARG,
@@ -252,32 +194,18 @@ static int find_secret(mc_job_t *job)
     return MESHCOLL_OK;
 }
 
-int mc_job_ranks(int32_t *rank, int32_t *size)
-{
-    const int launcher = find_launcher();
-    mc_job_t job = {.size = 1};
-    const int status = launcher < 0 ? MESHCOLL_OK : find_rank(&launchers[launcher], &job);
-    if (status)
-        return status;
-    *rank = job.rank;
-    *size = job.size;
-    return MESHCOLL_OK;
-}
-
 int mc_job_find(mc_job_t *job)
 {
-    const int launcher = find_launcher();
+    mc_launcher_id_t launcher;
     long timeout = TIMEOUT;
     *job = (mc_job_t){.size = 1};
-    if (launcher < 0)
-        return MESHCOLL_OK;
-    int status = find_rank(&launchers[launcher], job);
-    if (!status && given("MESHCOLL_BOOTSTRAP_TIMEOUT"))
-        status = read_number("MESHCOLL_BOOTSTRAP_TIMEOUT", 1, 1000000, &timeout);
+    int status = mc_launcher_find(&launcher, &job->rank, &job->size);
+    if (!status && mc_variable("MESHCOLL_BOOTSTRAP_TIMEOUT"))
+        status = mc_variable_number("MESHCOLL_BOOTSTRAP_TIMEOUT", 1, 1000000, &timeout);
     job->timeout = (double)timeout;
     if (status || job->size == 1)
         return status;
-    find_id(&launchers[launcher], job);
+    find_id(&mc_launchers[launcher], job);
     status = find_host(launcher, job);
     if (!status)
         status = find_ports(launcher, job);

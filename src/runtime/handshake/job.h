@@ -21,10 +21,6 @@ typedef struct {
     double timeout; /* seconds */
 } mc_job_t;
 
-/* Is there a launcher's environment? */
-bool mc_job_launched(void);
-/* This rank and how many there are; without a launcher, one. ERR_INVALID_ARG. */
-int mc_job_ranks(int32_t *rank, int32_t *size);
 /* Without a launcher, a job of one rank. ERR_INVALID_ARG names the variable that is missing or
  * wrong. */
 int mc_job_find(mc_job_t *job);

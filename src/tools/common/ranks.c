@@ -1,6 +1,7 @@
 #include "tools/common/ranks.h"
 
 #include "runtime/bootstrap/bootstrap.h"
+#include "runtime/handshake/launcher.h"
 
 #include <stdlib.h>
 
@@ -16,7 +17,8 @@ static void close_mpi(mc_ranks_t *ranks)
 /* By Open MPI, another with PMIx, or with PMI (MPICH and its kin). */
 static bool by_mpi(void)
 {
-    return getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMIX_RANK") || getenv("PMI_SIZE");
+    return mc_variable("OMPI_COMM_WORLD_SIZE") || mc_variable("PMIX_RANK") ||
+           mc_variable("PMI_SIZE");
 }
 
 static int open_mpi(mc_ranks_t *ranks)
@@ -57,13 +59,21 @@ static int open_job(mc_ranks_t *ranks)
     return status;
 }
 
+/* Variables that contradict each other are a launcher's, too: mc_ranks_open says what is wrong. */
 bool mc_ranks_launched(void)
 {
-    return by_mpi() || mc_job_launched();
+    mc_launcher_id_t launcher;
+    int32_t rank, size;
+    return by_mpi() || mc_launcher_find(&launcher, &rank, &size) || launcher != MC_NO_LAUNCHER;
 }
 
-/* RANK is set by a launcher that was started last, such as torchrun under mpirun, and says where rank 0 is. */
+/* torchrun may run under mpirun, and says where rank 0 is. */
 int mc_ranks_open(mc_ranks_t *ranks)
 {
-    return by_mpi() && !getenv("RANK") ? open_mpi(ranks) : open_job(ranks);
+    mc_launcher_id_t launcher;
+    int32_t rank, size;
+    const int status = mc_launcher_find(&launcher, &rank, &size);
+    if (status)
+        return status;
+    return by_mpi() && launcher != MC_TORCHRUN ? open_mpi(ranks) : open_job(ranks);
 }

@@ -67,6 +67,16 @@ static int set_secret(void)
     return 0;
 }
 
+/* Which launcher started this command means nothing to the ranks. */
+static void forget_launchers(void)
+{
+    static const char *const names[] = {
+        "MESHCOLL_LAUNCHER", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMI_RANK",
+        "PMI_SIZE",          "SLURM_PROCID"};
+    for (size_t i = 0; i < MC_COUNT(names); i++)
+        unsetenv(names[i]);
+}
+
 /* MASTER_PORT is for the program: PyTorch's rank 0 listens there as long as it runs. */
 int mc_run_prepare(const mc_run_t *run, int reserved[MC_RUN_PORTS])
 {
@@ -81,6 +91,7 @@ int mc_run_prepare(const mc_run_t *run, int reserved[MC_RUN_PORTS])
                        strerror(failed));
         return MC_EXIT_FAILED;
     }
+    forget_launchers();
     setenv("MASTER_ADDR", "127.0.0.1", 1);
     setenv("MESHCOLL_MASTER_ADDR", "127.0.0.1", 1);
     for (int i = 0; i < MC_RUN_PORTS; i++)
