@@ -51,20 +51,20 @@ typedef enum {
 /** Reduction operations: predefined ones, then those of meshcoll_op_create and meshcoll_op_premul. */
 typedef enum {
     MESHCOLL_SUM,  /**< of numbers, also complex ones */
-    MESHCOLL_MIN,  /**< of integers, floats and bool (min: and) */
-    MESHCOLL_MAX,  /**< of integers, floats and bool (max: or) */
+    MESHCOLL_MIN,  /**< of integers, floats (a NaN wins, -0 < +0) and bool (min: and) */
+    MESHCOLL_MAX,  /**< of integers, floats (a NaN wins, -0 < +0) and bool (max: or) */
     MESHCOLL_PROD, /**< of numbers, also complex ones */
     /** the sum, divided by the number of ranks once at the end; integers truncate */
     MESHCOLL_AVG,
     MESHCOLL_LAND, /**< logical and, of integers and bool: 0 or 1 */
     MESHCOLL_LOR,  /**< logical or, of integers and bool: 0 or 1 */
     MESHCOLL_LXOR, /**< logical xor, of integers and bool: 1 where an odd number of operands are true */
-    MESHCOLL_BAND,                /**< bitwise and of integers, logical and of bool */
-    MESHCOLL_BOR,                 /**< bitwise or of integers, logical or of bool */
-    MESHCOLL_BXOR,                /**< bitwise xor of integers, logical xor of bool */
-    MESHCOLL_MINLOC,              /**< the smallest value, and the lowest index that has it */
-    MESHCOLL_MAXLOC,              /**< the largest value, and the lowest index that has it */
-    MESHCOLL_OPS,                 /**< the number of predefined operations */
+    MESHCOLL_BAND,   /**< bitwise and of integers, logical and of bool */
+    MESHCOLL_BOR,    /**< bitwise or of integers, logical or of bool */
+    MESHCOLL_BXOR,   /**< bitwise xor of integers, logical xor of bool */
+    MESHCOLL_MINLOC, /**< the smallest value (a NaN wins), and the lowest index that has it */
+    MESHCOLL_MAXLOC, /**< the largest value (a NaN wins), and the lowest index that has it */
+    MESHCOLL_OPS,    /**< the number of predefined operations */
     MESHCOLL_OP_USER = 1 << 8,    /**< operations with a handle have this value and above */
     MESHCOLL_OP_LAST = 0x7fffffff /**< makes the enum wide enough for all values */
 } meshcoll_op_t;

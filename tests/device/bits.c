@@ -152,7 +152,7 @@ typedef struct {
     float out[MC_BOX_RANKS][MOST];
 } host_t;
 
-/* Sums round; of a number and a NaN, min and max yield the second operand. */
+/* Sums round; of min and max a NaN wins. */
 static void draw_inputs(mc_random_t *r, mc_box_run_t *run)
 {
     for (int i = 0; i < run->box->mesh.size; i++) {

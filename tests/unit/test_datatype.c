@@ -73,14 +73,24 @@ static double real(meshcoll_datatype_t type, meshcoll_op_t op, double x, double 
 {
     const bool wide = type == MESHCOLL_FLOAT64 || type == MESHCOLL_COMPLEX128;
     switch (op) {
-    case MESHCOLL_MIN:
-        return x < y ? x : y;
-    case MESHCOLL_MAX:
-        return x > y ? x : y;
     case MESHCOLL_PROD:
         return wide ? x * y : (double)((float)x * (float)y);
     default:
         return wide ? x + y : (double)((float)x + (float)y);
+    }
+}
+
+/* maximum and minimum of IEEE 754-2019; a NaN becomes that of all ones but the sign. */
+static void extreme(meshcoll_datatype_t type, meshcoll_op_t op, void *dst, const void *x,
+                    const void *y)
+{
+    const double p = mc_element_get(type, x, 0).a, q = mc_element_get(type, y, 0).a;
+    const size_t size = meshcoll_datatype_size(type);
+    const bool less = p < q || (p == q && signbit(p) && !signbit(q));
+    memcpy(dst, less == (op == MESHCOLL_MIN) ? x : y, size);
+    if (isnan(p) || isnan(q)) {
+        memset(dst, 0xff, size);
+        ((unsigned char *)dst)[size - 1] = 0x7f;
     }
 }
 
@@ -131,17 +141,18 @@ static void define(meshcoll_datatype_t type, meshcoll_op_t op, void *dst, const 
     }
         INTEGERS(X)
 #undef X
-#define X(name, value_type, index_type)                                         \
-    case MESHCOLL_##name: {                                                     \
-        const struct {                                                          \
-            value_type value;                                                   \
-            index_type index;                                                   \
-        } *const v = x, *const w = y;                                           \
-        const bool less = v->value<w->value, more = v->value> w->value;         \
-        const bool first = op == MESHCOLL_MINLOC ? less : more;                 \
-        const bool tie = !less && !more;                                        \
-        memcpy(dst, first || (tie && v->index <= w->index) ? x : y, sizeof *v); \
-        return;                                                                 \
+#define X(name, value_type, index_type)                                              \
+    case MESHCOLL_##name: {                                                          \
+        const struct {                                                               \
+            value_type value;                                                        \
+            index_type index;                                                        \
+        } *const v = x, *const w = y;                                                \
+        const bool nan = v->value != v->value, other = w->value != w->value;         \
+        const bool less = v->value<w->value, more = v->value> w->value;              \
+        const bool tie = v->value == w->value || (nan && other);                     \
+        const bool first = (nan && !other) || (op == MESHCOLL_MINLOC ? less : more); \
+        memcpy(dst, first || (tie && v->index <= w->index) ? x : y, sizeof *v);      \
+        return;                                                                      \
     }
         PAIRS(X)
 #undef X
@@ -153,9 +164,8 @@ static void define(meshcoll_datatype_t type, meshcoll_op_t op, void *dst, const 
                            : (mc_number_t){real(type, op, p.a, q.a), real(type, op, p.b, q.b)});
         return;
     default:
-        if (op == MESHCOLL_MIN || op == MESHCOLL_MAX) /* rounds nothing, a NaN neither */
-            memcpy(dst, (op == MESHCOLL_MIN ? p.a < q.a : p.a > q.a) ? x : y,
-                   meshcoll_datatype_size(type));
+        if (op == MESHCOLL_MIN || op == MESHCOLL_MAX)
+            extreme(type, op, dst, x, y);
         else
             mc_element_set(type, dst, 0, (mc_number_t){real(type, op, p.a, q.a), 0});
     }

@@ -107,19 +107,22 @@ MC_DEVICE_ORDER(uint16)
 MC_DEVICE_ORDER(uint32)
 MC_DEVICE_ORDER(uint64)
 
+#define MC_DEVICE_EXTREMES(name)                    \
+    MC_DEVICE_EACH(name, min, name##_minimum(x, y)) \
+    MC_DEVICE_EACH(name, max, name##_maximum(x, y))
+
 #define MC_DEVICE_FLOAT(name)              \
     MC_DEVICE_EACH(name, sum, SUM(x, y))   \
     MC_DEVICE_EACH(name, prod, PROD(x, y)) \
-    MC_DEVICE_ORDER(name)
+    MC_DEVICE_EXTREMES(name)
 MC_DEVICE_FLOAT(float32)
 MC_DEVICE_FLOAT(float64)
 
-/* Narrow floating point: in float32, rounded once; min and max round nothing. */
+/* Narrow floating point: sums and products in float32, rounded once. */
 #define MC_DEVICE_NARROW(name)                                                      \
     MC_DEVICE_EACH(name, sum, name##_narrow(SUM(name##_wide(x), name##_wide(y))))   \
     MC_DEVICE_EACH(name, prod, name##_narrow(PROD(name##_wide(x), name##_wide(y)))) \
-    MC_DEVICE_EACH(name, min, name##_wide(x) < name##_wide(y) ? x : y)              \
-    MC_DEVICE_EACH(name, max, name##_wide(x) > name##_wide(y) ? x : y)
+    MC_DEVICE_EXTREMES(name)
 MC_DEVICE_NARROW(float16)
 MC_DEVICE_NARROW(bfloat16)
 MC_DEVICE_NARROW(float8_e4m3)
@@ -139,17 +142,17 @@ MC_DEVICE_COMPLEX_PROD(complex64)
 MC_DEVICE_COMPLEX_PROD(complex128)
 
 /* The lower index wins where neither value is before the other. */
-#define MC_DEVICE_LOC_OF(name, op, BEFORE)                                            \
-    MC_DEVICE_FN mc_device_##name##_t mc_device_##name##_##op(mc_device_##name##_t x, \
-                                                              mc_device_##name##_t y) \
-    {                                                                                 \
-        const int first = x.value BEFORE y.value, second = y.value BEFORE x.value;    \
-        return (first | (!second & (x.index <= y.index))) ? x : y;                    \
-    }                                                                                 \
+#define MC_DEVICE_LOC_OF(name, op, BEFORE)                                             \
+    MC_DEVICE_FN mc_device_##name##_t mc_device_##name##_##op(mc_device_##name##_t x,  \
+                                                              mc_device_##name##_t y)  \
+    {                                                                                  \
+        const int first = BEFORE(x.value, y.value), second = BEFORE(y.value, x.value); \
+        return (first | (!second & (x.index <= y.index))) ? x : y;                     \
+    }                                                                                  \
     MC_DEVICE_OVER(name, op)
-#define MC_DEVICE_LOC(name)           \
-    MC_DEVICE_LOC_OF(name, minloc, <) \
-    MC_DEVICE_LOC_OF(name, maxloc, >)
+#define MC_DEVICE_LOC(name)              \
+    MC_DEVICE_LOC_OF(name, minloc, LESS) \
+    MC_DEVICE_LOC_OF(name, maxloc, MORE)
 MC_DEVICE_LOC(float32_int32)
 MC_DEVICE_LOC(float64_int32)
 MC_DEVICE_LOC(int32_int32)

@@ -9,8 +9,7 @@
 
 /*
  * dst[i] = a[i] (op) b[i] for n elements. dst may be a or b, but not overlap them otherwise.
- * Integers wrap. Of a number and a NaN, min and max yield b, so the result depends on the strategy,
- * but not on the rank.
+ * Integers wrap. Of min, max, minloc and maxloc the result does not depend on the order of operands.
  */
 typedef void (*mc_kernel_t)(void *dst, const void *a, const void *b, size_t n);
 

@@ -73,11 +73,11 @@ UNSIGNED(uint16, uint16_t, uint32_t)
 UNSIGNED(uint32, uint32_t, uint32_t)
 UNSIGNED(uint64, uint64_t, uint64_t)
 
-#define FLOAT(name, type)           \
-    KERNEL(name##_sum, type, SUM)   \
-    KERNEL(name##_prod, type, PROD) \
-    KERNEL(name##_min, type, MIN)   \
-    KERNEL(name##_max, type, MAX)   \
+#define FLOAT(name, type)                    \
+    KERNEL(name##_sum, type, SUM)            \
+    KERNEL(name##_prod, type, PROD)          \
+    KERNEL(name##_min, type, name##_minimum) \
+    KERNEL(name##_max, type, name##_maximum) \
     DIVIDE(name, type, type)
 
 FLOAT(float32, float)
@@ -85,7 +85,7 @@ FLOAT(float64, double)
 
 /* Narrow floating point ------------------------------------------------------------------------ */
 
-/* Each operation is done in float32 and rounded once. Min and max round nothing. */
+/* Sums, products and quotients are done in float32 and rounded once. */
 
 #ifndef NARROW_BEGIN /* unless the set uses another instruction set for them */
 #define NARROW_BEGIN
@@ -101,17 +101,6 @@ FLOAT(float64, double)
         for (size_t i = 0; i < n; i++)                                            \
             d[i] = narrow##_narrow(OP(narrow##_wide(x[i]), narrow##_wide(y[i]))); \
     }
-#define NARROW_PICK(name, narrow, type, LESS)                           \
-    static void name(void *dst, const void *a, const void *b, size_t n) \
-    {                                                                   \
-        type *const d = dst;                                            \
-        const type *const x = a, *const y = b;                          \
-        INDEPENDENT                                                     \
-        for (size_t i = 0; i < n; i++) {                                \
-            const type v = x[i], w = y[i];                              \
-            d[i] = narrow##_wide(v) LESS narrow##_wide(w) ? v : w;      \
-        }                                                               \
-    }
 #define NARROW_DIVIDE(name, type)                             \
     static void name##_divide(void *at, size_t n, int32_t by) \
     {                                                         \
@@ -120,9 +109,9 @@ FLOAT(float64, double)
         for (size_t i = 0; i < n; i++)                        \
             d[i] = name##_narrow(name##_wide(d[i]) / w);      \
     }
-#define NARROW_REST(name, type)            \
-    NARROW_PICK(name##_min, name, type, <) \
-    NARROW_PICK(name##_max, name, type, >) \
+#define NARROW_REST(name, type)              \
+    KERNEL(name##_min, type, name##_minimum) \
+    KERNEL(name##_max, type, name##_maximum) \
     NARROW_DIVIDE(name, type)
 #define NARROW(name, type)                     \
     NARROW_MATH(name##_sum, name, type, SUM)   \
@@ -197,27 +186,27 @@ COMPLEX(complex128, float64, double)
 
 /* Pairs of value and index --------------------------------------------------------------------- */
 
-/* The lower index wins where neither value is before the other, for instance if one is NaN. */
+/* The lower index wins where neither value is before the other. */
 
-#define LOC(name, type, BEFORE)                                                        \
-    static void name(void *dst, const void *a, const void *b, size_t n)                \
-    {                                                                                  \
-        type *const d = dst;                                                           \
-        const type *const x = a, *const y = b;                                         \
-        INDEPENDENT                                                                    \
-        for (size_t i = 0; i < n; i++) {                                               \
-            const type v = x[i], w = y[i];                                             \
-            const int first = v.value BEFORE w.value, second = w.value BEFORE v.value; \
-            d[i] = (first | (!second & (v.index <= w.index))) ? v : w;                 \
-        }                                                                              \
+#define LOC(name, type, BEFORE)                                                            \
+    static void name(void *dst, const void *a, const void *b, size_t n)                    \
+    {                                                                                      \
+        type *const d = dst;                                                               \
+        const type *const x = a, *const y = b;                                             \
+        INDEPENDENT                                                                        \
+        for (size_t i = 0; i < n; i++) {                                                   \
+            const type v = x[i], w = y[i];                                                 \
+            const int first = BEFORE(v.value, w.value), second = BEFORE(w.value, v.value); \
+            d[i] = (first | (!second & (v.index <= w.index))) ? v : w;                     \
+        }                                                                                  \
     }
-#define PAIR(name, value_type, index_type) \
-    typedef struct {                       \
-        value_type value;                  \
-        index_type index;                  \
-    } name##_pair_t;                       \
-    LOC(name##_minloc, name##_pair_t, <)   \
-    LOC(name##_maxloc, name##_pair_t, >)
+#define PAIR(name, value_type, index_type)  \
+    typedef struct {                        \
+        value_type value;                   \
+        index_type index;                   \
+    } name##_pair_t;                        \
+    LOC(name##_minloc, name##_pair_t, LESS) \
+    LOC(name##_maxloc, name##_pair_t, MORE)
 
 PAIR(float32_int32, float, int32_t)
 PAIR(float64_int32, double, int32_t)

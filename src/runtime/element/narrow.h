@@ -1,11 +1,14 @@
 /*
  * Conversion of 16-bit and 8-bit floating point to float32, which is exact, and back, which rounds
- * to nearest, ties to even. Without branches and tables, so that compilers vectorise loops over it.
+ * to nearest, ties to even; and the larger and the smaller of two floating-point numbers. Without
+ * branches and tables, so that compilers vectorise loops over it.
  * A number has a sign, an exponent with an offset of `bias`, and `m` bits of mantissa. nvcc compiles
  * this text too, for the kernels of GPUs.
  */
 #ifndef MC_RUNTIME_NARROW_H
 #define MC_RUNTIME_NARROW_H
+
+#include "runtime/element/operators.h"
 
 #include <stdint.h>
 
@@ -128,5 +131,52 @@ NARROW_FN uint8_t float8_e5m2_narrow(float f)
     const uint32_t number = size == FLOAT_INFINITY ? 0x7cu : bounded;
     return (uint8_t)(sign | (size > FLOAT_INFINITY ? nan : number));
 }
+
+/* maximum and minimum of IEEE 754-2019: a NaN wins, and -0 is less than +0. For any order of operands
+ * the result has the same bits: a NaN becomes the one whose bits are ones, but for the sign. */
+#define EXTREME(name, type, bits, PICK, JOIN)                  \
+    NARROW_FN type name(type x, type y)                        \
+    {                                                          \
+        union {                                                \
+            type number;                                       \
+            bits word;                                         \
+        } u, v;                                                \
+        u.number = PICK(x, y); /* the second of two zeros */   \
+        v.number = PICK(y, x);                                 \
+        u.word = JOIN(u.word, v.word);                         \
+        u.word = (x == x) & (y == y) ? u.word : (bits)-1 >> 1; \
+        return u.number;                                       \
+    }
+EXTREME(float32_minimum, float, uint32_t, MIN, BOR)
+EXTREME(float32_maximum, float, uint32_t, MAX, BAND)
+EXTREME(float64_minimum, double, uint64_t, MIN, BOR)
+EXTREME(float64_maximum, double, uint64_t, MAX, BAND)
+
+/* The same on the bits of narrow numbers. As integers those of negative numbers are in reverse order;
+ * `turned` puts them in order, and back. `most` is infinity, or the largest number if there is none. */
+#define NARROW_EXTREMES(name, bits, integer, most)                                  \
+    NARROW_FN integer name##_turned(integer x)                                      \
+    {                                                                               \
+        return (integer)(x ^ (x >> (8 * sizeof x - 1) & (integer)((bits)-1 >> 1))); \
+    }                                                                               \
+    NARROW_FN integer name##_place(bits x)                                          \
+    {                                                                               \
+        const bits nan = (bits)-1 >> 1;                                             \
+        return (x & nan) > (most) ? (integer)nan : name##_turned((integer)x);       \
+    }                                                                               \
+    NARROW_FN bits name##_maximum(bits x, bits y)                                   \
+    {                                                                               \
+        const integer a = name##_place(x), b = name##_place(y);                     \
+        return (bits)name##_turned(MAX(a, b));                                      \
+    }                                                                               \
+    NARROW_FN bits name##_minimum(bits x, bits y)                                   \
+    {                                                                               \
+        const integer a = name##_place(x), b = name##_place(y), high = MAX(a, b);   \
+        return (bits)name##_turned(high > (most) ? high : MIN(a, b));               \
+    }
+NARROW_EXTREMES(float16, uint16_t, int16_t, 0x7c00)
+NARROW_EXTREMES(bfloat16, uint16_t, int16_t, 0x7f80)
+NARROW_EXTREMES(float8_e4m3, uint8_t, int8_t, 0x7e)
+NARROW_EXTREMES(float8_e5m2, uint8_t, int8_t, 0x7c)
 
 #endif
