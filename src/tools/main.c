@@ -12,6 +12,7 @@
 #include "tools/tune/tune.h"
 #endif
 
+#include <signal.h>
 #include <string.h>
 
 static const mc_command_t *const commands[] = {
@@ -81,8 +82,23 @@ static int run(int argc, char **argv)
     return command ? command->run(command, argc - 1, argv + 1) : refuse(name);
 }
 
+/* Who started this command may have ignored or blocked signals: with SIGCHLD ignored no child can be waited for, and
+ * children would inherit it. A SIGHUP that is ignored stays so: nohup is meant. */
+static void reset_signals(void)
+{
+    sigset_t none;
+    for (int i = 1; i < NSIG; i++) {
+        struct sigaction action;
+        if (i != SIGHUP && sigaction(i, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
+            (void)signal(i, SIG_DFL);
+    }
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
 int main(int argc, char **argv)
 {
+    reset_signals();
     const int status = run(argc, argv);
     if (fflush(stdout) == 0 && !ferror(stdout))
         return status;
