@@ -1,9 +1,10 @@
 /*
- * meshcoll-bench-calls: blocking calls, calls that do not wait, and persistent requests, by turns in
- * one run. In each turn every kind goes through all cells (a collective and a size), so that sizes
+ * meshcoll-bench-calls: blocking calls, calls that do not wait, persistent requests, and calls that a
+ * loop tests, by turns in one run. In each turn every kind goes through all cells (a collective and a size), so that sizes
  * and collectives alternate as in a program. What lies between two timed operations is that of
  * meshcoll-bench: buffers are used, then a barrier and, with a gate, one moment for all.
  */
+#include "calls/flight.h"
 #include "common/gate.h"
 #include "common/use.h"
 #include "tools/common/options.h"
@@ -21,18 +22,19 @@
 static const char usage[] =
     "usage: mpirun -n RANKS meshcoll-bench-calls [OPTION]...\n"
     "\n"
-    "Times blocking calls, calls that do not wait and persistent requests by turns. Prints "
-    "medians\n"
-    "of the slowest rank in us, and the page faults of an operation on all ranks.\n"
+    "Times blocking calls, calls that do not wait, persistent requests, and calls that a loop "
+    "tests\n"
+    "instead of waiting, by turns. Prints medians of the slowest rank in us, the ratios to a\n"
+    "persistent request (of tests: to a wait), and the page faults of an operation on all ranks.\n"
     "\n";
 
-enum { KINDS = 3, MOST_CELLS = 128, ROOM = 4096 };
+enum { KINDS = 4, MOST_CELLS = 128, ROOM = 4096 };
 
-typedef enum { BLOCKING, BEGIN, PERSISTENT } kind_t;
-static const char *const name_of[KINDS] = {"blocking", "begin", "persistent"};
+typedef enum { BLOCKING, BEGIN, PERSISTENT, TEST } kind_t;
+static const char *const name_of[KINDS] = {"blocking", "begin", "persistent", "test"};
 
 typedef struct {
-    const char *collectives, *sizes, *gate, *buffers, *only;
+    const char *collectives, *sizes, *gate, *buffers, *only, *flight;
     int32_t iterations, warmup, offset;
     bool no_huge, least;
 } options_t;
@@ -173,8 +175,11 @@ static void run(const bench_t *b, const cell_t *c, lane_t *l, kind_t kind)
     }
     meshcoll_request_t *r;
     const meshcoll_args_t a = args_of(c, l);
+    int status = MESHCOLL_IN_PROGRESS;
     check(meshcoll_begin(b->mesh, &a, &r));
-    check(meshcoll_wait(r));
+    while (kind == TEST && (status = meshcoll_test(r)) == MESHCOLL_IN_PROGRESS)
+        continue;
+    check(kind == TEST ? status : meshcoll_wait(r));
 }
 
 /* A system call takes as long as a small operation, which has no new pages anyway. */
@@ -248,11 +253,13 @@ static void print_cell(const bench_t *b, cell_t *c)
     }
     free(slowest);
     if (b->rank == 0)
-        printf("%-15s %9zu %10.2f %10.2f %10.2f %8.2f %6.2f %9.0f %9.0f %9.0f  %s\n",
+        printf("%-15s %9zu %10.2f %10.2f %10.2f %10.2f %8.2f %6.2f %6.2f %9.0f %9.0f %9.0f %9.0f  "
+               "%s\n",
                meshcoll_collective_name(c->collective), c->bytes, median[BLOCKING], median[BEGIN],
-               median[PERSISTENT], median[BLOCKING] / median[PERSISTENT],
-               median[BEGIN] / median[PERSISTENT], all[BLOCKING] / n, all[BEGIN] / n,
-               all[PERSISTENT] / n, meshcoll_request_strategy(c->lane[PERSISTENT].request));
+               median[PERSISTENT], median[TEST], median[BLOCKING] / median[PERSISTENT],
+               median[BEGIN] / median[PERSISTENT], median[TEST] / median[BEGIN], all[BLOCKING] / n,
+               all[BEGIN] / n, all[PERSISTENT] / n, all[TEST] / n,
+               meshcoll_request_strategy(c->lane[PERSISTENT].request));
 }
 
 static bool has_blocks(meshcoll_collective_t c)
@@ -282,7 +289,7 @@ static void open_cell(const bench_t *b, cell_t *c)
     for (int k = 0; k < KINDS; k++) {
         lane_t *const l = &c->lane[k];
         l->time = calloc(n, sizeof *l->time);
-        if (k == BEGIN && !is_fresh(b)) { /* both know the same buffers */
+        if ((k == BEGIN || k == TEST) && !is_fresh(b)) { /* all know the same buffers */
             l->in = c->lane[BLOCKING].in;
             l->out = c->lane[BLOCKING].out;
         } else if (k == PERSISTENT || !is_fresh(b)) {
@@ -369,8 +376,13 @@ static bool read_options(int argc, char **argv, options_t *o, int *exit)
          .flag = &o->least},
         {.name = "only",
          .value = "KIND",
-         .help = "blocking, begin or persistent: for a profile",
+         .help = "blocking, begin, persistent or test: for a profile",
          .text = &o->only},
+        {.name = "in-flight",
+         .value = "LIST",
+         .help = "instead: so many calls and messages of 8 bytes begun before any is waited for,\n"
+                 "as 16,1000,16000, in us each",
+         .text = &o->flight},
         {.name = "gate",
          .value = "FILE",
          .help = "start together at a gate, as meshcoll-bench does",
@@ -418,13 +430,19 @@ int main(int argc, char **argv)
     if (b.options.gate && !gate_open(b.options.gate, &b.gate, why))
         check(mc_fail(MESHCOLL_ERR_INVALID_ARG, "%s", why));
     check(meshcoll_create(MPI_COMM_WORLD, NULL, &b.mesh));
+    if (b.options.flight) {
+        check(flight_measure(b.mesh, b.options.flight, b.options.iterations));
+        meshcoll_destroy(b.mesh);
+        MPI_Finalize();
+        return 0;
+    }
     add_cells(&b);
     for (int i = 0; i < b.n_cells; i++)
         open_cell(&b, &b.cell[i]);
     measure_all(&b);
     if (b.rank == 0)
-        printf("%-15s %9s %10s %10s %10s %8s %6s %9s %9s %9s\n", "collective", "bytes", "blocking",
-               "begin", "persistent", "ratios", "", "faults", "", "");
+        printf("%-15s %9s %10s %10s %10s %10s %8s %6s %6s %9s %9s %9s %9s\n", "collective", "bytes",
+               "blocking", "begin", "persistent", "test", "ratios", "", "", "faults", "", "", "");
     for (int i = 0; i < b.n_cells; i++)
         print_cell(&b, &b.cell[i]);
     for (int i = 0; i < b.n_cells; i++)

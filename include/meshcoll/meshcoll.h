@@ -481,7 +481,8 @@ MESHCOLL_API int meshcoll_ibarrier(meshcoll_t *mesh, meshcoll_request_t **reques
 /**
  * Progresses everything that this thread has started, and returns the status of the request:
  * MESHCOLL_OK, MESHCOLL_IN_PROGRESS (meshcoll_test only), or the error its run ended with. NULL
- * counts as complete.
+ * counts as complete. On a mesh with more ranks than cores, a test that finds nothing gives its
+ * core to another process or thread that wants it (sched_yield), as a wait does.
  */
 MESHCOLL_API int meshcoll_test(meshcoll_request_t *request);
 MESHCOLL_API int meshcoll_wait(meshcoll_request_t *request);

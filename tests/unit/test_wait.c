@@ -1,11 +1,22 @@
-/* Waiting, where a descriptor says all the time that there is news. */
+/* Waiting, where a descriptor says all the time that there is news; and tests that find nothing. */
+#include "runtime/create/inproc.h"
 #include "runtime/progress/threads.h"
 #include "runtime/progress/wait.h"
 
 #include <criterion/criterion.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+/* In place of the C library's. */
+static _Atomic uint32_t n_yields;
+int sched_yield(void)
+{
+    n_yields++;
+    return (int)syscall(SYS_sched_yield);
+}
 
 static uint32_t n_looks, n_armed, news;
 
@@ -119,4 +130,54 @@ Test(wait, the_progress_thread_naps_after_a_sleep_in_vain, .timeout = 60)
     mc_threads_close(&h);
     cr_expect_leq(n_armed, n_looks / 2 + 1, "%u sleeps in %u looks", n_armed, n_looks);
     close(t.fd);
+}
+
+/* Tests ------------------------------------------------------------------------------------------- */
+
+/* Yields of a test of a request that cannot complete: alone, and among others. */
+static void expect_yields(meshcoll_t *h, meshcoll_request_t *r, const char *what, uint32_t yields)
+{
+    meshcoll_request_t *list[] = {NULL, r};
+    int index;
+    h->oversubscribed = yields > 0;
+    n_yields = 0;
+    cr_expect_eq(meshcoll_test(r), MESHCOLL_IN_PROGRESS);
+    cr_expect_eq(n_yields, yields, "%s: test yields %u times", what, n_yields);
+    n_yields = 0;
+    cr_expect_eq(meshcoll_testall(2, list), MESHCOLL_IN_PROGRESS);
+    cr_expect_eq(n_yields, yields, "%s: testall yields %u times", what, n_yields);
+    n_yields = 0;
+    cr_expect_eq(meshcoll_testany(2, list, &index), MESHCOLL_IN_PROGRESS);
+    cr_expect_eq(n_yields, yields, "%s: testany yields %u times", what, n_yields);
+}
+
+Test(wait, a_test_that_finds_nothing_yields_where_ranks_share_cores)
+{
+    meshcoll_t *rank[2];
+    meshcoll_request_t *r[4], *other;
+    float in = 1, out[2], message;
+    cr_assert_eq(mc_inproc_create("x=2", NULL, rank), MESHCOLL_OK);
+    cr_assert_eq(
+        meshcoll_iallreduce(rank[0], &in, &out[0], 1, MESHCOLL_FLOAT32, MESHCOLL_SUM, &r[0]),
+        MESHCOLL_OK);
+    cr_assert_eq(meshcoll_ibarrier(rank[0], &r[1]), MESHCOLL_OK);
+    cr_assert_eq(meshcoll_recv_begin(rank[0], &message, 1, MESHCOLL_FLOAT32, 1, 0, NULL, &r[2]),
+                 MESHCOLL_OK);
+    cr_assert_eq(meshcoll_barrier_init(rank[0], &r[3]), MESHCOLL_OK);
+    cr_assert_eq(meshcoll_start(r[3]), MESHCOLL_OK);
+    static const char *const what[] = {"allreduce", "barrier", "receive", "persistent barrier"};
+    for (size_t i = 0; i < MC_COUNT(r); i++) {
+        expect_yields(rank[0], r[i], what[i], 1);
+        expect_yields(rank[0], r[i], what[i], 0);
+    }
+    /* one that finds something does not */
+    rank[0]->oversubscribed = true;
+    cr_assert_eq(
+        meshcoll_iallreduce(rank[1], &in, &out[1], 1, MESHCOLL_FLOAT32, MESHCOLL_SUM, &other),
+        MESHCOLL_OK);
+    n_yields = 0;
+    cr_expect_geq(meshcoll_test(r[0]), 0);
+    cr_expect_eq(n_yields, 0);
+    for (int i = 0; i < 2; i++)
+        meshcoll_destroy(rank[i]);
 }

@@ -438,11 +438,13 @@ int meshcoll_test(meshcoll_request_t *request)
     const meshcoll_t *const h = request->mesh;
     mc_lock(h);
     int status = check_owned(request, "meshcoll_test");
-    if (mc_runs(request) && mc_handle_progress(request->mesh) == 0)
-        mc_handle_check_peers(request->mesh);
+    const bool yields = mc_runs(request) && mc_test_turn(request->mesh);
     if (!status)
         status = request->running ? MESHCOLL_IN_PROGRESS : tell(request);
-    return mc_leave(h, status);
+    status = mc_leave(h, status);
+    if (yields && status == MESHCOLL_IN_PROGRESS)
+        sched_yield();
+    return status;
 }
 
 int mc_request_await(meshcoll_request_t *r)
