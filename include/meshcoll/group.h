@@ -28,7 +28,7 @@ struct meshcoll;
  * `parent`, at their full speed. Strategies forced by the environment hold where they fit it.
  *
  * A group shares the connections of `parent`, and its lock and progress thread, so a failure of one is
- * a failure of all. It may be used concurrently with others. A rank can be in 255 groups and
+ * a failure of all. It may be used concurrently with others. A rank can be in 4095 groups and
  * sub-meshes at once. meshcoll_destroy destroys the group, collectively over its ranks.
  *
  * Errors: ERR_INVALID_ARG (a rank out of range, or twice; this rank is not in the list; the tag is

@@ -119,7 +119,7 @@ typedef struct meshcoll_params {
      * of ranks. Ranks fill the mesh in their order; but if the dimension "box" is as long as there
      * are boxes, they fill it box by box. Boxes of unequal sizes are "box=8+8+4", a mesh with
      * dimensions box, gpu and fold in which adjacent ranks of a box differ in fold
-     * (docs/architecture.md). At most 2^22 ranks. Default: MESHCOLL_MESH, else discovered: ranks
+     * (docs/architecture.md). At most 2^20 ranks. Default: MESHCOLL_MESH, else discovered: ranks
      * that can share memory form a box; and where every NUMA node (or socket) of every box has the
      * same number of ranks bound to it, these form a "numa" (or "socket"). "": discovered, also
      * where MESHCOLL_MESH is set, as for a mesh of some of the job's processes. */
@@ -198,7 +198,7 @@ MESHCOLL_API int meshcoll_create_oob(const meshcoll_oob_t *oob, const meshcoll_p
  * Boxes of unequal sizes split by "gpu,fold", into boxes, or by all three dimensions;
  * ERR_UNSUPPORTED otherwise. Collective over the ranks of the sub-mesh, as is its meshcoll_destroy.
  * Other errors: ERR_INVALID_ARG if there is no such dimension or a group is open on `mesh`,
- * ERR_UNSUPPORTED where a rank is in 255 sub-meshes and groups already, ERR_MISMATCH where ranks of the
+ * ERR_UNSUPPORTED where a rank is in 4095 sub-meshes and groups already, ERR_MISMATCH where ranks of the
  * sub-mesh disagree about `dims`, ERR_TRANSPORT, ERR_NO_MEMORY.
  */
 MESHCOLL_API int meshcoll_split(meshcoll_t *mesh, const char *dims, meshcoll_t **sub);

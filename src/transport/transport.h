@@ -97,9 +97,9 @@ static inline mc_io_t *mc_io_pop(mc_io_queue_t *q)
  * of messages, so they are told apart.
  */
 enum {
-    MC_TAG_SOURCE_BITS = 22,
-    MC_TAG_CONTEXT_BITS = 8,
-    MC_TAG_OPERATION_BITS = 20,
+    MC_TAG_SOURCE_BITS = 20,
+    MC_TAG_CONTEXT_BITS = 12,
+    MC_TAG_OPERATION_BITS = 18,
     MC_TAG_KIND_BITS = 2,
     MC_TAG_PHASE_BITS = 6,
     MC_TAG_NUMBER_BITS = 6,
@@ -116,10 +116,10 @@ enum {
 enum { MC_TAG_GREETING = (1 << MC_TAG_OPERATION_BITS) - 1 };
 /* The operation of the headers of tagged messages (runtime/message), with number 0. */
 enum { MC_TAG_MESSAGE = MC_TAG_GREETING - 1 };
-/* The data of a tagged message: a kind of its own, whose operation and number are one id of 32 bits. So
- * many may be in flight between two ranks, in any order. */
+/* The data of a tagged message: a kind of its own, whose operation, phase and number are the low 30 bits of
+ * its id. So many may be in flight between two ranks, in any order. */
 #define MC_TAG_DATA (UINT64_C(3) << MC_TAG_SEQ_BITS)
-_Static_assert(MC_TAG_OPERATION_BITS + MC_TAG_SEQ_BITS == 32, "the id of data has 32 bits");
+_Static_assert(MC_TAG_OPERATION_BITS + MC_TAG_SEQ_BITS == 30, "the id of data has 30 bits");
 static inline uint64_t mc_tag(int32_t source, uint32_t operation, uint32_t number)
 {
     const uint64_t op = operation & ((UINT32_C(1) << MC_TAG_OPERATION_BITS) - 1);

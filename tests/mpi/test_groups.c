@@ -244,11 +244,20 @@ static void test_lists_that_differ(meshcoll_t *mesh)
 
 static void test_no_context_left(meshcoll_t *mesh)
 {
-    enum { MOST = 255 };
+    enum { MOST = 4095, FAR = 1000 };
     static const int pair[] = {0, 3}, other[] = {3, 4};
-    meshcoll_t *group[MOST], *none = NULL;
+    static meshcoll_t *group[MOST];
+    meshcoll_t *none = NULL;
+    for (int g = 0; (rank == 0 || rank == 3) && g < FAR; g++)
+        group[g] = group_of(mesh, pair, 2, 0);
+    /* what is free on one rank begins far behind what is free on the other */
+    if (rank == 3 || rank == 4) {
+        meshcoll_t *const far = group_of(mesh, other, 2, 0);
+        run_all(far);
+        meshcoll_destroy(far);
+    }
     if (rank == 0 || rank == 3) {
-        for (int g = 0; g < MOST; g++)
+        for (int g = FAR; g < MOST; g++)
             group[g] = group_of(mesh, pair, 2, 0);
         check_told(meshcoll_create_group(mesh, pair, 2, 0, &none), MESHCOLL_ERR_UNSUPPORTED,
                    "no context is left");

@@ -172,15 +172,16 @@ static int create(mc_making_t *m)
     return status;
 }
 
-_Static_assert(MC_MESH_RANKS <= 1 << MC_TAG_SOURCE_BITS, "a tag names any rank");
+/* A tag names any rank. */
+enum { MOST_RANKS = 1 << MC_TAG_SOURCE_BITS };
 
 int mc_handle_create(const mc_creation_t *creation, meshcoll_t **mesh)
 {
     mc_making_t m;
     const meshcoll_oob_t *const oob = &creation->oob;
-    if (oob->size > MC_MESH_RANKS)
-        return mc_fail(MESHCOLL_ERR_UNSUPPORTED, "%d ranks are too many: a mesh has at most %d",
-                       oob->size, MC_MESH_RANKS);
+    if (oob->size > MOST_RANKS)
+        return mc_fail(MESHCOLL_ERR_UNSUPPORTED, "%d ranks are too many: a job has at most %d",
+                       oob->size, MOST_RANKS);
     mc_making_open(&m, creation);
     const int status = create(&m);
     if (!status) {

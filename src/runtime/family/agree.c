@@ -6,18 +6,20 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* A member has offered nothing, since another creation is under way on it. */
-enum { BUSY = 1 };
+/* BUSY: a member has offered nothing, since another creation is under way on it. FURTHER: the windows have
+ * nothing in common; the next ones begin at `first`. */
+enum { BUSY = 1, FURTHER };
+enum { WINDOW = 7 }; /* words of 64 contexts that a note has room for */
 enum { MOST_CHILDREN = 32 };
 enum { BETWEEN_NS = 200 * 1000 };
 
 typedef struct {
     uint64_t list;
-    uint64_t free[MC_CONTEXT_WORDS];
-    int32_t status; /* OK, BUSY, or an error */
+    uint64_t free[WINDOW]; /* a bit per context, from word `first` on */
+    uint32_t first;
+    int32_t status; /* OK, BUSY, FURTHER or an error */
     uint32_t context;
     uint32_t creation;
-    uint32_t unused;
 } note_t;
 _Static_assert(sizeof(note_t) <= MC_NOTE_BYTES, "it fits into a note");
 
@@ -53,6 +55,20 @@ static int fail_mismatch(const mc_agreement_t *a, int32_t rank)
         a->function, mc_comm_rank_of(&a->parent->order, rank));
 }
 
+/* The word of its window that begins at `first`; those outside offer nothing. */
+static uint64_t word_of(const note_t *note, uint32_t word)
+{
+    return word - note->first < WINDOW ? note->free[word - note->first] : 0;
+}
+
+static void intersect(note_t *own, const note_t *from)
+{
+    const note_t before = *own;
+    own->first = before.first > from->first ? before.first : from->first;
+    for (uint32_t w = 0; w < WINDOW; w++)
+        own->free[w] = word_of(&before, own->first + w) & word_of(from, own->first + w);
+}
+
 /* Adds what a child offers. */
 static int merge(round_t *r, int32_t c)
 {
@@ -61,8 +77,7 @@ static int merge(round_t *r, int32_t c)
     r->has_failed[c] = from->status == MESHCOLL_ERR_MISMATCH;
     if (from->list != own->list || r->has_failed[c])
         return fail_mismatch(r->a, r->child[c]);
-    for (int w = 0; w < MC_CONTEXT_WORDS; w++)
-        own->free[w] &= from->free[w];
+    intersect(own, from);
     if (from->status < 0 ? from->status < own->status || own->status >= 0 : own->status == 0)
         own->status = from->status;
     if (mc_creation_before(own->creation, from->creation))
@@ -147,17 +162,21 @@ static int tell_children(const round_t *r)
     return status;
 }
 
-/* The smallest context that is free on all members. */
-static void choose(note_t *note)
+/* The smallest context that all members offer. Where they offer none: none is left, or the next round begins
+ * at the latest of their first ones, or behind this round's windows, which all began at `from`. */
+static void choose(note_t *note, uint32_t from)
 {
-    int w = 0;
-    while (w < MC_CONTEXT_WORDS && !note->free[w])
+    uint32_t w = 0;
+    while (w < WINDOW && !note->free[w])
         w++;
-    if (w < MC_CONTEXT_WORDS)
-        note->context = (uint32_t)(64 * w + __builtin_ctzll(note->free[w]));
+    note->creation = mc_creation_next(note->creation);
+    if (w < WINDOW)
+        note->context = 64 * (note->first + w) + (uint32_t)__builtin_ctzll(note->free[w]);
+    else if (!note->status && note->first < MC_CONTEXT_WORDS)
+        note->status = FURTHER;
     else if (!note->status)
         note->status = MESHCOLL_ERR_UNSUPPORTED;
-    note->creation = mc_creation_next(note->creation);
+    note->first += note->first == from ? WINDOW : 0;
 }
 
 /* Tells neighbours in the tree that the members disagree, as far as they may wait for this rank. */
@@ -173,7 +192,7 @@ static int spread_mismatch(round_t *r, bool up)
     return mc_fail(MESHCOLL_ERR_MISMATCH, "%s", why);
 }
 
-static int go_round(round_t *r)
+static int go_round(round_t *r, uint32_t from)
 {
     const bool first = r->a->me == 0;
     find_children(r);
@@ -181,7 +200,7 @@ static int go_round(round_t *r)
     if (status == MESHCOLL_ERR_MISMATCH)
         return spread_mismatch(r, true);
     if (!status && first)
-        choose(&r->own);
+        choose(&r->own, from);
     if (!status && !first)
         status = send_note(r, up_of(r->a));
     if (!status && !first)
@@ -227,9 +246,19 @@ static void unlink_creating(mc_family_t *f, const mc_creating_t *own)
     *at = own->next;
 }
 
+/* Its window: from the first word on, of those from `from` on, that has a free one. */
+static void offer(const mc_family_t *f, uint32_t from, note_t *note)
+{
+    for (note->first = from; note->first < MC_CONTEXT_WORDS && !~f->used[note->first];)
+        note->first++;
+    for (uint32_t w = 0; w < WINDOW && note->first + w < MC_CONTEXT_WORDS; w++)
+        note->free[w] = ~f->used[note->first + w];
+}
+
 static int one_round(const mc_agreement_t *a, mc_family_t *f, const mc_creating_t *own, int status,
                      note_t *agreed)
 {
+    const uint32_t from = agreed->status == FURTHER ? agreed->first : 0;
     const bool offers = may_offer(f, own);
     round_t r = {.a = a,
                  .own = {.list = a->list,
@@ -237,10 +266,10 @@ static int one_round(const mc_agreement_t *a, mc_family_t *f, const mc_creating_
                                    : offers ? MESHCOLL_OK
                                             : BUSY,
                          .creation = f->latest}};
-    for (int w = 0; w < MC_CONTEXT_WORDS && offers; w++)
-        r.own.free[w] = ~f->used[w];
+    if (offers)
+        offer(f, from, &r.own);
     f->offered = f->offered || offers;
-    const int failed = go_round(&r);
+    const int failed = go_round(&r, from);
     f->offered = f->offered && !offers;
     *agreed = r.own;
     return failed;
@@ -285,7 +314,7 @@ int mc_context_agree(const mc_agreement_t *a, int status, uint32_t *context, uin
     mc_creating_t own = {.context = a->parent->context, .tag = a->tag, .members = a->list};
     char why[400];
     mc_text_t text = mc_text(why, sizeof why);
-    note_t agreed;
+    note_t agreed = {.status = MESHCOLL_OK};
     if (status)
         mc_text_add(&text, "%s", meshcoll_last_error());
     int failed = open_family(root);
@@ -294,8 +323,9 @@ int mc_context_agree(const mc_agreement_t *a, int status, uint32_t *context, uin
     mc_family_t *const f = root->family;
     own.next = f->creating;
     f->creating = &own;
-    while (!(failed = one_round(a, f, &own, status, &agreed)) && agreed.status == BUSY)
-        let_others(a->parent);
+    while (!(failed = one_round(a, f, &own, status, &agreed)) && agreed.status > 0)
+        if (agreed.status == BUSY)
+            let_others(a->parent);
     unlink_creating(f, &own);
     if (!failed)
         failed = conclude(a, fail_again(status, why), &agreed);

@@ -1,8 +1,9 @@
 /*
- * How the members of a sub-mesh or group agree on its context, when they make it. Each offers the
- * contexts that are free on it; along a binomial tree of the members, in the order of their ranks in the
- * parent, the offers are intersected on the way up, and the smallest is told on the way down. Only members
- * take part.
+ * How the members of a sub-mesh or group agree on its context, when they make it. Each offers a
+ * window of the contexts that are free on it, from the first free one on; along a binomial tree of the
+ * members, in the order of their ranks in the parent, the offers are intersected on the way up, and the
+ * smallest is told on the way down. Where the windows have none in common, the next round's begin further
+ * on. Only members take part.
  *
  * A rank offers its contexts to one creation at a time, of those that threads run at once to the first in
  * an order that is the same on all ranks (mc_creating_t). A creation to which some member offers none is
