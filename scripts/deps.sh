@@ -42,6 +42,7 @@ need python3 have python3
 need python3-matplotlib module matplotlib
 need iproute2 have ip
 need doxygen have doxygen
+want nftables have nft # tests/lab: firewalls
 want clang have clang
 want libclang-rt-dev "$(dirname "$0")/can-fuzz.sh" # libFuzzer
 if [ -n "${CC:-}" ] && ! have "$CC"; then

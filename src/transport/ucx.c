@@ -81,12 +81,21 @@ static int ucx_connect(mc_transport_t *t, int32_t rank, const void *address, mc_
     return MESHCOLL_OK;
 }
 
+/* UCX reports an endpoint that it could not connect, or that has closed, as a timeout. */
+static const char *why_sent(ucs_status_t status)
+{
+    return status == UCS_ERR_ENDPOINT_TIMEOUT
+               ? "its address cannot be reached from here, or the connection has closed (network "
+                 "interfaces: UCX_NET_DEVICES; ports: UCX_TCP_PORT_RANGE)"
+               : ucs_status_string(status);
+}
+
 static void sent(void *request, ucs_status_t status, void *io)
 {
     mc_io_finish(io, status == UCS_OK
                          ? MESHCOLL_OK
                          : mc_fail(MESHCOLL_ERR_TRANSPORT, "UCX: a send to rank %d failed: %s",
-                                   ((const mc_io_t *)io)->from, ucs_status_string(status)));
+                                   ((const mc_io_t *)io)->from, why_sent(status)));
     ucp_request_free(request);
 }
 
@@ -367,6 +376,14 @@ static void ucx_close(mc_transport_t *t)
     free(ucx);
 }
 
+/* The name of UCX_TCP_CONN_NB in a configuration; before 1.14 without its table's prefix (openucx/ucx issue 8649). */
+static const char *nonblocking(void)
+{
+    unsigned major, minor, release;
+    ucp_get_version(&major, &minor, &release);
+    return major == 1 && minor < 14 ? "CONN_NB" : "TCP_CONN_NB";
+}
+
 /* `devices`: NULL for those of UCX_NET_DEVICES, or all.
  *
  * TCP gets one rail. UCX would open a second one for rendezvous over another interface, and its handshake may need
@@ -383,6 +400,8 @@ static ucs_status_t configure(const char *tls, const char *devices, bool streams
         status = ucp_config_modify(config, "RNDV_THRESH", "inf");
     if (status == UCS_OK && (mc_ucx_streams(tls) || mc_ucx_names_tcp(tls)))
         status = ucp_config_modify(config, "MAX_RNDV_RAILS", "1");
+    if (status == UCS_OK && mc_ucx_has_tcp(tls) && !getenv("UCX_TCP_CONN_NB"))
+        status = ucp_config_modify(config, nonblocking(), "y");
     return status;
 }
 

@@ -71,15 +71,32 @@ static int check_list(const char *devices, const char *from, const char *dim)
     return MESHCOLL_OK;
 }
 
+/* Does a list of transports name this one? */
+static bool has_name(const char *tls, const char *wanted)
+{
+    for (const char *name = tls; *name; name += strspn(name, ",")) {
+        const size_t n = strcspn(name, ",@");
+        if (n == strlen(wanted) && memcmp(name, wanted, n) == 0)
+            return true;
+        name += n;
+        if (*name == '@')
+            break;
+    }
+    return false;
+}
+
+bool mc_ucx_has_tcp(const char *tls)
+{
+    return *tls == '^' ? !has_name(tls + 1, "tcp") : has_name(tls, "tcp") || has_name(tls, "all");
+}
+
 /* Does a list of transports name one that needs network devices? What it excludes leaves some. */
 static bool uses_network(const char *tls)
 {
-    bool uses = *tls == '^';
-    for (const char *name = tls; *name && !uses; name += strspn(name, ",")) {
-        const size_t n = strcspn(name, ",");
-        uses = is_rdma(name) ||
-               (n == 3 && (memcmp(name, "tcp", n) == 0 || memcmp(name, "all", n) == 0));
-        name += n;
+    bool uses = *tls == '^' || mc_ucx_has_tcp(tls);
+    for (const char *name = tls; name && !uses; name = strchr(name, ',')) {
+        name += *name == ',';
+        uses = is_rdma(name);
     }
     return uses;
 }

@@ -6,6 +6,8 @@
 
 /* Does a list of transports name TCP, and no RDMA? */
 bool mc_ucx_names_tcp(const char *tls);
+/* May transports of the list, or those that it leaves, be TCP? */
+bool mc_ucx_has_tcp(const char *tls);
 /* Does a send on these transports complete without its receiver? */
 bool mc_ucx_streams(const char *tls);
 

@@ -40,15 +40,15 @@ class Room:
 class Lab:
     """A lab of this test's own, or none where this machine cannot."""
 
-    def __init__(self):
-        self.name = f"faults-{os.getpid()}"
+    def __init__(self, n=BOXES):
+        self.name, self.n = f"faults-{os.getpid()}", n
         self.boxes, self.head, self.why = [], None, None
 
     def call(self, *words):
         return subprocess.run([LAB, words[0], "--name", self.name, *words[1:]], capture_output=True, text=True, check=False)
 
     def up(self):
-        done = self.call("up", "--boxes", str(BOXES), "--rate", "none")
+        done = self.call("up", "--boxes", str(self.n), "--rate", "none")
         if done.returncode:
             self.why = done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "no lab came up"
             return

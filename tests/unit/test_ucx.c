@@ -9,6 +9,17 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+Test(ucx, tcp_is_known_in_lists)
+{
+    static const char *const yes[] = {"tcp,self", "self,tcp@eth0", "rc,tcp",
+                                      "all",      "^sm",           "^sm,ib"};
+    static const char *const no[] = {"sysv,self", "rc,self@tcp", "^tcp", "^sm,tcp", "tcp_x", ""};
+    for (size_t i = 0; i < MC_COUNT(yes); i++)
+        cr_expect(mc_ucx_has_tcp(yes[i]), "%s", yes[i]);
+    for (size_t i = 0; i < MC_COUNT(no); i++)
+        cr_expect_not(mc_ucx_has_tcp(no[i]), "%s", no[i]);
+}
+
 Test(ucx, tcp_streams_and_rdma_does_not)
 {
     static const char *const yes[] = {"tcp,self",

@@ -1,0 +1,146 @@
+"""Jobs in networks as they are: firewalls, bridges, namespaces. usage: network.py [SCENARIO…]"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "faults"))
+sys.dont_write_bytecode = True
+os.environ["PATH"] += ":/usr/sbin:/sbin"
+
+import places    # noqa: E402  (after the path is set)
+
+BUILD = os.environ.get("MESHCOLL_BUILD_DIR", os.path.join(HERE, "..", "..", "build", "release"))
+JOB = os.path.join(BUILD, "tests", "faults", "fault_job")
+PORT = 30507
+ENDS_WITHIN = 60.0
+
+
+class Wrong(Exception):
+    """Something is not as it should be."""
+
+
+class Skipped(Exception):
+    """This machine cannot."""
+
+
+class Job:
+    """Ranks that meet in a barrier and destroy their mesh, one in each room."""
+
+    def __init__(self, rooms, prefix=(), job=JOB, **env):
+        self.rooms, self.env, self.said, self.seconds = rooms, env, [], 0.0
+        self.command = [*prefix, job, "none", "0"]
+
+    def run(self):
+        begin = time.monotonic()
+        with tempfile.TemporaryDirectory() as folder:
+            ranks = [self.start(rank, os.path.join(folder, str(rank))) for rank in range(len(self.rooms))]
+            try:
+                for rank in ranks:
+                    rank.wait(max(0.0, begin + ENDS_WITHIN - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                pass
+            self.seconds = time.monotonic() - begin
+            late = [number for number, rank in enumerate(ranks) if rank.poll() is None]
+            for rank in ranks:
+                rank.kill()
+                rank.wait()
+            self.said = [open(os.path.join(folder, str(r)), encoding="utf-8", errors="replace").read()
+                         for r in range(len(ranks))]
+        if late:
+            self.fail(f"ranks {late} did not end in {ENDS_WITHIN:g} s")
+        return self
+
+    def start(self, rank, path):
+        env = {name: value for name, value in os.environ.items() if not name.startswith(("UCX_", "MESHCOLL_"))}
+        env.update(RANK=str(rank), WORLD_SIZE=str(len(self.rooms)), MASTER_ADDR=self.rooms[0].address,
+                   MASTER_PORT=str(PORT), MESHCOLL_MASTER_ADDR=self.rooms[0].address,
+                   MESHCOLL_MASTER_PORT=str(PORT), MESHCOLL_LINKS="uniform", MESHCOLL_TIMEOUT="5", **self.env)
+        with open(path, "wb") as out:
+            return subprocess.Popen(self.rooms[rank].enter() + self.command, stdin=subprocess.DEVNULL, stdout=out,
+                                    stderr=out, env=env)
+
+    def fail(self, what):
+        raise Wrong(f"{what}\n" + "".join(f"--- rank {r}\n{text}" for r, text in enumerate(self.said)))
+
+    def expect(self, pattern, ranks=None):
+        for rank in range(len(self.rooms)) if ranks is None else ranks:
+            if not re.search(pattern, self.said[rank], re.MULTILINE):
+                self.fail(f"rank {rank} did not say '{pattern}'")
+
+    def expect_not(self, pattern):
+        for rank, text in enumerate(self.said):
+            if re.search(pattern, text, re.MULTILINE):
+                self.fail(f"rank {rank} said '{pattern}'")
+
+    def expect_destroyed(self, seconds):
+        self.expect("^destroyed")
+        slowest = max(float(re.search(r"^destroyed (\S+)", text, re.MULTILINE).group(1)) for text in self.said)
+        if slowest > seconds:
+            self.fail(f"meshcoll_destroy took {slowest:g} s, expected {seconds:g} at most")
+
+    def expect_good(self):
+        self.expect(r"^ended 0 ")
+        self.expect_destroyed(5)
+
+
+def in_room(room, *command):
+    done = subprocess.run(room.enter() + list(command), capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise Skipped(f"'{' '.join(command)}' does not work here: {done.stderr.strip()}")
+    return done.stdout
+
+
+def drop(room, but):
+    """Connections to other ports vanish without a word."""
+    in_room(room, "nft", f"add table inet wall; add chain inet wall in {{ type filter hook input priority 0; }}; "
+            f"add rule inet wall in iif != lo tcp flags & (syn | ack) == syn tcp dport != {but} drop")
+
+
+# --- scenarios -----------------------------------------------------------------------------------
+
+def firewall(lab):
+    """All ports but the bootstrap's are closed: the call fails within its limit, and says with whom."""
+    for box in lab.boxes:
+        drop(box, PORT)
+    job = Job(lab.boxes, UCX_NET_DEVICES="eth0").run()
+    job.expect(r"^ended -\d+ .*rank")
+    if job.seconds > 20:
+        job.fail(f"it took {job.seconds:.0f} s with MESHCOLL_TIMEOUT=5")
+
+
+SCENARIOS = {one.__name__: (one, boxes) for one, boxes in [(firewall, 2)]}
+
+
+def run(name):
+    play, boxes = SCENARIOS[name]
+    lab = places.Lab(boxes)
+    lab.up()
+    try:
+        if lab.why:
+            raise Skipped(lab.why)
+        begin = time.monotonic()
+        play(lab)
+        print(f"{name}: {play.__doc__} ({time.monotonic() - begin:.1f} s)", flush=True)
+        return 0
+    except Skipped as why:
+        print(f"skipped: {name}: {why}", flush=True)
+        return 77
+    except Wrong as wrong:
+        print(f"FAILED {name}: {wrong}", flush=True)
+        return 1
+    finally:
+        lab.down()
+
+
+def main():
+    ends = [run(name) for name in sys.argv[1:] or SCENARIOS]
+    return 1 if 1 in ends else 77 if 77 in ends and 0 not in ends else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
