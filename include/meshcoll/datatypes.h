@@ -83,8 +83,7 @@ MESHCOLL_API size_t meshcoll_datatype_size(meshcoll_datatype_t datatype);
 /**
  * Makes a type of `bytes` contiguous bytes, such as a C struct of that sizeof: the equivalent of
  * MPI_Type_contiguous of MPI_BYTE. Every collective moves such elements, and operations of
- * meshcoll_op_create reduce them: whole, and at addresses that are multiples of 8 if those of the
- * buffers and `bytes` are. The value of *datatype depends on `bytes` alone: it is the same in all
+ * meshcoll_op_create reduce them: whole, and aligned (meshcoll_op_fn_t). The value of *datatype depends on `bytes` alone: it is the same in all
  * processes, and needs no free. ERR_INVALID_ARG if `bytes` is 0 or above 2^30.
  */
 MESHCOLL_API int meshcoll_datatype_of(size_t bytes, meshcoll_datatype_t *datatype);
@@ -94,7 +93,9 @@ MESHCOLL_API int meshcoll_datatype_of(size_t bytes, meshcoll_datatype_t *datatyp
  * `dst` equals a or b, or overlaps neither. Unless the operation commutes, a's contributions are
  * from lower ranks than b's. It must be associative, and yield the same result for the same
  * operands on every rank. It is called during calls of meshcoll functions, for parts of the vector
- * of any length, and must not call meshcoll functions itself.
+ * of any length, and must not call meshcoll functions itself. If the buffers of the call are aligned for
+ * their elements, all operands are: to the largest power of two, up to 64, that divides the size of an
+ * element. So a function may use `__float128`, or vectors in its structs.
  */
 typedef void (*meshcoll_op_fn_t)(void *context, void *dst, const void *a, const void *b,
                                  size_t count, meshcoll_datatype_t datatype);

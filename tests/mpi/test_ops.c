@@ -1,7 +1,8 @@
 /* The pair types as MPI programs declare them, and a user's operation that does not commute, beside
- * MPI's own results. */
+ * MPI's own results; and the alignment of operands. */
 #include "runtime/handle/handle.h"
 #include "support/mpi/shuffled.h"
+#include "support/strategies.h"
 
 #include <meshcoll/mpi.h>
 
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { COUNT = 1013 };
 
@@ -209,6 +211,93 @@ static void check_structs(size_t count)
     free(in);
 }
 
+/* Structs of 16, 32 and 64 bytes, aligned as such, over all ways that operands come: slots, pages, messages before
+ * their receive, scratch, large ones in pieces; as every strategy cuts them. */
+enum { MOST_WORDS = 8 };
+static size_t words; /* of an element */
+
+static void add_aligned(void *context, void *dst, const void *a, const void *b, size_t count,
+                        meshcoll_datatype_t datatype)
+{
+    const size_t bytes = words * sizeof(uint64_t);
+    if (((uintptr_t)dst | (uintptr_t)a | (uintptr_t)b) % bytes)
+        stop("an operand is not aligned");
+    if (meshcoll_datatype_size(datatype) != bytes)
+        stop("another datatype than asked for");
+    ++*(int *)context;
+    uint64_t *const d = dst;
+    const uint64_t *const x = a, *const y = b;
+    for (size_t i = 0; i < count * words; i++)
+        d[i] = x[i] + y[i];
+}
+
+/* Word i is (rank + 1) i, so that a sum is i size (size + 1) / 2. */
+static void check_sums(const meshcoll_args_t *args, const char *strategy)
+{
+    const bool scatters = args->collective == MESHCOLL_REDUCE_SCATTER;
+    const bool has_result = args->collective != MESHCOLL_REDUCE || rank == args->root;
+    const uint64_t ranks = (uint64_t)size, all = ranks * (ranks + 1) / 2;
+    const uint64_t *const out = args->out;
+    const size_t n = has_result ? args->count * words : 0, first = scatters ? (size_t)rank * n : 0;
+    for (size_t i = 0; i < n; i++)
+        if (out[i] != all * (first + i))
+            stop(strategy);
+    n_run++;
+}
+
+static void run_aligned(const meshcoll_args_t *args)
+{
+    meshcoll_request_t *request;
+    static unsigned turn;
+    const bool is_late = turn++ % (unsigned)(3 * size) == (unsigned)rank;
+    if (is_late) /* the others' messages come before its receives */
+        usleep(500);
+    if (meshcoll_init(mesh, args, &request) || meshcoll_start(request) || meshcoll_wait(request))
+        stop(args->strategy);
+    meshcoll_free(request);
+    check_sums(args, args->strategy);
+}
+
+static void check_aligned(meshcoll_collective_t collective, size_t count)
+{
+    mc_sample_t sample;
+    meshcoll_args_t args = {.size = sizeof args, .collective = collective, .count = count};
+    const size_t bytes = count * words * sizeof(uint64_t), all = bytes * (size_t)size;
+    uint64_t *const in = aligned_alloc(64, all + 64 - all % 64), *const out = aligned_alloc(
+                                                                     64, bytes + 64 - bytes % 64);
+    int calls = 0;
+    if (!in || !out || mc_sample_open(collective, &mesh->mesh, 12, &sample) ||
+        meshcoll_op_create(add_aligned, 1, &calls, &args.op) ||
+        meshcoll_datatype_of(words * sizeof(uint64_t), &args.datatype))
+        stop("an operation on aligned structs");
+    for (size_t i = 0; i < (size_t)size * count * words; i++)
+        in[i] = (uint64_t)(rank + 1) * i;
+    args.in = in;
+    args.out = out;
+    for (int i = 0; i < sample.n; i++) {
+        args.strategy = sample.text[i];
+        args.root = i % size;
+        run_aligned(&args);
+    }
+    if (calls == 0 && size > 1 && rank == 0 && collective == MESHCOLL_ALLREDUCE)
+        stop("the user's function was never called");
+    mc_sample_close(&sample);
+    meshcoll_op_free(args.op);
+    free(out);
+    free(in);
+}
+
+static void check_alignments(void)
+{
+    static const size_t counts[] = {1, 3, 100, 1500};
+    for (words = 2; words <= MOST_WORDS; words *= 2)
+        for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+            check_aligned(MESHCOLL_ALLREDUCE, counts[i]);
+            check_aligned(MESHCOLL_REDUCE, counts[i]);
+            check_aligned(MESHCOLL_REDUCE_SCATTER, counts[i]);
+        }
+}
+
 /* A strategy that would reduce box by box is refused where the ranks stand otherwise. */
 static void check_refused(void)
 {
@@ -258,6 +347,7 @@ int main(int argc, char **argv)
     check_users();
     check_structs(1);
     check_structs(30011);
+    check_alignments();
     if (argc > 4)
         check_refused();
     meshcoll_destroy(mesh);

@@ -113,6 +113,43 @@ mc_reducer_t mc_reducer(meshcoll_datatype_t datatype, meshcoll_op_t op)
     return r;
 }
 
+/* Bytes of operands that are copied at once. Only a message in its slot is not aligned, and that is smaller. */
+enum { MOST_ALIGNMENT = 64, AT_ONCE = 1024 };
+typedef struct {
+    _Alignas(MOST_ALIGNMENT) char at[AT_ONCE];
+} room_t;
+
+static size_t alignment_of(size_t element)
+{
+    const size_t power = element & -element;
+    return power < MOST_ALIGNMENT ? power : MOST_ALIGNMENT;
+}
+
+static const void *aligned(const void *at, size_t bytes, size_t alignment, room_t *room)
+{
+    return (uintptr_t)at % alignment == 0 ? at : memcpy(room->at, at, bytes);
+}
+
+void mc_reduce_by_user(const mc_reducer_t *r, void *dst, const void *a, const void *b, size_t n)
+{
+    const size_t element = meshcoll_datatype_size(r->datatype), alignment = alignment_of(element);
+    const bool is_aligned = ((uintptr_t)a | (uintptr_t)b) % alignment == 0;
+    const bool is_callers = (uintptr_t)dst % alignment != 0;
+    if (is_aligned || is_callers || element > AT_ONCE) {
+        r->function(r->context, dst, a, b, n, r->datatype);
+        return;
+    }
+    room_t left, right;
+    for (size_t i = 0, part; i < n; i += part) {
+        const size_t at = i * element;
+        part = n - i < AT_ONCE / element ? n - i : AT_ONCE / element;
+        r->function(r->context, (char *)dst + at,
+                    aligned((const char *)a + at, part * element, alignment, &left),
+                    aligned((const char *)b + at, part * element, alignment, &right), part,
+                    r->datatype);
+    }
+}
+
 bool mc_op_commutes(meshcoll_op_t op)
 {
     mc_user_op_t user;

@@ -25,6 +25,10 @@ mc_kernel_t mc_kernel(meshcoll_datatype_t datatype, meshcoll_op_t op);
 /* `datatype` and `op` have passed meshcoll_op_check. */
 mc_reducer_t mc_reducer(meshcoll_datatype_t datatype, meshcoll_op_t op);
 
+/* mc_reduce by a user's function, which gets operands that are aligned as elements are; unless the caller's
+ * own buffers are not. */
+void mc_reduce_by_user(const mc_reducer_t *r, void *dst, const void *a, const void *b, size_t n);
+
 /* dst[i] = a[i] (op) b[i] for n elements. dst may be a or b, but not overlap them otherwise. */
 static inline void mc_reduce(const mc_reducer_t *r, void *dst, const void *a, const void *b,
                              size_t n)
@@ -32,7 +36,7 @@ static inline void mc_reduce(const mc_reducer_t *r, void *dst, const void *a, co
     if (r->kernel)
         r->kernel(dst, a, b, n);
     else
-        r->function(r->context, dst, a, b, n, r->datatype);
+        mc_reduce_by_user(r, dst, a, b, n);
 }
 
 /* Operations with a handle: users' functions, and scaled sums ------------------------------------ */

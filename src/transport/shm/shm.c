@@ -6,6 +6,7 @@
 #include "transport/shm/shm_send.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -555,10 +556,11 @@ static const mc_transport_ops_t shm_ops = {
 
 int mc_shm_create(const mc_shm_params_t *params, mc_transport_t **transport)
 {
-    shm_t *const shm = calloc(1, sizeof *shm);
+    shm_t *const shm = aligned_alloc(_Alignof(shm_t), sizeof *shm);
     if (!shm)
         return mc_fail_memory("a transport");
     mc_shm_copy_init();
+    memset(shm, 0, offsetof(shm_t, piece));
     shm->params = *params;
     shm->transport = (mc_transport_t){.ops = &shm_ops,
                                       .greets = true,

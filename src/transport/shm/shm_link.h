@@ -11,8 +11,8 @@
 typedef struct mc_shm_early {
     struct mc_shm_early *next;
     mc_shm_slot_t slot;
-    size_t come; /* bytes that have arrived */
-    char data[MC_SHM_EAGER];
+    size_t come;                          /* bytes that have arrived */
+    _Alignas(64) char data[MC_SHM_EAGER]; /* for users' operations */
 } mc_shm_early_t;
 
 /* The message whose pieces follow: a receive's, an unexpected one's, or (both NULL) none. */

@@ -13,7 +13,7 @@ _Static_assert(MC_SHM_PIECE_BYTES % MC_PIECE_UNIT == 0, "elements are not cut");
 
 /* A buffer that stays in the cache, for a piece that begins 0 or ASIDE bytes behind its start. */
 typedef struct {
-    char data[MC_SHM_PIECE_BYTES + MC_SHM_ASIDE];
+    _Alignas(MC_SHM_ASIDE) char data[MC_SHM_PIECE_BYTES + MC_SHM_ASIDE];
 } mc_shm_piece_t;
 
 /* Reads the next bytes offered to `io`, at most `most`: to its spans, or through `piece` to its
