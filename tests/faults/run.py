@@ -2,7 +2,8 @@
 """Jobs in which something goes wrong: every survivor must be told in time, of the right rank, and nothing may be left.
 
 examples:
-  run.py                                     a few of each, as ctest runs it
+  run.py                                     each once in one of its places, as ctest runs it
+  MESHCOLL_TESTS=all run.py                  a few of each in all of its places
   run.py --times 50                          fifty of each, one after the other
   run.py --only allreduce,stop --where lab   these, in the lab
   run.py --list"""
@@ -27,7 +28,7 @@ BUILD = os.environ.get("MESHCOLL_BUILD_DIR", os.path.join(SOURCE, "build", "rele
 def read_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
                                      allow_abbrev=False)
-    parser.add_argument("--times", type=int, metavar="N", help="how often each (as ctest: 1 to 3)")
+    parser.add_argument("--times", type=int, metavar="N", help="how often each in all of its places")
     parser.add_argument("--only", metavar="A,B,…", help="these scenarios")
     parser.add_argument("--where", metavar="A,B,…", help=f"of {', '.join(scenarios.ALL)}")
     parser.add_argument("--job", default=os.path.join(BUILD, "tests", "faults", "fault_job"), help="the ranks' program")
@@ -53,13 +54,24 @@ def has(name):
     return False
 
 
+def is_long(args):
+    return bool(args.times or args.only or args.where) or os.environ.get("MESHCOLL_TESTS") == "all"
+
+
+def places_of(args, scenario, where, lab, number):
+    """Where it is played: of a short run one of its places, others in turn."""
+    possible = [one for one in places.PLACES
+                if one.name in scenario.places and one.name in where and (lab.boxes or not one.apart)]
+    return possible if is_long(args) or not possible else [possible[number % len(possible)]]
+
+
 class Counts:
     passed = failed = skipped = 0
 
 
 def run_one(args, scenario, place, lab, counts):
     """A scenario in a place, as often as asked for."""
-    times = args.times or scenario.short
+    times = args.times or (scenario.short if is_long(args) else 1)
     good, asserted, slowest, begin = 0, 0, 0.0, time.monotonic()
     label = f"{scenario.name:<20} {place.name:<8}"
     for number in range(times):
@@ -77,14 +89,12 @@ def run_one(args, scenario, place, lab, counts):
 
 
 def run_all(args, chosen, where, lab, counts):
-    for scenario in chosen:
+    for number, scenario in enumerate(chosen):
         if scenario.needs and not has(scenario.needs):
             print(f"skipped {scenario.name}: the library has no {scenario.needs} yet")
             counts.skipped += 1
             continue
-        for place in places.PLACES:
-            if place.name not in scenario.places or place.name not in where or (place.apart and not lab.boxes):
-                continue
+        for place in places_of(args, scenario, where, lab, number):
             run_one(args, scenario, places.WIDE if scenario.job == "descriptors" else place, lab, counts)
 
 

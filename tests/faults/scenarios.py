@@ -21,7 +21,7 @@ class Scenario:
     act: str = ""                       # what run.py does to it (play.py)
     within: float = 5.0                 # seconds from the fault to the error
     needs: str = ""                     # a public name without which the library cannot do it
-    short: int = 2                      # how often ctest plays it in each place
+    short: int = 2                      # how often a long run of ctest plays it in each place
 
 
 def disagreements():
