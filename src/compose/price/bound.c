@@ -17,19 +17,65 @@ static int32_t rounds(int32_t p, int64_t fan)
     return n;
 }
 
+/* Ranks that data of one rank has reached after `seconds`, if each that has it starts `fan` messages at once
+ * and that many again each gap; a message takes alpha. C(i + k, i) fan^i ranks are i messages from the first
+ * and have waited for up to k gaps. gap > 0; stops at `enough`. */
+static double reached(double seconds, double fan, double alpha, double gap, double enough)
+{
+    const double rounded = 1e-9;
+    double all = 0;
+    for (int32_t i = 0; i * alpha <= seconds && all < enough; i++) {
+        const double waits = floor((seconds - i * alpha) / gap + rounded);
+        double ranks = 1;
+        for (int32_t k = 1; k <= i && ranks < enough; k++)
+            ranks *= fan * (waits + k) / k;
+        all += ranks;
+    }
+    return all;
+}
+
+/* The fewest gaps with which messages at a depth of `i` reach all `p`; p if no such number does. */
+static int32_t gaps_needed(int32_t i, int32_t p, double fan, double alpha, double gap)
+{
+    int32_t few = 0, many = p;
+    while (few < many) {
+        const int32_t k = few + (many - few) / 2;
+        if (reached(i * alpha + k * gap, fan, alpha, gap, p) >= p)
+            many = k;
+        else
+            few = k + 1;
+    }
+    return few;
+}
+
+/* Seconds until data of one rank is on `p` ranks (or boxes), if each that has it has `fan` senders. */
+static double spread(int32_t p, int64_t fan, double alpha, double gap)
+{
+    const int32_t n = rounds(p, fan);
+    double least = n * alpha;
+    if (gap == 0 && n > 0)
+        return alpha;
+    for (int32_t i = 1; i < n && gap < alpha; i++)
+        least = fmin(least, i * alpha + gaps_needed(i, p, (double)fan, alpha, gap) * gap);
+    return least;
+}
+
 static double latency(const mc_mesh_t *mesh, const mc_links_t *links, int32_t top)
 {
-    double least = INFINITY;
+    const mc_link_t *const network = &links->dim[top];
+    double alpha = INFINITY, gap = INFINITY;
     bool wires = true;
     for (int32_t d = top; d < mesh->ndims; d++)
         if (mesh->dim[d].extent > 1) {
-            least = links->dim[d].alpha < least ? links->dim[d].alpha : least;
+            alpha = fmin(alpha, links->dim[d].alpha);
+            gap = fmin(gap, links->dim[d].gap);
             wires = wires && !links->dim[d].pulled;
         }
-    const int32_t crossings =
-        links->dim[top].pulled ? 1 : rounds(mesh->dim[top].extent, mc_mesh_stride(mesh, top));
-    const double network = crossings * links->dim[top].alpha;
-    return wires ? larger(network, rounds(mesh->size, 1) * least) : network;
+    const double crossed = network->pulled
+                               ? network->alpha
+                               : spread(mesh->dim[top].extent, mc_mesh_stride(mesh, top),
+                                        network->alpha, network->gap);
+    return wires ? larger(crossed, spread(mesh->size, 1, alpha, gap)) : crossed;
 }
 
 /* Multiple of n that must pass the ports of some box. `inside`: ranks of a box. */
@@ -91,10 +137,11 @@ static double taken(meshcoll_collective_t collective, double ranks, bool pulled)
     }
 }
 
-static bool any_pulled(const mc_mesh_t *mesh, const mc_links_t *links)
+/* Do receivers pull along any dimension from `first` to `last`? */
+static bool any_pulled(const mc_mesh_t *mesh, const mc_links_t *links, int32_t first, int32_t last)
 {
     bool any = false;
-    for (int32_t d = 0; d < mesh->ndims; d++)
+    for (int32_t d = first; d <= last; d++)
         any = any || (mesh->dim[d].extent > 1 && links->dim[d].pulled);
     return any;
 }
@@ -132,7 +179,7 @@ static double least_carried(meshcoll_collective_t collective, const mc_mesh_t *m
     const int32_t wire = mc_links_wire(links, d), inside = mc_mesh_stride(mesh, wire);
     const int32_t boxes = mc_mesh_places(mesh) / inside;
     const int32_t ports = links->dim[wire].ports < inside ? links->dim[wire].ports : inside;
-    const bool pulled = links->dim[d].pulled;
+    const bool pulled = any_pulled(mesh, links, d, wire);
     return (mesh->ragged ? ragged_volume(collective, mesh->ragged, pulled)
                          : volume(collective, boxes, inside, pulled)) /
            ports;
@@ -153,7 +200,8 @@ double mc_lower_bound(meshcoll_collective_t collective, const mc_mesh_t *mesh,
             least_beta = links->dim[d].beta;
     const double carried = n * least_carried(collective, mesh, links, top);
     const double passed = larger(carried - links->correction[wire].burst, 0) * least_beta;
-    const double by_rank = taken(collective, mesh->size, any_pulled(mesh, links));
+    const double by_rank =
+        taken(collective, mesh->size, any_pulled(mesh, links, 0, mesh->ndims - 1));
     const double moved = larger(passed, flow(mesh, links, n * by_rank));
     const double bound = larger(latency(mesh, links, top), moved);
     const double summed = mc_moves[collective].reduces ? n * computation(mesh, links) : 0;

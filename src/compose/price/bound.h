@@ -11,9 +11,10 @@
  *                beta / min(ports, ranks of a box). Of dimensions that share its wire the least beta
  *                counts. A burst passes at once
  *   inflow       what some rank must receive, or send, over all its links at once (broadcast: all n)
- *   latency      ceil(log2 p) messages of the smallest alpha if no link is pulled; and between B boxes
- *                of G ranks ceil(log(B) / log(1 + G)) of the network's alpha, since G ranks can send at
- *                once (one message if receivers pull). The sum of ceil(log2 extent) alpha over the
+ *   latency      until data of one rank can be on p, if no link is pulled: a message takes the smallest
+ *                alpha, and a rank starts one each smallest gap; ceil(log2 p) alpha if that is alpha. And
+ *                between B boxes of G ranks the same with the network's alpha and gap and G senders a
+ *                box (one message if receivers pull). The sum of ceil(log2 extent) alpha over the
  *                dimensions is no bound: a merged MST on 5 x 3 takes 4 rounds, not 3 + 2
  *   computation  (p-1)/p n gamma of the dimension with the least gamma, if it reduces
  * and what every call takes besides (mc_links_call).
