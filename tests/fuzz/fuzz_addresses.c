@@ -20,27 +20,27 @@ static const mc_transport_ops_t reading = {.connect = read_address};
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     fuzz_bytes_t bytes = {data, data + size};
-    meshcoll_t *const h = calloc(1, sizeof *h);
+    mc_shared_t *const job = calloc(1, sizeof *job);
+    meshcoll_t h = {.job = job};
     mc_transport_t t[3];
     mc_peer_t *peer;
     const uint8_t which = fuzz_byte(&bytes);
-    FUZZ_CHECK(h && mc_mesh_parse("a=2,b=2,c=2", &h->mesh) == MESHCOLL_OK, "a mesh");
-    h->root = h;
+    FUZZ_CHECK(job && mc_mesh_parse("a=2,b=2,c=2", &job->mesh) == MESHCOLL_OK, "a mesh");
     for (int d = 0; d < 3; d++) {
         t[d] = (mc_transport_t){.ops = &reading, .address_bytes = LENGTH, .greets = which >> d & 1};
-        h->transport[d] = which >> (3 + d) & 1 ? NULL : &t[d];
+        job->transport[d] = which >> (3 + d) & 1 ? NULL : &t[d];
     }
-    h->address_stride = (size_t)fuzz_byte(&bytes) % 32 * 8;
-    h->addresses = malloc(h->address_stride * (size_t)h->mesh.size + 1);
-    FUZZ_CHECK(h->addresses, "no memory");
-    fuzz_fill(&bytes, h->addresses, h->address_stride * (size_t)h->mesh.size);
-    if (mc_addresses_check_bytes(h->address_stride) == MESHCOLL_OK &&
-        mc_addresses_check(h) == MESHCOLL_OK)
-        for (int32_t r = 1; r < h->mesh.size; r++)
-            if (h->transport[mc_mesh_level(&h->mesh, 0, r)])
-                (void)mc_handle_link(h, r, &peer);
-    free(h->addresses);
-    free(h->peer);
-    free(h);
+    job->address_stride = (size_t)fuzz_byte(&bytes) % 32 * 8;
+    job->addresses = malloc(job->address_stride * (size_t)job->mesh.size + 1);
+    FUZZ_CHECK(job->addresses, "no memory");
+    fuzz_fill(&bytes, job->addresses, job->address_stride * (size_t)job->mesh.size);
+    if (mc_addresses_check_bytes(job->address_stride) == MESHCOLL_OK &&
+        mc_addresses_check(job) == MESHCOLL_OK)
+        for (int32_t r = 1; r < job->mesh.size; r++)
+            if (job->transport[mc_mesh_level(&job->mesh, 0, r)])
+                (void)mc_handle_link(&h, r, &peer);
+    free(job->addresses);
+    free(job->peer);
+    free(job);
     return 0;
 }

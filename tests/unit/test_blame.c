@@ -296,7 +296,7 @@ static int64_t now_ms(void)
 static int ask_rank(void *context, int32_t at, mc_waits_t *answer)
 {
     (void)context;
-    return mc_waits_copy(rank[at], answer) ? 0 : MESHCOLL_ERR_TRANSPORT;
+    return mc_waits_copy(rank[at]->job, answer) ? 0 : MESHCOLL_ERR_TRANSPORT;
 }
 
 static void begin(int r, const meshcoll_args_t *call, meshcoll_request_t **request)
@@ -324,14 +324,14 @@ static void miss(const meshcoll_args_t *call, int missing, meshcoll_request_t **
             if (request[r] && meshcoll_test(request[r]) == MESHCOLL_OK)
                 request[r] = NULL;
     for (int r = 0; r < RANKS; r++)
-        cr_assert_eq(mc_waits_look(rank[r], now_ms()), MESHCOLL_OK);
+        cr_assert_eq(mc_waits_look(rank[r]->job, now_ms()), MESHCOLL_OK);
     for (int r = 0; r < RANKS; r++) {
         mc_waits_t self;
         mc_blame_t b = {.kind = MC_BLAME_FAR};
         if (!request[r])
             continue;
         waiting++;
-        cr_assert(mc_waits_copy(rank[r], &self) && self.n == 1);
+        cr_assert(mc_waits_copy(rank[r]->job, &self) && self.n == 1);
         cr_assert(mc_blame_find(&self, &self.wait[0], &ask, &b));
         cr_expect(b.kind == MC_BLAME_AWAY && b.made == MC_CALL_NOT_MADE && b.wait.peer == missing,
                   "%s: rank %d of those without %d blames %d (%d)", call->strategy, r, missing,
@@ -400,8 +400,8 @@ Test(limits, count_from_the_first_look)
     meshcoll_request_t *const r = receive_nothing();
     cr_assert_eq(meshcoll_set_timeout(rank[0], 1), MESHCOLL_OK);
     for (; now < 6000; now += 100)
-        cr_assert_eq(mc_waits_look(rank[0], now), MESHCOLL_OK, "at %d", (int)now);
-    cr_assert_eq(mc_waits_look(rank[0], now), MESHCOLL_ERR_TIMEOUT);
+        cr_assert_eq(mc_waits_look(rank[0]->job, now), MESHCOLL_OK, "at %d", (int)now);
+    cr_assert_eq(mc_waits_look(rank[0]->job, now), MESHCOLL_ERR_TIMEOUT);
     cr_assert_str_eq(
         meshcoll_last_error(),
         "rank 3 was waited for too long; time limit of 1 s: receive of at most 1 B from "
@@ -414,11 +414,11 @@ Test(limits, count_only_time_in_the_library)
 {
     meshcoll_request_t *const r = receive_nothing();
     cr_assert_eq(meshcoll_set_timeout(rank[0], 2), MESHCOLL_OK);
-    cr_assert_eq(mc_waits_look(rank[0], 1000), MESHCOLL_OK);
-    cr_assert_eq(mc_waits_look(rank[0], 1000000), MESHCOLL_OK);
-    cr_assert_eq(mc_waits_look(rank[0], 2000000), MESHCOLL_OK);
-    cr_assert_eq(mc_waits_look(rank[0], 3000000), MESHCOLL_OK);
-    cr_assert_eq(mc_waits_look(rank[0], 4000000), MESHCOLL_ERR_TIMEOUT);
+    cr_assert_eq(mc_waits_look(rank[0]->job, 1000), MESHCOLL_OK);
+    cr_assert_eq(mc_waits_look(rank[0]->job, 1000000), MESHCOLL_OK);
+    cr_assert_eq(mc_waits_look(rank[0]->job, 2000000), MESHCOLL_OK);
+    cr_assert_eq(mc_waits_look(rank[0]->job, 3000000), MESHCOLL_OK);
+    cr_assert_eq(mc_waits_look(rank[0]->job, 4000000), MESHCOLL_ERR_TIMEOUT);
     close_ranks(r);
 }
 
@@ -428,10 +428,10 @@ Test(limits, of_a_request_hold_instead_of_the_mesh_s)
     cr_assert_eq(meshcoll_set_timeout(rank[0], 0.1), MESHCOLL_OK);
     cr_assert_eq(meshcoll_set_request_timeout(r, 0), MESHCOLL_OK);
     for (int64_t now = 1000; now < 100000; now += 100)
-        cr_assert_eq(mc_waits_look(rank[0], now), MESHCOLL_OK);
+        cr_assert_eq(mc_waits_look(rank[0]->job, now), MESHCOLL_OK);
     cr_assert_eq(meshcoll_set_request_timeout(r, 99.2), MESHCOLL_OK);
-    cr_assert_eq(mc_waits_look(rank[0], 100000), MESHCOLL_OK);
-    cr_assert_eq(mc_waits_look(rank[0], 100300), MESHCOLL_ERR_TIMEOUT);
+    cr_assert_eq(mc_waits_look(rank[0]->job, 100000), MESHCOLL_OK);
+    cr_assert_eq(mc_waits_look(rank[0]->job, 100300), MESHCOLL_ERR_TIMEOUT);
     close_ranks(r);
 }
 

@@ -107,14 +107,14 @@ enum { ADDRESS = 24 };
 static int addresses_of(uint64_t bytes, bool ucx)
 {
     mc_transport_t t = {.address_bytes = ADDRESS, .greets = ucx};
-    static meshcoll_t h;
+    static mc_shared_t job;
     char all[2 * (8 + ADDRESS)] = {ADDRESS};
     memcpy(all + 8 + ADDRESS, &bytes, sizeof bytes);
-    cr_assert_eq(mc_mesh_parse("x=2", &h.mesh), MESHCOLL_OK);
-    h.transport[0] = &t;
-    h.addresses = all;
-    h.address_stride = 8 + ADDRESS;
-    return mc_addresses_check(&h);
+    cr_assert_eq(mc_mesh_parse("x=2", &job.mesh), MESHCOLL_OK);
+    job.transport[0] = &t;
+    job.addresses = all;
+    job.address_stride = 8 + ADDRESS;
+    return mc_addresses_check(&job);
 }
 
 Test(limits, of_addresses)

@@ -44,9 +44,10 @@ static mc_transport_t readable(void)
 Test(wait, sleeps_blindly_after_a_sleep_in_vain)
 {
     mc_transport_t t = readable();
-    meshcoll_t h = {.root = &h, .oversubscribed = true, .polled = {&t}, .n_polled = 1};
+    mc_shared_t job = {.oversubscribed = true, .polled = {&t}, .n_polled = 1};
+    meshcoll_t h = {.job = &job};
     mc_waiting_t w = {0};
-    const uint32_t awake = mc_wait_polls(&h) + mc_wait_yields(&h);
+    const uint32_t awake = mc_wait_polls(&job) + mc_wait_yields(&job);
     for (uint32_t i = 0; i < awake; i++)
         mc_wait_turn(&h, &w);
     cr_assert_eq(n_armed, 0);
@@ -69,16 +70,17 @@ Test(wait, asks_what_is_lacking_where_cores_are_shared_and_nobody_shares_the_mes
 {
     const mc_transport_ops_t asked = {.progress = look, .arm = arm, .lacks = lacks};
     mc_transport_t t = {.ops = &asked, .fd = -1}, other = {.ops = &ops, .fd = -1};
-    meshcoll_t h = {.root = &h, .oversubscribed = true, .polled = {&t, &t}, .n_polled = 1};
+    mc_shared_t job = {.oversubscribed = true, .polled = {&t, &t}, .n_polled = 1};
+    meshcoll_t h = {.job = &job};
     mc_wait_begin(&h);
     cr_expect_eq(n_asked, 1);
-    h.oversubscribed = false;
+    job.oversubscribed = false;
     mc_wait_begin(&h);
-    h.oversubscribed = true;
-    h.n_polled = 2;
+    job.oversubscribed = true;
+    job.n_polled = 2;
     mc_wait_begin(&h);
-    h.n_polled = 1;
-    h.polled[0] = &other; /* it cannot tell */
+    job.n_polled = 1;
+    job.polled[0] = &other; /* it cannot tell */
     mc_wait_begin(&h);
     cr_expect_eq(n_asked, 1, "asked %u times", n_asked);
     cr_expect_eq(n_looks, 0);
@@ -87,7 +89,8 @@ Test(wait, asks_what_is_lacking_where_cores_are_shared_and_nobody_shares_the_mes
 Test(wait, looks_at_the_descriptor_again_after_news)
 {
     mc_transport_t t = readable();
-    meshcoll_t h = {.root = &h, .oversubscribed = true, .polled = {&t}, .n_polled = 1};
+    mc_shared_t job = {.oversubscribed = true, .polled = {&t}, .n_polled = 1};
+    meshcoll_t h = {.job = &job};
     mc_waiting_t w = {.in_vain = true, .idle = 1000};
     news = 1;
     mc_wait_turn(&h, &w);
@@ -99,18 +102,19 @@ Test(wait, looks_at_the_descriptor_again_after_news)
 Test(wait, naps_after_a_sleep_in_vain_where_threads_share_the_mesh)
 {
     mc_transport_t t = readable();
-    meshcoll_t h = {.root = &h, .oversubscribed = true, .polled = {&t}, .n_polled = 1};
+    mc_shared_t job = {.oversubscribed = true, .polled = {&t}, .n_polled = 1};
+    meshcoll_t h = {.job = &job};
     mc_waiting_t w = {0};
     const mc_settings_t settings = {.threads = "multiple"};
-    cr_assert_eq(mc_threads_open(&h, &settings), MESHCOLL_OK);
-    const uint32_t awake = mc_wait_polls(&h) + mc_wait_yields(&h);
+    cr_assert_eq(mc_threads_open(&job, &settings), MESHCOLL_OK);
+    const uint32_t awake = mc_wait_polls(&job) + mc_wait_yields(&job);
     mc_lock(&h);
     for (uint32_t i = 0; i < awake + 10; i++)
         mc_wait_turn(&h, &w);
     mc_unlock(&h);
     cr_expect_eq(n_looks, awake + 10);
     cr_expect_eq(n_armed, 5, "every other sleep has no look at the descriptor, got %u", n_armed);
-    mc_threads_close(&h);
+    mc_threads_close(&job);
     close(t.fd);
 }
 
@@ -119,15 +123,16 @@ Test(wait, the_progress_thread_naps_after_a_sleep_in_vain, .timeout = 60)
 {
     enum { LOOKS = 100 };
     mc_transport_t t = readable();
-    meshcoll_t h = {.root = &h, .oversubscribed = true, .polled = {&t}, .n_polled = 1};
+    mc_shared_t job = {.oversubscribed = true, .polled = {&t}, .n_polled = 1};
+    meshcoll_t h = {.job = &job};
     const mc_settings_t settings = {.progress = "thread"};
-    cr_assert_eq(mc_threads_open(&h, &settings), MESHCOLL_OK);
+    cr_assert_eq(mc_threads_open(&job, &settings), MESHCOLL_OK);
     for (bool enough = false; !enough; sched_yield()) {
         mc_lock(&h);
         enough = n_looks >= LOOKS;
         mc_unlock(&h);
     }
-    mc_threads_close(&h);
+    mc_threads_close(&job);
     cr_expect_leq(n_armed, n_looks / 2 + 1, "%u sleeps in %u looks", n_armed, n_looks);
     close(t.fd);
 }
@@ -139,7 +144,7 @@ static void expect_yields(meshcoll_t *h, meshcoll_request_t *r, const char *what
 {
     meshcoll_request_t *list[] = {NULL, r};
     int index;
-    h->oversubscribed = yields > 0;
+    h->job->oversubscribed = yields > 0;
     n_yields = 0;
     cr_expect_eq(meshcoll_test(r), MESHCOLL_IN_PROGRESS);
     cr_expect_eq(n_yields, yields, "%s: test yields %u times", what, n_yields);
@@ -171,7 +176,7 @@ Test(wait, a_test_that_finds_nothing_yields_where_ranks_share_cores)
         expect_yields(rank[0], r[i], what[i], 0);
     }
     /* one that finds something does not */
-    rank[0]->oversubscribed = true;
+    rank[0]->job->oversubscribed = true;
     cr_assert_eq(
         meshcoll_iallreduce(rank[1], &in, &out[1], 1, MESHCOLL_FLOAT32, MESHCOLL_SUM, &other),
         MESHCOLL_OK);

@@ -310,9 +310,9 @@ static int close_group(meshcoll_t *h)
     h->group_open = false;
     h->n_special--;
     g->n_requests = 0;
-    int status = h->checks && !h->root->broken ? mc_seen_compare(h, &g->seen) : MESHCOLL_OK;
-    if (g->failed && g->failed == h->root->broken) /* the mesh had failed */
-        return mc_failure_told(h->root);
+    int status = h->checks && !h->job->broken ? mc_seen_compare(h, &g->seen) : MESHCOLL_OK;
+    if (g->failed && g->failed == h->job->broken) /* the mesh had failed */
+        return mc_failure_told(h->job);
     if (g->failed)
         return mc_fail(g->failed, "meshcoll_group_end: a call in this group was refused, so none "
                                   "was started; what that call returned says why");

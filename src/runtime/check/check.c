@@ -176,7 +176,7 @@ static int begin(meshcoll_t *h, meshcoll_request_t *of, const mc_fingerprint_t *
     if (status) {
         free(c);
         mc_failure_break(h, status);
-        return mc_fail(h->root->broken, "%s", h->root->why);
+        return mc_fail(h->job->broken, "%s", h->job->why);
     }
     x->check = c;
     x->internal = true;
@@ -233,7 +233,7 @@ static int tell_refused(meshcoll_t *h, const mc_refused_t *refused, int status)
 
 int mc_call_refused(meshcoll_t *h, const mc_refused_t *refused, int status)
 {
-    if (refused->number.check && !h->root->broken)
+    if (refused->number.check && !h->job->broken)
         return tell_refused(h, refused, status);
     return mc_failure_refused(h, refused->number.own, refused->persistent, status);
 }

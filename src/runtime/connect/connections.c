@@ -11,24 +11,24 @@
 
 /* Opens shared memory between the ranks that differ from this one in dimension d or inner ones; all
  * must be on one machine. */
-static int open_shm(meshcoll_t *h, int32_t d, mc_shm_access_t access)
+static int open_shm(mc_shared_t *job, int32_t d, mc_shm_access_t access)
 {
     int32_t first;
-    const int32_t n = mc_mesh_span(&h->mesh, d, h->rank, &first);
-    const mc_shm_params_t params = {.dim = h->mesh.dim[d].name,
+    const int32_t n = mc_mesh_span(&job->mesh, d, job->rank, &first);
+    const mc_shm_params_t params = {.dim = job->mesh.dim[d].name,
                                     .base = first,
                                     .n = n,
-                                    .rank = h->rank,
+                                    .rank = job->rank,
                                     .access = access,
-                                    .oversubscribed = h->oversubscribed};
+                                    .oversubscribed = job->oversubscribed};
     for (int32_t r = params.base; r < params.base + n; r++)
-        if (h->machine[r] != h->machine[h->rank])
+        if (job->machine[r] != job->machine[job->rank])
             return mc_fail(MESHCOLL_ERR_TRANSPORT,
                            "dimension %s joins ranks %d and %d, which are on different machines: "
                            "its transport cannot be shm; MESHCOLL_TRANSPORTS=\"%s=tcp,self\" can",
-                           params.dim, mc_comm_rank_of(&h->order, h->rank),
-                           mc_comm_rank_of(&h->order, r), params.dim);
-    return mc_shm_create(&params, &h->transport[d]);
+                           params.dim, mc_comm_rank_of(&job->order, job->rank),
+                           mc_comm_rank_of(&job->order, r), params.dim);
+    return mc_shm_create(&params, &job->transport[d]);
 }
 
 static bool is_shm(const char *tls)
@@ -36,12 +36,13 @@ static bool is_shm(const char *tls)
     return strcmp(tls, "shm") == 0 || strcmp(tls, "shm:copy") == 0;
 }
 
-mc_shm_access_t mc_connections_want_shm(const meshcoll_t *h)
+mc_shm_access_t mc_connections_want_shm(const mc_shared_t *job)
 {
     mc_shm_access_t most = MC_SHM_NONE;
-    for (int32_t d = 0; d < h->mesh.ndims; d++)
-        if (h->mesh.dim[d].extent > 1 && is_shm(h->tls[d]))
-            most = strcmp(h->tls[d], "shm") == 0 || most == MC_SHM_READ ? MC_SHM_READ : MC_SHM_COPY;
+    for (int32_t d = 0; d < job->mesh.ndims; d++)
+        if (job->mesh.dim[d].extent > 1 && is_shm(job->tls[d]))
+            most =
+                strcmp(job->tls[d], "shm") == 0 || most == MC_SHM_READ ? MC_SHM_READ : MC_SHM_COPY;
     return most;
 }
 
@@ -53,43 +54,43 @@ static const char *instead_of_shm(mc_shm_access_t access)
     return access == MC_SHM_KEYS ? "sysv,self" : mc_boxes_network();
 }
 
-static int open_ucx(const meshcoll_t *h, int32_t d, bool threads, mc_transport_t **transport)
+static int open_ucx(const mc_shared_t *job, int32_t d, bool threads, mc_transport_t **transport)
 {
-    const char *const tls = h->tls[d];
-    const mc_ucx_params_t params = {.tls = is_shm(tls) ? instead_of_shm(h->access) : tls,
-                                    .dim = h->mesh.dim[d].name,
+    const char *const tls = job->tls[d];
+    const mc_ucx_params_t params = {.tls = is_shm(tls) ? instead_of_shm(job->access) : tls,
+                                    .dim = job->mesh.dim[d].name,
                                     .threads = threads};
     return mc_ucx_create(&params, transport);
 }
 
-static int open_transport(meshcoll_t *h, int32_t d)
+static int open_transport(mc_shared_t *job, int32_t d)
 {
-    const char *const tls = h->tls[d];
-    if (is_shm(tls) && h->access >= MC_SHM_COPY)
-        return open_shm(h, d, strcmp(tls, "shm") == 0 ? h->access : MC_SHM_COPY);
-    return open_ucx(h, d, h->threads != NULL, &h->transport[d]);
+    const char *const tls = job->tls[d];
+    if (is_shm(tls) && job->access >= MC_SHM_COPY)
+        return open_shm(job, d, strcmp(tls, "shm") == 0 ? job->access : MC_SHM_COPY);
+    return open_ucx(job, d, job->threads != NULL, &job->transport[d]);
 }
 
-int mc_connections_twin(const meshcoll_t *h, int32_t d, mc_transport_t **transport)
+int mc_connections_twin(const mc_shared_t *job, int32_t d, mc_transport_t **transport)
 {
     mc_transport_t *twin;
-    const int status = open_ucx(h, d, true, &twin);
+    const int status = open_ucx(job, d, true, &twin);
     if (status)
         return status;
-    twin->known_as = h->order.comm_rank;
+    twin->known_as = job->order.comm_rank;
     *transport = twin;
     return MESHCOLL_OK;
 }
 
-int mc_connections_open(meshcoll_t *h)
+int mc_connections_open(mc_shared_t *job)
 {
     int status = MESHCOLL_OK;
-    for (int32_t d = 0; d < h->mesh.ndims && !status; d++) {
-        if (h->mesh.dim[d].extent == 1)
+    for (int32_t d = 0; d < job->mesh.ndims && !status; d++) {
+        if (job->mesh.dim[d].extent == 1)
             continue;
-        status = open_transport(h, d);
+        status = open_transport(job, d);
         if (!status)
-            h->transport[d]->known_as = h->order.comm_rank;
+            job->transport[d]->known_as = job->order.comm_rank;
     }
     return status;
 }
@@ -137,14 +138,14 @@ const void *mc_transports_find(const char *packed, size_t bytes, int32_t dim)
     }
 }
 
-size_t mc_addresses_bytes(const meshcoll_t *h)
+size_t mc_addresses_bytes(const mc_shared_t *job)
 {
-    return mc_transports_bytes(h->transport, h->mesh.ndims);
+    return mc_transports_bytes(job->transport, job->mesh.ndims);
 }
 
-void mc_addresses_pack(const meshcoll_t *h, char *at)
+void mc_addresses_pack(const mc_shared_t *job, char *at)
 {
-    mc_transports_pack(h->transport, h->mesh.ndims, at);
+    mc_transports_pack(job->transport, job->mesh.ndims, at);
 }
 
 int mc_addresses_check_bytes(uint64_t bytes)
@@ -164,19 +165,19 @@ static bool is_length(const mc_transport_t *t, uint64_t bytes)
     return t->greets ? bytes > 0 : bytes == t->address_bytes;
 }
 
-static int check_packed(const meshcoll_t *h, const char *at, int32_t gathered)
+static int check_packed(const mc_shared_t *job, const char *at, int32_t gathered)
 {
-    size_t left = h->address_stride;
-    for (int32_t d = 0; d < h->mesh.ndims; d++) {
+    size_t left = job->address_stride;
+    for (int32_t d = 0; d < job->mesh.ndims; d++) {
         uint64_t bytes = 0;
         const bool head = left >= sizeof bytes;
         if (head)
             memcpy(&bytes, at, sizeof bytes);
-        if (!head || bytes > left - sizeof bytes || !is_length(h->transport[d], bytes))
+        if (!head || bytes > left - sizeof bytes || !is_length(job->transport[d], bytes))
             return mc_fail(MESHCOLL_ERR_TRANSPORT,
                            "the address of rank %d along dimension %s has a wrong length: do all "
                            "ranks use the same version of meshcoll?",
-                           gathered, h->mesh.dim[d].name);
+                           gathered, job->mesh.dim[d].name);
         const size_t used = sizeof bytes + (bytes + 7) / 8 * 8;
         at += used;
         left -= used < left ? used : left;
@@ -184,20 +185,20 @@ static int check_packed(const meshcoll_t *h, const char *at, int32_t gathered)
     return MESHCOLL_OK;
 }
 
-int mc_addresses_check(const meshcoll_t *h)
+int mc_addresses_check(const mc_shared_t *job)
 {
     int status = MESHCOLL_OK;
-    for (int32_t r = 0; r < h->mesh.size && !status; r++)
-        status = check_packed(h, h->addresses + (size_t)r * h->address_stride, r);
+    for (int32_t r = 0; r < job->mesh.size && !status; r++)
+        status = check_packed(job, job->addresses + (size_t)r * job->address_stride, r);
     return status;
 }
 
-static const void *address_of(const meshcoll_t *h, int32_t rank, int32_t dim)
+static const void *address_of(const mc_shared_t *job, int32_t rank, int32_t dim)
 {
-    if (!h->addresses)
+    if (!job->addresses)
         return NULL;
-    const size_t gathered = (size_t)mc_comm_rank_of(&h->order, rank);
-    const char *at = h->addresses + gathered * h->address_stride;
+    const size_t gathered = (size_t)mc_comm_rank_of(&job->order, rank);
+    const char *at = job->addresses + gathered * job->address_stride;
     for (int32_t d = 0; d < dim; d++) {
         uint64_t bytes;
         memcpy(&bytes, at, sizeof bytes);
@@ -234,35 +235,35 @@ mc_pacing_t mc_handle_pacing(const meshcoll_t *h)
 }
 
 /* Returns the dimensions whose transports stream, one bit each. */
-static uint64_t streaming(const meshcoll_t *h)
+static uint64_t streaming(const mc_shared_t *job)
 {
     uint64_t bits = 0;
-    for (int32_t d = 0; d < h->mesh.ndims; d++)
-        if (h->transport[d] && h->transport[d]->streams)
+    for (int32_t d = 0; d < job->mesh.ndims; d++)
+        if (job->transport[d] && job->transport[d]->streams)
             bits |= UINT64_C(1) << d;
     return bits;
 }
 
-mc_addresses_summary_t mc_addresses_summary(const meshcoll_t *h)
+mc_addresses_summary_t mc_addresses_summary(const mc_shared_t *job)
 {
-    return (mc_addresses_summary_t){.bytes = mc_addresses_bytes(h), .streams = streaming(h)};
+    return (mc_addresses_summary_t){.bytes = mc_addresses_bytes(job), .streams = streaming(job)};
 }
 
-void mc_addresses_agree(meshcoll_t *h, const mc_addresses_summary_t *all)
+void mc_addresses_agree(mc_shared_t *job, const mc_addresses_summary_t *all)
 {
-    for (int32_t d = 0; d < h->mesh.ndims; d++)
-        if (h->transport[d])
-            h->transport[d]->streams = all->streams >> d & 1;
+    for (int32_t d = 0; d < job->mesh.ndims; d++)
+        if (job->transport[d])
+            job->transport[d]->streams = all->streams >> d & 1;
 }
 
 /* Connections ----------------------------------------------------------------------------------- */
 
-static uint32_t find_peer(const meshcoll_t *h, int32_t rank)
+static uint32_t find_peer(const mc_shared_t *job, int32_t rank)
 {
-    uint32_t lo = 0, hi = h->n_peers;
+    uint32_t lo = 0, hi = job->n_peers;
     while (lo < hi) {
         const uint32_t mid = (lo + hi) / 2;
-        if (h->peer[mid]->rank < rank)
+        if (job->peer[mid]->rank < rank)
             lo = mid + 1;
         else
             hi = mid;
@@ -270,51 +271,51 @@ static uint32_t find_peer(const meshcoll_t *h, int32_t rank)
     return lo;
 }
 
-void mc_handle_poll(meshcoll_t *h, mc_transport_t *t)
+void mc_shared_poll(mc_shared_t *job, mc_transport_t *t)
 {
-    for (int32_t i = 0; i < h->n_polled; i++)
-        if (h->polled[i] == t)
+    for (int32_t i = 0; i < job->n_polled; i++)
+        if (job->polled[i] == t)
             return;
-    h->polled[h->n_polled++] = t; /* at most one per dimension */
+    job->polled[job->n_polled++] = t; /* at most one per dimension */
 }
 
-static int link_root(meshcoll_t *h, int32_t rank, mc_peer_t **peer)
+static int link_rank(mc_shared_t *job, int32_t rank, mc_peer_t **peer)
 {
-    const uint32_t at = find_peer(h, rank);
-    if (at < h->n_peers && h->peer[at]->rank == rank) {
-        *peer = h->peer[at];
+    const uint32_t at = find_peer(job, rank);
+    if (at < job->n_peers && job->peer[at]->rank == rank) {
+        *peer = job->peer[at];
         return MESHCOLL_OK;
     }
-    if (h->n_peers == h->peer_capacity) {
-        const uint32_t capacity = h->peer_capacity ? 2 * h->peer_capacity : 16;
-        mc_peer_t **const grown = realloc(h->peer, capacity * sizeof *grown);
+    if (job->n_peers == job->peer_capacity) {
+        const uint32_t capacity = job->peer_capacity ? 2 * job->peer_capacity : 16;
+        mc_peer_t **const grown = realloc(job->peer, capacity * sizeof *grown);
         if (!grown)
             return mc_fail_memory("connections");
-        h->peer = grown;
-        h->peer_capacity = capacity;
+        job->peer = grown;
+        job->peer_capacity = capacity;
     }
-    const int32_t dim = mc_mesh_level(&h->mesh, h->rank, rank);
-    mc_transport_t *const t = h->transport[dim];
-    const int status = t->ops->connect(t, rank, address_of(h, rank, dim), peer);
+    const int32_t dim = mc_mesh_level(&job->mesh, job->rank, rank);
+    mc_transport_t *const t = job->transport[dim];
+    const int status = t->ops->connect(t, rank, address_of(job, rank, dim), peer);
     if (status)
         return status;
-    memmove(&h->peer[at + 1], &h->peer[at], (h->n_peers - at) * sizeof(mc_peer_t *));
-    h->peer[at] = *peer;
-    h->n_peers++;
-    mc_handle_poll(h, t);
+    memmove(&job->peer[at + 1], &job->peer[at], (job->n_peers - at) * sizeof(mc_peer_t *));
+    job->peer[at] = *peer;
+    job->n_peers++;
+    mc_shared_poll(job, t);
     return MESHCOLL_OK;
 }
 
 int mc_handle_link(meshcoll_t *h, int32_t rank, mc_peer_t **peer)
 {
-    return link_root(h->root, mc_root_rank(h, rank), peer);
+    return link_rank(h->job, mc_root_rank(h, rank), peer);
 }
 
 mc_transport_t *mc_handle_transport(const meshcoll_t *h, int32_t rank)
 {
-    const meshcoll_t *const root = h->root;
+    const mc_shared_t *const job = h->job;
     const int32_t own = mc_root_rank(h, h->rank), other = mc_root_rank(h, rank);
-    return own == other ? NULL : root->transport[mc_mesh_level(&root->mesh, own, other)];
+    return own == other ? NULL : job->transport[mc_mesh_level(&job->mesh, own, other)];
 }
 
 int mc_handle_connect(meshcoll_t *h, int32_t rank, mc_peer_t **peer)

@@ -52,11 +52,11 @@ struct mc_greeter {
 
 /* Rounds ----------------------------------------------------------------------------------------- */
 
-static int post(const meshcoll_t *h, greeting_t *g, bool sends)
+static int post(const mc_shared_t *job, greeting_t *g, bool sends)
 {
     end_t *const end = sends ? &g->send : &g->recv;
     const mc_transport_ops_t *const ops = g->peer->transport->ops;
-    const int32_t from = sends ? h->rank : g->peer->rank;
+    const int32_t from = sends ? job->rank : g->peer->rank;
     end->span = g->round == 0 ? (mc_span_t){&end->asks, sizeof end->asks}
                               : (mc_span_t){&end->byte, sizeof end->byte};
     const mc_message_t m = {.tag = mc_tag(from, MC_TAG_GREETING, g->round),
@@ -69,12 +69,12 @@ static int post(const meshcoll_t *h, greeting_t *g, bool sends)
 }
 
 /* Posts rounds until messages are in flight, or all rounds are complete. */
-static int post_rounds(const meshcoll_t *h, greeting_t *g)
+static int post_rounds(const mc_shared_t *job, greeting_t *g)
 {
     while (g->n_left == 0 && g->round < ROUNDS) {
-        int status = post(h, g, false);
+        int status = post(job, g, false);
         if (!status)
-            status = post(h, g, true);
+            status = post(job, g, true);
         if (status)
             return status;
         g->round++;
@@ -85,14 +85,14 @@ static int post_rounds(const meshcoll_t *h, greeting_t *g)
 }
 
 /* Processes messages that are complete, and posts the rounds that follow them. */
-static int process_messages(const meshcoll_t *h)
+static int process_messages(const mc_shared_t *job)
 {
-    for (mc_io_t *io; (io = mc_io_pop(&h->greeter->finished));) {
+    for (mc_io_t *io; (io = mc_io_pop(&job->greeter->finished));) {
         greeting_t *const g = ((end_t *)io)->greeting;
         if (io->status < 0)
             return io->status;
         g->n_left--;
-        const int status = post_rounds(h, g);
+        const int status = post_rounds(job, g);
         if (status)
             return status;
     }
@@ -102,15 +102,15 @@ static int process_messages(const meshcoll_t *h)
 /* Disagreement ----------------------------------------------------------------------------------- */
 
 /* The ends may connect at different calls. Each of two calls with one number must be the same. */
-static int compare(const meshcoll_t *h, const greeting_t *g)
+static int compare(const mc_shared_t *job, const greeting_t *g)
 {
     enum { ROOM = 400 };
     char buffer[ROOM];
     mc_text_t text = mc_text(buffer, sizeof buffer);
     if (mc_fingerprint_agree(&g->send.asks, &g->recv.asks))
         return MESHCOLL_OK;
-    const int32_t own = mc_comm_rank_of(&h->order, h->rank);
-    const int32_t peers = mc_comm_rank_of(&h->order, g->peer->rank);
+    const int32_t own = mc_comm_rank_of(&job->order, job->rank);
+    const int32_t peers = mc_comm_rank_of(&job->order, g->peer->rank);
     const bool first = own < peers; /* so that both ends say the same */
     const int32_t rank[] = {first ? own : peers, first ? peers : own};
     const mc_fingerprint_t asks[] = {first ? g->send.asks : g->recv.asks,
@@ -123,16 +123,16 @@ static int compare(const meshcoll_t *h, const greeting_t *g)
 
 /* Completes and frees the greetings that the complete flush of a transport covers. Only now, as the
  * peer has what it needs to find the same disagreement. */
-static int complete(const meshcoll_t *h, const mc_transport_t *t)
+static int complete(const mc_shared_t *job, const mc_transport_t *t)
 {
-    struct mc_greeter *const greeter = h->greeter;
+    struct mc_greeter *const greeter = job->greeter;
     for (greeting_t **at = &greeter->first; *at;) {
         greeting_t *const g = *at;
         if (g->stage != FLUSHED || g->peer->transport != t) {
             at = &g->next;
             continue;
         }
-        const int status = compare(h, g);
+        const int status = compare(job, g);
         if (status)
             return status;
         g->peer->greeted = true;
@@ -158,9 +158,9 @@ static bool mark_flushed(struct mc_greeter *greeter, const mc_transport_t *t)
 /* Starts a flush of a transport if a greeting needs one. The last bytes of a SPOKEN greeting may
  * still be in the transport's buffer. If the next operation does not use that connection, nothing
  * else would send these bytes, and the peer would wait. */
-static int begin_flush(const meshcoll_t *h, mc_transport_t *t)
+static int begin_flush(const mc_shared_t *job, mc_transport_t *t)
 {
-    struct mc_greeter *const greeter = h->greeter;
+    struct mc_greeter *const greeter = job->greeter;
     mc_executor_t *const x = &greeter->request.executor;
     mc_port_t *const port = &x->port[x->n_ports]; /* at most one per transport */
     int status = MESHCOLL_OK;
@@ -174,18 +174,18 @@ static int begin_flush(const meshcoll_t *h, mc_transport_t *t)
         x->idle_polls = 0;
         return MESHCOLL_OK;
     }
-    return status ? status : complete(h, t);
+    return status ? status : complete(job, t);
 }
 
 /* Does another request send, flush, or wait for its greetings? A flush completes only after the sends of these
  * requests, and after its bytes have reached all peers of the transport, of which some may make no progress until
  * these requests are complete: waiting for the flush could deadlock. So it is dropped after a number of polls
- * without an event (the rule of flush.h). */
-static bool others_run(const meshcoll_t *h)
+ * without an event (the rule of flush.job). */
+static bool others_run(const mc_shared_t *job)
 {
-    for (const meshcoll_request_t *r = h->running; r; r = r->next) {
+    for (const meshcoll_request_t *r = job->running; r; r = r->next) {
         const mc_run_state_t state = r->executor.state;
-        if (r != &h->greeter->request &&
+        if (r != &job->greeter->request &&
             (state == MC_PENDING || state == MC_RUNNING || state == MC_FLUSHING))
             return true;
     }
@@ -193,10 +193,10 @@ static bool others_run(const meshcoll_t *h)
 }
 
 /* Polls the flushes. If no other request runs, a flush is never dropped. */
-static int poll_flushes(const meshcoll_t *h)
+static int poll_flushes(const mc_shared_t *job)
 {
-    mc_executor_t *const x = &h->greeter->request.executor;
-    if (x->n_ports > 0 && !others_run(h))
+    mc_executor_t *const x = &job->greeter->request.executor;
+    if (x->n_ports > 0 && !others_run(job))
         x->idle_polls = 0;
     const bool given_up = x->idle_polls > x->polls_awake + MC_FLUSH_SLEEPS;
     for (uint32_t p = 0; p < x->n_ports;) {
@@ -211,7 +211,7 @@ static int poll_flushes(const meshcoll_t *h)
             t->ops->drop_flush(t, port->flush);
         *port = x->port[--x->n_ports];
         if (status >= 0)
-            status = complete(h, t);
+            status = complete(job, t);
         if (status)
             return status;
     }
@@ -226,12 +226,12 @@ static bool is_flushing(const mc_executor_t *x, const mc_transport_t *t)
     return false;
 }
 
-static int begin_flushes(meshcoll_t *h)
+static int begin_flushes(mc_shared_t *job)
 {
     int status = MESHCOLL_OK;
-    for (int32_t i = 0; i < h->n_polled && !status; i++)
-        if (!is_flushing(&h->greeter->request.executor, h->polled[i]))
-            status = begin_flush(h, h->polled[i]);
+    for (int32_t i = 0; i < job->n_polled && !status; i++)
+        if (!is_flushing(&job->greeter->request.executor, job->polled[i]))
+            status = begin_flush(job, job->polled[i]);
     return status;
 }
 
@@ -239,22 +239,23 @@ static int begin_flushes(meshcoll_t *h)
 
 static int advance(meshcoll_request_t *r)
 {
-    meshcoll_t *const h = r->mesh;
-    int status = process_messages(h);
+    mc_shared_t *const job = r->mesh->job;
+    int status = process_messages(job);
     if (!status)
-        status = poll_flushes(h);
+        status = poll_flushes(job);
     if (!status)
-        status = begin_flushes(h);
+        status = begin_flushes(job);
     if (status)
         return status;
-    return h->greeter->first ? MESHCOLL_IN_PROGRESS : MESHCOLL_OK;
+    return job->greeter->first ? MESHCOLL_IN_PROGRESS : MESHCOLL_OK;
 }
 
 static int open_greeter(meshcoll_t *h)
 {
-    if (!h->greeter && !(h->greeter = calloc(1, sizeof *h->greeter)))
+    mc_shared_t *const job = h->job;
+    if (!job->greeter && !(job->greeter = calloc(1, sizeof *job->greeter)))
         return mc_fail_memory("greeting new connections");
-    meshcoll_request_t *const r = &h->greeter->request;
+    meshcoll_request_t *const r = &job->greeter->request;
     r->mesh = h;
     r->advance = advance;
     r->executor.state = MC_PENDING;
@@ -263,7 +264,7 @@ static int open_greeter(meshcoll_t *h)
 
 static greeting_t *new_greeting(const meshcoll_t *h, mc_peer_t *peer)
 {
-    struct mc_greeter *const greeter = h->root->greeter;
+    struct mc_greeter *const greeter = h->job->greeter;
     greeting_t *const g = calloc(1, sizeof *g);
     if (!g) {
         mc_fail_memory("greeting a new connection");
@@ -280,21 +281,21 @@ static greeting_t *new_greeting(const meshcoll_t *h, mc_peer_t *peer)
 
 int mc_greet(meshcoll_t *h, mc_peer_t *peer)
 {
-    meshcoll_t *const root = h->root;
-    const int status = open_greeter(root);
+    mc_shared_t *const job = h->job;
+    const int status = open_greeter(h);
     if (status)
         return status;
     greeting_t *const g = new_greeting(h, peer);
     if (!g)
         return MESHCOLL_ERR_NO_MEMORY;
-    meshcoll_request_t *const r = &root->greeter->request;
+    meshcoll_request_t *const r = &job->greeter->request;
     if (!r->running) {
         r->running = true;
         r->status = MESHCOLL_IN_PROGRESS;
         /* first in the list: progressed before the pending runs, which need greeted connections */
-        mc_busy_enlist_first(root, r);
+        mc_busy_enlist_first(job, r);
     }
-    return post_rounds(root, g);
+    return post_rounds(job, g);
 }
 
 static int64_t now_ms(void)
@@ -304,44 +305,43 @@ static int64_t now_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-static bool has_barriers(const meshcoll_t *h)
+/* Of any mesh of a list, or made from them. */
+static bool has_barriers(const meshcoll_t *list)
 {
-    for (const meshcoll_t *sub = h->children; sub; sub = sub->sibling)
-        if (has_barriers(sub))
+    for (const meshcoll_t *h = list; h; h = h->sibling)
+        if (h->n_barriers > 0 || has_barriers(h->children))
             return true;
-    for (const meshcoll_t *sub = h->lingering; sub; sub = sub->sibling)
-        if (has_barriers(sub))
-            return true;
-    return h->n_barriers > 0;
+    return false;
 }
 
-static bool is_unfinished(const meshcoll_t *root)
+static bool is_unfinished(const mc_shared_t *job)
 {
-    return (root->greeter && root->greeter->request.running) || has_barriers(root);
+    return (job->greeter && job->greeter->request.running) || has_barriers(job->meshes) ||
+           has_barriers(job->lingering);
 }
 
-void mc_greet_finish(meshcoll_t *h)
+void mc_greet_finish(mc_shared_t *job)
 {
     const int64_t end = now_ms() + FINISH_MS;
-    mc_lock(h);
-    while (is_unfinished(h) && !h->broken && now_ms() < end) {
-        const uint32_t n = mc_handle_progress(h);
-        (void)mc_leave(h, MESHCOLL_OK);
+    mc_shared_lock(job);
+    while (is_unfinished(job) && !job->broken && now_ms() < end) {
+        const uint32_t n = mc_shared_progress(job);
+        (void)mc_shared_leave(job, MESHCOLL_OK);
         if (n == 0)
             nanosleep(&(struct timespec){.tv_nsec = FINISH_NAP_NS}, NULL);
-        mc_lock(h);
+        mc_shared_lock(job);
     }
-    (void)mc_leave(h, MESHCOLL_OK);
+    (void)mc_shared_leave(job, MESHCOLL_OK);
 }
 
-void mc_greet_free(meshcoll_t *h)
+void mc_greet_free(mc_shared_t *job)
 {
-    if (!h->greeter)
+    if (!job->greeter)
         return;
-    for (greeting_t *g; (g = h->greeter->first);) {
-        h->greeter->first = g->next;
+    for (greeting_t *g; (g = job->greeter->first);) {
+        job->greeter->first = g->next;
         free(g);
     }
-    free(h->greeter);
-    h->greeter = NULL;
+    free(job->greeter);
+    job->greeter = NULL;
 }

@@ -57,7 +57,7 @@ static uint32_t give_up(meshcoll_request_t *list)
 /* Frees what is its own; returns how many requests were running. */
 static uint32_t free_own(meshcoll_t *h)
 {
-    mc_waits_close(h);
+    mc_waits_leave(h);
     mc_messages_free(h);
     mc_lead_close(h);
     const uint32_t n = give_up(h->all);
@@ -66,73 +66,62 @@ static uint32_t free_own(meshcoll_t *h)
     free(h->own_counts);
     mc_calls_free_memory(h);
     mc_group_free(h);
-    free(h->machine);
+    if (h->machine != h->job->machine)
+        free(h->machine);
     free(h->root_rank);
     free(h->by_root);
-    mc_order_free(&h->order);
+    if (h->order.comm_rank != h->job->order.comm_rank)
+        mc_order_free(&h->order);
     free(h);
     return n;
 }
 
-static uint32_t free_made(meshcoll_t *list)
+void mc_handle_free(meshcoll_t *h)
+{
+    (void)free_own(h);
+}
+
+static uint32_t free_all(meshcoll_t *list)
 {
     uint32_t n = 0;
     for (meshcoll_t *h = list, *next; h; h = next) {
         next = h->sibling;
-        n += free_made(h->children);
+        n += free_all(h->children);
         mc_calls_forget(h);
         n += free_own(h);
     }
     return n;
 }
 
-/* What the family shares, when nothing uses it any more. */
-static uint32_t free_root(meshcoll_t *h)
+/* Threads must have come to an end before what they use. */
+static void close_shared(mc_shared_t *job)
 {
-    uint32_t n = 0;
-    mc_busy_leave(h);
-    mc_proxy_close(h);
-    mc_serve_stop(h);
-    mc_monitor_close(h->monitor);
-    mc_serve_close(h);
-    for (int32_t d = 0; d < h->mesh.ndims; d++)
-        if (h->transport[d])
-            h->transport[d]->ops->close(h->transport[d]);
-    mc_greet_free(h);
-    n += free_made(h->children);
-    n += free_made(h->lingering);
-    mc_talk_free(h);
-    free(h->family);
-    free(h->addresses);
-    free(h->peer);
-    mc_settings_free(&h->settings);
-    return n;
+    mc_threads_close(job);
+    mc_busy_leave(job);
+    mc_proxy_close(job);
+    mc_serve_stop(job);
+    mc_monitor_close(job->monitor);
+    mc_serve_close(job);
+    for (int32_t d = 0; d < job->mesh.ndims; d++)
+        if (job->transport[d])
+            job->transport[d]->ops->close(job->transport[d]);
+    mc_greet_free(job);
 }
 
-static void forget_threads(meshcoll_t *list)
+void mc_shared_free(mc_shared_t *job)
 {
-    for (meshcoll_t *h = list; h; h = h->sibling) {
-        h->threads = NULL;
-        forget_threads(h->children);
-    }
-}
-
-/* Its threads must have come to an end before what they use. */
-static void close_threads(meshcoll_t *root)
-{
-    mc_threads_close(root);
-    forget_threads(root->children);
-    forget_threads(root->lingering);
-}
-
-void mc_handle_free(meshcoll_t *h)
-{
-    uint32_t n = 0;
-    if (h->root == h) {
-        close_threads(h);
-        n = free_root(h);
-    }
-    n += free_own(h);
+    close_shared(job);
+    const uint32_t n = free_all(job->meshes) + free_all(job->lingering);
+    mc_gpu_alarm_close(job);
+    mc_talk_free(job);
+    mc_waits_close(job);
+    free(job->family);
+    free(job->addresses);
+    free(job->peer);
+    free(job->machine);
+    mc_order_free(&job->order);
+    mc_settings_free(&job->settings);
+    free(job);
     if (n > 0)
         mc_fail(MESHCOLL_ERR_INVALID_ARG,
                 "meshcoll_destroy: %u requests were still running and were cancelled; the contents "
@@ -145,16 +134,6 @@ static void forget_group(const meshcoll_t *h)
     if (h->group_open)
         mc_fail(MESHCOLL_ERR_INVALID_ARG,
                 "meshcoll_destroy: a group was open; its %u calls were not made", h->group->n);
-}
-
-static void close_root(meshcoll_t *h)
-{
-    close_threads(h);
-    mc_calls_forget(h);
-    forget_group(h);
-    if (h->free_context)
-        h->free_context(h->oob.context);
-    mc_handle_free(h);
 }
 
 /* Sub-meshes and groups ------------------------------------------------------------------------ */
@@ -176,24 +155,24 @@ static bool any_runs(const meshcoll_t *h)
     return r;
 }
 
-/* May the transports of the root, which stay open, still use its memory? */
+/* May the transports of the job, which stay open, still use its memory? */
 static bool is_in_flight(const meshcoll_t *h)
 {
-    return h->root->broken || h->n_special > 0 || any_runs(h) || !mc_messages_idle(h);
+    return h->job->broken || h->n_special > 0 || any_runs(h) || !mc_messages_idle(h);
 }
 
 /* The context is free as soon as nothing is in flight in it on this rank. */
 static void free_sub(meshcoll_t *h)
 {
-    mc_context_return(h->root->family, h->context, h->creation);
+    mc_context_return(h->job->family, h->context, h->creation);
     mc_talk_leave(h);
     mc_calls_forget(h);
     (void)free_own(h);
 }
 
-void mc_handles_sweep(meshcoll_t *root)
+void mc_handles_sweep(mc_shared_t *job)
 {
-    for (meshcoll_t **at = &root->lingering, *h; (h = *at);) {
+    for (meshcoll_t **at = &job->lingering, *h; (h = *at);) {
         if (is_in_flight(h)) {
             at = &h->sibling;
             continue;
@@ -219,24 +198,24 @@ static uint32_t close_sub(meshcoll_t *h)
     while (h->children)
         n += close_sub(h->children);
     leave_parent(h);
-    mc_waits_close(h);
+    mc_waits_leave(h);
     h->parent = NULL;
-    h->sibling = h->root->lingering;
-    h->root->lingering = h;
+    h->sibling = h->job->lingering;
+    h->job->lingering = h;
     return n;
 }
 
 static void destroy_sub(meshcoll_t *h)
 {
-    meshcoll_t *const root = h->root;
+    mc_shared_t *const job = h->job;
     const bool dropped = h->group_open;
     if (dropped) {
         h->group_open = false;
         h->n_special--;
     }
-    if (!root->broken)
+    if (!job->broken)
         (void)meshcoll_barrier(h);
-    mc_lock(root);
+    mc_shared_lock(job);
     const uint32_t n = close_sub(h);
     if (n > 0)
         mc_fail(MESHCOLL_ERR_INVALID_ARG,
@@ -246,8 +225,8 @@ static void destroy_sub(meshcoll_t *h)
     if (dropped)
         mc_fail(MESHCOLL_ERR_INVALID_ARG,
                 "meshcoll_destroy: a group was open; its %u calls were not made", h->group->n);
-    mc_handles_sweep(root);
-    (void)mc_leave(root, MESHCOLL_OK);
+    mc_handles_sweep(job);
+    (void)mc_shared_leave(job, MESHCOLL_OK);
 }
 
 /* Destroying ----------------------------------------------------------------------------------- */
@@ -255,21 +234,20 @@ static void destroy_sub(meshcoll_t *h)
 /* The result goes to memory that exists: a rank that cannot allocate would leave its peers
  * waiting. It lies behind the addresses, which a progress thread may need meanwhile: for the answer to
  * a message that nobody receives. */
-static void oob_barrier(const meshcoll_t *h)
+static void oob_barrier(const mc_shared_t *job)
 {
     const char one = 1;
-    if (h->oob.allgather)
-        h->oob.allgather(h->oob.context, &one,
-                         h->addresses + (size_t)h->mesh.size * h->address_stride, sizeof one);
+    if (job->oob.allgather)
+        job->oob.allgather(job->oob.context, &one,
+                           job->addresses + (size_t)job->mesh.size * job->address_stride,
+                           sizeof one);
 }
 
-/* Other threads may be in callbacks of requests that are complete, also of sub-meshes, which are
+/* Other threads may be in callbacks of requests that are complete, also of those made from it, which are
  * closed with the mesh. */
 static void await_callbacks(const meshcoll_t *h)
 {
     for (const meshcoll_t *sub = h->children; sub; sub = sub->sibling)
-        await_callbacks(sub);
-    for (const meshcoll_t *sub = h->lingering; sub; sub = sub->sibling)
         await_callbacks(sub);
     mc_lock(h);
     while (h->n_special > (uint32_t)h->group_open) {
@@ -280,48 +258,54 @@ static void await_callbacks(const meshcoll_t *h)
     (void)mc_leave(h, MESHCOLL_OK);
 }
 
-static bool is_aborted(const meshcoll_t *h)
+static bool is_aborted(const mc_shared_t *job)
 {
     mc_news_t news;
-    return h->monitor && mc_news_fatal(mc_monitor_board(h->monitor), &news) &&
+    return job->monitor && mc_news_fatal(mc_monitor_board(job->monitor), &news) &&
            news.status == MESHCOLL_ERR_ABORTED;
 }
 
-/* Waits for all ranks, unless the mesh has failed. The caller's allgather cannot be interrupted, and must be called by
+/* Waits for all ranks, unless the job has failed. The caller's allgather cannot be interrupted, and must be called by
  * all ranks alike, so that it serves only where the monitors cannot. */
-static void meet(meshcoll_t *h)
+static void meet(mc_shared_t *job)
 {
-    const int met = h->monitor ? mc_monitor_barrier(h->monitor) : MESHCOLL_ERR_UNSUPPORTED;
-    if (met == MESHCOLL_ERR_UNSUPPORTED && !is_aborted(h))
-        oob_barrier(h);
-    mc_lock(h);
-    mc_failure_hear(h);
-    (void)mc_leave(h, MESHCOLL_OK);
+    const int met = job->monitor ? mc_monitor_barrier(job->monitor) : MESHCOLL_ERR_UNSUPPORTED;
+    if (met == MESHCOLL_ERR_UNSUPPORTED && !is_aborted(job))
+        oob_barrier(job);
+    mc_shared_lock(job);
+    mc_failure_hear(job);
+    (void)mc_shared_leave(job, MESHCOLL_OK);
 }
 
 /* Peers hear of a failure a moment later than others. UCX logs an error, and some of its versions assert, where a
  * connection that is used or being made closes: so it stays open until all that wait have heard. */
-static void let_others_hear(const meshcoll_t *h)
+static void let_others_hear(const mc_shared_t *job)
 {
     bool connects = false;
-    for (int32_t d = 0; d < h->mesh.ndims; d++)
-        connects |= h->transport[d] && h->transport[d]->greets;
-    const double left = h->broke_at + HEAR_SECONDS - mc_now();
-    if (h->broken && connects && left > 0)
+    for (int32_t d = 0; d < job->mesh.ndims; d++)
+        connects |= job->transport[d] && job->transport[d]->greets;
+    const double left = job->broke_at + HEAR_SECONDS - mc_now();
+    if (job->broken && connects && left > 0)
         nanosleep(&(struct timespec){.tv_nsec = (long)(1e9 * left)}, NULL);
 }
 
-static void destroy_root(meshcoll_t *mesh)
+static void destroy_last(meshcoll_t *mesh)
 {
-    /* No rank closes a transport that a peer still sends through. Where the mesh has failed there are no
+    mc_shared_t *const job = mesh->job;
+    /* No rank closes a transport that a peer still sends through. Where the job has failed there are no
      * messages left to lose, and some rank may never come. */
-    meet(mesh);
-    mc_greet_finish(mesh);
-    let_others_hear(mesh);
-    mc_threads_close(mesh);
+    meet(job);
+    for (const meshcoll_t *h = job->lingering; h; h = h->sibling)
+        await_callbacks(h);
+    mc_greet_finish(job);
+    let_others_hear(job);
+    mc_threads_close(job);
     if (mesh->explain)
         mc_explain_print(mesh);
-    close_root(mesh);
+    if (job->free_context)
+        job->free_context(job->oob.context);
+    forget_group(mesh);
+    mc_shared_free(job);
 }
 
 /* No rank frees memory of a GPU that a peer's kernels still use, or has open. Of what was made from the
@@ -331,7 +315,7 @@ static void settle_gpu(meshcoll_t *mesh)
     mc_lock(mesh);
     mc_gpu_await_all(mesh);
     (void)mc_leave(mesh, MESHCOLL_OK);
-    if (mesh->gpu && !mesh->root->broken && !mesh->group_open && !meshcoll_barrier(mesh))
+    if (mesh->gpu && !mesh->job->broken && !mesh->group_open && !meshcoll_barrier(mesh))
         mc_gpu_unmap(mesh);
 }
 
@@ -341,9 +325,9 @@ void meshcoll_destroy(meshcoll_t *mesh)
         return;
     await_callbacks(mesh);
     settle_gpu(mesh);
-    if (mesh->root == mesh)
-        destroy_root(mesh);
-    else
+    if (mesh->parent)
         destroy_sub(mesh);
+    else
+        destroy_last(mesh);
     mc_callbacks_run();
 }

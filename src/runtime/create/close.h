@@ -4,11 +4,12 @@
 
 #include "runtime/handle/handle.h"
 
-/* Frees a handle from which nothing was made and on which nothing is in flight, as of a creation that
- * failed. Of a root it closes what the family shares, and frees what was made from it. */
+/* Frees a handle on which nothing is in flight, of a creation that failed. */
 void mc_handle_free(meshcoll_t *h);
+/* Closes what the meshes of a job share, and frees all that are left of them. */
+void mc_shared_free(mc_shared_t *job);
 /* Frees those that were destroyed while something was in flight on them that is now complete. The caller
  * holds the lock. */
-void mc_handles_sweep(meshcoll_t *root);
+void mc_handles_sweep(mc_shared_t *job);
 
 #endif

@@ -42,24 +42,37 @@ static int read_timeout(const char *text, int64_t *ms)
     return mc_timeout_ms(seconds, ms);
 }
 
-int mc_handle_open(const mc_mesh_t *mesh, int32_t rank, const mc_settings_t *settings,
-                   meshcoll_t **handle)
+/* What the meshes of a job share, without transports. */
+static int open_shared(const mc_mesh_t *mesh, int32_t rank, const mc_settings_t *settings,
+                       mc_shared_t **job)
 {
-    meshcoll_t *const h = calloc(1, sizeof *h);
-    if (!h)
-        return mc_fail_memory("a mesh");
+    mc_shared_t *const j = calloc(1, sizeof *j);
+    if (!j)
+        return mc_fail_memory("a job");
     mc_cuda_open();
-    h->root = h;
-    h->rank = rank;
-    h->concurrent = 1;
-    h->hook = settings->hook;
-    h->alarm = &mc_no_alarm;
-    h->ended = mc_request_ended;
-    h->mesh = *mesh;
-    h->numbering = mc_numbering(mesh, NULL);
+    j->rank = rank;
+    j->mesh = *mesh;
+    j->alarm = &mc_no_alarm;
+    j->ended = mc_request_ended;
+    int status = mc_waits_open(j);
+    if (!status)
+        status = mc_threads_open(j, settings);
+    if (status) {
+        if (j->board)
+            mc_waits_close(j);
+        free(j);
+        return status;
+    }
+    *job = j;
+    return MESHCOLL_OK;
+}
+
+/* All of a handle that needs no job. */
+static int open_own(meshcoll_t *h, const mc_settings_t *settings)
+{
     mc_text_t text = mc_text(h->text, sizeof h->text);
-    mc_mesh_print(mesh, &text);
-    int status = mc_links_parse(settings->links, mesh, &h->links);
+    mc_mesh_print(&h->mesh, &text);
+    int status = mc_links_parse(settings->links, &h->mesh, &h->links);
     if (!status)
         status = read_switch("MESHCOLL_REPRODUCIBLE", settings->reproducible, &h->reproducible);
     if (!status)
@@ -67,18 +80,35 @@ int mc_handle_open(const mc_mesh_t *mesh, int32_t rank, const mc_settings_t *set
     if (!status)
         status = read_timeout(settings->timeout, &h->timeout_ms);
     if (!status)
-        status = mc_waits_open(h);
-    if (!status)
-        status = mc_choice_init(&h->choice, settings, mesh);
+        status = mc_choice_init(&h->choice, settings, &h->mesh);
     if (!status)
         status = mc_explain_create(settings, &h->explain);
-    if (!status)
-        status = mc_threads_open(h, settings);
+    return status;
+}
+
+int mc_handle_open(const mc_mesh_t *mesh, int32_t rank, const mc_settings_t *settings,
+                   mc_shared_t *job, meshcoll_t **handle)
+{
+    meshcoll_t *const h = calloc(1, sizeof *h);
+    if (!h)
+        return mc_fail_memory("a mesh");
+    h->job = job;
+    h->rank = rank;
+    h->concurrent = 1;
+    h->hook = settings->hook;
+    h->mesh = *mesh;
+    h->numbering = mc_numbering(mesh, NULL);
+    int status = open_own(h, settings);
+    if (!status && !job)
+        status = open_shared(mesh, rank, settings, &h->job);
     if (status) {
         mc_explain_destroy(h->explain);
-        mc_waits_close(h);
         free(h);
         return status;
+    }
+    if (!job) {
+        h->job->meshes = h;
+        mc_waits_join(h);
     }
     mc_lead_open(h);
     *handle = h;
@@ -87,9 +117,9 @@ int mc_handle_open(const mc_mesh_t *mesh, int32_t rank, const mc_settings_t *set
 
 static void take_arranged(meshcoll_t *h, mc_arranged_t *arranged)
 {
-    h->order = arranged->order;
+    h->order = h->job->order = arranged->order;
     h->numbering = mc_numbering(&h->mesh, h->order.comm_rank);
-    h->machine = arranged->machine;
+    h->machine = h->job->machine = arranged->machine;
     *arranged = (mc_arranged_t){0};
 }
 
@@ -102,7 +132,7 @@ static int open_arranged(const meshcoll_oob_t *oob, const mc_place_t *place,
     if (status)
         return status;
     const int32_t rank = mc_mesh_rank_of(&arranged.order, oob->rank);
-    status = mc_handle_open(&arranged.mesh, rank, settings, handle);
+    status = mc_handle_open(&arranged.mesh, rank, settings, NULL, handle);
     if (!status)
         take_arranged(*handle, &arranged);
     mc_arranged_free(&arranged);
@@ -117,9 +147,9 @@ static int open_alone(const meshcoll_oob_t *oob, const mc_place_t *place,
     if (status)
         return status;
     meshcoll_t *const h = *handle;
-    h->oob = *oob;
+    h->job->oob = *oob;
     mc_links_share_wire(&h->links, mc_boxes_outside(h->machine, &h->mesh) - 1);
-    return mc_boxes_transports(settings->transports, h->machine, &h->mesh, h->tls);
+    return mc_boxes_transports(settings->transports, h->machine, &h->mesh, h->job->tls);
 }
 
 /* Creating: four rounds (rounds.h) ------------------------------------------------------------- */
@@ -130,22 +160,25 @@ static int open_handle(mc_making_t *m)
     int status = open_alone(&m->creation->oob, m->place, &m->settings, &m->handle);
     if (status)
         return status;
-    meshcoll_t *const h = m->handle;
-    const mc_shm_access_t wanted = mc_connections_want_shm(h);
-    h->access = wanted > m->copies && m->copies < MC_SHM_COPY ? m->copies : wanted;
-    mc_lock(h);
-    h->oversubscribed = m->oversubscribed;
-    mc_unlock(h);
-    return mc_connections_open(h);
+    mc_shared_t *const job = m->handle->job;
+    const mc_shm_access_t wanted = mc_connections_want_shm(job);
+    job->access = wanted > m->copies && m->copies < MC_SHM_COPY ? m->copies : wanted;
+    mc_shared_lock(job);
+    job->oversubscribed = m->oversubscribed;
+    mc_shared_unlock(job);
+    status = mc_connections_open(job);
+    for (int32_t d = 0; d < job->mesh.ndims; d++)
+        m->handle->transport[d] = job->transport[d];
+    return status;
 }
 
 /* Ranks that may not read each other's memory copy. */
-static void lower_access(meshcoll_t *h)
+static void lower_access(mc_shared_t *job)
 {
-    h->access = MC_SHM_COPY;
-    for (int32_t d = 0; d < h->mesh.ndims; d++)
-        if (h->transport[d] && h->transport[d]->pulls)
-            mc_shm_lower(h->transport[d]);
+    job->access = MC_SHM_COPY;
+    for (int32_t d = 0; d < job->mesh.ndims; d++)
+        if (job->transport[d] && job->transport[d]->pulls)
+            mc_shm_lower(job->transport[d]);
 }
 
 static int create(mc_making_t *m)
@@ -158,17 +191,17 @@ static int create(mc_making_t *m)
         return status;
     status = m->status ? m->status : open_handle(m);
     if (!status)
-        addresses = mc_addresses_summary(m->handle);
+        addresses = mc_addresses_summary(m->handle->job);
     status = mc_making_lengths(m, status, &addresses);
     if (status)
         return status;
-    mc_addresses_agree(m->handle, &addresses);
-    bool reads = m->handle->access == MC_SHM_READ;
+    mc_addresses_agree(m->handle->job, &addresses);
+    bool reads = m->handle->job->access == MC_SHM_READ;
     status = mc_making_addresses(m, &addresses, &reads);
-    if (!status && m->handle->access == MC_SHM_READ && !reads)
-        lower_access(m->handle);
+    if (!status && m->handle->job->access == MC_SHM_READ && !reads)
+        lower_access(m->handle->job);
     if (!status)
-        mc_monitor_join(m->handle->monitor);
+        mc_monitor_join(m->handle->job->monitor);
     return status;
 }
 
@@ -185,12 +218,12 @@ int mc_handle_create(const mc_creation_t *creation, meshcoll_t **mesh)
     mc_making_open(&m, creation);
     const int status = create(&m);
     if (!status) {
-        m.handle->free_context = creation->free_context;
-        m.handle->settings = m.settings;
+        m.handle->job->free_context = creation->free_context;
+        m.handle->job->settings = m.settings;
         m.settings = (mc_settings_t){0};
         *mesh = m.handle;
     } else if (m.handle) {
-        mc_handle_free(m.handle);
+        mc_shared_free(m.handle->job);
     }
     mc_making_close(&m);
     return status;

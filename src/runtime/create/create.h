@@ -16,8 +16,9 @@ typedef struct {
 
 /* Collective. */
 int mc_handle_create(const mc_creation_t *creation, meshcoll_t **mesh);
-/* Opens rank `rank` of `mesh` with these settings, without transports. */
+/* Opens rank `rank` of `mesh` with these settings, without transports, in a job; NULL: as the first mesh of
+ * one of its own. */
 int mc_handle_open(const mc_mesh_t *mesh, int32_t rank, const mc_settings_t *settings,
-                   meshcoll_t **handle);
+                   mc_shared_t *job, meshcoll_t **handle);
 
 #endif

@@ -12,7 +12,7 @@ static int add_hubs(const mc_mesh_t *mesh, meshcoll_t **ranks)
     for (int32_t d = 0; d < mesh->ndims && !status; d++) {
         status = mc_inproc_hub(mesh->size, t);
         for (int32_t r = 0; r < mesh->size && !status; r++)
-            ranks[r]->transport[d] = t[r];
+            ranks[r]->transport[d] = ranks[r]->job->transport[d] = t[r];
     }
     free(t);
     return status;
@@ -30,7 +30,7 @@ int mc_inproc_create(const char *mesh, const meshcoll_params_t *params, meshcoll
     settings.progress = settings.threads = NULL;
     if (status)
         return status;
-    while (n < m.size && !(status = mc_handle_open(&m, n, &settings, &ranks[n])))
+    while (n < m.size && !(status = mc_handle_open(&m, n, &settings, NULL, &ranks[n])))
         n++;
     mc_settings_free(&settings);
     if (!status)

@@ -234,8 +234,8 @@ static void take_addresses(mc_making_t *m, size_t bytes)
     for (size_t r = 0; r < n; r++)
         memmove(memory + r * bytes, m->rounds.all + r * record + sizeof(fourth_t), bytes);
     char *const fitted = realloc(memory, n * (bytes + 1));
-    m->handle->addresses = fitted ? fitted : memory;
-    m->handle->address_stride = bytes;
+    m->handle->job->addresses = fitted ? fitted : memory;
+    m->handle->job->address_stride = bytes;
     m->rounds.memory = NULL;
 }
 
@@ -250,7 +250,7 @@ static bool is_one_machine(const mc_making_t *m)
 /* Opens this rank's monitor, for the others to find. */
 static int open_monitor(const mc_making_t *m, mc_contact_t *contact)
 {
-    meshcoll_t *const h = m->handle;
+    mc_shared_t *const job = m->handle->job;
     mc_monitor_t *monitor;
     double silence;
     int status = mc_monitor_parse(m->settings.monitor, &silence);
@@ -259,10 +259,10 @@ static int open_monitor(const mc_making_t *m, mc_contact_t *contact)
             mc_monitor_open(m->creation->oob.size, is_one_machine(m), silence, &monitor, contact);
     if (status)
         return status;
-    mc_lock(h); /* there may be a progress thread */
-    h->monitor = monitor;
-    h->alarm = &mc_monitor_board(monitor)->has_fatal;
-    mc_unlock(h);
+    mc_shared_lock(job); /* there may be a progress thread */
+    job->monitor = monitor;
+    job->alarm = &mc_monitor_board(monitor)->has_fatal;
+    mc_shared_unlock(job);
     return MESHCOLL_OK;
 }
 
@@ -276,12 +276,12 @@ static bool all_have_monitors(const mc_making_t *m, size_t record)
 }
 
 /* Ranks ask each other what they wait for, and others on this machine may ask them. */
-static void open_status(meshcoll_t *h)
+static void open_status(mc_shared_t *job)
 {
-    mc_lock(h); /* there may be a progress thread */
-    mc_status_join(h);
-    mc_unlock(h);
-    mc_serve_open(h);
+    mc_shared_lock(job); /* there may be a progress thread */
+    mc_status_join(job);
+    mc_shared_unlock(job);
+    mc_serve_open(job);
 }
 
 static void start_monitor(const mc_making_t *m, size_t record)
@@ -295,8 +295,8 @@ static void start_monitor(const mc_making_t *m, size_t record)
         .secret = m->facts[0].secret,
     };
     if (all_have_monitors(m, record))
-        open_status(m->handle);
-    mc_monitor_start(m->handle->monitor, &params);
+        open_status(m->handle->job);
+    mc_monitor_start(m->handle->job->monitor, &params);
 }
 
 int mc_making_addresses(mc_making_t *m, const mc_addresses_summary_t *addresses, bool *reads)
@@ -310,7 +310,7 @@ int mc_making_addresses(mc_making_t *m, const mc_addresses_summary_t *addresses,
         return status;
     memset(m->rounds.own, 0, record);
     memcpy(m->rounds.own, &mine, sizeof mine);
-    mc_addresses_pack(m->handle, m->rounds.own + sizeof mine);
+    mc_addresses_pack(m->handle->job, m->rounds.own + sizeof mine);
     status = mc_round(&m->rounds, opened, record);
     if (status)
         return status;
@@ -318,5 +318,5 @@ int mc_making_addresses(mc_making_t *m, const mc_addresses_summary_t *addresses,
     for (int32_t r = 0; r < m->creation->oob.size; r++)
         *reads &= ((const fourth_t *)record_at(m, r, record))->reads == 1;
     take_addresses(m, addresses->bytes);
-    return mc_addresses_check(m->handle);
+    return mc_addresses_check(m->handle->job);
 }

@@ -17,12 +17,12 @@ static int check(const meshcoll_t *mesh, double seconds, meshcoll_t *const *surv
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "meshcoll_shrink: mesh or survivors is NULL, or the seconds are no number "
                        "from 0 on");
-    if (mesh->root != mesh || !mesh->monitor)
+    if (mesh->root_rank || !mesh->job->monitor)
         return mc_fail(MESHCOLL_ERR_UNSUPPORTED, "meshcoll_shrink: %s",
-                       mesh->root != mesh ? "a sub-mesh or group cannot be shrunk: "
-                                            "shrink the mesh that it was made from"
-                                          : "all ranks of this mesh are in one process");
-    if (!mc_news_await(mc_monitor_board(mesh->monitor), NEWS_SECONDS, &news))
+                       mesh->root_rank ? "a sub-mesh or group cannot be shrunk: "
+                                         "shrink the mesh that it was made from"
+                                       : "all ranks of this mesh are in one process");
+    if (!mc_news_await(mc_monitor_board(mesh->job->monitor), NEWS_SECONDS, &news))
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "meshcoll_shrink: this mesh has not failed; meshcoll_abort ends one that "
                        "works");
@@ -40,7 +40,7 @@ int meshcoll_shrink(meshcoll_t *mesh, double seconds, const meshcoll_params_t *p
     mc_survivors_t *s;
     int status = check(mesh, seconds, survivors);
     if (!status)
-        status = mc_survivors_gather(mesh->monitor, seconds, &s);
+        status = mc_survivors_gather(mesh->job->monitor, seconds, &s);
     if (status)
         return status;
     const mc_creation_t creation = {.oob = mc_survivors_oob(s),

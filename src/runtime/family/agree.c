@@ -212,14 +212,14 @@ static int go_round(round_t *r, uint32_t from)
 
 /* This rank's creations ------------------------------------------------------------------------- */
 
-static int open_family(meshcoll_t *root)
+static int open_family(mc_shared_t *job)
 {
-    if (root->family)
+    if (job->family)
         return MESHCOLL_OK;
-    root->family = calloc(1, sizeof *root->family);
-    if (!root->family)
+    job->family = calloc(1, sizeof *job->family);
+    if (!job->family)
         return mc_fail_memory("contexts");
-    root->family->used[0] = 1; /* the root's */
+    job->family->used[0] = 1; /* the job's */
     return MESHCOLL_OK;
 }
 
@@ -294,10 +294,10 @@ static int conclude(const mc_agreement_t *a, int own_status, const note_t *agree
 static void let_others(meshcoll_t *h)
 {
     mc_waiting_t waiting = {0};
-    if (h->threads) {
-        mc_threads_unlock(h->threads);
+    if (h->job->threads) {
+        mc_threads_unlock(h->job->threads);
         nanosleep(&(struct timespec){.tv_nsec = BETWEEN_NS}, NULL);
-        mc_threads_lock(h->threads);
+        mc_threads_lock(h->job->threads);
     }
     mc_wait_turn(h, &waiting);
 }
@@ -310,17 +310,17 @@ static int fail_again(int status, const char *why)
 
 int mc_context_agree(const mc_agreement_t *a, int status, uint32_t *context, uint32_t *creation)
 {
-    meshcoll_t *const root = a->parent->root;
+    mc_shared_t *const job = a->parent->job;
     mc_creating_t own = {.context = a->parent->context, .tag = a->tag, .members = a->list};
     char why[400];
     mc_text_t text = mc_text(why, sizeof why);
     note_t agreed = {.status = MESHCOLL_OK};
     if (status)
         mc_text_add(&text, "%s", meshcoll_last_error());
-    int failed = open_family(root);
+    int failed = open_family(job);
     if (failed)
         return failed;
-    mc_family_t *const f = root->family;
+    mc_family_t *const f = job->family;
     own.next = f->creating;
     f->creating = &own;
     while (!(failed = one_round(a, f, &own, status, &agreed)) && agreed.status > 0)

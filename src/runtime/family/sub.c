@@ -55,10 +55,10 @@ static mc_correction_t share_correction(const mc_members_t *p, int32_t k)
 /* Applies the environment's strategies that fit: one over all dimensions does not fit a part. */
 static void take_strategies(meshcoll_t *h)
 {
-    const meshcoll_t *const root = h->root;
+    const mc_shared_t *const job = h->job;
     for (int c = 0; c < MESHCOLL_COLLECTIVES; c++)
-        if (root->settings.strategy[c])
-            (void)mc_choice_force(&h->choice, (meshcoll_collective_t)c, root->settings.strategy[c],
+        if (job->settings.strategy[c])
+            (void)mc_choice_force(&h->choice, (meshcoll_collective_t)c, job->settings.strategy[c],
                                   &h->mesh);
 }
 
@@ -110,20 +110,20 @@ static int take_ranks(const mc_members_t *p, meshcoll_t *h)
 
 /* Transports ----------------------------------------------------------------------------------- */
 
-/* Of each dimension the root's outermost that joins neighbours along it. */
+/* Of each dimension the job's outermost that joins neighbours along it. */
 static void take_transports(meshcoll_t *h)
 {
-    const meshcoll_t *const root = h->root;
+    const mc_shared_t *const job = h->job;
     int32_t outermost[MC_MAX_DIMS];
     for (int32_t k = 0; k < MC_MAX_DIMS; k++)
         outermost[k] = MC_MAX_DIMS;
     for (int32_t r = 1; r < h->mesh.size; r++) {
         const int32_t k = mc_mesh_level(&h->mesh, r - 1, r);
-        const int32_t d = mc_mesh_level(&root->mesh, h->root_rank[r - 1], h->root_rank[r]);
+        const int32_t d = mc_mesh_level(&job->mesh, h->root_rank[r - 1], h->root_rank[r]);
         outermost[k] = d < outermost[k] ? d : outermost[k];
     }
     for (int32_t k = 0; k < h->mesh.ndims; k++)
-        h->transport[k] = outermost[k] < MC_MAX_DIMS ? root->transport[outermost[k]] : NULL;
+        h->transport[k] = outermost[k] < MC_MAX_DIMS ? job->transport[outermost[k]] : NULL;
 }
 
 /* Ranks that leave a box through one port, as far as the mesh tells. */
@@ -146,9 +146,6 @@ static void share_wire(const mc_members_t *p, meshcoll_t *h)
 
 static void join_family(mc_members_t *p, meshcoll_t *h)
 {
-    h->root = p->parent->root;
-    h->threads = h->root->threads;
-    h->oversubscribed = p->parent->oversubscribed;
     h->order = p->order;
     p->order = (mc_order_t){0};
     h->numbering = mc_numbering(&h->mesh, h->order.comm_rank);
@@ -165,7 +162,7 @@ static int open_sub(mc_members_t *p, meshcoll_t **handle)
                                     .check = p->parent->checks ? "1" : NULL,
                                     .hook = p->parent->hook};
     meshcoll_t *h;
-    int status = mc_handle_open(&p->mesh, p->rank, &settings, &h);
+    int status = mc_handle_open(&p->mesh, p->rank, &settings, p->parent->job, &h);
     if (status)
         return status;
     join_family(p, h);
@@ -217,7 +214,7 @@ int mc_sub_create(mc_members_t *p, int status, meshcoll_t **sub)
 {
     meshcoll_t *h = NULL;
     uint32_t context, creation;
-    mc_handles_sweep(p->parent->root);
+    mc_handles_sweep(p->parent->job);
     if (!status)
         status = open_sub(p, &h);
     status = agree(p, status, &context, &creation);
@@ -231,6 +228,7 @@ int mc_sub_create(mc_members_t *p, int status, meshcoll_t **sub)
     h->parent = p->parent;
     h->sibling = p->parent->children;
     p->parent->children = h;
+    h->timeout_ms = p->parent->timeout_ms;
     mc_waits_join(h);
     *sub = h;
     return MESHCOLL_OK;

@@ -22,10 +22,10 @@ enum { BLOCKS_OF_TRACKS = 2 * BLOCKS, ARENA_OF_TRACKS = 4 * ARENA_BYTES };
 
 /* The alarm --------------------------------------------------------------------------------------- */
 
-static int open_alarm(meshcoll_t *root, mc_cu_context_t context)
+static int open_alarm(mc_shared_t *job, mc_cu_context_t context)
 {
     void *word;
-    if (root->gpu_alarm)
+    if (job->gpu_alarm)
         return MESHCOLL_OK;
     mc_gpu_alarm_t *const alarm = calloc(1, sizeof *alarm);
     if (!alarm)
@@ -37,22 +37,22 @@ static int open_alarm(meshcoll_t *root, mc_cu_context_t context)
     }
     alarm->word = word;
     alarm->context = context;
-    root->gpu_alarm = alarm;
-    mc_news_also(mc_monitor_board(root->monitor), alarm->word);
+    job->gpu_alarm = alarm;
+    mc_news_also(mc_monitor_board(job->monitor), alarm->word);
     return MESHCOLL_OK;
 }
 
 /* Kernels of a mesh that failed may still look at it. */
-void mc_gpu_alarm_close(meshcoll_t *root)
+void mc_gpu_alarm_close(mc_shared_t *job)
 {
     mc_gpu_visit_t visit;
-    mc_gpu_alarm_t *const alarm = root->gpu_alarm;
-    if (alarm && !root->broken && !mc_gpu_visit(alarm->context, &visit)) {
+    mc_gpu_alarm_t *const alarm = job->gpu_alarm;
+    if (alarm && !job->broken && !mc_gpu_visit(alarm->context, &visit)) {
         mc_cuda()->host_free((void *)alarm->word);
         mc_gpu_leave(&visit);
     }
     free(alarm);
-    root->gpu_alarm = NULL;
+    job->gpu_alarm = NULL;
 }
 
 /* Opening, before ranks meet ---------------------------------------------------------------------- */
@@ -87,7 +87,7 @@ static int read_executor(uint32_t *executor)
 
 int mc_gpu_check_ranks(const meshcoll_t *h)
 {
-    if (!h->root->monitor || !h->machine)
+    if (!h->job->monitor || !h->machine)
         return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
                        "calls on device memory need a process for each rank; all ranks of this "
                        "mesh are in one");
@@ -189,7 +189,7 @@ static int open_alone(meshcoll_t *h, const mc_pointer_t *buffer, mc_gpu_t *gpu,
     if (!status)
         status = read_executor(&note->executor);
     if (!status)
-        status = open_alarm(h->root, gpu->context);
+        status = open_alarm(h->job, gpu->context);
     if (status || !mc_proxy_is_needed(h))
         return status;
     status = mc_proxy_open(h);
@@ -387,7 +387,7 @@ static int map_signals(const mc_gpu_meeting_t *m, mc_gpu_t *gpu)
         if (r != l->rank)
             status = mc_gpu_signals_map(gpu->signals, r, &mc_gpu_note(m, r)->signals);
     return status ? status
-                  : mc_gpu_signals_watch(gpu->signals, m->mesh->root->gpu_alarm->word, gpu->report);
+                  : mc_gpu_signals_watch(gpu->signals, m->mesh->job->gpu_alarm->word, gpu->report);
 }
 
 /* Returns whether any two ranks go through memory of the host. */
@@ -514,9 +514,9 @@ void mc_gpu_unmap(meshcoll_t *h)
 static void give_up(mc_gpu_meeting_t *m, bool together, mc_gpu_t *gpu)
 {
     unmap_all(gpu);
-    if (together && !m->mesh->root->broken)
+    if (together && !m->mesh->job->broken)
         (void)mc_gpu_meet(m, MESHCOLL_OK);
-    if (!m->mesh->root->broken)
+    if (!m->mesh->job->broken)
         mc_gpu_free(m->mesh, gpu, false);
     else
         mc_proxy_end_close(m->mesh, gpu->end, true);

@@ -1,10 +1,8 @@
 /*
- * The family of a mesh: it, and all that was made from it, by meshcoll_split or meshcoll_create_group.
- * The root, which was made from nothing, owns what all share: transports, connections, the greeter, the
- * lock, the list of running requests and the state of failure. Each member of the family has its own
- * mesh, choices, requests, tagged messages and operation numbers.
+ * The contexts of a job's meshes. Each mesh has choices, requests, tagged messages and operation numbers of its
+ * own; the job (shared.h) has the rest.
  *
- * Tags tell the members apart by a context, and name ranks as the root's. The ranks of a group agree on
+ * Tags tell the meshes apart by a context, and name ranks as the job's. The ranks of a group agree on
  * a context that is free on all of them when they make it (runtime/family). So a rank has at most one
  * handle for a context, and the messages of two ranks in one context belong to one group. A context is
  * free again when the group is destroyed; headers of tagged messages, which may arrive later than that,
@@ -28,7 +26,7 @@ typedef struct mc_creating {
     uint64_t members; /* a hash of their list */
 } mc_creating_t;
 
-/* Of a root from which something was made. */
+/* Of a job with more than its first mesh. */
 typedef struct mc_family {
     uint64_t used[MC_CONTEXT_WORDS]; /* a bit per context */
     uint32_t last[MC_CONTEXTS];      /* by context: the latest creation that used it; 0: none */

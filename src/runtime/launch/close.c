@@ -29,7 +29,7 @@ void mc_gpu_close(meshcoll_t *h)
 {
     mc_gpu_visit_t visit;
     mc_stages_close(h);
-    if (h->gpu && !h->root->broken && mc_gpu_is_unmapped(h->gpu) && !mc_gpu_enter(h->gpu, &visit)) {
+    if (h->gpu && !h->job->broken && mc_gpu_is_unmapped(h->gpu) && !mc_gpu_enter(h->gpu, &visit)) {
         free_all(h, false);
         mc_gpu_leave(&visit);
     } else if (h->gpu) {
@@ -39,6 +39,4 @@ void mc_gpu_close(meshcoll_t *h)
         mc_gpu_window_free(h->gpu, h->gpu->registrations);
     free(h->gpu);
     h->gpu = NULL;
-    if (h->root == h)
-        mc_gpu_alarm_close(h);
 }

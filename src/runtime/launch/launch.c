@@ -169,7 +169,7 @@ static void tell_late(const meshcoll_t *h, uint32_t block, const mc_device_repor
 static void check_told(meshcoll_t *h)
 {
     const uint32_t told = h->gpu->signals ? mc_gpu_signals_told(h->gpu->signals) : 0;
-    if (!told || h->root->broken)
+    if (!told || h->job->broken)
         return;
     const int rank = (int)mc_comm_rank_of(&h->order, mc_stream_told_rank(told));
     mc_failure_break(
@@ -195,7 +195,7 @@ static int check_reports(meshcoll_t *h)
             mc_failure_break(h, mc_fail(MESHCOLL_ERR_TIMEOUT, "%s", why));
             return mc_failure_check(h);
         }
-        if (status == MC_DEVICE_ABORTED && !h->root->broken)
+        if (status == MC_DEVICE_ABORTED && !h->job->broken)
             mc_failure_break(h,
                              mc_fail(MESHCOLL_ERR_ABORTED, "a call on device memory was aborted"));
     }
@@ -245,7 +245,7 @@ int mc_gpu_state(meshcoll_t *h)
 /* Progresses what else this rank runs. No transport tells of a GPU, so that it never sleeps. */
 static void turn(meshcoll_t *h)
 {
-    if (h->threads) {
+    if (h->job->threads) {
         mc_unlock(h);
         sched_yield();
         mc_lock(h);

@@ -420,7 +420,7 @@ static int fill_call(const making_t *m, mc_gpu_program_t *p)
                            .ranks = p->lowered->ranks,
                            .lanes = m->window && !ll ? 2 * p->lowered->n_peers : 0,
                            .scalar = {p->lowered->scalar[0], p->lowered->scalar[1]},
-                           .abort_word = (const uint32_t *)(uintptr_t)h->root->gpu_alarm->address,
+                           .abort_word = (const uint32_t *)(uintptr_t)h->job->gpu_alarm->address,
                            .report = (mc_device_report_t *)(uintptr_t)h->gpu->report_address,
                            .program = p->number};
     memcpy(p->call.marks, p->lowered->marks, sizeof p->call.marks);

@@ -30,7 +30,7 @@ static void collect(const meshcoll_t *h)
         if (result == MC_CU_ERROR_NOT_READY)
             return;
         /* of a mesh that failed, kernels have given up */
-        if (h->root->broken || result || cuda->event_elapsed(&milliseconds, t->begin, t->end))
+        if (h->job->broken || result || cuda->event_elapsed(&milliseconds, t->begin, t->end))
             milliseconds = -1;
         mc_explain_took(h->explain, t->call, milliseconds < 0 ? -1 : (double)milliseconds * 1e-3);
         times->first = (times->first + 1) % MC_GPU_TIMED;

@@ -85,10 +85,10 @@ static bool fits(const mc_transfer_t *receive, const mc_arrival_t *a)
 
 static void watch_any(const meshcoll_t *h, bool begins)
 {
-    const meshcoll_t *const root = h->root;
-    for (int32_t d = 0; d < root->mesh.ndims; d++)
-        if (root->transport[d])
-            root->transport[d]->wanted += begins ? 1u : UINT32_MAX; /* less one */
+    const mc_shared_t *const job = h->job;
+    for (int32_t d = 0; d < job->mesh.ndims; d++)
+        if (job->transport[d])
+            job->transport[d]->wanted += begins ? 1u : UINT32_MAX; /* less one */
 }
 
 /* Tells the receive what came. */

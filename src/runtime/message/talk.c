@@ -16,21 +16,21 @@ typedef struct mc_talk talk_t;
 /* Arriving -------------------------------------------------------------------------------------- */
 
 /* Is it of a handle that is gone? */
-static bool is_late(const meshcoll_t *root, const mc_arrival_t *a)
+static bool is_late(const mc_shared_t *job, const mc_arrival_t *a)
 {
-    const mc_family_t *const f = root->family;
+    const mc_family_t *const f = job->family;
     const uint32_t last = f ? f->last[a->context] : 0;
-    const meshcoll_t *const h = root->talk->of_context[a->context];
+    const meshcoll_t *const h = job->talk->of_context[a->context];
     return h ? mc_creation_before(a->header.creation, h->creation)
              : last > 0 && !mc_creation_before(last, a->header.creation);
 }
 
 /* Passes it on, parks it, or drops it. */
-static void pass_on(meshcoll_t *root, mc_arrival_t *a)
+static void pass_on(mc_shared_t *job, mc_arrival_t *a)
 {
-    talk_t *const talk = root->talk;
+    talk_t *const talk = job->talk;
     meshcoll_t *const h = talk->of_context[a->context];
-    if (is_late(root, a)) {
+    if (is_late(job, a)) {
         free(a);
     } else if (h && h->creation == a->header.creation) {
         a->source = mc_rank_of_root(h, a->source);
@@ -42,8 +42,8 @@ static void pass_on(meshcoll_t *root, mc_arrival_t *a)
 
 static bool hear(void *context, uint64_t tag, const void *header)
 {
-    meshcoll_t *const root = context;
-    talk_t *const talk = root->talk;
+    mc_shared_t *const job = context;
+    talk_t *const talk = job->talk;
     const uint32_t number = mc_tag_context_of(tag);
     const meshcoll_t *const h = talk->of_context[number];
     mc_arrival_t *const a = header ? mc_arrival_take(h ? h->messages : NULL) : NULL;
@@ -55,17 +55,17 @@ static bool hear(void *context, uint64_t tag, const void *header)
     a->source = mc_tag_source(tag);
     a->context = number;
     memcpy(&a->header, header, sizeof a->header);
-    pass_on(root, a);
+    pass_on(job, a);
     return true;
 }
 
-static void look_at_parked(meshcoll_t *root)
+static void look_at_parked(mc_shared_t *job)
 {
-    mc_arrival_t *a = root->talk->parked.first;
-    mc_arrivals_init(&root->talk->parked);
+    mc_arrival_t *a = job->talk->parked.first;
+    mc_arrivals_init(&job->talk->parked);
     for (mc_arrival_t *next; a; a = next) {
         next = a->next;
-        pass_on(root, a);
+        pass_on(job, a);
     }
 }
 
@@ -134,64 +134,64 @@ static int move_all(const talk_t *talk)
     return n;
 }
 
-static uint32_t move(meshcoll_t *root)
+static uint32_t move(mc_shared_t *job)
 {
-    if (root->broken)
+    if (job->broken)
         return 0;
-    const int n = move_all(root->talk);
+    const int n = move_all(job->talk);
     if (n < 0)
-        mc_failure_break(root, n);
+        mc_failure_end(job, n);
     else if (n > 0)
-        mc_handle_tell(root);
+        mc_shared_tell(job);
     return n < 0 ? 1 : (uint32_t)n;
 }
 
 /* Opening and closing --------------------------------------------------------------------------- */
 
-/* A root begins to listen once. */
-static int listen_on(meshcoll_t *root)
+/* A job begins to listen once. */
+static int listen_on(mc_shared_t *job)
 {
     int status = MESHCOLL_OK;
-    if (root->talk)
+    if (job->talk)
         return MESHCOLL_OK;
-    root->talk = calloc(1, sizeof *root->talk);
-    if (!root->talk)
+    job->talk = calloc(1, sizeof *job->talk);
+    if (!job->talk)
         return mc_fail_memory("tagged messages");
-    mc_arrivals_init(&root->talk->parked);
-    const mc_listener_t listener = {.hear = hear, .context = root};
-    for (int32_t d = 0; d < root->mesh.ndims && !status; d++) {
-        mc_transport_t *const t = root->transport[d];
+    mc_arrivals_init(&job->talk->parked);
+    const mc_listener_t listener = {.hear = hear, .context = job};
+    for (int32_t d = 0; d < job->mesh.ndims && !status; d++) {
+        mc_transport_t *const t = job->transport[d];
         if (!t || !t->ops->listen)
             continue;
-        mc_handle_poll(root, t);
+        mc_shared_poll(job, t);
         status = t->ops->listen(t, &listener);
     }
-    root->move_messages = move;
+    job->move_messages = move;
     if (status)
-        mc_failure_break(root, status);
+        mc_failure_end(job, status);
     return status;
 }
 
 int mc_talk_open(meshcoll_t *h)
 {
-    meshcoll_t *const root = h->root;
+    mc_shared_t *const job = h->job;
     if (h->messages)
         return MESHCOLL_OK;
-    int status = listen_on(root);
+    int status = listen_on(job);
     if (!status)
         status = mc_messages_create(h);
     if (status)
         return status;
-    h->messages->next_talk = root->talk->first;
-    root->talk->first = h;
-    root->talk->of_context[h->context] = h;
-    look_at_parked(root);
+    h->messages->next_talk = job->talk->first;
+    job->talk->first = h;
+    job->talk->of_context[h->context] = h;
+    look_at_parked(job);
     return MESHCOLL_OK;
 }
 
 void mc_talk_leave(meshcoll_t *h)
 {
-    talk_t *const talk = h->root->talk;
+    talk_t *const talk = h->job->talk;
     if (!talk)
         return;
     if (h->messages) {
@@ -201,18 +201,18 @@ void mc_talk_leave(meshcoll_t *h)
         *at = h->messages->next_talk;
         talk->of_context[h->context] = NULL;
     }
-    look_at_parked(h->root);
+    look_at_parked(h->job);
 }
 
-void mc_talk_free(meshcoll_t *root)
+void mc_talk_free(mc_shared_t *job)
 {
-    if (!root->talk)
+    if (!job->talk)
         return;
-    for (mc_arrival_t *a = root->talk->parked.first, *next; a; a = next) {
+    for (mc_arrival_t *a = job->talk->parked.first, *next; a; a = next) {
         next = a->next;
         free(a);
     }
-    free(root->talk);
-    root->talk = NULL;
-    root->move_messages = NULL;
+    free(job->talk);
+    job->talk = NULL;
+    job->move_messages = NULL;
 }

@@ -125,9 +125,9 @@ mc_transfer_t *mc_transfer_take(meshcoll_t *h)
 
 void mc_transfer_started(meshcoll_t *h, mc_transfer_t *t)
 {
-    mc_handle_tell(h);
-    if (h->threads)
-        mc_threads_wake(h->threads);
+    mc_shared_tell(h->job);
+    if (h->job->threads)
+        mc_threads_wake(h->job->threads);
     t->request.running = t->request.status == MESHCOLL_IN_PROGRESS;
     if (t->request.running)
         mc_busy_enlist(h, &t->request);
@@ -178,7 +178,7 @@ int mc_transfer_flush(meshcoll_t *h, mc_transfer_t *t)
 
 int mc_transfers_flushed(meshcoll_t *h, uint32_t events)
 {
-    const uint32_t most = mc_wait_polls(h) + mc_wait_yields(h) + FLUSH_SLEEPS;
+    const uint32_t most = mc_wait_polls(h->job) + mc_wait_yields(h->job) + FLUSH_SLEEPS;
     int n = 0;
     for (mc_transfer_t **at = &h->messages->flushing.first, *t; (t = *at);) {
         mc_transport_t *const transport = t->flow->link->transport;

@@ -3,32 +3,32 @@
 #include "runtime/handle/request.h"
 #include "runtime/progress/threads.h"
 
-_Thread_local meshcoll_t *mc_busy;
+_Thread_local mc_shared_t *mc_busy;
 
-void mc_busy_leave(meshcoll_t *h)
+void mc_busy_leave(mc_shared_t *job)
 {
-    meshcoll_t **at = &mc_busy;
-    while (*at && *at != h)
+    mc_shared_t **at = &mc_busy;
+    while (*at && *at != job)
         at = &(*at)->next_busy;
     if (*at)
-        *at = h->next_busy;
+        *at = job->next_busy;
 }
 
-static void enlist_handle(meshcoll_t *h)
+static void enlist_job(mc_shared_t *job)
 {
-    if (!h->running && !h->threads) {
-        h->next_busy = mc_busy;
-        mc_busy = h;
+    if (!job->running && !job->threads) {
+        job->next_busy = mc_busy;
+        mc_busy = job;
     }
 }
 
 void mc_busy_enlist(meshcoll_t *h, meshcoll_request_t *r)
 {
-    h = h->root;
-    meshcoll_request_t **at = &h->running;
+    mc_shared_t *const job = h->job;
+    meshcoll_request_t **at = &job->running;
     if (r->plan)
-        h->pipelined = r->plan->layout.segments > r->plan->layout.sides;
-    enlist_handle(h);
+        job->pipelined = r->plan->layout.segments > r->plan->layout.sides;
+    enlist_job(job);
     while (*at)
         at = &(*at)->next;
     r->next = NULL;
@@ -36,12 +36,11 @@ void mc_busy_enlist(meshcoll_t *h, meshcoll_request_t *r)
     *at = r;
 }
 
-void mc_busy_enlist_first(meshcoll_t *h, meshcoll_request_t *r)
+void mc_busy_enlist_first(mc_shared_t *job, meshcoll_request_t *r)
 {
-    h = h->root;
-    enlist_handle(h);
-    r->next = h->running;
-    h->running = r;
-    if (h->threads)
-        mc_threads_wake(h->threads);
+    enlist_job(job);
+    r->next = job->running;
+    job->running = r;
+    if (job->threads)
+        mc_threads_wake(job->threads);
 }

@@ -35,6 +35,11 @@ bool mc_callback_leave(meshcoll_request_t *r);
 /* Calls them as mc_callbacks_run does; returns `status`. */
 int mc_callbacks_leave(int status);
 /* Releases the lock of a thread that leaves the library with a status, and calls its callbacks. */
+static inline int mc_shared_leave(const mc_shared_t *job, int status)
+{
+    mc_shared_unlock(job);
+    return mc_callbacks_are_due() ? mc_callbacks_leave(status) : status;
+}
 static inline int mc_leave(const meshcoll_t *h, int status)
 {
     mc_unlock(h);
@@ -45,8 +50,8 @@ static inline int mc_leave(const meshcoll_t *h, int status)
 static inline void mc_request_finish(meshcoll_request_t *r)
 {
     r->running = false;
-    if (r->mesh && r->mesh->threads)
-        mc_threads_tell(r->mesh->threads);
+    if (r->mesh && r->mesh->job->threads)
+        mc_threads_tell(r->mesh->job->threads);
     /* of a failed run some may be in flight until the mesh is closed; not where only the request failed */
     if (r->released && (r->status == MESHCOLL_OK || r->why || !r->mesh))
         r->release(r);

@@ -13,31 +13,31 @@ enum { CHECK_EVERY_MS = 100 };
 /* Calls that a rank may have begun beyond one that it still runs. */
 enum { MOST_AHEAD = 1 << 16 };
 
-static void fail_running(meshcoll_t *h)
+static void fail_running(mc_shared_t *job)
 {
-    for (meshcoll_request_t *r; (r = h->running);) {
-        h->running = r->next;
+    for (meshcoll_request_t *r; (r = job->running);) {
+        job->running = r->next;
         if (r->status == MESHCOLL_IN_PROGRESS) { /* else a message, complete since the last poll */
-            mc_executor_fail(&r->executor, h->broken);
+            mc_executor_fail(&r->executor, job->broken);
             r->status = mc_executor_advance(&r->executor);
         }
-        h->ended(r);
+        job->ended(r);
     }
-    if (!h->threads)
-        mc_busy_leave(h);
+    if (!job->threads)
+        mc_busy_leave(job);
 }
 
-/* Breaks the mesh with the error of h->why. */
-static void break_now(meshcoll_t *h, int status)
+/* Breaks the mesh with the error of job->why. */
+static void break_now(mc_shared_t *job, int status)
 {
-    h->broken = status;
-    h->broke_at = mc_now();
-    for (int32_t i = 0; i < h->n_polled; i++)
-        if (h->polled[i]->ops->abandon)
-            h->polled[i]->ops->abandon(h->polled[i], h->why);
-    mc_waits_break(h);
-    fail_running(h);
-    h->n_polled = 0; /* last: until here, dropping flushes used them */
+    job->broken = status;
+    job->broke_at = mc_now();
+    for (int32_t i = 0; i < job->n_polled; i++)
+        if (job->polled[i]->ops->abandon)
+            job->polled[i]->ops->abandon(job->polled[i], job->why);
+    mc_waits_break(job);
+    fail_running(job);
+    job->n_polled = 0; /* last: until here, dropping flushes used them */
 }
 
 /* The error of those who are told of one: theirs is that a peer failed, if nothing says more. */
@@ -50,77 +50,81 @@ static int status_elsewhere(int status)
 
 /* A connection breaks because a process has ended, or has heard of one that did: waits for the news of
  * it, which name it. */
-static bool await_cause(const meshcoll_t *h, int status, mc_news_t *news)
+static bool await_cause(const mc_shared_t *job, int status, mc_news_t *news)
 {
     const bool breaks = status == MESHCOLL_ERR_TRANSPORT || status == MESHCOLL_ERR_PEER;
-    return mc_news_await(mc_monitor_board(h->monitor), breaks ? CAUSE_SECONDS : 0, news);
+    return mc_news_await(mc_monitor_board(job->monitor), breaks ? CAUSE_SECONDS : 0, news);
 }
 
 /* Breaks the mesh with the first news of its failure: those that there are already, or else these, which
  * all ranks are told. */
-static void break_with(meshcoll_t *h, mc_news_t *news)
+static void break_with(mc_shared_t *job, mc_news_t *news)
 {
     mc_news_t first;
-    const bool known = mc_news_fatal(mc_monitor_board(h->monitor), &first);
+    const bool known = mc_news_fatal(mc_monitor_board(job->monitor), &first);
     if (known)
         *news = first;
     news->kind = MC_NEWS_FATAL;
-    mc_monitor_tell(h->monitor, news);
-    snprintf(h->why, sizeof h->why, "%s", news->text);
-    break_now(h, mc_fail(news->status, "%s", news->text));
+    mc_monitor_tell(job->monitor, news);
+    snprintf(job->why, sizeof job->why, "%s", news->text);
+    break_now(job, mc_fail(news->status, "%s", news->text));
 }
 
 /* Tells all ranks of a failure of this one. */
-static void tell(const meshcoll_t *h, int status, const char *why)
+static void tell(const mc_shared_t *job, int status, const char *why)
 {
     mc_news_t news = {.kind = MC_NEWS_FATAL, .status = status_elsewhere(status)};
-    news.rank = mc_monitor_rank(h->monitor);
+    news.rank = mc_monitor_rank(job->monitor);
     mc_text_t text = mc_text(news.text, sizeof news.text);
     mc_text_add(&text, "rank %d: %s", (int)news.rank, why);
-    mc_monitor_tell(h->monitor, &news);
+    mc_monitor_tell(job->monitor, &news);
 }
 
 /* A failure of this rank, with meshcoll_last_error(). */
-static void break_alone(meshcoll_t *h, int status)
+static void break_alone(mc_shared_t *job, int status)
 {
     mc_news_t news;
-    if (h->monitor && await_cause(h, status, &news)) {
-        break_with(h, &news);
+    if (job->monitor && await_cause(job, status, &news)) {
+        break_with(job, &news);
         return;
     }
-    snprintf(h->why, sizeof h->why, "%s", meshcoll_last_error());
-    if (h->monitor)
-        tell(h, status, h->why);
-    break_now(h, status);
+    snprintf(job->why, sizeof job->why, "%s", meshcoll_last_error());
+    if (job->monitor)
+        tell(job, status, job->why);
+    break_now(job, status);
 }
 
-void mc_failure_post(const meshcoll_t *root, int status)
+void mc_failure_post(const mc_shared_t *job, int status)
 {
     mc_news_t news;
     char why[MC_NEWS_TEXT];
     snprintf(why, sizeof why, "%s", meshcoll_last_error());
-    if (!await_cause(root, status, &news))
-        tell(root, status, why);
+    if (!await_cause(job, status, &news))
+        tell(job, status, why);
+}
+
+void mc_failure_end(mc_shared_t *job, int status)
+{
+    if (!job->broken)
+        break_alone(job, status);
 }
 
 void mc_failure_break(meshcoll_t *h, int status)
 {
-    if (!h->root->broken)
-        break_alone(h->root, status);
+    mc_failure_end(h->job, status);
 }
 
-void mc_failure_hear(meshcoll_t *h)
+void mc_failure_hear(mc_shared_t *job)
 {
     mc_news_t news;
-    h = h->root;
-    if (!h->broken && h->monitor && mc_news_fatal(mc_monitor_board(h->monitor), &news))
-        break_with(h, &news);
+    if (!job->broken && job->monitor && mc_news_fatal(mc_monitor_board(job->monitor), &news))
+        break_with(job, &news);
 }
 
-int mc_failure_told(meshcoll_t *h)
+int mc_failure_told(mc_shared_t *job)
 {
-    mc_failure_hear(h);
-    return mc_fail(h->broken, "this mesh failed before: %s; destroy it", h->why);
+    mc_failure_hear(job);
+    return mc_fail(job->broken, "this mesh failed before: %s; destroy it", job->why);
 }
 
 const _Atomic bool mc_no_alarm;
@@ -143,7 +147,7 @@ static uint32_t context_of(const meshcoll_t *h)
 
 static bool is_member(const meshcoll_t *h, int32_t comm_rank)
 {
-    return mc_rank_of_root(h, mc_mesh_rank_of(&h->root->order, comm_rank)) >= 0;
+    return mc_rank_of_root(h, mc_mesh_rank_of(&h->job->order, comm_rank)) >= 0;
 }
 
 /* Numbers wrap, so that an old refusal may look like one of this run. */
@@ -151,7 +155,7 @@ static bool is_of(const meshcoll_t *h, const mc_news_t *news)
 {
     const uint32_t made = news->persistent ? h->n_persistent : h->n_calls;
     return made - news->made < MOST_AHEAD && context_of(h) == news->context &&
-           news->rank != mc_monitor_rank(h->root->monitor) && is_member(h, news->rank);
+           news->rank != mc_monitor_rank(h->job->monitor) && is_member(h, news->rank);
 }
 
 static bool is_refused(const meshcoll_request_t *r, const mc_news_t *news)
@@ -164,7 +168,7 @@ int mc_failure_refusal(const meshcoll_t *h, const uint32_t *number, uint32_t n)
 {
     mc_news_t news;
     uint32_t next = 0;
-    mc_news_board_t *const board = mc_monitor_board(h->root->monitor);
+    mc_news_board_t *const board = mc_monitor_board(h->job->monitor);
     if (!mc_news_any(board))
         return MESHCOLL_OK;
     while (mc_news_refusal(board, &next, &news))
@@ -182,73 +186,73 @@ int mc_failure_refused(meshcoll_t *h, uint32_t number, bool persistent, int stat
                       .persistent = persistent,
                       .made = persistent ? h->n_persistent : h->n_calls,
                       .context = context_of(h)};
-    const meshcoll_t *const root = h->root;
-    if (root->broken)
-        return mc_fail(root->broken, "%s", root->why);
-    if (!root->monitor)
+    const mc_shared_t *const job = h->job;
+    if (job->broken)
+        return mc_fail(job->broken, "%s", job->why);
+    if (!job->monitor)
         return status;
     if (status == MESHCOLL_ERR_TRANSPORT) { /* a connection: mostly to a rank that has ended */
-        mc_failure_break(h->root, status);
-        return mc_fail(root->broken, "%s", root->why);
+        mc_failure_break(h, status);
+        return mc_fail(job->broken, "%s", job->why);
     }
-    news.rank = mc_monitor_rank(root->monitor);
+    news.rank = mc_monitor_rank(job->monitor);
     mc_text_t text = mc_text(news.text, sizeof news.text);
     mc_text_add(&text, "rank %d was refused this call, and does not take part: %s", (int)news.rank,
                 meshcoll_last_error());
-    mc_monitor_tell(root->monitor, &news);
+    mc_monitor_tell(job->monitor, &news);
     return status;
 }
 
 /* Is there a refusal of a call that runs here? */
-static bool find_refusal(const meshcoll_t *h, mc_news_t *news)
+static bool find_refusal(const mc_shared_t *job, mc_news_t *news)
 {
     uint32_t next = 0;
-    while (mc_news_refusal(mc_monitor_board(h->monitor), &next, news))
-        for (const meshcoll_request_t *r = h->running; r; r = r->next)
+    while (mc_news_refusal(mc_monitor_board(job->monitor), &next, news))
+        for (const meshcoll_request_t *r = job->running; r; r = r->next)
             if (is_refused(r, news))
                 return true;
     return false;
 }
 
 /* Are there news that end what runs here? */
-static bool find_news(const meshcoll_t *h, mc_news_t *news)
+static bool find_news(const mc_shared_t *job, mc_news_t *news)
 {
-    if (!h->monitor || !mc_news_any(mc_monitor_board(h->monitor)))
+    if (!job->monitor || !mc_news_any(mc_monitor_board(job->monitor)))
         return false;
-    return mc_news_fatal(mc_monitor_board(h->monitor), news) || find_refusal(h, news);
+    return mc_news_fatal(mc_monitor_board(job->monitor), news) || find_refusal(job, news);
 }
 
-static int check_peers(meshcoll_t *h)
+static int check_peers(mc_shared_t *job)
 {
     int status = MESHCOLL_OK;
-    for (int32_t i = 0; i < h->n_polled && !status; i++)
-        if (h->polled[i]->ops->check)
-            status = h->polled[i]->ops->check(h->polled[i]);
+    for (int32_t i = 0; i < job->n_polled && !status; i++)
+        if (job->polled[i]->ops->check)
+            status = job->polled[i]->ops->check(job->polled[i]);
     return status;
 }
 
-void mc_failure_look(meshcoll_t *h)
+void mc_failure_look(mc_shared_t *job)
 {
     mc_news_t news;
-    if (!h->running)
+    if (!job->running)
         return;
-    const bool told = find_news(h, &news), missed = h->misses_peer;
+    const bool told = find_news(job, &news), missed = job->misses_peer;
     const int64_t now = now_ms();
-    if (!told && now < h->check_at)
+    if (!told && now < job->check_at)
         return;
-    h->check_at = now + CHECK_EVERY_MS;
-    int status = told ? news.status : check_peers(h);
-    h->misses_peer = status != MESHCOLL_OK;
+    job->check_at = now + CHECK_EVERY_MS;
+    int status = told ? news.status : check_peers(job);
+    job->misses_peer = status != MESHCOLL_OK;
     /* What a peer wrote before it ended may have come since the last poll, so it fails at the second
      * look: there is a poll in between. */
     if (status && !missed) {
-        h->check_at = now;
+        job->check_at = now;
         return;
     }
     if (!status)
-        status = mc_waits_look(h, now);
+        status = mc_waits_look(job, now);
     if (told)
-        break_with(h, &news);
+        break_with(job, &news);
     else if (status)
-        mc_failure_break(h, status);
+        mc_failure_end(job, status);
 }

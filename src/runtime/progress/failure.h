@@ -1,6 +1,5 @@
 /*
- * Failure of a mesh, and of all that share its connections (handle/family.h). The first run that fails
- * breaks its family: all running requests end with its error, and nothing is sent or received any more. So no peer receives leftovers of a failed run,
+ * Failure of a job (handle/shared.h). The first run that fails breaks it: all running requests end with its error, and nothing is sent or received any more. So no peer receives leftovers of a failed run,
  * and the caller may change or free the buffers of all calls (except where a network card reads
  * them by RDMA: meshcoll.h).
  */
@@ -9,29 +8,30 @@
 
 #include "runtime/handle/handle.h"
 
-/* meshcoll.alarm of a mesh without a monitor. */
+/* The alarm of a job without a monitor. */
 extern const _Atomic bool mc_no_alarm;
 
 /* Breaks the mesh after a failed run, whose error text is in meshcoll_last_error(). */
 void mc_failure_break(meshcoll_t *h, int status);
-/* The same from a thread that does not hold the lock, of a root with a monitor: all ranks are told, and this one's
- * mesh breaks when a thread that holds its lock looks. */
-void mc_failure_post(const meshcoll_t *root, int status);
-/* The error of a root that failed, here or elsewhere. */
-int mc_failure_told(meshcoll_t *root);
+void mc_failure_end(mc_shared_t *job, int status);
+/* The same from a thread that does not hold the lock, of a job with a monitor: all ranks are told, and this one's
+ * meshes break when a thread that holds its lock looks. */
+void mc_failure_post(const mc_shared_t *job, int status);
+/* The error of a job that failed, here or elsewhere. */
+int mc_failure_told(mc_shared_t *job);
 /* Returns OK, or the error of a mesh that failed, here or elsewhere. */
 static inline int mc_failure_check(meshcoll_t *h)
 {
-    meshcoll_t *const root = h->root;
-    const bool failed = root->broken || atomic_load_explicit(root->alarm, memory_order_relaxed);
-    return failed ? mc_failure_told(root) : MESHCOLL_OK;
+    mc_shared_t *const job = h->job;
+    const bool failed = job->broken || atomic_load_explicit(job->alarm, memory_order_relaxed);
+    return failed ? mc_failure_told(job) : MESHCOLL_OK;
 }
 /* Breaks the mesh where news say that it failed elsewhere. */
-void mc_failure_hear(meshcoll_t *h);
+void mc_failure_hear(mc_shared_t *job);
 /* Looks, only where requests run, whether the mesh failed elsewhere or another rank was refused a call that
  * runs here; and, a few times per second, whether the peers this rank waits for are alive and no request
  * has run for too long. Breaks the mesh then. Publishes what this rank waits for (waits/board.h). */
-void mc_failure_look(meshcoll_t *h);
+void mc_failure_look(mc_shared_t *job);
 /* Was another rank refused one of these calls, by their operation numbers? Then its error; OK else. */
 int mc_failure_refusal(const meshcoll_t *h, const uint32_t *number, uint32_t n);
 /* Tells the other ranks that this one was refused a call, with meshcoll_last_error(): those that wait in it

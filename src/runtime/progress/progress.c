@@ -31,93 +31,93 @@ static bool advance(meshcoll_request_t *r, bool shared, uint32_t awake, uint32_t
     return has_work;
 }
 
-void mc_handle_tell(meshcoll_t *h)
+void mc_shared_tell(mc_shared_t *job)
 {
-    h = h->root;
-    for (int32_t i = 0; i < h->n_polled; i++)
-        if (h->polled[i]->ops->tell)
-            h->polled[i]->ops->tell(h->polled[i]);
+    for (int32_t i = 0; i < job->n_polled; i++)
+        if (job->polled[i]->ops->tell)
+            job->polled[i]->ops->tell(job->polled[i]);
 }
 
-uint32_t mc_handle_look(meshcoll_t *h)
+uint32_t mc_shared_look(mc_shared_t *job)
 {
     uint32_t n = 0;
-    h = h->root;
-    for (int32_t i = 0; i < h->n_polled; i++)
-        n += h->polled[i]->ops->progress(h->polled[i]);
-    if (h->move_messages)
-        n += h->move_messages(h);
-    if (!h->running)
+    for (int32_t i = 0; i < job->n_polled; i++)
+        n += job->polled[i]->ops->progress(job->polled[i]);
+    if (job->move_messages)
+        n += job->move_messages(job);
+    if (!job->running)
         return n;
-    const uint32_t awake = mc_wait_polls(h) + mc_wait_yields(h);
-    for (meshcoll_request_t **at = &h->running; *at;) {
+    const uint32_t awake = mc_wait_polls(job) + mc_wait_yields(job);
+    for (meshcoll_request_t **at = &job->running; *at;) {
         meshcoll_request_t *const r = *at;
-        n += advance(r, h->running->next, awake, n);
+        n += advance(r, job->running->next, awake, n);
         if (r->status == MESHCOLL_IN_PROGRESS) {
             at = &r->next;
         } else {
             *at = r->next;
-            h->ended(r);
-            if (h->broken)
+            job->ended(r);
+            if (job->broken)
                 break; /* nothing runs any more */
         }
     }
-    mc_handle_tell(h);
-    if (!h->running && !h->threads)
-        mc_busy_leave(h);
+    mc_shared_tell(job);
+    if (!job->running && !job->threads)
+        mc_busy_leave(job);
     return n;
 }
 
-/* Progresses a handle from the process's list; 0 where another thread holds its lock. */
-static uint32_t look_at_listed(meshcoll_t *h)
+/* Progresses a job from the process's list; 0 where another thread holds its lock. */
+static uint32_t look_at_listed(mc_shared_t *job)
 {
     uint32_t n = 0;
-    if (pthread_mutex_trylock(&h->threads->lock))
+    if (pthread_mutex_trylock(&job->threads->lock))
         return 0; /* another thread progresses it */
-    if (h->running) {
-        n = mc_handle_look(h);
+    if (job->running) {
+        n = mc_shared_look(job);
         if (n > 0)
-            mc_threads_wake(h->threads);
+            mc_threads_wake(job->threads);
     }
-    mc_threads_unlock(h->threads);
+    mc_threads_unlock(job->threads);
     return n;
 }
 
-uint32_t mc_handle_progress(meshcoll_t *h)
+uint32_t mc_shared_progress(mc_shared_t *job)
 {
-    h = h->root;
-    uint32_t n = mc_handle_look(h);
-    if (n > 0 && h->threads)
-        mc_threads_wake(h->threads);
-    for (meshcoll_t *other = mc_busy, *next; other; other = next) {
+    uint32_t n = mc_shared_look(job);
+    if (n > 0 && job->threads)
+        mc_threads_wake(job->threads);
+    for (mc_shared_t *other = mc_busy, *next; other; other = next) {
         next = other->next_busy;
-        if (other != h)
-            n += mc_handle_look(other);
+        if (other != job)
+            n += mc_shared_look(other);
     }
-    return mc_threads_others_run(h) ? n + mc_threads_each_other(h, look_at_listed) : n;
+    return mc_threads_others_run(job) ? n + mc_threads_each_other(job, look_at_listed) : n;
 }
 
-void mc_handle_check_peers(meshcoll_t *h)
+void mc_shared_check_peers(mc_shared_t *job)
 {
-    h = h->root;
-    mc_failure_look(h);
-    for (meshcoll_t *other = mc_busy, *next; other; other = next) {
+    mc_failure_look(job);
+    for (mc_shared_t *other = mc_busy, *next; other; other = next) {
         next = other->next_busy;
-        if (other != h)
+        if (other != job)
             mc_failure_look(other);
     }
 }
 
-bool mc_handle_others_run(const meshcoll_t *h)
+void mc_handle_check_peers(meshcoll_t *h)
 {
-    return mc_busy && (mc_busy != h->root || mc_busy->next_busy);
+    mc_shared_check_peers(h->job);
 }
 
-void mc_sleep_watch(mc_sleep_t *s, const meshcoll_t *h)
+bool mc_shared_others_run(const mc_shared_t *job)
 {
-    h = h->root;
-    for (int32_t i = 0; i < h->n_polled && !s->ready; i++) {
-        mc_transport_t *const t = h->polled[i];
+    return mc_busy && (mc_busy != job || mc_busy->next_busy);
+}
+
+void mc_sleep_watch(mc_sleep_t *s, const mc_shared_t *job)
+{
+    for (int32_t i = 0; i < job->n_polled && !s->ready; i++) {
+        mc_transport_t *const t = job->polled[i];
         if (t->fd < 0 || s->n == MC_SLEEP_FDS)
             s->blind = true;
         else
@@ -126,10 +126,10 @@ void mc_sleep_watch(mc_sleep_t *s, const meshcoll_t *h)
     }
 }
 
-void mc_sleep_watch_busy(mc_sleep_t *s, const meshcoll_t *h)
+void mc_sleep_watch_busy(mc_sleep_t *s, const mc_shared_t *job)
 {
-    for (const meshcoll_t *other = mc_busy; other; other = other->next_busy)
-        if (other != h->root)
+    for (const mc_shared_t *other = mc_busy; other; other = other->next_busy)
+        if (other != job)
             mc_sleep_watch(s, other);
 }
 
@@ -148,27 +148,27 @@ bool mc_sleep(mc_sleep_t *s, int most_ms)
     return poll(s->fd, s->n, most_ms) > 0;
 }
 
-bool mc_handle_sleep(meshcoll_t *h, bool blind, int most_ms)
+bool mc_shared_sleep(mc_shared_t *job, bool blind, int most_ms)
 {
     mc_sleep_t s;
     s.n = 0;
-    s.blind = mc_threads_others_run(h);
+    s.blind = mc_threads_others_run(job);
     s.ready = false;
     if (blind)
         return sleep_blindly();
-    mc_sleep_watch(&s, h);
-    mc_sleep_watch_busy(&s, h);
+    mc_sleep_watch(&s, job);
+    mc_sleep_watch_busy(&s, job);
     return mc_sleep(&s, most_ms);
 }
 
 void mc_wait_idle(meshcoll_t *h, mc_waiting_t *w)
 {
-    const uint32_t looks = mc_wait_polls(h), awake = looks + mc_wait_yields(h);
+    const uint32_t looks = mc_wait_polls(h->job), awake = looks + mc_wait_yields(h->job);
     const bool due = w->idle > awake || w->idle % MC_HOOK_YIELDS == 0;
     if (h->hook.function && due && mc_hook_run(h)) {
         w->idle = looks;
     } else if (w->idle > awake) {
-        w->in_vain = mc_handle_sleep(h, w->in_vain, mc_wait_sleep_ms(h, w->idle - awake));
+        w->in_vain = mc_shared_sleep(h->job, w->in_vain, mc_wait_sleep_ms(h, w->idle - awake));
         mc_handle_check_peers(h);
     } else {
         sched_yield();

@@ -1,5 +1,5 @@
-/* Progress: polling the transports of handles, advancing their running requests, and sleeping on
- * the descriptors of transports. The caller holds the handle's lock, where it has one (threads.h).
+/* Progress: polling the transports of jobs, advancing their running requests, and sleeping on
+ * the descriptors of transports. The caller holds the job's lock, where it has one (threads.h).
  * Polls return the number of events. */
 #ifndef MC_RUNTIME_PROGRESS_H
 #define MC_RUNTIME_PROGRESS_H
@@ -32,16 +32,16 @@ typedef struct {
     bool in_vain;  /* the last sleep ended at once although nothing had happened */
 } mc_waiting_t;
 
-static inline uint32_t mc_wait_polls(const meshcoll_t *h)
+static inline uint32_t mc_wait_polls(const mc_shared_t *job)
 {
-    return h->oversubscribed ? MC_WAIT_POLLS_SHARED : MC_WAIT_POLLS;
+    return job->oversubscribed ? MC_WAIT_POLLS_SHARED : MC_WAIT_POLLS;
 }
 
-static inline uint32_t mc_wait_yields(const meshcoll_t *h)
+static inline uint32_t mc_wait_yields(const mc_shared_t *job)
 {
-    if (!h->oversubscribed)
+    if (!job->oversubscribed)
         return MC_WAIT_YIELDS;
-    return h->root->pipelined ? MC_WAIT_YIELDS_PIPELINED : MC_WAIT_YIELDS_SHARED;
+    return job->pipelined ? MC_WAIT_YIELDS_PIPELINED : MC_WAIT_YIELDS_SHARED;
 }
 
 /* The longest sleep: bounds the delay where a transport does not signal an event. */
@@ -64,35 +64,40 @@ typedef struct {
     bool blind, ready; /* some transport has no descriptor; events are pending already */
 } mc_sleep_t;
 
-/* Adds the descriptors of a handle, and those of the thread's other handles without a lock that run
+/* Adds the descriptors of a job, and those of the thread's other jobs without a lock that run
  * requests. */
-void mc_sleep_watch(mc_sleep_t *s, const meshcoll_t *h);
-void mc_sleep_watch_busy(mc_sleep_t *s, const meshcoll_t *h);
+void mc_sleep_watch(mc_sleep_t *s, const mc_shared_t *job);
+void mc_sleep_watch_busy(mc_sleep_t *s, const mc_shared_t *job);
 /* Sleeps until an event, or for `most_ms` at most; -1: without limit. Returns whether a descriptor
  * signals an event. */
 bool mc_sleep(mc_sleep_t *s, int most_ms);
 
-/* Progresses this handle and all others that run requests in this thread: a peer may wait for one
+/* Progresses this job and all others that run requests in this thread: a peer may wait for one
  * of those before it can complete what this rank waits for. Returns the number of events. */
-uint32_t mc_handle_progress(meshcoll_t *h);
-/* Sleeps until a transport of these handles has an event, or for a short time; returns whether one
+uint32_t mc_shared_progress(mc_shared_t *job);
+static inline uint32_t mc_handle_progress(meshcoll_t *h)
+{
+    return mc_shared_progress(h->job);
+}
+/* Sleeps until a transport of these jobs has an event, or for a short time; returns whether one
  * signals an event. A transport may signal without having any (UCX does until a peer answers a new
  * connection). Pass `blind` after such a sleep, to sleep for a fixed time: otherwise the rank would
  * spin on the core of the peer it waits for. */
-bool mc_handle_sleep(meshcoll_t *h, bool blind, int most_ms);
+bool mc_shared_sleep(mc_shared_t *job, bool blind, int most_ms);
 /* To be called while this rank waits and nothing happens. A few times per second it checks that the
- * peers of running requests are alive, on all these handles (failure.h). */
+ * peers of running requests are alive, on all these jobs (failure.h). */
 void mc_handle_check_peers(meshcoll_t *h);
+void mc_shared_check_peers(mc_shared_t *job);
 
 /* Ends a turn of a wait without a lock after which this rank does not poll again at once: it runs
  * the hook, yields or sleeps. */
 void mc_wait_idle(meshcoll_t *h, mc_waiting_t *w);
 
-/* Polls the transports of a handle's family and advances its running requests. */
-uint32_t mc_handle_look(meshcoll_t *h);
-/* Wakes sleeping peers to which the handle's transports have sent. */
-void mc_handle_tell(meshcoll_t *h);
-/* Does this thread run requests on handles without a lock other than `h`? */
-bool mc_handle_others_run(const meshcoll_t *h);
+/* Polls the transports of a job and advances its running requests. */
+uint32_t mc_shared_look(mc_shared_t *job);
+/* Wakes sleeping peers to which the job's transports have sent. */
+void mc_shared_tell(mc_shared_t *job);
+/* Does this thread run requests on jobs without a lock other than `job`? */
+bool mc_shared_others_run(const mc_shared_t *job);
 
 #endif

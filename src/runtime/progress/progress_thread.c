@@ -27,16 +27,16 @@ static void step_aside(mc_threads_t *t, bool yields)
 
 /* Sleeps on the transports' descriptors; returns whether a transport woke it, rather than a
  * thread. */
-static bool sleep_on(meshcoll_t *h, bool with_busy, int most_ms)
+static bool sleep_on(mc_shared_t *job, bool with_busy, int most_ms)
 {
-    mc_threads_t *const t = h->threads;
+    mc_threads_t *const t = job->threads;
     uint64_t n_wakes;
     mc_sleep_t s;
     s.n = 0;
     s.blind = s.ready = false;
-    mc_sleep_watch(&s, h);
+    mc_sleep_watch(&s, job);
     if (with_busy)
-        mc_sleep_watch_busy(&s, h);
+        mc_sleep_watch_busy(&s, job);
     s.fd[s.n++] = (struct pollfd){.fd = t->wake, .events = POLLIN};
     t->asleep = true;
     mc_threads_unlock(t);
@@ -57,19 +57,19 @@ static void nap(mc_threads_t *t)
 
 /* A transport may signal events all the time without having any. After a sleep in vain, sleep for a
  * fixed time instead of spinning. */
-static void sleep_or_nap(meshcoll_t *h, bool with_busy, int most_ms, bool *in_vain)
+static void sleep_or_nap(mc_shared_t *job, bool with_busy, int most_ms, bool *in_vain)
 {
     if (*in_vain)
-        nap(h->threads);
-    *in_vain = !*in_vain && sleep_on(h, with_busy, most_ms);
+        nap(job->threads);
+    *in_vain = !*in_vain && sleep_on(job, with_busy, most_ms);
 }
 
 /* Checks peers after `idle` turns without an event, where the first `awake` of them were polls and
  * yields. */
-static void slept(meshcoll_t *h, uint32_t idle, uint32_t awake)
+static void slept(mc_shared_t *job, uint32_t idle, uint32_t awake)
 {
     if (idle > awake)
-        mc_handle_check_peers(h);
+        mc_shared_check_peers(job);
 }
 
 /* Returns after `most_ms` at the latest; 0: without limit. */
@@ -102,9 +102,10 @@ static bool run_callbacks(mc_threads_t *t)
 
 void mc_threads_turn(meshcoll_t *h, mc_waiting_t *w)
 {
-    mc_threads_t *const t = h->threads;
-    const uint32_t looks = mc_wait_polls(h), awake = looks + mc_wait_yields(h);
-    w->idle = mc_handle_progress(h) > 0 ? 0 : w->idle + 1;
+    mc_shared_t *const job = h->job;
+    mc_threads_t *const t = job->threads;
+    const uint32_t looks = mc_wait_polls(job), awake = looks + mc_wait_yields(job);
+    w->idle = mc_shared_progress(job) > 0 ? 0 : w->idle + 1;
     w->in_vain = w->in_vain && w->idle > 0;
     if (run_callbacks(t))
         return;
@@ -112,16 +113,16 @@ void mc_threads_turn(meshcoll_t *h, mc_waiting_t *w)
         w->idle = looks;
     } else if (w->idle <= looks) {
         step_aside(t, false);
-    } else if (mc_threads_others_run(h)) {
+    } else if (mc_threads_others_run(job)) {
         nap(t);
-        slept(h, w->idle, awake);
+        slept(job, w->idle, awake);
     } else if (!t->has_thread && w->idle <= awake) {
         step_aside(t, true);
     } else if (!t->has_thread && !t->asleep) {
-        sleep_or_nap(h, true, mc_wait_sleep_ms(h, w->idle - awake), &w->in_vain);
-        slept(h, w->idle, awake);
+        sleep_or_nap(job, true, mc_wait_sleep_ms(h, w->idle - awake), &w->in_vain);
+        slept(job, w->idle, awake);
         mc_threads_tell(t); /* a thread that waits on `news` may have to take over */
-    } else if (mc_handle_others_run(h)) {
+    } else if (mc_shared_others_run(job)) {
         nap(t);
     } else {
         wait_for_news(t, h->hook.function ? mc_wait_sleep_ms(h, w->idle - looks) : 0);
@@ -132,29 +133,29 @@ void mc_threads_turn(meshcoll_t *h, mc_waiting_t *w)
 
 /* How often the progress thread looks before it sleeps. It shares the core of its rank: while no thread of
  * that waits, looks and yields after every event would take time from what the program computes. */
-static uint32_t looks_awake(const meshcoll_t *h)
+static uint32_t looks_awake(const mc_shared_t *job)
 {
-    if (h->threads->n_waiting == 0)
+    if (job->threads->n_waiting == 0)
         return 1;
-    return mc_wait_polls(h) + (h->oversubscribed ? 0 : MC_WAIT_YIELDS_SHARED);
+    return mc_wait_polls(job) + (job->oversubscribed ? 0 : MC_WAIT_YIELDS_SHARED);
 }
 
-static void *progress(void *handle)
+static void *progress(void *context)
 {
-    meshcoll_t *const h = handle;
-    mc_threads_t *const t = h->threads;
+    mc_shared_t *const job = context;
+    mc_threads_t *const t = job->threads;
     bool in_vain = false;
     mc_threads_lock(t);
     for (uint32_t idle = 0; !t->stop;) {
-        const uint32_t looks = mc_wait_polls(h), awake = looks_awake(h);
-        idle = mc_handle_look(h) > 0 ? 0 : idle + 1;
+        const uint32_t looks = mc_wait_polls(job), awake = looks_awake(job);
+        idle = mc_shared_look(job) > 0 ? 0 : idle + 1;
         in_vain = in_vain && idle > 0;
-        slept(h, idle, awake);
+        slept(job, idle, awake);
         run_callbacks(t);
-        if (idle > 0 && !h->running)
-            sleep_or_nap(h, false, -1, &in_vain);
+        if (idle > 0 && !job->running)
+            sleep_or_nap(job, false, -1, &in_vain);
         else if (idle > awake)
-            sleep_or_nap(h, false, MC_SLEEP_MS, &in_vain);
+            sleep_or_nap(job, false, MC_SLEEP_MS, &in_vain);
         else
             step_aside(t, idle > looks);
     }
@@ -163,16 +164,16 @@ static void *progress(void *handle)
 }
 
 /* Starts the progress thread with all signals blocked: the program's signals are not for it. */
-static int start_thread(meshcoll_t *h)
+static int start_thread(mc_shared_t *job)
 {
     sigset_t all, before;
     sigfillset(&all);
-    h->threads->has_thread = true;
+    job->threads->has_thread = true;
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int error = pthread_create(&h->threads->thread, NULL, progress, h);
+    const int error = pthread_create(&job->threads->thread, NULL, progress, job);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error) {
-        h->threads->has_thread = false;
+        job->threads->has_thread = false;
         return mc_fail(MESHCOLL_ERR_NO_MEMORY, "the progress thread could not be started: %s",
                        strerror(error));
     }
@@ -201,7 +202,7 @@ static void init_news(mc_threads_t *t)
     pthread_condattr_destroy(&attributes);
 }
 
-static int open_threads(meshcoll_t *h, bool has_thread)
+static int open_threads(mc_shared_t *job, bool has_thread)
 {
     mc_threads_t *const t = calloc(1, sizeof *t);
     if (!t)
@@ -214,16 +215,16 @@ static int open_threads(meshcoll_t *h, bool has_thread)
     }
     pthread_mutex_init(&t->lock, NULL);
     init_news(t);
-    h->threads = t;
-    const int status = has_thread ? start_thread(h) : MESHCOLL_OK;
+    job->threads = t;
+    const int status = has_thread ? start_thread(job) : MESHCOLL_OK;
     if (status)
-        mc_threads_close(h);
+        mc_threads_close(job);
     else if (!has_thread)
-        mc_threads_enter(h);
+        mc_threads_enter(job);
     return status;
 }
 
-int mc_threads_open(meshcoll_t *h, const mc_settings_t *settings)
+int mc_threads_open(mc_shared_t *job, const mc_settings_t *settings)
 {
     bool has_thread = false, multiple = false;
     int status = parse(settings->progress, "MESHCOLL_PROGRESS", "none", "thread", &has_thread);
@@ -231,12 +232,12 @@ int mc_threads_open(meshcoll_t *h, const mc_settings_t *settings)
         status = parse(settings->threads, "MESHCOLL_THREADS", "single", "multiple", &multiple);
     if (status || !(has_thread || multiple))
         return status;
-    return open_threads(h, has_thread);
+    return open_threads(job, has_thread);
 }
 
-void mc_threads_close(meshcoll_t *h)
+void mc_threads_close(mc_shared_t *job)
 {
-    mc_threads_t *const t = h->threads;
+    mc_threads_t *const t = job->threads;
     if (!t)
         return;
     if (t->has_thread) {
@@ -246,10 +247,10 @@ void mc_threads_close(meshcoll_t *h)
         mc_threads_unlock(t);
         pthread_join(t->thread, NULL);
     }
-    mc_threads_leave(h);
+    mc_threads_leave(job);
     pthread_cond_destroy(&t->news);
     pthread_mutex_destroy(&t->lock);
     close(t->wake);
     free(t);
-    h->threads = NULL;
+    job->threads = NULL;
 }

@@ -6,10 +6,10 @@
 #include "runtime/progress/progress.h"
 #include "runtime/progress/threads.h"
 
-/* Opens what the settings ask for; h->threads stays NULL where a single thread uses the handle.
+/* Opens what the settings ask for; job->threads stays NULL where a single thread uses the job.
  * ERR_PARSE or ERR_NO_MEMORY. */
-int mc_threads_open(meshcoll_t *h, const mc_settings_t *settings);
-void mc_threads_close(meshcoll_t *h);
+int mc_threads_open(mc_shared_t *job, const mc_settings_t *settings);
+void mc_threads_close(mc_shared_t *job);
 
 /* One turn of a wait on a handle with a lock: progresses it, yields or sleeps. The lock is held on
  * entry and return, and released in between. */

@@ -2,9 +2,9 @@
 
 #include <unistd.h>
 
-/* The handles that any thread may progress. */
+/* The jobs that any thread may progress. */
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
-static meshcoll_t *list;
+static mc_shared_t *list;
 _Atomic int mc_threads_n_listed;
 
 /* The lock --------------------------------------------------------------------------------------- */
@@ -40,35 +40,35 @@ void mc_threads_tell(mc_threads_t *t)
 
 /* The list ---------------------------------------------------------------------------------------- */
 
-void mc_threads_enter(meshcoll_t *h)
+void mc_threads_enter(mc_shared_t *job)
 {
     pthread_mutex_lock(&list_lock);
-    h->threads->next = list;
-    list = h;
+    job->threads->next = list;
+    list = job;
     atomic_fetch_add_explicit(&mc_threads_n_listed, 1, memory_order_relaxed);
     pthread_mutex_unlock(&list_lock);
 }
 
-void mc_threads_leave(const meshcoll_t *h)
+void mc_threads_leave(const mc_shared_t *job)
 {
     pthread_mutex_lock(&list_lock);
-    meshcoll_t **at = &list;
-    while (*at && *at != h)
+    mc_shared_t **at = &list;
+    while (*at && *at != job)
         at = &(*at)->threads->next;
     if (*at) {
-        *at = h->threads->next;
+        *at = job->threads->next;
         atomic_fetch_sub_explicit(&mc_threads_n_listed, 1, memory_order_relaxed);
     }
     pthread_mutex_unlock(&list_lock);
 }
 
-uint32_t mc_threads_each_other(const meshcoll_t *h, uint32_t (*look)(meshcoll_t *other))
+uint32_t mc_threads_each_other(const mc_shared_t *job, uint32_t (*look)(mc_shared_t *other))
 {
     uint32_t n = 0;
     if (pthread_mutex_trylock(&list_lock))
         return 0;
-    for (meshcoll_t *other = list; other; other = other->threads->next)
-        if (other != h)
+    for (mc_shared_t *other = list; other; other = other->threads->next)
+        if (other != job)
             n += look(other);
     pthread_mutex_unlock(&list_lock);
     return n;

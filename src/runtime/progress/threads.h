@@ -1,8 +1,8 @@
 /*
- * Threads on the handles of one family: its lock, and a progress thread of its own.
+ * Threads on the meshes of one job: its lock, and a progress thread of its own.
  *
- * A handle used by one thread (MESHCOLL_THREADS=single without a progress thread, the default) has
- * no mc_threads_t and takes no lock. Otherwise every public function holds the handle's lock from
+ * A job used by one thread (MESHCOLL_THREADS=single without a progress thread, the default) has
+ * no mc_threads_t and takes no lock. Otherwise every public function holds the job's lock from
  * start to end, and releases it only between two polls of a wait. The state of running requests is
  * written under the lock only.
  *
@@ -11,10 +11,10 @@
  * which polls again. One thread at a time sleeps on the descriptors: the progress thread, else one
  * of those that wait. The others wait on a condition until a request ends or the sleeper returns.
  *
- * mc_handle_progress also progresses other handles. Those without a lock are in a list of their
+ * mc_handle_progress also progresses other jobs. Those without a lock are in a list of their
  * thread (busy.h). Those with a lock and without a progress thread are in one list of the process:
  * any waiting thread progresses them, unless another thread does so at the moment. Locks are taken
- * in the order handle, list, other handle, and all but the first only by trying.
+ * in the order job, list, other job, and all but the first only by trying.
  */
 #ifndef MC_RUNTIME_THREADS_H
 #define MC_RUNTIME_THREADS_H
@@ -33,22 +33,32 @@ typedef struct mc_threads {
     uint32_t n_waiting;    /* threads that wait on `news` */
     bool has_thread, stop; /* of the progress thread */
     pthread_t thread;
-    meshcoll_t *next; /* next in the process's list */
+    mc_shared_t *next; /* next in the process's list */
 } mc_threads_t;
 
 void mc_threads_lock(mc_threads_t *t);
 void mc_threads_unlock(mc_threads_t *t);
 
-static inline void mc_lock(const meshcoll_t *h)
+static inline void mc_shared_lock(const mc_shared_t *job)
 {
-    if (h && h->threads)
-        mc_threads_lock(h->threads);
+    if (job->threads)
+        mc_threads_lock(job->threads);
+}
+static inline void mc_shared_unlock(const mc_shared_t *job)
+{
+    if (job->threads)
+        mc_threads_unlock(job->threads);
 }
 
+static inline void mc_lock(const meshcoll_t *h)
+{
+    if (h)
+        mc_shared_lock(h->job);
+}
 static inline void mc_unlock(const meshcoll_t *h)
 {
-    if (h && h->threads)
-        mc_threads_unlock(h->threads);
+    if (h)
+        mc_shared_unlock(h->job);
 }
 
 /* To be called with the lock held: wakes the sleeper after the transports were used; notifies
@@ -56,19 +66,19 @@ static inline void mc_unlock(const meshcoll_t *h)
 void mc_threads_wake(mc_threads_t *t);
 void mc_threads_tell(mc_threads_t *t);
 
-/* Adds the handle to, or removes it from, the process's list of handles that any thread
+/* Adds the job to, or removes it from, the process's list of jobs that any thread
  * progresses. */
-void mc_threads_enter(meshcoll_t *h);
-void mc_threads_leave(const meshcoll_t *h);
-/* Are there any besides `h`? No sleeper watches their descriptors. */
+void mc_threads_enter(mc_shared_t *job);
+void mc_threads_leave(const mc_shared_t *job);
+/* Are there any besides `job`? No sleeper watches their descriptors. */
 extern _Atomic int mc_threads_n_listed;
-static inline bool mc_threads_others_run(const meshcoll_t *h)
+static inline bool mc_threads_others_run(const mc_shared_t *job)
 {
-    const int own = h->threads && !h->threads->has_thread;
+    const int own = job->threads && !job->threads->has_thread;
     return atomic_load_explicit(&mc_threads_n_listed, memory_order_relaxed) > own;
 }
-/* Calls `look` for each of them except `h`; returns the sum of its results, or 0 while another
+/* Calls `look` for each of them except `job`; returns the sum of its results, or 0 while another
  * thread does the same. */
-uint32_t mc_threads_each_other(const meshcoll_t *h, uint32_t (*look)(meshcoll_t *other));
+uint32_t mc_threads_each_other(const mc_shared_t *job, uint32_t (*look)(mc_shared_t *other));
 
 #endif

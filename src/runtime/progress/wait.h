@@ -17,16 +17,16 @@
  * polling again (docs/lab-notes/constants.md). */
 static inline void mc_wait_begin(const meshcoll_t *h)
 {
-    const meshcoll_t *const root = h->root;
-    const mc_transport_t *const t = root->polled[0];
-    if (h->oversubscribed && !h->threads && root->n_polled == 1 && t->ops->lacks &&
+    const mc_shared_t *const job = h->job;
+    const mc_transport_t *const t = job->polled[0];
+    if (job->oversubscribed && !job->threads && job->n_polled == 1 && t->ops->lacks &&
         t->ops->lacks(t))
         sched_yield();
 }
 
 static inline void mc_wait_turn(meshcoll_t *h, mc_waiting_t *w)
 {
-    if (h->threads) {
+    if (h->job->threads) {
         mc_threads_turn(h, w);
         return;
     }
@@ -37,7 +37,7 @@ static inline void mc_wait_turn(meshcoll_t *h, mc_waiting_t *w)
             mc_callbacks_run();
         return;
     }
-    if (++w->idle > mc_wait_polls(h))
+    if (++w->idle > mc_wait_polls(h->job))
         mc_wait_idle(h, w);
 }
 
@@ -48,7 +48,7 @@ static inline bool mc_test_turn(meshcoll_t *h)
     if (mc_handle_progress(h) > 0)
         return false;
     mc_handle_check_peers(h);
-    return h->oversubscribed;
+    return h->job->oversubscribed;
 }
 
 #endif

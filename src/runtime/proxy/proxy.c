@@ -26,15 +26,15 @@ bool mc_proxy_is_needed(const meshcoll_t *h)
 
 /* Opening ----------------------------------------------------------------------------------------- */
 
-static mc_proxy_t *make(meshcoll_t *root, const mc_gpudirect_t *direct)
+static mc_proxy_t *make(mc_shared_t *job, const mc_gpudirect_t *direct)
 {
-    const size_t n = (size_t)root->mesh.size;
+    const size_t n = (size_t)job->mesh.size;
     mc_proxy_t *const p = calloc(1, sizeof *p);
     if (!p) {
         mc_fail_memory("a proxy");
         return NULL;
     }
-    p->root = root;
+    p->job = job;
     p->direct = *direct;
     p->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     p->address = calloc(n, sizeof *p->address);
@@ -45,8 +45,8 @@ static mc_proxy_t *make(meshcoll_t *root, const mc_gpudirect_t *direct)
     if (p->wake >= 0 && p->address && p->address_bytes && p->peer)
         return p;
     mc_fail(MESHCOLL_ERR_NO_MEMORY, "a proxy could not be made: %s", strerror(errno));
-    root->proxy = p;
-    mc_proxy_close(root);
+    job->proxy = p;
+    mc_proxy_close(job);
     return NULL;
 }
 
@@ -56,7 +56,7 @@ static int open_dim(mc_proxy_t *p, int32_t dim)
     mc_transport_t *t;
     if (p->transport[dim])
         return MESHCOLL_OK;
-    const int status = mc_connections_twin(p->root, dim, &t);
+    const int status = mc_connections_twin(p->job, dim, &t);
     if (status)
         return status;
     pthread_mutex_lock(&p->lock);
@@ -67,18 +67,18 @@ static int open_dim(mc_proxy_t *p, int32_t dim)
 
 int mc_proxy_open(meshcoll_t *h)
 {
-    meshcoll_t *const root = h->root;
+    mc_shared_t *const job = h->job;
     mc_gpudirect_t direct;
-    int status = root->proxy ? MESHCOLL_OK : mc_gpudirect_find(&direct);
+    int status = job->proxy ? MESHCOLL_OK : mc_gpudirect_find(&direct);
     if (status)
         return status;
-    mc_proxy_t *const p = root->proxy ? root->proxy : make(root, &direct);
+    mc_proxy_t *const p = job->proxy ? job->proxy : make(job, &direct);
     if (!p)
         return MESHCOLL_ERR_NO_MEMORY;
-    root->proxy = p;
+    job->proxy = p;
     for (int32_t r = 0; r < h->mesh.size && !status; r++)
         if (mc_proxy_is_far(h, r))
-            status = open_dim(p, mc_mesh_level(&root->mesh, root->rank, mc_root_rank(h, r)));
+            status = open_dim(p, mc_mesh_level(&job->mesh, job->rank, mc_root_rank(h, r)));
     return status || p->has_thread ? status : mc_proxy_thread_start(p);
 }
 
@@ -89,29 +89,29 @@ static bool moves_device_memory(const mc_proxy_t *p, int32_t dim)
 
 bool mc_proxy_is_direct(const meshcoll_t *h, mc_cu_context_t context)
 {
-    const mc_proxy_t *const p = h->root->proxy;
+    const mc_proxy_t *const p = h->job->proxy;
     bool moves = false;
-    for (int32_t d = 0; d < h->root->mesh.ndims; d++)
+    for (int32_t d = 0; d < h->job->mesh.ndims; d++)
         moves = moves || moves_device_memory(p, d);
     return moves && p->direct.context && p->direct.context == context;
 }
 
 size_t mc_proxy_address_bytes(const meshcoll_t *h)
 {
-    const meshcoll_t *const root = h->root;
-    return mc_transports_bytes(root->proxy->transport, root->mesh.ndims);
+    const mc_shared_t *const job = h->job;
+    return mc_transports_bytes(job->proxy->transport, job->mesh.ndims);
 }
 
 void mc_proxy_address_pack(const meshcoll_t *h, char *at)
 {
-    const meshcoll_t *const root = h->root;
-    mc_transports_pack(root->proxy->transport, root->mesh.ndims, at);
+    const mc_shared_t *const job = h->job;
+    mc_transports_pack(job->proxy->transport, job->mesh.ndims, at);
 }
 
 /* The first ones stay: those of the dimension that joins the two are among them. */
 int mc_proxy_address_keep(meshcoll_t *h, int32_t rank, const char *packed, size_t bytes)
 {
-    mc_proxy_t *const p = h->root->proxy;
+    mc_proxy_t *const p = h->job->proxy;
     const int32_t at = mc_root_rank(h, rank);
     if (p->address[at])
         return MESHCOLL_OK;
@@ -150,7 +150,7 @@ static void give(mc_proxy_t *p, mc_proxy_order_t *o)
 
 int mc_proxy_launch(mc_proxy_end_t *end, mc_schedule_t *schedule)
 {
-    mc_proxy_t *const p = end->mesh->root->proxy;
+    mc_proxy_t *const p = end->mesh->job->proxy;
     mc_proxy_order_t *const o = new_order(p);
     if (!o)
         return mc_fail_memory("a call on device memory");
@@ -218,15 +218,15 @@ static void free_memory(const mc_route_params_t *params)
 /* Slots in memory of the GPU, where that is possible. */
 static void take_direct(mc_proxy_end_t *end, int32_t rank, mc_route_params_t *params)
 {
-    const meshcoll_t *const root = end->mesh->root;
-    const mc_gpudirect_t *const direct = &root->proxy->direct;
+    const mc_shared_t *const job = end->mesh->job;
+    const mc_gpudirect_t *const direct = &job->proxy->direct;
     const size_t bytes = mc_route_slots_bytes(end->blocks, end->slot_bytes);
-    const int32_t dim = mc_mesh_level(&root->mesh, root->rank, mc_root_rank(end->mesh, rank));
+    const int32_t dim = mc_mesh_level(&job->mesh, job->rank, mc_root_rank(end->mesh, rank));
     mc_cu_address_t at;
     const char *why = NULL;
     if (direct->why_not)
         why = direct->why_not;
-    else if (!moves_device_memory(root->proxy, dim))
+    else if (!moves_device_memory(job->proxy, dim))
         why = "UCX does not move memory of GPUs here";
     else if (!end->direct)
         why = "the first call of this family of meshes was on another GPU";
@@ -242,13 +242,14 @@ static void take_direct(mc_proxy_end_t *end, int32_t rank, mc_route_params_t *pa
 /* Makes it and puts it first. */
 static int make_route(mc_proxy_end_t *end, int32_t rank, bool receives)
 {
-    const meshcoll_t *const h = end->mesh, *const root = h->root;
+    const meshcoll_t *const h = end->mesh;
+    const mc_shared_t *const job = h->job;
     const uint64_t context = mc_tag_context(h->context);
     mc_route_params_t params = {.receives = receives,
                                 .parts = end->direct || end->is_direct[rank],
                                 .blocks = end->blocks,
                                 .slot_bytes = end->slot_bytes,
-                                .own_tag = mc_tag(root->rank, 0, 0) | context,
+                                .own_tag = mc_tag(job->rank, 0, 0) | context,
                                 .peers_tag = mc_tag(mc_root_rank(h, rank), 0, 0) | context};
     mc_cu_address_t address;
     mc_route_t *r;
@@ -297,7 +298,7 @@ static void leave(mc_proxy_t *p, mc_proxy_end_t *end)
 
 void mc_proxy_end_close(const meshcoll_t *h, mc_proxy_end_t *end, bool leaves)
 {
-    mc_proxy_t *const p = h->root->proxy;
+    mc_proxy_t *const p = h->job->proxy;
     if (!end)
         return;
     if (p && atomic_load(&end->given) > 0)
@@ -327,10 +328,10 @@ static void close_transports(mc_proxy_t *p)
     for (int32_t i = 0; i < p->n_polled; i++)
         if (p->flush[i])
             p->polled[i]->ops->drop_flush(p->polled[i], p->flush[i]);
-    for (int32_t d = 0; d < p->root->mesh.ndims; d++) {
+    for (int32_t d = 0; d < p->job->mesh.ndims; d++) {
         mc_transport_t *const t = p->transport[d];
-        if (t && p->root->broken && t->ops->abandon)
-            t->ops->abandon(t, p->root->why);
+        if (t && p->job->broken && t->ops->abandon)
+            t->ops->abandon(t, p->job->why);
         if (t)
             t->ops->close(t);
     }
@@ -338,9 +339,9 @@ static void close_transports(mc_proxy_t *p)
         mc_cuda()->context_pop(&context);
 }
 
-void mc_proxy_close(meshcoll_t *root)
+void mc_proxy_close(mc_shared_t *job)
 {
-    mc_proxy_t *const p = root->proxy;
+    mc_proxy_t *const p = job->proxy;
     if (!p)
         return;
     mc_proxy_thread_stop(p);
@@ -349,7 +350,7 @@ void mc_proxy_close(meshcoll_t *root)
     free_orders(p->first);
     free_orders(p->spare);
     close_transports(p);
-    for (int32_t r = 0; p->address && r < root->mesh.size; r++)
+    for (int32_t r = 0; p->address && r < job->mesh.size; r++)
         free(p->address[r]);
     free(p->address);
     free(p->address_bytes);
@@ -359,5 +360,5 @@ void mc_proxy_close(meshcoll_t *root)
     if (p->wake >= 0)
         close(p->wake);
     free(p);
-    root->proxy = NULL;
+    job->proxy = NULL;
 }

@@ -1,9 +1,9 @@
 /*
- * The proxy of a family of meshes: a thread that sends and receives for this rank's kernels, to and
+ * The proxy of a job: a thread that sends and receives for this rank's kernels, to and
  * from ranks of other machines (device/proxy/route.h). Each mesh with calls on device memory and
  * with ranks of other machines has an end of it.
  *
- * It has transports of its own, of the same kind and dimensions as the root's: those have no lock
+ * It has transports of its own, of the same kind and dimensions as the job's: those have no lock
  * where one thread uses the mesh, and two threads that sleep on one transport would miss each
  * other's events. So calls on host memory go on as if there were no proxy, and tags cannot meet.
  *
@@ -24,7 +24,7 @@ bool mc_proxy_is_far(const meshcoll_t *h, int32_t rank);
 /* Is any rank of the mesh on another machine than another, on all ranks alike? */
 bool mc_proxy_is_needed(const meshcoll_t *h);
 
-/* Makes the root's proxy, unless it is there, and the transports that the mesh needs. The context of
+/* Makes the job's proxy, unless it is there, and the transports that the mesh needs. The context of
  * the rank's GPU is current, and is that of slots in its memory, if there are any. */
 int mc_proxy_open(meshcoll_t *h);
 /* May slots of this rank lie in memory of the GPU of a context? */
@@ -52,11 +52,11 @@ int mc_proxy_launch(mc_proxy_end_t *end, mc_schedule_t *schedule);
 /* Has all been moved that was launched on the mesh, and acknowledged by the peers? */
 bool mc_proxy_is_settled(const mc_proxy_end_t *end);
 /* Frees it. `leaves`: not the memory of routes, which kernels may still use; else a context is current.
- * Where the root's proxy is there, it has settled, or nothing was launched. */
+ * Where the job's proxy is there, it has settled, or nothing was launched. */
 void mc_proxy_end_close(const meshcoll_t *h, mc_proxy_end_t *end, bool leaves);
 
-/* Of a root: ends the thread and closes the transports, when all ranks have settled, or the mesh has
+/* Of a job: ends the thread and closes the transports, when all ranks have settled, or the mesh has
  * failed. */
-void mc_proxy_close(meshcoll_t *root);
+void mc_proxy_close(mc_shared_t *job);
 
 #endif

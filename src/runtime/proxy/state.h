@@ -33,7 +33,7 @@ struct mc_proxy_end {
 };
 
 typedef struct mc_proxy {
-    meshcoll_t *root;
+    mc_shared_t *job;
     pthread_t thread;
     bool has_thread;
     mc_gpudirect_t direct; /* its context is current in the thread */
@@ -45,14 +45,14 @@ typedef struct mc_proxy {
     mc_proxy_order_t *first, *last, *spare;
     bool asleep;
     mc_transport_t *transport[MC_MAX_DIMS]; /* NULL: not needed so far */
-    char **address;                         /* by rank of the root; NULL: not known */
+    char **address;                         /* by rank of the job; NULL: not known */
     size_t *address_bytes;
 
     /* The thread's. */
     mc_transport_t *polled[MC_MAX_DIMS]; /* those with connections */
     void *flush[MC_MAX_DIMS];            /* of them, in flight; NULL: none */
     int32_t n_polled, n_flushes;
-    mc_peer_t **peer; /* by rank of the root */
+    mc_peer_t **peer; /* by rank of the job */
     mc_io_queue_t finished;
     mc_proxy_end_t *ends; /* with launches so far */
     bool over;            /* the mesh failed: nothing is moved any more */

@@ -22,7 +22,7 @@ enum { SLEEP_PART = 8, LONGEST_NS = 1000 * 1000, SHORTEST_NS = 50 * 1000 };
 
 static void fail(mc_proxy_t *p, int status)
 {
-    mc_failure_post(p->root, status);
+    mc_failure_post(p->job, status);
     p->over = true;
 }
 
@@ -47,7 +47,7 @@ static int find_address(mc_proxy_t *p, int32_t root_rank, int32_t dim, mc_transp
         return MESHCOLL_OK;
     return mc_fail(MESHCOLL_ERR_TRANSPORT,
                    "calls on device memory: rank %d has told no address along dimension %s",
-                   (int)mc_comm_rank_of(&p->root->order, root_rank), p->root->mesh.dim[dim].name);
+                   (int)mc_comm_rank_of(&p->job->order, root_rank), p->job->mesh.dim[dim].name);
 }
 
 static int connect_to(mc_proxy_t *p, int32_t root_rank, mc_peer_t **peer)
@@ -55,7 +55,7 @@ static int connect_to(mc_proxy_t *p, int32_t root_rank, mc_peer_t **peer)
     mc_transport_t *t;
     const void *address;
     if (!p->peer[root_rank]) {
-        const int32_t dim = mc_mesh_level(&p->root->mesh, p->root->rank, root_rank);
+        const int32_t dim = mc_mesh_level(&p->job->mesh, p->job->rank, root_rank);
         int status = find_address(p, root_rank, dim, &t, &address);
         if (!status)
             status = t->ops->connect(t, root_rank, address, &p->peer[root_rank]);
@@ -320,8 +320,8 @@ static int64_t nap_of(int64_t waited)
  * has ended, the next one lasts. */
 static void rest(mc_proxy_t *p, uint32_t turns, int64_t since, bool *in_vain)
 {
-    const uint32_t polls = mc_wait_polls(p->root);
-    const uint32_t yields = p->root->oversubscribed ? 0 : MC_WAIT_YIELDS_SHARED;
+    const uint32_t polls = mc_wait_polls(p->job);
+    const uint32_t yields = p->job->oversubscribed ? 0 : MC_WAIT_YIELDS_SHARED;
     const bool idle = is_idle(p);
     if (!idle && turns <= polls)
         return;
@@ -357,7 +357,7 @@ static void *run(void *proxy)
     int64_t since = 0;
     bool in_vain = false;
     while (!atomic_load_explicit(&p->stop, memory_order_acquire)) {
-        p->over = p->over || atomic_load_explicit(p->root->alarm, memory_order_relaxed);
+        p->over = p->over || atomic_load_explicit(p->job->alarm, memory_order_relaxed);
         uint32_t n = take_orders(p);
         n += p->over ? 0 : move(p);
         turns = n > 0 ? 0 : turns + 1;

@@ -149,7 +149,7 @@ static int begin(meshcoll_t *h, mc_lead_t *l, uint32_t epoch)
 static void pay(meshcoll_t *h, mc_lead_t *l, int64_t bytes, meshcoll_request_t *r)
 {
     const uint32_t before = l->epoch;
-    if (h->root->broken)
+    if (h->job->broken)
         return;
     if (mc_lead_count(l, bytes)) {
         const int status = begin(h, l, before);

@@ -39,7 +39,7 @@ static int init_executor(meshcoll_request_t *r)
         const mc_wiring_t wiring = {.rank = mc_root_rank(r->mesh, r->mesh->rank),
                                     .context = r->mesh->context,
                                     .pacing = mc_handle_pacing(r->mesh),
-                                    .oversubscribed = r->mesh->oversubscribed,
+                                    .oversubscribed = r->mesh->job->oversubscribed,
                                     .peer = peer,
                                     .bytes_sent = counter};
         status = mc_executor_init(&r->executor, r->plan, &wiring);
@@ -273,7 +273,7 @@ void mc_request_ended(meshcoll_request_t *r)
         r->status = r->after(r);
     if (r->status < 0 && !r->why) {
         mc_failure_break(r->mesh, r->status);
-        r->status = r->mesh->root->broken; /* the first cause is another one's */
+        r->status = r->mesh->job->broken; /* the first cause is another one's */
     }
     if (r->notify)
         r->notify(r);
@@ -304,32 +304,32 @@ static int fail_start(meshcoll_request_t *r)
         return mc_fail(r->status, "%s", r->why);
     }
     mc_failure_break(r->mesh, r->status);
-    return r->status = r->mesh->root->broken;
+    return r->status = r->mesh->job->broken;
 }
 
 int mc_request_start(meshcoll_request_t *r)
 {
-    meshcoll_t *const root = r->mesh->root;
-    const int broken = mc_failure_check(root);
+    mc_shared_t *const job = r->mesh->job;
+    const int broken = mc_failure_check(r->mesh);
     if (broken)
         return broken;
     r->active = true;
-    if (root->threads)
-        mc_threads_wake(root->threads);
+    if (job->threads)
+        mc_threads_wake(job->threads);
     if (!r->plan)
         return start_unplanned(r);
     r->status = r->before ? r->before(r) : MESHCOLL_OK;
-    r->executor.shared = root->running;
+    r->executor.shared = job->running;
     if (!r->status)
         r->status = mc_executor_start(&r->executor, r->operation);
     if (!r->status)
         r->status = mc_executor_advance(&r->executor);
-    mc_handle_tell(root);
+    mc_shared_tell(job);
     if (r->status < 0)
         return fail_start(r);
     if (r->status == MESHCOLL_IN_PROGRESS) {
         r->running = true;
-        mc_busy_enlist(root, r);
+        mc_busy_enlist(r->mesh, r);
         return MESHCOLL_OK;
     }
     if (r->watch)
@@ -418,8 +418,8 @@ static inline int tell(meshcoll_request_t *r)
     /* it may have failed in another thread, or long ago: restore its error text */
     if (status < 0 && r->why)
         mc_fail(status, "%s", r->why);
-    else if (status < 0 && r->mesh && r->mesh->root->broken)
-        mc_fail(status, "%s", r->mesh->root->why);
+    else if (status < 0 && r->mesh && r->mesh->job->broken)
+        mc_fail(status, "%s", r->mesh->job->why);
     r->active = false;
     if (!r->persistent)
         mc_request_drop(r);

@@ -18,24 +18,24 @@ _Static_assert(sizeof(mc_waits_t) <= MC_FRAME_MOST, "an answer has a record");
 
 static size_t answer(void *context, uint32_t question, void *out, size_t room)
 {
-    const meshcoll_t *const h = context;
+    const mc_shared_t *const job = context;
     mc_waits_t w;
-    if (question != QUESTION_WAITS || room < sizeof w || !mc_waits_copy(h, &w))
+    if (question != QUESTION_WAITS || room < sizeof w || !mc_waits_copy(job, &w))
         return 0;
     memcpy(out, &w, sizeof w);
     return sizeof w;
 }
 
 /* `rank` is a mesh rank. What another process sent is not trusted to be in range. */
-static int ask_for(const meshcoll_t *h, int32_t rank, double seconds, mc_waits_t *out)
+static int ask_for(const mc_shared_t *job, int32_t rank, double seconds, mc_waits_t *out)
 {
     mc_waits_t w;
     size_t n = 0;
-    if (rank == h->rank)
-        return mc_waits_copy(h, out) ? 0 : MESHCOLL_ERR_TRANSPORT;
-    const int failed = mc_monitor_ask(h->monitor, mc_comm_rank_of(&h->order, rank), QUESTION_WAITS,
-                                      seconds, &w, sizeof w, &n);
-    if (failed || n != sizeof w || !mc_waits_are_sound(&w, h->mesh.size) || w.rank != rank)
+    if (rank == job->rank)
+        return mc_waits_copy(job, out) ? 0 : MESHCOLL_ERR_TRANSPORT;
+    const int failed = mc_monitor_ask(job->monitor, mc_comm_rank_of(&job->order, rank),
+                                      QUESTION_WAITS, seconds, &w, sizeof w, &n);
+    if (failed || n != sizeof w || !mc_waits_are_sound(&w, job->mesh.size) || w.rank != rank)
         return MESHCOLL_ERR_TRANSPORT;
     *out = w;
     return 0;
@@ -43,39 +43,39 @@ static int ask_for(const meshcoll_t *h, int32_t rank, double seconds, mc_waits_t
 
 static int ask(void *context, int32_t rank, mc_waits_t *out)
 {
-    const meshcoll_t *const h = context;
+    const mc_shared_t *const job = context;
     mc_news_t news;
-    const int failed = ask_for(h, rank, BLAME_SECONDS, out);
+    const int failed = ask_for(job, rank, BLAME_SECONDS, out);
     if (failed)
-        (void)mc_news_await(mc_monitor_board(h->monitor), NEWS_SECONDS, &news);
+        (void)mc_news_await(mc_monitor_board(job->monitor), NEWS_SECONDS, &news);
     return failed;
 }
 
-void mc_status_join(meshcoll_t *h)
+void mc_status_join(mc_shared_t *job)
 {
-    mc_monitor_answers(h->monitor, answer, h);
-    h->ask = (mc_ask_t){ask, h};
+    mc_monitor_answers(job->monitor, answer, job);
+    job->ask = (mc_ask_t){ask, job};
 }
 
 /* All ranks ------------------------------------------------------------------------------------- */
 
 typedef struct {
-    const meshcoll_t *h;
+    const mc_shared_t *job;
     const _Atomic bool *stop;
     mc_status_rank_t *rank;
     _Atomic int32_t next;
 } gathering_t;
 
 /* What is known of a rank that does not answer. */
-static void introduce(const meshcoll_t *h, int32_t known_as, mc_waits_t *w)
+static void introduce(const mc_shared_t *job, int32_t known_as, mc_waits_t *w)
 {
-    const mc_contact_t *const contact = mc_monitor_contact(h->monitor, known_as);
-    const int32_t rank = mc_mesh_rank_of(&h->order, known_as);
+    const mc_contact_t *const contact = mc_monitor_contact(job->monitor, known_as);
+    const int32_t rank = mc_mesh_rank_of(&job->order, known_as);
     *w = (mc_waits_t){.rank = rank,
                       .known_as = known_as,
-                      .size = h->mesh.size,
+                      .size = job->mesh.size,
                       .pid = contact ? contact->pid : 0,
-                      .place = mc_wait_place(h, rank)};
+                      .place = mc_wait_place(job, rank)};
     if (contact)
         memcpy(w->host, contact->host, strnlen(contact->host, sizeof w->host - 1));
 }
@@ -83,21 +83,22 @@ static void introduce(const meshcoll_t *h, int32_t known_as, mc_waits_t *w)
 static void *gather(void *context)
 {
     gathering_t *const g = context;
-    for (int32_t r; (r = atomic_fetch_add(&g->next, 1)) < g->h->mesh.size;) {
+    for (int32_t r; (r = atomic_fetch_add(&g->next, 1)) < g->job->mesh.size;) {
         mc_status_rank_t *const at = &g->rank[r];
-        introduce(g->h, r, &at->waits);
+        introduce(g->job, r, &at->waits);
         at->answered =
-            !atomic_load(g->stop) && !ask_for(g->h, at->waits.rank, REPORT_SECONDS, &at->waits);
+            !atomic_load(g->stop) && !ask_for(g->job, at->waits.rank, REPORT_SECONDS, &at->waits);
     }
     return NULL;
 }
 
-void mc_status_gather(const meshcoll_t *h, const _Atomic bool *stop, mc_status_rank_t *rank)
+void mc_status_gather(const mc_shared_t *job, const _Atomic bool *stop, mc_status_rank_t *rank)
 {
-    gathering_t g = {.h = h, .stop = stop, .rank = rank};
+    gathering_t g = {.job = job, .stop = stop, .rank = rank};
     pthread_t helper[ASKERS - 1];
     int n = 0;
-    while (n < ASKERS - 1 && n + 1 < h->mesh.size && !pthread_create(&helper[n], NULL, gather, &g))
+    while (n < ASKERS - 1 && n + 1 < job->mesh.size &&
+           !pthread_create(&helper[n], NULL, gather, &g))
         n++;
     (void)gather(&g);
     while (n > 0)

@@ -5,12 +5,12 @@
 #include "runtime/handle/handle.h"
 #include "runtime/status/report.h"
 
-/* The monitor of `h`, a root mesh, answers others from now on, and `h` can ask them. To call before
+/* The monitor of the job answers others from now on, and the job can ask them. To call before
  * the monitor starts. */
-void mc_status_join(meshcoll_t *h);
+void mc_status_join(mc_shared_t *job);
 
 /* Asks all ranks, some at a time, each for 2 s at most: `rank`, by the caller's number, has room for all.
  * Stops early where *stop becomes true. Any thread but the monitor's. */
-void mc_status_gather(const meshcoll_t *h, const _Atomic bool *stop, mc_status_rank_t *rank);
+void mc_status_gather(const mc_shared_t *job, const _Atomic bool *stop, mc_status_rank_t *rank);
 
 #endif

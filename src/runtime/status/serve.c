@@ -15,7 +15,7 @@
 enum { WAITING = 8, SEND_SECONDS = 2 };
 
 typedef struct mc_serve {
-    const meshcoll_t *h;
+    const mc_shared_t *job;
     int listener, visitor;
     int spare; /* a descriptor to send a visitor away with when the process has no other left */
     pthread_mutex_t lock;
@@ -45,14 +45,14 @@ static void send_all(int fd, const char *text, size_t bytes)
 
 static void tell(const serve_t *s, int fd)
 {
-    const int32_t n = s->h->mesh.size;
+    const int32_t n = s->job->mesh.size;
     mc_status_rank_t *const rank = calloc((size_t)n, sizeof *rank);
     char *text = NULL;
     size_t bytes = 0;
     FILE *const out = rank ? open_memstream(&text, &bytes) : NULL;
     if (out) {
         const mc_status_t status = {.n = n, .rank = rank};
-        mc_status_gather(s->h, &s->stop, rank);
+        mc_status_gather(s->job, &s->stop, rank);
         (void)mc_status_print(&status, out);
         fclose(out);
         send_all(fd, text, bytes);
@@ -143,23 +143,23 @@ static int listen_to(void)
     return -1;
 }
 
-void mc_serve_open(meshcoll_t *h)
+void mc_serve_open(mc_shared_t *job)
 {
     serve_t *const s = calloc(1, sizeof *s);
     if (!s)
         return;
-    s->h = h;
+    s->job = job;
     s->listener = listen_to();
     s->spare = spare();
     pthread_mutex_init(&s->lock, NULL);
-    h->serve = s;
+    job->serve = s;
     if (s->listener >= 0)
-        mc_monitor_watch(h->monitor, s->listener, ready, s);
+        mc_monitor_watch(job->monitor, s->listener, ready, s);
 }
 
-void mc_serve_stop(meshcoll_t *h)
+void mc_serve_stop(mc_shared_t *job)
 {
-    serve_t *const s = h->serve;
+    serve_t *const s = job->serve;
     if (!s)
         return;
     pthread_mutex_lock(&s->lock);
@@ -168,9 +168,9 @@ void mc_serve_stop(meshcoll_t *h)
     join(s);
 }
 
-void mc_serve_close(meshcoll_t *h)
+void mc_serve_close(mc_shared_t *job)
 {
-    serve_t *const s = h->serve;
+    serve_t *const s = job->serve;
     if (!s)
         return;
     if (s->listener >= 0)
@@ -179,5 +179,5 @@ void mc_serve_close(meshcoll_t *h)
         close(s->spare);
     pthread_mutex_destroy(&s->lock);
     free(s);
-    h->serve = NULL;
+    job->serve = NULL;
 }

@@ -13,13 +13,11 @@
 typedef struct {
     mc_wait_t wait;
     int64_t at, moved;
-    const meshcoll_t *of; /* the handle that was looked at */
-    bool stays;           /* it has failed */
+    bool stays; /* it has failed */
 } entry_t;
 
 typedef struct mc_board {
     pthread_mutex_t lock;
-    const meshcoll_t *owner;                 /* that opened it */
     int64_t looked;                          /* 0: nobody has looked */
     const meshcoll_t *mesh[MC_WAITS_MESHES]; /* more are left out */
     int32_t broken[MC_WAITS_MESHES];         /* by mesh: the status of its failure; else 0 */
@@ -39,44 +37,38 @@ static void add_mesh(board_t *b, const meshcoll_t *h)
     pthread_mutex_unlock(&b->lock);
 }
 
-int mc_waits_open(meshcoll_t *h)
+int mc_waits_open(mc_shared_t *job)
 {
     board_t *const b = calloc(1, sizeof *b);
     if (!b)
         return mc_fail_memory("a record of waits");
     pthread_mutex_init(&b->lock, NULL);
-    b->owner = h;
-    h->board = b;
-    add_mesh(b, h);
+    job->board = b;
     return MESHCOLL_OK;
 }
 
-static void free_board(meshcoll_t *h)
+void mc_waits_close(mc_shared_t *job)
 {
-    pthread_mutex_destroy(&h->board->lock);
-    free(h->board);
-    h->board = NULL;
+    pthread_mutex_destroy(&job->board->lock);
+    free(job->board);
+    job->board = NULL;
 }
 
-void mc_waits_join(meshcoll_t *h)
+void mc_waits_join(const meshcoll_t *h)
 {
-    free_board(h);
-    h->board = h->root->board;
-    h->timeout_ms = h->parent->timeout_ms;
-    add_mesh(h->board, h);
+    add_mesh(h->job->board, h);
 }
 
-/* Removes the entries of a handle; those that stay only if `all`. */
-static void remove_entries(board_t *b, const meshcoll_t *h, bool all)
+/* Removes the entries that do not stay. */
+static void remove_entries(board_t *b)
 {
     int32_t n = 0;
     for (int32_t i = 0; i < b->n; i++)
-        if (b->entry[i].of != h || (!all && b->entry[i].stays))
+        if (b->entry[i].stays)
             b->entry[n++] = b->entry[i];
     b->n = n;
 }
 
-/* The root mesh stays the first. */
 static void remove_mesh(board_t *b, const meshcoll_t *h)
 {
     int32_t i = 0;
@@ -91,18 +83,12 @@ static void remove_mesh(board_t *b, const meshcoll_t *h)
     }
 }
 
-void mc_waits_close(meshcoll_t *h)
+void mc_waits_leave(const meshcoll_t *h)
 {
-    board_t *const b = h->board;
-    if (!b)
-        return;
+    board_t *const b = h->job->board;
     pthread_mutex_lock(&b->lock);
-    remove_entries(b, h, true);
     remove_mesh(b, h);
     pthread_mutex_unlock(&b->lock);
-    if (b->owner == h)
-        free_board(h);
-    h->board = NULL;
 }
 
 /* Time limits ------------------------------------------------------------------------------------ */
@@ -167,18 +153,17 @@ static void print_peer(const mc_wait_t *wait, mc_text_t *text)
 }
 
 /* The rank to blame comes first: texts that pass on this one may cut its end. */
-static int fail_late(const meshcoll_t *h, const meshcoll_request_t *r)
+static int fail_late(const mc_shared_t *job, const meshcoll_request_t *r)
 {
     char what[MC_WAIT_TEXT];
     mc_waits_t self;
     mc_blame_t blame;
     mc_text_t text = mc_text(what, sizeof what);
-    const meshcoll_t *const root = mc_wait_root(h);
     mc_wait_t wait;
     mc_wait_describe(r, &wait);
     wait.still_ms = r->watched.looked - r->watched.moved;
-    if (root->ask.rank && mc_waits_copy(h, &self) &&
-        mc_blame_find(&self, &wait, &root->ask, &blame))
+    if (job->ask.rank && mc_waits_copy(job, &self) &&
+        mc_blame_find(&self, &wait, &job->ask, &blame))
         mc_blame_print(&blame, &text);
     else
         print_peer(&wait, &text);
@@ -189,45 +174,44 @@ static int fail_late(const meshcoll_t *h, const meshcoll_request_t *r)
 
 /* Publishing ------------------------------------------------------------------------------------- */
 
-static void publish(const meshcoll_t *h, const meshcoll_request_t *r, int64_t now)
+static void publish(const mc_shared_t *job, const meshcoll_request_t *r, int64_t now)
 {
-    board_t *const b = h->board;
+    board_t *const b = job->board;
     if (b->n == MC_WAITS_REQUESTS) {
         b->n_more++;
         return;
     }
     entry_t *const e = &b->entry[b->n++];
-    *e = (entry_t){.of = h, .at = now, .moved = r->watched.moved};
+    *e = (entry_t){.at = now, .moved = r->watched.moved};
     mc_wait_describe(r, &e->wait);
     e->wait.waited_ms = r->watched.waited;
 }
 
-static void publish_all(const meshcoll_t *h, int64_t now)
+static void publish_all(const mc_shared_t *job, int64_t now)
 {
-    board_t *const b = h->board;
+    board_t *const b = job->board;
     pthread_mutex_lock(&b->lock);
-    remove_entries(b, h, false);
+    remove_entries(b);
     b->looked = now;
     b->n_more = 0;
-    for (const meshcoll_request_t *r = h->running; r; r = r->next)
+    for (const meshcoll_request_t *r = job->running; r; r = r->next)
         if (is_watched(r))
-            publish(h, r, now);
+            publish(job, r, now);
     pthread_mutex_unlock(&b->lock);
 }
 
-int mc_waits_look(meshcoll_t *h, int64_t now)
+int mc_waits_look(mc_shared_t *job, int64_t now)
 {
     const meshcoll_request_t *late = NULL;
-    for (meshcoll_request_t *r = h->running; r; r = r->next) {
+    for (meshcoll_request_t *r = job->running; r; r = r->next) {
         if (!is_watched(r))
             continue;
         watch(r, now);
         if (!late && limit_of(r) > 0 && r->watched.waited >= limit_of(r))
             late = r;
     }
-    if (h->board)
-        publish_all(h, now);
-    return late ? fail_late(h, late) : MESHCOLL_OK;
+    publish_all(job, now);
+    return late ? fail_late(job, late) : MESHCOLL_OK;
 }
 
 static int64_t now_ms(void)
@@ -242,24 +226,21 @@ static bool is_fresh(const entry_t *e, int64_t now)
     return e->stays || now - e->at <= MC_WAITS_FRESH_MS;
 }
 
-/* A family fails as one. */
+/* All fail as one. */
 static void mark_broken(board_t *b, int status)
 {
     for (int32_t i = 0; i < b->n_meshes; i++)
         b->broken[i] = status;
 }
 
-void mc_waits_break(const meshcoll_t *h)
+void mc_waits_break(const mc_shared_t *job)
 {
-    board_t *const b = h->board;
+    board_t *const b = job->board;
     const int64_t now = now_ms();
-    if (!b)
-        return;
     pthread_mutex_lock(&b->lock);
-    mark_broken(b, h->broken);
+    mark_broken(b, job->broken);
     for (int32_t i = 0; i < b->n; i++)
-        if (b->entry[i].of == h)
-            b->entry[i].stays = is_fresh(&b->entry[i], now);
+        b->entry[i].stays = is_fresh(&b->entry[i], now);
     pthread_mutex_unlock(&b->lock);
 }
 
@@ -291,18 +272,15 @@ static void copy_entries(const board_t *b, int64_t now, mc_waits_t *copy)
     copy->n_more = copy->n == MC_WAITS_REQUESTS ? b->n_more : 0;
 }
 
-bool mc_waits_copy(const meshcoll_t *h, mc_waits_t *copy)
+bool mc_waits_copy(const mc_shared_t *job, mc_waits_t *copy)
 {
     const int64_t now = now_ms();
-    if (!h || !h->board)
-        return false;
-    const meshcoll_t *const root = mc_wait_root(h);
-    board_t *const b = h->board;
-    *copy = (mc_waits_t){.rank = root->rank,
-                         .known_as = mc_comm_rank_of(&root->order, root->rank),
-                         .size = root->mesh.size,
+    board_t *const b = job->board;
+    *copy = (mc_waits_t){.rank = job->rank,
+                         .known_as = mc_comm_rank_of(&job->order, job->rank),
+                         .size = job->mesh.size,
                          .pid = (int32_t)getpid(),
-                         .place = mc_wait_place(root, root->rank)};
+                         .place = mc_wait_place(job, job->rank)};
     if (gethostname(copy->host, sizeof copy->host - 1))
         memcpy(copy->host, "?", 2);
     pthread_mutex_lock(&b->lock);

@@ -1,23 +1,23 @@
 /* The board of a process: what its ranks publish, and when a wait has lasted for too long. The caller
- * holds the handle's lock, where it has one. */
+ * holds the job's lock, where it has one. */
 #ifndef MC_WAITS_BOARD_H
 #define MC_WAITS_BOARD_H
 
 #include "runtime/handle/request.h"
 #include "runtime/waits/waits.h"
 
-/* Opens the board of a root mesh. ERR_NO_MEMORY. */
-int mc_waits_open(meshcoll_t *h);
-/* A sub-mesh or group uses the board of its root, once it has a context. */
-void mc_waits_join(meshcoll_t *h);
-/* Leaves the board; who has opened it frees it. */
-void mc_waits_close(meshcoll_t *h);
+/* Opens the board of a job. ERR_NO_MEMORY. */
+int mc_waits_open(mc_shared_t *job);
+void mc_waits_close(mc_shared_t *job);
+/* A mesh is on the board, once it has a context, and leaves it. */
+void mc_waits_join(const meshcoll_t *h);
+void mc_waits_leave(const meshcoll_t *h);
 
-/* Publishes what the handle's running requests wait for, at time `now` (ms, CLOCK_MONOTONIC). Returns
+/* Publishes what the job's running requests wait for, at time `now` (ms, CLOCK_MONOTONIC). Returns
  * OK, or ERR_TIMEOUT where one has been waited for longer than its limit. */
-int mc_waits_look(meshcoll_t *h, int64_t now);
-/* The mesh has failed: what it waited for then stays on the board. */
-void mc_waits_break(const meshcoll_t *h);
+int mc_waits_look(mc_shared_t *job, int64_t now);
+/* The job has failed: what it waited for then stays on the board. */
+void mc_waits_break(const mc_shared_t *job);
 
 /* A limit of the public interface, in seconds, as ms, rounded up; 0: none. ERR_INVALID_ARG where it is
  * no such number, without a text. */

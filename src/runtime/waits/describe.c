@@ -7,53 +7,48 @@
 /* The first operation number of persistent requests (request/numbers.h). */
 enum { FIRST_PERSISTENT = 1 << (MC_TAG_OPERATION_BITS - 1) };
 
-const meshcoll_t *mc_wait_root(const meshcoll_t *h)
-{
-    return h->root;
-}
-
 /* The machines of lower ranks, which are numbered by their lowest ranks. */
-static int32_t machine_of(const meshcoll_t *root, int32_t rank)
+static int32_t machine_of(const mc_shared_t *job, int32_t rank)
 {
     int32_t n = 0;
-    for (int32_t r = 0; r < root->machine[rank]; r++)
-        n += root->machine[r] == r;
+    for (int32_t r = 0; r < job->machine[rank]; r++)
+        n += job->machine[r] == r;
     return n;
 }
 
-static bool is_one_machine(const meshcoll_t *root)
+static bool is_one_machine(const mc_shared_t *job)
 {
-    for (int32_t r = 1; root->machine && r < root->mesh.size; r++)
-        if (root->machine[r] != root->machine[0])
+    for (int32_t r = 1; job->machine && r < job->mesh.size; r++)
+        if (job->machine[r] != job->machine[0])
             return false;
     return true;
 }
 
-mc_wait_place_t mc_wait_place(const meshcoll_t *root, int32_t rank)
+mc_wait_place_t mc_wait_place(const mc_shared_t *job, int32_t rank)
 {
     mc_wait_place_t place = {.at = 0};
     int32_t at[MC_MAX_DIMS];
-    if (root->mesh.ndims > 1) {
-        mc_mesh_coords(&root->mesh, rank, at);
-        snprintf(place.name, sizeof place.name, "%s", root->mesh.dim[0].name);
+    if (job->mesh.ndims > 1) {
+        mc_mesh_coords(&job->mesh, rank, at);
+        snprintf(place.name, sizeof place.name, "%s", job->mesh.dim[0].name);
         place.at = at[0];
-    } else if (!is_one_machine(root)) {
+    } else if (!is_one_machine(job)) {
         snprintf(place.name, sizeof place.name, "machine");
-        place.at = machine_of(root, rank);
+        place.at = machine_of(job, rank);
     }
     return place;
 }
 
-/* A connection's peer is a rank of the root. */
+/* A connection's peer is a rank of the job. */
 static void set_root_peer(const meshcoll_t *h, int32_t rank, mc_wait_t *wait)
 {
-    const meshcoll_t *const root = h->root;
-    const int32_t in_part = root == h || rank < 0 ? -1 : mc_rank_of_root(h, rank);
+    const mc_shared_t *const job = h->job;
+    const int32_t in_part = !h->root_rank || rank < 0 ? -1 : mc_rank_of_root(h, rank);
     wait->in_part = in_part < 0 ? -1 : mc_comm_rank_of(&h->order, in_part);
     wait->peer = rank;
-    wait->known_as = rank < 0 ? -1 : mc_comm_rank_of(&root->order, rank);
+    wait->known_as = rank < 0 ? -1 : mc_comm_rank_of(&job->order, rank);
     if (rank >= 0)
-        wait->place = mc_wait_place(root, rank);
+        wait->place = mc_wait_place(job, rank);
 }
 
 void mc_wait_set_peer(const meshcoll_t *h, int32_t rank, mc_wait_t *wait)

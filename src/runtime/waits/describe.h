@@ -9,15 +9,13 @@
 void mc_wait_describe(const meshcoll_request_t *r, mc_wait_t *wait);
 /* Fills in the peer, a mesh rank of the mesh. */
 void mc_wait_set_peer(const meshcoll_t *h, int32_t rank, mc_wait_t *wait);
-/* Where a rank of the root mesh is. */
-mc_wait_place_t mc_wait_place(const meshcoll_t *root, int32_t rank);
+/* Where a rank of the job is. */
+mc_wait_place_t mc_wait_place(const mc_shared_t *job, int32_t rank);
 /* Tells the meshes of a family apart; the same on all ranks. */
 static inline uint32_t mc_wait_part(const meshcoll_t *h)
 {
     return h->creation << MC_TAG_CONTEXT_BITS | h->context;
 }
-/* The root mesh of a mesh. */
-const meshcoll_t *mc_wait_root(const meshcoll_t *h);
 /* A sum that changes where a running request has moved on. */
 uint64_t mc_wait_mark(const meshcoll_request_t *r);
 

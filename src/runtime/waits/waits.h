@@ -93,9 +93,10 @@ typedef struct mc_waits {
     mc_wait_t wait[MC_WAITS_REQUESTS]; /* the oldest first; those of a mesh that has failed stay */
 } mc_waits_t;
 
-/* Copies what any thread waits for on the root mesh of `h` and its sub-meshes. Any thread may call
- * it while `h` exists. false: there is nothing to copy. */
-bool mc_waits_copy(const meshcoll_t *h, mc_waits_t *copy);
+/* Copies what any thread waits for on the meshes of a job. Any thread may call it while the job exists.
+ * false: there is nothing to copy. */
+struct mc_shared;
+bool mc_waits_copy(const struct mc_shared *job, mc_waits_t *copy);
 
 /* Is a record that another process has sent in range? */
 bool mc_waits_are_sound(const mc_waits_t *w, int32_t size);

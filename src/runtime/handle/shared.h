@@ -1,0 +1,78 @@
+/*
+ * What all meshes of a job share in this process: transports, connections, the greeter, the lock, the list of
+ * running requests, the state of failure, the monitor. Made once, by the first mesh; it goes with the last. Ranks
+ * here, of transports and in tags are mesh ranks of that first mesh, whichever mesh a message belongs to.
+ */
+#ifndef MC_HANDLE_SHARED_H
+#define MC_HANDLE_SHARED_H
+
+#include "mesh/mesh.h"
+#include "runtime/handle/family.h"
+#include "runtime/place/boxes.h"
+#include "runtime/place/settings.h"
+#include "transport/shm/shm.h"
+
+#include <stdatomic.h>
+
+/* Asks a rank, by its mesh rank, what it waits for. 0; else there is no answer. */
+struct mc_waits;
+typedef struct {
+    int (*rank)(void *context, int32_t rank, struct mc_waits *answer);
+    void *context;
+} mc_ask_t;
+
+typedef struct mc_shared mc_shared_t;
+struct mc_shared {
+    int32_t rank;
+    mc_mesh_t mesh;
+    mc_order_t order;
+    int32_t *machine; /* by rank, the lowest rank on its machine; NULL: all are in one process */
+    mc_settings_t settings; /* of the first mesh */
+
+    meshcoll_t *meshes;    /* that were not made from others; the newest first */
+    meshcoll_t *lingering; /* destroyed, but something of them is in flight */
+    mc_family_t *family;   /* NULL: no mesh was made but the first */
+
+    /* allgather is NULL where all ranks are in one process */
+    meshcoll_oob_t oob;
+    void (*free_context)(void *context);
+
+    char tls[MC_MAX_DIMS][MC_TLS_TEXT];
+    mc_shm_access_t access;
+    mc_transport_t *transport[MC_MAX_DIMS]; /* by dimension; NULL for extent 1 */
+    mc_transport_t *polled[MC_MAX_DIMS];    /* those with connections */
+    int32_t n_polled;
+    /* By rank as gathered, `address_stride` bytes apart; then a byte for each rank. */
+    char *addresses;
+    size_t address_stride;
+    mc_peer_t **peer; /* ascending by rank */
+    uint32_t n_peers, peer_capacity;
+    struct mc_greeter *greeter; /* of new connections; NULL: none needed it yet */
+
+    bool oversubscribed; /* more ranks than cores */
+    bool pipelined;      /* the request started last has several segments */
+
+    int broken;      /* status of the first run that failed, after which none starts; else 0 */
+    double broke_at; /* when it failed (mc_now) */
+    char why[400];   /* its error text */
+    struct mc_monitor *monitor; /* NULL: all ranks are in one process */
+    const _Atomic bool *alarm;  /* of its board: the job failed somewhere */
+    int64_t check_at;           /* ms; time of the next check that peers are alive (failure.h) */
+    bool misses_peer;           /* the last look found a peer gone */
+
+    struct mc_board *board; /* what this rank waits for (runtime/waits) */
+    struct mc_serve *serve; /* tells meshcoll status; NULL: does not */
+    mc_ask_t ask;           /* rank is NULL: other ranks cannot be asked */
+
+    meshcoll_request_t *running;                /* of all meshes, the oldest first */
+    void (*ended)(meshcoll_request_t *request); /* called for a request that has just left it */
+    mc_shared_t *next_busy;     /* in the thread's list of jobs with running requests */
+    struct mc_threads *threads; /* NULL: one thread at a time, no lock */
+
+    struct mc_talk *talk;                     /* where headers arrive; NULL: nobody listens yet */
+    uint32_t (*move_messages)(mc_shared_t *); /* after each poll; NULL: none so far */
+    struct mc_gpu_alarm *gpu_alarm;           /* ends kernels of its meshes; NULL: none */
+    struct mc_proxy *proxy;                   /* sends for kernels to other machines; NULL: none */
+};
+
+#endif
