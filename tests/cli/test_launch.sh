@@ -85,8 +85,8 @@ for r in 0 1 2 3; do ends $r 1 "two launchers disagree"; done
 rank 0 -u RANK "$examples/allreduce"
 ends 0 1 "WORLD_SIZE is set, but RANK is not"
 # A program of MPI that meshcoll run starts twice is alone twice.
-if has_mpi && [ -x "$MESHCOLL_BUILD_DIR/meshcoll-bench" ]; then
-    run 2 run -n 2 "$MESHCOLL_BUILD_DIR/meshcoll-bench" --sizes 8
+if has_mpi && [ -x "$examples/../meshcoll-bench" ]; then
+    run 2 run -n 2 "$examples/../meshcoll-bench" --sizes 8
     [[ $err == *"MPI_COMM_WORLD has one process, but this is rank "[01]" of 2"* ]] || fail "meshcoll-bench said: $err"
 fi
 
@@ -155,6 +155,35 @@ for r in 0 1 2 3; do ends $r 0; done
 one_line 0 "as rank 1: another process has joined as that rank"
 MASTER_PORT=$((MASTER_PORT + 1))
 
+# Two jobs with the same variables: no mesh has ranks of both, and both hear why.
+rank 0 "$examples/allreduce"
+first=${pids[0]}
+at=$(port)
+cp "$scratch/0.err" "$scratch/first.err"
+RANK=0 WORLD_SIZE=4 timeout 60 "$examples/allreduce" >"$scratch/second.out" 2>"$scratch/second.err" && fail "a second rank 0"
+grep -q "are both rank 0 of a job with the same variables" "$scratch/second.err" || fail "second: $(cat "$scratch/second.err")"
+ends 0 1 "are both rank 0 of a job with the same variables"
+MASTER_PORT=$((MASTER_PORT + 1))
+
+# Another user of the machine takes no part in a job without a secret, and no rank joins his.
+if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null && setpriv --reuid 65534 --clear-groups test -x "$examples/allreduce"; then
+    as_nobody=(setpriv --reuid 65534 --clear-groups)
+    rank 3 MESHCOLL_BOOTSTRAP_TIMEOUT=2 "${as_nobody[@]}" "$examples/allreduce"
+    sleep 0.3
+    rank 0 "$examples/allreduce"
+    ends 3 1 "another user"
+    for r in 1 2 3; do rank $r "$examples/allreduce"; done
+    for r in 0 1 2 3; do ends $r 0; done
+    [ "$(grep -c "another user" "$scratch/0.err")" -le 1 ] || fail "rank 0: $(cat "$scratch/0.err")"
+    MASTER_PORT=$((MASTER_PORT + 1))
+    rank 0 MESHCOLL_BOOTSTRAP_TIMEOUT=3 "${as_nobody[@]}" "$examples/allreduce"
+    at=$(port)
+    rank 1 MESHCOLL_BOOTSTRAP_TIMEOUT=1 "$examples/allreduce"
+    ends 1 1 "a process of another user listens there"
+    ends 0 1 "3 of 4 ranks did not join"
+    MASTER_PORT=$((MASTER_PORT + 1))
+fi
+
 # Missing ranks are named, by all that came, which outlast a rank 0 that is slow.
 size=6
 for r in 0 2 5; do rank $r MESHCOLL_BOOTSTRAP_TIMEOUT=2 "$examples/allreduce"; done
@@ -181,14 +210,63 @@ for r in 0 1 2 3; do rank $r "$examples/allreduce"; done
 for r in 0 1 2 3; do ends $r 0; done
 kill $store
 
-# Rank 0 listens on the address given only, and not when all have joined.
+# Without a launcher's word on the network rank 0 listens on all addresses, at an address in MESHCOLL_MASTER_ADDR on that
+# only, and not when all have joined.
 if command -v ss >/dev/null; then
-    MASTER_PORT=$((MASTER_PORT + 20))
-    rank 0 "$examples/allreduce"
-    at=$(port)
-    listens=$(ss -Hltn "sport = :$at" | awk '{print $4}')
-    [ "$listens" = "127.0.0.1:$at" ] || fail "rank 0 listens on: $listens"
-    for r in 1 2 3; do rank $r "$examples/allreduce"; done
-    for r in 0 1 2 3; do ends $r 0; done
+    for only in "" MESHCOLL_MASTER_ADDR=127.0.0.1; do
+        MASTER_PORT=$((MASTER_PORT + 20))
+        rank 0 $only "$examples/allreduce"
+        at=$(port)
+        listens=$(ss -Hltn "sport = :$at" | awk '{print $4}')
+        [[ $listens =~ ^${only:+127.0.0.1}(\*|0.0.0.0)?:$at$ ]] || fail "rank 0 listens on: $listens"
+        for r in 1 2 3; do rank $r $only "$examples/allreduce"; done
+        for r in 0 1 2 3; do ends $r 0; done
+        [ -z "$(ss -Hltn "sport = :$at")" ] || fail "rank 0 still listens"
+    done
 fi
+
+# An operator's master knows itself as localhost, the others its name. The rank beside it is reached by the others, too.
+MASTER_PORT=$((MASTER_PORT + 20))
+name=$(hostname -I 2>/dev/null | awk '{print $1}')
+if [ -n "$name" ]; then
+    size=7
+    rank 0 MASTER_ADDR=localhost "$examples/allreduce"
+    rank 1 MASTER_ADDR=localhost "$examples/allreduce"
+    sleep 0.5
+    for r in 2 3 4 5 6; do rank $r MASTER_ADDR="$name" "$examples/allreduce"; done
+    for r in 0 1 2 3 4 5 6; do ends $r 0; done
+    size=4
+fi
+MASTER_PORT=$((MASTER_PORT + 20))
+
+# An address in brackets, as in URLs.
+if grep -qs 00000001 /proc/net/if_inet6; then
+    for r in 0 1 2 3; do rank $r MASTER_ADDR=[::1] "$examples/allreduce"; done
+    for r in 0 1 2 3; do ends $r 0; done
+    MASTER_PORT=$((MASTER_PORT + 20))
+fi
+
+# Strangers who say nothing on seven of eight ports delay nobody.
+python3 -c 'import socket, sys, time
+s = [socket.create_server(("", int(sys.argv[1]) + i)) for i in range(7)]
+print("ready", flush=True); time.sleep(60)' $((MASTER_PORT + 1000)) >"$scratch/strangers" &
+strangers=$!
+until grep -q ready "$scratch/strangers"; do sleep 0.05; done
+begin=$SECONDS
+for r in 0 1 2 3; do rank $r "$examples/allreduce"; done
+for r in 0 1 2 3; do ends $r 0; done
+[ $((SECONDS - begin)) -lt 10 ] || fail "strangers delayed the ranks for $((SECONDS - begin)) s"
+kill $strangers
+MASTER_PORT=$((MASTER_PORT + 20))
+
+# Who waits says so.
+rank 0 MESHCOLL_BOOTSTRAP_TIMEOUT=7 "$examples/allreduce"
+rank 2 MESHCOLL_BOOTSTRAP_TIMEOUT=7 "$examples/allreduce"
+MASTER_PORT=$((MASTER_PORT + 20)) rank 3 MESHCOLL_BOOTSTRAP_TIMEOUT=6 "$examples/allreduce"
+ends 0 1 "meshcoll: rank 0 has waited 5 s for 2 of 4 ranks: 1, 3; it listens on "
+grep -qE "listens on .*:[0-9]+.*, for 7 s in all \(MESHCOLL_BOOTSTRAP_TIMEOUT\)" "$scratch/0.err" || fail "$(cat "$scratch/0.err")"
+ends 2 1 "2 of 4 ranks did not join"
+ends 3 1 "meshcoll: rank 3 has tried for 5 s to reach rank 0 (127.0.0.1, from port"
+grep -q "goes on for .*MESHCOLL_BOOTSTRAP_TIMEOUT.*Connection refused" "$scratch/3.err" || fail "$(cat "$scratch/3.err")"
+MASTER_PORT=$((MASTER_PORT + 20))
 finish

@@ -81,8 +81,9 @@ static void answer_to(fuzz_bytes_t *bytes, bool is_signed)
         FUZZ_CHECK(tree.child[i].node > answer.index && tree.child[i].node < RANKS, "%d", i);
     const struct sockaddr_storage like = {.ss_family = AF_INET6};
     char name[MC_WIRE_NAME];
-    if (mc_wire_address(&answer.parent, &like, &to) == 0)
-        (void)mc_wire_print(&to, name);
+    for (int i = 0; i < MC_ENDPOINTS; i++)
+        if (mc_wire_address(&answer.parent[i], &like, &to) == 0)
+            (void)mc_wire_print(&to, name);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

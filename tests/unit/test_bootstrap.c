@@ -388,7 +388,7 @@ Test(bootstrap, refuses_a_place_outside_of_the_tree)
     cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
     for (size_t i = 0; i < MC_COUNT(answers); i++) {
         mc_answer_t sent = {.index = answers[i].index,
-                            .parent = {.family = answers[i].family, .port = 1},
+                            .parent = {{.family = answers[i].family, .port = 1}},
                             .parent_rank = answers[i].parent_rank},
                     got;
         cr_assert_eq(mc_handshake_answer(&self, fd[0], &challenge, &hello, &sent), 0);

@@ -1,11 +1,17 @@
 #include "runtime/bootstrap/join.h"
 
+#include "runtime/bootstrap/rival.h"
 #include "runtime/bootstrap/seek.h"
 #include "runtime/handshake/door.h"
+#include "runtime/handshake/notice.h"
+#include "runtime/handshake/peer.h"
 
 #include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 /* Coming in by the door ------------------------------------------------------------------------ */
@@ -13,14 +19,16 @@
 /* Connected neighbours. A child may be ready for the first exchange before all others are there;
  * then it has nothing more to say, and is watched for its end only. */
 typedef struct {
-    struct pollfd poll[MC_FANOUT + 1];
-    mc_branch_t *branch[MC_FANOUT + 1];
+    struct pollfd poll[MC_FANOUT + 2];
+    mc_branch_t *branch[MC_FANOUT + 2]; /* NULL: another rank 0 */
     int n;
 } watched_t;
 
-static watched_t watch(mc_tree_t *tree)
+static watched_t watch(mc_tree_t *tree, int rival)
 {
     watched_t w = {.n = 0};
+    if (rival >= 0)
+        w.poll[w.n++] = (struct pollfd){.fd = rival, .events = POLLIN};
     for (int i = -1; i < MC_FANOUT; i++) {
         mc_branch_t *const b = i < 0 ? &tree->parent : &tree->child[i];
         if (b->fd < 0)
@@ -32,15 +40,23 @@ static watched_t watch(mc_tree_t *tree)
     return w;
 }
 
+static int hear(mc_tree_t *tree, mc_branch_t *branch, int rival)
+{
+    if (branch)
+        return mc_tree_hear(tree, branch);
+    return mc_rival_hear(rival) ? mc_tree_fail(tree, "%s", meshcoll_last_error()) : MESHCOLL_OK;
+}
+
 /* The next visitor; ERR_TRANSPORT: a neighbour failed. IN_PROGRESS: the time is over. */
-static int next_visitor(mc_tree_t *tree, mc_door_t *door, double deadline, mc_visitor_t *visitor)
+static int next_visitor(mc_tree_t *tree, mc_door_t *door, int rival, double deadline,
+                        mc_visitor_t *visitor)
 {
     int which = 0, failed, status = MESHCOLL_OK;
     do {
-        const watched_t w = watch(tree);
+        const watched_t w = watch(tree, rival);
         failed = mc_door_wait(door, deadline, w.poll, w.n, &which, visitor);
         if (failed == ECANCELED)
-            status = mc_tree_hear(tree, w.branch[which]);
+            status = hear(tree, w.branch[which], rival);
     } while (failed == ECANCELED && !status);
     if (status)
         return status;
@@ -57,9 +73,12 @@ typedef struct {
     mc_tree_t *tree;
     mc_door_t *door;
     mc_bitmap_t joined;
-    mc_endpoint_t *listens; /* by node */
-    int32_t *rank;          /* by node */
-    int32_t n;              /* nodes so far */
+    mc_endpoint_t (*listens)[MC_ENDPOINTS]; /* by node */
+    int32_t *rank;                          /* by node */
+    int32_t n;                              /* nodes so far */
+    unsigned char start[MC_NONCE];
+    mc_notice_t notice;
+    int rival; /* -1: none is looked for */
 } registry_t;
 
 int32_t mc_join_missing(const mc_bitmap_t *joined, int32_t n, mc_text_t *text)
@@ -81,6 +100,22 @@ int32_t mc_join_missing(const mc_bitmap_t *joined, int32_t n, mc_text_t *text)
             mc_text_add(text, "%s%d-%d", named > 1 ? ", " : "", first, end - 1);
     }
     return missing;
+}
+
+static void say_missing(registry_t *r)
+{
+    double waited;
+    char names[300], where[512];
+    mc_text_t text = mc_text(names, sizeof names), at = mc_text(where, sizeof where);
+    const mc_job_t *const job = &r->tree->job;
+    if (!mc_notice_due(&r->notice, &waited))
+        return;
+    const int32_t n = mc_join_missing(&r->joined, job->size, &text);
+    mc_seek_where(r->door->listener, &at);
+    fprintf(stderr,
+            "meshcoll: rank 0 has waited %.0f s for %d of %d ranks: %s; it listens on %s, for %g s "
+            "in all (MESHCOLL_BOOTSTRAP_TIMEOUT)\n",
+            waited, n, job->size, names, where, job->timeout);
 }
 
 static int fail_missing(const registry_t *r)
@@ -107,6 +142,21 @@ static mc_answer_code_t judge(const registry_t *r, const mc_self_t *self, const 
     return mc_bitmap_has(&r->joined, (uint32_t)hello->rank) ? MC_ANSWER_TWICE : MC_ANSWER_OK;
 }
 
+/* Once a process, however many meshes it creates. */
+static void warn_of_strangers(const registry_t *r, const mc_visitor_t *visitor)
+{
+    static atomic_flag warned = ATOMIC_FLAG_INIT;
+    const mc_job_t *const job = &r->tree->job;
+    if (job->secret_bytes == 0 && mc_peer_find(visitor->fd) == MC_PEER_REMOTE &&
+        !atomic_flag_test_and_set(&warned))
+        fprintf(
+            stderr,
+            "meshcoll: rank 0 takes ranks from other machines (%s) without a secret: anybody who "
+            "reaches its port may join; MESHCOLL_SECRET or MESHCOLL_SECRET_FILE on all ranks "
+            "keeps others out\n",
+            visitor->name);
+}
+
 /* A child of rank 0 keeps its connection; the others are sent to their parents. */
 static void enter(registry_t *r, const mc_self_t *self, const mc_visitor_t *visitor)
 {
@@ -114,14 +164,16 @@ static void enter(registry_t *r, const mc_self_t *self, const mc_visitor_t *visi
     const mc_hello_t *const hello = &visitor->hello;
     mc_answer_t answer = {.code = MC_ANSWER_OK, .index = node, .parent_rank = r->rank[parent]};
     if (parent > 0)
-        answer.parent = r->listens[parent];
+        memcpy(answer.parent, r->listens[parent], sizeof answer.parent);
+    memcpy(answer.start, r->start, sizeof answer.start);
     if (mc_handshake_answer(self, visitor->fd, &visitor->challenge, hello, &answer)) {
         close(visitor->fd); /* it comes again */
         return;
     }
+    warn_of_strangers(r, visitor);
     mc_bitmap_set(&r->joined, (uint32_t)hello->rank, 1);
     r->rank[node] = hello->rank;
-    r->listens[node] = hello->listens;
+    memcpy(r->listens[node], hello->listens, sizeof hello->listens);
     r->n++;
     if (parent > 0) {
         close(visitor->fd);
@@ -135,9 +187,13 @@ static int register_ranks(registry_t *r, const mc_self_t *self, double deadline)
 {
     mc_visitor_t visitor;
     while (r->n < r->tree->job.size) {
-        const int status = next_visitor(r->tree, r->door, deadline, &visitor);
-        if (status == MESHCOLL_IN_PROGRESS)
+        const double until = mc_notice_until(&r->notice, deadline);
+        const int status = next_visitor(r->tree, r->door, r->rival, until, &visitor);
+        if (status == MESHCOLL_IN_PROGRESS && mc_now() >= deadline)
             return fail_missing(r);
+        say_missing(r);
+        if (status == MESHCOLL_IN_PROGRESS)
+            continue;
         if (status)
             return status;
         const mc_answer_code_t code = judge(r, self, &visitor.hello);
@@ -149,15 +205,28 @@ static int register_ranks(registry_t *r, const mc_self_t *self, double deadline)
     return MESHCOLL_OK;
 }
 
+static void close_fd(int fd)
+{
+    if (fd >= 0)
+        close(fd);
+}
+
 static int receive_ranks(const mc_self_t *self, mc_tree_t *tree, double deadline)
 {
     const size_t n = (size_t)tree->job.size;
     int listener = -1;
-    registry_t r = {.tree = tree, .n = 1};
+    registry_t r = {.tree = tree, .n = 1, .notice = mc_notice_begin()};
     mc_tree_place(tree, 0);
-    int status = mc_seek_listen(&tree->job, &listener);
+    if (getrandom(r.start, sizeof r.start, 0) != (ssize_t)sizeof r.start)
+        return mc_fail(MESHCOLL_ERR_TRANSPORT, "rank 0 has no random numbers: %s", strerror(errno));
+    int status = mc_rival_claim(&tree->job, &r.rival);
     if (status)
         return status;
+    status = mc_seek_listen(&tree->job, &listener);
+    if (status) {
+        close_fd(r.rival);
+        return status;
+    }
     r.door = calloc(1, sizeof *r.door);
     r.listens = calloc(n, sizeof *r.listens);
     r.rank = calloc(n, sizeof *r.rank);
@@ -174,6 +243,7 @@ static int receive_ranks(const mc_self_t *self, mc_tree_t *tree, double deadline
     free(r.rank);
     free(r.listens);
     free(r.door);
+    close_fd(r.rival);
     return status;
 }
 
@@ -193,7 +263,7 @@ static int receive_children(const mc_self_t *self, mc_tree_t *tree, mc_door_t *d
 {
     mc_visitor_t visitor;
     for (int32_t n = 0; n < tree->n_children;) {
-        const int status = next_visitor(tree, door, deadline, &visitor);
+        const int status = next_visitor(tree, door, -1, deadline, &visitor);
         if (status == MESHCOLL_IN_PROGRESS)
             return mc_tree_fail(tree,
                                 "rank %d waited %g s for %d more to connect to it "
@@ -225,6 +295,7 @@ static int join_rank0(const mc_self_t *self, mc_tree_t *tree, double deadline)
     if (status)
         return status;
     const double later = mc_now() + tree->job.timeout + MC_TREE_GRACE;
+    mc_job_start(&tree->job, seek.answer.start, sizeof seek.answer.start);
     mc_tree_place(tree, seek.answer.index);
     status = mc_seek_parent(self, &seek, later, &tree->parent.fd);
     tree->parent.rank = seek.answer.parent_rank;

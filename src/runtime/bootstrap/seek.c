@@ -1,225 +1,408 @@
+/* How a rank reaches rank 0, and then its parent. All ports are tried at once, each at all addresses in turns: so a
+ * stranger on one of them delays nobody, and never are there two connections to one rank 0. */
 #include "runtime/bootstrap/seek.h"
+
+#include "runtime/bootstrap/resolve.h"
+#include "runtime/handshake/notice.h"
+#include "runtime/handshake/peer.h"
 
 #include <errno.h>
 #include <netdb.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-/* Seconds for one attempt to connect, where packets are lost without a word. */
-enum { ATTEMPT = 3, MOST_ADDRESSES = 16 };
+/* Seconds for one attempt to connect, where packets are lost without a word; pauses between attempts. */
+enum { ATTEMPT = 3, FIRST_MS = 10, MOST_MS = 500 };
+
+typedef enum { PAUSED, CONNECTING, SILENT, CHALLENGED, GREETED } stage_t;
+
+/* One port. */
+typedef struct {
+    stage_t stage;
+    int fd, turn;     /* -1: none; which address is next */
+    double until, ms; /* the end of the stage; how long the next pause is */
+    struct sockaddr_storage to;
+    mc_challenge_t challenge;
+    mc_hello_t hello;
+    mc_answer_t answer;
+    size_t got; /* bytes of the challenge, then of the answer */
+} attempt_t;
 
 typedef struct {
-    struct sockaddr_storage at[MOST_ADDRESSES];
-    int n;
-} addresses_t;
-
-/* 0, or an error of gai_strerror. */
-static int resolve(const char *host, addresses_t *found)
-{
-    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG};
-    const struct addrinfo any = {.ai_socktype = SOCK_STREAM};
-    struct addrinfo *list = NULL;
-    int failed = getaddrinfo(host, NULL, &hints, &list);
-    if (failed) /* ::1 where only the loopback has IPv6 */
-        failed = getaddrinfo(host, NULL, &any, &list);
-    if (failed)
-        return failed;
-    *found = (addresses_t){.n = 0};
-    for (const struct addrinfo *a = list; a && found->n < MOST_ADDRESSES; a = a->ai_next)
-        if (a->ai_addrlen <= sizeof found->at[0])
-            memcpy(&found->at[found->n++], a->ai_addr, a->ai_addrlen);
-    freeaddrinfo(list);
-    return found->n > 0 ? 0 : EAI_NONAME;
-}
-
-/* Rank 0 --------------------------------------------------------------------------------------- */
-
-static int fail_listen(const mc_job_t *job, int error)
-{
-    const char *const why = error == EADDRNOTAVAIL
-                                ? "it is no address of the host on which rank 0 runs"
-                                : strerror(error);
-    if (job->n_ports == 1)
-        return mc_fail(MESHCOLL_ERR_TRANSPORT, "rank 0 cannot listen on %s, port %u: %s", job->host,
-                       (unsigned)job->port, why);
-    return mc_fail(MESHCOLL_ERR_TRANSPORT,
-                   "rank 0 cannot listen on %s, ports %u to %u: %s; MESHCOLL_MASTER_ADDR and "
-                   "MESHCOLL_MASTER_PORT choose others",
-                   job->host, (unsigned)job->port, (unsigned)(job->port + job->n_ports - 1), why);
-}
-
-int mc_seek_listen(const mc_job_t *job, int *listener)
-{
-    addresses_t a;
-    int failed = resolve(job->host, &a);
-    if (failed)
-        return mc_fail(MESHCOLL_ERR_TRANSPORT, "rank 0's address '%s' is not known: %s", job->host,
-                       gai_strerror(failed));
-    failed = EADDRNOTAVAIL;
-    for (int i = 0; i < a.n; i++)
-        for (int32_t p = 0; p < job->n_ports; p++) {
-            mc_wire_set_port(&a.at[i], (uint16_t)(job->port + p));
-            const int error = mc_wire_listen(&a.at[i], listener);
-            if (!error)
-                return MESHCOLL_OK;
-            if (error != EADDRNOTAVAIL)
-                failed = error;
-        }
-    return fail_listen(job, failed);
-}
-
-/* The others ----------------------------------------------------------------------------------- */
-
-static void pause_for(double seconds)
-{
-    const struct timespec t = {.tv_nsec = (long)(seconds * 1e9)};
-    nanosleep(&t, NULL);
-}
+    const mc_self_t *self;
+    double deadline, resolve_at;
+    mc_notice_t notice;
+    mc_addresses_t addresses;
+    int listener; /* -1: none yet */
+    attempt_t attempt[MC_JOB_PORTS];
+    char why[MC_WIRE_NAME + 160]; /* the last failure */
+    bool final;
+} search_t;
 
 /* Will no later attempt do better? Another job's rank 0 may be on a port where this one's will be. */
 static bool is_final(uint32_t code)
 {
-    return code != MC_ANSWER_OK && code != MC_ANSWER_LATER && code != MC_ANSWER_OTHER_JOB;
-}
-
-typedef struct {
-    const mc_self_t *self;
-    double deadline;
-    char why[MC_WIRE_NAME + 160]; /* the last failure */
-    bool final;
-} attempt_t;
-
-static void note(attempt_t *a, const struct sockaddr_storage *to, const char *why)
-{
-    char name[MC_WIRE_NAME];
-    snprintf(a->why, sizeof a->why, "%s: %s", mc_wire_print(to, name), why);
+    return code != MC_ANSWER_OK && code != MC_ANSWER_LATER && code != MC_ANSWER_OTHER_JOB &&
+           code != MC_ANSWER_USER;
 }
 
 static const char *text_of(int error)
 {
     return error == EPROTO       ? "no rank of meshcoll listens there"
            : error == ECONNRESET ? "the connection was closed"
+           : error == EPERM      ? "a process of another user listens there"
                                  : strerror(error);
 }
 
-/* Listens where rank 0 reaches this rank, and so may the others. */
-static int listen_beside(mc_seek_t *seek, mc_hello_t *hello)
+/* Attempts ------------------------------------------------------------------------------------- */
+
+static void hang_up(attempt_t *a)
 {
-    int failed = mc_wire_own_address(seek->fd, &seek->own);
+    if (a->fd >= 0)
+        close(a->fd);
+    a->fd = -1;
+}
+
+/* The next address, or after the last one a pause. */
+static void give_up(search_t *s, attempt_t *a, const char *why)
+{
+    char name[MC_WIRE_NAME];
+    snprintf(s->why, sizeof s->why, "%s: %s", mc_wire_print(&a->to, name), why);
+    hang_up(a);
+    a->stage = PAUSED;
+    a->until = mc_now();
+    if (++a->turn % s->addresses.n != 0)
+        return;
+    a->until += a->ms / 1e3;
+    a->ms = a->ms < MOST_MS ? 1.5 * a->ms : a->ms;
+}
+
+static void begin(search_t *s, attempt_t *a)
+{
+    const uint16_t port = (uint16_t)(s->self->job->port + (a - s->attempt));
+    a->to = s->addresses.at[a->turn % s->addresses.n];
+    mc_wire_set_port(&a->to, port);
+    const int failed = mc_wire_begin_connect(&a->to, &a->fd);
+    if (failed) {
+        give_up(s, a, text_of(failed));
+        return;
+    }
+    a->stage = CONNECTING;
+    a->until = mc_now() + ATTEMPT;
+    a->got = 0;
+}
+
+/* Listens where rank 0 reaches this rank, or anywhere. */
+static int listen_beside(search_t *s, int fd)
+{
+    struct sockaddr_storage own;
+    if (s->listener >= 0)
+        return 0;
+    if (!s->self->job->only_there)
+        return mc_wire_listen_anywhere(0, &s->listener);
+    const int failed = mc_wire_own_address(fd, &own);
+    return failed ? failed : mc_wire_listen(&own, &s->listener);
+}
+
+/* Where others may reach this rank: the address from which it reaches rank 0, and that of the other family, which some
+ * ranks may lack. */
+static int find_endpoints(const search_t *s, const attempt_t *a, mc_endpoint_t at[MC_ENDPOINTS])
+{
+    struct sockaddr_storage own;
+    mc_endpoint_t bound;
+    int failed = mc_wire_listening(s->listener, &bound);
     if (!failed)
-        failed = mc_wire_listen(&seek->own, &seek->listener);
+        failed = mc_wire_own_address(a->fd, &own);
     if (failed)
         return failed;
-    failed = mc_wire_listening(seek->listener, &hello->listens);
-    if (failed)
-        close(seek->listener);
+    at[0] = mc_wire_endpoint(&own);
+    at[0].port = bound.port;
+    for (int i = 0; i < s->addresses.n && at[1].family == 0 && !s->self->job->only_there; i++)
+        if (s->addresses.at[i].ss_family != a->to.ss_family &&
+            mc_wire_source(&s->addresses.at[i], &own) == 0) {
+            at[1] = mc_wire_endpoint(&own);
+            at[1].port = bound.port;
+        }
+    return 0;
+}
+
+static int greet(search_t *s, attempt_t *a)
+{
+    if (s->self->job->secret_bytes == 0 && mc_peer_find(a->fd) == MC_PEER_STRANGER)
+        return EPERM;
+    a->hello = (mc_hello_t){.kind = MC_HELLO_JOIN};
+    int failed = listen_beside(s, a->fd);
+    if (!failed)
+        failed = find_endpoints(s, a, a->hello.listens);
+    if (!failed)
+        failed = mc_handshake_hello(s->self, &a->challenge, &a->hello);
+    if (!failed)
+        failed = mc_wire_send(a->fd, &a->hello, sizeof a->hello, 0);
+    a->stage = GREETED;
+    a->until = s->deadline; /* what sent a challenge is slow, not silent */
+    a->got = 0;
     return failed;
 }
 
-static bool try_address(attempt_t *a, const struct sockaddr_storage *to, mc_seek_t *seek)
+/* Only one is greeted at a time: rank 0 must not take this process for two. */
+static bool may_greet(const search_t *s)
 {
-    mc_hello_t hello = {.kind = MC_HELLO_JOIN};
-    const double limit = mc_now() + ATTEMPT, end = a->deadline < limit ? a->deadline : limit;
-    int failed = mc_wire_connect(to, end, &seek->fd);
-    if (failed) {
-        note(a, to, text_of(failed));
-        return false;
+    for (int32_t i = 0; i < s->self->job->n_ports; i++)
+        if (s->attempt[i].stage == GREETED)
+            return false;
+    return true;
+}
+
+static int read_part(attempt_t *a, void *part, size_t bytes)
+{
+    const int failed = mc_wire_recv_on(a->fd, part, bytes, &a->got, 0, -1);
+    return failed == ETIMEDOUT ? EAGAIN : failed;
+}
+
+/* Something has happened on the connection. 0: rank 0 has answered; EAGAIN: wait on; or why it is of no use. */
+static int advance(search_t *s, attempt_t *a)
+{
+    int failed = EAGAIN;
+    if (a->stage == CONNECTING) {
+        failed = mc_wire_connected(a->fd);
+        a->stage = SILENT;
+        a->until = mc_now() + MC_HANDSHAKE_SECONDS;
+    } else if (a->stage == SILENT) {
+        failed = read_part(a, &a->challenge, sizeof a->challenge);
+        if (!failed)
+            a->stage = CHALLENGED;
+    } else if (a->stage == GREETED) {
+        failed = read_part(a, &a->answer, sizeof a->answer);
+        return failed ? failed
+                      : mc_handshake_accepted(s->self, &a->challenge, &a->hello, &a->answer);
     }
-    failed = listen_beside(seek, &hello);
-    if (failed) {
-        note(a, to, strerror(failed));
-        close(seek->fd);
-        return false;
+    return failed ? failed : EAGAIN;
+}
+
+/* True: rank 0 has accepted this rank. */
+static bool step(search_t *s, attempt_t *a, bool ready)
+{
+    int failed = ready ? advance(s, a) : EAGAIN;
+    if (a->stage == CHALLENGED && may_greet(s)) {
+        failed = greet(s, a);
+        failed = failed ? failed : EAGAIN;
     }
-    failed = mc_handshake(a->self, seek->fd, &hello, a->deadline, &seek->answer);
-    if (!failed && seek->answer.code == MC_ANSWER_OK)
+    if (failed == EAGAIN && mc_now() >= a->until)
+        failed = ETIMEDOUT;
+    if (!failed && a->answer.code == MC_ANSWER_OK)
         return true;
-    note(a, to, failed ? text_of(failed) : mc_answer_text(seek->answer.code));
-    a->final = !failed && is_final(seek->answer.code);
-    close(seek->listener);
-    close(seek->fd);
+    if (failed == EAGAIN)
+        return false;
+    const uint32_t code = failed == ENOEXEC ? MC_ANSWER_VERSION : a->answer.code;
+    const bool refused = !failed || failed == ENOEXEC;
+    give_up(s, a, refused ? mc_answer_text(code) : text_of(failed));
+    s->final |= refused && is_final(code);
     return false;
 }
 
-static bool try_all(attempt_t *a, addresses_t *to, mc_seek_t *seek)
+/* All of them ---------------------------------------------------------------------------------- */
+
+static void resolve(search_t *s)
 {
-    const mc_job_t *const job = a->self->job;
-    for (int i = 0; i < to->n; i++)
-        for (int32_t p = 0; p < job->n_ports; p++) {
-            mc_wire_set_port(&to->at[i], (uint16_t)(job->port + p));
-            if (mc_now() >= a->deadline || a->final)
-                return false;
-            if (try_address(a, &to->at[i], seek))
-                return true;
-        }
-    return false;
+    const double now = mc_now();
+    mc_addresses_t found;
+    for (int32_t i = 0; i < s->self->job->n_ports; i++)
+        if (s->attempt[i].stage != PAUSED)
+            return;
+    if (now < s->resolve_at)
+        return;
+    s->resolve_at = now + MOST_MS / 1e3;
+    const int failed = mc_resolve(s->self->job->host, &found);
+    if (!failed)
+        s->addresses = found;
+    else
+        snprintf(s->why, sizeof s->why, "its address: %s", gai_strerror(failed));
 }
 
-static int fail_seek(const attempt_t *a, const mc_job_t *job)
+static void begin_all(search_t *s)
 {
-    if (a->final)
-        return mc_fail(MESHCOLL_ERR_TRANSPORT, "rank 0 refused rank %d at %s", job->rank, a->why);
+    resolve(s);
+    for (int32_t i = 0; i < s->self->job->n_ports && s->addresses.n > 0; i++)
+        if (s->attempt[i].stage == PAUSED && mc_now() >= s->attempt[i].until)
+            begin(s, &s->attempt[i]);
+}
+
+static int milliseconds(const search_t *s)
+{
+    double until = mc_notice_until(&s->notice, s->deadline);
+    for (int32_t i = 0; i < s->self->job->n_ports; i++)
+        until = s->attempt[i].until < until ? s->attempt[i].until : until;
+    until = s->addresses.n == 0 && s->resolve_at < until ? s->resolve_at : until;
+    const double left = until - mc_now();
+    return left <= 0 ? 0 : (int)(1e3 * left) + 1;
+}
+
+/* The attempt that has come through; NULL: none yet. */
+static attempt_t *try_all(search_t *s)
+{
+    const int32_t n = s->self->job->n_ports;
+    struct pollfd p[MC_JOB_PORTS];
+    begin_all(s);
+    for (int32_t i = 0; i < n; i++) {
+        const stage_t stage = s->attempt[i].stage;
+        p[i] = (struct pollfd){.fd = s->attempt[i].fd,
+                               .events = stage == CONNECTING   ? POLLOUT
+                                         : stage == CHALLENGED ? 0
+                                                               : POLLIN};
+    }
+    (void)poll(p, (nfds_t)n, milliseconds(s));
+    for (int32_t i = 0; i < n && !s->final; i++)
+        if (s->attempt[i].stage != PAUSED && step(s, &s->attempt[i], p[i].revents))
+            return &s->attempt[i];
+    return NULL;
+}
+
+static void say_seeking(search_t *s)
+{
+    double waited;
+    const mc_job_t *const job = s->self->job;
+    if (mc_notice_due(&s->notice, &waited))
+        fprintf(
+            stderr,
+            "meshcoll: rank %d has tried for %.0f s to reach rank 0 (%s, %s %u) and goes on for "
+            "%.0f s (MESHCOLL_BOOTSTRAP_TIMEOUT); the last attempt at %s\n",
+            job->rank, waited, job->host, job->n_ports > 1 ? "from port" : "port",
+            (unsigned)job->port, s->deadline - mc_now(), s->why);
+}
+
+static int fail_seek(const search_t *s)
+{
+    const mc_job_t *const job = s->self->job;
+    if (s->final)
+        return mc_fail(MESHCOLL_ERR_TRANSPORT, "rank 0 refused rank %d at %s", job->rank, s->why);
     return mc_fail(MESHCOLL_ERR_TRANSPORT,
                    "rank %d did not reach rank 0 (%s, from port %u on) within %g s "
                    "(MESHCOLL_BOOTSTRAP_TIMEOUT); the last attempt at %s",
-                   job->rank, job->host, (unsigned)job->port, job->timeout, a->why);
+                   job->rank, job->host, (unsigned)job->port, job->timeout, s->why);
+}
+
+static void end_search(search_t *s, bool found)
+{
+    for (int32_t i = 0; i < s->self->job->n_ports; i++)
+        hang_up(&s->attempt[i]);
+    if (!found && s->listener >= 0)
+        close(s->listener);
+    free(s);
 }
 
 int mc_seek_rank0(const mc_self_t *self, double deadline, mc_seek_t *seek)
 {
-    enum { FIRST_MS = 10, MOST_MS = 500 };
-    const mc_job_t *const job = self->job;
-    attempt_t a = {.self = self, .deadline = deadline, .why = "its address: not tried"};
+    search_t *const s = calloc(1, sizeof *s);
+    attempt_t *found = NULL;
+    int status = MESHCOLL_OK;
+    if (!s)
+        return mc_fail_memory("the search for rank 0");
+    *s =
+        (search_t){.self = self, .deadline = deadline, .listener = -1, .notice = mc_notice_begin()};
+    snprintf(s->why, sizeof s->why, "its address: not tried");
     /* ranks that start together do not try together */
-    for (double ms = FIRST_MS + job->rank % 16;; ms = ms < MOST_MS ? 1.5 * ms : ms) {
-        addresses_t to;
-        const int failed = resolve(job->host, &to);
-        if (failed)
-            snprintf(a.why, sizeof a.why, "its address: %s", gai_strerror(failed));
-        else if (try_all(&a, &to, seek))
-            return MESHCOLL_OK;
-        if (a.final || mc_now() >= deadline)
-            return fail_seek(&a, job);
-        pause_for(ms / 1e3);
+    for (int32_t i = 0; i < MC_JOB_PORTS; i++)
+        s->attempt[i] = (attempt_t){.fd = -1, .ms = FIRST_MS + self->job->rank % 16};
+    while (!found && !s->final && mc_now() < deadline) {
+        found = try_all(s);
+        say_seeking(s);
     }
+    if (found) {
+        *seek = (mc_seek_t){
+            .fd = found->fd, .listener = s->listener, .answer = found->answer, .to = found->to};
+        found->fd = -1;
+    } else {
+        status = fail_seek(s);
+    }
+    end_search(s, found);
+    return status;
 }
 
-int mc_seek_parent(const mc_self_t *self, mc_seek_t *seek, double deadline, int *fd)
+/* The parent ----------------------------------------------------------------------------------- */
+
+/* A rank beside rank 0 may know it, and so itself, by a loopback address only: others reach it where they reach rank 0. */
+static int address_of(const mc_seek_t *seek, mc_endpoint_t e, struct sockaddr_storage *to)
+{
+    const uint16_t port = e.port;
+    if (mc_wire_is_loopback(&e)) {
+        e = mc_wire_endpoint(&seek->to);
+        e.port = port;
+    }
+    return mc_wire_address(&e, &seek->to, to);
+}
+
+/* 0, EACCES with a refusal, or another errno. */
+static int try_parent(const mc_self_t *self, const mc_seek_t *seek, const mc_endpoint_t *at,
+                      double deadline, int *fd, uint32_t *refusal)
 {
     struct sockaddr_storage to;
     mc_hello_t hello = {.kind = MC_HELLO_CHILD, .index = seek->answer.index};
     mc_answer_t answer;
-    const char *refusal = NULL;
-    if (seek->answer.parent.family == 0) {
+    const double limit = mc_now() + ATTEMPT;
+    int made = -1, failed = address_of(seek, *at, &to);
+    if (!failed)
+        failed = mc_wire_connect(&to, limit < deadline ? limit : deadline, &made);
+    if (failed)
+        return failed;
+    failed = mc_handshake(self, made, &hello, deadline, &answer);
+    if (!failed && answer.code == MC_ANSWER_OK) {
+        *fd = made;
+        return 0;
+    }
+    close(made);
+    if (!failed)
+        *refusal = answer.code;
+    return failed ? failed : EACCES;
+}
+
+static void say_parent(const mc_self_t *self, const mc_seek_t *seek, mc_notice_t *notice,
+                       const mc_endpoint_t *at, const char *why)
+{
+    double waited;
+    char name[MC_WIRE_NAME] = "?";
+    struct sockaddr_storage to;
+    if (!mc_notice_due(notice, &waited))
+        return;
+    if (address_of(seek, *at, &to) == 0)
+        mc_wire_print(&to, name);
+    fprintf(
+        stderr,
+        "meshcoll: rank %d has tried for %.0f s to reach rank %d, its parent, at %s and goes on "
+        "(MESHCOLL_BOOTSTRAP_TIMEOUT); the last attempt: %s\n",
+        self->job->rank, waited, seek->answer.parent_rank, name, why);
+}
+
+/* A parent that is slow, or has dropped this connection among many, is tried again; gone, it refuses at all its
+ * addresses. */
+int mc_seek_parent(const mc_self_t *self, mc_seek_t *seek, double deadline, int *fd)
+{
+    const mc_endpoint_t *const at = seek->answer.parent;
+    const struct timespec pause = {.tv_nsec = 20000000};
+    mc_notice_t notice = mc_notice_begin();
+    uint32_t refusal = MC_ANSWER_OK;
+    const char *why = "";
+    if (at[0].family == 0 && at[1].family == 0) {
         *fd = seek->fd;
         return MESHCOLL_OK;
     }
     close(seek->fd);
-    int failed = mc_wire_address(&seek->answer.parent, &seek->own, &to), connected = -1;
-    if (!failed)
-        failed = mc_wire_connect(&to, deadline, &connected);
-    while (!failed) {
-        failed = mc_handshake(self, connected, &hello, deadline, &answer);
-        if (!failed && answer.code == MC_ANSWER_OK)
-            break;
-        close(connected);
-        if (!failed) {
-            refusal = mc_answer_text(answer.code);
-            failed = EACCES;
-        }
-        /* a parent that is slow, or has dropped this connection among many; gone, it refuses */
-        if ((failed == ETIMEDOUT || failed == ECONNRESET) && mc_now() < deadline) {
-            pause_for(0.02);
-            failed = mc_wire_connect(&to, deadline, &connected);
+    for (bool again = true; again && mc_now() < deadline; nanosleep(&pause, NULL)) {
+        again = false;
+        for (int i = 0; i < MC_ENDPOINTS; i++) {
+            if (at[i].family == 0)
+                continue;
+            const int failed = try_parent(self, seek, &at[i], deadline, fd, &refusal);
+            if (!failed)
+                return MESHCOLL_OK;
+            again |= failed == ETIMEDOUT || failed == ECONNRESET;
+            why = failed == EACCES ? mc_answer_text(refusal) : text_of(failed);
+            say_parent(self, seek, &notice, &at[i], why);
         }
     }
-    if (failed)
-        return mc_fail(MESHCOLL_ERR_TRANSPORT, "rank %d did not reach rank %d, its parent: %s",
-                       self->job->rank, seek->answer.parent_rank,
-                       refusal ? refusal : text_of(failed));
-    *fd = connected;
-    return MESHCOLL_OK;
+    return mc_fail(MESHCOLL_ERR_TRANSPORT, "rank %d did not reach rank %d, its parent: %s",
+                   self->job->rank, seek->answer.parent_rank, why);
 }

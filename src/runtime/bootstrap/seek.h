@@ -1,18 +1,20 @@
-/* How a rank finds rank 0: names and ports to addresses, listening on one of them, and trying them all. */
+/* How a rank finds rank 0: names and ports to addresses, listening on one port, and trying them all. */
 #ifndef MC_BOOTSTRAP_SEEK_H
 #define MC_BOOTSTRAP_SEEK_H
 
 #include "runtime/handshake/handshake.h"
 
-/* Rank 0 listens on the first address and port of the job that it can. ERR_TRANSPORT. */
+/* Rank 0 listens on the first port of the job that it can: on all its addresses, or on the job's only. ERR_TRANSPORT. */
 int mc_seek_listen(const mc_job_t *job, int *listener);
+/* "10.0.0.5:30500, [fd00::5]:30500": where others may reach a listener. */
+void mc_seek_where(int listener, mc_text_t *text);
 
 /* A rank that has registered. */
 typedef struct {
     int fd; /* the connection to rank 0 */
     int listener;
     mc_answer_t answer;
-    struct sockaddr_storage own; /* this end's address */
+    struct sockaddr_storage to; /* rank 0's address, as this rank has reached it */
 } mc_seek_t;
 
 /* Registers with rank 0. ERR_TRANSPORT says what became of the last attempt. */

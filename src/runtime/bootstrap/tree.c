@@ -1,5 +1,6 @@
 #include "runtime/bootstrap/tree.h"
 
+#include "runtime/handshake/notice.h"
 #include "runtime/handshake/wire.h"
 
 #include <ctype.h>
@@ -150,27 +151,75 @@ int mc_tree_hear(mc_tree_t *tree, mc_branch_t *from)
 
 /* Messages ------------------------------------------------------------------------------------- */
 
-static int send_message(mc_tree_t *tree, mc_branch_t *to, uint32_t kind, const void *data,
-                        size_t bytes, double deadline)
+/* One exchange. */
+typedef struct {
+    mc_tree_t *tree;
+    double deadline;
+    mc_notice_t notice;
+} exchange_t;
+
+/* While ranks join, those that wait for their parents leave it to rank 0 to say who is missing. */
+static void say_waiting(exchange_t *x, const mc_branch_t *branch)
+{
+    double waited;
+    char name[MC_WIRE_NAME];
+    const mc_tree_t *const tree = x->tree;
+    if (tree->unlimited || (branch == &tree->parent && !tree->complete) ||
+        !mc_notice_due(&x->notice, &waited))
+        return;
+    fprintf(
+        stderr,
+        "meshcoll: rank %d has waited %.0f s for rank %d (%s) while a mesh is created, for %g s "
+        "in all (MESHCOLL_BOOTSTRAP_TIMEOUT)\n",
+        tree->job.rank, waited, branch->rank, mc_wire_print_peer(branch->fd, name),
+        tree->job.timeout);
+}
+
+static int send_all(exchange_t *x, const mc_branch_t *to, const void *data, size_t bytes)
+{
+    size_t done = 0;
+    int failed;
+    while ((failed = mc_wire_send_on(to->fd, data, bytes, &done,
+                                     mc_notice_until(&x->notice, x->deadline))) == ETIMEDOUT &&
+           mc_now() < x->deadline)
+        say_waiting(x, to);
+    return failed;
+}
+
+/* While a child is waited for, the parent may fail. */
+static int recv_all(exchange_t *x, const mc_branch_t *from, void *data, size_t bytes)
+{
+    size_t done = 0;
+    int failed;
+    const int watched = from == &x->tree->parent ? -1 : x->tree->parent.fd;
+    while ((failed = mc_wire_recv_on(from->fd, data, bytes, &done,
+                                     mc_notice_until(&x->notice, x->deadline), watched)) ==
+               ETIMEDOUT &&
+           mc_now() < x->deadline)
+        say_waiting(x, from);
+    return failed;
+}
+
+static int send_message(exchange_t *x, mc_branch_t *to, uint32_t kind, const void *data,
+                        size_t bytes)
 {
     const head_t head = {.kind = kind, .bytes = bytes};
-    int failed = mc_wire_send(to->fd, &head, sizeof head, deadline);
+    int failed = send_all(x, to, &head, sizeof head);
     if (!failed)
-        failed = mc_wire_send(to->fd, data, bytes, deadline);
+        failed = send_all(x, to, data, bytes);
     if (!failed)
         return MESHCOLL_OK;
     /* the reason why it left may have arrived */
     to->ready = true;
-    return failed == ETIMEDOUT ? fail_left(tree, to, failed) : mc_tree_hear(tree, to);
+    return failed == ETIMEDOUT ? fail_left(x->tree, to, failed) : mc_tree_hear(x->tree, to);
 }
 
-/* While a child is waited for, the parent may fail. */
-static int recv_message(mc_tree_t *tree, const mc_branch_t *from, uint32_t kind, void *data,
-                        size_t bytes, double deadline)
+static int recv_message(exchange_t *x, const mc_branch_t *from, uint32_t kind, void *data,
+                        size_t bytes)
 {
     head_t head;
-    const int watched = from == &tree->parent ? -1 : tree->parent.fd;
-    int failed = mc_wire_recv(from->fd, &head, sizeof head, deadline, watched);
+    mc_tree_t *const tree = x->tree;
+    int failed = recv_all(x, from, &head, sizeof head);
     if (!failed && head.kind == FAILED)
         return pass_on(tree, from, head.bytes);
     if (!failed && (head.kind != kind || head.bytes != bytes))
@@ -179,7 +228,7 @@ static int recv_message(mc_tree_t *tree, const mc_branch_t *from, uint32_t kind,
                             "create the same meshes, with the same version of meshcoll?",
                             from->rank, (unsigned long long)head.bytes, tree->job.rank, bytes);
     if (!failed)
-        failed = mc_wire_recv(from->fd, data, bytes, deadline, watched);
+        failed = recv_all(x, from, data, bytes);
     if (failed == ECANCELED)
         return mc_tree_hear(tree, &tree->parent);
     return failed ? fail_left(tree, from, failed) : MESHCOLL_OK;
@@ -188,8 +237,9 @@ static int recv_message(mc_tree_t *tree, const mc_branch_t *from, uint32_t kind,
 /* Allgather ------------------------------------------------------------------------------------ */
 
 /* Of a subtree, `entry` bytes for each rank: its number, then its block. */
-static int gather(mc_tree_t *tree, const void *in, size_t bytes, char *collected, double deadline)
+static int gather(exchange_t *x, const void *in, size_t bytes, char *collected)
 {
+    mc_tree_t *const tree = x->tree;
     const int64_t rank = tree->job.rank;
     const size_t entry = sizeof rank + bytes;
     memcpy(collected, &rank, sizeof rank);
@@ -198,14 +248,14 @@ static int gather(mc_tree_t *tree, const void *in, size_t bytes, char *collected
     for (int32_t i = 0; i < tree->n_children; i++) {
         const mc_branch_t *const child = &tree->child[i];
         const size_t below = (size_t)child->below * entry;
-        const int status = recv_message(tree, child, UP, at, below, deadline);
+        const int status = recv_message(x, child, UP, at, below);
         if (status)
             return status;
         at += below;
     }
-    return tree->node == 0 ? MESHCOLL_OK
-                           : send_message(tree, &tree->parent, UP, collected,
-                                          (size_t)(at - collected), deadline);
+    return tree->node == 0
+               ? MESHCOLL_OK
+               : send_message(x, &tree->parent, UP, collected, (size_t)(at - collected));
 }
 
 /* At node 0: by rank. */
@@ -239,13 +289,13 @@ int mc_tree_allgather(mc_tree_t *tree, const void *in, void *out, size_t bytes, 
     char *const collected = malloc(nodes * (sizeof(int64_t) + bytes));
     if (!collected)
         return mc_tree_fail(tree, "rank %d is out of memory for an exchange", tree->job.rank);
-    int status = gather(tree, in, bytes, collected, deadline);
+    exchange_t x = {.tree = tree, .deadline = deadline, .notice = mc_notice_begin()};
+    int status = gather(&x, in, bytes, collected);
     if (!status)
-        status = tree->node == 0
-                     ? sort(tree, collected, out, bytes)
-                     : recv_message(tree, &tree->parent, DOWN, out, n * bytes, deadline);
+        status = tree->node == 0 ? sort(tree, collected, out, bytes)
+                                 : recv_message(&x, &tree->parent, DOWN, out, n * bytes);
     free(collected);
     for (int32_t i = 0; !status && i < tree->n_children; i++)
-        status = send_message(tree, &tree->child[i], DOWN, out, n * bytes, deadline);
+        status = send_message(&x, &tree->child[i], DOWN, out, n * bytes);
     return status;
 }

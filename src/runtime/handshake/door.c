@@ -1,5 +1,7 @@
 #include "runtime/handshake/door.h"
 
+#include "runtime/handshake/peer.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,7 +21,8 @@ void mc_door_open(mc_door_t *door, const mc_self_t *self, int listener)
     door->listener = listener;
     door->n = door->n_lines = 0;
     door->n_spares = 0;
-    door->met_another = door->forgives = false;
+    door->said = 0;
+    door->forgives = false;
 }
 
 int mc_door_reserve(mc_door_t *door, int n)
@@ -84,10 +87,10 @@ void mc_door_refuse(mc_door_t *door, const mc_visitor_t *visitor, mc_answer_code
         snprintf(why, sizeof why, "%s", mc_answer_text(code));
     else
         snprintf(why, sizeof why, "as rank %d: %s", (int)visitor->hello.rank, mc_answer_text(code));
-    const bool another = code == MC_ANSWER_OTHER_JOB;
-    if (code != MC_ANSWER_LATER && !(another && door->met_another))
+    if (code != MC_ANSWER_LATER && !(door->said >> code & 1))
         say_refused(door, visitor->name, why);
-    door->met_another |= another;
+    if (code == MC_ANSWER_OTHER_JOB || code == MC_ANSWER_USER)
+        door->said |= 1U << code;
     close(visitor->fd);
 }
 
@@ -139,8 +142,10 @@ static bool listen_to(mc_door_t *door, int i, mc_visitor_t *visitor)
         return false;
     const mc_visitor_t complete = *v;
     remove_visitor(door, i);
-    const mc_answer_code_t code =
-        mc_handshake_judge(door->self, &complete.challenge, &complete.hello);
+    mc_answer_code_t code = mc_handshake_judge(door->self, &complete.challenge, &complete.hello);
+    if (code == MC_ANSWER_OK && door->self->job->secret_bytes == 0 &&
+        mc_peer_find(complete.fd) == MC_PEER_STRANGER)
+        code = MC_ANSWER_USER;
     if (code != MC_ANSWER_OK) {
         mc_door_refuse(door, &complete, code);
         return false;

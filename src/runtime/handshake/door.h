@@ -24,7 +24,7 @@ typedef struct {
     int listener;
     int n, n_lines;
     bool forgives; /* says nothing of those who leave without a word: ranks do that when they end */
-    bool met_another;                    /* a rank of another job, which tries again and again */
+    unsigned said; /* bits of mc_answer_code_t: of those that try again and again, told once */
     int n_spares, spare[MC_DOOR_SPARES]; /* descriptors, reserved for those who come */
     mc_visitor_t visitor[MC_VISITORS];
 } mc_door_t;

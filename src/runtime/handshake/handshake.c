@@ -5,11 +5,11 @@
 #include <sys/random.h>
 
 #define MAGIC UINT64_C(0x6d6573686a6f696e)
-enum { VERSION = 1 };
+enum { VERSION = 2 };
 
 _Static_assert(sizeof(mc_challenge_t) == 32 && sizeof(mc_endpoint_t) == 24, "no padding is sent");
-_Static_assert(sizeof(mc_hello_t) == 16 + 48 + 16 + 24 + 32, "no padding is sent");
-_Static_assert(sizeof(mc_answer_t) == 16 + 24 + 8 + 32, "no padding is sent");
+_Static_assert(sizeof(mc_hello_t) == 16 + 48 + 16 + 48 + 32, "no padding is sent");
+_Static_assert(sizeof(mc_answer_t) == 16 + 48 + 8 + 16 + 32, "no padding is sent");
 
 const char *mc_answer_text(uint32_t code)
 {
@@ -22,6 +22,8 @@ const char *mc_answer_text(uint32_t code)
         [MC_ANSWER_SIZE] = "its number of ranks differs from that of rank 0",
         [MC_ANSWER_RANK] = "there is no such rank, or it is rank 0's",
         [MC_ANSWER_TWICE] = "another process has joined as that rank",
+        [MC_ANSWER_USER] = "it is of another user of this machine, without a secret "
+                           "(MESHCOLL_SECRET, MESHCOLL_SECRET_FILE)",
     };
     return code < MC_ANSWERS ? text[code] : "for a reason that this version does not know";
 }
@@ -113,9 +115,27 @@ int mc_handshake_accepted(const mc_self_t *self, const mc_challenge_t *challenge
     /* without a secret anyone can sign */
     if (answer->code == MC_ANSWER_OK && hello->kind == MC_HELLO_JOIN &&
         (answer->index < 1 || answer->index >= hello->size || answer->parent_rank < 0 ||
-         answer->parent_rank >= hello->size || !is_endpoint(&answer->parent)))
+         answer->parent_rank >= hello->size || !is_endpoint(&answer->parent[0]) ||
+         !is_endpoint(&answer->parent[1])))
         return EPROTO;
     return 0;
+}
+
+int mc_handshake_hello(const mc_self_t *self, const mc_challenge_t *challenge, mc_hello_t *hello)
+{
+    if (challenge->magic != MAGIC)
+        return EPROTO;
+    if (challenge->version != VERSION)
+        return ENOEXEC;
+    hello->magic = MAGIC;
+    hello->version = VERSION;
+    hello->rank = self->job->rank;
+    hello->size = self->job->size;
+    hello->generation = self->generation;
+    memcpy(hello->job, self->job->id, sizeof hello->job);
+    const int failed = draw(hello->nonce);
+    sign_hello(self, challenge, hello, hello->mac);
+    return failed;
 }
 
 int mc_handshake(const mc_self_t *self, int fd, mc_hello_t *hello, double deadline,
@@ -124,22 +144,12 @@ int mc_handshake(const mc_self_t *self, int fd, mc_hello_t *hello, double deadli
     mc_challenge_t challenge;
     const double limit = mc_now() + MC_HANDSHAKE_SECONDS, end = deadline < limit ? deadline : limit;
     int failed = mc_wire_recv(fd, &challenge, sizeof challenge, end, -1);
-    if (failed)
-        return failed;
-    if (challenge.magic != MAGIC)
-        return EPROTO;
-    if (challenge.version != VERSION) {
+    if (!failed)
+        failed = mc_handshake_hello(self, &challenge, hello);
+    if (failed == ENOEXEC) {
         *answer = (mc_answer_t){.code = MC_ANSWER_VERSION};
         return 0;
     }
-    hello->magic = MAGIC;
-    hello->version = VERSION;
-    hello->rank = self->job->rank;
-    hello->size = self->job->size;
-    hello->generation = self->generation;
-    memcpy(hello->job, self->job->id, sizeof hello->job);
-    failed = draw(hello->nonce);
-    sign_hello(self, &challenge, hello, hello->mac);
     if (!failed)
         failed = mc_wire_send(fd, hello, sizeof *hello, end);
     /* what sent a challenge is slow, not silent; who comes again might be taken for another process */

@@ -9,7 +9,8 @@
 #include "runtime/handshake/job.h"
 #include "runtime/handshake/wire.h"
 
-enum { MC_NONCE = 16, MC_HANDSHAKE_SECONDS = 5 };
+/* MC_ENDPOINTS: one of each family, which every rank may be reached by. */
+enum { MC_NONCE = 16, MC_HANDSHAKE_SECONDS = 5, MC_ENDPOINTS = 2 };
 
 typedef struct {
     uint64_t magic;
@@ -27,7 +28,7 @@ typedef struct {
     int32_t rank, size;
     uint32_t generation; /* how many meshes this process created from its environment before */
     int32_t index;       /* of a child: its node in the tree; between monitors: the rank it seeks */
-    mc_endpoint_t listens;
+    mc_endpoint_t listens[MC_ENDPOINTS]; /* family 0: none */
     unsigned char mac[MC_SHA256_BYTES];
 } mc_hello_t;
 
@@ -40,15 +41,18 @@ typedef enum {
     MC_ANSWER_SIZE,
     MC_ANSWER_RANK,
     MC_ANSWER_TWICE,
+    MC_ANSWER_USER,
     MC_ANSWERS
 } mc_answer_code_t;
 
 typedef struct {
     uint64_t magic;
     uint32_t code;
-    int32_t index;        /* the joining rank's node in the tree */
-    mc_endpoint_t parent; /* family 0: the other end of this connection */
+    int32_t index;                      /* the joining rank's node in the tree */
+    mc_endpoint_t parent[MC_ENDPOINTS]; /* no family: the other end of this connection */
     int32_t parent_rank, size;
+    unsigned char
+        start[MC_NONCE]; /* drawn by rank 0: with the job's id, that of this start of it */
     unsigned char mac[MC_SHA256_BYTES];
 } mc_answer_t;
 
@@ -72,11 +76,14 @@ mc_answer_code_t mc_handshake_judge(const mc_self_t *self, const mc_challenge_t 
 int mc_handshake_answer(const mc_self_t *self, int fd, const mc_challenge_t *challenge,
                         const mc_hello_t *hello, mc_answer_t *answer);
 
+/* The side that connected, step by step: is it a challenge, then who this process is. `hello` has kind, index and
+ * listens. EPROTO: it is none; ENOEXEC: of another version. */
+int mc_handshake_hello(const mc_self_t *self, const mc_challenge_t *challenge, mc_hello_t *hello);
 /* What mc_handshake makes of an answer that has arrived. An answer of another process may have its code changed to
  * MC_ANSWER_SECRET; EPROTO: it is none, or names a place that the tree of hello->size ranks does not have. */
 int mc_handshake_accepted(const mc_self_t *self, const mc_challenge_t *challenge,
                           const mc_hello_t *hello, mc_answer_t *answer);
-/* The side that connected. `hello` has kind, index and listens. 0: *answer is from a process that
+/* All of it. 0: *answer is from a process that
  * knows the secret, or refuses; EPROTO: no greeting; else an errno. */
 int mc_handshake(const mc_self_t *self, int fd, mc_hello_t *hello, double deadline,
                  mc_answer_t *answer);

@@ -2,9 +2,12 @@
 
 #include "runtime/handshake/launcher.h"
 
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -31,6 +34,15 @@ static void find_id(const mc_launcher_t *l, mc_job_t *job)
         add_text(&sha, l->id[i] ? mc_variable(l->id[i]) : NULL);
     add_text(&sha, mc_variable("MESHCOLL_MASTER_PORT"));
     add_text(&sha, mc_variable("MASTER_PORT"));
+    mc_sha256_end(&sha, job->id);
+}
+
+void mc_job_start(mc_job_t *job, const void *drawn, size_t bytes)
+{
+    mc_sha256_t sha;
+    mc_sha256_init(&sha);
+    mc_sha256_add(&sha, job->id, sizeof job->id);
+    mc_sha256_add(&sha, drawn, bytes);
     mc_sha256_end(&sha, job->id);
 }
 
@@ -90,23 +102,40 @@ static bool derive_host(mc_launcher_id_t launcher, char host[MC_JOB_HOST])
            ((launcher == MC_SLURM || launcher == MC_PMI) && list && mc_job_first_host(list, host));
 }
 
-static int find_host(mc_launcher_id_t launcher, mc_job_t *job)
+/* "10.0.0.1" or "fd00::1%eth0", not a name, and "[fd00::1]" without its brackets. */
+static bool is_address(const char *host)
 {
-    const char *host = mc_variable("MESHCOLL_MASTER_ADDR");
-    host = host ? host : mc_variable("MASTER_ADDR");
-    if (!host && derive_host(launcher, job->host))
-        return MESHCOLL_OK;
-    if (!host)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                       "meshcoll_create_env: %s and %s are set, but not where rank 0 listens: set "
-                       "MASTER_ADDR (or MESHCOLL_MASTER_ADDR) on all ranks",
-                       mc_launchers[launcher].rank, mc_launchers[launcher].size);
-    if (strlen(host) >= MC_JOB_HOST)
+    unsigned char any[sizeof(struct in6_addr)];
+    return strchr(host, ':') || inet_pton(AF_INET, host, any) == 1;
+}
+
+static int set_host(const char *host, mc_job_t *job)
+{
+    const size_t n = strlen(host);
+    const bool bracketed = n > 2 && host[0] == '[' && host[n - 1] == ']';
+    if (n >= MC_JOB_HOST)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "meshcoll_create_env: the master's address is longer than %d characters",
                        MC_JOB_HOST - 1);
-    strcpy(job->host, host);
+    snprintf(job->host, sizeof job->host, "%.*s", (int)(bracketed ? n - 2 : n), host + bracketed);
     return MESHCOLL_OK;
+}
+
+static int find_host(mc_launcher_id_t launcher, mc_job_t *job)
+{
+    const char *const own = mc_variable("MESHCOLL_MASTER_ADDR"), *const given =
+                                                                     mc_variable("MASTER_ADDR");
+    if (own || given) {
+        job->only_there = own && is_address(own);
+        return set_host(own ? own : given, job);
+    }
+    job->only_there = is_local(launcher);
+    if (derive_host(launcher, job->host))
+        return MESHCOLL_OK;
+    return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                   "meshcoll_create_env: %s and %s are set, but not where rank 0 listens: set "
+                   "MASTER_ADDR (or MESHCOLL_MASTER_ADDR) on all ranks",
+                   mc_launchers[launcher].rank, mc_launchers[launcher].size);
 }
 
 /* A set of ports from what tells the job from others. */

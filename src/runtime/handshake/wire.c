@@ -38,14 +38,13 @@ static bool would_block(void)
     return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
 }
 
-int mc_wire_send(int fd, const void *data, size_t bytes, double deadline)
+int mc_wire_send_on(int fd, const void *data, size_t bytes, size_t *done, double deadline)
 {
-    const char *at = data;
-    while (bytes > 0) {
-        const ssize_t n = send(fd, at, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (*done < bytes) {
+        const ssize_t n =
+            send(fd, (const char *)data + *done, bytes - *done, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (n > 0) {
-            at += n;
-            bytes -= (size_t)n;
+            *done += (size_t)n;
         } else if (n < 0 && !would_block()) {
             return errno;
         } else {
@@ -57,14 +56,12 @@ int mc_wire_send(int fd, const void *data, size_t bytes, double deadline)
     return 0;
 }
 
-int mc_wire_recv(int fd, void *data, size_t bytes, double deadline, int watched)
+int mc_wire_recv_on(int fd, void *data, size_t bytes, size_t *done, double deadline, int watched)
 {
-    char *at = data;
-    while (bytes > 0) {
-        const ssize_t n = recv(fd, at, bytes, MSG_DONTWAIT);
+    while (*done < bytes) {
+        const ssize_t n = recv(fd, (char *)data + *done, bytes - *done, MSG_DONTWAIT);
         if (n > 0) {
-            at += n;
-            bytes -= (size_t)n;
+            *done += (size_t)n;
         } else if (n == 0) {
             return ECONNRESET;
         } else if (!would_block()) {
@@ -76,6 +73,18 @@ int mc_wire_recv(int fd, void *data, size_t bytes, double deadline, int watched)
         }
     }
     return 0;
+}
+
+int mc_wire_send(int fd, const void *data, size_t bytes, double deadline)
+{
+    size_t done = 0;
+    return mc_wire_send_on(fd, data, bytes, &done, deadline);
+}
+
+int mc_wire_recv(int fd, void *data, size_t bytes, double deadline, int watched)
+{
+    size_t done = 0;
+    return mc_wire_recv_on(fd, data, bytes, &done, deadline, watched);
 }
 
 /* Sockets -------------------------------------------------------------------------------------- */
@@ -96,25 +105,13 @@ static socklen_t length_of(const struct sockaddr_storage *a)
     return a->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
 }
 
-static int finish_connect(int fd, double deadline)
-{
-    int error = 0;
-    socklen_t bytes = sizeof error;
-    const int failed = mc_wire_wait(fd, POLLOUT, deadline, -1);
-    if (failed)
-        return failed;
-    return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &bytes) ? errno : error;
-}
-
-int mc_wire_connect(const struct sockaddr_storage *to, double deadline, int *fd)
+int mc_wire_begin_connect(const struct sockaddr_storage *to, int *fd)
 {
     const int made = socket(to->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (made < 0)
         return errno;
-    int failed = connect(made, (const struct sockaddr *)to, length_of(to)) ? errno : 0;
-    if (failed == EINPROGRESS || failed == EINTR)
-        failed = finish_connect(made, deadline);
-    if (failed) {
+    const int failed = connect(made, (const struct sockaddr *)to, length_of(to)) ? errno : 0;
+    if (failed && failed != EINPROGRESS && failed != EINTR) {
         close(made);
         return failed;
     }
@@ -123,16 +120,45 @@ int mc_wire_connect(const struct sockaddr_storage *to, double deadline, int *fd)
     return 0;
 }
 
+int mc_wire_connected(int fd)
+{
+    int error = 0;
+    socklen_t bytes = sizeof error;
+    return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &bytes) ? errno : error;
+}
+
+int mc_wire_connect(const struct sockaddr_storage *to, double deadline, int *fd)
+{
+    int made = -1, failed = mc_wire_begin_connect(to, &made);
+    if (failed)
+        return failed;
+    failed = mc_wire_wait(made, POLLOUT, deadline, -1);
+    if (!failed)
+        failed = mc_wire_connected(made);
+    if (failed) {
+        close(made);
+        return failed;
+    }
+    *fd = made;
+    return 0;
+}
+
+static bool is_any(const struct sockaddr_storage *at)
+{
+    const struct sockaddr_in6 *const six = (const struct sockaddr_in6 *)at;
+    return at->ss_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&six->sin6_addr);
+}
+
 int mc_wire_listen(const struct sockaddr_storage *at, int *fd)
 {
     enum { BACKLOG = 1024 };
-    const int one = 1;
+    const int one = 1, only_six = !is_any(at);
     const int made = socket(at->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (made < 0)
         return errno;
     setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
     if (at->ss_family == AF_INET6)
-        setsockopt(made, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
+        setsockopt(made, IPPROTO_IPV6, IPV6_V6ONLY, &only_six, sizeof only_six);
     if (bind(made, (const struct sockaddr *)at, length_of(at)) || listen(made, BACKLOG)) {
         const int failed = errno;
         close(made);
@@ -140,6 +166,18 @@ int mc_wire_listen(const struct sockaddr_storage *at, int *fd)
     }
     *fd = made;
     return 0;
+}
+
+int mc_wire_listen_anywhere(uint16_t port, int *fd)
+{
+    struct sockaddr_storage any = {.ss_family = AF_INET6};
+    mc_wire_set_port(&any, port);
+    const int failed = mc_wire_listen(&any, fd);
+    if (!failed || failed == EADDRINUSE || failed == EACCES)
+        return failed;
+    any = (struct sockaddr_storage){.ss_family = AF_INET}; /* this host has no IPv6 */
+    mc_wire_set_port(&any, port);
+    return mc_wire_listen(&any, fd);
 }
 
 int mc_wire_accept(int listener)
@@ -170,6 +208,20 @@ int mc_wire_own_address(int fd, struct sockaddr_storage *address)
     return 0;
 }
 
+int mc_wire_source(const struct sockaddr_storage *to, struct sockaddr_storage *address)
+{
+    struct sockaddr_storage there = *to;
+    const int fd = socket(to->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return errno;
+    mc_wire_set_port(&there, 9); /* which does not matter */
+    const int failed = connect(fd, (const struct sockaddr *)&there, length_of(&there))
+                           ? errno
+                           : mc_wire_own_address(fd, address);
+    close(fd);
+    return failed;
+}
+
 mc_endpoint_t mc_wire_endpoint(const struct sockaddr_storage *address)
 {
     mc_endpoint_t e = {.family = address->ss_family == AF_INET6 ? 6 : 4};
@@ -177,12 +229,23 @@ mc_endpoint_t mc_wire_endpoint(const struct sockaddr_storage *address)
         const struct sockaddr_in6 *const a = (const struct sockaddr_in6 *)address;
         e.port = ntohs(a->sin6_port);
         memcpy(e.at, &a->sin6_addr, sizeof a->sin6_addr);
+        if (IN6_IS_ADDR_V4MAPPED(&a->sin6_addr)) {
+            e.family = 4;
+            memset(e.at, 0, sizeof e.at);
+            memcpy(e.at, a->sin6_addr.s6_addr + 12, sizeof(struct in_addr));
+        }
     } else {
         const struct sockaddr_in *const a = (const struct sockaddr_in *)address;
         e.port = ntohs(a->sin_port);
         memcpy(e.at, &a->sin_addr, sizeof a->sin_addr);
     }
     return e;
+}
+
+bool mc_wire_is_loopback(const mc_endpoint_t *e)
+{
+    return e->family == 4 ? e->at[0] == IN_LOOPBACKNET
+                          : memcmp(e->at, &in6addr_loopback, sizeof in6addr_loopback) == 0;
 }
 
 int mc_wire_listening(int listener, mc_endpoint_t *endpoint)

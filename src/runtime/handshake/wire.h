@@ -24,18 +24,30 @@ int mc_wire_wait(int fd, short events, double deadline, int watched);
 int mc_wire_send(int fd, const void *data, size_t bytes, double deadline);
 /* ECONNRESET where the peer has closed. */
 int mc_wire_recv(int fd, void *data, size_t bytes, double deadline, int watched);
+/* The same, in several goes: *done of the bytes are through, and after ETIMEDOUT the next call goes on there. */
+int mc_wire_send_on(int fd, const void *data, size_t bytes, size_t *done, double deadline);
+int mc_wire_recv_on(int fd, void *data, size_t bytes, size_t *done, double deadline, int watched);
 
 /* ECONNREFUSED, ETIMEDOUT, …; else *fd is connected. */
 int mc_wire_connect(const struct sockaddr_storage *to, double deadline, int *fd);
-/* Listens on exactly this address. */
+/* The same in two steps: *fd is ready for POLLOUT when mc_wire_connected can tell what became of it. */
+int mc_wire_begin_connect(const struct sockaddr_storage *to, int *fd);
+int mc_wire_connected(int fd);
+/* Listens on exactly this address; on [::], for IPv4 too. */
 int mc_wire_listen(const struct sockaddr_storage *at, int *fd);
+/* Listens on all addresses, of IPv6 and IPv4 where there are both. */
+int mc_wire_listen_anywhere(uint16_t port, int *fd);
 /* Where the socket's own end is, without its port. */
 int mc_wire_own_address(int fd, struct sockaddr_storage *address);
+/* The address from which this host sends to another; nothing is sent. */
+int mc_wire_source(const struct sockaddr_storage *to, struct sockaddr_storage *address);
 /* An accepted socket, ready for use; -1: none. */
 int mc_wire_accept(int listener);
 
 void mc_wire_set_port(struct sockaddr_storage *address, uint16_t port);
+/* That of IPv4 in IPv6 becomes one of IPv4. */
 mc_endpoint_t mc_wire_endpoint(const struct sockaddr_storage *address);
+bool mc_wire_is_loopback(const mc_endpoint_t *endpoint);
 /* The bound address of a listener. */
 int mc_wire_listening(int listener, mc_endpoint_t *endpoint);
 /* `like` gives the scope of link-local addresses. */
