@@ -91,6 +91,21 @@ static inline void mc_charge_row(mc_cost_t *cost, const mc_line_shape_t *shape, 
         term->row = mc_ratio_add(term->row, mc_ratio(messages - 1, 1));
 }
 
+/* Charges what messages of an inner dimension carry in rounds whose time is charged to an outer one. */
+static inline void mc_charge_wire(mc_cost_t *inner, const mc_line_shape_t *shape, int32_t d,
+                                  int64_t messages, mc_ratio_t part, mc_ratio_t slowed)
+{
+    mc_term_t *const term = &inner->dim[d];
+    term->beta = mc_ratio_add(term->beta, mc_ratio_mul(mc_ratio_mul(part, shape->share), slowed));
+    term->headers += (double)messages * mc_ratio_value(slowed);
+}
+
+/* `once`, and the wires' load: that of its rounds and what the inner wires carry in them. */
+static inline mc_phase_cost_t mc_phase_with_inner(const mc_cost_t *once, const mc_cost_t *inner)
+{
+    return (mc_phase_cost_t){*once, mc_cost_add(once, inner)};
+}
+
 /* In each line, all ranks together send `messages` messages with `part` of the tile each across
  * dimension `d`. */
 static inline void mc_charge_messages(mc_cost_t *cost, const mc_line_shape_t *shape, int32_t d,

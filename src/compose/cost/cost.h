@@ -54,11 +54,15 @@ typedef struct {
 
 /* A cache for callers that price many algorithms on one mesh with one root and the same wires: the rounds
  * in which MST halves a merged line, by the line's first and last dimension. Of a round: the outermost
- * dimension crossed, the slices that the root sends, and the most messages at one port. The caller sets
- * it to 0. */
+ * dimension crossed, the slices that the root sends, and the most messages at one port; of each dimension
+ * inside that is crossed too, the most messages at one port and the largest one's slices. The caller sets it
+ * to 0. */
 enum { MC_MAX_ROUNDS = 32 };
 typedef struct {
     int32_t top, sent, most;
+    struct {
+        int32_t most, slices;
+    } inner[MC_MAX_DIMS];
 } mc_round_t;
 typedef struct {
     struct {
@@ -96,8 +100,9 @@ typedef struct {
     mc_ratio_t at_root;
 } mc_line_shape_t;
 
-/* Cost of one 1D algorithm on the lines described by `shape`. On a merged line each round is charged to
- * the outermost dimension that any of its messages crosses. */
+/* Cost of one 1D algorithm on the lines described by `shape`. On a merged line the time of each round is
+ * charged to the outermost dimension that any of its messages crosses; `busy` also has the bytes that the
+ * wires of inner dimensions carry in it. */
 typedef mc_phase_cost_t (*mc_line_cost_t)(const mc_line_shape_t *shape);
 
 mc_phase_cost_t mc_cost_mst_bcast(const mc_line_shape_t *shape);

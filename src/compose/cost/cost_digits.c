@@ -69,17 +69,23 @@ static sent_t sent_by(const round_t *r, int32_t block)
     return sent;
 }
 
-/* Sums over a digit's rounds for one dimension: rounds charged to it, port slots taken in them (`ports`
- * each where the ports suffice, see mc_shape_slowed), and messages that cross it. */
+/* Rounds, and port slots taken in them (`ports` each where the ports suffice, see mc_shape_slowed). */
 typedef struct {
-    int64_t rounds, slots, messages;
+    int64_t rounds, slots;
+} slots_t;
+
+/* Sums over a digit's rounds for one dimension: rounds charged to it, rounds charged to an outer one in which
+ * it is crossed too, and messages that cross it. */
+typedef struct {
+    slots_t own, inner;
+    int64_t messages;
 } tally_t;
 
-static void add_round(tally_t *tally, const mc_line_shape_t *shape, int32_t d, int32_t crossings)
+static void add_round(slots_t *slots, const mc_line_shape_t *shape, int32_t d, int32_t crossings)
 {
     const int64_t lines = (int64_t)crossings * shape->sharers[d], ports = shape->ports[d];
-    tally[d].rounds++;
-    tally[d].slots += lines > ports ? lines : ports;
+    slots->rounds++;
+    slots->slots += lines > ports ? lines : ports;
 }
 
 /* Boxes of unequal sizes do not align with digits, so each run of boxes is counted. */
@@ -89,33 +95,48 @@ static void count_ragged(tally_t *tally, const mc_line_shape_t *shape, const rou
     sent_t sent = {0, 0};
     for (int32_t i = 0; i < runs->n; i++)
         count_run(r, &runs->run[i], &sent);
-    add_round(tally, shape, sent.most > 0 ? MC_RAGGED_BOX : MC_RAGGED_FOLD, sent.most);
+    const int32_t d = sent.most > 0 ? MC_RAGGED_BOX : MC_RAGGED_FOLD;
+    add_round(&tally[d].own, shape, d, sent.most);
+    if (sent.most > 0 && sent.inside > 0)
+        add_round(&tally[MC_RAGGED_FOLD].inner, shape, MC_RAGGED_FOLD, 1);
     tally[MC_RAGGED_BOX].messages += r->len - sent.inside;
     tally[MC_RAGGED_FOLD].messages += sent.inside;
 }
 
-/* Charges the round to the outermost dimension crossed, and counts each message at the dimension that it
- * crosses itself. */
+/* Charges the round to the outermost dimension crossed, once to each port, and counts each message at the
+ * dimension that it crosses itself. */
 static void count_round(tally_t *tally, const mc_line_shape_t *shape, const round_t *r)
 {
     int64_t left = r->len;
-    bool charged = false;
+    unsigned passed = 0;
     for (int32_t d = mc_shape_top(shape); left > 0; d++) {
+        const int32_t port = mc_shape_port(shape, d);
         const sent_t sent = sent_by(r, mc_shape_block(shape, d));
-        if (!charged && sent.most > 0) {
-            const bool own = mc_shape_port(shape, d) == d;
-            add_round(tally, shape, d, own ? sent.most : sent_by(r, mc_shape_box(shape, d)).most);
-            charged = true;
-        }
+        const bool crossed = left > sent.inside;
+        if (crossed && !(passed >> port & 1))
+            add_round(passed ? &tally[d].inner : &tally[d].own, shape, d,
+                      port == d ? sent.most : sent_by(r, mc_shape_box(shape, d)).most);
+        passed |= crossed ? 1u << port : 0;
         tally[d].messages += left - sent.inside;
         left = sent.inside;
     }
 }
 
-static void charge_digit(mc_cost_t *cost, const mc_line_shape_t *shape, round_t r,
+/* The part of the tile that the rounds move, and by how much the ports slow them down. */
+static mc_ratio_t part_of(const slots_t *slots, const round_t *r)
+{
+    return mc_ratio(slots->rounds, r->radix);
+}
+
+static mc_ratio_t slowed_of(const slots_t *slots, const mc_line_shape_t *shape, int32_t d)
+{
+    return mc_ratio(slots->slots, slots->rounds * shape->ports[d]);
+}
+
+static void charge_digit(mc_cost_t *once, mc_cost_t *inner, const mc_line_shape_t *shape, round_t r,
                          const runs_t *runs)
 {
-    tally_t tally[MC_MAX_DIMS] = {{0}};
+    tally_t tally[MC_MAX_DIMS] = {{.messages = 0}};
     for (r.k = 1; r.k < r.radix; r.k++) {
         if (shape->boxes)
             count_ragged(tally, shape, &r, runs);
@@ -123,12 +144,14 @@ static void charge_digit(mc_cost_t *cost, const mc_line_shape_t *shape, round_t 
             count_round(tally, shape, &r);
     }
     for (int32_t d = 0; d < MC_MAX_DIMS; d++) {
-        const int64_t rounds = tally[d].rounds;
-        if (rounds > 0)
-            mc_charge(cost, shape, d, rounds, mc_ratio(rounds, r.radix),
-                      mc_ratio(tally[d].slots, rounds * shape->ports[d]), false);
+        const slots_t *const own = &tally[d].own, *const in = &tally[d].inner;
+        if (own->rounds > 0)
+            mc_charge(once, shape, d, own->rounds, part_of(own, &r), slowed_of(own, shape, d),
+                      false);
+        if (in->rounds > 0)
+            mc_charge_wire(inner, shape, d, in->rounds, part_of(in, &r), slowed_of(in, shape, d));
         if (tally[d].messages > 0)
-            mc_charge_messages(cost, shape, d, tally[d].messages, mc_ratio(1, r.radix));
+            mc_charge_messages(once, shape, d, tally[d].messages, mc_ratio(1, r.radix));
     }
 }
 
@@ -146,7 +169,7 @@ static void find_runs(const mc_boxes_t *boxes, runs_t *runs)
 
 mc_phase_cost_t mc_cost_digits_alltoall(const mc_line_shape_t *shape)
 {
-    mc_cost_t cost = mc_cost_zero();
+    mc_cost_t once = mc_cost_zero(), inner = mc_cost_zero();
     round_t r = {.len = shape->line.len, .unit = 1};
     runs_t runs = {.n = 0};
     if (shape->boxes)
@@ -154,7 +177,7 @@ mc_phase_cost_t mc_cost_digits_alltoall(const mc_line_shape_t *shape)
     for (; r.unit < r.len; r.unit = r.turn) {
         r.radix = mc_digits_radix(r.len, r.unit);
         r.turn = r.unit * r.radix;
-        charge_digit(&cost, shape, r, &runs);
+        charge_digit(&once, &inner, shape, r, &runs);
     }
-    return (mc_phase_cost_t){cost, cost};
+    return mc_phase_with_inner(&once, &inner);
 }

@@ -7,9 +7,14 @@
 #include "compose/cost/charge.h"
 #include "doubling/doubling.h"
 
-static mc_phase_cost_t same_when_busy(mc_cost_t once)
+/* The rounds, each charged to the outermost dimension that it crosses, and what inner wires carry in them. */
+typedef struct {
+    mc_cost_t once, inner;
+} sum_t;
+
+static sum_t nothing(void)
 {
-    return (mc_phase_cost_t){once, once};
+    return (sum_t){mc_cost_zero(), mc_cost_zero()};
 }
 
 /* Of the members below `v`, the number that are the lower of two partners m apart: m lower ones and m
@@ -151,39 +156,53 @@ static int32_t rounds_of(mc_core_t c)
     return rounds;
 }
 
+/* Factor by which messages of dimension d between members m apart slow down. */
+static mc_ratio_t slowed_at(const mc_line_shape_t *shape, mc_core_t c, int32_t m, int32_t d)
+{
+    const bool own = mc_shape_box(shape, d) == 1;
+    return mc_shape_slowed(shape, d,
+                           own ? 1 : crossings(shape, c, m, mc_shape_port(shape, d)).most);
+}
+
 /* Counts one message of each member that has a partner. Dimension d is crossed by those that leave a box
- * of d, less those that leave a box of an outer dimension. */
-static void charge_exchanges(mc_cost_t *cost, const mc_line_shape_t *shape, mc_core_t c, int32_t m,
-                             mc_ratio_t part)
+ * of d, less those that leave a box of an outer dimension. In one round a port is charged once. */
+static void charge_exchanges(sum_t *sum, const mc_line_shape_t *shape, mc_core_t c, int32_t m,
+                             mc_ratio_t part, bool counts)
 {
     int64_t outer = 0;
+    unsigned passed = 0;
     for (int32_t i = 0; i < shape->line.dims.count; i++) {
-        const int32_t d = shape->line.dims.first + i;
-        const int64_t n = crossings(shape, c, m, d).all;
-        mc_charge_messages(cost, shape, d, n - outer, part);
-        outer = n;
+        const int32_t d = shape->line.dims.first + i, port = mc_shape_port(shape, d);
+        const int64_t all = crossings(shape, c, m, d).all, n = all - outer;
+        outer = all;
+        if (counts)
+            mc_charge_messages(&sum->once, shape, d, n, part);
+        if (n > 0 && passed && !(passed >> port & 1)) {
+            const mc_ratio_t slowed = slowed_at(shape, c, m, d);
+            mc_charge_wire(&sum->inner, shape, d, 1, part, slowed);
+            mc_charge_incast(&sum->inner, shape, d, rounds_of(c), part, slowed);
+        }
+        passed |= n > 0 ? 1u << port : 0;
     }
 }
 
 /* Charges the time in which members m apart exchange `part`. */
-static void charge_time(mc_cost_t *cost, const mc_line_shape_t *shape, mc_core_t c, int32_t m,
+static void charge_time(sum_t *sum, const mc_line_shape_t *shape, mc_core_t c, int32_t m,
                         mc_ratio_t part, bool reduces)
 {
     const int32_t top = top_of(shape, c, m);
-    const int32_t n =
-        mc_shape_box(shape, top) == 1 ? 1 : crossings(shape, c, m, mc_shape_port(shape, top)).most;
-    const mc_ratio_t slowed = mc_shape_slowed(shape, top, n);
-    mc_charge(cost, shape, top, 1, part, slowed, reduces);
+    const mc_ratio_t slowed = slowed_at(shape, c, m, top);
+    mc_charge(&sum->once, shape, top, 1, part, slowed, reduces);
     /* segments overlap, so a rank receives from the partners of several rounds at once */
-    mc_charge_incast(cost, shape, top, rounds_of(c), part, slowed);
+    mc_charge_incast(&sum->once, shape, top, rounds_of(c), part, slowed);
 }
 
 /* Each member that has a partner m apart exchanges `part` with it. */
-static void charge_round(mc_cost_t *cost, const mc_line_shape_t *shape, mc_core_t c, int32_t m,
+static void charge_round(sum_t *sum, const mc_line_shape_t *shape, mc_core_t c, int32_t m,
                          mc_ratio_t part, bool reduces)
 {
-    charge_time(cost, shape, c, m, part, reduces);
-    charge_exchanges(cost, shape, c, m, part);
+    charge_time(sum, shape, c, m, part, reduces);
+    charge_exchanges(sum, shape, c, m, part, true);
 }
 
 /* The number of pairs (0, 1), (2, 3), … of surplus ranks whose ranks are in different blocks: only blocks
@@ -194,8 +213,8 @@ static int64_t parted_pairs(int32_t block, int32_t surplus)
 }
 
 /* Surplus ranks send `part` to their neighbours, or receive it. At most one message leaves a box. */
-static void charge_surplus(mc_cost_t *cost, const mc_line_shape_t *shape, mc_core_t c,
-                           mc_ratio_t part, bool reduces)
+static void charge_surplus(sum_t *sum, const mc_line_shape_t *shape, mc_core_t c, mc_ratio_t part,
+                           bool reduces)
 {
     int32_t top = shape->line.dims.first;
     if (c.surplus == 0)
@@ -207,10 +226,12 @@ static void charge_surplus(mc_cost_t *cost, const mc_line_shape_t *shape, mc_cor
     for (int32_t i = 0; i < shape->line.dims.count; i++) {
         const int32_t d = shape->line.dims.first + i;
         const int64_t n = parted_pairs(mc_shape_block(shape, d), c.surplus);
-        mc_charge_messages(cost, shape, d, n - outer, part);
+        mc_charge_messages(&sum->once, shape, d, n - outer, part);
+        if (d > top && n > outer && mc_shape_port(shape, d) != mc_shape_port(shape, top))
+            mc_charge_wire(&sum->inner, shape, d, 1, part, mc_shape_slowed(shape, d, 1));
         outer = n;
     }
-    mc_charge(cost, shape, top, 1, part, mc_shape_slowed(shape, top, 1), reduces);
+    mc_charge(&sum->once, shape, top, 1, part, mc_shape_slowed(shape, top, 1), reduces);
 }
 
 /* The most slices that m consecutive members of the core stand for: those of the first m members. */
@@ -221,35 +242,35 @@ static mc_ratio_t largest_block(const mc_line_shape_t *shape, mc_core_t c, int32
 
 mc_phase_cost_t mc_cost_doubling_allreduce(const mc_line_shape_t *shape)
 {
-    mc_cost_t cost = mc_cost_zero();
+    sum_t cost = nothing();
     const mc_core_t c = mc_core(shape->line.len);
     charge_surplus(&cost, shape, c, mc_ratio(1, 1), true);
     for (int32_t m = 1; m < c.size; m *= 2)
         charge_round(&cost, shape, c, m, mc_ratio(1, 1), true);
     charge_surplus(&cost, shape, c, mc_ratio(1, 1), false);
-    return same_when_busy(cost);
+    return mc_phase_with_inner(&cost.once, &cost.inner);
 }
 
 mc_phase_cost_t mc_cost_halving_reduce_scatter(const mc_line_shape_t *shape)
 {
-    mc_cost_t cost = mc_cost_zero();
+    sum_t cost = nothing();
     const mc_core_t c = mc_core(shape->line.len);
     charge_surplus(&cost, shape, c, mc_ratio(1, 1), true);
     for (int32_t m = c.size / 2; m > 0; m /= 2)
         charge_round(&cost, shape, c, m, largest_block(shape, c, m), true);
     charge_surplus(&cost, shape, c, mc_ratio(1, shape->line.len), false);
-    return same_when_busy(cost);
+    return mc_phase_with_inner(&cost.once, &cost.inner);
 }
 
 mc_phase_cost_t mc_cost_doubling_allgather(const mc_line_shape_t *shape)
 {
-    mc_cost_t cost = mc_cost_zero();
+    sum_t cost = nothing();
     const mc_core_t c = mc_core(shape->line.len);
     charge_surplus(&cost, shape, c, mc_ratio(1, shape->line.len), false);
     for (int32_t m = 1; m < c.size; m *= 2)
         charge_round(&cost, shape, c, m, largest_block(shape, c, m), false);
     charge_surplus(&cost, shape, c, mc_ratio(1, 1), false);
-    return same_when_busy(cost);
+    return mc_phase_with_inner(&cost.once, &cost.inner);
 }
 
 /* A core of all ranks of the line. If their number is no power of two, some have no partner. */
@@ -283,13 +304,18 @@ static int64_t unpaired(int32_t p, int32_t m, int32_t few, int32_t block)
     return m - few - same;
 }
 
-static void charge_unpaired(mc_cost_t *cost, const mc_line_shape_t *shape, int32_t m, int32_t few)
+/* The time of these messages, up to `more` of one rank, is charged to dimension `top`. */
+static void charge_unpaired(sum_t *sum, const mc_line_shape_t *shape, int32_t m, int32_t few,
+                            int32_t more, int32_t top)
 {
     int64_t outer = 0;
     for (int32_t i = 0; i < shape->line.dims.count && few > 0; i++) {
         const int32_t d = shape->line.dims.first + i;
         const int64_t n = unpaired(shape->line.len, m, few, mc_shape_block(shape, d));
-        mc_charge_messages(cost, shape, d, n - outer, mc_ratio(1, 1));
+        mc_charge_messages(&sum->once, shape, d, n - outer, mc_ratio(1, 1));
+        if (d > top && n > outer)
+            mc_charge_wire(&sum->inner, shape, d, more, mc_ratio(more, 1),
+                           mc_shape_slowed(shape, d, 1));
         outer = n;
     }
 }
@@ -297,25 +323,25 @@ static void charge_unpaired(mc_cost_t *cost, const mc_line_shape_t *shape, int32
 /* A rank of the short block also sends to ranks without a partner of their own, in a row. */
 mc_phase_cost_t mc_cost_aligned_allreduce(const mc_line_shape_t *shape)
 {
-    mc_cost_t cost = mc_cost_zero();
+    sum_t cost = nothing();
     const mc_core_t c = all_of(shape);
     for (int32_t m = 1; m < c.size; m *= 2) {
         const int32_t top = top_of(shape, c, m), few = short_block(shape, m);
         const int32_t more = few ? (m + few - 1) / few - 1 : 0;
         charge_round(&cost, shape, c, m, mc_ratio(1, 1), true);
-        charge_unpaired(&cost, shape, m, few);
+        charge_unpaired(&cost, shape, m, few, more, top);
         if (more)
-            mc_charge_row(&cost, shape, top, more, mc_ratio(more, 1),
+            mc_charge_row(&cost.once, shape, top, more, mc_ratio(more, 1),
                           mc_shape_slowed(shape, top, 1), false);
     }
-    return same_when_busy(cost);
+    return mc_phase_with_inner(&cost.once, &cost.inner);
 }
 
 /* If the length is no power of two, each slice is a message of its own, and the ranks of a short block
  * send more of them. */
 mc_phase_cost_t mc_cost_aligned_reduce_scatter(const mc_line_shape_t *shape)
 {
-    mc_cost_t cost = mc_cost_zero();
+    sum_t cost = nothing();
     const mc_core_t c = all_of(shape);
     const int32_t p = c.size;
     for (int32_t m = 1; m < p; m *= 2) {
@@ -323,20 +349,19 @@ mc_phase_cost_t mc_cost_aligned_reduce_scatter(const mc_line_shape_t *shape)
         const int32_t usual = (p + 2 * m - 1) / (2 * m), core = few ? mc_core(few).size : 1;
         const int32_t most = few ? (p - few + core - 1) / core : 0;
         const int32_t slices = most > usual ? most : usual;
-        const double headers = cost.dim[top].headers;
+        const double headers = cost.once.dim[top].headers;
         charge_time(&cost, shape, c, m, mc_ratio(slices, p), true);
-        if (mc_is_power(p)) {
-            charge_exchanges(&cost, shape, c, m, mc_ratio(slices, p));
-        } else {
-            mc_term_t *const term = &cost.dim[top];
-            mc_charge_messages(&cost, shape, top, (int64_t)(p + m - 1) / (2 * m) * p,
+        charge_exchanges(&cost, shape, c, m, mc_ratio(slices, p), mc_is_power(p));
+        if (!mc_is_power(p)) {
+            mc_term_t *const term = &cost.once.dim[top];
+            mc_charge_messages(&cost.once, shape, top, (int64_t)(p + m - 1) / (2 * m) * p,
                                mc_ratio(1, p));
             term->alpha = mc_ratio_add(term->alpha, mc_ratio(slices - 1, 1));
             term->row = mc_ratio_add(term->row, mc_ratio(slices - 1, 1));
             term->headers += (slices - 1) * (term->headers - headers);
         }
     }
-    return same_when_busy(cost);
+    return mc_phase_with_inner(&cost.once, &cost.inner);
 }
 
 /* Each rank sends `part` in `messages` messages to the rank n away, on either side: min(n, s) ranks of a
@@ -357,11 +382,30 @@ static void charge_turn(mc_cost_t *cost, const mc_line_shape_t *shape, int32_t n
     }
 }
 
+/* The same round on the wires inside of the outermost dimension, whose time is charged to that one. Ranks n
+ * apart are in one block of the next outer dimension if it is longer than n. */
+static void charge_turn_inside(mc_cost_t *inner, const mc_line_shape_t *shape, int32_t n,
+                               int32_t messages, int32_t senders, mc_ratio_t part)
+{
+    const int32_t top = mc_shape_top(shape), end = shape->line.dims.first + shape->line.dims.count;
+    unsigned passed = 1u << mc_shape_port(shape, top);
+    for (int32_t d = top + 1; d < end; d++) {
+        const int32_t extent = shape->mesh->dim[d].extent, s = mc_shape_box(shape, d);
+        const unsigned port = 1u << mc_shape_port(shape, d);
+        if (extent == 1 || n >= mc_shape_block(shape, d) * extent || passed & port)
+            continue;
+        const mc_ratio_t slowed = mc_shape_slowed(shape, d, n < s ? n : s);
+        mc_charge_wire(inner, shape, d, messages, part, slowed);
+        mc_charge_incast(inner, shape, d, senders, part, slowed);
+        passed |= port;
+    }
+}
+
 /* A rank whose slices wrap around the line's end sends two messages; the last rank does so in every round
  * but the first. In the round of k, min(k, s, p-k) ranks of a box of s send out of it. */
 mc_phase_cost_t mc_cost_bruck_allgather(const mc_line_shape_t *shape)
 {
-    mc_cost_t cost = mc_cost_zero();
+    sum_t cost = nothing();
     const int32_t p = shape->line.len, d = mc_shape_top(shape), s = mc_shape_box(shape, d);
     int32_t rounds = 0;
     for (int32_t k = 1; k < p; k *= 2)
@@ -369,13 +413,14 @@ mc_phase_cost_t mc_cost_bruck_allgather(const mc_line_shape_t *shape)
     for (int32_t k = 1; k < p; k *= 2) {
         const int32_t n = k < p - k ? k : p - k, leave = n < s ? n : s;
         const mc_ratio_t slowed = mc_shape_slowed(shape, d, leave);
-        mc_charge(&cost, shape, d, n > 1 ? 2 : 1, mc_ratio(n, p), slowed, false);
-        mc_charge_incast(&cost, shape, d, rounds, mc_ratio(n, p), slowed);
-        charge_turn(&cost, shape, n, 1, mc_ratio(n, p));
+        mc_charge(&cost.once, shape, d, n > 1 ? 2 : 1, mc_ratio(n, p), slowed, false);
+        mc_charge_incast(&cost.once, shape, d, rounds, mc_ratio(n, p), slowed);
+        charge_turn(&cost.once, shape, n, 1, mc_ratio(n, p));
+        charge_turn_inside(&cost.inner, shape, n, n > 1 ? 2 : 1, rounds, mc_ratio(n, p));
         /* the slices of n-1 ranks wrap around: the same bytes in one more message */
-        mc_charge_messages(&cost, shape, mc_shape_top(shape), n - 1, mc_ratio(0, 1));
+        mc_charge_messages(&cost.once, shape, mc_shape_top(shape), n - 1, mc_ratio(0, 1));
     }
-    return same_when_busy(cost);
+    return mc_phase_with_inner(&cost.once, &cost.inner);
 }
 
 /* Messages of one rank in the round of `unit`. Whole runs of slices go in one message, or, if they do not
@@ -399,13 +444,16 @@ static int32_t bit_slices(int32_t p, int32_t unit)
 /* In the round of `unit`, min(unit, s, p-unit) ranks of a box of s send out of it. */
 mc_phase_cost_t mc_cost_bruck_alltoall(const mc_line_shape_t *shape)
 {
-    mc_cost_t cost = mc_cost_zero();
+    sum_t cost = nothing();
     const int32_t p = shape->line.len, d = mc_shape_top(shape), s = mc_shape_box(shape, d);
     for (int32_t unit = 1; unit < p; unit *= 2) {
         const int32_t n = unit < p - unit ? unit : p - unit, leave = n < s ? n : s;
-        mc_charge_row(&cost, shape, d, bit_messages(shape, unit), mc_ratio(bit_slices(p, unit), p),
-                      mc_shape_slowed(shape, d, leave), false);
-        charge_turn(&cost, shape, n, bit_messages(shape, unit), mc_ratio(bit_slices(p, unit), p));
+        const int32_t messages = bit_messages(shape, unit);
+        const mc_ratio_t part = mc_ratio(bit_slices(p, unit), p);
+        mc_charge_row(&cost.once, shape, d, messages, part, mc_shape_slowed(shape, d, leave),
+                      false);
+        charge_turn(&cost.once, shape, n, messages, part);
+        charge_turn_inside(&cost.inner, shape, n, messages, 1, part);
     }
-    return same_when_busy(cost);
+    return mc_phase_with_inner(&cost.once, &cost.inner);
 }

@@ -20,34 +20,39 @@ static int32_t hops_round(const mc_line_shape_t *shape, int32_t d)
     return on_ring + last_to_first;
 }
 
-/* In every round one message of the line leaves each box of the outermost dimension and one enters it. */
-static mc_cost_t ring(const mc_line_shape_t *shape, bool reduces)
+/* In every round one message of the line leaves each box, of whatever dimension, and one enters it: each
+ * port passes it once. */
+static mc_phase_cost_t ring(const mc_line_shape_t *shape, bool reduces)
 {
-    mc_cost_t cost = mc_cost_zero();
+    mc_cost_t once = mc_cost_zero(), inner = mc_cost_zero();
     const int32_t p = shape->line.len, d = mc_shape_top(shape);
-    mc_charge(&cost, shape, d, p - 1, mc_ratio(p - 1, p), mc_shape_slowed(shape, d, 1), reduces);
+    const mc_ratio_t part = mc_ratio(p - 1, p);
+    unsigned passed = 1u << mc_shape_port(shape, d);
+    mc_charge(&once, shape, d, p - 1, part, mc_shape_slowed(shape, d, 1), reduces);
     for (int32_t i = 0; i < shape->line.dims.count; i++) {
-        const int32_t e = shape->line.dims.first + i;
-        mc_charge_messages(&cost, shape, e, (int64_t)(p - 1) * hops_round(shape, e),
-                           mc_ratio(1, p));
+        const int32_t e = shape->line.dims.first + i, hops = hops_round(shape, e);
+        mc_charge_messages(&once, shape, e, (int64_t)(p - 1) * hops, mc_ratio(1, p));
+        if (hops > 0 && !(passed >> mc_shape_port(shape, e) & 1))
+            mc_charge_wire(&inner, shape, e, p - 1, part, mc_shape_slowed(shape, e, 1));
+        passed |= hops > 0 ? 1u << mc_shape_port(shape, e) : 0;
     }
-    return cost;
+    return mc_phase_with_inner(&once, &inner);
 }
 
 mc_phase_cost_t mc_cost_ring_allgather(const mc_line_shape_t *shape)
 {
-    return same_when_busy(ring(shape, false));
+    return ring(shape, false);
 }
 
 mc_phase_cost_t mc_cost_ring_reduce_scatter(const mc_line_shape_t *shape)
 {
-    return same_when_busy(ring(shape, true));
+    return ring(shape, true);
 }
 
 mc_phase_cost_t mc_cost_ring_allreduce(const mc_line_shape_t *shape)
 {
-    const mc_cost_t down = ring(shape, true), up = ring(shape, false);
-    return same_when_busy(mc_cost_add(&down, &up));
+    const mc_phase_cost_t down = ring(shape, true), up = ring(shape, false);
+    return (mc_phase_cost_t){mc_cost_add(&down.once, &up.once), mc_cost_add(&down.busy, &up.busy)};
 }
 
 /* Outermost dimension of the line in which indices i and j differ. */
@@ -240,6 +245,26 @@ static int64_t pairs(const mc_line_shape_t *shape, int32_t d)
     return n;
 }
 
+/* Sets what the wires carry: each rank sends to and receives from every rank that differs from it in a
+ * dimension. Boxes of unequal sizes differ in what leaves them, so the rounds' count stands. */
+static void load_fullmesh(mc_cost_t *busy, const mc_line_shape_t *shape, mc_ratio_t part)
+{
+    for (int32_t i = 0; i < shape->line.dims.count; i++) {
+        const int32_t d = shape->line.dims.first + i;
+        const bool even = !shape->boxes;
+        const int32_t n = even ? mc_shape_beyond(shape, d, 0) : shape->boxes->most - 1;
+        if (n == 0 || !(even || d == MC_RAGGED_FOLD))
+            continue;
+        const mc_ratio_t moved = mc_ratio_mul(mc_ratio(n, 1), part);
+        const mc_ratio_t slowed = mc_shape_slowed(shape, d, mc_shape_box(shape, d));
+        mc_term_t *const term = &busy->dim[d];
+        term->beta = term->incast = mc_ratio(0, 1);
+        term->headers = 0;
+        mc_charge_wire(busy, shape, d, n, moved, slowed);
+        mc_charge_incast(busy, shape, d, n, moved, slowed);
+    }
+}
+
 /* In round k each rank sends to the rank k further; min(k, s, p-k) messages leave a box of s ranks. */
 static mc_phase_cost_t fullmesh(const mc_line_shape_t *shape, mc_ratio_t part, bool reduces)
 {
@@ -256,7 +281,9 @@ static mc_phase_cost_t fullmesh(const mc_line_shape_t *shape, mc_ratio_t part, b
         const int32_t e = shape->line.dims.first + i;
         mc_charge_messages(&cost, shape, e, pairs(shape, e), part);
     }
-    return same_when_busy(cost);
+    mc_phase_cost_t both = same_when_busy(cost);
+    load_fullmesh(&both.busy, shape, part);
+    return both;
 }
 
 mc_phase_cost_t mc_cost_fullmesh_allgather(const mc_line_shape_t *shape)

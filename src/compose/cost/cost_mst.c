@@ -16,7 +16,9 @@ typedef struct {
 typedef struct {
     int32_t top;  /* outermost dimension crossed */
     int32_t sent; /* slices that the root sends; 0 after its last message */
+    /* by port: messages, the outermost dimension that they cross, and the largest one's slices */
     tally_t out[MC_MAX_DIMS], in[MC_MAX_DIMS];
+    int32_t level[MC_MAX_DIMS], slices[MC_MAX_DIMS];
 } round_t;
 
 typedef struct {
@@ -48,6 +50,14 @@ static void count(tally_t *tally, int32_t box)
         tally->most = tally->n;
 }
 
+static void note_port(round_t *round, int32_t port, int32_t level, int32_t slices)
+{
+    if (level < round->level[port])
+        round->level[port] = level;
+    if (slices > round->slices[port])
+        round->slices[port] = slices;
+}
+
 static void note(walk_t *walk, int32_t depth, int32_t from, int32_t to, int32_t slices)
 {
     round_t *round = &walk->round[depth];
@@ -60,6 +70,7 @@ static void note(walk_t *walk, int32_t depth, int32_t from, int32_t to, int32_t 
         round->top = d;
     if (from == walk->shape->line.root)
         round->sent = slices;
+    note_port(round, mc_shape_port(walk->shape, d), d, slices);
     d = mc_shape_port(walk->shape, d);
     count(&round->out[d], from / walk->block[d]);
     count(&round->in[d], to / walk->block[d]);
@@ -72,8 +83,11 @@ static bool inside(walk_t *walk, int32_t depth, int32_t lo, int32_t hi)
     const int32_t line = walk->shape->mesh->dim[walk->inner].extent;
     if (lo / line != hi / line)
         return false;
-    for (int32_t r = depth, end = depth + log2_ceil(hi - lo + 1); r < end; r++) {
+    int32_t len = hi - lo + 1;
+    for (int32_t r = depth, end = depth + log2_ceil(len); r < end; r++) {
         round_t *const round = &walk->round[r];
+        note_port(round, walk->inner, walk->inner, (len + 1) / 2);
+        len = (len + 1) / 2;
         round->top = walk->inner < round->top ? walk->inner : round->top;
         round->out[walk->inner].most = round->in[walk->inner].most = 1;
         walk->n_rounds = r >= walk->n_rounds ? r + 1 : walk->n_rounds;
@@ -124,9 +138,17 @@ static void walk_init(walk_t *walk, const mc_line_shape_t *shape, mc_halve_t hal
         walk->block[d] = mc_shape_block(shape, d);
     for (int32_t r = 0; r < MC_MAX_ROUNDS; r++) {
         walk->round[r].top = MC_MAX_DIMS;
-        for (int32_t d = 0; d < MC_MAX_DIMS; d++)
+        for (int32_t d = 0; d < MC_MAX_DIMS; d++) {
             walk->round[r].out[d] = walk->round[r].in[d] = none;
+            walk->round[r].level[d] = MC_MAX_DIMS;
+        }
     }
+}
+
+static int32_t most_at(const round_t *round, int32_t port)
+{
+    const int32_t out = round->out[port].most, in = round->in[port].most;
+    return out > in ? out : in;
 }
 
 static int32_t find_rounds(const mc_line_shape_t *shape, mc_halve_t halve,
@@ -138,18 +160,39 @@ static int32_t find_rounds(const mc_line_shape_t *shape, mc_halve_t halve,
     for (int32_t r = 0; r < walk.n_rounds; r++) {
         const round_t *const round = &walk.round[r];
         const int32_t port = mc_shape_port(shape, round->top);
-        const int32_t out = round->out[port].most, in = round->in[port].most;
-        found[r] = (mc_round_t){round->top, round->sent, out > in ? out : in};
+        found[r] = (mc_round_t){round->top, round->sent, most_at(round, port), {{0, 0}}};
+        for (int32_t d = 0; d < MC_MAX_DIMS; d++)
+            if (d != port && round->level[d] < MC_MAX_DIMS) {
+                found[r].inner[round->level[d]].most = most_at(round, d);
+                found[r].inner[round->level[d]].slices = round->slices[d];
+            }
     }
     return walk.n_rounds;
 }
 
-static mc_cost_t merged(const mc_line_shape_t *shape, mc_halve_t halve, passes_t passes,
-                        bool reduces)
+/* The part of the tile that a message of `slices` carries. */
+static mc_ratio_t part_of(const mc_line_shape_t *shape, passes_t passes, int32_t slices)
+{
+    return passes == WHOLE
+               ? mc_ratio(1, 1)
+               : mc_ratio_mul(mc_shape_passed(shape), mc_ratio(slices, shape->line.len - 1));
+}
+
+static void charge_inner(mc_cost_t *inner, const mc_line_shape_t *shape, const mc_round_t *round,
+                         passes_t passes)
+{
+    for (int32_t d = 0; d < MC_MAX_DIMS; d++)
+        if (round->inner[d].most > 0)
+            mc_charge_wire(inner, shape, d, 1, part_of(shape, passes, round->inner[d].slices),
+                           mc_shape_slowed(shape, d, round->inner[d].most));
+}
+
+static mc_phase_cost_t merged(const mc_line_shape_t *shape, mc_halve_t halve, passes_t passes,
+                              bool reduces)
 {
     const mc_dims_t dims = shape->line.dims;
     mc_walks_t *const walks = halve == mc_halve ? shape->walks : NULL;
-    mc_cost_t cost = mc_cost_zero();
+    mc_cost_t once = mc_cost_zero(), inner = mc_cost_zero();
     mc_round_t mine[MC_MAX_ROUNDS], *round = mine;
     int32_t own = 0, *n = &own;
     if (walks) {
@@ -159,24 +202,21 @@ static mc_cost_t merged(const mc_line_shape_t *shape, mc_halve_t halve, passes_t
     if (*n == 0)
         *n = find_rounds(shape, halve, round);
     for (int32_t r = 0; r < *n; r++) {
-        const mc_ratio_t part = passes == WHOLE
-                                    ? mc_ratio(1, 1)
-                                    : mc_ratio_mul(mc_shape_passed(shape),
-                                                   mc_ratio(round[r].sent, shape->line.len - 1));
-        mc_charge(&cost, shape, round[r].top, 1, part,
+        mc_charge(&once, shape, round[r].top, 1, part_of(shape, passes, round[r].sent),
                   mc_shape_slowed(shape, round[r].top, round[r].most), reduces);
+        charge_inner(&inner, shape, &round[r], passes);
     }
-    return cost;
+    return mc_phase_with_inner(&once, &inner);
 }
 
 /* The textbook's formula. On a plain line no box sends or receives two messages of a line in a round. */
-static mc_cost_t plain(const mc_line_shape_t *shape, int32_t d, passes_t passes, bool reduces)
+static mc_phase_cost_t plain(const mc_line_shape_t *shape, int32_t d, passes_t passes, bool reduces)
 {
     mc_cost_t cost = mc_cost_zero();
     const int32_t p = shape->line.len, rounds = log2_ceil(p);
     const mc_ratio_t part = passes == WHOLE ? mc_ratio(rounds, 1) : mc_shape_passed(shape);
     mc_charge(&cost, shape, d, rounds, part, mc_shape_slowed(shape, d, 1), reduces);
-    return cost;
+    return (mc_phase_cost_t){cost, cost};
 }
 
 /* Numbers of intervals of one depth of a halving, without the one that has the line's root: they have k
@@ -267,16 +307,17 @@ static void charge_tree(mc_cost_t *cost, const mc_line_shape_t *shape, passes_t 
     }
 }
 
-/* `busy` equals `once`: the root sends or receives in every round of a segment. */
+/* `busy` has the rounds of `once`: the root sends or receives in every round of a segment. */
 static mc_phase_cost_t halving(const mc_line_shape_t *shape, mc_halve_t halve, passes_t passes,
                                bool reduces)
 {
     const int32_t top = mc_shape_top(shape);
     const bool is_plain = mc_shape_block(shape, top) == 1;
-    mc_cost_t once =
+    mc_phase_cost_t cost =
         is_plain ? plain(shape, top, passes, reduces) : merged(shape, halve, passes, reduces);
-    charge_tree(&once, shape, passes);
-    return (mc_phase_cost_t){once, once};
+    charge_tree(&cost.once, shape, passes);
+    charge_tree(&cost.busy, shape, passes);
+    return cost;
 }
 
 static mc_phase_cost_t then(mc_phase_cost_t a, mc_phase_cost_t b)

@@ -19,9 +19,10 @@ static inline mc_linear_t mc_linear_add(mc_linear_t a, mc_linear_t b)
 }
 
 /* A round is charged to one dimension; on a merged line others may have messages in it too. */
-static inline bool mc_term_has_messages(const mc_term_t *once)
+static inline bool mc_phase_crosses(const mc_phase_cost_t *cost, int32_t d)
 {
-    return once->alpha.num > 0 || once->messages > 0;
+    const mc_term_t *const once = &cost->once.dim[d];
+    return once->alpha.num > 0 || once->messages > 0 || cost->busy.dim[d].beta.num > 0;
 }
 
 /* mc_term_seconds as a function of the bytes. */

@@ -83,6 +83,22 @@ mc_ratio_t mc_share_of(meshcoll_collective_t collective, const mc_mesh_t *mesh,
     return mc_ratio(1, parts);
 }
 
+/* A segment lasts no less than its busiest wire. On a merged line, whose rounds are charged to the outermost
+ * dimension that they cross, that may be an inner one. */
+static void last_as_busiest(mc_phase_cost_t *cost, const mc_mesh_t *mesh, const mc_links_t *links)
+{
+    double all = 0, most = 0;
+    int32_t busiest = 0;
+    for (int32_t d = 0; d < mesh->ndims; d++) {
+        const double wire = mc_ratio_value(cost->busy.dim[d].beta) * links->dim[d].beta;
+        all += mc_ratio_value(cost->once.dim[d].beta) * links->dim[d].beta;
+        busiest = wire > most ? d : busiest;
+        most = wire > most ? wire : most;
+    }
+    for (int32_t d = 0; d < mesh->ndims && most > all; d++)
+        cost->once.dim[d].beta = d == busiest ? cost->busy.dim[d].beta : mc_ratio(0, 1);
+}
+
 mc_phase_cost_t mc_phase_cost(meshcoll_collective_t collective, int32_t algorithm, mc_dims_t dims,
                               const mc_mesh_t *mesh, const mc_links_t *links, int32_t root,
                               const mc_placement_t state[MC_MAX_DIMS], mc_ratio_t share,
@@ -100,6 +116,8 @@ mc_phase_cost_t mc_phase_cost(meshcoll_collective_t collective, int32_t algorith
     mc_phase_cost_t cost = mc_algorithms[algorithm].cost(&shape);
     if (dims.count < mesh->ndims && collective == MESHCOLL_ALLTOALL)
         mc_pairs_correct(&cost, mesh, dims);
+    if (dims.count > 1)
+        last_as_busiest(&cost, mesh, links);
     for (int32_t d = 0; d < mesh->ndims; d++)
         cost.busy.dim[d].row = cost.busy.dim[d].alpha;
     return cost;

@@ -20,7 +20,7 @@ static void add_phase(mc_flow_t *flow, const mc_phase_cost_t *cost, const mc_lin
     for (int32_t d = 0; d < links->ndims; d++) {
         const mc_term_t *const term = &cost->once.dim[d], *const busy = &cost->busy.dim[d];
         const int32_t wire = mc_links_wire(links, d);
-        if (!mc_term_has_messages(term))
+        if (!mc_phase_crosses(cost, d))
             continue;
         const mc_linear_t once = mc_linear_of(term, links, d);
         flow->phase[i].links |= 1u << wire;
@@ -52,11 +52,12 @@ static void run_phase(const mc_flow_t *flow, int32_t i, double bytes, double *re
     for (int32_t d = 0; d < MC_MAX_DIMS; d++)
         if (flow->phase[i].links & 1u << d && free_at[d] > start)
             start = free_at[d];
-    const double released = start + mc_linear_at(flow->phase[i].busy, bytes);
+    const double ended = start + mc_linear_at(flow->phase[i].once, bytes);
+    const double released = fmin(ended, start + mc_linear_at(flow->phase[i].busy, bytes));
     for (int32_t d = 0; d < MC_MAX_DIMS; d++)
         if (flow->phase[i].links & 1u << d)
             free_at[d] = released;
-    *ready = start + mc_linear_at(flow->phase[i].once, bytes);
+    *ready = ended;
 }
 
 /* Seconds of the first segment of each side. */

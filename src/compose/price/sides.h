@@ -10,7 +10,8 @@
  * side, a piece of n / segments bytes, is in progress at a time.
  *   fill   time of the first segment of each side. Phases start in program order (the first of both sides,
  *          the second of both, …), each when the phase before it on its side has ended and the links of its
- *          dimensions are free; it occupies these links for its `busy` time
+ *          dimensions are free; it occupies these links for its `busy` time, or until it ends if that is
+ *          sooner
  *   every  time for which two segments, one of each side, occupy the busiest link: the sides' times add up
  *          for each wire
  * Neither is less than a rank's own time for two segments: a rank starts one message at a time and sums on

@@ -90,7 +90,7 @@ static void add_dim(mc_price_t *price, const mc_priced_t *p, int32_t i, const mc
 {
     const int32_t d = p->graph.dim[i], wire = p->wire_of[i];
     const mc_term_t *const once = &cost->once.dim[d], *const busy = &cost->busy.dim[d];
-    if (!mc_term_has_messages(once))
+    if (!mc_phase_crosses(cost, d))
         return;
     const mc_linear_busy_t occupied = mc_linear_busy(busy, p->links, d);
     add_to(&price->once, mc_linear_of(once, p->links, d));
@@ -336,7 +336,7 @@ static bool add_exact(mc_priced_t *p, int32_t i)
         if (!term)
             return false;
         p->exact = term;
-        if (mc_term_has_messages(once))
+        if (mc_phase_crosses(&cost, d))
             term[p->n_exact++] = (mc_priced_term_t){d, mc_term_share(once, step->share),
                                                     mc_term_share(busy, step->share)};
     }
