@@ -1,5 +1,7 @@
 #include "base/file.h"
 
+#include "base/descriptor.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -83,7 +85,7 @@ int mc_file_read(const char *path, char **text, size_t *bytes)
     const bool there = stat(path, &is) == 0;
     if (there && !S_ISREG(is.st_mode))
         return fail_kind(path, is.st_mode);
-    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    const int fd = mc_descriptor(open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
     if (fd < 0 && errno != ENOENT && errno != ENOTDIR)
         return fail_read(path);
     const int status = fd < 0 ? MESHCOLL_OK : read_open(fd, path, &all, &n);
@@ -102,8 +104,8 @@ int mc_file_read(const char *path, char **text, size_t *bytes)
 static int open_lock(const char *path)
 {
     const int flags = O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC;
-    const int fd = open(path, O_RDWR | O_CREAT | flags, 0666);
-    return fd < 0 && errno == EACCES ? open(path, O_RDONLY | flags) : fd;
+    const int fd = mc_descriptor(open(path, O_RDWR | O_CREAT | flags, 0666));
+    return fd < 0 && errno == EACCES ? mc_descriptor(open(path, O_RDONLY | flags)) : fd;
 }
 
 /* The last holder removes the lock file: is the locked one still the one at `path`? */

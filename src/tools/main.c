@@ -1,4 +1,5 @@
 /* The command `meshcoll`: a table of subcommands. */
+#include "base/descriptor.h"
 #include "tools/count/count.h"
 #include "tools/list/list.h"
 #include "tools/plan/plan.h"
@@ -99,6 +100,7 @@ static void reset_signals(void)
 int main(int argc, char **argv)
 {
     reset_signals();
+    mc_descriptor_fill();
     const int status = run(argc, argv);
     if (fflush(stdout) == 0 && !ferror(stdout))
         return status;

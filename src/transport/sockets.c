@@ -1,5 +1,8 @@
 #include "transport/sockets.h"
 
+#include "base/descriptor.h"
+
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -20,7 +23,8 @@ static void shut(int fd, int depth)
     char path[40], line[256];
     int watched;
     snprintf(path, sizeof path, "/proc/self/fdinfo/%d", fd);
-    FILE *const info = depth > 0 ? fopen(path, "re") : NULL;
+    FILE *const info =
+        depth > 0 ? mc_descriptor_stream(open(path, O_RDONLY | O_CLOEXEC), "r") : NULL;
     while (info && fgets(line, sizeof line, info)) {
         if (sscanf(line, "tfd: %d", &watched) != 1)
             continue;

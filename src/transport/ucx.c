@@ -1,5 +1,6 @@
 #include "transport/ucx.h"
 
+#include "base/descriptor.h"
 #include "transport/sockets.h"
 #include "transport/ucx_names.h"
 
@@ -518,6 +519,7 @@ int mc_ucx_create(const mc_ucx_params_t *params, mc_transport_t **transport)
         return mc_fail_memory("a transport");
     ucx->transport = (mc_transport_t){.ops = &ucx_ops, .greets = true, .fd = -1};
     snprintf(ucx->dim, sizeof ucx->dim, "%s", params->dim);
+    mc_descriptor_fill(); /* UCX makes sockets whenever it connects or accepts */
     int status = open_context(ucx, params);
     if (!status)
         status = open_worker(ucx, params->threads);

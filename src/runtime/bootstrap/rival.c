@@ -1,5 +1,7 @@
 #include "runtime/bootstrap/rival.h"
 
+#include "base/descriptor.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stddef.h>
@@ -49,7 +51,7 @@ int mc_rival_claim(const mc_job_t *job, int *fd)
     if (job->secret_bytes > 0)
         return MESHCOLL_OK;
     const socklen_t bytes = name_of(job, &at);
-    const int made = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    const int made = mc_descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (made < 0)
         return MESHCOLL_OK;
     int status = MESHCOLL_OK;
@@ -65,7 +67,7 @@ int mc_rival_claim(const mc_job_t *job, int *fd)
 
 int mc_rival_hear(int fd)
 {
-    const int made = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+    const int made = mc_descriptor(accept4(fd, NULL, NULL, SOCK_CLOEXEC));
     const int status = made < 0 ? MESHCOLL_OK : judge(made);
     if (made >= 0)
         close(made);

@@ -93,7 +93,7 @@ static void close(meshcoll_t *h, mc_exchange_t *e)
 }
 
 /* Copies the tables, which are the caller's until the call returns. */
-static int open(meshcoll_t *h, const meshcoll_args_t *a, mc_exchange_t **exchange)
+static int open_exchange(meshcoll_t *h, const meshcoll_args_t *a, mc_exchange_t **exchange)
 {
     const size_t p = (size_t)h->mesh.size;
     mc_exchange_t *const e = calloc(1, sizeof *e + 4 * p * sizeof e->table[0]);
@@ -207,7 +207,7 @@ int mc_passing_bind(meshcoll_request_t *r, const meshcoll_args_t *a, uint32_t nu
     once.segments = 1;
     if (goes_straight(&once) || !r->plan)
         return bind(r, a, NULL);
-    int status = open(h, a, &e);
+    int status = open_exchange(h, a, &e);
     if (status)
         return status;
     e->of = r;

@@ -1,5 +1,6 @@
 #include "runtime/create/tuned.h"
 
+#include "base/descriptor.h"
 #include "base/file.h"
 
 #include <errno.h>
@@ -19,7 +20,7 @@ enum { VERSION = 1 };
 static void find_cpu(char cpu[MC_CPU_TEXT])
 {
     char line[256];
-    FILE *const file = fopen("/proc/cpuinfo", "r");
+    FILE *const file = mc_descriptor_stream(open("/proc/cpuinfo", O_RDONLY | O_CLOEXEC), "r");
     snprintf(cpu, MC_CPU_TEXT, "an unknown processor");
     while (file && fgets(line, sizeof line, file)) {
         const char *const colon = strchr(line, ':');
@@ -283,7 +284,7 @@ static void sync_folder(const char *path)
     char *const slash = strrchr(folder, '/');
     if (slash)
         slash[slash == folder] = '\0';
-    const int fd = open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int fd = mc_descriptor(open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (fd < 0)
         return;
     fsync(fd);
@@ -296,12 +297,10 @@ static int save(const char *path, const json_t *root)
     char fresh[MC_TUNED_PATH + 16];
     int status = MESHCOLL_OK;
     snprintf(fresh, sizeof fresh, "%s.XXXXXX", path);
-    const int fd = mkstemp(fresh);
+    const int fd = mc_descriptor(mkostemp(fresh, O_CLOEXEC));
     if (fd < 0)
         return fail_write(path);
-    FILE *const file = fdopen(fd, "w");
-    if (!file)
-        close(fd);
+    FILE *const file = mc_descriptor_stream(fd, "w");
     /* mkstemp is stricter than the user's umask, which applies to this file too */
     const mode_t mask = umask(0);
     umask(mask);

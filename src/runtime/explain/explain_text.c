@@ -1,11 +1,14 @@
 /* Explain: the report. */
 #include "base/table.h"
+
+#include "base/descriptor.h"
 #include "runtime/connect/connections.h"
 #include "runtime/explain/explain.h"
 #include "runtime/progress/threads.h"
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -457,7 +460,8 @@ int meshcoll_explain(const meshcoll_t *mesh, char **text)
 /* Appends: reports of several meshes and runs follow each other in one file. */
 static int write_file(const char *path, const char *text)
 {
-    FILE *const file = fopen(path, "a");
+    FILE *const file =
+        mc_descriptor_stream(open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666), "a");
     const bool written = file && fputs(text, file) >= 0;
     if (!(file && fclose(file) == 0 && written))
         return mc_fail(MESHCOLL_ERR_IO, "%s: %s", path, strerror(errno));

@@ -1,5 +1,7 @@
 #include "runtime/gpu/arena.h"
 
+#include "base/descriptor.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -196,7 +198,7 @@ enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
 int mc_gpu_arena_make_host(mc_gpu_arena_t *a, mc_gpu_file_t *file)
 {
     struct stat s;
-    a->fd = memfd_create("meshcoll GPU", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    a->fd = mc_descriptor(memfd_create("meshcoll GPU", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (a->fd < 0 || ftruncate(a->fd, (off_t)mc_gpu_layout_bytes(&a->layout)) != 0 ||
         fcntl(a->fd, F_ADD_SEALS, SEALS) != 0 || fstat(a->fd, &s) != 0)
         return fail_errno("make a file");
@@ -211,7 +213,7 @@ static int open_peers(const mc_gpu_file_t *file, size_t bytes, int *fd)
     char path[64];
     struct stat s;
     snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)file->pid, file->fd);
-    const int named = open(path, O_PATH | O_CLOEXEC);
+    const int named = mc_descriptor(open(path, O_PATH | O_CLOEXEC));
     if (named < 0 || fstat(named, &s) != 0) {
         const int status = fail_errno("find a peer's file");
         if (named >= 0)
@@ -222,7 +224,7 @@ static int open_peers(const mc_gpu_file_t *file, size_t bytes, int *fd)
                       s.st_size == (off_t)bytes;
     char name[64];
     snprintf(name, sizeof name, "/proc/self/fd/%d", named);
-    const int opened = same ? open(name, O_RDWR | O_CLOEXEC) : -1;
+    const int opened = same ? mc_descriptor(open(name, O_RDWR | O_CLOEXEC)) : -1;
     const int status = opened >= 0 ? MESHCOLL_OK
                        : same      ? fail_errno("open a peer's file")
                                    : mc_fail(MESHCOLL_ERR_TRANSPORT,

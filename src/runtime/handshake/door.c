@@ -1,5 +1,6 @@
 #include "runtime/handshake/door.h"
 
+#include "base/descriptor.h"
 #include "runtime/handshake/peer.h"
 
 #include <errno.h>
@@ -28,7 +29,7 @@ void mc_door_open(mc_door_t *door, const mc_self_t *self, int listener)
 int mc_door_reserve(mc_door_t *door, int n)
 {
     while (door->n_spares < n && door->n_spares < MC_DOOR_SPARES) {
-        const int fd = fcntl(door->listener, F_DUPFD_CLOEXEC, 0);
+        const int fd = mc_descriptor(fcntl(door->listener, F_DUPFD_CLOEXEC, 0));
         if (fd < 0)
             return errno;
         door->spare[door->n_spares++] = fd;

@@ -1,5 +1,6 @@
 #include "runtime/handshake/job.h"
 
+#include "base/descriptor.h"
 #include "runtime/handshake/launcher.h"
 
 #include <arpa/inet.h>
@@ -207,7 +208,7 @@ static int find_secret(mc_job_t *job)
             "meshcoll_create_env: MESHCOLL_SECRET and MESHCOLL_SECRET_FILE are both set; "
             "expected one of them");
     if (path) {
-        const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        const int fd = mc_descriptor(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
         if (fd < 0)
             return fail_secret(path, strerror(errno));
         const int status = read_secret(path, fd, job);

@@ -1,5 +1,6 @@
 #include "runtime/handshake/peer.h"
 
+#include "base/descriptor.h"
 #include "runtime/handshake/wire.h"
 
 #include <arpa/inet.h>
@@ -75,7 +76,8 @@ static mc_peer_t look_up(int netlink, int fd, bool own)
 
 mc_peer_t mc_peer_find(int fd)
 {
-    const int netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+    const int netlink =
+        mc_descriptor(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
     if (netlink < 0)
         return MC_PEER_UNKNOWN;
     mc_peer_t peer = look_up(netlink, fd, false);

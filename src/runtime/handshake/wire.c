@@ -1,5 +1,7 @@
 #include "runtime/handshake/wire.h"
 
+#include "base/descriptor.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -107,7 +109,8 @@ static socklen_t length_of(const struct sockaddr_storage *a)
 
 int mc_wire_begin_connect(const struct sockaddr_storage *to, int *fd)
 {
-    const int made = socket(to->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    const int made =
+        mc_descriptor(socket(to->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (made < 0)
         return errno;
     const int failed = connect(made, (const struct sockaddr *)to, length_of(to)) ? errno : 0;
@@ -153,7 +156,8 @@ int mc_wire_listen(const struct sockaddr_storage *at, int *fd)
 {
     enum { BACKLOG = 1024 };
     const int one = 1, only_six = !is_any(at);
-    const int made = socket(at->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    const int made =
+        mc_descriptor(socket(at->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (made < 0)
         return errno;
     setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
@@ -182,7 +186,7 @@ int mc_wire_listen_anywhere(uint16_t port, int *fd)
 
 int mc_wire_accept(int listener)
 {
-    const int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    const int fd = mc_descriptor(accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (fd >= 0)
         set_up(fd);
     return fd;
@@ -211,7 +215,7 @@ int mc_wire_own_address(int fd, struct sockaddr_storage *address)
 int mc_wire_source(const struct sockaddr_storage *to, struct sockaddr_storage *address)
 {
     struct sockaddr_storage there = *to;
-    const int fd = socket(to->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    const int fd = mc_descriptor(socket(to->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     if (fd < 0)
         return errno;
     mc_wire_set_port(&there, 9); /* which does not matter */

@@ -1,5 +1,6 @@
 #include "runtime/monitor/monitor.h"
 
+#include "base/descriptor.h"
 #include "runtime/monitor/reach.h"
 #include "runtime/monitor/relay.h"
 
@@ -169,8 +170,8 @@ static int begin(mc_monitor_t *m, bool local)
     int failed = mc_contact_open(local, &m->listener, &m->own);
     if (failed)
         return failed;
-    m->epoll = epoll_create1(EPOLL_CLOEXEC);
-    m->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    m->epoll = mc_descriptor(epoll_create1(EPOLL_CLOEXEC));
+    m->wake = mc_descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     failed = m->epoll < 0 || m->wake < 0 ? errno : watch(m, m->wake, &m->wake);
     mc_door_open(&m->door, &m->self, m->listener);
     m->door.forgives = true;

@@ -1,5 +1,6 @@
 #include "runtime/place/places.h"
 
+#include "base/descriptor.h"
 #include "base/gather.h"
 
 #include <fcntl.h>
@@ -76,7 +77,7 @@ void mc_bound_to_find(mc_bound_to_t *bound)
 
 void mc_boot_id(char id[MC_BOOT_TEXT])
 {
-    const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    const int fd = mc_descriptor(open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
     const ssize_t n = fd < 0 ? 0 : read(fd, id, MC_BOOT_TEXT - 1);
     id[n > 0 ? n : 0] = '\0';
     if (fd >= 0)

@@ -1,5 +1,6 @@
 #include "runtime/progress/progress_thread.h"
 
+#include "base/descriptor.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/progress.h"
 
@@ -207,7 +208,7 @@ static int open_threads(mc_shared_t *job, bool has_thread)
     mc_threads_t *const t = calloc(1, sizeof *t);
     if (!t)
         return mc_fail_memory("a lock");
-    t->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    t->wake = mc_descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (t->wake < 0) {
         free(t);
         return mc_fail(MESHCOLL_ERR_NO_MEMORY, "no descriptor to wake threads: %s",

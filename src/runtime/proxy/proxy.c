@@ -1,6 +1,7 @@
 /* What the program's threads do with the proxy. */
 #include "runtime/proxy/proxy.h"
 
+#include "base/descriptor.h"
 #include "device/cuda/pinned.h"
 #include "runtime/connect/connections.h"
 #include "runtime/proxy/thread.h"
@@ -36,7 +37,7 @@ static mc_proxy_t *make(mc_shared_t *job, const mc_gpudirect_t *direct)
     }
     p->job = job;
     p->direct = *direct;
-    p->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    p->wake = mc_descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     p->address = calloc(n, sizeof *p->address);
     p->address_bytes = calloc(n, sizeof *p->address_bytes);
     p->peer = calloc(n, sizeof(mc_peer_t *));

@@ -1,5 +1,8 @@
 #include "runtime/request/huge.h"
 
+#include "base/descriptor.h"
+
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +21,7 @@ typedef struct {
 
 static bool read_setting(const char *path, char *text, int size)
 {
-    FILE *const file = fopen(path, "r");
+    FILE *const file = mc_descriptor_stream(open(path, O_RDONLY | O_CLOEXEC), "r");
     const bool read = file && fgets(text, size, file);
     if (file)
         fclose(file);

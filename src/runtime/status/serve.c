@@ -1,5 +1,6 @@
 #include "runtime/status/serve.h"
 
+#include "base/descriptor.h"
 #include "runtime/monitor/monitor.h"
 #include "runtime/status/ask.h"
 #include "runtime/status/name.h"
@@ -83,7 +84,7 @@ static void join(serve_t *s)
 /* Any descriptor. */
 static int spare(void)
 {
-    return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    return mc_descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
 }
 
 /* Else the visitor would stay, and the monitor's thread would be called for it without end. */
@@ -91,7 +92,7 @@ static void send_away(serve_t *s)
 {
     if (s->spare >= 0)
         close(s->spare);
-    const int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC);
+    const int fd = mc_descriptor(accept4(s->listener, NULL, NULL, SOCK_CLOEXEC));
     if (fd >= 0)
         close(fd);
     s->spare = spare();
@@ -106,7 +107,7 @@ static void ready(void *context)
 {
     serve_t *const s = context;
     static const char busy[] = "another meshcoll status is asking this process: try again\n";
-    const int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC);
+    const int fd = mc_descriptor(accept4(s->listener, NULL, NULL, SOCK_CLOEXEC));
     if (fd < 0 && (errno == EMFILE || errno == ENFILE))
         send_away(s);
     if (fd < 0)
@@ -132,7 +133,7 @@ static void ready(void *context)
 static int listen_to(void)
 {
     struct sockaddr_un address;
-    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const int fd = mc_descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     for (int i = 0; fd >= 0 && i < MC_STATUS_SOCKETS; i++) {
         const socklen_t n = mc_status_name((int)getpid(), i, &address);
         if (!bind(fd, (struct sockaddr *)&address, n) && !listen(fd, WAITING))

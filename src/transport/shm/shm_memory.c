@@ -1,5 +1,7 @@
 #include "transport/shm/shm_memory.h"
 
+#include "base/descriptor.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -83,7 +85,7 @@ enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
 static int create_file(int32_t n, int *fd, mc_shm_file_t *file)
 {
     struct stat s;
-    const int made = memfd_create("meshcoll", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    const int made = mc_descriptor(memfd_create("meshcoll", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (made < 0)
         return fail_errno("cannot create a memory file");
     if (ftruncate(made, (off_t)segment_bytes(n)) != 0 || fcntl(made, F_ADD_SEALS, SEALS) != 0 ||
@@ -138,7 +140,7 @@ static bool is_zombie(pid_t pid)
 {
     char path[PATH_TEXT], text[256];
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = mc_descriptor(open(path, O_RDONLY | O_CLOEXEC));
     const ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
     if (fd >= 0)
         close(fd);
@@ -171,7 +173,7 @@ static int open_file(const mc_shm_address_t *address, int32_t n, const char *pat
 {
     char name[PATH_TEXT];
     struct stat s;
-    const int named = open(path, O_PATH | O_CLOEXEC);
+    const int named = mc_descriptor(open(path, O_PATH | O_CLOEXEC));
     if (named < 0)
         return fail_errno(path);
     int status = fstat(named, &s) == 0 ? MESHCOLL_OK : fail_errno(path), opened = -1;
@@ -183,7 +185,7 @@ static int open_file(const mc_shm_address_t *address, int32_t n, const char *pat
     }
     if (!status) {
         snprintf(name, sizeof name, "/proc/self/fd/%d", named);
-        opened = open(name, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+        opened = mc_descriptor(open(name, O_RDWR | O_CLOEXEC | O_NONBLOCK));
         status = opened < 0 ? fail_errno(path) : MESHCOLL_OK;
     }
     close(named);
@@ -274,7 +276,7 @@ int mc_shm_bell_open(const mc_shm_address_t *address, int *fd)
 {
     struct sockaddr_un name;
     const socklen_t length = bell_name(address, &name);
-    const int bell = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const int bell = mc_descriptor(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (bell < 0)
         return fail_errno("cannot create a socket");
     if (bind(bell, (const struct sockaddr *)&name, length) != 0) {
