@@ -11,6 +11,7 @@
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
 #include "runtime/request/known.h"
+#include "runtime/request/leads.h"
 #include "runtime/request/numbers.h"
 #include "runtime/request/request.h"
 
@@ -51,8 +52,12 @@ static int run_anew(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier
     mc_call_memory_t memory;
     meshcoll_request_t *r;
     int status = enter(h, given, true, &asked, &memory);
-    if (status || (asked.args.count == 0 && !h->checks))
+    if (status)
         return status;
+    if (asked.args.count == 0 && !h->checks) {
+        mc_lead_call(h, mc_lead_bytes(h, &asked.args), NULL);
+        return MESHCOLL_OK;
+    }
     if (memory.on_device)
         return mc_gpu_has_kernel(&asked.args) ? mc_device_call_run(h, &asked, &memory)
                                               : mc_staged_call_run(h, &asked, &memory);

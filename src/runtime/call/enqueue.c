@@ -12,6 +12,7 @@
 #include "runtime/launch/times.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
+#include "runtime/request/leads.h"
 #include "runtime/request/numbers.h"
 #include "runtime/request/request.h"
 
@@ -95,7 +96,9 @@ int mc_device_call_prepare(meshcoll_t *h, const mc_asked_t *asked, const mc_call
 {
     bool agreed;
     mc_passing_t *passing = NULL;
-    int status = choose(h, asked, choice);
+    int status = mc_lead_agree(h);
+    if (!status)
+        status = choose(h, asked, choice);
     if (status)
         return status;
     status = mc_gpu_open(h, &memory->buffer, asked->number.own, &agreed);
@@ -134,7 +137,7 @@ int mc_device_call_run(meshcoll_t *h, const mc_asked_t *asked, const mc_call_mem
 static int launch(meshcoll_t *h, mc_gpu_program_t *program, const mc_gpu_place_t *place,
                   bool persistent)
 {
-    int status = mc_failure_check(h);
+    int status = mc_lead_agree(h);
     if (!status)
         status = mc_gpu_launch(h, program, place);
     /* in a capture; others may wait in this call outside of one */

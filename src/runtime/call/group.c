@@ -103,6 +103,18 @@ int mc_group_refuse(meshcoll_t *h, uint32_t number, int status)
     return mc_failure_refused(h, g->n > 0 ? g->member[0].asked.number.own : number, false, status);
 }
 
+void mc_group_drop(meshcoll_t *h)
+{
+    mc_group_t *const g = h->group;
+    mc_lock(h);
+    h->group_open = false;
+    h->n_special--;
+    if (!g->failed && g->n > 0)
+        (void)mc_group_refuse(
+            h, 0, mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_destroy: the group was not ended"));
+    mc_unlock(h);
+}
+
 void mc_group_free(meshcoll_t *h)
 {
     if (!h->group)

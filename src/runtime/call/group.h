@@ -35,6 +35,8 @@ typedef struct mc_group {
 int mc_group_add(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier);
 /* A call of the group was refused with `status`, which it returns: the group's end then starts none. */
 int mc_group_refuse(meshcoll_t *h, uint32_t number, int status);
+/* The mesh is destroyed while the group is open: its calls are not made. */
+void mc_group_drop(meshcoll_t *h);
 void mc_group_free(meshcoll_t *h);
 
 /* Are calls of these arguments packed, if the group has others of their kind? */

@@ -129,9 +129,9 @@ void mc_shared_free(mc_shared_t *job)
                 n);
 }
 
-static void forget_group(const meshcoll_t *h)
+static void forget_group(const meshcoll_t *h, bool dropped)
 {
-    if (h->group_open)
+    if (dropped)
         mc_fail(MESHCOLL_ERR_INVALID_ARG,
                 "meshcoll_destroy: a group was open; its %u calls were not made", h->group->n);
 }
@@ -209,10 +209,8 @@ static void destroy_sub(meshcoll_t *h)
 {
     mc_shared_t *const job = h->job;
     const bool dropped = h->group_open;
-    if (dropped) {
-        h->group_open = false;
-        h->n_special--;
-    }
+    if (dropped)
+        mc_group_drop(h);
     if (!job->broken)
         (void)meshcoll_barrier(h);
     mc_shared_lock(job);
@@ -222,9 +220,7 @@ static void destroy_sub(meshcoll_t *h)
                 "meshcoll_destroy: %u requests were still running: they go on, until the mesh that "
                 "this one was made from is destroyed; wait for them first",
                 n);
-    if (dropped)
-        mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                "meshcoll_destroy: a group was open; its %u calls were not made", h->group->n);
+    forget_group(h, dropped);
     mc_handles_sweep(job);
     (void)mc_shared_leave(job, MESHCOLL_OK);
 }
@@ -304,7 +300,7 @@ static void destroy_last(meshcoll_t *mesh)
         mc_explain_print(mesh);
     if (job->free_context)
         job->free_context(job->oob.context);
-    forget_group(mesh);
+    forget_group(mesh, mesh->group_open);
     mc_shared_free(job);
 }
 

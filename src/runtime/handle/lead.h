@@ -8,15 +8,19 @@
  * or one larger call in each.
  *
  * Everything depends on the sequence of calls only, never on what has completed. The barriers have operation
- * numbers of their own (numbers.h), so that a rank whose call was refused, and did not count, still
- * numbers its calls as the others do. Persistent requests may be started in any order, so each has a
- * lead of its own.
+ * numbers of their own (numbers.h). Persistent requests may be started in any order, so each has a lead of
+ * its own.
+ *
+ * Each barrier also tells whether all ranks were refused the same calls (refusals.h). A refusal ends the epoch, and runs
+ * of the next one wait for its barrier: so nothing starts on a rank that was refused a call before all ranks
+ * have agreed that they were, too; and no message of a refused call can meet a later one.
  */
 #ifndef MC_HANDLE_LEAD_H
 #define MC_HANDLE_LEAD_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "runtime/handle/refusals.h"
+
+#include <stdlib.h>
 
 /* Three epochs are to take less than 64 MiB, also of messages that take twice their bytes as nobody expects
  * them yet; what a barrier every 8 MiB costs: docs/lab-notes/lead.md. LEAST: a message that nobody expects
@@ -31,18 +35,15 @@ typedef struct mc_lead {
      * comparison tells a call that it has nothing to do. */
     int64_t left;
     bool shut;
-    uint32_t epoch;                   /* the present one, from 0 on; both wrap */
-    uint32_t synced;                  /* the barriers of the epochs below are complete */
+    uint32_t epoch;  /* the present one, from 0 on; both wrap */
+    uint32_t synced; /* the barriers of the epochs below are complete */
+    uint32_t needed; /* what `synced` must reach before runs of the present epoch start */
     uint32_t first_number, n_numbers; /* operation numbers of the barriers, in turn */
     uint32_t n_barriers;              /* that are not complete */
     bool dropped;                     /* its persistent request is gone */
+    uint32_t n_starts;                /* of a persistent request, refused ones too */
+    mc_refusals_t refused;
 } mc_lead_t;
-
-/* Has the barrier of the epoch before `epoch - 1` completed? */
-static inline bool mc_lead_is_open(const mc_lead_t *l, uint32_t epoch)
-{
-    return (int32_t)(l->synced - (epoch - 1)) >= 0;
-}
 
 /* Counts a call of so many bytes. Returns whether it is the first of a new epoch: then a barrier is to be
  * begun, for the epoch before. */
@@ -53,19 +54,37 @@ static inline bool mc_lead_count(mc_lead_t *l, int64_t bytes)
     l->shut = false;
     if (l->left >= 0)
         return false;
-    l->epoch++;
+    l->needed = l->epoch++;
     l->left = MC_LEAD_EPOCH - bytes;
     return true;
+}
+
+/* A call was refused: the next one begins an epoch, whose runs wait for the barrier before it. */
+static inline void mc_lead_refuse(mc_lead_t *l)
+{
+    l->left = l->shut ? -MC_LEAD_SHUT - 1 : -1;
+}
+static inline bool mc_lead_is_refused(const mc_lead_t *l)
+{
+    return l->refused.hash != l->refused.told;
 }
 
 /* After each count and each barrier: may runs of the present epoch start? */
 static inline bool mc_lead_settle(mc_lead_t *l)
 {
-    const bool shut = !mc_lead_is_open(l, l->epoch);
+    const bool shut = (int32_t)(l->synced - l->needed) < 0;
     if (shut != l->shut)
         l->left += shut ? -MC_LEAD_SHUT : MC_LEAD_SHUT;
     l->shut = shut;
     return !shut;
+}
+
+/* Frees that of a persistent request; NULL is allowed. */
+static inline void mc_lead_free(mc_lead_t *l)
+{
+    if (l)
+        mc_refusals_free(&l->refused);
+    free(l);
 }
 
 /* The barrier of an epoch is complete, and so every rank has begun those before it. */

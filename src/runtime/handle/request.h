@@ -75,6 +75,8 @@ struct meshcoll_request {
     mc_lead_t *own_lead, *lead;
     int64_t bytes;
     uint32_t epoch;
+    int64_t refused[2]; /* what it compares: the hash of refused calls, and its complement */
+    uint32_t settles;   /* up to which call */
     meshcoll_request_t *next_spare; /* in the handle's list of spare barriers */
     bool internal;                  /* runs for the library, and belongs to nobody */
     struct mc_gpu_program

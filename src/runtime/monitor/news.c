@@ -40,7 +40,7 @@ static bool was_refused(const mc_news_board_t *board, const mc_news_t *news)
     for (uint32_t i = 0; i < n; i++)
         if (board->refused[i].made == news->made &&
             board->refused[i].persistent == news->persistent &&
-            board->refused[i].context == news->context)
+            board->refused[i].number == news->number && board->refused[i].context == news->context)
             return true;
     return false;
 }

@@ -16,13 +16,16 @@ enum { MC_NEWS_TEXT = 400, MC_NEWS_REFUSALS = 16 };
 /* REFUSED: only those who wait in this call fail. */
 typedef enum { MC_NEWS_FATAL, MC_NEWS_REFUSED, MC_NEWS_KINDS } mc_news_kind_t;
 
+/* What was refused: a call, a persistent operation when it was made, or a start of one. */
+typedef enum { MC_NEWS_CALL, MC_NEWS_PERSISTENT, MC_NEWS_START } mc_news_call_t;
+
 /* Plain memory, as it is sent. Ranks are the caller's. */
 typedef struct {
     uint32_t kind;
     int32_t status; /* of the error that it makes */
     int32_t rank;   /* whom it is about */
-    /* REFUSED: the call's operation number, whether it is persistent, how many such calls the rank had made
-     * (numbers wrap), and of which mesh of the family. */
+    /* REFUSED: the call's operation number, what it is, how many calls the mesh, or starts the request, had
+     * with it (numbers wrap), and of which mesh of the family. */
     uint32_t number, persistent, made, context;
     char text[MC_NEWS_TEXT];
 } mc_news_t;

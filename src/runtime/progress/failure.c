@@ -150,18 +150,83 @@ static bool is_member(const meshcoll_t *h, int32_t comm_rank)
     return mc_rank_of_root(h, mc_mesh_rank_of(&h->job->order, comm_rank)) >= 0;
 }
 
+uint32_t mc_failure_made(const meshcoll_t *h, const mc_lead_t *lead)
+{
+    return lead == &h->lead ? h->n_calls + h->n_persistent : lead->n_starts;
+}
+
+static bool is_news_of(const meshcoll_t *h, const mc_news_t *news)
+{
+    return context_of(h) == news->context && news->rank != mc_monitor_rank(h->job->monitor) &&
+           is_member(h, news->rank);
+}
+
 /* Numbers wrap, so that an old refusal may look like one of this run. */
 static bool is_of(const meshcoll_t *h, const mc_news_t *news)
 {
-    const uint32_t made = news->persistent ? h->n_persistent : h->n_calls;
-    return made - news->made < MOST_AHEAD && context_of(h) == news->context &&
-           news->rank != mc_monitor_rank(h->job->monitor) && is_member(h, news->rank);
+    return news->persistent != MC_NEWS_START &&
+           mc_failure_made(h, &h->lead) - news->made < MOST_AHEAD && is_news_of(h, news);
 }
 
 static bool is_refused(const meshcoll_request_t *r, const mc_news_t *news)
 {
-    return r->plan && r->operation == news->number && r->persistent == (news->persistent != 0) &&
-           is_of(r->mesh, news);
+    return r->plan && r->operation == news->number &&
+           r->persistent == (news->persistent == MC_NEWS_PERSISTENT) && is_of(r->mesh, news);
+}
+
+static const mc_lead_t *find_lead(const meshcoll_t *h, const mc_news_t *news)
+{
+    const meshcoll_request_t *r = h->all;
+    if (news->persistent != MC_NEWS_START)
+        return &h->lead;
+    while (r && !(r->own_lead && r->operation == news->number))
+        r = r->next_of_all;
+    return r ? r->own_lead : NULL;
+}
+
+/* Has this rank made the call, and was not refused it? Then messages of it may lie where nobody takes them. */
+static bool is_one_sided(const meshcoll_t *h, const mc_news_t *news)
+{
+    const mc_lead_t *const lead = is_news_of(h, news) ? find_lead(h, news) : NULL;
+    return lead && mc_failure_made(h, lead) - news->made < MOST_AHEAD &&
+           !mc_refusals_know(&lead->refused, news->made);
+}
+
+/* Of these meshes, or what was made from them. */
+static bool any_is_one_sided(const meshcoll_t *list, const mc_news_t *news)
+{
+    bool any = false;
+    for (const meshcoll_t *h = list; h && !any; h = h->sibling)
+        any = is_one_sided(h, news) || any_is_one_sided(h->children, news);
+    return any;
+}
+
+static bool find_one_sided(const mc_shared_t *job, mc_news_t *news)
+{
+    uint32_t next = 0;
+    bool found = false;
+    if (!job->monitor || !mc_news_any(mc_monitor_board(job->monitor)))
+        return false;
+    while (!found && mc_news_refusal(mc_monitor_board(job->monitor), &next, news))
+        found = any_is_one_sided(job->meshes, news);
+    return found;
+}
+
+int mc_failure_differs(const meshcoll_t *h, const mc_lead_t *lead)
+{
+    mc_news_t news;
+    uint32_t next = 0;
+    const mc_refusals_t *const f = &lead->refused;
+    const bool starts = lead != &h->lead;
+    while (h->job->monitor && mc_news_refusal(mc_monitor_board(h->job->monitor), &next, &news))
+        if (news.context == context_of(h) && (news.persistent == MC_NEWS_START) == starts &&
+            (int32_t)(news.made - f->settled) > 0)
+            return mc_fail(news.status, "%s", news.text);
+    return mc_fail(
+        MESHCOLL_ERR_MISMATCH,
+        "ranks of %s were refused different calls, this one %s: expected the same on all, "
+        "as messages of a call that only some ranks were refused have no receiver",
+        h->text, f->hash ? "some" : "none");
 }
 
 int mc_failure_refusal(const meshcoll_t *h, const uint32_t *number, uint32_t n)
@@ -173,19 +238,45 @@ int mc_failure_refusal(const meshcoll_t *h, const uint32_t *number, uint32_t n)
         return MESHCOLL_OK;
     while (mc_news_refusal(board, &next, &news))
         for (uint32_t i = 0; i < n; i++)
-            if (news.number == number[i] && !news.persistent && is_of(h, &news))
+            if (news.number == number[i] && news.persistent == MC_NEWS_CALL && is_of(h, &news))
                 return mc_fail(news.status, "%s", news.text);
-    return MESHCOLL_OK;
+    return find_one_sided(h->job, &news) ? mc_fail(news.status, "%s", news.text) : MESHCOLL_OK;
+}
+
+/* Nothing more that this lead counts starts until all ranks have told that they were refused the same. */
+static void keep_refusal(meshcoll_t *h, mc_lead_t *lead)
+{
+    if (h->mesh.size == 1)
+        return;
+    const int status = mc_refusals_add(&lead->refused, mc_failure_made(h, lead));
+    if (status)
+        mc_failure_break(h, status);
+    mc_lead_refuse(lead);
+}
+
+/* Tells others, with meshcoll_last_error(). */
+static void tell_refused(meshcoll_t *h, mc_lead_t *lead, uint32_t number, mc_news_call_t call)
+{
+    static const char *const what[] = {"call (call", "call (persistent operation",
+                                       "start (of persistent operation"};
+    mc_news_t news = {.kind = MC_NEWS_REFUSED,
+                      .status = MESHCOLL_ERR_PEER,
+                      .rank = mc_monitor_rank(h->job->monitor),
+                      .number = number,
+                      .persistent = call,
+                      .made = mc_failure_made(h, lead),
+                      .context = context_of(h)};
+    mc_text_t text = mc_text(news.text, sizeof news.text);
+    mc_text_add(&text, "rank %d was refused this %s %u of %s), and does not take part: %s",
+                (int)news.rank, what[call], number % (UINT32_C(1) << (MC_TAG_OPERATION_BITS - 1)),
+                h->text, meshcoll_last_error());
+    mc_monitor_tell(h->job->monitor, &news);
+    if (!h->checks || call == MC_NEWS_START) /* else all ranks compared it */
+        keep_refusal(h, lead);
 }
 
 int mc_failure_refused(meshcoll_t *h, uint32_t number, bool persistent, int status)
 {
-    mc_news_t news = {.kind = MC_NEWS_REFUSED,
-                      .status = MESHCOLL_ERR_PEER,
-                      .number = number,
-                      .persistent = persistent,
-                      .made = persistent ? h->n_persistent : h->n_calls,
-                      .context = context_of(h)};
     const mc_shared_t *const job = h->job;
     if (job->broken)
         return mc_fail(job->broken, "%s", job->why);
@@ -195,11 +286,15 @@ int mc_failure_refused(meshcoll_t *h, uint32_t number, bool persistent, int stat
         mc_failure_break(h, status);
         return mc_fail(job->broken, "%s", job->why);
     }
-    news.rank = mc_monitor_rank(job->monitor);
-    mc_text_t text = mc_text(news.text, sizeof news.text);
-    mc_text_add(&text, "rank %d was refused this call, and does not take part: %s", (int)news.rank,
-                meshcoll_last_error());
-    mc_monitor_tell(job->monitor, &news);
+    tell_refused(h, &h->lead, number, persistent ? MC_NEWS_PERSISTENT : MC_NEWS_CALL);
+    return status;
+}
+
+int mc_failure_refused_start(meshcoll_request_t *r, int status)
+{
+    const mc_shared_t *const job = r->mesh->job;
+    if (r->own_lead && job->monitor && !job->broken)
+        tell_refused(r->mesh, r->own_lead, r->operation, MC_NEWS_START);
     return status;
 }
 
@@ -241,7 +336,8 @@ void mc_failure_look(mc_shared_t *job)
     if (!told && now < job->check_at)
         return;
     job->check_at = now + CHECK_EVERY_MS;
-    int status = told ? news.status : check_peers(job);
+    const bool one_sided = !told && find_one_sided(job, &news);
+    int status = told || one_sided ? news.status : check_peers(job);
     job->misses_peer = status != MESHCOLL_OK;
     /* What a peer wrote before it ended may have come since the last poll, so it fails at the second
      * look: there is a poll in between. */
@@ -251,7 +347,7 @@ void mc_failure_look(mc_shared_t *job)
     }
     if (!status)
         status = mc_waits_look(job, now);
-    if (told)
+    if (told || one_sided)
         break_with(job, &news);
     else if (status)
         mc_failure_end(job, status);

@@ -32,11 +32,19 @@ void mc_failure_hear(mc_shared_t *job);
  * runs here; and, a few times per second, whether the peers this rank waits for are alive and no request
  * has run for too long. Breaks the mesh then. Publishes what this rank waits for (waits/board.h). */
 void mc_failure_look(mc_shared_t *job);
-/* Was another rank refused one of these calls, by their operation numbers? Then its error; OK else. */
+/* Was another rank refused one of these calls, by their operation numbers, or any call that this rank was not?
+ * Then its error; OK else. */
 int mc_failure_refusal(const meshcoll_t *h, const uint32_t *number, uint32_t n);
-/* Tells the other ranks that this one was refused a call, with meshcoll_last_error(): those that wait in it
- * fail. To be called when the call has taken its operation number. A call that could not connect breaks the mesh. Returns
+/* Tells the other ranks that this one was refused a call, with meshcoll_last_error(): those that wait in it, or wait for
+ * anything else and were not refused it, fail; this rank starts no other until all were (handle/lead.h). To be
+ * called when the call has taken its operation number. A call that could not connect breaks the mesh. Returns
  * the call's status. */
 int mc_failure_refused(meshcoll_t *h, uint32_t number, bool persistent, int status);
+/* The same of a start of a persistent request, which has counted it; until all were, only this request starts no more. */
+int mc_failure_refused_start(meshcoll_request_t *r, int status);
+/* The calls that a lead counts and its handle has made, refused ones too. */
+uint32_t mc_failure_made(const meshcoll_t *h, const mc_lead_t *lead);
+/* The error of ranks that were refused different calls. */
+int mc_failure_differs(const meshcoll_t *h, const mc_lead_t *lead);
 
 #endif

@@ -4,6 +4,7 @@
 #include "compose/planner/planner.h"
 #include "runtime/connect/connections.h"
 #include "runtime/progress/failure.h"
+#include "runtime/progress/wait.h"
 #include "runtime/request/numbers.h"
 
 #include <stdlib.h>
@@ -20,7 +21,7 @@ int64_t mc_lead_bytes(const meshcoll_t *h, const meshcoll_args_t *a)
     const int64_t ranks = h->mesh.size;
     const int64_t least = MC_LEAD_LEAST * (many ? ranks : 1); /* one rank may receive from all */
     if (a->count == 0)
-        return 0;
+        return MC_LEAD_LEAST; /* it runs nothing, but takes a number */
     if (a->in_counts || a->counts_at_root)
         return MC_LEAD_EPOCH / UNKNOWN_PART;
     const bool blocks = mc_move_has_blocks(move) && !a->counts;
@@ -39,7 +40,7 @@ static int choose(const meshcoll_t *h, mc_ranked_t *best)
 {
     const mc_pacing_t pacing = mc_handle_pacing(h);
     const mc_planner_query_t query = {
-        .bytes = sizeof h->arrived, .max_segments = 1, .pacing = &pacing};
+        .bytes = sizeof(int64_t[2]), .max_segments = 1, .pacing = &pacing};
     return mc_planner_best(MESHCOLL_ALLREDUCE, &h->mesh, &h->links, &query, best);
 }
 
@@ -58,7 +59,16 @@ static void release(meshcoll_request_t *x)
 static void leave(mc_lead_t *l)
 {
     if (--l->n_barriers == 0 && l->dropped)
-        free(l);
+        mc_lead_free(l);
+}
+
+/* The maxima of a number and of its complement are each other's where all ranks have the same number. */
+static int compare_refused(meshcoll_request_t *x)
+{
+    if (x->refused[0] != ~x->refused[1])
+        return mc_failure_differs(x->mesh, x->lead);
+    mc_refusals_settle(&x->lead->refused, x->settles);
+    return MESHCOLL_OK;
 }
 
 /* A barrier is complete, or the mesh has failed or is closed. */
@@ -77,20 +87,27 @@ static void synced(meshcoll_request_t *x)
     mc_request_finish(x);
 }
 
+static mc_operands_t operands_of(meshcoll_request_t *x)
+{
+    return (mc_operands_t){.in = x->refused,
+                           .out = x->refused,
+                           .count = MC_COUNT(x->refused),
+                           .datatype = MESHCOLL_INT64,
+                           .op = MESHCOLL_MAX};
+}
+
 /* It is no part of what MESHCOLL_EXPLAIN reports, and has memory of its own, so that the requests of
  * calls keep theirs. */
 static int create(meshcoll_t *h, meshcoll_request_t **barrier)
 {
+    meshcoll_request_t *x;
     const meshcoll_args_t args = {.size = sizeof args,
                                   .collective = MESHCOLL_ALLREDUCE,
-                                  .in = &h->arrived,
-                                  .out = &h->arrived,
-                                  .count = 1,
-                                  .datatype = MESHCOLL_INT32};
-    const mc_operands_t operands = mc_operands_of(&args);
+                                  .count = MC_COUNT(x->refused),
+                                  .datatype = MESHCOLL_INT64,
+                                  .op = MESHCOLL_MAX};
     struct mc_explain *const explain = h->explain;
     mc_ranked_t best;
-    meshcoll_request_t *x;
     int status = choose(h, &best);
     if (status)
         return status;
@@ -103,6 +120,8 @@ static int create(meshcoll_t *h, meshcoll_request_t **barrier)
     x->release = release;
     x->internal = true;
     x->notify = synced;
+    x->after = compare_refused;
+    const mc_operands_t operands = operands_of(x);
     status = mc_request_bind(x, &operands);
     if (status) {
         mc_request_destroy(x);
@@ -131,6 +150,9 @@ static int begin(meshcoll_t *h, mc_lead_t *l, uint32_t epoch)
         return status;
     x->lead = l;
     x->epoch = epoch;
+    x->settles = mc_refusals_tell(&l->refused, mc_failure_made(h, l));
+    x->refused[0] = (int64_t)l->refused.told;
+    x->refused[1] = ~x->refused[0];
     x->operation = l->first_number + epoch % l->n_numbers;
     mc_executor_await(&x->executor, &l->synced, l->n_numbers > 1 ? epoch - 1 : epoch);
     l->n_barriers++;
@@ -144,20 +166,56 @@ static int begin(meshcoll_t *h, mc_lead_t *l, uint32_t epoch)
 
 /* Counting ------------------------------------------------------------------------------------------ */
 
+/* Does a call still run here whose number comes again soon? */
+static bool is_old_running(const meshcoll_t *h)
+{
+    const uint32_t next = h->n_calls % MC_CALL_NUMBERS;
+    bool found = false;
+    for (const meshcoll_request_t *r = h->job->running; r && !found; r = r->next)
+        found = r->mesh == h && r->plan && r->operation < MC_CALL_NUMBERS &&
+                (next - 1 - r->operation) % MC_CALL_NUMBERS >= MC_CALL_NUMBERS / 2;
+    return found;
+}
+
+/* Messages of a pair with one tag match in order, so that a number may be used again once its last run has ended on
+ * this rank. All ranks have begun a run so old, unless as many calls wait here for others. */
+static void await_old(meshcoll_t *h)
+{
+    mc_waiting_t waiting = {0};
+    if (h->n_calls < MC_CALL_NUMBERS / 2 || h->n_special > 0) /* a callback must not wait */
+        return;
+    while (is_old_running(h))
+        mc_wait_turn(h, &waiting);
+}
+
 /* For a call that begins an epoch, or whose epoch has to wait. A failure ends the mesh, which the start
  * of the run then reports. */
 static void pay(meshcoll_t *h, mc_lead_t *l, int64_t bytes, meshcoll_request_t *r)
 {
     const uint32_t before = l->epoch;
+    const bool refused = mc_lead_is_refused(l);
     if (h->job->broken)
         return;
     if (mc_lead_count(l, bytes)) {
         const int status = begin(h, l, before);
+        l->needed += refused;
         if (status)
             mc_failure_break(h, status);
     }
-    if (!mc_lead_settle(l) && r->plan)
-        mc_executor_await(&r->executor, &l->synced, l->epoch - 1);
+    await_old(h);
+    if (!mc_lead_settle(l) && r && r->plan)
+        mc_executor_await(&r->executor, &l->synced, l->needed);
+}
+
+int mc_lead_agree(meshcoll_t *h)
+{
+    mc_lead_t *const l = &h->lead;
+    mc_waiting_t waiting = {0};
+    if (mc_lead_is_refused(l))
+        pay(h, l, 0, NULL);
+    while (l->shut && l->needed == l->epoch && !h->job->broken)
+        mc_wait_turn(h, &waiting);
+    return mc_failure_check(h);
 }
 
 static mc_lead_t fresh(const meshcoll_t *h, uint32_t first_number, uint32_t n_numbers)
@@ -185,6 +243,7 @@ int mc_lead_persistent(meshcoll_request_t *r, const meshcoll_args_t *a)
 
 void mc_lead_close(meshcoll_t *h)
 {
+    mc_refusals_free(&h->lead.refused);
     for (meshcoll_request_t *x; (x = h->spare_barrier);) {
         h->spare_barrier = x->next_spare;
         mc_request_destroy(x);

@@ -16,6 +16,10 @@ static inline void mc_lead_call(meshcoll_t *h, int64_t bytes, meshcoll_request_t
         h->pay(h, &h->lead, bytes, r);
 }
 
+/* Waits until all ranks have told that they were refused the same calls, if this one was refused any: for calls that
+ * no lead counts. */
+int mc_lead_agree(meshcoll_t *h);
+
 /* Gives a persistent request a lead of its own. */
 int mc_lead_persistent(meshcoll_request_t *r, const meshcoll_args_t *a);
 

@@ -220,7 +220,7 @@ void mc_request_destroy(meshcoll_request_t *r)
     if (r->own_lead && r->own_lead->n_barriers > 0)
         r->own_lead->dropped = true; /* the last of them frees it */
     else
-        free(r->own_lead);
+        mc_lead_free(r->own_lead);
     free(r->mismatch);
     free(r->text);
     free(r);
@@ -372,12 +372,16 @@ int meshcoll_start(meshcoll_request_t *request)
     /* not `running`: that depends on the progress of other ranks, so that ranks would disagree on
      * which starts are refused */
     const bool again = request->active && mc_failure_check(h) == MESHCOLL_OK;
+    if (request->own_lead)
+        request->own_lead->n_starts++;
     if (!again && request->own_lead && (request->own_lead->left -= request->bytes) < 0)
         h->pay(request->mesh, request->own_lead, request->bytes, request);
-    const int status = again ? mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                                       "meshcoll_start: the request was started before, "
-                                       "and that run has not been waited for: wait first")
-                             : mc_request_start(request);
+    const int status =
+        again ? mc_failure_refused_start(
+                    request, mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                                     "meshcoll_start: the request was started before, "
+                                     "and that run has not been waited for: wait first"))
+              : mc_request_start(request);
     if (request->notify)
         notify_complete(request, status);
     return mc_leave(h, status);
