@@ -199,6 +199,9 @@ void timeline_all(bench_t *bench, const meta_t *meta);
 void table_head(const bench_t *bench, const meta_t *meta);
 void table_row(const bench_t *bench, const row_t *row);
 void table_foot(const bench_t *bench);
+/* "-" is standard output, which then has no table. */
+FILE *csv_open(const char *path);
+void csv_close(FILE *file, const char *path);
 void csv_head(const bench_t *bench, const meta_t *meta, FILE *file);
 void csv_row(const bench_t *bench, const row_t *row, FILE *file);
 /* Rewrites the whole file after each size, so that a run that is killed loses nothing that was

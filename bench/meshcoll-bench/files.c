@@ -139,10 +139,12 @@ int json_write(const bench_t *bench, const meta_t *meta, const char *path)
     snprintf(fresh, sizeof fresh, "%s.tmp", path);
     const bool written = json_dump_file(all, fresh, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) == 0 &&
                          rename(fresh, path) == 0;
+    const int why = errno;
     json_decref(all);
-    if (!written)
-        return mc_fail(MESHCOLL_ERR_IO, "--json: %s cannot be written: %s", path, strerror(errno));
-    return MESHCOLL_OK;
+    if (written)
+        return MESHCOLL_OK;
+    remove(fresh);
+    return mc_fail(MESHCOLL_ERR_IO, "--json: %s cannot be written: %s", path, strerror(why));
 }
 
 static void print_value(FILE *file, const json_t *value)
@@ -163,6 +165,21 @@ static void print_value(FILE *file, const json_t *value)
     default: /* null: an empty field */
         return;
     }
+}
+
+FILE *csv_open(const char *path)
+{
+    FILE *const file = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
+    if (!file)
+        die("--csv: %s cannot be written: %s", path, strerror(errno));
+    return file;
+}
+
+void csv_close(FILE *file, const char *path)
+{
+    const bool failed = ferror(file);
+    if ((file == stdout ? fflush(file) : fclose(file)) || failed)
+        die("--csv: %s cannot be written: %s", path, strerror(errno));
 }
 
 /* Comment lines with the metadata of the JSON file, then the column names; rows in JSON have the

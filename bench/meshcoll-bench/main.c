@@ -18,7 +18,8 @@ static int refuse(int rank, int status)
 
 static void print_row(const bench_t *bench, const row_t *row, FILE *csv)
 {
-    table_row(bench, row);
+    if (csv != stdout)
+        table_row(bench, row);
     if (csv)
         csv_row(bench, row, csv);
 }
@@ -143,14 +144,12 @@ static int run_bench(bench_t *bench, int argc, char **argv)
     FILE *csv = NULL;
     meta_make(bench, argc, argv, &meta);
     if (bench->rank == 0 && o->csv) {
-        csv = fopen(o->csv, "w");
-        if (!csv)
-            die("--csv: %s cannot be written", o->csv);
+        csv = csv_open(o->csv);
         csv_head(bench, &meta, csv);
     }
     if (bench->rank == 0 && o->json && json_write(bench, &meta, o->json) != MESHCOLL_OK)
         die("%s", meshcoll_last_error());
-    if (bench->rank == 0)
+    if (bench->rank == 0 && csv != stdout)
         table_head(bench, &meta);
 
     make_buffers(bench);
@@ -160,7 +159,7 @@ static int run_bench(bench_t *bench, int argc, char **argv)
     if (o->timeline)
         timeline_all(bench, &meta);
     if (csv)
-        fclose(csv);
+        csv_close(csv, o->csv);
     return wrong > 0 ? EXIT_WRONG : 0;
 }
 

@@ -139,7 +139,7 @@ static void make_table(options_t *o, texts_t *t, mc_option_t table[MAX_OPTIONS])
          .text = &o->rate},
         {.name = "csv",
          .value = "FILE",
-         .help = "a row for each strategy and size",
+         .help = "a row for each strategy and size; -: on standard output, in place of the table",
          .text = &o->csv},
         {.name = "json", .value = "FILE", .help = "the same with all settings", .text = &o->json},
         {.name = "timeline",
@@ -350,6 +350,9 @@ static int parse_texts(const texts_t *t, options_t *o)
     if (!status)
         status = parse_flag("--memory", t->memory, "host", "device", &host, &o->device);
     o->check = t->check != 0;
+    if (!status && o->json && strcmp(o->json, "-") == 0)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--json: expected the name of a file, which is "
+                                                 "rewritten after each size; got \"-\"");
     return status;
 }
 

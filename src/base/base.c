@@ -176,12 +176,16 @@ int mc_parse_bytes(const char *text, uint64_t *bytes)
 {
     char *end = NULL;
     errno = 0;
-    const double number = isdigit((unsigned char)text[0]) ? strtod(text, &end) : -1;
+    const bool decimal = isdigit((unsigned char)text[0]) && !strpbrk(text, "xX");
+    const double number = decimal ? strtod(text, &end) : -1;
     const double scale = end ? scale_of(end) : 0;
     if (errno || number < 0 || scale == 0 || number * scale >= 0x1p63)
         return mc_fail(MESHCOLL_ERR_PARSE,
                        "a size is a number and optionally K, M, G or T, as in 64M; got '%s'", text);
-    *bytes = (uint64_t)(number * scale);
+    const uint64_t whole = (uint64_t)(number * scale);
+    if ((double)whole != number * scale)
+        return mc_fail(MESHCOLL_ERR_PARSE, "a size is a whole number of bytes; got '%s'", text);
+    *bytes = whole;
     return MESHCOLL_OK;
 }
 

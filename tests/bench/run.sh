@@ -58,6 +58,18 @@ test_collectives() {
     tiny bcast --strategies best --sizes 8,1K,3000 --csv "$out/s.csv" >"$out/table" || fail "--sizes"
     [ "$(grep -v '^#' "$out/s.csv" | cut -d, -f1 | paste -sd' ')" = "bytes 8 1024 3000" ] ||
         { cat "$out/s.csv"; fail "--sizes"; }
+    tiny bcast --strategies best --sizes 8,1K,3000 --csv - >"$out/table" || fail "--csv -"
+    [ ! -e - ] || fail "--csv - writes a file of that name"
+    [ "$(grep -v '^#' "$out/table" | cut -d, -f1 | paste -sd' ')" = "bytes 8 1024 3000" ] ||
+        { cat "$out/table"; fail "--csv -"; }
+    local parent=$out/full
+    mkdir "$parent"
+    if unshare -m mount -t tmpfs none "$parent" 2>/dev/null; then
+        unshare -m bash -c 'mount -t tmpfs -o size=4k none "$1"; "${@:2}" --json "$1/a.json"; ls -A "$1"' full "$parent" \
+            "${run[@]}" "$bench" --collective bcast -b 64 -e 64 -w 1 -n 1 --strategies best,named >"$out/table" 2>&1
+        grep -q 'a.json cannot be written: No space left' "$out/table" || { cat "$out/table"; fail "a full disk"; }
+        ! grep -qx 'a.json.tmp' "$out/table" || fail "what could not be written is left behind"
+    fi
     tiny bcast --strategies all -n 1 -w 0 >"$out/table" || { cat "$out/table"; fail "all strategies"; }
     tiny scatter --strategies best --flat mpi --gate "$out/gate" --json "$out/a.json" >"$out/table" ||
         { cat "$out/table"; fail "--gate"; }

@@ -88,6 +88,9 @@ run 0 --version
 # A full disk is told.
 if [ -w /dev/full ]; then
     got=0
+    "$MESHCOLL" plan bcast --mesh box=2 --bytes 1K --json >/dev/full 2>"$scratch/err" || got=$?
+    [ "$got $(wc -l <"$scratch/err")" = "1 1" ] || fail "JSON on a full disk: $got, $(cat "$scratch/err")"
+    got=0
     "$MESHCOLL" list >/dev/full 2>/dev/null || got=$?
     [ $got -eq 1 ] || fail "a full disk: exit status $got, expected 1"
 fi

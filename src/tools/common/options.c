@@ -74,7 +74,8 @@ static int read_real(const mc_option_t *option, const char *value)
 {
     char *end;
     const double number = strtod(value, &end);
-    if (end == value || *end || !(number >= option->from && number <= option->to))
+    if (end == value || *end || strpbrk(value, "xX") ||
+        !(number >= option->from && number <= option->to))
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--%s takes a number from %g to %g; got '%s'",
                        option->name, option->from, option->to, value);
     *option->real = number;

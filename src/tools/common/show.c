@@ -282,7 +282,7 @@ int mc_json_print(json_t *json)
     const int failed = !json || json_dumpf(json, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
     json_decref(json);
     putchar('\n');
-    if (failed)
-        fprintf(stderr, "meshcoll: the JSON could not be written\n");
+    if (failed && !ferror(stdout)) /* of that main tells */
+        fprintf(stderr, "meshcoll: out of memory for the JSON\n");
     return failed ? MC_EXIT_FAILED : MC_EXIT_OK;
 }
