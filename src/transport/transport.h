@@ -8,6 +8,7 @@
 #define MC_TRANSPORT_TRANSPORT_H
 
 #include "base/base.h"
+#include "base/list.h"
 
 /* A contiguous piece of memory, laid out like UCX's and the kernel's scatter list entries. */
 typedef struct {
@@ -47,9 +48,20 @@ typedef struct {
     void *context;
 } mc_consumer_t;
 
+/* Whoever has something to do when a message completes: it joins the list then. */
+typedef struct {
+    mc_list_node_t node; /* first */
+    mc_list_t *list;
+} mc_ready_t;
+static inline void mc_ready_mark(mc_ready_t *r)
+{
+    mc_list_move(r->list, &r->node);
+}
+
 /* A message in flight. On completion the transport appends it to `finished`. */
 typedef struct {
     mc_io_t *first, *last;
+    mc_ready_t *owner; /* of completions; NULL: it looks by itself */
 } mc_io_queue_t;
 struct mc_io {
     mc_io_t *next; /* of whichever list it is in */
@@ -75,10 +87,18 @@ static inline void mc_io_append(mc_io_queue_t *q, mc_io_t *io)
         q->first = io;
     q->last = io;
 }
-static inline void mc_io_finish(mc_io_t *io, int status)
+/* For an owner that is at work and looks at its queue next; mc_io_finish for all others. */
+static inline void mc_io_end(mc_io_t *io, int status)
 {
     io->status = status;
     mc_io_append(io->finished, io);
+}
+static inline void mc_io_finish(mc_io_t *io, int status)
+{
+    const mc_io_queue_t *const q = io->finished;
+    if (!q->first && q->owner) /* else it is marked, or at work */
+        mc_ready_mark(q->owner);
+    mc_io_end(io, status);
 }
 static inline mc_io_t *mc_io_pop(mc_io_queue_t *q)
 {

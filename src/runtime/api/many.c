@@ -51,29 +51,18 @@ static int count_active(int n, meshcoll_request_t *const *request)
     return active;
 }
 
-/* Polls their meshes. Returns whether a test yields: see mc_test_turn. */
-static bool look(int n, meshcoll_request_t *const *request)
+static void look(int n, meshcoll_request_t *const *request)
 {
     const meshcoll_t *last = NULL;
-    bool yields = false;
     for (int i = 0; i < n; i++)
         if (runs(request[i]) && request[i]->mesh != last) {
             last = request[i]->mesh;
             mc_lock(last);
-            yields = mc_test_turn(request[i]->mesh) || yields;
+            mc_test_turn(request[i]->mesh);
             mc_unlock(last);
         }
     if (mc_callbacks_are_due())
         mc_callbacks_run();
-    return yields;
-}
-
-/* A test of several that has found them running. */
-static int still_in_progress(bool yields)
-{
-    if (yields)
-        sched_yield();
-    return MESHCOLL_IN_PROGRESS;
 }
 
 /* The hooks of all meshes whose requests are waited for. */
@@ -138,7 +127,7 @@ static void turn(int n, meshcoll_request_t *const *request, int seen, mc_waiting
             mc_wait_turn(mesh, waiting);
         mc_unlock(mesh);
     } else if (running > 0 && running == seen) {
-        (void)look(n, request);
+        look(n, request);
         run_hooks(n, request);
         nanosleep(&(struct timespec){.tv_nsec = BETWEEN_NS}, NULL);
     }
@@ -193,11 +182,11 @@ int meshcoll_testall(int n, meshcoll_request_t **requests)
     const int status = check(n, requests, "meshcoll_testall");
     if (status)
         return status;
-    const bool yields = look(n, requests);
+    look(n, requests);
     const int failed = find_failed(n, requests);
     if (failed >= 0)
         return tell(&requests[failed]);
-    return count_running(n, requests) > 0 ? still_in_progress(yields) : tell_all(n, requests);
+    return count_running(n, requests) > 0 ? MESHCOLL_IN_PROGRESS : tell_all(n, requests);
 }
 
 static int check_any(int n, meshcoll_request_t *const *request, const int *index,
@@ -228,10 +217,10 @@ int meshcoll_testany(int n, meshcoll_request_t **requests, int *index)
     const int status = check_any(n, requests, index, "meshcoll_testany");
     if (status)
         return status;
-    const bool yields = look(n, requests);
+    look(n, requests);
     const int ended = find_ended(n, requests);
     if (ended < 0 && count_active(n, requests) > 0)
-        return still_in_progress(yields);
+        return MESHCOLL_IN_PROGRESS;
     *index = ended;
     return ended < 0 ? MESHCOLL_OK : tell(&requests[ended]);
 }

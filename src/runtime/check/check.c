@@ -93,10 +93,12 @@ static int end_unplanned(meshcoll_request_t *r)
 static void let_go(meshcoll_request_t *r, const mc_check_t *c)
 {
     r->check = NULL;
-    r->executor.held = false;
     r->status_of_check = c->status;
+    if (!r->plan && r->running)
+        mc_ready_mark(&r->ready);
     if (!r->plan)
         r->advance = end_unplanned;
+    mc_executor_let_go(&r->executor);
     if (c->status) {
         free(r->mismatch);
         r->mismatch = strdup(c->why);

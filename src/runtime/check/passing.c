@@ -228,7 +228,7 @@ int mc_passing_bind(meshcoll_request_t *r, const meshcoll_args_t *a, uint32_t nu
 void mc_passing_checked(const meshcoll_request_t *r)
 {
     meshcoll_request_t *const x = r->exchange->run;
-    x->executor.held = false;
+    mc_executor_let_go(&x->executor);
     if (!r->why)
         return;
     x->why = "its call was not made";

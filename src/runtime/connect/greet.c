@@ -123,7 +123,7 @@ static int compare(const mc_shared_t *job, const greeting_t *g)
 
 /* Completes and frees the greetings that the complete flush of a transport covers. Only now, as the
  * peer has what it needs to find the same disagreement. */
-static int complete(const mc_shared_t *job, const mc_transport_t *t)
+static int complete(mc_shared_t *job, const mc_transport_t *t)
 {
     struct mc_greeter *const greeter = job->greeter;
     for (greeting_t **at = &greeter->first; *at;) {
@@ -139,6 +139,7 @@ static int complete(const mc_shared_t *job, const mc_transport_t *t)
         *at = g->next;
         free(g);
     }
+    mc_busy_connected(job);
     return MESHCOLL_OK;
 }
 
@@ -158,7 +159,7 @@ static bool mark_flushed(struct mc_greeter *greeter, const mc_transport_t *t)
 /* Starts a flush of a transport if a greeting needs one. The last bytes of a SPOKEN greeting may
  * still be in the transport's buffer. If the next operation does not use that connection, nothing
  * else would send these bytes, and the peer would wait. */
-static int begin_flush(const mc_shared_t *job, mc_transport_t *t)
+static int begin_flush(mc_shared_t *job, mc_transport_t *t)
 {
     struct mc_greeter *const greeter = job->greeter;
     mc_executor_t *const x = &greeter->request.executor;
@@ -180,10 +181,11 @@ static int begin_flush(const mc_shared_t *job, mc_transport_t *t)
 /* Does another request send, flush, or wait for its greetings? A flush completes only after the sends of these
  * requests, and after its bytes have reached all peers of the transport, of which some may make no progress until
  * these requests are complete: waiting for the flush could deadlock. So it is dropped after a number of polls
- * without an event (the rule of flush.job). */
+ * without an event (the rule of flush.h). */
 static bool others_run(const mc_shared_t *job)
 {
-    for (const meshcoll_request_t *r = job->running; r; r = r->next) {
+    for (const meshcoll_request_t *r = mc_request_in_flight(job->running.first); r;
+         r = mc_request_next(r)) {
         const mc_run_state_t state = r->executor.state;
         if (r != &job->greeter->request &&
             (state == MC_PENDING || state == MC_RUNNING || state == MC_FLUSHING))
@@ -193,7 +195,7 @@ static bool others_run(const mc_shared_t *job)
 }
 
 /* Polls the flushes. If no other request runs, a flush is never dropped. */
-static int poll_flushes(const mc_shared_t *job)
+static int poll_flushes(mc_shared_t *job)
 {
     mc_executor_t *const x = &job->greeter->request.executor;
     if (x->n_ports > 0 && !others_run(job))
@@ -292,8 +294,9 @@ int mc_greet(meshcoll_t *h, mc_peer_t *peer)
     if (!r->running) {
         r->running = true;
         r->status = MESHCOLL_IN_PROGRESS;
-        /* first in the list: progressed before the pending runs, which need greeted connections */
-        mc_busy_enlist_first(job, r);
+        mc_busy_enlist(job, r);
+        if (job->threads)
+            mc_threads_wake(job->threads);
     }
     return post_rounds(job, g);
 }

@@ -28,6 +28,7 @@ static void give_up_internal(meshcoll_request_t *list)
 {
     for (meshcoll_request_t *r = list; r; r = r->next_of_all)
         if (r->running && r->internal) {
+            mc_busy_unlist(r); /* `notify` may free the lead that it waits in */
             r->mesh = NULL;
             r->status = MESHCOLL_ERR_INVALID_ARG;
             r->notify(r);
@@ -43,6 +44,7 @@ static uint32_t give_up(meshcoll_request_t *list)
     for (meshcoll_request_t *r = list, *next; r; r = next) {
         next = r->next_of_all;
         n += r->running;
+        mc_busy_unlist(r);
         r->mesh = NULL;
         if (r->running)
             r->status = MESHCOLL_ERR_INVALID_ARG;

@@ -89,7 +89,7 @@ static void send_or_recv(mc_executor_t *x, mc_lane_t *lane, uint32_t t)
     if (status < 0)
         mc_executor_fail(x, status);
     else if (status == MESHCOLL_OK)
-        mc_io_finish(&task->io, MESHCOLL_OK);
+        mc_io_end(&task->io, MESHCOLL_OK);
 }
 
 static bool can_start(const mc_executor_t *x, const mc_lane_t *lane)
@@ -284,7 +284,7 @@ static void begin_timeline(const mc_executor_t *x)
 static void reset(mc_executor_t *x)
 {
     const uint32_t n = x->plan->n_steps;
-    x->finished = x->credits = (mc_io_queue_t){0};
+    x->finished.first = x->credits.first = NULL;
     x->n_heap = x->next_staged = 0;
     x->n_left = n;
     for (mc_lane_t *lane = x->lane; lane < x->lane + x->n_lanes; lane++)
@@ -315,8 +315,7 @@ static bool is_connected(mc_executor_t *x)
 
 static bool may_start(mc_executor_t *x)
 {
-    const bool reached = !x->reached || (int32_t)(*x->reached - x->awaited) >= 0;
-    return x->bound && !x->held && reached && is_connected(x);
+    return x->bound && !x->held && mc_executor_has_reached(x) && is_connected(x);
 }
 
 /* Starts a run for the first time, or once what it lacked is there. */
@@ -407,8 +406,11 @@ int mc_executor_advance(mc_executor_t *x)
 {
     if (x->state == MC_RUNNING) {
         drain(x);
-        if (x->n_left == 0 && x->state == MC_RUNNING)
-            mc_flush_start(x);
+        if (x->n_left == 0 && x->state == MC_RUNNING) {
+            x->state = MC_FLUSHING;
+            if (x->flushes)
+                mc_flush_start(x);
+        }
     }
     if (x->state == MC_FLUSHING) {
         if (x->n_left > 0)

@@ -42,19 +42,32 @@ static inline void mc_executor_unbind(mc_executor_t *x)
     x->state = x->state == MC_IDLE ? MC_NEW : x->state;
 }
 
-/* A run started from now on is pending until `held` is false again. */
+/* A run started from now on is pending until it is let go. */
 static inline void mc_executor_hold(mc_executor_t *x)
 {
     x->held = true;
     x->state = x->state == MC_IDLE ? MC_NEW : x->state;
 }
 
-/* A run started from now on is pending until *reached, which only grows, has come to `awaited`. */
-static inline void mc_executor_await(mc_executor_t *x, const uint32_t *reached, uint32_t awaited)
+static inline void mc_executor_let_go(mc_executor_t *x)
+{
+    x->held = false;
+    mc_executor_wake(x);
+}
+
+/* A run started from now on is pending until *reached, which only grows, has come to `awaited`. Its owner waits
+ * in the list `reaching` meanwhile, and is advanced then. */
+static inline void mc_executor_await(mc_executor_t *x, const uint32_t *reached, uint32_t awaited,
+                                     mc_list_t *reaching)
 {
     x->reached = reached;
     x->awaited = awaited;
+    x->reaching = reaching;
     x->state = x->state == MC_IDLE ? MC_NEW : x->state;
+}
+static inline bool mc_executor_has_reached(const mc_executor_t *x)
+{
+    return !x->reached || (int32_t)(*x->reached - x->awaited) >= 0;
 }
 
 /* `operation`: number of this run, the same on all ranks. Never waits: the run is pending while a

@@ -205,6 +205,7 @@ static uint32_t port_of(mc_executor_t *x, mc_transport_t *t)
         i++;
     if (i == x->n_ports)
         x->port[x->n_ports++] = (mc_port_t){.transport = t};
+    x->flushes = x->flushes || t->ops->flush;
     return i;
 }
 
@@ -249,6 +250,7 @@ void mc_executor_bind(mc_executor_t *x, char *staging)
 {
     x->staging = staging;
     x->bound = true;
+    mc_executor_wake(x);
     for (uint32_t t = 0; t < x->plan->n_steps; t++) {
         const mc_bound_t *const b = &x->binding->step[t];
         const mc_step_t *const s = step_of(x, t);

@@ -2,8 +2,7 @@
 
 void mc_flush_start(mc_executor_t *x)
 {
-    x->state = MC_FLUSHING;
-    x->n_left = x->idle_polls = 0;
+    x->idle_polls = 0;
     for (uint32_t p = 0; p < x->n_ports && x->state == MC_FLUSHING; p++) {
         mc_transport_t *const t = x->port[p].transport;
         const int status =

@@ -11,7 +11,7 @@
  * those of a waiting rank before it sleeps, and a few sleeps, in which the wire drains. */
 enum { MC_FLUSH_SLEEPS = 4 };
 
-/* Starts to flush the ports; x->n_left is the number of flushes in flight. */
+/* Starts to flush the ports of an executor that flushes; adds the flushes in flight to n_left, which is 0. */
 void mc_flush_start(mc_executor_t *x);
 /* Polls them. */
 void mc_flush_poll(mc_executor_t *x);

@@ -18,6 +18,7 @@
 #ifndef MC_HANDLE_LEAD_H
 #define MC_HANDLE_LEAD_H
 
+#include "base/list.h"
 #include "runtime/handle/refusals.h"
 
 #include <stdlib.h>
@@ -41,6 +42,7 @@ typedef struct mc_lead {
     uint32_t first_number, n_numbers; /* operation numbers of the barriers, in turn */
     uint32_t n_barriers;              /* that are not complete */
     bool dropped;                     /* its persistent request is gone */
+    mc_list_t waiting;                /* requests whose runs wait for a barrier */
     uint32_t n_starts;                /* of a persistent request, refused ones too */
     mc_refusals_t refused;
 } mc_lead_t;

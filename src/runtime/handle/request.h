@@ -31,8 +31,12 @@ typedef struct {
 } mc_watched_t;
 
 struct meshcoll_request {
-    meshcoll_t *mesh;                              /* NULL once the mesh is destroyed */
-    meshcoll_request_t *next;                      /* in the handle's list of running requests */
+    meshcoll_t *mesh;         /* NULL once the mesh is destroyed */
+    meshcoll_request_t *next; /* whose callback is due after its own */
+    mc_list_node_t in_flight; /* in the root's list of running requests */
+    /* In the root's list of those to advance, or in one of those that wait. What has ended at once may still be
+     * in it. */
+    mc_ready_t ready;
     meshcoll_request_t *next_of_all, *prev_of_all; /* in the handle's list of all requests */
     meshcoll_collective_t collective;
     int32_t root;
@@ -92,6 +96,19 @@ struct meshcoll_request {
     void (*describe)(const meshcoll_request_t *request, struct mc_wait *wait);
     mc_watched_t watched;
 };
+
+static inline meshcoll_request_t *mc_request_in_flight(const mc_list_node_t *n)
+{
+    return n ? (meshcoll_request_t *)((char *)n - offsetof(meshcoll_request_t, in_flight)) : NULL;
+}
+static inline meshcoll_request_t *mc_request_next(const meshcoll_request_t *r)
+{
+    return mc_request_in_flight(r->in_flight.next);
+}
+static inline meshcoll_request_t *mc_request_ready(const mc_list_node_t *n)
+{
+    return n ? (meshcoll_request_t *)((char *)n - offsetof(meshcoll_request_t, ready)) : NULL;
+}
 
 /* Returns the mesh rank of a rank in the plan; -1 stays -1: a step without a peer. */
 static inline int32_t mc_request_rank_of(const meshcoll_request_t *r, int32_t planned)

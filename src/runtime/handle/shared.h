@@ -64,7 +64,9 @@ struct mc_shared {
     struct mc_serve *serve; /* tells meshcoll status; NULL: does not */
     mc_ask_t ask;           /* rank is NULL: other ranks cannot be asked */
 
-    meshcoll_request_t *running;                /* of all meshes, the oldest first */
+    /* Of all meshes: requests that run, the oldest first; of these, those to advance at the next poll, and
+     * those that wait for a connection (progress/busy.h). */
+    mc_list_t running, ready, connecting;
     void (*ended)(meshcoll_request_t *request); /* called for a request that has just left it */
     mc_shared_t *next_busy;     /* in the thread's list of jobs with running requests */
     struct mc_threads *threads; /* NULL: one thread at a time, no lock */

@@ -130,7 +130,7 @@ void mc_transfer_started(meshcoll_t *h, mc_transfer_t *t)
         mc_threads_wake(h->job->threads);
     t->request.running = t->request.status == MESHCOLL_IN_PROGRESS;
     if (t->request.running)
-        mc_busy_enlist(h, &t->request);
+        mc_busy_enlist(h->job, &t->request);
 }
 
 /* Returns ERR_TRUNCATED if the message is longer than the buffer of its receive. */
@@ -151,6 +151,8 @@ void mc_transfer_complete(const meshcoll_t *h, mc_transfer_t *t)
         t->flow->link->wanted--;
     t->flow = NULL;
     t->request.status = status_of(h, t);
+    if (t->request.running)
+        mc_ready_mark(&t->request.ready);
     if (t->request.status) {
         snprintf(t->why, sizeof t->why, "%s", meshcoll_last_error());
         t->request.why = t->why;

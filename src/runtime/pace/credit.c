@@ -164,7 +164,7 @@ static void post(mc_executor_t *x, mc_lane_t *lane)
     if (status < 0)
         mc_executor_fail(x, status);
     else if (status == MESHCOLL_OK)
-        mc_io_finish(&lane->credit, MESHCOLL_OK);
+        mc_io_end(&lane->credit, MESHCOLL_OK);
 }
 
 /* One credit of a lane is in flight at a time. */

@@ -1,8 +1,5 @@
 #include "runtime/progress/busy.h"
 
-#include "runtime/handle/request.h"
-#include "runtime/progress/threads.h"
-
 _Thread_local mc_shared_t *mc_busy;
 
 void mc_busy_leave(mc_shared_t *job)
@@ -14,33 +11,59 @@ void mc_busy_leave(mc_shared_t *job)
         *at = job->next_busy;
 }
 
-static void enlist_job(mc_shared_t *job)
+void mc_busy_enlist(mc_shared_t *job, meshcoll_request_t *r)
 {
-    if (!job->running && !job->threads) {
+    const mc_executor_t *const x = &r->executor;
+    if (r->plan)
+        job->pipelined = r->plan->layout.segments > r->plan->layout.sides;
+    if (!job->running.first && !job->threads) {
         job->next_busy = mc_busy;
         mc_busy = job;
     }
-}
-
-void mc_busy_enlist(meshcoll_t *h, meshcoll_request_t *r)
-{
-    mc_shared_t *const job = h->job;
-    meshcoll_request_t **at = &job->running;
-    if (r->plan)
-        job->pipelined = r->plan->layout.segments > r->plan->layout.sides;
-    enlist_job(job);
-    while (*at)
-        at = &(*at)->next;
-    r->next = NULL;
     r->watched.looked = 0;
-    *at = r;
+    mc_list_append(&job->running, &r->in_flight);
+    if (x->state != MC_RUNNING || mc_executor_has_work(x))
+        mc_busy_await(job, r, &job->ready);
 }
 
-void mc_busy_enlist_first(mc_shared_t *job, meshcoll_request_t *r)
+void mc_busy_unlist(meshcoll_request_t *r)
 {
-    enlist_job(job);
-    r->next = job->running;
-    job->running = r;
-    if (job->threads)
-        mc_threads_wake(job->threads);
+    mc_list_remove(&r->in_flight);
+    mc_list_remove(&r->ready.node);
+}
+
+/* Mostly as the last: what waits for most has come last. */
+static void enter_by_awaited(mc_list_t *list, meshcoll_request_t *r)
+{
+    const uint32_t awaited = r->executor.awaited;
+    mc_list_node_t *before = list->last;
+    while (before && (int32_t)(mc_request_ready(before)->executor.awaited - awaited) > 0)
+        before = before->before;
+    mc_list_insert(list, before, &r->ready.node);
+}
+
+void mc_busy_await(mc_shared_t *job, meshcoll_request_t *r, mc_list_t *polled)
+{
+    const mc_executor_t *const x = &r->executor;
+    if (r->ready.node.in)
+        return;
+    if (r->advance || x->state == MC_FLUSHING || mc_executor_has_work(x))
+        mc_list_append(polled, &r->ready.node);
+    else if (x->state == MC_PENDING && !mc_executor_has_reached(x))
+        enter_by_awaited(x->reaching, r);
+    else if (x->state == MC_PENDING && x->bound && !x->held)
+        mc_list_append(&job->connecting, &r->ready.node);
+}
+
+void mc_busy_reached(const mc_list_t *waiting)
+{
+    for (meshcoll_request_t *r;
+         (r = mc_request_ready(waiting->first)) && mc_executor_has_reached(&r->executor);)
+        mc_ready_mark(&r->ready);
+}
+
+void mc_busy_connected(mc_shared_t *job)
+{
+    while (job->connecting.first)
+        mc_list_move(&job->ready, job->connecting.first);
 }

@@ -15,8 +15,8 @@ enum { MOST_AHEAD = 1 << 16 };
 
 static void fail_running(mc_shared_t *job)
 {
-    for (meshcoll_request_t *r; (r = job->running);) {
-        job->running = r->next;
+    for (meshcoll_request_t *r; (r = mc_request_in_flight(job->running.first));) {
+        mc_busy_unlist(r);
         if (r->status == MESHCOLL_IN_PROGRESS) { /* else a message, complete since the last poll */
             mc_executor_fail(&r->executor, job->broken);
             r->status = mc_executor_advance(&r->executor);
@@ -303,7 +303,8 @@ static bool find_refusal(const mc_shared_t *job, mc_news_t *news)
 {
     uint32_t next = 0;
     while (mc_news_refusal(mc_monitor_board(job->monitor), &next, news))
-        for (const meshcoll_request_t *r = job->running; r; r = r->next)
+        for (const meshcoll_request_t *r = mc_request_in_flight(job->running.first); r;
+             r = mc_request_next(r))
             if (is_refused(r, news))
                 return true;
     return false;
@@ -329,7 +330,7 @@ static int check_peers(mc_shared_t *job)
 void mc_failure_look(mc_shared_t *job)
 {
     mc_news_t news;
-    if (!job->running)
+    if (!job->running.first)
         return;
     const bool told = find_news(job, &news), missed = job->misses_peer;
     const int64_t now = now_ms();

@@ -13,22 +13,22 @@
 enum { BLIND_SLEEP_NS = 50 * 1000 };
 
 /* Progresses one request after a poll that returned `events`; returns whether anything happened. */
-static bool advance(meshcoll_request_t *r, bool shared, uint32_t awake, uint32_t events)
+static bool advance(meshcoll_request_t *r, bool shared, uint32_t events)
 {
     mc_executor_t *const x = &r->executor;
-    const bool has_work = mc_executor_has_work(x);
     x->shared = shared;
-    x->polls_awake = awake;
-    if (x->state == MC_IDLE) /* a tagged message, which move_messages() completes */
+    if (x->state == MC_IDLE) /* a tagged message, which move_messages() has completed */
         return false;
     if (x->state != MC_RUNNING) { /* it is pending, or flushes */
+        const mc_shared_t *const job = r->mesh->job;
+        const bool has_work = mc_executor_has_work(x);
+        x->polls_awake = mc_wait_polls(job) + mc_wait_yields(job);
         x->idle_polls += shared && events == 0;
         r->status = r->advance ? r->advance(r) : mc_executor_advance(x);
         return has_work || r->status != MESHCOLL_IN_PROGRESS;
     }
-    if (has_work)
-        r->status = mc_executor_advance(x);
-    return has_work;
+    r->status = mc_executor_advance(x);
+    return true;
 }
 
 void mc_shared_tell(mc_shared_t *job)
@@ -38,6 +38,31 @@ void mc_shared_tell(mc_shared_t *job)
             job->polled[i]->ops->tell(job->polled[i]);
 }
 
+/* Those to advance at each poll join the list again for the next one. */
+static uint32_t advance_ready(mc_shared_t *job, uint32_t events)
+{
+    mc_list_t again = {0};
+    uint32_t n = 0;
+    for (meshcoll_request_t *r; (r = mc_request_ready(job->ready.first));) {
+        mc_list_remove(&r->ready.node);
+        if (!r->in_flight.in)
+            continue;
+        n += advance(r, job->running.first != job->running.last, events + n);
+        if (r->status == MESHCOLL_IN_PROGRESS) {
+            mc_busy_await(job, r, &again);
+        } else {
+            mc_busy_unlist(r);
+            job->ended(r); /* if the mesh fails, nothing runs any more */
+        }
+    }
+    while (again.first)
+        mc_list_move(&job->ready, again.first);
+    mc_shared_tell(job);
+    if (!job->running.first && !job->threads)
+        mc_busy_leave(job);
+    return n;
+}
+
 uint32_t mc_shared_look(mc_shared_t *job)
 {
     uint32_t n = 0;
@@ -45,25 +70,7 @@ uint32_t mc_shared_look(mc_shared_t *job)
         n += job->polled[i]->ops->progress(job->polled[i]);
     if (job->move_messages)
         n += job->move_messages(job);
-    if (!job->running)
-        return n;
-    const uint32_t awake = mc_wait_polls(job) + mc_wait_yields(job);
-    for (meshcoll_request_t **at = &job->running; *at;) {
-        meshcoll_request_t *const r = *at;
-        n += advance(r, job->running->next, awake, n);
-        if (r->status == MESHCOLL_IN_PROGRESS) {
-            at = &r->next;
-        } else {
-            *at = r->next;
-            job->ended(r);
-            if (job->broken)
-                break; /* nothing runs any more */
-        }
-    }
-    mc_shared_tell(job);
-    if (!job->running && !job->threads)
-        mc_busy_leave(job);
-    return n;
+    return job->ready.first ? n + advance_ready(job, n) : n;
 }
 
 /* Progresses a job from the process's list; 0 where another thread holds its lock. */
@@ -72,7 +79,7 @@ static uint32_t look_at_listed(mc_shared_t *job)
     uint32_t n = 0;
     if (pthread_mutex_trylock(&job->threads->lock))
         return 0; /* another thread progresses it */
-    if (job->running) {
+    if (job->running.first) {
         n = mc_shared_look(job);
         if (n > 0)
             mc_threads_wake(job->threads);
@@ -107,6 +114,23 @@ void mc_shared_check_peers(mc_shared_t *job)
 void mc_handle_check_peers(meshcoll_t *h)
 {
     mc_shared_check_peers(h->job);
+}
+
+/* Nothing came. */
+static void yield_core(const meshcoll_t *h)
+{
+    mc_shared_check_peers(h->job);
+    if (!h->job->oversubscribed)
+        return;
+    mc_unlock(h);
+    sched_yield();
+    mc_lock(h);
+}
+
+void mc_test_turn(meshcoll_t *h)
+{
+    if (mc_shared_progress(h->job) == 0)
+        yield_core(h);
 }
 
 bool mc_shared_others_run(const mc_shared_t *job)

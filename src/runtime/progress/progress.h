@@ -93,7 +93,11 @@ void mc_shared_check_peers(mc_shared_t *job);
  * the hook, yields or sleeps. */
 void mc_wait_idle(meshcoll_t *h, mc_waiting_t *w);
 
-/* Polls the transports of a job and advances its running requests. */
+/* A turn of a test, under the lock. Where it finds nothing and ranks share cores it yields, without the lock: what
+ * is missing may come from a rank that waits for this core. */
+void mc_test_turn(meshcoll_t *h);
+
+/* Polls the transports of a job and advances what has an event. */
 uint32_t mc_shared_look(mc_shared_t *job);
 /* Wakes sleeping peers to which the job's transports have sent. */
 void mc_shared_tell(mc_shared_t *job);

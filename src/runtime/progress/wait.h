@@ -41,14 +41,4 @@ static inline void mc_wait_turn(meshcoll_t *h, mc_waiting_t *w)
         mc_wait_idle(h, w);
 }
 
-/* One turn of a test, under the lock. Returns whether the test yields, once the lock is released: nothing
- * happened, and where ranks share cores the missing message may come from one that waits for this core. */
-static inline bool mc_test_turn(meshcoll_t *h)
-{
-    if (mc_handle_progress(h) > 0)
-        return false;
-    mc_handle_check_peers(h);
-    return h->job->oversubscribed;
-}
-
 #endif

@@ -3,6 +3,7 @@
 #include "compose/algorithms/placement.h"
 #include "compose/planner/planner.h"
 #include "runtime/connect/connections.h"
+#include "runtime/progress/busy.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/wait.h"
 #include "runtime/request/numbers.h"
@@ -75,8 +76,10 @@ static int compare_refused(meshcoll_request_t *x)
 static void synced(meshcoll_request_t *x)
 {
     mc_lead_t *const l = x->lead;
-    if (x->status == MESHCOLL_OK)
+    if (x->status == MESHCOLL_OK) {
         mc_lead_reach(l, x->epoch);
+        mc_busy_reached(&l->waiting);
+    }
     x->lead = NULL;
     leave(l);
     if (!x->mesh) { /* its closing releases it */
@@ -154,7 +157,7 @@ static int begin(meshcoll_t *h, mc_lead_t *l, uint32_t epoch)
     x->refused[0] = (int64_t)l->refused.told;
     x->refused[1] = ~x->refused[0];
     x->operation = l->first_number + epoch % l->n_numbers;
-    mc_executor_await(&x->executor, &l->synced, l->n_numbers > 1 ? epoch - 1 : epoch);
+    mc_executor_await(&x->executor, &l->synced, l->n_numbers > 1 ? epoch - 1 : epoch, &l->waiting);
     l->n_barriers++;
     h->n_barriers++;
     x->released = true; /* nobody waits for it */
@@ -171,7 +174,8 @@ static bool is_old_running(const meshcoll_t *h)
 {
     const uint32_t next = h->n_calls % MC_CALL_NUMBERS;
     bool found = false;
-    for (const meshcoll_request_t *r = h->job->running; r && !found; r = r->next)
+    for (const meshcoll_request_t *r = mc_request_in_flight(h->job->running.first); r && !found;
+         r = mc_request_next(r))
         found = r->mesh == h && r->plan && r->operation < MC_CALL_NUMBERS &&
                 (next - 1 - r->operation) % MC_CALL_NUMBERS >= MC_CALL_NUMBERS / 2;
     return found;
@@ -201,10 +205,10 @@ static void pay(meshcoll_t *h, mc_lead_t *l, int64_t bytes, meshcoll_request_t *
         l->needed += refused;
         if (status)
             mc_failure_break(h, status);
+        await_old(h);
     }
-    await_old(h);
     if (!mc_lead_settle(l) && r && r->plan)
-        mc_executor_await(&r->executor, &l->synced, l->needed);
+        mc_executor_await(&r->executor, &l->synced, l->needed, &l->waiting);
 }
 
 int mc_lead_agree(meshcoll_t *h)

@@ -43,6 +43,7 @@ static int init_executor(meshcoll_request_t *r)
                                     .peer = peer,
                                     .bytes_sent = counter};
         status = mc_executor_init(&r->executor, r->plan, &wiring);
+        r->executor.finished.owner = r->executor.credits.owner = &r->ready;
     }
     free(counter);
     free(peer);
@@ -125,6 +126,7 @@ mc_operands_t mc_operands_of(const meshcoll_args_t *a)
 void mc_request_enlist(meshcoll_t *h, meshcoll_request_t *r)
 {
     r->mesh = h;
+    r->ready.list = &h->job->ready;
     r->next_of_all = h->all;
     if (h->all)
         h->all->prev_of_all = r;
@@ -207,6 +209,7 @@ static void free_memory(mc_workspace_t *workspace)
 
 void mc_request_destroy(meshcoll_request_t *r)
 {
+    mc_list_remove(&r->ready.node);
     if (r->mesh)
         mc_request_unlist(r);
     mc_explain_forget(r->watch);
@@ -292,7 +295,7 @@ static int start_unplanned(meshcoll_request_t *r)
     r->executor.state = MC_PENDING;
     r->status = MESHCOLL_IN_PROGRESS;
     r->running = true;
-    mc_busy_enlist(r->mesh, r);
+    mc_busy_enlist(r->mesh->job, r);
     return MESHCOLL_OK;
 }
 
@@ -319,7 +322,7 @@ int mc_request_start(meshcoll_request_t *r)
     if (!r->plan)
         return start_unplanned(r);
     r->status = r->before ? r->before(r) : MESHCOLL_OK;
-    r->executor.shared = job->running;
+    r->executor.shared = job->running.first;
     if (!r->status)
         r->status = mc_executor_start(&r->executor, r->operation);
     if (!r->status)
@@ -329,7 +332,7 @@ int mc_request_start(meshcoll_request_t *r)
         return fail_start(r);
     if (r->status == MESHCOLL_IN_PROGRESS) {
         r->running = true;
-        mc_busy_enlist(r->mesh, r);
+        mc_busy_enlist(r->mesh->job, r);
         return MESHCOLL_OK;
     }
     if (r->watch)
@@ -442,13 +445,11 @@ int meshcoll_test(meshcoll_request_t *request)
     const meshcoll_t *const h = request->mesh;
     mc_lock(h);
     int status = check_owned(request, "meshcoll_test");
-    const bool yields = mc_runs(request) && mc_test_turn(request->mesh);
+    if (mc_runs(request))
+        mc_test_turn(request->mesh);
     if (!status)
         status = request->running ? MESHCOLL_IN_PROGRESS : tell(request);
-    status = mc_leave(h, status);
-    if (yields && status == MESHCOLL_IN_PROGRESS)
-        sched_yield();
-    return status;
+    return mc_leave(h, status);
 }
 
 int mc_request_await(meshcoll_request_t *r)

@@ -68,9 +68,11 @@ typedef struct {
     mc_run_state_t state;
     int status;
     bool bound, held;
+    bool flushes; /* some of its ports do */
     /* A run is pending until *reached >= awaited, modulo 2^32; NULL: at once. */
     const uint32_t *reached;
     uint32_t awaited;
+    mc_list_t *reaching;         /* where it waits for that */
     uint32_t n_connected;        /* lanes whose connections are known to be greeted */
     uint32_t pending;            /* number of the pending run */
     uint64_t operation;          /* of this run, as a part of tags */
@@ -99,6 +101,13 @@ typedef struct {
     uint32_t polls_awake;    /* polls of a waiting rank before it sleeps */
     mc_timeline_t *timeline; /* of this plan's steps; NULL: nothing is recorded */
 } mc_executor_t;
+
+/* What a pending run waits for may be there: it is to be advanced at the next poll. */
+static inline void mc_executor_wake(mc_executor_t *x)
+{
+    if (x->state == MC_PENDING && x->finished.owner)
+        mc_ready_mark(x->finished.owner);
+}
 
 /* Ends the run with an error; the first one stays. No step and no message starts or completes afterwards. */
 void mc_executor_fail(mc_executor_t *x, int status);

@@ -194,7 +194,8 @@ static void publish_all(const mc_shared_t *job, int64_t now)
     remove_entries(b);
     b->looked = now;
     b->n_more = 0;
-    for (const meshcoll_request_t *r = job->running; r; r = r->next)
+    for (const meshcoll_request_t *r = mc_request_in_flight(job->running.first); r;
+         r = mc_request_next(r))
         if (is_watched(r))
             publish(job, r, now);
     pthread_mutex_unlock(&b->lock);
@@ -203,7 +204,8 @@ static void publish_all(const mc_shared_t *job, int64_t now)
 int mc_waits_look(mc_shared_t *job, int64_t now)
 {
     const meshcoll_request_t *late = NULL;
-    for (meshcoll_request_t *r = job->running; r; r = r->next) {
+    for (meshcoll_request_t *r = mc_request_in_flight(job->running.first); r;
+         r = mc_request_next(r)) {
         if (!is_watched(r))
             continue;
         watch(r, now);
