@@ -17,8 +17,8 @@ extern "C" {
  * mesh has one rank. One of two variables without the other is an error, and launchers that tell
  * different things are, unless MESHCOLL_LAUNCHER names one: torchrun, openmpi, pmi or slurm.
  * The ranks meet over TCP at MESHCOLL_MASTER_ADDR and MESHCOLL_MASTER_PORT, else at MASTER_ADDR and
- * a port derived from MASTER_PORT, and prove that they know MESHCOLL_SECRET or the content of
- * MESHCOLL_SECRET_FILE, if set. docs/launch.md describes the variables, defaults and ports.
+ * a port derived from MASTER_PORT (or of the range MESHCOLL_PORTS), and prove that they know
+ * MESHCOLL_SECRET or the content of MESHCOLL_SECRET_FILE, if set. docs/launch.md describes the variables, defaults and ports.
  *
  * `params` may be NULL. *mesh is the caller's to destroy with meshcoll_destroy. Collective over all
  * processes of the job, which make their calls in the same order. Errors: those of

@@ -1,6 +1,7 @@
 #include "transport/ucx.h"
 
 #include "base/descriptor.h"
+#include "base/ports.h"
 #include "transport/sockets.h"
 #include "transport/ucx_names.h"
 
@@ -377,12 +378,17 @@ static void ucx_close(mc_transport_t *t)
     free(ucx);
 }
 
-/* The name of UCX_TCP_CONN_NB in a configuration; before 1.14 without its table's prefix (openucx/ucx issue 8649). */
-static const char *nonblocking(void)
+/* Sets TCP_…; before 1.14 the name in a configuration lacks its table's prefix (openucx/ucx issue 8649). A variable
+ * holds. */
+static ucs_status_t configure_tcp(const char *name, const char *value, ucp_config_t *config)
 {
+    char variable[32];
     unsigned major, minor, release;
     ucp_get_version(&major, &minor, &release);
-    return major == 1 && minor < 14 ? "CONN_NB" : "TCP_CONN_NB";
+    snprintf(variable, sizeof variable, "UCX_TCP_%s", name);
+    if (getenv(variable))
+        return UCS_OK;
+    return ucp_config_modify(config, major == 1 && minor < 14 ? name : variable + 4, value);
 }
 
 /* `devices`: NULL for those of UCX_NET_DEVICES, or all.
@@ -390,7 +396,7 @@ static const char *nonblocking(void)
  * TCP gets one rail. UCX would open a second one for rendezvous over another interface, and its handshake may need
  * the peer after that has received all messages on the first and has left: a flush would wait for it. */
 static ucs_status_t configure(const char *tls, const char *devices, bool streams,
-                              ucp_config_t *config)
+                              const mc_ports_t *ports, ucp_config_t *config)
 {
     ucs_status_t status = ucp_config_modify(config, "TLS", tls);
     if (status == UCS_OK && devices)
@@ -401,8 +407,13 @@ static ucs_status_t configure(const char *tls, const char *devices, bool streams
         status = ucp_config_modify(config, "RNDV_THRESH", "inf");
     if (status == UCS_OK && (mc_ucx_streams(tls) || mc_ucx_names_tcp(tls)))
         status = ucp_config_modify(config, "MAX_RNDV_RAILS", "1");
-    if (status == UCS_OK && mc_ucx_has_tcp(tls) && !getenv("UCX_TCP_CONN_NB"))
-        status = ucp_config_modify(config, nonblocking(), "y");
+    if (status == UCS_OK && mc_ucx_has_tcp(tls))
+        status = configure_tcp("CONN_NB", "y", config);
+    if (status == UCS_OK && mc_ucx_has_tcp(tls) && ports->first) {
+        char range[16];
+        snprintf(range, sizeof range, "%u-%u", (unsigned)ports->first, (unsigned)ports->last);
+        status = configure_tcp("PORT_RANGE", range, config);
+    }
     return status;
 }
 
@@ -412,13 +423,16 @@ static int open_context(ucx_t *ucx, const mc_ucx_params_t *params)
     ucp_config_t *config;
     const char *const at = strchr(params->tls, '@'), *const devices = at ? at + 1 : NULL;
     snprintf(tls, sizeof tls, "%.*s", (int)strcspn(params->tls, "@"), params->tls);
+    mc_ports_t ports;
+    if (mc_ports_read(&ports))
+        return MESHCOLL_ERR_INVALID_ARG;
     if (mc_ucx_check_devices(tls, devices, ucx->dim))
         return MESHCOLL_ERR_TRANSPORT;
     ucs_status_t status = ucp_config_read(NULL, NULL, &config);
     if (status != UCS_OK)
         return fail_ucx(ucx, "cannot read its configuration", status);
     ucx->transport.streams = mc_ucx_streams(params->tls) && !getenv("UCX_RNDV_THRESH");
-    status = configure(tls, devices, ucx->transport.streams, config);
+    status = configure(tls, devices, ucx->transport.streams, &ports, config);
     const ucp_params_t p = {.field_mask = UCP_PARAM_FIELD_FEATURES,
                             .features = UCP_FEATURE_TAG | UCP_FEATURE_WAKEUP};
     if (status == UCS_OK)

@@ -39,6 +39,7 @@ static void set_all(const char *const *pairs)
                                       "SLURM_STEP_ID",
                                       "TORCHELASTIC_RUN_ID",
                                       "TORCHELASTIC_RESTART_COUNT",
+                                      "MESHCOLL_PORTS",
                                       "MESHCOLL_SECRET",
                                       "MESHCOLL_SECRET_FILE",
                                       "MESHCOLL_BOOTSTRAP_TIMEOUT"};
@@ -161,6 +162,23 @@ Test(job, is_found_by_each_launcher)
     SET("SLURM_PROCID", "2", "SLURM_NTASKS", "3", "SLURM_STEP_NODELIST", "gpu[07-09],x",
         "SLURM_JOB_ID", "12", "SLURM_STEP_ID", "0");
     expect_job(2, 3, "gpu07", 0, MC_JOB_PORTS);
+}
+
+Test(job, ports_may_be_pinned)
+{
+    SET("RANK", "3", "WORLD_SIZE", "8", "MASTER_ADDR", "a", "MASTER_PORT", "29500",
+        "MESHCOLL_PORTS", "40000-40199");
+    expect_job(3, 8, "a", 40000, MC_JOB_PORTS);
+    setenv("MESHCOLL_MASTER_PORT", "7000", 1);
+    expect_job(3, 8, "a", 7000, 1);
+    static const char *const wrong[] = {"40000", "40000-",      "40000-40014",
+                                        "0-100", "65530-65600", "40199-40000",
+                                        "a-b",   "-1-40000",    "40000-40199 "};
+    for (size_t i = 0; i < MC_COUNT(wrong); i++) {
+        setenv("MESHCOLL_PORTS", wrong[i], 1);
+        expect_refused("MESHCOLL_PORTS is a range of at least 16 ports");
+        cr_expect(strstr(meshcoll_last_error(), wrong[i]));
+    }
 }
 
 Test(job, identities_differ)

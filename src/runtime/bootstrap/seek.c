@@ -103,9 +103,9 @@ static int listen_beside(search_t *s, int fd)
     if (s->listener >= 0)
         return 0;
     if (!s->self->job->only_there)
-        return mc_wire_listen_anywhere(0, &s->listener);
+        return mc_wire_listen_free(NULL, &s->listener);
     const int failed = mc_wire_own_address(fd, &own);
-    return failed ? failed : mc_wire_listen(&own, &s->listener);
+    return failed ? failed : mc_wire_listen_free(&own, &s->listener);
 }
 
 /* Where others may reach this rank: the address from which it reaches rank 0, and that of the other family, which some

@@ -1,6 +1,7 @@
 #include "runtime/handshake/job.h"
 
 #include "base/descriptor.h"
+#include "base/ports.h"
 #include "runtime/handshake/launcher.h"
 
 #include <arpa/inet.h>
@@ -156,10 +157,16 @@ static int find_ports(mc_launcher_id_t launcher, mc_job_t *job)
 {
     long port = 0;
     int status = MESHCOLL_OK;
+    mc_ports_t pinned;
+    if (mc_ports_read(&pinned))
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_create_env: %s", meshcoll_last_error());
     if (mc_variable("MESHCOLL_MASTER_PORT")) {
         status = mc_variable_number("MESHCOLL_MASTER_PORT", 1, PORT_MOST, &port);
         job->port = (uint16_t)port;
         job->n_ports = 1;
+    } else if (pinned.first) {
+        job->port = (uint16_t)(pinned.first - MC_PORTS_MEET);
+        job->n_ports = MC_PORTS_MEET;
     } else if (mc_variable("MASTER_PORT")) {
         status = mc_variable_number("MASTER_PORT", 1, PORT_MOST, &port);
         port += port + PORT_OFFSET + MC_JOB_PORTS > PORT_MOST ? -PORT_OFFSET : PORT_OFFSET;

@@ -1,6 +1,7 @@
 #include "runtime/handshake/wire.h"
 
 #include "base/descriptor.h"
+#include "base/ports.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -182,6 +183,22 @@ int mc_wire_listen_anywhere(uint16_t port, int *fd)
     any = (struct sockaddr_storage){.ss_family = AF_INET}; /* this host has no IPv6 */
     mc_wire_set_port(&any, port);
     return mc_wire_listen(&any, fd);
+}
+
+/* From the last on, as those before are others' first choice. */
+int mc_wire_listen_free(const struct sockaddr_storage *at, int *fd)
+{
+    mc_ports_t ports;
+    int failed = mc_ports_read(&ports) ? EINVAL : EADDRINUSE;
+    for (int32_t port = ports.last; failed == EADDRINUSE && port >= ports.first; port--) {
+        struct sockaddr_storage there;
+        if (at) {
+            there = *at;
+            mc_wire_set_port(&there, (uint16_t)port);
+        }
+        failed = at ? mc_wire_listen(&there, fd) : mc_wire_listen_anywhere((uint16_t)port, fd);
+    }
+    return failed;
 }
 
 int mc_wire_accept(int listener)

@@ -37,6 +37,8 @@ int mc_wire_connected(int fd);
 int mc_wire_listen(const struct sockaddr_storage *at, int *fd);
 /* Listens on all addresses, of IPv6 and IPv4 where there are both. */
 int mc_wire_listen_anywhere(uint16_t port, int *fd);
+/* Listens at an address, or NULL: anywhere, on a port of MESHCOLL_PORTS, else any. EADDRINUSE: none is free. */
+int mc_wire_listen_free(const struct sockaddr_storage *at, int *fd);
 /* Where the socket's own end is, without its port. */
 int mc_wire_own_address(int fd, struct sockaddr_storage *address);
 /* The address from which this host sends to another; nothing is sent. */

@@ -56,10 +56,7 @@ static int listen_on(const mc_contact_t *own, int *listener)
     if (own->n > 1)
         memset(at.at, 0, sizeof at.at);
     const int failed = mc_wire_address(&at, &none, &address);
-    if (failed)
-        return failed;
-    mc_wire_set_port(&address, 0);
-    return mc_wire_listen(&address, listener);
+    return failed ? failed : mc_wire_listen_free(&address, listener);
 }
 
 int mc_contact_open(bool local, int *listener, mc_contact_t *own)

@@ -1,6 +1,7 @@
 #include "runtime/monitor/monitor.h"
 
 #include "base/descriptor.h"
+#include "base/ports.h"
 #include "runtime/monitor/reach.h"
 #include "runtime/monitor/relay.h"
 
@@ -193,7 +194,10 @@ int mc_monitor_open(int32_t size, bool local, double silence, mc_monitor_t **mon
     pthread_cond_init(&m->told, NULL);
     m->self.job = &m->job;
     enlist(m);
-    const int status = allocate(m, size);
+    mc_ports_t ports;
+    int status = mc_ports_read(&ports);
+    if (!status)
+        status = allocate(m, size);
     if (status) {
         mc_monitor_close(m);
         return status;
