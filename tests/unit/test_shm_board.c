@@ -257,7 +257,7 @@ Test(shm_board, a_reader_may_leave_before_it_is_written)
 {
     static mc_shm_board_t board;
     static char bytes[MC_SHM_BOARD];
-    mc_shm_poster_t poster = {0};
+    mc_shm_poster_t poster = {.room = MC_SHM_BOARD};
     const mc_span_t all = {bytes, sizeof bytes};
     const mc_message_t first = {
         .tag = mc_tag(0, 1, 0), .span = &all, .n_spans = 1, .bytes = sizeof bytes, .more = 1};

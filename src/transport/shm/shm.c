@@ -164,7 +164,7 @@ static size_t read_bytes(link_t *link, mc_io_t *io, size_t bytes)
 static bool read_on(link_t *link, mc_io_t *io)
 {
     if (is_posted(io)) {
-        if (!mc_shm_post_read(&link->mapping.segment->board, io))
+        if (!mc_shm_post_read(mc_shm_board(link->mapping.segment), io))
             return false;
         mc_io_finish(io, MESHCOLL_OK);
         return true;
@@ -200,7 +200,7 @@ static int meet(link_t *link, const mc_shm_slot_t *slot, const char *data, size_
     }
     memcpy(io->offer, slot->word, sizeof io->offer);
     if (is_posted(io)) {
-        mc_shm_board_t *const board = &link->mapping.segment->board;
+        mc_shm_board_t *const board = mc_shm_board(link->mapping.segment);
         if (status)
             mc_shm_post_leave(board, io);
         if (status || mc_shm_post_read(board, io))
@@ -217,12 +217,18 @@ static int meet(link_t *link, const mc_shm_slot_t *slot, const char *data, size_
     return MESHCOLL_IN_PROGRESS;
 }
 
-/* Releases a slot. The sender sees this every quarter of the slots only: a sender that waits for
- * room has filled them all. One that polls finds out by itself; one that sleeps is woken. */
-static void release(link_t *link)
+/* Releases a slot and its page. The sender sees this every quarter of the slots or pages only: a
+ * sender that waits for room has filled them all. One that polls finds out by itself; one that
+ * sleeps is woken. */
+static void release(link_t *link, bool with_page)
 {
-    if (++link->n_in % (MC_SHM_SLOTS / 4) != 0)
+    link->n_in++;
+    link->pages_in += with_page;
+    if (4 * (link->n_in - link->told_in) < link->shape.slots &&
+        (!with_page || 4 * (link->pages_in - link->pages_told) < link->shape.pages))
         return;
+    link->told_in = link->n_in;
+    link->pages_told = link->pages_in;
     atomic_store_explicit(&link->in->taken, link->n_in, memory_order_release);
     atomic_thread_fence(memory_order_seq_cst);
     if (atomic_load_explicit(&link->in->wanted, memory_order_relaxed)) {
@@ -250,8 +256,9 @@ static int receive(link_t *link, mc_io_t *io)
     }
     const mc_shm_slot_t *const slot = next_small(link, io->message.tag);
     if (slot) {
+        const bool with_page = mc_shm_has_page(slot);
         const int status = meet(link, slot, mc_shm_data(link, slot), mc_shm_first(slot), io);
-        release(link);
+        release(link, with_page);
         return status;
     }
     mc_io_append(&link->awaited, io);
@@ -369,9 +376,9 @@ static bool read_slot(link_t *link, const mc_shm_slot_t *slot)
         return true;
     case MC_SHM_PIECE:
         if (slot->tag)
-            piece_arrives(io_of(slot->tag), mc_shm_page(link->in, link->n_in), slot->bytes);
+            piece_arrives(io_of(slot->tag), mc_shm_next_in(link), slot->bytes);
         else
-            next_piece_arrives(link, mc_shm_page(link->in, link->n_in), slot->bytes);
+            next_piece_arrives(link, mc_shm_next_in(link), slot->bytes);
         return true;
     }
     return true;
@@ -384,11 +391,12 @@ static uint32_t read_channel(link_t *link, const mc_shm_slot_t *slot)
     uint32_t n = 0;
     do {
         const mc_io_t *const awaited = link->awaited.first;
+        const bool with_page = mc_shm_has_page(slot);
         if (!read_slot(link, slot))
             return n + (awaited != NULL);
-        release(link);
+        release(link, with_page);
         n++;
-    } while (n < MC_SHM_SLOTS && (link->awaited.first || link->coming.io) &&
+    } while (n < link->shape.slots && (link->awaited.first || link->coming.io) &&
              (slot = mc_shm_news(link)));
     return n;
 }
@@ -438,7 +446,7 @@ static uint32_t shm_progress(mc_transport_t *t)
             n += mc_shm_send_on(link);
     }
     if (shm->poster.readers > 0)
-        n += mc_shm_post_write(&shm->poster, &shm->mapping.segment->board);
+        n += mc_shm_post_write(&shm->poster, mc_shm_board(shm->mapping.segment));
     for (link_t *link = shm->links; link; link = link->next)
         if (link->reading.first)
             n += read_memory(link);
@@ -465,7 +473,7 @@ static bool has_work(link_t *link)
         return false;
     atomic_store_explicit(&link->out->wanted, 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_seq_cst);
-    return mc_shm_free_slot(link);
+    return mc_shm_has_room(link);
 }
 
 static int shm_arm(mc_transport_t *t)
@@ -485,15 +493,6 @@ static int shm_arm(mc_transport_t *t)
 
 /* Creation and close --------------------------------------------------------------------------- */
 
-/* A page lies on the NUMA node of the rank that touches it first. That should be the receiver,
- * which polls it. */
-static void touch(const mc_shm_channel_t *channel)
-{
-    const volatile char *const at = (const volatile char *)channel;
-    for (size_t i = 0; i < sizeof *channel; i += 4096)
-        (void)at[i];
-}
-
 static int shm_connect(mc_transport_t *t, int32_t rank, const void *address, mc_peer_t **peer)
 {
     shm_t *const shm = (shm_t *)t;
@@ -509,11 +508,8 @@ static int shm_connect(mc_transport_t *t, int32_t rank, const void *address, mc_
                        mc_transport_known_as(t, rank), meshcoll_last_error());
     }
     link->peer = (mc_peer_t){.transport = t, .rank = rank};
-    link->in = &shm->mapping.segment->from[rank - p->base];
-    link->out = &link->mapping.segment->from[p->rank - p->base];
-    link->room = MC_SHM_SLOTS;
+    mc_shm_link_channels(link);
     link->early_end = &link->early;
-    touch(link->in);
     link->next = shm->links;
     shm->links = link;
     *peer = &link->peer;
@@ -562,6 +558,7 @@ int mc_shm_create(const mc_shm_params_t *params, mc_transport_t **transport)
     mc_shm_copy_init();
     memset(shm, 0, offsetof(shm_t, piece));
     shm->params = *params;
+    shm->poster.room = mc_shm_shape(params->n).board;
     shm->transport = (mc_transport_t){.ops = &shm_ops,
                                       .greets = true,
                                       .fd = -1,

@@ -15,19 +15,19 @@ static void forget_read(mc_shm_poster_t *p, mc_shm_board_t *board)
     }
 }
 
-/* Offset with room for `bytes`, after the newest post or before the oldest; MC_SHM_BOARD: none. */
+/* Offset with room for `bytes`, after the newest post or before the oldest; the board's size: none. */
 static size_t room_for(const mc_shm_poster_t *p, size_t bytes)
 {
     if (p->n == 0)
-        return bytes <= MC_SHM_BOARD ? 0 : MC_SHM_BOARD;
+        return bytes <= p->room ? 0 : p->room;
     const size_t oldest = p->at[p->first % MC_SHM_POSTS];
     if (p->n == MC_SHM_POSTS)
-        return MC_SHM_BOARD;
+        return p->room;
     if (p->end <= oldest)
-        return bytes <= oldest - p->end ? p->end : MC_SHM_BOARD;
-    if (bytes <= MC_SHM_BOARD - p->end)
+        return bytes <= oldest - p->end ? p->end : p->room;
+    if (bytes <= p->room - p->end)
         return p->end;
-    return bytes <= oldest ? 0 : MC_SHM_BOARD;
+    return bytes <= oldest ? 0 : p->room;
 }
 
 static uint64_t operation_of(const mc_message_t *m)
@@ -56,7 +56,7 @@ bool mc_shm_post(mc_shm_poster_t *p, mc_shm_board_t *board, const mc_message_t *
     mc_shm_post_write(p, board);
     forget_read(p, board);
     const size_t at = room_for(p, m->bytes);
-    if (at == MC_SHM_BOARD)
+    if (at == p->room)
         return false;
     const uint32_t i = (p->first + p->n++) % MC_SHM_POSTS;
     p->at[i] = at;

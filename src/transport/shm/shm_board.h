@@ -11,6 +11,7 @@
 
 /* The sender's bookkeeping of its board. */
 typedef struct {
+    size_t room;             /* bytes of the board */
     size_t at[MC_SHM_POSTS]; /* offsets of the posts in use */
     uint32_t first, n;       /* posts in use, the oldest first; numbers are modulo MC_SHM_POSTS */
     size_t end;              /* end of the newest */

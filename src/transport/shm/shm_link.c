@@ -5,6 +5,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void touch(const void *memory, size_t bytes)
+{
+    const volatile char *const at = memory;
+    for (size_t i = 0; i < bytes; i += MC_SHM_PAGE)
+        (void)at[i];
+    (void)at[bytes - 1];
+}
+
+void mc_shm_link_channels(mc_shm_link_t *link)
+{
+    const mc_shm_t *const shm = (const mc_shm_t *)link->peer.transport;
+    const int32_t n = shm->params.n, base = shm->params.base;
+    const int32_t peer = link->peer.rank - base, self = shm->params.rank - base;
+    link->shape = mc_shm_shape(n);
+    link->in = mc_shm_channel(shm->mapping.segment, n, peer);
+    link->in_pages = mc_shm_pages(shm->mapping.segment, n, peer);
+    link->out = mc_shm_channel(link->mapping.segment, n, self);
+    link->out_pages = mc_shm_pages(link->mapping.segment, n, self);
+    link->room = link->shape.slots;
+    touch(link->in, sizeof *link->in + link->shape.slots * sizeof(mc_shm_slot_t));
+    touch(link->in_pages, (size_t)link->shape.pages * MC_SHM_PAGE);
+}
+
 /* `*at` may be the list's end. */
 static mc_shm_early_t *remove_early(mc_shm_link_t *link, mc_shm_early_t **at)
 {

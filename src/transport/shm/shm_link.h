@@ -27,12 +27,17 @@ typedef struct mc_shm_link {
     mc_shm_mapping_t mapping; /* of the peer's segment */
     mc_shm_address_t address;
     mc_shm_channel_t *in, *out;
-    bool untold;           /* something was sent, and the reader may sleep */
-    bool warm;             /* the pages to fill have been written before */
-    uint32_t pages_due;    /* number of next messages that are expected in a page, too */
-    uint64_t n_in, n_out;  /* slots read and written */
-    uint64_t room;         /* value of n_out at which the slots seen free are used up */
-    mc_io_queue_t awaited; /* receives without a message */
+    char *in_pages, *out_pages;
+    mc_shm_shape_t shape;
+    bool untold;          /* something was sent, and the reader may sleep */
+    bool warm;            /* the pages to fill have been written before */
+    uint32_t pages_due;   /* number of next messages that are expected in a page, too */
+    uint64_t n_in, n_out; /* slots read and written */
+    uint64_t told_in;     /* slots read that the writer was told of */
+    uint64_t room;        /* value of n_out at which the slots seen free are used up */
+    uint64_t pages_in, pages_out, pages_told; /* the same of pages */
+    uint64_t filled_at[MC_SHM_SLOTS];         /* by page: n_out behind the slot it belongs to */
+    mc_io_queue_t awaited;                    /* receives without a message */
     mc_shm_coming_t coming;
     mc_shm_early_t *early, **early_end;
     mc_io_queue_t sending; /* sends that wait for a free slot, perhaps for the next piece */
@@ -62,23 +67,48 @@ typedef struct {
 static inline mc_shm_slot_t *mc_shm_free_slot(mc_shm_link_t *link)
 {
     if (link->n_out == link->room) {
-        link->room = atomic_load_explicit(&link->out->taken, memory_order_acquire) + MC_SHM_SLOTS;
+        link->room =
+            atomic_load_explicit(&link->out->taken, memory_order_acquire) + link->shape.slots;
         if (link->n_out == link->room)
             return NULL;
     }
-    return &link->out->slot[link->n_out % MC_SHM_SLOTS];
+    return &link->out->slot[link->n_out & (link->shape.slots - 1)];
 }
 
-static inline uint32_t mc_shm_lap(uint64_t n)
+/* Is the next page to fill free? Always if a slot is, where there are as many. */
+static inline bool mc_shm_page_is_free(mc_shm_link_t *link)
 {
-    return (uint32_t)(n / MC_SHM_SLOTS) + 1;
+    const uint64_t at = link->filled_at[link->pages_out & (link->shape.pages - 1)];
+    if (at + link->shape.slots > link->room)
+        link->room =
+            atomic_load_explicit(&link->out->taken, memory_order_acquire) + link->shape.slots;
+    return at + link->shape.slots <= link->room;
+}
+
+/* The same, for a message with a page. */
+static inline mc_shm_slot_t *mc_shm_free_slot_and_page(mc_shm_link_t *link)
+{
+    mc_shm_slot_t *const slot = mc_shm_free_slot(link);
+    return slot && mc_shm_page_is_free(link) ? slot : NULL;
+}
+
+static inline bool mc_shm_has_page(const mc_shm_slot_t *slot)
+{
+    return slot->kind == MC_SHM_PIECE ||
+           (slot->kind == MC_SHM_MESSAGE && slot->bytes > MC_SHM_SMALL);
+}
+
+/* What the turn of slot n, of all that were written, is when it is there. */
+static inline uint32_t mc_shm_turn(uint64_t n)
+{
+    return (uint32_t)n + 1;
 }
 
 enum { MC_SHM_LINE = 64, MC_SHM_AHEAD = 512, MC_SHM_PAGES_DUE = 16 };
 
-static inline void *mc_shm_page(mc_shm_channel_t *channel, uint64_t n)
+static inline char *mc_shm_next_in(const mc_shm_link_t *link)
 {
-    return channel->page[n % MC_SHM_SLOTS];
+    return link->in_pages + (link->pages_in & (link->shape.pages - 1)) * MC_SHM_PAGE;
 }
 
 /* The next slot to read; NULL: nothing new. Where a page is expected its first lines are
@@ -87,15 +117,16 @@ static inline void *mc_shm_page(mc_shm_channel_t *channel, uint64_t n)
  * cost. */
 static inline const mc_shm_slot_t *mc_shm_news(const mc_shm_link_t *link)
 {
-    const mc_shm_slot_t *const slot = &link->in->slot[link->n_in % MC_SHM_SLOTS];
-    const char *const page = mc_shm_page(link->in, link->n_in);
+    const mc_shm_slot_t *const slot = &link->in->slot[link->n_in & (link->shape.slots - 1)];
     __builtin_prefetch((const char *)slot + MC_SHM_SLOT_BYTES / 2);
     if (link->pages_due > 0) {
+        const char *const page = mc_shm_next_in(link);
         __builtin_prefetch(page);
         __builtin_prefetch(page + MC_SHM_LINE);
     }
-    return atomic_load_explicit(&slot->turn, memory_order_acquire) == mc_shm_lap(link->n_in) ? slot
-                                                                                             : NULL;
+    return atomic_load_explicit(&slot->turn, memory_order_acquire) == mc_shm_turn(link->n_in)
+               ? slot
+               : NULL;
 }
 
 /* The message's data. Prefetches the first lines of a page: some code runs before they are read. */
@@ -106,7 +137,7 @@ static inline const char *mc_shm_data(mc_shm_link_t *link, const mc_shm_slot_t *
         return slot->data;
     }
     link->pages_due = MC_SHM_PAGES_DUE;
-    const char *const page = mc_shm_page(link->in, link->n_in);
+    const char *const page = mc_shm_next_in(link);
     for (size_t i = 0; i < MC_SHM_AHEAD && i < slot->bytes; i += MC_SHM_LINE)
         __builtin_prefetch(page + i);
     return page;
@@ -117,6 +148,10 @@ static inline size_t mc_shm_first(const mc_shm_slot_t *slot)
 {
     return slot->bytes < MC_SHM_PAGE ? slot->bytes : MC_SHM_PAGE;
 }
+
+/* Finds the channels of a connection whose segments are mapped. A page lies on the NUMA node of the rank that
+ * touches it first, which should be the receiver, as it polls: touches those of the channel to this rank. */
+void mc_shm_link_channels(mc_shm_link_t *link);
 
 /* Removes the unexpected message of that tag from the list; NULL: none. The caller appends it to
  * the transport's `spare` afterwards. */

@@ -25,9 +25,55 @@ static int fail_errno(const char *what)
     return mc_fail(MESHCOLL_ERR_TRANSPORT, "shared memory: %s: %s", what, strerror(errno));
 }
 
+/* Shape ---------------------------------------------------------------------------------------- */
+
+/* Bytes that all pages, and all boards, of a machine may have, and slots for a page where there are few. 128
+ * ranks that all talk hold 83 MiB of channels then, and up to 32 ranks what is fast for two. */
+enum { ALL_PAGES = 64 << 20, ALL_BOARDS = 16 << 20, SLOTS_FOR_PAGE = 8 };
+
+mc_shm_shape_t mc_shm_shape(int32_t n)
+{
+    const size_t ranks = (size_t)n;
+    mc_shm_shape_t s = {.pages = MC_SHM_SLOTS, .board = MC_SHM_BOARD};
+    while (s.pages > 1 && ranks * ranks * s.pages > ALL_PAGES / MC_SHM_PAGE)
+        s.pages /= 2;
+    while (s.board > MC_SHM_EAGER && ranks * s.board > ALL_BOARDS)
+        s.board /= 2;
+    s.slots = s.pages < MC_SHM_SLOTS / SLOTS_FOR_PAGE ? SLOTS_FOR_PAGE * s.pages : MC_SHM_SLOTS;
+    return s;
+}
+
+static size_t pages_bytes(const mc_shm_shape_t *s)
+{
+    return (size_t)s->pages * MC_SHM_PAGE;
+}
+
+static size_t channel_bytes(const mc_shm_shape_t *s)
+{
+    return sizeof(mc_shm_channel_t) + s->slots * sizeof(mc_shm_slot_t);
+}
+
+static size_t pages_at(const mc_shm_shape_t *s)
+{
+    return sizeof(mc_shm_segment_t) + offsetof(mc_shm_board_t, data) + s->board;
+}
+
+char *mc_shm_pages(mc_shm_segment_t *segment, int32_t n, int32_t i)
+{
+    const mc_shm_shape_t s = mc_shm_shape(n);
+    return (char *)segment + pages_at(&s) + (size_t)i * pages_bytes(&s);
+}
+
+mc_shm_channel_t *mc_shm_channel(mc_shm_segment_t *segment, int32_t n, int32_t i)
+{
+    const mc_shm_shape_t s = mc_shm_shape(n);
+    return (mc_shm_channel_t *)(mc_shm_pages(segment, n, n) + (size_t)i * channel_bytes(&s));
+}
+
 static size_t segment_bytes(int32_t n)
 {
-    return sizeof(mc_shm_segment_t) + (size_t)n * sizeof(mc_shm_channel_t);
+    const mc_shm_shape_t s = mc_shm_shape(n);
+    return pages_at(&s) + (size_t)n * (pages_bytes(&s) + channel_bytes(&s));
 }
 
 static int map(int fd, int32_t n, mc_shm_mapping_t *mapping)

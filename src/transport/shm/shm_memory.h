@@ -1,6 +1,6 @@
 /*
  * Segments of shared memory, one per rank and transport, with a channel for each rank of the
- * machine that may send to the owner. Peers open a segment as a descriptor of its owner,
+ * machine that may send to the owner; memory is taken when ranks connect. Peers open a segment as a descriptor of its owner,
  * /proc/PID/fd/N, so nothing is left behind however a process ends.
  */
 #ifndef MC_TRANSPORT_SHM_MEMORY_H
@@ -11,11 +11,11 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
-/* A message of up to MC_SHM_SMALL bytes lies in its slot, one of up to MC_SHM_PAGE in the slot's
- * page, a larger one in the pages of several slots: the receiver copies one piece while the
+/* A message of up to MC_SHM_SMALL bytes lies in its slot, one of up to MC_SHM_PAGE in a page, a
+ * larger one in several pages, with a slot each: the receiver copies one piece while the
  * sender writes the next. Above a limit the receiver reads it from the sender's memory instead.
  * The limit is MC_SHM_EAGER where the sender has no time to help (shm_share.h), as ranks share
- * cores or both ends send, and MC_SHM_PIECES otherwise. */
+ * cores or both ends send, and MC_SHM_PIECES otherwise, but not more than a channel's pages. */
 enum { MC_SHM_SLOTS = 32, MC_SHM_SMALL = 104, MC_SHM_PAGE = 4096 };
 enum { MC_SHM_PIECES = (32 << 10) - 1, MC_SHM_EAGER = 64 << 10 };
 _Static_assert(MC_SHM_PAGE % MC_PIECE_UNIT == 0, "elements are not cut");
@@ -34,7 +34,7 @@ typedef enum {
 } mc_shm_kind_t;
 
 /* Two cache lines, which a reader fetches together (mc_shm_news). The slot has something new
- * when `turn` equals its reader's lap. */
+ * when `turn` is one more than the number of slots that were read before. */
 enum { MC_SHM_SLOT_BYTES = 128 };
 typedef struct {
     _Alignas(MC_SHM_SLOT_BYTES) _Atomic uint32_t turn;
@@ -59,8 +59,7 @@ typedef struct {
     _Alignas(64) _Atomic uint64_t taken; /* slots that the reader has released */
     _Atomic uint32_t wanted;             /* the writer sleeps until there is room */
     mc_shm_share_t share;                /* of a message in the opposite direction */
-    mc_shm_slot_t slot[MC_SHM_SLOTS];
-    _Alignas(4096) char page[MC_SHM_SLOTS][MC_SHM_PAGE];
+    mc_shm_slot_t slot[];
 } mc_shm_channel_t;
 
 /* Messages to several ranks, which the owner writes here once. Two ranks that read one process's
@@ -73,21 +72,36 @@ typedef struct {
 } mc_shm_post_t;
 typedef struct {
     mc_shm_post_t post[MC_SHM_POSTS];
-    _Alignas(4096) char data[MC_SHM_BOARD];
+    _Alignas(4096) char data[MC_SHM_BOARD]; /* as much of it as the segment's shape says */
 } mc_shm_board_t;
+
+/* What all channels and boards of n ranks have; less where many ranks share a machine, as there are n * n
+ * channels. Slots and pages are powers of two. */
+typedef struct {
+    uint32_t slots, pages; /* of a channel: at most MC_SHM_SLOTS */
+    size_t board;          /* bytes: at most MC_SHM_BOARD */
+} mc_shm_shape_t;
+mc_shm_shape_t mc_shm_shape(int32_t n);
 
 enum { MC_SHM_WHY = 256 };
 /* Starts each segment. Its last digits change with the layout below. */
-#define MC_SHM_MAGIC UINT64_C(0x6d636d6573680001)
+#define MC_SHM_MAGIC UINT64_C(0x6d636d6573680002)
+/* Behind it lie the board, the pages of all channels, and the channels. */
 typedef struct {
-    uint64_t magic;
+    _Alignas(4096) uint64_t magic;
     uint64_t cookie; /* random: the descriptor's number may name another file by now */
     _Alignas(64) _Atomic uint32_t asleep; /* the owner waits for a datagram */
     _Atomic uint32_t failed; /* the owner's mesh failed: its messages may have changed since */
     char why[MC_SHM_WHY];    /* the reason, written before `failed` */
-    _Alignas(4096) mc_shm_board_t board;
-    mc_shm_channel_t from[];
 } mc_shm_segment_t;
+
+static inline mc_shm_board_t *mc_shm_board(mc_shm_segment_t *segment)
+{
+    return (mc_shm_board_t *)(segment + 1);
+}
+/* Of the channel from rank i of n. */
+mc_shm_channel_t *mc_shm_channel(mc_shm_segment_t *segment, int32_t n, int32_t i);
+char *mc_shm_pages(mc_shm_segment_t *segment, int32_t n, int32_t i);
 
 /* Identifies a file on this kernel. */
 typedef struct {

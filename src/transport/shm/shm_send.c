@@ -44,7 +44,7 @@ void mc_shm_tell(mc_transport_t *t)
 
 void mc_shm_publish_only(link_t *link, mc_shm_slot_t *slot)
 {
-    atomic_store_explicit(&slot->turn, mc_shm_lap(link->n_out), memory_order_release);
+    atomic_store_explicit(&slot->turn, mc_shm_turn(link->n_out), memory_order_release);
     link->n_out++;
 }
 
@@ -59,15 +59,18 @@ void mc_shm_publish(link_t *link, mc_shm_slot_t *slot)
  * (shm_connect), so they lie on its NUMA node. */
 static void warm_pages(link_t *link)
 {
-    memset(link->out->page, 0, sizeof link->out->page);
+    memset(link->out_pages, 0, (size_t)link->shape.pages * MC_SHM_PAGE);
     link->warm = true;
 }
 
-static void *page_to_fill(link_t *link)
+/* Takes the next page, of the slot that is written next. */
+static char *page_to_fill(link_t *link)
 {
     if (!link->warm)
         warm_pages(link);
-    return mc_shm_page(link->out, link->n_out);
+    const uint64_t page = link->pages_out++ & (link->shape.pages - 1);
+    link->filled_at[page] = link->n_out + 1;
+    return link->out_pages + page * MC_SHM_PAGE;
 }
 
 static void gather_spans(char *to, const mc_message_t *m)
@@ -117,8 +120,8 @@ void mc_shm_finish_offer(link_t *link, mc_io_t *io)
 static uint32_t give_pieces(link_t *link, mc_io_t *io)
 {
     uint32_t n = 0;
-    for (mc_shm_slot_t *slot; io->done < io->message.bytes && (slot = mc_shm_free_slot(link));
-         n++) {
+    for (mc_shm_slot_t *slot;
+         io->done < io->message.bytes && (slot = mc_shm_free_slot_and_page(link)); n++) {
         const size_t left = io->message.bytes - io->done;
         const size_t part = left < MC_SHM_PAGE ? left : MC_SHM_PAGE;
         mc_shm_move(io, page_to_fill(link), part, false);
@@ -133,10 +136,31 @@ static uint32_t give_pieces(link_t *link, mc_io_t *io)
 }
 
 /* Is it sent without a request from the receiver? */
-static bool is_eager(const mc_shm_t *shm, const mc_message_t *m)
+static bool is_eager(const link_t *link, const mc_message_t *m)
 {
-    const bool alone = shm->params.oversubscribed || m->mutual;
-    return m->bytes <= (size_t)(alone ? MC_SHM_EAGER : MC_SHM_PIECES);
+    const bool alone = shm_of(link)->params.oversubscribed || m->mutual;
+    const size_t most = alone ? MC_SHM_EAGER : MC_SHM_PIECES;
+    const size_t room = (size_t)link->shape.pages * MC_SHM_PAGE;
+    return m->bytes <= (most < room ? most : room);
+}
+
+/* Does what comes next of the send need a page? */
+static bool needs_page(const link_t *link, const mc_io_t *io)
+{
+    const bool goes_on = io->offer[0] || io->done > 0;
+    return goes_on || (io->message.bytes > MC_SHM_SMALL && is_eager(link, &io->message));
+}
+
+static mc_shm_slot_t *room_for(link_t *link, bool with_page)
+{
+    return with_page ? mc_shm_free_slot_and_page(link) : mc_shm_free_slot(link);
+}
+
+bool mc_shm_has_room(link_t *link)
+{
+    const mc_io_t *const io = link->sending.first;
+    return (link->replies.first && mc_shm_free_slot(link)) ||
+           (io && room_for(link, needs_page(link, io)));
 }
 
 /* A message of more than a page; returns whether all of it is written. */
@@ -153,7 +177,7 @@ static bool begin_pieces(link_t *link, mc_shm_slot_t *slot, mc_io_t *io)
 /* Starts the first waiting send; returns whether it has left the queue. */
 static bool begin_first(link_t *link, mc_shm_slot_t *slot, mc_io_t *io)
 {
-    if (!is_eager(shm_of(link), &io->message)) {
+    if (!is_eager(link, &io->message)) {
         mc_io_pop(&link->sending);
         write_offer(link, slot, io);
         return true;
@@ -172,7 +196,7 @@ static bool send_first(link_t *link, uint32_t *events)
 {
     mc_io_t *const io = link->sending.first;
     if (io->offer[0] == 0 && io->done == 0) {
-        mc_shm_slot_t *const slot = mc_shm_free_slot(link);
+        mc_shm_slot_t *const slot = room_for(link, needs_page(link, io));
         *events += slot != NULL;
         return slot && begin_first(link, slot, io);
     }
@@ -204,7 +228,7 @@ static int write_posted(link_t *link, mc_shm_slot_t *slot, const mc_message_t *m
     mc_shm_post_told(&shm->poster, slot->word);
     mc_shm_publish(link, slot);
     if (m->more == 0) {
-        mc_shm_post_write(&shm->poster, &shm->mapping.segment->board);
+        mc_shm_post_write(&shm->poster, mc_shm_board(shm->mapping.segment));
         return MESHCOLL_OK;
     }
     mc_io_append(&shm->poster.waiting, io);
@@ -213,29 +237,32 @@ static int write_posted(link_t *link, mc_shm_slot_t *slot, const mc_message_t *m
 
 /* Is there room for it on the board? A single message that goes in pieces anyway does not use
  * it. */
-static bool is_for_board(mc_shm_t *shm, const mc_message_t *m)
+static bool is_for_board(const link_t *link, const mc_message_t *m)
 {
+    mc_shm_t *const shm = shm_of(link);
     const bool several = m->more > 0 || shm->poster.readers > 0;
-    return (several || !is_eager(shm, m)) &&
-           mc_shm_post(&shm->poster, &shm->mapping.segment->board, m);
+    return (several || !is_eager(link, m)) &&
+           mc_shm_post(&shm->poster, mc_shm_board(shm->mapping.segment), m);
 }
 
 int mc_shm_send(mc_peer_t *peer, const mc_message_t *m, mc_io_t *io)
 {
     link_t *const link = (link_t *)peer;
     mc_shm_slot_t *const slot = link->sending.first ? NULL : mc_shm_free_slot(link);
-    if (slot && m->bytes <= MC_SHM_PAGE) {
+    const bool with_page = m->bytes > MC_SHM_SMALL;
+    const bool has_room = slot && (!with_page || mc_shm_page_is_free(link));
+    if (has_room && m->bytes <= MC_SHM_PAGE) {
         write_message(link, slot, m);
         return MESHCOLL_OK;
     }
-    if (slot && is_for_board(shm_of(link), m))
+    if (slot && m->bytes > MC_SHM_PAGE && is_for_board(link, m))
         return write_posted(link, slot, m, io);
     io->message = *m;
     io->done = io->at = 0;
     io->offer[0] = 0;
-    if (slot && !is_eager(shm_of(link), m))
+    if (slot && !is_eager(link, m))
         write_offer(link, slot, io);
-    else if (slot && begin_pieces(link, slot, io))
+    else if (has_room && begin_pieces(link, slot, io))
         return MESHCOLL_OK;
     else
         mc_io_append(&link->sending, io);

@@ -11,6 +11,9 @@ void mc_shm_tell(mc_transport_t *t);
 /* Continues the sends that wait; returns the number of events. */
 uint32_t mc_shm_send_on(mc_shm_link_t *link);
 
+/* Is there room for the first send, or reply, that waits? */
+bool mc_shm_has_room(mc_shm_link_t *link);
+
 /* The receiver has the whole message that was offered. */
 void mc_shm_finish_offer(mc_shm_link_t *link, mc_io_t *io);
 
