@@ -66,7 +66,7 @@ LIBRARY = list(MAY)
 MAY["mpi"] = []
 COMMANDS = ["tools/" + name for name in ("count", "list", "plan", "run", "status", "topo", "trace", "tune", "verify")]
 MAY["tools/common"] = [*LIBRARY, "mpi"]
-MAY["tools/gpu"] = ["base", "mesh", "device/cuda"]
+MAY["tools/gpu"] = ["base", "mesh", "device/cuda", "runtime/place"]
 for command in COMMANDS:
     MAY[command] = [*LIBRARY, "mpi", "tools/common", "tools/gpu"]
 MAY["tools"] = LIBRARY + ["tools/common", *COMMANDS]

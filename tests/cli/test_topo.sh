@@ -62,6 +62,49 @@ refused "nosuch" topo --mesh box=2 --links nosuch
 run 1 topo --mesh box=2 --svg /nowhere/topo.svg
 [[ $err == *"/nowhere/topo.svg cannot be written"* ]] || fail "strange: $err"
 
+# A machine in a file, without a job: two sockets, each with a NUMA node below a cache of two cores. Files that cannot be
+# read are told, once, with what is done instead.
+python3 - "$scratch/node.xml" <<'XML'
+import itertools, sys
+number = itertools.count(2)
+def object(kind, first, n, inside="", node=None, **attributes):
+    mask, nodes = hex((1 << n) - 1 << first), hex(1 << first // 2 if node is None else node)
+    said = "".join(f' {k}="{v}"' for k, v in attributes.items())
+    return (f'<object type="{kind}" gp_index="{next(number)}" cpuset="{mask}" complete_cpuset="{mask}" nodeset="{nodes}" '
+            f'complete_nodeset="{nodes}"{said}>{inside}</object>')
+def core(i):
+    return object("Core", i, 1, object("PU", i, 1, os_index=i), os_index=i)
+def socket(i):
+    memory = object("NUMANode", 2 * i, 2, os_index=i, local_memory=1 << 30)
+    cache = object("L3Cache", 2 * i, 2, memory + core(2 * i) + core(2 * i + 1), cache_size=1 << 25, depth=3,
+                   cache_linesize=64, cache_associativity=16, cache_type=0)
+    return object("Package", 2 * i, 2, cache, os_index=i)
+machine = object("Machine", 0, 4, socket(0) + socket(1), node=3, os_index=0, allowed_cpuset="0xf", allowed_nodeset="0x3")
+open(sys.argv[1], "w").write('<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE topology SYSTEM "hwloc2.dtd">\n'
+                             f'<topology version="2.0">\n{machine}\n</topology>\n')
+XML
+sed 's/version="2.0"/version="3.0"/' "$scratch/node.xml" >"$scratch/later.xml"
+run 0 topo --file "$scratch/node.xml"
+has "numa=2,gpu=2: 4 ranks on 1 machine, found with one for each core"
+has "1 0 2 node.xml 1 1 2"
+run 0 topo --file "$scratch/node.xml" --mesh gpu=4 --links lab --json
+gives 'j["mesh"]["text"], j["links_source"], [r["numa_node"] for r in j["ranks"]]' \
+    "('gpu=4', 'lab, as given', [0, 0, 1, 1])"
+run 1 topo --file /nowhere.xml
+[[ $err == *"/nowhere.xml cannot be read: No such file"* ]] || fail "strange: $err"
+run 1 topo --file "$0"
+[[ $err == *"is no topology that hwloc reads here"* ]] || fail "strange: $err"
+run 2 run -n 1 "$MESHCOLL" topo --file "$scratch/node.xml"
+if [ "$(nproc)" -ge 2 ] && [ "$(nproc)" -eq "$(nproc --all)" ]; then
+    for file in /nowhere.xml "$0" "$scratch/later.xml"; do
+        HWLOC_XMLFILE=$file "$MESHCOLL" run -n 2 taskset -c 0 "$MESHCOLL" topo >"$scratch/out" 2>"$scratch/err" ||
+            fail "$file: $(cat "$scratch/err")"
+        [ "$(grep -c "HWLOC_XMLFILE: $file .*; the machine itself is asked instead" "$scratch/err")" -eq 1 ] ||
+            fail "$file is not told of once: $(cat "$scratch/err")"
+        grep -q 'NUMA node' "$scratch/out" || fail "no bindings with $file: $(cat "$scratch/out")"
+    done
+fi
+
 if ! has_mpi; then
     [ $failures -eq 0 ] || finish
     echo "skipped: built without MPI, so no ranks were started"

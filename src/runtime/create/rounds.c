@@ -4,6 +4,7 @@
 #include "runtime/monitor/monitor.h"
 #include "runtime/place/oversubscription.h"
 #include "runtime/place/places.h"
+#include "runtime/place/topology.h"
 #include "runtime/progress/threads.h"
 #include "runtime/status/ask.h"
 #include "runtime/status/serve.h"
@@ -124,6 +125,7 @@ int mc_making_places(mc_making_t *m)
         mc_places_of(&m->facts->location, sizeof *m->facts, n, m->scratch, m->place);
     for (int32_t r = 0; r < n; r++)
         m->machine[r] = m->place[r].machine;
+    mc_topology_tell(m->machine[m->creation->oob.rank] == m->creation->oob.rank);
     return MESHCOLL_OK;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/descriptor.h"
 #include "base/gather.h"
+#include "runtime/place/topology.h"
 
 #include <fcntl.h>
 #include <hwloc.h>
@@ -22,21 +23,6 @@ static bool may_be_bound(void)
     return CPU_COUNT(&set) < sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-/* Loads only packages and NUMA nodes. Groups that NUMA nodes are attached to are kept: a node
- * without its parent would get the processors of the whole package. */
-static int load(hwloc_topology_t *topology)
-{
-    if (hwloc_topology_init(topology))
-        return -1;
-    hwloc_topology_set_all_types_filter(*topology, HWLOC_TYPE_FILTER_KEEP_NONE);
-    hwloc_topology_set_type_filter(*topology, HWLOC_OBJ_PACKAGE, HWLOC_TYPE_FILTER_KEEP_ALL);
-    hwloc_topology_set_type_filter(*topology, HWLOC_OBJ_GROUP, HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
-    if (hwloc_topology_load(*topology) == 0)
-        return 0;
-    hwloc_topology_destroy(*topology);
-    return -1;
-}
-
 /* The first object of a type that includes all of these processors; -1: none. */
 static int32_t within(hwloc_topology_t topology, hwloc_obj_type_t type, hwloc_const_bitmap_t set)
 {
@@ -44,6 +30,14 @@ static int32_t within(hwloc_topology_t topology, hwloc_obj_type_t type, hwloc_co
         if (hwloc_bitmap_isincluded(set, o->cpuset))
             return (int32_t)o->os_index;
     return -1;
+}
+
+static mc_bound_to_t bound_to(hwloc_topology_t topology, hwloc_const_bitmap_t set)
+{
+    mc_bound_to_t bound = {.node = within(topology, HWLOC_OBJ_NUMANODE, set),
+                           .package = within(topology, HWLOC_OBJ_PACKAGE, set)};
+    hwloc_bitmap_list_snprintf(bound.cpus, sizeof bound.cpus, set);
+    return bound;
 }
 
 static void find_in(hwloc_topology_t topology, hwloc_bitmap_t set, mc_bound_to_t *bound)
@@ -54,18 +48,15 @@ static void find_in(hwloc_topology_t topology, hwloc_bitmap_t set, mc_bound_to_t
         hwloc_get_cpubind(topology, set, HWLOC_CPUBIND_PROCESS))
         return;
     hwloc_bitmap_and(set, set, all->cpuset);
-    if (hwloc_bitmap_iszero(set) || hwloc_bitmap_isequal(set, all->cpuset))
-        return;
-    hwloc_bitmap_list_snprintf(bound->cpus, sizeof bound->cpus, set);
-    bound->node = within(topology, HWLOC_OBJ_NUMANODE, set);
-    bound->package = within(topology, HWLOC_OBJ_PACKAGE, set);
+    if (!hwloc_bitmap_iszero(set) && !hwloc_bitmap_isequal(set, all->cpuset))
+        *bound = bound_to(topology, set);
 }
 
 void mc_bound_to_find(mc_bound_to_t *bound)
 {
     mc_bound_to_t found = {.node = -1, .package = -1};
     hwloc_topology_t topology;
-    if (may_be_bound() && load(&topology) == 0) {
+    if (may_be_bound() && mc_topology_load(false, &topology) == 0) {
         const hwloc_bitmap_t set = hwloc_bitmap_alloc();
         if (set)
             find_in(topology, set, &found);
@@ -73,6 +64,28 @@ void mc_bound_to_find(mc_bound_to_t *bound)
         hwloc_topology_destroy(topology);
     }
     *bound = found;
+}
+
+int mc_bound_to_cores(const char *file, mc_bound_to_t **bound, int32_t *n)
+{
+    hwloc_topology_t topology;
+    const int status = mc_topology_read(file, false, &topology);
+    if (status)
+        return status;
+    const bool cores = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE) > 0;
+    const hwloc_obj_type_t type = cores ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
+    int32_t found = 0;
+    for (hwloc_obj_t o = NULL; (o = hwloc_get_next_obj_by_type(topology, type, o));)
+        found++;
+    mc_bound_to_t *const all = calloc((size_t)found, sizeof *all);
+    for (int32_t i = 0; all && i < found; i++)
+        all[i] = bound_to(topology, hwloc_get_obj_by_type(topology, type, (unsigned)i)->cpuset);
+    hwloc_topology_destroy(topology);
+    if (!all)
+        return mc_fail_memory("the cores of a file");
+    *bound = all;
+    *n = found;
+    return MESHCOLL_OK;
 }
 
 void mc_boot_id(char id[MC_BOOT_TEXT])
@@ -159,8 +172,10 @@ int mc_places_gather(const meshcoll_oob_t *oob, mc_place_t **place)
     const int status =
         mc_gather(oob, found && seen ? MESHCOLL_OK : mc_fail_memory("a table of places"), &mine,
                   sizeof mine, &all);
-    if (!status)
+    if (!status) {
         mc_places_of(all, sizeof mine, oob->size, seen, found);
+        mc_topology_tell(found[oob->rank].machine == oob->rank);
+    }
     free(all);
     free(seen);
     if (status) {

@@ -13,6 +13,8 @@ typedef struct {
 } mc_bound_to_t;
 
 void mc_bound_to_find(mc_bound_to_t *bound);
+/* What a rank bound to each core of the machine in hwloc's `file` would be bound to; the caller frees them. ERR_IO. */
+int mc_bound_to_cores(const char *file, mc_bound_to_t **bound, int32_t *n);
 
 /* The kernel's boot id, the same in all containers on it; "" if unknown. Allocates nothing. */
 enum { MC_BOOT_TEXT = 40 };

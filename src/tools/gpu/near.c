@@ -1,21 +1,12 @@
 /* Which network cards are near which GPU, by the common ancestor of both in hwloc's tree. */
 #include "tools/gpu/gpus.h"
 
+#include "runtime/place/topology.h"
+
 #include <hwloc.h>
 #include <hwloc/helper.h>
 #include <stdio.h>
 #include <string.h>
-
-static int load(hwloc_topology_t *topology)
-{
-    if (hwloc_topology_init(topology))
-        return -1;
-    if (hwloc_topology_set_io_types_filter(*topology, HWLOC_TYPE_FILTER_KEEP_IMPORTANT) == 0 &&
-        hwloc_topology_load(*topology) == 0)
-        return 0;
-    hwloc_topology_destroy(*topology);
-    return -1;
-}
 
 static void print_pci(hwloc_obj_t device, char pci[MC_PCI_TEXT])
 {
@@ -123,8 +114,9 @@ static void find_near(hwloc_topology_t topology, mc_gpus_t *g, mc_gpu_seen_t *gp
 void mc_gpus_find_cards(mc_gpus_t *g)
 {
     hwloc_topology_t topology;
-    if (load(&topology))
+    if (mc_topology_load(true, &topology))
         return;
+    mc_topology_tell(true);
     find_names(topology, g);
     for (int32_t i = 0; i < g->n; i++)
         find_near(topology, g, &g->gpu[i]);

@@ -13,7 +13,8 @@
 
 static const char usage[] =
     "  mpirun -n RANKS meshcoll topo [--mesh MESH] [--links LINKS] [--svg FILE]\n"
-    "  meshcoll topo --mesh MESH [--links LINKS] [--svg FILE]\n";
+    "  meshcoll topo --mesh MESH [--links LINKS] [--svg FILE]\n"
+    "  meshcoll topo --file FILE [--mesh MESH] [--links LINKS] [--svg FILE]\n";
 
 static const char about[] =
     "Shows a mesh: its boxes, the ranks in them with their binding, and its links, measured or of "
@@ -21,19 +22,20 @@ static const char about[] =
     "preset. Under mpirun it is the mesh that a program started the same way would find, and the\n"
     "GPUs of its machines: which reach which, which network card is near, and the mesh that this\n"
     "suggests. Otherwise it is the given one, and no rank runs; with none given, this machine.\n"
+    "With --file it is the mesh of ranks bound to the cores of a machine in a file of lstopo.\n"
     "--svg draws the mesh.\n";
 
-static const char examples[] =
-    "  mpirun -n 8 --bind-to core meshcoll topo\n"
-    "  mpirun -n 8 meshcoll topo --mesh box=2,gpu=4 --svg topo.svg\n"
-    "  meshcoll topo --mesh box=4,gpu=8 --links dgx-h100 --svg dgx.svg\n";
+static const char examples[] = "  mpirun -n 8 --bind-to core meshcoll topo\n"
+                               "  mpirun -n 8 meshcoll topo --mesh box=2,gpu=4 --svg topo.svg\n"
+                               "  meshcoll topo --mesh box=4,gpu=8 --links dgx-h100 --svg dgx.svg\n"
+                               "  meshcoll topo --file node.xml\n";
 
 /* More rows than these are not read; --json has them all. */
 enum { MOST_ROWS = 64 };
 
 typedef struct {
     const mc_command_t *self;
-    const char *mesh, *links, *svg;
+    const char *mesh, *links, *svg, *file;
     const mc_topo_gpus_t *gpus; /* NULL: no rank runs */
     bool json;
     char source[MC_TUNED_PATH + 64];
@@ -216,7 +218,7 @@ static int given_links(request_t *r, const char *text, mc_topo_t *t)
         snprintf(source, sizeof source, "%s, as given", text);
     else
         snprintf(source, sizeof source, "the preset %s, as none are given%s",
-                 mc_cluster_presets[0].name, t->machine ? " and none are tuned" : "");
+                 mc_cluster_presets[0].name, t->machine && !r->file ? " and none are tuned" : "");
     return set_links(r, text, source, t);
 }
 
@@ -227,6 +229,54 @@ static int show_given(request_t *r)
     if (exit == MC_GO_ON)
         exit = given_links(r, r->links, &t);
     return exit == MC_GO_ON ? show(r, &t) : exit;
+}
+
+/* One in a file ----------------------------------------------------------------------------------- */
+
+static const char *name_of(const char *path)
+{
+    const char *const slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static int show_cores(request_t *r, const mc_place_t *place, const mc_spot_t *spot, int32_t n)
+{
+    mc_arranged_t a;
+    const int status = mc_arrange(r->mesh, place, n, &a);
+    if (status)
+        return mc_tool_fail(r->self, status);
+    mc_topo_t t = {.mesh = a.mesh, .order = a.order, .machine = a.machine, .spot = spot};
+    t.origin = r->mesh ? "given" : "found with one for each core";
+    int exit = given_links(r, r->links, &t);
+    if (exit == MC_GO_ON)
+        exit = show(r, &t);
+    mc_arranged_free(&a);
+    return exit;
+}
+
+static int show_file(request_t *r)
+{
+    mc_bound_to_t *bound = NULL;
+    int32_t n = 0;
+    if (mc_ranks_launched())
+        return mc_tool_refuse(r->self, "--file shows a file without a job; ranks take it from "
+                                       "HWLOC_XMLFILE");
+    const int status = mc_bound_to_cores(r->file, &bound, &n);
+    if (status)
+        return mc_tool_fail(r->self, status);
+    mc_place_t *const place = calloc((size_t)n, sizeof *place);
+    mc_spot_t *const spot = calloc((size_t)n, sizeof *spot);
+    for (int32_t i = 0; place && spot && i < n; i++) {
+        place[i] = (mc_place_t){.node = bound[i].node, .package = bound[i].package};
+        spot[i].bound = bound[i];
+        snprintf(spot[i].host, sizeof spot[i].host, "%s", name_of(r->file));
+    }
+    const int exit = place && spot ? show_cores(r, place, spot, n)
+                                   : mc_tool_fail(r->self, mc_fail_memory("the cores of a file"));
+    free(spot);
+    free(place);
+    free(bound);
+    return exit;
 }
 
 /* One that runs ----------------------------------------------------------------------------------- */
@@ -342,6 +392,10 @@ static int run(const mc_command_t *self, int argc, char **argv)
          .value = "LINKS",
          .help = "a preset or links by hand; left out: tuned ones, else a preset",
          .text = &r.links},
+        {.name = "file",
+         .value = "FILE",
+         .help = "the machine in an XML file of lstopo (hwloc), with a rank for each core",
+         .text = &r.file},
         {.name = "svg", .value = "FILE", .help = "draw it there", .text = &r.svg},
         {.name = "json", .help = "as JSON", .flag = &r.json},
         {0},
@@ -349,6 +403,8 @@ static int run(const mc_command_t *self, int argc, char **argv)
     const int exit = mc_options_parse(self, options, argc, argv, &arguments);
     if (exit != MC_GO_ON)
         return exit;
+    if (r.file)
+        return show_file(&r);
     return r.mesh && !mc_ranks_launched() ? show_given(&r) : run_ranks(&r);
 }
 
