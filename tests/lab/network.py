@@ -125,7 +125,20 @@ def ports(lab):
     job.expect_not("monitor")
 
 
-SCENARIOS = {one.__name__: (one, boxes) for one, boxes in [(firewall, 2), (ports, 2)]}
+def hidepid(lab):
+    """Ranks of two users whose /proc hides the other: a process that is not seen lives."""
+    with tempfile.TemporaryDirectory() as folder:
+        script = os.path.join(folder, "rank.sh")
+        with open(script, "w", encoding="utf-8") as text:
+            text.write("mount -t proc -o hidepid=2 proc /proc && "
+                       "exec setpriv --reuid 6553$RANK --regid 6553$RANK --clear-groups \"$@\"")
+        job = Job(lab.boxes * 2, ["unshare", "-m", "sh", script], MESHCOLL_SECRET="of both users").run()
+    if "unshare: " in job.said[0] or "setpriv: " in job.said[0] or "mount: " in job.said[0]:
+        raise Skipped(job.said[0].strip())
+    job.expect_good()
+
+
+SCENARIOS = {one.__name__: (one, boxes) for one, boxes in [(firewall, 2), (ports, 2), (hidepid, 1)]}
 
 
 def run(name):

@@ -49,10 +49,18 @@ static int allgather(void *context, const void *in, void *out, size_t bytes)
 /* What becomes of a rank before it creates the mesh. */
 typedef struct {
     uid_t user;
-    bool hidden;   /* not dumpable */
-    bool own_pids; /* the first process of a PID namespace */
-    bool full;     /* its first descriptors are of an empty file */
+    bool hidden;      /* not dumpable */
+    bool own_pids;    /* the first process of a PID namespace */
+    bool full;        /* its first descriptors are of an empty file */
+    const char *proc; /* options with which its /proc is mounted */
 } place_t;
+
+static void mount_proc(const char *options)
+{
+    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount("proc", "/proc", "proc", 0, options) != 0)
+        _exit(51);
+}
 
 /* The outer process waits for the one that is inside, and takes it along. */
 static void enter_pids(void)
@@ -67,15 +75,19 @@ static void enter_pids(void)
         _exit(WIFEXITED(how) ? WEXITSTATUS(how) : 100 + WTERMSIG(how));
     }
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (inside < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-        mount("proc", "/proc", "proc", 0, NULL) != 0)
+    if (inside < 0)
         _exit(51);
+    mount_proc(NULL);
 }
 
 static void take_place(const place_t *place)
 {
     if (place->own_pids)
         enter_pids();
+    if (place->proc && unshare(CLONE_NEWNS) != 0)
+        _exit(53);
+    if (place->proc)
+        mount_proc(place->proc);
     if (place->full) {
         const int empty = memfd_create("empty", 0);
         for (int i = 0; i < 64; i++)
@@ -169,6 +181,19 @@ Test(apart, who_is_hidden_takes_copies)
     expect_access(MC_SHM_KEYS, (place_t[RANKS]){hidden, hidden, hidden});
     expect_access(MC_SHM_KEYS, (place_t[RANKS]){nobody, nobody, hidden});
     expect_access(MC_SHM_KEYS, (place_t[RANKS]){hidden, nobody, nobody});
+}
+
+/* UCX's sysv looks for its peers in /proc. */
+Test(apart, who_is_hidden_and_unseen_shares_nothing)
+{
+    static const char *const options[] = {"hidepid=1", "hidepid=2"};
+    for (size_t i = 0; i < MC_COUNT(options); i++) {
+        const place_t nobody = {.user = NOBODY, .proc = options[i]};
+        const place_t hidden = {.user = NOBODY, .proc = options[i], .hidden = true};
+        expect_access(MC_SHM_READ, (place_t[RANKS]){nobody, nobody, nobody});
+        expect_access(MC_SHM_NONE, (place_t[RANKS]){hidden, hidden, hidden});
+        expect_access(MC_SHM_NONE, (place_t[RANKS]){nobody, hidden, nobody});
+    }
 }
 
 /* Root may look into the others, not they into root. */

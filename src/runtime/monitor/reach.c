@@ -1,5 +1,6 @@
 #include "runtime/monitor/reach.h"
 
+#include "base/process.h"
 #include "runtime/monitor/relay.h"
 
 #include <errno.h>
@@ -134,14 +135,11 @@ double mc_reach_until(const mc_monitor_t *m)
     return m->n_met < m->n_children && !m->told_torn ? m->look_at : mc_now() + SLEEP_SECONDS;
 }
 
-/* Has a process of this machine ended? One that nobody has waited for yet has nothing open any more. */
+/* Has a process of this machine ended? */
 static bool has_ended(const mc_monitor_t *m, int32_t rank)
 {
-    char path[40];
-    if (m->machine[rank] != m->machine[m->job.rank] || m->contact[rank].pid <= 0)
-        return false;
-    snprintf(path, sizeof path, "/proc/%d/exe", (int)m->contact[rank].pid);
-    return readlink(path, (char[1]){0}, 1) < 0 && errno == ENOENT;
+    return m->machine[rank] == m->machine[m->job.rank] && m->contact[rank].pid > 0 &&
+           mc_process_has_ended(m->contact[rank].pid);
 }
 
 /* Children of this machine that have not come may have ended before. */

@@ -1,6 +1,7 @@
 #include "transport/shm/shm_memory.h"
 
 #include "base/descriptor.h"
+#include "base/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -180,23 +181,6 @@ static void print_path(const mc_shm_address_t *address, char path[PATH_TEXT])
     snprintf(path, PATH_TEXT, "/proc/%d/fd/%d", (int)address->pid, address->fd);
 }
 
-/* Has the process ended, though its parent has not waited for it yet? proc_pid_stat(5): "PID (NAME) STATE …", where the
- * name may have anything in it. */
-static bool is_zombie(pid_t pid)
-{
-    char path[PATH_TEXT], text[256];
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    const int fd = mc_descriptor(open(path, O_RDONLY | O_CLOEXEC));
-    const ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-    if (fd >= 0)
-        close(fd);
-    if (n <= 0)
-        return errno == ENOENT || errno == ESRCH;
-    text[n] = '\0';
-    const char *const name_end = strrchr(text, ')');
-    return name_end && (strncmp(name_end, ") Z", 3) == 0 || strncmp(name_end, ") X", 3) == 0);
-}
-
 bool mc_shm_memory_is_there(const mc_shm_address_t *address)
 {
     char path[PATH_TEXT];
@@ -204,8 +188,12 @@ bool mc_shm_memory_is_there(const mc_shm_address_t *address)
     print_path(address, path);
     if (lstat(path, &s) == 0)
         return true;
-    /* the descriptors of a zombie are gone for root, and forbidden for anyone else */
-    return errno != ENOENT && !is_zombie(address->pid);
+    const bool none = errno == ENOENT;
+    snprintf(path, sizeof path, "/proc/%d/fd/.", (int)address->pid);
+    /* closed by exec, or by a process that has the number now; /proc may hide processes that live (hidepid) */
+    if (none && lstat(path, &s) == 0)
+        return false;
+    return !mc_process_has_ended(address->pid);
 }
 
 static int fail_other(const char *path)

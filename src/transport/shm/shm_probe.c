@@ -1,37 +1,63 @@
 #include "transport/shm/shm_probe.h"
 
-#include <sys/stat.h>
+#include "base/descriptor.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/ipc.h>
+#include <sys/random.h>
+#include <sys/shm.h>
 #include <unistd.h>
 
-static mc_shm_file_t namespace_of(const char *path)
+/* Goes with its last process, as it is removed at once; until then Linux lets others attach it. */
+static void create_keyed(mc_shm_probe_t *p)
 {
-    struct stat s;
-    return stat(path, &s) == 0 ? (mc_shm_file_t){s.st_dev, s.st_ino} : (mc_shm_file_t){0};
+    if (getrandom(&p->published.cookie, sizeof p->published.cookie, 0) !=
+        (ssize_t)sizeof p->published.cookie)
+        return;
+    const int key = shmget(IPC_PRIVATE, sizeof p->published.cookie, IPC_CREAT | 0600);
+    if (key < 0)
+        return;
+    void *const at = shmat(key, NULL, 0);
+    shmctl(key, IPC_RMID, NULL);
+    if (at == (void *)-1) /* NOLINT */
+        return;
+    p->keyed = at;
+    *p->keyed = p->published.cookie;
+    p->published.key = key;
 }
 
-static bool is_same(const mc_shm_file_t *a, const mc_shm_file_t *b)
+/* Does UCX's sysv transport work with that rank? It attaches memory by its key, and looks for the process in /proc,
+ * where hidepid hides those that this one may not trace. */
+static bool shares_keys(const mc_shm_published_t *other)
 {
-    return a->ino && a->dev == b->dev && a->ino == b->ino;
-}
-
-static bool share_keys(const mc_shm_published_t *a, const mc_shm_published_t *b)
-{
-    return a->user == b->user && is_same(&a->users, &b->users) && is_same(&a->keys, &b->keys) &&
-           is_same(&a->address.pids, &b->address.pids);
+    char path[40];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)other->pid);
+    const int seen = other->key < 0 ? -1 : mc_descriptor(open(path, O_RDONLY | O_CLOEXEC));
+    if (seen < 0)
+        return false;
+    close(seen);
+    uint64_t *const at = shmat(other->key, NULL, 0);
+    if (at == (void *)-1) /* NOLINT */
+        return false;
+    const bool same = *at == other->cookie;
+    shmdt(at);
+    return same;
 }
 
 void mc_shm_probe_open(mc_shm_probe_t *probe)
 {
-    mc_shm_probe_t p = {.published = {.user = geteuid(),
-                                      .users = namespace_of("/proc/self/ns/user"),
-                                      .keys = namespace_of("/proc/self/ns/ipc")}};
+    mc_shm_probe_t p = {.published = {.pid = getpid(), .key = -1}};
     if (mc_shm_memory_create(0, false, &p.mapping, &p.published.address))
-        p.published.address = (mc_shm_address_t){.pids = namespace_of("/proc/self/ns/pid")};
+        p.published.address = (mc_shm_address_t){.pid = 0};
+    create_keyed(&p);
     *probe = p;
 }
 
 void mc_shm_probe_close(const mc_shm_probe_t *probe)
 {
+    if (probe->keyed)
+        shmdt(probe->keyed);
     mc_shm_memory_close(&probe->mapping);
     if (probe->published.address.pid)
         close(probe->published.address.fd);
@@ -42,32 +68,36 @@ static const mc_shm_published_t *told_by(const mc_shm_ranks_t *ranks, int32_t ra
     return (const void *)((const char *)ranks->published + (size_t)rank * ranks->stride);
 }
 
-static mc_shm_access_t copies_from(const mc_shm_published_t *own, const mc_shm_published_t *other)
+static bool opens(const mc_shm_published_t *other)
 {
     mc_shm_mapping_t mapping;
     if (other->address.pid == 0 || mc_shm_memory_open(&other->address, 0, &mapping))
-        return share_keys(own, other) ? MC_SHM_KEYS : MC_SHM_NONE;
+        return false;
     mc_shm_memory_close(&mapping);
-    return MC_SHM_COPY;
+    return true;
+}
+
+static bool all_pass(const mc_shm_ranks_t *ranks, bool (*test)(const mc_shm_published_t *other))
+{
+    for (int32_t r = 0; r < ranks->n; r++)
+        if (ranks->machine[r] == ranks->machine[ranks->rank] && !test(told_by(ranks, r)))
+            return false;
+    return true;
 }
 
 mc_shm_access_t mc_shm_probe_copies(const mc_shm_ranks_t *ranks)
 {
-    mc_shm_access_t least = MC_SHM_COPY;
-    for (int32_t r = 0; r < ranks->n && least > MC_SHM_NONE; r++) {
-        if (ranks->machine[r] != ranks->machine[ranks->rank])
-            continue;
-        const mc_shm_access_t found = copies_from(told_by(ranks, ranks->rank), told_by(ranks, r));
-        least = found < least ? found : least;
-    }
-    return least;
+    return all_pass(ranks, opens)         ? MC_SHM_COPY
+           : all_pass(ranks, shares_keys) ? MC_SHM_KEYS
+                                          : MC_SHM_NONE;
+}
+
+static bool reads(const mc_shm_published_t *other)
+{
+    return mc_shm_memory_readable(&other->address);
 }
 
 mc_shm_access_t mc_shm_probe_reads(const mc_shm_ranks_t *ranks)
 {
-    for (int32_t r = 0; r < ranks->n; r++)
-        if (ranks->machine[r] == ranks->machine[ranks->rank] &&
-            !mc_shm_memory_readable(&told_by(ranks, r)->address))
-            return MC_SHM_COPY;
-    return MC_SHM_READ;
+    return all_pass(ranks, reads) ? MC_SHM_READ : MC_SHM_COPY;
 }

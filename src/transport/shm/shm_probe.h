@@ -7,16 +7,17 @@
 
 #include "transport/shm/shm_memory.h"
 
-/* What each rank publishes, plain memory. Ranks share memory by System V key if they are of one
- * user and in one IPC namespace; UCX's sysv transport needs one PID namespace too. */
+/* What each rank publishes, plain memory: a segment, and System V memory with a cookie. */
 typedef struct {
     mc_shm_address_t address; /* without a process: none could be made */
-    uint64_t user;
-    mc_shm_file_t users, keys; /* namespaces; 0: not known */
+    uint64_t cookie;
+    pid_t pid;
+    int32_t key; /* of System V memory; -1: none could be made */
 } mc_shm_published_t;
 
 typedef struct {
     mc_shm_mapping_t mapping;
+    uint64_t *keyed; /* the System V memory; NULL: none */
     mc_shm_published_t published;
 } mc_shm_probe_t;
 
