@@ -33,6 +33,7 @@ class Job:
 
     def __init__(self, rooms, prefix=(), job=JOB, **env):
         self.rooms, self.env, self.said, self.seconds = rooms, env, [], 0.0
+        self.own = {}   # variables of one rank
         self.command = [*prefix, job, "none", "0"]
 
     def run(self):
@@ -61,6 +62,7 @@ class Job:
                    MASTER_PORT=str(PORT), MESHCOLL_MASTER_ADDR=self.rooms[0].address,
                    MESHCOLL_MASTER_PORT=str(PORT), MESHCOLL_LINKS="uniform", MESHCOLL_TIMEOUT="5")
         env.update(self.env)
+        env.update(self.own.get(rank, {}))
         with open(path, "wb") as out:
             return subprocess.Popen(self.rooms[rank].enter() + self.command, stdin=subprocess.DEVNULL, stdout=out,
                                     stderr=out, env=env)
@@ -138,7 +140,63 @@ def hidepid(lab):
     job.expect_good()
 
 
-SCENARIOS = {one.__name__: (one, boxes) for one, boxes in [(firewall, 2), (ports, 2), (hidepid, 1)]}
+def name_hosts(lab, *addresses):
+    """The name `master` has these addresses."""
+    lines = "127.0.0.1 localhost\\n" + "".join(f"{address} master\\n" for address in addresses)
+    for box in lab.boxes:
+        in_room(box, "sh", "-c", f"printf '{lines}' >/tmp/hosts && mount --bind /tmp/hosts /etc/hosts")
+
+
+def families(lab):
+    """A name of both families where one host has no IPv6: rank 0's, or that of half of the others."""
+    boxes = lab.boxes
+    for number, box in enumerate(boxes):
+        in_room(box, "sysctl", "-qw", f"net.ipv6.conf.all.disable_ipv6={number // 2}",
+                f"net.ipv6.conf.default.disable_ipv6={number // 2}")
+        if number < 2:
+            in_room(box, "ip", "-6", "addr", "add", f"fd77::{number + 1}/64", "dev", "eth0", "nodad")
+    for master, six in (boxes[0], "fd77::1"), (boxes[2], "fd77::3"):
+        name_hosts(lab, six, master.address)
+        rest = [box for box in boxes if box is not master]
+        job = Job([master] + 4 * rest, UCX_NET_DEVICES="eth0", MESHCOLL_MASTER_ADDR="", MASTER_ADDR="master",
+                  MESHCOLL_BOOTSTRAP_TIMEOUT="20").run()
+        job.expect_good()
+        if len(re.findall("without a secret", job.said[0])) != 1:
+            job.fail("rank 0 does not warn once that it has no secret")
+
+
+def operator(lab):
+    """An operator's master knows itself as localhost; so does a rank beside it, which is the others' parent."""
+    job = Job([lab.boxes[0]] * 2 + [lab.boxes[1]] * 12, UCX_NET_DEVICES="eth0", MESHCOLL_MASTER_ADDR="",
+              MESHCOLL_BOOTSTRAP_TIMEOUT="20")
+    job.own = {rank: {"MASTER_ADDR": "localhost"} for rank in (0, 1)}
+    job.run().expect_good()
+
+
+def silence(lab):
+    """Packets that vanish, of all connections, of the name server or of what is large: who waits says so, and ends."""
+    seconds = 7
+    rules = {"all": "tcp dport 1-65535 drop", "name": "udp dport 53 drop", "large": "meta length > 400 drop"}
+    for what, rule in rules.items():
+        for box in lab.boxes:
+            in_room(box, "nft", "add table inet hole; flush table inet hole; add chain inet hole in { type filter hook "
+                    f"input priority 0; }}; add rule inet hole in iif != lo {rule}")
+        in_room(lab.boxes[1], "sh", "-c", f"echo nameserver {lab.boxes[0].address} >/tmp/resolv && "
+                "mount --bind /tmp/resolv /etc/resolv.conf")
+        job = Job(lab.boxes, MESHCOLL_MASTER_ADDR="", MESHCOLL_BOOTSTRAP_TIMEOUT=str(seconds))
+        job.own = {1: {"MASTER_ADDR": "nowhere.example" if what == "name" else lab.boxes[0].address}}
+        job.run().expect("^refused")
+        if what == "large":
+            job.expect("has waited 5 s for rank 1 .* while a mesh is created", [0])
+        else:
+            job.expect("has waited 5 s for 1 of 2 ranks: 1; it listens on 10.77.0.1:", [0])
+            job.expect("rank 1 has tried for 5 s to reach rank 0 .*MESHCOLL_BOOTSTRAP_TIMEOUT", [1])
+        if job.seconds > 2 * seconds + 2:
+            job.fail(f"it took {job.seconds:.0f} s with MESHCOLL_BOOTSTRAP_TIMEOUT={seconds}")
+
+
+SCENARIOS = {one.__name__: (one, boxes) for one, boxes in [
+    (firewall, 2), (ports, 2), (hidepid, 1), (families, 4), (operator, 2), (silence, 2)]}
 
 
 def run(name):

@@ -147,14 +147,13 @@ static void warn_of_strangers(const registry_t *r, const mc_visitor_t *visitor)
 {
     static atomic_flag warned = ATOMIC_FLAG_INIT;
     const mc_job_t *const job = &r->tree->job;
-    if (job->secret_bytes == 0 && mc_peer_find(visitor->fd) == MC_PEER_REMOTE &&
+    if (job->secret_bytes == 0 && mc_peer_find(visitor->fd) != MC_PEER_OURS &&
         !atomic_flag_test_and_set(&warned))
-        fprintf(
-            stderr,
-            "meshcoll: rank 0 takes ranks from other machines (%s) without a secret: anybody who "
-            "reaches its port may join; MESHCOLL_SECRET or MESHCOLL_SECRET_FILE on all ranks "
-            "keeps others out\n",
-            visitor->name);
+        fprintf(stderr,
+                "meshcoll: rank 0 takes ranks from elsewhere (%s) without a secret: anybody who "
+                "reaches its port may join; MESHCOLL_SECRET or MESHCOLL_SECRET_FILE on all ranks "
+                "keeps others out\n",
+                visitor->name);
 }
 
 /* A child of rank 0 keeps its connection; the others are sent to their parents. */
@@ -166,11 +165,11 @@ static void enter(registry_t *r, const mc_self_t *self, const mc_visitor_t *visi
     if (parent > 0)
         memcpy(answer.parent, r->listens[parent], sizeof answer.parent);
     memcpy(answer.start, r->start, sizeof answer.start);
+    warn_of_strangers(r, visitor); /* which may hang up when it has its answer */
     if (mc_handshake_answer(self, visitor->fd, &visitor->challenge, hello, &answer)) {
         close(visitor->fd); /* it comes again */
         return;
     }
-    warn_of_strangers(r, visitor);
     mc_bitmap_set(&r->joined, (uint32_t)hello->rank, 1);
     r->rank[node] = hello->rank;
     memcpy(r->listens[node], hello->listens, sizeof hello->listens);

@@ -1,6 +1,10 @@
 #include "runtime/bootstrap/resolve.h"
 
 #include <netdb.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 int mc_resolve(const char *host, mc_addresses_t *found)
@@ -19,4 +23,72 @@ int mc_resolve(const char *host, mc_addresses_t *found)
             memcpy(&found->at[found->n++], a->ai_addr, a->ai_addrlen);
     freeaddrinfo(list);
     return found->n > 0 ? 0 : EAI_NONAME;
+}
+
+struct mc_lookup {
+    atomic_int owners; /* its thread, and who waits: the last one frees it */
+    atomic_bool done;
+    int failed;
+    mc_addresses_t found;
+    char host[];
+};
+
+static void leave(mc_lookup_t *lookup)
+{
+    if (atomic_fetch_sub(&lookup->owners, 1) == 1)
+        free(lookup);
+}
+
+static void *look_up(void *context)
+{
+    mc_lookup_t *const l = context;
+    l->failed = mc_resolve(l->host, &l->found);
+    atomic_store(&l->done, true);
+    leave(l);
+    return NULL;
+}
+
+/* The program's signals are not for this thread. */
+static int start(mc_lookup_t *lookup)
+{
+    pthread_t thread;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int failed = pthread_create(&thread, NULL, look_up, lookup);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!failed)
+        pthread_detach(thread);
+    return failed;
+}
+
+mc_lookup_t *mc_lookup_begin(const char *host)
+{
+    mc_lookup_t *const l = calloc(1, sizeof *l + strlen(host) + 1);
+    if (!l)
+        return NULL;
+    strcpy(l->host, host);
+    atomic_init(&l->owners, 2);
+    if (start(l)) {
+        free(l);
+        return NULL;
+    }
+    return l;
+}
+
+bool mc_lookup_done(mc_lookup_t *lookup, int *failed, mc_addresses_t *found)
+{
+    if (!atomic_load(&lookup->done))
+        return false;
+    *failed = lookup->failed;
+    if (!lookup->failed)
+        *found = lookup->found;
+    leave(lookup);
+    return true;
+}
+
+void mc_lookup_drop(mc_lookup_t *lookup)
+{
+    if (lookup)
+        leave(lookup);
 }

@@ -14,4 +14,14 @@ typedef struct {
 /* 0, or an error of gai_strerror. */
 int mc_resolve(const char *host, mc_addresses_t *found);
 
+/* The same in a thread of its own, as a resolver waits for servers that do not answer, for as long as it likes. */
+typedef struct mc_lookup mc_lookup_t;
+
+/* NULL: out of memory or threads. */
+mc_lookup_t *mc_lookup_begin(const char *host);
+/* True: it has ended, and is freed; *failed and *found are set. */
+bool mc_lookup_done(mc_lookup_t *lookup, int *failed, mc_addresses_t *found);
+/* Its result is not wanted any more; NULL is allowed. */
+void mc_lookup_drop(mc_lookup_t *lookup);
+
 #endif

@@ -4,7 +4,6 @@
 
 #include "runtime/bootstrap/resolve.h"
 #include "runtime/handshake/notice.h"
-#include "runtime/handshake/peer.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -16,7 +15,7 @@
 #include <unistd.h>
 
 /* Seconds for one attempt to connect, where packets are lost without a word; pauses between attempts. */
-enum { ATTEMPT = 3, FIRST_MS = 10, MOST_MS = 500 };
+enum { ATTEMPT = 3, FIRST_MS = 10, MOST_MS = 500, LOOK_MS = 1 };
 
 typedef enum { PAUSED, CONNECTING, SILENT, CHALLENGED, GREETED } stage_t;
 
@@ -36,6 +35,7 @@ typedef struct {
     const mc_self_t *self;
     double deadline, resolve_at;
     mc_notice_t notice;
+    mc_lookup_t *lookup; /* NULL: none is under way */
     mc_addresses_t addresses;
     int listener; /* -1: none yet */
     attempt_t attempt[MC_JOB_PORTS];
@@ -132,7 +132,7 @@ static int find_endpoints(const search_t *s, const attempt_t *a, mc_endpoint_t a
 
 static int greet(search_t *s, attempt_t *a)
 {
-    if (s->self->job->secret_bytes == 0 && mc_peer_find(a->fd) == MC_PEER_STRANGER)
+    if (mc_handshake_is_stranger(s->self, a->fd))
         return EPERM;
     a->hello = (mc_hello_t){.kind = MC_HELLO_JOIN};
     int failed = listen_beside(s, a->fd);
@@ -206,17 +206,30 @@ static bool step(search_t *s, attempt_t *a, bool ready)
 
 /* All of them ---------------------------------------------------------------------------------- */
 
-static void resolve(search_t *s)
+static bool is_idle(const search_t *s)
 {
-    const double now = mc_now();
-    mc_addresses_t found;
     for (int32_t i = 0; i < s->self->job->n_ports; i++)
         if (s->attempt[i].stage != PAUSED)
-            return;
-    if (now < s->resolve_at)
+            return false;
+    return true;
+}
+
+/* Again and again, as names of containers appear late. Only between attempts, which have a place in the list. */
+static void resolve(search_t *s)
+{
+    mc_addresses_t found;
+    int failed = EAI_MEMORY;
+    if (!is_idle(s))
         return;
-    s->resolve_at = now + MOST_MS / 1e3;
-    const int failed = mc_resolve(s->self->job->host, &found);
+    if (!s->lookup && mc_now() >= s->resolve_at) {
+        s->resolve_at = mc_now() + MOST_MS / 1e3;
+        s->lookup = mc_lookup_begin(s->self->job->host);
+    } else if (!s->lookup) {
+        return;
+    }
+    if (s->lookup && !mc_lookup_done(s->lookup, &failed, &found))
+        return;
+    s->lookup = NULL;
     if (!failed)
         s->addresses = found;
     else
@@ -234,9 +247,12 @@ static void begin_all(search_t *s)
 static int milliseconds(const search_t *s)
 {
     double until = mc_notice_until(&s->notice, s->deadline);
-    for (int32_t i = 0; i < s->self->job->n_ports; i++)
+    for (int32_t i = 0; i < s->self->job->n_ports && s->addresses.n > 0; i++)
         until = s->attempt[i].until < until ? s->attempt[i].until : until;
-    until = s->addresses.n == 0 && s->resolve_at < until ? s->resolve_at : until;
+    if (s->lookup)
+        until = mc_now() + LOOK_MS / 1e3;
+    else if (s->addresses.n == 0 && s->resolve_at < until)
+        until = s->resolve_at;
     const double left = until - mc_now();
     return left <= 0 ? 0 : (int)(1e3 * left) + 1;
 }
@@ -287,6 +303,7 @@ static int fail_seek(const search_t *s)
 
 static void end_search(search_t *s, bool found)
 {
+    mc_lookup_drop(s->lookup);
     for (int32_t i = 0; i < s->self->job->n_ports; i++)
         hang_up(&s->attempt[i]);
     if (!found && s->listener >= 0)

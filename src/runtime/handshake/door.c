@@ -1,7 +1,6 @@
 #include "runtime/handshake/door.h"
 
 #include "base/descriptor.h"
-#include "runtime/handshake/peer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -144,8 +143,7 @@ static bool listen_to(mc_door_t *door, int i, mc_visitor_t *visitor)
     const mc_visitor_t complete = *v;
     remove_visitor(door, i);
     mc_answer_code_t code = mc_handshake_judge(door->self, &complete.challenge, &complete.hello);
-    if (code == MC_ANSWER_OK && door->self->job->secret_bytes == 0 &&
-        mc_peer_find(complete.fd) == MC_PEER_STRANGER)
+    if (code == MC_ANSWER_OK && mc_handshake_is_stranger(door->self, complete.fd))
         code = MC_ANSWER_USER;
     if (code != MC_ANSWER_OK) {
         mc_door_refuse(door, &complete, code);

@@ -1,5 +1,7 @@
 #include "runtime/handshake/handshake.h"
 
+#include "runtime/handshake/peer.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
@@ -58,6 +60,11 @@ static void sign_answer(const mc_self_t *self, const mc_challenge_t *challenge,
                         unsigned char mac[MC_SHA256_BYTES])
 {
     sign(self, "meshcoll answer", challenge, hello, answer, offsetof(mc_answer_t, mac), mac);
+}
+
+bool mc_handshake_is_stranger(const mc_self_t *self, int fd)
+{
+    return self->job->secret_bytes == 0 && mc_peer_find(fd) == MC_PEER_STRANGER;
 }
 
 /* The side that listens ------------------------------------------------------------------------ */
@@ -144,6 +151,8 @@ int mc_handshake(const mc_self_t *self, int fd, mc_hello_t *hello, double deadli
     mc_challenge_t challenge;
     const double limit = mc_now() + MC_HANDSHAKE_SECONDS, end = deadline < limit ? deadline : limit;
     int failed = mc_wire_recv(fd, &challenge, sizeof challenge, end, -1);
+    if (!failed && mc_handshake_is_stranger(self, fd))
+        failed = EPERM;
     if (!failed)
         failed = mc_handshake_hello(self, &challenge, hello);
     if (failed == ENOEXEC) {

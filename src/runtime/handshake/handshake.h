@@ -65,6 +65,9 @@ typedef struct {
 /* Why a rank was refused: "its secret differs", … */
 const char *mc_answer_text(uint32_t code);
 
+/* Is another user of this machine at the other end, and no secret would tell? */
+bool mc_handshake_is_stranger(const mc_self_t *self, int fd);
+
 /* The side that listens. */
 int mc_handshake_challenge(int fd, mc_challenge_t *challenge);
 /* Is it a greeting? Its first 8 bytes tell. */
