@@ -29,7 +29,7 @@ struct meshcoll;
  *
  * A group shares the connections of `parent`, and its lock and progress thread, so a failure of one is
  * a failure of all. It may be used concurrently with others. A rank can be in 4095 groups and
- * sub-meshes at once. meshcoll_destroy destroys the group, collectively over its ranks.
+ * sub-meshes at once. meshcoll_destroy destroys the group, on each of its ranks.
  *
  * Errors: ERR_INVALID_ARG (a rank out of range, or twice; this rank is not in the list; the tag is
  * negative; a group of calls is open on `parent`), ERR_MISMATCH where ranks that call it disagree about

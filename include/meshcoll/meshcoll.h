@@ -12,6 +12,10 @@
  * time, but only one thread at a time for each request. The program must still make calls in the
  * same order on all ranks, and use a single thread to create and to destroy a mesh.
  *
+ * Fork: a mesh belongs to the process that has made it. In a child of fork calls on its parent's meshes are refused
+ * (ERR_UNSUPPORTED), and meshcoll_destroy only forgets them: nothing of the parent's is touched. The child may
+ * make meshes of its own.
+ *
  * Failure: a run that fails ends everything that runs on its mesh on this rank, with the same
  * error, and the mesh runs nothing more. Sub-meshes and groups share the connections of the mesh that
  * they were made from, so they all fail with it, and it with them. The buffers of these runs must stay valid until
@@ -196,17 +200,22 @@ MESHCOLL_API int meshcoll_create_oob(const meshcoll_oob_t *oob, const meshcoll_p
  * (meshcoll/group.h) makes meshes of any ranks.
  *
  * Boxes of unequal sizes split by "gpu,fold", into boxes, or by all three dimensions;
- * ERR_UNSUPPORTED otherwise. Collective over the ranks of the sub-mesh, as is its meshcoll_destroy.
+ * ERR_UNSUPPORTED otherwise. Collective over the ranks of the sub-mesh.
  * Other errors: ERR_INVALID_ARG if there is no such dimension or a group is open on `mesh`,
  * ERR_UNSUPPORTED where a rank is in 4095 sub-meshes and groups already, ERR_MISMATCH where ranks of the
  * sub-mesh disagree about `dims`, ERR_TRANSPORT, ERR_NO_MEMORY.
  */
 MESHCOLL_API int meshcoll_split(meshcoll_t *mesh, const char *dims, meshcoll_t **sub);
 
-/** Destroys a mesh, a sub-mesh or a group, and what was made from it; NULL is allowed. Collective over
- * its own ranks. All requests should be complete. Those that still run are abandoned, which
- * meshcoll_last_error() then says, and can only be freed; those of a sub-mesh or group may go on until
- * the mesh that it was made from first is destroyed, and their buffers must stay valid until then. */
+/** Destroys a mesh, a sub-mesh or a group, and what was made from it; NULL is allowed. All its ranks call it,
+ * in any order with other calls and destructions, and wait for nobody (where calls were on device memory: for the
+ * ranks of the mesh). Only when a rank destroys the last of the meshes that share connections, it waits until all
+ * ranks have done so, or for the time limit of that mesh. What was made from the mesh refuses calls from then on
+ * (ERR_INVALID_ARG) and may still be destroyed.
+ *
+ * All requests should be complete. Those that still run may go on, which meshcoll_last_error() then says, until the
+ * last of these meshes is destroyed; then they are abandoned and can only be freed. Their buffers must stay valid
+ * until then. */
 MESHCOLL_API void meshcoll_destroy(meshcoll_t *mesh);
 
 /** This rank, from 0 on; ERR_INVALID_ARG (negative) if `mesh` is NULL. */

@@ -87,7 +87,7 @@ static void start(job_t *job, int32_t per_machine)
 
 static void *meet(void *monitor)
 {
-    return mc_monitor_barrier(monitor) == MESHCOLL_OK ? monitor : NULL;
+    return mc_monitor_barrier(monitor, 10000) == MESHCOLL_OK ? monitor : NULL;
 }
 
 static void close_all(job_t *job)
@@ -104,7 +104,7 @@ Test(monitor, all_meet_in_the_barrier, .timeout = 60)
     for (int r = 1; r < RANKS; r++)
         cr_assert_eq(pthread_create(&thread[r], NULL, meet, job.monitor[r]), 0);
     nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
-    cr_expect_eq(mc_monitor_barrier(job.monitor[0]), MESHCOLL_OK);
+    cr_expect_eq(mc_monitor_barrier(job.monitor[0], 10000), MESHCOLL_OK);
     for (int r = 1; r < RANKS; r++) {
         void *met;
         pthread_join(thread[r], &met);
@@ -129,7 +129,8 @@ Test(monitor, news_reach_all_and_the_first_counts, .timeout = 60)
     mc_monitor_tell(job.monitor[3], &news);
     cr_assert(mc_news_fatal(mc_monitor_board(job.monitor[3]), &heard));
     cr_expect_eq(heard.rank, 17);
-    cr_expect_eq(mc_monitor_barrier(job.monitor[5]), MESHCOLL_ERR_ABORTED, "nobody is waited for");
+    cr_expect_eq(mc_monitor_barrier(job.monitor[5], 10000), MESHCOLL_ERR_ABORTED,
+                 "nobody is waited for");
     close_all(&job);
 }
 

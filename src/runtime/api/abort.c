@@ -1,10 +1,12 @@
-#include "runtime/handle/handle.h"
 #include "runtime/monitor/monitor.h"
+#include "runtime/progress/failure.h"
 
 int meshcoll_abort(meshcoll_t *mesh, const char *why)
 {
     if (!mesh)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_abort: the mesh is NULL");
+    if (mc_failure_unusable(mesh))
+        return mesh->job->broken;
     if (!mesh->job->monitor)
         return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
                        "meshcoll_abort: all ranks of this mesh are in one process");

@@ -2,6 +2,7 @@
 
 #include "runtime/call/group.h"
 #include "runtime/connect/greet.h"
+#include "runtime/create/jobs.h"
 #include "runtime/explain/explain.h"
 #include "runtime/gpu/open.h"
 #include "runtime/launch/close.h"
@@ -16,6 +17,7 @@
 #include "runtime/request/served.h"
 #include "runtime/status/serve.h"
 #include "runtime/waits/board.h"
+#include "runtime/waits/waits.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -74,7 +76,10 @@ static uint32_t free_own(meshcoll_t *h)
     free(h->by_root);
     if (h->order.comm_rank != h->job->order.comm_rank)
         mc_order_free(&h->order);
-    free(h);
+    if (h->taken_along)
+        mc_handle_bury(h);
+    else
+        free(h);
     return n;
 }
 
@@ -83,11 +88,18 @@ void mc_handle_free(meshcoll_t *h)
     (void)free_own(h);
 }
 
+static void take_along(meshcoll_t *list)
+{
+    for (meshcoll_t *h = list; h; h = h->sibling)
+        h->taken_along = true;
+}
+
 static uint32_t free_all(meshcoll_t *list)
 {
     uint32_t n = 0;
     for (meshcoll_t *h = list, *next; h; h = next) {
         next = h->sibling;
+        take_along(h->children);
         n += free_all(h->children);
         mc_calls_forget(h);
         n += free_own(h);
@@ -112,6 +124,7 @@ static void close_shared(mc_shared_t *job)
 
 void mc_shared_free(mc_shared_t *job)
 {
+    mc_jobs_leave(job);
     close_shared(job);
     const uint32_t n = free_all(job->meshes) + free_all(job->lingering);
     mc_gpu_alarm_close(job);
@@ -138,7 +151,7 @@ static void forget_group(const meshcoll_t *h, bool dropped)
                 "meshcoll_destroy: a group was open; its %u calls were not made", h->group->n);
 }
 
-/* Sub-meshes and groups ------------------------------------------------------------------------ */
+/* One of several meshes -------------------------------------------------------------------------- */
 
 /* Requests that run, without those of the library's own. */
 static uint32_t count_running(const meshcoll_t *h)
@@ -164,9 +177,10 @@ static bool is_in_flight(const meshcoll_t *h)
 }
 
 /* The context is free as soon as nothing is in flight in it on this rank. */
-static void free_sub(meshcoll_t *h)
+static void free_one(meshcoll_t *h)
 {
-    mc_context_return(h->job->family, h->context, h->creation);
+    if (h->creation)
+        mc_context_return(h->job->family, h->context, h->creation);
     mc_talk_leave(h);
     mc_calls_forget(h);
     (void)free_own(h);
@@ -180,26 +194,27 @@ void mc_handles_sweep(mc_shared_t *job)
             continue;
         }
         *at = h->sibling;
-        free_sub(h);
+        free_one(h);
     }
 }
 
-static void leave_parent(meshcoll_t *h)
+static void leave_list(meshcoll_t *h)
 {
-    meshcoll_t **at = &h->parent->children;
+    meshcoll_t **at = h->parent ? &h->parent->children : &h->job->meshes;
     while (*at != h)
         at = &(*at)->sibling;
     *at = h->sibling;
 }
 
-/* What is in flight keeps the handle until it is complete, or the root is destroyed. Returns how many
+/* What is in flight keeps the handle until it is complete, or the job's last mesh is destroyed. Returns how many
  * requests run. */
-static uint32_t close_sub(meshcoll_t *h)
+static uint32_t close_one(meshcoll_t *h)
 {
     uint32_t n = count_running(h);
+    take_along(h->children);
     while (h->children)
-        n += close_sub(h->children);
-    leave_parent(h);
+        n += close_one(h->children);
+    leave_list(h);
     mc_waits_leave(h);
     h->parent = NULL;
     h->sibling = h->job->lingering;
@@ -207,27 +222,37 @@ static uint32_t close_sub(meshcoll_t *h)
     return n;
 }
 
-static void destroy_sub(meshcoll_t *h)
+/* The caller's allgather lives as long as the mesh that was made with it. */
+static void forget_oob(mc_shared_t *job)
+{
+    if (!job->free_context)
+        job->oob.allgather = NULL;
+}
+
+/* Waits for no other rank: transports stay open, and others give back what is theirs when they destroy it. */
+static void destroy_one(meshcoll_t *h)
 {
     mc_shared_t *const job = h->job;
     const bool dropped = h->group_open;
     if (dropped)
         mc_group_drop(h);
-    if (!job->broken)
-        (void)meshcoll_barrier(h);
     mc_shared_lock(job);
-    const uint32_t n = close_sub(h);
+    if (h->explain)
+        mc_explain_print(h);
+    if (!h->root_rank)
+        forget_oob(job);
+    const uint32_t n = close_one(h);
     if (n > 0)
         mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                "meshcoll_destroy: %u requests were still running: they go on, until the mesh that "
-                "this one was made from is destroyed; wait for them first",
+                "meshcoll_destroy: %u requests were still running: they go on, until the last mesh "
+                "that shares its connections is destroyed; wait for them first",
                 n);
     forget_group(h, dropped);
     mc_handles_sweep(job);
     (void)mc_shared_leave(job, MESHCOLL_OK);
 }
 
-/* Destroying ----------------------------------------------------------------------------------- */
+/* The last of them ------------------------------------------------------------------------------- */
 
 /* The result goes to memory that exists: a rank that cannot allocate would leave its peers
  * waiting. It lies behind the addresses, which a progress thread may need meanwhile: for the answer to
@@ -263,11 +288,65 @@ static bool is_aborted(const mc_shared_t *job)
            news.status == MESHCOLL_ERR_ABORTED;
 }
 
+/* The wait for all ranks, among what runs on the job: so it has a row in status, and the time limit of its mesh. */
+typedef struct {
+    meshcoll_request_t request; /* first */
+    bool over;
+} farewell_t;
+
+static int look(meshcoll_request_t *r)
+{
+    return ((const farewell_t *)r)->over ? MESHCOLL_OK : MESHCOLL_IN_PROGRESS;
+}
+
+static void describe(const meshcoll_request_t *r, mc_wait_t *wait)
+{
+    (void)r;
+    wait->kind = MC_WAIT_DESTROY;
+    wait->awaits = MC_AWAITS_ALL;
+}
+
+/* Between two looks at the monitor: peers may still need this rank to progress. */
+static void serve_others(mc_shared_t *job)
+{
+    mc_shared_lock(job);
+    (void)mc_shared_progress(job);
+    mc_shared_check_peers(job);
+    (void)mc_shared_leave(job, MESHCOLL_OK);
+}
+
+static int await_monitors(meshcoll_t *mesh)
+{
+    mc_shared_t *const job = mesh->job;
+    farewell_t f = {.request = {.mesh = mesh,
+                                .advance = look,
+                                .describe = describe,
+                                .internal = true,
+                                .running = true,
+                                .status = MESHCOLL_IN_PROGRESS,
+                                .executor.state = MC_PENDING}};
+    int met = mc_monitor_barrier(job->monitor, 0);
+    if (met != MESHCOLL_IN_PROGRESS)
+        return met;
+    mc_shared_lock(job);
+    if (job->broken)
+        f.request.running = false;
+    else
+        mc_busy_enlist(job, &f.request);
+    mc_shared_unlock(job);
+    while ((met = mc_monitor_barrier(job->monitor, MC_SLEEP_MS)) == MESHCOLL_IN_PROGRESS)
+        serve_others(job);
+    for (f.over = true; f.request.running;)
+        serve_others(job);
+    return met;
+}
+
 /* Waits for all ranks, unless the job has failed. The caller's allgather cannot be interrupted, and must be called by
  * all ranks alike, so that it serves only where the monitors cannot. */
-static void meet(mc_shared_t *job)
+static void meet(meshcoll_t *mesh)
 {
-    const int met = job->monitor ? mc_monitor_barrier(job->monitor) : MESHCOLL_ERR_UNSUPPORTED;
+    mc_shared_t *const job = mesh->job;
+    const int met = job->monitor ? await_monitors(mesh) : MESHCOLL_ERR_UNSUPPORTED;
     if (met == MESHCOLL_ERR_UNSUPPORTED && !is_aborted(job))
         oob_barrier(job);
     mc_shared_lock(job);
@@ -292,7 +371,7 @@ static void destroy_last(meshcoll_t *mesh)
     mc_shared_t *const job = mesh->job;
     /* No rank closes a transport that a peer still sends through. Where the job has failed there are no
      * messages left to lose, and some rank may never come. */
-    meet(job);
+    meet(mesh);
     for (const meshcoll_t *h = job->lingering; h; h = h->sibling)
         await_callbacks(h);
     mc_greet_finish(job);
@@ -317,14 +396,44 @@ static void settle_gpu(meshcoll_t *mesh)
         mc_gpu_unmap(mesh);
 }
 
+/* There is another that was not destroyed and was not made from it. */
+static bool has_others(const meshcoll_t *h)
+{
+    mc_lock(h);
+    const bool others = h->parent || h->job->meshes != h || h->sibling;
+    mc_unlock(h);
+    return others;
+}
+
+/* It was destroyed with the mesh that it was made from, if only from the caller's view; or it is the parent's of this
+ * process. */
+static void destroy_gone(meshcoll_t *h)
+{
+    mc_shared_t *const job = h->job;
+    if (mc_handle_is_buried(h)) {
+        mc_handle_unbury(h);
+        return;
+    }
+    if (job->unusable)
+        return; /* the parent's */
+    mc_shared_lock(job);
+    h->taken_along = false;
+    mc_handles_sweep(job);
+    (void)mc_shared_leave(job, MESHCOLL_OK);
+}
+
 void meshcoll_destroy(meshcoll_t *mesh)
 {
     if (!mesh || mc_callback_check("meshcoll_destroy"))
         return;
+    if (mesh->taken_along || mesh->job->unusable) {
+        destroy_gone(mesh);
+        return;
+    }
     await_callbacks(mesh);
     settle_gpu(mesh);
-    if (mesh->parent)
-        destroy_sub(mesh);
+    if (has_others(mesh))
+        destroy_one(mesh);
     else
         destroy_last(mesh);
     mc_callbacks_run();

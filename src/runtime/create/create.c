@@ -3,6 +3,7 @@
 #include "device/cuda/driver.h"
 #include "runtime/connect/connections.h"
 #include "runtime/create/close.h"
+#include "runtime/create/jobs.h"
 #include "runtime/create/rounds.h"
 #include "runtime/explain/explain.h"
 #include "runtime/monitor/monitor.h"
@@ -107,6 +108,7 @@ int mc_handle_open(const mc_mesh_t *mesh, int32_t rank, const mc_settings_t *set
         return status;
     }
     if (!job) {
+        mc_jobs_enter(h->job);
         h->job->meshes = h;
         mc_waits_join(h);
     }

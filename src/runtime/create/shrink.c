@@ -2,6 +2,7 @@
 #include "runtime/create/create.h"
 #include "runtime/monitor/survivors.h"
 #include "runtime/progress/callback.h"
+#include "runtime/progress/failure.h"
 
 #include <math.h>
 
@@ -17,6 +18,8 @@ static int check(const meshcoll_t *mesh, double seconds, meshcoll_t *const *surv
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "meshcoll_shrink: mesh or survivors is NULL, or the seconds are no number "
                        "from 0 on");
+    if (mc_failure_unusable(mesh))
+        return mesh->job->broken;
     if (mesh->root_rank || !mesh->job->monitor)
         return mc_fail(MESHCOLL_ERR_UNSUPPORTED, "meshcoll_shrink: %s",
                        mesh->root_rank ? "a sub-mesh or group cannot be shrunk: "

@@ -28,6 +28,7 @@ struct meshcoll {
     meshcoll_t *parent;   /* what it was made from; NULL: nothing, or it was destroyed */
     meshcoll_t *sibling;  /* next of those made from the parent, or of a list of the job */
     meshcoll_t *children; /* made from this one; the newest first */
+    bool taken_along;     /* destroyed with its parent; the caller has not destroyed it */
     uint32_t context;     /* in tags; that of the job's first mesh is 0 */
     uint32_t creation;    /* its number; that of the job's first mesh is 0 */
     int32_t *

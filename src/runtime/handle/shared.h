@@ -29,6 +29,9 @@ struct mc_shared {
     int32_t *machine; /* by rank, the lowest rank on its machine; NULL: all are in one process */
     mc_settings_t settings; /* of the first mesh */
 
+    mc_shared_t *next; /* of this process's jobs (create/jobs.h) */
+    bool unusable; /* made by a process that has forked this one, or gone: only forgetting works */
+
     meshcoll_t *meshes;    /* that were not made from others; the newest first */
     meshcoll_t *lingering; /* destroyed, but something of them is in flight */
     mc_family_t *family;   /* NULL: no mesh was made but the first */

@@ -329,22 +329,46 @@ void mc_monitor_join(mc_monitor_t *m)
     pthread_mutex_unlock(&m->lock);
 }
 
-int mc_monitor_barrier(mc_monitor_t *m)
+static struct timespec in_ms(int ms)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    t.tv_nsec += ms % 1000 * 1000000L;
+    t.tv_sec += ms / 1000 + t.tv_nsec / 1000000000L;
+    t.tv_nsec %= 1000000000L;
+    return t;
+}
+
+int mc_monitor_barrier(mc_monitor_t *m, int ms)
 {
     mc_news_t news;
+    const struct timespec end = in_ms(ms);
     pthread_mutex_lock(&m->lock);
-    m->waits = true;
-    wake(m);
+    if (!m->waits) {
+        m->waits = true;
+        wake(m);
+    }
     while (m->started && m->has_thread && !m->released && !m->torn &&
-           !atomic_load(&m->board.has_fatal))
-        pthread_cond_wait(&m->told, &m->lock);
+           !atomic_load(&m->board.has_fatal) &&
+           pthread_cond_timedwait(&m->told, &m->lock, &end) != ETIMEDOUT) {}
     const bool released = m->released, torn = m->torn, none = !m->started;
+    const bool ended = !m->has_thread;
     pthread_mutex_unlock(&m->lock);
     if (none) /* on all ranks, whatever has failed on some: they meet otherwise, together */
         return MESHCOLL_ERR_UNSUPPORTED;
     if (!released && mc_news_fatal(&m->board, &news))
         return mc_fail(news.status, "%s", news.text);
-    return released ? MESHCOLL_OK : torn ? MESHCOLL_ERR_UNSUPPORTED : MESHCOLL_ERR_PEER;
+    if (released)
+        return MESHCOLL_OK;
+    return torn ? MESHCOLL_ERR_UNSUPPORTED : ended ? MESHCOLL_ERR_PEER : MESHCOLL_IN_PROGRESS;
+}
+
+bool mc_monitor_is_joined(mc_monitor_t *m)
+{
+    pthread_mutex_lock(&m->lock);
+    const bool joined = m->started && m->joined && !m->torn;
+    pthread_mutex_unlock(&m->lock);
+    return joined;
 }
 
 void mc_monitor_answers(mc_monitor_t *m, mc_monitor_answer_t answer_, void *context)

@@ -51,9 +51,12 @@ void mc_monitor_join(mc_monitor_t *monitor);
 /* Takes leave of the others and frees it; NULL is allowed. */
 void mc_monitor_close(mc_monitor_t *monitor);
 
-/* A barrier of all ranks, once. OK; ERR_UNSUPPORTED: there are no monitors on all ranks, or not all are
- * connected, as every rank finds out sooner or later; another error: the mesh failed, here or elsewhere. */
-int mc_monitor_barrier(mc_monitor_t *monitor);
+/* A barrier of all ranks, once: waits in it for so many ms. OK; IN_PROGRESS: call it again; ERR_UNSUPPORTED: there are no
+ * monitors on all ranks, or not all are connected, as every rank finds out sooner or later; another error: the mesh
+ * failed, here or elsewhere. */
+int mc_monitor_barrier(mc_monitor_t *monitor, int ms);
+/* Is the tree complete? From then on it does not tear while all processes live. */
+bool mc_monitor_is_joined(mc_monitor_t *monitor);
 
 mc_news_board_t *mc_monitor_board(mc_monitor_t *monitor);
 /* Posts news and passes them on to all. Returns from fatal ones once they have left this process, so that

@@ -124,6 +124,8 @@ void mc_failure_hear(mc_shared_t *job)
 int mc_failure_told(mc_shared_t *job)
 {
     mc_failure_hear(job);
+    if (job->unusable)
+        return mc_fail(job->broken, "%s", job->why);
     return mc_fail(job->broken, "this mesh failed before: %s; destroy it", job->why);
 }
 

@@ -26,6 +26,11 @@ static inline int mc_failure_check(meshcoll_t *h)
     const bool failed = job->broken || atomic_load_explicit(job->alarm, memory_order_relaxed);
     return failed ? mc_failure_told(job) : MESHCOLL_OK;
 }
+/* The same for calls that go on where a mesh has failed: only where nothing can be done with it. */
+static inline int mc_failure_unusable(const meshcoll_t *h)
+{
+    return h->job->unusable ? mc_failure_told(h->job) : MESHCOLL_OK;
+}
 /* Breaks the mesh where news say that it failed elsewhere. */
 void mc_failure_hear(mc_shared_t *job);
 /* Looks, only where requests run, whether the mesh failed elsewhere or another rank was refused a call that

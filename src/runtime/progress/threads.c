@@ -62,6 +62,13 @@ void mc_threads_leave(const mc_shared_t *job)
     pthread_mutex_unlock(&list_lock);
 }
 
+void mc_threads_forget(void)
+{
+    list_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    list = NULL;
+    mc_threads_n_listed = 0;
+}
+
 uint32_t mc_threads_each_other(const mc_shared_t *job, uint32_t (*look)(mc_shared_t *other))
 {
     uint32_t n = 0;

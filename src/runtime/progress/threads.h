@@ -70,6 +70,8 @@ void mc_threads_tell(mc_threads_t *t);
  * progresses. */
 void mc_threads_enter(mc_shared_t *job);
 void mc_threads_leave(const mc_shared_t *job);
+/* In a child of fork: the list is empty. */
+void mc_threads_forget(void);
 /* Are there any besides `job`? No sleeper watches their descriptors. */
 extern _Atomic int mc_threads_n_listed;
 static inline bool mc_threads_others_run(const mc_shared_t *job)

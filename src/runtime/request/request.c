@@ -253,7 +253,7 @@ static int check_owned(const meshcoll_request_t *r, const char *function)
 
 void meshcoll_free(meshcoll_request_t *request)
 {
-    if (!request)
+    if (!request || (request->mesh && request->mesh->job->unusable))
         return;
     const meshcoll_t *const h = request->mesh;
     mc_lock(h);

@@ -23,8 +23,27 @@ static bool is_taken(uint32_t n_taken, uint32_t number)
     return n_taken > 0 && (n_taken - 1 - number) % NUMBERS < NUMBERS / 2;
 }
 
+static bool is_destroying(const mc_waits_t *at)
+{
+    for (int32_t i = 0; i < at->n && i < MC_WAITS_REQUESTS; i++)
+        if (at->wait[i].kind == MC_WAIT_DESTROY)
+            return true;
+    return false;
+}
+
+int32_t mc_blame_find_absent(const mc_waits_t *self, const mc_ask_t *ask)
+{
+    mc_waits_t at;
+    for (int32_t r = 0; r < self->size; r++)
+        if (r != self->rank && (ask->rank(ask->context, r, &at) || !is_destroying(&at)))
+            return r;
+    return -1;
+}
+
 static mc_call_made_t has_made(const mc_waits_t *at, const mc_wait_t *w)
 {
+    if (w->kind == MC_WAIT_DESTROY)
+        return is_destroying(at) ? MC_CALL_MADE : MC_CALL_NOT_MADE;
     const mc_waits_mesh_t *const mesh = find_mesh(at, w->mesh);
     if (w->kind == MC_WAIT_SEND || w->kind == MC_WAIT_RECV ||
         (!mesh && at->n_meshes >= MC_WAITS_MESHES))

@@ -37,6 +37,8 @@ typedef struct {
 /* Follows `wait`, of this rank, whose record is `self`. false: it waits for no rank. */
 bool mc_blame_find(const mc_waits_t *self, const mc_wait_t *wait, const mc_ask_t *ask,
                    mc_blame_t *blame);
+/* The first rank that does not wait in the destruction of its last mesh, or does not answer; -1: all do. */
+int32_t mc_blame_find_absent(const mc_waits_t *self, const mc_ask_t *ask);
 /* Appends a sentence without its full stop. */
 void mc_blame_print(const mc_blame_t *blame, mc_text_t *text);
 

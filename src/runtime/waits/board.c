@@ -162,8 +162,10 @@ static int fail_late(const mc_shared_t *job, const meshcoll_request_t *r)
     mc_wait_t wait;
     mc_wait_describe(r, &wait);
     wait.still_ms = r->watched.looked - r->watched.moved;
-    if (job->ask.rank && mc_waits_copy(job, &self) &&
-        mc_blame_find(&self, &wait, &job->ask, &blame))
+    const bool knows = job->ask.rank && mc_waits_copy(job, &self);
+    if (knows && wait.kind == MC_WAIT_DESTROY)
+        mc_wait_set_root_peer(r->mesh, mc_blame_find_absent(&self, &job->ask), &wait);
+    if (knows && mc_blame_find(&self, &wait, &job->ask, &blame))
         mc_blame_print(&blame, &text);
     else
         print_peer(&wait, &text);

@@ -40,7 +40,7 @@ mc_wait_place_t mc_wait_place(const mc_shared_t *job, int32_t rank)
 }
 
 /* A connection's peer is a rank of the job. */
-static void set_root_peer(const meshcoll_t *h, int32_t rank, mc_wait_t *wait)
+void mc_wait_set_root_peer(const meshcoll_t *h, int32_t rank, mc_wait_t *wait)
 {
     const mc_shared_t *const job = h->job;
     const int32_t in_part = !h->root_rank || rank < 0 ? -1 : mc_rank_of_root(h, rank);
@@ -53,7 +53,7 @@ static void set_root_peer(const meshcoll_t *h, int32_t rank, mc_wait_t *wait)
 
 void mc_wait_set_peer(const meshcoll_t *h, int32_t rank, mc_wait_t *wait)
 {
-    set_root_peer(h, rank < 0 ? rank : mc_root_rank(h, rank), wait);
+    mc_wait_set_root_peer(h, rank < 0 ? rank : mc_root_rank(h, rank), wait);
 }
 
 static void set_phase(const meshcoll_request_t *r, uint32_t step, mc_wait_t *wait)
@@ -79,7 +79,7 @@ static void set_step(const meshcoll_request_t *r, mc_wait_t *wait)
     const mc_blocked_t b = mc_blocked_find(x);
     wait->awaits = b.awaits;
     if (b.peer >= 0)
-        set_root_peer(r->mesh, b.peer, wait);
+        mc_wait_set_root_peer(r->mesh, b.peer, wait);
     if (b.step >= r->plan->n_steps)
         return;
     wait->step = b.step;

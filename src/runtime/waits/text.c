@@ -74,7 +74,9 @@ static void print_collective(const mc_wait_t *w, mc_text_t *text)
 
 void mc_wait_print_call(const mc_wait_t *w, mc_text_t *text)
 {
-    if (w->kind == MC_WAIT_SEND || w->kind == MC_WAIT_RECV)
+    if (w->kind == MC_WAIT_DESTROY)
+        mc_text_add(text, "meshcoll_destroy of its last mesh");
+    else if (w->kind == MC_WAIT_SEND || w->kind == MC_WAIT_RECV)
         print_tagged(w, text);
     else
         print_collective(w, text);
@@ -106,6 +108,7 @@ static const struct {
     [MC_AWAITS_GREETING] = {"connects to", ""},
     [MC_AWAITS_COUNTS] = {"exchanges the sizes of blocks", NULL},
     [MC_AWAITS_FLUSH] = {"waits until the network has taken what was sent", NULL},
+    [MC_AWAITS_ALL] = {"waits until all ranks have destroyed theirs", NULL},
 };
 
 static void print_awaited(const mc_wait_t *w, mc_text_t *text)

@@ -31,7 +31,8 @@ typedef enum {
     MC_WAIT_BARRIER,
     MC_WAIT_COUNTS,
     MC_WAIT_SEND,
-    MC_WAIT_RECV
+    MC_WAIT_RECV,
+    MC_WAIT_DESTROY /* of the last mesh of a job */
 } mc_wait_kind_t;
 
 /* What it needs to continue. */
@@ -42,7 +43,8 @@ typedef enum {
     MC_AWAITS_CREDIT,   /* that the peer asks for a message, or confirms one */
     MC_AWAITS_GREETING, /* the peer's end of a new connection */
     MC_AWAITS_COUNTS,   /* an alltoallv: the sizes of the blocks that pass this rank */
-    MC_AWAITS_FLUSH     /* that the network takes what was sent */
+    MC_AWAITS_FLUSH,    /* that the network takes what was sent */
+    MC_AWAITS_ALL       /* that all ranks have destroyed their meshes */
 } mc_awaited_t;
 
 /* Where a rank is: "box" 1. The outermost dimension of its mesh; where there is one dimension, its

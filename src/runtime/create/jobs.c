@@ -1,0 +1,135 @@
+#include "runtime/create/jobs.h"
+
+#include "runtime/handle/request.h"
+#include "runtime/progress/busy.h"
+#include "runtime/progress/failure.h"
+#include "runtime/progress/threads.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static mc_shared_t *first;
+
+/* Forks ------------------------------------------------------------------------------------------- */
+
+/* Nothing of the job is touched any more, neither transports nor locks. Of its requests only the status. */
+static void forget(mc_shared_t *job)
+{
+    job->unusable = true;
+    job->threads = NULL;
+    job->n_polled = 0;
+    job->move_messages = NULL;
+    if (!job->broken)
+        snprintf(
+            job->why, sizeof job->why,
+            "this process is a child of fork, and its parent made the mesh: make a new one here");
+    job->broken = job->broken ? job->broken : MESHCOLL_ERR_UNSUPPORTED;
+    for (meshcoll_request_t *r; (r = mc_request_in_flight(job->running.first));) {
+        mc_busy_unlist(r);
+        r->status = job->broken;
+        r->running = false;
+    }
+}
+
+static void forget_all(void)
+{
+    lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    for (mc_shared_t *job = first; job; job = job->next)
+        forget(job);
+    mc_busy = NULL;
+    mc_threads_forget();
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, forget_all);
+}
+
+/* The list ---------------------------------------------------------------------------------------- */
+
+void mc_jobs_enter(mc_shared_t *job)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
+    pthread_mutex_lock(&lock);
+    job->next = first;
+    first = job;
+    pthread_mutex_unlock(&lock);
+}
+
+void mc_jobs_leave(const mc_shared_t *job)
+{
+    pthread_mutex_lock(&lock);
+    mc_shared_t **at = &first;
+    while (*at != job)
+        at = &(*at)->next;
+    *at = job->next;
+    pthread_mutex_unlock(&lock);
+}
+
+/* Handles that are gone --------------------------------------------------------------------------- */
+
+/* `lingering` is their list, the newest first. */
+static mc_shared_t gone = {.unusable = true,
+                           .broken = MESHCOLL_ERR_INVALID_ARG,
+                           .alarm = &mc_no_alarm,
+                           .why = "the mesh that this one was made from was destroyed, and this "
+                                  "one with it"};
+
+static void free_from(meshcoll_t *h)
+{
+    for (meshcoll_t *next; h; h = next) {
+        next = h->sibling;
+        free(h);
+    }
+}
+
+/* Keeps the newest, as many as a job has contexts. */
+static void shorten(void)
+{
+    meshcoll_t *h = gone.lingering;
+    for (int i = 1; h && i < MC_CONTEXTS; i++)
+        h = h->sibling;
+    if (!h)
+        return;
+    free_from(h->sibling);
+    h->sibling = NULL;
+}
+
+void mc_handle_bury(meshcoll_t *h)
+{
+    const int32_t rank = h->rank;
+    const mc_mesh_t mesh = h->mesh;
+    char text[MC_MESH_TEXT];
+    memcpy(text, h->text, sizeof text);
+    memset(h, 0, sizeof *h);
+    h->rank = rank;
+    h->mesh = mesh;
+    memcpy(h->text, text, sizeof text);
+    h->job = &gone;
+    pthread_mutex_lock(&lock);
+    h->sibling = gone.lingering;
+    gone.lingering = h;
+    shorten();
+    pthread_mutex_unlock(&lock);
+}
+
+bool mc_handle_is_buried(const meshcoll_t *h)
+{
+    return h->job == &gone;
+}
+
+void mc_handle_unbury(meshcoll_t *h)
+{
+    pthread_mutex_lock(&lock);
+    meshcoll_t **at = &gone.lingering;
+    while (*at && *at != h)
+        at = &(*at)->sibling;
+    if (*at) {
+        *at = h->sibling;
+        free(h);
+    }
+    pthread_mutex_unlock(&lock);
+}
