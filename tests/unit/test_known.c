@@ -97,11 +97,12 @@ static bool whole(meshcoll_collective_t c)
     return c == MESHCOLL_BCAST || c == MESHCOLL_REDUCE || c == MESHCOLL_ALLREDUCE;
 }
 
-static int n_cached(const meshcoll_t *h)
+static uint32_t n_cached(const meshcoll_t *h)
 {
-    int n = 0;
-    while (n < MC_CACHED_REQUESTS && h->cached[n])
+    uint32_t n = 0;
+    for (const mc_list_node_t *at = h->cached.first; at; at = at->next)
         n++;
+    cr_expect_eq(h->n_cached, n);
     return n;
 }
 
@@ -186,8 +187,10 @@ Test(known, more_than_are_kept)
             }
     cr_expect_leq(n_cached(rank[0]), MC_CACHED_REQUESTS);
     uint64_t steps = 0;
-    for (int i = 0; i < n_cached(rank[0]); i++)
-        steps += rank[0]->cached[i]->plan->n_steps;
+    for (const char *n = (const char *)rank[0]->cached.first; n;
+         n = (const char *)((const mc_list_node_t *)n)->next)
+        steps += ((const meshcoll_request_t *)(n - offsetof(meshcoll_request_t, in_cache)))
+                     ->plan->n_steps;
     cr_expect_eq(rank[0]->cached_steps, steps);
     world_close();
 }

@@ -114,6 +114,16 @@ static bool still_run(int n, meshcoll_request_t *const *request, int running)
     return running == 0;
 }
 
+/* Without an event nothing has ended, unless by another thread, a hook or a failure: so that idle polls cost the same for
+ * any number of requests. */
+static void await_event(meshcoll_t *mesh, mc_waiting_t *waiting)
+{
+    const mc_shared_t *const job = mesh->job;
+    do
+        mc_wait_turn(mesh, waiting);
+    while (waiting->idle > 0 && !job->threads && !mesh->hook.function && !job->broken);
+}
+
 /* Waits until something may have happened to a running request. `seen` requests ran when the caller
  * last checked: where fewer do now, one has ended in between, its notification is over, and the
  * caller must check again. */
@@ -124,7 +134,7 @@ static void turn(int n, meshcoll_request_t *const *request, int seen, mc_waiting
     if (mesh) {
         mc_lock(mesh);
         if (running == seen && still_run(n, request, running))
-            mc_wait_turn(mesh, waiting);
+            await_event(mesh, waiting);
         mc_unlock(mesh);
     } else if (running > 0 && running == seen) {
         look(n, request);
@@ -160,14 +170,45 @@ static int find_failed(int n, meshcoll_request_t *const *request)
     return -1;
 }
 
+/* Waits for a request of the mesh; ends early where one of its job has failed alone. Returns how many did so far. */
+static uint64_t await(meshcoll_t *mesh, meshcoll_request_t *r, uint64_t n_failed)
+{
+    mc_waiting_t waiting = {0};
+    mc_lock(mesh);
+    while (mc_runs(r) && mesh->job->n_failed == n_failed)
+        mc_wait_turn(mesh, &waiting);
+    n_failed = mesh->job->n_failed;
+    (void)mc_leave(mesh, MESHCOLL_OK);
+    return n_failed;
+}
+
+/* Waits for one after the other, all of one mesh. */
+static int waitall_of(meshcoll_t *mesh, int n, meshcoll_request_t **requests)
+{
+    uint64_t before = UINT64_MAX;
+    for (int i = 0; i < n; i++)
+        while (runs(requests[i])) {
+            const uint64_t n_failed = await(mesh, requests[i], before);
+            const int failed = n_failed == before ? -1 : find_failed(n, requests);
+            if (failed >= 0)
+                return tell(&requests[failed]);
+            before = n_failed;
+        }
+    return tell_all(n, requests);
+}
+
 int meshcoll_waitall(int n, meshcoll_request_t **requests)
 {
     mc_waiting_t waiting = {0};
+    int running;
     const int status = check(n, requests, "meshcoll_waitall");
     if (status)
         return status;
-    if (count_running(n, requests) > 0 && mc_callback_check("meshcoll_waitall"))
+    meshcoll_t *const mesh = common_mesh(n, requests, &running);
+    if (running > 0 && mc_callback_check("meshcoll_waitall"))
         return MESHCOLL_ERR_INVALID_ARG;
+    if (mesh)
+        return waitall_of(mesh, n, requests);
     for (int seen; (seen = count_running(n, requests)) > 0;) {
         const int failed = find_failed(n, requests);
         if (failed >= 0)

@@ -54,7 +54,7 @@ static void make_known(meshcoll_t *h, const mc_asked_t *asked, mc_memory_t *choi
                        meshcoll_request_t *r)
 {
     const uint64_t kind = kind_of(h, asked);
-    if (kind != MC_KIND_UNKNOWN && r->cached)
+    if (kind != MC_KIND_UNKNOWN && r->in_cache.in)
         mc_known_add(r, asked->given, kind, choice, mc_lead_bytes(h, &asked->args));
 }
 

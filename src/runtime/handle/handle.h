@@ -8,9 +8,16 @@
 #include "runtime/handle/lead.h"
 #include "runtime/handle/shared.h"
 
-/* CACHED: as many as choices are remembered. STEPS: of all that are cached, up to which calls of one strategy
- * have requests of their own; a step takes some 180 bytes with its plan (docs/bench.md). */
-enum { MC_CACHED_REQUESTS = MC_REMEMBERED, MC_KNOWN_CALLS = 256, MC_CACHED_STEPS = 1 << 16 };
+/* CACHED: as many as choices are remembered; more where more serve calls at once. STEPS: of all that are cached, up to
+ * which calls of one strategy have requests of their own; a step takes some 180 bytes with its plan (docs/bench.md).
+ * LOOKS: at most so many are looked at for a call, however many there are. */
+enum {
+    MC_CACHED_REQUESTS = MC_REMEMBERED,
+    MC_CACHED_STEPS = 1 << 16,
+    MC_CACHED_LISTS = 64,
+    MC_KNOWN_CALLS = 256,
+    MC_CACHED_LOOKS = 16
+};
 
 struct meshcoll {
     int32_t rank; /* mesh rank, as everywhere below the API; the caller's is mc_comm_rank_of it */
@@ -65,10 +72,12 @@ struct meshcoll {
     struct mc_explain *explain;   /* records for meshcoll_explain; NULL: none */
     struct mc_gpu *gpu;           /* of calls on device memory; NULL: none was made */
     struct mc_stage *stages;      /* of calls on device memory that run on the host: spare ones */
-    meshcoll_request_t *cached[MC_CACHED_REQUESTS]; /* that serve calls */
-    uint64_t cached_steps;                          /* of their plans */
-    meshcoll_request_t
-        *known[MC_KNOWN_CALLS]; /* of `cached`: lists by what they served last (known.h) */
+    mc_list_t cached;             /* requests that serve calls */
+    mc_list_t serving[MC_CACHED_LISTS]; /* the same by collective, root and strategy */
+    uint32_t n_cached;
+    uint64_t cached_steps; /* of their plans */
+    /* of `cached`: circles by what they served last, from where to look (known.h); NULL: none */
+    meshcoll_request_t *known[MC_KNOWN_CALLS];
 };
 
 static inline int32_t mc_root_rank(const meshcoll_t *h, int32_t rank)

@@ -13,11 +13,11 @@ typedef struct {
     size_t count;
     const void *in; /* as the caller passed them */
     void *out;
-    mc_memory_t *choice;      /* NULL: not to be recognised, or bound to another call since */
-    uint64_t made;            /* the choice's number */
-    uint64_t forgotten;       /* choice.n_forgotten when that was compared last */
-    int64_t bytes;            /* what it counts (lead.h) */
-    meshcoll_request_t *next; /* in its list of the handle's `known` */
+    mc_memory_t *choice; /* NULL: not to be recognised, or bound to another call since */
+    uint64_t made;       /* the choice's number */
+    uint64_t forgotten;  /* choice.n_forgotten when that was compared last */
+    int64_t bytes;       /* what it counts (lead.h) */
+    meshcoll_request_t *next, *before; /* in its circle of the handle's `known` */
     size_t in_bytes, out_bytes;
     bool apart; /* in and out do not overlap */
 } mc_known_t;
@@ -52,12 +52,13 @@ struct meshcoll_request {
     mc_workspace_t *staging;        /* of the calls packed into this one; NULL: none */
     uint32_t operation;             /* operation number of the next run, the same on all ranks */
     bool persistent;                /* made by meshcoll_init; else it serves calls, see numbers.h */
-    bool cached, taken;             /* in the handle's cache; serves a call at present */
-    mc_known_t known;               /* and what follows: used by each call, in few cache lines */
-    uint64_t used;                  /* when it last served a call, in calls served */
-    bool running;                   /* until its owner may learn that the run has ended */
-    bool active;   /* started, and its completion was not returned to the caller yet */
-    bool released; /* released by its owner, but kept because transports may still write to it */
+    bool taken;                     /* serves a call at present */
+    mc_list_node_t in_cache, in_serving; /* of the handle's cache, if it is there */
+    mc_known_t known; /* and what follows: used by each call, in few cache lines */
+    uint64_t used;    /* when it last served a call, in calls served */
+    bool running;     /* until its owner may learn that the run has ended */
+    bool active;      /* started, and its completion was not returned to the caller yet */
+    bool released;    /* released by its owner, but kept because transports may still write to it */
     /* Called when a run has ended, instead of mc_request_finish, which it calls or leaves for later;
      * NULL: nothing more to do. */
     void (*notify)(meshcoll_request_t *request);

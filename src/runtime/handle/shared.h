@@ -70,6 +70,7 @@ struct mc_shared {
     /* Of all meshes: requests that run, the oldest first; of these, those to advance at the next poll, and
      * those that wait for a connection (progress/busy.h). */
     mc_list_t running, ready, connecting;
+    uint64_t n_failed;                          /* runs that have failed, alone or with all */
     void (*ended)(meshcoll_request_t *request); /* called for a request that has just left it */
     mc_shared_t *next_busy;     /* in the thread's list of jobs with running requests */
     struct mc_threads *threads; /* NULL: one thread at a time, no lock */

@@ -24,7 +24,7 @@ static inline uint64_t mc_known_kind(const meshcoll_args_t *a, bool is_barrier)
            (uint64_t)a->op << 2 * BITS | (uint64_t)a->datatype << BITS | (uint64_t)a->collective;
 }
 
-/* The list of requests that served calls of that kind and count. */
+/* The circle of requests that served calls of that kind and count, among others. */
 static inline meshcoll_request_t **mc_known_at(meshcoll_t *h, uint64_t kind, size_t count)
 {
     const uint64_t key = (kind ^ (uint64_t)count << 2 * 8) * UINT64_C(0x9e3779b97f4a7c15);
@@ -60,16 +60,19 @@ static inline bool mc_known_holds(meshcoll_request_t *r)
 static inline meshcoll_request_t *mc_known_find(meshcoll_t *h, const meshcoll_args_t *a,
                                                 uint64_t kind)
 {
-    meshcoll_request_t *like = NULL;
-    for (meshcoll_request_t *r = *mc_known_at(h, kind, a->count); r; r = r->known.next) {
+    meshcoll_request_t **const first = mc_known_at(h, kind, a->count), *r = *first, *like = NULL;
+    for (int looks = 0; r && looks < MC_CACHED_LOOKS; looks++) {
         const mc_known_t *const k = &r->known;
-        if (k->kind != kind || k->count != a->count || r->taken || !mc_known_holds(r))
-            continue;
-        if (k->in == a->in && k->out == a->out)
-            return r;
-        if (mc_known_fits(k, a->in, a->out))
-            like = r;
+        if (k->kind == kind && k->count == a->count && !r->taken && mc_known_holds(r)) {
+            if (k->in == a->in && k->out == a->out)
+                return *first = r;
+            if (mc_known_fits(k, a->in, a->out))
+                like = r;
+        }
+        r = k->next == *first ? NULL : k->next;
     }
+    if (like || r) /* the next call looks at others than those that serve calls now */
+        *first = like ? like : r;
     if (like && (mc_pointer_on_device(a->in) || mc_pointer_on_device(a->out)))
         return NULL;
     return like;

@@ -268,16 +268,23 @@ void meshcoll_free(meshcoll_request_t *request)
 
 /* Running --------------------------------------------------------------------------------------- */
 
+static void note_failure(meshcoll_request_t *r)
+{
+    r->mesh->job->n_failed++;
+    if (r->why)
+        return;
+    mc_failure_break(r->mesh, r->status);
+    r->status = r->mesh->job->broken; /* the first cause is another one's */
+}
+
 void mc_request_ended(meshcoll_request_t *r)
 {
     if (r->watch && r->status == MESHCOLL_OK)
         mc_explain_ran(r);
     if (r->after && r->status == MESHCOLL_OK)
         r->status = r->after(r);
-    if (r->status < 0 && !r->why) {
-        mc_failure_break(r->mesh, r->status);
-        r->status = r->mesh->job->broken; /* the first cause is another one's */
-    }
+    if (r->status < 0)
+        note_failure(r);
     if (r->notify)
         r->notify(r);
     else

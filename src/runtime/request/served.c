@@ -53,37 +53,62 @@ void mc_call_release(meshcoll_request_t *r)
         return_memory(r->mesh, &r->workspace);
         return_memory(r->mesh, &r->staging);
     }
-    if (!r->cached)
+    if (!r->in_cache.in)
         mc_request_destroy(r);
 }
 
 /* The requests that serve calls ----------------------------------------------------------------- */
 
-static bool serves(const meshcoll_request_t *r, const meshcoll_args_t *a, const mc_ranked_t *choice)
+static meshcoll_request_t *request_of(mc_list_node_t *n, size_t offset)
 {
-    return !r->taken && r->collective == a->collective && r->root == a->root &&
-           r->by_comm == mc_plans_by_comm(r->mesh, a) &&
-           mc_strategy_equal(&r->choice.strategy, &choice->strategy);
+    return (meshcoll_request_t *)((char *)n - offset);
+}
+
+static bool serves(const meshcoll_request_t *r, const meshcoll_args_t *a, const mc_strategy_t *s)
+{
+    return r->collective == a->collective && r->root == a->root &&
+           r->by_comm == mc_plans_by_comm(r->mesh, a) && mc_strategy_equal(&r->choice.strategy, s);
+}
+
+static mc_list_t *list_of(meshcoll_t *h, int32_t root, const mc_strategy_t *s)
+{
+    const uint32_t first = s->n_phases > 0 ? (uint32_t)s->phase[0].algorithm : 0;
+    const uint32_t key = (uint32_t)root << 20 ^ (uint32_t)s->segments << 12 ^
+                         (uint32_t)s->n_phases << 10 ^ first << 4 ^ (uint32_t)s->collective;
+    return &h->serving[(key * UINT32_C(0x9e3779b1)) >> 16 & (MC_CACHED_LISTS - 1)];
 }
 
 static bool has_room(const meshcoll_t *h)
 {
-    return !h->cached[MC_CACHED_REQUESTS - 1] && h->cached_steps < MC_CACHED_STEPS;
+    return h->n_cached < MC_CACHED_REQUESTS && h->cached_steps < MC_CACHED_STEPS;
+}
+
+static void to_end(mc_list_t *list, mc_list_node_t *n)
+{
+    mc_list_remove(n);
+    mc_list_append(list, n);
 }
 
 /* Finds a request that serves such a call: the one used last of those that know no call, else the one
  * used first, or with `known` none as long as there is room. The request stored in a choice only
- * saves the search. */
+ * saves the search, which leaves those that serve calls for last. */
 static meshcoll_request_t *find_cached(meshcoll_t *h, const meshcoll_args_t *a, mc_memory_t *choice,
                                        bool known)
 {
     meshcoll_request_t *const last = choice->request;
     if (last && !last->taken && !(known && mc_known_holds(last)))
         return last;
+    mc_list_t *const list = list_of(h, a->root, &choice->best.strategy);
     meshcoll_request_t *unknown = NULL, *oldest = NULL;
-    for (int i = 0; i < MC_CACHED_REQUESTS && h->cached[i]; i++) {
-        meshcoll_request_t *const r = h->cached[i];
-        if (!serves(r, a, &choice->best))
+    mc_list_node_t *n = list->first;
+    for (int looks = 0; n && looks < MC_CACHED_LOOKS; looks++) {
+        meshcoll_request_t *const r = request_of(n, offsetof(meshcoll_request_t, in_serving));
+        n = n->next;
+        if (r->taken) {
+            to_end(list, &r->in_serving);
+            continue;
+        }
+        if (!serves(r, a, &choice->best.strategy))
             continue;
         if (!mc_known_holds(r) && (!unknown || r->used > unknown->used))
             unknown = r;
@@ -96,35 +121,45 @@ static meshcoll_request_t *find_cached(meshcoll_t *h, const meshcoll_args_t *a, 
     return found;
 }
 
-static void uncache(meshcoll_t *h, int i)
+static void uncache(meshcoll_t *h, meshcoll_request_t *r)
 {
-    meshcoll_request_t *const r = h->cached[i];
     mc_choice_forget_request(&h->choice, r);
     mc_known_forget(r);
+    h->n_cached--;
     h->cached_steps -= r->plan->n_steps;
-    r->cached = false;
+    mc_list_remove(&r->in_cache);
+    mc_list_remove(&r->in_serving);
     if (!r->taken)
         mc_request_destroy(r);
-    h->cached[i] = NULL;
 }
 
-/* Stores a request in the first free slot, or in that of the least recently used. Where all serve
- * calls it stays outside of the cache and is freed when its call is complete. */
+/* Of the first ones, the one that was not used for longest; NULL: they all serve calls. */
+static meshcoll_request_t *find_oldest(meshcoll_t *h)
+{
+    meshcoll_request_t *oldest = NULL;
+    for (int looks = 0; h->cached.first && looks < MC_CACHED_LOOKS; looks++) {
+        meshcoll_request_t *const r =
+            request_of(h->cached.first, offsetof(meshcoll_request_t, in_cache));
+        to_end(&h->cached, &r->in_cache);
+        if (!r->taken && (!oldest || r->used < oldest->used))
+            oldest = r;
+    }
+    return oldest;
+}
+
+/* In place of another one where there is no room. Where all serve calls there are as many as the program has in
+ * flight, up to a number of steps; beyond it is freed when its call is complete. */
 static void add_cached(meshcoll_t *h, meshcoll_request_t *r)
 {
-    int oldest = -1, i = 0;
-    for (; i < MC_CACHED_REQUESTS && h->cached[i]; i++)
-        if (!h->cached[i]->taken && (oldest < 0 || h->cached[i]->used < h->cached[oldest]->used))
-            oldest = i;
-    if (i == MC_CACHED_REQUESTS) {
-        if (oldest < 0)
-            return;
-        i = oldest;
-        uncache(h, i);
-    }
-    r->cached = true;
+    meshcoll_request_t *const oldest = h->n_cached < MC_CACHED_REQUESTS ? NULL : find_oldest(h);
+    if (oldest)
+        uncache(h, oldest);
+    else if (h->n_cached >= MC_CACHED_REQUESTS && h->cached_steps >= MC_CACHED_STEPS)
+        return;
+    h->n_cached++;
     h->cached_steps += r->plan->n_steps;
-    h->cached[i] = r;
+    mc_list_append(&h->cached, &r->in_cache);
+    mc_list_append(list_of(h, r->root, &r->choice.strategy), &r->in_serving);
 }
 
 static int find_or_make(meshcoll_t *h, const meshcoll_args_t *a, mc_memory_t *choice, bool known,
@@ -140,7 +175,7 @@ static int find_or_make(meshcoll_t *h, const meshcoll_args_t *a, mc_memory_t *ch
         /* a request with nothing to do has no plan worth keeping */
         if (r->plan)
             add_cached(h, r);
-        if (r->cached)
+        if (r->in_cache.in)
             choice->request = r;
     }
     *request = r;
@@ -196,7 +231,6 @@ int mc_call_prepare(meshcoll_t *h, const meshcoll_args_t *a, const mc_strategy_t
 
 void mc_calls_forget(meshcoll_t *h)
 {
-    for (int i = 0; i < MC_CACHED_REQUESTS; i++)
-        if (h->cached[i])
-            uncache(h, i);
+    while (h->cached.first)
+        uncache(h, request_of(h->cached.first, offsetof(meshcoll_request_t, in_cache)));
 }
