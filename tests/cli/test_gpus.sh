@@ -72,6 +72,29 @@ has "7 double of a GPU 0000:81:00.0 1 18 mlx5_1, ib1: same socket"
 has "2 NV18* NV18* - NV18*"
 has "suggested mesh, with a rank for each GPU: gpu=8"
 
+has "decided by NVLinks"
+
+# Links whose other ends a virtual machine hides are a switch's, and said to be assumed.
+FAKE_SWITCH=18 FAKE_HIDDEN=1 run 0 topo
+has "0 double of a GPU 0000:11:00.0 0 18 assumed mlx5_0, ib0: same PCIe switch"
+has "assumed: NVML does not say where these end"
+has "2 NV18* NV18* - NV18*"
+has "suggested mesh, with a rank for each GPU: gpu=8"
+FAKE_SWITCH=18 FAKE_HIDDEN=1 run 0 topo --json
+gives 'j["gpus"]["list"][0]["nvlinks_assumed"], j["gpus"]["list"][0]["reaches"][1]["by"]' "(18, 'nvlink')"
+
+# Cards of PCIe on two sockets, with NVML and without: by the driver's ranks, and where it ranks all the same, by nodes.
+for nvml in "$MESHCOLL_LIBNVML" off; do
+    MESHCOLL_LIBNVML=$nvml FAKE_RANKED=2 run 0 topo
+    has "suggested mesh, with a rank for each GPU: island=4,gpu=2"
+    has "decided by the driver's performance ranks"
+    MESHCOLL_LIBNVML=$nvml run 0 topo
+    has "suggested mesh, with a rank for each GPU: island=2,gpu=4"
+    has "decided by NUMA nodes"
+done
+run 0 topo --json
+gives 'j["gpus"]["suggested_mesh"], j["gpus"]["decided_by"]' "('island=2,gpu=4', 'NUMA nodes')"
+
 # Islands of PCIe; pairs by NVLink in them; pairs whose numbers are apart.
 FAKE_ISLAND=4 run 0 topo
 has "1 PCIe - PCIe PCIe host host host host"
@@ -79,13 +102,14 @@ has "suggested mesh, with a rank for each GPU: island=2,gpu=4"
 FAKE_ISLAND=4 FAKE_PAIR=2 run 0 topo
 has "4 host host host host - NV4* PCIe PCIe"
 has "suggested mesh, with a rank for each GPU: domain=2,island=2,gpu=2"
+has "decided by peer access and NVLinks"
 FAKE_PAIR=2 FAKE_MIXED=4 run 0 topo
 has "1 PCIe - PCIe PCIe PCIe NV4* PCIe PCIe"
 has "suggested mesh, with a rank for each GPU: island=4,gpu=2"
 has "ranks in the order of CUDA_VISIBLE_DEVICES=0,4,1,5,2,6,3,7"
 FAKE_ISLAND=5 run 0 topo
 has "suggested mesh, with a rank for each GPU: gpu=8"
-has "no finer one: groups of GPUs that reach each other are of unequal sizes"
+has "no finer one: groups of GPUs that belong together are of unequal sizes"
 FAKE_GPUS=1 run 0 topo --json
 gives '[len(j["gpus"]["list"]), j["gpus"]["suggested_mesh"]]' "[1, 'gpu=1']"
 FAKE_ISLAND=4 FAKE_PAIR=2 run 0 topo --json

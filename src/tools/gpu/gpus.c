@@ -77,26 +77,34 @@ static int32_t gpu_at(const mc_gpus_t *g, const char *bus_id)
     return i < g->n ? i : -1;
 }
 
+/* Counts a link that is enabled. Where NVML names no other end, as in virtual machines that hide the switches, it is
+ * taken as a switch's. */
+static void find_end(const mc_nvml_t *nvml, mc_nvml_device_t device, unsigned link, mc_gpus_t *g,
+                     int32_t i)
+{
+    unsigned type = MC_NVML_GPU;
+    mc_nvml_pci_t remote = {0};
+    const bool typed = nvml->link_type(device, link, &type) == 0 && type != MC_NVML_UNKNOWN;
+    const bool named = nvml->link_pci(device, link, &remote) == 0;
+    remote.bus_id[sizeof remote.bus_id - 1] = '\0';
+    const int32_t to = named ? gpu_at(g, remote.bus_id) : -1;
+    const bool assumed = to < 0 && (!typed || (type == MC_NVML_GPU && !named));
+    if (assumed || (typed && type == MC_NVML_SWITCH))
+        g->gpu[i].switched++;
+    else if (to >= 0)
+        g->pair[i][to].links++;
+    g->gpu[i].assumed += assumed;
+}
+
 static void find_links(const mc_nvml_t *nvml, mc_gpus_t *g, int32_t i)
 {
     mc_nvml_device_t device;
     if (nvml->device(g->gpu[i].pci, &device))
         return;
     for (unsigned link = 0; link < MC_NVML_MOST_LINKS; link++) {
-        unsigned state = 0, type = MC_NVML_GPU;
-        mc_nvml_pci_t remote = {0};
-        if (nvml->link_state(device, link, &state) || state != MC_NVML_ENABLED)
-            continue;
-        if (nvml->link_type(device, link, &type) == 0 && type == MC_NVML_SWITCH) {
-            g->gpu[i].switched++;
-            continue;
-        }
-        if (nvml->link_pci(device, link, &remote))
-            continue;
-        remote.bus_id[sizeof remote.bus_id - 1] = '\0';
-        const int32_t to = gpu_at(g, remote.bus_id);
-        if (to >= 0)
-            g->pair[i][to].links++;
+        unsigned state = 0;
+        if (nvml->link_state(device, link, &state) == 0 && state == MC_NVML_ENABLED)
+            find_end(nvml, device, link, g, i);
     }
 }
 

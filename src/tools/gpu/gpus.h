@@ -45,7 +45,8 @@ typedef struct {
 typedef struct {
     char name[MC_GPU_NAME], pci[MC_PCI_TEXT]; /* "0000:1b:00.0" */
     int32_t node;                             /* NUMA node; -1: not known, or several */
-    int32_t switched;                         /* NVLinks to switches */
+    int32_t switched;                         /* NVLinks to switches, */
+    int32_t assumed;                          /* of which NVML does not say where they end */
     mc_near_t near[MC_MOST_CARDS];
 } mc_gpu_seen_t;
 
@@ -75,6 +76,7 @@ typedef struct {
     char mesh[MC_MESH_TEXT];     /* "island=2,gpu=4" */
     int32_t order[MC_MOST_GPUS]; /* the GPU of each rank */
     bool in_order;               /* these are 0, 1, … */
+    char by[64];                 /* what decided it: "NVLinks", … */
     bool flat;                   /* than how they reach each other, because … */
     char but[96];
 } mc_gpu_mesh_t;

@@ -15,7 +15,13 @@ typedef struct {
     char bus_id[32];
 } mc_nvml_pci_t;
 /* MOST_LINKS: nvml.h's NVML_NVLINK_MAX_LINKS. */
-enum { MC_NVML_ENABLED = 1, MC_NVML_GPU = 0, MC_NVML_SWITCH = 2, MC_NVML_MOST_LINKS = 18 };
+enum {
+    MC_NVML_ENABLED = 1,
+    MC_NVML_GPU = 0,
+    MC_NVML_SWITCH = 2,
+    MC_NVML_UNKNOWN = 255,
+    MC_NVML_MOST_LINKS = 18
+};
 
 /* X(member, exported name, parameters); all return an nvmlReturn_t, 0 on success. */
 #define MC_NVML_FUNCTIONS(X)                                                          \

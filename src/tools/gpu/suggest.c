@@ -4,11 +4,51 @@
  */
 #include "tools/gpu/gpus.h"
 
-/* Groups of GPUs that reach each other at least so: by GPU, its group's first one. */
+#include <stdio.h>
+
+/* Do two GPUs belong together? */
+typedef bool (*close_t)(const mc_gpus_t *gpus, int32_t a, int32_t b);
+
+static bool by_any(const mc_gpus_t *gpus, int32_t a, int32_t b)
+{
+    (void)gpus;
+    (void)a;
+    (void)b;
+    return true;
+}
+
+static bool by_access(const mc_gpus_t *gpus, int32_t a, int32_t b)
+{
+    return mc_gpus_reach(gpus, a, b) >= MC_BY_PCIE;
+}
+
+static bool by_nvlink(const mc_gpus_t *gpus, int32_t a, int32_t b)
+{
+    return mc_gpus_reach(gpus, a, b) >= MC_BY_NVLINK;
+}
+
+/* Both ways of a better performance rank than others have. */
+static bool by_rank(const mc_gpus_t *gpus, int32_t a, int32_t b)
+{
+    int32_t worst = -1;
+    for (int32_t i = 0; i < gpus->n; i++)
+        for (int32_t k = 0; k < gpus->n; k++)
+            worst = gpus->pair[i][k].rank > worst ? gpus->pair[i][k].rank : worst;
+    const int32_t to = gpus->pair[a][b].rank, from = gpus->pair[b][a].rank;
+    return to >= 0 && from >= 0 && to < worst && from < worst;
+}
+
+static bool by_node(const mc_gpus_t *gpus, int32_t a, int32_t b)
+{
+    return by_access(gpus, a, b) && gpus->gpu[a].node >= 0 &&
+           gpus->gpu[a].node == gpus->gpu[b].node;
+}
+
+/* Groups of GPUs that belong together: by GPU, its group's first one. */
 typedef struct {
     int32_t of[MC_MOST_GPUS];
     int32_t n, size; /* groups; GPUs of each; 0: sizes differ */
-    bool whole;      /* each reaches all others of its group so */
+    bool whole;      /* each belongs together with all others of its group */
 } groups_t;
 
 static void join(groups_t *g, int32_t n, int32_t a, int32_t b)
@@ -28,7 +68,7 @@ static int32_t size_of(const groups_t *g, int32_t n, int32_t first)
     return size;
 }
 
-static groups_t groups_at(const mc_gpus_t *gpus, mc_reach_t least)
+static groups_t groups_of(const mc_gpus_t *gpus, close_t close)
 {
     const int32_t n = gpus->n;
     groups_t g = {.whole = true};
@@ -36,14 +76,14 @@ static groups_t groups_at(const mc_gpus_t *gpus, mc_reach_t least)
         g.of[i] = i;
     for (int32_t a = 0; a < n; a++)
         for (int32_t b = 0; b < a; b++)
-            if (mc_gpus_reach(gpus, a, b) >= least)
+            if (close(gpus, a, b))
                 join(&g, n, a, b);
     g.size = n > 0 ? size_of(&g, n, 0) : 0;
     for (int32_t a = 0; a < n; a++) {
         g.n += g.of[a] == a;
         g.size = size_of(&g, n, g.of[a]) == g.size ? g.size : 0;
         for (int32_t b = 0; b < a; b++)
-            if (g.of[a] == g.of[b] && mc_gpus_reach(gpus, a, b) < least)
+            if (g.of[a] == g.of[b] && !close(gpus, a, b))
                 g.whole = false;
     }
     return g;
@@ -53,7 +93,7 @@ static const char *fault_of(const groups_t *g)
 {
     if (!g->whole)
         return "some GPUs reach each other through a third one only";
-    return g->size == 0 ? "groups of GPUs that reach each other are of unequal sizes" : NULL;
+    return g->size == 0 ? "groups of GPUs that belong together are of unequal sizes" : NULL;
 }
 
 /* The outer groups' order, then the inner groups', then that of their numbers. */
@@ -70,12 +110,35 @@ static void put_in_order(const groups_t *outer, const groups_t *inner, int32_t n
         m->in_order = m->in_order && m->order[i] == i;
 }
 
+/* Groups within `outer`: by NVLinks, where there are none by the driver's performance ranks, and where these are all
+ * the same by NUMA nodes. *by: what decided; NULL: nothing did. */
+static groups_t inner_of(const mc_gpus_t *gpus, const groups_t *outer, const char **by)
+{
+    const struct {
+        close_t close;
+        const char *name;
+    } way[] = {{by_nvlink, gpus->has_nvml ? "NVLinks" : "the driver's performance ranks"},
+               {by_rank, "the driver's performance ranks"},
+               {by_node, "NUMA nodes"}};
+    for (size_t i = 0; i < MC_COUNT(way); i++) {
+        const groups_t found = groups_of(gpus, way[i].close);
+        const bool splits = found.n > outer->n || way[i].close == by_nvlink;
+        if (splits && found.n < gpus->n) {
+            *by = way[i].name;
+            return found;
+        }
+    }
+    *by = NULL;
+    return *outer;
+}
+
 mc_gpu_mesh_t mc_gpus_suggest(const mc_gpus_t *gpus)
 {
     mc_gpu_mesh_t m = {0};
-    groups_t outer = groups_at(gpus, MC_BY_PCIE), inner = groups_at(gpus, MC_BY_NVLINK);
-    const groups_t all = groups_at(gpus, MC_BY_HOST);
-    const char *const fault_inside = inner.n == gpus->n ? NULL : fault_of(&inner);
+    const char *by;
+    groups_t outer = groups_of(gpus, by_access), inner = inner_of(gpus, &outer, &by);
+    const groups_t all = groups_of(gpus, by_any);
+    const char *const fault_inside = by ? fault_of(&inner) : NULL;
     const char *const fault = fault_inside ? fault_inside : fault_of(&outer);
     mc_text_t but = mc_text(m.but, sizeof m.but);
     m.flat = fault;
@@ -83,8 +146,11 @@ mc_gpu_mesh_t mc_gpus_suggest(const mc_gpus_t *gpus)
         mc_text_add(&but, "%s", fault);
     if (fault_of(&outer))
         outer = all;
-    if (inner.n == gpus->n || fault_inside) /* none, or of no use */
+    if (!by || fault_inside) /* none, or of no use */
         inner = outer;
+    by = fault_inside ? NULL : by;
+    snprintf(m.by, sizeof m.by, "%s%s%s", outer.n > 1 || !by ? "peer access" : "",
+             outer.n > 1 && by ? " and " : "", by ? by : "");
     /* between outer groups, between the inner ones of each, and within these */
     const int32_t extent[] = {outer.n, inner.n / (outer.n ? outer.n : 1), inner.size};
     const char *const name[] = {"gpu", "island", "domain"};

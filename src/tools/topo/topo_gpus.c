@@ -130,6 +130,7 @@ static int print_gpus(const mc_gpus_t *g)
     static const char *const head[] = {"GPU",       "name",    "PCI",
                                        "NUMA node", "NVLinks", "nearest network card"};
     mc_table_t table = mc_table("rllrrl");
+    int32_t assumed = 0;
     for (size_t i = 0; i < MC_COUNT(head); i++)
         mc_table_add(&table, "%s", head[i]);
     for (int32_t i = 0; i < g->n; i++) {
@@ -137,10 +138,15 @@ static int print_gpus(const mc_gpus_t *g)
         mc_table_add(&table, "%s", g->gpu[i].name);
         mc_table_add(&table, "%s", g->gpu[i].pci);
         mc_table_add(&table, g->gpu[i].node < 0 ? "-" : "%d", (int)g->gpu[i].node);
-        mc_table_add(&table, g->has_nvml ? "%d" : "?", (int)links_of(g, i));
+        mc_table_add(&table, g->has_nvml ? "%d%s" : "?", (int)links_of(g, i),
+                     g->gpu[i].assumed ? " assumed" : "");
+        assumed += g->gpu[i].assumed;
         add_cards(&table, g, i);
     }
-    return mc_table_print(&table, 2, stdout);
+    const int status = mc_table_print(&table, 2, stdout);
+    if (!status && assumed)
+        printf("  assumed: NVML does not say where these end, so they are taken as a switch's\n");
+    return status;
 }
 
 static void add_pair(mc_table_t *table, const mc_gpus_t *g, int32_t from, int32_t to)
@@ -208,6 +214,8 @@ static void print_suggestion(const mc_topo_gpus_t *g)
     const char *const whole = whole_mesh(g, text);
     if (*whole)
         printf("\nsuggested mesh, with a rank for each GPU: %s\n", whole);
+    if (*whole && s->n > 1)
+        printf("  decided by %s\n", s->mesh.by);
     for (int32_t r = 0; r < g->ranks && !*whole; r++)
         if (speaks(g, r))
             printf("%ssuggested on the machine of rank %d: %s\n", r ? "" : "\n", (int)r,
@@ -246,10 +254,10 @@ static json_t *json_gpu(const mc_gpus_t *g, int32_t i)
                                                   "rank", (int)p->rank, "nvlinks", (int)p->links,
                                                   "atomics", (int)p->atomics));
     }
-    return json_pack("{s:s, s:s, s:i, s:i, s:i, s:o, s:o}", "name", g->gpu[i].name, "pci",
+    return json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:o, s:o}", "name", g->gpu[i].name, "pci",
                      g->gpu[i].pci, "numa_node", (int)g->gpu[i].node, "nvlinks",
-                     (int)links_of(g, i), "nvlinks_to_switches", (int)g->gpu[i].switched, "reaches",
-                     to, "cards", cards);
+                     (int)links_of(g, i), "nvlinks_to_switches", (int)g->gpu[i].switched,
+                     "nvlinks_assumed", (int)g->gpu[i].assumed, "reaches", to, "cards", cards);
 }
 
 json_t *mc_topo_gpus_json(const mc_topo_gpus_t *g)
@@ -261,7 +269,7 @@ json_t *mc_topo_gpus_json(const mc_topo_gpus_t *g)
         json_array_append_new(list, json_gpu(&g->own, i));
         json_array_append_new(order, json_integer(mesh->order[i]));
     }
-    return json_pack("{s:o, s:s, s:s, s:b, s:s, s:o}", "list", list, "none_because",
+    return json_pack("{s:o, s:s, s:s, s:b, s:s, s:s, s:o}", "list", list, "none_because",
                      g->shape[0].why, "driver", g->own.driver, "nvml", (int)g->own.has_nvml,
-                     "suggested_mesh", whole_mesh(g, text), "order", order);
+                     "suggested_mesh", whole_mesh(g, text), "decided_by", mesh->by, "order", order);
 }

@@ -5,7 +5,12 @@
 
 #include <stdio.h>
 
-enum { LINKS_OF_A_PAIR = 4, NVML_SUCCESS = 0, NVML_ERROR_INVALID_ARGUMENT = 2 };
+enum {
+    LINKS_OF_A_PAIR = 4,
+    NVML_SUCCESS = 0,
+    NVML_ERROR_INVALID_ARGUMENT = 2,
+    NVML_ERROR_NOT_SUPPORTED = 3
+};
 
 #define DECLARE(member, symbol, parameters) FAKE_API unsigned symbol parameters;
 MC_NVML_FUNCTIONS(DECLARE)
@@ -66,6 +71,8 @@ unsigned nvmlDeviceGetNvLinkState(mc_nvml_device_t device, unsigned link, unsign
 
 unsigned nvmlDeviceGetNvLinkRemoteDeviceType(mc_nvml_device_t device, unsigned link, unsigned *type)
 {
+    if (fake_setting("FAKE_HIDDEN", 0)) /* as a virtual machine does */
+        return NVML_ERROR_NOT_SUPPORTED;
     *type = other_end(device, link) == -1 ? MC_NVML_SWITCH : MC_NVML_GPU;
     return NVML_SUCCESS;
 }
@@ -74,7 +81,7 @@ unsigned nvmlDeviceGetNvLinkRemotePciInfo_v2(mc_nvml_device_t device, unsigned l
                                              mc_nvml_pci_t *pci)
 {
     const int end = other_end(device, link);
-    if (end < 0)
+    if (end < 0 || fake_setting("FAKE_HIDDEN", 0))
         return NVML_ERROR_INVALID_ARGUMENT;
     *pci = (mc_nvml_pci_t){.bus = fake_bus(end)};
     snprintf(pci->bus_id, sizeof pci->bus_id, "00000000:%02X:00.0", fake_bus(end));
