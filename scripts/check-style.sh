@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Files stay under 600 lines and look as .clang-format says.
+# Files stay under 600 lines and look as .clang-format says; numbers are read and printed in the C locale.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -49,6 +49,15 @@ for place in ${unmoved[@]+"${unmoved[@]}"}; do
         "what the program prints to stderr would land in it"
     failed=1
 done
+
+# Numbers that are read back have a decimal point in every locale: src/base/number.h.
+mapfile -t ours < <(find src python/cpp -type f \( -name '*.c' -o -name '*.h' -o -name '*.cpp' \) ! -name 'number.[ch]')
+if grep -nE '\b(strto(d|f|ld)|ato(f|l?d)|std::sto(d|f|ld))\(|sscanf\([^;]*%[0-9]*l?[aefg]|to_string\([^;]*double' "${ours[@]}" ||
+    grep -PzoH '(?<!\w)v?snprintf\([^;]*(?<!%)%(?!%)[-+ #0-9.*]*l?[aefgAEFG]' \
+        $(printf '%s\n' "${ours[@]}" | grep '^src/') | tr '\0' '\n' | grep .; then
+    echo "style: read and print these numbers by mc_number_read and mc_number_print (src/base/number.h)"
+    failed=1
+fi
 
 [ $failed -eq 0 ] && echo "style: ${#files[@]} files, all well"
 exit $failed

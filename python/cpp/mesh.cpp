@@ -245,7 +245,10 @@ void Mesh::set_timeout(milliseconds timeout)
 
 int Mesh::create(meshcoll_t **mesh)
 {
-    const std::string seconds = std::to_string(static_cast<double>(setup_.timeout.count()) / 1e3);
+    /* in integers: a text of a double has the decimal point of the program's locale */
+    const auto ms = setup_.timeout.count();
+    const std::string seconds =
+        std::to_string(ms / 1000) + "." + std::to_string(1000 + ms % 1000).substr(1);
     meshcoll_params_t params = {};
     params.size = sizeof params;
     params.mesh = setup_.mesh ? setup_.mesh->c_str() : nullptr;

@@ -38,7 +38,7 @@ int mc_fail(int status, const char *format, ...)
     char fresh[sizeof last_error];
     va_list args;
     va_start(args, format);
-    vsnprintf(fresh, sizeof fresh, format, args);
+    mc_number_vprint(fresh, sizeof fresh, format, args);
     va_end(args);
     memcpy(last_error, fresh, sizeof last_error);
     return status;
@@ -75,7 +75,7 @@ void mc_text_add(mc_text_t *text, const char *format, ...)
     char *const end = text->capacity > 0 ? text->at + used : NULL;
     va_list args;
     va_start(args, format);
-    const int n = vsnprintf(end, text->capacity - used, format, args);
+    const int n = mc_number_vprint(end, text->capacity - used, format, args);
     va_end(args);
     if (n > 0)
         text->length += (size_t)n;
@@ -177,7 +177,7 @@ int mc_parse_bytes(const char *text, uint64_t *bytes)
     char *end = NULL;
     errno = 0;
     const bool decimal = isdigit((unsigned char)text[0]) && !strpbrk(text, "xX");
-    const double number = decimal ? strtod(text, &end) : -1;
+    const double number = decimal ? mc_number_read(text, &end) : -1;
     const double scale = end ? scale_of(end) : 0;
     if (errno || number < 0 || scale == 0 || number * scale >= 0x1p63)
         return mc_fail(MESHCOLL_ERR_PARSE,
@@ -197,6 +197,6 @@ const char *mc_print_bytes(double bytes, char *buffer, size_t capacity)
         bytes /= 1024;
         u++;
     }
-    snprintf(buffer, capacity, "%.4g %s", bytes, unit[u]);
+    mc_number_print(buffer, capacity, "%.4g %s", bytes, unit[u]);
     return buffer;
 }

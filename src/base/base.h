@@ -2,18 +2,14 @@
 #ifndef MC_BASE_BASE_H
 #define MC_BASE_BASE_H
 
+#include "base/number.h"
+
 #include <meshcoll/meshcoll.h>
 
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#if defined(__GNUC__)
-#define MC_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
-#else
-#define MC_PRINTF(fmt, args)
-#endif
 
 #define MC_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

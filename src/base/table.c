@@ -30,7 +30,9 @@ void mc_table_add(mc_table_t *table, const char *format, ...)
     if (table->failed)
         return;
     va_start(args, format);
+    const locale_t before = mc_number_enter();
     const int n = vasprintf(&text, format, args);
+    mc_number_leave(before);
     va_end(args);
     table->failed = n < 0 || !has_room(table);
     if (!table->failed)
@@ -104,7 +106,7 @@ const char *mc_print_seconds(double seconds, char *buffer, size_t capacity)
     if (seconds <= 0)
         snprintf(buffer, capacity, "0 s");
     else
-        snprintf(buffer, capacity, "%.*f %s", decimals, value, unit[u].name);
+        mc_number_print(buffer, capacity, "%.*f %s", decimals, value, unit[u].name);
     return buffer;
 }
 

@@ -42,7 +42,7 @@ bool mc_read_number(mc_word_t *word, double *number)
     copy[n] = '\0';
     if (!isdigit((unsigned char)copy[0]) && copy[0] != '.')
         return false;
-    *number = strtod(copy, &end);
+    *number = mc_number_read(copy, &end);
     word->at += end - copy;
     word->n -= (size_t)(end - copy);
     return end != copy && isfinite(*number);
@@ -114,7 +114,7 @@ static bool written(double number, int digits, const char *unit, bool (*read)(mc
                     double same, char buffer[64])
 {
     double again;
-    snprintf(buffer, 64, "%.*g%s", digits, number, unit);
+    mc_number_print(buffer, 64, "%.*g%s", digits, number, unit);
     return read(mc_word_of(buffer), &again) && again == same;
 }
 
@@ -134,7 +134,7 @@ void mc_write_seconds(double seconds, mc_text_t *text)
     for (int digits = 3; digits <= 17 && !done; digits++)
         done = written(seconds * unit->value, digits, unit->name, mc_read_seconds, seconds, buffer);
     if (!done)
-        snprintf(buffer, sizeof buffer, "%.17gs", seconds);
+        mc_number_print(buffer, sizeof buffer, "%.17gs", seconds);
     mc_text_add(text, "%s", buffer);
 }
 
@@ -153,7 +153,7 @@ void mc_write_cost(double seconds, mc_text_t *text)
         done = written(rate, digits, rate_name, mc_read_cost, seconds, buffer) ||
                written(per_byte, digits, time_name, mc_read_cost, seconds, buffer);
     if (!done)
-        snprintf(buffer, sizeof buffer, "%.17gs/B", seconds);
+        mc_number_print(buffer, sizeof buffer, "%.17gs/B", seconds);
     mc_text_add(text, "%s", buffer);
 }
 
@@ -167,7 +167,7 @@ void mc_write_share(double share, mc_text_t *text)
     char buffer[32];
     int digits = 1;
     do
-        snprintf(buffer, sizeof buffer, "%.*g", digits, share);
-    while (strtod(buffer, NULL) != share && digits++ < 17);
+        mc_number_print(buffer, sizeof buffer, "%.*g", digits, share);
+    while (mc_number_read(buffer, NULL) != share && digits++ < 17);
     mc_text_add(text, "%s", buffer);
 }

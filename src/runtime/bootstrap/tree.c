@@ -91,7 +91,7 @@ int mc_tree_fail(mc_tree_t *tree, const char *format, ...)
     if (!tree->broken) {
         va_list args;
         va_start(args, format);
-        vsnprintf(tree->why, sizeof tree->why, format, args);
+        mc_number_vprint(tree->why, sizeof tree->why, format, args);
         va_end(args);
         tree->broken = true;
         tell_failed(&tree->parent, tree->why);

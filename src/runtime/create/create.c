@@ -33,7 +33,7 @@ enum { TIMEOUT_S = 1800 };
 static int read_timeout(const char *text, int64_t *ms)
 {
     char *end = NULL;
-    const double seconds = text ? strtod(text, &end) : TIMEOUT_S;
+    const double seconds = text ? mc_number_read(text, &end) : TIMEOUT_S;
     if (text && (end == text || *end || mc_timeout_ms(seconds, ms)))
         return mc_fail(
             MESHCOLL_ERR_PARSE,

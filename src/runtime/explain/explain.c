@@ -20,7 +20,7 @@ static bool is_word(const char *at, size_t n, const char *word)
 static int parse_factor(const char *at, size_t n, double *factor)
 {
     char *end;
-    const double value = strtod(at, &end);
+    const double value = mc_number_read(at, &end);
     if (end != at + n || !(value > 1) || !isfinite(value))
         return mc_fail(MESHCOLL_ERR_PARSE,
                        "MESHCOLL_EXPLAIN: expected a number above 1 after factor:, got \"%.*s\"",

@@ -201,7 +201,7 @@ static const double *median_run(const mc_call_t *call)
 static const char *print_ratio(double ratio, char buffer[NUMBER])
 {
     const int decimals = ratio < 0.995 ? 2 : ratio < 99.5 ? 1 : 0;
-    snprintf(buffer, NUMBER, "%.*f", decimals, ratio);
+    mc_number_print(buffer, NUMBER, "%.*f", decimals, ratio);
     return buffer;
 }
 
@@ -429,10 +429,12 @@ int mc_explain_text(const meshcoll_t *h, char **text)
         return mc_fail_memory("a report");
     if (h->explain->collect)
         h->explain->collect(h);
+    const locale_t before = mc_number_enter();
     print_head(&r);
     int status = print_calls(&r);
     if (r.warned)
         print_advice(&r);
+    mc_number_leave(before);
     if (fclose(r.out) && !status)
         status = mc_fail_memory("a report");
     if (status) {

@@ -131,7 +131,7 @@ int mc_monitor_parse(const char *text, double *seconds)
         *seconds = text ? 0 : SILENCE;
         return MESHCOLL_OK;
     }
-    const double value = strtod(text, &end);
+    const double value = mc_number_read(text, &end);
     if (end == text || *end || !(value >= SILENCE_LEAST && value <= SILENCE_MOST))
         return mc_fail(MESHCOLL_ERR_PARSE,
                        "MESHCOLL_MONITOR: expected off, or the seconds from %g to %d after which a "

@@ -226,6 +226,7 @@ int mc_status_print(const mc_status_t *status, FILE *out)
     lines_t l = {.line = calloc((size_t)status->n * MC_WAITS_REQUESTS, sizeof *l.line)};
     if (!l.line)
         return mc_fail_memory("a report");
+    const locale_t before = mc_number_enter();
     for (int32_t r = 0; r < status->n; r++)
         add_lines(&status->rank[r], r, &l);
     print_table(status, out);
@@ -233,6 +234,7 @@ int mc_status_print(const mc_status_t *status, FILE *out)
     const int failed = print_lines(&l, out);
     if (!failed)
         print_causes(status, out);
+    mc_number_leave(before);
     free(l.line);
     return failed;
 }

@@ -73,7 +73,7 @@ static int read_number(const mc_option_t *option, const char *value)
 static int read_real(const mc_option_t *option, const char *value)
 {
     char *end;
-    const double number = strtod(value, &end);
+    const double number = mc_number_read(value, &end);
     if (end == value || *end || strpbrk(value, "xX") ||
         !(number >= option->from && number <= option->to))
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "--%s takes a number from %g to %g; got '%s'",

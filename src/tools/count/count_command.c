@@ -249,7 +249,7 @@ static void add_estimate(mc_table_t *table, const char *text, estimate_t estimat
 {
     char number[MC_NUMBER_TEXT];
     if (text)
-        snprintf(number, sizeof number, "%.4g%s", estimate(p), unit);
+        mc_number_print(number, sizeof number, "%.4g%s", estimate(p), unit);
     if (!text)
         mc_table_add(table, "-");
     else if (strcmp(text, number) == 0)

@@ -243,7 +243,7 @@ static void draw_legend(const drawing_t *g)
         snprintf(line, sizeof line, "α %s a message",
                  mc_print_seconds(link->alpha, number, sizeof number));
         mc_svg_text(g->out, MARGIN + 170, y, "class=\"l\"", 0, line);
-        snprintf(line, sizeof line, "1/β %.4g GB/s", 1e-9 / link->beta);
+        mc_number_print(line, sizeof line, "1/β %.4g GB/s", 1e-9 / link->beta);
         mc_svg_text(g->out, MARGIN + 350, y, "class=\"l\"", 0, line);
         snprintf(line, sizeof line, "ports: %s", mc_show_ports(link->ports, ports));
         mc_svg_text(g->out, MARGIN + 500, y, "class=\"l\"", 0, line);

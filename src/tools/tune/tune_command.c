@@ -140,11 +140,12 @@ static int keep(const request_t *r, const setup_t *s, const mc_tuning_t *tuning,
     mc_links_print(links, &s->cluster.mesh, &links_text);
     mc_tune_print_corrections(&s->cluster.mesh, tuning, &corrections_text);
     strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
-    snprintf(provenance, sizeof provenance,
-             "measured with meshcoll %s%s%s%s: collectives, all ranks at work, medians of %d "
-             "round%s in %.0f s",
-             meshcoll_version(), r->gpu[0] ? " on memory of GPUs (" : "", r->gpu,
-             r->gpu[0] ? ")" : "", tuning->rounds, tuning->rounds == 1 ? "" : "s", tuning->seconds);
+    mc_number_print(
+        provenance, sizeof provenance,
+        "measured with meshcoll %s%s%s%s: collectives, all ranks at work, medians of %d "
+        "round%s in %.0f s",
+        meshcoll_version(), r->gpu[0] ? " on memory of GPUs (" : "", r->gpu, r->gpu[0] ? ")" : "",
+        tuning->rounds, tuning->rounds == 1 ? "" : "s", tuning->seconds);
     const mc_tuned_t tuned = {.links = text,
                               .date = date,
                               .command = r->command,

@@ -14,8 +14,8 @@ double mc_tune_rounded(double seconds)
     double unit = 1;
     while (unit < 1e12 && seconds * unit < 1)
         unit *= 1e3;
-    snprintf(text, sizeof text, "%.3g", seconds * unit);
-    return strtod(text, NULL) / unit;
+    mc_number_print(text, sizeof text, "%.3g", seconds * unit);
+    return mc_number_read(text, NULL) / unit;
 }
 
 static double sure(const mc_estimate_t *estimate)

@@ -1,0 +1,113 @@
+/* A program whose locale has a decimal comma: variables, links, sizes and tune files are read and written with a point,
+ * and error texts name numbers as they are read. */
+#include "base/base.h"
+#include "mesh/link/link.h"
+#include "runtime/create/tuned.h"
+#include "runtime/monitor/monitor.h"
+
+#include <criterion/criterion.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char folder[64];
+
+/* Makes the locale, as a machine need not have one. */
+static void open_comma(void)
+{
+    char command[256];
+    strcpy(folder, "/tmp/meshcoll-locale-XXXXXX");
+    cr_assert_not_null(mkdtemp(folder));
+    snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 %s/de_DE.UTF-8 >%s/log 2>&1",
+             folder, folder);
+    const bool made = system(command) == 0 && setenv("LOCPATH", folder, 1) == 0 &&
+                      setlocale(LC_ALL, "de_DE.UTF-8");
+    if (!made)
+        cr_skip("skipped: no locale with a decimal comma: localedef and its de_DE are needed "
+                "(Debian: locales)");
+    cr_assert_str_eq(localeconv()->decimal_point, ",");
+}
+
+static void close_comma(void)
+{
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    cr_expect_eq(system(command), 0);
+}
+
+TestSuite(locale, .init = open_comma, .fini = close_comma);
+
+static int allgather(void *context, const void *in, void *out, size_t bytes)
+{
+    (void)context;
+    memcpy(out, in, bytes);
+    return 0;
+}
+
+Test(locale, variables)
+{
+    uint64_t bytes;
+    double seconds;
+    cr_assert_eq(mc_parse_bytes("1.5K", &bytes), MESHCOLL_OK, "%s", meshcoll_last_error());
+    cr_assert_eq(bytes, 1536u);
+    cr_assert_eq(mc_monitor_parse("2.5", &seconds), MESHCOLL_OK, "%s", meshcoll_last_error());
+    cr_assert_float_eq(seconds, 2.5, 0);
+    const meshcoll_oob_t oob = {.rank = 0, .size = 1, .allgather = allgather};
+    const meshcoll_params_t params = {.size = sizeof params,
+                                      .mesh = "gpu=1",
+                                      .links = "gpu=alpha:1.5us;beta:2.5GB/s",
+                                      .explain = "factor:1.5",
+                                      .timeout = "2.5"};
+    meshcoll_t *mesh;
+    cr_assert_eq(meshcoll_create_oob(&oob, &params, &mesh), MESHCOLL_OK, "%s",
+                 meshcoll_last_error());
+    meshcoll_destroy(mesh);
+}
+
+static const char links[] = "gpu=alpha:1.23us;beta:4.5GB/s;gamma:0.9ps/B;ports:1;pulled:no";
+
+Test(locale, links_are_read_as_they_are_written)
+{
+    mc_mesh_t mesh;
+    mc_links_t read, again;
+    char buffer[MC_LINKS_TEXT];
+    mc_text_t text = mc_text(buffer, sizeof buffer);
+    cr_assert_eq(mc_mesh_parse("gpu=4", &mesh), MESHCOLL_OK);
+    cr_assert_eq(mc_links_parse(links, &mesh, &read), MESHCOLL_OK, "%s", meshcoll_last_error());
+    mc_links_print(&read, &mesh, &text);
+    cr_assert(strstr(buffer, "1.23us"), "%s", buffer);
+    cr_assert_eq(mc_links_parse(buffer, &mesh, &again), MESHCOLL_OK, "%s", meshcoll_last_error());
+    cr_assert_eq(memcmp(&read.dim[0], &again.dim[0], sizeof read.dim[0]), 0);
+}
+
+Test(locale, tune_files)
+{
+    static const mc_place_t place[4] = {{0, -1, -1}, {0, -1, -1}, {0, -1, -1}, {0, -1, -1}};
+    const mc_settings_t settings = {.mesh = "gpu=4"};
+    const mc_tuned_t tuned = {
+        .links = links, .date = "2026-01-02T03:04:05Z", .command = "a", .provenance = "b"};
+    mc_cluster_t cluster;
+    char path[128], *found = NULL;
+    snprintf(path, sizeof path, "%s/links.json", folder);
+    cr_assert_eq(mc_cluster_find(&settings, place, 4, &cluster), MESHCOLL_OK, "%s",
+                 meshcoll_last_error());
+    cr_assert_eq(mc_tuned_write(path, &cluster, &tuned), MESHCOLL_OK, "%s", meshcoll_last_error());
+    cr_assert_eq(mc_tuned_read(path, &cluster, &found), MESHCOLL_OK, "%s", meshcoll_last_error());
+    cr_assert_str_eq(found, links);
+    free(found);
+}
+
+Test(locale, texts)
+{
+    char buffer[64];
+    mc_text_t text = mc_text(buffer, sizeof buffer);
+    mc_text_add(&text, "%.1f s", 2.5);
+    cr_assert_str_eq(buffer, "2.5 s");
+    cr_assert_str_eq(mc_print_bytes(1536, buffer, sizeof buffer), "1.5 KiB");
+    mc_fail(MESHCOLL_ERR_TIMEOUT, "after %g s", 1.5);
+    cr_assert_str_eq(meshcoll_last_error(), "after 1.5 s");
+    snprintf(buffer, sizeof buffer, "%.1f", 2.5);
+    cr_assert_str_eq(buffer, "2,5", "the program's own locale stays");
+}
