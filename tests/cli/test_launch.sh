@@ -90,6 +90,12 @@ if has_mpi && [ -x "$examples/../meshcoll-bench" ]; then
     [[ $err == *"MPI_COMM_WORLD has one process, but this is rank "[01]" of 2"* ]] || fail "meshcoll-bench said: $err"
 fi
 
+# The command under a launcher that its MPI does not know.
+if has_mpi; then
+    PMIX_RANK=1 SLURM_PROCID=1 SLURM_NTASKS=2 SLURM_STEP_ID=0 run 2 topo
+    [[ $err == *"MPI has one process, but this is rank 1 of 2 by SLURM_PROCID and SLURM_NTASKS"* ]] || fail "topo said: $err"
+fi
+
 # Names and IPv6.
 for host in localhost $(grep -qs 00000001 /proc/net/if_inet6 && echo ::1); do
     for r in 0 1 2 3; do rank $r MASTER_ADDR=$host "$examples/allreduce"; done

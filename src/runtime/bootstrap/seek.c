@@ -55,6 +55,7 @@ static const char *text_of(int error)
     return error == EPROTO       ? "no rank of meshcoll listens there"
            : error == ECONNRESET ? "the connection was closed"
            : error == EPERM      ? "a process of another user listens there"
+           : error == EADDRINUSE ? "this rank has no free port of MESHCOLL_PORTS to listen on"
                                  : strerror(error);
 }
 

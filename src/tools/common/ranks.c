@@ -72,8 +72,17 @@ int mc_ranks_open(mc_ranks_t *ranks)
 {
     mc_launcher_id_t launcher;
     int32_t rank, size;
-    const int status = mc_launcher_find(&launcher, &rank, &size);
+    int status = mc_launcher_find(&launcher, &rank, &size);
     if (status)
         return status;
-    return by_mpi() && launcher != MC_TORCHRUN ? open_mpi(ranks) : open_job(ranks);
+    if (!by_mpi() || launcher == MC_TORCHRUN)
+        return open_job(ranks);
+    status = open_mpi(ranks);
+    if (status || ranks->oob.size > 1 || size == 1)
+        return status;
+    ranks->close(ranks);
+    return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                   "MPI has one process, but this is rank %d of %d by %s and %s: this MPI does not "
+                   "know its launcher; start the command with mpirun",
+                   rank, size, mc_launchers[launcher].rank, mc_launchers[launcher].size);
 }
