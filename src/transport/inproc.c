@@ -215,6 +215,16 @@ static void drop_halves(hub_t *hub, halves_t *list, int32_t rank)
     list->end = at;
 }
 
+static bool inproc_differs(mc_transport_t *t, uint64_t tag, uint64_t *other)
+{
+    const half_t *half = seat_of(t)->sent.first;
+    while (half && !mc_tag_differs(half->message.tag, tag))
+        half = half->next;
+    if (half)
+        *other = half->message.tag;
+    return half;
+}
+
 static void inproc_abandon(mc_transport_t *t, const char *why)
 {
     hub_t *const hub = seat_of(t)->hub;
@@ -237,7 +247,7 @@ static int inproc_listen(mc_transport_t *t, const mc_listener_t *listener);
 
 #define OPS                                                                                       \
     .connect = inproc_connect, .send = inproc_send, .recv = inproc_recv, .listen = inproc_listen, \
-    .arm = inproc_arm, .abandon = inproc_abandon, .close = inproc_close
+    .arm = inproc_arm, .differs = inproc_differs, .abandon = inproc_abandon, .close = inproc_close
 static const mc_transport_ops_t inproc_ops = {OPS, .progress = inproc_progress};
 static const mc_transport_ops_t hearing_ops = {OPS, .progress = progress_and_hear};
 

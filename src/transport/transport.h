@@ -109,24 +109,29 @@ static inline mc_io_t *mc_io_pop(mc_io_queue_t *q)
 }
 
 /*
- * Tags: source, context, operation, kind, phase, number. The source is a mesh rank of the root mesh.
+ * Tags: source, context, operation, kind, phase, digest. The source is a mesh rank of the job's first mesh.
  * The context is that of the mesh, sub-mesh or group: a rank has one at a time for each
  * (handle/family.h). All ranks create operations in the same order, so they number them identically.
  * Messages of a pair within one phase of an operation are sent and received in order, and those with
- * the same tag match in order, so the numbers may wrap. Phases run ahead of each other by any number
- * of messages, so they are told apart.
+ * the same tag match in order. Phases run ahead of each other by any number of messages, so they are
+ * told apart. The digest is that of the call (handle/digest.h): where ranks make different calls under one
+ * number, none takes the other's data.
  */
 enum {
     MC_TAG_SOURCE_BITS = 20,
     MC_TAG_CONTEXT_BITS = 12,
-    MC_TAG_OPERATION_BITS = 18,
+    MC_TAG_OPERATION_BITS = 15,
     MC_TAG_KIND_BITS = 2,
     MC_TAG_PHASE_BITS = 6,
-    MC_TAG_NUMBER_BITS = 6,
-    MC_TAG_SEQ_BITS = MC_TAG_PHASE_BITS + MC_TAG_NUMBER_BITS
+    MC_TAG_DIGEST_BITS = 9,
+    MC_TAG_SEQ_BITS = MC_TAG_PHASE_BITS + MC_TAG_DIGEST_BITS
 };
-/* An empty message from the receiver to the sender: it requests the message of the same number,
- * or confirms its arrival (runtime/pace/pace.h). */
+_Static_assert(MC_TAG_SOURCE_BITS + MC_TAG_CONTEXT_BITS + MC_TAG_OPERATION_BITS + MC_TAG_KIND_BITS +
+                       MC_TAG_SEQ_BITS ==
+                   64,
+               "a tag has 64 bits");
+/* An empty message from the receiver to the sender: it requests the next message of its lane, or confirms
+ * the arrival of one (runtime/pace/pace.h). */
 #define MC_TAG_CREDIT (UINT64_C(1) << MC_TAG_SEQ_BITS)
 /* The last message of a pair in an operation. Ranks that disagree about the count split their
  * vectors into different numbers of messages, whose lengths may be equal. The last one then
@@ -134,18 +139,20 @@ enum {
 #define MC_TAG_LAST (UINT64_C(2) << MC_TAG_SEQ_BITS)
 /* The operation that greets new connections; no other operation has this number. */
 enum { MC_TAG_GREETING = (1 << MC_TAG_OPERATION_BITS) - 1 };
-/* The operation of the headers of tagged messages (runtime/message), with number 0. */
+/* The operation of the headers of tagged messages (runtime/message), with digest 0. */
 enum { MC_TAG_MESSAGE = MC_TAG_GREETING - 1 };
-/* The data of a tagged message: a kind of its own, whose operation, phase and number are the low 30 bits of
+/* The operation of what proxies send for kernels (device/proxy). */
+enum { MC_TAG_ROUTE = MC_TAG_MESSAGE - 1 };
+/* The data of a tagged message: a kind of its own, whose operation, phase and digest are the low 30 bits of
  * its id. So many may be in flight between two ranks, in any order. */
 #define MC_TAG_DATA (UINT64_C(3) << MC_TAG_SEQ_BITS)
 _Static_assert(MC_TAG_OPERATION_BITS + MC_TAG_SEQ_BITS == 30, "the id of data has 30 bits");
-static inline uint64_t mc_tag(int32_t source, uint32_t operation, uint32_t number)
+static inline uint64_t mc_tag(int32_t source, uint32_t operation, uint32_t digest)
 {
     const uint64_t op = operation & ((UINT32_C(1) << MC_TAG_OPERATION_BITS) - 1);
     const int below = MC_TAG_KIND_BITS + MC_TAG_SEQ_BITS;
     return ((uint64_t)source << (MC_TAG_CONTEXT_BITS + MC_TAG_OPERATION_BITS + below)) |
-           (op << below) | (number & ((UINT32_C(1) << MC_TAG_NUMBER_BITS) - 1));
+           (op << below) | (digest & ((UINT32_C(1) << MC_TAG_DIGEST_BITS) - 1));
 }
 /* To be added to the others. */
 static inline uint64_t mc_tag_context(uint32_t context)
@@ -154,12 +161,29 @@ static inline uint64_t mc_tag_context(uint32_t context)
 }
 static inline uint64_t mc_tag_phase(uint32_t phase)
 {
-    return (uint64_t)phase << MC_TAG_NUMBER_BITS;
+    return (uint64_t)phase << MC_TAG_DIGEST_BITS;
 }
 static inline uint64_t mc_tag_data(int32_t source, uint32_t id)
 {
     const uint32_t low = (UINT32_C(1) << MC_TAG_SEQ_BITS) - 1;
     return mc_tag(source, id >> MC_TAG_SEQ_BITS, 0) | MC_TAG_DATA | (id & low);
+}
+
+/* The bits in which all messages of one kind in an operation are alike, whoever sends them. */
+static inline uint64_t mc_tag_call_bits(void)
+{
+    return ~UINT64_C(0) >> MC_TAG_SOURCE_BITS >> MC_TAG_SEQ_BITS << MC_TAG_SEQ_BITS;
+}
+static inline uint32_t mc_tag_digest(uint64_t tag)
+{
+    return (uint32_t)tag & ((UINT32_C(1) << MC_TAG_DIGEST_BITS) - 1);
+}
+/* Is it of the same operation as a message of the tag `own`, and of another call? */
+static inline bool mc_tag_differs(uint64_t tag, uint64_t own)
+{
+    const uint64_t data = UINT64_C(3) << MC_TAG_SEQ_BITS, operation = mc_tag_call_bits() & ~data;
+    return (tag & data) != MC_TAG_DATA && ((tag ^ own) & operation) == 0 &&
+           mc_tag_digest(tag) != mc_tag_digest(own);
 }
 
 /* Of a header, all bits but those of the source and the context. */
@@ -236,6 +260,9 @@ typedef struct {
     /* Called by a rank that has waited for long: an error if a peer it waits for is gone. NULL:
      * the transport cannot tell. */
     int (*check)(mc_transport_t *t);
+    /* Called by a rank that has waited for long: is there a message from any rank, which no receive has taken, of
+     * the operation of this tag and of another call (mc_tag_differs)? Tells its tag. */
+    bool (*differs)(mc_transport_t *t, uint64_t tag, uint64_t *other);
     /* Called when this rank's mesh failed, with the reason. Operations in flight stay
      * incomplete, and only close() follows. After it returns, no peer writes to this rank's
      * messages, and a peer that reads one gets an error. NULL: peers do neither unless this rank

@@ -328,6 +328,22 @@ static int ucx_arm(mc_transport_t *t)
     return status == UCS_OK ? MESHCOLL_OK : fail_ucx(ucx_of(t), "cannot arm its events", status);
 }
 
+/* UCX finds only the oldest of those that match in these bits; but all that a rank sends for one call have the same
+ * digest. */
+static bool ucx_differs(mc_transport_t *t, uint64_t tag, uint64_t *other)
+{
+    static const uint64_t kind[] = {0, MC_TAG_CREDIT, MC_TAG_LAST};
+    bool found = false;
+    for (size_t i = 0; i < MC_COUNT(kind) && !found; i++) {
+        ucp_tag_recv_info_t info;
+        found = ucp_tag_probe_nb(ucx_of(t)->worker, tag | kind[i], mc_tag_call_bits(), 0, &info) &&
+                mc_tag_differs(info.sender_tag, tag);
+        if (found)
+            *other = info.sender_tag;
+    }
+    return found;
+}
+
 static void ucx_abandon(mc_transport_t *t, const char *why)
 {
     (void)why;
@@ -501,7 +517,7 @@ static int ucx_listen(mc_transport_t *t, const mc_listener_t *listener);
 #define OPS                                                                                   \
     .connect = ucx_connect, .send = ucx_send, .recv = ucx_recv, .listen = ucx_listen,         \
     .flush = ucx_flush, .flushed = ucx_flushed, .drop_flush = ucx_drop_flush, .arm = ucx_arm, \
-    .abandon = ucx_abandon, .close = ucx_close
+    .differs = ucx_differs, .abandon = ucx_abandon, .close = ucx_close
 static const mc_transport_ops_t ucx_ops = {OPS, .progress = ucx_progress};
 static const mc_transport_ops_t device_ops = {
     OPS, .progress = ucx_progress, .send_device = ucx_send_device, .recv_device = ucx_recv_device};

@@ -63,20 +63,25 @@ static void refuse_bcast(meshcoll_t *mesh)
     check_refused(status, 1);
 }
 
-/* The next group of the same context: who makes it is told. */
-static void next_group(meshcoll_t *mesh, const char *who)
+/* Later groups, one after another: who waits is told, or has the right data. */
+static void next_groups(meshcoll_t *mesh, const char *who)
 {
-    meshcoll_t *group;
-    int32_t x = 222 + rank, y = -1;
-    int status = group_of(mesh, &group);
-    if (!status) {
+    int status = MESHCOLL_OK;
+    for (int i = 0; i < 3 && !status; i++) {
+        meshcoll_t *group;
+        int32_t x = 222 + rank, y = -1;
+        status = group_of(mesh, &group);
+        if (status)
+            break;
         status = meshcoll_reduce(group, &x, &y, 1, MESHCOLL_INT32, MESHCOLL_SUM, 0);
         check(status || rank == 1 || y == 445, "a sum of old and new");
         status = status ? status : bcast(group, 333, &y);
         check(status || y == 333, "old data");
+        meshcoll_destroy(group);
     }
-    check_told(status);
-    check(strstr(meshcoll_last_error(), who) != NULL, "who was refused what");
+    if (status)
+        check_told(status);
+    check(!status || strstr(meshcoll_last_error(), who), "who was refused what");
     meshcoll_destroy(mesh);
 }
 
@@ -86,7 +91,7 @@ static void group_after_bcast(void)
     check(group_of(mesh, &group) == MESHCOLL_OK, "a group");
     refuse_bcast(group);
     meshcoll_destroy(group);
-    next_group(mesh, "rank 1 was refused this call (call 0 of ");
+    next_groups(mesh, "rank 1 was refused this call (call 0 of ");
 }
 
 static void group_after_reduce(void)
@@ -98,7 +103,7 @@ static void group_after_reduce(void)
         meshcoll_reduce(group, &x, rank == 0 ? NULL : &y, 1, MESHCOLL_INT32, MESHCOLL_SUM, 0);
     check_refused(status, 0);
     meshcoll_destroy(group);
-    next_group(mesh, "rank 0 was refused this call (call 0 of ");
+    next_groups(mesh, "rank 0 was refused this call (call 0 of ");
 }
 
 static void dropped_group(void)
@@ -111,7 +116,7 @@ static void dropped_group(void)
     const int status = meshcoll_bcast(group, &x, &x, 1, MESHCOLL_INT32, 0);
     check(rank == 0 || status == MESHCOLL_OK, "it is collected");
     meshcoll_destroy(group);
-    next_group(mesh, "rank 1 was refused this call (call 0 of ");
+    next_groups(mesh, "rank 1 was refused this call (call 0 of ");
 }
 
 static void wrapped_numbers(void)

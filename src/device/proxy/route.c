@@ -204,7 +204,7 @@ static void raise_blocks(const mc_route_t *r, const mc_flight_t *f)
 
 static uint64_t numbered(uint64_t tag, uint64_t number)
 {
-    return tag | (number & ((UINT64_C(1) << MC_TAG_NUMBER_BITS) - 1));
+    return tag | (number & ((UINT64_C(1) << MC_TAG_DIGEST_BITS) - 1));
 }
 
 typedef int (*move_t)(mc_peer_t *peer, const mc_message_t *message, mc_io_t *io);

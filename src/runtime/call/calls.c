@@ -55,7 +55,7 @@ static int run_anew(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier
     if (status)
         return status;
     if (asked.args.count == 0 && !h->checks) {
-        mc_lead_call(h, mc_lead_bytes(h, &asked.args), NULL);
+        mc_lead_empty_call(h);
         return MESHCOLL_OK;
     }
     if (memory.on_device)

@@ -6,6 +6,7 @@
 #include "runtime/check/choose_call.h"
 #include "runtime/check/passing.h"
 #include "runtime/handle/args.h"
+#include "runtime/handle/digest.h"
 #include "runtime/launch/stage.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/threads.h"
@@ -53,6 +54,7 @@ static int init(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, mc_num
         return refuse(h, number, status);
     r->persistent = true;
     r->operation = number.own;
+    mc_request_sign(r, mc_digest_of(h, a, is_barrier));
     r->workspace = &r->own;
     status = mc_lead_persistent(r, a);
     if (!status && h->checks) {

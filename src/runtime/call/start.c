@@ -3,6 +3,7 @@
 #include "runtime/check/check.h"
 #include "runtime/check/choose_call.h"
 #include "runtime/check/passing.h"
+#include "runtime/handle/digest.h"
 #include "runtime/progress/failure.h"
 #include "runtime/request/known.h"
 #include "runtime/request/leads.h"
@@ -109,6 +110,7 @@ int mc_call_start(meshcoll_t *h, const mc_asked_t *asked, meshcoll_request_t **r
         return mc_call_refused(h, &(mc_refused_t){asked->number, false, false}, status);
     }
     r->staging = asked->staging;
+    mc_request_sign(r, mc_digest_of(h, a, asked->is_barrier));
     if (!h->checks) /* the comparison bounds the lead, and calls that it ends count differently */
         mc_lead_call(h, mc_lead_bytes(h, a), r);
     status = asked->number.check ? compare(h, asked, r) : MESHCOLL_OK;

@@ -176,10 +176,11 @@ static bool is_in_flight(const meshcoll_t *h)
     return h->job->broken || h->n_special > 0 || any_runs(h) || !mc_messages_idle(h);
 }
 
-/* The context is free as soon as nothing is in flight in it on this rank. */
+/* The context is free as soon as nothing is in flight in it on this rank. It stays used where the rank was refused a
+ * call, and not all have agreed that they were: messages for that call may lie here. */
 static void free_one(meshcoll_t *h)
 {
-    if (h->creation)
+    if (h->creation && h->lead.refused.n == 0 && !h->keeps_context)
         mc_context_return(h->job->family, h->context, h->creation);
     mc_talk_leave(h);
     mc_calls_forget(h);

@@ -55,6 +55,8 @@ struct meshcoll {
     /* Operation numbers taken: see numbers.h. Atomic, because other threads read how far this rank is. */
     _Atomic uint32_t n_calls, n_persistent;
     mc_lead_t lead; /* of its calls */
+    bool
+        keeps_context; /* messages of a refused start may lie here: the context is not used again */
     /* Called where a count leaves less than nothing of an epoch; `r` runs the call (request/leads.h). */
     void (*pay)(meshcoll_t *mesh, mc_lead_t *lead, int64_t bytes, meshcoll_request_t *r);
     uint32_t n_barriers;                /* of leads, that are not complete */

@@ -11,7 +11,8 @@
  * numbers of their own (numbers.h). Persistent requests may be started in any order, so each has a lead of
  * its own.
  *
- * Each barrier also tells whether all ranks were refused the same calls (refusals.h). A refusal ends the epoch, and runs
+ * Each barrier also tells whether all ranks made the same calls, by a hash of their digests (digest.h), and were refused
+ * the same (refusals.h). A refusal ends the epoch, and runs
  * of the next one wait for its barrier: so nothing starts on a rank that was refused a call before all ranks
  * have agreed that they were, too; and no message of a refused call can meet a later one.
  */
@@ -29,7 +30,9 @@
 #define MC_LEAD_EPOCH (INT64_C(8) << 20)
 #define MC_LEAD_LEAST (INT64_C(4) << 10)
 #define MC_LEAD_SHUT  (INT64_C(1) << 60)
-#define MC_LEAD_MOST  (INT64_C(1) << 50) /* one call counts as this at most */
+/* Odd, so that no digest is lost. */
+#define MC_LEAD_FACTOR UINT64_C(0x9e3779b97f4a7c15)
+#define MC_LEAD_MOST   (INT64_C(1) << 50) /* one call counts as this at most */
 
 typedef struct mc_lead {
     /* Bytes of the present epoch that are left; less by SHUT while its runs must wait. So one
@@ -43,6 +46,7 @@ typedef struct mc_lead {
     uint32_t n_barriers;              /* that are not complete */
     bool dropped;                     /* its persistent request is gone */
     mc_list_t waiting;                /* requests whose runs wait for a barrier */
+    uint64_t calls;                   /* a hash of all that it has counted */
     uint32_t n_starts;                /* of a persistent request, refused ones too */
     mc_refusals_t refused;
 } mc_lead_t;
@@ -59,6 +63,18 @@ static inline bool mc_lead_count(mc_lead_t *l, int64_t bytes)
     l->needed = l->epoch++;
     l->left = MC_LEAD_EPOCH - bytes;
     return true;
+}
+
+/* What ranks compare, and then take the maxima of: a hash of all calls that are made and refused, and its complement. The
+ * maxima are each other's complement where all ranks have the same hash. */
+static inline void mc_lead_compare(const mc_lead_t *l, int64_t both[2])
+{
+    both[0] = (int64_t)(MC_LEAD_FACTOR * l->refused.hash ^ l->calls);
+    both[1] = ~both[0];
+}
+static inline bool mc_lead_differs(const int64_t both[2])
+{
+    return both[0] != ~both[1];
 }
 
 /* A call was refused: the next one begins an epoch, whose runs wait for the barrier before it. */

@@ -80,8 +80,8 @@ struct meshcoll_request {
     mc_lead_t *own_lead, *lead;
     int64_t bytes;
     uint32_t epoch;
-    int64_t refused[2]; /* what it compares: the hash of refused calls, and its complement */
-    uint32_t settles;   /* up to which call */
+    int64_t compared[2]; /* by it: a hash of the calls made and refused, and its complement */
+    uint32_t settles;    /* up to which call */
     meshcoll_request_t *next_spare; /* in the handle's list of spare barriers */
     bool internal;                  /* runs for the library, and belongs to nobody */
     struct mc_gpu_program
@@ -115,6 +115,15 @@ static inline meshcoll_request_t *mc_request_ready(const mc_list_node_t *n)
 static inline int32_t mc_request_rank_of(const meshcoll_request_t *r, int32_t planned)
 {
     return r->by_comm && planned >= 0 ? mc_mesh_rank_of(&r->mesh->order, planned) : planned;
+}
+
+/* What its next runs do: their tags have this digest (digest.h); 0: something of the library's own. To be set before it is
+ * bound. */
+static inline void mc_request_sign(meshcoll_request_t *r, uint32_t digest)
+{
+    if (r->executor.digest != digest)
+        r->operands = (mc_operands_t){0}; /* the tags are bound anew */
+    r->executor.digest = digest;
 }
 
 /* Is the last binding still valid? The workspace may be another, or may have moved. */

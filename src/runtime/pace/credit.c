@@ -147,15 +147,14 @@ void mc_pace_credits(mc_executor_t *x)
 static char no_bytes[1];
 static const mc_span_t nothing = {no_bytes, 0};
 
-/* Sends the lane's next credit, or posts the receive for it. Its tag has the number of the message, and names
- * the receiver of the message as the sender of the credit. */
+/* Sends the lane's next credit, or posts the receive for it. Its tag names the receiver of the message as
+ * the sender of the credit. */
 static void post(mc_executor_t *x, mc_lane_t *lane)
 {
-    const mc_step_t *const s = &x->plan->step[x->queue[lane->first + lane->n_credited]];
     const mc_transport_ops_t *const ops = lane->peer->transport->ops;
     if (x->state != MC_RUNNING)
         return;
-    const mc_message_t m = {.tag = lane->credit_tag | mc_tag(0, 0, s->seq) | x->operation,
+    const mc_message_t m = {.tag = lane->credit_tag | mc_tag(0, 0, x->digest) | x->operation,
                             .span = &nothing,
                             .n_spans = 1};
     lane->credit_in_flight = true;

@@ -3,6 +3,7 @@
 #include "runtime/handle/request.h"
 #include "runtime/monitor/monitor.h"
 #include "runtime/progress/busy.h"
+#include "runtime/progress/differ.h"
 #include "runtime/waits/board.h"
 
 #include <stdio.h>
@@ -226,9 +227,10 @@ int mc_failure_differs(const meshcoll_t *h, const mc_lead_t *lead)
             return mc_fail(news.status, "%s", news.text);
     return mc_fail(
         MESHCOLL_ERR_MISMATCH,
-        "ranks of %s were refused different calls, this one %s: expected the same on all, "
-        "as messages of a call that only some ranks were refused have no receiver",
-        h->text, f->hash ? "some" : "none");
+        "ranks have made different calls on %s, or were refused different ones: expected the same "
+        "collectives, datatypes, operations and roots in the same order on all of them "
+        "(MESHCOLL_CHECK=1 tells which differs)",
+        h->text);
 }
 
 int mc_failure_refusal(const meshcoll_t *h, const uint32_t *number, uint32_t n)
@@ -341,6 +343,8 @@ void mc_failure_look(mc_shared_t *job)
     job->check_at = now + CHECK_EVERY_MS;
     const bool one_sided = !told && find_one_sided(job, &news);
     int status = told || one_sided ? news.status : check_peers(job);
+    if (!status)
+        status = mc_differ_check(job);
     job->misses_peer = status != MESHCOLL_OK;
     /* What a peer wrote before it ended may have come since the last poll, so it fails at the second
      * look: there is a poll in between. */

@@ -49,7 +49,7 @@ int mc_failure_refused(meshcoll_t *h, uint32_t number, bool persistent, int stat
 int mc_failure_refused_start(meshcoll_request_t *r, int status);
 /* The calls that a lead counts and its handle has made, refused ones too. */
 uint32_t mc_failure_made(const meshcoll_t *h, const mc_lead_t *lead);
-/* The error of ranks that were refused different calls. */
+/* The error of ranks that made different calls, or were refused different ones. */
 int mc_failure_differs(const meshcoll_t *h, const mc_lead_t *lead);
 
 #endif

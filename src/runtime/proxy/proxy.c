@@ -250,8 +250,9 @@ static int make_route(mc_proxy_end_t *end, int32_t rank, bool receives)
                                 .parts = end->direct || end->is_direct[rank],
                                 .blocks = end->blocks,
                                 .slot_bytes = end->slot_bytes,
-                                .own_tag = mc_tag(job->rank, 0, 0) | context,
-                                .peers_tag = mc_tag(mc_root_rank(h, rank), 0, 0) | context};
+                                .own_tag = mc_tag(job->rank, MC_TAG_ROUTE, 0) | context,
+                                .peers_tag =
+                                    mc_tag(mc_root_rank(h, rank), MC_TAG_ROUTE, 0) | context};
     mc_cu_address_t address;
     mc_route_t *r;
     take_direct(end, rank, &params);

@@ -63,10 +63,9 @@ static void leave(mc_lead_t *l)
         mc_lead_free(l);
 }
 
-/* The maxima of a number and of its complement are each other's where all ranks have the same number. */
-static int compare_refused(meshcoll_request_t *x)
+static int compare_calls(meshcoll_request_t *x)
 {
-    if (x->refused[0] != ~x->refused[1])
+    if (mc_lead_differs(x->compared))
         return mc_failure_differs(x->mesh, x->lead);
     mc_refusals_settle(&x->lead->refused, x->settles);
     return MESHCOLL_OK;
@@ -92,9 +91,9 @@ static void synced(meshcoll_request_t *x)
 
 static mc_operands_t operands_of(meshcoll_request_t *x)
 {
-    return (mc_operands_t){.in = x->refused,
-                           .out = x->refused,
-                           .count = MC_COUNT(x->refused),
+    return (mc_operands_t){.in = x->compared,
+                           .out = x->compared,
+                           .count = MC_COUNT(x->compared),
                            .datatype = MESHCOLL_INT64,
                            .op = MESHCOLL_MAX};
 }
@@ -106,7 +105,7 @@ static int create(meshcoll_t *h, meshcoll_request_t **barrier)
     meshcoll_request_t *x;
     const meshcoll_args_t args = {.size = sizeof args,
                                   .collective = MESHCOLL_ALLREDUCE,
-                                  .count = MC_COUNT(x->refused),
+                                  .count = MC_COUNT(x->compared),
                                   .datatype = MESHCOLL_INT64,
                                   .op = MESHCOLL_MAX};
     struct mc_explain *const explain = h->explain;
@@ -123,7 +122,7 @@ static int create(meshcoll_t *h, meshcoll_request_t **barrier)
     x->release = release;
     x->internal = true;
     x->notify = synced;
-    x->after = compare_refused;
+    x->after = compare_calls;
     const mc_operands_t operands = operands_of(x);
     status = mc_request_bind(x, &operands);
     if (status) {
@@ -154,8 +153,7 @@ static int begin(meshcoll_t *h, mc_lead_t *l, uint32_t epoch)
     x->lead = l;
     x->epoch = epoch;
     x->settles = mc_refusals_tell(&l->refused, mc_failure_made(h, l));
-    x->refused[0] = (int64_t)l->refused.told;
-    x->refused[1] = ~x->refused[0];
+    mc_lead_compare(l, x->compared);
     x->operation = l->first_number + epoch % l->n_numbers;
     mc_executor_await(&x->executor, &l->synced, l->n_numbers > 1 ? epoch - 1 : epoch, &l->waiting);
     l->n_barriers++;

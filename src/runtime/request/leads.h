@@ -12,8 +12,16 @@ int64_t mc_lead_bytes(const meshcoll_t *h, const meshcoll_args_t *a);
 /* Counts a call that `r` serves, and makes its run wait if need be. */
 static inline void mc_lead_call(meshcoll_t *h, int64_t bytes, meshcoll_request_t *r)
 {
+    h->lead.calls = MC_LEAD_FACTOR * (h->lead.calls + r->executor.digest);
     if ((h->lead.left -= bytes) < 0)
         h->pay(h, &h->lead, bytes, r);
+}
+
+/* Counts a call of no elements, which nothing runs. */
+static inline void mc_lead_empty_call(meshcoll_t *h)
+{
+    if ((h->lead.left -= MC_LEAD_LEAST) < 0)
+        h->pay(h, &h->lead, MC_LEAD_LEAST, NULL);
 }
 
 /* Waits until all ranks have told that they were refused the same calls, if this one was refused any: for calls that

@@ -220,6 +220,8 @@ void mc_request_destroy(meshcoll_request_t *r)
     mc_workspace_free(&r->own);
     mc_binding_free(&r->binding);
     mc_plan_free(r->plan);
+    if (r->own_lead && r->own_lead->refused.n > 0 && r->mesh)
+        r->mesh->keeps_context = true;
     if (r->own_lead && r->own_lead->n_barriers > 0)
         r->own_lead->dropped = true; /* the last of them frees it */
     else

@@ -226,7 +226,10 @@ int mc_call_prepare(meshcoll_t *h, const meshcoll_args_t *a, const mc_strategy_t
     const double bytes = (double)(a->count * meshcoll_datatype_size(a->datatype)) * h->mesh.size;
     mc_memory_t choice = {.best = {.strategy = *strategy}};
     choice.best.seconds = mc_strategy_seconds(strategy, &h->mesh, &h->links, a->root, bytes);
-    return mc_call_serve(h, a, &choice, number, false, request);
+    const int status = mc_call_serve(h, a, &choice, number, false, request);
+    if (!status)
+        mc_request_sign(*request, 0);
+    return status;
 }
 
 void mc_calls_forget(meshcoll_t *h)

@@ -14,7 +14,7 @@ typedef struct mc_timeline mc_timeline_t;
 typedef struct {
     mc_peer_t *peer;
     uint64_t *bytes_sent;       /* counter of the dimension to the peer; NULL: receives */
-    uint64_t tag, credit_tag;   /* of message 0 of operation 0, and of its credit */
+    uint64_t tag, credit_tag;   /* of operation 0, without the digest; and of its credits */
     uint32_t first, n;          /* its messages in mc_executor_t.queue, by number */
     uint32_t next, n_in_flight; /* the next to start, and how many are in flight */
     uint32_t window;
@@ -75,6 +75,7 @@ typedef struct {
     mc_list_t *reaching;         /* where it waits for that */
     uint32_t n_connected;        /* lanes whose connections are known to be greeted */
     uint32_t pending;            /* number of the pending run */
+    uint32_t digest;             /* of what its runs do, in tags; to be set before the binding */
     uint64_t operation;          /* of this run, as a part of tags */
     uint32_t n_left;             /* steps and credits, then flushes */
     mc_task_t *task;             /* by step */

@@ -90,7 +90,9 @@ static void set_step(const meshcoll_request_t *r, mc_wait_t *wait)
 
 static mc_wait_kind_t kind_of(const meshcoll_request_t *r)
 {
-    if (r->operands.in && r->operands.in == &r->mesh->arrived)
+    const meshcoll_t *const h = r->mesh;
+    const void *const in = r->operands.in;
+    if (in && (in == &h->arrived || in == r->compared))
         return MC_WAIT_BARRIER;
     /* an exchange of counts is bound; the call that waits for them is not */
     return r->exchange && r->executor.bound ? MC_WAIT_COUNTS : MC_WAIT_COLLECTIVE;

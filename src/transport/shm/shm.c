@@ -546,6 +546,7 @@ static const mc_transport_ops_t shm_ops = {
     .progress = shm_progress,
     .arm = shm_arm,
     .check = mc_shm_check,
+    .differs = mc_shm_differs,
     .abandon = mc_shm_abandon,
     .close = shm_close,
 };

@@ -56,6 +56,17 @@ mc_shm_early_t *mc_shm_take_early_header(mc_shm_link_t *link)
     return remove_early(link, at);
 }
 
+bool mc_shm_differs(mc_transport_t *t, uint64_t tag, uint64_t *other)
+{
+    for (const mc_shm_link_t *link = ((const mc_shm_t *)t)->links; link; link = link->next)
+        for (const mc_shm_early_t *e = link->early; e; e = e->next)
+            if (mc_tag_differs(e->slot.tag, tag)) {
+                *other = e->slot.tag;
+                return true;
+            }
+    return false;
+}
+
 int mc_shm_keep_early(mc_shm_link_t *link, const mc_shm_slot_t *slot, const char *data)
 {
     mc_shm_t *const shm = (mc_shm_t *)link->peer.transport;

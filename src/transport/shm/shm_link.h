@@ -158,6 +158,7 @@ void mc_shm_link_channels(mc_shm_link_t *link);
 mc_shm_early_t *mc_shm_take_early(mc_shm_link_t *link, uint64_t tag);
 /* The same for the first header of a tagged message. */
 mc_shm_early_t *mc_shm_take_early_header(mc_shm_link_t *link);
+bool mc_shm_differs(mc_transport_t *t, uint64_t tag, uint64_t *other);
 int mc_shm_keep_early(mc_shm_link_t *link, const mc_shm_slot_t *slot, const char *data);
 void mc_shm_free_early(mc_shm_early_t *list);
 /* Removes the receive of that tag from the list, mostly its first; NULL: none. */

@@ -1,0 +1,33 @@
+/*
+ * The digest of a call, in the tags of its messages: of what must be the same on all ranks, its collective, datatype,
+ * operation and root. Calls that differ in one of these have different digests, and so have calls that differ in
+ * datatype and operation; of others one pair in 512 is taken for the same. The mesh's creation is part of it, as contexts are used
+ * again: ranks that have made different calls may have left messages.
+ */
+#ifndef MC_HANDLE_DIGEST_H
+#define MC_HANDLE_DIGEST_H
+
+#include "runtime/handle/handle.h"
+
+#include "compose/algorithms/placement.h"
+
+/* Every process numbers its own operations; they are one. */
+enum { MC_DIGEST_USERS = MESHCOLL_OPS, MC_DIGEST_BARRIER, MC_DIGEST_NO_OP, MC_DIGEST_OPS };
+_Static_assert(MC_DIGEST_OPS <= 16, "four bits");
+_Static_assert(MESHCOLL_DATATYPES <= 32 && MC_TAG_DIGEST_BITS >= 9,
+               "predefined types are told apart");
+
+static inline uint32_t mc_digest_of(const meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier)
+{
+    const mc_move_t *const move = &mc_moves[a->collective];
+    const uint32_t root = move->rooted ? (uint32_t)a->root : 0, type = (uint32_t)a->datatype;
+    const uint32_t op = is_barrier                                 ? MC_DIGEST_BARRIER
+                        : !move->reduces                           ? MC_DIGEST_NO_OP
+                        : (uint32_t)a->op < (uint32_t)MESHCOLL_OPS ? (uint32_t)a->op
+                                                                   : MC_DIGEST_USERS;
+    /* odd factors: each field alone changes the low bits */
+    return 16 * (type ^ type >> 5) + op + 73 * (uint32_t)a->collective +
+           151 * (root ^ root >> MC_TAG_DIGEST_BITS) + 331 * h->creation;
+}
+
+#endif

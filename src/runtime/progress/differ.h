@@ -1,0 +1,11 @@
+/* Ranks that make different calls under one number: their messages have other digests, so that no receive takes them. */
+#ifndef MC_PROGRESS_DIFFER_H
+#define MC_PROGRESS_DIFFER_H
+
+#include "runtime/handle/handle.h"
+
+/* Has a message arrived of another call under the number of one that runs here? OK, or ERR_MISMATCH with a sentence. For
+ * ranks that have waited for long. */
+int mc_differ_check(const mc_shared_t *job);
+
+#endif
