@@ -39,7 +39,8 @@ typedef struct {
     mc_addresses_t addresses;
     int listener; /* -1: none yet */
     attempt_t attempt[MC_JOB_PORTS];
-    char why[MC_WIRE_NAME + 160]; /* the last failure */
+    char why[MC_WIRE_NAME + 160]; /* the last failure that tells something */
+    double told_at;               /* when it did */
     bool final;
 } search_t;
 
@@ -54,7 +55,7 @@ static const char *text_of(int error)
 {
     return error == EPROTO       ? "no rank of meshcoll listens there"
            : error == ECONNRESET ? "the connection was closed"
-           : error == EPERM      ? "a process of another user listens there"
+           : error == EUSERS     ? "a process of another user listens there"
            : error == EADDRINUSE ? "this rank has no free port of MESHCOLL_PORTS to listen on"
                                  : strerror(error);
 }
@@ -68,11 +69,21 @@ static void hang_up(attempt_t *a)
     a->fd = -1;
 }
 
+/* Most ports refuse, as nobody listens there: that does not hide what came of another one just now. */
+static void note(search_t *s, const attempt_t *a, const char *why)
+{
+    char name[MC_WIRE_NAME];
+    const bool telling = a->stage != PAUSED && a->stage != CONNECTING;
+    if (!telling && mc_now() < s->told_at + MC_HANDSHAKE_SECONDS)
+        return;
+    snprintf(s->why, sizeof s->why, "%s: %s", mc_wire_print(&a->to, name), why);
+    s->told_at = telling ? mc_now() : s->told_at;
+}
+
 /* The next address, or after the last one a pause. */
 static void give_up(search_t *s, attempt_t *a, const char *why)
 {
-    char name[MC_WIRE_NAME];
-    snprintf(s->why, sizeof s->why, "%s: %s", mc_wire_print(&a->to, name), why);
+    note(s, a, why);
     hang_up(a);
     a->stage = PAUSED;
     a->until = mc_now();
@@ -134,7 +145,7 @@ static int find_endpoints(const search_t *s, const attempt_t *a, mc_endpoint_t a
 static int greet(search_t *s, attempt_t *a)
 {
     if (mc_handshake_is_stranger(s->self, a->fd))
-        return EPERM;
+        return EUSERS;
     a->hello = (mc_hello_t){.kind = MC_HELLO_JOIN};
     int failed = listen_beside(s, a->fd);
     if (!failed)
@@ -170,7 +181,7 @@ static int advance(search_t *s, attempt_t *a)
     int failed = EAGAIN;
     if (a->stage == CONNECTING) {
         failed = mc_wire_connected(a->fd);
-        a->stage = SILENT;
+        a->stage = failed ? CONNECTING : SILENT;
         a->until = mc_now() + MC_HANDSHAKE_SECONDS;
     } else if (a->stage == SILENT) {
         failed = read_part(a, &a->challenge, sizeof a->challenge);
@@ -319,8 +330,11 @@ int mc_seek_rank0(const mc_self_t *self, double deadline, mc_seek_t *seek)
     int status = MESHCOLL_OK;
     if (!s)
         return mc_fail_memory("the search for rank 0");
-    *s =
-        (search_t){.self = self, .deadline = deadline, .listener = -1, .notice = mc_notice_begin()};
+    *s = (search_t){.self = self,
+                    .deadline = deadline,
+                    .listener = -1,
+                    .notice = mc_notice_begin(),
+                    .told_at = -MC_HANDSHAKE_SECONDS};
     snprintf(s->why, sizeof s->why, "its address: not tried");
     /* ranks that start together do not try together */
     for (int32_t i = 0; i < MC_JOB_PORTS; i++)

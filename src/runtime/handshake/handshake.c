@@ -152,7 +152,7 @@ int mc_handshake(const mc_self_t *self, int fd, mc_hello_t *hello, double deadli
     const double limit = mc_now() + MC_HANDSHAKE_SECONDS, end = deadline < limit ? deadline : limit;
     int failed = mc_wire_recv(fd, &challenge, sizeof challenge, end, -1);
     if (!failed && mc_handshake_is_stranger(self, fd))
-        failed = EPERM;
+        failed = EUSERS;
     if (!failed)
         failed = mc_handshake_hello(self, &challenge, hello);
     if (failed == ENOEXEC) {

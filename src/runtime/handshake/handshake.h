@@ -86,7 +86,7 @@ int mc_handshake_hello(const mc_self_t *self, const mc_challenge_t *challenge, m
  * MC_ANSWER_SECRET; EPROTO: it is none, or names a place that the tree of hello->size ranks does not have. */
 int mc_handshake_accepted(const mc_self_t *self, const mc_challenge_t *challenge,
                           const mc_hello_t *hello, mc_answer_t *answer);
-/* All of it. 0: *answer is from a process that
+/* All of it. EUSERS: another user's process listens. 0: *answer is from a process that
  * knows the secret, or refuses; EPROTO: no greeting; else an errno. */
 int mc_handshake(const mc_self_t *self, int fd, mc_hello_t *hello, double deadline,
                  mc_answer_t *answer);
