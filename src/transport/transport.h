@@ -222,6 +222,8 @@ typedef struct {
     bool greeted;  /* both directions are established */
     /* What the listener's owner awaits from the peer: check() looks whether it is there. */
     uint32_t wanted;
+    /* Its number of the next message to the peer: one sequence for all meshes, as contexts are used again. */
+    uint32_t next_id;
 } mc_peer_t; /* a connection; transports append their own fields */
 
 /*

@@ -172,6 +172,82 @@ static void refused_start(void)
     meshcoll_destroy(mesh);
 }
 
+/* A persistent request keeps its number, however many come and go. */
+static void kept_request(void)
+{
+    meshcoll_t *const mesh = open_mesh("a persistent request that is kept");
+    meshcoll_request_t *kept, *other;
+    int32_t x = rank == 0 ? 5 : -1, y = 6;
+    int status = MESHCOLL_OK;
+    check(meshcoll_bcast_init(mesh, &x, &x, 1, MESHCOLL_INT32, 0, &kept) == MESHCOLL_OK, "init");
+    for (int i = 0; i < 2 * MANY && !status; i++) {
+        status = meshcoll_bcast_init(mesh, &y, &y, 1, MESHCOLL_INT32, 0, &other);
+        if (!status)
+            meshcoll_free(other);
+    }
+    check(status == MESHCOLL_ERR_UNSUPPORTED && strstr(meshcoll_last_error(), "still exists"),
+          "its number comes again");
+    check(meshcoll_start(kept) == MESHCOLL_OK && meshcoll_wait(kept) == MESHCOLL_OK && x == 5,
+          "the one that is kept");
+    meshcoll_free(kept);
+    check(meshcoll_bcast_init(mesh, &y, &y, 1, MESHCOLL_INT32, 0, &other) == MESHCOLL_OK,
+          "another");
+    check(meshcoll_start(other) == MESHCOLL_OK && meshcoll_wait(other) == MESHCOLL_OK, "runs");
+    meshcoll_free(other);
+    meshcoll_destroy(mesh);
+}
+
+/* A call runs while numbers wrap around it. */
+static void overtaken_call(void)
+{
+    enum { LARGE = 16 << 20, SMALL_CALLS = 40000 };
+    meshcoll_t *const mesh = open_mesh("a call that runs long");
+    int32_t *const large = malloc(LARGE * sizeof *large), got;
+    meshcoll_request_t *request;
+    check(large != NULL, "memory");
+    for (int32_t i = 0; i < LARGE; i++)
+        large[i] = rank == 0 ? i : -1;
+    check(meshcoll_ibcast(mesh, large, large, LARGE, MESHCOLL_INT32, 0, &request) == MESHCOLL_OK,
+          "a large call");
+    for (int32_t i = 0; i < SMALL_CALLS; i++)
+        check(bcast(mesh, i, &got) == MESHCOLL_OK && got == i, "a small call");
+    check(meshcoll_wait(request) == MESHCOLL_OK, "the large call");
+    for (int32_t i = 0; i < LARGE; i++)
+        check(large[i] == i, "its data");
+    free(large);
+    meshcoll_destroy(mesh);
+}
+
+/* The data of a message to a group that its receiver has destroyed stays where it is. */
+static void late_message(void)
+{
+    enum { BYTES = 100, IDS = 1 << 16 };
+    meshcoll_t *const mesh = open_mesh("a message to a group that is gone"), *group;
+    char data[BYTES];
+    check(group_of(mesh, &group) == MESHCOLL_OK, "a group");
+    for (int i = 0; i < IDS; i++)
+        check((rank == 0 ? meshcoll_send(group, data, BYTES, MESHCOLL_INT8, 1, 0)
+                         : meshcoll_recv(group, data, BYTES, MESHCOLL_INT8, 0, 0, NULL)) == 0,
+              "messages");
+    if (rank == 1)
+        meshcoll_destroy(group);
+    MPI_Barrier(MPI_COMM_WORLD);
+    memset(data, 'o', BYTES);
+    if (rank == 0) {
+        check(meshcoll_send(group, data, BYTES, MESHCOLL_INT8, 1, 0) == MESHCOLL_OK, "the last");
+        meshcoll_destroy(group);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    check(group_of(mesh, &group) == MESHCOLL_OK, "the next group");
+    memset(data, rank == 0 ? 'n' : '-', BYTES);
+    check((rank == 0 ? meshcoll_send(group, data, BYTES, MESHCOLL_INT8, 1, 0)
+                     : meshcoll_recv(group, data, BYTES, MESHCOLL_INT8, 0, 0, NULL)) == 0,
+          "a message");
+    check(data[0] == 'n' && data[BYTES - 1] == 'n', "old data");
+    meshcoll_destroy(group);
+    meshcoll_destroy(mesh);
+}
+
 /* All ranks do the same wrong, many times, and the mesh goes on. */
 static void refused_alike(void)
 {
@@ -209,10 +285,11 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } all[] = {{"bcast", group_after_bcast}, {"reduce", group_after_reduce},
-               {"dropped", dropped_group},   {"wrap", wrapped_numbers},
-               {"begun", begun_calls},       {"start", refused_start},
-               {"alike", refused_alike}};
+    } all[] = {{"bcast", group_after_bcast},  {"reduce", group_after_reduce},
+               {"dropped", dropped_group},    {"wrap", wrapped_numbers},
+               {"begun", begun_calls},        {"start", refused_start},
+               {"alike", refused_alike},      {"kept", kept_request},
+               {"overtaken", overtaken_call}, {"late", late_message}};
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)

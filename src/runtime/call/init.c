@@ -102,6 +102,20 @@ static int init_any(meshcoll_t *h, const mc_asked_t *asked, meshcoll_request_t *
     return init(h, &asked->args, asked->is_barrier, asked->number, request);
 }
 
+/* Numbers wrap; two requests with one number would take each other's messages. */
+static int check_number(const meshcoll_t *h, uint32_t number)
+{
+    const meshcoll_request_t *r = h->n_persistent > MC_PERSISTENT_NUMBERS ? h->all : NULL;
+    while (r && !(r->persistent && r->operation == number))
+        r = r->next_of_all;
+    return r ? mc_fail(
+                   MESHCOLL_ERR_UNSUPPORTED,
+                   "a persistent request that was made %d such requests ago still exists: expected "
+                   "it to be free, as its number comes again; free it first",
+                   MC_PERSISTENT_NUMBERS)
+             : MESHCOLL_OK;
+}
+
 int mc_request_init(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier,
                     meshcoll_request_t **request)
 {
@@ -112,7 +126,9 @@ int mc_request_init(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier
     int status = mc_failure_check(h);
     if (status)
         return mc_leave(h, status);
-    status = mc_args_check(h, given, &asked.args);
+    status = check_number(h, asked.number.own);
+    if (!status)
+        status = mc_args_check(h, given, &asked.args);
     status = status ? refuse(h, asked.number, status) : init_any(h, &asked, request);
     return mc_leave(h, status);
 }

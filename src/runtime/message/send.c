@@ -37,7 +37,7 @@ static int announce(meshcoll_t *h, mc_flow_t *flow, mc_transfer_t *t)
                                                  : MC_HEADER_OFFER,
                               .tag = t->tag,
                               .bytes = t->bytes,
-                              .id = flow->next_id++};
+                              .id = flow->link->next_id++};
     if (inside && t->bytes > 0) {
         memcpy(t->header.data, t->at, t->bytes);
         mc_flow_count(h, flow, t->bytes);

@@ -245,7 +245,6 @@ static int create_flow(meshcoll_t *h, int32_t rank, mc_flow_t **flow)
                      .rank = rank,
                      .credits = MC_MESSAGE_WINDOW,
                      .left = MC_MESSAGE_WINDOW,
-                     .next_id = h->creation << 16, /* none of an earlier group's */
                      .credit = {.owner = f}};
     mc_transfers_init(&f->waiting);
     mc_transfers_init(&f->offered);

@@ -111,7 +111,6 @@ typedef struct {
 struct mc_flow {
     mc_peer_t *link;
     int32_t rank;
-    uint32_t next_id;
     uint32_t credits;       /* messages that this rank may still announce */
     mc_transfers_t waiting; /* sends without a credit */
     mc_transfers_t offered; /* sends without a READY */
