@@ -5,32 +5,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Runs of more than three boxes of one size are abbreviated: "4x8". */
-static void print_ragged(const mc_mesh_t *mesh, mc_text_t *text)
-{
-    const mc_boxes_t *const boxes = mesh->ragged;
-    mc_text_add(text, "%s=", mesh->dim[MC_RAGGED_BOX].name);
-    for (int32_t b = 0, run; b < boxes->n; b += run) {
-        const int32_t size = boxes->first[b + 1] - boxes->first[b];
-        run = 1;
-        while (b + run < boxes->n && boxes->first[b + run + 1] - boxes->first[b + run] == size)
-            run++;
-        const char *const plus = b ? "+" : "";
-        if (run > 3)
-            mc_text_add(text, "%s%dx%d", plus, run, size);
-        for (int32_t i = 0; i < run && run <= 3; i++)
-            mc_text_add(text, "%s%d", i ? "+" : plus, size);
-    }
-}
-
 void mc_mesh_print(const mc_mesh_t *mesh, mc_text_t *text)
 {
-    if (mesh->ragged) {
-        print_ragged(mesh, text);
-        return;
-    }
-    for (int32_t d = 0; d < mesh->ndims; d++)
+    if (mesh->ragged)
+        mc_text_add(text, "%s", mesh->ragged->text);
+    for (int32_t d = 0; d < mesh->ndims && !mesh->ragged; d++)
         mc_text_add(text, "%s%s=%d", d ? "," : "", mesh->dim[d].name, mesh->dim[d].extent);
+}
+
+const char *mc_mesh_text(const mc_mesh_t *mesh, char buffer[MC_MESH_TEXT])
+{
+    mc_text_t text = mc_text(buffer, MC_MESH_TEXT);
+    if (mesh->ragged)
+        return mesh->ragged->text;
+    mc_mesh_print(mesh, &text);
+    return buffer;
 }
 
 void mc_mesh_coords(const mc_mesh_t *mesh, int32_t rank, int32_t coord[MC_MAX_DIMS])

@@ -13,10 +13,11 @@
 
 #include "base/base.h"
 
+/* MC_MESH_TEXT: room for the text of a mesh that is not ragged (mc_mesh_text). */
 enum { MC_MAX_DIMS = 6, MC_DIM_NAME = 16, MC_MESH_TEXT = 256 };
 
-/* The most characters of a text that is parsed: a list of boxes may be longer than it is printed. */
-enum { MC_MESH_MOST_READ = 16383 };
+/* The most characters of a text that is parsed. */
+enum { MC_MESH_MOST_READ = 65535 };
 
 /* The most ranks of a mesh. Cost formulas and message tags are dimensioned for it. */
 enum { MC_MESH_RANKS = 1 << 22 };
@@ -29,10 +30,11 @@ typedef struct {
     int32_t extent;
 } mc_dim_t;
 
-/* The ranks of the boxes of a ragged mesh. One object per list of sizes and process, never
+/* The ranks of the boxes of a ragged mesh. One object per name, list of sizes and process, never
  * freed. */
 typedef struct mc_boxes {
     const struct mc_boxes *next;
+    const char *text;        /* of the mesh: "box=8+8+4" */
     int32_t n, fewest, most; /* number of boxes; ranks of the smallest and of the largest */
     int32_t first[];         /* first rank of each box; n + 1 entries */
 } mc_boxes_t;
@@ -63,6 +65,8 @@ typedef struct {
 
 int mc_mesh_parse(const char *text, mc_mesh_t *mesh);
 void mc_mesh_print(const mc_mesh_t *mesh, mc_text_t *text);
+/* Returns the whole text: `buffer`, or that of the list of boxes, which is as long as they take and stays. */
+const char *mc_mesh_text(const mc_mesh_t *mesh, char buffer[MC_MESH_TEXT]);
 int mc_mesh_check(const mc_mesh_t *mesh);
 
 /* Makes the mesh of boxes of `sizes` ranks along a dimension called `name`; where all sizes are

@@ -147,6 +147,21 @@ int mc_mesh_parse(const char *text, mc_mesh_t *mesh)
     return MESHCOLL_OK;
 }
 
+/* The mesh that its own text or list of boxes says. */
+static int make_again(const mc_mesh_t *mesh, const char *text, mc_mesh_t *again)
+{
+    const mc_boxes_t *const boxes = mesh->ragged;
+    if (!boxes)
+        return mc_mesh_parse(text, again);
+    int32_t *const sizes = malloc((size_t)boxes->n * sizeof *sizes);
+    for (int32_t b = 0; sizes && b < boxes->n; b++)
+        sizes[b] = mc_boxes_size(boxes, b);
+    const int status = sizes ? mc_mesh_of_boxes(mesh->dim[0].name, sizes, boxes->n, again)
+                             : mc_fail_memory("a mesh");
+    free(sizes);
+    return status;
+}
+
 int mc_mesh_check(const mc_mesh_t *mesh)
 {
     char buffer[MC_MESH_TEXT];
@@ -157,17 +172,16 @@ int mc_mesh_check(const mc_mesh_t *mesh)
     for (int32_t d = 0; d < mesh->ndims; d++)
         if (!memchr(mesh->dim[d].name, '\0', MC_DIM_NAME))
             return mc_fail(MESHCOLL_ERR_MESH, "the name of dimension %d has no final NUL", d);
-    mc_text_t text = mc_text(buffer, sizeof buffer);
-    mc_mesh_print(mesh, &text);
-    const int status = mc_mesh_parse(buffer, &again);
+    const char *const text = mc_mesh_text(mesh, buffer);
+    const int status = make_again(mesh, text, &again);
     if (status)
         return status;
     if (again.ragged != mesh->ragged || mesh->leader < 0 || mesh->leader >= mesh->size)
         return mc_fail(MESHCOLL_ERR_MESH,
-                       "mesh %s does not match its list of boxes, or has no rank %d to lead",
-                       buffer, mesh->leader);
+                       "mesh %s does not match its list of boxes, or has no rank %d to lead", text,
+                       mesh->leader);
     if (again.size != mesh->size)
-        return mc_fail(MESHCOLL_ERR_MESH, "mesh %s has %d ranks, but its size is %d", buffer,
+        return mc_fail(MESHCOLL_ERR_MESH, "mesh %s has %d ranks, but its size is %d", text,
                        again.size, mesh->size);
     return MESHCOLL_OK;
 }

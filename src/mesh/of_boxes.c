@@ -9,26 +9,52 @@
  * freed. */
 static _Atomic(const mc_boxes_t *) known;
 
-static bool has_sizes(const mc_boxes_t *boxes, const int32_t *sizes, int32_t n)
+static bool has_sizes(const mc_boxes_t *boxes, const char *name, const int32_t *sizes, int32_t n)
 {
-    bool same = boxes->n == n;
+    const size_t length = strlen(name);
+    bool same =
+        boxes->n == n && strncmp(boxes->text, name, length) == 0 && boxes->text[length] == '=';
     for (int32_t b = 0; same && b < n; b++)
         same = boxes->first[b + 1] - boxes->first[b] == sizes[b];
     return same;
 }
 
-static const mc_boxes_t *find_known(const mc_boxes_t *boxes, const int32_t *sizes, int32_t n)
+static const mc_boxes_t *find_known(const mc_boxes_t *boxes, const char *name, const int32_t *sizes,
+                                    int32_t n)
 {
-    while (boxes && !has_sizes(boxes, sizes, n))
+    while (boxes && !has_sizes(boxes, name, sizes, n))
         boxes = boxes->next;
     return boxes;
 }
 
-static mc_boxes_t *make_boxes(const int32_t *sizes, int32_t n)
+/* Runs of more than three boxes of one size are abbreviated: "4x8". */
+static void print_boxes(const char *name, const int32_t *sizes, int32_t n, mc_text_t *text)
 {
-    mc_boxes_t *const boxes = malloc(sizeof *boxes + ((size_t)n + 1) * sizeof boxes->first[0]);
+    mc_text_add(text, "%s=", name);
+    for (int32_t b = 0, run; b < n; b += run) {
+        const char *const plus = b ? "+" : "";
+        run = 1;
+        while (b + run < n && sizes[b + run] == sizes[b])
+            run++;
+        if (run > 3)
+            mc_text_add(text, "%s%dx%d", plus, run, sizes[b]);
+        for (int32_t i = 0; i < run && run <= 3; i++)
+            mc_text_add(text, "%s%d", i ? "+" : plus, sizes[b]);
+    }
+}
+
+static mc_boxes_t *make_boxes(const char *name, const int32_t *sizes, int32_t n)
+{
+    mc_text_t length = mc_text(NULL, 0);
+    print_boxes(name, sizes, n, &length);
+    const size_t firsts = ((size_t)n + 1) * sizeof(int32_t), room = length.length + 1;
+    mc_boxes_t *const boxes = malloc(sizeof *boxes + firsts + room);
     if (!boxes)
         return NULL;
+    char *const behind = (char *)boxes->first + firsts;
+    mc_text_t text = mc_text(behind, room);
+    print_boxes(name, sizes, n, &text);
+    boxes->text = behind;
     boxes->n = n;
     boxes->fewest = boxes->most = sizes[0];
     boxes->first[0] = 0;
@@ -42,16 +68,16 @@ static mc_boxes_t *make_boxes(const int32_t *sizes, int32_t n)
 
 /* Returns NULL when out of memory. Of two threads that add equal lists, the second finds the first
  * one's. */
-static const mc_boxes_t *keep_boxes(const int32_t *sizes, int32_t n)
+static const mc_boxes_t *keep_boxes(const char *name, const int32_t *sizes, int32_t n)
 {
     const mc_boxes_t *latest = atomic_load(&known);
-    const mc_boxes_t *found = find_known(latest, sizes, n);
-    mc_boxes_t *const made = found ? NULL : make_boxes(sizes, n);
+    const mc_boxes_t *found = find_known(latest, name, sizes, n);
+    mc_boxes_t *const made = found ? NULL : make_boxes(name, sizes, n);
     while (made && !found) {
         made->next = latest;
         if (atomic_compare_exchange_weak(&known, &latest, made))
             return made;
-        found = find_known(latest, sizes, n);
+        found = find_known(latest, name, sizes, n);
     }
     free(made);
     return found;
@@ -73,19 +99,6 @@ static void add_dim(mc_mesh_t *mesh, const char *name, int32_t extent)
     mc_text_t text = mc_text(dim->name, sizeof dim->name);
     mc_text_add(&text, "%s", name);
     dim->extent = extent;
-}
-
-static int check_text(const mc_mesh_t *mesh)
-{
-    char buffer[MC_MESH_TEXT];
-    mc_text_t text = mc_text(buffer, sizeof buffer);
-    mc_mesh_print(mesh, &text);
-    if (text.length < sizeof buffer)
-        return MESHCOLL_OK;
-    return mc_fail(MESHCOLL_ERR_MESH,
-                   "the %d boxes change sizes too often: the text of a mesh has at most %d "
-                   "characters; put boxes of one size next to each other",
-                   mesh->ragged->n, MC_MESH_TEXT - 1);
 }
 
 /* Absent places are numbered too, and their numbers must fit. */
@@ -120,7 +133,7 @@ int mc_mesh_of_boxes(const char *name, const int32_t *sizes, int32_t n, mc_mesh_
     mc_mesh_t m = {0};
     if (check_ranks(sizes, n))
         return MESHCOLL_ERR_MESH;
-    const mc_boxes_t *const boxes = keep_boxes(sizes, n);
+    const mc_boxes_t *const boxes = keep_boxes(name, sizes, n);
     if (!boxes)
         return mc_fail_memory("a mesh");
     const int32_t least = boxes->fewest;
@@ -136,9 +149,7 @@ int mc_mesh_of_boxes(const char *name, const int32_t *sizes, int32_t n, mc_mesh_
         m.ragged = boxes;
         add_dim(&m, "fold", (boxes->most + least - 1) / least);
     }
-    int status = m.ragged ? check_text(&m) : MESHCOLL_OK;
-    if (!status && m.ragged)
-        status = check_places(&m);
+    const int status = m.ragged ? check_places(&m) : MESHCOLL_OK;
     if (!status)
         *mesh = m;
     return status;

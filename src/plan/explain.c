@@ -179,11 +179,9 @@ static const char *holds_name(mc_holds_t holds)
 static void explain_header(const mc_plan_t *plan, FILE *out)
 {
     char mesh[MC_MESH_TEXT];
-    mc_text_t text = mc_text(mesh, sizeof mesh);
-    mc_mesh_print(&plan->layout.mesh, &text);
     fprintf(out, "%s on %s, rank %" PRId32 " of %" PRId32 ", root %" PRId32,
-            meshcoll_collective_name(plan->collective), mesh, plan->rank, plan->layout.mesh.size,
-            plan->root);
+            meshcoll_collective_name(plan->collective), mc_mesh_text(&plan->layout.mesh, mesh),
+            plan->rank, plan->layout.mesh.size, plan->root);
     fprintf(out, ": %" PRIu32 " chunks", plan->n_chunks);
     if (plan->layout.segments > 1)
         fprintf(out, " in %" PRIu32 " segments", plan->layout.segments);

@@ -1,4 +1,5 @@
 /* Boxes found and given, the order of their ranks, and their transports. */
+#include "compose/planner/planner.h"
 #include "runtime/place/boxes.h"
 
 #include <criterion/criterion.h>
@@ -58,19 +59,19 @@ Test(boxes, make_a_mesh)
     check_boxes(NULL, "aaabbb", "aabaab", "box=2,gpu=3", NULL);
 }
 
-/* By turns, so that no run of them is written once. */
-Test(boxes, too_long_a_text_is_refused)
+/* 40000 boxes of one rank and one of 60000: more places than are numbered. */
+Test(boxes, too_unequal_ones_are_refused)
 {
-    enum { BOXES = 200 };
-    static mc_place_t place[2 * BOXES];
+    enum { SMALL = 40000, LARGE = 60000, RANKS = SMALL + LARGE };
+    mc_place_t *const place = calloc(RANKS, sizeof *place);
     mc_arranged_t a;
-    int32_t n = 0;
-    for (int32_t b = 0; b < BOXES; b++)
-        for (int32_t first = n, i = 0; i <= b % 2; i++)
-            place[n++] = (mc_place_t){.machine = first, .node = -1, .package = -1};
-    cr_assert_eq(mc_arrange(NULL, place, n, &a), MESHCOLL_ERR_MESH);
-    cr_expect_not_null(strstr(meshcoll_last_error(), "MESHCOLL_MESH=rank=300"), "%s",
+    cr_assert_not_null(place);
+    for (int32_t r = 0; r < RANKS; r++)
+        place[r] = (mc_place_t){.machine = r < SMALL ? r : SMALL, .node = -1, .package = -1};
+    cr_assert_eq(mc_arrange(NULL, place, RANKS, &a), MESHCOLL_ERR_MESH);
+    cr_expect_not_null(strstr(meshcoll_last_error(), "MESHCOLL_MESH=rank=100000"), "%s",
                        meshcoll_last_error());
+    free(place);
 }
 
 Test(boxes, are_found_in_any_order)
@@ -142,6 +143,86 @@ Test(boxes, meshes_that_would_fit_are_named)
     cr_assert(mc_mesh_fit("box=3+5", 8, &mesh) == MESHCOLL_OK);
     cr_assert(mc_mesh_fit("box=3+5", 9, &mesh) == MESHCOLL_ERR_MESH);
     cr_expect_not_null(strstr(meshcoll_last_error(), "rank=9 would fit"));
+}
+
+/* Boxes of 1 and 2 by turns, so that no run of them is written once. */
+Test(boxes, that_change_sizes_each_time)
+{
+    enum { BOXES = 10000 };
+    static mc_place_t place[2 * BOXES];
+    mc_arranged_t a;
+    mc_mesh_t again;
+    char buffer[MC_MESH_TEXT];
+    int32_t n = 0;
+    for (int32_t b = 0; b < BOXES; b++)
+        for (int32_t first = n, i = 0; i <= b % 2; i++)
+            place[n++] = (mc_place_t){.machine = first, .node = -1, .package = -1};
+    cr_assert_eq(mc_arrange(NULL, place, n, &a), MESHCOLL_OK, "%s", meshcoll_last_error());
+    const char *const text = mc_mesh_text(&a.mesh, buffer);
+    cr_expect_eq(strlen(text), strlen("box=") + 2 * BOXES - 1);
+    cr_assert_eq(mc_mesh_parse(text, &again), MESHCOLL_OK, "%s", meshcoll_last_error());
+    cr_expect_eq(again.ragged, a.mesh.ragged);
+    mc_arranged_free(&a);
+}
+
+/* Boxes of 8, every 25th of 7, as a scheduler scatters them: found, printed and parsed, planned for, and what a mesh
+ * given in that order is arranged as. */
+static void expect_scattered(int32_t boxes)
+{
+    const int32_t size = boxes * 8 - boxes / 25;
+    mc_place_t *const place = calloc((size_t)size, sizeof *place);
+    mc_arranged_t a, given;
+    mc_mesh_t again;
+    char buffer[MC_MESH_TEXT];
+    cr_assert_not_null(place);
+    for (int32_t r = 0, b = 0, first = 0; r < size; r++) {
+        if (r - first == (b % 25 == 13 ? 7 : 8)) {
+            first = r;
+            b++;
+        }
+        place[r] = (mc_place_t){first, -1, -1};
+    }
+    cr_assert_eq(mc_arrange(NULL, place, size, &a), MESHCOLL_OK, "%s", meshcoll_last_error());
+    cr_expect(a.mesh.ragged && a.mesh.ragged->n == boxes && a.mesh.size == size);
+    cr_assert_eq(mc_mesh_check(&a.mesh), MESHCOLL_OK, "%s", meshcoll_last_error());
+    const char *const text = mc_mesh_text(&a.mesh, buffer);
+    cr_expect_eq(strncmp(text, "box=13x8+7+24x8+7+24x8+7", 24), 0, "%.40s", text);
+    cr_assert_eq(mc_mesh_parse(text, &again), MESHCOLL_OK, "%s", meshcoll_last_error());
+    cr_expect_eq(again.ragged, a.mesh.ragged);
+    cr_assert_eq(mc_arrange(text, place, size, &given), MESHCOLL_OK, "%s", meshcoll_last_error());
+    cr_expect_eq(given.mesh.ragged, a.mesh.ragged);
+    for (int c = 0; c < MESHCOLL_COLLECTIVES; c++) {
+        const mc_planner_query_t query = {.root = 5, .bytes = 1e6, .max_segments = 64};
+        mc_links_t links;
+        mc_ranked_t best;
+        cr_assert_eq(mc_links_parse("generic", &a.mesh, &links), MESHCOLL_OK);
+        cr_expect_eq(mc_planner_best((meshcoll_collective_t)c, &a.mesh, &links, &query, &best),
+                     MESHCOLL_OK, "%s", meshcoll_last_error());
+    }
+    mc_arranged_free(&given);
+    mc_arranged_free(&a);
+    free(place);
+}
+
+Test(boxes, a_thousand_that_change_sizes_often)
+{
+    expect_scattered(1000);
+}
+
+Test(boxes, ten_thousand_that_change_sizes_often)
+{
+    expect_scattered(10000);
+}
+
+/* The boxes of a mesh given keep their order under another name too, and two names are two meshes. */
+Test(boxes, of_unequal_sizes_by_another_name)
+{
+    mc_mesh_t box, node;
+    check_boxes("node=3+2", "ababa", NULL, "node=3+2", "02413");
+    cr_assert_eq(mc_mesh_parse("box=3+2", &box), MESHCOLL_OK);
+    cr_assert_eq(mc_mesh_parse("node=3+2", &node), MESHCOLL_OK);
+    cr_expect_neq(box.ragged, node.ragged);
+    cr_expect_eq(mc_mesh_check(&node), MESHCOLL_OK, "%s", meshcoll_last_error());
 }
 
 /* The machines of 8 ranks: the first rank on each's. */

@@ -32,7 +32,7 @@ Test(limits, of_texts)
                 *const l = text_of("lab,", ',', MC_LINKS_MOST_READ + 1),
                 *const s = text_of("flat-mst", ' ', MC_STRATEGY_MOST_READ + 1);
     cr_expect_eq(mc_mesh_parse(m, &mesh), MESHCOLL_ERR_PARSE);
-    expect_sentence("a mesh has more than 16383 characters");
+    expect_sentence("a mesh has more than 65535 characters");
     cr_assert_eq(mc_mesh_parse("box=2,gpu=2", &mesh), MESHCOLL_OK);
     cr_expect_eq(mc_links_parse(l, &mesh, &links), MESHCOLL_ERR_PARSE);
     expect_sentence("links has more than 65535 characters");
@@ -45,7 +45,7 @@ Test(limits, of_texts)
     free(s);
 }
 
-Test(limits, a_list_of_boxes_may_be_longer_than_its_print)
+Test(limits, the_longest_list_of_boxes_is_read)
 {
     mc_mesh_t mesh;
     char text[MC_MESH_MOST_READ + 1] = "box=7";

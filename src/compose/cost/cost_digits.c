@@ -14,13 +14,6 @@ typedef struct {
     int32_t first, size, n;
 } run_t;
 
-/* Boxes of unequal sizes; adjacent boxes of one size form a run. A mesh's text has room for fewer runs
- * than the array. */
-typedef struct {
-    run_t run[MC_MESH_TEXT];
-    int32_t n;
-} runs_t;
-
 /* `inside`: ranks that send to their own block; `most`: the most ranks of one block that send to other
  * blocks, which is also the most messages that one block receives. */
 typedef struct {
@@ -88,13 +81,24 @@ static void add_round(slots_t *slots, const mc_line_shape_t *shape, int32_t d, i
     slots->slots += lines > ports ? lines : ports;
 }
 
+/* Adjacent boxes of one size, from box `b` on. */
+static run_t run_from(const mc_boxes_t *boxes, int32_t b)
+{
+    run_t run = {boxes->first[b], mc_boxes_size(boxes, b), 1};
+    while (b + run.n < boxes->n && mc_boxes_size(boxes, b + run.n) == run.size)
+        run.n++;
+    return run;
+}
+
 /* Boxes of unequal sizes do not align with digits, so each run of boxes is counted. */
-static void count_ragged(tally_t *tally, const mc_line_shape_t *shape, const round_t *r,
-                         const runs_t *runs)
+static void count_ragged(tally_t *tally, const mc_line_shape_t *shape, const round_t *r)
 {
     sent_t sent = {0, 0};
-    for (int32_t i = 0; i < runs->n; i++)
-        count_run(r, &runs->run[i], &sent);
+    for (int32_t b = 0; b < shape->boxes->n;) {
+        const run_t run = run_from(shape->boxes, b);
+        count_run(r, &run, &sent);
+        b += run.n;
+    }
     const int32_t d = sent.most > 0 ? MC_RAGGED_BOX : MC_RAGGED_FOLD;
     add_round(&tally[d].own, shape, d, sent.most);
     if (sent.most > 0 && sent.inside > 0)
@@ -133,13 +137,12 @@ static mc_ratio_t slowed_of(const slots_t *slots, const mc_line_shape_t *shape, 
     return mc_ratio(slots->slots, slots->rounds * shape->ports[d]);
 }
 
-static void charge_digit(mc_cost_t *once, mc_cost_t *inner, const mc_line_shape_t *shape, round_t r,
-                         const runs_t *runs)
+static void charge_digit(mc_cost_t *once, mc_cost_t *inner, const mc_line_shape_t *shape, round_t r)
 {
     tally_t tally[MC_MAX_DIMS] = {{.messages = 0}};
     for (r.k = 1; r.k < r.radix; r.k++) {
         if (shape->boxes)
-            count_ragged(tally, shape, &r, runs);
+            count_ragged(tally, shape, &r);
         else
             count_round(tally, shape, &r);
     }
@@ -155,29 +158,14 @@ static void charge_digit(mc_cost_t *once, mc_cost_t *inner, const mc_line_shape_
     }
 }
 
-static void find_runs(const mc_boxes_t *boxes, runs_t *runs)
-{
-    runs->n = 0;
-    for (int32_t b = 0; b < boxes->n; b++) {
-        const int32_t size = mc_boxes_size(boxes, b), last = runs->n - 1;
-        if (last >= 0 && runs->run[last].size == size)
-            runs->run[last].n++;
-        else
-            runs->run[runs->n++] = (run_t){boxes->first[b], size, 1};
-    }
-}
-
 mc_phase_cost_t mc_cost_digits_alltoall(const mc_line_shape_t *shape)
 {
     mc_cost_t once = mc_cost_zero(), inner = mc_cost_zero();
     round_t r = {.len = shape->line.len, .unit = 1};
-    runs_t runs = {.n = 0};
-    if (shape->boxes)
-        find_runs(shape->boxes, &runs);
     for (; r.unit < r.len; r.unit = r.turn) {
         r.radix = mc_digits_radix(r.len, r.unit);
         r.turn = r.unit * r.radix;
-        charge_digit(&once, &inner, shape, r, &runs);
+        charge_digit(&once, &inner, shape, r);
     }
     return mc_phase_with_inner(&once, &inner);
 }

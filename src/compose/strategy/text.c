@@ -331,9 +331,8 @@ static int fail_algorithm(meshcoll_collective_t collective, word_t name)
 static int fail_dim(const mc_mesh_t *mesh, word_t name, const char *why)
 {
     char known[MC_MESH_TEXT];
-    mc_text_t text = mc_text(known, sizeof known);
-    mc_mesh_print(mesh, &text);
-    return mc_fail(MESHCOLL_ERR_STRATEGY, "'%.*s' %s mesh %s", (int)name.n, name.at, why, known);
+    return mc_fail(MESHCOLL_ERR_STRATEGY, "'%.*s' %s mesh %s", (int)name.n, name.at, why,
+                   mc_mesh_text(mesh, known));
 }
 
 /* "box" or "box*gpu". */

@@ -71,8 +71,7 @@ static int open_shared(const mc_mesh_t *mesh, int32_t rank, const mc_settings_t 
 /* All of a handle that needs no job. */
 static int open_own(meshcoll_t *h, const mc_settings_t *settings)
 {
-    mc_text_t text = mc_text(h->text, sizeof h->text);
-    mc_mesh_print(&h->mesh, &text);
+    h->text = mc_mesh_text(&h->mesh, h->text_room);
     int status = mc_links_parse(settings->links, &h->mesh, &h->links);
     if (!status)
         status = read_switch("MESHCOLL_REPRODUCIBLE", settings->reproducible, &h->reproducible);

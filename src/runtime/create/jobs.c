@@ -102,12 +102,10 @@ void mc_handle_bury(meshcoll_t *h)
 {
     const int32_t rank = h->rank;
     const mc_mesh_t mesh = h->mesh;
-    char text[MC_MESH_TEXT];
-    memcpy(text, h->text, sizeof text);
     memset(h, 0, sizeof *h);
     h->rank = rank;
     h->mesh = mesh;
-    memcpy(h->text, text, sizeof text);
+    h->text = mc_mesh_text(&h->mesh, h->text_room);
     h->job = &gone;
     pthread_mutex_lock(&lock);
     h->sibling = gone.lingering;

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,9 +63,30 @@ void mc_cluster_print_transports(const mc_cluster_t *c, mc_text_t *text)
         mc_text_add(text, "%s%s=%s", d ? ";" : "", c->mesh.dim[d].name, c->tls[d]);
 }
 
+/* FNV-1a */
+static uint64_t hash(const char *text)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    for (; *text; text++)
+        h = (h ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    return h;
+}
+
+/* A mesh's text, or of one with too many boxes for the key what tells it from others. */
+static void print_key(const mc_mesh_t *mesh, mc_text_t *text)
+{
+    char buffer[MC_MESH_TEXT];
+    const char *const whole = mc_mesh_text(mesh, buffer);
+    if (strlen(whole) < sizeof buffer)
+        mc_text_add(text, "%s", whole);
+    else
+        mc_text_add(text, "%s=%d boxes of %d to %d, %016" PRIx64, mesh->dim[0].name,
+                    mesh->ragged->n, mesh->ragged->fewest, mesh->ragged->most, hash(whole));
+}
+
 void mc_cluster_print(const mc_cluster_t *c, mc_text_t *text)
 {
-    mc_mesh_print(&c->mesh, text);
+    print_key(&c->mesh, text);
     mc_text_add(text, " on %d machine%s with %d core%s of %s, ", c->machines,
                 c->machines == 1 ? "" : "s", c->cores, c->cores == 1 ? "" : "s", c->cpu);
     mc_cluster_print_transports(c, text);
@@ -222,16 +244,14 @@ int mc_tuned_read(const char *path, const mc_cluster_t *cluster, char **links)
 
 static json_t *entry_new(const mc_cluster_t *c, const mc_tuned_t *tuned)
 {
-    char mesh[MC_CLUSTER_TEXT], transports[MC_MAX_DIMS * (MC_DIM_NAME + MC_TLS_TEXT)];
-    mc_text_t mesh_text = mc_text(mesh, sizeof mesh);
+    char mesh[MC_MESH_TEXT], transports[MC_MAX_DIMS * (MC_DIM_NAME + MC_TLS_TEXT)];
     mc_text_t transports_text = mc_text(transports, sizeof transports);
-    mc_mesh_print(&c->mesh, &mesh_text);
     mc_cluster_print_transports(c, &transports_text);
     return json_pack("{s:s, s:s, s:i, s:i, s:s, s:i, s:s, s:s, s:s, s:s, s:s*}", "links",
-                     tuned->links, "mesh", mesh, "ranks", (int)c->mesh.size, "machines",
-                     (int)c->machines, "cpu", c->cpu, "cores", (int)c->cores, "transports",
-                     transports, "date", tuned->date, "command", tuned->command, "provenance",
-                     tuned->provenance, "corrections", tuned->corrections);
+                     tuned->links, "mesh", mc_mesh_text(&c->mesh, mesh), "ranks", (int)c->mesh.size,
+                     "machines", (int)c->machines, "cpu", c->cpu, "cores", (int)c->cores,
+                     "transports", transports, "date", tuned->date, "command", tuned->command,
+                     "provenance", tuned->provenance, "corrections", tuned->corrections);
 }
 
 static int put_entry(json_t *root, const mc_cluster_t *cluster, const mc_tuned_t *tuned)

@@ -23,7 +23,8 @@ struct meshcoll {
     int32_t rank; /* mesh rank, as everywhere below the API; the caller's is mc_comm_rank_of it */
     mc_mesh_t mesh;
     mc_order_t order;
-    char text[MC_MESH_TEXT];
+    const char *text; /* of the mesh (mc_mesh_text) */
+    char text_room[MC_MESH_TEXT];
     mc_links_t links;
     bool reproducible;
     bool checks; /* MESHCOLL_CHECK: all ranks compare each call (call/check.h) */

@@ -98,7 +98,7 @@ static sizes_t find_sizes(seat_t *seat, const mc_place_t *place, int32_t n)
 /* The mesh found ------------------------------------------------------------------------------- */
 
 /* A mesh of boxes of unequal sizes, from seats sorted by machine. */
-static int ragged_mesh_of(const seat_t *seat, int32_t n, mc_mesh_t *mesh)
+static int ragged_mesh_of(const char *name, const seat_t *seat, int32_t n, mc_mesh_t *mesh)
 {
     char why[256];
     mc_text_t text = mc_text(why, sizeof why);
@@ -109,7 +109,7 @@ static int ragged_mesh_of(const seat_t *seat, int32_t n, mc_mesh_t *mesh)
         sizes[last]++;
         last += i + 1 < n && seat[i + 1].machine != seat[i].machine;
     }
-    const int status = mc_mesh_of_boxes("box", sizes, last + 1, mesh);
+    const int status = mc_mesh_of_boxes(name, sizes, last + 1, mesh);
     free(sizes);
     if (status != MESHCOLL_ERR_MESH)
         return status;
@@ -145,7 +145,8 @@ static bool is_dim(const mc_mesh_t *mesh, const char *name, int32_t inner, int32
 static bool has_boxes(const mc_mesh_t *mesh, const seat_t *seat)
 {
     mc_mesh_t found;
-    return mesh->ragged && ragged_mesh_of(seat, mesh->size, &found) == MESHCOLL_OK &&
+    return mesh->ragged &&
+           ragged_mesh_of(mesh->dim[0].name, seat, mesh->size, &found) == MESHCOLL_OK &&
            found.ragged == mesh->ragged;
 }
 
@@ -225,7 +226,7 @@ static int arrange(const char *text, const mc_place_t *place, int32_t size, seat
     const sizes_t sizes = find_sizes(seat, place, size);
     int status = text        ? mc_mesh_fit(text, size, &a->mesh)
                  : sizes.box ? mesh_of(&sizes, size, &a->mesh)
-                             : ragged_mesh_of(seat, size, &a->mesh);
+                             : ragged_mesh_of("box", seat, size, &a->mesh);
     if (status)
         return status;
     if (text)

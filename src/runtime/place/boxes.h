@@ -39,8 +39,7 @@ typedef struct {
  * Without `text` the mesh found: "box=B,gpu=G", "gpu=N" in one box, "box=N" with one rank each.
  * Where each NUMA node (or else socket) of every box has as many ranks bound to it, "numa=N" (or
  * "socket=N") stands between box and gpu. Mesh ranks are ordered by box, then by node, then by the
- * communicator. Boxes of unequal sizes make "box=8+8+4", in the order of their first ranks;
- * ERR_MESH if that text is too long.
+ * communicator. Boxes of unequal sizes make "box=8+8+4", in the order of their first ranks.
  *
  * With `text` that mesh, if it has `size` ranks; else ERR_MESH names meshes that would fit. Where
  * its dimension "box" (and "numa" or "socket") has the extent found, or its unequal boxes are those

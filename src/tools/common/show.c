@@ -3,13 +3,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-const char *mc_show_mesh(const mc_mesh_t *mesh, char buffer[MC_MESH_TEXT])
-{
-    mc_text_t text = mc_text(buffer, MC_MESH_TEXT);
-    mc_mesh_print(mesh, &text);
-    return buffer;
-}
-
 const char *mc_show_strategy(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
                              char buffer[MC_STRATEGY_TEXT])
 {
@@ -214,7 +207,7 @@ json_t *mc_json_mesh(const mc_mesh_t *mesh)
     for (int32_t d = 0; d < mesh->ndims; d++)
         json_array_append_new(dims, json_pack("{s:s, s:i}", "name", mesh->dim[d].name, "extent",
                                               (int)mesh->dim[d].extent));
-    return json_pack("{s:s, s:i, s:o}", "text", mc_show_mesh(mesh, text), "ranks", (int)mesh->size,
+    return json_pack("{s:s, s:i, s:o}", "text", mc_mesh_text(mesh, text), "ranks", (int)mesh->size,
                      "dims", dims);
 }
 

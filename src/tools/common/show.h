@@ -10,7 +10,6 @@
 enum { MC_NUMBER_TEXT = 64, MC_TERM_TEXT = 128 };
 
 /* Each fills `buffer` (of the size above) and returns it. */
-const char *mc_show_mesh(const mc_mesh_t *mesh, char buffer[MC_MESH_TEXT]);
 const char *mc_show_strategy(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
                              char buffer[MC_STRATEGY_TEXT]);
 /* One phase in the form of a strategy text. */

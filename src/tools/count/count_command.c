@@ -311,7 +311,7 @@ static int print_text(const tally_t *t)
     mc_table_t table = mc_table(t->top < 0 ? "lrrlrlrl" : "lrrrlrlrl");
     printf("%s ways to allreduce on p = %d ranks%s%s, each with a vector of D = %s\n\n",
            t->top < 0 ? "five" : "six", t->mesh.size, t->top < 0 ? "" : ", ",
-           t->top < 0 ? "" : mc_show_mesh(&t->mesh, mesh),
+           t->top < 0 ? "" : mc_mesh_text(&t->mesh, mesh),
            mc_print_bytes((double)t->bytes, size, sizeof size));
     add_head(&table, t);
     for (size_t i = 0; i < t->n; i++)

@@ -164,7 +164,7 @@ static int print_strategies(const mc_mesh_t *mesh)
     static const char *const head[] = {"collective", "name", "what it does"};
     char text[MC_STRATEGY_TEXT], name[MC_MESH_TEXT];
     mc_table_t table = mc_table("lll");
-    printf("named strategies, and below each its text on %s\n\n", mc_show_mesh(mesh, name));
+    printf("named strategies, and below each its text on %s\n\n", mc_mesh_text(mesh, name));
     add_row(&table, head);
     for (int32_t i = 0; i < mc_named_count(); i++) {
         const mc_named_t *const named = mc_named_at(i);

@@ -25,7 +25,7 @@ void mc_plan_print_head(const mc_plan_request_t *r, const char *what)
     char mesh[MC_MESH_TEXT];
     const char *provenance = NULL;
     printf("%s of %s on %s, %d ranks", mc_moves[r->collective].name, what,
-           mc_show_mesh(&r->mesh, mesh), r->mesh.size);
+           mc_mesh_text(&r->mesh, mesh), r->mesh.size);
     if (mc_moves[r->collective].rooted)
         printf(", root %d", r->root);
     if (r->in_order)

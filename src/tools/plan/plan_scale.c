@@ -183,7 +183,7 @@ static void print_head(const scale_t *s, int32_t links, int32_t size)
     printf("%s, %s:\n\n| |", mc_print_bytes((double)s->bytes[size], bytes, sizeof bytes),
            s->links[links]);
     for (int32_t m = 0; m < s->n_meshes; m++)
-        printf(" %s | ring | MST | / bound |", mc_show_mesh(&s->mesh[m], text));
+        printf(" %s | ring | MST | / bound |", mc_mesh_text(&s->mesh[m], text));
     printf("\n|---|");
     for (int32_t m = 0; m < s->n_meshes; m++)
         printf("---|---|---|---|");

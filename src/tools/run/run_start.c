@@ -44,14 +44,13 @@ static void set_number(const char *name, int number)
 /* "box=2,gpu=4", or "box=3+3+2" */
 static void set_mesh(const mc_run_t *r)
 {
-    char buffer[MC_MESH_TEXT * 2];
-    mc_text_t text = mc_text(buffer, sizeof buffer);
-    if (r->ranks % r->boxes == 0)
-        mc_text_add(&text, "box=%d,gpu=%d", r->boxes, r->ranks / r->boxes);
-    for (int32_t i = 0; i < r->boxes && r->ranks % r->boxes; i++)
-        mc_text_add(&text, "%s%d",
-                    i ? "+" : "box=", r->ranks / r->boxes + (i < r->ranks % r->boxes));
-    setenv("MESHCOLL_MESH", buffer, 1);
+    char buffer[MC_MESH_TEXT];
+    const int32_t each = r->ranks / r->boxes, more = r->ranks % r->boxes;
+    snprintf(buffer, sizeof buffer, more ? "box=%dx%d+%dx%d" : "box=%d,gpu=%d",
+             more ? more : r->boxes, more ? each + 1 : each, r->boxes - more, each);
+    mc_mesh_t mesh;
+    const int status = mc_mesh_parse(buffer, &mesh);
+    setenv("MESHCOLL_MESH", status ? buffer : mc_mesh_text(&mesh, buffer), 1);
 }
 
 static int set_secret(void)

@@ -138,7 +138,7 @@ static int print_text(const request_t *r, const mc_topo_t *t)
 {
     char mesh[MC_MESH_TEXT];
     const int32_t machines = mc_topo_machines(t);
-    printf("%s: %d rank%s", mc_show_mesh(&t->mesh, mesh), t->mesh.size,
+    printf("%s: %d rank%s", mc_mesh_text(&t->mesh, mesh), t->mesh.size,
            t->mesh.size == 1 ? "" : "s");
     if (machines)
         printf(" on %d machine%s", machines, machines == 1 ? "" : "s");

@@ -215,7 +215,7 @@ static void draw_title(const drawing_t *g)
     char buffer[256], mesh[MC_MESH_TEXT];
     const int32_t machines = mc_topo_machines(t);
     mc_text_t text = mc_text(buffer, sizeof buffer);
-    mc_svg_text(g->out, MARGIN, 44, "class=\"t\"", 0, mc_show_mesh(&t->mesh, mesh));
+    mc_svg_text(g->out, MARGIN, 44, "class=\"t\"", 0, mc_mesh_text(&t->mesh, mesh));
     mc_text_add(&text, "%d rank%s", t->mesh.size, t->mesh.size == 1 ? "" : "s");
     if (machines > 1)
         mc_text_add(&text, " on %d machines", machines);

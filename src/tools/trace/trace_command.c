@@ -194,7 +194,7 @@ static void print_homes(const mc_layout_t *layout)
 static void print_head(const request_t *r, const mc_trace_t *trace)
 {
     char mesh[MC_MESH_TEXT], text[MC_STRATEGY_TEXT];
-    printf("%s on %s", mc_moves[r->collective].name, mc_show_mesh(&r->mesh, mesh));
+    printf("%s on %s", mc_moves[r->collective].name, mc_mesh_text(&r->mesh, mesh));
     if (mc_moves[r->collective].rooted)
         printf(", root %d", r->root);
     printf(": %s\n", mc_show_strategy(&r->strategy, &r->mesh, text));

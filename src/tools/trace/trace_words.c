@@ -23,7 +23,7 @@ const char *mc_trace_headline(const mc_picture_t *p, char buffer[2 * MC_STRATEGY
     char mesh[MC_MESH_TEXT];
     mc_text_t out = mc_text(buffer, 2 * MC_STRATEGY_TEXT);
     mc_text_add(&out, "%s on %s", mc_moves[p->strategy->collective].name,
-                mc_show_mesh(p->mesh, mesh));
+                mc_mesh_text(p->mesh, mesh));
     if (mc_moves[p->strategy->collective].rooted)
         mc_text_add(&out, ", root %d", p->root);
     return buffer;

@@ -45,15 +45,13 @@ bool mc_tune_is_pulled(const mc_cluster_t *cluster, int32_t dim)
 
 meshcoll_t *mc_tune_open(const mc_cluster_t *c, MPI_Comm comm)
 {
-    char mesh[MC_CLUSTER_TEXT], transports[MC_MAX_DIMS * (MC_DIM_NAME + MC_TLS_TEXT)];
-    mc_text_t mesh_text = mc_text(mesh, sizeof mesh);
+    char mesh[MC_MESH_TEXT], transports[MC_MAX_DIMS * (MC_DIM_NAME + MC_TLS_TEXT)];
     mc_text_t transports_text = mc_text(transports, sizeof transports);
     meshcoll_t *whole = NULL;
-    mc_mesh_print(&c->mesh, &mesh_text);
     mc_cluster_print_transports(c, &transports_text);
     /* links given by name: the file of tuned links, which is about to be written, is not read */
     const meshcoll_params_t params = {.size = sizeof params,
-                                      .mesh = mesh,
+                                      .mesh = mc_mesh_text(&c->mesh, mesh),
                                       .links = mc_cluster_presets[0].name,
                                       .transports = transports};
     mc_tune_check(meshcoll_create(comm, &params, &whole), "the mesh");

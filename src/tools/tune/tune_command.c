@@ -35,8 +35,6 @@ typedef struct {
     int32_t seconds;
     bool on_device;
     mc_cluster_t cluster;
-    char mesh
-        [MC_MESH_TEXT]; /* the cluster's mesh as text: the sizes of a ragged mesh are in the memory of one process */
 } setup_t;
 
 typedef struct {
@@ -253,10 +251,26 @@ static setup_t set_up(int argc, char **argv, const mc_place_t *place, request_t 
         s.exit = find_cluster(r, place, &s.cluster);
     if (s.exit == MC_GO_ON)
         s.exit = find_file(r, &s.cluster);
-    mc_text_t mesh = mc_text(s.mesh, sizeof s.mesh);
-    if (s.exit == MC_GO_ON)
-        mc_mesh_print(&s.cluster.mesh, &mesh);
     return s;
+}
+
+/* Sends rank 0's mesh as text: the sizes of a ragged mesh are in the memory of one process. */
+static void share_mesh(mc_mesh_t *mesh, int32_t rank)
+{
+    char buffer[MC_MESH_TEXT];
+    const char *const mine = rank == 0 ? mc_mesh_text(mesh, buffer) : "";
+    int32_t bytes = (int32_t)strlen(mine) + 1;
+    MPI_Bcast(&bytes, 1, MPI_INT32_T, 0, MPI_COMM_WORLD);
+    char *const text = malloc((size_t)bytes);
+    if (!text) {
+        mc_fail_memory("the mesh's text");
+        mc_tune_die("the mesh");
+    }
+    memcpy(text, mine, rank == 0 ? (size_t)bytes : 1);
+    MPI_Bcast(text, bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+    if (mc_mesh_parse(text, mesh))
+        mc_tune_die("the mesh");
+    free(text);
 }
 
 /* Where it fails on any rank, one says so. */
@@ -289,8 +303,7 @@ static int tune(const mc_command_t *self, int argc, char **argv)
     free(place);
     if (s.exit != MC_GO_ON)
         return s.exit;
-    if (mc_mesh_parse(s.mesh, &s.cluster.mesh))
-        mc_tune_die("the mesh");
+    share_mesh(&s.cluster.mesh, rank);
     if (s.cluster.mesh.ragged)
         mc_tune_measure_ragged(&s.cluster, s.seconds, &tuning);
     else

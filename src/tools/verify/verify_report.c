@@ -94,7 +94,7 @@ static const char *repeat_command(const mc_verify_item_t *item, const mc_strateg
     mc_text_t text = mc_text(buffer, REPEAT_TEXT);
     const mc_mesh_t *const m = &item->mesh->mesh;
     mc_text_add(&text, "meshcoll verify %s --mesh %s --strategy \"%s\"",
-                mc_moves[item->collective].name, mc_show_mesh(m, mesh),
+                mc_moves[item->collective].name, mc_mesh_text(m, mesh),
                 mc_show_strategy(s, m, strategy));
     if (mc_moves[item->collective].rooted)
         mc_text_add(&text, " --root %d", root);
