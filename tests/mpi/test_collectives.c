@@ -148,7 +148,7 @@ static int check_box(int boxes)
     MPI_Comm_rank(MPI_COMM_WORLD, &world);
     const int mine = world / (size / boxes);
     const mc_order_t *const o = &mesh->order;
-    if (!part || mesh->oob.allgather(mesh->oob.context, &mine, part, sizeof mine))
+    if (!part || mesh->job->oob.allgather(mesh->job->oob.context, &mine, part, sizeof mine))
         stop("parts of the world");
     for (int r = 0; r < size && boxes > 1; r++)
         if ((meshcoll_coord(mesh, r, 0) == meshcoll_coord(mesh, rank, 0)) != (part[r] == mine))
