@@ -113,7 +113,7 @@ int mc_device_call_prepare(meshcoll_t *h, const mc_asked_t *asked, const mc_call
         status = find_program(h, &asked->args, memory, choice, passing, program);
     free(passing);
     if (is_refusal(status))
-        return mc_failure_refused(h, asked->number.own, false, status);
+        return mc_lead_refused(h, asked->number.own, false, status);
     return status ? fail_alone(h, status) : MESHCOLL_OK;
 }
 
@@ -142,7 +142,7 @@ static int launch(meshcoll_t *h, mc_gpu_program_t *program, const mc_gpu_place_t
         status = mc_gpu_launch(h, program, place);
     /* in a capture; others may wait in this call outside of one */
     if (status == MESHCOLL_ERR_UNSUPPORTED)
-        return mc_failure_refused(h, place->number, persistent, status);
+        return mc_lead_refused(h, place->number, persistent, status);
     return status ? fail_alone(h, status) : MESHCOLL_OK;
 }
 

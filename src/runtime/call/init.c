@@ -64,7 +64,7 @@ static int init(meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier, mc_num
     if (!status && !r->why)
         status = bind(r, a, number.counts);
     if (status) {
-        status = mc_failure_refused(h, number.own, true, status);
+        status = mc_lead_refused(h, number.own, true, status);
         mc_request_drop(r);
         return status;
     }

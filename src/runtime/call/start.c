@@ -119,6 +119,6 @@ int mc_call_start(meshcoll_t *h, const mc_asked_t *asked, meshcoll_request_t **r
     if (!status)
         make_known(h, asked, choice, r);
     else
-        status = mc_failure_refused(h, asked->number.own, false, status);
+        status = mc_lead_refused(h, asked->number.own, false, status);
     return start(r, status, request);
 }

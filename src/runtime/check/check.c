@@ -4,6 +4,7 @@
 #include "runtime/connect/connections.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/wait.h"
+#include "runtime/request/leads.h"
 #include "runtime/request/numbers.h"
 #include "runtime/request/served.h"
 
@@ -237,5 +238,5 @@ int mc_call_refused(meshcoll_t *h, const mc_refused_t *refused, int status)
 {
     if (refused->number.check && !h->job->broken)
         return tell_refused(h, refused, status);
-    return mc_failure_refused(h, refused->number.own, refused->persistent, status);
+    return mc_lead_refused(h, refused->number.own, refused->persistent, status);
 }

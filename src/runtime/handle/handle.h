@@ -74,6 +74,7 @@ struct meshcoll {
     struct mc_messages *messages; /* tagged messages; NULL: none so far */
     struct mc_explain *explain;   /* records for meshcoll_explain; NULL: none */
     struct mc_gpu *gpu;           /* of calls on device memory; NULL: none was made */
+    bool captured;                /* graphs hold calls on device memory */
     struct mc_stage *stages;      /* of calls on device memory that run on the host: spare ones */
     mc_list_t cached;             /* requests that serve calls */
     mc_list_t serving[MC_CACHED_LISTS]; /* the same by collective, root and strategy */

@@ -87,7 +87,7 @@ static int launch_program(const meshcoll_t *h, const mc_gpu_program_t *p, const 
 
 /* A capture may not wait for what runs, nor be waited for. No proxy learns when a graph is launched: refused
  * on all ranks alike, whether this one's program sends to other machines or not. */
-static int launch_captured(const meshcoll_t *h, mc_gpu_program_t *p, const mc_gpu_place_t *at)
+static int launch_captured(meshcoll_t *h, mc_gpu_program_t *p, const mc_gpu_place_t *at)
 {
     if (h->gpu->end)
         return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
@@ -96,6 +96,7 @@ static int launch_captured(const meshcoll_t *h, mc_gpu_program_t *p, const mc_gp
                        "outside of the capture");
     const int status = launch_program(h, p, at);
     p->captured = p->captured || !status;
+    h->captured = h->captured || !status;
     if (h->explain && !status)
         mc_explain_took(h->explain, at->record, -1);
     return status;

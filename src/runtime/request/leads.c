@@ -220,6 +220,21 @@ int mc_lead_agree(meshcoll_t *h)
     return mc_failure_check(h);
 }
 
+int mc_lead_refused(meshcoll_t *h, uint32_t number, bool persistent, int status)
+{
+    char why[400];
+    mc_text_t text = mc_text(why, sizeof why);
+    status = mc_failure_refused(h, number, persistent, status);
+    if (!h->captured || h->job->broken)
+        return status;
+    mc_text_add(&text, "%s", meshcoll_last_error());
+    if (h->n_special > 0) /* a callback must not wait */
+        mc_failure_break(h, status);
+    else
+        (void)mc_lead_agree(h);
+    return mc_fail(status, "%s", why);
+}
+
 static mc_lead_t fresh(const meshcoll_t *h, uint32_t first_number, uint32_t n_numbers)
 {
     return (mc_lead_t){.left = h->mesh.size > 1 ? MC_LEAD_EPOCH : INT64_MAX,

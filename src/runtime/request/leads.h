@@ -28,6 +28,9 @@ static inline void mc_lead_empty_call(meshcoll_t *h)
  * no lead counts. */
 int mc_lead_agree(meshcoll_t *h);
 
+/* As mc_failure_refused. Where graphs hold calls of the mesh, which start unseen, this rank waits for the others at once. */
+int mc_lead_refused(meshcoll_t *h, uint32_t number, bool persistent, int status);
+
 /* Gives a persistent request a lead of its own. */
 int mc_lead_persistent(meshcoll_request_t *r, const meshcoll_args_t *a);
 
