@@ -215,7 +215,7 @@ target_include_directories(oldcuda PRIVATE ${PROJECT_SOURCE_DIR}/src)
 # Calls on device memory, by processes on the double.
 add_library(meshcoll_gpu_tests OBJECT ${fake_folder}/rig.c ${fake_folder}/test_calls.c ${fake_folder}/test_explain.c
             ${fake_folder}/test_direct.c ${fake_folder}/test_far.c ${fake_folder}/test_faults.c
-            ${fake_folder}/test_register.c ${fake_folder}/test_special.c ${fake_folder}/test_staged.c
+            ${fake_folder}/test_register.c ${fake_folder}/test_special.c ${fake_folder}/test_staged.c ${fake_folder}/test_stale.c
             ${fake_folder}/test_streams.c ${fake_folder}/test_tracks.c)
 meshcoll_compile_options(meshcoll_gpu_tests)
 target_compile_definitions(meshcoll_gpu_tests PRIVATE MC_FAKE_CUDA="$<TARGET_FILE:fakecuda>"
