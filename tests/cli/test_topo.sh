@@ -61,6 +61,8 @@ refused "a mesh is written" topo --mesh box
 refused "nosuch" topo --mesh box=2 --links nosuch
 run 1 topo --mesh box=2 --svg /nowhere/topo.svg
 [[ $err == *"/nowhere/topo.svg cannot be written"* ]] || fail "strange: $err"
+run 1 topo --mesh box=2 --svg -
+[ ! -e - ] || fail "--svg - writes a file of that name"
 
 # A machine in a file, without a job: two sockets, each with a NUMA node below a cache of two cores. Files that cannot be
 # read are told, once, with what is done instead.

@@ -6,6 +6,8 @@
 
 int mc_svg_open(const char *path, FILE **out)
 {
+    if (strcmp(path, "-") == 0)
+        return mc_fail(MESHCOLL_ERR_IO, "a drawing goes to a file; got the name \"-\"");
     FILE *const file = fopen(path, "w");
     if (!file)
         return mc_fail(MESHCOLL_ERR_IO, "%s cannot be written: %s", path, strerror(errno));
