@@ -1,6 +1,7 @@
 #include "backend.h"
 
 #include "buffers.h"
+#include "device.h"
 #include "device_work.h"
 #include "landing.h"
 
@@ -505,9 +506,11 @@ WorkPtr Backend::alltoall(Tensors &outputs, Tensors &inputs, const c10d::AllToAl
 /* No data -------------------------------------------------------------------------------------- */
 
 /* On a GPU where torch names one. It tells backends the ids of the call and of the group, and
- * nothing of the device that it has chosen itself. */
+ * nothing of the device that it has chosen itself. Programs name ids on machines without a GPU, too. */
 at::Device Backend::device_of(const c10d::BarrierOptions &options) const
 {
+    if (!has_device(at::kCUDA))
+        return at::kCPU;
     if (!options.device_ids.empty())
         return {at::kCUDA, static_cast<c10::DeviceIndex>(options.device_ids[0])};
     const auto bound = getBoundDeviceId();

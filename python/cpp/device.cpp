@@ -12,6 +12,12 @@ namespace meshcoll_torch
 
 using Guard = c10::impl::VirtualGuardImpl;
 
+bool has_device(c10::DeviceType type)
+{
+    return c10::impl::hasDeviceGuardImpl(type) &&
+           c10::impl::getDeviceGuardImpl(type)->deviceCount() > 0;
+}
+
 c10::Stream current_stream(c10::Device device)
 {
     return Guard(device.type()).getStream(device);

@@ -9,6 +9,9 @@
 namespace meshcoll_torch
 {
 
+/* Has torch a device of this kind? */
+bool has_device(c10::DeviceType type);
+
 c10::Stream current_stream(c10::Device device);
 /* One of torch's own, which the program does not use by itself. */
 c10::Stream other_stream(c10::Device device);

@@ -30,6 +30,7 @@ TESTS = [
     ("ops, 3 ranks over TCP", "ops.py", 3, {"MESHCOLL_MESH": "gpu=3", "MESHCOLL_TRANSPORTS": "gpu=tcp,self"}),
     ("ops, 1 rank", "ops.py", 1, {}),
     ("ops, 8 ranks", "ops.py", 8, {}),
+    ("arguments, 4 ranks", "arguments.py", 4, {}),
     ("training, 2 ranks", "training.py", 2, {}),
     ("training, 4 ranks", "training.py", 4, {}),
     ("groups", "groups.py", 3, {}),
