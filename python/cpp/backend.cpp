@@ -8,6 +8,8 @@
 #include <ATen/ATen.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 
+#include <numeric>
+
 namespace meshcoll_torch
 {
 
@@ -140,6 +142,12 @@ static std::vector<size_t> unless_equal(std::vector<size_t> counts)
     return are_equal(counts) ? std::vector<size_t>() : std::move(counts);
 }
 
+/* Elements before the rank's block. */
+static int64_t before(const std::vector<size_t> &counts, int rank)
+{
+    return static_cast<int64_t>(std::accumulate(counts.begin(), counts.begin() + rank, size_t{0}));
+}
+
 static std::vector<size_t> times(std::vector<size_t> counts, size_t each)
 {
     for (size_t &count : counts)
@@ -220,7 +228,8 @@ void Backend::add_allgather(Work &work, const at::Tensor &output, const at::Tens
 {
     check_type(output, input);
     check_count(output, input.numel() * size_, "the output of an allgather");
-    const at::Tensor in = input_of(work, input), out = output_of(work, output);
+    const at::Tensor out = output_of(work, output);
+    const at::Tensor in = apart(work, input_of(work, input), out, input.numel() * rank_);
     const Elements e = elements_to_move(in.scalar_type());
     work.add(Call(MESHCOLL_ALLGATHER, in.const_data_ptr(), out.data_ptr(), elements(in) * e.each,
                   e.type));
@@ -254,11 +263,13 @@ void Backend::add_allgather(Work &work, const Tensors &outputs, const at::Tensor
     check_list(outputs, "the output of an allgather");
     check_type(outputs[0], input);
     check_count(input, outputs[static_cast<size_t>(rank_)].numel(), "the input of an allgather");
-    const at::Tensor in = input_of(work, input), out = outputs_of(work, outputs);
+    const auto counts = counts_of(outputs);
+    const at::Tensor out = outputs_of(work, outputs);
+    const at::Tensor in = apart(work, input_of(work, input), out, before(counts, rank_));
     const Elements e = elements_to_move(in.scalar_type());
     work.add(
         Call(MESHCOLL_ALLGATHER, in.const_data_ptr(), out.data_ptr(), elements(in) * e.each, e.type)
-            .blocks(unless_equal(times(counts_of(outputs), e.each))));
+            .blocks(unless_equal(times(counts, e.each))));
 }
 
 WorkPtr Backend::allgather(TensorLists &outputs, Tensors &inputs,
@@ -305,12 +316,14 @@ static void check_blocks(const Tensors &list, const at::Tensor &block)
     }
 }
 
-/* `out` is NULL except on the root, `to`. */
-void Backend::add_gather(Work &work, void *out, const at::Tensor &in, int to) const
+/* `out` is undefined except on the root, `to`. */
+void Backend::add_gather(Work &work, const at::Tensor &out, const at::Tensor &input, int to) const
 {
+    const at::Tensor in = out.defined() ? apart(work, input, out, input.numel() * rank_) : input;
     const Elements e = elements_to_move(in.scalar_type());
-    work.add(
-        Call(MESHCOLL_GATHER, in.const_data_ptr(), out, elements(in) * e.each, e.type).root(to));
+    work.add(Call(MESHCOLL_GATHER, in.const_data_ptr(), out.defined() ? out.data_ptr() : nullptr,
+                  elements(in) * e.each, e.type)
+                 .root(to));
 }
 
 WorkPtr Backend::gather(TensorLists &outputs, Tensors &inputs, const c10d::GatherOptions &options)
@@ -319,7 +332,7 @@ WorkPtr Backend::gather(TensorLists &outputs, Tensors &inputs, const c10d::Gathe
     const auto work = make(OpType::GATHER, "meshcoll:gather", options.timeout, inputs);
     const at::Tensor in = input_of(*work, single(inputs));
     const int to = root(options.rootRank);
-    void *out = nullptr;
+    at::Tensor out;
     Tensors result;
     TORCH_CHECK_VALUE(outputs.size() == (to == rank_ ? 1 : 0),
                       "meshcoll: gather takes a list of outputs on the root, and none elsewhere");
@@ -327,7 +340,7 @@ WorkPtr Backend::gather(TensorLists &outputs, Tensors &inputs, const c10d::Gathe
         result = outputs[0];
         check_list(result, "the output of a gather");
         check_blocks(result, in);
-        out = outputs_of(*work, result).data_ptr();
+        out = outputs_of(*work, result);
     }
     add_gather(*work, out, in, to);
     return post(work, std::move(result));
@@ -341,12 +354,12 @@ WorkPtr Backend::gather_into_tensor(at::Tensor &output, at::Tensor &input,
     const at::Tensor in = input_of(*work, input);
     const int to = root(options.rootRank);
     if (to != rank_) {
-        add_gather(*work, nullptr, in, to);
+        add_gather(*work, {}, in, to);
         return post(work, {});
     }
     check_type(output, in);
     check_count(output, in.numel() * size_, "the output of a gather");
-    add_gather(*work, output_of(*work, output).data_ptr(), in, to);
+    add_gather(*work, output_of(*work, output), in, to);
     return post(work, {output});
 }
 
@@ -364,7 +377,8 @@ WorkPtr Backend::scatter(Tensors &outputs, TensorLists &inputs, const c10d::Scat
     if (sends) {
         check_list(inputs[0], "the input of a scatter");
         check_blocks(inputs[0], out);
-        in = inputs_of(*work, inputs[0]).const_data_ptr();
+        const at::Tensor all = inputs_of(*work, inputs[0]);
+        in = apart(*work, all, out, -out.numel() * rank_).const_data_ptr();
     }
     const Elements e = elements_to_move(out.scalar_type());
     work->add(
@@ -379,7 +393,8 @@ void Backend::add_reduce_scatter(Work &work, const at::Tensor &output, const at:
 {
     check_type(output, input);
     check_count(input, output.numel() * size_, "the input of a reduce-scatter");
-    const at::Tensor in = input_of(work, input), out = output_of(work, output);
+    const at::Tensor out = output_of(work, output);
+    const at::Tensor in = apart(work, input_of(work, input), out, -out.numel() * rank_);
     const auto how = operation(work, op, in);
     work.add(Call(MESHCOLL_REDUCE_SCATTER, in.const_data_ptr(), out.data_ptr(), elements(out),
                   how->type())
@@ -422,12 +437,14 @@ WorkPtr Backend::reduce_scatter(Tensors &outputs, TensorLists &inputs,
     check_type(output, inputs[0][0]);
     check_count(output, inputs[0][static_cast<size_t>(rank_)].numel(),
                 "the output of a reduce-scatter");
-    const at::Tensor in = inputs_of(*work, inputs[0]), out = output_of(*work, output);
+    const auto counts = counts_of(inputs[0]);
+    const at::Tensor out = output_of(*work, output);
+    const at::Tensor in = apart(*work, inputs_of(*work, inputs[0]), out, -before(counts, rank_));
     const auto how = operation(*work, options.reduceOp, in);
     work->add(Call(MESHCOLL_REDUCE_SCATTER, in.const_data_ptr(), out.data_ptr(), elements(out),
                    how->type())
                   .op(how->op())
-                  .blocks(unless_equal(counts_of(inputs[0]))));
+                  .blocks(unless_equal(counts)));
     return post(work, outputs);
 }
 
@@ -435,9 +452,14 @@ WorkPtr Backend::reduce_scatter(Tensors &outputs, TensorLists &inputs,
 
 /* A rank knows its own counts only. */
 void Backend::add_exchange(Work &work, const at::Tensor &out, std::vector<size_t> out_counts,
-                           const at::Tensor &in, std::vector<size_t> in_counts) const
+                           const at::Tensor &input, std::vector<size_t> in_counts) const
 {
-    check_type(out, in);
+    const auto own = static_cast<size_t>(rank_);
+    check_type(out, input);
+    TORCH_CHECK_VALUE(in_counts[own] == out_counts[own], "meshcoll: rank ", rank_, " sends itself ",
+                      in_counts[own], " elements in an alltoall, and expects ", out_counts[own]);
+    const at::Tensor in =
+        apart(work, input, out, in_counts == out_counts ? std::optional<int64_t>(0) : std::nullopt);
     const Elements e = elements_to_move(in.scalar_type());
     work.add(
         Call(MESHCOLL_ALLTOALL, in.const_data_ptr(), out.data_ptr(), 0, e.type)
@@ -477,7 +499,8 @@ WorkPtr Backend::alltoall_base(at::Tensor &output, at::Tensor &input,
 {
     const at::AutoDispatchBelowADInplaceOrView guard;
     const auto work = make(OpType::ALLTOALL_BASE, "meshcoll:all_to_all", options.timeout, {input});
-    const at::Tensor in = input_of(*work, input), out = output_of(*work, output);
+    const at::Tensor out = output_of(*work, output);
+    at::Tensor in = input_of(*work, input);
     auto ins = split_counts(in, input_splits, "input");
     auto outs = split_counts(out, output_splits, "output");
     if (!input_splits.empty() || !output_splits.empty()) {
@@ -486,6 +509,7 @@ WorkPtr Backend::alltoall_base(at::Tensor &output, at::Tensor &input,
     }
     check_type(out, in);
     check_count(out, in.numel(), "the output of an alltoall");
+    in = apart(*work, in, out, 0);
     const Elements e = elements_to_move(in.scalar_type());
     work->add(
         Call(MESHCOLL_ALLTOALL, in.const_data_ptr(), out.data_ptr(), ins[0] * e.each, e.type));
@@ -543,8 +567,14 @@ void Backend::monitoredBarrier(const c10d::BarrierOptions &options, bool wait_al
 
 /* Two ranks ------------------------------------------------------------------------------------ */
 
+static void check_tag(int tag)
+{
+    TORCH_CHECK_VALUE(tag >= 0, "meshcoll: expected a tag from 0 on, got ", tag);
+}
+
 WorkPtr Backend::send(Tensors &tensors, int rank, int tag)
 {
+    check_tag(tag);
     const at::AutoDispatchBelowADInplaceOrView guard;
     const auto work = make(OpType::SEND, "meshcoll:send", c10d::kUnsetTimeout, tensors, at::kCPU);
     const at::Tensor b = input_of(*work, on_host(single(tensors)));
@@ -559,6 +589,7 @@ WorkPtr Backend::send(Tensors &tensors, int rank, int tag)
 WorkPtr Backend::receive(OpType type, const char *title, Tensors &tensors, int rank, int tag)
 {
     const at::AutoDispatchBelowADInplaceOrView guard;
+    check_tag(tag);
     c10::intrusive_ptr<Work> work;
     at::Tensor b = single(tensors);
     if (b.is_cuda()) {

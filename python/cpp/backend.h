@@ -99,11 +99,11 @@ class Backend : public c10d::Backend
     void add_allreduce(Work &work, const at::Tensor &tensor, const c10d::ReduceOp &op) const;
     void add_allgather(Work &work, const at::Tensor &output, const at::Tensor &input) const;
     void add_allgather(Work &work, const Tensors &outputs, const at::Tensor &input) const;
-    void add_gather(Work &work, void *out, const at::Tensor &in, int to) const;
+    void add_gather(Work &work, const at::Tensor &out, const at::Tensor &input, int to) const;
     void add_reduce_scatter(Work &work, const at::Tensor &output, const at::Tensor &input,
                             const c10d::ReduceOp &op) const;
     void add_exchange(Work &work, const at::Tensor &out, std::vector<size_t> out_counts,
-                      const at::Tensor &in, std::vector<size_t> in_counts) const;
+                      const at::Tensor &input, std::vector<size_t> in_counts) const;
     std::vector<size_t> split_counts(const at::Tensor &tensor, const std::vector<int64_t> &splits,
                                      const char *what) const;
     WorkPtr receive(c10d::OpType type, const char *title, Tensors &tensors, int rank, int tag);

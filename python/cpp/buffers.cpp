@@ -1,6 +1,8 @@
 #include "buffers.h"
 
 #include <ATen/ATen.h>
+#include <ATen/EmptyTensor.h>
+#include <ATen/MemoryOverlap.h>
 
 #include <algorithm>
 
@@ -17,6 +19,12 @@ void check_tensor(const at::Tensor &tensor)
     TORCH_CHECK_VALUE(tensor.device().is_cpu() || tensor.device().is_cuda(),
                       "meshcoll takes tensors on the CPU and on CUDA devices; got one on ",
                       tensor.device());
+    const size_t bytes =
+        at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(), tensor.itemsize(),
+                                         static_cast<size_t>(tensor.storage_offset()));
+    TORCH_CHECK_VALUE(tensor.numel() == 0 || tensor.storage().nbytes() >= bytes,
+                      "meshcoll: a tensor needs ", bytes, " bytes of its storage, which has ",
+                      tensor.storage().nbytes(), ": its memory was given back");
 }
 
 const at::Tensor &single(const Tensors &tensors)
@@ -32,6 +40,15 @@ static void check_tensor_of(const Work &work, const at::Tensor &tensor)
     check_tensor(tensor);
     TORCH_CHECK_VALUE(tensor.device() == work.device(), "meshcoll: the tensors of a call are on ",
                       work.device(), " and ", tensor.device(), ": expected one device");
+}
+
+/* Of what the result is copied to. */
+static void check_output(const Work &work, const at::Tensor &tensor)
+{
+    check_tensor_of(work, tensor);
+    TORCH_CHECK_VALUE(at::has_internal_overlap(tensor) != at::MemOverlap::Yes,
+                      "meshcoll: elements of an output lie in one place, as those of an expanded "
+                      "tensor do: clone() it before");
 }
 
 at::Tensor host_place_of(const at::Tensor &tensor)
@@ -70,6 +87,7 @@ at::Tensor input_of(Work &work, const at::Tensor &tensor)
 
 at::Tensor in_place_of(Work &work, const at::Tensor &tensor)
 {
+    check_output(work, tensor);
     const at::Tensor b = input_of(work, tensor);
     if (!b.is_same(tensor))
         work.then([tensor, b] { tensor.copy_(b); });
@@ -78,7 +96,7 @@ at::Tensor in_place_of(Work &work, const at::Tensor &tensor)
 
 at::Tensor output_of(Work &work, const at::Tensor &tensor)
 {
-    check_tensor_of(work, tensor);
+    check_output(work, tensor);
     if (is_direct(tensor)) {
         work.keep(tensor);
         return tensor;
@@ -87,6 +105,27 @@ at::Tensor output_of(Work &work, const at::Tensor &tensor)
     work.keep(b);
     work.then([tensor, b] { tensor.copy_(b); });
     return b;
+}
+
+static bool overlap(const at::Tensor &a, const at::Tensor &b)
+{
+    const auto *const at_a = static_cast<const char *>(a.const_data_ptr());
+    const auto *const at_b = static_cast<const char *>(b.const_data_ptr());
+    return at_a < at_b + b.nbytes() && at_b < at_a + a.nbytes();
+}
+
+at::Tensor apart(Work &work, const at::Tensor &in, const at::Tensor &out,
+                 std::optional<int64_t> offset)
+{
+    if (!overlap(in, out))
+        return in;
+    const auto *const start = static_cast<const char *>(out.const_data_ptr());
+    const auto each = static_cast<int64_t>(out.itemsize());
+    if (offset && in.const_data_ptr() == start + *offset * each)
+        return in;
+    const at::Tensor copy = in.detach().clone();
+    work.keep(copy);
+    return copy;
 }
 
 /* Do they lie back to back in memory, as the parts of one tensor do? */
@@ -148,6 +187,8 @@ at::Tensor inputs_of(Work &work, const Tensors &tensors)
 at::Tensor outputs_of(Work &work, const Tensors &tensors)
 {
     const int64_t total = check_alike(work, tensors);
+    for (const at::Tensor &t : tensors)
+        check_output(work, t);
     if (are_adjacent(tensors)) {
         const at::Tensor all = joined(tensors, total);
         work.keep(all);

@@ -28,6 +28,12 @@ at::Tensor in_place_of(Work &work, const at::Tensor &tensor);
 /* An output whose contents do not matter before. */
 at::Tensor output_of(Work &work, const at::Tensor &tensor);
 
+/* An input for a call that writes `out`: `in` where both are apart, or in place as the library takes it, with `offset`
+ * elements between their starts; else a copy. Of its own block a rank says where it lies; others may
+ * pass other tensors, and none of them is refused. */
+at::Tensor apart(Work &work, const at::Tensor &in, const at::Tensor &out,
+                 std::optional<int64_t> offset);
+
 /* Several tensors back to back, of one type. */
 at::Tensor inputs_of(Work &work, const std::vector<at::Tensor> &tensors);
 at::Tensor outputs_of(Work &work, const std::vector<at::Tensor> &tensors);

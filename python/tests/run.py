@@ -31,6 +31,7 @@ TESTS = [
     ("ops, 1 rank", "ops.py", 1, {}),
     ("ops, 8 ranks", "ops.py", 8, {}),
     ("arguments, 4 ranks", "arguments.py", 4, {}),
+    ("arguments, 3 ranks", "arguments.py", 3, {}),
     ("training, 2 ranks", "training.py", 2, {}),
     ("training, 4 ranks", "training.py", 4, {}),
     ("groups", "groups.py", 3, {}),
