@@ -1,5 +1,7 @@
 #include "connections.h"
 
+#include "process.h"
+
 #include <c10/util/Exception.h>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
@@ -7,24 +9,20 @@
 #include <mutex>
 #include <thread>
 
-#include <unistd.h>
-
 namespace meshcoll_torch
 {
 
 using std::chrono::milliseconds;
-using Clock = std::chrono::steady_clock;
 using StorePtr = c10::intrusive_ptr<c10d::Store>;
 
 namespace
 {
 struct Idle {
     c10::weak_intrusive_ptr<c10d::Store> base;
-    pid_t pid; /* a forked child must not talk on its parent's connection */
     StorePtr own;
 };
 
-/* Never destroyed: threads outlive static objects. */
+/* A forked child must not talk on its parent's connections. */
 struct Pool {
     std::mutex mutex;
     std::vector<Idle> idle; /* one for each store at most */
@@ -38,20 +36,13 @@ struct Layer : c10d::PrefixStore {
 };
 } // namespace
 
-static Pool &pool()
-{
-    static Pool *const the_pool = new Pool;
-    return *the_pool;
-}
-
 static StorePtr take_idle(const StorePtr &base)
 {
-    Pool &p = pool();
+    Pool &p = of_this_process<Pool>();
     const std::lock_guard<std::mutex> lock(p.mutex);
     std::erase_if(p.idle, [](const Idle &i) { return i.base.expired(); });
-    const auto found = std::find_if(p.idle.begin(), p.idle.end(), [&](const Idle &i) {
-        return i.base.lock() == base && i.pid == getpid();
-    });
+    const auto found = std::find_if(p.idle.begin(), p.idle.end(),
+                                    [&](const Idle &i) { return i.base.lock() == base; });
     if (found == p.idle.end())
         return {};
     StorePtr own = std::move(found->own);
@@ -92,31 +83,68 @@ void Connection::give_back()
 {
     if (!own_)
         return;
-    Pool &p = pool();
+    Pool &p = of_this_process<Pool>();
     const std::lock_guard<std::mutex> lock(p.mutex);
     const bool has_one = std::any_of(p.idle.begin(), p.idle.end(),
                                      [this](const Idle &i) { return i.base.lock() == base_; });
     if (!has_one)
-        p.idle.push_back({c10::weak_intrusive_ptr<c10d::Store>(base_), getpid(), std::move(own_)});
+        p.idle.push_back({c10::weak_intrusive_ptr<c10d::Store>(base_), std::move(own_)});
+}
+
+/* A store of the program's own may have set, get, add and wait alone: it waits instead, for as long as another
+ * is left in peace until it is asked again. A wait that fails before has not run out of time. */
+static bool are_set(c10d::Store &store, const std::vector<std::string> &keys, milliseconds patience)
+{
+    try {
+        return store.check(keys);
+    } catch (const std::exception &) {
+        /* the wait tells whether it is the store that fails */
+    }
+    const auto began = Clock::now();
+    try {
+        store.wait(keys, patience);
+        return true;
+    } catch (const std::exception &) {
+        if (Clock::now() - began < patience / 2)
+            throw;
+        return false;
+    }
 }
 
 /* It asks again after an eighth of the time that has passed: late by no more than that, and after a
  * second a store with a thousand clients answers 8000 questions in a second. */
-bool keys_come(c10d::Store &store, const std::vector<std::string> &keys, Clock::time_point end,
-               const std::atomic<bool> *given_up)
+Came await_keys(c10d::Store &store, const std::vector<std::string> &keys, Clock::time_point end,
+                const std::string &instead, const std::atomic<bool> *given_up)
 {
     const auto began = Clock::now();
     for (;;) {
         TORCH_CHECK(!given_up || !*given_up, "the group was aborted before its ranks had met");
-        if (store.check(keys))
-            return true;
-        const auto now = Clock::now();
-        if (now >= end)
-            return false;
-        const auto pause = std::chrono::duration_cast<milliseconds>((now - began) / 8);
-        const auto left = std::chrono::duration_cast<milliseconds>(end - now);
-        std::this_thread::sleep_for(
-            std::clamp(std::min(pause, left), milliseconds(1), milliseconds(250)));
+        const auto asked = Clock::now();
+        const auto left = std::chrono::duration_cast<milliseconds>(end - asked);
+        const auto passed = std::chrono::duration_cast<milliseconds>(asked - began);
+        const auto pause =
+            std::clamp(std::min(passed / 8, left), milliseconds(1), milliseconds(250));
+        if (are_set(store, keys, pause))
+            return Came::ALL;
+        if (!instead.empty() && are_set(store, {instead}, milliseconds(1)))
+            return Came::INSTEAD;
+        if (asked >= end)
+            return Came::LATE;
+        std::this_thread::sleep_until(asked + pause);
+    }
+}
+
+bool has_key(c10d::Store &store, const std::string &key)
+{
+    return are_set(store, {key}, milliseconds(1));
+}
+
+void forget_key(c10d::Store &store, const std::string &key)
+{
+    try {
+        store.deleteKey(key);
+    } catch (const std::exception &) {
+        /* this kind of store keeps its keys, or has ended, and they with it */
     }
 }
 

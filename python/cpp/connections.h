@@ -2,10 +2,11 @@
 #ifndef MESHCOLL_TORCH_CONNECTIONS_H
 #define MESHCOLL_TORCH_CONNECTIONS_H
 
+#include "deadline.h"
+
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include <atomic>
-#include <chrono>
 
 namespace meshcoll_torch
 {
@@ -33,10 +34,17 @@ class Connection
     c10::intrusive_ptr<c10d::Store> layered_; /* own_ under the prefixes */
 };
 
-/* Whether the keys are set before `end`. Asks instead of waiting: a wait that ends in vain prints a
- * warning, and cannot be given up, which throws. */
-bool keys_come(c10d::Store &store, const std::vector<std::string> &keys,
-               std::chrono::steady_clock::time_point end, const std::atomic<bool> *given_up);
+/* What follows needs no more of a store than set, get, add and wait. */
+
+enum class Came { ALL, INSTEAD, LATE };
+
+/* Whether the keys are set before `end`, or `instead`, which may be "". Asks instead of waiting: a wait that
+ * ends in vain prints a warning, and cannot be given up, which throws. */
+Came await_keys(c10d::Store &store, const std::vector<std::string> &keys, Clock::time_point end,
+                const std::string &instead, const std::atomic<bool> *given_up);
+bool has_key(c10d::Store &store, const std::string &key);
+/* Where the store can. */
+void forget_key(c10d::Store &store, const std::string &key);
 
 } // namespace meshcoll_torch
 

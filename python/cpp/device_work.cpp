@@ -15,7 +15,6 @@ namespace meshcoll_torch
 
 using std::chrono::milliseconds;
 using Lock = std::unique_lock<std::mutex>;
-using Clock = std::chrono::steady_clock;
 
 /* Between looks of a host that waits: from short, as most calls are, to long. */
 static constexpr std::chrono::microseconds FIRST_PAUSE{20}, LAST_PAUSE{1000};
@@ -157,7 +156,7 @@ void DeviceWork::landed(int status, const std::string &sentence)
 bool DeviceWork::is_late() const
 {
     return timeout_ > milliseconds::zero() && timeout_ < mesh_->timeout() &&
-           Clock::now() > began_ + timeout_;
+           Clock::now() > deadline(timeout_, began_);
 }
 
 std::string DeviceWork::lateness() const
@@ -187,9 +186,9 @@ bool DeviceWork::isCompleted()
 
 void DeviceWork::wait_on_host(milliseconds timeout)
 {
-    const auto begin = Clock::now();
+    const auto end = deadline(timeout);
     for (auto pause = FIRST_PAUSE; !isCompleted(); pause = std::min(2 * pause, LAST_PAUSE)) {
-        if (timeout > milliseconds::zero() && Clock::now() > begin + timeout) {
+        if (timeout > milliseconds::zero() && Clock::now() > end) {
             const std::string why = "not complete after " + seconds_text(timeout);
             mesh_->abort(std::string(title_) + " was " + why);
             std::rethrow_exception(error(MESHCOLL_ERR_TIMEOUT, why));

@@ -14,7 +14,7 @@ namespace meshcoll_torch
 /*
  * Rank 0 collects what the others set and answers them all with one key. So the store has at most
  * one key for each rank and two answers at a time. One answer is left when the group works, which
- * rank 0 deletes by forget() at the group's end.
+ * rank 0 deletes by forget() at the group's end; why a group failed stays, for ranks that are still to come.
  */
 class Exchange
 {
@@ -30,6 +30,8 @@ class Exchange
     void open_own_connection();
     void close_own_connection();
 
+    /* Has the other ranks fail at once, those that are still to come too, unless one of them has told it. */
+    void tell_failure(const std::string &why);
     void forget();
 
     /* Ends a wait at once; may be called by any thread. */
@@ -52,9 +54,9 @@ class Exchange
     std::string key(uint64_t round, int rank) const;
     void round(const uint8_t *in, uint8_t *out, size_t bytes);
     void collect(uint8_t *out, size_t bytes);
-    void await(const std::vector<std::string> &keys) const;
+    void await(const std::vector<std::string> &keys);
     std::string missing(const std::vector<std::string> &keys) const;
-    std::vector<uint8_t> take(const std::string &key, size_t bytes) const;
+    std::vector<uint8_t> take(const std::string &key, size_t bytes);
 
     const c10::intrusive_ptr<c10d::Store> store_;
     std::optional<Connection> own_;
@@ -64,6 +66,7 @@ class Exchange
     uint64_t rounds_ = 0;
     std::atomic<bool> given_up_{false};
     std::string why_;
+    bool heard_ = false; /* that another rank could not */
 };
 
 } // namespace meshcoll_torch

@@ -285,6 +285,8 @@ void Mesh::opened(int status, meshcoll_t *mesh)
         }
     }
     told_.notify_all(); /* those who wait for it */
+    if (status < 0)
+        exchange_.tell_failure(exchange_.why().empty() ? sentence : exchange_.why());
     for (const auto &work : refused)
         work->refuse(why_);
 }
@@ -324,9 +326,10 @@ void Mesh::keep()
     const int status = create(&mesh);
     opened(status, mesh);
     await_closing();
-    if (status == MESHCOLL_OK)
+    if (status == MESHCOLL_OK) {
         destroy();
-    exchange_.forget(); /* all ranks have read it: destroying is a barrier */
+        exchange_.forget(); /* all ranks have read it: destroying is a barrier */
+    }
     {
         const Lock lock(parked_mutex_);
         parked_.clear();

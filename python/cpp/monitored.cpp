@@ -8,7 +8,6 @@ namespace meshcoll_torch
 {
 
 using std::chrono::milliseconds;
-using Clock = std::chrono::steady_clock;
 
 MonitoredBarrier::MonitoredBarrier(c10::intrusive_ptr<c10d::Store> store, int rank, int size,
                                    uint64_t tag)
@@ -34,15 +33,20 @@ static std::string milliseconds_text(milliseconds time)
     return std::to_string(time.count()) + " ms";
 }
 
+bool MonitoredBarrier::comes(const std::string &key, Clock::time_point end) const
+{
+    return await_keys(*store_, {key}, end, "", nullptr) == Came::ALL;
+}
+
 std::string MonitoredBarrier::missing(uint64_t barrier, milliseconds timeout, bool names_all) const
 {
-    const auto end = Clock::now() + timeout;
+    const auto end = deadline(timeout);
     std::string ranks;
     for (int r = 1; r < size_; r++) {
         if (!names_all && Clock::now() >= end)
             return "Rank 0 timed out in monitoredBarrier after " + milliseconds_text(timeout);
-        if (keys_come(*store_, {key(barrier, r)}, end, nullptr))
-            store_->deleteKey(key(barrier, r));
+        if (comes(key(barrier, r), end))
+            forget_key(*store_, key(barrier, r));
         else if (!names_all)
             return "Rank " + std::to_string(r) + " failed to pass monitoredBarrier in " +
                    milliseconds_text(timeout);
@@ -61,7 +65,7 @@ static std::vector<uint8_t> bytes_of(const std::string &text)
 
 std::string MonitoredBarrier::answer_of_rank_0(uint64_t barrier, milliseconds timeout) const
 {
-    if (!keys_come(*store_, {key(barrier)}, Clock::now() + timeout, nullptr))
+    if (!comes(key(barrier), deadline(timeout)))
         return "no answer within " + milliseconds_text(timeout);
     const std::vector<uint8_t> value = store_->get(key(barrier));
     return {value.begin(), value.end()};
@@ -74,7 +78,8 @@ void MonitoredBarrier::pass(milliseconds timeout, bool names_all)
         const std::string found = missing(barrier, timeout, names_all);
         store_->set(key(barrier), bytes_of(found));
         if (found == OK && barrier > 0)
-            store_->deleteKey(key(barrier - 1)); /* who is in this barrier has read the last one */
+            forget_key(*store_,
+                       key(barrier - 1)); /* who is in this barrier has read the last one */
         TORCH_CHECK(found == OK, found);
         return;
     }

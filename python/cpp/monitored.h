@@ -2,9 +2,10 @@
 #ifndef MESHCOLL_TORCH_MONITORED_H
 #define MESHCOLL_TORCH_MONITORED_H
 
+#include "deadline.h"
+
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
-#include <chrono>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ class MonitoredBarrier
   private:
     std::string key(uint64_t barrier) const;
     std::string key(uint64_t barrier, int rank) const;
+    bool comes(const std::string &key, Clock::time_point end) const;
     std::string missing(uint64_t barrier, std::chrono::milliseconds timeout, bool names_all) const;
     std::string answer_of_rank_0(uint64_t barrier, std::chrono::milliseconds timeout) const;
 

@@ -11,7 +11,6 @@ namespace meshcoll_torch
 
 using std::chrono::milliseconds;
 using Lock = std::unique_lock<std::mutex>;
-using Clock = std::chrono::steady_clock;
 
 static double seconds(milliseconds time)
 {
@@ -246,7 +245,7 @@ bool Work::wait(milliseconds timeout)
     for (Part &part : parts_) {
         if (!has_limit)
             cv_.wait(lock, [&] { return moved(part); });
-        else if (!cv_.wait_for(lock, timeout, [&] { return moved(part); }))
+        else if (!cv_.wait_until(lock, deadline(timeout), [&] { return moved(part); }))
             C10_THROW_ERROR(DistBackendError,
                             std::string(title_) + ": Timed out waiting: not begun after " +
                                 std::to_string(seconds(timeout)) +
@@ -256,7 +255,7 @@ bool Work::wait(milliseconds timeout)
     const auto ended = [this] { return completed_; };
     if (!has_limit)
         cv_.wait(lock, ended);
-    else if (!cv_.wait_for(lock, timeout, ended))
+    else if (!cv_.wait_until(lock, deadline(timeout), ended))
         C10_THROW_ERROR(DistBackendError, std::string(title_) +
                                               ": Timed out waiting: not complete after " +
                                               std::to_string(seconds(timeout)) + " s");

@@ -37,6 +37,7 @@ TESTS = [
     ("groups", "groups.py", 3, {}),
     ("limits", "limits.py", 2, {}),
     ("leaves", "leaves.py", 2, {}),
+    ("stores", "stores.py", 0, {}),
     ("killed", "killed.py", 0, {}),
     ("many groups", "many.py", 2, {}),
 ]

@@ -5,7 +5,6 @@
 """
 
 import atexit
-import collections
 import functools
 import itertools
 import os
@@ -20,9 +19,6 @@ NAME = "meshcoll"
 
 # Seconds that a process waits at its end for the other ranks to end their groups as well.
 _PATIENCE = 10.0
-
-# How often a group was made under its name, the same on all its ranks.
-_made = collections.Counter()
 
 
 def version():
@@ -60,22 +56,46 @@ def mesh_of_group(ranks, world):
     return ",".join(f"{name}={len(at)}" for (name, _), at in zip(dims, used) if len(at) > 1)
 
 
-def _gloo(store, tag, rank, size, timeout):
+def _base(store):
+    """The store below the prefixes. One that is written in Python works as long as its object lives."""
+    while isinstance(store, dist.PrefixStore):
+        store = store.underlying_store
+    return store
+
+
+def _gloo(store, _base_of_it, tag, rank, size, timeout):
     """For sparse tensors: Gloo among the same ranks."""
+    if not dist.is_gloo_available():
+        raise ValueError("meshcoll takes sparse tensors where torch has Gloo, which this one lacks")
     return dist.ProcessGroupGloo(dist.PrefixStore(f"meshcoll/{tag}/gloo", store), rank, size, timeout=timeout)
+
+
+def _times_made(store, rank, size):
+    """How often this rank's place in the group was taken over this store, also by processes before this one. It is the
+    same on all ranks, as all make the group or are told that it failed, and tells the group from those before."""
+    return store.add(f"meshcoll/made/{rank}", 1) if size > 1 else 1
+
+
+def _mesh(options):
+    """The text of a group's mesh: None is MESHCOLL_MESH, which is of the launcher's world; "" is found. A program may
+    also make groups with other processes, of which torch names no ranks."""
+    ranks, is_first = list(options.global_ranks_in_group), not dist.is_initialized()
+    size = options.group_size if is_first else dist.get_world_size()
+    if int(os.environ.get("WORLD_SIZE") or size) != size or not (ranks or is_first):
+        return ""
+    is_all = not ranks or ranks == list(range(size))
+    return None if is_all else mesh_of_group(ranks, os.environ.get("MESHCOLL_MESH", ""))
 
 
 def _create(options, _backend_options=None):
     ranks = list(options.global_ranks_in_group)
-    is_all = not ranks or ranks == list(range(dist.get_world_size() if dist.is_initialized() else len(ranks)))
-    mesh = None if is_all else mesh_of_group(ranks, os.environ.get("MESHCOLL_MESH", ""))
-    group = (options.group_id, *ranks)
-    _made[group] += 1
-    gloo = None
-    if dist.is_gloo_available():  # without `options`, which has the process group, which has the backend
-        gloo = functools.partial(_gloo, options.store, _made[group], options.group_rank, options.group_size,
-                                 options.timeout)
-    name = "" if is_all else f"the group of ranks {', '.join(map(str, ranks))}, here numbered from 0 on"
+    mesh = _mesh(options)
+    tag = _times_made(options.store, options.group_rank, options.group_size)
+    # without `options`, which has the process group, which has the backend
+    gloo = functools.partial(_gloo, options.store, _base(options.store), tag, options.group_rank, options.group_size,
+                             options.timeout)
+    is_part = ranks and len(ranks) < dist.get_world_size()
+    name = f"the group of ranks {', '.join(map(str, ranks))}, here numbered from 0 on" if is_part else ""
     return _torch.create(
         store=options.store,
         rank=options.group_rank,
@@ -83,7 +103,7 @@ def _create(options, _backend_options=None):
         timeout=options.timeout.total_seconds(),
         mesh=mesh,
         name=name,
-        tag=_made[group],
+        tag=tag,
         make_gloo=gloo,
     )
 

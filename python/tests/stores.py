@@ -1,0 +1,192 @@
+"""Groups over stores as programs have them: of the program's own, with what a store needs alone; used again, by
+processes that had a group and by new ones; and where one rank cannot make its group. Starts the ranks itself: torchrun's
+environment would be in the way."""
+
+import datetime
+import os
+import subprocess
+import sys
+import time
+
+import torch
+import torch.distributed as dist
+
+from common import raises
+
+RANKS = 3
+LIMIT = 60  # seconds of the groups
+
+
+class Own(dist.Store):
+    """set, get, add and wait, and nothing else."""
+
+    def __init__(self, port):
+        super().__init__()
+        self.tcp = dist.TCPStore("127.0.0.1", port, None, False)
+
+    def set(self, key, value):
+        self.tcp.set(key, value)
+
+    def get(self, key):
+        return self.tcp.get(key)
+
+    def add(self, key, number):
+        return self.tcp.add(key, number)
+
+    def wait(self, keys, timeout=datetime.timedelta(seconds=LIMIT)):
+        end = time.monotonic() + timeout.total_seconds()
+        while not self.tcp.check(keys):
+            if time.monotonic() >= end:
+                raise LookupError(f"no {keys} within {timeout}")
+            time.sleep(0.001)
+
+
+class Broken(Own):
+    """It cannot wait."""
+
+    def wait(self, keys, timeout=None):
+        raise OSError("this store is broken")
+
+
+def tcp(port):
+    return dist.TCPStore("127.0.0.1", port, None, False)
+
+
+def begin(store, rank, size=RANKS, seconds=LIMIT):
+    dist.init_process_group("meshcoll", store=store, rank=rank, world_size=size,
+                            timeout=datetime.timedelta(seconds=seconds))
+
+
+def use(group=None):
+    x = torch.full((1000,), float(dist.get_rank(group)))
+    dist.all_reduce(x, group=group)
+    n = dist.get_world_size(group)
+    assert x[999] == n * (n - 1) / 2, f"{x[999]} of {n} ranks"
+
+
+def own(rank, port):
+    """Groups, several at a time, and barriers that a store makes, which the program does not keep."""
+    begin(Own(port), rank)
+    use()
+    groups = [dist.new_group() for _ in range(3)] + [dist.new_group([0, 1])]
+    for group in groups[:3] + groups[3:] * (rank < 2):
+        use(group)
+    for _ in range(3):
+        dist.monitored_barrier()
+    dist.destroy_process_group()
+
+
+def own_is_broken(rank, port):
+    """Rank 1 is told by its store, the others by rank 1: no limit ends."""
+    begin(Broken(port) if rank == 1 else Own(port), rank)
+    words = ["this store is broken"] if rank == 1 else ["rank 1 could not make the group", "this store is broken"]
+    raises(dist.DistBackendError, words, use)
+
+
+def late_to_broken(rank, port):
+    """The others come when rank 1 has ended."""
+    gone = tcp(port)
+    if rank != 1:
+        gone.wait(["gone"])
+    begin(Broken(port) if rank == 1 else Own(port), rank)
+    raises(dist.DistBackendError, ["this store is broken"] + ["rank 1"] * (rank != 1), use)
+    gone.set("gone", "")
+
+
+def other_mesh(rank, port):
+    """A group that was not made is told of, and made again over the same store."""
+    store = tcp(port)
+    if rank == 0:
+        os.environ["MESHCOLL_MESH"] = "nonsense"
+    begin(store, rank)
+    raises(dist.DistBackendError, ["nonsense"], use)
+    dist.destroy_process_group()
+    os.environ.pop("MESHCOLL_MESH", None)
+    begin(store, rank)
+    use()
+    dist.destroy_process_group()
+
+
+def survivors(rank, port):
+    """Rank 1 is another process each time; over one store, and over prefixes of it."""
+    store = tcp(port)
+    for attempt in range(4):
+        if rank == 1 and attempt > 0:
+            if os.fork():  # the one that had a group ends
+                os._exit(os.waitstatus_to_exitcode(os.wait()[1]))
+            os.execv(sys.executable, [sys.executable, __file__, "fresh", str(attempt), str(port)])
+        begin(store if attempt < 2 else dist.PrefixStore(f"attempt {attempt}", store), rank)
+        use()
+        use(dist.new_group())
+        dist.destroy_process_group()
+    if rank == 1:
+        return
+
+
+def fresh(attempt, port):
+    """A new process in the place of rank 1 of survivors; it starts the next one."""
+    store = tcp(port)
+    begin(store if attempt < 2 else dist.PrefixStore(f"attempt {attempt}", store), 1)
+    use()
+    use(dist.new_group())
+    dist.destroy_process_group()
+    if attempt < 3:
+        os.execv(sys.executable, [sys.executable, __file__, "fresh", str(attempt + 1), str(port)])
+
+
+def thousand_years(rank, port):
+    """A limit that no clock counts."""
+    begin(tcp(port), rank, seconds=1000 * 365.25 * 86400)
+    use()
+    dist.monitored_barrier()
+    x = torch.ones(1)
+    dist.all_reduce(x, async_op=True).wait(datetime.timedelta(days=1000 * 365))
+    dist.destroy_process_group()
+
+
+def trainer_and_server(rank, port):
+    """Ranks 0 and 1 are a job with a mesh of its own; rank 2 is of another, as a server that takes weights."""
+    os.environ["MESHCOLL_MESH"] = "gpu=2" if rank < 2 else "gpu=1"
+    os.environ["WORLD_SIZE"] = "2" if rank < 2 else "1"
+    store = tcp(port)
+    if rank < 2:
+        begin(dist.PrefixStore("trainer", store), rank, 2)
+        use()
+    options = {"group_name": "weights", "timeout": datetime.timedelta(seconds=LIMIT)}
+    weights, _ = dist.distributed_c10d._new_process_group_helper(RANKS, rank, [], "meshcoll", store, **options)
+    x = torch.full((1000,), float(rank))
+    weights.broadcast([x], dist.BroadcastOptions()).wait()
+    assert x[0] == 0
+    if rank < 2:
+        use(dist.new_group([0, 1]))
+
+
+def case(what):
+    host = dist.TCPStore("127.0.0.1", 0, None, True, wait_for_workers=False)
+    ranks = [
+        subprocess.Popen([sys.executable, __file__, what.__name__, str(rank), str(host.port)], text=True,
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT) for rank in range(RANKS)
+    ]
+    began, bad = time.monotonic(), []
+    for number, rank in enumerate(ranks):
+        try:
+            out = rank.communicate(timeout=LIMIT - 10 - (time.monotonic() - began))[0]
+        except subprocess.TimeoutExpired:
+            rank.kill()
+            out = rank.communicate()[0] + "\n(killed: it took too long)"
+        if rank.returncode != 0:
+            bad.append(f"rank {number}, exit status {rank.returncode}:\n{out}")
+    print(f"{'failed' if bad else 'passed'}: {what.__name__}", *bad, sep="\n  ", flush=True)
+    return bool(bad)
+
+
+CASES = [own, own_is_broken, late_to_broken, other_mesh, survivors, thousand_years, trainer_and_server]
+
+if __name__ == "__main__":
+    import meshcoll.torch  # noqa: F401
+
+    torch.set_num_threads(1)
+    if sys.argv[2:] and sys.argv[2].isdigit():
+        globals()[sys.argv[1]](int(sys.argv[2]), int(sys.argv[3]))
+    else:
+        sys.exit(any([case(what) for what in CASES if what.__name__ in sys.argv[1:] or len(sys.argv) == 1]))
