@@ -1,5 +1,7 @@
 #include "helpers.h"
 
+#include "process.h"
+
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -18,16 +20,9 @@ struct Pool {
 };
 } // namespace
 
-/* Never destroyed: its threads outlive static objects. */
-static Pool &pool()
-{
-    static Pool *const the_pool = new Pool;
-    return *the_pool;
-}
-
 static void serve()
 {
-    Pool &p = pool();
+    Pool &p = of_this_process<Pool>();
     std::unique_lock<std::mutex> lock(p.mutex);
     for (;;) {
         p.idle++;
@@ -44,15 +39,11 @@ static void serve()
 
 void run_aside(std::function<void()> task)
 {
-    Pool &p = pool();
-    bool starts;
-    {
-        const std::lock_guard<std::mutex> lock(p.mutex);
-        p.tasks.push_back(std::move(task));
-        starts = p.tasks.size() > p.idle;
-    }
-    if (starts)
-        std::thread(serve).detach();
+    Pool &p = of_this_process<Pool>();
+    const std::lock_guard<std::mutex> lock(p.mutex);
+    if (p.tasks.size() >= p.idle)
+        std::thread(serve).detach(); /* before the task is there, which another thread might take */
+    p.tasks.push_back(std::move(task));
     p.more.notify_one();
 }
 

@@ -2,12 +2,11 @@
 
 #include "device.h"
 #include "device_work.h"
+#include "process.h"
 
 #include <algorithm>
 #include <iterator>
 #include <thread>
-
-#include <unistd.h>
 
 namespace meshcoll_torch
 {
@@ -24,8 +23,13 @@ static constexpr milliseconds MEETING{std::chrono::minutes(30)};
 /* For news of an abort to end what waits. */
 static constexpr milliseconds ABORTING{2000};
 
-static std::mutex all_mutex;
-static std::vector<std::weak_ptr<Mesh>> all_meshes;
+namespace
+{
+struct All {
+    std::mutex mutex;
+    std::vector<std::weak_ptr<Mesh>> meshes;
+};
+} // namespace
 
 Mesh::Mesh(Setup setup)
     : setup_(std::move(setup)), pid_(getpid()),
@@ -38,12 +42,11 @@ Mesh::Mesh(Setup setup)
 std::shared_ptr<Mesh> Mesh::open(Setup setup)
 {
     const std::shared_ptr<Mesh> mesh(new Mesh(std::move(setup)));
-    {
-        const Lock lock(all_mutex);
-        std::erase_if(all_meshes, [](const auto &m) { return m.expired(); });
-        all_meshes.push_back(mesh);
-    }
     std::thread([mesh] { mesh->keep(); }).detach();
+    All &all = of_this_process<All>();
+    const Lock lock(all.mutex);
+    std::erase_if(all.meshes, [](const auto &m) { return m.expired(); });
+    all.meshes.push_back(mesh);
     return mesh;
 }
 
@@ -52,11 +55,16 @@ bool Mesh::is_ours() const
     return getpid() == pid_; /* a forked child has no thread of it */
 }
 
+void Mesh::check_ours() const
+{
+    TORCH_CHECK(is_ours(), "meshcoll: a forked process cannot use the process group of its parent");
+}
+
 /* Operations ----------------------------------------------------------------------------------- */
 
 void Mesh::post(const c10::intrusive_ptr<Work> &work)
 {
-    TORCH_CHECK(is_ours(), "meshcoll: a forked process cannot use the process group of its parent");
+    check_ours();
     Lock lock(mutex_);
     if (state_ == State::OPEN && !closing_) {
         work->start(mesh_);
@@ -112,7 +120,7 @@ const SideStream &Mesh::side_stream(at::Device device)
 
 void Mesh::post_on_device(const c10::intrusive_ptr<DeviceWork> &work)
 {
-    TORCH_CHECK(is_ours(), "meshcoll: a forked process cannot use the process group of its parent");
+    check_ours();
     side_stream(work->device());
     meshcoll_t *mesh = nullptr;
     std::string why;
@@ -235,6 +243,7 @@ void Mesh::await_closing()
 
 void Mesh::set_timeout(milliseconds timeout)
 {
+    check_ours();
     const Lock lock(mutex_);
     timeout_ = timeout;
     if (mesh_)
@@ -343,9 +352,11 @@ void Mesh::keep()
 
 void Mesh::abort(const std::string &why)
 {
+    if (!is_ours())
+        return;
     const Lock lock(mutex_);
     exchange_.give_up();
-    if (mesh_ && is_ours())
+    if (mesh_)
         meshcoll_abort(mesh_, why.c_str());
 }
 
@@ -366,21 +377,25 @@ bool Mesh::await_closed(milliseconds patience)
     return told_.wait_for(lock, patience, [this] { return closed_; });
 }
 
-void Mesh::close_all(milliseconds patience)
+static std::vector<std::shared_ptr<Mesh>> open_meshes()
 {
     std::vector<std::shared_ptr<Mesh>> open;
-    {
-        const Lock lock(all_mutex);
-        for (const auto &m : all_meshes)
-            if (auto mesh = m.lock())
-                open.push_back(std::move(mesh));
-    }
+    All &all = of_this_process<All>();
+    const Lock lock(all.mutex);
+    for (const auto &m : all.meshes)
+        if (auto mesh = m.lock())
+            open.push_back(std::move(mesh));
+    return open;
+}
+
+void Mesh::close_all(milliseconds patience)
+{
+    const auto open = open_meshes();
     for (const auto &mesh : open)
         mesh->close();
-    const auto end = std::chrono::steady_clock::now() + patience;
+    const auto end = deadline(patience);
     for (const auto &mesh : open) {
-        const auto left =
-            std::chrono::duration_cast<milliseconds>(end - std::chrono::steady_clock::now());
+        const auto left = std::chrono::duration_cast<milliseconds>(end - Clock::now());
         if (mesh->await_closed(std::max(left, LOOK)))
             continue;
         mesh->abort("its process ends");

@@ -100,6 +100,9 @@ class Mesh
         return setup_.name;
     }
 
+    /* Throws in a forked child of its process. */
+    void check_ours() const;
+
     /* Closes all meshes of this process, and aborts those whose other ranks do not come in time. */
     static void close_all(std::chrono::milliseconds patience);
 

@@ -239,6 +239,8 @@ bool Work::wait(milliseconds timeout)
 {
     const bool has_limit = timeout > milliseconds::zero();
     Lock lock(mutex_);
+    if (!completed_)
+        mesh_->check_ours();
     const auto moved = [this](const Part &part) {
         return completed_ || part.state != State::QUEUED;
     };
@@ -292,6 +294,8 @@ c10::intrusive_ptr<c10::ivalue::Future> Work::getFuture()
     {
         const Lock lock(mutex_);
         if (!future_) {
+            if (!completed_)
+                mesh_->check_ours();
             future_ = c10::make_intrusive<c10::ivalue::Future>(
                 c10::ListType::create(c10::TensorType::get()), devices_of_future());
             is_late = gives_future_at_once();

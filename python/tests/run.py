@@ -38,6 +38,7 @@ TESTS = [
     ("limits", "limits.py", 2, {}),
     ("leaves", "leaves.py", 2, {}),
     ("stores", "stores.py", 0, {}),
+    ("forked", "forked.py", 0, {}),
     ("killed", "killed.py", 0, {}),
     ("many groups", "many.py", 2, {}),
 ]

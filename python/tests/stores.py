@@ -1,6 +1,6 @@
 """Groups over stores as programs have them: of the program's own, with what a store needs alone; used again, by
-processes that had a group and by new ones; and where one rank cannot make its group. Starts the ranks itself: torchrun's
-environment would be in the way."""
+processes that had a group and by new ones; and where one rank cannot make its group. Starts the ranks itself:
+torchrun's environment would be in the way."""
 
 import datetime
 import os
