@@ -47,4 +47,10 @@ void run_aside(std::function<void()> task)
     p.more.notify_one();
 }
 
+std::string no_thread(const char *what, const std::system_error &error)
+{
+    return std::string("no thread could be made ") + what + ": " + error.what() +
+           "; raise the limit of threads (ulimit -u, or that of the container)";
+}
+
 } // namespace meshcoll_torch

@@ -3,6 +3,8 @@
 #define MESHCOLL_TORCH_HELPERS_H
 
 #include <functional>
+#include <string>
+#include <system_error>
 
 namespace meshcoll_torch
 {
@@ -10,9 +12,13 @@ namespace meshcoll_torch
 /*
  * Runs `task` soon, in a thread that does nothing else meanwhile: neither one that moves messages,
  * nor one that is busy with another task, since a task may wait for a collective, whose end is
- * another task. Threads are reused, and stay until the process ends.
+ * another task. Threads are reused, and stay until the process ends. Throws std::system_error, and keeps nothing of the
+ * task, where the thread that it needs cannot be made.
  */
 void run_aside(std::function<void()> task);
+
+/* What to say of it. */
+std::string no_thread(const char *what, const std::system_error &error);
 
 } // namespace meshcoll_torch
 

@@ -2,10 +2,12 @@
 
 #include "device.h"
 #include "device_work.h"
+#include "helpers.h"
 #include "process.h"
 
 #include <algorithm>
 #include <iterator>
+#include <system_error>
 #include <thread>
 
 namespace meshcoll_torch
@@ -42,7 +44,13 @@ Mesh::Mesh(Setup setup)
 std::shared_ptr<Mesh> Mesh::open(Setup setup)
 {
     const std::shared_ptr<Mesh> mesh(new Mesh(std::move(setup)));
-    std::thread([mesh] { mesh->keep(); }).detach();
+    try {
+        std::thread([mesh] { mesh->keep(); }).detach();
+    } catch (const std::system_error &e) {
+        const std::string why = no_thread("for a process group", e);
+        mesh->exchange_.tell_failure(why);
+        TORCH_CHECK(false, "meshcoll: ", why);
+    }
     All &all = of_this_process<All>();
     const Lock lock(all.mutex);
     std::erase_if(all.meshes, [](const auto &m) { return m.expired(); });

@@ -209,9 +209,20 @@ void Work::tell(std::exception_ptr error)
     cv_.notify_all();
     if (counted_)
         mesh_->ended();
-    if (future) {
-        const auto self = c10::intrusive_ptr<Work>::reclaim_copy(this);
+    if (future)
+        complete_aside(future);
+}
+
+/* What hangs on a future may wait for other collectives, which a thread that moves messages cannot: where no other can
+ * be made, the future fails. */
+void Work::complete_aside(const c10::intrusive_ptr<c10::ivalue::Future> &future)
+{
+    const auto self = c10::intrusive_ptr<Work>::reclaim_copy(this);
+    try {
         run_aside([self, future] { self->complete_future(future); });
+    } catch (const std::system_error &e) {
+        future->setError(exception_ ? exception_
+                                    : error(MESHCOLL_ERR_NO_MEMORY, no_thread("for a future", e)));
     }
 }
 

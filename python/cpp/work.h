@@ -108,6 +108,7 @@ class Work : public c10d::Work
     void complete();
     void finish_result();
     void tell(std::exception_ptr error);
+    void complete_aside(const c10::intrusive_ptr<c10::ivalue::Future> &future);
     void wait_for(Part &part, std::unique_lock<std::mutex> &lock, double seconds);
 
     const uint64_t sequence_;

@@ -39,6 +39,7 @@ TESTS = [
     ("leaves", "leaves.py", 2, {}),
     ("stores", "stores.py", 0, {}),
     ("forked", "forked.py", 0, {}),
+    ("threads", "threads.py", 2, {}),
     ("killed", "killed.py", 0, {}),
     ("many groups", "many.py", 2, {}),
 ]
