@@ -396,19 +396,34 @@ static std::vector<std::shared_ptr<Mesh>> open_meshes()
     return open;
 }
 
+/* Whether all are closed at `end`. */
+static bool await_all(const std::vector<std::shared_ptr<Mesh>> &meshes, Clock::time_point end)
+{
+    bool closed = true;
+    for (const auto &mesh : meshes) {
+        const auto left = std::chrono::duration_cast<milliseconds>(end - Clock::now());
+        closed = mesh->await_closed(std::max(left, milliseconds(0))) && closed;
+    }
+    return closed;
+}
+
 void Mesh::close_all(milliseconds patience)
 {
     const auto open = open_meshes();
     for (const auto &mesh : open)
         mesh->close();
-    const auto end = deadline(patience);
-    for (const auto &mesh : open) {
-        const auto left = std::chrono::duration_cast<milliseconds>(end - Clock::now());
-        if (mesh->await_closed(std::max(left, LOOK)))
-            continue;
-        mesh->abort("its process ends");
-        mesh->await_closed(ABORTING);
-    }
+    if (!await_all(open, deadline(patience)))
+        abort_all("its process ends");
+}
+
+void Mesh::abort_all(const std::string &why)
+{
+    const auto open = open_meshes();
+    for (const auto &mesh : open)
+        mesh->abort(why);
+    for (const auto &mesh : open)
+        mesh->close();
+    await_all(open, deadline(ABORTING));
 }
 
 } // namespace meshcoll_torch

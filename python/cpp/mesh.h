@@ -105,6 +105,8 @@ class Mesh
 
     /* Closes all meshes of this process, and aborts those whose other ranks do not come in time. */
     static void close_all(std::chrono::milliseconds patience);
+    /* Aborts all before it closes any, and waits for no other rank. */
+    static void abort_all(const std::string &why);
 
   private:
     enum class State { OPENING, OPEN, FAILED, CLOSED };

@@ -71,5 +71,7 @@ PYBIND11_MODULE(_torch, m)
                 std::chrono::milliseconds(static_cast<int64_t>(seconds * 1e3)));
         },
         py::arg("seconds"), py::call_guard<py::gil_scoped_release>());
+    m.def("abort_all", &meshcoll_torch::Mesh::abort_all, py::arg("why"),
+          py::call_guard<py::gil_scoped_release>());
     m.def("version", &meshcoll_version);
 }

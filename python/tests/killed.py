@@ -1,12 +1,14 @@
-"""One of four ranks is killed while all are training, while their groups are idle, or before it joins a group. In the
-first case every other rank raises within 5 s, naming it; in all of them the others end their groups and their process
-at once. Starts the ranks itself, since torchrun would end the others. On CUDA tensors the case is a loop of sums."""
+"""One of four ranks is killed while all are training, while their groups are idle, or before it joins a group, or it
+raises while the others are training. Where they are training every other rank raises within 5 s, naming it; in all
+cases the others end their groups and their process at once. Starts the ranks itself, since torchrun would end the
+others. On CUDA tensors the case is a loop of sums."""
 
 import datetime
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import torch
@@ -67,6 +69,31 @@ def joining():
     return group, dist.all_reduce(torch.ones(1), group=group, async_op=True)
 
 
+class Mistake(Exception):
+    """Of the program, caught by nobody."""
+
+
+def raising():
+    """As training, until the victim raises. A thread of its own waits for the others, and is joined before it ends."""
+    other = dist.new_group()
+    dist.all_reduce(torch.ones(1), group=other)
+    if dist.get_rank() == VICTIM:
+        threading.Thread(target=wait_in, args=(other,)).start()
+        signal.signal(signal.SIGUSR1, raise_mistake)
+    training()
+
+
+def wait_in(group):
+    try:
+        dist.all_reduce(torch.ones(1), group=group)
+    except dist.DistBackendError:
+        pass
+
+
+def raise_mistake(*_):
+    raise Mistake("of the program")
+
+
 def job(what, rank, port):
     import meshcoll.torch  # noqa: F401
 
@@ -100,6 +127,8 @@ def problems(what, rank, lines, seconds):
         return f"its process ended after {seconds:.1f} s"
     if what in RAISE and not (raised and f"rank {VICTIM} " in raised[0]):
         return f"does not name rank {VICTIM}: {lines}"
+    if what is raising and "Mistake: of the program" not in raised[0]:
+        return f"does not say why rank {VICTIM} ended: {lines}"
     return ""
 
 
@@ -110,8 +139,8 @@ def case(what):
         assert rank.stdout.readline() == "ready\n", "a rank did not begin"
     time.sleep(0.5)
     killed = time.time()
-    os.kill(ranks[VICTIM].pid, signal.SIGKILL)
-    ranks[VICTIM].wait()
+    os.kill(ranks[VICTIM].pid, signal.SIGUSR1 if what is raising else signal.SIGKILL)
+    ranks[VICTIM].wait(timeout=60)
     for rank in ranks:
         if rank is not ranks[VICTIM]:
             rank.stdin.write("\n")
@@ -126,13 +155,14 @@ def case(what):
             why = f"raised after {float(lines[0].split()[0]) - killed:.1f} s"
         if why or rank.returncode != 0:
             bad.append(f"rank {number}, exit status {rank.returncode}: {why}")
-    print(f"{'failed' if bad else 'passed'}: a rank is killed, the others are {what.__name__}", *bad, sep="\n  ",
+    title = "a rank raises" if what is raising else f"a rank is killed, the others are {what.__name__}"
+    print(f"{'failed' if bad else 'passed'}: {title}", *bad, sep="\n  ",
           flush=True)
     return bool(bad)
 
 
-RAISE = [training, summing]
-CASES = [training, idle, joining] if device.TYPE == "cpu" else [summing]
+RAISE = [training, summing, raising]
+CASES = [training, raising, idle, joining] if device.TYPE == "cpu" else [summing]
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:

@@ -8,6 +8,8 @@ import atexit
 import functools
 import itertools
 import os
+import sys
+import threading
 
 import torch.distributed as dist
 
@@ -108,12 +110,24 @@ def _create(options, _backend_options=None):
     )
 
 
+def _abort_if_failed():
+    """At the end of the process: one that ends by an exception says so to the other ranks, and waits for none. What a
+    prompt printed does not end the process."""
+    error = getattr(sys, "last_value", None)
+    if error is not None and not sys.flags.interactive and not hasattr(sys, "ps1"):
+        lines = str(error).splitlines()
+        _torch.abort_all(f"its process ends by {type(error).__name__}" + (f": {lines[0]}" if lines else ""))
+
+
 def register():
     """Makes the backend known to torch.distributed. Calling it again changes nothing."""
     if hasattr(dist.Backend, NAME.upper()):
         return
     dist.Backend.register_backend(NAME, _create, extended_api=True, devices=["cpu", "cuda"])
     atexit.register(_torch.close_all, _PATIENCE)
+    atexit.register(_abort_if_failed)
+    if hasattr(threading, "_register_atexit"):
+        threading._register_atexit(_abort_if_failed)  # before threads are joined, which may wait for other ranks
 
 
 def init(**arguments):
