@@ -112,6 +112,8 @@ def firewall(lab):
         drop(box, PORT)
     job = Job(lab.boxes, UCX_NET_DEVICES="eth0").run()
     job.expect(r"^ended -\d+ .*rank")
+    job.expect(r"the monitor of rank 1 cannot reach that of rank 0", [1])
+    job.expect_destroyed(3)
     if job.seconds > 20:
         job.fail(f"it took {job.seconds:.0f} s with MESHCOLL_TIMEOUT=5")
 
@@ -195,8 +197,40 @@ def silence(lab):
             job.fail(f"it took {job.seconds:.0f} s with MESHCOLL_BOOTSTRAP_TIMEOUT={seconds}")
 
 
+def monitors(lab):
+    """A firewall that lets all but the monitors pass: they are off for that pair, and nobody waits for them."""
+    for box in lab.boxes:
+        drop(box, f"{{ {PORT}, 45000-45099 }}")
+    job = Job(lab.boxes, UCX_NET_DEVICES="eth0", UCX_TCP_PORT_RANGE="45000-45099").run()
+    job.expect_good()
+    job.expect(r"the monitor of rank 1 cannot reach that of rank 0", [1])
+    if job.seconds > 10:
+        job.fail(f"it took {job.seconds:.0f} s")
+
+
+class Pod(places.Room):
+    """A network namespace of its own on the first box's machine."""
+
+    def __init__(self, machine, network):
+        super().__init__(machine.holder, network.address)
+        self.network = network.holder
+
+    def enter(self, *spaces):
+        return ["nsenter", "-t", str(self.holder), "-m", "-u", "-i", "-p", f"--net=/proc/{self.network}/ns/net"]
+
+
+def namespaces(lab):
+    """Ranks of one machine in network namespaces of their own: they share memory, and their monitors meet."""
+    job = Job([Pod(lab.boxes[0], box) for box in lab.boxes for _ in range(2)], MESHCOLL_MESH="gpu=4").run()
+    job.expect_good()
+    job.expect_not("monitor|UCX")
+    if job.seconds > 2:
+        job.fail(f"it took {job.seconds:.1f} s")
+
+
 SCENARIOS = {one.__name__: (one, boxes) for one, boxes in [
-    (firewall, 2), (ports, 2), (hidepid, 1), (families, 4), (operator, 2), (silence, 2)]}
+    (firewall, 2), (ports, 2), (hidepid, 1), (families, 4), (operator, 2), (silence, 2), (monitors, 2),
+    (namespaces, 2)]}
 
 
 def run(name):

@@ -71,7 +71,7 @@ static void start(job_t *job, int32_t per_machine)
     for (int32_t r = 0; r < RANKS; r++) {
         rank[r] = r;
         job->machine[r] = r / per_machine * per_machine;
-        cr_assert_eq(mc_monitor_open(RANKS, true, 4, &job->monitor[r], &job->contact[r]),
+        cr_assert_eq(mc_monitor_open(RANKS, NULL, 4, &job->monitor[r], &job->contact[r]),
                      MESHCOLL_OK);
         mc_monitor_answers(job->monitor[r], answer, &rank[r]);
     }
@@ -181,7 +181,7 @@ Test(monitor, strangers_are_refused, .timeout = 60)
     mc_contact_t contact;
     const mc_monitor_secret_t wrong = {{1}};
     start(&job, RANKS);
-    cr_assert_eq(mc_monitor_open(RANKS, true, 4, &stranger, &contact), MESHCOLL_OK);
+    cr_assert_eq(mc_monitor_open(RANKS, NULL, 4, &stranger, &contact), MESHCOLL_OK);
     const mc_monitor_params_t params = {.rank = 1,
                                         .contact = job.contact,
                                         .stride = sizeof job.contact[0],

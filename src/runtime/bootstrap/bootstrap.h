@@ -8,6 +8,7 @@
 #define MC_BOOTSTRAP_BOOTSTRAP_H
 
 #include "runtime/handshake/job.h"
+#include "runtime/handshake/wire.h"
 
 typedef struct mc_bootstrap mc_bootstrap_t;
 
@@ -19,6 +20,8 @@ void mc_bootstrap_close(void *bootstrap);
 
 /* The allgather; the bootstrap is its context. */
 meshcoll_oob_t mc_bootstrap_oob(mc_bootstrap_t *bootstrap);
+/* This end of a connection to another rank, one of another host if there is any; NULL: there is none. */
+const mc_endpoint_t *mc_bootstrap_reached(mc_bootstrap_t *bootstrap);
 /* From now on an allgather waits for as long as all ranks live: it is the barrier of a destroy. */
 void mc_bootstrap_unlimited(mc_bootstrap_t *bootstrap);
 /* The sentence of the failure that ended it; NULL: it works. */

@@ -4,6 +4,7 @@
 #define MC_BOOTSTRAP_TREE_H
 
 #include "runtime/handshake/job.h"
+#include "runtime/handshake/wire.h"
 
 enum { MC_FANOUT = 4, MC_TREE_WHY = 480 };
 
@@ -25,6 +26,7 @@ typedef struct mc_bootstrap {
     bool complete;      /* all ranks have joined, as an exchange has shown */
     bool unlimited, broken;
     char why[MC_TREE_WHY];
+    mc_endpoint_t reached; /* of this process; family 0: not known yet */
 } mc_tree_t;
 
 void mc_tree_init(mc_tree_t *tree, const mc_job_t *job);

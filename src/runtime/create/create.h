@@ -3,12 +3,14 @@
 #define MC_CREATE_CREATE_H
 
 #include "runtime/handle/handle.h"
+#include "runtime/handshake/wire.h"
 
 /* Input of the creation. The caller keeps `place` and `params`. */
 typedef struct {
     meshcoll_oob_t oob; /* on success the handle owns `context` and frees it with `free_context` */
     void (*free_context)(void *context);
-    const mc_place_t *place; /* by rank of `oob`; NULL: as they are found */
+    const mc_endpoint_t *reached; /* this end of a connection to another rank; NULL: not known */
+    const mc_place_t *place;      /* by rank of `oob`; NULL: as they are found */
     const meshcoll_params_t *params;
     bool finds_mesh; /* whatever the environment says */
     bool tuned;      /* rank 0 looks for tuned links if none are given */

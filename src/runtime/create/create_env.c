@@ -26,6 +26,7 @@ static int create(mc_bootstrap_t *bootstrap, const meshcoll_params_t *params, me
 {
     const mc_creation_t creation = {.oob = mc_bootstrap_oob(bootstrap),
                                     .free_context = mc_bootstrap_close,
+                                    .reached = mc_bootstrap_reached(bootstrap),
                                     .params = params,
                                     .tuned = true};
     int status = mc_handle_create(&creation, mesh);

@@ -18,6 +18,7 @@ typedef struct mc_facts {
     uint32_t words;         /* of the set of cores */
     uint64_t settings_most; /* bytes; only rank 0's counts */
     mc_location_t location;
+    mc_network_t network;
     mc_shm_published_t published;
     mc_monitor_secret_t secret; /* only rank 0's counts */
 } facts_t;
@@ -112,6 +113,7 @@ int mc_making_places(mc_making_t *m)
         mine.settings_most =
             mc_settings_bytes(&m->settings) + (looks_up_links(m) ? mc_tuned_most(&m->settings) : 0);
     mc_location_find(&mine.location);
+    mc_network_find(mine.location.network, m->creation->reached, &mine.network);
     if (!m->status)
         m->status = mc_monitor_draw(&mine.secret);
     memcpy(m->rounds.own, &mine, sizeof mine);
@@ -241,10 +243,10 @@ static void take_addresses(mc_making_t *m, size_t bytes)
     m->rounds.memory = NULL;
 }
 
-static bool is_one_machine(const mc_making_t *m)
+static bool is_one_network(const mc_making_t *m)
 {
     for (int32_t r = 1; r < m->creation->oob.size; r++)
-        if (m->machine[r] != m->machine[0])
+        if (m->facts[r].network.space != m->facts[0].network.space)
             return false;
     return true;
 }
@@ -258,7 +260,9 @@ static int open_monitor(const mc_making_t *m, mc_contact_t *contact)
     int status = mc_monitor_parse(m->settings.monitor, &silence);
     if (!status)
         status =
-            mc_monitor_open(m->creation->oob.size, is_one_machine(m), silence, &monitor, contact);
+            mc_monitor_open(m->creation->oob.size,
+                            is_one_network(m) ? NULL : &m->facts[m->creation->oob.rank].network,
+                            silence, &monitor, contact);
     if (status)
         return status;
     mc_shared_lock(job); /* there may be a progress thread */
@@ -272,7 +276,7 @@ static int open_monitor(const mc_making_t *m, mc_contact_t *contact)
 static bool all_have_monitors(const mc_making_t *m, size_t record)
 {
     for (int32_t r = 0; r < m->creation->oob.size; r++)
-        if (((const fourth_t *)record_at(m, r, record))->contact.n == 0)
+        if (((const fourth_t *)record_at(m, r, record))->contact.network.n == 0)
             return false;
     return true;
 }

@@ -1,83 +1,56 @@
 #include "runtime/monitor/contact.h"
 
 #include <errno.h>
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <netinet/in.h>
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
+/* An address that does not answer holds up the next one for so long, as in RFC 8305. */
+#define STAGGER_SECONDS 0.2
+
 enum { BITS = 128 };
+
+static mc_endpoint_t loopback(uint32_t family)
+{
+    mc_endpoint_t e = {.family = family};
+    if (family == 6)
+        e.at[15] = 1;
+    else
+        memcpy(e.at, (const unsigned char[]){127, 0, 0, 1}, 4);
+    return e;
+}
 
 /* Listening ------------------------------------------------------------------------------------ */
 
-static bool is_usable(const struct ifaddrs *a, int family, bool local)
-{
-    const unsigned up = IFF_UP | IFF_RUNNING; /* idle bridges lead nowhere */
-    if (!a->ifa_addr || a->ifa_addr->sa_family != family || (a->ifa_flags & up) != up)
-        return false;
-    if (local != ((a->ifa_flags & IFF_LOOPBACK) != 0))
-        return false;
-    const struct sockaddr_in6 *const six = (const void *)a->ifa_addr;
-    return family == AF_INET || !IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr);
-}
-
-static void list_addresses(const struct ifaddrs *all, int family, bool local, mc_contact_t *own)
-{
-    for (const struct ifaddrs *a = all; a && own->n < MC_CONTACT_ENDPOINTS; a = a->ifa_next) {
-        struct sockaddr_storage address = {0};
-        if (!is_usable(a, family, local))
-            continue;
-        memcpy(&address, a->ifa_addr,
-               family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
-        own->at[own->n++] = mc_wire_endpoint(&address);
-    }
-}
-
-/* All of this process's addresses of one family: that of IPv4 where it has any. */
-static int find_addresses(bool local, mc_contact_t *own)
-{
-    struct ifaddrs *all;
-    if (getifaddrs(&all))
-        return errno;
-    list_addresses(all, AF_INET, local, own);
-    if (own->n == 0)
-        list_addresses(all, AF_INET6, local, own);
-    freeifaddrs(all);
-    return own->n > 0 ? 0 : EADDRNOTAVAIL;
-}
-
-/* Listens on the only address, or on any. */
-static int listen_on(const mc_contact_t *own, int *listener)
+static int listen_at(uint32_t family, int *listener)
 {
     static const struct sockaddr_storage none;
     struct sockaddr_storage address;
-    mc_endpoint_t at = own->at[0];
-    if (own->n > 1)
-        memset(at.at, 0, sizeof at.at);
-    const int failed = mc_wire_address(&at, &none, &address);
+    const mc_endpoint_t e = loopback(family);
+    const int failed = mc_wire_address(&e, &none, &address);
     return failed ? failed : mc_wire_listen_free(&address, listener);
 }
 
-int mc_contact_open(bool local, int *listener, mc_contact_t *own)
+int mc_contact_open(const mc_network_t *network, int *listener, mc_contact_t *own)
 {
     mc_contact_t c = {.pid = (int32_t)getpid()};
     mc_endpoint_t bound;
+    int fd = -1, failed = EADDRNOTAVAIL;
     gethostname(c.host, sizeof c.host - 1);
-    int fd = -1, failed = find_addresses(local, &c);
-    if (!failed)
-        failed = listen_on(&c, &fd);
+    if (network)
+        failed = network->n > 0 ? mc_wire_listen_free(NULL, &fd) : failed;
+    else if ((failed = listen_at(4, &fd)))
+        failed = listen_at(6, &fd);
     if (!failed)
         failed = mc_wire_listening(fd, &bound);
     if (failed) {
         if (fd >= 0)
             close(fd);
-        c.n = 0;
         *own = c;
         return failed;
     }
-    for (uint32_t i = 0; i < c.n; i++)
-        c.at[i].port = bound.port;
+    c.port = bound.port;
+    c.network = network ? *network : (mc_network_t){.n = 1, .at = {loopback(bound.family)}};
     *listener = fd;
     *own = c;
     return 0;
@@ -95,73 +68,116 @@ static int common_bits(const mc_endpoint_t *a, const mc_endpoint_t *b)
     return n;
 }
 
-/* How likely an address leads there: the longer the prefix that it shares with one of this process's,
- * the better. This process's own address seldom leads to another machine (but machines that share no memory
- * may be containers that share a network). */
-static int likelihood(const mc_contact_t *own, const mc_endpoint_t *to, bool same_machine)
+/* How likely an address leads there: at which the bootstrap reached it, best; else the longer the prefix that it shares
+ * with one of this process's, the better. This process's own address leads to no other network namespace. */
+static int likelihood(const mc_network_t *own, const mc_network_t *to, uint32_t i)
 {
     int most = -1;
-    for (uint32_t i = 0; i < own->n; i++) {
-        const int n = common_bits(&own->at[i], to);
-        if (n == BITS && !same_machine)
-            return 0;
+    for (uint32_t k = 0; k < own->n; k++) {
+        const int n = common_bits(&own->at[k], &to->at[i]);
+        if (n == BITS)
+            return -2;
         most = n > most ? n : most;
     }
-    return most;
+    return to->reached && i == 0 ? BITS : most;
 }
 
-static int try_endpoint(const mc_endpoint_t *to, double seconds, mc_contact_accept_t accept,
-                        void *context, int *fd)
+/* Addresses in the order of their likelihood, without those that lead elsewhere. */
+typedef struct {
+    mc_endpoint_t at[MC_NETWORK_ADDRESSES + 1];
+    int n;
+} goals_t;
+
+static goals_t order(const mc_contact_t *own, const mc_contact_t *to)
+{
+    goals_t g = {.n = 0};
+    int rank[MC_NETWORK_ADDRESSES + 1] = {0};
+    const mc_network_t *const w = &to->network;
+    const uint32_t n = w->n < MC_NETWORK_ADDRESSES ? w->n : MC_NETWORK_ADDRESSES;
+    if (w->space == own->network.space && n > 0) {
+        g.at[g.n++] = loopback(w->at[0].family);
+        return g;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const int l = likelihood(&own->network, w, i);
+        int at = l == -2 ? -1 : g.n++;
+        if (at < 0)
+            continue;
+        for (; at > 0 && rank[at - 1] < l; at--) {
+            rank[at] = rank[at - 1];
+            g.at[at] = g.at[at - 1];
+        }
+        rank[at] = l;
+        g.at[at] = w->at[i];
+    }
+    return g;
+}
+
+/* Attempts under way, in the order of their beginning. */
+typedef struct {
+    struct pollfd poll[MC_NETWORK_ADDRESSES + 1];
+    int n, failed; /* `failed`: of the last that did */
+} attempts_t;
+
+static void begin(attempts_t *a, mc_endpoint_t to, uint16_t port)
 {
     static const struct sockaddr_storage none;
     struct sockaddr_storage address;
-    int made, failed = mc_wire_address(to, &none, &address);
+    int fd;
+    to.port = port;
+    int failed = mc_wire_address(&to, &none, &address);
     if (!failed)
-        failed = mc_wire_connect(&address, mc_now() + seconds, &made);
+        failed = mc_wire_begin_connect(&address, &fd);
     if (failed)
-        return failed;
-    failed = accept(context, made);
-    if (failed) {
-        close(made);
-        return failed;
+        a->failed = failed;
+    else
+        a->poll[a->n++] = (struct pollfd){.fd = fd, .events = POLLOUT};
+}
+
+/* Looks after attempts that have ended, one way or the other; returns a connection, or -1. */
+static int settle(attempts_t *a, mc_contact_accept_t accept, void *context)
+{
+    for (int i = 0; i < a->n;) {
+        const int fd = a->poll[i].fd;
+        if (!a->poll[i].revents) {
+            i++;
+            continue;
+        }
+        a->poll[i] = a->poll[--a->n];
+        int failed = mc_wire_connected(fd);
+        if (!failed)
+            failed = accept(context, fd);
+        if (!failed)
+            return fd;
+        a->failed = failed;
+        close(fd);
     }
+    return -1;
+}
+
+int mc_contact_connect(const mc_contact_t *own, const mc_contact_t *to, double seconds,
+                       mc_contact_accept_t accept, void *context, int *fd)
+{
+    const goals_t goals = order(own, to);
+    attempts_t a = {.failed = EHOSTUNREACH};
+    const double end = mc_now() + seconds;
+    double next = 0;
+    int begun = 0, made = -1;
+    while (made < 0 && (a.n > 0 || begun < goals.n) && mc_now() < end) {
+        if (begun < goals.n && (a.n == 0 || mc_now() >= next)) {
+            begin(&a, goals.at[begun++], to->port);
+            next = mc_now() + STAGGER_SECONDS;
+        }
+        const double until = begun < goals.n && next < end ? next : end, left = until - mc_now();
+        if (a.n > 0 && poll(a.poll, (nfds_t)a.n, left > 0 ? (int)(1e3 * left) + 1 : 0) > 0)
+            made = settle(&a, accept, context);
+    }
+    if (a.n > 0)
+        a.failed = ETIMEDOUT;
+    while (a.n > 0)
+        close(a.poll[--a.n].fd);
+    if (made < 0)
+        return a.failed;
     *fd = made;
     return 0;
-}
-
-static mc_endpoint_t loopback(const mc_endpoint_t *like)
-{
-    mc_endpoint_t e = {.family = like->family, .port = like->port};
-    if (e.family == 6)
-        e.at[15] = 1;
-    else
-        memcpy(e.at, (const unsigned char[]){127, 0, 0, 1}, 4);
-    return e;
-}
-
-int mc_contact_connect(const mc_contact_t *own, const mc_contact_t *to, bool same_machine,
-                       double seconds, mc_contact_accept_t accept, void *context, int *fd)
-{
-    const uint32_t n = to->n < MC_CONTACT_ENDPOINTS ? to->n : MC_CONTACT_ENDPOINTS;
-    int failed = EHOSTUNREACH;
-    bool tried[MC_CONTACT_ENDPOINTS] = {false};
-    if (n > 0 && same_machine) {
-        const mc_endpoint_t e = loopback(&to->at[0]);
-        failed = try_endpoint(&e, seconds, accept, context, fd);
-    }
-    for (uint32_t k = 0; k < n && failed; k++) {
-        int best = -1, most = -2;
-        for (uint32_t i = 0; i < n; i++) {
-            const int l = tried[i] ? -2 : likelihood(own, &to->at[i], same_machine);
-            if (l > most) {
-                most = l;
-                best = (int)i;
-            }
-        }
-        if (best < 0)
-            break;
-        tried[best] = true;
-        failed = try_endpoint(&to->at[best], seconds, accept, context, fd);
-    }
-    return failed;
 }

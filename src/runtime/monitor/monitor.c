@@ -166,9 +166,9 @@ static int watch(const mc_monitor_t *m, int fd, void *mark)
 }
 
 /* All that may fail for a lack of something. */
-static int begin(mc_monitor_t *m, bool local)
+static int begin(mc_monitor_t *m, const mc_network_t *network)
 {
-    int failed = mc_contact_open(local, &m->listener, &m->own);
+    int failed = mc_contact_open(network, &m->listener, &m->own);
     if (failed)
         return failed;
     m->epoll = mc_descriptor(epoll_create1(EPOLL_CLOEXEC));
@@ -181,8 +181,8 @@ static int begin(mc_monitor_t *m, bool local)
     return failed ? failed : start_thread(m);
 }
 
-int mc_monitor_open(int32_t size, bool local, double silence, mc_monitor_t **monitor,
-                    mc_contact_t *contact)
+int mc_monitor_open(int32_t size, const mc_network_t *network, double silence,
+                    mc_monitor_t **monitor, mc_contact_t *contact)
 {
     mc_monitor_t *const m = calloc(1, sizeof *m);
     if (!m)
@@ -202,7 +202,7 @@ int mc_monitor_open(int32_t size, bool local, double silence, mc_monitor_t **mon
         mc_monitor_close(m);
         return status;
     }
-    const int failed = silence > 0 && size > 1 ? begin(m, local) : 0;
+    const int failed = silence > 0 && size > 1 ? begin(m, network) : 0;
     if (failed == EMFILE || failed == ENFILE) {
         mc_monitor_close(m);
         return mc_fail(MESHCOLL_ERR_TRANSPORT,
@@ -216,7 +216,7 @@ int mc_monitor_open(int32_t size, bool local, double silence, mc_monitor_t **mon
                 "end; MESHCOLL_MONITOR=off says that this is meant\n",
                 strerror(failed));
     if (failed)
-        m->own.n = 0;
+        m->own.network.n = 0;
     *contact = m->own;
     *monitor = m;
     return MESHCOLL_OK;
@@ -235,7 +235,7 @@ static void take(mc_monitor_t *m, const mc_monitor_params_t *p)
 static bool all_have(const mc_monitor_t *m)
 {
     for (int32_t r = 0; r < m->job.size; r++)
-        if (m->contact[r].n == 0)
+        if (m->contact[r].network.n == 0)
             return false;
     return true;
 }

@@ -29,11 +29,11 @@ int mc_monitor_parse(const char *text, double *seconds);
 /* Draws a secret. */
 int mc_monitor_draw(mc_monitor_secret_t *secret);
 
-/* Makes one for a mesh of `size` ranks that listens, but neither connects nor answers yet; `local`: only to
- * this machine. `silence`: see mc_monitor_parse. Where it is off or fails, which a line on stderr says, *contact
+/* Makes one for a mesh of `size` ranks that listens, but neither connects nor answers yet; `network`: this
+ * process's; NULL: all ranks are in its namespace. `silence`: see mc_monitor_parse. Where it is off or fails, which a line on stderr says, *contact
  * tells that, and the monitor has a board only. ERR_NO_MEMORY; ERR_TRANSPORT: there are no descriptors left. */
-int mc_monitor_open(int32_t size, bool local, double silence, mc_monitor_t **monitor,
-                    mc_contact_t *contact);
+int mc_monitor_open(int32_t size, const mc_network_t *network, double silence,
+                    mc_monitor_t **monitor, mc_contact_t *contact);
 
 typedef struct {
     int32_t rank;

@@ -11,10 +11,13 @@
 
 /* Connections of a node of the tree, within a machine and between machines. */
 enum { FANOUT_INSIDE = 8, FANOUT_OUTSIDE = 4 };
-/* Seconds for an attempt to connect, and for all of them; milliseconds between two. */
-enum { ATTEMPT_SECONDS = 1, CONNECT_SECONDS = 10, RETRY_MS = 100 };
-/* Seconds after which a child that has not come will not, and of sleep at most. */
-enum { MEET_SECONDS = 3 * CONNECT_SECONDS, SLEEP_SECONDS = 3600, LINGER_SECONDS = 1 };
+/* Seconds in which a monitor must be reached, or is off for the pair, and in which one that was reached must let this
+ * one in; milliseconds between two attempts. */
+enum { CONNECT_SECONDS = 2, GREET_SECONDS = 10, RETRY_MS = 100 };
+/* Seconds after which a child that has not come will not: if the others wait for it in the barrier, and else; and of
+ * sleep at most. */
+enum { AWAIT_SECONDS = CONNECT_SECONDS + 1, MEET_SECONDS = 3 * GREET_SECONDS };
+enum { SLEEP_SECONDS = 3600, LINGER_SECONDS = 1 };
 /* Seconds from one look at processes that have not come to the next. */
 #define LOOK_SECONDS 0.2
 
@@ -119,7 +122,7 @@ void mc_reach_place(mc_monitor_t *m)
     m->n_children = children_of(inside, n_inside, FANOUT_INSIDE);
     if (own == rank)
         m->n_children += children_of(outside, n_outside, FANOUT_OUTSIDE);
-    m->met_until = mc_now() + MEET_SECONDS;
+    m->began = mc_now();
 }
 
 int mc_reach_most(int32_t size)
@@ -171,10 +174,16 @@ static bool is_waiting(mc_monitor_t *m)
     return waits;
 }
 
+/* Children in the middle of their greeting were reached. */
+static double meet_until(mc_monitor_t *m)
+{
+    return m->began + (is_waiting(m) && m->door.n == 0 ? AWAIT_SECONDS : MEET_SECONDS);
+}
+
 void mc_reach_check(mc_monitor_t *m)
 {
     look_for_children(m);
-    if (m->n_met < m->n_children && mc_now() >= m->met_until)
+    if (m->n_met < m->n_children && mc_now() >= meet_until(m))
         mc_relay_tear(m);
     if (m->sent_ready || m->n_ready < m->n_children || (m->has_joined && !is_waiting(m)))
         return;
@@ -199,7 +208,7 @@ static int greet(void *context, int fd)
     mc_hello_t hello = {.kind = goal->kind, .index = goal->rank};
     mc_answer_t a;
     /* a parent that has let a child in would take its leaving for its end */
-    const double patience = goal->kind == MC_HELLO_CHILD ? CONNECT_SECONDS : 2 * goal->seconds;
+    const double patience = goal->kind == MC_HELLO_CHILD ? GREET_SECONDS : 2 * goal->seconds;
     const int failed = mc_handshake(goal->self, fd, &hello, mc_now() + patience, &a);
     if (failed)
         return failed;
@@ -210,8 +219,7 @@ int mc_reach_connect(const mc_monitor_t *m, int32_t rank, mc_hello_kind_t kind, 
                      int *fd)
 {
     const goal_t goal = {.self = &m->self, .rank = rank, .kind = kind, .seconds = seconds};
-    const bool same = m->machine[rank] == m->machine[m->job.rank];
-    return mc_contact_connect(&m->own, &m->contact[rank], same, seconds, greet, (void *)&goal, fd);
+    return mc_contact_connect(&m->own, &m->contact[rank], seconds, greet, (void *)&goal, fd);
 }
 
 void mc_reach_parent(mc_monitor_t *m)
@@ -221,7 +229,7 @@ void mc_reach_parent(mc_monitor_t *m)
     int fd, failed;
     if (parent < 0)
         return;
-    while ((failed = mc_reach_connect(m, parent, MC_HELLO_CHILD, ATTEMPT_SECONDS, &fd)) &&
+    while ((failed = mc_reach_connect(m, parent, MC_HELLO_CHILD, CONNECT_SECONDS, &fd)) &&
            mc_now() < end && !atomic_load(&m->stop) && !has_ended(m, parent))
         if (failed != EMFILE || !mc_door_spend(&m->door))
             nanosleep(&(struct timespec){.tv_nsec = RETRY_MS * 1000000L}, NULL);

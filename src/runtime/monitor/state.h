@@ -29,7 +29,7 @@ struct mc_monitor {
     /* Of the thread alone: the tree, and its barrier. */
     int32_t parent; /* -1: none */
     uint32_t n_children, n_met, n_ready;
-    double met_until;     /* when all children must have come */
+    double began;         /* when children could come */
     double lingers_until; /* when it ends without them; 0: it was not told to end */
     bool told_torn, sent_ready;
     bool has_joined; /* the first barrier, that of the tree itself, is over */

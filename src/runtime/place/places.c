@@ -108,6 +108,11 @@ static uint64_t hash(uint64_t h, const void *data, size_t n)
     return h;
 }
 
+static uint64_t hash_text(const char *text)
+{
+    return hash(UINT64_C(0xcbf29ce484222325), text, strlen(text));
+}
+
 static uint64_t hash_path(uint64_t h, const char *path)
 {
     struct stat s;
@@ -123,7 +128,7 @@ static uint64_t hash_path(uint64_t h, const char *path)
 static uint64_t machine_id(const char *boot)
 {
     char host[256] = "";
-    uint64_t h = hash(UINT64_C(0xcbf29ce484222325), boot, strlen(boot));
+    uint64_t h = hash_text(boot);
     if (gethostname(host, sizeof host - 1) == 0)
         h = hash(h, host, strlen(host));
     h = hash_path(h, "/proc/self/ns/ipc");
@@ -138,6 +143,7 @@ void mc_location_find(mc_location_t *location)
     *location = (mc_location_t){.node = bound.node, .package = bound.package};
     mc_boot_id(location->boot);
     location->machine = machine_id(location->boot);
+    location->network = hash_path(hash_text(location->boot), "/proc/self/ns/net");
 }
 
 /* Places --------------------------------------------------------------------------------------- */

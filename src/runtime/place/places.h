@@ -24,6 +24,7 @@ void mc_boot_id(char id[MC_BOOT_TEXT]);
 typedef struct {
     uint64_t machine;        /* equal for ranks that can share memory */
     int32_t node, package;   /* as in mc_bound_to_t */
+    uint64_t network;        /* equal for ranks of one network namespace */
     char boot[MC_BOOT_TEXT]; /* of the kernel that schedules its cores */
 } mc_location_t;
 
