@@ -29,6 +29,7 @@ NET = "10.77.0"            # every lab has it: no lab can see another, or the ma
 SUBNET = f"{NET}.0/24"
 HEAD_ADDRESS = f"{NET}.254"
 MAX_BOXES = 200
+MAX_BRIDGES = 14           # 172.17.0.0/16 to 172.30.0.0/16
 QUEUE = "20ms"
 TOOLS = ("ip", "tc", "nsenter", "unshare", "mount", "env", "ipcrm", "find")
 
@@ -202,7 +203,8 @@ def settings_text(config):
     last = config["boxes"] - 1
     grid = "x".join(map(str, config.get("torus") or []))
     nics = f", a torus of {grid} with a NIC for each dimension" if grid else ""
-    return f"{config['boxes']} boxes (box0…box{last}, {address(0)}…{address(last)}){nics}, {shaped}{burst}"
+    docker = f", {config['bridges']} bridges in each" if config.get("bridges") else ""
+    return f"{config['boxes']} boxes (box0…box{last}, {address(0)}…{address(last)}){nics}{docker}, {shaped}{burst}"
 
 
 def up(config):
@@ -211,7 +213,7 @@ def up(config):
     with locked():
         lab = Lab(config["name"])
         if lab.state == "up":
-            if all(lab.config.get(k) == config[k] for k in ("boxes", "torus", "rates", "burst", "queue")):
+            if all(lab.config.get(k) == config[k] for k in ("boxes", "torus", "bridges", "rates", "burst", "queue")):
                 return False
             raise LabError(f"lab '{lab.name}' is up already with other settings: "
                            f"{settings_text(lab.config)}; run 'lab down' first, or give another --name")
@@ -242,6 +244,8 @@ def build(config):
     for index in range(config["boxes"]):
         box = start_holder(config["name"], f"box{index}", head)
         write_file(os.path.join(base, f"pid.box{index}"), f"{procs.nspid(box)[-2]}\n")
+        for number in range(config["bridges"]):
+            add_bridge(box, number)
         for dim in range(dimensions(config)):
             plug_in(config, head, box, index, dim)
         give_address(config, head, box, index)
@@ -318,6 +322,17 @@ def plug_in(config, head, box, index, dim):
         for pid, dev in ((box, f"eth{dim}"), (head, port)):
             in_net(pid, f"tc qdisc add dev {dev} root tbf rate {rate} {shape}",
                    "shaping with tbf")
+
+
+def add_bridge(box, number):
+    """A bridge as Docker makes them: in use, and with the same address on every machine. It comes before the NIC."""
+    in_net(box, f"""
+        ip link add docker{number} type bridge
+        ip addr add 172.{17 + number}.0.1/16 dev docker{number}
+        ip link add guest{number} type veth peer name inside{number}
+        ip link set guest{number} master docker{number} up
+        ip link set inside{number} up
+        ip link set docker{number} up""", "bridge")
 
 
 def give_address(config, head, box, index):
@@ -409,7 +424,7 @@ BURST = re.compile(r"\d+[km]?b?")
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,23}")
 
 
-def make_config(name, boxes, grid, rate, burst, queue):
+def make_config(name, boxes, grid, rate, burst, queue, bridges=0):
     """The settings, or a usage error that says what is wrong. boxes, grid: None where not said."""
     extents = torus.parse(grid) if grid else None
     if grid and not extents:
@@ -426,13 +441,16 @@ def make_config(name, boxes, grid, rate, burst, queue):
     for one in rates:
         if one != "none" and not RATE.fullmatch(one):
             raise LabError(f"expected --rate like 200mbit, 1gbit or none, got '{one}'", 2)
+    if not 0 <= bridges <= MAX_BRIDGES:
+        raise LabError(f"expected --bridges of 0 to {MAX_BRIDGES}, got {bridges}", 2)
     if len(rates) != boxes:
         raise LabError(f"expected --rate with one value or one per box ({boxes}), got {len(rates)}", 2)
     if not BURST.fullmatch(burst):
         raise LabError(f"expected --burst in bytes, like 64k, got '{burst}'", 2)
     if not TIME.fullmatch(queue):
         raise LabError(f"expected --queue as a time, like 20ms, got '{queue}'", 2)
-    return {"name": name, "boxes": boxes, "torus": extents, "rates": rates, "burst": burst, "queue": queue}
+    return {"name": name, "boxes": boxes, "torus": extents, "bridges": bridges, "rates": rates, "burst": burst,
+            "queue": queue}
 
 
 def check_name(name):

@@ -79,9 +79,10 @@ def split_environment(settings):
     return found
 
 
-def program_environment(settings):
-    """What every rank gets: the lab's own network for UCX, and -x on top."""
-    return dict({"UCX_TLS": "self,sm,tcp", "UCX_NET_DEVICES": "eth0"}, **split_environment(settings))
+def program_environment(lab, settings):
+    """What every rank gets: the lab's own network for UCX, and -x on top. Beside bridges a program finds the network."""
+    own = {"UCX_TLS": "self,sm,tcp"} | ({} if lab.config.get("bridges") else {"UCX_NET_DEVICES": "eth0"})
+    return dict(own, **split_environment(settings))
 
 
 def mpi_command(mpi, path, lab, placed, over, env, extra, program):

@@ -133,11 +133,12 @@ typedef struct meshcoll_params {
      * preset of docs/links.md. */
     const char *links;
     /** Transports per dimension, "box=tcp,self@eth0;gpu=shm". Each is a list of UCX's transports,
-     * after "@" the network devices that they bind to (none: all); or "shm", meshcoll's own shared
-     * memory; or "shm:copy", the same without reading the memory of other processes. Where processes may not open each other's shared memory either, another
-     * transport replaces both (docs/security.md). While a mesh uses "shm", any process of this user
-     * may trace this one even where Yama would allow only its parents. Default:
-     * MESHCOLL_TRANSPORTS, else network transports between boxes and shm inside a box. */
+     * after "@" the network devices that they bind to (none: those of MESHCOLL_NET_DEVICES, see
+     * docs/launch.md); or "shm", meshcoll's own shared memory; or "shm:copy", the same without
+     * reading the memory of other processes. Where processes may not open each other's shared
+     * memory either, another transport replaces both (docs/security.md). While a mesh uses "shm",
+     * any process of this user may trace this one even where Yama would allow only its parents.
+     * Default: MESHCOLL_TRANSPORTS, else network transports between boxes and shm inside a box. */
     const char *transports;
     /** What meshcoll_explain reports: "1", "factor:3", "report.txt"; docs/explain.md has the
      * grammar. Default: MESHCOLL_EXPLAIN, else nothing is recorded. */

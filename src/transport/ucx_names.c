@@ -56,21 +56,6 @@ static bool has_device(const char *name, size_t n)
     return false;
 }
 
-/* UCX does without a device that is missing, and would bind to the others. `from`: where the list was given. */
-static int check_list(const char *devices, const char *from, const char *dim)
-{
-    for (const char *name = devices; name; name = strchr(name, ',')) {
-        name += *name == ',';
-        const size_t n = strcspn(name, ",");
-        if (!has_device(name, n))
-            return mc_fail(MESHCOLL_ERR_TRANSPORT,
-                           "dimension %s: there is no network device '%.*s'%s on this machine; "
-                           "`ls /sys/class/net /sys/class/infiniband` lists those there are",
-                           dim, (int)n, name, from);
-    }
-    return MESHCOLL_OK;
-}
-
 /* Does a list of transports name this one? */
 static bool has_name(const char *tls, const char *wanted)
 {
@@ -99,6 +84,40 @@ static bool uses_network(const char *tls)
         uses = is_rdma(name);
     }
     return uses;
+}
+
+/* RDMA devices have names of their own, and no address by which ranks have met: UCX knows which are near. */
+const char *mc_ucx_devices(const char *tls, const char *found)
+{
+    const char *const own = getenv("MESHCOLL_NET_DEVICES");
+    if (!uses_network(tls) || strchr(tls, '@'))
+        return "";
+    if (own && *own)
+        return own;
+    if (getenv("UCX_NET_DEVICES") || access("/sys/class/infiniband", F_OK) == 0)
+        return "";
+    for (const char *name = found; *name; name += strspn(name, ",")) {
+        const size_t n = strcspn(name, ",");
+        if (!has_device(name, n)) /* /sys shows another namespace's */
+            return "";
+        name += n;
+    }
+    return found;
+}
+
+/* UCX does without a device that is missing, and would bind to the others. `from`: where the list was given. */
+static int check_list(const char *devices, const char *from, const char *dim)
+{
+    for (const char *name = devices; name; name = strchr(name, ',')) {
+        name += *name == ',';
+        const size_t n = strcspn(name, ",");
+        if (!has_device(name, n))
+            return mc_fail(MESHCOLL_ERR_TRANSPORT,
+                           "dimension %s: there is no network device '%.*s'%s on this machine; "
+                           "`ls /sys/class/net /sys/class/infiniband` lists those there are",
+                           dim, (int)n, name, from);
+    }
+    return MESHCOLL_OK;
 }
 
 /* Without devices of its own, a dimension binds to those of UCX_NET_DEVICES: a list of names, or "all". A list that

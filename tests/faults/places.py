@@ -40,15 +40,15 @@ class Room:
 class Lab:
     """A lab of this test's own, or none where this machine cannot."""
 
-    def __init__(self, n=BOXES):
-        self.name, self.n = f"faults-{os.getpid()}", n
+    def __init__(self, n=BOXES, bridges=0):
+        self.name, self.options = f"faults-{os.getpid()}", ["--boxes", str(n), "--bridges", str(bridges)]
         self.boxes, self.head, self.why = [], None, None
 
     def call(self, *words):
         return subprocess.run([LAB, words[0], "--name", self.name, *words[1:]], capture_output=True, text=True, check=False)
 
     def up(self):
-        done = self.call("up", "--boxes", str(self.n), "--rate", "none")
+        done = self.call("up", *self.options, "--rate", "none")
         if done.returncode:
             self.why = done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "no lab came up"
             return

@@ -17,6 +17,7 @@ import places    # noqa: E402  (after the path is set)
 BUILD = os.environ.get("MESHCOLL_BUILD_DIR", os.path.join(HERE, "..", "..", "build", "release"))
 JOB = os.path.join(BUILD, "tests", "faults", "fault_job")
 PORT = 30507
+BRIDGES = 9
 ENDS_WITHIN = 60.0
 
 
@@ -208,6 +209,30 @@ def monitors(lab):
         job.fail(f"it took {job.seconds:.0f} s")
 
 
+def bridges(lab):
+    """Machines with Docker's bridges, more of them than a monitor tells addresses: nobody says what leads to the others."""
+    for env in ({}, {"MASTER_ADDR": "box0", "MESHCOLL_MASTER_ADDR": "box0"}):
+        job = Job(lab.boxes * 2, **env).run()
+        job.expect_good()
+        job.expect_not("monitor|UCX")
+    Job(lab.boxes, MESHCOLL_NET_DEVICES="eth0").run().expect_good()
+    Job(lab.boxes, MESHCOLL_NET_DEVICES="eth0", UCX_NET_DEVICES="docker0").run().expect_good()
+    Job(lab.boxes, MESHCOLL_NET_DEVICES="nosuch0").run().expect("^refused .*no network device 'nosuch0'")
+    mpi_among_bridges(lab)
+
+
+def mpi_among_bridges(lab):
+    """The same where no bootstrap tells addresses."""
+    bench = os.path.join(BUILD, "meshcoll-bench")
+    if not os.path.exists(bench):
+        print("skipped: bridges under mpirun: no meshcoll-bench was built")
+        return
+    done = lab.call("run", "-n", "4", "--timeout", "30", "--", bench, "--collective", "allreduce", "--sizes", "8",
+                    "--strategies", "best", "-n", "2")
+    if "every result was right" not in done.stdout:
+        raise Wrong(f"under mpirun: {done.stdout}{done.stderr}")
+
+
 class Pod(places.Room):
     """A network namespace of its own on the first box's machine."""
 
@@ -230,12 +255,12 @@ def namespaces(lab):
 
 SCENARIOS = {one.__name__: (one, boxes) for one, boxes in [
     (firewall, 2), (ports, 2), (hidepid, 1), (families, 4), (operator, 2), (silence, 2), (monitors, 2),
-    (namespaces, 2)]}
+    (namespaces, 2), (bridges, 2)]}
 
 
 def run(name):
     play, boxes = SCENARIOS[name]
-    lab = places.Lab(boxes)
+    lab = places.Lab(boxes, BRIDGES if play is bridges else 0)
     lab.up()
     try:
         if lab.why:

@@ -3,7 +3,9 @@
 #include "runtime/connect/greet.h"
 #include "runtime/progress/failure.h"
 #include "transport/ucx.h"
+#include "transport/ucx_names.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,10 +58,15 @@ static const char *instead_of_shm(mc_shm_access_t access)
 
 static int open_ucx(const mc_shared_t *job, int32_t d, bool threads, mc_transport_t **transport)
 {
-    const char *const tls = job->tls[d];
-    const mc_ucx_params_t params = {.tls = is_shm(tls) ? instead_of_shm(job->access) : tls,
-                                    .dim = job->mesh.dim[d].name,
-                                    .threads = threads};
+    const char *const tls = is_shm(job->tls[d]) ? instead_of_shm(job->access) : job->tls[d];
+    const char *const devices = mc_ucx_devices(tls, job->devices);
+    char with_devices[MC_TLS_TEXT + MC_DEVICES_TEXT];
+    if (strlen(devices) >= MC_DEVICES_TEXT)
+        return mc_fail(MESHCOLL_ERR_PARSE, "MESHCOLL_NET_DEVICES: at most %d characters, got %zu",
+                       MC_DEVICES_TEXT - 1, strlen(devices));
+    snprintf(with_devices, sizeof with_devices, "%s%s%s", tls, *devices ? "@" : "", devices);
+    const mc_ucx_params_t params = {
+        .tls = with_devices, .dim = job->mesh.dim[d].name, .threads = threads};
     return mc_ucx_create(&params, transport);
 }
 

@@ -163,6 +163,7 @@ static int open_handle(mc_making_t *m)
         return status;
     mc_shared_t *const job = m->handle->job;
     const mc_shm_access_t wanted = mc_connections_want_shm(job);
+    mc_making_devices(m, job->devices);
     job->access = wanted > m->copies && m->copies < MC_SHM_COPY ? m->copies : wanted;
     mc_shared_lock(job);
     job->oversubscribed = m->oversubscribed;

@@ -131,6 +131,13 @@ int mc_making_places(mc_making_t *m)
     return MESHCOLL_OK;
 }
 
+_Static_assert((int)MC_DEVICES_TEXT == (int)MC_NETWORK_DEVICES, "lists of devices fit");
+void mc_making_devices(const mc_making_t *m, char devices[MC_DEVICES_TEXT])
+{
+    mc_network_devices(&m->facts->network, sizeof *m->facts, m->creation->oob.size,
+                       m->creation->oob.rank, devices);
+}
+
 static mc_shm_ranks_t neighbours(const mc_making_t *m)
 {
     return (mc_shm_ranks_t){.machine = m->machine,

@@ -43,6 +43,8 @@ void mc_making_close(mc_making_t *making);
 /* The rounds. Each returns the status on which all ranks agree. Collective. */
 int mc_making_places(mc_making_t *making);
 int mc_making_settings(mc_making_t *making);
+/* After the first: the network devices that lead to ranks of other network namespaces; "": not known. */
+void mc_making_devices(const mc_making_t *making, char devices[MC_DEVICES_TEXT]);
 /* `status`: of opening the handle. Leaves in *addresses what holds for all ranks. */
 int mc_making_lengths(mc_making_t *making, int status, mc_addresses_summary_t *addresses);
 /* `*reads`: do the ranks want to read each other's memory? Leaves whether they may. */

@@ -19,9 +19,16 @@ static bool has_file(const char *name, const char *file)
     return access(path, F_OK) == 0;
 }
 
+/* "eth0:1" is another address of eth0. */
+static void name_of(const struct ifaddrs *a, char name[IF_NAMESIZE])
+{
+    snprintf(name, IF_NAMESIZE, "%.*s", (int)strcspn(a->ifa_name, ":"), a->ifa_name);
+}
+
 static kind_t kind_of(const struct ifaddrs *a)
 {
-    const char *const name = a->ifa_name;
+    char name[IF_NAMESIZE];
+    name_of(a, name);
     return has_file(name, "bridge") ? BRIDGE : has_file(name, "device") ? CARD : OTHER;
 }
 
@@ -103,4 +110,124 @@ void mc_network_find(uint64_t space, const mc_endpoint_t *reached, mc_network_t 
         freeifaddrs(all);
     }
     *network = w;
+}
+
+/* Choosing ------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const char *networks;
+    size_t stride;
+    int32_t n;
+    const mc_network_t *own;
+    const struct ifaddrs *all;
+    char *devices;
+} choice_t;
+
+static const mc_network_t *network_of(const choice_t *c, int32_t rank)
+{
+    return (const void *)(c->networks + (size_t)rank * c->stride);
+}
+
+static bool is_local(const choice_t *c, const mc_endpoint_t *e)
+{
+    for (const struct ifaddrs *a = c->all; a; a = a->ifa_next) {
+        if (!a->ifa_addr ||
+            (a->ifa_addr->sa_family != AF_INET && a->ifa_addr->sa_family != AF_INET6))
+            continue;
+        const mc_endpoint_t own = endpoint_of(a->ifa_addr);
+        if (mc_network_is_same(&own, e))
+            return true;
+    }
+    return false;
+}
+
+static void add_device(const choice_t *c, const struct ifaddrs *a)
+{
+    char name[IF_NAMESIZE];
+    name_of(a, name);
+    const size_t length = strlen(name), used = strlen(c->devices);
+    for (const char *at = c->devices; (at = strstr(at, name)); at += length)
+        if ((at == c->devices || at[-1] == ',') && (at[length] == ',' || !at[length]))
+            return;
+    if (used + length + 2 <= MC_NETWORK_DEVICES)
+        snprintf(c->devices + used, MC_NETWORK_DEVICES - used, "%s%s", used ? "," : "", name);
+}
+
+/* The interface from which packets leave for this address; NULL: none. */
+static const struct ifaddrs *route_to(const choice_t *c, const mc_endpoint_t *e)
+{
+    static const struct sockaddr_storage none;
+    struct sockaddr_storage to, from;
+    if (mc_wire_address(e, &none, &to) || mc_wire_source(&to, &from))
+        return NULL;
+    const mc_endpoint_t source = mc_wire_endpoint(&from);
+    for (const struct ifaddrs *a = c->all; a; a = a->ifa_next) {
+        if (!is_usable(a))
+            continue;
+        const mc_endpoint_t own = endpoint_of(a->ifa_addr);
+        if (mc_network_is_same(&own, &source))
+            return a;
+    }
+    return NULL;
+}
+
+/* An address that this machine has as well leads nowhere else; nor does a bridge, unless a rank was reached there. */
+static void add_route(const choice_t *c, const mc_network_t *to)
+{
+    for (uint32_t i = 0; i < to->n; i++) {
+        const struct ifaddrs *const a = is_local(c, &to->at[i]) ? NULL : route_to(c, &to->at[i]);
+        if (a && (kind_of(a) != BRIDGE || (i == 0 && to->reached))) {
+            add_device(c, a);
+            return;
+        }
+    }
+}
+
+static bool is_in_subnet(const struct ifaddrs *a, const mc_endpoint_t *e)
+{
+    if (!a->ifa_netmask)
+        return false;
+    const mc_endpoint_t own = endpoint_of(a->ifa_addr);
+    const mc_endpoint_t m = endpoint_of(a->ifa_netmask);
+    if (own.family != e->family)
+        return false;
+    for (size_t i = 0; i < sizeof own.at; i++)
+        if ((own.at[i] ^ e->at[i]) & m.at[i])
+            return false;
+    return true;
+}
+
+/* Has every other namespace another address in this subnet? */
+static bool is_common(const choice_t *c, const struct ifaddrs *a)
+{
+    const mc_endpoint_t own = endpoint_of(a->ifa_addr);
+    for (int32_t r = 0; r < c->n; r++) {
+        const mc_network_t *const w = network_of(c, r);
+        bool found = w->space == c->own->space;
+        for (uint32_t i = 0; i < w->n && !found; i++)
+            found = is_in_subnet(a, &w->at[i]) && !mc_network_is_same(&w->at[i], &own);
+        if (!found)
+            return false;
+    }
+    return true;
+}
+
+void mc_network_devices(const void *networks, size_t stride, int32_t n, int32_t rank,
+                        char devices[MC_NETWORK_DEVICES])
+{
+    struct ifaddrs *all;
+    choice_t c = {.networks = networks, .stride = stride, .n = n, .devices = devices};
+    devices[0] = '\0';
+    c.own = network_of(&c, rank);
+    if (getifaddrs(&all))
+        return;
+    c.all = all;
+    for (int32_t r = 0; r < n; r++)
+        if (network_of(&c, r)->space != c.own->space &&
+            (r == 0 || network_of(&c, r)->space != network_of(&c, r - 1)->space))
+            add_route(&c, network_of(&c, r));
+    for (const struct ifaddrs *a = all; a && devices[0]; a = a->ifa_next)
+        if (is_usable(a) && kind_of(a) == CARD && is_common(&c, a))
+            add_device(&c, a);
+    freeifaddrs(all);
 }

@@ -1,10 +1,11 @@
-/* The addresses of a process's network namespace, as ranks tell them to each other. */
+/* The addresses of a process's network namespace, as ranks tell them to each other, and the interfaces by which this
+ * one reaches the others. */
 #ifndef MC_HANDSHAKE_NETWORK_H
 #define MC_HANDSHAKE_NETWORK_H
 
 #include "runtime/handshake/wire.h"
 
-enum { MC_NETWORK_ADDRESSES = 8 };
+enum { MC_NETWORK_ADDRESSES = 8, MC_NETWORK_DEVICES = 112 };
 
 /* Of a rank; plain memory. */
 typedef struct {
@@ -19,5 +20,11 @@ void mc_network_find(uint64_t space, const mc_endpoint_t *reached, mc_network_t 
 
 /* Are two addresses the same, whatever their ports? */
 bool mc_network_is_same(const mc_endpoint_t *a, const mc_endpoint_t *b);
+
+/* The interfaces by which this rank reaches ranks of other namespaces, as "eth0,eth1": those that route to the address
+ * at which each was reached, or else to its likeliest; and network cards in whose subnet every other namespace has an
+ * address. "": there are no others, or no interface was found. `networks`: by rank, `stride` bytes apart. */
+void mc_network_devices(const void *networks, size_t stride, int32_t n, int32_t rank,
+                        char devices[MC_NETWORK_DEVICES]);
 
 #endif

@@ -66,7 +66,7 @@ int32_t mc_boxes_middle(const int32_t *machine, const mc_mesh_t *mesh);
  * network transports. `text` ("box=tcp,self;gpu=sm,self"; NULL: none) overrides this by dimension.
  * `machine` as in mc_arranged_t.
  */
-enum { MC_TLS_TEXT = 128 };
+enum { MC_TLS_TEXT = 128, MC_DEVICES_TEXT = 112 };
 int mc_boxes_transports(const char *text, const int32_t *machine, const mc_mesh_t *mesh,
                         char tls[MC_MAX_DIMS][MC_TLS_TEXT]);
 
