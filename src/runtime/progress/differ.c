@@ -3,6 +3,9 @@
 #include "runtime/handle/request.h"
 #include "runtime/waits/describe.h"
 
+/* Of the runs in flight: a search goes through all messages that have come early. */
+enum { OLDEST = 8 };
+
 static int fail_differs(const mc_shared_t *job, const meshcoll_request_t *r, uint64_t other)
 {
     char own[MC_WAIT_SHORT_TEXT];
@@ -24,7 +27,7 @@ static bool finds_other(const mc_shared_t *job, const meshcoll_request_t *r, uin
     const mc_executor_t *const x = &r->executor;
     const uint64_t tag = mc_tag(0, r->operation, x->digest) | mc_tag_context(r->mesh->context);
     bool found = false;
-    for (int32_t i = 0; i < job->n_polled && !found && x->state == MC_RUNNING; i++)
+    for (int32_t i = 0; i < job->n_polled && !found; i++)
         found = job->polled[i]->ops->differs &&
                 job->polled[i]->ops->differs(job->polled[i], tag, other);
     return found;
@@ -33,9 +36,14 @@ static bool finds_other(const mc_shared_t *job, const meshcoll_request_t *r, uin
 int mc_differ_check(const mc_shared_t *job)
 {
     uint64_t other;
-    for (const meshcoll_request_t *r = mc_request_in_flight(job->running.first); r;
-         r = mc_request_next(r))
-        if (r->plan && finds_other(job, r, &other))
+    uint32_t n = 0;
+    for (const meshcoll_request_t *r = mc_request_in_flight(job->running.first); r && n < OLDEST;
+         r = mc_request_next(r)) {
+        if (!r->plan || r->executor.state != MC_RUNNING)
+            continue;
+        if (finds_other(job, r, &other))
             return fail_differs(job, r, other);
+        n++;
+    }
     return MESHCOLL_OK;
 }
