@@ -10,18 +10,15 @@
 #include <unistd.h>
 
 /* Objects of all kinds are kept: a NUMA node whose parent, say a cache, is left out moves up to the next one, and gets
- * the processors of a whole package. `file`: NULL for what the environment says. `xml`: may it be a file? */
-static int load(const char *file, bool xml, bool devices, hwloc_topology_t *topology)
+ * the processors of a whole package. `file`: NULL for what the environment says. */
+static int load(const char *file, bool devices, hwloc_topology_t *topology)
 {
     hwloc_topology_t t;
     if (hwloc_topology_init(&t))
         return -1;
     if ((!devices ||
          hwloc_topology_set_io_types_filter(t, HWLOC_TYPE_FILTER_KEEP_IMPORTANT) == 0) &&
-        (!file || hwloc_topology_set_xml(t, file) == 0) &&
-        (xml ||
-         hwloc_topology_set_components(t, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "xml") == 0) &&
-        hwloc_topology_load(t) == 0) {
+        (!file || hwloc_topology_set_xml(t, file) == 0) && hwloc_topology_load(t) == 0) {
         *topology = t;
         return 0;
     }
@@ -31,7 +28,7 @@ static int load(const char *file, bool xml, bool devices, hwloc_topology_t *topo
 
 int mc_topology_read(const char *file, bool devices, hwloc_topology_t *topology)
 {
-    if (load(file, true, devices, topology) == 0)
+    if (load(file, devices, topology) == 0)
         return MESHCOLL_OK;
     if (access(file, R_OK))
         return mc_fail(MESHCOLL_ERR_IO, "%s cannot be read: %s", file, strerror(errno));
@@ -47,12 +44,12 @@ enum { UNKNOWN, TAKEN, NOTED, TOLD };
 static _Atomic int state = UNKNOWN;
 static char why[512];
 
-static void note(const char *text)
+static void note(const char *instead)
 {
     int before = UNKNOWN;
     if (!atomic_compare_exchange_strong(&state, &before, TAKEN))
         return;
-    snprintf(why, sizeof why, "%s", text);
+    snprintf(why, sizeof why, "%s; %s", meshcoll_last_error(), instead);
     atomic_store(&state, NOTED);
 }
 
@@ -60,16 +57,18 @@ int mc_topology_load(bool devices, hwloc_topology_t *topology)
 {
     const char *const file = getenv("HWLOC_XMLFILE");
     if (!file || !*file)
-        return load(NULL, true, devices, topology);
+        return load(NULL, devices, topology);
     if (mc_topology_read(file, devices, topology) == MESHCOLL_OK)
         return 0;
-    note(meshcoll_last_error());
-    return load(NULL, false, devices, topology);
+    /* hwloc itself passes over a file that it cannot open, and fails with one of a later version */
+    const int status = load(NULL, devices, topology);
+    note(status ? "where ranks are bound stays unknown" : "the machine itself is asked instead");
+    return status;
 }
 
 void mc_topology_tell(bool speaks)
 {
     int noted = NOTED;
     if (atomic_compare_exchange_strong(&state, &noted, TOLD) && speaks)
-        fprintf(stderr, "meshcoll: HWLOC_XMLFILE: %s; the machine itself is asked instead\n", why);
+        fprintf(stderr, "meshcoll: HWLOC_XMLFILE: %s\n", why);
 }
