@@ -32,7 +32,7 @@ row() { # MESH COLLECTIVE RANKS
     count "$1" "$2" 400 >"$out/twice"
     awk -v ranks="$3" -v mesh="$1" -v collective="$2" -v functions="${functions:-}" '
         function part(f) {
-            if (f ~ /^(inproc_|add_half|take_half|move_bytes|settle)/) return "transport"
+            if (f ~ /^(inproc_|add_half|take_spare|mc_hash_|move_bytes|settle)/) return "transport"
             if (f ~ /^own_|^mc_now|clock_gettime|^check$/) return "bench"
             return "library"
         }

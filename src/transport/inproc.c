@@ -6,30 +6,27 @@
 
 /* A send or receive without its match. */
 typedef struct half {
-    struct half *next;
+    mc_hashed_t by_tag; /* first */
     mc_message_t message;
     mc_io_t *io;
     int32_t rank; /* the rank that posted it */
 } half_t;
 
 typedef struct {
-    half_t *first, **end;
-} halves_t;
-
-typedef struct {
     mc_transport_t transport;
     struct hub *hub;
     int32_t rank;
-    halves_t sent, awaited;  /* to this rank, unmatched */
-    mc_io_queue_t completed; /* by peers; this rank's progress reports them */
-    char why[160];           /* of a failed one */
+    mc_hash_t sent, awaited;  /* to this rank, unmatched */
+    mc_hashed_list_t headers; /* to this rank, of tagged messages */
+    mc_io_queue_t completed;  /* by peers; this rank's progress reports them */
+    char why[160];            /* of a failed one */
     mc_peer_t **peers;
     mc_listener_t listener;
 } seat_t;
 
 typedef struct hub {
     int32_t n, n_open;
-    half_t *spare;
+    mc_hashed_t *spare; /* halves */
     seat_t seat[];
 } hub_t;
 
@@ -53,33 +50,41 @@ static int inproc_connect(mc_transport_t *t, int32_t rank, const void *address, 
     return MESHCOLL_OK;
 }
 
-static int add_half(hub_t *hub, halves_t *list, const mc_message_t *message, mc_io_t *io,
+static void return_half(hub_t *hub, half_t *half)
+{
+    half->by_tag.next = hub->spare;
+    hub->spare = &half->by_tag;
+}
+
+static half_t *take_spare(hub_t *hub)
+{
+    half_t *const half = (half_t *)hub->spare;
+    if (half)
+        hub->spare = half->by_tag.next;
+    return half ? half : malloc(sizeof *half);
+}
+
+static int add_half(hub_t *hub, mc_hash_t *list, const mc_message_t *message, mc_io_t *io,
                     int32_t rank)
 {
-    half_t *half = hub->spare;
-    if (half)
-        hub->spare = half->next;
-    else if (!(half = malloc(sizeof *half)))
+    half_t *const half = take_spare(hub);
+    if (!half)
         return mc_fail_memory("a message");
-    *half = (half_t){.message = *message, .io = io, .rank = rank};
-    *list->end = half;
-    list->end = &half->next;
+    half->message = *message;
+    half->io = io;
+    half->rank = rank;
+    mc_hash_add(list, &half->by_tag, message->tag);
     return MESHCOLL_IN_PROGRESS;
 }
 
-/* Removes the oldest entry with that tag from the list. */
-static half_t *take_half(halves_t *list, uint64_t tag)
+static int add_header(seat_t *to, const mc_message_t *message, mc_io_t *io, int32_t rank)
 {
-    for (half_t **at = &list->first; *at; at = &(*at)->next) {
-        half_t *const half = *at;
-        if (half->message.tag != tag)
-            continue;
-        *at = half->next;
-        if (!*at)
-            list->end = at;
-        return half;
-    }
-    return NULL;
+    half_t *const half = take_spare(to->hub);
+    if (!half)
+        return mc_fail_memory("a message");
+    *half = (half_t){.by_tag.key = message->tag, .message = *message, .io = io, .rank = rank};
+    mc_hash_append(&to->headers, &half->by_tag);
+    return MESHCOLL_IN_PROGRESS;
 }
 
 static int move_bytes(const mc_message_t *to, const mc_message_t *from, int32_t from_rank)
@@ -114,15 +119,16 @@ static int settle(hub_t *hub, half_t *other, int status)
     io->finished = &seat->completed;
     mc_io_finish(io, status);
     io->finished = q;
-    other->next = hub->spare;
-    hub->spare = other;
+    return_half(hub, other);
     return status;
 }
 
 static int inproc_send(mc_peer_t *peer, const mc_message_t *message, mc_io_t *io)
 {
     seat_t *const me = seat_of(peer->transport), *const to = &me->hub->seat[peer->rank];
-    half_t *const half = take_half(&to->awaited, message->tag);
+    if (mc_tag_is_header(message->tag))
+        return add_header(to, message, io, me->rank);
+    half_t *const half = (half_t *)mc_hash_take(&to->awaited, message->tag);
     if (!half)
         return add_half(me->hub, &to->sent, message, io, me->rank);
     return settle(me->hub, half, move_bytes(&half->message, message, me->rank));
@@ -131,29 +137,20 @@ static int inproc_send(mc_peer_t *peer, const mc_message_t *message, mc_io_t *io
 static int inproc_recv(mc_peer_t *peer, const mc_message_t *message, mc_io_t *io)
 {
     seat_t *const me = seat_of(peer->transport);
-    half_t *const half = take_half(&me->sent, message->tag);
+    half_t *const half = (half_t *)mc_hash_take(&me->sent, message->tag);
     if (!half)
         return add_half(me->hub, &me->awaited, message, io, me->rank);
     return settle(me->hub, half, move_bytes(message, &half->message, peer->rank));
 }
 
-/* The oldest header that was sent to this rank; NULL: none. */
-static half_t *next_header(const seat_t *seat)
-{
-    half_t *half = seat->sent.first;
-    while (half && !mc_tag_is_header(half->message.tag))
-        half = half->next;
-    return half;
-}
-
 static uint32_t hear(seat_t *seat)
 {
     uint32_t n = 0;
-    for (half_t *half; (half = next_header(seat)); n++) {
+    for (half_t *half; (half = (half_t *)seat->headers.first); n++) {
         if (!seat->listener.hear(seat->listener.context, half->message.tag, half->message.span->at))
             break;
-        /* the oldest of its tag, which names its sender */
-        settle(seat->hub, take_half(&seat->sent, half->message.tag), MESHCOLL_OK);
+        seat->headers.first = half->by_tag.next;
+        settle(seat->hub, half, MESHCOLL_OK);
     }
     return n;
 }
@@ -177,62 +174,79 @@ static int inproc_arm(mc_transport_t *t)
     return MESHCOLL_IN_PROGRESS;
 }
 
-static void free_halves(half_t *half)
+static void free_list(mc_hashed_t *half)
 {
     while (half) {
-        half_t *const next = half->next;
+        mc_hashed_t *const next = half->next;
         free(half);
         half = next;
     }
 }
 
+static void free_halves(mc_hash_t *halves)
+{
+    for (mc_hashed_t *half; (half = mc_hash_take_any(halves));)
+        free(half);
+    mc_hash_free(halves);
+}
+
 static void hub_free(hub_t *hub)
 {
     for (int32_t i = 0; i < hub->n; i++) {
-        free_halves(hub->seat[i].sent.first);
-        free_halves(hub->seat[i].awaited.first);
+        free_halves(&hub->seat[i].sent);
+        free_halves(&hub->seat[i].awaited);
+        free_list(hub->seat[i].headers.first);
         for (int32_t k = 0; hub->seat[i].peers && k < hub->n; k++)
             free(hub->seat[i].peers[k]);
         free(hub->seat[i].peers);
     }
-    free_halves(hub->spare);
+    free_list(hub->spare);
     free(hub);
 }
 
-/* Removes what a rank has posted without a match. */
-static void drop_halves(hub_t *hub, halves_t *list, int32_t rank)
+static bool is_of(const mc_hashed_t *half, const void *rank)
 {
-    half_t **at = &list->first;
-    for (half_t *half; (half = *at);) {
-        if (half->rank != rank) {
-            at = &half->next;
-            continue;
-        }
-        *at = half->next;
-        half->next = hub->spare;
-        hub->spare = half;
+    return ((const half_t *)half)->rank == *(const int32_t *)rank;
+}
+
+/* Removes what a rank has posted without a match. */
+static void drop_halves(hub_t *hub, seat_t *at, int32_t rank)
+{
+    const mc_hashed_list_t headers = at->headers;
+    mc_hashed_t *half;
+    while ((half = mc_hash_find(&at->sent, is_of, &rank)))
+        return_half(hub, (half_t *)mc_hash_take(&at->sent, half->key));
+    while ((half = mc_hash_find(&at->awaited, is_of, &rank)))
+        return_half(hub, (half_t *)mc_hash_take(&at->awaited, half->key));
+    at->headers = (mc_hashed_list_t){0};
+    for (mc_hashed_t *e = headers.first, *next; e; e = next) {
+        next = e->next;
+        if (is_of(e, &rank))
+            return_half(hub, (half_t *)e);
+        else
+            mc_hash_append(&at->headers, e);
     }
-    list->end = at;
+}
+
+static bool differs(const mc_hashed_t *e, const void *tag)
+{
+    return mc_tag_differs(e->key, *(const uint64_t *)tag);
 }
 
 static bool inproc_differs(mc_transport_t *t, uint64_t tag, uint64_t *other)
 {
-    const half_t *half = seat_of(t)->sent.first;
-    while (half && !mc_tag_differs(half->message.tag, tag))
-        half = half->next;
-    if (half)
-        *other = half->message.tag;
-    return half;
+    const mc_hashed_t *const e = mc_hash_find(&seat_of(t)->sent, differs, &tag);
+    if (e)
+        *other = e->key;
+    return e;
 }
 
 static void inproc_abandon(mc_transport_t *t, const char *why)
 {
     hub_t *const hub = seat_of(t)->hub;
     (void)why;
-    for (int32_t i = 0; i < hub->n; i++) {
-        drop_halves(hub, &hub->seat[i].sent, seat_of(t)->rank);
-        drop_halves(hub, &hub->seat[i].awaited, seat_of(t)->rank);
-    }
+    for (int32_t i = 0; i < hub->n; i++)
+        drop_halves(hub, &hub->seat[i], seat_of(t)->rank);
 }
 
 static void inproc_close(mc_transport_t *t)
@@ -269,8 +283,6 @@ int mc_inproc_hub(int32_t n, mc_transport_t **transports)
         seat->transport = (mc_transport_t){.ops = &inproc_ops, .fd = -1};
         seat->hub = hub;
         seat->rank = i;
-        seat->sent.end = &seat->sent.first;
-        seat->awaited.end = &seat->awaited.first;
         seat->peers = calloc((size_t)n, sizeof(mc_peer_t *));
         if (!seat->peers) {
             hub_free(hub);

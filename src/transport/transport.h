@@ -8,6 +8,7 @@
 #define MC_TRANSPORT_TRANSPORT_H
 
 #include "base/base.h"
+#include "base/hash.h"
 #include "base/list.h"
 
 /* A contiguous piece of memory, laid out like UCX's and the kernel's scatter list entries. */
@@ -64,7 +65,8 @@ typedef struct {
     mc_ready_t *owner; /* of completions; NULL: it looks by itself */
 } mc_io_queue_t;
 struct mc_io {
-    mc_io_t *next; /* of whichever list it is in */
+    mc_hashed_t awaited_by; /* first: among receives without a message, by tag */
+    mc_io_t *next;          /* of whichever list it is in */
     mc_io_queue_t *finished;
     int status;   /* of an error, whose text is what meshcoll_last_error() returns */
     int32_t from; /* the peer, for error texts */

@@ -240,18 +240,17 @@ static void release(link_t *link, bool with_page)
 /* The slot to read next, if it holds this message. */
 static const mc_shm_slot_t *next_small(const link_t *link, uint64_t tag)
 {
-    const mc_shm_slot_t *const slot = link->awaited.first ? NULL : mc_shm_news(link);
+    const mc_shm_slot_t *const slot = link->awaited.n > 0 ? NULL : mc_shm_news(link);
     return slot && slot->kind == MC_SHM_MESSAGE && slot->tag == tag ? slot : NULL;
 }
 
 static int receive(link_t *link, mc_io_t *io)
 {
     shm_t *const shm = shm_of(link);
-    early_t *const e = link->early ? mc_shm_take_early(link, io->message.tag) : NULL;
+    early_t *const e = link->early.n > 0 ? mc_shm_take_early(link, io->message.tag) : NULL;
     if (e) {
         const int status = meet(link, &e->slot, e->data, e->come, io);
-        e->next = shm->spare;
-        shm->spare = e;
+        mc_shm_return_early(shm, e);
         return status;
     }
     const mc_shm_slot_t *const slot = next_small(link, io->message.tag);
@@ -261,7 +260,7 @@ static int receive(link_t *link, mc_io_t *io)
         release(link, with_page);
         return status;
     }
-    mc_io_append(&link->awaited, io);
+    mc_hash_add(&link->awaited, &io->awaited_by, io->message.tag);
     return MESHCOLL_IN_PROGRESS;
 }
 
@@ -291,8 +290,7 @@ static int shm_listen(mc_transport_t *t, const mc_listener_t *listener)
     for (link_t *link = shm->links; link; link = link->next)
         for (early_t *e; (e = mc_shm_take_early_header(link));) {
             const bool heard = listener->hear(listener->context, e->slot.tag, e->data);
-            e->next = shm->spare;
-            shm->spare = e;
+            mc_shm_return_early(shm, e);
             if (!heard)
                 return mc_fail_memory("a header");
         }
@@ -300,14 +298,14 @@ static int shm_listen(mc_transport_t *t, const mc_listener_t *listener)
 }
 
 /* Without memory for an unexpected message it stays in its slot and blocks those behind it, so
- * the first posted receive fails. */
+ * a posted receive fails. */
 static bool keep_early(link_t *link, const mc_shm_slot_t *slot, const char *data)
 {
     const mc_listener_t *const listener = &shm_of(link)->listener;
     if (listener->hear && slot->kind == MC_SHM_MESSAGE && mc_tag_is_header(slot->tag))
         return listener->hear(listener->context, slot->tag, data);
     const int status = mc_shm_keep_early(link, slot, data);
-    mc_io_t *const blocked = status ? mc_io_pop(&link->awaited) : NULL;
+    mc_io_t *const blocked = status ? (mc_io_t *)mc_hash_take_any(&link->awaited) : NULL;
     if (blocked)
         mc_io_finish(blocked, status);
     return !status;
@@ -315,7 +313,7 @@ static bool keep_early(link_t *link, const mc_shm_slot_t *slot, const char *data
 
 static bool arrive(link_t *link, const mc_shm_slot_t *slot, const char *data)
 {
-    mc_io_t *const io = mc_shm_take_awaited(&link->awaited, slot->tag);
+    mc_io_t *const io = (mc_io_t *)mc_hash_take(&link->awaited, slot->tag);
     if (!io)
         return keep_early(link, slot, data);
     const int status = meet(link, slot, data, mc_shm_first(slot), io);
@@ -390,13 +388,13 @@ static uint32_t read_channel(link_t *link, const mc_shm_slot_t *slot)
 {
     uint32_t n = 0;
     do {
-        const mc_io_t *const awaited = link->awaited.first;
+        const bool awaits = link->awaited.n > 0;
         const bool with_page = mc_shm_has_page(slot);
         if (!read_slot(link, slot))
-            return n + (awaited != NULL);
+            return n + awaits;
         release(link, with_page);
         n++;
-    } while (n < link->shape.slots && (link->awaited.first || link->coming.io) &&
+    } while (n < link->shape.slots && (link->awaited.n > 0 || link->coming.io) &&
              (slot = mc_shm_news(link)));
     return n;
 }
@@ -460,7 +458,7 @@ static uint32_t shm_progress(mc_transport_t *t)
 static bool shm_lacks(const mc_transport_t *t)
 {
     const link_t *link = ((const shm_t *)t)->links;
-    while (link && !link->awaited.first)
+    while (link && link->awaited.n == 0)
         link = link->next;
     return link && !mc_shm_news(link);
 }
@@ -509,7 +507,6 @@ static int shm_connect(mc_transport_t *t, int32_t rank, const void *address, mc_
     }
     link->peer = (mc_peer_t){.transport = t, .rank = rank};
     mc_shm_link_channels(link);
-    link->early_end = &link->early;
     link->next = shm->links;
     shm->links = link;
     *peer = &link->peer;
@@ -522,11 +519,11 @@ static void shm_close(mc_transport_t *t)
     while (shm->links) {
         link_t *const link = shm->links;
         shm->links = link->next;
-        mc_shm_free_early(link->early);
+        mc_shm_free_early(link);
         mc_shm_memory_close(&link->mapping);
         free(link);
     }
-    mc_shm_free_early(shm->spare);
+    mc_shm_free_spare(shm);
     mc_shm_memory_close(&shm->mapping);
     if (shm->address.pid)
         close(shm->address.fd);

@@ -28,54 +28,53 @@ void mc_shm_link_channels(mc_shm_link_t *link)
     touch(link->in_pages, (size_t)link->shape.pages * MC_SHM_PAGE);
 }
 
-/* `*at` may be the list's end. */
-static mc_shm_early_t *remove_early(mc_shm_link_t *link, mc_shm_early_t **at)
-{
-    mc_shm_early_t *const e = *at;
-    if (!e)
-        return NULL;
-    *at = e->next;
-    if (!e->next)
-        link->early_end = at;
-    return e;
-}
-
 mc_shm_early_t *mc_shm_take_early(mc_shm_link_t *link, uint64_t tag)
 {
-    mc_shm_early_t **at = &link->early;
-    while (*at && (*at)->slot.tag != tag)
-        at = &(*at)->next;
-    return remove_early(link, at);
+    return (mc_shm_early_t *)mc_hash_take(&link->early, tag);
+}
+
+static bool is_header(const mc_hashed_t *e, const void *context)
+{
+    (void)context;
+    return mc_tag_is_header(e->key);
 }
 
 mc_shm_early_t *mc_shm_take_early_header(mc_shm_link_t *link)
 {
-    mc_shm_early_t **at = &link->early;
-    while (*at && !mc_tag_is_header((*at)->slot.tag))
-        at = &(*at)->next;
-    return remove_early(link, at);
+    const mc_hashed_t *const e = mc_hash_find(&link->early, is_header, NULL);
+    return e ? mc_shm_take_early(link, e->key) : NULL;
+}
+
+void mc_shm_return_early(mc_shm_t *shm, mc_shm_early_t *e)
+{
+    e->by_tag.next = shm->spare;
+    shm->spare = &e->by_tag;
+}
+
+static bool differs(const mc_hashed_t *e, const void *tag)
+{
+    return mc_tag_differs(e->key, *(const uint64_t *)tag);
 }
 
 bool mc_shm_differs(mc_transport_t *t, uint64_t tag, uint64_t *other)
 {
-    for (const mc_shm_link_t *link = ((const mc_shm_t *)t)->links; link; link = link->next)
-        for (const mc_shm_early_t *e = link->early; e; e = e->next)
-            if (mc_tag_differs(e->slot.tag, tag)) {
-                *other = e->slot.tag;
-                return true;
-            }
-    return false;
+    const mc_hashed_t *e = NULL;
+    for (const mc_shm_link_t *link = ((const mc_shm_t *)t)->links; link && !e; link = link->next)
+        e = mc_hash_find(&link->early, differs, &tag);
+    if (e)
+        *other = e->key;
+    return e;
 }
 
 int mc_shm_keep_early(mc_shm_link_t *link, const mc_shm_slot_t *slot, const char *data)
 {
     mc_shm_t *const shm = (mc_shm_t *)link->peer.transport;
-    mc_shm_early_t *const e =
-        shm->spare ? shm->spare : aligned_alloc(_Alignof(mc_shm_early_t), sizeof *e);
+    mc_shm_early_t *const e = shm->spare ? (mc_shm_early_t *)shm->spare
+                                         : aligned_alloc(_Alignof(mc_shm_early_t), sizeof *e);
     if (!e)
         return mc_fail_memory("an unexpected message");
-    if (e == shm->spare)
-        shm->spare = e->next;
+    if (&e->by_tag == shm->spare)
+        shm->spare = e->by_tag.next;
     memcpy(&e->slot, slot, sizeof e->slot);
     if (slot->kind == MC_SHM_MESSAGE) {
         e->come = mc_shm_first(slot);
@@ -83,34 +82,22 @@ int mc_shm_keep_early(mc_shm_link_t *link, const mc_shm_slot_t *slot, const char
         if (e->come < slot->bytes)
             link->coming = (mc_shm_coming_t){.early = e};
     }
-    e->next = NULL;
-    *link->early_end = e;
-    link->early_end = &e->next;
+    mc_hash_add(&link->early, &e->by_tag, slot->tag);
     return MESHCOLL_OK;
 }
 
-void mc_shm_free_early(mc_shm_early_t *e)
+void mc_shm_free_early(mc_shm_link_t *link)
 {
-    while (e) {
-        mc_shm_early_t *const next = e->next;
+    for (mc_hashed_t *e; (e = mc_hash_take_any(&link->early));)
         free(e);
-        e = next;
-    }
+    mc_hash_free(&link->early);
+    mc_hash_free(&link->awaited);
 }
 
-mc_io_t *mc_shm_take_awaited(mc_io_queue_t *q, uint64_t tag)
+void mc_shm_free_spare(mc_shm_t *shm)
 {
-    mc_io_t *before = NULL;
-    for (mc_io_t *io = q->first; io; before = io, io = io->next) {
-        if (io->message.tag != tag)
-            continue;
-        if (before)
-            before->next = io->next;
-        else
-            q->first = io->next;
-        if (q->last == io)
-            q->last = before;
-        return io;
+    for (mc_hashed_t *e; (e = shm->spare);) {
+        shm->spare = e->next;
+        free(e);
     }
-    return NULL;
 }

@@ -9,7 +9,7 @@
 
 /* An unexpected message: it arrived before its receive was posted. */
 typedef struct mc_shm_early {
-    struct mc_shm_early *next;
+    mc_hashed_t by_tag; /* first */
     mc_shm_slot_t slot;
     size_t come;                          /* bytes that have arrived */
     _Alignas(64) char data[MC_SHM_EAGER]; /* for users' operations */
@@ -37,9 +37,9 @@ typedef struct mc_shm_link {
     uint64_t room;        /* value of n_out at which the slots seen free are used up */
     uint64_t pages_in, pages_out, pages_told; /* the same of pages */
     uint64_t filled_at[MC_SHM_SLOTS];         /* by page: n_out behind the slot it belongs to */
-    mc_io_queue_t awaited;                    /* receives without a message */
+    mc_hash_t awaited;                        /* receives without a message */
     mc_shm_coming_t coming;
-    mc_shm_early_t *early, **early_end;
+    mc_hash_t early;
     mc_io_queue_t sending; /* sends that wait for a free slot, perhaps for the next piece */
     mc_io_queue_t reading; /* receives that read the peer's memory or board */
     mc_io_queue_t replies; /* receives whose reply to the sender waits for a free slot */
@@ -58,7 +58,7 @@ typedef struct {
     bool untold;        /* set on some link */
     uint32_t n_offered; /* of all links */
     mc_shm_poster_t poster;
-    mc_shm_early_t *spare;
+    mc_hashed_t *spare;     /* unexpected messages */
     mc_listener_t listener; /* hear is NULL: none */
     mc_shm_piece_t piece;   /* last: it is used only where messages are reduced, or copies stall */
 } mc_shm_t;
@@ -153,15 +153,15 @@ static inline size_t mc_shm_first(const mc_shm_slot_t *slot)
  * touches it first, which should be the receiver, as it polls: touches those of the channel to this rank. */
 void mc_shm_link_channels(mc_shm_link_t *link);
 
-/* Removes the unexpected message of that tag from the list; NULL: none. The caller appends it to
- * the transport's `spare` afterwards. */
+/* Removes the first unexpected message of that tag, or that is a header of a tagged message; NULL: there is none. The caller
+ * returns it by mc_shm_return_early. */
 mc_shm_early_t *mc_shm_take_early(mc_shm_link_t *link, uint64_t tag);
-/* The same for the first header of a tagged message. */
 mc_shm_early_t *mc_shm_take_early_header(mc_shm_link_t *link);
 bool mc_shm_differs(mc_transport_t *t, uint64_t tag, uint64_t *other);
+void mc_shm_return_early(mc_shm_t *shm, mc_shm_early_t *e);
 int mc_shm_keep_early(mc_shm_link_t *link, const mc_shm_slot_t *slot, const char *data);
-void mc_shm_free_early(mc_shm_early_t *list);
-/* Removes the receive of that tag from the list, mostly its first; NULL: none. */
-mc_io_t *mc_shm_take_awaited(mc_io_queue_t *list, uint64_t tag);
+/* Frees those of a link that is closed, and the spare ones. */
+void mc_shm_free_early(mc_shm_link_t *link);
+void mc_shm_free_spare(mc_shm_t *shm);
 
 #endif
