@@ -65,6 +65,14 @@ static inline mc_hashed_t *mc_hash_remove(mc_hash_t *m, mc_hashed_list_t *list, 
     return e;
 }
 
+static inline mc_hashed_t *mc_hash_first(mc_hash_t *m, uint64_t key)
+{
+    mc_hashed_t *e = mc_hash_list(m, key)->first;
+    while (e && e->key != key)
+        e = e->next;
+    return e;
+}
+
 /* Removes the oldest entry of that key, mostly the first of its list; NULL: there is none. */
 static inline mc_hashed_t *mc_hash_take(mc_hash_t *m, uint64_t key)
 {

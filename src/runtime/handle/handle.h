@@ -9,11 +9,12 @@
 #include "runtime/handle/shared.h"
 
 /* CACHED: as many as choices are remembered; more where more serve calls at once. STEPS: of all that are cached, up to
- * which calls of one strategy have requests of their own; a step takes some 180 bytes with its plan (docs/bench.md).
- * LOOKS: at most so many are looked at for a call, however many there are. */
+ * which calls of one strategy have requests of their own; MOST_STEPS: up to which they stay after having served at
+ * once. A step takes some 180 bytes with its plan (docs/bench.md). LOOKS: at most so many are looked at for a call. */
 enum {
     MC_CACHED_REQUESTS = MC_REMEMBERED,
     MC_CACHED_STEPS = 1 << 16,
+    MC_CACHED_MOST_STEPS = 1 << 18,
     MC_CACHED_LISTS = 64,
     MC_KNOWN_CALLS = 256,
     MC_CACHED_LOOKS = 16

@@ -60,12 +60,7 @@ static bool may_come_from(const mc_transfer_t *receive, int32_t rank)
 /* The peer may announce nothing more, and a receive waits for what it may send: lets it go on. */
 static int relieve(meshcoll_t *h, mc_flow_t *flow)
 {
-    const mc_transfer_t *t = h->messages->posted.first;
-    if (flow->left > 0)
-        return MESHCOLL_OK;
-    while (t && !may_come_from(t, flow->rank))
-        t = t->next;
-    if (!t)
+    if (flow->left > 0 || flow->n_posted + h->messages->n_from_any == 0)
         return MESHCOLL_OK;
     const uint32_t owed = flow->owed, n = owed > 0 ? owed : MC_MESSAGE_WINDOW / 2;
     flow->owed = 0;
@@ -74,6 +69,23 @@ static int relieve(meshcoll_t *h, mc_flow_t *flow)
 }
 
 /* Matching -------------------------------------------------------------------------------------- */
+
+static uint64_t key_of(int32_t rank, bool is_note, int32_t tag)
+{
+    const int above = 32;
+    return (uint64_t)is_note << 63 | (uint64_t)(uint32_t)rank << above | (uint32_t)tag;
+}
+
+static uint64_t key_of_arrival(const mc_arrival_t *a)
+{
+    return key_of(a->source, a->header.kind == MC_HEADER_NOTE, a->header.tag);
+}
+
+static bool is_of_any(const mc_transfer_t *receive)
+{
+    return receive->peer == MESHCOLL_ANY_SOURCE ||
+           (receive->tag == MESHCOLL_ANY_TAG && !receive->is_note);
+}
 
 static bool fits(const mc_transfer_t *receive, const mc_arrival_t *a)
 {
@@ -243,20 +255,55 @@ static int bind(meshcoll_t *h, mc_transfer_t *t, mc_arrival_t *a)
     return MESHCOLL_OK;
 }
 
-static mc_transfer_t *find_posted(messages_t *m, const mc_arrival_t *a)
+static void count_posted(messages_t *m, const mc_transfer_t *t, uint32_t by)
 {
-    for (mc_transfer_t **at = &m->posted.first; *at; at = &(*at)->next)
-        if (fits(*at, a))
-            return mc_transfers_remove(&m->posted, at);
-    return NULL;
+    if (t->flow)
+        t->flow->n_posted += by;
+    else if (t->peer == MESHCOLL_ANY_SOURCE)
+        m->n_from_any += by;
 }
 
+/* Returns the first in the order of calls, which it removes; NULL: none fits. */
+static mc_transfer_t *find_posted(messages_t *m, const mc_arrival_t *a)
+{
+    const uint64_t key = key_of_arrival(a);
+    mc_transfer_t *t = mc_transfer_by_key(mc_hash_first(&m->posted, key));
+    mc_transfer_t **any = &m->posted_any.first;
+    while (*any && !fits(*any, a))
+        any = &(*any)->next;
+    if (*any && (!t || (*any)->number < t->number))
+        t = mc_transfers_remove(&m->posted_any, any);
+    else if (t)
+        (void)mc_hash_take(&m->posted, key);
+    if (t)
+        count_posted(m, t, UINT32_MAX); /* less one */
+    return t;
+}
+
+static void keep(messages_t *m, mc_arrival_t *a)
+{
+    mc_list_append(&m->unexpected, &a->in_order);
+    mc_hash_add(&m->unexpected_by_key, &a->by_key, key_of_arrival(a));
+}
+
+/* Returns the first that has come, which it removes; NULL: none fits. It is the first of its key, too. */
 static mc_arrival_t *find_unexpected(messages_t *m, const mc_transfer_t *t)
 {
-    for (mc_arrival_t **at = &m->unexpected.first; *at; at = &(*at)->next)
-        if (fits(t, *at))
-            return mc_arrivals_remove(&m->unexpected, at);
-    return NULL;
+    uint64_t key = key_of(t->peer, t->is_note, t->tag);
+    if (is_of_any(t)) {
+        const mc_arrival_t *a = mc_arrival_in_order(m->unexpected.first);
+        while (a && !fits(t, a))
+            a = mc_arrival_in_order(a->in_order.next);
+        if (!a)
+            return NULL;
+        key = a->by_key.key;
+    }
+    mc_hashed_t *const e = mc_hash_take(&m->unexpected_by_key, key);
+    if (!e)
+        return NULL;
+    mc_arrival_t *const a = (mc_arrival_t *)((char *)e - offsetof(mc_arrival_t, by_key));
+    mc_list_remove(&a->in_order);
+    return a;
 }
 
 int mc_receive_arrival(meshcoll_t *h, mc_flow_t *flow, mc_arrival_t *a)
@@ -276,7 +323,7 @@ int mc_receive_arrival(meshcoll_t *h, mc_flow_t *flow, mc_arrival_t *a)
     } else {
         if (has_data_message(a))
             status = fetch(h, flow, a);
-        mc_arrivals_append(&m->unexpected, a);
+        keep(m, a);
     }
     return status ? status : relieve(h, flow);
 }
@@ -285,7 +332,12 @@ static int post(meshcoll_t *h, mc_transfer_t *t)
 {
     messages_t *const m = h->messages;
     int status = MESHCOLL_OK;
-    mc_transfers_append(&m->posted, t);
+    t->number = m->n_posted++;
+    if (is_of_any(t))
+        mc_transfers_append(&m->posted_any, t);
+    else
+        mc_hash_add(&m->posted, &t->by_key, key_of(t->peer, t->is_note, t->tag));
+    count_posted(m, t, 1);
     if (t->flow)
         return relieve(h, t->flow);
     if (t->peer == MESHCOLL_ANY_SOURCE)
@@ -296,14 +348,18 @@ static int post(meshcoll_t *h, mc_transfer_t *t)
     return status;
 }
 
+/* Only a note is cancelled. */
 void mc_receive_cancel(meshcoll_t *h, mc_transfer_t *t)
 {
-    mc_transfer_t **at = &h->messages->posted.first;
-    while (*at && *at != t)
-        at = &(*at)->next;
-    if (!*at)
+    mc_hash_t *const posted = &h->messages->posted;
+    mc_hashed_list_t *const list = mc_hash_list(posted, key_of(t->peer, t->is_note, t->tag));
+    mc_hashed_t *before = NULL, *e = list->first;
+    for (; e && e != &t->by_key; e = e->next)
+        before = e;
+    if (!e)
         return;
-    mc_transfers_remove(&h->messages->posted, at);
+    (void)mc_hash_remove(posted, list, before);
+    count_posted(h->messages, t, UINT32_MAX);
     mc_transfer_complete(h, t);
 }
 
@@ -354,6 +410,6 @@ int mc_receive_own(meshcoll_t *h, mc_transfer_t *send)
         a->sender = NULL;
         mc_transfer_complete(h, send);
     }
-    mc_arrivals_append(&m->unexpected, a);
+    keep(m, a);
     return MESHCOLL_OK;
 }

@@ -44,7 +44,7 @@ static int announce(meshcoll_t *h, mc_flow_t *flow, mc_transfer_t *t)
     }
     if (!eager) {
         t->n_left++; /* the READY */
-        mc_transfers_append(&flow->offered, t);
+        mc_hash_add(&flow->offered, &t->by_key, t->header.id);
     }
     t->announce.done = part_done;
     int status = count(t, mc_header_send(h, flow, &t->announce, &t->header));
@@ -64,14 +64,12 @@ int mc_send_start(meshcoll_t *h, mc_transfer_t *t)
 
 int mc_send_ready(meshcoll_t *h, mc_flow_t *flow, const mc_header_t *ready)
 {
-    mc_transfer_t **at = &flow->offered.first;
-    while (*at && (*at)->header.id != ready->id)
-        at = &(*at)->next;
-    if (!*at || ready->bytes > (*at)->bytes)
+    mc_transfer_t *const t = mc_transfer_by_key(mc_hash_first(&flow->offered, ready->id));
+    if (!t || ready->bytes > t->bytes)
         return mc_fail(MESHCOLL_ERR_TRANSPORT,
                        "rank %d asks for %zu bytes of message %u, which was not offered to it",
                        mc_comm_rank_of(&h->order, flow->rank), (size_t)ready->bytes, ready->id);
-    mc_transfer_t *const t = mc_transfers_remove(&flow->offered, at);
+    (void)mc_hash_take(&flow->offered, ready->id);
     t->n_left--;
     const int status = ready->bytes > 0 ? send_data(h, t, flow, ready->bytes) : MESHCOLL_OK;
     return status ? status : finish(h, t);

@@ -24,8 +24,7 @@ int mc_messages_create(meshcoll_t *h)
         return mc_fail_memory("tagged messages");
     }
     mc_arrivals_init(&m->arrived);
-    mc_arrivals_init(&m->unexpected);
-    mc_transfers_init(&m->posted);
+    mc_transfers_init(&m->posted_any);
     mc_transfers_init(&m->flushing);
     h->messages = m;
     return MESHCOLL_OK;
@@ -35,7 +34,8 @@ bool mc_messages_idle(const meshcoll_t *h)
 {
     const messages_t *const m = h->messages;
     bool idle = !m || (!m->arrived.first && !m->flushing.first);
-    for (const mc_arrival_t *a = m ? m->unexpected.first : NULL; a; a = a->next)
+    for (const mc_arrival_t *a = m ? mc_arrival_in_order(m->unexpected.first) : NULL; a;
+         a = mc_arrival_in_order(a->in_order.next))
         idle = idle && (!a->data || a->complete);
     for (int32_t r = 0; m && r < h->mesh.size; r++)
         idle = idle && !(m->flow[r] && m->flow[r]->crediting);
@@ -59,15 +59,23 @@ void mc_messages_free(meshcoll_t *h)
         return;
     h->messages = NULL;
     free_arrivals(m->arrived.first);
-    free_arrivals(m->unexpected.first);
+    for (mc_arrival_t *a; (a = mc_arrival_in_order(m->unexpected.first));) {
+        mc_list_remove(&a->in_order);
+        mc_arrival_free(m, a);
+    }
+    mc_hash_free(&m->unexpected_by_key);
+    mc_hash_free(&m->posted);
     free_arrivals(m->spare_arrival);
     while (m->spare) {
         mc_transfer_t *const t = m->spare;
         m->spare = t->next;
         free(t);
     }
-    for (int32_t r = 0; r < h->mesh.size; r++)
+    for (int32_t r = 0; r < h->mesh.size; r++) {
+        if (m->flow[r])
+            mc_hash_free(&m->flow[r]->offered);
         free(m->flow[r]);
+    }
     free(m->flow);
     free(m);
 }
@@ -247,7 +255,6 @@ static int create_flow(meshcoll_t *h, int32_t rank, mc_flow_t **flow)
                      .left = MC_MESSAGE_WINDOW,
                      .credit = {.owner = f}};
     mc_transfers_init(&f->waiting);
-    mc_transfers_init(&f->offered);
     *flow = h->messages->flow[rank] = f;
     return MESHCOLL_OK;
 }

@@ -70,6 +70,8 @@ typedef struct mc_flow mc_flow_t;
 typedef struct mc_transfer {
     meshcoll_request_t request; /* first */
     struct mc_transfer *next;   /* of the list it is in */
+    mc_hashed_t by_key;         /* of a posted receive, and of an offered send */
+    uint64_t number;            /* of a posted receive: in the order of calls */
     char *at;
     size_t bytes, element; /* of the buffer; of an element */
     int32_t peer, tag;     /* mesh rank; both may be MESHCOLL_ANY_… of a receive */
@@ -94,6 +96,8 @@ typedef struct {
 /* A header that has arrived, and an unexpected message. */
 typedef struct mc_arrival {
     struct mc_arrival *next;
+    mc_hashed_t by_key; /* of unexpected ones */
+    mc_list_node_t in_order;
     int32_t source;   /* -1: no member */
     uint32_t context; /* of a parked one */
     mc_header_t header;
@@ -113,7 +117,8 @@ struct mc_flow {
     int32_t rank;
     uint32_t credits;       /* messages that this rank may still announce */
     mc_transfers_t waiting; /* sends without a credit */
-    mc_transfers_t offered; /* sends without a READY */
+    mc_hash_t offered;      /* sends without a READY, by id */
+    uint32_t n_posted;      /* receives from it without a message */
     uint32_t left;          /* messages that the peer may still announce */
     uint32_t owed;          /* credits to return to it */
     uint32_t extra;         /* credits that extend its window, not to be returned */
@@ -125,11 +130,18 @@ struct mc_flow {
 
 struct mc_messages {
     mc_io_queue_t finished;
-    mc_flow_t **flow;         /* by mesh rank; NULL: none yet */
-    mc_arrivals_t arrived;    /* headers that were not looked at yet */
-    mc_arrivals_t unexpected; /* in the order of their arrival */
-    mc_transfers_t posted;    /* receives without a message, in the order of their calls */
-    mc_transfers_t flushing;  /* complete but for their flush */
+    mc_flow_t **flow;      /* by mesh rank; NULL: none yet */
+    mc_arrivals_t arrived; /* headers that were not looked at yet */
+    /* What came without a receive: in the order of arrival, and by source and tag. */
+    mc_list_t unexpected;
+    mc_hash_t unexpected_by_key;
+    /* Receives without a message: by source and tag, and, in the order of their calls, from any source or of any
+     * tag. */
+    mc_hash_t posted;
+    mc_transfers_t posted_any;
+    uint64_t n_posted;       /* so far */
+    uint32_t n_from_any;     /* of posted_any: from any source */
+    mc_transfers_t flushing; /* complete but for their flush */
     mc_transfer_t *spare;
     mc_arrival_t *spare_arrival;
     bool from_all;         /* connected wherever headers need it */
@@ -183,6 +195,15 @@ static inline mc_arrival_t *mc_arrivals_remove(mc_arrivals_t *list, mc_arrival_t
     if (!*at)
         list->end = at;
     return a;
+}
+
+static inline mc_arrival_t *mc_arrival_in_order(const mc_list_node_t *n)
+{
+    return n ? (mc_arrival_t *)((char *)n - offsetof(mc_arrival_t, in_order)) : NULL;
+}
+static inline mc_transfer_t *mc_transfer_by_key(const mc_hashed_t *e)
+{
+    return e ? (mc_transfer_t *)((char *)e - offsetof(mc_transfer_t, by_key)) : NULL;
 }
 
 /* State, transfers, arrivals ---------------------------------------------------------------------- */

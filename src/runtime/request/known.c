@@ -40,6 +40,7 @@ void mc_known_add(meshcoll_request_t *r, const meshcoll_args_t *given, uint64_t 
         r->known.next = *first;
         r->known.before = (*first)->known.before;
         r->known.next->known.before = r->known.before->known.next = r;
+    } else {
+        *first = r;
     }
-    *first = r;
 }

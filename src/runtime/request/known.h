@@ -56,7 +56,8 @@ static inline bool mc_known_holds(meshcoll_request_t *r)
 }
 
 /* Finds a request that serves no call and served the same one last, else one whose call differed in its
- * buffers only; NULL: there is none, or the buffers are device memory. `kind` is not UNKNOWN. */
+ * buffers only; NULL: there is none, or the buffers are device memory. `kind` is not UNKNOWN. The next search begins
+ * with the request found, as calls come again in the same order: those after it are next. */
 static inline meshcoll_request_t *mc_known_find(meshcoll_t *h, const meshcoll_args_t *a,
                                                 uint64_t kind)
 {
@@ -71,8 +72,8 @@ static inline meshcoll_request_t *mc_known_find(meshcoll_t *h, const meshcoll_ar
         }
         r = k->next == *first ? NULL : k->next;
     }
-    if (like || r) /* the next call looks at others than those that serve calls now */
-        *first = like ? like : r;
+    if (like)
+        *first = like;
     if (like && (mc_pointer_on_device(a->in) || mc_pointer_on_device(a->out)))
         return NULL;
     return like;

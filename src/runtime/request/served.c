@@ -154,7 +154,7 @@ static void add_cached(meshcoll_t *h, meshcoll_request_t *r)
     meshcoll_request_t *const oldest = h->n_cached < MC_CACHED_REQUESTS ? NULL : find_oldest(h);
     if (oldest)
         uncache(h, oldest);
-    else if (h->n_cached >= MC_CACHED_REQUESTS && h->cached_steps >= MC_CACHED_STEPS)
+    else if (h->n_cached >= MC_CACHED_REQUESTS && h->cached_steps >= MC_CACHED_MOST_STEPS)
         return;
     h->n_cached++;
     h->cached_steps += r->plan->n_steps;
