@@ -16,6 +16,14 @@ function(meshcoll_compile_options target)
     target_compile_definitions(${target} PRIVATE _GNU_SOURCE=)
 endfunction()
 
+# meshcoll_stack_options(<target>): a call takes 32 KiB of a thread's stack at most (docs/calling.md), so no frame more
+# than 4 KiB. Sanitizers, builds for debugging and other compilers keep more there.
+function(meshcoll_stack_options target)
+    if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND NOT MESHCOLL_SANITIZE)
+        target_compile_options(${target} PRIVATE $<$<CONFIG:Release,RelWithDebInfo>:-Wframe-larger-than=4096>)
+    endif()
+endfunction()
+
 # meshcoll_alike_options(<target>): ranks choose alone, and must choose alike on processors of different
 # models. So all that is added and compared is what IEEE 754 says of each operation: no multiply and add
 # in one where a processor has that, no sums in another order, whatever CFLAGS says. Nor does src/compose

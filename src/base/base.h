@@ -11,6 +11,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* A function whose frame should not be part of its caller's: a call takes 32 KiB of a stack at most. */
+#if defined(__GNUC__)
+#define MC_APART __attribute__((noinline))
+#else
+#define MC_APART
+#endif
+
 #define MC_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Stores the text for meshcoll_last_error() of this thread and returns `status`: `return

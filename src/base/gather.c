@@ -1,11 +1,12 @@
 #include "base/gather.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Up to this many ranks, statuses need no allocation. Beyond, a rank without memory cannot even
  * report that it failed. */
-enum { FEW = 1024 };
+enum { FEW = 512 };
 
 static int allgather(const meshcoll_oob_t *oob, const void *mine, void *all, size_t bytes)
 {
@@ -74,11 +75,29 @@ static void use_memory(mc_rounds_t *r, char *memory, size_t room)
     r->room = room;
 }
 
+/* What ranks of this process report from if they have no memory. */
+struct mc_spare {
+    atomic_flag taken;
+    _Alignas(8) char few[MC_ROUND_FEW];
+};
+static struct mc_spare spares[MC_ROUND_SPARES];
+
+static struct mc_spare *take_spare(void)
+{
+    size_t i = 0;
+    while (i < MC_COUNT(spares) && atomic_flag_test_and_set(&spares[i].taken))
+        i++;
+    return i < MC_COUNT(spares) ? &spares[i] : NULL;
+}
+
 void mc_rounds_open(mc_rounds_t *rounds, const meshcoll_oob_t *oob)
 {
     char *const memory = rounds_memory(oob, MC_ROUND_ROOM);
-    rounds->oob = oob;
-    use_memory(rounds, memory ? memory : rounds->few, memory ? MC_ROUND_ROOM : MC_ROUND_FIRST);
+    *rounds = (mc_rounds_t){.oob = oob};
+    if (memory)
+        use_memory(rounds, memory, MC_ROUND_ROOM);
+    else if ((rounds->spare = take_spare()))
+        use_memory(rounds, rounds->spare->few, MC_ROUND_FIRST);
     rounds->memory = memory;
 }
 
@@ -86,6 +105,9 @@ void mc_rounds_close(mc_rounds_t *rounds)
 {
     free(rounds->memory);
     rounds->memory = NULL;
+    if (rounds->spare)
+        atomic_flag_clear(&rounds->spare->taken);
+    rounds->spare = NULL;
 }
 
 int mc_rounds_reserve(mc_rounds_t *rounds, int status, size_t bytes)
@@ -110,6 +132,8 @@ int mc_round(mc_rounds_t *rounds, int status, size_t bytes)
     const meshcoll_oob_t *const oob = rounds->oob;
     if (!rounds->memory && !status)
         status = mc_fail_memory("the data of all ranks");
+    if (!rounds->memory && !rounds->spare)
+        return status;
     if (!rounds->memory && (size_t)oob->size * bytes > MC_ROUND_FEW - MC_ROUND_FIRST)
         return status;
     const int32_t mine = status;

@@ -13,6 +13,7 @@ static void check_links(const mc_links_t *links, const mc_mesh_t *mesh)
     text = mc_text(printed_again, sizeof printed_again);
     mc_links_print(&again, mesh, &text);
     FUZZ_CHECK(strcmp(printed, printed_again) == 0, "%s became %s", printed, printed_again);
+    mc_links_free(&again);
     for (int32_t d = 0; d < mesh->ndims; d++)
         FUZZ_CHECK(mc_link_window(links, d) >= 0, "%s", printed);
 }
@@ -23,8 +24,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     mc_mesh_t mesh;
     mc_links_t links;
     if (fuzz_is_small(text) && mc_mesh_parse(text, &mesh) == MESHCOLL_OK &&
-        mc_links_parse(links_text, &mesh, &links) == MESHCOLL_OK)
+        mc_links_parse(links_text, &mesh, &links) == MESHCOLL_OK) {
         check_links(&links, &mesh);
+        mc_links_free(&links);
+    }
     mc_mesh_forget_boxes();
     free(text);
     return 0;

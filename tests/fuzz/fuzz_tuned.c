@@ -13,8 +13,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FUZZ_CHECK(text, "no memory");
     if (size > 0)
         memcpy(text, data, size);
-    if (mc_tuned_parse("links.json", text, size, &cluster, &found) == MESHCOLL_OK && found)
+    if (mc_tuned_parse("links.json", text, size, &cluster, &found) == MESHCOLL_OK && found) {
         FUZZ_CHECK(mc_links_parse(found, &cluster.mesh, &links) == MESHCOLL_OK, "%s", found);
+        mc_links_free(&links);
+    }
     free(found);
     free(text);
     return 0;

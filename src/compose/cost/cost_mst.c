@@ -7,18 +7,18 @@
 #include "compose/cost/charge.h"
 #include "mst/mst.h"
 
-/* Messages of one round that leave (or enter) a box: `n` of `box`, the box that is being counted, and
- * `most` of any box so far. */
+#include <string.h>
+
+/* Messages of one round that leave (or enter) a box: `n` of `box`, the box that is being counted. */
 typedef struct {
-    int32_t box, n, most;
+    int32_t box, n;
 } tally_t;
 
 typedef struct {
-    int32_t top;  /* outermost dimension crossed */
-    int32_t sent; /* slices that the root sends; 0 after its last message */
-    /* by port: messages, the outermost dimension that they cross, and the largest one's slices */
+    /* by port: messages, and the outermost dimension that they cross */
     tally_t out[MC_MAX_DIMS], in[MC_MAX_DIMS];
-    int32_t level[MC_MAX_DIMS], slices[MC_MAX_DIMS];
+    int8_t level[MC_MAX_DIMS];
+    int8_t top; /* outermost dimension crossed */
 } round_t;
 
 typedef struct {
@@ -29,6 +29,9 @@ typedef struct {
     /* depths (a bit each) at which a whole block was followed, by its root's end: left, right */
     uint32_t seen[MC_MAX_DIMS][2];
     round_t round[MC_MAX_ROUNDS];
+    /* Its `sent` are the slices that the root sends; 0 after its last message. Its `inner` is by port until
+     * the walk ends: the most messages of any box, and the slices of the largest. */
+    mc_round_t *found;
 } walk_t;
 
 typedef enum { WHOLE, HALVES } passes_t;
@@ -42,20 +45,22 @@ static int32_t log2_ceil(int32_t p)
 }
 
 /* Intervals of one depth are visited from left to right, so the messages of a box are adjacent. */
-static void count(tally_t *tally, int32_t box)
+static void count(tally_t *tally, int32_t box, int32_t *most)
 {
     tally->n = tally->box == box ? tally->n + 1 : 1;
     tally->box = box;
-    if (tally->n > tally->most)
-        tally->most = tally->n;
+    if (tally->n > *most)
+        *most = tally->n;
 }
 
-static void note_port(round_t *round, int32_t port, int32_t level, int32_t slices)
+static void note_port(walk_t *walk, int32_t depth, int32_t port, int32_t level, int32_t slices)
 {
+    round_t *const round = &walk->round[depth];
+    int32_t *const most = &walk->found[depth].inner[port].slices;
     if (level < round->level[port])
-        round->level[port] = level;
-    if (slices > round->slices[port])
-        round->slices[port] = slices;
+        round->level[port] = (int8_t)level;
+    if (slices > *most)
+        *most = slices;
 }
 
 static void note(walk_t *walk, int32_t depth, int32_t from, int32_t to, int32_t slices)
@@ -67,13 +72,14 @@ static void note(walk_t *walk, int32_t depth, int32_t from, int32_t to, int32_t 
     if (depth >= walk->n_rounds)
         walk->n_rounds = depth + 1;
     if (d < round->top)
-        round->top = d;
+        round->top = (int8_t)d;
     if (from == walk->shape->line.root)
-        round->sent = slices;
-    note_port(round, mc_shape_port(walk->shape, d), d, slices);
+        walk->found[depth].sent = slices;
+    note_port(walk, depth, mc_shape_port(walk->shape, d), d, slices);
     d = mc_shape_port(walk->shape, d);
-    count(&round->out[d], from / walk->block[d]);
-    count(&round->in[d], to / walk->block[d]);
+    int32_t *const most = &walk->found[depth].inner[d].most;
+    count(&round->out[d], from / walk->block[d], most);
+    count(&round->in[d], to / walk->block[d], most);
 }
 
 /* Notes the rounds of an interval inside one line of the innermost dimension, in which each rank sends or
@@ -86,10 +92,10 @@ static bool inside(walk_t *walk, int32_t depth, int32_t lo, int32_t hi)
     int32_t len = hi - lo + 1;
     for (int32_t r = depth, end = depth + log2_ceil(len); r < end; r++) {
         round_t *const round = &walk->round[r];
-        note_port(round, walk->inner, walk->inner, (len + 1) / 2);
+        note_port(walk, r, walk->inner, walk->inner, (len + 1) / 2);
         len = (len + 1) / 2;
-        round->top = walk->inner < round->top ? walk->inner : round->top;
-        round->out[walk->inner].most = round->in[walk->inner].most = 1;
+        round->top = walk->inner < round->top ? (int8_t)walk->inner : round->top;
+        walk->found[r].inner[walk->inner].most = 1;
         walk->n_rounds = r >= walk->n_rounds ? r + 1 : walk->n_rounds;
     }
     return true;
@@ -128,7 +134,7 @@ static void walk_halves(walk_t *walk, int32_t depth, int32_t lo, int32_t hi, int
 
 static void walk_init(walk_t *walk, const mc_line_shape_t *shape, mc_halve_t halve)
 {
-    const tally_t none = {-1, 0, 0};
+    const tally_t none = {-1, 0};
     *walk = (walk_t){.shape = shape, .halve = halve};
     for (int32_t d = shape->line.dims.first; d < shape->line.dims.first + shape->line.dims.count;
          d++)
@@ -145,27 +151,22 @@ static void walk_init(walk_t *walk, const mc_line_shape_t *shape, mc_halve_t hal
     }
 }
 
-static int32_t most_at(const round_t *round, int32_t port)
-{
-    const int32_t out = round->out[port].most, in = round->in[port].most;
-    return out > in ? out : in;
-}
-
-static int32_t find_rounds(const mc_line_shape_t *shape, mc_halve_t halve,
-                           mc_round_t found[MC_MAX_ROUNDS])
+MC_APART static int32_t find_rounds(const mc_line_shape_t *shape, mc_halve_t halve,
+                                    mc_round_t found[MC_MAX_ROUNDS])
 {
     walk_t walk;
     walk_init(&walk, shape, halve);
+    walk.found = found;
+    memset(found, 0, MC_MAX_ROUNDS * sizeof *found);
     walk_halves(&walk, 0, 0, shape->line.len - 1, shape->line.root);
     for (int32_t r = 0; r < walk.n_rounds; r++) {
         const round_t *const round = &walk.round[r];
         const int32_t port = mc_shape_port(shape, round->top);
-        found[r] = (mc_round_t){round->top, round->sent, most_at(round, port), {{0, 0}}};
+        const mc_round_t by_port = found[r];
+        found[r] = (mc_round_t){round->top, by_port.sent, by_port.inner[port].most, {{0, 0}}};
         for (int32_t d = 0; d < MC_MAX_DIMS; d++)
-            if (d != port && round->level[d] < MC_MAX_DIMS) {
-                found[r].inner[round->level[d]].most = most_at(round, d);
-                found[r].inner[round->level[d]].slices = round->slices[d];
-            }
+            if (d != port && round->level[d] < MC_MAX_DIMS)
+                found[r].inner[round->level[d]] = by_port.inner[d];
     }
     return walk.n_rounds;
 }
@@ -187,8 +188,8 @@ static void charge_inner(mc_cost_t *inner, const mc_line_shape_t *shape, const m
                            mc_shape_slowed(shape, d, round->inner[d].most));
 }
 
-static mc_phase_cost_t merged(const mc_line_shape_t *shape, mc_halve_t halve, passes_t passes,
-                              bool reduces)
+MC_APART static mc_phase_cost_t merged(const mc_line_shape_t *shape, mc_halve_t halve,
+                                       passes_t passes, bool reduces)
 {
     const mc_dims_t dims = shape->line.dims;
     mc_walks_t *const walks = halve == mc_halve ? shape->walks : NULL;
@@ -308,8 +309,8 @@ static void charge_tree(mc_cost_t *cost, const mc_line_shape_t *shape, passes_t 
 }
 
 /* `busy` has the rounds of `once`: the root sends or receives in every round of a segment. */
-static mc_phase_cost_t halving(const mc_line_shape_t *shape, mc_halve_t halve, passes_t passes,
-                               bool reduces)
+MC_APART static mc_phase_cost_t halving(const mc_line_shape_t *shape, mc_halve_t halve,
+                                        passes_t passes, bool reduces)
 {
     const int32_t top = mc_shape_top(shape);
     const bool is_plain = mc_shape_block(shape, top) == 1;
@@ -320,9 +321,9 @@ static mc_phase_cost_t halving(const mc_line_shape_t *shape, mc_halve_t halve, p
     return cost;
 }
 
-static mc_phase_cost_t then(mc_phase_cost_t a, mc_phase_cost_t b)
+static mc_phase_cost_t then(const mc_phase_cost_t *a, const mc_phase_cost_t *b)
 {
-    return (mc_phase_cost_t){mc_cost_add(&a.once, &b.once), mc_cost_add(&a.busy, &b.busy)};
+    return (mc_phase_cost_t){mc_cost_add(&a->once, &b->once), mc_cost_add(&a->busy, &b->busy)};
 }
 
 mc_phase_cost_t mc_cost_mst_bcast(const mc_line_shape_t *shape)
@@ -347,15 +348,20 @@ mc_phase_cost_t mc_cost_mst_scatter(const mc_line_shape_t *shape)
 
 mc_phase_cost_t mc_cost_mst_allreduce(const mc_line_shape_t *shape)
 {
-    return then(mc_cost_mst_reduce(shape), mc_cost_mst_bcast(shape));
+    const mc_phase_cost_t first = mc_cost_mst_reduce(shape), second = mc_cost_mst_bcast(shape);
+    return then(&first, &second);
 }
 
 mc_phase_cost_t mc_cost_long_bcast(const mc_line_shape_t *shape)
 {
-    return then(mc_cost_mst_scatter(shape), mc_cost_ring_allgather(shape));
+    const mc_phase_cost_t first = mc_cost_mst_scatter(shape);
+    const mc_phase_cost_t second = mc_cost_ring_allgather(shape);
+    return then(&first, &second);
 }
 
 mc_phase_cost_t mc_cost_long_reduce(const mc_line_shape_t *shape)
 {
-    return then(mc_cost_ring_reduce_scatter(shape), mc_cost_mst_scatter(shape));
+    const mc_phase_cost_t first = mc_cost_ring_reduce_scatter(shape);
+    const mc_phase_cost_t second = mc_cost_mst_scatter(shape);
+    return then(&first, &second);
 }

@@ -94,12 +94,13 @@ static int find_measured(meshcoll_collective_t collective, const mc_mesh_t *mesh
     mc_ranked_t *list = NULL;
     uint32_t found = 0;
     int status = MESHCOLL_OK;
-    for (int32_t i = 0; i < links->measured.n_rows && !status; i++) {
-        const mc_measured_row_t *const row = &links->measured.row[i];
+    const mc_measured_t *const table = mc_links_measured(links);
+    for (int32_t i = 0; i < table->n_rows && !status; i++) {
+        const mc_measured_row_t *const row = &table->row[i];
         mc_ranked_t one;
         if (!is_usable(row, collective, mesh, query, &one.strategy))
             continue;
-        one.seconds = mc_measured_seconds(&links->measured, row, query->bytes);
+        one.seconds = mc_measured_seconds(table, row, query->bytes);
         status = add_ranked(&list, &found, &one, 1);
     }
     if (status) {

@@ -36,7 +36,7 @@ static const mc_measured_row_t *find_row(const mc_strategy_t *strategy, const mc
 bool mc_strategy_is_measured(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
                              const mc_links_t *links)
 {
-    return find_row(strategy, mesh, &links->measured) != NULL;
+    return find_row(strategy, mesh, mc_links_measured(links)) != NULL;
 }
 
 mc_links_t mc_strategy_links(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
@@ -77,8 +77,8 @@ double mc_strategy_modelled(const mc_strategy_t *strategy, const mc_mesh_t *mesh
 double mc_strategy_seconds(const mc_strategy_t *strategy, const mc_mesh_t *mesh,
                            const mc_links_t *links, int32_t root, double n)
 {
-    const mc_measured_row_t *const row = find_row(strategy, mesh, &links->measured);
-    return row ? mc_measured_seconds(&links->measured, row, n)
+    const mc_measured_row_t *const row = find_row(strategy, mesh, mc_links_measured(links));
+    return row ? mc_measured_seconds(links->measured, row, n)
                : mc_strategy_modelled(strategy, mesh, links, root, n);
 }
 

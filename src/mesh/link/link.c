@@ -2,6 +2,7 @@
 #include "mesh/link/link_fields.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool read_ports(mc_word_t word, int32_t *ports)
@@ -178,6 +179,24 @@ static int parse_base(mc_word_t name, const mc_mesh_t *mesh, mc_links_t *links)
     return MESHCOLL_OK;
 }
 
+/* The last one counts. */
+static int parse_measured(mc_word_t item, mc_links_t *links)
+{
+    mc_measured_t *const table = calloc(1, sizeof *table);
+    const int status = table ? mc_measured_parse(item, table) : mc_fail_memory("measured times");
+    mc_links_free(links);
+    links->measured = status ? NULL : table;
+    if (status)
+        free(table);
+    return status;
+}
+
+void mc_links_free(mc_links_t *links)
+{
+    free((void *)links->measured);
+    links->measured = NULL;
+}
+
 static int parse_dim(mc_word_t item, const mc_mesh_t *mesh, mc_links_t *links, bool given[])
 {
     const mc_word_t whole = item, name = mc_word_cut(&item, '=');
@@ -185,7 +204,7 @@ static int parse_dim(mc_word_t item, const mc_mesh_t *mesh, mc_links_t *links, b
     mc_text_t text = mc_text(buffer, sizeof buffer);
     const int32_t d = mc_mesh_find(mesh, name.at, name.n);
     if (d < 0 && mc_word_is(name, "measured"))
-        return mc_measured_parse(item, &links->measured);
+        return parse_measured(item, links);
     if (name.n == whole.n)
         return mc_fail(MESHCOLL_ERR_PARSE,
                        "links are DIMENSION=LINK,…, a preset's name first if at all; got '%.*s'",
@@ -256,7 +275,9 @@ int mc_links_parse(const char *text, const mc_mesh_t *mesh, mc_links_t *links)
         mc_links_share_wire(&all, mc_mesh_find(mesh, "box", 3));
     if (!status)
         status = mc_links_check(&all, mesh);
-    if (!status)
+    if (status)
+        mc_links_free(&all);
+    else
         *links = all;
     return status;
 }
@@ -295,5 +316,5 @@ void mc_links_print(const mc_links_t *links, const mc_mesh_t *mesh, mc_text_t *t
         mc_text_add(text, "%s%s=", d ? "," : "", mesh->dim[d].name);
         print_link(links, d, mesh, text);
     }
-    mc_measured_print(&links->measured, text);
+    mc_measured_print(mc_links_measured(links), text);
 }

@@ -66,7 +66,8 @@ typedef struct {
     int32_t ndims;
     mc_link_t dim[MC_MAX_DIMS];
     mc_correction_t correction[MC_MAX_DIMS];
-    mc_measured_t measured; /* empty unless the mesh is one line of ranks in one box */
+    /* Unless the mesh is one line of ranks in one box, NULL. Copies of the links point to the same one. */
+    const mc_measured_t *measured;
 } mc_links_t;
 
 typedef struct {
@@ -98,6 +99,14 @@ extern const int32_t mc_n_cluster_presets;
  * ERR_INVALID_ARG.
  */
 int mc_links_parse(const char *text, const mc_mesh_t *mesh, mc_links_t *links);
+/* Frees the table that mc_links_parse has read, if any; copies of the links have none either then. */
+void mc_links_free(mc_links_t *links);
+/* The table; an empty one if there is none. */
+static inline const mc_measured_t *mc_links_measured(const mc_links_t *links)
+{
+    static const mc_measured_t none = {0};
+    return links->measured ? links->measured : &none;
+}
 /* Prints the links of all dimensions and the table of measured strategies. Omits a gap equal to
  * alpha, a call and corrections of 0, and wires that are not given. On the same mesh, mc_links_parse reads the
  * same numbers from this text. */

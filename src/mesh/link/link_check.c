@@ -56,5 +56,5 @@ int mc_links_check(const mc_links_t *links, const mc_mesh_t *mesh)
         if (status)
             return status;
     }
-    return mc_measured_check(&links->measured);
+    return mc_measured_check(mc_links_measured(links));
 }

@@ -43,7 +43,7 @@ static inline double mc_link_value(const mc_link_field_t *field, const mc_links_
     return *(const double *)(base + field->offset);
 }
 
-/* Reads the table behind "measured=" and prints it with that word. */
+/* Reads the table behind "measured=" into one of zeros, and prints it with that word. */
 int mc_measured_parse(mc_word_t text, mc_measured_t *table);
 void mc_measured_print(const mc_measured_t *table, mc_text_t *text);
 

@@ -146,19 +146,16 @@ static int parse_row(mc_word_t text, mc_measured_t *table)
 
 int mc_measured_parse(mc_word_t text, mc_measured_t *table)
 {
-    mc_measured_t found = {0};
     const mc_word_t sizes = mc_word_cut(&text, ';');
     int status = MESHCOLL_OK;
-    found.n_sizes = read_all(sizes, &mc_link_sizes, found.bytes);
-    if (found.n_sizes < 1)
+    table->n_sizes = read_all(sizes, &mc_link_sizes, table->bytes);
+    if (table->n_sizes < 1)
         return mc_fail(MESHCOLL_ERR_PARSE,
                        "measured is SIZE/…;COLLECTIVE STRATEGY TIME/…;… with up to %d sizes; got "
                        "'%.*s'",
                        MC_MEASURED_SIZES, (int)sizes.n, sizes.at);
     while (text.n > 0 && !status)
-        status = parse_row(mc_word_cut(&text, ';'), &found);
-    if (!status)
-        *table = found;
+        status = parse_row(mc_word_cut(&text, ';'), table);
     return status;
 }
 

@@ -219,7 +219,7 @@ static size_t results_of(const mc_binding_t *b, const mc_operands_t *o)
 
 /* AT_ONCE: bytes of one call of the kernel, small enough that the repeated scalar stays in the
  * first-level cache and on the stack. ALIGN: of the products. */
-enum { AT_ONCE = 4096, ALIGN = 64 };
+enum { AT_ONCE = 2048, ALIGN = 64 };
 
 static bool has_tables(const mc_binding_t *b)
 {

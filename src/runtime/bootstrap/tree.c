@@ -33,7 +33,9 @@ static int32_t subtree(int32_t node, int32_t n)
 
 void mc_tree_init(mc_tree_t *tree, const mc_job_t *job)
 {
-    *tree = (mc_tree_t){.job = *job, .parent = {.fd = -1}};
+    memset(tree, 0, sizeof *tree);
+    tree->job = *job;
+    tree->parent.fd = -1;
     for (int i = 0; i < MC_FANOUT; i++)
         tree->child[i].fd = -1;
 }

@@ -67,6 +67,7 @@ static uint32_t free_own(meshcoll_t *h)
     const uint32_t n = give_up(h->all);
     mc_gpu_close(h);
     mc_explain_destroy(h->explain);
+    mc_links_free(&h->links);
     free(h->own_counts);
     mc_calls_free_memory(h);
     mc_group_free(h);

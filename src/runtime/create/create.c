@@ -103,6 +103,7 @@ int mc_handle_open(const mc_mesh_t *mesh, int32_t rank, const mc_settings_t *set
         status = open_shared(mesh, rank, settings, &h->job);
     if (status) {
         mc_explain_destroy(h->explain);
+        mc_links_free(&h->links);
         free(h);
         return status;
     }

@@ -194,7 +194,7 @@ static json_t *entry_of(json_t *root, const mc_cluster_t *cluster)
 /* Without an entry of this cluster, *links is NULL. */
 static int find_links(const char *path, json_t *root, const mc_cluster_t *cluster, char **links)
 {
-    mc_links_t parsed;
+    mc_links_t parsed = {0};
     char *found = NULL;
     int status = MESHCOLL_OK;
     const json_t *const entry = entry_of(root, cluster);
@@ -206,6 +206,7 @@ static int find_links(const char *path, json_t *root, const mc_cluster_t *cluste
             status = fail_broken(path, meshcoll_last_error());
         else if (!(found = strdup(text)))
             status = mc_fail_memory("tuned links");
+        mc_links_free(&parsed);
     }
     if (!status)
         *links = found;

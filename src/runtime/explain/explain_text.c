@@ -226,7 +226,7 @@ static void add_times(mc_table_t *table, double predicted, double measured)
         mc_table_add(table, "-");
 }
 
-static double predict_phase(const report_t *r, const mc_call_t *call, int32_t i)
+MC_APART static double predict_phase(const report_t *r, const mc_call_t *call, int32_t i)
 {
     const mc_links_t links = mc_strategy_links(&call->strategy, &r->h->mesh, &r->h->links,
                                                call->root, (double)call->bytes);

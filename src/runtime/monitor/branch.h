@@ -16,7 +16,7 @@ typedef enum {
     MC_FRAME_ANSWER
 } mc_frame_kind_t;
 
-enum { MC_FRAME_MOST = 4096 };
+enum { MC_FRAME_MOST = 3584 };
 
 typedef struct {
     uint32_t kind;

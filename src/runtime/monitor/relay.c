@@ -187,7 +187,8 @@ void mc_relay_tear(mc_monitor_t *m)
 
 /* Reading -------------------------------------------------------------------------------------- */
 
-static void answer(const mc_monitor_t *m, const mc_monitor_branch_t *b, const mc_frame_t *frame)
+MC_APART static void answer(const mc_monitor_t *m, const mc_monitor_branch_t *b,
+                            const mc_frame_t *frame)
 {
     _Alignas(8) unsigned char out[MC_FRAME_MOST];
     uint32_t question;

@@ -208,17 +208,21 @@ static void add_cause(const mc_blame_t *blame, causes_t *c)
     memcpy(c->text[c->n++], text, sizeof text);
 }
 
-static void print_causes(const mc_status_t *s, FILE *out)
+static int print_causes(const mc_status_t *s, FILE *out)
 {
     const mc_ask_t all = {ask, (void *)s};
-    causes_t causes = {.n = 0};
+    causes_t *const causes = calloc(1, sizeof *causes);
     mc_blame_t b;
+    if (!causes)
+        return mc_fail_memory("a report");
     for (int32_t r = 0; r < s->n; r++)
         if (s->rank[r].answered && s->rank[r].waits.n > 0 &&
             mc_blame_find(&s->rank[r].waits, &s->rank[r].waits.wait[0], &all, &b))
-            add_cause(&b, &causes);
-    for (int i = 0; i < causes.n; i++)
-        fprintf(out, "%s%s\n", i == 0 ? "\ncause: " : "and ", causes.text[i]);
+            add_cause(&b, causes);
+    for (int i = 0; i < causes->n; i++)
+        fprintf(out, "%s%s\n", i == 0 ? "\ncause: " : "and ", causes->text[i]);
+    free(causes);
+    return MESHCOLL_OK;
 }
 
 int mc_status_print(const mc_status_t *status, FILE *out)
@@ -231,9 +235,9 @@ int mc_status_print(const mc_status_t *status, FILE *out)
         add_lines(&status->rank[r], r, &l);
     print_table(status, out);
     fputc('\n', out);
-    const int failed = print_lines(&l, out);
+    int failed = print_lines(&l, out);
     if (!failed)
-        print_causes(status, out);
+        failed = print_causes(status, out);
     mc_number_leave(before);
     free(l.line);
     return failed;

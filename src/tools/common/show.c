@@ -195,7 +195,8 @@ int mc_show_links(const mc_mesh_t *mesh, const mc_links_t *links)
     for (int32_t d = 0; d < mesh->ndims; d++)
         add_link(&table, &c, mesh, links, d);
     const int status = mc_table_print(&table, 2, stdout);
-    return status || links->measured.n_rows == 0 ? status : show_measured(&links->measured);
+    return status || mc_links_measured(links)->n_rows == 0 ? status
+                                                           : show_measured(links->measured);
 }
 
 /* JSON ------------------------------------------------------------------------------------------- */

@@ -47,7 +47,7 @@ json_t *mc_plan_json_head(const mc_plan_request_t *r)
         json_pack("{s:s, s:s, s:o, s:s, s:o, s:o}", "command", "plan", "collective",
                   mc_moves[r->collective].name, "mesh", mc_json_mesh(&r->mesh), "links_given",
                   r->links_text, "links", mc_json_links(&r->mesh, &r->links), "measured",
-                  mc_json_measured(&r->links.measured));
+                  mc_json_measured(mc_links_measured(&r->links)));
     if (mc_moves[r->collective].rooted)
         json_object_set_new(json, "root", json_integer(r->root));
     if (r->in_order)

@@ -85,7 +85,7 @@ static int narrow(sweep_t *sweep, uint64_t from, const mc_ranked_t *at_from, uin
 /* Is a strategy's price a straight line over the bytes? Not where bursts pass, nor where it was measured. */
 static bool is_straight(const mc_links_t *links)
 {
-    return links->measured.n_rows == 0 && !mc_links_burst(links);
+    return mc_links_measured(links)->n_rows == 0 && !mc_links_burst(links);
 }
 
 /* Between two sizes a factor of 2 apart, a strategy that is the best at both is the best in

@@ -206,12 +206,12 @@ static int print_json(const request_t *r, const setup_t *s, const mc_tuning_t *t
                           json_estimate(&seen->cpu), "incast", json_estimate(&seen->incast),
                           "header", json_estimate(&seen->header)));
     }
-    return mc_json_print(
-        json_pack("{s:s, s:s, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:i, s:f}", "command", "tune",
-                  "file", r->path, "mesh", mc_json_mesh(mesh), "memory",
-                  r->gpu[0] ? r->gpu : "host", "cluster", cluster, "links_text", text, "links",
-                  mc_json_links(mesh, links), "strategies", mc_json_measured(&links->measured),
-                  "measured", measured, "rounds", (int)tuning->rounds, "seconds", tuning->seconds));
+    return mc_json_print(json_pack(
+        "{s:s, s:s, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:i, s:f}", "command", "tune", "file",
+        r->path, "mesh", mc_json_mesh(mesh), "memory", r->gpu[0] ? r->gpu : "host", "cluster",
+        cluster, "links_text", text, "links", mc_json_links(mesh, links), "strategies",
+        mc_json_measured(mc_links_measured(links)), "measured", measured, "rounds",
+        (int)tuning->rounds, "seconds", tuning->seconds));
 }
 
 /* The results are printed even if they cannot be stored. */

@@ -74,7 +74,7 @@ int mc_tune_links(const mc_cluster_t *cluster, const mc_tuning_t *tuning, mc_lin
                               .window = floor(seen->window / ports),
                               .cpu = mc_tune_rounded(sure(&seen->cpu))};
     }
-    found.measured = tuning->measured;
+    found.measured = &tuning->measured;
     const mc_mesh_t grid = mc_tune_grid(&cluster->mesh);
     const int failed = mc_tune_keep_burst(&grid, &tuning->burst, &found);
     *links = found;

@@ -231,15 +231,20 @@ static uint32_t code_of(const mc_graph_t *graph, const mc_node_t *node)
     return code;
 }
 
-/* Adds `node` after all nodes that it leads to. Returns its index, or -1. */
-static int32_t add_node(build_t *b, const mc_node_t *node)
-{
-    mc_priced_t *const p = b->p;
+typedef struct {
     mc_hop_t hop[MC_MAX_HOPS];
     int32_t next[MC_MAX_HOPS];
+} hops_t;
+
+/* Adds `node` after all nodes that it leads to. Returns its index, or -1. */
+static int32_t add_node(build_t *b, const mc_node_t *node);
+
+static int32_t add_new_node(build_t *b, const mc_node_t *node, hops_t *hops)
+{
+    mc_priced_t *const p = b->p;
+    mc_hop_t *const hop = hops->hop;
+    int32_t *const next = hops->next;
     int32_t *const known = &b->node[code_of(&p->graph, node)];
-    if (*known)
-        return *known - 1;
     const int32_t n = mc_graph_hops(&p->graph, node, hop);
     for (int32_t h = 0; h < n; h++) {
         const mc_node_t after = mc_graph_after(node, &hop[h]);
@@ -264,6 +269,18 @@ static int32_t add_node(build_t *b, const mc_node_t *node)
     first[++p->n_nodes] = p->n_hops;
     *known = p->n_nodes;
     return *known - 1;
+}
+
+/* On the heap, as nodes follow each other to the depth of the longest path. */
+static int32_t add_node(build_t *b, const mc_node_t *node)
+{
+    const int32_t known = b->node[code_of(&b->p->graph, node)];
+    if (known)
+        return known - 1;
+    hops_t *const hops = malloc(sizeof *hops);
+    const int32_t added = hops ? add_new_node(b, node, hops) : -1;
+    free(hops);
+    return added;
 }
 
 int mc_priced_init(mc_priced_t *p, meshcoll_collective_t collective, const mc_mesh_t *mesh,

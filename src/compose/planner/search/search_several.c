@@ -139,16 +139,18 @@ static void explore_all(several_t *s)
 /* Sets the limit to the cost of a good strategy, for `most` strategies; for all to 0. */
 static int find_good(several_t *s, const mc_planner_query_t *query, uint32_t most, double *good)
 {
-    mc_search_best_t first;
-    const int status = mc_search_best_init(&first, s->candidates, query, true);
-    if (status)
-        return status;
-    s->n_cuts = first.n_cuts;
-    if (most)
-        mc_search_good(&first);
-    *good = most ? s->candidates->limit : 0;
-    mc_search_best_free(&first);
-    return s->candidates->status;
+    mc_search_best_t *const first = malloc(sizeof *first);
+    const int status = first ? mc_search_best_init(first, s->candidates, query, true)
+                             : mc_fail_memory("the planner's paths");
+    if (!status) {
+        s->n_cuts = first->n_cuts;
+        if (most)
+            mc_search_good(first);
+        *good = most ? s->candidates->limit : 0;
+        mc_search_best_free(first);
+    }
+    free(first);
+    return status ? status : s->candidates->status;
 }
 
 static int prepare(several_t *s, const mc_planner_query_t *query)
@@ -176,21 +178,26 @@ static void release(several_t *s)
 
 int mc_search_several(mc_candidates_t *candidates, const mc_planner_query_t *query, uint32_t most)
 {
-    several_t s = {.candidates = candidates, .needed = {1}};
+    several_t *const s = calloc(1, sizeof *s);
     double good, excess = FIRST_EXCESS;
-    int status = find_good(&s, query, most, &good);
+    if (!s)
+        return mc_fail_memory("the planner's paths");
+    s->candidates = candidates;
+    s->needed[0] = 1;
+    int status = find_good(s, query, most, &good);
     if (!status)
-        status = prepare(&s, query);
+        status = prepare(s, query);
     candidates->most = most;
     while (!status) {
         candidates->limit = good > 0 ? good * (1 + excess) : INFINITY;
-        explore_all(&s);
+        explore_all(s);
         status = candidates->status;
-        if (!s.left_out || candidates->n >= most)
+        if (!s->left_out || candidates->n >= most)
             break;
         excess *= 4;
     }
-    release(&s);
+    release(s);
+    free(s);
     mc_candidates_settle(candidates);
     return status;
 }

@@ -3,6 +3,7 @@
 #include "base/base.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <cpuid.h>
@@ -28,11 +29,16 @@ static double least_seconds(void (*copy)(void *to, const void *from, size_t n), 
 void mc_shm_copy_init(void)
 {
     enum { ERMS = 1 << 9 }; /* enhanced rep movsb */
-    _Alignas(4096) char area[3 * 4096] = {0};
+    enum { PAGES = 3 };
+    char *const area = aligned_alloc(4096, PAGES * 4096);
     unsigned a, b, c, d;
     const bool fast = __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & ERMS);
-    const bool stumbles =
-        fast && least_seconds(mc_shm_copy_lines, area) < least_seconds(mc_shm_copy_string, area);
+    if (area)
+        memset(area, 0, PAGES * 4096);
+    /* without the memory to find out, it is taken for slow */
+    const bool stumbles = fast && (!area || least_seconds(mc_shm_copy_lines, area) <
+                                                least_seconds(mc_shm_copy_string, area));
+    free(area);
     atomic_store_explicit(&mc_shm_string_stalls, stumbles, memory_order_relaxed);
     atomic_store_explicit(&mc_shm_string_is_fast, fast, memory_order_relaxed);
 }
