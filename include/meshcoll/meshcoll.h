@@ -67,7 +67,8 @@ extern "C" {
     X(ERR_ABORTED, -12, "the mesh was aborted")                                 \
     X(ERR_PEER, -13, "a peer ended or failed")                                  \
     X(ERR_MISMATCH, -14, "the ranks disagree about a call")                     \
-    X(ERR_DEVICE, -15, "a GPU or its driver failed")
+    X(ERR_DEVICE, -15, "a GPU or its driver failed")                            \
+    X(ERR_SYSTEM, -16, "the system gives no more threads or descriptors")
 
 /** The statuses that functions return; meshcoll_status_string() describes them. */
 typedef enum {
@@ -187,7 +188,7 @@ typedef struct {
 /** Creates a mesh over an out-of-band allgather; meshcoll/env.h creates one of a job's processes,
  * meshcoll/mpi.h of an MPI communicator's. *mesh is the caller's to destroy with meshcoll_destroy.
  * `params` may be NULL. Collective over all ranks. Errors: ERR_INVALID_ARG and ERR_PARSE for a
- * setting, ERR_MESH (it names meshes that would fit), ERR_TRANSPORT, ERR_NO_MEMORY. */
+ * setting, ERR_MESH (it names meshes that would fit), ERR_TRANSPORT, ERR_NO_MEMORY, ERR_SYSTEM. */
 MESHCOLL_API int meshcoll_create_oob(const meshcoll_oob_t *oob, const meshcoll_params_t *params,
                                      meshcoll_t **mesh);
 

@@ -222,7 +222,7 @@ void Work::complete_aside(const c10::intrusive_ptr<c10::ivalue::Future> &future)
         run_aside([self, future] { self->complete_future(future); });
     } catch (const std::system_error &e) {
         future->setError(exception_ ? exception_
-                                    : error(MESHCOLL_ERR_NO_MEMORY, no_thread("for a future", e)));
+                                    : error(MESHCOLL_ERR_SYSTEM, no_thread("for a future", e)));
     }
 }
 

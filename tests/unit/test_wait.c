@@ -4,8 +4,10 @@
 #include "runtime/progress/wait.h"
 
 #include <criterion/criterion.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -135,6 +137,20 @@ Test(wait, the_progress_thread_naps_after_a_sleep_in_vain, .timeout = 60)
     mc_threads_close(&job);
     cr_expect_leq(n_armed, n_looks / 2 + 1, "%u sleeps in %u looks", n_armed, n_looks);
     close(t.fd);
+}
+
+/* As at a container's limit, which root has not: no machine has such a stack. */
+Test(wait, a_thread_that_cannot_be_made_is_no_lack_of_memory)
+{
+    mc_shared_t job = {0};
+    const mc_settings_t settings = {.progress = "thread"};
+    pthread_attr_t huge;
+    cr_assert_eq(pthread_attr_init(&huge), 0);
+    cr_assert_eq(pthread_attr_setstacksize(&huge, (size_t)1 << 46), 0);
+    cr_assert_eq(pthread_setattr_default_np(&huge), 0);
+    cr_expect_eq(mc_threads_open(&job, &settings), MESHCOLL_ERR_SYSTEM);
+    cr_expect(strstr(meshcoll_last_error(), "progress thread"), "%s", meshcoll_last_error());
+    cr_expect_null(job.threads);
 }
 
 /* Tests ------------------------------------------------------------------------------------------- */

@@ -170,7 +170,7 @@ int mc_stream_watch_open(const mc_stream_watched_t *watched, mc_stream_watch_t *
     pthread_condattr_destroy(&attributes);
     if (start(w)) {
         free_watch(w);
-        return mc_fail(MESHCOLL_ERR_NO_MEMORY,
+        return mc_fail(MESHCOLL_ERR_SYSTEM,
                        "no thread could be started to watch the streams of a GPU");
     }
     *watch = w;

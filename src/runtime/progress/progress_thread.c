@@ -175,7 +175,9 @@ static int start_thread(mc_shared_t *job)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error) {
         job->threads->has_thread = false;
-        return mc_fail(MESHCOLL_ERR_NO_MEMORY, "the progress thread could not be started: %s",
+        return mc_fail(MESHCOLL_ERR_SYSTEM,
+                       "the progress thread could not be started: %s; raise the limit of threads "
+                       "(ulimit -u, or that of the container)",
                        strerror(error));
     }
     return MESHCOLL_OK;
@@ -211,8 +213,7 @@ static int open_threads(mc_shared_t *job, bool has_thread)
     t->wake = mc_descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (t->wake < 0) {
         free(t);
-        return mc_fail(MESHCOLL_ERR_NO_MEMORY, "no descriptor to wake threads: %s",
-                       strerror(errno));
+        return mc_fail(MESHCOLL_ERR_SYSTEM, "no descriptor to wake threads: %s", strerror(errno));
     }
     pthread_mutex_init(&t->lock, NULL);
     init_news(t);

@@ -377,7 +377,7 @@ int mc_proxy_thread_start(mc_proxy_t *p)
     const int error = pthread_create(&p->thread, NULL, run, p);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     p->has_thread = error == 0;
-    return error ? mc_fail(MESHCOLL_ERR_NO_MEMORY, "the proxy's thread could not be started: %s",
+    return error ? mc_fail(MESHCOLL_ERR_SYSTEM, "the proxy's thread could not be started: %s",
                            strerror(error))
                  : MESHCOLL_OK;
 }
