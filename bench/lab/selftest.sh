@@ -113,6 +113,18 @@ within "TCP across boxes unshaped" "$(transfer 512 "$NAME-b")" 1000 1000000
 "$LAB" down --name "$NAME-b" > "$work/out"
 is "the first is still up when the second is down" "lab '$NAME' is up" "$("$LAB" status --name "$NAME" | head -1)"
 
+# --- Docker hosts: bridges with the same addresses in each box ----------------------------------------
+"$LAB" up --bridges 99 2> "$work/out"
+is "--bridges of too many is a usage error" 2 $?
+"$LAB" up --boxes 2 --rate none --bridges 2 --name "$NAME-b" > "$work/out"
+is "two Docker hosts" 0 $?
+bridges() { "$LAB" exec --name "$NAME-b" "$1" -- ip -br -4 addr | awk '/^docker/ {print $1, $2, $3}' | xargs; }
+is "each has bridges that are in use" "docker0 UP 172.17.0.1/16 docker1 UP 172.18.0.1/16" "$(bridges box0)"
+is "... with the same addresses" "$(bridges box0)" "$(bridges box1)"
+is "the ranks get no UCX_NET_DEVICES" "0" \
+    "$("$LAB" run --name "$NAME-b" -n 2 --dry-run -- true | grep -c UCX_NET_DEVICES)"
+"$LAB" down --name "$NAME-b" > "$work/out"
+
 # --- a torus: a NIC for each dimension ---------------------------------------------------------------
 "$LAB" up --torus 4 2> "$work/out"
 is "--torus of one dimension is a usage error" 2 $?
