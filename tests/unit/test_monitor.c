@@ -63,7 +63,8 @@ static size_t answer(void *context, uint32_t question, void *out, size_t room)
     return sizeof told;
 }
 
-static void start(job_t *job, int32_t per_machine)
+/* `lost`: a rank whose monitor nobody reaches; -1: none. */
+static void start_without(job_t *job, int32_t per_machine, int32_t lost)
 {
     static int32_t rank[RANKS];
     mc_monitor_secret_t secret;
@@ -75,6 +76,8 @@ static void start(job_t *job, int32_t per_machine)
                      MESHCOLL_OK);
         mc_monitor_answers(job->monitor[r], answer, &rank[r]);
     }
+    if (lost >= 0)
+        job->contact[lost].port = 1; /* nobody listens there */
     for (int32_t r = 0; r < RANKS; r++) {
         const mc_monitor_params_t params = {.rank = r,
                                             .contact = job->contact,
@@ -83,6 +86,11 @@ static void start(job_t *job, int32_t per_machine)
                                             .secret = secret};
         mc_monitor_start(job->monitor[r], &params);
     }
+}
+
+static void start(job_t *job, int32_t per_machine)
+{
+    start_without(job, per_machine, -1);
 }
 
 static void *meet(void *monitor)
@@ -110,6 +118,35 @@ Test(monitor, all_meet_in_the_barrier, .timeout = 60)
         pthread_join(thread[r], &met);
         cr_expect_eq(met, job.monitor[r]);
     }
+    close_all(&job);
+}
+
+static void *miss(void *monitor)
+{
+    return mc_monitor_barrier(monitor, 10000) == MESHCOLL_ERR_UNSUPPORTED ? monitor : NULL;
+}
+
+/* They have 30 s where a child may still come. */
+Test(monitor, nobody_waits_for_who_was_never_reached, .timeout = 60)
+{
+    job_t job;
+    pthread_t thread[RANKS];
+    const double begin = mc_now();
+    start_without(&job, 7, 0);
+    for (int r = 0; r < RANKS; r++)
+        cr_assert_eq(pthread_create(&thread[r], NULL, miss, job.monitor[r]), 0);
+    for (int r = 0; r < RANKS; r++) {
+        void *missed;
+        pthread_join(thread[r], &missed);
+        cr_expect_eq(missed, job.monitor[r]);
+    }
+    cr_expect_lt(mc_now() - begin, 9);
+    /* the others have each other */
+    const mc_news_t news = {.kind = MC_NEWS_FATAL, .status = MESHCOLL_ERR_ABORTED, .rank = 8};
+    mc_news_t heard = {.rank = -1};
+    mc_monitor_tell(job.monitor[8], &news);
+    cr_expect(mc_news_await(mc_monitor_board(job.monitor[10]), 10, &heard));
+    cr_expect_eq(heard.rank, 8);
     close_all(&job);
 }
 

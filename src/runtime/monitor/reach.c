@@ -54,7 +54,7 @@ static bool is_welcome(const mc_monitor_t *m, const mc_hello_t *hello)
     if (hello->index != m->job.rank || hello->rank < 0 || hello->rank >= m->job.size ||
         hello->kind < MC_HELLO_CHILD || hello->kind > MC_HELLO_SURVIVE)
         return false;
-    return hello->kind != MC_HELLO_CHILD || (is_child(m, hello->rank) && !m->told_torn);
+    return hello->kind != MC_HELLO_CHILD || is_child(m, hello->rank);
 }
 
 /* A survivor's connection waits for mc_survivors_gather. A later one replaces an earlier one. */
@@ -74,12 +74,15 @@ static void park(mc_monitor_t *m, const mc_visitor_t *v)
 static void let_in(mc_monitor_t *m, const mc_visitor_t *v)
 {
     const bool asks = v->hello.kind == MC_HELLO_ASK;
-    if (v->hello.kind == MC_HELLO_SURVIVE)
+    if (v->hello.kind == MC_HELLO_SURVIVE) {
         park(m, v);
-    else if (mc_relay_add(m, v->fd, v->hello.rank, asks))
+    } else if (mc_relay_add(m, v->fd, v->hello.rank, asks)) {
         close(v->fd);
-    else
-        m->n_met += !asks;
+    } else if (!asks) {
+        m->n_met++;
+        if (m->told_torn) /* it comes for news, and not for a barrier */
+            (void)mc_branch_send(v->fd, MC_FRAME_TORN, NULL, 0);
+    }
 }
 
 /* Another process of the mesh has come: a child in the tree, one that asks, or a survivor. */
