@@ -22,6 +22,8 @@
  * meshcoll_destroy: where a network card accesses them by RDMA, a peer may still read or write
  * them. All other ranks are told, and fail with an error that names the first cause, when they wait or make their
  * next call; so they are where a process ends or a machine cannot be reached (docs/faults.md).
+ * A call that is refused for its arguments leaves the mesh as it was if all ranks are refused it; if only
+ * some are, the mesh fails.
  *
  * Shapes follow NCCL. For broadcast, reduce and allreduce `count` is the number of elements of the
  * whole vector. For scatter, gather, allgather and reduce-scatter it is that of one rank's block;
