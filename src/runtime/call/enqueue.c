@@ -242,5 +242,6 @@ int mc_enqueue_request(meshcoll_request_t *r, void *stream)
                                   .number = r->operation,
                                   .record = r->watch ? r->watch->call : NULL};
     const int status = check_place(r->mesh, "meshcoll_enqueue_request");
-    return status ? status : launch(r->mesh, r->program, &place, true);
+    return status ? mc_lead_refused(r->mesh, r->operation, true, status)
+                  : launch(r->mesh, r->program, &place, true);
 }

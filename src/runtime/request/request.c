@@ -363,37 +363,51 @@ __attribute__((noinline)) static void notify_complete(meshcoll_request_t *r, int
         r->notify(r);
 }
 
+/* May a run of a persistent request start? Not `running`: that depends on the progress of other ranks, so that ranks
+ * would disagree on which starts are refused. */
+static int check_start(const meshcoll_request_t *r)
+{
+    if (r->program)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "meshcoll_start: the request's buffers are device memory: start it by "
+                       "meshcoll_enqueue_request, in a stream");
+    if (r->before && mc_callback_check("meshcoll_start of a request on device memory"))
+        return MESHCOLL_ERR_INVALID_ARG;
+    return r->active ? mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                               "meshcoll_start: the request was started before, "
+                               "and that run has not been waited for: wait first")
+                     : MESHCOLL_OK;
+}
+
+static int start(meshcoll_t *h, meshcoll_request_t *r)
+{
+    int status = mc_failure_check(h);
+    if (r->own_lead)
+        r->own_lead->n_starts++;
+    if (status)
+        return status;
+    status = check_start(r);
+    if (status)
+        return r->own_lead ? mc_failure_refused_start(r, status)
+                           : mc_failure_refused(h, r->operation, true, status);
+    if (r->own_lead && (r->own_lead->left -= r->bytes) < 0)
+        h->pay(h, r->own_lead, r->bytes, r);
+    return mc_request_start(r);
+}
+
 int meshcoll_start(meshcoll_request_t *request)
 {
     if (!request)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_start: request is NULL");
     if (!request->mesh)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_start: the request's mesh is destroyed");
-    if (request->program)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                       "meshcoll_start: the request's buffers are device memory: start it by "
-                       "meshcoll_enqueue_request, in a stream");
-    if (request->before && mc_callback_check("meshcoll_start of a request on device memory"))
-        return MESHCOLL_ERR_INVALID_ARG;
     if (!request->persistent)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "meshcoll_start: only a persistent request can be started: make one by "
                        "meshcoll_init or, for example, meshcoll_allreduce_init");
     meshcoll_t *const h = request->mesh;
     mc_lock(h);
-    /* not `running`: that depends on the progress of other ranks, so that ranks would disagree on
-     * which starts are refused */
-    const bool again = request->active && mc_failure_check(h) == MESHCOLL_OK;
-    if (request->own_lead)
-        request->own_lead->n_starts++;
-    if (!again && request->own_lead && (request->own_lead->left -= request->bytes) < 0)
-        h->pay(request->mesh, request->own_lead, request->bytes, request);
-    const int status =
-        again ? mc_failure_refused_start(
-                    request, mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                                     "meshcoll_start: the request was started before, "
-                                     "and that run has not been waited for: wait first"))
-              : mc_request_start(request);
+    const int status = start(h, request);
     if (request->notify)
         notify_complete(request, status);
     return mc_leave(h, status);

@@ -72,6 +72,38 @@ bool test_stale(void)
     return rig_run(&rig, rank_stale);
 }
 
+/* A start of a persistent request that the receiver is refused, as a group is open. */
+static void rank_stale_start(meshcoll_t *mesh)
+{
+    enum { MOST = 10 }; /* more than there are slots */
+    const meshcoll_args_t a = some_bcast();
+    meshcoll_request_t *r;
+    int status = MESHCOLL_OK;
+    NEED(works(mesh));
+    NEED(meshcoll_init(mesh, &a, &r) == MESHCOLL_OK);
+    NEED(rig_rank == 0 || meshcoll_group_begin(mesh) == MESHCOLL_OK);
+    put(&a, 111);
+    status = meshcoll_enqueue_request(r, NULL);
+    NEED(rig_rank == 0 ? !status || status == MESHCOLL_ERR_PEER : status != MESHCOLL_OK);
+    NEED(rig_rank == 0 || meshcoll_group_end(mesh) == MESHCOLL_OK);
+    if (rig_rank == 1)
+        put(&a, -1);
+    status = MESHCOLL_OK;
+    for (int i = 0; i < MOST && !status; i++)
+        status = meshcoll_enqueue_request(r, NULL);
+    if (rig_rank == 1 && !status)
+        NEED(cuStreamSynchronize(NULL) == 0 && !holds(&a, 111));
+    NEED((status ? status : rig_await_error(mesh)) == MESHCOLL_ERR_PEER &&
+         rig_says("rank 1 was refused this call (persistent"));
+    meshcoll_free(r);
+}
+
+bool test_stale_start(void)
+{
+    const rig_t rig = {.mesh = "gpu=2", .blocks = "2"};
+    return rig_run(&rig, rank_stale_start);
+}
+
 /* Where graphs hold calls of the mesh, the refused rank waits at once, as it is not asked when they start. */
 static void rank_stale_captured(meshcoll_t *mesh)
 {
