@@ -16,9 +16,13 @@
  * (ERR_UNSUPPORTED), and meshcoll_destroy only forgets them: nothing of the parent's is touched. The child may
  * make meshes of its own.
  *
+ * Meshes of processes that are in one job already, whatever makes them, share its connections and threads
+ * (docs/groups.md); with one thread at a time, those that the same thread has made, and one thread at a time uses all of
+ * them.
+ *
  * Failure: a run that fails ends everything that runs on its mesh on this rank, with the same
- * error, and the mesh runs nothing more. Sub-meshes and groups share the connections of the mesh that
- * they were made from, so they all fail with it, and it with them. The buffers of these runs must stay valid until
+ * error, and the mesh runs nothing more. Meshes that share connections, as sub-meshes and groups do with the
+ * mesh that they were made from, fail together. The buffers of these runs must stay valid until
  * meshcoll_destroy: where a network card accesses them by RDMA, a peer may still read or write
  * them. All other ranks are told, and fail with an error that names the first cause, when they wait or make their
  * next call; so they are where a process ends or a machine cannot be reached (docs/faults.md).
@@ -176,7 +180,7 @@ typedef struct meshcoll_params {
 
 /**
  * The out-of-band allgather through which meshcoll_create_oob exchanges addresses. It is called
- * only during meshcoll_create_oob and meshcoll_destroy, in the latter as a barrier. `context` must
+ * only during meshcoll_create_oob and, where there are no monitors, meshcoll_destroy, as a barrier. `context` must
  * live until then; the struct itself only until meshcoll_create_oob returns.
  */
 typedef struct {

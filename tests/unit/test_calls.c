@@ -197,7 +197,7 @@ Test(calls, made_again_are_known)
             cr_expect_eq(mine->now, 3 * (uint64_t)n + 3);
             cr_assert_eq(mine->n_memory, first->n_memory);
             for (int32_t i = 0; i < mine->n_memory; i++)
-                cr_expect_eq(mine->memory[i].used, first->memory[i].used);
+                cr_expect_eq(mine->memory[i]->used, first->memory[i]->used);
         }
     }
     int known = 0;
@@ -221,7 +221,7 @@ Test(calls, known_ones_change)
             sum_all(0, COUNT, false);
             for (int r = 0; r < RANKS; r++) {
                 expect_sum(r, 0, COUNT);
-                const char *const text = rank[r]->choice.memory[0].request->text;
+                const char *const text = rank[r]->choice.memory[0]->request->text;
                 cr_expect_eq(!strcmp(text, "allreduce:ring(box*gpu)"), forced, "%s", text);
             }
             sum_all(1 + again % 2, COUNT, false);

@@ -121,6 +121,24 @@ Test(destroy, of_a_group_waits_for_nobody)
     run(group_alone, &tcp);
 }
 
+static int meshes_in_any_order(const void *how, mc_seat_t *seat)
+{
+    meshcoll_t *mesh[RANKS];
+    for (int m = 0; m < RANKS; m++) {
+        CHECK(make(seat, how, &mesh[m]) == MESHCOLL_OK);
+        CHECK(adds_up(mesh[m], seat->rank, (float)m + 1));
+    }
+    for (int m = 0; m < RANKS; m++)
+        meshcoll_destroy(mesh[(m + seat->rank) % RANKS]);
+    return 0;
+}
+
+Test(destroy, meshes_in_different_orders)
+{
+    run(meshes_in_any_order, &shm);
+    run(meshes_in_any_order, &tcp);
+}
+
 /* The last one ------------------------------------------------------------------------------------ */
 
 static int last_alone(const void *how, mc_seat_t *seat)

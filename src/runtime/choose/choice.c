@@ -1,5 +1,6 @@
 #include "runtime/choose/choice.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* All are forgotten: this happens rarely, and leaves no holes. */
@@ -7,7 +8,7 @@ static void forget(mc_choice_t *choice)
 {
     memset(choice->bucket, 0, sizeof choice->bucket);
     for (int32_t i = 0; i < choice->n_memory; i++)
-        choice->memory[i].made = 0;
+        choice->memory[i]->made = 0;
     choice->n_memory = 0;
     choice->n_forgotten++;
 }
@@ -41,11 +42,17 @@ int mc_choice_init(mc_choice_t *choice, const mc_settings_t *settings, const mc_
     return MESHCOLL_OK;
 }
 
+void mc_choice_free(mc_choice_t *choice)
+{
+    for (int32_t i = 0; i < MC_REMEMBERED; i++)
+        free(choice->memory[i]);
+}
+
 void mc_choice_forget_request(mc_choice_t *choice, const meshcoll_request_t *request)
 {
     for (int32_t i = 0; i < choice->n_memory; i++)
-        if (choice->memory[i].request == request)
-            choice->memory[i].request = NULL;
+        if (choice->memory[i]->request == request)
+            choice->memory[i]->request = NULL;
 }
 
 /* Sizes are often powers of two: the upper bits of a product differ for them. */
@@ -61,7 +68,7 @@ static mc_memory_t *remember(mc_choice_t *choice, const mc_wish_t *wish)
     mc_memory_t *m;
     const int32_t first = *bucket_of(choice, wish->collective, wish->root, wish->bytes);
     for (int32_t i = first; i; i = m->next) {
-        m = &choice->memory[i - 1];
+        m = choice->memory[i - 1];
         if (m->bytes == wish->bytes && m->collective == wish->collective && m->root == wish->root &&
             m->unforced == wish->unforced && m->in_order == wish->in_order &&
             m->aligned == (wish->aligned != NULL))
@@ -70,25 +77,39 @@ static mc_memory_t *remember(mc_choice_t *choice, const mc_wish_t *wish)
     return NULL;
 }
 
-/* The place of the one that was not used for longest, taken out of its bucket. */
-static mc_memory_t *oldest(mc_choice_t *choice)
+/* The index of the one that was not used for longest, taken out of its bucket. */
+static int32_t oldest(mc_choice_t *choice)
 {
-    mc_memory_t *found = &choice->memory[0];
+    int32_t found = 0;
     for (int32_t i = 1; i < choice->n_memory; i++)
-        if (choice->memory[i].used < found->used)
-            found = &choice->memory[i];
-    int32_t *at = bucket_of(choice, found->collective, found->root, found->bytes);
-    while (*at - 1 != found - choice->memory)
-        at = &choice->memory[*at - 1].next;
-    *at = found->next;
+        if (choice->memory[i]->used < choice->memory[found]->used)
+            found = i;
+    const mc_memory_t *const m = choice->memory[found];
+    int32_t *at = bucket_of(choice, m->collective, m->root, m->bytes);
+    while (*at - 1 != found)
+        at = &choice->memory[*at - 1]->next;
+    *at = m->next;
     choice->n_forgotten++;
     return found;
 }
 
+/* The index of a place for a new one; -1: there is no memory. */
+static int32_t find_place(mc_choice_t *choice)
+{
+    const int32_t n = choice->n_memory;
+    if (n == MC_REMEMBERED)
+        return oldest(choice);
+    if (!choice->memory[n] && !(choice->memory[n] = malloc(sizeof **choice->memory)))
+        return -1;
+    return choice->n_memory++;
+}
+
 static mc_memory_t *add(mc_choice_t *choice, const mc_wish_t *wish, const mc_ranked_t *best)
 {
-    mc_memory_t *const m =
-        choice->n_memory < MC_REMEMBERED ? &choice->memory[choice->n_memory++] : oldest(choice);
+    const int32_t place = find_place(choice);
+    if (place < 0)
+        return NULL;
+    mc_memory_t *const m = choice->memory[place];
     int32_t *const bucket = bucket_of(choice, wish->collective, wish->root, wish->bytes);
     *m = (mc_memory_t){.collective = wish->collective,
                        .root = wish->root,
@@ -99,7 +120,7 @@ static mc_memory_t *add(mc_choice_t *choice, const mc_wish_t *wish, const mc_ran
                        .best = *best,
                        .made = ++choice->n_made,
                        .next = *bucket};
-    *bucket = (int32_t)(m - choice->memory) + 1;
+    *bucket = place + 1;
     return m;
 }
 
@@ -228,7 +249,8 @@ int mc_choose(mc_choice_t *choice, const mc_mesh_t *mesh, const mc_links_t *link
         const int status = choose_anew(choice, mesh, links, wish, &best);
         if (status)
             return status;
-        m = add(choice, wish, &best);
+        if (!(m = add(choice, wish, &best)))
+            return mc_fail_memory("a choice");
     }
     mc_choice_touch(choice, m);
     *chosen = m;

@@ -24,8 +24,8 @@ typedef struct {
     bool is_forced[MESHCOLL_COLLECTIVES], by_environment[MESHCOLL_COLLECTIVES];
     mc_strategy_t forced[MESHCOLL_COLLECTIVES];
     /* by exact size; the one that was not used for longest is forgotten first, on every rank */
-    mc_memory_t memory[MC_REMEMBERED];
-    int32_t bucket[MC_CHOICE_BUCKETS]; /* first of those that share a hash, as index + 1 */
+    mc_memory_t *memory[MC_REMEMBERED]; /* NULL: not needed so far */
+    int32_t bucket[MC_CHOICE_BUCKETS];  /* first of those that share a hash, as index + 1 */
     int32_t n_memory;
     mc_memory_t asked;                 /* for a strategy given with a call */
     uint64_t n_made, n_forgotten, now; /* choices made; how often some were forgotten; used */
@@ -35,6 +35,7 @@ typedef struct {
 enum { MC_MAX_SEGMENTS = 256 };
 /* Takes over the strategies of the environment. */
 int mc_choice_init(mc_choice_t *choice, const mc_settings_t *settings, const mc_mesh_t *mesh);
+void mc_choice_free(mc_choice_t *choice);
 int mc_choice_force(mc_choice_t *choice, meshcoll_collective_t collective, const char *strategy,
                     const mc_mesh_t *mesh);
 
@@ -51,7 +52,7 @@ typedef struct {
     const mc_numbering_t *aligned;
 } mc_wish_t;
 
-/* *chosen is the choice's, until the next call. */
+/* *chosen is the choice's, until the next call. ERR_NO_MEMORY, and what the planner returns. */
 int mc_choose(mc_choice_t *choice, const mc_mesh_t *mesh, const mc_links_t *links,
               const mc_wish_t *wish, mc_memory_t **chosen);
 /* One that was made before, and not forgotten since, is used again. */

@@ -69,6 +69,7 @@ static uint32_t free_own(meshcoll_t *h)
     mc_explain_destroy(h->explain);
     mc_links_free(&h->links);
     free(h->own_counts);
+    mc_choice_free(&h->choice);
     mc_calls_free_memory(h);
     mc_group_free(h);
     if (h->machine != h->job->machine)
@@ -243,6 +244,7 @@ static void destroy_one(meshcoll_t *h)
         mc_explain_print(h);
     if (!h->root_rank)
         forget_oob(job);
+    mc_jobs_reopen(job);
     const uint32_t n = close_one(h);
     if (n > 0)
         mc_fail(MESHCOLL_ERR_INVALID_ARG,
@@ -434,6 +436,7 @@ void meshcoll_destroy(meshcoll_t *mesh)
     }
     await_callbacks(mesh);
     settle_gpu(mesh);
+    mc_jobs_close(mesh->job);
     if (has_others(mesh))
         destroy_one(mesh);
     else

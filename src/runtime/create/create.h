@@ -7,7 +7,9 @@
 
 /* Input of the creation. The caller keeps `place` and `params`. */
 typedef struct {
-    meshcoll_oob_t oob; /* on success the handle owns `context` and frees it with `free_context` */
+    /* On success `context` is freed with `free_context` when it is not needed any more: at once where the mesh has
+     * joined a job, so that it has a root_rank. */
+    meshcoll_oob_t oob;
     void (*free_context)(void *context);
     const mc_endpoint_t *reached; /* this end of a connection to another rank; NULL: not known */
     const mc_place_t *place;      /* by rank of `oob`; NULL: as they are found */
@@ -18,9 +20,5 @@ typedef struct {
 
 /* Collective. */
 int mc_handle_create(const mc_creation_t *creation, meshcoll_t **mesh);
-/* Opens rank `rank` of `mesh` with these settings, without transports, in a job; NULL: as the first mesh of
- * one of its own. */
-int mc_handle_open(const mc_mesh_t *mesh, int32_t rank, const mc_settings_t *settings,
-                   mc_shared_t *job, meshcoll_t **handle);
 
 #endif

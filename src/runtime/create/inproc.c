@@ -1,6 +1,6 @@
 #include "runtime/create/inproc.h"
 
-#include "runtime/create/create.h"
+#include "runtime/create/open.h"
 #include "transport/inproc.h"
 
 #include <stdlib.h>

@@ -1,10 +1,12 @@
 #include "runtime/create/jobs.h"
 
 #include "runtime/handle/request.h"
+#include "runtime/monitor/monitor.h"
 #include "runtime/progress/busy.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/threads.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +55,7 @@ void mc_jobs_enter(mc_shared_t *job)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, watch_forks);
+    job->maker = pthread_self();
     pthread_mutex_lock(&lock);
     job->next = first;
     first = job;
@@ -66,6 +69,81 @@ void mc_jobs_leave(const mc_shared_t *job)
     while (*at != job)
         at = &(*at)->next;
     *at = job->next;
+    pthread_mutex_unlock(&lock);
+}
+
+/* Joining ----------------------------------------------------------------------------------------- */
+
+static bool is_same(const mc_job_id_t *a, const mc_job_id_t *b)
+{
+    return a->at[0] == b->at[0] && a->at[1] == b->at[1];
+}
+
+/* Threads may be ranks of one job. */
+static bool is_alone(const mc_shared_t *job)
+{
+    int n = 0;
+    for (const mc_shared_t *other = first; other; other = other->next)
+        n += is_same(&other->id, &job->id);
+    return n == 1;
+}
+
+/* Another thread may be in it: of all that changes, only the alarm is looked at. */
+static bool may_join(const mc_shared_t *job)
+{
+    const bool any_thread = job->threads && is_alone(job);
+    return (pthread_equal(job->maker, pthread_self()) || any_thread) && !job->unusable &&
+           !job->closing && job->monitor && !atomic_load(job->alarm) &&
+           mc_monitor_is_joined(job->monitor);
+}
+
+void mc_jobs_offer(mc_job_offer_t offer[MC_JOBS_OFFERED])
+{
+    int n = 0;
+    memset(offer, 0, MC_JOBS_OFFERED * sizeof *offer);
+    pthread_mutex_lock(&lock);
+    for (const mc_shared_t *job = first; job && n < MC_JOBS_OFFERED; job = job->next)
+        if (may_join(job))
+            offer[n++] = (mc_job_offer_t){.id = job->id, .rank = job->rank};
+    pthread_mutex_unlock(&lock);
+}
+
+mc_shared_t *mc_jobs_hold(const mc_job_offer_t *offer)
+{
+    pthread_mutex_lock(&lock);
+    mc_shared_t *job = first;
+    while (job && !(is_same(&job->id, &offer->id) && job->rank == offer->rank && may_join(job)))
+        job = job->next;
+    if (job)
+        job->n_joining++;
+    pthread_mutex_unlock(&lock);
+    return job;
+}
+
+void mc_jobs_release(mc_shared_t *job)
+{
+    pthread_mutex_lock(&lock);
+    job->n_joining--;
+    pthread_mutex_unlock(&lock);
+}
+
+/* All ranks are in a creation that is under way, so that it ends soon. */
+void mc_jobs_close(mc_shared_t *job)
+{
+    pthread_mutex_lock(&lock);
+    job->closing = true;
+    while (job->n_joining > 0) {
+        pthread_mutex_unlock(&lock);
+        sched_yield();
+        pthread_mutex_lock(&lock);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void mc_jobs_reopen(mc_shared_t *job)
+{
+    pthread_mutex_lock(&lock);
+    job->closing = false;
     pthread_mutex_unlock(&lock);
 }
 

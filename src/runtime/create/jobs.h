@@ -9,6 +9,21 @@
 void mc_jobs_enter(mc_shared_t *job);
 void mc_jobs_leave(const mc_shared_t *job);
 
+/* Jobs of which this thread may make further meshes, without connections of their own: live ones that it has made; of
+ * those with a lock, which any thread may use, all. By mesh rank of this process in the job; an id of zeros: none. */
+enum { MC_JOBS_OFFERED = 4 };
+typedef struct mc_job_offer {
+    mc_job_id_t id;
+    int32_t rank, unused;
+} mc_job_offer_t;
+void mc_jobs_offer(mc_job_offer_t offer[MC_JOBS_OFFERED]);
+/* One of them, in which its last mesh is not destroyed until it is released; NULL: it is not there any more. */
+mc_shared_t *mc_jobs_hold(const mc_job_offer_t *offer);
+void mc_jobs_release(mc_shared_t *job);
+/* None joins it any more, and none is doing so; or may again. */
+void mc_jobs_close(mc_shared_t *job);
+void mc_jobs_reopen(mc_shared_t *job);
+
 /* Of a handle that was destroyed with the mesh that it was made from, but not by the caller, keeps what it takes to
  * refuse calls on it with a sentence. Of the last ones only, as many as a job can have. */
 void mc_handle_bury(meshcoll_t *h);

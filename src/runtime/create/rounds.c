@@ -1,5 +1,6 @@
 #include "runtime/create/rounds.h"
 
+#include "runtime/create/jobs.h"
 #include "runtime/create/tuned.h"
 #include "runtime/monitor/monitor.h"
 #include "runtime/place/oversubscription.h"
@@ -21,6 +22,8 @@ typedef struct mc_facts {
     mc_network_t network;
     mc_shm_published_t published;
     mc_monitor_secret_t secret; /* only rank 0's counts */
+    mc_job_id_t id;             /* of a new job; only rank 0's counts */
+    mc_job_offer_t offer[MC_JOBS_OFFERED];
 } facts_t;
 _Static_assert(sizeof(facts_t) <= MC_ROUND_FIRST, "the first record is small");
 
@@ -105,6 +108,15 @@ static void *record_at(const mc_making_t *m, int32_t rank, size_t bytes)
     return m->rounds.all + (size_t)rank * bytes;
 }
 
+static int draw(mc_job_id_t *id)
+{
+    mc_monitor_secret_t random;
+    const int status = mc_monitor_draw(&random);
+    if (!status)
+        memcpy(id, &random, sizeof *id);
+    return status;
+}
+
 int mc_making_places(mc_making_t *m)
 {
     const int32_t n = m->creation->oob.size;
@@ -116,6 +128,9 @@ int mc_making_places(mc_making_t *m)
     mc_network_find(mine.location.network, m->creation->reached, &mine.network);
     if (!m->status)
         m->status = mc_monitor_draw(&mine.secret);
+    if (!m->status)
+        m->status = draw(&mine.id);
+    mc_jobs_offer(mine.offer);
     memcpy(m->rounds.own, &mine, sizeof mine);
     const int status = mc_round(&m->rounds, m->status, sizeof mine);
     if (status)
@@ -312,6 +327,11 @@ static void start_monitor(const mc_making_t *m, size_t record)
     mc_monitor_start(m->handle->job->monitor, &params);
 }
 
+const mc_job_offer_t *mc_making_offered(const mc_making_t *m, int32_t rank)
+{
+    return m->facts[rank].offer;
+}
+
 int mc_making_addresses(mc_making_t *m, const mc_addresses_summary_t *addresses, bool *reads)
 {
     const mc_shm_ranks_t ranks = neighbours(m);
@@ -327,6 +347,7 @@ int mc_making_addresses(mc_making_t *m, const mc_addresses_summary_t *addresses,
     status = mc_round(&m->rounds, opened, record);
     if (status)
         return status;
+    m->handle->job->id = m->facts[0].id;
     start_monitor(m, record);
     for (int32_t r = 0; r < m->creation->oob.size; r++)
         *reads &= ((const fourth_t *)record_at(m, r, record))->reads == 1;

@@ -1,9 +1,10 @@
 /*
  * What ranks exchange while they create a mesh, in four rounds of the out-of-band allgather:
- *   1 where each rank runs, a segment for others to try, how long its settings are
+ *   1 where each rank runs, a segment for others to try, how long its settings are, its jobs
  *   2 rank 0's settings, the cores of each rank, whether it can open the others' segments
  *   3 how long each rank's addresses are; ranks now permit reads of their memory
  *   4 the addresses, and whether the rank can read the others' memory
+ * Where all of them are in one job already, one round follows the second instead (join.h).
  * Each record carries its rank's status. A rank that failed takes part until the end of the round
  * that reports it.
  */
@@ -45,6 +46,8 @@ int mc_making_places(mc_making_t *making);
 int mc_making_settings(mc_making_t *making);
 /* After the first: the network devices that lead to ranks of other network namespaces; "": not known. */
 void mc_making_devices(const mc_making_t *making, char devices[MC_DEVICES_TEXT]);
+/* The jobs that a rank offers to make the mesh of: MC_JOBS_OFFERED. */
+const struct mc_job_offer *mc_making_offered(const mc_making_t *making, int32_t rank);
 /* `status`: of opening the handle. Leaves in *addresses what holds for all ranks. */
 int mc_making_lengths(mc_making_t *making, int status, mc_addresses_summary_t *addresses);
 /* `*reads`: do the ranks want to read each other's memory? Leaves whether they may. */

@@ -212,17 +212,6 @@ static int go_round(round_t *r, uint32_t from)
 
 /* This rank's creations ------------------------------------------------------------------------- */
 
-static int open_family(mc_shared_t *job)
-{
-    if (job->family)
-        return MESHCOLL_OK;
-    job->family = calloc(1, sizeof *job->family);
-    if (!job->family)
-        return mc_fail_memory("contexts");
-    job->family->used[0] = 1; /* the job's */
-    return MESHCOLL_OK;
-}
-
 static bool goes_before(const mc_creating_t *a, const mc_creating_t *b)
 {
     if (a->context != b->context)
@@ -317,7 +306,7 @@ int mc_context_agree(const mc_agreement_t *a, int status, uint32_t *context, uin
     note_t agreed = {.status = MESHCOLL_OK};
     if (status)
         mc_text_add(&text, "%s", meshcoll_last_error());
-    int failed = open_family(job);
+    int failed = mc_family_open(job);
     if (failed)
         return failed;
     mc_family_t *const f = job->family;

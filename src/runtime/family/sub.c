@@ -2,7 +2,7 @@
 
 #include "runtime/connect/connections.h"
 #include "runtime/create/close.h"
-#include "runtime/create/create.h"
+#include "runtime/create/open.h"
 #include "runtime/family/agree.h"
 #include "runtime/progress/failure.h"
 #include "runtime/waits/board.h"
@@ -76,54 +76,12 @@ static int take_machines(const mc_members_t *p, meshcoll_t *h)
     return good ? MESHCOLL_OK : mc_fail_memory("a table of machines");
 }
 
-/* Ranks --------------------------------------------------------------------------------------- */
-
-typedef struct {
-    int32_t key, rank;
-} keyed_t;
-
-static int compare(const void *a, const void *b)
-{
-    const keyed_t *const x = a, *const y = b;
-    return (x->key > y->key) - (x->key < y->key);
-}
-
-/* The ranks in the order of the keys, and how they are found by these. */
 static int take_ranks(const mc_members_t *p, meshcoll_t *h)
 {
-    const int32_t n = p->mesh.size;
-    keyed_t *const seat = malloc((size_t)n * sizeof *seat);
-    h->root_rank = malloc((size_t)n * sizeof *h->root_rank);
-    h->by_root = malloc((size_t)n * sizeof *h->by_root);
-    const bool good = seat && h->root_rank && h->by_root;
-    for (int32_t r = 0; good && r < n; r++) {
-        h->root_rank[r] = mc_root_rank(p->parent, p->member[r]);
-        seat[r] = (keyed_t){h->root_rank[r], r};
-    }
-    if (good)
-        qsort(seat, (size_t)n, sizeof *seat, compare);
-    for (int32_t r = 0; good && r < n; r++)
-        h->by_root[r] = seat[r].rank;
-    free(seat);
-    return good ? MESHCOLL_OK : mc_fail_memory("a table of ranks");
-}
-
-/* Transports ----------------------------------------------------------------------------------- */
-
-/* Of each dimension the job's outermost that joins neighbours along it. */
-static void take_transports(meshcoll_t *h)
-{
-    const mc_shared_t *const job = h->job;
-    int32_t outermost[MC_MAX_DIMS];
-    for (int32_t k = 0; k < MC_MAX_DIMS; k++)
-        outermost[k] = MC_MAX_DIMS;
-    for (int32_t r = 1; r < h->mesh.size; r++) {
-        const int32_t k = mc_mesh_level(&h->mesh, r - 1, r);
-        const int32_t d = mc_mesh_level(&job->mesh, h->root_rank[r - 1], h->root_rank[r]);
-        outermost[k] = d < outermost[k] ? d : outermost[k];
-    }
-    for (int32_t k = 0; k < h->mesh.ndims; k++)
-        h->transport[k] = outermost[k] < MC_MAX_DIMS ? job->transport[outermost[k]] : NULL;
+    int32_t *const root_rank = malloc((size_t)p->mesh.size * sizeof *root_rank);
+    for (int32_t r = 0; root_rank && r < p->mesh.size; r++)
+        root_rank[r] = mc_root_rank(p->parent, p->member[r]);
+    return mc_handle_seat(h, root_rank);
 }
 
 /* Ranks that leave a box through one port, as far as the mesh tells. */
@@ -174,7 +132,6 @@ static int open_sub(mc_members_t *p, meshcoll_t **handle)
         mc_handle_free(h);
         return status;
     }
-    take_transports(h);
     share_wire(p, h);
     *handle = h;
     return MESHCOLL_OK;

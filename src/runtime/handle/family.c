@@ -1,5 +1,60 @@
 #include "runtime/handle/handle.h"
 
+#include <stdlib.h>
+
+int mc_family_open(mc_shared_t *job)
+{
+    if (!job->family && !(job->family = calloc(1, sizeof *job->family)))
+        return mc_fail_memory("contexts");
+    job->family->used[0] |= 1; /* the first mesh's */
+    return MESHCOLL_OK;
+}
+
+typedef struct {
+    int32_t key, rank;
+} keyed_t;
+
+static int compare(const void *a, const void *b)
+{
+    const keyed_t *const x = a, *const y = b;
+    return (x->key > y->key) - (x->key < y->key);
+}
+
+static void take_transports(meshcoll_t *h)
+{
+    const mc_shared_t *const job = h->job;
+    int32_t outermost[MC_MAX_DIMS];
+    for (int32_t k = 0; k < MC_MAX_DIMS; k++)
+        outermost[k] = MC_MAX_DIMS;
+    for (int32_t r = 1; r < h->mesh.size; r++) {
+        const int32_t k = mc_mesh_level(&h->mesh, r - 1, r);
+        const int32_t d = mc_mesh_level(&job->mesh, h->root_rank[r - 1], h->root_rank[r]);
+        outermost[k] = d < outermost[k] ? d : outermost[k];
+    }
+    for (int32_t k = 0; k < h->mesh.ndims; k++)
+        h->transport[k] = outermost[k] < MC_MAX_DIMS ? job->transport[outermost[k]] : NULL;
+}
+
+int mc_handle_seat(meshcoll_t *h, int32_t *root_rank)
+{
+    const int32_t n = h->mesh.size;
+    keyed_t *const seat = malloc((size_t)n * sizeof *seat);
+    h->root_rank = root_rank;
+    h->by_root = malloc((size_t)n * sizeof *h->by_root);
+    const bool good = seat && root_rank && h->by_root;
+    for (int32_t r = 0; good && r < n; r++)
+        seat[r] = (keyed_t){root_rank[r], r};
+    if (good)
+        qsort(seat, (size_t)n, sizeof *seat, compare);
+    for (int32_t r = 0; good && r < n; r++)
+        h->by_root[r] = seat[r].rank;
+    free(seat);
+    if (!good)
+        return mc_fail_memory("a table of ranks");
+    take_transports(h);
+    return MESHCOLL_OK;
+}
+
 int32_t mc_rank_of_root(const meshcoll_t *h, int32_t root_rank)
 {
     int32_t lo = 0, hi = h->mesh.size;

@@ -48,6 +48,10 @@ static inline uint32_t mc_creation_next(uint32_t a)
     return next ? next : 1;
 }
 
+struct mc_shared;
+/* The contexts of a job, made when they are asked for first. ERR_NO_MEMORY. */
+int mc_family_open(struct mc_shared *job);
+
 static inline void mc_context_take(mc_family_t *f, uint32_t context)
 {
     f->used[context / 64] |= UINT64_C(1) << context % 64;

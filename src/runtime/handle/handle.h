@@ -89,6 +89,9 @@ static inline int32_t mc_root_rank(const meshcoll_t *h, int32_t rank)
 {
     return h->root_rank ? h->root_rank[rank] : rank;
 }
+/* Its ranks are these of the job, whose transports it uses: of each dimension the outermost that joins neighbours along
+ * it. Takes over `root_rank`. ERR_NO_MEMORY. */
+int mc_handle_seat(meshcoll_t *h, int32_t *root_rank);
 /* Returns its rank of a rank of the job; -1: it is no member. */
 int32_t mc_rank_of_root(const meshcoll_t *h, int32_t root_rank);
 

@@ -12,6 +12,7 @@
 #include "runtime/place/settings.h"
 #include "transport/shm/shm.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 /* Asks a rank, by its mesh rank, what it waits for. 0; else there is no answer. */
@@ -20,6 +21,11 @@ typedef struct {
     int (*rank)(void *context, int32_t rank, struct mc_waits *answer);
     void *context;
 } mc_ask_t;
+
+/* The same on all ranks of a job, and of no other. Zero: none. */
+typedef struct {
+    uint64_t at[2];
+} mc_job_id_t;
 
 typedef struct mc_shared mc_shared_t;
 struct mc_shared {
@@ -30,6 +36,10 @@ struct mc_shared {
     mc_settings_t settings; /* of the first mesh */
 
     mc_shared_t *next; /* of this process's jobs (create/jobs.h) */
+    mc_job_id_t id;
+    pthread_t maker;    /* the thread that made it */
+    bool closing;       /* its last mesh is being destroyed: none joins it */
+    uint32_t n_joining; /* meshes that are being made of its ranks */
     bool unusable; /* made by a process that has forked this one, or gone: only forgetting works */
 
     meshcoll_t *meshes;    /* that were not made from others; the newest first */

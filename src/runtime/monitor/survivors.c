@@ -77,7 +77,7 @@ static void nap(void)
 }
 
 /* Takes over the connections of those that have joined. */
-static int take_joined(mc_monitor_t *m, mc_survivors_t *s)
+static int take_joined(mc_monitor_t *m, const bool *member, mc_survivors_t *s)
 {
     s->down = malloc((size_t)m->job.size * sizeof *s->down);
     if (!s->down)
@@ -86,7 +86,7 @@ static int take_joined(mc_monitor_t *m, mc_survivors_t *s)
     pthread_mutex_lock(&m->lock);
     m->gathered = true;
     for (int32_t r = m->job.rank + 1; r < m->job.size; r++)
-        if (m->survivor[r] >= 0) {
+        if (member[r] && m->survivor[r] >= 0) {
             s->down[s->n++] = m->survivor[r];
             m->survivor[r] = -1;
         }
@@ -95,18 +95,20 @@ static int take_joined(mc_monitor_t *m, mc_survivors_t *s)
 }
 
 /* Number 0. */
-static int gather(mc_monitor_t *m, double deadline, mc_survivors_t *s)
+static int gather(mc_monitor_t *m, const bool *member, double deadline, mc_survivors_t *s)
 {
     bool *const gone = calloc((size_t)m->job.size, sizeof *gone);
     if (!gone)
         return mc_fail_memory("the survivors of a mesh");
+    for (int32_t r = 0; r < m->job.size; r++)
+        gone[r] = !member[r];
     pthread_mutex_lock(&m->lock);
     m->gathered = false; /* this may be another attempt */
     pthread_mutex_unlock(&m->lock);
     while (!is_complete(m, m->job.rank + 1, deadline, gone) && mc_now() < deadline)
         nap();
     free(gone);
-    int status = take_joined(m, s);
+    int status = take_joined(m, member, s);
     for (int32_t i = 1; i < s->n && !status; i++) {
         const welcome_t w = {.rank = i, .n = s->n};
         if (mc_wire_send(s->down[i], &w, sizeof w, mc_now() + ANSWER_SECONDS))
@@ -153,7 +155,8 @@ static int join_patiently(const mc_monitor_t *m, int32_t host, double seconds, m
     return failed;
 }
 
-int mc_survivors_gather(mc_monitor_t *m, double seconds, mc_survivors_t **survivors)
+int mc_survivors_gather(mc_monitor_t *m, const bool *member, double seconds,
+                        mc_survivors_t **survivors)
 {
     int failed = EHOSTDOWN, status = MESHCOLL_OK;
     if (!m->started)
@@ -165,9 +168,10 @@ int mc_survivors_gather(mc_monitor_t *m, double seconds, mc_survivors_t **surviv
         return mc_fail_memory("the survivors of a mesh");
     s->up = -1;
     for (int32_t host = 0; host < m->job.rank && failed && !status; host++)
-        failed = join_patiently(m, host, seconds, s, &status);
+        if (member[host])
+            failed = join_patiently(m, host, seconds, s, &status);
     if (failed && !status)
-        status = gather(m, mc_now() + seconds, s);
+        status = gather(m, member, mc_now() + seconds, s);
     if (status) {
         mc_survivors_free(s);
         return status;

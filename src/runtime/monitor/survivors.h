@@ -10,9 +10,10 @@
 
 typedef struct mc_survivors mc_survivors_t;
 
-/* Waits for the other survivors, for `seconds` at most: who lives and does not come in time is left out. ERR_TRANSPORT,
- * ERR_UNSUPPORTED where there are no monitors, ERR_NO_MEMORY. */
-int mc_survivors_gather(mc_monitor_t *monitor, double seconds, mc_survivors_t **survivors);
+/* Waits for the other survivors of the ranks that are `member`, for `seconds` at most: who lives and does not come in time
+ * is left out. ERR_TRANSPORT, ERR_UNSUPPORTED where there are no monitors, ERR_NO_MEMORY. */
+int mc_survivors_gather(mc_monitor_t *monitor, const bool *member, double seconds,
+                        mc_survivors_t **survivors);
 /* Their allgather; the survivors are its context. */
 meshcoll_oob_t mc_survivors_oob(mc_survivors_t *survivors);
 /* Takes a void *, as it frees the context of a mesh. */
