@@ -61,6 +61,15 @@ static ucx_t *ucx_of(mc_transport_t *t)
     return (ucx_t *)t;
 }
 
+/* UCX reports an endpoint that it could not connect, or that has closed, as a timeout. */
+static const char *reason(ucs_status_t status)
+{
+    return status == UCS_ERR_ENDPOINT_TIMEOUT || status == UCS_ERR_UNREACHABLE
+               ? "its address cannot be reached from here, or the connection has closed (network "
+                 "interfaces: MESHCOLL_NET_DEVICES; ports: MESHCOLL_PORTS)"
+               : ucs_status_string(status);
+}
+
 static int ucx_connect(mc_transport_t *t, int32_t rank, const void *address, mc_peer_t **peer)
 {
     ucx_t *const ucx = ucx_of(t);
@@ -74,7 +83,7 @@ static int ucx_connect(mc_transport_t *t, int32_t rank, const void *address, mc_
         free(link);
         return mc_fail(MESHCOLL_ERR_TRANSPORT,
                        "UCX for dimension %s: cannot connect to rank %d: %s", ucx->dim,
-                       mc_transport_known_as(t, rank), ucs_status_string(status));
+                       mc_transport_known_as(t, rank), reason(status));
     }
     link->peer = (mc_peer_t){.transport = t, .rank = rank};
     link->next = ucx->links;
@@ -83,21 +92,12 @@ static int ucx_connect(mc_transport_t *t, int32_t rank, const void *address, mc_
     return MESHCOLL_OK;
 }
 
-/* UCX reports an endpoint that it could not connect, or that has closed, as a timeout. */
-static const char *why_sent(ucs_status_t status)
-{
-    return status == UCS_ERR_ENDPOINT_TIMEOUT
-               ? "its address cannot be reached from here, or the connection has closed (network "
-                 "interfaces: UCX_NET_DEVICES; ports: UCX_TCP_PORT_RANGE)"
-               : ucs_status_string(status);
-}
-
 static void sent(void *request, ucs_status_t status, void *io)
 {
     mc_io_finish(io, status == UCS_OK
                          ? MESHCOLL_OK
                          : mc_fail(MESHCOLL_ERR_TRANSPORT, "UCX: a send to rank %d failed: %s",
-                                   ((const mc_io_t *)io)->from, why_sent(status)));
+                                   ((const mc_io_t *)io)->from, reason(status)));
     ucp_request_free(request);
 }
 
