@@ -211,7 +211,7 @@ def monitors(lab):
 
 def bridges(lab):
     """Machines with Docker's bridges, more of them than a monitor tells addresses: nobody says what leads to the others."""
-    for env in ({}, {"MASTER_ADDR": "box0", "MESHCOLL_MASTER_ADDR": "box0"}):
+    for env in ({}, {"MESHCOLL_MASTER_ADDR": "box0"}, {"MESHCOLL_TRANSPORTS": "box=tcp,self;gpu=tcp,self"}):
         job = Job(lab.boxes * 2, **env).run()
         job.expect_good()
         job.expect_not("monitor|UCX")
