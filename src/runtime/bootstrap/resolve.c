@@ -1,11 +1,25 @@
 #include "runtime/bootstrap/resolve.h"
 
+#include "base/descriptor.h"
+
 #include <netdb.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+bool mc_resolve_is_address(const char *host)
+{
+    const struct addrinfo hints = {.ai_flags = AI_NUMERICHOST};
+    struct addrinfo *list = NULL;
+    if (getaddrinfo(host, NULL, &hints, &list))
+        return false;
+    freeaddrinfo(list);
+    return true;
+}
 
 int mc_resolve(const char *host, mc_addresses_t *found)
 {
@@ -28,15 +42,17 @@ int mc_resolve(const char *host, mc_addresses_t *found)
 struct mc_lookup {
     atomic_int owners; /* its thread, and who waits: the last one frees it */
     atomic_bool done;
-    int failed;
+    int event, failed;
     mc_addresses_t found;
     char host[];
 };
 
 static void leave(mc_lookup_t *lookup)
 {
-    if (atomic_fetch_sub(&lookup->owners, 1) == 1)
-        free(lookup);
+    if (atomic_fetch_sub(&lookup->owners, 1) != 1)
+        return;
+    close(lookup->event);
+    free(lookup);
 }
 
 static void *look_up(void *context)
@@ -44,6 +60,7 @@ static void *look_up(void *context)
     mc_lookup_t *const l = context;
     l->failed = mc_resolve(l->host, &l->found);
     atomic_store(&l->done, true);
+    (void)eventfd_write(l->event, 1);
     leave(l);
     return NULL;
 }
@@ -69,11 +86,19 @@ mc_lookup_t *mc_lookup_begin(const char *host)
         return NULL;
     strcpy(l->host, host);
     atomic_init(&l->owners, 2);
-    if (start(l)) {
+    l->event = mc_descriptor(eventfd(0, EFD_CLOEXEC));
+    if (l->event < 0 || start(l)) {
+        if (l->event >= 0)
+            close(l->event);
         free(l);
         return NULL;
     }
     return l;
+}
+
+int mc_lookup_event(const mc_lookup_t *lookup)
+{
+    return lookup->event;
 }
 
 bool mc_lookup_done(mc_lookup_t *lookup, int *failed, mc_addresses_t *found)

@@ -11,6 +11,8 @@ typedef struct {
     int n;
 } mc_addresses_t;
 
+/* Is it one already? */
+bool mc_resolve_is_address(const char *host);
 /* 0, or an error of gai_strerror. */
 int mc_resolve(const char *host, mc_addresses_t *found);
 
@@ -19,6 +21,8 @@ typedef struct mc_lookup mc_lookup_t;
 
 /* NULL: out of memory or threads. */
 mc_lookup_t *mc_lookup_begin(const char *host);
+/* Ready for POLLIN when it has ended. */
+int mc_lookup_event(const mc_lookup_t *lookup);
 /* True: it has ended, and is freed; *failed and *found are set. */
 bool mc_lookup_done(mc_lookup_t *lookup, int *failed, mc_addresses_t *found);
 /* Its result is not wanted any more; NULL is allowed. */

@@ -14,8 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Seconds for one attempt to connect, where packets are lost without a word; pauses between attempts. */
-enum { ATTEMPT = 3, FIRST_MS = 10, MOST_MS = 500, LOOK_MS = 1 };
+/* Seconds for one attempt to connect, where packets are lost without a word, and between questions for addresses; pauses
+ * between attempts. */
+enum { ATTEMPT = 3, FIRST_MS = 10, MOST_MS = 500, RESOLVE = 1 };
 
 typedef enum { PAUSED, CONNECTING, SILENT, CHALLENGED, GREETED } stage_t;
 
@@ -41,7 +42,7 @@ typedef struct {
     attempt_t attempt[MC_JOB_PORTS];
     char why[MC_WIRE_NAME + 160]; /* the last failure that tells something */
     double told_at;               /* when it did */
-    bool final;
+    bool final, is_address;
 } search_t;
 
 /* Will no later attempt do better? Another job's rank 0 may be on a port where this one's will be. */
@@ -226,26 +227,34 @@ static bool is_idle(const search_t *s)
     return true;
 }
 
+static void take_addresses(search_t *s, int failed, const mc_addresses_t *found)
+{
+    if (!failed)
+        s->addresses = *found;
+    else
+        snprintf(s->why, sizeof s->why, "its address: %s", gai_strerror(failed));
+}
+
 /* Again and again, as names of containers appear late. Only between attempts, which have a place in the list. */
 static void resolve(search_t *s)
 {
     mc_addresses_t found;
     int failed = EAI_MEMORY;
-    if (!is_idle(s))
-        return;
-    if (!s->lookup && mc_now() >= s->resolve_at) {
-        s->resolve_at = mc_now() + MOST_MS / 1e3;
+    const bool due = !s->lookup && mc_now() >= s->resolve_at;
+    if (due && s->is_address) {
+        s->resolve_at = s->deadline;
+        failed = mc_resolve(s->self->job->host, &found);
+        take_addresses(s, failed, &found);
+    } else if (due) {
+        s->resolve_at = mc_now() + RESOLVE;
         s->lookup = mc_lookup_begin(s->self->job->host);
-    } else if (!s->lookup) {
-        return;
+        if (!s->lookup)
+            take_addresses(s, failed, &found);
     }
-    if (s->lookup && !mc_lookup_done(s->lookup, &failed, &found))
-        return;
-    s->lookup = NULL;
-    if (!failed)
-        s->addresses = found;
-    else
-        snprintf(s->why, sizeof s->why, "its address: %s", gai_strerror(failed));
+    if (s->lookup && is_idle(s) && mc_lookup_done(s->lookup, &failed, &found)) {
+        s->lookup = NULL;
+        take_addresses(s, failed, &found);
+    }
 }
 
 static void begin_all(search_t *s)
@@ -261,9 +270,7 @@ static int milliseconds(const search_t *s)
     double until = mc_notice_until(&s->notice, s->deadline);
     for (int32_t i = 0; i < s->self->job->n_ports && s->addresses.n > 0; i++)
         until = s->attempt[i].until < until ? s->attempt[i].until : until;
-    if (s->lookup)
-        until = mc_now() + LOOK_MS / 1e3;
-    else if (s->addresses.n == 0 && s->resolve_at < until)
+    if (!s->lookup && s->addresses.n == 0 && s->resolve_at < until)
         until = s->resolve_at;
     const double left = until - mc_now();
     return left <= 0 ? 0 : (int)(1e3 * left) + 1;
@@ -273,8 +280,10 @@ static int milliseconds(const search_t *s)
 static attempt_t *try_all(search_t *s)
 {
     const int32_t n = s->self->job->n_ports;
-    struct pollfd p[MC_JOB_PORTS];
+    struct pollfd p[MC_JOB_PORTS + 1];
     begin_all(s);
+    p[n] = (struct pollfd){.fd = s->lookup && is_idle(s) ? mc_lookup_event(s->lookup) : -1,
+                           .events = POLLIN};
     for (int32_t i = 0; i < n; i++) {
         const stage_t stage = s->attempt[i].stage;
         p[i] = (struct pollfd){.fd = s->attempt[i].fd,
@@ -282,7 +291,7 @@ static attempt_t *try_all(search_t *s)
                                          : stage == CHALLENGED ? 0
                                                                : POLLIN};
     }
-    (void)poll(p, (nfds_t)n, milliseconds(s));
+    (void)poll(p, (nfds_t)n + 1, milliseconds(s));
     for (int32_t i = 0; i < n && !s->final; i++)
         if (s->attempt[i].stage != PAUSED && step(s, &s->attempt[i], p[i].revents))
             return &s->attempt[i];
@@ -334,7 +343,8 @@ int mc_seek_rank0(const mc_self_t *self, double deadline, mc_seek_t *seek)
                     .deadline = deadline,
                     .listener = -1,
                     .notice = mc_notice_begin(),
-                    .told_at = -MC_HANDSHAKE_SECONDS};
+                    .told_at = -MC_HANDSHAKE_SECONDS,
+                    .is_address = mc_resolve_is_address(self->job->host)};
     snprintf(s->why, sizeof s->why, "its address: not tried");
     /* ranks that start together do not try together */
     for (int32_t i = 0; i < MC_JOB_PORTS; i++)

@@ -160,14 +160,16 @@ typedef struct {
     mc_notice_t notice;
 } exchange_t;
 
-/* While ranks join, those that wait for their parents leave it to rank 0 to say who is missing. */
+/* Who waits for a child says so. Who waits for its parent mostly waits for what that one waits for: it says so later, and
+ * while ranks join leaves it to rank 0, which knows who is missing. */
 static void say_waiting(exchange_t *x, const mc_branch_t *branch)
 {
     double waited;
     char name[MC_WIRE_NAME];
     const mc_tree_t *const tree = x->tree;
-    if (tree->unlimited || (branch == &tree->parent && !tree->complete) ||
-        !mc_notice_due(&x->notice, &waited))
+    const bool up = branch == &tree->parent;
+    if (!mc_notice_due(&x->notice, &waited) || tree->unlimited ||
+        (up && (!tree->complete || waited < MC_NOTICE_AGAIN)))
         return;
     fprintf(
         stderr,
