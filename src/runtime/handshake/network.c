@@ -171,12 +171,20 @@ static const struct ifaddrs *route_to(const choice_t *c, const mc_endpoint_t *e)
     return NULL;
 }
 
-/* An address that this machine has as well leads nowhere else; nor does a bridge, unless a rank was reached there. */
+/* A bridge leads nowhere else, unless a rank was reached there, or it is this rank's likeliest interface: the network
+ * card of a host of virtual machines is one of its ports. */
+static bool leads(const choice_t *c, const struct ifaddrs *a, bool reached)
+{
+    const mc_endpoint_t own = endpoint_of(a->ifa_addr);
+    return reached || kind_of(a) != BRIDGE || mc_network_is_same(&own, &c->own->at[0]);
+}
+
+/* An address that this machine has as well leads nowhere else. */
 static void add_route(const choice_t *c, const mc_network_t *to)
 {
     for (uint32_t i = 0; i < to->n; i++) {
         const struct ifaddrs *const a = is_local(c, &to->at[i]) ? NULL : route_to(c, &to->at[i]);
-        if (a && (kind_of(a) != BRIDGE || (i == 0 && to->reached))) {
+        if (a && leads(c, a, i == 0 && to->reached)) {
             add_device(c, a);
             return;
         }
