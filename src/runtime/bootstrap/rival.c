@@ -29,14 +29,14 @@ static socklen_t name_of(const mc_job_t *job, struct sockaddr_un *at)
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)n);
 }
 
-/* A child of fork may hold a name of a process that has ended, or of this one. */
-static int judge(int fd)
+static int judge(int fd, pid_t *pid)
 {
     struct ucred who;
     socklen_t bytes = sizeof who;
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &bytes) || who.uid != geteuid() ||
-        who.pid == getpid() || (kill(who.pid, 0) && errno == ESRCH))
+        who.pid == getpid())
         return MESHCOLL_OK;
+    *pid = who.pid;
     return mc_fail(MESHCOLL_ERR_TRANSPORT,
                    "processes %d and %d are both rank 0 of a job with the same variables, so that "
                    "nobody knows whose the other ranks are: give each job a MASTER_PORT, a "
@@ -44,31 +44,56 @@ static int judge(int fd)
                    (int)getpid(), (int)who.pid);
 }
 
-int mc_rival_claim(const mc_job_t *job, int *fd)
+/* *fd: listens at the name; else an errno. */
+static int take_name(const mc_job_t *job, int *fd)
 {
     struct sockaddr_un at;
-    *fd = -1;
-    if (job->secret_bytes > 0)
-        return MESHCOLL_OK;
     const socklen_t bytes = name_of(job, &at);
     const int made = mc_descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    if (made < 0)
-        return MESHCOLL_OK;
-    int status = MESHCOLL_OK;
-    if (bind(made, (struct sockaddr *)&at, bytes) == 0 && listen(made, 1) == 0) {
+    if (made >= 0 && bind(made, (struct sockaddr *)&at, bytes) == 0 && listen(made, 1) == 0) {
         *fd = made;
-        return MESHCOLL_OK;
+        return 0;
     }
-    if (errno == EADDRINUSE && connect(made, (struct sockaddr *)&at, bytes) == 0)
-        status = judge(made);
-    close(made);
+    const int failed = errno;
+    if (made >= 0)
+        close(made);
+    return failed;
+}
+
+/* The process that has the name. */
+static int meet(const mc_job_t *job, pid_t *pid)
+{
+    struct sockaddr_un at;
+    const socklen_t bytes = name_of(job, &at);
+    const int made = mc_descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    const bool met = made >= 0 && connect(made, (struct sockaddr *)&at, bytes) == 0;
+    const int status = met ? judge(made, pid) : MESHCOLL_OK;
+    if (made >= 0)
+        close(made);
     return status;
+}
+
+int mc_rival_claim(const mc_job_t *job, int *fd)
+{
+    pid_t pid;
+    *fd = -1;
+    if (job->secret_bytes > 0 || take_name(job, fd) != EADDRINUSE || !meet(job, &pid))
+        return MESHCOLL_OK;
+    /* a child of fork may still have the name of a process that has ended, but not so if that ended just now */
+    const int left = kill(pid, 0) && errno == ESRCH ? take_name(job, fd) : 0;
+    if (left)
+        return MESHCOLL_OK;
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+    return MESHCOLL_ERR_TRANSPORT;
 }
 
 int mc_rival_hear(int fd)
 {
+    pid_t pid;
     const int made = mc_descriptor(accept4(fd, NULL, NULL, SOCK_CLOEXEC));
-    const int status = made < 0 ? MESHCOLL_OK : judge(made);
+    const int status = made < 0 ? MESHCOLL_OK : judge(made, &pid);
     if (made >= 0)
         close(made);
     return status;
