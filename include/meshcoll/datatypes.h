@@ -106,7 +106,7 @@ typedef void (*meshcoll_op_fn_t)(void *context, void *dst, const void *a, const 
  * uses only strategies that keep this order; where ranks are not placed box by box, these are the
  * ones along all dimensions at once. `context` is passed to every call, and stays the caller's. All
  * ranks must create the same operations with the same `commutative`; the values of *op may differ
- * between ranks. ERR_NO_MEMORY if too many operations exist at once.
+ * between ranks. ERR_NO_MEMORY if there is none for one more of them.
  */
 MESHCOLL_API int meshcoll_op_create(meshcoll_op_fn_t function, int commutative, void *context,
                                     meshcoll_op_t *op);
@@ -116,8 +116,7 @@ MESHCOLL_API int meshcoll_op_create(meshcoll_op_fn_t function, int commutative, 
  * `datatype`, in host memory; it is copied. The product is rounded once to the datatype, like each
  * addition, and integers wrap. All ranks must use such an operation in the same call; scalars may
  * differ between ranks. It serves calls with this datatype only. The name is "premul".
- * ERR_UNSUPPORTED if the datatype has no sum and product; ERR_NO_MEMORY if too many operations
- * exist at once.
+ * ERR_UNSUPPORTED if the datatype has no sum and product; ERR_NO_MEMORY as meshcoll_op_create.
  */
 MESHCOLL_API int meshcoll_op_premul(const void *scalar, meshcoll_datatype_t datatype,
                                     meshcoll_op_t *op);

@@ -570,15 +570,26 @@ Test(datatype, elements_of_any_size)
     expect_refused(MESHCOLL_SUM, same, MESHCOLL_ERR_UNSUPPORTED, "users' operations do");
 }
 
-Test(datatype, users_operations_run_out)
+Test(datatype, users_operations_grow)
 {
-    static meshcoll_op_t op[4096];
-    int n = 0, status = MESHCOLL_OK;
-    while (n < 4096 && !(status = meshcoll_op_create(keep_first, 1, NULL, &op[n])))
-        n++;
-    cr_assert_eq(status, MESHCOLL_ERR_NO_MEMORY);
-    cr_assert_geq(n, 1000);
-    while (n > 0)
-        cr_assert_eq(meshcoll_op_free(op[--n]), MESHCOLL_OK);
-    cr_assert_eq(meshcoll_op_create(keep_first, 1, NULL, &op[0]), MESHCOLL_OK);
+    enum { MANY = 5000 };
+    static meshcoll_op_t op[MANY];
+    static int context[MANY];
+    mc_user_op_t found;
+    for (int i = 0; i < MANY; i++)
+        cr_assert_eq(meshcoll_op_create(keep_first, 1, &context[i], &op[i]), MESHCOLL_OK, "%s",
+                     meshcoll_last_error());
+    for (int i = 0; i < MANY; i++)
+        cr_assert(mc_user_op_find(op[i], &found) && found.context == &context[i]);
+    for (int i = 0; i < MANY; i += 2)
+        cr_assert_eq(meshcoll_op_free(op[i]), MESHCOLL_OK);
+    for (int i = 0; i < MANY; i++)
+        cr_assert_eq(mc_user_op_find(op[i], NULL), i % 2 == 1);
+    for (int i = 0; i < MANY; i += 2) {
+        const meshcoll_op_t before = op[i];
+        cr_assert_eq(meshcoll_op_create(keep_first, 1, NULL, &op[i]), MESHCOLL_OK);
+        cr_assert_not(mc_user_op_find(before, NULL));
+    }
+    for (int i = 0; i < MANY; i++)
+        cr_assert_eq(meshcoll_op_free(op[i]), MESHCOLL_OK);
 }

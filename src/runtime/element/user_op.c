@@ -3,34 +3,38 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 
 /* A handle combines the place in the table with a count of the place's uses, so that a freed
- * handle differs from its successor. */
-enum { PLACE_BITS = 10, PLACES = 1 << PLACE_BITS };
+ * handle differs from its successor. The table grows by parts, which stay where they are. */
+enum { PART_BITS = 10, PART = 1 << PART_BITS, PARTS = 1 << 10, PLACES = PART * PARTS };
 
-typedef struct {
+typedef struct place {
     atomic_uint handle; /* 0: free */
-    unsigned uses;
+    unsigned index, uses;
+    struct place *next; /* of the free ones */
     mc_user_op_t op;
 } place_t;
 
-static place_t table[PLACES];
+static _Atomic(place_t *) table[PARTS];
+static place_t *unused; /* freed ones */
+static unsigned n_places;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static unsigned handle_of(const place_t *place)
 {
-    const unsigned most = ((unsigned)MESHCOLL_OP_LAST - MESHCOLL_OP_USER) >> PLACE_BITS;
-    const unsigned index = (unsigned)(place - table);
-    return (unsigned)MESHCOLL_OP_USER + (place->uses % most << PLACE_BITS | index);
+    const unsigned most = ((unsigned)MESHCOLL_OP_LAST - MESHCOLL_OP_USER) / PLACES;
+    return (unsigned)MESHCOLL_OP_USER + place->uses % most * PLACES + place->index;
 }
 
 static place_t *place_of(meshcoll_op_t op)
 {
-    const unsigned handle = (unsigned)op;
+    const unsigned handle = (unsigned)op, index = (handle - (unsigned)MESHCOLL_OP_USER) % PLACES;
     if (handle < (unsigned)MESHCOLL_OP_USER || handle > (unsigned)MESHCOLL_OP_LAST)
         return NULL;
-    place_t *const place = &table[(handle - (unsigned)MESHCOLL_OP_USER) % PLACES];
-    return atomic_load(&place->handle) == handle ? place : NULL;
+    place_t *const part = atomic_load(&table[index / PART]);
+    place_t *const place = part ? &part[index % PART] : NULL;
+    return place && atomic_load(&place->handle) == handle ? place : NULL;
 }
 
 bool mc_user_op_find(meshcoll_op_t op, mc_user_op_t *found)
@@ -41,24 +45,44 @@ bool mc_user_op_find(meshcoll_op_t op, mc_user_op_t *found)
     return place;
 }
 
+/* A free place, with the lock held; NULL: there is no memory for one. */
+static place_t *take_place(void)
+{
+    place_t *place = unused;
+    if (place) {
+        unused = place->next;
+        return place;
+    }
+    if (n_places == PLACES)
+        return NULL;
+    place_t *part = atomic_load(&table[n_places / PART]);
+    if (!part) {
+        part = calloc(PART, sizeof *part);
+        atomic_store(&table[n_places / PART], part);
+    }
+    place = part ? &part[n_places % PART] : NULL;
+    if (place)
+        place->index = n_places++;
+    return place;
+}
+
 int mc_user_op_add(const char *caller, const mc_user_op_t *fresh, meshcoll_op_t *op)
 {
     pthread_mutex_lock(&lock);
-    int i = 0;
-    while (i < PLACES && atomic_load(&table[i].handle))
-        i++;
-    if (i < PLACES) {
-        table[i].op = *fresh;
-        table[i].uses++;
-        atomic_store(&table[i].handle, handle_of(&table[i]));
-        *op = (meshcoll_op_t)table[i].handle;
+    place_t *const place = take_place();
+    if (place) {
+        place->op = *fresh;
+        place->uses++;
+        atomic_store(&place->handle, handle_of(place));
+        *op = (meshcoll_op_t)place->handle;
     }
+    const unsigned n = n_places;
     pthread_mutex_unlock(&lock);
-    return i < PLACES ? MESHCOLL_OK
-                      : mc_fail(MESHCOLL_ERR_NO_MEMORY,
-                                "%s: there are %d operations already; free some with "
-                                "meshcoll_op_free",
-                                caller, PLACES);
+    return place ? MESHCOLL_OK
+                 : mc_fail(MESHCOLL_ERR_NO_MEMORY,
+                           "%s: there is no memory for more than the %u operations that there are; "
+                           "free some with meshcoll_op_free",
+                           caller, n);
 }
 
 int meshcoll_op_create(meshcoll_op_fn_t function, int commutative, void *context, meshcoll_op_t *op)
@@ -74,8 +98,11 @@ int meshcoll_op_free(meshcoll_op_t op)
 {
     pthread_mutex_lock(&lock);
     place_t *const place = place_of(op);
-    if (place)
+    if (place) {
         atomic_store(&place->handle, 0);
+        place->next = unused;
+        unused = place;
+    }
     pthread_mutex_unlock(&lock);
     return place ? MESHCOLL_OK
                  : mc_fail(MESHCOLL_ERR_INVALID_ARG,
