@@ -112,7 +112,24 @@ fuzz() {
     skipped=$((skipped + 1))
 }
 
+# left_behind: what is in memory and in temporary folders now; the tests leave nothing there
+left_behind() {
+    find /dev/shm -mindepth 1 -maxdepth 1 2>/dev/null
+    find "${TMPDIR:-/tmp}" -mindepth 1 -maxdepth 1 -name '*meshcoll*' 2>/dev/null
+}
+
+nothing_stays() { # nothing_stays <what was there before>
+    local more
+    more=$(comm -13 <(sort <<<"$1") <(left_behind | sort))
+    [ -z "$more" ] || {
+        echo "the tests left behind:"
+        echo "$more"
+        return 1
+    }
+}
+
 scripts/deps.sh
+there=$(left_behind)
 # A fresh build directory takes Ninja where it is; an old one keeps what it was made with.
 if [ -z "${CMAKE_GENERATOR:-}" ] && command -v ninja >/dev/null; then
     export CMAKE_GENERATOR=Ninja
@@ -136,6 +153,8 @@ if [ -n "$all" ]; then
     export FUZZ_SECONDS=${FUZZ_SECONDS:-30}
     fuzz
 fi
+
+check leftovers nothing_stays "$there"
 
 printf '\n%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
 [ "$failed" -eq 0 ]

@@ -63,20 +63,20 @@ const char *ncclGetErrorString(int result)
 
 /* Communicators ------------------------------------------------------------------------------------ */
 
+/* Without a name, so that nothing stays behind however the processes end; the others open it by rank 0's
+ * descriptor. */
+static int made = -1;
+
 int ncclGetUniqueId(unique_t *unique)
 {
-    snprintf(unique->name, sizeof unique->name, "/meshcoll-fake-nccl-%d", (int)getpid());
-    const int fd = shm_open(unique->name, O_CREAT | O_EXCL | O_RDWR, 0600);
-    if (fd < 0)
-        return FAILED;
-    const bool good = ftruncate(fd, sizeof(shared_t)) == 0;
-    close(fd);
-    return good ? 0 : FAILED;
+    made = memfd_create("fake-nccl", MFD_CLOEXEC);
+    snprintf(unique->name, sizeof unique->name, "/proc/%d/fd/%d", (int)getpid(), made);
+    return made >= 0 && ftruncate(made, sizeof(shared_t)) == 0 ? 0 : FAILED;
 }
 
 static shared_t *map(const char *name)
 {
-    const int fd = shm_open(name, O_RDWR, 0600);
+    const int fd = open(name, O_RDWR | O_CLOEXEC);
     void *const at = fd < 0
                          ? MAP_FAILED
                          : mmap(NULL, sizeof(shared_t), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -85,8 +85,7 @@ static shared_t *map(const char *name)
     return at == MAP_FAILED ? NULL : at;
 }
 
-/* Rank 0 makes the barrier; the first byte of its vector says so to the others. The last one that has come
- * removes the file. */
+/* Rank 0 makes the barrier; the first byte of its vector says so to the others. */
 int ncclCommInitRank(comm_t **comm, int size, unique_t unique, int rank)
 {
     comm_t *const mine = calloc(1, sizeof *mine);
@@ -105,8 +104,9 @@ int ncclCommInitRank(comm_t **comm, int size, unique_t unique, int rank)
     }
     while (!__atomic_load_n(ready, __ATOMIC_ACQUIRE))
         usleep(100);
-    if (pthread_barrier_wait(&mine->shared->barrier) == PTHREAD_BARRIER_SERIAL_THREAD)
-        shm_unlink(unique.name);
+    pthread_barrier_wait(&mine->shared->barrier);
+    if (rank == 0)
+        close(made);
     *comm = mine;
     return 0;
 }
