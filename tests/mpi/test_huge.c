@@ -24,15 +24,19 @@ static void check(int good, const char *what)
 }
 
 /* `pages` huge ones between two that nobody may touch, so that they are a mapping by themselves. */
-static char *map(size_t pages)
+static char *map_sparse(size_t pages)
 {
     const size_t all = (pages + 2) * PAGE;
     char *const at = mmap(NULL, all + PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     check(at != MAP_FAILED, "mmap");
     char *const first = at + (PAGE - (uintptr_t)at % PAGE) % PAGE + PAGE;
     check(mprotect(first, pages * PAGE, PROT_READ | PROT_WRITE) == 0, "mprotect");
-    memset(first, 1, pages * PAGE);
     return first;
+}
+
+static char *map(size_t pages)
+{
+    return memset(map_sparse(pages), 1, pages * PAGE);
 }
 
 /* Bytes of the mapping at `first` that are in huge pages, or a failed check. */
@@ -105,6 +109,20 @@ static void test_pages(meshcoll_t *mesh)
     check(huge_bytes(kept_out) == 0, "its owner said no");
 }
 
+/* Memory that the program has not touched stays so. */
+static void test_sparse(meshcoll_t *mesh)
+{
+    char *const in = map_sparse(PAGES), *const out = map(PAGES * (size_t)size);
+    meshcoll_request_t *r;
+    in[0] = in[2 * PAGE] = 1;
+    check(meshcoll_allgather_init(mesh, in, out, (size_t)PAGES * PAGE, MESHCOLL_UINT8, &r) ==
+              MESHCOLL_OK,
+          "init of sparse memory");
+    check(huge_bytes(in) == 0, "sparse memory is in huge pages");
+    check(huge_bytes(out) == (size_t)PAGES * (size_t)size * PAGE, "what it is received into");
+    meshcoll_free(r);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
@@ -115,6 +133,7 @@ int main(int argc, char **argv)
         meshcoll_t *mesh = NULL;
         check(meshcoll_create(MPI_COMM_WORLD, NULL, &mesh) == MESHCOLL_OK, "create");
         test_pages(mesh);
+        test_sparse(mesh);
         meshcoll_destroy(mesh);
     } else if (rank == 0) {
         printf("skipped: the kernel does not collapse pages here, or does without being asked\n");

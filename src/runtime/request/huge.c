@@ -68,12 +68,30 @@ static uint32_t ranges_of(const mc_binding_t *b, range_t *range)
     return n;
 }
 
+/* Are all small pages of the huge one in memory? Or sparse memory would grow. */
+static bool is_resident(uintptr_t at, uintptr_t page)
+{
+    enum { SMALL = 4096, AT_ONCE = 512 };
+    unsigned char in[AT_ONCE];
+    for (uintptr_t end = at + page, bytes; at < end; at += bytes) {
+        bytes = end - at < AT_ONCE * SMALL ? end - at : AT_ONCE * SMALL;
+        memset(in, 1, sizeof in);                /* of larger pages fewer bytes are set */
+        if (mincore((void *)at, bytes, in) != 0) /* NOLINT */
+            return false;
+        for (size_t i = 0; i < AT_ONCE; i++)
+            if (!(in[i] & 1))
+                return false;
+    }
+    return true;
+}
+
 /* Best effort: where the kernel refuses, pages stay as they are. */
 static void collapse(range_t r, uintptr_t page)
 {
     const uintptr_t first = (r.at + page - 1) / page * page, end = r.end / page * page;
-    if (first < end)
-        (void)madvise((void *)first, end - first, MADV_COLLAPSE); /* NOLINT */
+    for (uintptr_t at = first; at < end; at += page)
+        if (is_resident(at, page))
+            (void)madvise((void *)at, page, MADV_COLLAPSE); /* NOLINT */
 }
 
 void mc_huge_pages(const mc_executor_t *x)
