@@ -56,8 +56,9 @@ extern "C" {
 #endif
 
 /** All statuses: X(name, value, description). Errors are negative. */
-#define MESHCOLL_STATUS_TABLE(X)                                                \
-    X(OK, 0, "success")                                                         \
+#define MESHCOLL_STATUS_TABLE(X) X(OK, 0, "success") MESHCOLL_STATUS_OTHERS(X)
+/** All but MESHCOLL_OK. */
+#define MESHCOLL_STATUS_OTHERS(X)                                               \
     X(IN_PROGRESS, 1, "not complete yet")                                       \
     X(ERR_INVALID_ARG, -1, "an argument is invalid")                            \
     X(ERR_NO_MEMORY, -2, "out of memory")                                       \
@@ -79,8 +80,9 @@ extern "C" {
 /** The statuses that functions return; meshcoll_status_string() describes them. */
 typedef enum {
 #define X(name, value, text) MESHCOLL_##name = value,
-    MESHCOLL_STATUS_TABLE(X)
+    MESHCOLL_STATUS_OTHERS(X)
 #undef X
+        MESHCOLL_OK = 0 /* the last has no comma behind it, in C89 and C++98 */
 } meshcoll_status_t;
 
 /** The collectives; their names in texts are "bcast", "reduce_scatter", …. */
