@@ -113,6 +113,7 @@ static size_t next_bytes(link_t *link, mc_io_t *io, size_t most)
         link->shared = NULL;
         return most;
     default:
+        mc_shm_share_note(io);
         io->done = io->message.bytes;
         return 0;
     }

@@ -1,5 +1,11 @@
 #include "transport/shm/shm_share.h"
 
+#if defined(__has_include)
+#if __has_include(<valgrind/memcheck.h>)
+#include <valgrind/memcheck.h>
+#endif
+#endif
+
 /* LEAST: the smallest part worth a system call. OVERSUBSCRIBED: the same where ranks share cores; other
  * ranks have work for the sender's core then, so its help pays for larger messages only. MOST:
  * what a sender writes before its progress turns to other work. */
@@ -79,6 +85,17 @@ mc_shm_rest_t mc_shm_share_rest(const mc_shm_share_t *share, size_t rest)
     if (given == REFUSED)
         return MC_SHM_SHARE_REFUSED;
     return given == rest ? MC_SHM_SHARE_DONE : MC_SHM_SHARE_OPEN;
+}
+
+void mc_shm_share_note(const mc_io_t *io)
+{
+#ifdef VALGRIND_MAKE_MEM_DEFINED
+    const size_t left = io->message.bytes - io->done;
+    if (left > 0)
+        VALGRIND_MAKE_MEM_DEFINED((char *)io->message.span->at + io->at, left);
+#else
+    (void)io;
+#endif
 }
 
 uint32_t mc_shm_share_help(mc_shm_share_t *share, pid_t pid, mc_shm_helped_t *helped,

@@ -31,6 +31,9 @@ size_t mc_shm_share_stop(mc_shm_share_t *share, size_t bytes);
  * stops. */
 typedef enum { MC_SHM_SHARE_OPEN, MC_SHM_SHARE_DONE, MC_SHM_SHARE_REFUSED } mc_shm_rest_t;
 mc_shm_rest_t mc_shm_share_rest(const mc_shm_share_t *share, size_t rest);
+/* Tells valgrind, where it runs, that the bytes of the receive that are not done are written: it does not see
+ * what another process writes. */
+void mc_shm_share_note(const mc_io_t *io);
 
 /* Sender: claims and writes the next bytes; returns the number of events. At the end
  * `helped->io` is NULL. */
