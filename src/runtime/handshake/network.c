@@ -1,5 +1,6 @@
 #include "runtime/handshake/network.h"
 
+#include <glob.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -19,6 +20,17 @@ static bool has_file(const char *name, const char *file)
     return access(path, F_OK) == 0;
 }
 
+/* Its own, or that of an interface below it: of a bond, a VLAN, or a bridge with a card among its ports. */
+static bool has_card(const char *name)
+{
+    char below[64];
+    glob_t found = {0};
+    snprintf(below, sizeof below, "/sys/class/net/%s/lower_*/device", name);
+    const bool has = has_file(name, "device") || glob(below, GLOB_NOSORT, NULL, &found) == 0;
+    globfree(&found);
+    return has;
+}
+
 /* "eth0:1" is another address of eth0. */
 static void name_of(const struct ifaddrs *a, char name[IF_NAMESIZE])
 {
@@ -29,7 +41,7 @@ static kind_t kind_of(const struct ifaddrs *a)
 {
     char name[IF_NAMESIZE];
     name_of(a, name);
-    return has_file(name, "bridge") ? BRIDGE : has_file(name, "device") ? CARD : OTHER;
+    return has_card(name) ? CARD : has_file(name, "bridge") ? BRIDGE : OTHER;
 }
 
 /* An address of IPv4 or IPv6 by which others may reach this process. */
