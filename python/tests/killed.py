@@ -3,6 +3,7 @@ raises while the others are training. Where they are training every other rank r
 cases the others end their groups and their process at once. Starts the ranks itself, since torchrun would end the
 others. On CUDA tensors the case is a loop of sums."""
 
+import contextlib
 import datetime
 import os
 import signal
@@ -143,8 +144,9 @@ def case(what):
     ranks[VICTIM].wait(timeout=60)
     for rank in ranks:
         if rank is not ranks[VICTIM]:
-            rank.stdin.write("\n")
-            rank.stdin.flush()
+            with contextlib.suppress(BrokenPipeError):  # told, and ended
+                rank.stdin.write("\n")
+                rank.stdin.flush()
     bad = []
     for number, rank in enumerate(ranks):
         if number == VICTIM:
