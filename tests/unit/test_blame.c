@@ -71,11 +71,16 @@ Test(wait_text, of_what_has_no_step)
     w.kind = MC_WAIT_BARRIER;
     w.awaits = MC_AWAITS_FLUSH;
     w.is_persistent = true;
-    w.number = 1 << 21;
+    w.number = 0;
     expect_text(
         &w, MC_WAIT_SHORT,
         "barrier (persistent operation 0): waits until the network has taken what was sent, "
         "for 3.2 s");
+    w.kind = MC_WAIT_LEAD;
+    w.is_persistent = false;
+    expect_text(&w, MC_WAIT_SHORT,
+                "barrier of the library, between calls: waits until the network has taken what was "
+                "sent, for 3.2 s");
 }
 
 Test(wait_text, of_tagged_messages)
@@ -169,10 +174,38 @@ Test(blame, finds_the_rank_that_has_not_made_the_call)
     f.rank[5].mesh[0].n_calls = 12;
     f.rank[5].looked_ms = -1;
     cr_expect_eq(
-        blame(&f, "rank 5 in box 1 has made allreduce of 2097152 float32, 8 MiB (call 11), but "
-                  "does not progress it: it does not wait in the library; rank 0 waits for "
-                  "rank 3, which waits for it"),
+        blame(&f, "rank 5 in box 1 has made a call of this number, but does not progress allreduce "
+                  "of 2097152 float32, 8 MiB (call 11): it does not wait in the library; rank 0 "
+                  "waits for rank 3, which waits for it"),
         MC_BLAME_AWAY);
+}
+
+/* A rank that polls and gets no core: 0 waits for 3, which was seen last to wait for 5. */
+Test(blame, of_a_rank_that_was_not_seen_for_long)
+{
+    fakes_t f;
+    fakes_init(&f);
+    set_wait(&f, 0, 3);
+    set_wait(&f, 3, 5);
+    f.rank[3].n = 0;
+    f.rank[3].has_last = 1;
+    f.rank[3].last = f.rank[3].wait[0];
+    cr_expect_eq(blame(&f,
+                       "rank 3 in box 0 was last seen in the library 3.2 s ago, where it waited "
+                       "for rank 5 in box 1; why it is late is not known"),
+                 MC_BLAME_LATE);
+    f.silent[5] = true;
+    cr_expect_eq(blame(&f, "rank 5 in box 1 does not answer: it is stopped, has ended or cannot be "
+                           "reached; rank 0 waits for rank 3, which waits for it"),
+                 MC_BLAME_SILENT);
+    /* and so on, without an end */
+    f.silent[5] = false;
+    f.rank[5].has_last = 1;
+    f.rank[5].last = f.rank[3].last;
+    f.rank[5].last.peer = f.rank[5].last.known_as = 3;
+    blame(&f,
+          "rank 3 in box 0 was last seen in the library 3.2 s ago, where it waited for rank 5 in "
+          "box 1; why it is late is not known");
 }
 
 Test(blame, finds_the_rank_that_does_not_answer)
@@ -458,4 +491,33 @@ Test(limits, are_numbers_of_seconds)
     cr_assert_eq(mc_inproc_create("x=1", &params, one), MESHCOLL_OK);
     cr_expect_eq(one[0]->timeout_ms, 1800000);
     meshcoll_destroy(one[0]);
+}
+
+/* What was looked at long ago and has not ended is told as that; what has ended is not. */
+Test(blame, of_old_records)
+{
+    enum { LONG_MS = 2 * MC_WAITS_FRESH_MS };
+    meshcoll_request_t *r[2];
+    mc_waits_t seen;
+    const meshcoll_args_t call = {.collective = MESHCOLL_ALLREDUCE};
+    cr_assert_eq(mc_inproc_create("x=2", NULL, rank), MESHCOLL_OK);
+    begin(0, &call, &r[0]);
+    cr_assert_eq(mc_waits_look(rank[0]->job, now_ms() - LONG_MS), MESHCOLL_OK);
+    cr_assert(mc_waits_copy(rank[0]->job, &seen));
+    cr_expect_eq(seen.n, 0);
+    cr_expect(seen.has_last && seen.last.peer == 1);
+    begin(1, &call, &r[1]);
+    for (int left = 2; left > 0;) {
+        left = 0;
+        for (int i = 0; i < 2; i++) {
+            if (r[i] && meshcoll_test(r[i]) == MESHCOLL_OK)
+                r[i] = NULL;
+            left += r[i] != NULL;
+        }
+    }
+    cr_assert(mc_waits_copy(rank[0]->job, &seen));
+    cr_expect_eq(seen.n, 0);
+    cr_expect_not(seen.has_last);
+    for (int i = 0; i < 2; i++)
+        meshcoll_destroy(rank[i]);
 }

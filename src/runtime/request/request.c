@@ -8,6 +8,7 @@
 #include "runtime/progress/progress.h"
 #include "runtime/progress/threads.h"
 #include "runtime/progress/wait.h"
+#include "runtime/waits/board.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -281,6 +282,8 @@ static void note_failure(meshcoll_request_t *r)
 
 void mc_request_ended(meshcoll_request_t *r)
 {
+    if (r->watched.looked != 0)
+        mc_waits_forget(r->mesh->job, r);
     if (r->watch && r->status == MESHCOLL_OK)
         mc_explain_ran(r);
     if (r->after && r->status == MESHCOLL_OK)

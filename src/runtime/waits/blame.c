@@ -45,20 +45,21 @@ static mc_call_made_t has_made(const mc_waits_t *at, const mc_wait_t *w)
     if (w->kind == MC_WAIT_DESTROY)
         return is_destroying(at) ? MC_CALL_MADE : MC_CALL_NOT_MADE;
     const mc_waits_mesh_t *const mesh = find_mesh(at, w->mesh);
-    if (w->kind == MC_WAIT_SEND || w->kind == MC_WAIT_RECV ||
+    if (w->kind == MC_WAIT_SEND || w->kind == MC_WAIT_RECV || w->kind == MC_WAIT_LEAD ||
         (!mesh && at->n_meshes >= MC_WAITS_MESHES))
         return MC_CALL_UNKNOWN;
     if (!mesh)
         return MC_CALL_NOT_MADE;
     if (w->is_persistent)
-        return mesh->n_persistent > w->number - NUMBERS ? MC_CALL_UNKNOWN : MC_CALL_NOT_MADE;
+        return mesh->n_persistent > w->number ? MC_CALL_UNKNOWN : MC_CALL_NOT_MADE;
     return is_taken(mesh->n_calls, w->number) ? MC_CALL_MADE : MC_CALL_NOT_MADE;
 }
 
 static bool same_call(const mc_wait_t *a, const mc_wait_t *b)
 {
     return a->mesh == b->mesh && a->number == b->number && a->is_persistent == b->is_persistent &&
-           a->kind <= MC_WAIT_COUNTS && b->kind <= MC_WAIT_COUNTS;
+           ((a->kind <= MC_WAIT_COUNTS && b->kind <= MC_WAIT_COUNTS) ||
+            (a->kind == MC_WAIT_LEAD && b->kind == MC_WAIT_LEAD));
 }
 
 /* Returns what the rank waits for: in the same call, else in its oldest; NULL: for nobody. */
@@ -99,12 +100,13 @@ static void settle(const mc_waits_t *at, mc_blame_t *b)
         b->kind = MC_BLAME_BUSY;
         b->own = at->wait[0];
     } else {
-        b->kind = b->broken ? MC_BLAME_FAILED : MC_BLAME_AWAY;
+        b->kind = b->broken ? MC_BLAME_FAILED : at->has_last ? MC_BLAME_LATE : MC_BLAME_AWAY;
+        b->own = at->last;
     }
 }
 
 /* One step: asks the rank that the last of the chain waits for. false: that is the rank to blame. */
-static bool follow(const mc_ask_t *ask, double end, mc_blame_t *b)
+__attribute__((noinline)) static bool follow(const mc_ask_t *ask, double end, mc_blame_t *b)
 {
     mc_waits_t at;
     b->circle = find_in_chain(b, b->wait.known_as);
@@ -131,6 +133,21 @@ static bool follow(const mc_ask_t *ask, double end, mc_blame_t *b)
     return true;
 }
 
+/* A rank that polls, and gets no core for long, looks as if it had left the library. Where it was last seen to wait
+ * for one that does not answer, or that one for such a rank, that is the one to blame; else nobody knows. */
+static void look_behind(const mc_ask_t *ask, double end, mc_blame_t *b)
+{
+    mc_blame_t behind = *b;
+    while (behind.kind == MC_BLAME_LATE && behind.n < MC_BLAME_HOPS && mc_now() <= end) {
+        behind.chain[behind.n++] = behind.wait.known_as;
+        behind.wait = behind.own;
+        while (follow(ask, end, &behind))
+            continue;
+    }
+    if (behind.kind == MC_BLAME_SILENT)
+        *b = behind;
+}
+
 bool mc_blame_find(const mc_waits_t *self, const mc_wait_t *wait, const mc_ask_t *ask,
                    mc_blame_t *blame)
 {
@@ -140,6 +157,7 @@ bool mc_blame_find(const mc_waits_t *self, const mc_wait_t *wait, const mc_ask_t
         return false;
     while (follow(ask, end, &b))
         continue;
+    look_behind(ask, end, &b);
     *blame = b;
     return true;
 }
@@ -149,13 +167,24 @@ bool mc_blame_find(const mc_waits_t *self, const mc_wait_t *wait, const mc_ask_t
 static void print_away(const mc_blame_t *b, mc_text_t *text)
 {
     if (b->made != MC_CALL_UNKNOWN) {
-        mc_text_add(text, " has %smade ", b->made == MC_CALL_MADE ? "" : "not ");
+        /* it may have made another one: a call of no elements sends nothing */
+        mc_text_add(text, b->made == MC_CALL_MADE
+                              ? " has made a call of this number, but does not progress "
+                              : " has not made ");
         mc_wait_print_call(&b->wait, text);
-        mc_text_add(text, b->made == MC_CALL_MADE ? ", but does not progress it: it" : ": it");
+        mc_text_add(text, ": it");
     }
     mc_text_add(text, " does not wait in the library");
     if (b->looked_ms >= 0)
         mc_text_add(text, " since %.1f s", (double)b->looked_ms / 1000);
+}
+
+static void print_late(const mc_blame_t *b, mc_text_t *text)
+{
+    mc_text_add(text, " was last seen in the library %.1f s ago, where it waited for ",
+                (double)b->looked_ms / 1000);
+    mc_wait_print_rank(b->own.known_as, &b->own.place, text);
+    mc_text_add(text, "; why it is late is not known");
 }
 
 static void print_circle(const mc_blame_t *b, mc_text_t *text)
@@ -191,6 +220,9 @@ void mc_blame_print(const mc_blame_t *b, mc_text_t *text)
         break;
     case MC_BLAME_AWAY:
         print_away(b, text);
+        break;
+    case MC_BLAME_LATE:
+        print_late(b, text);
         break;
     case MC_BLAME_FAILED:
         mc_text_add(text, " has failed: %s", meshcoll_status_string(b->broken));

@@ -12,6 +12,7 @@ enum { MC_BLAME_HOPS = 16, MC_BLAME_MS = 1500 };
 typedef enum {
     MC_BLAME_SILENT, /* it does not answer */
     MC_BLAME_AWAY,   /* it does not wait in the library */
+    MC_BLAME_LATE,   /* it was not seen there for long, but what it waited for has not ended */
     MC_BLAME_FAILED, /* its mesh has failed, and it waited for nobody then */
     MC_BLAME_BUSY,   /* it waits for no other rank */
     MC_BLAME_CIRCLE, /* the ranks wait for one another */
@@ -29,9 +30,9 @@ typedef struct {
     int32_t chain[MC_BLAME_HOPS]; /* the caller's numbers; this rank is the first */
     int32_t circle;               /* of a circle: where in the chain it begins */
     mc_wait_t wait;               /* the last of the chain waits so for the rank to blame */
-    mc_wait_t own;                /* of BUSY and FAR: what that one waits for */
-    int64_t looked_ms;            /* as in mc_waits_t */
-    int32_t broken;               /* status of its mesh's failure */
+    mc_wait_t own;     /* of BUSY and FAR: what that one waits for; of LATE: waited for */
+    int64_t looked_ms; /* as in mc_waits_t */
+    int32_t broken;    /* status of its mesh's failure */
 } mc_blame_t;
 
 /* Follows `wait`, of this rank, whose record is `self`. false: it waits for no rank. */

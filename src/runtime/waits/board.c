@@ -13,6 +13,7 @@
 typedef struct {
     mc_wait_t wait;
     int64_t at, moved;
+    const meshcoll_request_t *of;
     bool stays; /* it has failed */
 } entry_t;
 
@@ -184,7 +185,7 @@ static void publish(const mc_shared_t *job, const meshcoll_request_t *r, int64_t
         return;
     }
     entry_t *const e = &b->entry[b->n++];
-    *e = (entry_t){.at = now, .moved = r->watched.moved};
+    *e = (entry_t){.at = now, .moved = r->watched.moved, .of = r};
     mc_wait_describe(r, &e->wait);
     e->wait.waited_ms = r->watched.waited;
 }
@@ -248,6 +249,18 @@ void mc_waits_break(const mc_shared_t *job)
     pthread_mutex_unlock(&b->lock);
 }
 
+void mc_waits_forget(const mc_shared_t *job, const meshcoll_request_t *ended)
+{
+    board_t *const b = job->board;
+    int32_t n = 0;
+    pthread_mutex_lock(&b->lock);
+    for (int32_t i = 0; i < b->n; i++)
+        if (b->entry[i].stays || b->entry[i].of != ended)
+            b->entry[n++] = b->entry[i];
+    b->n = n;
+    pthread_mutex_unlock(&b->lock);
+}
+
 /* Copying ---------------------------------------------------------------------------------------- */
 
 static void copy_meshes(const board_t *b, mc_waits_t *copy)
@@ -266,8 +279,12 @@ static void copy_entries(const board_t *b, int64_t now, mc_waits_t *copy)
 {
     for (int32_t i = 0; i < b->n; i++) {
         const entry_t *const e = &b->entry[i];
-        if (!is_fresh(e, now))
+        if (!is_fresh(e, now)) {
+            if (!copy->has_last && e->wait.peer >= 0)
+                copy->last = e->wait;
+            copy->has_last = copy->has_last || e->wait.peer >= 0;
             continue;
+        }
         mc_wait_t *const w = &copy->wait[copy->n++];
         *w = e->wait;
         w->still_ms = (e->stays ? e->at : now) - e->moved;

@@ -92,7 +92,9 @@ static mc_wait_kind_t kind_of(const meshcoll_request_t *r)
 {
     const meshcoll_t *const h = r->mesh;
     const void *const in = r->operands.in;
-    if (in && (in == &h->arrived || in == r->compared))
+    if (r->lead)
+        return MC_WAIT_LEAD;
+    if (in && in == &h->arrived)
         return MC_WAIT_BARRIER;
     /* an exchange of counts is bound; the call that waits for them is not */
     return r->exchange && r->executor.bound ? MC_WAIT_COUNTS : MC_WAIT_COLLECTIVE;
@@ -102,8 +104,8 @@ static void describe_run(const meshcoll_request_t *r, mc_wait_t *wait)
 {
     wait->kind = kind_of(r);
     wait->collective = (int32_t)r->collective;
-    wait->is_persistent = r->operation >= FIRST_PERSISTENT;
-    wait->number = r->operation;
+    wait->is_persistent = !r->lead && r->operation >= FIRST_PERSISTENT;
+    wait->number = r->operation % FIRST_PERSISTENT;
     if (r->executor.bound) {
         wait->count = r->operands.count;
         wait->datatype = (int32_t)r->operands.datatype;

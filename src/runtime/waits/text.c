@@ -4,8 +4,7 @@
 
 #include <inttypes.h>
 
-/* The first operation number of persistent requests (request/numbers.h). */
-enum { FIRST_PERSISTENT = 1 << 21, NUMBER = 32 };
+enum { NUMBER = 32 };
 
 static const char *bytes_of(uint64_t bytes, char number[NUMBER])
 {
@@ -56,7 +55,6 @@ static void print_elements(const mc_wait_t *w, mc_text_t *text)
 static void print_collective(const mc_wait_t *w, mc_text_t *text)
 {
     const char *const name = meshcoll_collective_name((meshcoll_collective_t)w->collective);
-    const uint32_t first = w->is_persistent ? FIRST_PERSISTENT : 0;
     if (w->kind == MC_WAIT_BARRIER) {
         mc_text_add(text, "barrier");
     } else if (w->kind == MC_WAIT_COUNTS) {
@@ -66,14 +64,25 @@ static void print_collective(const mc_wait_t *w, mc_text_t *text)
         print_elements(w, text);
     }
     mc_text_add(text, " (%s %" PRIu32, w->is_persistent ? "persistent operation" : "call",
-                w->number - first);
+                w->number);
     if (w->mesh != 0)
         mc_text_add(text, " on %.*s", MC_WAIT_MESH - 1, w->mesh_text);
     mc_text_add(text, ")");
 }
 
+static void print_lead(const mc_wait_t *w, mc_text_t *text)
+{
+    mc_text_add(text, "barrier of the library, between calls");
+    if (w->mesh != 0)
+        mc_text_add(text, " (on %.*s)", MC_WAIT_MESH - 1, w->mesh_text);
+}
+
 void mc_wait_print_call(const mc_wait_t *w, mc_text_t *text)
 {
+    if (w->kind == MC_WAIT_LEAD) {
+        print_lead(w, text);
+        return;
+    }
     if (w->kind == MC_WAIT_DESTROY)
         mc_text_add(text, "meshcoll_destroy of its last mesh");
     else if (w->kind == MC_WAIT_SEND || w->kind == MC_WAIT_RECV)
@@ -161,5 +170,5 @@ bool mc_waits_are_sound(const mc_waits_t *w, int32_t size)
                  w->n_meshes <= MC_WAITS_MESHES && w->n >= 0 && w->n <= MC_WAITS_REQUESTS;
     for (int32_t i = 0; sound && i < w->n; i++)
         sound = w->wait[i].peer >= -1 && w->wait[i].peer < size;
-    return sound;
+    return sound && w->last.peer >= -1 && w->last.peer < size;
 }

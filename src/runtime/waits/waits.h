@@ -32,7 +32,8 @@ typedef enum {
     MC_WAIT_COUNTS,
     MC_WAIT_SEND,
     MC_WAIT_RECV,
-    MC_WAIT_DESTROY /* of the last mesh of a job */
+    MC_WAIT_DESTROY, /* of the last mesh of a job */
+    MC_WAIT_LEAD     /* the barrier of a lead: the library's own */
 } mc_wait_kind_t;
 
 /* What it needs to continue. */
@@ -57,7 +58,7 @@ typedef struct {
 typedef struct mc_wait {
     int32_t kind, awaits;  /* mc_wait_kind_t, mc_awaited_t */
     uint32_t mesh;         /* id of the mesh, the same on all its ranks */
-    uint32_t number;       /* of its operation (request/numbers.h) */
+    uint32_t number;       /* of calls, or of persistent operations: of its own */
     int32_t is_persistent; /* else a call */
     int32_t collective;    /* meshcoll_collective_t */
     int32_t datatype;      /* meshcoll_datatype_t */
@@ -93,6 +94,10 @@ typedef struct mc_waits {
     int32_t n_more; /* requests that run and are not described */
     mc_waits_mesh_t mesh[MC_WAITS_MESHES];
     mc_wait_t wait[MC_WAITS_REQUESTS]; /* the oldest first; those of a mesh that has failed stay */
+    /* What it waited for when it was last seen, long ago: has_last. It has not ended, but whether the rank has left the
+     * library since, or only got no core, is not known. */
+    int32_t has_last;
+    mc_wait_t last;
 } mc_waits_t;
 
 /* Copies what any thread waits for on the meshes of a job. Any thread may call it while the job exists.
