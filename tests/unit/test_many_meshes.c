@@ -220,3 +220,56 @@ Test(many_meshes, of_some_ranks_shrink, .timeout = 2 * PATIENCE_S)
     for (int r = 0; r < RANKS; r++)
         cr_expect_eq(mc_process_await(pid[r]), r == 1 ? -SIGKILL : 0, "rank %d", r);
 }
+
+/* Threads of each rank make meshes at the same time, in no order that ranks share: as PyTorch does. */
+enum { THREADS = 4, EACH = 25 };
+typedef struct {
+    mc_seat_t seat;
+    pthread_t thread;
+    bool good;
+} maker_t;
+
+static void *make_some(void *argument)
+{
+    maker_t *const m = argument;
+    meshcoll_params_t params = params_of("thread");
+    meshcoll_t *mesh[EACH];
+    m->good = true;
+    for (int i = 0; i < EACH && m->good; i++)
+        m->good = make(&m->seat, &params, &mesh[i]) == MESHCOLL_OK &&
+                  adds_up(mesh[i], m->seat.rank, (float)i);
+    for (int i = 0; i < EACH && m->good; i++)
+        meshcoll_destroy(mesh[i]);
+    return NULL;
+}
+
+static int by_threads(const void *context, mc_seat_t *seat)
+{
+    mc_meeting_t *const meeting = (mc_meeting_t *)(uintptr_t)context;
+    const meshcoll_params_t params = params_of("thread");
+    maker_t maker[THREADS];
+    meshcoll_t *first;
+    alarm(PATIENCE_S);
+    CHECK(make(seat, &params, &first) == MESHCOLL_OK && adds_up(first, seat->rank, 1));
+    const costs_t before = measure();
+    for (int t = 0; t < THREADS; t++) {
+        maker[t].seat = (mc_seat_t){&meeting[t], seat->rank};
+        CHECK(pthread_create(&maker[t].thread, NULL, make_some, &maker[t]) == 0);
+    }
+    for (int t = 0; t < THREADS; t++) {
+        pthread_join(maker[t].thread, NULL);
+        CHECK(maker[t].good);
+    }
+    CHECK(adds_up(first, seat->rank, 7));
+    CHECK(measure().threads == before.threads && measure().descriptors == before.descriptors);
+    meshcoll_destroy(first);
+    return 0;
+}
+
+Test(many_meshes, made_by_several_threads_at_once, .timeout = 2 * PATIENCE_S)
+{
+    mc_meeting_t *const meeting = mc_processes_share(THREADS * sizeof *meeting);
+    for (int t = 0; t < THREADS; t++)
+        mc_meeting_init(&meeting[t], RANKS);
+    run(by_threads, meeting);
+}

@@ -90,15 +90,18 @@ static int open_handle(const mc_making_t *m, mc_shared_t *job, meshcoll_t **hand
 
 /* Agreement ---------------------------------------------------------------------------------------- */
 
-/* What this rank offers, under the job's lock. */
-static void offer(mc_shared_t *job, note_t *note)
+/* What this rank offers. */
+static void offer(mc_shared_t *job, const mc_creating_t *creating, note_t *note)
 {
+    mc_shared_lock(job);
     mc_family_t *const f = job->family;
-    note->answer = f->offered ? BUSY : JOINS;
+    const bool offers = mc_creating_may_offer(f, creating);
+    note->answer = offers ? JOINS : BUSY;
     note->creation = f->latest;
-    for (int w = 0; w < MC_CONTEXT_WORDS && !f->offered; w++)
+    for (int w = 0; w < MC_CONTEXT_WORDS && offers; w++)
         note->free[w] = ~f->used[w];
-    f->offered = true;
+    f->offered = f->offered || offers;
+    mc_shared_unlock(job);
 }
 
 static void merge(const mc_making_t *m, note_t *all)
@@ -114,14 +117,12 @@ static void merge(const mc_making_t *m, note_t *all)
     }
 }
 
-static int exchange(mc_making_t *m, mc_shared_t *job, int status, note_t *all)
+static int exchange(mc_making_t *m, mc_shared_t *job, const mc_creating_t *creating, int status,
+                    note_t *all)
 {
     note_t own = {.answer = JOINS_NOT};
-    if (job && !status) {
-        mc_shared_lock(job);
-        offer(job, &own);
-        mc_shared_unlock(job);
-    }
+    if (job && !status)
+        offer(job, creating, &own);
     memcpy(m->rounds.own, &own, sizeof own);
     const int agreed = mc_round(&m->rounds, status, sizeof own);
     if (own.answer == JOINS) {
@@ -157,18 +158,34 @@ static void enter(meshcoll_t *h, uint32_t context, uint32_t creation)
     mc_shared_unlock(job);
 }
 
+static void enlist(mc_shared_t *job, mc_creating_t *creating, bool enters)
+{
+    mc_shared_lock(job);
+    if (enters)
+        mc_creating_enter(job->family, creating);
+    else
+        mc_creating_leave(job->family, creating);
+    mc_shared_unlock(job);
+}
+
 /* `job`: NULL where this rank cannot join. */
 static int join(mc_making_t *m, mc_shared_t *job, meshcoll_t **handle)
 {
     meshcoll_t *h = NULL;
-    note_t all;
+    note_t all = {.answer = JOINS_NOT};
     int status = m->status;
     if (job && !status)
         status = mc_family_open(job);
     if (job && !status)
         status = open_handle(m, job, &h);
-    while (!(status = exchange(m, job, status, &all)) && all.answer == BUSY)
+    mc_creating_t creating = {.tag = INT32_MIN, .members = mc_making_number(m)};
+    if (job && !status)
+        enlist(job, &creating, true);
+    const bool listed = job && !status;
+    while (!(status = exchange(m, job, &creating, status, &all)) && all.answer == BUSY)
         nanosleep(&(struct timespec){.tv_nsec = BETWEEN_NS}, NULL);
+    if (listed)
+        enlist(job, &creating, false);
     const uint32_t context = status || all.answer != JOINS ? 0 : choose(&all);
     if (context > 0) {
         enter(h, context, mc_creation_next(all.creation));

@@ -327,6 +327,11 @@ static void start_monitor(const mc_making_t *m, size_t record)
     mc_monitor_start(m->handle->job->monitor, &params);
 }
 
+uint64_t mc_making_number(const mc_making_t *m)
+{
+    return m->facts[0].id.at[0];
+}
+
 const mc_job_offer_t *mc_making_offered(const mc_making_t *m, int32_t rank)
 {
     return m->facts[rank].offer;

@@ -212,29 +212,6 @@ static int go_round(round_t *r, uint32_t from)
 
 /* This rank's creations ------------------------------------------------------------------------- */
 
-static bool goes_before(const mc_creating_t *a, const mc_creating_t *b)
-{
-    if (a->context != b->context)
-        return a->context < b->context;
-    return a->tag != b->tag ? a->tag < b->tag : a->members < b->members;
-}
-
-static bool may_offer(const mc_family_t *f, const mc_creating_t *own)
-{
-    bool first = !f->offered;
-    for (const mc_creating_t *c = f->creating; c; c = c->next)
-        first = first && !goes_before(c, own);
-    return first;
-}
-
-static void unlink_creating(mc_family_t *f, const mc_creating_t *own)
-{
-    mc_creating_t **at = &f->creating;
-    while (*at != own)
-        at = &(*at)->next;
-    *at = own->next;
-}
-
 /* Its window: from the first word on, of those from `from` on, that has a free one. */
 static void offer(const mc_family_t *f, uint32_t from, note_t *note)
 {
@@ -248,7 +225,7 @@ static int one_round(const mc_agreement_t *a, mc_family_t *f, const mc_creating_
                      note_t *agreed)
 {
     const uint32_t from = agreed->status == FURTHER ? agreed->first : 0;
-    const bool offers = may_offer(f, own);
+    const bool offers = mc_creating_may_offer(f, own);
     round_t r = {.a = a,
                  .own = {.list = a->list,
                          .status = status   ? status
@@ -310,12 +287,11 @@ int mc_context_agree(const mc_agreement_t *a, int status, uint32_t *context, uin
     if (failed)
         return failed;
     mc_family_t *const f = job->family;
-    own.next = f->creating;
-    f->creating = &own;
+    mc_creating_enter(f, &own);
     while (!(failed = one_round(a, f, &own, status, &agreed)) && agreed.status > 0)
         if (agreed.status == BUSY)
             let_others(a->parent);
-    unlink_creating(f, &own);
+    mc_creating_leave(f, &own);
     if (!failed)
         failed = conclude(a, fail_again(status, why), &agreed);
     if (failed)

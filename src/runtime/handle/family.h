@@ -48,6 +48,12 @@ static inline uint32_t mc_creation_next(uint32_t a)
     return next ? next : 1;
 }
 
+/* A creation enters the list while it is under way. Its rank may offer contexts to it if it offers them to no other, and
+ * none goes before it: so the first of all is never refused twice. */
+void mc_creating_enter(mc_family_t *f, mc_creating_t *own);
+void mc_creating_leave(mc_family_t *f, const mc_creating_t *own);
+bool mc_creating_may_offer(const mc_family_t *f, const mc_creating_t *own);
+
 struct mc_shared;
 /* The contexts of a job, made when they are asked for first. ERR_NO_MEMORY. */
 int mc_family_open(struct mc_shared *job);
