@@ -7,7 +7,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#if defined(__has_include)
+/* A sanitizer's program does not run under valgrind. */
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+#define SANITIZED
+#endif
+#elif defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define SANITIZED
+#endif
+
+#if defined(__has_include) && !defined(SANITIZED)
 #if __has_include(<valgrind/memcheck.h>)
 #include <valgrind/memcheck.h>
 #endif
@@ -77,7 +86,7 @@ int main(int argc, char **argv)
 
 int main(void)
 {
-    puts("skipped: there is no valgrind/memcheck.h");
+    puts("skipped: there is no valgrind/memcheck.h, or a sanitizer instead");
     return SKIPPED;
 }
 
