@@ -174,8 +174,10 @@ bool DeviceWork::isCompleted()
             return true;
     }
     const bool is_over = flight_->is_over();
-    if (!is_over && mesh_->failure() == MESHCOLL_OK)
+    if (!is_over && mesh_->failure() == MESHCOLL_OK) {
+        std::this_thread::yield(); /* as Work's */
         return false;
+    }
     std::string sentence;
     const int status = mesh_->device_status(sentence);
     if (!is_over && status == MESHCOLL_OK)

@@ -6,6 +6,8 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/ivalue.h>
 
+#include <thread>
+
 namespace meshcoll_torch
 {
 
@@ -244,6 +246,14 @@ void Work::wait_for(Part &part, Lock &lock, double limit)
     lock.lock();
     if (part.state == State::CLAIMED) /* refused, in a callback: another thread completes it */
         part.state = State::RUNNING;
+}
+
+bool Work::isCompleted()
+{
+    const bool is_completed = c10d::Work::isCompleted();
+    if (!is_completed)
+        std::this_thread::yield();
+    return is_completed;
 }
 
 bool Work::wait(milliseconds timeout)

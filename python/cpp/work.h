@@ -60,6 +60,8 @@ class Work : public c10d::Work
 
     /* By torch. */
 
+    /* A loop of it gives its core to the thread that moves messages, or to another rank. */
+    bool isCompleted() override;
     bool wait(std::chrono::milliseconds timeout) override;
     c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
     std::vector<at::Tensor> result() override;
