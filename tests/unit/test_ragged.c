@@ -91,6 +91,25 @@ Test(ragged, digits_do_not_follow_boxes)
     cr_expect_eq(cost.dim[MC_RAGGED_FOLD].messages, 3 * 8 - 12);
 }
 
+/* Half a million boxes, and as many rounds of one digit: a walk over the boxes in each would take minutes. */
+Test(ragged, many_boxes_and_a_large_radix, .timeout = 60)
+{
+    enum { BOXES = 500003, RANKS = 8 * BOXES + 7, RADIX = RANKS / 7 };
+    mc_mesh_t mesh;
+    mc_links_t links;
+    mc_strategy_t strategy;
+    cr_assert_eq(mc_mesh_parse("box=500003x8+7", &mesh), 0);
+    cr_assert_eq(mc_links_parse("lab", &mesh, &links), 0);
+    cr_assert_eq(
+        mc_strategy_parse("alltoall:digits(box*gpu*fold)", MESHCOLL_ALLTOALL, &mesh, &strategy), 0);
+    const mc_cost_t cost = mc_strategy_phase_cost(&strategy, &mesh, &links, 0, 0).once;
+    const double inside = cost.dim[MC_RAGGED_FOLD].messages;
+    cr_expect_float_eq(mc_ratio_value(cost.dim[MC_RAGGED_BOX].alpha), 6 + RADIX - 1, 1e-6);
+    /* ranks of a box differ by 1 to 6 in the first digit, or by 1 in the second */
+    cr_expect(inside > 0 && inside < 8. * RANKS, "%g", inside);
+    cr_expect_eq(cost.dim[MC_RAGGED_BOX].messages + inside, (6. + RADIX - 1) * RANKS);
+}
+
 /* A scatter's root keeps what its own box has: 4 of 8 slices, or 1 where it is alone there. A broadcast's
  * slices are of one length. */
 Test(ragged, blocks_of_the_roots_box_do_not_leave_it)

@@ -90,11 +90,14 @@ static run_t run_from(const mc_boxes_t *boxes, int32_t b)
     return run;
 }
 
-/* Boxes of unequal sizes do not align with digits, so each run of boxes is counted. */
+/* Boxes of unequal sizes do not align with digits, so each run of boxes is counted; unless the round goes
+ * further than the largest box, as all but a few do where the radix is large. */
 static void count_ragged(tally_t *tally, const mc_line_shape_t *shape, const round_t *r)
 {
-    sent_t sent = {0, 0};
-    for (int32_t b = 0; b < shape->boxes->n;) {
+    const int32_t largest = shape->boxes->most, up = r->k * r->unit;
+    const bool leaves = up >= largest && r->turn - up >= largest;
+    sent_t sent = {0, leaves ? largest : 0};
+    for (int32_t b = 0; b < shape->boxes->n && !leaves;) {
         const run_t run = run_from(shape->boxes, b);
         count_run(r, &run, &sent);
         b += run.n;
