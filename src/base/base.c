@@ -2,6 +2,8 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <float.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -182,10 +184,10 @@ int mc_parse_bytes(const char *text, uint64_t *bytes)
     if (errno || number < 0 || scale == 0 || number * scale >= 0x1p63)
         return mc_fail(MESHCOLL_ERR_PARSE,
                        "a size is a number and optionally K, M, G or T, as in 64M; got '%s'", text);
-    const uint64_t whole = (uint64_t)(number * scale);
-    if ((double)whole != number * scale)
+    const double whole = round(number * scale); /* 1.001 is not exact, nor is 1000 times it */
+    if (fabs(number * scale - whole) > whole * DBL_EPSILON)
         return mc_fail(MESHCOLL_ERR_PARSE, "a size is a whole number of bytes; got '%s'", text);
-    *bytes = whole;
+    *bytes = (uint64_t)whole;
     return MESHCOLL_OK;
 }
 

@@ -262,6 +262,8 @@ Test(base, sizes_parse_and_print)
     cr_expect_eq(bytes, 65536);
     cr_assert_eq(mc_parse_bytes("1.5KiB", &bytes), 0);
     cr_assert_eq(bytes, 1536);
+    cr_assert_eq(mc_parse_bytes("1.001KB", &bytes), 0, "%s", meshcoll_last_error());
+    cr_assert_eq(bytes, 1001);
     cr_assert_str_eq(mc_print_bytes(1536, buffer, sizeof buffer), "1.5 KiB");
     static const char *const wrong[] = {"",    "M",    "-1",   "64X",   "1e99",     "12 M",
                                         "1.5", "0.3K", "0x10", "0X1p4", "1.0001KiB"};
