@@ -132,8 +132,6 @@ int mc_round(mc_rounds_t *rounds, int status, size_t bytes)
     const meshcoll_oob_t *const oob = rounds->oob;
     if (!rounds->memory && !status)
         status = mc_fail_memory("the data of all ranks");
-    if (!rounds->memory && !rounds->spare)
-        return status;
     if (!rounds->memory && (size_t)oob->size * bytes > MC_ROUND_FEW - MC_ROUND_FIRST)
         return status;
     const int32_t mine = status;

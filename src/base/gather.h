@@ -21,11 +21,12 @@ int mc_gather(const meshcoll_oob_t *oob, int status, const void *mine, size_t by
 enum { MC_ROUND_ROOM = 4096, MC_ROUND_FIRST = 512, MC_ROUND_FEW = 32 << 10, MC_ROUND_SPARES = 8 };
 typedef struct {
     const meshcoll_oob_t *oob;
-    char *own;              /* this rank's record, to fill; its first 4 bytes are the status */
+    char *
+        own; /* this rank's record, to fill; its first 4 bytes are the status. NULL: no room at all */
     char *all;              /* all ranks' records, by rank */
     size_t room;            /* bytes that a record may have */
     char *memory;           /* of both; NULL: none, and the first round reports it */
-    struct mc_spare *spare; /* instead of it, if there is none */
+    struct mc_spare *spare; /* instead of it, of MC_ROUND_SPARES that a process has */
 } mc_rounds_t;
 
 /* The first record has at most MC_ROUND_FIRST bytes. */

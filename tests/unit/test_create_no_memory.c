@@ -1,4 +1,5 @@
 /* A rank that runs out of memory while a mesh is created: all ranks are told, none waits for it. */
+#include "base/gather.h"
 #include "support/allocations.h"
 
 #include <meshcoll/meshcoll.h>
@@ -93,6 +94,38 @@ Test(create_no_memory, all_ranks_are_told, .timeout = 20)
            1); /* the C library keeps memory of threads that have ended */
     expect_told(NULL, 0);
     expect_told("numa=2,gpu=2", 3);
+}
+
+static int copy(void *context, const void *in, void *out, size_t bytes)
+{
+    (void)context;
+    memcpy(out, in, bytes);
+    return 0;
+}
+
+/* Other threads without memory have all that is kept for reports. */
+Test(create_no_memory, nothing_is_left_to_report_from)
+{
+    const meshcoll_oob_t oob = {.rank = 0, .size = 1, .allgather = copy};
+    const meshcoll_params_t params = {.size = sizeof params};
+    mc_rounds_t others[MC_ROUND_SPARES];
+    int failed = 0;
+    for (int i = 0; i < MC_ROUND_SPARES; i++) {
+        n_left = 1;
+        mc_rounds_open(&others[i], &oob);
+        cr_assert_not_null(others[i].spare);
+    }
+    for (unsigned turn = 1; turn < 10; turn++) {
+        meshcoll_t *mesh = NULL;
+        n_left = turn;
+        const int status = meshcoll_create_oob(&oob, &params, &mesh);
+        n_left = 0;
+        failed += status == MESHCOLL_ERR_NO_MEMORY;
+        meshcoll_destroy(mesh);
+    }
+    cr_expect_gt(failed, 2, "%d, %s", failed, meshcoll_last_error());
+    for (int i = 0; i < MC_ROUND_SPARES; i++)
+        mc_rounds_close(&others[i]);
 }
 
 #else

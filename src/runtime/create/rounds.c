@@ -64,17 +64,7 @@ static int allocate(mc_making_t *m)
 
 void mc_making_open(mc_making_t *making, const mc_creation_t *creation)
 {
-    /* without the rounds' memory, which need not be zeroed */
-    making->creation = creation;
-    making->settings = (mc_settings_t){0};
-    making->facts = NULL;
-    making->place = NULL;
-    making->machine = making->scratch = NULL;
-    making->cores = NULL;
-    making->words = 0;
-    making->copies = MC_SHM_NONE;
-    making->oversubscribed = false;
-    making->handle = NULL;
+    *making = (mc_making_t){.creation = creation};
     mc_rounds_open(&making->rounds, &creation->oob);
     making->status = allocate(making);
     if (!making->status)
@@ -131,6 +121,8 @@ int mc_making_places(mc_making_t *m)
     if (!m->status)
         m->status = draw(&mine.id);
     mc_jobs_offer(mine.offer);
+    if (!m->rounds.own)
+        return mc_fail_memory("the data of all ranks");
     memcpy(m->rounds.own, &mine, sizeof mine);
     const int status = mc_round(&m->rounds, m->status, sizeof mine);
     if (status)
