@@ -2,6 +2,9 @@
 #include "runtime/handshake/network.h"
 
 #include <criterion/criterion.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static mc_endpoint_t v4(int a, int b, int c, int d)
@@ -83,4 +86,54 @@ Test(network, the_route_to_another_is_chosen)
     mc_network_devices(all, sizeof all[0], 3, 0, devices);
     cr_expect_not(strchr(devices, ','), "%s", devices);
     cr_expect_gt(strlen(devices), 0);
+}
+
+/* A namespace with IPv6 towards the others, and IPv4 on Docker's bridges only; /sys shows it. */
+static bool enter_sixes(void)
+{
+    static const char *const commands =
+        "mount --make-rprivate / && mount -t sysfs sysfs /sys && ip link set lo up && "
+        "for i in 0 1 2 3 4 5 6 7 8; do ip link add docker$i type bridge && "
+        "ip link add guest$i type veth peer name inside$i && ip link set guest$i master docker$i "
+        "up && "
+        "ip link set inside$i up && ip addr add 172.$((17 + i)).0.1/16 dev docker$i && "
+        "ip link set docker$i up; done && "
+        "ip link add eth0 type veth peer name far && ip link set far up && ip link set eth0 up && "
+        "ip -6 addr add fd77::1/64 dev eth0 nodad && "
+        "until [ $(ip -br link | grep -cE '^(docker|eth0).* UP ') = 10 ]; do sleep 0.05; done";
+    char command[1024];
+    snprintf(command, sizeof command, "( %s ) >/dev/null 2>&1", commands);
+    return unshare(CLONE_NEWNET | CLONE_NEWNS) == 0 && system(command) == 0; /* NOLINT */
+}
+
+static mc_network_t find_in_sixes(const char *more)
+{
+    mc_network_t w;
+    cr_assert_eq(system(more), 0); /* NOLINT */
+    mc_network_find(1, NULL, &w);
+    return w;
+}
+
+Test(network, bridges_come_last_whatever_the_family, .timeout = 30)
+{
+    char devices[MC_NETWORK_DEVICES] = "?";
+    mc_endpoint_t own = {.family = 6, .at = {0xfd, 0x77, [15] = 1}};
+    if (!enter_sixes())
+        cr_skip_test("needs root, namespaces and ip");
+    const mc_network_t one_link = find_in_sixes("true");
+    cr_expect_eq(one_link.n, MC_NETWORK_ADDRESSES);
+    cr_expect(mc_network_is_same(&one_link.at[0], &own));
+    /* of two networks that have no bridges, the default route's comes first, and both are used where all have both */
+    mc_network_t all[2] = {find_in_sixes(
+        "ip link add net1 type veth peer name net2 && ip link set net2 up && ip link set "
+        "net1 up && ip -6 addr add fd78::1/64 dev net1 nodad && "
+        "until ip -br link show net1 | grep -q ' UP '; do sleep 0.05; done && "
+        "ip -6 route add default via fd78::9")};
+    own.at[1] = 0x78;
+    cr_expect(mc_network_is_same(&all[0].at[0], &own));
+    all[1] = all[0];
+    all[1].space = 2;
+    all[1].at[0].at[15] = all[1].at[1].at[15] = 2;
+    mc_network_devices(all, sizeof all[0], 2, 0, devices);
+    cr_expect_str_eq(devices, "net1,eth0");
 }

@@ -1,6 +1,5 @@
 #include "runtime/handshake/network.h"
 
-#include <glob.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -10,38 +9,18 @@
 
 /* Interfaces ----------------------------------------------------------------------------------- */
 
-/* CARD: with hardware behind it. */
-typedef enum { CARD, OTHER, BRIDGE, KINDS } kind_t;
-
-static bool has_file(const char *name, const char *file)
-{
-    char path[64];
-    snprintf(path, sizeof path, "/sys/class/net/%s/%s", name, file);
-    return access(path, F_OK) == 0;
-}
-
-/* Its own, or that of an interface below it: of a bond, a VLAN, or a bridge with a card among its ports. */
-static bool has_card(const char *name)
-{
-    char below[64];
-    glob_t found = {0};
-    snprintf(below, sizeof below, "/sys/class/net/%s/lower_*/device", name);
-    const bool has = has_file(name, "device") || glob(below, GLOB_NOSORT, NULL, &found) == 0;
-    globfree(&found);
-    return has;
-}
-
 /* "eth0:1" is another address of eth0. */
 static void name_of(const struct ifaddrs *a, char name[IF_NAMESIZE])
 {
     snprintf(name, IF_NAMESIZE, "%.*s", (int)strcspn(a->ifa_name, ":"), a->ifa_name);
 }
 
-static kind_t kind_of(const struct ifaddrs *a)
+static bool is_bridge(const struct ifaddrs *a)
 {
-    char name[IF_NAMESIZE];
+    char name[IF_NAMESIZE], path[64];
     name_of(a, name);
-    return has_card(name) ? CARD : has_file(name, "bridge") ? BRIDGE : OTHER;
+    snprintf(path, sizeof path, "/sys/class/net/%s/bridge", name);
+    return access(path, F_OK) == 0;
 }
 
 /* An address of IPv4 or IPv6 by which others may reach this process. */
@@ -86,18 +65,24 @@ static void add(mc_network_t *w, const mc_endpoint_t *e)
         w->at[w->n++] = *e;
 }
 
-/* The address from which packets leave for hosts of no known network (RFC 5737): that of the default route. */
+/* The address from which packets leave for hosts of no known network (RFC 5737, RFC 3849): that of the default route. */
 static void add_default(mc_network_t *w)
 {
-    struct sockaddr_storage to, from;
+    static const mc_endpoint_t outside[] = {
+        {.family = 4, .at = {192, 0, 2, 1}},
+        {.family = 6, .at = {0x20, 0x01, 0x0d, 0xb8, [15] = 1}}};
     static const struct sockaddr_storage none;
-    const mc_endpoint_t outside = {.family = 4, .at = {192, 0, 2, 1}};
-    if (mc_wire_address(&outside, &none, &to) || mc_wire_source(&to, &from))
-        return;
-    mc_endpoint_t e = mc_wire_endpoint(&from);
-    e.port = 0;
-    if (!mc_wire_is_loopback(&e))
-        add(w, &e);
+    struct sockaddr_storage to, from;
+    for (size_t i = 0; i < MC_COUNT(outside); i++) {
+        if (mc_wire_address(&outside[i], &none, &to) || mc_wire_source(&to, &from))
+            continue;
+        mc_endpoint_t e = mc_wire_endpoint(&from);
+        e.port = 0;
+        if (!mc_wire_is_loopback(&e)) {
+            add(w, &e);
+            return;
+        }
+    }
 }
 
 void mc_network_find(uint64_t space, const mc_endpoint_t *reached, mc_network_t *network)
@@ -111,10 +96,10 @@ void mc_network_find(uint64_t space, const mc_endpoint_t *reached, mc_network_t 
     }
     add_default(&w);
     if (getifaddrs(&all) == 0) {
-        for (int pass = 0; pass < 2 * KINDS; pass++) /* IPv4 first */
+        for (int pass = 0; pass < 4; pass++) /* bridges last; of each, IPv4 first */
             for (const struct ifaddrs *a = all; a; a = a->ifa_next) {
-                if (!is_usable(a) || (int)kind_of(a) != pass % KINDS ||
-                    (a->ifa_addr->sa_family == AF_INET) != (pass < KINDS))
+                if (!is_usable(a) || is_bridge(a) != pass / 2 ||
+                    (a->ifa_addr->sa_family == AF_INET6) != pass % 2)
                     continue;
                 const mc_endpoint_t e = endpoint_of(a->ifa_addr);
                 add(&w, &e);
@@ -183,20 +168,12 @@ static const struct ifaddrs *route_to(const choice_t *c, const mc_endpoint_t *e)
     return NULL;
 }
 
-/* A bridge leads nowhere else, unless a rank was reached there, or it is this rank's likeliest interface: the network
- * card of a host of virtual machines is one of its ports. */
-static bool leads(const choice_t *c, const struct ifaddrs *a, bool reached)
-{
-    const mc_endpoint_t own = endpoint_of(a->ifa_addr);
-    return reached || kind_of(a) != BRIDGE || mc_network_is_same(&own, &c->own->at[0]);
-}
-
 /* An address that this machine has as well leads nowhere else. */
 static void add_route(const choice_t *c, const mc_network_t *to)
 {
     for (uint32_t i = 0; i < to->n; i++) {
         const struct ifaddrs *const a = is_local(c, &to->at[i]) ? NULL : route_to(c, &to->at[i]);
-        if (a && leads(c, a, i == 0 && to->reached)) {
+        if (a) {
             add_device(c, a);
             return;
         }
@@ -247,7 +224,7 @@ void mc_network_devices(const void *networks, size_t stride, int32_t n, int32_t 
             (r == 0 || network_of(&c, r)->space != network_of(&c, r - 1)->space))
             add_route(&c, network_of(&c, r));
     for (const struct ifaddrs *a = all; a && devices[0]; a = a->ifa_next)
-        if (is_usable(a) && kind_of(a) == CARD && is_common(&c, a))
+        if (is_usable(a) && !is_bridge(a) && is_common(&c, a))
             add_device(&c, a);
     freeifaddrs(all);
 }
