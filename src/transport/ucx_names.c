@@ -14,19 +14,33 @@ static bool is_rdma(const char *name)
     return false;
 }
 
-bool mc_ucx_names_tcp(const char *tls)
+static bool names_rdma(const char *tls)
 {
-    bool tcp = false;
-    for (const char *name = tls; *name; name += *name == ',') {
+    bool rdma = false;
+    for (const char *name = tls; *name && *name != '@' && !rdma; name += strcspn(name, ",@")) {
+        name += strspn(name, ",");
+        rdma = is_rdma(name);
+    }
+    return rdma;
+}
+
+/* Does a list of transports name this one? */
+static bool has_name(const char *tls, const char *wanted)
+{
+    for (const char *name = tls; *name; name += strspn(name, ",")) {
         const size_t n = strcspn(name, ",@");
-        if (is_rdma(name))
-            return false;
-        tcp = tcp || (n == 3 && memcmp(name, "tcp", n) == 0);
+        if (n == strlen(wanted) && memcmp(name, wanted, n) == 0)
+            return true;
         name += n;
         if (*name == '@')
             break;
     }
-    return tcp;
+    return false;
+}
+
+bool mc_ucx_names_tcp(const char *tls)
+{
+    return has_name(tls, "tcp") && !names_rdma(tls);
 }
 
 /*
@@ -56,20 +70,6 @@ static bool has_device(const char *name, size_t n)
     return false;
 }
 
-/* Does a list of transports name this one? */
-static bool has_name(const char *tls, const char *wanted)
-{
-    for (const char *name = tls; *name; name += strspn(name, ",")) {
-        const size_t n = strcspn(name, ",@");
-        if (n == strlen(wanted) && memcmp(name, wanted, n) == 0)
-            return true;
-        name += n;
-        if (*name == '@')
-            break;
-    }
-    return false;
-}
-
 bool mc_ucx_has_tcp(const char *tls)
 {
     return *tls == '^' ? !has_name(tls + 1, "tcp") : has_name(tls, "tcp") || has_name(tls, "all");
@@ -78,15 +78,11 @@ bool mc_ucx_has_tcp(const char *tls)
 /* Does a list of transports name one that needs network devices? What it excludes leaves some. */
 static bool uses_network(const char *tls)
 {
-    bool uses = *tls == '^' || mc_ucx_has_tcp(tls);
-    for (const char *name = tls; name && !uses; name = strchr(name, ',')) {
-        name += *name == ',';
-        uses = is_rdma(name);
-    }
-    return uses;
+    return *tls == '^' || mc_ucx_has_tcp(tls) || names_rdma(tls);
 }
 
-/* RDMA devices have names of their own, and no address by which ranks have met: UCX knows which are near. */
+/* RDMA devices have names of their own, and no address by which ranks have met: UCX knows which are near. TCP alone
+ * does not take them. */
 const char *mc_ucx_devices(const char *tls, const char *found)
 {
     const char *const own = getenv("MESHCOLL_NET_DEVICES");
@@ -94,7 +90,8 @@ const char *mc_ucx_devices(const char *tls, const char *found)
         return "";
     if (own && *own)
         return own;
-    if (getenv("UCX_NET_DEVICES") || access("/sys/class/infiniband", F_OK) == 0)
+    if (getenv("UCX_NET_DEVICES") ||
+        (access("/sys/class/infiniband", F_OK) == 0 && !mc_ucx_names_tcp(tls)))
         return "";
     for (const char *name = found; *name; name += strspn(name, ",")) {
         const size_t n = strcspn(name, ",");

@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -204,4 +205,19 @@ Test(ucx, a_flush_needs_no_answer_of_a_peer, .timeout = 60)
         ops->close(a.transport);
         ops->close(b.transport);
     }
+}
+
+/* An RDMA device does not make TCP take any interface. */
+Test(ucx, tcp_alone_takes_the_interfaces_that_lead_to_others)
+{
+    static const char machine[] = "( mount --make-rprivate / && mount -t sysfs sysfs /sys && mount "
+                                  "-t tmpfs tmpfs /sys/class && "
+                                  "mkdir /sys/class/infiniband && ln -s ../devices/virtual/net "
+                                  "/sys/class/net ) >/dev/null 2>&1";
+    if (unshare(CLONE_NEWNET | CLONE_NEWNS) != 0 || system(machine) != 0) /* NOLINT */
+        cr_skip_test("needs root and namespaces");
+    cr_expect_str_eq(mc_ucx_devices("tcp,self", "lo"), "lo");
+    cr_expect_str_empty(mc_ucx_devices("^sm", "lo"));
+    cr_expect_str_empty(mc_ucx_devices("rc,tcp,self", "lo"));
+    cr_expect_str_empty(mc_ucx_devices("tcp,self", "nosuch0"));
 }
