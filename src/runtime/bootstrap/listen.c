@@ -1,12 +1,10 @@
 /* Where rank 0 listens. */
 #include "runtime/bootstrap/resolve.h"
 #include "runtime/bootstrap/seek.h"
+#include "runtime/handshake/network.h"
 
 #include <errno.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netdb.h>
-#include <netinet/in.h>
 #include <string.h>
 
 static int fail_listen(const mc_job_t *job, int error)
@@ -52,33 +50,25 @@ int mc_seek_listen(const mc_job_t *job, int *listener)
     return fail_listen(job, failed);
 }
 
-static void add_address(const struct sockaddr *own, uint16_t port, mc_text_t *text)
-{
-    char name[MC_WIRE_NAME];
-    struct sockaddr_storage at = {0};
-    memcpy(&at, own,
-           own->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
-    mc_wire_set_port(&at, port);
-    mc_text_add(text, "%s%s", text->length ? ", " : "", mc_wire_print(&at, name));
-}
-
 void mc_seek_where(int listener, mc_text_t *text)
 {
-    struct ifaddrs *all = NULL;
-    struct sockaddr_storage own;
-    mc_endpoint_t e;
-    if (mc_wire_listening(listener, &e) || mc_wire_own_address(listener, &own))
-        return;
+    static const struct sockaddr_storage none;
     static const mc_endpoint_t any;
-    if (memcmp(e.at, any.at, sizeof e.at) != 0) {
-        add_address((const struct sockaddr *)&own, e.port, text);
-    } else if (getifaddrs(&all) == 0) {
-        for (const struct ifaddrs *a = all; a; a = a->ifa_next)
-            if (a->ifa_addr && !(a->ifa_flags & IFF_LOOPBACK) &&
-                (a->ifa_addr->sa_family == AF_INET ||
-                 (a->ifa_addr->sa_family == AF_INET6 && e.family == 6)))
-                add_address(a->ifa_addr, e.port, text);
-        freeifaddrs(all);
+    char name[MC_WIRE_NAME];
+    struct sockaddr_storage at;
+    mc_network_t own;
+    mc_endpoint_t e;
+    if (mc_wire_listening(listener, &e))
+        return;
+    if (memcmp(e.at, any.at, sizeof e.at) != 0)
+        own = (mc_network_t){.n = 1, .at = {e}};
+    else
+        mc_network_find(0, NULL, &own);
+    for (uint32_t i = 0; i < own.n; i++) {
+        own.at[i].port = e.port;
+        if ((e.family == 6 || own.at[i].family == e.family) &&
+            !mc_wire_address(&own.at[i], &none, &at))
+            mc_text_add(text, "%s%s", text->length ? ", " : "", mc_wire_print(&at, name));
     }
     if (text->length == 0)
         mc_text_add(text, "port %u of its loopback address only", (unsigned)e.port);
