@@ -1,9 +1,9 @@
 #include "runtime/bootstrap/rival.h"
 
 #include "base/descriptor.h"
+#include "base/process.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -80,7 +80,7 @@ int mc_rival_claim(const mc_job_t *job, int *fd)
     if (job->secret_bytes > 0 || take_name(job, fd) != EADDRINUSE || !meet(job, &pid))
         return MESHCOLL_OK;
     /* a child of fork may still have the name of a process that has ended, but not so if that ended just now */
-    const int left = kill(pid, 0) && errno == ESRCH ? take_name(job, fd) : 0;
+    const int left = mc_process_has_ended(pid) ? take_name(job, fd) : 0;
     if (left)
         return MESHCOLL_OK;
     if (*fd >= 0)
