@@ -10,7 +10,7 @@ import re
 
 __all__ = ["environment", "set_environment"]
 
-_MOST_RANKS = 1 << 22  # as a mesh has
+_MOST_RANKS = 1 << 20  # as a job has
 # As libmeshcoll's: below the range of outgoing connections.
 _PORT_FIRST, _PORTS = 20000, 8000
 
