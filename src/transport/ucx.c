@@ -160,7 +160,7 @@ static inline __attribute__((always_inline)) int send_from(mc_peer_t *peer, cons
         return mc_fail(MESHCOLL_ERR_TRANSPORT, "UCX for dimension %s: cannot send to rank %d: %s",
                        ucx_of(peer->transport)->dim,
                        mc_transport_known_as(peer->transport, peer->rank),
-                       ucs_status_string(UCS_PTR_STATUS(request)));
+                       reason(UCS_PTR_STATUS(request)));
     return request ? MESHCOLL_IN_PROGRESS : MESHCOLL_OK;
 }
 
