@@ -8,19 +8,14 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-enum { BETWEEN_NS = 200 * 1000 };
-
-/* BUSY: another creation of this rank offers the contexts. */
-typedef enum { JOINS, BUSY, JOINS_NOT } answer_t;
+typedef enum { JOINS, JOINS_NOT } answer_t;
 typedef struct {
     int32_t status;
     int32_t answer;
     uint32_t creation, unused;
-    uint64_t free[MC_CONTEXT_WORDS]; /* a bit per context */
+    uint64_t free; /* a bit per context of a word */
 } note_t;
-_Static_assert(sizeof(note_t) <= MC_ROUND_ROOM, "it needs no round of its own");
 
 /* The job ------------------------------------------------------------------------------------------ */
 
@@ -90,18 +85,18 @@ static int open_handle(const mc_making_t *m, mc_shared_t *job, meshcoll_t **hand
 
 /* Agreement ---------------------------------------------------------------------------------------- */
 
-/* What this rank offers. */
-static void offer(mc_shared_t *job, const mc_creating_t *creating, note_t *note)
+/* Reserves a word of contexts for this creation, unless another one that is under way has it. */
+static uint64_t reserve(mc_shared_t *job, uint32_t word, note_t *note)
 {
     mc_shared_lock(job);
     mc_family_t *const f = job->family;
-    const bool offers = mc_creating_may_offer(f, creating);
-    note->answer = offers ? JOINS : BUSY;
+    const uint64_t mine = ~f->reserved & UINT64_C(1) << word;
+    note->answer = JOINS;
     note->creation = f->latest;
-    for (int w = 0; w < MC_CONTEXT_WORDS && offers; w++)
-        note->free[w] = ~f->used[w];
-    f->offered = f->offered || offers;
+    note->free = mine ? ~f->used[word] : 0;
+    f->reserved |= mine;
     mc_shared_unlock(job);
+    return mine;
 }
 
 static void merge(const mc_making_t *m, note_t *all)
@@ -112,42 +107,13 @@ static void merge(const mc_making_t *m, note_t *all)
         all->answer = from->answer > all->answer ? from->answer : all->answer;
         if (mc_creation_before(all->creation, from->creation))
             all->creation = from->creation;
-        for (int w = 0; w < MC_CONTEXT_WORDS; w++)
-            all->free[w] &= from->free[w];
+        all->free &= from->free;
     }
-}
-
-static int exchange(mc_making_t *m, mc_shared_t *job, const mc_creating_t *creating, int status,
-                    note_t *all)
-{
-    note_t own = {.answer = JOINS_NOT};
-    if (job && !status)
-        offer(job, creating, &own);
-    memcpy(m->rounds.own, &own, sizeof own);
-    const int agreed = mc_round(&m->rounds, status, sizeof own);
-    if (own.answer == JOINS) {
-        mc_shared_lock(job);
-        job->family->offered = false;
-        mc_shared_unlock(job);
-    }
-    if (!agreed)
-        merge(m, all);
-    return agreed;
-}
-
-/* The smallest context that is free on all; 0: there is none. */
-static uint32_t choose(const note_t *all)
-{
-    int w = 0;
-    while (w < MC_CONTEXT_WORDS && !all->free[w])
-        w++;
-    return w < MC_CONTEXT_WORDS ? (uint32_t)(64 * w + __builtin_ctzll(all->free[w])) : 0;
 }
 
 static void enter(meshcoll_t *h, uint32_t context, uint32_t creation)
 {
     mc_shared_t *const job = h->job;
-    mc_shared_lock(job);
     mc_creation_note(job->family, creation);
     mc_context_take(job->family, context);
     h->context = context;
@@ -155,44 +121,48 @@ static void enter(meshcoll_t *h, uint32_t context, uint32_t creation)
     h->sibling = job->meshes;
     job->meshes = h;
     mc_waits_join(h);
-    mc_shared_unlock(job);
 }
 
-static void enlist(mc_shared_t *job, mc_creating_t *creating, bool enters)
+/* `h`: NULL where this rank cannot join. Leaves whether it was found that the mesh is in the job, with the smallest context
+ * of the word that is free on all. */
+static int go_round(mc_making_t *m, meshcoll_t *h, uint32_t word, int status, note_t *all)
 {
-    mc_shared_lock(job);
-    if (enters)
-        mc_creating_enter(job->family, creating);
-    else
-        mc_creating_leave(job->family, creating);
-    mc_shared_unlock(job);
+    note_t own = {.answer = JOINS_NOT};
+    const uint64_t mine = h && !status ? reserve(h->job, word, &own) : 0;
+    memcpy(m->rounds.own, &own, sizeof own);
+    status = mc_round(&m->rounds, status, sizeof own);
+    if (!status)
+        merge(m, all);
+    if (!h)
+        return status;
+    mc_shared_lock(h->job);
+    if (!status && all->answer == JOINS && all->free)
+        enter(h, 64 * word + (uint32_t)__builtin_ctzll(all->free), mc_creation_next(all->creation));
+    h->job->family->reserved &= ~mine;
+    mc_shared_unlock(h->job);
+    return status;
 }
 
-/* `job`: NULL where this rank cannot join. */
+/* `job`: NULL where this rank cannot join. Creations under way begin at different words; where all are taken, the mesh
+ * makes a job of its own. */
 static int join(mc_making_t *m, mc_shared_t *job, meshcoll_t **handle)
 {
     meshcoll_t *h = NULL;
-    note_t all = {.answer = JOINS_NOT};
+    note_t all = {.answer = JOINS};
+    const uint32_t first = (uint32_t)(mc_making_number(m) % MC_CONTEXT_WORDS);
     int status = m->status;
     if (job && !status)
         status = mc_family_open(job);
     if (job && !status)
         status = open_handle(m, job, &h);
-    mc_creating_t creating = {.tag = INT32_MIN, .members = mc_making_number(m)};
-    if (job && !status)
-        enlist(job, &creating, true);
-    const bool listed = job && !status;
-    while (!(status = exchange(m, job, &creating, status, &all)) && all.answer == BUSY)
-        nanosleep(&(struct timespec){.tv_nsec = BETWEEN_NS}, NULL);
-    if (listed)
-        enlist(job, &creating, false);
-    const uint32_t context = status || all.answer != JOINS ? 0 : choose(&all);
-    if (context > 0) {
-        enter(h, context, mc_creation_next(all.creation));
+    uint32_t i = 0;
+    do
+        status = go_round(m, h, (first + i) % MC_CONTEXT_WORDS, status, &all);
+    while (!status && all.answer == JOINS && !all.free && ++i < MC_CONTEXT_WORDS);
+    if (!status && all.answer == JOINS && all.free)
         *handle = h;
-    } else if (h) {
+    else if (h)
         mc_handle_free(h);
-    }
     return status;
 }
 

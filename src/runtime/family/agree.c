@@ -212,31 +212,61 @@ static int go_round(round_t *r, uint32_t from)
 
 /* This rank's creations ------------------------------------------------------------------------- */
 
-/* Its window: from the first word on, of those from `from` on, that has a free one. */
-static void offer(const mc_family_t *f, uint32_t from, note_t *note)
+static bool goes_before(const mc_creating_t *a, const mc_creating_t *b)
 {
+    if (a->context != b->context)
+        return a->context < b->context;
+    return a->tag != b->tag ? a->tag < b->tag : a->members < b->members;
+}
+
+static bool may_offer(const mc_family_t *f, const mc_creating_t *own)
+{
+    bool first = !f->offered;
+    for (const mc_creating_t *c = f->creating; c; c = c->next)
+        first = first && !goes_before(c, own);
+    return first;
+}
+
+static void unlink_creating(mc_family_t *f, const mc_creating_t *own)
+{
+    mc_creating_t **at = &f->creating;
+    while (*at != own)
+        at = &(*at)->next;
+    *at = own->next;
+}
+
+/* Its window: from the first word on, of those from `from` on, that has a free one. Returns the words that it reserves. */
+static uint64_t offer(mc_family_t *f, uint32_t from, note_t *note)
+{
+    uint64_t words = 0;
     for (note->first = from; note->first < MC_CONTEXT_WORDS && !~f->used[note->first];)
         note->first++;
     for (uint32_t w = 0; w < WINDOW && note->first + w < MC_CONTEXT_WORDS; w++)
-        note->free[w] = ~f->used[note->first + w];
+        words |= UINT64_C(1) << (note->first + w);
+    words &= ~f->reserved;
+    for (uint32_t w = 0; w < WINDOW && note->first + w < MC_CONTEXT_WORDS; w++)
+        if (words >> (note->first + w) & 1)
+            note->free[w] = ~f->used[note->first + w];
+    f->reserved |= words;
+    return words;
 }
 
 static int one_round(const mc_agreement_t *a, mc_family_t *f, const mc_creating_t *own, int status,
                      note_t *agreed)
 {
     const uint32_t from = agreed->status == FURTHER ? agreed->first : 0;
-    const bool offers = mc_creating_may_offer(f, own);
+    const bool offers = may_offer(f, own);
     round_t r = {.a = a,
                  .own = {.list = a->list,
                          .status = status   ? status
                                    : offers ? MESHCOLL_OK
                                             : BUSY,
                          .creation = f->latest}};
-    if (offers)
-        offer(f, from, &r.own);
+    const uint64_t reserved = offers ? offer(f, from, &r.own) : 0;
     f->offered = f->offered || offers;
     const int failed = go_round(&r, from);
     f->offered = f->offered && !offers;
+    f->reserved &= ~reserved;
     *agreed = r.own;
     return failed;
 }
@@ -287,11 +317,12 @@ int mc_context_agree(const mc_agreement_t *a, int status, uint32_t *context, uin
     if (failed)
         return failed;
     mc_family_t *const f = job->family;
-    mc_creating_enter(f, &own);
+    own.next = f->creating;
+    f->creating = &own;
     while (!(failed = one_round(a, f, &own, status, &agreed)) && agreed.status > 0)
         if (agreed.status == BUSY)
             let_others(a->parent);
-    mc_creating_leave(f, &own);
+    unlink_creating(f, &own);
     if (!failed)
         failed = conclude(a, fail_again(status, why), &agreed);
     if (failed)

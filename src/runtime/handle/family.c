@@ -10,35 +10,6 @@ int mc_family_open(mc_shared_t *job)
     return MESHCOLL_OK;
 }
 
-static bool goes_before(const mc_creating_t *a, const mc_creating_t *b)
-{
-    if (a->context != b->context)
-        return a->context < b->context;
-    return a->tag != b->tag ? a->tag < b->tag : a->members < b->members;
-}
-
-void mc_creating_enter(mc_family_t *f, mc_creating_t *own)
-{
-    own->next = f->creating;
-    f->creating = own;
-}
-
-void mc_creating_leave(mc_family_t *f, const mc_creating_t *own)
-{
-    mc_creating_t **at = &f->creating;
-    while (*at != own)
-        at = &(*at)->next;
-    *at = own->next;
-}
-
-bool mc_creating_may_offer(const mc_family_t *f, const mc_creating_t *own)
-{
-    bool first = !f->offered;
-    for (const mc_creating_t *c = f->creating; c; c = c->next)
-        first = first && !goes_before(c, own);
-    return first;
-}
-
 typedef struct {
     int32_t key, rank;
 } keyed_t;

@@ -26,13 +26,16 @@ typedef struct mc_creating {
     uint64_t members; /* a hash of their list */
 } mc_creating_t;
 
+_Static_assert(MC_CONTEXT_WORDS == 64, "a bit per word");
+
 /* Of a job with more than its first mesh. */
 typedef struct mc_family {
     uint64_t used[MC_CONTEXT_WORDS]; /* a bit per context */
     uint32_t last[MC_CONTEXTS];      /* by context: the latest creation that used it; 0: none */
     uint32_t latest;                 /* creation that this rank knows of */
     mc_creating_t *creating;
-    bool offered; /* one of them has offered the free contexts to other ranks */
+    bool offered;      /* one of them has offered the free contexts to other ranks */
+    uint64_t reserved; /* a bit per word of `used`: offered, for a round, to no other creation */
 } mc_family_t;
 
 enum { MC_CREATION_BITS = 24 };
@@ -47,12 +50,6 @@ static inline uint32_t mc_creation_next(uint32_t a)
     const uint32_t next = (a + 1) & ((UINT32_C(1) << MC_CREATION_BITS) - 1);
     return next ? next : 1;
 }
-
-/* A creation enters the list while it is under way. Its rank may offer contexts to it if it offers them to no other, and
- * none goes before it: so the first of all is never refused twice. */
-void mc_creating_enter(mc_family_t *f, mc_creating_t *own);
-void mc_creating_leave(mc_family_t *f, const mc_creating_t *own);
-bool mc_creating_may_offer(const mc_family_t *f, const mc_creating_t *own);
 
 struct mc_shared;
 /* The contexts of a job, made when they are asked for first. ERR_NO_MEMORY. */
