@@ -83,8 +83,9 @@ MESHCOLL_API size_t meshcoll_datatype_size(meshcoll_datatype_t datatype);
 /**
  * Makes a type of `bytes` contiguous bytes, such as a C struct of that sizeof: the equivalent of
  * MPI_Type_contiguous of MPI_BYTE. Every collective moves such elements, and operations of
- * meshcoll_op_create reduce them: whole, and aligned (meshcoll_op_fn_t). The value of *datatype depends on `bytes` alone: it is the same in all
- * processes, and needs no free. ERR_INVALID_ARG if `bytes` is 0 or above 2^30.
+ * meshcoll_op_create reduce them: whole, and aligned (meshcoll_op_fn_t). The value of *datatype depends
+ * on `bytes` alone: it is the same in all processes, and needs no free. ERR_INVALID_ARG if `bytes` is 0
+ * or above 2^30.
  */
 MESHCOLL_API int meshcoll_datatype_of(size_t bytes, meshcoll_datatype_t *datatype);
 

@@ -75,7 +75,7 @@ static inline mc_shm_slot_t *mc_shm_free_slot(mc_shm_link_t *link)
     return &link->out->slot[link->n_out & (link->shape.slots - 1)];
 }
 
-/* Is the next page to fill free? Always if a slot is, where there are as many. */
+/* Is the next page to fill free? Where there are as many pages as slots, it is if a slot is. */
 static inline bool mc_shm_page_is_free(mc_shm_link_t *link)
 {
     const uint64_t at = link->filled_at[link->pages_out & (link->shape.pages - 1)];

@@ -1,7 +1,8 @@
 /*
  * Segments of shared memory, one per rank and transport, with a channel for each rank of the
- * machine that may send to the owner; memory is taken when ranks connect. Peers open a segment as a descriptor of its owner,
- * /proc/PID/fd/N, so nothing is left behind however a process ends.
+ * machine that may send to the owner; a channel takes memory when its ranks connect. Peers open a
+ * segment as a descriptor of its owner, /proc/PID/fd/N, so nothing is left behind however a process
+ * ends.
  */
 #ifndef MC_TRANSPORT_SHM_MEMORY_H
 #define MC_TRANSPORT_SHM_MEMORY_H
