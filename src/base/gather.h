@@ -21,9 +21,8 @@ int mc_gather(const meshcoll_oob_t *oob, int status, const void *mine, size_t by
 enum { MC_ROUND_ROOM = 4096, MC_ROUND_FIRST = 512, MC_ROUND_FEW = 32 << 10, MC_ROUND_SPARES = 8 };
 typedef struct {
     const meshcoll_oob_t *oob;
-    char *
-        own; /* this rank's record, to fill; its first 4 bytes are the status. NULL: no room at all */
-    char *all;              /* all ranks' records, by rank */
+    char *own; /* this rank's record, to fill: its status in 4 bytes first. NULL: no room at all */
+    char *all; /* all ranks' records, by rank */
     size_t room;            /* bytes that a record may have */
     char *memory;           /* of both; NULL: none, and the first round reports it */
     struct mc_spare *spare; /* instead of it, of MC_ROUND_SPARES that a process has */
