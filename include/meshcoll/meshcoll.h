@@ -132,7 +132,7 @@ typedef struct meshcoll_params {
      * of ranks. Ranks fill the mesh in their order; but if the dimension "box" is as long as there
      * are boxes, they fill it box by box. Boxes of unequal sizes are "box=8+8+4", a mesh with
      * dimensions box, gpu and fold in which adjacent ranks of a box differ in fold
-     * (docs/architecture.md). At most 2^20 ranks. Default: MESHCOLL_MESH, else discovered: ranks
+     * (docs/architecture.md). At most 2^19 ranks. Default: MESHCOLL_MESH, else discovered: ranks
      * that can share memory form a box; and where every NUMA node (or socket) of every box has the
      * same number of ranks bound to it, these form a "numa" (or "socket"). "": discovered, also
      * where MESHCOLL_MESH is set, as for a mesh of some of the job's processes. */

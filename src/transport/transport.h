@@ -120,9 +120,9 @@ static inline mc_io_t *mc_io_pop(mc_io_queue_t *q)
  * number, none takes the other's data.
  */
 enum {
-    MC_TAG_SOURCE_BITS = 20,
+    MC_TAG_SOURCE_BITS = 19,
     MC_TAG_CONTEXT_BITS = 12,
-    MC_TAG_OPERATION_BITS = 15,
+    MC_TAG_OPERATION_BITS = 16,
     MC_TAG_KIND_BITS = 2,
     MC_TAG_PHASE_BITS = 6,
     MC_TAG_DIGEST_BITS = 9,
@@ -139,16 +139,18 @@ _Static_assert(MC_TAG_SOURCE_BITS + MC_TAG_CONTEXT_BITS + MC_TAG_OPERATION_BITS 
  * vectors into different numbers of messages, whose lengths may be equal. The last one then
  * never matches, so no rank mistakes a part for the whole. */
 #define MC_TAG_LAST (UINT64_C(2) << MC_TAG_SEQ_BITS)
+/* Operations of calls are below, of persistent requests and all else from here on (request/numbers.h). */
+enum { MC_TAG_CALLS = 1 << (MC_TAG_OPERATION_BITS - 1) };
 /* The operation that greets new connections; no other operation has this number. */
 enum { MC_TAG_GREETING = (1 << MC_TAG_OPERATION_BITS) - 1 };
 /* The operation of the headers of tagged messages (runtime/message), with digest 0. */
 enum { MC_TAG_MESSAGE = MC_TAG_GREETING - 1 };
 /* The operation of what proxies send for kernels (device/proxy). */
 enum { MC_TAG_ROUTE = MC_TAG_MESSAGE - 1 };
-/* The data of a tagged message: a kind of its own, whose operation, phase and digest are the low 30 bits of
+/* The data of a tagged message: a kind of its own, whose operation, phase and digest are the low 31 bits of
  * its id. So many may be in flight between two ranks, in any order. */
 #define MC_TAG_DATA (UINT64_C(3) << MC_TAG_SEQ_BITS)
-_Static_assert(MC_TAG_OPERATION_BITS + MC_TAG_SEQ_BITS == 30, "the id of data has 30 bits");
+_Static_assert(MC_TAG_OPERATION_BITS + MC_TAG_SEQ_BITS == 31, "the id of data has 31 bits");
 static inline uint64_t mc_tag(int32_t source, uint32_t operation, uint32_t digest)
 {
     const uint64_t op = operation & ((UINT32_C(1) << MC_TAG_OPERATION_BITS) - 1);

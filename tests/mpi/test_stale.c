@@ -180,7 +180,7 @@ static void kept_request(void)
     int32_t x = rank == 0 ? 5 : -1, y = 6;
     int status = MESHCOLL_OK;
     check(meshcoll_bcast_init(mesh, &x, &x, 1, MESHCOLL_INT32, 0, &kept) == MESHCOLL_OK, "init");
-    for (int i = 0; i < 2 * MANY && !status; i++) {
+    for (int i = 0; i < 4 * MANY && !status; i++) {
         status = meshcoll_bcast_init(mesh, &y, &y, 1, MESHCOLL_INT32, 0, &other);
         if (!status)
             meshcoll_free(other);

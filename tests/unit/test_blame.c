@@ -292,7 +292,7 @@ Test(blame, ends)
     cr_expect_not(mc_blame_find(&f.rank[0], &f.rank[0].wait[0], &ask, &b));
 }
 
-/* Call numbers wrap at 2^21; no mesh of that id: the split was not made. */
+/* Call numbers wrap; no mesh of that id: the split was not made. */
 Test(blame, compares_numbers_that_wrap)
 {
     fakes_t f;
@@ -300,8 +300,8 @@ Test(blame, compares_numbers_that_wrap)
     const mc_ask_t ask = {ask_fake, &f};
     fakes_init(&f);
     set_wait(&f, 0, 3);
-    f.rank[0].wait[0].number = (1 << 21) - 1;
-    f.rank[3].mesh[0].n_calls = (1 << 21) + 5;
+    f.rank[0].wait[0].number = MC_TAG_CALLS - 1;
+    f.rank[3].mesh[0].n_calls = MC_TAG_CALLS + 5;
     cr_assert(mc_blame_find(&f.rank[0], &f.rank[0].wait[0], &ask, &b) && b.made == MC_CALL_MADE);
     f.rank[0].wait[0].number = 6;
     cr_assert(mc_blame_find(&f.rank[0], &f.rank[0].wait[0], &ask, &b) &&

@@ -147,10 +147,9 @@ static void tell_call(const mc_fingerprint_t *f, const char *kind, mc_text_t *te
         mc_text_add(text, ", root %d", f->root);
 }
 
-enum { FIRST_PERSISTENT = 1 << (MC_TAG_OPERATION_BITS - 1) };
 static bool is_persistent(const mc_fingerprint_t *f)
 {
-    return f->number >= FIRST_PERSISTENT;
+    return f->number >= MC_TAG_CALLS;
 }
 
 static void tell_window(const mc_fingerprint_t *f, mc_text_t *text)
@@ -237,7 +236,7 @@ void mc_fingerprint_tell(const mc_fingerprint_t *all, const int32_t *rank, int32
     const uint32_t number = all[0].number;
     int32_t n_told = 0, n_asked = 0;
     mc_text_add(text, is_persistent(&all[0]) ? "persistent operation %u: " : "call %u: ",
-                number % FIRST_PERSISTENT);
+                number % MC_TAG_CALLS);
     for (int32_t i = 0; i < n && n_told < MOST_TOLD; i++) {
         const bool refused = all[i].kind == MC_ASKS_REFUSED;
         if (is_told(all, i))

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_RANKS = 1 << 20 }; /* as tags name (transport/transport.h) */
+enum { MOST_RANKS = 1 << 19 }; /* as tags name (transport/transport.h) */
 
 /* The innermost launcher first: mpirun may run in a Slurm job, and torchrun in either. */
 const mc_launcher_t mc_launchers[MC_LAUNCHERS] = {

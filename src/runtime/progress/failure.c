@@ -272,8 +272,7 @@ static void tell_refused(meshcoll_t *h, mc_lead_t *lead, uint32_t number, mc_new
                       .context = context_of(h)};
     mc_text_t text = mc_text(news.text, sizeof news.text);
     mc_text_add(&text, "rank %d was refused this %s %u of %s), and does not take part: %s",
-                (int)news.rank, what[call], number % (UINT32_C(1) << (MC_TAG_OPERATION_BITS - 1)),
-                h->text, meshcoll_last_error());
+                (int)news.rank, what[call], number % MC_TAG_CALLS, h->text, meshcoll_last_error());
     mc_monitor_tell(h->job->monitor, &news);
     if (!h->checks || call == MC_NEWS_START) /* else all ranks compared it */
         keep_refusal(h, lead);

@@ -4,9 +4,6 @@
 
 #include <inttypes.h>
 
-/* Calls and persistent operations have numbers of separate halves (request/numbers.h). */
-enum { NUMBERS = 1 << (MC_TAG_OPERATION_BITS - 1) };
-
 /* Following -------------------------------------------------------------------------------------- */
 
 static const mc_waits_mesh_t *find_mesh(const mc_waits_t *at, uint32_t id)
@@ -20,7 +17,7 @@ static const mc_waits_mesh_t *find_mesh(const mc_waits_t *at, uint32_t id)
 /* Numbers wrap; that of a call is at most half of their range away. */
 static bool is_taken(uint32_t n_taken, uint32_t number)
 {
-    return n_taken > 0 && (n_taken - 1 - number) % NUMBERS < NUMBERS / 2;
+    return n_taken > 0 && (n_taken - 1 - number) % MC_TAG_CALLS < MC_TAG_CALLS / 2;
 }
 
 static bool is_destroying(const mc_waits_t *at)

@@ -4,9 +4,6 @@
 
 #include <stdio.h>
 
-/* The first operation number of persistent requests (request/numbers.h). */
-enum { FIRST_PERSISTENT = 1 << (MC_TAG_OPERATION_BITS - 1) };
-
 /* The machines of lower ranks, which are numbered by their lowest ranks. */
 static int32_t machine_of(const mc_shared_t *job, int32_t rank)
 {
@@ -104,8 +101,8 @@ static void describe_run(const meshcoll_request_t *r, mc_wait_t *wait)
 {
     wait->kind = kind_of(r);
     wait->collective = (int32_t)r->collective;
-    wait->is_persistent = !r->lead && r->operation >= FIRST_PERSISTENT;
-    wait->number = r->operation % FIRST_PERSISTENT;
+    wait->is_persistent = !r->lead && r->operation >= MC_TAG_CALLS;
+    wait->number = r->operation % MC_TAG_CALLS;
     if (r->executor.bound) {
         wait->count = r->operands.count;
         wait->datatype = (int32_t)r->operands.datatype;
