@@ -28,6 +28,7 @@ typedef struct {
     int64_t moved;  /* at its last progress */
     int64_t waited; /* for so long so far */
     uint64_t mark;  /* see mc_wait_mark */
+    bool differs;   /* there was a message of another call (progress/differ.h) */
 } mc_watched_t;
 
 struct meshcoll_request {

@@ -1,26 +1,99 @@
 #include "runtime/progress/differ.h"
 
 #include "runtime/handle/request.h"
+#include "runtime/monitor/monitor.h"
 #include "runtime/waits/describe.h"
 
 /* Of the runs in flight: a search goes through all messages that have come early. */
 enum { OLDEST = 8 };
+/* A run that has waited for so long asks. */
+enum { ASK_MS = MC_WAITS_FRESH_MS };
 
-static int fail_differs(const mc_shared_t *job, const meshcoll_request_t *r, uint64_t other)
+/* `theirs`: the other rank's call; NULL: it is not known. */
+static int fail_differs(const mc_shared_t *job, int32_t other, const mc_wait_t *own,
+                        const mc_wait_t *theirs)
 {
-    char own[MC_WAIT_SHORT_TEXT];
-    mc_text_t text = mc_text(own, sizeof own);
-    mc_wait_t wait;
-    mc_wait_describe(r, &wait);
-    mc_wait_print_call(&wait, &text);
-    return mc_fail(
-        MESHCOLL_ERR_MISMATCH,
-        "rank %d has made another call than rank %d, whose is %s: its collective, datatype, "
-        "operation or root differs; all ranks must make the same calls in the same order "
-        "(MESHCOLL_CHECK=1 tells both)",
-        (int)mc_comm_rank_of(&job->order, mc_tag_source(other)),
-        (int)mc_comm_rank_of(&job->order, job->rank), own);
+    char ours[MC_WAIT_SHORT_TEXT], what[MC_WAIT_SHORT_TEXT];
+    const int self = mc_comm_rank_of(&job->order, job->rank);
+    const int peer = mc_comm_rank_of(&job->order, other);
+    mc_text_t text = mc_text(ours, sizeof ours), more = mc_text(what, sizeof what);
+    mc_wait_print_asked(own, &text);
+    if (theirs) {
+        mc_text_add(&more, "rank %d's is ", peer);
+        mc_wait_print_asked(theirs, &more);
+    } else {
+        mc_text_add(&more, "its collective, datatype, operation or root differs "
+                           "(MESHCOLL_CHECK=1 tells both)");
+    }
+    return mc_fail(MESHCOLL_ERR_MISMATCH,
+                   "rank %d has made another call than rank %d, whose is %s: %s; all ranks must "
+                   "make the same calls in the same order",
+                   peer, self, ours, what);
 }
+
+/* Asking the other rank -------------------------------------------------------------------------- */
+
+/* Ranks that cannot be reached would be waited for. */
+static bool may_ask(const mc_shared_t *job)
+{
+    return job->ask.rank && (!job->monitor || mc_monitor_is_joined(job->monitor));
+}
+
+/* Returns the call of that number that a rank is in, where it is another one; else NULL. */
+static const mc_wait_t *find_another(const mc_waits_t *at, const mc_wait_t *own)
+{
+    for (int32_t i = 0; i < at->n && i < MC_WAITS_REQUESTS; i++)
+        if (mc_wait_same_call(&at->wait[i], own) && at->wait[i].digest != own->digest)
+            return &at->wait[i];
+    return NULL;
+}
+
+/* Was the wait doubled since the last look? What has moved since then waits anew. */
+static bool is_due(const meshcoll_request_t *r, int64_t now)
+{
+    const mc_watched_t *const w = &r->watched;
+    int64_t due = ASK_MS;
+    while (due <= w->looked - w->moved)
+        due *= 2;
+    return w->looked != 0 && now - w->moved >= due && mc_wait_mark(r) == w->mark;
+}
+
+/* Numbers wrap: a record that is older than this wait may be of an earlier call. */
+static int compare(const mc_shared_t *job, const mc_waits_t *at, const mc_wait_t *own)
+{
+    const mc_wait_t *const theirs = find_another(at, own);
+    return theirs && theirs->age_ms < own->still_ms ? fail_differs(job, at->rank, own, theirs)
+                                                    : MESHCOLL_OK;
+}
+
+static bool runs(const meshcoll_request_t *r)
+{
+    return r->plan && r->executor.state == MC_RUNNING;
+}
+
+int mc_differ_ask(const mc_shared_t *job, int64_t now)
+{
+    mc_waits_t at = {.rank = -1};
+    mc_wait_t own;
+    int status = MESHCOLL_OK;
+    uint32_t n = 0;
+    for (const meshcoll_request_t *r = mc_request_in_flight(job->running.first);
+         r && n < OLDEST && !status; r = mc_request_next(r)) {
+        if (!runs(r) || !is_due(r, now) || !may_ask(job))
+            continue;
+        n++;
+        mc_wait_describe(r, &own);
+        own.still_ms = now - r->watched.moved;
+        if (own.peer < 0)
+            continue;
+        if (own.peer != at.rank && job->ask.rank(job->ask.context, own.peer, &at))
+            break; /* it took its time; others are asked later */
+        status = compare(job, &at, &own);
+    }
+    return status;
+}
+
+/* Messages that have come ------------------------------------------------------------------------ */
 
 static bool finds_other(const mc_shared_t *job, const meshcoll_request_t *r, uint64_t *other)
 {
@@ -33,16 +106,33 @@ static bool finds_other(const mc_shared_t *job, const meshcoll_request_t *r, uin
     return found;
 }
 
+/* Its sender may be in that call still, and may not have published it before the next look. */
+static int tell_other(const mc_shared_t *job, meshcoll_request_t *r, uint64_t other)
+{
+    const int32_t rank = mc_tag_source(other);
+    const mc_wait_t *theirs = NULL;
+    mc_waits_t at;
+    mc_wait_t own;
+    mc_wait_describe(r, &own);
+    if (may_ask(job) && !job->ask.rank(job->ask.context, rank, &at))
+        theirs = find_another(&at, &own);
+    if (theirs && mc_tag_digest(theirs->digest) != mc_tag_digest(other))
+        theirs = NULL;
+    const bool again = r->watched.differs;
+    r->watched.differs = true;
+    return theirs || again ? fail_differs(job, rank, &own, theirs) : MESHCOLL_OK;
+}
+
 int mc_differ_check(const mc_shared_t *job)
 {
     uint64_t other;
     uint32_t n = 0;
-    for (const meshcoll_request_t *r = mc_request_in_flight(job->running.first); r && n < OLDEST;
+    for (meshcoll_request_t *r = mc_request_in_flight(job->running.first); r && n < OLDEST;
          r = mc_request_next(r)) {
-        if (!r->plan || r->executor.state != MC_RUNNING)
+        if (!runs(r) || r->watched.looked == 0)
             continue;
         if (finds_other(job, r, &other))
-            return fail_differs(job, r, other);
+            return tell_other(job, r, other);
         n++;
     }
     return MESHCOLL_OK;

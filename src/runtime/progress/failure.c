@@ -352,6 +352,8 @@ void mc_failure_look(mc_shared_t *job)
         return;
     }
     if (!status)
+        status = mc_differ_ask(job, now);
+    if (!status)
         status = mc_waits_look(job, now);
     if (told || one_sided)
         break_with(job, &news);

@@ -52,20 +52,13 @@ static mc_call_made_t has_made(const mc_waits_t *at, const mc_wait_t *w)
     return is_taken(mesh->n_calls, w->number) ? MC_CALL_MADE : MC_CALL_NOT_MADE;
 }
 
-static bool same_call(const mc_wait_t *a, const mc_wait_t *b)
-{
-    return a->mesh == b->mesh && a->number == b->number && a->is_persistent == b->is_persistent &&
-           ((a->kind <= MC_WAIT_COUNTS && b->kind <= MC_WAIT_COUNTS) ||
-            (a->kind == MC_WAIT_LEAD && b->kind == MC_WAIT_LEAD));
-}
-
 /* Returns what the rank waits for: in the same call, else in its oldest; NULL: for nobody. */
 static const mc_wait_t *find_next(const mc_waits_t *at, const mc_wait_t *w)
 {
     const mc_wait_t *first = NULL;
     for (int32_t i = 0; i < at->n && i < MC_WAITS_REQUESTS; i++) {
         const mc_wait_t *const next = &at->wait[i];
-        if (next->peer >= 0 && same_call(next, w))
+        if (next->peer >= 0 && mc_wait_same_call(next, w))
             return next;
         if (next->peer >= 0 && !first)
             first = next;

@@ -153,20 +153,28 @@ static void print_peer(const mc_wait_t *wait, mc_text_t *text)
     mc_text_add(text, " was waited for too long");
 }
 
+__attribute__((noinline)) static bool find_blame(const mc_shared_t *job,
+                                                 const meshcoll_request_t *r, mc_wait_t *wait,
+                                                 mc_blame_t *blame)
+{
+    mc_waits_t self;
+    if (!job->ask.rank || !mc_waits_copy(job, &self))
+        return false;
+    if (wait->kind == MC_WAIT_DESTROY)
+        mc_wait_set_root_peer(r->mesh, mc_blame_find_absent(&self, &job->ask), wait);
+    return mc_blame_find(&self, wait, &job->ask, blame);
+}
+
 /* The rank to blame comes first: texts that pass on this one may cut its end. */
 static int fail_late(const mc_shared_t *job, const meshcoll_request_t *r)
 {
     char what[MC_WAIT_TEXT];
-    mc_waits_t self;
     mc_blame_t blame;
     mc_text_t text = mc_text(what, sizeof what);
     mc_wait_t wait;
     mc_wait_describe(r, &wait);
     wait.still_ms = r->watched.looked - r->watched.moved;
-    const bool knows = job->ask.rank && mc_waits_copy(job, &self);
-    if (knows && wait.kind == MC_WAIT_DESTROY)
-        mc_wait_set_root_peer(r->mesh, mc_blame_find_absent(&self, &job->ask), &wait);
-    if (knows && mc_blame_find(&self, &wait, &job->ask, &blame))
+    if (find_blame(job, r, &wait, &blame))
         mc_blame_print(&blame, &text);
     else
         print_peer(&wait, &text);

@@ -1,5 +1,6 @@
 #include "runtime/waits/describe.h"
 
+#include "compose/algorithms/placement.h"
 #include "runtime/waits/blocked.h"
 
 #include <stdio.h>
@@ -97,12 +98,24 @@ static mc_wait_kind_t kind_of(const meshcoll_request_t *r)
     return r->exchange && r->executor.bound ? MC_WAIT_COUNTS : MC_WAIT_COLLECTIVE;
 }
 
+/* Every process numbers its own operations. */
+static void set_asked(const meshcoll_request_t *r, mc_wait_t *wait)
+{
+    const mc_move_t *const move = &mc_moves[r->collective];
+    wait->digest = r->executor.digest;
+    if (move->reduces && r->executor.bound)
+        wait->op = (uint32_t)r->operands.op < MESHCOLL_OPS ? (int32_t)r->operands.op : MESHCOLL_OPS;
+    if (move->rooted)
+        wait->root = mc_comm_rank_of(&r->mesh->order, r->root);
+}
+
 static void describe_run(const meshcoll_request_t *r, mc_wait_t *wait)
 {
     wait->kind = kind_of(r);
     wait->collective = (int32_t)r->collective;
     wait->is_persistent = !r->lead && r->operation >= MC_TAG_CALLS;
     wait->number = r->operation % MC_TAG_CALLS;
+    set_asked(r, wait);
     if (r->executor.bound) {
         wait->count = r->operands.count;
         wait->datatype = (int32_t)r->operands.datatype;
@@ -115,7 +128,12 @@ static void describe_run(const meshcoll_request_t *r, mc_wait_t *wait)
 
 void mc_wait_describe(const meshcoll_request_t *r, mc_wait_t *wait)
 {
-    *wait = (mc_wait_t){.peer = -1, .known_as = -1, .in_part = -1, .mesh = mc_wait_part(r->mesh)};
+    *wait = (mc_wait_t){.peer = -1,
+                        .known_as = -1,
+                        .in_part = -1,
+                        .op = -1,
+                        .root = -1,
+                        .mesh = mc_wait_part(r->mesh)};
     snprintf(wait->mesh_text, sizeof wait->mesh_text, "%.*s", MC_WAIT_MESH - 1, r->mesh->text);
     if (r->describe)
         r->describe(r, wait);

@@ -91,6 +91,26 @@ void mc_wait_print_call(const mc_wait_t *w, mc_text_t *text)
         print_collective(w, text);
 }
 
+void mc_wait_print_asked(const mc_wait_t *w, mc_text_t *text)
+{
+    mc_wait_print_call(w, text);
+    if (w->kind != MC_WAIT_COLLECTIVE)
+        return;
+    if (w->op >= 0)
+        mc_text_add(text, ", %s",
+                    w->op < MESHCOLL_OPS ? meshcoll_op_name((meshcoll_op_t)w->op)
+                                         : "a user operation");
+    if (w->root >= 0)
+        mc_text_add(text, ", root %" PRId32, w->root);
+}
+
+bool mc_wait_same_call(const mc_wait_t *a, const mc_wait_t *b)
+{
+    return a->mesh == b->mesh && a->number == b->number && a->is_persistent == b->is_persistent &&
+           ((a->kind <= MC_WAIT_COUNTS && b->kind <= MC_WAIT_COUNTS) ||
+            (a->kind == MC_WAIT_LEAD && b->kind == MC_WAIT_LEAD));
+}
+
 static void print_place_in_plan(const mc_wait_t *w, mc_wait_form_t form, mc_text_t *text)
 {
     if (form == MC_WAIT_LONG && w->strategy[0])

@@ -62,7 +62,9 @@ typedef struct mc_wait {
     int32_t is_persistent; /* else a call */
     int32_t collective;    /* meshcoll_collective_t */
     int32_t datatype;      /* meshcoll_datatype_t */
-    int32_t tag;           /* of a tagged message; MESHCOLL_ANY_TAG */
+    int32_t op, root; /* meshcoll_op_t, MESHCOLL_OPS: a user's; the caller's number; -1: none */
+    uint32_t digest;  /* of the call (handle/digest.h); 0: of the library's own */
+    int32_t tag;      /* of a tagged message; MESHCOLL_ANY_TAG */
     uint64_t count, bytes; /* the caller's elements, 0: not known yet; bytes of these */
     uint64_t message;      /* bytes of the message that it waits for */
     int32_t phase, phases; /* from 0 on; 0 phases: it is in none */
@@ -105,6 +107,9 @@ typedef struct mc_waits {
 struct mc_shared;
 bool mc_waits_copy(const struct mc_shared *job, mc_waits_t *copy);
 
+/* Are these the same call of a mesh by its number, whatever each asks for? */
+bool mc_wait_same_call(const mc_wait_t *a, const mc_wait_t *b);
+
 /* Is a record that another process has sent in range? */
 bool mc_waits_are_sound(const mc_waits_t *w, int32_t size);
 
@@ -116,6 +121,8 @@ void mc_wait_print(const mc_wait_t *w, mc_wait_form_t form, mc_text_t *text);
 void mc_wait_print_what(const mc_wait_t *w, mc_wait_form_t form, mc_text_t *text);
 /* "allreduce of 2 float32, 8 B (call 12)" */
 void mc_wait_print_call(const mc_wait_t *w, mc_text_t *text);
+/* The same with its operation and root: "…, sum, root 3" */
+void mc_wait_print_asked(const mc_wait_t *w, mc_text_t *text);
 /* "rank 5 in box 1" */
 void mc_wait_print_rank(int32_t known_as, const mc_wait_place_t *place, mc_text_t *text);
 

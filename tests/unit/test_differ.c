@@ -1,0 +1,115 @@
+/* A rank that waits, and was sent nothing, asks the one it waits for whether it is in another call of the same number.
+ * Only that ends the mesh: not a rank that is late or ahead, or whose record is older than the wait. */
+#include "runtime/progress/differ.h"
+
+#include "runtime/create/inproc.h"
+#include "runtime/handle/request.h"
+#include "runtime/waits/board.h"
+#include "runtime/waits/describe.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+enum { RANKS = 2, LOOKS = 100 };
+
+static meshcoll_t *rank[RANKS];
+static meshcoll_request_t *request[RANKS];
+static int32_t in[RANKS], out[RANKS];
+static mc_waits_t other; /* what rank 1 answers */
+static int asked;
+
+static int answer(void *context, int32_t at, mc_waits_t *w)
+{
+    (void)context;
+    cr_assert_eq(at, 1);
+    asked++;
+    *w = other;
+    return 0;
+}
+
+/* Each rank is the root of its own reduction: both receive. */
+static void both_wait(void)
+{
+    cr_assert_eq(mc_inproc_create("x=2", NULL, rank), MESHCOLL_OK, "%s", meshcoll_last_error());
+    for (int r = 0; r < RANKS; r++) {
+        cr_assert_eq(meshcoll_ireduce(rank[r], &in[r], &out[r], 1, MESHCOLL_INT32, MESHCOLL_SUM, r,
+                                      &request[r]),
+                     MESHCOLL_OK, "%s", meshcoll_last_error());
+        cr_assert_eq(meshcoll_test(request[r]), MESHCOLL_IN_PROGRESS);
+    }
+    rank[0]->job->ask = (mc_ask_t){answer, NULL};
+    other = (mc_waits_t){.rank = 1, .known_as = 1, .size = RANKS, .n = 1};
+    mc_wait_describe(request[1], &other.wait[0]);
+    asked = 0;
+}
+
+static void end(void)
+{
+    for (int r = 0; r < RANKS; r++)
+        meshcoll_destroy(rank[r]);
+    for (int r = 0; r < RANKS; r++)
+        meshcoll_free(request[r]);
+}
+
+/* Looks at each 100 ms, up to an error. */
+static int look(int n)
+{
+    int64_t now = 5000;
+    int status = MESHCOLL_OK;
+    request[0]->watched.looked = 0; /* another wait */
+    for (int i = 0; i < n && !status; i++, now += 100) {
+        status = mc_differ_ask(rank[0]->job, now);
+        cr_assert_eq(mc_waits_look(rank[0]->job, now), MESHCOLL_OK);
+    }
+    return status;
+}
+
+Test(differ, tells_two_roots_that_both_wait)
+{
+    both_wait();
+    cr_expect_eq(look(LOOKS), MESHCOLL_ERR_MISMATCH);
+    cr_expect_eq(asked, 1);
+    cr_expect_str_eq(meshcoll_last_error(),
+                     "rank 1 has made another call than rank 0, whose is reduce of 1 int32, 4 B "
+                     "(call 0), sum, root 0: rank 1's is reduce of 1 int32, 4 B (call 0), sum, "
+                     "root 1; all ranks must make the same calls in the same order");
+    end();
+}
+
+/* The interval is doubled: at 1, 2, 4 and 8 s of ten. */
+static void expect_silence(const char *what)
+{
+    asked = 0;
+    cr_expect_eq(look(LOOKS), MESHCOLL_OK, "%s: %s", what, meshcoll_last_error());
+    cr_expect_eq(asked, 4, "%s: asked %d times", what, asked);
+}
+
+Test(differ, gives_no_false_alarm)
+{
+    both_wait();
+    mc_wait_t *const w = &other.wait[0];
+    const mc_wait_t real = *w;
+    other.n = 0;
+    expect_silence("in no call");
+    other.n = 1;
+    w->number = real.number + 1;
+    expect_silence("ahead");
+    w->number = real.number;
+    w->digest = request[0]->executor.digest;
+    expect_silence("in the same call");
+    *w = real;
+    w->mesh++;
+    expect_silence("on another mesh");
+    *w = real;
+    w->is_persistent = true;
+    expect_silence("a persistent operation");
+    *w = real;
+    w->kind = MC_WAIT_RECV;
+    expect_silence("a tagged message");
+    *w = real;
+    w->age_ms = 20000;
+    expect_silence("an old record");
+    *w = real;
+    cr_expect_eq(look(LOOKS), MESHCOLL_ERR_MISMATCH);
+    end();
+}
