@@ -269,3 +269,19 @@ Test(tagged, a_truncated_receive_that_was_freed_is_released)
     cr_expect_eq(next, r, "a spare one is used first");
     world_close();
 }
+
+/* The only event is that of a message to itself, which the send has completed. */
+Test(tagged, a_wait_for_any_learns_of_a_message_to_itself, .timeout = 20)
+{
+    char out = 3, in = 0, other;
+    int at = -1;
+    world_open();
+    meshcoll_request_t *r[] = {recv_from(0, 1, 1, &other, 1, NULL),
+                               recv_from(0, 0, 2, &in, 1, NULL)};
+    meshcoll_request_t *sent[] = {send_to(0, 0, 2, &out, 1)};
+    cr_assert_eq(meshcoll_waitany(2, r, &at), MESHCOLL_OK);
+    cr_expect(at == 1 && in == 3);
+    meshcoll_request_t *last[] = {r[0], sent[0], send_to(1, 0, 1, &out, 1)};
+    cr_assert_eq(run(last, 3), 3);
+    world_close();
+}

@@ -17,8 +17,9 @@ static bool advance(meshcoll_request_t *r, bool shared, uint32_t events)
 {
     mc_executor_t *const x = &r->executor;
     x->shared = shared;
-    if (x->state == MC_IDLE) /* a tagged message, which move_messages() has completed */
-        return false;
+    if (x->state ==
+        MC_IDLE) /* a tagged message, which has completed: also in a call of this rank, if to itself */
+        return true;
     if (x->state != MC_RUNNING) { /* it is pending, or flushes */
         const mc_shared_t *const job = r->mesh->job;
         const bool has_work = mc_executor_has_work(x);
