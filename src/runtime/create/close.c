@@ -340,8 +340,10 @@ static int await_monitors(meshcoll_t *mesh)
     mc_shared_unlock(job);
     while ((met = mc_monitor_barrier(job->monitor, MC_SLEEP_MS)) == MESHCOLL_IN_PROGRESS)
         serve_others(job);
+    mc_shared_lock(job); /* until it has ended: other threads progress it, too */
     for (f.over = true; f.request.running;)
-        serve_others(job);
+        (void)mc_shared_progress(job);
+    (void)mc_shared_leave(job, MESHCOLL_OK);
     return met;
 }
 
