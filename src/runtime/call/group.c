@@ -105,14 +105,12 @@ int mc_group_refuse(meshcoll_t *h, uint32_t number, int status)
 
 void mc_group_drop(meshcoll_t *h)
 {
-    mc_group_t *const g = h->group;
-    mc_lock(h);
+    const mc_group_t *const g = h->group;
     h->group_open = false;
     h->n_special--;
     if (!g->failed && g->n > 0)
         (void)mc_group_refuse(
             h, 0, mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_destroy: the group was not ended"));
-    mc_unlock(h);
 }
 
 void mc_group_free(meshcoll_t *h)

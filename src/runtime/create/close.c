@@ -232,14 +232,25 @@ static void forget_oob(mc_shared_t *job)
         job->oob.allgather = NULL;
 }
 
-/* Waits for no other rank: transports stay open, and others give back what is theirs when they destroy it. */
-static void destroy_one(meshcoll_t *h)
+/* Is there another that was not destroyed and was not made from it? */
+static bool has_others(const meshcoll_t *h)
+{
+    return h->parent || h->job->meshes != h || h->sibling;
+}
+
+/* Waits for no other rank: transports stay open, and others give back what is theirs when they destroy it. Does nothing,
+ * and returns false, where it is the last: of several that are destroyed at once one is. */
+static bool destroy_one(meshcoll_t *h)
 {
     mc_shared_t *const job = h->job;
     const bool dropped = h->group_open;
+    mc_shared_lock(job);
+    if (!has_others(h)) {
+        mc_shared_unlock(job);
+        return false;
+    }
     if (dropped)
         mc_group_drop(h);
-    mc_shared_lock(job);
     if (h->explain)
         mc_explain_print(h);
     if (!h->root_rank)
@@ -254,6 +265,7 @@ static void destroy_one(meshcoll_t *h)
     forget_group(h, dropped);
     mc_handles_sweep(job);
     (void)mc_shared_leave(job, MESHCOLL_OK);
+    return true;
 }
 
 /* The last of them ------------------------------------------------------------------------------- */
@@ -402,15 +414,6 @@ static void settle_gpu(meshcoll_t *mesh)
         mc_gpu_unmap(mesh);
 }
 
-/* There is another that was not destroyed and was not made from it. */
-static bool has_others(const meshcoll_t *h)
-{
-    mc_lock(h);
-    const bool others = h->parent || h->job->meshes != h || h->sibling;
-    mc_unlock(h);
-    return others;
-}
-
 /* It was destroyed with the mesh that it was made from, if only from the caller's view; or it is the parent's of this
  * process. */
 static void destroy_gone(meshcoll_t *h)
@@ -439,9 +442,7 @@ void meshcoll_destroy(meshcoll_t *mesh)
     await_callbacks(mesh);
     settle_gpu(mesh);
     mc_jobs_close(mesh->job);
-    if (has_others(mesh))
-        destroy_one(mesh);
-    else
+    if (!destroy_one(mesh))
         destroy_last(mesh);
     mc_callbacks_run();
 }

@@ -93,7 +93,7 @@ static bool may_join(const mc_shared_t *job)
 {
     const bool any_thread = job->threads && is_alone(job);
     return (pthread_equal(job->maker, pthread_self()) || any_thread) && !job->unusable &&
-           !job->closing && job->monitor && !atomic_load(job->alarm) &&
+           job->n_closing == 0 && job->monitor && !atomic_load(job->alarm) &&
            mc_monitor_is_joined(job->monitor);
 }
 
@@ -131,7 +131,7 @@ void mc_jobs_release(mc_shared_t *job)
 void mc_jobs_close(mc_shared_t *job)
 {
     pthread_mutex_lock(&lock);
-    job->closing = true;
+    job->n_closing++;
     while (job->n_joining > 0) {
         pthread_mutex_unlock(&lock);
         sched_yield();
@@ -143,7 +143,7 @@ void mc_jobs_close(mc_shared_t *job)
 void mc_jobs_reopen(mc_shared_t *job)
 {
     pthread_mutex_lock(&lock);
-    job->closing = false;
+    job->n_closing--;
     pthread_mutex_unlock(&lock);
 }
 

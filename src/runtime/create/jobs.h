@@ -20,7 +20,8 @@ void mc_jobs_offer(mc_job_offer_t offer[MC_JOBS_OFFERED]);
 /* One of them, in which its last mesh is not destroyed until it is released; NULL: it is not there any more. */
 mc_shared_t *mc_jobs_hold(const mc_job_offer_t *offer);
 void mc_jobs_release(mc_shared_t *job);
-/* None joins it any more, and none is doing so; or may again. */
+/* A mesh is being destroyed, maybe the last one: none joins the job, and none is doing so. Reopened, where it was not
+ * the last. */
 void mc_jobs_close(mc_shared_t *job);
 void mc_jobs_reopen(mc_shared_t *job);
 

@@ -38,7 +38,7 @@ struct mc_shared {
     mc_shared_t *next; /* of this process's jobs (create/jobs.h) */
     mc_job_id_t id;
     pthread_t maker;    /* the thread that made it */
-    bool closing;       /* its last mesh is being destroyed: none joins it */
+    uint32_t n_closing; /* meshes that are being destroyed, maybe the last one: none joins it */
     uint32_t n_joining; /* meshes that are being made of its ranks */
     bool unusable; /* made by a process that has forked this one, or gone: only forgetting works */
 
