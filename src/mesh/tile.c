@@ -42,30 +42,6 @@ mc_tile_t mc_digit(mc_tile_t v, mc_line_t l, int32_t unit, int32_t radix, int32_
     return v;
 }
 
-mc_tile_t mc_tile_settled(const mc_mesh_t *mesh, mc_tile_t v)
-{
-    if (v.cut.count == 0 || v.every || (v.len != 1 && v.len != mc_dims_extent(mesh, v.cut)))
-        return v;
-    int32_t index = v.lo;
-    for (int32_t d = v.cut.first + v.cut.count - 1; d >= v.cut.first; d--) {
-        v.at[d] = v.len == 1 ? index % mesh->dim[d].extent : MC_FREE;
-        index /= mesh->dim[d].extent;
-    }
-    v.cut = (mc_dims_t){0};
-    v.lo = v.len = 0;
-    return v;
-}
-
-bool mc_tile_equal(const mc_tile_t *a, const mc_tile_t *b)
-{
-    bool equal = a->segment == b->segment && a->cut.first == b->cut.first &&
-                 a->cut.count == b->cut.count && a->lo == b->lo && a->len == b->len &&
-                 a->every == b->every;
-    for (int32_t d = 0; d < MC_MAX_DIMS; d++)
-        equal = equal && a->at[d] == b->at[d];
-    return equal;
-}
-
 int mc_layout_init(const mc_mesh_t *mesh, const bool cut[MC_MAX_DIMS],
                    const int32_t order[MC_MAX_DIMS], uint32_t segments, mc_layout_t *layout)
 {

@@ -30,10 +30,6 @@ mc_tile_t mc_slice(mc_tile_t v, mc_line_t l, int32_t index);
 mc_tile_t mc_digit(mc_tile_t v, mc_line_t l, int32_t unit, int32_t radix, int32_t digit);
 /* Returns v with the line's dimensions free. */
 mc_tile_t mc_freed(mc_tile_t v, mc_line_t l);
-/* Returns v with an interval of length 1 turned into fixed coordinates, and one of the whole line
- * into free ones. */
-mc_tile_t mc_tile_settled(const mc_mesh_t *mesh, mc_tile_t v);
-bool mc_tile_equal(const mc_tile_t *a, const mc_tile_t *b);
 
 enum { MC_MAX_SIDES = 2 };
 

@@ -224,19 +224,6 @@ Test(tile, merged_lines_slice_across_their_dimensions)
         }
 }
 
-Test(tile, a_slice_of_one_settles_to_coordinates)
-{
-    const mc_mesh_t mesh = mesh_of("x=3,y=2,z=5");
-    const mc_line_t l = mc_mesh_line(&mesh, (mc_dims_t){0, 2}, 0, 0);
-    const mc_tile_t v = mc_tile_settled(&mesh, mc_slice(mc_tile_whole(0), l, -1));
-    cr_assert_eq(v.at[0], 2);
-    cr_assert_eq(v.at[1], 1);
-    cr_assert_eq(v.at[2], MC_FREE);
-    const mc_tile_t whole = mc_tile_whole(0);
-    const mc_tile_t freed = mc_tile_settled(&mesh, mc_slices(v, l, 0, 6));
-    cr_assert(mc_tile_equal(&freed, &whole));
-}
-
 Test(layout, dimensions_that_are_not_cut_share_their_chunk)
 {
     static const int32_t order[MC_MAX_DIMS] = {0, 1};

@@ -393,8 +393,3 @@ int32_t mc_monitor_rank(const mc_monitor_t *m)
 {
     return m->job.rank;
 }
-
-int32_t mc_monitor_size(const mc_monitor_t *m)
-{
-    return m->job.size;
-}

@@ -73,9 +73,8 @@ int mc_monitor_ask(const mc_monitor_t *monitor, int32_t rank, uint32_t question,
                    void *answer, size_t room, size_t *bytes);
 /* Where a rank's process is; NULL: there is no such rank. */
 const mc_contact_t *mc_monitor_contact(const mc_monitor_t *monitor, int32_t rank);
-/* This rank; the number of all. */
+/* This rank. */
 int32_t mc_monitor_rank(const mc_monitor_t *monitor);
-int32_t mc_monitor_size(const mc_monitor_t *monitor);
 
 /* Calls `ready` in the monitor's thread when `fd` is readable, from the start on; one such descriptor. Set
  * before the start; it stays the caller's. */

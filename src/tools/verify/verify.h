@@ -36,7 +36,7 @@ int mc_verify_each(meshcoll_collective_t collective, const mc_verify_mesh_t *mes
                    bool (*each)(void *context, const mc_strategy_t *strategy), void *context);
 
 /* The roots that are verified: all ranks up to 16, else first, middle and last. */
-enum { MC_ALL_ROOTS = 16, MC_FEW_ROOTS = 3 };
+enum { MC_ALL_ROOTS = 16 };
 int32_t mc_verify_roots(meshcoll_collective_t collective, const mc_mesh_t *mesh,
                         int32_t root[MC_ALL_ROOTS]);
 
