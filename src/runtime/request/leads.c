@@ -184,7 +184,7 @@ static bool is_old_running(const meshcoll_t *h)
 static void await_old(meshcoll_t *h)
 {
     mc_waiting_t waiting = {0};
-    if (h->n_calls < MC_CALL_NUMBERS / 2 || h->n_special > 0) /* a callback must not wait */
+    if (h->n_special > 0) /* a callback must not wait */
         return;
     while (is_old_running(h))
         mc_wait_turn(h, &waiting);
