@@ -2,6 +2,7 @@
 
 #include "runtime/connect/connections.h"
 #include "runtime/create/close.h"
+#include "runtime/create/jobs.h"
 #include "runtime/create/join.h"
 #include "runtime/create/open.h"
 #include "runtime/create/rounds.h"
@@ -83,6 +84,7 @@ int mc_handle_create(const mc_creation_t *creation, meshcoll_t **mesh)
         m.handle->job->free_context = creation->free_context;
         m.handle->job->settings = m.settings;
         m.settings = (mc_settings_t){0};
+        mc_jobs_name(m.handle->job, mc_making_id(&m));
     } else if (m.handle) {
         mc_shared_free(m.handle->job);
     }

@@ -72,6 +72,13 @@ void mc_jobs_leave(const mc_shared_t *job)
     pthread_mutex_unlock(&lock);
 }
 
+void mc_jobs_name(mc_shared_t *job, const mc_job_id_t *id)
+{
+    pthread_mutex_lock(&lock);
+    job->id = *id;
+    pthread_mutex_unlock(&lock);
+}
+
 /* Joining ----------------------------------------------------------------------------------------- */
 
 static bool is_same(const mc_job_id_t *a, const mc_job_id_t *b)
@@ -88,9 +95,12 @@ static bool is_alone(const mc_shared_t *job)
     return n == 1;
 }
 
-/* Another thread may be in it: of all that changes, only the alarm is looked at. */
+/* Another thread may make it: then it has no id, and nothing else is looked at. Or be in it: of all that changes, only the
+ * alarm is looked at. */
 static bool may_join(const mc_shared_t *job)
 {
+    if (is_same(&job->id, &(mc_job_id_t){{0}}))
+        return false;
     const bool any_thread = job->threads && is_alone(job);
     return (pthread_equal(job->maker, pthread_self()) || any_thread) && !job->unusable &&
            job->n_closing == 0 && job->monitor && !atomic_load(job->alarm) &&

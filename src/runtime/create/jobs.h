@@ -8,6 +8,8 @@
  * locks are the parent's too, and must not be touched. */
 void mc_jobs_enter(mc_shared_t *job);
 void mc_jobs_leave(const mc_shared_t *job);
+/* It is complete: gives it the id by which it can be joined. */
+void mc_jobs_name(mc_shared_t *job, const mc_job_id_t *id);
 
 /* Jobs of which this thread may make further meshes, without connections of their own: live ones that it has made; of
  * those with a lock, which any thread may use, all. By mesh rank of this process in the job; an id of zeros: none. */

@@ -149,10 +149,13 @@ static int join(mc_making_t *m, mc_shared_t *job, meshcoll_t **handle)
 {
     meshcoll_t *h = NULL;
     note_t all = {.answer = JOINS};
-    const uint32_t first = (uint32_t)(mc_making_number(m) % MC_CONTEXT_WORDS);
+    const uint32_t first = (uint32_t)(mc_making_id(m)->at[0] % MC_CONTEXT_WORDS);
     int status = m->status;
-    if (job && !status)
+    if (job && !status) {
+        mc_shared_lock(job);
         status = mc_family_open(job);
+        mc_shared_unlock(job);
+    }
     if (job && !status)
         status = open_handle(m, job, &h);
     uint32_t i = 0;

@@ -319,9 +319,9 @@ static void start_monitor(const mc_making_t *m, size_t record)
     mc_monitor_start(m->handle->job->monitor, &params);
 }
 
-uint64_t mc_making_number(const mc_making_t *m)
+const mc_job_id_t *mc_making_id(const mc_making_t *m)
 {
-    return m->facts[0].id.at[0];
+    return &m->facts[0].id;
 }
 
 const mc_job_offer_t *mc_making_offered(const mc_making_t *m, int32_t rank)
@@ -344,7 +344,6 @@ int mc_making_addresses(mc_making_t *m, const mc_addresses_summary_t *addresses,
     status = mc_round(&m->rounds, opened, record);
     if (status)
         return status;
-    m->handle->job->id = m->facts[0].id;
     start_monitor(m, record);
     for (int32_t r = 0; r < m->creation->oob.size; r++)
         *reads &= ((const fourth_t *)record_at(m, r, record))->reads == 1;

@@ -46,8 +46,8 @@ int mc_making_places(mc_making_t *making);
 int mc_making_settings(mc_making_t *making);
 /* After the first: the network devices that lead to ranks of other network namespaces; "": not known. */
 void mc_making_devices(const mc_making_t *making, char devices[MC_DEVICES_TEXT]);
-/* A number of this creation, the same on all ranks. */
-uint64_t mc_making_number(const mc_making_t *making);
+/* The id of this creation, the same on all ranks. */
+const mc_job_id_t *mc_making_id(const mc_making_t *making);
 /* The jobs that a rank offers to make the mesh of: MC_JOBS_OFFERED. */
 const struct mc_job_offer *mc_making_offered(const mc_making_t *making, int32_t rank);
 /* `status`: of opening the handle. Leaves in *addresses what holds for all ranks. */
