@@ -72,18 +72,23 @@ Test(ragged, an_alltoall_sends_what_its_largest_boxes_have)
     }
 }
 
-/* Digits of ranks in boxes of 4, 3 and 1 change boxes in all three rounds: ranks 0 to 3 with 4 to 7 (4 leave
- * the first box), 5 with 7, 6 with 7 (1 leaves the second), each time half of what they hold. */
-Test(ragged, digits_do_not_follow_boxes)
+static mc_cost_t cost_of_digits(const char *boxes)
 {
     mc_mesh_t mesh;
     mc_links_t links;
     mc_strategy_t strategy;
-    cr_assert_eq(mc_mesh_parse("box=4+3+1", &mesh), 0);
+    cr_assert_eq(mc_mesh_parse(boxes, &mesh), 0);
     cr_assert_eq(mc_links_parse("lab", &mesh, &links), 0);
     cr_assert_eq(
         mc_strategy_parse("alltoall:digits(box*gpu*fold)", MESHCOLL_ALLTOALL, &mesh, &strategy), 0);
-    const mc_cost_t cost = mc_strategy_phase_cost(&strategy, &mesh, &links, 0, 0).once;
+    return mc_strategy_phase_cost(&strategy, &mesh, &links, 0, 0).once;
+}
+
+/* Digits of ranks in boxes of 4, 3 and 1 change boxes in all three rounds: ranks 0 to 3 with 4 to 7 (4 leave
+ * the first box), 5 with 7, 6 with 7 (1 leaves the second), each time half of what they hold. */
+Test(ragged, digits_do_not_follow_boxes)
+{
+    const mc_cost_t cost = cost_of_digits("box=4+3+1");
     cr_expect_float_eq(mc_ratio_value(cost.dim[MC_RAGGED_BOX].alpha), 3, 1e-12);
     cr_expect_float_eq(mc_ratio_value(cost.dim[MC_RAGGED_BOX].beta), 4 / 2. + 1 / 2. + 1 / 2.,
                        1e-12);
@@ -95,14 +100,7 @@ Test(ragged, digits_do_not_follow_boxes)
 Test(ragged, many_boxes_and_a_large_radix, .timeout = 60)
 {
     enum { BOXES = 500003, RANKS = 8 * BOXES + 7, RADIX = RANKS / 7 };
-    mc_mesh_t mesh;
-    mc_links_t links;
-    mc_strategy_t strategy;
-    cr_assert_eq(mc_mesh_parse("box=500003x8+7", &mesh), 0);
-    cr_assert_eq(mc_links_parse("lab", &mesh, &links), 0);
-    cr_assert_eq(
-        mc_strategy_parse("alltoall:digits(box*gpu*fold)", MESHCOLL_ALLTOALL, &mesh, &strategy), 0);
-    const mc_cost_t cost = mc_strategy_phase_cost(&strategy, &mesh, &links, 0, 0).once;
+    const mc_cost_t cost = cost_of_digits("box=500003x8+7");
     const double inside = cost.dim[MC_RAGGED_FOLD].messages;
     cr_expect_float_eq(mc_ratio_value(cost.dim[MC_RAGGED_BOX].alpha), 6 + RADIX - 1, 1e-6);
     /* ranks of a box differ by 1 to 6 in the first digit, or by 1 in the second */
