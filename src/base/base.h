@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A function whose frame should not be part of its caller's: a call takes 32 KiB of a stack at most. */
+/* Keeps a function's frame apart from its caller's, as a call takes at most 32 KiB of the stack. */
 #if defined(__GNUC__)
 #define MC_APART __attribute__((noinline))
 #else

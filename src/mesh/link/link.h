@@ -66,7 +66,7 @@ typedef struct {
     int32_t ndims;
     mc_link_t dim[MC_MAX_DIMS];
     mc_correction_t correction[MC_MAX_DIMS];
-    /* Unless the mesh is one line of ranks in one box, NULL. Copies of the links point to the same one. */
+    /* NULL unless the mesh is one line of ranks in one box. Copies of the links share it. */
     const mc_measured_t *measured;
 } mc_links_t;
 
@@ -99,7 +99,7 @@ extern const int32_t mc_n_cluster_presets;
  * ERR_INVALID_ARG.
  */
 int mc_links_parse(const char *text, const mc_mesh_t *mesh, mc_links_t *links);
-/* Frees the table that mc_links_parse has read, if any; copies of the links have none either then. */
+/* Frees the table that mc_links_parse has read, if any. Copies of the links must not be used any more. */
 void mc_links_free(mc_links_t *links);
 /* The table; an empty one if there is none. */
 static inline const mc_measured_t *mc_links_measured(const mc_links_t *links)

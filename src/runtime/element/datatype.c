@@ -113,7 +113,7 @@ mc_reducer_t mc_reducer(meshcoll_datatype_t datatype, meshcoll_op_t op)
     return r;
 }
 
-/* Bytes of operands that are copied at once. Only a message in its slot is not aligned, and that is smaller. */
+/* Bytes of an operand that are copied at once. Only a message in a slot is not aligned, and that is smaller. */
 enum { MOST_ALIGNMENT = 64, AT_ONCE = 1024 };
 typedef struct {
     _Alignas(MOST_ALIGNMENT) char at[AT_ONCE];

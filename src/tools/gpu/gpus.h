@@ -45,8 +45,8 @@ typedef struct {
 typedef struct {
     char name[MC_GPU_NAME], pci[MC_PCI_TEXT]; /* "0000:1b:00.0" */
     int32_t node;                             /* NUMA node; -1: not known, or several */
-    int32_t switched;                         /* NVLinks to switches, */
-    int32_t assumed;                          /* of which NVML does not say where they end */
+    int32_t switched;                         /* NVLinks to switches */
+    int32_t assumed;                          /* those of them whose other end NVML does not name */
     mc_near_t near[MC_MOST_CARDS];
 } mc_gpu_seen_t;
 

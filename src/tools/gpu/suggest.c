@@ -27,7 +27,7 @@ static bool by_nvlink(const mc_gpus_t *gpus, int32_t a, int32_t b)
     return mc_gpus_reach(gpus, a, b) >= MC_BY_NVLINK;
 }
 
-/* Both ways of a better performance rank than others have. */
+/* Does the driver rank both directions better than the worst pair? */
 static bool by_rank(const mc_gpus_t *gpus, int32_t a, int32_t b)
 {
     int32_t worst = -1;

@@ -98,7 +98,7 @@ static inline bool mc_shm_has_page(const mc_shm_slot_t *slot)
            (slot->kind == MC_SHM_MESSAGE && slot->bytes > MC_SHM_SMALL);
 }
 
-/* What the turn of slot n, of all that were written, is when it is there. */
+/* The turn of the n-th slot once it is written. */
 static inline uint32_t mc_shm_turn(uint64_t n)
 {
     return (uint32_t)n + 1;

@@ -28,8 +28,8 @@ static int fail_errno(const char *what)
 
 /* Shape ---------------------------------------------------------------------------------------- */
 
-/* Bytes that all pages, and all boards, of a machine may have, and slots for a page where there are few. 128
- * ranks that all talk hold 83 MiB of channels then, and up to 32 ranks what is fast for two. */
+/* The most bytes of all pages and of all boards of a machine, and the slots for each page where pages are few.
+ * So 128 ranks that all talk hold 82 MiB of channels, and up to 16 ranks have channels of full size. */
 enum { ALL_PAGES = 64 << 20, ALL_BOARDS = 16 << 20, SLOTS_FOR_PAGE = 8 };
 
 mc_shm_shape_t mc_shm_shape(int32_t n)
