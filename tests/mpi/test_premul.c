@@ -127,6 +127,19 @@ static void run(const data_t *d, meshcoll_args_t *a, const way_t *way)
         meshcoll_free(request);
 }
 
+/* A sum of no elements, by the same request: nothing is left of the last call. */
+static void run_nothing(const meshcoll_args_t *last)
+{
+    meshcoll_args_t a = *last;
+    meshcoll_request_t *request;
+    a.in = a.out = NULL;
+    a.count = 0;
+    a.datatype = MESHCOLL_FLOAT32;
+    a.op = MESHCOLL_SUM;
+    if (meshcoll_begin(mesh, &a, &request) || meshcoll_wait(request))
+        stop("a sum of no elements");
+}
+
 static void check(const data_t *d, meshcoll_collective_t collective, size_t count, const way_t *way)
 {
     const size_t block = collective == MESHCOLL_REDUCE_SCATTER
@@ -146,6 +159,7 @@ static void check(const data_t *d, meshcoll_collective_t collective, size_t coun
     if (!has_result)
         a.out = NULL;
     run(d, &a, way);
+    run_nothing(&a);
     if (has_result)
         expect(d, way->text ? way->text : "planned", out,
                collective == MESHCOLL_REDUCE_SCATTER ? (size_t)rank * count : 0, count);

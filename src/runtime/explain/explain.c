@@ -226,7 +226,7 @@ void mc_explain_forced(meshcoll_request_t *r, const char *strategy)
     if (r->watch->forced == (strategy != NULL))
         return;
     r->watch->forced = strategy;
-    r->operands = (mc_operands_t){0}; /* a different call: forces a new binding */
+    mc_request_unbind(r); /* a different call */
 }
 
 void mc_explain_forget(mc_watch_t *watch)

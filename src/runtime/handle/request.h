@@ -118,12 +118,18 @@ static inline int32_t mc_request_rank_of(const meshcoll_request_t *r, int32_t pl
     return r->by_comm && planned >= 0 ? mc_mesh_rank_of(&r->mesh->order, planned) : planned;
 }
 
+/* The next call binds it anew: none has as many elements. */
+static inline void mc_request_unbind(meshcoll_request_t *r)
+{
+    r->operands = (mc_operands_t){.count = SIZE_MAX};
+}
+
 /* What its next runs do: their tags have this digest (digest.h); 0: something of the library's own. To be set before it is
  * bound. */
 static inline void mc_request_sign(meshcoll_request_t *r, uint32_t digest)
 {
     if (r->executor.digest != digest)
-        r->operands = (mc_operands_t){0}; /* the tags are bound anew */
+        mc_request_unbind(r); /* with other tags */
     r->executor.digest = digest;
 }
 

@@ -75,7 +75,7 @@ int mc_request_bind(meshcoll_request_t *r, const mc_operands_t *operands)
 {
     if (same_operands(&r->operands, operands) && mc_request_stays(r))
         return MESHCOLL_OK;
-    r->operands = (mc_operands_t){0};
+    mc_request_unbind(r);
     int status = mc_binding_measure(&r->binding, operands);
     if (status)
         return status;
@@ -164,6 +164,7 @@ int mc_request_unplanned(meshcoll_t *h, const meshcoll_args_t *args, const mc_ra
     if (!r)
         return mc_fail_memory("a request");
     mc_request_enlist(h, r);
+    mc_request_unbind(r);
     r->collective = args->collective;
     r->root = args->root;
     r->choice = *choice;

@@ -204,7 +204,7 @@ int mc_call_bind(meshcoll_request_t *r, const meshcoll_args_t *a, const mc_passi
 static void revive(meshcoll_request_t *r)
 {
     r->why = NULL;
-    r->operands = (mc_operands_t){0};
+    mc_request_unbind(r);
     r->executor.state = MC_NEW;
 }
 
