@@ -25,7 +25,8 @@ enum { RANKS = 3, PATIENCE_S = 20 };
     } while (0)
 
 typedef struct {
-    const char *transports, *threads, *progress, *timeout;
+    const char *transports, *threads, *progress, *timeout, *check;
+    bool last; /* destroys the last mesh */
 } how_t;
 
 static int make(mc_seat_t *seat, const how_t *how, meshcoll_t **mesh)
@@ -37,7 +38,8 @@ static int make(mc_seat_t *seat, const how_t *how, meshcoll_t **mesh)
                                       .transports = how->transports,
                                       .threads = how->threads,
                                       .progress = how->progress,
-                                      .timeout = how->timeout};
+                                      .timeout = how->timeout,
+                                      .check = how->check};
     alarm(PATIENCE_S); /* a hang is a failure */
     return meshcoll_create_oob(&oob, &params, mesh);
 }
@@ -290,4 +292,34 @@ Test(destroy, in_a_child_of_fork_only_forgets)
     run(with_children, &tcp);
     run(with_children, &(how_t){.transports = "gpu=tcp,self", .progress = "thread"});
     run(with_children, &(how_t){.transports = "gpu=shm", .threads = "multiple"});
+}
+
+/* A group of calls that is open -------------------------------------------------------------------- */
+
+static int open_group(const void *argument, mc_seat_t *seat)
+{
+    const how_t *const how = argument;
+    const float in = 1;
+    float out = 0;
+    meshcoll_t *mesh, *other = NULL;
+    CHECK(make(seat, how, &mesh) == MESHCOLL_OK);
+    CHECK(how->last || make_group(mesh, &other) == MESHCOLL_OK);
+    meshcoll_t *const m = how->last ? mesh : other;
+    CHECK(adds_up(m, seat->rank, 1));
+    CHECK(meshcoll_group_begin(m) == MESHCOLL_OK);
+    CHECK(meshcoll_allreduce(m, &in, &out, 1, MESHCOLL_FLOAT32, MESHCOLL_SUM) == MESHCOLL_OK);
+    if (seat->rank > 0)
+        CHECK(meshcoll_group_end(m) < 0);
+    meshcoll_destroy(m);
+    if (!how->last)
+        meshcoll_destroy(mesh);
+    return 0;
+}
+
+Test(destroy, with_an_open_group_tells_the_others)
+{
+    for (int i = 0; i < 4; i++) {
+        const how_t how = {.transports = "gpu=shm", .check = i % 2 ? "1" : "0", .last = i / 2 > 0};
+        run(open_group, &how);
+    }
 }

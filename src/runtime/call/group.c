@@ -103,14 +103,18 @@ int mc_group_refuse(meshcoll_t *h, uint32_t number, int status)
     return mc_failure_refused(h, g->n > 0 ? g->member[0].asked.number.own : number, false, status);
 }
 
+/* Others may wait in it: in the comparison of the group, or in its first call. */
 void mc_group_drop(meshcoll_t *h)
 {
     const mc_group_t *const g = h->group;
+    const int status =
+        mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_destroy: the group was not ended");
     h->group_open = false;
     h->n_special--;
-    if (!g->failed && g->n > 0)
-        (void)mc_group_refuse(
-            h, 0, mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_destroy: the group was not ended"));
+    if (h->checks)
+        (void)mc_failure_refused(h, g->seen.number, false, status);
+    else if (!g->failed && g->n > 0)
+        (void)mc_group_refuse(h, 0, status);
 }
 
 void mc_group_free(meshcoll_t *h)

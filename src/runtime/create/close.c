@@ -238,19 +238,18 @@ static bool has_others(const meshcoll_t *h)
     return h->parent || h->job->meshes != h || h->sibling;
 }
 
-/* Waits for no other rank: transports stay open, and others give back what is theirs when they destroy it. Does nothing,
- * and returns false, where it is the last: of several that are destroyed at once one is. */
-static bool destroy_one(meshcoll_t *h)
+/* Waits for no other rank: transports stay open, and others give back what is theirs when they destroy it. Returns
+ * false where it is the last, which stays: of several that are destroyed at once one is. */
+static bool destroy_one(meshcoll_t *h, bool dropped)
 {
     mc_shared_t *const job = h->job;
-    const bool dropped = h->group_open;
     mc_shared_lock(job);
+    if (dropped)
+        mc_group_drop(h);
     if (!has_others(h)) {
         mc_shared_unlock(job);
         return false;
     }
-    if (dropped)
-        mc_group_drop(h);
     if (h->explain)
         mc_explain_print(h);
     if (!h->root_rank)
@@ -384,7 +383,7 @@ static void let_others_hear(const mc_shared_t *job)
         nanosleep(&(struct timespec){.tv_nsec = (long)(1e9 * left)}, NULL);
 }
 
-static void destroy_last(meshcoll_t *mesh)
+static void destroy_last(meshcoll_t *mesh, bool dropped)
 {
     mc_shared_t *const job = mesh->job;
     /* No rank closes a transport that a peer still sends through. Where the job has failed there are no
@@ -399,7 +398,7 @@ static void destroy_last(meshcoll_t *mesh)
         mc_explain_print(mesh);
     if (job->free_context)
         job->free_context(job->oob.context);
-    forget_group(mesh, mesh->group_open);
+    forget_group(mesh, dropped);
     mc_shared_free(job);
 }
 
@@ -442,7 +441,8 @@ void meshcoll_destroy(meshcoll_t *mesh)
     await_callbacks(mesh);
     settle_gpu(mesh);
     mc_jobs_close(mesh->job);
-    if (!destroy_one(mesh))
-        destroy_last(mesh);
+    const bool dropped = mesh->group_open;
+    if (!destroy_one(mesh, dropped))
+        destroy_last(mesh, dropped);
     mc_callbacks_run();
 }
