@@ -120,8 +120,9 @@ typedef struct {
     bool silent[FAKES];
 } fakes_t;
 
-static int ask_fake(void *context, int32_t rank, mc_waits_t *answer)
+static int ask_fake(void *context, int32_t rank, uint32_t number, mc_waits_t *answer)
 {
+    (void)number;
     const fakes_t *const fakes = context;
     cr_assert(rank >= 0 && rank < FAKES);
     if (fakes->silent[rank])
@@ -267,8 +268,9 @@ Test(blame, names_a_rank_at_work_and_one_that_failed)
 }
 
 /* Each rank waits for one that was not asked before. */
-static int ask_endless(void *context, int32_t rank, mc_waits_t *answer)
+static int ask_endless(void *context, int32_t rank, uint32_t number, mc_waits_t *answer)
 {
+    (void)number;
     fakes_t f;
     fakes_init(&f);
     set_wait(&f, 0, rank + 1);
@@ -326,10 +328,10 @@ static int64_t now_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-static int ask_rank(void *context, int32_t at, mc_waits_t *answer)
+static int ask_rank(void *context, int32_t at, uint32_t number, mc_waits_t *answer)
 {
     (void)context;
-    return mc_waits_copy(rank[at]->job, answer) ? 0 : MESHCOLL_ERR_TRANSPORT;
+    return mc_waits_copy(rank[at]->job, number, answer) ? 0 : MESHCOLL_ERR_TRANSPORT;
 }
 
 static void begin(int r, const meshcoll_args_t *call, meshcoll_request_t **request)
@@ -364,7 +366,7 @@ static void miss(const meshcoll_args_t *call, int missing, meshcoll_request_t **
         if (!request[r])
             continue;
         waiting++;
-        cr_assert(mc_waits_copy(rank[r]->job, &self) && self.n == 1);
+        cr_assert(mc_waits_copy(rank[r]->job, 0, &self) && self.n == 1);
         cr_assert(mc_blame_find(&self, &self.wait[0], &ask, &b));
         cr_expect(b.kind == MC_BLAME_AWAY && b.made == MC_CALL_NOT_MADE && b.wait.peer == missing,
                   "%s: rank %d of those without %d blames %d (%d)", call->strategy, r, missing,
@@ -503,7 +505,7 @@ Test(blame, of_old_records)
     cr_assert_eq(mc_inproc_create("x=2", NULL, rank), MESHCOLL_OK);
     begin(0, &call, &r[0]);
     cr_assert_eq(mc_waits_look(rank[0]->job, now_ms() - LONG_MS), MESHCOLL_OK);
-    cr_assert(mc_waits_copy(rank[0]->job, &seen));
+    cr_assert(mc_waits_copy(rank[0]->job, 0, &seen));
     cr_expect_eq(seen.n, 0);
     cr_expect(seen.has_last && seen.last.peer == 1);
     begin(1, &call, &r[1]);
@@ -515,7 +517,7 @@ Test(blame, of_old_records)
             left += r[i] != NULL;
         }
     }
-    cr_assert(mc_waits_copy(rank[0]->job, &seen));
+    cr_assert(mc_waits_copy(rank[0]->job, 0, &seen));
     cr_expect_eq(seen.n, 0);
     cr_expect_not(seen.has_last);
     for (int i = 0; i < 2; i++)

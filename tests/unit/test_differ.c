@@ -18,8 +18,9 @@ static int32_t in[RANKS], out[RANKS];
 static mc_waits_t other; /* what rank 1 answers */
 static int asked;
 
-static int answer(void *context, int32_t at, mc_waits_t *w)
+static int answer(void *context, int32_t at, uint32_t number, mc_waits_t *w)
 {
+    (void)number;
     (void)context;
     cr_assert_eq(at, 1);
     asked++;
@@ -73,6 +74,47 @@ Test(differ, tells_two_roots_that_both_wait)
                      "rank 1 has made another call than rank 0, whose is reduce of 1 int32, 4 B "
                      "(call 0), sum, root 0: rank 1's is reduce of 1 int32, 4 B (call 0), sum, "
                      "root 1; all ranks must make the same calls in the same order");
+    end();
+}
+
+/* It is through with its call, whose message went elsewhere. */
+Test(differ, tells_a_call_that_the_other_has_made)
+{
+    both_wait();
+    other.wait[0].number++;
+    other.n_meshes = 1;
+    other.mesh[0] = (mc_waits_mesh_t){
+        .id = other.wait[0].mesh, .n_calls = 2, .digest = (uint16_t)request[0]->executor.digest};
+    cr_expect_eq(look(LOOKS), MESHCOLL_OK, "the same call: %s", meshcoll_last_error());
+    other.mesh[0].digest = (uint16_t)request[1]->executor.digest;
+    other.mesh[0].id++;
+    cr_expect_eq(look(LOOKS), MESHCOLL_OK, "another mesh: %s", meshcoll_last_error());
+    other.mesh[0].id--;
+    cr_expect_eq(look(LOOKS), MESHCOLL_ERR_MISMATCH);
+    cr_expect(strstr(meshcoll_last_error(), "rank 1 has made another call than rank 0"));
+    end();
+}
+
+static uint32_t made(uint32_t number)
+{
+    mc_waits_t w;
+    cr_assert(mc_waits_copy(rank[0]->job, number, &w));
+    return w.mesh[0].digest;
+}
+
+/* What has been overwritten, or is of the last time that numbers came round, is not known. */
+Test(differ, knows_the_last_calls)
+{
+    both_wait();
+    const uint32_t digest = (uint16_t)request[0]->executor.digest;
+    cr_expect_eq(made(0), digest);
+    cr_expect_eq(made(1), 0u);
+    rank[0]->n_calls += MC_MADE_CALLS - 1;
+    cr_expect_eq(made(0), digest);
+    rank[0]->n_calls++;
+    cr_expect_eq(made(0), 0u, "too long ago");
+    rank[0]->n_calls += MC_TAG_CALLS - MC_MADE_CALLS;
+    cr_expect_eq(made(0), 0u, "numbers came round");
     end();
 }
 

@@ -20,6 +20,9 @@ enum {
     MC_CACHED_LOOKS = 16
 };
 
+/* Of so many last calls the digest is kept. */
+enum { MC_MADE_CALLS = 64 };
+
 struct meshcoll {
     int32_t rank; /* mesh rank, as everywhere below the API; the caller's is mc_comm_rank_of it */
     mc_mesh_t mesh;
@@ -57,6 +60,8 @@ struct meshcoll {
     /* Operation numbers taken: see numbers.h. Atomic, because other threads read how far this rank is. */
     _Atomic uint32_t n_calls, n_persistent;
     mc_lead_t lead; /* of its calls */
+    /* By number: n_calls at that time, the number and the digest, of the last calls. Atomic as n_calls is. */
+    _Atomic uint64_t made[MC_MADE_CALLS];
     bool
         keeps_context; /* messages of a refused start may lie here: the context is not used again */
     /* Called where a count leaves less than nothing of an epoch; `r` runs the call (request/leads.h). */

@@ -15,10 +15,11 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* Asks a rank, by its mesh rank, what it waits for. 0; else there is no answer. */
+/* Asks a rank, by its mesh rank, what it waits for, and for the digest of a call of that number. 0; else there is no
+ * answer. */
 struct mc_waits;
 typedef struct {
-    int (*rank)(void *context, int32_t rank, struct mc_waits *answer);
+    int (*rank)(void *context, int32_t rank, uint32_t number, struct mc_waits *answer);
     void *context;
 } mc_ask_t;
 

@@ -58,12 +58,24 @@ static bool is_due(const meshcoll_request_t *r, int64_t now)
     return w->looked != 0 && now - w->moved >= due && mc_wait_mark(r) == w->mark;
 }
 
+/* Is that rank through with another call of that number? */
+static bool has_made_another(const mc_waits_t *at, const mc_wait_t *own)
+{
+    uint32_t digest = 0;
+    for (int32_t i = 0; i < at->n_meshes; i++)
+        if (at->mesh[i].id == own->mesh && !own->is_persistent)
+            digest = at->mesh[i].digest;
+    return digest != 0 && own->digest != 0 && digest != (uint16_t)own->digest;
+}
+
 /* Numbers wrap: a record that is older than this wait may be of an earlier call. */
 static int compare(const mc_shared_t *job, const mc_waits_t *at, const mc_wait_t *own)
 {
     const mc_wait_t *const theirs = find_another(at, own);
-    return theirs && theirs->age_ms < own->still_ms ? fail_differs(job, at->rank, own, theirs)
-                                                    : MESHCOLL_OK;
+    const bool is_in_it = theirs && theirs->age_ms < own->still_ms;
+    return is_in_it || has_made_another(at, own)
+               ? fail_differs(job, at->rank, own, is_in_it ? theirs : NULL)
+               : MESHCOLL_OK;
 }
 
 static bool runs(const meshcoll_request_t *r)
@@ -73,7 +85,7 @@ static bool runs(const meshcoll_request_t *r)
 
 int mc_differ_ask(const mc_shared_t *job, int64_t now)
 {
-    mc_waits_t at = {.rank = -1};
+    mc_waits_t at;
     mc_wait_t own;
     int status = MESHCOLL_OK;
     uint32_t n = 0;
@@ -86,7 +98,7 @@ int mc_differ_ask(const mc_shared_t *job, int64_t now)
         own.still_ms = now - r->watched.moved;
         if (own.peer < 0)
             continue;
-        if (own.peer != at.rank && job->ask.rank(job->ask.context, own.peer, &at))
+        if (job->ask.rank(job->ask.context, own.peer, own.number, &at))
             break; /* it took its time; others are asked later */
         status = compare(job, &at, &own);
     }
@@ -114,7 +126,7 @@ static int tell_other(const mc_shared_t *job, meshcoll_request_t *r, uint64_t ot
     mc_waits_t at;
     mc_wait_t own;
     mc_wait_describe(r, &own);
-    if (may_ask(job) && !job->ask.rank(job->ask.context, rank, &at))
+    if (may_ask(job) && !job->ask.rank(job->ask.context, rank, 0, &at))
         theirs = find_another(&at, &own);
     if (theirs && mc_tag_digest(theirs->digest) != mc_tag_digest(other))
         theirs = NULL;

@@ -12,6 +12,10 @@ int64_t mc_lead_bytes(const meshcoll_t *h, const meshcoll_args_t *a);
 /* Counts a call that `r` serves, and makes its run wait if need be. */
 static inline void mc_lead_call(meshcoll_t *h, int64_t bytes, meshcoll_request_t *r)
 {
+    const uint64_t n_calls = atomic_load_explicit(&h->n_calls, memory_order_relaxed);
+    atomic_store_explicit(&h->made[r->operation % MC_MADE_CALLS],
+                          n_calls << 32 | r->operation << 16 | (uint16_t)r->executor.digest,
+                          memory_order_relaxed);
     h->lead.calls = MC_LEAD_FACTOR * (h->lead.calls + r->executor.digest);
     if ((h->lead.left -= bytes) < 0)
         h->pay(h, &h->lead, bytes, r);

@@ -7,7 +7,8 @@
 #include <pthread.h>
 #include <string.h>
 
-enum { QUESTION_WAITS = 1, ASKERS = 16 };
+/* A question has a kind in its low bits, and the number of a call. */
+enum { QUESTION_WAITS = 1, KIND_BITS = 8, ASKERS = 16 };
 /* How long an answer may take: for a report, and for a rank whose time limit is over. */
 #define REPORT_SECONDS 2.0
 #define BLAME_SECONDS  0.75
@@ -20,32 +21,35 @@ static size_t answer(void *context, uint32_t question, void *out, size_t room)
 {
     const mc_shared_t *const job = context;
     mc_waits_t w;
-    if (question != QUESTION_WAITS || room < sizeof w || !mc_waits_copy(job, &w))
+    if (question % (1 << KIND_BITS) != QUESTION_WAITS || room < sizeof w ||
+        !mc_waits_copy(job, question >> KIND_BITS, &w))
         return 0;
     memcpy(out, &w, sizeof w);
     return sizeof w;
 }
 
 /* `rank` is a mesh rank. What another process sent is not trusted to be in range. */
-static int ask_for(const mc_shared_t *job, int32_t rank, double seconds, mc_waits_t *out)
+static int ask_for(const mc_shared_t *job, int32_t rank, uint32_t number, double seconds,
+                   mc_waits_t *out)
 {
     mc_waits_t w;
     size_t n = 0;
     if (rank == job->rank)
-        return mc_waits_copy(job, out) ? 0 : MESHCOLL_ERR_TRANSPORT;
-    const int failed = mc_monitor_ask(job->monitor, mc_comm_rank_of(&job->order, rank),
-                                      QUESTION_WAITS, seconds, &w, sizeof w, &n);
+        return mc_waits_copy(job, number, out) ? 0 : MESHCOLL_ERR_TRANSPORT;
+    const int failed =
+        mc_monitor_ask(job->monitor, mc_comm_rank_of(&job->order, rank),
+                       number << KIND_BITS | QUESTION_WAITS, seconds, &w, sizeof w, &n);
     if (failed || n != sizeof w || !mc_waits_are_sound(&w, job->mesh.size) || w.rank != rank)
         return MESHCOLL_ERR_TRANSPORT;
     *out = w;
     return 0;
 }
 
-static int ask(void *context, int32_t rank, mc_waits_t *out)
+static int ask(void *context, int32_t rank, uint32_t number, mc_waits_t *out)
 {
     const mc_shared_t *const job = context;
     mc_news_t news;
-    const int failed = ask_for(job, rank, BLAME_SECONDS, out);
+    const int failed = ask_for(job, rank, number, BLAME_SECONDS, out);
     if (failed)
         (void)mc_news_await(mc_monitor_board(job->monitor), NEWS_SECONDS, &news);
     return failed;
@@ -86,8 +90,8 @@ static void *gather(void *context)
     for (int32_t r; (r = atomic_fetch_add(&g->next, 1)) < g->job->mesh.size;) {
         mc_status_rank_t *const at = &g->rank[r];
         introduce(g->job, r, &at->waits);
-        at->answered =
-            !atomic_load(g->stop) && !ask_for(g->job, at->waits.rank, REPORT_SECONDS, &at->waits);
+        at->answered = !atomic_load(g->stop) &&
+                       !ask_for(g->job, at->waits.rank, 0, REPORT_SECONDS, &at->waits);
     }
     return NULL;
 }

@@ -174,8 +174,9 @@ static int print_lines(lines_t *l, FILE *out)
 
 /* Causes --------------------------------------------------------------------------------------------- */
 
-static int ask(void *context, int32_t rank, mc_waits_t *answer)
+static int ask(void *context, int32_t rank, uint32_t number, mc_waits_t *answer)
 {
+    (void)number;
     const mc_status_t *const s = context;
     for (int32_t r = 0; r < s->n; r++)
         if (s->rank[r].waits.rank == rank && s->rank[r].answered) {

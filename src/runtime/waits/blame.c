@@ -32,7 +32,7 @@ int32_t mc_blame_find_absent(const mc_waits_t *self, const mc_ask_t *ask)
 {
     mc_waits_t at;
     for (int32_t r = 0; r < self->size; r++)
-        if (r != self->rank && (ask->rank(ask->context, r, &at) || !is_destroying(&at)))
+        if (r != self->rank && (ask->rank(ask->context, r, 0, &at) || !is_destroying(&at)))
             return r;
     return -1;
 }
@@ -105,7 +105,7 @@ __attribute__((noinline)) static bool follow(const mc_ask_t *ask, double end, mc
         return false;
     }
     b->kind = MC_BLAME_SILENT;
-    if (ask->rank(ask->context, b->wait.peer, &at))
+    if (ask->rank(ask->context, b->wait.peer, 0, &at))
         return false;
     b->made = has_made(&at, &b->wait);
     b->looked_ms = at.looked_ms;

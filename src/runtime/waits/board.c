@@ -158,7 +158,7 @@ __attribute__((noinline)) static bool find_blame(const mc_shared_t *job,
                                                  mc_blame_t *blame)
 {
     mc_waits_t self;
-    if (!job->ask.rank || !mc_waits_copy(job, &self))
+    if (!job->ask.rank || !mc_waits_copy(job, 0, &self))
         return false;
     if (wait->kind == MC_WAIT_DESTROY)
         mc_wait_set_root_peer(r->mesh, mc_blame_find_absent(&self, &job->ask), wait);
@@ -271,13 +271,26 @@ void mc_waits_forget(const mc_shared_t *job, const meshcoll_request_t *ended)
 
 /* Copying ---------------------------------------------------------------------------------------- */
 
-static void copy_meshes(const board_t *b, mc_waits_t *copy)
+/* The digest of a call, if it is one of the last that were made; 0: not known. */
+static uint32_t digest_of(const meshcoll_t *h, uint32_t n_calls, uint32_t number)
+{
+    const uint64_t made =
+        atomic_load_explicit(&h->made[number % MC_MADE_CALLS], memory_order_relaxed);
+    const uint32_t back = (n_calls - 1 - number) % MC_TAG_CALLS;
+    const uint32_t more = (uint32_t)(made >> 32) - (n_calls - back);
+    const bool is_it = number == (uint16_t)(made >> 16) && more < MC_MADE_CALLS;
+    return back < MC_MADE_CALLS && is_it ? (uint16_t)made : 0;
+}
+
+static void copy_meshes(const board_t *b, uint32_t number, mc_waits_t *copy)
 {
     for (int32_t i = 0; i < b->n_meshes; i++) {
         const meshcoll_t *const h = b->mesh[i];
+        const uint32_t n_calls = atomic_load_explicit(&h->n_calls, memory_order_relaxed);
         copy->mesh[copy->n_meshes++] = (mc_waits_mesh_t){
             .id = mc_wait_part(h),
-            .n_calls = atomic_load_explicit(&h->n_calls, memory_order_relaxed),
+            .n_calls = n_calls,
+            .digest = digest_of(h, n_calls, number),
             .n_persistent = atomic_load_explicit(&h->n_persistent, memory_order_relaxed),
             .broken = b->broken[i]};
     }
@@ -301,7 +314,7 @@ static void copy_entries(const board_t *b, int64_t now, mc_waits_t *copy)
     copy->n_more = copy->n == MC_WAITS_REQUESTS ? b->n_more : 0;
 }
 
-bool mc_waits_copy(const mc_shared_t *job, mc_waits_t *copy)
+bool mc_waits_copy(const mc_shared_t *job, uint32_t number, mc_waits_t *copy)
 {
     const int64_t now = now_ms();
     board_t *const b = job->board;
@@ -314,7 +327,7 @@ bool mc_waits_copy(const mc_shared_t *job, mc_waits_t *copy)
         memcpy(copy->host, "?", 2);
     pthread_mutex_lock(&b->lock);
     copy->looked_ms = b->looked ? now - b->looked : -1;
-    copy_meshes(b, copy);
+    copy_meshes(b, number, copy);
     copy_entries(b, now, copy);
     pthread_mutex_unlock(&b->lock);
     return true;

@@ -84,6 +84,8 @@ typedef struct mc_wait {
 typedef struct {
     uint32_t id, n_calls, n_persistent; /* operation numbers taken */
     int32_t broken;                     /* status of its failure; else 0 */
+    uint32_t
+        digest; /* 16 bits, of the call that was asked for, if it is one of the last; 0: not known */
 } mc_waits_mesh_t;
 
 typedef struct mc_waits {
@@ -103,9 +105,9 @@ typedef struct mc_waits {
 } mc_waits_t;
 
 /* Copies what any thread waits for on the meshes of a job. Any thread may call it while the job exists.
- * false: there is nothing to copy. */
+ * `number`: whose digest is wanted. false: there is nothing to copy. */
 struct mc_shared;
-bool mc_waits_copy(const struct mc_shared *job, mc_waits_t *copy);
+bool mc_waits_copy(const struct mc_shared *job, uint32_t number, mc_waits_t *copy);
 
 /* Are these the same call of a mesh by its number, whatever each asks for? */
 bool mc_wait_same_call(const mc_wait_t *a, const mc_wait_t *b);
