@@ -114,8 +114,8 @@ static bool still_run(int n, meshcoll_request_t *const *request, int running)
     return running == 0;
 }
 
-/* Without an event nothing has ended, unless by another thread, a hook or a failure: so that idle polls cost the same for
- * any number of requests. */
+/* Without an event nothing has ended, unless by another thread, a hook or a failure: so idle polls cost the
+ * same for any number of requests. */
 static void await_event(meshcoll_t *mesh, mc_waiting_t *waiting)
 {
     const mc_shared_t *const job = mesh->job;

@@ -95,8 +95,8 @@ static bool is_alone(const mc_shared_t *job)
     return n == 1;
 }
 
-/* Another thread may make it: then it has no id, and nothing else is looked at. Or be in it: of all that changes, only the
- * alarm is looked at. */
+/* Another thread may be making it: then it has no id, and nothing else is looked at. Or be in it: of all that
+ * changes, only the alarm is looked at. */
 static bool may_join(const mc_shared_t *job)
 {
     if (is_same(&job->id, &(mc_job_id_t){{0}}))

@@ -11,10 +11,10 @@
  * numbers of their own (numbers.h). Persistent requests may be started in any order, so each has a lead of
  * its own.
  *
- * Each barrier also tells whether all ranks made the same calls, by a hash of their digests (digest.h), and were refused
- * the same (refusals.h). A refusal ends the epoch, and runs
- * of the next one wait for its barrier: so nothing starts on a rank that was refused a call before all ranks
- * have agreed that they were, too; and no message of a refused call can meet a later one.
+ * Each barrier also tells whether all ranks made the same calls, by a hash of their digests (digest.h), and were
+ * refused the same (refusals.h). A refusal ends the epoch, and runs of the next one wait for its barrier: so
+ * nothing starts on a rank that was refused a call before all ranks have agreed that they were, too; and no
+ * message of a refused call can meet a later one.
  */
 #ifndef MC_HANDLE_LEAD_H
 #define MC_HANDLE_LEAD_H
@@ -65,8 +65,8 @@ static inline bool mc_lead_count(mc_lead_t *l, int64_t bytes)
     return true;
 }
 
-/* What ranks compare, and then take the maxima of: a hash of all calls that are made and refused, and its complement. The
- * maxima are each other's complement where all ranks have the same hash. */
+/* What ranks compare, and then take the maxima of: a hash of all calls that are made and refused, and its
+ * complement. The maxima are each other's complement where all ranks have the same hash. */
 static inline void mc_lead_compare(const mc_lead_t *l, int64_t both[2])
 {
     both[0] = (int64_t)(MC_LEAD_FACTOR * l->refused.hash ^ l->calls);

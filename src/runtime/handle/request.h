@@ -124,8 +124,8 @@ static inline void mc_request_unbind(meshcoll_request_t *r)
     r->operands = (mc_operands_t){.count = SIZE_MAX};
 }
 
-/* What its next runs do: their tags have this digest (digest.h); 0: something of the library's own. To be set before it is
- * bound. */
+/* What its next runs do: their tags have this digest (digest.h); 0: something of the library's own. To be set
+ * before it is bound. */
 static inline void mc_request_sign(meshcoll_request_t *r, uint32_t digest)
 {
     if (r->executor.digest != digest)

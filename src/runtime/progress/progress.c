@@ -112,11 +112,6 @@ void mc_shared_check_peers(mc_shared_t *job)
     }
 }
 
-void mc_handle_check_peers(meshcoll_t *h)
-{
-    mc_shared_check_peers(h->job);
-}
-
 /* Nothing came. */
 static void yield_core(const meshcoll_t *h)
 {
@@ -194,7 +189,7 @@ void mc_wait_idle(meshcoll_t *h, mc_waiting_t *w)
         w->idle = looks;
     } else if (w->idle > awake) {
         w->in_vain = mc_shared_sleep(h->job, w->in_vain, mc_wait_sleep_ms(h, w->idle - awake));
-        mc_handle_check_peers(h);
+        mc_shared_check_peers(h->job);
     } else {
         sched_yield();
     }

@@ -75,10 +75,6 @@ bool mc_sleep(mc_sleep_t *s, int most_ms);
 /* Progresses this job and all others that run requests in this thread: a peer may wait for one
  * of those before it can complete what this rank waits for. Returns the number of events. */
 uint32_t mc_shared_progress(mc_shared_t *job);
-static inline uint32_t mc_handle_progress(meshcoll_t *h)
-{
-    return mc_shared_progress(h->job);
-}
 /* Sleeps until a transport of these jobs has an event, or for a short time; returns whether one
  * signals an event. A transport may signal without having any (UCX does until a peer answers a new
  * connection). Pass `blind` after such a sleep, to sleep for a fixed time: otherwise the rank would
@@ -86,7 +82,6 @@ static inline uint32_t mc_handle_progress(meshcoll_t *h)
 bool mc_shared_sleep(mc_shared_t *job, bool blind, int most_ms);
 /* To be called while this rank waits and nothing happens. A few times per second it checks that the
  * peers of running requests are alive, on all these jobs (failure.h). */
-void mc_handle_check_peers(meshcoll_t *h);
 void mc_shared_check_peers(mc_shared_t *job);
 
 /* Ends a turn of a wait without a lock after which this rank does not poll again at once: it runs

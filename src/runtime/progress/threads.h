@@ -11,7 +11,7 @@
  * which polls again. One thread at a time sleeps on the descriptors: the progress thread, else one
  * of those that wait. The others wait on a condition until a request ends or the sleeper returns.
  *
- * mc_handle_progress also progresses other jobs. Those without a lock are in a list of their
+ * mc_shared_progress also progresses other jobs. Those without a lock are in a list of their
  * thread (busy.h). Those with a lock and without a progress thread are in one list of the process:
  * any waiting thread progresses them, unless another thread does so at the moment. Locks are taken
  * in the order job, list, other job, and all but the first only by trying.

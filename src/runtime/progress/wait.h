@@ -30,7 +30,7 @@ static inline void mc_wait_turn(meshcoll_t *h, mc_waiting_t *w)
         mc_threads_turn(h, w);
         return;
     }
-    if (mc_handle_progress(h) > 0) {
+    if (mc_shared_progress(h->job) > 0) {
         w->idle = 0;
         w->in_vain = false;
         if (mc_callbacks_are_due())
