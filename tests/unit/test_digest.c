@@ -59,8 +59,14 @@ Test(digest, leaves_out_what_is_no_part_of_the_call)
     meshcoll_args_t a = {.collective = MESHCOLL_ALLGATHER}, b = a;
     b.op = MESHCOLL_MAX;
     b.root = 3;
+    cr_expect_eq(digest_of(&h, &a), digest_of(&h, &b));
+    a.counts_at_root = b.counts_at_root = 1;
     b.count = 7;
     cr_expect_eq(digest_of(&h, &a), digest_of(&h, &b));
+    a.counts_at_root = b.counts_at_root = 0;
+    a.count = 6;
+    cr_expect_neq(digest_of(&h, &a), digest_of(&h, &b));
+    a.count = b.count;
     a.collective = b.collective = MESHCOLL_REDUCE;
     b.root = 0;
     a.op = (meshcoll_op_t)(MESHCOLL_OPS + 5);

@@ -1,8 +1,8 @@
 /*
  * The digest of a call, in the tags of its messages: of what must be the same on all ranks, its collective, datatype,
- * operation and root. Calls that differ in one of these have different digests, and so have calls that differ in
- * datatype and operation; of others one pair in 512 is taken for the same. The mesh's creation is part of it, as contexts are used
- * again: ranks that have made different calls may have left messages.
+ * operation, root and count. Calls that differ in one of the first four have different digests, and so have calls
+ * that differ in datatype and operation; of others one pair in 512 is taken for the same. The mesh's creation is part
+ * of it, as contexts are used again: ranks that have made different calls may have left messages.
  */
 #ifndef MC_HANDLE_DIGEST_H
 #define MC_HANDLE_DIGEST_H
@@ -17,6 +17,13 @@ _Static_assert(MC_DIGEST_OPS <= 16, "four bits");
 _Static_assert(MESHCOLL_DATATYPES <= 32 && MC_TAG_DIGEST_BITS >= 9,
                "predefined types are told apart");
 
+/* 0 where ranks may have counts of their own. */
+static inline uint32_t mc_digest_of_count(const meshcoll_args_t *a)
+{
+    const bool own = a->counts || a->in_counts || a->counts_at_root;
+    return own ? 0 : (uint32_t)(a->count * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+}
+
 static inline uint32_t mc_digest_of(const meshcoll_t *h, const meshcoll_args_t *a, bool is_barrier)
 {
     const mc_move_t *const move = &mc_moves[a->collective];
@@ -27,7 +34,7 @@ static inline uint32_t mc_digest_of(const meshcoll_t *h, const meshcoll_args_t *
                                                                    : MC_DIGEST_USERS;
     /* odd factors: each field alone changes the low bits */
     return 16 * (type ^ type >> 5) + op + 73 * (uint32_t)a->collective +
-           151 * (root ^ root >> MC_TAG_DIGEST_BITS) + 331 * h->creation;
+           151 * (root ^ root >> MC_TAG_DIGEST_BITS) + 331 * h->creation + mc_digest_of_count(a);
 }
 
 #endif

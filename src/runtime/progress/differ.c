@@ -2,6 +2,7 @@
 
 #include "runtime/handle/request.h"
 #include "runtime/monitor/monitor.h"
+#include "runtime/waits/board.h"
 #include "runtime/waits/describe.h"
 
 /* Of the runs in flight: a search goes through all messages that have come early. */
@@ -22,7 +23,7 @@ static int fail_differs(const mc_shared_t *job, int32_t other, const mc_wait_t *
         mc_text_add(&more, "rank %d's is ", peer);
         mc_wait_print_asked(theirs, &more);
     } else {
-        mc_text_add(&more, "its collective, datatype, operation or root differs "
+        mc_text_add(&more, "its collective, datatype, operation, root or count differs "
                            "(MESHCOLL_CHECK=1 tells both)");
     }
     return mc_fail(MESHCOLL_ERR_MISMATCH,
@@ -58,6 +59,13 @@ static bool is_due(const meshcoll_request_t *r, int64_t now)
     return w->looked != 0 && now - w->moved >= due && mc_wait_mark(r) == w->mark;
 }
 
+/* A rank that is stopped takes as long to ask; at the limit it is asked anyway. */
+static bool is_near_limit(const meshcoll_request_t *r, int64_t now)
+{
+    const int64_t limit = mc_waits_limit(r);
+    return limit > 0 && now - r->watched.moved >= limit - ASK_MS;
+}
+
 /* Is that rank through with another call of that number? */
 static bool has_made_another(const mc_waits_t *at, const mc_wait_t *own)
 {
@@ -91,7 +99,7 @@ int mc_differ_ask(const mc_shared_t *job, int64_t now)
     uint32_t n = 0;
     for (const meshcoll_request_t *r = mc_request_in_flight(job->running.first);
          r && n < OLDEST && !status; r = mc_request_next(r)) {
-        if (!runs(r) || !is_due(r, now) || !may_ask(job))
+        if (!runs(r) || !is_due(r, now) || is_near_limit(r, now) || !may_ask(job))
             continue;
         n++;
         mc_wait_describe(r, &own);

@@ -109,7 +109,7 @@ int mc_timeout_ms(double seconds, int64_t *ms)
     return MESHCOLL_OK;
 }
 
-static int64_t limit_of(const meshcoll_request_t *r)
+int64_t mc_waits_limit(const meshcoll_request_t *r)
 {
     return r->limit_ms == 0 ? r->mesh->timeout_ms : r->limit_ms < 0 ? 0 : r->limit_ms;
 }
@@ -124,7 +124,7 @@ static void watch(meshcoll_request_t *r, int64_t now)
 {
     mc_watched_t *const w = &r->watched;
     const uint64_t mark = mc_wait_mark(r);
-    const int64_t limit = limit_of(r);
+    const int64_t limit = mc_waits_limit(r);
     if (w->looked == 0)
         *w = (mc_watched_t){.looked = now, .moved = now, .mark = mark};
     int64_t passed = smaller(now - w->looked, MC_WAITS_FRESH_MS);
@@ -178,7 +178,7 @@ static int fail_late(const mc_shared_t *job, const meshcoll_request_t *r)
         mc_blame_print(&blame, &text);
     else
         print_peer(&wait, &text);
-    mc_text_add(&text, "; time limit of %.3g s: ", (double)limit_of(r) / 1000);
+    mc_text_add(&text, "; time limit of %.3g s: ", (double)mc_waits_limit(r) / 1000);
     mc_wait_print(&wait, MC_WAIT_SHORT, &text);
     return mc_fail(MESHCOLL_ERR_TIMEOUT, "%s", what);
 }
@@ -220,7 +220,7 @@ int mc_waits_look(mc_shared_t *job, int64_t now)
         if (!is_watched(r))
             continue;
         watch(r, now);
-        if (!late && limit_of(r) > 0 && r->watched.waited >= limit_of(r))
+        if (!late && mc_waits_limit(r) > 0 && r->watched.waited >= mc_waits_limit(r))
             late = r;
     }
     publish_all(job, now);

@@ -16,6 +16,8 @@ void mc_waits_leave(const meshcoll_t *h);
 /* Publishes what the job's running requests wait for, at time `now` (ms, CLOCK_MONOTONIC). Returns
  * OK, or ERR_TIMEOUT where one has been waited for longer than its limit. */
 int mc_waits_look(mc_shared_t *job, int64_t now);
+/* How long a request may be waited for, in ms; 0: for ever. */
+int64_t mc_waits_limit(const meshcoll_request_t *r);
 /* A request that was looked at has ended. */
 void mc_waits_forget(const mc_shared_t *job, const meshcoll_request_t *ended);
 /* The job has failed: what it waited for then stays on the board. */
