@@ -88,7 +88,7 @@ foreach(source IN LISTS threads_sources)
     meshcoll_add_test_program(threads_${name} ${name} ${source} threads)
     add_test(NAME threads.${name} COMMAND threads_${name})
     set_tests_properties(threads.${name} PROPERTIES
-        LABELS threads TIMEOUT 120 ENVIRONMENT "${sanitizer_env};UCX_MEM_MMAP_HOOK_MODE=none" ${sanitizer_fails})
+        LABELS threads TIMEOUT 120 SKIP_RETURN_CODE ${skip_code} ENVIRONMENT "${sanitizer_env};UCX_MEM_MMAP_HOOK_MODE=none" ${sanitizer_fails})
 endforeach()
 
 include(TestsDevice)

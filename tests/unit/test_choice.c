@@ -12,6 +12,13 @@ typedef struct {
     mc_choice_t choice;
 } place_t;
 
+static void end(place_t *at)
+{
+    mc_choice_free(&at->choice);
+}
+/* Ends with its block. */
+#define PLACE __attribute__((cleanup(end))) place_t
+
 static void begin_on(place_t *at, const char *mesh)
 {
     *at = (place_t){0};
@@ -47,7 +54,7 @@ static meshcoll_request_t *mark(int i)
 
 Test(choice, is_the_planners_and_is_remembered)
 {
-    place_t at;
+    PLACE at;
     begin(&at);
     const mc_planner_query_t query = {.root = 5, .bytes = 1e6, .max_segments = 256};
     mc_ranked_t best;
@@ -73,7 +80,7 @@ Test(choice, is_the_planners_and_is_remembered)
 Test(choice, forgets_the_oldest)
 {
     enum { N = 3 * MC_REMEMBERED };
-    place_t at;
+    PLACE at;
     int last[N / 2] = {0}; /* by size: when last asked for, or 0 */
     begin(&at);
     for (int now = 1; now < 20 * N; now++) {
@@ -92,7 +99,7 @@ Test(choice, forgets_the_oldest)
 
 Test(choice, forced_ones_hold_until_they_are_not)
 {
-    place_t at;
+    PLACE at;
     mc_strategy_t forced;
     begin(&at);
     const char *const text = "bcast:chain(box) bcast:star(gpu) segments=2";
@@ -123,7 +130,7 @@ Test(choice, cuts_what_all_send_to_all)
 {
     static const char *const meshes[] = {"box=4+3+1", "box=4,gpu=4"};
     for (size_t i = 0; i < sizeof meshes / sizeof *meshes; i++) {
-        place_t at;
+        PLACE at;
         begin_on(&at, meshes[i]);
         const uint64_t block = 1 << 20, bytes = block * (uint64_t)at.mesh.size;
         const mc_memory_t *const large = choose(&at, &(mc_wish_t){.collective = MESHCOLL_ALLTOALL,
@@ -142,7 +149,7 @@ Test(choice, cuts_what_all_send_to_all)
 /* A wire that holds more lets larger pieces go. */
 Test(choice, cuts_less_where_more_may_be_on_the_way)
 {
-    place_t narrow, wide;
+    PLACE narrow, wide;
     mc_wish_t wish = {.collective = MESHCOLL_ALLTOALL,
                       .bytes = 16 << 20,
                       .pacing.wire = 0,
@@ -174,7 +181,7 @@ Test(choice, cuts_exchanges_where_sends_stream)
                                                MESHCOLL_ALLREDUCE};
     const uint64_t bytes = 32 << 20;
     for (size_t i = 0; i < sizeof by / sizeof *by; i++) {
-        place_t streaming, other;
+        PLACE streaming, other;
         mc_ranked_t best;
         begin_on(&streaming, "box=4,gpu=4");
         begin_on(&other, "box=4,gpu=4");
@@ -242,7 +249,7 @@ Test(choice, cuts_what_credits_pace_no_finer_than_they_need)
     static const char *const meshes[] = {"box=4,gpu=4", "box=8,gpu=2"};
     const uint64_t bytes = 8 << 20;
     for (size_t i = 0; i < MC_COUNT(by) * MC_COUNT(meshes); i++) {
-        place_t at;
+        PLACE at;
         begin_on(&at, meshes[i / MC_COUNT(by)]);
         const mc_memory_t *const cut = choose(&at, &(mc_wish_t){.collective = by[i % MC_COUNT(by)],
                                                                 .bytes = bytes,
@@ -263,7 +270,7 @@ Test(choice, ranks_in_the_segments_that_run)
     static const char *const meshes[] = {"box=4,gpu=4", "box=3,gpu=2", "box=8"};
     const uint64_t bytes = 8 << 20;
     for (size_t i = 0; i < MC_COUNT(meshes) * MESHCOLL_COLLECTIVES; i++) {
-        place_t at;
+        PLACE at;
         mc_ranked_t *ranked;
         uint32_t n, considered;
         const meshcoll_collective_t which = (meshcoll_collective_t)(i % MESHCOLL_COLLECTIVES);
@@ -298,7 +305,7 @@ Test(choice, cuts_chains_as_exchanges)
     static const meshcoll_collective_t by[] = {MESHCOLL_BCAST, MESHCOLL_REDUCE};
     const uint64_t bytes = 64 << 20;
     for (size_t i = 0; i < MC_COUNT(by); i++) {
-        place_t cut, whole;
+        PLACE cut, whole;
         begin_on(&cut, "box=4,gpu=4");
         begin_on(&whole, "box=4,gpu=4");
         mc_wish_t wish = {.collective = by[i], .bytes = bytes, .pacing.wire = 0};
