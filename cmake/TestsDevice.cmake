@@ -137,8 +137,6 @@ if(NOT MESHCOLL_SANITIZE)
         "(uint64_t)pass * call->piece" "0 * (uint64_t)pass")
     meshcoll_device_mutant(slice_short_of_a_word strategies_1d
         "run->slice * (slice + 1)" "(run->slice * (slice + 1) - (slice == 1) * MC_DEVICE_WORD)")
-    meshcoll_device_mutant(operands_in_order alike
-        "MC_DEVICE_FIRST" "0 * MC_DEVICE_FIRST")
     meshcoll_device_mutant(no_limit limit
         "now - *begun > call->limit" "0 * (now - *begun) > call->limit")
     meshcoll_device_mutant(no_abort abort_word

@@ -119,6 +119,9 @@ is "--bridges of too many is a usage error" 2 $?
 "$LAB" up --boxes 2 --rate none --bridges 2 --name "$NAME-b" > "$work/out"
 is "two Docker hosts" 0 $?
 bridges() { "$LAB" exec --name "$NAME-b" "$1" -- ip -br -4 addr | awk '/^docker/ {print $1, $2, $3}' | xargs; }
+for _ in $(seq 50); do # the kernel tells of the carrier a little later
+    case "$(bridges box0) $(bridges box1)" in *DOWN*) sleep 0.1 ;; *) break ;; esac
+done
 is "each has bridges that are in use" "docker0 UP 172.17.0.1/16 docker1 UP 172.18.0.1/16" "$(bridges box0)"
 is "... with the same addresses" "$(bridges box0)" "$(bridges box1)"
 is "the ranks get no UCX_NET_DEVICES" "0" \
