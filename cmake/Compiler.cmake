@@ -10,7 +10,7 @@ function(meshcoll_compile_options target)
     target_compile_options(${target} PRIVATE
         -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition
         -Wpointer-arith -Wvla -Wwrite-strings -Wundef -Wimplicit-fallthrough
-        -Wformat=2 -Wno-format-nonliteral
+        -Wformat=2 -Wno-format-nonliteral -Werror=implicit-function-declaration
         $<$<BOOL:${MESHCOLL_WERROR}>:-Werror>)
     # Empty, so that a file which says "#define _GNU_SOURCE" itself is no redefinition.
     target_compile_definitions(${target} PRIVATE _GNU_SOURCE=)

@@ -3,6 +3,7 @@
 #include "fuzz/fuzz.h"
 #include "runtime/create/close.h"
 #include "runtime/create/create.h"
+#include "runtime/create/open.h"
 #include "runtime/explain/explain.h"
 
 enum { MOST_RANKS = 64 };
@@ -36,8 +37,8 @@ static void read_texts(mc_settings_t *settings)
         for (int32_t d = 0; d < mesh.ndims; d++)
             FUZZ_CHECK(memchr(tls[d], '\0', MC_TLS_TEXT) && tls[d][0], "dimension %d", d);
     settings->progress = NULL; /* starts a thread */
-    if (mc_handle_open(&mesh, 0, settings, &handle) == MESHCOLL_OK)
-        mc_handle_free(handle);
+    if (mc_handle_open(&mesh, 0, settings, NULL, &handle) == MESHCOLL_OK)
+        mc_shared_free(handle->job);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
