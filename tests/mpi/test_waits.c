@@ -1,6 +1,7 @@
 /* Waits in an order of each rank's own, and ranks that disagree: nothing hangs, and errors say why. */
 #include <meshcoll/mpi.h>
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,6 +100,13 @@ static void test_unawaited(void)
     meshcoll_destroy(mesh);
 }
 
+/* By the digest of the call or, where counts have the same one, by the length. */
+static bool tells(const char *bytes)
+{
+    return strstr(meshcoll_last_error(), "has made another call than") ||
+           strstr(meshcoll_last_error(), bytes);
+}
+
 /* The ranks are connected already: where they connect they would compare the counts. */
 static void test_counts_differ(size_t at_root, size_t elsewhere)
 {
@@ -111,11 +119,9 @@ static void test_counts_differ(size_t at_root, size_t elsewhere)
     const int status =
         meshcoll_bcast(mesh, in, out, rank ? elsewhere : at_root, MESHCOLL_FLOAT32, 0);
     if (rank) {
-        check(status == MESHCOLL_ERR_MISMATCH && strstr(meshcoll_last_error(), bytes),
-              "other counts are seen");
+        check(status == MESHCOLL_ERR_MISMATCH && tells(bytes), "other counts are seen");
         check(meshcoll_barrier(mesh) == MESHCOLL_ERR_MISMATCH &&
-                  strstr(meshcoll_last_error(), "failed before") &&
-                  strstr(meshcoll_last_error(), bytes),
+                  strstr(meshcoll_last_error(), "failed before") && tells(bytes),
               "a mesh that failed stays so");
     } else {
         check(status == MESHCOLL_OK || status == MESHCOLL_ERR_MISMATCH, "the root sends");
