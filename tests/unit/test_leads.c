@@ -154,3 +154,27 @@ Test(leads, one_rank_never_waits)
     cr_expect_eq(h->lead.epoch, 0u);
     meshcoll_destroy(h);
 }
+
+/* Calls of no elements are the same calls, whether they wait or not: barriers compare them. */
+Test(leads, empty_calls_are_alike)
+{
+    world_open();
+    for (int epoch = 0; epoch < 2; epoch++) {
+        for (int64_t i = 0; i <= MC_LEAD_EPOCH / MC_LEAD_LEAST; i++)
+            for (int r = 0; r < RANKS; r++) {
+                meshcoll_request_t *begun = NULL;
+                const int status =
+                    r == 0 ? meshcoll_bcast(rank[r], NULL, NULL, 0, MESHCOLL_FLOAT32, 0)
+                           : meshcoll_ibcast(rank[r], NULL, NULL, 0, MESHCOLL_FLOAT32, 0, &begun);
+                cr_assert_eq(status, MESHCOLL_OK, "%s", meshcoll_last_error());
+                cr_assert_eq(begun ? meshcoll_wait(begun) : MESHCOLL_OK, MESHCOLL_OK, "%s",
+                             meshcoll_last_error());
+            }
+        for (int n = 0; n < TURNS; n++)
+            turn();
+    }
+    for (int r = 0; r < RANKS; r++)
+        begin(r, 0);
+    finish(1);
+    world_close();
+}

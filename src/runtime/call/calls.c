@@ -7,6 +7,7 @@
 #include "runtime/call/start.h"
 #include "runtime/check/check.h"
 #include "runtime/handle/args.h"
+#include "runtime/handle/digest.h"
 #include "runtime/launch/stage.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
@@ -55,7 +56,8 @@ static int run_anew(meshcoll_t *h, const meshcoll_args_t *given, bool is_barrier
     if (status)
         return status;
     if (asked.args.count == 0 && !h->checks) {
-        mc_lead_empty_call(h);
+        mc_lead_count_call(h, MC_LEAD_LEAST, asked.number.own,
+                           mc_digest_of(h, &asked.args, is_barrier), NULL);
         return MESHCOLL_OK;
     }
     if (memory.on_device)

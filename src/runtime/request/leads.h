@@ -9,23 +9,21 @@
 void mc_lead_open(meshcoll_t *h);
 /* Returns what a call counts: its bytes on all ranks, as far as every rank knows them. */
 int64_t mc_lead_bytes(const meshcoll_t *h, const meshcoll_args_t *a);
-/* Counts a call that `r` serves, and makes its run wait if need be. */
-static inline void mc_lead_call(meshcoll_t *h, int64_t bytes, meshcoll_request_t *r)
+/* Counts a call of that number and digest. `r` serves it, and its run waits if need be; NULL: it has no elements, and
+ * nothing runs. */
+static inline void mc_lead_count_call(meshcoll_t *h, int64_t bytes, uint32_t number,
+                                      uint32_t digest, meshcoll_request_t *r)
 {
     const uint64_t n_calls = atomic_load_explicit(&h->n_calls, memory_order_relaxed);
-    atomic_store_explicit(&h->made[r->operation % MC_MADE_CALLS],
-                          n_calls << 32 | r->operation << 16 | (uint16_t)r->executor.digest,
-                          memory_order_relaxed);
-    h->lead.calls = MC_LEAD_FACTOR * (h->lead.calls + r->executor.digest);
+    atomic_store_explicit(&h->made[number % MC_MADE_CALLS],
+                          n_calls << 32 | number << 16 | (uint16_t)digest, memory_order_relaxed);
+    h->lead.calls = MC_LEAD_FACTOR * (h->lead.calls + digest);
     if ((h->lead.left -= bytes) < 0)
         h->pay(h, &h->lead, bytes, r);
 }
-
-/* Counts a call of no elements, which nothing runs. */
-static inline void mc_lead_empty_call(meshcoll_t *h)
+static inline void mc_lead_call(meshcoll_t *h, int64_t bytes, meshcoll_request_t *r)
 {
-    if ((h->lead.left -= MC_LEAD_LEAST) < 0)
-        h->pay(h, &h->lead, MC_LEAD_LEAST, NULL);
+    mc_lead_count_call(h, bytes, r->operation, r->executor.digest, r);
 }
 
 /* Waits until all ranks have told that they were refused the same calls, if this one was refused any: for calls that
