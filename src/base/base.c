@@ -56,6 +56,17 @@ int mc_fail_memory(const char *what)
     return mc_fail(MESHCOLL_ERR_NO_MEMORY, "out of memory for %s", what);
 }
 
+void *mc_grown(void *array, uint32_t n, uint32_t *capacity, size_t element)
+{
+    const uint32_t wanted = *capacity ? 2 * *capacity : 16;
+    if (n < *capacity)
+        return array;
+    void *const grown = realloc(array, wanted * element);
+    if (grown)
+        *capacity = wanted;
+    return grown;
+}
+
 int mc_check_length(int status, const char *what, const char *text, size_t most)
 {
     if (strnlen(text, most + 1) <= most)

@@ -26,6 +26,9 @@ int mc_fail(int status, const char *format, ...) MC_PRINTF(2, 3);
 
 /* mc_fail() with ERR_NO_MEMORY: `what` could not be allocated. */
 int mc_fail_memory(const char *what);
+/* Returns an array of `n` elements with room for one more: the same, or in its place one of twice the capacity; NULL:
+ * there is no memory for it, and the old one stays. */
+void *mc_grown(void *array, uint32_t n, uint32_t *capacity, size_t element);
 
 /* Is `text`, which `what` names, at most `most` characters long? Otherwise fails with `status`. */
 int mc_check_length(int status, const char *what, const char *text, size_t most);

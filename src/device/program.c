@@ -34,16 +34,12 @@ typedef struct {
 
 static mc_device_run_t *add_run(lowering_t *l)
 {
-    if (l->n == l->capacity) {
-        const uint32_t capacity = l->capacity ? 2 * l->capacity : 64;
-        mc_device_run_t *const run = realloc(l->run, capacity * sizeof *run);
-        if (!run) {
-            l->status = mc_fail_memory("a program");
-            return NULL;
-        }
-        l->run = run;
-        l->capacity = capacity;
+    mc_device_run_t *const run = mc_grown(l->run, l->n, &l->capacity, sizeof *run);
+    if (!run) {
+        l->status = mc_fail_memory("a program");
+        return NULL;
     }
+    l->run = run;
     return &l->run[l->n++];
 }
 

@@ -145,14 +145,10 @@ static int must_wait(hazards_t *h, uint32_t early, uint32_t late, const char *wh
 /* Not a use of what was written to OUT: out of place, IN is other memory. */
 static int read_input(hazards_t *h, cell_t *cell, uint32_t step)
 {
-    if (h->n_pool == h->pool_capacity) {
-        const uint32_t capacity = h->pool_capacity ? 2 * h->pool_capacity : 256;
-        reader_t *const pool = realloc(h->pool, capacity * sizeof *pool);
-        if (!pool)
-            return mc_fail_memory("the dependencies of a plan");
-        h->pool = pool;
-        h->pool_capacity = capacity;
-    }
+    reader_t *const pool = mc_grown(h->pool, h->n_pool, &h->pool_capacity, sizeof *pool);
+    if (!pool)
+        return mc_fail_memory("the dependencies of a plan");
+    h->pool = pool;
     h->pool[h->n_pool] = (reader_t){.step = step, .next = cell->readers};
     cell->readers = h->n_pool++;
     return cell->writer == NONE ? MESHCOLL_OK

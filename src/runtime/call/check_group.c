@@ -15,26 +15,14 @@ void mc_seen_open(meshcoll_t *h, mc_seen_t *seen)
     seen->is_refused = false;
 }
 
-static int reserve(mc_seen_t *seen)
-{
-    const uint32_t capacity = seen->capacity ? 2 * seen->capacity : 16;
-    if (seen->n < seen->capacity)
-        return MESHCOLL_OK;
-    mc_fingerprint_t *const grown = realloc(seen->call, capacity * sizeof *grown);
-    if (!grown)
-        return mc_fail_memory("the calls of a group");
-    seen->call = grown;
-    seen->capacity = capacity;
-    return MESHCOLL_OK;
-}
-
 int mc_seen_add(const meshcoll_t *h, mc_seen_t *seen, const mc_asked_t *asked)
 {
     const mc_asking_t asking = {
         .args = &asked->args, .number = asked->number.own, .is_barrier = asked->is_barrier};
-    const int status = reserve(seen);
-    if (status)
-        return status;
+    mc_fingerprint_t *const grown = mc_grown(seen->call, seen->n, &seen->capacity, sizeof *grown);
+    if (!grown)
+        return mc_fail_memory("the calls of a group");
+    seen->call = grown;
     seen->n_made++;
     seen->call[seen->n] = mc_fingerprint_of(h, &asking);
     seen->hash = mc_fingerprint_add(seen->hash, &seen->call[seen->n++]);

@@ -293,14 +293,10 @@ static int link_rank(mc_shared_t *job, int32_t rank, mc_peer_t **peer)
         *peer = job->peer[at];
         return MESHCOLL_OK;
     }
-    if (job->n_peers == job->peer_capacity) {
-        const uint32_t capacity = job->peer_capacity ? 2 * job->peer_capacity : 16;
-        mc_peer_t **const grown = realloc(job->peer, capacity * sizeof *grown);
-        if (!grown)
-            return mc_fail_memory("connections");
-        job->peer = grown;
-        job->peer_capacity = capacity;
-    }
+    mc_peer_t **const grown = mc_grown(job->peer, job->n_peers, &job->peer_capacity, sizeof *grown);
+    if (!grown)
+        return mc_fail_memory("connections");
+    job->peer = grown;
     const int32_t dim = mc_mesh_level(&job->mesh, job->rank, rank);
     mc_transport_t *const t = job->transport[dim];
     const int status = t->ops->connect(t, rank, address_of(job, rank, dim), peer);

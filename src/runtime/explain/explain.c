@@ -151,14 +151,10 @@ static bool same_call(const mc_call_t *a, const mc_call_t *b)
 static int add_call(mc_explain_t *e, const mc_call_t *head, mc_call_t **call)
 {
     const size_t samples = (size_t)MC_EXPLAINED_RUNS * mc_call_width(head);
-    if (e->n_calls == e->capacity) {
-        const uint32_t capacity = e->capacity ? 2 * e->capacity : 16;
-        mc_call_t **const grown = realloc(e->call, capacity * sizeof *grown);
-        if (!grown)
-            return mc_fail_memory("the list of calls");
-        e->call = grown;
-        e->capacity = capacity;
-    }
+    mc_call_t **const grown = mc_grown(e->call, e->n_calls, &e->capacity, sizeof *grown);
+    if (!grown)
+        return mc_fail_memory("the list of calls");
+    e->call = grown;
     mc_call_t *const fresh = calloc(1, sizeof *fresh + samples * sizeof(double));
     if (!fresh)
         return mc_fail_memory("the times of a call");

@@ -10,24 +10,12 @@ static bool is_after(uint32_t a, uint32_t b)
     return (int32_t)(a - b) > 0;
 }
 
-static int reserve(mc_refusals_t *f)
+int mc_refusals_add(mc_refusals_t *f, uint32_t made)
 {
-    const uint32_t capacity = f->capacity ? 2 * f->capacity : 4;
-    if (f->n < f->capacity)
-        return MESHCOLL_OK;
-    mc_refused_run_t *const run = realloc(f->run, capacity * sizeof *run);
+    mc_refused_run_t *const run = mc_grown(f->run, f->n, &f->capacity, sizeof *run);
     if (!run)
         return mc_fail_memory("a list of refused calls");
     f->run = run;
-    f->capacity = capacity;
-    return MESHCOLL_OK;
-}
-
-int mc_refusals_add(mc_refusals_t *f, uint32_t made)
-{
-    const int status = reserve(f);
-    if (status)
-        return status;
     f->hash = (f->hash ^ made) * UINT64_C(0x9e3779b97f4a7c15) + 1;
     f->hash ^= f->hash >> 29;
     if (f->n > 0 && f->run[f->n - 1].last + 1 == made)
