@@ -27,9 +27,11 @@ TRANSPORT = ["transport", "transport/shm/bytes", "transport/shm"]
 RUNTIME = ["runtime/element", "runtime/bind", "runtime/place", "runtime/state", "runtime/pace", "runtime/execute",
            "runtime/choose", "runtime/handle", "runtime/waits", "runtime/status", "runtime/progress",
            "runtime/connect", "runtime/explain", "runtime/request", "runtime/message", "runtime/proxy", "runtime/gpu",
-           "runtime/launch", "runtime/check", "runtime/call", "runtime/api", "runtime/create", "runtime/family"]
+           "runtime/launch", "runtime/check", "runtime/call", "runtime/api", "runtime/jobs", "runtime/create",
+           "runtime/family"]
 MAY = {
     "base": [],
+    "base/system": ["base"],
     "mesh": ["base"],
     "mesh/link": ["base", "mesh"],
     "plan": ["base", "mesh"],
@@ -43,12 +45,13 @@ for i, room in enumerate(COMPOSE):
     MAY[room] = CORE + ALGORITHMS + COMPOSE[:i]
 for i, room in enumerate(RUNTIME):
     MAY[room] = CORE + COMPOSE + TRANSPORT + RUNTIME[:i]
-MAY["runtime/handshake"] = ["base"]
-MAY["runtime/bootstrap"] = ["base", "runtime/handshake"]
-MAY["runtime/monitor"] = ["base", "runtime/handshake"]
+MAY["runtime/network"] = ["base"]
+MAY["runtime/handshake"] = ["base", "runtime/network"]
+MAY["runtime/bootstrap"] = ["base", "runtime/network", "runtime/handshake"]
+MAY["runtime/monitor"] = ["base", "runtime/network", "runtime/handshake"]
 for room in RUNTIME[RUNTIME.index("runtime/handle"):]:
     MAY[room].append("runtime/monitor")
-MAY["runtime/create"] += ["runtime/handshake", "runtime/bootstrap"]
+MAY["runtime/create"] += ["runtime/network", "runtime/handshake", "runtime/bootstrap"]
 MAY["runtime/element"] = ["base"]
 MAY["runtime/bind"] = CORE + ["transport", "runtime/element"]
 MAY["runtime/place"] = CORE + TRANSPORT
@@ -62,6 +65,9 @@ for room in RUNTIME[RUNTIME.index("runtime/handle"):]:
 MAY["runtime/state"] = CORE + TRANSPORT + ["compose/pace", "runtime/bind"]
 MAY["runtime/pace"] = [*MAY["runtime/state"], "runtime/state"]
 MAY["runtime/execute"] = [*MAY["runtime/pace"], "compose/algorithms", "runtime/element", "runtime/pace"]
+for room in MAY:
+    if room.startswith(("transport", "runtime", "device")):
+        MAY[room] = [*MAY[room], "base/system"]
 LIBRARY = list(MAY)
 MAY["mpi"] = []
 COMMANDS = ["tools/" + name for name in ("count", "list", "plan", "run", "status", "topo", "trace", "tune", "verify")]

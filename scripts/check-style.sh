@@ -36,7 +36,7 @@ elif [ ${#sources[@]} -gt 0 ]; then
 fi
 
 # The command fills 0 to 2 when it starts, and its pipes go there on purpose.
-mapfile -t unmoved < <(find src/* -name '*.c' ! -path 'src/tools/*' ! -path src/base/descriptor.c -exec perl -0777 -ne '
+mapfile -t unmoved < <(find src/* -name '*.c' ! -path 'src/tools/*' ! -path src/base/system/descriptor.c -exec perl -0777 -ne '
     s{/\*.*?\*/|"(?:\\.|[^"\\])*"}{ $& =~ s/[^\n]/ /gr }gse;
     while (/(?<![\w.>])(?:socket|socketpair|accept4|accept(?=\((?!context))|memfd_create|epoll_create1?|eventfd|pidfd_open|
             signalfd|timerfd_create|inotify_init1?|pipe2?|dup[23]?|open|openat|creat|mkstemp|mkostemp|fopen|freopen|popen|
@@ -45,7 +45,7 @@ mapfile -t unmoved < <(find src/* -name '*.c' ! -path 'src/tools/*' ! -path src/
         print "$ARGV:$line\n" unless $before =~ /mc_descriptor(?:_stream)?\(\s*$/;
     }' {} +)
 for place in ${unmoved[@]+"${unmoved[@]}"}; do
-    echo "$place: pass the descriptor through mc_descriptor() of base/descriptor.h: where a daemon has closed 0 to 2," \
+    echo "$place: pass the descriptor through mc_descriptor() of base/system/descriptor.h: where a daemon has closed 0 to 2," \
         "what the program prints to stderr would land in it"
     failed=1
 done

@@ -1,5 +1,5 @@
 /* The command `meshcoll`: a table of subcommands. */
-#include "base/descriptor.h"
+#include "base/system/descriptor.h"
 #include "tools/count/count.h"
 #include "tools/list/list.h"
 #include "tools/plan/plan.h"

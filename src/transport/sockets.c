@@ -1,6 +1,6 @@
 #include "transport/sockets.h"
 
-#include "base/descriptor.h"
+#include "base/system/descriptor.h"
 
 #include <fcntl.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 #include "transport/ucx.h"
 
-#include "base/descriptor.h"
-#include "base/ports.h"
+#include "base/system/descriptor.h"
+#include "base/system/ports.h"
 #include "transport/sockets.h"
 #include "transport/ucx_names.h"
 

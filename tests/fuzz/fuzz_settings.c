@@ -1,10 +1,10 @@
 /* Settings as rank 0 sends them, and the texts in them: the mesh, transports, links, strategies, and those that only
  * switch something. */
 #include "fuzz/fuzz.h"
-#include "runtime/create/close.h"
 #include "runtime/create/create.h"
 #include "runtime/create/open.h"
 #include "runtime/explain/explain.h"
+#include "runtime/jobs/close.h"
 
 enum { MOST_RANKS = 64 };
 

@@ -2,7 +2,7 @@
  * parent of node 1, +2: before the exchange begins. */
 #include "fuzz/fuzz.h"
 #include "runtime/bootstrap/tree.h"
-#include "runtime/handshake/wire.h"
+#include "runtime/network/wire.h"
 
 #include <errno.h>
 #include <sys/socket.h>

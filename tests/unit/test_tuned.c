@@ -1,6 +1,6 @@
 #include "runtime/create/tuned.h"
 
-#include "base/file.h"
+#include "base/system/file.h"
 
 #include <criterion/criterion.h>
 #include <signal.h>

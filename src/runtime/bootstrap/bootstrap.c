@@ -1,7 +1,7 @@
 #include "runtime/bootstrap/bootstrap.h"
 
 #include "runtime/bootstrap/join.h"
-#include "runtime/handshake/wire.h"
+#include "runtime/network/wire.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #define MC_BOOTSTRAP_BOOTSTRAP_H
 
 #include "runtime/handshake/job.h"
-#include "runtime/handshake/wire.h"
+#include "runtime/network/wire.h"
 
 typedef struct mc_bootstrap mc_bootstrap_t;
 

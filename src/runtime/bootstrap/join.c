@@ -4,7 +4,7 @@
 #include "runtime/bootstrap/seek.h"
 #include "runtime/handshake/door.h"
 #include "runtime/handshake/notice.h"
-#include "runtime/handshake/peer.h"
+#include "runtime/network/peer.h"
 
 #include <errno.h>
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
 /* Where rank 0 listens. */
 #include "runtime/bootstrap/resolve.h"
 #include "runtime/bootstrap/seek.h"
-#include "runtime/handshake/network.h"
+#include "runtime/network/network.h"
 
 #include <errno.h>
 #include <netdb.h>

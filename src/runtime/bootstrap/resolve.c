@@ -1,6 +1,6 @@
 #include "runtime/bootstrap/resolve.h"
 
-#include "base/descriptor.h"
+#include "base/system/descriptor.h"
 
 #include <netdb.h>
 #include <pthread.h>

@@ -2,7 +2,7 @@
 #ifndef MC_BOOTSTRAP_RESOLVE_H
 #define MC_BOOTSTRAP_RESOLVE_H
 
-#include "runtime/handshake/wire.h"
+#include "runtime/network/wire.h"
 
 enum { MC_ADDRESSES = 16 };
 

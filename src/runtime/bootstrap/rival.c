@@ -1,7 +1,7 @@
 #include "runtime/bootstrap/rival.h"
 
-#include "base/descriptor.h"
-#include "base/process.h"
+#include "base/system/descriptor.h"
+#include "base/system/process.h"
 
 #include <errno.h>
 #include <stddef.h>

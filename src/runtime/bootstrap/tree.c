@@ -1,7 +1,7 @@
 #include "runtime/bootstrap/tree.h"
 
 #include "runtime/handshake/notice.h"
-#include "runtime/handshake/wire.h"
+#include "runtime/network/wire.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -4,7 +4,7 @@
 #define MC_BOOTSTRAP_TREE_H
 
 #include "runtime/handshake/job.h"
-#include "runtime/handshake/wire.h"
+#include "runtime/network/wire.h"
 
 enum { MC_FANOUT = 4, MC_TREE_WHY = 480 };
 

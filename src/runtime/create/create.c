@@ -1,11 +1,11 @@
 #include "runtime/create/create.h"
 
 #include "runtime/connect/connections.h"
-#include "runtime/create/close.h"
-#include "runtime/create/jobs.h"
 #include "runtime/create/join.h"
 #include "runtime/create/open.h"
 #include "runtime/create/rounds.h"
+#include "runtime/jobs/close.h"
+#include "runtime/jobs/jobs.h"
 #include "runtime/monitor/monitor.h"
 #include "runtime/progress/threads.h"
 

@@ -3,7 +3,7 @@
 #define MC_CREATE_CREATE_H
 
 #include "runtime/handle/handle.h"
-#include "runtime/handshake/wire.h"
+#include "runtime/network/wire.h"
 
 /* Input of the creation. The caller keeps `place` and `params`. */
 typedef struct {

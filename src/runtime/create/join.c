@@ -1,8 +1,8 @@
 #include "runtime/create/join.h"
 
-#include "runtime/create/close.h"
-#include "runtime/create/jobs.h"
 #include "runtime/create/open.h"
+#include "runtime/jobs/close.h"
+#include "runtime/jobs/jobs.h"
 #include "runtime/progress/threads.h"
 #include "runtime/waits/board.h"
 

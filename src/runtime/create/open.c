@@ -1,8 +1,8 @@
 #include "runtime/create/open.h"
 
 #include "device/cuda/driver.h"
-#include "runtime/create/jobs.h"
 #include "runtime/explain/explain.h"
+#include "runtime/jobs/jobs.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/progress_thread.h"
 #include "runtime/request/leads.h"

@@ -1,7 +1,7 @@
 #include "runtime/create/rounds.h"
 
-#include "runtime/create/jobs.h"
 #include "runtime/create/tuned.h"
+#include "runtime/jobs/jobs.h"
 #include "runtime/monitor/monitor.h"
 #include "runtime/place/oversubscription.h"
 #include "runtime/place/places.h"

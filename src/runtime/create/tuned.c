@@ -1,7 +1,7 @@
 #include "runtime/create/tuned.h"
 
-#include "base/descriptor.h"
-#include "base/file.h"
+#include "base/system/descriptor.h"
+#include "base/system/file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* Explain: the report. */
 #include "base/table.h"
 
-#include "base/descriptor.h"
+#include "base/system/descriptor.h"
 #include "runtime/connect/connections.h"
 #include "runtime/explain/explain.h"
 #include "runtime/progress/threads.h"

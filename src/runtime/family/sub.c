@@ -1,9 +1,9 @@
 #include "runtime/family/sub.h"
 
 #include "runtime/connect/connections.h"
-#include "runtime/create/close.h"
 #include "runtime/create/open.h"
 #include "runtime/family/agree.h"
+#include "runtime/jobs/close.h"
 #include "runtime/progress/failure.h"
 #include "runtime/waits/board.h"
 

@@ -36,7 +36,7 @@ struct mc_shared {
     int32_t *machine; /* by rank, the lowest rank on its machine; NULL: all are in one process */
     mc_settings_t settings; /* of the first mesh */
 
-    mc_shared_t *next; /* of this process's jobs (create/jobs.h) */
+    mc_shared_t *next; /* of this process's jobs (jobs/jobs.h) */
     mc_job_id_t id;
     pthread_t maker;    /* the thread that made it */
     uint32_t n_closing; /* meshes that are being destroyed, maybe the last one: none joins it */

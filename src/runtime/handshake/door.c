@@ -1,6 +1,6 @@
 #include "runtime/handshake/door.h"
 
-#include "base/descriptor.h"
+#include "base/system/descriptor.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 #include "runtime/handshake/handshake.h"
 
-#include "runtime/handshake/peer.h"
+#include "runtime/network/peer.h"
 
 #include <errno.h>
 #include <string.h>

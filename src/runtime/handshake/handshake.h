@@ -7,7 +7,7 @@
 #define MC_HANDSHAKE_HANDSHAKE_H
 
 #include "runtime/handshake/job.h"
-#include "runtime/handshake/wire.h"
+#include "runtime/network/wire.h"
 
 /* MC_ENDPOINTS: one of each family, which every rank may be reached by. */
 enum { MC_NONCE = 16, MC_HANDSHAKE_SECONDS = 5, MC_ENDPOINTS = 2 };

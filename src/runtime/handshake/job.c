@@ -1,7 +1,7 @@
 #include "runtime/handshake/job.h"
 
-#include "base/descriptor.h"
-#include "base/ports.h"
+#include "base/system/descriptor.h"
+#include "base/system/ports.h"
 #include "runtime/handshake/launcher.h"
 
 #include <arpa/inet.h>

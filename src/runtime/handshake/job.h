@@ -4,7 +4,7 @@
 #ifndef MC_HANDSHAKE_JOB_H
 #define MC_HANDSHAKE_JOB_H
 
-#include "base/ports.h"
+#include "base/system/ports.h"
 #include "runtime/handshake/sha256.h"
 
 enum { MC_JOB_HOST = 256, MC_JOB_SECRET = 4096, MC_JOB_PORTS = MC_PORTS_MEET };

@@ -1,6 +1,6 @@
 #include "runtime/monitor/branch.h"
 
-#include "runtime/handshake/wire.h"
+#include "runtime/network/wire.h"
 
 #include <errno.h>
 #include <netinet/in.h>

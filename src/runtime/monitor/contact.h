@@ -3,7 +3,7 @@
 #ifndef MC_MONITOR_CONTACT_H
 #define MC_MONITOR_CONTACT_H
 
-#include "runtime/handshake/network.h"
+#include "runtime/network/network.h"
 
 enum { MC_CONTACT_HOST = 40 };
 

@@ -1,7 +1,7 @@
 #include "runtime/monitor/monitor.h"
 
-#include "base/descriptor.h"
-#include "base/ports.h"
+#include "base/system/descriptor.h"
+#include "base/system/ports.h"
 #include "runtime/monitor/reach.h"
 #include "runtime/monitor/relay.h"
 

@@ -1,6 +1,6 @@
 #include "runtime/monitor/reach.h"
 
-#include "base/process.h"
+#include "base/system/process.h"
 #include "runtime/monitor/relay.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 #include "runtime/place/places.h"
 
-#include "base/descriptor.h"
 #include "base/gather.h"
+#include "base/system/descriptor.h"
 #include "runtime/place/topology.h"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 #include "runtime/progress/progress_thread.h"
 
-#include "base/descriptor.h"
+#include "base/system/descriptor.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/progress.h"
 

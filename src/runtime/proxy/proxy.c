@@ -1,7 +1,7 @@
 /* What the program's threads do with the proxy. */
 #include "runtime/proxy/proxy.h"
 
-#include "base/descriptor.h"
+#include "base/system/descriptor.h"
 #include "device/cuda/pinned.h"
 #include "runtime/connect/connections.h"
 #include "runtime/proxy/thread.h"

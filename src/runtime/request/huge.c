@@ -1,6 +1,6 @@
 #include "runtime/request/huge.h"
 
-#include "base/descriptor.h"
+#include "base/system/descriptor.h"
 
 #include <fcntl.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 #include "runtime/status/serve.h"
 
-#include "base/descriptor.h"
+#include "base/system/descriptor.h"
 #include "runtime/monitor/monitor.h"
 #include "runtime/status/ask.h"
 #include "runtime/status/name.h"

@@ -1,7 +1,7 @@
 #include "transport/shm/shm_memory.h"
 
-#include "base/descriptor.h"
-#include "base/process.h"
+#include "base/system/descriptor.h"
+#include "base/system/process.h"
 
 #include <errno.h>
 #include <fcntl.h>

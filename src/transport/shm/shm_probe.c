@@ -1,6 +1,6 @@
 #include "transport/shm/shm_probe.h"
 
-#include "base/descriptor.h"
+#include "base/system/descriptor.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "base/descriptor.h"
+#include "base/system/descriptor.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,10 +1,10 @@
-#include "runtime/create/close.h"
+#include "runtime/jobs/close.h"
 
 #include "runtime/call/group.h"
 #include "runtime/connect/greet.h"
-#include "runtime/create/jobs.h"
 #include "runtime/explain/explain.h"
 #include "runtime/gpu/open.h"
+#include "runtime/jobs/jobs.h"
 #include "runtime/launch/close.h"
 #include "runtime/message/talk.h"
 #include "runtime/monitor/monitor.h"

@@ -1,7 +1,7 @@
-#include "runtime/handshake/wire.h"
+#include "runtime/network/wire.h"
 
-#include "base/descriptor.h"
-#include "base/ports.h"
+#include "base/system/descriptor.h"
+#include "base/system/ports.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

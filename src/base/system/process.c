@@ -1,6 +1,6 @@
-#include "base/process.h"
+#include "base/system/process.h"
 
-#include "base/descriptor.h"
+#include "base/system/descriptor.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,4 +1,4 @@
-#include "base/ports.h"
+#include "base/system/ports.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-#include "base/file.h"
+#include "base/system/file.h"
 
-#include "base/descriptor.h"
+#include "base/system/descriptor.h"
 
 #include <errno.h>
 #include <fcntl.h>

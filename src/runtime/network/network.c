@@ -1,4 +1,4 @@
-#include "runtime/handshake/network.h"
+#include "runtime/network/network.h"
 
 #include <ifaddrs.h>
 #include <net/if.h>

@@ -1,7 +1,7 @@
-#include "runtime/handshake/peer.h"
+#include "runtime/network/peer.h"
 
-#include "base/descriptor.h"
-#include "runtime/handshake/wire.h"
+#include "base/system/descriptor.h"
+#include "runtime/network/wire.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

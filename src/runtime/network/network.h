@@ -3,7 +3,7 @@
 #ifndef MC_HANDSHAKE_NETWORK_H
 #define MC_HANDSHAKE_NETWORK_H
 
-#include "runtime/handshake/wire.h"
+#include "runtime/network/wire.h"
 
 enum { MC_NETWORK_ADDRESSES = 8, MC_NETWORK_DEVICES = 112 };
 

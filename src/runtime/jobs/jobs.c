@@ -1,4 +1,4 @@
-#include "runtime/create/jobs.h"
+#include "runtime/jobs/jobs.h"
 
 #include "runtime/handle/request.h"
 #include "runtime/monitor/monitor.h"
