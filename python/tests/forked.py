@@ -3,7 +3,6 @@ Starts the ranks itself, so that children find a store of their own."""
 
 import datetime
 import os
-import subprocess
 import sys
 import time
 
@@ -11,6 +10,7 @@ import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
+import jobs
 from common import raises
 
 RANKS, LIMIT = 2, 60  # seconds of groups
@@ -124,33 +124,5 @@ def leaving(rank, port):
     dist.destroy_process_group()
 
 
-def case(what):
-    host = dist.TCPStore("127.0.0.1", 0, None, True, wait_for_workers=False)
-    ranks = [
-        subprocess.Popen([sys.executable, __file__, what.__name__, str(rank), str(host.port)], text=True,
-                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
-        for rank in range(RANKS)
-    ]
-    end, bad = time.monotonic() + LIMIT, []
-    for number, rank in enumerate(ranks):
-        try:
-            out = rank.communicate(timeout=max(end - time.monotonic(), 1))[0]
-        except subprocess.TimeoutExpired:
-            os.killpg(rank.pid, 9)
-            out = rank.communicate()[0] + "\n(killed: it took too long)"
-        if rank.returncode != 0:
-            bad.append(f"rank {number}, exit status {rank.returncode}:\n{out}")
-    print(f"{'failed' if bad else 'passed'}: forked, {what.__name__}", *bad, sep="\n  ", flush=True)
-    return bool(bad)
-
-
-CASES = [ended, alive, leaving]
-
 if __name__ == "__main__":
-    import meshcoll.torch  # noqa: F401
-
-    torch.set_num_threads(1)
-    if sys.argv[2:] and sys.argv[2].isdigit():
-        globals()[sys.argv[1]](int(sys.argv[2]), int(sys.argv[3]))
-    else:
-        sys.exit(any([case(what) for what in CASES if what.__name__ in sys.argv[1:] or len(sys.argv) == 1]))
+    jobs.main_of_cases([ended, alive, leaving], RANKS, LIMIT)

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 
 def end(jobs):
@@ -44,3 +45,42 @@ def main(tests):
         print(f"skipped: {name}: {why}" if why else f"passed: {name}", flush=True)
     print(", ".join(f"{n} {word}" for word, n in count.items()))
     sys.exit(count["failed"] > 0)
+
+
+def run_case(name, number_of_ranks, seconds):
+    """Runs a function of this file on so many ranks, each `FILE NAME RANK PORT`, PORT being that of a store. True: one has
+    failed."""
+    import torch.distributed as dist
+
+    host = dist.TCPStore("127.0.0.1", 0, None, True, wait_for_workers=False)
+    ranks = [
+        subprocess.Popen([sys.executable, sys.argv[0], name, str(rank), str(host.port)], text=True,
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+        for rank in range(number_of_ranks)
+    ]
+    limit, bad = time.monotonic() + seconds, []
+    for number, rank in enumerate(ranks):
+        try:
+            out = rank.communicate(timeout=max(limit - time.monotonic(), 1))[0]
+        except subprocess.TimeoutExpired:
+            os.killpg(rank.pid, signal.SIGKILL)
+            out = rank.communicate()[0] + "\n(killed: it took too long)"
+        if rank.returncode != 0:
+            bad.append(f"rank {number}, exit status {rank.returncode}:\n{out}")
+    print(f"{'failed' if bad else 'passed'}: {name}", *bad, sep="\n  ", flush=True)
+    return bool(bad)
+
+
+def main_of_cases(cases, number_of_ranks, seconds):
+    """What a file of such functions does: as a rank, or for all of them, or those that its arguments name."""
+    import torch
+
+    import meshcoll.torch  # noqa: F401
+
+    torch.set_num_threads(1)
+    by_name = {case.__name__: case for case in cases}
+    if sys.argv[2:] and sys.argv[2].isdigit():
+        by_name[sys.argv[1]](int(sys.argv[2]), int(sys.argv[3]))
+    else:
+        sys.exit(any([run_case(name, number_of_ranks, seconds) for name in by_name
+                      if name in sys.argv[1:] or len(sys.argv) == 1]))

@@ -4,13 +4,13 @@ torchrun's environment would be in the way."""
 
 import datetime
 import os
-import subprocess
 import sys
 import time
 
 import torch
 import torch.distributed as dist
 
+import jobs
 from common import raises
 
 RANKS = 3
@@ -161,32 +161,6 @@ def trainer_and_server(rank, port):
         use(dist.new_group([0, 1]))
 
 
-def case(what):
-    host = dist.TCPStore("127.0.0.1", 0, None, True, wait_for_workers=False)
-    ranks = [
-        subprocess.Popen([sys.executable, __file__, what.__name__, str(rank), str(host.port)], text=True,
-                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT) for rank in range(RANKS)
-    ]
-    began, bad = time.monotonic(), []
-    for number, rank in enumerate(ranks):
-        try:
-            out = rank.communicate(timeout=LIMIT - 10 - (time.monotonic() - began))[0]
-        except subprocess.TimeoutExpired:
-            rank.kill()
-            out = rank.communicate()[0] + "\n(killed: it took too long)"
-        if rank.returncode != 0:
-            bad.append(f"rank {number}, exit status {rank.returncode}:\n{out}")
-    print(f"{'failed' if bad else 'passed'}: {what.__name__}", *bad, sep="\n  ", flush=True)
-    return bool(bad)
-
-
-CASES = [own, own_is_broken, late_to_broken, other_mesh, survivors, thousand_years, trainer_and_server]
-
 if __name__ == "__main__":
-    import meshcoll.torch  # noqa: F401
-
-    torch.set_num_threads(1)
-    if sys.argv[2:] and sys.argv[2].isdigit():
-        globals()[sys.argv[1]](int(sys.argv[2]), int(sys.argv[3]))
-    else:
-        sys.exit(any([case(what) for what in CASES if what.__name__ in sys.argv[1:] or len(sys.argv) == 1]))
+    jobs.main_of_cases([own, own_is_broken, late_to_broken, other_mesh, survivors, thousand_years, trainer_and_server],
+                       RANKS, LIMIT - 10)

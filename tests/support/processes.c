@@ -64,3 +64,27 @@ int mc_process_await(pid_t pid)
         abort();
     return WIFSIGNALED(how) ? -WTERMSIG(how) : WEXITSTATUS(how);
 }
+
+int mc_processes_run(int size, int (*run)(const void *context, mc_seat_t *seat),
+                     const void *context)
+{
+    mc_meeting_t *const meeting = mc_processes_share(sizeof *meeting);
+    pid_t pid[MC_PROCESSES];
+    int failed = 0;
+    mc_meeting_init(meeting, size);
+    mc_processes_fork(meeting, run, context, pid);
+    for (int r = 0; r < size; r++) {
+        const int status = mc_process_await(pid[r]);
+        failed = failed ? failed : status;
+    }
+    return failed;
+}
+
+bool mc_mesh_adds_up(meshcoll_t *mesh, float factor)
+{
+    const int n = meshcoll_size(mesh);
+    const float in = factor * (float)(meshcoll_rank(mesh) + 1);
+    float out = 0;
+    return meshcoll_allreduce(mesh, &in, &out, 1, MESHCOLL_FLOAT32, MESHCOLL_SUM) == MESHCOLL_OK &&
+           out == factor * (float)(n * (n + 1) / 2);
+}

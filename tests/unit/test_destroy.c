@@ -15,15 +15,6 @@
 
 enum { RANKS = 3, PATIENCE_S = 20 };
 
-#define CHECK(is)                                                                    \
-    do {                                                                             \
-        if (!(is)) {                                                                 \
-            fprintf(stderr, "rank %d, line %d: %s; %s\n", seat->rank, __LINE__, #is, \
-                    meshcoll_last_error());                                          \
-            return __LINE__ % 255 ? __LINE__ % 255 : 255;                            \
-        }                                                                            \
-    } while (0)
-
 typedef struct {
     const char *transports, *threads, *progress, *timeout, *check;
     bool last; /* destroys the last mesh */
@@ -50,24 +41,10 @@ static int make_group(meshcoll_t *mesh, meshcoll_t **group)
     return meshcoll_create_group(mesh, all, RANKS, 0, group);
 }
 
-/* Is the sum of 1, 2 and 3, times a factor, right on a mesh? */
-static bool adds_up(meshcoll_t *mesh, int rank, float factor)
-{
-    const float in = factor * (float)(rank + 1);
-    float out = 0;
-    return meshcoll_allreduce(mesh, &in, &out, 1, MESHCOLL_FLOAT32, MESHCOLL_SUM) == MESHCOLL_OK &&
-           out == 6 * factor;
-}
-
 static void run(int (*ranks)(const void *how, mc_seat_t *seat), const how_t *how)
 {
-    mc_meeting_t *const meeting = mc_processes_share(sizeof *meeting);
-    pid_t pid[RANKS];
     setenv("MESHCOLL_TUNE_FILE", "/nowhere/links.json", 1);
-    mc_meeting_init(meeting, RANKS);
-    mc_processes_fork(meeting, ranks, how, pid);
-    for (int r = 0; r < RANKS; r++)
-        cr_expect_eq(mc_process_await(pid[r]), 0, "rank %d over %s", r, how->transports);
+    cr_expect_eq(mc_processes_run(RANKS, ranks, how), 0, "over %s", how->transports);
 }
 
 static const how_t shm = {.transports = "gpu=shm"}, tcp = {.transports = "gpu=tcp,self"};
@@ -81,12 +58,12 @@ static int groups_in_any_order(const void *how, mc_seat_t *seat)
     for (int turn = 0; turn < 4; turn++) {
         for (int g = 0; g < RANKS; g++) {
             CHECK(make_group(mesh, &group[g]) == MESHCOLL_OK);
-            CHECK(adds_up(group[g], seat->rank, (float)(turn + g + 1)));
+            CHECK(mc_mesh_adds_up(group[g], (float)(turn + g + 1)));
         }
         for (int g = 0; g < RANKS; g++)
             meshcoll_destroy(group[(g + seat->rank) % RANKS]);
     }
-    CHECK(adds_up(mesh, seat->rank, 2));
+    CHECK(mc_mesh_adds_up(mesh, 2));
     meshcoll_destroy(mesh);
     return 0;
 }
@@ -103,13 +80,13 @@ static int group_alone(const void *how, mc_seat_t *seat)
     meshcoll_t *mesh, *group, *next;
     CHECK(make(seat, how, &mesh) == MESHCOLL_OK);
     CHECK(make_group(mesh, &group) == MESHCOLL_OK);
-    CHECK(adds_up(group, seat->rank, 1));
+    CHECK(mc_mesh_adds_up(group, 1));
     if (seat->rank == 0)
         meshcoll_destroy(group);
     pthread_barrier_wait(&seat->meeting->barrier);
     /* another gets a context that is free on all, not rank 0's */
     CHECK(make_group(mesh, &next) == MESHCOLL_OK);
-    CHECK(adds_up(next, seat->rank, 3));
+    CHECK(mc_mesh_adds_up(next, 3));
     if (seat->rank != 0)
         meshcoll_destroy(group);
     meshcoll_destroy(next);
@@ -128,7 +105,7 @@ static int meshes_in_any_order(const void *how, mc_seat_t *seat)
     meshcoll_t *mesh[RANKS];
     for (int m = 0; m < RANKS; m++) {
         CHECK(make(seat, how, &mesh[m]) == MESHCOLL_OK);
-        CHECK(adds_up(mesh[m], seat->rank, (float)m + 1));
+        CHECK(mc_mesh_adds_up(mesh[m], (float)m + 1));
     }
     for (int m = 0; m < RANKS; m++)
         meshcoll_destroy(mesh[(m + seat->rank) % RANKS]);
@@ -147,10 +124,10 @@ static int last_alone(const void *how, mc_seat_t *seat)
 {
     meshcoll_t *mesh;
     CHECK(make(seat, how, &mesh) == MESHCOLL_OK);
-    CHECK(adds_up(mesh, seat->rank, 1));
+    CHECK(mc_mesh_adds_up(mesh, 1));
     if (seat->rank == 2) {
         pthread_barrier_wait(&seat->meeting->barrier);
-        CHECK(!adds_up(mesh, seat->rank, 1)); /* it is told */
+        CHECK(!mc_mesh_adds_up(mesh, 1)); /* it is told */
         meshcoll_destroy(mesh);
         return 0;
     }
@@ -211,7 +188,7 @@ static int mesh_first(const void *how, mc_seat_t *seat)
     CHECK(make_group(mesh, &group) == MESHCOLL_OK);
     CHECK(make_group(group, &inner) == MESHCOLL_OK);
     CHECK(make_group(mesh, &left) == MESHCOLL_OK); /* nobody destroys it */
-    CHECK(adds_up(group, seat->rank, 1) && adds_up(inner, seat->rank, 1));
+    CHECK(mc_mesh_adds_up(group, 1) && mc_mesh_adds_up(inner, 1));
     CHECK(meshcoll_bcast_init(group, &x, &x, 1, MESHCOLL_FLOAT32, 0, &r) == MESHCOLL_OK);
     meshcoll_destroy(mesh);
     CHECK(meshcoll_start(r) == MESHCOLL_ERR_INVALID_ARG);
@@ -230,11 +207,11 @@ static int group_first(const void *how, mc_seat_t *seat)
     CHECK(make(seat, how, &mesh) == MESHCOLL_OK);
     CHECK(make_group(mesh, &group) == MESHCOLL_OK);
     CHECK(make_group(group, &inner) == MESHCOLL_OK);
-    CHECK(adds_up(inner, seat->rank, 1));
+    CHECK(mc_mesh_adds_up(inner, 1));
     meshcoll_destroy(group);
     const int status = check_gone(seat, inner);
     meshcoll_destroy(inner);
-    CHECK(adds_up(mesh, seat->rank, 5));
+    CHECK(mc_mesh_adds_up(mesh, 5));
     meshcoll_destroy(mesh);
     return status;
 }
@@ -271,14 +248,14 @@ static int with_children(const void *how, mc_seat_t *seat)
     float out = 0;
     CHECK(make(seat, how, &mesh) == MESHCOLL_OK);
     CHECK(make_group(mesh, &group) == MESHCOLL_OK);
-    CHECK(adds_up(mesh, seat->rank, 1) && adds_up(group, seat->rank, 1));
+    CHECK(mc_mesh_adds_up(mesh, 1) && mc_mesh_adds_up(group, 1));
     CHECK(meshcoll_recv_begin(mesh, &out, 1, MESHCOLL_FLOAT32, (seat->rank + 1) % RANKS, 7, NULL,
                               &r) == MESHCOLL_OK);
     const pid_t child = fork();
     if (child == 0)
         _exit(be_child(seat, mesh, group, r));
     CHECK(mc_process_await(child) == 0);
-    CHECK(adds_up(mesh, seat->rank, 2) && adds_up(group, seat->rank, 3));
+    CHECK(mc_mesh_adds_up(mesh, 2) && mc_mesh_adds_up(group, 3));
     CHECK(meshcoll_send(mesh, &in, 1, MESHCOLL_FLOAT32, (seat->rank + 2) % RANKS, 7) ==
           MESHCOLL_OK);
     CHECK(meshcoll_wait(r) == MESHCOLL_OK && out == (float)((seat->rank + 1) % RANKS + 1));
@@ -305,7 +282,7 @@ static int open_group(const void *argument, mc_seat_t *seat)
     CHECK(make(seat, how, &mesh) == MESHCOLL_OK);
     CHECK(how->last || make_group(mesh, &other) == MESHCOLL_OK);
     meshcoll_t *const m = how->last ? mesh : other;
-    CHECK(adds_up(m, seat->rank, 1));
+    CHECK(mc_mesh_adds_up(m, 1));
     CHECK(meshcoll_group_begin(m) == MESHCOLL_OK);
     CHECK(meshcoll_allreduce(m, &in, &out, 1, MESHCOLL_FLOAT32, MESHCOLL_SUM) == MESHCOLL_OK);
     if (seat->rank > 0)

@@ -15,15 +15,6 @@
 
 enum { RANKS = 3, MESHES = 2000, MOST_KIB = 64, PATIENCE_S = 120 };
 
-#define CHECK(is)                                                                    \
-    do {                                                                             \
-        if (!(is)) {                                                                 \
-            fprintf(stderr, "rank %d, line %d: %s; %s\n", seat->rank, __LINE__, #is, \
-                    meshcoll_last_error());                                          \
-            return __LINE__ % 255 ? __LINE__ % 255 : 255;                            \
-        }                                                                            \
-    } while (0)
-
 typedef struct {
     long descriptors, threads, kib;
 } costs_t;
@@ -51,23 +42,10 @@ static int make(mc_seat_t *seat, const meshcoll_params_t *params, meshcoll_t **m
     return meshcoll_create_oob(&oob, params, mesh);
 }
 
-static bool adds_up(meshcoll_t *mesh, int rank, float factor)
-{
-    const float in = factor * (float)(rank + 1);
-    float out = 0;
-    return meshcoll_allreduce(mesh, &in, &out, 1, MESHCOLL_FLOAT32, MESHCOLL_SUM) == MESHCOLL_OK &&
-           out == 6 * factor;
-}
-
 static void run(int (*ranks)(const void *how, mc_seat_t *seat), const void *how)
 {
-    mc_meeting_t *const meeting = mc_processes_share(sizeof *meeting);
-    pid_t pid[RANKS];
     setenv("MESHCOLL_TUNE_FILE", "/nowhere/links.json", 1);
-    mc_meeting_init(meeting, RANKS);
-    mc_processes_fork(meeting, ranks, how, pid);
-    for (int r = 0; r < RANKS; r++)
-        cr_expect_eq(mc_process_await(pid[r]), 0, "rank %d", r);
+    cr_expect_eq(mc_processes_run(RANKS, ranks, how), 0);
 }
 
 static meshcoll_params_t params_of(const void *progress)
@@ -89,7 +67,7 @@ static int many(const void *progress, mc_seat_t *seat)
         if (i == 2)
             before = measure();
         CHECK(make(seat, &params, &mesh[i]) == MESHCOLL_OK);
-        CHECK(adds_up(mesh[i], seat->rank, (float)i));
+        CHECK(mc_mesh_adds_up(mesh[i], (float)i));
     }
     const costs_t after = measure();
     const long kib = (after.kib - before.kib) / (MESHES - 2);
@@ -128,7 +106,7 @@ static int parts(const void *unused, mc_seat_t *seat)
     (void)unused;
     alarm(PATIENCE_S);
     CHECK(make(seat, &params, &all) == MESHCOLL_OK);
-    CHECK(adds_up(all, seat->rank, 1));
+    CHECK(mc_mesh_adds_up(all, 1));
     const costs_t before = measure();
     CHECK(make(&other, &params, &turned) == MESHCOLL_OK);
     CHECK(meshcoll_rank(turned) == other.rank && meshcoll_size(turned) == RANKS);
@@ -141,7 +119,7 @@ static int parts(const void *unused, mc_seat_t *seat)
     for (int r = 0; r < RANKS; r++)
         CHECK(from[r] == (float)r);
     meshcoll_destroy(all);
-    CHECK(adds_up(turned, other.rank, 4));
+    CHECK(mc_mesh_adds_up(turned, 4));
     if (other.rank != 1) {
         CHECK(meshcoll_create_group(turned, ranks, 2, 0, &group) == MESHCOLL_OK);
         CHECK(meshcoll_rank(group) == (other.rank == 2 ? 0 : 1));
@@ -149,11 +127,11 @@ static int parts(const void *unused, mc_seat_t *seat)
         meshcoll_destroy(group);
     }
     meshcoll_destroy(one);
-    CHECK(adds_up(turned, other.rank, 5));
+    CHECK(mc_mesh_adds_up(turned, 5));
     meshcoll_destroy(turned);
     /* a job that has ended is not joined */
     CHECK(make(seat, &params, &all) == MESHCOLL_OK);
-    CHECK(adds_up(all, seat->rank, 6));
+    CHECK(mc_mesh_adds_up(all, 6));
     meshcoll_destroy(all);
     return 0;
 }
@@ -175,9 +153,9 @@ static int others(const void *unused, mc_seat_t *seat)
     const costs_t before = measure();
     CHECK(make(seat, &params, &shm) == MESHCOLL_OK);
     CHECK(measure().descriptors > before.descriptors && measure().threads > before.threads);
-    CHECK(adds_up(mesh, seat->rank, 1) && adds_up(shm, seat->rank, 2));
+    CHECK(mc_mesh_adds_up(mesh, 1) && mc_mesh_adds_up(shm, 2));
     meshcoll_destroy(mesh);
-    CHECK(adds_up(shm, seat->rank, 3));
+    CHECK(mc_mesh_adds_up(shm, 3));
     meshcoll_destroy(shm);
     return 0;
 }
@@ -238,8 +216,8 @@ static void *make_some(void *argument)
     meshcoll_t *mesh[EACH];
     m->good = true;
     for (int i = 0; i < EACH && m->good; i++)
-        m->good = make(&m->seat, &params, &mesh[i]) == MESHCOLL_OK &&
-                  adds_up(mesh[i], m->seat.rank, (float)i);
+        m->good =
+            make(&m->seat, &params, &mesh[i]) == MESHCOLL_OK && mc_mesh_adds_up(mesh[i], (float)i);
     for (int i = 0; i < EACH && m->good; i++)
         meshcoll_destroy(mesh[i]);
     return NULL;
@@ -252,7 +230,7 @@ static int by_threads(const void *context, mc_seat_t *seat)
     maker_t maker[THREADS];
     meshcoll_t *first;
     alarm(PATIENCE_S);
-    CHECK(make(seat, &params, &first) == MESHCOLL_OK && adds_up(first, seat->rank, 1));
+    CHECK(make(seat, &params, &first) == MESHCOLL_OK && mc_mesh_adds_up(first, 1));
     const costs_t before = measure();
     for (int t = 0; t < THREADS; t++) {
         maker[t].seat = (mc_seat_t){&meeting[t], seat->rank};
@@ -262,7 +240,7 @@ static int by_threads(const void *context, mc_seat_t *seat)
         pthread_join(maker[t].thread, NULL);
         CHECK(maker[t].good);
     }
-    CHECK(adds_up(first, seat->rank, 7));
+    CHECK(mc_mesh_adds_up(first, 7));
     CHECK(measure().threads == before.threads && measure().descriptors == before.descriptors);
     meshcoll_destroy(first);
     return 0;

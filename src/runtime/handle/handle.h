@@ -43,8 +43,8 @@ struct meshcoll {
     bool taken_along;     /* destroyed with its parent; the caller has not destroyed it */
     uint32_t context;     /* in tags; that of the job's first mesh is 0 */
     uint32_t creation;    /* its number; that of the job's first mesh is 0 */
-    int32_t *
-        root_rank; /* by rank: its rank in the job; NULL: the same, and `order`, `machine` are the job's */
+    /* By rank: its rank in the job; NULL: the same, and `order` and `machine` are the job's. */
+    int32_t *root_rank;
     int32_t *by_root; /* its ranks, in the order of root_rank */
 
     int32_t *machine; /* by rank, the lowest rank on its machine; NULL: all are in one process */
@@ -62,8 +62,7 @@ struct meshcoll {
     mc_lead_t lead; /* of its calls */
     /* By number: n_calls at that time, the number and the digest, of the last calls. Atomic as n_calls is. */
     _Atomic uint64_t made[MC_MADE_CALLS];
-    bool
-        keeps_context; /* messages of a refused start may lie here: the context is not used again */
+    bool keeps_context; /* as messages of a refused start may lie here: it is not used again */
     /* Called where a count leaves less than nothing of an epoch; `r` runs the call (request/leads.h). */
     void (*pay)(meshcoll_t *mesh, mc_lead_t *lead, int64_t bytes, meshcoll_request_t *r);
     uint32_t n_barriers;                /* of leads, that are not complete */

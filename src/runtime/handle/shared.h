@@ -52,8 +52,7 @@ struct mc_shared {
     void (*free_context)(void *context);
 
     char tls[MC_MAX_DIMS][MC_TLS_TEXT];
-    char devices
-        [MC_DEVICES_TEXT]; /* network devices that lead to other machines; "": UCX's choice */
+    char devices[MC_DEVICES_TEXT]; /* that lead to other machines; "": UCX's choice */
     mc_shm_access_t access;
     mc_transport_t *transport[MC_MAX_DIMS]; /* by dimension; NULL for extent 1 */
     mc_transport_t *polled[MC_MAX_DIMS];    /* those with connections */

@@ -247,6 +247,33 @@ bool rig_enqueue(meshcoll_t *mesh, const mc_case_t *c, const char *strategy, mc_
     return good;
 }
 
+bool rig_works(meshcoll_t *mesh)
+{
+    const mc_case_t c = {
+        .collective = MESHCOLL_ALLREDUCE, .count = 500, .datatype = MESHCOLL_INT32};
+    return rig_enqueue(mesh, &c, NULL, NULL);
+}
+
+static mc_cu_address_t memory;
+
+meshcoll_args_t rig_call(meshcoll_collective_t collective)
+{
+    if (!memory)
+        NEED(cuMemAlloc_v2(&memory, 4096) == 0);
+    return (meshcoll_args_t){.size = sizeof(meshcoll_args_t),
+                             .collective = collective,
+                             .in = (void *)(uintptr_t)memory,
+                             .out = (void *)(uintptr_t)memory,
+                             .count = 100,
+                             .datatype = MESHCOLL_INT32};
+}
+
+void rig_call_free(void)
+{
+    NEED(cuMemFree_v2(memory) == 0);
+    memory = 0;
+}
+
 mc_cu_stream_t rig_new_stream(void)
 {
     mc_cu_stream_t stream;

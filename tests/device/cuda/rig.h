@@ -72,6 +72,11 @@ void rig_close(rig_case_t *r);
 
 /* A case from beginning to end, enqueued. */
 bool rig_enqueue(meshcoll_t *mesh, const mc_case_t *c, const char *strategy, mc_cu_stream_t stream);
+/* Does one sum of 500 int32 come out right? */
+bool rig_works(meshcoll_t *mesh);
+/* A call in place on 100 int32 in device memory, the same for all. */
+meshcoll_args_t rig_call(meshcoll_collective_t collective);
+void rig_call_free(void);
 
 /* Calls of all collectives, those from number `first` on; test_calls.c. */
 void rig_turns(meshcoll_t *mesh, unsigned first, unsigned n);

@@ -11,27 +11,6 @@
 /* Seconds in which every rank must know; processes of the suite share cores. */
 #define SOON 10.0
 
-/* Calls on 100 int32 in device memory. */
-static mc_cu_address_t memory;
-static meshcoll_args_t some_call(void)
-{
-    if (!memory)
-        NEED(cuMemAlloc_v2(&memory, 4096) == 0);
-    return (meshcoll_args_t){.size = sizeof(meshcoll_args_t),
-                             .collective = MESHCOLL_ALLREDUCE,
-                             .in = (void *)(uintptr_t)memory,
-                             .out = (void *)(uintptr_t)memory,
-                             .count = 100,
-                             .datatype = MESHCOLL_INT32};
-}
-
-static bool works(meshcoll_t *mesh)
-{
-    const mc_case_t c = {
-        .collective = MESHCOLL_ALLREDUCE, .count = 500, .datatype = MESHCOLL_INT32};
-    return rig_enqueue(mesh, &c, NULL, NULL);
-}
-
 int rig_await_error(meshcoll_t *mesh)
 {
     const double end = mc_now() + SOON;
@@ -47,8 +26,8 @@ int rig_await_error(meshcoll_t *mesh)
 
 static void rank_late(meshcoll_t *mesh)
 {
-    const meshcoll_args_t a = some_call();
-    NEED(works(mesh));
+    const meshcoll_args_t a = rig_call(MESHCOLL_ALLREDUCE);
+    NEED(rig_works(mesh));
     rig_meet();
     if (rig_rank != 1) {
         NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_OK);
@@ -71,8 +50,8 @@ bool test_late(void)
 /* With a limit of half an hour: the abort ends what waits, in a stream and in a blocking call. */
 static void rank_aborted(meshcoll_t *mesh)
 {
-    const meshcoll_args_t a = some_call();
-    NEED(works(mesh));
+    const meshcoll_args_t a = rig_call(MESHCOLL_ALLREDUCE);
+    NEED(rig_works(mesh));
     rig_meet();
     const double begun = mc_now();
     if (rig_rank == 1) {
@@ -100,8 +79,8 @@ bool test_aborted(void)
 /* One rank is refused the call: the others' kernels end when these ask, in a stream or in a blocking call. */
 static void rank_one_refused(meshcoll_t *mesh)
 {
-    meshcoll_args_t a = some_call();
-    NEED(works(mesh));
+    meshcoll_args_t a = rig_call(MESHCOLL_ALLREDUCE);
+    NEED(rig_works(mesh));
     rig_meet();
     const double begun = mc_now();
     if (rig_rank == 1) {
@@ -142,7 +121,7 @@ static void rank_cannot_open(meshcoll_t *mesh)
                                             "cuMemHostRegister_v2",
                                             "cuMemHostGetDevicePointer_v2"};
     const size_t n = sizeof functions / sizeof functions[0] - (rig_streams ? 0 : 2);
-    const meshcoll_args_t a = some_call();
+    const meshcoll_args_t a = rig_call(MESHCOLL_ALLREDUCE);
     for (size_t i = 0; i < n; i++) {
         const double begun = mc_now();
         if (rig_rank == 1)
@@ -156,7 +135,7 @@ static void rank_cannot_open(meshcoll_t *mesh)
     /* a handle that cannot be opened is no failure */
     if (rig_rank == 1)
         fake_fail("cuIpcOpenMemHandle_v2", 0, MC_CU_ERROR_PEER_ACCESS_UNSUPPORTED);
-    NEED(works(mesh));
+    NEED(rig_works(mesh));
     NEED(rig_streams || fake_calls("cuMemHostRegister_v2") == (rig_rank == 2 ? 0 : 2));
 }
 
@@ -168,33 +147,27 @@ bool test_cannot_open(void)
 
 /* Nothing of the driver's memory is left of a mesh whose calls on device memory were all refused, or failed, or were
  * those of a sub-mesh. */
-static void give_memory_back(void)
-{
-    NEED(cuMemFree_v2(memory) == 0);
-    memory = 0;
-}
-
 static void rank_all_refused(meshcoll_t *mesh)
 {
-    const meshcoll_args_t a = some_call();
+    const meshcoll_args_t a = rig_call(MESHCOLL_ALLREDUCE);
     NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_ERR_UNSUPPORTED);
-    give_memory_back();
+    rig_call_free();
 }
 
 static void rank_all_failed(meshcoll_t *mesh)
 {
-    const meshcoll_args_t a = some_call();
+    const meshcoll_args_t a = rig_call(MESHCOLL_ALLREDUCE);
     if (rig_rank == 1)
         fake_fail("cuIpcGetMemHandle", 0, MC_CU_ERROR_OUT_OF_MEMORY);
     NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_ERR_DEVICE);
-    give_memory_back();
+    rig_call_free();
 }
 
 static void rank_of_a_part(meshcoll_t *mesh)
 {
     meshcoll_t *part;
     NEED(meshcoll_split(mesh, "gpu", &part) == MESHCOLL_OK);
-    NEED(works(part));
+    NEED(rig_works(part));
     meshcoll_destroy(part);
 }
 
@@ -231,8 +204,8 @@ static void cannot(meshcoll_t *mesh, meshcoll_args_t a)
 
 static void rank_cannot_launch(meshcoll_t *mesh)
 {
-    meshcoll_args_t a = some_call();
-    NEED(works(mesh));
+    meshcoll_args_t a = rig_call(MESHCOLL_ALLREDUCE);
+    NEED(rig_works(mesh));
     a.count = 99; /* another program */
     cannot(mesh, a);
 }
@@ -270,7 +243,7 @@ static const char *expected; /* in the sentence */
 static void rank_one_gpu(meshcoll_t *mesh)
 {
     int32_t x = 1;
-    const meshcoll_args_t a = some_call();
+    const meshcoll_args_t a = rig_call(MESHCOLL_ALLREDUCE);
     if (rig_rank == 1)
         setenv("MESHCOLL_GPU_EXECUTOR", "kernel", 1);
     NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_ERR_UNSUPPORTED);
@@ -282,7 +255,7 @@ static void rank_one_gpu(meshcoll_t *mesh)
     NEED(x == meshcoll_size(mesh));
     NEED(fake_calls("cuLaunchKernel") == 0 && fake_calls("cuStreamBatchMemOp_v2") == 0);
     unsetenv("MESHCOLL_GPU_EXECUTOR");
-    NEED(works(mesh) && fake_calls("cuStreamBatchMemOp_v2") > 0);
+    NEED(rig_works(mesh) && fake_calls("cuStreamBatchMemOp_v2") > 0);
 }
 
 bool test_one_gpu(void)
@@ -298,7 +271,7 @@ bool test_one_gpu(void)
 static void rank_refused(meshcoll_t *mesh)
 {
     int32_t x = 1;
-    const meshcoll_args_t a = some_call();
+    const meshcoll_args_t a = rig_call(MESHCOLL_ALLREDUCE);
     NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_ERR_UNSUPPORTED && rig_says(expected));
     NEED(meshcoll_allreduce(mesh, &x, &x, 1, MESHCOLL_INT32, MESHCOLL_SUM) == MESHCOLL_OK);
     NEED(x == meshcoll_size(mesh));
@@ -343,10 +316,10 @@ bool test_no_kernels(void)
 /* MESHCOLL_CHECK=1: ranks that ask for different calls learn it before anything moves. */
 static void rank_disagree(meshcoll_t *mesh)
 {
-    meshcoll_args_t a = some_call();
+    meshcoll_args_t a = rig_call(MESHCOLL_ALLREDUCE);
     a.count = rig_rank == 1 ? 7 : 8;
     NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_ERR_MISMATCH);
-    NEED(works(mesh));
+    NEED(rig_works(mesh));
     NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_ERR_MISMATCH);
     /* only the kind of memory differs */
     int32_t x[8] = {0};
@@ -354,7 +327,7 @@ static void rank_disagree(meshcoll_t *mesh)
     NEED((rig_rank == 1 ? meshcoll_allreduce(mesh, x, x, a.count, a.datatype, a.op)
                         : meshcoll_enqueue(mesh, &a, NULL)) == MESHCOLL_ERR_MISMATCH);
     NEED(rig_says("in device memory"));
-    NEED(works(mesh));
+    NEED(rig_works(mesh));
 }
 
 bool test_disagree(void)
@@ -392,8 +365,8 @@ bool test_far_refused(void)
 /* A rank dies while others wait for it, in a stream and in a blocking call. */
 static void rank_killed(meshcoll_t *mesh)
 {
-    const meshcoll_args_t a = some_call();
-    NEED(works(mesh));
+    const meshcoll_args_t a = rig_call(MESHCOLL_ALLREDUCE);
+    NEED(rig_works(mesh));
     rig_meet();
     const double begun = mc_now();
     if (rig_rank == 1) {
@@ -421,8 +394,8 @@ bool test_far_killed(void)
 /* Ranks disagree about the count: the proxy finds it, and all ranks are told. */
 static void rank_far_mismatch(meshcoll_t *mesh)
 {
-    meshcoll_args_t a = some_call();
-    NEED(works(mesh));
+    meshcoll_args_t a = rig_call(MESHCOLL_ALLREDUCE);
+    NEED(rig_works(mesh));
     rig_meet();
     a.count = rig_rank == 1 ? 40 : 80;
     NEED(meshcoll_enqueue(mesh, &a, NULL) <= 0);
@@ -439,11 +412,11 @@ bool test_far_mismatch(void)
 
 static void rank_far_streams(meshcoll_t *mesh)
 {
-    const meshcoll_args_t a = some_call();
+    const meshcoll_args_t a = rig_call(MESHCOLL_ALLREDUCE);
     NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_ERR_UNSUPPORTED);
     NEED(rig_says("the ranks are on several machines, and ") && rig_says(expected));
     NEED(meshcoll_barrier(mesh) == MESHCOLL_OK);
-    give_memory_back();
+    rig_call_free();
 }
 
 /* The stream executor works within a machine only: asked for, or needed as ranks of one machine, or of all, share a
@@ -466,11 +439,11 @@ bool test_far_streams(void)
 /* A capture is refused on all ranks, stays good, and the mesh goes on. */
 static void rank_far_captured(meshcoll_t *mesh)
 {
-    const meshcoll_args_t a = some_call();
+    const meshcoll_args_t a = rig_call(MESHCOLL_ALLREDUCE);
     meshcoll_request_t *request;
     mc_cu_stream_t stream;
     fake_graph_t graph;
-    NEED(works(mesh));
+    NEED(rig_works(mesh));
     NEED(meshcoll_init(mesh, &a, &request) == MESHCOLL_OK);
     NEED(cuStreamCreate(&stream, MC_CU_STREAM_NON_BLOCKING) == 0);
     NEED(cuStreamBeginCapture_v2(stream, 0) == 0);
@@ -479,7 +452,7 @@ static void rank_far_captured(meshcoll_t *mesh)
     NEED(meshcoll_enqueue_request(request, stream) == MESHCOLL_ERR_UNSUPPORTED);
     NEED(cuStreamEndCapture(stream, &graph) == 0);
     NEED(cuGraphDestroy(graph) == 0);
-    NEED(works(mesh));
+    NEED(rig_works(mesh));
     NEED(meshcoll_enqueue_request(request, stream) == MESHCOLL_OK);
     NEED(cuStreamSynchronize(stream) == 0 && meshcoll_async_error(mesh) == MESHCOLL_OK);
     meshcoll_free(request);
@@ -496,7 +469,7 @@ static void rank_far_cannot_open(meshcoll_t *mesh)
 {
     static const char *const functions[] = {"cuMemAlloc_v2", "cuMemHostAlloc", "cuStreamCreate",
                                             "cuCtxGetDevice"};
-    const meshcoll_args_t a = some_call();
+    const meshcoll_args_t a = rig_call(MESHCOLL_ALLREDUCE);
     if (rig_rank == 2) /* the proxy has no such device */
         setenv("UCX_NET_DEVICES", "nowhere0", 1);
     NEED(meshcoll_enqueue(mesh, &a, NULL) == MESHCOLL_ERR_TRANSPORT);
@@ -509,7 +482,7 @@ static void rank_far_cannot_open(meshcoll_t *mesh)
         NEED(rig_says("rank 1: the GPU's driver could not ") &&
              rig_says("CUDA_ERROR_OUT_OF_MEMORY"));
     }
-    NEED(works(mesh));
+    NEED(rig_works(mesh));
     NEED(fake_calls("cuIpcGetMemHandle") == 0); /* nobody shares a machine */
 }
 
@@ -523,7 +496,7 @@ bool test_far_cannot_open(void)
 static void rank_far_cannot_launch(meshcoll_t *mesh)
 {
     const mc_case_t c = {.collective = MESHCOLL_BCAST, .count = 9, .datatype = MESHCOLL_INT32};
-    meshcoll_args_t a = some_call();
+    meshcoll_args_t a = rig_call(MESHCOLL_ALLREDUCE);
     NEED(rig_enqueue(mesh, &c, "bcast:mst(box)", NULL));
     a.collective = MESHCOLL_ALLTOALL;
     a.out = (char *)a.out + 2048;
@@ -547,7 +520,7 @@ bool test_far_cannot_launch(void)
 static void rank_far_left(meshcoll_t *mesh)
 {
     const mc_case_t c = {.collective = MESHCOLL_BCAST, .count = 700, .datatype = MESHCOLL_INT32};
-    NEED(works(mesh));
+    NEED(rig_works(mesh));
     rig_meet();
     if (rig_rank == 1)
         usleep(300 * 1000);

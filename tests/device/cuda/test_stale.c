@@ -6,39 +6,18 @@
 
 #include <unistd.h>
 
-/* Calls on 100 int32 in device memory. */
-static mc_cu_address_t memory;
-static meshcoll_args_t some_bcast(void)
-{
-    if (!memory)
-        NEED(cuMemAlloc_v2(&memory, 4096) == 0);
-    return (meshcoll_args_t){.size = sizeof(meshcoll_args_t),
-                             .collective = MESHCOLL_BCAST,
-                             .in = (void *)(uintptr_t)memory,
-                             .out = (void *)(uintptr_t)memory,
-                             .count = 100,
-                             .datatype = MESHCOLL_INT32};
-}
-
-static bool works(meshcoll_t *mesh)
-{
-    const mc_case_t c = {
-        .collective = MESHCOLL_ALLREDUCE, .count = 500, .datatype = MESHCOLL_INT32};
-    return rig_enqueue(mesh, &c, NULL, NULL);
-}
-
 static void put(const meshcoll_args_t *a, int32_t value)
 {
     int32_t host[100];
     for (size_t i = 0; i < a->count; i++)
         host[i] = value;
-    NEED(cuMemcpyHtoD_v2(memory, host, a->count * sizeof *host) == 0);
+    NEED(cuMemcpyHtoD_v2((mc_cu_address_t)a->in, host, a->count * sizeof *host) == 0);
 }
 
 static bool holds(const meshcoll_args_t *a, int32_t value)
 {
     int32_t host[100];
-    NEED(cuMemcpyDtoH_v2(host, memory, a->count * sizeof *host) == 0);
+    NEED(cuMemcpyDtoH_v2(host, (mc_cu_address_t)a->in, a->count * sizeof *host) == 0);
     return host[0] == value && host[a->count - 1] == value;
 }
 
@@ -54,9 +33,9 @@ static void refuse_one(meshcoll_t *mesh, const meshcoll_args_t *a)
 static void rank_stale(meshcoll_t *mesh)
 {
     enum { MOST = 1000 };
-    const meshcoll_args_t a = some_bcast();
+    const meshcoll_args_t a = rig_call(MESHCOLL_BCAST);
     int status = MESHCOLL_OK;
-    NEED(works(mesh));
+    NEED(rig_works(mesh));
     refuse_one(mesh, &a);
     for (int i = 0; i < MOST && !status; i++) {
         put(&a, rig_rank == 0 ? i : -1);
@@ -76,10 +55,10 @@ bool test_stale(void)
 static void rank_stale_start(meshcoll_t *mesh)
 {
     enum { MOST = 10 }; /* more than there are slots */
-    const meshcoll_args_t a = some_bcast();
+    const meshcoll_args_t a = rig_call(MESHCOLL_BCAST);
     meshcoll_request_t *r;
     int status = MESHCOLL_OK;
-    NEED(works(mesh));
+    NEED(rig_works(mesh));
     NEED(meshcoll_init(mesh, &a, &r) == MESHCOLL_OK);
     NEED(rig_rank == 0 || meshcoll_group_begin(mesh) == MESHCOLL_OK);
     put(&a, 111);
@@ -107,10 +86,10 @@ bool test_stale_start(void)
 /* Where graphs hold calls of the mesh, the refused rank waits at once, as it is not asked when they start. */
 static void rank_stale_captured(meshcoll_t *mesh)
 {
-    const meshcoll_args_t a = some_bcast();
+    const meshcoll_args_t a = rig_call(MESHCOLL_BCAST);
     const mc_cu_stream_t stream = rig_new_stream();
     fake_graph_t graph;
-    NEED(works(mesh));
+    NEED(rig_works(mesh));
     NEED(cuStreamBeginCapture_v2(stream, 0) == 0);
     NEED(meshcoll_enqueue(mesh, &a, stream) == MESHCOLL_OK);
     NEED(cuStreamEndCapture(stream, &graph) == 0);
@@ -123,7 +102,7 @@ static void rank_stale_captured(meshcoll_t *mesh)
         NEED(cuGraphLaunch(graph, stream) == 0 && cuStreamSynchronize(stream) == 0);
         NEED(holds(&a, i));
     }
-    NEED(works(mesh));
+    NEED(rig_works(mesh));
     refuse_one(mesh, &a);
     put(&a, rig_rank == 0 ? 222 : -1);
     if (rig_rank == 0) {
