@@ -1,8 +1,8 @@
 /*
- * meshcoll-bench-calls: blocking calls, calls that do not wait, persistent requests, and calls that a
- * loop tests, by turns in one run. In each turn every kind goes through all cells (a collective and a size), so that sizes
- * and collectives alternate as in a program. What lies between two timed operations is that of
- * meshcoll-bench: buffers are used, then a barrier and, with a gate, one moment for all.
+ * meshcoll-bench-calls: blocking calls, calls that do not wait, persistent requests, and calls that a loop tests,
+ * by turns in one run. In each turn every kind goes through all cells (a collective and a size), so that sizes and
+ * collectives alternate as in a program. What lies between two timed operations is that of meshcoll-bench: buffers
+ * are used, then a barrier and, with a gate, one moment for all.
  */
 #include "calls/flight.h"
 #include "common/gate.h"

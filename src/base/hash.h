@@ -1,6 +1,6 @@
 /*
- * Entries by a key of 64 bits, of which many may have the same: they are taken in the order in which they came. Adding and
- * taking cost the same for any number of entries. Zeros are an empty one; it must not be moved.
+ * Entries by a key of 64 bits, of which many may have the same: they are taken in the order in which they came.
+ * Adding and taking cost the same for any number of entries. Zeros are an empty one; it must not be moved.
  */
 #ifndef MC_BASE_HASH_H
 #define MC_BASE_HASH_H

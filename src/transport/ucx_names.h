@@ -11,8 +11,8 @@ bool mc_ucx_has_tcp(const char *tls);
 /* Does a send on these transports complete without its receiver? */
 bool mc_ucx_streams(const char *tls);
 
-/* The devices of a list of transports that names none: those of MESHCOLL_NET_DEVICES; else "", which leaves them to UCX, as
- * UCX_NET_DEVICES or an RDMA device does; else `found`, those that lead to the other ranks. */
+/* The devices of a list of transports that names none: those of MESHCOLL_NET_DEVICES; else "", which leaves them to
+ * UCX, as UCX_NET_DEVICES or an RDMA device does; else `found`, those that lead to the other ranks. */
 const char *mc_ucx_devices(const char *tls, const char *found);
 
 /* Are the network devices there that transports will bind to: `devices`, or where that is NULL those of

@@ -1,6 +1,6 @@
-/* A message of a call that its receiver was refused is never taken for one of a later call: not by the next group of the
- * same context, not when numbers wrap, not by the next start. The mesh ends, and all ranks are told who was refused
- * what. Where all ranks were refused the same, it goes on. Two ranks. */
+/* A message of a call that its receiver was refused is never taken for one of a later call: not by the next group
+ * of the same context, not when numbers wrap, not by the next start. The mesh ends, and all ranks are told who was
+ * refused what. Where all ranks were refused the same, it goes on. Two ranks. */
 #include <meshcoll/mpi.h>
 
 #include <stdio.h>

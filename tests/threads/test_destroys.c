@@ -1,6 +1,6 @@
 /*
- * Rank 0 destroys the meshes of one job by a thread each, at the same time: one of them is the last, whose destroy closes
- * the job, for which the other ranks wait. Ranks are threads. A hang is a failure.
+ * Rank 0 destroys the meshes of one job by a thread each, at the same time: one of them is the last, whose destroy
+ * closes the job, for which the other ranks wait. Ranks are threads. A hang is a failure.
  */
 #define _GNU_SOURCE
 #include "meeting.h"

@@ -1,5 +1,5 @@
-/* A call costs about the same with few and with many in flight: begun, and to the end. Costs that grow with their number
- * would be hundreds of times as high here. */
+/* A call costs about the same with few and with many in flight: begun, and to the end. Costs that grow with their
+ * number would be hundreds of times as high here. */
 #include "base/base.h"
 #include "runtime/create/inproc.h"
 

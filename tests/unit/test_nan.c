@@ -1,5 +1,6 @@
-/* Minima and maxima have one result, whatever the order and the brackets of the operands: a NaN wins, and -0 is less
- * than +0; of pairs with a NaN the lowest index. In every instruction set; tests/device compares GPUs' kernels with these. */
+/* Minima and maxima have one result, whatever the order and the brackets of the operands: a NaN wins, and -0 is
+ * less than +0; of pairs with a NaN the lowest index. In every instruction set; tests/device compares GPUs' kernels
+ * with these. */
 #include "runtime/element/datatype.h"
 #include "support/element.h"
 

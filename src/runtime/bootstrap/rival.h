@@ -5,8 +5,8 @@
 
 #include "runtime/handshake/job.h"
 
-/* *fd: the name, to be polled and closed; -1: there is none, as there is a secret. ERR_TRANSPORT names the other process
- * of this user that has it, and that now hears of this one. */
+/* *fd: the name, to be polled and closed; -1: there is none, as there is a secret. ERR_TRANSPORT names the other
+ * process of this user that has it, and that now hears of this one. */
 int mc_rival_claim(const mc_job_t *job, int *fd);
 /* Somebody has come to `fd`. ERR_TRANSPORT: another rank 0. */
 int mc_rival_hear(int fd);

@@ -14,8 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Seconds for one attempt to connect, where packets are lost without a word, and between questions for addresses; pauses
- * between attempts. */
+/* Seconds for one attempt to connect, where packets are lost without a word, and between questions for addresses;
+ * pauses between attempts. */
 enum { ATTEMPT = 3, FIRST_MS = 10, MOST_MS = 500, RESOLVE = 1 };
 
 typedef enum { PAUSED, CONNECTING, SILENT, CHALLENGED, GREETED } stage_t;
@@ -366,7 +366,8 @@ int mc_seek_rank0(const mc_self_t *self, double deadline, mc_seek_t *seek)
 
 /* The parent ----------------------------------------------------------------------------------- */
 
-/* A rank beside rank 0 may know it, and so itself, by a loopback address only: others reach it where they reach rank 0. */
+/* A rank beside rank 0 may know it, and so itself, by a loopback address only: others reach it where they reach
+ * rank 0. */
 static int address_of(const mc_seek_t *seek, mc_endpoint_t e, struct sockaddr_storage *to)
 {
     const uint16_t port = e.port;

@@ -160,8 +160,8 @@ typedef struct {
     mc_notice_t notice;
 } exchange_t;
 
-/* Who waits for a child says so. Who waits for its parent mostly waits for what that one waits for: it says so later, and
- * while ranks join leaves it to rank 0, which knows who is missing. */
+/* Who waits for a child says so. Who waits for its parent mostly waits for what that one waits for: it says so
+ * later, and while ranks join leaves it to rank 0, which knows who is missing. */
 static void say_waiting(exchange_t *x, const mc_branch_t *branch)
 {
     double waited;

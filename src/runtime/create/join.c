@@ -123,8 +123,8 @@ static void enter(meshcoll_t *h, uint32_t context, uint32_t creation)
     mc_waits_join(h);
 }
 
-/* `h`: NULL where this rank cannot join. Leaves whether it was found that the mesh is in the job, with the smallest context
- * of the word that is free on all. */
+/* `h`: NULL where this rank cannot join. Leaves whether it was found that the mesh is in the job, with the smallest
+ * context of the word that is free on all. */
 static int go_round(mc_making_t *m, meshcoll_t *h, uint32_t word, int status, note_t *all)
 {
     note_t own = {.answer = JOINS_NOT};

@@ -1,8 +1,9 @@
 /*
- * A mesh of processes that all are in one live job of this one takes part in that job: it shares transports, connections,
- * threads and monitor with the meshes that are there, and has its own mesh, order, links and settings. All ranks tell
- * their jobs in the first round of the creation. One more round agrees on a context (handle/family.h), or that some
- * rank cannot: its job is just ending, or was made with other transports, threads, monitor or strategies.
+ * A mesh of processes that all are in one live job of this one takes part in that job: it shares transports,
+ * connections, threads and monitor with the meshes that are there, and has its own mesh, order, links and settings.
+ * All ranks tell their jobs in the first round of the creation. One more round agrees on a context
+ * (handle/family.h), or that some rank cannot: its job is just ending, or was made with other transports, threads,
+ * monitor or strategies.
  */
 #ifndef MC_CREATE_JOIN_H
 #define MC_CREATE_JOIN_H

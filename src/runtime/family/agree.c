@@ -235,7 +235,8 @@ static void unlink_creating(mc_family_t *f, const mc_creating_t *own)
     *at = own->next;
 }
 
-/* Its window: from the first word on, of those from `from` on, that has a free one. Returns the words that it reserves. */
+/* Its window: from the first word on, of those from `from` on, that has a free one. Returns the words that it
+ * reserves. */
 static uint64_t offer(mc_family_t *f, uint32_t from, note_t *note)
 {
     uint64_t words = 0;

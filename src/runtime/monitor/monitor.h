@@ -30,8 +30,9 @@ int mc_monitor_parse(const char *text, double *seconds);
 int mc_monitor_draw(mc_monitor_secret_t *secret);
 
 /* Makes one for a mesh of `size` ranks that listens, but neither connects nor answers yet; `network`: this
- * process's; NULL: all ranks are in its namespace. `silence`: see mc_monitor_parse. Where it is off or fails, which a line on stderr says, *contact
- * tells that, and the monitor has a board only. ERR_NO_MEMORY; ERR_TRANSPORT: there are no descriptors left. */
+ * process's; NULL: all ranks are in its namespace. `silence`: see mc_monitor_parse. Where it is off or fails, which
+ * a line on stderr says, *contact tells that, and the monitor has a board only. ERR_NO_MEMORY; ERR_TRANSPORT: there
+ * are no descriptors left. */
 int mc_monitor_open(int32_t size, const mc_network_t *network, double silence,
                     mc_monitor_t **monitor, mc_contact_t *contact);
 
@@ -51,9 +52,9 @@ void mc_monitor_join(mc_monitor_t *monitor);
 /* Takes leave of the others and frees it; NULL is allowed. */
 void mc_monitor_close(mc_monitor_t *monitor);
 
-/* A barrier of all ranks, once: waits in it for so many ms. OK; IN_PROGRESS: call it again; ERR_UNSUPPORTED: there are no
- * monitors on all ranks, or not all are connected, as every rank finds out sooner or later; another error: the mesh
- * failed, here or elsewhere. */
+/* A barrier of all ranks, once: waits in it for so many ms. OK; IN_PROGRESS: call it again; ERR_UNSUPPORTED: there
+ * are no monitors on all ranks, or not all are connected, as every rank finds out sooner or later; another error:
+ * the mesh failed, here or elsewhere. */
 int mc_monitor_barrier(mc_monitor_t *monitor, int ms);
 /* Is the tree complete? From then on it does not tear while all processes live. */
 bool mc_monitor_is_joined(mc_monitor_t *monitor);

@@ -10,8 +10,8 @@
 
 typedef struct mc_survivors mc_survivors_t;
 
-/* Waits for the other survivors of the ranks that are `member`, for `seconds` at most: who lives and does not come in time
- * is left out. ERR_TRANSPORT, ERR_UNSUPPORTED where there are no monitors, ERR_NO_MEMORY. */
+/* Waits for the other survivors of the ranks that are `member`, for `seconds` at most: who lives and does not come
+ * in time is left out. ERR_TRANSPORT, ERR_UNSUPPORTED where there are no monitors, ERR_NO_MEMORY. */
 int mc_survivors_gather(mc_monitor_t *monitor, const bool *member, double seconds,
                         mc_survivors_t **survivors);
 /* Their allgather; the survivors are its context. */

@@ -65,7 +65,8 @@ static void add(mc_network_t *w, const mc_endpoint_t *e)
         w->at[w->n++] = *e;
 }
 
-/* The address from which packets leave for hosts of no known network (RFC 5737, RFC 3849): that of the default route. */
+/* The address from which packets leave for hosts of no known network (RFC 5737, RFC 3849): that of the default
+ * route. */
 static void add_default(mc_network_t *w)
 {
     static const mc_endpoint_t outside[] = {

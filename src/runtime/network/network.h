@@ -21,9 +21,10 @@ void mc_network_find(uint64_t space, const mc_endpoint_t *reached, mc_network_t 
 /* Are two addresses the same, whatever their ports? */
 bool mc_network_is_same(const mc_endpoint_t *a, const mc_endpoint_t *b);
 
-/* The interfaces by which this rank reaches ranks of other namespaces, as "eth0,eth1": those that route to the address
- * at which each was reached, or else to its likeliest; and those, bridges apart, in whose subnet every other namespace has
- * an address of its own. "": there are no others, or no interface was found. `networks`: by rank, `stride` bytes apart. */
+/* The interfaces by which this rank reaches ranks of other namespaces, as "eth0,eth1": those that route to the
+ * address at which each was reached, or else to its likeliest; and those, bridges apart, in whose subnet every
+ * other namespace has an address of its own. "": there are no others, or no interface was found. `networks`: by
+ * rank, `stride` bytes apart. */
 void mc_network_devices(const void *networks, size_t stride, int32_t n, int32_t rank,
                         char devices[MC_NETWORK_DEVICES]);
 

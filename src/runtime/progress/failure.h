@@ -1,7 +1,7 @@
 /*
- * Failure of a job (handle/shared.h). The first run that fails breaks it: all running requests end with its error, and nothing is sent or received any more. So no peer receives leftovers of a failed run,
- * and the caller may change or free the buffers of all calls (except where a network card reads
- * them by RDMA: meshcoll.h).
+ * Failure of a job (handle/shared.h). The first run that fails breaks it: all running requests end with its error,
+ * and nothing is sent or received any more. So no peer receives leftovers of a failed run, and the caller may
+ * change or free the buffers of all calls (except where a network card reads them by RDMA: meshcoll.h).
  */
 #ifndef MC_RUNTIME_FAILURE_H
 #define MC_RUNTIME_FAILURE_H
@@ -40,12 +40,13 @@ void mc_failure_look(mc_shared_t *job);
 /* Was another rank refused one of these calls, by their operation numbers, or any call that this rank was not?
  * Then its error; OK else. */
 int mc_failure_refusal(const meshcoll_t *h, const uint32_t *number, uint32_t n);
-/* Tells the other ranks that this one was refused a call, with meshcoll_last_error(): those that wait in it, or wait for
- * anything else and were not refused it, fail; this rank starts no other until all were (handle/lead.h). To be
- * called when the call has taken its operation number. A call that could not connect breaks the mesh. Returns
+/* Tells the other ranks that this one was refused a call, with meshcoll_last_error(): those that wait in it, or
+ * wait for anything else and were not refused it, fail; this rank starts no other until all were (handle/lead.h).
+ * To be called when the call has taken its operation number. A call that could not connect breaks the mesh. Returns
  * the call's status. */
 int mc_failure_refused(meshcoll_t *h, uint32_t number, bool persistent, int status);
-/* The same of a start of a persistent request, which has counted it; until all were, only this request starts no more. */
+/* The same of a start of a persistent request, which has counted it; until all were, only this request starts no
+ * more. */
 int mc_failure_refused_start(meshcoll_request_t *r, int status);
 /* The calls that a lead counts and its handle has made, refused ones too. */
 uint32_t mc_failure_made(const meshcoll_t *h, const mc_lead_t *lead);

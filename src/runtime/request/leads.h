@@ -30,7 +30,8 @@ static inline void mc_lead_call(meshcoll_t *h, int64_t bytes, meshcoll_request_t
  * no lead counts. */
 int mc_lead_agree(meshcoll_t *h);
 
-/* As mc_failure_refused. Where graphs hold calls of the mesh, which start unseen, this rank waits for the others at once. */
+/* As mc_failure_refused. Where graphs hold calls of the mesh, which start unseen, this rank waits for the others at
+ * once. */
 int mc_lead_refused(meshcoll_t *h, uint32_t number, bool persistent, int status);
 
 /* Gives a persistent request a lead of its own. */

@@ -153,8 +153,8 @@ static inline size_t mc_shm_first(const mc_shm_slot_t *slot)
  * touches it first, which should be the receiver, as it polls: touches those of the channel to this rank. */
 void mc_shm_link_channels(mc_shm_link_t *link);
 
-/* Removes the first unexpected message of that tag, or that is a header of a tagged message; NULL: there is none. The caller
- * returns it by mc_shm_return_early. */
+/* Removes the first unexpected message of that tag, or that is a header of a tagged message; NULL: there is none.
+ * The caller returns it by mc_shm_return_early. */
 mc_shm_early_t *mc_shm_take_early(mc_shm_link_t *link, uint64_t tag);
 mc_shm_early_t *mc_shm_take_early_header(mc_shm_link_t *link);
 bool mc_shm_differs(mc_transport_t *t, uint64_t tag, uint64_t *other);

@@ -1,5 +1,5 @@
-/* The receiver of a broadcast is refused it, and its root need not wait: what lies in the receiver's slot is not taken by
- * a later call, or by a graph. */
+/* The receiver of a broadcast is refused it, and its root need not wait: what lies in the receiver's slot is not
+ * taken by a later call, or by a graph. */
 #include "rig.h"
 
 #include "device/cuda/driver.h"
