@@ -1,6 +1,8 @@
 /* One rank: its environment, its output, its process. */
 #include "tools/run/run.h"
 
+#include "runtime/handshake/launcher.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -69,11 +71,11 @@ static int set_secret(void)
 /* Which launcher started this command means nothing to the ranks. */
 static void forget_launchers(void)
 {
-    static const char *const names[] = {
-        "MESHCOLL_LAUNCHER", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMI_RANK",
-        "PMI_SIZE",          "SLURM_PROCID"};
-    for (size_t i = 0; i < MC_COUNT(names); i++)
-        unsetenv(names[i]);
+    unsetenv("MESHCOLL_LAUNCHER");
+    for (int i = 0; i < MC_LAUNCHERS; i++) {
+        unsetenv(mc_launchers[i].rank);
+        unsetenv(mc_launchers[i].size);
+    }
 }
 
 /* MASTER_PORT is for the program: PyTorch's rank 0 listens there as long as it runs. */
