@@ -1,6 +1,6 @@
-# The kernels of the device executor (src/device/kernel/kernel.cu), compiled by nvcc for each architecture: cubin, PTX
+# The kernels of the device executor (src/gpu/kernel/kernel.cu), compiled by nvcc for each architecture: cubin, PTX
 # and what ptxas says, in build/.../device. They are checked (scripts/check-kernels.sh), and all cubins and the
-# newest PTX are in the library as one fat binary (src/device/cuda/image.c), which newer GPUs take too. Without
+# newest PTX are in the library as one fat binary (src/gpu/cuda/image.c), which newer GPUs take too. Without
 # nvcc the library has none, and refuses calls on device memory.
 
 set(MESHCOLL_CUDA AUTO CACHE STRING "Compile the GPU kernels: AUTO (where nvcc is found), ON or OFF")
@@ -24,13 +24,13 @@ endif()
 set(cuda_folder ${PROJECT_BINARY_DIR}/device)
 set(cuda_cubins)
 if(MESHCOLL_HAVE_CUDA)
-    file(GLOB cuda_texts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/device/*.h
-         ${PROJECT_SOURCE_DIR}/src/device/kernel/*.h ${PROJECT_SOURCE_DIR}/src/runtime/element/*.h)
+    file(GLOB cuda_texts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/gpu/program/*.h
+         ${PROJECT_SOURCE_DIR}/src/gpu/kernel/*.h ${PROJECT_SOURCE_DIR}/src/runtime/element/*.h)
     foreach(arch IN ITEMS 80 90 100)
         add_custom_command(
             OUTPUT ${cuda_folder}/sm_${arch}.cubin
             COMMAND ${PROJECT_SOURCE_DIR}/scripts/compile-kernels.sh ${MESHCOLL_NVCC} ${arch} ${cuda_folder}
-            DEPENDS ${PROJECT_SOURCE_DIR}/src/device/kernel/kernel.cu ${cuda_texts}
+            DEPENDS ${PROJECT_SOURCE_DIR}/src/gpu/kernel/kernel.cu ${cuda_texts}
                     ${PROJECT_SOURCE_DIR}/scripts/compile-kernels.sh
             COMMENT "GPU kernels for sm_${arch}" VERBATIM)
         list(APPEND cuda_cubins ${cuda_folder}/sm_${arch}.cubin)
@@ -52,7 +52,7 @@ if(MESHCOLL_HAVE_CUDA)
         DEPENDS ${cuda_cubins} COMMENT "GPU kernels as one fat binary" VERBATIM)
     add_custom_target(meshcoll_kernels ALL DEPENDS ${cuda_image})
     add_dependencies(meshcoll_objects meshcoll_kernels)
-    set_source_files_properties(${PROJECT_SOURCE_DIR}/src/device/cuda/image.c PROPERTIES
+    set_source_files_properties(${PROJECT_SOURCE_DIR}/src/gpu/cuda/image.c PROPERTIES
         COMPILE_DEFINITIONS "MESHCOLL_KERNELS=\"${cuda_image}\"" OBJECT_DEPENDS ${cuda_image})
 endif()
 if(MESHCOLL_BUILD_TESTS)

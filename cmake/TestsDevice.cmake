@@ -1,12 +1,12 @@
-# tests/device: the text of the device executor's kernels (src/device/kernel, src/device/piece.h), compiled for the
+# tests/device: the text of the device executor's kernels (src/gpu/kernel, src/gpu/program/piece.h), compiled for the
 # host; ranks x blocks are threads. One program, a test per name, label "device" (and "unit", which the sanitizers
 # run). Mutants: the same program with one place of that text changed; the named test must fail. The text itself has
 # no switches for tests.
 
 set(device_folder ${PROJECT_SOURCE_DIR}/tests/device)
-set(device_texts kernel/block.h kernel/ll.h kernel/move.h kernel/wait.h piece.h)
-list(TRANSFORM device_texts PREPEND ${PROJECT_SOURCE_DIR}/src/device/)
-set(route_text ${PROJECT_SOURCE_DIR}/src/device/proxy/route.c)
+set(device_texts kernel/block.h kernel/ll.h kernel/move.h kernel/wait.h program/piece.h)
+list(TRANSFORM device_texts PREPEND ${PROJECT_SOURCE_DIR}/src/gpu/)
+set(route_text ${PROJECT_SOURCE_DIR}/src/gpu/route/route.c)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${device_texts} ${route_text})
 
 add_library(meshcoll_device_tests OBJECT ${device_folder}/bits.c ${device_folder}/box.c ${device_folder}/far.c
@@ -160,7 +160,7 @@ endif()
 # The double of libcuda, which is opened in its place; and what is tested with it.
 set(fake_folder ${device_folder}/cuda)
 add_library(fakecuda SHARED ${fake_folder}/fake_device.c ${fake_folder}/fake_memory.c ${fake_folder}/fake_stream.c
-            ${device_folder}/host_walk.c ${PROJECT_SOURCE_DIR}/src/device/find_body.c)
+            ${device_folder}/host_walk.c ${PROJECT_SOURCE_DIR}/src/gpu/program/find_body.c)
 meshcoll_compile_options(fakecuda)
 meshcoll_alike_options(fakecuda)
 set_target_properties(fakecuda PROPERTIES C_VISIBILITY_PRESET hidden
@@ -170,7 +170,7 @@ target_link_libraries(fakecuda PRIVATE Threads::Threads)
 
 # libmeshcoll for programs on the double that are not built here (python/tests); needs no nvcc.
 add_library(meshcoll_on_double SHARED ${fake_folder}/any_image.c
-            $<FILTER:$<TARGET_OBJECTS:meshcoll_objects>,EXCLUDE,device/cuda/image>)
+            $<FILTER:$<TARGET_OBJECTS:meshcoll_objects>,EXCLUDE,gpu/cuda/image>)
 meshcoll_compile_options(meshcoll_on_double)
 set_target_properties(meshcoll_on_double PROPERTIES OUTPUT_NAME meshcoll VERSION ${PROJECT_VERSION} SOVERSION 0
     C_VISIBILITY_PRESET hidden LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/device/on_double)
@@ -287,30 +287,30 @@ function(meshcoll_gpu_mutant name path test gpus from to)
 endfunction()
 
 if(NOT MESHCOLL_SANITIZE)
-    meshcoll_gpu_mutant(full_before_copy device/stream/stream.c slow 1
+    meshcoll_gpu_mutant(full_before_copy gpu/stream/stream.c slow 1
         "    flush(q);
     for (uint32_t i = spot->at"
         "    if (sends)
         write_word(q, state, MC_STREAM_FULL);
     flush(q);
     for (uint32_t i = spot->at")
-    meshcoll_gpu_mutant(full_is_empty device/stream/stream.c slow 1
+    meshcoll_gpu_mutant(full_is_empty gpu/stream/stream.c slow 1
         "sends ? MC_STREAM_EMPTY : MC_STREAM_FULL);
     }" "sends ? MC_STREAM_OPEN : MC_STREAM_FULL);
     }")
-    meshcoll_gpu_mutant(direct_before_begun device/stream/stream.c registered_late 1
+    meshcoll_gpu_mutant(direct_before_begun gpu/stream/stream.c registered_late 1
         "    await_state(q, lane->begun, MC_STREAM_FULL);" "")
-    meshcoll_gpu_mutant(one_slot device/stream/stream.c slow 1 "(uint64_t)slot *" "0 * (uint64_t)slot *")
-    meshcoll_gpu_mutant(same_piece device/stream/stream.c slow 1 "(uint64_t)pass *" "0 * (uint64_t)pass *")
-    meshcoll_gpu_mutant(nobody_told device/stream/watch.c gave_up 1 "i < on->n_tell" "i > on->n_tell")
-    meshcoll_gpu_mutant(opened_once device/stream/watch.c gave_up 1
+    meshcoll_gpu_mutant(one_slot gpu/stream/stream.c slow 1 "(uint64_t)slot *" "0 * (uint64_t)slot *")
+    meshcoll_gpu_mutant(same_piece gpu/stream/stream.c slow 1 "(uint64_t)pass *" "0 * (uint64_t)pass *")
+    meshcoll_gpu_mutant(nobody_told gpu/stream/watch.c gave_up 1 "i < on->n_tell" "i > on->n_tell")
+    meshcoll_gpu_mutant(opened_once gpu/stream/watch.c gave_up 1
         "    for (long us = OPEN_US; !rest(w, us);) {
         open_all(&w->on);"
         "    open_all(&w->on);
     for (long us = OPEN_US; !rest(w, us);) {")
-    meshcoll_gpu_mutant(direct_never_flushed device/proxy/route.c far_direct ""
+    meshcoll_gpu_mutant(direct_never_flushed gpu/route/route.c far_direct ""
         "done > r->n_done && r->params.flush" "0 && r->params.flush")
-    meshcoll_gpu_mutant(direct_told_before_flushed device/proxy/route.c far_direct ""
+    meshcoll_gpu_mutant(direct_told_before_flushed gpu/route/route.c far_direct ""
         "    const int status = done > r->n_done && r->params.flush ? r->params.flush() : MESHCOLL_OK;
     if (status)
         return status;
@@ -321,17 +321,17 @@ if(NOT MESHCOLL_SANITIZE)
         raise_blocks(r, flight_of(r, r->n_done));
     if (any && r->params.flush)
         r->params.flush();")
-    meshcoll_gpu_mutant(direct_as_host device/proxy/route.c far_direct ""
+    meshcoll_gpu_mutant(direct_as_host gpu/route/route.c far_direct ""
         "if (r->params.slots)
         return" "if (0)
         return")
-    meshcoll_gpu_mutant(direct_without_context runtime/proxy/thread.c far_direct ""
+    meshcoll_gpu_mutant(direct_without_context gpu/proxy/thread.c far_direct ""
         "mc_cuda()->context_push(context)" "context == 0")
-    meshcoll_gpu_mutant(direct_within_captures runtime/proxy/thread.c far_direct ""
+    meshcoll_gpu_mutant(direct_within_captures gpu/proxy/thread.c far_direct ""
         "mc_cuda()->capture_mode(&mode)" "mode == 0")
-    meshcoll_gpu_mutant(direct_as_own_end_is runtime/proxy/proxy.c far_direct_one_end ""
+    meshcoll_gpu_mutant(direct_as_own_end_is gpu/proxy/proxy.c far_direct_one_end ""
         "end->direct || end->is_direct[rank]" "end->direct")
-    meshcoll_gpu_mutant(direct_unordered runtime/proxy/gpudirect.c far_direct_cannot ""
+    meshcoll_gpu_mutant(direct_unordered gpu/proxy/gpudirect.c far_direct_cannot ""
         "d->why_not = \"nothing tells" "(void)\"nothing tells")
 endif()
 

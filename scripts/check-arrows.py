@@ -26,8 +26,8 @@ TRANSPORT = ["transport", "transport/shm/bytes", "transport/shm"]
 # room -> rooms whose headers it may include, besides its own and the public ones; each may use all before it
 RUNTIME = ["runtime/element", "runtime/bind", "runtime/place", "runtime/state", "runtime/pace", "runtime/execute",
            "runtime/choose", "runtime/handle", "runtime/waits", "runtime/status", "runtime/progress",
-           "runtime/connect", "runtime/explain", "runtime/request", "runtime/message", "runtime/proxy", "runtime/gpu",
-           "runtime/launch", "runtime/check", "runtime/call", "runtime/api", "runtime/jobs", "runtime/create",
+           "runtime/connect", "runtime/explain", "runtime/request", "runtime/message", "gpu/proxy", "gpu/mesh",
+           "gpu/launch", "runtime/check", "runtime/call", "runtime/api", "runtime/jobs", "runtime/create",
            "runtime/family"]
 MAY = {
     "base": [],
@@ -45,34 +45,34 @@ for i, room in enumerate(COMPOSE):
     MAY[room] = CORE + ALGORITHMS + COMPOSE[:i]
 for i, room in enumerate(RUNTIME):
     MAY[room] = CORE + COMPOSE + TRANSPORT + RUNTIME[:i]
-MAY["runtime/network"] = ["base"]
-MAY["runtime/handshake"] = ["base", "runtime/network"]
-MAY["runtime/bootstrap"] = ["base", "runtime/network", "runtime/handshake"]
-MAY["runtime/monitor"] = ["base", "runtime/network", "runtime/handshake"]
+MAY["job/network"] = ["base"]
+MAY["job/handshake"] = ["base", "job/network"]
+MAY["job/bootstrap"] = ["base", "job/network", "job/handshake"]
+MAY["job/monitor"] = ["base", "job/network", "job/handshake"]
 for room in RUNTIME[RUNTIME.index("runtime/handle"):]:
-    MAY[room].append("runtime/monitor")
-MAY["runtime/create"] += ["runtime/network", "runtime/handshake", "runtime/bootstrap"]
+    MAY[room].append("job/monitor")
+MAY["runtime/create"] += ["job/network", "job/handshake", "job/bootstrap"]
 MAY["runtime/element"] = ["base"]
 MAY["runtime/bind"] = CORE + ["transport", "runtime/element"]
 MAY["runtime/place"] = CORE + TRANSPORT
-MAY["device"] = CORE + ["runtime/element", "runtime/bind"]
-MAY["device/kernel"] = ["device", "runtime/element"]
-MAY["device/cuda"] = ["base"]
-MAY["device/stream"] = [*MAY["device"], "device", "device/cuda"]
-MAY["device/proxy"] = [*MAY["device"], "device", "transport"]
+MAY["gpu/program"] = CORE + ["runtime/element", "runtime/bind"]
+MAY["gpu/kernel"] = ["gpu/program", "runtime/element"]
+MAY["gpu/cuda"] = ["base"]
+MAY["gpu/stream"] = [*MAY["gpu/program"], "gpu/program", "gpu/cuda"]
+MAY["gpu/route"] = [*MAY["gpu/program"], "gpu/program", "transport"]
 for room in RUNTIME[RUNTIME.index("runtime/handle"):]:
-    MAY[room] += ["device", "device/cuda", "device/stream", "device/proxy"]
+    MAY[room] += ["gpu/program", "gpu/cuda", "gpu/stream", "gpu/route"]
 MAY["runtime/state"] = CORE + TRANSPORT + ["compose/pace", "runtime/bind"]
 MAY["runtime/pace"] = [*MAY["runtime/state"], "runtime/state"]
 MAY["runtime/execute"] = [*MAY["runtime/pace"], "compose/algorithms", "runtime/element", "runtime/pace"]
 for room in MAY:
-    if room.startswith(("transport", "runtime", "device")):
+    if room.startswith(("transport", "job", "runtime", "gpu")):
         MAY[room] = [*MAY[room], "base/system"]
 LIBRARY = list(MAY)
 MAY["mpi"] = []
 COMMANDS = ["tools/" + name for name in ("count", "list", "plan", "run", "status", "topo", "trace", "tune", "verify")]
 MAY["tools/common"] = [*LIBRARY, "mpi"]
-MAY["tools/gpu"] = ["base", "mesh", "device/cuda", "runtime/place"]
+MAY["tools/gpu"] = ["base", "mesh", "gpu/cuda", "runtime/place"]
 for command in COMMANDS:
     MAY[command] = [*LIBRARY, "mpi", "tools/common", "tools/gpu"]
 MAY["tools"] = LIBRARY + ["tools/common", *COMMANDS]

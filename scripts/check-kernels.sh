@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Are the compiled GPU kernels what they should be? scripts/check-kernels.sh build/release/device
-# Every kernel of src/device/bodies.h is there for each architecture, spills no register and keeps nothing on a
+# Every kernel of src/gpu/program/bodies.h is there for each architecture, spills no register and keeps nothing on a
 # stack, and moves words of 16 bytes. The last is read in the machine code by cuobjdump or nvdisasm
 # ($CUOBJDUMP, $NVDISASM, or on PATH); without them in the PTX, and a line says so.
 set -euo pipefail

@@ -11,7 +11,7 @@ keep=$folder/sm_$arch
 mkdir -p "$keep"
 if ! "$nvcc" -std=c++17 -O3 -fmad=false -cubin -gencode "arch=compute_$arch,code=sm_$arch" -Xptxas -v \
     -Werror all-warnings -I "$root/src" -I "$root/include" --keep --keep-dir "$keep" \
-    -o "$folder/sm_$arch.cubin" "$root/src/device/kernel/kernel.cu" >"$folder/sm_$arch.log" 2>&1; then
+    -o "$folder/sm_$arch.cubin" "$root/src/gpu/kernel/kernel.cu" >"$folder/sm_$arch.log" 2>&1; then
     grep -v '^ptxas info' "$folder/sm_$arch.log" >&2 || true
     rm -f "$folder/sm_$arch.cubin"
     exit 1

@@ -1,12 +1,12 @@
 /*
- * A GPU for a benchmark: libcuda, opened at run time as the library opens it (device/cuda/driver.h), so that
+ * A GPU for a benchmark: libcuda, opened at run time as the library opens it (gpu/cuda/driver.h), so that
  * nothing of CUDA is linked; a context, a stream, and two events that time what lies between them.
  */
 #ifndef BENCH_GPU_H
 #define BENCH_GPU_H
 
 #include "common/gpu_functions.h"
-#include "device/cuda/driver.h"
+#include "gpu/cuda/driver.h"
 
 enum { GPU_NAME = 96 };
 

@@ -1,6 +1,6 @@
 /*
- * The functions of libcuda that benchmarks call besides those of the library (device/cuda/functions.h), by the
- * names they are exported under. Include device/cuda/types.h, or what gives the same, before.
+ * The functions of libcuda that benchmarks call besides those of the library (gpu/cuda/functions.h), by the
+ * names they are exported under. Include gpu/cuda/types.h, or what gives the same, before.
  */
 #ifndef BENCH_GPU_FUNCTIONS_H
 #define BENCH_GPU_FUNCTIONS_H

@@ -1,12 +1,12 @@
 /*
- * meshcoll-bench-tracks: what tracks gain (src/device/tracks.h), by a simulation of all ranks' programs: the
+ * meshcoll-bench-tracks: what tracks gain (src/gpu/program/tracks.h), by a simulation of all ranks' programs: the
  * planner's strategies on boxes of GPUs, in program order and in tracks.
  */
 #include "sim.h"
 
 #include "compose/planner/planner.h"
+#include "gpu/launch/tracks.h"
 #include "runtime/choose/choice.h"
-#include "runtime/launch/tracks.h"
 #include "runtime/request/request.h"
 
 #include <stdio.h>
@@ -86,7 +86,7 @@ static void close_call(call_t *c)
     }
 }
 
-/* As src/runtime/gpu/open.c: slots of the peers of the machine, and of those on a line. */
+/* As src/gpu/mesh/open.c: slots of the peers of the machine, and of those on a line. */
 static uint32_t slot_bytes(const setting_t *s, const mc_mesh_t *mesh)
 {
     const uint32_t peers = (uint32_t)(mesh->dim[1].extent - 1 + mesh->dim[0].extent - 1);

@@ -5,7 +5,7 @@
 #ifndef BENCH_TRACKS_SIM_H
 #define BENCH_TRACKS_SIM_H
 
-#include "device/program.h"
+#include "gpu/program/program.h"
 #include "mesh/link/link.h"
 
 enum { SIM_RANKS = 64 };

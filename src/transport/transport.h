@@ -145,7 +145,7 @@ enum { MC_TAG_CALLS = 1 << (MC_TAG_OPERATION_BITS - 1) };
 enum { MC_TAG_GREETING = (1 << MC_TAG_OPERATION_BITS) - 1 };
 /* The operation of the headers of tagged messages (runtime/message), with digest 0. */
 enum { MC_TAG_MESSAGE = MC_TAG_GREETING - 1 };
-/* The operation of what proxies send for kernels (device/proxy). */
+/* The operation of what proxies send for kernels (gpu/route). */
 enum { MC_TAG_ROUTE = MC_TAG_MESSAGE - 1 };
 /* The data of a tagged message: a kind of its own, whose operation, phase and digest are the low 31 bits of
  * its id. So many may be in flight between two ranks, in any order. */

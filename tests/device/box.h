@@ -5,10 +5,10 @@
 #ifndef MC_TEST_BOX_H
 #define MC_TEST_BOX_H
 
-#include "device/program.h"
 #include "far.h"
+#include "gpu/launch/tracks.h"
+#include "gpu/program/program.h"
 #include "host_walk.h"
-#include "runtime/launch/tracks.h"
 #include "support/case.h"
 
 enum { MC_BOX_RANKS = 8, MC_BOX_BLOCKS = 4, MC_BOX_THREADS = 3, MC_BOX_SLOT = 1 << 16 };

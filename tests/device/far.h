@@ -1,12 +1,12 @@
 /*
- * Machines for a box of ranks (box.h): lanes between them go by routes (device/proxy), whose messages move
+ * Machines for a box of ranks (box.h): lanes between them go by routes (gpu/route), whose messages move
  * through an inproc transport, on which a send is complete only when its receive is posted. One thread is the
  * proxy of all ranks.
  */
 #ifndef MC_TEST_FAR_H
 #define MC_TEST_FAR_H
 
-#include "device/proxy/route.h"
+#include "gpu/route/route.h"
 
 typedef struct mc_far mc_far_t;
 

@@ -1,7 +1,7 @@
 #include "host_walk.h"
 
-#include "device/kernel/block.h"
-#include "device/kernel/sum.h"
+#include "gpu/kernel/block.h"
+#include "gpu/kernel/sum.h"
 
 uint32_t mc_host_yields;
 _Thread_local uint32_t mc_host_naps, mc_host_stores;

@@ -2,8 +2,8 @@
 #ifndef MC_TEST_HOST_WALK_H
 #define MC_TEST_HOST_WALK_H
 
-#include "device/bodies.h"
-#include "device/format.h"
+#include "gpu/program/bodies.h"
+#include "gpu/program/format.h"
 #include "on_host.h"
 
 /* One thread of a block: mc_device_walk with a body's reduction and division. */

@@ -1,11 +1,11 @@
 /*
- * What device/kernel/block.h needs, on a host: a block is a thread, or several that meet at a barrier. Stores of
+ * What gpu/kernel/block.h needs, on a host: a block is a thread, or several that meet at a barrier. Stores of
  * words may give the core away in between, so that many interleavings are seen.
  */
 #ifndef MC_TEST_ON_HOST_H
 #define MC_TEST_ON_HOST_H
 
-#include "device/format.h"
+#include "gpu/program/format.h"
 
 #include <pthread.h>
 #include <sched.h>

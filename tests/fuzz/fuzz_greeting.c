@@ -1,8 +1,8 @@
 /* Greetings of the bootstrap. First byte: 0 a visitor's hello at the door, 1 the answer to a rank that joins; +2: with a
  * valid signature, as anyone can make where there is no secret. */
 #include "fuzz/fuzz.h"
-#include "runtime/bootstrap/tree.h"
-#include "runtime/handshake/door.h"
+#include "job/bootstrap/tree.h"
+#include "job/handshake/door.h"
 
 #include <errno.h>
 #include <sys/socket.h>

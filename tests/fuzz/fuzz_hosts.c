@@ -1,6 +1,6 @@
 /* Slurm's lists of hosts. */
 #include "fuzz/fuzz.h"
-#include "runtime/handshake/job.h"
+#include "job/handshake/job.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,7 +1,7 @@
 /* What a monitor hears from another one: frames, and the news in them. */
 #include "fuzz/fuzz.h"
-#include "runtime/monitor/branch.h"
-#include "runtime/monitor/news.h"
+#include "job/monitor/branch.h"
+#include "job/monitor/news.h"
 
 #include <ctype.h>
 #include <errno.h>

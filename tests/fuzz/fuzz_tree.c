@@ -1,8 +1,8 @@
 /* Messages of the bootstrap's tree: what a neighbour sends while ranks exchange. First byte: 0 a child of node 0, 1 the
  * parent of node 1, +2: before the exchange begins. */
 #include "fuzz/fuzz.h"
-#include "runtime/bootstrap/tree.h"
-#include "runtime/network/wire.h"
+#include "job/bootstrap/tree.h"
+#include "job/network/wire.h"
 
 #include <errno.h>
 #include <sys/socket.h>

@@ -6,7 +6,7 @@
 #ifndef MC_TESTS_SUPPORT_STAND_H
 #define MC_TESTS_SUPPORT_STAND_H
 
-#include "device/program.h"
+#include "gpu/program/program.h"
 
 enum { STAND_RANKS = 64 };
 

@@ -1,5 +1,5 @@
 /* Programs of the device executor: plans and bindings lowered to runs, their check and their text. */
-#include "device/program.h"
+#include "gpu/program/program.h"
 #include "runtime/request/request.h"
 #include "support/case.h"
 #include "support/plans.h"

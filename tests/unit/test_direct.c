@@ -1,9 +1,9 @@
 /*
- * Direct messages (device/direct.h): that each has its place for itself, by a search over lowered programs that
+ * Direct messages (gpu/program/direct.h): that each has its place for itself, by a search over lowered programs that
  * shares nothing with what marks them; which are marked; and what moves.
  */
-#include "device/piece.h"
-#include "device/program.h"
+#include "gpu/program/piece.h"
+#include "gpu/program/program.h"
 #include "plan/builder.h"
 #include "runtime/request/request.h"
 #include "support/plans.h"

@@ -1,5 +1,5 @@
 /* Which calls on device memory have messages with flags in their data. */
-#include "runtime/launch/protocol.h"
+#include "gpu/launch/protocol.h"
 #include "support/plans.h"
 
 #include <criterion/criterion.h>

@@ -1,9 +1,9 @@
 /* A program whose locale has a decimal comma: variables, links, sizes and tune files are read and written with a point,
  * and error texts name numbers as they are read. */
 #include "base/base.h"
+#include "job/monitor/monitor.h"
 #include "mesh/link/link.h"
 #include "runtime/create/tuned.h"
-#include "runtime/monitor/monitor.h"
 
 #include <criterion/criterion.h>
 #include <locale.h>

@@ -1,5 +1,5 @@
 /* Monitors of several ranks, all in this process: the tree, news, questions, the barrier, and a rank that ends. */
-#include "runtime/monitor/monitor.h"
+#include "job/monitor/monitor.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Which addresses ranks tell each other, and which interfaces they choose by those of others. */
-#include "runtime/network/network.h"
+#include "job/network/network.h"
 
 #include <criterion/criterion.h>
 #include <sched.h>

@@ -1,6 +1,6 @@
 /* Whose socket is at the other end of a connection, and which start of a job a greeting belongs to. */
-#include "runtime/handshake/handshake.h"
-#include "runtime/network/peer.h"
+#include "job/handshake/handshake.h"
+#include "job/network/peer.h"
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>

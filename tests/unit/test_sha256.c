@@ -1,5 +1,5 @@
 /* SHA-256 and HMAC by the examples of FIPS 180-4 (NIST) and RFC 4231. */
-#include "runtime/handshake/sha256.h"
+#include "job/handshake/sha256.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

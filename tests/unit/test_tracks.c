@@ -1,7 +1,7 @@
 /* Tracks of programs: which phases have one, that no dependency between them is lost, and that they end. */
-#include "runtime/launch/tracks.h"
+#include "gpu/launch/tracks.h"
 
-#include "device/program.h"
+#include "gpu/program/program.h"
 #include "runtime/request/request.h"
 #include "support/stand.h"
 #include "support/strategies.h"

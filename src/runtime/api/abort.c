@@ -1,4 +1,4 @@
-#include "runtime/monitor/monitor.h"
+#include "job/monitor/monitor.h"
 #include "runtime/progress/failure.h"
 
 int meshcoll_abort(meshcoll_t *mesh, const char *why)

@@ -1,7 +1,7 @@
 /* The public calls on device memory in streams. */
 #include "runtime/call/enqueue.h"
+#include "gpu/launch/launch.h"
 #include "runtime/call/calls.h"
-#include "runtime/launch/launch.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
 

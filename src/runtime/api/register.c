@@ -1,5 +1,5 @@
 /* The public calls that register memory of GPUs. */
-#include "runtime/launch/register.h"
+#include "gpu/launch/register.h"
 
 #include "runtime/call/calls.h"
 #include "runtime/progress/callback.h"

@@ -1,5 +1,6 @@
 #include "runtime/call/calls.h"
 
+#include "gpu/launch/stage.h"
 #include "runtime/call/enqueue.h"
 #include "runtime/call/group.h"
 #include "runtime/call/init.h"
@@ -8,7 +9,6 @@
 #include "runtime/check/check.h"
 #include "runtime/handle/args.h"
 #include "runtime/handle/digest.h"
-#include "runtime/launch/stage.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
 #include "runtime/request/known.h"

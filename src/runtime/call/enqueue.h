@@ -2,9 +2,9 @@
 #ifndef MC_CALL_ENQUEUE_H
 #define MC_CALL_ENQUEUE_H
 
+#include "gpu/launch/programs.h"
 #include "runtime/call/start.h"
 #include "runtime/check/kinds.h"
-#include "runtime/launch/programs.h"
 
 /* Chooses the strategy of a checked call that has its numbers, and finds its program, for which the
  * ranks may meet. `waits`: it may wait for peers besides, for what an alltoallv must know of them.

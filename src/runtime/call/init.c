@@ -1,5 +1,6 @@
 #include "runtime/call/init.h"
 
+#include "gpu/launch/stage.h"
 #include "runtime/call/enqueue.h"
 #include "runtime/call/staged.h"
 #include "runtime/check/check.h"
@@ -7,7 +8,6 @@
 #include "runtime/check/passing.h"
 #include "runtime/handle/args.h"
 #include "runtime/handle/digest.h"
-#include "runtime/launch/stage.h"
 #include "runtime/progress/failure.h"
 #include "runtime/progress/threads.h"
 #include "runtime/request/huge.h"

@@ -2,7 +2,7 @@
 #ifndef MC_CALL_KINDS_H
 #define MC_CALL_KINDS_H
 
-#include "device/cuda/kind.h"
+#include "gpu/cuda/kind.h"
 #include "runtime/handle/handle.h"
 
 /* Device memory, and a buffer of it that this rank uses; of host memory only whether. */

@@ -1,12 +1,12 @@
 #include "runtime/create/create.h"
 
+#include "job/monitor/monitor.h"
 #include "runtime/connect/connections.h"
 #include "runtime/create/join.h"
 #include "runtime/create/open.h"
 #include "runtime/create/rounds.h"
 #include "runtime/jobs/close.h"
 #include "runtime/jobs/jobs.h"
-#include "runtime/monitor/monitor.h"
 #include "runtime/progress/threads.h"
 
 /* Creating: four rounds (rounds.h) ------------------------------------------------------------- */

@@ -2,8 +2,8 @@
 #ifndef MC_CREATE_CREATE_H
 #define MC_CREATE_CREATE_H
 
+#include "job/network/wire.h"
 #include "runtime/handle/handle.h"
-#include "runtime/network/wire.h"
 
 /* Input of the creation. The caller keeps `place` and `params`. */
 typedef struct {

@@ -1,9 +1,9 @@
 /* Creates a mesh from the environment of a launcher. */
 #include <meshcoll/env.h>
 
-#include "runtime/bootstrap/bootstrap.h"
+#include "job/bootstrap/bootstrap.h"
+#include "job/handshake/launcher.h"
 #include "runtime/create/create.h"
-#include "runtime/handshake/launcher.h"
 
 #include <stdlib.h>
 

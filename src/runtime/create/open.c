@@ -1,6 +1,6 @@
 #include "runtime/create/open.h"
 
-#include "device/cuda/driver.h"
+#include "gpu/cuda/driver.h"
 #include "runtime/explain/explain.h"
 #include "runtime/jobs/jobs.h"
 #include "runtime/progress/failure.h"

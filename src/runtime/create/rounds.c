@@ -1,8 +1,8 @@
 #include "runtime/create/rounds.h"
 
+#include "job/monitor/monitor.h"
 #include "runtime/create/tuned.h"
 #include "runtime/jobs/jobs.h"
-#include "runtime/monitor/monitor.h"
 #include "runtime/place/oversubscription.h"
 #include "runtime/place/places.h"
 #include "runtime/place/topology.h"

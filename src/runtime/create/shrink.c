@@ -1,6 +1,6 @@
 /* A mesh of the survivors of one that failed. */
+#include "job/monitor/survivors.h"
 #include "runtime/create/create.h"
-#include "runtime/monitor/survivors.h"
 #include "runtime/progress/callback.h"
 #include "runtime/progress/failure.h"
 

@@ -1,7 +1,7 @@
 #include "runtime/progress/failure.h"
 
+#include "job/monitor/monitor.h"
 #include "runtime/handle/request.h"
-#include "runtime/monitor/monitor.h"
 #include "runtime/progress/busy.h"
 #include "runtime/progress/differ.h"
 #include "runtime/waits/board.h"

@@ -8,7 +8,7 @@
 #ifndef MC_REQUEST_KNOWN_H
 #define MC_REQUEST_KNOWN_H
 
-#include "device/cuda/kind.h"
+#include "gpu/cuda/kind.h"
 #include "runtime/handle/request.h"
 
 /* All of a call but its count and buffers; UNKNOWN: such calls are not known again. */

@@ -1,7 +1,7 @@
 #include "runtime/status/ask.h"
 
-#include "runtime/monitor/branch.h"
-#include "runtime/monitor/monitor.h"
+#include "job/monitor/branch.h"
+#include "job/monitor/monitor.h"
 #include "runtime/waits/describe.h"
 
 #include <pthread.h>

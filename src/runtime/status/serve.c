@@ -1,7 +1,7 @@
 #include "runtime/status/serve.h"
 
 #include "base/system/descriptor.h"
-#include "runtime/monitor/monitor.h"
+#include "job/monitor/monitor.h"
 #include "runtime/status/ask.h"
 #include "runtime/status/name.h"
 

@@ -1,7 +1,7 @@
 #include "tools/common/ranks.h"
 
-#include "runtime/bootstrap/bootstrap.h"
-#include "runtime/handshake/launcher.h"
+#include "job/bootstrap/bootstrap.h"
+#include "job/handshake/launcher.h"
 
 #include <stdlib.h>
 

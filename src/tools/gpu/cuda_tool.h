@@ -2,7 +2,7 @@
 #ifndef MC_TOOLS_CUDA_TOOL_H
 #define MC_TOOLS_CUDA_TOOL_H
 
-#include "device/cuda/driver.h"
+#include "gpu/cuda/driver.h"
 
 typedef struct {
 #define MC_CUDA_TOOL_MEMBER(member, symbol, parameters) mc_cu_result_t(*member) parameters;

@@ -1,5 +1,5 @@
 /* In place of the library's kernels, which need nvcc: the double has them by itself. */
-#include "device/cuda/image.h"
+#include "gpu/cuda/image.h"
 
 const void *mc_cuda_image(void)
 {

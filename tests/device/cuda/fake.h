@@ -10,8 +10,8 @@
 #ifndef MC_TEST_FAKE_H
 #define MC_TEST_FAKE_H
 
-#include "device/cuda/types.h"
-#include "device/format.h"
+#include "gpu/cuda/types.h"
+#include "gpu/program/format.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -108,7 +108,7 @@ FAKE_API mc_cu_result_t cuGraphDestroy(fake_graph_t graph);
 
 /* Those that the library calls. */
 #define FAKE_DECLARE(member, symbol, parameters) FAKE_API mc_cu_result_t symbol parameters;
-#include "device/cuda/functions.h"
+#include "gpu/cuda/functions.h"
 MC_CUDA_FUNCTIONS(FAKE_DECLARE)
 MC_CUDA_TOOL_FUNCTIONS(FAKE_DECLARE)
 MC_CUDA_DIRECT_FUNCTIONS(FAKE_DECLARE)

@@ -5,9 +5,9 @@
  */
 #include "common/gpu.h"
 #include "compose/strategy/strategy.h"
-#include "device/cuda/image.h"
-#include "device/program.h"
-#include "runtime/gpu/arena.h"
+#include "gpu/cuda/image.h"
+#include "gpu/mesh/arena.h"
+#include "gpu/program/program.h"
 #include "runtime/request/request.h"
 
 #include <meshcoll/env.h>

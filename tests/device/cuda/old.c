@@ -1,5 +1,5 @@
 /* A libcuda that is too old: it has little more than pointers. */
-#include "device/cuda/types.h"
+#include "gpu/cuda/types.h"
 
 __attribute__((visibility("default"))) mc_cu_result_t cuPointerGetAttributes(
     unsigned n, mc_cu_pointer_attribute_t *what, void **at, mc_cu_address_t pointer);

@@ -6,8 +6,8 @@
 #include "box.h"
 #include "support/strategies.h"
 
-#include "device/cuda/driver.h"
-#include "device/cuda/image.h"
+#include "gpu/cuda/driver.h"
+#include "gpu/cuda/image.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

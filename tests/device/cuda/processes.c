@@ -8,8 +8,8 @@
 #include "support/element.h"
 
 #include "base/base.h"
-#include "device/cuda/driver.h"
-#include "device/cuda/image.h"
+#include "gpu/cuda/driver.h"
+#include "gpu/cuda/image.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

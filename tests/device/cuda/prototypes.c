@@ -8,7 +8,7 @@
 #if __has_include(<cuda.h>)
 #include <cuda.h>
 
-/* What device/cuda/types.h says, as cuda.h says it. */
+/* What gpu/cuda/types.h says, as cuda.h says it. */
 typedef CUresult mc_cu_result_t;
 typedef CUdevice mc_cu_device_t;
 typedef CUdeviceptr mc_cu_address_t;
@@ -29,7 +29,7 @@ typedef CUipcMemHandle mc_cu_ipc_t;
 typedef CUstreamBatchMemOpParams mc_cu_memory_op_t;
 
 #include "common/gpu_functions.h"
-#include "device/cuda/functions.h"
+#include "gpu/cuda/functions.h"
 
 #define SAME(member, symbol, parameters)                                                        \
     _Static_assert(__builtin_types_compatible_p(mc_cu_result_t parameters, __typeof__(symbol)), \
@@ -61,7 +61,7 @@ static void check_types(void)
 #define mc_cu_uuid_t              own_uuid_t
 #define mc_cu_ipc_t               own_ipc_t
 #define mc_cu_memory_op_t         own_memory_op_t
-#include "device/cuda/types.h"
+#include "gpu/cuda/types.h"
 #define ALIKE(own, theirs)                                                             \
     _Static_assert(sizeof(own) == sizeof(theirs) && _Alignof(own) == _Alignof(theirs), \
                    #theirs " is another type in cuda.h")

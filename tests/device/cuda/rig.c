@@ -1,6 +1,6 @@
 #include "rig.h"
 
-#include "device/cuda/image.h"
+#include "gpu/cuda/image.h"
 
 #include <fcntl.h>
 #include <sched.h>

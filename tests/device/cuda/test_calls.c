@@ -2,8 +2,8 @@
 #include "ranks.h"
 #include "rig.h"
 
-#include "device/cuda/kind.h"
-#include "runtime/gpu/gpu.h"
+#include "gpu/cuda/kind.h"
+#include "gpu/mesh/gpu.h"
 #include "support/strategies.h"
 
 #include <signal.h>

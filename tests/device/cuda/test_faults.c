@@ -2,7 +2,7 @@
 #include "rig.h"
 
 #include "base/base.h"
-#include "device/cuda/driver.h"
+#include "gpu/cuda/driver.h"
 
 #include <signal.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Registered memory: results of calls whose output lies there, what is refused, and what is left. */
 #include "rig.h"
 
-#include "runtime/launch/programs.h"
+#include "gpu/launch/programs.h"
 #include "support/strategies.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
  * taken by a later call, or by a graph. */
 #include "rig.h"
 
-#include "device/cuda/driver.h"
+#include "gpu/cuda/driver.h"
 
 #include <unistd.h>
 

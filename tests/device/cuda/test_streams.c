@@ -4,7 +4,7 @@
  */
 #include "rig.h"
 
-#include "device/format.h"
+#include "gpu/program/format.h"
 
 #include <signal.h>
 #include <string.h>

@@ -1,0 +1,39 @@
+/*
+ * libcuda, opened at run time: libcuda.so.1, or what MESHCOLL_LIBCUDA names; "off": none. Nothing
+ * of CUDA is linked, and the driver is never initialised here: a process that has device memory has
+ * done that.
+ */
+#ifndef MC_CUDA_DRIVER_H
+#define MC_CUDA_DRIVER_H
+
+#include "base/base.h"
+#include "gpu/cuda/functions.h"
+#include "gpu/cuda/types.h"
+
+typedef struct {
+#define MC_CUDA_MEMBER(member, symbol, parameters) mc_cu_result_t(*member) parameters;
+    MC_CUDA_FUNCTIONS(MC_CUDA_MEMBER)
+    MC_CUDA_DIRECT_FUNCTIONS(MC_CUDA_MEMBER)
+    MC_CUDA_STREAM_FUNCTIONS(MC_CUDA_MEMBER)
+#undef MC_CUDA_MEMBER
+    const char *missing; /* a function that this libcuda does not have; NULL: it has all */
+    const char *missing_in_streams; /* the same, of the stream executor's */
+} mc_cuda_t;
+
+/* Was one found? false until mc_cuda_open; then it stays. */
+extern bool mc_cuda_there;
+
+/* Opens it, once in a process. Any thread. */
+void mc_cuda_open(void);
+/* NULL: there is none. */
+const mc_cuda_t *mc_cuda(void);
+/* The address of another function of it; NULL: it has none of that name, or was not found. */
+void *mc_cuda_symbol(const char *name);
+/* OK, or ERR_UNSUPPORTED: there is no libcuda, or one that is too old. */
+int mc_cuda_check(void);
+/* The same for the stream executor, where mc_cuda_check() is OK. */
+int mc_cuda_check_streams(void);
+/* OK for 0, else ERR_DEVICE with a sentence: "a GPU cannot `what`: CUDA_ERROR_…". */
+int mc_cuda_status(mc_cu_result_t result, const char *what);
+
+#endif

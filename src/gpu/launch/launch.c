@@ -1,0 +1,289 @@
+#include "gpu/launch/launch.h"
+
+#include "gpu/launch/times.h"
+#include "gpu/mesh/signals.h"
+#include "gpu/mesh/window.h"
+#include "runtime/progress/failure.h"
+#include "runtime/progress/wait.h"
+
+/* Scratch ----------------------------------------------------------------------------------------- */
+
+/* Twice what there was at least, so that all together are less than twice the largest. */
+static int reserve_scratch(mc_gpu_t *gpu, size_t bytes)
+{
+    const size_t had = gpu->scratch ? gpu->scratch->bytes : 0;
+    if (bytes <= had)
+        return MESHCOLL_OK;
+    mc_gpu_memory_t *larger;
+    const int status =
+        mc_gpu_memory_take(gpu, bytes > 2 * had ? bytes : 2 * had, "allocate scratch", &larger);
+    if (!status) {
+        larger->next = gpu->scratch;
+        gpu->scratch = larger;
+    }
+    return status;
+}
+
+/* Launching --------------------------------------------------------------------------------------- */
+
+/* Behind the last call, which may be in another stream. */
+static int follow(const mc_gpu_t *gpu, mc_cu_stream_t stream)
+{
+    if (gpu->n_launches == gpu->n_done || gpu->last_stream == stream)
+        return MESHCOLL_OK;
+    return mc_cuda_status(mc_cuda()->stream_await(stream, gpu->done, 0),
+                          "let a stream wait for another");
+}
+
+/* Where OUT lies in the memory that is registered on all ranks. */
+static uint64_t window_at(const mc_gpu_program_t *p, const mc_gpu_place_t *at)
+{
+    return p->window ? (uint64_t)((const char *)at->out - p->window->buffer) : 0;
+}
+
+static int enqueue_steps(const meshcoll_t *h, const mc_gpu_program_t *p, const mc_gpu_place_t *at)
+{
+    const mc_gpu_t *const gpu = h->gpu;
+    const mc_gpu_signals_t *const signals = gpu->signals;
+    char *const buffer[MC_DEVICE_BUFFERS] = {
+        [MC_DEVICE_IN] = (char *)(uintptr_t)at->in,
+        [MC_DEVICE_OUT] = at->out,
+        [MC_DEVICE_SCRATCH] = gpu->scratch ? (char *)(uintptr_t)gpu->scratch->at : NULL};
+    const mc_stream_call_t call = {.program = p->lowered,
+                                   .number = p->number,
+                                   .slot_bytes = p->call.slot_bytes,
+                                   .piece = p->call.piece,
+                                   .passes = p->call.passes,
+                                   .window_at = window_at(p, at),
+                                   .blocks = signals->blocks,
+                                   .sum = p->kernel,
+                                   .lane = p->lane,
+                                   .place = mc_gpu_signals_place(signals),
+                                   .flushes = signals->flushes};
+    mc_stream_watch_limit(signals->watch, h->timeout_ms);
+    return mc_stream_enqueue(&call, buffer, at->stream);
+}
+
+static int launch_kernel(const meshcoll_t *h, const mc_gpu_program_t *p, const mc_gpu_place_t *at)
+{
+    const mc_gpu_t *const gpu = h->gpu;
+    mc_device_launch_t launch = {.one = p->call};
+    void *parameter[] = {&launch};
+    launch.one.buffer[MC_DEVICE_IN] = (char *)(uintptr_t)at->in;
+    launch.one.buffer[MC_DEVICE_OUT] = at->out;
+    launch.one.buffer[MC_DEVICE_SCRATCH] =
+        gpu->scratch ? (char *)(uintptr_t)gpu->scratch->at : NULL;
+    launch.one.window_at = window_at(p, at);
+    launch.one.limit = h->timeout_ms > 0 ? (uint64_t)h->timeout_ms * 1000000u : UINT64_MAX;
+    return mc_cuda_status(mc_cuda()->launch(p->kernel, p->call.blocks, 1, 1, MC_DEVICE_THREADS, 1,
+                                            1, 0, at->stream, parameter, NULL),
+                          "launch a kernel");
+}
+
+static int launch_program(const meshcoll_t *h, const mc_gpu_program_t *p, const mc_gpu_place_t *at)
+{
+    return h->gpu->signals ? enqueue_steps(h, p, at) : launch_kernel(h, p, at);
+}
+
+/* A capture may not wait for what runs, nor be waited for. No proxy learns when a graph is launched: refused
+ * on all ranks alike, whether this one's program sends to other machines or not. */
+static int launch_captured(meshcoll_t *h, mc_gpu_program_t *p, const mc_gpu_place_t *at)
+{
+    if (h->gpu->end)
+        return mc_fail(MESHCOLL_ERR_UNSUPPORTED,
+                       "a call on device memory between machines cannot be captured: its messages "
+                       "go through a thread of the host, which a graph does not start; enqueue it "
+                       "outside of the capture");
+    const int status = launch_program(h, p, at);
+    p->captured = p->captured || !status;
+    h->captured = h->captured || !status;
+    if (h->explain && !status)
+        mc_explain_took(h->explain, at->record, -1);
+    return status;
+}
+
+static void count_sent(meshcoll_t *h, const mc_gpu_program_t *p)
+{
+    for (int32_t d = 0; d < h->mesh.ndims; d++)
+        h->bytes_sent[d] += p->sent[d];
+}
+
+static int launch_now(meshcoll_t *h, mc_gpu_program_t *p, const mc_gpu_place_t *at)
+{
+    mc_gpu_t *const gpu = h->gpu;
+    int status = follow(gpu, at->stream);
+    if (status)
+        return status;
+    mc_gpu_timed_t *const timed = h->explain ? mc_gpu_times_begin(h, at->record, at->stream) : NULL;
+    status = launch_program(h, p, at);
+    if (!status && p->schedule)
+        status = mc_proxy_launch(gpu->end, p->schedule);
+    if (!status) {
+        if (timed)
+            mc_gpu_times_end(h, timed, at->stream);
+        count_sent(h, p);
+        gpu->number[gpu->n_launches % MC_GPU_NUMBERS] = at->number;
+        p->last = ++gpu->n_launches;
+        gpu->last_stream = at->stream;
+        status = mc_cuda_status(mc_cuda()->event_record(gpu->done, at->stream), "record an event");
+    }
+    if (status && gpu->signals) /* nobody knows how long what is in the stream waits */
+        mc_stream_watch_linger(gpu->signals->watch);
+    return status;
+}
+
+int mc_gpu_launch(meshcoll_t *h, mc_gpu_program_t *p, const mc_gpu_place_t *at)
+{
+    mc_gpu_visit_t visit;
+    mc_cu_capture_status_t capture = MC_CU_CAPTURE_NONE;
+    int status = mc_gpu_enter(h->gpu, &visit);
+    if (status)
+        return status;
+    status = mc_cuda_status(visit.cuda->stream_captures(at->stream, &capture),
+                            "tell whether the stream is captured");
+    if (!status)
+        status = reserve_scratch(h->gpu, p->scratch);
+    if (!status)
+        status = capture == MC_CU_CAPTURE_NONE ? launch_now(h, p, at) : launch_captured(h, p, at);
+    mc_gpu_leave(&visit);
+    return status;
+}
+
+/* How they fare ----------------------------------------------------------------------------------- */
+
+static void tell_late(const meshcoll_t *h, uint32_t block, const mc_device_report_t *report,
+                      mc_text_t *text)
+{
+    const mc_gpu_program_t *const p = mc_gpu_program_find(h->gpu, report->program);
+    mc_text_add(text, "a call on device memory waited longer than %.3g s",
+                (double)h->timeout_ms / 1e3);
+    if (!p)
+        return;
+    mc_text_add(text, ": %s, ", meshcoll_collective_name(p->collective));
+    if (!h->gpu->signals)
+        mc_text_add(text, "block %u, ", block);
+    mc_device_report_print(p->lowered, report, text);
+}
+
+/* Of a rank that gave up, the messages that follow are not what they should be. News of its failure say
+ * more, if there are any. */
+static void check_told(meshcoll_t *h)
+{
+    const uint32_t told = h->gpu->signals ? mc_gpu_signals_told(h->gpu->signals) : 0;
+    if (!told || h->job->broken)
+        return;
+    const int rank = (int)mc_comm_rank_of(&h->order, mc_stream_told_rank(told));
+    mc_failure_break(
+        h, mc_stream_told_late(told)
+               ? mc_fail(MESHCOLL_ERR_TIMEOUT,
+                         "rank %d waited longer than its limit in a call on device "
+                         "memory, and gave up",
+                         rank)
+               : mc_fail(MESHCOLL_ERR_PEER, "rank %d gave up a call on device memory", rank));
+}
+
+/* A block that gave up ends the mesh. */
+static int check_reports(meshcoll_t *h)
+{
+    char why[400];
+    mc_text_t text = mc_text(why, sizeof why);
+    const mc_gpu_t *const gpu = h->gpu;
+    for (uint32_t b = 0; b < gpu->arena.layout.blocks; b++) {
+        const mc_device_report_t *const report = &gpu->report[b];
+        const uint32_t status = __atomic_load_n(&report->status, __ATOMIC_ACQUIRE);
+        if (status == MC_DEVICE_LATE) {
+            tell_late(h, b, report, &text);
+            mc_failure_break(h, mc_fail(MESHCOLL_ERR_TIMEOUT, "%s", why));
+            return mc_failure_check(h);
+        }
+        if (status == MC_DEVICE_ABORTED && !h->job->broken)
+            mc_failure_break(h,
+                             mc_fail(MESHCOLL_ERR_ABORTED, "a call on device memory was aborted"));
+    }
+    check_told(h);
+    return mc_failure_check(h);
+}
+
+/* Have the launches ended? */
+static int has_ended(mc_gpu_t *gpu)
+{
+    mc_gpu_visit_t visit;
+    if (gpu->n_done == gpu->n_launches)
+        return MESHCOLL_OK;
+    int status = mc_gpu_enter(gpu, &visit);
+    if (status)
+        return status;
+    const mc_cu_result_t result = visit.cuda->event_query(gpu->done);
+    mc_gpu_leave(&visit);
+    if (result == MC_CU_ERROR_NOT_READY)
+        return MESHCOLL_IN_PROGRESS;
+    gpu->n_done = gpu->n_launches;
+    return mc_cuda_status(result, "run a kernel");
+}
+
+/* What a rank does not launch its peers' kernels would wait for until their limit. */
+static int check_refusals(const meshcoll_t *h)
+{
+    const mc_gpu_t *const gpu = h->gpu;
+    const uint64_t n = gpu->n_launches - gpu->n_done;
+    uint32_t number[MC_GPU_NUMBERS], i = 0;
+    for (; i < n && i < MC_GPU_NUMBERS; i++)
+        number[i] = gpu->number[(gpu->n_launches - 1 - i) % MC_GPU_NUMBERS];
+    return mc_failure_refusal(h, number, i);
+}
+
+int mc_gpu_state(meshcoll_t *h)
+{
+    int running = has_ended(h->gpu);
+    const int refused = running == MESHCOLL_IN_PROGRESS ? check_refusals(h) : MESHCOLL_OK;
+    running = refused ? refused : running;
+    if (running < 0)
+        mc_failure_break(h, running);
+    const int status = check_reports(h);
+    return status ? status : running;
+}
+
+/* Progresses what else this rank runs. No transport tells of a GPU, so that it never sleeps. */
+static void turn(meshcoll_t *h)
+{
+    if (h->job->threads) {
+        mc_unlock(h);
+        sched_yield();
+        mc_lock(h);
+        return;
+    }
+    (void)mc_shared_progress(h->job);
+    sched_yield();
+}
+
+int mc_gpu_run(meshcoll_t *h, mc_gpu_program_t *p, mc_gpu_place_t place)
+{
+    place.stream = h->gpu->stream;
+    int status = mc_gpu_launch(h, p, &place);
+    if (status)
+        return status;
+    while ((status = mc_gpu_state(h)) == MESHCOLL_IN_PROGRESS)
+        turn(h);
+    if (status) /* the kernel may still use the buffers */
+        mc_gpu_await(h);
+    return status ? mc_failure_check(h) : MESHCOLL_OK;
+}
+
+void mc_gpu_await(meshcoll_t *h)
+{
+    while (h->gpu && has_ended(h->gpu) == MESHCOLL_IN_PROGRESS)
+        turn(h);
+}
+
+void mc_gpu_settle(meshcoll_t *h)
+{
+    const double end = mc_now() + (double)h->timeout_ms / 1e3;
+    while (h->gpu && h->gpu->end && !mc_proxy_is_settled(h->gpu->end) && !mc_failure_check(h)) {
+        if (h->timeout_ms > 0 && mc_now() > end)
+            mc_failure_break(h, mc_fail(MESHCOLL_ERR_TIMEOUT,
+                                        "ranks of other machines did not take what calls on device "
+                                        "memory had sent to them within %.3g s",
+                                        (double)h->timeout_ms / 1e3));
+        turn(h);
+    }
+}

@@ -1,0 +1,193 @@
+#include "gpu/launch/stage.h"
+
+#include "gpu/launch/launch.h"
+#include "runtime/handle/args.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+typedef struct {
+    mc_cu_address_t device;
+    char *host;
+    size_t bytes;
+} part_t;
+
+struct mc_stage {
+    struct mc_stage *next; /* in the mesh's list */
+    mc_cu_context_t context;
+    mc_cu_stream_t stream; /* waits for no other */
+    char *memory;          /* of the host */
+    size_t bytes;
+    bool pinned;
+    part_t in, out; /* of the call */
+};
+
+/* Memory ------------------------------------------------------------------------------------------ */
+
+/* The context is current. */
+static void free_memory(struct mc_stage *s)
+{
+    if (s->pinned)
+        (void)mc_cuda()->host_unregister(s->memory);
+    if (s->memory)
+        munmap(s->memory, s->bytes);
+    s->memory = NULL;
+    s->bytes = 0;
+    s->pinned = false;
+}
+
+/* Pages of this process, which are then pinned: peers may not be able to read those that the driver
+ * allocates. Not pinned, they are copied more slowly. */
+static int reserve(struct mc_stage *s, size_t bytes)
+{
+    enum { PAGE = 4096 };
+    if (bytes <= s->bytes)
+        return MESHCOLL_OK;
+    free_memory(s);
+    const size_t rounded = (bytes + PAGE - 1) / PAGE * PAGE;
+    void *const at =
+        mmap(NULL, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED)
+        return mc_fail_memory("a copy of a vector on the host");
+    s->memory = at;
+    s->bytes = rounded;
+    s->pinned = mc_cuda()->host_register(at, rounded, MC_CU_REGISTER_PORTABLE) == 0;
+    return MESHCOLL_OK;
+}
+
+static int open_stage(mc_cu_context_t context, struct mc_stage **stage)
+{
+    struct mc_stage *const s = calloc(1, sizeof *s);
+    if (!s)
+        return mc_fail_memory("a copy of a vector on the host");
+    const int status = mc_cuda_status(
+        mc_cuda()->stream_create(&s->stream, MC_CU_STREAM_NON_BLOCKING), "make a stream");
+    s->context = context;
+    if (status)
+        free(s);
+    else
+        *stage = s;
+    return status;
+}
+
+void mc_stage_free(struct mc_stage *s)
+{
+    mc_gpu_visit_t visit;
+    if (!s)
+        return;
+    if (mc_gpu_visit(s->context, &visit) == MESHCOLL_OK) {
+        free_memory(s);
+        (void)mc_cuda()->stream_destroy(s->stream);
+        mc_gpu_leave(&visit);
+    }
+    free(s);
+}
+
+/* Taking ------------------------------------------------------------------------------------------ */
+
+/* Where both buffers overlap, as they do in place, so do their copies. */
+static int place(struct mc_stage *s, const mc_needs_t *needs, meshcoll_args_t *a)
+{
+    enum { ALIGN = 256 };
+    const size_t in = needs->in > 0 ? (uintptr_t)a->in : 0;
+    const size_t out = needs->out > 0 ? (uintptr_t)a->out : 0;
+    const bool overlap = in && out && in < out + needs->out && out < in + needs->in;
+    const size_t first = !overlap ? 0 : in < out ? in : out;
+    /* the places of both in memory of the host */
+    const size_t in_at = overlap ? in - first : 0;
+    const size_t out_at = overlap ? out - first : (needs->in + ALIGN - 1) / ALIGN * ALIGN;
+    const size_t in_end = in_at + needs->in, out_end = out_at + needs->out;
+    const int status = reserve(s, in_end > out_end ? in_end : out_end);
+    if (status)
+        return status;
+    s->in = (part_t){in, s->memory + in_at, in ? needs->in : 0};
+    s->out = (part_t){out, s->memory + out_at, out ? needs->out : 0};
+    a->in = in ? s->in.host : NULL;
+    a->out = out ? s->out.host : NULL;
+    return MESHCOLL_OK;
+}
+
+static struct mc_stage *spare_of(meshcoll_t *h, mc_cu_context_t context)
+{
+    for (struct mc_stage **at = &h->stages, *s; (s = *at); at = &s->next)
+        if (s->context == context) {
+            *at = s->next;
+            return s;
+        }
+    return NULL;
+}
+
+void mc_stage_return(meshcoll_t *h, struct mc_stage *s)
+{
+    s->next = h->stages;
+    h->stages = s;
+}
+
+void mc_stages_close(meshcoll_t *h)
+{
+    for (struct mc_stage *s = h->stages, *next; s; s = next) {
+        next = s->next;
+        mc_stage_free(s);
+    }
+    h->stages = NULL;
+}
+
+int mc_stage_take(meshcoll_t *h, const mc_pointer_t *buffer, meshcoll_args_t *args,
+                  struct mc_stage **stage)
+{
+    meshcoll_args_t given = *args; /* with the root as the caller's number */
+    mc_cu_context_t context;
+    mc_gpu_visit_t visit;
+    given.root = mc_comm_rank_of(&h->order, args->root);
+    const mc_needs_t needs = mc_args_needs(h, &given);
+    int status = mc_cuda_check();
+    if (!status)
+        status = mc_gpu_context(buffer, &context);
+    if (!status)
+        status = mc_gpu_visit(context, &visit);
+    if (status)
+        return status;
+    struct mc_stage *s = spare_of(h, context);
+    status = s ? MESHCOLL_OK : open_stage(context, &s);
+    if (!status)
+        status = place(s, &needs, args);
+    mc_gpu_leave(&visit);
+    if (status && s)
+        mc_stage_return(h, s);
+    else if (!status)
+        *stage = s;
+    return status;
+}
+
+/* Copying ----------------------------------------------------------------------------------------- */
+
+static int copy(const struct mc_stage *s, bool in)
+{
+    const mc_cuda_t *const cuda = mc_cuda();
+    const part_t *const p = in ? &s->in : &s->out;
+    const char *const what = in ? "copy a vector to the host" : "copy a vector from the host";
+    mc_gpu_visit_t visit;
+    if (p->bytes == 0)
+        return MESHCOLL_OK;
+    int status = mc_gpu_visit(s->context, &visit);
+    if (status)
+        return status;
+    status = mc_cuda_status(in ? cuda->copy_out(p->host, p->device, p->bytes, s->stream)
+                               : cuda->copy_in(p->device, p->host, p->bytes, s->stream),
+                            what);
+    if (!status)
+        status = mc_cuda_status(cuda->stream_synchronize(s->stream), what);
+    mc_gpu_leave(&visit);
+    return status;
+}
+
+int mc_stage_in(meshcoll_t *h, const struct mc_stage *s)
+{
+    mc_gpu_await(h);
+    return copy(s, true);
+}
+
+int mc_stage_out(const struct mc_stage *s)
+{
+    return copy(s, false);
+}

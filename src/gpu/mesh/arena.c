@@ -1,0 +1,295 @@
+#include "gpu/mesh/arena.h"
+
+#include "base/system/descriptor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* CUDA shares memory between processes in units of this, and advises not to share a part of one. */
+enum { IPC_UNIT = 2 << 20 };
+
+/* Layout ------------------------------------------------------------------------------------------ */
+
+bool mc_gpu_layout_is_far(const mc_gpu_layout_t *l, int32_t a, int32_t b)
+{
+    return l->machine[a] != l->machine[b];
+}
+
+static size_t lanes_of(const mc_gpu_layout_t *l)
+{
+    return (size_t)(l->ranks - 1) * l->blocks;
+}
+
+/* Ranks below `end` on the machine of `owner`, without it. */
+static size_t near_below(const mc_gpu_layout_t *l, int32_t owner, int32_t end)
+{
+    size_t n = 0;
+    for (int32_t r = 0; r < end; r++)
+        n += r != owner && !mc_gpu_layout_is_far(l, owner, r);
+    return n;
+}
+
+static size_t slots_of_lane(const mc_gpu_layout_t *l, bool ll)
+{
+    return (size_t)MC_DEVICE_SLOTS * (ll ? l->ll_bytes : l->slot_bytes);
+}
+
+/* Tracks, counters of both kinds, then slots of messages with flags in their data, then the others'. */
+typedef struct {
+    size_t counters, slots;
+} region_t;
+
+static region_t region_of(const mc_gpu_layout_t *l, bool ll)
+{
+    const size_t n = lanes_of(l);
+    const size_t tracks = l->blocks * sizeof(mc_device_track_t);
+    const region_t first = {.counters = tracks, .slots = tracks + 2 * n * MC_GPU_LANE};
+    const region_t other = {.counters = tracks + n * MC_GPU_LANE,
+                            .slots = first.slots + n * slots_of_lane(l, true)};
+    return ll ? first : other;
+}
+
+size_t mc_gpu_layout_zeros(const mc_gpu_layout_t *l)
+{
+    return region_of(l, false).slots;
+}
+
+size_t mc_gpu_layout_bytes(const mc_gpu_layout_t *l)
+{
+    if (l->bytes)
+        return l->bytes;
+    const size_t slots = near_below(l, l->rank, l->ranks) * l->blocks * slots_of_lane(l, false);
+    return (mc_gpu_layout_zeros(l) + slots + IPC_UNIT) / IPC_UNIT * IPC_UNIT;
+}
+
+/* Where the counters of a peer's block are in the arena of `owner`, and the slots of one on its machine. */
+static size_t counters_at(const mc_gpu_layout_t *l, bool ll, int32_t owner, int32_t peer,
+                          uint32_t block)
+{
+    const size_t lane = (size_t)(peer - (peer > owner)) * l->blocks + block;
+    return region_of(l, ll).counters + lane * MC_GPU_LANE;
+}
+static size_t slots_at(const mc_gpu_layout_t *l, bool ll, int32_t owner, int32_t peer,
+                       uint32_t block)
+{
+    const size_t lane = near_below(l, owner, peer) * l->blocks + block;
+    return region_of(l, ll).slots + lane * slots_of_lane(l, ll);
+}
+
+bool mc_gpu_arena_by_host(const mc_gpu_arena_t *a, int32_t x, int32_t y)
+{
+    const int32_t n = a->layout.ranks;
+    return !a->reach[x * n + y] || !a->reach[y * n + x];
+}
+
+mc_device_lane_t mc_gpu_arena_lane(const mc_gpu_arena_t *a, int32_t peer, bool receives,
+                                   uint32_t block, bool ll)
+{
+    const mc_gpu_layout_t *const l = &a->layout;
+    const bool by_host = mc_gpu_arena_by_host(a, l->rank, peer);
+    const mc_gpu_part_t *const own = &a->part[l->rank], *const other = &a->part[peer];
+    char *const here = (char *)(uintptr_t)(by_host ? own->host : own->device);
+    char *const there = (char *)(uintptr_t)(by_host ? other->host : other->device);
+    char *const mine = here + counters_at(l, ll, l->rank, peer, block);
+    char *const theirs = there + counters_at(l, ll, peer, l->rank, block);
+    return (mc_device_lane_t){
+        .slots = receives ? here + slots_at(l, ll, l->rank, peer, block)
+                          : there + slots_at(l, ll, peer, l->rank, block),
+        .awaited = (uint64_t *)(void *)(mine + (receives ? MC_GPU_FLAG : MC_GPU_CREDIT)),
+        .raised = (uint64_t *)(void *)(theirs + (receives ? MC_GPU_CREDIT : MC_GPU_FLAG)),
+        .count = (uint64_t *)(void *)(mine + (receives ? MC_GPU_TAKEN : MC_GPU_SENT))};
+}
+
+mc_device_track_t *mc_gpu_arena_tracks(const mc_gpu_arena_t *a)
+{
+    return (mc_device_track_t *)(uintptr_t)a->part[a->layout.rank].device;
+}
+
+void mc_gpu_arena_direct(const mc_gpu_arena_t *a, int32_t peer, bool receives, uint32_t block,
+                         mc_device_lane_t *lane)
+{
+    const mc_gpu_layout_t *const l = &a->layout;
+    char *const mine =
+        (char *)(uintptr_t)a->part[l->rank].device + counters_at(l, false, l->rank, peer, block);
+    char *const theirs =
+        (char *)(uintptr_t)a->part[peer].device + counters_at(l, false, peer, l->rank, block);
+    lane->begun = (uint64_t *)(void *)((receives ? theirs : mine) + MC_GPU_BEGUN);
+    lane->launches = (uint64_t *)(void *)(mine + (receives ? MC_GPU_TAKEN_IN : MC_GPU_SENT_IN));
+}
+
+uint64_t *mc_gpu_arena_count(const mc_gpu_arena_t *a, int32_t peer, bool receives, uint32_t block)
+{
+    const mc_gpu_layout_t *const l = &a->layout;
+    char *const mine =
+        (char *)(uintptr_t)a->part[l->rank].device + counters_at(l, false, l->rank, peer, block);
+    return (uint64_t *)(void *)(mine + (receives ? MC_GPU_TAKEN : MC_GPU_SENT));
+}
+
+/* Memory of GPUs ---------------------------------------------------------------------------------- */
+
+int mc_gpu_arena_make(mc_gpu_arena_t *a, mc_cu_stream_t stream, mc_cu_ipc_t *handle)
+{
+    const mc_cuda_t *const cuda = mc_cuda();
+    const size_t zeros = mc_gpu_layout_zeros(&a->layout);
+    mc_cu_address_t at;
+    int status = mc_cuda_status(cuda->alloc(&at, mc_gpu_layout_bytes(&a->layout)),
+                                "allocate slots for messages");
+    if (status)
+        return status;
+    a->part[a->layout.rank].device = at;
+    if (zeros > 0) {
+        status = mc_cuda_status(cuda->fill(at, 0, zeros, stream), "zero counters");
+        if (!status)
+            status = mc_cuda_status(cuda->stream_synchronize(stream), "zero counters");
+    }
+    if (!status && near_below(&a->layout, a->layout.rank, a->layout.ranks) > 0)
+        status = mc_cuda_status(cuda->ipc_get(handle, at),
+                                "share its memory with other processes (CUDA IPC)");
+    return status;
+}
+
+bool mc_gpu_arena_map(mc_gpu_arena_t *a, int32_t peer, const mc_cu_ipc_t *handle)
+{
+    mc_cu_address_t at;
+    if (mc_cuda()->ipc_open(&at, *handle, MC_CU_IPC_PEER) != 0)
+        return false;
+    a->part[peer].device = at;
+    return true;
+}
+
+/* Memory of the host ------------------------------------------------------------------------------ */
+
+static int fail_errno(const char *what)
+{
+    return mc_fail(MESHCOLL_ERR_TRANSPORT, "shared memory of GPUs: cannot %s: %s", what,
+                   strerror(errno));
+}
+
+/* Maps a file and has the GPU see it. */
+static int pin(mc_gpu_arena_t *a, int32_t rank, int fd)
+{
+    const size_t bytes = mc_gpu_layout_bytes(&a->layout);
+    const mc_cuda_t *const cuda = mc_cuda();
+    mc_gpu_part_t *const part = &a->part[rank];
+    void *const at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (at == MAP_FAILED)
+        return fail_errno("map a file");
+    int status = mc_cuda_status(
+        cuda->host_register(at, bytes, MC_CU_REGISTER_PORTABLE | MC_CU_REGISTER_MAPPED),
+        "pin memory of the host");
+    if (status) {
+        munmap(at, bytes);
+        return status;
+    }
+    status = mc_cuda_status(cuda->host_address(&part->host, at, 0), "map memory of the host");
+    part->mapped = at;
+    return status;
+}
+
+/* Peers that map it cannot be made to touch pages that do not exist. */
+enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
+
+int mc_gpu_arena_make_host(mc_gpu_arena_t *a, mc_gpu_file_t *file)
+{
+    struct stat s;
+    a->fd = mc_descriptor(memfd_create("meshcoll GPU", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    if (a->fd < 0 || ftruncate(a->fd, (off_t)mc_gpu_layout_bytes(&a->layout)) != 0 ||
+        fcntl(a->fd, F_ADD_SEALS, SEALS) != 0 || fstat(a->fd, &s) != 0)
+        return fail_errno("make a file");
+    *file = (mc_gpu_file_t){s.st_dev, s.st_ino, getpid(), a->fd};
+    return pin(a, a->layout.rank, a->fd);
+}
+
+/* The descriptor's number may name another file by now, and opening that may have effects: checked
+ * first through O_PATH. */
+static int open_peers(const mc_gpu_file_t *file, size_t bytes, int *fd)
+{
+    char path[64];
+    struct stat s;
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)file->pid, file->fd);
+    const int named = mc_descriptor(open(path, O_PATH | O_CLOEXEC));
+    if (named < 0 || fstat(named, &s) != 0) {
+        const int status = fail_errno("find a peer's file");
+        if (named >= 0)
+            close(named);
+        return status;
+    }
+    const bool same = S_ISREG(s.st_mode) && s.st_dev == file->dev && s.st_ino == file->ino &&
+                      s.st_size == (off_t)bytes;
+    char name[64];
+    snprintf(name, sizeof name, "/proc/self/fd/%d", named);
+    const int opened = same ? mc_descriptor(open(name, O_RDWR | O_CLOEXEC)) : -1;
+    const int status = opened >= 0 ? MESHCOLL_OK
+                       : same      ? fail_errno("open a peer's file")
+                                   : mc_fail(MESHCOLL_ERR_TRANSPORT,
+                                             "shared memory of GPUs: %s is not the file expected", path);
+    close(named);
+    if (!status)
+        *fd = opened;
+    return status;
+}
+
+int mc_gpu_arena_map_host(mc_gpu_arena_t *a, int32_t peer, const mc_gpu_file_t *file)
+{
+    int fd;
+    int status = open_peers(file, mc_gpu_layout_bytes(&a->layout), &fd);
+    if (status)
+        return status;
+    status =
+        fcntl(fd, F_GET_SEALS) == SEALS
+            ? pin(a, peer, fd)
+            : mc_fail(MESHCOLL_ERR_TRANSPORT, "shared memory of GPUs: a peer's file is not sealed");
+    close(fd);
+    return status;
+}
+
+/* Freeing ----------------------------------------------------------------------------------------- */
+
+static void unpin(const mc_gpu_arena_t *a, mc_gpu_part_t *part)
+{
+    if (!part->mapped)
+        return;
+    mc_cuda()->host_unregister(part->mapped);
+    munmap(part->mapped, mc_gpu_layout_bytes(&a->layout));
+    part->mapped = NULL;
+    part->host = 0;
+}
+
+void mc_gpu_arena_unmap(mc_gpu_arena_t *a)
+{
+    for (int32_t r = 0; a->part && r < a->layout.ranks; r++) {
+        mc_gpu_part_t *const part = &a->part[r];
+        if (r == a->layout.rank)
+            continue;
+        unpin(a, part);
+        if (part->device)
+            mc_cuda()->ipc_close(part->device);
+        part->device = 0;
+    }
+}
+
+void mc_gpu_arena_free(mc_gpu_arena_t *a)
+{
+    if (a->part) {
+        mc_gpu_part_t *const own = &a->part[a->layout.rank];
+        unpin(a, own);
+        if (own->device)
+            mc_cuda()->free(own->device);
+    }
+    mc_gpu_arena_leave(a);
+}
+
+void mc_gpu_arena_leave(mc_gpu_arena_t *a)
+{
+    if (a->fd >= 0)
+        close(a->fd);
+    free(a->reach);
+    free(a->part);
+    *a = (mc_gpu_arena_t){.fd = -1};
+}

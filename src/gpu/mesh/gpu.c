@@ -1,0 +1,77 @@
+#include "gpu/mesh/gpu.h"
+
+#include <stdlib.h>
+
+int mc_gpu_context(const mc_pointer_t *buffer, mc_cu_context_t *context)
+{
+    mc_cu_context_t found = buffer->context;
+    if (!found && mc_cuda()->context_current(&found))
+        found = NULL;
+    if (!found)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "no CUDA context is current in this thread: expected that of the GPU whose "
+                       "memory is passed (cudaSetDevice)");
+    *context = found;
+    return MESHCOLL_OK;
+}
+
+int mc_gpu_enter(const mc_gpu_t *gpu, mc_gpu_visit_t *visit)
+{
+    return mc_gpu_visit(gpu->context, visit);
+}
+
+int mc_gpu_visit(mc_cu_context_t context, mc_gpu_visit_t *visit)
+{
+    const mc_cuda_t *const cuda = mc_cuda();
+    const mc_gpu_visit_t v = {cuda, MC_CU_CAPTURE_RELAXED};
+    const int status = mc_cuda_status(cuda->context_push(context), "use its context");
+    if (status)
+        return status;
+    *visit = v;
+    (void)cuda->capture_mode(&visit->mode); /* where it fails, nothing is captured */
+    return MESHCOLL_OK;
+}
+
+void mc_gpu_leave(mc_gpu_visit_t *visit)
+{
+    mc_cu_context_t was;
+    (void)visit->cuda->capture_mode(&visit->mode);
+    (void)visit->cuda->context_pop(&was);
+}
+
+int mc_gpu_memory_take(mc_gpu_t *gpu, size_t bytes, const char *what, mc_gpu_memory_t **memory)
+{
+    for (mc_gpu_memory_t **at = &gpu->spare, *m; (m = *at); at = &m->next)
+        if (m->bytes >= bytes) {
+            *at = m->next;
+            *memory = m;
+            return MESHCOLL_OK;
+        }
+    mc_gpu_memory_t *const m = calloc(1, sizeof *m);
+    if (!m)
+        return mc_fail_memory("memory of a GPU");
+    const int status = mc_cuda_status(mc_cuda()->alloc(&m->at, bytes), what);
+    m->bytes = bytes;
+    if (status)
+        free(m);
+    else
+        *memory = m;
+    return status;
+}
+
+void mc_gpu_memory_return(mc_gpu_t *gpu, mc_gpu_memory_t *memory)
+{
+    memory->next = gpu->spare;
+    gpu->spare = memory;
+}
+
+void mc_gpu_memory_free(mc_gpu_memory_t **list, bool leaves)
+{
+    for (mc_gpu_memory_t *m = *list, *next; m; m = next) {
+        next = m->next;
+        if (!leaves)
+            mc_cuda()->free(m->at);
+        free(m);
+    }
+    *list = NULL;
+}

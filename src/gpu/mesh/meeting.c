@@ -1,0 +1,123 @@
+#include "gpu/mesh/meeting.h"
+
+#include "compose/planner/planner.h"
+#include "runtime/connect/connections.h"
+#include "runtime/progress/failure.h"
+#include "runtime/request/served.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* They are gathered as such. */
+static size_t in_words(size_t bytes)
+{
+    const size_t word = sizeof(int64_t);
+    return (bytes + word - 1) / word * word;
+}
+
+int mc_gpu_meeting_open(meshcoll_t *h, uint32_t number, mc_gpu_meeting_t *meeting)
+{
+    const size_t n = (size_t)h->mesh.size;
+    mc_gpu_meeting_t m = {.mesh = h, .number = number};
+    m.stride = m.plain = in_words(sizeof *m.own + n);
+    m.own = calloc(1, m.stride);
+    m.all = calloc(n, m.stride);
+    if (!m.own || !m.all) {
+        mc_gpu_meeting_close(&m);
+        return mc_fail_memory("a meeting of ranks");
+    }
+    *meeting = m;
+    return MESHCOLL_OK;
+}
+
+void mc_gpu_meeting_close(mc_gpu_meeting_t *m)
+{
+    free(m->all);
+    free(m->own);
+    m->all = NULL;
+    m->own = NULL;
+}
+
+int mc_gpu_meeting_widen(mc_gpu_meeting_t *m, size_t more)
+{
+    const size_t stride = m->plain + in_words(more);
+    mc_gpu_note_t *const own = calloc(1, stride);
+    char *const all = calloc((size_t)m->mesh->mesh.size, stride);
+    if (!own || !all) {
+        free(own);
+        free(all);
+        return mc_fail_memory("a meeting of ranks");
+    }
+    memcpy(own, m->own, m->plain);
+    mc_gpu_meeting_close(m);
+    m->own = own;
+    m->all = all;
+    m->stride = stride;
+    return MESHCOLL_OK;
+}
+
+/* The allgather's strategy depends on nothing but the mesh and its links. */
+static int choose(const mc_gpu_meeting_t *m, mc_strategy_t *strategy)
+{
+    const meshcoll_t *const h = m->mesh;
+    const mc_pacing_t pacing = mc_handle_pacing(h);
+    const mc_planner_query_t query = {
+        .bytes = (double)m->stride * (double)h->mesh.size, .max_segments = 1, .pacing = &pacing};
+    mc_ranked_t best;
+    const int status = mc_planner_best(MESHCOLL_ALLGATHER, &h->mesh, &h->links, &query, &best);
+    if (!status)
+        *strategy = best.strategy;
+    return status;
+}
+
+static int gather(mc_gpu_meeting_t *m)
+{
+    meshcoll_t *const h = m->mesh;
+    const meshcoll_args_t args = {.size = sizeof args,
+                                  .collective = MESHCOLL_ALLGATHER,
+                                  .in = m->own,
+                                  .out = m->all,
+                                  .count = m->stride / sizeof(int64_t),
+                                  .datatype = MESHCOLL_INT64,
+                                  .strategy = "a meeting of GPUs"};
+    mc_strategy_t strategy;
+    meshcoll_request_t *r;
+    int status = choose(m, &strategy);
+    if (!status)
+        status = mc_call_prepare(h, &args, &strategy, m->number, &r);
+    if (status)
+        return status;
+    status = mc_call_bind(r, &args, NULL);
+    if (!status)
+        status = mc_request_start(r);
+    if (status) {
+        mc_request_drop(r);
+        return status;
+    }
+    (void)mc_request_await(r);
+    return mc_request_tell(r);
+}
+
+static int verdict(const mc_gpu_meeting_t *m)
+{
+    for (int32_t r = 0; r < m->mesh->mesh.size; r++) {
+        const mc_gpu_note_t *const note = mc_gpu_note(m, r);
+        if (note->status)
+            return mc_fail(note->status, "rank %d: %.*s", (int)mc_comm_rank_of(&m->mesh->order, r),
+                           MC_GPU_WHY, note->why);
+    }
+    return MESHCOLL_OK;
+}
+
+int mc_gpu_meet(mc_gpu_meeting_t *m, int status)
+{
+    mc_text_t why = mc_text(m->own->why, sizeof m->own->why);
+    m->own->status = status;
+    mc_text_add(&why, "%s", status ? meshcoll_last_error() : "");
+    status = gather(m);
+    if (status) {
+        mc_failure_break(m->mesh, status);
+        return mc_failure_check(m->mesh);
+    }
+    return verdict(m);
+}

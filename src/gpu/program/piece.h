@@ -1,0 +1,42 @@
+/*
+ * Which bytes of a chunk a block moves in a pass, and what they take in a slot. One text for the
+ * kernels and for the host, whose proxy moves the same messages (gpu/route).
+ */
+#ifndef MC_DEVICE_PIECE_H
+#define MC_DEVICE_PIECE_H
+
+#include "gpu/program/format.h"
+
+#ifndef MC_DEVICE_FN
+#define MC_DEVICE_FN static inline
+#endif
+
+typedef struct {
+    uint64_t at, bytes;
+} mc_device_piece_t;
+
+MC_DEVICE_FN uint32_t mc_device_track(const mc_device_run_t *run)
+{
+    return (uint32_t)run->flags >> MC_DEVICE_TRACK_SHIFT;
+}
+
+/* The bytes of a chunk's slice that are moved in a pass. */
+MC_DEVICE_FN mc_device_piece_t mc_device_piece(const mc_device_call_t *call, uint32_t slice,
+                                               uint32_t pass, const mc_device_run_t *run)
+{
+    const uint64_t end = run->slice * (slice + 1);
+    const uint64_t stop = end < run->bytes ? end : run->bytes;
+    mc_device_piece_t piece;
+    piece.at = run->slice * slice + (uint64_t)pass * call->piece;
+    piece.bytes = piece.at < stop ? stop - piece.at : 0;
+    piece.bytes = piece.bytes < call->piece ? piece.bytes : call->piece;
+    return piece;
+}
+
+/* Its bytes in a slot. */
+MC_DEVICE_FN uint64_t mc_device_padded(uint64_t bytes)
+{
+    return (bytes + MC_DEVICE_WORD - 1) / MC_DEVICE_WORD * MC_DEVICE_WORD;
+}
+
+#endif

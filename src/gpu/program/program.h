@@ -1,0 +1,67 @@
+/*
+ * A rank's program for the device executor: its sealed plan and a measured binding, lowered to
+ * runs of chunks (gpu/program/format.h). Without addresses: a launch names the buffers and lanes. Runs
+ * are in the plan's program order; dependencies are used between tracks only (gpu/program/tracks.h). Some
+ * messages are moved together (gpu/program/join.h).
+ */
+#ifndef MC_DEVICE_PROGRAM_H
+#define MC_DEVICE_PROGRAM_H
+
+#include "gpu/program/direct.h"
+#include "gpu/program/find_body.h"
+#include "gpu/program/tracks.h"
+#include "runtime/bind/binding.h"
+
+/* Immutable, and one allocation. */
+typedef struct {
+    int32_t rank, ranks;
+    mc_device_body_t body;
+    uint32_t element; /* bytes */
+    uint32_t widest;  /* the most chunks of a message, in the plans of all ranks */
+    uint32_t blocks;  /* of a rank; a slice has one of each track */
+    uint32_t tracks, marks[MC_DEVICE_TRACKS];
+    uint32_t n_steps; /* of the plan */
+    uint32_t n_runs, n_peers;
+    uint64_t longest;   /* bytes of the longest slice of a run */
+    uint64_t scalar[2]; /* an element, of a scaled sum */
+    const mc_device_run_t *run;
+    const int32_t *peer; /* lanes 2 i and 2 i + 1 are those to and from peer[i] */
+} mc_device_program_t;
+
+/* The most chunks of a message in this rank's plan; at least 1. Ranks must know the most of them
+ * all. */
+uint32_t mc_device_widest(const mc_plan_t *plan);
+
+/* Lowers a binding that was measured; its addresses only tell whether it is in place. `widest` is
+ * the most of mc_device_widest over all ranks, which also have the same number of blocks and the same
+ * tracks; NULL: one track. `direct` says which messages go straight to OUT, in one track only; NULL: none
+ * does. ERR_UNSUPPORTED: a user's operation; ERR_INVALID_ARG: a message is wider than `widest`, or there are
+ * fewer blocks than tracks; ERR_NO_MEMORY. The caller frees the program. */
+int mc_device_lower(const mc_binding_t *binding, uint32_t widest, uint32_t blocks,
+                    const mc_device_tracks_t *tracks, const mc_direct_t *direct,
+                    mc_device_program_t **program);
+void mc_device_program_free(mc_device_program_t *program); /* NULL is allowed */
+
+/* Is every run within its buffers, which have `room` bytes, and as its operation needs it? Else
+ * ERR_PLAN with a sentence. */
+int mc_device_program_check(const mc_device_program_t *program,
+                            const uint64_t room[MC_DEVICE_BUFFERS]);
+/* The messages of a lane, or only the direct ones. */
+uint32_t mc_device_messages(const mc_device_program_t *program, uint32_t lane, bool direct);
+/* One line for the program, and one per run. */
+void mc_device_program_print(const mc_device_program_t *program, mc_text_t *text);
+/* One line: how a block ended, and of a wait for whom. */
+void mc_device_report_print(const mc_device_program_t *program, const mc_device_report_t *report,
+                            mc_text_t *text);
+
+/* The pieces of a launch with slots of `slot_bytes`, in which messages with flags in their data take
+ * twice their bytes (`ll`): *piece bytes of a chunk per pass. ERR_UNSUPPORTED where the slot is too
+ * small for the widest message. */
+int mc_device_pieces(const mc_device_program_t *program, uint32_t slot_bytes, bool ll,
+                     uint32_t *piece);
+/* The same of messages of at most `widest` chunks. false: the slot is too small. */
+bool mc_device_piece_bytes(uint32_t widest, uint32_t slot_bytes, bool ll, uint32_t *piece);
+/* The passes of a launch. Ranks need not agree: there is nothing to do in further ones. */
+uint32_t mc_device_passes(const mc_device_program_t *program, uint32_t piece);
+
+#endif

@@ -1,0 +1,61 @@
+/* The proxy and its ends; who uses what. */
+#ifndef MC_PROXY_STATE_H
+#define MC_PROXY_STATE_H
+
+#include "gpu/proxy/proxy.h"
+
+#include <pthread.h>
+
+/* From the program's threads to the proxy's. */
+typedef struct mc_proxy_order {
+    struct mc_proxy_order *next;
+    mc_proxy_end_t *end;
+    mc_schedule_t *schedule; /* of a launch; NULL: the end is to be forgotten */
+} mc_proxy_order_t;
+
+struct mc_proxy_end {
+    meshcoll_t *mesh;
+    uint32_t blocks, slot_bytes;
+    bool direct;                     /* slots may lie in memory of the GPU */
+    unsigned char *is_direct;        /* by mesh rank: the same of others */
+    const char *why_host;            /* mc_proxy_why_host */
+    mc_route_t *routes;              /* all that were made */
+    _Atomic uint64_t given, settled; /* launches */
+    mc_proxy_order_t *farewell;      /* has the thread forget it */
+    bool gone;                       /* under the lock: the thread has forgotten it */
+
+    /* The thread's. */
+    mc_proxy_end_t *next;
+    bool listed;
+    mc_route_t *active; /* routes that have something to do */
+    uint64_t taken;     /* launches that it knows of */
+    uint64_t flushed;   /* of them: moved when the flush in flight began */
+};
+
+typedef struct mc_proxy {
+    mc_shared_t *job;
+    pthread_t thread;
+    bool has_thread;
+    mc_gpudirect_t direct; /* its context is current in the thread */
+    int wake;              /* an eventfd */
+    _Atomic bool stop, has_orders;
+
+    pthread_mutex_t lock; /* of these */
+    pthread_cond_t told;  /* an end is gone */
+    mc_proxy_order_t *first, *last, *spare;
+    bool asleep;
+    mc_transport_t *transport[MC_MAX_DIMS]; /* NULL: not needed so far */
+    char **address;                         /* by rank of the job; NULL: not known */
+    size_t *address_bytes;
+
+    /* The thread's. */
+    mc_transport_t *polled[MC_MAX_DIMS]; /* those with connections */
+    void *flush[MC_MAX_DIMS];            /* of them, in flight; NULL: none */
+    int32_t n_polled, n_flushes;
+    mc_peer_t **peer; /* by rank of the job */
+    mc_io_queue_t finished;
+    mc_proxy_end_t *ends; /* with launches so far */
+    bool over;            /* the mesh failed: nothing is moved any more */
+} mc_proxy_t;
+
+#endif

@@ -1,0 +1,268 @@
+#include "gpu/stream/stream.h"
+
+#include <stddef.h>
+
+/* Waits and writes that go to the driver together: the end of a step, and the beginning of a pass
+ * and of the next step. */
+enum { TOGETHER = 8 };
+
+typedef struct {
+    const mc_stream_call_t *call;
+    char *const *buffer;
+    mc_cu_stream_t stream;
+    mc_cu_memory_op_t op[TOGETHER]; /* not in the stream yet */
+    uint32_t n;
+    int status;
+} queue_t;
+
+/* A step in a pass: the runs [at, end). */
+typedef struct {
+    uint32_t pass, at, end;
+} spot_t;
+
+/* Waits and writes ------------------------------------------------------------------------------ */
+
+static void flush(queue_t *q)
+{
+    if (q->n > 0 && !q->status)
+        q->status = mc_cuda_status(mc_cuda()->memory_ops(q->stream, q->n, q->op, 0),
+                                   "enqueue waits and writes of words in a stream");
+    q->n = 0;
+}
+
+static void add(queue_t *q, unsigned operation, mc_cu_address_t at, uint32_t value, unsigned flags)
+{
+    if (q->n == TOGETHER)
+        flush(q);
+    q->op[q->n++] = (mc_cu_memory_op_t){
+        .word = {.operation = operation, .address = at, .value = value, .flags = flags}};
+}
+
+static void write_word(queue_t *q, mc_cu_address_t at, uint32_t value)
+{
+    add(q, MC_CU_MEMORY_WRITE, at, value, 0);
+}
+
+/* Until the state has one of the bits. */
+static void await_state(queue_t *q, mc_cu_address_t state, uint32_t bits)
+{
+    add(q, MC_CU_MEMORY_WAIT, state, bits,
+        MC_CU_WAIT_AND | (q->call->flushes ? MC_CU_WAIT_FLUSH : 0));
+}
+
+#define PLACE(q, word) ((q)->call->place + offsetof(mc_stream_place_t, word))
+
+/* Moving ---------------------------------------------------------------------------------------- */
+
+/* Chunks at equal distances. */
+typedef struct {
+    char *at;
+    int64_t stride;
+} side_t;
+
+static void copy_one(queue_t *q, const char *to, const char *from, uint64_t bytes)
+{
+    if (to != from && !q->status)
+        q->status =
+            mc_cuda_status(mc_cuda()->copy((mc_cu_address_t)(uintptr_t)to,
+                                           (mc_cu_address_t)(uintptr_t)from, bytes, q->stream),
+                           "enqueue a copy in a stream");
+}
+
+static void copy(queue_t *q, side_t to, side_t from, uint32_t n, uint64_t bytes)
+{
+    if (to.stride == (int64_t)bytes && from.stride == (int64_t)bytes) {
+        copy_one(q, to.at, from.at, n * bytes);
+        return;
+    }
+    for (uint32_t k = 0; k < n; k++)
+        copy_one(q, to.at + k * to.stride, from.at + k * from.stride, bytes);
+}
+
+/* Blocks of a sum: a word for each thread is the least that they can share. */
+static uint32_t blocks_of(const mc_stream_call_t *call, uint64_t bytes)
+{
+    const uint64_t share = (uint64_t)MC_DEVICE_THREADS * MC_DEVICE_WORD;
+    const uint64_t most = (bytes + share - 1) / share;
+    return most < call->blocks ? (uint32_t)most : call->blocks;
+}
+
+static void launch(queue_t *q, mc_device_sum_t *sum)
+{
+    void *parameter[] = {sum};
+    if (!q->status)
+        q->status = mc_cuda_status(mc_cuda()->launch(q->call->sum, blocks_of(q->call, sum->bytes),
+                                                     1, 1, MC_DEVICE_THREADS, 1, 1, 0, q->stream,
+                                                     parameter, NULL),
+                                   "launch a kernel");
+}
+
+/* to = a (+) b */
+static void reduce(queue_t *q, side_t to, side_t a, side_t b, uint32_t n, uint64_t bytes)
+{
+    launch(q,
+           &(mc_device_sum_t){to.at, a.at, b.at, to.stride, a.stride, b.stride, bytes, n, 0, {0}});
+}
+
+/* to = from / ranks, or from * scalar, as the body has it. */
+static void divide(queue_t *q, side_t to, side_t from, uint32_t n, uint64_t bytes)
+{
+    const mc_device_program_t *const p = q->call->program;
+    launch(q, &(mc_device_sum_t){.to = to.at,
+                                 .a = from.at,
+                                 .to_stride = to.stride,
+                                 .a_stride = from.stride,
+                                 .bytes = bytes,
+                                 .n = n,
+                                 .by = p->ranks,
+                                 .scalar = {p->scalar[0], p->scalar[1]}});
+}
+
+/* Steps ----------------------------------------------------------------------------------------- */
+
+static uint64_t piece_at(const mc_stream_call_t *call, uint32_t pass)
+{
+    return (uint64_t)pass * call->piece;
+}
+
+/* The bytes of a chunk that move in a pass. */
+static uint64_t piece_of(const mc_stream_call_t *call, uint32_t pass, const mc_device_run_t *run)
+{
+    const uint64_t at = piece_at(call, pass), left = at < run->bytes ? run->bytes - at : 0;
+    return left < call->piece ? left : call->piece;
+}
+
+static uint64_t padded(uint64_t bytes)
+{
+    return (bytes + MC_DEVICE_WORD - 1) / MC_DEVICE_WORD * MC_DEVICE_WORD;
+}
+
+/* A peer has the same part of a message. */
+static bool has_part(const mc_stream_call_t *call, const spot_t *spot)
+{
+    bool has = false;
+    for (uint32_t i = spot->at; i < spot->end; i++)
+        has = has || piece_of(call, spot->pass, &call->program->run[i]) > 0;
+    return has;
+}
+
+/* Where a direct message that this rank sends goes. */
+static char *peers_out(const mc_stream_call_t *call, const mc_device_run_t *run)
+{
+    return (char *)(uintptr_t)(call->lane[run->lane].window + call->window_at + run->to);
+}
+
+/* A run's piece; `message` is where its part of the slot begins. Returns the bytes of that part. */
+static uint64_t move(queue_t *q, uint32_t pass, const mc_device_run_t *run, char *message)
+{
+    const uint64_t at = piece_at(q->call, pass), bytes = piece_of(q->call, pass, run);
+    const side_t slot = {message, (int64_t)padded(bytes)};
+    const bool reads = run->from_buffer != MC_DEVICE_NONE,
+               writes = run->to_buffer != MC_DEVICE_NONE, direct = run->flags & MC_DEVICE_DIRECT;
+    const side_t from =
+        reads ? (side_t){q->buffer[run->from_buffer] + run->from + at, run->from_stride} : slot;
+    const side_t to = writes   ? (side_t){q->buffer[run->to_buffer] + run->to + at, run->to_stride}
+                      : direct ? (side_t){peers_out(q->call, run) + at, run->to_stride}
+                               : slot;
+    if (bytes == 0 || (direct && !reads)) /* it lies there */
+        return 0;
+    switch (run->op) {
+    case MC_DEVICE_RECV_REDUCE:
+        if (run->flags & MC_DEVICE_FIRST)
+            reduce(q, to, slot, from, run->n, bytes);
+        else
+            reduce(q, to, from, slot, run->n, bytes);
+        break;
+    case MC_DEVICE_REDUCE:
+        reduce(q, to, from, to, run->n, bytes);
+        break;
+    case MC_DEVICE_REDUCE_BEHIND:
+        reduce(q, to, to, from, run->n, bytes);
+        break;
+    case MC_DEVICE_DIVIDE:
+        divide(q, to, to, run->n, bytes);
+        break;
+    case MC_DEVICE_SCALE:
+        divide(q, to, from, run->n, bytes);
+        break;
+    default:
+        copy(q, to, from, run->n, bytes);
+    }
+    return run->n * padded(bytes);
+}
+
+/* Before the first direct message of a lane: until the receiver has begun. */
+static void await_begun(queue_t *q, mc_stream_lane_t *lane)
+{
+    if (lane->open)
+        return;
+    await_state(q, lane->begun, MC_STREAM_FULL);
+    write_word(q, lane->begun, MC_STREAM_EMPTY);
+    lane->open = true;
+}
+
+/* Of all lanes: this launch begins. */
+static void begin(queue_t *q)
+{
+    const mc_stream_call_t *const call = q->call;
+    for (uint32_t i = 0; i < 2 * call->program->n_peers; i++) {
+        call->lane[i].next = 0;
+        call->lane[i].open = false;
+        if (i % 2 && call->lane[i].begun)
+            write_word(q, call->lane[i].begun, MC_STREAM_FULL);
+    }
+}
+
+static void enqueue_step(queue_t *q, const spot_t *spot)
+{
+    const mc_stream_call_t *const call = q->call;
+    const mc_device_run_t *const first = &call->program->run[spot->at];
+    const bool is_message = first->op <= MC_DEVICE_RECV_REDUCE, sends = first->op == MC_DEVICE_SEND;
+    mc_cu_address_t state = 0;
+    char *message = NULL;
+    if (!has_part(call, spot))
+        return;
+    if (is_message) {
+        mc_stream_lane_t *const lane = &call->lane[first->lane];
+        const uint32_t slot = lane->next++ % MC_DEVICE_SLOTS;
+        message = (char *)(uintptr_t)(lane->slots + (uint64_t)slot * call->slot_bytes);
+        state = lane->states + slot * MC_STREAM_APART;
+        write_word(q, PLACE(q, run), spot->at);
+        if (sends && first->flags & MC_DEVICE_DIRECT)
+            await_begun(q, lane);
+        await_state(q, state, sends ? MC_STREAM_EMPTY : MC_STREAM_FULL);
+    }
+    flush(q);
+    for (uint32_t i = spot->at; i < spot->end; i++) {
+        const uint64_t part = move(q, spot->pass, &call->program->run[i], message);
+        message = message ? message + part : message;
+    }
+    if (is_message)
+        write_word(q, state, sends ? MC_STREAM_FULL : MC_STREAM_EMPTY);
+}
+
+int mc_stream_enqueue(const mc_stream_call_t *call, char *const buffer[MC_DEVICE_BUFFERS],
+                      mc_cu_stream_t stream)
+{
+    const mc_device_program_t *const p = call->program;
+    queue_t q = {.call = call, .buffer = buffer, .stream = stream};
+    spot_t spot;
+    if (p->n_runs == 0)
+        return MESHCOLL_OK;
+    begin(&q);
+    write_word(&q, PLACE(&q, program), call->number + 1);
+    for (spot.pass = 0; spot.pass < call->passes && !q.status; spot.pass++) {
+        write_word(&q, PLACE(&q, pass), spot.pass);
+        write_word(&q, PLACE(&q, moved), 1);
+        for (spot.at = 0; spot.at < p->n_runs && !q.status; spot.at = spot.end) {
+            spot.end = spot.at + 1;
+            while (p->run[spot.end - 1].flags & MC_DEVICE_MORE)
+                spot.end++;
+            enqueue_step(&q, &spot);
+        }
+    }
+    write_word(&q, PLACE(&q, program), 0);
+    write_word(&q, PLACE(&q, moved), 1);
+    flush(&q);
+    return q.status;
+}

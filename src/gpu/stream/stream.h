@@ -1,0 +1,68 @@
+/*
+ * The stream executor: a program as operations of a CUDA stream. A step that sends waits until its
+ * slot is empty, copies there and says that it is full; one that receives waits until it is full,
+ * takes it and says that it is empty. Copies are the driver's, sums are kernels that wait for
+ * nothing. So ranks may share a GPU, whose kernels do not run at once, and no multiprocessor is
+ * kept from the program while a rank waits.
+ *
+ * Programs are lowered for one block. Each slot has a state, a word in pinned memory that both ends
+ * see: one of its two bits is set, and each end waits for one of them. A lane's first message of a
+ * launch takes its first slot. So an operation depends on nothing but its place in the program, and
+ * may be captured in a graph and launched many times.
+ *
+ * A direct message (gpu/program/direct.h) is copied to the receiver's OUT instead of its slot, whose
+ * state goes round as with any other. A lane with such has one more word: the receiver says there
+ * that its launch has begun, and the sender takes that back when it has seen it. It is not said
+ * again before the sender has done so: a launch ends when the direct messages to it have come.
+ *
+ * Order: a write of a stream comes after all that the stream did before, for all who see it (CUDA:
+ * as after __threadfence_system). What follows a wait comes after the write that ended it; where
+ * the GPU says that it can, remote writes that came before are flushed, too.
+ */
+#ifndef MC_STREAM_STREAM_H
+#define MC_STREAM_STREAM_H
+
+#include "gpu/cuda/driver.h"
+#include "gpu/program/program.h"
+
+/* States of a slot; of a launch that began FULL, of one that the sender has seen EMPTY. OPEN ends every wait, and is written by the host when a mesh has failed. */
+enum { MC_STREAM_FULL = 1, MC_STREAM_EMPTY = 2, MC_STREAM_OPEN = 3 };
+/* Words that different processes or GPUs write are so many bytes apart: a cache line of the host. */
+enum { MC_STREAM_APART = 64 };
+
+/* This rank's end of a lane. */
+typedef struct {
+    mc_cu_address_t slots;  /* MC_DEVICE_SLOTS of them */
+    mc_cu_address_t states; /* of each, MC_STREAM_APART bytes apart */
+    mc_cu_address_t begun;  /* the word of a lane with direct messages; 0: it has none */
+    mc_cu_address_t window; /* of a sender: the receiver's registered memory, of direct messages */
+    bool open;              /* of a sender: the receiver is known to have begun this launch */
+    uint32_t next;          /* messages of the launch so far */
+} mc_stream_lane_t;
+
+/* Where a stream stands, in pinned memory: the stream writes it, the watch (watch.h) reads it. */
+typedef struct {
+    _Atomic uint32_t program; /* 1 more than the number of that which runs; 0: none */
+    _Atomic uint32_t pass;
+    _Atomic uint32_t run;   /* of the last message that it began to wait for */
+    _Atomic uint32_t moved; /* 1: a pass began or a program ended; the watch makes it 0 */
+} mc_stream_place_t;
+
+typedef struct {
+    const mc_device_program_t *program;
+    uint32_t number; /* of the program, for its place */
+    uint32_t slot_bytes, piece, passes;
+    uint64_t window_at;     /* where OUT begins in registered memory, the same on all ranks */
+    uint32_t blocks;        /* that a sum's kernel has at most */
+    mc_cu_function_t sum;   /* of the program's body; NULL: it has no sums */
+    mc_stream_lane_t *lane; /* by lane of the program */
+    mc_cu_address_t place;  /* of the mc_stream_place_t, as the GPU sees it */
+    bool flushes;           /* can the GPU flush remote writes? */
+} mc_stream_call_t;
+
+/* Enqueues a launch; `buffer` are those of the call. The context is current. Where it fails, some
+ * operations may be in the stream. Waits where the driver's queue of the stream is full. */
+int mc_stream_enqueue(const mc_stream_call_t *call, char *const buffer[MC_DEVICE_BUFFERS],
+                      mc_cu_stream_t stream);
+
+#endif

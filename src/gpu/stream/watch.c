@@ -1,0 +1,204 @@
+#include "gpu/stream/watch.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+
+/* LOOK_US: how late a failure or a limit may be seen; a thread that wakes so often takes no time.
+ * OPEN_US: until the next wait of a stream that moves on is ended. */
+enum { LOOK_US = 10000, OPEN_US = 100 };
+
+struct mc_stream_watch {
+    mc_stream_watched_t on;
+    _Atomic int64_t limit_ms;
+    bool lingers;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wakes;
+    bool stops;
+};
+
+/* Looking --------------------------------------------------------------------------------------- */
+
+/* Since when it has not moved, and from where. */
+typedef struct {
+    double since;
+    uint32_t run;
+} stand_t;
+
+static uint32_t look(const _Atomic uint32_t *word)
+{
+    return atomic_load_explicit(word, memory_order_acquire);
+}
+
+static void report_late(const mc_stream_watched_t *on, uint32_t program)
+{
+    on->report->run = look(&on->place->run);
+    on->report->pass = look(&on->place->pass);
+    on->report->program = program - 1;
+    __atomic_store_n(&on->report->status, MC_DEVICE_LATE, __ATOMIC_RELEASE);
+}
+
+/* Does the stream stand where it stood so long ago? A GPU's write that comes between the two of
+ * `moved` is of this moment. */
+static bool is_late(mc_stream_watch_t *w, stand_t *stand)
+{
+    mc_stream_place_t *const place = w->on.place;
+    const double now = mc_now();
+    const int64_t limit = atomic_load_explicit(&w->limit_ms, memory_order_relaxed);
+    const uint32_t program = look(&place->program), run = look(&place->run);
+    const bool moved = look(&place->moved);
+    if (moved)
+        atomic_store_explicit(&place->moved, 0, memory_order_relaxed);
+    if (program == 0 || moved || run != stand->run || limit <= 0)
+        *stand = (stand_t){now, run};
+    if (now - stand->since <= 1e-3 * (double)limit || limit <= 0)
+        return false;
+    report_late(&w->on, program);
+    return true;
+}
+
+/* 0, or what to tell the peers. */
+static uint32_t find_end(mc_stream_watch_t *w, stand_t *stand)
+{
+    const uint32_t told = look(w->on.told);
+    if (told)
+        return told;
+    if (look(w->on.alarm))
+        return mc_stream_told(w->on.rank, false);
+    return is_late(w, stand) ? mc_stream_told(w->on.rank, true) : 0;
+}
+
+/* The end --------------------------------------------------------------------------------------- */
+
+static void tell(const mc_stream_watched_t *on, uint32_t what)
+{
+    uint32_t none = 0;
+    (void)atomic_compare_exchange_strong(on->told, &none, what);
+    for (uint32_t i = 0; i < on->n_tell; i++) {
+        none = 0;
+        (void)atomic_compare_exchange_strong(on->tell[i], &none, what);
+    }
+}
+
+static void open_all(const mc_stream_watched_t *on)
+{
+    for (uint32_t i = 0; i < on->n_states; i++)
+        atomic_store_explicit(on->state[i], MC_STREAM_OPEN, memory_order_release);
+}
+
+/* Waits for so long, or until the watch is to stop; returns whether it is. */
+static bool rest(mc_stream_watch_t *w, long microseconds)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += 1000 * microseconds;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&w->lock);
+    if (!w->stops)
+        (void)pthread_cond_timedwait(&w->wakes, &w->lock, &until);
+    const bool stops = w->stops;
+    pthread_mutex_unlock(&w->lock);
+    return stops;
+}
+
+/* What peers' streams and this rank's own write closes states again. */
+static void hold_open(mc_stream_watch_t *w)
+{
+    const mc_stream_place_t *const place = w->on.place;
+    uint32_t run = look(&place->run);
+    for (long us = OPEN_US; !rest(w, us);) {
+        open_all(&w->on);
+        const uint32_t now = look(&place->run);
+        us = now != run ? OPEN_US : 2 * us < LOOK_US ? 2 * us : LOOK_US;
+        run = now;
+    }
+}
+
+static void *serve(void *argument)
+{
+    mc_stream_watch_t *const w = argument;
+    stand_t stand = {mc_now(), 0};
+    uint32_t end = 0;
+    while (!end && !rest(w, LOOK_US))
+        end = find_end(w, &stand);
+    if (end) {
+        tell(&w->on, end);
+        hold_open(w);
+    }
+    return NULL;
+}
+
+/* Opening and closing --------------------------------------------------------------------------- */
+
+static void free_watch(mc_stream_watch_t *w)
+{
+    pthread_cond_destroy(&w->wakes);
+    pthread_mutex_destroy(&w->lock);
+    free(w->on.tell);
+    free(w->on.state);
+    free(w);
+}
+
+static int start(mc_stream_watch_t *w)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int failed = pthread_create(&w->thread, NULL, serve, w);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return failed;
+}
+
+int mc_stream_watch_open(const mc_stream_watched_t *watched, mc_stream_watch_t **watch)
+{
+    pthread_condattr_t attributes;
+    mc_stream_watch_t *const w = calloc(1, sizeof *w);
+    if (!w) {
+        free(watched->tell);
+        free(watched->state);
+        return mc_fail_memory("a watch of streams");
+    }
+    w->on = *watched;
+    pthread_mutex_init(&w->lock, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&w->wakes, &attributes);
+    pthread_condattr_destroy(&attributes);
+    if (start(w)) {
+        free_watch(w);
+        return mc_fail(MESHCOLL_ERR_SYSTEM,
+                       "no thread could be started to watch the streams of a GPU");
+    }
+    *watch = w;
+    return MESHCOLL_OK;
+}
+
+void mc_stream_watch_limit(mc_stream_watch_t *watch, int64_t milliseconds)
+{
+    atomic_store_explicit(&watch->limit_ms, milliseconds, memory_order_relaxed);
+}
+
+void mc_stream_watch_linger(mc_stream_watch_t *watch)
+{
+    watch->lingers = true;
+}
+
+void mc_stream_watch_close(mc_stream_watch_t *watch)
+{
+    if (!watch)
+        return;
+    if (watch->lingers) {
+        pthread_detach(watch->thread);
+        return;
+    }
+    pthread_mutex_lock(&watch->lock);
+    watch->stops = true;
+    pthread_cond_signal(&watch->wakes);
+    pthread_mutex_unlock(&watch->lock);
+    pthread_join(watch->thread, NULL);
+    free_watch(watch);
+}

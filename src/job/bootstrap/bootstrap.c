@@ -1,0 +1,78 @@
+#include "job/bootstrap/bootstrap.h"
+
+#include "job/bootstrap/join.h"
+#include "job/network/wire.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* All ranks create meshes in the same order; two bootstraps on one port are told apart by this. */
+static _Atomic uint32_t generations;
+
+int mc_bootstrap_open(const mc_job_t *job, mc_bootstrap_t **bootstrap)
+{
+    mc_tree_t *const tree = malloc(sizeof *tree);
+    if (!tree)
+        return mc_fail_memory("a bootstrap");
+    mc_tree_init(tree, job);
+    const mc_self_t self = {.job = &tree->job, .generation = atomic_fetch_add(&generations, 1)};
+    const int status = job->size > 1 ? mc_join(&self, tree) : MESHCOLL_OK;
+    /* no greeting follows */
+    explicit_bzero(tree->job.secret, sizeof tree->job.secret);
+    if (status) {
+        mc_bootstrap_close(tree);
+        return status;
+    }
+    *bootstrap = tree;
+    return MESHCOLL_OK;
+}
+
+void mc_bootstrap_close(void *bootstrap)
+{
+    mc_tree_close(bootstrap);
+    free(bootstrap);
+}
+
+static int allgather(void *context, const void *in, void *out, size_t bytes)
+{
+    mc_tree_t *const tree = context;
+    const double grace = tree->complete || tree->node == 0 ? 0 : MC_TREE_GRACE;
+    const double deadline =
+        tree->unlimited ? MC_WIRE_FOREVER : mc_now() + tree->job.timeout + grace;
+    const int status = mc_tree_allgather(tree, in, out, bytes, deadline);
+    tree->complete |= !status;
+    return status;
+}
+
+meshcoll_oob_t mc_bootstrap_oob(mc_bootstrap_t *bootstrap)
+{
+    return (meshcoll_oob_t){.rank = bootstrap->job.rank,
+                            .size = bootstrap->job.size,
+                            .context = bootstrap,
+                            .allgather = allgather};
+}
+
+const mc_endpoint_t *mc_bootstrap_reached(mc_bootstrap_t *b)
+{
+    struct sockaddr_storage own;
+    for (int i = -1; i < MC_FANOUT; i++) {
+        const int fd = i < 0 ? b->parent.fd : b->child[i].fd;
+        if (fd < 0 || mc_wire_own_address(fd, &own))
+            continue;
+        b->reached = mc_wire_endpoint(&own);
+        if (!mc_wire_is_loopback(&b->reached))
+            break;
+    }
+    return b->reached.family ? &b->reached : NULL;
+}
+
+void mc_bootstrap_unlimited(mc_bootstrap_t *bootstrap)
+{
+    bootstrap->unlimited = true;
+}
+
+const char *mc_bootstrap_failure(const mc_bootstrap_t *bootstrap)
+{
+    return bootstrap->broken ? bootstrap->why : NULL;
+}

@@ -1,0 +1,323 @@
+#include "job/bootstrap/join.h"
+
+#include "job/bootstrap/rival.h"
+#include "job/bootstrap/seek.h"
+#include "job/handshake/door.h"
+#include "job/handshake/notice.h"
+#include "job/network/peer.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+/* Coming in by the door ------------------------------------------------------------------------ */
+
+/* Connected neighbours. A child may be ready for the first exchange before all others are there;
+ * then it has nothing more to say, and is watched for its end only. */
+typedef struct {
+    struct pollfd poll[MC_FANOUT + 2];
+    mc_branch_t *branch[MC_FANOUT + 2]; /* NULL: another rank 0 */
+    int n;
+} watched_t;
+
+static watched_t watch(mc_tree_t *tree, int rival)
+{
+    watched_t w = {.n = 0};
+    if (rival >= 0)
+        w.poll[w.n++] = (struct pollfd){.fd = rival, .events = POLLIN};
+    for (int i = -1; i < MC_FANOUT; i++) {
+        mc_branch_t *const b = i < 0 ? &tree->parent : &tree->child[i];
+        if (b->fd < 0)
+            continue;
+        w.branch[w.n] = b;
+        w.poll[w.n++] = (struct pollfd){
+            .fd = b->fd, .events = b->ready ? POLLRDHUP : (short)(POLLIN | POLLRDHUP)};
+    }
+    return w;
+}
+
+static int hear(mc_tree_t *tree, mc_branch_t *branch, int rival)
+{
+    if (branch)
+        return mc_tree_hear(tree, branch);
+    return mc_rival_hear(rival) ? mc_tree_fail(tree, "%s", meshcoll_last_error()) : MESHCOLL_OK;
+}
+
+/* The next visitor; ERR_TRANSPORT: a neighbour failed. IN_PROGRESS: the time is over. */
+static int next_visitor(mc_tree_t *tree, mc_door_t *door, int rival, double deadline,
+                        mc_visitor_t *visitor)
+{
+    int which = 0, failed, status = MESHCOLL_OK;
+    do {
+        const watched_t w = watch(tree, rival);
+        failed = mc_door_wait(door, deadline, w.poll, w.n, &which, visitor);
+        if (failed == ECANCELED)
+            status = hear(tree, w.branch[which], rival);
+    } while (failed == ECANCELED && !status);
+    if (status)
+        return status;
+    if (failed == ETIMEDOUT)
+        return MESHCOLL_IN_PROGRESS;
+    return failed ? mc_tree_fail(tree, "rank %d cannot wait for connections: %s", tree->job.rank,
+                                 strerror(failed))
+                  : MESHCOLL_OK;
+}
+
+/* Rank 0: registering -------------------------------------------------------------------------- */
+
+typedef struct {
+    mc_tree_t *tree;
+    mc_door_t *door;
+    mc_bitmap_t joined;
+    mc_endpoint_t (*listens)[MC_ENDPOINTS]; /* by node */
+    int32_t *rank;                          /* by node */
+    int32_t n;                              /* nodes so far */
+    unsigned char start[MC_NONCE];
+    mc_notice_t notice;
+    int rival; /* -1: none is looked for */
+} registry_t;
+
+int32_t mc_join_missing(const mc_bitmap_t *joined, int32_t n, mc_text_t *text)
+{
+    enum { MOST_NAMED = 16 };
+    int32_t missing = 0, named = 0;
+    for (int32_t first = 0, end; first < n; first = end + 1) {
+        end = first;
+        while (end < n && !mc_bitmap_has(joined, (uint32_t)end))
+            end++;
+        missing += end - first;
+        if (end == first || named > MOST_NAMED)
+            continue;
+        if (named++ == MOST_NAMED)
+            mc_text_add(text, ", …");
+        else if (end - first == 1)
+            mc_text_add(text, "%s%d", named > 1 ? ", " : "", first);
+        else
+            mc_text_add(text, "%s%d-%d", named > 1 ? ", " : "", first, end - 1);
+    }
+    return missing;
+}
+
+static void say_missing(registry_t *r)
+{
+    double waited;
+    char names[300], where[512];
+    mc_text_t text = mc_text(names, sizeof names), at = mc_text(where, sizeof where);
+    const mc_job_t *const job = &r->tree->job;
+    if (!mc_notice_due(&r->notice, &waited))
+        return;
+    const int32_t n = mc_join_missing(&r->joined, job->size, &text);
+    mc_seek_where(r->door->listener, &at);
+    fprintf(stderr,
+            "meshcoll: rank 0 has waited %.0f s for %d of %d ranks: %s; it listens on %s, for %g s "
+            "in all (MESHCOLL_BOOTSTRAP_TIMEOUT)\n",
+            waited, n, job->size, names, where, job->timeout);
+}
+
+static int fail_missing(const registry_t *r)
+{
+    char names[300];
+    mc_text_t text = mc_text(names, sizeof names);
+    const mc_job_t *const job = &r->tree->job;
+    const int32_t n = mc_join_missing(&r->joined, job->size, &text);
+    return mc_tree_fail(r->tree,
+                        "%d of %d ranks did not join within %g s (MESHCOLL_BOOTSTRAP_TIMEOUT): "
+                        "rank%s %s",
+                        n, job->size, job->timeout, n == 1 ? "" : "s", names);
+}
+
+static mc_answer_code_t judge(const registry_t *r, const mc_self_t *self, const mc_hello_t *hello)
+{
+    const mc_job_t *const job = &r->tree->job;
+    if (hello->generation != self->generation || hello->kind != MC_HELLO_JOIN)
+        return MC_ANSWER_LATER;
+    if (hello->size != job->size)
+        return MC_ANSWER_SIZE;
+    if (hello->rank < 1 || hello->rank >= job->size)
+        return MC_ANSWER_RANK;
+    return mc_bitmap_has(&r->joined, (uint32_t)hello->rank) ? MC_ANSWER_TWICE : MC_ANSWER_OK;
+}
+
+/* Once a process, however many meshes it creates. */
+static void warn_of_strangers(const registry_t *r, const mc_visitor_t *visitor)
+{
+    static atomic_flag warned = ATOMIC_FLAG_INIT;
+    const mc_job_t *const job = &r->tree->job;
+    if (job->secret_bytes == 0 && mc_peer_find(visitor->fd) != MC_PEER_OURS &&
+        !atomic_flag_test_and_set(&warned))
+        fprintf(stderr,
+                "meshcoll: rank 0 takes ranks from elsewhere (%s) without a secret: anybody who "
+                "reaches its port may join; MESHCOLL_SECRET or MESHCOLL_SECRET_FILE on all ranks "
+                "keeps others out\n",
+                visitor->name);
+}
+
+/* A child of rank 0 keeps its connection; the others are sent to their parents. */
+static void enter(registry_t *r, const mc_self_t *self, const mc_visitor_t *visitor)
+{
+    const int32_t node = r->n, parent = (node - 1) / MC_FANOUT;
+    const mc_hello_t *const hello = &visitor->hello;
+    mc_answer_t answer = {.code = MC_ANSWER_OK, .index = node, .parent_rank = r->rank[parent]};
+    if (parent > 0)
+        memcpy(answer.parent, r->listens[parent], sizeof answer.parent);
+    memcpy(answer.start, r->start, sizeof answer.start);
+    warn_of_strangers(r, visitor); /* which may hang up when it has its answer */
+    if (mc_handshake_answer(self, visitor->fd, &visitor->challenge, hello, &answer)) {
+        close(visitor->fd); /* it comes again */
+        return;
+    }
+    mc_bitmap_set(&r->joined, (uint32_t)hello->rank, 1);
+    r->rank[node] = hello->rank;
+    memcpy(r->listens[node], hello->listens, sizeof hello->listens);
+    r->n++;
+    if (parent > 0) {
+        close(visitor->fd);
+        return;
+    }
+    r->tree->child[node - 1].fd = visitor->fd;
+    r->tree->child[node - 1].rank = hello->rank;
+}
+
+static int register_ranks(registry_t *r, const mc_self_t *self, double deadline)
+{
+    mc_visitor_t visitor;
+    while (r->n < r->tree->job.size) {
+        const double until = mc_notice_until(&r->notice, deadline);
+        const int status = next_visitor(r->tree, r->door, r->rival, until, &visitor);
+        if (status == MESHCOLL_IN_PROGRESS && mc_now() >= deadline)
+            return fail_missing(r);
+        say_missing(r);
+        if (status == MESHCOLL_IN_PROGRESS)
+            continue;
+        if (status)
+            return status;
+        const mc_answer_code_t code = judge(r, self, &visitor.hello);
+        if (code == MC_ANSWER_OK)
+            enter(r, self, &visitor);
+        else
+            mc_door_refuse(r->door, &visitor, code);
+    }
+    return MESHCOLL_OK;
+}
+
+static void close_fd(int fd)
+{
+    if (fd >= 0)
+        close(fd);
+}
+
+static int receive_ranks(const mc_self_t *self, mc_tree_t *tree, double deadline)
+{
+    const size_t n = (size_t)tree->job.size;
+    int listener = -1;
+    registry_t r = {.tree = tree, .n = 1, .notice = mc_notice_begin()};
+    mc_tree_place(tree, 0);
+    if (getrandom(r.start, sizeof r.start, 0) != (ssize_t)sizeof r.start)
+        return mc_fail(MESHCOLL_ERR_TRANSPORT, "rank 0 has no random numbers: %s", strerror(errno));
+    int status = mc_rival_claim(&tree->job, &r.rival);
+    if (status)
+        return status;
+    status = mc_seek_listen(&tree->job, &listener);
+    if (status) {
+        close_fd(r.rival);
+        return status;
+    }
+    r.door = calloc(1, sizeof *r.door);
+    r.listens = calloc(n, sizeof *r.listens);
+    r.rank = calloc(n, sizeof *r.rank);
+    if (!r.door || !r.listens || !r.rank || mc_bitmap_init(&r.joined, (uint32_t)n)) {
+        close(listener);
+        status = mc_fail_memory("the ranks of the job");
+    } else {
+        mc_bitmap_set(&r.joined, 0, 1);
+        mc_door_open(r.door, self, listener);
+        status = register_ranks(&r, self, deadline);
+        mc_door_close(r.door);
+        mc_bitmap_free(&r.joined);
+    }
+    free(r.rank);
+    free(r.listens);
+    free(r.door);
+    close_fd(r.rival);
+    return status;
+}
+
+/* The other ranks ------------------------------------------------------------------------------ */
+
+static mc_branch_t *missing_child(mc_tree_t *tree, const mc_self_t *self, const mc_hello_t *hello)
+{
+    for (int32_t i = 0; i < tree->n_children; i++)
+        if (hello->kind == MC_HELLO_CHILD && hello->generation == self->generation &&
+            tree->child[i].node == hello->index && tree->child[i].fd < 0)
+            return &tree->child[i];
+    return NULL;
+}
+
+static int receive_children(const mc_self_t *self, mc_tree_t *tree, mc_door_t *door,
+                            double deadline)
+{
+    mc_visitor_t visitor;
+    for (int32_t n = 0; n < tree->n_children;) {
+        const int status = next_visitor(tree, door, -1, deadline, &visitor);
+        if (status == MESHCOLL_IN_PROGRESS)
+            return mc_tree_fail(tree,
+                                "rank %d waited %g s for %d more to connect to it "
+                                "(MESHCOLL_BOOTSTRAP_TIMEOUT)",
+                                tree->job.rank, tree->job.timeout, tree->n_children - n);
+        if (status)
+            return status;
+        mc_branch_t *const child = missing_child(tree, self, &visitor.hello);
+        const bool known = visitor.hello.rank > 0 && visitor.hello.rank < tree->job.size;
+        mc_answer_t answer = {.code = MC_ANSWER_OK};
+        if (!child || !known) {
+            mc_door_refuse(door, &visitor, known ? MC_ANSWER_TWICE : MC_ANSWER_RANK);
+        } else if (mc_handshake_answer(self, visitor.fd, &visitor.challenge, &visitor.hello,
+                                       &answer)) {
+            close(visitor.fd);
+        } else {
+            child->fd = visitor.fd;
+            child->rank = visitor.hello.rank;
+            n++;
+        }
+    }
+    return MESHCOLL_OK;
+}
+
+static int join_rank0(const mc_self_t *self, mc_tree_t *tree, double deadline)
+{
+    mc_seek_t seek;
+    int status = mc_seek_rank0(self, deadline, &seek);
+    if (status)
+        return status;
+    const double later = mc_now() + tree->job.timeout + MC_TREE_GRACE;
+    mc_job_start(&tree->job, seek.answer.start, sizeof seek.answer.start);
+    mc_tree_place(tree, seek.answer.index);
+    status = mc_seek_parent(self, &seek, later, &tree->parent.fd);
+    tree->parent.rank = seek.answer.parent_rank;
+    mc_door_t *const door = status ? NULL : calloc(1, sizeof *door);
+    if (!status && !door)
+        status = mc_tree_fail(tree, "rank %d is out of memory", tree->job.rank);
+    if (status) {
+        close(seek.listener);
+        return status;
+    }
+    mc_door_open(door, self, seek.listener);
+    const int lacks = mc_door_reserve(door, (int)tree->n_children);
+    status = lacks ? mc_tree_fail(tree, "rank %d cannot take %d connections: %s (ulimit -n)",
+                                  tree->job.rank, (int)tree->n_children, strerror(lacks))
+                   : receive_children(self, tree, door, later);
+    mc_door_close(door);
+    free(door);
+    return status;
+}
+
+int mc_join(const mc_self_t *self, mc_tree_t *tree)
+{
+    const double deadline = mc_now() + tree->job.timeout;
+    return tree->job.rank == 0 ? receive_ranks(self, tree, deadline)
+                               : join_rank0(self, tree, deadline);
+}

@@ -1,0 +1,75 @@
+/* Where rank 0 listens. */
+#include "job/bootstrap/resolve.h"
+#include "job/bootstrap/seek.h"
+#include "job/network/network.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <string.h>
+
+static int fail_listen(const mc_job_t *job, int error)
+{
+    const char *const why = error == EADDRNOTAVAIL
+                                ? "it is no address of the host on which rank 0 runs"
+                                : strerror(error);
+    const char *const host = job->only_there ? job->host : "any address";
+    if (job->n_ports == 1)
+        return mc_fail(MESHCOLL_ERR_TRANSPORT, "rank 0 cannot listen on %s, port %u: %s", host,
+                       (unsigned)job->port, why);
+    return mc_fail(MESHCOLL_ERR_TRANSPORT,
+                   "rank 0 cannot listen on %s, ports %u to %u: %s; MESHCOLL_MASTER_ADDR and "
+                   "MESHCOLL_MASTER_PORT choose others",
+                   host, (unsigned)job->port, (unsigned)(job->port + job->n_ports - 1), why);
+}
+
+static int listen_on(const mc_job_t *job, const mc_addresses_t *a, uint16_t port, int *listener)
+{
+    int failed = EADDRNOTAVAIL;
+    if (!job->only_there)
+        return mc_wire_listen_anywhere(port, listener);
+    for (int i = 0; i < a->n && failed == EADDRNOTAVAIL; i++) {
+        struct sockaddr_storage at = a->at[i];
+        mc_wire_set_port(&at, port);
+        failed = mc_wire_listen(&at, listener);
+    }
+    return failed;
+}
+
+int mc_seek_listen(const mc_job_t *job, int *listener)
+{
+    mc_addresses_t a = {.n = 0};
+    int failed = job->only_there ? mc_resolve(job->host, &a) : 0;
+    if (failed)
+        return mc_fail(MESHCOLL_ERR_TRANSPORT, "rank 0's address '%s' is not known: %s", job->host,
+                       gai_strerror(failed));
+    for (int32_t p = 0; p < job->n_ports; p++) {
+        failed = listen_on(job, &a, (uint16_t)(job->port + p), listener);
+        if (!failed)
+            return MESHCOLL_OK;
+    }
+    return fail_listen(job, failed);
+}
+
+void mc_seek_where(int listener, mc_text_t *text)
+{
+    static const struct sockaddr_storage none;
+    static const mc_endpoint_t any;
+    char name[MC_WIRE_NAME];
+    struct sockaddr_storage at;
+    mc_network_t own;
+    mc_endpoint_t e;
+    if (mc_wire_listening(listener, &e))
+        return;
+    if (memcmp(e.at, any.at, sizeof e.at) != 0)
+        own = (mc_network_t){.n = 1, .at = {e}};
+    else
+        mc_network_find(0, NULL, &own);
+    for (uint32_t i = 0; i < own.n; i++) {
+        own.at[i].port = e.port;
+        if ((e.family == 6 || own.at[i].family == e.family) &&
+            !mc_wire_address(&own.at[i], &none, &at))
+            mc_text_add(text, "%s%s", text->length ? ", " : "", mc_wire_print(&at, name));
+    }
+    if (text->length == 0)
+        mc_text_add(text, "port %u of its loopback address only", (unsigned)e.port);
+}

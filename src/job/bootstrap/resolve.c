@@ -1,0 +1,119 @@
+#include "job/bootstrap/resolve.h"
+
+#include "base/system/descriptor.h"
+
+#include <netdb.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+bool mc_resolve_is_address(const char *host)
+{
+    const struct addrinfo hints = {.ai_flags = AI_NUMERICHOST};
+    struct addrinfo *list = NULL;
+    if (getaddrinfo(host, NULL, &hints, &list))
+        return false;
+    freeaddrinfo(list);
+    return true;
+}
+
+int mc_resolve(const char *host, mc_addresses_t *found)
+{
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG};
+    const struct addrinfo any = {.ai_socktype = SOCK_STREAM};
+    struct addrinfo *list = NULL;
+    int failed = getaddrinfo(host, NULL, &hints, &list);
+    if (failed) /* ::1 where only the loopback has IPv6 */
+        failed = getaddrinfo(host, NULL, &any, &list);
+    if (failed)
+        return failed;
+    *found = (mc_addresses_t){.n = 0};
+    for (const struct addrinfo *a = list; a && found->n < MC_ADDRESSES; a = a->ai_next)
+        if (a->ai_addrlen <= sizeof found->at[0])
+            memcpy(&found->at[found->n++], a->ai_addr, a->ai_addrlen);
+    freeaddrinfo(list);
+    return found->n > 0 ? 0 : EAI_NONAME;
+}
+
+struct mc_lookup {
+    atomic_int owners; /* its thread, and who waits: the last one frees it */
+    atomic_bool done;
+    int event, failed;
+    mc_addresses_t found;
+    char host[];
+};
+
+static void leave(mc_lookup_t *lookup)
+{
+    if (atomic_fetch_sub(&lookup->owners, 1) != 1)
+        return;
+    close(lookup->event);
+    free(lookup);
+}
+
+static void *look_up(void *context)
+{
+    mc_lookup_t *const l = context;
+    l->failed = mc_resolve(l->host, &l->found);
+    atomic_store(&l->done, true);
+    (void)eventfd_write(l->event, 1);
+    leave(l);
+    return NULL;
+}
+
+/* The program's signals are not for this thread. */
+static int start(mc_lookup_t *lookup)
+{
+    pthread_t thread;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int failed = pthread_create(&thread, NULL, look_up, lookup);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!failed)
+        pthread_detach(thread);
+    return failed;
+}
+
+mc_lookup_t *mc_lookup_begin(const char *host)
+{
+    mc_lookup_t *const l = calloc(1, sizeof *l + strlen(host) + 1);
+    if (!l)
+        return NULL;
+    strcpy(l->host, host);
+    atomic_init(&l->owners, 2);
+    l->event = mc_descriptor(eventfd(0, EFD_CLOEXEC));
+    if (l->event < 0 || start(l)) {
+        if (l->event >= 0)
+            close(l->event);
+        free(l);
+        return NULL;
+    }
+    return l;
+}
+
+int mc_lookup_event(const mc_lookup_t *lookup)
+{
+    return lookup->event;
+}
+
+bool mc_lookup_done(mc_lookup_t *lookup, int *failed, mc_addresses_t *found)
+{
+    if (!atomic_load(&lookup->done))
+        return false;
+    *failed = lookup->failed;
+    if (!lookup->failed)
+        *found = lookup->found;
+    leave(lookup);
+    return true;
+}
+
+void mc_lookup_drop(mc_lookup_t *lookup)
+{
+    if (lookup)
+        leave(lookup);
+}

@@ -1,0 +1,100 @@
+#include "job/bootstrap/rival.h"
+
+#include "base/system/descriptor.h"
+#include "base/system/process.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* A name without a file: it ends with its process. */
+static socklen_t name_of(const mc_job_t *job, struct sockaddr_un *at)
+{
+    enum { DIGEST = 16 };
+    unsigned char digest[MC_SHA256_BYTES];
+    mc_sha256_t sha;
+    mc_sha256_init(&sha);
+    mc_sha256_add(&sha, job->id, sizeof job->id);
+    mc_sha256_add(&sha, job->host, strlen(job->host));
+    mc_sha256_end(&sha, digest);
+    *at = (struct sockaddr_un){.sun_family = AF_UNIX};
+    int n = 1 + snprintf(at->sun_path + 1, sizeof at->sun_path - 1, "meshcoll-job-%u-",
+                         (unsigned)geteuid());
+    for (int i = 0; i < DIGEST; i++)
+        n += snprintf(at->sun_path + n, sizeof at->sun_path - (size_t)n, "%02x", digest[i]);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)n);
+}
+
+static int judge(int fd, pid_t *pid)
+{
+    struct ucred who;
+    socklen_t bytes = sizeof who;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &bytes) || who.uid != geteuid() ||
+        who.pid == getpid())
+        return MESHCOLL_OK;
+    *pid = who.pid;
+    return mc_fail(MESHCOLL_ERR_TRANSPORT,
+                   "processes %d and %d are both rank 0 of a job with the same variables, so that "
+                   "nobody knows whose the other ranks are: give each job a MASTER_PORT, a "
+                   "TORCHELASTIC_RUN_ID or a MESHCOLL_SECRET of its own",
+                   (int)getpid(), (int)who.pid);
+}
+
+/* *fd: listens at the name; else an errno. */
+static int take_name(const mc_job_t *job, int *fd)
+{
+    struct sockaddr_un at;
+    const socklen_t bytes = name_of(job, &at);
+    const int made = mc_descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (made >= 0 && bind(made, (struct sockaddr *)&at, bytes) == 0 && listen(made, 1) == 0) {
+        *fd = made;
+        return 0;
+    }
+    const int failed = errno;
+    if (made >= 0)
+        close(made);
+    return failed;
+}
+
+/* The process that has the name. */
+static int meet(const mc_job_t *job, pid_t *pid)
+{
+    struct sockaddr_un at;
+    const socklen_t bytes = name_of(job, &at);
+    const int made = mc_descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    const bool met = made >= 0 && connect(made, (struct sockaddr *)&at, bytes) == 0;
+    const int status = met ? judge(made, pid) : MESHCOLL_OK;
+    if (made >= 0)
+        close(made);
+    return status;
+}
+
+int mc_rival_claim(const mc_job_t *job, int *fd)
+{
+    pid_t pid;
+    *fd = -1;
+    if (job->secret_bytes > 0 || take_name(job, fd) != EADDRINUSE || !meet(job, &pid))
+        return MESHCOLL_OK;
+    /* a child of fork may still have the name of a process that has ended, but not so if that ended just now */
+    const int left = mc_process_has_ended(pid) ? take_name(job, fd) : 0;
+    if (left)
+        return MESHCOLL_OK;
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+    return MESHCOLL_ERR_TRANSPORT;
+}
+
+int mc_rival_hear(int fd)
+{
+    pid_t pid;
+    const int made = mc_descriptor(accept4(fd, NULL, NULL, SOCK_CLOEXEC));
+    const int status = made < 0 ? MESHCOLL_OK : judge(made, &pid);
+    if (made >= 0)
+        close(made);
+    return status;
+}

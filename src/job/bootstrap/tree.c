@@ -1,0 +1,305 @@
+#include "job/bootstrap/tree.h"
+
+#include "job/handshake/notice.h"
+#include "job/network/wire.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Each message begins with this. */
+typedef struct {
+    uint32_t kind, unused;
+    uint64_t bytes; /* that follow */
+} head_t;
+enum { UP = 0x6d637570, DOWN, FAILED };
+
+/* Seconds for a sentence that nobody may wait to read any more. */
+enum { LAST_WORDS = 2 };
+
+static int32_t subtree(int32_t node, int32_t n)
+{
+    int64_t first = node, last = node, nodes = 0;
+    while (first < n) {
+        nodes += (last < n ? last : n - 1) - first + 1;
+        first = first * MC_FANOUT + 1;
+        last = last * MC_FANOUT + MC_FANOUT;
+    }
+    return (int32_t)nodes;
+}
+
+void mc_tree_init(mc_tree_t *tree, const mc_job_t *job)
+{
+    memset(tree, 0, sizeof *tree);
+    tree->job = *job;
+    tree->parent.fd = -1;
+    for (int i = 0; i < MC_FANOUT; i++)
+        tree->child[i].fd = -1;
+}
+
+void mc_tree_place(mc_tree_t *tree, int32_t node)
+{
+    tree->node = node;
+    for (int32_t i = 0; i < MC_FANOUT; i++) {
+        const int64_t number = (int64_t)node * MC_FANOUT + 1 + i;
+        if (number >= tree->job.size)
+            break;
+        tree->child[i].node = (int32_t)number;
+        tree->child[i].below = subtree((int32_t)number, tree->job.size);
+        tree->n_children = i + 1;
+    }
+}
+
+static void hang_up(mc_branch_t *branch)
+{
+    if (branch->fd >= 0)
+        close(branch->fd);
+    branch->fd = -1;
+}
+
+void mc_tree_close(mc_tree_t *tree)
+{
+    hang_up(&tree->parent);
+    for (int i = 0; i < MC_FANOUT; i++)
+        hang_up(&tree->child[i]);
+}
+
+/* Failure -------------------------------------------------------------------------------------- */
+
+static void tell_failed(const mc_branch_t *to, const char *why)
+{
+    const double deadline = mc_now() + LAST_WORDS;
+    const head_t head = {.kind = FAILED, .bytes = strlen(why)};
+    if (to->fd >= 0 && !mc_wire_send(to->fd, &head, sizeof head, deadline))
+        (void)mc_wire_send(to->fd, why, head.bytes, deadline);
+}
+
+/* What has arrived unread would make close() discard what was just sent. */
+static void leave(mc_branch_t *branch)
+{
+    char discarded[4096];
+    if (branch->fd < 0)
+        return;
+    shutdown(branch->fd, SHUT_WR);
+    while (recv(branch->fd, discarded, sizeof discarded, MSG_DONTWAIT) > 0) {}
+    hang_up(branch);
+}
+
+int mc_tree_fail(mc_tree_t *tree, const char *format, ...)
+{
+    if (!tree->broken) {
+        va_list args;
+        va_start(args, format);
+        mc_number_vprint(tree->why, sizeof tree->why, format, args);
+        va_end(args);
+        tree->broken = true;
+        tell_failed(&tree->parent, tree->why);
+        for (int i = 0; i < MC_FANOUT; i++)
+            tell_failed(&tree->child[i], tree->why);
+        leave(&tree->parent);
+        for (int i = 0; i < MC_FANOUT; i++)
+            leave(&tree->child[i]);
+    }
+    return mc_fail(MESHCOLL_ERR_TRANSPORT, "%s", tree->why);
+}
+
+static int fail_left(mc_tree_t *tree, const mc_branch_t *branch, int error)
+{
+    if (error == ETIMEDOUT)
+        return mc_tree_fail(tree,
+                            "rank %d waited %g s for rank %d while a mesh was created "
+                            "(MESHCOLL_BOOTSTRAP_TIMEOUT)",
+                            tree->job.rank, tree->job.timeout, branch->rank);
+    return mc_tree_fail(tree, "rank %d has ended, or cannot be reached from rank %d: %s",
+                        branch->rank, tree->job.rank,
+                        error == ECONNRESET ? "it closed its connection" : strerror(error));
+}
+
+/* A peer's sentence goes to a terminal: control characters are left out. */
+static void clean(char *text)
+{
+    for (; *text; text++)
+        if (iscntrl((unsigned char)*text))
+            *text = '?';
+}
+
+/* Reads the sentence of a neighbour that failed. */
+static int pass_on(mc_tree_t *tree, const mc_branch_t *from, uint64_t bytes)
+{
+    char why[MC_TREE_WHY] = "";
+    const double deadline = mc_now() + LAST_WORDS;
+    if (bytes >= sizeof why || mc_wire_recv(from->fd, why, bytes, deadline, -1))
+        return fail_left(tree, from, ECONNRESET);
+    clean(why);
+    return mc_tree_fail(tree, "%s", why);
+}
+
+int mc_tree_hear(mc_tree_t *tree, mc_branch_t *from)
+{
+    head_t head = {0};
+    const ssize_t n = recv(from->fd, &head, sizeof head, MSG_PEEK | MSG_DONTWAIT);
+    if (n == (ssize_t)sizeof head && head.kind == UP && from != &tree->parent && !from->ready) {
+        from->ready = true;
+        return MESHCOLL_OK;
+    }
+    const int failed = mc_wire_recv(from->fd, &head, sizeof head, mc_now() + LAST_WORDS, -1);
+    if (!failed && head.kind == FAILED)
+        return pass_on(tree, from, head.bytes);
+    return fail_left(tree, from, failed && failed != ETIMEDOUT ? failed : ECONNRESET);
+}
+
+/* Messages ------------------------------------------------------------------------------------- */
+
+/* One exchange. */
+typedef struct {
+    mc_tree_t *tree;
+    double deadline;
+    mc_notice_t notice;
+} exchange_t;
+
+/* Who waits for a child says so. Who waits for its parent mostly waits for what that one waits for: it says so
+ * later, and while ranks join leaves it to rank 0, which knows who is missing. */
+static void say_waiting(exchange_t *x, const mc_branch_t *branch)
+{
+    double waited;
+    char name[MC_WIRE_NAME];
+    const mc_tree_t *const tree = x->tree;
+    const bool up = branch == &tree->parent;
+    if (!mc_notice_due(&x->notice, &waited) || tree->unlimited ||
+        (up && (!tree->complete || waited < MC_NOTICE_AGAIN)))
+        return;
+    fprintf(
+        stderr,
+        "meshcoll: rank %d has waited %.0f s for rank %d (%s) while a mesh is created, for %g s "
+        "in all (MESHCOLL_BOOTSTRAP_TIMEOUT)\n",
+        tree->job.rank, waited, branch->rank, mc_wire_print_peer(branch->fd, name),
+        tree->job.timeout);
+}
+
+static int send_all(exchange_t *x, const mc_branch_t *to, const void *data, size_t bytes)
+{
+    size_t done = 0;
+    int failed;
+    while ((failed = mc_wire_send_on(to->fd, data, bytes, &done,
+                                     mc_notice_until(&x->notice, x->deadline))) == ETIMEDOUT &&
+           mc_now() < x->deadline)
+        say_waiting(x, to);
+    return failed;
+}
+
+/* While a child is waited for, the parent may fail. */
+static int recv_all(exchange_t *x, const mc_branch_t *from, void *data, size_t bytes)
+{
+    size_t done = 0;
+    int failed;
+    const int watched = from == &x->tree->parent ? -1 : x->tree->parent.fd;
+    while ((failed = mc_wire_recv_on(from->fd, data, bytes, &done,
+                                     mc_notice_until(&x->notice, x->deadline), watched)) ==
+               ETIMEDOUT &&
+           mc_now() < x->deadline)
+        say_waiting(x, from);
+    return failed;
+}
+
+static int send_message(exchange_t *x, mc_branch_t *to, uint32_t kind, const void *data,
+                        size_t bytes)
+{
+    const head_t head = {.kind = kind, .bytes = bytes};
+    int failed = send_all(x, to, &head, sizeof head);
+    if (!failed)
+        failed = send_all(x, to, data, bytes);
+    if (!failed)
+        return MESHCOLL_OK;
+    /* the reason why it left may have arrived */
+    to->ready = true;
+    return failed == ETIMEDOUT ? fail_left(x->tree, to, failed) : mc_tree_hear(x->tree, to);
+}
+
+static int recv_message(exchange_t *x, const mc_branch_t *from, uint32_t kind, void *data,
+                        size_t bytes)
+{
+    head_t head;
+    mc_tree_t *const tree = x->tree;
+    int failed = recv_all(x, from, &head, sizeof head);
+    if (!failed && head.kind == FAILED)
+        return pass_on(tree, from, head.bytes);
+    if (!failed && (head.kind != kind || head.bytes != bytes))
+        return mc_tree_fail(tree,
+                            "rank %d exchanges %llu bytes where rank %d expects %zu: do all ranks "
+                            "create the same meshes, with the same version of meshcoll?",
+                            from->rank, (unsigned long long)head.bytes, tree->job.rank, bytes);
+    if (!failed)
+        failed = recv_all(x, from, data, bytes);
+    if (failed == ECANCELED)
+        return mc_tree_hear(tree, &tree->parent);
+    return failed ? fail_left(tree, from, failed) : MESHCOLL_OK;
+}
+
+/* Allgather ------------------------------------------------------------------------------------ */
+
+/* Of a subtree, `entry` bytes for each rank: its number, then its block. */
+static int gather(exchange_t *x, const void *in, size_t bytes, char *collected)
+{
+    mc_tree_t *const tree = x->tree;
+    const int64_t rank = tree->job.rank;
+    const size_t entry = sizeof rank + bytes;
+    memcpy(collected, &rank, sizeof rank);
+    memcpy(collected + sizeof rank, in, bytes);
+    char *at = collected + entry;
+    for (int32_t i = 0; i < tree->n_children; i++) {
+        const mc_branch_t *const child = &tree->child[i];
+        const size_t below = (size_t)child->below * entry;
+        const int status = recv_message(x, child, UP, at, below);
+        if (status)
+            return status;
+        at += below;
+    }
+    return tree->node == 0
+               ? MESHCOLL_OK
+               : send_message(x, &tree->parent, UP, collected, (size_t)(at - collected));
+}
+
+/* At node 0: by rank. */
+static int sort(mc_tree_t *tree, const char *collected, char *out, size_t bytes)
+{
+    mc_bitmap_t seen;
+    int64_t rank = 0;
+    int status = mc_bitmap_init(&seen, (uint32_t)tree->job.size);
+    if (status)
+        return mc_tree_fail(tree, "rank 0: %s", meshcoll_last_error());
+    for (int32_t i = 0; i < tree->job.size && !status; i++) {
+        memcpy(&rank, collected, sizeof rank);
+        collected += sizeof rank;
+        if (rank < 0 || rank >= tree->job.size || mc_bitmap_has(&seen, (uint32_t)rank)) {
+            status = mc_tree_fail(tree, "the data of the ranks arrived with a rank twice");
+            break;
+        }
+        mc_bitmap_set(&seen, (uint32_t)rank, 1);
+        memcpy(out + (size_t)rank * bytes, collected, bytes);
+        collected += bytes;
+    }
+    mc_bitmap_free(&seen);
+    return status;
+}
+
+int mc_tree_allgather(mc_tree_t *tree, const void *in, void *out, size_t bytes, double deadline)
+{
+    const size_t n = (size_t)tree->job.size, nodes = (size_t)subtree(tree->node, tree->job.size);
+    if (tree->broken)
+        return mc_fail(MESHCOLL_ERR_TRANSPORT, "%s", tree->why);
+    char *const collected = malloc(nodes * (sizeof(int64_t) + bytes));
+    if (!collected)
+        return mc_tree_fail(tree, "rank %d is out of memory for an exchange", tree->job.rank);
+    exchange_t x = {.tree = tree, .deadline = deadline, .notice = mc_notice_begin()};
+    int status = gather(&x, in, bytes, collected);
+    if (!status)
+        status = tree->node == 0 ? sort(tree, collected, out, bytes)
+                                 : recv_message(&x, &tree->parent, DOWN, out, n * bytes);
+    free(collected);
+    for (int32_t i = 0; !status && i < tree->n_children; i++)
+        status = send_message(&x, &tree->child[i], DOWN, out, n * bytes);
+    return status;
+}

@@ -1,0 +1,47 @@
+/* A node of the bootstrap's tree: its connections, and messages over them. Node 0 is rank 0; the children of node i are
+ * the nodes MC_FANOUT * i + 1 and following. */
+#ifndef MC_BOOTSTRAP_TREE_H
+#define MC_BOOTSTRAP_TREE_H
+
+#include "job/handshake/job.h"
+#include "job/network/wire.h"
+
+enum { MC_FANOUT = 4, MC_TREE_WHY = 480 };
+
+/* Seconds by which the others outlast rank 0 while ranks join: its error names those that are missing. */
+enum { MC_TREE_GRACE = 5 };
+
+typedef struct {
+    int fd;              /* -1: none */
+    int32_t rank;        /* at the other end */
+    int32_t node, below; /* of a child: its number; nodes in its subtree, itself included */
+    bool ready;          /* of a child: it has sent its part of the first exchange */
+} mc_branch_t;
+
+typedef struct mc_bootstrap {
+    mc_job_t job;
+    int32_t node;
+    mc_branch_t parent, child[MC_FANOUT];
+    int32_t n_children; /* that it has in the end */
+    bool complete;      /* all ranks have joined, as an exchange has shown */
+    bool unlimited, broken;
+    char why[MC_TREE_WHY];
+    mc_endpoint_t reached; /* of this process; family 0: not known yet */
+} mc_tree_t;
+
+void mc_tree_init(mc_tree_t *tree, const mc_job_t *job);
+/* Sets its children's numbers and sizes. */
+void mc_tree_place(mc_tree_t *tree, int32_t node);
+void mc_tree_close(mc_tree_t *tree);
+
+/* Tells all neighbours the sentence and closes the connections; returns ERR_TRANSPORT, the sentence
+ * being the last error. The first sentence stays. */
+int mc_tree_fail(mc_tree_t *tree, const char *format, ...) MC_PRINTF(2, 3);
+/* A neighbour has something to say before this rank takes part in an exchange: it is ready, which is
+ * noted, or it failed or left, which is passed on. */
+int mc_tree_hear(mc_tree_t *tree, mc_branch_t *from);
+
+/* `bytes` of each rank into `out`, by rank. */
+int mc_tree_allgather(mc_tree_t *tree, const void *in, void *out, size_t bytes, double deadline);
+
+#endif

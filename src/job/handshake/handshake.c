@@ -1,0 +1,168 @@
+#include "job/handshake/handshake.h"
+
+#include "job/network/peer.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define MAGIC UINT64_C(0x6d6573686a6f696e)
+enum { VERSION = 2 };
+
+_Static_assert(sizeof(mc_challenge_t) == 32 && sizeof(mc_endpoint_t) == 24, "no padding is sent");
+_Static_assert(sizeof(mc_hello_t) == 16 + 48 + 16 + 48 + 32, "no padding is sent");
+_Static_assert(sizeof(mc_answer_t) == 16 + 48 + 8 + 16 + 32, "no padding is sent");
+
+const char *mc_answer_text(uint32_t code)
+{
+    static const char *const text[MC_ANSWERS] = {
+        [MC_ANSWER_OK] = "accepted",
+        [MC_ANSWER_LATER] = "it creates another mesh than rank 0 does now",
+        [MC_ANSWER_OTHER_JOB] = "it belongs to another job",
+        [MC_ANSWER_VERSION] = "it uses another version of meshcoll",
+        [MC_ANSWER_SECRET] = "its secret differs (MESHCOLL_SECRET, MESHCOLL_SECRET_FILE)",
+        [MC_ANSWER_SIZE] = "its number of ranks differs from that of rank 0",
+        [MC_ANSWER_RANK] = "there is no such rank, or it is rank 0's",
+        [MC_ANSWER_TWICE] = "another process has joined as that rank",
+        [MC_ANSWER_USER] = "it is of another user of this machine, without a secret "
+                           "(MESHCOLL_SECRET, MESHCOLL_SECRET_FILE)",
+    };
+    return code < MC_ANSWERS ? text[code] : "for a reason that this version does not know";
+}
+
+static int draw(unsigned char nonce[MC_NONCE])
+{
+    return getrandom(nonce, MC_NONCE, 0) == MC_NONCE ? 0 : EIO;
+}
+
+/* What precedes the mac of a message, with both sides' nonces. */
+static void sign(const mc_self_t *self, const char *role, const mc_challenge_t *challenge,
+                 const mc_hello_t *hello, const void *message, size_t bytes,
+                 unsigned char mac[MC_SHA256_BYTES])
+{
+    mc_hmac_t hmac;
+    mc_hmac_init(&hmac, self->job->secret, self->job->secret_bytes);
+    mc_hmac_add(&hmac, role, strlen(role) + 1);
+    mc_hmac_add(&hmac, challenge->nonce, MC_NONCE);
+    mc_hmac_add(&hmac, hello->nonce, MC_NONCE);
+    mc_hmac_add(&hmac, message, bytes);
+    mc_hmac_end(&hmac, mac);
+}
+
+static void sign_hello(const mc_self_t *self, const mc_challenge_t *challenge,
+                       const mc_hello_t *hello, unsigned char mac[MC_SHA256_BYTES])
+{
+    sign(self, "meshcoll hello", challenge, hello, hello, offsetof(mc_hello_t, mac), mac);
+}
+
+static void sign_answer(const mc_self_t *self, const mc_challenge_t *challenge,
+                        const mc_hello_t *hello, const mc_answer_t *answer,
+                        unsigned char mac[MC_SHA256_BYTES])
+{
+    sign(self, "meshcoll answer", challenge, hello, answer, offsetof(mc_answer_t, mac), mac);
+}
+
+bool mc_handshake_is_stranger(const mc_self_t *self, int fd)
+{
+    return self->job->secret_bytes == 0 && mc_peer_find(fd) == MC_PEER_STRANGER;
+}
+
+/* The side that listens ------------------------------------------------------------------------ */
+
+/* What is sent here fits into the buffers of a fresh connection. */
+int mc_handshake_challenge(int fd, mc_challenge_t *challenge)
+{
+    *challenge = (mc_challenge_t){.magic = MAGIC, .version = VERSION};
+    const int failed = draw(challenge->nonce);
+    return failed ? failed : mc_wire_send(fd, challenge, sizeof *challenge, 0);
+}
+
+bool mc_handshake_greets(const mc_hello_t *hello)
+{
+    return hello->magic == MAGIC;
+}
+
+mc_answer_code_t mc_handshake_judge(const mc_self_t *self, const mc_challenge_t *challenge,
+                                    const mc_hello_t *hello)
+{
+    unsigned char mac[MC_SHA256_BYTES];
+    if (hello->version != VERSION)
+        return MC_ANSWER_VERSION;
+    if (memcmp(hello->job, self->job->id, sizeof hello->job) != 0)
+        return MC_ANSWER_OTHER_JOB;
+    sign_hello(self, challenge, hello, mac);
+    return mc_hmac_equal(mac, hello->mac) ? MC_ANSWER_OK : MC_ANSWER_SECRET;
+}
+
+int mc_handshake_answer(const mc_self_t *self, int fd, const mc_challenge_t *challenge,
+                        const mc_hello_t *hello, mc_answer_t *answer)
+{
+    answer->magic = MAGIC;
+    sign_answer(self, challenge, hello, answer, answer->mac);
+    return mc_wire_send(fd, answer, sizeof *answer, 0);
+}
+
+/* The side that connected ---------------------------------------------------------------------- */
+
+/* Is an endpoint one that mc_wire_address understands? */
+static bool is_endpoint(const mc_endpoint_t *e)
+{
+    return e->family == 0 || ((e->family == 4 || e->family == 6) && e->port > 0);
+}
+
+int mc_handshake_accepted(const mc_self_t *self, const mc_challenge_t *challenge,
+                          const mc_hello_t *hello, mc_answer_t *answer)
+{
+    unsigned char mac[MC_SHA256_BYTES];
+    sign_answer(self, challenge, hello, answer, mac);
+    if (answer->magic != MAGIC)
+        return EPROTO;
+    if (answer->code == MC_ANSWER_OK && !mc_hmac_equal(mac, answer->mac))
+        answer->code = MC_ANSWER_SECRET;
+    /* without a secret anyone can sign */
+    if (answer->code == MC_ANSWER_OK && hello->kind == MC_HELLO_JOIN &&
+        (answer->index < 1 || answer->index >= hello->size || answer->parent_rank < 0 ||
+         answer->parent_rank >= hello->size || !is_endpoint(&answer->parent[0]) ||
+         !is_endpoint(&answer->parent[1])))
+        return EPROTO;
+    return 0;
+}
+
+int mc_handshake_hello(const mc_self_t *self, const mc_challenge_t *challenge, mc_hello_t *hello)
+{
+    if (challenge->magic != MAGIC)
+        return EPROTO;
+    if (challenge->version != VERSION)
+        return ENOEXEC;
+    hello->magic = MAGIC;
+    hello->version = VERSION;
+    hello->rank = self->job->rank;
+    hello->size = self->job->size;
+    hello->generation = self->generation;
+    memcpy(hello->job, self->job->id, sizeof hello->job);
+    const int failed = draw(hello->nonce);
+    sign_hello(self, challenge, hello, hello->mac);
+    return failed;
+}
+
+int mc_handshake(const mc_self_t *self, int fd, mc_hello_t *hello, double deadline,
+                 mc_answer_t *answer)
+{
+    mc_challenge_t challenge;
+    const double limit = mc_now() + MC_HANDSHAKE_SECONDS, end = deadline < limit ? deadline : limit;
+    int failed = mc_wire_recv(fd, &challenge, sizeof challenge, end, -1);
+    if (!failed && mc_handshake_is_stranger(self, fd))
+        failed = EUSERS;
+    if (!failed)
+        failed = mc_handshake_hello(self, &challenge, hello);
+    if (failed == ENOEXEC) {
+        *answer = (mc_answer_t){.code = MC_ANSWER_VERSION};
+        return 0;
+    }
+    if (!failed)
+        failed = mc_wire_send(fd, hello, sizeof *hello, end);
+    /* what sent a challenge is slow, not silent; who comes again might be taken for another process */
+    if (!failed)
+        failed = mc_wire_recv(fd, answer, sizeof *answer, deadline, -1);
+    return failed ? failed : mc_handshake_accepted(self, &challenge, hello, answer);
+}

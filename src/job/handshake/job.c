@@ -1,0 +1,257 @@
+#include "job/handshake/job.h"
+
+#include "base/system/descriptor.h"
+#include "base/system/ports.h"
+#include "job/handshake/launcher.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* PORT_OFFSET: on MASTER_PORT itself, torchrun's agent or PyTorch's rank 0 has its store. The offset leaves room for
+ * jobs whose MASTER_PORTs follow each other. Derived ports lie below the range of outgoing connections. */
+enum { PORT_OFFSET = 1000, PORT_MOST = 65535, DERIVED_FIRST = 20000, DERIVED_SETS = 1000 };
+enum { TIMEOUT = 600 }; /* seconds; how long torchrun's agents wait for each other */
+
+/* Identity ------------------------------------------------------------------------------------- */
+
+static void add_text(mc_sha256_t *sha, const char *text)
+{
+    mc_sha256_add(sha, text ? text : "", text ? strlen(text) + 1 : 1);
+}
+
+static void find_id(const mc_launcher_t *l, mc_job_t *job)
+{
+    mc_sha256_t sha;
+    mc_sha256_init(&sha);
+    add_text(&sha, l->rank);
+    for (size_t i = 0; i < MC_COUNT(l->id); i++)
+        add_text(&sha, l->id[i] ? mc_variable(l->id[i]) : NULL);
+    add_text(&sha, mc_variable("MESHCOLL_MASTER_PORT"));
+    add_text(&sha, mc_variable("MASTER_PORT"));
+    mc_sha256_end(&sha, job->id);
+}
+
+void mc_job_start(mc_job_t *job, const void *drawn, size_t bytes)
+{
+    mc_sha256_t sha;
+    mc_sha256_init(&sha);
+    mc_sha256_add(&sha, job->id, sizeof job->id);
+    mc_sha256_add(&sha, drawn, bytes);
+    mc_sha256_end(&sha, job->id);
+}
+
+/* Where rank 0 listens ------------------------------------------------------------------------- */
+
+/* Of names and addresses. */
+static bool is_host_letter(char c)
+{
+    return isalnum((unsigned char)c) || (c && strchr("-._:%", c));
+}
+
+/* Writes the first of "01-04,7]…" and returns what follows the bracket; NULL: it is no such list. */
+static const char *add_first(const char *list, mc_text_t *host)
+{
+    const size_t digits = strspn(list, "0123456789");
+    const char *const end = list + strspn(list, "0123456789-,");
+    if (digits == 0 || digits >= MC_JOB_HOST || *end != ']')
+        return NULL;
+    mc_text_add(host, "%.*s", (int)digits, list);
+    return end + 1;
+}
+
+bool mc_job_first_host(const char *list, char host[MC_JOB_HOST])
+{
+    char found[MC_JOB_HOST];
+    mc_text_t text = mc_text(found, sizeof found);
+    while (*list && *list != ',' && text.length < sizeof found) {
+        if (*list == '[') {
+            list = add_first(list + 1, &text);
+            if (!list)
+                return false;
+        } else if (is_host_letter(*list)) {
+            mc_text_add(&text, "%c", *list++);
+        } else {
+            return false;
+        }
+    }
+    if (text.length == 0 || text.length >= sizeof found)
+        return false;
+    strcpy(host, found);
+    return true;
+}
+
+static bool is_local(mc_launcher_id_t launcher)
+{
+    const char *const local = mc_variable("OMPI_COMM_WORLD_LOCAL_SIZE");
+    return launcher == MC_OPEN_MPI && local && strcmp(local, getenv("OMPI_COMM_WORLD_SIZE")) == 0;
+}
+
+static bool derive_host(mc_launcher_id_t launcher, char host[MC_JOB_HOST])
+{
+    const char *list = mc_variable("SLURM_STEP_NODELIST");
+    list = list ? list : mc_variable("SLURM_JOB_NODELIST");
+    if (is_local(launcher))
+        strcpy(host, "127.0.0.1");
+    return is_local(launcher) ||
+           ((launcher == MC_SLURM || launcher == MC_PMI) && list && mc_job_first_host(list, host));
+}
+
+/* "10.0.0.1" or "fd00::1%eth0", not a name, and "[fd00::1]" without its brackets. */
+static bool is_address(const char *host)
+{
+    unsigned char any[sizeof(struct in6_addr)];
+    return strchr(host, ':') || inet_pton(AF_INET, host, any) == 1;
+}
+
+static int set_host(const char *host, mc_job_t *job)
+{
+    const size_t n = strlen(host);
+    const bool bracketed = n > 2 && host[0] == '[' && host[n - 1] == ']';
+    if (n >= MC_JOB_HOST)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "meshcoll_create_env: the master's address is longer than %d characters",
+                       MC_JOB_HOST - 1);
+    snprintf(job->host, sizeof job->host, "%.*s", (int)(bracketed ? n - 2 : n), host + bracketed);
+    return MESHCOLL_OK;
+}
+
+static int find_host(mc_launcher_id_t launcher, mc_job_t *job)
+{
+    const char *const own = mc_variable("MESHCOLL_MASTER_ADDR"), *const given =
+                                                                     mc_variable("MASTER_ADDR");
+    if (own || given) {
+        job->only_there = own && is_address(own);
+        return set_host(own ? own : given, job);
+    }
+    job->only_there = is_local(launcher);
+    if (derive_host(launcher, job->host))
+        return MESHCOLL_OK;
+    return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                   "meshcoll_create_env: %s and %s are set, but not where rank 0 listens: set "
+                   "MASTER_ADDR (or MESHCOLL_MASTER_ADDR) on all ranks",
+                   mc_launchers[launcher].rank, mc_launchers[launcher].size);
+}
+
+/* A set of ports from what tells the job from others. */
+static bool derive_ports(mc_launcher_id_t launcher, mc_job_t *job)
+{
+    uint32_t n;
+    if (launcher == MC_TORCHRUN || !mc_launchers[launcher].id[0] ||
+        !mc_variable(mc_launchers[launcher].id[0]))
+        return false;
+    memcpy(&n, job->id, sizeof n);
+    job->port = (uint16_t)(DERIVED_FIRST + n % DERIVED_SETS * MC_JOB_PORTS);
+    job->n_ports = MC_JOB_PORTS;
+    return true;
+}
+
+static int find_ports(mc_launcher_id_t launcher, mc_job_t *job)
+{
+    long port = 0;
+    int status = MESHCOLL_OK;
+    mc_ports_t pinned;
+    if (mc_ports_read(&pinned))
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_create_env: %s", meshcoll_last_error());
+    if (mc_variable("MESHCOLL_MASTER_PORT")) {
+        status = mc_variable_number("MESHCOLL_MASTER_PORT", 1, PORT_MOST, &port);
+        job->port = (uint16_t)port;
+        job->n_ports = 1;
+    } else if (pinned.first) {
+        job->port = (uint16_t)(pinned.first - MC_PORTS_MEET);
+        job->n_ports = MC_PORTS_MEET;
+    } else if (mc_variable("MASTER_PORT")) {
+        status = mc_variable_number("MASTER_PORT", 1, PORT_MOST, &port);
+        port += port + PORT_OFFSET + MC_JOB_PORTS > PORT_MOST ? -PORT_OFFSET : PORT_OFFSET;
+        job->port = (uint16_t)port;
+        job->n_ports = MC_JOB_PORTS;
+    } else if (!derive_ports(launcher, job)) {
+        status = mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                         "meshcoll_create_env: which port does rank 0 listen on? Set MASTER_PORT, "
+                         "or MESHCOLL_MASTER_PORT, on all ranks");
+    }
+    return status;
+}
+
+/* The secret ----------------------------------------------------------------------------------- */
+
+static int fail_secret(const char *path, const char *why)
+{
+    return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_create_env: MESHCOLL_SECRET_FILE %s %s",
+                   path, why);
+}
+
+static int read_secret(const char *path, int fd, mc_job_t *job)
+{
+    struct stat s;
+    if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode))
+        return fail_secret(path, "is no regular file");
+    if (s.st_mode & (S_IRWXG | S_IRWXO))
+        return fail_secret(path, "is open to others: chmod 600 makes it the user's own");
+    const ssize_t n = read(fd, job->secret, sizeof job->secret);
+    job->secret_bytes = n > 0 ? (size_t)n : 0;
+    while (job->secret_bytes > 0 && job->secret[job->secret_bytes - 1] == '\n')
+        job->secret_bytes--;
+    /* an empty secret would let anyone join */
+    if (job->secret_bytes == 0 || n == (ssize_t)sizeof job->secret)
+        return fail_secret(path, "cannot be read, is empty, or is longer than 4095 bytes");
+    return MESHCOLL_OK;
+}
+
+static int find_secret(mc_job_t *job)
+{
+    const char *const secret = mc_variable("MESHCOLL_SECRET"), *const path = mc_variable(
+                                                                   "MESHCOLL_SECRET_FILE");
+    if (secret && path)
+        return mc_fail(
+            MESHCOLL_ERR_INVALID_ARG,
+            "meshcoll_create_env: MESHCOLL_SECRET and MESHCOLL_SECRET_FILE are both set; "
+            "expected one of them");
+    if (path) {
+        const int fd = mc_descriptor(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+        if (fd < 0)
+            return fail_secret(path, strerror(errno));
+        const int status = read_secret(path, fd, job);
+        close(fd);
+        return status;
+    }
+    if (secret && strlen(secret) >= sizeof job->secret)
+        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
+                       "meshcoll_create_env: MESHCOLL_SECRET is longer than %d characters",
+                       MC_JOB_SECRET - 1);
+    job->secret_bytes = secret ? strlen(secret) : 0;
+    memcpy(job->secret, secret ? secret : "", job->secret_bytes);
+    return MESHCOLL_OK;
+}
+
+int mc_job_find(mc_job_t *job)
+{
+    mc_launcher_id_t launcher;
+    long timeout = TIMEOUT;
+    *job = (mc_job_t){.size = 1};
+    int status = mc_launcher_find(&launcher, &job->rank, &job->size);
+    if (!status && mc_variable("MESHCOLL_BOOTSTRAP_TIMEOUT"))
+        status = mc_variable_number("MESHCOLL_BOOTSTRAP_TIMEOUT", 1, 1000000, &timeout);
+    job->timeout = (double)timeout;
+    if (status || job->size == 1)
+        return status;
+    find_id(&mc_launchers[launcher], job);
+    status = find_host(launcher, job);
+    if (!status)
+        status = find_ports(launcher, job);
+    return status ? status : find_secret(job);
+}
+
+void mc_job_free(mc_job_t *job)
+{
+    if (job)
+        explicit_bzero(job->secret, sizeof job->secret);
+    free(job);
+}

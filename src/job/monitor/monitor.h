@@ -1,0 +1,87 @@
+/*
+ * The monitor of a process: a thread that learns of other processes' ends and failures, and tells them
+ * of this one's, whatever its own program does meanwhile. Between the processes of a mesh it keeps a
+ * tree of TCP connections, within machines first, then between them. A connection that ends without a
+ * farewell is a process that ended; one that does not answer the kernel's probes is a machine or a
+ * network that is down. News go along the tree; where a process is missing, each part of the tree has a
+ * neighbour of it. The thread sleeps otherwise. Ranks are the caller's.
+ *
+ * Who connects proves by an HMAC that it knows the secret which rank 0 draws for each mesh
+ * (bootstrap/handshake.h).
+ */
+#ifndef MC_MONITOR_MONITOR_H
+#define MC_MONITOR_MONITOR_H
+
+#include "job/monitor/contact.h"
+#include "job/monitor/news.h"
+
+typedef struct mc_monitor mc_monitor_t;
+
+enum { MC_MONITOR_SECRET = 32 };
+typedef struct {
+    unsigned char at[MC_MONITOR_SECRET];
+} mc_monitor_secret_t;
+
+/* "off", or the seconds after which a silent machine counts as down; NULL: the default. ERR_PARSE. 0
+ * stands for off. */
+int mc_monitor_parse(const char *text, double *seconds);
+
+/* Draws a secret. */
+int mc_monitor_draw(mc_monitor_secret_t *secret);
+
+/* Makes one for a mesh of `size` ranks that listens, but neither connects nor answers yet; `network`: this
+ * process's; NULL: all ranks are in its namespace. `silence`: see mc_monitor_parse. Where it is off or fails, which
+ * a line on stderr says, *contact tells that, and the monitor has a board only. ERR_NO_MEMORY; ERR_TRANSPORT: there
+ * are no descriptors left. */
+int mc_monitor_open(int32_t size, const mc_network_t *network, double silence,
+                    mc_monitor_t **monitor, mc_contact_t *contact);
+
+typedef struct {
+    int32_t rank;
+    const mc_contact_t *contact; /* by rank, `stride` bytes apart; copied */
+    size_t stride;
+    const int32_t *machine; /* by rank: the lowest rank on its machine; copied */
+    mc_monitor_secret_t secret;
+} mc_monitor_params_t;
+
+/* Connects it, where all ranks have one. */
+void mc_monitor_start(mc_monitor_t *monitor, const mc_monitor_params_t *params);
+/* Waits, for a moment only, until all ranks are connected, or the mesh has failed: who ends from then on is missed at
+ * once. */
+void mc_monitor_join(mc_monitor_t *monitor);
+/* Takes leave of the others and frees it; NULL is allowed. */
+void mc_monitor_close(mc_monitor_t *monitor);
+
+/* A barrier of all ranks, once: waits in it for so many ms. OK; IN_PROGRESS: call it again; ERR_UNSUPPORTED: there
+ * are no monitors on all ranks, or not all are connected, as every rank finds out sooner or later; another error:
+ * the mesh failed, here or elsewhere. */
+int mc_monitor_barrier(mc_monitor_t *monitor, int ms);
+/* Is the tree complete? From then on it does not tear while all processes live. */
+bool mc_monitor_is_joined(mc_monitor_t *monitor);
+
+mc_news_board_t *mc_monitor_board(mc_monitor_t *monitor);
+/* Posts news and passes them on to all. Returns from fatal ones once they have left this process, so that
+ * it may end, after a second at most. News that are not new are dropped. Any thread. */
+void mc_monitor_tell(mc_monitor_t *monitor, const mc_news_t *news);
+
+/* Answers questions of other ranks, in the monitor's thread: writes at most `room` bytes to `out` and
+ * returns how many. Set before the start. */
+typedef size_t (*mc_monitor_answer_t)(void *context, uint32_t question, void *out, size_t room);
+void mc_monitor_answers(mc_monitor_t *monitor, mc_monitor_answer_t answer, void *context);
+/* Asks a rank, and waits for the answer: `room` is at most MC_FRAME_MOST. Any thread but the monitor's.
+ * Returns 0, or an errno: it does not answer, or not within these seconds. */
+int mc_monitor_ask(const mc_monitor_t *monitor, int32_t rank, uint32_t question, double seconds,
+                   void *answer, size_t room, size_t *bytes);
+/* Where a rank's process is; NULL: there is no such rank. */
+const mc_contact_t *mc_monitor_contact(const mc_monitor_t *monitor, int32_t rank);
+/* This rank. */
+int32_t mc_monitor_rank(const mc_monitor_t *monitor);
+
+/* Calls `ready` in the monitor's thread when `fd` is readable, from the start on; one such descriptor. Set
+ * before the start; it stays the caller's. */
+void mc_monitor_watch(mc_monitor_t *monitor, int fd, void (*ready)(void *context), void *context);
+
+/* The rank that a rank connects to in the tree; -1: none. */
+int32_t mc_monitor_parent(const int32_t *machine, int32_t size, int32_t rank);
+
+#endif
