@@ -20,7 +20,7 @@ static const mc_transport_ops_t reading = {.connect = read_address};
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     fuzz_bytes_t bytes = {data, data + size};
-    mc_shared_t *const job = calloc(1, sizeof *job);
+    mc_job_t *const job = calloc(1, sizeof *job);
     meshcoll_t h = {.job = job};
     mc_transport_t t[3];
     mc_peer_t *peer;

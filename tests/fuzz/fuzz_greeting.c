@@ -10,7 +10,7 @@
 
 enum { ANSWER = 1, SIGNED = 2, RANKS = 9 };
 
-static const mc_job_t job = {.rank = 3, .size = RANKS};
+static const mc_environment_t job = {.rank = 3, .size = RANKS};
 static const mc_self_t self = {.job = &job};
 
 static void sign(const char *role, const mc_challenge_t *challenge, const mc_hello_t *hello,

@@ -38,7 +38,7 @@ static void read_texts(mc_settings_t *settings)
             FUZZ_CHECK(memchr(tls[d], '\0', MC_TLS_TEXT) && tls[d][0], "dimension %d", d);
     settings->progress = NULL; /* starts a thread */
     if (mc_handle_open(&mesh, 0, settings, NULL, &handle) == MESHCOLL_OK)
-        mc_shared_free(handle->job);
+        mc_job_free(handle->job);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -13,7 +13,7 @@ enum { PARENT = 1, EARLY = 2, BLOCK = 8, RANKS = 2 };
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char in[BLOCK] = "mine";
-    const mc_job_t job = {.size = RANKS, .timeout = 1};
+    const mc_environment_t job = {.size = RANKS, .timeout = 1};
     fuzz_bytes_t bytes = {data, data + size};
     const uint8_t what = fuzz_byte(&bytes);
     const size_t n = (size_t)(bytes.end - bytes.at);

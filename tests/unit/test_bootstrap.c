@@ -50,11 +50,11 @@ static void set_all(const char *const *pairs)
 }
 #define SET(...) set_all((const char *const[]){__VA_ARGS__, NULL})
 
-static mc_job_t job;
+static mc_environment_t job;
 
 static void expect_job(int rank, int size, const char *host, int port, int n_ports)
 {
-    cr_assert_eq(mc_job_find(&job), MESHCOLL_OK, "%s", meshcoll_last_error());
+    cr_assert_eq(mc_environment_read(&job), MESHCOLL_OK, "%s", meshcoll_last_error());
     cr_expect_eq(job.rank, rank);
     cr_expect_eq(job.size, size);
     cr_expect_str_eq(job.host, host);
@@ -65,23 +65,24 @@ static void expect_job(int rank, int size, const char *host, int port, int n_por
 
 static void expect_refused(const char *says)
 {
-    cr_expect_eq(mc_job_find(&job), MESHCOLL_ERR_INVALID_ARG);
+    cr_expect_eq(mc_environment_read(&job), MESHCOLL_ERR_INVALID_ARG);
     cr_expect(strstr(meshcoll_last_error(), says), "%s", meshcoll_last_error());
 }
 
 Test(job, without_a_launcher_is_of_one_rank)
 {
     SET(NULL);
-    cr_assert_eq(mc_job_find(&job), MESHCOLL_OK);
+    cr_assert_eq(mc_environment_read(&job), MESHCOLL_OK);
     cr_expect(job.rank == 0 && job.size == 1);
     SET("RANK", "", "WORLD_SIZE", "", "OMPI_COMM_WORLD_RANK", "");
-    cr_assert_eq(mc_job_find(&job), MESHCOLL_OK, "an empty variable is one that is not set");
+    cr_assert_eq(mc_environment_read(&job), MESHCOLL_OK,
+                 "an empty variable is one that is not set");
     /* a batch script, and the shell of salloc, have their allocation's variables */
     static const char *const no_steps[] = {"", "4294967290", "4294967291"};
     for (size_t i = 0; i < MC_COUNT(no_steps); i++) {
         SET("SLURM_PROCID", "0", "SLURM_NTASKS", "8", "SLURM_JOB_ID", "12", "SLURM_STEP_ID",
             no_steps[i], "SLURM_JOB_NODELIST", "a");
-        cr_assert_eq(mc_job_find(&job), MESHCOLL_OK);
+        cr_assert_eq(mc_environment_read(&job), MESHCOLL_OK);
         cr_expect_eq(job.size, 1, "step '%s': %d", no_steps[i], (int)job.size);
     }
 }
@@ -107,10 +108,10 @@ Test(job, launchers_that_disagree_are_refused)
     SET("RANK", "0", "WORLD_SIZE", "1", "OMPI_COMM_WORLD_RANK", "2", "OMPI_COMM_WORLD_SIZE", "4");
     expect_refused("rank 0 of 1 by RANK and WORLD_SIZE, rank 2 of 4 by OMPI_COMM_WORLD_RANK");
     setenv("MESHCOLL_LAUNCHER", "torchrun", 1);
-    cr_expect(mc_job_find(&job) == MESHCOLL_OK && job.size == 1);
+    cr_expect(mc_environment_read(&job) == MESHCOLL_OK && job.size == 1);
     SET("RANK", "0", "WORLD_SIZE", "1", "OMPI_COMM_WORLD_RANK", "2", "OMPI_COMM_WORLD_SIZE", "4",
         "MESHCOLL_LAUNCHER", "openmpi", AT);
-    expect_job(2, 4, "a", 1001, MC_JOB_PORTS);
+    expect_job(2, 4, "a", 1001, MC_ENVIRONMENT_PORTS);
     /* the pods of an operator, and mpirun in one of them */
     SET("RANK", "0", "WORLD_SIZE", "8", "OMPI_COMM_WORLD_RANK", "2", "OMPI_COMM_WORLD_SIZE", "4",
         AT);
@@ -129,25 +130,25 @@ Test(job, launchers_may_start_each_other)
 {
     SET("RANK", "9", "WORLD_SIZE", "16", "LOCAL_RANK", "1", "SLURM_PROCID", "1", "SLURM_NTASKS",
         "2", "SLURM_STEP_ID", "0", AT);
-    expect_job(9, 16, "a", 1001, MC_JOB_PORTS);
+    expect_job(9, 16, "a", 1001, MC_ENVIRONMENT_PORTS);
     SET("OMPI_COMM_WORLD_RANK", "9", "OMPI_COMM_WORLD_SIZE", "16", "SLURM_PROCID", "1",
         "SLURM_NTASKS", "2", "SLURM_STEP_ID", "0", AT);
-    expect_job(9, 16, "a", 1001, MC_JOB_PORTS);
+    expect_job(9, 16, "a", 1001, MC_ENVIRONMENT_PORTS);
     SET("RANK", "1", "WORLD_SIZE", "2", "OMPI_COMM_WORLD_RANK", "0", "OMPI_COMM_WORLD_SIZE", "1",
         AT);
-    expect_job(1, 2, "a", 1001, MC_JOB_PORTS);
+    expect_job(1, 2, "a", 1001, MC_ENVIRONMENT_PORTS);
     SET("PMI_RANK", "1", "PMI_SIZE", "2", "SLURM_PROCID", "1", "SLURM_NTASKS", "2", "SLURM_STEP_ID",
         "0", AT);
-    expect_job(1, 2, "a", 1001, MC_JOB_PORTS);
+    expect_job(1, 2, "a", 1001, MC_ENVIRONMENT_PORTS);
 }
 
 Test(job, is_found_by_each_launcher)
 {
     SET("RANK", "3", "WORLD_SIZE", "8", "MASTER_ADDR", "node1", "MASTER_PORT", "29500");
-    expect_job(3, 8, "node1", 30500, MC_JOB_PORTS);
+    expect_job(3, 8, "node1", 30500, MC_ENVIRONMENT_PORTS);
     cr_expect_eq(job.timeout, 600);
     SET("RANK", "3", "WORLD_SIZE", "8", "MASTER_ADDR", "node1", "MASTER_PORT", "65000");
-    expect_job(3, 8, "node1", 64000, MC_JOB_PORTS);
+    expect_job(3, 8, "node1", 64000, MC_ENVIRONMENT_PORTS);
     SET("RANK", "0", "WORLD_SIZE", "8", "MASTER_ADDR", "node1", "MASTER_PORT", "29500",
         "MESHCOLL_MASTER_PORT", "7000", "MESHCOLL_MASTER_ADDR", "10.0.0.1",
         "MESHCOLL_BOOTSTRAP_TIMEOUT", "30");
@@ -155,20 +156,20 @@ Test(job, is_found_by_each_launcher)
     cr_expect_eq(job.timeout, 30);
     SET("OMPI_COMM_WORLD_RANK", "1", "OMPI_COMM_WORLD_SIZE", "4", "OMPI_COMM_WORLD_LOCAL_SIZE", "4",
         "PMIX_NAMESPACE", "77", "SLURM_PROCID", "0", "SLURM_NTASKS", "1");
-    expect_job(1, 4, "127.0.0.1", 0, MC_JOB_PORTS);
+    expect_job(1, 4, "127.0.0.1", 0, MC_ENVIRONMENT_PORTS);
     cr_expect(job.port >= 20000 && job.port < 28000);
     SET("PMI_RANK", "1", "PMI_SIZE", "4", "MASTER_ADDR", "a", "MASTER_PORT", "100");
-    expect_job(1, 4, "a", 1100, MC_JOB_PORTS);
+    expect_job(1, 4, "a", 1100, MC_ENVIRONMENT_PORTS);
     SET("SLURM_PROCID", "2", "SLURM_NTASKS", "3", "SLURM_STEP_NODELIST", "gpu[07-09],x",
         "SLURM_JOB_ID", "12", "SLURM_STEP_ID", "0");
-    expect_job(2, 3, "gpu07", 0, MC_JOB_PORTS);
+    expect_job(2, 3, "gpu07", 0, MC_ENVIRONMENT_PORTS);
 }
 
 Test(job, ports_may_be_pinned)
 {
     SET("RANK", "3", "WORLD_SIZE", "8", "MASTER_ADDR", "a", "MASTER_PORT", "29500",
         "MESHCOLL_PORTS", "40000-40199");
-    expect_job(3, 8, "a", 40000, MC_JOB_PORTS);
+    expect_job(3, 8, "a", 40000, MC_ENVIRONMENT_PORTS);
     setenv("MESHCOLL_MASTER_PORT", "7000", 1);
     expect_job(3, 8, "a", 7000, 1);
     static const char *const wrong[] = {"40000", "40000-",      "40000-40014",
@@ -185,16 +186,16 @@ Test(job, identities_differ)
 {
     unsigned char first[MC_SHA256_BYTES];
     SET("RANK", "3", "WORLD_SIZE", "8", "MASTER_ADDR", "a", "MASTER_PORT", "1");
-    expect_job(3, 8, "a", 1001, MC_JOB_PORTS);
+    expect_job(3, 8, "a", 1001, MC_ENVIRONMENT_PORTS);
     memcpy(first, job.id, sizeof first);
     setenv("RANK", "4", 1);
-    expect_job(4, 8, "a", 1001, MC_JOB_PORTS);
+    expect_job(4, 8, "a", 1001, MC_ENVIRONMENT_PORTS);
     cr_expect_arr_eq(job.id, first, sizeof first, "ranks are of one job");
     setenv("TORCHELASTIC_RESTART_COUNT", "1", 1);
-    expect_job(4, 8, "a", 1001, MC_JOB_PORTS);
+    expect_job(4, 8, "a", 1001, MC_ENVIRONMENT_PORTS);
     cr_expect_arr_neq(job.id, first, sizeof first, "a restart is another job");
     SET("RANK", "3", "WORLD_SIZE", "8", "MASTER_ADDR", "a", "MASTER_PORT", "2");
-    expect_job(3, 8, "a", 1002, MC_JOB_PORTS);
+    expect_job(3, 8, "a", 1002, MC_ENVIRONMENT_PORTS);
     cr_expect_arr_neq(job.id, first, sizeof first, "another port is another job");
 }
 
@@ -227,7 +228,7 @@ Test(job, reads_a_secret_of_the_users_own)
     cr_assert(fd >= 0 && write(fd, "swordfish\n", 10) == 10);
     SET("RANK", "1", "WORLD_SIZE", "8", "MASTER_ADDR", "a", "MASTER_PORT", "1",
         "MESHCOLL_SECRET_FILE", path);
-    expect_job(1, 8, "a", 1001, MC_JOB_PORTS);
+    expect_job(1, 8, "a", 1001, MC_ENVIRONMENT_PORTS);
     cr_expect(job.secret_bytes == 9 && memcmp(job.secret, "swordfish", 9) == 0);
     cr_assert(ftruncate(fd, 0) == 0 && pwrite(fd, "\n", 1, 0) == 1);
     expect_refused("is empty");
@@ -248,22 +249,23 @@ Test(job, first_host_of_a_list)
                                            {"n[01-04]-ib,other", "n01-ib"},
                                            {"rack[2,3]node[08-09]", "rack2node08"},
                                            {"n[5]", "n5"}};
-    char host[MC_JOB_HOST];
+    char host[MC_ENVIRONMENT_HOST];
     for (size_t i = 0; i < MC_COUNT(lists); i++) {
-        cr_expect(mc_job_first_host(lists[i][0], host));
+        cr_expect(mc_environment_first_host(lists[i][0], host));
         cr_expect_str_eq(host, lists[i][1]);
     }
-    cr_expect(!mc_job_first_host("", host));
-    cr_expect(!mc_job_first_host("node[1-", host));
-    cr_expect(!mc_job_first_host("node[[1]]", host));
-    cr_expect(!mc_job_first_host("node[]", host));
-    cr_expect(!mc_job_first_host("node 1", host));
-    cr_expect(!mc_job_first_host("node1]", host));
-    char list[2 * MC_JOB_HOST] = "";
-    memset(list, 'n', MC_JOB_HOST - 1);
-    cr_expect(mc_job_first_host(list, host));
-    memset(list, 'n', MC_JOB_HOST);
-    cr_expect(!mc_job_first_host(list, host), "no name has %d characters", MC_JOB_HOST);
+    cr_expect(!mc_environment_first_host("", host));
+    cr_expect(!mc_environment_first_host("node[1-", host));
+    cr_expect(!mc_environment_first_host("node[[1]]", host));
+    cr_expect(!mc_environment_first_host("node[]", host));
+    cr_expect(!mc_environment_first_host("node 1", host));
+    cr_expect(!mc_environment_first_host("node1]", host));
+    char list[2 * MC_ENVIRONMENT_HOST] = "";
+    memset(list, 'n', MC_ENVIRONMENT_HOST - 1);
+    cr_expect(mc_environment_first_host(list, host));
+    memset(list, 'n', MC_ENVIRONMENT_HOST);
+    cr_expect(!mc_environment_first_host(list, host), "no name has %d characters",
+              MC_ENVIRONMENT_HOST);
 }
 
 Test(bootstrap, names_missing_ranks)
@@ -307,7 +309,7 @@ static int gather(const meshcoll_oob_t *oob, int round)
 }
 
 /* Once more, as for a second mesh while the first is there. */
-static int join_again(const mc_job_t *mine)
+static int join_again(const mc_environment_t *mine)
 {
     mc_bootstrap_t *again;
     if (mc_bootstrap_open(mine, &again))
@@ -322,7 +324,7 @@ static int join_again(const mc_job_t *mine)
 static int be_rank(const trial_t *t, int rank, int port)
 {
     mc_bootstrap_t *bootstrap;
-    mc_job_t mine = {
+    mc_environment_t mine = {
         .rank = rank, .size = t->size, .host = "127.0.0.1", .n_ports = 1, .timeout = 20};
     mine.port = (uint16_t)port;
     mine.secret_bytes = strlen(t->secret);
@@ -398,7 +400,7 @@ Test(bootstrap, refuses_a_place_outside_of_the_tree)
         int failed;
     } answers[] = {{1, 0, 0, 0},      {8, 7, 4, 0},      {-5, 0, 0, EPROTO}, {0, 0, 0, EPROTO},
                    {9, 0, 0, EPROTO}, {1, 9, 0, EPROTO}, {1, -1, 0, EPROTO}, {8, 1, 5, EPROTO}};
-    mc_job_t mine = {.rank = 3, .size = 9};
+    mc_environment_t mine = {.rank = 3, .size = 9};
     const mc_self_t self = {.job = &mine};
     const mc_challenge_t challenge = {0};
     const mc_hello_t hello = {.kind = MC_HELLO_JOIN, .rank = 3, .size = 9};

@@ -168,7 +168,7 @@ Test(callback, and_freed_requests)
             meshcoll_request_t *other; /* progresses */
             begin(r, COUNT, &other);
             meshcoll_free(other);
-            mc_shared_progress(mesh[r]->job);
+            mc_job_progress(mesh[r]->job);
             mc_callbacks_run();
         }
     cr_expect_eq(s[0].n_calls, 1);
@@ -199,7 +199,7 @@ Test(callback, begins_the_next_call)
     for (int i = 0; i < 100000 && s[0].n_left + s[1].n_left > -2; i++)
         for (int r = 0; r < RANKS; r++) {
             meshcoll_request_t *none = NULL;
-            mc_shared_progress(mesh[r]->job);
+            mc_job_progress(mesh[r]->job);
             cr_assert_eq(meshcoll_testall(1, &none), MESHCOLL_OK);
         }
     cr_expect_eq(s[0].n_calls, CHAIN + 1);

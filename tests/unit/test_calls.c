@@ -161,7 +161,7 @@ Test(calls, may_be_left_to_themselves)
     }
     for (int turn = 0; turn < 100; turn++)
         for (int r = 0; r < RANKS; r++)
-            mc_shared_progress(rank[r]->job);
+            mc_job_progress(rank[r]->job);
     for (int r = 0; r < RANKS; r++) {
         expect_sum(r, 0, COUNT);
         expect_sum(r, 1, COUNT);

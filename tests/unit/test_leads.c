@@ -43,7 +43,7 @@ static int n_pending(const meshcoll_t *h)
 static void turn(void)
 {
     for (int r = 0; r < RANKS; r++)
-        (void)mc_shared_progress(rank[r]->job);
+        (void)mc_job_progress(rank[r]->job);
 }
 
 static void finish(int calls)

@@ -109,7 +109,7 @@ enum { ADDRESS = 24 };
 static int addresses_of(uint64_t bytes, bool ucx)
 {
     mc_transport_t t = {.address_bytes = ADDRESS, .greets = ucx};
-    static mc_shared_t job;
+    static mc_job_t job;
     char all[2 * (8 + ADDRESS)] = {ADDRESS};
     memcpy(all + 8 + ADDRESS, &bytes, sizeof bytes);
     cr_assert_eq(mc_mesh_parse("x=2", &job.mesh), MESHCOLL_OK);

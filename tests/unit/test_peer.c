@@ -92,7 +92,7 @@ Test(peer, of_another_user_is_a_stranger, .timeout = 30)
 /* What rank 0 has drawn tells two starts with the same variables apart. */
 Test(peer, of_another_start_is_of_another_job)
 {
-    mc_job_t one = {.size = 2}, other = {.size = 2, .rank = 1};
+    mc_environment_t one = {.size = 2}, other = {.size = 2, .rank = 1};
     const mc_self_t a = {.job = &one}, b = {.job = &other};
     mc_challenge_t challenge;
     mc_hello_t hello = {.kind = MC_HELLO_CHILD};
@@ -101,8 +101,8 @@ Test(peer, of_another_start_is_of_another_job)
     cr_assert_eq(mc_handshake_challenge(fd[0], &challenge), 0);
     cr_assert_eq(mc_handshake_hello(&b, &challenge, &hello), 0);
     cr_expect_eq(mc_handshake_judge(&a, &challenge, &hello), MC_ANSWER_OK);
-    mc_job_start(&one, "1", 1);
-    mc_job_start(&other, "2", 1);
+    mc_environment_start(&one, "1", 1);
+    mc_environment_start(&other, "2", 1);
     cr_assert_eq(mc_handshake_hello(&b, &challenge, &hello), 0);
     cr_expect_eq(mc_handshake_judge(&a, &challenge, &hello), MC_ANSWER_OTHER_JOB);
     close(fd[0]);

@@ -46,7 +46,7 @@ static mc_transport_t readable(void)
 Test(wait, sleeps_blindly_after_a_sleep_in_vain)
 {
     mc_transport_t t = readable();
-    mc_shared_t job = {.oversubscribed = true, .polled = {&t}, .n_polled = 1};
+    mc_job_t job = {.oversubscribed = true, .polled = {&t}, .n_polled = 1};
     meshcoll_t h = {.job = &job};
     mc_waiting_t w = {0};
     const uint32_t awake = mc_wait_polls(&job) + mc_wait_yields(&job);
@@ -72,7 +72,7 @@ Test(wait, asks_what_is_lacking_where_cores_are_shared_and_nobody_shares_the_mes
 {
     const mc_transport_ops_t asked = {.progress = look, .arm = arm, .lacks = lacks};
     mc_transport_t t = {.ops = &asked, .fd = -1}, other = {.ops = &ops, .fd = -1};
-    mc_shared_t job = {.oversubscribed = true, .polled = {&t, &t}, .n_polled = 1};
+    mc_job_t job = {.oversubscribed = true, .polled = {&t, &t}, .n_polled = 1};
     meshcoll_t h = {.job = &job};
     mc_wait_begin(&h);
     cr_expect_eq(n_asked, 1);
@@ -91,7 +91,7 @@ Test(wait, asks_what_is_lacking_where_cores_are_shared_and_nobody_shares_the_mes
 Test(wait, looks_at_the_descriptor_again_after_news)
 {
     mc_transport_t t = readable();
-    mc_shared_t job = {.oversubscribed = true, .polled = {&t}, .n_polled = 1};
+    mc_job_t job = {.oversubscribed = true, .polled = {&t}, .n_polled = 1};
     meshcoll_t h = {.job = &job};
     mc_waiting_t w = {.in_vain = true, .idle = 1000};
     news = 1;
@@ -104,7 +104,7 @@ Test(wait, looks_at_the_descriptor_again_after_news)
 Test(wait, naps_after_a_sleep_in_vain_where_threads_share_the_mesh)
 {
     mc_transport_t t = readable();
-    mc_shared_t job = {.oversubscribed = true, .polled = {&t}, .n_polled = 1};
+    mc_job_t job = {.oversubscribed = true, .polled = {&t}, .n_polled = 1};
     meshcoll_t h = {.job = &job};
     mc_waiting_t w = {0};
     const mc_settings_t settings = {.threads = "multiple"};
@@ -125,7 +125,7 @@ Test(wait, the_progress_thread_naps_after_a_sleep_in_vain, .timeout = 60)
 {
     enum { LOOKS = 100 };
     mc_transport_t t = readable();
-    mc_shared_t job = {.oversubscribed = true, .polled = {&t}, .n_polled = 1};
+    mc_job_t job = {.oversubscribed = true, .polled = {&t}, .n_polled = 1};
     meshcoll_t h = {.job = &job};
     const mc_settings_t settings = {.progress = "thread"};
     cr_assert_eq(mc_threads_open(&job, &settings), MESHCOLL_OK);
@@ -142,7 +142,7 @@ Test(wait, the_progress_thread_naps_after_a_sleep_in_vain, .timeout = 60)
 /* As at a container's limit, which root has not: no machine has such a stack. */
 Test(wait, a_thread_that_cannot_be_made_is_no_lack_of_memory)
 {
-    mc_shared_t job = {0};
+    mc_job_t job = {0};
     const mc_settings_t settings = {.progress = "thread"};
     pthread_attr_t huge;
     cr_assert_eq(pthread_attr_init(&huge), 0);

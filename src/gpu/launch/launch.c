@@ -252,7 +252,7 @@ static void turn(meshcoll_t *h)
         mc_lock(h);
         return;
     }
-    (void)mc_shared_progress(h->job);
+    (void)mc_job_progress(h->job);
     sched_yield();
 }
 

@@ -22,7 +22,7 @@ enum { BLOCKS_OF_TRACKS = 2 * BLOCKS, ARENA_OF_TRACKS = 4 * ARENA_BYTES };
 
 /* The alarm --------------------------------------------------------------------------------------- */
 
-static int open_alarm(mc_shared_t *job, mc_cu_context_t context)
+static int open_alarm(mc_job_t *job, mc_cu_context_t context)
 {
     void *word;
     if (job->gpu_alarm)
@@ -43,7 +43,7 @@ static int open_alarm(mc_shared_t *job, mc_cu_context_t context)
 }
 
 /* Kernels of a mesh that failed may still look at it. */
-void mc_gpu_alarm_close(mc_shared_t *job)
+void mc_gpu_alarm_close(mc_job_t *job)
 {
     mc_gpu_visit_t visit;
     mc_gpu_alarm_t *const alarm = job->gpu_alarm;

@@ -18,6 +18,6 @@ bool mc_gpu_is_unmapped(const mc_gpu_t *gpu);
 void mc_gpu_free(const meshcoll_t *h, mc_gpu_t *gpu, bool leaves);
 /* At last, when its monitor is closed and all that was made from it is freed. Also where no call on device memory
  * succeeded, or only calls of sub-meshes. */
-void mc_gpu_alarm_close(mc_shared_t *job);
+void mc_gpu_alarm_close(mc_job_t *job);
 
 #endif

@@ -27,7 +27,7 @@ bool mc_proxy_is_needed(const meshcoll_t *h)
 
 /* Opening ----------------------------------------------------------------------------------------- */
 
-static mc_proxy_t *make(mc_shared_t *job, const mc_gpudirect_t *direct)
+static mc_proxy_t *make(mc_job_t *job, const mc_gpudirect_t *direct)
 {
     const size_t n = (size_t)job->mesh.size;
     mc_proxy_t *const p = calloc(1, sizeof *p);
@@ -68,7 +68,7 @@ static int open_dim(mc_proxy_t *p, int32_t dim)
 
 int mc_proxy_open(meshcoll_t *h)
 {
-    mc_shared_t *const job = h->job;
+    mc_job_t *const job = h->job;
     mc_gpudirect_t direct;
     int status = job->proxy ? MESHCOLL_OK : mc_gpudirect_find(&direct);
     if (status)
@@ -99,13 +99,13 @@ bool mc_proxy_is_direct(const meshcoll_t *h, mc_cu_context_t context)
 
 size_t mc_proxy_address_bytes(const meshcoll_t *h)
 {
-    const mc_shared_t *const job = h->job;
+    const mc_job_t *const job = h->job;
     return mc_transports_bytes(job->proxy->transport, job->mesh.ndims);
 }
 
 void mc_proxy_address_pack(const meshcoll_t *h, char *at)
 {
-    const mc_shared_t *const job = h->job;
+    const mc_job_t *const job = h->job;
     mc_transports_pack(job->proxy->transport, job->mesh.ndims, at);
 }
 
@@ -219,7 +219,7 @@ static void free_memory(const mc_route_params_t *params)
 /* Slots in memory of the GPU, where that is possible. */
 static void take_direct(mc_proxy_end_t *end, int32_t rank, mc_route_params_t *params)
 {
-    const mc_shared_t *const job = end->mesh->job;
+    const mc_job_t *const job = end->mesh->job;
     const mc_gpudirect_t *const direct = &job->proxy->direct;
     const size_t bytes = mc_route_slots_bytes(end->blocks, end->slot_bytes);
     const int32_t dim = mc_mesh_level(&job->mesh, job->rank, mc_root_rank(end->mesh, rank));
@@ -244,7 +244,7 @@ static void take_direct(mc_proxy_end_t *end, int32_t rank, mc_route_params_t *pa
 static int make_route(mc_proxy_end_t *end, int32_t rank, bool receives)
 {
     const meshcoll_t *const h = end->mesh;
-    const mc_shared_t *const job = h->job;
+    const mc_job_t *const job = h->job;
     const uint64_t context = mc_tag_context(h->context);
     mc_route_params_t params = {.receives = receives,
                                 .parts = end->direct || end->is_direct[rank],
@@ -341,7 +341,7 @@ static void close_transports(mc_proxy_t *p)
         mc_cuda()->context_pop(&context);
 }
 
-void mc_proxy_close(mc_shared_t *job)
+void mc_proxy_close(mc_job_t *job)
 {
     mc_proxy_t *const p = job->proxy;
     if (!p)

@@ -57,6 +57,6 @@ void mc_proxy_end_close(const meshcoll_t *h, mc_proxy_end_t *end, bool leaves);
 
 /* Of a job: ends the thread and closes the transports, when all ranks have settled, or the mesh has
  * failed. */
-void mc_proxy_close(mc_shared_t *job);
+void mc_proxy_close(mc_job_t *job);
 
 #endif

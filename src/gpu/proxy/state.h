@@ -33,7 +33,7 @@ struct mc_proxy_end {
 };
 
 typedef struct mc_proxy {
-    mc_shared_t *job;
+    mc_job_t *job;
     pthread_t thread;
     bool has_thread;
     mc_gpudirect_t direct; /* its context is current in the thread */

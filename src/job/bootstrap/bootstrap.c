@@ -10,7 +10,7 @@
 /* All ranks create meshes in the same order; two bootstraps on one port are told apart by this. */
 static _Atomic uint32_t generations;
 
-int mc_bootstrap_open(const mc_job_t *job, mc_bootstrap_t **bootstrap)
+int mc_bootstrap_open(const mc_environment_t *job, mc_bootstrap_t **bootstrap)
 {
     mc_tree_t *const tree = malloc(sizeof *tree);
     if (!tree)

@@ -1,5 +1,5 @@
 /*
- * An out-of-band allgather over TCP for the ranks of a job (job.h). Ranks register with rank 0, which arranges them as a
+ * An out-of-band allgather over TCP for the ranks of a job (handshake/environment.h). Ranks register with rank 0, which arranges them as a
  * tree in the order in which they come: each keeps a connection to its parent and at most MC_FANOUT to children. An
  * allgather collects up the tree and distributes down it: O(log ranks) steps, and no rank holds more than MC_FANOUT + 1
  * connections. A rank that fails, or a time limit, ends it on all ranks with the same error.
@@ -7,14 +7,14 @@
 #ifndef MC_BOOTSTRAP_BOOTSTRAP_H
 #define MC_BOOTSTRAP_BOOTSTRAP_H
 
-#include "job/handshake/job.h"
+#include "job/handshake/environment.h"
 #include "job/network/wire.h"
 
 typedef struct mc_bootstrap mc_bootstrap_t;
 
 /* Joins the other ranks. ERR_TRANSPORT names those that are missing, or why this rank was refused.
  * Collective. */
-int mc_bootstrap_open(const mc_job_t *job, mc_bootstrap_t **bootstrap);
+int mc_bootstrap_open(const mc_environment_t *job, mc_bootstrap_t **bootstrap);
 /* Takes a void *, as it frees the context of a mesh. */
 void mc_bootstrap_close(void *bootstrap);
 

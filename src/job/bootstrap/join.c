@@ -107,7 +107,7 @@ static void say_missing(registry_t *r)
     double waited;
     char names[300], where[512];
     mc_text_t text = mc_text(names, sizeof names), at = mc_text(where, sizeof where);
-    const mc_job_t *const job = &r->tree->job;
+    const mc_environment_t *const job = &r->tree->job;
     if (!mc_notice_due(&r->notice, &waited))
         return;
     const int32_t n = mc_join_missing(&r->joined, job->size, &text);
@@ -122,7 +122,7 @@ static int fail_missing(const registry_t *r)
 {
     char names[300];
     mc_text_t text = mc_text(names, sizeof names);
-    const mc_job_t *const job = &r->tree->job;
+    const mc_environment_t *const job = &r->tree->job;
     const int32_t n = mc_join_missing(&r->joined, job->size, &text);
     return mc_tree_fail(r->tree,
                         "%d of %d ranks did not join within %g s (MESHCOLL_BOOTSTRAP_TIMEOUT): "
@@ -132,7 +132,7 @@ static int fail_missing(const registry_t *r)
 
 static mc_answer_code_t judge(const registry_t *r, const mc_self_t *self, const mc_hello_t *hello)
 {
-    const mc_job_t *const job = &r->tree->job;
+    const mc_environment_t *const job = &r->tree->job;
     if (hello->generation != self->generation || hello->kind != MC_HELLO_JOIN)
         return MC_ANSWER_LATER;
     if (hello->size != job->size)
@@ -146,7 +146,7 @@ static mc_answer_code_t judge(const registry_t *r, const mc_self_t *self, const 
 static void warn_of_strangers(const registry_t *r, const mc_visitor_t *visitor)
 {
     static atomic_flag warned = ATOMIC_FLAG_INIT;
-    const mc_job_t *const job = &r->tree->job;
+    const mc_environment_t *const job = &r->tree->job;
     if (job->secret_bytes == 0 && mc_peer_find(visitor->fd) != MC_PEER_OURS &&
         !atomic_flag_test_and_set(&warned))
         fprintf(stderr,
@@ -294,7 +294,7 @@ static int join_rank0(const mc_self_t *self, mc_tree_t *tree, double deadline)
     if (status)
         return status;
     const double later = mc_now() + tree->job.timeout + MC_TREE_GRACE;
-    mc_job_start(&tree->job, seek.answer.start, sizeof seek.answer.start);
+    mc_environment_start(&tree->job, seek.answer.start, sizeof seek.answer.start);
     mc_tree_place(tree, seek.answer.index);
     status = mc_seek_parent(self, &seek, later, &tree->parent.fd);
     tree->parent.rank = seek.answer.parent_rank;

@@ -7,7 +7,7 @@
 #include <netdb.h>
 #include <string.h>
 
-static int fail_listen(const mc_job_t *job, int error)
+static int fail_listen(const mc_environment_t *job, int error)
 {
     const char *const why = error == EADDRNOTAVAIL
                                 ? "it is no address of the host on which rank 0 runs"
@@ -22,7 +22,8 @@ static int fail_listen(const mc_job_t *job, int error)
                    host, (unsigned)job->port, (unsigned)(job->port + job->n_ports - 1), why);
 }
 
-static int listen_on(const mc_job_t *job, const mc_addresses_t *a, uint16_t port, int *listener)
+static int listen_on(const mc_environment_t *job, const mc_addresses_t *a, uint16_t port,
+                     int *listener)
 {
     int failed = EADDRNOTAVAIL;
     if (!job->only_there)
@@ -35,7 +36,7 @@ static int listen_on(const mc_job_t *job, const mc_addresses_t *a, uint16_t port
     return failed;
 }
 
-int mc_seek_listen(const mc_job_t *job, int *listener)
+int mc_seek_listen(const mc_environment_t *job, int *listener)
 {
     mc_addresses_t a = {.n = 0};
     int failed = job->only_there ? mc_resolve(job->host, &a) : 0;

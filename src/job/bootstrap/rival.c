@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 /* A name without a file: it ends with its process. */
-static socklen_t name_of(const mc_job_t *job, struct sockaddr_un *at)
+static socklen_t name_of(const mc_environment_t *job, struct sockaddr_un *at)
 {
     enum { DIGEST = 16 };
     unsigned char digest[MC_SHA256_BYTES];
@@ -45,7 +45,7 @@ static int judge(int fd, pid_t *pid)
 }
 
 /* *fd: listens at the name; else an errno. */
-static int take_name(const mc_job_t *job, int *fd)
+static int take_name(const mc_environment_t *job, int *fd)
 {
     struct sockaddr_un at;
     const socklen_t bytes = name_of(job, &at);
@@ -61,7 +61,7 @@ static int take_name(const mc_job_t *job, int *fd)
 }
 
 /* The process that has the name. */
-static int meet(const mc_job_t *job, pid_t *pid)
+static int meet(const mc_environment_t *job, pid_t *pid)
 {
     struct sockaddr_un at;
     const socklen_t bytes = name_of(job, &at);
@@ -73,7 +73,7 @@ static int meet(const mc_job_t *job, pid_t *pid)
     return status;
 }
 
-int mc_rival_claim(const mc_job_t *job, int *fd)
+int mc_rival_claim(const mc_environment_t *job, int *fd)
 {
     pid_t pid;
     *fd = -1;

@@ -39,7 +39,7 @@ typedef struct {
     mc_lookup_t *lookup; /* NULL: none is under way */
     mc_addresses_t addresses;
     int listener; /* -1: none yet */
-    attempt_t attempt[MC_JOB_PORTS];
+    attempt_t attempt[MC_ENVIRONMENT_PORTS];
     char why[MC_WIRE_NAME + 160]; /* the last failure that tells something */
     double told_at;               /* when it did */
     bool final, is_address;
@@ -280,7 +280,7 @@ static int milliseconds(const search_t *s)
 static attempt_t *try_all(search_t *s)
 {
     const int32_t n = s->self->job->n_ports;
-    struct pollfd p[MC_JOB_PORTS + 1];
+    struct pollfd p[MC_ENVIRONMENT_PORTS + 1];
     begin_all(s);
     p[n] = (struct pollfd){.fd = s->lookup && is_idle(s) ? mc_lookup_event(s->lookup) : -1,
                            .events = POLLIN};
@@ -301,7 +301,7 @@ static attempt_t *try_all(search_t *s)
 static void say_seeking(search_t *s)
 {
     double waited;
-    const mc_job_t *const job = s->self->job;
+    const mc_environment_t *const job = s->self->job;
     if (mc_notice_due(&s->notice, &waited))
         fprintf(
             stderr,
@@ -313,7 +313,7 @@ static void say_seeking(search_t *s)
 
 static int fail_seek(const search_t *s)
 {
-    const mc_job_t *const job = s->self->job;
+    const mc_environment_t *const job = s->self->job;
     if (s->final)
         return mc_fail(MESHCOLL_ERR_TRANSPORT, "rank 0 refused rank %d at %s", job->rank, s->why);
     return mc_fail(MESHCOLL_ERR_TRANSPORT,
@@ -347,7 +347,7 @@ int mc_seek_rank0(const mc_self_t *self, double deadline, mc_seek_t *seek)
                     .is_address = mc_resolve_is_address(self->job->host)};
     snprintf(s->why, sizeof s->why, "its address: not tried");
     /* ranks that start together do not try together */
-    for (int32_t i = 0; i < MC_JOB_PORTS; i++)
+    for (int32_t i = 0; i < MC_ENVIRONMENT_PORTS; i++)
         s->attempt[i] = (attempt_t){.fd = -1, .ms = FIRST_MS + self->job->rank % 16};
     while (!found && !s->final && mc_now() < deadline) {
         found = try_all(s);

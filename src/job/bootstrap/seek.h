@@ -6,7 +6,7 @@
 
 /* Rank 0 listens on the first port of the job that it can: on all its addresses, or on the job's only.
  * ERR_TRANSPORT. */
-int mc_seek_listen(const mc_job_t *job, int *listener);
+int mc_seek_listen(const mc_environment_t *job, int *listener);
 /* "10.0.0.5:30500, [fd00::5]:30500": where others may reach a listener. */
 void mc_seek_where(int listener, mc_text_t *text);
 

@@ -31,7 +31,7 @@ static int32_t subtree(int32_t node, int32_t n)
     return (int32_t)nodes;
 }
 
-void mc_tree_init(mc_tree_t *tree, const mc_job_t *job)
+void mc_tree_init(mc_tree_t *tree, const mc_environment_t *job)
 {
     memset(tree, 0, sizeof *tree);
     tree->job = *job;

@@ -6,7 +6,7 @@
 #ifndef MC_HANDSHAKE_HANDSHAKE_H
 #define MC_HANDSHAKE_HANDSHAKE_H
 
-#include "job/handshake/job.h"
+#include "job/handshake/environment.h"
 #include "job/network/wire.h"
 
 /* MC_ENDPOINTS: one of each family, which every rank may be reached by. */
@@ -58,7 +58,7 @@ typedef struct {
 
 /* This process. */
 typedef struct {
-    const mc_job_t *job;
+    const mc_environment_t *job;
     uint32_t generation;
 } mc_self_t;
 

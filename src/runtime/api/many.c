@@ -118,7 +118,7 @@ static bool still_run(int n, meshcoll_request_t *const *request, int running)
  * same for any number of requests. */
 static void await_event(meshcoll_t *mesh, mc_waiting_t *waiting)
 {
-    const mc_shared_t *const job = mesh->job;
+    const mc_job_t *const job = mesh->job;
     do
         mc_wait_turn(mesh, waiting);
     while (waiting->idle > 0 && !job->threads && !mesh->hook.function && !job->broken);

@@ -13,7 +13,7 @@
 
 /* Opens shared memory between the ranks that differ from this one in dimension d or inner ones; all
  * must be on one machine. */
-static int open_shm(mc_shared_t *job, int32_t d, mc_shm_access_t access)
+static int open_shm(mc_job_t *job, int32_t d, mc_shm_access_t access)
 {
     int32_t first;
     const int32_t n = mc_mesh_span(&job->mesh, d, job->rank, &first);
@@ -38,7 +38,7 @@ static bool is_shm(const char *tls)
     return strcmp(tls, "shm") == 0 || strcmp(tls, "shm:copy") == 0;
 }
 
-mc_shm_access_t mc_connections_want_shm(const mc_shared_t *job)
+mc_shm_access_t mc_connections_want_shm(const mc_job_t *job)
 {
     mc_shm_access_t most = MC_SHM_NONE;
     for (int32_t d = 0; d < job->mesh.ndims; d++)
@@ -56,7 +56,7 @@ static const char *instead_of_shm(mc_shm_access_t access)
     return access == MC_SHM_KEYS ? "sysv,self" : mc_boxes_network();
 }
 
-static int open_ucx(const mc_shared_t *job, int32_t d, bool threads, mc_transport_t **transport)
+static int open_ucx(const mc_job_t *job, int32_t d, bool threads, mc_transport_t **transport)
 {
     const char *const tls = is_shm(job->tls[d]) ? instead_of_shm(job->access) : job->tls[d];
     const char *const devices = mc_ucx_devices(tls, job->devices);
@@ -70,7 +70,7 @@ static int open_ucx(const mc_shared_t *job, int32_t d, bool threads, mc_transpor
     return mc_ucx_create(&params, transport);
 }
 
-static int open_transport(mc_shared_t *job, int32_t d)
+static int open_transport(mc_job_t *job, int32_t d)
 {
     const char *const tls = job->tls[d];
     if (is_shm(tls) && job->access >= MC_SHM_COPY)
@@ -78,7 +78,7 @@ static int open_transport(mc_shared_t *job, int32_t d)
     return open_ucx(job, d, job->threads != NULL, &job->transport[d]);
 }
 
-int mc_connections_twin(const mc_shared_t *job, int32_t d, mc_transport_t **transport)
+int mc_connections_twin(const mc_job_t *job, int32_t d, mc_transport_t **transport)
 {
     mc_transport_t *twin;
     const int status = open_ucx(job, d, true, &twin);
@@ -89,7 +89,7 @@ int mc_connections_twin(const mc_shared_t *job, int32_t d, mc_transport_t **tran
     return MESHCOLL_OK;
 }
 
-int mc_connections_open(mc_shared_t *job)
+int mc_connections_open(mc_job_t *job)
 {
     int status = MESHCOLL_OK;
     for (int32_t d = 0; d < job->mesh.ndims && !status; d++) {
@@ -145,12 +145,12 @@ const void *mc_transports_find(const char *packed, size_t bytes, int32_t dim)
     }
 }
 
-size_t mc_addresses_bytes(const mc_shared_t *job)
+size_t mc_addresses_bytes(const mc_job_t *job)
 {
     return mc_transports_bytes(job->transport, job->mesh.ndims);
 }
 
-void mc_addresses_pack(const mc_shared_t *job, char *at)
+void mc_addresses_pack(const mc_job_t *job, char *at)
 {
     mc_transports_pack(job->transport, job->mesh.ndims, at);
 }
@@ -172,7 +172,7 @@ static bool is_length(const mc_transport_t *t, uint64_t bytes)
     return t->greets ? bytes > 0 : bytes == t->address_bytes;
 }
 
-static int check_packed(const mc_shared_t *job, const char *at, int32_t gathered)
+static int check_packed(const mc_job_t *job, const char *at, int32_t gathered)
 {
     size_t left = job->address_stride;
     for (int32_t d = 0; d < job->mesh.ndims; d++) {
@@ -192,7 +192,7 @@ static int check_packed(const mc_shared_t *job, const char *at, int32_t gathered
     return MESHCOLL_OK;
 }
 
-int mc_addresses_check(const mc_shared_t *job)
+int mc_addresses_check(const mc_job_t *job)
 {
     int status = MESHCOLL_OK;
     for (int32_t r = 0; r < job->mesh.size && !status; r++)
@@ -200,7 +200,7 @@ int mc_addresses_check(const mc_shared_t *job)
     return status;
 }
 
-static const void *address_of(const mc_shared_t *job, int32_t rank, int32_t dim)
+static const void *address_of(const mc_job_t *job, int32_t rank, int32_t dim)
 {
     if (!job->addresses)
         return NULL;
@@ -242,7 +242,7 @@ mc_pacing_t mc_handle_pacing(const meshcoll_t *h)
 }
 
 /* Returns the dimensions whose transports stream, one bit each. */
-static uint64_t streaming(const mc_shared_t *job)
+static uint64_t streaming(const mc_job_t *job)
 {
     uint64_t bits = 0;
     for (int32_t d = 0; d < job->mesh.ndims; d++)
@@ -251,12 +251,12 @@ static uint64_t streaming(const mc_shared_t *job)
     return bits;
 }
 
-mc_addresses_summary_t mc_addresses_summary(const mc_shared_t *job)
+mc_addresses_summary_t mc_addresses_summary(const mc_job_t *job)
 {
     return (mc_addresses_summary_t){.bytes = mc_addresses_bytes(job), .streams = streaming(job)};
 }
 
-void mc_addresses_agree(mc_shared_t *job, const mc_addresses_summary_t *all)
+void mc_addresses_agree(mc_job_t *job, const mc_addresses_summary_t *all)
 {
     for (int32_t d = 0; d < job->mesh.ndims; d++)
         if (job->transport[d])
@@ -265,7 +265,7 @@ void mc_addresses_agree(mc_shared_t *job, const mc_addresses_summary_t *all)
 
 /* Connections ----------------------------------------------------------------------------------- */
 
-static uint32_t find_peer(const mc_shared_t *job, int32_t rank)
+static uint32_t find_peer(const mc_job_t *job, int32_t rank)
 {
     uint32_t lo = 0, hi = job->n_peers;
     while (lo < hi) {
@@ -278,7 +278,7 @@ static uint32_t find_peer(const mc_shared_t *job, int32_t rank)
     return lo;
 }
 
-void mc_shared_poll(mc_shared_t *job, mc_transport_t *t)
+void mc_job_poll(mc_job_t *job, mc_transport_t *t)
 {
     for (int32_t i = 0; i < job->n_polled; i++)
         if (job->polled[i] == t)
@@ -286,7 +286,7 @@ void mc_shared_poll(mc_shared_t *job, mc_transport_t *t)
     job->polled[job->n_polled++] = t; /* at most one per dimension */
 }
 
-static int link_rank(mc_shared_t *job, int32_t rank, mc_peer_t **peer)
+static int link_rank(mc_job_t *job, int32_t rank, mc_peer_t **peer)
 {
     const uint32_t at = find_peer(job, rank);
     if (at < job->n_peers && job->peer[at]->rank == rank) {
@@ -305,7 +305,7 @@ static int link_rank(mc_shared_t *job, int32_t rank, mc_peer_t **peer)
     memmove(&job->peer[at + 1], &job->peer[at], (job->n_peers - at) * sizeof(mc_peer_t *));
     job->peer[at] = *peer;
     job->n_peers++;
-    mc_shared_poll(job, t);
+    mc_job_poll(job, t);
     return MESHCOLL_OK;
 }
 
@@ -316,7 +316,7 @@ int mc_handle_link(meshcoll_t *h, int32_t rank, mc_peer_t **peer)
 
 mc_transport_t *mc_handle_transport(const meshcoll_t *h, int32_t rank)
 {
-    const mc_shared_t *const job = h->job;
+    const mc_job_t *const job = h->job;
     const int32_t own = mc_root_rank(h, h->rank), other = mc_root_rank(h, rank);
     return own == other ? NULL : job->transport[mc_mesh_level(&job->mesh, own, other)];
 }

@@ -6,13 +6,13 @@
 
 /* Returns the most access by shared memory that any dimension asks for; NONE: no dimension uses
  * shm. (job->access is what processes may do.) */
-mc_shm_access_t mc_connections_want_shm(const mc_shared_t *job);
+mc_shm_access_t mc_connections_want_shm(const mc_job_t *job);
 /* Opens a transport per dimension longer than 1, as job->tls says. On failure the caller closes those
  * that were opened. */
-int mc_connections_open(mc_shared_t *job);
+int mc_connections_open(mc_job_t *job);
 /* Opens a second transport of a dimension whose ranks are on several machines, with endpoints of its own, for a
  * thread of the library's. */
-int mc_connections_twin(const mc_shared_t *job, int32_t dim, mc_transport_t **transport);
+int mc_connections_twin(const mc_job_t *job, int32_t dim, mc_transport_t **transport);
 
 /* Addresses of transports by dimension, packed: each preceded by its length, in multiples of 8 bytes. */
 size_t mc_transports_bytes(mc_transport_t *const *transport, int32_t n);
@@ -22,22 +22,22 @@ const void *mc_transports_find(const char *packed, size_t bytes, int32_t dim);
 
 /* This rank's addresses by dimension, packed for others: their size, a multiple of 8 bytes, and the
  * copy. */
-size_t mc_addresses_bytes(const mc_shared_t *job);
-void mc_addresses_pack(const mc_shared_t *job, char *at);
+size_t mc_addresses_bytes(const mc_job_t *job);
+void mc_addresses_pack(const mc_job_t *job, char *at);
 /* The most bytes of a rank's packed addresses, and the check of what ranks tell: ERR_TRANSPORT. */
 enum { MC_ADDRESSES_MOST = 1 << 20 };
 int mc_addresses_check_bytes(uint64_t bytes);
 /* Do the gathered addresses of all ranks have the lengths that they state, each within its rank's part, and an address
  * wherever a transport will connect? ERR_TRANSPORT, on all ranks alike. */
-int mc_addresses_check(const mc_shared_t *job);
+int mc_addresses_check(const mc_job_t *job);
 /* What a rank tells of its addresses before it sends them: their size, and the dimensions whose
  * transports stream, one bit each. */
 typedef struct {
     uint64_t bytes, streams;
 } mc_addresses_summary_t;
-mc_addresses_summary_t mc_addresses_summary(const mc_shared_t *job);
+mc_addresses_summary_t mc_addresses_summary(const mc_job_t *job);
 /* Both ends of a connection must agree: a dimension streams only where it does so on all ranks. */
-void mc_addresses_agree(mc_shared_t *job, const mc_addresses_summary_t *all);
+void mc_addresses_agree(mc_job_t *job, const mc_addresses_summary_t *all);
 
 /* Returns the connection to a rank; the first time it makes it and begins to greet it (greet.h),
  * without waiting for the peer. It belongs to the job. */
@@ -47,7 +47,7 @@ int mc_handle_link(meshcoll_t *h, int32_t rank, mc_peer_t **peer);
 /* Returns the transport to a rank; NULL: it is this rank. */
 mc_transport_t *mc_handle_transport(const meshcoll_t *h, int32_t rank);
 /* Polls a transport of a job from now on; those with connections are polled anyway. */
-void mc_shared_poll(mc_shared_t *job, mc_transport_t *t);
+void mc_job_poll(mc_job_t *job, mc_transport_t *t);
 /* Returns the innermost dimension whose transport streams (transport.h) on all ranks; -1: none
  * does. */
 int32_t mc_handle_wire(const meshcoll_t *h);

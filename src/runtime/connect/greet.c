@@ -52,7 +52,7 @@ struct mc_greeter {
 
 /* Rounds ----------------------------------------------------------------------------------------- */
 
-static int post(const mc_shared_t *job, greeting_t *g, bool sends)
+static int post(const mc_job_t *job, greeting_t *g, bool sends)
 {
     end_t *const end = sends ? &g->send : &g->recv;
     const mc_transport_ops_t *const ops = g->peer->transport->ops;
@@ -69,7 +69,7 @@ static int post(const mc_shared_t *job, greeting_t *g, bool sends)
 }
 
 /* Posts rounds until messages are in flight, or all rounds are complete. */
-static int post_rounds(const mc_shared_t *job, greeting_t *g)
+static int post_rounds(const mc_job_t *job, greeting_t *g)
 {
     while (g->n_left == 0 && g->round < ROUNDS) {
         int status = post(job, g, false);
@@ -85,7 +85,7 @@ static int post_rounds(const mc_shared_t *job, greeting_t *g)
 }
 
 /* Processes messages that are complete, and posts the rounds that follow them. */
-static int process_messages(const mc_shared_t *job)
+static int process_messages(const mc_job_t *job)
 {
     for (mc_io_t *io; (io = mc_io_pop(&job->greeter->finished));) {
         greeting_t *const g = ((end_t *)io)->greeting;
@@ -102,7 +102,7 @@ static int process_messages(const mc_shared_t *job)
 /* Disagreement ----------------------------------------------------------------------------------- */
 
 /* The ends may connect at different calls. Each of two calls with one number must be the same. */
-static int compare(const mc_shared_t *job, const greeting_t *g)
+static int compare(const mc_job_t *job, const greeting_t *g)
 {
     enum { ROOM = 400 };
     char buffer[ROOM];
@@ -123,7 +123,7 @@ static int compare(const mc_shared_t *job, const greeting_t *g)
 
 /* Completes and frees the greetings that the complete flush of a transport covers. Only now, as the
  * peer has what it needs to find the same disagreement. */
-static int complete(mc_shared_t *job, const mc_transport_t *t)
+static int complete(mc_job_t *job, const mc_transport_t *t)
 {
     struct mc_greeter *const greeter = job->greeter;
     for (greeting_t **at = &greeter->first; *at;) {
@@ -159,7 +159,7 @@ static bool mark_flushed(struct mc_greeter *greeter, const mc_transport_t *t)
 /* Starts a flush of a transport if a greeting needs one. The last bytes of a SPOKEN greeting may
  * still be in the transport's buffer. If the next operation does not use that connection, nothing
  * else would send these bytes, and the peer would wait. */
-static int begin_flush(mc_shared_t *job, mc_transport_t *t)
+static int begin_flush(mc_job_t *job, mc_transport_t *t)
 {
     struct mc_greeter *const greeter = job->greeter;
     mc_executor_t *const x = &greeter->request.executor;
@@ -182,7 +182,7 @@ static int begin_flush(mc_shared_t *job, mc_transport_t *t)
  * requests, and after its bytes have reached all peers of the transport, of which some may make no progress until
  * these requests are complete: waiting for the flush could deadlock. So it is dropped after a number of polls
  * without an event (the rule of flush.h). */
-static bool others_run(const mc_shared_t *job)
+static bool others_run(const mc_job_t *job)
 {
     for (const meshcoll_request_t *r = mc_request_in_flight(job->running.first); r;
          r = mc_request_next(r)) {
@@ -195,7 +195,7 @@ static bool others_run(const mc_shared_t *job)
 }
 
 /* Polls the flushes. If no other request runs, a flush is never dropped. */
-static int poll_flushes(mc_shared_t *job)
+static int poll_flushes(mc_job_t *job)
 {
     mc_executor_t *const x = &job->greeter->request.executor;
     if (x->n_ports > 0 && !others_run(job))
@@ -228,7 +228,7 @@ static bool is_flushing(const mc_executor_t *x, const mc_transport_t *t)
     return false;
 }
 
-static int begin_flushes(mc_shared_t *job)
+static int begin_flushes(mc_job_t *job)
 {
     int status = MESHCOLL_OK;
     for (int32_t i = 0; i < job->n_polled && !status; i++)
@@ -241,7 +241,7 @@ static int begin_flushes(mc_shared_t *job)
 
 static int advance(meshcoll_request_t *r)
 {
-    mc_shared_t *const job = r->mesh->job;
+    mc_job_t *const job = r->mesh->job;
     int status = process_messages(job);
     if (!status)
         status = poll_flushes(job);
@@ -254,7 +254,7 @@ static int advance(meshcoll_request_t *r)
 
 static int open_greeter(meshcoll_t *h)
 {
-    mc_shared_t *const job = h->job;
+    mc_job_t *const job = h->job;
     if (!job->greeter && !(job->greeter = calloc(1, sizeof *job->greeter)))
         return mc_fail_memory("greeting new connections");
     meshcoll_request_t *const r = &job->greeter->request;
@@ -283,7 +283,7 @@ static greeting_t *new_greeting(const meshcoll_t *h, mc_peer_t *peer)
 
 int mc_greet(meshcoll_t *h, mc_peer_t *peer)
 {
-    mc_shared_t *const job = h->job;
+    mc_job_t *const job = h->job;
     const int status = open_greeter(h);
     if (status)
         return status;
@@ -317,27 +317,27 @@ static bool has_barriers(const meshcoll_t *list)
     return false;
 }
 
-static bool is_unfinished(const mc_shared_t *job)
+static bool is_unfinished(const mc_job_t *job)
 {
     return (job->greeter && job->greeter->request.running) || has_barriers(job->meshes) ||
            has_barriers(job->lingering);
 }
 
-void mc_greet_finish(mc_shared_t *job)
+void mc_greet_finish(mc_job_t *job)
 {
     const int64_t end = now_ms() + FINISH_MS;
-    mc_shared_lock(job);
+    mc_job_lock(job);
     while (is_unfinished(job) && !job->broken && now_ms() < end) {
-        const uint32_t n = mc_shared_progress(job);
-        (void)mc_shared_leave(job, MESHCOLL_OK);
+        const uint32_t n = mc_job_progress(job);
+        (void)mc_job_leave(job, MESHCOLL_OK);
         if (n == 0)
             nanosleep(&(struct timespec){.tv_nsec = FINISH_NAP_NS}, NULL);
-        mc_shared_lock(job);
+        mc_job_lock(job);
     }
-    (void)mc_shared_leave(job, MESHCOLL_OK);
+    (void)mc_job_leave(job, MESHCOLL_OK);
 }
 
-void mc_greet_free(mc_shared_t *job)
+void mc_greet_free(mc_job_t *job)
 {
     if (!job->greeter)
         return;

@@ -21,8 +21,8 @@ int mc_greet(meshcoll_t *h, mc_peer_t *peer);
 /* Before the handle is closed, when all its ranks are here: completes the greetings of connections
  * that no run has used, and the barriers of leads, for a limited time, as a peer that was refused does
  * not answer. */
-void mc_greet_finish(mc_shared_t *job);
+void mc_greet_finish(mc_job_t *job);
 /* Frees what is left of the greetings, once the transports are closed. */
-void mc_greet_free(mc_shared_t *job);
+void mc_greet_free(mc_job_t *job);
 
 #endif

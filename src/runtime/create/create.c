@@ -17,13 +17,13 @@ static int open_handle(mc_making_t *m)
     int status = mc_handle_open_placed(m, NULL, &m->handle);
     if (status)
         return status;
-    mc_shared_t *const job = m->handle->job;
+    mc_job_t *const job = m->handle->job;
     const mc_shm_access_t wanted = mc_connections_want_shm(job);
     mc_making_devices(m, job->devices);
     job->access = wanted > m->copies && m->copies < MC_SHM_COPY ? m->copies : wanted;
-    mc_shared_lock(job);
+    mc_job_lock(job);
     job->oversubscribed = m->oversubscribed;
-    mc_shared_unlock(job);
+    mc_job_unlock(job);
     status = mc_connections_open(job);
     for (int32_t d = 0; d < job->mesh.ndims; d++)
         m->handle->transport[d] = job->transport[d];
@@ -31,7 +31,7 @@ static int open_handle(mc_making_t *m)
 }
 
 /* Ranks that may not read each other's memory copy. */
-static void lower_access(mc_shared_t *job)
+static void lower_access(mc_job_t *job)
 {
     job->access = MC_SHM_COPY;
     for (int32_t d = 0; d < job->mesh.ndims; d++)
@@ -86,7 +86,7 @@ int mc_handle_create(const mc_creation_t *creation, meshcoll_t **mesh)
         m.settings = (mc_settings_t){0};
         mc_jobs_name(m.handle->job, mc_making_id(&m));
     } else if (m.handle) {
-        mc_shared_free(m.handle->job);
+        mc_job_free(m.handle->job);
     }
     mc_making_close(&m);
     if (!status)

@@ -47,10 +47,10 @@ int meshcoll_create_env(const meshcoll_params_t *params, meshcoll_t **mesh)
     if (!mesh)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "meshcoll_create_env: expected a pointer to a mesh");
-    mc_job_t *const job = malloc(sizeof *job);
-    int status = job ? mc_job_find(job) : mc_fail_memory("a job");
+    mc_environment_t *const job = malloc(sizeof *job);
+    int status = job ? mc_environment_read(job) : mc_fail_memory("a job");
     if (!status)
         status = mc_bootstrap_open(job, &bootstrap);
-    mc_job_free(job);
+    mc_environment_free(job);
     return status ? status : create(bootstrap, params, mesh);
 }

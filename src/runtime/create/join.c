@@ -54,7 +54,7 @@ static bool is_same(const char *a, const char *b)
 }
 
 /* What belongs to the job, or is remembered with its settings. */
-static bool has_settings(const mc_shared_t *job, const mc_settings_t *s)
+static bool has_settings(const mc_job_t *job, const mc_settings_t *s)
 {
     bool same = is_same(job->settings.transports, s->transports) &&
                 is_same(job->settings.monitor, s->monitor) &&
@@ -67,7 +67,7 @@ static bool has_settings(const mc_shared_t *job, const mc_settings_t *s)
 
 /* The handle --------------------------------------------------------------------------------------- */
 
-static int open_handle(const mc_making_t *m, mc_shared_t *job, meshcoll_t **handle)
+static int open_handle(const mc_making_t *m, mc_job_t *job, meshcoll_t **handle)
 {
     meshcoll_t *h = NULL;
     int32_t *const root_rank = malloc((size_t)m->creation->oob.size * sizeof *root_rank);
@@ -86,16 +86,16 @@ static int open_handle(const mc_making_t *m, mc_shared_t *job, meshcoll_t **hand
 /* Agreement ---------------------------------------------------------------------------------------- */
 
 /* Reserves a word of contexts for this creation, unless another one that is under way has it. */
-static uint64_t reserve(mc_shared_t *job, uint32_t word, note_t *note)
+static uint64_t reserve(mc_job_t *job, uint32_t word, note_t *note)
 {
-    mc_shared_lock(job);
+    mc_job_lock(job);
     mc_family_t *const f = job->family;
     const uint64_t mine = ~f->reserved & UINT64_C(1) << word;
     note->answer = JOINS;
     note->creation = f->latest;
     note->free = mine ? ~f->used[word] : 0;
     f->reserved |= mine;
-    mc_shared_unlock(job);
+    mc_job_unlock(job);
     return mine;
 }
 
@@ -113,7 +113,7 @@ static void merge(const mc_making_t *m, note_t *all)
 
 static void enter(meshcoll_t *h, uint32_t context, uint32_t creation)
 {
-    mc_shared_t *const job = h->job;
+    mc_job_t *const job = h->job;
     mc_creation_note(job->family, creation);
     mc_context_take(job->family, context);
     h->context = context;
@@ -135,26 +135,26 @@ static int go_round(mc_making_t *m, meshcoll_t *h, uint32_t word, int status, no
         merge(m, all);
     if (!h)
         return status;
-    mc_shared_lock(h->job);
+    mc_job_lock(h->job);
     if (!status && all->answer == JOINS && all->free)
         enter(h, 64 * word + (uint32_t)__builtin_ctzll(all->free), mc_creation_next(all->creation));
     h->job->family->reserved &= ~mine;
-    mc_shared_unlock(h->job);
+    mc_job_unlock(h->job);
     return status;
 }
 
 /* `job`: NULL where this rank cannot join. Creations under way begin at different words; where all are taken, the mesh
  * makes a job of its own. */
-static int join(mc_making_t *m, mc_shared_t *job, meshcoll_t **handle)
+static int join(mc_making_t *m, mc_job_t *job, meshcoll_t **handle)
 {
     meshcoll_t *h = NULL;
     note_t all = {.answer = JOINS};
     const uint32_t first = (uint32_t)(mc_making_id(m)->at[0] % MC_CONTEXT_WORDS);
     int status = m->status;
     if (job && !status) {
-        mc_shared_lock(job);
+        mc_job_lock(job);
         status = mc_family_open(job);
-        mc_shared_unlock(job);
+        mc_job_unlock(job);
     }
     if (job && !status)
         status = open_handle(m, job, &h);
@@ -174,12 +174,12 @@ int mc_making_join(mc_making_t *m, meshcoll_t **handle)
     const mc_job_id_t *const id = find_job(m);
     if (!id)
         return MESHCOLL_OK;
-    mc_shared_t *const job = mc_jobs_hold(find_offer(m, m->creation->oob.rank, id));
+    mc_job_t *const job = mc_jobs_hold(find_offer(m, m->creation->oob.rank, id));
     const bool fits = job && has_settings(job, &m->settings);
     if (fits) {
-        mc_shared_lock(job);
+        mc_job_lock(job);
         mc_handles_sweep(job);
-        mc_shared_unlock(job);
+        mc_job_unlock(job);
     }
     const int status = join(m, fits ? job : NULL, handle);
     if (job)

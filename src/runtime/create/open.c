@@ -39,9 +39,9 @@ static int read_timeout(const char *text, int64_t *ms)
 
 /* What the meshes of a job share, without transports. */
 static int open_shared(const mc_mesh_t *mesh, int32_t rank, const mc_settings_t *settings,
-                       mc_shared_t **job)
+                       mc_job_t **job)
 {
-    mc_shared_t *const j = calloc(1, sizeof *j);
+    mc_job_t *const j = calloc(1, sizeof *j);
     if (!j)
         return mc_fail_memory("a job");
     mc_cuda_open();
@@ -81,7 +81,7 @@ static int open_own(meshcoll_t *h, const mc_settings_t *settings)
 }
 
 int mc_handle_open(const mc_mesh_t *mesh, int32_t rank, const mc_settings_t *settings,
-                   mc_shared_t *job, meshcoll_t **handle)
+                   mc_job_t *job, meshcoll_t **handle)
 {
     meshcoll_t *const h = calloc(1, sizeof *h);
     if (!h)
@@ -121,7 +121,7 @@ static void take_arranged(meshcoll_t *h, mc_arranged_t *arranged)
 
 /* Opens a handle without transports, its ranks arranged, in a job; NULL: in one of its own. */
 static int open_arranged(const meshcoll_oob_t *oob, const mc_place_t *place,
-                         const mc_settings_t *settings, mc_shared_t *job, meshcoll_t **handle)
+                         const mc_settings_t *settings, mc_job_t *job, meshcoll_t **handle)
 {
     mc_arranged_t arranged;
     int status = mc_arrange(settings->mesh, place, oob->size, &arranged);
@@ -136,7 +136,7 @@ static int open_arranged(const meshcoll_oob_t *oob, const mc_place_t *place,
 }
 
 /* Dimensions between machines share the wire of one NIC, unless the links say otherwise. */
-int mc_handle_open_placed(const mc_making_t *m, mc_shared_t *job, meshcoll_t **handle)
+int mc_handle_open_placed(const mc_making_t *m, mc_job_t *job, meshcoll_t **handle)
 {
     char tls[MC_MAX_DIMS][MC_TLS_TEXT];
     meshcoll_t *h;

@@ -268,7 +268,7 @@ static bool is_one_network(const mc_making_t *m)
 /* Opens this rank's monitor, for the others to find. */
 static int open_monitor(const mc_making_t *m, mc_contact_t *contact)
 {
-    mc_shared_t *const job = m->handle->job;
+    mc_job_t *const job = m->handle->job;
     mc_monitor_t *monitor;
     double silence;
     int status = mc_monitor_parse(m->settings.monitor, &silence);
@@ -279,10 +279,10 @@ static int open_monitor(const mc_making_t *m, mc_contact_t *contact)
                             silence, &monitor, contact);
     if (status)
         return status;
-    mc_shared_lock(job); /* there may be a progress thread */
+    mc_job_lock(job); /* there may be a progress thread */
     job->monitor = monitor;
     job->alarm = &mc_monitor_board(monitor)->has_fatal;
-    mc_shared_unlock(job);
+    mc_job_unlock(job);
     return MESHCOLL_OK;
 }
 
@@ -296,11 +296,11 @@ static bool all_have_monitors(const mc_making_t *m, size_t record)
 }
 
 /* Ranks ask each other what they wait for, and others on this machine may ask them. */
-static void open_status(mc_shared_t *job)
+static void open_status(mc_job_t *job)
 {
-    mc_shared_lock(job); /* there may be a progress thread */
+    mc_job_lock(job); /* there may be a progress thread */
     mc_status_join(job);
-    mc_shared_unlock(job);
+    mc_job_unlock(job);
     mc_serve_open(job);
 }
 

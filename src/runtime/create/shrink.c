@@ -36,7 +36,7 @@ static int check(const meshcoll_t *mesh, double seconds, meshcoll_t *const *surv
 /* By rank of the monitors: is it one of the mesh? ERR_UNSUPPORTED where the mesh has another order than they. */
 static int find_members(const meshcoll_t *h, bool *member)
 {
-    const mc_shared_t *const job = h->job;
+    const mc_job_t *const job = h->job;
     int32_t last = -1;
     for (int32_t i = 0; i < h->mesh.size; i++) {
         const int32_t rank =

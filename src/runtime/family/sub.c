@@ -55,7 +55,7 @@ static mc_correction_t share_correction(const mc_members_t *p, int32_t k)
 /* Applies the environment's strategies that fit: one over all dimensions does not fit a part. */
 static void take_strategies(meshcoll_t *h)
 {
-    const mc_shared_t *const job = h->job;
+    const mc_job_t *const job = h->job;
     for (int c = 0; c < MESHCOLL_COLLECTIVES; c++)
         if (job->settings.strategy[c])
             (void)mc_choice_force(&h->choice, (meshcoll_collective_t)c, job->settings.strategy[c],

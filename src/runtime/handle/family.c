@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-int mc_family_open(mc_shared_t *job)
+int mc_family_open(mc_job_t *job)
 {
     if (!job->family && !(job->family = calloc(1, sizeof *job->family)))
         return mc_fail_memory("contexts");
@@ -22,7 +22,7 @@ static int compare(const void *a, const void *b)
 
 static void take_transports(meshcoll_t *h)
 {
-    const mc_shared_t *const job = h->job;
+    const mc_job_t *const job = h->job;
     int32_t outermost[MC_MAX_DIMS];
     for (int32_t k = 0; k < MC_MAX_DIMS; k++)
         outermost[k] = MC_MAX_DIMS;

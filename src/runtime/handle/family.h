@@ -1,6 +1,6 @@
 /*
  * The contexts of a job's meshes. Each mesh has choices, requests, tagged messages and operation numbers of its
- * own; the job (shared.h) has the rest.
+ * own; the job (job.h) has the rest.
  *
  * Tags tell the meshes apart by a context, and name ranks as the job's. The ranks of a group agree on
  * a context that is free on all of them when they make it (runtime/family). So a rank has at most one
@@ -51,9 +51,9 @@ static inline uint32_t mc_creation_next(uint32_t a)
     return next ? next : 1;
 }
 
-struct mc_shared;
+struct mc_job;
 /* The contexts of a job, made when they are asked for first. ERR_NO_MEMORY. */
-int mc_family_open(struct mc_shared *job);
+int mc_family_open(struct mc_job *job);
 
 static inline void mc_context_take(mc_family_t *f, uint32_t context)
 {

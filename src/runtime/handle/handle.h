@@ -5,8 +5,8 @@
 #include "mesh/link/link.h"
 #include "runtime/choose/choice.h"
 #include "runtime/execute/executor.h"
+#include "runtime/handle/job.h"
 #include "runtime/handle/lead.h"
-#include "runtime/handle/shared.h"
 
 /* CACHED: as many as choices are remembered; more where more serve calls at once. STEPS: of all that are cached, up to
  * which calls of one strategy have requests of their own; MOST_STEPS: up to which they stay after having served at
@@ -36,7 +36,7 @@ struct meshcoll {
         *asking;              /* the call being made, for greetings (fingerprint.h); else NULL */
     mc_numbering_t numbering; /* how the communicator's ranks lie on the mesh */
 
-    mc_shared_t *job;
+    mc_job_t *job;
     meshcoll_t *parent;   /* what it was made from; NULL: nothing, or it was destroyed */
     meshcoll_t *sibling;  /* next of those made from the parent, or of a list of the job */
     meshcoll_t *children; /* made from this one; the newest first */

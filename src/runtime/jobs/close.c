@@ -110,7 +110,7 @@ static uint32_t free_all(meshcoll_t *list)
 }
 
 /* Threads must have come to an end before what they use. */
-static void close_shared(mc_shared_t *job)
+static void close_shared(mc_job_t *job)
 {
     mc_threads_close(job);
     mc_busy_leave(job);
@@ -124,7 +124,7 @@ static void close_shared(mc_shared_t *job)
     mc_greet_free(job);
 }
 
-void mc_shared_free(mc_shared_t *job)
+void mc_job_free(mc_job_t *job)
 {
     mc_jobs_leave(job);
     close_shared(job);
@@ -189,7 +189,7 @@ static void free_one(meshcoll_t *h)
     (void)free_own(h);
 }
 
-void mc_handles_sweep(mc_shared_t *job)
+void mc_handles_sweep(mc_job_t *job)
 {
     for (meshcoll_t **at = &job->lingering, *h; (h = *at);) {
         if (is_in_flight(h)) {
@@ -226,7 +226,7 @@ static uint32_t close_one(meshcoll_t *h)
 }
 
 /* The caller's allgather lives as long as the mesh that was made with it. */
-static void forget_oob(mc_shared_t *job)
+static void forget_oob(mc_job_t *job)
 {
     if (!job->free_context)
         job->oob.allgather = NULL;
@@ -242,12 +242,12 @@ static bool has_others(const meshcoll_t *h)
  * false where it is the last, which stays: of several that are destroyed at once one is. */
 static bool destroy_one(meshcoll_t *h, bool dropped)
 {
-    mc_shared_t *const job = h->job;
-    mc_shared_lock(job);
+    mc_job_t *const job = h->job;
+    mc_job_lock(job);
     if (dropped)
         mc_group_drop(h);
     if (!has_others(h)) {
-        mc_shared_unlock(job);
+        mc_job_unlock(job);
         return false;
     }
     if (h->explain)
@@ -263,7 +263,7 @@ static bool destroy_one(meshcoll_t *h, bool dropped)
                 n);
     forget_group(h, dropped);
     mc_handles_sweep(job);
-    (void)mc_shared_leave(job, MESHCOLL_OK);
+    (void)mc_job_leave(job, MESHCOLL_OK);
     return true;
 }
 
@@ -272,7 +272,7 @@ static bool destroy_one(meshcoll_t *h, bool dropped)
 /* The result goes to memory that exists: a rank that cannot allocate would leave its peers
  * waiting. It lies behind the addresses, which a progress thread may need meanwhile: for the answer to
  * a message that nobody receives. */
-static void oob_barrier(const mc_shared_t *job)
+static void oob_barrier(const mc_job_t *job)
 {
     const char one = 1;
     if (job->oob.allgather)
@@ -296,7 +296,7 @@ static void await_callbacks(const meshcoll_t *h)
     (void)mc_leave(h, MESHCOLL_OK);
 }
 
-static bool is_aborted(const mc_shared_t *job)
+static bool is_aborted(const mc_job_t *job)
 {
     mc_news_t news;
     return job->monitor && mc_news_fatal(mc_monitor_board(job->monitor), &news) &&
@@ -322,17 +322,17 @@ static void describe(const meshcoll_request_t *r, mc_wait_t *wait)
 }
 
 /* Between two looks at the monitor: peers may still need this rank to progress. */
-static void serve_others(mc_shared_t *job)
+static void serve_others(mc_job_t *job)
 {
-    mc_shared_lock(job);
-    (void)mc_shared_progress(job);
-    mc_shared_check_peers(job);
-    (void)mc_shared_leave(job, MESHCOLL_OK);
+    mc_job_lock(job);
+    (void)mc_job_progress(job);
+    mc_job_check_peers(job);
+    (void)mc_job_leave(job, MESHCOLL_OK);
 }
 
 static int await_monitors(meshcoll_t *mesh)
 {
-    mc_shared_t *const job = mesh->job;
+    mc_job_t *const job = mesh->job;
     farewell_t f = {.request = {.mesh = mesh,
                                 .advance = look,
                                 .describe = describe,
@@ -343,18 +343,18 @@ static int await_monitors(meshcoll_t *mesh)
     int met = mc_monitor_barrier(job->monitor, 0);
     if (met != MESHCOLL_IN_PROGRESS)
         return met;
-    mc_shared_lock(job);
+    mc_job_lock(job);
     if (job->broken)
         f.request.running = false;
     else
         mc_busy_enlist(job, &f.request);
-    mc_shared_unlock(job);
+    mc_job_unlock(job);
     while ((met = mc_monitor_barrier(job->monitor, MC_SLEEP_MS)) == MESHCOLL_IN_PROGRESS)
         serve_others(job);
-    mc_shared_lock(job); /* until it has ended: other threads progress it, too */
+    mc_job_lock(job); /* until it has ended: other threads progress it, too */
     for (f.over = true; f.request.running;)
-        (void)mc_shared_progress(job);
-    (void)mc_shared_leave(job, MESHCOLL_OK);
+        (void)mc_job_progress(job);
+    (void)mc_job_leave(job, MESHCOLL_OK);
     return met;
 }
 
@@ -362,18 +362,18 @@ static int await_monitors(meshcoll_t *mesh)
  * all ranks alike, so that it serves only where the monitors cannot. */
 static void meet(meshcoll_t *mesh)
 {
-    mc_shared_t *const job = mesh->job;
+    mc_job_t *const job = mesh->job;
     const int met = job->monitor ? await_monitors(mesh) : MESHCOLL_ERR_UNSUPPORTED;
     if (met == MESHCOLL_ERR_UNSUPPORTED && !is_aborted(job))
         oob_barrier(job);
-    mc_shared_lock(job);
+    mc_job_lock(job);
     mc_failure_hear(job);
-    (void)mc_shared_leave(job, MESHCOLL_OK);
+    (void)mc_job_leave(job, MESHCOLL_OK);
 }
 
 /* Peers hear of a failure a moment later than others. UCX logs an error, and some of its versions assert, where a
  * connection that is used or being made closes: so it stays open until all that wait have heard. */
-static void let_others_hear(const mc_shared_t *job)
+static void let_others_hear(const mc_job_t *job)
 {
     bool connects = false;
     for (int32_t d = 0; d < job->mesh.ndims; d++)
@@ -385,7 +385,7 @@ static void let_others_hear(const mc_shared_t *job)
 
 static void destroy_last(meshcoll_t *mesh, bool dropped)
 {
-    mc_shared_t *const job = mesh->job;
+    mc_job_t *const job = mesh->job;
     /* No rank closes a transport that a peer still sends through. Where the job has failed there are no
      * messages left to lose, and some rank may never come. */
     meet(mesh);
@@ -399,7 +399,7 @@ static void destroy_last(meshcoll_t *mesh, bool dropped)
     if (job->free_context)
         job->free_context(job->oob.context);
     forget_group(mesh, dropped);
-    mc_shared_free(job);
+    mc_job_free(job);
 }
 
 /* No rank frees memory of a GPU that a peer's kernels still use, or has open. Of what was made from the
@@ -417,17 +417,17 @@ static void settle_gpu(meshcoll_t *mesh)
  * process. */
 static void destroy_gone(meshcoll_t *h)
 {
-    mc_shared_t *const job = h->job;
+    mc_job_t *const job = h->job;
     if (mc_handle_is_buried(h)) {
         mc_handle_unbury(h);
         return;
     }
     if (job->unusable)
         return; /* the parent's */
-    mc_shared_lock(job);
+    mc_job_lock(job);
     h->taken_along = false;
     mc_handles_sweep(job);
-    (void)mc_shared_leave(job, MESHCOLL_OK);
+    (void)mc_job_leave(job, MESHCOLL_OK);
 }
 
 void meshcoll_destroy(meshcoll_t *mesh)

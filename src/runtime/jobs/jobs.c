@@ -12,12 +12,12 @@
 #include <string.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static mc_shared_t *first;
+static mc_job_t *first;
 
 /* Forks ------------------------------------------------------------------------------------------- */
 
 /* Nothing of the job is touched any more, neither transports nor locks. Of its requests only the status. */
-static void forget(mc_shared_t *job)
+static void forget(mc_job_t *job)
 {
     job->unusable = true;
     job->threads = NULL;
@@ -38,7 +38,7 @@ static void forget(mc_shared_t *job)
 static void forget_all(void)
 {
     lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-    for (mc_shared_t *job = first; job; job = job->next)
+    for (mc_job_t *job = first; job; job = job->next)
         forget(job);
     mc_busy = NULL;
     mc_threads_forget();
@@ -51,7 +51,7 @@ static void watch_forks(void)
 
 /* The list ---------------------------------------------------------------------------------------- */
 
-void mc_jobs_enter(mc_shared_t *job)
+void mc_jobs_enter(mc_job_t *job)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, watch_forks);
@@ -62,17 +62,17 @@ void mc_jobs_enter(mc_shared_t *job)
     pthread_mutex_unlock(&lock);
 }
 
-void mc_jobs_leave(const mc_shared_t *job)
+void mc_jobs_leave(const mc_job_t *job)
 {
     pthread_mutex_lock(&lock);
-    mc_shared_t **at = &first;
+    mc_job_t **at = &first;
     while (*at != job)
         at = &(*at)->next;
     *at = job->next;
     pthread_mutex_unlock(&lock);
 }
 
-void mc_jobs_name(mc_shared_t *job, const mc_job_id_t *id)
+void mc_jobs_name(mc_job_t *job, const mc_job_id_t *id)
 {
     pthread_mutex_lock(&lock);
     job->id = *id;
@@ -87,17 +87,17 @@ static bool is_same(const mc_job_id_t *a, const mc_job_id_t *b)
 }
 
 /* Threads may be ranks of one job. */
-static bool is_alone(const mc_shared_t *job)
+static bool is_alone(const mc_job_t *job)
 {
     int n = 0;
-    for (const mc_shared_t *other = first; other; other = other->next)
+    for (const mc_job_t *other = first; other; other = other->next)
         n += is_same(&other->id, &job->id);
     return n == 1;
 }
 
 /* Another thread may be making it: then it has no id, and nothing else is looked at. Or be in it: of all that
  * changes, only the alarm is looked at. */
-static bool may_join(const mc_shared_t *job)
+static bool may_join(const mc_job_t *job)
 {
     if (is_same(&job->id, &(mc_job_id_t){{0}}))
         return false;
@@ -112,16 +112,16 @@ void mc_jobs_offer(mc_job_offer_t offer[MC_JOBS_OFFERED])
     int n = 0;
     memset(offer, 0, MC_JOBS_OFFERED * sizeof *offer);
     pthread_mutex_lock(&lock);
-    for (const mc_shared_t *job = first; job && n < MC_JOBS_OFFERED; job = job->next)
+    for (const mc_job_t *job = first; job && n < MC_JOBS_OFFERED; job = job->next)
         if (may_join(job))
             offer[n++] = (mc_job_offer_t){.id = job->id, .rank = job->rank};
     pthread_mutex_unlock(&lock);
 }
 
-mc_shared_t *mc_jobs_hold(const mc_job_offer_t *offer)
+mc_job_t *mc_jobs_hold(const mc_job_offer_t *offer)
 {
     pthread_mutex_lock(&lock);
-    mc_shared_t *job = first;
+    mc_job_t *job = first;
     while (job && !(is_same(&job->id, &offer->id) && job->rank == offer->rank && may_join(job)))
         job = job->next;
     if (job)
@@ -130,7 +130,7 @@ mc_shared_t *mc_jobs_hold(const mc_job_offer_t *offer)
     return job;
 }
 
-void mc_jobs_release(mc_shared_t *job)
+void mc_jobs_release(mc_job_t *job)
 {
     pthread_mutex_lock(&lock);
     job->n_joining--;
@@ -138,7 +138,7 @@ void mc_jobs_release(mc_shared_t *job)
 }
 
 /* All ranks are in a creation that is under way, so that it ends soon. */
-void mc_jobs_close(mc_shared_t *job)
+void mc_jobs_close(mc_job_t *job)
 {
     pthread_mutex_lock(&lock);
     job->n_closing++;
@@ -150,7 +150,7 @@ void mc_jobs_close(mc_shared_t *job)
     pthread_mutex_unlock(&lock);
 }
 
-void mc_jobs_reopen(mc_shared_t *job)
+void mc_jobs_reopen(mc_job_t *job)
 {
     pthread_mutex_lock(&lock);
     job->n_closing--;
@@ -160,11 +160,11 @@ void mc_jobs_reopen(mc_shared_t *job)
 /* Handles that are gone --------------------------------------------------------------------------- */
 
 /* `lingering` is their list, the newest first. */
-static mc_shared_t gone = {.unusable = true,
-                           .broken = MESHCOLL_ERR_INVALID_ARG,
-                           .alarm = &mc_no_alarm,
-                           .why = "the mesh that this one was made from was destroyed, and this "
-                                  "one with it"};
+static mc_job_t gone = {.unusable = true,
+                        .broken = MESHCOLL_ERR_INVALID_ARG,
+                        .alarm = &mc_no_alarm,
+                        .why = "the mesh that this one was made from was destroyed, and this "
+                               "one with it"};
 
 static void free_from(meshcoll_t *h)
 {

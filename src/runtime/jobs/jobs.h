@@ -1,4 +1,4 @@
-/* The jobs of this process: what the meshes of each share (handle/shared.h). */
+/* The jobs of this process: what the meshes of each share (handle/job.h). */
 #ifndef MC_CREATE_JOBS_H
 #define MC_CREATE_JOBS_H
 
@@ -6,10 +6,10 @@
 
 /* In a child of fork all calls on meshes of a job that is listed here fail with a sentence: transports, descriptors and
  * locks are the parent's too, and must not be touched. */
-void mc_jobs_enter(mc_shared_t *job);
-void mc_jobs_leave(const mc_shared_t *job);
+void mc_jobs_enter(mc_job_t *job);
+void mc_jobs_leave(const mc_job_t *job);
 /* It is complete: gives it the id by which it can be joined. */
-void mc_jobs_name(mc_shared_t *job, const mc_job_id_t *id);
+void mc_jobs_name(mc_job_t *job, const mc_job_id_t *id);
 
 /* Jobs of which this thread may make further meshes, without connections of their own: live ones that it has made; of
  * those with a lock, which any thread may use, all. By mesh rank of this process in the job; an id of zeros: none. */
@@ -20,12 +20,12 @@ typedef struct mc_job_offer {
 } mc_job_offer_t;
 void mc_jobs_offer(mc_job_offer_t offer[MC_JOBS_OFFERED]);
 /* One of them, in which its last mesh is not destroyed until it is released; NULL: it is not there any more. */
-mc_shared_t *mc_jobs_hold(const mc_job_offer_t *offer);
-void mc_jobs_release(mc_shared_t *job);
+mc_job_t *mc_jobs_hold(const mc_job_offer_t *offer);
+void mc_jobs_release(mc_job_t *job);
 /* A mesh is being destroyed, maybe the last one: none joins the job, and none is doing so. Reopened, where it was not
  * the last. */
-void mc_jobs_close(mc_shared_t *job);
-void mc_jobs_reopen(mc_shared_t *job);
+void mc_jobs_close(mc_job_t *job);
+void mc_jobs_reopen(mc_job_t *job);
 
 /* Of a handle that was destroyed with the mesh that it was made from, but not by the caller, keeps what it takes to
  * refuse calls on it with a sentence. Of the last ones only, as many as a job can have. */

@@ -97,7 +97,7 @@ static bool fits(const mc_transfer_t *receive, const mc_arrival_t *a)
 
 static void watch_any(const meshcoll_t *h, bool begins)
 {
-    const mc_shared_t *const job = h->job;
+    const mc_job_t *const job = h->job;
     for (int32_t d = 0; d < job->mesh.ndims; d++)
         if (job->transport[d])
             job->transport[d]->wanted += begins ? 1u : UINT32_MAX; /* less one */

@@ -16,7 +16,7 @@ typedef struct mc_talk talk_t;
 /* Arriving -------------------------------------------------------------------------------------- */
 
 /* Is it of a handle that is gone? */
-static bool is_late(const mc_shared_t *job, const mc_arrival_t *a)
+static bool is_late(const mc_job_t *job, const mc_arrival_t *a)
 {
     const mc_family_t *const f = job->family;
     const uint32_t last = f ? f->last[a->context] : 0;
@@ -26,7 +26,7 @@ static bool is_late(const mc_shared_t *job, const mc_arrival_t *a)
 }
 
 /* Passes it on, parks it, or drops it. */
-static void pass_on(mc_shared_t *job, mc_arrival_t *a)
+static void pass_on(mc_job_t *job, mc_arrival_t *a)
 {
     talk_t *const talk = job->talk;
     meshcoll_t *const h = talk->of_context[a->context];
@@ -42,7 +42,7 @@ static void pass_on(mc_shared_t *job, mc_arrival_t *a)
 
 static bool hear(void *context, uint64_t tag, const void *header)
 {
-    mc_shared_t *const job = context;
+    mc_job_t *const job = context;
     talk_t *const talk = job->talk;
     const uint32_t number = mc_tag_context_of(tag);
     const meshcoll_t *const h = talk->of_context[number];
@@ -59,7 +59,7 @@ static bool hear(void *context, uint64_t tag, const void *header)
     return true;
 }
 
-static void look_at_parked(mc_shared_t *job)
+static void look_at_parked(mc_job_t *job)
 {
     mc_arrival_t *a = job->talk->parked.first;
     mc_arrivals_init(&job->talk->parked);
@@ -134,7 +134,7 @@ static int move_all(const talk_t *talk)
     return n;
 }
 
-static uint32_t move(mc_shared_t *job)
+static uint32_t move(mc_job_t *job)
 {
     if (job->broken)
         return 0;
@@ -142,14 +142,14 @@ static uint32_t move(mc_shared_t *job)
     if (n < 0)
         mc_failure_end(job, n);
     else if (n > 0)
-        mc_shared_tell(job);
+        mc_job_tell(job);
     return n < 0 ? 1 : (uint32_t)n;
 }
 
 /* Opening and closing --------------------------------------------------------------------------- */
 
 /* A job begins to listen once. */
-static int listen_on(mc_shared_t *job)
+static int listen_on(mc_job_t *job)
 {
     int status = MESHCOLL_OK;
     if (job->talk)
@@ -163,7 +163,7 @@ static int listen_on(mc_shared_t *job)
         mc_transport_t *const t = job->transport[d];
         if (!t || !t->ops->listen)
             continue;
-        mc_shared_poll(job, t);
+        mc_job_poll(job, t);
         status = t->ops->listen(t, &listener);
     }
     job->move_messages = move;
@@ -174,7 +174,7 @@ static int listen_on(mc_shared_t *job)
 
 int mc_talk_open(meshcoll_t *h)
 {
-    mc_shared_t *const job = h->job;
+    mc_job_t *const job = h->job;
     if (h->messages)
         return MESHCOLL_OK;
     int status = listen_on(job);
@@ -204,7 +204,7 @@ void mc_talk_leave(meshcoll_t *h)
     look_at_parked(h->job);
 }
 
-void mc_talk_free(mc_shared_t *job)
+void mc_talk_free(mc_job_t *job)
 {
     if (!job->talk)
         return;

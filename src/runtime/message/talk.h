@@ -9,6 +9,6 @@ int mc_talk_open(meshcoll_t *h);
 /* Of a handle that is to be freed: nothing that arrives is passed on to it, now and later. */
 void mc_talk_leave(meshcoll_t *h);
 /* Of a job, once its transports are closed. */
-void mc_talk_free(mc_shared_t *job);
+void mc_talk_free(mc_job_t *job);
 
 #endif

@@ -1,17 +1,17 @@
 #include "runtime/progress/busy.h"
 
-_Thread_local mc_shared_t *mc_busy;
+_Thread_local mc_job_t *mc_busy;
 
-void mc_busy_leave(mc_shared_t *job)
+void mc_busy_leave(mc_job_t *job)
 {
-    mc_shared_t **at = &mc_busy;
+    mc_job_t **at = &mc_busy;
     while (*at && *at != job)
         at = &(*at)->next_busy;
     if (*at)
         *at = job->next_busy;
 }
 
-void mc_busy_enlist(mc_shared_t *job, meshcoll_request_t *r)
+void mc_busy_enlist(mc_job_t *job, meshcoll_request_t *r)
 {
     const mc_executor_t *const x = &r->executor;
     if (r->plan)
@@ -42,7 +42,7 @@ static void enter_by_awaited(mc_list_t *list, meshcoll_request_t *r)
     mc_list_insert(list, before, &r->ready.node);
 }
 
-void mc_busy_await(mc_shared_t *job, meshcoll_request_t *r, mc_list_t *polled)
+void mc_busy_await(mc_job_t *job, meshcoll_request_t *r, mc_list_t *polled)
 {
     const mc_executor_t *const x = &r->executor;
     if (r->ready.node.in)
@@ -62,7 +62,7 @@ void mc_busy_reached(const mc_list_t *waiting)
         mc_ready_mark(&r->ready);
 }
 
-void mc_busy_connected(mc_shared_t *job)
+void mc_busy_connected(mc_job_t *job)
 {
     while (job->connecting.first)
         mc_list_move(&job->ready, job->connecting.first);

@@ -35,9 +35,9 @@ bool mc_callback_leave(meshcoll_request_t *r);
 /* Calls them as mc_callbacks_run does; returns `status`. */
 int mc_callbacks_leave(int status);
 /* Releases the lock of a thread that leaves the library with a status, and calls its callbacks. */
-static inline int mc_shared_leave(const mc_shared_t *job, int status)
+static inline int mc_job_leave(const mc_job_t *job, int status)
 {
-    mc_shared_unlock(job);
+    mc_job_unlock(job);
     return mc_callbacks_are_due() ? mc_callbacks_leave(status) : status;
 }
 static inline int mc_leave(const meshcoll_t *h, int status)

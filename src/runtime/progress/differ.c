@@ -11,7 +11,7 @@ enum { OLDEST = 8 };
 enum { ASK_MS = MC_WAITS_FRESH_MS };
 
 /* `theirs`: the other rank's call; NULL: it is not known. */
-static int fail_differs(const mc_shared_t *job, int32_t other, const mc_wait_t *own,
+static int fail_differs(const mc_job_t *job, int32_t other, const mc_wait_t *own,
                         const mc_wait_t *theirs)
 {
     char ours[MC_WAIT_SHORT_TEXT], what[MC_WAIT_SHORT_TEXT];
@@ -35,7 +35,7 @@ static int fail_differs(const mc_shared_t *job, int32_t other, const mc_wait_t *
 /* Asking the other rank -------------------------------------------------------------------------- */
 
 /* Ranks that cannot be reached would be waited for. */
-static bool may_ask(const mc_shared_t *job)
+static bool may_ask(const mc_job_t *job)
 {
     return job->ask.rank && (!job->monitor || mc_monitor_is_joined(job->monitor));
 }
@@ -77,7 +77,7 @@ static bool has_made_another(const mc_waits_t *at, const mc_wait_t *own)
 }
 
 /* Numbers wrap: a record that is older than this wait may be of an earlier call. */
-static int compare(const mc_shared_t *job, const mc_waits_t *at, const mc_wait_t *own)
+static int compare(const mc_job_t *job, const mc_waits_t *at, const mc_wait_t *own)
 {
     const mc_wait_t *const theirs = find_another(at, own);
     const bool is_in_it = theirs && theirs->age_ms < own->still_ms;
@@ -91,7 +91,7 @@ static bool runs(const meshcoll_request_t *r)
     return r->plan && r->executor.state == MC_RUNNING;
 }
 
-int mc_differ_ask(const mc_shared_t *job, int64_t now)
+int mc_differ_ask(const mc_job_t *job, int64_t now)
 {
     mc_waits_t at;
     mc_wait_t own;
@@ -115,7 +115,7 @@ int mc_differ_ask(const mc_shared_t *job, int64_t now)
 
 /* Messages that have come ------------------------------------------------------------------------ */
 
-static bool finds_other(const mc_shared_t *job, const meshcoll_request_t *r, uint64_t *other)
+static bool finds_other(const mc_job_t *job, const meshcoll_request_t *r, uint64_t *other)
 {
     const mc_executor_t *const x = &r->executor;
     const uint64_t tag = mc_tag(0, r->operation, x->digest) | mc_tag_context(r->mesh->context);
@@ -127,7 +127,7 @@ static bool finds_other(const mc_shared_t *job, const meshcoll_request_t *r, uin
 }
 
 /* Its sender may be in that call still, and may not have published it before the next look. */
-static int tell_other(const mc_shared_t *job, meshcoll_request_t *r, uint64_t other)
+static int tell_other(const mc_job_t *job, meshcoll_request_t *r, uint64_t other)
 {
     const int32_t rank = mc_tag_source(other);
     const mc_wait_t *theirs = NULL;
@@ -143,7 +143,7 @@ static int tell_other(const mc_shared_t *job, meshcoll_request_t *r, uint64_t ot
     return theirs || again ? fail_differs(job, rank, &own, theirs) : MESHCOLL_OK;
 }
 
-int mc_differ_check(const mc_shared_t *job)
+int mc_differ_check(const mc_job_t *job)
 {
     uint64_t other;
     uint32_t n = 0;

@@ -7,9 +7,9 @@
 
 /* Has a message arrived of another call under the number of one that runs here? OK, or ERR_MISMATCH with a
  * sentence. For ranks that have waited for long. */
-int mc_differ_check(const mc_shared_t *job);
+int mc_differ_check(const mc_job_t *job);
 /* Where nobody has sent: asks the rank that a run waits for whether it is in another call of that number, after a
  * second, and each time that the wait has doubled. To be called before mc_waits_look of the same time. */
-int mc_differ_ask(const mc_shared_t *job, int64_t now);
+int mc_differ_ask(const mc_job_t *job, int64_t now);
 
 #endif

@@ -14,7 +14,7 @@ enum { CHECK_EVERY_MS = 100 };
 /* Calls that a rank may have begun beyond one that it still runs. */
 enum { MOST_AHEAD = 1 << 16 };
 
-static void fail_running(mc_shared_t *job)
+static void fail_running(mc_job_t *job)
 {
     for (meshcoll_request_t *r; (r = mc_request_in_flight(job->running.first));) {
         mc_busy_unlist(r);
@@ -29,7 +29,7 @@ static void fail_running(mc_shared_t *job)
 }
 
 /* Breaks the mesh with the error of job->why. */
-static void break_now(mc_shared_t *job, int status)
+static void break_now(mc_job_t *job, int status)
 {
     job->broken = status;
     job->broke_at = mc_now();
@@ -51,7 +51,7 @@ static int status_elsewhere(int status)
 
 /* A connection breaks because a process has ended, or has heard of one that did: waits for the news of
  * it, which name it. */
-static bool await_cause(const mc_shared_t *job, int status, mc_news_t *news)
+static bool await_cause(const mc_job_t *job, int status, mc_news_t *news)
 {
     const bool breaks = status == MESHCOLL_ERR_TRANSPORT || status == MESHCOLL_ERR_PEER;
     return mc_news_await(mc_monitor_board(job->monitor), breaks ? CAUSE_SECONDS : 0, news);
@@ -59,7 +59,7 @@ static bool await_cause(const mc_shared_t *job, int status, mc_news_t *news)
 
 /* Breaks the mesh with the first news of its failure: those that there are already, or else these, which
  * all ranks are told. */
-static void break_with(mc_shared_t *job, mc_news_t *news)
+static void break_with(mc_job_t *job, mc_news_t *news)
 {
     mc_news_t first;
     const bool known = mc_news_fatal(mc_monitor_board(job->monitor), &first);
@@ -72,7 +72,7 @@ static void break_with(mc_shared_t *job, mc_news_t *news)
 }
 
 /* Tells all ranks of a failure of this one. */
-static void tell(const mc_shared_t *job, int status, const char *why)
+static void tell(const mc_job_t *job, int status, const char *why)
 {
     mc_news_t news = {.kind = MC_NEWS_FATAL, .status = status_elsewhere(status)};
     news.rank = mc_monitor_rank(job->monitor);
@@ -82,7 +82,7 @@ static void tell(const mc_shared_t *job, int status, const char *why)
 }
 
 /* A failure of this rank, with meshcoll_last_error(). */
-static void break_alone(mc_shared_t *job, int status)
+static void break_alone(mc_job_t *job, int status)
 {
     mc_news_t news;
     if (job->monitor && await_cause(job, status, &news)) {
@@ -95,7 +95,7 @@ static void break_alone(mc_shared_t *job, int status)
     break_now(job, status);
 }
 
-void mc_failure_post(const mc_shared_t *job, int status)
+void mc_failure_post(const mc_job_t *job, int status)
 {
     mc_news_t news;
     char why[MC_NEWS_TEXT];
@@ -104,7 +104,7 @@ void mc_failure_post(const mc_shared_t *job, int status)
         tell(job, status, why);
 }
 
-void mc_failure_end(mc_shared_t *job, int status)
+void mc_failure_end(mc_job_t *job, int status)
 {
     if (!job->broken)
         break_alone(job, status);
@@ -115,14 +115,14 @@ void mc_failure_break(meshcoll_t *h, int status)
     mc_failure_end(h->job, status);
 }
 
-void mc_failure_hear(mc_shared_t *job)
+void mc_failure_hear(mc_job_t *job)
 {
     mc_news_t news;
     if (!job->broken && job->monitor && mc_news_fatal(mc_monitor_board(job->monitor), &news))
         break_with(job, &news);
 }
 
-int mc_failure_told(mc_shared_t *job)
+int mc_failure_told(mc_job_t *job)
 {
     mc_failure_hear(job);
     if (job->unusable)
@@ -204,7 +204,7 @@ static bool any_is_one_sided(const meshcoll_t *list, const mc_news_t *news)
     return any;
 }
 
-static bool find_one_sided(const mc_shared_t *job, mc_news_t *news)
+static bool find_one_sided(const mc_job_t *job, mc_news_t *news)
 {
     uint32_t next = 0;
     bool found = false;
@@ -280,7 +280,7 @@ static void tell_refused(meshcoll_t *h, mc_lead_t *lead, uint32_t number, mc_new
 
 int mc_failure_refused(meshcoll_t *h, uint32_t number, bool persistent, int status)
 {
-    const mc_shared_t *const job = h->job;
+    const mc_job_t *const job = h->job;
     if (job->broken)
         return mc_fail(job->broken, "%s", job->why);
     if (!job->monitor)
@@ -295,14 +295,14 @@ int mc_failure_refused(meshcoll_t *h, uint32_t number, bool persistent, int stat
 
 int mc_failure_refused_start(meshcoll_request_t *r, int status)
 {
-    const mc_shared_t *const job = r->mesh->job;
+    const mc_job_t *const job = r->mesh->job;
     if (r->own_lead && job->monitor && !job->broken)
         tell_refused(r->mesh, r->own_lead, r->operation, MC_NEWS_START);
     return status;
 }
 
 /* Is there a refusal of a call that runs here? */
-static bool find_refusal(const mc_shared_t *job, mc_news_t *news)
+static bool find_refusal(const mc_job_t *job, mc_news_t *news)
 {
     uint32_t next = 0;
     while (mc_news_refusal(mc_monitor_board(job->monitor), &next, news))
@@ -314,14 +314,14 @@ static bool find_refusal(const mc_shared_t *job, mc_news_t *news)
 }
 
 /* Are there news that end what runs here? */
-static bool find_news(const mc_shared_t *job, mc_news_t *news)
+static bool find_news(const mc_job_t *job, mc_news_t *news)
 {
     if (!job->monitor || !mc_news_any(mc_monitor_board(job->monitor)))
         return false;
     return mc_news_fatal(mc_monitor_board(job->monitor), news) || find_refusal(job, news);
 }
 
-static int check_peers(mc_shared_t *job)
+static int check_peers(mc_job_t *job)
 {
     int status = MESHCOLL_OK;
     for (int32_t i = 0; i < job->n_polled && !status; i++)
@@ -330,7 +330,7 @@ static int check_peers(mc_shared_t *job)
     return status;
 }
 
-void mc_failure_look(mc_shared_t *job)
+void mc_failure_look(mc_job_t *job)
 {
     mc_news_t news;
     if (!job->running.first)

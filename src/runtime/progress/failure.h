@@ -1,5 +1,5 @@
 /*
- * Failure of a job (handle/shared.h). The first run that fails breaks it: all running requests end with its error,
+ * Failure of a job (handle/job.h). The first run that fails breaks it: all running requests end with its error,
  * and nothing is sent or received any more. So no peer receives leftovers of a failed run, and the caller may
  * change or free the buffers of all calls (except where a network card reads them by RDMA: meshcoll.h).
  */
@@ -13,16 +13,16 @@ extern const _Atomic bool mc_no_alarm;
 
 /* Breaks the mesh after a failed run, whose error text is in meshcoll_last_error(). */
 void mc_failure_break(meshcoll_t *h, int status);
-void mc_failure_end(mc_shared_t *job, int status);
+void mc_failure_end(mc_job_t *job, int status);
 /* The same from a thread that does not hold the lock, of a job with a monitor: all ranks are told, and this one's
  * meshes break when a thread that holds its lock looks. */
-void mc_failure_post(const mc_shared_t *job, int status);
+void mc_failure_post(const mc_job_t *job, int status);
 /* The error of a job that failed, here or elsewhere. */
-int mc_failure_told(mc_shared_t *job);
+int mc_failure_told(mc_job_t *job);
 /* Returns OK, or the error of a mesh that failed, here or elsewhere. */
 static inline int mc_failure_check(meshcoll_t *h)
 {
-    mc_shared_t *const job = h->job;
+    mc_job_t *const job = h->job;
     const bool failed = job->broken || atomic_load_explicit(job->alarm, memory_order_relaxed);
     return failed ? mc_failure_told(job) : MESHCOLL_OK;
 }
@@ -32,11 +32,11 @@ static inline int mc_failure_unusable(const meshcoll_t *h)
     return h->job->unusable ? mc_failure_told(h->job) : MESHCOLL_OK;
 }
 /* Breaks the mesh where news say that it failed elsewhere. */
-void mc_failure_hear(mc_shared_t *job);
+void mc_failure_hear(mc_job_t *job);
 /* Looks, only where requests run, whether the mesh failed elsewhere or another rank was refused a call that
  * runs here; and, a few times per second, whether the peers this rank waits for are alive and no request
  * has run for too long. Breaks the mesh then. Publishes what this rank waits for (waits/board.h). */
-void mc_failure_look(mc_shared_t *job);
+void mc_failure_look(mc_job_t *job);
 /* Was another rank refused one of these calls, by their operation numbers, or any call that this rank was not?
  * Then its error; OK else. */
 int mc_failure_refusal(const meshcoll_t *h, const uint32_t *number, uint32_t n);

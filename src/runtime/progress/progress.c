@@ -21,7 +21,7 @@ static bool advance(meshcoll_request_t *r, bool shared, uint32_t events)
         MC_IDLE) /* a tagged message, which has completed: also in a call of this rank, if to itself */
         return true;
     if (x->state != MC_RUNNING) { /* it is pending, or flushes */
-        const mc_shared_t *const job = r->mesh->job;
+        const mc_job_t *const job = r->mesh->job;
         const bool has_work = mc_executor_has_work(x);
         x->polls_awake = mc_wait_polls(job) + mc_wait_yields(job);
         x->idle_polls += shared && events == 0;
@@ -32,7 +32,7 @@ static bool advance(meshcoll_request_t *r, bool shared, uint32_t events)
     return true;
 }
 
-void mc_shared_tell(mc_shared_t *job)
+void mc_job_tell(mc_job_t *job)
 {
     for (int32_t i = 0; i < job->n_polled; i++)
         if (job->polled[i]->ops->tell)
@@ -40,7 +40,7 @@ void mc_shared_tell(mc_shared_t *job)
 }
 
 /* Those to advance at each poll join the list again for the next one. */
-static uint32_t advance_ready(mc_shared_t *job, uint32_t events)
+static uint32_t advance_ready(mc_job_t *job, uint32_t events)
 {
     mc_list_t again = {0};
     uint32_t n = 0;
@@ -58,13 +58,13 @@ static uint32_t advance_ready(mc_shared_t *job, uint32_t events)
     }
     while (again.first)
         mc_list_move(&job->ready, again.first);
-    mc_shared_tell(job);
+    mc_job_tell(job);
     if (!job->running.first && !job->threads)
         mc_busy_leave(job);
     return n;
 }
 
-uint32_t mc_shared_look(mc_shared_t *job)
+uint32_t mc_job_look(mc_job_t *job)
 {
     uint32_t n = 0;
     for (int32_t i = 0; i < job->n_polled; i++)
@@ -75,13 +75,13 @@ uint32_t mc_shared_look(mc_shared_t *job)
 }
 
 /* Progresses a job from the process's list; 0 where another thread holds its lock. */
-static uint32_t look_at_listed(mc_shared_t *job)
+static uint32_t look_at_listed(mc_job_t *job)
 {
     uint32_t n = 0;
     if (pthread_mutex_trylock(&job->threads->lock))
         return 0; /* another thread progresses it */
     if (job->running.first) {
-        n = mc_shared_look(job);
+        n = mc_job_look(job);
         if (n > 0)
             mc_threads_wake(job->threads);
     }
@@ -89,23 +89,23 @@ static uint32_t look_at_listed(mc_shared_t *job)
     return n;
 }
 
-uint32_t mc_shared_progress(mc_shared_t *job)
+uint32_t mc_job_progress(mc_job_t *job)
 {
-    uint32_t n = mc_shared_look(job);
+    uint32_t n = mc_job_look(job);
     if (n > 0 && job->threads)
         mc_threads_wake(job->threads);
-    for (mc_shared_t *other = mc_busy, *next; other; other = next) {
+    for (mc_job_t *other = mc_busy, *next; other; other = next) {
         next = other->next_busy;
         if (other != job)
-            n += mc_shared_look(other);
+            n += mc_job_look(other);
     }
     return mc_threads_others_run(job) ? n + mc_threads_each_other(job, look_at_listed) : n;
 }
 
-void mc_shared_check_peers(mc_shared_t *job)
+void mc_job_check_peers(mc_job_t *job)
 {
     mc_failure_look(job);
-    for (mc_shared_t *other = mc_busy, *next; other; other = next) {
+    for (mc_job_t *other = mc_busy, *next; other; other = next) {
         next = other->next_busy;
         if (other != job)
             mc_failure_look(other);
@@ -115,7 +115,7 @@ void mc_shared_check_peers(mc_shared_t *job)
 /* Nothing came. */
 static void yield_core(const meshcoll_t *h)
 {
-    mc_shared_check_peers(h->job);
+    mc_job_check_peers(h->job);
     if (!h->job->oversubscribed)
         return;
     mc_unlock(h);
@@ -125,16 +125,16 @@ static void yield_core(const meshcoll_t *h)
 
 void mc_test_turn(meshcoll_t *h)
 {
-    if (mc_shared_progress(h->job) == 0)
+    if (mc_job_progress(h->job) == 0)
         yield_core(h);
 }
 
-bool mc_shared_others_run(const mc_shared_t *job)
+bool mc_job_others_run(const mc_job_t *job)
 {
     return mc_busy && (mc_busy != job || mc_busy->next_busy);
 }
 
-void mc_sleep_watch(mc_sleep_t *s, const mc_shared_t *job)
+void mc_sleep_watch(mc_sleep_t *s, const mc_job_t *job)
 {
     for (int32_t i = 0; i < job->n_polled && !s->ready; i++) {
         mc_transport_t *const t = job->polled[i];
@@ -146,9 +146,9 @@ void mc_sleep_watch(mc_sleep_t *s, const mc_shared_t *job)
     }
 }
 
-void mc_sleep_watch_busy(mc_sleep_t *s, const mc_shared_t *job)
+void mc_sleep_watch_busy(mc_sleep_t *s, const mc_job_t *job)
 {
-    for (const mc_shared_t *other = mc_busy; other; other = other->next_busy)
+    for (const mc_job_t *other = mc_busy; other; other = other->next_busy)
         if (other != job)
             mc_sleep_watch(s, other);
 }
@@ -168,7 +168,7 @@ bool mc_sleep(mc_sleep_t *s, int most_ms)
     return poll(s->fd, s->n, most_ms) > 0;
 }
 
-bool mc_shared_sleep(mc_shared_t *job, bool blind, int most_ms)
+bool mc_job_sleep(mc_job_t *job, bool blind, int most_ms)
 {
     mc_sleep_t s;
     s.n = 0;
@@ -188,8 +188,8 @@ void mc_wait_idle(meshcoll_t *h, mc_waiting_t *w)
     if (h->hook.function && due && mc_hook_run(h)) {
         w->idle = looks;
     } else if (w->idle > awake) {
-        w->in_vain = mc_shared_sleep(h->job, w->in_vain, mc_wait_sleep_ms(h, w->idle - awake));
-        mc_shared_check_peers(h->job);
+        w->in_vain = mc_job_sleep(h->job, w->in_vain, mc_wait_sleep_ms(h, w->idle - awake));
+        mc_job_check_peers(h->job);
     } else {
         sched_yield();
     }

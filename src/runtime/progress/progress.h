@@ -32,12 +32,12 @@ typedef struct {
     bool in_vain;  /* the last sleep ended at once although nothing had happened */
 } mc_waiting_t;
 
-static inline uint32_t mc_wait_polls(const mc_shared_t *job)
+static inline uint32_t mc_wait_polls(const mc_job_t *job)
 {
     return job->oversubscribed ? MC_WAIT_POLLS_SHARED : MC_WAIT_POLLS;
 }
 
-static inline uint32_t mc_wait_yields(const mc_shared_t *job)
+static inline uint32_t mc_wait_yields(const mc_job_t *job)
 {
     if (!job->oversubscribed)
         return MC_WAIT_YIELDS;
@@ -66,23 +66,23 @@ typedef struct {
 
 /* Adds the descriptors of a job, and those of the thread's other jobs without a lock that run
  * requests. */
-void mc_sleep_watch(mc_sleep_t *s, const mc_shared_t *job);
-void mc_sleep_watch_busy(mc_sleep_t *s, const mc_shared_t *job);
+void mc_sleep_watch(mc_sleep_t *s, const mc_job_t *job);
+void mc_sleep_watch_busy(mc_sleep_t *s, const mc_job_t *job);
 /* Sleeps until an event, or for `most_ms` at most; -1: without limit. Returns whether a descriptor
  * signals an event. */
 bool mc_sleep(mc_sleep_t *s, int most_ms);
 
 /* Progresses this job and all others that run requests in this thread: a peer may wait for one
  * of those before it can complete what this rank waits for. Returns the number of events. */
-uint32_t mc_shared_progress(mc_shared_t *job);
+uint32_t mc_job_progress(mc_job_t *job);
 /* Sleeps until a transport of these jobs has an event, or for a short time; returns whether one
  * signals an event. A transport may signal without having any (UCX does until a peer answers a new
  * connection). Pass `blind` after such a sleep, to sleep for a fixed time: otherwise the rank would
  * spin on the core of the peer it waits for. */
-bool mc_shared_sleep(mc_shared_t *job, bool blind, int most_ms);
+bool mc_job_sleep(mc_job_t *job, bool blind, int most_ms);
 /* To be called while this rank waits and nothing happens. A few times per second it checks that the
  * peers of running requests are alive, on all these jobs (failure.h). */
-void mc_shared_check_peers(mc_shared_t *job);
+void mc_job_check_peers(mc_job_t *job);
 
 /* Ends a turn of a wait without a lock after which this rank does not poll again at once: it runs
  * the hook, yields or sleeps. */
@@ -93,10 +93,10 @@ void mc_wait_idle(meshcoll_t *h, mc_waiting_t *w);
 void mc_test_turn(meshcoll_t *h);
 
 /* Polls the transports of a job and advances what has an event. */
-uint32_t mc_shared_look(mc_shared_t *job);
+uint32_t mc_job_look(mc_job_t *job);
 /* Wakes sleeping peers to which the job's transports have sent. */
-void mc_shared_tell(mc_shared_t *job);
+void mc_job_tell(mc_job_t *job);
 /* Does this thread run requests on jobs without a lock other than `job`? */
-bool mc_shared_others_run(const mc_shared_t *job);
+bool mc_job_others_run(const mc_job_t *job);
 
 #endif

@@ -28,7 +28,7 @@ static void step_aside(mc_threads_t *t, bool yields)
 
 /* Sleeps on the transports' descriptors; returns whether a transport woke it, rather than a
  * thread. */
-static bool sleep_on(mc_shared_t *job, bool with_busy, int most_ms)
+static bool sleep_on(mc_job_t *job, bool with_busy, int most_ms)
 {
     mc_threads_t *const t = job->threads;
     uint64_t n_wakes;
@@ -58,7 +58,7 @@ static void nap(mc_threads_t *t)
 
 /* A transport may signal events all the time without having any. After a sleep in vain, sleep for a
  * fixed time instead of spinning. */
-static void sleep_or_nap(mc_shared_t *job, bool with_busy, int most_ms, bool *in_vain)
+static void sleep_or_nap(mc_job_t *job, bool with_busy, int most_ms, bool *in_vain)
 {
     if (*in_vain)
         nap(job->threads);
@@ -67,10 +67,10 @@ static void sleep_or_nap(mc_shared_t *job, bool with_busy, int most_ms, bool *in
 
 /* Checks peers after `idle` turns without an event, where the first `awake` of them were polls and
  * yields. */
-static void slept(mc_shared_t *job, uint32_t idle, uint32_t awake)
+static void slept(mc_job_t *job, uint32_t idle, uint32_t awake)
 {
     if (idle > awake)
-        mc_shared_check_peers(job);
+        mc_job_check_peers(job);
 }
 
 /* Returns after `most_ms` at the latest; 0: without limit. */
@@ -103,10 +103,10 @@ static bool run_callbacks(mc_threads_t *t)
 
 void mc_threads_turn(meshcoll_t *h, mc_waiting_t *w)
 {
-    mc_shared_t *const job = h->job;
+    mc_job_t *const job = h->job;
     mc_threads_t *const t = job->threads;
     const uint32_t looks = mc_wait_polls(job), awake = looks + mc_wait_yields(job);
-    w->idle = mc_shared_progress(job) > 0 ? 0 : w->idle + 1;
+    w->idle = mc_job_progress(job) > 0 ? 0 : w->idle + 1;
     w->in_vain = w->in_vain && w->idle > 0;
     if (run_callbacks(t))
         return;
@@ -123,7 +123,7 @@ void mc_threads_turn(meshcoll_t *h, mc_waiting_t *w)
         sleep_or_nap(job, true, mc_wait_sleep_ms(h, w->idle - awake), &w->in_vain);
         slept(job, w->idle, awake);
         mc_threads_tell(t); /* a thread that waits on `news` may have to take over */
-    } else if (mc_shared_others_run(job)) {
+    } else if (mc_job_others_run(job)) {
         nap(t);
     } else {
         wait_for_news(t, h->hook.function ? mc_wait_sleep_ms(h, w->idle - looks) : 0);
@@ -134,7 +134,7 @@ void mc_threads_turn(meshcoll_t *h, mc_waiting_t *w)
 
 /* How often the progress thread looks before it sleeps. It shares the core of its rank: while no thread of
  * that waits, looks and yields after every event would take time from what the program computes. */
-static uint32_t looks_awake(const mc_shared_t *job)
+static uint32_t looks_awake(const mc_job_t *job)
 {
     if (job->threads->n_waiting == 0)
         return 1;
@@ -143,13 +143,13 @@ static uint32_t looks_awake(const mc_shared_t *job)
 
 static void *progress(void *context)
 {
-    mc_shared_t *const job = context;
+    mc_job_t *const job = context;
     mc_threads_t *const t = job->threads;
     bool in_vain = false;
     mc_threads_lock(t);
     for (uint32_t idle = 0; !t->stop;) {
         const uint32_t looks = mc_wait_polls(job), awake = looks_awake(job);
-        idle = mc_shared_look(job) > 0 ? 0 : idle + 1;
+        idle = mc_job_look(job) > 0 ? 0 : idle + 1;
         in_vain = in_vain && idle > 0;
         slept(job, idle, awake);
         run_callbacks(t);
@@ -165,7 +165,7 @@ static void *progress(void *context)
 }
 
 /* Starts the progress thread with all signals blocked: the program's signals are not for it. */
-static int start_thread(mc_shared_t *job)
+static int start_thread(mc_job_t *job)
 {
     sigset_t all, before;
     sigfillset(&all);
@@ -205,7 +205,7 @@ static void init_news(mc_threads_t *t)
     pthread_condattr_destroy(&attributes);
 }
 
-static int open_threads(mc_shared_t *job, bool has_thread)
+static int open_threads(mc_job_t *job, bool has_thread)
 {
     mc_threads_t *const t = calloc(1, sizeof *t);
     if (!t)
@@ -226,7 +226,7 @@ static int open_threads(mc_shared_t *job, bool has_thread)
     return status;
 }
 
-int mc_threads_open(mc_shared_t *job, const mc_settings_t *settings)
+int mc_threads_open(mc_job_t *job, const mc_settings_t *settings)
 {
     bool has_thread = false, multiple = false;
     int status = parse(settings->progress, "MESHCOLL_PROGRESS", "none", "thread", &has_thread);
@@ -237,7 +237,7 @@ int mc_threads_open(mc_shared_t *job, const mc_settings_t *settings)
     return open_threads(job, has_thread);
 }
 
-void mc_threads_close(mc_shared_t *job)
+void mc_threads_close(mc_job_t *job)
 {
     mc_threads_t *const t = job->threads;
     if (!t)

@@ -8,8 +8,8 @@
 
 /* Opens what the settings ask for; job->threads stays NULL where a single thread uses the job.
  * ERR_PARSE or ERR_NO_MEMORY. */
-int mc_threads_open(mc_shared_t *job, const mc_settings_t *settings);
-void mc_threads_close(mc_shared_t *job);
+int mc_threads_open(mc_job_t *job, const mc_settings_t *settings);
+void mc_threads_close(mc_job_t *job);
 
 /* One turn of a wait on a handle with a lock: progresses it, yields or sleeps. The lock is held on
  * entry and return, and released in between. */

@@ -4,7 +4,7 @@
 
 /* The jobs that any thread may progress. */
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
-static mc_shared_t *list;
+static mc_job_t *list;
 _Atomic int mc_threads_n_listed;
 
 /* The lock --------------------------------------------------------------------------------------- */
@@ -40,7 +40,7 @@ void mc_threads_tell(mc_threads_t *t)
 
 /* The list ---------------------------------------------------------------------------------------- */
 
-void mc_threads_enter(mc_shared_t *job)
+void mc_threads_enter(mc_job_t *job)
 {
     pthread_mutex_lock(&list_lock);
     job->threads->next = list;
@@ -49,10 +49,10 @@ void mc_threads_enter(mc_shared_t *job)
     pthread_mutex_unlock(&list_lock);
 }
 
-void mc_threads_leave(const mc_shared_t *job)
+void mc_threads_leave(const mc_job_t *job)
 {
     pthread_mutex_lock(&list_lock);
-    mc_shared_t **at = &list;
+    mc_job_t **at = &list;
     while (*at && *at != job)
         at = &(*at)->threads->next;
     if (*at) {
@@ -69,12 +69,12 @@ void mc_threads_forget(void)
     mc_threads_n_listed = 0;
 }
 
-uint32_t mc_threads_each_other(const mc_shared_t *job, uint32_t (*look)(mc_shared_t *other))
+uint32_t mc_threads_each_other(const mc_job_t *job, uint32_t (*look)(mc_job_t *other))
 {
     uint32_t n = 0;
     if (pthread_mutex_trylock(&list_lock))
         return 0;
-    for (mc_shared_t *other = list; other; other = other->threads->next)
+    for (mc_job_t *other = list; other; other = other->threads->next)
         if (other != job)
             n += look(other);
     pthread_mutex_unlock(&list_lock);

@@ -11,7 +11,7 @@
  * which polls again. One thread at a time sleeps on the descriptors: the progress thread, else one
  * of those that wait. The others wait on a condition until a request ends or the sleeper returns.
  *
- * mc_shared_progress also progresses other jobs. Those without a lock are in a list of their
+ * mc_job_progress also progresses other jobs. Those without a lock are in a list of their
  * thread (busy.h). Those with a lock and without a progress thread are in one list of the process:
  * any waiting thread progresses them, unless another thread does so at the moment. Locks are taken
  * in the order job, list, other job, and all but the first only by trying.
@@ -33,18 +33,18 @@ typedef struct mc_threads {
     uint32_t n_waiting;    /* threads that wait on `news` */
     bool has_thread, stop; /* of the progress thread */
     pthread_t thread;
-    mc_shared_t *next; /* next in the process's list */
+    mc_job_t *next; /* next in the process's list */
 } mc_threads_t;
 
 void mc_threads_lock(mc_threads_t *t);
 void mc_threads_unlock(mc_threads_t *t);
 
-static inline void mc_shared_lock(const mc_shared_t *job)
+static inline void mc_job_lock(const mc_job_t *job)
 {
     if (job->threads)
         mc_threads_lock(job->threads);
 }
-static inline void mc_shared_unlock(const mc_shared_t *job)
+static inline void mc_job_unlock(const mc_job_t *job)
 {
     if (job->threads)
         mc_threads_unlock(job->threads);
@@ -53,12 +53,12 @@ static inline void mc_shared_unlock(const mc_shared_t *job)
 static inline void mc_lock(const meshcoll_t *h)
 {
     if (h)
-        mc_shared_lock(h->job);
+        mc_job_lock(h->job);
 }
 static inline void mc_unlock(const meshcoll_t *h)
 {
     if (h)
-        mc_shared_unlock(h->job);
+        mc_job_unlock(h->job);
 }
 
 /* To be called with the lock held: wakes the sleeper after the transports were used; notifies
@@ -68,19 +68,19 @@ void mc_threads_tell(mc_threads_t *t);
 
 /* Adds the job to, or removes it from, the process's list of jobs that any thread
  * progresses. */
-void mc_threads_enter(mc_shared_t *job);
-void mc_threads_leave(const mc_shared_t *job);
+void mc_threads_enter(mc_job_t *job);
+void mc_threads_leave(const mc_job_t *job);
 /* In a child of fork: the list is empty. */
 void mc_threads_forget(void);
 /* Are there any besides `job`? No sleeper watches their descriptors. */
 extern _Atomic int mc_threads_n_listed;
-static inline bool mc_threads_others_run(const mc_shared_t *job)
+static inline bool mc_threads_others_run(const mc_job_t *job)
 {
     const int own = job->threads && !job->threads->has_thread;
     return atomic_load_explicit(&mc_threads_n_listed, memory_order_relaxed) > own;
 }
 /* Calls `look` for each of them except `job`; returns the sum of its results, or 0 while another
  * thread does the same. */
-uint32_t mc_threads_each_other(const mc_shared_t *job, uint32_t (*look)(mc_shared_t *other));
+uint32_t mc_threads_each_other(const mc_job_t *job, uint32_t (*look)(mc_job_t *other));
 
 #endif

@@ -17,7 +17,7 @@
  * polling again (docs/lab-notes/constants.md). */
 static inline void mc_wait_begin(const meshcoll_t *h)
 {
-    const mc_shared_t *const job = h->job;
+    const mc_job_t *const job = h->job;
     const mc_transport_t *const t = job->polled[0];
     if (job->oversubscribed && !job->threads && job->n_polled == 1 && t->ops->lacks &&
         t->ops->lacks(t))
@@ -30,7 +30,7 @@ static inline void mc_wait_turn(meshcoll_t *h, mc_waiting_t *w)
         mc_threads_turn(h, w);
         return;
     }
-    if (mc_shared_progress(h->job) > 0) {
+    if (mc_job_progress(h->job) > 0) {
         w->idle = 0;
         w->in_vain = false;
         if (mc_callbacks_are_due())

@@ -325,7 +325,7 @@ static int fail_start(meshcoll_request_t *r)
 
 int mc_request_start(meshcoll_request_t *r)
 {
-    mc_shared_t *const job = r->mesh->job;
+    mc_job_t *const job = r->mesh->job;
     const int broken = mc_failure_check(r->mesh);
     if (broken)
         return broken;
@@ -340,7 +340,7 @@ int mc_request_start(meshcoll_request_t *r)
         r->status = mc_executor_start(&r->executor, r->operation);
     if (!r->status)
         r->status = mc_executor_advance(&r->executor);
-    mc_shared_tell(job);
+    mc_job_tell(job);
     if (r->status < 0)
         return fail_start(r);
     if (r->status == MESHCOLL_IN_PROGRESS) {

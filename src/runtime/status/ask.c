@@ -19,7 +19,7 @@ _Static_assert(sizeof(mc_waits_t) <= MC_FRAME_MOST, "an answer has a record");
 
 static size_t answer(void *context, uint32_t question, void *out, size_t room)
 {
-    const mc_shared_t *const job = context;
+    const mc_job_t *const job = context;
     mc_waits_t w;
     if (question % (1 << KIND_BITS) != QUESTION_WAITS || room < sizeof w ||
         !mc_waits_copy(job, question >> KIND_BITS, &w))
@@ -29,7 +29,7 @@ static size_t answer(void *context, uint32_t question, void *out, size_t room)
 }
 
 /* `rank` is a mesh rank. What another process sent is not trusted to be in range. */
-static int ask_for(const mc_shared_t *job, int32_t rank, uint32_t number, double seconds,
+static int ask_for(const mc_job_t *job, int32_t rank, uint32_t number, double seconds,
                    mc_waits_t *out)
 {
     mc_waits_t w;
@@ -47,7 +47,7 @@ static int ask_for(const mc_shared_t *job, int32_t rank, uint32_t number, double
 
 static int ask(void *context, int32_t rank, uint32_t number, mc_waits_t *out)
 {
-    const mc_shared_t *const job = context;
+    const mc_job_t *const job = context;
     mc_news_t news;
     const int failed = ask_for(job, rank, number, BLAME_SECONDS, out);
     if (failed)
@@ -55,7 +55,7 @@ static int ask(void *context, int32_t rank, uint32_t number, mc_waits_t *out)
     return failed;
 }
 
-void mc_status_join(mc_shared_t *job)
+void mc_status_join(mc_job_t *job)
 {
     mc_monitor_answers(job->monitor, answer, job);
     job->ask = (mc_ask_t){ask, job};
@@ -64,14 +64,14 @@ void mc_status_join(mc_shared_t *job)
 /* All ranks ------------------------------------------------------------------------------------- */
 
 typedef struct {
-    const mc_shared_t *job;
+    const mc_job_t *job;
     const _Atomic bool *stop;
     mc_status_rank_t *rank;
     _Atomic int32_t next;
 } gathering_t;
 
 /* What is known of a rank that does not answer. */
-static void introduce(const mc_shared_t *job, int32_t known_as, mc_waits_t *w)
+static void introduce(const mc_job_t *job, int32_t known_as, mc_waits_t *w)
 {
     const mc_contact_t *const contact = mc_monitor_contact(job->monitor, known_as);
     const int32_t rank = mc_mesh_rank_of(&job->order, known_as);
@@ -96,7 +96,7 @@ static void *gather(void *context)
     return NULL;
 }
 
-void mc_status_gather(const mc_shared_t *job, const _Atomic bool *stop, mc_status_rank_t *rank)
+void mc_status_gather(const mc_job_t *job, const _Atomic bool *stop, mc_status_rank_t *rank)
 {
     gathering_t g = {.job = job, .stop = stop, .rank = rank};
     pthread_t helper[ASKERS - 1];

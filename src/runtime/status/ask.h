@@ -7,10 +7,10 @@
 
 /* The monitor of the job answers others from now on, and the job can ask them. To call before
  * the monitor starts. */
-void mc_status_join(mc_shared_t *job);
+void mc_status_join(mc_job_t *job);
 
 /* Asks all ranks, some at a time, each for 2 s at most: `rank`, by the caller's number, has room for all.
  * Stops early where *stop becomes true. Any thread but the monitor's. */
-void mc_status_gather(const mc_shared_t *job, const _Atomic bool *stop, mc_status_rank_t *rank);
+void mc_status_gather(const mc_job_t *job, const _Atomic bool *stop, mc_status_rank_t *rank);
 
 #endif

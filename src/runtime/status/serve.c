@@ -16,7 +16,7 @@
 enum { WAITING = 8, SEND_SECONDS = 2 };
 
 typedef struct mc_serve {
-    const mc_shared_t *job;
+    const mc_job_t *job;
     int listener, visitor;
     int spare; /* a descriptor to send a visitor away with when the process has no other left */
     pthread_mutex_t lock;
@@ -144,7 +144,7 @@ static int listen_to(void)
     return -1;
 }
 
-void mc_serve_open(mc_shared_t *job)
+void mc_serve_open(mc_job_t *job)
 {
     serve_t *const s = calloc(1, sizeof *s);
     if (!s)
@@ -158,7 +158,7 @@ void mc_serve_open(mc_shared_t *job)
         mc_monitor_watch(job->monitor, s->listener, ready, s);
 }
 
-void mc_serve_stop(mc_shared_t *job)
+void mc_serve_stop(mc_job_t *job)
 {
     serve_t *const s = job->serve;
     if (!s)
@@ -169,7 +169,7 @@ void mc_serve_stop(mc_shared_t *job)
     join(s);
 }
 
-void mc_serve_close(mc_shared_t *job)
+void mc_serve_close(mc_job_t *job)
 {
     serve_t *const s = job->serve;
     if (!s)

@@ -38,7 +38,7 @@ static void add_mesh(board_t *b, const meshcoll_t *h)
     pthread_mutex_unlock(&b->lock);
 }
 
-int mc_waits_open(mc_shared_t *job)
+int mc_waits_open(mc_job_t *job)
 {
     board_t *const b = calloc(1, sizeof *b);
     if (!b)
@@ -48,7 +48,7 @@ int mc_waits_open(mc_shared_t *job)
     return MESHCOLL_OK;
 }
 
-void mc_waits_close(mc_shared_t *job)
+void mc_waits_close(mc_job_t *job)
 {
     pthread_mutex_destroy(&job->board->lock);
     free(job->board);
@@ -153,9 +153,8 @@ static void print_peer(const mc_wait_t *wait, mc_text_t *text)
     mc_text_add(text, " was waited for too long");
 }
 
-__attribute__((noinline)) static bool find_blame(const mc_shared_t *job,
-                                                 const meshcoll_request_t *r, mc_wait_t *wait,
-                                                 mc_blame_t *blame)
+__attribute__((noinline)) static bool find_blame(const mc_job_t *job, const meshcoll_request_t *r,
+                                                 mc_wait_t *wait, mc_blame_t *blame)
 {
     mc_waits_t self;
     if (!job->ask.rank || !mc_waits_copy(job, 0, &self))
@@ -166,7 +165,7 @@ __attribute__((noinline)) static bool find_blame(const mc_shared_t *job,
 }
 
 /* The rank to blame comes first: texts that pass on this one may cut its end. */
-static int fail_late(const mc_shared_t *job, const meshcoll_request_t *r)
+static int fail_late(const mc_job_t *job, const meshcoll_request_t *r)
 {
     char what[MC_WAIT_TEXT];
     mc_blame_t blame;
@@ -185,7 +184,7 @@ static int fail_late(const mc_shared_t *job, const meshcoll_request_t *r)
 
 /* Publishing ------------------------------------------------------------------------------------- */
 
-static void publish(const mc_shared_t *job, const meshcoll_request_t *r, int64_t now)
+static void publish(const mc_job_t *job, const meshcoll_request_t *r, int64_t now)
 {
     board_t *const b = job->board;
     if (b->n == MC_WAITS_REQUESTS) {
@@ -198,7 +197,7 @@ static void publish(const mc_shared_t *job, const meshcoll_request_t *r, int64_t
     e->wait.waited_ms = r->watched.waited;
 }
 
-static void publish_all(const mc_shared_t *job, int64_t now)
+static void publish_all(const mc_job_t *job, int64_t now)
 {
     board_t *const b = job->board;
     pthread_mutex_lock(&b->lock);
@@ -212,7 +211,7 @@ static void publish_all(const mc_shared_t *job, int64_t now)
     pthread_mutex_unlock(&b->lock);
 }
 
-int mc_waits_look(mc_shared_t *job, int64_t now)
+int mc_waits_look(mc_job_t *job, int64_t now)
 {
     const meshcoll_request_t *late = NULL;
     for (meshcoll_request_t *r = mc_request_in_flight(job->running.first); r;
@@ -246,7 +245,7 @@ static void mark_broken(board_t *b, int status)
         b->broken[i] = status;
 }
 
-void mc_waits_break(const mc_shared_t *job)
+void mc_waits_break(const mc_job_t *job)
 {
     board_t *const b = job->board;
     const int64_t now = now_ms();
@@ -257,7 +256,7 @@ void mc_waits_break(const mc_shared_t *job)
     pthread_mutex_unlock(&b->lock);
 }
 
-void mc_waits_forget(const mc_shared_t *job, const meshcoll_request_t *ended)
+void mc_waits_forget(const mc_job_t *job, const meshcoll_request_t *ended)
 {
     board_t *const b = job->board;
     int32_t n = 0;
@@ -314,7 +313,7 @@ static void copy_entries(const board_t *b, int64_t now, mc_waits_t *copy)
     copy->n_more = copy->n == MC_WAITS_REQUESTS ? b->n_more : 0;
 }
 
-bool mc_waits_copy(const mc_shared_t *job, uint32_t number, mc_waits_t *copy)
+bool mc_waits_copy(const mc_job_t *job, uint32_t number, mc_waits_t *copy)
 {
     const int64_t now = now_ms();
     board_t *const b = job->board;

@@ -7,21 +7,21 @@
 #include "runtime/waits/waits.h"
 
 /* Opens the board of a job. ERR_NO_MEMORY. */
-int mc_waits_open(mc_shared_t *job);
-void mc_waits_close(mc_shared_t *job);
+int mc_waits_open(mc_job_t *job);
+void mc_waits_close(mc_job_t *job);
 /* A mesh is on the board, once it has a context, and leaves it. */
 void mc_waits_join(const meshcoll_t *h);
 void mc_waits_leave(const meshcoll_t *h);
 
 /* Publishes what the job's running requests wait for, at time `now` (ms, CLOCK_MONOTONIC). Returns
  * OK, or ERR_TIMEOUT where one has been waited for longer than its limit. */
-int mc_waits_look(mc_shared_t *job, int64_t now);
+int mc_waits_look(mc_job_t *job, int64_t now);
 /* How long a request may be waited for, in ms; 0: for ever. */
 int64_t mc_waits_limit(const meshcoll_request_t *r);
 /* A request that was looked at has ended. */
-void mc_waits_forget(const mc_shared_t *job, const meshcoll_request_t *ended);
+void mc_waits_forget(const mc_job_t *job, const meshcoll_request_t *ended);
 /* The job has failed: what it waited for then stays on the board. */
-void mc_waits_break(const mc_shared_t *job);
+void mc_waits_break(const mc_job_t *job);
 
 /* A limit of the public interface, in seconds, as ms, rounded up; 0: none. ERR_INVALID_ARG where it is
  * no such number, without a text. */

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 /* The machines of lower ranks, which are numbered by their lowest ranks. */
-static int32_t machine_of(const mc_shared_t *job, int32_t rank)
+static int32_t machine_of(const mc_job_t *job, int32_t rank)
 {
     int32_t n = 0;
     for (int32_t r = 0; r < job->machine[rank]; r++)
@@ -14,7 +14,7 @@ static int32_t machine_of(const mc_shared_t *job, int32_t rank)
     return n;
 }
 
-static bool is_one_machine(const mc_shared_t *job)
+static bool is_one_machine(const mc_job_t *job)
 {
     for (int32_t r = 1; job->machine && r < job->mesh.size; r++)
         if (job->machine[r] != job->machine[0])
@@ -22,7 +22,7 @@ static bool is_one_machine(const mc_shared_t *job)
     return true;
 }
 
-mc_wait_place_t mc_wait_place(const mc_shared_t *job, int32_t rank)
+mc_wait_place_t mc_wait_place(const mc_job_t *job, int32_t rank)
 {
     mc_wait_place_t place = {.at = 0};
     int32_t at[MC_MAX_DIMS];
@@ -40,7 +40,7 @@ mc_wait_place_t mc_wait_place(const mc_shared_t *job, int32_t rank)
 /* A connection's peer is a rank of the job. */
 void mc_wait_set_root_peer(const meshcoll_t *h, int32_t rank, mc_wait_t *wait)
 {
-    const mc_shared_t *const job = h->job;
+    const mc_job_t *const job = h->job;
     const int32_t in_part = !h->root_rank || rank < 0 ? -1 : mc_rank_of_root(h, rank);
     wait->in_part = in_part < 0 ? -1 : mc_comm_rank_of(&h->order, in_part);
     wait->peer = rank;

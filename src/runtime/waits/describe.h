@@ -12,7 +12,7 @@ void mc_wait_set_peer(const meshcoll_t *h, int32_t rank, mc_wait_t *wait);
 /* The same of a rank of the job. */
 void mc_wait_set_root_peer(const meshcoll_t *h, int32_t rank, mc_wait_t *wait);
 /* Where a rank of the job is. */
-mc_wait_place_t mc_wait_place(const mc_shared_t *job, int32_t rank);
+mc_wait_place_t mc_wait_place(const mc_job_t *job, int32_t rank);
 /* Tells the meshes of a family apart; the same on all ranks. */
 static inline uint32_t mc_wait_part(const meshcoll_t *h)
 {

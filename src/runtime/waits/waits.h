@@ -106,8 +106,8 @@ typedef struct mc_waits {
 
 /* Copies what any thread waits for on the meshes of a job. Any thread may call it while the job exists.
  * `number`: whose digest is wanted. false: there is nothing to copy. */
-struct mc_shared;
-bool mc_waits_copy(const struct mc_shared *job, uint32_t number, mc_waits_t *copy);
+struct mc_job;
+bool mc_waits_copy(const struct mc_job *job, uint32_t number, mc_waits_t *copy);
 
 /* Are these the same call of a mesh by its number, whatever each asks for? */
 bool mc_wait_same_call(const mc_wait_t *a, const mc_wait_t *b);

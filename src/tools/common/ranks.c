@@ -49,11 +49,11 @@ static void close_job(mc_ranks_t *ranks)
 static int open_job(mc_ranks_t *ranks)
 {
     mc_bootstrap_t *bootstrap;
-    mc_job_t *const job = malloc(sizeof *job);
-    int status = job ? mc_job_find(job) : mc_fail_memory("a job");
+    mc_environment_t *const job = malloc(sizeof *job);
+    int status = job ? mc_environment_read(job) : mc_fail_memory("a job");
     if (!status)
         status = mc_bootstrap_open(job, &bootstrap);
-    mc_job_free(job);
+    mc_environment_free(job);
     if (!status)
         *ranks = (mc_ranks_t){.oob = mc_bootstrap_oob(bootstrap), .close = close_job};
     return status;

@@ -1,4 +1,4 @@
-#include "job/handshake/job.h"
+#include "job/handshake/environment.h"
 
 #include "base/system/descriptor.h"
 #include "base/system/ports.h"
@@ -27,7 +27,7 @@ static void add_text(mc_sha256_t *sha, const char *text)
     mc_sha256_add(sha, text ? text : "", text ? strlen(text) + 1 : 1);
 }
 
-static void find_id(const mc_launcher_t *l, mc_job_t *job)
+static void find_id(const mc_launcher_t *l, mc_environment_t *job)
 {
     mc_sha256_t sha;
     mc_sha256_init(&sha);
@@ -39,7 +39,7 @@ static void find_id(const mc_launcher_t *l, mc_job_t *job)
     mc_sha256_end(&sha, job->id);
 }
 
-void mc_job_start(mc_job_t *job, const void *drawn, size_t bytes)
+void mc_environment_start(mc_environment_t *job, const void *drawn, size_t bytes)
 {
     mc_sha256_t sha;
     mc_sha256_init(&sha);
@@ -61,15 +61,15 @@ static const char *add_first(const char *list, mc_text_t *host)
 {
     const size_t digits = strspn(list, "0123456789");
     const char *const end = list + strspn(list, "0123456789-,");
-    if (digits == 0 || digits >= MC_JOB_HOST || *end != ']')
+    if (digits == 0 || digits >= MC_ENVIRONMENT_HOST || *end != ']')
         return NULL;
     mc_text_add(host, "%.*s", (int)digits, list);
     return end + 1;
 }
 
-bool mc_job_first_host(const char *list, char host[MC_JOB_HOST])
+bool mc_environment_first_host(const char *list, char host[MC_ENVIRONMENT_HOST])
 {
-    char found[MC_JOB_HOST];
+    char found[MC_ENVIRONMENT_HOST];
     mc_text_t text = mc_text(found, sizeof found);
     while (*list && *list != ',' && text.length < sizeof found) {
         if (*list == '[') {
@@ -94,14 +94,14 @@ static bool is_local(mc_launcher_id_t launcher)
     return launcher == MC_OPEN_MPI && local && strcmp(local, getenv("OMPI_COMM_WORLD_SIZE")) == 0;
 }
 
-static bool derive_host(mc_launcher_id_t launcher, char host[MC_JOB_HOST])
+static bool derive_host(mc_launcher_id_t launcher, char host[MC_ENVIRONMENT_HOST])
 {
     const char *list = mc_variable("SLURM_STEP_NODELIST");
     list = list ? list : mc_variable("SLURM_JOB_NODELIST");
     if (is_local(launcher))
         strcpy(host, "127.0.0.1");
-    return is_local(launcher) ||
-           ((launcher == MC_SLURM || launcher == MC_PMI) && list && mc_job_first_host(list, host));
+    return is_local(launcher) || ((launcher == MC_SLURM || launcher == MC_PMI) && list &&
+                                  mc_environment_first_host(list, host));
 }
 
 /* "10.0.0.1" or "fd00::1%eth0", not a name, and "[fd00::1]" without its brackets. */
@@ -111,19 +111,19 @@ static bool is_address(const char *host)
     return strchr(host, ':') || inet_pton(AF_INET, host, any) == 1;
 }
 
-static int set_host(const char *host, mc_job_t *job)
+static int set_host(const char *host, mc_environment_t *job)
 {
     const size_t n = strlen(host);
     const bool bracketed = n > 2 && host[0] == '[' && host[n - 1] == ']';
-    if (n >= MC_JOB_HOST)
+    if (n >= MC_ENVIRONMENT_HOST)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "meshcoll_create_env: the master's address is longer than %d characters",
-                       MC_JOB_HOST - 1);
+                       MC_ENVIRONMENT_HOST - 1);
     snprintf(job->host, sizeof job->host, "%.*s", (int)(bracketed ? n - 2 : n), host + bracketed);
     return MESHCOLL_OK;
 }
 
-static int find_host(mc_launcher_id_t launcher, mc_job_t *job)
+static int find_host(mc_launcher_id_t launcher, mc_environment_t *job)
 {
     const char *const own = mc_variable("MESHCOLL_MASTER_ADDR"), *const given =
                                                                      mc_variable("MASTER_ADDR");
@@ -141,19 +141,19 @@ static int find_host(mc_launcher_id_t launcher, mc_job_t *job)
 }
 
 /* A set of ports from what tells the job from others. */
-static bool derive_ports(mc_launcher_id_t launcher, mc_job_t *job)
+static bool derive_ports(mc_launcher_id_t launcher, mc_environment_t *job)
 {
     uint32_t n;
     if (launcher == MC_TORCHRUN || !mc_launchers[launcher].id[0] ||
         !mc_variable(mc_launchers[launcher].id[0]))
         return false;
     memcpy(&n, job->id, sizeof n);
-    job->port = (uint16_t)(DERIVED_FIRST + n % DERIVED_SETS * MC_JOB_PORTS);
-    job->n_ports = MC_JOB_PORTS;
+    job->port = (uint16_t)(DERIVED_FIRST + n % DERIVED_SETS * MC_ENVIRONMENT_PORTS);
+    job->n_ports = MC_ENVIRONMENT_PORTS;
     return true;
 }
 
-static int find_ports(mc_launcher_id_t launcher, mc_job_t *job)
+static int find_ports(mc_launcher_id_t launcher, mc_environment_t *job)
 {
     long port = 0;
     int status = MESHCOLL_OK;
@@ -169,9 +169,9 @@ static int find_ports(mc_launcher_id_t launcher, mc_job_t *job)
         job->n_ports = MC_PORTS_MEET;
     } else if (mc_variable("MASTER_PORT")) {
         status = mc_variable_number("MASTER_PORT", 1, PORT_MOST, &port);
-        port += port + PORT_OFFSET + MC_JOB_PORTS > PORT_MOST ? -PORT_OFFSET : PORT_OFFSET;
+        port += port + PORT_OFFSET + MC_ENVIRONMENT_PORTS > PORT_MOST ? -PORT_OFFSET : PORT_OFFSET;
         job->port = (uint16_t)port;
-        job->n_ports = MC_JOB_PORTS;
+        job->n_ports = MC_ENVIRONMENT_PORTS;
     } else if (!derive_ports(launcher, job)) {
         status = mc_fail(MESHCOLL_ERR_INVALID_ARG,
                          "meshcoll_create_env: which port does rank 0 listen on? Set MASTER_PORT, "
@@ -188,7 +188,7 @@ static int fail_secret(const char *path, const char *why)
                    path, why);
 }
 
-static int read_secret(const char *path, int fd, mc_job_t *job)
+static int read_secret(const char *path, int fd, mc_environment_t *job)
 {
     struct stat s;
     if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode))
@@ -205,7 +205,7 @@ static int read_secret(const char *path, int fd, mc_job_t *job)
     return MESHCOLL_OK;
 }
 
-static int find_secret(mc_job_t *job)
+static int find_secret(mc_environment_t *job)
 {
     const char *const secret = mc_variable("MESHCOLL_SECRET"), *const path = mc_variable(
                                                                    "MESHCOLL_SECRET_FILE");
@@ -225,17 +225,17 @@ static int find_secret(mc_job_t *job)
     if (secret && strlen(secret) >= sizeof job->secret)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "meshcoll_create_env: MESHCOLL_SECRET is longer than %d characters",
-                       MC_JOB_SECRET - 1);
+                       MC_ENVIRONMENT_SECRET - 1);
     job->secret_bytes = secret ? strlen(secret) : 0;
     memcpy(job->secret, secret ? secret : "", job->secret_bytes);
     return MESHCOLL_OK;
 }
 
-int mc_job_find(mc_job_t *job)
+int mc_environment_read(mc_environment_t *job)
 {
     mc_launcher_id_t launcher;
     long timeout = TIMEOUT;
-    *job = (mc_job_t){.size = 1};
+    *job = (mc_environment_t){.size = 1};
     int status = mc_launcher_find(&launcher, &job->rank, &job->size);
     if (!status && mc_variable("MESHCOLL_BOOTSTRAP_TIMEOUT"))
         status = mc_variable_number("MESHCOLL_BOOTSTRAP_TIMEOUT", 1, 1000000, &timeout);
@@ -249,7 +249,7 @@ int mc_job_find(mc_job_t *job)
     return status ? status : find_secret(job);
 }
 
-void mc_job_free(mc_job_t *job)
+void mc_environment_free(mc_environment_t *job)
 {
     if (job)
         explicit_bzero(job->secret, sizeof job->secret);

@@ -3,8 +3,8 @@
  * running requests, the state of failure, the monitor. Made once, by the first mesh; it goes with the last. Ranks
  * here, of transports and in tags are mesh ranks of that first mesh, whichever mesh a message belongs to.
  */
-#ifndef MC_HANDLE_SHARED_H
-#define MC_HANDLE_SHARED_H
+#ifndef MC_HANDLE_JOB_H
+#define MC_HANDLE_JOB_H
 
 #include "mesh/mesh.h"
 #include "runtime/handle/family.h"
@@ -28,15 +28,15 @@ typedef struct {
     uint64_t at[2];
 } mc_job_id_t;
 
-typedef struct mc_shared mc_shared_t;
-struct mc_shared {
+typedef struct mc_job mc_job_t;
+struct mc_job {
     int32_t rank;
     mc_mesh_t mesh;
     mc_order_t order;
     int32_t *machine; /* by rank, the lowest rank on its machine; NULL: all are in one process */
     mc_settings_t settings; /* of the first mesh */
 
-    mc_shared_t *next; /* of this process's jobs (jobs/jobs.h) */
+    mc_job_t *next; /* of this process's jobs (jobs/jobs.h) */
     mc_job_id_t id;
     pthread_t maker;    /* the thread that made it */
     uint32_t n_closing; /* meshes that are being destroyed, maybe the last one: none joins it */
@@ -84,13 +84,13 @@ struct mc_shared {
     mc_list_t running, ready, connecting;
     uint64_t n_failed;                          /* runs that have failed, alone or with all */
     void (*ended)(meshcoll_request_t *request); /* called for a request that has just left it */
-    mc_shared_t *next_busy;     /* in the thread's list of jobs with running requests */
+    mc_job_t *next_busy;        /* in the thread's list of jobs with running requests */
     struct mc_threads *threads; /* NULL: one thread at a time, no lock */
 
-    struct mc_talk *talk;                     /* where headers arrive; NULL: nobody listens yet */
-    uint32_t (*move_messages)(mc_shared_t *); /* after each poll; NULL: none so far */
-    struct mc_gpu_alarm *gpu_alarm;           /* ends kernels of its meshes; NULL: none */
-    struct mc_proxy *proxy;                   /* sends for kernels to other machines; NULL: none */
+    struct mc_talk *talk;                  /* where headers arrive; NULL: nobody listens yet */
+    uint32_t (*move_messages)(mc_job_t *); /* after each poll; NULL: none so far */
+    struct mc_gpu_alarm *gpu_alarm;        /* ends kernels of its meshes; NULL: none */
+    struct mc_proxy *proxy;                /* sends for kernels to other machines; NULL: none */
 };
 
 #endif
