@@ -337,7 +337,7 @@ static void run(void (*test)(void))
 }
 
 /* usage: test_tagged [MESH [DIMS [BOXES NODES STEP]]]: DIMS to split by; with BOXES the ranks are
- * shuffled (support/shuffled.h) */
+ * shuffled (support/mpi/shuffled.h) */
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);

@@ -1,6 +1,6 @@
 /*
  * What the library uses of the CUDA driver's interface, under names of its own, so that it builds
- * without a CUDA toolkit. tests/device/prototypes.c compares all of it with cuda.h where there is
+ * without a CUDA toolkit. tests/device/cuda/prototypes.c compares all of it with cuda.h where there is
  * one.
  */
 #ifndef MC_CUDA_TYPES_H

@@ -137,9 +137,9 @@ typedef struct {
     uint32_t marks[MC_DEVICE_TRACKS]; /* of each track, in the list */
     uint32_t piece; /* bytes of a slice per pass, a multiple of a word; the same on all ranks */
     uint32_t slot_bytes; /* a multiple of a word; the same on all ranks */
-    uint32_t ll;         /* 1: the messages have flags in their data (kernel/ll.h); 0: beside it */
-    int32_t ranks;       /* that an average divides by */
-    uint64_t scalar[2];  /* an element, of a scaled sum */
+    uint32_t ll;   /* 1: the messages have flags in their data (gpu/kernel/ll.h); 0: beside it */
+    int32_t ranks; /* that an average divides by */
+    uint64_t scalar[2]; /* an element, of a scaled sum */
     char *buffer[MC_DEVICE_BUFFERS];
     const mc_device_lane_t *lane; /* lane * blocks + block */
     mc_device_track_t *track;     /* by block; of several tracks only */

@@ -7,7 +7,7 @@
  * neighbour of it. The thread sleeps otherwise. Ranks are the caller's.
  *
  * Who connects proves by an HMAC that it knows the secret which rank 0 draws for each mesh
- * (bootstrap/handshake.h).
+ * (job/handshake/handshake.h).
  */
 #ifndef MC_MONITOR_MONITOR_H
 #define MC_MONITOR_MONITOR_H

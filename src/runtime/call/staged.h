@@ -1,4 +1,4 @@
-/* Calls on device memory that run on the host (gpu/stage.h). The caller holds the lock. */
+/* Calls on device memory that run on the host (gpu/launch/stage.h). The caller holds the lock. */
 #ifndef MC_CALL_STAGED_H
 #define MC_CALL_STAGED_H
 

@@ -31,7 +31,7 @@ struct meshcoll {
     char text_room[MC_MESH_TEXT];
     mc_links_t links;
     bool reproducible;
-    bool checks; /* MESHCOLL_CHECK: all ranks compare each call (call/check.h) */
+    bool checks; /* MESHCOLL_CHECK: all ranks compare each call (check/check.h) */
     const struct mc_asking
         *asking;              /* the call being made, for greetings (fingerprint.h); else NULL */
     mc_numbering_t numbering; /* how the communicator's ranks lie on the mesh */

@@ -25,7 +25,7 @@
 #include <stdlib.h>
 
 /* Three epochs are to take less than 64 MiB, also of messages that take twice their bytes as nobody expects
- * them yet; what a barrier every 8 MiB costs: docs/lab-notes/lead.md. LEAST: a message that nobody expects
+ * them yet; what a barrier every 8 MiB costs: docs/lab-notes/constants.md. LEAST: a message that nobody expects
  * yet takes one or two pages, however short it is. SHUT is more than any sum of calls. */
 #define MC_LEAD_EPOCH (INT64_C(8) << 20)
 #define MC_LEAD_LEAST (INT64_C(4) << 10)

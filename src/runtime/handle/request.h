@@ -70,9 +70,9 @@ struct meshcoll_request {
     struct mc_watch *watch;       /* records for meshcoll_explain; NULL: none */
     meshcoll_callback_t callback; /* called by the notify function mc_callback_due */
     void *callback_context;
-    /* The exchange of counts that it waits for to be bound, or that it runs (call/passing.h). */
+    /* The exchange of counts that it waits for to be bound, or that it runs (check/passing.h). */
     struct mc_exchange *exchange;
-    /* MESHCOLL_CHECK: the comparison that it waits for, or that it runs (call/check.h). */
+    /* MESHCOLL_CHECK: the comparison that it waits for, or that it runs (check/check.h). */
     struct mc_check *check;
     int status_of_check; /* of the last one that has ended */
     char *mismatch;      /* its sentence; `why` then */
@@ -87,7 +87,7 @@ struct meshcoll_request {
     bool internal;                  /* runs for the library, and belongs to nobody */
     struct mc_gpu_program
         *program; /* of a persistent request on device memory, which has no plan */
-    /* Of a persistent request on device memory that runs on the host (gpu/stage.h); else NULL. `before` a run
+    /* Of a persistent request on device memory that runs on the host (gpu/launch/stage.h); else NULL. `before` a run
      * starts, and `after` it has ended well, before anybody learns of that. */
     struct mc_stage *stage;
     int (*before)(meshcoll_request_t *request);
