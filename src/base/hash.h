@@ -9,6 +9,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* FNV-1a of bytes, which goes on from the hash of others or from the start. */
+#define MC_FNV_START UINT64_C(0xcbf29ce484222325)
+static inline uint64_t mc_fnv(uint64_t hash, const void *bytes, size_t n)
+{
+    const unsigned char *const at = bytes;
+    for (size_t i = 0; i < n; i++)
+        hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
 /* The head of an entry. */
 typedef struct mc_hashed {
     struct mc_hashed *next;

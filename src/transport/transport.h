@@ -32,9 +32,6 @@ typedef struct {
     bool pushed;
     /* Sends: the receiver also sends in this phase, so neither end has time to help the other. */
     bool mutual;
-    /* Sends: the sender does not help to move this message. Other ranks read from it at the same
-     * time, some on its own core, and would wait meanwhile. */
-    bool unhelped;
 } mc_message_t;
 
 typedef struct mc_io mc_io_t;
@@ -256,9 +253,6 @@ typedef struct {
     /* Wakes sleeping peers that messages were sent to since the last call; called when all sends
      * that can start have started. NULL: each send wakes its peer. */
     void (*tell)(mc_transport_t *t);
-    /* Is some posted receive still without its message? Polls less than progress does. NULL:
-     * only progress can tell. */
-    bool (*lacks)(const mc_transport_t *t);
     /* Moves whatever can move; returns the number of events. */
     uint32_t (*progress)(mc_transport_t *t);
     /* OK: `fd` becomes readable at the next event. IN_PROGRESS: there are events already. */

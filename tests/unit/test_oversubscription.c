@@ -3,60 +3,86 @@
 
 #include <criterion/criterion.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+#include <unistd.h>
 
-enum { WORDS = 64 }; /* 4096 cores */
-
-/* Eight ranks in two machines, ranks of which may run on cores [first, first + n). */
-static double crowd(const int32_t *machine, const int first[8], int n)
+/* Ranks that were bound differently, as each would find it on this machine. */
+static mc_cores_t bound_to(uint64_t kernel, int first, int n)
 {
-    uint64_t set[8][WORDS] = {{0}};
-    for (int r = 0; r < 8; r++)
-        for (int c = first[r]; c < first[r] + n; c++)
-            set[r][c / 64] |= UINT64_C(1) << c % 64;
-    return mc_oversubscription_of(set[0], WORDS, WORDS, machine, 8, 5);
+    cpu_set_t before, set;
+    CPU_ZERO(&set);
+    cr_assert_eq(sched_getaffinity(0, sizeof before, &before), 0);
+    for (int core = 0; core < CPU_SETSIZE && n > 0; core++)
+        if (CPU_ISSET(core, &before) && first-- <= 0) {
+            CPU_SET(core, &set);
+            n--;
+        }
+    cr_assert_eq(sched_setaffinity(0, sizeof set, &set), 0);
+    const mc_cores_t cores = mc_cores_find(kernel);
+    cr_assert_eq(sched_setaffinity(0, sizeof before, &before), 0);
+    return cores;
 }
 
-Test(crowd, counts_the_ranks_of_a_core)
+static bool are_shared(const mc_cores_t *cores, int n, int rank)
 {
-    static const int32_t one[8] = {0}, two[8] = {0, 0, 0, 0, 4, 4, 4, 4};
-    static const int free_[8] = {0}, bound[8] = {0, 1, 2, 3, 4, 5, 6, 7};
-    static const int paired[8] = {0, 0, 1, 1, 2, 2, 3, 3};
-    static const int many[8] = {0, 1024, 2048, 3000, 4095, 4095, 1, 2};
-    cr_expect_float_eq(crowd(one, free_, 2), 4, 1e-12, "eight on two cores");
-    cr_expect_float_eq(crowd(one, free_, 16), 0.5, 1e-12, "eight on sixteen");
-    cr_expect_float_eq(crowd(two, free_, 2), 2, 1e-12, "the other machine's do not count");
-    cr_expect_float_eq(crowd(one, bound, 1), 1, 1e-12, "each has its own");
-    cr_expect_float_eq(crowd(one, paired, 1), 2, 1e-12, "two share one");
-    cr_expect_float_eq(crowd(one, bound, 2), 1, 1e-12, "two cores each, which overlap");
-    cr_expect_float_eq(crowd(one, many, 1), 2, 1e-12, "on a machine of thousands");
+    return mc_cores_are_shared(cores, sizeof *cores, n, rank);
 }
 
-/* Boxes may be containers. */
-Test(crowd, counts_the_ranks_of_a_kernel_whatever_their_boxes)
+Test(cores, are_shared_by_more_ranks_than_there_are)
 {
-    static const int32_t each[4] = {0, 1, 2, 3};
-    mc_location_t location[4] = {{.boot = "a"}, {.boot = "a"}, {.boot = "b"}, {.boot = "a"}};
-    int32_t kernel[4];
-    mc_kernels_find(location, sizeof *location, each, 4, 1, kernel);
-    cr_expect(kernel[0] == 1 && kernel[1] == 1 && kernel[2] == 0 && kernel[3] == 1);
-    location[1].boot[0] = '\0'; /* not known: the machine decides */
-    mc_kernels_find(location, sizeof *location, each, 4, 1, kernel);
-    cr_expect(kernel[0] == 0 && kernel[1] == 1 && kernel[2] == 0 && kernel[3] == 0);
+    const mc_cores_t two = {.pool = 5, .n = 2}, other = {.pool = 6, .n = 2};
+    const mc_cores_t all[] = {two, two, two, other, other};
+    cr_expect(are_shared(all, 5, 0));
+    cr_expect(!are_shared(all, 5, 4), "other cores, or another machine's");
+    cr_expect(!are_shared(all, 2, 0), "as many ranks as cores");
 }
 
-Test(crowd, finds_the_cores_of_this_process)
+Test(cores, are_those_that_a_rank_may_run_on)
 {
     cpu_set_t set;
-    size_t words;
-    int n = 0;
-    uint64_t *const cores = mc_cores_find(&words);
     cr_assert_eq(sched_getaffinity(0, sizeof set, &set), 0);
-    cr_assert(cores && words > 0);
-    for (size_t w = 0; w < words; w++)
-        n += __builtin_popcountll(cores[w]);
-    cr_expect_eq(n, CPU_COUNT(&set));
-    cr_expect(words == 1 || cores[words - 1] != 0);
-    free(cores);
+    const mc_cores_t all = mc_cores_find(1), one = bound_to(1, 0, 1);
+    cr_expect_leq(all.n, CPU_COUNT(&set));
+    cr_expect_eq(one.n, 1);
+    cr_expect_eq(one.pool, bound_to(1, 0, 1).pool);
+    cr_expect_neq(one.pool, mc_cores_find(2).pool, "of another kernel");
+    if (CPU_COUNT(&set) < 2)
+        return;
+    const mc_cores_t each[] = {one, bound_to(1, 1, 1)}, both[] = {one, one};
+    cr_expect(!are_shared(each, 2, 1), "each rank has its own");
+    cr_expect(are_shared(both, 2, 1));
+}
+
+/* Boxes may be containers, whose ranks have the cores of one kernel. */
+Test(cores, of_a_kernel_are_in_one_pool_whatever_the_machine)
+{
+    mc_location_t here, there;
+    mc_location_find(&here);
+    mc_location_find(&there);
+    cr_expect_eq(here.cores.pool, there.cores.pool);
+    cr_expect_eq(here.cores.n, there.cores.n);
+}
+
+static int32_t quota(const char *directory, const char *text)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/cpu.max", directory);
+    FILE *const file = fopen(path, "we");
+    cr_assert(file && fputs(text, file) >= 0 && fclose(file) == 0);
+    const int32_t n = mc_cores_quota(directory);
+    remove(path);
+    return n;
+}
+
+Test(cores, count_as_a_quota_allows)
+{
+    char directory[] = "/tmp/meshcoll-quota-XXXXXX";
+    cr_assert(mkdtemp(directory));
+    cr_expect_eq(mc_cores_quota(directory), 0, "no cgroup");
+    cr_expect_eq(quota(directory, "max 100000\n"), 0);
+    cr_expect_eq(quota(directory, "200000 100000\n"), 2);
+    cr_expect_eq(quota(directory, "150000 100000\n"), 2, "a part of a core is one");
+    cr_expect_eq(quota(directory, "x"), 0);
+    rmdir(directory);
 }

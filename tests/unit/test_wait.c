@@ -60,34 +60,6 @@ Test(wait, sleeps_blindly_after_a_sleep_in_vain)
     close(t.fd);
 }
 
-static uint32_t n_asked;
-static bool lacks(const mc_transport_t *t)
-{
-    (void)t;
-    n_asked++;
-    return true;
-}
-
-Test(wait, asks_what_is_lacking_where_cores_are_shared_and_nobody_shares_the_mesh)
-{
-    const mc_transport_ops_t asked = {.progress = look, .arm = arm, .lacks = lacks};
-    mc_transport_t t = {.ops = &asked, .fd = -1}, other = {.ops = &ops, .fd = -1};
-    mc_job_t job = {.oversubscribed = true, .polled = {&t, &t}, .n_polled = 1};
-    meshcoll_t h = {.job = &job};
-    mc_wait_begin(&h);
-    cr_expect_eq(n_asked, 1);
-    job.oversubscribed = false;
-    mc_wait_begin(&h);
-    job.oversubscribed = true;
-    job.n_polled = 2;
-    mc_wait_begin(&h);
-    job.n_polled = 1;
-    job.polled[0] = &other; /* it cannot tell */
-    mc_wait_begin(&h);
-    cr_expect_eq(n_asked, 1, "asked %u times", n_asked);
-    cr_expect_eq(n_looks, 0);
-}
-
 Test(wait, looks_at_the_descriptor_again_after_news)
 {
     mc_transport_t t = readable();

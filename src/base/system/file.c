@@ -98,6 +98,15 @@ int mc_file_read(const char *path, char **text, size_t *bytes)
     return status;
 }
 
+void mc_file_read_start(const char *path, char *text, size_t room)
+{
+    const int fd = mc_descriptor(open(path, O_RDONLY | O_CLOEXEC));
+    const ssize_t n = fd < 0 ? 0 : read(fd, text, room - 1);
+    text[n > 0 ? n : 0] = '\0';
+    if (fd >= 0)
+        close(fd);
+}
+
 /* Locks ------------------------------------------------------------------------------------------ */
 
 /* Another user's lock file may not be writable; flock() needs it open only for reading. */

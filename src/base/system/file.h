@@ -13,6 +13,9 @@ enum { MC_FILE_BYTES = 16 << 20, MC_FILE_PATH = 1024 };
  */
 int mc_file_read(const char *path, char **text, size_t *bytes);
 
+/* Reads the start of a file of /proc or /sys, with a NUL behind it; "" where it cannot be read. Allocates nothing. */
+void mc_file_read_start(const char *path, char *text, size_t room);
+
 /* A lock file PATH.lock next to `path`, held by one process at a time and removed when it is
  * released. The kernel releases the lock of a process that dies, so that a lock file left behind
  * blocks nobody. */

@@ -315,17 +315,15 @@ static int64_t nap_of(int64_t waited)
     return nap < SHORTEST_NS ? SHORTEST_NS : nap > LONGEST_NS ? LONGEST_NS : nap;
 }
 
-/* After a turn without an event. The thread may share its rank's core; where ranks share cores, too, it does not
- * yield, as a progress thread. A transport may signal events without having any: after a sleep that such a one
+/* After a turn without an event. The thread may share its rank's core. A transport may signal events without having any: after a sleep that such a one
  * has ended, the next one lasts. */
 static void rest(mc_proxy_t *p, uint32_t turns, int64_t since, bool *in_vain)
 {
     const uint32_t polls = mc_wait_polls(p->job);
-    const uint32_t yields = p->job->oversubscribed ? 0 : MC_WAIT_YIELDS_SHARED;
     const bool idle = is_idle(p);
     if (!idle && turns <= polls)
         return;
-    if (!idle && turns <= polls + yields) {
+    if (!idle && turns <= polls + MC_WAIT_YIELDS_SHARED) {
         sched_yield();
         return;
     }

@@ -3,7 +3,6 @@
 #include "job/monitor/monitor.h"
 #include "runtime/create/tuned.h"
 #include "runtime/jobs/jobs.h"
-#include "runtime/place/oversubscription.h"
 #include "runtime/place/places.h"
 #include "runtime/place/topology.h"
 #include "runtime/progress/threads.h"
@@ -15,8 +14,7 @@
 
 /* The first round's record. */
 typedef struct mc_facts {
-    int32_t status;
-    uint32_t words;         /* of the set of cores */
+    int32_t status, unused;
     uint64_t settings_most; /* bytes; only rank 0's counts */
     mc_location_t location;
     mc_network_t network;
@@ -30,7 +28,7 @@ _Static_assert(sizeof(facts_t) <= MC_ROUND_FIRST, "the first record is small");
 /* The others' records, without what follows them. */
 typedef struct {
     int32_t status;
-    int32_t copies; /* an mc_shm_access_t; then the cores, then the settings */
+    int32_t copies; /* an mc_shm_access_t; then the settings */
 } second_t;
 typedef struct {
     int32_t status, unused;
@@ -56,8 +54,7 @@ static int allocate(mc_making_t *m)
     m->place = calloc(n, sizeof *m->place);
     m->machine = calloc(n, sizeof *m->machine);
     m->scratch = calloc(n, sizeof *m->scratch);
-    m->cores = mc_cores_find(&m->words);
-    return m->facts && m->place && m->machine && m->scratch && m->cores
+    return m->facts && m->place && m->machine && m->scratch
                ? MESHCOLL_OK
                : mc_fail_memory("the places of all ranks");
 }
@@ -79,7 +76,6 @@ void mc_making_close(mc_making_t *making)
     mc_shm_probe_close(&making->probe);
     mc_settings_free(&making->settings);
     mc_rounds_close(&making->rounds);
-    free(making->cores);
     free(making->scratch);
     free(making->machine);
     free(making->place);
@@ -110,7 +106,7 @@ static int draw(mc_job_id_t *id)
 int mc_making_places(mc_making_t *m)
 {
     const int32_t n = m->creation->oob.size;
-    facts_t mine = {.words = (uint32_t)m->words, .published = m->probe.published};
+    facts_t mine = {.published = m->probe.published};
     if (!m->status)
         mine.settings_most =
             mc_settings_bytes(&m->settings) + (looks_up_links(m) ? mc_tuned_most(&m->settings) : 0);
@@ -134,6 +130,8 @@ int mc_making_places(mc_making_t *m)
         mc_places_of(&m->facts->location, sizeof *m->facts, n, m->scratch, m->place);
     for (int32_t r = 0; r < n; r++)
         m->machine[r] = m->place[r].machine;
+    m->oversubscribed =
+        mc_cores_are_shared(&m->facts->location.cores, sizeof *m->facts, n, m->creation->oob.rank);
     mc_topology_tell(m->machine[m->creation->oob.rank] == m->creation->oob.rank);
     return MESHCOLL_OK;
 }
@@ -154,39 +152,16 @@ static mc_shm_ranks_t neighbours(const mc_making_t *m)
                             .stride = sizeof *m->facts};
 }
 
-/* What other ranks tell decides how much memory the next rounds take. All ranks see the same numbers, and so refuse
- * them together. */
+/* What rank 0 tells decides how much memory the next round takes. All ranks see the same number, and so refuse it
+ * together. */
 static int check_facts(const mc_making_t *m)
 {
-    for (int32_t r = 0; r < m->creation->oob.size; r++)
-        if (m->facts[r].words > MC_MAKING_WORDS)
-            return mc_fail(MESHCOLL_ERR_TRANSPORT,
-                           "rank %d tells of a set of %u words of cores; expected %d at most: do "
-                           "all ranks use the same version of meshcoll?",
-                           r, m->facts[r].words, MC_MAKING_WORDS);
     if (m->facts[0].settings_most <= MC_SETTINGS_MOST)
         return MESHCOLL_OK;
     return mc_fail(MESHCOLL_ERR_TRANSPORT,
                    "rank 0 tells of settings of %llu bytes; expected %d at most: do all ranks use "
                    "the same version of meshcoll?",
                    (unsigned long long)m->facts[0].settings_most, MC_SETTINGS_MOST);
-}
-
-static size_t widest_set(const mc_making_t *m)
-{
-    size_t words = 1;
-    for (int32_t r = 0; r < m->creation->oob.size; r++)
-        words = m->facts[r].words > words ? m->facts[r].words : words;
-    return words;
-}
-
-static void find_oversubscription(mc_making_t *m, size_t words, size_t record)
-{
-    const int32_t n = m->creation->oob.size, rank = m->creation->oob.rank;
-    mc_kernels_find(&m->facts->location, sizeof *m->facts, m->machine, n, rank, m->scratch);
-    const uint64_t *const sets = (const void *)(m->rounds.all + sizeof(second_t));
-    m->oversubscribed =
-        mc_oversubscription_of(sets, words, record / sizeof *sets, m->scratch, n, rank) > 1;
 }
 
 static void find_copies(mc_making_t *m, size_t record)
@@ -203,8 +178,7 @@ int mc_making_settings(mc_making_t *m)
     const meshcoll_oob_t *const oob = &m->creation->oob;
     if (check_facts(m))
         return MESHCOLL_ERR_TRANSPORT;
-    const size_t words = widest_set(m), most = m->facts[0].settings_most;
-    const size_t sets = words * sizeof *m->cores, record = rounded(sizeof(second_t) + sets + most);
+    const size_t most = m->facts[0].settings_most, record = rounded(sizeof(second_t) + most);
     int status = MESHCOLL_OK;
     if (looks_up_links(m))
         status = mc_tuned_use(&m->settings, m->place, oob->size);
@@ -217,15 +191,13 @@ int mc_making_settings(mc_making_t *m)
         return status;
     memset(m->rounds.own, 0, record);
     memcpy(m->rounds.own, &mine, sizeof mine);
-    memcpy(m->rounds.own + sizeof mine, m->cores, m->words * sizeof *m->cores);
     if (!status && oob->rank == 0)
-        mc_settings_pack(&m->settings, m->rounds.own + sizeof mine + sets);
+        mc_settings_pack(&m->settings, m->rounds.own + sizeof mine);
     status = mc_round(&m->rounds, status, record);
     if (status)
         return status;
     find_copies(m, record);
-    find_oversubscription(m, words, record);
-    m->status = mc_settings_unpack(&m->settings, m->rounds.all + sizeof mine + sets, most);
+    m->status = mc_settings_unpack(&m->settings, m->rounds.all + sizeof mine, most);
     return MESHCOLL_OK;
 }
 

@@ -1,7 +1,7 @@
 /*
  * What ranks exchange while they create a mesh, in four rounds of the out-of-band allgather:
  *   1 where each rank runs, a segment for others to try, how long its settings are, its jobs
- *   2 rank 0's settings, the cores of each rank, whether it can open the others' segments
+ *   2 rank 0's settings, whether each rank can open the others' segments
  *   3 how long each rank's addresses are; ranks now permit reads of their memory
  *   4 the addresses, and whether the rank can read the others' memory
  * Where all of them are in one job already, one round follows the second instead (join.h).
@@ -16,9 +16,6 @@
 #include "runtime/create/create.h"
 #include "transport/shm/shm_probe.h"
 
-/* The most words of 64 cores that a rank's set of cores may have. */
-enum { MC_MAKING_WORDS = 1 << 10 };
-
 struct mc_facts; /* what a rank tells in the first round */
 
 typedef struct {
@@ -29,8 +26,6 @@ typedef struct {
     struct mc_facts *facts; /* by rank */
     mc_place_t *place;      /* by rank */
     int32_t *machine, *scratch;
-    uint64_t *cores;
-    size_t words; /* of `cores` */
     mc_shm_probe_t probe;
     mc_shm_access_t copies; /* the least access of any rank, COPY at most */
     bool oversubscribed;

@@ -1,5 +1,6 @@
 #include "runtime/create/tuned.h"
 
+#include "base/hash.h"
 #include "base/system/descriptor.h"
 #include "base/system/file.h"
 
@@ -63,15 +64,6 @@ void mc_cluster_print_transports(const mc_cluster_t *c, mc_text_t *text)
         mc_text_add(text, "%s%s=%s", d ? ";" : "", c->mesh.dim[d].name, c->tls[d]);
 }
 
-/* FNV-1a */
-static uint64_t hash(const char *text)
-{
-    uint64_t h = UINT64_C(0xcbf29ce484222325);
-    for (; *text; text++)
-        h = (h ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-    return h;
-}
-
 /* A mesh's text, or of one with too many boxes for the key what tells it from others. */
 static void print_key(const mc_mesh_t *mesh, mc_text_t *text)
 {
@@ -81,7 +73,8 @@ static void print_key(const mc_mesh_t *mesh, mc_text_t *text)
         mc_text_add(text, "%s", whole);
     else
         mc_text_add(text, "%s=%d boxes of %d to %d, %016" PRIx64, mesh->dim[0].name,
-                    mesh->ragged->n, mesh->ragged->fewest, mesh->ragged->most, hash(whole));
+                    mesh->ragged->n, mesh->ragged->fewest, mesh->ragged->most,
+                    mc_fnv(MC_FNV_START, whole, strlen(whole)));
 }
 
 void mc_cluster_print(const mc_cluster_t *c, mc_text_t *text)

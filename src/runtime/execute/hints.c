@@ -40,13 +40,6 @@ static bool is_pushed(const mc_traffic_t *phase, bool oversubscribed)
     }
 }
 
-/* Receivers run on the root's core as well, and wait while it helps one of them. A multicast too
- * large for the board is helped nevertheless: there help pays. */
-static bool is_unhelped(const mc_traffic_t *phase, bool oversubscribed)
-{
-    return oversubscribed && phase->moves == MESHCOLL_SCATTER && phase->receivers > 1;
-}
-
 void mc_hints_find(const mc_plan_t *plan, bool oversubscribed, mc_task_t *task)
 {
     const mc_step_t *next = NULL; /* the following send, until something writes to its chunks */
@@ -57,7 +50,6 @@ void mc_hints_find(const mc_plan_t *plan, bool oversubscribed, mc_task_t *task)
                 task[t].message.more = task[next - plan->step].message.more + 1;
             task[t].message.pushed = is_pushed(&plan->traffic[s->phase], oversubscribed);
             task[t].message.mutual = !mc_moves[plan->traffic[s->phase].moves].rooted;
-            task[t].message.unhelped = is_unhelped(&plan->traffic[s->phase], oversubscribed);
             next = s;
         } else if (next && may_write_to(s, next)) {
             next = NULL;

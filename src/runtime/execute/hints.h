@@ -10,7 +10,7 @@
  * before anything is written to them and with no other send between. `pushed`: to a root that
  * reduces, whose senders only wait; where ranks share cores also in reduce-scatters, in
  * allreduces and to a root that gathers from several. `mutual`: in phases in which all ranks
- * send. `unhelped`: of a root that scatters to several, where ranks share cores. */
+ * send. */
 void mc_hints_find(const mc_plan_t *plan, bool oversubscribed, mc_task_t *task);
 
 #endif

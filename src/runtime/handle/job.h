@@ -65,7 +65,6 @@ struct mc_job {
     struct mc_greeter *greeter; /* of new connections; NULL: none needed it yet */
 
     bool oversubscribed; /* more ranks than cores */
-    bool pipelined;      /* the request started last has several segments */
 
     int broken;      /* status of the first run that failed, after which none starts; else 0 */
     double broke_at; /* when it failed (mc_now) */

@@ -1,83 +1,109 @@
 #include "runtime/place/oversubscription.h"
 
-#include "runtime/place/places.h"
+#include "base/hash.h"
+#include "base/system/file.h"
 
 #include <errno.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
-static const int WORD = 64; /* cores in a word of a set */
+/* Affinity --------------------------------------------------------------------------------------- */
 
-static bool has(const uint64_t *set, size_t core)
-{
-    return set[core / WORD] >> core % WORD & 1;
-}
-
-static int count(const uint64_t *set, size_t words)
-{
-    int n = 0;
-    for (size_t w = 0; w < words; w++)
-        n += __builtin_popcountll(set[w]);
-    return n;
-}
-
-static double ranks_on(const uint64_t *sets, size_t words, size_t stride, const int32_t *kernel,
-                       int32_t n, int32_t rank, size_t core)
-{
-    double per_core = 0;
-    for (int32_t r = 0; r < n; r++) {
-        const uint64_t *const set = sets + (size_t)r * stride;
-        if (kernel[r] == kernel[rank] && has(set, core))
-            per_core += 1.0 / count(set, words);
-    }
-    return per_core;
-}
-
-double mc_oversubscription_of(const uint64_t *sets, size_t words, size_t stride,
-                              const int32_t *kernel, int32_t n, int32_t rank)
-{
-    double least = 0;
-    for (size_t core = 0; core < words * WORD; core++) {
-        if (!has(sets + (size_t)rank * stride, core))
-            continue;
-        const double per_core = ranks_on(sets, words, stride, kernel, n, rank, core);
-        least = least == 0 || per_core < least ? per_core : least;
-    }
-    return least;
-}
-
-/* In as many words as the kernel needs. */
-static uint64_t *own_cores(size_t *words)
+/* The set of cores that this process may run on, in as many words as the kernel needs; NULL: unknown. */
+static uint64_t *find_affinity(size_t *words)
 {
     enum { FIRST = 16, MOST = 1 << 16 };
-    for (*words = FIRST;; *words *= 2) {
+    for (*words = FIRST; *words <= MOST; *words *= 2) {
         uint64_t *const set = calloc(*words, sizeof *set);
         if (!set || sched_getaffinity(0, *words * sizeof *set, (cpu_set_t *)set) == 0)
             return set;
-        if (errno != EINVAL || *words == MOST) {
-            set[0] = 1; /* unknown: as though all ranks shared one core */
-            return set;
-        }
         free(set);
+        if (errno != EINVAL)
+            break;
     }
+    return NULL;
 }
 
-uint64_t *mc_cores_find(size_t *words)
+/* Where it is unknown, as though all ranks shared one core. */
+static mc_cores_t find_by_affinity(uint64_t kernel)
 {
-    uint64_t *const set = own_cores(words);
-    while (set && *words > 1 && set[*words - 1] == 0)
-        --*words;
-    return set;
+    size_t words;
+    uint64_t *const set = find_affinity(&words);
+    mc_cores_t cores = {.pool = kernel, .n = set ? 0 : 1};
+    for (size_t w = 0; set && w < words; w++)
+        cores.n += __builtin_popcountll(set[w]);
+    if (set)
+        cores.pool = mc_fnv(kernel, set, words * sizeof *set);
+    free(set);
+    return cores;
 }
 
-void mc_kernels_find(const void *locations, size_t location_stride, const int32_t *machine,
-                     int32_t n, int32_t rank, int32_t *kernel)
+/* Quotas ----------------------------------------------------------------------------------------- */
+
+enum { PATH = 1024 };
+#define CGROUPS "/sys/fs/cgroup"
+
+int32_t mc_cores_quota(const char *directory)
 {
-    const char *const at = locations;
-    const mc_location_t *const own = (const void *)(at + (size_t)rank * location_stride);
-    for (int32_t r = 0; r < n; r++) {
-        const mc_location_t *const l = (const void *)(at + (size_t)r * location_stride);
-        kernel[r] = own->boot[0] ? strcmp(l->boot, own->boot) == 0 : machine[r] == machine[rank];
+    char path[PATH + 16], text[64];
+    long long quota, period;
+    snprintf(path, sizeof path, "%s/cpu.max", directory);
+    mc_file_read_start(path, text, sizeof text); /* "max 100000" or "150000 100000" */
+    if (sscanf(text, "%lld %lld", &quota, &period) != 2 || quota <= 0 || period <= 0)
+        return 0;
+    const long long n = (quota + period - 1) / period;
+    return n < INT32_MAX ? (int32_t)n : 0;
+}
+
+/* The folder of this process's cgroup (version 2). */
+static void find_cgroup(char directory[PATH])
+{
+    char text[2 * PATH] = "\n";
+    mc_file_read_start("/proc/self/cgroup", text + 1, sizeof text - 1);
+    const char *const line = strstr(text, "\n0::"), *const path = line ? line + 4 : "";
+    const size_t n = strcspn(path, "\n");
+    snprintf(directory, PATH, CGROUPS "%.*s", n > 1 ? (int)n : 0, path);
+}
+
+/* The tightest limit of the cgroup and those around it. Containers have a cgroup namespace each, in which their own
+ * cgroup is the outermost. */
+static mc_cores_t find_by_quota(uint64_t kernel)
+{
+    char at[PATH];
+    struct stat space = {0};
+    mc_cores_t cores = {.n = INT32_MAX};
+    find_cgroup(at);
+    (void)stat("/proc/self/ns/cgroup", &space);
+    for (size_t n = strlen(at); n >= sizeof CGROUPS - 1; n = (size_t)(strrchr(at, '/') - at)) {
+        at[n] = '\0';
+        const int32_t quota = mc_cores_quota(at);
+        if (quota > 0 && quota < cores.n)
+            cores = (mc_cores_t){.pool = mc_fnv(kernel ^ space.st_ino, at, n), .n = quota};
     }
+    return cores;
+}
+
+/* Pools ------------------------------------------------------------------------------------------ */
+
+mc_cores_t mc_cores_find(uint64_t kernel)
+{
+    const mc_cores_t by_affinity = find_by_affinity(kernel), by_quota = find_by_quota(kernel);
+    return by_quota.n < by_affinity.n ? by_quota : by_affinity;
+}
+
+static const mc_cores_t *cores_at(const void *cores, size_t stride, int32_t rank)
+{
+    return (const void *)((const char *)cores + (size_t)rank * stride);
+}
+
+bool mc_cores_are_shared(const void *cores, size_t stride, int32_t n, int32_t rank)
+{
+    const mc_cores_t *const own = cores_at(cores, stride, rank);
+    int32_t ranks = 0;
+    for (int32_t r = 0; r < n; r++)
+        ranks += cores_at(cores, stride, r)->pool == own->pool;
+    return ranks > own->n;
 }

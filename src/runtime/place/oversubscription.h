@@ -1,23 +1,25 @@
-/* Oversubscription: how many ranks share a core. A rank that waits on a core of its own may keep
- * polling; one that shares its core yields at once. */
+/* Oversubscription: whether a rank shares its cores with more ranks than there are. A rank that waits on a core of
+ * its own may keep polling; one that shares it yields at once. */
 #ifndef MC_RUNTIME_OVERSUBSCRIPTION_H
 #define MC_RUNTIME_OVERSUBSCRIPTION_H
 
 #include "base/base.h"
 
-/* The cores that this process may run on, 64 to a word; `*words` is up to the last with a core. The
- * caller frees it; NULL: no memory. */
-uint64_t *mc_cores_find(size_t *words);
+/* The cores that a rank may use, as it tells the others; plain memory. */
+typedef struct {
+    uint64_t
+        pool; /* equal for ranks of one kernel with the same affinity, or with the same quota of their cgroup */
+    int32_t n; /* cores of the pool */
+    int32_t unused;
+} mc_cores_t;
 
-/* Ranks per core, on the least loaded core that this rank may run on; each rank counts as an
- * equal part on every core that it may run on. `sets` has `words` words of each rank, `stride` words
- * apart. Only ranks with the same `kernel` share cores. */
-double mc_oversubscription_of(const uint64_t *sets, size_t words, size_t stride,
-                              const int32_t *kernel, int32_t n, int32_t rank);
+/* `kernel` is equal for ranks of the same kernel: boxes may be containers of one machine. */
+mc_cores_t mc_cores_find(uint64_t kernel);
 
-/* By rank, whether it runs on the cores of `rank`: ranks share a kernel by its boot id, as boxes may
- * be containers of one machine, or, where there is none, a machine (boxes.h). */
-void mc_kernels_find(const void *locations, size_t location_stride, const int32_t *machine,
-                     int32_t n, int32_t rank, int32_t *kernel);
+/* Are there more ranks in the pool of `rank` than cores? `cores` of n ranks, `stride` bytes apart. */
+bool mc_cores_are_shared(const void *cores, size_t stride, int32_t n, int32_t rank);
+
+/* The cores that a cgroup's cpu.max in `directory` allows, rounded up; 0: no limit. */
+int32_t mc_cores_quota(const char *directory);
 
 #endif

@@ -1,10 +1,10 @@
 #include "runtime/place/places.h"
 
 #include "base/gather.h"
-#include "base/system/descriptor.h"
+#include "base/hash.h"
+#include "base/system/file.h"
 #include "runtime/place/topology.h"
 
-#include <fcntl.h>
 #include <hwloc.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -88,49 +88,26 @@ int mc_bound_to_cores(const char *file, mc_bound_to_t **bound, int32_t *n)
     return MESHCOLL_OK;
 }
 
-void mc_boot_id(char id[MC_BOOT_TEXT])
-{
-    const int fd = mc_descriptor(open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
-    const ssize_t n = fd < 0 ? 0 : read(fd, id, MC_BOOT_TEXT - 1);
-    id[n > 0 ? n : 0] = '\0';
-    if (fd >= 0)
-        close(fd);
-}
-
 /* Locations ------------------------------------------------------------------------------------ */
-
-/* FNV-1a */
-static uint64_t hash(uint64_t h, const void *data, size_t n)
-{
-    const unsigned char *const byte = data;
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ byte[i]) * UINT64_C(0x100000001b3);
-    return h;
-}
-
-static uint64_t hash_text(const char *text)
-{
-    return hash(UINT64_C(0xcbf29ce484222325), text, strlen(text));
-}
 
 static uint64_t hash_path(uint64_t h, const char *path)
 {
     struct stat s;
     if (stat(path, &s) == 0) {
-        h = hash(h, &s.st_dev, sizeof s.st_dev);
-        h = hash(h, &s.st_ino, sizeof s.st_ino);
+        h = mc_fnv(h, &s.st_dev, sizeof s.st_dev);
+        h = mc_fnv(h, &s.st_ino, sizeof s.st_ino);
     }
     return h;
 }
 
 /* Equal for ranks of the same kernel, host name, /dev/shm, and IPC and PID namespaces. Segments are
  * opened through /proc/PID: across PID namespaces there is no shared memory. */
-static uint64_t machine_id(const char *boot)
+static uint64_t machine_id(uint64_t kernel)
 {
     char host[256] = "";
-    uint64_t h = hash_text(boot);
+    uint64_t h = kernel;
     if (gethostname(host, sizeof host - 1) == 0)
-        h = hash(h, host, strlen(host));
+        h = mc_fnv(h, host, strlen(host));
     h = hash_path(h, "/proc/self/ns/ipc");
     h = hash_path(h, "/proc/self/ns/pid");
     return hash_path(h, "/dev/shm");
@@ -138,12 +115,16 @@ static uint64_t machine_id(const char *boot)
 
 void mc_location_find(mc_location_t *location)
 {
+    char boot[40]; /* the same in all containers on a kernel */
     mc_bound_to_t bound;
     mc_bound_to_find(&bound);
-    *location = (mc_location_t){.node = bound.node, .package = bound.package};
-    mc_boot_id(location->boot);
-    location->machine = machine_id(location->boot);
-    location->network = hash_path(hash_text(location->boot), "/proc/self/ns/net");
+    mc_file_read_start("/proc/sys/kernel/random/boot_id", boot, sizeof boot);
+    const uint64_t kernel = mc_fnv(MC_FNV_START, boot, strlen(boot)), machine = machine_id(kernel);
+    *location = (mc_location_t){.machine = machine,
+                                .node = bound.node,
+                                .package = bound.package,
+                                .network = hash_path(kernel, "/proc/self/ns/net"),
+                                .cores = mc_cores_find(boot[0] ? kernel : machine)};
 }
 
 /* Places --------------------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 #define MC_RUNTIME_PLACES_H
 
 #include "runtime/place/boxes.h"
+#include "runtime/place/oversubscription.h"
 
 enum { MC_CPUS_TEXT = 64 };
 
@@ -16,16 +17,12 @@ void mc_bound_to_find(mc_bound_to_t *bound);
 /* What a rank bound to each core of the machine in hwloc's `file` would be bound to; the caller frees them. ERR_IO. */
 int mc_bound_to_cores(const char *file, mc_bound_to_t **bound, int32_t *n);
 
-/* The kernel's boot id, the same in all containers on it; "" if unknown. Allocates nothing. */
-enum { MC_BOOT_TEXT = 40 };
-void mc_boot_id(char id[MC_BOOT_TEXT]);
-
 /* Where a rank runs, as it tells the others; plain memory. */
 typedef struct {
-    uint64_t machine;        /* equal for ranks that can share memory */
-    int32_t node, package;   /* as in mc_bound_to_t */
-    uint64_t network;        /* equal for ranks of one network namespace */
-    char boot[MC_BOOT_TEXT]; /* of the kernel that schedules its cores */
+    uint64_t machine;      /* equal for ranks that can share memory */
+    int32_t node, package; /* as in mc_bound_to_t */
+    uint64_t network;      /* equal for ranks of one network namespace */
+    mc_cores_t cores;
 } mc_location_t;
 
 void mc_location_find(mc_location_t *location);

@@ -14,8 +14,6 @@ void mc_busy_leave(mc_job_t *job)
 void mc_busy_enlist(mc_job_t *job, meshcoll_request_t *r)
 {
     const mc_executor_t *const x = &r->executor;
-    if (r->plan)
-        job->pipelined = r->plan->layout.segments > r->plan->layout.sides;
     if (!job->running.first && !job->threads) {
         job->next_busy = mc_busy;
         mc_busy = job;

@@ -15,16 +15,14 @@
  * milliseconds, in which a peer copies tens of MiB.
  *
  * Where ranks share cores (oversubscription), yielding takes time from working ranks, so that ranks
- * sleep early. In a pipeline they yield longer: the next segment is due soon, and a rank that
- * sleeps must be woken by its sender for each segment.
+ * sleep early. Threads of the library that share the core of their rank do so, too.
  *
  * Measurements: docs/lab-notes/constants.md. */
 enum {
     MC_WAIT_POLLS = 1000,
     MC_WAIT_POLLS_SHARED = 1,
     MC_WAIT_YIELDS = 8192,
-    MC_WAIT_YIELDS_SHARED = 64,
-    MC_WAIT_YIELDS_PIPELINED = 512 /* oversubscribed too */
+    MC_WAIT_YIELDS_SHARED = 64
 };
 
 typedef struct {
@@ -39,9 +37,7 @@ static inline uint32_t mc_wait_polls(const mc_job_t *job)
 
 static inline uint32_t mc_wait_yields(const mc_job_t *job)
 {
-    if (!job->oversubscribed)
-        return MC_WAIT_YIELDS;
-    return job->pipelined ? MC_WAIT_YIELDS_PIPELINED : MC_WAIT_YIELDS_SHARED;
+    return job->oversubscribed ? MC_WAIT_YIELDS_SHARED : MC_WAIT_YIELDS;
 }
 
 /* The longest sleep: bounds the delay where a transport does not signal an event. */

@@ -138,7 +138,7 @@ static uint32_t looks_awake(const mc_job_t *job)
 {
     if (job->threads->n_waiting == 0)
         return 1;
-    return mc_wait_polls(job) + (job->oversubscribed ? 0 : MC_WAIT_YIELDS_SHARED);
+    return mc_wait_polls(job) + MC_WAIT_YIELDS_SHARED;
 }
 
 static void *progress(void *context)

@@ -10,20 +10,6 @@
 #include "runtime/progress/progress.h"
 #include "runtime/progress/progress_thread.h"
 
-#include <sched.h>
-
-/* To be called before the first turn of a wait. The start of the request has just polled, and where
- * ranks share a core the missing message comes from a rank that waits for this core: yield before
- * polling again (docs/lab-notes/constants.md). */
-static inline void mc_wait_begin(const meshcoll_t *h)
-{
-    const mc_job_t *const job = h->job;
-    const mc_transport_t *const t = job->polled[0];
-    if (job->oversubscribed && !job->threads && job->n_polled == 1 && t->ops->lacks &&
-        t->ops->lacks(t))
-        sched_yield();
-}
-
 static inline void mc_wait_turn(meshcoll_t *h, mc_waiting_t *w)
 {
     if (h->job->threads) {

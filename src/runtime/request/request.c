@@ -482,8 +482,6 @@ int meshcoll_test(meshcoll_request_t *request)
 int mc_request_await(meshcoll_request_t *r)
 {
     mc_waiting_t waiting = {0};
-    if (r->running)
-        mc_wait_begin(r->mesh);
     while (r->running)
         mc_wait_turn(r->mesh, &waiting);
     return r->status;

@@ -212,7 +212,7 @@ static int meet(link_t *link, const mc_shm_slot_t *slot, const char *data, size_
     } else if (wants_pieces(link, io)) {
         if (!reply(link, MC_SHM_GIVE, io))
             mc_io_append(&link->replies, io);
-    } else if ((slot->kind == MC_SHM_OFFER && share(link, io)) || !read_on(link, io)) {
+    } else if ((share(link, io)) || !read_on(link, io)) {
         mc_io_append(&link->reading, io); /* shared: read once all senders have been notified */
     }
     return MESHCOLL_IN_PROGRESS;
@@ -358,7 +358,6 @@ static bool read_slot(link_t *link, const mc_shm_slot_t *slot)
     case MC_SHM_MESSAGE:
         return arrive(link, slot, mc_shm_data(link, slot));
     case MC_SHM_OFFER:
-    case MC_SHM_LEFT:
     case MC_SHM_POSTED:
         return arrive(link, slot, NULL);
     case MC_SHM_SHARE:
@@ -455,15 +454,6 @@ static uint32_t shm_progress(mc_transport_t *t)
     return n;
 }
 
-/* A rank that lacks one message cannot finish, whatever else has arrived. */
-static bool shm_lacks(const mc_transport_t *t)
-{
-    const link_t *link = ((const shm_t *)t)->links;
-    while (link && link->awaited.n == 0)
-        link = link->next;
-    return link && !mc_shm_news(link);
-}
-
 static bool has_work(link_t *link)
 {
     if (mc_shm_news(link) || link->reading.first || link->helped.io)
@@ -540,7 +530,6 @@ static const mc_transport_ops_t shm_ops = {
     .recv_reduce = shm_recv_reduce,
     .listen = shm_listen,
     .tell = mc_shm_tell,
-    .lacks = shm_lacks,
     .progress = shm_progress,
     .arm = shm_arm,
     .check = mc_shm_check,

@@ -25,7 +25,6 @@ typedef enum {
     MC_SHM_MESSAGE, /* of `bytes`; what exceeds a page follows in pieces */
     MC_SHM_OFFER,   /* of `bytes`, in the sender's memory: word = {its io, address, 0}, or
                      {its io, address of its spans, how many} */
-    MC_SHM_LEFT,    /* the same, but the sender does not help to move it */
     MC_SHM_TAKEN,   /* to the sender: word = {its io}; the receiver has the message */
     MC_SHM_GIVE,    /* to the sender: word = {its io, the receiver's io}; send it in pieces */
     MC_SHM_PIECE,   /* of a message: tag = the receiver's io; 0: of the message that started last */

@@ -99,7 +99,7 @@ static void write_message(link_t *link, mc_shm_slot_t *slot, const mc_message_t 
 static void write_offer(link_t *link, mc_shm_slot_t *slot, mc_io_t *io)
 {
     const mc_message_t *const m = &io->message;
-    write_head(slot, m->unhelped ? MC_SHM_LEFT : MC_SHM_OFFER, m);
+    write_head(slot, MC_SHM_OFFER, m);
     slot->word[0] = (uintptr_t)io;
     slot->word[1] = (uintptr_t)(m->n_spans == 1 ? m->span->at : (const void *)m->span);
     slot->word[2] = m->n_spans == 1 ? 0 : m->n_spans;
