@@ -39,13 +39,14 @@ if(PkgConfig_FOUND)
     meshcoll_pkg(UCX "UCX >= 1.13" "ucx>=1.13" libucx-dev)
     meshcoll_pkg(HWLOC "hwloc >= 2.4" "hwloc>=2.4" libhwloc-dev)
     meshcoll_pkg(JANSSON "jansson >= 2.13" "jansson>=2.13" libjansson-dev)
+    meshcoll_pkg(CRYPTO "libcrypto (OpenSSL) >= 3.0" "libcrypto>=3.0" libssl-dev)
     if(MESHCOLL_BUILD_TESTS)
         meshcoll_pkg(CRITERION "Criterion >= 2.4 (or -DMESHCOLL_BUILD_TESTS=OFF)"
                      "criterion>=2.4" libcriterion-dev)
     endif()
 else()
-    meshcoll_missing("pkg-config (UCX, hwloc, jansson and Criterion are looked up with it)"
-                     "pkg-config libucx-dev libhwloc-dev libjansson-dev libcriterion-dev")
+    meshcoll_missing("pkg-config (UCX, hwloc, jansson, libcrypto and Criterion are looked up with it)"
+                     "pkg-config libucx-dev libhwloc-dev libjansson-dev libssl-dev libcriterion-dev")
 endif()
 
 if(missing)
@@ -57,5 +58,5 @@ endif()
 
 add_library(meshcoll_dependencies INTERFACE)
 target_link_libraries(meshcoll_dependencies INTERFACE
-    PkgConfig::UCX PkgConfig::HWLOC PkgConfig::JANSSON Threads::Threads
+    PkgConfig::UCX PkgConfig::HWLOC PkgConfig::JANSSON PkgConfig::CRYPTO Threads::Threads
     ${CMAKE_DL_LIBS} m)

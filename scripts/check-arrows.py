@@ -51,7 +51,7 @@ MAY["job/bootstrap"] = ["base", "job/network", "job/handshake"]
 MAY["job/monitor"] = ["base", "job/network", "job/handshake"]
 for room in RUNTIME[RUNTIME.index("runtime/handle"):]:
     MAY[room].append("job/monitor")
-MAY["runtime/create"] += ["job/network", "job/handshake", "job/bootstrap"]
+MAY["runtime/create"] += ["job/network", "job/bootstrap"]
 MAY["runtime/element"] = ["base"]
 MAY["runtime/bind"] = CORE + ["transport", "runtime/element"]
 MAY["runtime/place"] = CORE + TRANSPORT

@@ -37,6 +37,7 @@ need openmpi-bin have mpirun
 need libucx-dev lib "ucx >= 1.13"
 need libhwloc-dev lib hwloc
 need libjansson-dev lib jansson
+need libssl-dev lib "libcrypto >= 3.0"
 need libcriterion-dev lib criterion
 need python3 have python3
 need python3-matplotlib module matplotlib

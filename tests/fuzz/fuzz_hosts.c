@@ -1,6 +1,6 @@
 /* Slurm's lists of hosts. */
 #include "fuzz/fuzz.h"
-#include "job/handshake/environment.h"
+#include "job/bootstrap/environment.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -13,7 +13,7 @@ enum { PARENT = 1, EARLY = 2, BLOCK = 8, RANKS = 2 };
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char in[BLOCK] = "mine";
-    const mc_environment_t job = {.size = RANKS, .timeout = 1};
+    const mc_environment_t env = {.self.size = RANKS, .timeout = 1};
     fuzz_bytes_t bytes = {data, data + size};
     const uint8_t what = fuzz_byte(&bytes);
     const size_t n = (size_t)(bytes.end - bytes.at);
@@ -21,8 +21,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int fd[2];
     mc_tree_t tree;
     FUZZ_CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, fd) == 0, "%d", errno);
-    mc_tree_init(&tree, &job);
-    tree.job.rank = what & PARENT ? 1 : 0;
+    mc_tree_init(&tree, &env);
+    tree.self.rank = what & PARENT ? 1 : 0;
     mc_tree_place(&tree, what & PARENT ? 1 : 0);
     mc_branch_t *const from = what & PARENT ? &tree.parent : &tree.child[0];
     from->fd = fd[0];

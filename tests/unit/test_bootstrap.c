@@ -55,8 +55,8 @@ static mc_environment_t job;
 static void expect_job(int rank, int size, const char *host, int port, int n_ports)
 {
     cr_assert_eq(mc_environment_read(&job), MESHCOLL_OK, "%s", meshcoll_last_error());
-    cr_expect_eq(job.rank, rank);
-    cr_expect_eq(job.size, size);
+    cr_expect_eq(job.self.rank, rank);
+    cr_expect_eq(job.self.size, size);
     cr_expect_str_eq(job.host, host);
     if (port)
         cr_expect_eq(job.port, port, "%d", job.port);
@@ -73,7 +73,7 @@ Test(job, without_a_launcher_is_of_one_rank)
 {
     SET(NULL);
     cr_assert_eq(mc_environment_read(&job), MESHCOLL_OK);
-    cr_expect(job.rank == 0 && job.size == 1);
+    cr_expect(job.self.rank == 0 && job.self.size == 1);
     SET("RANK", "", "WORLD_SIZE", "", "OMPI_COMM_WORLD_RANK", "");
     cr_assert_eq(mc_environment_read(&job), MESHCOLL_OK,
                  "an empty variable is one that is not set");
@@ -83,7 +83,7 @@ Test(job, without_a_launcher_is_of_one_rank)
         SET("SLURM_PROCID", "0", "SLURM_NTASKS", "8", "SLURM_JOB_ID", "12", "SLURM_STEP_ID",
             no_steps[i], "SLURM_JOB_NODELIST", "a");
         cr_assert_eq(mc_environment_read(&job), MESHCOLL_OK);
-        cr_expect_eq(job.size, 1, "step '%s': %d", no_steps[i], (int)job.size);
+        cr_expect_eq(job.self.size, 1, "step '%s': %d", no_steps[i], (int)job.self.size);
     }
 }
 
@@ -108,7 +108,7 @@ Test(job, launchers_that_disagree_are_refused)
     SET("RANK", "0", "WORLD_SIZE", "1", "OMPI_COMM_WORLD_RANK", "2", "OMPI_COMM_WORLD_SIZE", "4");
     expect_refused("rank 0 of 1 by RANK and WORLD_SIZE, rank 2 of 4 by OMPI_COMM_WORLD_RANK");
     setenv("MESHCOLL_LAUNCHER", "torchrun", 1);
-    cr_expect(mc_environment_read(&job) == MESHCOLL_OK && job.size == 1);
+    cr_expect(mc_environment_read(&job) == MESHCOLL_OK && job.self.size == 1);
     SET("RANK", "0", "WORLD_SIZE", "1", "OMPI_COMM_WORLD_RANK", "2", "OMPI_COMM_WORLD_SIZE", "4",
         "MESHCOLL_LAUNCHER", "openmpi", AT);
     expect_job(2, 4, "a", 1001, MC_ENVIRONMENT_PORTS);
@@ -184,19 +184,19 @@ Test(job, ports_may_be_pinned)
 
 Test(job, identities_differ)
 {
-    unsigned char first[MC_SHA256_BYTES];
+    unsigned char first[MC_DIGEST];
     SET("RANK", "3", "WORLD_SIZE", "8", "MASTER_ADDR", "a", "MASTER_PORT", "1");
     expect_job(3, 8, "a", 1001, MC_ENVIRONMENT_PORTS);
-    memcpy(first, job.id, sizeof first);
+    memcpy(first, job.self.job, sizeof first);
     setenv("RANK", "4", 1);
     expect_job(4, 8, "a", 1001, MC_ENVIRONMENT_PORTS);
-    cr_expect_arr_eq(job.id, first, sizeof first, "ranks are of one job");
+    cr_expect_arr_eq(job.self.job, first, sizeof first, "ranks are of one job");
     setenv("TORCHELASTIC_RESTART_COUNT", "1", 1);
     expect_job(4, 8, "a", 1001, MC_ENVIRONMENT_PORTS);
-    cr_expect_arr_neq(job.id, first, sizeof first, "a restart is another job");
+    cr_expect_arr_neq(job.self.job, first, sizeof first, "a restart is another job");
     SET("RANK", "3", "WORLD_SIZE", "8", "MASTER_ADDR", "a", "MASTER_PORT", "2");
     expect_job(3, 8, "a", 1002, MC_ENVIRONMENT_PORTS);
-    cr_expect_arr_neq(job.id, first, sizeof first, "another port is another job");
+    cr_expect_arr_neq(job.self.job, first, sizeof first, "another port is another job");
 }
 
 Test(job, refuses_what_is_missing_or_wrong)
@@ -229,7 +229,17 @@ Test(job, reads_a_secret_of_the_users_own)
     SET("RANK", "1", "WORLD_SIZE", "8", "MASTER_ADDR", "a", "MASTER_PORT", "1",
         "MESHCOLL_SECRET_FILE", path);
     expect_job(1, 8, "a", 1001, MC_ENVIRONMENT_PORTS);
-    cr_expect(job.secret_bytes == 9 && memcmp(job.secret, "swordfish", 9) == 0);
+    const mc_environment_t from_file = job;
+    SET("RANK", "1", "WORLD_SIZE", "8", "MASTER_ADDR", "a", "MASTER_PORT", "1", "MESHCOLL_SECRET",
+        "swordfish");
+    expect_job(1, 8, "a", 1001, MC_ENVIRONMENT_PORTS);
+    cr_expect(from_file.self.has_secret && job.self.has_secret);
+    cr_expect_arr_eq(from_file.self.key, job.self.key, MC_DIGEST);
+    setenv("MESHCOLL_SECRET", "swordfisc", 1);
+    expect_job(1, 8, "a", 1001, MC_ENVIRONMENT_PORTS);
+    cr_expect_arr_neq(from_file.self.key, job.self.key, MC_DIGEST);
+    unsetenv("MESHCOLL_SECRET");
+    setenv("MESHCOLL_SECRET_FILE", path, 1);
     cr_assert(ftruncate(fd, 0) == 0 && pwrite(fd, "\n", 1, 0) == 1);
     expect_refused("is empty");
     cr_assert_eq(fchmod(fd, 0640), 0);
@@ -325,10 +335,10 @@ static int be_rank(const trial_t *t, int rank, int port)
 {
     mc_bootstrap_t *bootstrap;
     mc_environment_t mine = {
-        .rank = rank, .size = t->size, .host = "127.0.0.1", .n_ports = 1, .timeout = 20};
+        .self = {.rank = rank, .size = t->size}, .host = "127.0.0.1", .n_ports = 1, .timeout = 20};
     mine.port = (uint16_t)port;
-    mine.secret_bytes = strlen(t->secret);
-    memcpy(mine.secret, t->secret, mine.secret_bytes);
+    mine.self.has_secret = t->secret[0];
+    mine.self.key[0] = (unsigned char)t->secret[0];
     alarm(60);
     if (mc_bootstrap_open(&mine, &bootstrap))
         return 4;
@@ -400,8 +410,7 @@ Test(bootstrap, refuses_a_place_outside_of_the_tree)
         int failed;
     } answers[] = {{1, 0, 0, 0},      {8, 7, 4, 0},      {-5, 0, 0, EPROTO}, {0, 0, 0, EPROTO},
                    {9, 0, 0, EPROTO}, {1, 9, 0, EPROTO}, {1, -1, 0, EPROTO}, {8, 1, 5, EPROTO}};
-    mc_environment_t mine = {.rank = 3, .size = 9};
-    const mc_self_t self = {.job = &mine};
+    const mc_self_t self = {.rank = 3, .size = 9};
     const mc_challenge_t challenge = {0};
     const mc_hello_t hello = {.kind = MC_HELLO_JOIN, .rank = 3, .size = 9};
     int fd[2];

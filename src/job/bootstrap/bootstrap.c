@@ -10,22 +10,32 @@
 /* All ranks create meshes in the same order; two bootstraps on one port are told apart by this. */
 static _Atomic uint32_t generations;
 
-int mc_bootstrap_open(const mc_environment_t *job, mc_bootstrap_t **bootstrap)
+int mc_bootstrap_open(const mc_environment_t *env, mc_bootstrap_t **bootstrap)
 {
     mc_tree_t *const tree = malloc(sizeof *tree);
     if (!tree)
         return mc_fail_memory("a bootstrap");
-    mc_tree_init(tree, job);
-    const mc_self_t self = {.job = &tree->job, .generation = atomic_fetch_add(&generations, 1)};
-    const int status = job->size > 1 ? mc_join(&self, tree) : MESHCOLL_OK;
+    mc_tree_init(tree, env);
+    tree->self.generation = atomic_fetch_add(&generations, 1);
+    const int status = env->self.size > 1 ? mc_join(env, tree) : MESHCOLL_OK;
     /* no greeting follows */
-    explicit_bzero(tree->job.secret, sizeof tree->job.secret);
+    explicit_bzero(tree->self.key, sizeof tree->self.key);
     if (status) {
         mc_bootstrap_close(tree);
         return status;
     }
     *bootstrap = tree;
     return MESHCOLL_OK;
+}
+
+int mc_bootstrap_open_env(mc_bootstrap_t **bootstrap)
+{
+    mc_environment_t env;
+    int status = mc_environment_read(&env);
+    if (!status)
+        status = mc_bootstrap_open(&env, bootstrap);
+    explicit_bzero(&env, sizeof env);
+    return status;
 }
 
 void mc_bootstrap_close(void *bootstrap)
@@ -38,8 +48,7 @@ static int allgather(void *context, const void *in, void *out, size_t bytes)
 {
     mc_tree_t *const tree = context;
     const double grace = tree->complete || tree->node == 0 ? 0 : MC_TREE_GRACE;
-    const double deadline =
-        tree->unlimited ? MC_WIRE_FOREVER : mc_now() + tree->job.timeout + grace;
+    const double deadline = tree->unlimited ? MC_WIRE_FOREVER : mc_now() + tree->timeout + grace;
     const int status = mc_tree_allgather(tree, in, out, bytes, deadline);
     tree->complete |= !status;
     return status;
@@ -47,8 +56,8 @@ static int allgather(void *context, const void *in, void *out, size_t bytes)
 
 meshcoll_oob_t mc_bootstrap_oob(mc_bootstrap_t *bootstrap)
 {
-    return (meshcoll_oob_t){.rank = bootstrap->job.rank,
-                            .size = bootstrap->job.size,
+    return (meshcoll_oob_t){.rank = bootstrap->self.rank,
+                            .size = bootstrap->self.size,
                             .context = bootstrap,
                             .allgather = allgather};
 }

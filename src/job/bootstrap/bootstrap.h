@@ -7,14 +7,16 @@
 #ifndef MC_BOOTSTRAP_BOOTSTRAP_H
 #define MC_BOOTSTRAP_BOOTSTRAP_H
 
-#include "job/handshake/environment.h"
+#include "job/bootstrap/environment.h"
 #include "job/network/wire.h"
 
 typedef struct mc_bootstrap mc_bootstrap_t;
 
 /* Joins the other ranks. ERR_TRANSPORT names those that are missing, or why this rank was refused.
  * Collective. */
-int mc_bootstrap_open(const mc_environment_t *job, mc_bootstrap_t **bootstrap);
+int mc_bootstrap_open(const mc_environment_t *env, mc_bootstrap_t **bootstrap);
+/* The same for the job of the environment. Also ERR_INVALID_ARG: see mc_environment_read. */
+int mc_bootstrap_open_env(mc_bootstrap_t **bootstrap);
 /* Takes a void *, as it frees the context of a mesh. */
 void mc_bootstrap_close(void *bootstrap);
 

@@ -1,9 +1,9 @@
 #include "job/bootstrap/join.h"
 
+#include "job/bootstrap/notice.h"
 #include "job/bootstrap/rival.h"
 #include "job/bootstrap/seek.h"
 #include "job/handshake/door.h"
-#include "job/handshake/notice.h"
 #include "job/network/peer.h"
 
 #include <errno.h>
@@ -62,7 +62,7 @@ static int next_visitor(mc_tree_t *tree, mc_door_t *door, int rival, double dead
         return status;
     if (failed == ETIMEDOUT)
         return MESHCOLL_IN_PROGRESS;
-    return failed ? mc_tree_fail(tree, "rank %d cannot wait for connections: %s", tree->job.rank,
+    return failed ? mc_tree_fail(tree, "rank %d cannot wait for connections: %s", tree->self.rank,
                                  strerror(failed))
                   : MESHCOLL_OK;
 }
@@ -107,37 +107,35 @@ static void say_missing(registry_t *r)
     double waited;
     char names[300], where[512];
     mc_text_t text = mc_text(names, sizeof names), at = mc_text(where, sizeof where);
-    const mc_environment_t *const job = &r->tree->job;
     if (!mc_notice_due(&r->notice, &waited))
         return;
-    const int32_t n = mc_join_missing(&r->joined, job->size, &text);
+    const int32_t n = mc_join_missing(&r->joined, r->tree->self.size, &text);
     mc_seek_where(r->door->listener, &at);
     fprintf(stderr,
             "meshcoll: rank 0 has waited %.0f s for %d of %d ranks: %s; it listens on %s, for %g s "
             "in all (MESHCOLL_BOOTSTRAP_TIMEOUT)\n",
-            waited, n, job->size, names, where, job->timeout);
+            waited, n, r->tree->self.size, names, where, r->tree->timeout);
 }
 
 static int fail_missing(const registry_t *r)
 {
     char names[300];
     mc_text_t text = mc_text(names, sizeof names);
-    const mc_environment_t *const job = &r->tree->job;
-    const int32_t n = mc_join_missing(&r->joined, job->size, &text);
+    const int32_t n = mc_join_missing(&r->joined, r->tree->self.size, &text);
     return mc_tree_fail(r->tree,
                         "%d of %d ranks did not join within %g s (MESHCOLL_BOOTSTRAP_TIMEOUT): "
                         "rank%s %s",
-                        n, job->size, job->timeout, n == 1 ? "" : "s", names);
+                        n, r->tree->self.size, r->tree->timeout, n == 1 ? "" : "s", names);
 }
 
-static mc_answer_code_t judge(const registry_t *r, const mc_self_t *self, const mc_hello_t *hello)
+static mc_answer_code_t judge(const registry_t *r, const mc_hello_t *hello)
 {
-    const mc_environment_t *const job = &r->tree->job;
+    const mc_self_t *const self = &r->tree->self;
     if (hello->generation != self->generation || hello->kind != MC_HELLO_JOIN)
         return MC_ANSWER_LATER;
-    if (hello->size != job->size)
+    if (hello->size != self->size)
         return MC_ANSWER_SIZE;
-    if (hello->rank < 1 || hello->rank >= job->size)
+    if (hello->rank < 1 || hello->rank >= self->size)
         return MC_ANSWER_RANK;
     return mc_bitmap_has(&r->joined, (uint32_t)hello->rank) ? MC_ANSWER_TWICE : MC_ANSWER_OK;
 }
@@ -146,8 +144,7 @@ static mc_answer_code_t judge(const registry_t *r, const mc_self_t *self, const 
 static void warn_of_strangers(const registry_t *r, const mc_visitor_t *visitor)
 {
     static atomic_flag warned = ATOMIC_FLAG_INIT;
-    const mc_environment_t *const job = &r->tree->job;
-    if (job->secret_bytes == 0 && mc_peer_find(visitor->fd) != MC_PEER_OURS &&
+    if (!r->tree->self.has_secret && mc_peer_find(visitor->fd) != MC_PEER_OURS &&
         !atomic_flag_test_and_set(&warned))
         fprintf(stderr,
                 "meshcoll: rank 0 takes ranks from elsewhere (%s) without a secret: anybody who "
@@ -157,7 +154,7 @@ static void warn_of_strangers(const registry_t *r, const mc_visitor_t *visitor)
 }
 
 /* A child of rank 0 keeps its connection; the others are sent to their parents. */
-static void enter(registry_t *r, const mc_self_t *self, const mc_visitor_t *visitor)
+static void enter(registry_t *r, const mc_visitor_t *visitor)
 {
     const int32_t node = r->n, parent = (node - 1) / MC_FANOUT;
     const mc_hello_t *const hello = &visitor->hello;
@@ -166,7 +163,7 @@ static void enter(registry_t *r, const mc_self_t *self, const mc_visitor_t *visi
         memcpy(answer.parent, r->listens[parent], sizeof answer.parent);
     memcpy(answer.start, r->start, sizeof answer.start);
     warn_of_strangers(r, visitor); /* which may hang up when it has its answer */
-    if (mc_handshake_answer(self, visitor->fd, &visitor->challenge, hello, &answer)) {
+    if (mc_handshake_answer(&r->tree->self, visitor->fd, &visitor->challenge, hello, &answer)) {
         close(visitor->fd); /* it comes again */
         return;
     }
@@ -182,10 +179,10 @@ static void enter(registry_t *r, const mc_self_t *self, const mc_visitor_t *visi
     r->tree->child[node - 1].rank = hello->rank;
 }
 
-static int register_ranks(registry_t *r, const mc_self_t *self, double deadline)
+static int register_ranks(registry_t *r, double deadline)
 {
     mc_visitor_t visitor;
-    while (r->n < r->tree->job.size) {
+    while (r->n < r->tree->self.size) {
         const double until = mc_notice_until(&r->notice, deadline);
         const int status = next_visitor(r->tree, r->door, r->rival, until, &visitor);
         if (status == MESHCOLL_IN_PROGRESS && mc_now() >= deadline)
@@ -195,9 +192,9 @@ static int register_ranks(registry_t *r, const mc_self_t *self, double deadline)
             continue;
         if (status)
             return status;
-        const mc_answer_code_t code = judge(r, self, &visitor.hello);
+        const mc_answer_code_t code = judge(r, &visitor.hello);
         if (code == MC_ANSWER_OK)
-            enter(r, self, &visitor);
+            enter(r, &visitor);
         else
             mc_door_refuse(r->door, &visitor, code);
     }
@@ -210,18 +207,18 @@ static void close_fd(int fd)
         close(fd);
 }
 
-static int receive_ranks(const mc_self_t *self, mc_tree_t *tree, double deadline)
+static int receive_ranks(const mc_environment_t *env, mc_tree_t *tree, double deadline)
 {
-    const size_t n = (size_t)tree->job.size;
+    const size_t n = (size_t)tree->self.size;
     int listener = -1;
     registry_t r = {.tree = tree, .n = 1, .notice = mc_notice_begin()};
     mc_tree_place(tree, 0);
     if (getrandom(r.start, sizeof r.start, 0) != (ssize_t)sizeof r.start)
         return mc_fail(MESHCOLL_ERR_TRANSPORT, "rank 0 has no random numbers: %s", strerror(errno));
-    int status = mc_rival_claim(&tree->job, &r.rival);
+    int status = mc_rival_claim(env, &r.rival);
     if (status)
         return status;
-    status = mc_seek_listen(&tree->job, &listener);
+    status = mc_seek_listen(env, &listener);
     if (status) {
         close_fd(r.rival);
         return status;
@@ -234,8 +231,8 @@ static int receive_ranks(const mc_self_t *self, mc_tree_t *tree, double deadline
         status = mc_fail_memory("the ranks of the job");
     } else {
         mc_bitmap_set(&r.joined, 0, 1);
-        mc_door_open(r.door, self, listener);
-        status = register_ranks(&r, self, deadline);
+        mc_door_open(r.door, &tree->self, listener);
+        status = register_ranks(&r, deadline);
         mc_door_close(r.door);
         mc_bitmap_free(&r.joined);
     }
@@ -248,17 +245,16 @@ static int receive_ranks(const mc_self_t *self, mc_tree_t *tree, double deadline
 
 /* The other ranks ------------------------------------------------------------------------------ */
 
-static mc_branch_t *missing_child(mc_tree_t *tree, const mc_self_t *self, const mc_hello_t *hello)
+static mc_branch_t *missing_child(mc_tree_t *tree, const mc_hello_t *hello)
 {
     for (int32_t i = 0; i < tree->n_children; i++)
-        if (hello->kind == MC_HELLO_CHILD && hello->generation == self->generation &&
+        if (hello->kind == MC_HELLO_CHILD && hello->generation == tree->self.generation &&
             tree->child[i].node == hello->index && tree->child[i].fd < 0)
             return &tree->child[i];
     return NULL;
 }
 
-static int receive_children(const mc_self_t *self, mc_tree_t *tree, mc_door_t *door,
-                            double deadline)
+static int receive_children(mc_tree_t *tree, mc_door_t *door, double deadline)
 {
     mc_visitor_t visitor;
     for (int32_t n = 0; n < tree->n_children;) {
@@ -267,15 +263,15 @@ static int receive_children(const mc_self_t *self, mc_tree_t *tree, mc_door_t *d
             return mc_tree_fail(tree,
                                 "rank %d waited %g s for %d more to connect to it "
                                 "(MESHCOLL_BOOTSTRAP_TIMEOUT)",
-                                tree->job.rank, tree->job.timeout, tree->n_children - n);
+                                tree->self.rank, tree->timeout, tree->n_children - n);
         if (status)
             return status;
-        mc_branch_t *const child = missing_child(tree, self, &visitor.hello);
-        const bool known = visitor.hello.rank > 0 && visitor.hello.rank < tree->job.size;
+        mc_branch_t *const child = missing_child(tree, &visitor.hello);
+        const bool known = visitor.hello.rank > 0 && visitor.hello.rank < tree->self.size;
         mc_answer_t answer = {.code = MC_ANSWER_OK};
         if (!child || !known) {
             mc_door_refuse(door, &visitor, known ? MC_ANSWER_TWICE : MC_ANSWER_RANK);
-        } else if (mc_handshake_answer(self, visitor.fd, &visitor.challenge, &visitor.hello,
+        } else if (mc_handshake_answer(&tree->self, visitor.fd, &visitor.challenge, &visitor.hello,
                                        &answer)) {
             close(visitor.fd);
         } else {
@@ -287,37 +283,37 @@ static int receive_children(const mc_self_t *self, mc_tree_t *tree, mc_door_t *d
     return MESHCOLL_OK;
 }
 
-static int join_rank0(const mc_self_t *self, mc_tree_t *tree, double deadline)
+static int join_rank0(const mc_environment_t *env, mc_tree_t *tree, double deadline)
 {
     mc_seek_t seek;
-    int status = mc_seek_rank0(self, deadline, &seek);
+    int status = mc_seek_rank0(env, &tree->self, deadline, &seek);
     if (status)
         return status;
-    const double later = mc_now() + tree->job.timeout + MC_TREE_GRACE;
-    mc_environment_start(&tree->job, seek.answer.start, sizeof seek.answer.start);
+    const double later = mc_now() + tree->timeout + MC_TREE_GRACE;
+    status = mc_digest_extend(tree->self.job, seek.answer.start, sizeof seek.answer.start);
     mc_tree_place(tree, seek.answer.index);
-    status = mc_seek_parent(self, &seek, later, &tree->parent.fd);
+    status = mc_seek_parent(&tree->self, &seek, later, &tree->parent.fd);
     tree->parent.rank = seek.answer.parent_rank;
     mc_door_t *const door = status ? NULL : calloc(1, sizeof *door);
     if (!status && !door)
-        status = mc_tree_fail(tree, "rank %d is out of memory", tree->job.rank);
+        status = mc_tree_fail(tree, "rank %d is out of memory", tree->self.rank);
     if (status) {
         close(seek.listener);
         return status;
     }
-    mc_door_open(door, self, seek.listener);
+    mc_door_open(door, &tree->self, seek.listener);
     const int lacks = mc_door_reserve(door, (int)tree->n_children);
     status = lacks ? mc_tree_fail(tree, "rank %d cannot take %d connections: %s (ulimit -n)",
-                                  tree->job.rank, (int)tree->n_children, strerror(lacks))
-                   : receive_children(self, tree, door, later);
+                                  tree->self.rank, (int)tree->n_children, strerror(lacks))
+                   : receive_children(tree, door, later);
     mc_door_close(door);
     free(door);
     return status;
 }
 
-int mc_join(const mc_self_t *self, mc_tree_t *tree)
+int mc_join(const mc_environment_t *env, mc_tree_t *tree)
 {
-    const double deadline = mc_now() + tree->job.timeout;
-    return tree->job.rank == 0 ? receive_ranks(self, tree, deadline)
-                               : join_rank0(self, tree, deadline);
+    const double deadline = mc_now() + tree->timeout;
+    return tree->self.rank == 0 ? receive_ranks(env, tree, deadline)
+                                : join_rank0(env, tree, deadline);
 }

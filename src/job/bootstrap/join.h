@@ -6,7 +6,7 @@
 #include "job/handshake/handshake.h"
 
 /* On return all of this rank's branches are connected. ERR_TRANSPORT otherwise. */
-int mc_join(const mc_self_t *self, mc_tree_t *tree);
+int mc_join(const mc_environment_t *env, mc_tree_t *tree);
 
 /* Ranks [0, n) without a bit, as "3, 5-7", and how many. */
 int32_t mc_join_missing(const mc_bitmap_t *joined, int32_t n, mc_text_t *text);

@@ -7,26 +7,26 @@
 #include <netdb.h>
 #include <string.h>
 
-static int fail_listen(const mc_environment_t *job, int error)
+static int fail_listen(const mc_environment_t *env, int error)
 {
     const char *const why = error == EADDRNOTAVAIL
                                 ? "it is no address of the host on which rank 0 runs"
                                 : strerror(error);
-    const char *const host = job->only_there ? job->host : "any address";
-    if (job->n_ports == 1)
+    const char *const host = env->only_there ? env->host : "any address";
+    if (env->n_ports == 1)
         return mc_fail(MESHCOLL_ERR_TRANSPORT, "rank 0 cannot listen on %s, port %u: %s", host,
-                       (unsigned)job->port, why);
+                       (unsigned)env->port, why);
     return mc_fail(MESHCOLL_ERR_TRANSPORT,
                    "rank 0 cannot listen on %s, ports %u to %u: %s; MESHCOLL_MASTER_ADDR and "
                    "MESHCOLL_MASTER_PORT choose others",
-                   host, (unsigned)job->port, (unsigned)(job->port + job->n_ports - 1), why);
+                   host, (unsigned)env->port, (unsigned)(env->port + env->n_ports - 1), why);
 }
 
-static int listen_on(const mc_environment_t *job, const mc_addresses_t *a, uint16_t port,
+static int listen_on(const mc_environment_t *env, const mc_addresses_t *a, uint16_t port,
                      int *listener)
 {
     int failed = EADDRNOTAVAIL;
-    if (!job->only_there)
+    if (!env->only_there)
         return mc_wire_listen_anywhere(port, listener);
     for (int i = 0; i < a->n && failed == EADDRNOTAVAIL; i++) {
         struct sockaddr_storage at = a->at[i];
@@ -36,19 +36,19 @@ static int listen_on(const mc_environment_t *job, const mc_addresses_t *a, uint1
     return failed;
 }
 
-int mc_seek_listen(const mc_environment_t *job, int *listener)
+int mc_seek_listen(const mc_environment_t *env, int *listener)
 {
     mc_addresses_t a = {.n = 0};
-    int failed = job->only_there ? mc_resolve(job->host, &a) : 0;
+    int failed = env->only_there ? mc_resolve(env->host, &a) : 0;
     if (failed)
-        return mc_fail(MESHCOLL_ERR_TRANSPORT, "rank 0's address '%s' is not known: %s", job->host,
+        return mc_fail(MESHCOLL_ERR_TRANSPORT, "rank 0's address '%s' is not known: %s", env->host,
                        gai_strerror(failed));
-    for (int32_t p = 0; p < job->n_ports; p++) {
-        failed = listen_on(job, &a, (uint16_t)(job->port + p), listener);
+    for (int32_t p = 0; p < env->n_ports; p++) {
+        failed = listen_on(env, &a, (uint16_t)(env->port + p), listener);
         if (!failed)
             return MESHCOLL_OK;
     }
-    return fail_listen(job, failed);
+    return fail_listen(env, failed);
 }
 
 void mc_seek_where(int listener, mc_text_t *text)

@@ -12,21 +12,19 @@
 #include <unistd.h>
 
 /* A name without a file: it ends with its process. */
-static socklen_t name_of(const mc_environment_t *job, struct sockaddr_un *at)
+static int find_name(const mc_environment_t *env, struct sockaddr_un *at, socklen_t *bytes)
 {
-    enum { DIGEST = 16 };
-    unsigned char digest[MC_SHA256_BYTES];
-    mc_sha256_t sha;
-    mc_sha256_init(&sha);
-    mc_sha256_add(&sha, job->id, sizeof job->id);
-    mc_sha256_add(&sha, job->host, strlen(job->host));
-    mc_sha256_end(&sha, digest);
+    enum { SHOWN = 16 };
+    unsigned char digest[MC_DIGEST];
+    memcpy(digest, env->self.job, sizeof digest);
+    const int status = mc_digest_extend(digest, env->host, strlen(env->host));
     *at = (struct sockaddr_un){.sun_family = AF_UNIX};
-    int n = 1 + snprintf(at->sun_path + 1, sizeof at->sun_path - 1, "meshcoll-job-%u-",
-                         (unsigned)geteuid());
-    for (int i = 0; i < DIGEST; i++)
-        n += snprintf(at->sun_path + n, sizeof at->sun_path - (size_t)n, "%02x", digest[i]);
-    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)n);
+    mc_text_t text = mc_text(at->sun_path + 1, sizeof at->sun_path - 1);
+    mc_text_add(&text, "meshcoll-job-%u-", (unsigned)geteuid());
+    for (int i = 0; i < SHOWN; i++)
+        mc_text_add(&text, "%02x", digest[i]);
+    *bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + text.length);
+    return status;
 }
 
 static int judge(int fd, pid_t *pid)
@@ -45,10 +43,12 @@ static int judge(int fd, pid_t *pid)
 }
 
 /* *fd: listens at the name; else an errno. */
-static int take_name(const mc_environment_t *job, int *fd)
+static int take_name(const mc_environment_t *env, int *fd)
 {
     struct sockaddr_un at;
-    const socklen_t bytes = name_of(job, &at);
+    socklen_t bytes;
+    if (find_name(env, &at, &bytes))
+        return EIO;
     const int made = mc_descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (made >= 0 && bind(made, (struct sockaddr *)&at, bytes) == 0 && listen(made, 1) == 0) {
         *fd = made;
@@ -61,10 +61,12 @@ static int take_name(const mc_environment_t *job, int *fd)
 }
 
 /* The process that has the name. */
-static int meet(const mc_environment_t *job, pid_t *pid)
+static int meet(const mc_environment_t *env, pid_t *pid)
 {
     struct sockaddr_un at;
-    const socklen_t bytes = name_of(job, &at);
+    socklen_t bytes;
+    if (find_name(env, &at, &bytes))
+        return MESHCOLL_OK;
     const int made = mc_descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     const bool met = made >= 0 && connect(made, (struct sockaddr *)&at, bytes) == 0;
     const int status = met ? judge(made, pid) : MESHCOLL_OK;
@@ -73,14 +75,14 @@ static int meet(const mc_environment_t *job, pid_t *pid)
     return status;
 }
 
-int mc_rival_claim(const mc_environment_t *job, int *fd)
+int mc_rival_claim(const mc_environment_t *env, int *fd)
 {
     pid_t pid;
     *fd = -1;
-    if (job->secret_bytes > 0 || take_name(job, fd) != EADDRINUSE || !meet(job, &pid))
+    if (env->self.has_secret || take_name(env, fd) != EADDRINUSE || !meet(env, &pid))
         return MESHCOLL_OK;
     /* a child of fork may still have the name of a process that has ended, but not so if that ended just now */
-    const int left = mc_process_has_ended(pid) ? take_name(job, fd) : 0;
+    const int left = mc_process_has_ended(pid) ? take_name(env, fd) : 0;
     if (left)
         return MESHCOLL_OK;
     if (*fd >= 0)

@@ -3,11 +3,11 @@
 #ifndef MC_BOOTSTRAP_RIVAL_H
 #define MC_BOOTSTRAP_RIVAL_H
 
-#include "job/handshake/environment.h"
+#include "job/bootstrap/environment.h"
 
 /* *fd: the name, to be polled and closed; -1: there is none, as there is a secret. ERR_TRANSPORT names the other
  * process of this user that has it, and that now hears of this one. */
-int mc_rival_claim(const mc_environment_t *job, int *fd);
+int mc_rival_claim(const mc_environment_t *env, int *fd);
 /* Somebody has come to `fd`. ERR_TRANSPORT: another rank 0. */
 int mc_rival_hear(int fd);
 

@@ -2,8 +2,8 @@
  * stranger on one of them delays nobody, and never are there two connections to one rank 0. */
 #include "job/bootstrap/seek.h"
 
+#include "job/bootstrap/notice.h"
 #include "job/bootstrap/resolve.h"
-#include "job/handshake/notice.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -33,6 +33,7 @@ typedef struct {
 } attempt_t;
 
 typedef struct {
+    const mc_environment_t *env;
     const mc_self_t *self;
     double deadline, resolve_at;
     mc_notice_t notice;
@@ -96,7 +97,7 @@ static void give_up(search_t *s, attempt_t *a, const char *why)
 
 static void begin(search_t *s, attempt_t *a)
 {
-    const uint16_t port = (uint16_t)(s->self->job->port + (a - s->attempt));
+    const uint16_t port = (uint16_t)(s->env->port + (a - s->attempt));
     a->to = s->addresses.at[a->turn % s->addresses.n];
     mc_wire_set_port(&a->to, port);
     const int failed = mc_wire_begin_connect(&a->to, &a->fd);
@@ -115,7 +116,7 @@ static int listen_beside(search_t *s, int fd)
     struct sockaddr_storage own;
     if (s->listener >= 0)
         return 0;
-    if (!s->self->job->only_there)
+    if (!s->env->only_there)
         return mc_wire_listen_free(NULL, &s->listener);
     const int failed = mc_wire_own_address(fd, &own);
     return failed ? failed : mc_wire_listen_free(&own, &s->listener);
@@ -134,7 +135,7 @@ static int find_endpoints(const search_t *s, const attempt_t *a, mc_endpoint_t a
         return failed;
     at[0] = mc_wire_endpoint(&own);
     at[0].port = bound.port;
-    for (int i = 0; i < s->addresses.n && at[1].family == 0 && !s->self->job->only_there; i++)
+    for (int i = 0; i < s->addresses.n && at[1].family == 0 && !s->env->only_there; i++)
         if (s->addresses.at[i].ss_family != a->to.ss_family &&
             mc_wire_source(&s->addresses.at[i], &own) == 0) {
             at[1] = mc_wire_endpoint(&own);
@@ -164,7 +165,7 @@ static int greet(search_t *s, attempt_t *a)
 /* Only one is greeted at a time: rank 0 must not take this process for two. */
 static bool may_greet(const search_t *s)
 {
-    for (int32_t i = 0; i < s->self->job->n_ports; i++)
+    for (int32_t i = 0; i < s->env->n_ports; i++)
         if (s->attempt[i].stage == GREETED)
             return false;
     return true;
@@ -221,7 +222,7 @@ static bool step(search_t *s, attempt_t *a, bool ready)
 
 static bool is_idle(const search_t *s)
 {
-    for (int32_t i = 0; i < s->self->job->n_ports; i++)
+    for (int32_t i = 0; i < s->env->n_ports; i++)
         if (s->attempt[i].stage != PAUSED)
             return false;
     return true;
@@ -243,11 +244,11 @@ static void resolve(search_t *s)
     const bool due = !s->lookup && mc_now() >= s->resolve_at;
     if (due && s->is_address) {
         s->resolve_at = s->deadline;
-        failed = mc_resolve(s->self->job->host, &found);
+        failed = mc_resolve(s->env->host, &found);
         take_addresses(s, failed, &found);
     } else if (due) {
         s->resolve_at = mc_now() + RESOLVE;
-        s->lookup = mc_lookup_begin(s->self->job->host);
+        s->lookup = mc_lookup_begin(s->env->host);
         if (!s->lookup)
             take_addresses(s, failed, &found);
     }
@@ -260,7 +261,7 @@ static void resolve(search_t *s)
 static void begin_all(search_t *s)
 {
     resolve(s);
-    for (int32_t i = 0; i < s->self->job->n_ports && s->addresses.n > 0; i++)
+    for (int32_t i = 0; i < s->env->n_ports && s->addresses.n > 0; i++)
         if (s->attempt[i].stage == PAUSED && mc_now() >= s->attempt[i].until)
             begin(s, &s->attempt[i]);
 }
@@ -268,7 +269,7 @@ static void begin_all(search_t *s)
 static int milliseconds(const search_t *s)
 {
     double until = mc_notice_until(&s->notice, s->deadline);
-    for (int32_t i = 0; i < s->self->job->n_ports && s->addresses.n > 0; i++)
+    for (int32_t i = 0; i < s->env->n_ports && s->addresses.n > 0; i++)
         until = s->attempt[i].until < until ? s->attempt[i].until : until;
     if (!s->lookup && s->addresses.n == 0 && s->resolve_at < until)
         until = s->resolve_at;
@@ -279,7 +280,7 @@ static int milliseconds(const search_t *s)
 /* The attempt that has come through; NULL: none yet. */
 static attempt_t *try_all(search_t *s)
 {
-    const int32_t n = s->self->job->n_ports;
+    const int32_t n = s->env->n_ports;
     struct pollfd p[MC_ENVIRONMENT_PORTS + 1];
     begin_all(s);
     p[n] = (struct pollfd){.fd = s->lookup && is_idle(s) ? mc_lookup_event(s->lookup) : -1,
@@ -301,54 +302,57 @@ static attempt_t *try_all(search_t *s)
 static void say_seeking(search_t *s)
 {
     double waited;
-    const mc_environment_t *const job = s->self->job;
+    const mc_environment_t *const env = s->env;
     if (mc_notice_due(&s->notice, &waited))
         fprintf(
             stderr,
             "meshcoll: rank %d has tried for %.0f s to reach rank 0 (%s, %s %u) and goes on for "
             "%.0f s (MESHCOLL_BOOTSTRAP_TIMEOUT); the last attempt at %s\n",
-            job->rank, waited, job->host, job->n_ports > 1 ? "from port" : "port",
-            (unsigned)job->port, s->deadline - mc_now(), s->why);
+            s->self->rank, waited, env->host, env->n_ports > 1 ? "from port" : "port",
+            (unsigned)env->port, s->deadline - mc_now(), s->why);
 }
 
 static int fail_seek(const search_t *s)
 {
-    const mc_environment_t *const job = s->self->job;
+    const mc_environment_t *const env = s->env;
     if (s->final)
-        return mc_fail(MESHCOLL_ERR_TRANSPORT, "rank 0 refused rank %d at %s", job->rank, s->why);
+        return mc_fail(MESHCOLL_ERR_TRANSPORT, "rank 0 refused rank %d at %s", s->self->rank,
+                       s->why);
     return mc_fail(MESHCOLL_ERR_TRANSPORT,
                    "rank %d did not reach rank 0 (%s, from port %u on) within %g s "
                    "(MESHCOLL_BOOTSTRAP_TIMEOUT); the last attempt at %s",
-                   job->rank, job->host, (unsigned)job->port, job->timeout, s->why);
+                   s->self->rank, env->host, (unsigned)env->port, env->timeout, s->why);
 }
 
 static void end_search(search_t *s, bool found)
 {
     mc_lookup_drop(s->lookup);
-    for (int32_t i = 0; i < s->self->job->n_ports; i++)
+    for (int32_t i = 0; i < s->env->n_ports; i++)
         hang_up(&s->attempt[i]);
     if (!found && s->listener >= 0)
         close(s->listener);
     free(s);
 }
 
-int mc_seek_rank0(const mc_self_t *self, double deadline, mc_seek_t *seek)
+int mc_seek_rank0(const mc_environment_t *env, const mc_self_t *self, double deadline,
+                  mc_seek_t *seek)
 {
     search_t *const s = calloc(1, sizeof *s);
     attempt_t *found = NULL;
     int status = MESHCOLL_OK;
     if (!s)
         return mc_fail_memory("the search for rank 0");
-    *s = (search_t){.self = self,
+    *s = (search_t){.env = env,
+                    .self = self,
                     .deadline = deadline,
                     .listener = -1,
                     .notice = mc_notice_begin(),
                     .told_at = -MC_HANDSHAKE_SECONDS,
-                    .is_address = mc_resolve_is_address(self->job->host)};
+                    .is_address = mc_resolve_is_address(env->host)};
     snprintf(s->why, sizeof s->why, "its address: not tried");
     /* ranks that start together do not try together */
     for (int32_t i = 0; i < MC_ENVIRONMENT_PORTS; i++)
-        s->attempt[i] = (attempt_t){.fd = -1, .ms = FIRST_MS + self->job->rank % 16};
+        s->attempt[i] = (attempt_t){.fd = -1, .ms = FIRST_MS + self->rank % 16};
     while (!found && !s->final && mc_now() < deadline) {
         found = try_all(s);
         say_seeking(s);
@@ -416,7 +420,7 @@ static void say_parent(const mc_self_t *self, const mc_seek_t *seek, mc_notice_t
         stderr,
         "meshcoll: rank %d has tried for %.0f s to reach rank %d, its parent, at %s and goes on "
         "(MESHCOLL_BOOTSTRAP_TIMEOUT); the last attempt: %s\n",
-        self->job->rank, waited, seek->answer.parent_rank, name, why);
+        self->rank, waited, seek->answer.parent_rank, name, why);
 }
 
 /* A parent that is slow, or has dropped this connection among many, is tried again; gone, it refuses at all its
@@ -447,5 +451,5 @@ int mc_seek_parent(const mc_self_t *self, mc_seek_t *seek, double deadline, int 
         }
     }
     return mc_fail(MESHCOLL_ERR_TRANSPORT, "rank %d did not reach rank %d, its parent: %s",
-                   self->job->rank, seek->answer.parent_rank, why);
+                   self->rank, seek->answer.parent_rank, why);
 }

@@ -1,6 +1,6 @@
 #include "job/bootstrap/tree.h"
 
-#include "job/handshake/notice.h"
+#include "job/bootstrap/notice.h"
 #include "job/network/wire.h"
 
 #include <ctype.h>
@@ -31,10 +31,11 @@ static int32_t subtree(int32_t node, int32_t n)
     return (int32_t)nodes;
 }
 
-void mc_tree_init(mc_tree_t *tree, const mc_environment_t *job)
+void mc_tree_init(mc_tree_t *tree, const mc_environment_t *env)
 {
     memset(tree, 0, sizeof *tree);
-    tree->job = *job;
+    tree->self = env->self;
+    tree->timeout = env->timeout;
     tree->parent.fd = -1;
     for (int i = 0; i < MC_FANOUT; i++)
         tree->child[i].fd = -1;
@@ -45,10 +46,10 @@ void mc_tree_place(mc_tree_t *tree, int32_t node)
     tree->node = node;
     for (int32_t i = 0; i < MC_FANOUT; i++) {
         const int64_t number = (int64_t)node * MC_FANOUT + 1 + i;
-        if (number >= tree->job.size)
+        if (number >= tree->self.size)
             break;
         tree->child[i].node = (int32_t)number;
-        tree->child[i].below = subtree((int32_t)number, tree->job.size);
+        tree->child[i].below = subtree((int32_t)number, tree->self.size);
         tree->n_children = i + 1;
     }
 }
@@ -112,9 +113,9 @@ static int fail_left(mc_tree_t *tree, const mc_branch_t *branch, int error)
         return mc_tree_fail(tree,
                             "rank %d waited %g s for rank %d while a mesh was created "
                             "(MESHCOLL_BOOTSTRAP_TIMEOUT)",
-                            tree->job.rank, tree->job.timeout, branch->rank);
+                            tree->self.rank, tree->timeout, branch->rank);
     return mc_tree_fail(tree, "rank %d has ended, or cannot be reached from rank %d: %s",
-                        branch->rank, tree->job.rank,
+                        branch->rank, tree->self.rank,
                         error == ECONNRESET ? "it closed its connection" : strerror(error));
 }
 
@@ -175,8 +176,7 @@ static void say_waiting(exchange_t *x, const mc_branch_t *branch)
         stderr,
         "meshcoll: rank %d has waited %.0f s for rank %d (%s) while a mesh is created, for %g s "
         "in all (MESHCOLL_BOOTSTRAP_TIMEOUT)\n",
-        tree->job.rank, waited, branch->rank, mc_wire_print_peer(branch->fd, name),
-        tree->job.timeout);
+        tree->self.rank, waited, branch->rank, mc_wire_print_peer(branch->fd, name), tree->timeout);
 }
 
 static int send_all(exchange_t *x, const mc_branch_t *to, const void *data, size_t bytes)
@@ -230,7 +230,7 @@ static int recv_message(exchange_t *x, const mc_branch_t *from, uint32_t kind, v
         return mc_tree_fail(tree,
                             "rank %d exchanges %llu bytes where rank %d expects %zu: do all ranks "
                             "create the same meshes, with the same version of meshcoll?",
-                            from->rank, (unsigned long long)head.bytes, tree->job.rank, bytes);
+                            from->rank, (unsigned long long)head.bytes, tree->self.rank, bytes);
     if (!failed)
         failed = recv_all(x, from, data, bytes);
     if (failed == ECANCELED)
@@ -244,7 +244,7 @@ static int recv_message(exchange_t *x, const mc_branch_t *from, uint32_t kind, v
 static int gather(exchange_t *x, const void *in, size_t bytes, char *collected)
 {
     mc_tree_t *const tree = x->tree;
-    const int64_t rank = tree->job.rank;
+    const int64_t rank = tree->self.rank;
     const size_t entry = sizeof rank + bytes;
     memcpy(collected, &rank, sizeof rank);
     memcpy(collected + sizeof rank, in, bytes);
@@ -267,13 +267,13 @@ static int sort(mc_tree_t *tree, const char *collected, char *out, size_t bytes)
 {
     mc_bitmap_t seen;
     int64_t rank = 0;
-    int status = mc_bitmap_init(&seen, (uint32_t)tree->job.size);
+    int status = mc_bitmap_init(&seen, (uint32_t)tree->self.size);
     if (status)
         return mc_tree_fail(tree, "rank 0: %s", meshcoll_last_error());
-    for (int32_t i = 0; i < tree->job.size && !status; i++) {
+    for (int32_t i = 0; i < tree->self.size && !status; i++) {
         memcpy(&rank, collected, sizeof rank);
         collected += sizeof rank;
-        if (rank < 0 || rank >= tree->job.size || mc_bitmap_has(&seen, (uint32_t)rank)) {
+        if (rank < 0 || rank >= tree->self.size || mc_bitmap_has(&seen, (uint32_t)rank)) {
             status = mc_tree_fail(tree, "the data of the ranks arrived with a rank twice");
             break;
         }
@@ -287,12 +287,12 @@ static int sort(mc_tree_t *tree, const char *collected, char *out, size_t bytes)
 
 int mc_tree_allgather(mc_tree_t *tree, const void *in, void *out, size_t bytes, double deadline)
 {
-    const size_t n = (size_t)tree->job.size, nodes = (size_t)subtree(tree->node, tree->job.size);
+    const size_t n = (size_t)tree->self.size, nodes = (size_t)subtree(tree->node, tree->self.size);
     if (tree->broken)
         return mc_fail(MESHCOLL_ERR_TRANSPORT, "%s", tree->why);
     char *const collected = malloc(nodes * (sizeof(int64_t) + bytes));
     if (!collected)
-        return mc_tree_fail(tree, "rank %d is out of memory for an exchange", tree->job.rank);
+        return mc_tree_fail(tree, "rank %d is out of memory for an exchange", tree->self.rank);
     exchange_t x = {.tree = tree, .deadline = deadline, .notice = mc_notice_begin()};
     int status = gather(&x, in, bytes, collected);
     if (!status)

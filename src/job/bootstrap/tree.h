@@ -3,7 +3,7 @@
 #ifndef MC_BOOTSTRAP_TREE_H
 #define MC_BOOTSTRAP_TREE_H
 
-#include "job/handshake/environment.h"
+#include "job/bootstrap/environment.h"
 #include "job/network/wire.h"
 
 enum { MC_FANOUT = 4, MC_TREE_WHY = 480 };
@@ -19,7 +19,8 @@ typedef struct {
 } mc_branch_t;
 
 typedef struct mc_bootstrap {
-    mc_environment_t job;
+    mc_self_t self; /* its key is wiped when it has joined */
+    double timeout; /* seconds */
     int32_t node;
     mc_branch_t parent, child[MC_FANOUT];
     int32_t n_children; /* that it has in the end */
@@ -29,7 +30,7 @@ typedef struct mc_bootstrap {
     mc_endpoint_t reached; /* of this process; family 0: not known yet */
 } mc_tree_t;
 
-void mc_tree_init(mc_tree_t *tree, const mc_environment_t *job);
+void mc_tree_init(mc_tree_t *tree, const mc_environment_t *env);
 /* Sets its children's numbers and sizes. */
 void mc_tree_place(mc_tree_t *tree, int32_t node);
 void mc_tree_close(mc_tree_t *tree);

@@ -64,9 +64,8 @@ static void remove_visitor(mc_door_t *door, int i)
 static void say_refused(mc_door_t *door, const char *name, const char *why)
 {
     if (door->n_lines++ < MOST_LINES)
-        fprintf(stderr, "meshcoll: rank %d refused a connection from %s: %s%s\n",
-                door->self->job->rank, name, why,
-                door->n_lines == MOST_LINES ? "; further ones are not reported" : "");
+        fprintf(stderr, "meshcoll: rank %d refused a connection from %s: %s%s\n", door->self->rank,
+                name, why, door->n_lines == MOST_LINES ? "; further ones are not reported" : "");
 }
 
 /* In the middle of a greeting. */

@@ -3,11 +3,14 @@
 #include "job/network/peer.h"
 
 #include <errno.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <string.h>
 #include <sys/random.h>
 
 #define MAGIC UINT64_C(0x6d6573686a6f696e)
-enum { VERSION = 2 };
+enum { VERSION = 3 };
 
 _Static_assert(sizeof(mc_challenge_t) == 32 && sizeof(mc_endpoint_t) == 24, "no padding is sent");
 _Static_assert(sizeof(mc_hello_t) == 16 + 48 + 16 + 48 + 32, "no padding is sent");
@@ -35,36 +38,55 @@ static int draw(unsigned char nonce[MC_NONCE])
     return getrandom(nonce, MC_NONCE, 0) == MC_NONCE ? 0 : EIO;
 }
 
-/* What precedes the mac of a message, with both sides' nonces. */
-static void sign(const mc_self_t *self, const char *role, const mc_challenge_t *challenge,
-                 const mc_hello_t *hello, const void *message, size_t bytes,
-                 unsigned char mac[MC_SHA256_BYTES])
+int mc_digest_extend(unsigned char digest[MC_DIGEST], const void *data, size_t bytes)
 {
-    mc_hmac_t hmac;
-    mc_hmac_init(&hmac, self->job->secret, self->job->secret_bytes);
-    mc_hmac_add(&hmac, role, strlen(role) + 1);
-    mc_hmac_add(&hmac, challenge->nonce, MC_NONCE);
-    mc_hmac_add(&hmac, hello->nonce, MC_NONCE);
-    mc_hmac_add(&hmac, message, bytes);
-    mc_hmac_end(&hmac, mac);
+    EVP_MD_CTX *const c = EVP_MD_CTX_new();
+    const bool done = c && EVP_DigestInit_ex(c, EVP_sha256(), NULL) &&
+                      EVP_DigestUpdate(c, digest, MC_DIGEST) && EVP_DigestUpdate(c, data, bytes) &&
+                      EVP_DigestFinal_ex(c, digest, NULL);
+    EVP_MD_CTX_free(c);
+    return done ? MESHCOLL_OK : mc_fail(MESHCOLL_ERR_IO, "libcrypto makes no SHA-256");
 }
 
-static void sign_hello(const mc_self_t *self, const mc_challenge_t *challenge,
-                       const mc_hello_t *hello, unsigned char mac[MC_SHA256_BYTES])
+/* What a mac is made of. */
+typedef struct {
+    char role[16];
+    unsigned char challenge[MC_NONCE], hello[MC_NONCE], message[offsetof(mc_hello_t, mac)];
+} signed_t;
+
+_Static_assert(offsetof(mc_answer_t, mac) <= offsetof(mc_hello_t, mac), "it fits");
+
+/* Of a message up to its mac. 0, or EIO: libcrypto refuses. */
+static int sign(const mc_self_t *self, const char *role, const mc_challenge_t *challenge,
+                const mc_hello_t *hello, const void *message, size_t bytes,
+                unsigned char mac[MC_DIGEST])
 {
-    sign(self, "meshcoll hello", challenge, hello, hello, offsetof(mc_hello_t, mac), mac);
+    signed_t s = {.role = ""};
+    mc_text_t text = mc_text(s.role, sizeof s.role);
+    mc_text_add(&text, "%s", role);
+    memcpy(s.challenge, challenge->nonce, MC_NONCE);
+    memcpy(s.hello, hello->nonce, MC_NONCE);
+    memcpy(s.message, message, bytes);
+    return HMAC(EVP_sha256(), self->key, MC_DIGEST, (const unsigned char *)&s, sizeof s, mac, NULL)
+               ? 0
+               : EIO;
 }
 
-static void sign_answer(const mc_self_t *self, const mc_challenge_t *challenge,
-                        const mc_hello_t *hello, const mc_answer_t *answer,
-                        unsigned char mac[MC_SHA256_BYTES])
+int mc_handshake_sign_hello(const mc_self_t *self, const mc_challenge_t *challenge,
+                            mc_hello_t *hello)
 {
-    sign(self, "meshcoll answer", challenge, hello, answer, offsetof(mc_answer_t, mac), mac);
+    return sign(self, "hello", challenge, hello, hello, offsetof(mc_hello_t, mac), hello->mac);
+}
+
+int mc_handshake_sign_answer(const mc_self_t *self, const mc_challenge_t *challenge,
+                             const mc_hello_t *hello, mc_answer_t *answer)
+{
+    return sign(self, "answer", challenge, hello, answer, offsetof(mc_answer_t, mac), answer->mac);
 }
 
 bool mc_handshake_is_stranger(const mc_self_t *self, int fd)
 {
-    return self->job->secret_bytes == 0 && mc_peer_find(fd) == MC_PEER_STRANGER;
+    return !self->has_secret && mc_peer_find(fd) == MC_PEER_STRANGER;
 }
 
 /* The side that listens ------------------------------------------------------------------------ */
@@ -85,21 +107,23 @@ bool mc_handshake_greets(const mc_hello_t *hello)
 mc_answer_code_t mc_handshake_judge(const mc_self_t *self, const mc_challenge_t *challenge,
                                     const mc_hello_t *hello)
 {
-    unsigned char mac[MC_SHA256_BYTES];
+    mc_hello_t expected = *hello;
     if (hello->version != VERSION)
         return MC_ANSWER_VERSION;
-    if (memcmp(hello->job, self->job->id, sizeof hello->job) != 0)
+    if (memcmp(hello->job, self->job, sizeof hello->job) != 0)
         return MC_ANSWER_OTHER_JOB;
-    sign_hello(self, challenge, hello, mac);
-    return mc_hmac_equal(mac, hello->mac) ? MC_ANSWER_OK : MC_ANSWER_SECRET;
+    return !mc_handshake_sign_hello(self, challenge, &expected) &&
+                   CRYPTO_memcmp(expected.mac, hello->mac, MC_DIGEST) == 0
+               ? MC_ANSWER_OK
+               : MC_ANSWER_SECRET;
 }
 
 int mc_handshake_answer(const mc_self_t *self, int fd, const mc_challenge_t *challenge,
                         const mc_hello_t *hello, mc_answer_t *answer)
 {
     answer->magic = MAGIC;
-    sign_answer(self, challenge, hello, answer, answer->mac);
-    return mc_wire_send(fd, answer, sizeof *answer, 0);
+    const int failed = mc_handshake_sign_answer(self, challenge, hello, answer);
+    return failed ? failed : mc_wire_send(fd, answer, sizeof *answer, 0);
 }
 
 /* The side that connected ---------------------------------------------------------------------- */
@@ -113,11 +137,12 @@ static bool is_endpoint(const mc_endpoint_t *e)
 int mc_handshake_accepted(const mc_self_t *self, const mc_challenge_t *challenge,
                           const mc_hello_t *hello, mc_answer_t *answer)
 {
-    unsigned char mac[MC_SHA256_BYTES];
-    sign_answer(self, challenge, hello, answer, mac);
+    mc_answer_t expected = *answer;
     if (answer->magic != MAGIC)
         return EPROTO;
-    if (answer->code == MC_ANSWER_OK && !mc_hmac_equal(mac, answer->mac))
+    if (answer->code == MC_ANSWER_OK &&
+        (mc_handshake_sign_answer(self, challenge, hello, &expected) ||
+         CRYPTO_memcmp(expected.mac, answer->mac, MC_DIGEST) != 0))
         answer->code = MC_ANSWER_SECRET;
     /* without a secret anyone can sign */
     if (answer->code == MC_ANSWER_OK && hello->kind == MC_HELLO_JOIN &&
@@ -136,13 +161,12 @@ int mc_handshake_hello(const mc_self_t *self, const mc_challenge_t *challenge, m
         return ENOEXEC;
     hello->magic = MAGIC;
     hello->version = VERSION;
-    hello->rank = self->job->rank;
-    hello->size = self->job->size;
+    hello->rank = self->rank;
+    hello->size = self->size;
     hello->generation = self->generation;
-    memcpy(hello->job, self->job->id, sizeof hello->job);
+    memcpy(hello->job, self->job, sizeof hello->job);
     const int failed = draw(hello->nonce);
-    sign_hello(self, challenge, hello, hello->mac);
-    return failed;
+    return failed ? failed : mc_handshake_sign_hello(self, challenge, hello);
 }
 
 int mc_handshake(const mc_self_t *self, int fd, mc_hello_t *hello, double deadline,

@@ -6,11 +6,10 @@
 #ifndef MC_HANDSHAKE_HANDSHAKE_H
 #define MC_HANDSHAKE_HANDSHAKE_H
 
-#include "job/handshake/environment.h"
 #include "job/network/wire.h"
 
 /* MC_ENDPOINTS: one of each family, which every rank may be reached by. */
-enum { MC_NONCE = 16, MC_HANDSHAKE_SECONDS = 5, MC_ENDPOINTS = 2 };
+enum { MC_NONCE = 16, MC_DIGEST = 32, MC_HANDSHAKE_SECONDS = 5, MC_ENDPOINTS = 2 };
 
 typedef struct {
     uint64_t magic;
@@ -24,12 +23,12 @@ typedef enum { MC_HELLO_JOIN, MC_HELLO_CHILD, MC_HELLO_ASK, MC_HELLO_SURVIVE } m
 typedef struct {
     uint64_t magic;
     uint32_t version, kind;
-    unsigned char job[MC_SHA256_BYTES], nonce[MC_NONCE];
+    unsigned char job[MC_DIGEST], nonce[MC_NONCE];
     int32_t rank, size;
     uint32_t generation; /* how many meshes this process created from its environment before */
     int32_t index;       /* of a child: its node in the tree; between monitors: the rank it seeks */
     mc_endpoint_t listens[MC_ENDPOINTS]; /* family 0: none */
-    unsigned char mac[MC_SHA256_BYTES];
+    unsigned char mac[MC_DIGEST];
 } mc_hello_t;
 
 typedef enum {
@@ -53,14 +52,20 @@ typedef struct {
     int32_t parent_rank, size;
     unsigned char
         start[MC_NONCE]; /* drawn by rank 0: with the job's id, that of this start of it */
-    unsigned char mac[MC_SHA256_BYTES];
+    unsigned char mac[MC_DIGEST];
 } mc_answer_t;
 
-/* This process. */
+/* Who this process is. */
 typedef struct {
-    const mc_environment_t *job;
-    uint32_t generation;
+    int32_t rank, size;
+    uint32_t generation; /* how many meshes this process created from its environment before */
+    bool has_secret;
+    unsigned char job[MC_DIGEST]; /* equal on all ranks of one job */
+    unsigned char key[MC_DIGEST]; /* made of the job's secret; 0: it has none */
 } mc_self_t;
+
+/* Makes the SHA-256 of a digest and what follows it. ERR_IO: libcrypto refuses. */
+int mc_digest_extend(unsigned char digest[MC_DIGEST], const void *data, size_t bytes);
 
 /* Why a rank was refused: "its secret differs", … */
 const char *mc_answer_text(uint32_t code);
@@ -78,6 +83,12 @@ mc_answer_code_t mc_handshake_judge(const mc_self_t *self, const mc_challenge_t 
 /* Sends the answer; its magic and mac are filled in. */
 int mc_handshake_answer(const mc_self_t *self, int fd, const mc_challenge_t *challenge,
                         const mc_hello_t *hello, mc_answer_t *answer);
+
+/* Fills in the mac of a message. 0, or EIO: libcrypto refuses. */
+int mc_handshake_sign_hello(const mc_self_t *self, const mc_challenge_t *challenge,
+                            mc_hello_t *hello);
+int mc_handshake_sign_answer(const mc_self_t *self, const mc_challenge_t *challenge,
+                             const mc_hello_t *hello, mc_answer_t *answer);
 
 /* The side that connected, step by step: is it a challenge, then who this process is. `hello` has kind, index and
  * listens. EPROTO: it is none; ENOEXEC: of another version. */

@@ -43,7 +43,7 @@ static void close_in_child(void)
         while (mc_door_spend(&m->door)) {}
         while (m->door.n > 0)
             close(m->door.visitor[--m->door.n].fd);
-        for (int32_t r = 0; m->survivor && r < m->job.size; r++)
+        for (int32_t r = 0; m->survivor && r < m->self.size; r++)
             close_fd(&m->survivor[r]);
         m->has_thread = false;
     }
@@ -150,7 +150,7 @@ int mc_monitor_draw(mc_monitor_secret_t *secret)
 
 static int allocate(mc_monitor_t *m, int32_t size)
 {
-    m->job.size = size;
+    m->self.size = size;
     m->contact = calloc((size_t)size, sizeof *m->contact);
     m->machine = calloc((size_t)size, sizeof *m->machine);
     m->survivor = malloc((size_t)size * sizeof *m->survivor);
@@ -177,7 +177,7 @@ static int begin(mc_monitor_t *m, const mc_network_t *network)
     mc_door_open(&m->door, &m->self, m->listener);
     m->door.forgives = true;
     if (!failed)
-        failed = mc_door_reserve(&m->door, mc_reach_most(m->job.size));
+        failed = mc_door_reserve(&m->door, mc_reach_most(m->self.size));
     return failed ? failed : start_thread(m);
 }
 
@@ -192,7 +192,6 @@ int mc_monitor_open(int32_t size, const mc_network_t *network, double silence,
     mc_news_open(&m->board);
     pthread_mutex_init(&m->lock, NULL);
     pthread_cond_init(&m->told, NULL);
-    m->self.job = &m->job;
     enlist(m);
     mc_ports_t ports;
     int status = mc_ports_read(&ports);
@@ -224,17 +223,17 @@ int mc_monitor_open(int32_t size, const mc_network_t *network, double silence,
 
 static void take(mc_monitor_t *m, const mc_monitor_params_t *p)
 {
-    for (size_t r = 0; r < (size_t)m->job.size; r++)
+    for (size_t r = 0; r < (size_t)m->self.size; r++)
         memcpy(&m->contact[r], (const char *)p->contact + r * p->stride, sizeof *m->contact);
-    memcpy(m->machine, p->machine, (size_t)m->job.size * sizeof *m->machine);
-    m->job.rank = p->rank;
-    memcpy(m->job.secret, p->secret.at, sizeof p->secret.at);
-    m->job.secret_bytes = sizeof p->secret.at;
+    memcpy(m->machine, p->machine, (size_t)m->self.size * sizeof *m->machine);
+    m->self.rank = p->rank;
+    memcpy(m->self.key, p->secret.at, sizeof m->self.key);
+    m->self.has_secret = true;
 }
 
 static bool all_have(const mc_monitor_t *m)
 {
-    for (int32_t r = 0; r < m->job.size; r++)
+    for (int32_t r = 0; r < m->self.size; r++)
         if (m->contact[r].network.n == 0)
             return false;
     return true;
@@ -285,8 +284,8 @@ void mc_monitor_close(mc_monitor_t *m)
     pthread_cond_destroy(&m->told);
     pthread_mutex_destroy(&m->lock);
     mc_news_close(&m->board);
-    explicit_bzero(m->job.secret, sizeof m->job.secret);
-    for (int32_t r = 0; m->survivor && r < m->job.size; r++)
+    explicit_bzero(m->self.key, sizeof m->self.key);
+    for (int32_t r = 0; m->survivor && r < m->self.size; r++)
         close_fd(&m->survivor[r]);
     free(m->survivor);
     free(m->machine);
@@ -386,10 +385,10 @@ void mc_monitor_watch(mc_monitor_t *m, int fd, void (*ready)(void *context), voi
 
 const mc_contact_t *mc_monitor_contact(const mc_monitor_t *m, int32_t rank)
 {
-    return rank >= 0 && rank < m->job.size ? &m->contact[rank] : NULL;
+    return rank >= 0 && rank < m->self.size ? &m->contact[rank] : NULL;
 }
 
 int32_t mc_monitor_rank(const mc_monitor_t *m)
 {
-    return m->job.rank;
+    return m->self.rank;
 }

@@ -12,14 +12,14 @@
 #ifndef MC_MONITOR_MONITOR_H
 #define MC_MONITOR_MONITOR_H
 
+#include "job/handshake/handshake.h"
 #include "job/monitor/contact.h"
 #include "job/monitor/news.h"
 
 typedef struct mc_monitor mc_monitor_t;
 
-enum { MC_MONITOR_SECRET = 32 };
 typedef struct {
-    unsigned char at[MC_MONITOR_SECRET];
+    unsigned char at[MC_DIGEST];
 } mc_monitor_secret_t;
 
 /* "off", or the seconds after which a silent machine counts as down; NULL: the default. ERR_PARSE. 0

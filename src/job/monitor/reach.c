@@ -45,13 +45,13 @@ int32_t mc_monitor_parent(const int32_t *machine, int32_t size, int32_t rank)
 
 static bool is_child(const mc_monitor_t *m, int32_t rank)
 {
-    return rank >= 0 && rank < m->job.size &&
-           mc_monitor_parent(m->machine, m->job.size, rank) == m->job.rank;
+    return rank >= 0 && rank < m->self.size &&
+           mc_monitor_parent(m->machine, m->self.size, rank) == m->self.rank;
 }
 
 static bool is_welcome(const mc_monitor_t *m, const mc_hello_t *hello)
 {
-    if (hello->index != m->job.rank || hello->rank < 0 || hello->rank >= m->job.size ||
+    if (hello->index != m->self.rank || hello->rank < 0 || hello->rank >= m->self.size ||
         hello->kind < MC_HELLO_CHILD || hello->kind > MC_HELLO_SURVIVE)
         return false;
     return hello->kind != MC_HELLO_CHILD || is_child(m, hello->rank);
@@ -88,7 +88,7 @@ static void let_in(mc_monitor_t *m, const mc_visitor_t *v)
 /* Another process of the mesh has come: a child in the tree, one that asks, or a survivor. */
 void mc_reach_admit(mc_monitor_t *m, const mc_visitor_t *v)
 {
-    mc_answer_t a = {.code = MC_ANSWER_OK, .size = m->job.size};
+    mc_answer_t a = {.code = MC_ANSWER_OK, .size = m->self.size};
     if (!is_welcome(m, &v->hello)) {
         mc_door_refuse(&m->door, v, MC_ANSWER_RANK);
         return;
@@ -113,15 +113,15 @@ static uint32_t children_of(int32_t at, int32_t n, int fanout)
 
 void mc_reach_place(mc_monitor_t *m)
 {
-    const int32_t rank = m->job.rank, own = m->machine[rank];
+    const int32_t rank = m->self.rank, own = m->machine[rank];
     int32_t inside = 0, n_inside = 0, outside = 0, n_outside = 0;
-    for (int32_t r = 0; r < m->job.size; r++) {
+    for (int32_t r = 0; r < m->self.size; r++) {
         inside += r < rank && m->machine[r] == own;
         n_inside += m->machine[r] == own;
         outside += r < rank && m->machine[r] == r;
         n_outside += m->machine[r] == r;
     }
-    m->parent = mc_monitor_parent(m->machine, m->job.size, rank);
+    m->parent = mc_monitor_parent(m->machine, m->self.size, rank);
     m->n_children = children_of(inside, n_inside, FANOUT_INSIDE);
     if (own == rank)
         m->n_children += children_of(outside, n_outside, FANOUT_OUTSIDE);
@@ -144,7 +144,7 @@ double mc_reach_until(const mc_monitor_t *m)
 /* Has a process of this machine ended? */
 static bool has_ended(const mc_monitor_t *m, int32_t rank)
 {
-    return m->machine[rank] == m->machine[m->job.rank] && m->contact[rank].pid > 0 &&
+    return m->machine[rank] == m->machine[m->self.rank] && m->contact[rank].pid > 0 &&
            mc_process_has_ended(m->contact[rank].pid);
 }
 
@@ -155,7 +155,7 @@ static void look_for_children(mc_monitor_t *m)
     if (m->n_met >= m->n_children || now < m->look_at)
         return;
     m->look_at = now + LOOK_SECONDS;
-    for (int32_t r = 0; r < m->job.size; r++)
+    for (int32_t r = 0; r < m->self.size; r++)
         if (has_ended(m, r) && is_child(m, r) && !mc_relay_has(m, r))
             mc_relay_miss(m, r);
 }
@@ -253,7 +253,7 @@ void mc_reach_parent(mc_monitor_t *m)
                 "meshcoll: the monitor of rank %d cannot reach that of rank %d on %.*s (%s): if a "
                 "process beyond ends, nobody may be told; MESHCOLL_MONITOR=off does without "
                 "monitors\n",
-                m->job.rank, (int)parent, MC_CONTACT_HOST, m->contact[parent].host,
+                m->self.rank, (int)parent, MC_CONTACT_HOST, m->contact[parent].host,
                 strerror(failed));
 }
 
@@ -277,7 +277,7 @@ int mc_monitor_ask(const mc_monitor_t *m, int32_t rank, uint32_t question, doubl
 {
     const double deadline = mc_now() + seconds;
     int fd;
-    if (rank < 0 || rank >= m->job.size)
+    if (rank < 0 || rank >= m->self.size)
         return EINVAL;
     int failed = mc_reach_connect(m, rank, MC_HELLO_ASK, seconds / 2, &fd);
     if (failed)

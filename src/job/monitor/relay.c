@@ -117,7 +117,7 @@ static void take_end(mc_monitor_t *m, const mc_monitor_branch_t *b, int32_t rank
         mc_text_add(&text,
                     "cannot be reached from rank %d on %s: %s; its machine, or the network "
                     "between them, is down",
-                    m->job.rank, m->own.host, strerror(error));
+                    m->self.rank, m->own.host, strerror(error));
     take_news(m, b, &news);
 }
 
@@ -209,7 +209,7 @@ static void read_branch(mc_monitor_t *m, mc_monitor_branch_t *b)
             b->left = true;
         else if (frame->kind == MC_FRAME_NEWS && !b->asks &&
                  mc_news_read(&news, frame + 1, frame->bytes) && news.rank >= 0 &&
-                 news.rank < m->job.size)
+                 news.rank < m->self.size)
             take_news(m, b, &news);
         else if (frame->kind < MC_FRAME_NEWS && !b->asks)
             take_signal(m, b, frame->kind);

@@ -8,7 +8,6 @@
 
 struct mc_monitor {
     mc_news_board_t board;
-    mc_environment_t job; /* rank, size, and the secret that its handshakes use */
     mc_self_t self;
     mc_contact_t own, *contact;
     int32_t *machine;

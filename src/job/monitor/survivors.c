@@ -60,7 +60,7 @@ static bool answers(const mc_monitor_t *m, int32_t rank)
 static bool is_complete(mc_monitor_t *m, int32_t first, double deadline, bool *gone)
 {
     bool complete = true;
-    for (int32_t r = first; r < m->job.size; r++) {
+    for (int32_t r = first; r < m->self.size; r++) {
         if (gone[r] || has_joined(m, r))
             continue;
         if (mc_now() >= deadline)
@@ -79,13 +79,13 @@ static void nap(void)
 /* Takes over the connections of those that have joined. */
 static int take_joined(mc_monitor_t *m, const bool *member, mc_survivors_t *s)
 {
-    s->down = malloc((size_t)m->job.size * sizeof *s->down);
+    s->down = malloc((size_t)m->self.size * sizeof *s->down);
     if (!s->down)
         return mc_fail_memory("the survivors of a mesh");
     s->n = 1;
     pthread_mutex_lock(&m->lock);
     m->gathered = true;
-    for (int32_t r = m->job.rank + 1; r < m->job.size; r++)
+    for (int32_t r = m->self.rank + 1; r < m->self.size; r++)
         if (member[r] && m->survivor[r] >= 0) {
             s->down[s->n++] = m->survivor[r];
             m->survivor[r] = -1;
@@ -97,15 +97,15 @@ static int take_joined(mc_monitor_t *m, const bool *member, mc_survivors_t *s)
 /* Number 0. */
 static int gather(mc_monitor_t *m, const bool *member, double deadline, mc_survivors_t *s)
 {
-    bool *const gone = calloc((size_t)m->job.size, sizeof *gone);
+    bool *const gone = calloc((size_t)m->self.size, sizeof *gone);
     if (!gone)
         return mc_fail_memory("the survivors of a mesh");
-    for (int32_t r = 0; r < m->job.size; r++)
+    for (int32_t r = 0; r < m->self.size; r++)
         gone[r] = !member[r];
     pthread_mutex_lock(&m->lock);
     m->gathered = false; /* this may be another attempt */
     pthread_mutex_unlock(&m->lock);
-    while (!is_complete(m, m->job.rank + 1, deadline, gone) && mc_now() < deadline)
+    while (!is_complete(m, m->self.rank + 1, deadline, gone) && mc_now() < deadline)
         nap();
     free(gone);
     int status = take_joined(m, member, s);
@@ -126,7 +126,7 @@ static int join(const mc_monitor_t *m, int32_t host, double deadline, mc_survivo
     if (failed)
         return failed;
     failed = mc_wire_recv(fd, &w, sizeof w, deadline, -1);
-    if (!failed && (w.n < 2 || w.n > m->job.size || w.rank < 1 || w.rank >= w.n))
+    if (!failed && (w.n < 2 || w.n > m->self.size || w.rank < 1 || w.rank >= w.n))
         failed = EPROTO;
     if (failed) {
         close(fd);
@@ -167,7 +167,7 @@ int mc_survivors_gather(mc_monitor_t *m, const bool *member, double seconds,
     if (!s)
         return mc_fail_memory("the survivors of a mesh");
     s->up = -1;
-    for (int32_t host = 0; host < m->job.rank && failed && !status; host++)
+    for (int32_t host = 0; host < m->self.rank && failed && !status; host++)
         if (member[host])
             failed = join_patiently(m, host, seconds, s, &status);
     if (failed && !status)

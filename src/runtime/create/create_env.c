@@ -2,10 +2,8 @@
 #include <meshcoll/env.h>
 
 #include "job/bootstrap/bootstrap.h"
-#include "job/handshake/launcher.h"
+#include "job/bootstrap/launcher.h"
 #include "runtime/create/create.h"
-
-#include <stdlib.h>
 
 int meshcoll_env(int *rank, int *size)
 {
@@ -47,10 +45,6 @@ int meshcoll_create_env(const meshcoll_params_t *params, meshcoll_t **mesh)
     if (!mesh)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "meshcoll_create_env: expected a pointer to a mesh");
-    mc_environment_t *const job = malloc(sizeof *job);
-    int status = job ? mc_environment_read(job) : mc_fail_memory("a job");
-    if (!status)
-        status = mc_bootstrap_open(job, &bootstrap);
-    mc_environment_free(job);
+    const int status = mc_bootstrap_open_env(&bootstrap);
     return status ? status : create(bootstrap, params, mesh);
 }

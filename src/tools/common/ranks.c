@@ -1,7 +1,7 @@
 #include "tools/common/ranks.h"
 
 #include "job/bootstrap/bootstrap.h"
-#include "job/handshake/launcher.h"
+#include "job/bootstrap/launcher.h"
 
 #include <stdlib.h>
 
@@ -49,11 +49,7 @@ static void close_job(mc_ranks_t *ranks)
 static int open_job(mc_ranks_t *ranks)
 {
     mc_bootstrap_t *bootstrap;
-    mc_environment_t *const job = malloc(sizeof *job);
-    int status = job ? mc_environment_read(job) : mc_fail_memory("a job");
-    if (!status)
-        status = mc_bootstrap_open(job, &bootstrap);
-    mc_environment_free(job);
+    const int status = mc_bootstrap_open_env(&bootstrap);
     if (!status)
         *ranks = (mc_ranks_t){.oob = mc_bootstrap_oob(bootstrap), .close = close_job};
     return status;

@@ -1,4 +1,4 @@
-#include "job/handshake/launcher.h"
+#include "job/bootstrap/launcher.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /*
  * Which launcher started this process: whose variables hold its rank and the number of ranks.
  */
-#ifndef MC_HANDSHAKE_LAUNCHER_H
-#define MC_HANDSHAKE_LAUNCHER_H
+#ifndef MC_BOOTSTRAP_LAUNCHER_H
+#define MC_BOOTSTRAP_LAUNCHER_H
 
 #include "base/base.h"
 

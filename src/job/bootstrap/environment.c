@@ -1,8 +1,8 @@
-#include "job/handshake/environment.h"
+#include "job/bootstrap/environment.h"
 
 #include "base/system/descriptor.h"
 #include "base/system/ports.h"
-#include "job/handshake/launcher.h"
+#include "job/bootstrap/launcher.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -18,34 +18,20 @@
 /* PORT_OFFSET: on MASTER_PORT itself, torchrun's agent or PyTorch's rank 0 has its store. The offset leaves room for
  * jobs whose MASTER_PORTs follow each other. Derived ports lie below the range of outgoing connections. */
 enum { PORT_OFFSET = 1000, PORT_MOST = 65535, DERIVED_FIRST = 20000, DERIVED_SETS = 1000 };
+enum { SECRET_MOST = 4095 };
 enum { TIMEOUT = 600 }; /* seconds; how long torchrun's agents wait for each other */
 
 /* Identity ------------------------------------------------------------------------------------- */
 
-static void add_text(mc_sha256_t *sha, const char *text)
+static int find_id(const mc_launcher_t *l, mc_self_t *self)
 {
-    mc_sha256_add(sha, text ? text : "", text ? strlen(text) + 1 : 1);
-}
-
-static void find_id(const mc_launcher_t *l, mc_environment_t *job)
-{
-    mc_sha256_t sha;
-    mc_sha256_init(&sha);
-    add_text(&sha, l->rank);
-    for (size_t i = 0; i < MC_COUNT(l->id); i++)
-        add_text(&sha, l->id[i] ? mc_variable(l->id[i]) : NULL);
-    add_text(&sha, mc_variable("MESHCOLL_MASTER_PORT"));
-    add_text(&sha, mc_variable("MASTER_PORT"));
-    mc_sha256_end(&sha, job->id);
-}
-
-void mc_environment_start(mc_environment_t *job, const void *drawn, size_t bytes)
-{
-    mc_sha256_t sha;
-    mc_sha256_init(&sha);
-    mc_sha256_add(&sha, job->id, sizeof job->id);
-    mc_sha256_add(&sha, drawn, bytes);
-    mc_sha256_end(&sha, job->id);
+    const char *const names[] = {l->id[0], l->id[1], "MESHCOLL_MASTER_PORT", "MASTER_PORT"};
+    int status = mc_digest_extend(self->job, l->rank, strlen(l->rank) + 1);
+    for (size_t i = 0; i < MC_COUNT(names) && !status; i++) {
+        const char *const value = names[i] ? mc_variable(names[i]) : NULL;
+        status = mc_digest_extend(self->job, value ? value : "", value ? strlen(value) + 1 : 1);
+    }
+    return status;
 }
 
 /* Where rank 0 listens ------------------------------------------------------------------------- */
@@ -111,7 +97,7 @@ static bool is_address(const char *host)
     return strchr(host, ':') || inet_pton(AF_INET, host, any) == 1;
 }
 
-static int set_host(const char *host, mc_environment_t *job)
+static int set_host(const char *host, mc_environment_t *env)
 {
     const size_t n = strlen(host);
     const bool bracketed = n > 2 && host[0] == '[' && host[n - 1] == ']';
@@ -119,20 +105,20 @@ static int set_host(const char *host, mc_environment_t *job)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                        "meshcoll_create_env: the master's address is longer than %d characters",
                        MC_ENVIRONMENT_HOST - 1);
-    snprintf(job->host, sizeof job->host, "%.*s", (int)(bracketed ? n - 2 : n), host + bracketed);
+    snprintf(env->host, sizeof env->host, "%.*s", (int)(bracketed ? n - 2 : n), host + bracketed);
     return MESHCOLL_OK;
 }
 
-static int find_host(mc_launcher_id_t launcher, mc_environment_t *job)
+static int find_host(mc_launcher_id_t launcher, mc_environment_t *env)
 {
     const char *const own = mc_variable("MESHCOLL_MASTER_ADDR"), *const given =
                                                                      mc_variable("MASTER_ADDR");
     if (own || given) {
-        job->only_there = own && is_address(own);
-        return set_host(own ? own : given, job);
+        env->only_there = own && is_address(own);
+        return set_host(own ? own : given, env);
     }
-    job->only_there = is_local(launcher);
-    if (derive_host(launcher, job->host))
+    env->only_there = is_local(launcher);
+    if (derive_host(launcher, env->host))
         return MESHCOLL_OK;
     return mc_fail(MESHCOLL_ERR_INVALID_ARG,
                    "meshcoll_create_env: %s and %s are set, but not where rank 0 listens: set "
@@ -141,19 +127,19 @@ static int find_host(mc_launcher_id_t launcher, mc_environment_t *job)
 }
 
 /* A set of ports from what tells the job from others. */
-static bool derive_ports(mc_launcher_id_t launcher, mc_environment_t *job)
+static bool derive_ports(mc_launcher_id_t launcher, mc_environment_t *env)
 {
     uint32_t n;
     if (launcher == MC_TORCHRUN || !mc_launchers[launcher].id[0] ||
         !mc_variable(mc_launchers[launcher].id[0]))
         return false;
-    memcpy(&n, job->id, sizeof n);
-    job->port = (uint16_t)(DERIVED_FIRST + n % DERIVED_SETS * MC_ENVIRONMENT_PORTS);
-    job->n_ports = MC_ENVIRONMENT_PORTS;
+    memcpy(&n, env->self.job, sizeof n);
+    env->port = (uint16_t)(DERIVED_FIRST + n % DERIVED_SETS * MC_ENVIRONMENT_PORTS);
+    env->n_ports = MC_ENVIRONMENT_PORTS;
     return true;
 }
 
-static int find_ports(mc_launcher_id_t launcher, mc_environment_t *job)
+static int find_ports(mc_launcher_id_t launcher, mc_environment_t *env)
 {
     long port = 0;
     int status = MESHCOLL_OK;
@@ -162,17 +148,17 @@ static int find_ports(mc_launcher_id_t launcher, mc_environment_t *job)
         return mc_fail(MESHCOLL_ERR_INVALID_ARG, "meshcoll_create_env: %s", meshcoll_last_error());
     if (mc_variable("MESHCOLL_MASTER_PORT")) {
         status = mc_variable_number("MESHCOLL_MASTER_PORT", 1, PORT_MOST, &port);
-        job->port = (uint16_t)port;
-        job->n_ports = 1;
+        env->port = (uint16_t)port;
+        env->n_ports = 1;
     } else if (pinned.first) {
-        job->port = (uint16_t)(pinned.first - MC_PORTS_MEET);
-        job->n_ports = MC_PORTS_MEET;
+        env->port = (uint16_t)(pinned.first - MC_PORTS_MEET);
+        env->n_ports = MC_PORTS_MEET;
     } else if (mc_variable("MASTER_PORT")) {
         status = mc_variable_number("MASTER_PORT", 1, PORT_MOST, &port);
         port += port + PORT_OFFSET + MC_ENVIRONMENT_PORTS > PORT_MOST ? -PORT_OFFSET : PORT_OFFSET;
-        job->port = (uint16_t)port;
-        job->n_ports = MC_ENVIRONMENT_PORTS;
-    } else if (!derive_ports(launcher, job)) {
+        env->port = (uint16_t)port;
+        env->n_ports = MC_ENVIRONMENT_PORTS;
+    } else if (!derive_ports(launcher, env)) {
         status = mc_fail(MESHCOLL_ERR_INVALID_ARG,
                          "meshcoll_create_env: which port does rank 0 listen on? Set MASTER_PORT, "
                          "or MESHCOLL_MASTER_PORT, on all ranks");
@@ -188,70 +174,75 @@ static int fail_secret(const char *path, const char *why)
                    path, why);
 }
 
-static int read_secret(const char *path, int fd, mc_environment_t *job)
+static int take_secret(const char *secret, size_t bytes, mc_self_t *self)
 {
+    self->has_secret = bytes > 0;
+    return bytes > 0 ? mc_digest_extend(self->key, secret, bytes) : MESHCOLL_OK;
+}
+
+static int read_secret(const char *path, int fd, mc_self_t *self)
+{
+    enum { ROOM = SECRET_MOST + 1 };
     struct stat s;
     if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode))
         return fail_secret(path, "is no regular file");
     if (s.st_mode & (S_IRWXG | S_IRWXO))
         return fail_secret(path, "is open to others: chmod 600 makes it the user's own");
-    const ssize_t n = read(fd, job->secret, sizeof job->secret);
-    job->secret_bytes = n > 0 ? (size_t)n : 0;
-    while (job->secret_bytes > 0 && job->secret[job->secret_bytes - 1] == '\n')
-        job->secret_bytes--;
+    char *const secret = malloc(ROOM);
+    if (!secret)
+        return mc_fail_memory("a secret");
+    const ssize_t n = read(fd, secret, ROOM);
+    size_t bytes = n > 0 ? (size_t)n : 0;
+    while (bytes > 0 && secret[bytes - 1] == '\n')
+        bytes--;
     /* an empty secret would let anyone join */
-    if (job->secret_bytes == 0 || n == (ssize_t)sizeof job->secret)
-        return fail_secret(path, "cannot be read, is empty, or is longer than 4095 bytes");
-    return MESHCOLL_OK;
+    const int status =
+        bytes == 0 || n == ROOM
+            ? fail_secret(path, "cannot be read, is empty, or is longer than 4095 bytes")
+            : take_secret(secret, bytes, self);
+    explicit_bzero(secret, ROOM);
+    free(secret);
+    return status;
 }
 
-static int find_secret(mc_environment_t *job)
+static int find_secret(mc_self_t *self)
 {
-    const char *const secret = mc_variable("MESHCOLL_SECRET"), *const path = mc_variable(
-                                                                   "MESHCOLL_SECRET_FILE");
+    const char *const secret = mc_variable("MESHCOLL_SECRET");
+    const char *const path = mc_variable("MESHCOLL_SECRET_FILE");
     if (secret && path)
         return mc_fail(
             MESHCOLL_ERR_INVALID_ARG,
             "meshcoll_create_env: MESHCOLL_SECRET and MESHCOLL_SECRET_FILE are both set; "
             "expected one of them");
-    if (path) {
-        const int fd = mc_descriptor(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-        if (fd < 0)
-            return fail_secret(path, strerror(errno));
-        const int status = read_secret(path, fd, job);
-        close(fd);
-        return status;
-    }
-    if (secret && strlen(secret) >= sizeof job->secret)
-        return mc_fail(MESHCOLL_ERR_INVALID_ARG,
-                       "meshcoll_create_env: MESHCOLL_SECRET is longer than %d characters",
-                       MC_ENVIRONMENT_SECRET - 1);
-    job->secret_bytes = secret ? strlen(secret) : 0;
-    memcpy(job->secret, secret ? secret : "", job->secret_bytes);
-    return MESHCOLL_OK;
+    if (!path)
+        return take_secret(secret, secret ? strlen(secret) : 0, self);
+    const int fd = mc_descriptor(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (fd < 0)
+        return fail_secret(path, strerror(errno));
+    const int status = read_secret(path, fd, self);
+    close(fd);
+    return status;
 }
 
-int mc_environment_read(mc_environment_t *job)
+int mc_environment_read(mc_environment_t *env)
 {
     mc_launcher_id_t launcher;
     long timeout = TIMEOUT;
-    *job = (mc_environment_t){.size = 1};
-    int status = mc_launcher_find(&launcher, &job->rank, &job->size);
+    mc_environment_t e = {.self.size = 1};
+    int status = mc_launcher_find(&launcher, &e.self.rank, &e.self.size);
     if (!status && mc_variable("MESHCOLL_BOOTSTRAP_TIMEOUT"))
         status = mc_variable_number("MESHCOLL_BOOTSTRAP_TIMEOUT", 1, 1000000, &timeout);
-    job->timeout = (double)timeout;
-    if (status || job->size == 1)
-        return status;
-    find_id(&mc_launchers[launcher], job);
-    status = find_host(launcher, job);
+    e.timeout = (double)timeout;
+    if (!status && e.self.size > 1) {
+        status = find_id(&mc_launchers[launcher], &e.self);
+        if (!status)
+            status = find_host(launcher, &e);
+        if (!status)
+            status = find_ports(launcher, &e);
+        if (!status)
+            status = find_secret(&e.self);
+    }
     if (!status)
-        status = find_ports(launcher, job);
-    return status ? status : find_secret(job);
-}
-
-void mc_environment_free(mc_environment_t *job)
-{
-    if (job)
-        explicit_bzero(job->secret, sizeof job->secret);
-    free(job);
+        *env = e;
+    return status;
 }
